@@ -1,0 +1,134 @@
+# Neuron Kernel Explorer.  `make run` serves on http://localhost:10240, `make test` runs all tests; both install what
+# they need first (docker/setup.sh).  BUILD=dir builds somewhere else, SAN=1 with the sanitizers.
+
+BUILD ?= build
+LLVM ?= /usr/lib/llvm-22
+VENV ?= build/venv
+PORT ?= 10240
+CC = gcc
+
+PYTHON_INC = -isystem /usr/include/python3.11 -isystem $(VENV)/lib/python3.11/site-packages/numpy/_core/include
+WARN = -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wformat=2
+HARDEN = -fstack-protector-strong -fstack-clash-protection -fcf-protection -D_FORTIFY_SOURCE=3
+OPT = -O2 -g $(HARDEN)
+LDHARDEN = -pie -Wl,-z,relro,-z,now
+ifeq ($(SAN),1)
+OPT = -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined
+LDHARDEN = -fsanitize=address,undefined
+endif
+CFLAGS = -std=c17 -D_GNU_SOURCE $(OPT) -fPIC $(WARN) $(WERROR) \
+  -Icompiler -Iexplorer -I$(BUILD)/gen -isystem $(LLVM)/include -MMD -MP
+
+MLIR_LIBS = -Wl,--start-group $(wildcard $(LLVM)/lib/libMLIRCAPI*.a) -Wl,--end-group \
+  -L$(LLVM)/lib -lMLIR -lMLIRExecutionEngineShared -lLLVM-22 -lstdc++ -Wl,-rpath,$(LLVM)/lib
+COMMON_LIBS = -ljansson -lprotobuf-c -lcrypto -lz -lm
+SERVER_LIBS = -lmicrohttpd $(COMMON_LIBS) -lpthread
+WORKER_LIBS = $(MLIR_LIBS) -lpython3.11 -lseccomp $(COMMON_LIBS)
+
+srcs = $(sort $(wildcard $(addsuffix /*.c,$(1))))
+objs = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
+
+COMPILER_SRC := $(call srcs,$(addprefix compiler/,base hlo trace linalg ir passes nisa driver))
+SERVER_SRC := $(call srcs,explorer $(addprefix explorer/,http api job pool store))
+WORKER_SRC := $(call srcs,$(addprefix explorer/,worker jail))
+UNIT_SRC := $(call srcs,tests/unit)
+PROTO_OBJ := $(BUILD)/obj/gen/hlo.pb-c.o
+COMPILER_LIB := $(BUILD)/lib/libnkxcompiler.a
+PY_SRC := $(shell find compiler/trace/python -name '*.py' 2>/dev/null)
+WEB_SRC := $(shell find web/src web/public -type f 2>/dev/null) $(wildcard web/package*.json web/*.mjs web/tsconfig.json)
+
+all: build
+.PHONY: all build run test bench nightly lint asan clean setup setup-test binaries web python
+
+# ---- set-up: make runs it before anything else is looked at --------------------------------------------------
+
+setup:
+	@docker/setup.sh build
+setup-test:
+	@docker/setup.sh test
+
+build: setup
+	@$(MAKE) --no-print-directory -j$(shell nproc) binaries python web
+
+# ---- the product ---------------------------------------------------------------------------------------------
+
+binaries: $(BUILD)/bin/nkx $(BUILD)/bin/nkx-worker $(BUILD)/dialects.irdl
+python: $(BUILD)/python/.stamp
+web: $(BUILD)/web/index.html
+
+$(BUILD)/bin/nkx: $(call objs,$(SERVER_SRC)) $(COMPILER_LIB)
+	@mkdir -p $(@D)
+	$(CC) $(LDHARDEN) -o $@ $^ $(SERVER_LIBS)
+
+$(BUILD)/bin/nkx-worker: $(call objs,$(WORKER_SRC)) $(COMPILER_LIB)
+	@mkdir -p $(@D)
+	$(CC) $(LDHARDEN) -o $@ $^ $(WORKER_LIBS)
+
+$(COMPILER_LIB): $(call objs,$(COMPILER_SRC)) $(PROTO_OBJ)
+	@mkdir -p $(@D)
+	@rm -f $@
+	ar rcs $@ $^
+
+$(BUILD)/gen/hlo.pb-c.c: compiler/hlo/hlo.proto
+	@mkdir -p $(@D)
+	protoc-c --proto_path=compiler/hlo --c_out=$(BUILD)/gen hlo.proto
+$(BUILD)/gen/hlo.pb-c.h: $(BUILD)/gen/hlo.pb-c.c ;
+$(PROTO_OBJ): $(BUILD)/gen/hlo.pb-c.c
+	@mkdir -p $(@D)
+	$(CC) $(filter-out $(WARN) -Werror,$(CFLAGS)) -c -o $@ $<
+$(call objs,$(wildcard compiler/hlo/*.c)): | $(BUILD)/gen/hlo.pb-c.h
+
+# the dialects' IRDL text, as a C string and as a file for mlir-opt
+$(BUILD)/gen/dialects.inc: compiler/ir/dialects.irdl
+	@mkdir -p $(@D)
+	sed 's/\\/\\\\/g; s/"/\\"/g; s/.*/"&\\n"/' $< > $@
+$(BUILD)/dialects.irdl: compiler/ir/dialects.irdl
+	@mkdir -p $(@D)
+	cp $< $@
+$(call objs,$(wildcard compiler/ir/*.c)): | $(BUILD)/gen/dialects.inc
+
+$(call objs,$(wildcard compiler/trace/*.c)): CFLAGS += $(PYTHON_INC)
+$(BUILD)/obj/%.o: %.c
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) -c -o $@ $<
+
+# importable packages: the shims, and the tracer as an extension of an ordinary Python
+$(BUILD)/python/.stamp: $(PY_SRC) $(BUILD)/python/_nkx.so
+	@mkdir -p $(@D)
+	cp -r compiler/trace/python/. $(@D)/
+	@touch $@
+$(BUILD)/python/_nkx.so: $(COMPILER_LIB)
+	@mkdir -p $(@D)
+	$(CC) $(filter -fsanitize%,$(OPT)) -shared -Wl,-z,relro,-z,now -Wl,-u,PyInit__nkx -o $@ $< -ljansson -lprotobuf-c -lm
+
+$(BUILD)/web/index.html: $(WEB_SRC)
+	cd web && PATH="$(CURDIR)/$(VENV)/bin:$$PATH" npm run --silent build -- --outdir="$(abspath $(BUILD))/web"
+
+run: build
+	$(BUILD)/bin/nkx serve --port $(PORT)
+
+# ---- tests ---------------------------------------------------------------------------------------------------
+
+UNIT_BIN := $(patsubst tests/unit/%.c,$(BUILD)/test/%,$(UNIT_SRC))
+# unit tests that need MLIR are called *_mlir.c, those that need CPython *_py.c; the others link neither
+$(BUILD)/test/%_mlir: $(BUILD)/obj/tests/unit/%_mlir.o $(COMPILER_LIB)
+	@mkdir -p $(@D)
+	$(CC) $(LDHARDEN) -o $@ $^ $(MLIR_LIBS) $(COMMON_LIBS) -lcmocka
+$(BUILD)/test/%_py: $(BUILD)/obj/tests/unit/%_py.o $(COMPILER_LIB)
+	@mkdir -p $(@D)
+	$(CC) $(LDHARDEN) -o $@ $^ -lpython3.11 $(COMMON_LIBS) -lcmocka
+$(BUILD)/test/%: $(BUILD)/obj/tests/unit/%.o $(COMPILER_LIB)
+	@mkdir -p $(@D)
+	$(CC) $(LDHARDEN) -o $@ $^ $(COMMON_LIBS) -lcmocka
+
+.PHONY: unit-bin
+unit-bin: $(UNIT_BIN)
+
+test: setup-test
+	@$(MAKE) --no-print-directory -j$(shell nproc) binaries python web unit-bin
+	@BUILD=$(BUILD) VENV=$(VENV) tests/run.sh
+
+clean:
+	rm -rf $(BUILD)/obj $(BUILD)/gen $(BUILD)/bin $(BUILD)/lib $(BUILD)/python $(BUILD)/web $(BUILD)/test
+
+-include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)

@@ -1,0 +1,41 @@
+/* arena: memory that is freed all at once.
+ *
+ * A compile job allocates from one arena.  Everything an arena function returns lives exactly as long as
+ * the arena.  Running out of memory ends the process through arena_oom: a job is a process of its own, and
+ * whoever started it reports "out of memory" for it, so that no caller in the compiler checks for NULL.
+ */
+#ifndef BASE_ARENA_H
+#define BASE_ARENA_H
+
+#include <stdarg.h>
+#include <stddef.h>
+
+#include "base/error.h"
+
+struct arena {
+  struct arena_block *blocks;
+  size_t used, size; /* of the newest block */
+  size_t total;      /* bytes asked from the heap so far */
+};
+
+void arena_init(struct arena *a);
+void arena_clear(struct arena *a); /* frees everything; the arena can be used again */
+
+/* n zeroed bytes, aligned for any type.  n == 0 gives a valid pointer. */
+void *arena_alloc(struct arena *a, size_t n) __attribute__((malloc, returns_nonnull));
+/* n zeroed elements of size bytes each; an overflowing product counts as out of memory. */
+void *arena_array(struct arena *a, size_t n, size_t size) __attribute__((malloc, returns_nonnull));
+void *arena_dup(struct arena *a, const void *p, size_t n) __attribute__((returns_nonnull)); /* NULL is fine if n == 0 */
+char *arena_strdup(struct arena *a, const char *s) __attribute__((returns_nonnull));
+char *arena_strndup(struct arena *a, const char *s, size_t n) __attribute__((returns_nonnull)); /* adds a NUL */
+char *arena_printf(struct arena *a, const char *fmt, ...) PRINTF(2, 3) __attribute__((returns_nonnull));
+char *arena_vprintf(struct arena *a, const char *fmt, va_list ap) __attribute__((returns_nonnull));
+
+#define arena_new(a, type) ((type *)arena_alloc((a), sizeof(type)))
+#define arena_new_array(a, type, n) ((type *)arena_array((a), (n), sizeof(type)))
+
+/* Exit status of a process that ran out of memory in an arena. */
+enum { EXIT_OOM = 86 };
+_Noreturn void arena_oom(size_t wanted);
+
+#endif

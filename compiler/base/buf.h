@@ -1,0 +1,34 @@
+/* buf: bytes that grow up to a stated ceiling.
+ *
+ * For everything whose size the outside decides.  Once the ceiling is reached the contents are freed, the
+ * buffer stays "failed", further appends do nothing, and buf_status says ST_LIMIT; so a writer can append
+ * freely and ask once at the end.
+ */
+#ifndef BASE_BUF_H
+#define BASE_BUF_H
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/error.h"
+
+struct buf {
+  char *data; /* NUL after the last byte once anything was appended */
+  size_t len, cap, max;
+  enum status failed; /* ST_OK, ST_LIMIT or ST_NOMEM */
+};
+
+void buf_init(struct buf *b, size_t max); /* max: most bytes it may hold, without the NUL */
+void buf_clear(struct buf *b);            /* frees; usable again with the same ceiling */
+enum status buf_append(struct buf *b, const void *p, size_t n);
+enum status buf_puts(struct buf *b, const char *s);
+enum status buf_putc(struct buf *b, char c);
+enum status buf_printf(struct buf *b, const char *fmt, ...) PRINTF(2, 3);
+/* Ensures room for n more bytes behind data + len; the caller adds to len what it wrote. */
+enum status buf_reserve(struct buf *b, size_t n);
+static inline enum status buf_status(const struct buf *b) { return b->failed; }
+/* The text so far, "" when empty or failed; borrowed until the next call on b. */
+static inline const char *buf_text(const struct buf *b) { return b->data ? b->data : ""; }
+
+#endif

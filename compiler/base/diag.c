@@ -1,0 +1,42 @@
+#include "base/diag.h"
+
+#include <stdarg.h>
+#include <string.h>
+
+const char *diag_code_name(enum diag_code code) {
+  static const char *const names[] = {
+#define DIAG(e, code, what) code,
+#include "base/diag.def"
+#undef DIAG
+  };
+  return (unsigned)code < DIAG_COUNT ? names[code] : "?";
+}
+
+const char *diag_severity_name(enum diag_severity severity) {
+  static const char *const names[] = {"error", "warning", "note"};
+  return names[severity];
+}
+
+void diags_init(struct diags *ds, struct arena *a) {
+  *ds = (struct diags){.arena = a};
+}
+
+struct diag *diag_add(struct diags *ds, enum diag_severity severity, enum diag_code code, const struct src_loc *loc,
+                      const char *fmt, ...) {
+  if (ds->n == ds->cap) {
+    int cap = ds->cap ? ds->cap * 2 : 8;
+    struct diag *v = arena_new_array(ds->arena, struct diag, (size_t)cap);
+    if (ds->n)
+      memcpy(v, ds->v, (size_t)ds->n * sizeof *v);
+    ds->v = v;
+    ds->cap = cap;
+  }
+  /* past the limit the last entry is overwritten: the first ones say most */
+  struct diag *d = &ds->v[ds->n < DIAGS_MAX ? ds->n++ : ds->n - 1];
+  va_list ap;
+  va_start(ap, fmt);
+  *d = (struct diag){.severity = severity, .code = code, .loc = loc, .message = arena_vprintf(ds->arena, fmt, ap)};
+  va_end(ap);
+  ds->has_error |= severity == DS_ERROR;
+  return d;
+}

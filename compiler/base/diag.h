@@ -1,0 +1,50 @@
+/* diag: what went wrong (or is worth knowing) in the user's kernel.
+ *
+ * A diagnostic has a stable code, a sentence for the user, where known the Python range with its call chain,
+ * the stage it arose in, and a hint that says what to do.  A job collects them; the stages that were reached
+ * are kept whatever is collected.
+ */
+#ifndef BASE_DIAG_H
+#define BASE_DIAG_H
+
+#include <stdbool.h>
+
+#include "base/arena.h"
+#include "base/src.h"
+
+enum diag_code {
+#define DIAG(e, code, what) e,
+#include "base/diag.def"
+#undef DIAG
+  DIAG_COUNT
+};
+
+enum diag_severity { DS_ERROR, DS_WARNING, DS_NOTE };
+
+struct diag {
+  enum diag_severity severity;
+  enum diag_code code;
+  const char *message;       /* one sentence, UTF-8 */
+  const char *hint;          /* what to do about it, or NULL */
+  const char *stage;         /* name of the stage it arose in, or NULL */
+  const struct src_loc *loc; /* or NULL */
+};
+
+struct diags {
+  struct arena *arena;
+  struct diag *v;
+  int n, cap;
+  bool has_error;
+};
+
+const char *diag_code_name(enum diag_code code);    /* "shape-mismatch" */
+const char *diag_severity_name(enum diag_severity severity); /* "error" */
+
+void diags_init(struct diags *ds, struct arena *a);
+/* Appends a diagnostic whose message is formatted into the arena; returns it so that the caller can set hint
+ * and stage.  At most DIAGS_MAX are kept; the pointer is valid in any case, until the next call. */
+enum { DIAGS_MAX = 200 };
+struct diag *diag_add(struct diags *ds, enum diag_severity severity, enum diag_code code, const struct src_loc *loc,
+                      const char *fmt, ...) PRINTF(5, 6);
+
+#endif

@@ -1,0 +1,36 @@
+/* error: how a function says that it failed.
+ *
+ * A function that can fail returns enum status and fills struct error once, where it happened; callers
+ * pass both up untouched.  What the user did wrong in a kernel is not reported here but as a struct diag
+ * (diag.h), which has a stable code and a Python range; ST_INPUT then only says "look at the diagnostics".
+ */
+#ifndef BASE_ERROR_H
+#define BASE_ERROR_H
+
+#define MUST_USE __attribute__((warn_unused_result))
+#define PRINTF(f, a) __attribute__((format(printf, f, a)))
+
+enum status {
+  ST_OK,
+  ST_INPUT,   /* the user's input is wrong; text is for the user */
+  ST_LIMIT,   /* a stated limit was reached; text is for the user */
+  ST_TIMEOUT,
+  ST_DENIED,
+  ST_BUSY,
+  ST_NOMEM,
+  ST_IO,
+  ST_BUG,     /* an assumption of ours broke; text is for the log only */
+};
+
+struct error {
+  enum status code;
+  char text[240]; /* for the user when code is ST_INPUT or ST_LIMIT; for the log otherwise */
+};
+
+/* Fills err (which may be NULL) and returns code, so that a caller can write `return fail(...)`.
+ * %m is errno's text. */
+enum status fail(struct error *err, enum status code, const char *fmt, ...) PRINTF(3, 4);
+
+const char *status_name(enum status st);
+
+#endif

@@ -1,0 +1,48 @@
+#include "base/src.h"
+
+#include <string.h>
+
+struct src_locs src_locs_one(struct arena *a, const struct src_loc *loc) {
+  if (!loc)
+    return (struct src_locs){0};
+  return (struct src_locs){1, arena_dup(a, &loc, sizeof loc)};
+}
+
+static bool range_equal(const struct src_range *x, const struct src_range *y) {
+  return x->line == y->line && x->col == y->col && x->end_line == y->end_line && x->end_col == y->end_col &&
+         (x->file == y->file || (x->file && y->file && !strcmp(x->file, y->file)));
+}
+
+bool src_loc_equal(const struct src_loc *x, const struct src_loc *y) {
+  while (x && y && x != y) {
+    if (!range_equal(&x->range, &y->range))
+      return false;
+    x = x->caller;
+    y = y->caller;
+  }
+  return x == y;
+}
+
+static bool contains(struct src_locs s, const struct src_loc *loc) {
+  for (int i = 0; i < s.n; i++)
+    if (src_loc_equal(s.v[i], loc))
+      return true;
+  return false;
+}
+
+struct src_locs src_locs_union(struct arena *a, struct src_locs x, struct src_locs y) {
+  const struct src_loc *v[SRC_LOCS_MAX];
+  int n = 0;
+
+  if (!x.n)
+    return y;
+  for (int i = 0; i < x.n && n < SRC_LOCS_MAX; i++)
+    v[n++] = x.v[i];
+  int before = n;
+  for (int i = 0; i < y.n && n < SRC_LOCS_MAX; i++)
+    if (!contains((struct src_locs){n, v}, y.v[i]))
+      v[n++] = y.v[i];
+  if (n == before)
+    return x;
+  return (struct src_locs){n, arena_dup(a, v, (size_t)n * sizeof *v)};
+}

@@ -1,0 +1,40 @@
+/* src: places in the user's source.
+ *
+ * Lines and columns are 1-based; a range's end is exclusive.  Columns count Unicode code points (what a
+ * person counts and what Python's str indexes), not bytes: CPython reports byte offsets, which ranges.c
+ * converts.  line == 0 means "unknown".
+ */
+#ifndef BASE_SRC_H
+#define BASE_SRC_H
+
+#include <stdbool.h>
+
+#include "base/arena.h"
+
+struct src_range {
+  const char *file;
+  int line, col, end_line, end_col;
+};
+
+/* One place, with the chain of calls through helper functions that led there: innermost first.
+ * Immutable once built; shared freely. */
+struct src_loc {
+  struct src_range range;
+  const char *func;             /* name of the function that contains range; may be NULL */
+  const struct src_loc *caller; /* the call in the enclosing function, or NULL */
+};
+
+/* The places one operation stands for: one after tracing, more once passes merge operations.
+ * Immutable; {0} is "nowhere". */
+enum { SRC_LOCS_MAX = 32 };
+struct src_locs {
+  int n;
+  const struct src_loc *const *v;
+};
+
+struct src_locs src_locs_one(struct arena *a, const struct src_loc *loc); /* NULL gives {0} */
+/* Union in order of appearance without duplicates, cut at SRC_LOCS_MAX.  Returns a or b itself if that suffices. */
+struct src_locs src_locs_union(struct arena *a, struct src_locs x, struct src_locs y);
+bool src_loc_equal(const struct src_loc *x, const struct src_loc *y);
+
+#endif

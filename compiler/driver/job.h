@@ -1,0 +1,58 @@
+/* job: what one compile request asks for, and its JSON form.
+ *
+ * The same parser serves the API (the server validates before it queues), the worker (which trusts nothing it
+ * reads) and the tests.  Knows neither CPython nor MLIR.
+ *
+ *   { "source": "…", "filename"?: "kernel.py", "language"?: "nkipy", "target"?: "trn1|trn2|trn3", "kernel"?: "name",
+ *     "inputs"?: [ {"name"?: "x", "shape": [128, 256], "dtype": "float32"} … ],
+ *     "options"?: { "stop_after"?: "cse" | "canonicalize:2", "check"?: false, "artifacts"?: false } }
+ */
+#ifndef DRIVER_JOB_H
+#define DRIVER_JOB_H
+
+#include <stdbool.h>
+
+#include "base/arena.h"
+#include "base/error.h"
+#include "trace/trace.h"
+
+enum language { LANG_NKIPY, LANG_HLO, LANG_MLIR }; /* NKI comes with its own front end */
+enum target { TARGET_TRN1, TARGET_TRN2, TARGET_TRN3 };
+
+enum {
+  JOB_JSON_MAX = 1 << 20, /* bytes of a request: TRACE_SOURCE_MAX with every byte escaped fits */
+  JOB_INPUTS_MAX = 256,
+};
+
+struct job {
+  const char *source;
+  size_t source_len;
+  const char *filename;
+  enum language language;
+  enum target target;
+  const char *kernel; /* NULL: all */
+  int n_inputs;
+  struct trace_input_spec *inputs;
+  const char *inputs_npz; /* set by the terminal only, never from JSON */
+  const char *stop_after; /* checked against the stage list; NULL: run everything */
+  bool check, artifacts;
+  uint64_t seed;
+};
+
+void job_init(struct job *j); /* the defaults above, no source */
+
+/* Parses and checks every field; unknown fields are refused by name.  On ST_INPUT/ST_LIMIT err names the field
+ * ("options.stop_after: no stage is called \"foo\"").  Everything lives in a. */
+MUST_USE enum status job_parse(struct arena *a, const char *json, size_t len, struct job *out, struct error *err);
+
+/* The request as one line of JSON, as job_parse reads it; heap, caller frees; NULL when out of memory. */
+char *job_dump(const struct job *j, size_t *len);
+
+/* SHA-256 over everything that decides the result, and the pipeline's version: 64 hex digits and a NUL. */
+enum { JOB_KEY_SIZE = 65 };
+void job_key(const struct job *j, char key[JOB_KEY_SIZE]);
+
+const char *language_name(enum language l);
+const char *target_name(enum target t);
+
+#endif

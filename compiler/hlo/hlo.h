@@ -1,0 +1,210 @@
+/* hlo: the graph between tracing and linalg, with XLA's opcodes and meanings.
+ *
+ * A module is a list of computations, a computation a list of instructions in an order in which every
+ * operand precedes its user.  Everything lives in the module's arena and is freed with it.  Instructions
+ * are mutable; shapes, literals, knobs and locations are immutable once set and may be shared.
+ *
+ * Identity: hlo_instr.id is given at creation from a counter of the module and is never reused, so that it
+ * names "the same operation" from one pass to the next.  from/n_from are the ids in the previous stage that
+ * an instruction came from; hlo_stage_mark resets them to "myself" and a pass that creates or merges
+ * instructions says so with hlo_derive.
+ */
+#ifndef HLO_HLO_H
+#define HLO_HLO_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/dtype.h"
+#include "base/error.h"
+#include "base/src.h"
+
+enum hlo_op {
+#define HLO_OP(e, name, arity, class) e,
+#include "hlo/opcodes.def"
+#undef HLO_OP
+  HLO_OP_COUNT
+};
+enum hlo_class { HC_LEAF, HC_UNARY, HC_BINARY, HC_OTHER };
+
+const char *hlo_op_name(enum hlo_op op);          /* "dynamic-update-slice" */
+int hlo_op_arity(enum hlo_op op);                 /* -1: any number */
+enum hlo_class hlo_op_class(enum hlo_op op);
+int hlo_op_from_name(const char *name, size_t n); /* -1 when unknown */
+
+/* ---- shapes and literals --------------------------------------------------------------------------- */
+
+enum { HLO_RANK_MAX = 16 };
+
+/* An array shape, or (dtype == DT_TUPLE) a tuple of shapes.  dims is not NULL unless rank is 0. */
+struct hlo_shape {
+  enum dtype dtype;
+  int rank;
+  const int64_t *dims;
+  int n_elems; /* tuple only */
+  const struct hlo_shape *elems;
+};
+
+struct hlo_shape hlo_shape_array(struct arena *a, enum dtype t, int rank, const int64_t *dims); /* copies dims */
+bool hlo_shape_equal(const struct hlo_shape *x, const struct hlo_shape *y);
+bool hlo_shape_same_dims(const struct hlo_shape *x, const struct hlo_shape *y); /* dtype aside */
+int64_t hlo_shape_elements(const struct hlo_shape *s); /* product of dims; 1 for rank 0; -1 on overflow */
+/* "f32[128,256]" or "(f32[2], s32[])", in the arena. */
+const char *hlo_shape_text(struct arena *a, const struct hlo_shape *s);
+
+/* Values in C order, native byte order, dtype_size bytes each (bool: 0 or 1). */
+struct hlo_literal {
+  struct hlo_shape shape;
+  const void *data;
+  size_t size; /* bytes */
+};
+
+/* ---- attributes ------------------------------------------------------------------------------------ */
+
+enum hlo_direction { HLO_EQ, HLO_NE, HLO_GE, HLO_GT, HLO_LE, HLO_LT };
+const char *hlo_direction_name(enum hlo_direction d); /* "EQ" */
+
+struct hlo_slice_dim {
+  int64_t start, limit, stride;
+};
+struct hlo_pad_dim {
+  int64_t low, high, interior;
+};
+struct hlo_ints {
+  int n;
+  const int64_t *v;
+};
+struct hlo_ints hlo_ints_dup(struct arena *a, int n, const int64_t *v);
+
+struct hlo_dot_dims {
+  struct hlo_ints lhs_contracting, rhs_contracting, lhs_batch, rhs_batch;
+};
+struct hlo_gather_dims {
+  struct hlo_ints offset_dims, collapsed_slice_dims, start_index_map, slice_sizes;
+  int64_t index_vector_dim;
+  bool indices_are_sorted;
+};
+struct hlo_scatter_dims {
+  struct hlo_ints update_window_dims, inserted_window_dims, scatter_dims_to_operand_dims;
+  int64_t index_vector_dim;
+  bool indices_are_sorted, unique_indices;
+};
+
+/* ---- knobs ----------------------------------------------------------------------------------------- */
+
+enum mem_space { MEM_NONE, MEM_HBM, MEM_PSUM, MEM_SBUF, MEM_SHARED_HBM, MEM_CONSTANT };
+const char *mem_space_name(enum mem_space m); /* "Sbuf" */
+
+/* What knob calls said about one value, merged over several calls (later ones win, attribute by attribute).
+ * Immutable.  Empty lists and MEM_NONE / -1 mean "not given". */
+struct hlo_knob {
+  struct hlo_ints loop_tile;                 /* tile_op(tile_size=…): one entry per iterator, in iterator order */
+  struct hlo_ints tile_size, reduction_tile; /* function form: parallel and reduction entries apart */
+  struct hlo_ints layout_tile;               /* layout(tile_size=…): value-shaped */
+  enum mem_space mem_space;
+  int partition_dim;
+  const struct src_loc *loc; /* the last knob call */
+};
+
+/* knob.fuse(a, b, …): the values whose loops are to be merged. */
+struct hlo_fuse {
+  int n;
+  struct hlo_instr **v;
+  const struct src_loc *loc;
+  struct hlo_fuse *next;
+};
+
+/* ---- instructions ---------------------------------------------------------------------------------- */
+
+struct hlo_instr {
+  enum hlo_op op;
+  int id;
+  const char *name; /* unique in the module, as printed after '%' */
+  struct hlo_shape shape;
+  int n_operands;
+  struct hlo_instr **operands;
+  int n_called; /* reduce, scatter: computations of the same module */
+  struct hlo_computation **called;
+
+  struct hlo_ints dimensions;           /* broadcast, transpose, reduce, concatenate, iota; dynamic-slice sizes */
+  const struct hlo_slice_dim *slice;    /* shape.rank of the operand entries */
+  const struct hlo_pad_dim *padding;    /* same */
+  const struct hlo_dot_dims *dot;
+  const struct hlo_gather_dims *gather;
+  const struct hlo_scatter_dims *scatter;
+  enum hlo_direction direction;         /* compare */
+  const struct hlo_literal *literal;    /* constant */
+  int64_t parameter_number, tuple_index;
+  const char *custom_call_target, *backend_config;
+
+  struct src_locs locs;        /* Python places it stands for */
+  const struct hlo_knob *knob; /* on the value it defines, or NULL */
+
+  int n_from; /* provenance, see the head */
+  const int *from;
+
+  struct hlo_computation *parent;
+  struct hlo_instr *prev, *next;
+  void *scratch; /* a pass may use it between its own start and end */
+  int mark;      /* likewise */
+};
+
+struct hlo_computation {
+  const char *name;
+  int id;
+  struct hlo_module *module;
+  struct hlo_instr *first, *last;
+  int n_instrs;
+  struct hlo_instr *root; /* NULL only in an entry computation without results */
+  int n_params;
+  struct hlo_instr **params; /* by number */
+  struct hlo_computation *next;
+};
+
+/* One aliased parameter: the program writes it in place. */
+struct hlo_alias {
+  int output_index, param_index;
+  const char *param_name; /* the Python name, without ".must_alias_input" */
+  bool is_user_returned;  /* the kernel returned it itself; otherwise the tracer appended it */
+};
+
+struct hlo_module {
+  struct arena *arena;
+  const char *name; /* the Python function's name */
+  struct hlo_computation *computations, *last_computation; /* callees before callers; the entry is last */
+  struct hlo_computation *entry;
+  int n_computations, next_id, next_computation_id;
+
+  int n_outputs;
+  const char **output_names; /* neff_output_names: "output0", or the parameter's name for an alias */
+  int n_aliases;
+  struct hlo_alias *aliases;
+  struct hlo_fuse *fuses, *last_fuse;
+};
+
+struct hlo_module *hlo_module_new(struct arena *a, const char *name); /* with an empty entry computation "main" */
+/* Appends a computation before the entry. */
+struct hlo_computation *hlo_computation_new(struct hlo_module *m, const char *name);
+
+/* Low level, no checks: appends an instruction with the given operands; the caller fills the attributes.
+ * name NULL gives "op<n>".  Builders (build.h) are the checked way. */
+struct hlo_instr *hlo_append(struct hlo_computation *c, enum hlo_op op, const char *name, struct hlo_shape shape,
+                             int n_operands, struct hlo_instr *const *operands);
+/* Same, inserted in front of `before`. */
+struct hlo_instr *hlo_insert(struct hlo_instr *before, enum hlo_op op, const char *name, struct hlo_shape shape,
+                             int n_operands, struct hlo_instr *const *operands);
+/* Unlinks an instruction that nothing uses any more. */
+void hlo_remove(struct hlo_instr *i);
+
+/* heir takes over for dead: unions locations and provenance, and takes dead's knob if it has none itself. */
+void hlo_derive(struct hlo_instr *heir, const struct hlo_instr *dead);
+/* Starts a new stage: every instruction's provenance becomes itself. */
+void hlo_stage_mark(struct hlo_module *m);
+
+/* Iterates over a computation; safe against removal of i. */
+#define hlo_for_each(i, c) \
+  for (struct hlo_instr *i = (c)->first, *i##_next; i && (i##_next = i->next, 1); i = i##_next)
+
+#endif
