@@ -1,0 +1,221 @@
+/* ir: the one MLIR context of a process, upstream passes, parsing, and MLIR's diagnostics.
+ *
+ * Everything upstream is registered, because `nkx opt` and stages name passes by text.  Errors that MLIR reports
+ * are caught by a handler and become diagnostics of the innermost ir_capture; without one they go to the log.
+ */
+#include "ir/ir.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "mlir-c/BuiltinAttributes.h"
+#include "mlir-c/Diagnostics.h"
+#include "mlir-c/Dialect/IRDL.h"
+#include "mlir-c/RegisterEverything.h"
+
+#include "base/buf.h"
+#include "base/log.h"
+#include "ir/internal.h"
+
+const char ir_dialects_irdl[] =
+#include "dialects.inc"
+    ;
+
+enum { DIAG_TEXT_MAX = 4 << 10 };
+
+/* ---- diagnostics ------------------------------------------------------------------------------------------------ */
+
+static void append(MlirStringRef s, void *user) {
+  buf_append(user, s.data, s.length);
+}
+
+static void message_text(MlirDiagnostic d, struct buf *out) {
+  mlirDiagnosticPrint(d, append, out);
+}
+
+static MlirLogicalResult handle(MlirDiagnostic d, void *user) {
+  struct ir *ir = user;
+  struct ir_capture *c = ir->capture;
+  MlirDiagnosticSeverity severity = mlirDiagnosticGetSeverity(d);
+  struct buf text;
+
+  buf_init(&text, DIAG_TEXT_MAX);
+  message_text(d, &text);
+  if (!c) {
+    log_warn("mlir", "%.500s", buf_text(&text));
+  } else if (severity == MlirDiagnosticError || severity == MlirDiagnosticWarning) {
+    bool is_error = severity == MlirDiagnosticError;
+    c->errors += is_error;
+    diag_add(c->ds, is_error ? DS_ERROR : DS_WARNING, c->code, ir_first_place(c->arena, mlirDiagnosticGetLocation(d)),
+             "%s", buf_text(&text));
+  }
+  buf_clear(&text);
+  return mlirLogicalResultSuccess();
+}
+
+void ir_capture_begin(struct ir *ir, struct ir_capture *c, struct diags *ds, enum diag_code code, struct arena *a) {
+  *c = (struct ir_capture){.ds = ds, .code = code, .arena = a, .outer = ir->capture};
+  ir->capture = c;
+}
+
+void ir_capture_end(struct ir *ir, struct ir_capture *c) {
+  ir->capture = c->outer;
+}
+
+/* ---- context ---------------------------------------------------------------------------------------------------- */
+
+enum status ir_init(struct ir *ir, struct error *err) {
+  *ir = (struct ir){.passes = NULL};
+  MlirDialectRegistry registry = mlirDialectRegistryCreate();
+  mlirRegisterAllDialects(registry);
+  mlirRegisterAllPasses();
+  ir->ctx = mlirContextCreateWithRegistry(registry, /*threadingEnabled=*/false);
+  mlirDialectRegistryDestroy(registry);
+  mlirContextAttachDiagnosticHandler(ir->ctx, handle, ir, NULL);
+  mlirContextLoadAllAvailableDialects(ir->ctx);
+  mlirRegisterAllLLVMTranslations(ir->ctx);
+
+  MlirModule dialects = mlirModuleCreateParse(ir->ctx, ir_str(ir_dialects_irdl));
+  if (mlirModuleIsNull(dialects))
+    return fail(err, ST_BUG, "dialects.irdl does not parse");
+  bool ok = mlirLogicalResultIsSuccess(mlirLoadIRDLDialects(dialects));
+  mlirModuleDestroy(dialects);
+  return ok ? ST_OK : fail(err, ST_BUG, "dialects.irdl does not load");
+}
+
+void ir_clear(struct ir *ir) {
+  while (ir->passes) {
+    struct ir_passes *p = ir->passes;
+    ir->passes = p->next;
+    mlirPassManagerDestroy(p->manager);
+    free(p->text);
+    free(p);
+  }
+  if (!mlirContextIsNull(ir->ctx))
+    mlirContextDestroy(ir->ctx);
+  *ir = (struct ir){.passes = NULL};
+}
+
+bool ir_is(MlirOperation op, const char *name) {
+  MlirStringRef s = mlirIdentifierStr(mlirOperationGetName(op));
+  return s.length == strlen(name) && !memcmp(s.data, name, s.length);
+}
+
+/* ---- passes ----------------------------------------------------------------------------------------------------- */
+
+static void log_text(MlirStringRef s, void *user) {
+  (void)user;
+  log_error("pass_pipeline", "%.*s", (int)s.length, s.data);
+}
+
+MlirPassManager ir_pass_manager(struct ir *ir, const char *pipeline) {
+  for (struct ir_passes *p = ir->passes; p; p = p->next)
+    if (!strcmp(p->text, pipeline))
+      return p->manager;
+
+  MlirPassManager pm = mlirPassManagerCreate(ir->ctx);
+  if (mlirLogicalResultIsFailure(
+          mlirParsePassPipeline(mlirPassManagerGetAsOpPassManager(pm), ir_str(pipeline), log_text, NULL))) {
+    mlirPassManagerDestroy(pm);
+    return (MlirPassManager){NULL};
+  }
+  struct ir_passes *p = malloc(sizeof *p);
+  char *text = strdup(pipeline);
+  if (!p || !text)
+    arena_oom(sizeof *p);
+  *p = (struct ir_passes){.text = text, .manager = pm, .next = ir->passes};
+  ir->passes = p;
+  return pm;
+}
+
+enum status ir_run_pipeline(struct ir *ir, MlirOperation op, const char *pipeline, struct arena *a, struct diags *ds) {
+  MlirPassManager pm = ir_pass_manager(ir, pipeline);
+  if (mlirPassManagerIsNull(pm)) {
+    diag_add(ds, DS_ERROR, DG_INTERNAL, NULL, "the pass pipeline %s is not known", pipeline);
+    return ST_BUG;
+  }
+  struct ir_capture c;
+  ir_capture_begin(ir, &c, ds, DG_PASS_FAILED, a);
+  bool ok = mlirLogicalResultIsSuccess(mlirPassManagerRunOnOp(pm, op));
+  ir_capture_end(ir, &c);
+  if (!ok && !c.errors)
+    diag_add(ds, DS_ERROR, DG_PASS_FAILED, NULL, "the pass %s failed without a message", pipeline);
+  return ok ? ST_OK : ST_INPUT;
+}
+
+/* ---- parsing ---------------------------------------------------------------------------------------------------- */
+
+/* Deepest nesting of brackets outside strings and comments.  MLIR's parser recurses and falls over somewhere above
+ * 1,600 nested regions on an 8 MiB stack, so it never sees more than IR_NEST_MAX. */
+static int nesting(const char *text, size_t len) {
+  int depth = 0, deepest = 0;
+  for (size_t i = 0; i < len; i++) {
+    switch (text[i]) {
+    case '"':
+      for (i++; i < len && text[i] != '"' && text[i] != '\n'; i++)
+        i += text[i] == '\\';
+      break;
+    case '/':
+      if (i + 1 < len && text[i + 1] == '/')
+        while (i + 1 < len && text[i + 1] != '\n')
+          i++;
+      break;
+    case '-':
+      i += i + 1 < len && text[i + 1] == '>';
+      break;
+    case '(':
+    case '[':
+    case '{':
+    case '<':
+      depth++;
+      if (depth > deepest)
+        deepest = depth;
+      break;
+    case ')':
+    case ']':
+    case '}':
+    case '>':
+      depth -= depth > 0;
+      break;
+    default:
+      break;
+    }
+  }
+  return deepest;
+}
+
+/* mlirModuleCreateParse, which alone adds the module around bare functions, calls its input "-". */
+static void name_file(struct diags *ds, int first, const char *name, struct arena *a) {
+  for (int i = first; i < ds->n; i++) {
+    const struct src_loc *loc = ds->v[i].loc;
+    if (!loc || strcmp(loc->range.file, "-"))
+      continue;
+    struct src_loc *named = arena_dup(a, loc, sizeof *loc);
+    named->range.file = name;
+    ds->v[i].loc = named;
+  }
+}
+
+enum status ir_parse(struct ir *ir, const char *text, size_t len, const char *name, struct arena *a, struct diags *ds,
+                     MlirModule *out) {
+  int depth = nesting(text, len);
+  if (depth > IR_NEST_MAX) {
+    diag_add(ds, DS_ERROR, DG_NESTING_TOO_DEEP, NULL, "the IR is nested %d levels deep; the limit is %d", depth,
+             IR_NEST_MAX);
+    return ST_LIMIT;
+  }
+  struct ir_capture c;
+  int first = ds->n;
+  ir_capture_begin(ir, &c, ds, DG_IR_INVALID, a);
+  char *terminated = arena_strndup(a, text, len); /* the parser wants a NUL behind the text */
+  MlirModule m = mlirModuleCreateParse(ir->ctx, mlirStringRefCreate(terminated, len));
+  ir_capture_end(ir, &c);
+  name_file(ds, first, name, a);
+  if (mlirModuleIsNull(m)) {
+    if (!c.errors)
+      diag_add(ds, DS_ERROR, DG_IR_INVALID, NULL, "the text is not a module");
+    return ST_INPUT;
+  }
+  *out = m;
+  return ST_OK;
+}

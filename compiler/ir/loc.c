@@ -1,0 +1,37 @@
+/* loc: Python places as MLIR locations, and back.
+ *
+ *   one place          loc("kernel.py":10:8 to 10:23), wrapped in name("function") when the function is known
+ *   with its callers   callsite(<place> at <caller's place>)
+ *   several            fused[<place>, …]
+ *   an operation of ours   name("#<id>")(<places>)
+ *
+ * A function name that starts with '#' would look like an id; Python has no such names.
+ */
+#include <stdio.h>
+
+#include "ir/internal.h"
+
+static MlirLocation place(MlirContext ctx, const struct src_loc *p) {
+  const struct src_range *r = &p->range;
+  MlirLocation loc =
+      mlirLocationFileLineColRangeGet(ctx, ir_str(r->file ? r->file : "?"), (unsigned)r->line, (unsigned)r->col,
+                                      (unsigned)r->end_line, (unsigned)r->end_col);
+  if (p->func && p->func[0])
+    loc = mlirLocationNameGet(ctx, ir_str(p->func), loc);
+  return p->caller ? mlirLocationCallSiteGet(loc, place(ctx, p->caller)) : loc;
+}
+
+MlirLocation ir_loc_places(MlirContext ctx, struct src_locs locs) {
+  MlirLocation v[SRC_LOCS_MAX];
+  if (!locs.n)
+    return mlirLocationUnknownGet(ctx);
+  for (int i = 0; i < locs.n; i++)
+    v[i] = place(ctx, locs.v[i]);
+  return locs.n == 1 ? v[0] : mlirLocationFusedGet(ctx, locs.n, v, (MlirAttribute){NULL});
+}
+
+MlirLocation ir_loc_tagged(MlirContext ctx, int id, struct src_locs locs) {
+  char name[16];
+  snprintf(name, sizeof name, "#%d", id);
+  return mlirLocationNameGet(ctx, ir_str(name), ir_loc_places(ctx, locs));
+}

@@ -1,0 +1,246 @@
+/* snapshot: see the header.
+ *
+ * Where an operation prints is asked of MLIR itself: snapshot-op-locations{tag=line} prints the module to /dev/null and
+ * adds  name("line")(file:line:col)  to every location.  The text is then printed a second time into our buffer;
+ * both prints use the same flags, so the lines agree.
+ */
+#include "ir/snapshot.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "ir/internal.h"
+
+#define LINES_PIPELINE "builtin.module(snapshot-op-locations{filename=/dev/null tag=line})"
+
+enum {
+  FROM_MAX = 64,       /* ancestors kept per operation: after tiling and CSE a few dozen can meet in one */
+  LOC_DEPTH_MAX = 256, /* nesting of locations: callsite chains of recursive helpers */
+};
+
+/* ---- from an MLIR location to places ---------------------------------------------------------------------------- */
+
+struct gather {
+  struct arena *a;
+  int from[FROM_MAX], n_from;
+  const struct src_loc *places[SRC_LOCS_MAX];
+  int n_places;
+  int line;
+};
+
+static const char *dup_ref(struct arena *a, MlirStringRef s) {
+  return arena_strndup(a, s.data, s.length);
+}
+
+static const struct src_loc *read_place(struct arena *a, MlirLocation loc, const char *func,
+                                        const struct src_loc *caller) {
+  struct src_loc *p = arena_new(a, struct src_loc);
+  p->range.file = dup_ref(a, mlirIdentifierStr(mlirLocationFileLineColRangeGetFilename(loc)));
+  p->range.line = mlirLocationFileLineColRangeGetStartLine(loc);
+  p->range.col = mlirLocationFileLineColRangeGetStartColumn(loc);
+  p->range.end_line = mlirLocationFileLineColRangeGetEndLine(loc);
+  p->range.end_col = mlirLocationFileLineColRangeGetEndColumn(loc);
+  p->func = func;
+  p->caller = caller;
+  return p;
+}
+
+static void add_place(struct gather *g, const struct src_loc *p) {
+  if (!p->range.line) /* the module of a text that MLIR wrapped has such a place */
+    return;
+  for (int i = 0; i < g->n_places; i++)
+    if (src_loc_equal(g->places[i], p))
+      return;
+  if (g->n_places < SRC_LOCS_MAX)
+    g->places[g->n_places++] = p;
+}
+
+static void add_from(struct gather *g, int id) {
+  for (int i = 0; i < g->n_from; i++)
+    if (g->from[i] == id)
+      return;
+  if (g->n_from < FROM_MAX)
+    g->from[g->n_from++] = id;
+}
+
+/* The chain for a callsite's caller side: the first place in it, with its own callers. */
+static const struct src_loc *chain(struct arena *a, MlirLocation loc, const char *func, int depth) {
+  if (depth > LOC_DEPTH_MAX)
+    return NULL;
+  if (mlirLocationIsAFileLineColRange(loc))
+    return read_place(a, loc, func, NULL);
+  if (mlirLocationIsAName(loc))
+    return chain(a, mlirLocationNameGetChildLoc(loc), dup_ref(a, mlirIdentifierStr(mlirLocationNameGetName(loc))),
+                 depth + 1);
+  if (mlirLocationIsACallSite(loc)) {
+    const struct src_loc *callee = chain(a, mlirLocationCallSiteGetCallee(loc), func, depth + 1);
+    if (!callee)
+      return NULL;
+    struct src_loc *p = arena_dup(a, callee, sizeof *callee);
+    p->caller = chain(a, mlirLocationCallSiteGetCaller(loc), NULL, depth + 1);
+    return p;
+  }
+  return NULL;
+}
+
+static bool name_is(MlirStringRef n, const char *s) {
+  return n.length == strlen(s) && !memcmp(n.data, s, n.length);
+}
+
+static void collect(struct gather *g, MlirLocation loc, int depth) {
+  if (depth > LOC_DEPTH_MAX)
+    return;
+  if (mlirLocationIsAName(loc)) {
+    MlirStringRef n = mlirIdentifierStr(mlirLocationNameGetName(loc));
+    MlirLocation child = mlirLocationNameGetChildLoc(loc);
+    if (n.length && n.data[0] == '#') {
+      add_from(g, atoi(n.data + 1));
+      collect(g, child, depth + 1);
+    } else if (name_is(n, "line")) {
+      g->line = mlirLocationFileLineColRangeGetStartLine(child);
+    } else {
+      const struct src_loc *p = chain(g->a, loc, NULL, depth);
+      if (p)
+        add_place(g, p);
+    }
+  } else if (mlirLocationIsAFused(loc)) {
+    unsigned n = mlirLocationFusedGetNumLocations(loc);
+    MlirLocation *v = arena_new_array(g->a, MlirLocation, n);
+    mlirLocationFusedGetLocations(loc, v);
+    for (unsigned i = 0; i < n; i++)
+      collect(g, v[i], depth + 1);
+  } else if (mlirLocationIsAFileLineColRange(loc) || mlirLocationIsACallSite(loc)) {
+    const struct src_loc *p = chain(g->a, loc, NULL, depth);
+    if (p)
+      add_place(g, p);
+  }
+}
+
+const struct src_loc *ir_first_place(struct arena *a, MlirLocation loc) {
+  struct gather g = {.a = a};
+  collect(&g, loc, 0);
+  return g.n_places ? g.places[0] : NULL;
+}
+
+/* ---- the walk --------------------------------------------------------------------------------------------------- */
+
+struct walk {
+  struct arena *a;
+  struct ir_op *ops;
+  MlirOperation *handles;
+  int n, cap;
+};
+
+static MlirWalkResult read_op(MlirOperation op, void *user) {
+  struct walk *w = user;
+  if (w->n == w->cap) {
+    int cap = w->cap ? w->cap * 2 : 64;
+    struct ir_op *ops = arena_new_array(w->a, struct ir_op, (size_t)cap);
+    MlirOperation *handles = arena_new_array(w->a, MlirOperation, (size_t)cap);
+    if (w->n) {
+      memcpy(ops, w->ops, (size_t)w->n * sizeof *ops);
+      memcpy(handles, w->handles, (size_t)w->n * sizeof *handles);
+    }
+    w->ops = ops;
+    w->handles = handles;
+    w->cap = cap;
+  }
+  struct gather g = {.a = w->a};
+  collect(&g, mlirOperationGetLocation(op), 0);
+  w->handles[w->n] = op;
+  w->ops[w->n] = (struct ir_op){
+      .id = w->n,
+      .line = g.line,
+      .name = dup_ref(w->a, mlirIdentifierStr(mlirOperationGetName(op))),
+      .n_from = g.n_from,
+      .from = arena_dup(w->a, g.from, (size_t)g.n_from * sizeof *g.from),
+      .locs = {g.n_places, arena_dup(w->a, g.places, (size_t)g.n_places * sizeof *g.places)},
+  };
+  w->n++;
+  return MlirWalkResultAdvance;
+}
+
+/* id of an operation: its index, found by the hash of its pointer. */
+struct index {
+  int *slot;
+  unsigned mask;
+};
+
+static unsigned hash(const void *p) {
+  return (unsigned)(((uintptr_t)p >> 4) * 2654435761u);
+}
+
+static struct index index_ops(const struct walk *w) {
+  unsigned size = 16;
+  while (size < (unsigned)w->n * 2)
+    size *= 2;
+  struct index x = {arena_new_array(w->a, int, size), size - 1};
+  for (int i = 0; i < w->n; i++) {
+    unsigned h = hash(w->handles[i].ptr) & x.mask;
+    while (x.slot[h])
+      h = (h + 1) & x.mask;
+    x.slot[h] = i + 1;
+  }
+  return x;
+}
+
+static int find_op(const struct walk *w, struct index x, MlirOperation op) {
+  for (unsigned h = hash(op.ptr) & x.mask; x.slot[h]; h = (h + 1) & x.mask)
+    if (w->handles[x.slot[h] - 1].ptr == op.ptr)
+      return x.slot[h] - 1;
+  return -1;
+}
+
+/* Folding materialises constants anew, without a location: they stand for what their users stand for.  Users come
+ * later in the list, so going backwards gives chains of such operations their places too. */
+static void adopt_from_users(struct walk *w) {
+  struct index x = {0};
+  for (int i = w->n - 1; i >= 0; i--) {
+    struct ir_op *o = &w->ops[i];
+    if (o->locs.n || !mlirOperationGetNumResults(w->handles[i]))
+      continue;
+    if (!x.slot)
+      x = index_ops(w);
+    for (intptr_t r = 0; r < mlirOperationGetNumResults(w->handles[i]); r++) {
+      MlirOpOperand use = mlirValueGetFirstUse(mlirOperationGetResult(w->handles[i], r));
+      for (; !mlirOpOperandIsNull(use); use = mlirOpOperandGetNextUse(use)) {
+        int u = find_op(w, x, mlirOpOperandGetOwner(use));
+        if (u >= 0)
+          o->locs = src_locs_union(w->a, o->locs, w->ops[u].locs);
+      }
+    }
+  }
+}
+
+static void append(MlirStringRef s, void *user) {
+  buf_append(user, s.data, s.length);
+}
+
+static void print(MlirOperation module, int64_t elide_above, struct buf *text) {
+  MlirOpPrintingFlags flags = mlirOpPrintingFlagsCreate();
+  if (elide_above)
+    mlirOpPrintingFlagsElideLargeElementsAttrs(flags, elide_above);
+  mlirOperationPrintWithFlags(module, flags, append, text);
+  mlirOpPrintingFlagsDestroy(flags);
+}
+
+enum status ir_snapshot(struct ir *ir, MlirOperation module, int64_t elide_above, struct buf *text, struct arena *a,
+                        struct ir_snapshot *out, struct error *err) {
+  MlirPassManager lines = ir_pass_manager(ir, LINES_PIPELINE);
+  if (mlirPassManagerIsNull(lines))
+    return fail(err, ST_BUG, "snapshot-op-locations is missing");
+  mlirPassManagerEnableVerifier(lines, false); /* only locations change */
+  if (mlirLogicalResultIsFailure(mlirPassManagerRunOnOp(lines, module)))
+    return fail(err, ST_BUG, "snapshot-op-locations failed; is /dev/null there?");
+
+  struct walk w = {.a = a};
+  mlirOperationWalk(module, read_op, &w, MlirWalkPreOrder);
+  adopt_from_users(&w);
+  for (int i = 0; i < w.n; i++)
+    mlirOperationSetLocation(w.handles[i], ir_loc_tagged(ir->ctx, i, w.ops[i].locs));
+  print(module, elide_above, text);
+  if (buf_status(text))
+    return fail(err, buf_status(text), "the stage's text exceeds its limit");
+  *out = (struct ir_snapshot){w.n, w.ops};
+  return ST_OK;
+}

@@ -1,0 +1,32 @@
+/* snapshot: what one MLIR stage looks like: its text, the line of every operation, the operations of the stage
+ * before that each came from, and the Python places it stands for.
+ *
+ * ir_snapshot reads an operation's ancestors and places out of its location, where passes have carried and fused
+ * them, and then gives every operation a fresh id and a location of constant size (ir.h), so that the cost does not
+ * grow with the number of passes.  Nothing is learned by parsing printed text.
+ */
+#ifndef IR_SNAPSHOT_H
+#define IR_SNAPSHOT_H
+
+#include "base/buf.h"
+#include "ir/ir.h"
+
+struct ir_op {
+  int id, line;     /* line 1-based; 0: printed on no line (implicit terminator) */
+  const char *name; /* "linalg.matmul" */
+  int n_from;
+  const int *from; /* ids in the stage before, ascending order of appearance */
+  struct src_locs locs;
+};
+
+struct ir_snapshot {
+  int n;
+  struct ir_op *ops; /* in printing order, id == index */
+};
+
+/* Appends the text of `module` to `text` and records its operations in a.  Constants with more elements than
+ * elide_above are cut short in the text (0: never). */
+MUST_USE enum status ir_snapshot(struct ir *ir, MlirOperation module, int64_t elide_above, struct buf *text,
+                                 struct arena *a, struct ir_snapshot *out, struct error *err);
+
+#endif
