@@ -1,0 +1,24 @@
+/* json: writing JSON into a buffer.
+ *
+ * Frames are written on the hot path and are flat, so they are printed directly; whatever is read is parsed with
+ * jansson.
+ */
+#ifndef BASE_JSON_H
+#define BASE_JSON_H
+
+#include "base/buf.h"
+
+/* A quoted string: escapes what JSON demands; bytes that are not UTF-8 become U+FFFD.  The result also holds no raw
+ * newline, so a frame stays on one line. */
+void json_put_string(struct buf *b, const char *s, size_t len);
+void json_put_cstr(struct buf *b, const char *s);
+/* "key": with a comma in front unless the last byte in b is '{' or '['. */
+void json_put_key(struct buf *b, const char *key);
+void json_put_comma(struct buf *b); /* unless the last byte in b is '{' or '[' */
+void json_put_field_int(struct buf *b, const char *key, long long v);
+void json_put_field_str(struct buf *b, const char *key, const char *s);
+void json_put_field_bool(struct buf *b, const char *key, int v);
+/* A number with enough digits to read back the same; null for NaN and infinities, which JSON lacks. */
+void json_put_field_double(struct buf *b, const char *key, double v);
+
+#endif

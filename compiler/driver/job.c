@@ -1,0 +1,293 @@
+/* job: reading and writing compile requests.
+ *
+ * Every field is checked here and nowhere else: types, ranges, lengths.  jansson refuses invalid UTF-8, duplicate
+ * keys (by flag) and nesting past its own limit; sizes were bounded by whoever read the bytes.
+ */
+#include "driver/job.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <jansson.h>
+#include <openssl/sha.h>
+
+#include "driver/compile.h"
+
+enum { NAME_LEN_MAX = 200, DIM_MAX = 1 << 30 };
+
+static const char *const language_names[] = {"nkipy", "hlo", "mlir"};
+static const char *const target_names[] = {"trn1", "trn2", "trn3"};
+
+const char *language_name(enum language l) {
+  return language_names[l];
+}
+const char *target_name(enum target t) {
+  return target_names[t];
+}
+
+void job_init(struct job *j) {
+  *j = (struct job){.source = "", .filename = "kernel.py", .language = LANG_NKIPY, .target = TARGET_TRN2, .seed = 42};
+}
+
+/* ---- reading ---------------------------------------------------------------------------------------------------- */
+
+/* Index of s among names, or -1. */
+static int lookup(const char *s, const char *const *names, int n) {
+  for (int i = 0; i < n; i++)
+    if (!strcmp(s, names[i]))
+      return i;
+  return -1;
+}
+
+/* A short string field without control characters: names of files, kernels, inputs. */
+static enum status read_name(struct arena *a, const json_t *v, const char *field, const char **out, struct error *err) {
+  if (!json_is_string(v))
+    return fail(err, ST_INPUT, "%s: expected a string", field);
+  const char *s = json_string_value(v);
+  size_t n = json_string_length(v);
+  if (n == 0 || n > NAME_LEN_MAX)
+    return fail(err, ST_INPUT, "%s: expected 1 to %d bytes, got %zu", field, NAME_LEN_MAX, n);
+  for (size_t i = 0; i < n; i++)
+    if ((unsigned char)s[i] < 0x20 || s[i] == 0x7f)
+      return fail(err, ST_INPUT, "%s: control characters are not allowed", field);
+  *out = arena_strndup(a, s, n);
+  return ST_OK;
+}
+
+static enum status read_choice(const json_t *v, const char *field, const char *const *names, int n, int *out,
+                               struct error *err) {
+  int i = json_is_string(v) ? lookup(json_string_value(v), names, n) : -1;
+  if (i < 0) {
+    char list[120] = "";
+    for (int k = 0; k < n; k++) {
+      strncat(list, k ? ", " : "", sizeof list - strlen(list) - 1);
+      strncat(list, names[k], sizeof list - strlen(list) - 1);
+    }
+    return fail(err, ST_INPUT, "%s: expected one of %s", field, list);
+  }
+  *out = i;
+  return ST_OK;
+}
+
+static enum status read_bool(const json_t *v, const char *field, bool *out, struct error *err) {
+  if (!json_is_boolean(v))
+    return fail(err, ST_INPUT, "%s: expected true or false", field);
+  *out = json_is_true(v);
+  return ST_OK;
+}
+
+static enum status read_shape(struct arena *a, const json_t *v, int index, enum dtype t, struct hlo_shape *out,
+                              struct error *err) {
+  int64_t dims[HLO_RANK_MAX], elements = 1;
+  size_t rank = json_array_size(v);
+  if (!json_is_array(v))
+    return fail(err, ST_INPUT, "inputs[%d].shape: expected an array of integers", index);
+  if (rank > HLO_RANK_MAX)
+    return fail(err, ST_INPUT, "inputs[%d].shape: at most %d dimensions", index, HLO_RANK_MAX);
+  for (size_t i = 0; i < rank; i++) {
+    const json_t *d = json_array_get(v, i);
+    if (!json_is_integer(d) || json_integer_value(d) < 0 || json_integer_value(d) > DIM_MAX)
+      return fail(err, ST_INPUT, "inputs[%d].shape[%zu]: expected an integer from 0 to %d", index, i, DIM_MAX);
+    dims[i] = json_integer_value(d);
+    if (__builtin_mul_overflow(elements, dims[i], &elements))
+      return fail(err, ST_INPUT, "inputs[%d].shape: too many elements", index);
+  }
+  int64_t *copy = arena_dup(a, dims, rank * sizeof *dims);
+  *out = (struct hlo_shape){.dtype = t, .rank = (int)rank, .dims = copy};
+  return ST_OK;
+}
+
+static enum status read_input(struct arena *a, const json_t *v, int index, struct trace_input_spec *out,
+                              struct error *err) {
+  const char *key;
+  json_t *field;
+  const json_t *shape = json_object_get(v, "shape");
+  enum dtype t = DT_F32;
+
+  if (!json_is_object(v))
+    return fail(err, ST_INPUT, "inputs[%d]: expected an object", index);
+  json_object_foreach((json_t *)v, key, field) {
+    if (!strcmp(key, "name")) {
+      char label[48];
+      snprintf(label, sizeof label, "inputs[%d].name", index);
+      enum status st = read_name(a, field, label, &out->name, err);
+      if (st)
+        return st;
+    } else if (!strcmp(key, "dtype")) {
+      t = json_is_string(field) ? dtype_from_name(json_string_value(field)) : DT_NONE;
+      if (t == DT_NONE)
+        return fail(err, ST_INPUT, "inputs[%d].dtype: expected a NumPy dtype name such as \"float32\"", index);
+    } else if (strcmp(key, "shape")) {
+      return fail(err, ST_INPUT, "inputs[%d].%.40s: there is no such field", index, key);
+    }
+  }
+  if (!shape)
+    return fail(err, ST_INPUT, "inputs[%d].shape: missing", index);
+  return read_shape(a, shape, index, t, &out->shape, err);
+}
+
+static enum status read_inputs(struct arena *a, const json_t *v, struct job *j, struct error *err) {
+  if (!json_is_array(v))
+    return fail(err, ST_INPUT, "inputs: expected an array");
+  size_t n = json_array_size(v);
+  if (n > JOB_INPUTS_MAX)
+    return fail(err, ST_LIMIT, "inputs: at most %d", JOB_INPUTS_MAX);
+  j->inputs = arena_new_array(a, struct trace_input_spec, n);
+  j->n_inputs = (int)n;
+  for (size_t i = 0; i < n; i++) {
+    enum status st = read_input(a, json_array_get(v, i), (int)i, &j->inputs[i], err);
+    if (st)
+      return st;
+  }
+  return ST_OK;
+}
+
+static enum status read_options(struct arena *a, const json_t *v, struct job *j, struct error *err) {
+  const char *key;
+  json_t *field;
+  enum status st = ST_OK;
+
+  if (!json_is_object(v))
+    return fail(err, ST_INPUT, "options: expected an object");
+  json_object_foreach((json_t *)v, key, field) {
+    if (!strcmp(key, "check")) {
+      st = read_bool(field, "options.check", &j->check, err);
+    } else if (!strcmp(key, "artifacts")) {
+      st = read_bool(field, "options.artifacts", &j->artifacts, err);
+    } else if (!strcmp(key, "stop_after")) {
+      st = read_name(a, field, "options.stop_after", &j->stop_after, err);
+      if (!st && !pipeline_has_stage(j->stop_after))
+        st = fail(err, ST_INPUT, "options.stop_after: no stage is called \"%.60s\"", j->stop_after);
+    } else {
+      st = fail(err, ST_INPUT, "options.%.40s: there is no such field", key);
+    }
+    if (st)
+      return st;
+  }
+  return ST_OK;
+}
+
+static enum status read_source(struct arena *a, const json_t *v, struct job *j, struct error *err) {
+  if (!json_is_string(v))
+    return fail(err, ST_INPUT, "source: expected a string");
+  j->source_len = json_string_length(v);
+  if (j->source_len > TRACE_SOURCE_MAX)
+    return fail(err, ST_LIMIT, "source: %zu bytes; the limit is %d", j->source_len, TRACE_SOURCE_MAX);
+  j->source = arena_strndup(a, json_string_value(v), j->source_len);
+  return ST_OK;
+}
+
+static enum status read_field(struct arena *a, const char *key, const json_t *v, struct job *j, struct error *err) {
+  int choice;
+  enum status st;
+
+  if (!strcmp(key, "source"))
+    return read_source(a, v, j, err);
+  if (!strcmp(key, "filename"))
+    return read_name(a, v, key, &j->filename, err);
+  if (!strcmp(key, "kernel"))
+    return read_name(a, v, key, &j->kernel, err);
+  if (!strcmp(key, "inputs"))
+    return read_inputs(a, v, j, err);
+  if (!strcmp(key, "options"))
+    return read_options(a, v, j, err);
+  if (!strcmp(key, "language")) {
+    st = read_choice(v, key, language_names, 3, &choice, err);
+    if (!st)
+      j->language = (enum language)choice;
+    return st;
+  }
+  if (!strcmp(key, "target")) {
+    st = read_choice(v, key, target_names, 3, &choice, err);
+    if (!st)
+      j->target = (enum target)choice;
+    return st;
+  }
+  return fail(err, ST_INPUT, "%.40s: there is no such field", key);
+}
+
+enum status job_parse(struct arena *a, const char *json, size_t len, struct job *out, struct error *err) {
+  json_error_t jerr;
+  json_t *root = json_loadb(json, len, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &jerr);
+  enum status st = ST_OK;
+  struct job j;
+
+  if (!root)
+    return fail(err, ST_INPUT, "line %d column %d: %s", jerr.line, jerr.column, jerr.text);
+  job_init(&j);
+  if (!json_is_object(root)) {
+    st = fail(err, ST_INPUT, "expected a JSON object");
+  } else if (!json_object_get(root, "source")) {
+    st = fail(err, ST_INPUT, "source: missing");
+  } else {
+    const char *key;
+    json_t *v;
+    json_object_foreach(root, key, v) {
+      st = read_field(a, key, v, &j, err);
+      if (st)
+        break;
+    }
+  }
+  json_decref(root);
+  if (!st)
+    *out = j;
+  return st;
+}
+
+/* ---- writing ---------------------------------------------------------------------------------------------------- */
+
+static json_t *input_json(const struct trace_input_spec *in) {
+  json_t *o = json_object(), *dims = json_array();
+  for (int i = 0; i < in->shape.rank; i++)
+    json_array_append_new(dims, json_integer(in->shape.dims[i]));
+  if (in->name)
+    json_object_set_new(o, "name", json_string(in->name));
+  json_object_set_new(o, "shape", dims);
+  json_object_set_new(o, "dtype", json_string(dtype_numpy_name(in->shape.dtype)));
+  return o;
+}
+
+static json_t *job_json(const struct job *j) {
+  json_t *o = json_object(), *options = json_object();
+  json_object_set_new(o, "source", json_stringn(j->source, j->source_len));
+  json_object_set_new(o, "filename", json_string(j->filename));
+  json_object_set_new(o, "language", json_string(language_name(j->language)));
+  json_object_set_new(o, "target", json_string(target_name(j->target)));
+  if (j->kernel)
+    json_object_set_new(o, "kernel", json_string(j->kernel));
+  if (j->n_inputs) {
+    json_t *inputs = json_array();
+    for (int i = 0; i < j->n_inputs; i++)
+      json_array_append_new(inputs, input_json(&j->inputs[i]));
+    json_object_set_new(o, "inputs", inputs);
+  }
+  if (j->stop_after)
+    json_object_set_new(options, "stop_after", json_string(j->stop_after));
+  json_object_set_new(options, "check", json_boolean(j->check));
+  json_object_set_new(options, "artifacts", json_boolean(j->artifacts));
+  json_object_set_new(o, "options", options);
+  return o;
+}
+
+char *job_dump(const struct job *j, size_t *len) {
+  json_t *o = job_json(j);
+  char *text = json_dumps(o, JSON_COMPACT);
+  json_decref(o);
+  *len = text ? strlen(text) : 0;
+  return text;
+}
+
+void job_key(const struct job *j, char key[JOB_KEY_SIZE]) {
+  unsigned char digest[SHA256_DIGEST_LENGTH];
+  json_t *o = job_json(j);
+  json_object_set_new(o, "pipeline", json_string(pipeline_version()));
+  char *text = json_dumps(o, JSON_COMPACT | JSON_SORT_KEYS);
+  json_decref(o);
+  if (!text)
+    arena_oom(j->source_len);
+  SHA256((const unsigned char *)text, strlen(text), digest);
+  free(text);
+  for (int i = 0; i < SHA256_DIGEST_LENGTH; i++)
+    snprintf(key + 2 * i, 3, "%02x", digest[i]);
+}
