@@ -11,7 +11,7 @@
  *   {"frame":"artifact","artifact":{"name","media_type","size","sha256"},"data":"<base64>"}   (only with options.artifacts)
  *   {"frame":"end","status":"ok"|"error","time_us":N}
  *
- * The result object of the API is the same things gathered: frames_to_result in the server does it.
+ * The result object of the API is the same things gathered (driver/result.h).
  *
  * stage.lines[i] belongs to line i+1 of the text: {} or {"op": id, "src": [range…]}; each range has, besides file, line,
  * col, end_line, end_col, "fn" (the function that contains it, if known) and "depth" (0 innermost, 1 its caller, …; a
@@ -28,7 +28,8 @@
 typedef enum status (*frame_sink)(void *user, const char *json, size_t len);
 
 enum {
-  FRAME_MAX = 4 << 20,  /* bytes of one frame; a stage text that would not fit is cut, with a diagnostic */
+  STAGE_TEXT_MAX = 2 << 20, /* bytes of one stage text; more is cut at a line, with a diagnostic */
+  FRAME_MAX = 16 << 20,     /* bytes of one frame: text, escaped, and its maps */
 };
 
 /* Runs the job.  ST_OK when every kernel reached the last stage (frame "end" says ok), ST_INPUT when the kernel was

@@ -16,7 +16,7 @@
 
 enum { NAME_LEN_MAX = 200, DIM_MAX = 1 << 30 };
 
-static const char *const language_names[] = {"nkipy", "hlo", "mlir"};
+static const char *const language_names[] = {"nkipy"};
 static const char *const target_names[] = {"trn1", "trn2", "trn3"};
 
 const char *language_name(enum language l) {
@@ -193,7 +193,7 @@ static enum status read_field(struct arena *a, const char *key, const json_t *v,
   if (!strcmp(key, "options"))
     return read_options(a, v, j, err);
   if (!strcmp(key, "language")) {
-    st = read_choice(v, key, language_names, 3, &choice, err);
+    st = read_choice(v, key, language_names, LANG_COUNT, &choice, err);
     if (!st)
       j->language = (enum language)choice;
     return st;

@@ -16,7 +16,7 @@
 #include "base/error.h"
 #include "trace/trace.h"
 
-enum language { LANG_NKIPY, LANG_HLO, LANG_MLIR }; /* NKI comes with its own front end */
+enum language { LANG_NKIPY, LANG_COUNT }; /* other entries join with their front ends */
 enum target { TARGET_TRN1, TARGET_TRN2, TARGET_TRN3 };
 
 enum {
