@@ -182,6 +182,7 @@ struct hlo_module {
   int n_aliases;
   struct hlo_alias *aliases;
   struct hlo_fuse *fuses, *last_fuse;
+  struct hlo_names *names; /* instruction names in use; names of removed instructions stay taken */
 };
 
 struct hlo_module *hlo_module_new(struct arena *a, const char *name); /* with an empty entry computation "main" */
@@ -189,7 +190,8 @@ struct hlo_module *hlo_module_new(struct arena *a, const char *name); /* with an
 struct hlo_computation *hlo_computation_new(struct hlo_module *m, const char *name);
 
 /* Low level, no checks: appends an instruction with the given operands; the caller fills the attributes.
- * name NULL gives "op<n>".  Builders (build.h) are the checked way. */
+ * name NULL gives "op<n>".  A name that XLA's syntax would not take is spelled with '_', one that is taken gets a
+ * number behind it, so i->name may differ from name.  Builders (build.h) are the checked way. */
 struct hlo_instr *hlo_append(struct hlo_computation *c, enum hlo_op op, const char *name, struct hlo_shape shape,
                              int n_operands, struct hlo_instr *const *operands);
 /* Same, inserted in front of `before`. */

@@ -1,0 +1,237 @@
+/* hlo: the graph itself: opcodes, shapes, computations, instructions, provenance.
+ *
+ * No rules of HLO live here (infer.c has them).  Lists are intrusive and doubly linked so that a pass can insert
+ * and remove while it walks.
+ */
+#include "hlo/hlo.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "hlo/names.h"
+
+/* ---- names of things --------------------------------------------------------------------------------- */
+
+static const struct op_info {
+  const char *name;
+  int arity;
+  enum hlo_class class;
+} ops[HLO_OP_COUNT] = {
+#define HLO_OP(e, name, arity, class) [e] = {name, arity, class},
+#include "hlo/opcodes.def"
+#undef HLO_OP
+};
+
+const char *hlo_op_name(enum hlo_op op) {
+  return (unsigned)op < HLO_OP_COUNT ? ops[op].name : "?";
+}
+int hlo_op_arity(enum hlo_op op) {
+  return ops[op].arity;
+}
+enum hlo_class hlo_op_class(enum hlo_op op) {
+  return ops[op].class;
+}
+int hlo_op_from_name(const char *name, size_t n) {
+  for (int op = 0; op < HLO_OP_COUNT; op++)
+    if (!strncmp(ops[op].name, name, n) && !ops[op].name[n])
+      return op;
+  return -1;
+}
+
+const char *hlo_direction_name(enum hlo_direction d) {
+  static const char *const names[] = {"EQ", "NE", "GE", "GT", "LE", "LT"};
+  return (unsigned)d < sizeof names / sizeof *names ? names[d] : "?";
+}
+
+const char *mem_space_name(enum mem_space m) {
+  static const char *const names[] = {"", "Hbm", "Psum", "Sbuf", "SharedHbm", "Constant"};
+  return (unsigned)m < sizeof names / sizeof *names ? names[m] : "";
+}
+
+/* ---- shapes ------------------------------------------------------------------------------------------ */
+
+struct hlo_ints hlo_ints_dup(struct arena *a, int n, const int64_t *v) {
+  assert(n >= 0);
+  return (struct hlo_ints){n, n ? arena_dup(a, v, (size_t)n * sizeof *v) : NULL};
+}
+
+struct hlo_shape hlo_shape_array(struct arena *a, enum dtype t, int rank, const int64_t *dims) {
+  struct hlo_ints d = hlo_ints_dup(a, rank, dims);
+  return (struct hlo_shape){.dtype = t, .rank = rank, .dims = d.v};
+}
+
+bool hlo_shape_same_dims(const struct hlo_shape *x, const struct hlo_shape *y) {
+  return x->rank == y->rank && (!x->rank || !memcmp(x->dims, y->dims, (size_t)x->rank * sizeof *x->dims));
+}
+
+bool hlo_shape_equal(const struct hlo_shape *x, const struct hlo_shape *y) {
+  if (x->dtype != y->dtype)
+    return false;
+  if (x->dtype != DT_TUPLE)
+    return hlo_shape_same_dims(x, y);
+  if (x->n_elems != y->n_elems)
+    return false;
+  for (int i = 0; i < x->n_elems; i++)
+    if (!hlo_shape_equal(&x->elems[i], &y->elems[i]))
+      return false;
+  return true;
+}
+
+int64_t hlo_shape_elements(const struct hlo_shape *s) {
+  int64_t n = 1;
+  bool is_empty = false, overflows = false;
+  for (int i = 0; i < s->rank; i++) {
+    is_empty |= s->dims[i] == 0;
+    overflows |= __builtin_mul_overflow(n, s->dims[i], &n);
+  }
+  return is_empty ? 0 : overflows ? -1 : n;
+}
+
+const char *hlo_shape_text(struct arena *a, const struct hlo_shape *s) {
+  if (s->dtype == DT_TUPLE) {
+    const char *text = "(";
+    for (int i = 0; i < s->n_elems; i++)
+      text = arena_printf(a, "%s%s%s", text, i ? ", " : "", hlo_shape_text(a, &s->elems[i]));
+    return arena_printf(a, "%s)", text);
+  }
+  char dims[HLO_RANK_MAX * 21 + 1] = "";
+  size_t n = 0;
+  for (int i = 0; i < s->rank && i < HLO_RANK_MAX; i++)
+    n += (size_t)snprintf(dims + n, sizeof dims - n, "%s%lld", i ? "," : "", (long long)s->dims[i]);
+  return arena_printf(a, "%s[%s]", dtype_hlo_name(s->dtype), dims);
+}
+
+/* ---- modules and computations ------------------------------------------------------------------------ */
+
+static struct hlo_computation *computation_alloc(struct hlo_module *m, const char *name) {
+  struct hlo_computation *c = arena_new(m->arena, struct hlo_computation);
+  c->name = arena_strdup(m->arena, name);
+  c->id = m->next_computation_id++;
+  c->module = m;
+  m->n_computations++;
+  return c;
+}
+
+struct hlo_module *hlo_module_new(struct arena *a, const char *name) {
+  struct hlo_module *m = arena_new(a, struct hlo_module);
+  m->arena = a;
+  m->name = arena_strdup(a, name);
+  m->names = hlo_names_new(a);
+  m->entry = computation_alloc(m, "main");
+  m->computations = m->last_computation = m->entry;
+  return m;
+}
+
+struct hlo_computation *hlo_computation_new(struct hlo_module *m, const char *name) {
+  struct hlo_computation *c = computation_alloc(m, name);
+  struct hlo_computation **at = &m->computations;
+  while (*at != m->entry)
+    at = &(*at)->next;
+  c->next = m->entry;
+  *at = c;
+  return c;
+}
+
+/* ---- instructions ------------------------------------------------------------------------------------ */
+
+static struct hlo_instr *instr_alloc(struct hlo_computation *c, enum hlo_op op, const char *name,
+                                     struct hlo_shape shape, int n_operands, struct hlo_instr *const *operands) {
+  struct hlo_module *m = c->module;
+  struct hlo_instr *i = arena_new(m->arena, struct hlo_instr);
+  char automatic[24];
+
+  i->id = m->next_id++;
+  if (!name) {
+    snprintf(automatic, sizeof automatic, "op%d", i->id);
+    name = automatic;
+  }
+  i->op = op;
+  i->name = hlo_names_take(m->arena, m->names, name);
+  i->shape = shape;
+  i->n_operands = n_operands;
+  if (n_operands)
+    i->operands = arena_dup(m->arena, operands, (size_t)n_operands * sizeof(struct hlo_instr *));
+  i->parent = c;
+  c->n_instrs++;
+  return i;
+}
+
+struct hlo_instr *hlo_append(struct hlo_computation *c, enum hlo_op op, const char *name, struct hlo_shape shape,
+                             int n_operands, struct hlo_instr *const *operands) {
+  struct hlo_instr *i = instr_alloc(c, op, name, shape, n_operands, operands);
+  i->prev = c->last;
+  *(c->last ? &c->last->next : &c->first) = i;
+  c->last = i;
+  return i;
+}
+
+struct hlo_instr *hlo_insert(struct hlo_instr *before, enum hlo_op op, const char *name, struct hlo_shape shape,
+                             int n_operands, struct hlo_instr *const *operands) {
+  struct hlo_computation *c = before->parent;
+  struct hlo_instr *i = instr_alloc(c, op, name, shape, n_operands, operands);
+  i->prev = before->prev;
+  i->next = before;
+  *(before->prev ? &before->prev->next : &c->first) = i;
+  before->prev = i;
+  return i;
+}
+
+void hlo_remove(struct hlo_instr *i) {
+  struct hlo_computation *c = i->parent;
+  assert(c && c->root != i);
+  *(i->prev ? &i->prev->next : &c->first) = i->next;
+  *(i->next ? &i->next->prev : &c->last) = i->prev;
+  i->parent = NULL;
+  i->prev = i->next = NULL;
+  c->n_instrs--;
+}
+
+/* ---- provenance -------------------------------------------------------------------------------------- */
+
+/* from is kept ascending, and its storage is the next power of two of n_from: adding one id at a time to a long list
+ * (a thousand equal constants merged into one) then costs what the list costs, once. */
+static void from_add(struct arena *a, struct hlo_instr *i, int id) {
+  int lo = 0, hi = i->n_from, n = i->n_from;
+  if (n && i->from[n - 1] < id)
+    lo = n;
+  while (lo < hi) {
+    int mid = lo + (hi - lo) / 2;
+    if (i->from[mid] < id)
+      lo = mid + 1;
+    else
+      hi = mid;
+  }
+  if (lo < n && i->from[lo] == id)
+    return;
+  int *v = (int *)i->from; /* written here only; const for everyone else */
+  if (!(n & (n - 1))) {
+    v = arena_new_array(a, int, n ? 2 * (size_t)n : 1);
+    if (n)
+      memcpy(v, i->from, (size_t)n * sizeof *v);
+  }
+  memmove(v + lo + 1, v + lo, (size_t)(n - lo) * sizeof *v);
+  v[lo] = id;
+  i->from = v;
+  i->n_from = n + 1;
+}
+
+void hlo_derive(struct hlo_instr *heir, const struct hlo_instr *dead) {
+  if (heir == dead)
+    return;
+  struct hlo_computation *c = heir->parent ? heir->parent : dead->parent;
+  struct arena *a = c->module->arena;
+  for (int k = 0; k < dead->n_from; k++)
+    from_add(a, heir, dead->from[k]);
+  heir->locs = src_locs_union(a, heir->locs, dead->locs);
+  if (!heir->knob)
+    heir->knob = dead->knob;
+}
+
+void hlo_stage_mark(struct hlo_module *m) {
+  for (struct hlo_computation *c = m->computations; c; c = c->next)
+    hlo_for_each(i, c) {
+      i->n_from = 0;
+      from_add(m->arena, i, i->id);
+    }
+}

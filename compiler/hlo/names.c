@@ -1,0 +1,103 @@
+/* names: a set of taken names, and XLA's spelling rules.
+ *
+ * XLA refuses a module in which two instructions share a name, and Python's identifiers are wider than its own
+ * (any Unicode letter), so every name passes through here once.  Open addressing, power-of-two size, arena memory:
+ * the tables that growing leaves behind add up to less than the last one.
+ */
+#include "hlo/names.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "base/dtype.h"
+
+struct hlo_names {
+  const char **v;
+  size_t n, cap;
+};
+
+static size_t hash_text(const char *s) {
+  uint64_t h = 1469598103934665603u; /* FNV-1a */
+  for (; *s; s++)
+    h = (h ^ (unsigned char)*s) * 1099511628211u;
+  return (size_t)(h ^ h >> 29);
+}
+
+/* The slot that holds name, or the empty one where it belongs. */
+static size_t find_slot(const struct hlo_names *s, const char *name) {
+  size_t i = hash_text(name) & (s->cap - 1);
+  while (s->v[i] && strcmp(s->v[i], name) != 0)
+    i = (i + 1) & (s->cap - 1);
+  return i;
+}
+
+struct hlo_names *hlo_names_new(struct arena *a) {
+  struct hlo_names *s = arena_new(a, struct hlo_names);
+  s->cap = 64;
+  s->v = arena_new_array(a, const char *, s->cap);
+  return s;
+}
+
+static void grow(struct arena *a, struct hlo_names *s) {
+  struct hlo_names bigger = {arena_new_array(a, const char *, s->cap * 2), s->n, s->cap * 2};
+  for (size_t i = 0; i < s->cap; i++)
+    if (s->v[i])
+      bigger.v[find_slot(&bigger, s->v[i])] = s->v[i];
+  *s = bigger;
+}
+
+const char *hlo_names_take(struct arena *a, struct hlo_names *s, const char *wanted) {
+  const char *name = hlo_sanitize_name(a, wanted);
+  const char *base = name;
+
+  if (s->n * 4 >= s->cap * 3)
+    grow(a, s);
+  size_t slot = find_slot(s, name);
+  for (int k = 1; s->v[slot]; k++) {
+    name = arena_printf(a, "%s.%d", base, k);
+    slot = find_slot(s, name);
+  }
+  if (name == wanted)
+    name = arena_strdup(a, wanted);
+  s->v[slot] = name;
+  s->n++;
+  return name;
+}
+
+static bool is_letter(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+}
+static bool is_name_char(char c) {
+  return is_letter(c) || (c >= '0' && c <= '9') || c == '.' || c == '-';
+}
+
+/* Words that XLA's lexer does not read as a name where no '%' stands before them (a module's name). */
+static bool is_reserved(const char *s) {
+  static const char *const words[] = {"HloModule",  "ENTRY",          "ROOT",     "true", "false", "maximal",
+                                      "replicated", "manual",         "unknown",  "inf",  "nan",   "unreduced",
+                                      "shard_as",   "last_tile_dims", "shard_like"};
+  for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+    if (!strcmp(words[i], s))
+      return true;
+  static const char *const types[] = {"c64", "c128", "opaque", "token", "s1", "s2", "s4", "u1", "u2", "u4", "buffer"};
+  for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+    if (!strcmp(types[i], s))
+      return true;
+  return dtype_from_hlo_name(s) != DT_NONE || !strncmp(s, "f8e", 3) || !strncmp(s, "f4e", 3);
+}
+
+const char *hlo_sanitize_name(struct arena *a, const char *name) {
+  bool good = is_letter(*name);
+  for (const char *p = name; *p && good; p++)
+    good = is_name_char(*p);
+  if (!good) {
+    /* one '_' per byte, so that the length stays what the user sees in bytes */
+    char *out = arena_printf(a, "%s%s", is_name_char(*name) && !is_letter(*name) ? "_" : "", *name ? name : "_");
+    for (char *p = out; *p; p++)
+      if (!is_name_char(*p))
+        *p = '_';
+    name = out;
+  }
+  return is_reserved(name) ? arena_printf(a, "%s_", name) : name;
+}

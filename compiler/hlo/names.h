@@ -1,0 +1,17 @@
+/* names: what an instruction, computation or module may be called in HLO text. */
+#ifndef HLO_NAMES_H
+#define HLO_NAMES_H
+
+#include "base/arena.h"
+
+struct hlo_names;
+
+struct hlo_names *hlo_names_new(struct arena *a);
+/* Takes `wanted`, or "wanted.1", "wanted.2", … if it is taken; the result lives in a. */
+const char *hlo_names_take(struct arena *a, struct hlo_names *s, const char *wanted);
+
+/* `name` in XLA's alphabet ([A-Za-z_][A-Za-z0-9_.-]*); a word that XLA's lexer reads as a keyword or a type gets a
+ * '_' behind it.  Returns name itself if nothing has to change. */
+const char *hlo_sanitize_name(struct arena *a, const char *name);
+
+#endif
