@@ -29,8 +29,8 @@ enum hlo_op {
 };
 enum hlo_class { HC_LEAF, HC_UNARY, HC_BINARY, HC_OTHER };
 
-const char *hlo_op_name(enum hlo_op op);          /* "dynamic-update-slice" */
-int hlo_op_arity(enum hlo_op op);                 /* -1: any number */
+const char *hlo_op_name(enum hlo_op op); /* "dynamic-update-slice" */
+int hlo_op_arity(enum hlo_op op);        /* -1: any number */
 enum hlo_class hlo_op_class(enum hlo_op op);
 int hlo_op_from_name(const char *name, size_t n); /* -1 when unknown */
 
@@ -128,14 +128,14 @@ struct hlo_instr {
   int n_called; /* reduce, scatter: computations of the same module */
   struct hlo_computation **called;
 
-  struct hlo_ints dimensions;           /* broadcast, transpose, reduce, concatenate, iota; dynamic-slice sizes */
-  const struct hlo_slice_dim *slice;    /* shape.rank of the operand entries */
-  const struct hlo_pad_dim *padding;    /* same */
+  struct hlo_ints dimensions;        /* broadcast, transpose, reduce, concatenate, iota; dynamic-slice sizes */
+  const struct hlo_slice_dim *slice; /* shape.rank of the operand entries */
+  const struct hlo_pad_dim *padding; /* same */
   const struct hlo_dot_dims *dot;
   const struct hlo_gather_dims *gather;
   const struct hlo_scatter_dims *scatter;
-  enum hlo_direction direction;         /* compare */
-  const struct hlo_literal *literal;    /* constant */
+  enum hlo_direction direction;      /* compare */
+  const struct hlo_literal *literal; /* constant */
   int64_t parameter_number, tuple_index;
   const char *custom_call_target, *backend_config;
 
@@ -172,7 +172,7 @@ struct hlo_alias {
 
 struct hlo_module {
   struct arena *arena;
-  const char *name; /* the Python function's name */
+  const char *name;                                        /* the Python function's name */
   struct hlo_computation *computations, *last_computation; /* callees before callers; the entry is last */
   struct hlo_computation *entry;
   int n_computations, next_id, next_computation_id;
@@ -206,7 +206,6 @@ void hlo_derive(struct hlo_instr *heir, const struct hlo_instr *dead);
 void hlo_stage_mark(struct hlo_module *m);
 
 /* Iterates over a computation; safe against removal of i. */
-#define hlo_for_each(i, c) \
-  for (struct hlo_instr *i = (c)->first, *i##_next; i && (i##_next = i->next, 1); i = i##_next)
+#define hlo_for_each(i, c) for (struct hlo_instr *i = (c)->first, *i##_next; i && (i##_next = i->next, 1); i = i##_next)
 
 #endif

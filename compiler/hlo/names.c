@@ -74,9 +74,9 @@ static bool is_name_char(char c) {
 
 /* Words that XLA's lexer does not read as a name where no '%' stands before them (a module's name). */
 static bool is_reserved(const char *s) {
-  static const char *const words[] = {"HloModule",  "ENTRY",          "ROOT",     "true", "false", "maximal",
-                                      "replicated", "manual",         "unknown",  "inf",  "nan",   "unreduced",
-                                      "shard_as",   "last_tile_dims", "shard_like"};
+  static const char *const words[] = {"HloModule", "ENTRY",      "ROOT",     "true",           "false",
+                                      "maximal",   "replicated", "manual",   "unknown",        "inf",
+                                      "nan",       "unreduced",  "shard_as", "last_tile_dims", "shard_like"};
   for (size_t i = 0; i < sizeof words / sizeof *words; i++)
     if (!strcmp(words[i], s))
       return true;

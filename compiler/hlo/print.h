@@ -16,14 +16,14 @@ struct hlo_lines {
 };
 
 struct hlo_print_options {
-  bool metadata;           /* metadata={…}: long, so off in the panes and on in the hlo.txt artifact */
-  int64_t elide_above;     /* constants with more elements print as {...}, as XLA does; 0: never */
+  bool metadata;       /* metadata={…}: long, so off in the panes and on in the hlo.txt artifact */
+  int64_t elide_above; /* constants with more elements print as {...}, as XLA does; 0: never */
 };
 
 /* Appends the whole module.  XLA's parser accepts the text, and parsing it gives the same module (unless constants
  * were elided).  lines may be NULL. */
-enum status hlo_print(const struct hlo_module *m, const struct hlo_print_options *opt, struct buf *out,
-                      struct arena *a, struct hlo_lines *lines);
+enum status hlo_print(const struct hlo_module *m, const struct hlo_print_options *opt, struct buf *out, struct arena *a,
+                      struct hlo_lines *lines);
 
 /* Appends the serialized HloModuleProto (frontend.md §6, hlo-proto.md), with source ranges in OpMetadata and the
  * call chains in the stack-frame index. */

@@ -1,0 +1,473 @@
+/* infer: shape rules of element-wise, shape-changing, reducing and structural instructions.
+ *
+ * The rules are XLA's (shape_inference.cc as observed through its parser and verifier), except that select wants a
+ * predicate of the full shape and reduce exactly one operand: the only forms that are ever built.
+ */
+#include "hlo/infer.h"
+
+#include <string.h>
+
+#define REFUSE(...) return fail(err, ST_INPUT, __VA_ARGS__)
+#define TEXT(x) hlo_shape_text(a, &(x)->shape)
+#define OP(i, k) ((i)->operands[k])
+
+bool infer_contains(struct hlo_ints v, int64_t x) {
+  for (int k = 0; k < v.n; k++)
+    if (v.v[k] == x)
+      return true;
+  return false;
+}
+
+bool infer_is_ascending(struct hlo_ints v) {
+  for (int k = 1; k < v.n; k++)
+    if (v.v[k] <= v.v[k - 1])
+      return false;
+  return true;
+}
+
+bool infer_is_distinct_below(struct hlo_ints v, int64_t limit) {
+  for (int k = 0; k < v.n; k++)
+    if (v.v[k] < 0 || v.v[k] >= limit || infer_contains((struct hlo_ints){k, v.v}, v.v[k]))
+      return false;
+  return true;
+}
+
+const char *infer_ints_text(struct arena *a, struct hlo_ints v) {
+  struct hlo_shape s = {.dtype = DT_NONE, .rank = v.n < HLO_RANK_MAX ? v.n : HLO_RANK_MAX, .dims = v.v};
+  char *text = arena_strdup(a, hlo_shape_text(a, &s)); /* "[0,1]" */
+  text[0] = '{';
+  text[strlen(text) - 1] = '}';
+  return text;
+}
+
+/* ---- element-wise ------------------------------------------------------------------------------------ */
+
+static enum status infer_unary(struct arena *a, const struct hlo_instr *i, struct hlo_shape *out, struct error *err) {
+  const struct hlo_instr *x = OP(i, 0);
+  enum dtype_kind k = dtype_kind(x->shape.dtype);
+  const char *wanted = NULL;
+
+  switch (i->op) {
+  case HLO_COPY:
+    break;
+  case HLO_ABS:
+  case HLO_SIGN:
+    if (k != DK_FLOAT && k != DK_SIGNED)
+      wanted = "signed or floating-point";
+    break;
+  case HLO_NEGATE:
+    if (k == DK_BOOL)
+      wanted = "integer or floating-point";
+    break;
+  case HLO_NOT:
+    if (k == DK_FLOAT)
+      wanted = "boolean or integer";
+    break;
+  default:
+    if (k != DK_FLOAT)
+      wanted = "floating-point";
+  }
+  if (wanted)
+    REFUSE("%s: operand %s must be %s", hlo_op_name(i->op), TEXT(x), wanted);
+  *out = x->shape;
+  return ST_OK;
+}
+
+static enum status infer_binary(struct arena *a, const struct hlo_instr *i, struct hlo_shape *out, struct error *err) {
+  const struct hlo_instr *x = OP(i, 0), *y = OP(i, 1);
+  enum dtype_kind k = dtype_kind(x->shape.dtype);
+  const char *wanted = NULL;
+
+  if (!hlo_shape_equal(&x->shape, &y->shape))
+    REFUSE("%s: operands %s and %s must have the same shape and data type", hlo_op_name(i->op), TEXT(x), TEXT(y));
+  switch (i->op) {
+  case HLO_SUBTRACT:
+  case HLO_DIVIDE:
+  case HLO_REMAINDER:
+  case HLO_POWER:
+    if (k == DK_BOOL)
+      wanted = "numbers";
+    break;
+  case HLO_ATAN2:
+    if (k != DK_FLOAT)
+      wanted = "floating-point";
+    break;
+  case HLO_AND:
+  case HLO_OR:
+  case HLO_XOR:
+    if (k == DK_FLOAT)
+      wanted = "boolean or integer";
+    break;
+  default:
+    break;
+  }
+  if (wanted)
+    REFUSE("%s: operands %s must be %s", hlo_op_name(i->op), TEXT(x), wanted);
+  *out = x->shape;
+  return ST_OK;
+}
+
+static enum status infer_compare(struct arena *a, const struct hlo_instr *i, struct hlo_shape *out, struct error *err) {
+  const struct hlo_instr *x = OP(i, 0), *y = OP(i, 1);
+  if (!hlo_shape_equal(&x->shape, &y->shape))
+    REFUSE("compare: operands %s and %s must have the same shape and data type", TEXT(x), TEXT(y));
+  if ((unsigned)i->direction > HLO_LT)
+    REFUSE("compare: unknown direction %d", (int)i->direction);
+  *out = x->shape;
+  out->dtype = DT_BOOL;
+  return ST_OK;
+}
+
+static enum status infer_select(struct arena *a, const struct hlo_instr *i, struct hlo_shape *out, struct error *err) {
+  const struct hlo_instr *p = OP(i, 0), *x = OP(i, 1), *y = OP(i, 2);
+  if (p->shape.dtype != DT_BOOL)
+    REFUSE("select: predicate %s must be boolean", TEXT(p));
+  if (!hlo_shape_equal(&x->shape, &y->shape))
+    REFUSE("select: branches %s and %s must have the same shape and data type", TEXT(x), TEXT(y));
+  if (!hlo_shape_same_dims(&p->shape, &x->shape))
+    REFUSE("select: predicate %s must have the dimensions of the branches %s", TEXT(p), TEXT(x));
+  *out = x->shape;
+  return ST_OK;
+}
+
+/* ---- leaves ------------------------------------------------------------------------------------------ */
+
+static enum status infer_constant(struct arena *a, const struct hlo_instr *i, struct hlo_shape *out,
+                                  struct error *err) {
+  const struct hlo_literal *l = i->literal;
+  if (!l)
+    REFUSE("constant: no value");
+  int64_t n = hlo_shape_elements(&l->shape);
+  if (n < 0 || (size_t)n > SIZE_MAX / 8 || l->size != (size_t)n * dtype_size(l->shape.dtype))
+    REFUSE("constant: %zu bytes are not the value of %s", l->size, hlo_shape_text(a, &l->shape));
+  *out = l->shape;
+  return ST_OK;
+}
+
+static enum status infer_iota(struct arena *a, const struct hlo_instr *i, struct hlo_shape *out, struct error *err) {
+  if (i->shape.dtype == DT_BOOL)
+    REFUSE("iota: %s cannot count", TEXT(i));
+  if (i->dimensions.n != 1 || !infer_is_distinct_below(i->dimensions, i->shape.rank))
+    REFUSE("iota: dimension %s of %s does not exist", infer_ints_text(a, i->dimensions), TEXT(i));
+  *out = i->shape;
+  return ST_OK;
+}
+
+/* ---- same elements, other shape ---------------------------------------------------------------------- */
+
+static enum status infer_broadcast(struct arena *a, const struct hlo_instr *i, struct hlo_shape *out,
+                                   struct error *err) {
+  const struct hlo_instr *x = OP(i, 0);
+  if (i->dimensions.n != x->shape.rank)
+    REFUSE("broadcast: %s needs %d dimension numbers, not %s", TEXT(x), x->shape.rank,
+           infer_ints_text(a, i->dimensions));
+  if (!infer_is_distinct_below(i->dimensions, i->shape.rank) || !infer_is_ascending(i->dimensions))
+    REFUSE("broadcast: dimensions %s of %s must ascend and exist in the result %s", infer_ints_text(a, i->dimensions),
+           TEXT(x), TEXT(i));
+  for (int k = 0; k < x->shape.rank; k++)
+    if (x->shape.dims[k] != i->shape.dims[i->dimensions.v[k]])
+      REFUSE("broadcast: dimension %d of %s does not have the size of dimension %lld of the result %s", k, TEXT(x),
+             (long long)i->dimensions.v[k], TEXT(i));
+  *out = i->shape;
+  out->dtype = x->shape.dtype;
+  return ST_OK;
+}
+
+static enum status infer_reshape(struct arena *a, const struct hlo_instr *i, struct hlo_shape *out, struct error *err) {
+  const struct hlo_instr *x = OP(i, 0);
+  *out = i->shape;
+  out->dtype = x->shape.dtype;
+  if (hlo_shape_elements(out) != hlo_shape_elements(&x->shape))
+    REFUSE("reshape: %s has %lld elements, %s has %lld", TEXT(x), (long long)hlo_shape_elements(&x->shape),
+           hlo_shape_text(a, out), (long long)hlo_shape_elements(out));
+  return ST_OK;
+}
+
+static enum status infer_transpose(struct arena *a, const struct hlo_instr *i, struct hlo_shape *out,
+                                   struct error *err) {
+  const struct hlo_instr *x = OP(i, 0);
+  int64_t dims[HLO_RANK_MAX];
+  if (i->dimensions.n != x->shape.rank || !infer_is_distinct_below(i->dimensions, x->shape.rank))
+    REFUSE("transpose: %s is not a permutation of the dimensions of %s", infer_ints_text(a, i->dimensions), TEXT(x));
+  for (int k = 0; k < x->shape.rank; k++)
+    dims[k] = x->shape.dims[i->dimensions.v[k]];
+  *out = hlo_shape_array(a, x->shape.dtype, x->shape.rank, dims);
+  return ST_OK;
+}
+
+static enum status infer_slice(struct arena *a, const struct hlo_instr *i, struct hlo_shape *out, struct error *err) {
+  const struct hlo_instr *x = OP(i, 0);
+  int64_t dims[HLO_RANK_MAX];
+  if (!i->slice && x->shape.rank)
+    REFUSE("slice: no ranges");
+  for (int k = 0; k < x->shape.rank; k++) {
+    struct hlo_slice_dim s = i->slice[k];
+    if (s.start < 0 || s.limit < s.start || s.limit > x->shape.dims[k] || s.stride < 1)
+      REFUSE("slice: range [%lld:%lld:%lld] does not fit dimension %d of %s", (long long)s.start, (long long)s.limit,
+             (long long)s.stride, k, TEXT(x));
+    int64_t span = s.limit - s.start;
+    dims[k] = span / s.stride + (span % s.stride != 0);
+  }
+  *out = hlo_shape_array(a, x->shape.dtype, x->shape.rank, dims);
+  return ST_OK;
+}
+
+/* dim + low + high + interior between elements; false on overflow. */
+static bool padded_size(int64_t dim, struct hlo_pad_dim p, int64_t *size) {
+  int64_t inner;
+  return !__builtin_mul_overflow(dim > 0 ? dim - 1 : 0, p.interior, &inner) &&
+         !__builtin_add_overflow(dim, inner, size) && !__builtin_add_overflow(*size, p.low, size) &&
+         !__builtin_add_overflow(*size, p.high, size);
+}
+
+static enum status infer_pad(struct arena *a, const struct hlo_instr *i, struct hlo_shape *out, struct error *err) {
+  const struct hlo_instr *x = OP(i, 0), *v = OP(i, 1);
+  int64_t dims[HLO_RANK_MAX];
+  if (v->shape.rank != 0 || v->shape.dtype != x->shape.dtype)
+    REFUSE("pad: the padding value %s must be %s[]", TEXT(v), dtype_hlo_name(x->shape.dtype));
+  if (!i->padding && x->shape.rank)
+    REFUSE("pad: no padding");
+  for (int k = 0; k < x->shape.rank; k++) {
+    struct hlo_pad_dim p = i->padding[k];
+    if (p.interior < 0 || !padded_size(x->shape.dims[k], p, &dims[k]) || dims[k] < 0)
+      REFUSE("pad: padding %lld_%lld_%lld does not fit dimension %d of %s", (long long)p.low, (long long)p.high,
+             (long long)p.interior, k, TEXT(x));
+  }
+  *out = hlo_shape_array(a, x->shape.dtype, x->shape.rank, dims);
+  return ST_OK;
+}
+
+static enum status infer_concatenate(struct arena *a, const struct hlo_instr *i, struct hlo_shape *out,
+                                     struct error *err) {
+  int64_t dims[HLO_RANK_MAX];
+  if (!i->n_operands)
+    REFUSE("concatenate: no operands");
+  const struct hlo_shape *s = &OP(i, 0)->shape;
+  if (i->dimensions.n != 1 || !infer_is_distinct_below(i->dimensions, s->rank))
+    REFUSE("concatenate: dimension %s of %s does not exist", infer_ints_text(a, i->dimensions), hlo_shape_text(a, s));
+  int64_t at = i->dimensions.v[0];
+  memcpy(dims, s->dims, (size_t)s->rank * sizeof *dims);
+  for (int n = 1; n < i->n_operands; n++) {
+    const struct hlo_shape *t = &OP(i, n)->shape;
+    bool fits = t->dtype == s->dtype && t->rank == s->rank;
+    for (int k = 0; fits && k < s->rank; k++)
+      fits = k == at || t->dims[k] == s->dims[k];
+    if (!fits)
+      REFUSE("concatenate: operands %s and %s must be alike in all but dimension %lld", hlo_shape_text(a, s),
+             hlo_shape_text(a, t), (long long)at);
+    if (__builtin_add_overflow(dims[at], t->dims[at], &dims[at]))
+      REFUSE("concatenate: the result is too large");
+  }
+  *out = hlo_shape_array(a, s->dtype, s->rank, dims);
+  return ST_OK;
+}
+
+static enum status check_starts(struct arena *a, const struct hlo_instr *i, int first, struct error *err) {
+  const struct hlo_instr *x = OP(i, 0);
+  if (i->n_operands != first + x->shape.rank)
+    REFUSE("%s: %s needs %d start indices, not %d", hlo_op_name(i->op), TEXT(x), x->shape.rank, i->n_operands - first);
+  for (int k = first; k < i->n_operands; k++) {
+    const struct hlo_instr *s = OP(i, k);
+    if (s->shape.rank || !dtype_is_int(s->shape.dtype) || s->shape.dtype != OP(i, first)->shape.dtype)
+      REFUSE("%s: start index %s must be a 0-d integer like the others", hlo_op_name(i->op), TEXT(s));
+  }
+  return ST_OK;
+}
+
+static enum status infer_dynamic_slice(struct arena *a, const struct hlo_instr *i, struct hlo_shape *out,
+                                       struct error *err) {
+  if (i->n_operands < 1)
+    REFUSE("dynamic-slice: no operands");
+  const struct hlo_instr *x = OP(i, 0);
+  enum status st = check_starts(a, i, 1, err);
+  if (st)
+    return st;
+  if (i->dimensions.n != x->shape.rank)
+    REFUSE("dynamic-slice: %s needs %d sizes, not %s", TEXT(x), x->shape.rank, infer_ints_text(a, i->dimensions));
+  for (int k = 0; k < x->shape.rank; k++)
+    if (i->dimensions.v[k] < 0 || i->dimensions.v[k] > x->shape.dims[k])
+      REFUSE("dynamic-slice: sizes %s do not fit %s", infer_ints_text(a, i->dimensions), TEXT(x));
+  *out = hlo_shape_array(a, x->shape.dtype, x->shape.rank, i->dimensions.v);
+  return ST_OK;
+}
+
+static enum status infer_dynamic_update_slice(struct arena *a, const struct hlo_instr *i, struct hlo_shape *out,
+                                              struct error *err) {
+  if (i->n_operands < 2)
+    REFUSE("dynamic-update-slice: needs a value and an update");
+  const struct hlo_instr *x = OP(i, 0), *u = OP(i, 1);
+  enum status st = check_starts(a, i, 2, err);
+  if (st)
+    return st;
+  bool fits = u->shape.dtype == x->shape.dtype && u->shape.rank == x->shape.rank;
+  for (int k = 0; fits && k < x->shape.rank; k++)
+    fits = u->shape.dims[k] <= x->shape.dims[k];
+  if (!fits)
+    REFUSE("dynamic-update-slice: update %s does not fit into %s", TEXT(u), TEXT(x));
+  *out = x->shape;
+  return ST_OK;
+}
+
+/* ---- reductions -------------------------------------------------------------------------------------- */
+
+enum status infer_combiner(const struct hlo_instr *i, enum dtype t, struct error *err) {
+  const char *op = hlo_op_name(i->op);
+  const struct hlo_shape want = {.dtype = t};
+  if (i->n_called != 1 || !i->called[0])
+    REFUSE("%s: needs exactly one called computation", op);
+  const struct hlo_computation *c = i->called[0];
+  bool fits = c->n_params == 2 && c->root && hlo_shape_equal(&c->root->shape, &want);
+  for (int k = 0; fits && k < 2; k++)
+    fits = c->params[k] && hlo_shape_equal(&c->params[k]->shape, &want);
+  if (!fits)
+    REFUSE("%s: the called computation %s must take two %s[] and give one", op, c->name, dtype_hlo_name(t));
+  return ST_OK;
+}
+
+static enum status infer_reduce(struct arena *a, const struct hlo_instr *i, struct hlo_shape *out, struct error *err) {
+  const struct hlo_instr *x = OP(i, 0), *init = OP(i, 1);
+  int64_t dims[HLO_RANK_MAX];
+  int rank = 0;
+
+  if (init->shape.rank || init->shape.dtype != x->shape.dtype)
+    REFUSE("reduce: the initial value %s must be %s[]", TEXT(init), dtype_hlo_name(x->shape.dtype));
+  if (!infer_is_distinct_below(i->dimensions, x->shape.rank))
+    REFUSE("reduce: dimensions %s are not different dimensions of %s", infer_ints_text(a, i->dimensions), TEXT(x));
+  for (int k = 0; k < x->shape.rank; k++)
+    if (!infer_contains(i->dimensions, k))
+      dims[rank++] = x->shape.dims[k];
+  *out = hlo_shape_array(a, x->shape.dtype, rank, dims);
+  return infer_combiner(i, x->shape.dtype, err);
+}
+
+/* ---- structure --------------------------------------------------------------------------------------- */
+
+static enum status infer_tuple(struct arena *a, const struct hlo_instr *i, struct hlo_shape *out) {
+  struct hlo_shape *elems = arena_new_array(a, struct hlo_shape, (size_t)i->n_operands);
+  for (int k = 0; k < i->n_operands; k++)
+    elems[k] = OP(i, k)->shape;
+  *out = (struct hlo_shape){.dtype = DT_TUPLE, .n_elems = i->n_operands, .elems = elems};
+  return ST_OK;
+}
+
+static enum status infer_get_tuple_element(struct arena *a, const struct hlo_instr *i, struct hlo_shape *out,
+                                           struct error *err) {
+  const struct hlo_shape *s = &OP(i, 0)->shape;
+  if (s->dtype != DT_TUPLE || i->tuple_index < 0 || i->tuple_index >= s->n_elems)
+    REFUSE("get-tuple-element: %s has no element %lld", hlo_shape_text(a, s), (long long)i->tuple_index);
+  *out = s->elems[i->tuple_index];
+  return ST_OK;
+}
+
+static enum status infer_by_op(struct arena *a, const struct hlo_instr *i, struct hlo_shape *out, struct error *err) {
+  switch (hlo_op_class(i->op)) {
+  case HC_UNARY:
+    return infer_unary(a, i, out, err);
+  case HC_BINARY:
+    return infer_binary(a, i, out, err);
+  default:
+    break;
+  }
+  switch (i->op) {
+  case HLO_CONSTANT:
+    return infer_constant(a, i, out, err);
+  case HLO_IOTA:
+    return infer_iota(a, i, out, err);
+  case HLO_CONVERT:
+    *out = OP(i, 0)->shape;
+    out->dtype = i->shape.dtype;
+    return ST_OK;
+  case HLO_COMPARE:
+    return infer_compare(a, i, out, err);
+  case HLO_SELECT:
+    return infer_select(a, i, out, err);
+  case HLO_BROADCAST:
+    return infer_broadcast(a, i, out, err);
+  case HLO_RESHAPE:
+    return infer_reshape(a, i, out, err);
+  case HLO_TRANSPOSE:
+    return infer_transpose(a, i, out, err);
+  case HLO_SLICE:
+    return infer_slice(a, i, out, err);
+  case HLO_PAD:
+    return infer_pad(a, i, out, err);
+  case HLO_CONCATENATE:
+    return infer_concatenate(a, i, out, err);
+  case HLO_REDUCE:
+    return infer_reduce(a, i, out, err);
+  case HLO_DOT:
+    return infer_dot(a, i, out, err);
+  case HLO_GATHER:
+    return infer_gather(a, i, out, err);
+  case HLO_SCATTER:
+    return infer_scatter(a, i, out, err);
+  case HLO_DYNAMIC_SLICE:
+    return infer_dynamic_slice(a, i, out, err);
+  case HLO_DYNAMIC_UPDATE_SLICE:
+    return infer_dynamic_update_slice(a, i, out, err);
+  case HLO_TUPLE:
+    return infer_tuple(a, i, out);
+  case HLO_GET_TUPLE_ELEMENT:
+    return infer_get_tuple_element(a, i, out, err);
+  default: /* parameter, custom-call: whatever it says */
+    *out = i->shape;
+    return ST_OK;
+  }
+}
+
+/* A shape that can exist: a known dtype, a rank within limits, sizes that are not negative and can be counted. */
+static enum status check_shape(struct arena *a, const char *op, const struct hlo_shape *s, int depth,
+                               struct error *err) {
+  enum { NEST_MAX = 8 };
+  if (s->dtype == DT_TUPLE) {
+    if (depth >= NEST_MAX)
+      REFUSE("%s: tuples nested too deeply", op);
+    for (int k = 0; k < s->n_elems; k++) {
+      enum status st = check_shape(a, op, &s->elems[k], depth + 1, err);
+      if (st)
+        return st;
+    }
+    return ST_OK;
+  }
+  if (dtype_kind(s->dtype) == DK_NONE)
+    REFUSE("%s: unknown data type", op);
+  if (s->rank < 0 || s->rank > HLO_RANK_MAX)
+    REFUSE("%s: %d dimensions; at most %d are possible", op, s->rank, HLO_RANK_MAX);
+  for (int k = 0; k < s->rank; k++)
+    if (s->dims[k] < 0)
+      REFUSE("%s: %s has a negative dimension", op, hlo_shape_text(a, s));
+  int64_t n = hlo_shape_elements(s), bytes;
+  if (n < 0 || __builtin_mul_overflow(n, (int64_t)dtype_size(s->dtype), &bytes))
+    REFUSE("%s: %s has too many elements", op, hlo_shape_text(a, s));
+  return ST_OK;
+}
+
+/* Only these may have tuples as operands. */
+static bool takes_tuples(enum hlo_op op) {
+  return op == HLO_TUPLE || op == HLO_GET_TUPLE_ELEMENT || op == HLO_CUSTOM_CALL || op == HLO_COPY;
+}
+
+enum status hlo_infer_shape(struct arena *a, const struct hlo_instr *i, struct hlo_shape *out, struct error *err) {
+  const char *op = hlo_op_name(i->op);
+  struct hlo_shape s = {0};
+  enum status st;
+
+  if ((unsigned)i->op >= HLO_OP_COUNT)
+    REFUSE("unknown opcode %d", (int)i->op);
+  if (hlo_op_arity(i->op) >= 0 && i->n_operands != hlo_op_arity(i->op))
+    REFUSE("%s: takes %d operands, not %d", op, hlo_op_arity(i->op), i->n_operands);
+  for (int k = 0; k < i->n_operands; k++)
+    if (OP(i, k)->shape.dtype == DT_TUPLE && !takes_tuples(i->op))
+      REFUSE("%s: operand %s must be an array", op, TEXT(OP(i, k)));
+  if (i->shape.dtype != DT_NONE) { /* what the instruction claims is read below, so it has to make sense first */
+    st = check_shape(a, op, &i->shape, 0, err);
+    if (st)
+      return st;
+  }
+  st = infer_by_op(a, i, &s, err);
+  if (!st)
+    st = check_shape(a, op, &s, 0, err);
+  if (!st)
+    *out = s;
+  return st;
+}

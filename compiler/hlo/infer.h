@@ -1,0 +1,27 @@
+/* infer: HLO's shape rules, stated once for the builders and the verifier. */
+#ifndef HLO_INFER_H
+#define HLO_INFER_H
+
+#include "hlo/hlo.h"
+
+/* Checks i's operands and attributes against its opcode's rules and gives the shape they lead to.  What operands do
+ * not decide (the shape of a parameter or a reshape, the dtype of a convert or a dot) is read from i->shape.  Needs
+ * i->op, shape, operands, called computations and attributes, nothing else, so that a builder can ask before it
+ * appends.  ST_INPUT with a sentence that names the shapes.  *out lives in a (or is i's own). */
+MUST_USE enum status hlo_infer_shape(struct arena *a, const struct hlo_instr *i, struct hlo_shape *out,
+                                     struct error *err);
+
+/* infer_dims.c: the rules that speak of dimension numbers. */
+MUST_USE enum status infer_dot(struct arena *a, const struct hlo_instr *i, struct hlo_shape *out, struct error *err);
+MUST_USE enum status infer_gather(struct arena *a, const struct hlo_instr *i, struct hlo_shape *out, struct error *err);
+MUST_USE enum status infer_scatter(struct arena *a, const struct hlo_instr *i, struct hlo_shape *out,
+                                   struct error *err);
+
+/* The called computation must be (T[], T[]) -> T[]. */
+MUST_USE enum status infer_combiner(const struct hlo_instr *i, enum dtype t, struct error *err);
+const char *infer_ints_text(struct arena *a, struct hlo_ints v); /* "{0,1}" */
+bool infer_contains(struct hlo_ints v, int64_t x);
+bool infer_is_ascending(struct hlo_ints v);
+bool infer_is_distinct_below(struct hlo_ints v, int64_t limit); /* each in [0, limit), none twice */
+
+#endif
