@@ -88,6 +88,7 @@ $(BUILD)/dialects.irdl: compiler/ir/dialects.irdl
 $(call objs,$(wildcard compiler/ir/*.c)): | $(BUILD)/gen/dialects.inc
 
 $(call objs,$(wildcard compiler/trace/*.c)): CFLAGS += $(PYTHON_INC)
+$(call objs,compiler/driver/paths.c): CFLAGS += -DNKX_VENV='"$(abspath $(VENV))"'
 $(BUILD)/obj/%.o: %.c
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) -c -o $@ $<

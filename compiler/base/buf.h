@@ -27,8 +27,12 @@ enum status buf_putc(struct buf *b, char c);
 enum status buf_printf(struct buf *b, const char *fmt, ...) PRINTF(2, 3);
 /* Ensures room for n more bytes behind data + len; the caller adds to len what it wrote. */
 enum status buf_reserve(struct buf *b, size_t n);
-static inline enum status buf_status(const struct buf *b) { return b->failed; }
+static inline enum status buf_status(const struct buf *b) {
+  return b->failed;
+}
 /* The text so far, "" when empty or failed; borrowed until the next call on b. */
-static inline const char *buf_text(const struct buf *b) { return b->data ? b->data : ""; }
+static inline const char *buf_text(const struct buf *b) {
+  return b->data ? b->data : "";
+}
 
 #endif

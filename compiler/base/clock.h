@@ -10,7 +10,11 @@ static inline int64_t clock_now_ns(void) {
   clock_gettime(CLOCK_MONOTONIC, &t);
   return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
-static inline int64_t clock_now_us(void) { return clock_now_ns() / 1000; }
-static inline int64_t clock_now_ms(void) { return clock_now_ns() / 1000000; }
+static inline int64_t clock_now_us(void) {
+  return clock_now_ns() / 1000;
+}
+static inline int64_t clock_now_ms(void) {
+  return clock_now_ns() / 1000000;
+}
 
 #endif

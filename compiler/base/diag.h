@@ -37,7 +37,7 @@ struct diags {
   bool has_error;
 };
 
-const char *diag_code_name(enum diag_code code);    /* "shape-mismatch" */
+const char *diag_code_name(enum diag_code code);             /* "shape-mismatch" */
 const char *diag_severity_name(enum diag_severity severity); /* "error" */
 
 void diags_init(struct diags *ds, struct arena *a);

@@ -21,8 +21,12 @@ const char *dtype_hlo_name(enum dtype t);   /* "f32"; "tuple" for DT_TUPLE */
 int dtype_xla_number(enum dtype t);         /* PrimitiveType; 13 for DT_TUPLE, 0 for DT_NONE */
 size_t dtype_size(enum dtype t);            /* bytes per element; 0 for DT_TUPLE and DT_NONE */
 enum dtype_kind dtype_kind(enum dtype t);
-static inline bool dtype_is_float(enum dtype t) { return dtype_kind(t) == DK_FLOAT; }
-static inline bool dtype_is_int(enum dtype t) { return dtype_kind(t) == DK_SIGNED || dtype_kind(t) == DK_UNSIGNED; }
+static inline bool dtype_is_float(enum dtype t) {
+  return dtype_kind(t) == DK_FLOAT;
+}
+static inline bool dtype_is_int(enum dtype t) {
+  return dtype_kind(t) == DK_SIGNED || dtype_kind(t) == DK_UNSIGNED;
+}
 
 /* DT_NONE for an unknown name.  Accepts NumPy's names and nkigen's short ones ("f32", "i32", "bf16"). */
 enum dtype dtype_from_name(const char *name);

@@ -12,14 +12,14 @@
 
 enum status {
   ST_OK,
-  ST_INPUT,   /* the user's input is wrong; text is for the user */
-  ST_LIMIT,   /* a stated limit was reached; text is for the user */
+  ST_INPUT, /* the user's input is wrong; text is for the user */
+  ST_LIMIT, /* a stated limit was reached; text is for the user */
   ST_TIMEOUT,
   ST_DENIED,
   ST_BUSY,
   ST_NOMEM,
   ST_IO,
-  ST_BUG,     /* an assumption of ours broke; text is for the log only */
+  ST_BUG, /* an assumption of ours broke; text is for the log only */
 };
 
 struct error {

@@ -8,15 +8,17 @@
  *                                          "text","lines","from","check"? }}
  *   {"frame":"diagnostic","diagnostic":{ "severity","code","message","hint"?,"stage"?,"kernel"?,
  *                                         "range"?:{"file","line","col","end_line","end_col"}, "calls"?:[range…] }}
- *   {"frame":"artifact","artifact":{"name","media_type","size","sha256"},"data":"<base64>"}   (only with options.artifacts)
+ *   {"frame":"artifact","artifact":{"name","media_type","size","sha256"},"data":"<base64>"}   (only with
+ * options.artifacts)
  *   {"frame":"end","status":"ok"|"error","time_us":N}
  *
  * The result object of the API is the same things gathered (driver/result.h).
  *
- * stage.lines[i] belongs to line i+1 of the text: {} or {"op": id, "src": [range…]}; each range has, besides file, line,
- * col, end_line, end_col, "fn" (the function that contains it, if known) and "depth" (0 innermost, 1 its caller, …; a
- * new 0 starts the next place).  stage.from maps an op id (as a string key) to ids of the stage before; ids are unique
- * within one stage of one kernel.  stage.check = {"status":"pass"|"fail"|"skipped","max_abs_err","max_rel_err","reason"?}.
+ * stage.lines[i] belongs to line i+1 of the text: {} or {"op": id, "src": [range…]}; each range has, besides file,
+ * line, col, end_line, end_col, "fn" (the function that contains it, if known) and "depth" (0 innermost, 1 its caller,
+ * …; a new 0 starts the next place).  stage.from maps an op id (as a string key) to ids of the stage before; ids are
+ * unique within one stage of one kernel.  stage.check =
+ * {"status":"pass"|"fail"|"skipped","max_abs_err","max_rel_err","reason"?}.
  */
 #ifndef DRIVER_COMPILE_H
 #define DRIVER_COMPILE_H

@@ -14,7 +14,8 @@ struct stage_def {
 extern const struct stage_def pipeline_stages[];
 extern const int pipeline_n_stages;
 
-/* Index of the stage that `spec` ("cse", "cse:2") names; "cse" alone is the first of that name; -1 when there is none. */
+/* Index of the stage that `spec` ("cse", "cse:2") names; "cse" alone is the first of that name; -1 when there is none.
+ */
 int pipeline_find(const char *spec);
 
 #endif

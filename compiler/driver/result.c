@@ -19,9 +19,8 @@ struct result *result_new(void) {
   r->kernels = json_array();
   r->diagnostics = json_array();
   r->artifacts = json_array();
-  if (!r->root || !r->kernels || !r->diagnostics || !r->artifacts ||
-      json_object_set(r->root, "kernels", r->kernels) || json_object_set(r->root, "diagnostics", r->diagnostics) ||
-      json_object_set(r->root, "artifacts", r->artifacts)) {
+  if (!r->root || !r->kernels || !r->diagnostics || !r->artifacts || json_object_set(r->root, "kernels", r->kernels) ||
+      json_object_set(r->root, "diagnostics", r->diagnostics) || json_object_set(r->root, "artifacts", r->artifacts)) {
     result_free(r);
     return NULL;
   }

@@ -24,8 +24,8 @@ MUST_USE enum status result_add(struct result *r, const char *frame, size_t len,
 /* Adds an error of our own: the worker died, the deadline passed. */
 MUST_USE enum status result_add_error(struct result *r, const char *code, const char *message, const char *hint);
 
-bool result_is_ended(const struct result *r); /* the "end" frame came */
-int result_n_stages(const struct result *r);  /* of all kernels */
+bool result_is_ended(const struct result *r);      /* the "end" frame came */
+int result_n_stages(const struct result *r);       /* of all kernels */
 const char *result_status(const struct result *r); /* "ok" or "error"; "error" unless ended with "ok" */
 
 /* The result object as one line of JSON; heap, caller frees; NULL when out of memory. */

@@ -37,7 +37,9 @@ MlirLocation ir_loc_tagged(MlirContext ctx, int id, struct src_locs locs);
 
 /* ---- small helpers ---------------------------------------------------------------------------------- */
 
-static inline MlirStringRef ir_str(const char *s) { return mlirStringRefCreateFromCString(s); }
+static inline MlirStringRef ir_str(const char *s) {
+  return mlirStringRefCreateFromCString(s);
+}
 /* True if op's name is exactly `name`. */
 bool ir_is(MlirOperation op, const char *name);
 

@@ -13,9 +13,8 @@
 
 static MlirLocation place(MlirContext ctx, const struct src_loc *p) {
   const struct src_range *r = &p->range;
-  MlirLocation loc =
-      mlirLocationFileLineColRangeGet(ctx, ir_str(r->file ? r->file : "?"), (unsigned)r->line, (unsigned)r->col,
-                                      (unsigned)r->end_line, (unsigned)r->end_col);
+  MlirLocation loc = mlirLocationFileLineColRangeGet(ctx, ir_str(r->file ? r->file : "?"), (unsigned)r->line,
+                                                     (unsigned)r->col, (unsigned)r->end_line, (unsigned)r->end_col);
   if (p->func && p->func[0])
     loc = mlirLocationNameGet(ctx, ir_str(p->func), loc);
   return p->caller ? mlirLocationCallSiteGet(loc, place(ctx, p->caller)) : loc;

@@ -1,0 +1,396 @@
+/* compile: drives one job through the stages of stages.def and reports frames.
+ *
+ * Each kernel of the source goes through all stages before the next kernel is traced, so that the first result is out
+ * early.  A stage that fails ends its kernel, not the job: what was reached is out, the other kernels follow.
+ */
+#include "driver/compile.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <openssl/evp.h>
+#include <openssl/sha.h>
+
+#include "base/clock.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "driver/stage.h"
+#include "hlo/passes.h"
+#include "hlo/print.h"
+#include "linalg/lower.h"
+
+enum { ARTIFACT_MAX = 8 << 20 };
+
+struct run {
+  struct ir *ir;
+  const struct job *job;
+  frame_sink sink;
+  void *user;
+  struct arena *arena;
+  struct diags diags;
+  int n_diags_sent;
+  int last_stage; /* index of the last stage to run */
+  bool has_failed;
+};
+
+/* One kernel on its way. */
+struct path {
+  struct run *run;
+  int number;
+  struct trace_kernel *kernel;
+  MlirModule module; /* from hlo-to-linalg on */
+  struct stage before;
+  /* the check's inputs and NumPy's outputs; reason: why there are none */
+  struct trace_array *in, *want;
+  const char *no_check;
+};
+
+/* ---- frames ----------------------------------------------------------------------------------------------------- */
+
+static enum status send(struct run *r, struct buf *b) {
+  enum status st = buf_status(b);
+  if (!st)
+    st = r->sink(r->user, b->data, b->len);
+  buf_clear(b);
+  return st;
+}
+
+/* Sends the diagnostics that have come up since the last call. */
+static enum status send_diags(struct run *r, int kernel) {
+  enum status st = ST_OK;
+  for (; !st && r->n_diags_sent < r->diags.n; r->n_diags_sent++) {
+    struct buf b;
+    buf_init(&b, FRAME_MAX);
+    stage_put_diag_frame(&b, &r->diags.v[r->n_diags_sent], kernel);
+    st = send(r, &b);
+  }
+  return st;
+}
+
+static enum status send_start(struct run *r) {
+  char key[JOB_KEY_SIZE];
+  struct buf b;
+  job_key(r->job, key);
+  buf_init(&b, FRAME_MAX);
+  buf_puts(&b, "{\"frame\":\"start\",\"version\":1");
+  json_put_field_str(&b, "key", key);
+  json_put_field_str(&b, "language", language_name(r->job->language));
+  json_put_field_str(&b, "target", target_name(r->job->target));
+  json_put_field_str(&b, "pipeline", pipeline_version());
+  buf_putc(&b, '}');
+  return send(r, &b);
+}
+
+static void put_tensors(struct buf *b, const char *key, const struct trace_tensor *v, int n) {
+  json_put_key(b, key);
+  buf_putc(b, '[');
+  for (int i = 0; i < n; i++) {
+    json_put_comma(b);
+    buf_putc(b, '{');
+    json_put_field_str(b, "name", v[i].name);
+    json_put_key(b, "shape");
+    buf_putc(b, '[');
+    for (int d = 0; d < v[i].shape.rank; d++)
+      buf_printf(b, d ? ",%lld" : "%lld", (long long)v[i].shape.dims[d]);
+    buf_putc(b, ']');
+    json_put_field_str(b, "dtype", dtype_numpy_name(v[i].shape.dtype));
+    if (v[i].alias_of >= 0)
+      json_put_field_int(b, "alias_of", v[i].alias_of);
+    buf_putc(b, '}');
+  }
+  buf_putc(b, ']');
+}
+
+static enum status send_kernel(struct path *p) {
+  struct buf b;
+  buf_init(&b, FRAME_MAX);
+  buf_printf(&b, "{\"frame\":\"kernel\",\"kernel\":%d", p->number);
+  json_put_field_str(&b, "name", p->kernel->name);
+  put_tensors(&b, "inputs", p->kernel->inputs, p->kernel->n_inputs);
+  put_tensors(&b, "outputs", p->kernel->outputs, p->kernel->n_outputs);
+  buf_putc(&b, '}');
+  return send(p->run, &b);
+}
+
+static enum status send_end(struct run *r, int64_t started_us) {
+  struct buf b;
+  buf_init(&b, FRAME_MAX);
+  buf_puts(&b, "{\"frame\":\"end\"");
+  json_put_field_str(&b, "status", r->has_failed ? "error" : "ok");
+  json_put_field_int(&b, "time_us", clock_now_us() - started_us);
+  buf_putc(&b, '}');
+  return send(r, &b);
+}
+
+/* ---- artifacts -------------------------------------------------------------------------------------------------- */
+
+static enum status send_artifact(struct path *p, const char *name, const char *type, const struct buf *data) {
+  unsigned char digest[SHA256_DIGEST_LENGTH];
+  char hex[2 * SHA256_DIGEST_LENGTH + 1];
+  struct buf b;
+
+  SHA256((const unsigned char *)buf_text(data), data->len, digest);
+  for (int i = 0; i < SHA256_DIGEST_LENGTH; i++)
+    snprintf(hex + 2 * i, 3, "%02x", digest[i]);
+  buf_init(&b, FRAME_MAX);
+  buf_puts(&b, "{\"frame\":\"artifact\",\"artifact\":{");
+  json_put_field_str(&b, "name", name);
+  json_put_field_int(&b, "kernel", p->number);
+  json_put_field_str(&b, "media_type", type);
+  json_put_field_int(&b, "size", (long long)data->len);
+  json_put_field_str(&b, "sha256", hex);
+  buf_puts(&b, "},\"data\":\"");
+  size_t n = (data->len + 2) / 3 * 4;
+  if (buf_reserve(&b, n) == ST_OK) {
+    EVP_EncodeBlock((unsigned char *)b.data + b.len, (const unsigned char *)buf_text(data), (int)data->len);
+    b.len += n;
+  }
+  buf_puts(&b, "\"}");
+  return send(p->run, &b);
+}
+
+/* The HLO as traced: what NKIPy would hand to the vendor's compiler. */
+static enum status send_artifacts(struct path *p) {
+  const struct hlo_print_options opt = {.metadata = true};
+  const char *name = p->kernel->name;
+  struct arena *a = p->run->arena;
+  struct buf b;
+
+  buf_init(&b, ARTIFACT_MAX);
+  enum status st = hlo_write_proto(p->kernel->module, &b);
+  if (!st)
+    st = send_artifact(p, arena_printf(a, "%s/hlo.pb", name), "application/x-protobuf", &b);
+  buf_clear(&b);
+  if (!st)
+    st = hlo_print(p->kernel->module, &opt, &b, a, NULL);
+  if (!st)
+    st = send_artifact(p, arena_printf(a, "%s/hlo.txt", name), "text/plain", &b);
+  buf_clear(&b);
+  if (st == ST_LIMIT) {
+    diag_add(&p->run->diags, DS_WARNING, DG_OUTPUT_LIMIT, NULL, "the HLO artifacts exceed %d MiB and are left out",
+             ARTIFACT_MAX >> 20);
+    return ST_OK;
+  }
+  return st;
+}
+
+/* ---- check ------------------------------------------------------------------------------------------------------ */
+
+/* Runs NumPy once per kernel; a failure leaves every stage "skipped" with the reason. */
+static void prepare_check(struct path *p) {
+  struct run *r = p->run;
+  struct trace_kernel *k = p->kernel;
+  struct diags ds;
+
+  diags_init(&ds, r->arena);
+  p->in = arena_new_array(r->arena, struct trace_array, (size_t)k->n_inputs);
+  p->want = arena_new_array(r->arena, struct trace_array, (size_t)k->n_outputs);
+  enum status st = trace_make_inputs(k, r->job->seed, &ds, p->in);
+  if (!st)
+    st = trace_eval_numpy(k, p->in, &ds, p->want);
+  if (st)
+    p->no_check = ds.n ? ds.v[0].message : "NumPy could not run the kernel";
+}
+
+static enum status execute(struct path *p, const struct stage_def *def, struct trace_array *got, struct diags *ds) {
+  struct trace_kernel *k = p->kernel;
+  struct ir *ir = p->run->ir;
+  MlirModule module = p->module;
+  bool is_hlo = def->runner < RUN_TO_LINALG;
+  enum status st = ST_OK;
+
+  if (is_hlo)
+    st = linalg_from_hlo(ir, k->module, ds, &module);
+  if (!st)
+    st = check_execute(ir, module, k->module->name, k->n_inputs, p->in, k->n_outputs, got, p->run->arena, ds);
+  if (is_hlo && !mlirModuleIsNull(module))
+    mlirModuleDestroy(module);
+  return st;
+}
+
+static void check_stage(struct path *p, struct stage *s) {
+  struct run *r = p->run;
+  struct trace_kernel *k = p->kernel;
+
+  if (p->before.check.status && !s->changed) { /* the same program was just checked */
+    s->check = p->before.check;
+    return;
+  }
+  s->check.status = "skipped";
+  s->check.reason = p->no_check;
+  if (p->no_check)
+    return;
+  struct trace_array *got = arena_new_array(r->arena, struct trace_array, (size_t)k->n_outputs);
+  for (int i = 0; i < k->n_outputs; i++)
+    got[i].shape = k->outputs[i].shape;
+  struct diags ds;
+  diags_init(&ds, r->arena);
+  if (execute(p, s->def, got, &ds)) {
+    s->check.reason = ds.n ? ds.v[0].message : "the stage could not be run";
+    return;
+  }
+  s->check.reason = NULL;
+  check_compare(k->n_outputs, got, p->want, &s->check.result);
+  s->check.status = s->check.result.pass ? "pass" : "fail";
+  bool is_first = !p->before.check.status || strcmp(p->before.check.status, "fail");
+  if (!s->check.result.pass && is_first) {
+    struct diag *d = diag_add(&r->diags, DS_ERROR, DG_CHECK_FAILED, NULL,
+                              "after %s the kernel no longer computes what NumPy computes: output %s differs by %g",
+                              s->def->name, k->outputs[s->check.result.worst_output].name, s->check.result.max_abs_err);
+    d->stage = s->def->name;
+  }
+}
+
+/* ---- stages ----------------------------------------------------------------------------------------------------- */
+
+static enum status run_hlo(struct path *p, void (*pass)(struct hlo_module *, struct hlo_pass_result *)) {
+  struct hlo_pass_result result = {0};
+  hlo_stage_mark(p->kernel->module);
+  pass(p->kernel->module, &result);
+  return hlo_verify(p->kernel->module, &p->run->diags);
+}
+
+/* Brings the program from the stage before to this one. */
+static enum status transform(struct path *p, const struct stage_def *def) {
+  struct run *r = p->run;
+  switch (def->runner) {
+  case RUN_TRACE:
+    return hlo_verify(p->kernel->module, &r->diags);
+  case RUN_HLO_SIMPLIFY:
+    return run_hlo(p, hlo_algebraic_simplifier);
+  case RUN_HLO_CSE:
+    return run_hlo(p, hlo_cse);
+  case RUN_HLO_DCE:
+    return run_hlo(p, hlo_dce);
+  case RUN_TO_LINALG:
+    return linalg_from_hlo(r->ir, p->kernel->module, &r->diags, &p->module);
+  case RUN_UPSTREAM:
+    return ir_run_pipeline(r->ir, mlirModuleGetOperation(p->module), def->pass, r->arena, &r->diags);
+  }
+  return ST_BUG;
+}
+
+static bool same_text(const struct stage *x, const struct stage *y) {
+  return x->text_len == y->text_len && !memcmp(x->text, y->text, x->text_len);
+}
+
+/* Names the stage in the diagnostics that came up while it ran. */
+static void blame(struct run *r, int first, const struct stage_def *def) {
+  for (int i = first; i < r->diags.n; i++)
+    if (!r->diags.v[i].stage)
+      r->diags.v[i].stage = def->name;
+}
+
+/* One stage: transform, read, check, send.  ST_INPUT: the kernel ends here. */
+static enum status run_stage(struct path *p, int index) {
+  struct run *r = p->run;
+  const struct stage_def *def = &pipeline_stages[index];
+  struct stage s = {.index = index, .def = def};
+  struct error err = {0};
+  int first = r->diags.n;
+  int64_t t0 = clock_now_us();
+
+  enum status st = transform(p, def);
+  s.time_us = clock_now_us() - t0 + (def->runner == RUN_TRACE ? p->kernel->time_us : 0);
+  blame(r, first, def);
+  if (st)
+    return st;
+  st = def->runner < RUN_TO_LINALG ? stage_read_hlo(&s, p->kernel->module, r->arena, &err)
+                                   : stage_read_mlir(&s, r->ir, mlirModuleGetOperation(p->module), r->arena, &err);
+  if (st) {
+    diag_add(&r->diags, DS_ERROR, st == ST_LIMIT ? DG_OUTPUT_LIMIT : DG_INTERNAL, NULL, "%s", err.text)->stage =
+        def->name;
+    return ST_INPUT;
+  }
+  if (s.truncated)
+    diag_add(&r->diags, DS_WARNING, DG_OUTPUT_LIMIT, NULL, "the text of this stage was cut at %d MiB",
+             STAGE_TEXT_MAX >> 20)
+        ->stage = def->name;
+  s.changed = !p->before.def || !same_text(&s, &p->before);
+  if (r->job->check)
+    check_stage(p, &s);
+
+  struct buf b;
+  buf_init(&b, FRAME_MAX);
+  stage_put_frame(&b, &s, p->number);
+  st = send(r, &b);
+  p->before = s;
+  return st ? st : send_diags(r, p->number);
+}
+
+static enum status run_kernel(struct run *r, struct trace_job *job, int number, int *n_sent) {
+  struct path p = {.run = r, .number = *n_sent};
+  enum status st = trace_kernel(job, number, &r->diags, &p.kernel);
+  if (st) {
+    r->has_failed = true;
+    return send_diags(r, -1);
+  }
+  ++*n_sent;
+  st = send_kernel(&p);
+  if (!st && r->job->artifacts)
+    st = send_artifacts(&p);
+  if (!st && r->job->check)
+    prepare_check(&p);
+  for (int i = 0; !st && i <= r->last_stage; i++)
+    st = run_stage(&p, i);
+  if (!mlirModuleIsNull(p.module))
+    mlirModuleDestroy(p.module);
+  if (st == ST_INPUT || st == ST_LIMIT || st == ST_BUG) {
+    if (!r->diags.has_error)
+      diag_add(&r->diags, DS_ERROR, DG_INTERNAL, NULL, "a stage failed without a message");
+    r->has_failed = true;
+    return send_diags(r, p.number);
+  }
+  return st;
+}
+
+/* What the source printed, as a note, so that print() helps while writing a kernel. */
+static void report_output(struct run *r, const struct trace_job *job) {
+  size_t len;
+  const char *text = job ? trace_output(job, &len) : NULL;
+  if (text && len)
+    diag_add(&r->diags, DS_NOTE, DG_KERNEL_OUTPUT, NULL, "%.*s", (int)len, text);
+}
+
+static enum status run_source(struct run *r) {
+  const struct job *j = r->job;
+  const struct trace_request rq = {
+      .source = j->source,
+      .source_len = j->source_len,
+      .filename = j->filename,
+      .kernel = j->kernel,
+      .n_inputs = j->n_inputs,
+      .inputs = j->inputs,
+      .inputs_npz = j->inputs_npz,
+  };
+  struct trace_job *job = NULL;
+  int n_sent = 0;
+
+  enum status opened = trace_open(r->arena, &rq, &r->diags, &job);
+  if (opened)
+    r->has_failed = true;
+  enum status st = send_diags(r, -1);
+  for (int i = 0; !st && job && i < trace_count(job); i++)
+    st = run_kernel(r, job, i, &n_sent);
+  report_output(r, job);
+  trace_close(job);
+  return st ? st : send_diags(r, -1);
+}
+
+enum status compile_run(struct ir *ir, const struct job *job, frame_sink sink, void *user) {
+  int64_t started_us = clock_now_us();
+  struct arena arena;
+  struct run r = {.ir = ir, .job = job, .sink = sink, .user = user, .arena = &arena};
+
+  arena_init(&arena);
+  diags_init(&r.diags, &arena);
+  r.last_stage = job->stop_after ? pipeline_find(job->stop_after) : pipeline_n_stages - 1;
+  enum status st = send_start(&r);
+  if (!st)
+    st = run_source(&r);
+  r.has_failed |= r.diags.has_error;
+  if (!st)
+    st = send_end(&r, started_us);
+  arena_clear(&arena);
+  return st ? st : r.has_failed ? ST_INPUT : ST_OK;
+}

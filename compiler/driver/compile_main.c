@@ -1,0 +1,417 @@
+/* compile_main: `nkx compile KERNEL.py`: the whole pipeline for the terminal.
+ *
+ * Runs in this process, without a jail: the kernel is the user's own.  Reads its own frames back, as any client does:
+ * the last stage's text goes to standard output, a table of stages and the diagnostics (caret under the Python range)
+ * to standard error; --json prints the API's result object instead.
+ */
+#include "driver/main.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <jansson.h>
+#include <openssl/evp.h>
+
+#include "base/buf.h"
+#include "driver/compile.h"
+#include "driver/paths.h"
+#include "driver/pipeline.h"
+#include "driver/result.h"
+
+static const char usage[] =
+    "usage: nkx compile KERNEL.py [options]          (- reads standard input)\n"
+    "  --kernel NAME              only this kernel of the file\n"
+    "  --target trn1|trn2|trn3    default trn2\n"
+    "  --stop-after STAGE[:N]     last stage to run; N counts stages of the same name from 1\n"
+    "  --input NAME=SHAPE:DTYPE   shape of a parameter of a plain function: --input x=128x256:f32; repeatable\n"
+    "  --inputs FILE.npz          input values by parameter name\n"
+    "  --check                    run every stage and compare with NumPy\n"
+    "  --dump-dir DIR             write each stage's text, hlo.pb and hlo.txt there\n"
+    "  --json FILE|-              write the result object of the API\n"
+    "  --quiet                    no table of stages\n";
+
+struct terminal {
+  struct job job;
+  struct arena *arena;
+  struct buf source;
+  struct result *result;
+  const char *dump_dir, *json_path;
+  bool is_quiet, is_color;
+  char *last_text; /* of the newest stage; heap */
+  int n_inputs_cap;
+  struct error err;
+};
+
+/* ---- options ---------------------------------------------------------------------------------------------------- */
+
+/* "x=128x256:f32", "scale=:f32" (0-d) */
+static enum status parse_input(struct terminal *t, const char *text) {
+  const char *eq = strchr(text, '='), *colon = eq ? strchr(eq, ':') : NULL;
+  int64_t dims[HLO_RANK_MAX];
+  int rank = 0;
+
+  if (!eq || eq == text)
+    return fail(&t->err, ST_INPUT, "--input %.60s: expected NAME=SHAPE:DTYPE", text);
+  enum dtype dt = colon ? dtype_from_name(colon + 1) : DT_F32;
+  if (dt == DT_NONE)
+    return fail(&t->err, ST_INPUT, "--input %.60s: unknown dtype", text);
+  for (const char *p = eq + 1; *p && *p != ':';) {
+    char *end;
+    errno = 0;
+    long long d = isdigit((unsigned char)*p) ? strtoll(p, &end, 10) : -1;
+    if (d < 0 || errno || rank == HLO_RANK_MAX || (*end && *end != 'x' && *end != ',' && *end != ':'))
+      return fail(&t->err, ST_INPUT, "--input %.60s: expected a shape such as 128x256", text);
+    dims[rank++] = d;
+    p = *end == 'x' || *end == ',' ? end + 1 : end;
+  }
+  if (t->job.n_inputs == t->n_inputs_cap) {
+    int cap = t->n_inputs_cap ? t->n_inputs_cap * 2 : 8;
+    struct trace_input_spec *v = arena_new_array(t->arena, struct trace_input_spec, (size_t)cap);
+    if (t->job.n_inputs)
+      memcpy(v, t->job.inputs, (size_t)t->job.n_inputs * sizeof *v);
+    t->job.inputs = v;
+    t->n_inputs_cap = cap;
+  }
+  t->job.inputs[t->job.n_inputs++] = (struct trace_input_spec){
+      .name = arena_strndup(t->arena, text, (size_t)(eq - text)),
+      .shape = hlo_shape_array(t->arena, dt, rank, dims),
+  };
+  return ST_OK;
+}
+
+static enum status parse_target(struct terminal *t, const char *name) {
+  for (int i = TARGET_TRN1; i <= TARGET_TRN3; i++)
+    if (!strcmp(name, target_name((enum target)i)))
+      return t->job.target = (enum target)i, ST_OK;
+  return fail(&t->err, ST_INPUT, "--target %.60s: expected trn1, trn2 or trn3", name);
+}
+
+static enum status parse_options(struct terminal *t, int argc, char **argv) {
+  static const struct option options[] = {
+      {"kernel", required_argument, NULL, 'k'}, {"language", required_argument, NULL, 'l'},
+      {"target", required_argument, NULL, 't'}, {"stop-after", required_argument, NULL, 's'},
+      {"input", required_argument, NULL, 'i'},  {"inputs", required_argument, NULL, 'I'},
+      {"check", no_argument, NULL, 'c'},        {"dump-dir", required_argument, NULL, 'd'},
+      {"json", required_argument, NULL, 'j'},   {"quiet", no_argument, NULL, 'q'},
+      {"help", no_argument, NULL, 'h'},         {NULL, 0, NULL, 0},
+  };
+  enum status st = ST_OK;
+  int c;
+
+  while (!st && (c = getopt_long(argc, argv, "h", options, NULL)) != -1) {
+    switch (c) {
+    case 'k':
+      t->job.kernel = optarg;
+      break;
+    case 'l':
+      if (strcmp(optarg, "nkipy"))
+        st = fail(&t->err, ST_INPUT, "--language %.60s: expected nkipy", optarg);
+      break;
+    case 't':
+      st = parse_target(t, optarg);
+      break;
+    case 's':
+      t->job.stop_after = optarg;
+      if (!pipeline_has_stage(optarg))
+        st = fail(&t->err, ST_INPUT, "--stop-after %.60s: there is no such stage", optarg);
+      break;
+    case 'i':
+      st = parse_input(t, optarg);
+      break;
+    case 'I':
+      t->job.inputs_npz = optarg;
+      break;
+    case 'c':
+      t->job.check = true;
+      break;
+    case 'd':
+      t->dump_dir = optarg;
+      t->job.artifacts = true;
+      break;
+    case 'j':
+      t->json_path = optarg;
+      break;
+    case 'q':
+      t->is_quiet = true;
+      break;
+    case 'h':
+      fputs(usage, stdout);
+      exit(EXIT_DONE);
+    default:
+      st = fail(&t->err, ST_INPUT, "see nkx compile --help");
+    }
+  }
+  if (!st && optind != argc - 1)
+    st = fail(&t->err, ST_INPUT, "expected one KERNEL.py; see nkx compile --help");
+  return st;
+}
+
+static enum status read_source(struct terminal *t, const char *path) {
+  FILE *f = strcmp(path, "-") ? fopen(path, "re") : stdin;
+  char chunk[16 << 10];
+  size_t n;
+
+  if (!f)
+    return fail(&t->err, ST_IO, "%.160s: %m", path);
+  while ((n = fread(chunk, 1, sizeof chunk, f)) > 0)
+    if (buf_append(&t->source, chunk, n))
+      break;
+  bool is_bad = ferror(f);
+  if (f != stdin)
+    fclose(f);
+  if (is_bad)
+    return fail(&t->err, ST_IO, "%.160s: %m", path);
+  if (buf_status(&t->source))
+    return fail(&t->err, buf_status(&t->source), "%.160s is far too large", path);
+  t->job.source = buf_text(&t->source);
+  t->job.source_len = t->source.len;
+  t->job.filename = strcmp(path, "-") ? path : "<stdin>";
+  return ST_OK;
+}
+
+/* ---- what is shown ---------------------------------------------------------------------------------------------- */
+
+static const char *color(const struct terminal *t, const char *code) {
+  return t->is_color ? code : "";
+}
+
+/* The source line and carets under the range, as compilers do; columns count code points. */
+static void show_caret(const struct terminal *t, const json_t *range) {
+  int line = (int)json_integer_value(json_object_get(range, "line"));
+  int col = (int)json_integer_value(json_object_get(range, "col"));
+  int end_line = (int)json_integer_value(json_object_get(range, "end_line"));
+  int end_col = (int)json_integer_value(json_object_get(range, "end_col"));
+  const char *p = t->job.source, *end = p + t->job.source_len;
+
+  for (int i = 1; p < end && i < line; i++) {
+    const char *nl = memchr(p, '\n', (size_t)(end - p));
+    p = nl ? nl + 1 : end;
+  }
+  if (line < 1 || p >= end)
+    return;
+  const char *nl = memchr(p, '\n', (size_t)(end - p));
+  size_t n = (size_t)((nl ? nl : end) - p);
+  fprintf(stderr, "%6d | %.*s\n       | ", line, (int)n, p);
+  int at = 1;
+  for (size_t i = 0; i < n; i++) {
+    if (((unsigned char)p[i] & 0xC0) == 0x80)
+      continue;
+    bool is_inside = at >= col && (end_line > line || at < end_col);
+    if (at > col && !is_inside)
+      break;
+    fputs(is_inside ? (at == col ? "^" : "~") : p[i] == '\t' ? "\t" : " ", stderr);
+    at++;
+  }
+  if (at == col)
+    fputc('^', stderr);
+  fputc('\n', stderr);
+}
+
+static void show_diag(const struct terminal *t, const json_t *d) {
+  const char *severity = json_string_value(json_object_get(d, "severity"));
+  const char *hint = json_string_value(json_object_get(d, "hint"));
+  const json_t *range = json_object_get(d, "range"), *call;
+  bool is_error = severity && !strcmp(severity, "error");
+  size_t i;
+
+  if (range)
+    fprintf(stderr, "%s:%d:%d: ", json_string_value(json_object_get(range, "file")),
+            (int)json_integer_value(json_object_get(range, "line")),
+            (int)json_integer_value(json_object_get(range, "col")));
+  fprintf(stderr, "%s%s%s: %s [%s]\n", color(t, is_error ? "\033[1;31m" : "\033[1;33m"), severity, color(t, "\033[0m"),
+          json_string_value(json_object_get(d, "message")), json_string_value(json_object_get(d, "code")));
+  if (range)
+    show_caret(t, range);
+  json_array_foreach(json_object_get(d, "calls"), i, call)
+      fprintf(stderr, "       = called from %s:%d\n", json_string_value(json_object_get(call, "file")),
+              (int)json_integer_value(json_object_get(call, "line")));
+  if (hint)
+    fprintf(stderr, "       = hint: %s\n", hint);
+}
+
+static void show_stage(const struct terminal *t, const json_t *s) {
+  const json_t *check = json_object_get(s, "check"), *count;
+  long long ops = 0;
+  const char *key;
+  bool is_changed = json_is_true(json_object_get(s, "changed"));
+
+  json_object_foreach(json_object_get((json_t *)s, "op_counts"), key, count) ops += json_integer_value(count);
+  fprintf(stderr, "%s%3d %s %-28s %5lld ops %8.2f ms", color(t, is_changed ? "" : "\033[2m"),
+          (int)json_integer_value(json_object_get(s, "index")), is_changed ? "●" : "○",
+          json_string_value(json_object_get(s, "name")), ops,
+          (double)json_integer_value(json_object_get(s, "time_us")) / 1000);
+  if (check) {
+    const char *status = json_string_value(json_object_get(check, "status"));
+    const json_t *reason = json_object_get(check, "reason");
+    fprintf(stderr, "  %s", status);
+    if (reason)
+      fprintf(stderr, " (%s)", json_string_value(reason));
+    else
+      fprintf(stderr, " (max abs %.2g, rel %.2g)", json_number_value(json_object_get(check, "max_abs_err")),
+              json_number_value(json_object_get(check, "max_rel_err")));
+  }
+  fprintf(stderr, "%s\n", color(t, "\033[0m"));
+}
+
+/* ---- dump ------------------------------------------------------------------------------------------------------- */
+
+static enum status write_file(struct terminal *t, const char *name, const void *data, size_t len) {
+  char *path = arena_printf(t->arena, "%s/%s", t->dump_dir, name);
+  for (char *p = path + strlen(t->dump_dir) + 1; (p = strchr(p, '/')); *p++ = '/') {
+    *p = 0;
+    if (mkdir(path, 0777) && errno != EEXIST)
+      return fail(&t->err, ST_IO, "%.160s: %m", path);
+  }
+  FILE *f = fopen(path, "we");
+  if (!f)
+    return fail(&t->err, ST_IO, "%.160s: %m", path);
+  bool ok = fwrite(data, 1, len, f) == len;
+  ok &= fclose(f) == 0;
+  return ok ? ST_OK : fail(&t->err, ST_IO, "%.160s: %m", path);
+}
+
+static enum status dump_stage(struct terminal *t, const json_t *frame, const json_t *s) {
+  const json_t *text = json_object_get(s, "text");
+  bool is_hlo = !strcmp(json_string_value(json_object_get(s, "dialect")), "hlo");
+  const char *name =
+      arena_printf(t->arena, "kernel%d/%02d-%s.%s", (int)json_integer_value(json_object_get(frame, "kernel")),
+                   (int)json_integer_value(json_object_get(s, "index")), json_string_value(json_object_get(s, "name")),
+                   is_hlo ? "hlo" : "mlir");
+  return write_file(t, name, json_string_value(text), json_string_length(text));
+}
+
+static enum status dump_artifact(struct terminal *t, const json_t *frame) {
+  const json_t *data = json_object_get(frame, "data"), *artifact = json_object_get(frame, "artifact");
+  size_t n = json_string_length(data), size = (size_t)json_integer_value(json_object_get(artifact, "size"));
+  const char *name = json_string_value(json_object_get(artifact, "name")), *base = strrchr(name, '/');
+  unsigned char *bytes = malloc(n / 4 * 3 + 1);
+
+  if (!bytes)
+    return fail(&t->err, ST_NOMEM, "artifact");
+  EVP_DecodeBlock(bytes, (const unsigned char *)json_string_value(data), (int)n);
+  enum status st =
+      write_file(t,
+                 arena_printf(t->arena, "kernel%d/%s", (int)json_integer_value(json_object_get(artifact, "kernel")),
+                              base ? base + 1 : name),
+                 bytes, size);
+  free(bytes);
+  return st;
+}
+
+/* ---- running ---------------------------------------------------------------------------------------------------- */
+
+static enum status show_frame(struct terminal *t, const json_t *f) {
+  const char *kind = json_string_value(json_object_get(f, "frame"));
+  const json_t *s = json_object_get(f, "stage");
+  enum status st = ST_OK;
+
+  if (!strcmp(kind, "stage")) {
+    free(t->last_text);
+    t->last_text = strdup(json_string_value(json_object_get(s, "text")));
+    if (!t->is_quiet)
+      show_stage(t, s);
+    if (t->dump_dir)
+      st = dump_stage(t, f, s);
+  } else if (!strcmp(kind, "diagnostic")) {
+    show_diag(t, json_object_get(f, "diagnostic"));
+  } else if (!strcmp(kind, "kernel") && !t->is_quiet) {
+    fprintf(stderr, "%s%s%s\n", color(t, "\033[1m"), json_string_value(json_object_get(f, "name")),
+            color(t, "\033[0m"));
+  } else if (!strcmp(kind, "artifact") && t->dump_dir) {
+    st = dump_artifact(t, f);
+  }
+  return st;
+}
+
+static enum status sink(void *user, const char *json, size_t len) {
+  struct terminal *t = user;
+  enum status st = result_add(t->result, json, len, &t->err);
+  if (st)
+    return st == ST_INPUT ? ST_BUG : st;
+  json_t *f = json_loadb(json, len, 0, NULL);
+  st = f ? show_frame(t, f) : ST_NOMEM;
+  json_decref(f);
+  return st;
+}
+
+static enum status write_json(struct terminal *t) {
+  size_t len;
+  char *text = result_dump(t->result, &len);
+  if (!text)
+    return fail(&t->err, ST_NOMEM, "result");
+  FILE *f = strcmp(t->json_path, "-") ? fopen(t->json_path, "we") : stdout;
+  enum status st = f ? ST_OK : fail(&t->err, ST_IO, "%.160s: %m", t->json_path);
+  if (f && (fwrite(text, 1, len, f) != len || fputc('\n', f) == EOF || (f == stdout ? fflush(f) : fclose(f))))
+    st = fail(&t->err, ST_IO, "%.160s: %m", t->json_path);
+  free(text);
+  return st;
+}
+
+static enum status run(struct terminal *t) {
+  struct paths paths;
+  struct ir ir;
+
+  if (t->dump_dir && mkdir(t->dump_dir, 0777) && errno != EEXIST)
+    return fail(&t->err, ST_IO, "%.160s: %m", t->dump_dir);
+  enum status st = paths_find(t->arena, &paths, &t->err);
+  if (!st)
+    st = trace_init(paths.python_dir, paths.site_dir, &t->err);
+  if (!st)
+    st = ir_init(&ir, &t->err);
+  if (st)
+    return st;
+  st = compile_run(&ir, &t->job, sink, t);
+  enum status written = t->json_path ? write_json(t) : ST_OK;
+  bool is_text_wanted = !t->json_path || strcmp(t->json_path, "-");
+  if (is_text_wanted && t->last_text && !t->is_quiet)
+    printf("%s", t->last_text);
+  return st ? st : written;
+}
+
+static int exit_status(enum status st) {
+  switch (st) {
+  case ST_OK:
+    return EXIT_DONE;
+  case ST_INPUT:
+    return EXIT_REFUSED;
+  case ST_LIMIT:
+  case ST_TIMEOUT:
+  case ST_NOMEM:
+    return EXIT_LIMIT;
+  default:
+    return EXIT_FAULT;
+  }
+}
+
+int compile_main(int argc, char **argv) {
+  struct arena arena;
+  struct terminal t = {.arena = &arena, .is_color = isatty(STDERR_FILENO)};
+  int code;
+
+  arena_init(&arena);
+  buf_init(&t.source, 4 * TRACE_SOURCE_MAX); /* the tracer states the real limit, with a proper diagnostic */
+  job_init(&t.job);
+  t.result = result_new();
+  enum status st = t.result ? parse_options(&t, argc, argv) : ST_NOMEM;
+  if (!st)
+    st = read_source(&t, argv[optind]);
+  if (st) {
+    code = st == ST_LIMIT ? EXIT_LIMIT : EXIT_USAGE;
+  } else {
+    st = run(&t);
+    code = exit_status(st);
+  }
+  if (t.err.text[0])
+    fprintf(stderr, "nkx compile: %s\n", t.err.text);
+  free(t.last_text);
+  result_free(t.result);
+  buf_clear(&t.source);
+  arena_clear(&arena);
+  return code;
+}

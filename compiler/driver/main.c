@@ -1,0 +1,13 @@
+#include "driver/main.h"
+
+#include <stdio.h>
+#include <string.h>
+
+int driver_main(int argc, char **argv) {
+  if (argc >= 2 && !strcmp(argv[1], "compile"))
+    return compile_main(argc - 1, argv + 1);
+  if (argc >= 2 && !strcmp(argv[1], "opt"))
+    return opt_main(argc - 1, argv + 1);
+  fprintf(stderr, "nkx: expected a subcommand: compile or opt\n");
+  return EXIT_USAGE;
+}

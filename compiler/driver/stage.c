@@ -1,0 +1,230 @@
+#include "driver/stage.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "hlo/print.h"
+
+enum {
+  PRINT_MAX = 64 << 20, /* what a stage may print before it is cut to STAGE_TEXT_MAX */
+  ELIDE_ABOVE = 4096,   /* constants with more elements are cut short in the text */
+};
+
+/* ---- reading ---------------------------------------------------------------------------------------------------- */
+
+/* Takes over the printed text, cut behind a newline at STAGE_TEXT_MAX. */
+static void take_text(struct stage *s, const struct buf *b, struct arena *a) {
+  size_t n = b->len;
+  if (n > STAGE_TEXT_MAX) {
+    s->truncated = true;
+    for (n = STAGE_TEXT_MAX; n && b->data[n - 1] != '\n'; n--) {
+    }
+  }
+  s->text = arena_strndup(a, buf_text(b), n);
+  s->text_len = n;
+}
+
+enum status stage_read_hlo(struct stage *s, struct hlo_module *m, struct arena *a, struct error *err) {
+  const struct hlo_print_options opt = {.metadata = false, .elide_above = ELIDE_ABOVE};
+  struct hlo_lines lines = {0};
+  struct buf b;
+
+  buf_init(&b, PRINT_MAX);
+  enum status st = hlo_print(m, &opt, &b, a, &lines);
+  if (st)
+    return fail(err, st, "the HLO text exceeds %d MiB", PRINT_MAX >> 20);
+  take_text(s, &b, a);
+  buf_clear(&b);
+
+  s->ops.n = lines.n;
+  s->ops.ops = arena_new_array(a, struct ir_op, (size_t)lines.n);
+  for (int i = 0; i < lines.n; i++) {
+    const struct hlo_instr *in = lines.v[i].instr;
+    s->ops.ops[i] = (struct ir_op){
+        .id = in->id,
+        .line = lines.v[i].line,
+        .name = hlo_op_name(in->op),
+        .n_from = in->n_from,
+        .from = in->from,
+        .locs = in->locs,
+    };
+  }
+  return ST_OK;
+}
+
+enum status stage_read_mlir(struct stage *s, struct ir *ir, MlirOperation module, struct arena *a, struct error *err) {
+  struct buf b;
+  buf_init(&b, PRINT_MAX);
+  enum status st = ir_snapshot(ir, module, ELIDE_ABOVE, &b, a, &s->ops, err);
+  if (!st)
+    take_text(s, &b, a);
+  buf_clear(&b);
+  return st;
+}
+
+/* ---- writing ---------------------------------------------------------------------------------------------------- */
+
+static void put_range_fields(struct buf *b, const struct src_range *r) {
+  json_put_field_str(b, "file", r->file ? r->file : "");
+  json_put_field_int(b, "line", r->line);
+  json_put_field_int(b, "col", r->col);
+  json_put_field_int(b, "end_line", r->end_line);
+  json_put_field_int(b, "end_col", r->end_col);
+}
+
+static void put_src(struct buf *b, struct src_locs locs) {
+  buf_putc(b, '[');
+  for (int i = 0; i < locs.n; i++) {
+    int depth = 0;
+    for (const struct src_loc *p = locs.v[i]; p; p = p->caller) {
+      json_put_comma(b);
+      buf_putc(b, '{');
+      put_range_fields(b, &p->range);
+      if (p->func)
+        json_put_field_str(b, "fn", p->func);
+      json_put_field_int(b, "depth", depth++);
+      buf_putc(b, '}');
+    }
+  }
+  buf_putc(b, ']');
+}
+
+static int count_lines(const char *text, size_t len) {
+  int n = 0;
+  for (const char *p = text; (p = memchr(p, '\n', len - (size_t)(p - text))); p++)
+    n++;
+  return n + (len && text[len - 1] != '\n');
+}
+
+static void put_lines(struct buf *b, const struct stage *s) {
+  int n = count_lines(s->text, s->text_len), done = 0;
+  json_put_key(b, "lines");
+  buf_putc(b, '[');
+  for (int i = 0; i < s->ops.n; i++) {
+    const struct ir_op *o = &s->ops.ops[i];
+    if (o->line <= done || o->line > n) /* a second operation on the line, an unprinted one, or one that was cut off */
+      continue;
+    for (; done < o->line - 1; done++)
+      buf_puts(b, done ? ",{}" : "{}");
+    json_put_comma(b);
+    buf_putc(b, '{');
+    json_put_field_int(b, "op", o->id);
+    if (o->locs.n) {
+      json_put_key(b, "src");
+      put_src(b, o->locs);
+    }
+    buf_putc(b, '}');
+    done++;
+  }
+  for (; done < n; done++)
+    buf_puts(b, done ? ",{}" : "{}");
+  buf_putc(b, ']');
+}
+
+static void put_from(struct buf *b, const struct stage *s) {
+  json_put_key(b, "from");
+  buf_putc(b, '{');
+  for (int i = 0; i < s->ops.n; i++) {
+    const struct ir_op *o = &s->ops.ops[i];
+    if (!o->line || !o->n_from)
+      continue;
+    json_put_comma(b);
+    buf_printf(b, "\"%d\":[", o->id);
+    for (int k = 0; k < o->n_from; k++)
+      buf_printf(b, k ? ",%d" : "%d", o->from[k]);
+    buf_putc(b, ']');
+  }
+  buf_putc(b, '}');
+}
+
+static int by_name(const void *x, const void *y) {
+  return strcmp(*(const char *const *)x, *(const char *const *)y);
+}
+
+static void put_op_counts(struct buf *b, const struct stage *s) {
+  const char **names = malloc((size_t)(s->ops.n + 1) * sizeof *names);
+  int n = 0;
+  if (!names)
+    arena_oom((size_t)s->ops.n * sizeof *names);
+  for (int i = 0; i < s->ops.n; i++)
+    if (s->ops.ops[i].line)
+      names[n++] = s->ops.ops[i].name;
+  qsort(names, (size_t)n, sizeof *names, by_name);
+  json_put_key(b, "op_counts");
+  buf_putc(b, '{');
+  for (int i = 0, k; i < n; i = k) {
+    for (k = i + 1; k < n && !strcmp(names[i], names[k]); k++) {
+    }
+    json_put_field_int(b, names[i], k - i);
+  }
+  buf_putc(b, '}');
+  free(names);
+}
+
+static void put_check(struct buf *b, const struct stage_check *c) {
+  json_put_key(b, "check");
+  buf_putc(b, '{');
+  json_put_field_str(b, "status", c->status);
+  if (c->reason)
+    json_put_field_str(b, "reason", c->reason);
+  if (strcmp(c->status, "skipped")) {
+    json_put_field_double(b, "max_abs_err", c->result.max_abs_err);
+    json_put_field_double(b, "max_rel_err", c->result.max_rel_err);
+  }
+  buf_putc(b, '}');
+}
+
+void stage_put_frame(struct buf *b, const struct stage *s, int kernel) {
+  buf_printf(b, "{\"frame\":\"stage\",\"kernel\":%d,\"stage\":{", kernel);
+  json_put_field_int(b, "index", s->index);
+  json_put_field_str(b, "name", s->def->name);
+  json_put_field_str(b, "pass", s->def->pass);
+  json_put_field_str(b, "phase", s->def->phase);
+  json_put_field_str(b, "dialect", s->def->dialect);
+  json_put_field_bool(b, "changed", s->changed);
+  if (s->truncated)
+    json_put_field_bool(b, "truncated", true);
+  json_put_field_int(b, "time_us", s->time_us);
+  put_op_counts(b, s);
+  json_put_key(b, "text");
+  json_put_string(b, s->text, s->text_len);
+  put_lines(b, s);
+  put_from(b, s);
+  if (s->check.status)
+    put_check(b, &s->check);
+  buf_puts(b, "}}");
+}
+
+void stage_put_diag_frame(struct buf *b, const struct diag *d, int kernel) {
+  buf_puts(b, "{\"frame\":\"diagnostic\",\"diagnostic\":{");
+  json_put_field_str(b, "severity", diag_severity_name(d->severity));
+  json_put_field_str(b, "code", diag_code_name(d->code));
+  json_put_field_str(b, "message", d->message);
+  if (d->hint)
+    json_put_field_str(b, "hint", d->hint);
+  if (d->stage)
+    json_put_field_str(b, "stage", d->stage);
+  if (kernel >= 0)
+    json_put_field_int(b, "kernel", kernel);
+  if (d->loc) {
+    json_put_key(b, "range");
+    buf_putc(b, '{');
+    put_range_fields(b, &d->loc->range);
+    buf_putc(b, '}');
+  }
+  if (d->loc && d->loc->caller) {
+    json_put_key(b, "calls");
+    buf_putc(b, '[');
+    for (const struct src_loc *p = d->loc->caller; p; p = p->caller) {
+      json_put_comma(b);
+      buf_putc(b, '{');
+      put_range_fields(b, &p->range);
+      if (p->func)
+        json_put_field_str(b, "fn", p->func);
+      buf_putc(b, '}');
+    }
+    buf_putc(b, ']');
+  }
+  buf_puts(b, "}}");
+}

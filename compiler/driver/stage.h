@@ -1,0 +1,40 @@
+/* stage: one IR snapshot as users see it, and its JSON frame.  See compile.h for the frame's shape. */
+#ifndef DRIVER_STAGE_H
+#define DRIVER_STAGE_H
+
+#include "base/buf.h"
+#include "base/diag.h"
+#include "driver/check.h"
+#include "driver/pipeline.h"
+#include "hlo/hlo.h"
+#include "ir/snapshot.h"
+
+struct stage_check {
+  const char *status; /* "pass", "fail", "skipped"; NULL: not asked for */
+  const char *reason; /* why it was skipped, or NULL */
+  struct check_result result;
+};
+
+struct stage {
+  int index;
+  const struct stage_def *def;
+  bool changed;
+  bool truncated; /* the text was cut at a line */
+  int64_t time_us;
+  const char *text;
+  size_t text_len;
+  struct ir_snapshot ops;
+  struct stage_check check;
+};
+
+/* Fill text and operations from an HLO or an MLIR module; everything lives in a.  A text beyond STAGE_TEXT_MAX is cut
+ * and `truncated` set.  ST_LIMIT: not even that could be printed. */
+MUST_USE enum status stage_read_hlo(struct stage *s, struct hlo_module *m, struct arena *a, struct error *err);
+MUST_USE enum status stage_read_mlir(struct stage *s, struct ir *ir, MlirOperation module, struct arena *a,
+                                     struct error *err);
+
+/* Appends the "stage" frame of kernel number `kernel`. */
+void stage_put_frame(struct buf *b, const struct stage *s, int kernel);
+void stage_put_diag_frame(struct buf *b, const struct diag *d, int kernel); /* kernel -1: of none */
+
+#endif
