@@ -38,7 +38,7 @@ PY_SRC := $(shell find compiler/trace/python -name '*.py' 2>/dev/null)
 WEB_SRC := $(shell find web/src web/public -type f 2>/dev/null) $(wildcard web/package*.json web/*.mjs web/tsconfig.json)
 
 all: build
-.PHONY: all build run test bench nightly lint asan clean setup setup-test binaries web python
+.PHONY: all build run test bench nightly lint asan clean setup setup-test binaries web python python-shims
 
 # ---- set-up: make runs it before anything else is looked at --------------------------------------------------
 
@@ -52,9 +52,13 @@ build: setup
 
 # ---- the product ---------------------------------------------------------------------------------------------
 
-binaries: $(BUILD)/bin/nkx $(BUILD)/bin/nkx-worker $(BUILD)/dialects.irdl
-python: $(BUILD)/python/.stamp
+binaries: $(BUILD)/bin/nkx $(BUILD)/bin/nkx-worker $(BUILD)/dialects.irdl examples
+python: $(BUILD)/python/_nkx.so python-shims
 web: $(BUILD)/web/index.html
+
+.PHONY: examples
+examples:
+	@mkdir -p $(BUILD)/examples && cp explorer/examples/*.py $(BUILD)/examples/
 
 $(BUILD)/bin/nkx: $(call objs,$(SERVER_SRC)) $(COMPILER_LIB)
 	@mkdir -p $(@D)
@@ -94,10 +98,9 @@ $(BUILD)/obj/%.o: %.c
 	$(CC) $(CFLAGS) -c -o $@ $<
 
 # importable packages: the shims, and the tracer as an extension of an ordinary Python
-$(BUILD)/python/.stamp: $(PY_SRC) $(BUILD)/python/_nkx.so
-	@mkdir -p $(@D)
-	cp -r compiler/trace/python/. $(@D)/
-	@touch $@
+python-shims: $(PY_SRC)
+	@mkdir -p $(BUILD)/python
+	@cp -r compiler/trace/python/. $(BUILD)/python/
 $(BUILD)/python/_nkx.so: $(COMPILER_LIB)
 	@mkdir -p $(@D)
 	$(CC) $(filter -fsanitize%,$(OPT)) -shared -Wl,-z,relro,-z,now -Wl,-u,PyInit__nkx -o $@ $< -ljansson -lprotobuf-c -lm
@@ -128,6 +131,31 @@ unit-bin: $(UNIT_BIN)
 test: setup-test
 	@$(MAKE) --no-print-directory -j$(shell nproc) binaries python web unit-bin
 	@BUILD=$(BUILD) VENV=$(VENV) tests/run.sh
+
+# only these suites: make test-unit, test-lit, test-pytest, test-browser, test-page
+test-%: setup-test
+	@$(MAKE) --no-print-directory -j$(shell nproc) binaries python web unit-bin
+	@BUILD=$(BUILD) VENV=$(VENV) SUITES=$* tests/run.sh
+
+bench: setup-test
+	@$(MAKE) --no-print-directory -j$(shell nproc) binaries python web
+	@BUILD=$(BUILD) $(VENV)/bin/python3 tests/bench/bench.py
+
+# the C tests and the terminal's path through every example, under AddressSanitizer and UBSan
+asan: setup-test
+	@$(MAKE) --no-print-directory -j$(shell nproc) BUILD=build-asan VENV=$(VENV) SAN=1 binaries unit-bin
+	@$(MAKE) --no-print-directory BUILD=build-asan VENV=$(VENV) python-shims
+	@VENV=$(VENV) tests/asan.sh build-asan
+
+C_FILES = $(shell git ls-files '*.c' '*.h')
+lint: setup-test
+	@$(MAKE) --no-print-directory -j$(shell nproc) $(BUILD)/gen/hlo.pb-c.h $(BUILD)/gen/dialects.inc
+	clang-format-22 --dry-run -Werror $(C_FILES)
+	@$(MAKE) --no-print-directory -j$(shell nproc) BUILD=build-lint VENV=$(VENV) WERROR=-Werror OPT="-O2 -g $(HARDEN)" binaries unit-bin
+	cppcheck --quiet --error-exitcode=1 --std=c11 --enable=warning,performance,portability --inline-suppr \
+	  --suppress=missingInclude --suppress=unknownMacro --suppress=nullPointerOutOfMemory -Icompiler -Iexplorer -j2 \
+	  $(filter %.c,$(C_FILES))
+	cd web && PATH="$(CURDIR)/$(VENV)/bin:$$PATH" npm run --silent check
 
 clean:
 	rm -rf $(BUILD)/obj $(BUILD)/gen $(BUILD)/bin $(BUILD)/lib $(BUILD)/python $(BUILD)/web $(BUILD)/test
