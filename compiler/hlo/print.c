@@ -1,0 +1,361 @@
+/* print: the module as HLO text.
+ *
+ * XLA's syntax with '%' before names (so that a parameter called `f32` is a name), layouts on shapes (always row-major)
+ * and one instruction per line.  Strings are C-escaped, so a line break in the text is always one of ours and lines can
+ * be counted as they are written.
+ */
+#include "hlo/print.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "hlo/emit.h"
+#include "hlo/print_literal.h"
+
+struct printer {
+  struct emit emit;
+  const struct hlo_print_options *opt;
+  struct buf *out;
+  int line; /* being written */
+};
+
+static void end_line(struct printer *p) {
+  buf_putc(p->out, '\n');
+  p->line++;
+}
+
+/* ---- small things ------------------------------------------------------------------------------------ */
+
+/* In quotes, escaped as absl's CEscape does. */
+static void put_string(struct buf *out, const char *s) {
+  buf_putc(out, '"');
+  for (; *s; s++) {
+    unsigned char c = (unsigned char)*s;
+    if (c == '\n')
+      buf_puts(out, "\\n");
+    else if (c == '\r')
+      buf_puts(out, "\\r");
+    else if (c == '\t')
+      buf_puts(out, "\\t");
+    else if (c == '"' || c == '\'' || c == '\\')
+      buf_printf(out, "\\%c", c);
+    else if (c < 0x20 || c >= 0x7f)
+      buf_printf(out, "\\%03o", c);
+    else
+      buf_putc(out, (char)c);
+  }
+  buf_putc(out, '"');
+}
+
+static void put_ints(struct buf *out, struct hlo_ints v) {
+  buf_putc(out, '{');
+  for (int k = 0; k < v.n; k++)
+    buf_printf(out, "%s%" PRId64, k ? "," : "", v.v[k]);
+  buf_putc(out, '}');
+}
+
+static void put_named_ints(struct buf *out, const char *name, struct hlo_ints v) {
+  buf_printf(out, ", %s=", name);
+  put_ints(out, v);
+}
+
+static void put_shape(struct buf *out, const struct hlo_shape *s, bool with_layout) {
+  if (s->dtype == DT_TUPLE) {
+    buf_putc(out, '(');
+    for (int k = 0; k < s->n_elems; k++) {
+      buf_puts(out, k ? ", " : "");
+      put_shape(out, &s->elems[k], with_layout);
+    }
+    buf_putc(out, ')');
+    return;
+  }
+  buf_printf(out, "%s[", dtype_hlo_name(s->dtype));
+  for (int k = 0; k < s->rank; k++)
+    buf_printf(out, "%s%" PRId64, k ? "," : "", s->dims[k]);
+  buf_putc(out, ']');
+  if (!with_layout || !s->rank)
+    return;
+  for (int k = s->rank - 1; k >= 0; k--)
+    buf_printf(out, "%c%d", k == s->rank - 1 ? '{' : ',', k);
+  buf_putc(out, '}');
+}
+
+/* ---- attributes -------------------------------------------------------------------------------------- */
+
+static void put_slice(struct buf *out, const struct hlo_instr *i) {
+  buf_puts(out, ", slice={");
+  for (int k = 0; k < i->operands[0]->shape.rank; k++) {
+    const struct hlo_slice_dim *s = &i->slice[k];
+    buf_printf(out, "%s[%" PRId64 ":%" PRId64, k ? ", " : "", s->start, s->limit);
+    if (s->stride != 1)
+      buf_printf(out, ":%" PRId64, s->stride);
+    buf_putc(out, ']');
+  }
+  buf_putc(out, '}');
+}
+
+static void put_padding(struct buf *out, const struct hlo_instr *i) {
+  int rank = i->operands[0]->shape.rank;
+  bool has_interior = false;
+  for (int k = 0; k < rank; k++)
+    has_interior |= i->padding[k].interior != 0;
+  if (rank)
+    buf_puts(out, ", padding=");
+  for (int k = 0; k < rank; k++) {
+    const struct hlo_pad_dim *d = &i->padding[k];
+    buf_printf(out, "%s%" PRId64 "_%" PRId64, k ? "x" : "", d->low, d->high);
+    if (has_interior)
+      buf_printf(out, "_%" PRId64, d->interior);
+  }
+}
+
+static void put_dot(struct buf *out, const struct hlo_dot_dims *d) {
+  if (d->lhs_batch.n)
+    put_named_ints(out, "lhs_batch_dims", d->lhs_batch);
+  put_named_ints(out, "lhs_contracting_dims", d->lhs_contracting);
+  if (d->rhs_batch.n)
+    put_named_ints(out, "rhs_batch_dims", d->rhs_batch);
+  put_named_ints(out, "rhs_contracting_dims", d->rhs_contracting);
+}
+
+static void put_gather(struct buf *out, const struct hlo_gather_dims *g) {
+  put_named_ints(out, "offset_dims", g->offset_dims);
+  put_named_ints(out, "collapsed_slice_dims", g->collapsed_slice_dims);
+  put_named_ints(out, "start_index_map", g->start_index_map);
+  buf_printf(out, ", index_vector_dim=%" PRId64, g->index_vector_dim);
+  put_named_ints(out, "slice_sizes", g->slice_sizes);
+  if (g->indices_are_sorted)
+    buf_puts(out, ", indices_are_sorted=true");
+}
+
+static void put_scatter(struct buf *out, const struct hlo_scatter_dims *s) {
+  put_named_ints(out, "update_window_dims", s->update_window_dims);
+  put_named_ints(out, "inserted_window_dims", s->inserted_window_dims);
+  put_named_ints(out, "scatter_dims_to_operand_dims", s->scatter_dims_to_operand_dims);
+  buf_printf(out, ", index_vector_dim=%" PRId64, s->index_vector_dim);
+  if (s->indices_are_sorted)
+    buf_puts(out, ", indices_are_sorted=true");
+  if (s->unique_indices)
+    buf_puts(out, ", unique_indices=true");
+}
+
+static void put_custom_call(struct buf *out, const struct hlo_instr *i) {
+  if (i->custom_call_target) {
+    buf_puts(out, ", custom_call_target=");
+    put_string(out, i->custom_call_target);
+  }
+  if (i->backend_config && *i->backend_config) {
+    buf_puts(out, ", backend_config=");
+    put_string(out, i->backend_config);
+  }
+}
+
+static void put_attributes(struct buf *out, const struct hlo_instr *i) {
+  switch (i->op) {
+  case HLO_BROADCAST:
+  case HLO_TRANSPOSE:
+  case HLO_CONCATENATE:
+  case HLO_REDUCE:
+    put_named_ints(out, "dimensions", i->dimensions);
+    break;
+  case HLO_IOTA:
+    buf_printf(out, ", iota_dimension=%" PRId64, i->dimensions.v[0]);
+    break;
+  case HLO_DYNAMIC_SLICE:
+    put_named_ints(out, "dynamic_slice_sizes", i->dimensions);
+    break;
+  case HLO_COMPARE:
+    buf_printf(out, ", direction=%s", hlo_direction_name(i->direction));
+    break;
+  case HLO_SLICE:
+    put_slice(out, i);
+    break;
+  case HLO_PAD:
+    put_padding(out, i);
+    break;
+  case HLO_DOT:
+    put_dot(out, i->dot);
+    break;
+  case HLO_GATHER:
+    put_gather(out, i->gather);
+    break;
+  case HLO_SCATTER:
+    put_scatter(out, i->scatter);
+    break;
+  case HLO_GET_TUPLE_ELEMENT:
+    buf_printf(out, ", index=%" PRId64, i->tuple_index);
+    break;
+  case HLO_CUSTOM_CALL:
+    put_custom_call(out, i);
+    break;
+  default:
+    break;
+  }
+  if (i->n_called == 1)
+    buf_printf(out, ", to_apply=%%%s", i->called[0]->name);
+}
+
+static void put_metadata(struct printer *p, const struct hlo_instr *i) {
+  const struct src_range *r = &i->locs.v[0]->range;
+  struct buf *out = p->out;
+  buf_printf(out, ", metadata={op_type=\"NKIPy_Op\" op_name=\"hlo__%s\"", hlo_op_name(i->op));
+  if (r->file && *r->file) {
+    buf_puts(out, " source_file=");
+    put_string(out, r->file);
+  }
+  buf_printf(out, " source_line=%d source_end_line=%d source_column=%d source_end_column=%d", r->line, r->end_line,
+             r->col, r->end_col);
+  int frame = emit_frame(&p->emit, i);
+  if (frame)
+    buf_printf(out, " stack_frame_id=%d", frame);
+  buf_putc(out, '}');
+}
+
+/* ---- instructions and computations ------------------------------------------------------------------- */
+
+static void put_operands(struct printer *p, const struct hlo_instr *i) {
+  struct buf *out = p->out;
+  buf_printf(out, " %s(", hlo_op_name(i->op));
+  if (i->op == HLO_PARAMETER)
+    buf_printf(out, "%" PRId64, i->parameter_number);
+  if (i->op == HLO_CONSTANT)
+    print_literal(out, i->literal, p->opt->elide_above);
+  for (int k = 0; k < i->n_operands; k++)
+    buf_printf(out, "%s%%%s", k ? ", " : "", emit_name(&p->emit, i->operands[k]));
+  buf_putc(out, ')');
+}
+
+static void put_instruction(struct printer *p, const struct hlo_instr *i) {
+  struct buf *out = p->out;
+  const char *key, *value;
+  buf_printf(out, "  %s%%%s = ", i == i->parent->root ? "ROOT " : "", emit_name(&p->emit, i));
+  put_shape(out, &i->shape, true);
+  put_operands(p, i);
+  put_attributes(out, i);
+  if (emit_frontend_attribute(&p->emit, i, &key, &value)) {
+    buf_printf(out, ", frontend_attributes={%s=", key);
+    put_string(out, value);
+    buf_putc(out, '}');
+  }
+  if (p->opt->metadata && i->locs.n)
+    put_metadata(p, i);
+  end_line(p);
+}
+
+static void put_computation(struct printer *p, const struct hlo_computation *c, struct hlo_lines *lines) {
+  struct buf *out = p->out;
+  const struct hlo_instr *root = emit_root(c);
+  end_line(p);
+  buf_printf(out, "%s%%%s (", c == p->emit.module->entry ? "ENTRY " : "", c->name);
+  for (int k = 0; k < c->n_params; k++) {
+    buf_printf(out, "%s%s: ", k ? ", " : "", emit_name(&p->emit, c->params[k]));
+    put_shape(out, &c->params[k]->shape, false);
+  }
+  buf_puts(out, ") -> ");
+  if (root)
+    put_shape(out, &root->shape, false);
+  else
+    buf_puts(out, "()");
+  buf_puts(out, " {");
+  end_line(p);
+  hlo_for_each(i, c) {
+    if (lines)
+      lines->v[lines->n++] = (struct hlo_line){i, p->line};
+    put_instruction(p, i);
+  }
+  buf_putc(out, '}');
+  end_line(p);
+}
+
+/* ---- the module -------------------------------------------------------------------------------------- */
+
+static void put_aliases(struct buf *out, const struct hlo_module *m) {
+  buf_puts(out, ", input_output_alias={ ");
+  for (int k = 0; k < m->n_aliases; k++) {
+    buf_puts(out, k ? ", " : "");
+    if (m->n_outputs > 1)
+      buf_printf(out, "{%d}", m->aliases[k].output_index);
+    else
+      buf_puts(out, "{}");
+    buf_printf(out, ": (%d, {}, may-alias)", m->aliases[k].param_index);
+  }
+  buf_puts(out, " }");
+}
+
+static void put_header(struct printer *p) {
+  const struct hlo_module *m = p->emit.module;
+  const struct hlo_instr *root = emit_root(m->entry);
+  struct buf *out = p->out;
+  buf_printf(out, "HloModule %s", p->emit.module_name);
+  if (m->n_aliases)
+    put_aliases(out, m);
+  buf_puts(out, ", entry_computation_layout={(");
+  for (int k = 0; k < m->entry->n_params; k++) {
+    buf_puts(out, k ? ", " : "");
+    put_shape(out, &m->entry->params[k]->shape, true);
+  }
+  buf_puts(out, ")->");
+  if (root)
+    put_shape(out, &root->shape, true);
+  else
+    buf_puts(out, "()");
+  buf_puts(out, "}");
+  end_line(p);
+}
+
+static void put_texts(struct printer *p, const char *title, int n, const char **v) {
+  end_line(p);
+  buf_puts(p->out, title);
+  end_line(p);
+  for (int k = 0; k < n; k++) {
+    buf_printf(p->out, "%d ", k + 1);
+    put_string(p->out, v[k]);
+    end_line(p);
+  }
+}
+
+/* In the text, and only there, a frame without a parent says 1 and every other parent one more than its number. */
+static void put_stack_frames(struct printer *p) {
+  const struct frames *f = &p->emit.frames;
+  if (!f->n_frames)
+    return;
+  put_texts(p, "FileNames", f->n_files, f->files);
+  put_texts(p, "FunctionNames", f->n_functions, f->functions);
+  end_line(p);
+  buf_puts(p->out, "FileLocations");
+  end_line(p);
+  for (int k = 0; k < f->n_locations; k++) {
+    const struct frame_file_location *l = &f->locations[k];
+    buf_printf(p->out, "%d {file_name_id=%d function_name_id=%d line=%d end_line=%d column=%d end_column=%d}", k + 1,
+               l->file, l->function, l->range.line, l->range.end_line, l->range.col, l->range.end_col);
+    end_line(p);
+  }
+  end_line(p);
+  buf_puts(p->out, "StackFrames");
+  end_line(p);
+  for (int k = 0; k < f->n_frames; k++) {
+    buf_printf(p->out, "%d {file_location_id=%d parent_frame_id=%d}", k + 1, f->frames[k].location,
+               f->frames[k].parent + 1);
+    end_line(p);
+  }
+}
+
+enum status hlo_print(const struct hlo_module *m, const struct hlo_print_options *opt, struct buf *out, struct arena *a,
+                      struct hlo_lines *lines) {
+  struct printer p = {.opt = opt, .out = out, .line = 1};
+  struct arena scratch;
+  int n = 0;
+
+  arena_init(&scratch);
+  emit_init(&p.emit, &scratch, m, opt->metadata);
+  for (const struct hlo_computation *c = m->computations; c; c = c->next)
+    n += c->n_instrs;
+  if (lines)
+    *lines = (struct hlo_lines){0, arena_new_array(a, struct hlo_line, (size_t)n)};
+  put_header(&p);
+  put_stack_frames(&p);
+  for (const struct hlo_computation *c = m->computations; c && !buf_status(out); c = c->next)
+    put_computation(&p, c, lines);
+  arena_clear(&scratch);
+  return buf_status(out);
+}
