@@ -273,7 +273,7 @@ static void put_aliases(struct buf *out, const struct hlo_module *m) {
   buf_puts(out, ", input_output_alias={ ");
   for (int k = 0; k < m->n_aliases; k++) {
     buf_puts(out, k ? ", " : "");
-    if (m->n_outputs > 1)
+    if (m->entry->root && m->entry->root->shape.dtype == DT_TUPLE)
       buf_printf(out, "{%d}", m->aliases[k].output_index);
     else
       buf_puts(out, "{}");

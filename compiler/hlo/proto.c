@@ -304,7 +304,7 @@ static Xla__HloInputOutputAliasProto *make_aliases(struct arena *a, const struct
            xla__hlo_input_output_alias_proto__alias_entry_proto__init, p->entries);
   for (int k = 0; k < m->n_aliases; k++) {
     p->entries[k]->parameter_number = m->aliases[k].param_index;
-    if (m->n_outputs > 1) {
+    if (m->entry->root && m->entry->root->shape.dtype == DT_TUPLE) {
       p->entries[k]->n_output_shape_index = 1;
       p->entries[k]->output_shape_index = arena_new(a, int64_t);
       p->entries[k]->output_shape_index[0] = m->aliases[k].output_index;

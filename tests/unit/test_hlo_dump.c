@@ -1,0 +1,525 @@
+/* test_hlo_dump: modules of every kind, built, verified, printed and serialised.
+ *
+ * With NKX_HLO_DUMP_DIR set, each module is also written there as NAME.pb, NAME.txt (with metadata) and NAME.plain.txt
+ * (without): tests/conformance/test_hlo_xla.py lets XLA read them and runs some of them.
+ */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/diag.h"
+#include "hlo/build.h"
+#include "hlo/passes.h"
+#include "hlo/print.h"
+
+#include <cmocka.h> /* last: it defines fail as a macro */
+
+#define DIMS(...) ((int64_t[]){__VA_ARGS__})
+#define N(...) ((int)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)))
+#define INTS(...) ((struct hlo_ints){N(__VA_ARGS__), DIMS(__VA_ARGS__)})
+#define PARAM(b, name, t, ...) param(b, name, t, N(__VA_ARGS__), DIMS(__VA_ARGS__))
+
+static hlo_val param(struct hlo_builder *b, const char *name, enum dtype t, int rank, const int64_t *dims) {
+  return hlo_parameter(b, name, hlo_shape_array(b->module->arena, t, rank, dims));
+}
+
+static hlo_val scalar_param(struct hlo_builder *b, const char *name, enum dtype t) {
+  return param(b, name, t, 0, NULL);
+}
+
+static void finish(struct hlo_builder *b, hlo_val result) {
+  assert_int_equal(hlo_finish(b, 1, &result, (const char *[]){"output0"}), ST_OK);
+}
+
+static struct src_locs place(struct arena *a, int line, int col, int end_col, const char *func,
+                             const struct src_loc *caller) {
+  struct src_loc *l = arena_new(a, struct src_loc);
+  *l = (struct src_loc){{"dir \"x\"/k\u00e9rnel.py", line, col, line, end_col}, func, caller};
+  return src_locs_one(a, l);
+}
+
+/* ---- element-wise: every opcode on every dtype that it takes ----------------------------------------- */
+
+static const enum hlo_op unary_ops[] = {HLO_ABS,  HLO_NEGATE, HLO_EXP,   HLO_LOG,  HLO_SQRT, HLO_SIN, HLO_COS,
+                                        HLO_TANH, HLO_CEIL,   HLO_FLOOR, HLO_SIGN, HLO_NOT,  HLO_COPY};
+static const enum hlo_op binary_ops[] = {HLO_ADD,     HLO_SUBTRACT, HLO_MULTIPLY, HLO_DIVIDE, HLO_REMAINDER, HLO_POWER,
+                                         HLO_MAXIMUM, HLO_MINIMUM,  HLO_ATAN2,    HLO_AND,    HLO_OR,        HLO_XOR};
+
+static void all_elementwise(struct hlo_builder *b, enum dtype t) {
+  hlo_val results[64];
+  const char *names[64];
+  int n = 0;
+  hlo_val x = PARAM(b, "x", t, 3, 4), y = PARAM(b, "y", t, 3, 4);
+  for (size_t k = 0; k < sizeof unary_ops / sizeof *unary_ops; k++) {
+    results[n] = hlo_unary(b, unary_ops[k], x);
+    if (results[n])
+      names[n++] = hlo_op_name(unary_ops[k]);
+    b->err = (struct error){0};
+  }
+  for (size_t k = 0; k < sizeof binary_ops / sizeof *binary_ops; k++) {
+    results[n] = hlo_binary(b, binary_ops[k], x, y);
+    if (results[n])
+      names[n++] = hlo_op_name(binary_ops[k]);
+    b->err = (struct error){0};
+  }
+  assert_int_equal(hlo_finish(b, n, results, names), ST_OK);
+}
+
+static void elementwise_f32(struct hlo_builder *b) {
+  all_elementwise(b, DT_F32);
+}
+static void elementwise_f64(struct hlo_builder *b) {
+  all_elementwise(b, DT_F64);
+}
+static void elementwise_f16(struct hlo_builder *b) {
+  all_elementwise(b, DT_F16);
+}
+static void elementwise_bf16(struct hlo_builder *b) {
+  all_elementwise(b, DT_BF16);
+}
+static void elementwise_s32(struct hlo_builder *b) {
+  all_elementwise(b, DT_I32);
+}
+static void elementwise_s8(struct hlo_builder *b) {
+  all_elementwise(b, DT_I8);
+}
+static void elementwise_u16(struct hlo_builder *b) {
+  all_elementwise(b, DT_U16);
+}
+static void elementwise_u64(struct hlo_builder *b) {
+  all_elementwise(b, DT_U64);
+}
+static void elementwise_pred(struct hlo_builder *b) {
+  all_elementwise(b, DT_BOOL);
+}
+
+static void compare_all(struct hlo_builder *b) {
+  hlo_val x = PARAM(b, "x", DT_F32, 5), y = PARAM(b, "y", DT_F32, 5), r[6];
+  const char *names[6];
+  for (int d = HLO_EQ; d <= HLO_LT; d++) {
+    r[d] = hlo_compare(b, (enum hlo_direction)d, x, y);
+    names[d] = hlo_direction_name((enum hlo_direction)d);
+  }
+  assert_int_equal(hlo_finish(b, 6, r, names), ST_OK);
+}
+
+static void select_max(struct hlo_builder *b) {
+  hlo_val x = PARAM(b, "x", DT_F32, 3, 4), y = PARAM(b, "y", DT_F32, 3, 4);
+  finish(b, hlo_select(b, hlo_compare(b, HLO_GT, x, y), x, y));
+}
+
+static void convert_all(struct hlo_builder *b) {
+  hlo_val x = PARAM(b, "x", DT_F32, 3), r[DT_TUPLE];
+  const char *names[DT_TUPLE];
+  int n = 0;
+  for (int t = DT_NONE + 1; t < DT_TUPLE; t++) {
+    names[n] = dtype_numpy_name((enum dtype)t);
+    r[n++] = hlo_convert(b, x, (enum dtype)t);
+  }
+  assert_int_equal(hlo_finish(b, n, r, names), ST_OK);
+}
+
+/* ---- constants --------------------------------------------------------------------------------------- */
+
+static void constants_all(struct hlo_builder *b) {
+  static const double values[] = {0, 1, -1, 2.5, 0.1, 100, 1e-3, 3};
+  hlo_val r[2 * DT_TUPLE];
+  const char *names[2 * DT_TUPLE];
+  int n = 0;
+  for (int t = DT_NONE + 1; t < DT_TUPLE; t++) {
+    size_t size = dtype_size((enum dtype)t);
+    char data[8 * 8];
+    for (int k = 0; k < 8; k++) {
+      hlo_val s = hlo_scalar(b, (enum dtype)t, dtype_kind((enum dtype)t) == DK_UNSIGNED ? fabs(values[k]) : values[k]);
+      memcpy(data + (size_t)k * size, s->literal->data, size);
+    }
+    struct hlo_shape s = hlo_shape_array(b->module->arena, (enum dtype)t, 3, DIMS(2, 1, 4));
+    names[n] = dtype_numpy_name((enum dtype)t);
+    r[n++] = hlo_constant(b, s, data);
+    names[n] = dtype_numpy_name((enum dtype)t);
+    r[n++] = hlo_scalar(b, (enum dtype)t, 3);
+  }
+  assert_int_equal(hlo_finish(b, n, r, names), ST_OK);
+}
+
+static void constants_extreme(struct hlo_builder *b) {
+  hlo_val r[2 * DT_TUPLE];
+  const char *names[2 * DT_TUPLE];
+  int n = 0;
+  for (int t = DT_NONE + 1; t < DT_TUPLE; t++)
+    for (int lowest = 0; lowest < 2; lowest++) {
+      names[n] = dtype_numpy_name((enum dtype)t);
+      r[n++] = hlo_extreme(b, (enum dtype)t, lowest);
+    }
+  assert_int_equal(hlo_finish(b, n, r, names), ST_OK);
+}
+
+/* Every bit pattern of the 8- and 16-bit floats, and hard ones of the wide. */
+static void all_bits(struct hlo_builder *b, enum dtype t) {
+  size_t size = dtype_size(t);
+  int64_t n = size == 1 ? 256 : 65536;
+  uint8_t *v = arena_alloc(b->module->arena, (size_t)n * size);
+  for (int64_t k = 0; k < n; k++)
+    memcpy(v + (size_t)k * size, &k, size);
+  finish(b, hlo_constant(b, hlo_shape_array(b->module->arena, t, 2, DIMS(16, n / 16)), v));
+}
+static void bits_f16(struct hlo_builder *b) {
+  all_bits(b, DT_F16);
+}
+static void bits_bf16(struct hlo_builder *b) {
+  all_bits(b, DT_BF16);
+}
+static void bits_e4m3(struct hlo_builder *b) {
+  all_bits(b, DT_F8E4M3);
+}
+static void bits_e4m3fn(struct hlo_builder *b) {
+  all_bits(b, DT_F8E4M3FN);
+}
+static void bits_e5m2(struct hlo_builder *b) {
+  all_bits(b, DT_F8E5M2);
+}
+
+static void bits_f32(struct hlo_builder *b) {
+  enum { COUNT = 4096 };
+  static const uint32_t hard[] = {0,          0x80000000, 1,          0x807fffff, 0x7f7fffff, 0x7f800000, 0xff800000,
+                                  0x7fc00000, 0xffc00000, 0x7f800001, 0xffc00123, 0x3dcccccd, 0x3f800001, 0x00800000};
+  uint32_t v[COUNT], x = 12345;
+  for (int k = 0; k < COUNT; k++)
+    v[k] = (size_t)k < sizeof hard / sizeof *hard ? hard[k] : (x = x * 1664525 + 1013904223);
+  finish(b, hlo_constant(b, hlo_shape_array(b->module->arena, DT_F32, 1, DIMS(COUNT)), v));
+}
+
+static void bits_f64(struct hlo_builder *b) {
+  enum { COUNT = 1024 };
+  static const uint64_t hard[] = {0,
+                                  1,
+                                  0x8000000000000000,
+                                  0x7fefffffffffffff,
+                                  0x7ff0000000000000,
+                                  0xfff0000000000000,
+                                  0x7ff8000000000000,
+                                  0xfff8000000000000,
+                                  0x3fb999999999999a,
+                                  0x7ff8000000000123};
+  uint64_t v[COUNT], x = 12345;
+  for (int k = 0; k < COUNT; k++)
+    v[k] = (size_t)k < sizeof hard / sizeof *hard ? hard[k] : (x = x * 6364136223846793005u + 1442695040888963407u);
+  finish(b, hlo_constant(b, hlo_shape_array(b->module->arena, DT_F64, 1, DIMS(COUNT)), v));
+}
+
+static void constants_empty(struct hlo_builder *b) {
+  struct arena *a = b->module->arena;
+  hlo_val r[] = {hlo_constant(b, hlo_shape_array(a, DT_F32, 1, DIMS(0)), NULL),
+                 hlo_constant(b, hlo_shape_array(a, DT_I32, 2, DIMS(2, 0)), NULL),
+                 hlo_constant(b, hlo_shape_array(a, DT_BOOL, 3, DIMS(0, 2, 3)), NULL)};
+  assert_int_equal(hlo_finish(b, 3, r, (const char *[]){"a", "b", "c"}), ST_OK);
+}
+
+static void iotas(struct hlo_builder *b) {
+  hlo_val r[] = {hlo_iota(b, DT_I32, 2, DIMS(3, 4), 0), hlo_iota(b, DT_F32, 2, DIMS(3, 4), 1),
+                 hlo_iota(b, DT_U8, 1, DIMS(7), 0)};
+  assert_int_equal(hlo_finish(b, 3, r, (const char *[]){"a", "b", "c"}), ST_OK);
+}
+
+/* ---- shapes ------------------------------------------------------------------------------------------ */
+
+static void broadcasts(struct hlo_builder *b) {
+  hlo_val x = PARAM(b, "x", DT_F32, 3), s = scalar_param(b, "s", DT_F32);
+  hlo_val r[] = {hlo_broadcast(b, x, 2, DIMS(3, 4), DIMS(0)), hlo_broadcast(b, x, 3, DIMS(2, 4, 3), DIMS(2)),
+                 hlo_broadcast(b, s, 2, DIMS(2, 2), NULL), hlo_broadcast(b, s, 0, NULL, NULL)};
+  assert_int_equal(hlo_finish(b, 4, r, (const char *[]){"a", "b", "c", "d"}), ST_OK);
+}
+
+static void reshapes(struct hlo_builder *b) {
+  hlo_val x = PARAM(b, "x", DT_F32, 3, 4), one = PARAM(b, "one", DT_F32, 1, 1);
+  hlo_val r[] = {hlo_reshape(b, x, 1, DIMS(12)), hlo_reshape(b, x, 4, DIMS(2, 1, 3, 2)), hlo_reshape(b, one, 0, NULL)};
+  assert_int_equal(hlo_finish(b, 3, r, (const char *[]){"a", "b", "c"}), ST_OK);
+}
+
+static void transposes(struct hlo_builder *b) {
+  hlo_val x = PARAM(b, "x", DT_F32, 2, 3, 4), s = scalar_param(b, "s", DT_F32);
+  hlo_val r[] = {hlo_transpose(b, x, DIMS(2, 0, 1)), hlo_transpose(b, x, DIMS(0, 2, 1)), hlo_transpose(b, s, NULL)};
+  assert_int_equal(hlo_finish(b, 3, r, (const char *[]){"a", "b", "c"}), ST_OK);
+}
+
+static void slices(struct hlo_builder *b) {
+  hlo_val x = PARAM(b, "x", DT_F32, 10, 7);
+  hlo_val r[] = {hlo_slice(b, x, (struct hlo_slice_dim[]){{1, 9, 3}, {0, 7, 1}}),
+                 hlo_slice(b, x, (struct hlo_slice_dim[]){{4, 4, 1}, {2, 5, 2}})};
+  assert_int_equal(hlo_finish(b, 2, r, (const char *[]){"a", "b"}), ST_OK);
+}
+
+static void pads(struct hlo_builder *b) {
+  hlo_val x = PARAM(b, "x", DT_F32, 3, 4), v = hlo_scalar(b, DT_F32, 0.5);
+  hlo_val r[] = {hlo_pad(b, x, v, (struct hlo_pad_dim[]){{1, 2, 0}, {0, 0, 0}}),
+                 hlo_pad(b, x, v, (struct hlo_pad_dim[]){{-1, 2, 1}, {3, -2, 2}})};
+  assert_int_equal(hlo_finish(b, 2, r, (const char *[]){"a", "b"}), ST_OK);
+}
+
+static void pad_0d(struct hlo_builder *b) {
+  hlo_val x = scalar_param(b, "x", DT_F32);
+  finish(b, hlo_pad(b, x, hlo_scalar(b, DT_F32, 0), (struct hlo_pad_dim[]){{0, 0, 0}}));
+}
+
+static void slice_0d(struct hlo_builder *b) {
+  hlo_val x = scalar_param(b, "x", DT_F32);
+  finish(b, hlo_slice(b, x, (struct hlo_slice_dim[]){{0, 0, 1}}));
+}
+
+static void concatenates(struct hlo_builder *b) {
+  hlo_val x = PARAM(b, "x", DT_F32, 3, 4), y = PARAM(b, "y", DT_F32, 3, 2), z = PARAM(b, "z", DT_F32, 3, 0);
+  finish(b, hlo_concatenate(b, 4, (hlo_val[]){x, y, z, x}, 1));
+}
+
+/* ---- reductions and products ------------------------------------------------------------------------- */
+
+static void reduces(struct hlo_builder *b) {
+  hlo_val x = PARAM(b, "x", DT_F32, 3, 4, 5), p = PARAM(b, "p", DT_BOOL, 6);
+  hlo_val zero = hlo_scalar(b, DT_F32, 0), one = hlo_scalar(b, DT_F32, 1);
+  hlo_val r[] = {hlo_reduce(b, HLO_ADD, x, zero, 1, DIMS(1)),
+                 hlo_reduce(b, HLO_MAXIMUM, x, hlo_extreme(b, DT_F32, true), 2, DIMS(0, 2)),
+                 hlo_reduce(b, HLO_MINIMUM, x, hlo_extreme(b, DT_F32, false), 3, DIMS(0, 1, 2)),
+                 hlo_reduce(b, HLO_MULTIPLY, x, one, 1, DIMS(2)),
+                 hlo_reduce(b, HLO_ADD, x, zero, 0, NULL),
+                 hlo_reduce(b, HLO_OR, p, hlo_scalar(b, DT_BOOL, 0), 1, DIMS(0)),
+                 hlo_reduce(b, HLO_AND, p, hlo_scalar(b, DT_BOOL, 1), 1, DIMS(0))};
+  assert_int_equal(hlo_finish(b, 7, r, (const char *[]){"a", "b", "c", "d", "e", "f", "g"}), ST_OK);
+}
+
+static void dot_2d(struct hlo_builder *b) {
+  hlo_val x = PARAM(b, "x", DT_F32, 3, 5), y = PARAM(b, "y", DT_F32, 5, 4);
+  finish(b, hlo_dot(b, x, y, &(struct hlo_dot_dims){INTS(1), INTS(0), {0}, {0}}, DT_F32));
+}
+
+static void dot_batch(struct hlo_builder *b) {
+  hlo_val x = PARAM(b, "x", DT_F32, 2, 6, 3, 5), y = PARAM(b, "y", DT_F32, 6, 2, 4, 5);
+  finish(b, hlo_dot(b, x, y, &(struct hlo_dot_dims){INTS(3), INTS(3), INTS(0, 1), INTS(1, 0)}, DT_F32));
+}
+
+static void dot_widening(struct hlo_builder *b) {
+  hlo_val x = PARAM(b, "x", DT_BF16, 3, 5), y = PARAM(b, "y", DT_BF16, 5, 4);
+  finish(b, hlo_dot(b, x, y, &(struct hlo_dot_dims){INTS(1), INTS(0), {0}, {0}}, DT_F32));
+}
+
+static void dot_vectors(struct hlo_builder *b) {
+  hlo_val x = PARAM(b, "x", DT_F32, 5), y = PARAM(b, "y", DT_F32, 5);
+  finish(b, hlo_dot(b, x, y, &(struct hlo_dot_dims){INTS(0), INTS(0), {0}, {0}}, DT_F32));
+}
+
+static void dot_empty(struct hlo_builder *b) {
+  hlo_val x = PARAM(b, "x", DT_F32, 3, 0), y = PARAM(b, "y", DT_F32, 0, 4);
+  finish(b, hlo_dot(b, x, y, &(struct hlo_dot_dims){INTS(1), INTS(0), {0}, {0}}, DT_F32));
+}
+
+static void gather_rows(struct hlo_builder *b) {
+  hlo_val x = PARAM(b, "x", DT_F32, 6, 4), i = PARAM(b, "i", DT_I32, 3, 1);
+  finish(b, hlo_gather(b, x, i,
+                       &(struct hlo_gather_dims){.offset_dims = INTS(1),
+                                                 .collapsed_slice_dims = INTS(0),
+                                                 .start_index_map = INTS(0),
+                                                 .slice_sizes = INTS(1, 4),
+                                                 .index_vector_dim = 1}));
+}
+
+static void gather_windows(struct hlo_builder *b) {
+  hlo_val x = PARAM(b, "x", DT_F32, 6, 4, 5), i = PARAM(b, "i", DT_I64, 2, 3);
+  finish(b, hlo_gather(b, x, i,
+                       &(struct hlo_gather_dims){.offset_dims = INTS(0, 2),
+                                                 .collapsed_slice_dims = INTS(1),
+                                                 .start_index_map = INTS(2, 0),
+                                                 .slice_sizes = INTS(3, 1, 2),
+                                                 .index_vector_dim = 0,
+                                                 .indices_are_sorted = true}));
+}
+
+static void scatter_rows(struct hlo_builder *b) {
+  hlo_val x = PARAM(b, "x", DT_F32, 6, 4), i = PARAM(b, "i", DT_I32, 2, 1), u = PARAM(b, "u", DT_F32, 2, 4);
+  finish(b, hlo_scatter_assign(b, x, i, u,
+                               &(struct hlo_scatter_dims){.update_window_dims = INTS(1),
+                                                          .inserted_window_dims = INTS(0),
+                                                          .scatter_dims_to_operand_dims = INTS(0),
+                                                          .index_vector_dim = 1,
+                                                          .unique_indices = true}));
+}
+
+static void dynamic(struct hlo_builder *b) {
+  hlo_val x = PARAM(b, "x", DT_F32, 6, 4), u = PARAM(b, "u", DT_F32, 2, 3);
+  hlo_val s[] = {scalar_param(b, "i", DT_I32), scalar_param(b, "j", DT_I32)};
+  hlo_val r[] = {hlo_dynamic_slice(b, x, s, DIMS(2, 3)), hlo_dynamic_update_slice(b, x, u, s)};
+  assert_int_equal(hlo_finish(b, 2, r, (const char *[]){"a", "b"}), ST_OK);
+}
+
+/* ---- structure --------------------------------------------------------------------------------------- */
+
+static void identity_0d(struct hlo_builder *b) {
+  finish(b, scalar_param(b, "x", DT_F32));
+}
+
+static void no_inputs(struct hlo_builder *b) {
+  finish(b, hlo_full(b, DT_F32, 2, DIMS(2, 3), 7));
+}
+
+static void no_results(struct hlo_builder *b) {
+  PARAM(b, "x", DT_F32, 2);
+  assert_int_equal(hlo_finish(b, 0, NULL, NULL), ST_OK);
+}
+
+static void set_aliases(struct hlo_module *m, int n, const struct hlo_alias *v) {
+  m->n_aliases = n;
+  m->aliases = arena_dup(m->arena, v, (size_t)n * sizeof *v);
+}
+
+static void alias_one(struct hlo_builder *b) {
+  hlo_val x = PARAM(b, "cache", DT_F32, 6, 4), u = PARAM(b, "u", DT_F32, 2, 4), zero = hlo_scalar(b, DT_I32, 0);
+  hlo_val r = hlo_dynamic_update_slice(b, x, u, (hlo_val[]){zero, zero});
+  assert_int_equal(hlo_finish(b, 1, &r, (const char *[]){"cache"}), ST_OK);
+  set_aliases(b->module, 1, &(struct hlo_alias){0, 0, "cache", true});
+}
+
+static void alias_two(struct hlo_builder *b) {
+  hlo_val x = PARAM(b, "k", DT_F32, 4), y = PARAM(b, "v", DT_F32, 4), z = PARAM(b, "z", DT_F32, 4);
+  hlo_val r[] = {hlo_binary(b, HLO_ADD, x, z), hlo_binary(b, HLO_MULTIPLY, x, y), hlo_unary(b, HLO_NEGATE, y)};
+  assert_int_equal(hlo_finish(b, 3, r, (const char *[]){"output0", "k", "v"}), ST_OK);
+  set_aliases(b->module, 2, (struct hlo_alias[]){{1, 0, "k", false}, {2, 1, "v", false}});
+}
+
+static void odd_names(struct hlo_builder *b) {
+  static const char *const names[] = {"f32", "result", "op4", "true", "ENTRY", "gr\u00f6\u00dfe",
+                                      "inf", "main",   "s32", "op9",  "_",     "add_float32_lhs"};
+  hlo_val sum = NULL;
+  for (size_t k = 0; k < sizeof names / sizeof *names; k++) {
+    hlo_val p = PARAM(b, names[k], DT_F32, 2);
+    sum = sum ? hlo_binary(b, HLO_ADD, sum, p) : p;
+  }
+  finish(b, hlo_reduce(b, HLO_ADD, sum, hlo_scalar(b, DT_F32, 0), 1, DIMS(0)));
+}
+
+static void metadata(struct hlo_builder *b) {
+  struct arena *a = b->module->arena;
+  struct src_locs outer = place(a, 12, 5, 20, "kernel", NULL);
+  struct src_locs inner = place(a, 3, 10, 15, "helper", outer.v[0]);
+  struct src_locs other = place(a, 4, 10, 15, "helper", outer.v[0]);
+  hlo_val x = PARAM(b, "x", DT_F32, 3, 4);
+  b->locs = inner;
+  hlo_val y = hlo_unary(b, HLO_EXP, x);
+  b->locs = other;
+  y = hlo_reduce(b, HLO_ADD, y, hlo_scalar(b, DT_F32, 0), 1, DIMS(1));
+  b->locs = outer;
+  y = hlo_unary(b, HLO_SQRT, y);
+  b->locs = src_locs_union(a, other, inner);
+  y = hlo_unary(b, HLO_LOG, y);
+  b->locs = (struct src_locs){0};
+  finish(b, y);
+}
+
+static void softmax(struct hlo_builder *b) {
+  hlo_val x = PARAM(b, "x", DT_F32, 13, 17);
+  hlo_val m = hlo_reduce(b, HLO_MAXIMUM, x, hlo_extreme(b, DT_F32, true), 1, DIMS(1));
+  hlo_val e = hlo_unary(b, HLO_EXP, hlo_binary(b, HLO_SUBTRACT, x, hlo_broadcast(b, m, 2, DIMS(13, 17), DIMS(0))));
+  hlo_val s = hlo_reduce(b, HLO_ADD, e, hlo_scalar(b, DT_F32, 0), 1, DIMS(1));
+  finish(b, hlo_binary(b, HLO_DIVIDE, e, hlo_broadcast(b, s, 2, DIMS(13, 17), DIMS(0))));
+}
+
+static const struct {
+  const char *name;
+  void (*build)(struct hlo_builder *b);
+} modules[] = {
+#define M(f) {#f, f}
+    M(elementwise_f32),  M(elementwise_f64),   M(elementwise_f16), M(elementwise_bf16),
+    M(elementwise_s32),  M(elementwise_s8),    M(elementwise_u16), M(elementwise_u64),
+    M(elementwise_pred), M(compare_all),       M(select_max),      M(convert_all),
+    M(constants_all),    M(constants_extreme), M(bits_f16),        M(bits_bf16),
+    M(bits_e4m3),        M(bits_e4m3fn),       M(bits_e5m2),       M(bits_f32),
+    M(bits_f64),         M(constants_empty),   M(iotas),           M(broadcasts),
+    M(reshapes),         M(transposes),        M(slices),          M(pads),
+    M(pad_0d),           M(slice_0d),          M(concatenates),    M(reduces),
+    M(dot_2d),           M(dot_batch),         M(dot_widening),    M(dot_vectors),
+    M(dot_empty),        M(gather_rows),       M(gather_windows),  M(scatter_rows),
+    M(dynamic),          M(identity_0d),       M(no_inputs),       M(no_results),
+    M(alias_one),        M(alias_two),         M(odd_names),       M(metadata),
+    M(softmax),
+#undef M
+};
+
+static void write_file(const char *dir, const char *name, const char *ext, const struct buf *b) {
+  char path[4096];
+  snprintf(path, sizeof path, "%s/%s%s", dir, name, ext);
+  FILE *f = fopen(path, "wb");
+  assert_non_null(f);
+  assert_int_equal(fwrite(b->data, 1, b->len, f), b->len);
+  assert_int_equal(fclose(f), 0);
+}
+
+static void check_lines(const struct buf *text, const struct hlo_lines *lines) {
+  int line = 1, k = 0;
+  for (const char *p = text->data; *p && k < lines->n; p = strchr(p, '\n') + 1, line++)
+    if (line == lines->v[k].line) {
+      char op[64];
+      snprintf(op, sizeof op, " %s(", hlo_op_name(lines->v[k].instr->op));
+      const char *at = strstr(p, op);
+      assert_true(at && at < strchr(p, '\n'));
+      k++;
+    }
+  assert_int_equal(k, lines->n);
+}
+
+static void every_kind_of_module_verifies_prints_and_serialises(void **state) {
+  const char *dir = getenv("NKX_HLO_DUMP_DIR");
+  (void)state;
+  for (size_t k = 0; k < sizeof modules / sizeof *modules; k++) {
+    struct arena a;
+    struct buf text, plain, proto;
+    struct hlo_lines lines;
+    struct hlo_builder b;
+    struct diags ds;
+    arena_init(&a);
+    buf_init(&text, 64 << 20);
+    buf_init(&plain, 64 << 20);
+    buf_init(&proto, 64 << 20);
+    diags_init(&ds, &a);
+    hlo_builder_init(&b, hlo_module_new(&a, modules[k].name));
+    modules[k].build(&b);
+    if (hlo_verify(b.module, &ds))
+      fail_msg("%s: %s", modules[k].name, ds.v[0].message);
+    assert_int_equal(hlo_print(b.module, &(struct hlo_print_options){.metadata = true}, &text, &a, NULL), ST_OK);
+    assert_int_equal(hlo_print(b.module, &(struct hlo_print_options){0}, &plain, &a, &lines), ST_OK);
+    assert_int_equal(hlo_write_proto(b.module, &proto), ST_OK);
+    check_lines(&plain, &lines);
+    if (dir) {
+      write_file(dir, modules[k].name, ".txt", &text);
+      write_file(dir, modules[k].name, ".plain.txt", &plain);
+      write_file(dir, modules[k].name, ".pb", &proto);
+    }
+    buf_clear(&text);
+    buf_clear(&plain);
+    buf_clear(&proto);
+    arena_clear(&a);
+  }
+}
+
+static void a_buffer_that_is_too_small_gives_a_limit(void **state) {
+  struct arena a;
+  struct buf out;
+  struct hlo_builder b;
+  (void)state;
+  arena_init(&a);
+  buf_init(&out, 50);
+  hlo_builder_init(&b, hlo_module_new(&a, "m"));
+  softmax(&b);
+  assert_int_equal(hlo_print(b.module, &(struct hlo_print_options){0}, &out, &a, NULL), ST_LIMIT);
+  buf_clear(&out);
+  assert_int_equal(hlo_write_proto(b.module, &out), ST_LIMIT);
+  arena_clear(&a);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(every_kind_of_module_verifies_prints_and_serialises),
+      cmocka_unit_test(a_buffer_that_is_too_small_gives_a_limit),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
