@@ -45,6 +45,7 @@ hlo_val hlo_broadcast(struct hlo_builder *b, hlo_val x, int rank, const int64_t 
 hlo_val hlo_reshape(struct hlo_builder *b, hlo_val x, int rank, const int64_t *dims); /* x itself if equal */
 hlo_val hlo_transpose(struct hlo_builder *b, hlo_val x, const int64_t *permutation);  /* x->shape.rank entries */
 hlo_val hlo_slice(struct hlo_builder *b, hlo_val x, const struct hlo_slice_dim *dims);
+/* x itself when it is 0-d: HLO text has no form for that. */
 hlo_val hlo_pad(struct hlo_builder *b, hlo_val x, hlo_val value, const struct hlo_pad_dim *dims);
 hlo_val hlo_concatenate(struct hlo_builder *b, int n, hlo_val const *xs, int64_t dimension);
 /* op: HLO_ADD, HLO_MULTIPLY, HLO_MAXIMUM, HLO_MINIMUM, HLO_AND or HLO_OR; the called computation is made, or

@@ -82,6 +82,9 @@ hlo_val hlo_slice(struct hlo_builder *b, hlo_val x, const struct hlo_slice_dim *
 
 hlo_val hlo_pad(struct hlo_builder *b, hlo_val x, hlo_val value, const struct hlo_pad_dim *dims) {
   hlo_val v[] = {x, value};
+  NEED(b, x, HLO_PAD);
+  if (!x->shape.rank)
+    return x;
   return build_append(b, NULL, &(struct hlo_instr){.op = HLO_PAD, .n_operands = 2, .operands = v, .padding = dims});
 }
 

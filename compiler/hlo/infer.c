@@ -225,7 +225,9 @@ static enum status infer_pad(struct arena *a, const struct hlo_instr *i, struct 
   int64_t dims[HLO_RANK_MAX];
   if (v->shape.rank != 0 || v->shape.dtype != x->shape.dtype)
     REFUSE("pad: the padding value %s must be %s[]", TEXT(v), dtype_hlo_name(x->shape.dtype));
-  if (!i->padding && x->shape.rank)
+  if (!x->shape.rank)
+    REFUSE("pad: %s has no dimensions", TEXT(x)); /* HLO text has no form for it */
+  if (!i->padding)
     REFUSE("pad: no padding");
   for (int k = 0; k < x->shape.rank; k++) {
     struct hlo_pad_dim p = i->padding[k];

@@ -277,7 +277,7 @@ static void put_aliases(struct buf *out, const struct hlo_module *m) {
       buf_printf(out, "{%d}", m->aliases[k].output_index);
     else
       buf_puts(out, "{}");
-    buf_printf(out, ": (%d, {}, may-alias)", m->aliases[k].param_index);
+    buf_printf(out, ": (%d, {}, must-alias)", m->aliases[k].param_index);
   }
   buf_puts(out, " }");
 }

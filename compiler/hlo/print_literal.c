@@ -43,6 +43,10 @@ static void put_float(struct buf *out, const struct hlo_literal *l, size_t k) {
     buf_puts(out, v < 0 ? "-inf" : "inf");
     return;
   }
+  if (v == 0) { /* "-0" is an integer to the parser, and so loses its sign */
+    buf_puts(out, signbit(v) ? "-0.0" : "0");
+    return;
+  }
   int most = t == DT_F64 ? 17 : t == DT_F32 ? 9 : 6;
   for (int digits = t == DT_F64 ? 15 : t == DT_F32 ? 6 : 2; digits <= most; digits++) {
     char back[8] = {0};

@@ -50,7 +50,9 @@ static Xla__LayoutProto *make_layout(struct arena *a, int rank) {
   return l;
 }
 
-static Xla__ShapeProto *make_shape(struct arena *a, const struct hlo_shape *s, bool with_layout) {
+/* Every shape says its (row-major) layout, those of the program too: the text form cannot leave them out, and text and
+ * proto have to be the same module. */
+static Xla__ShapeProto *make_shape(struct arena *a, const struct hlo_shape *s) {
   Xla__ShapeProto *p = arena_new(a, Xla__ShapeProto);
   xla__shape_proto__init(p);
   p->element_type = dtype_xla_number(s->dtype);
@@ -58,14 +60,13 @@ static Xla__ShapeProto *make_shape(struct arena *a, const struct hlo_shape *s, b
     p->n_tuple_shapes = (size_t)s->n_elems;
     p->tuple_shapes = arena_new_array(a, Xla__ShapeProto *, (size_t)s->n_elems);
     for (int k = 0; k < s->n_elems; k++)
-      p->tuple_shapes[k] = make_shape(a, &s->elems[k], true);
+      p->tuple_shapes[k] = make_shape(a, &s->elems[k]);
     return p;
   }
   p->dimensions = ints_of((struct hlo_ints){s->rank, s->dims}, &p->n_dimensions);
   p->n_is_dynamic_dimension = (size_t)s->rank;
   p->is_dynamic_dimension = arena_new_array(a, protobuf_c_boolean, (size_t)s->rank);
-  if (with_layout)
-    p->layout = make_layout(a, s->rank);
+  p->layout = make_layout(a, s->rank);
   return p;
 }
 
@@ -78,11 +79,11 @@ static Xla__ProgramShapeProto *make_program_shape(struct writer *w, const struct
   p->parameters = arena_new_array(a, Xla__ShapeProto *, (size_t)c->n_params);
   p->parameter_names = arena_new_array(a, char *, (size_t)c->n_params);
   for (int k = 0; k < c->n_params; k++) {
-    p->parameters[k] = make_shape(a, &c->params[k]->shape, false);
+    p->parameters[k] = make_shape(a, &c->params[k]->shape);
     p->parameter_names[k] = text_of(c == w->emit.module->entry ? emit_name(&w->emit, c->params[k]) : "param");
   }
   if (root)
-    p->result = make_shape(a, &root->shape, false);
+    p->result = make_shape(a, &root->shape);
   return p;
 }
 
@@ -98,7 +99,7 @@ static Xla__LiteralProto *make_literal(struct arena *a, const struct hlo_literal
   void *data = (void *)(uintptr_t)l->data;
 
   xla__literal_proto__init(p);
-  p->shape = make_shape(a, &l->shape, true);
+  p->shape = make_shape(a, &l->shape);
   switch (l->shape.dtype) {
 #define REPEATED(dt, field) \
   case dt: \
@@ -265,7 +266,7 @@ static void fill_instruction(struct writer *w, const struct hlo_instr *i, Xla__H
 
   p->name = text_of(emit_name(&w->emit, i));
   p->opcode = text_of(hlo_op_name(i->op));
-  p->shape = make_shape(a, &i->shape, true);
+  p->shape = make_shape(a, &i->shape);
   p->id = w->ids[i->id];
   p->n_operand_ids = (size_t)i->n_operands;
   p->operand_ids = arena_new_array(a, int64_t, (size_t)i->n_operands);
