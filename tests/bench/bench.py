@@ -1,0 +1,163 @@
+"""Benchmarks, as ratios in one run.
+
+The example matmul_bias_relu (a matmul, an add and a maximum, with knobs) is compiled over HTTP by a real server: traced,
+every stage, texts and maps, in a jailed child.  Peers are measured in the same run, interleaved with ours, on the same
+IR: one `mlir-opt-22` process per pass for as many passes as we have stages behind the trace, and a single process.
+
+    python3 tests/bench/bench.py [--rounds N] [--json FILE]
+"""
+import argparse
+import http.client
+import json
+import os
+import pathlib
+import re
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BUILD = ROOT / os.environ.get("BUILD", "build")
+MLIR_OPT = "mlir-opt-22"
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+class Server:
+    """nkx serve on a free port, for a `with` block."""
+
+    def __enter__(self):
+        self.port = free_port()
+        self.started = time.monotonic()
+        self.process = subprocess.Popen(
+            [BUILD / "bin/nkx", "serve", "--port", str(self.port)], stderr=subprocess.DEVNULL
+        )
+        while True:
+            try:
+                self.get("/healthz")
+                break
+            except OSError:
+                if self.process.poll() is not None or time.monotonic() - self.started > 30:
+                    raise SystemExit("the server did not start")
+                time.sleep(0.02)
+        return self
+
+    def __exit__(self, *_):
+        self.process.terminate()
+        self.process.wait(20)
+
+    def get(self, path):
+        c = http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)
+        c.request("GET", path)
+        return c.getresponse().read()
+
+    def compile(self, connection, body):
+        connection.request("POST", "/api/v1/compile", body, {"Content-Type": "application/json"})
+        answer = connection.getresponse().read()
+        return answer
+
+
+def milliseconds(f):
+    t = time.perf_counter()
+    f()
+    return (time.perf_counter() - t) * 1e3
+
+
+def percentiles(name, values):
+    v = sorted(values)
+    p = {"p50": statistics.median(v), "p95": v[int(len(v) * 0.95) - 1], "min": v[0], "max": v[-1]}
+    print(f"{name:58s} p50 {p['p50']:8.2f} ms   p95 {p['p95']:8.2f}   min {p['min']:8.2f}   max {p['max']:8.2f}")
+    return p
+
+
+def passes_of(stages):
+    """The mlir-opt arguments that a person would run to see the same MLIR stages."""
+    found = []
+    for s in stages:
+        m = re.fullmatch(r"builtin\.module\((.*)\)", s["pass"])
+        if m:
+            found.append(f"--pass-pipeline={s['pass']}")
+    return found
+
+
+def main():
+    args = argparse.ArgumentParser()
+    args.add_argument("--rounds", type=int, default=60)
+    args.add_argument("--json")
+    args = args.parse_args()
+    source = (ROOT / "explorer/examples/01_matmul_bias_relu.py").read_text()
+    out = {}
+
+    with Server() as server, tempfile.TemporaryDirectory() as tmp:
+        connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
+
+        def body(i):  # a different source each time: no cache of any kind can help
+            return json.dumps({"source": f"# {i}\n{source}"})
+
+        result = json.loads(server.compile(connection, body(-1)))
+        assert result["status"] == "ok", result["diagnostics"]
+        stages = result["kernels"][0]["stages"]
+        first = next(i for i, s in enumerate(stages) if s["name"] == "hlo-to-linalg")
+        passes = passes_of(stages)
+        n_passes = len(stages) - 1  # every stage but the trace is a pass
+        ir = pathlib.Path(tmp) / "in.mlir"
+        ir.write_text(stages[first]["text"])
+
+        def mlir_opt(argument):
+            subprocess.run([MLIR_OPT, argument, ir], stdout=subprocess.DEVNULL, check=True)
+
+        for i in range(5):
+            server.compile(connection, body(f"warm {i}"))
+        ours, per_pass, single = [], [], []
+        for i in range(args.rounds):
+            ours.append(milliseconds(lambda: server.compile(connection, body(i))))
+            if i % 6 == 0:  # the peers are slow; every sixth round is plenty
+                per_pass.append(milliseconds(lambda: [mlir_opt(passes[k % len(passes)]) for k in range(n_passes)]))
+                single.append(milliseconds(lambda: mlir_opt(passes[0])))
+
+        print(f"example matmul_bias_relu: {len(stages)} stages; {args.rounds} rounds\n")
+        out["ours"] = percentiles("all stages, over HTTP, jailed", ours)
+        out["per_pass"] = percentiles(f"{n_passes} passes, one {MLIR_OPT} each, no tracing", per_pass)
+        out["single"] = percentiles(f"one {MLIR_OPT}, one pass", single)
+        out["ratio_per_pass"] = out["per_pass"]["p50"] / out["ours"]["p50"]
+        out["ratio_single"] = out["single"]["p50"] / out["ours"]["p50"]
+        print(f"\n{out['ratio_per_pass']:.1f} times faster than one process per pass (bar: 20)")
+        print(f"{out['ratio_single']:.1f} times faster than a single process (bar: 1)")
+
+        def first_frame(i):
+            connection.request("POST", "/api/v1/compile", body(i),
+                               {"Content-Type": "application/json", "Accept": "application/x-ndjson"})
+            answer = connection.getresponse()
+            t = time.perf_counter()
+            line = b""
+            while b'"stage"' not in line:
+                line = answer.readline()
+            first = time.perf_counter()
+            answer.read()
+            return t, first
+
+        to_first = []
+        for i in range(20):
+            t = time.perf_counter()
+            _, at = first_frame(f"stream {i}")
+            to_first.append((at - t) * 1e3)
+        out["first_stage"] = percentiles("request to first stage on the wire", to_first)
+
+        print("\ntime per stage (one run):")
+        for s in stages:
+            print(f"  {s['index']:3d} {s['name']:28s} {s['time_us'] / 1e3:8.2f} ms")
+    if args.json:
+        pathlib.Path(args.json).write_text(json.dumps(out, indent=1))
+    ok = out["ratio_per_pass"] >= 20 and out["ratio_single"] > 1
+    sys.exit(0 if ok else 1)
+
+
+if __name__ == "__main__":
+    main()

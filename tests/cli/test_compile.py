@@ -1,0 +1,88 @@
+"""nkx compile and nkx opt, as typed in a terminal."""
+import json
+import pathlib
+import subprocess
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "conformance"))
+import kernels
+
+ADD = '''from nkigen import trace
+
+@trace(input_specs=[((4, 8), "f32"), ((4, 8), "f32")])
+def add(a, b):
+    return a + b
+'''
+
+
+def nkx(*arguments, stdin=""):
+    return subprocess.run([kernels.NKX, *arguments], input=stdin, capture_output=True, text=True, timeout=120)
+
+
+def test_prints_the_last_stage_and_a_table():
+    done = nkx("compile", "-", stdin=ADD)
+    assert done.returncode == 0, done.stderr
+    assert "func.func @add" in done.stdout and "memref" in done.stdout
+    for name in ("trace", "hlo-to-linalg", "one-shot-bufferize"):
+        assert name in done.stderr
+
+
+def test_stop_after_counts_stages_of_one_name():
+    first = json.loads(nkx("compile", "-", "--stop-after", "canonicalize", "--json", "-", stdin=ADD).stdout)
+    second = json.loads(nkx("compile", "-", "--stop-after", "canonicalize:2", "--json", "-", stdin=ADD).stdout)
+    names = [s["name"] for s in first["kernels"][0]["stages"]]
+    assert names[-1] == "canonicalize" and names.count("canonicalize") == 1
+    assert [s["name"] for s in second["kernels"][0]["stages"]].count("canonicalize") == 2
+
+
+def test_dump_dir_holds_every_stage_and_the_proto(tmp_path):
+    done = nkx("compile", "-", "--dump-dir", str(tmp_path), stdin=ADD)
+    assert done.returncode == 0, done.stderr
+    files = sorted(p.name for p in (tmp_path / "kernel0").iterdir())
+    assert len([f for f in files if f[:2].isdigit()]) == len(kernels.pipeline())
+    assert {"hlo.pb", "hlo.txt"} <= set(files)
+    assert b"NKIPy_Op" in (tmp_path / "kernel0/hlo.pb").read_bytes()
+
+
+def test_a_refusal_shows_a_caret_and_exits_1():
+    done = nkx("compile", "-", stdin=ADD.replace("a + b", "a @ b"))
+    assert done.returncode == 1
+    assert "shape-mismatch" in done.stderr
+    assert "    return a @ b\n" in done.stderr and "^~~~~" in done.stderr
+
+
+def test_wrong_usage_exits_2():
+    for arguments in (["compile"], ["compile", "-", "--stop-after", "nothing"], ["compile", "-", "--target", "trn9"],
+                      ["compile", "/no/such/file.py"], ["compile", "-", "--input", "x=axb:f32"], ["frobnicate"]):
+        assert nkx(*arguments).returncode == 2, arguments
+
+
+def test_plain_function_with_inputs_from_the_command_line():
+    source = "import numpy as np\ndef f(x, scale):\n    return np.exp(x) * scale\n"
+    done = nkx("compile", "-", "--input", "x=130x517:f32", "--input", "scale=:f32", "--check", "--json", "-", stdin=source)
+    result = json.loads(done.stdout)
+    assert done.returncode == 0, done.stderr
+    assert result["kernels"][0]["inputs"][0] == {"name": "x", "shape": [130, 517], "dtype": "float32"}
+    assert all(s["check"]["status"] == "pass" for s in result["kernels"][0]["stages"])
+
+
+def test_inputs_from_an_npz_file_are_what_is_checked(tmp_path):
+    import numpy as np
+
+    np.savez(tmp_path / "in.npz", a=np.full((4, 8), np.inf, np.float32), b=np.full((4, 8), -np.inf, np.float32))
+    done = nkx("compile", "-", "--inputs", str(tmp_path / "in.npz"), "--check", "--json", "-", stdin=ADD)
+    assert done.returncode == 0, done.stderr  # inf - inf is NaN in NumPy and in every stage
+
+
+def test_opt_runs_single_passes_on_ir_text(tmp_path):
+    text = json.loads(nkx("compile", "-", "--stop-after", "hlo-to-linalg", "--json", "-", stdin=ADD).stdout)
+    ir = text["kernels"][0]["stages"][-1]["text"]
+    path = tmp_path / "in.mlir"
+    path.write_text(ir)
+    done = nkx("opt", "--canonicalize", "--one-shot-bufferize=bufferize-function-boundaries", str(path))
+    assert done.returncode == 0, done.stderr
+    assert "memref.alloc" in done.stdout
+    bad = nkx("opt", "--no-such-pass", str(path))
+    assert bad.returncode == 2 and "no-such-pass" in bad.stderr
+    broken = nkx("opt", "--canonicalize", stdin="func.func @f( {")
+    assert broken.returncode == 1 and "ir-invalid" in broken.stderr

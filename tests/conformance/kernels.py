@@ -1,0 +1,133 @@
+"""Helpers of the conformance tests: compile a source with the product, run it with plain NumPy, compare."""
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+import ml_dtypes
+import numpy as np
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BUILD = ROOT / os.environ.get("BUILD", "build")
+NKX = BUILD / "bin/nkx"
+
+# The same numbers as compiler/driver/check.c states, per output dtype: (relative, absolute).
+TOLERANCE = {"float32": (1e-4, 1e-5), "float16": (1e-2, 1e-2), "bfloat16": (1e-2, 1e-2)}
+
+
+def compile(source, *arguments, check=False, timeout=120):
+    """The result object of `nkx compile`; raises only if the product itself fails (exit status 4, a crash)."""
+    done = subprocess.run(
+        [NKX, "compile", "-", "--quiet", "--json", "-", *(["--check"] if check else []), *arguments],
+        input=source.encode(), capture_output=True, timeout=timeout,
+    )
+    assert done.returncode in (0, 1, 3), (done.returncode, done.stderr.decode()[-2000:])
+    return json.loads(done.stdout)
+
+
+def pipeline():
+    text = (ROOT / "compiler/driver/stages.def").read_text()
+    return [line for line in text.splitlines() if line.startswith("STAGE(")]
+
+
+def dtype(name):
+    return np.dtype(getattr(ml_dtypes, name)) if name == "bfloat16" or name.startswith("float8") else np.dtype(name)
+
+
+def random_inputs(kernel, seed=7):
+    rng = np.random.default_rng(seed)
+    arrays = []
+    for tensor in kernel["inputs"]:
+        t = dtype(tensor["dtype"])
+        if t.kind in "iu":
+            arrays.append(rng.integers(0, 8, tensor["shape"]).astype(t))
+        elif t.kind == "b":
+            arrays.append(rng.integers(0, 2, tensor["shape"]).astype(t))
+        else:
+            arrays.append(rng.uniform(-1, 1, tensor["shape"]).astype(np.float32).astype(t))
+    return arrays
+
+
+def output_types(kernel):
+    return [(tuple(t["shape"]), dtype(t["dtype"])) for t in kernel["outputs"]]
+
+
+PLAIN = """
+import json, sys, types
+import numpy as np
+source, name, path = sys.stdin.read(), sys.argv[1], sys.argv[2]
+module = types.ModuleType("kernel")
+exec(compile(source, "kernel.py", "exec"), module.__dict__)
+f = module.__dict__[name]
+f = getattr(f, "__wrapped__", f)
+arrays = np.load(path, allow_pickle=True)["arrays"].tolist()
+got = f(*arrays)
+got = [] if got is None else list(got) if isinstance(got, (tuple, list)) else [got]
+outputs = json.loads(sys.argv[3])
+# outputs that the kernel did not return itself are parameters it assigned to
+got = [g for g in got] + [arrays[i] for i in outputs[len(got):]]
+np.savez(path + ".out.npz", *[np.asarray(g, np.float32) for g in got])
+"""
+
+
+def run_numpy(source, kernel, inputs):
+    """Runs the kernel's Python function on copies of the inputs with plain NumPy; results as float32 arrays of the outputs' dtypes."""
+    import tempfile
+
+    with tempfile.TemporaryDirectory() as tmp:
+        path = f"{tmp}/in.npz"
+        boxed = np.empty(len(inputs), object)
+        for i, a in enumerate(inputs):
+            boxed[i] = a.copy()
+        np.savez(path, arrays=boxed)
+        env = {**os.environ, "PYTHONPATH": str(BUILD / "python"), "OPENBLAS_NUM_THREADS": "1"}
+        alias = [t.get("alias_of", -1) for t in kernel["outputs"]]
+        done = subprocess.run([sys.executable, "-c", PLAIN, kernel["name"], path, json.dumps(alias)],
+                              input=source, text=True, capture_output=True, env=env)
+        assert done.returncode == 0, done.stderr[-2000:]
+        with np.load(path + ".out.npz") as z:
+            got = [z[f"arr_{i}"] for i in range(len(z.files))]
+    return [g.astype(t) for g, (_, t) in zip(got, output_types(kernel))]
+
+
+def assert_close(got, want, what):
+    assert len(got) == len(want), what
+    for i, (g, w) in enumerate(zip(got, want)):
+        assert g.shape == w.shape, (what, i, g.shape, w.shape)
+        if w.dtype.kind in "iub":
+            assert np.array_equal(g, w), f"{what}: output {i}"
+        else:
+            rtol, atol = TOLERANCE.get(str(w.dtype), (1e-2, 1e-2))
+            np.testing.assert_allclose(g.astype(np.float32), w.astype(np.float32), rtol, atol, err_msg=f"{what}: output {i}")
+
+
+# Operations that hold a program together rather than compute or copy: they need no place in the source.
+STRUCTURE = ("builtin.module", "func.func", "func.return", "linalg.yield", "scf.yield", "linalg.index", "HloModule")
+
+
+def operations(stage):
+    """(line text, entry) of every line that computes or moves data."""
+    for text, entry in zip(stage["text"].split("\n"), stage["lines"]):
+        body = text.strip()
+        if "op" in entry and not body.startswith(("module", "func.func", "return", "linalg.yield", "scf.yield", "}")):
+            yield body, entry
+
+
+def unmapped(stage):
+    return [body for body, entry in operations(stage) if not entry.get("src")]
+
+
+def mapped_share(stage):
+    all_ops = list(operations(stage))
+    if stage["dialect"] == "hlo":  # parameters and the root stand for the signature and the return
+        all_ops = [(b, e) for b, e in all_ops if " parameter(" not in b and not b.startswith("ROOT ")]
+    return 1.0 if not all_ops else 1 - sum(not e.get("src") for _, e in all_ops) / len(all_ops)
+
+
+def all_ids(stage):
+    ids = {e["op"] for e in stage["lines"] if "op" in e}
+    if stage["dialect"] != "hlo":  # operations of regions that are not printed have ids too
+        ids |= set(range(max(ids, default=-1) + 1))
+        ids |= set(range(len(ids), len(ids) + 4096))
+    return ids

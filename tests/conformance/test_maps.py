@@ -1,0 +1,109 @@
+"""Source maps are exact: line and column, through helper functions, over several lines, past non-ASCII text."""
+import kernels
+
+SOURCE = '''import numpy as np
+from nkigen import trace
+
+
+def scale(v, factor):
+    return v * factor
+
+
+@trace(input_specs=[((130, 64), "f32"), ((130, 64), "f32")])
+def kernel(a, b):
+    é = np.exp(a) + scale(b, 2.0) - np.tanh(a - b); d = np.maximum(
+        é,
+        0.5,
+    )
+    "ß"; return (é / d).T @ d
+'''
+
+MAXIMUM = "np.maximum(\n        é,\n        0.5,\n    )"
+SUBTRACT = "np.exp(a) + scale(b, 2.0) - np.tanh(a - b)"
+
+# opcode -> the expressions that its instructions come from, innermost first with their callers
+HLO = {
+    "exponential": {("np.exp(a)",)},
+    "multiply": {("v * factor", "scale(b, 2.0)")},
+    "add": {("np.exp(a) + scale(b, 2.0)",)},
+    "subtract": {("a - b",), (SUBTRACT,)},
+    "tanh": {("np.tanh(a - b)",)},
+    "maximum": {(MAXIMUM,)},
+    "divide": {("é / d",)},
+    "transpose": {("(é / d).T",)},
+    "dot": {("(é / d).T @ d",)},
+    "constant": {("v * factor", "scale(b, 2.0)"), (MAXIMUM,)},
+    "broadcast": {("v * factor", "scale(b, 2.0)"), (MAXIMUM,)},
+}
+ALL = set().union(*HLO.values())
+
+
+def text_of(source, r):
+    lines = source.split("\n")
+    if r["line"] == r["end_line"]:
+        return lines[r["line"] - 1][r["col"] - 1 : r["end_col"] - 1]
+    inner = lines[r["line"] : r["end_line"] - 1]
+    return "\n".join([lines[r["line"] - 1][r["col"] - 1 :], *inner, lines[r["end_line"] - 1][: r["end_col"] - 1]])
+
+
+def chains(source, entry):
+    """The places of one line as tuples of source texts, innermost first."""
+    found = []
+    for r in entry.get("src", []):
+        if r["depth"] == 0:
+            found.append([])
+        found[-1].append(text_of(source, r))
+    return {tuple(c) for c in found}
+
+
+def stages():
+    result = kernels.compile(SOURCE)
+    assert result["status"] == "ok", result["diagnostics"]
+    return {(s["name"], s["dialect"]): s for s in result["kernels"][0]["stages"]}
+
+
+def test_every_hlo_instruction_maps_to_exactly_its_expression():
+    seen = set()
+    stage = stages()["trace", "hlo"]
+    for body, entry in kernels.operations(stage):
+        opcode = body.split(" = ", 1)[1].split("(")[0].split()[-1] if " = " in body else ""
+        if opcode in HLO:
+            got = chains(SOURCE, entry)
+            assert got <= HLO[opcode] and len(got) == 1, (body, got)
+            seen.add((opcode, *got))
+    assert {o for o, _ in seen} == set(HLO)
+    assert {c for _, c in seen} == ALL
+
+
+def test_helper_ranges_name_the_functions():
+    stage = stages()["trace", "hlo"]
+    for body, entry in kernels.operations(stage):
+        if " multiply(" in body:
+            assert [r["fn"] for r in entry["src"]] == ["scale", "kernel"]
+            return
+    raise AssertionError("no multiply")
+
+
+def test_every_linalg_operation_maps_to_exactly_its_expression():
+    names = {
+        "linalg.exp": "np.exp(a)", "linalg.tanh": "np.tanh(a - b)", "linalg.matmul": "(é / d).T @ d",
+        "linalg.transpose": "(é / d).T", "linalg.div": "é / d",
+    }
+    found = set()
+    stage = stages()["hlo-to-linalg", "linalg"]
+    for body, entry in kernels.operations(stage):
+        got = chains(SOURCE, entry)
+        assert got and got <= ALL, (body, got)
+        for name, expression in names.items():
+            if f"{name} " in body:
+                assert got == {(expression,)}, (body, got)
+                found.add(name)
+    assert found == set(names)
+
+
+def test_maps_survive_bufferization():
+    for (name, dialect), stage in stages().items():
+        if dialect == "memref":
+            assert kernels.mapped_share(stage) >= 0.95, (name, kernels.unmapped(stage))
+            for _, entry in kernels.operations(stage):
+                assert chains(SOURCE, entry) <= ALL
