@@ -1,0 +1,70 @@
+// build: bundles the page into static files that the server can send as they are.
+//
+//   node build.mjs --outdir=DIR
+//
+// Scripts and styles get a hash of their content in the name, so that they can be cached for good; index.html names
+// them and is never cached.  Each file gets .gz and .br siblings, because the server does not compress static files.
+import { build } from "esbuild";
+import { createHash } from "node:crypto";
+import { cp, mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { basename, dirname, extname, join, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+import { brotliCompressSync, constants, gzipSync } from "node:zlib";
+
+const here = dirname(fileURLToPath(import.meta.url));
+const arg = process.argv.find((a) => a.startsWith("--outdir="));
+const outdir = resolve(arg ? arg.slice("--outdir=".length) : join(here, "dist"));
+
+const COMPRESSIBLE = new Set([".html", ".js", ".css", ".svg", ".txt"]);
+
+async function bundle() {
+  const result = await build({
+    absWorkingDir: here,
+    entryPoints: { main: "src/main.ts", boot: "src/boot.ts", style: "src/style/index.css" },
+    bundle: true,
+    minify: true,
+    format: "esm",
+    target: ["es2022", "chrome111", "firefox115", "safari16.4"],
+    outdir: "out",
+    entryNames: "[name]-[hash]",
+    write: false,
+    metafile: true,
+    legalComments: "none",
+    logLevel: "warning",
+  });
+  const names = {};
+  for (const [path, meta] of Object.entries(result.metafile.outputs)) {
+    if (meta.entryPoint) names[basename(meta.entryPoint)] = basename(path);
+  }
+  return { files: result.outputFiles.map((f) => [basename(f.path), f.contents]), names };
+}
+
+async function page(names) {
+  const template = await readFile(join(here, "src/index.html"), "utf8");
+  return template
+    .replaceAll("{{boot}}", names["boot.ts"])
+    .replaceAll("{{main}}", names["main.ts"])
+    .replaceAll("{{style}}", names["index.css"]);
+}
+
+async function compress(dir) {
+  for (const name of await readdir(dir)) {
+    if (!COMPRESSIBLE.has(extname(name))) continue;
+    const bytes = await readFile(join(dir, name));
+    await writeFile(join(dir, name + ".gz"), gzipSync(bytes, { level: 9 }));
+    const params = { [constants.BROTLI_PARAM_QUALITY]: 11, [constants.BROTLI_PARAM_SIZE_HINT]: bytes.length };
+    await writeFile(join(dir, name + ".br"), brotliCompressSync(bytes, { params }));
+  }
+}
+
+const { files, names } = await bundle();
+await rm(outdir, { recursive: true, force: true });
+await mkdir(outdir, { recursive: true });
+await cp(join(here, "public"), outdir, { recursive: true });
+for (const [name, bytes] of files) await writeFile(join(outdir, name), bytes);
+await writeFile(join(outdir, "index.html"), await page(names));
+await compress(outdir);
+// so that the content's hash of everything can be compared between builds
+const all = createHash("sha256");
+for (const [, bytes] of files) all.update(bytes);
+await writeFile(join(outdir, "version.txt"), all.digest("hex").slice(0, 16) + "\n");

@@ -1,0 +1,118 @@
+// types: what the server sends and accepts.
+//
+// They mirror compiler/driver/compile.h (frames) and job.h (requests).  Lines and columns are 1-based, columns count
+// Unicode code points, the end of a range is exclusive.
+
+/** A range of the user's source. */
+export interface SourceRange {
+  file: string;
+  line: number;
+  col: number;
+  end_line: number;
+  end_col: number;
+  /** The function that contains the range, if known. */
+  fn?: string;
+  /** In a list of places: 0 innermost, 1 its caller, …; a new 0 starts the next place. */
+  depth?: number;
+}
+
+/** What one line of a stage's text stands for. */
+export interface LineInfo {
+  op?: number;
+  src?: SourceRange[];
+}
+
+export interface StageCheck {
+  status: "pass" | "fail" | "skipped";
+  max_abs_err?: number;
+  max_rel_err?: number;
+  reason?: string;
+}
+
+export interface Stage {
+  index: number;
+  name: string;
+  pass: string;
+  phase: string;
+  dialect: string;
+  changed: boolean;
+  time_us: number;
+  op_counts: Record<string, number>;
+  text: string;
+  lines: LineInfo[];
+  /** For each operation, the operations of the stage before that it came from. */
+  from?: Record<string, number[]>;
+  check?: StageCheck;
+}
+
+export interface TensorInfo {
+  name: string;
+  shape: number[];
+  dtype: string;
+  alias_of?: string;
+}
+
+export interface Diagnostic {
+  severity: "error" | "warning" | "note";
+  code: string;
+  message: string;
+  hint?: string;
+  stage?: string;
+  kernel?: number;
+  range?: SourceRange;
+  calls?: SourceRange[];
+}
+
+export interface ArtifactInfo {
+  name: string;
+  media_type: string;
+  size: number;
+  sha256: string;
+}
+
+export type Frame =
+  | { frame: "start"; version: number; key: string; language: string; target: string; pipeline: string }
+  | { frame: "kernel"; kernel: number; name: string; inputs: TensorInfo[]; outputs: TensorInfo[] }
+  | { frame: "stage"; kernel: number; stage: Stage }
+  | { frame: "diagnostic"; diagnostic: Diagnostic }
+  | { frame: "artifact"; artifact: ArtifactInfo; data?: string }
+  | { frame: "end"; status: "ok" | "error"; time_us: number };
+
+export interface InputSpec {
+  name?: string;
+  shape: number[];
+  dtype: string;
+}
+
+export interface CompileRequest {
+  source: string;
+  filename?: string;
+  language?: string;
+  target?: string;
+  kernel?: string;
+  inputs?: InputSpec[];
+  options?: { stop_after?: string; check?: boolean; artifacts?: boolean };
+}
+
+/** One pass as GET /api/v1/pipeline describes it. */
+export interface StageDescription {
+  index: number;
+  name: string;
+  pass: string;
+  phase: string;
+  dialect: string;
+  summary: string;
+}
+
+export interface Example {
+  id: string;
+  title: string;
+  summary: string;
+  source: string;
+  language: string;
+}
+
+export interface Target {
+  id: string;
+  title: string;
+}

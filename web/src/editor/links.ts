@@ -1,0 +1,137 @@
+// links: the source editor's side of the maps: bands behind lines, exact marks, and which ranges lie at a position.
+//
+// Ranges move with edits, so that they stay on their expressions until the next outcome replaces them.
+import { type Extension, RangeSet, RangeSetBuilder, RangeValue, StateEffect, StateField, type Text } from "@codemirror/state";
+import { Decoration, type DecorationSet, EditorView } from "@codemirror/view";
+import type { Light } from "../state/selection";
+import type { SourceMap } from "../state/sourcemap";
+import { spanOfRange, type Span } from "./positions";
+
+/** Bands there are in a palette; style/bands.css has as many. */
+export const BANDS = 8;
+
+class LinkRange extends RangeValue {
+  constructor(readonly n: number) {
+    super();
+  }
+  override eq(other: LinkRange): boolean {
+    return this.n === other.n;
+  }
+}
+
+interface Links {
+  map: SourceMap | null;
+  ranges: RangeSet<LinkRange>;
+  spans: Map<number, Span>;
+  bands: DecorationSet;
+}
+
+const setMap = StateEffect.define<SourceMap>();
+const setLights = StateEffect.define<{ hover: Light | null; selected: Light | null }>();
+
+function spansOf(ranges: RangeSet<LinkRange>): Map<number, Span> {
+  const spans = new Map<number, Span>();
+  for (const it = ranges.iter(); it.value; it.next()) spans.set(it.value.n, { from: it.from, to: it.to });
+  return spans;
+}
+
+function buildLinks(map: SourceMap, doc: Text): Links {
+  const found = map.ranges.flatMap((range, n) => {
+    const span = map.isShown(n) ? spanOfRange(doc, range) : null;
+    return span && span.to > span.from ? [new LinkRange(n).range(span.from, span.to)] : [];
+  });
+  const ranges = RangeSet.of(found, true);
+  const bands = new RangeSetBuilder<Decoration>();
+  for (const [line, band] of [...map.bands()].sort((a, b) => a[0] - b[0])) {
+    if (line > doc.lines) continue;
+    const { from } = doc.line(line);
+    bands.add(from, from, Decoration.line({ class: `band band-${band % BANDS}` }));
+  }
+  return { map, ranges, spans: spansOf(ranges), bands: bands.finish() };
+}
+
+const linkField = StateField.define<Links>({
+  create: () => ({ map: null, ranges: RangeSet.empty, spans: new Map(), bands: Decoration.none }),
+  update(links, tr) {
+    for (const effect of tr.effects) if (effect.is(setMap)) return buildLinks(effect.value, tr.newDoc);
+    if (!tr.docChanged) return links;
+    const ranges = links.ranges.map(tr.changes);
+    return { map: links.map, ranges, spans: spansOf(ranges), bands: links.bands.map(tr.changes) };
+  },
+  provide: (f) => EditorView.decorations.from(f, (links) => links.bands),
+});
+
+function marksOf(links: Links, light: Light | null, cls: string): { from: number; to: number; deco: Decoration }[] {
+  if (!light || light.map !== links.map) return [];
+  const marks: { from: number; to: number; deco: Decoration }[] = [];
+  const add = (numbers: ReadonlySet<number>, name: string) => {
+    for (const n of numbers) {
+      const span = links.spans.get(n);
+      if (span && span.to > span.from) marks.push({ ...span, deco: Decoration.mark({ class: name }) });
+    }
+  };
+  add(light.callers, `${cls}-caller`);
+  add(light.ranges, light.ops.size > 0 ? cls : `${cls} lit-alone`);
+  return marks;
+}
+
+interface Lights {
+  hover: Light | null;
+  selected: Light | null;
+}
+
+const lightField = StateField.define<Lights>({
+  create: () => ({ hover: null, selected: null }),
+  update(lights, tr) {
+    for (const effect of tr.effects) if (effect.is(setLights)) return effect.value;
+    return lights;
+  },
+  provide: (f) =>
+    EditorView.decorations.compute([f, linkField], (state) => {
+      const links = state.field(linkField);
+      const { hover, selected } = state.field(f);
+      const marks = [...marksOf(links, selected, "lit-selected"), ...marksOf(links, hover, "lit-hover")];
+      return Decoration.set(
+        marks.map((m) => m.deco.range(m.from, m.to)),
+        true,
+      );
+    }),
+});
+
+export function sourceLinks(): Extension {
+  return [linkField, lightField];
+}
+
+export function showMap(view: EditorView, map: SourceMap): void {
+  view.dispatch({ effects: setMap.of(map) });
+}
+
+export function showLights(view: EditorView, hover: Light | null, selected: Light | null): void {
+  const now = view.state.field(lightField);
+  if (now.hover !== hover || now.selected !== selected) view.dispatch({ effects: setLights.of({ hover, selected }) });
+}
+
+export function mapShown(view: EditorView): SourceMap | null {
+  return view.state.field(linkField).map;
+}
+
+/** Numbers of the ranges around a position; if there are none, of those that begin on its line. */
+export function rangesAt(view: EditorView, pos: number): { exact: boolean; ranges: number[] } {
+  const { ranges } = view.state.field(linkField);
+  const around: number[] = [];
+  ranges.between(pos, pos, (from, to, value) => {
+    // the end is exclusive
+    if (from <= pos && pos < to) around.push(value.n);
+  });
+  if (around.length > 0) return { exact: true, ranges: around };
+  const line = view.state.doc.lineAt(pos);
+  const onLine: number[] = [];
+  ranges.between(line.from, line.to, (from, _to, value) => {
+    if (from >= line.from) onLine.push(value.n);
+  });
+  return { exact: false, ranges: onLine };
+}
+
+export function spanOf(view: EditorView, n: number): Span | null {
+  return view.state.field(linkField).spans.get(n) ?? null;
+}

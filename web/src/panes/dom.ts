@@ -1,0 +1,67 @@
+// dom: making elements.  Text goes in through textContent only.
+
+type Child = Node | string | null | false | undefined;
+type Handlers = { [K in keyof HTMLElementEventMap]?: (e: HTMLElementEventMap[K]) => void };
+
+export interface Props {
+  class?: string;
+  id?: string;
+  title?: string;
+  attrs?: Record<string, string | number | boolean | null | undefined>;
+  on?: Handlers;
+}
+
+export function el<K extends keyof HTMLElementTagNameMap>(
+  tag: K,
+  props: Props = {},
+  ...children: Child[]
+): HTMLElementTagNameMap[K] {
+  const node = document.createElement(tag);
+  if (props.class) node.className = props.class;
+  if (props.id) node.id = props.id;
+  if (props.title) node.title = props.title;
+  for (const [name, value] of Object.entries(props.attrs ?? {})) setAttr(node, name, value);
+  for (const [name, handler] of Object.entries(props.on ?? {})) node.addEventListener(name, handler as EventListener);
+  append(node, children);
+  return node;
+}
+
+function append(node: Element, children: Child[]): void {
+  for (const child of children) if (child !== null && child !== undefined && child !== false) node.append(child);
+}
+
+export function setAttr(node: Element, name: string, value: string | number | boolean | null | undefined): void {
+  if (value === null || value === undefined || value === false) node.removeAttribute(name);
+  else node.setAttribute(name, value === true ? "" : String(value));
+}
+
+export function fill(node: Element, ...children: Child[]): void {
+  node.replaceChildren();
+  append(node, children);
+}
+
+export function button(label: string, title: string, run: () => void, cls = "quiet"): HTMLButtonElement {
+  return el("button", { class: cls, title, attrs: { type: "button" }, on: { click: run } }, label);
+}
+
+/** A button that is on or off. */
+export function toggle(label: string, title: string, run: () => void): HTMLButtonElement {
+  const b = button(label, title, run, "quiet toggle");
+  b.setAttribute("aria-pressed", "false");
+  return b;
+}
+
+export function byId<T extends HTMLElement = HTMLElement>(id: string): T {
+  const node = document.getElementById(id);
+  if (!node) throw new Error(`index.html has no #${id}`);
+  return node as T;
+}
+
+export function ms(us: number): string {
+  const t = us / 1000;
+  return t >= 100 ? t.toFixed(0) : t.toFixed(1);
+}
+
+export function plural(n: number, one: string, many = one + "s"): string {
+  return `${n.toLocaleString("en")} ${n === 1 ? one : many}`;
+}

@@ -1,0 +1,174 @@
+// header: what is compiled (example, kernel, target), how it went, and what can be done with it.
+import type { AppStore } from "../state/app";
+import type { Compiler } from "../state/compiler";
+import { blame, kernelOf, type Outcome } from "../state/outcome";
+import { settings, type Theme } from "../state/settings";
+import { allRows } from "../state/view";
+import { byId, el, fill, ms, plural } from "./dom";
+import { icon } from "./icons";
+
+const CUSTOM = "";
+
+export interface HeaderActions {
+  openExample(id: string): void;
+  share(): void;
+  help(): void;
+}
+
+function options(select: HTMLSelectElement, list: { value: string; label: string; title?: string }[], chosen: string): void {
+  fill(
+    select,
+    ...list.map((o) => {
+      const option = el("option", o.title ? { title: o.title } : {}, o.label);
+      option.value = o.value;
+      return option;
+    }),
+  );
+  select.value = chosen;
+}
+
+function examplePicker(store: AppStore, actions: HeaderActions): void {
+  const select = byId<HTMLSelectElement>("example");
+  store.watch(["examples", "source"], () => {
+    const { examples, source } = store.state;
+    const same = examples.find((e) => e.source === source);
+    const list = examples.map((e) => ({ value: e.id, label: e.title, title: e.summary }));
+    if (!same) list.unshift({ value: CUSTOM, label: "Your kernel", title: "" });
+    options(select, list, same?.id ?? CUSTOM);
+  });
+  select.addEventListener("change", () => {
+    if (select.value !== CUSTOM) actions.openExample(select.value);
+  });
+}
+
+function kernelPicker(store: AppStore): void {
+  const select = byId<HTMLSelectElement>("kernel");
+  store.watch(["outcome", "previous", "kernelName"], () => {
+    const { outcome, previous, kernelName } = store.state;
+    const from = outcome && outcome.kernels.length > 0 ? outcome : previous;
+    const names = from?.kernels.map((k) => k.name) ?? [];
+    byId("kernel-picker").hidden = names.length < 2;
+    options(
+      select,
+      names.map((n) => ({ value: n, label: n })),
+      kernelOf(from, kernelName)?.name ?? "",
+    );
+  });
+  select.addEventListener("change", () => store.set({ kernelName: select.value, anchor: null }));
+}
+
+function targetPicker(store: AppStore, compiler: Compiler): void {
+  const select = byId<HTMLSelectElement>("target");
+  store.watch(["targets", "target"], () => {
+    const { targets, target } = store.state;
+    const list = targets.length > 0 ? targets : [{ id: target, title: "" }];
+    options(
+      select,
+      list.map((t) => ({ value: t.id, label: t.id, title: t.title })),
+      target,
+    );
+  });
+  select.addEventListener("change", () => {
+    store.set({ target: select.value });
+    void compiler.now();
+  });
+}
+
+interface StatusText {
+  kind: "ok" | "warn" | "error" | "ours" | "quiet";
+  text: string;
+  title: string;
+}
+
+function finished(outcome: Outcome, stages: number): StatusText {
+  const errors = outcome.diagnostics.filter((d) => d.severity === "error");
+  const warnings = outcome.diagnostics.filter((d) => d.severity === "warning").length;
+  const title = `${ms(outcome.timeUs)} ms in the compiler, ${outcome.roundTripMs.toFixed(0)} ms until the page had it`;
+  const reached = plural(stages, "stage");
+  if (outcome.status === "ok") {
+    const checks = outcome.kernels.flatMap((k) => k.stages.flatMap((s) => (s.check ? [s.check.status] : [])));
+    const checked = checks.includes("pass") && !checks.includes("fail") ? " · all checks pass" : "";
+    const also = warnings > 0 ? ` · ${plural(warnings, "warning")}` : "";
+    const text = `✓ ${reached} · ${ms(outcome.timeUs)} ms${checked}${also}`;
+    return { kind: warnings > 0 ? "warn" : "ok", text, title };
+  }
+  const worst = errors.find((d) => blame(d) !== "kernel");
+  if (worst && blame(worst) === "ours") return { kind: "ours", text: `⚠ a fault of ours · ${reached}`, title: worst.message };
+  if (worst) return { kind: "warn", text: `◷ ${worst.code.replaceAll("-", " ")} · ${reached}`, title: worst.message };
+  const count = plural(Math.max(errors.length, 1), "error");
+  return { kind: "error", text: stages > 0 ? `✕ ${count} · ${reached} reached` : `✕ ${count}`, title };
+}
+
+function statusOf(store: AppStore): StatusText {
+  const { compiling, outcome, pending, problem } = store.state;
+  if (compiling) return { kind: "quiet", text: "compiling…", title: "" };
+  if (problem) return { kind: problem.kind === "request" ? "error" : "ours", text: "✕ not compiled", title: problem.message };
+  if (!outcome) return { kind: "quiet", text: "", title: "" };
+  if (pending && !settings.state.autoCompile) return { kind: "quiet", text: "edited · Ctrl+Enter compiles", title: "" };
+  if (outcome.status === "cut") return { kind: "quiet", text: "cancelled", title: "" };
+  return finished(outcome, allRows(store.state).filter((r) => !r.stale && r.stage).length);
+}
+
+function status(store: AppStore): void {
+  const out = byId("status");
+  let late = 0;
+  const draw = () => {
+    const s = statusOf(store);
+    out.textContent = s.text;
+    out.title = s.title;
+    out.dataset["kind"] = s.kind;
+  };
+  store.watch(["compiling", "outcome", "pending", "problem"], () => {
+    window.clearTimeout(late);
+    // a quick compilation goes from one result to the next without a word in between
+    if (store.state.compiling) late = window.setTimeout(draw, 400);
+    else draw();
+  });
+}
+
+/** The thin bar and the Cancel button, after 0.4 s. */
+function progress(store: AppStore, compiler: Compiler): void {
+  const cancel = byId<HTMLButtonElement>("cancel");
+  cancel.addEventListener("click", () => compiler.cancel());
+  let late = 0;
+  store.watch(["compiling"], () => {
+    window.clearTimeout(late);
+    document.body.classList.toggle("compiling", store.state.compiling);
+    if (store.state.compiling) {
+      late = window.setTimeout(() => {
+        document.body.classList.add("waiting");
+        cancel.hidden = false;
+      }, 400);
+    } else {
+      document.body.classList.remove("waiting");
+      cancel.hidden = true;
+    }
+  });
+}
+
+const NEXT_THEME: Record<Theme, Theme> = { system: "light", light: "dark", dark: "system" };
+
+function themeButton(): void {
+  const b = byId<HTMLButtonElement>("theme");
+  b.addEventListener("click", () => settings.set({ theme: NEXT_THEME[settings.state.theme] }));
+  settings.watch(["theme"], () => {
+    const { theme } = settings.state;
+    fill(b, icon(theme === "system" ? "system" : theme === "light" ? "sun" : "moon"));
+    b.title = `Theme: ${theme}`;
+    b.setAttribute("aria-label", `Theme: ${theme}`);
+    if (theme === "system") delete document.documentElement.dataset["theme"];
+    else document.documentElement.dataset["theme"] = theme;
+  });
+}
+
+export function mountHeader(store: AppStore, compiler: Compiler, actions: HeaderActions): void {
+  examplePicker(store, actions);
+  kernelPicker(store);
+  targetPicker(store, compiler);
+  status(store);
+  progress(store, compiler);
+  themeButton();
+  byId("share").addEventListener("click", () => actions.share());
+  byId("help-open").addEventListener("click", () => actions.help());
+  fill(byId("settings-open"), icon("sliders"));
+}

@@ -1,0 +1,88 @@
+// help: the sheet of keys.
+import { byId, button, el, fill } from "./dom";
+
+const KEYS: [string, [string, string][]][] = [
+  [
+    "Stages",
+    [
+      ["j k · ↓ ↑", "next, previous stage"],
+      ["n b", "next, previous phase"],
+      ["Home End", "first, last stage"],
+      ["/", "filter the list"],
+      ["Enter", "from the list into the stage's text"],
+    ],
+  ],
+  [
+    "Links",
+    [
+      ["hover, or move the caret", "light the partners"],
+      ["click · g l · Ctrl+F10", "jump to the partners and keep them lit"],
+      ["Ctrl+click", "add an operation to the selection"],
+      ["h", "history of the selection"],
+      ["Esc", "clear the selection"],
+      ["Ctrl+Shift+F1", "line colours on, off"],
+    ],
+  ],
+  [
+    "Kernel",
+    [
+      ["Ctrl+Enter", "compile now"],
+      ["Ctrl+Shift+Enter", "compile while typing on, off"],
+      ["Ctrl+S", "copy a link to what you see"],
+      ["Ctrl+F", "find in the pane"],
+      ["Esc, then Tab", "leave the editor"],
+    ],
+  ],
+  [
+    "Page",
+    [
+      ["F6 · Shift+F6", "next, previous pane"],
+      ["w", "wrap long lines"],
+      ["← → on a divider", "resize panes"],
+      ["?", "this sheet"],
+    ],
+  ],
+];
+
+const isMac = /Mac|iP(hone|ad)/.test(navigator.platform);
+
+function keyCaps(text: string): Node[] {
+  const spelled = isMac ? text.replaceAll("Ctrl+", "⌘") : text;
+  return spelled.split(" · ").flatMap((alternative, i) => [
+    ...(i > 0 ? [document.createTextNode(" or ")] : []),
+    ...(/^(hover|click|←)/.test(alternative)
+      ? [document.createTextNode(alternative)]
+      : alternative.split(" ").map((k) => (/^(then|\.\.\.)$/.test(k) ? document.createTextNode(` ${k} `) : el("kbd", {}, k)))),
+  ]);
+}
+
+export function openHelp(): void {
+  const dialog = byId<HTMLDialogElement>("help");
+  const close = button("Close", "Close", () => dialog.close(), "plain");
+  fill(
+    dialog,
+    el("h2", { id: "help-title" }, "Keyboard"),
+    el(
+      "div",
+      { class: "help-grid" },
+      ...KEYS.map(([title, rows]) =>
+        el(
+          "section",
+          {},
+          el("h3", {}, title),
+          el("dl", {}, ...rows.flatMap(([keys, what]) => [el("dt", {}, ...keyCaps(keys)), el("dd", {}, what)])),
+        ),
+      ),
+    ),
+    el("p", { class: "note" }, "Single letters work outside text fields; the settings switch them off."),
+    close,
+  );
+  if (!dialog.open) dialog.showModal();
+}
+
+export function mountHelp(): void {
+  const dialog = byId<HTMLDialogElement>("help");
+  dialog.addEventListener("click", (e) => {
+    if (e.target === dialog) dialog.close();
+  });
+}

@@ -1,0 +1,114 @@
+// keys: what the keyboard does wherever the focus is.
+//
+// Letters count only outside text fields and can be switched off; what an editor or a control has used is not used
+// again.
+import type { AppStore } from "../state/app";
+import type { Compiler } from "../state/compiler";
+import { settings } from "../state/settings";
+import { choose } from "../state/view";
+import type { IrPane } from "./ir";
+import type { SourcePane } from "./source";
+import { stageKey, type StagesPane } from "./stages";
+import { byId } from "./dom";
+
+export interface KeyTargets {
+  store: AppStore;
+  compiler: Compiler;
+  source: SourcePane;
+  stages: StagesPane;
+  ir: IrPane;
+  share(): void;
+  help(): void;
+}
+
+function isTextField(node: Element): boolean {
+  return node.matches("input, textarea, select") || (node instanceof HTMLElement && node.isContentEditable);
+}
+
+function focusables(t: KeyTargets): HTMLElement[] {
+  return [
+    t.source.editor.view.contentDOM,
+    byId("stages"),
+    t.ir.viewer.view.contentDOM,
+    byId("history"),
+    byId("example"),
+  ].filter((n) => n.offsetParent !== null);
+}
+
+function cyclePanes(t: KeyTargets, by: 1 | -1): void {
+  const list = focusables(t);
+  const at = list.findIndex((n) => n === document.activeElement || n.contains(document.activeElement));
+  const next = at < 0 ? 0 : (at + by + list.length) % list.length;
+  list[next]?.focus();
+}
+
+function reveal(t: KeyTargets): void {
+  const focus = document.activeElement;
+  if (t.source.editor.view.dom.contains(focus)) t.source.chooseCaret();
+  else if (t.ir.viewer.view.dom.contains(focus)) t.ir.chooseCaret();
+  else t.store.set({ reveal: t.store.state.reveal + 1 });
+}
+
+/** Keys with Ctrl or a function key: they work in text fields too. */
+function chord(t: KeyTargets, e: KeyboardEvent): boolean {
+  const mod = e.ctrlKey || e.metaKey;
+  if (mod && e.shiftKey && e.key === "Enter") settings.set({ autoCompile: !settings.state.autoCompile });
+  else if (mod && e.key === "Enter") void t.compiler.now();
+  else if (mod && !e.shiftKey && e.key.toLowerCase() === "s") t.share();
+  else if (mod && e.key === "F10") reveal(t);
+  else if (mod && e.shiftKey && e.key === "F1") settings.set({ bands: !settings.state.bands });
+  else if (e.key === "F6") cyclePanes(t, e.shiftKey ? -1 : 1);
+  else return false;
+  return true;
+}
+
+function letter(t: KeyTargets, key: string, afterG: boolean): boolean {
+  if (afterG) {
+    if (key === "l") reveal(t);
+    return key === "l";
+  }
+  switch (key) {
+    case "/":
+      t.store.set({ pane: "stages" });
+      t.stages.focusFilter();
+      return true;
+    case "?":
+      t.help();
+      return true;
+    case "h":
+      t.store.set({ pane: "ir" });
+      (byId("history").querySelector<HTMLElement>("[aria-current]") ?? byId("history")).focus();
+      return true;
+    case "w":
+      t.store.set({ wrap: !t.store.state.wrap });
+      return true;
+    default:
+      return stageKey(t.store, key);
+  }
+}
+
+export function mountKeys(t: KeyTargets): void {
+  let afterG = 0;
+  document.addEventListener("keydown", (e) => {
+    const target = e.target instanceof Element ? e.target : document.body;
+    if (e.defaultPrevented || e.isComposing || target.closest("dialog")) return;
+    if (chord(t, e)) {
+      e.preventDefault();
+      return;
+    }
+    if (e.ctrlKey || e.metaKey || e.altKey) return;
+    if (e.key === "Escape") {
+      if (t.store.state.anchor) choose(t.store, null);
+      return;
+    }
+    if (isTextField(target) || target.closest("[popover]")) return;
+    const isLetter = e.key.length === 1;
+    if (isLetter && !settings.state.letterKeys) return;
+    // in the stage's text the arrows move the caret
+    if (!isLetter && t.ir.viewer.view.dom.contains(target)) return;
+    if (!isLetter && target.matches("[role=separator]")) return;
+    const gIsFresh = performance.now() - afterG < 1200;
+    afterG = e.key === "g" && !gIsFresh ? performance.now() : 0;
+    if (isLetter ? letter(t, e.key, gIsFresh) : stageKey(t.store, e.key)) e.preventDefault();
+  });
+}

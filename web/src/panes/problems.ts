@@ -1,0 +1,82 @@
+// problems: what is wrong or worth knowing, and what the kernel printed.
+import { spanOfRange, rangeText } from "../editor/positions";
+import type { SourceEditor } from "../editor/source";
+import type { Diagnostic, SourceRange } from "../api/types";
+import type { AppStore } from "../state/app";
+import { blame } from "../state/outcome";
+import { byId, el, fill, plural } from "./dom";
+
+const GLYPH = { error: "✕", warning: "▲", note: "i" } as const;
+const ORDER = { error: 0, warning: 1, note: 2 } as const;
+
+export function mountProblems(store: AppStore, editor: SourceEditor): void {
+  const drawer = byId("problems");
+
+  function goTo(range: SourceRange): void {
+    const span = spanOfRange(editor.view.state.doc, range);
+    if (!span) return;
+    store.set({ pane: "source" });
+    editor.select(span.from, span.to, true);
+  }
+
+  function place(range: SourceRange, lead: string): HTMLElement {
+    return el(
+      "button",
+      { class: "quiet at", attrs: { type: "button", "aria-label": `${lead || "go to"} line ${range.line}, column ${range.col}` }, on: { click: () => goTo(range) } },
+      rangeText(range),
+    );
+  }
+
+  function item(d: Diagnostic): HTMLElement {
+    const whose = blame(d);
+    const calls = (d.calls ?? []).map((c) =>
+      el("div", { class: "call" }, "called from ", place(c, "called from"), c.fn ? ` in ${c.fn}` : ""),
+    );
+    const box = el(
+      "li",
+      { class: `problem problem-${d.severity} blame-${whose}`, attrs: { "data-code": d.code } },
+      el("span", { class: "glyph", attrs: { "aria-label": d.severity } }, whose === "limit" ? "◷" : whose === "ours" ? "⚠" : GLYPH[d.severity]),
+      el(
+        "div",
+        { class: "problem-text" },
+        el("p", { class: "message" }, d.message, " ", el("code", { class: "code" }, d.code)),
+        d.hint ? el("p", { class: "hint" }, d.hint) : null,
+        whose === "ours" ? el("p", { class: "hint" }, "This is a fault in nkx, not in your kernel.") : null,
+        ...calls,
+      ),
+      d.range ? place(d.range, "") : d.stage ? el("span", { class: "at" }, d.stage) : null,
+    );
+    if (d.range) {
+      const range = d.range;
+      box.classList.add("clickable");
+      box.addEventListener("click", (e) => {
+        if (!(e.target as Element).closest("button")) goTo(range);
+      });
+    }
+    return box;
+  }
+
+  store.watch(["outcome"], () => {
+    const { outcome } = store.state;
+    if (!outcome || (outcome.status === "running" && outcome.diagnostics.length === 0)) {
+      if (!outcome) drawer.hidden = true;
+      return;
+    }
+    const printed = outcome.diagnostics.filter((d) => d.code === "kernel-output");
+    const list = outcome.diagnostics
+      .filter((d) => d.code !== "kernel-output")
+      .sort((a, b) => ORDER[a.severity] - ORDER[b.severity]);
+    drawer.hidden = list.length + printed.length === 0;
+    const counts = (["error", "warning", "note"] as const).flatMap((s) => {
+      const n = list.filter((d) => d.severity === s).length;
+      return n > 0 ? [plural(n, s)] : [];
+    });
+    fill(
+      drawer,
+      list.length > 0 ? el("h3", {}, counts.join(", ")) : null,
+      list.length > 0 ? el("ul", { class: "problem-list" }, ...list.map(item)) : null,
+      printed.length > 0 ? el("h3", {}, "Printed") : null,
+      printed.length > 0 ? el("pre", { class: "printed", attrs: { tabindex: "0" } }, printed.map((d) => d.message).join("\n")) : null,
+    );
+  });
+}

@@ -1,0 +1,130 @@
+// source: the kernel's text and what is tied to it.
+import { mapShown, rangesAt, showLights, showMap, spanOf } from "../editor/links";
+import { SourceEditor } from "../editor/source";
+import type { AppStore } from "../state/app";
+import type { Compiler } from "../state/compiler";
+import { kernelOf } from "../state/outcome";
+import { lightOfRanges, smallest } from "../state/selection";
+import { choose, selectedLight, shownStage, STAGE_KEYS } from "../state/view";
+import { byId, toggle } from "./dom";
+import { Ruler } from "./ruler";
+
+export class SourcePane {
+  readonly editor: SourceEditor;
+  private readonly ruler: Ruler;
+  /** The map and the number of its ranges that the editor has. */
+  private mapped: { map: unknown; size: number } = { map: null, size: -1 };
+
+  constructor(
+    private readonly store: AppStore,
+    compiler: Compiler,
+  ) {
+    const host = byId("source-editor");
+    this.editor = new SourceEditor(host, {
+      edited: (text) => {
+        store.set({ source: text, hover: null });
+        compiler.soon();
+      },
+      caret: (pos) => this.point(pos),
+      point: (pos) => this.point(pos),
+      clicked: (pos) => this.chooseAt(pos),
+    });
+    this.ruler = new Ruler(host, this.editor.view);
+    const inputs = toggle("inputs", "Give the shapes of the kernel's inputs", () =>
+      store.set({ showInputs: !store.state.showInputs }),
+    );
+    inputs.setAttribute("aria-controls", "inputs");
+    byId("source-tools").append(inputs);
+    store.watch(["source"], () => {
+      if (store.state.source !== this.editor.text) this.editor.replace(store.state.source);
+    });
+    store.watch(["showInputs", "inputs"], () => {
+      inputs.setAttribute("aria-pressed", String(store.state.showInputs));
+      byId("source-note").textContent = store.state.inputs ? "shapes from the form" : "";
+    });
+    store.watch(["outcome", "previous", "kernelName"], () => this.drawMap());
+    store.watch(["outcome"], () => this.drawDiagnostics());
+    store.watch([...STAGE_KEYS, "hover", "anchor"], () => this.drawLights());
+    store.watch(["reveal"], () => this.revealSelection());
+  }
+
+  private drawMap(): void {
+    const { outcome, kernelName } = this.store.state;
+    const kernel = kernelOf(outcome, kernelName);
+    // ranges count in the text that was compiled: any other text keeps its old ones, moved along by its edits
+    if (!kernel || outcome?.source !== this.editor.text) return;
+    const size = kernel.map.ranges.length;
+    if (size === 0 || (this.mapped.map === kernel.map && this.mapped.size === size)) return;
+    this.mapped = { map: kernel.map, size };
+    showMap(this.editor.view, kernel.map);
+  }
+
+  private drawDiagnostics(): void {
+    const { outcome } = this.store.state;
+    if (!outcome || outcome.source !== this.editor.text) return;
+    // an answer that is still coming in has not said yet that the old complaints are gone
+    if (outcome.status === "running" && outcome.diagnostics.length === 0) return;
+    this.editor.showDiagnostics(outcome.diagnostics.filter((d) => d.code !== "kernel-output"));
+  }
+
+  private drawLights(): void {
+    const { hover } = this.store.state;
+    const selected = selectedLight(this.store.state);
+    showLights(this.editor.view, hover?.light ?? null, selected);
+    const map = mapShown(this.editor.view);
+    const linesOf = (light: typeof selected) =>
+      light && light.map === map
+        ? [...light.ranges].flatMap((n) => {
+            const span = spanOf(this.editor.view, n);
+            return span ? [this.editor.view.state.doc.lineAt(span.from).number] : [];
+          })
+        : [];
+    this.ruler.draw(linesOf(selected), linesOf(hover?.light ?? null));
+  }
+
+  private revealSelection(): void {
+    const light = selectedLight(this.store.state);
+    if (!light || light.map !== mapShown(this.editor.view)) return;
+    const spans = [...light.ranges, ...light.callers].flatMap((n) => spanOf(this.editor.view, n) ?? []);
+    if (spans[0]) this.editor.reveal(spans[0].from);
+  }
+
+  /** What lies under a position: the smallest range that has operations in this stage, or the line's ranges. */
+  private rangesUnder(pos: number): number[] {
+    const shown = shownStage(this.store.state);
+    const map = mapShown(this.editor.view);
+    if (!shown || !map || map !== shown.row.kernel.map) return [];
+    const { exact, ranges } = rangesAt(this.editor.view, pos);
+    const links = map.linksOf(shown.stage);
+    const present = ranges.filter((n) => links.rangeOps.has(n) || links.callOps.has(n));
+    if (!exact) return present;
+    const one = smallest(map, present.length > 0 ? present : ranges);
+    return one === null ? [] : [one];
+  }
+
+  private point(pos: number | null): void {
+    const shown = shownStage(this.store.state);
+    const ranges = pos === null ? [] : this.rangesUnder(pos);
+    const { hover } = this.store.state;
+    if (ranges.length === 0 || !shown) {
+      if (hover) this.store.set({ hover: null });
+      return;
+    }
+    const same = hover?.origin === "source" && hover.light.ranges.size === ranges.length && ranges.every((n) => hover.light.ranges.has(n));
+    if (!same) {
+      const light = lightOfRanges(shown.row.kernel.map, shown.stage, ranges);
+      this.store.set({ hover: { origin: "source", light } });
+    }
+  }
+
+  private chooseAt(pos: number): void {
+    const ranges = this.rangesUnder(pos);
+    const map = mapShown(this.editor.view);
+    if (ranges.length > 0 && map) choose(this.store, { kind: "ranges", map, ranges });
+  }
+
+  /** The keyboard's click. */
+  chooseCaret(): void {
+    this.chooseAt(this.editor.view.state.selection.main.head);
+  }
+}

@@ -1,0 +1,205 @@
+// stages: the list of stages, the page's spine.
+import type { AppStore } from "../state/app";
+import type { Compiler } from "../state/compiler";
+import { opCount, opDelta, type StageRow } from "../state/outcome";
+import { allRows, currentRow, ROW_KEYS, showStage, stepPhase, stepStage, visibleRows } from "../state/view";
+import { byId, el, fill, ms, setAttr, toggle } from "./dom";
+
+type Shape = "changed" | "same" | "failed" | "final";
+
+const GLYPH: Record<Shape, string> = { changed: "●", same: "○", failed: "✕", final: "◆" };
+const SPOKEN: Record<Shape, string> = {
+  changed: "changed",
+  same: "no change",
+  failed: "failed",
+  final: "final",
+};
+
+function shapeOf(row: StageRow, last: StageRow | undefined): Shape {
+  if (row.failed) return "failed";
+  if (row === last) return "final";
+  return row.stage?.changed === false ? "same" : "changed";
+}
+
+function checkMark(row: StageRow): HTMLElement | null {
+  const check = row.stage?.check;
+  if (!check) return null;
+  const mark = check.status === "pass" ? "✓" : check.status === "fail" ? "✕" : "–";
+  const errors =
+    check.max_abs_err === undefined ? "" : ` · max abs ${check.max_abs_err.toExponential(1)}, rel ${(check.max_rel_err ?? 0).toExponential(1)}`;
+  const title = `${check.status === "pass" ? "computes what NumPy computes" : check.status === "fail" ? "differs from NumPy" : "not checked"}${errors}${check.reason ? ` · ${check.reason}` : ""}`;
+  return el("span", { class: `check check-${check.status}`, title, attrs: { "aria-label": title } }, mark);
+}
+
+function spoken(row: StageRow, shape: Shape): string {
+  const parts = [`${row.index} ${row.name}`, SPOKEN[shape]];
+  if (row.stage) parts.push(`${opCount(row.stage)} operations`, `${ms(row.stage.time_us)} milliseconds`);
+  if (row.stage?.check) parts.push(`check ${row.stage.check.status}`);
+  return parts.join(", ");
+}
+
+function rowElement(row: StageRow, shape: Shape, position: number, total: number, selected: boolean): HTMLElement {
+  const before = row.stage ? row.kernel.stages[row.kernel.stages.indexOf(row.stage) - 1] : undefined;
+  const delta = row.stage ? opDelta(row.stage, before) : null;
+  const plus = delta && delta.added > 0 ? `+${delta.added}` : "";
+  const minus = delta && delta.removed > 0 ? `−${delta.removed}` : "";
+  return el(
+    "div",
+    {
+      class: `stage stage-${shape}${row.stale ? " stale" : ""}`,
+      id: `stage-${row.index}`,
+      attrs: {
+        role: "option",
+        "aria-selected": selected ? "true" : "false",
+        "aria-setsize": total,
+        "aria-posinset": position,
+        "aria-label": spoken(row, shape),
+        "data-key": row.key,
+        "data-shape": shape,
+      },
+    },
+    el("span", { class: "glyph" }, GLYPH[shape]),
+    el("span", { class: "no" }, String(row.index)),
+    el("span", { class: "name" }, row.name),
+    el("span", { class: "delta" }, el("ins", {}, plus), el("del", {}, minus)),
+    el("span", { class: "ops" }, row.stage ? opCount(row.stage).toLocaleString("en") : ""),
+    el("span", { class: "time" }, row.stage ? ms(row.stage.time_us) : ""),
+    checkMark(row),
+  );
+}
+
+interface Phase {
+  name: string;
+  rows: StageRow[];
+}
+
+function phasesOf(rows: StageRow[]): Phase[] {
+  const phases: Phase[] = [];
+  for (const row of rows) {
+    const last = phases.at(-1);
+    if (last && last.name === row.phase) last.rows.push(row);
+    else phases.push({ name: row.phase, rows: [row] });
+  }
+  return phases;
+}
+
+function draw(store: AppStore, list: HTMLElement): void {
+  const all = allRows(store.state);
+  const shown = visibleRows(store.state);
+  const current = currentRow(store.state);
+  const last = store.state.outcome?.status === "ok" ? all.at(-1) : undefined;
+  let position = 0;
+  const groups = phasesOf(shown).map((phase) => {
+    const us = all.filter((r) => r.phase === phase.name).reduce((sum, r) => sum + (r.stage?.time_us ?? 0), 0);
+    const head = el(
+      "div",
+      { class: "phase", attrs: { role: "presentation" } },
+      el("span", {}, phase.name),
+      el("span", { class: "time" }, `${ms(us)} ms`),
+    );
+    const rows = phase.rows.map((r) => rowElement(r, shapeOf(r, last), ++position, shown.length, r.key === current?.key));
+    return el("div", { attrs: { role: "group", "aria-label": phase.name } }, head, ...rows);
+  });
+  const top = list.scrollTop;
+  fill(list, ...groups);
+  if (shown.length === 0 && all.length > 0) list.append(el("p", { class: "empty" }, "No stage matches the filter."));
+  list.scrollTop = top;
+  list.classList.toggle("checked", all.some((r) => r.stage?.check));
+  const active = list.querySelector<HTMLElement>('[aria-selected="true"]');
+  setAttr(list, "aria-activedescendant", active?.id ?? null);
+  active?.scrollIntoView({ block: "nearest" });
+  const changed = all.filter((r) => r.stage?.changed !== false).length;
+  byId("stages-note").textContent = all.length > 0 ? `${changed} of ${all.length} changed` : "";
+}
+
+function filterField(store: AppStore, list: HTMLElement): HTMLInputElement {
+  const input = el("input", {
+    attrs: { type: "search", placeholder: "Filter stages   /", "aria-label": "Filter stages", spellcheck: "false" },
+    on: {
+      input: () => store.set({ filter: input.value }),
+      keydown: (e) => {
+        if (e.key === "Escape") {
+          store.set({ filter: "" });
+          list.focus();
+        } else if (e.key === "Enter") {
+          const first = visibleRows(store.state)[0];
+          if (first) showStage(store, first);
+          list.focus();
+        } else if (e.key === "ArrowDown") {
+          list.focus();
+        } else return;
+        e.preventDefault();
+        e.stopPropagation();
+      },
+    },
+  });
+  store.watch(["filter"], () => {
+    if (input.value !== store.state.filter) input.value = store.state.filter;
+  });
+  return input;
+}
+
+export interface StagesPane {
+  focusFilter(): void;
+}
+
+export function mountStages(store: AppStore, compiler: Compiler, openStage: () => void): StagesPane {
+  const list = byId("stages");
+  const filter = filterField(store, list);
+  byId("stages-filter").append(filter);
+  const hide = toggle("changed only", "Hide stages that changed nothing", () =>
+    store.set({ hideUnchanged: !store.state.hideUnchanged }),
+  );
+  const check = toggle("check", "Run every stage and compare with NumPy", () => {
+    store.set({ check: !store.state.check });
+    void compiler.now();
+  });
+  byId("stages-tools").append(check, hide);
+  store.watch(["hideUnchanged", "check"], () => {
+    hide.setAttribute("aria-pressed", String(store.state.hideUnchanged));
+    check.setAttribute("aria-pressed", String(store.state.check));
+  });
+  list.addEventListener("click", (e) => {
+    const key = (e.target as Element).closest<HTMLElement>(".stage")?.dataset["key"];
+    const row = allRows(store.state).find((r) => r.key === key);
+    if (row) showStage(store, row);
+  });
+  list.addEventListener("dblclick", openStage);
+  list.addEventListener("keydown", (e) => {
+    if (e.key === "Enter") openStage();
+    else return;
+    e.preventDefault();
+  });
+  store.watch([...ROW_KEYS, "stageKey", "filter", "hideUnchanged"], () => draw(store, list));
+  return { focusFilter: () => filter.focus() };
+}
+
+/** The keys that step through the stages, wherever the focus is outside text. */
+export function stageKey(store: AppStore, key: string): boolean {
+  switch (key) {
+    case "ArrowDown":
+    case "PageDown":
+    case "j":
+      stepStage(store, 1);
+      return true;
+    case "ArrowUp":
+    case "PageUp":
+    case "k":
+      stepStage(store, -1);
+      return true;
+    case "Home":
+      stepStage(store, "first");
+      return true;
+    case "End":
+      stepStage(store, "last");
+      return true;
+    case "n":
+      stepPhase(store, 1);
+      return true;
+    case "b":
+      stepPhase(store, -1);
+      return true;
+    default:
+      return false;
+  }
+}

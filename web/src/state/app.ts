@@ -1,0 +1,75 @@
+// app: the shape of the page's state.
+import type { Problem } from "../api/problem";
+import type { Example, InputSpec, StageDescription, Target } from "../api/types";
+import type { Anchor, Hover } from "./selection";
+import type { Outcome } from "./outcome";
+import { Store } from "./store";
+
+export interface AppState {
+  // what is compiled
+  source: string;
+  language: string;
+  target: string;
+  /** Shapes given by the form; null leaves them to the source. */
+  inputs: InputSpec[] | null;
+  check: boolean;
+
+  // what came back
+  outcome: Outcome | null;
+  /** Kept until its parts are replaced. */
+  previous: Outcome | null;
+  compiling: boolean;
+  /** The source has changes that no compilation has seen. */
+  pending: boolean;
+  problem: Problem | null;
+
+  // what is looked at
+  kernelName: string | null;
+  /** Which stage, as "name" or "name:N"; null follows the last one. */
+  stageKey: string | null;
+  anchor: Anchor | null;
+  hover: Hover | null;
+  filter: string;
+  hideUnchanged: boolean;
+  wrap: boolean;
+  /** On a narrow window: the pane that is shown. */
+  pane: "source" | "stages" | "ir";
+  showInputs: boolean;
+  /** Increases with every wish to bring the selection into view. */
+  reveal: number;
+
+  // what the server offers
+  examples: Example[];
+  targets: Target[];
+  pipeline: StageDescription[];
+}
+
+export type AppStore = Store<AppState>;
+
+export function newStore(): AppStore {
+  return new Store<AppState>({
+    source: "",
+    language: "nkipy",
+    target: "trn2",
+    inputs: null,
+    check: false,
+    outcome: null,
+    previous: null,
+    compiling: false,
+    pending: false,
+    problem: null,
+    kernelName: null,
+    stageKey: null,
+    anchor: null,
+    hover: null,
+    filter: "",
+    hideUnchanged: false,
+    wrap: false,
+    pane: "source",
+    showInputs: false,
+    reveal: 0,
+    examples: [],
+    targets: [],
+    pipeline: [],
+  });
+}

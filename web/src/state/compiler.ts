@@ -1,0 +1,92 @@
+// compiler: keeps what is shown in step with what is written.
+//
+// One compilation at a time: a newer one cancels the one under way, and frames of a cancelled one are dropped.
+import { compile, isAbort } from "../api/client";
+import { Problem } from "../api/problem";
+import type { CompileRequest } from "../api/types";
+import type { AppStore } from "./app";
+import { applyFrame, kernelOf, newOutcome, type Outcome } from "./outcome";
+import { rebind } from "./selection";
+import { settings } from "./settings";
+
+/** After the last key; short enough to feel like an answer to it. */
+export const PAUSE_MS = 300;
+export const FILENAME = "kernel.py";
+
+export class Compiler {
+  private timer = 0;
+  private running: AbortController | null = null;
+
+  constructor(private readonly store: AppStore) {}
+
+  /** The source changed: compile once the typing pauses. */
+  soon(): void {
+    window.clearTimeout(this.timer);
+    this.store.set({ pending: true });
+    if (settings.state.autoCompile) this.timer = window.setTimeout(() => void this.now(), PAUSE_MS);
+  }
+
+  cancel(): void {
+    window.clearTimeout(this.timer);
+    this.running?.abort();
+  }
+
+  private request(): CompileRequest {
+    const { source, language, target, inputs, check } = this.store.state;
+    const req: CompileRequest = { source, filename: FILENAME, language, target };
+    if (inputs) req.inputs = inputs;
+    if (check) req.options = { check: true };
+    return req;
+  }
+
+  /** The outcome that takes the place of unfinished parts: never an empty one. */
+  private keepPrevious(): Outcome | null {
+    const { outcome, previous } = this.store.state;
+    return outcome && outcome.kernels.some((k) => k.stages.length > 0) ? outcome : previous;
+  }
+
+  private show(outcome: Outcome): void {
+    const { anchor, previous, kernelName, outcome: shown } = this.store.state;
+    const now = kernelOf(outcome, kernelName);
+    // the choice is carried over as soon as the new outcome knows what it meant
+    if (anchor && now && anchor.map !== now.map) {
+      const old = [...(shown?.kernels ?? []), ...(previous?.kernels ?? [])].find((k) => k.map === anchor.map);
+      const again = old ? rebind(anchor, old, now) : null;
+      if (again) this.store.set({ anchor: again });
+      else if (outcome.status === "ok") this.store.set({ anchor: null });
+    }
+    this.store.set({ outcome });
+  }
+
+  async now(): Promise<void> {
+    this.cancel();
+    const mine = new AbortController();
+    this.running = mine;
+    const started = performance.now();
+    const req = this.request();
+    this.store.set({ compiling: true, pending: false, problem: null, previous: this.keepPrevious() });
+    let outcome = newOutcome(req.source);
+    try {
+      await compile(req, mine.signal, (frame) => {
+        if (this.running !== mine) return;
+        outcome = applyFrame(outcome, frame, FILENAME);
+        this.show(outcome);
+      });
+      if (this.running !== mine) return;
+      if (outcome.status === "running") {
+        throw new Problem("ours", "cut-short", "The answer ended before its last frame.", null, "Try again.");
+      }
+      this.show({ ...outcome, roundTripMs: performance.now() - started });
+    } catch (e) {
+      if (this.running !== mine) return;
+      this.show({ ...outcome, status: "cut" });
+      if (!isAbort(e)) {
+        const problem = e instanceof Problem ? e : new Problem("ours", "page", `This page failed: ${String(e)}`);
+        this.store.set({ problem });
+        if (!(e instanceof Problem)) console.error(e);
+      }
+    }
+    this.running = null;
+    this.store.set({ compiling: false });
+  }
+}

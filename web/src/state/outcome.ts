@@ -1,0 +1,184 @@
+// outcome: the frames of one compilation, gathered, and the rows of stages to show for it.
+//
+// While a compilation runs, the rows it has not reached yet are the previous outcome's, marked stale.  When it ended
+// early, the rows after the last one are absent; only if it reached nothing at all does the previous outcome stay,
+// stale, so that a half-typed word does not empty the page.
+import type { Diagnostic, Frame, Stage, StageDescription, TensorInfo } from "../api/types";
+import { SourceMap } from "./sourcemap";
+
+export interface KernelOutcome {
+  name: string;
+  inputs: TensorInfo[];
+  outputs: TensorInfo[];
+  stages: Stage[];
+  map: SourceMap;
+}
+
+export interface Outcome {
+  /** The text that was compiled: ranges count in it. */
+  source: string;
+  key: string;
+  target: string;
+  kernels: KernelOutcome[];
+  diagnostics: Diagnostic[];
+  status: "running" | "ok" | "error" | "cut";
+  timeUs: number;
+  roundTripMs: number;
+}
+
+export function newOutcome(source: string): Outcome {
+  return {
+    source,
+    key: "",
+    target: "",
+    kernels: [],
+    diagnostics: [],
+    status: "running",
+    timeUs: 0,
+    roundTripMs: 0,
+  };
+}
+
+/** The outcome with one more frame: a new object, so that it is seen to have changed. */
+export function applyFrame(outcome: Outcome, frame: Frame, filename: string): Outcome {
+  switch (frame.frame) {
+    case "start":
+      return { ...outcome, key: frame.key, target: frame.target };
+    case "kernel": {
+      const kernels = outcome.kernels.slice();
+      const { name, inputs, outputs } = frame;
+      kernels[frame.kernel] = { name, inputs, outputs, stages: [], map: new SourceMap(filename) };
+      return { ...outcome, kernels };
+    }
+    case "stage": {
+      const kernel = outcome.kernels[frame.kernel];
+      if (!kernel) return outcome;
+      const kernels = outcome.kernels.slice();
+      kernels[frame.kernel] = { ...kernel, stages: [...kernel.stages, frame.stage] };
+      kernel.map.addStage(frame.stage);
+      return { ...outcome, kernels };
+    }
+    case "diagnostic":
+      return { ...outcome, diagnostics: [...outcome.diagnostics, frame.diagnostic] };
+    case "end":
+      return { ...outcome, status: frame.status, timeUs: frame.time_us };
+    default:
+      return outcome; // frames of a newer server
+  }
+}
+
+export interface StageRow {
+  key: string;
+  index: number;
+  name: string;
+  phase: string;
+  dialect: string;
+  /** Missing for a stage that failed: nothing came out of it. */
+  stage: Stage | null;
+  kernel: KernelOutcome;
+  failed: boolean;
+  stale: boolean;
+}
+
+/** "cse", and "cse:2" for the second of that name. */
+export function stageKeys(names: readonly string[]): string[] {
+  const seen = new Map<string, number>();
+  return names.map((name) => {
+    const n = (seen.get(name) ?? 0) + 1;
+    seen.set(name, n);
+    return n === 1 ? name : `${name}:${n}`;
+  });
+}
+
+export function kernelOf(outcome: Outcome | null, name: string | null): KernelOutcome | null {
+  if (!outcome) return null;
+  return outcome.kernels.find((k) => k.name === name) ?? outcome.kernels[0] ?? null;
+}
+
+function rowOf(kernel: KernelOutcome, stage: Stage, key: string, stale: boolean): StageRow {
+  const { index, name, phase, dialect } = stage;
+  return { key, index, name, phase, dialect, stage, kernel, failed: stage.check?.status === "fail", stale };
+}
+
+/** The first diagnostic that names a stage the kernel did not reach. */
+function failedStage(outcome: Outcome, kernel: KernelOutcome, pipeline: StageDescription[]): StageDescription | null {
+  const next = pipeline[kernel.stages.length];
+  if (!next || outcome.status === "running") return null;
+  const at = outcome.kernels.indexOf(kernel);
+  const hit = outcome.diagnostics.some(
+    (d) => d.severity === "error" && d.stage === next.name && (d.kernel === undefined || d.kernel === at),
+  );
+  return hit ? next : null;
+}
+
+export function stageRows(
+  outcome: Outcome | null,
+  previous: Outcome | null,
+  kernelName: string | null,
+  pipeline: StageDescription[],
+): StageRow[] {
+  const kernel = kernelOf(outcome, kernelName);
+  const fresh = kernel?.stages ?? [];
+  const names = fresh.map((s) => s.name);
+  const keys = stageKeys(names);
+  const rows = kernel ? fresh.map((s, i) => rowOf(kernel, s, keys[i] ?? s.name, false)) : [];
+  if (outcome && outcome.status === "ok") return rows;
+  if (outcome && kernel && outcome.status !== "running" && rows.length > 0) {
+    const failed = failedStage(outcome, kernel, pipeline);
+    if (failed) {
+      const key = stageKeys([...names, failed.name]).at(-1) ?? failed.name;
+      const { name, phase, dialect } = failed;
+      rows.push({ key, index: rows.length, name, phase, dialect, stage: null, kernel, failed: true, stale: false });
+    }
+    return rows;
+  }
+  const old = kernelOf(previous, kernelName);
+  if (old) {
+    const oldKeys = stageKeys(old.stages.map((s) => s.name));
+    old.stages.slice(rows.length).forEach((s, i) => {
+      const key = oldKeys[rows.length] ?? `${s.name}:${i}`;
+      rows.push(rowOf(old, s, key, true));
+    });
+  }
+  return rows;
+}
+
+export function opCount(stage: Stage): number {
+  let n = 0;
+  for (const count of Object.values(stage.op_counts)) n += count;
+  return n;
+}
+
+export interface OpDelta {
+  added: number;
+  removed: number;
+}
+
+/** By kind of operation, against the stage before if it speaks the same dialect. */
+export function opDelta(stage: Stage, before: Stage | undefined): OpDelta | null {
+  if (!before || before.dialect !== stage.dialect) return null;
+  let added = 0;
+  let removed = 0;
+  for (const name of new Set([...Object.keys(stage.op_counts), ...Object.keys(before.op_counts)])) {
+    const d = (stage.op_counts[name] ?? 0) - (before.op_counts[name] ?? 0);
+    if (d > 0) added += d;
+    else removed -= d;
+  }
+  return { added, removed };
+}
+
+const OUR_FAULT = new Set(["internal", "worker-died", "ir-invalid", "hlo-invalid"]);
+const LIMIT = new Set([
+  "time-limit",
+  "memory-limit",
+  "output-limit",
+  "too-many-operations",
+  "source-too-large",
+  "nesting-too-deep",
+]);
+
+/** Whose fault a diagnostic is: the reader should never look for our mistakes in their kernel. */
+export function blame(d: Diagnostic): "kernel" | "limit" | "ours" {
+  if (OUR_FAULT.has(d.code)) return "ours";
+  return LIMIT.has(d.code) ? "limit" : "kernel";
+}

@@ -1,0 +1,170 @@
+// selection: what the reader chose or points at, and what that means in each stage.
+//
+// A choice (anchor) is made once, of operations in one stage or of ranges in the source, and followed from there into
+// every stage: operations by provenance, ranges by the maps.  Going through the stages never changes the anchor, so
+// coming back finds it where it was.
+import type { SourceRange, Stage } from "../api/types";
+import type { KernelOutcome } from "./outcome";
+import type { Place, SourceMap, StageLinks } from "./sourcemap";
+
+export type Anchor =
+  | { kind: "ops"; map: SourceMap; stage: number; ops: readonly number[] }
+  | { kind: "ranges"; map: SourceMap; ranges: readonly number[] };
+
+/** What is lit in the two views. */
+export interface Light {
+  map: SourceMap;
+  /** Operations of the shown stage. */
+  ops: ReadonlySet<number>;
+  ranges: ReadonlySet<number>;
+  /** Ranges of the calls that led there. */
+  callers: ReadonlySet<number>;
+}
+
+export interface Hover {
+  origin: "source" | "ir";
+  light: Light;
+}
+
+/** How an operation of another stage is known to belong to the anchor. */
+export type Via = "provenance" | "range";
+
+export interface Image {
+  ops: readonly number[];
+  via: Via;
+}
+
+const NOTHING: Image = { ops: [], via: "provenance" };
+
+function opsOfRanges(links: StageLinks, ranges: Iterable<number>): number[] {
+  const inner = new Set<number>();
+  const calls = new Set<number>();
+  for (const range of ranges) {
+    for (const op of links.rangeOps.get(range) ?? []) inner.add(op);
+    for (const op of links.callOps.get(range) ?? []) calls.add(op);
+  }
+  return [...(inner.size > 0 ? inner : calls)];
+}
+
+/** Depth-0 ranges of the operations. */
+export function rangesOfOps(links: StageLinks, ops: Iterable<number>): Set<number> {
+  const ranges = new Set<number>();
+  for (const place of placesOfOps(links, ops)) if (place[0] !== undefined) ranges.add(place[0]);
+  return ranges;
+}
+
+export function placesOfOps(links: StageLinks, ops: Iterable<number>): Place[] {
+  const places: Place[] = [];
+  const seen = new Set<string>();
+  for (const op of ops) {
+    for (const line of links.opLines.get(op) ?? []) {
+      for (const place of links.places[line - 1] ?? []) {
+        const key = place.join(",");
+        if (!seen.has(key)) places.push(place);
+        seen.add(key);
+      }
+    }
+  }
+  return places;
+}
+
+function stepBack(stage: Stage, ops: readonly number[]): number[] {
+  const out = new Set<number>();
+  for (const op of ops) for (const f of stage.from?.[op] ?? []) out.add(f);
+  return [...out];
+}
+
+function stepOn(map: SourceMap, next: Stage, ops: readonly number[]): number[] {
+  const inverse = map.descendants(next);
+  const out = new Set<number>();
+  for (const op of ops) for (const d of inverse.get(op) ?? []) out.add(d);
+  return [...out];
+}
+
+/** The anchor in every stage of the kernel. */
+export function images(anchor: Anchor, kernel: KernelOutcome): Image[] {
+  const { stages, map } = kernel;
+  if (anchor.map !== map) return stages.map(() => NOTHING);
+  if (anchor.kind === "ranges")
+    return stages.map((s) => ({ ops: opsOfRanges(map.linksOf(s), anchor.ranges), via: "range" }));
+  const found: Image[] = stages.map(() => NOTHING);
+  const at = stages[anchor.stage];
+  if (!at) return found;
+  found[anchor.stage] = { ops: anchor.ops, via: "provenance" };
+  let ops = anchor.ops;
+  for (let i = anchor.stage; i > 0 && ops.length > 0; i--) {
+    ops = stepBack(stages[i] as Stage, ops);
+    found[i - 1] = { ops, via: "provenance" };
+  }
+  ops = anchor.ops;
+  for (let i = anchor.stage + 1; i < stages.length && ops.length > 0; i++) {
+    ops = stepOn(map, stages[i] as Stage, ops);
+    found[i] = { ops, via: "provenance" };
+  }
+  // Where the thread breaks, operations made from the same expression are the next best answer.
+  const ranges = rangesOfOps(map.linksOf(at), anchor.ops);
+  return found.map((image, i) =>
+    image.ops.length > 0 ? image : { ops: opsOfRanges(map.linksOf(stages[i] as Stage), ranges), via: "range" },
+  );
+}
+
+export function lightOfOps(map: SourceMap, stage: Stage, ops: Iterable<number>): Light {
+  const set = new Set(ops);
+  const ranges = new Set<number>();
+  const callers = new Set<number>();
+  for (const place of placesOfOps(map.linksOf(stage), set))
+    place.forEach((range, depth) => (depth === 0 ? ranges : callers).add(range));
+  for (const range of ranges) callers.delete(range);
+  return { map, ops: set, ranges, callers };
+}
+
+export function lightOfRanges(map: SourceMap, stage: Stage | null, ranges: Iterable<number>): Light {
+  const set = new Set(ranges);
+  const ops = new Set(stage ? opsOfRanges(map.linksOf(stage), set) : []);
+  return { map, ops, ranges: set, callers: new Set() };
+}
+
+export function lightOfAnchor(anchor: Anchor | null, kernel: KernelOutcome, index: number): Light | null {
+  const stage = kernel.stages[index];
+  if (!anchor || !stage || anchor.map !== kernel.map) return null;
+  if (anchor.kind === "ranges") return lightOfRanges(kernel.map, stage, anchor.ranges);
+  const image = images(anchor, kernel)[index] ?? NOTHING;
+  const light = lightOfOps(kernel.map, stage, image.ops);
+  if (image.ops.length > 0 || !kernel.stages[anchor.stage]) return light;
+  // nothing of it is left here: the source still shows where it came from
+  const origin = lightOfOps(kernel.map, kernel.stages[anchor.stage] as Stage, anchor.ops);
+  return { ...origin, ops: new Set() };
+}
+
+/** The smallest of the ranges, by extent. */
+export function smallest(map: SourceMap, ranges: Iterable<number>): number | null {
+  let best: number | null = null;
+  let size = Infinity;
+  for (const n of ranges) {
+    const r = map.ranges[n] as SourceRange;
+    const extent = (r.end_line - r.line) * 10_000 + (r.end_col - r.col);
+    if (extent < size) [best, size] = [n, extent];
+  }
+  return best;
+}
+
+/** The same choice in a newer outcome: by range, or by operation if its line still reads the same. */
+export function rebind(anchor: Anchor, old: KernelOutcome, now: KernelOutcome): Anchor | null {
+  if (anchor.kind === "ranges") {
+    const ranges = anchor.ranges.flatMap((n) => now.map.find(anchor.map.ranges[n] as SourceRange) ?? []);
+    return ranges.length > 0 ? { kind: "ranges", map: now.map, ranges } : null;
+  }
+  const before = old.stages[anchor.stage];
+  const after = now.stages[anchor.stage];
+  if (!before || !after || before.name !== after.name) return null;
+  const was = textOfOps(old.map, before, anchor.ops);
+  return was !== "" && was === textOfOps(now.map, after, anchor.ops)
+    ? { ...anchor, map: now.map }
+    : null;
+}
+
+function textOfOps(map: SourceMap, stage: Stage, ops: readonly number[]): string {
+  const links = map.linksOf(stage);
+  const lines = stage.text.split("\n");
+  return ops.map((op) => lines[(links.opLines.get(op)?.[0] ?? 0) - 1] ?? "").join("\n");
+}

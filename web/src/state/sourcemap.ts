@@ -1,0 +1,156 @@
+// sourcemap: which lines of which stage stand for which ranges of the source, in both directions.
+//
+// Ranges are interned: equal ranges have one number over all stages of a kernel, so that "the same expression" is an
+// integer comparison.  The tables of a stage are built when it is first looked at.
+import type { LineInfo, SourceRange, Stage } from "../api/types";
+
+/** One place and its callers, innermost first, as range numbers. */
+export type Place = readonly number[];
+
+export interface StageLinks {
+  /** By line - 1; null for a line that is no operation. */
+  places: (readonly Place[] | null)[];
+  /** Lines (1-based) on which an operation is printed, in order. */
+  opLines: Map<number, number[]>;
+  /** Operation at each line - 1, or -1. */
+  lineOp: Int32Array;
+  /** Operations that a range takes part in: as the innermost place, or (calls) as a caller. */
+  rangeOps: Map<number, number[]>;
+  callOps: Map<number, number[]>;
+}
+
+const NO_PLACES: readonly Place[] = [];
+
+function before(a: SourceRange, b: SourceRange): number {
+  return a.line - b.line || a.col - b.col || b.end_line - a.end_line || b.end_col - a.end_col;
+}
+
+export class SourceMap {
+  readonly ranges: SourceRange[] = [];
+  private readonly numbers = new Map<string, number>();
+  private readonly links = new Map<Stage, StageLinks>();
+  private readonly inverses = new Map<Stage, Map<number, number[]>>();
+  private bandOfLine = new Map<number, number>();
+  private coloured = 0;
+
+  constructor(private readonly filename: string) {}
+
+  /** Numbers the stage's ranges at once: the colours of the source must not wait for a stage to be looked at. */
+  addStage(stage: Stage): void {
+    for (const info of stage.lines) for (const range of info.src ?? []) this.intern(range);
+  }
+
+  private intern(range: SourceRange): number {
+    const key = `${range.line}:${range.col}:${range.end_line}:${range.end_col}:${range.file}`;
+    let n = this.numbers.get(key);
+    if (n === undefined) {
+      n = this.ranges.length;
+      this.ranges.push(range);
+      this.numbers.set(key, n);
+    }
+    return n;
+  }
+
+  /** True if the range lies in the text that the editor shows. */
+  isShown(n: number): boolean {
+    const range = this.ranges[n];
+    return range !== undefined && range.line > 0 && range.file === this.filename;
+  }
+
+  private placesOf(info: LineInfo): readonly Place[] {
+    const places: number[][] = [];
+    for (const range of info.src ?? []) {
+      const n = this.intern(range);
+      const last = places.at(-1);
+      if (last && (range.depth ?? 0) > 0) last.push(n);
+      else places.push([n]);
+    }
+    return places.length > 0 ? places : NO_PLACES;
+  }
+
+  linksOf(stage: Stage): StageLinks {
+    const known = this.links.get(stage);
+    if (known) return known;
+    const n = stage.lines.length;
+    const links: StageLinks = {
+      places: new Array<readonly Place[] | null>(n).fill(null),
+      opLines: new Map(),
+      lineOp: new Int32Array(n).fill(-1),
+      rangeOps: new Map(),
+      callOps: new Map(),
+    };
+    stage.lines.forEach((info, i) => {
+      if (info.op === undefined && !info.src) return;
+      const places = this.placesOf(info);
+      links.places[i] = places;
+      if (info.op === undefined) return;
+      links.lineOp[i] = info.op;
+      push(links.opLines, info.op, i + 1);
+      for (const place of places)
+        place.forEach((range, depth) => push(depth === 0 ? links.rangeOps : links.callOps, range, info.op as number));
+    });
+    this.links.set(stage, links);
+    return links;
+  }
+
+  /** For each operation of the stage before, what became of it in `stage`. */
+  descendants(stage: Stage): Map<number, number[]> {
+    let inverse = this.inverses.get(stage);
+    if (!inverse) {
+      inverse = new Map();
+      for (const [op, from] of Object.entries(stage.from ?? {})) for (const f of from) push(inverse, f, Number(op));
+      this.inverses.set(stage, inverse);
+    }
+    return inverse;
+  }
+
+  /** The colour of a source line: counted in source order over the lines that anything was made from. */
+  band(line: number): number | null {
+    if (this.coloured !== this.ranges.length) {
+      const lines = new Set<number>();
+      this.ranges.forEach((range, n) => this.isShown(n) && lines.add(range.line));
+      this.bandOfLine = new Map([...lines].sort((a, b) => a - b).map((l, i) => [l, i]));
+      this.coloured = this.ranges.length;
+    }
+    return this.bandOfLine.get(line) ?? null;
+  }
+
+  bandOfPlaces(places: readonly Place[]): number | null {
+    for (const place of places) {
+      for (const n of place) {
+        const range = this.isShown(n) ? this.ranges[n] : undefined;
+        if (range) return this.band(range.line);
+      }
+    }
+    return null;
+  }
+
+  /** Source lines with a colour: the first line of each range, and its other lines unless they have their own. */
+  bands(): Map<number, number> {
+    const bands = new Map<number, number>();
+    const order = this.ranges.filter((_, n) => this.isShown(n)).sort(before);
+    for (const range of order) {
+      const own = this.band(range.line);
+      if (own !== null) bands.set(range.line, own);
+    }
+    for (const range of order) {
+      const own = bands.get(range.line);
+      // a range that ends in column 1 does not reach into its last line
+      const last = range.end_col <= 1 ? range.end_line - 1 : range.end_line;
+      for (let line = range.line + 1; own !== undefined && line <= last; line++)
+        if (!bands.has(line)) bands.set(line, own);
+    }
+    return bands;
+  }
+
+  find(range: SourceRange): number | null {
+    const key = `${range.line}:${range.col}:${range.end_line}:${range.end_col}:${range.file}`;
+    return this.numbers.get(key) ?? null;
+  }
+}
+
+function push<K, V>(map: Map<K, V[]>, key: K, value: V): void {
+  const list = map.get(key);
+  if (!list) map.set(key, [value]);
+  else if (list.at(-1) !== value) list.push(value); // equal values come one after the other
+}

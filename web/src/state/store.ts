@@ -1,0 +1,46 @@
+// store: one object with everything the page shows, and who wants to know when it changes.
+//
+// Listeners run once per turn of the event loop however many changes came, so that a burst of frames costs one
+// rendering.
+
+export class Store<S extends object> {
+  private readonly listeners: { keys: readonly (keyof S)[]; run: () => void }[] = [];
+  private readonly dirty = new Set<keyof S>();
+  private scheduled = false;
+
+  constructor(private readonly values: S) {}
+
+  get state(): Readonly<S> {
+    return this.values;
+  }
+
+  set(patch: Partial<S>): void {
+    for (const key of Object.keys(patch) as (keyof S)[]) {
+      const value = patch[key] as S[keyof S];
+      if (Object.is(this.values[key], value)) continue;
+      this.values[key] = value;
+      this.dirty.add(key);
+    }
+    if (this.dirty.size > 0 && !this.scheduled) {
+      this.scheduled = true;
+      queueMicrotask(() => this.flush());
+    }
+  }
+
+  /** Calls run once now, and after any of the keys changed. */
+  watch(keys: readonly (keyof S)[], run: () => void): void {
+    this.listeners.push({ keys, run });
+    run();
+  }
+
+  private flush(): void {
+    // A listener may change the state again: then everyone concerned hears of it in the next round.
+    for (let round = 0; this.dirty.size > 0; round++) {
+      if (round > 20) throw new Error("the page's state does not settle");
+      const changed = new Set(this.dirty);
+      this.dirty.clear();
+      for (const { keys, run } of this.listeners) if (keys.some((k) => changed.has(k))) run();
+    }
+    this.scheduled = false;
+  }
+}

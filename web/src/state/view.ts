@@ -1,0 +1,112 @@
+// view: what follows from the state and is needed in several panes: the rows, the stage that is shown, the selection.
+import type { Stage } from "../api/types";
+import type { AppState, AppStore } from "./app";
+import { kernelOf, stageRows, type StageRow } from "./outcome";
+import { lightOfAnchor, type Anchor, type Light } from "./selection";
+
+type RowState = Pick<AppState, "outcome" | "previous" | "kernelName" | "pipeline">;
+
+let rowsFor: RowState | null = null;
+let rows: StageRow[] = [];
+
+/** Rows of the stage list; the same array until something changes. */
+export function allRows(s: Readonly<AppState>): StageRow[] {
+  const keys = ["outcome", "previous", "kernelName", "pipeline"] as const;
+  if (!rowsFor || keys.some((k) => rowsFor?.[k] !== s[k])) {
+    const { outcome, previous, kernelName, pipeline } = s;
+    rowsFor = { outcome, previous, kernelName, pipeline };
+    rows = stageRows(outcome, previous, kernelName, pipeline);
+  }
+  return rows;
+}
+
+export const ROW_KEYS = ["outcome", "previous", "kernelName", "pipeline"] as const;
+export const STAGE_KEYS = [...ROW_KEYS, "stageKey"] as const;
+
+export function currentRow(s: Readonly<AppState>): StageRow | null {
+  const list = allRows(s);
+  return list.find((r) => r.key === s.stageKey) ?? list.at(-1) ?? null;
+}
+
+export interface Shown {
+  row: StageRow;
+  /** The stage whose text is shown: the row's own, or the one before the pass that failed. */
+  stage: Stage;
+}
+
+export function shownStage(s: Readonly<AppState>): Shown | null {
+  const row = currentRow(s);
+  if (!row) return null;
+  const stage = row.stage ?? row.kernel.stages.at(-1);
+  return stage ? { row, stage } : null;
+}
+
+export function visibleRows(s: Readonly<AppState>): StageRow[] {
+  const wanted = s.filter.trim().toLowerCase();
+  const shown = currentRow(s);
+  return allRows(s).filter((r) => {
+    if (wanted !== "" && !`${r.index} ${r.name} ${r.phase} ${r.dialect}`.toLowerCase().includes(wanted)) return false;
+    return !s.hideUnchanged || r.failed || r.key === shown?.key || r.stage?.changed !== false;
+  });
+}
+
+export function selectedLight(s: Readonly<AppState>): Light | null {
+  const shown = shownStage(s);
+  return shown ? lightOfAnchor(s.anchor, shown.row.kernel, shown.row.kernel.stages.indexOf(shown.stage)) : null;
+}
+
+/** Chooses, and asks both views to bring the choice into sight. */
+export function choose(store: AppStore, anchor: Anchor | null): void {
+  store.set({ anchor, reveal: store.state.reveal + 1 });
+}
+
+export function showStage(store: AppStore, row: StageRow): void {
+  store.set({ stageKey: row.key });
+}
+
+/** The k-th visible row from the shown one, or the first/last. */
+export function stepStage(store: AppStore, by: number | "first" | "last"): void {
+  const list = visibleRows(store.state);
+  const at = list.findIndex((r) => r.key === currentRow(store.state)?.key);
+  const to = by === "first" ? 0 : by === "last" ? list.length - 1 : Math.min(Math.max(at + by, 0), list.length - 1);
+  const row = list[to];
+  if (row) showStage(store, row);
+}
+
+/** To the first row of the next or previous phase. */
+export function stepPhase(store: AppStore, by: 1 | -1): void {
+  const list = visibleRows(store.state);
+  const starts = list.flatMap((r, i) => (i === 0 || list[i - 1]?.phase !== r.phase ? [i] : []));
+  const at = list.findIndex((r) => r.key === currentRow(store.state)?.key);
+  const to = by > 0 ? starts.find((i) => i > at) : starts.filter((i) => i < at).at(-1);
+  const row = to === undefined ? undefined : list[to];
+  if (row) showStage(store, row);
+}
+
+/** The selection as it stands in links: a range of the source, or an operation of a stage. */
+export function selectionText(s: Readonly<AppState>): string | null {
+  const { anchor } = s;
+  if (!anchor) return null;
+  if (anchor.kind === "ops") return `${anchor.stage}.${anchor.ops.join(",")}`;
+  const r = anchor.ranges.length > 0 ? anchor.map.ranges[anchor.ranges[0] as number] : undefined;
+  return r ? `${r.line}:${r.col}-${r.end_line}:${r.end_col}` : null;
+}
+
+export function selectionFromText(s: Readonly<AppState>, text: string): Anchor | null {
+  const kernel = kernelOf(s.outcome, s.kernelName);
+  if (!kernel) return null;
+  const op = /^(\d+)\.(\d+(?:,\d+)*)$/.exec(text);
+  if (op) {
+    const stage = Number(op[1]);
+    const known = kernel.stages[stage] && kernel.map.linksOf(kernel.stages[stage]).opLines;
+    const ops = (op[2] ?? "").split(",").map(Number).filter((n) => known?.has(n));
+    return ops.length > 0 ? { kind: "ops", map: kernel.map, stage, ops } : null;
+  }
+  const at = /^(\d+):(\d+)-(\d+):(\d+)$/.exec(text);
+  if (!at) return null;
+  const [line, col, end_line, end_col] = at.slice(1).map(Number) as [number, number, number, number];
+  const ranges = kernel.map.ranges.flatMap((r, n) =>
+    r.line === line && r.col === col && r.end_line === end_line && r.end_col === end_col ? [n] : [],
+  );
+  return ranges.length > 0 ? { kind: "ranges", map: kernel.map, ranges } : null;
+}
