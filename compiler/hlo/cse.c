@@ -1,0 +1,201 @@
+/* cse: of two instructions that compute the same value from the same operands, the later gives way.
+ *
+ * Same opcode, operands, attributes and shape; called computations alike; constants equal bit by bit (so 0.0 and -0.0
+ * stay apart, and equal NaNs merge).  Parameters, custom calls and roots stay.  One hash table per computation.
+ */
+#include "hlo/passes.h"
+
+#include <string.h>
+
+#include "hlo/rewrite.h"
+
+/* ---- hashing ----------------------------------------------------------------------------------------- */
+
+static uint64_t mix(uint64_t h, uint64_t v) {
+  h = (h ^ v) * 0x9e3779b97f4a7c15u;
+  return h ^ h >> 32;
+}
+
+static uint64_t mix_ints(uint64_t h, struct hlo_ints v) {
+  for (int k = 0; k < v.n; k++)
+    h = mix(h, (uint64_t)v.v[k]);
+  return mix(h, (uint64_t)v.n);
+}
+
+static uint64_t mix_bytes(uint64_t h, const void *p, size_t n) {
+  for (; n >= 8; n -= 8, p = (const char *)p + 8) {
+    uint64_t v;
+    memcpy(&v, p, sizeof v);
+    h = mix(h, v);
+  }
+  uint64_t v = 0;
+  if (n)
+    memcpy(&v, p, n);
+  return mix(h, v);
+}
+
+/* Attributes that rarely differ between otherwise equal instructions are left to the comparison. */
+static uint64_t hash_instr(const struct hlo_instr *i) {
+  uint64_t h = mix(0, (uint64_t)i->op);
+  h = mix(h, (uint64_t)i->shape.dtype);
+  h = mix_ints(h, (struct hlo_ints){i->shape.rank, i->shape.dims});
+  for (int k = 0; k < i->n_operands; k++)
+    h = mix(h, (uint64_t)i->operands[k]->id);
+  h = mix_ints(h, i->dimensions);
+  h = mix(h, (uint64_t)i->direction);
+  h = mix(h, (uint64_t)i->tuple_index);
+  if (i->slice)
+    h = mix_bytes(h, i->slice, (size_t)i->operands[0]->shape.rank * sizeof *i->slice);
+  if (i->padding)
+    h = mix_bytes(h, i->padding, (size_t)i->operands[0]->shape.rank * sizeof *i->padding);
+  if (i->literal)
+    h = mix_bytes(h, i->literal->data, i->literal->size);
+  return h;
+}
+
+/* ---- equality ---------------------------------------------------------------------------------------- */
+
+static bool ints_equal(struct hlo_ints x, struct hlo_ints y) {
+  return x.n == y.n && (!x.n || !memcmp(x.v, y.v, (size_t)x.n * sizeof *x.v));
+}
+
+static bool dot_equal(const struct hlo_dot_dims *x, const struct hlo_dot_dims *y) {
+  return ints_equal(x->lhs_contracting, y->lhs_contracting) && ints_equal(x->rhs_contracting, y->rhs_contracting) &&
+         ints_equal(x->lhs_batch, y->lhs_batch) && ints_equal(x->rhs_batch, y->rhs_batch);
+}
+
+static bool gather_equal(const struct hlo_gather_dims *x, const struct hlo_gather_dims *y) {
+  return ints_equal(x->offset_dims, y->offset_dims) && ints_equal(x->collapsed_slice_dims, y->collapsed_slice_dims) &&
+         ints_equal(x->start_index_map, y->start_index_map) && ints_equal(x->slice_sizes, y->slice_sizes) &&
+         x->index_vector_dim == y->index_vector_dim && x->indices_are_sorted == y->indices_are_sorted;
+}
+
+static bool scatter_equal(const struct hlo_scatter_dims *x, const struct hlo_scatter_dims *y) {
+  return ints_equal(x->update_window_dims, y->update_window_dims) &&
+         ints_equal(x->inserted_window_dims, y->inserted_window_dims) &&
+         ints_equal(x->scatter_dims_to_operand_dims, y->scatter_dims_to_operand_dims) &&
+         x->index_vector_dim == y->index_vector_dim && x->indices_are_sorted == y->indices_are_sorted &&
+         x->unique_indices == y->unique_indices;
+}
+
+static bool literal_equal(const struct hlo_literal *x, const struct hlo_literal *y) {
+  return x->size == y->size && hlo_shape_equal(&x->shape, &y->shape) && !memcmp(x->data, y->data, x->size);
+}
+
+/* Both NULL, or both there and alike. */
+#define SAME(x, y, equal) ((x) == (y) || ((x) && (y) && equal((x), (y))))
+
+static bool attributes_equal(const struct hlo_instr *x, const struct hlo_instr *y) {
+  size_t rank = x->n_operands ? (size_t)x->operands[0]->shape.rank : 0;
+  if (x->op != y->op || !hlo_shape_equal(&x->shape, &y->shape) || !ints_equal(x->dimensions, y->dimensions) ||
+      x->direction != y->direction || x->tuple_index != y->tuple_index || x->parameter_number != y->parameter_number)
+    return false;
+  if (x->op == HLO_SLICE && memcmp(x->slice, y->slice, rank * sizeof *x->slice) != 0)
+    return false;
+  if (x->op == HLO_PAD && memcmp(x->padding, y->padding, rank * sizeof *x->padding) != 0)
+    return false;
+  return SAME(x->dot, y->dot, dot_equal) && SAME(x->gather, y->gather, gather_equal) &&
+         SAME(x->scatter, y->scatter, scatter_equal) && SAME(x->literal, y->literal, literal_equal);
+}
+
+/* Instruction by instruction.  Combiners have three; anything longer, or calling further, counts as different. */
+static bool computations_equal(const struct hlo_computation *x, const struct hlo_computation *y) {
+  enum { COMBINER_MAX = 8 };
+  const struct hlo_instr *xs[COMBINER_MAX], *ys[COMBINER_MAX];
+  int n = 0;
+  if (x == y)
+    return true;
+  if (x->n_instrs != y->n_instrs || x->n_instrs > COMBINER_MAX)
+    return false;
+  const struct hlo_instr *j = y->first;
+  for (const struct hlo_instr *i = x->first; i; i = i->next, j = j->next, n++) {
+    if (!attributes_equal(i, j) || i->n_operands != j->n_operands || i->n_called || j->n_called ||
+        i->op == HLO_CUSTOM_CALL || (i == x->root) != (j == y->root))
+      return false;
+    for (int k = 0; k < i->n_operands; k++)
+      for (int at = 0; at < n; at++)
+        if ((i->operands[k] == xs[at]) != (j->operands[k] == ys[at]))
+          return false;
+    xs[n] = i;
+    ys[n] = j;
+  }
+  return true;
+}
+
+static bool instrs_equal(const struct hlo_instr *x, const struct hlo_instr *y) {
+  if (x->n_operands != y->n_operands || x->n_called != y->n_called || !attributes_equal(x, y))
+    return false;
+  for (int k = 0; k < x->n_operands; k++)
+    if (x->operands[k] != y->operands[k])
+      return false;
+  for (int k = 0; k < x->n_called; k++)
+    if (!computations_equal(x->called[k], y->called[k]))
+      return false;
+  return true;
+}
+
+static bool knobs_equal(const struct hlo_knob *x, const struct hlo_knob *y) {
+  return ints_equal(x->loop_tile, y->loop_tile) && ints_equal(x->tile_size, y->tile_size) &&
+         ints_equal(x->reduction_tile, y->reduction_tile) && ints_equal(x->layout_tile, y->layout_tile) &&
+         x->mem_space == y->mem_space && x->partition_dim == y->partition_dim;
+}
+
+/* Two different wishes about one value cannot both be kept; neither can two memberships in fuse groups. */
+static bool wishes_agree(const struct hlo_instr *x, const struct hlo_instr *y) {
+  if (x->mark && y->mark)
+    return false;
+  return !x->knob || !y->knob || x->knob == y->knob || knobs_equal(x->knob, y->knob);
+}
+
+/* ---- the pass ---------------------------------------------------------------------------------------- */
+
+static bool can_merge(const struct hlo_instr *i) {
+  return i->op != HLO_PARAMETER && i->op != HLO_CUSTOM_CALL && i != i->parent->root;
+}
+
+/* Equal instructions whose wishes differ stand side by side; more than this many are not worth looking through. */
+enum { TRIES_MAX = 16 };
+
+static void merge_computation(struct arena *a, struct hlo_computation *c, struct hlo_pass_result *r) {
+  size_t cap = 16;
+  while (cap < 2 * (size_t)c->n_instrs)
+    cap *= 2;
+  struct slot {
+    uint64_t hash;
+    struct hlo_instr *instr;
+  } *slots = arena_new_array(a, struct slot, cap);
+
+  hlo_for_each(i, c) {
+    rewrite_forward_operands(i);
+    if (!can_merge(i))
+      continue;
+    uint64_t h = hash_instr(i);
+    struct hlo_instr *same = NULL;
+    size_t at = h & (cap - 1);
+    int tries = 0;
+    for (; slots[at].instr && !same && tries < TRIES_MAX; at = (at + 1) & (cap - 1)) {
+      if (slots[at].hash != h || !instrs_equal(slots[at].instr, i))
+        continue;
+      tries++;
+      if (wishes_agree(slots[at].instr, i))
+        same = slots[at].instr;
+    }
+    if (same) {
+      rewrite_inherit(same, i);
+      rewrite_remove(i, same);
+      r->changed = true;
+    } else if (!slots[at].instr) {
+      slots[at] = (struct slot){h, i};
+    }
+  }
+}
+
+void hlo_cse(struct hlo_module *m, struct hlo_pass_result *r) {
+  struct arena scratch;
+  arena_init(&scratch);
+  rewrite_begin(m);
+  for (struct hlo_computation *c = m->computations; c; c = c->next)
+    merge_computation(&scratch, c, r);
+  rewrite_end(m);
+  arena_clear(&scratch);
+}

@@ -1,0 +1,74 @@
+/* rewrite: forwarding, provenance and fuse groups while a pass edits a module. */
+#include "hlo/rewrite.h"
+
+void rewrite_begin(struct hlo_module *m) {
+  for (struct hlo_computation *c = m->computations; c; c = c->next)
+    hlo_for_each(i, c) {
+      i->scratch = NULL;
+      i->mark = 0;
+    }
+  for (struct hlo_fuse *f = m->fuses; f; f = f->next)
+    for (int k = 0; k < f->n; k++)
+      f->v[k]->mark = 1;
+}
+
+static struct hlo_instr *heir_of(struct hlo_instr *i) {
+  while (!i->parent && i->scratch)
+    i = i->scratch;
+  return i->parent ? i : NULL;
+}
+
+static bool fuse_contains(const struct hlo_fuse *f, int n, const struct hlo_instr *i) {
+  for (int k = 0; k < n; k++)
+    if (f->v[k] == i)
+      return true;
+  return false;
+}
+
+void rewrite_end(struct hlo_module *m) {
+  struct hlo_fuse **at = &m->fuses, *last = NULL;
+  while (*at) {
+    struct hlo_fuse *f = *at;
+    int n = 0;
+    for (int k = 0; k < f->n; k++) {
+      struct hlo_instr *i = heir_of(f->v[k]);
+      if (i && !fuse_contains(f, n, i))
+        f->v[n++] = i;
+    }
+    bool is_group = n > 1 || n == f->n;
+    f->n = n;
+    if (is_group) {
+      last = f;
+      at = &f->next;
+    } else {
+      *at = f->next;
+    }
+  }
+  m->last_fuse = last;
+}
+
+bool rewrite_is_pinned(const struct hlo_instr *i) {
+  return i->knob || i->mark;
+}
+
+void rewrite_forward_operands(struct hlo_instr *i) {
+  for (int k = 0; k < i->n_operands; k++)
+    if (i->operands[k]->scratch)
+      i->operands[k] = i->operands[k]->scratch;
+}
+
+void rewrite_inherit(struct hlo_instr *heir, struct hlo_instr *dead) {
+  hlo_derive(heir, dead);
+  heir->mark |= dead->mark;
+}
+
+void rewrite_inherit_places(struct hlo_instr *heir, const struct hlo_instr *dead) {
+  const struct hlo_knob *knob = heir->knob;
+  hlo_derive(heir, dead);
+  heir->knob = knob;
+}
+
+void rewrite_remove(struct hlo_instr *i, struct hlo_instr *heir) {
+  i->scratch = heir;
+  hlo_remove(i);
+}

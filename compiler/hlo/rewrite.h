@@ -1,0 +1,26 @@
+/* rewrite: what the passes share: which instructions carry a user's wishes, and where those go.
+ *
+ * A knob, and membership in a fuse group, is a wish about one value.  Such an instruction is "pinned": it may give way
+ * only to one that computes the same value and is not pinned itself, and no rule may look through it.  While a pass
+ * runs, hlo_instr.mark says whether an instruction is in a fuse group, and hlo_instr.scratch what took its place.
+ */
+#ifndef HLO_REWRITE_H
+#define HLO_REWRITE_H
+
+#include "hlo/hlo.h"
+
+void rewrite_begin(struct hlo_module *m); /* clears scratch, sets mark */
+void rewrite_end(
+    struct hlo_module *m); /* points fuse groups at heirs; drops members that are gone, and groups of one */
+
+bool rewrite_is_pinned(const struct hlo_instr *i);
+/* Replaces i's operands by what took their place. */
+void rewrite_forward_operands(struct hlo_instr *i);
+/* heir takes over for dead: places, provenance, knob, fuse group. */
+void rewrite_inherit(struct hlo_instr *heir, struct hlo_instr *dead);
+/* The same without knob and fuse group, for an instruction that helps to compute what dead computed. */
+void rewrite_inherit_places(struct hlo_instr *heir, const struct hlo_instr *dead);
+/* Unlinks i; users that come later are forwarded to heir. */
+void rewrite_remove(struct hlo_instr *i, struct hlo_instr *heir);
+
+#endif
