@@ -1,0 +1,226 @@
+/* check: compiles one stage's module with MLIR's execution engine and runs it on given inputs.
+ *
+ * The function's arguments are passed as descriptors in MLIR's C interface: every buffer is a copy, laid out as the
+ * argument's type asks for, because a stage may write its inputs.  Results come back as one struct of descriptors;
+ * they may alias arguments or one another and may be strided, so they are copied out before anything is freed.
+ *
+ * Nothing is read from disk, and no thread is started: it works in a forked child of a process that did it before.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "mlir-c/BuiltinAttributes.h"
+#include "mlir-c/BuiltinTypes.h"
+
+#include "driver/check_internal.h"
+
+/* Level 0 takes the shortest time from IR to result for the sizes kernels are checked with. */
+enum { OPT_LEVEL = 0 };
+
+struct run {
+  struct arena *arena;  /* the results' */
+  struct arena scratch; /* freed after the run */
+  struct diags *ds;
+  MlirType type; /* of the function, before lowering */
+  int n_in, n_out;
+  const struct trace_array *in;
+  struct trace_array *out;
+};
+
+static enum status refuse(struct diags *ds, const char *what) {
+  diag_add(ds, DS_ERROR, DG_INTERNAL, NULL, "the check cannot run this stage: %s", what);
+  return ST_BUG;
+}
+
+/* ---- the function ------------------------------------------------------------------------------------ */
+
+static MlirOperation find_function(MlirOperation module, const char *name) {
+  MlirBlock body = mlirModuleGetBody(mlirModuleFromOperation(module));
+
+  for (MlirOperation op = mlirBlockGetFirstOperation(body); !mlirOperationIsNull(op);
+       op = mlirOperationGetNextInBlock(op)) {
+    if (!ir_is(op, "func.func"))
+      continue;
+    MlirAttribute sym = mlirOperationGetAttributeByName(op, mlirSymbolTableGetSymbolAttributeName());
+    if (mlirStringRefEqual(mlirStringAttrGetValue(sym), ir_str(name)))
+      return op;
+  }
+  return (MlirOperation){NULL};
+}
+
+static bool has_shape(MlirType t, const struct hlo_shape *s) {
+  if (!mlirTypeIsAShaped(t) || mlirShapedTypeGetRank(t) != s->rank)
+    return false;
+  for (int k = 0; k < s->rank; k++)
+    if (mlirShapedTypeGetDimSize(t, k) != s->dims[k])
+      return false;
+  return true;
+}
+
+static enum status check_signature(const struct run *r) {
+  if (mlirFunctionTypeGetNumInputs(r->type) != r->n_in || mlirFunctionTypeGetNumResults(r->type) != r->n_out)
+    return refuse(r->ds, "it has another number of inputs or outputs than the kernel");
+  for (int k = 0; k < r->n_in; k++)
+    if (!has_shape(mlirFunctionTypeGetInput(r->type, k), &r->in[k].shape))
+      return refuse(r->ds, "an input has another shape than in the kernel");
+  for (int k = 0; k < r->n_out; k++)
+    if (!has_shape(mlirFunctionTypeGetResult(r->type, k), &r->out[k].shape))
+      return refuse(r->ds, "an output has another shape than in the kernel");
+  return ST_OK;
+}
+
+/* ---- buffers ----------------------------------------------------------------------------------------- */
+
+static void row_major(const struct hlo_shape *s, int64_t *strides) {
+  int64_t step = 1;
+  for (int k = s->rank - 1; k >= 0; k--) {
+    strides[k] = step;
+    step *= s->dims[k];
+  }
+}
+
+/* Copies rank dims between two layouts; strides in elements. */
+static void copy_strided(size_t size, int rank, const int64_t *dims, char *to, const int64_t *to_strides,
+                         const char *from, const int64_t *from_strides) {
+  if (!rank) {
+    memcpy(to, from, size);
+    return;
+  }
+  if (rank == 1 && to_strides[0] == 1 && from_strides[0] == 1) {
+    memcpy(to, from, size * (size_t)dims[0]);
+    return;
+  }
+  for (int64_t k = 0; k < dims[0]; k++)
+    copy_strided(size, rank - 1, dims + 1, to + k * to_strides[0] * (int64_t)size, to_strides + 1,
+                 from + k * from_strides[0] * (int64_t)size, from_strides + 1);
+}
+
+/* Offset and strides of a memref type; what the type leaves open is chosen as row-major. */
+static bool layout_of(MlirType t, const struct hlo_shape *s, int64_t *offset, int64_t *strides) {
+  int64_t stated[HLO_RANK_MAX];
+
+  *offset = 0;
+  row_major(s, strides);
+  if (!mlirTypeIsAMemRef(t))
+    return true;
+  if (mlirLogicalResultIsFailure(mlirMemRefTypeGetStridesAndOffset(t, stated, offset)))
+    return false;
+  if (mlirShapedTypeIsDynamicStrideOrOffset(*offset))
+    *offset = 0;
+  for (int k = 0; k < s->rank; k++)
+    if (!mlirShapedTypeIsDynamicStrideOrOffset(stated[k]))
+      strides[k] = stated[k];
+  for (int k = 0; k < s->rank; k++)
+    if (strides[k] < 0)
+      return false;
+  return *offset >= 0;
+}
+
+/* A descriptor of a copy of x in the layout that type asks for; members behind each other without gaps, as the C
+ * interface wants them.  NULL if the layout cannot be made. */
+static void *make_argument(struct arena *a, MlirType type, const struct trace_array *x) {
+  const int rank = x->shape.rank;
+  const size_t size = dtype_size(x->shape.dtype);
+  int64_t offset, strides[HLO_RANK_MAX], packed[HLO_RANK_MAX], last = 0;
+
+  if (!layout_of(type, &x->shape, &offset, strides))
+    return NULL;
+  for (int k = 0; k < rank; k++)
+    last += (x->shape.dims[k] - 1) * strides[k];
+  bool empty = hlo_shape_elements(&x->shape) == 0;
+  char *data = arena_alloc(a, empty ? 1 : (size_t)(offset + last + 1) * size);
+  row_major(&x->shape, packed);
+  if (!empty)
+    copy_strided(size, rank, x->shape.dims, data + offset * (int64_t)size, strides, x->data, packed);
+
+  int64_t *d = arena_new_array(a, int64_t, 3 + 2 * (size_t)rank);
+  memcpy(&d[0], &data, sizeof data);
+  memcpy(&d[1], &data, sizeof data);
+  d[2] = offset;
+  memcpy(d + 3, x->shape.dims, (size_t)rank * sizeof *d);
+  memcpy(d + 3 + rank, strides, (size_t)rank * sizeof *d);
+  return d;
+}
+
+/* Copies the result that descriptor d stands for into x->data. */
+static void take_result(struct arena *a, const int64_t *d, struct trace_array *x) {
+  const int rank = x->shape.rank;
+  const size_t size = dtype_size(x->shape.dtype), n = (size_t)hlo_shape_elements(&x->shape);
+  int64_t packed[HLO_RANK_MAX];
+  const char *aligned;
+
+  memcpy(&aligned, &d[1], sizeof aligned);
+  row_major(&x->shape, packed);
+  x->data = arena_alloc(a, n * size);
+  if (n)
+    copy_strided(size, rank, x->shape.dims, x->data, packed, aligned + d[2] * (int64_t)size, d + 3 + rank);
+}
+
+/* ---- running ----------------------------------------------------------------------------------------- */
+
+static enum status run_engine(struct run *r, MlirExecutionEngine engine, const char *name) {
+  void **pointers = arena_new_array(&r->scratch, void *, (size_t)r->n_in + 1);
+  void **args = arena_new_array(&r->scratch, void *, (size_t)r->n_in + 1);
+  size_t words = 0;
+  int n = 0;
+
+  for (int k = 0; k < r->n_out; k++)
+    words += 3 + 2 * (size_t)r->out[k].shape.rank;
+  int64_t *results = arena_new_array(&r->scratch, int64_t, words);
+  if (r->n_out)
+    pointers[n++] = results;
+  for (int k = 0; k < r->n_in; k++) {
+    pointers[n] = make_argument(&r->scratch, mlirFunctionTypeGetInput(r->type, k), &r->in[k]);
+    if (!pointers[n++])
+      return refuse(r->ds, "an input has a layout that is not strided");
+  }
+  for (int k = 0; k < n; k++)
+    args[k] = &pointers[k];
+
+  struct check_heap heap;
+  check_heap_begin(&heap);
+  bool ok = mlirLogicalResultIsSuccess(mlirExecutionEngineInvokePacked(engine, ir_str(name), args));
+  const int64_t *d = results;
+  for (int k = 0; ok && k < r->n_out; k++) {
+    take_result(r->arena, d, &r->out[k]);
+    d += 3 + 2 * r->out[k].shape.rank;
+  }
+  check_heap_end(&heap);
+  return ok ? ST_OK : refuse(r->ds, "the compiled code could not be linked");
+}
+
+static enum status compile_and_run(struct ir *ir, struct run *r, MlirOperation module, const char *name) {
+  MlirOperation function = find_function(module, name);
+  if (mlirOperationIsNull(function))
+    return refuse(r->ds, "the kernel's function is gone");
+  r->type = mlirTypeAttrGetValue(mlirOperationGetAttributeByName(function, ir_str("function_type")));
+  enum status st = check_signature(r);
+  if (!st)
+    st = check_lower(ir, module, function, r->arena, r->ds);
+  if (st)
+    return st;
+
+  MlirExecutionEngine engine =
+      mlirExecutionEngineCreate(mlirModuleFromOperation(module), OPT_LEVEL, 0, NULL, false, false);
+  if (mlirExecutionEngineIsNull(engine))
+    return refuse(r->ds, "it does not translate to LLVM IR");
+  check_register_runtime(engine);
+  st = run_engine(r, engine, name);
+  mlirExecutionEngineDestroy(engine);
+  return st;
+}
+
+enum status check_execute(struct ir *ir, MlirModule module, const char *name, int n_in, const struct trace_array *in,
+                          int n_out, struct trace_array *out, struct arena *a, struct diags *ds) {
+  struct run r = {.arena = a, .ds = ds, .n_in = n_in, .n_out = n_out, .in = in, .out = out};
+  MlirOperation clone = mlirOperationClone(mlirModuleGetOperation(module));
+  struct ir_capture capture;
+
+  arena_init(&r.scratch);
+  ir_capture_begin(ir, &capture, ds, DG_INTERNAL, a);
+  enum status st = compile_and_run(ir, &r, clone, name);
+  ir_capture_end(ir, &capture);
+  arena_clear(&r.scratch);
+  mlirModuleDestroy(mlirModuleFromOperation(clone));
+  return st;
+}

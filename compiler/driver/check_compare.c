@@ -1,0 +1,103 @@
+/* check_compare: is a stage's result what NumPy computes? */
+#include <math.h>
+#include <string.h>
+
+#include "driver/check_internal.h"
+#include "hlo/literal.h"
+
+/* f32: a single operation agrees to a few units in the last place (1e-7), but a matmul or a softmax sums hundreds of
+ * products in another order than NumPy's BLAS, which costs about sqrt(K) units of the largest partial sum: 1e-4
+ * relative, with 1e-5 absolute where sums cancel.  A wrong pass is off by far more. f16, bf16: three and two decimal
+ * digits; NumPy may round every intermediate where we round once. f8: one digit.  Integers and bool have no rounding.
+ */
+void check_tolerance(enum dtype t, double *rtol, double *atol) {
+  switch (t) {
+  case DT_F64:
+    *rtol = 1e-9, *atol = 1e-12;
+    break;
+  case DT_F32:
+    *rtol = 1e-4, *atol = 1e-5;
+    break;
+  case DT_F16:
+  case DT_BF16:
+    *rtol = 1e-2, *atol = 1e-2;
+    break;
+  case DT_F8E4M3:
+  case DT_F8E4M3FN:
+  case DT_F8E5M2:
+    *rtol = 0.25, *atol = 0.125;
+    break;
+  default:
+    *rtol = 0, *atol = 0;
+  }
+}
+
+static struct hlo_literal as_literal(const struct trace_array *x) {
+  size_t n = (size_t)hlo_shape_elements(&x->shape);
+  return (struct hlo_literal){.shape = x->shape, .data = x->data, .size = n * dtype_size(x->shape.dtype)};
+}
+
+struct errors {
+  double abs, rel;
+  bool pass;
+};
+
+static void compare_float(double got, double want, double rtol, double atol, struct errors *e) {
+  if (got == want || (isnan(got) && isnan(want)))
+    return;
+  double diff = fabs(got - want);
+  if (!isfinite(diff)) { /* a NaN or an infinity on one side only */
+    *e = (struct errors){INFINITY, INFINITY, false};
+    return;
+  }
+  double rel = want != 0 ? diff / fabs(want) : INFINITY;
+  if (diff > e->abs)
+    e->abs = diff;
+  if (rel > e->rel && diff > atol) /* relative errors of values near zero say nothing */
+    e->rel = rel;
+  if (!(diff <= atol + rtol * fabs(want)))
+    e->pass = false;
+}
+
+static void compare_int(int64_t got, int64_t want, bool is_unsigned, struct errors *e) {
+  if (got == want)
+    return;
+  double x = is_unsigned ? (double)(uint64_t)got : (double)got;
+  double y = is_unsigned ? (double)(uint64_t)want : (double)want;
+  double diff = fabs(x - y), rel = y != 0 ? diff / fabs(y) : INFINITY;
+  e->abs = fmax(e->abs, diff);
+  e->rel = fmax(e->rel, rel);
+  e->pass = false;
+}
+
+static struct errors compare_array(const struct trace_array *got, const struct trace_array *want) {
+  struct errors e = {0, 0, true};
+  const enum dtype t = want->shape.dtype;
+  const int64_t n = hlo_shape_elements(&want->shape);
+  struct hlo_literal x = as_literal(got), y = as_literal(want);
+  double rtol, atol;
+
+  if (!hlo_shape_equal(&got->shape, &want->shape))
+    return (struct errors){INFINITY, INFINITY, false};
+  check_tolerance(t, &rtol, &atol);
+  for (int64_t k = 0; k < n; k++) {
+    if (dtype_is_float(t))
+      compare_float(literal_double(&x, (size_t)k), literal_double(&y, (size_t)k), rtol, atol, &e);
+    else
+      compare_int(literal_int(&x, (size_t)k), literal_int(&y, (size_t)k), dtype_kind(t) == DK_UNSIGNED, &e);
+  }
+  return e;
+}
+
+void check_compare(int n, const struct trace_array *got, const struct trace_array *want, struct check_result *r) {
+  *r = (struct check_result){.pass = true};
+  for (int k = 0; k < n; k++) {
+    struct errors e = compare_array(&got[k], &want[k]);
+    /* the output to look at: a failing one before a passing one, then the larger error */
+    if ((r->pass && !e.pass) || (r->pass == e.pass && e.abs > r->max_abs_err))
+      r->worst_output = k;
+    r->pass &= e.pass;
+    r->max_abs_err = fmax(r->max_abs_err, e.abs);
+    r->max_rel_err = fmax(r->max_rel_err, e.rel);
+  }
+}

@@ -1,0 +1,35 @@
+/* check_internal: what the files of the numeric check share.
+ *
+ *   check.c          the function's signature, arguments and results, the engine
+ *   check_prepare.c  from a stage's module to one that MLIR can translate to LLVM IR
+ *   check_runtime.c  what compiled code calls: allocation, copies, narrow floats
+ *   check_compare.c  tolerances
+ */
+#ifndef DRIVER_CHECK_INTERNAL_H
+#define DRIVER_CHECK_INTERNAL_H
+
+#include "mlir-c/ExecutionEngine.h"
+
+#include "driver/check.h"
+
+/* Makes the module, a clone that only the check sees, ready for the execution engine; `function` gets the C interface.
+ * Everything about our own dialects and memory spaces is dropped. */
+MUST_USE enum status check_lower(struct ir *ir, MlirOperation module, MlirOperation function, struct arena *a,
+                                 struct diags *ds);
+
+/* All memory that compiled code allocates between begin and end; end frees what it did not free itself. */
+struct check_heap {
+  struct check_block *blocks;
+};
+void check_heap_begin(struct check_heap *h);
+void check_heap_end(struct check_heap *h);
+
+/* Makes the functions of check_runtime.c known to the engine. */
+void check_register_runtime(MlirExecutionEngine engine);
+
+/* Names of the conversions between fp8 and f32 that compiled code calls: i8 -> f32 and f32 -> i8; NULL for a type
+ * that needs none. */
+const char *check_widen_name(MlirType t);
+const char *check_narrow_name(MlirType t);
+
+#endif

@@ -1,0 +1,283 @@
+/* check_prepare: from a stage's module to LLVM's dialect.
+ *
+ * Three steps: drop what only our passes understand (attributes, operations, memory spaces); run upstream passes down
+ * to loops and f32 arithmetic; replace fp8 conversions, which upstream has no lowering for, by calls; and on to LLVM.
+ */
+#include <string.h>
+
+#include "mlir-c/BuiltinAttributes.h"
+#include "mlir-c/BuiltinTypes.h"
+
+#include "driver/check_internal.h"
+
+/* Tensors become buffers, structured operations loops, and floats that LLVM cannot compute with are computed in f32
+ * and rounded, operation by operation, as NumPy does. */
+static const char TENSORS[] = "builtin.module(one-shot-bufferize{bufferize-function-boundaries allow-unknown-ops "
+                              "function-boundary-type-conversion=identity-layout-map})";
+static const char LOOPS[] = "builtin.module(func.func(convert-linalg-to-loops,arith-emulate-unsupported-floats{"
+                            "source-types=bf16,f16,f8E4M3,f8E4M3FN,f8E5M2 target-type=f32},"
+                            "math-extend-to-supported-types{extra-types=f64 target-type=f32}))";
+static const char LLVM[] =
+    "builtin.module(convert-math-to-funcs{min-width-of-fpowi-exponent=64},"
+    "func.func(expand-strided-metadata,lower-affine),convert-scf-to-cf,func.func(arith-expand{include-bf16}),"
+    "convert-math-to-llvm,convert-math-to-libm,finalize-memref-to-llvm{use-generic-functions},"
+    "convert-arith-to-llvm,convert-index-to-llvm,convert-cf-to-llvm,convert-func-to-llvm,"
+    "reconcile-unrealized-casts)";
+
+/* ---- dropping what is ours --------------------------------------------------------------------------- */
+
+static bool is_ours(MlirStringRef name) {
+  return name.length > 6 && !memcmp(name.data, "nkipy.", 6);
+}
+
+static MlirType plain_memref(MlirType t) {
+  int64_t dims[HLO_RANK_MAX];
+
+  if (!mlirTypeIsAMemRef(t) || mlirAttributeIsNull(mlirMemRefTypeGetMemorySpace(t)))
+    return t;
+  const intptr_t rank = mlirShapedTypeGetRank(t);
+  if (rank > HLO_RANK_MAX)
+    return t;
+  for (intptr_t k = 0; k < rank; k++)
+    dims[k] = mlirShapedTypeGetDimSize(t, k);
+  return mlirMemRefTypeGet(mlirShapedTypeGetElementType(t), rank, dims, mlirMemRefTypeGetLayout(t),
+                           mlirAttributeGetNull());
+}
+
+/* The function type of a func.func, or the type of a global, without memory spaces. */
+static MlirAttribute plain_type_attr(MlirContext ctx, MlirAttribute attr, struct arena *a) {
+  MlirType t = mlirTypeAttrGetValue(attr);
+
+  if (!mlirTypeIsAFunction(t))
+    return mlirTypeAttrGet(plain_memref(t));
+  const intptr_t n = mlirFunctionTypeGetNumInputs(t), m = mlirFunctionTypeGetNumResults(t);
+  MlirType *v = arena_new_array(a, MlirType, (size_t)(n + m));
+  for (intptr_t k = 0; k < n; k++)
+    v[k] = plain_memref(mlirFunctionTypeGetInput(t, k));
+  for (intptr_t k = 0; k < m; k++)
+    v[n + k] = plain_memref(mlirFunctionTypeGetResult(t, k));
+  return mlirTypeAttrGet(mlirFunctionTypeGet(ctx, n, v, m, v + n));
+}
+
+static void plain_values(MlirOperation op) {
+  for (intptr_t k = 0; k < mlirOperationGetNumResults(op); k++) {
+    MlirValue v = mlirOperationGetResult(op, k);
+    mlirValueSetType(v, plain_memref(mlirValueGetType(v)));
+  }
+  for (intptr_t r = 0; r < mlirOperationGetNumRegions(op); r++)
+    for (MlirBlock b = mlirRegionGetFirstBlock(mlirOperationGetRegion(op, r)); !mlirBlockIsNull(b);
+         b = mlirBlockGetNextInRegion(b))
+      for (intptr_t k = 0; k < mlirBlockGetNumArguments(b); k++) {
+        MlirValue v = mlirBlockGetArgument(b, k);
+        mlirValueSetType(v, plain_memref(mlirValueGetType(v)));
+      }
+}
+
+static void plain_attrs(MlirOperation op, struct arena *a) {
+  static const char *const types[] = {"function_type", "type"};
+  MlirContext ctx = mlirOperationGetContext(op);
+  MlirStringRef drop[32];
+  intptr_t n = 0;
+
+  for (intptr_t k = 0; k < mlirOperationGetNumDiscardableAttributes(op); k++) {
+    MlirStringRef name = mlirIdentifierStr(mlirOperationGetDiscardableAttribute(op, k).name);
+    if (is_ours(name) && n < 32)
+      drop[n++] = name;
+  }
+  while (n)
+    mlirOperationRemoveDiscardableAttributeByName(op, drop[--n]);
+  /* argument and result attributes only tell the passes something */
+  mlirOperationRemoveAttributeByName(op, ir_str("arg_attrs"));
+  mlirOperationRemoveAttributeByName(op, ir_str("res_attrs"));
+  if (ir_is(op, "bufferization.alloc_tensor"))
+    mlirOperationRemoveAttributeByName(op, ir_str("memory_space"));
+  for (int k = 0; k < 2; k++) {
+    MlirAttribute t = mlirOperationGetAttributeByName(op, ir_str(types[k]));
+    if (!mlirAttributeIsNull(t) && mlirAttributeIsAType(t))
+      mlirOperationSetAttributeByName(op, ir_str(types[k]), plain_type_attr(ctx, t, a));
+  }
+}
+
+struct findings {
+  struct arena *arena;
+  MlirOperation *ours; /* operations of our dialects, in walking order */
+  int n_ours, cap_ours;
+  bool has_tensors, has_f8;
+};
+
+static bool is_f8(MlirType t) {
+  if (mlirTypeIsAShaped(t))
+    t = mlirShapedTypeGetElementType(t);
+  return check_widen_name(t) != NULL;
+}
+
+static void look_at_values(MlirOperation op, struct findings *f) {
+  for (intptr_t k = 0; k < mlirOperationGetNumResults(op); k++) {
+    MlirType t = mlirValueGetType(mlirOperationGetResult(op, k));
+    f->has_tensors |= mlirTypeIsARankedTensor(t);
+    f->has_f8 |= is_f8(t);
+  }
+  for (intptr_t k = 0; k < mlirOperationGetNumOperands(op); k++) {
+    MlirType t = mlirValueGetType(mlirOperationGetOperand(op, k));
+    f->has_tensors |= mlirTypeIsARankedTensor(t);
+    f->has_f8 |= is_f8(t);
+  }
+}
+
+static MlirWalkResult clean(MlirOperation op, void *user) {
+  struct findings *f = user;
+
+  if (is_ours(mlirIdentifierStr(mlirOperationGetName(op))) && mlirOperationGetNumResults(op) == 0) {
+    if (f->n_ours == f->cap_ours) {
+      f->cap_ours = f->cap_ours ? 2 * f->cap_ours : 16;
+      MlirOperation *v = arena_new_array(f->arena, MlirOperation, (size_t)f->cap_ours);
+      for (int k = 0; k < f->n_ours; k++)
+        v[k] = f->ours[k];
+      f->ours = v;
+    }
+    f->ours[f->n_ours++] = op;
+    return MlirWalkResultSkip;
+  }
+  plain_attrs(op, f->arena);
+  plain_values(op);
+  look_at_values(op, f);
+  return MlirWalkResultAdvance;
+}
+
+/* ---- matmuls without a zero fill --------------------------------------------------------------------- */
+
+/* Tensor stages may say "the accumulator starts from zero" with a bare tensor.empty; what tensor.empty holds is
+ * undefined, so a zero fill is put back.  (Buffers are zeroed when they are allocated.) */
+static MlirWalkResult fill_accumulator(MlirOperation op, void *user) {
+  (void)user;
+  if (!ir_is(op, "linalg.matmul") && !ir_is(op, "linalg.batch_matmul"))
+    return MlirWalkResultAdvance;
+  MlirValue init = mlirOperationGetOperand(op, 2);
+  if (!mlirValueIsAOpResult(init) || !ir_is(mlirOpResultGetOwner(init), "tensor.empty"))
+    return MlirWalkResultAdvance;
+
+  MlirOperation shell = mlirOpResultGetOwner(init);
+  MlirType t = mlirValueGetType(init), element = mlirShapedTypeGetElementType(t);
+  MlirAttribute zero = mlirTypeIsAFloat(element) ? mlirFloatAttrDoubleGet(mlirOperationGetContext(op), element, 0)
+                                                 : mlirIntegerAttrGet(element, 0);
+  MlirNamedAttribute value = mlirNamedAttributeGet(mlirIdentifierGet(mlirOperationGetContext(op), ir_str("value")),
+                                                   mlirDenseElementsAttrSplatGet(t, zero));
+  MlirOperationState st = mlirOperationStateGet(ir_str("arith.constant"), mlirOperationGetLocation(op));
+  mlirOperationStateAddAttributes(&st, 1, &value);
+  mlirOperationStateAddResults(&st, 1, &t);
+  MlirOperation zeros = mlirOperationCreate(&st);
+  mlirBlockInsertOwnedOperationAfter(mlirOperationGetBlock(shell), shell, zeros);
+  mlirOperationSetOperand(op, 2, mlirOperationGetResult(zeros, 0));
+  return MlirWalkResultAdvance;
+}
+
+/* ---- fp8 --------------------------------------------------------------------------------------------- */
+
+struct conversions {
+  struct arena *arena;
+  MlirOperation *v;
+  int n, cap;
+};
+
+static MlirWalkResult find_conversion(MlirOperation op, void *user) {
+  struct conversions *c = user;
+  bool widens = ir_is(op, "arith.extf") && check_widen_name(mlirValueGetType(mlirOperationGetOperand(op, 0)));
+  bool narrows = ir_is(op, "arith.truncf") && check_narrow_name(mlirValueGetType(mlirOperationGetResult(op, 0)));
+
+  if (!widens && !narrows)
+    return MlirWalkResultAdvance;
+  if (c->n == c->cap) {
+    MlirOperation *v = arena_new_array(c->arena, MlirOperation, (size_t)(c->cap = c->cap ? 2 * c->cap : 16));
+    for (int k = 0; k < c->n; k++)
+      v[k] = c->v[k];
+    c->v = v;
+  }
+  c->v[c->n++] = op;
+  return MlirWalkResultAdvance;
+}
+
+static MlirValue insert(MlirOperation before, const char *name, MlirValue x, MlirType result, const char *callee) {
+  MlirContext ctx = mlirOperationGetContext(before);
+  MlirOperationState st = mlirOperationStateGet(ir_str(name), mlirOperationGetLocation(before));
+  MlirNamedAttribute attr;
+
+  mlirOperationStateAddOperands(&st, 1, &x);
+  mlirOperationStateAddResults(&st, 1, &result);
+  if (callee) {
+    attr =
+        mlirNamedAttributeGet(mlirIdentifierGet(ctx, ir_str("callee")), mlirFlatSymbolRefAttrGet(ctx, ir_str(callee)));
+    mlirOperationStateAddAttributes(&st, 1, &attr);
+  }
+  MlirOperation op = mlirOperationCreate(&st);
+  mlirBlockInsertOwnedOperationBefore(mlirOperationGetBlock(before), before, op);
+  return mlirOperationGetResult(op, 0);
+}
+
+static void declare(MlirOperation module, const char *name, MlirType from, MlirType to) {
+  MlirContext ctx = mlirOperationGetContext(module);
+  MlirBlock body = mlirModuleGetBody(mlirModuleFromOperation(module));
+
+  for (MlirOperation op = mlirBlockGetFirstOperation(body); !mlirOperationIsNull(op);
+       op = mlirOperationGetNextInBlock(op)) {
+    MlirAttribute sym = mlirOperationGetAttributeByName(op, mlirSymbolTableGetSymbolAttributeName());
+    if (!mlirAttributeIsNull(sym) && mlirStringRefEqual(mlirStringAttrGetValue(sym), ir_str(name)))
+      return;
+  }
+  MlirNamedAttribute attrs[] = {
+      mlirNamedAttributeGet(mlirIdentifierGet(ctx, ir_str("sym_name")), mlirStringAttrGet(ctx, ir_str(name))),
+      mlirNamedAttributeGet(mlirIdentifierGet(ctx, ir_str("sym_visibility")),
+                            mlirStringAttrGet(ctx, ir_str("private"))),
+      mlirNamedAttributeGet(mlirIdentifierGet(ctx, ir_str("function_type")),
+                            mlirTypeAttrGet(mlirFunctionTypeGet(ctx, 1, &from, 1, &to))),
+  };
+  MlirRegion region = mlirRegionCreate();
+  MlirOperationState st = mlirOperationStateGet(ir_str("func.func"), mlirLocationUnknownGet(ctx));
+  mlirOperationStateAddAttributes(&st, 3, attrs);
+  mlirOperationStateAddOwnedRegions(&st, 1, &region);
+  mlirBlockInsertOwnedOperation(body, 0, mlirOperationCreate(&st));
+}
+
+static void lower_f8(MlirOperation module, struct arena *a) {
+  struct conversions c = {.arena = a};
+  MlirContext ctx = mlirOperationGetContext(module);
+  MlirType i8 = mlirIntegerTypeGet(ctx, 8), f32 = mlirF32TypeGet(ctx);
+
+  mlirOperationWalk(module, find_conversion, &c, MlirWalkPreOrder);
+  for (int k = 0; k < c.n; k++) {
+    MlirValue x = mlirOperationGetOperand(c.v[k], 0), old = mlirOperationGetResult(c.v[k], 0), y;
+    if (ir_is(c.v[k], "arith.extf")) {
+      const char *callee = check_widen_name(mlirValueGetType(x));
+      declare(module, callee, i8, f32);
+      y = insert(c.v[k], "func.call", insert(c.v[k], "arith.bitcast", x, i8, NULL), f32, callee);
+    } else {
+      const char *callee = check_narrow_name(mlirValueGetType(old));
+      declare(module, callee, f32, i8);
+      y = insert(c.v[k], "arith.bitcast", insert(c.v[k], "func.call", x, i8, callee), mlirValueGetType(old), NULL);
+    }
+    mlirValueReplaceAllUsesOfWith(old, y);
+    mlirOperationDestroy(c.v[k]);
+  }
+}
+
+/* ---- all --------------------------------------------------------------------------------------------- */
+
+enum status check_lower(struct ir *ir, MlirOperation module, MlirOperation function, struct arena *a,
+                        struct diags *ds) {
+  struct findings f = {.arena = a};
+  enum status st;
+
+  mlirOperationWalk(module, clean, &f, MlirWalkPreOrder);
+  while (f.n_ours)
+    mlirOperationDestroy(f.ours[--f.n_ours]);
+  mlirOperationSetDiscardableAttributeByName(function, ir_str("llvm.emit_c_interface"), mlirUnitAttrGet(ir->ctx));
+  if (f.has_tensors) {
+    mlirOperationWalk(module, fill_accumulator, NULL, MlirWalkPreOrder);
+    if ((st = ir_run_pipeline(ir, module, TENSORS, a, ds)))
+      return st;
+  }
+  if ((st = ir_run_pipeline(ir, module, LOOPS, a, ds)))
+    return st;
+  if (f.has_f8)
+    lower_f8(module, a);
+  return ir_run_pipeline(ir, module, LLVM, a, ds);
+}

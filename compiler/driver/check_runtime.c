@@ -1,0 +1,169 @@
+/* check_runtime: the functions that code compiled for a check calls.
+ *
+ * They are handed to the engine by address, so that nothing is loaded from disk: the sandbox has no file system.
+ * Allocation goes through a list, which makes it possible to free everything after a run no matter which buffers the
+ * program returned, and gives zeroed memory: the passes drop a matmul's zero fill because the hardware starts
+ * accumulation groups from zero, and a check must see the same.
+ */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "mlir-c/BuiltinTypes.h"
+
+#include "driver/check_internal.h"
+#include "hlo/literal.h"
+
+/* ---- memory ------------------------------------------------------------------------------------------ */
+
+enum { ALIGNMENT = 64 };
+
+struct check_block {
+  struct check_block *prev, *next;
+};
+_Static_assert(sizeof(struct check_block) <= ALIGNMENT, "the header sits in front of the aligned data");
+
+/* Compiled code passes sizes only; which heap they belong to is known by the thread that runs it. */
+static _Thread_local struct check_heap *current;
+
+static void *heap_alloc(uint64_t size) {
+  uint64_t total;
+  if (__builtin_add_overflow(size, (uint64_t)(2 * ALIGNMENT - 1), &total))
+    arena_oom(size);
+  total &= ~(uint64_t)(ALIGNMENT - 1);
+  struct check_block *b = aligned_alloc(ALIGNMENT, total);
+  if (!b)
+    arena_oom(size);
+  memset(b, 0, total);
+  b->next = current->blocks;
+  if (b->next)
+    b->next->prev = b;
+  current->blocks = b;
+  return (char *)b + ALIGNMENT;
+}
+
+static void heap_free(void *p) {
+  if (!p)
+    return;
+  struct check_block *b = (struct check_block *)((char *)p - ALIGNMENT);
+  if (b->next)
+    b->next->prev = b->prev;
+  if (b->prev)
+    b->prev->next = b->next;
+  else
+    current->blocks = b->next;
+  free(b);
+}
+
+void check_heap_begin(struct check_heap *h) {
+  h->blocks = NULL;
+  current = h;
+}
+
+void check_heap_end(struct check_heap *h) {
+  while (h->blocks) {
+    struct check_block *b = h->blocks;
+    h->blocks = b->next;
+    free(b);
+  }
+  current = NULL;
+}
+
+/* ---- copies ------------------------------------------------------------------------------------------ */
+
+/* MLIR's ABI: a ranked memref of rank r is {allocated, aligned, offset, sizes[r], strides[r]}. */
+struct descriptor {
+  char *allocated, *aligned;
+  int64_t offset, dims[];
+};
+struct unranked {
+  int64_t rank;
+  struct descriptor *memref;
+};
+
+static void copy_dim(int64_t size, int64_t rank, char *to, const char *from, const int64_t *dims,
+                     const int64_t *to_strides, const int64_t *from_strides) {
+  if (!rank) {
+    memcpy(to, from, (size_t)size);
+    return;
+  }
+  for (int64_t k = 0; k < dims[0]; k++)
+    copy_dim(size, rank - 1, to + k * to_strides[0] * size, from + k * from_strides[0] * size, dims + 1, to_strides + 1,
+             from_strides + 1);
+}
+
+/* Called for memref.copy between buffers that are not both contiguous. */
+static void memref_copy(int64_t size, const struct unranked *from, const struct unranked *to) {
+  const struct descriptor *a = from->memref, *b = to->memref;
+  const int64_t rank = from->rank;
+
+  copy_dim(size, rank, b->aligned + b->offset * size, a->aligned + a->offset * size, a->dims, b->dims + rank,
+           a->dims + rank);
+}
+
+/* ---- narrow floats ----------------------------------------------------------------------------------- */
+
+static float widen_f8e4m3(uint8_t x) {
+  return (float)literal_decode_float(DT_F8E4M3, x);
+}
+static float widen_f8e4m3fn(uint8_t x) {
+  return (float)literal_decode_float(DT_F8E4M3FN, x);
+}
+static float widen_f8e5m2(uint8_t x) {
+  return (float)literal_decode_float(DT_F8E5M2, x);
+}
+static uint8_t narrow_f8e4m3(float x) {
+  return (uint8_t)literal_encode_float(DT_F8E4M3, (double)x);
+}
+static uint8_t narrow_f8e4m3fn(float x) {
+  return (uint8_t)literal_encode_float(DT_F8E4M3FN, (double)x);
+}
+static uint8_t narrow_f8e5m2(float x) {
+  return (uint8_t)literal_encode_float(DT_F8E5M2, (double)x);
+}
+
+const char *check_widen_name(MlirType t) {
+  return mlirTypeIsAFloat8E4M3(t)     ? "nkx_widen_f8e4m3"
+         : mlirTypeIsAFloat8E4M3FN(t) ? "nkx_widen_f8e4m3fn"
+         : mlirTypeIsAFloat8E5M2(t)   ? "nkx_widen_f8e5m2"
+                                      : NULL;
+}
+
+const char *check_narrow_name(MlirType t) {
+  return mlirTypeIsAFloat8E4M3(t)     ? "nkx_narrow_f8e4m3"
+         : mlirTypeIsAFloat8E4M3FN(t) ? "nkx_narrow_f8e4m3fn"
+         : mlirTypeIsAFloat8E5M2(t)   ? "nkx_narrow_f8e5m2"
+                                      : NULL;
+}
+
+/* Half precision on machines without F16C: LLVM then calls these, which libgcc has but does not export. */
+extern float __extendhfsf2(_Float16);
+extern _Float16 __truncsfhf2(float);
+extern _Float16 __truncdfhf2(double);
+
+void check_register_runtime(MlirExecutionEngine engine) {
+  static const struct {
+    const char *name;
+    void (*fn)(void);
+  } table[] = {
+#define FN(name, fn) {name, (void (*)(void))fn}
+      FN("_mlir_memref_to_llvm_alloc", heap_alloc),
+      FN("_mlir_memref_to_llvm_free", heap_free),
+      FN("memrefCopy", memref_copy),
+      FN("nkx_widen_f8e4m3", widen_f8e4m3),
+      FN("nkx_widen_f8e4m3fn", widen_f8e4m3fn),
+      FN("nkx_widen_f8e5m2", widen_f8e5m2),
+      FN("nkx_narrow_f8e4m3", narrow_f8e4m3),
+      FN("nkx_narrow_f8e4m3fn", narrow_f8e4m3fn),
+      FN("nkx_narrow_f8e5m2", narrow_f8e5m2),
+      FN("__extendhfsf2", __extendhfsf2),
+      FN("__truncsfhf2", __truncsfhf2),
+      FN("__truncdfhf2", __truncdfhf2),
+#undef FN
+  };
+  for (size_t k = 0; k < sizeof table / sizeof table[0]; k++) {
+    void *p;
+    memcpy(&p, &table[k].fn, sizeof p);
+    mlirExecutionEngineRegisterSymbol(engine, mlirStringRefCreateFromCString(table[k].name), p);
+  }
+}

@@ -1,0 +1,54 @@
+/* dynamic: dynamic-slice and dynamic-update-slice, slices whose start is a value.
+ *
+ * XLA clamps every start so that the slice stays inside; a constant start becomes a static offset.
+ */
+#include "hlo/literal.h"
+#include "linalg/impl.h"
+
+/* Clamped starts of a window of the given sizes, static where constant. */
+static void read_starts(struct lower *l, const struct hlo_shape *x, const int64_t *sizes,
+                        struct hlo_instr *const *starts, int64_t *offsets, MlirValue *dynamic) {
+  for (int d = 0; d < x->rank; d++) {
+    const int64_t limit = x->dims[d] - sizes[d];
+    const bool is_constant = starts[d]->op == HLO_CONSTANT;
+    int64_t v = is_constant ? literal_int(starts[d]->literal, 0) : 0;
+
+    if (v < 0 && starts[d]->shape.dtype == DT_U64) /* beyond every limit */
+      v = limit;
+    dynamic[d] = (MlirValue){NULL};
+    if (limit == 0 || is_constant) {
+      offsets[d] = v < 0 ? 0 : v > limit ? limit : v;
+      continue;
+    }
+    offsets[d] = 0;
+    MlirValue scalar = emit_extract(&l->e, lower_value(l, starts[d]), 0, NULL);
+    dynamic[d] = scalar_clamp_index(&l->e, scalar_to_index(&l->e, scalar, starts[d]->shape.dtype), limit);
+  }
+}
+
+enum status lower_dynamic_slice(struct lower *l, const struct hlo_instr *i) {
+  const struct hlo_instr *x = i->operands[0];
+  int64_t offsets[HLO_RANK_MAX];
+  MlirValue dynamic[HLO_RANK_MAX];
+
+  read_starts(l, &x->shape, i->shape.dims, i->operands + 1, offsets, dynamic);
+  struct emit_slice s = {.rank = i->shape.rank, .offsets = offsets, .sizes = i->shape.dims, .dynamic = dynamic};
+  MlirType t = emit_tensor_type(&l->e, i->shape.dtype, i->shape.rank, i->shape.dims);
+  lower_set(l, i, emit_extract_slice(&l->e, lower_value(l, x), &s, t), lower_no_op());
+  return ST_OK;
+}
+
+enum status lower_dynamic_update_slice(struct lower *l, const struct hlo_instr *i) {
+  const struct hlo_instr *x = i->operands[0], *update = i->operands[1];
+  int64_t offsets[HLO_RANK_MAX];
+  MlirValue dynamic[HLO_RANK_MAX];
+
+  read_starts(l, &x->shape, update->shape.dims, i->operands + 2, offsets, dynamic);
+  struct emit_slice s = {.rank = x->shape.rank, .offsets = offsets, .sizes = update->shape.dims, .dynamic = dynamic};
+  MlirValue dest = writable_tensor(l, x);
+  MlirValue v = lower_value(l, update);
+  if (hlo_shape_elements(&update->shape))
+    dest = emit_insert_slice(&l->e, v, dest, &s);
+  lower_set(l, i, dest, lower_no_op());
+  return ST_OK;
+}

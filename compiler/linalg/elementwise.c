@@ -1,0 +1,331 @@
+/* elementwise: unary, binary, compare, select, convert; broadcast and iota.
+ *
+ * An operand that is a broadcast is not materialised when the other operands already span the result: it is read
+ * through an indexing map (size-1 dimensions become the constant 0), and a splat constant becomes a scalar in the
+ * body.  That is the form the later passes look for:
+ *
+ *     %s = reshape(%m), %b = broadcast(%s), %d = subtract(%x, %b)
+ *       ==>  linalg.generic [(d0, d1) -> (d0, d1), (d0, d1) -> (d0, 0), (d0, d1) -> (d0, d1)] ins(%x, %m)
+ *
+ * When nothing is folded and linalg has a named operation with the same meaning, that is used.
+ */
+#include <string.h>
+
+#include "linalg/impl.h"
+
+enum { MAX_OPERANDS = 3 };
+
+/* How one operand is read. */
+struct operand {
+  const struct hlo_instr *src; /* the instruction that is read */
+  bool is_scalar;              /* a splat constant, used in the body */
+  bool is_full;                /* has the result's shape */
+  int64_t map[HLO_RANK_MAX];   /* per dimension of src: a loop or EMIT_CONST(0) */
+};
+
+/* ---- looking through broadcasts ---------------------------------------------------------------------- */
+
+/* Dimensions of s other than 1, in order; returns how many. */
+static int big_dims(const struct hlo_shape *s, int at[HLO_RANK_MAX]) {
+  int n = 0;
+  for (int k = 0; k < s->rank; k++)
+    if (s->dims[k] != 1)
+      at[n++] = k;
+  return n;
+}
+
+/* If r only inserts and removes dimensions of size 1, rewrites the map of its result into one of its operand. */
+static bool through_reshape(const struct hlo_instr *r, int64_t *map) {
+  const struct hlo_shape *to = &r->shape, *from = &r->operands[0]->shape;
+  int a[HLO_RANK_MAX], b[HLO_RANK_MAX], n = big_dims(to, a);
+  int64_t old[HLO_RANK_MAX];
+
+  if (n != big_dims(from, b))
+    return false;
+  for (int k = 0; k < n; k++)
+    if (to->dims[a[k]] != from->dims[b[k]])
+      return false;
+  memcpy(old, map, sizeof old);
+  for (int k = 0; k < from->rank; k++)
+    map[k] = EMIT_CONST(0);
+  for (int k = 0; k < n; k++)
+    map[b[k]] = old[a[k]];
+  return true;
+}
+
+/* A reshape that is computed by the reduce in front of it has a value of its own; one with a knob keeps it. */
+static bool is_keepdims(struct lower *l, const struct hlo_instr *r) {
+  const struct hlo_instr *x = r->operands[0];
+  return x->op == HLO_REDUCE && node_of(l, x)->keepdims == r;
+}
+
+static void look_through(struct lower *l, const struct hlo_instr *x, struct operand *o) {
+  for (;;) {
+    if (x->op == HLO_BROADCAST && !x->knob) {
+      const struct hlo_shape *from = &x->operands[0]->shape;
+      int64_t old[HLO_RANK_MAX];
+      memcpy(old, o->map, sizeof old);
+      for (int k = 0; k < from->rank; k++)
+        o->map[k] = from->dims[k] == 1 ? EMIT_CONST(0) : old[x->dimensions.v[k]];
+    } else if (x->op != HLO_RESHAPE || is_keepdims(l, x) || !through_reshape(x, o->map)) {
+      break;
+    }
+    x = x->operands[0];
+  }
+  o->src = x;
+  o->is_scalar = lower_is_splat(x);
+}
+
+/* A unit dimension of src that sits where the result has one too is written as the loop. */
+static void align_unit_dims(const struct hlo_shape *result, struct operand *o) {
+  const struct hlo_shape *s = &o->src->shape;
+  if (s->rank != result->rank)
+    return;
+  for (int k = 0; k < s->rank; k++)
+    if (s->dims[k] == 1 && result->dims[k] == 1)
+      o->map[k] = k;
+}
+
+static void read_full(const struct hlo_instr *x, struct operand *o) {
+  *o = (struct operand){.src = x, .is_full = true};
+  for (int k = 0; k < x->shape.rank; k++)
+    o->map[k] = k;
+}
+
+static void read_operand(struct lower *l, const struct hlo_instr *x, struct operand *o) {
+  read_full(x, o);
+  if (lower_is_splat(x)) {
+    o->is_scalar = true;
+    o->is_full = false;
+  } else if (x->op == HLO_BROADCAST && !x->knob) {
+    o->is_full = false;
+    look_through(l, x, o);
+    align_unit_dims(&x->shape, o);
+  }
+}
+
+/* True if the operands that are tensors together name every loop longer than 1. */
+static bool spans(const struct hlo_shape *s, int n, const struct operand *o) {
+  bool seen[HLO_RANK_MAX] = {false};
+
+  for (int k = 0; k < n; k++) {
+    if (o[k].is_scalar)
+      continue;
+    for (int d = 0; d < o[k].src->shape.rank; d++)
+      if (o[k].map[d] >= 0)
+        seen[o[k].map[d]] = true;
+  }
+  for (int d = 0; d < s->rank; d++)
+    if (!seen[d] && s->dims[d] != 1)
+      return false;
+  return true;
+}
+
+/* Materialises one operand if the others do not span the result: the first that is a tensor, or else the first. */
+static void ensure_span(struct lower *l, const struct hlo_instr *i, struct operand *o) {
+  int first = 0;
+  bool tensor = false;
+
+  for (int k = 0; k < i->n_operands; k++)
+    tensor |= !o[k].is_scalar;
+  if (tensor && spans(&i->shape, i->n_operands, o))
+    return;
+  while (tensor && o[first].is_scalar)
+    first++;
+  (void)l;
+  read_full(i->operands[first], &o[first]);
+}
+
+/* ---- emission ---------------------------------------------------------------------------------------- */
+
+static const char *named_operation(const struct hlo_instr *i) {
+  static const char *const flt[HLO_OP_COUNT] = {
+      [HLO_EXP] = "linalg.exp",      [HLO_LOG] = "linalg.log",      [HLO_SQRT] = "linalg.sqrt",
+      [HLO_TANH] = "linalg.tanh",    [HLO_NEGATE] = "linalg.negf",  [HLO_ABS] = "linalg.abs",
+      [HLO_CEIL] = "linalg.ceil",    [HLO_FLOOR] = "linalg.floor",  [HLO_ADD] = "linalg.add",
+      [HLO_SUBTRACT] = "linalg.sub", [HLO_MULTIPLY] = "linalg.mul", [HLO_DIVIDE] = "linalg.div",
+      [HLO_MAXIMUM] = "linalg.max",  [HLO_MINIMUM] = "linalg.min",
+  };
+  /* linalg.max and min compare signed; division needs the guards of scalar.c */
+  static const char *const sgn[HLO_OP_COUNT] = {
+      [HLO_ADD] = "linalg.add",     [HLO_SUBTRACT] = "linalg.sub", [HLO_MULTIPLY] = "linalg.mul",
+      [HLO_MAXIMUM] = "linalg.max", [HLO_MINIMUM] = "linalg.min",
+  };
+  static const char *const uns[HLO_OP_COUNT] = {
+      [HLO_ADD] = "linalg.add", [HLO_SUBTRACT] = "linalg.sub", [HLO_MULTIPLY] = "linalg.mul"};
+
+  if (i->op == HLO_COMPARE || i->op == HLO_SELECT || i->op == HLO_CONVERT)
+    return NULL;
+  switch (dtype_kind(i->shape.dtype)) {
+  case DK_FLOAT:
+    return flt[i->op];
+  case DK_SIGNED:
+    return sgn[i->op];
+  case DK_UNSIGNED:
+    return uns[i->op];
+  default:
+    return NULL;
+  }
+}
+
+struct body {
+  const struct hlo_instr *instr;
+  MlirValue scalars[MAX_OPERANDS]; /* null where an argument is read */
+};
+
+static MlirValue write_body(struct emit *e, MlirValue const *args, void *user) {
+  const struct body *b = user;
+  MlirValue x[MAX_OPERANDS];
+
+  for (int k = 0; k < b->instr->n_operands; k++)
+    x[k] = mlirValueIsNull(b->scalars[k]) ? *args++ : b->scalars[k];
+  return scalar_apply(e, b->instr, x);
+}
+
+/* The location of a generic names the broadcasts that went into it, too. */
+static void locate(struct lower *l, const struct hlo_instr *i, const struct operand *o) {
+  for (int k = 0; k < i->n_operands; k++)
+    if (i->operands[k] != o[k].src && i->operands[k]->op == HLO_BROADCAST) {
+      l->e.loc = lower_location(l, i, i->operands[k]);
+      return;
+    }
+}
+
+static MlirOperation emit_folded(struct lower *l, const struct hlo_instr *i, const struct operand *o) {
+  struct body body = {.instr = i};
+  MlirValue inputs[MAX_OPERANDS];
+  MlirAffineMap maps[MAX_OPERANDS + 1];
+  int n = 0;
+
+  locate(l, i, o);
+  for (int k = 0; k < i->n_operands; k++) {
+    if (o[k].is_scalar) {
+      body.scalars[k] = lower_splat(l, o[k].src);
+      continue;
+    }
+    inputs[n] = lower_value(l, o[k].src);
+    maps[n++] = emit_map(&l->e, i->shape.rank, o[k].src->shape.rank, o[k].map);
+  }
+  maps[n] = emit_identity_map(&l->e, i->shape.rank);
+  return emit_linalg_generic(&l->e, &(struct emit_generic){.n_loops = i->shape.rank,
+                                                           .n_inputs = n,
+                                                           .inputs = inputs,
+                                                           .maps = maps,
+                                                           .output = lower_empty(l, &i->shape),
+                                                           .body = write_body,
+                                                           .user = &body});
+}
+
+enum status lower_elementwise(struct lower *l, const struct hlo_instr *i) {
+  struct operand o[MAX_OPERANDS];
+  MlirValue inputs[MAX_OPERANDS];
+  bool all_full = true;
+
+  if (!scalar_is_supported(i))
+    return lower_refuse(l, i, "it is not defined for %s", dtype_numpy_name(i->operands[0]->shape.dtype));
+  for (int k = 0; k < i->n_operands; k++)
+    read_operand(l, i->operands[k], &o[k]);
+  ensure_span(l, i, o);
+  for (int k = 0; k < i->n_operands; k++)
+    all_full &= o[k].is_full;
+
+  const char *name = named_operation(i);
+  MlirOperation op;
+  if (all_full && name) {
+    for (int k = 0; k < i->n_operands; k++)
+      inputs[k] = lower_value(l, o[k].src);
+    op = emit_linalg_named(&l->e, name, i->n_operands, inputs, lower_empty(l, &i->shape), 0, NULL);
+  } else {
+    op = emit_folded(l, i, o);
+  }
+  lower_set(l, i, emit_result(op), op);
+  return ST_OK;
+}
+
+/* ---- conversion of a whole tensor -------------------------------------------------------------------- */
+
+struct conversion {
+  enum dtype from, to;
+};
+
+static MlirValue write_conversion(struct emit *e, MlirValue const *args, void *user) {
+  const struct conversion *c = user;
+  return scalar_convert(e, args[0], c->from, c->to);
+}
+
+MlirValue convert_tensor(struct lower *l, MlirValue x, const struct hlo_shape *shape, enum dtype to) {
+  struct conversion c = {shape->dtype, to};
+  MlirAffineMap id = emit_identity_map(&l->e, shape->rank);
+
+  if (c.from == c.to)
+    return x;
+  return emit_result(
+      emit_linalg_generic(&l->e, &(struct emit_generic){.n_loops = shape->rank,
+                                                        .n_inputs = 1,
+                                                        .inputs = &x,
+                                                        .maps = (MlirAffineMap[]){id, id},
+                                                        .output = emit_empty(&l->e, to, shape->rank, shape->dims),
+                                                        .body = write_conversion,
+                                                        .user = &c}));
+}
+
+/* ---- broadcast, iota --------------------------------------------------------------------------------- */
+
+static MlirValue write_identity(struct emit *e, MlirValue const *args, void *user) {
+  (void)e, (void)user;
+  return args[0];
+}
+
+/* Somebody needs the whole tensor: a fill of a scalar, or a generic that reads through the map. */
+enum status lower_broadcast(struct lower *l, const struct hlo_instr *i) {
+  struct operand o;
+  read_full(i, &o);
+  o.is_full = false;
+
+  const struct hlo_instr *x = i->operands[0];
+  for (int k = 0; k < x->shape.rank; k++)
+    o.map[k] = x->shape.dims[k] == 1 ? EMIT_CONST(0) : i->dimensions.v[k];
+  look_through(l, x, &o);
+  align_unit_dims(&i->shape, &o);
+
+  if (o.is_scalar || o.src->shape.rank == 0) {
+    MlirValue v = o.is_scalar ? lower_splat(l, o.src) : emit_extract(&l->e, lower_value(l, o.src), 0, NULL);
+    MlirValue filled = emit_fill(&l->e, v, lower_empty(l, &i->shape));
+    lower_set(l, i, filled, mlirOpResultGetOwner(filled));
+    return ST_OK;
+  }
+  MlirValue input = lower_value(l, o.src);
+  MlirAffineMap maps[] = {emit_map(&l->e, i->shape.rank, o.src->shape.rank, o.map),
+                          emit_identity_map(&l->e, i->shape.rank)};
+  MlirOperation op = emit_linalg_generic(&l->e, &(struct emit_generic){.n_loops = i->shape.rank,
+                                                                       .n_inputs = 1,
+                                                                       .inputs = &input,
+                                                                       .maps = maps,
+                                                                       .output = lower_empty(l, &i->shape),
+                                                                       .body = write_identity});
+  lower_set(l, i, emit_result(op), op);
+  return ST_OK;
+}
+
+static MlirValue write_iota(struct emit *e, MlirValue const *args, void *user) {
+  const struct hlo_instr *i = user;
+  MlirValue at = emit_linalg_index(e, (int)i->dimensions.v[0]);
+  const enum dtype t = i->shape.dtype;
+
+  (void)args;
+  if (!dtype_is_float(t))
+    return emit_op1(e, "arith.index_cast", emit_element_type(e, t), 1, &at);
+  MlirValue wide = emit_op1(e, "arith.index_cast", mlirIntegerTypeGet(e->ctx, 64), 1, &at);
+  return scalar_convert(e, wide, DT_I64, t);
+}
+
+enum status lower_iota(struct lower *l, const struct hlo_instr *i) {
+  MlirAffineMap id = emit_identity_map(&l->e, i->shape.rank);
+  MlirOperation op = emit_linalg_generic(&l->e, &(struct emit_generic){.n_loops = i->shape.rank,
+                                                                       .maps = &id,
+                                                                       .output = lower_empty(l, &i->shape),
+                                                                       .body = write_iota,
+                                                                       .user = (void *)(uintptr_t)i});
+  lower_set(l, i, emit_result(op), op);
+  return ST_OK;
+}

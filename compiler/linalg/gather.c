@@ -1,0 +1,269 @@
+/* gather, scatter: reading and writing at computed places.
+ *
+ * A gather is a generic over its result whose body reads the operand with tensor.extract; the parts of an index
+ * vector are inputs of the generic.  A scatter is a loop over the index vectors that inserts one window each, in
+ * order.  As in XLA, gather clamps its start indices, and scatter skips a window that does not fit.
+ */
+#include "hlo/literal.h"
+#include "linalg/impl.h"
+
+static bool contains(struct hlo_ints v, int64_t x) {
+  for (int k = 0; k < v.n; k++)
+    if (v.v[k] == x)
+      return true;
+  return false;
+}
+
+/* True if component c of every index vector of a constant lies in [0, limit]. */
+static bool is_known_inside(const struct hlo_instr *indices, int64_t vector_dim, int64_t c, int64_t limit) {
+  const struct hlo_shape *s = &indices->shape;
+  int64_t inner = 1, n = hlo_shape_elements(s);
+
+  if (indices->op != HLO_CONSTANT || !dtype_is_int(s->dtype))
+    return false;
+  for (int d = s->rank - 1; d > vector_dim; d--)
+    inner *= s->dims[d];
+  const int64_t length = vector_dim < s->rank ? s->dims[vector_dim] : 1;
+  for (int64_t k = 0; k < n; k++) {
+    if (k / inner % length != c)
+      continue;
+    int64_t v = literal_int(indices->literal, (size_t)k);
+    if (v < 0 || v > limit)
+      return false;
+  }
+  return true;
+}
+
+/* ---- gather ------------------------------------------------------------------------------------------ */
+
+struct gather_body {
+  const struct hlo_instr *instr;
+  MlirValue source;
+};
+
+static MlirValue start_index(struct emit *e, const struct hlo_instr *i, int component, MlirValue x) {
+  const struct hlo_instr *indices = i->operands[1];
+  const int64_t dim = i->gather->start_index_map.v[component];
+  const int64_t limit = i->operands[0]->shape.dims[dim] - i->gather->slice_sizes.v[dim];
+  MlirValue at = scalar_to_index(e, x, indices->shape.dtype);
+
+  if (is_known_inside(indices, i->gather->index_vector_dim, component, limit))
+    return at;
+  return scalar_clamp_index(e, at, limit);
+}
+
+static MlirValue write_gather(struct emit *e, MlirValue const *args, void *user) {
+  const struct gather_body *b = user;
+  const struct hlo_gather_dims *g = b->instr->gather;
+  const int rank = b->instr->operands[0]->shape.rank;
+  MlirValue at[HLO_RANK_MAX] = {{NULL}};
+
+  for (int c = 0; c < g->start_index_map.n; c++)
+    at[g->start_index_map.v[c]] = start_index(e, b->instr, c, args[c]);
+  for (int d = 0, o = 0; d < rank; d++) {
+    if (!contains(g->collapsed_slice_dims, d)) {
+      MlirValue within = emit_linalg_index(e, (int)g->offset_dims.v[o++]);
+      at[d] = mlirValueIsNull(at[d]) ? within : emit_binary(e, "arith.addi", at[d], within);
+    } else if (mlirValueIsNull(at[d])) {
+      at[d] = emit_index(e, 0);
+    }
+  }
+  return emit_extract(e, b->source, rank, at);
+}
+
+/* Component c of the index vectors, by the result's batch loops. */
+static MlirAffineMap component_map(struct lower *l, const struct hlo_instr *i, int c) {
+  const struct hlo_gather_dims *g = i->gather;
+  const int rank = i->operands[1]->shape.rank;
+  int64_t results[HLO_RANK_MAX];
+
+  for (int d = 0, loop = 0; d < rank; d++) {
+    if (d == g->index_vector_dim) {
+      results[d] = EMIT_CONST(c);
+      continue;
+    }
+    while (contains(g->offset_dims, loop))
+      loop++;
+    results[d] = loop++;
+  }
+  return emit_map(&l->e, i->shape.rank, rank, results);
+}
+
+enum status lower_gather(struct lower *l, const struct hlo_instr *i) {
+  struct gather_body body = {i, {NULL}};
+  MlirValue inputs[HLO_RANK_MAX];
+  MlirAffineMap maps[HLO_RANK_MAX + 1];
+  const int n = i->gather->start_index_map.n;
+
+  if (hlo_shape_elements(&i->operands[0]->shape) == 0 && hlo_shape_elements(&i->shape) != 0)
+    return lower_refuse(l, i, "it reads from a tensor without elements");
+  body.source = lower_value(l, i->operands[0]);
+  for (int c = 0; c < n; c++) {
+    inputs[c] = lower_value(l, i->operands[1]);
+    maps[c] = component_map(l, i, c);
+  }
+  maps[n] = emit_identity_map(&l->e, i->shape.rank);
+  MlirOperation op = emit_linalg_generic(&l->e, &(struct emit_generic){.n_loops = i->shape.rank,
+                                                                       .n_inputs = n,
+                                                                       .inputs = inputs,
+                                                                       .maps = maps,
+                                                                       .output = lower_empty(l, &i->shape),
+                                                                       .body = write_gather,
+                                                                       .user = &body});
+  lower_set(l, i, emit_result(op), op);
+  return ST_OK;
+}
+
+/* ---- scatter ----------------------------------------------------------------------------------------- */
+
+/* Everything about one scatter that does not change from loop to loop. */
+struct scatter {
+  const struct hlo_instr *instr;
+  MlirValue indices, updates;
+  int n_batch; /* dimensions of the index vectors' space */
+  int64_t batch[HLO_RANK_MAX], batch_in_indices[HLO_RANK_MAX], batch_in_updates[HLO_RANK_MAX];
+  int64_t window[HLO_RANK_MAX];       /* the window in the operand: 1 where a dimension is inserted */
+  int64_t update[HLO_RANK_MAX];       /* the window in updates: 1 in the batch dimensions */
+  int64_t dims[HLO_RANK_MAX], n_dims; /* window without the inserted dimensions */
+  MlirValue at[HLO_RANK_MAX];         /* the batch loops' variables */
+};
+
+static void scatter_init(struct scatter *s, const struct hlo_instr *i) {
+  const struct hlo_scatter_dims *d = i->scatter;
+  const struct hlo_shape *x = &i->operands[0]->shape, *idx = &i->operands[1]->shape, *u = &i->operands[2]->shape;
+
+  *s = (struct scatter){.instr = i};
+  for (int k = 0, b = 0; k < idx->rank; k++)
+    if (k != d->index_vector_dim) {
+      s->batch[b] = idx->dims[k];
+      s->batch_in_indices[b++] = k;
+      s->n_batch = b;
+    }
+  for (int k = 0, b = 0; k < u->rank; k++) {
+    const bool in_window = contains(d->update_window_dims, k);
+    s->update[k] = in_window ? u->dims[k] : 1;
+    if (in_window)
+      s->dims[s->n_dims++] = u->dims[k];
+    else
+      s->batch_in_updates[b++] = k;
+  }
+  for (int k = 0, w = 0; k < x->rank; k++)
+    s->window[k] = contains(d->inserted_window_dims, k) ? 1 : s->dims[w++];
+}
+
+/* Component c of the index vector at the current batch position, as an index. */
+static MlirValue scatter_index(struct emit *e, const struct scatter *s, int c) {
+  const struct hlo_shape *idx = &s->instr->operands[1]->shape;
+  MlirValue at[HLO_RANK_MAX];
+
+  for (int b = 0; b < s->n_batch; b++)
+    at[s->batch_in_indices[b]] = s->at[b];
+  if (s->instr->scatter->index_vector_dim < idx->rank)
+    at[s->instr->scatter->index_vector_dim] = emit_index(e, c);
+  return scalar_to_index(e, emit_extract(e, s->indices, idx->rank, at), idx->dtype);
+}
+
+static MlirValue insert_window(struct emit *e, const struct scatter *s, MlirValue const *start, MlirValue dest) {
+  const struct hlo_shape *x = &s->instr->operands[0]->shape, *u = &s->instr->operands[2]->shape;
+  const int64_t zeros[HLO_RANK_MAX] = {0};
+  MlirValue from[HLO_RANK_MAX] = {{NULL}};
+
+  for (int b = 0; b < s->n_batch; b++)
+    from[s->batch_in_updates[b]] = s->at[b];
+  struct emit_slice take = {.rank = u->rank, .offsets = zeros, .sizes = s->update, .dynamic = from};
+  MlirType t = emit_tensor_type(e, u->dtype, (int)s->n_dims, s->dims);
+  MlirValue piece = emit_extract_slice(e, s->updates, &take, t);
+  struct emit_slice put = {.rank = x->rank, .offsets = zeros, .sizes = s->window, .dynamic = start};
+  return emit_insert_slice(e, piece, dest, &put);
+}
+
+static MlirBlock region_block(MlirRegion r, int n, MlirType const *types, MlirLocation loc) {
+  MlirLocation locs[2] = {loc, loc};
+  MlirBlock b = mlirBlockCreate(n, types, locs);
+  mlirRegionAppendOwnedBlock(r, b);
+  return b;
+}
+
+static void yield(struct emit *e, MlirValue v) {
+  emit_operation(e, &(struct emit_op){.name = "scf.yield", .n_operands = 1, .operands = &v});
+}
+
+/* if (inside) dest with the window, else dest */
+static MlirValue insert_if(struct emit *e, const struct scatter *s, MlirValue inside, MlirValue const *start,
+                           MlirValue dest) {
+  MlirRegion regions[] = {mlirRegionCreate(), mlirRegionCreate()};
+  MlirType t = mlirValueGetType(dest);
+  struct emit then = *e, otherwise = *e;
+
+  then.block = region_block(regions[0], 0, NULL, e->loc);
+  yield(&then, insert_window(&then, s, start, dest));
+  otherwise.block = region_block(regions[1], 0, NULL, e->loc);
+  yield(&otherwise, dest);
+  return emit_result(emit_operation(e, &(struct emit_op){.name = "scf.if",
+                                                         .n_operands = 1,
+                                                         .operands = &inside,
+                                                         .n_results = 1,
+                                                         .results = &t,
+                                                         .n_regions = 2,
+                                                         .regions = regions}));
+}
+
+static MlirValue scatter_one(struct emit *e, const struct scatter *s, MlirValue dest) {
+  const struct hlo_scatter_dims *d = s->instr->scatter;
+  const struct hlo_shape *x = &s->instr->operands[0]->shape;
+  MlirValue start[HLO_RANK_MAX] = {{NULL}}, inside = {NULL};
+
+  for (int c = 0; c < d->scatter_dims_to_operand_dims.n; c++) {
+    const int64_t dim = d->scatter_dims_to_operand_dims.v[c], limit = x->dims[dim] - s->window[dim];
+    start[dim] = scatter_index(e, s, c);
+    if (is_known_inside(s->instr->operands[1], d->index_vector_dim, c, limit))
+      continue;
+    /* one unsigned comparison also catches negative indices */
+    MlirValue ok = emit_cmpi(e, INT_ULE, start[dim], emit_index(e, limit));
+    inside = mlirValueIsNull(inside) ? ok : emit_binary(e, "arith.andi", inside, ok);
+  }
+  if (mlirValueIsNull(inside))
+    return insert_window(e, s, start, dest);
+  return insert_if(e, s, inside, start, dest);
+}
+
+static MlirValue scatter_loop(struct emit *e, struct scatter *s, int depth, MlirValue dest) {
+  if (depth == s->n_batch)
+    return scatter_one(e, s, dest);
+
+  MlirValue operands[] = {emit_index(e, 0), emit_index(e, s->batch[depth]), emit_index(e, 1), dest};
+  MlirType types[] = {emit_index_type(e), mlirValueGetType(dest)};
+  MlirRegion region = mlirRegionCreate();
+  struct emit body = *e;
+
+  body.block = region_block(region, 2, types, e->loc);
+  s->at[depth] = mlirBlockGetArgument(body.block, 0);
+  yield(&body, scatter_loop(&body, s, depth + 1, mlirBlockGetArgument(body.block, 1)));
+  return emit_result(emit_operation(e, &(struct emit_op){.name = "scf.for",
+                                                         .n_operands = 4,
+                                                         .operands = operands,
+                                                         .n_results = 1,
+                                                         .results = types + 1,
+                                                         .n_regions = 1,
+                                                         .regions = &region}));
+}
+
+enum status lower_scatter(struct lower *l, const struct hlo_instr *i) {
+  const struct hlo_computation *c = i->called[0];
+  struct scatter s;
+
+  const struct hlo_instr *root = c->root;
+  if (root && root->op == HLO_COPY)
+    root = root->operands[0];
+  if (!root || root->op != HLO_PARAMETER || root->parameter_number != 1)
+    return lower_refuse(l, i, "its combiner does more than assign");
+
+  scatter_init(&s, i);
+  MlirValue dest = writable_tensor(l, i->operands[0]);
+  s.indices = lower_value(l, i->operands[1]);
+  s.updates = lower_value(l, i->operands[2]);
+  if (hlo_shape_elements(&i->operands[2]->shape))
+    dest = scatter_loop(&l->e, &s, 0, dest);
+  lower_set(l, i, dest, lower_no_op());
+  return ST_OK;
+}

@@ -1,0 +1,103 @@
+/* impl: what the files of linalg/ share and nobody else sees.
+ *
+ * Lowering is one walk over the entry computation.  Most instructions are emitted where they stand; constants and
+ * broadcasts are emitted only when somebody needs them as a tensor, because element-wise users read them through an
+ * indexing map or as a scalar instead (elementwise.c).
+ */
+#ifndef LINALG_IMPL_H
+#define LINALG_IMPL_H
+
+#include "base/diag.h"
+#include "ir/ir.h"
+#include "linalg/emit.h"
+
+/* What is known of one instruction, by its id. */
+struct node {
+  MlirValue value;    /* null until emitted */
+  MlirValue scalar;   /* a splat constant's element, once somebody asked for it */
+  MlirOperation work; /* the operation that does the work and carries the knob; null if there is none */
+  int n_loops;        /* iterators of work, their extents and kinds (NULL: all parallel) */
+  const int64_t *extents;
+  const bool *reduction;
+  int n_users;
+  const struct hlo_instr *user;     /* the last one */
+  const struct hlo_instr *keepdims; /* reduce: the reshape that its generic computes directly */
+  bool is_done;                     /* emitted together with another instruction */
+};
+
+struct lower {
+  struct ir *ir;
+  const struct hlo_module *module;
+  struct diags *ds;
+  struct arena arena; /* for the time of the lowering */
+  struct emit e;      /* the function's body */
+  struct node *nodes; /* module->next_id entries */
+};
+
+static inline struct node *node_of(struct lower *l, const struct hlo_instr *i) {
+  return &l->nodes[i->id];
+}
+
+/* lower.c */
+typedef enum status (*lower_fn)(struct lower *l, const struct hlo_instr *i);
+/* i as a tensor, emitted now if it was put off; leaves l->e.loc alone. */
+MlirValue lower_value(struct lower *l, const struct hlo_instr *i);
+/* The element of a constant all of whose elements are equal, as a scalar; a null value for anything else. */
+MlirValue lower_splat(struct lower *l, const struct hlo_instr *i);
+bool lower_is_splat(const struct hlo_instr *i);
+/* Location of an operation that stands for i and, if not NULL, other. */
+MlirLocation lower_location(struct lower *l, const struct hlo_instr *i, const struct hlo_instr *other);
+enum status lower_refuse(struct lower *l, const struct hlo_instr *i, const char *fmt, ...) PRINTF(3, 4);
+/* Records i's value and, if op is not null, the operation that works for it with one parallel iterator per dimension
+ * of i's shape. */
+void lower_set(struct lower *l, const struct hlo_instr *i, MlirValue v, MlirOperation op);
+static inline MlirOperation lower_no_op(void) {
+  return (MlirOperation){NULL};
+}
+MlirValue lower_empty(struct lower *l, const struct hlo_shape *s);
+
+/* scalar.c: one element of an element-wise instruction.  i gives opcode, direction and types. */
+bool scalar_is_supported(const struct hlo_instr *i);
+MlirValue scalar_apply(struct emit *e, const struct hlo_instr *i, MlirValue const *x);
+MlirValue scalar_binary(struct emit *e, enum hlo_op op, enum dtype t, MlirValue x, MlirValue y);
+MlirValue scalar_convert(struct emit *e, MlirValue x, enum dtype from, enum dtype to);
+/* An integer scalar as an index. */
+MlirValue scalar_to_index(struct emit *e, MlirValue x, enum dtype t);
+/* max(0, min(x, limit)) of an index. */
+MlirValue scalar_clamp_index(struct emit *e, MlirValue x, int64_t limit);
+/* The type that sums and products of t are accumulated in: f32 for narrower floats, otherwise t. */
+enum dtype scalar_accumulator(enum dtype t);
+
+/* elementwise.c */
+enum status lower_elementwise(struct lower *l, const struct hlo_instr *i);
+enum status lower_broadcast(struct lower *l, const struct hlo_instr *i);
+enum status lower_iota(struct lower *l, const struct hlo_instr *i);
+/* x, of dtype from, as to: a generic of conversions; x itself when they are equal. */
+MlirValue convert_tensor(struct lower *l, MlirValue x, const struct hlo_shape *shape, enum dtype to);
+
+/* shape.c */
+enum status lower_reshape(struct lower *l, const struct hlo_instr *i);
+enum status lower_transpose(struct lower *l, const struct hlo_instr *i);
+enum status lower_slice(struct lower *l, const struct hlo_instr *i);
+enum status lower_pad(struct lower *l, const struct hlo_instr *i);
+enum status lower_concatenate(struct lower *l, const struct hlo_instr *i);
+enum status lower_copy(struct lower *l, const struct hlo_instr *i);
+MlirValue reshape_tensor(struct lower *l, MlirValue x, const struct hlo_shape *from, int rank, const int64_t *dims);
+/* x in a buffer of its own if writing to x in place would change what the caller passed. */
+MlirValue writable_tensor(struct lower *l, const struct hlo_instr *x);
+
+/* reduce.c, dot.c */
+void reduce_plan(struct lower *l, const struct hlo_computation *c); /* finds the reshapes to compute directly */
+enum status lower_reduce(struct lower *l, const struct hlo_instr *i);
+enum status lower_dot(struct lower *l, const struct hlo_instr *i);
+
+/* gather.c, dynamic.c */
+enum status lower_gather(struct lower *l, const struct hlo_instr *i);
+enum status lower_scatter(struct lower *l, const struct hlo_instr *i);
+enum status lower_dynamic_slice(struct lower *l, const struct hlo_instr *i);
+enum status lower_dynamic_update_slice(struct lower *l, const struct hlo_instr *i);
+
+/* knob.c */
+enum status lower_knobs(struct lower *l);
+
+#endif

@@ -1,0 +1,201 @@
+/* knob: what the user said about a value, put on the operation that computes it.
+ *
+ * A knob on a reshape, copy, convert or broadcast behind a reduce or dot is meant for that reduce or dot; on a
+ * reshape or copy of anything else, for the operation behind it.  The loop tile is stated per iterator of the
+ * operation; the function form, which keeps parallel and reduction entries apart, is interleaved here.  A wrong list
+ * is refused only if no reading of it makes sense, with the range of the knob call.
+ */
+#include <string.h>
+
+#include "linalg/impl.h"
+
+/* ---- which operation ---------------------------------------------------------------------------------- */
+
+static bool is_light(const struct hlo_instr *i) {
+  return i->op == HLO_RESHAPE || i->op == HLO_COPY || i->op == HLO_CONVERT || i->op == HLO_BROADCAST;
+}
+
+/* The instruction whose operation carries the knob of i; NULL when there is none (a parameter, say). */
+static const struct hlo_instr *working_instr(struct lower *l, const struct hlo_instr *i) {
+  const struct hlo_instr *behind = i;
+
+  while (is_light(behind))
+    behind = behind->operands[0];
+  if (behind->op == HLO_REDUCE || behind->op == HLO_DOT)
+    return behind;
+  while (mlirOperationIsNull(node_of(l, i)->work) && is_light(i))
+    i = i->operands[0];
+  return mlirOperationIsNull(node_of(l, i)->work) ? NULL : i;
+}
+
+/* ---- loop tiles --------------------------------------------------------------------------------------- */
+
+static const char *ints_text(struct lower *l, int n, const int64_t *v) {
+  const char *s = "[";
+  for (int k = 0; k < n; k++)
+    s = arena_printf(l->ds->arena, "%s%s%lld", s, k ? ", " : "", (long long)v[k]);
+  return arena_printf(l->ds->arena, "%s]", s);
+}
+
+static enum status refuse(struct lower *l, const struct hlo_instr *i, const struct node *n, const char *list,
+                          struct hlo_ints given) {
+  const char *kinds = "";
+  for (int k = 0; k < n->n_loops; k++)
+    kinds = arena_printf(l->ds->arena, "%s%s%s", kinds, k ? ", " : "",
+                         n->reduction && n->reduction[k] ? "reduction" : "parallel");
+  struct diag *d =
+      diag_add(l->ds, DS_ERROR, DG_BAD_KNOB, i->knob->loc, "%s %s does not fit %%%s, whose loops are %s (%s)", list,
+               ints_text(l, given.n, given.v), i->name, ints_text(l, n->n_loops, n->extents), kinds);
+  d->hint = "give one entry per loop, each between 1 and the loop's length";
+  return ST_INPUT;
+}
+
+static int count_reductions(const struct node *n) {
+  int count = 0;
+  for (int k = 0; n->reduction && k < n->n_loops; k++)
+    count += n->reduction[k];
+  return count;
+}
+
+/* Leading 1s more than there are loops belong to batch dimensions that were collapsed into one. */
+static struct hlo_ints drop_collapsed(const struct hlo_instr *w, const struct node *n, struct hlo_ints v) {
+  while (w->op == HLO_DOT && v.n > n->n_loops && v.v[0] == 1)
+    v = (struct hlo_ints){v.n - 1, v.v + 1};
+  return v;
+}
+
+/* The function form as one entry per loop.  tile may have an entry per parallel loop, or per dimension of a value
+ * that keeps its reduced axes; for a dot it may already be the whole [M, N, K].  Loops about which nothing was said are
+ * not tiled. */
+static bool interleave(const struct hlo_instr *w, const struct node *n, const struct hlo_knob *knob, int64_t *out) {
+  const int n_red = count_reductions(n), n_par = n->n_loops - n_red;
+  struct hlo_ints tile = drop_collapsed(w, n, knob->tile_size), red = knob->reduction_tile;
+
+  if (!n_red && red.n) { /* an element-wise operation behind a reduction, on a value that keeps the reduced axes */
+    if (tile.n + red.n != n->n_loops)
+      return false;
+    for (int k = 0; k < n->n_loops; k++)
+      out[k] = k < tile.n ? tile.v[k] : red.v[k - tile.n] < n->extents[k] ? red.v[k - tile.n] : n->extents[k];
+    return true;
+  }
+  const bool whole = n_red && !red.n && tile.n == n->n_loops && w->op == HLO_DOT;
+  const bool value_shaped = n_red && tile.n == n->n_loops;
+  while (w->op == HLO_DOT && !whole && tile.n > n_par && tile.v[0] == 1)
+    tile = (struct hlo_ints){tile.n - 1, tile.v + 1};
+  if ((tile.n != n_par && !value_shaped && tile.n) || (red.n != n_red && red.n))
+    return false;
+  for (int k = 0, p = 0, r = 0; k < n->n_loops; k++) {
+    const bool reduced = n->reduction && n->reduction[k];
+    out[k] = n->extents[k];
+    if (whole)
+      out[k] = tile.v[k];
+    else if (reduced && red.n)
+      out[k] = red.v[r++];
+    else if (!reduced && tile.n)
+      out[k] = tile.v[value_shaped ? k : p++];
+  }
+  return true;
+}
+
+static bool fits(const struct node *n, const int64_t *tile) {
+  for (int k = 0; k < n->n_loops; k++)
+    if (tile[k] < 1 || tile[k] > n->extents[k])
+      return false;
+  return true;
+}
+
+static enum status set_loop_tile(struct lower *l, const struct hlo_instr *i, const struct hlo_instr *w) {
+  const struct node *n = node_of(l, w);
+  const struct hlo_knob *knob = i->knob;
+  int64_t tile[HLO_RANK_MAX + 1];
+
+  if (knob->loop_tile.n) {
+    struct hlo_ints given = drop_collapsed(w, n, knob->loop_tile);
+    if (given.n != n->n_loops || !fits(n, given.v))
+      return refuse(l, i, n, "tile_op's tile_size", knob->loop_tile);
+    memcpy(tile, given.v, (size_t)given.n * sizeof *tile);
+  } else if (knob->tile_size.n || knob->reduction_tile.n) {
+    if (!interleave(w, n, knob, tile) || !fits(n, tile))
+      return knob->tile_size.n ? refuse(l, i, n, "tile_size", knob->tile_size)
+                               : refuse(l, i, n, "reduction_tile", knob->reduction_tile);
+  } else {
+    return ST_OK;
+  }
+  mlirOperationSetDiscardableAttributeByName(n->work, ir_str("nkipy.loop_tile"),
+                                             emit_i64_array(&l->e, n->n_loops, tile));
+  return ST_OK;
+}
+
+/* ---- layout -------------------------------------------------------------------------------------------- */
+
+static enum status set_layout(struct lower *l, const struct hlo_instr *i, const struct hlo_instr *w) {
+  const struct hlo_knob *knob = i->knob;
+  const int rank = i->shape.rank;
+  MlirType i32 = mlirIntegerTypeGet(l->e.ctx, 32);
+  MlirNamedAttribute attrs[3];
+  int n = 0;
+  /* the function form's tile_size is value-shaped too, unless it has an entry less or more */
+  struct hlo_ints tile = knob->layout_tile.n ? knob->layout_tile : knob->tile_size;
+
+  if (knob->layout_tile.n && knob->layout_tile.n != rank) {
+    diag_add(l->ds, DS_ERROR, DG_BAD_KNOB, knob->loc, "layout's tile_size %s does not fit the value's shape %s",
+             ints_text(l, tile.n, tile.v), ints_text(l, rank, i->shape.dims));
+    return ST_INPUT;
+  }
+  if (knob->partition_dim >= rank) {
+    diag_add(l->ds, DS_ERROR, DG_BAD_KNOB, knob->loc, "partition_dim %d is not a dimension of a value of rank %d",
+             knob->partition_dim, rank);
+    return ST_INPUT;
+  }
+  if (knob->mem_space != MEM_NONE)
+    attrs[n++] = emit_attr(&l->e, "mem_space", mlirIntegerAttrGet(i32, knob->mem_space));
+  if (knob->partition_dim >= 0)
+    attrs[n++] = emit_attr(&l->e, "partition_dim", mlirIntegerAttrGet(i32, knob->partition_dim));
+  if (tile.n && tile.n == rank)
+    attrs[n++] = emit_attr(&l->e, "tile_size", emit_i64_array(&l->e, tile.n, tile.v));
+  if (n)
+    mlirOperationSetDiscardableAttributeByName(node_of(l, w)->work, ir_str("nkipy.layout"),
+                                               mlirDictionaryAttrGet(l->e.ctx, n, attrs));
+  return ST_OK;
+}
+
+/* ---- fuse groups --------------------------------------------------------------------------------------- */
+
+static void set_fuse(struct lower *l, const struct hlo_fuse *f, int number) {
+  MlirAttribute group = mlirIntegerAttrGet(mlirIntegerTypeGet(l->e.ctx, 64), number);
+
+  for (int k = 0; k < f->n; k++) {
+    if (working_instr(l, f->v[k]))
+      continue;
+    diag_add(l->ds, DS_WARNING, DG_KNOB_IGNORED, f->loc, "fuse has no effect: %%%s is not computed by a loop",
+             f->v[k]->name);
+    return;
+  }
+  for (int k = 0; k < f->n; k++)
+    mlirOperationSetDiscardableAttributeByName(node_of(l, working_instr(l, f->v[k]))->work, ir_str("nkipy.fuse"),
+                                               group);
+}
+
+enum status lower_knobs(struct lower *l) {
+  enum status st = ST_OK;
+  int number = 0;
+
+  hlo_for_each(i, l->module->entry) {
+    if (!i->knob)
+      continue;
+    const struct hlo_instr *w = working_instr(l, i);
+    if (!w) {
+      if (i->op != HLO_PARAMETER && i->op != HLO_CONSTANT)
+        diag_add(l->ds, DS_WARNING, DG_KNOB_IGNORED, i->knob->loc,
+                 "this knob has no effect: %%%s only moves data and is not computed by a loop", i->name);
+      continue;
+    }
+    enum status one = set_loop_tile(l, i, w);
+    if (!one)
+      one = set_layout(l, i, w);
+    st = one ? one : st;
+  }
+  for (const struct hlo_fuse *f = l->module->fuses; f && !st; f = f->next)
+    set_fuse(l, f, number++);
+  return st;
+}

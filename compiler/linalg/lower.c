@@ -1,0 +1,346 @@
+/* lower: HLO to linalg, the walk and the table; the themes have files of their own.
+ *
+ * Integers from NumPy are signless in MLIR, so each lowering chooses operations by the HLO dtype, never by the MLIR
+ * type.  Shapes are static throughout.
+ */
+#include "linalg/lower.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "linalg/impl.h"
+
+/* ---- helpers for all themes -------------------------------------------------------------------------- */
+
+enum status lower_refuse(struct lower *l, const struct hlo_instr *i, const char *fmt, ...) {
+  char why[160];
+  va_list ap;
+
+  va_start(ap, fmt);
+  vsnprintf(why, sizeof why, fmt, ap);
+  va_end(ap);
+  diag_add(l->ds, DS_ERROR, DG_LOWERING_UNSUPPORTED, i->locs.n ? i->locs.v[0] : NULL, "%%%s = %s %s: %s", i->name,
+           hlo_shape_text(l->ds->arena, &i->shape), hlo_op_name(i->op), why);
+  return ST_INPUT;
+}
+
+MlirLocation lower_location(struct lower *l, const struct hlo_instr *i, const struct hlo_instr *other) {
+  MlirLocation locs[] = {ir_loc_tagged(l->ir->ctx, i->id, i->locs), {NULL}};
+
+  if (!other)
+    return locs[0];
+  locs[1] = ir_loc_tagged(l->ir->ctx, other->id, other->locs);
+  return mlirLocationFusedGet(l->ir->ctx, 2, locs, mlirAttributeGetNull());
+}
+
+void lower_set(struct lower *l, const struct hlo_instr *i, MlirValue v, MlirOperation op) {
+  struct node *n = node_of(l, i);
+
+  n->value = v;
+  n->is_done = true;
+  if (mlirOperationIsNull(op))
+    return;
+  n->work = op;
+  n->n_loops = i->shape.rank;
+  n->extents = i->shape.dims;
+}
+
+MlirValue lower_empty(struct lower *l, const struct hlo_shape *s) {
+  return emit_empty(&l->e, s->dtype, s->rank, s->dims);
+}
+
+bool lower_is_splat(const struct hlo_instr *i) {
+  if (i->op != HLO_CONSTANT || !i->literal->size)
+    return false;
+  const size_t n = dtype_size(i->shape.dtype);
+  const char *data = i->literal->data;
+  return i->literal->size == n || !memcmp(data, data + n, i->literal->size - n);
+}
+
+MlirValue lower_splat(struct lower *l, const struct hlo_instr *i) {
+  struct node *n = node_of(l, i);
+
+  if (mlirValueIsNull(n->scalar) && lower_is_splat(i)) {
+    struct emit e = l->e;
+    e.loc = lower_location(l, i, NULL);
+    n->scalar = emit_element(&e, i->shape.dtype, i->literal->data);
+  }
+  return n->scalar;
+}
+
+/* ---- leaves and the root ----------------------------------------------------------------------------- */
+
+static MlirAttribute literal_attr(struct lower *l, const struct hlo_instr *i, MlirType type) {
+  const struct hlo_literal *lit = i->literal;
+  const size_t size = dtype_size(i->shape.dtype);
+  const bool splat = lower_is_splat(i);
+
+  if (i->shape.dtype != DT_BOOL)
+    return mlirDenseElementsAttrRawBufferGet(type, splat ? size : lit->size, lit->data);
+  const uint8_t *bytes = lit->data;
+  if (splat)
+    return mlirDenseElementsAttrBoolSplatGet(type, bytes[0] != 0);
+  int *v = arena_new_array(&l->arena, int, lit->size);
+  for (size_t k = 0; k < lit->size; k++)
+    v[k] = bytes[k] != 0;
+  return mlirDenseElementsAttrBoolGet(type, (intptr_t)lit->size, v);
+}
+
+static enum status lower_constant(struct lower *l, const struct hlo_instr *i) {
+  if (!i->literal->size) {
+    lower_set(l, i, lower_empty(l, &i->shape), lower_no_op());
+    return ST_OK;
+  }
+  MlirType type = emit_tensor_type(&l->e, i->shape.dtype, i->shape.rank, i->shape.dims);
+  MlirNamedAttribute attr = emit_attr(&l->e, "value", literal_attr(l, i, type));
+  MlirOperation op = emit_operation(
+      &l->e,
+      &(struct emit_op){.name = "arith.constant", .n_results = 1, .results = &type, .n_attrs = 1, .attrs = &attr});
+  lower_set(l, i, emit_result(op), lower_no_op());
+  return ST_OK;
+}
+
+static enum status lower_parameter(struct lower *l, const struct hlo_instr *i) {
+  lower_set(l, i, mlirBlockGetArgument(l->e.block, i->parameter_number), lower_no_op());
+  return ST_OK;
+}
+
+/* A tuple has no value of its own: get-tuple-element and the function's return look at its operands. */
+static enum status lower_tuple(struct lower *l, const struct hlo_instr *i) {
+  for (int k = 0; k < i->n_operands; k++)
+    if (i->operands[k]->shape.dtype == DT_TUPLE)
+      return lower_refuse(l, i, "tuples in tuples are not possible");
+  return ST_OK;
+}
+
+static enum status lower_get_tuple_element(struct lower *l, const struct hlo_instr *i) {
+  const struct hlo_instr *t = i->operands[0];
+
+  if (t->op != HLO_TUPLE)
+    return lower_refuse(l, i, "its operand is a %s, not a tuple of this program", hlo_op_name(t->op));
+  lower_set(l, i, lower_value(l, t->operands[i->tuple_index]), lower_no_op());
+  return ST_OK;
+}
+
+static enum status lower_custom_call(struct lower *l, const struct hlo_instr *i) {
+  return lower_refuse(l, i, "the custom call %s has no meaning outside the vendor's compiler",
+                      i->custom_call_target ? i->custom_call_target : "without a name");
+}
+
+/* ---- the table --------------------------------------------------------------------------------------- */
+
+static const lower_fn table[HLO_OP_COUNT] = {
+    [HLO_PARAMETER] = lower_parameter,
+    [HLO_CONSTANT] = lower_constant,
+    [HLO_IOTA] = lower_iota,
+    [HLO_ABS] = lower_elementwise,
+    [HLO_NEGATE] = lower_elementwise,
+    [HLO_EXP] = lower_elementwise,
+    [HLO_LOG] = lower_elementwise,
+    [HLO_SQRT] = lower_elementwise,
+    [HLO_SIN] = lower_elementwise,
+    [HLO_COS] = lower_elementwise,
+    [HLO_TANH] = lower_elementwise,
+    [HLO_CEIL] = lower_elementwise,
+    [HLO_FLOOR] = lower_elementwise,
+    [HLO_SIGN] = lower_elementwise,
+    [HLO_NOT] = lower_elementwise,
+    [HLO_COPY] = lower_copy,
+    [HLO_CONVERT] = lower_elementwise,
+    [HLO_ADD] = lower_elementwise,
+    [HLO_SUBTRACT] = lower_elementwise,
+    [HLO_MULTIPLY] = lower_elementwise,
+    [HLO_DIVIDE] = lower_elementwise,
+    [HLO_REMAINDER] = lower_elementwise,
+    [HLO_POWER] = lower_elementwise,
+    [HLO_MAXIMUM] = lower_elementwise,
+    [HLO_MINIMUM] = lower_elementwise,
+    [HLO_ATAN2] = lower_elementwise,
+    [HLO_AND] = lower_elementwise,
+    [HLO_OR] = lower_elementwise,
+    [HLO_XOR] = lower_elementwise,
+    [HLO_COMPARE] = lower_elementwise,
+    [HLO_SELECT] = lower_elementwise,
+    [HLO_BROADCAST] = lower_broadcast,
+    [HLO_RESHAPE] = lower_reshape,
+    [HLO_TRANSPOSE] = lower_transpose,
+    [HLO_SLICE] = lower_slice,
+    [HLO_PAD] = lower_pad,
+    [HLO_CONCATENATE] = lower_concatenate,
+    [HLO_REDUCE] = lower_reduce,
+    [HLO_DOT] = lower_dot,
+    [HLO_GATHER] = lower_gather,
+    [HLO_SCATTER] = lower_scatter,
+    [HLO_DYNAMIC_SLICE] = lower_dynamic_slice,
+    [HLO_DYNAMIC_UPDATE_SLICE] = lower_dynamic_update_slice,
+    [HLO_TUPLE] = lower_tuple,
+    [HLO_GET_TUPLE_ELEMENT] = lower_get_tuple_element,
+    [HLO_CUSTOM_CALL] = lower_custom_call,
+};
+
+/* Emitted when first needed as a tensor, which element-wise users never do. */
+static bool is_put_off(const struct hlo_instr *i) {
+  return i->op == HLO_CONSTANT || (i->op == HLO_BROADCAST && !i->knob);
+}
+
+static enum status lower_instr(struct lower *l, const struct hlo_instr *i) {
+  lower_fn fn = table[i->op];
+  MlirLocation outer = l->e.loc;
+
+  if (!fn)
+    return lower_refuse(l, i, "there is no lowering for it");
+  l->e.loc = lower_location(l, i, NULL);
+  enum status st = fn(l, i);
+  l->e.loc = outer;
+  return st;
+}
+
+MlirValue lower_value(struct lower *l, const struct hlo_instr *i) {
+  struct node *n = node_of(l, i);
+
+  if (mlirValueIsNull(n->value) && is_put_off(i))
+    (void)lower_instr(l, i); /* constants and broadcasts are never refused */
+  return n->value;
+}
+
+static void count_users(struct lower *l, const struct hlo_computation *c) {
+  hlo_for_each(i, c) {
+    for (int k = 0; k < i->n_operands; k++) {
+      struct node *n = node_of(l, i->operands[k]);
+      n->n_users++;
+      n->user = i;
+    }
+  }
+}
+
+static enum status lower_body(struct lower *l) {
+  const struct hlo_computation *c = l->module->entry;
+
+  count_users(l, c);
+  reduce_plan(l, c);
+  hlo_for_each(i, c) {
+    if (node_of(l, i)->is_done || is_put_off(i))
+      continue;
+    enum status st = lower_instr(l, i);
+    if (st)
+      return st;
+  }
+  return ST_OK;
+}
+
+/* ---- the function ------------------------------------------------------------------------------------ */
+
+static int result_values(struct lower *l, MlirValue *out) {
+  const struct hlo_instr *root = l->module->entry->root;
+
+  if (!root)
+    return 0;
+  if (root->op != HLO_TUPLE) {
+    out[0] = lower_value(l, root);
+    return 1;
+  }
+  for (int k = 0; k < root->n_operands; k++)
+    out[k] = lower_value(l, root->operands[k]);
+  return root->n_operands;
+}
+
+static MlirAttribute argument_attrs(struct lower *l) {
+  const struct hlo_module *m = l->module;
+  const int n = m->entry->n_params;
+  MlirAttribute *v = arena_new_array(&l->arena, MlirAttribute, (size_t)n);
+
+  for (int k = 0; k < n; k++)
+    v[k] = mlirDictionaryAttrGet(l->e.ctx, 0, NULL);
+  for (int k = 0; k < m->n_aliases; k++) {
+    MlirAttribute index = mlirIntegerAttrGet(mlirIntegerTypeGet(l->e.ctx, 64), m->aliases[k].output_index);
+    MlirNamedAttribute attr = emit_attr(&l->e, "nkipy.alias", index);
+    v[m->aliases[k].param_index] = mlirDictionaryAttrGet(l->e.ctx, 1, &attr);
+  }
+  return mlirArrayAttrGet(l->e.ctx, n, v);
+}
+
+/* The function's block, with an argument per parameter. */
+static MlirRegion function_region(struct lower *l, MlirType *types) {
+  const struct hlo_computation *c = l->module->entry;
+  MlirLocation *locs = arena_new_array(&l->arena, MlirLocation, (size_t)c->n_params);
+  MlirRegion region = mlirRegionCreate();
+
+  for (int k = 0; k < c->n_params; k++) {
+    const struct hlo_shape *s = &c->params[k]->shape;
+    types[k] = emit_tensor_type(&l->e, s->dtype, s->rank, s->dims);
+    locs[k] = lower_location(l, c->params[k], NULL);
+  }
+  l->e.block = mlirBlockCreate(c->n_params, types, locs);
+  mlirRegionAppendOwnedBlock(region, l->e.block);
+  return region;
+}
+
+static void add_function(struct lower *l, MlirModule module, MlirRegion region, MlirType *args, int n_results,
+                         MlirType *results) {
+  MlirType type = mlirFunctionTypeGet(l->e.ctx, l->module->entry->n_params, args, n_results, results);
+  MlirNamedAttribute attrs[] = {
+      emit_attr(&l->e, "sym_name", mlirStringAttrGet(l->e.ctx, ir_str(l->module->name))),
+      emit_attr(&l->e, "function_type", mlirTypeAttrGet(type)),
+      emit_attr(&l->e, "arg_attrs", argument_attrs(l)),
+  };
+  struct emit top = l->e;
+
+  top.block = mlirModuleGetBody(module);
+  top.loc = mlirLocationUnknownGet(l->e.ctx);
+  emit_operation(&top, &(struct emit_op){.name = "func.func",
+                                         .n_attrs = l->module->n_aliases ? 3 : 2,
+                                         .attrs = attrs,
+                                         .n_regions = 1,
+                                         .regions = &region});
+}
+
+static enum status lower_function(struct lower *l, MlirModule module) {
+  const struct hlo_computation *c = l->module->entry;
+  const struct hlo_instr *root = c->root;
+  const int max_results = root && root->op == HLO_TUPLE ? root->n_operands : 1;
+  MlirType *args = arena_new_array(&l->arena, MlirType, (size_t)c->n_params);
+  MlirValue *values = arena_new_array(&l->arena, MlirValue, (size_t)max_results);
+  MlirType *results = arena_new_array(&l->arena, MlirType, (size_t)max_results);
+  MlirRegion region = function_region(l, args);
+
+  enum status st = lower_body(l);
+  if (!st)
+    st = lower_knobs(l);
+  if (st) {
+    mlirRegionDestroy(region);
+    return st;
+  }
+  int n = result_values(l, values);
+  for (int k = 0; k < n; k++)
+    results[k] = mlirValueGetType(values[k]);
+  if (root)
+    l->e.loc = lower_location(l, root, NULL);
+  emit_operation(&l->e, &(struct emit_op){.name = "func.return", .n_operands = n, .operands = values});
+  add_function(l, module, region, args, n, results);
+  return ST_OK;
+}
+
+enum status linalg_from_hlo(struct ir *ir, const struct hlo_module *m, struct diags *ds, MlirModule *out) {
+  struct lower l = {.ir = ir, .module = m, .ds = ds};
+  MlirModule module = mlirModuleCreateEmpty(mlirLocationUnknownGet(ir->ctx));
+  struct ir_capture capture;
+
+  arena_init(&l.arena);
+  l.nodes = arena_new_array(&l.arena, struct node, (size_t)m->next_id);
+  l.e = (struct emit){.ctx = ir->ctx, .loc = mlirLocationUnknownGet(ir->ctx), .arena = &l.arena};
+  ir_capture_begin(ir, &capture, ds, DG_INTERNAL, ds->arena);
+  enum status st = lower_function(&l, module);
+  if (!st && !mlirOperationVerify(mlirModuleGetOperation(module))) {
+    log_error("linalg_invalid", "kernel=%s", m->name);
+    st = ST_BUG;
+  }
+  ir_capture_end(ir, &capture);
+  arena_clear(&l.arena);
+  if (st)
+    mlirModuleDestroy(module);
+  else
+    *out = module;
+  return st;
+}
