@@ -30,7 +30,7 @@ objs = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 
 COMPILER_SRC := $(call srcs,$(addprefix compiler/,base hlo trace linalg ir passes nisa driver))
 SERVER_SRC := $(call srcs,explorer $(addprefix explorer/,http api job pool store))
-WORKER_SRC := $(call srcs,$(addprefix explorer/,worker jail))
+WORKER_SRC := $(call srcs,$(addprefix explorer/,worker jail)) explorer/pool/wire.c
 UNIT_SRC := $(call srcs,tests/unit)
 PROTO_OBJ := $(BUILD)/obj/gen/hlo.pb-c.o
 COMPILER_LIB := $(BUILD)/lib/libnkxcompiler.a
@@ -91,7 +91,7 @@ $(BUILD)/dialects.irdl: compiler/ir/dialects.irdl
 	cp $< $@
 $(call objs,$(wildcard compiler/ir/*.c)): | $(BUILD)/gen/dialects.inc
 
-$(call objs,$(wildcard compiler/trace/*.c)): CFLAGS += $(PYTHON_INC)
+$(call objs,$(wildcard compiler/trace/*.c explorer/worker/*.c)): CFLAGS += $(PYTHON_INC)
 $(call objs,compiler/driver/paths.c): CFLAGS += -DNKX_VENV='"$(abspath $(VENV))"'
 $(BUILD)/obj/%.o: %.c
 	@mkdir -p $(@D)

@@ -1,0 +1,188 @@
+/* POST /api/v1/compile: a kernel in, its stages out, whole or as they come.
+ *
+ * The connection is suspended while there is nothing to send; the work resumes it.  A stream's status line goes out
+ * with the first frame, so that a refused work is still a proper 503.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "driver/job.h"
+#include "http/http.h"
+#include "job/work.h"
+#include "pool/pool.h"
+
+enum { JSON_NEST_MAX = 64, BLOCK = 48 << 10 };
+
+/* Deepest nesting of brackets outside strings; counted before any parser recurses. */
+static int nesting(const char *s, size_t n) {
+  int depth = 0, most = 0;
+  bool in_string = false;
+  for (size_t i = 0; i < n; i++) {
+    if (in_string) {
+      if (s[i] == '\\')
+        i++;
+      else if (s[i] == '"')
+        in_string = false;
+    } else if (s[i] == '"') {
+      in_string = true;
+    } else if (s[i] == '{' || s[i] == '[') {
+      most = ++depth > most ? depth : most;
+    } else if (s[i] == '}' || s[i] == ']') {
+      depth--;
+    }
+  }
+  return most;
+}
+
+static bool wants(struct request *rq, const char *type) {
+  const char *h = MHD_lookup_connection_value(rq->connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_ACCEPT);
+  return h && strcasestr(h, type);
+}
+
+static int client_fd(struct request *rq) {
+  const union MHD_ConnectionInfo *info = MHD_get_connection_info(rq->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+  return info ? info->connect_fd : -1;
+}
+
+static void park(void *user) {
+  MHD_suspend_connection(user);
+}
+static void resume(void *user) {
+  MHD_resume_connection(user);
+}
+
+/* ---- the stream ---------------------------------------------------------------------------------------------------
+ */
+
+/* Server-sent events wrap each frame: "data: " before, a blank line after. */
+struct stream {
+  struct work *work;
+  struct MHD_Connection *connection;
+  bool is_sse;
+  size_t at;    /* bytes of frames already sent */
+  bool in_line; /* SSE: "data: " of the present line is out */
+};
+
+/* Copies frames as events; returns bytes written to `to`, and moves st->at by the bytes consumed. */
+static size_t read_sse(struct stream *st, char *to, size_t max, bool *at_end) {
+  static const char before[] = "data: ";
+  char raw[8 << 10];
+  size_t room = sizeof before + 2, n = 0, out = 0;
+
+  if (max < 2 * room)
+    return 0;
+  /* a line costs at most `room` bytes more than it has; taking few bytes at a time keeps the sum simple */
+  size_t want = (max - room) / (room + 1);
+  n = work_read(st->work, st->at, raw, want < sizeof raw ? want : sizeof raw, at_end);
+  for (size_t i = 0; i < n; i++) {
+    if (!st->in_line) {
+      memcpy(to + out, before, sizeof before - 1);
+      out += sizeof before - 1;
+      st->in_line = true;
+    }
+    to[out++] = raw[i];
+    if (raw[i] == '\n') {
+      to[out++] = '\n';
+      st->in_line = false;
+    }
+  }
+  st->at += n;
+  return out;
+}
+
+static ssize_t read_stream(void *user, uint64_t pos, char *to, size_t max) {
+  struct stream *st = user;
+  bool at_end = false;
+  size_t n;
+  (void)pos;
+
+  if (st->is_sse) {
+    n = read_sse(st, to, max, &at_end);
+  } else {
+    n = work_read(st->work, st->at, to, max, &at_end);
+    st->at += n;
+  }
+  if (n)
+    return (ssize_t)n;
+  if (at_end)
+    return MHD_CONTENT_READER_END_OF_STREAM;
+  work_wait_at(st->work, st->at, park, resume, st->connection);
+  return 0; /* called again, once resumed */
+}
+
+static void free_stream(void *user) {
+  struct stream *st = user;
+  work_unref(st->work);
+  free(st);
+}
+
+static enum MHD_Result send_stream(struct request *rq) {
+  struct stream *st = calloc(1, sizeof *st);
+  if (!st)
+    return MHD_NO;
+  *st = (struct stream){.work = work_ref(rq->work), .connection = rq->connection, .is_sse = rq->is_sse};
+  struct MHD_Response *r = MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, BLOCK, read_stream, st, free_stream);
+  if (!r) {
+    free_stream(st);
+    return MHD_NO;
+  }
+  MHD_add_response_header(r, MHD_HTTP_HEADER_CONTENT_TYPE, rq->is_sse ? "text/event-stream" : "application/x-ndjson");
+  MHD_add_response_header(r, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store");
+  MHD_add_response_header(r, "X-Accel-Buffering", "no"); /* a proxy must not gather what we send as it comes */
+  return http_send(rq, MHD_HTTP_OK, r);
+}
+
+/* ---- the request --------------------------------------------------------------------------------------------------
+ */
+
+static enum status start(struct request *rq, struct error *err) {
+  struct arena a;
+  struct job job;
+
+  if (nesting(rq->body.data, rq->body.len) > JSON_NEST_MAX)
+    return fail(err, ST_INPUT, "The JSON is nested more than %d levels deep.", JSON_NEST_MAX);
+  arena_init(&a);
+  enum status st = job_parse(&a, buf_text(&rq->body), rq->body.len, &job, err);
+  if (!st) {
+    rq->work = work_new(&job);
+    if (!rq->work)
+      st = fail(err, ST_NOMEM, "work");
+  }
+  arena_clear(&a);
+  if (!st && pool_submit(rq->app->pool, rq->work, client_fd(rq)))
+    st = fail(err, ST_BUSY, "queue");
+  if (st) {
+    work_unref(rq->work);
+    rq->work = NULL;
+  }
+  buf_clear(&rq->body);
+  return st;
+}
+
+static enum MHD_Result refused(struct request *rq) {
+  struct pool_health h;
+  pool_look(rq->app->pool, &h);
+  return http_problem(rq, h.is_ready ? PB_BUSY : PB_STARTING, NULL, NULL);
+}
+
+enum MHD_Result api_compile(struct request *rq) {
+  struct error err;
+
+  if (!rq->work) {
+    rq->is_sse = wants(rq, "text/event-stream");
+    rq->is_streaming = rq->is_sse || wants(rq, "application/x-ndjson");
+    enum status st = start(rq, &err);
+    if (st)
+      return http_status_problem(rq, st, &err);
+  }
+  if (!work_wait(rq->work, !rq->is_streaming, park, resume, rq->connection))
+    return MHD_YES; /* we are called again */
+  if (work_look(rq->work, NULL, NULL) == WORK_REFUSED)
+    return refused(rq);
+  if (rq->is_streaming)
+    return send_stream(rq);
+  size_t len;
+  char *json = work_result(rq->work, &len);
+  return http_json_take(rq, MHD_HTTP_OK, json, len);
+}

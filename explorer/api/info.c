@@ -1,0 +1,231 @@
+/* What the service says about itself: stages, examples, machines.
+ *
+ * The machines' figures are the vendor's published ones per NeuronCore; SBUF is given twice, as built and as much of
+ * it as a program may use.
+ */
+#include "api/info.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/json.h"
+#include "driver/compile.h"
+#include "trace/trace.h"
+
+enum { INFO_MAX = 4 << 20, EXAMPLES_MAX = 200, PARTITIONS = 128 };
+
+/* ---- machines -----------------------------------------------------------------------------------------------------
+ */
+
+struct machine {
+  const char *name, *title, *core;
+  int cores_per_device;
+  int sbuf_partition, sbuf_usable, psum_partition, psum_banks; /* bytes per partition; banks per partition */
+  double tensor_ghz, vector_ghz, scalar_ghz, gpsimd_ghz;
+  int hbm_gib;
+};
+
+static const struct machine machines[] = {
+    {"trn1", "Trainium 1", "NeuronCore-v2", 2, 192 << 10, 180224, 16 << 10, 8, 2.8, 1.12, 1.4, 1.4, 32},
+    {"trn2", "Trainium 2", "NeuronCore-v3", 8, 224 << 10, 212984, 16 << 10, 8, 2.4, 0.96, 1.2, 1.2, 96},
+    {"trn3", "Trainium 3", "NeuronCore-v4", 8, 256 << 10, 245752, 16 << 10, 8, 2.4, 1.2, 1.2, 1.2, 144},
+};
+
+static void put_memory(struct buf *b, const char *name, int partition_bytes) {
+  json_put_key(b, name);
+  buf_putc(b, '{');
+  json_put_field_int(b, "partitions", PARTITIONS);
+  json_put_field_int(b, "partition_bytes", partition_bytes);
+  json_put_field_int(b, "bytes", (long long)PARTITIONS * partition_bytes);
+}
+
+static void put_ghz(struct buf *b, const char *name, double ghz) {
+  json_put_key(b, name);
+  buf_printf(b, "%g", ghz);
+}
+
+static void put_machine(struct buf *b, const struct machine *m) {
+  json_put_comma(b);
+  buf_putc(b, '{');
+  json_put_field_str(b, "name", m->name);
+  json_put_field_str(b, "title", m->title);
+  json_put_field_str(b, "core", m->core);
+  json_put_field_int(b, "cores_per_device", m->cores_per_device);
+  json_put_field_int(b, "hbm_gib", m->hbm_gib);
+  put_memory(b, "sbuf", m->sbuf_partition);
+  json_put_field_int(b, "usable_partition_bytes", m->sbuf_usable);
+  buf_putc(b, '}');
+  put_memory(b, "psum", m->psum_partition);
+  json_put_field_int(b, "banks", m->psum_banks);
+  json_put_field_int(b, "bank_bytes", m->psum_partition / m->psum_banks);
+  buf_putc(b, '}');
+  json_put_key(b, "clock_ghz");
+  buf_putc(b, '{');
+  put_ghz(b, "tensor", m->tensor_ghz);
+  put_ghz(b, "vector", m->vector_ghz);
+  put_ghz(b, "scalar", m->scalar_ghz);
+  put_ghz(b, "gpsimd", m->gpsimd_ghz);
+  buf_puts(b, "}}");
+}
+
+static void put_machines(struct buf *b) {
+  buf_puts(b, "{\"targets\":[");
+  for (size_t i = 0; i < sizeof machines / sizeof *machines; i++)
+    put_machine(b, &machines[i]);
+  buf_puts(b, "]}\n");
+}
+
+/* ---- stages -------------------------------------------------------------------------------------------------------
+ */
+
+static enum status put_pipeline(struct buf *b, struct error *err) {
+  size_t len;
+  char *stages = pipeline_describe(&len);
+  if (!stages)
+    return fail(err, ST_NOMEM, "pipeline");
+  buf_putc(b, '{');
+  json_put_field_str(b, "version", pipeline_version());
+  json_put_key(b, "stages");
+  buf_append(b, stages, len);
+  buf_puts(b, "}\n");
+  free(stages);
+  return ST_OK;
+}
+
+/* ---- examples -----------------------------------------------------------------------------------------------------
+ */
+
+static enum status read_file(int dir, const char *name, struct buf *out, struct error *err) {
+  int fd = openat(dir, name, O_RDONLY | O_CLOEXEC);
+  if (fd < 0)
+    return fail(err, ST_IO, "example %.80s: %m", name);
+  ssize_t n = 0;
+  enum status st = ST_OK;
+  do {
+    st = buf_reserve(out, 16 << 10);
+    if (st)
+      st = fail(err, st, "example %.80s: larger than a source may be", name);
+    else if ((n = read(fd, out->data + out->len, 16 << 10)) > 0)
+      out->len += (size_t)n;
+    else if (n < 0)
+      st = fail(err, ST_IO, "example %.80s: %m", name);
+  } while (!st && n > 0);
+  close(fd);
+  return st;
+}
+
+/* The text of the first line, without the comment sign or the quotes around it; empty if it is code. */
+static void first_line(const char *source, size_t len, const char **text, size_t *n) {
+  const char *end = memchr(source, '\n', len);
+  const char *p = source;
+  size_t k = end ? (size_t)(end - source) : len;
+  *text = "";
+  *n = 0;
+  if (k && *p == '#') {
+    p++, k--;
+  } else if (k >= 3 && !memcmp(p, "\"\"\"", 3)) {
+    p += 3, k -= 3;
+    const char *close_at = memmem(p, k, "\"\"\"", 3);
+    if (close_at)
+      k = (size_t)(close_at - p);
+  } else {
+    return;
+  }
+  while (k && *p == ' ')
+    p++, k--;
+  while (k && (p[k - 1] == '.' || p[k - 1] == ' '))
+    k--;
+  *text = p;
+  *n = k;
+}
+
+/* "03-softmax.py" orders the list by its number and is called "softmax". */
+static void put_example(struct buf *b, const char *file, const struct buf *source) {
+  const char *name = file, *title;
+  size_t n;
+  size_t digits = strspn(file, "0123456789");
+  if (digits && (file[digits] == '-' || file[digits] == '_'))
+    name = file + digits + 1;
+  json_put_comma(b);
+  buf_putc(b, '{');
+  json_put_key(b, "name");
+  json_put_string(b, name, strlen(name) - strlen(".py"));
+  first_line(buf_text(source), source->len, &title, &n);
+  json_put_key(b, "title");
+  json_put_string(b, n ? title : name, n ? n : strlen(name) - strlen(".py"));
+  json_put_field_str(b, "language", "nkipy");
+  json_put_key(b, "source");
+  json_put_string(b, buf_text(source), source->len);
+  buf_putc(b, '}');
+}
+
+static int is_example(const struct dirent *e) {
+  size_t n = strlen(e->d_name);
+  return n > 3 && e->d_name[0] != '.' && e->d_name[0] != '_' && !strcmp(e->d_name + n - 3, ".py");
+}
+
+static enum status put_examples(struct buf *b, const char *dir, struct error *err) {
+  struct dirent **list = NULL;
+  enum status st = ST_OK;
+  int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  int n = fd < 0 ? -1 : scandirat(fd, ".", &list, is_example, alphasort);
+
+  buf_puts(b, "{\"examples\":[");
+  for (int i = 0; i < n; i++) {
+    struct buf source;
+    buf_init(&source, TRACE_SOURCE_MAX);
+    if (!st && i < EXAMPLES_MAX)
+      st = read_file(fd, list[i]->d_name, &source, err);
+    if (!st && i < EXAMPLES_MAX)
+      put_example(b, list[i]->d_name, &source);
+    buf_clear(&source);
+    free(list[i]);
+  }
+  free(list);
+  if (fd >= 0)
+    close(fd);
+  buf_puts(b, "]}\n");
+  return st;
+}
+
+/* ---- the answers --------------------------------------------------------------------------------------------------
+ */
+
+enum status info_load(struct app *app, struct error *err) {
+  buf_init(&app->targets, INFO_MAX);
+  buf_init(&app->pipeline, INFO_MAX);
+  buf_init(&app->examples, INFO_MAX);
+  put_machines(&app->targets);
+  enum status st = put_pipeline(&app->pipeline, err);
+  if (!st)
+    st = put_examples(&app->examples, app->cfg->examples_dir, err);
+  if (!st && (buf_status(&app->targets) || buf_status(&app->pipeline) || buf_status(&app->examples)))
+    st = fail(err, ST_LIMIT, "the examples are larger than %d bytes", INFO_MAX);
+  return st;
+}
+
+void info_clear(struct app *app) {
+  buf_clear(&app->targets);
+  buf_clear(&app->pipeline);
+  buf_clear(&app->examples);
+}
+
+static enum MHD_Result send_constant(struct request *rq, const struct buf *b) {
+  return http_json(rq, MHD_HTTP_OK, buf_text(b), b->len, true);
+}
+enum MHD_Result api_pipeline(struct request *rq) {
+  return send_constant(rq, &rq->app->pipeline);
+}
+enum MHD_Result api_examples(struct request *rq) {
+  return send_constant(rq, &rq->app->examples);
+}
+enum MHD_Result api_targets(struct request *rq) {
+  return send_constant(rq, &rq->app->targets);
+}

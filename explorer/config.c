@@ -1,0 +1,149 @@
+#include "config.h"
+
+#include <limits.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+const char config_help[] = "usage: nkx serve [flags]\n"
+                           "  --host HOST            address to listen on (127.0.0.1)\n"
+                           "  --port PORT            port, 0 for any free one (10240)\n"
+                           "  --workers N            jobs that run at once (the number of processors)\n"
+                           "  --queue N              jobs that may wait for a worker (64)\n"
+                           "  --job-timeout-ms MS    wall time of a job (15000)\n"
+                           "  --connections N        open connections at most (10000)\n"
+                           "  --web-dir DIR          the page's files (../web beside this program)\n"
+                           "  --examples-dir DIR     the example kernels (../examples)\n"
+                           "  --worker PATH          the worker program (nkx-worker beside this one)\n"
+                           "  --python-dir DIR       the kernels' packages (../python)\n"
+                           "  --site-dir DIR         site-packages with NumPy (where the build found it)\n";
+
+enum flag_kind { FLAG_TEXT, FLAG_INT, FLAG_DIR, FLAG_FILE };
+
+struct flag {
+  const char *name;
+  enum flag_kind kind;
+  size_t offset;
+  int least, most; /* FLAG_INT */
+};
+
+#define AT(member) offsetof(struct config, member)
+static const struct flag flags[] = {
+    {"--host", FLAG_TEXT, AT(host), 0, 0},
+    {"--port", FLAG_TEXT, AT(port), 0, 0},
+    {"--workers", FLAG_INT, AT(workers), 1, 64},
+    {"--queue", FLAG_INT, AT(queue_max), 0, 10000},
+    {"--job-timeout-ms", FLAG_INT, AT(job_timeout_ms), 100, 600000},
+    {"--connections", FLAG_INT, AT(connections_max), 4, 100000},
+    {"--web-dir", FLAG_DIR, AT(web_dir), 0, 0},
+    {"--examples-dir", FLAG_DIR, AT(examples_dir), 0, 0},
+    {"--worker", FLAG_FILE, AT(worker_path), 0, 0},
+    {"--python-dir", FLAG_DIR, AT(python_dir), 0, 0},
+    {"--site-dir", FLAG_DIR, AT(site_dir), 0, 0},
+};
+
+enum status config_program_dir(struct arena *a, const char **out, struct error *err) {
+  char path[PATH_MAX];
+  ssize_t n = readlink("/proc/self/exe", path, sizeof path - 1);
+  if (n <= 0)
+    return fail(err, ST_BUG, "cannot find this program's own directory: %m");
+  path[n] = 0;
+  *strrchr(path, '/') = 0;
+  *out = arena_strdup(a, path);
+  return ST_OK;
+}
+
+static enum status parse_int(const struct flag *f, const char *text, int *out, struct error *err) {
+  char *end;
+  long v = strtol(text, &end, 10);
+  if (end == text || *end || v < f->least || v > f->most)
+    return fail(err, ST_INPUT, "%s: expected a number from %d to %d, got \"%.40s\"", f->name, f->least, f->most, text);
+  *out = (int)v;
+  return ST_OK;
+}
+
+static enum status parse_path(const struct flag *f, const char *text, enum flag_kind kind, struct error *err) {
+  struct stat s;
+  if (stat(text, &s))
+    return fail(err, ST_INPUT, "%s: %.120s: %m", f->name, text);
+  if (kind == FLAG_DIR ? !S_ISDIR(s.st_mode) : !S_ISREG(s.st_mode))
+    return fail(err, ST_INPUT, "%s: %.120s is not a %s", f->name, text, kind == FLAG_DIR ? "directory" : "file");
+  return ST_OK;
+}
+
+static enum status set(const struct flag *f, const char *text, struct config *c, struct error *err) {
+  void *at = (char *)c + f->offset;
+  enum status st = ST_OK;
+  if (f->kind == FLAG_INT)
+    return parse_int(f, text, at, err);
+  if (f->kind != FLAG_TEXT)
+    st = parse_path(f, text, f->kind, err);
+  else if (!*text)
+    st = fail(err, ST_INPUT, "%s: must not be empty", f->name);
+  if (!st)
+    *(const char **)at = text;
+  return st;
+}
+
+static const struct flag *find(const char *name, size_t len) {
+  for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
+    if (strlen(flags[i].name) == len && !memcmp(flags[i].name, name, len))
+      return &flags[i];
+  return NULL;
+}
+
+/* --flag value and --flag=value. */
+static enum status parse_args(int argc, char **argv, struct config *c, struct error *err) {
+  for (int i = 0; i < argc; i++) {
+    const char *eq = strchr(argv[i], '=');
+    size_t len = eq ? (size_t)(eq - argv[i]) : strlen(argv[i]);
+    const struct flag *f = find(argv[i], len);
+    if (!f)
+      return fail(err, ST_INPUT, "%.60s: there is no such flag; see `nkx serve --help`", argv[i]);
+    if (!eq && i + 1 == argc)
+      return fail(err, ST_INPUT, "%s: needs a value", f->name);
+    enum status st = set(f, eq ? eq + 1 : argv[++i], c, err);
+    if (st)
+      return st;
+  }
+  return ST_OK;
+}
+
+static enum status check_port(const char *port, struct error *err) {
+  char *end;
+  long v = strtol(port, &end, 10);
+  if (end == port || *end || v < 0 || v > 65535)
+    return fail(err, ST_INPUT, "--port: expected a number from 0 to 65535, got \"%.40s\"", port);
+  return ST_OK;
+}
+
+enum status config_parse(struct arena *a, int argc, char **argv, struct config *out, struct error *err) {
+  const char *here;
+  long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+  enum status st = config_program_dir(a, &here, err);
+  if (st)
+    return st;
+  struct config c = {
+      .host = "127.0.0.1",
+      .port = "10240",
+      .workers = cpus < 1    ? 1
+                 : cpus > 64 ? 64
+                             : (int)cpus,
+      .queue_max = 64,
+      .job_timeout_ms = 15000,
+      .connections_max = 10000,
+      .worker_path = arena_printf(a, "%s/nkx-worker", here),
+      .web_dir = arena_printf(a, "%s/../web", here),
+      .examples_dir = arena_printf(a, "%s/../examples", here),
+  };
+  st = parse_args(argc, argv, &c, err);
+  if (!st)
+    st = check_port(c.port, err);
+  if (!st && access(c.worker_path, X_OK))
+    st = fail(err, ST_INPUT, "--worker: %.120s: %m", c.worker_path);
+  if (!st)
+    *out = c;
+  return st;
+}

@@ -1,0 +1,26 @@
+/* config: the server's flags as one constant struct. */
+#ifndef CONFIG_H
+#define CONFIG_H
+
+#include "base/arena.h"
+#include "base/error.h"
+
+struct config {
+  const char *host, *port;
+  int workers;   /* jobs that run at once */
+  int queue_max; /* jobs that may wait */
+  int job_timeout_ms;
+  int connections_max;
+  const char *worker_path; /* nkx-worker, beside this program */
+  const char *web_dir, *examples_dir;
+  const char *python_dir, *site_dir; /* NULL: the worker's defaults */
+};
+
+extern const char config_help[];
+
+/* argv after "serve".  ST_INPUT with a text that names the flag and what it takes. */
+MUST_USE enum status config_parse(struct arena *a, int argc, char **argv, struct config *out, struct error *err);
+/* The directory this program lies in. */
+MUST_USE enum status config_program_dir(struct arena *a, const char **out, struct error *err);
+
+#endif

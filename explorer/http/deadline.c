@@ -1,0 +1,124 @@
+#include "http/deadline.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+
+enum { TICK_MS = 250 }; /* how late a deadline may be noticed */
+
+struct conn {
+  struct conn *next, *prev;
+  int fd;
+  int64_t deadline_ms;
+  bool is_cut;
+};
+
+struct deadlines {
+  pthread_t thread;
+  pthread_mutex_t lock;
+  pthread_cond_t stop;
+  bool is_stopping;
+  struct conn *list;
+};
+
+/* Under the lock, which is what keeps a descriptor from being closed and reused meanwhile: deadline_remove comes
+ * before the library closes it. */
+static void cut_overdue(struct deadlines *d, int64_t now) {
+  for (struct conn *c = d->list; c; c = c->next) {
+    if (c->is_cut || now < c->deadline_ms)
+      continue;
+    c->is_cut = true;
+    shutdown(c->fd, SHUT_RDWR);
+    log_debug("connection_cut", "fd=%d", c->fd);
+  }
+}
+
+static void *run(void *user) {
+  struct deadlines *d = user;
+  pthread_mutex_lock(&d->lock);
+  while (!d->is_stopping) {
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_nsec += TICK_MS * 1000000L;
+    until.tv_sec += until.tv_nsec / 1000000000;
+    until.tv_nsec %= 1000000000;
+    pthread_cond_timedwait(&d->stop, &d->lock, &until);
+    cut_overdue(d, clock_now_ms());
+  }
+  pthread_mutex_unlock(&d->lock);
+  return NULL;
+}
+
+enum status deadlines_start(struct deadlines **out, struct error *err) {
+  pthread_condattr_t attr;
+  struct deadlines *d = calloc(1, sizeof *d);
+  if (!d)
+    return fail(err, ST_NOMEM, "deadlines");
+  pthread_mutex_init(&d->lock, NULL);
+  pthread_condattr_init(&attr);
+  pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+  pthread_cond_init(&d->stop, &attr);
+  pthread_condattr_destroy(&attr);
+  if (pthread_create(&d->thread, NULL, run, d)) {
+    free(d);
+    return fail(err, ST_IO, "deadlines: no thread");
+  }
+  *out = d;
+  return ST_OK;
+}
+
+void deadlines_stop(struct deadlines *d) {
+  if (!d)
+    return;
+  pthread_mutex_lock(&d->lock);
+  d->is_stopping = true;
+  pthread_cond_signal(&d->stop);
+  pthread_mutex_unlock(&d->lock);
+  pthread_join(d->thread, NULL);
+  pthread_cond_destroy(&d->stop);
+  pthread_mutex_destroy(&d->lock);
+  free(d);
+}
+
+struct conn *deadline_add(struct deadlines *d, int fd, int ms) {
+  struct conn *c = calloc(1, sizeof *c);
+  if (!c)
+    return NULL;
+  c->fd = fd;
+  c->deadline_ms = clock_now_ms() + ms;
+  pthread_mutex_lock(&d->lock);
+  c->next = d->list;
+  if (d->list)
+    d->list->prev = c;
+  d->list = c;
+  pthread_mutex_unlock(&d->lock);
+  return c;
+}
+
+void deadline_remove(struct deadlines *d, struct conn *c) {
+  if (!c)
+    return;
+  pthread_mutex_lock(&d->lock);
+  if (c->prev)
+    c->prev->next = c->next;
+  else
+    d->list = c->next;
+  if (c->next)
+    c->next->prev = c->prev;
+  pthread_mutex_unlock(&d->lock);
+  free(c);
+}
+
+void deadline_set(struct deadlines *d, struct conn *c, int ms) {
+  if (!c)
+    return;
+  pthread_mutex_lock(&d->lock);
+  c->deadline_ms = clock_now_ms() + ms;
+  pthread_mutex_unlock(&d->lock);
+}

@@ -1,0 +1,49 @@
+/* The headers that every answer carries. */
+#include <stdlib.h>
+
+#include "http/http.h"
+
+static const char *const security_headers[][2] = {
+    {"Content-Security-Policy",
+     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; "
+     "connect-src 'self'; worker-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
+     "require-trusted-types-for 'script'"},
+    {"X-Content-Type-Options", "nosniff"},
+    {"Referrer-Policy", "no-referrer"},
+    {"Cross-Origin-Opener-Policy", "same-origin"},
+    {"Cross-Origin-Embedder-Policy", "require-corp"},
+    {"Cross-Origin-Resource-Policy", "same-origin"},
+    {"Permissions-Policy", "camera=(), geolocation=(), microphone=(), payment=(), usb=()"},
+};
+
+enum MHD_Result http_send(struct request *rq, unsigned status, struct MHD_Response *resp) {
+  if (!resp)
+    return MHD_NO;
+  for (size_t i = 0; i < sizeof security_headers / sizeof *security_headers; i++)
+    MHD_add_response_header(resp, security_headers[i][0], security_headers[i][1]);
+  enum MHD_Result r = MHD_queue_response(rq->connection, status, resp);
+  MHD_destroy_response(resp);
+  return r;
+}
+
+static enum MHD_Result send_json(struct request *rq, unsigned status, struct MHD_Response *r) {
+  if (r) {
+    MHD_add_response_header(r, MHD_HTTP_HEADER_CONTENT_TYPE, "application/json");
+    MHD_add_response_header(r, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store");
+  }
+  return http_send(rq, status, r);
+}
+
+enum MHD_Result http_json(struct request *rq, unsigned status, const char *json, size_t len, bool is_constant) {
+  enum MHD_ResponseMemoryMode mode = is_constant ? MHD_RESPMEM_PERSISTENT : MHD_RESPMEM_MUST_COPY;
+  return send_json(rq, status, MHD_create_response_from_buffer(len, (void *)json, mode));
+}
+
+enum MHD_Result http_json_take(struct request *rq, unsigned status, char *json, size_t len) {
+  if (!json)
+    return http_problem(rq, PB_INTERNAL, NULL, NULL);
+  struct MHD_Response *r = MHD_create_response_from_buffer(len, json, MHD_RESPMEM_MUST_FREE);
+  if (!r)
+    free(json);
+  return send_json(rq, status, r);
+}

@@ -1,0 +1,295 @@
+#include "http/server.h"
+
+#include <errno.h>
+#include <netdb.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "driver/job.h"
+#include "http/deadline.h"
+#include "job/work.h"
+#include "pool/pool.h"
+
+enum {
+  THREADS = 2,
+  CONNECTION_MEMORY = 64 << 10,      /* headers must fit in it; also the size of a chunk of a streamed answer */
+  IDLE_TIMEOUT_S = 30,               /* of silence */
+  HEADER_MS = 10000,                 /* first byte of a connection to the end of its headers */
+  NEXT_REQUEST_MS = 60000,           /* the same for a connection that is kept */
+  BODY_MS = 20000,                   /* end of headers to end of body */
+  ANSWER_MS = 60000,                 /* end of body to end of answer, beyond the job's own time */
+  BODY_DRAIN_MAX = 8 * JOB_JSON_MAX, /* a body up to this is read and thrown away, so that its sender hears why */
+};
+
+struct server {
+  const struct app *app;
+  struct MHD_Daemon *daemon;
+  struct deadlines *deadlines;
+  int listen_fd;
+  atomic_int n_requests;
+};
+
+/* ---- one request --------------------------------------------------------------------------------------------------
+ */
+
+static struct conn *conn_of(struct MHD_Connection *c) {
+  const union MHD_ConnectionInfo *info = MHD_get_connection_info(c, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+  return info ? info->socket_context : NULL;
+}
+
+static int fd_of(struct MHD_Connection *c) {
+  const union MHD_ConnectionInfo *info = MHD_get_connection_info(c, MHD_CONNECTION_INFO_CONNECTION_FD);
+  return info ? info->connect_fd : -1;
+}
+
+static bool is_json_type(struct MHD_Connection *c) {
+  const char *t = MHD_lookup_connection_value(c, MHD_HEADER_KIND, MHD_HTTP_HEADER_CONTENT_TYPE);
+  static const char json[] = "application/json";
+  size_t n = sizeof json - 1;
+  if (MHD_lookup_connection_value(c, MHD_HEADER_KIND, MHD_HTTP_HEADER_CONTENT_ENCODING))
+    return false;
+  return t && !strncasecmp(t, json, n) && (!t[n] || t[n] == ';' || t[n] == ' ');
+}
+
+/* Refuses a POST by its headers alone, or returns false. */
+static bool refuse_post(struct request *rq, enum MHD_Result *answer) {
+  if (!is_json_type(rq->connection)) {
+    *answer = http_problem(rq, PB_MEDIA_TYPE, NULL, NULL);
+    return true;
+  }
+  if (guard_body_length(rq->connection) > BODY_DRAIN_MAX) {
+    *answer = http_problem(rq, PB_TOO_LARGE, NULL, NULL);
+    return true;
+  }
+  return false;
+}
+
+static bool is_get(const char *method) {
+  return !strcmp(method, MHD_HTTP_METHOD_GET) || !strcmp(method, MHD_HTTP_METHOD_HEAD);
+}
+
+/* The first call for a request: what its headers alone refuse.  An answer this early ends the connection, because the
+ * library reads no body after it; so whatever is fine is answered in the last call. */
+static enum MHD_Result on_headers(struct request *rq, const char *method, const char *version) {
+  const char *reason;
+  enum MHD_Result answer;
+
+  if (guard_refuses(rq->connection, version, &reason))
+    return http_problem(rq, PB_BAD_REQUEST, reason, NULL);
+  rq->route = route_find(rq->path);
+  if (is_get(method))
+    return MHD_YES;
+  if (!rq->route)
+    return http_problem(rq, PB_NOT_FOUND, NULL, NULL);
+  if (strcmp(method, MHD_HTTP_METHOD_POST) || !rq->route->post)
+    return http_not_allowed(rq, rq->route->allow);
+  return refuse_post(rq, &answer) ? answer : MHD_YES;
+}
+
+static enum MHD_Result on_body(struct request *rq, const char *data, size_t n) {
+  rq->body_seen += n;
+  if (rq->body_seen > BODY_DRAIN_MAX)
+    return MHD_NO;                /* a chunked body without end: nothing can be answered in the middle of it */
+  buf_append(&rq->body, data, n); /* past its ceiling it frees itself and stays failed */
+  return MHD_YES;
+}
+
+static enum MHD_Result on_end_of_body(struct request *rq, const char *method) {
+  if (is_get(method)) {
+    if (!rq->route)
+      return static_get(rq);
+    return rq->route->get ? rq->route->get(rq) : http_not_allowed(rq, rq->route->allow);
+  }
+  if (buf_status(&rq->body) == ST_LIMIT) {
+    char text[96];
+    snprintf(text, sizeof text, "The body has %zu bytes; the limit is %d.", rq->body_seen, JOB_JSON_MAX);
+    return http_problem(rq, PB_TOO_LARGE, text, NULL);
+  }
+  if (buf_status(&rq->body))
+    return http_problem(rq, PB_INTERNAL, NULL, NULL);
+  return rq->route->post(rq);
+}
+
+static struct request *request_new(struct server *s, struct MHD_Connection *c) {
+  struct request *rq = calloc(1, sizeof *rq);
+  if (!rq)
+    return NULL;
+  rq->app = s->app;
+  rq->connection = c;
+  rq->conn = conn_of(c);
+  buf_init(&rq->body, JOB_JSON_MAX);
+  atomic_fetch_add(&s->n_requests, 1);
+  return rq;
+}
+
+static enum MHD_Result on_request(void *user, struct MHD_Connection *c, const char *path, const char *method,
+                                  const char *version, const char *data, size_t *n, void **state) {
+  struct server *s = user;
+  struct request *rq = *state;
+
+  if (!rq) {
+    rq = *state = request_new(s, c);
+    if (!rq)
+      return MHD_NO;
+    deadline_set(s->deadlines, rq->conn, BODY_MS);
+    rq->path = path; /* the library passes the same string each time */
+    return on_headers(rq, method, version);
+  }
+  if (*n) {
+    size_t taken = *n;
+    *n = 0;
+    return on_body(rq, data, taken);
+  }
+  if (!rq->work)
+    deadline_set(s->deadlines, rq->conn, s->app->cfg->job_timeout_ms + ANSWER_MS);
+  return on_end_of_body(rq, method);
+}
+
+static void on_completed(void *user, struct MHD_Connection *c, void **state, enum MHD_RequestTerminationCode how) {
+  struct server *s = user;
+  struct request *rq = *state;
+  (void)how;
+  if (!rq)
+    return;
+  deadline_set(s->deadlines, rq->conn, NEXT_REQUEST_MS);
+  if (rq->work) {
+    pool_release(s->app->pool, rq->work, fd_of(c));
+    work_unref(rq->work);
+  }
+  buf_clear(&rq->body);
+  free(rq);
+  *state = NULL;
+  atomic_fetch_sub(&s->n_requests, 1);
+}
+
+static void on_connection(void *user, struct MHD_Connection *c, void **socket_context,
+                          enum MHD_ConnectionNotificationCode what) {
+  struct server *s = user;
+  if (what == MHD_CONNECTION_NOTIFY_STARTED) {
+    *socket_context = deadline_add(s->deadlines, fd_of(c), HEADER_MS);
+  } else {
+    deadline_remove(s->deadlines, *socket_context);
+    *socket_context = NULL;
+  }
+}
+
+/* ---- start and stop -----------------------------------------------------------------------------------------------
+ */
+
+static void on_log(void *user, const char *fmt, va_list ap) {
+  char text[200];
+  (void)user;
+  vsnprintf(text, sizeof text, fmt, ap);
+  text[strcspn(text, "\r\n")] = 0;
+  log_debug("http", "%s", text);
+}
+
+static int listen_on(const struct addrinfo *at) {
+  int one = 1;
+  int fd = socket(at->ai_family, at->ai_socktype | SOCK_CLOEXEC | SOCK_NONBLOCK, at->ai_protocol);
+  if (fd < 0)
+    return -1;
+  setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
+  if (bind(fd, at->ai_addr, at->ai_addrlen) || listen(fd, SOMAXCONN)) {
+    int e = errno;
+    close(fd);
+    errno = e;
+    return -1;
+  }
+  return fd;
+}
+
+static enum status open_listener(const struct config *cfg, int *out, int *port, struct error *err) {
+  struct addrinfo hints = {.ai_flags = AI_PASSIVE | AI_NUMERICSERV, .ai_socktype = SOCK_STREAM}, *list;
+  struct sockaddr_storage bound;
+  socklen_t len = sizeof bound;
+  char service[12];
+  int e = getaddrinfo(cfg->host, cfg->port, &hints, &list);
+  if (e)
+    return fail(err, ST_INPUT, "--host: %.80s: %s", cfg->host, gai_strerror(e));
+  int fd = -1;
+  for (struct addrinfo *at = list; at && fd < 0; at = at->ai_next)
+    fd = listen_on(at);
+  e = errno;
+  freeaddrinfo(list);
+  errno = e;
+  if (fd < 0)
+    return fail(err, ST_INPUT, "cannot listen on %.80s port %.8s: %m", cfg->host, cfg->port);
+  if (getsockname(fd, (struct sockaddr *)&bound, &len) ||
+      getnameinfo((struct sockaddr *)&bound, len, NULL, 0, service, sizeof service, NI_NUMERICSERV))
+    service[0] = 0;
+  *port = atoi(service);
+  *out = fd;
+  return ST_OK;
+}
+
+/* Each connection is a descriptor; children and files need some as well. */
+static void raise_fd_limit(int connections) {
+  struct rlimit r;
+  rlim_t want = (rlim_t)connections + 512;
+  if (getrlimit(RLIMIT_NOFILE, &r) || r.rlim_cur >= want)
+    return;
+  r.rlim_cur = r.rlim_max == RLIM_INFINITY || r.rlim_max > want ? want : r.rlim_max;
+  if (setrlimit(RLIMIT_NOFILE, &r) || r.rlim_cur < want)
+    log_warn("limits", "descriptors=%llu wanted=%llu", (unsigned long long)r.rlim_cur, (unsigned long long)want);
+}
+
+enum status server_start(const struct app *app, struct server **out, int *port, struct error *err) {
+  struct server *s = calloc(1, sizeof *s);
+  if (!s)
+    return fail(err, ST_NOMEM, "server");
+  s->app = app;
+  s->listen_fd = -1;
+  raise_fd_limit(app->cfg->connections_max);
+  enum status st = open_listener(app->cfg, &s->listen_fd, port, err);
+  if (!st)
+    st = deadlines_start(&s->deadlines, err);
+  if (!st) {
+    s->daemon = MHD_start_daemon(
+        MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG, 0, NULL, NULL, on_request, s,
+        MHD_OPTION_EXTERNAL_LOGGER, on_log, NULL, MHD_OPTION_LISTEN_SOCKET, s->listen_fd, MHD_OPTION_THREAD_POOL_SIZE,
+        (unsigned)THREADS, MHD_OPTION_CONNECTION_LIMIT, (unsigned)app->cfg->connections_max,
+        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY, MHD_OPTION_CONNECTION_TIMEOUT,
+        (unsigned)IDLE_TIMEOUT_S, MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_NOTIFY_COMPLETED, on_completed, s,
+        MHD_OPTION_NOTIFY_CONNECTION, on_connection, s, MHD_OPTION_END);
+    if (!s->daemon)
+      st = fail(err, ST_IO, "the HTTP library did not start");
+  }
+  if (st) {
+    if (s->listen_fd >= 0)
+      close(s->listen_fd);
+    deadlines_stop(s->deadlines);
+    free(s);
+    return st;
+  }
+  *out = s;
+  return ST_OK;
+}
+
+void server_quiesce(struct server *s) {
+  MHD_socket fd = MHD_quiesce_daemon(s->daemon);
+  if (fd != MHD_INVALID_SOCKET)
+    close(fd);
+  s->listen_fd = -1;
+}
+
+void server_drain(struct server *s, int ms) {
+  int64_t until = clock_now_ms() + ms;
+  while (atomic_load(&s->n_requests) > 0 && clock_now_ms() < until)
+    usleep(5000);
+}
+
+void server_stop(struct server *s) {
+  MHD_stop_daemon(s->daemon);
+  deadlines_stop(s->deadlines);
+  free(s);
+}

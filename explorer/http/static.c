@@ -1,0 +1,169 @@
+/* The page's files, read from one directory.
+ *
+ * A path is accepted only if it is made of plain names, and opened with openat2 beneath the directory, so that
+ * neither ".." nor a link leads out.  Each file is looked up anew: a rebuilt page is served without a restart.  Files
+ * whose name holds a hash of their content never change and are cached for good; the others are revalidated.
+ */
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "http/http.h"
+
+enum { PATH_LEN_MAX = 200, HASH_LEN = 8 };
+
+static const struct {
+  const char *suffix, *type;
+} types[] = {
+    {".html", "text/html; charset=utf-8"},
+    {".js", "text/javascript; charset=utf-8"},
+    {".css", "text/css; charset=utf-8"},
+    {".svg", "image/svg+xml"},
+    {".json", "application/json"},
+    {".png", "image/png"},
+    {".ico", "image/x-icon"},
+    {".woff2", "font/woff2"},
+    {".txt", "text/plain; charset=utf-8"},
+    {".webmanifest", "application/manifest+json"},
+    {".wasm", "application/wasm"},
+    {".map", "application/json"},
+};
+
+/* NULL for what the page does not consist of: such files are not served. */
+static const char *type_of(const char *path) {
+  size_t n = strlen(path);
+  for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
+    size_t k = strlen(types[i].suffix);
+    if (n > k && !strcmp(path + n - k, types[i].suffix))
+      return types[i].type;
+  }
+  return NULL;
+}
+
+/* Names of letters, digits, '.', '_', '-', none of them starting with a dot, joined by single slashes. */
+static bool is_plain(const char *path) {
+  bool at_start = true;
+  for (const char *p = path; *p; p++) {
+    if (*p == '/' ? at_start : !strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-", *p))
+      return false;
+    if (at_start && *p == '.')
+      return false;
+    at_start = *p == '/';
+  }
+  return !at_start && strlen(path) <= PATH_LEN_MAX;
+}
+
+/* "main-6B4AUXG2.js": eight capitals and digits between a dash and the last dot. */
+static bool has_hash(const char *path) {
+  const char *dot = strrchr(path, '.');
+  if (!dot || dot - path < HASH_LEN + 1 || dot[-HASH_LEN - 1] != '-')
+    return false;
+  for (const char *p = dot - HASH_LEN; p < dot; p++)
+    if (!strchr("ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789", *p))
+      return false;
+  return true;
+}
+
+/* A regular file beneath the page's directory, or -1. */
+static int open_beneath(const char *dir, const char *path, struct stat *s) {
+  struct open_how how = {.flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK,
+                         .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS};
+  int root = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+  if (root < 0)
+    return -1;
+  int fd = (int)syscall(SYS_openat2, root, path, &how, sizeof how);
+  close(root);
+  if (fd >= 0 && (fstat(fd, s) || !S_ISREG(s->st_mode))) {
+    close(fd);
+    fd = -1;
+  }
+  return fd;
+}
+
+/* True if the comma-separated header lists `what` without ";q=0". */
+static bool accepts(struct request *rq, const char *what) {
+  const char *h = MHD_lookup_connection_value(rq->connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_ACCEPT_ENCODING);
+  size_t n = strlen(what);
+  while (h && *h) {
+    h += strspn(h, " ,\t");
+    size_t len = strcspn(h, ",");
+    if (len >= n && !strncasecmp(h, what, n) && (len == n || strchr(" ;\t", h[n]))) {
+      const char *q = memmem(h, len, "q=0", 3);
+      return !q || (q + 3 < h + len && q[3] == '.' && strspn(q + 4, "0") < strspn(q + 4, "0123456789"));
+    }
+    h += len;
+  }
+  return false;
+}
+
+/* The compressed sibling if the client takes it and it is there, else the file itself. */
+static int open_best(struct request *rq, const char *path, struct stat *s, const char **encoding) {
+  static const char *const forms[][2] = {{"br", ".br"}, {"gzip", ".gz"}};
+  char name[PATH_LEN_MAX + 8];
+  for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
+    if (!accepts(rq, forms[i][0]))
+      continue;
+    snprintf(name, sizeof name, "%s%s", path, forms[i][1]);
+    int fd = open_beneath(rq->app->cfg->web_dir, name, s);
+    if (fd >= 0) {
+      *encoding = forms[i][0];
+      return fd;
+    }
+  }
+  *encoding = NULL;
+  return open_beneath(rq->app->cfg->web_dir, path, s);
+}
+
+static void make_etag(char *to, size_t size, const struct stat *s) {
+  snprintf(to, size, "\"%llx-%llx-%llx\"", (unsigned long long)s->st_size, (unsigned long long)s->st_ino,
+           (unsigned long long)s->st_mtim.tv_sec * 1000000000ull + (unsigned long long)s->st_mtim.tv_nsec);
+}
+
+static bool has_etag(struct request *rq, const char *etag) {
+  const char *h = MHD_lookup_connection_value(rq->connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_IF_NONE_MATCH);
+  return h && (!strcmp(h, "*") || strstr(h, etag));
+}
+
+static enum MHD_Result send_file(struct request *rq, const char *path, int fd, const struct stat *s,
+                                 const char *encoding) {
+  char etag[64];
+  make_etag(etag, sizeof etag, s);
+  bool is_known = has_etag(rq, etag);
+  struct MHD_Response *r;
+  if (is_known) {
+    close(fd);
+    r = MHD_create_response_from_buffer(0, (void *)"", MHD_RESPMEM_PERSISTENT);
+  } else {
+    r = MHD_create_response_from_fd64((uint64_t)s->st_size, fd);
+    if (!r)
+      close(fd);
+  }
+  if (!r)
+    return MHD_NO;
+  MHD_add_response_header(r, MHD_HTTP_HEADER_CONTENT_TYPE, type_of(path));
+  MHD_add_response_header(r, MHD_HTTP_HEADER_ETAG, etag);
+  MHD_add_response_header(r, MHD_HTTP_HEADER_VARY, "Accept-Encoding");
+  MHD_add_response_header(r, MHD_HTTP_HEADER_CACHE_CONTROL,
+                          has_hash(path) ? "public, max-age=31536000, immutable" : "no-cache");
+  if (encoding)
+    MHD_add_response_header(r, MHD_HTTP_HEADER_CONTENT_ENCODING, encoding);
+  return http_send(rq, is_known ? MHD_HTTP_NOT_MODIFIED : MHD_HTTP_OK, r);
+}
+
+enum MHD_Result static_get(struct request *rq) {
+  const char *path = !strcmp(rq->path, "/") ? "index.html" : rq->path + 1;
+  const char *encoding;
+  struct stat s;
+
+  if (rq->path[0] != '/' || !is_plain(path) || !type_of(path))
+    return http_problem(rq, PB_NOT_FOUND, NULL, NULL);
+  int fd = open_best(rq, path, &s, &encoding);
+  if (fd < 0)
+    return http_problem(rq, PB_NOT_FOUND, NULL, NULL);
+  return send_file(rq, path, fd, &s, encoding);
+}

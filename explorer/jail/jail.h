@@ -1,0 +1,92 @@
+/* jail: the walls around one job, finished before the job's first byte is read.
+ *
+ * jail_prepare does once what every child needs (the system call filter, the limits, what the kernel offers);
+ * jail_spawn makes a child in new namespaces; jail_enter, in that child, builds the rest.  The layers are in layer.h;
+ * each reports whether it stands, and a required one that does not stand ends the child.
+ *
+ * Assumes a process with one thread: the child is made with clone3, so nothing that other threads held is released
+ * in it.  The caller runs CPython's fork hooks around jail_spawn.
+ */
+#ifndef JAIL_JAIL_H
+#define JAIL_JAIL_H
+
+#include <linux/filter.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/error.h"
+#include "jail/layer.h"
+#include "jail/limits.h"
+
+enum {
+  JAIL_PATHS_MAX = 24,
+  JAIL_ID = 65534, /* uid and gid inside, and outside as well when we are root: "nobody" */
+};
+
+/* A file or directory of the host, seen in the jail under the same name. */
+struct jail_path {
+  const char *path;
+  bool is_device; /* may be written: /dev/null */
+};
+
+struct jail {
+  int n_paths;
+  struct jail_path paths[JAIL_PATHS_MAX];
+  struct sock_fprog filter;
+  int landlock_abi;       /* 0: none */
+  uint64_t address_space; /* bytes; RLIMIT_AS of a child */
+  uint64_t clone_flags;
+  pid_t *tid_address; /* libc's cached thread id, which a raw clone3 has to renew; NULL if it cannot be found */
+  uid_t outer_uid;    /* what JAIL_ID is outside */
+  gid_t outer_gid;
+};
+
+struct jail_report {
+  uint32_t layers; /* a bit for each that stands */
+  int32_t landlock_abi;
+  int32_t failed; /* the layer that failed, or -1 */
+  int32_t error;  /* errno of the failure */
+};
+
+/* Adds a path, if it exists.  The string must outlive j. */
+MUST_USE enum status jail_add_path(struct jail *j, const char *path, bool is_device, struct error *err);
+/* Call once everything that makes the process large is loaded, after the paths were added. */
+MUST_USE enum status jail_prepare(struct jail *j, struct error *err);
+void jail_clear(struct jail *j);
+
+/* Like fork: 0 in the child.  The child must call jail_enter at once; it waits there until the parent has called
+ * jail_settle.  *pidfd belongs to the parent.  ST_DENIED when the kernel refuses the namespaces. */
+MUST_USE enum status jail_spawn(const struct jail *j, pid_t *pid, int *pidfd, struct error *err);
+/* In the parent: gives the child its ids and lets it go on. `gate` is the parent's end of a socket to the child. */
+MUST_USE enum status jail_settle(const struct jail *j, pid_t pid, int gate, struct error *err);
+/* In the child: returns with every layer standing, *job_fd moved to descriptor keep_fd (and changed accordingly), and
+ * all other descriptors but stdio (which is /dev/null) closed.  On failure r->failed says where, and nothing but
+ * *job_fd may be used. */
+MUST_USE enum status jail_enter(const struct jail *j, int *job_fd, int keep_fd, struct jail_report *r);
+
+/* ---- the layers, each in its own file ------------------------------------------------------------------------- */
+
+/* ns.c: names and ids. */
+MUST_USE enum status jail_ns_settle(const struct jail *j, pid_t pid, struct error *err);
+/* mounts.c: two halves, since sources are opened with the outer identity and the tmpfs is filled with the inner. */
+struct jail_trees {
+  int fd[JAIL_PATHS_MAX];
+};
+int jail_mounts_open(const struct jail *j, struct jail_trees *t); /* these return 0 or errno */
+int jail_mounts_pivot(const struct jail *j, const struct jail_trees *t);
+/* limits.c */
+int jail_limits_set(const struct jail *j);
+int jail_caps_drop(void);
+uint64_t jail_address_space_now(void); /* bytes mapped by this process, 0 if unknown */
+/* landlock.c */
+int jail_landlock_abi(void);
+int jail_landlock_restrict(const struct jail *j);
+/* seccomp.c */
+MUST_USE enum status jail_seccomp_build(struct sock_fprog *out, struct error *err);
+int jail_seccomp_install(const struct sock_fprog *filter);
+
+/* `nkx doctor`: makes a jailed child and prints what stands; exit status for main. */
+int jail_doctor(void);
+
+#endif

@@ -1,0 +1,79 @@
+/* Landlock: a second wall behind the read-only mounts.
+ *
+ * Every right that the kernel's ABI knows is handled, so that what is not granted here is denied.  The structures are
+ * declared here because the system's headers may be older than the kernel.
+ */
+#include "jail/jail.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+struct ruleset_attr {
+  uint64_t handled_fs, handled_net, scoped;
+};
+struct path_beneath_attr {
+  uint64_t allowed;
+  int32_t parent_fd;
+} __attribute__((packed));
+
+enum { CREATE_RULESET_VERSION = 1, RULE_PATH_BENEATH = 1 };
+enum {
+  FS_WRITE_FILE = 1 << 1,
+  FS_READ_FILE = 1 << 2,
+  FS_READ_DIR = 1 << 3,
+  FS_TRUNCATE = 1 << 14, /* ABI 3 */
+};
+#define LAST(n) ((UINT64_C(1) << (n)) - 1)
+
+int jail_landlock_abi(void) {
+  long abi = syscall(SYS_landlock_create_ruleset, NULL, 0, CREATE_RULESET_VERSION);
+  return abi > 0 ? (int)abi : 0;
+}
+
+/* How many file system rights each ABI has: 13 at first, then refer, truncate, and (ABI 5) ioctl of devices. */
+static uint64_t fs_rights(int abi) {
+  return abi >= 5 ? LAST(16) : abi >= 3 ? LAST(15) : abi == 2 ? LAST(14) : LAST(13);
+}
+
+static int allow(int ruleset, const struct jail_path *p, uint64_t handled) {
+  struct stat s;
+  struct path_beneath_attr rule = {.parent_fd = open(p->path, O_PATH | O_CLOEXEC)};
+  if (rule.parent_fd < 0 || fstat(rule.parent_fd, &s))
+    return errno;
+  rule.allowed = FS_READ_FILE;
+  if (S_ISDIR(s.st_mode))
+    rule.allowed |= FS_READ_DIR;
+  if (p->is_device)
+    rule.allowed |= FS_WRITE_FILE | FS_TRUNCATE;
+  rule.allowed &= handled;
+  int e = syscall(SYS_landlock_add_rule, ruleset, RULE_PATH_BENEATH, &rule, 0) ? errno : 0;
+  close(rule.parent_fd);
+  return e;
+}
+
+int jail_landlock_restrict(const struct jail *j) {
+  struct ruleset_attr attr = {.handled_fs = fs_rights(j->landlock_abi)};
+  size_t size = sizeof attr.handled_fs;
+  if (j->landlock_abi >= 4) {
+    attr.handled_net = LAST(2); /* bind and connect of TCP */
+    size += sizeof attr.handled_net;
+  }
+  if (j->landlock_abi >= 6) {
+    attr.scoped = LAST(2); /* abstract sockets and signals */
+    size += sizeof attr.scoped;
+  }
+  int ruleset = (int)syscall(SYS_landlock_create_ruleset, &attr, size, 0);
+  if (ruleset < 0)
+    return errno;
+  int e = 0;
+  for (int i = 0; i < j->n_paths && !e; i++)
+    e = allow(ruleset, &j->paths[i], attr.handled_fs);
+  if (!e && syscall(SYS_landlock_restrict_self, ruleset, 0))
+    e = errno;
+  close(ruleset);
+  return e;
+}

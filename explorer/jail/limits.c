@@ -1,0 +1,60 @@
+/* Limits and capabilities. */
+#include "jail/jail.h"
+
+#include <errno.h>
+#include <linux/capability.h>
+#include <linux/securebits.h>
+#include <stdio.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+uint64_t jail_address_space_now(void) {
+  unsigned long long pages = 0;
+  FILE *f = fopen("/proc/self/statm", "re");
+  if (f && fscanf(f, "%llu", &pages) != 1)
+    pages = 0;
+  if (f)
+    fclose(f);
+  return pages * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+int jail_limits_set(const struct jail *j) {
+  const struct {
+    __rlimit_resource_t what;
+    rlim_t value;
+  } limits[] = {
+      {RLIMIT_AS, j->address_space}, /* refuses a large allocation with MemoryError */
+      {RLIMIT_CPU, JAIL_CPU_S},      /* hard = soft: SIGKILL, which code inside cannot put off */
+      {RLIMIT_NOFILE, JAIL_NOFILE},
+      {RLIMIT_FSIZE, 0},
+      {RLIMIT_NPROC, 1},
+      {RLIMIT_CORE, 0},
+      {RLIMIT_MEMLOCK, 0},
+      {RLIMIT_MSGQUEUE, 0},
+      {RLIMIT_SIGPENDING, 64},
+      {RLIMIT_NICE, 0},
+      {RLIMIT_RTPRIO, 0},
+  };
+  for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) {
+    struct rlimit r = {.rlim_cur = limits[i].value, .rlim_max = limits[i].value};
+    if (setrlimit(limits[i].what, &r))
+      return errno;
+  }
+  return 0;
+}
+
+int jail_caps_drop(void) {
+  struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
+  struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = {{0}};
+
+  if (prctl(PR_SET_SECUREBITS, SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_NO_SETUID_FIXUP_LOCKED |
+                                   SECBIT_KEEP_CAPS_LOCKED | SECBIT_NO_CAP_AMBIENT_RAISE |
+                                   SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED))
+    return errno;
+  for (int cap = 0; prctl(PR_CAPBSET_READ, cap) >= 0; cap++)
+    if (prctl(PR_CAPBSET_DROP, cap))
+      return errno;
+  return syscall(SYS_capset, &head, none) ? errno : 0;
+}

@@ -1,0 +1,87 @@
+/* The system call filter: compiled once from syscalls.def by libseccomp, then only copied into each child.
+ *
+ * What the list does not name kills the process.  libseccomp checks the architecture first and treats the x32 and
+ * 32-bit numbers as foreign.
+ */
+#include "jail/jail.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <seccomp.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Locks on open files have no name without _GNU_SOURCE's fcntl.h on every libc. */
+#ifndef F_OFD_GETLK
+#define F_OFD_GETLK 36
+#define F_OFD_SETLK 37
+#define F_OFD_SETLKW 38
+#endif
+
+struct rule {
+  const char *name;
+  uint32_t action;
+  int n_args;
+  struct scmp_arg_cmp arg;
+};
+
+#define ALLOW(name) {#name, SCMP_ACT_ALLOW, 0, {0}},
+#define ALLOW_EQ(name, a, v) {#name, SCMP_ACT_ALLOW, 1, {.arg = (a), .op = SCMP_CMP_EQ, .datum_a = (v)}},
+#define DENY(name, e) {#name, SCMP_ACT_ERRNO(e), 0, {0}},
+#define DENY_EQ(name, a, v, e) {#name, SCMP_ACT_ERRNO(e), 1, {.arg = (a), .op = SCMP_CMP_EQ, .datum_a = (v)}},
+#define DENY_NE(name, a, v, e) {#name, SCMP_ACT_ERRNO(e), 1, {.arg = (a), .op = SCMP_CMP_NE, .datum_a = (v)}},
+static const struct rule rules[] = {
+#include "jail/syscalls.def"
+};
+
+static enum status add_rule(scmp_filter_ctx ctx, const struct rule *r, struct error *err) {
+  int nr = seccomp_syscall_resolve_name(r->name);
+  if (nr < 0) /* this machine does not have it, so nobody can call it */
+    return ST_OK;
+  int e = seccomp_rule_add_array(ctx, r->action, nr, (unsigned)r->n_args, &r->arg);
+  return e ? fail(err, ST_BUG, "seccomp rule for %s: error %d", r->name, -e) : ST_OK;
+}
+
+/* libseccomp writes programs to descriptors only. */
+static enum status read_program(scmp_filter_ctx ctx, struct sock_fprog *out, struct error *err) {
+  enum status st = ST_BUG;
+  struct stat s;
+  void *bytes = NULL;
+  int fd = memfd_create("filter", MFD_CLOEXEC);
+
+  if (fd < 0 || seccomp_export_bpf(ctx, fd) || fstat(fd, &s) || !(bytes = malloc((size_t)s.st_size)) ||
+      pread(fd, bytes, (size_t)s.st_size, 0) != s.st_size) {
+    st = fail(err, ST_BUG, "seccomp program: %m");
+    free(bytes);
+  } else {
+    st = ST_OK;
+    *out =
+        (struct sock_fprog){.len = (unsigned short)((size_t)s.st_size / sizeof(struct sock_filter)), .filter = bytes};
+  }
+  if (fd >= 0)
+    close(fd);
+  return st;
+}
+
+enum status jail_seccomp_build(struct sock_fprog *out, struct error *err) {
+  scmp_filter_ctx ctx = seccomp_init(SCMP_ACT_KILL_PROCESS);
+  enum status st = ST_OK;
+
+  if (!ctx)
+    return fail(err, ST_NOMEM, "seccomp");
+  if (seccomp_attr_set(ctx, SCMP_FLTATR_CTL_OPTIMIZE, 2)) /* a tree, not a list: the filter runs on every call */
+    st = fail(err, ST_BUG, "seccomp: no binary tree");
+  for (size_t i = 0; i < sizeof rules / sizeof *rules && !st; i++)
+    st = add_rule(ctx, &rules[i], err);
+  if (!st)
+    st = read_program(ctx, out, err);
+  seccomp_release(ctx);
+  return st;
+}
+
+int jail_seccomp_install(const struct sock_fprog *filter) {
+  return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, filter, 0, 0) ? errno : 0;
+}

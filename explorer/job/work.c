@@ -1,0 +1,275 @@
+#include "job/work.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/json.h"
+#include "driver/compile.h"
+#include "driver/result.h"
+
+enum { OWN_FRAME_MAX = 4 << 10, OWN_FRAMES_ROOM = 3 * OWN_FRAME_MAX };
+
+struct work {
+  atomic_int refs;
+  pthread_mutex_t lock;
+  char tag[WORK_TAG_SIZE];
+  char key[JOB_KEY_SIZE];
+  enum language language;
+  enum target target;
+  char *json;
+  size_t json_len;
+
+  enum work_state state;
+  int64_t began_us;
+  struct buf lines;      /* frames, each with its newline */
+  struct result *result; /* the same, gathered */
+
+  /* a parked reader: called back when more than `parked_at` bytes are there, or, if whole, at the end */
+  void (*resume)(void *);
+  void *resume_user;
+  size_t parked_at;
+  bool parked_whole;
+};
+
+static void make_tag(char tag[WORK_TAG_SIZE]) {
+  uint32_t r = 0;
+  if (getrandom(&r, sizeof r, 0) != (ssize_t)sizeof r)
+    r = (uint32_t)clock_now_ns();
+  snprintf(tag, WORK_TAG_SIZE, "%08x", r);
+}
+
+struct work *work_new(const struct job *job) {
+  struct work *w = calloc(1, sizeof *w);
+  if (!w)
+    return NULL;
+  atomic_init(&w->refs, 1);
+  pthread_mutex_init(&w->lock, NULL);
+  make_tag(w->tag);
+  job_key(job, w->key);
+  w->language = job->language;
+  w->target = job->target;
+  buf_init(&w->lines, WORK_BYTES_MAX + OWN_FRAMES_ROOM);
+  w->json = job_dump(job, &w->json_len);
+  w->result = result_new();
+  if (w->json && w->result)
+    return w;
+  work_unref(w);
+  return NULL;
+}
+
+struct work *work_ref(struct work *w) {
+  atomic_fetch_add(&w->refs, 1);
+  return w;
+}
+
+void work_unref(struct work *w) {
+  if (!w || atomic_fetch_sub(&w->refs, 1) != 1)
+    return;
+  result_free(w->result);
+  buf_clear(&w->lines);
+  free(w->json);
+  pthread_mutex_destroy(&w->lock);
+  free(w);
+}
+
+const char *work_tag(const struct work *w) {
+  return w->tag;
+}
+
+const char *work_json(const struct work *w, size_t *len) {
+  *len = w->json_len;
+  return w->json;
+}
+
+/* ---- waiting ------------------------------------------------------------------------------------------------------
+ */
+
+static bool is_settled(const struct work *w) {
+  return w->state == WORK_ENDED || w->state == WORK_REFUSED;
+}
+
+static bool is_ready(const struct work *w, bool whole, size_t at) {
+  return is_settled(w) || (!whole && w->lines.len > at);
+}
+
+/* Under the lock: calls the parked reader back if what it waits for is there. */
+static void wake(struct work *w) {
+  if (!w->resume || !is_ready(w, w->parked_whole, w->parked_at))
+    return;
+  void (*resume)(void *) = w->resume;
+  w->resume = NULL;
+  resume(w->resume_user);
+}
+
+static bool wait_for(struct work *w, bool whole, size_t at, void (*park)(void *), void (*resume)(void *), void *user) {
+  pthread_mutex_lock(&w->lock);
+  bool ready = is_ready(w, whole, at);
+  if (!ready) {
+    w->resume = resume;
+    w->resume_user = user;
+    w->parked_whole = whole;
+    w->parked_at = at;
+    park(user); /* under the lock, so that resume cannot come first */
+  }
+  pthread_mutex_unlock(&w->lock);
+  return ready;
+}
+
+bool work_wait(struct work *w, bool whole, void (*park)(void *), void (*resume)(void *), void *user) {
+  return wait_for(w, whole, 0, park, resume, user);
+}
+
+bool work_wait_at(struct work *w, size_t at, void (*park)(void *), void (*resume)(void *), void *user) {
+  return wait_for(w, false, at, park, resume, user);
+}
+
+void work_forget_reader(struct work *w) {
+  pthread_mutex_lock(&w->lock);
+  w->resume = NULL;
+  pthread_mutex_unlock(&w->lock);
+}
+
+/* ---- the pool's side ----------------------------------------------------------------------------------------------
+ */
+
+void work_begin(struct work *w) {
+  pthread_mutex_lock(&w->lock);
+  w->state = WORK_RUNNING;
+  w->began_us = clock_now_us();
+  pthread_mutex_unlock(&w->lock);
+}
+
+/* Under the lock. */
+static enum status add(struct work *w, const char *json, size_t len, struct error *err) {
+  enum status st;
+  if (!w->lines.len) { /* the first frame comes before any user code runs, and must be about this job */
+    char want[JOB_KEY_SIZE + 16];
+    snprintf(want, sizeof want, "\"key\":\"%s\"", w->key);
+    if (!memmem(json, len, "\"frame\":\"start\"", 15) || !memmem(json, len, want, strlen(want)))
+      return fail(err, ST_INPUT, "first frame does not start this job");
+  }
+  if (memchr(json, '\n', len) || memchr(json, '\r', len))
+    return fail(err, ST_INPUT, "frame with a newline");
+  st = result_add(w->result, json, len, err);
+  if (!st)
+    st = buf_append(&w->lines, json, len);
+  if (!st)
+    st = buf_putc(&w->lines, '\n');
+  return st;
+}
+
+enum status work_add_frame(struct work *w, const char *json, size_t len, bool *is_end, struct error *err) {
+  enum status st;
+  pthread_mutex_lock(&w->lock);
+  if (w->lines.len + len + 1 > WORK_BYTES_MAX)
+    st = fail(err, ST_LIMIT, "more than %d bytes of frames", WORK_BYTES_MAX);
+  else
+    st = add(w, json, len, err);
+  *is_end = result_is_ended(w->result);
+  if (!st) {
+    if (*is_end)
+      w->state = WORK_ENDED;
+    wake(w);
+  }
+  pthread_mutex_unlock(&w->lock);
+  return st;
+}
+
+static void put_start(struct work *w, struct buf *b) {
+  buf_puts(b, "{\"frame\":\"start\",\"version\":1");
+  json_put_field_str(b, "key", w->key);
+  json_put_field_str(b, "language", language_name(w->language));
+  json_put_field_str(b, "target", target_name(w->target));
+  json_put_field_str(b, "pipeline", pipeline_version());
+  buf_putc(b, '}');
+}
+
+static void put_diagnostic(struct buf *b, enum diag_code code, const char *message, const char *hint) {
+  buf_puts(b, "{\"frame\":\"diagnostic\",\"diagnostic\":{");
+  json_put_field_str(b, "severity", diag_severity_name(DS_ERROR));
+  json_put_field_str(b, "code", diag_code_name(code));
+  json_put_field_str(b, "message", message);
+  if (hint)
+    json_put_field_str(b, "hint", hint);
+  buf_puts(b, "}}");
+}
+
+/* Under the lock: one of our own frames; those always fit, see OWN_FRAMES_ROOM. */
+static void add_own(struct work *w, struct buf *b) {
+  struct error err;
+  if (buf_status(b) || add(w, buf_text(b), b->len, &err))
+    w->state = WORK_ENDED; /* out of memory: what is there is all there will be */
+  buf_clear(b);
+}
+
+void work_fail(struct work *w, enum diag_code code, const char *message, const char *hint) {
+  struct buf b;
+  buf_init(&b, OWN_FRAME_MAX);
+  pthread_mutex_lock(&w->lock);
+  if (!w->lines.len) {
+    put_start(w, &b);
+    add_own(w, &b);
+  }
+  put_diagnostic(&b, code, message, hint);
+  add_own(w, &b);
+  buf_printf(&b, "{\"frame\":\"end\",\"status\":\"error\",\"time_us\":%lld}",
+             w->began_us ? (long long)(clock_now_us() - w->began_us) : 0LL);
+  add_own(w, &b);
+  w->state = WORK_ENDED;
+  wake(w);
+  pthread_mutex_unlock(&w->lock);
+}
+
+void work_refuse(struct work *w) {
+  pthread_mutex_lock(&w->lock);
+  w->state = WORK_REFUSED;
+  wake(w);
+  pthread_mutex_unlock(&w->lock);
+}
+
+bool work_has_frames(const struct work *w) {
+  struct work *x = (struct work *)w;
+  pthread_mutex_lock(&x->lock);
+  bool has = w->lines.len > 0;
+  pthread_mutex_unlock(&x->lock);
+  return has;
+}
+
+/* ---- the reader's side --------------------------------------------------------------------------------------------
+ */
+
+enum work_state work_look(struct work *w, int *n_stages, bool *is_ok) {
+  pthread_mutex_lock(&w->lock);
+  enum work_state s = w->state;
+  if (n_stages)
+    *n_stages = result_n_stages(w->result);
+  if (is_ok)
+    *is_ok = !strcmp(result_status(w->result), "ok");
+  pthread_mutex_unlock(&w->lock);
+  return s;
+}
+
+size_t work_read(struct work *w, size_t at, char *to, size_t max, bool *at_end) {
+  pthread_mutex_lock(&w->lock);
+  size_t n = w->lines.len - at;
+  if (n > max)
+    n = max;
+  if (n)
+    memcpy(to, w->lines.data + at, n);
+  *at_end = is_settled(w) && at + n == w->lines.len;
+  pthread_mutex_unlock(&w->lock);
+  return n;
+}
+
+char *work_result(struct work *w, size_t *len) {
+  pthread_mutex_lock(&w->lock);
+  char *text = result_dump(w->result, len);
+  pthread_mutex_unlock(&w->lock);
+  return text;
+}

@@ -1,0 +1,65 @@
+/* work: one compile on its way through the server.
+ *
+ * The HTTP side makes it, hands it to the pool, and reads frames; the pool's thread adds frames as they come from a
+ * child and ends it.  Both hold a reference; everything after work_new is guarded by the work's own lock.
+ * The HTTP side never waits: it asks (work_read, work_is_settled), and if there is nothing yet it is called back once.
+ */
+#ifndef JOB_WORK_H
+#define JOB_WORK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/diag.h"
+#include "base/error.h"
+#include "driver/job.h"
+
+struct work; /* opaque */
+
+enum {
+  WORK_BYTES_MAX = 32 << 20, /* of all frames of one job; a stage is at most FRAME_MAX, a kernel has a few dozen */
+  WORK_TAG_SIZE = 9,
+};
+
+/* Refused means that it never ran: the service was busy or ending. */
+enum work_state { WORK_WAITING, WORK_RUNNING, WORK_ENDED, WORK_REFUSED };
+
+/* Takes over nothing of job; NULL when out of memory.  One reference. */
+struct work *work_new(const struct job *job);
+struct work *work_ref(struct work *w);
+void work_unref(struct work *w); /* NULL is fine */
+
+const char *work_tag(const struct work *w); /* random; for the log */
+/* The job as the worker reads it; borrowed. */
+const char *work_json(const struct work *w, size_t *len);
+
+/* ---- the pool's side ------------------------------------------------------------------------------------------- */
+
+void work_begin(struct work *w);
+/* One frame from a child: checked, kept, and shown to the reader.  ST_INPUT when it is not a legal frame, ST_LIMIT
+ * when the job's bytes are used up. *is_end says that it was the last. */
+MUST_USE enum status work_add_frame(struct work *w, const char *json, size_t len, bool *is_end, struct error *err);
+/* Ends the work with an error of ours, after whatever frames came. */
+void work_fail(struct work *w, enum diag_code code, const char *message, const char *hint);
+/* Ends a work that never ran: the service is busy, or ends itself. */
+void work_refuse(struct work *w);
+bool work_has_frames(const struct work *w);
+
+/* ---- the reader's side ------------------------------------------------------------------------------------------ */
+
+/* Where the work is; stages and is_ok count from what arrived so far. Any of the pointers may be NULL. */
+enum work_state work_look(struct work *w, int *n_stages, bool *is_ok);
+/* True once `whole` ? it has ended or was refused : there is something to read or it was refused.  If not, calls
+ * `park(user)` under the lock and returns false; later, once it is true, `resume(user)` is called, exactly once. */
+bool work_wait(struct work *w, bool whole, void (*park)(void *), void (*resume)(void *), void *user);
+/* Copies at most max bytes of the frames, one per line, from `at`; *at_end when nothing will follow. */
+size_t work_read(struct work *w, size_t at, char *to, size_t max, bool *at_end);
+/* Like work_wait for a reader at `at`. */
+bool work_wait_at(struct work *w, size_t at, void (*park)(void *), void (*resume)(void *), void *user);
+/* The result object, heap, caller frees; NULL when out of memory.  Only once it has ended. */
+char *work_result(struct work *w, size_t *len);
+/* The reader is gone: no callback after this returns. */
+void work_forget_reader(struct work *w);
+
+#endif

@@ -1,0 +1,139 @@
+/* nkx: the service and the front door of the command line.
+ *
+ * `nkx serve` runs in this process, which never links CPython or MLIR; every other subcommand is nkx-worker's, which
+ * takes this process's place.
+ */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "api/info.h"
+#include "base/log.h"
+#include "config.h"
+#include "driver/compile.h"
+#include "http/server.h"
+#include "pool/pool.h"
+
+enum exit_status { EXIT_DONE, EXIT_REFUSED, EXIT_USAGE, EXIT_LIMIT, EXIT_FAULT };
+enum {
+  WAIT_TIMEOUT_MS = 10000, /* in the queue; longer and a client is better told to come back */
+  DRAIN_JOBS_MS = 8000,    /* on SIGTERM: for jobs that run … */
+  DRAIN_ANSWERS_MS = 1500, /* … and then for answers on their way: 10 s in all */
+};
+
+static const char help[] = "usage: nkx COMMAND …\n"
+                           "  serve      the service: page and API\n"
+                           "  compile    a kernel through all stages, in the terminal\n"
+                           "  opt        single passes on IR text\n"
+                           "  doctor     what this machine offers for the jail\n"
+                           "`nkx COMMAND --help` says more; `nkx --version` the version.\n";
+
+/* ---- serve --------------------------------------------------------------------------------------------------------
+ */
+
+static enum status serve(const struct config *cfg, const sigset_t *stop, struct error *err) {
+  struct app app = {.cfg = cfg};
+  struct server *server = NULL;
+  const struct pool_config pool_cfg = {
+      .worker_path = cfg->worker_path,
+      .python_dir = cfg->python_dir,
+      .site_dir = cfg->site_dir,
+      .workers = cfg->workers,
+      .queue_max = cfg->queue_max,
+      .job_timeout_ms = cfg->job_timeout_ms,
+      .wait_timeout_ms = WAIT_TIMEOUT_MS,
+  };
+  int port, sig;
+
+  enum status st = info_load(&app, err);
+  if (!st)
+    st = pool_start(&pool_cfg, &app.pool, err);
+  if (!st)
+    st = server_start(&app, &server, &port, err);
+  if (!st) {
+    log_info("serving", "url=http://%s:%d workers=%d", cfg->host, port, cfg->workers);
+    sigwait(stop, &sig);
+    log_info("stopping", "signal=%d", sig);
+    server_quiesce(server);
+    pool_close(app.pool, DRAIN_JOBS_MS);
+    server_drain(server, DRAIN_ANSWERS_MS);
+    server_stop(server);
+  } else if (app.pool) {
+    pool_close(app.pool, 0);
+  }
+  pool_free(app.pool);
+  info_clear(&app);
+  return st;
+}
+
+static int serve_main(int argc, char **argv) {
+  struct arena a;
+  struct config cfg;
+  struct error err;
+  sigset_t stop;
+
+  for (int i = 0; i < argc; i++) {
+    if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h")) {
+      fputs(config_help, stdout);
+      return EXIT_DONE;
+    }
+  }
+  arena_init(&a);
+  enum status st = config_parse(&a, argc, argv, &cfg, &err);
+  if (!st) {
+    signal(SIGPIPE, SIG_IGN);
+    sigemptyset(&stop);
+    sigaddset(&stop, SIGTERM);
+    sigaddset(&stop, SIGINT);
+    pthread_sigmask(SIG_BLOCK, &stop, NULL); /* before the first thread, so that only sigwait sees them */
+    st = serve(&cfg, &stop, &err);
+  }
+  arena_clear(&a);
+  if (!st)
+    return EXIT_DONE;
+  fprintf(stderr, "nkx: %s\n", err.text);
+  return st == ST_INPUT ? EXIT_USAGE : EXIT_FAULT;
+}
+
+/* ---- the rest -----------------------------------------------------------------------------------------------------
+ */
+
+/* Replaces this process by nkx-worker with the same arguments. */
+static int become_worker(char **argv) {
+  struct arena a;
+  struct error err;
+  const char *dir;
+
+  arena_init(&a);
+  if (config_program_dir(&a, &dir, &err)) {
+    fprintf(stderr, "nkx: %s\n", err.text);
+    return EXIT_FAULT;
+  }
+  const char *path = arena_printf(&a, "%s/nkx-worker", dir);
+  execv(path, argv);
+  fprintf(stderr, "nkx: %s: %m\n", path);
+  return EXIT_FAULT;
+}
+
+int main(int argc, char **argv) {
+  static const char *const worker_commands[] = {"compile", "opt", "run", "neff", "doctor"};
+  const char *what = argc > 1 ? argv[1] : "";
+
+  if (!strcmp(what, "serve"))
+    return serve_main(argc - 2, argv + 2);
+  for (size_t i = 0; i < sizeof worker_commands / sizeof *worker_commands; i++)
+    if (!strcmp(what, worker_commands[i]))
+      return become_worker(argv);
+  if (!strcmp(what, "--version")) {
+    printf("nkx, pipeline %s\n", pipeline_version());
+    return EXIT_DONE;
+  }
+  if (!strcmp(what, "--help") || !strcmp(what, "-h")) {
+    fputs(help, stdout);
+    return EXIT_DONE;
+  }
+  fputs(help, stderr);
+  return EXIT_USAGE;
+}

@@ -1,0 +1,316 @@
+/* One child as the server sees it: bytes to check, a deadline, and in the end a verdict.
+ *
+ * Nothing that comes from a child is trusted.  Its stream is cut into frames of bounded size, work_add_frame checks
+ * each, and whatever does not fit ends the child.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/pidfd.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/arena.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "driver/compile.h"
+#include "jail/limits.h"
+#include "pool/internal.h"
+
+enum {
+  READ_CHUNK = 64 << 10,
+  READS_PER_EVENT = 8,  /* then others have a turn */
+  EXIT_WAIT_MS = 1000,  /* for the zygote's word, once a stream has ended */
+  REFILL_DELAY_MS = 30, /* a new child does not compete with a short job */
+};
+
+int kids_in(const struct pool *p, enum kid_state s) {
+  int n = 0;
+  for (int i = 0; i < p->n_kids; i++)
+    n += p->kids[i].state == s;
+  return n;
+}
+
+struct kid *kid_find(struct pool *p, uint32_t id) {
+  for (int i = 0; i < p->n_kids; i++)
+    if (p->kids[i].id == id)
+      return &p->kids[i];
+  return NULL;
+}
+
+struct kid *kid_idle(struct pool *p) {
+  for (int i = 0; i < p->n_kids; i++)
+    if (p->kids[i].state == KID_IDLE)
+      return &p->kids[i];
+  return NULL;
+}
+
+static void kill_kid(struct kid *k) {
+  if (k->pidfd >= 0)
+    pidfd_send_signal(k->pidfd, SIGKILL, NULL, 0); /* ESRCH: gone already */
+}
+
+static void close_stream(struct kid *k) {
+  if (k->fd >= 0)
+    close(k->fd); /* leaves the epoll set with its last descriptor */
+  k->fd = -1;
+  buf_clear(&k->in);
+  buf_clear(&k->out);
+}
+
+/* Removes the entry; the last one moves into its place. */
+static void forget(struct pool *p, struct kid *k) {
+  close_stream(k);
+  if (k->pidfd >= 0)
+    close(k->pidfd);
+  work_unref(k->work);
+  *k = p->kids[--p->n_kids];
+}
+
+void kid_add(struct pool *p, const struct ctl_msg *m, int fd, int pidfd) {
+  struct epoll_event ev = {.events = EPOLLIN, .data.u64 = event_tag(EV_KID, m->id)};
+  if (p->n_kids == KIDS_MAX || epoll_ctl(p->epoll_fd, EPOLL_CTL_ADD, fd, &ev)) {
+    log_error("pool", "no place for a child");
+    pidfd_send_signal(pidfd, SIGKILL, NULL, 0);
+    close(fd);
+    close(pidfd);
+    return;
+  }
+  struct kid *k = &p->kids[p->n_kids++];
+  *k = (struct kid){.id = m->id, .state = KID_IDLE, .fd = fd, .pidfd = pidfd};
+  buf_init(&k->in, FRAME_MAX + WIRE_HEADER + READ_CHUNK);
+  buf_init(&k->out, JOB_WIRE_MAX + WIRE_HEADER);
+}
+
+/* ---- the end of a work --------------------------------------------------------------------------------------------
+ */
+
+static void log_done(struct kid *k, const char *how) {
+  int stages;
+  work_look(k->work, &stages, NULL);
+  log_info("job_done", "job=%s status=%s wall_ms=%lld waited_ms=%lld stages=%d", work_tag(k->work), how,
+           (long long)(clock_now_ms() - k->began_ms), (long long)k->waited_ms, stages);
+}
+
+/* The work is over; the child, used up, is killed and waited for. */
+static void leave(struct pool *p, struct kid *k, const char *how) {
+  int64_t now = clock_now_ms();
+  log_done(k, how);
+  work_unref(k->work);
+  k->work = NULL;
+  kill_kid(k);
+  close_stream(k);
+  k->state = KID_LEAVING;
+  k->deadline_ms = now + EXIT_WAIT_MS;
+  p->refill_at_ms = now;
+}
+
+static void fail_work(struct pool *p, struct kid *k, enum diag_code code, const char *message, const char *hint) {
+  work_fail(k->work, code, message, hint);
+  leave(p, k, diag_code_name(code));
+}
+
+static const char limits_hint[] = "A kernel is traced, not run on data: large loops and arrays belong outside it.";
+
+static void fail_time(struct pool *p, struct kid *k, const char *what, int limit_ms) {
+  char text[160];
+  snprintf(text, sizeof text, "The job was stopped after %g s of %s.", limit_ms / 1000.0, what);
+  fail_work(p, k, DG_TIME_LIMIT, text, limits_hint);
+}
+
+/* Why a child that did not finish its work ended.  A child is process 1 of its namespace, which ignores its own fatal
+ * signals: abort shows as a segmentation fault, so which signal it was means nothing to a user. */
+static void judge(struct pool *p, struct kid *k, int status, int cpu_ms) {
+  char text[160];
+
+  if (!work_has_frames(k->work) && !k->is_retry) { /* it never began, so it was not the job's doing */
+    struct work *w = k->work;
+    log_warn("child_died_idle", "job=%s", work_tag(w));
+    k->work = NULL;
+    k->state = KID_LEAVING;
+    pool_requeue(p, w, k->watch_id);
+  } else if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL && cpu_ms >= JAIL_CPU_S * 1000 - 100) {
+    fail_time(p, k, "processor time", JAIL_CPU_S * 1000);
+  } else if (WIFEXITED(status) && WEXITSTATUS(status) == EXIT_OOM) {
+    snprintf(text, sizeof text, "The job needed more than its %d MiB of memory.", JAIL_MEMORY_MB);
+    fail_work(p, k, DG_MEMORY_LIMIT, text, limits_hint);
+  } else if (WIFEXITED(status) && WEXITSTATUS(status) == EXIT_JOB_FAULT) {
+    fail_work(p, k, DG_INTERNAL, "The compiler failed on this kernel.", NULL);
+  } else {
+    fail_work(p, k, DG_WORKER_DIED, "The process that compiled the kernel died.",
+              "Stages that were reached are shown. Code that leaves Python, such as ctypes or os._exit, ends it.");
+  }
+}
+
+void kid_exited(struct pool *p, struct kid *k, const struct ctl_msg *m) {
+  if (k->state == KID_IDLE)
+    log_warn("child_died_idle", "status=0x%x", (unsigned)m->value);
+  if (k->work) {
+    /* frames may still lie in the socket: all were written before it ended */
+    if (k->fd >= 0)
+      kid_event(p, k, EPOLLIN | EPOLLHUP, clock_now_ms());
+    k = kid_find(p, m->id);
+    if (k && k->work)
+      judge(p, k, m->value, m->cpu_ms);
+  }
+  k = kid_find(p, m->id);
+  if (k)
+    forget(p, k);
+  p->refill_at_ms = clock_now_ms();
+}
+
+void kid_drop(struct pool *p, struct kid *k) {
+  kill_kid(k);
+  if (k->work && k->state == KID_RUNNING && !work_has_frames(k->work) && !k->is_retry) {
+    pool_requeue(p, k->work, k->watch_id);
+    k->work = NULL;
+  } else if (k->work) {
+    work_fail(k->work, DG_WORKER_DIED, "The process that compiled the kernel died.", "Compile again.");
+    log_done(k, diag_code_name(DG_WORKER_DIED));
+  }
+  forget(p, k);
+}
+
+void kid_overdue(struct pool *p, struct kid *k) {
+  if (k->state == KID_RUNNING)
+    fail_time(p, k, "waiting for it", p->cfg.job_timeout_ms);
+  else
+    kid_drop(p, k); /* the zygote did not say how it ended */
+}
+
+void kid_cancel(struct pool *p, struct kid *k) {
+  work_fail(k->work, DG_WORKER_DIED, "The request was cancelled.", NULL); /* nobody reads it any more */
+  leave(p, k, "cancelled");
+}
+
+/* ---- its stream ---------------------------------------------------------------------------------------------------
+ */
+
+static void watch(struct pool *p, struct kid *k) {
+  struct epoll_event ev = {.events = EPOLLIN, .data.u64 = event_tag(EV_KID, k->id)};
+  if (k->out.len > k->out_at)
+    ev.events |= EPOLLOUT;
+  epoll_ctl(p->epoll_fd, EPOLL_CTL_MOD, k->fd, &ev);
+}
+
+static void write_out(struct pool *p, struct kid *k) {
+  while (k->out_at < k->out.len) {
+    ssize_t n = send(k->fd, k->out.data + k->out_at, k->out.len - k->out_at, MSG_DONTWAIT | MSG_NOSIGNAL);
+    if (n < 0 && errno == EINTR)
+      continue;
+    if (n < 0)
+      break; /* EAGAIN: later; anything else shows as the end of its stream */
+    k->out_at += (size_t)n;
+  }
+  if (k->out_at == k->out.len) {
+    buf_clear(&k->out);
+    k->out_at = 0;
+  }
+  watch(p, k);
+}
+
+void kid_give(struct pool *p, struct kid *k, struct queued *q, int64_t now) {
+  unsigned char head[WIRE_HEADER];
+  size_t len;
+  const char *json = work_json(q->work, &len);
+
+  k->state = KID_RUNNING;
+  k->work = q->work;
+  k->is_retry = q->is_retry;
+  k->watch_id = q->watch_id;
+  k->began_ms = now;
+  k->waited_ms = now - q->since_ms;
+  k->deadline_ms = now + p->cfg.job_timeout_ms;
+  work_begin(k->work);
+  wire_put_len(head, (uint32_t)len);
+  buf_append(&k->out, head, sizeof head);
+  if (buf_append(&k->out, json, len)) {
+    fail_work(p, k, DG_INTERNAL, "The job could not be handed to a worker.", NULL);
+    return;
+  }
+  write_out(p, k);
+  p->refill_at_ms = now + REFILL_DELAY_MS;
+}
+
+/* Cuts complete frames off the front of k->in.  False when the work is over. */
+static bool take_frames(struct pool *p, struct kid *k) {
+  struct error err;
+  size_t at = 0;
+
+  while (k->in.len - at >= WIRE_HEADER) {
+    size_t len = wire_get_len((unsigned char *)k->in.data + at);
+    bool is_end = false;
+    if (len > FRAME_MAX) {
+      fail_work(p, k, DG_OUTPUT_LIMIT, "A part of the result is larger than the limit.", NULL);
+      return false;
+    }
+    if (k->in.len - at - WIRE_HEADER < len)
+      break;
+    enum status st = work_add_frame(k->work, k->in.data + at + WIRE_HEADER, len, &is_end, &err);
+    if (st == ST_LIMIT) {
+      fail_work(p, k, DG_OUTPUT_LIMIT, "The result is larger than the limit.", limits_hint);
+      return false;
+    }
+    if (st) {
+      log_warn("bad_frame", "job=%s reason=\"%s\"", work_tag(k->work), err.text);
+      fail_work(p, k, DG_WORKER_DIED, "The process that compiled the kernel sent something that is no result.", NULL);
+      return false;
+    }
+    if (is_end) {
+      bool is_ok;
+      work_look(k->work, NULL, &is_ok);
+      leave(p, k, is_ok ? "ok" : "error");
+      return false;
+    }
+    at += WIRE_HEADER + len;
+  }
+  memmove(k->in.data, k->in.data + at, k->in.len - at);
+  k->in.len -= at;
+  return true;
+}
+
+/* An idle child that speaks or whose stream ends is of no use. */
+static void idle_event(struct pool *p, struct kid *k) {
+  kill_kid(k);
+  close_stream(k);
+  k->state = KID_LEAVING;
+  k->deadline_ms = clock_now_ms() + EXIT_WAIT_MS;
+  p->refill_at_ms = k->deadline_ms;
+}
+
+static void end_of_stream(struct kid *k) {
+  close_stream(k);
+  k->state = KID_LEAVING; /* with its work: the zygote says why it ended */
+  k->deadline_ms = clock_now_ms() + EXIT_WAIT_MS;
+}
+
+void kid_event(struct pool *p, struct kid *k, uint32_t events, int64_t now) {
+  (void)now;
+  if (k->state == KID_IDLE) {
+    idle_event(p, k);
+    return;
+  }
+  if (events & EPOLLOUT)
+    write_out(p, k);
+  for (int i = 0; i < READS_PER_EVENT || events & EPOLLHUP; i++) {
+    if (buf_reserve(&k->in, READ_CHUNK)) {
+      fail_work(p, k, DG_INTERNAL, "The server is out of memory.", NULL);
+      return;
+    }
+    ssize_t n = recv(k->fd, k->in.data + k->in.len, READ_CHUNK, MSG_DONTWAIT);
+    if (n < 0 && errno == EINTR)
+      continue;
+    if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
+      return;
+    if (n <= 0) {
+      end_of_stream(k);
+      return;
+    }
+    k->in.len += (size_t)n;
+    if (!take_frames(p, k))
+      return;
+  }
+}

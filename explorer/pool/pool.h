@@ -1,0 +1,49 @@
+/* pool: runs works in jailed children, a few at a time.
+ *
+ * One thread owns the zygote, the children and the queue; everything below may be called from any thread.  Children
+ * wait ready and jailed; a work is handed to one by a write.  Each work has one wall deadline, kept here: at it the
+ * child is killed through its pidfd, and its pid namespace with it.  A dead zygote is replaced; works that wait do not
+ * notice more than a delay.
+ */
+#ifndef POOL_POOL_H
+#define POOL_POOL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+
+struct pool; /* opaque */
+struct work;
+
+struct pool_config {
+  const char *worker_path;           /* the nkx-worker binary */
+  const char *python_dir, *site_dir; /* NULL: its own defaults */
+  int workers;                       /* works that run at once */
+  int queue_max;                     /* works that may wait for a child */
+  int job_timeout_ms;                /* wall time of one work, from hand-off */
+  int wait_timeout_ms;               /* a work that waited this long for a child is refused */
+};
+
+struct pool_health {
+  bool is_ready; /* a zygote is up and its children get jailed */
+  int running, waiting, idle;
+  int restarts;    /* of the zygote, since start */
+  uint32_t layers; /* of the newest child's jail */
+  int landlock_abi;
+  char trouble[200]; /* why it is not ready; "" if it is, or is just starting */
+};
+
+MUST_USE enum status pool_start(const struct pool_config *cfg, struct pool **out, struct error *err);
+/* Queues w (takes a reference) and watches client_fd: a client that hangs up cancels its work.  ST_BUSY when the queue
+ * is full or the pool is closing. */
+MUST_USE enum status pool_submit(struct pool *p, struct work *w, int client_fd);
+/* The request that wanted w is over: stops it if it still runs, and stops watching client_fd. */
+void pool_release(struct pool *p, struct work *w, int client_fd);
+void pool_look(struct pool *p, struct pool_health *h);
+/* Refuses new works, gives running ones until the grace is over, then ends everything and the thread.  Every work is
+ * ended or refused afterwards, and no process is left.  The pool can still be asked and released to. */
+void pool_close(struct pool *p, int grace_ms);
+void pool_free(struct pool *p); /* once closed, and nobody calls any more; NULL is fine */
+
+#endif

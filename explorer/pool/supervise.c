@@ -1,0 +1,356 @@
+/* The pool's thread: one epoll loop over the zygote, its children, the clients and a wake-up descriptor.
+ *
+ * Deadlines are few (a child each, a queued work each), so the next one is found by looking at all of them.  Events
+ * carry ids, never pointers: what an event was about may be gone by the time it is handled.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "pool/internal.h"
+
+enum { SPARE = 2, CLOSING_TICK_MS = 20, ZYGOTE_START_MAX_MS = 60000 };
+
+static void wake_thread(struct pool *p) {
+  uint64_t one = 1;
+  if (write(p->wake_fd, &one, sizeof one) < 0) {
+    /* full: it is awake */
+  }
+}
+
+/* ---- the queue ----------------------------------------------------------------------------------------------------
+ */
+
+/* Under the lock. */
+static struct queued queue_remove(struct pool *p, int i) {
+  struct queued q = p->queue[i];
+  memmove(&p->queue[i], &p->queue[i + 1], (size_t)(p->n_queued - i - 1) * sizeof *p->queue);
+  p->n_queued--;
+  return q;
+}
+
+static bool queue_pop(struct pool *p, struct queued *out) {
+  pthread_mutex_lock(&p->lock);
+  bool any = p->n_queued > 0;
+  if (any)
+    *out = queue_remove(p, 0);
+  pthread_mutex_unlock(&p->lock);
+  return any;
+}
+
+void pool_requeue(struct pool *p, struct work *w, uint32_t watch_id) {
+  pthread_mutex_lock(&p->lock);
+  /* the queue has a place more than pool_submit fills for each child */
+  memmove(&p->queue[1], &p->queue[0], (size_t)p->n_queued * sizeof *p->queue);
+  p->queue[0] = (struct queued){.work = w, .since_ms = clock_now_ms(), .watch_id = watch_id, .is_retry = true};
+  p->n_queued++;
+  pthread_mutex_unlock(&p->lock);
+}
+
+static void refuse_overdue(struct pool *p, int64_t now) {
+  for (;;) {
+    struct work *w = NULL;
+    pthread_mutex_lock(&p->lock);
+    for (int i = 0; i < p->n_queued && !w; i++)
+      if (now - p->queue[i].since_ms >= p->cfg.wait_timeout_ms)
+        w = queue_remove(p, i).work;
+    pthread_mutex_unlock(&p->lock);
+    if (!w)
+      return;
+    log_warn("job_refused", "job=%s reason=waited", work_tag(w));
+    work_refuse(w);
+    work_unref(w);
+  }
+}
+
+static void dispatch(struct pool *p, int64_t now) {
+  struct queued q;
+  struct kid *k;
+  while (kids_in(p, KID_RUNNING) < p->cfg.workers && (k = kid_idle(p)) && queue_pop(p, &q))
+    kid_give(p, k, &q, now);
+}
+
+/* ---- children in stock --------------------------------------------------------------------------------------------
+ */
+
+static void refill(struct pool *p, int64_t now) {
+  if (!p->zygote.is_up || p->zygote.asked || now < p->zygote.retry_at_ms)
+    return;
+  int idle = kids_in(p, KID_IDLE);
+  pthread_mutex_lock(&p->lock);
+  bool is_urgent = p->n_queued > 0 && idle == 0;
+  pthread_mutex_unlock(&p->lock);
+  if (!is_urgent && now < p->refill_at_ms)
+    return;
+  int want = p->cfg.workers + SPARE - idle;
+  if (want > KIDS_MAX - p->n_kids)
+    want = KIDS_MAX - p->n_kids;
+  if (want > 0)
+    zygote_ask(p, want);
+}
+
+static void tend_zygote(struct pool *p, int64_t now) {
+  if (p->zygote.pid == 0) {
+    if (now >= p->zygote.retry_at_ms)
+      zygote_start(p, now);
+  } else if (!p->zygote.is_up && now - p->zygote.started_ms > ZYGOTE_START_MAX_MS) {
+    zygote_lost(p, "it did not come up in time", now);
+  }
+}
+
+/* ---- cancelling ---------------------------------------------------------------------------------------------------
+ */
+
+static struct kid *kid_of(struct pool *p, const struct work *w) {
+  for (int i = 0; i < p->n_kids; i++)
+    if (p->kids[i].work == w)
+      return &p->kids[i];
+  return NULL;
+}
+
+static void cancel_all_asked(struct pool *p) {
+  struct work *list[KIDS_MAX];
+  pthread_mutex_lock(&p->lock);
+  int n = p->n_cancelled;
+  memcpy(list, p->cancelled, (size_t)n * sizeof *list);
+  p->n_cancelled = 0;
+  pthread_mutex_unlock(&p->lock);
+  for (int i = 0; i < n; i++) {
+    struct kid *k = kid_of(p, list[i]);
+    if (k)
+      kid_cancel(p, k);
+    work_unref(list[i]);
+  }
+}
+
+/* Stops w wherever it is: still queued, or with a child.  Any thread. */
+static void cancel(struct pool *p, struct work *w) {
+  struct work *queued = NULL;
+  pthread_mutex_lock(&p->lock);
+  for (int i = 0; i < p->n_queued && !queued; i++)
+    if (p->queue[i].work == w)
+      queued = queue_remove(p, i).work;
+  enum work_state s = queued ? WORK_WAITING : work_look(w, NULL, NULL);
+  if (!queued && (s == WORK_RUNNING || s == WORK_WAITING) && p->n_cancelled < KIDS_MAX)
+    p->cancelled[p->n_cancelled++] = work_ref(w);
+  pthread_mutex_unlock(&p->lock);
+  if (queued) {
+    log_info("job_cancelled", "job=%s reason=client_left_queue", work_tag(queued));
+    work_refuse(queued);
+    work_unref(queued);
+  } else {
+    wake_thread(p);
+  }
+}
+
+/* The client of the work with this watch id has hung up. */
+static void client_left(struct pool *p, uint32_t watch_id) {
+  struct work *w = NULL;
+  pthread_mutex_lock(&p->lock);
+  for (int i = 0; i < p->n_queued && !w; i++)
+    if (p->queue[i].watch_id == watch_id)
+      w = work_ref(p->queue[i].work);
+  pthread_mutex_unlock(&p->lock);
+  for (int i = 0; i < p->n_kids && !w; i++)
+    if (p->kids[i].work && p->kids[i].watch_id == watch_id)
+      w = work_ref(p->kids[i].work);
+  if (w)
+    cancel(p, w);
+  work_unref(w);
+}
+
+/* ---- the loop -----------------------------------------------------------------------------------------------------
+ */
+
+static void handle_deadlines(struct pool *p, int64_t now) {
+  for (int i = p->n_kids; i-- > 0;)
+    if (p->kids[i].state != KID_IDLE && now >= p->kids[i].deadline_ms)
+      kid_overdue(p, &p->kids[i]);
+  refuse_overdue(p, now);
+}
+
+static void sooner(int64_t *at, int64_t when) {
+  if (when < *at)
+    *at = when;
+}
+
+/* Milliseconds until something is due. */
+static int next_timeout(struct pool *p, int64_t now) {
+  int64_t at = now + 1000;
+  for (int i = 0; i < p->n_kids; i++)
+    if (p->kids[i].state != KID_IDLE)
+      sooner(&at, p->kids[i].deadline_ms);
+  if (p->zygote.retry_at_ms > now)
+    sooner(&at, p->zygote.retry_at_ms);
+  if (p->refill_at_ms > now)
+    sooner(&at, p->refill_at_ms);
+  pthread_mutex_lock(&p->lock);
+  for (int i = 0; i < p->n_queued; i++)
+    sooner(&at, p->queue[i].since_ms + p->cfg.wait_timeout_ms);
+  if (p->is_closing)
+    sooner(&at, now + CLOSING_TICK_MS);
+  p->health.running = kids_in(p, KID_RUNNING);
+  p->health.idle = kids_in(p, KID_IDLE);
+  pthread_mutex_unlock(&p->lock);
+  return at <= now ? 0 : (int)(at - now);
+}
+
+static void handle_event(struct pool *p, const struct epoll_event *ev, int64_t now) {
+  uint32_t which = (uint32_t)ev->data.u64;
+  uint64_t drained;
+  struct kid *k;
+
+  switch ((enum event_kind)(ev->data.u64 >> 32)) {
+  case EV_WAKE:
+    if (read(p->wake_fd, &drained, sizeof drained) < 0) {
+      /* another turn took it */
+    }
+    break;
+  case EV_ZYGOTE:
+    zygote_read(p, now);
+    break;
+  case EV_KID:
+    k = kid_find(p, which);
+    if (k && k->fd >= 0)
+      kid_event(p, k, ev->events, now);
+    break;
+  case EV_CLIENT:
+    client_left(p, which);
+    break;
+  }
+}
+
+/* Ends the works that wait; true when nothing runs any more or the grace is over. */
+static bool closing_is_over(struct pool *p, int64_t now) {
+  struct queued q;
+  pthread_mutex_lock(&p->lock);
+  bool is_closing = p->is_closing;
+  int64_t deadline = p->closing_deadline_ms;
+  pthread_mutex_unlock(&p->lock);
+  if (!is_closing)
+    return false;
+  while (queue_pop(p, &q)) {
+    work_refuse(q.work);
+    work_unref(q.work);
+  }
+  return now >= deadline || kids_in(p, KID_RUNNING) == 0;
+}
+
+static void *run(void *user) {
+  struct pool *p = user;
+  struct epoll_event events[EVENTS_MAX];
+  struct queued q;
+
+  for (;;) {
+    int64_t now = clock_now_ms();
+    tend_zygote(p, now);
+    cancel_all_asked(p);
+    handle_deadlines(p, now);
+    dispatch(p, now);
+    refill(p, now);
+    if (closing_is_over(p, now))
+      break;
+    int n = epoll_wait(p->epoll_fd, events, EVENTS_MAX, next_timeout(p, now));
+    now = clock_now_ms();
+    for (int i = 0; i < n; i++)
+      handle_event(p, &events[i], now);
+  }
+  while (p->n_kids)
+    kid_drop(p, &p->kids[p->n_kids - 1]);
+  zygote_end(p);
+  while (queue_pop(p, &q)) { /* what kid_drop put back */
+    work_refuse(q.work);
+    work_unref(q.work);
+  }
+  return NULL;
+}
+
+/* ---- for other threads --------------------------------------------------------------------------------------------
+ */
+
+enum status pool_submit(struct pool *p, struct work *w, int client_fd) {
+  struct epoll_event ev = {.events = EPOLLRDHUP | EPOLLONESHOT};
+  enum status st = ST_BUSY;
+
+  pthread_mutex_lock(&p->lock);
+  if (!p->is_closing && p->n_queued < p->cfg.queue_max) {
+    uint32_t id = ++p->last_watch_id;
+    p->queue[p->n_queued++] = (struct queued){.work = work_ref(w), .since_ms = clock_now_ms(), .watch_id = id};
+    ev.data.u64 = event_tag(EV_CLIENT, id);
+    if (client_fd >= 0 && epoll_ctl(p->epoll_fd, EPOLL_CTL_ADD, client_fd, &ev))
+      log_warn("pool", "a client cannot be watched");
+    st = ST_OK;
+  }
+  pthread_mutex_unlock(&p->lock);
+  if (!st)
+    wake_thread(p);
+  return st;
+}
+
+void pool_release(struct pool *p, struct work *w, int client_fd) {
+  epoll_ctl(p->epoll_fd, EPOLL_CTL_DEL, client_fd, NULL); /* fails when it was never added */
+  work_forget_reader(w);
+  enum work_state s = work_look(w, NULL, NULL);
+  if (s == WORK_WAITING || s == WORK_RUNNING)
+    cancel(p, w);
+}
+
+void pool_look(struct pool *p, struct pool_health *h) {
+  pthread_mutex_lock(&p->lock);
+  *h = p->health;
+  h->waiting = p->n_queued;
+  pthread_mutex_unlock(&p->lock);
+}
+
+void pool_free(struct pool *p) {
+  if (!p)
+    return;
+  if (p->epoll_fd >= 0)
+    close(p->epoll_fd);
+  if (p->wake_fd >= 0)
+    close(p->wake_fd);
+  for (int i = 0; i < p->n_cancelled; i++)
+    work_unref(p->cancelled[i]);
+  pthread_mutex_destroy(&p->lock);
+  free(p->queue);
+  free(p);
+}
+
+enum status pool_start(const struct pool_config *cfg, struct pool **out, struct error *err) {
+  struct pool *p = calloc(1, sizeof *p);
+  if (!p)
+    return fail(err, ST_NOMEM, "pool");
+  p->cfg = *cfg;
+  p->zygote.fd = -1;
+  pthread_mutex_init(&p->lock, NULL);
+  p->queue = calloc((size_t)(cfg->queue_max + KIDS_MAX), sizeof *p->queue);
+  p->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+  p->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  struct epoll_event ev = {.events = EPOLLIN, .data.u64 = event_tag(EV_WAKE, 0)};
+  enum status st = ST_OK;
+  if (!p->queue || p->epoll_fd < 0 || p->wake_fd < 0 || epoll_ctl(p->epoll_fd, EPOLL_CTL_ADD, p->wake_fd, &ev))
+    st = fail(err, ST_IO, "pool: %m");
+  if (!st && pthread_create(&p->thread, NULL, run, p))
+    st = fail(err, ST_IO, "pool: no thread");
+  if (st)
+    pool_free(p);
+  else
+    *out = p;
+  return st;
+}
+
+void pool_close(struct pool *p, int grace_ms) {
+  pthread_mutex_lock(&p->lock);
+  p->is_closing = true;
+  p->closing_deadline_ms = clock_now_ms() + grace_ms;
+  pthread_mutex_unlock(&p->lock);
+  wake_thread(p);
+  pthread_join(p->thread, NULL);
+}

@@ -1,0 +1,56 @@
+/* wire: what server, zygote and child say to each other.
+ *
+ * Server and zygote share one SOCK_SEQPACKET socket; each message is one struct ctl_msg, with two descriptors attached
+ * to CTL_CHILD.  Server and child share one SOCK_STREAM socket, made by the zygote: the server writes one record (the
+ * job), the child answers with records (frames).  A record is a length in four bytes, little-endian, and that many
+ * bytes.  The zygote runs no user code and is trusted; a child is not, once it has read its job.
+ */
+#ifndef POOL_WIRE_H
+#define POOL_WIRE_H
+
+#include <stdint.h>
+
+#include "base/error.h"
+
+enum ctl_kind {
+  CTL_HELLO = 1, /* zygote: warmed up; text says how long that took */
+  CTL_SPAWN,     /* server: make `value` more children */
+  CTL_CHILD,     /* zygote: child `id` is jailed and waits; descriptors: its socket, its pidfd */
+  CTL_EXIT,      /* zygote: child `id` is gone; value is its wait status */
+  CTL_FAIL,      /* zygote: a child could not be made or jailed; text says why */
+};
+
+struct ctl_msg {
+  uint32_t kind;
+  uint32_t id;
+  int32_t value;
+  int32_t cpu_ms, rss_kb; /* CTL_EXIT: what the child used */
+  uint32_t layers;        /* CTL_CHILD: active layers of the jail, a bit each (jail/layer.h) */
+  int32_t landlock_abi;   /* CTL_CHILD */
+  char text[200];         /* NUL-terminated */
+};
+
+enum {
+  WIRE_CTL_FD = 3,        /* of the zygote: its control socket */
+  WIRE_JOB_FD = 3,        /* of a child: its job socket */
+  WIRE_HEADER = 4,        /* bytes of a record's length */
+  JOB_WIRE_MAX = 4 << 20, /* bytes of a job: a request of JOB_JSON_MAX may grow when it is written again */
+  EXIT_JOB_LOST = 3,      /* a child's exit status: the job did not arrive whole */
+  EXIT_JOB_FAULT = 4      /* … : the compiler failed for a reason of ours */
+};
+
+/* Sends m with n_fds (at most 2) descriptors.  ST_IO when the other side is gone. */
+MUST_USE enum status wire_ctl_send(int fd, const struct ctl_msg *m, const int *fds, int n_fds, struct error *err);
+/* Receives one message; fds[0..1] are descriptors or -1 and belong to the caller.  ST_IO at the end of the stream,
+ * ST_BUSY when a non-blocking socket has nothing, ST_BUG when it is not a message. */
+MUST_USE enum status wire_ctl_recv(int fd, struct ctl_msg *m, int fds[2], struct error *err);
+
+static inline void wire_put_len(unsigned char h[WIRE_HEADER], uint32_t n) {
+  for (int i = 0; i < WIRE_HEADER; i++)
+    h[i] = (unsigned char)(n >> (8 * i));
+}
+static inline uint32_t wire_get_len(const unsigned char h[WIRE_HEADER]) {
+  return (uint32_t)h[0] | (uint32_t)h[1] << 8 | (uint32_t)h[2] << 16 | (uint32_t)h[3] << 24;
+}
+
+#endif

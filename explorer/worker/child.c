@@ -1,0 +1,99 @@
+/* One child: jail, one job, exit.
+ *
+ * From the moment the job is read this process belongs to its author: ctypes gives Python code the whole address
+ * space.  So nothing here is relied on afterwards; the server checks every byte that comes back.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "driver/compile.h"
+#include "pool/wire.h"
+#include "trace/trace.h"
+#include "worker/worker.h"
+
+static bool read_all(int fd, void *p, size_t n) {
+  for (char *at = p; n;) {
+    ssize_t k = read(fd, at, n);
+    if (k < 0 && errno == EINTR)
+      continue;
+    if (k <= 0)
+      return false;
+    at += k;
+    n -= (size_t)k;
+  }
+  return true;
+}
+
+static enum status send_frame(void *user, const char *json, size_t len) {
+  int fd = *(const int *)user;
+  unsigned char head[WIRE_HEADER];
+  struct iovec v[2] = {{head, sizeof head}, {(void *)json, len}};
+
+  wire_put_len(head, (uint32_t)len);
+  for (int i = 0; i < 2;) {
+    ssize_t k = writev(fd, v + i, 2 - i);
+    if (k < 0 && errno == EINTR)
+      continue;
+    if (k < 0)
+      return ST_IO;
+    for (; i < 2 && (size_t)k >= v[i].iov_len; i++)
+      k -= (ssize_t)v[i].iov_len;
+    if (i < 2) {
+      v[i].iov_base = (char *)v[i].iov_base + k;
+      v[i].iov_len -= (size_t)k;
+    }
+  }
+  return ST_OK;
+}
+
+/* The job's text, in the arena; NULL when it does not arrive whole, which is also how an idle child learns that the
+ * server is gone. */
+static char *read_job(struct arena *a, int fd, size_t *len) {
+  unsigned char head[WIRE_HEADER];
+  if (!read_all(fd, head, sizeof head))
+    return NULL;
+  *len = wire_get_len(head);
+  if (*len > JOB_WIRE_MAX)
+    return NULL;
+  char *text = arena_alloc(a, *len + 1);
+  return read_all(fd, text, *len) ? text : NULL;
+}
+
+static int serve(struct ir *ir, int fd) {
+  struct arena a;
+  struct job job;
+  struct error err;
+  size_t len;
+
+  arena_init(&a);
+  char *text = read_job(&a, fd, &len);
+  if (!text || job_parse(&a, text, len, &job, &err))
+    return EXIT_JOB_LOST;
+  switch (compile_run(ir, &job, send_frame, &fd)) {
+  case ST_OK:
+  case ST_INPUT:
+  case ST_LIMIT:
+  case ST_TIMEOUT:
+    return 0;
+  case ST_NOMEM:
+    return EXIT_OOM;
+  default:
+    return EXIT_JOB_FAULT;
+  }
+}
+
+_Noreturn void child_main(const struct jail *j, struct ir *ir, int job_fd) {
+  struct jail_report report;
+  struct job defaults;
+
+  enum status st = jail_enter(j, &job_fd, WIRE_JOB_FD, &report);
+  if (!st) { /* what forking costs CPython, paid before there is a job */
+    job_init(&defaults);
+    trace_after_fork(defaults.seed);
+  }
+  if (write(job_fd, &report, sizeof report) != (ssize_t)sizeof report || st)
+    _exit(EXIT_JOB_LOST);
+  _exit(serve(ir, job_fd));
+}

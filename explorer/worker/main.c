@@ -1,0 +1,29 @@
+/* nkx-worker: the zygote of the service, and the compiler's commands for the terminal.
+ *
+ *   nkx-worker [--python-dir DIR] [--site-dir DIR]     the zygote; needs a control socket
+ *   nkx-worker compile|opt|run|neff …                  what `nkx compile …` runs
+ *   nkx-worker doctor                                  which walls of the jail this machine has
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "driver/main.h"
+#include "jail/jail.h"
+#include "worker/worker.h"
+
+int main(int argc, char **argv) {
+  struct worker_config cfg;
+  struct arena a;
+  struct error err;
+
+  if (argc > 1 && !strcmp(argv[1], "doctor"))
+    return jail_doctor();
+  if (argc > 1 && argv[1][0] != '-')
+    return driver_main(argc, argv);
+  arena_init(&a);
+  if (worker_config_parse(argc, argv, &a, &cfg, &err)) {
+    fprintf(stderr, "nkx-worker: %s\n", err.text);
+    return EXIT_USAGE;
+  }
+  return zygote_main(&cfg);
+}

@@ -1,0 +1,195 @@
+/* Warming up: whatever is initialised lazily is initialised here, once.
+ *
+ * A kernel goes through the whole path with the numeric check on, which loads code generation as well.  The modules
+ * of the standard library that kernels import are loaded too: it saves each job their cost, and those that need a
+ * shared library would not find it in the jail.
+ */
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include <dirent.h>
+#include <limits.h>
+#include <malloc.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "driver/compile.h"
+#include "driver/paths.h"
+#include "trace/trace.h"
+#include "worker/worker.h"
+
+static const char preload[] =
+    "import importlib, gc\n"
+    "for name in ('abc', 'argparse', 'array', 'ast', 'base64', 'bisect', 'cmath', 'collections', 'collections.abc',\n"
+    "             'contextlib', 'copy', 'csv', 'ctypes', 'dataclasses', 'datetime', 'decimal', 'enum', 'fractions',\n"
+    "             'functools', 'hashlib', 'heapq', 'inspect', 'io', 'itertools', 'json', 'logging', 'math', "
+    "'numbers',\n"
+    "             'operator', 'os', 'pathlib', 'pickle', 'pprint', 'random', 're', 'socket', 'statistics', 'string',\n"
+    "             'struct', 'subprocess', 'sys', 'textwrap', 'threading', 'time', 'traceback', 'types', 'typing',\n"
+    "             'typing_extensions', 'unittest', 'uuid', 'warnings', 'weakref'):\n"
+    "    try:\n"
+    "        importlib.import_module(name)\n"
+    "    except ImportError:\n"
+    "        pass\n"
+    "del importlib, name\n";
+static const char freeze[] = "gc.collect(); gc.freeze(); del gc\n";
+
+static const char warm_kernel[] =
+    "import numpy as np\n"
+    "def warm(x, w, b):\n"
+    "    h = np.maximum(np.matmul(x, w) + b, 0)\n"
+    "    return np.exp(h - np.max(h, axis=-1, keepdims=True)) / np.sqrt(np.mean(h * h) + 1)\n";
+
+static int count_threads(void) {
+  int n = 0;
+  DIR *d = opendir("/proc/self/task");
+  if (!d)
+    return 0;
+  for (struct dirent *e; (e = readdir(d));)
+    n += e->d_name[0] != '.';
+  closedir(d);
+  return n;
+}
+
+static enum status drop_frame(void *user, const char *json, size_t len) {
+  (void)json;
+  *(size_t *)user += len;
+  return ST_OK;
+}
+
+/* Through job_parse, as every job. */
+static enum status compile_warm_kernel(struct ir *ir, struct error *err) {
+  static const char request[] = "{\"source\":\"%s\",\"inputs\":[{\"shape\":[64,32],\"dtype\":\"float32\"},"
+                                "{\"shape\":[32,48],\"dtype\":\"float32\"},{\"shape\":[48],\"dtype\":\"float32\"}],"
+                                "\"options\":{\"check\":true,\"artifacts\":true}}";
+  struct arena a;
+  struct job job;
+  size_t bytes = 0;
+
+  arena_init(&a);
+  job_init(&job);
+  char *source = arena_alloc(&a, 2 * sizeof warm_kernel);
+  for (size_t i = 0, n = 0; warm_kernel[i]; i++) {
+    if (warm_kernel[i] == '\n')
+      source[n++] = '\\';
+    source[n++] = warm_kernel[i] == '\n' ? 'n' : warm_kernel[i];
+  }
+  char *json = arena_printf(&a, request, source);
+  enum status st = job_parse(&a, json, strlen(json), &job, err);
+  if (!st && compile_run(ir, &job, drop_frame, &bytes)) /* not fatal: jobs then pay for what is still cold */
+    log_warn("warm_up", "the warm-up kernel did not compile");
+  arena_clear(&a);
+  return st;
+}
+
+static enum status run_python(const char *code, struct error *err) {
+  return PyRun_SimpleString(code) ? fail(err, ST_BUG, "Python refused the warm-up code") : ST_OK;
+}
+
+/* C++ reports "out of memory" by calling this; without it a failed allocation in MLIR would look like a crash. */
+typedef void (*new_handler)(void);
+new_handler cpp_set_new_handler(new_handler h) __asm__("_ZSt15set_new_handlerPFvvE");
+
+static void out_of_memory(void) {
+  _exit(EXIT_OOM);
+}
+
+enum status worker_warm_up(const struct worker_config *cfg, struct ir *ir, struct error *err) {
+  enum status st = trace_init(cfg->python_dir, cfg->site_dir, err);
+  if (!st)
+    st = ir_init(ir, err);
+  if (!st)
+    st = run_python(preload, err);
+  if (!st)
+    st = compile_warm_kernel(ir, err);
+  if (!st)
+    st = run_python(freeze, err);
+  if (st)
+    return st;
+  cpp_set_new_handler(out_of_memory);
+  malloc_trim(0);
+  int threads = count_threads();
+  return threads == 1 ? ST_OK
+                      : fail(err, ST_BUG, "%d threads after warming up; a process that forks must have one", threads);
+}
+
+/* ---- configuration ------------------------------------------------------------------------------------------------
+ */
+
+/* dir/name made absolute, or NULL if there is no such thing; heap, lives as long as the process. */
+static const char *resolve(const char *dir, const char *name) {
+  char path[PATH_MAX];
+  if ((size_t)snprintf(path, sizeof path, "%s%s%s", dir, *dir ? "/" : "", name) >= sizeof path)
+    return NULL;
+  return realpath(path, NULL);
+}
+
+enum status worker_config_parse(int argc, char **argv, struct arena *a, struct worker_config *out, struct error *err) {
+  struct paths defaults = {0};
+  const char *python = NULL, *site = NULL;
+
+  for (int i = 1; i < argc; i++) {
+    const char **value = !strcmp(argv[i], "--python-dir") ? &python : !strcmp(argv[i], "--site-dir") ? &site : NULL;
+    if (!value)
+      return fail(err, ST_INPUT, "unknown option %s", argv[i]);
+    if (++i == argc)
+      return fail(err, ST_INPUT, "%s needs a directory", argv[i - 1]);
+    *value = argv[i];
+  }
+  if (!python || !site) {
+    enum status st = paths_find(a, &defaults, err);
+    if (st)
+      return st;
+  }
+  out->python_dir = resolve("", python ? python : defaults.python_dir);
+  out->site_dir = resolve("", site ? site : defaults.site_dir);
+  if (!out->python_dir)
+    return fail(err, ST_INPUT, "--python-dir: no directory %s", python ? python : defaults.python_dir);
+  if (!out->site_dir)
+    return fail(err, ST_INPUT, "--site-dir: no directory %s", site ? site : defaults.site_dir);
+  return ST_OK;
+}
+
+/* Directory of the standard library: where the module os came from.  NULL if it cannot be told. */
+static const char *stdlib_dir(void) {
+  const char *dir = NULL;
+  PyObject *os = PyImport_ImportModule("os");
+  PyObject *file = os ? PyObject_GetAttrString(os, "__file__") : NULL;
+  const char *text = file ? PyUnicode_AsUTF8(file) : NULL;
+  if (text) {
+    char *copy = strdup(text), *slash = copy ? strrchr(copy, '/') : NULL;
+    if (slash)
+      *slash = 0;
+    dir = copy;
+  }
+  PyErr_Clear();
+  Py_XDECREF(file);
+  Py_XDECREF(os);
+  return dir;
+}
+
+enum status worker_jail(const struct worker_config *cfg, struct jail *j, struct error *err) {
+  /* of site-packages only what kernels may import, not whatever else the environment holds */
+  static const char *const packages[] = {"numpy", "numpy.libs", "ml_dtypes"};
+  const char *stdlib = stdlib_dir();
+  enum status st;
+
+  *j = (struct jail){0};
+  if (!stdlib)
+    return fail(err, ST_BUG, "cannot find Python's standard library");
+  st = jail_add_path(j, stdlib, false, err);
+  if (!st)
+    st = jail_add_path(j, cfg->python_dir, false, err);
+  for (size_t i = 0; i < sizeof packages / sizeof *packages && !st; i++) {
+    const char *path = resolve(cfg->site_dir, packages[i]);
+    if (path)
+      st = jail_add_path(j, path, false, err);
+  }
+  if (!st) /* MLIR's snapshot pass opens it */
+    st = jail_add_path(j, "/dev/null", true, err);
+  return st ? st : jail_prepare(j, err);
+}

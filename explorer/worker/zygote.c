@@ -1,0 +1,236 @@
+/* The zygote's loop: makes children when the server asks, hands them over once they are jailed, reaps them.
+ *
+ * One thread, one poll.  When the server is gone the loop ends, and with it every child (each asked the kernel to be
+ * killed with its parent).
+ */
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "pool/wire.h"
+#include "worker/worker.h"
+
+enum { CHILDREN_MAX = 256, SPAWN_BURST_MAX = 64 };
+
+/* A child between clone3 and the end of its set-up has gate >= 0; then the server owns its socket and pidfd. */
+struct kid {
+  pid_t pid;
+  uint32_t id;
+  int gate, pidfd;
+};
+
+struct zygote {
+  struct jail jail;
+  struct ir ir;
+  struct kid kids[CHILDREN_MAX];
+  int n_kids, to_spawn;
+  uint32_t next_id;
+  int signals;
+};
+
+static enum status report_failure(const char *text) {
+  struct ctl_msg m = {.kind = CTL_FAIL};
+  snprintf(m.text, sizeof m.text, "%.*s", (int)sizeof m.text - 1, text);
+  return wire_ctl_send(WIRE_CTL_FD, &m, NULL, 0, NULL);
+}
+
+/* ---- making a child -----------------------------------------------------------------------------------------------
+ */
+
+static enum status spawn(struct zygote *z, struct error *err) {
+  int pair[2], pidfd = -1;
+  pid_t pid = -1;
+
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair))
+    return fail(err, ST_IO, "socketpair: %m");
+  PyOS_BeforeFork();
+  enum status st = jail_spawn(&z->jail, &pid, &pidfd, err);
+  if (!st && pid == 0)
+    child_main(&z->jail, &z->ir, pair[1]);
+  PyOS_AfterFork_Parent();
+  close(pair[1]);
+  if (!st)
+    st = jail_settle(&z->jail, pid, pair[0], err);
+  if (st) {
+    close(pair[0]);
+    if (pid > 0) { /* reaped by the loop; it is unknown there, which is fine */
+      kill(pid, SIGKILL);
+      close(pidfd);
+    }
+    return st;
+  }
+  z->kids[z->n_kids++] = (struct kid){.pid = pid, .id = ++z->next_id, .gate = pair[0], .pidfd = pidfd};
+  return ST_OK;
+}
+
+/* One child per turn of the loop, so that exits and hand-overs are not held up by a burst. */
+static enum status spawn_one(struct zygote *z) {
+  struct error err;
+  if (z->n_kids == CHILDREN_MAX) {
+    z->to_spawn = 0;
+    return report_failure("too many children");
+  }
+  if (!spawn(z, &err)) {
+    z->to_spawn--;
+    return ST_OK;
+  }
+  z->to_spawn = 0; /* the server decides when to try again */
+  return report_failure(err.text);
+}
+
+/* The child has said how its jail went: hand it over, or say what failed. */
+static enum status hand_over(struct kid *k) {
+  struct jail_report r;
+  struct ctl_msg m = {.kind = CTL_CHILD, .id = k->id};
+  enum status st;
+
+  ssize_t n = recv(k->gate, &r, sizeof r, MSG_DONTWAIT);
+  if (n < 0 && errno == EAGAIN)
+    return ST_OK;
+  if (n == (ssize_t)sizeof r && r.failed < 0) {
+    m.layers = r.layers;
+    m.landlock_abi = r.landlock_abi;
+    st = wire_ctl_send(WIRE_CTL_FD, &m, (int[]){k->gate, k->pidfd}, 2, NULL);
+  } else {
+    char text[160];
+    if (n == (ssize_t)sizeof r)
+      snprintf(text, sizeof text, "jail layer %s: %s", jail_layer_name((enum jail_layer)r.failed), strerror(r.error));
+    else
+      snprintf(text, sizeof text, "a child died while its jail was built");
+    kill(k->pid, SIGKILL);
+    st = report_failure(text);
+  }
+  close(k->gate);
+  close(k->pidfd);
+  k->gate = k->pidfd = -1;
+  return st;
+}
+
+/* ---- the loop -----------------------------------------------------------------------------------------------------
+ */
+
+static void forget(struct zygote *z, int i) {
+  if (z->kids[i].gate >= 0) {
+    close(z->kids[i].gate);
+    close(z->kids[i].pidfd);
+  }
+  z->kids[i] = z->kids[--z->n_kids];
+}
+
+static enum status reap(struct zygote *z) {
+  struct signalfd_siginfo info;
+  struct rusage used;
+  int status;
+  pid_t pid;
+
+  while (read(z->signals, &info, sizeof info) > 0)
+    ;
+  while ((pid = wait4(-1, &status, WNOHANG, &used)) > 0) {
+    for (int i = 0; i < z->n_kids; i++) {
+      if (z->kids[i].pid != pid)
+        continue;
+      struct ctl_msg m = {.kind = CTL_EXIT, .id = z->kids[i].id, .value = status};
+      m.cpu_ms = (int32_t)((used.ru_utime.tv_sec + used.ru_stime.tv_sec) * 1000 +
+                           (used.ru_utime.tv_usec + used.ru_stime.tv_usec) / 1000);
+      m.rss_kb = (int32_t)used.ru_maxrss;
+      bool was_ours = z->kids[i].gate >= 0;
+      forget(z, i);
+      if (was_ours ? report_failure("a child died while its jail was built")
+                   : wire_ctl_send(WIRE_CTL_FD, &m, NULL, 0, NULL))
+        return ST_IO;
+      break;
+    }
+  }
+  return ST_OK;
+}
+
+static enum status read_command(struct zygote *z) {
+  struct ctl_msg m;
+  int fds[2];
+  enum status st = wire_ctl_recv(WIRE_CTL_FD, &m, fds, NULL);
+  if (!st && m.kind == CTL_SPAWN && m.value > 0)
+    z->to_spawn = m.value > SPAWN_BURST_MAX ? SPAWN_BURST_MAX : m.value;
+  return st == ST_BUSY ? ST_OK : st;
+}
+
+static enum status turn(struct zygote *z) {
+  struct pollfd p[2 + CHILDREN_MAX];
+  int n = 2, which[CHILDREN_MAX];
+  enum status st = ST_OK;
+
+  p[0] = (struct pollfd){.fd = WIRE_CTL_FD, .events = POLLIN};
+  p[1] = (struct pollfd){.fd = z->signals, .events = POLLIN};
+  for (int i = 0; i < z->n_kids; i++) {
+    if (z->kids[i].gate < 0)
+      continue;
+    which[n - 2] = i;
+    p[n++] = (struct pollfd){.fd = z->kids[i].gate, .events = POLLIN};
+  }
+  if (poll(p, (nfds_t)n, z->to_spawn ? 0 : -1) < 0)
+    return errno == EINTR ? ST_OK : ST_IO;
+  for (int i = 2; i < n && !st; i++) /* before reaping, which moves kids */
+    if (p[i].revents)
+      st = hand_over(&z->kids[which[i - 2]]);
+  if (!st && p[1].revents)
+    st = reap(z);
+  if (!st && p[0].revents)
+    st = read_command(z);
+  if (!st && z->to_spawn)
+    st = spawn_one(z);
+  return st;
+}
+
+static enum status start(struct zygote *z, const struct worker_config *cfg, struct error *err) {
+  sigset_t chld;
+  enum status st = worker_warm_up(cfg, &z->ir, err);
+  if (!st)
+    st = worker_jail(cfg, &z->jail, err);
+  if (st)
+    return st;
+  sigemptyset(&chld);
+  sigaddset(&chld, SIGCHLD);
+  sigprocmask(SIG_BLOCK, &chld, NULL);
+  signal(SIGINT, SIG_IGN); /* a terminal's Ctrl-C goes to the whole group; the server decides when we end */
+  signal(SIGPIPE, SIG_IGN);
+  z->signals = signalfd(-1, &chld, SFD_NONBLOCK | SFD_CLOEXEC);
+  return z->signals < 0 ? fail(err, ST_IO, "signalfd: %m") : ST_OK;
+}
+
+int zygote_main(const struct worker_config *cfg) {
+  struct zygote *z = calloc(1, sizeof *z);
+  struct ctl_msg hello = {.kind = CTL_HELLO};
+  struct error err;
+  int64_t began = clock_now_ms();
+
+  if (!z || fcntl(WIRE_CTL_FD, F_GETFD) < 0) {
+    log_error("zygote", "no control socket: this program is started by `nkx serve`");
+    return 2;
+  }
+  if (start(z, cfg, &err)) {
+    log_error("zygote", "%s", err.text);
+    report_failure(err.text);
+    return 4;
+  }
+  hello.value = (int32_t)(clock_now_ms() - began);
+  hello.landlock_abi = z->jail.landlock_abi;
+  enum status st = wire_ctl_send(WIRE_CTL_FD, &hello, NULL, 0, NULL);
+  while (!st)
+    st = turn(z);
+  for (int i = 0; i < z->n_kids; i++)
+    kill(z->kids[i].pid, SIGKILL);
+  _exit(0);
+}
