@@ -31,5 +31,6 @@ void check_register_runtime(MlirExecutionEngine engine);
  * that needs none. */
 const char *check_widen_name(MlirType t);
 const char *check_narrow_name(MlirType t);
+#define CHECK_POWER "nkx_ipow" /* math.ipowi on i64 */
 
 #endif

@@ -1,7 +1,7 @@
 /* check_prepare: from a stage's module to LLVM's dialect.
  *
  * Three steps: drop what only our passes understand (attributes, operations, memory spaces); run upstream passes down
- * to loops and f32 arithmetic; replace fp8 conversions, which upstream has no lowering for, by calls; and on to LLVM.
+ * to loops and f32 arithmetic; replace what upstream has no usable lowering for by calls; and on to LLVM.
  */
 #include <string.h>
 
@@ -17,12 +17,11 @@ static const char TENSORS[] = "builtin.module(one-shot-bufferize{bufferize-funct
 static const char LOOPS[] = "builtin.module(func.func(convert-linalg-to-loops,arith-emulate-unsupported-floats{"
                             "source-types=bf16,f16,f8E4M3,f8E4M3FN,f8E5M2 target-type=f32},"
                             "math-extend-to-supported-types{extra-types=f64 target-type=f32}))";
-static const char LLVM[] =
-    "builtin.module(convert-math-to-funcs{min-width-of-fpowi-exponent=64},"
-    "func.func(expand-strided-metadata,lower-affine),convert-scf-to-cf,func.func(arith-expand{include-bf16}),"
-    "convert-math-to-llvm,convert-math-to-libm,finalize-memref-to-llvm{use-generic-functions},"
-    "convert-arith-to-llvm,convert-index-to-llvm,convert-cf-to-llvm,convert-func-to-llvm,"
-    "reconcile-unrealized-casts)";
+static const char LLVM[] = "builtin.module(func.func(expand-strided-metadata,lower-affine),convert-scf-to-cf,func.func("
+                           "arith-expand{include-bf16}),"
+                           "convert-math-to-llvm,convert-math-to-libm,finalize-memref-to-llvm{use-generic-functions},"
+                           "convert-arith-to-llvm,convert-index-to-llvm,convert-cf-to-llvm,convert-func-to-llvm,"
+                           "reconcile-unrealized-casts)";
 
 /* ---- dropping what is ours --------------------------------------------------------------------------- */
 
@@ -102,26 +101,14 @@ struct findings {
   struct arena *arena;
   MlirOperation *ours; /* operations of our dialects, in walking order */
   int n_ours, cap_ours;
-  bool has_tensors, has_f8;
+  bool has_tensors;
 };
 
-static bool is_f8(MlirType t) {
-  if (mlirTypeIsAShaped(t))
-    t = mlirShapedTypeGetElementType(t);
-  return check_widen_name(t) != NULL;
-}
-
 static void look_at_values(MlirOperation op, struct findings *f) {
-  for (intptr_t k = 0; k < mlirOperationGetNumResults(op); k++) {
-    MlirType t = mlirValueGetType(mlirOperationGetResult(op, k));
-    f->has_tensors |= mlirTypeIsARankedTensor(t);
-    f->has_f8 |= is_f8(t);
-  }
-  for (intptr_t k = 0; k < mlirOperationGetNumOperands(op); k++) {
-    MlirType t = mlirValueGetType(mlirOperationGetOperand(op, k));
-    f->has_tensors |= mlirTypeIsARankedTensor(t);
-    f->has_f8 |= is_f8(t);
-  }
+  for (intptr_t k = 0; k < mlirOperationGetNumResults(op); k++)
+    f->has_tensors |= mlirTypeIsARankedTensor(mlirValueGetType(mlirOperationGetResult(op, k)));
+  for (intptr_t k = 0; k < mlirOperationGetNumOperands(op); k++)
+    f->has_tensors |= mlirTypeIsARankedTensor(mlirValueGetType(mlirOperationGetOperand(op, k)));
 }
 
 static MlirWalkResult clean(MlirOperation op, void *user) {
@@ -171,20 +158,28 @@ static MlirWalkResult fill_accumulator(MlirOperation op, void *user) {
   return MlirWalkResultAdvance;
 }
 
-/* ---- fp8 --------------------------------------------------------------------------------------------- */
+/* ---- calls ------------------------------------------------------------------------------------------- */
 
-struct conversions {
+/* Operations that upstream cannot lower, or lowers with a pass that does not survive being run twice (it keeps pointers
+ * to the functions it made: convert-math-to-funcs), become calls of check_runtime.c. */
+struct found {
   struct arena *arena;
   MlirOperation *v;
   int n, cap;
 };
 
-static MlirWalkResult find_conversion(MlirOperation op, void *user) {
-  struct conversions *c = user;
-  bool widens = ir_is(op, "arith.extf") && check_widen_name(mlirValueGetType(mlirOperationGetOperand(op, 0)));
-  bool narrows = ir_is(op, "arith.truncf") && check_narrow_name(mlirValueGetType(mlirOperationGetResult(op, 0)));
+static bool becomes_call(MlirOperation op) {
+  if (ir_is(op, "arith.extf"))
+    return check_widen_name(mlirValueGetType(mlirOperationGetOperand(op, 0)));
+  if (ir_is(op, "arith.truncf"))
+    return check_narrow_name(mlirValueGetType(mlirOperationGetResult(op, 0)));
+  return ir_is(op, "math.ipowi");
+}
 
-  if (!widens && !narrows)
+static MlirWalkResult find_calls(MlirOperation op, void *user) {
+  struct found *c = user;
+
+  if (!becomes_call(op))
     return MlirWalkResultAdvance;
   if (c->n == c->cap) {
     MlirOperation *v = arena_new_array(c->arena, MlirOperation, (size_t)(c->cap = c->cap ? 2 * c->cap : 16));
@@ -196,12 +191,13 @@ static MlirWalkResult find_conversion(MlirOperation op, void *user) {
   return MlirWalkResultAdvance;
 }
 
-static MlirValue insert(MlirOperation before, const char *name, MlirValue x, MlirType result, const char *callee) {
+static MlirOperation insert(MlirOperation before, const char *name, int n, MlirValue const *x, MlirType result,
+                            const char *callee) {
   MlirContext ctx = mlirOperationGetContext(before);
   MlirOperationState st = mlirOperationStateGet(ir_str(name), mlirOperationGetLocation(before));
   MlirNamedAttribute attr;
 
-  mlirOperationStateAddOperands(&st, 1, &x);
+  mlirOperationStateAddOperands(&st, n, x);
   mlirOperationStateAddResults(&st, 1, &result);
   if (callee) {
     attr =
@@ -210,10 +206,10 @@ static MlirValue insert(MlirOperation before, const char *name, MlirValue x, Mli
   }
   MlirOperation op = mlirOperationCreate(&st);
   mlirBlockInsertOwnedOperationBefore(mlirOperationGetBlock(before), before, op);
-  return mlirOperationGetResult(op, 0);
+  return op;
 }
 
-static void declare(MlirOperation module, const char *name, MlirType from, MlirType to) {
+static void declare(MlirOperation module, const char *name, int n, MlirType const *from, MlirType to) {
   MlirContext ctx = mlirOperationGetContext(module);
   MlirBlock body = mlirModuleGetBody(mlirModuleFromOperation(module));
 
@@ -228,7 +224,7 @@ static void declare(MlirOperation module, const char *name, MlirType from, MlirT
       mlirNamedAttributeGet(mlirIdentifierGet(ctx, ir_str("sym_visibility")),
                             mlirStringAttrGet(ctx, ir_str("private"))),
       mlirNamedAttributeGet(mlirIdentifierGet(ctx, ir_str("function_type")),
-                            mlirTypeAttrGet(mlirFunctionTypeGet(ctx, 1, &from, 1, &to))),
+                            mlirTypeAttrGet(mlirFunctionTypeGet(ctx, n, from, 1, &to))),
   };
   MlirRegion region = mlirRegionCreate();
   MlirOperationState st = mlirOperationStateGet(ir_str("func.func"), mlirLocationUnknownGet(ctx));
@@ -237,24 +233,64 @@ static void declare(MlirOperation module, const char *name, MlirType from, MlirT
   mlirBlockInsertOwnedOperation(body, 0, mlirOperationCreate(&st));
 }
 
-static void lower_f8(MlirOperation module, struct arena *a) {
-  struct conversions c = {.arena = a};
-  MlirContext ctx = mlirOperationGetContext(module);
-  MlirType i8 = mlirIntegerTypeGet(ctx, 8), f32 = mlirF32TypeGet(ctx);
+static MlirValue convert(MlirOperation before, const char *name, MlirValue x, MlirType to) {
+  if (mlirTypeEqual(mlirValueGetType(x), to))
+    return x;
+  return mlirOperationGetResult(insert(before, name, 1, &x, to, NULL), 0);
+}
 
-  mlirOperationWalk(module, find_conversion, &c, MlirWalkPreOrder);
+/* Folding merges conversions, so that the other side of an fp8 one can be any float. */
+static const char *float_conversion(MlirType from, MlirType to) {
+  return mlirFloatTypeGetWidth(from) < mlirFloatTypeGetWidth(to) ? "arith.extf" : "arith.truncf";
+}
+
+static MlirValue call_widen(MlirOperation module, MlirOperation op) {
+  MlirContext ctx = mlirOperationGetContext(op);
+  MlirType i8 = mlirIntegerTypeGet(ctx, 8), f32 = mlirF32TypeGet(ctx);
+  MlirType to = mlirValueGetType(mlirOperationGetResult(op, 0));
+  MlirValue x = mlirOperationGetOperand(op, 0);
+  const char *callee = check_widen_name(mlirValueGetType(x));
+
+  declare(module, callee, 1, &i8, f32);
+  x = convert(op, "arith.bitcast", x, i8);
+  x = mlirOperationGetResult(insert(op, "func.call", 1, &x, f32, callee), 0);
+  return convert(op, float_conversion(f32, to), x, to);
+}
+
+static MlirValue call_narrow(MlirOperation module, MlirOperation op) {
+  MlirContext ctx = mlirOperationGetContext(op);
+  MlirType i8 = mlirIntegerTypeGet(ctx, 8), f32 = mlirF32TypeGet(ctx);
+  MlirType to = mlirValueGetType(mlirOperationGetResult(op, 0));
+  MlirValue x = mlirOperationGetOperand(op, 0);
+  const char *callee = check_narrow_name(to);
+
+  declare(module, callee, 1, &f32, i8);
+  x = convert(op, float_conversion(mlirValueGetType(x), f32), x, f32);
+  x = mlirOperationGetResult(insert(op, "func.call", 1, &x, i8, callee), 0);
+  return convert(op, "arith.bitcast", x, to);
+}
+
+/* Powers wrap, so they can be computed in 64 bits and cut. */
+static MlirValue call_power(MlirOperation module, MlirOperation op) {
+  MlirType i64 = mlirIntegerTypeGet(mlirOperationGetContext(op), 64);
+  MlirType to = mlirValueGetType(mlirOperationGetResult(op, 0));
+  MlirValue x[2];
+
+  declare(module, CHECK_POWER, 2, (MlirType[]){i64, i64}, i64);
+  for (int k = 0; k < 2; k++)
+    x[k] = convert(op, "arith.extsi", mlirOperationGetOperand(op, k), i64);
+  return convert(op, "arith.trunci", mlirOperationGetResult(insert(op, "func.call", 2, x, i64, CHECK_POWER), 0), to);
+}
+
+static void make_calls(MlirOperation module, struct arena *a) {
+  struct found c = {.arena = a};
+
+  mlirOperationWalk(module, find_calls, &c, MlirWalkPreOrder);
   for (int k = 0; k < c.n; k++) {
-    MlirValue x = mlirOperationGetOperand(c.v[k], 0), old = mlirOperationGetResult(c.v[k], 0), y;
-    if (ir_is(c.v[k], "arith.extf")) {
-      const char *callee = check_widen_name(mlirValueGetType(x));
-      declare(module, callee, i8, f32);
-      y = insert(c.v[k], "func.call", insert(c.v[k], "arith.bitcast", x, i8, NULL), f32, callee);
-    } else {
-      const char *callee = check_narrow_name(mlirValueGetType(old));
-      declare(module, callee, f32, i8);
-      y = insert(c.v[k], "arith.bitcast", insert(c.v[k], "func.call", x, i8, callee), mlirValueGetType(old), NULL);
-    }
-    mlirValueReplaceAllUsesOfWith(old, y);
+    MlirValue y = ir_is(c.v[k], "arith.extf")     ? call_widen(module, c.v[k])
+                  : ir_is(c.v[k], "arith.truncf") ? call_narrow(module, c.v[k])
+                                                  : call_power(module, c.v[k]);
+    mlirValueReplaceAllUsesOfWith(mlirOperationGetResult(c.v[k], 0), y);
     mlirOperationDestroy(c.v[k]);
   }
 }
@@ -277,7 +313,6 @@ enum status check_lower(struct ir *ir, MlirOperation module, MlirOperation funct
   }
   if ((st = ir_run_pipeline(ir, module, LOOPS, a, ds)))
     return st;
-  if (f.has_f8)
-    lower_f8(module, a);
+  make_calls(module, a);
   return ir_run_pipeline(ir, module, LLVM, a, ds);
 }

@@ -136,6 +136,18 @@ const char *check_narrow_name(MlirType t) {
                                       : NULL;
 }
 
+/* math.ipowi: wraps; a negative exponent gives the integer part, and 0 where MLIR leaves the result open. */
+static int64_t power(int64_t x, int64_t n) {
+  uint64_t base = (uint64_t)x, r = 1;
+
+  if (n < 0)
+    return x == 1 ? 1 : x == -1 ? (n & 1 ? -1 : 1) : 0;
+  for (; n; n >>= 1, base *= base)
+    if (n & 1)
+      r *= base;
+  return (int64_t)r;
+}
+
 /* Half precision on machines without F16C: LLVM then calls these, which libgcc has but does not export. */
 extern float __extendhfsf2(_Float16);
 extern _Float16 __truncsfhf2(float);
@@ -156,6 +168,7 @@ void check_register_runtime(MlirExecutionEngine engine) {
       FN("nkx_narrow_f8e4m3", narrow_f8e4m3),
       FN("nkx_narrow_f8e4m3fn", narrow_f8e4m3fn),
       FN("nkx_narrow_f8e5m2", narrow_f8e5m2),
+      FN(CHECK_POWER, power),
       FN("__extendhfsf2", __extendhfsf2),
       FN("__truncsfhf2", __truncsfhf2),
       FN("__truncdfhf2", __truncdfhf2),
