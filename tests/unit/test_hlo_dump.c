@@ -4,23 +4,10 @@
  * (without): tests/conformance/test_hlo_xla.py lets XLA read them and runs some of them.
  */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "base/buf.h"
-#include "base/diag.h"
-#include "hlo/build.h"
-#include "hlo/passes.h"
-#include "hlo/print.h"
+#include "hlo_test.h"
 
-#include <cmocka.h> /* last: it defines fail as a macro */
-
-#define DIMS(...) ((int64_t[]){__VA_ARGS__})
-#define N(...) ((int)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)))
-#define INTS(...) ((struct hlo_ints){N(__VA_ARGS__), DIMS(__VA_ARGS__)})
+#undef PARAM
 #define PARAM(b, name, t, ...) param(b, name, t, N(__VA_ARGS__), DIMS(__VA_ARGS__))
 
 static hlo_val param(struct hlo_builder *b, const char *name, enum dtype t, int rank, const int64_t *dims) {

@@ -1,0 +1,140 @@
+/* simplify_shape: rules about where elements are. */
+#include "hlo/simplify.h"
+
+static bool is_identity(struct hlo_ints v) {
+  for (int k = 0; k < v.n; k++)
+    if (v.v[k] != k)
+      return false;
+  return true;
+}
+
+/* The dimension numbers of `outer` after those of `inner`: outer[inner[k]] for each k. */
+static struct hlo_ints compose(struct arena *a, struct hlo_ints outer, struct hlo_ints inner) {
+  int64_t *v = arena_new_array(a, int64_t, (size_t)inner.n);
+  for (int k = 0; k < inner.n; k++)
+    v[k] = outer.v[inner.v[k]];
+  return (struct hlo_ints){inner.n, v};
+}
+
+/* A broadcast of the same scalar in i's shape. */
+static struct hlo_instr *broadcast_scalar(struct hlo_instr *i, struct hlo_instr *scalar) {
+  return simplify_new(i, HLO_BROADCAST, i->shape, 1, &scalar);
+}
+
+static struct hlo_instr *reshape(struct simplifier *s, struct hlo_instr *i) {
+  struct hlo_instr *x = i->operands[0];
+  if (hlo_shape_equal(&x->shape, &i->shape))
+    return x;
+  if (simplify_skips(s, i, 0, HLO_RESHAPE))
+    return hlo_shape_equal(&x->operands[0]->shape, &i->shape) ? x->operands[0]
+                                                              : simplify_new(i, HLO_RESHAPE, i->shape, 1, x->operands);
+  if (x->op == HLO_BROADCAST && !x->operands[0]->shape.rank && simplify_skips(s, i, 0, HLO_BROADCAST))
+    return i->shape.rank ? broadcast_scalar(i, x->operands[0]) : x->operands[0];
+  return NULL;
+}
+
+static struct hlo_instr *broadcast(struct simplifier *s, struct hlo_instr *i) {
+  struct hlo_instr *x = i->operands[0];
+  if (i->dimensions.n == i->shape.rank && is_identity(i->dimensions))
+    return x;
+  if (x->op == HLO_RESHAPE && !x->operands[0]->shape.rank && simplify_skips(s, i, 0, HLO_RESHAPE))
+    return broadcast_scalar(i, x->operands[0]);
+  if (!simplify_skips(s, i, 0, HLO_BROADCAST))
+    return NULL;
+  struct hlo_instr *b = simplify_new(i, HLO_BROADCAST, i->shape, 1, x->operands);
+  b->dimensions = compose(s->m->arena, i->dimensions, x->dimensions);
+  return b;
+}
+
+static struct hlo_instr *transpose(struct simplifier *s, struct hlo_instr *i) {
+  struct hlo_instr *x = i->operands[0];
+  if (is_identity(i->dimensions))
+    return x;
+  if (!simplify_skips(s, i, 0, HLO_TRANSPOSE))
+    return NULL;
+  struct hlo_ints both = compose(s->m->arena, x->dimensions, i->dimensions);
+  if (is_identity(both))
+    return x->operands[0];
+  struct hlo_instr *t = simplify_new(i, HLO_TRANSPOSE, i->shape, 1, x->operands);
+  t->dimensions = both;
+  return t;
+}
+
+static bool is_whole(const struct hlo_instr *i) {
+  const struct hlo_shape *s = &i->operands[0]->shape;
+  for (int k = 0; k < s->rank; k++)
+    if (i->slice[k].start || i->slice[k].limit != s->dims[k] || (i->slice[k].stride != 1 && s->dims[k] > 1))
+      return false;
+  return true;
+}
+
+/* slice(slice(x)): starts and strides scale with the inner stride; no element lies outside the inner range, so the
+ * products cannot overflow except for a stride beyond the range, which then says no more than 1. */
+static struct hlo_instr *slice(struct simplifier *s, struct hlo_instr *i) {
+  struct hlo_instr *x = i->operands[0];
+  int rank = x->shape.rank;
+  if (is_whole(i))
+    return x;
+  if (!simplify_skips(s, i, 0, HLO_SLICE))
+    return NULL;
+  struct hlo_slice_dim *both = arena_new_array(s->m->arena, struct hlo_slice_dim, (size_t)rank);
+  for (int k = 0; k < rank; k++) {
+    const struct hlo_slice_dim *in = &x->slice[k], *out = &i->slice[k];
+    int64_t n = i->shape.dims[k];
+    if (!n) {
+      both[k] = (struct hlo_slice_dim){0, 0, 1};
+      continue;
+    }
+    both[k].start = in->start + out->start * in->stride;
+    both[k].stride = n > 1 ? in->stride * out->stride : 1;
+    both[k].limit = both[k].start + (n - 1) * both[k].stride + 1;
+  }
+  struct hlo_instr *r = simplify_new(i, HLO_SLICE, i->shape, 1, x->operands);
+  r->slice = both;
+  return r;
+}
+
+static struct hlo_instr *pad(struct hlo_instr *i) {
+  for (int k = 0; k < i->shape.rank; k++)
+    if (i->padding[k].low || i->padding[k].high || i->padding[k].interior)
+      return NULL;
+  return i->operands[0];
+}
+
+/* Operands without elements say nothing. */
+static struct hlo_instr *concatenate(struct simplifier *s, struct hlo_instr *i) {
+  int64_t at = i->dimensions.v[0];
+  struct hlo_instr **rest = arena_new_array(s->m->arena, struct hlo_instr *, (size_t)i->n_operands);
+  int n = 0;
+  for (int k = 0; k < i->n_operands; k++)
+    if (i->operands[k]->shape.dims[at])
+      rest[n++] = i->operands[k];
+  if (!n)
+    return i->operands[0];
+  if (n == 1)
+    return rest[0];
+  if (n == i->n_operands)
+    return NULL;
+  struct hlo_instr *c = simplify_new(i, HLO_CONCATENATE, i->shape, n, rest);
+  c->dimensions = i->dimensions;
+  return c;
+}
+
+struct hlo_instr *simplify_shape(struct simplifier *s, struct hlo_instr *i) {
+  switch (i->op) {
+  case HLO_RESHAPE:
+    return reshape(s, i);
+  case HLO_BROADCAST:
+    return broadcast(s, i);
+  case HLO_TRANSPOSE:
+    return transpose(s, i);
+  case HLO_SLICE:
+    return slice(s, i);
+  case HLO_PAD:
+    return pad(i);
+  case HLO_CONCATENATE:
+    return concatenate(s, i);
+  default:
+    return NULL;
+  }
+}
