@@ -22,8 +22,8 @@ import { Compiler } from "./state/compiler";
 import { readFragment, type LinkState } from "./state/fragment";
 import { choose, selectionFromText } from "./state/view";
 
-function openExample(store: AppStore, compiler: Compiler, id: string): void {
-  const example = store.state.examples.find((e) => e.id === id);
+function openExample(store: AppStore, compiler: Compiler, name: string): void {
+  const example = store.state.examples.find((e) => e.name === name);
   if (!example) return;
   store.set({
     source: example.source,
@@ -77,7 +77,7 @@ async function open(store: AppStore, compiler: Compiler): Promise<void> {
   }
   await examples;
   const first = store.state.examples[0];
-  if (first && store.state.source === "") openExample(store, compiler, first.id);
+  if (first && store.state.source === "") openExample(store, compiler, first.name);
 }
 
 function main(): void {
@@ -95,7 +95,7 @@ function main(): void {
   const stages = mountStages(store, compiler, openStage);
   const share = new Share(store, say);
   const shareNow = () => void share.copy();
-  mountHeader(store, compiler, { openExample: (id) => openExample(store, compiler, id), share: shareNow, help: openHelp });
+  mountHeader(store, compiler, { openExample: (name) => openExample(store, compiler, name), share: shareNow, help: openHelp });
   mountInputs(store, compiler);
   mountProblems(store, source.editor);
   mountHistory(store);

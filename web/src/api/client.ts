@@ -21,41 +21,24 @@ export function isAbort(e: unknown): boolean {
   return e instanceof DOMException && e.name === "AbortError";
 }
 
-/** A list that stands alone or under `key`. */
-async function getList(path: string, key: string): Promise<Record<string, unknown>[]> {
+async function getList<T>(path: string, key: string): Promise<T[]> {
   const response = await request(path, { headers: { accept: "application/json" } });
-  const body: unknown = await response.json();
-  const list = Array.isArray(body) ? body : (body as Record<string, unknown> | null)?.[key];
+  const body = (await response.json()) as Record<string, unknown> | null;
+  const list = body?.[key];
   if (!Array.isArray(list)) throw new Problem("ours", "bad-answer", `${BASE}${path} did not answer with a list.`);
-  return list.map((x) => (typeof x === "string" ? { id: x } : (x as Record<string, unknown>)));
+  return list as T[];
 }
 
-function text(v: unknown, fallback = ""): string {
-  return typeof v === "string" ? v : fallback;
+export function getExamples(): Promise<Example[]> {
+  return getList("/examples", "examples");
 }
 
-export async function getExamples(): Promise<Example[]> {
-  return (await getList("/examples", "examples")).map((e) => {
-    const id = text(e["id"]) || text(e["name"]);
-    return {
-      id,
-      title: text(e["title"]) || text(e["name"]) || id,
-      summary: text(e["summary"]) || text(e["description"]),
-      source: text(e["source"]),
-      language: text(e["language"], "nkipy"),
-    };
-  });
+export function getTargets(): Promise<Target[]> {
+  return getList("/targets", "targets");
 }
 
-export async function getTargets(): Promise<Target[]> {
-  return (await getList("/targets", "targets")).map((t) => {
-    const id = text(t["id"]) || text(t["name"]);
-    return { id, title: text(t["title"]) || text(t["summary"]) || text(t["description"]) };
-  });
-}
-
-export async function getPipeline(): Promise<StageDescription[]> {
-  return (await getList("/pipeline", "stages")) as unknown as StageDescription[];
+export function getPipeline(): Promise<StageDescription[]> {
+  return getList("/pipeline", "stages");
 }
 
 /** Compiles, handing on each frame as it arrives. */

@@ -21,32 +21,26 @@ export class Problem extends Error {
 
 const LIMIT_STATUS = new Set([408, 413, 429, 503, 504]);
 
-function field(body: unknown, ...names: string[]): string | null {
-  if (typeof body !== "object" || body === null) return null;
-  for (const name of names) {
-    const v = (body as Record<string, unknown>)[name];
-    if (typeof v === "string" && v !== "") return v;
-  }
-  return null;
+/** {"error": {"code", "message", "field"?}} */
+interface ProblemBody {
+  error?: { code?: string; message?: string };
 }
 
 /** Reads an answer that is not 2xx: a problem object, or whatever a proxy put in its place. */
 export async function problemFrom(response: Response): Promise<Problem> {
-  let body: unknown = null;
+  let body: ProblemBody | null = null;
   try {
-    body = await response.json();
+    body = (await response.json()) as ProblemBody | null;
   } catch {
     // not JSON: the status line has to do
   }
-  const nested = typeof body === "object" && body !== null ? (body as { error?: unknown }).error : null;
-  const from = typeof nested === "object" && nested !== null ? nested : body;
-  const kind: FaultKind = LIMIT_STATUS.has(response.status) ? "limit" : response.status >= 500 ? "ours" : "request";
+  const { status } = response;
+  const kind: FaultKind = LIMIT_STATUS.has(status) ? "limit" : status >= 500 ? "ours" : "request";
   return new Problem(
     kind,
-    field(from, "code", "type") ?? `http-${response.status}`,
-    field(from, "detail", "message", "title") ?? `The server answered ${response.status} ${response.statusText}.`,
-    field(from, "request_id", "instance") ?? response.headers.get("x-request-id"),
-    field(from, "hint"),
+    body?.error?.code ?? `http-${status}`,
+    body?.error?.message ?? `The server answered ${status} ${response.statusText}.`,
+    response.headers.get("x-request-id"),
   );
 }
 

@@ -105,14 +105,15 @@ export interface StageDescription {
 }
 
 export interface Example {
-  id: string;
+  name: string;
   title: string;
-  summary: string;
-  source: string;
   language: string;
+  source: string;
 }
 
+/** A machine; the figures that the page does not show yet are left out. */
 export interface Target {
-  id: string;
+  name: string;
   title: string;
+  core: string;
 }

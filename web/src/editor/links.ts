@@ -2,7 +2,7 @@
 //
 // Ranges move with edits, so that they stay on their expressions until the next outcome replaces them.
 import { type Extension, RangeSet, RangeSetBuilder, RangeValue, StateEffect, StateField, type Text } from "@codemirror/state";
-import { Decoration, type DecorationSet, EditorView } from "@codemirror/view";
+import { Decoration, type DecorationSet, EditorView, gutterLineClass, GutterMarker } from "@codemirror/view";
 import type { Light } from "../state/selection";
 import type { SourceMap } from "../state/sourcemap";
 import { spanOfRange, type Span } from "./positions";
@@ -19,11 +19,27 @@ class LinkRange extends RangeValue {
   }
 }
 
+/** The colour's bar, in the gutter, where it does not scroll away. */
+class BandMarker extends GutterMarker {
+  override readonly elementClass: string;
+  constructor(readonly band: number) {
+    super();
+    this.elementClass = `band band-${band}`;
+  }
+  override eq(other: BandMarker): boolean {
+    return this.band === other.band;
+  }
+}
+
+const bandMarkers = Array.from({ length: BANDS }, (_, i) => new BandMarker(i));
+const bandLines = bandMarkers.map((m) => Decoration.line({ class: m.elementClass }));
+
 interface Links {
   map: SourceMap | null;
   ranges: RangeSet<LinkRange>;
   spans: Map<number, Span>;
   bands: DecorationSet;
+  bars: RangeSet<GutterMarker>;
 }
 
 const setMap = StateEffect.define<SourceMap>();
@@ -42,23 +58,29 @@ function buildLinks(map: SourceMap, doc: Text): Links {
   });
   const ranges = RangeSet.of(found, true);
   const bands = new RangeSetBuilder<Decoration>();
+  const bars = new RangeSetBuilder<GutterMarker>();
   for (const [line, band] of [...map.bands()].sort((a, b) => a[0] - b[0])) {
     if (line > doc.lines) continue;
     const { from } = doc.line(line);
-    bands.add(from, from, Decoration.line({ class: `band band-${band % BANDS}` }));
+    bands.add(from, from, bandLines[band % BANDS] as Decoration);
+    bars.add(from, from, bandMarkers[band % BANDS] as BandMarker);
   }
-  return { map, ranges, spans: spansOf(ranges), bands: bands.finish() };
+  return { map, ranges, spans: spansOf(ranges), bands: bands.finish(), bars: bars.finish() };
 }
 
 const linkField = StateField.define<Links>({
-  create: () => ({ map: null, ranges: RangeSet.empty, spans: new Map(), bands: Decoration.none }),
+  create: () => ({ map: null, ranges: RangeSet.empty, spans: new Map(), bands: Decoration.none, bars: RangeSet.empty }),
   update(links, tr) {
     for (const effect of tr.effects) if (effect.is(setMap)) return buildLinks(effect.value, tr.newDoc);
     if (!tr.docChanged) return links;
     const ranges = links.ranges.map(tr.changes);
-    return { map: links.map, ranges, spans: spansOf(ranges), bands: links.bands.map(tr.changes) };
+    const [bands, bars] = [links.bands.map(tr.changes), links.bars.map(tr.changes)];
+    return { map: links.map, ranges, spans: spansOf(ranges), bands, bars };
   },
-  provide: (f) => EditorView.decorations.from(f, (links) => links.bands),
+  provide: (f) => [
+    EditorView.decorations.from(f, (links) => links.bands),
+    gutterLineClass.from(f, (links) => links.bars),
+  ],
 });
 
 function marksOf(links: Links, light: Light | null, cls: string): { from: number; to: number; deco: Decoration }[] {

@@ -75,14 +75,17 @@ class Lines {
 }
 
 class PlaceMarker extends GutterMarker {
+  override readonly elementClass: string;
   constructor(
     private readonly text: string,
     private readonly title: string,
+    band: number | null,
   ) {
     super();
+    this.elementClass = band === null ? "nosource" : `band band-${band % BANDS}`;
   }
   override eq(other: PlaceMarker): boolean {
-    return this.text === other.text;
+    return this.text === other.text && this.elementClass === other.elementClass;
   }
   override toDOM(): Node {
     const span = document.createElement("span");
@@ -93,22 +96,21 @@ class PlaceMarker extends GutterMarker {
   }
 }
 
-const CALLED = new PlaceMarker("↳", "reached through a call");
-const NO_SOURCE = new PlaceMarker("·", "no source: the compiler made it");
-
+/** The colour's bar, which stays in sight when a long line is scrolled, and how many places there are. */
 function placeMarker(s: LineState, index: number): GutterMarker | null {
   const places = s.links?.places[index];
-  if (!places) return null;
-  if (places.length > 1) return new PlaceMarker(`×${places.length}`, `made from ${places.length} places`);
-  if ((places[0]?.length ?? 0) > 1) return CALLED;
-  return s.map && s.map.bandOfPlaces(places) === null ? NO_SOURCE : null;
+  if (!places || !s.map) return null;
+  const band = s.map.bandOfPlaces(places);
+  if (places.length > 1) return new PlaceMarker(`×${places.length}`, `made from ${places.length} places`, band);
+  if ((places[0]?.length ?? 0) > 1) return new PlaceMarker("↳", "reached through a call", band);
+  return new PlaceMarker("", places.length === 0 ? "no source: the compiler made it" : "", band);
 }
 
 const placeGutter = gutter({
   class: "cm-places",
   lineMarker: (view, block) => placeMarker(view.state.field(lineField), view.state.doc.lineAt(block.from).number - 1),
   lineMarkerChange: (u) => u.startState.field(lineField).links !== u.state.field(lineField).links,
-  initialSpacer: () => new PlaceMarker("×8", ""),
+  initialSpacer: () => new PlaceMarker("×8", "", null),
   markers: () => RangeSet.empty,
 });
 

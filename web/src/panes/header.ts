@@ -10,7 +10,7 @@ import { icon } from "./icons";
 const CUSTOM = "";
 
 export interface HeaderActions {
-  openExample(id: string): void;
+  openExample(name: string): void;
   share(): void;
   help(): void;
 }
@@ -32,9 +32,9 @@ function examplePicker(store: AppStore, actions: HeaderActions): void {
   store.watch(["examples", "source"], () => {
     const { examples, source } = store.state;
     const same = examples.find((e) => e.source === source);
-    const list = examples.map((e) => ({ value: e.id, label: e.title, title: e.summary }));
-    if (!same) list.unshift({ value: CUSTOM, label: "Your kernel", title: "" });
-    options(select, list, same?.id ?? CUSTOM);
+    const list = examples.map((e) => ({ value: e.name, label: e.title }));
+    if (!same) list.unshift({ value: CUSTOM, label: "Your kernel" });
+    options(select, list, same?.name ?? CUSTOM);
   });
   select.addEventListener("change", () => {
     if (select.value !== CUSTOM) actions.openExample(select.value);
@@ -61,12 +61,10 @@ function targetPicker(store: AppStore, compiler: Compiler): void {
   const select = byId<HTMLSelectElement>("target");
   store.watch(["targets", "target"], () => {
     const { targets, target } = store.state;
-    const list = targets.length > 0 ? targets : [{ id: target, title: "" }];
-    options(
-      select,
-      list.map((t) => ({ value: t.id, label: t.id, title: t.title })),
-      target,
-    );
+    const list = targets.map((t) => ({ value: t.name, label: t.name, title: `${t.title}, ${t.core}` }));
+    options(select, list.length > 0 ? list : [{ value: target, label: target }], target);
+    const known = targets.find((t) => t.name === target);
+    select.title = known ? `${known.title}, ${known.core}` : "Target";
   });
   select.addEventListener("change", () => {
     store.set({ target: select.value });
@@ -118,11 +116,14 @@ function status(store: AppStore): void {
     out.title = s.title;
     out.dataset["kind"] = s.kind;
   };
-  store.watch(["compiling", "outcome", "pending", "problem"], () => {
+  // a quick compilation goes from one result to the next without a word in between
+  store.watch(["compiling"], () => {
     window.clearTimeout(late);
-    // a quick compilation goes from one result to the next without a word in between
     if (store.state.compiling) late = window.setTimeout(draw, 400);
     else draw();
+  });
+  store.watch(["outcome", "pending", "problem"], () => {
+    if (!store.state.compiling) draw();
   });
 }
 

@@ -30,7 +30,7 @@ const KEYS: [string, [string, string][]][] = [
       ["Ctrl+Shift+Enter", "compile while typing on, off"],
       ["Ctrl+S", "copy a link to what you see"],
       ["Ctrl+F", "find in the pane"],
-      ["Esc, then Tab", "leave the editor"],
+      ["Esc then Tab", "leave the editor"],
     ],
   ],
   [

@@ -121,20 +121,23 @@ export function mountHistory(store: AppStore): void {
     const index = kernel.stages.indexOf(shown.stage);
     const end = steps.at(-1)?.last ?? -1;
     const gone = end >= 0 && end < kernel.stages.length - 1 ? kernel.stages[end + 1] : undefined;
-    const one = places.length === 1 && places[0]?.length === 1 ? kernel.map.ranges[places[0][0] as number] : undefined;
+    const only = places.length === 1 ? places[0] : undefined;
+    const one = only ? kernel.map.ranges[only[0] as number] : undefined;
     const doc = Text.of(source.split("\n"));
-    const where = (r: SourceRange) => [` · line ${rangeText(r)}`, isCode ? "" : " · ", isCode ? null : el("code", {}, snippet(doc, r, 48))];
+    const where = (r: SourceRange) => [el("span", {}, `· line ${rangeText(r)}`), isCode ? null : el("span", {}, "·"), isCode ? null : el("code", {}, snippet(doc, r, 48))];
+    const calls = (only?.length ?? 1) - 1;
+    const more = places.length > 1 ? `${plural(places.length, "place")} in the source` : calls > 0 ? `through ${plural(calls, "call")}` : "";
     const nothingHere = (all[index]?.ops.length ?? 0) === 0;
     const close = button("×", "Clear the selection (Esc)", () => choose(store, null), "quiet close");
     close.setAttribute("aria-label", "Clear the selection");
     const head = el(
       "div",
       { class: "history-head" },
-      el("span", {}, "History of "),
+      el("span", {}, "History of"),
       el(isCode ? "code" : "b", { class: "op" }, name || "the selection"),
       ...(one ? where(one) : []),
-      places.length === 0 ? " · made by the compiler, no source" : null,
-      nothingHere ? el("span", { class: "gone" }, " · nothing of it in this stage") : null,
+      places.length === 0 ? el("span", {}, "· made by the compiler, no source") : null,
+      nothingHere ? el("span", { class: "gone" }, "· nothing of it in this stage") : null,
       el("span", { class: "spring" }),
       close,
     );
@@ -148,7 +151,7 @@ export function mountHistory(store: AppStore): void {
       box,
       head,
       el("div", { class: "chips" }, ...chips),
-      one || places.length === 0 ? null : el("details", { class: "history-places" }, el("summary", {}, plural(places.length, "place")), placeList(places, kernel.map, source)),
+      more === "" ? null : el("details", { class: "history-places" }, el("summary", {}, more), placeList(places, kernel.map, source)),
     );
     box.querySelector<HTMLElement>('[aria-current="step"]')?.scrollIntoView({ block: "nearest", inline: "nearest" });
   });

@@ -146,7 +146,6 @@ export interface StagesPane {
 export function mountStages(store: AppStore, compiler: Compiler, openStage: () => void): StagesPane {
   const list = byId("stages");
   const filter = filterField(store, list);
-  byId("stages-filter").append(filter);
   const hide = toggle("changed only", "Hide stages that changed nothing", () =>
     store.set({ hideUnchanged: !store.state.hideUnchanged }),
   );
@@ -154,7 +153,8 @@ export function mountStages(store: AppStore, compiler: Compiler, openStage: () =
     store.set({ check: !store.state.check });
     void compiler.now();
   });
-  byId("stages-tools").append(check, hide);
+  byId("stages-tools").append(check);
+  byId("stages-filter").append(filter, hide);
   store.watch(["hideUnchanged", "check"], () => {
     hide.setAttribute("aria-pressed", String(store.state.hideUnchanged));
     check.setAttribute("aria-pressed", String(store.state.check));
@@ -162,7 +162,10 @@ export function mountStages(store: AppStore, compiler: Compiler, openStage: () =
   list.addEventListener("click", (e) => {
     const key = (e.target as Element).closest<HTMLElement>(".stage")?.dataset["key"];
     const row = allRows(store.state).find((r) => r.key === key);
-    if (row) showStage(store, row);
+    if (!row) return;
+    showStage(store, row);
+    // where the panes share one place, choosing a stage means wanting to see it
+    if (matchMedia("(max-width: 799px)").matches) openStage();
   });
   list.addEventListener("dblclick", openStage);
   list.addEventListener("keydown", (e) => {

@@ -1,0 +1,128 @@
+"""Writing, and what comes back while and after it."""
+import time
+
+from conftest import compile_api, compiled, ir_lines, open_stage, source_of, write
+from playwright.sync_api import expect
+
+KERNEL = """import numpy as np
+from nkigen import trace
+
+@trace(input_specs=[((64, 32), "f32"), ((64, 32), "f32")])
+def mine(a, b):
+    return np.tanh(a) * b
+"""
+
+
+def test_editing_recompiles_by_itself(page, server):
+    write(page, KERNEL)
+    expect(page.locator("#signature")).to_contain_text("mine")
+    compiled(page)
+    open_stage(page, "trace")
+    expect(page.locator("#ir-viewer .cm-content")).to_contain_text("tanh(")
+    text = compile_api(server, KERNEL)["kernels"][0]["stages"][0]["text"]
+    assert "\n".join(ir_lines(page)).strip() == text.strip()
+    expect(page.locator("#example option:checked")).to_have_text("Your kernel")
+
+
+def test_ctrl_enter_compiles_at_once(page):
+    page.click("#settings-open")
+    page.get_by_label("Compile while typing").uncheck()
+    page.keyboard.press("Escape")
+    write(page, KERNEL)
+    expect(page.locator("#status")).to_contain_text("Ctrl+Enter")
+    page.wait_for_timeout(600)  # twice the pause: nothing may happen by itself
+    expect(page.locator("#signature")).not_to_contain_text("mine")
+    page.keyboard.press("Control+Enter")
+    expect(page.locator("#signature")).to_contain_text("mine")
+
+
+def test_stages_fill_from_the_top_as_they_arrive(new_page, slow):
+    page = new_page()
+    page.goto(slow.url)
+    compiled(page)
+    total = page.locator("#stages .stage").count()
+    slow.hold = True
+    write(page, KERNEL)
+    slow.let(5)  # start, kernel, three stages
+    fresh = page.locator("#stages .stage:not(.stale)")
+    expect(fresh).to_have_count(3)
+    # the rest is still the last answer's, dimmed and complete, and so is the text of the stage that is shown
+    expect(page.locator("#stages .stage")).to_have_count(total)
+    expect(page.locator("#ir-pane")).to_have_class("pane stale")
+    assert len(ir_lines(page)) > 5
+    expect(page.locator("#cancel")).to_be_visible()
+    assert "waiting" in page.locator("body").get_attribute("class")
+    slow.let(1)
+    expect(fresh).to_have_count(4)
+    slow.let(1000)
+    compiled(page)
+    expect(page.locator("#stages .stage.stale")).to_have_count(0)
+    expect(page.locator("#cancel")).to_be_hidden()
+    expect(page.locator("#live")).to_contain_text("Compiled")
+
+
+def test_a_newer_text_cancels_the_compilation_under_way(new_page, slow):
+    page = new_page()
+    page.goto(slow.url)
+    compiled(page)
+    slow.hold = True
+    write(page, KERNEL)
+    slow.let(3)
+    expect(page.locator("#stages .stage:not(.stale)")).to_have_count(1)
+    page.keyboard.insert_text("# more\n")
+    slow.hold = False
+    slow.let(1000)
+    compiled(page)
+    assert source_of(page).rstrip().endswith("# more")
+    assert slow.aborted.wait(10), "the browser did not give up on the superseded answer"
+
+
+def test_cancel_keeps_what_arrived(new_page, slow):
+    page = new_page()
+    page.goto(slow.url)
+    compiled(page)
+    slow.hold = True
+    write(page, KERNEL)
+    slow.let(4)
+    page.click("#cancel")
+    expect(page.locator("#status")).to_have_text("cancelled")
+    expect(page.locator("#stages .stage")).to_have_count(2)
+
+
+def test_a_half_typed_word_does_not_empty_the_page(page):
+    before = page.locator("#stages .stage").count()
+    page.locator("#source-editor .cm-content").click(position={"x": 30, "y": 8})
+    page.keyboard.press("Control+End")
+    page.keyboard.insert_text("def (")
+    expect(page.locator("#status")).to_have_text("✕ 1 error")
+    expect(page.locator("#stages .stage.stale")).to_have_count(before)
+    assert len(ir_lines(page)) > 5
+    expect(page.locator("#ir-pane")).to_have_attribute("data-old", "")
+    page.keyboard.press("Control+z")
+    compiled(page)
+    expect(page.locator("#stages .stage.stale")).to_have_count(0)
+
+
+def test_typing_is_followed_within_a_second(page):
+    write(page, KERNEL)
+    expect(page.locator("#signature")).to_contain_text("mine")
+    page.keyboard.press("Control+End")
+    start = time.monotonic()
+    page.keyboard.insert_text("\n# x")
+    expect(page.locator("#status")).not_to_have_text("", timeout=1000)
+    page.wait_for_function("() => document.querySelector('#live').textContent.startsWith('Compiled')")
+    assert time.monotonic() - start < 5
+
+
+def test_checks_are_shown_per_stage(page):
+    page.get_by_role("button", name="check").click()
+    expect(page.locator("#status")).to_contain_text("all checks pass")
+    expect(page.locator("#stages .check-pass").first).to_be_visible()
+    expect(page.locator("#stages .check-fail")).to_have_count(0)
+
+
+def test_html_in_a_kernel_stays_text(page):
+    evil = 'raise ValueError("<img src=x onerror=alert(1)>")\n'
+    write(page, evil)
+    expect(page.locator("#problems .message")).to_contain_text("<img src=x onerror=alert(1)>")
+    expect(page.locator("#problems img")).to_have_count(0)
