@@ -111,6 +111,12 @@ static void look_at_values(MlirOperation op, struct findings *f) {
     f->has_tensors |= mlirTypeIsARankedTensor(mlirValueGetType(mlirOperationGetOperand(op, k)));
 }
 
+static void look_at_arguments(MlirOperation function, struct findings *f) {
+  MlirType t = mlirTypeAttrGetValue(mlirOperationGetAttributeByName(function, ir_str("function_type")));
+  for (intptr_t k = 0; k < mlirFunctionTypeGetNumInputs(t); k++)
+    f->has_tensors |= mlirTypeIsARankedTensor(mlirFunctionTypeGetInput(t, k));
+}
+
 static MlirWalkResult clean(MlirOperation op, void *user) {
   struct findings *f = user;
 
@@ -302,6 +308,7 @@ enum status check_lower(struct ir *ir, MlirOperation module, MlirOperation funct
   struct findings f = {.arena = a};
   enum status st;
 
+  look_at_arguments(function, &f);
   mlirOperationWalk(module, clean, &f, MlirWalkPreOrder);
   while (f.n_ours)
     mlirOperationDestroy(f.ours[--f.n_ours]);

@@ -34,23 +34,30 @@ static int big_dims(const struct hlo_shape *s, int at[HLO_RANK_MAX]) {
   return n;
 }
 
-/* If r only inserts and removes dimensions of size 1, rewrites the map of its result into one of its operand. */
-static bool through_reshape(const struct hlo_instr *r, int64_t *map) {
+bool lower_is_unit_reshape(const struct hlo_instr *r) {
   const struct hlo_shape *to = &r->shape, *from = &r->operands[0]->shape;
   int a[HLO_RANK_MAX], b[HLO_RANK_MAX], n = big_dims(to, a);
-  int64_t old[HLO_RANK_MAX];
 
   if (n != big_dims(from, b))
     return false;
   for (int k = 0; k < n; k++)
     if (to->dims[a[k]] != from->dims[b[k]])
       return false;
+  return true;
+}
+
+/* Rewrites the map of r's result into one of its operand. */
+static void through_reshape(const struct hlo_instr *r, int64_t *map) {
+  const struct hlo_shape *to = &r->shape, *from = &r->operands[0]->shape;
+  int a[HLO_RANK_MAX], b[HLO_RANK_MAX], n = big_dims(to, a);
+  int64_t old[HLO_RANK_MAX];
+
+  big_dims(from, b);
   memcpy(old, map, sizeof old);
   for (int k = 0; k < from->rank; k++)
     map[k] = EMIT_CONST(0);
   for (int k = 0; k < n; k++)
     map[b[k]] = old[a[k]];
-  return true;
 }
 
 /* A reshape that is computed by the reduce in front of it has a value of its own; one with a knob keeps it. */
@@ -67,7 +74,9 @@ static void look_through(struct lower *l, const struct hlo_instr *x, struct oper
       memcpy(old, o->map, sizeof old);
       for (int k = 0; k < from->rank; k++)
         o->map[k] = from->dims[k] == 1 ? EMIT_CONST(0) : old[x->dimensions.v[k]];
-    } else if (x->op != HLO_RESHAPE || is_keepdims(l, x) || !through_reshape(x, o->map)) {
+    } else if (x->op == HLO_RESHAPE && !x->knob && !is_keepdims(l, x) && lower_is_unit_reshape(x)) {
+      through_reshape(x, o->map);
+    } else {
       break;
     }
     x = x->operands[0];

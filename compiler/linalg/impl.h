@@ -1,8 +1,8 @@
 /* impl: what the files of linalg/ share and nobody else sees.
  *
- * Lowering is one walk over the entry computation.  Most instructions are emitted where they stand; constants and
- * broadcasts are emitted only when somebody needs them as a tensor, because element-wise users read them through an
- * indexing map or as a scalar instead (elementwise.c).
+ * Lowering is one walk over the entry computation.  Most instructions are emitted where they stand; constants,
+ * broadcasts and reshapes that only insert or remove dimensions of size 1 are emitted only when somebody needs them as
+ * a tensor, because element-wise users read them through an indexing map or as a scalar instead (elementwise.c).
  */
 #ifndef LINALG_IMPL_H
 #define LINALG_IMPL_H
@@ -72,6 +72,7 @@ enum dtype scalar_accumulator(enum dtype t);
 enum status lower_elementwise(struct lower *l, const struct hlo_instr *i);
 enum status lower_broadcast(struct lower *l, const struct hlo_instr *i);
 enum status lower_iota(struct lower *l, const struct hlo_instr *i);
+bool lower_is_unit_reshape(const struct hlo_instr *r); /* only inserts and removes dimensions of size 1 */
 /* x, of dtype from, as to: a generic of conversions; x itself when they are equal. */
 MlirValue convert_tensor(struct lower *l, MlirValue x, const struct hlo_shape *shape, enum dtype to);
 

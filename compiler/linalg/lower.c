@@ -180,9 +180,12 @@ static const lower_fn table[HLO_OP_COUNT] = {
     [HLO_CUSTOM_CALL] = lower_custom_call,
 };
 
-/* Emitted when first needed as a tensor, which element-wise users never do. */
+/* Emitted when first needed as a tensor, which element-wise users often do not.  One of these reads at most a few of
+ * its kind when it is emitted (chains are looked through in a loop), so that emitting never recurses deeply. */
 static bool is_put_off(const struct hlo_instr *i) {
-  return i->op == HLO_CONSTANT || (i->op == HLO_BROADCAST && !i->knob);
+  if (i->op == HLO_CONSTANT)
+    return true;
+  return !i->knob && (i->op == HLO_BROADCAST || (i->op == HLO_RESHAPE && lower_is_unit_reshape(i)));
 }
 
 static enum status lower_instr(struct lower *l, const struct hlo_instr *i) {
@@ -201,7 +204,7 @@ MlirValue lower_value(struct lower *l, const struct hlo_instr *i) {
   struct node *n = node_of(l, i);
 
   if (mlirValueIsNull(n->value) && is_put_off(i))
-    (void)lower_instr(l, i); /* constants and broadcasts are never refused */
+    (void)lower_instr(l, i); /* none of these is ever refused */
   return n->value;
 }
 

@@ -100,6 +100,9 @@ MlirValue reshape_tensor(struct lower *l, MlirValue x, const struct hlo_shape *f
 
 enum status lower_reshape(struct lower *l, const struct hlo_instr *i) {
   const struct hlo_instr *x = i->operands[0];
+
+  while (x->op == HLO_RESHAPE && mlirValueIsNull(node_of(l, x)->value)) /* put off */
+    x = x->operands[0];
   lower_set(l, i, reshape_tensor(l, lower_value(l, x), &x->shape, i->shape.rank, i->shape.dims), lower_no_op());
   return ST_OK;
 }
