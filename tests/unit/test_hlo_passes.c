@@ -18,7 +18,7 @@ static hlo_val simplified(struct test *t, hlo_val result) {
   if (hlo_verify(t->b.module, &t->ds))
     fail_msg("%s", t->ds.v[0].message);
   hlo_val now = t->b.module->entry->root->operands[0];
-  assert_int_equal(r.changed, now != result);
+  assert_true(r.changed || now == result);
   return now;
 }
 
