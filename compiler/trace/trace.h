@@ -30,7 +30,7 @@ struct trace_input_spec {
 };
 
 struct trace_request {
-  const char *source;   /* UTF-8, source_len bytes, NUL allowed nowhere */
+  const char *source; /* UTF-8, source_len bytes, NUL allowed nowhere */
   size_t source_len;
   const char *filename; /* shown in ranges: "kernel.py" */
   const char *kernel;   /* only this one; NULL: all */

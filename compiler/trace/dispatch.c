@@ -1,0 +1,335 @@
+/* dispatch: from a NumPy callable to the function that records it.
+ *
+ * One table (ops.def) serves __array_ufunc__, __array_function__, the operators and the methods.  Callables are found
+ * by identity.  What is not in the table is refused by the name a user would write.
+ */
+#include "trace/tracer.h"
+
+#include <string.h>
+
+const struct op_def op_table[] = {
+#define TRACE_OP(id, name, numpy, method, kind, call, arg) {name, numpy, method, call, arg, kind},
+#include "trace/ops.def"
+#undef TRACE_OP
+};
+
+struct tracer *tracer_now;
+static PyObject *by_callable; /* NumPy callable -> index in op_table */
+
+static bool add_path(PyObject *numpy, const char *path, size_t len, int index) {
+  PyObject *o = Py_NewRef(numpy), *i = PyLong_FromLong(index);
+  for (const char *p = path, *end = path + len; o && p < end;) {
+    const char *dot = memchr(p, '.', (size_t)(end - p));
+    size_t n = (size_t)((dot ? dot : end) - p);
+    PyObject *name = PyUnicode_FromStringAndSize(p, (Py_ssize_t)n);
+    PyObject *next = name ? PyObject_GetAttr(o, name) : NULL;
+    Py_XDECREF(name);
+    Py_SETREF(o, next);
+    p += n + 1;
+  }
+  bool ok = o && i && PyDict_SetItem(by_callable, o, i) == 0;
+  Py_XDECREF(o);
+  Py_XDECREF(i);
+  return ok;
+}
+
+bool dispatch_init(void) {
+  PyObject *numpy = PyImport_ImportModule("numpy");
+  by_callable = PyDict_New();
+  bool ok = numpy && by_callable;
+  for (int i = 0; ok && i < OP_COUNT; i++)
+    for (const char *p = op_table[i].numpy; ok && *p;) {
+      size_t n = strcspn(p, " ");
+      ok = add_path(numpy, p, n, i);
+      p += n + (p[n] == ' ');
+    }
+  Py_XDECREF(numpy);
+  return ok;
+}
+
+static const struct op_def *find_op(PyObject *callable) {
+  PyObject *i = PyDict_GetItemWithError(by_callable, callable);
+  if (!i)
+    PyErr_Clear();
+  return i ? &op_table[PyLong_AsLong(i)] : NULL;
+}
+
+/* ---- running one operation ----------------------------------------------------------------------------- */
+
+struct tracer *tracer_enter(void) {
+  struct tracer *tr = tracer_now;
+  if (!tr)
+    return refuse(DG_BAD_ARGUMENT, "a tensor only exists while its kernel is traced: do not keep it in a global",
+                  "a traced tensor was used outside of its kernel");
+  tr->b.locs = src_locs_one(tr->a, ranges_here(tr->ranges, tr->base));
+  return tr;
+}
+
+/* Turns what a builder left behind into an exception. */
+static void raise_builder_error(struct tracer *tr) {
+  if (tr->b.err.code && !PyErr_Occurred())
+    refuse(tr->b.err.code == ST_INPUT ? DG_SHAPE_MISMATCH : DG_INTERNAL, NULL, "%s", tr->b.err.text);
+  tr->b.err = (struct error){0};
+  if (!PyErr_Occurred())
+    refuse(DG_INTERNAL, NULL, "an operation failed without saying why");
+}
+
+static bool too_many(const struct tracer *tr) {
+  if (tr->b.computation->n_instrs <= TRACE_OPS_MAX)
+    return false;
+  refuse(DG_TOO_MANY_OPS, "loops over traced values are unrolled: use whole-array operations instead",
+         "the kernel traces to more than %d operations", TRACE_OPS_MAX);
+  return true;
+}
+
+PyObject *op_call(const struct op_def *op, PyObject *args, PyObject *kw) {
+  struct tracer *tr = tracer_enter();
+  if (!tr)
+    return NULL;
+  PyObject *r = op->call(tr, op, args, kw);
+  if (!r || tr->b.err.code) {
+    Py_CLEAR(r);
+    raise_builder_error(tr);
+    refuse_adopt();
+    return NULL;
+  }
+  if (too_many(tr))
+    Py_CLEAR(r);
+  return r;
+}
+
+PyObject *op_call2(enum op_id id, PyObject *x, PyObject *y) {
+  PyObject *args = PyTuple_Pack(2, x, y);
+  PyObject *r = args ? op_call(&op_table[id], args, NULL) : NULL;
+  Py_XDECREF(args);
+  return r;
+}
+
+PyObject *op_call1(enum op_id id, PyObject *x) {
+  PyObject *args = PyTuple_Pack(1, x);
+  PyObject *r = args ? op_call(&op_table[id], args, NULL) : NULL;
+  Py_XDECREF(args);
+  return r;
+}
+
+/* ---- refusing by name ---------------------------------------------------------------------------------- */
+
+const char *dispatch_hint(const char *name) {
+  static const char *const hints[][2] = {
+      {"einsum", "write it with np.matmul, np.transpose and np.sum"},
+      {"tensordot", "write it with np.reshape and np.matmul"},
+      {"inner", "use np.matmul(a, np.swapaxes(b, -1, -2))"},
+      {"vdot", "use np.sum(a * b)"},
+      {"norm", "use np.sqrt(np.sum(x * x, axis=axis, keepdims=True))"},
+      {"vstack", "use np.concatenate(…, axis=0)"},
+      {"hstack", "use np.concatenate(…, axis=1)"},
+      {"dstack", "use np.concatenate(…, axis=2)"},
+      {"column_stack", "use np.stack(…, axis=1)"},
+      {"tile", "use np.broadcast_to and np.reshape, or np.concatenate"},
+      {"flip", "use a slice with a negative step: x[::-1]"},
+      {"fliplr", "use x[:, ::-1]"},
+      {"flipud", "use x[::-1]"},
+      {"roll", "use slices and np.concatenate"},
+      {"pad", "use np.concatenate with np.zeros"},
+      {"diff", "use x[1:] - x[:-1]"},
+      {"cumsum", "multiply by a triangular matrix of ones: x @ np.triu(np.ones((n, n)))"},
+      {"tril", "multiply by a constant mask: x * np.tril(np.ones((n, n)))"},
+      {"triu", "multiply by a constant mask: x * np.triu(np.ones((n, n)))"},
+      {"average", "use np.sum(x * w) / np.sum(w)"},
+      {"ptp", "use np.max(x) - np.min(x)"},
+      {"nansum", "use np.sum(np.where(np.isnan(x), 0, x))"},
+      {"nanmax", "use np.max(np.where(np.isnan(x), -np.inf, x))"},
+      {"sinh", "use (np.exp(x) - np.exp(-x)) / 2"},
+      {"cosh", "use (np.exp(x) + np.exp(-x)) / 2"},
+      {"exp2", "use np.exp(x * np.log(2))"},
+      {"log10", "use np.log(x) * (1 / np.log(10))"},
+      {"cbrt", "use np.sign(x) * np.power(np.abs(x), 1 / 3)"},
+      {"hypot", "use np.sqrt(x * x + y * y)"},
+      {"svd", "decompositions do not run on the device: compute it on the host and pass the factors in"},
+      {"inv", "compute the inverse on the host and pass it in"},
+      {"solve", "solve on the host and pass the result in"},
+      {"sort", "use np.max, np.argmax or np.where if only extremes are needed"},
+      {"argsort", "use np.argmax if only the largest is needed"},
+      {"nonzero", "the result's size depends on data: use np.where(condition, x, y)"},
+      {"unique", "the result's size depends on data"},
+      {"array_equal", "use np.all(x == y)"},
+      {"isclose", "use np.abs(x - y) <= tolerance"},
+      {"allclose", "use np.all(np.abs(x - y) <= tolerance)"},
+      {"copyto", "use x[...] = y"},
+      {"take_along_axis", "use np.take along one axis"},
+      {"item", "a traced tensor has no value yet: return it from the kernel"},
+      {"tolist", "a traced tensor has no value yet: return it from the kernel"},
+      {"view", "use .astype to convert values"},
+      {"fill", "use x[...] = value"},
+      {"sinc", "use np.sin(x) / x"},
+      {"atleast_2d", "use np.expand_dims"},
+      {"cross", "write it out with slices"},
+      {"trace", "use np.sum(x * np.eye(n))"},
+      {"diag", "use np.sum(x * np.eye(n), axis=1)"},
+      {"meshgrid", "use np.broadcast_to"},
+  };
+  for (size_t i = 0; i < sizeof hints / sizeof *hints; i++)
+    if (strcmp(hints[i][0], name) == 0)
+      return hints[i][1];
+  return NULL;
+}
+
+/* "np.linalg.svd" of a function object, as a str. */
+static PyObject *public_name(PyObject *func) {
+  PyObject *module = PyObject_GetAttrString(func, "__module__");
+  PyErr_Clear();
+  PyObject *name = PyObject_GetAttrString(func, "__name__");
+  PyErr_Clear();
+  const char *m = module && PyUnicode_Check(module) ? PyUnicode_AsUTF8(module) : "numpy";
+  PyObject *full = NULL;
+  if (strncmp(m, "numpy", 5) == 0 && (m[5] == 0 || m[5] == '.'))
+    full =
+        PyUnicode_FromFormat("np%s.%S", m[5] && strncmp(m, "numpy._core", 11) != 0 ? m + 5 : "", name ? name : Py_None);
+  else
+    full = PyUnicode_FromFormat("%s.%S", m, name ? name : Py_None);
+  Py_XDECREF(module);
+  Py_XDECREF(name);
+  return full;
+}
+
+static PyObject *refuse_callable(PyObject *func, const char *method) {
+  PyObject *full = public_name(func);
+  if (!full)
+    return NULL;
+  const char *text = PyUnicode_AsUTF8(full), *dot = strrchr(text, '.');
+  if (method)
+    refuse(DG_UNSUPPORTED_OP, NULL, "%s.%s is not supported in a kernel", text, method);
+  else
+    refuse(DG_UNSUPPORTED_OP, dispatch_hint(dot ? dot + 1 : text), "%s is not supported in a kernel", text);
+  Py_DECREF(full);
+  return NULL;
+}
+
+/* ---- the two protocols ---------------------------------------------------------------------------------- */
+
+/* True when the user wrote `a += x` with a NumPy array a: the result then takes a's name, as NKIPy's kernels expect of
+ * an accumulator that starts as np.zeros.  An explicit out= would not rebind anything, so it is refused. */
+static bool is_inplace_operator(void) {
+  enum { BINARY_OP = 122, NB_INPLACE_ADD = 13 }; /* CPython 3.11 */
+  PyFrameObject *f = PyThreadState_GetFrame(PyThreadState_Get());
+  if (!f)
+    return false;
+  PyCodeObject *code = PyFrame_GetCode(f);
+  PyObject *bytes = PyCode_GetCode(code);
+  int lasti = PyFrame_GetLasti(f);
+  bool yes = false;
+  if (bytes && lasti >= 0 && lasti + 1 < PyBytes_GET_SIZE(bytes)) {
+    const unsigned char *p = (const unsigned char *)PyBytes_AS_STRING(bytes) + lasti;
+    yes = p[0] == BINARY_OP && p[1] >= NB_INPLACE_ADD;
+  }
+  PyErr_Clear();
+  Py_XDECREF(bytes);
+  Py_DECREF(code);
+  Py_DECREF(f);
+  return yes;
+}
+
+/* Stores a result where out= says.  Steals r. */
+static PyObject *store_out(PyObject *out, PyObject *r) {
+  if (!r || !out || out == Py_None)
+    return r;
+  if (tensor_check(out)) {
+    struct tracer *tr = tracer_enter();
+    if (tr && index_set(tr, (struct tensor *)out, Py_Ellipsis, r) == 0) {
+      Py_DECREF(r);
+      return Py_NewRef(out);
+    }
+    Py_DECREF(r);
+    return NULL;
+  }
+  if (!is_inplace_operator()) {
+    Py_DECREF(r);
+    return refuse(DG_UNSUPPORTED_OP, "assign the result instead: y = np.add(a, b)",
+                  "out= with a NumPy array cannot receive a traced result");
+  }
+  /* An accumulator keeps its dtype and its shape. */
+  struct tensor *t = (struct tensor *)r;
+  enum dtype have = dtype_narrow(dtype_from_num(PyArray_Check(out) ? PyArray_TYPE((PyArrayObject *)out) : NPY_OBJECT));
+  if (!tensor_check(r) || have == DT_NONE || have == t->dtype)
+    return r;
+  if (dtype_is_float(t->dtype) && !dtype_is_float(have)) {
+    refuse(DG_DTYPE_PROMOTION, "start the accumulator with the right dtype: np.zeros(shape, np.float32)",
+           "cannot store a %s result in a %s array", dtype_numpy_name(t->dtype), dtype_numpy_name(have));
+    Py_DECREF(r);
+    return NULL;
+  }
+  PyObject *d = (PyObject *)dtype_descr(have);
+  PyObject *converted = op_call2(OP_ASTYPE, r, d);
+  Py_DECREF(d);
+  Py_DECREF(r);
+  return converted;
+}
+
+/* ufunc.reduce: the reduction of the same name, with axis 0 as the default. */
+static PyObject *ufunc_reduce(const struct op_def *op, PyObject *args, PyObject *kw, PyObject *ufunc) {
+  static const struct {
+    enum op_id ufunc, reduction;
+  } map[] = {{OP_ADD, OP_SUM},     {OP_MULTIPLY, OP_PROD},   {OP_MAXIMUM, OP_MAX},
+             {OP_MINIMUM, OP_MIN}, {OP_LOGICAL_AND, OP_ALL}, {OP_LOGICAL_OR, OP_ANY}};
+  for (size_t i = 0; op && i < sizeof map / sizeof *map; i++) {
+    if (op != &op_table[map[i].ufunc])
+      continue;
+    PyObject *k = kw ? PyDict_Copy(kw) : PyDict_New();
+    PyObject *zero = PyLong_FromLong(0), *r = NULL;
+    bool has_axis = PyTuple_GET_SIZE(args) > 1 || (k && PyDict_GetItemString(k, "axis"));
+    if (k && zero && (has_axis || PyDict_SetItemString(k, "axis", zero) == 0))
+      r = op_call(&op_table[map[i].reduction], args, k);
+    Py_XDECREF(k);
+    Py_XDECREF(zero);
+    return r;
+  }
+  return refuse_callable(ufunc, "reduce");
+}
+
+/* __array_ufunc__(ufunc, method, *inputs, **kwargs) */
+PyObject *dispatch_ufunc(PyObject *self, PyObject *args, PyObject *kw) {
+  (void)self;
+  if (PyTuple_GET_SIZE(args) < 2 || !PyUnicode_Check(PyTuple_GET_ITEM(args, 1)))
+    return refuse(DG_BAD_ARGUMENT, NULL, "__array_ufunc__ needs a ufunc and a method");
+  PyObject *ufunc = PyTuple_GET_ITEM(args, 0);
+  const struct op_def *op = find_op(ufunc);
+  PyObject *inputs = PyTuple_GetSlice(args, 2, PyTuple_GET_SIZE(args));
+  PyObject *rest = kw ? PyDict_Copy(kw) : NULL, *r = NULL, *out = NULL;
+  if (!inputs || (kw && !rest))
+    goto done;
+  if (rest && (out = PyDict_GetItemString(rest, "out"))) {
+    out = PyTuple_Check(out) && PyTuple_GET_SIZE(out) == 1 ? PyTuple_GET_ITEM(out, 0) : out;
+    Py_INCREF(out);
+    if (PyDict_DelItemString(rest, "out") < 0)
+      goto done;
+  }
+  if (PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(args, 1), "__call__") != 0) {
+    if (PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(args, 1), "reduce") == 0)
+      r = ufunc_reduce(op, inputs, rest, ufunc);
+    else
+      refuse_callable(ufunc, PyUnicode_AsUTF8(PyTuple_GET_ITEM(args, 1)));
+  } else if (!op) {
+    refuse_callable(ufunc, NULL);
+  } else {
+    r = op_call(op, inputs, rest && PyDict_GET_SIZE(rest) ? rest : NULL);
+  }
+  r = store_out(out, r);
+done:
+  Py_XDECREF(out);
+  Py_XDECREF(inputs);
+  Py_XDECREF(rest);
+  return r;
+}
+
+/* __array_function__(func, types, args, kwargs) */
+PyObject *dispatch_function(PyObject *self, PyObject *args, PyObject *kw) {
+  (void)self;
+  (void)kw;
+  PyObject *func, *types, *a, *k;
+  if (!PyArg_ParseTuple(args, "OOO!O!:__array_function__", &func, &types, &PyTuple_Type, &a, &PyDict_Type, &k))
+    return NULL;
+  const struct op_def *op = find_op(func);
+  if (!op)
+    return refuse_callable(func, NULL);
+  return op_call(op, a, PyDict_GET_SIZE(k) ? k : NULL);
+}

@@ -1,0 +1,158 @@
+/* embed: CPython inside the compiler's process.
+ *
+ * Debian's standard library, the venv's site-packages and our shims are the whole module path; the environment, the
+ * site module and bytecode files are left out.  Everything a kernel is likely to import is imported here, once, and
+ * frozen out of the garbage collector's sight, so that forked children share those pages.
+ */
+#include "trace/tracer.h"
+
+#include <dirent.h>
+#include <string.h>
+
+/* Directories of Debian's python3.11. */
+static const char *const stdlib[] = {"/usr/lib/python311.zip", "/usr/lib/python3.11",
+                                     "/usr/lib/python3.11/lib-dynload"};
+
+static enum status add_path(PyConfig *config, const char *path, struct error *err) {
+  wchar_t *wide = Py_DecodeLocale(path, NULL);
+  PyStatus st = wide ? PyWideStringList_Append(&config->module_search_paths, wide) : PyStatus_NoMemory();
+  PyMem_RawFree(wide);
+  return PyStatus_Exception(st) ? fail(err, ST_NOMEM, "python path %s", path) : ST_OK;
+}
+
+static enum status start_python(const char *python_dir, const char *site_dir, struct error *err) {
+  PyPreConfig pre;
+  PyConfig config;
+  enum status st = ST_OK;
+  PyPreConfig_InitIsolatedConfig(&pre);
+  pre.utf8_mode = 1;
+  if (PyStatus_Exception(Py_PreInitialize(&pre)) || PyImport_AppendInittab("_nkx", PyInit__nkx) < 0)
+    return fail(err, ST_BUG, "python: pre-initialization failed");
+  PyConfig_InitIsolatedConfig(&config);
+  config.site_import = 0;
+  config.write_bytecode = 0;
+  config.module_search_paths_set = 1;
+  config.install_signal_handlers = 0;
+  for (size_t i = 0; !st && i < sizeof stdlib / sizeof *stdlib; i++)
+    st = add_path(&config, stdlib[i], err);
+  if (!st)
+    st = add_path(&config, site_dir, err);
+  if (!st)
+    st = add_path(&config, python_dir, err);
+  PyStatus ps = st ? PyStatus_Ok() : PyConfig_SetBytesString(&config, &config.program_name, "/usr/bin/python3.11");
+  if (!st && !PyStatus_Exception(ps))
+    ps = Py_InitializeFromConfig(&config);
+  if (!st && PyStatus_Exception(ps))
+    st = fail(err, ST_BUG, "python: %s", ps.err_msg ? ps.err_msg : "initialization failed");
+  PyConfig_Clear(&config);
+  return st;
+}
+
+/* The text of the pending exception, for the log. */
+static enum status fail_python(struct error *err, const char *what) {
+  PyObject *type, *exc, *tb;
+  PyErr_Fetch(&type, &exc, &tb);
+  PyErr_NormalizeException(&type, &exc, &tb);
+  PyObject *s = exc ? PyObject_Str(exc) : NULL;
+  const char *text = s ? PyUnicode_AsUTF8(s) : NULL;
+  enum status st = fail(err, ST_BUG, "python: %s: %s", what, text ? text : "?");
+  PyErr_Clear();
+  Py_XDECREF(s);
+  Py_XDECREF(type);
+  Py_XDECREF(exc);
+  Py_XDECREF(tb);
+  return st;
+}
+
+/* What kernels import, and what the tracer itself uses while a job runs. */
+static const char *const modules[] = {"numpy",
+                                      "ml_dtypes",
+                                      "inspect",
+                                      "linecache",
+                                      "warnings",
+                                      "traceback",
+                                      "math",
+                                      "functools",
+                                      "itertools",
+                                      "typing",
+                                      "dataclasses",
+                                      "random",
+                                      "collections",
+                                      "_nkx",
+                                      "nkx",
+                                      "nkipy",
+                                      "nkipy.core.compile",
+                                      "nkipy.core.trace",
+                                      "nkipy.core.knob",
+                                      "nkigen",
+                                      "nkigen.apis",
+                                      "nkipy_kernelgen",
+                                      "nkipy_kernelgen.apis",
+                                      "numpy.linalg",
+                                      "numpy.random"};
+
+/* A process that ends here would take the job's diagnostics with it. */
+static const char *const setup = "import warnings, os, posix, sys, _nkx\n"
+                                 "warnings.showwarning = _nkx.show_warning\n"
+                                 "def _exit(status=0): raise SystemExit(status)\n"
+                                 "os._exit = posix._exit = os.abort = posix.abort = _exit\n"
+                                 "sys.setrecursionlimit(1000)\n";
+
+static bool one_thread(void) {
+  DIR *d = opendir("/proc/self/task");
+  int n = 0;
+  for (struct dirent *e; d && (e = readdir(d));)
+    n += e->d_name[0] != '.';
+  if (d)
+    closedir(d);
+  return n == 1;
+}
+
+static bool freeze(void) {
+  PyObject *gc = PyImport_ImportModule("gc");
+  PyObject *r = gc ? PyObject_CallMethod(gc, "collect", NULL) : NULL;
+  Py_XDECREF(r);
+  r = gc ? PyObject_CallMethod(gc, "freeze", NULL) : NULL;
+  Py_XDECREF(r);
+  Py_XDECREF(gc);
+  return r;
+}
+
+enum status trace_init(const char *python_dir, const char *site_dir, struct error *err) {
+  static const char *const threads[] = {"OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"};
+  for (size_t i = 0; i < sizeof threads / sizeof *threads; i++)
+    if (setenv(threads[i], "1", 1) != 0)
+      return fail(err, ST_NOMEM, "setenv: %m");
+  enum status st = start_python(python_dir, site_dir, err);
+  if (st)
+    return st;
+  for (size_t i = 0; i < sizeof modules / sizeof *modules; i++) {
+    PyObject *m = PyImport_ImportModule(modules[i]);
+    if (!m)
+      return fail_python(err, modules[i]);
+    Py_DECREF(m);
+  }
+  if (!nkx_ready())
+    return fail_python(err, "numpy's C interface");
+  if (PyRun_SimpleString(setup) != 0)
+    return fail(err, ST_BUG, "python: setup failed");
+  if (!freeze())
+    return fail_python(err, "gc.freeze");
+  if (!one_thread())
+    return fail(err, ST_BUG, "python: more than one thread after start");
+  return ST_OK;
+}
+
+static void seed_module(const char *module, uint64_t seed) {
+  PyObject *m = PyImport_ImportModule(module);
+  PyObject *r = m ? PyObject_CallMethod(m, "seed", "K", (unsigned long long)(seed & 0xffffffff)) : NULL;
+  PyErr_Clear();
+  Py_XDECREF(r);
+  Py_XDECREF(m);
+}
+
+void trace_after_fork(uint64_t seed) {
+  PyOS_AfterFork_Child();
+  seed_module("random", seed);
+  seed_module("numpy.random", seed);
+}

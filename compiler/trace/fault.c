@@ -1,0 +1,124 @@
+/* fault: from a Python exception to a diagnostic. */
+#include "trace/tracer.h"
+
+#include <string.h>
+
+enum { MESSAGE_MAX = 2000 }; /* bytes of an exception's text that are kept */
+
+/* str(exc) in the arena; user code may run here, and fail. */
+static const char *exception_text(struct arena *a, PyObject *exc) {
+  PyObject *s = PyObject_Str(exc);
+  PyObject *bytes = s ? PyUnicode_AsEncodedString(s, "utf-8", "replace") : NULL;
+  PyErr_Clear();
+  size_t n = bytes ? (size_t)PyBytes_GET_SIZE(bytes) : 0;
+  const char *text = bytes ? PyBytes_AS_STRING(bytes) : "";
+  if (n > MESSAGE_MAX)
+    for (n = MESSAGE_MAX; n > 0 && (text[n] & 0xc0) == 0x80; n--) {
+    }
+  const char *r = arena_strndup(a, text, n);
+  Py_XDECREF(bytes);
+  Py_XDECREF(s);
+  return r;
+}
+
+static int int_attr(PyObject *o, const char *name) {
+  PyObject *v = PyObject_GetAttrString(o, name);
+  long i = v && PyLong_Check(v) ? PyLong_AsLong(v) : 0;
+  PyErr_Clear();
+  Py_XDECREF(v);
+  return i < 0 || i > 1 << 24 ? 0 : (int)i;
+}
+
+/* A SyntaxError of the job's own file says where; its columns are code points already. */
+static const struct src_loc *syntax_loc(struct trace_job *job, PyObject *exc) {
+  PyObject *file = PyObject_GetAttrString(exc, "filename");
+  bool ours = file && PyUnicode_Check(file) && PyUnicode_Compare(file, job->filename) == 0;
+  PyErr_Clear();
+  Py_XDECREF(file);
+  return ours ? ranges_exact(&job->ranges, int_attr(exc, "lineno"), int_attr(exc, "offset"),
+                             int_attr(exc, "end_lineno"), int_attr(exc, "end_offset"))
+              : NULL;
+}
+
+static const char *syntax_text(struct arena *a, PyObject *exc) {
+  PyObject *msg = PyObject_GetAttrString(exc, "msg");
+  const char *text = msg ? exception_text(a, msg) : "invalid syntax";
+  PyErr_Clear();
+  Py_XDECREF(msg);
+  return text;
+}
+
+static bool is_a(PyObject *exc, PyObject *cls) {
+  return PyObject_TypeCheck(exc, (PyTypeObject *)cls);
+}
+
+static void report_import(struct trace_job *job, struct diags *ds, PyObject *exc, const struct src_loc *loc) {
+  PyObject *name = PyObject_GetAttrString(exc, "name");
+  const char *module = name && PyUnicode_Check(name) ? PyUnicode_AsUTF8(name) : NULL;
+  PyErr_Clear();
+  bool missing = is_a(exc, PyExc_ModuleNotFoundError) && module;
+  struct diag *d =
+      missing ? diag_add(ds, DS_ERROR, DG_PYTHON_IMPORT, loc, "the module \"%.200s\" is not available here", module)
+              : diag_add(ds, DS_ERROR, DG_PYTHON_IMPORT, loc, "%s", exception_text(job->a, exc));
+  d->hint = "available: numpy, ml_dtypes, Python's standard library, nkipy, nkigen, nkipy_kernelgen, nkx";
+  Py_XDECREF(name);
+}
+
+static enum status report(struct trace_job *job, struct diags *ds, PyObject *exc, PyObject *tb) {
+  const struct src_loc *loc = ranges_traceback(&job->ranges, tb);
+  const char *hint = NULL, *name = Py_TYPE(exc)->tp_name, *dot = strrchr(name, '.');
+  int code = refuse_code(exc, &hint);
+  if (code >= 0) {
+    struct diag *d = diag_add(ds, DS_ERROR, (enum diag_code)code, loc, "%s", exception_text(job->a, exc));
+    d->hint = hint ? arena_strdup(job->a, hint) : NULL;
+    return code == DG_TOO_MANY_OPS ? ST_LIMIT : ST_INPUT;
+  }
+  if (is_a(exc, PyExc_SyntaxError)) {
+    const struct src_loc *at = syntax_loc(job, exc);
+    diag_add(ds, DS_ERROR, DG_PYTHON_SYNTAX, at ? at : loc, "%s: %s", name, syntax_text(job->a, exc));
+    return ST_INPUT;
+  }
+  if (is_a(exc, PyExc_ImportError)) {
+    report_import(job, ds, exc, loc);
+    return ST_INPUT;
+  }
+  if (is_a(exc, PyExc_MemoryError)) {
+    const char *text = exception_text(job->a, exc);
+    diag_add(ds, DS_ERROR, DG_MEMORY_LIMIT, loc, "out of memory%s%s", *text ? ": " : "", text)->hint =
+        "use smaller shapes";
+    return ST_LIMIT;
+  }
+  if (is_a(exc, PyExc_RecursionError)) {
+    diag_add(ds, DS_ERROR, DG_NESTING_TOO_DEEP, loc, "%s", exception_text(job->a, exc))->hint =
+        "is a recursion without end?";
+    return ST_LIMIT;
+  }
+  if (is_a(exc, PyExc_SystemExit)) {
+    diag_add(ds, DS_ERROR, DG_PYTHON_EXCEPTION, loc, "the source ended the program (SystemExit)")->hint =
+        "remove the call of sys.exit, exit or quit";
+    return ST_INPUT;
+  }
+  const char *text = exception_text(job->a, exc);
+  diag_add(ds, DS_ERROR, DG_PYTHON_EXCEPTION, loc, "%s%s%s", dot ? dot + 1 : name, *text ? ": " : "", text);
+  return ST_INPUT;
+}
+
+enum status job_exception(struct trace_job *job, struct diags *ds) {
+  PyObject *type, *exc, *tb;
+  PyErr_Fetch(&type, &exc, &tb);
+  PyErr_NormalizeException(&type, &exc, &tb);
+  if (!exc) {
+    diag_add(ds, DS_ERROR, DG_INTERNAL, NULL, "a Python call failed without an exception");
+    Py_XDECREF(type);
+    Py_XDECREF(tb);
+    return ST_BUG;
+  }
+  enum status st = report(job, ds, exc, tb);
+  PyErr_Clear();
+  if (tb && PyException_SetTraceback(exc, tb) < 0) /* frames, and what they hold, go with it */
+    PyErr_Clear();
+  Py_DECREF(type);
+  Py_DECREF(exc);
+  Py_XDECREF(tb);
+  return st;
+}

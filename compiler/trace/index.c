@@ -1,0 +1,433 @@
+/* index: x[key] and x[key] = value.
+ *
+ * A key is normalised to one entry per axis of x (an integer, a slice, or at most one array of integers) and a list of
+ * the result's axes.  Reading: slice, gather for the array (or for a negative step), reshape.  Writing: the value is
+ * broadcast to the result's shape, as in NumPy, converted to x's dtype and stored with dynamic-update-slice when all
+ * steps are 1, and with scatter otherwise.
+ */
+#include "trace/tracer.h"
+
+#include <string.h>
+
+enum entry_kind { ENTRY_INT, ENTRY_SLICE, ENTRY_ARRAY };
+struct entry {
+  enum entry_kind kind;
+  int64_t start, step, count; /* elements start, start + step, … */
+  hlo_val indices;
+};
+struct key {
+  int rank; /* of x */
+  struct entry axis[HLO_RANK_MAX];
+  int array_axis;           /* or -1 */
+  bool separated;           /* an integer stands apart from the array: the array's axes go first (NumPy's rule) */
+  int n_new;                /* axes of size 1 from None */
+  int new_at[HLO_RANK_MAX]; /* in the result, before the array's axes replace their entry */
+};
+
+static bool refuse_index(const char *hint, const char *what) {
+  refuse(DG_UNSUPPORTED_INDEX, hint, "%s", what);
+  return false;
+}
+
+static bool read_int(PyObject *o, int axis, int64_t size, struct entry *e) {
+  int64_t i = 0;
+  if (!int_parse(o, "index", &i))
+    return false;
+  if (i < -size || i >= size) {
+    refuse(DG_BAD_ARGUMENT, NULL, "index %lld is out of bounds for axis %d with size %lld", (long long)i, axis,
+           (long long)size);
+    return false;
+  }
+  *e = (struct entry){ENTRY_INT, i < 0 ? i + size : i, 1, 1, NULL};
+  return true;
+}
+
+static bool bound_ok(PyObject *o) {
+  if (!tensor_check(o))
+    return true;
+  return refuse_index("use np.take with a tensor of indices, or np.where with a mask",
+                      "a slice bound is a traced tensor: the result's size depends on data");
+}
+
+static bool read_slice(PyObject *o, int64_t size, struct entry *e) {
+  PySliceObject *s = (PySliceObject *)o;
+  Py_ssize_t start, stop, step;
+  if (!bound_ok(s->start) || !bound_ok(s->stop) || !bound_ok(s->step) || PySlice_Unpack(o, &start, &stop, &step) < 0)
+    return false;
+  Py_ssize_t n = PySlice_AdjustIndices((Py_ssize_t)size, &start, &stop, step);
+  *e = (struct entry){ENTRY_SLICE, n ? start : 0, step, n, NULL};
+  return true;
+}
+
+/* Integer arrays and lists: in range and non-negative. */
+static bool read_array(struct tracer *tr, PyObject *o, int axis, int64_t size, struct entry *e) {
+  *e = (struct entry){.kind = ENTRY_ARRAY};
+  if (tensor_check(o)) {
+    e->indices = tensor_val(tr, o);
+    if (e->indices && e->indices->shape.dtype == DT_BOOL)
+      return refuse_index("use np.where(mask, x, y)",
+                          "a boolean mask is not supported: the result's size depends on data");
+    if (e->indices && !dtype_is_int(e->indices->shape.dtype))
+      return refuse_index("convert it: idx.astype(np.int32)", "an index tensor must hold integers");
+    return e->indices;
+  }
+  PyArrayObject *a = (PyArrayObject *)PyArray_FROM_O(o);
+  if (!a)
+    return false;
+  bool ok = PyArray_ISINTEGER(a) || (PyArray_SIZE(a) == 0 && !PyArray_ISBOOL(a));
+  if (!ok)
+    refuse_index(PyArray_ISBOOL(a) ? "use np.where(mask, x, y)" : NULL,
+                 PyArray_ISBOOL(a) ? "a boolean mask is not supported" : "this kind of index is not supported");
+  PyArrayObject *c =
+      ok ? (PyArrayObject *)PyArray_FromArray(a, PyArray_DescrFromType(NPY_INT64),
+                                              NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_ENSURECOPY | NPY_ARRAY_FORCECAST)
+         : NULL;
+  Py_DECREF(a);
+  if (!c)
+    return false;
+  int64_t *p = PyArray_DATA(c);
+  for (npy_intp i = 0; ok && i < PyArray_SIZE(c); i++) {
+    ok = p[i] >= -size && p[i] < size;
+    if (!ok)
+      refuse(DG_BAD_ARGUMENT, NULL, "index %lld is out of bounds for axis %d with size %lld", (long long)p[i], axis,
+             (long long)size);
+    p[i] += p[i] < 0 ? size : 0;
+  }
+  e->indices = ok ? array_constant(tr, c, DT_I32) : NULL;
+  Py_DECREF(c);
+  return e->indices;
+}
+
+/* Checks that are about the key as a whole; counts the entries that use up an axis. */
+static bool survey(PyObject *items, int rank, int *n_axes) {
+  int dots = 0;
+  *n_axes = 0;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(items); i++) {
+    PyObject *o = PyTuple_GET_ITEM(items, i);
+    if (PyBool_Check(o) || PyArray_IsScalar(o, Bool))
+      return refuse_index("use None to add an axis", "indexing with True or False is not supported");
+    dots += o == Py_Ellipsis;
+    *n_axes += o != Py_Ellipsis && o != Py_None;
+  }
+  if (dots > 1) {
+    refuse(DG_BAD_ARGUMENT, NULL, "an index can only have a single ellipsis ('...')");
+    return false;
+  }
+  if (*n_axes > rank) {
+    refuse(DG_BAD_ARGUMENT, NULL, "too many indices for array: array is %d-dimensional, but %d were indexed", rank,
+           *n_axes);
+    return false;
+  }
+  return true;
+}
+
+static bool is_plain_int(PyObject *o) {
+  return PyLong_Check(o) || PyArray_IsScalar(o, Integer);
+}
+
+/* Only one array is supported; with it, integers count as arrays when NumPy decides where its axes go. */
+static bool read_entry(struct tracer *tr, struct key *k, PyObject *o, int axis, int64_t size) {
+  struct entry *e = &k->axis[axis];
+  if (PySlice_Check(o))
+    return read_slice(o, size, e);
+  if (is_plain_int(o))
+    return read_int(o, axis, size, e);
+  if (!tensor_check(o) && !PyArray_Check(o) && !PyList_Check(o) && !PyTuple_Check(o))
+    return PyIndex_Check(o)
+               ? read_int(o, axis, size, e)
+               : refuse_index(NULL, "only integers, slices, None, ... and integer arrays are valid indices");
+  if (k->array_axis >= 0)
+    return refuse_index("index one axis after the other: x[i][:, j]", "more than one index array is not supported");
+  k->array_axis = axis;
+  return read_array(tr, o, axis, size, e);
+}
+
+static void find_separation(struct key *k, PyObject *items) {
+  int first = -1, last = -1, count = 0;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(items); i++) {
+    PyObject *o = PyTuple_GET_ITEM(items, i);
+    if (PySlice_Check(o) || o == Py_None || o == Py_Ellipsis)
+      continue;
+    first = first < 0 ? (int)i : first;
+    last = (int)i;
+    count++;
+  }
+  k->separated = k->array_axis >= 0 && last - first + 1 != count;
+}
+
+static bool read_key(struct tracer *tr, const struct hlo_shape *s, PyObject *key, struct key *k) {
+  *k = (struct key){.rank = s->rank, .array_axis = -1};
+  PyObject *items = PyTuple_Check(key) ? Py_NewRef(key) : PyTuple_Pack(1, key);
+  int n_axes = 0, axis = 0, out = 0;
+  bool ok = items && survey(items, s->rank, &n_axes), dots = false;
+  Py_ssize_t n = items ? PyTuple_GET_SIZE(items) : 0;
+  for (Py_ssize_t i = 0; ok && i <= n; i++) {
+    PyObject *o = i < n ? PyTuple_GET_ITEM(items, i) : dots ? NULL : Py_Ellipsis; /* a missing rest is an ellipsis */
+    if (!o)
+      break;
+    if (o == Py_None) {
+      ok = k->n_new < HLO_RANK_MAX && out < HLO_RANK_MAX;
+      if (!ok)
+        refuse(DG_BAD_ARGUMENT, NULL, "at most %d dimensions are supported", HLO_RANK_MAX);
+      else
+        k->new_at[k->n_new++] = out++;
+    } else if (o == Py_Ellipsis) {
+      dots = true;
+      for (int fill = s->rank - n_axes; fill > 0; fill--, axis++, out++)
+        k->axis[axis] = (struct entry){ENTRY_SLICE, 0, 1, s->dims[axis], NULL};
+    } else {
+      ok = read_entry(tr, k, o, axis, s->dims[axis]);
+      out += ok && k->axis[axis].kind != ENTRY_INT;
+      axis++;
+    }
+  }
+  if (ok)
+    find_separation(k, items);
+  Py_XDECREF(items);
+  return ok;
+}
+
+/* ---- reading -------------------------------------------------------------------------------------------------- */
+
+/* Elements along `axis` in reverse order. */
+static hlo_val reverse_axis(struct tracer *tr, hlo_val x, int axis) {
+  int64_t n = x->shape.dims[axis];
+  int32_t *idx = arena_new_array(tr->a, int32_t, (size_t)n);
+  for (int64_t i = 0; i < n; i++)
+    idx[i] = (int32_t)(n - 1 - i);
+  struct hlo_shape s = hlo_shape_array(tr->a, DT_I32, 1, &n);
+  return take_axis(tr, x, hlo_constant(&tr->b, s, idx), axis);
+}
+
+/* The static part: slices and integers, every axis kept. */
+static hlo_val slice_static(struct tracer *tr, hlo_val x, const struct key *k) {
+  struct hlo_slice_dim d[HLO_RANK_MAX];
+  bool trivial = true;
+  for (int i = 0; i < k->rank; i++) {
+    const struct entry *e = &k->axis[i];
+    int64_t size = x->shape.dims[i], last = e->start + (e->count - 1) * e->step,
+            step = e->step < 0 ? -e->step : e->step;
+    int64_t first = e->step < 0 ? last : e->start; /* read forward, reversed afterwards */
+    if (e->kind == ENTRY_ARRAY)
+      d[i] = (struct hlo_slice_dim){0, size, 1};
+    else if (e->count == 0)
+      d[i] = (struct hlo_slice_dim){0, 0, 1};
+    else
+      d[i] = (struct hlo_slice_dim){first, first + (e->count - 1) * step + 1, e->count == 1 ? 1 : step};
+    trivial = trivial && d[i].start == 0 && d[i].limit == size && d[i].stride == 1;
+  }
+  if (!trivial)
+    x = hlo_slice(&tr->b, x, d);
+  for (int i = 0; x && i < k->rank; i++)
+    if (k->axis[i].kind == ENTRY_SLICE && k->axis[i].step < 0 && k->axis[i].count > 1)
+      x = reverse_axis(tr, x, i);
+  return x;
+}
+
+/* Drops the integers' axes and adds None's.  Sizes of the array's axis are left as they are in x. */
+static int result_dims(const struct hlo_shape *s, const struct key *k, int64_t *dims, int *array_at) {
+  int n = 0, next_new = 0;
+  *array_at = -1;
+  for (int i = 0; i <= k->rank; i++) {
+    while (next_new < k->n_new && k->new_at[next_new] == n) {
+      dims[n++] = 1;
+      next_new++;
+    }
+    if (i == k->rank || k->axis[i].kind == ENTRY_INT)
+      continue;
+    if (i == k->array_axis)
+      *array_at = n;
+    dims[n++] = s->dims[i];
+  }
+  return n;
+}
+
+static bool rank_ok(int rank) {
+  if (rank > HLO_RANK_MAX)
+    refuse(DG_BAD_ARGUMENT, NULL, "at most %d dimensions are supported", HLO_RANK_MAX);
+  return rank <= HLO_RANK_MAX;
+}
+
+/* Moves n axes that begin at `from` to the front. */
+static hlo_val axes_first(struct tracer *tr, hlo_val x, int from, int n) {
+  int64_t p[HLO_RANK_MAX];
+  for (int i = 0; x && i < x->shape.rank; i++)
+    p[i] = i < n ? from + i : i < n + from ? i - n : i;
+  return !x || from == 0 ? x : hlo_transpose(&tr->b, x, p);
+}
+
+PyObject *index_get(struct tracer *tr, struct tensor *t, PyObject *key) {
+  struct key k;
+  int64_t dims[2 * HLO_RANK_MAX];
+  int array_at = -1;
+  if (!read_key(tr, &t->v->shape, key, &k))
+    return NULL;
+  hlo_val x = slice_static(tr, t->v, &k);
+  if (!x)
+    return NULL;
+  int n = result_dims(&x->shape, &k, dims, &array_at);
+  if (!rank_ok(n))
+    return NULL;
+  x = hlo_reshape(&tr->b, x, n, dims);
+  if (k.array_axis >= 0 && x) {
+    hlo_val indices = k.axis[k.array_axis].indices;
+    x = take_axis(tr, x, indices, array_at);
+    if (k.separated)
+      x = axes_first(tr, x, array_at, indices->shape.rank);
+  }
+  return tensor_wrap(tr, x);
+}
+
+/* ---- writing -------------------------------------------------------------------------------------------------- */
+
+/* The value to store, in x's dtype and in the shape of x[key]. */
+static hlo_val stored_value(struct tracer *tr, PyObject *value, enum dtype t, int rank, const int64_t *dims) {
+  struct operand v;
+  char a[256], b[256];
+  if (!operand_read(tr, value, &v))
+    return NULL;
+  int lead = 0; /* NumPy ignores leading axes of size 1 that the target does not have */
+  while (v.rank - lead > rank && v.dims[lead] == 1)
+    lead++;
+  bool ok = v.rank - lead <= rank;
+  for (int i = lead; ok && i < v.rank; i++)
+    ok = v.dims[i] == 1 || v.dims[i] == dims[rank - v.rank + i];
+  hlo_val r = NULL;
+  if (!ok) {
+    refuse(DG_SHAPE_MISMATCH, NULL, "could not broadcast a value of shape %s into shape %s",
+           dims_text(v.rank, v.dims, a, sizeof a), dims_text(rank, dims, b, sizeof b));
+  } else {
+    r = operand_val(tr, &v, t);
+    if (r && lead)
+      r = hlo_reshape(&tr->b, r, v.rank - lead, r->shape.dims + lead);
+    r = broadcast_val(tr, r, rank, dims);
+  }
+  operand_clear(&v);
+  return r;
+}
+
+static hlo_val store_slice(struct tracer *tr, hlo_val x, hlo_val v, const struct key *k) {
+  hlo_val starts[HLO_RANK_MAX];
+  int64_t dims[HLO_RANK_MAX];
+  bool whole = true;
+  for (int i = 0; i < k->rank; i++) {
+    dims[i] = k->axis[i].count;
+    whole = whole && dims[i] == x->shape.dims[i];
+  }
+  v = hlo_reshape(&tr->b, v, k->rank, dims);
+  if (whole)
+    return v;
+  for (int i = 0; i < k->rank; i++)
+    starts[i] = hlo_scalar(&tr->b, DT_I32, (double)k->axis[i].start);
+  return hlo_dynamic_update_slice(&tr->b, x, v, starts);
+}
+
+/* Axes that are not written whole become scatter axes, with one row of constant coordinates per combination; the others
+ * are the window.  The value's scatter axes go first and are merged. */
+static hlo_val store_strided(struct tracer *tr, hlo_val x, hlo_val v, const struct key *k) {
+  int64_t scattered[HLO_RANK_MAX], window[HLO_RANK_MAX], perm[HLO_RANK_MAX], dims[HLO_RANK_MAX], shape[HLO_RANK_MAX],
+      total = 1;
+  int n = 0, w = 0;
+  for (int i = 0; i < k->rank; i++) {
+    const struct entry *e = &k->axis[i];
+    dims[i] = e->count;
+    if (e->step == 1 && e->count == x->shape.dims[i])
+      perm[w] = i, window[w] = w + 1, shape[w + 1] = e->count, w++;
+    else
+      scattered[n++] = i, total *= e->count;
+  }
+  memmove(perm + n, perm, (size_t)w * sizeof *perm);
+  memcpy(perm, scattered, (size_t)n * sizeof *perm);
+  shape[0] = total;
+  int32_t *at = arena_new_array(tr->a, int32_t, (size_t)(total * n));
+  for (int64_t row = 0; row < total; row++) {
+    int64_t rest = row;
+    for (int j = n; j-- > 0;) {
+      const struct entry *e = &k->axis[scattered[j]];
+      at[row * n + j] = (int32_t)(e->start + rest % e->count * e->step);
+      rest /= e->count;
+    }
+  }
+  hlo_val idx = hlo_constant(&tr->b, hlo_shape_array(tr->a, DT_I32, 2, (int64_t[]){total, n}), at);
+  bool sorted = true;
+  for (int i = 0; i < k->rank; i++)
+    sorted = sorted && perm[i] == i;
+  v = hlo_reshape(&tr->b, v, k->rank, dims);
+  v = sorted ? v : hlo_transpose(&tr->b, v, perm);
+  v = hlo_reshape(&tr->b, v, w + 1, shape);
+  struct hlo_scatter_dims d = {.update_window_dims = hlo_ints_dup(tr->a, w, window),
+                               .inserted_window_dims = hlo_ints_dup(tr->a, n, scattered),
+                               .scatter_dims_to_operand_dims = hlo_ints_dup(tr->a, n, scattered),
+                               .index_vector_dim = 1,
+                               .unique_indices = true};
+  return hlo_scatter_assign(&tr->b, x, idx, v, &d);
+}
+
+/* x[…, indices, …] = v: one scatter along that axis; the other axes must be written whole. */
+static hlo_val store_array(struct tracer *tr, hlo_val x, PyObject *value, const struct key *k) {
+  int axis = k->array_axis, w = 0;
+  hlo_val idx = k->axis[axis].indices;
+  int64_t dims[2 * HLO_RANK_MAX], window[HLO_RANK_MAX], at = axis;
+  for (int i = 0; i < k->rank; i++)
+    if (i != axis && (k->axis[i].kind == ENTRY_INT || k->axis[i].step != 1 || k->axis[i].count != x->shape.dims[i])) {
+      refuse_index("write whole rows: x[idx] = rows or x[:, idx] = columns",
+                   "writing with an index array together with integers or partial slices is not supported");
+      return NULL;
+    }
+  if (k->n_new) {
+    refuse_index(NULL, "writing with None and an index array is not supported");
+    return NULL;
+  }
+  if (!rank_ok(k->rank - 1 + idx->shape.rank))
+    return NULL;
+  int n = 0;
+  for (int i = 0; i < k->rank; i++) {
+    if (i == axis) {
+      for (int j = 0; j < idx->shape.rank; j++)
+        dims[n++] = idx->shape.dims[j];
+    } else {
+      window[w++] = n;
+      dims[n++] = x->shape.dims[i];
+    }
+  }
+  hlo_val v = stored_value(tr, value, x->shape.dtype, n, dims);
+  idx = hlo_convert(&tr->b, idx, DT_I32);
+  if (idx && idx->op != HLO_CONSTANT)
+    idx = hlo_select(&tr->b, hlo_compare(&tr->b, HLO_LT, idx, like(tr, idx, 0)),
+                     hlo_binary(&tr->b, HLO_ADD, idx, like(tr, idx, (double)x->shape.dims[axis])), idx);
+  struct hlo_scatter_dims d = {.update_window_dims = hlo_ints_dup(tr->a, w, window),
+                               .inserted_window_dims = hlo_ints_dup(tr->a, 1, &at),
+                               .scatter_dims_to_operand_dims = hlo_ints_dup(tr->a, 1, &at),
+                               .index_vector_dim = idx ? idx->shape.rank : 0};
+  return hlo_scatter_assign(&tr->b, x, idx, v, &d);
+}
+
+int index_set(struct tracer *tr, struct tensor *t, PyObject *key, PyObject *value) {
+  struct key k;
+  int64_t dims[2 * HLO_RANK_MAX];
+  int array_at = -1;
+  hlo_val x = t->v, r = NULL;
+  if (!read_key(tr, &x->shape, key, &k))
+    return -1;
+  if (k.array_axis >= 0) {
+    r = store_array(tr, x, value, &k);
+  } else {
+    bool strided = false;
+    int64_t selected[HLO_RANK_MAX], total = 1;
+    for (int i = 0; i < k.rank; i++) {
+      selected[i] = k.axis[i].count;
+      total *= selected[i];
+      strided = strided || (k.axis[i].step != 1 && k.axis[i].count > 1);
+    }
+    struct hlo_shape s = {.dtype = x->shape.dtype, .rank = k.rank, .dims = selected};
+    int n = result_dims(&s, &k, dims, &array_at);
+    hlo_val v = rank_ok(n) ? stored_value(tr, value, x->shape.dtype, n, dims) : NULL;
+    if (v)
+      r = total == 0 ? x : strided ? store_strided(tr, x, v, &k) : store_slice(tr, x, v, &k);
+  }
+  if (!r)
+    return -1;
+  tensor_set(t, r);
+  t->mutated = true;
+  return 0;
+}

@@ -1,0 +1,211 @@
+/* job: one source, executed as a module, and the kernels that were found in it. */
+#include "trace/tracer.h"
+
+#include <string.h>
+
+struct trace_job *job_now;
+
+/* ---- running user code ---------------------------------------------------------------------------------------------
+ */
+
+void job_enter(struct trace_job *job, struct diags *ds) {
+  job->ds = ds;
+  if (job->depth++)
+    return;
+  job->old_stdout = Py_XNewRef(PySys_GetObject("stdout"));
+  job->old_stderr = Py_XNewRef(PySys_GetObject("stderr"));
+  PyObject *w = output_new();
+  if (!w || PySys_SetObject("stdout", w) < 0 || PySys_SetObject("stderr", w) < 0)
+    PyErr_Clear();
+  Py_XDECREF(w);
+}
+
+void job_leave(struct trace_job *job) {
+  if (--job->depth)
+    return;
+  PyObject *type, *exc, *tb;
+  PyErr_Fetch(&type, &exc, &tb);
+  if (PySys_SetObject("stdout", job->old_stdout) < 0 || PySys_SetObject("stderr", job->old_stderr) < 0)
+    PyErr_Clear();
+  Py_CLEAR(job->old_stdout);
+  Py_CLEAR(job->old_stderr);
+  PyErr_Restore(type, exc, tb);
+}
+
+/* ---- executing the source
+ * --------------------------------------------------------------------------------------------- */
+
+/* linecache.cache[filename] = (size, None, lines, filename), so that tracebacks which user code prints have their
+ * lines. */
+static bool register_lines(struct trace_job *job, PyObject *source) {
+  PyObject *linecache = PyImport_ImportModule("linecache");
+  PyObject *cache = linecache ? PyObject_GetAttrString(linecache, "cache") : NULL;
+  PyObject *lines = PyObject_CallMethod(source, "splitlines", "O", Py_True);
+  PyObject *entry =
+      lines ? Py_BuildValue("nOOO", (Py_ssize_t)job->rq->source_len, Py_None, lines, job->filename) : NULL;
+  bool ok = cache && entry && PyObject_SetItem(cache, job->filename, entry) == 0;
+  Py_XDECREF(linecache);
+  Py_XDECREF(cache);
+  Py_XDECREF(lines);
+  Py_XDECREF(entry);
+  return ok;
+}
+
+static PyObject *make_module(struct trace_job *job) {
+  PyObject *m = PyModule_New("kernel"), *modules = PyImport_GetModuleDict();
+  if (m && (PyModule_AddObjectRef(m, "__file__", job->filename) < 0 ||
+            PyModule_AddObjectRef(m, "__builtins__", PyEval_GetBuiltins()) < 0 ||
+            PyDict_SetItemString(modules, "kernel", m) < 0))
+    Py_CLEAR(m);
+  return m;
+}
+
+static PyObject *compile_source(struct trace_job *job) {
+  PyCompilerFlags flags = {.cf_flags = PyCF_IGNORE_COOKIE | PyCF_SOURCE_IS_UTF8,
+                           .cf_feature_version = PY_MINOR_VERSION};
+  const char *text = arena_strndup(job->a, job->rq->source, job->rq->source_len);
+  PyObject *code = Py_CompileStringObject(text, job->filename, Py_file_input, &flags, 0);
+  if (!code && PyErr_ExceptionMatches(PyExc_MemoryError)) { /* what the parser says when its own stack is full */
+    PyErr_Clear();
+    PyErr_SetString(PyExc_RecursionError, "the source is nested too deeply for the parser");
+  }
+  return code;
+}
+
+static bool execute(struct trace_job *job) {
+  PyObject *source = PyUnicode_DecodeUTF8(job->rq->source, (Py_ssize_t)job->rq->source_len, "strict");
+  bool ok = source && register_lines(job, source) && (job->module = make_module(job));
+  Py_XDECREF(source);
+  PyObject *code = ok ? compile_source(job) : NULL;
+  PyObject *dict = code ? PyModule_GetDict(job->module) : NULL;
+  PyObject *r = dict ? PyEval_EvalCode(code, dict, dict) : NULL;
+  Py_XDECREF(code);
+  Py_XDECREF(r);
+  return r;
+}
+
+/* ---- finding kernels
+ * --------------------------------------------------------------------------------------------------- */
+
+static bool is_own_function(const struct trace_job *job, PyObject *o) {
+  return PyFunction_Check(o) &&
+         PyUnicode_Compare(((PyCodeObject *)PyFunction_GET_CODE(o))->co_filename, job->filename) == 0;
+}
+
+/* The function called `name`, or with NULL the one that is defined last. */
+static PyObject *plain_function(const struct trace_job *job, const char *name) {
+  PyObject *dict = PyModule_GetDict(job->module), *key, *value, *best = NULL;
+  Py_ssize_t pos = 0;
+  int line = 0;
+  while (PyDict_Next(dict, &pos, &key, &value)) {
+    if (!is_own_function(job, value) || !PyUnicode_Check(key))
+      continue;
+    int at = ((PyCodeObject *)PyFunction_GET_CODE(value))->co_firstlineno;
+    if (name ? PyUnicode_CompareWithASCIIString(key, name) == 0 : at >= line) {
+      best = value;
+      line = at;
+    }
+  }
+  return best;
+}
+
+static void add_kernel(struct trace_job *job, PyObject *fn, struct kernel *k, const char *name) {
+  job->kernels[job->n++] = (struct job_kernel){.name = arena_strdup(job->a, name), .fn = Py_NewRef(fn), .kernel = k};
+}
+
+static const char *kernel_name(const struct kernel *k) {
+  const char *name = PyUnicode_AsUTF8(k->name);
+  PyErr_Clear();
+  return name ? name : "kernel";
+}
+
+static bool find_kernels(struct trace_job *job, struct diags *ds) {
+  Py_ssize_t n = PyList_GET_SIZE(job->found);
+  job->kernels = arena_new_array(job->a, struct job_kernel, (size_t)n + 1);
+  for (Py_ssize_t i = 0; i < n; i++) {
+    struct kernel *k = (struct kernel *)PyList_GET_ITEM(job->found, i);
+    if (!job->rq->kernel || strcmp(kernel_name(k), job->rq->kernel) == 0)
+      add_kernel(job, k->fn, k, kernel_name(k));
+  }
+  if (job->n)
+    return true;
+  PyObject *fn = job->module && (n == 0 || job->rq->kernel) ? plain_function(job, job->rq->kernel) : NULL;
+  if (fn) {
+    const char *name = PyUnicode_AsUTF8(((PyFunctionObject *)fn)->func_name);
+    PyErr_Clear();
+    add_kernel(job, fn, NULL, name ? name : "kernel");
+    return true;
+  }
+  if (ds && job->rq->kernel)
+    diag_add(ds, DS_ERROR, DG_NO_KERNEL, NULL, "no kernel is called \"%.200s\"", job->rq->kernel)->hint =
+        n ? "the name is that of a decorated function" : "define a function with this name";
+  else if (ds)
+    diag_add(ds, DS_ERROR, DG_NO_KERNEL, NULL, "the source defines no function")->hint =
+        "define a function and decorate it with @trace(input_specs=[…])";
+  return false;
+}
+
+/* ---- the public functions
+ * ------------------------------------------------------------------------------------------------ */
+
+enum status trace_open(struct arena *a, const struct trace_request *rq, struct diags *ds, struct trace_job **out) {
+  enum status st;
+  struct trace_job *job = arena_new(a, struct trace_job);
+  job->a = a;
+  job->rq = rq;
+  job->output = arena_alloc(a, TRACE_OUTPUT_MAX);
+  *out = job;
+  if (!precheck_source(rq, ds, a, &st))
+    return st;
+  job->filename = PyUnicode_DecodeFSDefault(rq->filename ? rq->filename : "kernel.py");
+  job->found = PyList_New(0);
+  if (!job->filename || !job->found) {
+    PyErr_Clear();
+    return ST_NOMEM;
+  }
+  job_now = job;
+  ranges_init(&job->ranges, a, job->filename, rq->source, rq->source_len);
+  job_enter(job, ds);
+  bool ok = execute(job);
+  if (!ok)
+    st = job_exception(job, ds);
+  job_leave(job);
+  bool any = find_kernels(job, ok ? ds : NULL);
+  return !ok ? st : any ? ST_OK : ST_INPUT;
+}
+
+int trace_count(const struct trace_job *job) {
+  return job ? job->n : 0;
+}
+
+const char *trace_output(const struct trace_job *job, size_t *len) {
+  *len = job ? job->output_len : 0;
+  return job ? job->output : "";
+}
+
+static void drop_kernel(struct job_kernel *k) {
+  Py_CLEAR(k->fn);
+  Py_CLEAR(k->args);
+  Py_CLEAR(k->kw);
+  for (int i = 0; i < k->n_params; i++) {
+    Py_CLEAR(k->params[i].array);
+    Py_CLEAR(k->params[i].key);
+  }
+}
+
+void trace_close(struct trace_job *job) {
+  if (!job)
+    return;
+  for (int i = 0; i < job->n; i++)
+    drop_kernel(&job->kernels[i]);
+  if (job->module) {
+    if (PyDict_DelItemString(PyImport_GetModuleDict(), "kernel") < 0)
+      PyErr_Clear();
+    Py_CLEAR(job->module);
+  }
+  Py_CLEAR(job->found);
+  Py_CLEAR(job->filename);
+  ranges_clear(&job->ranges);
+  if (job_now == job)
+    job_now = NULL;
+}

@@ -1,0 +1,221 @@
+/* kernels: the `trace` decorator, and what is known about a kernel's inputs.
+ *
+ * A decorated function is a Kernel object: calling it runs the plain function, so that kernels can be checked as NumPy
+ * code; a call (or .specialize) with real arrays also records shapes.  When a kernel is to be traced, kernel_resolve
+ * decides which parameters are arrays, in this order: input_specs, recorded arrays, the request's inputs.
+ */
+#include "trace/tracer.h"
+
+#include <string.h>
+
+PyTypeObject *kernel_type;
+
+static PyObject *bind(PyObject *fn, PyObject *args, PyObject *kw) {
+  PyObject *inspect = PyImport_ImportModule("inspect"), *sig = NULL, *method = NULL, *bound = NULL, *done = NULL;
+  if (inspect && (sig = PyObject_CallMethod(inspect, "signature", "O", fn)) &&
+      (method = PyObject_GetAttrString(sig, "bind")) && (bound = PyObject_Call(method, args, kw)))
+    done = PyObject_CallMethod(bound, "apply_defaults", NULL);
+  if (!done)
+    Py_CLEAR(bound);
+  Py_XDECREF(done);
+  Py_XDECREF(method);
+  Py_XDECREF(sig);
+  Py_XDECREF(inspect);
+  return bound;
+}
+
+static bool has_array(PyObject *args, PyObject *kw) {
+  PyObject *key, *value;
+  Py_ssize_t pos = 0;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(args); i++)
+    if (PyArray_Check(PyTuple_GET_ITEM(args, i)))
+      return true;
+  while (kw && PyDict_Next(kw, &pos, &key, &value))
+    if (PyArray_Check(value))
+      return true;
+  return false;
+}
+
+/* Copies of the arrays, because the kernel may write into them. */
+static PyObject *copy_arrays(PyObject *o) {
+  if (PyTuple_Check(o)) {
+    PyObject *t = PyTuple_New(PyTuple_GET_SIZE(o));
+    for (Py_ssize_t i = 0; t && i < PyTuple_GET_SIZE(o); i++) {
+      PyObject *c = copy_arrays(PyTuple_GET_ITEM(o, i));
+      if (!c)
+        Py_CLEAR(t);
+      else
+        PyTuple_SET_ITEM(t, i, c);
+    }
+    return t;
+  }
+  return PyArray_Check(o) ? PyArray_NewCopy((PyArrayObject *)o, NPY_CORDER) : Py_NewRef(o);
+}
+
+static bool record(struct kernel *k, PyObject *args, PyObject *kw) {
+  PyObject *bound = bind(k->fn, args, kw);
+  PyObject *a = bound ? PyObject_GetAttrString(bound, "args") : NULL,
+           *d = bound ? PyObject_GetAttrString(bound, "kwargs") : NULL;
+  PyObject *copied = a ? copy_arrays(a) : NULL, *dict = d ? PyDict_Copy(d) : NULL, *key, *value;
+  Py_ssize_t pos = 0;
+  bool ok = copied && dict;
+  while (ok && PyDict_Next(d, &pos, &key, &value)) {
+    PyObject *c = copy_arrays(value);
+    ok = c && PyDict_SetItem(dict, key, c) == 0;
+    Py_XDECREF(c);
+  }
+  if (ok) {
+    Py_XSETREF(k->args, Py_NewRef(copied));
+    Py_XSETREF(k->kw, Py_NewRef(dict));
+  }
+  Py_XDECREF(bound);
+  Py_XDECREF(a);
+  Py_XDECREF(d);
+  Py_XDECREF(copied);
+  Py_XDECREF(dict);
+  return ok;
+}
+
+/* ---- the Kernel type --------------------------------------------------------------------------------------------- */
+
+static PyObject *kernel_call(PyObject *self, PyObject *args, PyObject *kw) {
+  struct kernel *k = (struct kernel *)self;
+  if (!k->args && !tracer_now && has_array(args, kw) && !record(k, args, kw))
+    return NULL;
+  return PyObject_Call(k->fn, args, kw);
+}
+
+static PyObject *kernel_specialize(PyObject *self, PyObject *args, PyObject *kw) {
+  return record((struct kernel *)self, args, kw) ? Py_NewRef(self) : NULL;
+}
+
+static int kernel_traverse(PyObject *self, visitproc visit, void *arg) {
+  struct kernel *k = (struct kernel *)self;
+  Py_VISIT(Py_TYPE(self));
+  Py_VISIT(k->fn);
+  Py_VISIT(k->dict);
+  Py_VISIT(k->name);
+  Py_VISIT(k->input_specs);
+  Py_VISIT(k->args);
+  Py_VISIT(k->kw);
+  return 0;
+}
+
+static int kernel_clear(PyObject *self) {
+  struct kernel *k = (struct kernel *)self;
+  Py_CLEAR(k->fn);
+  Py_CLEAR(k->dict);
+  Py_CLEAR(k->name);
+  Py_CLEAR(k->input_specs);
+  Py_CLEAR(k->args);
+  Py_CLEAR(k->kw);
+  return 0;
+}
+
+static void kernel_dealloc(PyObject *self) {
+  PyTypeObject *type = Py_TYPE(self);
+  PyObject_GC_UnTrack(self);
+  kernel_clear(self);
+  PyObject_GC_Del(self);
+  Py_DECREF(type);
+}
+
+static PyObject *kernel_get(PyObject *self, void *which) {
+  struct kernel *k = (struct kernel *)self;
+  PyObject *o = which == (void *)0 ? k->fn : which == (void *)1 ? k->name : k->input_specs;
+  return Py_NewRef(o ? o : Py_None);
+}
+static PyObject *kernel_traced(PyObject *self, void *closure) {
+  (void)self, (void)closure;
+  Py_RETURN_TRUE;
+}
+static PyObject *kernel_doc(PyObject *self, void *closure) {
+  (void)closure;
+  return PyObject_GetAttrString(((struct kernel *)self)->fn, "__doc__");
+}
+
+/* Finds the kernel to register with in the job that is executing the source; outside of a job there is nothing to do.
+ */
+static bool register_kernel(struct kernel *k) {
+  return !job_now || !job_now->found || PyList_Append(job_now->found, (PyObject *)k) == 0;
+}
+
+static PyObject *make_kernel(PyObject *fn, PyObject *specs, PyObject *name) {
+  if (!PyCallable_Check(fn))
+    return refuse(DG_BAD_ARGUMENT, "write @trace or @trace(input_specs=[…]) above the function",
+                  "trace needs a function, not %s", Py_TYPE(fn)->tp_name);
+  PyObject *own_name = name && name != Py_None ? Py_NewRef(name) : PyObject_GetAttrString(fn, "__name__");
+  if (!own_name || !PyUnicode_Check(own_name)) {
+    PyErr_Clear();
+    Py_XSETREF(own_name, PyUnicode_FromString("kernel"));
+  }
+  struct kernel *k = own_name ? PyObject_GC_New(struct kernel, kernel_type) : NULL;
+  if (!k) {
+    Py_XDECREF(own_name);
+    return NULL;
+  }
+  if (Py_IS_TYPE(fn, kernel_type)) /* trace(trace(f)) */
+    fn = ((struct kernel *)fn)->fn;
+  k->fn = Py_NewRef(fn);
+  k->dict = NULL;
+  k->name = own_name;
+  k->input_specs = specs && specs != Py_None ? Py_NewRef(specs) : NULL;
+  k->args = k->kw = NULL;
+  PyObject_GC_Track((PyObject *)k);
+  if (!register_kernel(k))
+    Py_CLEAR(k);
+  return (PyObject *)k;
+}
+
+/* trace(f), @trace, @trace(input_specs=…, name=…), @trace(backend=…) */
+static PyObject *decorate(PyObject *options, PyObject *fn) {
+  return make_kernel(fn, PyTuple_GET_ITEM(options, 0), PyTuple_GET_ITEM(options, 1));
+}
+static PyMethodDef decorate_def = {"trace", decorate, METH_O, NULL};
+
+static PyObject *trace_decorator(PyObject *self, PyObject *args, PyObject *kw) {
+  static char *names[] = {"func", "input_specs", "name", "backend", NULL};
+  PyObject *fn = NULL, *specs = Py_None, *name = Py_None, *backend = NULL;
+  (void)self;
+  if (!PyArg_ParseTupleAndKeywords(args, kw, "|O$OOO:trace", names, &fn, &specs, &name, &backend))
+    return NULL;
+  if (backend && backend != Py_None) {
+    const char *b = PyUnicode_Check(backend) ? PyUnicode_AsUTF8(backend) : "";
+    if (!b || (strcmp(b, "hlo") && strcmp(b, "nkigen") && strcmp(b, "cpu")))
+      return refuse(DG_BAD_ARGUMENT, "use \"hlo\" or \"nkigen\"", "unknown backend %R", backend);
+  }
+  if (fn && fn != Py_None)
+    return make_kernel(fn, specs, name);
+  PyObject *options = PyTuple_Pack(2, specs, name);
+  PyObject *r = options ? PyCFunction_New(&decorate_def, options) : NULL;
+  Py_XDECREF(options);
+  return r;
+}
+
+bool kernels_init(PyObject *module) {
+  static PyMethodDef methods[] = {{"specialize", PYFUNC(kernel_specialize), METH_VARARGS | METH_KEYWORDS, NULL},
+                                  {NULL, NULL, 0, NULL}};
+  static PyGetSetDef getset[] = {
+      {"__wrapped__", kernel_get, NULL, NULL, (void *)0}, {"__name__", kernel_get, NULL, NULL, (void *)1},
+      {"input_specs", kernel_get, NULL, NULL, (void *)2}, {"__traced__", kernel_traced, NULL, NULL, NULL},
+      {"__doc__", kernel_doc, NULL, NULL, NULL},          {NULL, NULL, NULL, NULL, NULL}};
+  static PyType_Slot slots[] = {{Py_tp_dealloc, kernel_dealloc},
+                                {Py_tp_traverse, kernel_traverse},
+                                {Py_tp_clear, kernel_clear},
+                                {Py_tp_call, kernel_call},
+                                {Py_tp_methods, methods},
+                                {Py_tp_getset, getset},
+                                {0, NULL}};
+  static PyType_Spec spec = {.name = "nkx.Kernel",
+                             .basicsize = sizeof(struct kernel),
+                             .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+                             .slots = slots};
+  static PyMethodDef trace_def = {"trace", PYFUNC(trace_decorator), METH_VARARGS | METH_KEYWORDS,
+                                  "Marks a function as a kernel."};
+  kernel_type = (PyTypeObject *)PyType_FromModuleAndSpec(module, &spec, NULL);
+  PyObject *f = PyCFunction_New(&trace_def, NULL);
+  bool ok = kernel_type && f && PyModule_AddObjectRef(module, "Kernel", (PyObject *)kernel_type) == 0 &&
+            PyModule_AddObjectRef(module, "trace", f) == 0;
+  Py_XDECREF(f);
+  return ok;
+}

@@ -1,0 +1,259 @@
+/* operand: what users pass to an operation, read once.
+ *
+ * A tensor stays a value; arrays, NumPy scalars, lists and Python numbers become constants of the dtype that the
+ * operation computes in, converted by NumPy itself.  64-bit constants are narrowed; an integer that does not fit in 32
+ * bits is refused, because dropping its upper half would give wrong results silently.
+ */
+#include "trace/tracer.h"
+
+#include <math.h>
+#include <string.h>
+
+static PyArray_Descr *descrs[DT_COUNT]; /* filled by dtypes_init */
+
+bool dtypes_init(void) {
+  static const struct {
+    enum dtype t;
+    int num;
+  } builtin[] = {{DT_BOOL, NPY_BOOL},  {DT_I8, NPY_INT8},     {DT_I16, NPY_INT16},   {DT_I32, NPY_INT32},
+                 {DT_I64, NPY_INT64},  {DT_U8, NPY_UINT8},    {DT_U16, NPY_UINT16},  {DT_U32, NPY_UINT32},
+                 {DT_U64, NPY_UINT64}, {DT_F16, NPY_FLOAT16}, {DT_F32, NPY_FLOAT32}, {DT_F64, NPY_FLOAT64}};
+  for (size_t i = 0; i < sizeof builtin / sizeof *builtin; i++)
+    descrs[builtin[i].t] = PyArray_DescrFromType(builtin[i].num);
+  PyObject *m = PyImport_ImportModule("ml_dtypes");
+  if (!m)
+    return false;
+  static const enum dtype from_ml[] = {DT_BF16, DT_F8E4M3, DT_F8E4M3FN, DT_F8E5M2};
+  bool ok = true;
+  for (size_t i = 0; ok && i < sizeof from_ml / sizeof *from_ml; i++) {
+    PyObject *cls = PyObject_GetAttrString(m, dtype_numpy_name(from_ml[i]));
+    ok = cls && PyArray_DescrConverter(cls, &descrs[from_ml[i]]);
+    Py_XDECREF(cls);
+  }
+  Py_DECREF(m);
+  return ok;
+}
+
+enum dtype dtype_from_num(int type_num) {
+  if (type_num == NPY_LONGLONG) /* a second name of int64 on this platform, with its own number */
+    return DT_I64;
+  if (type_num == NPY_ULONGLONG)
+    return DT_U64;
+  for (int t = 1; t < DT_COUNT; t++)
+    if (descrs[t] && descrs[t]->type_num == type_num)
+      return (enum dtype)t;
+  return DT_NONE;
+}
+
+PyArray_Descr *dtype_descr(enum dtype t) {
+  Py_INCREF(descrs[t]);
+  return descrs[t];
+}
+
+static enum dtype refuse_dtype(PyObject *o) {
+  PyErr_Clear();
+  refuse(DG_UNSUPPORTED_DTYPE, "use float32, bfloat16, float16, int32, int8, uint8 or bool",
+         "the dtype %R is not supported", o);
+  return DT_NONE;
+}
+
+enum dtype dtype_from_py(PyObject *o) {
+  PyArray_Descr *d = NULL;
+  if (!PyArray_DescrConverter(o, &d)) {
+    PyErr_Clear();
+    const char *name = PyUnicode_Check(o) ? PyUnicode_AsUTF8(o) : NULL;
+    enum dtype t = name ? dtype_from_name(name) : DT_NONE;
+    return t == DT_NONE ? refuse_dtype(o) : dtype_narrow(t);
+  }
+  enum dtype t = dtype_from_num(d->type_num);
+  Py_DECREF(d);
+  return t == DT_NONE ? refuse_dtype(o) : dtype_narrow(t);
+}
+
+/* ---- reading ------------------------------------------------------------------------------------------ */
+
+/* Whether the 64-bit integers of the array fit in the 32-bit type t. */
+static bool fits(PyArrayObject *array, enum dtype t) {
+  PyArrayObject *c = (PyArrayObject *)PyArray_GETCONTIGUOUS(array);
+  if (!c)
+    return false;
+  const npy_intp n = PyArray_SIZE(c);
+  const int64_t *p = PyArray_DATA(c);
+  bool ok = true;
+  for (npy_intp i = 0; i < n && ok; i++)
+    ok = t == DT_U32 ? (uint64_t)p[i] <= UINT32_MAX : p[i] >= INT32_MIN && p[i] <= INT32_MAX;
+  Py_DECREF(c);
+  if (!ok && !PyErr_Occurred())
+    refuse(DG_UNSUPPORTED_DTYPE, "use values that fit in 32 bits", "a 64-bit integer constant does not fit in %s",
+           dtype_numpy_name(t));
+  return ok;
+}
+
+static bool read_array(PyObject *o, struct operand *x) {
+  x->array = (PyArrayObject *)PyArray_FROM_O(o);
+  if (!x->array)
+    return false;
+  enum dtype t = dtype_from_num(PyArray_TYPE(x->array));
+  if (t == DT_NONE) {
+    if (PyArray_TYPE(x->array) == NPY_OBJECT && !PyArray_Check(o))
+      refuse(DG_BAD_ARGUMENT, NULL, "an object of type %s cannot be an operand", Py_TYPE(o)->tp_name);
+    else
+      refuse_dtype((PyObject *)PyArray_DESCR(x->array));
+    return false;
+  }
+  x->dtype = dtype_narrow(t);
+  if ((t == DT_I64 || t == DT_U64) && !fits(x->array, x->dtype))
+    return false;
+  x->rank = PyArray_NDIM(x->array);
+  x->dims = PyArray_DIMS(x->array);
+  if (x->rank > HLO_RANK_MAX) {
+    refuse(DG_BAD_ARGUMENT, NULL, "arrays of %d dimensions are not supported (at most %d)", x->rank, HLO_RANK_MAX);
+    return false;
+  }
+  return true;
+}
+
+bool operand_read(struct tracer *tr, PyObject *o, struct operand *x) {
+  *x = (struct operand){.weak = STRONG};
+  if (tensor_check(o)) {
+    x->v = tensor_val(tr, o);
+    if (!x->v)
+      return false;
+    x->dtype = x->v->shape.dtype;
+    x->rank = x->v->shape.rank;
+    x->dims = x->v->shape.dims;
+    return true;
+  }
+  if (PyLong_CheckExact(o)) {
+    int overflow = 0;
+    x->weak = WEAK_INT;
+    x->value = PyLong_AsDouble(o);
+    x->integer = PyLong_AsLongLongAndOverflow(o, &overflow);
+    if (overflow) {
+      PyErr_Clear();
+      x->integer = overflow > 0 ? LLONG_MAX : LLONG_MIN;
+      x->value = overflow > 0 ? HUGE_VAL : -HUGE_VAL;
+    }
+    return true;
+  }
+  if (PyFloat_CheckExact(o)) {
+    x->weak = WEAK_FLOAT;
+    x->value = PyFloat_AS_DOUBLE(o);
+    return true;
+  }
+  if (o == Py_None || PyUnicode_Check(o) || PyBytes_Check(o) || PyDict_Check(o) || PySet_Check(o)) {
+    refuse(DG_BAD_ARGUMENT, NULL, "an object of type %s cannot be an operand", Py_TYPE(o)->tp_name);
+    return false;
+  }
+  if (!read_array(o, x)) {
+    operand_clear(x);
+    return false;
+  }
+  return true;
+}
+
+void operand_clear(struct operand *x) {
+  Py_CLEAR(x->array);
+}
+
+enum dtype operand_dtype(const struct operand *x) {
+  return x->weak == WEAK_INT ? DT_I32 : x->weak == WEAK_FLOAT ? DT_F32 : x->dtype;
+}
+
+/* ---- making values ------------------------------------------------------------------------------------- */
+
+hlo_val array_constant(struct tracer *tr, PyArrayObject *array, enum dtype t) {
+  PyArrayObject *c = (PyArrayObject *)PyArray_FromArray(
+      array, dtype_descr(t), NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_ALIGNED | NPY_ARRAY_NOTSWAPPED | NPY_ARRAY_FORCECAST);
+  if (!c)
+    return NULL;
+  struct hlo_shape s = hlo_shape_array(tr->a, t, PyArray_NDIM(c), PyArray_DIMS(c));
+  hlo_val v = hlo_constant(&tr->b, s, PyArray_DATA(c));
+  Py_DECREF(c);
+  return v;
+}
+
+/* The limits of an integer type. */
+static void int_limits(enum dtype t, long long *lo, long long *hi) {
+  int bits = (int)dtype_size(t) * 8;
+  *lo = dtype_kind(t) == DK_SIGNED ? -(1LL << (bits - 1)) : 0;
+  *hi = dtype_kind(t) == DK_SIGNED ? (1LL << (bits - 1)) - 1 : (1LL << bits) - 1;
+}
+
+hlo_val operand_val(struct tracer *tr, const struct operand *x, enum dtype t) {
+  if (x->v)
+    return hlo_convert(&tr->b, x->v, t);
+  if (x->array)
+    return array_constant(tr, x->array, t);
+  if (x->weak == WEAK_INT && dtype_is_int(t)) {
+    long long lo, hi;
+    int_limits(t, &lo, &hi);
+    if (x->integer < lo || x->integer > hi)
+      return refuse(DG_BAD_ARGUMENT, "convert the tensor to a wider type first: x.astype(np.int32)",
+                    "Python integer %lld out of bounds for %s", x->integer, dtype_numpy_name(t));
+  }
+  return hlo_scalar(&tr->b, t, t == DT_BOOL ? x->value != 0 : x->value);
+}
+
+hlo_val operand_at(struct tracer *tr, const struct operand *x, enum dtype t, int rank, const int64_t *dims) {
+  if (x->v) /* broadcast first, convert then, as NKIPy does */
+    return hlo_convert(&tr->b, broadcast_val(tr, x->v, rank, dims), t);
+  return broadcast_val(tr, operand_val(tr, x, t), rank, dims);
+}
+
+hlo_val operand_alone(struct tracer *tr, PyObject *o) {
+  struct operand x;
+  if (!operand_read(tr, o, &x))
+    return NULL;
+  hlo_val v = operand_val(tr, &x, operand_dtype(&x));
+  operand_clear(&x);
+  return v;
+}
+
+/* ---- broadcasting -------------------------------------------------------------------------------------- */
+
+static bool refuse_broadcast(int n, const struct operand *xs) {
+  char text[HLO_RANK_MAX * 24 + 8], all[512];
+  size_t len = 0;
+  all[0] = 0;
+  for (int i = 0; i < n; i++) {
+    const char *s = dims_text(xs[i].rank, xs[i].dims, text, sizeof text);
+    if (len + strlen(s) + 2 < sizeof all)
+      len += (size_t)snprintf(all + len, sizeof all - len, "%s%s", i ? " " : "", s);
+  }
+  refuse(DG_SHAPE_MISMATCH, "the axes are matched from the right; each pair must be equal or one of them 1",
+         "operands could not be broadcast together with shapes %s", all);
+  return false;
+}
+
+bool broadcast_dims(int n, const struct operand *xs, int *rank, int64_t *dims) {
+  *rank = 0;
+  for (int i = 0; i < n; i++)
+    *rank = xs[i].rank > *rank ? xs[i].rank : *rank;
+  for (int d = 0; d < *rank; d++)
+    dims[d] = 1;
+  for (int i = 0; i < n; i++)
+    for (int d = 0; d < xs[i].rank; d++) {
+      int64_t size = xs[i].dims[d], *at = &dims[*rank - xs[i].rank + d];
+      if (*at == 1)
+        *at = size;
+      else if (size != 1 && size != *at)
+        return refuse_broadcast(n, xs);
+    }
+  return true;
+}
+
+/* Kept dimensions keep their place; expanded ones are reshaped away first.  A 0-d value needs no reshape. */
+hlo_val broadcast_val(struct tracer *tr, hlo_val v, int rank, const int64_t *dims) {
+  if (!v || (v->shape.rank == rank && memcmp(v->shape.dims, dims, (size_t)rank * sizeof *dims) == 0))
+    return v;
+  int64_t kept[HLO_RANK_MAX], place[HLO_RANK_MAX];
+  int n = 0, lead = rank - v->shape.rank;
+  for (int d = 0; d < v->shape.rank; d++)
+    if (v->shape.dims[d] == dims[lead + d]) {
+      kept[n] = v->shape.dims[d];
+      place[n++] = lead + d;
+    }
+  v = hlo_reshape(&tr->b, v, n, kept);
+  return hlo_broadcast(&tr->b, v, rank, dims, place);
+}

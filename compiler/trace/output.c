@@ -1,0 +1,97 @@
+/* output: what the source prints and warns.
+ *
+ * sys.stdout and sys.stderr are replaced by one object that keeps the first TRACE_OUTPUT_MAX bytes in the job; Python's
+ * warnings become diagnostics.
+ */
+#include "trace/tracer.h"
+
+#include <string.h>
+
+static PyTypeObject *writer_type;
+
+static void keep(struct trace_job *job, const char *s, size_t n) {
+  size_t room = TRACE_OUTPUT_MAX - job->output_len;
+  if (n > room) {
+    job->output_cut = true;
+    for (n = room; n > 0 && (s[n] & 0xc0) == 0x80; n--) {
+    } /* whole characters only */
+  }
+  memcpy(job->output + job->output_len, s, n);
+  job->output_len += n;
+}
+
+static PyObject *writer_write(PyObject *self, PyObject *text) {
+  (void)self;
+  if (!PyUnicode_Check(text)) {
+    PyErr_Format(PyExc_TypeError, "write() argument must be str, not %s", Py_TYPE(text)->tp_name);
+    return NULL;
+  }
+  if (job_now) {
+    PyObject *bytes = PyUnicode_AsEncodedString(text, "utf-8", "replace");
+    if (!bytes)
+      return NULL;
+    keep(job_now, PyBytes_AS_STRING(bytes), (size_t)PyBytes_GET_SIZE(bytes));
+    Py_DECREF(bytes);
+  }
+  return PyLong_FromSsize_t(PyUnicode_GET_LENGTH(text));
+}
+
+static PyObject *writer_nothing(PyObject *self, PyObject *unused) {
+  (void)self, (void)unused;
+  Py_RETURN_NONE;
+}
+static PyObject *writer_false(PyObject *self, PyObject *unused) {
+  (void)self, (void)unused;
+  Py_RETURN_FALSE;
+}
+static PyObject *writer_true(PyObject *self, PyObject *unused) {
+  (void)self, (void)unused;
+  Py_RETURN_TRUE;
+}
+static PyObject *writer_encoding(PyObject *self, void *closure) {
+  (void)self, (void)closure;
+  return PyUnicode_FromString("utf-8");
+}
+static PyObject *writer_errors(PyObject *self, void *closure) {
+  (void)self, (void)closure;
+  return PyUnicode_FromString("replace");
+}
+
+bool output_init(PyObject *module) {
+  static PyMethodDef methods[] = {{"write", writer_write, METH_O, NULL},
+                                  {"flush", writer_nothing, METH_NOARGS, NULL},
+                                  {"close", writer_nothing, METH_NOARGS, NULL},
+                                  {"isatty", writer_false, METH_NOARGS, NULL},
+                                  {"readable", writer_false, METH_NOARGS, NULL},
+                                  {"writable", writer_true, METH_NOARGS, NULL},
+                                  {NULL, NULL, 0, NULL}};
+  static PyGetSetDef getset[] = {{"encoding", writer_encoding, NULL, NULL, NULL},
+                                 {"errors", writer_errors, NULL, NULL, NULL},
+                                 {NULL, NULL, NULL, NULL, NULL}};
+  static PyType_Slot slots[] = {{Py_tp_methods, methods}, {Py_tp_getset, getset}, {0, NULL}};
+  static PyType_Spec spec = {
+      .name = "nkx.Output", .basicsize = sizeof(PyObject), .flags = Py_TPFLAGS_DEFAULT, .slots = slots};
+  writer_type = (PyTypeObject *)PyType_FromModuleAndSpec(module, &spec, NULL);
+  return writer_type;
+}
+
+PyObject *output_new(void) {
+  return PyObject_CallNoArgs((PyObject *)writer_type);
+}
+
+/* warnings.showwarning(message, category, filename, lineno, file=None, line=None) */
+PyObject *warning_show(PyObject *self, PyObject *args, PyObject *kw) {
+  (void)self, (void)kw;
+  if (!job_now || !job_now->ds || PyTuple_GET_SIZE(args) < 2)
+    Py_RETURN_NONE;
+  PyObject *message = PyObject_Str(PyTuple_GET_ITEM(args, 0));
+  PyObject *category = PyObject_GetAttrString(PyTuple_GET_ITEM(args, 1), "__name__");
+  const char *text = message ? PyUnicode_AsUTF8(message) : NULL, *name = category ? PyUnicode_AsUTF8(category) : NULL;
+  if (text && name)
+    diag_add(job_now->ds, DS_WARNING, DG_PYTHON_EXCEPTION, ranges_here(&job_now->ranges, NULL), "%s: %.1000s", name,
+             text);
+  PyErr_Clear();
+  Py_XDECREF(message);
+  Py_XDECREF(category);
+  Py_RETURN_NONE;
+}

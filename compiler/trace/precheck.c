@@ -1,0 +1,157 @@
+/* precheck: what is looked at before CPython sees the source.
+ *
+ * CPython's parser and compiler recurse on the nesting of brackets and blocks; their own limits end in MemoryError or
+ * RecursionError without a place.  A scan over the text finds the place where the nesting passes TRACE_NEST_MAX.  It
+ * knows strings and comments, and nothing else of the language.
+ */
+#include "trace/tracer.h"
+
+#include <string.h>
+
+struct scan {
+  const char *p, *end;
+  int line, brackets;
+  const char *line_start;
+};
+
+/* Length of the UTF-8 character at p, or 0 when it is not valid. */
+static int utf8_length(const unsigned char *p, const unsigned char *end) {
+  if (p[0] < 0x80)
+    return 1;
+  int n = p[0] >= 0xf0 ? 4 : p[0] >= 0xe0 ? 3 : 2;
+  if (p[0] < 0xc2 || p[0] > 0xf4 || end - p < n)
+    return 0;
+  for (int i = 1; i < n; i++)
+    if ((p[i] & 0xc0) != 0x80)
+      return 0;
+  if ((p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xed && p[1] > 0x9f) || (p[0] == 0xf0 && p[1] < 0x90) ||
+      (p[0] == 0xf4 && p[1] > 0x8f))
+    return 0;
+  return n;
+}
+
+/* Line of the first byte that is a NUL or no valid UTF-8; 0 when there is none. */
+static int bad_byte(const char *source, size_t len, bool *is_nul) {
+  int line = 1;
+  const unsigned char *p = (const unsigned char *)source, *end = p + len;
+  while (p < end) {
+    int n = utf8_length(p, end);
+    if (n == 0 || *p == 0) {
+      *is_nul = n != 0;
+      return line;
+    }
+    line += *p == '\n';
+    p += n;
+  }
+  return 0;
+}
+
+static void skip_string(struct scan *s) {
+  char quote = *s->p;
+  bool triple = s->end - s->p >= 3 && s->p[1] == quote && s->p[2] == quote;
+  s->p += triple ? 3 : 1;
+  while (s->p < s->end) {
+    if (*s->p == '\\' && s->p + 1 < s->end) {
+      s->p++;
+    } else if (*s->p == quote && (!triple || (s->end - s->p >= 3 && s->p[1] == quote && s->p[2] == quote))) {
+      s->p += triple ? 3 : 1;
+      return;
+    }
+    if (*s->p == '\n') {
+      if (!triple && s->p[-1] != '\\')
+        return; /* unterminated: CPython will say so */
+      s->line++;
+      s->line_start = s->p + 1;
+    }
+    s->p++;
+  }
+}
+
+/* Depth of blocks from the indentation of a line that begins a statement. */
+static int block_depth(struct scan *s, int indents[TRACE_NEST_MAX + 2], int depth) {
+  int width = 0;
+  const char *p = s->p;
+  for (; p < s->end && (*p == ' ' || *p == '\t'); p++)
+    width = *p == '\t' ? (width / 8 + 1) * 8 : width + 1;
+  s->p = p;
+  if (p == s->end || *p == '\n' || *p == '\r' || *p == '#')
+    return depth;
+  while (depth > 0 && indents[depth] > width)
+    depth--;
+  if (width > indents[depth])
+    indents[++depth] = width;
+  return depth;
+}
+
+/* The line and column where nesting goes too far; 0 when it does not. */
+static int too_deep(const char *source, size_t len, int *col) {
+  struct scan s = {.p = source, .end = source + len, .line = 1, .line_start = source};
+  int indents[TRACE_NEST_MAX + 2] = {0}, depth = 0;
+  bool at_start = true;
+  while (s.p < s.end) {
+    if (at_start && s.brackets == 0)
+      depth = block_depth(&s, indents, depth);
+    at_start = false;
+    if (s.brackets + depth > TRACE_NEST_MAX) {
+      *col = (int)(s.p - s.line_start) + 1;
+      return s.line;
+    }
+    if (s.p == s.end)
+      break;
+    switch (*s.p) {
+    case '"':
+    case '\'':
+      skip_string(&s);
+      continue;
+    case '#':
+      while (s.p < s.end && *s.p != '\n')
+        s.p++;
+      continue;
+    case '(':
+    case '[':
+    case '{':
+      s.brackets++;
+      break;
+    case ')':
+    case ']':
+    case '}':
+      s.brackets -= s.brackets > 0;
+      break;
+    case '\n':
+      s.line++;
+      s.line_start = s.p + 1;
+      at_start = s.p == source || s.p[-1] != '\\';
+      break;
+    default:
+      break;
+    }
+    s.p++;
+  }
+  return 0;
+}
+
+static const struct src_loc *place(struct arena *a, const char *file, int line, int col) {
+  struct src_loc *loc = arena_new(a, struct src_loc);
+  loc->range = (struct src_range){arena_strdup(a, file), line, col, line, col + 1};
+  return loc;
+}
+
+bool precheck_source(const struct trace_request *rq, struct diags *ds, struct arena *a, enum status *st) {
+  bool is_nul = false;
+  int col = 1, line;
+  *st = ST_OK;
+  if (rq->source_len > TRACE_SOURCE_MAX) {
+    diag_add(ds, DS_ERROR, DG_SOURCE_TOO_LARGE, NULL, "the source has %zu bytes; the limit is %d", rq->source_len,
+             TRACE_SOURCE_MAX);
+    *st = ST_LIMIT;
+  } else if ((line = bad_byte(rq->source, rq->source_len, &is_nul))) {
+    diag_add(ds, DS_ERROR, DG_PYTHON_SYNTAX, place(a, rq->filename, line, 1),
+             is_nul ? "the source contains a NUL byte" : "the source is not valid UTF-8");
+    *st = ST_INPUT;
+  } else if ((line = too_deep(rq->source, rq->source_len, &col))) {
+    diag_add(ds, DS_ERROR, DG_NESTING_TOO_DEEP, place(a, rq->filename, line, col),
+             "brackets and blocks are nested more than %d deep", TRACE_NEST_MAX);
+    *st = ST_LIMIT;
+  }
+  return *st == ST_OK;
+}

@@ -1,0 +1,97 @@
+/* promote: which dtype an operation computes in.
+ *
+ * The table of NKIPy's HLO back end, with 64-bit types narrowed to 32 bits first, as the hardware has none.  Where an
+ * operation has its own rule in NumPy (division of integers, exp of integers, sums), the functions at the end say it.
+ */
+#include "trace/tracer.h"
+
+enum dtype dtype_narrow(enum dtype t) {
+  switch (t) {
+  case DT_F64:
+    return DT_F32;
+  case DT_I64:
+    return DT_I32;
+  case DT_U64:
+    return DT_U32;
+  default:
+    return t;
+  }
+}
+
+static bool is_f8(enum dtype t) {
+  return dtype_is_float(t) && dtype_size(t) == 1;
+}
+
+static enum dtype signed_of(size_t bytes) {
+  return bytes == 1 ? DT_I8 : bytes == 2 ? DT_I16 : DT_I32;
+}
+
+static enum dtype promote_ints(enum dtype x, enum dtype y) {
+  if (dtype_kind(x) == dtype_kind(y))
+    return dtype_size(x) >= dtype_size(y) ? x : y;
+  enum dtype s = dtype_kind(x) == DK_SIGNED ? x : y, u = s == x ? y : x;
+  return dtype_size(s) > dtype_size(u) ? s : signed_of(2 * dtype_size(u)); /* i32 with u32: i64, narrowed */
+}
+
+enum dtype promote(enum dtype x, enum dtype y) {
+  x = dtype_narrow(x);
+  y = dtype_narrow(y);
+  if (x == y || y == DT_BOOL)
+    return x;
+  if (x == DT_BOOL)
+    return y;
+  if (dtype_is_int(x) && dtype_is_int(y))
+    return promote_ints(x, y);
+  if (dtype_is_int(x))
+    return y;
+  if (dtype_is_int(y))
+    return x;
+  if (is_f8(x) && is_f8(y))
+    return DT_NONE;
+  if (is_f8(x))
+    return y;
+  if (is_f8(y))
+    return x;
+  return DT_F32; /* two different ones of f16, bf16, f32 */
+}
+
+enum dtype promote_weak(enum dtype x, enum weak w) {
+  if (w == WEAK_INT)
+    return x == DT_BOOL ? DT_I32 : x;
+  if (w == WEAK_FLOAT)
+    return dtype_is_float(x) ? x : DT_F32;
+  return x;
+}
+
+enum dtype promote_operands(int n, const struct operand *xs) {
+  enum dtype t = DT_NONE;
+  enum weak w = STRONG;
+  for (int i = 0; i < n; i++) {
+    if (xs[i].weak) {
+      w = xs[i].weak > w ? xs[i].weak : w;
+      continue;
+    }
+    enum dtype next = t == DT_NONE ? xs[i].dtype : promote(t, xs[i].dtype);
+    if (next == DT_NONE) {
+      refuse(DG_DTYPE_PROMOTION, "convert one of them with .astype(np.float32)",
+             "no implicit promotion between %s and %s", dtype_numpy_name(t), dtype_numpy_name(xs[i].dtype));
+      return DT_NONE;
+    }
+    t = next;
+  }
+  if (t == DT_NONE)
+    return w == WEAK_FLOAT ? DT_F32 : DT_I32;
+  return promote_weak(t, w);
+}
+
+enum dtype promote_float(enum dtype t) {
+  if (dtype_is_float(t))
+    return t;
+  return dtype_size(t) == 1 ? DT_F16 : DT_F32; /* int16 gives float32; int32 gives float64, narrowed */
+}
+
+enum dtype promote_sum(enum dtype t) {
+  if (dtype_kind(t) == DK_UNSIGNED)
+    return DT_U32;
+  return dtype_is_float(t) ? t : DT_I32;
+}

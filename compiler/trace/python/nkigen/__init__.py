@@ -1,0 +1,6 @@
+"""nkigen's names: `from nkigen import trace, knob`, where knob is a module that can also be called."""
+from _nkx import trace
+
+from . import apis, knob
+
+__all__ = ["trace", "knob", "apis"]

@@ -1,0 +1,3 @@
+from _nkx import knob_function as knob
+
+__all__ = ["knob"]

@@ -1,0 +1,3 @@
+from _nkx import Kernel as NKIPyKernel
+
+__all__ = ["NKIPyKernel"]

@@ -1,0 +1,14 @@
+"""knob.knob(x)…, knob.fuse(a, b), and knob(x, mem_space=…)."""
+import sys
+import types
+
+from _nkx import fuse, knob
+
+__all__ = ["fuse", "knob"]
+
+
+class _Callable(types.ModuleType):
+    __call__ = staticmethod(knob)
+
+
+sys.modules[__name__].__class__ = _Callable

@@ -1,0 +1,201 @@
+/* ranges: from running Python frames to places in the user's source.
+ *
+ * CPython 3.11 keeps, for every instruction, the line and UTF-8 byte columns of the expression it was compiled from
+ * (PyCode_Addr2Location).  A place is that range of the innermost frame of the user's file, with the chain of calls
+ * outside it; frames of other files (our shims, NumPy's Python parts) are left out.  Places are built once and found
+ * again by (code object, instruction, caller), so that an operation in a loop costs a hash look-up per frame.
+ */
+#include "trace/tracer.h"
+
+#include <string.h>
+
+enum { CHAIN_MAX = 64 }; /* frames kept of one chain: the innermost ones, which are the ones that help */
+
+struct range_entry {
+  const void *code; /* identity only; the code objects outlive the job's module */
+  int lasti;
+  const struct src_loc *caller, *loc;
+};
+
+static void split_lines(struct ranges *r, const char *source, size_t len) {
+  const char *text = arena_strndup(r->a, source, len);
+  int n = 1;
+  for (size_t i = 0; i < len; i++)
+    n += text[i] == '\n' || (text[i] == '\r' && text[i + 1] != '\n');
+  r->lines = arena_new_array(r->a, const char *, (size_t)n + 1);
+  r->n_lines = n;
+  n = 0;
+  r->lines[n++] = strncmp(text, "\xef\xbb\xbf", 3) == 0 ? text + 3 : text; /* Python drops the mark, columns too */
+  for (size_t i = 0; i < len; i++)
+    if (text[i] == '\n' || (text[i] == '\r' && text[i + 1] != '\n'))
+      r->lines[n++] = text + i + 1;
+  r->lines[n] = text + len;
+}
+
+void ranges_init(struct ranges *r, struct arena *a, PyObject *filename, const char *source, size_t len) {
+  *r = (struct ranges){.a = a};
+  r->filename = Py_NewRef(filename);
+  const char *name = PyUnicode_AsUTF8(filename);
+  PyErr_Clear();
+  r->file = arena_strdup(a, name ? name : "kernel.py");
+  split_lines(r, source ? source : "", source ? len : 0);
+  r->table_size = 256;
+  r->table = arena_new_array(a, struct range_entry *, r->table_size);
+}
+
+void ranges_clear(struct ranges *r) {
+  Py_CLEAR(r->filename);
+  r->code_seen = NULL;
+}
+
+/* 1-based column in code points of the byte offset `byte` of line `line`. */
+static int column(const struct ranges *r, int line, int byte) {
+  if (byte < 0 || line < 1 || line > r->n_lines)
+    return byte < 0 ? 1 : byte + 1;
+  const char *p = r->lines[line - 1], *end = r->lines[line];
+  int col = 1;
+  for (const char *stop = p + byte; p < stop && p < end; p++)
+    col += (*p & 0xc0) != 0x80;
+  return col;
+}
+
+static const struct src_loc *make_loc(struct ranges *r, int line, int col, int end_line, int end_col, const char *func,
+                                      const struct src_loc *caller) {
+  struct src_loc *loc = arena_new(r->a, struct src_loc);
+  *loc = (struct src_loc){.range = {r->file, line, col, end_line, end_col}, .func = func, .caller = caller};
+  return loc;
+}
+
+const struct src_loc *ranges_exact(struct ranges *r, int line, int col, int end_line, int end_col) {
+  if (line < 1)
+    return NULL;
+  if (col < 1)
+    col = 1;
+  if (end_line < line || (end_line == line && end_col <= col)) {
+    end_line = line;
+    end_col = col + 1;
+  }
+  return make_loc(r, line, col, end_line, end_col, NULL, NULL);
+}
+
+static bool is_user_code(struct ranges *r, PyCodeObject *code) {
+  if (r->code_seen == (PyObject *)code)
+    return r->code_is_user;
+  if (!r->filename)
+    return false;
+  bool yes = code->co_filename == r->filename;
+  if (!yes && PyUnicode_GET_LENGTH(code->co_filename) == PyUnicode_GET_LENGTH(r->filename))
+    yes = PyUnicode_Compare(code->co_filename, r->filename) == 0;
+  r->code_seen = (PyObject *)code;
+  r->code_is_user = yes;
+  return yes;
+}
+
+static size_t entry_hash(const void *code, int lasti, const struct src_loc *caller) {
+  uint64_t h = (uintptr_t)code * 0x9e3779b97f4a7c15u ^ (uintptr_t)caller * 0xc2b2ae3d27d4eb4fu ^ (uint64_t)lasti;
+  h ^= h >> 29;
+  h *= 0xbf58476d1ce4e5b9u;
+  return (size_t)(h ^ h >> 32);
+}
+
+/* The slot of an entry: the entry itself or the empty place for it. */
+static struct range_entry **find_slot(struct range_entry **table, size_t size, const void *code, int lasti,
+                                      const struct src_loc *caller) {
+  size_t i = entry_hash(code, lasti, caller) & (size - 1);
+  while (table[i] && (table[i]->code != code || table[i]->lasti != lasti || table[i]->caller != caller))
+    i = (i + 1) & (size - 1);
+  return &table[i];
+}
+
+static void grow(struct ranges *r) {
+  size_t size = r->table_size * 2;
+  struct range_entry **table = arena_new_array(r->a, struct range_entry *, size);
+  for (size_t i = 0; i < r->table_size; i++)
+    if (r->table[i])
+      *find_slot(table, size, r->table[i]->code, r->table[i]->lasti, r->table[i]->caller) = r->table[i];
+  r->table = table;
+  r->table_size = size;
+}
+
+const struct src_loc *ranges_code(struct ranges *r, PyCodeObject *code, int lasti, const struct src_loc *caller) {
+  if (!is_user_code(r, code))
+    return NULL;
+  struct range_entry **slot = find_slot(r->table, r->table_size, code, lasti, caller);
+  if (*slot)
+    return (*slot)->loc;
+  int line = 0, col = 0, end_line = 0, end_col = 0;
+  if (!PyCode_Addr2Location(code, lasti, &line, &col, &end_line, &end_col) || line < 1) {
+    line = end_line = code->co_firstlineno;
+    col = end_col = 0;
+  }
+  const char *func = PyUnicode_AsUTF8(code->co_qualname);
+  PyErr_Clear();
+  struct range_entry *e = arena_new(r->a, struct range_entry);
+  *e = (struct range_entry){code, lasti, caller, NULL};
+  int first = column(r, line, col), last = column(r, end_line, end_col);
+  if (end_line == line && last <= first)
+    last = first + 1;
+  e->loc = make_loc(r, line, first, end_line, last, func ? arena_strdup(r->a, func) : NULL, caller);
+  *slot = e;
+  if (++r->n_entries * 2 > r->table_size)
+    grow(r);
+  return e->loc;
+}
+
+const struct src_loc *ranges_here(struct ranges *r, PyFrameObject *base) {
+  struct {
+    PyCodeObject *code; /* kept alive by its running frame */
+    int lasti;
+  } chain[CHAIN_MAX];
+  int n = 0;
+  PyFrameObject *f = PyThreadState_GetFrame(PyThreadState_Get());
+  while (f && f != base && n < CHAIN_MAX) {
+    PyCodeObject *code = PyFrame_GetCode(f);
+    if (is_user_code(r, code)) {
+      chain[n].code = code;
+      chain[n++].lasti = PyFrame_GetLasti(f);
+    }
+    Py_DECREF(code);
+    PyFrameObject *back = PyFrame_GetBack(f);
+    Py_DECREF(f);
+    f = back;
+  }
+  Py_XDECREF(f);
+  const struct src_loc *loc = NULL;
+  while (n-- > 0)
+    loc = ranges_code(r, chain[n].code, chain[n].lasti, loc);
+  return loc;
+}
+
+const struct src_loc *ranges_traceback(struct ranges *r, PyObject *traceback) {
+  const struct src_loc *loc = NULL;
+  int depth = 0;
+  for (PyTracebackObject *t = (PyTracebackObject *)traceback; t; t = t->tb_next) {
+    PyCodeObject *code = PyFrame_GetCode(t->tb_frame);
+    if (depth >= CHAIN_MAX) /* endless recursion: keep the chain short, from here on */
+      depth = 0, loc = NULL;
+    const struct src_loc *next = ranges_code(r, code, t->tb_lasti, loc);
+    if (next)
+      loc = next, depth++;
+    Py_DECREF(code);
+  }
+  return loc;
+}
+
+const struct src_loc *ranges_def(struct ranges *r, int line, const char *func) {
+  for (int i = line; i >= 1 && i <= r->n_lines; i++) {
+    const char *p = r->lines[i - 1], *end = r->lines[i];
+    const char *start = p + strspn(p, " \t");
+    if (strncmp(start, "def ", 4) != 0 && strncmp(start, "async def ", 10) != 0)
+      continue;
+    while (end > start && strchr(" \t\r\n:", end[-1]))
+      end--;
+    for (const char *q = start; q < end; q++)
+      if (*q == '#')
+        end = q;
+    while (end > start && strchr(" \t:", end[-1]))
+      end--;
+    return make_loc(r, i, column(r, i, (int)(start - p)), i, column(r, i, (int)(end - p)), func, NULL);
+  }
+  return line >= 1 && line <= r->n_lines ? make_loc(r, line, 1, line, 2, func, NULL) : NULL;
+}

@@ -1,0 +1,114 @@
+/* refuse: the exceptions that say no, one class per diagnostic code.
+ *
+ * Each class also derives from the exception that NumPy would raise in the same place, so that a kernel's own
+ * `except ValueError` keeps its meaning.  The code is found again by the class, the hint is an attribute.
+ */
+#include "trace/tracer.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+static PyObject *classes[DIAG_COUNT]; /* made by refuse_init; the same for every job */
+static PyObject *base_class;
+
+static PyObject *make_class(PyObject *module, const char *name, PyObject *second, PyObject *third) {
+  char full[64];
+  PyObject *bases = third ? PyTuple_Pack(3, base_class, second, third) : PyTuple_Pack(2, base_class, second);
+  snprintf(full, sizeof full, "nkx.%s", name);
+  PyObject *cls = bases ? PyErr_NewException(full, bases, NULL) : NULL;
+  Py_XDECREF(bases);
+  if (cls && PyModule_AddObjectRef(module, name, cls) < 0)
+    Py_CLEAR(cls);
+  return cls;
+}
+
+bool refuse_init(PyObject *module) {
+  const struct {
+    enum diag_code code;
+    const char *name;
+    PyObject *second, *third;
+  } all[] = {
+      {DG_UNSUPPORTED_OP, "UnsupportedOp", PyExc_NotImplementedError, PyExc_AttributeError},
+      {DG_UNSUPPORTED_DTYPE, "UnsupportedDtype", PyExc_TypeError, NULL},
+      {DG_UNSUPPORTED_INDEX, "UnsupportedIndex", PyExc_NotImplementedError, PyExc_IndexError},
+      {DG_TRACED_BOOL, "TracedBool", PyExc_TypeError, NULL},
+      {DG_TRACED_VALUE, "TracedValue", PyExc_TypeError, NULL},
+      {DG_TRACED_ITER, "TracedIter", PyExc_TypeError, NULL},
+      {DG_SHAPE_MISMATCH, "ShapeMismatch", PyExc_ValueError, NULL},
+      {DG_BAD_ARGUMENT, "BadArgument", PyExc_ValueError, PyExc_IndexError},
+      {DG_DTYPE_PROMOTION, "DtypePromotion", PyExc_TypeError, NULL},
+      {DG_RESULT_NOT_TENSOR, "ResultNotTensor", PyExc_TypeError, NULL},
+      {DG_BAD_INPUTS, "BadInputs", PyExc_ValueError, NULL},
+      {DG_NO_SHAPES, "NoShapes", PyExc_ValueError, NULL},
+      {DG_BAD_KNOB, "BadKnob", PyExc_ValueError, NULL},
+      {DG_TOO_MANY_OPS, "TooManyOperations", PyExc_RuntimeError, NULL},
+      {DG_OUTPUT_LIMIT, "OutputLimit", PyExc_RuntimeError, NULL},
+      {DG_INTERNAL, "Internal", PyExc_RuntimeError, NULL},
+  };
+  base_class = PyErr_NewException("nkx.TraceError", PyExc_Exception, NULL);
+  if (!base_class || PyModule_AddObjectRef(module, "TraceError", base_class) < 0)
+    return false;
+  for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+    if (!(classes[all[i].code] = make_class(module, all[i].name, all[i].second, all[i].third)))
+      return false;
+  return true;
+}
+
+static void raise_with(enum diag_code code, const char *hint, PyObject *message) {
+  PyObject *cls = classes[code] ? classes[code] : classes[DG_INTERNAL];
+  PyObject *exc = message ? PyObject_CallOneArg(cls, message) : NULL;
+  PyObject *h = exc && hint ? PyUnicode_FromString(hint) : NULL;
+  if (exc && (!hint || (h && PyObject_SetAttrString(exc, "hint", h) == 0)))
+    PyErr_SetObject(cls, exc);
+  Py_XDECREF(h);
+  Py_XDECREF(exc);
+}
+
+void *refuse(enum diag_code code, const char *hint, const char *fmt, ...) {
+  va_list ap;
+  va_start(ap, fmt);
+  PyObject *message = PyUnicode_FromFormatV(fmt, ap);
+  va_end(ap);
+  raise_with(code, hint, message);
+  Py_XDECREF(message);
+  return NULL;
+}
+
+void refuse_adopt(void) {
+  PyObject *type, *value, *tb;
+  if (!PyErr_ExceptionMatches(PyExc_TypeError) && !PyErr_ExceptionMatches(PyExc_ValueError) &&
+      !PyErr_ExceptionMatches(PyExc_IndexError) && !PyErr_ExceptionMatches(PyExc_OverflowError))
+    return;
+  if (PyErr_ExceptionMatches(base_class))
+    return;
+  PyErr_Fetch(&type, &value, &tb);
+  PyErr_NormalizeException(&type, &value, &tb);
+  PyObject *message = value ? PyObject_Str(value) : NULL;
+  if (message) {
+    raise_with(DG_BAD_ARGUMENT, NULL, message);
+    Py_DECREF(message);
+    Py_XDECREF(type);
+    Py_XDECREF(value);
+    Py_XDECREF(tb);
+  } else {
+    PyErr_Clear();
+    PyErr_Restore(type, value, tb);
+  }
+}
+
+int refuse_code(PyObject *exc, const char **hint) {
+  *hint = NULL;
+  if (!base_class || !PyObject_TypeCheck(exc, (PyTypeObject *)base_class))
+    return -1;
+  for (int i = 0; i < DIAG_COUNT; i++) {
+    if (!classes[i] || !PyObject_TypeCheck(exc, (PyTypeObject *)classes[i]))
+      continue;
+    PyObject *h = PyObject_GetAttrString(exc, "hint");
+    if (h && PyUnicode_Check(h))
+      *hint = PyUnicode_AsUTF8(h); /* lives as long as the attribute does */
+    Py_XDECREF(h);
+    PyErr_Clear();
+    return i;
+  }
+  return -1;
+}

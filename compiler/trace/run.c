@@ -1,0 +1,184 @@
+/* run: calls one kernel with tensors and makes a module of what it recorded. */
+#include "trace/tracer.h"
+
+#include <string.h>
+
+#include "base/clock.h"
+
+static uint64_t serials; /* never reused, so that a tensor of an earlier trace is recognised */
+
+/* The place of the function's only return statement, or NULL when there are several. */
+static const struct src_loc *return_loc(struct trace_job *job, const struct job_kernel *k) {
+  enum { RETURN_VALUE = 83 }; /* CPython 3.11 */
+  if (!PyFunction_Check(k->fn))
+    return NULL;
+  PyCodeObject *code = (PyCodeObject *)PyFunction_GET_CODE(k->fn);
+  PyObject *bytes = PyCode_GetCode(code);
+  int at = -1, n = 0;
+  for (Py_ssize_t i = 0; bytes && i + 1 < PyBytes_GET_SIZE(bytes); i += 2)
+    if ((unsigned char)PyBytes_AS_STRING(bytes)[i] == RETURN_VALUE) {
+      at = (int)i;
+      n++;
+    }
+  PyErr_Clear();
+  Py_XDECREF(bytes);
+  return n == 1 ? ranges_code(&job->ranges, code, at, NULL) : NULL;
+}
+
+/* ---- results
+ * ----------------------------------------------------------------------------------------------------------- */
+
+struct results {
+  int n;
+  struct tensor **v; /* borrowed from the returned object and the parameters */
+  int *alias;        /* parameter, or -1 */
+  bool *own;         /* returned by the kernel itself */
+};
+
+static bool not_tensor(PyObject *o, int index, bool single) {
+  const char *hint = PyArray_Check(o) || PyArray_CheckScalar(o) || PyFloat_Check(o) || PyLong_Check(o)
+                         ? "it does not depend on the inputs; add it to a tensor, or leave it out"
+                         : "return a tensor, or a tuple or list of tensors";
+  if (single)
+    refuse(DG_RESULT_NOT_TENSOR, hint, "the kernel returned an object of type %s, not a traced tensor",
+           Py_TYPE(o)->tp_name);
+  else
+    refuse(DG_RESULT_NOT_TENSOR, hint, "result %d is an object of type %s, not a traced tensor", index,
+           Py_TYPE(o)->tp_name);
+  return false;
+}
+
+static bool collect(struct tracer *tr, PyObject *r, int n_params, struct tensor **params, struct results *out) {
+  bool single = !PyTuple_Check(r) && !PyList_Check(r);
+  int n = r == Py_None ? 0 : single ? 1 : (int)PySequence_Fast_GET_SIZE(r);
+  *out = (struct results){.v = arena_new_array(tr->a, struct tensor *, (size_t)n + (size_t)n_params),
+                          .alias = arena_new_array(tr->a, int, (size_t)n + (size_t)n_params),
+                          .own = arena_new_array(tr->a, bool, (size_t)n + (size_t)n_params)};
+  for (int i = 0; i < n; i++) {
+    PyObject *o = single ? r : PySequence_Fast_GET_ITEM(r, i);
+    if (!tensor_check(o))
+      return not_tensor(o, i, single);
+    if (!tensor_val(tr, o))
+      return false;
+    out->v[i] = (struct tensor *)o;
+    out->alias[i] = -1;
+    out->own[i] = true;
+  }
+  out->n = n;
+  for (int p = 0; p < n_params; p++) {
+    if (!params[p]->mutated)
+      continue;
+    int at = 0;
+    while (at < n && out->v[at] != params[p])
+      at++;
+    if (at == n) { /* written but not returned: one more output */
+      at = out->n++;
+      out->v[at] = params[p];
+    }
+    out->alias[at] = p;
+  }
+  return true;
+}
+
+static struct trace_kernel *finish(struct trace_job *job, struct job_kernel *k, struct tracer *tr,
+                                   struct tensor **params, const struct results *rs) {
+  struct hlo_module *m = tr->b.module;
+  struct trace_kernel *t = arena_new(job->a, struct trace_kernel);
+  hlo_val *values = arena_new_array(tr->a, hlo_val, (size_t)rs->n);
+  const char **names = arena_new_array(tr->a, const char *, (size_t)rs->n);
+  t->outputs = arena_new_array(tr->a, struct trace_tensor, (size_t)rs->n);
+  m->aliases = arena_new_array(tr->a, struct hlo_alias, (size_t)rs->n);
+  for (int i = 0; i < rs->n; i++) {
+    int p = rs->alias[i];
+    hlo_val v = rs->v[i]->v;
+    values[i] = v->op == HLO_PARAMETER ? hlo_unary(&tr->b, HLO_COPY, v) : v;
+    names[i] = p >= 0 ? k->params[p].name : arena_printf(tr->a, "output%d", i);
+    t->outputs[i] = (struct trace_tensor){names[i], v->shape, p};
+    if (p >= 0)
+      m->aliases[m->n_aliases++] = (struct hlo_alias){i, p, names[i], rs->own[i]};
+  }
+  t->inputs = arena_new_array(tr->a, struct trace_tensor, (size_t)k->n_params);
+  for (int p = 0; p < k->n_params; p++) {
+    hlo_val v = m->entry->params[p];
+    t->inputs[p] = (struct trace_tensor){k->params[p].name, v->shape, -1};
+    if (params[p]->mutated)
+      v->name = arena_printf(tr->a, "%s.must_alias_input", v->name);
+  }
+  t->name = k->name;
+  t->module = m;
+  t->n_inputs = k->n_params;
+  t->n_outputs = rs->n;
+  t->job = job;
+  return hlo_finish(&tr->b, rs->n, values, names) == ST_OK ? t : NULL;
+}
+
+/* ---- the call
+ * ------------------------------------------------------------------------------------------------------------ */
+
+static bool make_parameters(struct tracer *tr, const struct job_kernel *k, struct tensor **params) {
+  for (int i = 0; i < k->n_params; i++) {
+    const struct kparam *p = &k->params[i];
+    hlo_val v = hlo_parameter(&tr->b, p->name, hlo_shape_array(tr->a, p->dtype, p->rank, p->dims));
+    params[i] = (struct tensor *)tensor_wrap(tr, v);
+    if (!params[i])
+      return false;
+    params[i]->param = i;
+  }
+  return true;
+}
+
+static struct trace_kernel *call_and_finish(struct trace_job *job, struct job_kernel *k, struct tracer *tr,
+                                            struct tensor **params) {
+  PyObject *args = NULL, *kw = NULL, *r = NULL;
+  struct trace_kernel *t = NULL;
+  struct results rs;
+  if (make_parameters(tr, k, params) && kernel_arguments(k, (PyObject *const *)params, &args, &kw))
+    r = PyObject_Call(k->fn, args, kw);
+  const struct src_loc *at = r ? return_loc(job, k) : NULL;
+  at = at ? at : kernel_def_loc(job, k);
+  tr->b.locs = src_locs_one(tr->a, at);
+  if (r && collect(tr, r, k->n_params, params, &rs))
+    t = finish(job, k, tr, params, &rs);
+  if (!t && tr->b.err.code && !PyErr_Occurred())
+    refuse(DG_INTERNAL, NULL, "%s", tr->b.err.text);
+  if (!t) {
+    int before = job->ds->n;
+    job_exception(job, job->ds);
+    if (r && job->ds->n > before && !job->ds->v[job->ds->n - 1].loc) /* raised here, not in the user's code */
+      job->ds->v[job->ds->n - 1].loc = at;
+  }
+  Py_XDECREF(args);
+  Py_XDECREF(kw);
+  Py_XDECREF(r);
+  return t;
+}
+
+enum status trace_kernel(struct trace_job *job, int i, struct diags *ds, struct trace_kernel **out) {
+  struct job_kernel *k = &job->kernels[i];
+  int64_t start = clock_now_us();
+  *out = NULL;
+  job_enter(job, ds);
+  if (!kernel_resolve(job, k)) {
+    job_leave(job);
+    return ST_INPUT;
+  }
+  struct tracer *tr = arena_new(job->a, struct tracer);
+  *tr = (struct tracer){.a = job->a, .ranges = &job->ranges, .ds = ds, .serial = ++serials};
+  tr->base = PyThreadState_GetFrame(PyThreadState_Get());
+  hlo_builder_init(&tr->b, hlo_module_new(job->a, k->name));
+  tr->b.locs = src_locs_one(tr->a, kernel_def_loc(job, k));
+  struct tensor **params = arena_new_array(job->a, struct tensor *, (size_t)k->n_params);
+  tracer_now = tr;
+  *out = call_and_finish(job, k, tr, params);
+  tracer_now = NULL;
+  Py_CLEAR(tr->base);
+  for (int p = 0; p < k->n_params; p++)
+    Py_XDECREF(params[p]);
+  job_leave(job);
+  if (!*out)
+    return ds->n && ds->v[ds->n - 1].code == DG_TOO_MANY_OPS ? ST_LIMIT : ST_INPUT;
+  (*out)->time_us = clock_now_us() - start;
+  (*out)->index = i;
+  k->done = *out;
+  return ST_OK;
+}

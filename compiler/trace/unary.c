@@ -1,0 +1,270 @@
+/* unary: operations of one operand, and clip, round, astype and copy.
+ *
+ * Results have NumPy's dtypes (narrowed to 32 bits): exp of int32 is float32, floor of an integer stays an integer.
+ */
+#include "trace/tracer.h"
+
+#include <math.h>
+
+static hlo_val un(struct tracer *tr, enum hlo_op op, hlo_val x) {
+  return hlo_unary(&tr->b, op, x);
+}
+static hlo_val bin(struct tracer *tr, enum hlo_op op, hlo_val x, hlo_val y) {
+  return hlo_binary(&tr->b, op, x, y);
+}
+static hlo_val as_float(struct tracer *tr, hlo_val x) {
+  return x ? hlo_convert(&tr->b, x, promote_float(x->shape.dtype)) : NULL;
+}
+static hlo_val small(struct tracer *tr, hlo_val x) { /* |x| < 0.5 */
+  return hlo_compare(&tr->b, HLO_LT, un(tr, HLO_ABS, x), like(tr, x, 0.5));
+}
+
+/* Both follow Kahan: dividing by what was actually added cancels the rounding of 1 + x, so tiny arguments keep their
+ * digits.  Large arguments take the plain formula, which cannot overflow into inf / inf. */
+static hlo_val log1p_val(struct tracer *tr, hlo_val x) {
+  hlo_val one = like(tr, x, 1), u = bin(tr, HLO_ADD, x, one), l = un(tr, HLO_LOG, u);
+  hlo_val exact = bin(tr, HLO_DIVIDE, bin(tr, HLO_MULTIPLY, l, x), bin(tr, HLO_SUBTRACT, u, one));
+  exact = hlo_select(&tr->b, hlo_compare(&tr->b, HLO_EQ, u, one), x, exact);
+  return hlo_select(&tr->b, small(tr, x), exact, l);
+}
+static hlo_val expm1_val(struct tracer *tr, hlo_val x) {
+  hlo_val one = like(tr, x, 1), u = un(tr, HLO_EXP, x), d = bin(tr, HLO_SUBTRACT, u, one);
+  hlo_val exact = bin(tr, HLO_DIVIDE, bin(tr, HLO_MULTIPLY, d, x), un(tr, HLO_LOG, u));
+  exact = hlo_select(&tr->b, hlo_compare(&tr->b, HLO_EQ, u, one), x, exact);
+  return hlo_select(&tr->b, small(tr, x), exact, d);
+}
+
+/* To the nearest whole number, ties to even: below, plus one when the rest is over a half, or is a half and below is
+ * odd. */
+static hlo_val rint_val(struct tracer *tr, hlo_val x) {
+  hlo_val down = un(tr, HLO_FLOOR, x), rest = bin(tr, HLO_SUBTRACT, x, down), half = like(tr, x, 0.5);
+  hlo_val halved = bin(tr, HLO_MULTIPLY, down, half);
+  hlo_val odd = hlo_compare(&tr->b, HLO_NE, un(tr, HLO_FLOOR, halved), halved);
+  hlo_val tie = bin(tr, HLO_AND, hlo_compare(&tr->b, HLO_EQ, rest, half), odd);
+  hlo_val up = bin(tr, HLO_OR, hlo_compare(&tr->b, HLO_GT, rest, half), tie);
+  return hlo_select(&tr->b, up, bin(tr, HLO_ADD, down, like(tr, x, 1)), down);
+}
+
+static hlo_val trunc_val(struct tracer *tr, hlo_val x) {
+  hlo_val positive = hlo_compare(&tr->b, HLO_GE, x, like(tr, x, 0));
+  return hlo_select(&tr->b, positive, un(tr, HLO_FLOOR, x), un(tr, HLO_CEIL, x));
+}
+
+/* 1 / x on integers: 1, 0 or -1; NumPy leaves 1 / 0 undefined, here it is 0. */
+static hlo_val reciprocal_int(struct tracer *tr, hlo_val x) {
+  hlo_val one = like(tr, x, 1), zero = hlo_compare(&tr->b, HLO_EQ, x, like(tr, x, 0));
+  hlo_val q = bin(tr, HLO_DIVIDE, one, hlo_select(&tr->b, zero, one, x));
+  return hlo_select(&tr->b, zero, like(tr, x, 0), q);
+}
+
+static hlo_val refuse_bool(const char *name, const char *hint) {
+  return refuse(DG_UNSUPPORTED_DTYPE, hint, "%s is not defined for bool", name);
+}
+
+/* Operations that keep integers. */
+static hlo_val emit_any(struct tracer *tr, const struct op_def *op, hlo_val x) {
+  enum dtype t = x->shape.dtype;
+  bool is_float = dtype_is_float(t), is_signed = dtype_kind(t) == DK_SIGNED;
+  switch (op->arg) {
+  case UN_ABS:
+    return un(tr, is_float || is_signed ? HLO_ABS : HLO_COPY, x);
+  case UN_NEGATIVE:
+    return t == DT_BOOL ? refuse_bool("negative", "use ~x or np.logical_not") : un(tr, HLO_NEGATE, x);
+  case UN_POSITIVE:
+    return t == DT_BOOL ? refuse_bool("positive", NULL) : un(tr, HLO_COPY, x);
+  case UN_SIGN:
+    if (t == DT_BOOL)
+      return refuse_bool("sign", NULL);
+    return is_float || is_signed ? un(tr, HLO_SIGN, x) : bin(tr, HLO_MINIMUM, x, like(tr, x, 1));
+  case UN_SQUARE:
+    x = t == DT_BOOL ? hlo_convert(&tr->b, x, DT_I8) : x;
+    return bin(tr, HLO_MULTIPLY, x, x);
+  case UN_RECIPROCAL:
+    x = t == DT_BOOL ? hlo_convert(&tr->b, x, DT_I8) : x;
+    return is_float ? bin(tr, HLO_DIVIDE, like(tr, x, 1), x) : reciprocal_int(tr, x);
+  case UN_CEIL:
+    return un(tr, is_float ? HLO_CEIL : HLO_COPY, x);
+  case UN_FLOOR:
+    return un(tr, is_float ? HLO_FLOOR : HLO_COPY, x);
+  case UN_TRUNC:
+    return is_float ? trunc_val(tr, x) : un(tr, HLO_COPY, x);
+  case UN_INVERT:
+    if (is_float)
+      return refuse(DG_UNSUPPORTED_DTYPE, "use np.logical_not", "invert is not defined for %s", dtype_numpy_name(t));
+    return un(tr, HLO_NOT, x);
+  case UN_LOGICAL_NOT:
+    return t == DT_BOOL ? un(tr, HLO_NOT, x) : hlo_compare(&tr->b, HLO_EQ, x, like(tr, x, 0));
+  case UN_ISNAN:
+    return is_float ? hlo_compare(&tr->b, HLO_NE, x, x) : hlo_full(&tr->b, DT_BOOL, x->shape.rank, x->shape.dims, 0);
+  case UN_ISINF:
+    return is_float ? hlo_compare(&tr->b, HLO_EQ, un(tr, HLO_ABS, x), like(tr, x, HUGE_VAL))
+                    : hlo_full(&tr->b, DT_BOOL, x->shape.rank, x->shape.dims, 0);
+  case UN_ISFINITE: {
+    if (!is_float)
+      return hlo_full(&tr->b, DT_BOOL, x->shape.rank, x->shape.dims, 1);
+    hlo_val d = bin(tr, HLO_SUBTRACT, x, x);
+    return hlo_compare(&tr->b, HLO_EQ, d, like(tr, x, 0));
+  }
+  }
+  return NULL;
+}
+
+/* Operations that compute in floats. */
+static hlo_val emit_float(struct tracer *tr, const struct op_def *op, hlo_val x) {
+  switch (op->arg) {
+  case UN_FABS:
+    return un(tr, HLO_ABS, x);
+  case UN_EXP:
+    return un(tr, HLO_EXP, x);
+  case UN_EXPM1:
+    return expm1_val(tr, x);
+  case UN_LOG:
+    return un(tr, HLO_LOG, x);
+  case UN_LOG1P:
+    return log1p_val(tr, x);
+  case UN_LOG2:
+    return bin(tr, HLO_DIVIDE, un(tr, HLO_LOG, x), like(tr, x, log(2.0)));
+  case UN_SQRT:
+    return un(tr, HLO_SQRT, x);
+  case UN_SIN:
+    return un(tr, HLO_SIN, x);
+  case UN_COS:
+    return un(tr, HLO_COS, x);
+  case UN_TAN:
+    return bin(tr, HLO_DIVIDE, un(tr, HLO_SIN, x), un(tr, HLO_COS, x));
+  case UN_TANH:
+    return un(tr, HLO_TANH, x);
+  case UN_ARCTAN:
+    return bin(tr, HLO_ATAN2, x, like(tr, x, 1));
+  case UN_RINT:
+    return rint_val(tr, x);
+  }
+  return NULL;
+}
+
+static bool computes_in_floats(int which) {
+  switch (which) {
+  case UN_FABS:
+  case UN_EXP:
+  case UN_EXPM1:
+  case UN_LOG:
+  case UN_LOG1P:
+  case UN_LOG2:
+  case UN_SQRT:
+  case UN_SIN:
+  case UN_COS:
+  case UN_TAN:
+  case UN_TANH:
+  case UN_ARCTAN:
+  case UN_RINT:
+    return true;
+  default:
+    return false;
+  }
+}
+
+PyObject *op_unary(struct tracer *tr, const struct op_def *op, PyObject *args, PyObject *kw) {
+  static char *names[] = {"", "out", "where", "dtype", "casting", "order", "subok", NULL};
+  PyObject *o, *out = NULL, *where = NULL, *dtype = NULL, *ignored;
+  if (!PyArg_ParseTupleAndKeywords(args, kw, "O|OOOOOO", names, &o, &out, &where, &dtype, &ignored, &ignored, &ignored))
+    return NULL;
+  if (!only_none(out, op->name, "out") || !only_none(where, op->name, "where"))
+    return NULL;
+  enum dtype as = DT_NONE;
+  if (dtype && dtype != Py_None && (as = dtype_from_py(dtype)) == DT_NONE)
+    return NULL;
+  hlo_val x = operand_alone(tr, o);
+  if (!x)
+    return NULL;
+  if (as != DT_NONE && dtype_is_float(x->shape.dtype) && !dtype_is_float(as))
+    return refuse(DG_DTYPE_PROMOTION, "convert the result instead: .astype(…)", "cannot cast a %s operand to dtype %s",
+                  dtype_numpy_name(x->shape.dtype), dtype_numpy_name(as));
+  if (as != DT_NONE)
+    x = hlo_convert(&tr->b, x, as);
+  if (!x)
+    return NULL;
+  return tensor_wrap(tr, computes_in_floats(op->arg) ? emit_float(tr, op, as_float(tr, x)) : emit_any(tr, op, x));
+}
+
+/* round(a, decimals=0): halves go to the even neighbour, as in NumPy, which also scales by the power of ten. */
+PyObject *op_round(struct tracer *tr, const struct op_def *op, PyObject *args, PyObject *kw) {
+  static char *names[] = {"a", "decimals", "out", NULL};
+  PyObject *o, *places = NULL, *out = NULL;
+  int64_t n = 0;
+  if (!PyArg_ParseTupleAndKeywords(args, kw, "O|OO", names, &o, &places, &out) || !only_none(out, op->name, "out") ||
+      (places && !int_parse(places, "decimals", &n)))
+    return NULL;
+  hlo_val x = operand_alone(tr, o);
+  if (!x)
+    return NULL;
+  bool is_float = dtype_is_float(x->shape.dtype);
+  if (!is_float && x->shape.dtype != DT_BOOL && n >= 0)
+    return tensor_wrap(tr, un(tr, HLO_COPY, x));
+  if (!is_float && n < 0)
+    return refuse(DG_UNSUPPORTED_DTYPE, "convert to float32 first",
+                  "round with negative decimals is not supported for %s", dtype_numpy_name(x->shape.dtype));
+  x = as_float(tr, x);
+  if (n == 0)
+    return tensor_wrap(tr, rint_val(tr, x));
+  hlo_val scale = like(tr, x, pow(10, (double)(n < 0 ? -n : n)));
+  enum hlo_op up = n > 0 ? HLO_MULTIPLY : HLO_DIVIDE, down = n > 0 ? HLO_DIVIDE : HLO_MULTIPLY;
+  return tensor_wrap(tr, bin(tr, down, rint_val(tr, bin(tr, up, x, scale)), scale));
+}
+
+/* One bound of clip; None leaves x alone.  Steals nothing. */
+static PyObject *bound(struct tracer *tr, PyObject *x, PyObject *limit, int which) {
+  struct operand xy[2];
+  if (!limit || limit == Py_None)
+    return Py_NewRef(x);
+  if (!operand_read(tr, x, &xy[0]))
+    return NULL;
+  if (!operand_read(tr, limit, &xy[1])) {
+    operand_clear(&xy[0]);
+    return NULL;
+  }
+  hlo_val v = binary_operands(tr, which, xy, DT_NONE);
+  operand_clear(&xy[0]);
+  operand_clear(&xy[1]);
+  return tensor_wrap(tr, v);
+}
+
+PyObject *op_clip(struct tracer *tr, const struct op_def *op, PyObject *args, PyObject *kw) {
+  static char *names[] = {"a", "a_min", "a_max", "out", "min", "max", "dtype", NULL};
+  PyObject *x, *lo = NULL, *hi = NULL, *out = NULL, *min = NULL, *max = NULL, *dtype = NULL;
+  if (!PyArg_ParseTupleAndKeywords(args, kw, "O|OOO$OOO", names, &x, &lo, &hi, &out, &min, &max, &dtype) ||
+      !only_none(out, op->name, "out") || !only_none(dtype, op->name, "dtype"))
+    return NULL;
+  lo = min ? min : lo;
+  hi = max ? max : hi;
+  if ((!lo || lo == Py_None) && (!hi || hi == Py_None))
+    return tensor_wrap(tr, un(tr, HLO_COPY, operand_alone(tr, x)));
+  PyObject *low = bound(tr, x, lo, BIN_MAX);
+  PyObject *r = low ? bound(tr, low, hi, BIN_MIN) : NULL;
+  Py_XDECREF(low);
+  return r;
+}
+
+PyObject *op_astype(struct tracer *tr, const struct op_def *op, PyObject *args, PyObject *kw) {
+  static char *names[] = {"x", "dtype", "order", "casting", "subok", "copy", "device", NULL};
+  PyObject *o, *dtype, *ignored;
+  (void)op;
+  if (!PyArg_ParseTupleAndKeywords(args, kw, "OO|OOOOO", names, &o, &dtype, &ignored, &ignored, &ignored, &ignored,
+                                   &ignored))
+    return NULL;
+  enum dtype t = dtype_from_py(dtype);
+  hlo_val x = t == DT_NONE ? NULL : operand_alone(tr, o);
+  if (!x)
+    return NULL;
+  return tensor_wrap(tr, x->shape.dtype == t ? un(tr, HLO_COPY, x)
+                         : t == DT_BOOL      ? nonzero(tr, x)
+                                             : hlo_convert(&tr->b, x, t));
+}
+
+PyObject *op_copy(struct tracer *tr, const struct op_def *op, PyObject *args, PyObject *kw) {
+  static char *names[] = {"a", "order", "subok", NULL};
+  PyObject *o, *ignored;
+  (void)op;
+  if (!PyArg_ParseTupleAndKeywords(args, kw, "O|OO", names, &o, &ignored, &ignored))
+    return NULL;
+  return tensor_wrap(tr, un(tr, HLO_COPY, operand_alone(tr, o)));
+}

@@ -1,0 +1,223 @@
+/* values: inputs for the numeric check, and NumPy's own answer.
+ *
+ * The oracle is the user's function run on plain arrays: no tensor is involved, knobs do nothing.
+ */
+#include "trace/tracer.h"
+
+#include <string.h>
+
+/* ---- inputs
+ * ------------------------------------------------------------------------------------------------------------- */
+
+static uint64_t next_random(uint64_t *state) { /* splitmix64 */
+  uint64_t z = *state += 0x9e3779b97f4a7c15u;
+  z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+  z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+  return z ^ z >> 31;
+}
+
+enum { RANDOM_INT_MAX = 4 }; /* integers are below it: small enough to index most axes */
+
+/* As float32 or int32 first; NumPy rounds to the dtype that is wanted. */
+static PyObject *random_array(enum dtype t, int rank, const int64_t *dims, uint64_t *state) {
+  bool is_float = dtype_is_float(t);
+  PyObject *a = PyArray_SimpleNew(rank, (npy_intp *)(uintptr_t)dims, is_float ? NPY_FLOAT32 : NPY_INT32);
+  if (!a)
+    return NULL;
+  npy_intp n = PyArray_SIZE((PyArrayObject *)a);
+  void *data = PyArray_DATA((PyArrayObject *)a);
+  for (npy_intp i = 0; i < n; i++) {
+    uint64_t r = next_random(state);
+    if (is_float)
+      ((float *)data)[i] = (float)(((double)(r >> 11) + 0.5) * 0x1p-52 - 1.0);
+    else
+      ((int32_t *)data)[i] = (int32_t)((r >> 33) % (t == DT_BOOL ? 2 : RANDOM_INT_MAX));
+  }
+  return a;
+}
+
+/* The array in dtype t and C order. */
+static PyObject *convert(PyObject *o, enum dtype t) {
+  PyObject *a = PyArray_FROM_O(o);
+  PyObject *c =
+      a ? PyArray_FromArray((PyArrayObject *)a, dtype_descr(t),
+                            NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_ALIGNED | NPY_ARRAY_NOTSWAPPED | NPY_ARRAY_FORCECAST)
+        : NULL;
+  Py_XDECREF(a);
+  return c;
+}
+
+static PyObject *load_npz(struct trace_job *job) {
+  PyObject *numpy = PyImport_ImportModule("numpy");
+  PyObject *load = numpy ? PyObject_GetAttrString(numpy, "load") : NULL;
+  PyObject *args = Py_BuildValue("(s)", job->rq->inputs_npz), *kw = Py_BuildValue("{s:O}", "allow_pickle", Py_False);
+  PyObject *z = load && args && kw ? PyObject_Call(load, args, kw) : NULL;
+  Py_XDECREF(numpy);
+  Py_XDECREF(load);
+  Py_XDECREF(args);
+  Py_XDECREF(kw);
+  return z;
+}
+
+static bool fits_param(const struct kparam *p, PyObject *a, struct trace_job *job) {
+  PyArrayObject *x = (PyArrayObject *)a;
+  char want[256], have[256];
+  if (PyArray_NDIM(x) == p->rank && memcmp(PyArray_DIMS(x), p->dims, (size_t)p->rank * sizeof *p->dims) == 0)
+    return true;
+  diag_add(job->ds, DS_ERROR, DG_BAD_INPUTS, NULL, "the array \"%s\" has shape %s; the kernel was traced with %s",
+           p->name, dims_text(PyArray_NDIM(x), PyArray_DIMS(x), have, sizeof have),
+           dims_text(p->rank, p->dims, want, sizeof want));
+  return false;
+}
+
+static PyObject *input_array(const struct kparam *p, PyObject *npz, uint64_t *state) {
+  PyObject *o = NULL;
+  if (npz) {
+    PyObject *key = PyUnicode_FromString(p->name);
+    int has = key ? PySequence_Contains(npz, key) : -1;
+    o = has > 0 ? PyObject_GetItem(npz, key) : NULL;
+    Py_XDECREF(key);
+    if (has < 0 || (has && !o))
+      return NULL;
+  }
+  if (!o)
+    o = p->array ? Py_NewRef(p->array) : random_array(p->dtype, p->rank, p->dims, state);
+  PyObject *c = o ? convert(o, p->dtype) : NULL;
+  Py_XDECREF(o);
+  return c;
+}
+
+/* Copies an array's data into the arena. */
+static void store(struct trace_job *job, PyObject *o, enum dtype t, struct trace_array *out) {
+  PyArrayObject *a = (PyArrayObject *)o;
+  out->shape = hlo_shape_array(job->a, t, PyArray_NDIM(a), PyArray_DIMS(a));
+  out->data = arena_dup(job->a, PyArray_DATA(a), (size_t)PyArray_NBYTES(a));
+}
+
+enum status trace_make_inputs(struct trace_kernel *tk, uint64_t seed, struct diags *ds, struct trace_array *in) {
+  struct trace_job *job = tk->job;
+  const struct job_kernel *k = &job->kernels[tk->index];
+  enum status st = ST_OK;
+  uint64_t state = seed;
+  job_enter(job, ds);
+  PyObject *npz = job->rq->inputs_npz ? load_npz(job) : NULL;
+  if (job->rq->inputs_npz && !npz)
+    st = job_exception(job, ds);
+  for (int i = 0; !st && i < k->n_params; i++) {
+    PyObject *a = input_array(&k->params[i], npz, &state);
+    if (!a)
+      st = job_exception(job, ds);
+    else if (!fits_param(&k->params[i], a, job))
+      st = ST_INPUT;
+    else
+      store(job, a, k->params[i].dtype, &in[i]);
+    Py_XDECREF(a);
+  }
+  Py_XDECREF(npz);
+  job_leave(job);
+  return st;
+}
+
+/* ---- the oracle
+ * ----------------------------------------------------------------------------------------------------------- */
+
+static PyObject *wrap_input(const struct trace_array *in) {
+  PyArray_Descr *d = dtype_descr(in->shape.dtype);
+  PyObject *a = PyArray_NewFromDescr(&PyArray_Type, d, in->shape.rank, (npy_intp *)(uintptr_t)in->shape.dims, NULL,
+                                     NULL, 0, NULL);
+  if (a)
+    memcpy(PyArray_DATA((PyArrayObject *)a), in->data, (size_t)PyArray_NBYTES((PyArrayObject *)a));
+  return a;
+}
+
+static bool store_result(struct trace_kernel *tk, int i, PyObject *o, struct trace_array *out) {
+  const struct trace_tensor *want = &tk->outputs[i];
+  char a[256], b[256];
+  PyObject *c = o ? convert(o, want->shape.dtype) : NULL;
+  if (!c)
+    return false;
+  PyArrayObject *x = (PyArrayObject *)c;
+  bool ok = PyArray_NDIM(x) == want->shape.rank &&
+            memcmp(PyArray_DIMS(x), want->shape.dims, (size_t)want->shape.rank * sizeof(int64_t)) == 0;
+  if (ok)
+    store(tk->job, c, want->shape.dtype, out);
+  else
+    refuse(DG_INTERNAL, NULL, "output \"%s\" has shape %s in NumPy and %s in the trace", want->name,
+           dims_text(PyArray_NDIM(x), PyArray_DIMS(x), a, sizeof a),
+           dims_text(want->shape.rank, want->shape.dims, b, sizeof b));
+  Py_DECREF(c);
+  return ok;
+}
+
+/* Outputs in root order: what the kernel returned, then the parameters it only wrote. */
+static bool store_results(struct trace_kernel *tk, PyObject *r, PyObject *const *arrays, struct trace_array *out) {
+  bool single = !PyTuple_Check(r) && !PyList_Check(r);
+  Py_ssize_t n = r == Py_None ? 0 : single ? 1 : PySequence_Fast_GET_SIZE(r);
+  const struct hlo_module *m = tk->module;
+  for (int i = 0; i < tk->n_outputs; i++) {
+    bool own = true;
+    for (int j = 0; j < m->n_aliases; j++)
+      if (m->aliases[j].output_index == i)
+        own = m->aliases[j].is_user_returned;
+    PyObject *o = NULL;
+    if (tk->outputs[i].alias_of >= 0)
+      o = arrays[tk->outputs[i].alias_of];
+    else if (own && i < n)
+      o = single ? r : PySequence_Fast_GET_ITEM(r, i);
+    if (!o)
+      return refuse(DG_INTERNAL, NULL, "the function returned fewer results with NumPy than when it was traced");
+    if (!store_result(tk, i, o, &out[i]))
+      return false;
+  }
+  return true;
+}
+
+/* NumPy's floating-point warnings are not news here: the trace computes the same infinities. */
+static PyObject *quiet_errors(PyObject *numpy) {
+  PyObject *seterr = numpy ? PyObject_GetAttrString(numpy, "seterr") : NULL;
+  PyObject *kw = Py_BuildValue("{s:s}", "all", "ignore"), *none = PyTuple_New(0);
+  PyObject *old = seterr && kw && none ? PyObject_Call(seterr, none, kw) : NULL;
+  Py_XDECREF(seterr);
+  Py_XDECREF(kw);
+  Py_XDECREF(none);
+  return old;
+}
+
+static void restore_errors(PyObject *numpy, PyObject *old) {
+  PyObject *type, *exc, *tb, *seterr, *none = PyTuple_New(0);
+  PyErr_Fetch(&type, &exc, &tb);
+  seterr = numpy ? PyObject_GetAttrString(numpy, "seterr") : NULL;
+  PyObject *r = seterr && none && old ? PyObject_Call(seterr, none, old) : NULL;
+  Py_XDECREF(r);
+  Py_XDECREF(seterr);
+  Py_XDECREF(none);
+  PyErr_Restore(type, exc, tb);
+}
+
+enum status trace_eval_numpy(struct trace_kernel *tk, const struct trace_array *in, struct diags *ds,
+                             struct trace_array *out) {
+  struct trace_job *job = tk->job;
+  const struct job_kernel *k = &job->kernels[tk->index];
+  PyObject **arrays = arena_new_array(job->a, PyObject *, (size_t)k->n_params), *args = NULL, *kw = NULL, *r = NULL;
+  enum status st = ST_OK;
+  bool ok = true;
+  job_enter(job, ds);
+  PyObject *numpy = PyImport_ImportModule("numpy"), *old = quiet_errors(numpy);
+  for (int i = 0; ok && i < k->n_params; i++)
+    ok = (arrays[i] = wrap_input(&in[i]));
+  if (ok && old && kernel_arguments(k, arrays, &args, &kw))
+    r = PyObject_Call(k->fn, args, kw);
+  ok = r && store_results(tk, r, arrays, out);
+  restore_errors(numpy, old);
+  if (!ok)
+    st = job_exception(job, ds);
+  for (int i = 0; i < k->n_params; i++)
+    Py_XDECREF(arrays[i]);
+  Py_XDECREF(numpy);
+  Py_XDECREF(old);
+  Py_XDECREF(args);
+  Py_XDECREF(kw);
+  Py_XDECREF(r);
+  job_leave(job);
+  return st;
+}
