@@ -185,6 +185,17 @@ static void on_connection(void *user, struct MHD_Connection *c, void **socket_co
 /* ---- start and stop -----------------------------------------------------------------------------------------------
  */
 
+/* Called for the path and for each argument's value. A NUL would end the string early: "/index.html%00.js" must not
+ * mean the page, so such a text becomes empty, which is no path at all. */
+static size_t on_unescape(void *user, struct MHD_Connection *c, char *text) {
+  (void)user;
+  (void)c;
+  size_t n = MHD_http_unescape(text);
+  if (memchr(text, 0, n))
+    text[n = 0] = 0;
+  return n;
+}
+
 static void on_log(void *user, const char *fmt, va_list ap) {
   char text[200];
   (void)user;
@@ -259,7 +270,7 @@ enum status server_start(const struct app *app, struct server **out, int *port, 
         MHD_OPTION_EXTERNAL_LOGGER, on_log, NULL, MHD_OPTION_LISTEN_SOCKET, s->listen_fd, MHD_OPTION_THREAD_POOL_SIZE,
         (unsigned)THREADS, MHD_OPTION_CONNECTION_LIMIT, (unsigned)app->cfg->connections_max,
         MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY, MHD_OPTION_CONNECTION_TIMEOUT,
-        (unsigned)IDLE_TIMEOUT_S, MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_NOTIFY_COMPLETED, on_completed, s,
+        (unsigned)IDLE_TIMEOUT_S, MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_UNESCAPE_CALLBACK, on_unescape, NULL, MHD_OPTION_NOTIFY_COMPLETED, on_completed, s,
         MHD_OPTION_NOTIFY_CONNECTION, on_connection, s, MHD_OPTION_END);
     if (!s->daemon)
       st = fail(err, ST_IO, "the HTTP library did not start");

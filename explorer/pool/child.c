@@ -4,6 +4,7 @@
  * each, and whatever does not fit ends the child.
  */
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -41,9 +42,15 @@ struct kid *kid_find(struct pool *p, uint32_t id) {
   return NULL;
 }
 
+/* A pidfd is readable once its process has ended. */
+static bool is_alive(const struct kid *k) {
+  struct pollfd f = {.fd = k->pidfd, .events = POLLIN};
+  return poll(&f, 1, 0) == 0;
+}
+
 struct kid *kid_idle(struct pool *p) {
   for (int i = 0; i < p->n_kids; i++)
-    if (p->kids[i].state == KID_IDLE)
+    if (p->kids[i].state == KID_IDLE && is_alive(&p->kids[i]))
       return &p->kids[i];
   return NULL;
 }
@@ -117,7 +124,7 @@ static const char limits_hint[] = "A kernel is traced, not run on data: large lo
 
 static void fail_time(struct pool *p, struct kid *k, const char *what, int limit_ms) {
   char text[160];
-  snprintf(text, sizeof text, "The job was stopped after %g s of %s.", limit_ms / 1000.0, what);
+  snprintf(text, sizeof text, "The job took more than %g s%s and was stopped.", limit_ms / 1000.0, what);
   fail_work(p, k, DG_TIME_LIMIT, text, limits_hint);
 }
 
@@ -133,7 +140,7 @@ static void judge(struct pool *p, struct kid *k, int status, int cpu_ms) {
     k->state = KID_LEAVING;
     pool_requeue(p, w, k->watch_id);
   } else if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL && cpu_ms >= JAIL_CPU_S * 1000 - 100) {
-    fail_time(p, k, "processor time", JAIL_CPU_S * 1000);
+    fail_time(p, k, " of processor time", JAIL_CPU_S * 1000);
   } else if (WIFEXITED(status) && WEXITSTATUS(status) == EXIT_OOM) {
     snprintf(text, sizeof text, "The job needed more than its %d MiB of memory.", JAIL_MEMORY_MB);
     fail_work(p, k, DG_MEMORY_LIMIT, text, limits_hint);
@@ -176,7 +183,7 @@ void kid_drop(struct pool *p, struct kid *k) {
 
 void kid_overdue(struct pool *p, struct kid *k) {
   if (k->state == KID_RUNNING)
-    fail_time(p, k, "waiting for it", p->cfg.job_timeout_ms);
+    fail_time(p, k, "", p->cfg.job_timeout_ms);
   else
     kid_drop(p, k); /* the zygote did not say how it ended */
 }

@@ -81,6 +81,7 @@ void zygote_read(struct pool *p, int64_t now);
 void zygote_ask(struct pool *p, int n);
 void zygote_lost(struct pool *p, const char *why, int64_t now);
 void zygote_end(struct pool *p);
+bool zygote_reap(struct pool *p);
 
 /* child.c */
 void kid_add(struct pool *p, const struct ctl_msg *m, int fd, int pidfd);

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -97,6 +98,8 @@ static void refill(struct pool *p, int64_t now) {
 }
 
 static void tend_zygote(struct pool *p, int64_t now) {
+  if (p->zygote.pid > 0 && zygote_reap(p))
+    zygote_lost(p, "it died", now);
   if (p->zygote.pid == 0) {
     if (now >= p->zygote.retry_at_ms)
       zygote_start(p, now);
@@ -335,6 +338,7 @@ enum status pool_start(const struct pool_config *cfg, struct pool **out, struct 
   p->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   struct epoll_event ev = {.events = EPOLLIN, .data.u64 = event_tag(EV_WAKE, 0)};
   enum status st = ST_OK;
+  prctl(PR_SET_CHILD_SUBREAPER, 1); /* the children of a killed zygote come to us */
   if (!p->queue || p->epoll_fd < 0 || p->wake_fd < 0 || epoll_ctl(p->epoll_fd, EPOLL_CTL_ADD, p->wake_fd, &ev))
     st = fail(err, ST_IO, "pool: %m");
   if (!st && pthread_create(&p->thread, NULL, run, p))

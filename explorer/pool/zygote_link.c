@@ -19,7 +19,7 @@
 #include "base/log.h"
 #include "pool/internal.h"
 
-enum { BACKOFF_FIRST_MS = 50, BACKOFF_MAX_MS = 5000, ARGS_MAX = 8 };
+enum { BACKOFF_FIRST_MS = 50, BACKOFF_MAX_MS = 5000, END_WAIT_MS = 500, ARGS_MAX = 8 };
 
 /* Between fork and exec of a process with threads only async-signal-safe calls are allowed. */
 static _Noreturn void become_zygote(char *const *argv, int ctl) {
@@ -77,15 +77,27 @@ void zygote_start(struct pool *p, int64_t now) {
     zygote_lost(p, "it cannot be started", now);
 }
 
-/* Kills and reaps; its children follow it. */
+/* Children whose zygote died are ours to reap (we are their subreaper). True if the zygote itself was among them. */
+bool zygote_reap(struct pool *p) {
+  bool is_gone = false;
+  for (pid_t pid; (pid = waitpid(-1, NULL, WNOHANG)) > 0;)
+    is_gone |= pid == p->zygote.pid;
+  if (is_gone)
+    p->zygote.pid = 0;
+  return is_gone;
+}
+
+/* Closing its socket asks it to end its children and itself; it is killed if it does not.  Either way nothing is left. */
 void zygote_end(struct pool *p) {
   if (p->zygote.fd >= 0)
     close(p->zygote.fd);
-  if (p->zygote.pid > 0) {
-    kill(p->zygote.pid, SIGKILL);
-    while (waitpid(p->zygote.pid, NULL, 0) < 0 && errno == EINTR)
-      ;
+  for (int ms = 0; p->zygote.pid > 0 && !zygote_reap(p); ms++) {
+    if (ms == END_WAIT_MS)
+      kill(p->zygote.pid, SIGKILL);
+    usleep(1000);
   }
+  while (waitpid(-1, NULL, 0) > 0 || errno == EINTR) /* killed with their parent, so this does not wait long */
+    ;
   p->zygote.fd = -1;
   p->zygote.pid = 0;
   p->zygote.is_up = false;

@@ -232,5 +232,7 @@ int zygote_main(const struct worker_config *cfg) {
     st = turn(z);
   for (int i = 0; i < z->n_kids; i++)
     kill(z->kids[i].pid, SIGKILL);
+  while (wait(NULL) > 0) /* so that none is left to somebody else */
+    ;
   _exit(0);
 }

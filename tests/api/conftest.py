@@ -1,0 +1,184 @@
+"""A real server on a free port, and the few helpers that the API's tests share."""
+import http.client
+import json
+import os
+import pathlib
+import re
+import signal
+import socket
+import subprocess
+import threading
+import time
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BUILD = ROOT / os.environ.get("BUILD", "build")
+
+ADD_ONE = "import numpy as np\n\n\ndef add_one(x):\n    return x + 1\n"
+FLOAT_INPUT = [{"name": "x", "shape": [8, 16], "dtype": "float32"}]
+
+
+class Answer:
+    def __init__(self, response, body):
+        self.status = response.status
+        self.headers = response.headers
+        self.body = body
+
+    @property
+    def json(self):
+        return json.loads(self.body)
+
+    @property
+    def error(self):
+        return self.json["error"]
+
+
+class Server:
+    """`nkx serve` as a child of the test; everything it logs is in .log."""
+
+    def __init__(self, *flags):
+        self.log = []
+        self.process = subprocess.Popen(
+            [BUILD / "bin/nkx", "serve", "--port", "0", *flags], stderr=subprocess.PIPE, text=True)
+        self.port = self._wait_for_log(r"serving url=http://[^:]+:(\d+)")
+        threading.Thread(target=self._read_log, daemon=True).start()
+        self.wait_until(lambda: self.get("/healthz").status == 200, "a healthy server")
+
+    def _wait_for_log(self, pattern):
+        for line in self.process.stderr:
+            self.log.append(line)
+            found = re.search(pattern, line)
+            if found:
+                return int(found[1])
+        raise RuntimeError("the server did not start:\n" + "".join(self.log))
+
+    def _read_log(self):
+        for line in self.process.stderr:
+            self.log.append(line)
+
+    @staticmethod
+    def wait_until(condition, what, seconds=30):
+        end = time.monotonic() + seconds
+        while not condition():
+            assert time.monotonic() < end, f"waited {seconds} s for {what}"
+            time.sleep(0.01)
+
+    # ---- requests
+
+    def connect(self, timeout=60):
+        return http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout)
+
+    def request(self, method, path, body=None, headers=None):
+        c = self.connect()
+        try:
+            c.request(method, path, body, headers or {})
+            r = c.getresponse()
+            return Answer(r, r.read())
+        finally:
+            c.close()
+
+    def get(self, path, **headers):
+        return self.request("GET", path, headers={k.replace("_", "-"): v for k, v in headers.items()})
+
+    def post(self, body, accept="application/json", content_type="application/json"):
+        if not isinstance(body, (str, bytes)):
+            body = json.dumps(body)
+        headers = {"Accept": accept, "Content-Type": content_type}
+        return self.request("POST", "/api/v1/compile", body, headers)
+
+    def compile(self, source, inputs=FLOAT_INPUT, **fields):
+        answer = self.post({"source": source, "inputs": inputs, **fields})
+        assert answer.status == 200, answer.body
+        return answer.json
+
+    def raw(self, data, timeout=10):
+        """Sends bytes as they are; whatever came back until the server closed or fell silent."""
+        with socket.create_connection(("127.0.0.1", self.port), timeout=timeout) as s:
+            s.sendall(data)
+            out = b""
+            try:
+                while True:
+                    piece = s.recv(65536)
+                    if not piece:
+                        break
+                    out += piece
+            except (TimeoutError, ConnectionResetError):
+                pass
+            return out
+
+    # ---- processes
+
+    @property
+    def pid(self):
+        return self.process.pid
+
+    @property
+    def health(self):
+        return self.get("/healthz").json
+
+    def zygote(self):
+        """The one process the server started."""
+        pids = children(self.pid)
+        return pids[0] if pids else None
+
+    def kids(self):
+        zygote = self.zygote()
+        return children(zygote) if zygote else []
+
+    def settle(self):
+        """Waits until nothing runs and the stock of children is full and steady."""
+        def calm():
+            h = self.health
+            return h["running"] == 0 and h["waiting"] == 0 and len(self.kids()) == h["idle"] > 0
+        self.wait_until(calm, "an idle server")
+        time.sleep(0.1)
+        self.wait_until(calm, "an idle server")
+
+    def stop(self):
+        self.process.send_signal(signal.SIGTERM)
+        return self.process.wait(timeout=20)
+
+
+def open_stream(server, source, inputs=(), accept="application/x-ndjson"):
+    body = json.dumps({"source": source, "inputs": list(inputs)})
+    s = socket.create_connection(("127.0.0.1", server.port), timeout=30)
+    s.sendall((f"POST /api/v1/compile HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nAccept: {accept}\r\n"
+               f"Content-Length: {len(body)}\r\n\r\n{body}").encode())
+    return s
+
+
+def children(pid):
+    out = []
+    for task in pathlib.Path(f"/proc/{pid}/task").glob("*/children"):
+        out += [int(x) for x in task.read_text().split()]
+    return out
+
+
+def fds(pid):
+    return len(os.listdir(f"/proc/{pid}/fd"))
+
+
+def rss_kb(pid):
+    return int(re.search(r"VmRSS:\s+(\d+)", pathlib.Path(f"/proc/{pid}/status").read_text())[1])
+
+
+def codes(result):
+    return [d["code"] for d in result["diagnostics"]]
+
+
+@pytest.fixture(scope="session")
+def server():
+    s = Server()
+    yield s
+    if s.process.poll() is None:
+        assert s.stop() == 0
+
+
+@pytest.fixture(scope="session")
+def impatient():
+    """Gives a job two seconds, so that hostile jobs end soon."""
+    s = Server("--job-timeout-ms", "2000")
+    yield s
+    if s.process.poll() is None:
+        assert s.stop() == 0

@@ -1,0 +1,157 @@
+"""The processes: what is started, what is left, what happens when one of them dies."""
+import os
+import pathlib
+import signal
+import subprocess
+import threading
+import time
+
+import pytest
+from conftest import ADD_ONE, BUILD, FLOAT_INPUT, Server, children, open_stream
+
+
+def alive(pid):
+    try:
+        state = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
+    except FileNotFoundError:
+        return False
+    return state != "Z"
+
+
+def status(pid, field):
+    for line in pathlib.Path(f"/proc/{pid}/status").read_text().splitlines():
+        if line.startswith(field + ":"):
+            return line.split(":", 1)[1].strip()
+    raise KeyError(field)
+
+
+def test_children_wait_jailed(server):
+    server.settle()
+    zygote = server.zygote()
+    for kid in server.kids():
+        assert status(kid, "Uid").split()[0] != "0" or os.geteuid() != 0
+        assert status(kid, "NoNewPrivs") == "1" and status(kid, "Seccomp") == "2" and status(kid, "Threads") == "1"
+        assert int(status(kid, "CapEff"), 16) == int(status(kid, "CapBnd"), 16) == int(status(kid, "CapPrm"), 16) == 0
+        for ns in ("user", "mnt", "pid", "net", "ipc", "uts"):
+            assert os.readlink(f"/proc/{kid}/ns/{ns}") != os.readlink(f"/proc/{zygote}/ns/{ns}"), ns
+        held = sorted(os.listdir(f"/proc/{kid}/fd"))
+        assert held == ["0", "1", "2", "3"]
+        assert [os.readlink(f"/proc/{kid}/fd/{i}") for i in (0, 1, 2)] == ["/dev/null"] * 3
+
+
+def test_the_zygote_has_one_thread_and_no_environment(server):
+    zygote = server.zygote()
+    assert status(zygote, "Threads") == "1"
+    environment = pathlib.Path(f"/proc/{zygote}/environ").read_bytes()
+    assert environment == b"" or b"PATH=" not in environment
+
+
+def test_the_server_links_neither_python_nor_mlir():
+    needed = subprocess.run(["ldd", BUILD / "bin/nkx"], capture_output=True, text=True, check=True).stdout
+    assert "libmicrohttpd" in needed and "python" not in needed and "MLIR" not in needed and "LLVM" not in needed
+
+
+def test_a_dead_zygote_is_replaced_and_waiting_jobs_are_done(impatient):
+    impatient.settle()
+    old = impatient.zygote()
+    os.kill(old, signal.SIGKILL)
+    assert impatient.compile(ADD_ONE)["status"] == "ok"
+    assert impatient.zygote() != old
+    impatient.settle()
+    assert len(children(impatient.pid)) == 1
+
+
+def test_a_killed_child_fails_only_its_job(impatient):
+    impatient.settle()
+    idle = set(impatient.kids())
+    with open_stream(impatient, "import time\ntime.sleep(100)\n") as s:
+        text = s.recv(65536)
+        while b'"frame":"start"' not in text:
+            text += s.recv(65536)
+        for kid in idle:  # the one that has the job, and those that wait: they must be replaced unnoticed
+            os.kill(kid, signal.SIGKILL)
+        while b'"frame":"end"' not in text:
+            text += s.recv(65536)
+    assert b'"code":"worker-died"' in text and b'"status":"error"' in text
+    assert impatient.compile(ADD_ONE)["status"] == "ok"
+    impatient.settle()
+
+
+def test_children_killed_while_they_wait_are_not_noticed_by_jobs(impatient):
+    for _ in range(5):
+        impatient.settle()
+        for kid in impatient.kids():
+            os.kill(kid, signal.SIGKILL)
+        assert impatient.compile(ADD_ONE)["status"] == "ok"
+
+
+@pytest.mark.parametrize("sig", [signal.SIGTERM, signal.SIGINT])
+def test_a_stopped_server_leaves_no_process(sig):
+    s = Server()
+    s.settle()
+    family = [s.zygote(), *s.kids()]
+    out = []
+    t = threading.Thread(target=lambda: out.append(s.post({"source": "import time\ntime.sleep(0.7)\n" + ADD_ONE,
+                                                           "inputs": FLOAT_INPUT})))
+    t.start()
+    s.wait_until(lambda: s.health["running"] == 1, "a running job")
+    began = time.monotonic()
+    s.process.send_signal(sig)
+    assert s.process.wait(timeout=12) == 0
+    assert time.monotonic() - began < 10
+    t.join()
+    assert out[0].json["status"] == "ok", "the running job was not finished"
+    assert not [p for p in family if alive(p)]
+
+
+def test_a_stopping_server_kills_jobs_that_do_not_end():
+    s = Server("--job-timeout-ms", "60000")
+    threading.Thread(target=lambda: s.post({"source": "import time\ntime.sleep(50)\n"}), daemon=True).start()
+    s.wait_until(lambda: s.health["running"] == 1, "a running job")
+    family = [s.zygote(), *s.kids()]
+    s.process.send_signal(signal.SIGTERM)
+    assert s.process.wait(timeout=11) == 0
+    assert not [p for p in family if alive(p)]
+
+
+def test_a_killed_server_leaves_no_process():
+    s = Server()
+    s.settle()
+    family = [s.zygote(), *s.kids()]
+    s.process.kill()
+    s.process.wait()
+    s.wait_until(lambda: not [p for p in family if alive(p)], "its processes to end", 5)
+
+
+@pytest.mark.parametrize("flags, named", [
+    (["--port", "99999"], "--port"), (["--port", "x"], "--port"), (["--workers", "0"], "--workers"),
+    (["--queue", "-1"], "--queue"), (["--job-timeout-ms", "soon"], "--job-timeout-ms"), (["--host", "no.such.host.invalid"],
+     "--host"), (["--web-dir", "/nowhere"], "--web-dir"), (["--examples-dir"], "--examples-dir"),
+    (["--colour"], "--colour"), (["--worker", "/nowhere"], "--worker"), (["extra"], "extra")])
+def test_every_wrong_flag_is_named(flags, named):
+    r = subprocess.run([BUILD / "bin/nkx", "serve", *flags], capture_output=True, text=True, timeout=20)
+    assert r.returncode == 2 and named in r.stderr and r.stdout == ""
+
+
+def test_a_port_in_use_is_named(server):
+    r = subprocess.run([BUILD / "bin/nkx", "serve", "--port", str(server.port)], capture_output=True, text=True, timeout=20)
+    assert r.returncode == 2 and str(server.port) in r.stderr and "in use" in r.stderr
+
+
+def test_doctor_finds_the_jail():
+    r = subprocess.run([BUILD / "bin/nkx", "doctor"], capture_output=True, text=True, timeout=20)
+    assert r.returncode == 0 and "seccomp            yes" in r.stdout and "NO" not in r.stdout
+
+
+def test_usage():
+    assert subprocess.run([BUILD / "bin/nkx"], capture_output=True).returncode == 2
+    assert subprocess.run([BUILD / "bin/nkx", "--help"], capture_output=True).returncode == 0
+    assert subprocess.run([BUILD / "bin/nkx", "serve", "--help"], capture_output=True).returncode == 0
+    assert b"nkx" in subprocess.run([BUILD / "bin/nkx", "--version"], capture_output=True).stdout
+
+
+def test_no_user_source_in_the_log(server):
+    server.compile("mark = 'tell-tale-7361'\n" + ADD_ONE)
+    server.compile("raise ValueError('tell-tale-7361')\n")
+    assert not [line for line in server.log if "tell-tale" in line]
+    assert [line for line in server.log if "job_done" in line and "status=ok" in line and "wall_ms=" in line]
