@@ -19,4 +19,7 @@ MlirPassManager ir_pass_manager(struct ir *ir, const char *pipeline);
 /* Place that an operation's location stands for; NULL when it has none.  In a. */
 const struct src_loc *ir_first_place(struct arena *a, MlirLocation loc);
 
+/* The id that ir_snapshot gave the operation with this location; -1 when it has none. */
+int ir_op_id(MlirLocation loc);
+
 #endif

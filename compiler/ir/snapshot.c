@@ -122,6 +122,15 @@ const struct src_loc *ir_first_place(struct arena *a, MlirLocation loc) {
   return g.n_places ? g.places[0] : NULL;
 }
 
+int ir_op_id(MlirLocation loc) {
+  if (mlirLocationIsAName(loc)) {
+    MlirStringRef n = mlirIdentifierStr(mlirLocationNameGetName(loc));
+    if (n.length && n.data[0] == '#')
+      return atoi(n.data + 1);
+  }
+  return -1;
+}
+
 /* ---- the walk --------------------------------------------------------------------------------------------------- */
 
 struct walk {

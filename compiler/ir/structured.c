@@ -1,0 +1,180 @@
+#include "ir/structured.h"
+
+#include <string.h>
+
+#include "mlir-c/AffineExpr.h"
+#include "mlir-c/BuiltinAttributes.h"
+#include "mlir-c/BuiltinTypes.h"
+#include "mlir-c/Dialect/Linalg.h"
+
+#include "ir/ir.h"
+
+static const struct {
+  const char *name;
+  enum structured_kind kind;
+} named[] = {
+    {"linalg.fill", SK_FILL},
+    {"linalg.transpose", SK_TRANSPOSE},
+    {"linalg.broadcast", SK_BROADCAST},
+    {"linalg.matmul", SK_MATMUL},
+    {"linalg.batch_matmul", SK_BATCH_MATMUL},
+    {"linalg.exp", SK_UNARY},
+    {"linalg.log", SK_UNARY},
+    {"linalg.tanh", SK_UNARY},
+    {"linalg.negf", SK_UNARY},
+    {"linalg.abs", SK_UNARY},
+    {"linalg.ceil", SK_UNARY},
+    {"linalg.floor", SK_UNARY},
+    {"linalg.sqrt", SK_UNARY},
+    {"linalg.rsqrt", SK_UNARY},
+    {"linalg.reciprocal", SK_UNARY},
+    {"linalg.square", SK_UNARY},
+    {"linalg.erf", SK_UNARY},
+    {"linalg.round", SK_UNARY},
+    {"linalg.copy", SK_UNARY},
+    {"linalg.add", SK_BINARY},
+    {"linalg.sub", SK_BINARY},
+    {"linalg.mul", SK_BINARY},
+    {"linalg.div", SK_BINARY},
+    {"linalg.div_unsigned", SK_BINARY},
+    {"linalg.max", SK_BINARY},
+    {"linalg.min", SK_BINARY},
+    {"linalg.powf", SK_BINARY},
+};
+
+static enum structured_kind kind_of(MlirOperation op) {
+  MlirStringRef n = mlirIdentifierStr(mlirOperationGetName(op));
+  if (n.length < 7 || memcmp(n.data, "linalg.", 7))
+    return SK_NONE;
+  for (size_t i = 0; i < sizeof named / sizeof *named; i++)
+    if (ir_is(op, named[i].name))
+      return named[i].kind;
+  return ir_is(op, "linalg.generic") ? SK_ELEMENTWISE : SK_OTHER;
+}
+
+/* The last loop of a matmul is the contraction; a generic says it in iterator_types. */
+static void read_iterators(MlirOperation op, struct structured *s) {
+  if (s->kind == SK_MATMUL || s->kind == SK_BATCH_MATMUL) {
+    s->reduction[s->n_loops - 1] = true;
+    return;
+  }
+  MlirAttribute types = mlirOperationGetAttributeByName(op, ir_str("iterator_types"));
+  if (mlirAttributeIsNull(types) || !mlirAttributeIsAArray(types))
+    return;
+  MlirAttribute reduction =
+      mlirAttributeParseGet(mlirOperationGetContext(op), ir_str("#linalg.iterator_type<reduction>"));
+  for (int i = 0; i < s->n_loops && i < mlirArrayAttrGetNumElements(types); i++) {
+    s->reduction[i] = mlirAttributeEqual(mlirArrayAttrGetElement(types, i), reduction);
+    if (s->reduction[i] && s->kind == SK_ELEMENTWISE)
+      s->kind = SK_REDUCTION;
+  }
+}
+
+static void read_extents(MlirOperation op, struct structured *s) {
+  int64_t dims[STRUCTURED_LOOPS_MAX];
+  for (int i = 0; i < s->n_loops; i++)
+    s->extents[i] = -1;
+  for (int o = 0; o < s->n_inputs + s->n_inits; o++) {
+    int rank = ir_shape(mlirOperationGetOperand(op, o), STRUCTURED_LOOPS_MAX, dims);
+    for (int r = 0; r < rank && r < mlirAffineMapGetNumResults(s->maps[o]); r++) {
+      int loop = structured_map_loop(s->maps[o], r);
+      if (loop >= 0)
+        s->extents[loop] = dims[r];
+    }
+  }
+}
+
+bool structured_read(MlirOperation op, struct structured *out) {
+  struct structured s = {.kind = kind_of(op)};
+  *out = (struct structured){.kind = SK_NONE};
+  if (s.kind == SK_NONE)
+    return false;
+  MlirAttribute maps = mlirLinalgGetIndexingMapsAttribute(op);
+  MlirAttribute segments = mlirOperationGetAttributeByName(op, ir_str("operandSegmentSizes"));
+  if (mlirAttributeIsNull(maps))
+    return false;
+  intptr_t n = mlirArrayAttrGetNumElements(maps);
+  if (n > STRUCTURED_OPERANDS_MAX || n > mlirOperationGetNumOperands(op))
+    return false;
+  for (intptr_t i = 0; i < n; i++)
+    s.maps[i] = mlirAffineMapAttrGetValue(mlirArrayAttrGetElement(maps, i));
+  s.n_inits = !mlirAttributeIsNull(segments) && mlirAttributeIsADenseI32Array(segments)
+                  ? mlirDenseI32ArrayGetElement(segments, 1)
+                  : 1;
+  s.n_inputs = (int)n - s.n_inits;
+  s.n_loops = n ? (int)mlirAffineMapGetNumDims(s.maps[0]) : 0;
+  if (s.n_loops > STRUCTURED_LOOPS_MAX)
+    return false;
+  read_iterators(op, &s);
+  read_extents(op, &s);
+  *out = s;
+  return true;
+}
+
+bool structured_is_elementwise(const struct structured *s) {
+  return s->kind == SK_UNARY || s->kind == SK_BINARY || s->kind == SK_ELEMENTWISE;
+}
+
+bool structured_is_annotatable(const struct structured *s) {
+  return structured_is_elementwise(s) || s->kind == SK_REDUCTION || s->kind == SK_MATMUL || s->kind == SK_BATCH_MATMUL;
+}
+
+int structured_map_loop(MlirAffineMap map, int r) {
+  MlirAffineExpr e = mlirAffineMapGetResult(map, r);
+  return mlirAffineExprIsADim(e) ? (int)mlirAffineDimExprGetPosition(e) : -1;
+}
+
+/* ---- lists ------------------------------------------------------------------------------------------------------ */
+
+struct collect {
+  struct arena *a;
+  bool (*want)(MlirOperation, void *);
+  void *user;
+  struct ir_ops ops;
+  int cap;
+};
+
+static MlirWalkResult add_op(MlirOperation op, void *user) {
+  struct collect *c = user;
+  if (c->want && !c->want(op, c->user))
+    return MlirWalkResultAdvance;
+  if (c->ops.n == c->cap) {
+    c->cap = c->cap ? c->cap * 2 : 32;
+    MlirOperation *v = arena_new_array(c->a, MlirOperation, (size_t)c->cap);
+    if (c->ops.n)
+      memcpy(v, c->ops.v, (size_t)c->ops.n * sizeof *v);
+    c->ops.v = v;
+  }
+  c->ops.v[c->ops.n++] = op;
+  return MlirWalkResultAdvance;
+}
+
+struct ir_ops ir_collect(struct arena *a, MlirOperation root, bool (*want)(MlirOperation, void *), void *user) {
+  struct collect c = {.a = a, .want = want, .user = user};
+  mlirOperationWalk(root, add_op, &c, MlirWalkPreOrder);
+  return c.ops;
+}
+
+static bool has_name(MlirOperation op, void *user) {
+  return ir_is(op, user);
+}
+
+struct ir_ops ir_collect_named(struct arena *a, MlirOperation root, const char *name) {
+  return ir_collect(a, root, has_name, (void *)(uintptr_t)name);
+}
+
+/* ---- types ------------------------------------------------------------------------------------------------------ */
+
+int ir_shape(MlirValue v, int max, int64_t *dims) {
+  MlirType t = mlirValueGetType(v);
+  if (!mlirTypeIsAShaped(t) || !mlirShapedTypeHasRank(t))
+    return -1;
+  int rank = (int)mlirShapedTypeGetRank(t);
+  for (int i = 0; i < rank && i < max; i++)
+    dims[i] = mlirShapedTypeIsDynamicDim(t, i) ? -1 : mlirShapedTypeGetDimSize(t, i);
+  return rank;
+}
+
+MlirOperation ir_defining_op(MlirValue v) {
+  return mlirValueIsAOpResult(v) ? mlirOpResultGetOwner(v) : (MlirOperation){NULL};
+}

@@ -1,0 +1,65 @@
+/* registry: finding a pass by name, and what passes share: remarks, failures, options. */
+#include <stdarg.h>
+#include <string.h>
+
+#include "ir/internal.h"
+#include "passes/pass.h"
+
+#define PASS(name) extern const struct pass_def name;
+#include "passes/passes.def"
+#undef PASS
+
+static const struct pass_def *const passes[] = {
+#define PASS(name) &name,
+#include "passes/passes.def"
+#undef PASS
+    NULL,
+};
+
+const struct pass_def *pass_find(const char *name) {
+  for (int i = 0; passes[i]; i++)
+    if (!strcmp(passes[i]->name, name))
+      return passes[i];
+  return NULL;
+}
+
+void pass_remark(struct pass_run *run, MlirOperation op, const char *fmt, ...) {
+  struct remarks *rs = run->remarks;
+  if (!rs || rs->n == REMARKS_MAX)
+    return;
+  struct remark *r = arena_new(run->arena, struct remark);
+  va_list ap;
+  va_start(ap, fmt);
+  r->text = arena_vprintf(run->arena, fmt, ap);
+  va_end(ap);
+  r->pass = run->def->name;
+  r->op = ir_op_id(mlirOperationGetLocation(op));
+  r->locs = src_locs_one(run->arena, ir_first_place(run->arena, mlirOperationGetLocation(op)));
+  if (rs->last)
+    rs->last->next = r;
+  else
+    rs->first = r;
+  rs->last = r;
+  rs->n++;
+}
+
+enum status pass_fail(struct pass_run *run, MlirOperation op, const char *fmt, ...) {
+  va_list ap;
+  va_start(ap, fmt);
+  const char *text = arena_vprintf(run->arena, fmt, ap);
+  va_end(ap);
+  diag_add(run->ds, DS_ERROR, DG_PASS_FAILED, ir_first_place(run->arena, mlirOperationGetLocation(op)), "%s", text)
+      ->stage = run->def->name;
+  return ST_INPUT;
+}
+
+const char *pass_option(struct pass_run *run, const char *key) {
+  size_t n = strlen(key);
+  for (const char *p = run->options; *p;) {
+    size_t len = strcspn(p, " ,");
+    if (len > n && !memcmp(p, key, n) && p[n] == '=')
+      return arena_strndup(run->arena, p + n + 1, len - n - 1);
+    p += len + strspn(p + len, " ,");
+  }
+  return NULL;
+}
