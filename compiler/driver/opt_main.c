@@ -9,6 +9,7 @@
 
 #include "base/buf.h"
 #include "ir/internal.h"
+#include "passes/pass.h"
 
 enum { INPUT_MAX = 64 << 20 };
 
@@ -58,6 +59,28 @@ static void put(MlirStringRef s, void *user) {
   fwrite(s.data, 1, s.length, user);
 }
 
+/* One "--name=options": ours by that name, otherwise MLIR's. */
+static enum status run_pass(struct ir *ir, MlirOperation module, const char *arg, struct arena *a, struct diags *ds,
+                            struct error *err) {
+  const char *eq = strchr(arg, '=');
+  const char *name = eq ? arena_strndup(a, arg + 2, (size_t)(eq - arg) - 2) : arg + 2;
+  struct pass_run run = {.ir = ir, .module = module, .target = TARGET_TRN2, .arena = a, .ds = ds};
+
+  run.def = pass_find(name);
+  run.options = eq ? eq + 1 : "";
+  if (run.def) {
+    enum status st = run.def->run(&run);
+    if (!st && !mlirOperationVerify(module)) {
+      diag_add(ds, DS_ERROR, DG_PASS_FAILED, NULL, "the IR does not verify after %s", name);
+      st = ST_INPUT;
+    }
+    return st;
+  }
+  const char *pipeline = pipeline_for(ir, a, arg);
+  return pipeline ? ir_run_pipeline(ir, module, pipeline, a, ds)
+                  : fail(err, ST_DENIED, "%.80s: there is no such pass, or its options are wrong", arg);
+}
+
 static enum status run(struct ir *ir, int n, char **passes, const char *path, struct arena *a, struct diags *ds,
                        struct error *err) {
   struct buf text;
@@ -70,11 +93,8 @@ static enum status run(struct ir *ir, int n, char **passes, const char *path, st
   buf_clear(&text);
   if (st)
     return st;
-  for (int i = 0; !st && i < n; i++) {
-    const char *pipeline = pipeline_for(ir, a, passes[i]);
-    st = pipeline ? ir_run_pipeline(ir, mlirModuleGetOperation(m), pipeline, a, ds)
-                  : fail(err, ST_DENIED, "%.80s: there is no such pass, or its options are wrong", passes[i]);
-  }
+  for (int i = 0; !st && i < n; i++)
+    st = run_pass(ir, mlirModuleGetOperation(m), passes[i], a, ds, err);
   if (!st) {
     mlirOperationPrint(mlirModuleGetOperation(m), put, stdout);
     putchar('\n');
