@@ -1,7 +1,8 @@
 /* test_hlo_dump: modules of every kind, built, verified, printed and serialised.
  *
  * With NKX_HLO_DUMP_DIR set, each module is also written there as NAME.pb, NAME.txt (with metadata) and NAME.plain.txt
- * (without): tests/conformance/test_hlo_xla.py lets XLA read them and runs some of them.
+ * (without), and what the passes leave of it as NAME.opt.pb and NAME.opt.txt: tests/conformance/test_hlo_xla.py lets
+ * XLA read and run them.
  */
 #include <math.h>
 
@@ -411,6 +412,144 @@ static void softmax(struct hlo_builder *b) {
   finish(b, hlo_binary(b, HLO_DIVIDE, e, hlo_broadcast(b, s, 2, DIMS(13, 17), DIMS(0))));
 }
 
+/* ---- random programs, for the passes ----------------------------------------------------------------- */
+
+struct rng {
+  uint64_t x;
+};
+
+static int64_t pick(struct rng *r, int64_t n) {
+  r->x = r->x * 6364136223846793005u + 1442695040888963407u;
+  return (int64_t)((r->x >> 33) % (uint64_t)n);
+}
+
+static hlo_val random_reshape(struct hlo_builder *b, struct rng *r, hlo_val x) {
+  int64_t n = hlo_shape_elements(&x->shape), d = 1 + pick(r, 6);
+  if (pick(r, 3) == 0)
+    return hlo_reshape(b, x, 3, DIMS(n, 1, 1));
+  return n % d ? hlo_reshape(b, x, 1, &n) : hlo_reshape(b, x, 2, DIMS(d, n / d));
+}
+
+static hlo_val random_transpose(struct hlo_builder *b, struct rng *r, hlo_val x) {
+  int64_t p[HLO_RANK_MAX];
+  for (int k = 0; k < x->shape.rank; k++) {
+    int at = (int)pick(r, k + 1);
+    p[k] = p[at];
+    p[at] = k;
+  }
+  return hlo_transpose(b, x, p);
+}
+
+static hlo_val random_slice(struct hlo_builder *b, struct rng *r, hlo_val x) {
+  struct hlo_slice_dim d[HLO_RANK_MAX];
+  for (int k = 0; k < x->shape.rank; k++) {
+    int64_t size = x->shape.dims[k], cut = size > 2 ? pick(r, 2) : 0;
+    d[k] = (struct hlo_slice_dim){cut, size - (size > 3 ? pick(r, 2) : 0), 1 + (size > 4 ? pick(r, 2) : 0)};
+  }
+  return hlo_slice(b, x, d);
+}
+
+static hlo_val random_broadcast(struct hlo_builder *b, struct rng *r, hlo_val x) {
+  int64_t dims[HLO_RANK_MAX], at[HLO_RANK_MAX];
+  int n = 0, extra = x->shape.rank < 3 && hlo_shape_elements(&x->shape) < 200 ? (int)pick(r, x->shape.rank + 1) : -1;
+  for (int k = 0; k <= x->shape.rank; k++) {
+    if (k == extra)
+      dims[n++] = 2;
+    if (k < x->shape.rank) {
+      at[k] = n;
+      dims[n++] = x->shape.dims[k];
+    }
+  }
+  return hlo_broadcast(b, x, n, dims, at);
+}
+
+static hlo_val random_arithmetic(struct hlo_builder *b, struct rng *r, hlo_val x) {
+  static const enum hlo_op ops[] = {HLO_ADD, HLO_SUBTRACT, HLO_MULTIPLY, HLO_DIVIDE, HLO_POWER, HLO_MAXIMUM};
+  hlo_val c = hlo_full(b, x->shape.dtype, x->shape.rank, x->shape.dims, (double)pick(r, 3));
+  enum hlo_op op = ops[pick(r, 6)];
+  if (pick(r, 4) == 0)
+    return hlo_binary(b, HLO_ADD, x, x);
+  if (op == HLO_DIVIDE && *(const float *)(c->n_operands ? c->operands[0] : c)->literal->data == 0)
+    op = HLO_ADD;
+  return pick(r, 3) ? hlo_binary(b, op, x, c) : hlo_binary(b, op == HLO_DIVIDE ? HLO_SUBTRACT : op, c, x);
+}
+
+static hlo_val random_other(struct hlo_builder *b, struct rng *r, hlo_val x) {
+  hlo_val zero = hlo_scalar(b, DT_F32, 0);
+  struct hlo_pad_dim pads[HLO_RANK_MAX] = {0};
+  switch (pick(r, 8)) {
+  case 0:
+    return hlo_unary(b, HLO_NEGATE, x);
+  case 1:
+    return hlo_unary(b, HLO_COPY, x);
+  case 2:
+    return hlo_convert(b, hlo_convert(b, x, pick(r, 2) ? DT_F64 : DT_BF16), DT_F32);
+  case 3:
+    return hlo_select(b, hlo_compare(b, (enum hlo_direction)pick(r, 6), x, x), x, hlo_unary(b, HLO_ABS, x));
+  case 4:
+    return hlo_pad(b, x, zero, pads);
+  case 5:
+    return x->shape.rank ? hlo_concatenate(b, 1, &x, 0) : x;
+  case 6:
+    return x->shape.rank && hlo_shape_elements(&x->shape) < 200
+               ? hlo_concatenate(b, 3, (hlo_val[]){x, hlo_unary(b, HLO_NEGATE, x), x}, x->shape.rank - 1)
+               : x;
+  default:
+    return x->shape.rank ? hlo_reduce(b, pick(r, 2) ? HLO_ADD : HLO_MAXIMUM, x, zero, 1, DIMS(pick(r, x->shape.rank)))
+                         : x;
+  }
+}
+
+static void random_program(struct hlo_builder *b, uint64_t seed) {
+  struct rng r = {seed * 1000003 + 17};
+  hlo_val pool[48];
+  int n = 2;
+  pool[0] = PARAM(b, "x", DT_F32, 4, 6);
+  pool[1] = PARAM(b, "y", DT_F32, 5);
+  while (n < 48) {
+    hlo_val x = pool[n < 8 ? pick(&r, n) : n - 1 - pick(&r, 6)], v;
+    switch (pick(&r, 6)) {
+    case 0:
+      v = random_reshape(b, &r, x);
+      break;
+    case 1:
+      v = random_transpose(b, &r, x);
+      break;
+    case 2:
+      v = random_slice(b, &r, x);
+      break;
+    case 3:
+      v = random_broadcast(b, &r, x);
+      break;
+    case 4:
+      v = random_arithmetic(b, &r, x);
+      break;
+    default:
+      v = random_other(b, &r, x);
+    }
+    if (!v)
+      fail_msg("random program %d: %s", (int)seed, b->err.text);
+    pool[n++] = v;
+  }
+  const char *names[48];
+  for (int k = 0; k < n; k++)
+    names[k] = "o";
+  assert_int_equal(hlo_finish(b, 16, pool + n - 16, names), ST_OK);
+}
+
+#define RANDOM(k) \
+  static void random_##k(struct hlo_builder *b) { \
+    random_program(b, k); \
+  }
+RANDOM(1)
+RANDOM(2)
+RANDOM(3)
+RANDOM(4)
+RANDOM(5)
+RANDOM(6)
+RANDOM(7)
+RANDOM(8)
+
 static const struct {
   const char *name;
   void (*build)(struct hlo_builder *b);
@@ -428,7 +567,9 @@ static const struct {
     M(dot_empty),        M(gather_rows),       M(gather_windows),  M(scatter_rows),
     M(dynamic),          M(identity_0d),       M(no_inputs),       M(no_results),
     M(alias_one),        M(alias_two),         M(odd_names),       M(metadata),
-    M(softmax),
+    M(softmax),          M(random_1),          M(random_2),        M(random_3),
+    M(random_4),         M(random_5),          M(random_6),        M(random_7),
+    M(random_8),
 #undef M
 };
 
@@ -454,36 +595,59 @@ static void check_lines(const struct buf *text, const struct hlo_lines *lines) {
   assert_int_equal(k, lines->n);
 }
 
+static void check_verifies(struct hlo_module *m, struct arena *a) {
+  struct diags ds;
+  diags_init(&ds, a);
+  if (hlo_verify(m, &ds))
+    fail_msg("%s: %s", m->name, ds.v[0].message);
+}
+
+static void dump_proto(const struct hlo_module *m, const char *dir, const char *name, const char *ext) {
+  struct buf out;
+  buf_init(&out, 64 << 20);
+  assert_int_equal(hlo_write_proto(m, &out), ST_OK);
+  if (dir)
+    write_file(dir, name, ext, &out);
+  buf_clear(&out);
+}
+
+static void dump_text(const struct hlo_module *m, bool metadata, const char *dir, const char *name, const char *ext) {
+  struct buf out;
+  struct hlo_lines lines;
+  struct arena a;
+  arena_init(&a);
+  buf_init(&out, 64 << 20);
+  assert_int_equal(hlo_print(m, &(struct hlo_print_options){.metadata = metadata}, &out, &a, &lines), ST_OK);
+  check_lines(&out, &lines);
+  if (dir)
+    write_file(dir, name, ext, &out);
+  buf_clear(&out);
+  arena_clear(&a);
+}
+
 static void every_kind_of_module_verifies_prints_and_serialises(void **state) {
   const char *dir = getenv("NKX_HLO_DUMP_DIR");
   (void)state;
   for (size_t k = 0; k < sizeof modules / sizeof *modules; k++) {
+    const char *name = modules[k].name;
     struct arena a;
-    struct buf text, plain, proto;
-    struct hlo_lines lines;
     struct hlo_builder b;
-    struct diags ds;
+    struct hlo_pass_result r = {0};
     arena_init(&a);
-    buf_init(&text, 64 << 20);
-    buf_init(&plain, 64 << 20);
-    buf_init(&proto, 64 << 20);
-    diags_init(&ds, &a);
-    hlo_builder_init(&b, hlo_module_new(&a, modules[k].name));
+    hlo_builder_init(&b, hlo_module_new(&a, name));
     modules[k].build(&b);
-    if (hlo_verify(b.module, &ds))
-      fail_msg("%s: %s", modules[k].name, ds.v[0].message);
-    assert_int_equal(hlo_print(b.module, &(struct hlo_print_options){.metadata = true}, &text, &a, NULL), ST_OK);
-    assert_int_equal(hlo_print(b.module, &(struct hlo_print_options){0}, &plain, &a, &lines), ST_OK);
-    assert_int_equal(hlo_write_proto(b.module, &proto), ST_OK);
-    check_lines(&plain, &lines);
-    if (dir) {
-      write_file(dir, modules[k].name, ".txt", &text);
-      write_file(dir, modules[k].name, ".plain.txt", &plain);
-      write_file(dir, modules[k].name, ".pb", &proto);
-    }
-    buf_clear(&text);
-    buf_clear(&plain);
-    buf_clear(&proto);
+    check_verifies(b.module, &a);
+    dump_text(b.module, true, dir, name, ".txt");
+    dump_text(b.module, false, dir, name, ".plain.txt");
+    dump_proto(b.module, dir, name, ".pb");
+    hlo_algebraic_simplifier(b.module, &r);
+    check_verifies(b.module, &a);
+    hlo_cse(b.module, &r);
+    check_verifies(b.module, &a);
+    hlo_dce(b.module, &r);
+    check_verifies(b.module, &a);
+    dump_text(b.module, true, dir, name, ".opt.txt");
+    dump_proto(b.module, dir, name, ".opt.pb");
     arena_clear(&a);
   }
 }
