@@ -2,6 +2,7 @@
  *
  *   check.c          the function's signature, arguments and results, the engine
  *   check_prepare.c  from a stage's module to one that MLIR can translate to LLVM IR
+ *   check_matmul.c   matrix products, by a function instead of loops
  *   check_runtime.c  what compiled code calls: allocation, copies, narrow floats
  *   check_compare.c  tolerances
  */
@@ -32,5 +33,19 @@ void check_register_runtime(MlirExecutionEngine engine);
 const char *check_widen_name(MlirType t);
 const char *check_narrow_name(MlirType t);
 #define CHECK_POWER "nkx_ipow" /* math.ipowi on i64 */
+
+/* Replaces matrix products of buffers by calls, and makes the called functions known to the engine. */
+void check_call_products(MlirOperation module, struct arena *a);
+void check_register_products(MlirExecutionEngine engine);
+void check_register(MlirExecutionEngine engine, const char *name, void (*fn)(void));
+
+/* Small builders that put operations in front of another one (check_prepare.c). */
+MlirOperation check_insert(MlirOperation before, const char *name, int n, MlirValue const *x, int n_results,
+                           MlirType const *results, const char *callee);
+MlirValue check_insert_constant(MlirOperation before, MlirAttribute value);
+MlirValue check_convert(MlirOperation before, const char *name, MlirValue x, MlirType to); /* x itself if it is to */
+/* Declares a private function if the module has none of that name yet. */
+void check_declare(MlirOperation module, const char *name, int n, MlirType const *from, int n_results,
+                   MlirType const *to);
 
 #endif

@@ -197,14 +197,14 @@ static MlirWalkResult find_calls(MlirOperation op, void *user) {
   return MlirWalkResultAdvance;
 }
 
-static MlirOperation insert(MlirOperation before, const char *name, int n, MlirValue const *x, MlirType result,
-                            const char *callee) {
+MlirOperation check_insert(MlirOperation before, const char *name, int n, MlirValue const *x, int n_results,
+                           MlirType const *results, const char *callee) {
   MlirContext ctx = mlirOperationGetContext(before);
   MlirOperationState st = mlirOperationStateGet(ir_str(name), mlirOperationGetLocation(before));
   MlirNamedAttribute attr;
 
   mlirOperationStateAddOperands(&st, n, x);
-  mlirOperationStateAddResults(&st, 1, &result);
+  mlirOperationStateAddResults(&st, n_results, results);
   if (callee) {
     attr =
         mlirNamedAttributeGet(mlirIdentifierGet(ctx, ir_str("callee")), mlirFlatSymbolRefAttrGet(ctx, ir_str(callee)));
@@ -215,7 +215,21 @@ static MlirOperation insert(MlirOperation before, const char *name, int n, MlirV
   return op;
 }
 
-static void declare(MlirOperation module, const char *name, int n, MlirType const *from, MlirType to) {
+MlirValue check_insert_constant(MlirOperation before, MlirAttribute value) {
+  MlirType t = mlirAttributeGetType(value);
+  MlirNamedAttribute attr =
+      mlirNamedAttributeGet(mlirIdentifierGet(mlirOperationGetContext(before), ir_str("value")), value);
+  MlirOperationState st = mlirOperationStateGet(ir_str("arith.constant"), mlirOperationGetLocation(before));
+
+  mlirOperationStateAddResults(&st, 1, &t);
+  mlirOperationStateAddAttributes(&st, 1, &attr);
+  MlirOperation op = mlirOperationCreate(&st);
+  mlirBlockInsertOwnedOperationBefore(mlirOperationGetBlock(before), before, op);
+  return mlirOperationGetResult(op, 0);
+}
+
+void check_declare(MlirOperation module, const char *name, int n, MlirType const *from, int n_results,
+                   MlirType const *to) {
   MlirContext ctx = mlirOperationGetContext(module);
   MlirBlock body = mlirModuleGetBody(mlirModuleFromOperation(module));
 
@@ -230,7 +244,7 @@ static void declare(MlirOperation module, const char *name, int n, MlirType cons
       mlirNamedAttributeGet(mlirIdentifierGet(ctx, ir_str("sym_visibility")),
                             mlirStringAttrGet(ctx, ir_str("private"))),
       mlirNamedAttributeGet(mlirIdentifierGet(ctx, ir_str("function_type")),
-                            mlirTypeAttrGet(mlirFunctionTypeGet(ctx, n, from, 1, &to))),
+                            mlirTypeAttrGet(mlirFunctionTypeGet(ctx, n, from, n_results, to))),
   };
   MlirRegion region = mlirRegionCreate();
   MlirOperationState st = mlirOperationStateGet(ir_str("func.func"), mlirLocationUnknownGet(ctx));
@@ -239,10 +253,10 @@ static void declare(MlirOperation module, const char *name, int n, MlirType cons
   mlirBlockInsertOwnedOperation(body, 0, mlirOperationCreate(&st));
 }
 
-static MlirValue convert(MlirOperation before, const char *name, MlirValue x, MlirType to) {
+MlirValue check_convert(MlirOperation before, const char *name, MlirValue x, MlirType to) {
   if (mlirTypeEqual(mlirValueGetType(x), to))
     return x;
-  return mlirOperationGetResult(insert(before, name, 1, &x, to, NULL), 0);
+  return mlirOperationGetResult(check_insert(before, name, 1, &x, 1, &to, NULL), 0);
 }
 
 /* Folding merges conversions, so that the other side of an fp8 one can be any float. */
@@ -257,10 +271,10 @@ static MlirValue call_widen(MlirOperation module, MlirOperation op) {
   MlirValue x = mlirOperationGetOperand(op, 0);
   const char *callee = check_widen_name(mlirValueGetType(x));
 
-  declare(module, callee, 1, &i8, f32);
-  x = convert(op, "arith.bitcast", x, i8);
-  x = mlirOperationGetResult(insert(op, "func.call", 1, &x, f32, callee), 0);
-  return convert(op, float_conversion(f32, to), x, to);
+  check_declare(module, callee, 1, &i8, 1, &f32);
+  x = check_convert(op, "arith.bitcast", x, i8);
+  x = mlirOperationGetResult(check_insert(op, "func.call", 1, &x, 1, &f32, callee), 0);
+  return check_convert(op, float_conversion(f32, to), x, to);
 }
 
 static MlirValue call_narrow(MlirOperation module, MlirOperation op) {
@@ -270,10 +284,10 @@ static MlirValue call_narrow(MlirOperation module, MlirOperation op) {
   MlirValue x = mlirOperationGetOperand(op, 0);
   const char *callee = check_narrow_name(to);
 
-  declare(module, callee, 1, &f32, i8);
-  x = convert(op, float_conversion(mlirValueGetType(x), f32), x, f32);
-  x = mlirOperationGetResult(insert(op, "func.call", 1, &x, i8, callee), 0);
-  return convert(op, "arith.bitcast", x, to);
+  check_declare(module, callee, 1, &f32, 1, &i8);
+  x = check_convert(op, float_conversion(mlirValueGetType(x), f32), x, f32);
+  x = mlirOperationGetResult(check_insert(op, "func.call", 1, &x, 1, &i8, callee), 0);
+  return check_convert(op, "arith.bitcast", x, to);
 }
 
 /* Powers wrap, so they can be computed in 64 bits and cut. */
@@ -282,10 +296,11 @@ static MlirValue call_power(MlirOperation module, MlirOperation op) {
   MlirType to = mlirValueGetType(mlirOperationGetResult(op, 0));
   MlirValue x[2];
 
-  declare(module, CHECK_POWER, 2, (MlirType[]){i64, i64}, i64);
+  check_declare(module, CHECK_POWER, 2, (MlirType[]){i64, i64}, 1, &i64);
   for (int k = 0; k < 2; k++)
-    x[k] = convert(op, "arith.extsi", mlirOperationGetOperand(op, k), i64);
-  return convert(op, "arith.trunci", mlirOperationGetResult(insert(op, "func.call", 2, x, i64, CHECK_POWER), 0), to);
+    x[k] = check_convert(op, "arith.extsi", mlirOperationGetOperand(op, k), i64);
+  return check_convert(op, "arith.trunci",
+                       mlirOperationGetResult(check_insert(op, "func.call", 2, x, 1, &i64, CHECK_POWER), 0), to);
 }
 
 static void make_calls(MlirOperation module, struct arena *a) {
@@ -318,6 +333,7 @@ enum status check_lower(struct ir *ir, MlirOperation module, MlirOperation funct
     if ((st = ir_run_pipeline(ir, module, TENSORS, a, ds)))
       return st;
   }
+  check_call_products(module, a);
   if ((st = ir_run_pipeline(ir, module, LOOPS, a, ds)))
     return st;
   make_calls(module, a);

@@ -153,6 +153,12 @@ extern float __extendhfsf2(_Float16);
 extern _Float16 __truncsfhf2(float);
 extern _Float16 __truncdfhf2(double);
 
+void check_register(MlirExecutionEngine engine, const char *name, void (*fn)(void)) {
+  void *p;
+  memcpy(&p, &fn, sizeof p); /* ISO C has no cast from functions to data */
+  mlirExecutionEngineRegisterSymbol(engine, mlirStringRefCreateFromCString(name), p);
+}
+
 void check_register_runtime(MlirExecutionEngine engine) {
   static const struct {
     const char *name;
@@ -174,9 +180,7 @@ void check_register_runtime(MlirExecutionEngine engine) {
       FN("__truncdfhf2", __truncdfhf2),
 #undef FN
   };
-  for (size_t k = 0; k < sizeof table / sizeof table[0]; k++) {
-    void *p;
-    memcpy(&p, &table[k].fn, sizeof p);
-    mlirExecutionEngineRegisterSymbol(engine, mlirStringRefCreateFromCString(table[k].name), p);
-  }
+  for (size_t k = 0; k < sizeof table / sizeof table[0]; k++)
+    check_register(engine, table[k].name, table[k].fn);
+  check_register_products(engine);
 }
