@@ -192,7 +192,7 @@ void hlo_remove(struct hlo_instr *i) {
 /* from is kept ascending, and its storage is the next power of two of n_from: adding one id at a time to a long list
  * (a thousand equal constants merged into one) then costs what the list costs, once. */
 static void from_add(struct arena *a, struct hlo_instr *i, int id) {
-  int lo = 0, hi = i->n_from, n = i->n_from;
+  int n = i->n_from, lo = 0, hi = n;
   if (n && i->from[n - 1] < id)
     lo = n;
   while (lo < hi) {

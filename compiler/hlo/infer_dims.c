@@ -117,7 +117,7 @@ static enum status check_gather_sizes(struct arena *a, const struct hlo_instr *x
 enum status infer_gather(struct arena *a, const struct hlo_instr *i, struct hlo_shape *out, struct error *err) {
   const struct hlo_instr *x = i->operands[0], *idx = i->operands[1];
   const struct hlo_gather_dims *g = i->gather;
-  int64_t batch[HLO_RANK_MAX], dims[2 * HLO_RANK_MAX], vector;
+  int64_t batch[HLO_RANK_MAX] = {0}, dims[2 * HLO_RANK_MAX], vector = 0;
   int n_batch, at_batch = 0, at_offset = 0;
   enum status st;
 
@@ -168,7 +168,7 @@ static enum status check_scatter_numbers(struct arena *a, const struct hlo_instr
 enum status infer_scatter(struct arena *a, const struct hlo_instr *i, struct hlo_shape *out, struct error *err) {
   const struct hlo_instr *x = i->operands[0], *idx = i->operands[1], *u = i->operands[2];
   const struct hlo_scatter_dims *s = i->scatter;
-  int64_t batch[HLO_RANK_MAX], vector;
+  int64_t batch[HLO_RANK_MAX] = {0}, vector = 0;
   int n_batch, at_batch = 0, at_window = 0;
   enum status st;
 
