@@ -164,7 +164,70 @@ static MlirWalkResult fill_accumulator(MlirOperation op, void *user) {
   return MlirWalkResultAdvance;
 }
 
-/* ---- calls ------------------------------------------------------------------------------------------- */
+/* ---- allocations with a layout ----------------------------------------------------------------------- */
+
+/* Upstream lowers only allocations that are row-major.  Others become a flat one, seen through a cast:
+ *
+ *     memref.alloc() : memref<2x3xf32, strided<[1, 2]>>
+ *       ==>  memref.reinterpret_cast (memref.alloc() : memref<6xf32>) to offset: [0], sizes: [2, 3], strides: [1, 2] */
+static MlirOperation flat_alloc(MlirOperation before, MlirType element, int64_t size) {
+  MlirContext ctx = mlirOperationGetContext(before);
+  MlirType t = mlirMemRefTypeGet(element, 1, &size, mlirAttributeGetNull(), mlirAttributeGetNull());
+  MlirNamedAttribute none = mlirNamedAttributeGet(mlirIdentifierGet(ctx, ir_str("operandSegmentSizes")),
+                                                  mlirDenseI32ArrayGet(ctx, 2, (int32_t[]){0, 0}));
+  MlirOperationState st = mlirOperationStateGet(ir_str("memref.alloc"), mlirOperationGetLocation(before));
+  mlirOperationStateAddResults(&st, 1, &t);
+  mlirOperationStateAddAttributes(&st, 1, &none);
+  MlirOperation op = mlirOperationCreate(&st);
+  mlirBlockInsertOwnedOperationBefore(mlirOperationGetBlock(before), before, op);
+  return op;
+}
+
+static MlirValue cast_flat(MlirOperation before, MlirValue flat, MlirType to, const int64_t *sizes, int64_t offset,
+                           const int64_t *strides) {
+  MlirContext ctx = mlirOperationGetContext(before);
+  const intptr_t rank = mlirShapedTypeGetRank(to);
+  const struct {
+    const char *name;
+    MlirAttribute value;
+  } parts[] = {{"static_offsets", mlirDenseI64ArrayGet(ctx, 1, &offset)},
+               {"static_sizes", mlirDenseI64ArrayGet(ctx, rank, sizes)},
+               {"static_strides", mlirDenseI64ArrayGet(ctx, rank, strides)},
+               {"operandSegmentSizes", mlirDenseI32ArrayGet(ctx, 4, (int32_t[]){1, 0, 0, 0})}};
+  MlirNamedAttribute attrs[4];
+  MlirOperationState st = mlirOperationStateGet(ir_str("memref.reinterpret_cast"), mlirOperationGetLocation(before));
+
+  for (int k = 0; k < 4; k++)
+    attrs[k] = mlirNamedAttributeGet(mlirIdentifierGet(ctx, ir_str(parts[k].name)), parts[k].value);
+  mlirOperationStateAddOperands(&st, 1, &flat);
+  mlirOperationStateAddResults(&st, 1, &to);
+  mlirOperationStateAddAttributes(&st, 4, attrs);
+  MlirOperation op = mlirOperationCreate(&st);
+  mlirBlockInsertOwnedOperationBefore(mlirOperationGetBlock(before), before, op);
+  return mlirOperationGetResult(op, 0);
+}
+
+static void flatten_alloc(MlirOperation op) {
+  MlirType t = mlirValueGetType(mlirOperationGetResult(op, 0));
+  const intptr_t rank = mlirShapedTypeGetRank(t);
+  int64_t sizes[HLO_RANK_MAX], strides[HLO_RANK_MAX], offset, last = 0;
+
+  if (rank > HLO_RANK_MAX || mlirLogicalResultIsFailure(mlirMemRefTypeGetStridesAndOffset(t, strides, &offset)) ||
+      mlirShapedTypeIsDynamicStrideOrOffset(offset) || offset < 0)
+    return;
+  for (intptr_t k = 0; k < rank; k++) {
+    sizes[k] = mlirShapedTypeGetDimSize(t, k);
+    if (mlirShapedTypeIsDynamicDim(t, k) || mlirShapedTypeIsDynamicStrideOrOffset(strides[k]) || strides[k] < 0)
+      return;
+    last += (sizes[k] - 1) * strides[k];
+  }
+  MlirOperation flat = flat_alloc(op, mlirShapedTypeGetElementType(t), last < 0 ? 1 : offset + last + 1);
+  MlirValue v = cast_flat(op, mlirOperationGetResult(flat, 0), t, sizes, offset, strides);
+  mlirValueReplaceAllUsesOfWith(mlirOperationGetResult(op, 0), v);
+  mlirOperationDestroy(op);
+}
+
+/* ---- what lacks a lowering --- */
 
 /* Operations that upstream cannot lower, or lowers with a pass that does not survive being run twice (it keeps pointers
  * to the functions it made: convert-math-to-funcs), become calls of check_runtime.c. */
@@ -174,18 +237,25 @@ struct found {
   int n, cap;
 };
 
-static bool becomes_call(MlirOperation op) {
+static bool is_laid_out_alloc(MlirOperation op) {
+  if (!ir_is(op, "memref.alloc"))
+    return false;
+  MlirType t = mlirValueGetType(mlirOperationGetResult(op, 0));
+  return !mlirAffineMapIsIdentity(mlirMemRefTypeGetAffineMap(t));
+}
+
+static bool lacks_lowering(MlirOperation op) {
   if (ir_is(op, "arith.extf"))
     return check_widen_name(mlirValueGetType(mlirOperationGetOperand(op, 0)));
   if (ir_is(op, "arith.truncf"))
     return check_narrow_name(mlirValueGetType(mlirOperationGetResult(op, 0)));
-  return ir_is(op, "math.ipowi");
+  return ir_is(op, "math.ipowi") || is_laid_out_alloc(op);
 }
 
-static MlirWalkResult find_calls(MlirOperation op, void *user) {
+static MlirWalkResult find_lacking(MlirOperation op, void *user) {
   struct found *c = user;
 
-  if (!becomes_call(op))
+  if (!lacks_lowering(op))
     return MlirWalkResultAdvance;
   if (c->n == c->cap) {
     MlirOperation *v = arena_new_array(c->arena, MlirOperation, (size_t)(c->cap = c->cap ? 2 * c->cap : 16));
@@ -303,11 +373,15 @@ static MlirValue call_power(MlirOperation module, MlirOperation op) {
                        mlirOperationGetResult(check_insert(op, "func.call", 2, x, 1, &i64, CHECK_POWER), 0), to);
 }
 
-static void make_calls(MlirOperation module, struct arena *a) {
+static void replace_lacking(MlirOperation module, struct arena *a) {
   struct found c = {.arena = a};
 
-  mlirOperationWalk(module, find_calls, &c, MlirWalkPreOrder);
+  mlirOperationWalk(module, find_lacking, &c, MlirWalkPreOrder);
   for (int k = 0; k < c.n; k++) {
+    if (ir_is(c.v[k], "memref.alloc")) {
+      flatten_alloc(c.v[k]);
+      continue;
+    }
     MlirValue y = ir_is(c.v[k], "arith.extf")     ? call_widen(module, c.v[k])
                   : ir_is(c.v[k], "arith.truncf") ? call_narrow(module, c.v[k])
                                                   : call_power(module, c.v[k]);
@@ -336,6 +410,6 @@ enum status check_lower(struct ir *ir, MlirOperation module, MlirOperation funct
   check_call_products(module, a);
   if ((st = ir_run_pipeline(ir, module, LOOPS, a, ds)))
     return st;
-  make_calls(module, a);
+  replace_lacking(module, a);
   return ir_run_pipeline(ir, module, LLVM, a, ds);
 }

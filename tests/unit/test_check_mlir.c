@@ -1,0 +1,378 @@
+/* Running IR text on given inputs, and comparing results. */
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "linalg_support.h"
+
+#define N(a) (int)(sizeof(a) / sizeof(a)[0])
+
+struct job {
+  struct arena arena;
+  struct diags ds;
+  MlirModule m;
+  int n_in, n_out;
+  struct trace_array in[4], out[4];
+};
+
+static void job_begin(struct job *j, const char *text) {
+  memset(j, 0, sizeof *j);
+  arena_init(&j->arena);
+  diags_init(&j->ds, &j->arena);
+  if (ir_parse(&ir, text, strlen(text), "t.mlir", &j->arena, &j->ds, &j->m))
+    fail_msg("%s", j->ds.v[0].message);
+}
+
+static void job_end(struct job *j) {
+  mlirModuleDestroy(j->m);
+  arena_clear(&j->arena);
+}
+
+/* An f32 input counting up from `first`. */
+static void count_up(struct job *j, float first, int rank, const int64_t *dims) {
+  struct trace_array *x = &j->in[j->n_in++];
+  x->shape = hlo_shape_array(&j->arena, DT_F32, rank, dims);
+  int64_t n = hlo_shape_elements(&x->shape);
+  float *v = x->data = arena_new_array(&j->arena, float, (size_t)n);
+  for (int64_t k = 0; k < n; k++)
+    v[k] = first + (float)k;
+}
+
+static void result(struct job *j, int rank, const int64_t *dims) {
+  j->out[j->n_out++].shape = hlo_shape_array(&j->arena, DT_F32, rank, dims);
+}
+
+static enum status run_job(struct job *j) {
+  return check_execute(&ir, j->m, "k", j->n_in, j->in, j->n_out, j->out, &j->arena, &j->ds);
+}
+
+static void run_ok(struct job *j) {
+  if (run_job(j))
+    fail_msg("%s", j->ds.v[0].message);
+}
+
+static float at(const struct job *j, int output, int64_t k) {
+  return ((const float *)j->out[output].data)[k];
+}
+
+/* ---- layouts, memory spaces, annotations --------------------------------------------------------------- */
+
+static void strided_arguments_and_results_work(void **state) {
+  struct job j;
+  (void)state;
+  job_begin(&j, "func.func @k(%a: memref<2x3xf32, strided<[1, 2]>>, %b: memref<4x5xf32, strided<[?, ?], offset: ?>>)\n"
+                "    -> (memref<2x3xf32, strided<[1, 2]>>, memref<2x2xf32, strided<[?, ?], offset: ?>>) {\n"
+                "  %s = memref.subview %b[1, 1] [2, 2] [2, 3] : memref<4x5xf32, strided<[?, ?], offset: ?>>\n"
+                "       to memref<2x2xf32, strided<[?, ?], offset: ?>>\n"
+                "  return %a, %s : memref<2x3xf32, strided<[1, 2]>>, memref<2x2xf32, strided<[?, ?], offset: ?>>\n}\n");
+  count_up(&j, 0, DIMS(2, 3));
+  count_up(&j, 0, DIMS(4, 5));
+  result(&j, DIMS(2, 3));
+  result(&j, DIMS(2, 2));
+  run_ok(&j);
+  for (int k = 0; k < 6; k++)
+    assert_true(at(&j, 0, k) == (float)k); /* the results alias the arguments */
+  const float want[] = {6, 9, 16, 19};
+  for (int k = 0; k < 4; k++)
+    assert_true(at(&j, 1, k) == want[k]);
+  job_end(&j);
+}
+
+static void copies_between_layouts_work(void **state) {
+  struct job j;
+  (void)state;
+  job_begin(
+      &j,
+      "func.func @k(%a: memref<4x6xf32>) -> memref<2x3xf32, strided<[1, 2]>> {\n"
+      "  %s = memref.subview %a[1, 0] [2, 3] [2, 2] : memref<4x6xf32> to memref<2x3xf32, strided<[12, 2], offset: 6>>\n"
+      "  %r = memref.alloc() : memref<2x3xf32, strided<[1, 2]>>\n"
+      "  memref.copy %s, %r : memref<2x3xf32, strided<[12, 2], offset: 6>> to memref<2x3xf32, strided<[1, 2]>>\n"
+      "  return %r : memref<2x3xf32, strided<[1, 2]>>\n}\n");
+  count_up(&j, 0, DIMS(4, 6));
+  result(&j, DIMS(2, 3));
+  run_ok(&j);
+  const float want[] = {6, 8, 10, 18, 20, 22};
+  for (int k = 0; k < 6; k++)
+    assert_true(at(&j, 0, k) == want[k]);
+  job_end(&j);
+}
+
+static void memory_spaces_and_annotations_are_dropped(void **state) {
+  struct job j;
+  (void)state;
+  job_begin(&j, "func.func @k(%a: memref<4xf32, 4 : i32> {nkipy.alias = 0 : i64}) -> memref<4xf32, 4 : i32> {\n"
+                "  %s = memref.alloc() : memref<4xf32, 3 : i32>\n"
+                "  memref.copy %a, %s : memref<4xf32, 4 : i32> to memref<4xf32, 3 : i32>\n"
+                "  %o = memref.alloc() : memref<4xf32, 4 : i32>\n"
+                "  linalg.exp {nkipy.loop_tile = array<i64: 4>, nkipy.layout = {mem_space = 3 : i32}}\n"
+                "    ins(%s : memref<4xf32, 3 : i32>) outs(%o : memref<4xf32, 4 : i32>)\n"
+                "  return %o : memref<4xf32, 4 : i32>\n}\n");
+  count_up(&j, 0, DIMS(4));
+  result(&j, DIMS(4));
+  run_ok(&j);
+  assert_true(fabsf(at(&j, 0, 2) - expf(2)) < 1e-4f);
+  job_end(&j);
+}
+
+static void the_module_and_the_inputs_stay_as_they_are(void **state) {
+  struct job j;
+  struct program p = {.n_in = 0};
+  (void)state;
+  job_begin(&j, "func.func @k(%a: memref<4xf32>) attributes {nkipy.mark} {\n"
+                "  %c = arith.constant 7.0 : f32\n"
+                "  linalg.fill {nkipy.fuse = 0 : i64} ins(%c : f32) outs(%a : memref<4xf32>)\n  return\n}\n");
+  arena_init(&p.arena);
+  count_up(&j, 1, DIMS(4));
+  const char *before = module_text(&p, j.m);
+  run_ok(&j);
+  assert_string_equal(before, module_text(&p, j.m));
+  assert_true(((const float *)j.in[0].data)[0] == 1);
+  arena_clear(&p.arena);
+  job_end(&j);
+}
+
+/* ---- accumulators --------------------------------------------------------------------------------------- */
+
+static void matmuls_without_a_fill_start_from_zero(void **state) {
+  static const char *const text[] = {
+      /* one empty tensor shared by two products, the first of which is not needed any more when the second writes */
+      "func.func @k(%a: tensor<3x3xf32>) -> tensor<3x3xf32> {\n"
+      "  %e = tensor.empty() : tensor<3x3xf32>\n"
+      "  %x = linalg.matmul ins(%a, %a : tensor<3x3xf32>, tensor<3x3xf32>) outs(%e : tensor<3x3xf32>) -> "
+      "tensor<3x3xf32>\n"
+      "  %f = tensor.empty() : tensor<3x3xf32>\n"
+      "  %y = linalg.exp ins(%x : tensor<3x3xf32>) outs(%f : tensor<3x3xf32>) -> tensor<3x3xf32>\n"
+      "  %z = linalg.matmul ins(%a, %a : tensor<3x3xf32>, tensor<3x3xf32>) outs(%e : tensor<3x3xf32>) -> "
+      "tensor<3x3xf32>\n"
+      "  return %z : tensor<3x3xf32>\n}\n",
+      "func.func @k(%a: memref<3x3xf32>) -> memref<3x3xf32> {\n"
+      "  %e = memref.alloc() : memref<3x3xf32>\n"
+      "  linalg.matmul ins(%a, %a : memref<3x3xf32>, memref<3x3xf32>) outs(%e : memref<3x3xf32>)\n"
+      "  return %e : memref<3x3xf32>\n}\n"};
+  (void)state;
+  for (int k = 0; k < N(text); k++) {
+    struct job j;
+    job_begin(&j, text[k]);
+    count_up(&j, 0, DIMS(3, 3));
+    result(&j, DIMS(3, 3));
+    run_ok(&j);
+    const float want[] = {15, 18, 21, 42, 54, 66, 69, 90, 111};
+    for (int q = 0; q < 9; q++)
+      assert_true(at(&j, 0, q) == want[q]);
+    job_end(&j);
+  }
+}
+
+static void transposed_products_agree(void **state) {
+  static const char *const maps[][2] = {
+      {"(m, k)", "(k, n)"}, {"(k, m)", "(k, n)"}, {"(m, k)", "(n, k)"}, {"(k, m)", "(n, k)"}};
+  (void)state;
+  for (int c = 0; c < 4; c++) {
+    struct job j;
+    const bool ta = c & 1, tb = c & 2;
+    const char *a = ta ? "memref<5x3xf32>" : "memref<3x5xf32>", *b = tb ? "memref<6x5xf32>" : "memref<5x6xf32>";
+    char text[1000];
+    snprintf(text, sizeof text,
+             "func.func @k(%%a: %s, %%b: %s) -> memref<3x6xf32> {\n"
+             "  %%o = memref.alloc() : memref<3x6xf32>\n"
+             "  linalg.matmul indexing_maps = [affine_map<(m, n, k) -> %s>, affine_map<(m, n, k) -> %s>,\n"
+             "    affine_map<(m, n, k) -> (m, n)>] ins(%%a, %%b : %s, %s) outs(%%o : memref<3x6xf32>)\n"
+             "  return %%o : memref<3x6xf32>\n}\n",
+             a, b, maps[c][0], maps[c][1], a, b);
+    job_begin(&j, text);
+    count_up(&j, -3, 2, ta ? INTS(5, 3) : INTS(3, 5));
+    count_up(&j, 2, 2, tb ? INTS(6, 5) : INTS(5, 6));
+    result(&j, DIMS(3, 6));
+    run_ok(&j);
+    const float *x = j.in[0].data, *y = j.in[1].data;
+    for (int m = 0; m < 3; m++)
+      for (int n = 0; n < 6; n++) {
+        float want = 0;
+        for (int k = 0; k < 5; k++)
+          want += (ta ? x[k * 3 + m] : x[m * 5 + k]) * (tb ? y[n * 5 + k] : y[k * 6 + n]);
+        assert_true(at(&j, 0, m * 6 + n) == want);
+      }
+    job_end(&j);
+  }
+}
+
+/* ---- refusals and processes ----------------------------------------------------------------------------- */
+
+static void wrong_signatures_are_refused(void **state) {
+  struct job j;
+  (void)state;
+  job_begin(&j, "func.func @k(%a: tensor<4xf32>) -> tensor<4xf32> { return %a : tensor<4xf32> }\n");
+  count_up(&j, 0, DIMS(5));
+  result(&j, DIMS(4));
+  assert_int_equal(run_job(&j), ST_BUG);
+  j.n_in = 0;
+  assert_int_equal(run_job(&j), ST_BUG);
+  job_end(&j);
+  job_begin(&j, "func.func @other() { return }\n");
+  assert_int_equal(run_job(&j), ST_BUG);
+  job_end(&j);
+}
+
+static void unknown_operations_are_reported(void **state) {
+  struct job j;
+  (void)state;
+  job_begin(&j, "func.func @k(%a: memref<4xf32>) { gpu.barrier return }\n");
+  count_up(&j, 0, DIMS(4));
+  assert_int_not_equal(run_job(&j), ST_OK);
+  assert_true(j.ds.n > 0);
+  job_end(&j);
+}
+
+static void forked_children_can_check(void **state) {
+  struct job j;
+  int code;
+  (void)state;
+  job_begin(&j, "func.func @k(%a: tensor<4xf32>) -> tensor<4xf32> {\n"
+                "  %e = tensor.empty() : tensor<4xf32>\n"
+                "  %r = linalg.tanh ins(%a : tensor<4xf32>) outs(%e : tensor<4xf32>) -> tensor<4xf32>\n"
+                "  return %r : tensor<4xf32>\n}\n");
+  count_up(&j, 0, DIMS(4));
+  result(&j, DIMS(4));
+  run_ok(&j); /* the parent has used the engine before */
+  for (int k = 0; k < 3; k++) {
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (!child)
+      _exit(run_job(&j) == ST_OK && fabsf(at(&j, 0, 1) - tanhf(1)) < 1e-6f ? 0 : 1);
+    assert_int_equal(waitpid(child, &code, 0), child);
+    assert_true(WIFEXITED(code) && WEXITSTATUS(code) == 0);
+  }
+  job_end(&j);
+}
+
+/* Printed linalg is what the stand-alone tool accepts, too. */
+static void mlir_opt_accepts_what_is_lowered(void **state) {
+  static const char TOOL[] = "/usr/lib/llvm-22/bin/mlir-opt";
+  struct program p;
+  int code, fds[2];
+  (void)state;
+  if (access(TOOL, X_OK))
+    skip();
+  begin(&p);
+  hlo_val x = input(&p, DT_BF16, -1, 1, DIMS(4, 5)), i = input(&p, DT_I32, 0, 3, DIMS(3)),
+          w = input(&p, DT_BF16, -1, 1, DIMS(5, 2));
+  struct hlo_gather_dims g = {.offset_dims = LIST(&p, 1),
+                              .collapsed_slice_dims = LIST(&p, 0),
+                              .start_index_map = LIST(&p, 0),
+                              .slice_sizes = LIST(&p, 1, 5),
+                              .index_vector_dim = 1};
+  struct hlo_dot_dims d = {LIST(&p, 1), LIST(&p, 0), NONE, NONE};
+  struct hlo_scatter_dims s = {.update_window_dims = LIST(&p, 1),
+                               .inserted_window_dims = LIST(&p, 0),
+                               .scatter_dims_to_operand_dims = LIST(&p, 0),
+                               .index_vector_dim = 1};
+  hlo_val rows = hlo_gather(&p.b, x, i, &g),
+          sum = hlo_reduce(&p.b, HLO_ADD, rows, hlo_scalar(&p.b, DT_BF16, 0), DIMS(1));
+  hlo_val out[] = {hlo_dot(&p.b, rows, w, &d, DT_BF16), hlo_reshape(&p.b, sum, DIMS(3, 1)),
+                   hlo_scatter_assign(&p.b, x, i, rows, &s), hlo_transpose(&p.b, x, INTS(1, 0))};
+  check_results(&p, 4, out);
+  assert_int_equal(pipe(fds), 0);
+  pid_t child = fork();
+  if (!child) {
+    dup2(fds[0], 0);
+    close(fds[0]);
+    close(fds[1]);
+    execl(TOOL, TOOL, "-o", "/dev/null", (char *)NULL);
+    _exit(99);
+  }
+  close(fds[0]);
+  assert_int_equal(write(fds[1], p.text, strlen(p.text)), (int)strlen(p.text));
+  close(fds[1]);
+  assert_int_equal(waitpid(child, &code, 0), child);
+  assert_true(WIFEXITED(code) && WEXITSTATUS(code) == 0);
+  end(&p);
+}
+
+/* ---- comparing ------------------------------------------------------------------------------------------ */
+
+static struct trace_array values(struct arena *a, enum dtype t, int n, const double *v) {
+  struct trace_array x = {.shape = hlo_shape_array(a, t, 1, (int64_t[]){n})};
+  x.data = arena_alloc(a, (size_t)n * dtype_size(t));
+  for (int k = 0; k < n; k++)
+    literal_store(t, v[k], (char *)x.data + (size_t)k * dtype_size(t));
+  return x;
+}
+
+static void comparison_follows_the_dtype(void **state) {
+  static const struct {
+    enum dtype t;
+    double got, want;
+    bool pass;
+  } cases[] = {
+      {DT_F32, 1, 1, true},
+      {DT_F32, 1.00005, 1, true},
+      {DT_F32, 1.001, 1, false},
+      {DT_F32, 5e-6, 0, true},
+      {DT_F32, 1e-3, 0, false},
+      {DT_F32, NAN, NAN, true},
+      {DT_F32, NAN, 1, false},
+      {DT_F32, 1, NAN, false},
+      {DT_F32, INFINITY, INFINITY, true},
+      {DT_F32, INFINITY, -INFINITY, false},
+      {DT_F32, INFINITY, 1, false},
+      {DT_F32, 0.0, -0.0, true},
+      {DT_F16, 1.005, 1, true},
+      {DT_F16, 1.1, 1, false},
+      {DT_BF16, 1.0078125, 1, true},
+      {DT_F64, 1.00001, 1, false},
+      {DT_I32, 3, 3, true},
+      {DT_I32, 3, 4, false},
+      {DT_BOOL, 1, 0, false},
+      {DT_U8, 255, 255, true},
+  };
+  (void)state;
+  for (int k = 0; k < N(cases); k++) {
+    struct arena a;
+    struct check_result r;
+    arena_init(&a);
+    struct trace_array got[] = {values(&a, cases[k].t, 1, &cases[k].got)},
+                       want[] = {values(&a, cases[k].t, 1, &cases[k].want)};
+    check_compare(1, got, want, &r);
+    if (r.pass != cases[k].pass)
+      fail_msg("case %d: %s %g against %g", k, dtype_numpy_name(cases[k].t), cases[k].got, cases[k].want);
+    arena_clear(&a);
+  }
+}
+
+static void comparison_names_the_worst_output(void **state) {
+  struct arena a;
+  struct check_result r;
+  (void)state;
+  arena_init(&a);
+  struct trace_array want[] = {values(&a, DT_F32, VALUES(1000, 1)), values(&a, DT_F32, VALUES(1, 1)),
+                               values(&a, DT_F32, VALUES(0, 0))};
+  struct trace_array got[] = {values(&a, DT_F32, VALUES(1000.05, 1)), values(&a, DT_F32, VALUES(1, 1.01)),
+                              values(&a, DT_F32, VALUES(0, 0))};
+  check_compare(3, got, want, &r);
+  assert_false(r.pass);
+  assert_int_equal(r.worst_output, 1); /* the first is off by more, but within its tolerance */
+  assert_true(r.max_abs_err > 0.04 && r.max_abs_err < 0.06);
+  assert_true(r.max_rel_err > 0.009 && r.max_rel_err < 0.011);
+  got[1] = want[0];
+  got[1].shape.dtype = DT_I32;
+  check_compare(3, got, want, &r);
+  assert_false(r.pass); /* another dtype is never right */
+  arena_clear(&a);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(strided_arguments_and_results_work),
+      cmocka_unit_test(copies_between_layouts_work),
+      cmocka_unit_test(memory_spaces_and_annotations_are_dropped),
+      cmocka_unit_test(the_module_and_the_inputs_stay_as_they_are),
+      cmocka_unit_test(matmuls_without_a_fill_start_from_zero),
+      cmocka_unit_test(transposed_products_agree),
+      cmocka_unit_test(wrong_signatures_are_refused),
+      cmocka_unit_test(unknown_operations_are_reported),
+      cmocka_unit_test(forked_children_can_check),
+      cmocka_unit_test(mlir_opt_accepts_what_is_lowered),
+      cmocka_unit_test(comparison_follows_the_dtype),
+      cmocka_unit_test(comparison_names_the_worst_output),
+  };
+  return cmocka_run_group_tests(tests, start_mlir, stop_mlir);
+}
