@@ -15,23 +15,29 @@ static hlo_val bin(struct tracer *tr, enum hlo_op op, hlo_val x, hlo_val y) {
 static hlo_val as_float(struct tracer *tr, hlo_val x) {
   return x ? hlo_convert(&tr->b, x, promote_float(x->shape.dtype)) : NULL;
 }
-static hlo_val small(struct tracer *tr, hlo_val x) { /* |x| < 0.5 */
-  return hlo_compare(&tr->b, HLO_LT, un(tr, HLO_ABS, x), like(tr, x, 0.5));
+
+static hlo_val within(struct tracer *tr, hlo_val x, double limit) { /* |x| < limit */
+  return hlo_compare(&tr->b, HLO_LT, un(tr, HLO_ABS, x), like(tr, x, limit));
 }
 
-/* Both follow Kahan: dividing by what was actually added cancels the rounding of 1 + x, so tiny arguments keep their
- * digits.  Large arguments take the plain formula, which cannot overflow into inf / inf. */
+/* Near 0, 1 + x has rounded x's digits away, so log(1 + x) must not be used: 2 artanh(x / (2 + x)) there, four terms of
+ * the series, exact to float32 for |x| < 1/4.  (Dividing by (1 + x) - 1 as Kahan does would be shorter, but XLA's
+ * simplifier folds that to x.) */
 static hlo_val log1p_val(struct tracer *tr, hlo_val x) {
-  hlo_val one = like(tr, x, 1), u = bin(tr, HLO_ADD, x, one), l = un(tr, HLO_LOG, u);
-  hlo_val exact = bin(tr, HLO_DIVIDE, bin(tr, HLO_MULTIPLY, l, x), bin(tr, HLO_SUBTRACT, u, one));
-  exact = hlo_select(&tr->b, hlo_compare(&tr->b, HLO_EQ, u, one), x, exact);
-  return hlo_select(&tr->b, small(tr, x), exact, l);
+  static const double c[] = {1.0 / 5, 1.0 / 3, 1};
+  hlo_val s = bin(tr, HLO_DIVIDE, x, bin(tr, HLO_ADD, x, like(tr, x, 2))), z = bin(tr, HLO_MULTIPLY, s, s);
+  hlo_val p = like(tr, x, 1.0 / 7);
+  for (size_t i = 0; i < sizeof c / sizeof *c; i++)
+    p = bin(tr, HLO_ADD, bin(tr, HLO_MULTIPLY, p, z), like(tr, x, c[i]));
+  hlo_val near = bin(tr, HLO_MULTIPLY, bin(tr, HLO_ADD, s, s), p);
+  return hlo_select(&tr->b, within(tr, x, 0.25), near, un(tr, HLO_LOG, bin(tr, HLO_ADD, x, like(tr, x, 1))));
 }
+
+/* Likewise exp(x) - 1 is 2 t / (1 - t) with t = tanh(x / 2) near 0. */
 static hlo_val expm1_val(struct tracer *tr, hlo_val x) {
-  hlo_val one = like(tr, x, 1), u = un(tr, HLO_EXP, x), d = bin(tr, HLO_SUBTRACT, u, one);
-  hlo_val exact = bin(tr, HLO_DIVIDE, bin(tr, HLO_MULTIPLY, d, x), un(tr, HLO_LOG, u));
-  exact = hlo_select(&tr->b, hlo_compare(&tr->b, HLO_EQ, u, one), x, exact);
-  return hlo_select(&tr->b, small(tr, x), exact, d);
+  hlo_val one = like(tr, x, 1), t = un(tr, HLO_TANH, bin(tr, HLO_MULTIPLY, x, like(tr, x, 0.5)));
+  hlo_val near = bin(tr, HLO_DIVIDE, bin(tr, HLO_ADD, t, t), bin(tr, HLO_SUBTRACT, one, t));
+  return hlo_select(&tr->b, within(tr, x, 0.5), near, bin(tr, HLO_SUBTRACT, un(tr, HLO_EXP, x), one));
 }
 
 /* To the nearest whole number, ties to even: below, plus one when the rest is over a half, or is a half and below is
