@@ -7,7 +7,7 @@
 
 /* f32: a single operation agrees to a few units in the last place (1e-7), but a matmul or a softmax sums hundreds of
  * products in another order than NumPy's BLAS, which costs about sqrt(K) units of the largest partial sum: 1e-4
- * relative, with 1e-5 absolute where sums cancel.  A wrong pass is off by far more. f16, bf16: three and two decimal
+ * relative, with 1e-5 of the output's largest magnitude (or of 1) where sums cancel.  A wrong pass is off by far more. f16, bf16: three and two decimal
  * digits; NumPy may round every intermediate where we round once. f8: one digit.  Integers and bool have no rounding.
  */
 void check_tolerance(enum dtype t, double *rtol, double *atol) {
@@ -35,6 +35,18 @@ void check_tolerance(enum dtype t, double *rtol, double *atol) {
 static struct hlo_literal as_literal(const struct trace_array *x) {
   size_t n = (size_t)hlo_shape_elements(&x->shape);
   return (struct hlo_literal){.shape = x->shape, .data = x->data, .size = n * dtype_size(x->shape.dtype)};
+}
+
+/* Where sums cancel, an element's error is of the size of the terms, not of the element; the largest magnitude in the
+ * output stands for them. */
+static double largest_magnitude(const struct hlo_literal *x, int64_t n) {
+  double most = 1;
+  for (int64_t k = 0; k < n; k++) {
+    double v = fabs(literal_double(x, (size_t)k));
+    if (isfinite(v) && v > most)
+      most = v;
+  }
+  return most;
 }
 
 struct errors {
@@ -80,6 +92,8 @@ static struct errors compare_array(const struct trace_array *got, const struct t
   if (!hlo_shape_equal(&got->shape, &want->shape))
     return (struct errors){INFINITY, INFINITY, false};
   check_tolerance(t, &rtol, &atol);
+  if (dtype_is_float(t))
+    atol *= largest_magnitude(&y, n);
   for (int64_t k = 0; k < n; k++) {
     if (dtype_is_float(t))
       compare_float(literal_double(&x, (size_t)k), literal_double(&y, (size_t)k), rtol, atol, &e);

@@ -370,7 +370,7 @@ static enum status run(struct terminal *t) {
   enum status written = t->json_path ? write_json(t) : ST_OK;
   bool is_text_wanted = !t->json_path || strcmp(t->json_path, "-");
   if (is_text_wanted && t->last_text && !t->is_quiet)
-    printf("%s", t->last_text);
+    printf("%s%s", t->last_text, t->last_text[0] && t->last_text[strlen(t->last_text) - 1] != '\n' ? "\n" : "");
   return st ? st : written;
 }
 

@@ -13,7 +13,7 @@ import pytest
 
 import kernels
 import mlir_run
-import xla_run
+import xla_oracle
 
 EXAMPLES = sorted((kernels.ROOT / "explorer/examples").glob("*.py"))
 
@@ -46,7 +46,7 @@ def test_independent_runs_of_every_stage_agree_with_numpy(example):
                 continue
             done.add(stage["text"])
             if stage["dialect"] == "hlo":
-                got = xla_run.run_text(stage["text"], inputs)
+                got = xla_oracle.run_text(stage["text"], inputs)
             else:
                 got = mlir_run.run(stage["text"], mlir_run.function_name(stage["text"]), inputs, outputs)
             kernels.assert_close(got, want, f"{kernel['name']} after {stage['name']}")

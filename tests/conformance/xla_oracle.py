@@ -55,3 +55,7 @@ def random_inputs(data, seed=0):
         else:
             inputs.append(rng.uniform(-2, 2, shape).astype(dtype))
     return inputs
+
+
+def run_text(text, inputs):
+    return run(read_text(text).as_serialized_hlo_module_proto(), inputs)
