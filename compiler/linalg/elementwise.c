@@ -18,9 +18,10 @@ enum { MAX_OPERANDS = 3 };
 /* How one operand is read. */
 struct operand {
   const struct hlo_instr *src; /* the instruction that is read */
+  struct hlo_shape shape;      /* of what is read: src's, or with its reduced axes kept */
   bool is_scalar;              /* a splat constant, used in the body */
   bool is_full;                /* has the result's shape */
-  int64_t map[HLO_RANK_MAX];   /* per dimension of src: a loop or EMIT_CONST(0) */
+  int64_t map[HLO_RANK_MAX];   /* per dimension of shape: a loop or EMIT_CONST(0) */
 };
 
 /* ---- looking through broadcasts ---------------------------------------------------------------------- */
@@ -60,10 +61,13 @@ static void through_reshape(const struct hlo_instr *r, int64_t *map) {
     map[b[k]] = old[a[k]];
 }
 
-/* A reshape that is computed by the reduce in front of it has a value of its own; one with a knob keeps it. */
-static bool is_keepdims(struct lower *l, const struct hlo_instr *r) {
-  const struct hlo_instr *x = r->operands[0];
-  return x->op == HLO_REDUCE && node_of(l, x)->keepdims == r;
+/* From a map of the reduce's result to one of the value that keeps its axes. */
+static void keep_axes(const struct hlo_instr *reduce, const struct hlo_shape *kept, int64_t *map) {
+  int64_t old[HLO_RANK_MAX];
+
+  memcpy(old, map, sizeof old);
+  for (int d = 0, k = 0; d < kept->rank; d++)
+    map[d] = reduce_has_axis(reduce, d) ? EMIT_CONST(0) : old[k++];
 }
 
 static void look_through(struct lower *l, const struct hlo_instr *x, struct operand *o) {
@@ -74,7 +78,7 @@ static void look_through(struct lower *l, const struct hlo_instr *x, struct oper
       memcpy(old, o->map, sizeof old);
       for (int k = 0; k < from->rank; k++)
         o->map[k] = from->dims[k] == 1 ? EMIT_CONST(0) : old[x->dimensions.v[k]];
-    } else if (x->op == HLO_RESHAPE && !x->knob && !is_keepdims(l, x) && lower_is_unit_reshape(x)) {
+    } else if (x->op == HLO_RESHAPE && !x->knob && lower_is_unit_reshape(x)) {
       through_reshape(x, o->map);
     } else {
       break;
@@ -82,12 +86,17 @@ static void look_through(struct lower *l, const struct hlo_instr *x, struct oper
     x = x->operands[0];
   }
   o->src = x;
+  o->shape = x->shape;
   o->is_scalar = lower_is_splat(x);
+  if (x->op == HLO_REDUCE && node_of(l, x)->keeps_dims) {
+    o->shape = node_of(l, x)->kept_shape;
+    keep_axes(x, &o->shape, o->map);
+  }
 }
 
 /* A unit dimension of src that sits where the result has one too is written as the loop. */
 static void align_unit_dims(const struct hlo_shape *result, struct operand *o) {
-  const struct hlo_shape *s = &o->src->shape;
+  const struct hlo_shape *s = &o->shape;
   if (s->rank != result->rank)
     return;
   for (int k = 0; k < s->rank; k++)
@@ -96,7 +105,7 @@ static void align_unit_dims(const struct hlo_shape *result, struct operand *o) {
 }
 
 static void read_full(const struct hlo_instr *x, struct operand *o) {
-  *o = (struct operand){.src = x, .is_full = true};
+  *o = (struct operand){.src = x, .shape = x->shape, .is_full = true};
   for (int k = 0; k < x->shape.rank; k++)
     o->map[k] = k;
 }
@@ -120,7 +129,7 @@ static bool spans(const struct hlo_shape *s, int n, const struct operand *o) {
   for (int k = 0; k < n; k++) {
     if (o[k].is_scalar)
       continue;
-    for (int d = 0; d < o[k].src->shape.rank; d++)
+    for (int d = 0; d < o[k].shape.rank; d++)
       if (o[k].map[d] >= 0)
         seen[o[k].map[d]] = true;
   }
@@ -191,6 +200,11 @@ static MlirValue write_body(struct emit *e, MlirValue const *args, void *user) {
   return scalar_apply(e, b->instr, x);
 }
 
+static MlirValue operand_value(struct lower *l, const struct operand *o) {
+  const struct node *n = node_of(l, o->src);
+  return n->keeps_dims ? n->kept : lower_value(l, o->src);
+}
+
 /* The location of a generic names the broadcasts that went into it, too. */
 static void locate(struct lower *l, const struct hlo_instr *i, const struct operand *o) {
   for (int k = 0; k < i->n_operands; k++)
@@ -212,8 +226,8 @@ static MlirOperation emit_folded(struct lower *l, const struct hlo_instr *i, con
       body.scalars[k] = lower_splat(l, o[k].src);
       continue;
     }
-    inputs[n] = lower_value(l, o[k].src);
-    maps[n++] = emit_map(&l->e, i->shape.rank, o[k].src->shape.rank, o[k].map);
+    inputs[n] = operand_value(l, &o[k]);
+    maps[n++] = emit_map(&l->e, i->shape.rank, o[k].shape.rank, o[k].map);
   }
   maps[n] = emit_identity_map(&l->e, i->shape.rank);
   return emit_linalg_generic(&l->e, &(struct emit_generic){.n_loops = i->shape.rank,
@@ -297,15 +311,14 @@ enum status lower_broadcast(struct lower *l, const struct hlo_instr *i) {
   look_through(l, x, &o);
   align_unit_dims(&i->shape, &o);
 
-  if (o.is_scalar || o.src->shape.rank == 0) {
+  if (o.is_scalar || o.shape.rank == 0) {
     MlirValue v = o.is_scalar ? lower_splat(l, o.src) : emit_extract(&l->e, lower_value(l, o.src), 0, NULL);
     MlirValue filled = emit_fill(&l->e, v, lower_empty(l, &i->shape));
     lower_set(l, i, filled, mlirOpResultGetOwner(filled));
     return ST_OK;
   }
-  MlirValue input = lower_value(l, o.src);
-  MlirAffineMap maps[] = {emit_map(&l->e, i->shape.rank, o.src->shape.rank, o.map),
-                          emit_identity_map(&l->e, i->shape.rank)};
+  MlirValue input = operand_value(l, &o);
+  MlirAffineMap maps[] = {emit_map(&l->e, i->shape.rank, o.shape.rank, o.map), emit_identity_map(&l->e, i->shape.rank)};
   MlirOperation op = emit_linalg_generic(&l->e, &(struct emit_generic){.n_loops = i->shape.rank,
                                                                        .n_inputs = 1,
                                                                        .inputs = &input,

@@ -20,9 +20,10 @@ struct node {
   const int64_t *extents;
   const bool *reduction;
   int n_users;
-  const struct hlo_instr *user;     /* the last one */
-  const struct hlo_instr *keepdims; /* reduce: the reshape that its generic computes directly */
-  bool is_done;                     /* emitted together with another instruction */
+  bool keeps_dims; /* reduce: emitted with its reduced axes as size 1 (kept), because all its users want that */
+  MlirValue kept;
+  struct hlo_shape kept_shape;
+  bool is_done; /* emitted together with another instruction */
 };
 
 struct lower {
@@ -88,7 +89,8 @@ MlirValue reshape_tensor(struct lower *l, MlirValue x, const struct hlo_shape *f
 MlirValue writable_tensor(struct lower *l, const struct hlo_instr *x);
 
 /* reduce.c, dot.c */
-void reduce_plan(struct lower *l, const struct hlo_computation *c); /* finds the reshapes to compute directly */
+void reduce_plan(struct lower *l, const struct hlo_computation *c); /* decides keeps_dims */
+bool reduce_has_axis(const struct hlo_instr *reduce, int64_t dim);  /* dim of the operand is reduced */
 enum status lower_reduce(struct lower *l, const struct hlo_instr *i);
 enum status lower_dot(struct lower *l, const struct hlo_instr *i);
 

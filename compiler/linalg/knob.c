@@ -128,18 +128,37 @@ static enum status set_loop_tile(struct lower *l, const struct hlo_instr *i, con
 
 /* ---- layout -------------------------------------------------------------------------------------------- */
 
-static enum status set_layout(struct lower *l, const struct hlo_instr *i, const struct hlo_instr *w) {
+/* Where dimension d of the annotated value is in the operation's result, if they differ only in dimensions of size 1;
+ * those have no place: -1.  False if the shapes differ in another way. */
+static bool match_dims(const struct hlo_shape *s, MlirType result, int64_t at[HLO_RANK_MAX]) {
+  const int rank = (int)mlirShapedTypeGetRank(result);
+  int r = 0;
+
+  bool equal = s->rank == rank;
+  for (int d = 0; equal && d < rank; d++)
+    equal = s->dims[d] == mlirShapedTypeGetDimSize(result, d);
+  for (int d = 0; d < s->rank; d++) {
+    at[d] = equal ? d : -1;
+    if (equal || s->dims[d] == 1)
+      continue;
+    while (r < rank && mlirShapedTypeGetDimSize(result, r) == 1)
+      r++;
+    if (r == rank || mlirShapedTypeGetDimSize(result, r) != s->dims[d])
+      return false;
+    at[d] = r++;
+  }
+  while (r < rank && mlirShapedTypeGetDimSize(result, r) == 1)
+    r++;
+  return equal || r == rank;
+}
+
+static enum status check_layout(struct lower *l, const struct hlo_instr *i) {
   const struct hlo_knob *knob = i->knob;
   const int rank = i->shape.rank;
-  MlirType i32 = mlirIntegerTypeGet(l->e.ctx, 32);
-  MlirNamedAttribute attrs[3];
-  int n = 0;
-  /* the function form's tile_size is value-shaped too, unless it has an entry less or more */
-  struct hlo_ints tile = knob->layout_tile.n ? knob->layout_tile : knob->tile_size;
 
   if (knob->layout_tile.n && knob->layout_tile.n != rank) {
     diag_add(l->ds, DS_ERROR, DG_BAD_KNOB, knob->loc, "layout's tile_size %s does not fit the value's shape %s",
-             ints_text(l, tile.n, tile.v), ints_text(l, rank, i->shape.dims));
+             ints_text(l, knob->layout_tile.n, knob->layout_tile.v), ints_text(l, rank, i->shape.dims));
     return ST_INPUT;
   }
   if (knob->partition_dim >= rank) {
@@ -147,15 +166,43 @@ static enum status set_layout(struct lower *l, const struct hlo_instr *i, const 
              knob->partition_dim, rank);
     return ST_INPUT;
   }
+  return ST_OK;
+}
+
+/* The layout is stated for the annotated value and written down for the operation's result.  When a reshape in between
+ * does more than insert or remove dimensions of size 1, the tile and the partition dimension have no counterpart and
+ * are left to inference. */
+static enum status set_layout(struct lower *l, const struct hlo_instr *i, const struct hlo_instr *w) {
+  const struct hlo_knob *knob = i->knob;
+  MlirOperation work = node_of(l, w)->work;
+  MlirType i32 = mlirIntegerTypeGet(l->e.ctx, 32), result = mlirValueGetType(emit_result(work));
+  const int rank = (int)mlirShapedTypeGetRank(result);
+  /* the function form's tile_size is value-shaped too, unless it has an entry less or more */
+  struct hlo_ints tile = knob->layout_tile.n ? knob->layout_tile : knob->tile_size;
+  int64_t at[HLO_RANK_MAX], dims[HLO_RANK_MAX];
+  MlirNamedAttribute attrs[3];
+  int n = 0;
+
+  enum status st = check_layout(l, i);
+  if (st)
+    return st;
+  const bool matches = match_dims(&i->shape, result, at);
   if (knob->mem_space != MEM_NONE)
     attrs[n++] = emit_attr(&l->e, "mem_space", mlirIntegerAttrGet(i32, knob->mem_space));
-  if (knob->partition_dim >= 0)
-    attrs[n++] = emit_attr(&l->e, "partition_dim", mlirIntegerAttrGet(i32, knob->partition_dim));
-  if (tile.n && tile.n == rank)
-    attrs[n++] = emit_attr(&l->e, "tile_size", emit_i64_array(&l->e, tile.n, tile.v));
+  if (knob->partition_dim >= 0 && matches) {
+    int64_t d = at[knob->partition_dim];
+    attrs[n++] = emit_attr(&l->e, "partition_dim", mlirIntegerAttrGet(i32, d < 0 ? 0 : d));
+  }
+  if (tile.n && tile.n == i->shape.rank && matches) {
+    for (int k = 0; k < rank; k++)
+      dims[k] = 1;
+    for (int k = 0; k < tile.n; k++)
+      if (at[k] >= 0)
+        dims[at[k]] = tile.v[k];
+    attrs[n++] = emit_attr(&l->e, "tile_size", emit_i64_array(&l->e, rank, dims));
+  }
   if (n)
-    mlirOperationSetDiscardableAttributeByName(node_of(l, w)->work, ir_str("nkipy.layout"),
-                                               mlirDictionaryAttrGet(l->e.ctx, n, attrs));
+    mlirOperationSetDiscardableAttributeByName(work, ir_str("nkipy.layout"), mlirDictionaryAttrGet(l->e.ctx, n, attrs));
   return ST_OK;
 }
 

@@ -210,11 +210,8 @@ MlirValue lower_value(struct lower *l, const struct hlo_instr *i) {
 
 static void count_users(struct lower *l, const struct hlo_computation *c) {
   hlo_for_each(i, c) {
-    for (int k = 0; k < i->n_operands; k++) {
-      struct node *n = node_of(l, i->operands[k]);
-      n->n_users++;
-      n->user = i;
-    }
+    for (int k = 0; k < i->n_operands; k++)
+      node_of(l, i->operands[k])->n_users++;
   }
 }
 

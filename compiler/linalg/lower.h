@@ -5,7 +5,8 @@
  * operation that does the work (looking through the reshape, convert and copy that tracing puts behind it):
  *
  *   nkipy.loop_tile = array<i64: …>   one entry per linalg iterator of that operation, in its order
- *   nkipy.layout = {mem_space = 3 : i32, partition_dim = 0 : i32, tile_size = array<i64: …>}   what was given
+ *   nkipy.layout = {mem_space = 3 : i32, partition_dim = 0 : i32, tile_size = array<i64: …>}   what was given, for the
+ *                                     shape of that operation's result (a keepdims reshape may lie in between)
  *   nkipy.fuse = 0 : i64              number of the fuse group
  *
  * An aliased input carries the argument attribute nkipy.alias = <output index> : i64.  Unsigned integers are

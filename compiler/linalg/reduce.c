@@ -1,12 +1,12 @@
 /* reduce: a fill with the initial value and a generic whose reduction iterators stay where the axes are.
  *
- * A reshape behind the reduce that only puts the reduced axes back with size 1 (NumPy's keepdims) is computed by the
- * generic itself, whose output map then has the constant 0 there.  Sums and products of floats narrower than f32 are
- * accumulated in f32 and rounded once, as XLA and the hardware do.
+ * When everything behind the reduce wants the reduced axes back with size 1 (NumPy's keepdims, with or without a
+ * broadcast), the generic computes that shape itself; its output map then has the constant 0 there.  Sums and products
+ * of floats narrower than f32 are accumulated in f32 and rounded once, as XLA and the hardware do.
  */
 #include "linalg/impl.h"
 
-static bool is_reduced(const struct hlo_instr *i, int64_t dim) {
+bool reduce_has_axis(const struct hlo_instr *i, int64_t dim) {
   for (int k = 0; k < i->dimensions.n; k++)
     if (i->dimensions.v[k] == dim)
       return true;
@@ -19,17 +19,37 @@ static bool puts_axes_back(const struct hlo_instr *reduce, const struct hlo_inst
   if (from->rank != to->rank)
     return false;
   for (int d = 0; d < from->rank; d++)
-    if (to->dims[d] != (is_reduced(reduce, d) ? 1 : from->dims[d]))
+    if (to->dims[d] != (reduce_has_axis(reduce, d) ? 1 : from->dims[d]))
       return false;
   return true;
 }
 
+/* A broadcast that stretches the reduced axes again, as NumPy's x - max(x, keepdims=True) ends up after simplification.
+ */
+static bool stretches_axes(const struct hlo_instr *reduce, const struct hlo_instr *b) {
+  const int rank = reduce->operands[0]->shape.rank;
+
+  if (b->shape.rank != rank || b->knob)
+    return false;
+  for (int d = 0, k = 0; d < rank; d++)
+    if (!reduce_has_axis(reduce, d) && b->dimensions.v[k++] != d)
+      return false;
+  return true;
+}
+
+/* A knob on the reduce itself speaks of the shape without the axes, so that shape stays. */
 void reduce_plan(struct lower *l, const struct hlo_computation *c) {
+  hlo_for_each(r, c) {
+    if (r->op == HLO_REDUCE)
+      node_of(l, r)->keeps_dims = node_of(l, r)->n_users > 0 && r != c->root && !r->knob;
+  }
   hlo_for_each(i, c) {
-    struct node *n = node_of(l, i);
-    if (i->op == HLO_REDUCE && n->n_users == 1 && n->user->op == HLO_RESHAPE && i != c->root &&
-        !(i->knob && n->user->knob) && puts_axes_back(i, n->user))
-      n->keepdims = n->user;
+    for (int k = 0; k < i->n_operands; k++) {
+      const struct hlo_instr *r = i->operands[k];
+      if (r->op == HLO_REDUCE && !(i->op == HLO_RESHAPE && puts_axes_back(r, i)) &&
+          !(i->op == HLO_BROADCAST && stretches_axes(r, i)))
+        node_of(l, r)->keeps_dims = false;
+    }
   }
 }
 
@@ -64,9 +84,41 @@ static bool is_combiner(enum hlo_op op, enum dtype t) {
   }
 }
 
+static struct hlo_shape result_shape(struct lower *l, const struct hlo_instr *i) {
+  const struct hlo_shape *x = &i->operands[0]->shape;
+  int64_t *dims;
+
+  if (!node_of(l, i)->keeps_dims)
+    return i->shape;
+  dims = arena_new_array(&l->arena, int64_t, (size_t)x->rank);
+  for (int d = 0; d < x->rank; d++)
+    dims[d] = reduce_has_axis(i, d) ? 1 : x->dims[d];
+  return (struct hlo_shape){.dtype = x->dtype, .rank = x->rank, .dims = dims};
+}
+
+/* The reshapes that put the axes back have been computed, too. */
+static void finish_reshapes(struct lower *l, const struct hlo_instr *reduce, MlirValue v) {
+  int left = node_of(l, reduce)->n_users;
+
+  for (const struct hlo_instr *i = reduce->next; i && left; i = i->next) {
+    if (!i->n_operands || i->operands[0] != reduce) /* its users are reshapes and broadcasts */
+      continue;
+    left--;
+    if (i->op != HLO_RESHAPE)
+      continue;
+    lower_set(l, i, v, lower_no_op());
+    node_of(l, i)->work = node_of(l, reduce)->work;
+  }
+}
+
+static const struct hlo_instr *first_reshape(const struct hlo_instr *reduce) {
+  const struct hlo_instr *i = reduce->next;
+  return i && i->op == HLO_RESHAPE && i->operands[0] == reduce ? i : NULL; /* tracing puts it right behind */
+}
+
 enum status lower_reduce(struct lower *l, const struct hlo_instr *i) {
-  const struct hlo_instr *x = i->operands[0], *out = node_of(l, i)->keepdims ? node_of(l, i)->keepdims : i;
-  const struct hlo_instr *root = i->called[0]->root;
+  const struct hlo_instr *x = i->operands[0], *root = i->called[0]->root;
+  struct node *node = node_of(l, i);
   const enum dtype t = i->shape.dtype;
   const int rank = x->shape.rank;
 
@@ -80,17 +132,18 @@ enum status lower_reduce(struct lower *l, const struct hlo_instr *i) {
   int n = 0;
 
   for (int d = 0; d < rank; d++) {
-    reduction[d] = is_reduced(i, d);
+    reduction[d] = reduce_has_axis(i, d);
     if (!reduction[d])
       results[n++] = d;
-    else if (out != i)
+    else if (node->keeps_dims)
       results[n++] = EMIT_CONST(0);
   }
-  if (out != i)
-    l->e.loc = lower_location(l, i, out);
+  if (node->keeps_dims)
+    l->e.loc = lower_location(l, i, first_reshape(i));
+  struct hlo_shape out = result_shape(l, i), wide = out;
+  wide.dtype = body.to;
   MlirValue input = lower_value(l, x);
-  MlirValue dest = emit_fill(&l->e, initial_value(l, i->operands[1], body.to),
-                             emit_empty(&l->e, body.to, out->shape.rank, out->shape.dims));
+  MlirValue dest = emit_fill(&l->e, initial_value(l, i->operands[1], body.to), lower_empty(l, &wide));
   MlirAffineMap maps[] = {emit_identity_map(&l->e, rank), emit_map(&l->e, rank, n, results)};
   MlirOperation op = emit_linalg_generic(&l->e, &(struct emit_generic){.n_loops = rank,
                                                                        .reduction = reduction,
@@ -100,17 +153,19 @@ enum status lower_reduce(struct lower *l, const struct hlo_instr *i) {
                                                                        .output = dest,
                                                                        .body = write_body,
                                                                        .user = &body});
-  struct hlo_shape wide = out->shape;
-  wide.dtype = body.to;
-  lower_set(l, out, convert_tensor(l, emit_result(op), &wide, t), op);
+  MlirValue v = convert_tensor(l, emit_result(op), &wide, t);
 
-  struct node *done[] = {node_of(l, i), node_of(l, out)};
-  for (int k = 0; k < 2; k++) {
-    done[k]->is_done = true;
-    done[k]->work = op;
-    done[k]->n_loops = rank;
-    done[k]->extents = x->shape.dims;
-    done[k]->reduction = reduction;
+  node->work = op;
+  node->n_loops = rank;
+  node->extents = x->shape.dims;
+  node->reduction = reduction;
+  node->is_done = true;
+  if (node->keeps_dims) {
+    node->kept = v;
+    node->kept_shape = out;
+    finish_reshapes(l, i, v);
+  } else {
+    node->value = v;
   }
   return ST_OK;
 }

@@ -245,6 +245,38 @@ static void knobs_look_through_to_reduce_and_dot(void **state) {
   end(&p);
 }
 
+/* The reduced value is used in both shapes, so the operation gives the one without the axis. */
+static void layouts_follow_the_operation_s_shape(void **state) {
+  struct program p;
+  (void)state;
+  begin(&p);
+  hlo_val x = input(&p, DT_F32, -1, 1, DIMS(256, 512)), r = reduce(&p, HLO_ADD, x, DIMS(0));
+  hlo_val m = keepdims(&p, x, r, DIMS(0));
+  struct hlo_knob *k = knob(&p, m);
+  k->layout_tile = LIST(&p, 1, 128);
+  k->partition_dim = 1;
+  hlo_val both = hlo_binary(&p.b, HLO_ADD, hlo_unary(&p.b, HLO_EXP, r), hlo_reshape(&p.b, m, DIMS(512)));
+  assert_non_null(lower_text(&p, both));
+  expect_text(&p, "partition_dim = 0 : i32, tile_size = array<i64: 128>");
+  end(&p);
+}
+
+static void stretched_reductions_keep_their_axes(void **state) {
+  struct program p;
+  (void)state;
+  begin(&p);
+  hlo_val x = input(&p, DT_F32, -1, 1, DIMS(8, 6));
+  hlo_val m = reduce(&p, HLO_MAXIMUM, x, DIMS(1)), c = reduce(&p, HLO_ADD, x, DIMS(0));
+  hlo_val d = hlo_binary(&p.b, HLO_SUBTRACT, x, hlo_broadcast(&p.b, m, DIMS(8, 6), INTS(0)));
+  hlo_val e = hlo_binary(&p.b, HLO_ADD, d, hlo_broadcast(&p.b, c, DIMS(8, 6), INTS(1)));
+  hlo_val out[] = {e, hlo_unary(&p.b, HLO_EXP, hlo_broadcast(&p.b, m, DIMS(8, 6), INTS(0)))};
+  check_results(&p, 2, out);
+  expect_text(&p, "-> tensor<8x1xf32>");
+  expect_text(&p, "-> tensor<1x6xf32>");
+  expect_no_text(&p, "_shape");
+  end(&p);
+}
+
 /* What the function form's lists mean, by the kind of loop. */
 static void function_form_is_interleaved(void **state) {
   static const struct {
@@ -398,6 +430,8 @@ int main(void) {
       cmocka_unit_test(narrow_floats_accumulate_in_f32),
       cmocka_unit_test(builder_knobs_land_on_the_operation),
       cmocka_unit_test(knobs_look_through_to_reduce_and_dot),
+      cmocka_unit_test(layouts_follow_the_operation_s_shape),
+      cmocka_unit_test(stretched_reductions_keep_their_axes),
       cmocka_unit_test(function_form_is_interleaved),
       cmocka_unit_test(matmul_function_form),
       cmocka_unit_test(wrong_builder_tiles_are_refused),
