@@ -249,8 +249,16 @@ static PyObject *store_out(PyObject *out, PyObject *r) {
   }
   /* An accumulator keeps its dtype and its shape. */
   struct tensor *t = (struct tensor *)r;
-  enum dtype have = dtype_narrow(dtype_from_num(PyArray_Check(out) ? PyArray_TYPE((PyArrayObject *)out) : NPY_OBJECT));
-  if (!tensor_check(r) || have == DT_NONE || have == t->dtype)
+  PyArrayObject *a = (PyArrayObject *)out;
+  if (!tensor_check(r) || !PyArray_Check(out))
+    return r;
+  if (PyArray_NDIM(a) != t->rank || memcmp(PyArray_DIMS(a), t->dims, (size_t)t->rank * sizeof *t->dims) != 0) {
+    Py_DECREF(r);
+    return refuse(DG_SHAPE_MISMATCH, "start the accumulator with the result's shape",
+                  "the result of an in-place operation does not have the array's shape");
+  }
+  enum dtype have = dtype_narrow(dtype_from_num(PyArray_TYPE(a)));
+  if (have == DT_NONE || have == t->dtype)
     return r;
   if (dtype_is_float(t->dtype) && !dtype_is_float(have)) {
     refuse(DG_DTYPE_PROMOTION, "start the accumulator with the right dtype: np.zeros(shape, np.float32)",

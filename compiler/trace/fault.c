@@ -115,8 +115,6 @@ enum status job_exception(struct trace_job *job, struct diags *ds) {
   }
   enum status st = report(job, ds, exc, tb);
   PyErr_Clear();
-  if (tb && PyException_SetTraceback(exc, tb) < 0) /* frames, and what they hold, go with it */
-    PyErr_Clear();
   Py_DECREF(type);
   Py_DECREF(exc);
   Py_XDECREF(tb);

@@ -64,6 +64,8 @@ static PyObject *compile_source(struct trace_job *job) {
   PyCompilerFlags flags = {.cf_flags = PyCF_IGNORE_COOKIE | PyCF_SOURCE_IS_UTF8,
                            .cf_feature_version = PY_MINOR_VERSION};
   const char *text = arena_strndup(job->a, job->rq->source, job->rq->source_len);
+  if (strncmp(text, "\xef\xbb\xbf", 3) == 0) /* a byte order mark is not part of the text */
+    text += 3;
   PyObject *code = Py_CompileStringObject(text, job->filename, Py_file_input, &flags, 0);
   if (!code && PyErr_ExceptionMatches(PyExc_MemoryError)) { /* what the parser says when its own stack is full */
     PyErr_Clear();
@@ -76,10 +78,9 @@ static bool execute(struct trace_job *job) {
   PyObject *source = PyUnicode_DecodeUTF8(job->rq->source, (Py_ssize_t)job->rq->source_len, "strict");
   bool ok = source && register_lines(job, source) && (job->module = make_module(job));
   Py_XDECREF(source);
-  PyObject *code = ok ? compile_source(job) : NULL;
-  PyObject *dict = code ? PyModule_GetDict(job->module) : NULL;
-  PyObject *r = dict ? PyEval_EvalCode(code, dict, dict) : NULL;
-  Py_XDECREF(code);
+  job->code = ok ? compile_source(job) : NULL;
+  PyObject *dict = job->code ? PyModule_GetDict(job->module) : NULL;
+  PyObject *r = dict ? PyEval_EvalCode(job->code, dict, dict) : NULL;
   Py_XDECREF(r);
   return r;
 }
@@ -203,6 +204,7 @@ void trace_close(struct trace_job *job) {
       PyErr_Clear();
     Py_CLEAR(job->module);
   }
+  Py_CLEAR(job->code);
   Py_CLEAR(job->found);
   Py_CLEAR(job->filename);
   ranges_clear(&job->ranges);

@@ -78,6 +78,73 @@ const struct src_loc *ranges_exact(struct ranges *r, int line, int col, int end_
   return make_loc(r, line, col, end_line, end_col, NULL, NULL);
 }
 
+/* ---- headers of statements ------------------------------------------------------------------------------- */
+
+/* Past the string that begins at p. */
+static const char *skip_string(const char *p, const char *end) {
+  char quote = *p;
+  bool triple = end - p >= 3 && p[1] == quote && p[2] == quote;
+  for (p += triple ? 3 : 1; p < end; p++) {
+    if (*p == '\\' && p + 1 < end)
+      p++;
+    else if (*p == quote && !triple)
+      return p + 1;
+    else if (*p == quote && end - p >= 3 && p[1] == quote && p[2] == quote)
+      return p + 3;
+  }
+  return end;
+}
+
+/* The colon that ends the header of the statement at p, or NULL.  *in: behind its first ` in `, where it has one. */
+static const char *header_end(const struct ranges *r, const char *p, const char **in) {
+  const char *end = r->lines[r->n_lines];
+  for (int depth = 0; p < end;) {
+    if (*p == '"' || *p == '\'') {
+      p = skip_string(p, end);
+      continue;
+    }
+    if (*p == '#')
+      while (p < end && *p != '\n')
+        p++;
+    else if (strchr("([{", *p))
+      depth++;
+    else if (strchr(")]}", *p))
+      depth--;
+    else if (*p == ':' && depth == 0)
+      return p;
+    else if (in && !*in && depth == 0 && end - p > 4 && strncmp(p, " in ", 4) == 0)
+      *in = p + 4 + strspn(p + 4, " ");
+    p += p < end;
+  }
+  return NULL;
+}
+
+/* Line and byte column of a place in the text at or after line `line`. */
+static void place_of(const struct ranges *r, const char *p, int *line, int *byte) {
+  while (*line < r->n_lines && r->lines[*line] <= p)
+    (*line)++;
+  *byte = (int)(p - r->lines[*line - 1]);
+}
+
+/* CPython gives a `for` statement's whole text to the instructions that iterate; what iterates is behind `in`. */
+static void narrow_for(const struct ranges *r, int *line, int *col, int *end_line, int *end_col) {
+  if (*line > r->n_lines || *col < 0 || r->lines[*line - 1] + *col >= r->lines[*line])
+    return;
+  const char *p = r->lines[*line - 1] + *col, *in = NULL;
+  if (strncmp(p, "async ", 6) == 0)
+    p += 6;
+  const char *colon = strncmp(p, "for ", 4) == 0 ? header_end(r, p, &in) : NULL;
+  if (!colon || !in || in >= colon)
+    return;
+  while (colon > in && strchr(" \t", colon[-1]))
+    colon--;
+  place_of(r, in, line, col);
+  *end_line = *line;
+  place_of(r, colon, end_line, end_col);
+}
+
+/* ---- frames ---------------------------------------------------------------------------------------------- */
+
 static bool is_user_code(struct ranges *r, PyCodeObject *code) {
   if (r->code_seen == (PyObject *)code)
     return r->code_is_user;
@@ -117,6 +184,15 @@ static void grow(struct ranges *r) {
   r->table_size = size;
 }
 
+static bool is_iteration(PyCodeObject *code, int lasti) {
+  enum { GET_ITER = 68, FOR_ITER = 93 }; /* CPython 3.11 */
+  PyObject *bytes = lasti >= 0 ? PyCode_GetCode(code) : NULL;
+  int op = bytes && lasti < PyBytes_GET_SIZE(bytes) ? (unsigned char)PyBytes_AS_STRING(bytes)[lasti] : 0;
+  Py_XDECREF(bytes);
+  PyErr_Clear();
+  return op == GET_ITER || op == FOR_ITER;
+}
+
 const struct src_loc *ranges_code(struct ranges *r, PyCodeObject *code, int lasti, const struct src_loc *caller) {
   if (!is_user_code(r, code))
     return NULL;
@@ -128,6 +204,8 @@ const struct src_loc *ranges_code(struct ranges *r, PyCodeObject *code, int last
     line = end_line = code->co_firstlineno;
     col = end_col = 0;
   }
+  if (is_iteration(code, lasti))
+    narrow_for(r, &line, &col, &end_line, &end_col);
   const char *func = PyUnicode_AsUTF8(code->co_qualname);
   PyErr_Clear();
   struct range_entry *e = arena_new(r->a, struct range_entry);
@@ -183,19 +261,14 @@ const struct src_loc *ranges_traceback(struct ranges *r, PyObject *traceback) {
 }
 
 const struct src_loc *ranges_def(struct ranges *r, int line, const char *func) {
-  for (int i = line; i >= 1 && i <= r->n_lines; i++) {
-    const char *p = r->lines[i - 1], *end = r->lines[i];
-    const char *start = p + strspn(p, " \t");
+  for (int i = line; i >= 1 && i <= r->n_lines; i++) { /* decorators come first */
+    const char *p = r->lines[i - 1], *start = p + strspn(p, " \t");
     if (strncmp(start, "def ", 4) != 0 && strncmp(start, "async def ", 10) != 0)
       continue;
-    while (end > start && strchr(" \t\r\n:", end[-1]))
-      end--;
-    for (const char *q = start; q < end; q++)
-      if (*q == '#')
-        end = q;
-    while (end > start && strchr(" \t:", end[-1]))
-      end--;
-    return make_loc(r, i, column(r, i, (int)(start - p)), i, column(r, i, (int)(end - p)), func, NULL);
+    const char *colon = header_end(r, start, NULL);
+    int end_line = i, byte = 0;
+    place_of(r, colon ? colon : start + 3, &end_line, &byte);
+    return make_loc(r, i, column(r, i, (int)(start - p)), end_line, column(r, end_line, byte), func, NULL);
   }
   return line >= 1 && line <= r->n_lines ? make_loc(r, line, 1, line, 2, func, NULL) : NULL;
 }

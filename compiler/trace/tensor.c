@@ -136,6 +136,16 @@ static PyObject *nb_power(PyObject *x, PyObject *y, PyObject *modulus) {
   return op_call2(OP_POWER, x, y);
 }
 
+static PyObject *nb_divmod(PyObject *x, PyObject *y) {
+  PyObject *q = nb_floor_divide(x, y), *r = q && q != Py_NotImplemented ? nb_remainder(x, y) : NULL, *pair = NULL;
+  if (q == Py_NotImplemented)
+    return q;
+  pair = r ? PyTuple_Pack(2, q, r) : NULL;
+  Py_XDECREF(q);
+  Py_XDECREF(r);
+  return pair;
+}
+
 /* x += y: the object x takes the result, in its own dtype, so that every name of it sees the change as in NumPy.  It is
  * not a mutation of the kernel's parameter (NKIPy's rule): only x[…] = y is. */
 static PyObject *inplace(enum op_id id, PyObject *x, PyObject *y) {
@@ -409,6 +419,7 @@ bool tensor_init(PyObject *module) {
       {Py_nb_true_divide, nb_divide},
       {Py_nb_floor_divide, nb_floor_divide},
       {Py_nb_remainder, nb_remainder},
+      {Py_nb_divmod, nb_divmod},
       {Py_nb_power, nb_power},
       {Py_nb_matrix_multiply, nb_matmul},
       {Py_nb_and, nb_and},

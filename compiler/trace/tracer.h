@@ -272,6 +272,7 @@ struct trace_job {
   const struct trace_request *rq;
   struct ranges ranges;
   PyObject *module, *filename;
+  PyObject *code;  /* kept: ranges knows code objects by their address */
   PyObject *found; /* list of kernels, in the order of definition */
   int n;
   struct job_kernel *kernels;

@@ -54,7 +54,7 @@ def check(expressions, arrays, tolerance=None):
 BINARY = ["np.add(x, y)", "np.multiply(x, y)", "np.maximum(x, y)", "np.minimum(x, y)", "np.divide(x, y)",
           "np.true_divide(x, y)", "x == y", "x != y", "x < y", "x <= y", "x > y", "x >= y",
           "np.logical_and(x, y)", "np.logical_or(x, y)", "np.logical_xor(x, y)", "np.floor_divide(x, y)",
-          "np.remainder(x, y)", "np.fmod(x, y)", "x + y", "x * y", "x / y", "x // y", "x % y"]
+          "np.remainder(x, y)", "np.fmod(x, y)", "x + y", "x * y", "x / y", "x // y", "x % y", "divmod(x, y)[1]"]
 PAIRS = [((), ()), ((3, 1), (1, 4)), ((2, 3, 5), (3, 1)), ((), (2, 3))]
 
 

@@ -129,6 +129,18 @@ static void what_is_printed_is_kept_up_to_the_limit(void **state) {
   close_source(&f);
 }
 
+static void warnings_are_diagnostics_with_their_place(void **state) {
+  struct fixture f;
+  (void)state;
+  assert_int_equal(open_source(&f, "import warnings\ndef f(x): return x\nwarnings.warn('mind the gap')\n"), ST_OK);
+  assert_int_equal(f.ds.n, 1);
+  assert_int_equal(first(&f)->severity, DS_WARNING);
+  assert_string_equal(first(&f)->message, "UserWarning: mind the gap");
+  assert_int_equal(first(&f)->loc->range.line, 3);
+  assert_int_equal(first(&f)->loc->range.end_col, 30);
+  close_source(&f);
+}
+
 static void a_forked_child_can_trace(void **state) {
   (void)state;
   pid_t pid = fork();
@@ -186,6 +198,7 @@ int main(void) {
       cmocka_unit_test(jobs_can_follow_one_another),
       cmocka_unit_test(ending_the_process_is_a_diagnostic),
       cmocka_unit_test(what_is_printed_is_kept_up_to_the_limit),
+      cmocka_unit_test(warnings_are_diagnostics_with_their_place),
       cmocka_unit_test(a_forked_child_can_trace),
       cmocka_unit_test(tracing_an_operation_is_cheap),
   };

@@ -1,0 +1,250 @@
+"""How kernels are found, how their inputs are known, what is recorded beside the operations."""
+import numpy as np
+import pytest
+
+import xla
+
+trace_source = xla._nkx.trace_source
+
+BODY = "def kernel(a, b):\n    return np.maximum(a @ b, 0)\n"
+SPECS = "[((4, 8), 'f32'), ((8, 3), 'bf16')]"
+FORMS = {
+    "nkigen": f"from nkigen import trace, knob\n@trace(input_specs={SPECS})\n{BODY}",
+    "kernelgen": f"from nkipy_kernelgen import trace, knob\n@trace(input_specs={SPECS})\n{BODY}",
+    "nkx": f"import nkx\n@nkx.trace(input_specs={SPECS}, name='kernel')\n{BODY}",
+    "specialize": f"from nkipy.core.compile import trace\n@trace\n{BODY}kernel.specialize(A, B)\n",
+    "assigned": f"from nkipy.core.compile import trace\n{BODY}traced = trace(kernel)\ntraced.specialize(A, b=B)\n",
+    "called": f"from nkipy.core.compile import trace\n@trace(backend='nkigen')\n{BODY}r = kernel(A, B)\nassert r.shape == (4, 3)\n",
+    "keywords": f"from nkipy.core.compile import trace\n@trace(backend='hlo')\n{BODY}kernel(b=B, a=A)\n",
+    "class": f"from nkipy.core.trace import NKIPyKernel\nfrom nkipy.core.compile import trace\n{BODY}k = trace(kernel)\nassert isinstance(k, NKIPyKernel)\nk(A, B)\n",
+}
+ARRAYS = "import numpy as np, ml_dtypes\nA = np.ones((4, 8), np.float32)\nB = np.ones((8, 3), ml_dtypes.bfloat16)\n"
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_every_form_of_a_kernel_is_found(form):
+    kernel = xla.trace(ARRAYS + FORMS[form])
+    assert kernel["name"] == "kernel"
+    assert [(t["name"], t["shape"], t["dtype"]) for t in kernel["inputs"]] == [("a", (4, 8), "float32"), ("b", (8, 3), "bfloat16")]
+    assert [(t["name"], t["shape"], t["dtype"], t["alias_of"]) for t in kernel["outputs"]] == [("output0", (4, 3), "float32", -1)]
+
+
+def test_a_plain_function_takes_the_shapes_of_the_request():
+    for inputs in ([(None, (4, 8), "f32"), (None, (8, 3), "bfloat16")], [("b", (8, 3), "bf16"), ("a", (4, 8), "float32")]):
+        kernel = xla.trace("import numpy as np\ndef helper(x): return x\n" + BODY, inputs=inputs)
+        assert kernel["name"] == "kernel" and [t["name"] for t in kernel["inputs"]] == ["a", "b"]
+
+
+def test_the_last_function_or_the_named_one_is_the_kernel():
+    source = "def f(x): return x + 1\ndef g(x): return x * 2\n"
+    assert xla.trace(source, inputs=[(None, (3,), "f32")])["name"] == "g"
+    assert xla.trace(source, kernel="f", inputs=[(None, (3,), "f32")])["name"] == "f"
+    result = trace_source(source, kernel="h", inputs=[(None, (3,), "f32")])
+    assert result["status"] == "input" or result["kernels"] == []
+    assert result["diagnostics"][0]["code"] == "no-kernel"
+
+
+def test_several_kernels_come_in_the_order_of_definition():
+    source = "from nkigen import trace\n" + "".join(
+        f"@trace(input_specs=[(({n},), 'f32')])\ndef {name}(x): return x * {n}\n" for n, name in [(3, "zeta"), (2, "alpha"), (5, "mid")])
+    assert [k["name"] for k in trace_source(source)["kernels"]] == ["zeta", "alpha", "mid"]
+    assert [k["name"] for k in trace_source(source, kernel="alpha")["kernels"]] == ["alpha"]
+
+
+def test_a_refused_kernel_does_not_hide_the_others():
+    source = """from nkigen import trace
+import numpy as np
+@trace(input_specs=[((3,), 'f32')])
+def bad(x): return np.linalg.svd(x)
+@trace(input_specs=[((3,), 'f32')])
+def good(x): return x + 1
+"""
+    result = trace_source(source)
+    assert [k["name"] for k in result["kernels"]] == ["good"]
+    assert [d["code"] for d in result["diagnostics"]] == ["unsupported-op"]
+
+
+def test_kernels_before_an_exception_are_kept():
+    result = trace_source("from nkigen import trace\n@trace(input_specs=[((3,), 'f32')])\ndef f(x): return -x\n1 / 0\n")
+    assert [k["name"] for k in result["kernels"]] == ["f"]
+    assert result["diagnostics"][0]["message"] == "ZeroDivisionError: division by zero"
+
+
+def test_defaults_and_python_values_stay_python():
+    kernel = xla.trace("from nkigen import trace\n@trace(input_specs=[((8,), 'f32')])\ndef f(x, n=3): return [x * i for i in range(n)]\n")
+    assert [t["name"] for t in kernel["outputs"]] == ["output0", "output1", "output2"]
+    source = """
+import numpy as np
+from nkipy.core.compile import trace
+@trace
+def f(x, scale, *rest, flag=False, **named):
+    return (x * scale + rest[0] if flag else x) + named["w"]
+f.specialize(np.ones(3, np.float32), 2.5, np.ones(3, np.float32), flag=True, w=np.ones((1,), np.float32))
+"""
+    assert [t["name"] for t in xla.check(source)["inputs"]] == ["x", "rest_0", "w"]
+
+
+def test_wide_inputs_are_narrowed_with_a_warning():
+    source = """
+import numpy as np
+from nkipy.core.compile import trace
+@trace
+def f(x, i, u): return x + 1, i + 1, u
+f(np.ones(3), np.arange(3), np.arange(3, dtype=np.uint64))
+"""
+    result = trace_source(source)
+    assert [(d["severity"], d["code"]) for d in result["diagnostics"]] == [("warning", "dtype-narrowed")] * 3
+    assert [t["dtype"] for t in result["kernels"][0]["inputs"]] == ["float32", "int32", "uint32"]
+
+
+def test_specialised_arrays_are_the_input_values():
+    kernel = xla.trace("import numpy as np\nfrom nkipy.core.compile import trace\n@trace\ndef f(x):\n    x[0] = 9\n    return x\n"
+                       "f(np.arange(4, dtype=np.float32))\n", evaluate=True)
+    np.testing.assert_array_equal(kernel["input_values"][0], [0, 1, 2, 3])
+    np.testing.assert_array_equal(kernel["expected"][0], [9, 1, 2, 3])
+
+
+def test_inputs_from_an_npz_file(tmp_path):
+    np.savez(tmp_path / "in.npz", x=np.arange(3.0))
+    source = "def f(x, y): return x + y\n"
+    kernel = xla.trace(source, inputs=[(None, (3,), "f32"), (None, (3,), "f32")], evaluate=True, npz=str(tmp_path / "in.npz"))
+    np.testing.assert_array_equal(kernel["input_values"][0], np.arange(3, dtype=np.float32))
+    result = trace_source(source, inputs=[(None, (2,), "f32"), (None, (2,), "f32")], evaluate=True, npz=str(tmp_path / "in.npz"))
+    assert result["diagnostics"][0]["code"] == "bad-inputs"
+
+
+# ---- mutation and aliases
+
+
+def outputs(source):
+    kernel = xla.check("import numpy as np\nfrom nkigen import trace\nS = ((4, 6), 'f16')\n" + source)
+    return [(t["name"], t["alias_of"]) for t in kernel["outputs"]], kernel
+
+
+def test_a_returned_parameter_that_was_written_is_an_alias():
+    got, kernel = outputs("@trace(input_specs=[S, S])\ndef f(a, b):\n    a[0, :] = b[1, :]\n    return a\n")
+    assert got == [("a", 0)]
+    assert [i["name"] for i in kernel["instructions"][:2]] == ["a.must_alias_input", "b"]
+    assert "input_output_alias" in kernel["text"]
+
+
+def test_a_written_parameter_that_is_not_returned_is_appended():
+    got, _ = outputs("@trace(input_specs=[S, S])\ndef f(a, b):\n    a[0] = b[1]\n    return a + b\n")
+    assert got == [("output0", -1), ("a", 0)]
+    got, _ = outputs("@trace(input_specs=[S, S])\ndef f(a, b):\n    a[0] = b[1]\n")
+    assert got == [("a", 0)]
+
+
+def test_order_and_names_of_mixed_results():
+    got, _ = outputs("@trace(input_specs=[S, S, S])\ndef f(a, b, c):\n    a[0] = 1\n    c[1] = 2\n    return a, a * b, c\n")
+    assert got == [("a", 0), ("output1", -1), ("c", 2)]
+
+
+def test_views_and_rebinding_are_not_mutations():
+    got, _ = outputs("@trace(input_specs=[S, S])\ndef f(a, b):\n    a = a + 1\n    a[0] = 2\n    return a, b\n")
+    assert got == [("output0", -1), ("output1", -1)]
+    got, _ = outputs("@trace(input_specs=[S])\ndef f(a):\n    a += 1\n    return a\n")
+    assert got == [("output0", -1)]
+
+
+def test_a_parameter_returned_as_it_is_gets_a_copy():
+    _, kernel = outputs("@trace(input_specs=[S, S])\ndef f(a, b): return b, a\n")
+    assert [i["opcode"] for i in kernel["instructions"]] == ["parameter", "parameter", "copy", "copy", "tuple"]
+
+
+def test_in_place_operators_change_every_name_of_the_tensor():
+    xla.check("import numpy as np\nfrom nkigen import trace\n@trace(input_specs=[((3,), 'f32'), ((3,), 'i32')])\n"
+              "def f(x, n):\n    y = x\n    y += 1\n    y *= n\n    m = n\n    m //= 2\n    return x, y, n, m\n")
+
+
+def test_an_accumulator_may_start_as_an_array():
+    xla.check("import numpy as np\nfrom nkigen import trace\n@trace(input_specs=[((4, 3), 'f32')])\n"
+              "def f(x):\n    acc = np.zeros(3, np.float32)\n    for row in x:\n        acc += row\n    return acc\n")
+
+
+def test_rows_unpack_and_iterate():
+    xla.check("from nkigen import trace\n@trace(input_specs=[((3, 2), 'f32')])\n"
+              "def f(x):\n    a, b, c = x\n    return a + b * len(x), [r for r in x][2] + c\n")
+
+
+# ---- knobs
+
+
+def knobs(body, specs="[((4, 8), 'f32'), ((8, 4), 'f32')]", head="from nkigen import trace, knob"):
+    result = trace_source(f"import numpy as np\n{head}\nfrom nkigen import trace\n@trace(input_specs={specs})\ndef f(x, y):\n    {body}\n    return z\n")
+    assert not [d for d in result["diagnostics"] if d["severity"] == "error"], result["diagnostics"]
+    found = [i for i in result["kernels"][0]["instructions"] if i["knob"]]
+    return [i["knob"] | {"op": i["opcode"]} for i in found], result
+
+
+EMPTY = {"loop_tile": [], "tile_size": [], "reduction_tile": [], "layout_tile": [], "mem_space": None, "partition_dim": -1}
+
+
+def test_the_builder_form():
+    for head in ("from nkigen import trace, knob", "from nkipy_kernelgen import trace, knob"):
+        got, _ = knobs("z = x @ y; knob.knob(z).tile_op(tile_size=[4, 4, 8]).layout(mem_space='Sbuf', partition_dim=1, tile_size=2)", head=head)
+        assert got == [EMPTY | {"op": "dot", "loop_tile": [4, 4, 8], "mem_space": "Sbuf", "partition_dim": 1, "layout_tile": [2]}]
+
+
+def test_the_function_forms():
+    want = [EMPTY | {"op": "dot", "tile_size": [2, 2], "reduction_tile": [8], "mem_space": "Hbm", "partition_dim": 0}]
+    call = "partition_dim=0, mem_space='Hbm', tile_size=[2, 2], reduction_tile=8)"
+    assert knobs(f"z = knob(x @ y, {call}", head="from nkipy import knob")[0] == want
+    assert knobs(f"z = knob(tensor=x @ y, {call}", head="from nkipy.core.knob import knob")[0] == want
+    assert knobs(f"z = knob(x @ y, {call}", head="from nkigen.apis import knob")[0] == want
+    assert knobs(f"z = knob.knob(x @ y, {call}", head="from nkipy_kernelgen import knob")[0] == want
+    assert knobs(f"z = knob(x @ y, {call}", head="from nkigen import knob")[0] == want
+    assert knobs("z = knob.knob(x @ y, 0, 'Hbm', (2, 2), [8])", head="from nkigen import knob")[0] == want
+
+
+def test_several_calls_merge_and_the_later_wins():
+    got, _ = knobs("z = x @ y; knob.knob(z).layout(mem_space='Sbuf'); knob.knob(z).layout(partition_dim=1).layout(mem_space='Psum')")
+    assert got == [EMPTY | {"op": "dot", "mem_space": "Psum", "partition_dim": 1}]
+
+
+def test_fuse():
+    _, result = knobs("a = x + 1; z = a * 2; knob.fuse(a, z)")
+    ids = {i["opcode"]: i["id"] for i in result["kernels"][0]["instructions"]}
+    assert result["kernels"][0]["fuses"] == [[ids["add"], ids["multiply"]]]
+
+
+def test_knobs_do_nothing_on_arrays_and_warn_on_inputs():
+    source = """
+import numpy as np
+from nkigen import knob
+from nkipy import knob as function
+a = np.ones(3)
+assert knob.knob(a).tile_op(tile_size=[1]).layout(mem_space="Sbuf") is not None
+assert knob.fuse(a, a) is None and function(a, mem_space="Sbuf") is a
+def f(x):
+    knob.knob(x).layout(mem_space="Sbuf")
+    return x + 1
+"""
+    result = trace_source(source, inputs=[("x", (3,), "f32")])
+    assert [(d["severity"], d["code"]) for d in result["diagnostics"]] == [("warning", "knob-ignored")]
+    assert result["diagnostics"][0]["src"][0][1:5] == (9, 5, 9, 42)
+
+
+@pytest.mark.parametrize("call, message", [
+    ("knob.knob(z).layout(mem_space='Moon')", "unknown mem_space 'Moon'"),
+    ("knob.knob(z).layout(partition_dim=2)", "partition_dim 2 is out of range for a value with 2 axes"),
+    ("knob.knob(z).layout(partition_dim=-1)", "partition_dim -1 is out of range for a value with 2 axes"),
+    ("knob.knob(z).tile_op(tile_size=[4, 0])", "tile_size must hold positive integers, not [4, 0]"),
+    ("knob.knob(z).tile_op(tile_size=4)", "tile_size must be a list of positive integers"),
+    ("knob.knob(z).tile_op([4])", None),
+    ("knob.knob(z).layout(colour='red')", None),
+    ("knob.knob(z, tile_size=[1, 2, 3, 4])", "tile_size has 4 entries for a value with 2 axes"),
+    ("knob.knob(z, mem_space=3)", "unknown mem_space 3"),
+    ("knob.fuse(z)", "fuse needs at least two tensors, not 1"),
+])
+def test_wrong_knobs(call, message):
+    result = trace_source(f"from nkigen import trace, knob\n@trace(input_specs=[((4, 4), 'f32')])\ndef f(x):\n    z = x + 1\n    {call}\n    return z\n")
+    (d,) = result["diagnostics"]
+    assert d["code"] == "bad-knob" and (message is None or d["message"] == message)
+    assert d["src"][0][1:5] == (5, 5, 5, 5 + len(call))
+
+
+def test_a_kernel_is_still_a_function():
+    kernel = xla._nkx.trace(input_specs=[((2,), "f32")])(lambda x: x + 1)
+    np.testing.assert_array_equal(kernel(np.ones(2)), [2, 2])
+    assert kernel.__name__ == "<lambda>" and kernel.__traced__ and callable(kernel.__wrapped__)
