@@ -1,8 +1,6 @@
 /* emit: see emit.h. */
 #include "linalg/emit.h"
 
-#include <string.h>
-
 #include "mlir-c/Dialect/Linalg.h"
 
 #include "ir/ir.h"
@@ -69,7 +67,10 @@ MlirOperation emit_operation(struct emit *e, const struct emit_op *op) {
   mlirOperationStateAddAttributes(&st, op->n_attrs, op->attrs);
   mlirOperationStateAddOwnedRegions(&st, op->n_regions, op->regions);
   MlirOperation made = mlirOperationCreate(&st);
-  mlirBlockAppendOwnedOperation(e->block, made);
+  if (!mlirOperationIsNull(e->before) && mlirBlockEqual(mlirOperationGetBlock(e->before), e->block))
+    mlirBlockInsertOwnedOperationBefore(e->block, e->before, made);
+  else
+    mlirBlockAppendOwnedOperation(e->block, made);
   return made;
 }
 
@@ -160,7 +161,8 @@ MlirValue emit_fill(struct emit *e, MlirValue scalar, MlirValue dest) {
 
 MlirValue emit_extract(struct emit *e, MlirValue tensor, int n, MlirValue const *indices) {
   MlirValue operands[HLO_RANK_MAX + 1] = {tensor};
-  memcpy(operands + 1, indices, (size_t)n * sizeof *indices);
+  for (int i = 0; i < n; i++)
+    operands[i + 1] = indices[i];
   return emit_op1(e, "tensor.extract", emit_value_element_type(tensor), n + 1, operands);
 }
 
@@ -260,7 +262,8 @@ MlirOperation emit_linalg_generic(struct emit *e, const struct emit_generic *g) 
   MlirType result = mlirValueGetType(g->output);
   struct emit body = *e;
 
-  memcpy(operands, g->inputs, (size_t)g->n_inputs * sizeof *operands);
+  for (int i = 0; i < g->n_inputs; i++)
+    operands[i] = g->inputs[i];
   operands[n - 1] = g->output;
   MlirRegion region = body_region(e, n, operands, &body.block);
   for (int i = 0; i < n; i++) {
@@ -293,7 +296,8 @@ MlirOperation emit_linalg_named(struct emit *e, const char *name, int n_inputs, 
   MlirType result = mlirValueGetType(output);
   MlirRegion region = mlirRegionCreate();
 
-  memcpy(operands, inputs, (size_t)n_inputs * sizeof *inputs);
+  for (int i = 0; i < n_inputs; i++)
+    operands[i] = inputs[i];
   operands[n_inputs] = output;
   for (int i = 0; i < n_attrs; i++)
     all[i] = attrs[i];

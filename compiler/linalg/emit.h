@@ -1,7 +1,7 @@
 /* emit: a thin layer over the MLIR C API for code that writes linalg on tensors.
  *
- * A struct emit says where operations go (the end of a block) and which location they get.  All functions append
- * there and return borrowed values.  Nothing here knows HLO instructions; shapes and element types are the base
+ * A struct emit says where operations go (the end of a block, or in front of one of its operations) and which location
+ * they get.  All functions put operations there and return borrowed values.  Nothing here knows HLO instructions; shapes and element types are the base
  * library's.  Operation names and attributes are LLVM 22's.
  */
 #ifndef LINALG_EMIT_H
@@ -23,6 +23,7 @@ struct emit {
   MlirBlock block;
   MlirLocation loc;
   struct arena *arena;
+  MlirOperation before; /* null, or: while it is in `block`, operations go in front of it instead of to the end */
 };
 
 /* ---- types and attributes --------------------------------------------------------------------------- */
