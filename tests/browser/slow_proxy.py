@@ -3,6 +3,8 @@
 The frames are the server's own; only their timing is changed, so that a test can look at the page in between.
 """
 import http.server
+import select
+import socket
 import threading
 import urllib.error
 import urllib.request
@@ -47,14 +49,24 @@ class SlowProxy:
                 self.end_headers()
                 try:
                     for line in upstream:
-                        if framed and proxy.hold:
-                            proxy.frames.acquire(timeout=30)
+                        if framed and proxy.hold and not self.wait():
+                            raise BrokenPipeError
                         self.wfile.write(b"%x\r\n%s\r\n" % (len(line), line))
                         self.wfile.flush()
                     self.wfile.write(b"0\r\n\r\n")
                 except (BrokenPipeError, ConnectionResetError):
                     proxy.aborted.set()
                     self.close_connection = True
+
+            def wait(self) -> bool:
+                """Until a frame may pass; False when the browser has gone."""
+                for _ in range(600):
+                    if not proxy.hold or proxy.frames.acquire(timeout=0.05):
+                        return True
+                    readable, _, _ = select.select([self.connection], [], [], 0)
+                    if readable and self.connection.recv(1, socket.MSG_PEEK) == b"":
+                        return False
+                return True
 
             def do_GET(self):
                 self.answer()

@@ -70,11 +70,11 @@ def test_a_newer_text_cancels_the_compilation_under_way(new_page, slow):
     slow.let(3)
     expect(page.locator("#stages .stage:not(.stale)")).to_have_count(1)
     page.keyboard.insert_text("# more\n")
+    assert slow.aborted.wait(10), "the browser did not give up on the superseded answer"
     slow.hold = False
     slow.let(1000)
     compiled(page)
     assert source_of(page).rstrip().endswith("# more")
-    assert slow.aborted.wait(10), "the browser did not give up on the superseded answer"
 
 
 def test_cancel_keeps_what_arrived(new_page, slow):

@@ -62,7 +62,8 @@ def test_the_first_view_is_small(new_page, server):
     assert sum(static) <= 200_000, sizes
 
 
-def test_the_policy_is_sent_and_enforces_trusted_types(page, server):
+def test_the_policy_is_sent_and_enforces_trusted_types(page, server, watch):
+    watch.expect("TrustedHTML")
     policy = requests.get(server).headers["Content-Security-Policy"]
     for part in ("default-src 'none'", "script-src 'self'", "style-src 'self'", "require-trusted-types-for 'script'"):
         assert part in policy

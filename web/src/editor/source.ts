@@ -18,6 +18,7 @@ import type { Diagnostic } from "../api/types";
 import { sourceLinks } from "./links";
 import { pythonLanguage } from "./python";
 import { spanOfRange } from "./positions";
+import { typeOverSelection } from "./typing";
 
 /** Marks a change that came from the page and not from the keyboard. */
 const fromPage = Annotation.define<boolean>();
@@ -106,6 +107,7 @@ export class SourceEditor {
           pythonLanguage(),
           sourceLinks(),
           pointer(events),
+          typeOverSelection(),
           EditorView.contentAttributes.of({ "aria-label": "Kernel source", "data-pane": "source" }),
           EditorView.updateListener.of((u) => {
             const own = u.transactions.some((tr) => tr.annotation(fromPage));

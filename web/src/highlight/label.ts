@@ -1,6 +1,6 @@
-// label: the short name of the operation on a line, for chips and announcements.
+// label: the name of the operation on a line, for chips: HLO's opcode, MLIR's "dialect.operation".
 
-const HLO = /^\s*(?:ROOT\s+)?%?([\w.-]+)\s*=/;
+const HLO = /^\s*(?:ROOT\s+)?%?[\w.-]+\s*=\s.*?[\])}]\s([a-z][\w-]*)\(/;
 const MLIR = /^\s*(?:%[^=]*=\s*)?"?((?:[A-Za-z_][\w$]*\.)*[A-Za-z_][\w$]*)"?/;
 
 export function opLabel(line: string, dialect: string): string {

@@ -75,7 +75,7 @@ export function tokenizeMlir(line: string): Token[] {
       push(from, to, op ? mlirClass(m[0].slice(1, -1)) : "string");
       sawOp ||= op;
     } else if (g["value"] !== undefined) push(from, to, "value");
-    else if (g["block"] !== undefined) push(from, to, "symbol");
+    else if (g["block"] !== undefined) push(from, to, "control");
     else if (g["symbol"] !== undefined) push(from, to, "symbol");
     else if (g["attr"] !== undefined) push(from, to, "attr");
     else if (g["dialectType"] !== undefined) push(from, to, "type");

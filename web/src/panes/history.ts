@@ -31,7 +31,7 @@ function linesOf(stage: { text: string }): string[] {
 
 /** Operations that do the work come before the constants and buffers that serve them. */
 function rank(label: string, dialect: string): number {
-  const cls = dialect === "hlo" ? hloClass(label.replace(/[.\d]+$/, "")) : mlirClass(label);
+  const cls = dialect === "hlo" ? hloClass(label) : mlirClass(label);
   const scalar = /^(arith|math)\./.test(label) ? 3 : 0;
   return { compute: 0, transfer: 1, sync: 2, otherop: 2, control: 5, alloc: 4 }[cls as string] ?? 6 + scalar;
 }

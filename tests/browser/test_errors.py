@@ -1,0 +1,135 @@
+"""What goes wrong, whose fault it is, and what can be done."""
+import re
+
+from conftest import compile_api, compiled, text_of_range, write
+from playwright.sync_api import expect
+
+UNSUPPORTED = """import numpy as np
+from nkigen import trace
+
+@trace(input_specs=[((8, 8), "f32")])
+def bad(a):
+    x = np.exp(a)
+    é = "𝛼"; y = np.linalg.svd(x)
+    return y
+"""
+
+NO_SHAPES = """import numpy as np
+
+def scaled(a, b):
+    return a * 2.0 + b
+"""
+
+PRINTS = """import numpy as np
+from nkigen import trace
+
+@trace(input_specs=[((4, 4), "f32")])
+def talk(a):
+    print("shape is", a.shape)
+    return a + 1.0
+"""
+
+
+def underlined(page) -> str:
+    return "".join(page.locator("#source-editor .cm-lintRange-error").all_text_contents())
+
+
+def test_an_error_is_underlined_at_its_range_and_listed(page, server):
+    diagnostic = next(d for d in compile_api(server, UNSUPPORTED)["diagnostics"] if d["severity"] == "error")
+    write(page, UNSUPPORTED)
+    expect(page.locator("#source-editor .cm-lintRange-error").first).to_be_visible()
+    assert underlined(page) == text_of_range(UNSUPPORTED, diagnostic["range"])
+    assert "np.linalg.svd" in underlined(page)
+    expect(page.locator("#source-editor .cm-lint-marker-error")).to_have_count(1)
+    item = page.locator("#problems .problem-error")
+    expect(item).to_have_count(1)
+    expect(item).to_have_attribute("data-code", "unsupported-op")
+    expect(item.locator(".message")).to_contain_text(diagnostic["message"])
+    expect(page.locator("#status")).to_contain_text("1 error")
+    expect(page.locator("#live")).to_contain_text("1 error")
+
+
+def test_a_click_on_a_problem_selects_its_range(page, server):
+    write(page, UNSUPPORTED)
+    expect(page.locator("#problems .problem-error")).to_be_visible()
+    page.locator("#problems .problem-error .message").click()
+    expect(page.locator("#source-editor .cm-content")).to_be_focused()
+    selected = page.evaluate("() => getSelection().toString()")
+    diagnostic = next(d for d in compile_api(server, UNSUPPORTED)["diagnostics"] if d["severity"] == "error")
+    assert selected == text_of_range(UNSUPPORTED, diagnostic["range"])
+
+
+def test_a_corrected_error_disappears(page):
+    write(page, UNSUPPORTED)
+    expect(page.locator("#problems .problem-error")).to_be_visible()
+    write(page, UNSUPPORTED.replace("np.linalg.svd", "np.tanh"))
+    compiled(page)
+    expect(page.locator("#problems .problem-error")).to_have_count(0)
+    expect(page.locator("#source-editor .cm-lintRange-error")).to_have_count(0)
+
+
+def test_a_syntax_error_is_shown_where_python_sees_it(page):
+    write(page, "import numpy as np\n\ndef f(a:\n    return a\n")
+    expect(page.locator("#problems .problem-error")).to_have_attribute("data-code", "python-syntax")
+    expect(page.locator("#source-editor .cm-lintRange-error").first).to_be_visible()
+
+
+def test_unknown_shapes_open_the_form_and_the_form_compiles(page):
+    write(page, NO_SHAPES)
+    form = page.locator("#inputs")
+    expect(form).to_be_visible()
+    expect(page.locator("#problems .problem-error")).to_have_attribute("data-code", "no-shapes")
+    names = [form.get_by_label(f"Name of input {i}").input_value() for i in (1, 2)]
+    assert names == ["a", "b"]
+    for i in (1, 2):
+        form.get_by_label(f"Shape of input {i}").fill("16, 32")
+    form.get_by_role("button", name="Use these").click()
+    compiled(page)
+    expect(page.locator("#signature")).to_contain_text("a f32[16×32], b f32[16×32]")
+    form.get_by_label("Data type of input 2").select_option("bfloat16")
+    form.get_by_label("Data type of input 1").select_option("bfloat16")
+    expect(page.locator("#signature")).to_contain_text("a bf16[16×32], b bf16[16×32]")
+
+
+def test_what_the_kernel_prints_is_shown(page):
+    write(page, PRINTS)
+    compiled(page)
+    expect(page.locator("#problems .printed")).to_contain_text("shape is (4, 4)")
+    expect(page.locator("#problems .problem")).to_have_count(0)
+
+
+def test_a_limit_is_not_called_the_readers_error(page):
+    write(page, "while True:\n    pass\n")
+    item = page.locator("#problems .problem")
+    expect(item).to_have_attribute("data-code", "time-limit", timeout=40_000)
+    expect(page.locator("#status")).to_contain_text("time limit")
+    expect(page.locator("#status")).not_to_contain_text("error")
+
+
+def test_a_lost_connection_is_said_and_mended(new_page, slow, watch):
+    page = new_page()
+    page.goto(slow.url)
+    compiled(page)
+    watch.expect("Failed to load resource|ERR_")
+    slow.cut = True
+    write(page, PRINTS)
+    expect(page.locator("#banner")).to_contain_text("Connection lost")
+    expect(page.locator("#banner")).to_have_attribute("role", "alert")
+    slow.cut = False
+    page.locator("#banner").get_by_role("button", name="Compile again").or_(page.locator("#banner").get_by_text("Retry")).first.click()
+    compiled(page)
+    expect(page.locator("#banner")).to_be_empty()
+    expect(page.locator("#signature")).to_contain_text("talk")
+
+
+def test_a_refused_request_is_explained(page, watch):
+    watch.expect("Failed to load resource")
+    page.route("**/api/v1/compile", lambda route: route.fulfill(
+        status=503, content_type="application/problem+json",
+        body='{"error":{"code":"busy","message":"Too many jobs are waiting. Try again in a moment."}}',
+    ))
+    page.locator("body").press("Control+Enter")
+    expect(page.locator("#banner")).to_contain_text(re.compile("limit of the service.*Too many jobs are waiting"))
+    page.unroute("**/api/v1/compile")
+    page.locator("#banner").get_by_text("Retry").click()
+    compiled(page)
