@@ -1,8 +1,8 @@
 /* emit: a thin layer over the MLIR C API for code that writes linalg on tensors.
  *
  * A struct emit says where operations go (the end of a block, or in front of one of its operations) and which location
- * they get.  All functions put operations there and return borrowed values.  Nothing here knows HLO instructions; shapes and element types are the base
- * library's.  Operation names and attributes are LLVM 22's.
+ * they get.  All functions put operations there and return borrowed values.  Nothing here knows HLO instructions;
+ * shapes and element types are the base library's.  Operation names and attributes are LLVM 22's.
  */
 #ifndef LINALG_EMIT_H
 #define LINALG_EMIT_H
