@@ -137,8 +137,10 @@ static void *make_argument(struct arena *a, MlirType type, const struct trace_ar
   memcpy(&d[0], &data, sizeof data);
   memcpy(&d[1], &data, sizeof data);
   d[2] = offset;
-  memcpy(d + 3, x->shape.dims, (size_t)rank * sizeof *d);
-  memcpy(d + 3 + rank, strides, (size_t)rank * sizeof *d);
+  for (int k = 0; k < rank; k++) {
+    d[3 + k] = x->shape.dims[k];
+    d[3 + rank + k] = strides[k];
+  }
   return d;
 }
 

@@ -7,9 +7,9 @@
 
 /* f32: a single operation agrees to a few units in the last place (1e-7), but a matmul or a softmax sums hundreds of
  * products in another order than NumPy's BLAS, which costs about sqrt(K) units of the largest partial sum: 1e-4
- * relative, with 1e-5 of the output's largest magnitude (or of 1) where sums cancel.  A wrong pass is off by far more. f16, bf16: three and two decimal
- * digits; NumPy may round every intermediate where we round once. f8: one digit.  Integers and bool have no rounding.
- */
+ * relative, with 1e-5 of the output's largest magnitude (or of 1) where sums cancel.  A wrong pass is off by far more.
+ * f16, bf16: three and two decimal digits; NumPy may round every intermediate where we round once.
+ * f8: one digit.  Integers and bool have no rounding. */
 void check_tolerance(enum dtype t, double *rtol, double *atol) {
   switch (t) {
   case DT_F64:

@@ -26,20 +26,28 @@ _Static_assert(sizeof(struct check_block) <= ALIGNMENT, "the header sits in fron
 /* Compiled code passes sizes only; which heap they belong to is known by the thread that runs it. */
 static _Thread_local struct check_heap *current;
 
-static void *heap_alloc(uint64_t size) {
+static struct check_block *zeroed_block(uint64_t size) {
   uint64_t total;
-  if (__builtin_add_overflow(size, (uint64_t)(2 * ALIGNMENT - 1), &total))
-    arena_oom(size);
-  total &= ~(uint64_t)(ALIGNMENT - 1);
-  struct check_block *b = aligned_alloc(ALIGNMENT, total);
-  if (!b)
-    arena_oom(size);
-  memset(b, 0, total);
-  b->next = current->blocks;
-  if (b->next)
-    b->next->prev = b;
-  current->blocks = b;
-  return (char *)b + ALIGNMENT;
+  void *p = NULL;
+
+  if (!__builtin_add_overflow(size, (uint64_t)(2 * ALIGNMENT - 1), &total)) {
+    total &= ~(uint64_t)(ALIGNMENT - 1);
+    p = aligned_alloc(ALIGNMENT, total);
+  }
+  return p ? memset(p, 0, total) : NULL;
+}
+
+static void *heap_alloc(uint64_t size) {
+  struct check_block *b = zeroed_block(size);
+
+  if (b) {
+    b->next = current->blocks;
+    if (b->next)
+      b->next->prev = b;
+    current->blocks = b;
+    return (char *)b + ALIGNMENT;
+  }
+  arena_oom(size);
 }
 
 static void heap_free(void *p) {

@@ -315,30 +315,35 @@ MlirOperation emit_linalg_named(struct emit *e, const char *name, int n_inputs, 
   return op;
 }
 
-/* linalg.transpose carries no builtin region builder, so its one-line body is written here. */
+/* Neither operation has a builtin region builder, so the one-line body is written here. */
+MlirOperation emit_linalg_copying(struct emit *e, const char *name, MlirValue x, MlirValue output,
+                                  MlirNamedAttribute attr) {
+  MlirValue operands[] = {x, output};
+  MlirType result = mlirValueGetType(output);
+  struct emit body = *e;
+  MlirRegion region = body_region(e, 2, operands, &body.block);
+  MlirValue arg = mlirBlockGetArgument(body.block, 0);
+
+  emit_operation(&body, &(struct emit_op){.name = "linalg.yield", .n_operands = 1, .operands = &arg});
+  return emit_operation(e, &(struct emit_op){.name = name,
+                                             .n_operands = 2,
+                                             .operands = operands,
+                                             .n_results = 1,
+                                             .results = &result,
+                                             .n_attrs = 1,
+                                             .attrs = &attr,
+                                             .n_regions = 1,
+                                             .regions = &region});
+}
+
 MlirValue emit_transpose(struct emit *e, MlirValue x, enum dtype t, int rank, const int64_t *dims,
                          const int64_t *permutation, MlirOperation *made) {
   int64_t out[HLO_RANK_MAX];
   for (int i = 0; i < rank; i++)
     out[i] = dims[permutation[i]];
 
-  MlirValue operands[] = {x, emit_empty(e, t, rank, out)};
-  MlirType result = mlirValueGetType(operands[1]);
   MlirNamedAttribute attr = emit_attr(e, "permutation", emit_i64_array(e, rank, permutation));
-  struct emit body = *e;
-  MlirRegion region = body_region(e, 2, operands, &body.block);
-  MlirValue arg = mlirBlockGetArgument(body.block, 0);
-
-  emit_operation(&body, &(struct emit_op){.name = "linalg.yield", .n_operands = 1, .operands = &arg});
-  MlirOperation op = emit_operation(e, &(struct emit_op){.name = "linalg.transpose",
-                                                         .n_operands = 2,
-                                                         .operands = operands,
-                                                         .n_results = 1,
-                                                         .results = &result,
-                                                         .n_attrs = 1,
-                                                         .attrs = &attr,
-                                                         .n_regions = 1,
-                                                         .regions = &region});
+  MlirOperation op = emit_linalg_copying(e, "linalg.transpose", x, emit_empty(e, t, rank, out), attr);
   if (made)
     *made = op;
   return emit_result(op);

@@ -109,6 +109,10 @@ MlirOperation emit_linalg_named(struct emit *e, const char *name, int n_inputs, 
 MlirValue emit_transpose(struct emit *e, MlirValue x, enum dtype t, int rank, const int64_t *dims,
                          const int64_t *permutation, MlirOperation *op);
 
+/* linalg.transpose or linalg.broadcast, with its one attribute: their body yields the input. */
+MlirOperation emit_linalg_copying(struct emit *e, const char *name, MlirValue x, MlirValue output,
+                                  MlirNamedAttribute attr);
+
 MlirAffineMap emit_identity_map(const struct emit *e, int rank);
 /* (d0 … d<n_loops-1>) -> (results): results[i] >= 0 is a loop, -1 - c the constant c. */
 MlirAffineMap emit_map(const struct emit *e, int n_loops, int n_results, const int64_t *results);

@@ -403,7 +403,7 @@ static inline void ev_instr(struct ev *e, const struct hlo_instr *i, const struc
 
 /* Evaluates the entry computation on `in`; out[k] is result k, allocated in a. */
 static inline void hlo_eval(struct arena *a, const struct hlo_module *m, const struct trace_array *in,
-                     struct trace_array *out) {
+                            struct trace_array *out) {
   struct ev e = {a, arena_new_array(a, double *, (size_t)m->next_id)};
   const struct hlo_instr *root = m->entry->root;
 
