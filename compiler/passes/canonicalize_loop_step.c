@@ -1,0 +1,70 @@
+/* canonicalize_loop_step: loops count tiles, not elements.
+ *
+ *     scf.for %i = %c0 to %c512 step %c128          scf.for %t = %c0 to %c4 step %c1
+ *       use(%i)                              ==>      %i = arith.muli %t, %c128
+ *                                                     use(%i)
+ *
+ * legalize-layout reads block indices off this form.  A lower bound other than 0 is added behind the multiplication.
+ * The number of turns is the ceiling of (upper - lower) / step, which is what scf.for means, so that loops with a tail
+ * come out right, too (tiling leaves none).  Bounds that are not constant are computed with signed operations: an empty
+ * range stays empty.  A loop with step 1 is left alone.  Linear in loops.
+ */
+#include "mlir-c/BuiltinTypes.h"
+
+#include "passes/edit.h"
+
+struct loop {
+  MlirOperation op;
+  MlirValue lower, upper, step;
+};
+
+static MlirValue number(struct emit *e, const struct loop *l, int64_t v) {
+  return emit_int(e, mlirValueGetType(l->lower), v);
+}
+
+/* In front of the loop: how often it turns. */
+static MlirValue count_turns(struct emit *e, const struct loop *l) {
+  int64_t lower, upper, step;
+
+  if (edit_int(l->lower, &lower) && edit_int(l->upper, &upper) && edit_int(l->step, &step) && step > 0)
+    return number(e, l, upper > lower ? (upper - lower - 1) / step + 1 : 0);
+  MlirValue length = emit_binary(e, "arith.subi", l->upper, l->lower);
+  return emit_binary(e, "arith.ceildivsi", length, l->step);
+}
+
+static void normalize(struct pass_run *run, const struct loop *l) {
+  struct emit e = edit_before(run, l->op);
+  MlirValue iv = mlirBlockGetArgument(edit_body(l->op), 0);
+  int64_t lower;
+
+  MlirValue turns = count_turns(&e, l), zero = number(&e, l, 0), one = number(&e, l, 1);
+  struct emit body = edit_before(run, mlirBlockGetFirstOperation(edit_body(l->op)));
+  body.loc = e.loc;
+  MlirValue at = emit_binary(&body, "arith.muli", iv, l->step);
+  MlirOperation scaled = mlirOpResultGetOwner(at);
+  if (!edit_int(l->lower, &lower) || lower != 0)
+    at = emit_binary(&body, "arith.addi", l->lower, at);
+  edit_replace_data_uses(run->arena, iv, at, scaled);
+  mlirOperationSetOperand(l->op, 0, zero);
+  mlirOperationSetOperand(l->op, 1, turns);
+  mlirOperationSetOperand(l->op, 2, one);
+}
+
+static enum status run_pass(struct pass_run *run) {
+  struct ir_ops loops = ir_collect_named(run->arena, run->module, "scf.for");
+  int64_t step;
+
+  for (int i = 0; i < loops.n; i++) {
+    struct loop l = {loops.v[i], mlirOperationGetOperand(loops.v[i], 0), mlirOperationGetOperand(loops.v[i], 1),
+                     mlirOperationGetOperand(loops.v[i], 2)};
+    if (!edit_int(l.step, &step) || step != 1)
+      normalize(run, &l);
+  }
+  return ST_OK;
+}
+
+const struct pass_def canonicalize_loop_step = {
+    .name = "canonicalize-loop-step",
+    .summary = "Makes every loop count from 0 in steps of 1 and computes the element's position in the body.",
+    .run = run_pass,
+};

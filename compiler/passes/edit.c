@@ -1,0 +1,236 @@
+/* edit: see edit.h. */
+#include "passes/edit.h"
+
+#include <string.h>
+
+#include "mlir-c/BuiltinAttributes.h"
+#include "mlir-c/BuiltinTypes.h"
+
+/* ---- places ----------------------------------------------------------------------------------------------------- */
+
+struct emit edit_before(struct pass_run *run, MlirOperation op) {
+  return (struct emit){.ctx = run->ir->ctx,
+                       .block = mlirOperationGetBlock(op),
+                       .loc = mlirOperationGetLocation(op),
+                       .arena = run->arena,
+                       .before = op};
+}
+
+struct emit edit_behind(struct pass_run *run, MlirOperation op) {
+  struct emit e = edit_before(run, op);
+  do
+    e.before = mlirOperationGetNextInBlock(e.before);
+  while (!mlirOperationIsNull(e.before) && edit_is_nkipy(e.before));
+  return e;
+}
+
+MlirBlock edit_body(MlirOperation op) {
+  return mlirRegionGetFirstBlock(mlirOperationGetRegion(op, 0));
+}
+
+bool edit_is_nkipy(MlirOperation op) {
+  MlirStringRef n = mlirIdentifierStr(mlirOperationGetName(op));
+  return n.length > 6 && !memcmp(n.data, "nkipy.", 6);
+}
+
+/* ---- constants -------------------------------------------------------------------------------------------------- */
+
+MlirAttribute edit_constant(MlirValue v) {
+  MlirOperation def = ir_defining_op(v);
+  if (mlirOperationIsNull(def) || !ir_is(def, "arith.constant"))
+    return mlirAttributeGetNull();
+  return mlirOperationGetAttributeByName(def, ir_str("value"));
+}
+
+bool edit_int(MlirValue v, int64_t *out) {
+  MlirAttribute a = edit_constant(v);
+  if (mlirAttributeIsNull(a) || !mlirAttributeIsAInteger(a))
+    return false;
+  *out = mlirIntegerAttrGetValueInt(a);
+  return true;
+}
+
+/* ---- uses ------------------------------------------------------------------------------------------------------- */
+
+void edit_replace_data_uses(struct arena *a, MlirValue v, MlirValue by, MlirOperation except) {
+  int n = 0;
+  for (MlirOpOperand u = mlirValueGetFirstUse(v); !mlirOpOperandIsNull(u); u = mlirOpOperandGetNextUse(u))
+    n++;
+  MlirOpOperand *uses = arena_new_array(a, MlirOpOperand, (size_t)n + 1);
+  n = 0;
+  for (MlirOpOperand u = mlirValueGetFirstUse(v); !mlirOpOperandIsNull(u); u = mlirOpOperandGetNextUse(u))
+    uses[n++] = u;
+  while (n--) {
+    MlirOperation op = mlirOpOperandGetOwner(uses[n]);
+    if (!edit_is_nkipy(op) && (mlirOperationIsNull(except) || !mlirOperationEqual(op, except)))
+      mlirOperationSetOperand(op, mlirOpOperandGetOperandNumber(uses[n]), by);
+  }
+}
+
+static bool is_unused(MlirOperation op) {
+  for (intptr_t r = 0; r < mlirOperationGetNumResults(op); r++)
+    if (!mlirOpOperandIsNull(mlirValueGetFirstUse(mlirOperationGetResult(op, r))))
+      return false;
+  return true;
+}
+
+/* What this file makes, and constants: operations whose only effect is their result. */
+static bool is_erasable(MlirOperation op) {
+  static const char *const names[] = {"tensor.empty",        "linalg.fill",      "tensor.collapse_shape",
+                                      "tensor.expand_shape", "linalg.transpose", "linalg.broadcast",
+                                      "arith.constant",      "arith.divf"};
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+    if (ir_is(op, names[i]))
+      return true;
+  return false;
+}
+
+void edit_erase_unused(MlirOperation op) {
+  MlirOperation defs[STRUCTURED_OPERANDS_MAX];
+  int n = 0;
+
+  if (!is_unused(op))
+    return;
+  for (intptr_t i = 0; i < mlirOperationGetNumOperands(op) && n < STRUCTURED_OPERANDS_MAX; i++) {
+    MlirOperation def = ir_defining_op(mlirOperationGetOperand(op, i));
+    bool is_known = mlirOperationIsNull(def) || !is_erasable(def);
+    for (int k = 0; k < n; k++)
+      is_known |= mlirOperationEqual(defs[k], def);
+    if (!is_known)
+      defs[n++] = def;
+  }
+  mlirOperationDestroy(op);
+  while (n--)
+    edit_erase_unused(defs[n]);
+}
+
+/* ---- shapes ----------------------------------------------------------------------------------------------------- */
+
+MlirType edit_tensor(MlirType element, int rank, const int64_t *dims) {
+  return mlirRankedTensorTypeGet(rank, dims, element, mlirAttributeGetNull());
+}
+
+/* Groups the dimensions of `fine` so that group k's product is coarse[k]; end[k] is the first dimension behind it. */
+static bool group_dims(int n_coarse, const int64_t *coarse, int n_fine, const int64_t *fine, int *end) {
+  int f = 0;
+
+  for (int k = 0; k < n_coarse; k++) {
+    int64_t product = 1;
+    if (f == n_fine)
+      return false;
+    do
+      product *= fine[f++];
+    while (product < coarse[k] && f < n_fine);
+    if (product != coarse[k])
+      return false;
+    end[k] = f;
+  }
+  while (n_coarse && f < n_fine && fine[f] == 1)
+    end[n_coarse - 1] = ++f;
+  return f == n_fine;
+}
+
+static MlirAttribute reassociation(struct emit *e, int n, const int *end) {
+  MlirAttribute groups[STRUCTURED_LOOPS_MAX], dims[STRUCTURED_LOOPS_MAX];
+
+  for (int k = 0, d = 0; k < n; k++) {
+    int count = 0;
+    while (d < end[k])
+      dims[count++] = mlirIntegerAttrGet(mlirIntegerTypeGet(e->ctx, 64), d++);
+    groups[k] = mlirArrayAttrGet(e->ctx, count, dims);
+  }
+  return mlirArrayAttrGet(e->ctx, n, groups);
+}
+
+static MlirValue collapse(struct emit *e, MlirValue v, int rank, const int64_t *dims, const int *end) {
+  MlirType to = edit_tensor(emit_value_element_type(v), rank, dims);
+  MlirNamedAttribute attr = emit_attr(e, "reassociation", reassociation(e, rank, end));
+
+  return emit_result(emit_operation(e, &(struct emit_op){.name = "tensor.collapse_shape",
+                                                         .n_operands = 1,
+                                                         .operands = &v,
+                                                         .n_results = 1,
+                                                         .results = &to,
+                                                         .n_attrs = 1,
+                                                         .attrs = &attr}));
+}
+
+static MlirValue expand(struct emit *e, MlirValue v, int n, const int *end, int rank, const int64_t *dims) {
+  MlirType to = edit_tensor(emit_value_element_type(v), rank, dims);
+  MlirNamedAttribute attrs[] = {emit_attr(e, "reassociation", reassociation(e, n, end)),
+                                emit_attr(e, "static_output_shape", emit_i64_array(e, rank, dims))};
+
+  return emit_result(emit_operation(e, &(struct emit_op){.name = "tensor.expand_shape",
+                                                         .n_operands = 1,
+                                                         .operands = &v,
+                                                         .n_results = 1,
+                                                         .results = &to,
+                                                         .n_attrs = 2,
+                                                         .attrs = attrs}));
+}
+
+/* The value that v is a reshape of, or v. */
+static MlirValue reshape_source(MlirValue v) {
+  MlirOperation def = ir_defining_op(v);
+  if (mlirOperationIsNull(def) || (!ir_is(def, "tensor.collapse_shape") && !ir_is(def, "tensor.expand_shape")))
+    return v;
+  return mlirOperationGetOperand(def, 0);
+}
+
+static bool has_shape(MlirValue v, int rank, const int64_t *dims) {
+  int64_t own[STRUCTURED_LOOPS_MAX];
+  return ir_shape(v, STRUCTURED_LOOPS_MAX, own) == rank && (!rank || !memcmp(own, dims, (size_t)rank * sizeof *own));
+}
+
+MlirValue edit_transpose(struct emit *e, MlirValue v, int rank, const int64_t *permutation) {
+  int64_t from[STRUCTURED_LOOPS_MAX], to[STRUCTURED_LOOPS_MAX];
+  ir_shape(v, STRUCTURED_LOOPS_MAX, from);
+  for (int i = 0; i < rank; i++)
+    to[i] = from[permutation[i]];
+
+  MlirType type = edit_tensor(emit_value_element_type(v), rank, to);
+  MlirValue empty = emit_op1(e, "tensor.empty", type, 0, NULL);
+  MlirNamedAttribute attr = emit_attr(e, "permutation", emit_i64_array(e, rank, permutation));
+  return emit_result(emit_linalg_copying(e, "linalg.transpose", v, empty, attr));
+}
+
+MlirValue edit_reshape(struct emit *e, MlirValue v, int rank, const int64_t *dims) {
+  int64_t from[STRUCTURED_LOOPS_MAX], total = 1;
+  int end[STRUCTURED_LOOPS_MAX];
+
+  if (has_shape(v, rank, dims))
+    return v;
+  v = reshape_source(v);
+  if (has_shape(v, rank, dims))
+    return v;
+  const int n = ir_shape(v, STRUCTURED_LOOPS_MAX, from);
+  MlirOperation def = ir_defining_op(v);
+  if (n == 2 && rank == 2 && from[0] == dims[1] && from[1] == dims[0] && (from[0] == 1 || from[1] == 1) &&
+      !mlirOperationIsNull(def) && structured_read(def, &(struct structured){0}))
+    return edit_transpose(e, v, 2, (int64_t[]){1, 0});
+  if (n > rank && rank && group_dims(rank, dims, n, from, end))
+    return collapse(e, v, rank, dims, end);
+  if (n < rank && n && group_dims(n, from, rank, dims, end))
+    return expand(e, v, n, end, rank, dims);
+  for (int i = 0; i < n; i++)
+    total *= from[i];
+  const int flat = n && rank; /* the rank in between: 1, or 0 from or to a scalar */
+  if (n > flat)
+    v = collapse(e, v, flat, &total, (int[]){n});
+  return rank > flat ? expand(e, v, flat, (int[]){rank}, rank, dims) : v;
+}
+
+MlirValue edit_reshape_init(struct emit *e, MlirValue init, int rank, const int64_t *dims) {
+  MlirOperation def = ir_defining_op(init);
+
+  if (has_shape(init, rank, dims))
+    return init;
+  if (!mlirOperationIsNull(def) && ir_is(def, "tensor.empty"))
+    return emit_op1(e, "tensor.empty", edit_tensor(emit_value_element_type(init), rank, dims), 0, NULL);
+  if (mlirOperationIsNull(def) || !ir_is(def, "linalg.fill"))
+    return edit_reshape(e, init, rank, dims);
+  struct emit at = *e;
+  at.loc = mlirOperationGetLocation(def);
+  return emit_fill(&at, mlirOperationGetOperand(def, 0),
+                   edit_reshape_init(&at, mlirOperationGetOperand(def, 1), rank, dims));
+}

@@ -1,0 +1,68 @@
+/* remove_redundant_zero_fill: a matmul starts from zero anyway.
+ *
+ *     %f = linalg.fill ins(0) outs(%empty)
+ *     %c = linalg.matmul … outs(%f)          ==>    %c = linalg.matmul … outs(%empty)
+ *
+ * On the hardware the first matmul of an accumulation group overwrites PSUM, so from here on a matmul whose init is
+ * tensor.empty means one that starts from zero; whoever executes the IR zeroes tensor.empty.  -0.0 counts as zero.
+ *
+ * Every user of the fill has to be a matmul that takes it as its init.  Stricter than "every user is a matmul": a zero
+ * that a matmul reads as a factor stays, and so does one that is written over a tensor with contents.  Each matmul gets
+ * a tensor.empty of its own, so that no other operation's result can be found in it when buffers are assigned.  Runs
+ * first; linear in uses.
+ */
+#include "mlir-c/BuiltinAttributes.h"
+
+#include "passes/edit.h"
+
+static bool is_zero(MlirValue v) {
+  MlirAttribute a = edit_constant(v);
+  if (mlirAttributeIsNull(a))
+    return false;
+  if (mlirAttributeIsAFloat(a))
+    return mlirFloatAttrGetValueDouble(a) == 0;
+  return mlirAttributeIsAInteger(a) && mlirIntegerAttrGetValueInt(a) == 0;
+}
+
+static bool is_matmul_init(MlirOpOperand use) {
+  struct structured s;
+  return structured_read(mlirOpOperandGetOwner(use), &s) && (s.kind == SK_MATMUL || s.kind == SK_BATCH_MATMUL) &&
+         (int)mlirOpOperandGetOperandNumber(use) >= s.n_inputs;
+}
+
+static bool is_redundant(MlirOperation fill) {
+  MlirOperation dest = ir_defining_op(mlirOperationGetOperand(fill, 1));
+
+  if (mlirOperationGetNumResults(fill) != 1 || mlirOperationIsNull(dest) || !ir_is(dest, "tensor.empty") ||
+      !is_zero(mlirOperationGetOperand(fill, 0)))
+    return false;
+  for (MlirOpOperand u = mlirValueGetFirstUse(emit_result(fill)); !mlirOpOperandIsNull(u);
+       u = mlirOpOperandGetNextUse(u))
+    if (!is_matmul_init(u))
+      return false;
+  return true;
+}
+
+static enum status run_pass(struct pass_run *run) {
+  struct ir_ops fills = ir_collect_named(run->arena, run->module, "linalg.fill");
+
+  for (int i = 0; i < fills.n; i++) {
+    if (!is_redundant(fills.v[i]))
+      continue;
+    MlirOpOperand u;
+    while (u = mlirValueGetFirstUse(emit_result(fills.v[i])), !mlirOpOperandIsNull(u)) {
+      struct emit e = edit_before(run, fills.v[i]);
+      MlirValue fresh = emit_op1(&e, "tensor.empty", mlirValueGetType(emit_result(fills.v[i])), 0, NULL);
+      pass_remark(run, mlirOpOperandGetOwner(u), "starts from zero in PSUM: the fill is not needed");
+      mlirOperationSetOperand(mlirOpOperandGetOwner(u), mlirOpOperandGetOperandNumber(u), fresh);
+    }
+    edit_erase_unused(fills.v[i]);
+  }
+  return ST_OK;
+}
+
+const struct pass_def remove_redundant_zero_fill = {
+    .name = "remove-redundant-zero-fill",
+    .summary = "Drops zero fills that only initialise a matmul: the hardware starts every accumulation from zero.",
+    .run = run_pass,
+};
