@@ -148,6 +148,16 @@ def open_stream(server, source, inputs=(), accept="application/x-ndjson"):
     return s
 
 
+def read_until(s, mark):
+    """What comes on the socket, up to and with `mark`."""
+    text = b""
+    while mark not in text:
+        piece = s.recv(1 << 20)
+        assert piece, f"the server closed before {mark}: …{text[-200:]}"
+        text += piece
+    return text
+
+
 def children(pid):
     out = []
     for task in pathlib.Path(f"/proc/{pid}/task").glob("*/children"):

@@ -23,10 +23,10 @@ KERNELS = {
                      {"memory-limit", "time-limit"}),
     "swallowed memory errors": ("x = []\nwhile True:\n    try:\n        x.append(bytearray(10 ** 8))\n"
                                 "    except MemoryError:\n        pass\n", {"time-limit", "memory-limit"}),
-    "exit": ("import os\nos._exit(0)\n", {"worker-died"}),
-    "exit as if out of memory": ("import os\nos._exit(86)\n", {"memory-limit"}),
+    "exit": ("import ctypes\nctypes.CDLL(None)._exit(0)\n", {"worker-died"}),
+    "exit as if out of memory": ("import ctypes\nctypes.CDLL(None)._exit(86)\n", {"memory-limit"}),
     "null write": ("import ctypes\nctypes.memset(0, 0, 8)\n", {"worker-died"}),
-    "abort": ("import os\nos.abort()\n", {"worker-died"}),
+    "abort": ("import ctypes\nctypes.CDLL(None).abort()\n", {"worker-died"}),
     "unlisted system call": ("import ctypes\nctypes.CDLL(None).syscall(169, 0, 0, 0, 0)\n", {"worker-died"}),
     "32-bit system call number": ("import ctypes\nctypes.CDLL(None).syscall(0x40000000 + 39)\n", {"worker-died"}),
     "fork": ("import os\nos.fork()\n", {"python-exception"}),
@@ -51,14 +51,14 @@ KERNELS = {
     "endless print": ("while True:\n    print('x' * 1000)\n", {"output-limit", "time-limit"}),
     "endless frames": ("import os\nwhile True:\n    os.write(3, b'\\x02\\0\\0\\0{}')\n", {"worker-died"}),
     "frame too large": ("import os\nos.write(3, b'\\xff\\xff\\xff\\xff')\nwhile True:\n    pass\n", {"output-limit"}),
-    "frame too small": ("import os\nos.write(3, b'\\x10\\0\\0\\0{')\nos._exit(0)\n", {"worker-died"}),
-    "frame that is no JSON": ("import os\nos.write(3, b'\\x03\\0\\0\\0}{}')\nos._exit(0)\n", {"worker-died"}),
+    "frame too small": ("import os\nos.write(3, b'\\x10\\0\\0\\0{')\nimport ctypes\nctypes.CDLL(None)._exit(0)\n", {"worker-died"}),
+    "frame that is no JSON": ("import os\nos.write(3, b'\\x03\\0\\0\\0}{}')\nimport ctypes\nctypes.CDLL(None)._exit(0)\n", {"worker-died"}),
     "frame with deep JSON": ("import os, struct\nb = b'[' * 3000000\nos.write(3, struct.pack('<I', len(b)) + b)\n",
                              {"worker-died"}),
     "frame with a newline": ("import os, struct\nb = b'{\"frame\":\"end\",\\n\"status\":\"ok\"}'\n"
-                             "os.write(3, struct.pack('<I', len(b)) + b)\nos._exit(0)\n", {"worker-died"}),
+                             "os.write(3, struct.pack('<I', len(b)) + b)\nimport ctypes\nctypes.CDLL(None)._exit(0)\n", {"worker-died"}),
     "second start": ("import os, struct\nb = b'{\"frame\":\"start\",\"version\":1,\"key\":\"\",\"language\":\"\","
-                     "\"target\":\"\",\"pipeline\":\"\"}'\nos.write(3, struct.pack('<I', len(b)) + b)\nos._exit(0)\n",
+                     "\"target\":\"\",\"pipeline\":\"\"}'\nos.write(3, struct.pack('<I', len(b)) + b)\nimport ctypes\nctypes.CDLL(None)._exit(0)\n",
                      {"worker-died"}),
     "half a frame, then silence": ("import os, time\nos.write(3, b'\\x10\\0\\0\\0{')\ntime.sleep(100)\n", {"time-limit"}),
 }
@@ -70,12 +70,8 @@ def test_hostile_kernels_end_with_their_verdict(impatient, what):
     result = impatient.compile(source)
     assert result["status"] == "error"
     assert set(codes(result)) & verdicts, result["diagnostics"]
-    assert re_message(result)
+    assert all(d["message"] for d in result["diagnostics"])
     assert impatient.compile(ADD_ONE)["status"] == "ok"
-
-
-def re_message(result):
-    return all(d["message"] for d in result["diagnostics"])
 
 
 def test_a_forged_end_hurts_only_its_own_job(impatient):

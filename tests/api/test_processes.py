@@ -7,7 +7,7 @@ import threading
 import time
 
 import pytest
-from conftest import ADD_ONE, BUILD, FLOAT_INPUT, Server, children, open_stream
+from conftest import ADD_ONE, BUILD, FLOAT_INPUT, Server, children, open_stream, read_until
 
 
 def alive(pid):
@@ -54,7 +54,9 @@ def test_the_server_links_neither_python_nor_mlir():
 def test_a_dead_zygote_is_replaced_and_waiting_jobs_are_done(impatient):
     impatient.settle()
     old = impatient.zygote()
+    family = [old, *impatient.kids()]
     os.kill(old, signal.SIGKILL)
+    impatient.wait_until(lambda: not [p for p in family if alive(p)], "its children to follow it", 5)
     assert impatient.compile(ADD_ONE)["status"] == "ok"
     assert impatient.zygote() != old
     impatient.settle()
@@ -65,13 +67,10 @@ def test_a_killed_child_fails_only_its_job(impatient):
     impatient.settle()
     idle = set(impatient.kids())
     with open_stream(impatient, "import time\ntime.sleep(100)\n") as s:
-        text = s.recv(65536)
-        while b'"frame":"start"' not in text:
-            text += s.recv(65536)
+        read_until(s, b'"frame":"start"')
         for kid in idle:  # the one that has the job, and those that wait: they must be replaced unnoticed
             os.kill(kid, signal.SIGKILL)
-        while b'"frame":"end"' not in text:
-            text += s.recv(65536)
+        text = read_until(s, b'"frame":"end"')
     assert b'"code":"worker-died"' in text and b'"status":"error"' in text
     assert impatient.compile(ADD_ONE)["status"] == "ok"
     impatient.settle()
@@ -80,8 +79,10 @@ def test_a_killed_child_fails_only_its_job(impatient):
 def test_children_killed_while_they_wait_are_not_noticed_by_jobs(impatient):
     for _ in range(5):
         impatient.settle()
-        for kid in impatient.kids():
+        kids = impatient.kids()
+        for kid in kids:
             os.kill(kid, signal.SIGKILL)
+        impatient.wait_until(lambda: not [k for k in kids if alive(k)], "them to die", 5)
         assert impatient.compile(ADD_ONE)["status"] == "ok"
 
 
