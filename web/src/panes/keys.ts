@@ -88,7 +88,7 @@ function letter(t: KeyTargets, key: string, afterG: boolean): boolean {
 }
 
 export function mountKeys(t: KeyTargets): void {
-  let afterG = 0;
+  let afterG = -Infinity;
   document.addEventListener("keydown", (e) => {
     const target = e.target instanceof Element ? e.target : document.body;
     if (e.defaultPrevented || e.isComposing || target.closest("dialog")) return;
@@ -108,7 +108,7 @@ export function mountKeys(t: KeyTargets): void {
     if (!isLetter && t.ir.viewer.view.dom.contains(target)) return;
     if (!isLetter && target.matches("[role=separator]")) return;
     const gIsFresh = performance.now() - afterG < 1200;
-    afterG = e.key === "g" && !gIsFresh ? performance.now() : 0;
+    afterG = e.key === "g" && !gIsFresh ? performance.now() : -Infinity;
     if (isLetter ? letter(t, e.key, gIsFresh) : stageKey(t.store, e.key)) e.preventDefault();
   });
 }

@@ -44,9 +44,11 @@ export function shownStage(s: Readonly<AppState>): Shown | null {
 export function visibleRows(s: Readonly<AppState>): StageRow[] {
   const wanted = s.filter.trim().toLowerCase();
   const shown = currentRow(s);
-  return allRows(s).filter((r) => {
+  const all = allRows(s);
+  return all.filter((r) => {
     if (wanted !== "" && !`${r.index} ${r.name} ${r.phase} ${r.dialect}`.toLowerCase().includes(wanted)) return false;
-    return !s.hideUnchanged || r.failed || r.key === shown?.key || r.stage?.changed !== false;
+    const always = r.failed || r === all.at(-1) || r.key === shown?.key;
+    return !s.hideUnchanged || always || r.stage?.changed !== false;
   });
 }
 
