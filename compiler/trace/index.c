@@ -325,8 +325,8 @@ static hlo_val store_slice(struct tracer *tr, hlo_val x, hlo_val v, const struct
 /* Axes that are not written whole become scatter axes, with one row of constant coordinates per combination; the others
  * are the window.  The value's scatter axes go first and are merged. */
 static hlo_val store_strided(struct tracer *tr, hlo_val x, hlo_val v, const struct key *k) {
-  int64_t scattered[HLO_RANK_MAX], window[HLO_RANK_MAX], perm[HLO_RANK_MAX], dims[HLO_RANK_MAX], shape[HLO_RANK_MAX],
-      total = 1;
+  int64_t scattered[HLO_RANK_MAX] = {0}, window[HLO_RANK_MAX], perm[HLO_RANK_MAX], dims[HLO_RANK_MAX],
+          shape[HLO_RANK_MAX], total = 1;
   int n = 0, w = 0;
   for (int i = 0; i < k->rank; i++) {
     const struct entry *e = &k->axis[i];
@@ -363,43 +363,78 @@ static hlo_val store_strided(struct tracer *tr, hlo_val x, hlo_val v, const stru
   return hlo_scatter_assign(&tr->b, x, idx, v, &d);
 }
 
-/* x[…, indices, …] = v: one scatter along that axis; the other axes must be written whole. */
-static hlo_val store_array(struct tracer *tr, hlo_val x, PyObject *value, const struct key *k) {
-  int axis = k->array_axis, w = 0;
-  hlo_val idx = k->axis[axis].indices;
-  int64_t dims[2 * HLO_RANK_MAX], window[HLO_RANK_MAX], at = axis;
-  for (int i = 0; i < k->rank; i++)
-    if (i != axis && (k->axis[i].kind == ENTRY_INT || k->axis[i].step != 1 || k->axis[i].count != x->shape.dims[i])) {
-      refuse_index("write whole rows: x[idx] = rows or x[:, idx] = columns",
-                   "writing with an index array together with integers or partial slices is not supported");
-      return NULL;
-    }
-  if (k->n_new) {
-    refuse_index(NULL, "writing with None and an index array is not supported");
-    return NULL;
-  }
-  if (!rank_ok(k->rank - 1 + idx->shape.rank))
-    return NULL;
-  int n = 0;
+/* The value for x[…, indices, …], with x's axes in their order (integers' axes have size 1) and the indices' axes in
+ * place of theirs.  NumPy puts those first where an integer stands apart from the array. */
+static hlo_val value_for_array(struct tracer *tr, hlo_val x, PyObject *value, const struct key *k) {
+  const struct hlo_shape *s = &k->axis[k->array_axis].indices->shape;
+  int64_t dims[2 * HLO_RANK_MAX] = {0}, wide[2 * HLO_RANK_MAX], p[HLO_RANK_MAX];
+  int n = 0, w = 0, at = 0;
   for (int i = 0; i < k->rank; i++) {
-    if (i == axis) {
-      for (int j = 0; j < idx->shape.rank; j++)
-        dims[n++] = idx->shape.dims[j];
-    } else {
-      window[w++] = n;
-      dims[n++] = x->shape.dims[i];
+    if (i == k->array_axis) {
+      at = n;
+      for (int j = 0; j < s->rank; j++)
+        dims[n++] = wide[w++] = s->dims[j];
+      continue;
     }
+    wide[w++] = k->axis[i].count;
+    if (k->axis[i].kind != ENTRY_INT)
+      dims[n++] = k->axis[i].count;
   }
-  hlo_val v = stored_value(tr, value, x->shape.dtype, n, dims);
-  idx = hlo_convert(&tr->b, idx, DT_I32);
+  if (!rank_ok(w))
+    return NULL;
+  if (!k->separated)
+    return hlo_reshape(&tr->b, stored_value(tr, value, x->shape.dtype, n, dims), w, wide);
+  int64_t first[HLO_RANK_MAX];
+  for (int i = 0; i < n; i++) { /* axis i of the value is axis from of the result in x's order */
+    int from = i < s->rank ? at + i : i < s->rank + at ? i - s->rank : i;
+    first[i] = dims[from];
+    p[from] = i;
+  }
+  hlo_val v = stored_value(tr, value, x->shape.dtype, n, first);
+  return v ? hlo_reshape(&tr->b, at ? hlo_transpose(&tr->b, v, p) : v, w, wide) : NULL;
+}
+
+static hlo_val scatter_axis(struct tracer *tr, hlo_val x, hlo_val idx, hlo_val v, int axis) {
+  int64_t window[HLO_RANK_MAX], at = axis;
+  int w = 0;
+  idx = idx ? hlo_convert(&tr->b, idx, DT_I32) : NULL;
   if (idx && idx->op != HLO_CONSTANT)
     idx = hlo_select(&tr->b, hlo_compare(&tr->b, HLO_LT, idx, like(tr, idx, 0)),
                      hlo_binary(&tr->b, HLO_ADD, idx, like(tr, idx, (double)x->shape.dims[axis])), idx);
+  if (!idx)
+    return NULL;
+  for (int i = 0; i < x->shape.rank; i++)
+    if (i != axis)
+      window[w++] = i < axis ? i : i - 1 + idx->shape.rank;
   struct hlo_scatter_dims d = {.update_window_dims = hlo_ints_dup(tr->a, w, window),
                                .inserted_window_dims = hlo_ints_dup(tr->a, 1, &at),
                                .scatter_dims_to_operand_dims = hlo_ints_dup(tr->a, 1, &at),
-                               .index_vector_dim = idx ? idx->shape.rank : 0};
+                               .index_vector_dim = idx->shape.rank};
   return hlo_scatter_assign(&tr->b, x, idx, v, &d);
+}
+
+/* x[…, indices, …] = v: a scatter along that axis.  Where other axes are written in part, it is done on that part,
+ * which is then put back. */
+static hlo_val store_array(struct tracer *tr, hlo_val x, PyObject *value, const struct key *k) {
+  struct key part = *k;
+  int axis = k->array_axis;
+  for (int i = 0; i < k->rank; i++)
+    if (i != axis && k->axis[i].kind == ENTRY_SLICE && k->axis[i].step != 1 && k->axis[i].count > 1) {
+      refuse_index("write with steps of 1",
+                   "writing with an index array together with a stepped slice is not supported");
+      return NULL;
+    }
+  if (k->n_new) {
+    refuse_index("leave None out; the value is broadcast", "writing with None and an index array is not supported");
+    return NULL;
+  }
+  hlo_val v = value_for_array(tr, x, value, k);
+  hlo_val sub = v ? slice_static(tr, x, k) : NULL;
+  if (!sub || hlo_shape_elements(&v->shape) == 0)
+    return sub ? x : NULL;
+  sub = scatter_axis(tr, sub, k->axis[axis].indices, v, axis);
+  part.axis[axis] = (struct entry){ENTRY_SLICE, 0, 1, x->shape.dims[axis], NULL};
+  return sub ? store_slice(tr, x, sub, &part) : NULL;
 }
 
 int index_set(struct tracer *tr, struct tensor *t, PyObject *key, PyObject *value) {

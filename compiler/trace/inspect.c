@@ -38,7 +38,7 @@ static PyObject *shape_tuple(const struct hlo_shape *s) {
 
 static PyObject *knob_dict(const struct hlo_knob *k) {
   if (!k)
-    Py_RETURN_NONE;
+    return Py_NewRef(Py_None);
   return Py_BuildValue(
       "{s:N,s:N,s:N,s:N,s:z,s:i}", "loop_tile", int_list(k->loop_tile), "tile_size", int_list(k->tile_size),
       "reduction_tile", int_list(k->reduction_tile), "layout_tile", int_list(k->layout_tile), "mem_space",

@@ -23,6 +23,11 @@ void job_enter(struct trace_job *job, struct diags *ds) {
 void job_leave(struct trace_job *job) {
   if (--job->depth)
     return;
+  if (job->output_cut && !job->output_cut_said) {
+    job->output_cut_said = true;
+    diag_add(job->ds, DS_WARNING, DG_OUTPUT_LIMIT, NULL, "what the source prints is cut after %d bytes",
+             TRACE_OUTPUT_MAX);
+  }
   PyObject *type, *exc, *tb;
   PyErr_Fetch(&type, &exc, &tb);
   if (PySys_SetObject("stdout", job->old_stdout) < 0 || PySys_SetObject("stderr", job->old_stderr) < 0)

@@ -127,7 +127,7 @@ static PyObject *kernel_get(PyObject *self, void *which) {
 }
 static PyObject *kernel_traced(PyObject *self, void *closure) {
   (void)self, (void)closure;
-  Py_RETURN_TRUE;
+  return Py_NewRef(Py_True);
 }
 static PyObject *kernel_doc(PyObject *self, void *closure) {
   (void)closure;

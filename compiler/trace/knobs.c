@@ -251,7 +251,7 @@ PyObject *knob_fuse(PyObject *self, PyObject *const *args, Py_ssize_t n) {
   if (n < 2)
     return refuse(DG_BAD_KNOB, NULL, "fuse needs at least two tensors, not %zd", n);
   if (!traced)
-    Py_RETURN_NONE;
+    return Py_NewRef(Py_None);
   struct tracer *tr = tracer_enter();
   if (!tr)
     return NULL;
@@ -267,12 +267,12 @@ PyObject *knob_fuse(PyObject *self, PyObject *const *args, Py_ssize_t n) {
   if (inputs) {
     diag_add(tr->ds, DS_WARNING, DG_KNOB_IGNORED, f->loc, "fuse with an input has no effect")->hint =
         "fuse values that the kernel computes";
-    Py_RETURN_NONE;
+    return Py_NewRef(Py_None);
   }
   struct hlo_module *m = tr->b.module;
   *(m->last_fuse ? &m->last_fuse->next : &m->fuses) = f;
   m->last_fuse = f;
-  Py_RETURN_NONE;
+  return Py_NewRef(Py_None);
 }
 
 bool knobs_init(PyObject *module) {

@@ -38,15 +38,15 @@ static PyObject *writer_write(PyObject *self, PyObject *text) {
 
 static PyObject *writer_nothing(PyObject *self, PyObject *unused) {
   (void)self, (void)unused;
-  Py_RETURN_NONE;
+  return Py_NewRef(Py_None);
 }
 static PyObject *writer_false(PyObject *self, PyObject *unused) {
   (void)self, (void)unused;
-  Py_RETURN_FALSE;
+  return Py_NewRef(Py_False);
 }
 static PyObject *writer_true(PyObject *self, PyObject *unused) {
   (void)self, (void)unused;
-  Py_RETURN_TRUE;
+  return Py_NewRef(Py_True);
 }
 static PyObject *writer_encoding(PyObject *self, void *closure) {
   (void)self, (void)closure;
@@ -83,7 +83,7 @@ PyObject *output_new(void) {
 PyObject *warning_show(PyObject *self, PyObject *args, PyObject *kw) {
   (void)self, (void)kw;
   if (!job_now || !job_now->ds || PyTuple_GET_SIZE(args) < 2)
-    Py_RETURN_NONE;
+    return Py_NewRef(Py_None);
   PyObject *message = PyObject_Str(PyTuple_GET_ITEM(args, 0));
   PyObject *category = PyObject_GetAttrString(PyTuple_GET_ITEM(args, 1), "__name__");
   const char *text = message ? PyUnicode_AsUTF8(message) : NULL, *name = category ? PyUnicode_AsUTF8(category) : NULL;
@@ -93,5 +93,5 @@ PyObject *warning_show(PyObject *self, PyObject *args, PyObject *kw) {
   PyErr_Clear();
   Py_XDECREF(message);
   Py_XDECREF(category);
-  Py_RETURN_NONE;
+  return Py_NewRef(Py_None);
 }

@@ -76,9 +76,9 @@ static int block_depth(struct scan *s, int indents[TRACE_NEST_MAX + 2], int dept
   s->p = p;
   if (p == s->end || *p == '\n' || *p == '\r' || *p == '#')
     return depth;
-  while (depth > 0 && indents[depth] > width)
+  while (depth > 0 && depth <= TRACE_NEST_MAX && indents[depth] > width)
     depth--;
-  if (width > indents[depth])
+  if (depth <= TRACE_NEST_MAX && width > indents[depth])
     indents[++depth] = width;
   return depth;
 }

@@ -280,7 +280,7 @@ struct trace_job {
   PyObject *old_stdout, *old_stderr;
   char *output;
   size_t output_len;
-  bool output_cut;
+  bool output_cut, output_cut_said;
   int depth; /* job_enter calls that were not left */
 };
 extern struct trace_job *job_now; /* NULL outside trace_open … trace_close */
