@@ -308,7 +308,7 @@ static hlo_val stored_value(struct tracer *tr, PyObject *value, enum dtype t, in
 
 static hlo_val store_slice(struct tracer *tr, hlo_val x, hlo_val v, const struct key *k) {
   hlo_val starts[HLO_RANK_MAX];
-  int64_t dims[HLO_RANK_MAX];
+  int64_t dims[HLO_RANK_MAX] = {0};
   bool whole = true;
   for (int i = 0; i < k->rank; i++) {
     dims[i] = k->axis[i].count;
@@ -367,7 +367,7 @@ static hlo_val store_strided(struct tracer *tr, hlo_val x, hlo_val v, const stru
  * place of theirs.  NumPy puts those first where an integer stands apart from the array. */
 static hlo_val value_for_array(struct tracer *tr, hlo_val x, PyObject *value, const struct key *k) {
   const struct hlo_shape *s = &k->axis[k->array_axis].indices->shape;
-  int64_t dims[2 * HLO_RANK_MAX] = {0}, wide[2 * HLO_RANK_MAX], p[HLO_RANK_MAX];
+  int64_t dims[2 * HLO_RANK_MAX], wide[2 * HLO_RANK_MAX], p[HLO_RANK_MAX];
   int n = 0, w = 0, at = 0;
   for (int i = 0; i < k->rank; i++) {
     if (i == k->array_axis) {

@@ -209,6 +209,13 @@ static PyObject *nb_invert(PyObject *x) {
   return op_call1(OP_INVERT, x);
 }
 
+static PyObject *nb_shift(PyObject *x, PyObject *y) {
+  if (!is_operand(x) || !is_operand(y))
+    Py_RETURN_NOTIMPLEMENTED;
+  return refuse(DG_UNSUPPORTED_OP, "multiply by, or floor-divide by, a power of two",
+                "shifts (<< and >>) are not supported in a kernel");
+}
+
 static PyObject *richcompare(PyObject *x, PyObject *y, int op) {
   static const enum op_id ids[] = {[Py_LT] = OP_LESS,      [Py_LE] = OP_LESS_EQUAL, [Py_EQ] = OP_EQUAL,
                                    [Py_NE] = OP_NOT_EQUAL, [Py_GT] = OP_GREATER,    [Py_GE] = OP_GREATER_EQUAL};
@@ -351,6 +358,11 @@ static PyObject *m_flatten(PyObject *self, PyObject *args, PyObject *kw) {
   return call_method(OP_RAVEL, self, args, kw);
 }
 
+static PyObject *m_deepcopy(PyObject *self, PyObject *memo, PyObject *kw) {
+  (void)memo, (void)kw;
+  return op_call1(OP_COPY, self);
+}
+
 #define TRACE_OP(id, name, numpy, method, kind, call, arg) \
   static PyObject *m_##id(PyObject *self, PyObject *args, PyObject *kw) { \
     return call_method(OP_##id, self, args, kw); \
@@ -391,6 +403,7 @@ static void fill_methods(void) {
   add_method(&n, "__array_function__", PYFUNC(dispatch_function));
   add_method(&n, "__array__", PYFUNC(m_array));
   add_method(&n, "__copy__", PYFUNC(m_COPY));
+  add_method(&n, "__deepcopy__", PYFUNC(m_deepcopy));
   methods[n++] = (PyMethodDef){"__format__", m_format, METH_O, NULL};
 }
 
@@ -425,6 +438,8 @@ bool tensor_init(PyObject *module) {
       {Py_nb_and, nb_and},
       {Py_nb_or, nb_or},
       {Py_nb_xor, nb_xor},
+      {Py_nb_lshift, nb_shift},
+      {Py_nb_rshift, nb_shift},
       {Py_nb_inplace_add, nb_inplace_add},
       {Py_nb_inplace_subtract, nb_inplace_subtract},
       {Py_nb_inplace_multiply, nb_inplace_multiply},

@@ -32,6 +32,8 @@ CASES = [
     ("unsupported-op", "a = np.zeros((4, 4)); «np.add(x, 1, out=a)»", None, "assign the result"),
     ("unsupported-op", "«x.reshape(2, 8, order='F')»", "order='F' is not supported", None),
     ("unsupported-op", "«np.repeat(x, [1, 2, 3, 4], axis=0)»", None, "np.take"),
+    ("unsupported-op", "«i >> 1»", None, "power of two"),
+    ("unsupported-op", "«1 << i»", None, None),
     ("unsupported-op", "«pow(x, 2, 3)»", None, None),
     ("traced-iter", "«a, b» = x[0, 0]", None, None),
     ("traced-iter", "«list(x[0, 0])»", None, None),
@@ -271,6 +273,7 @@ def k(x):
             pass
         else:
             raise AssertionError
+    import copy; assert copy.deepcopy(x).shape == (4, 4)
     assert not hasattr(x, 'cumsum') and not hasattr(x, '__array_interface__')
     return x + 1
 """)
