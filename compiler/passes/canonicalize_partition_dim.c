@@ -1,0 +1,446 @@
+/* canonicalize-partition-dim: the dimension that lies across the partitions becomes the first one.
+ *
+ *     %e = linalg.exp ins(%x : 64x128)          %t = linalg.transpose ins(%x) permutation = [1, 0]
+ *     layout(%e) {partition_dim = 1}      ==>   %e = linalg.exp ins(%t : 128x64)
+ *     return %e                                 layout(%e) {partition_dim = 0}
+ *                                               %b = linalg.transpose ins(%e) permutation = [1, 0]
+ *                                               return %b
+ *
+ * Each element-wise operation and reduction whose partition loop is not its first, or not the first dimension of all its
+ * operands, is turned where it stands: its loops in a new order (iterator types, maps, linalg.index and the tiles with
+ * them), its operands in the order it wants.  An operand that a turned operation computes in that order is taken as it
+ * is, so transposes appear only where a chain begins and ends; there is one per value and order.  This covers reductions
+ * of the leading dimension, for which infer-layout chose another partition dimension, and results without the reduced
+ * dimension.  An operand that lacks the partition dimension is spread over the partitions by a linalg.broadcast.
+ *
+ * The value keeps its place in memory on the side where it is read in the original order; in the turned order it is in
+ * SBUF if it was there or if it only waits to be turned back.  Turning back more than two dimensions ends in HBM, because
+ * a tile of the result need not have partitions.  Tiles of the transposes are those of the operation, which are 128 x 128
+ * unless the user wanted others.
+ *
+ * Not turned: layouts of values that no linalg operation computes (loop results, slices): there the dimension only
+ * informs.  Refused: matmuls, transposes and whatever else has no choice of loops, arguments.  Works on tensors with static
+ * shapes.  Linear in uses.
+ */
+#include <string.h>
+
+#include "passes/edit.h"
+#include "passes/infer_layout.h"
+
+/* A value in another order of dimensions: dimension i of `turned` is dimension perm[i] of `value`. */
+struct order {
+  MlirValue value, turned;
+  int rank;
+  int64_t perm[STRUCTURED_LOOPS_MAX];
+  bool is_back;     /* `value` was made from `turned`; else the other way round */
+  struct layout at; /* is_back: the layout that `value` gets if it is used */
+};
+
+struct turn {
+  struct pass_run *run;
+  struct order *orders;
+  int n, cap;
+};
+
+/* One operation on its way. */
+struct turning {
+  MlirOperation op;
+  struct structured s;
+  MlirValue value;
+  struct layout at;
+  int part;                         /* its partition loop */
+  int new_of[STRUCTURED_LOOPS_MAX]; /* where an old loop goes */
+};
+
+/* ---- refusing --------------------------------------------------------------------------------------------------- */
+
+static enum status check_layout(struct pass_run *run, MlirOperation op) {
+  MlirValue v = mlirOperationGetOperand(op, 0);
+  const struct layout l = layout_read(v);
+  MlirOperation def = ir_defining_op(v);
+  int64_t dims[STRUCTURED_LOOPS_MAX];
+  const int rank = ir_shape(v, STRUCTURED_LOOPS_MAX, dims), p = l.partition_dim;
+  struct structured s;
+
+  if (p <= 0)
+    return ST_OK;
+  if (rank < 0 || rank > STRUCTURED_LOOPS_MAX || !mlirTypeIsARankedTensor(mlirValueGetType(v)))
+    return pass_fail(run, op, "partition_dim %d of something that is not a ranked tensor", p);
+  if (p >= rank)
+    return pass_fail(run, op, "partition_dim %d is not a dimension of a value of rank %d", p, rank);
+  if (p < l.n_tile && l.tile[p] > PARTITIONS)
+    return pass_fail(run, op, "tile size %lld along partition_dim %d exceeds the hardware partition limit of %d",
+                     (long long)l.tile[p], p, PARTITIONS);
+  if (mlirOperationIsNull(def))
+    return pass_fail(run, op, "unsupported op for partition_dim %d: an argument; annotate the operation that reads it",
+                     p);
+  if (!structured_read(def, &s))
+    return ST_OK;
+  if (s.kind == SK_MATMUL || s.kind == SK_BATCH_MATMUL)
+    return pass_fail(run, op,
+                     "partition_dim != 0 on a matmul is not supported; annotate the element-wise operation that "
+                     "reads it instead");
+  if (!structured_is_elementwise(&s) && s.kind != SK_REDUCTION) {
+    MlirStringRef name = mlirIdentifierStr(mlirOperationGetName(def));
+    return pass_fail(run, op, "unsupported op for partition_dim %d: %.*s", p, (int)name.length, name.data);
+  }
+  return ST_OK;
+}
+
+/* ---- loops and dimensions --------------------------------------------------------------------------------------- */
+
+static int dim_of_loop(const struct turning *t, int o, int loop) {
+  for (int d = 0; d < mlirAffineMapGetNumResults(t->s.maps[o]); d++)
+    if (structured_map_loop(t->s.maps[o], d) == loop)
+      return d;
+  return -1;
+}
+
+/* [p, 0, …, p-1, p+1, …] */
+static void front_order(int rank, int p, int64_t *perm) {
+  perm[0] = p;
+  for (int i = 1; i < rank; i++)
+    perm[i] = i <= p ? i - 1 : i;
+}
+
+static bool is_identity(int rank, const int64_t *perm) {
+  for (int i = 0; i < rank; i++)
+    if (perm[i] != i)
+      return false;
+  return true;
+}
+
+/* Reads op; false if it is in order, or none of ours. */
+static bool needs_turn(MlirOperation op, struct turning *t) {
+  *t = (struct turning){.op = op};
+  if (mlirOperationGetNumResults(op) < 1 || !structured_read(op, &t->s) ||
+      (!structured_is_elementwise(&t->s) && t->s.kind != SK_REDUCTION))
+    return false;
+  t->value = mlirOperationGetResult(op, 0);
+  t->at = layout_read(t->value);
+  if (t->at.partition_dim < 0 || !mlirTypeIsARankedTensor(mlirValueGetType(t->value)))
+    return false;
+  if (t->at.partition_dim >= mlirAffineMapGetNumResults(t->s.maps[t->s.n_inputs]))
+    return false;
+  t->part = structured_map_loop(t->s.maps[t->s.n_inputs], t->at.partition_dim);
+  if (t->part < 0)
+    return false;
+  bool needs = t->part != 0;
+  for (int o = 0; o <= t->s.n_inputs; o++)
+    needs = needs || dim_of_loop(t, o, t->part) > 0;
+  for (int i = 0; i < t->s.n_loops; i++)
+    t->new_of[i] = i == t->part ? 0 : i < t->part ? i + 1 : i;
+  return needs;
+}
+
+/* ---- values in another order ------------------------------------------------------------------------------------ */
+
+static struct order *add_order(struct turn *t, MlirValue value, MlirValue turned, int rank, const int64_t *perm) {
+  if (t->n == t->cap) {
+    struct order *old = t->orders;
+    t->cap = t->cap ? 2 * t->cap : 32;
+    t->orders = arena_new_array(t->run->arena, struct order, (size_t)t->cap);
+    if (t->n)
+      memcpy(t->orders, old, (size_t)t->n * sizeof *old);
+  }
+  struct order *o = &t->orders[t->n++];
+  *o = (struct order){.value = value, .turned = turned, .rank = rank};
+  memcpy(o->perm, perm, (size_t)rank * sizeof *perm);
+  return o;
+}
+
+static struct order *find_order(struct turn *t, MlirValue value, int rank, const int64_t *perm) {
+  for (int i = t->n - 1; i >= 0; i--)
+    if (mlirValueEqual(t->orders[i].value, value) && t->orders[i].rank == rank &&
+        !memcmp(t->orders[i].perm, perm, (size_t)rank * sizeof *perm))
+      return &t->orders[i];
+  return NULL;
+}
+
+/* Where something that is made of v stands: behind its definition and annotations, with its location. */
+static struct emit behind_value(struct turn *t, MlirValue v, MlirOperation reader) {
+  MlirOperation def = ir_defining_op(v);
+  if (!mlirOperationIsNull(def))
+    return edit_behind(t->run, def);
+  struct emit e = edit_before(t->run, reader);
+  e.block = mlirBlockArgumentGetOwner(v);
+  e.before = mlirBlockGetFirstOperation(e.block);
+  return e;
+}
+
+static bool same_tile(const struct layout *l, int n, const int64_t *tile) {
+  return l->n_tile == n && !memcmp(l->tile, tile, (size_t)n * sizeof *tile);
+}
+
+/* x with its dimensions in the order perm, in tiles of `tile`. */
+static MlirValue turned(struct turn *t, MlirOperation reader, MlirValue x, int rank, const int64_t *perm,
+                        const int64_t *tile) {
+  if (is_identity(rank, perm))
+    return x;
+  struct order *known = find_order(t, x, rank, perm);
+  if (known) {
+    struct layout l = layout_read(known->turned);
+    if (!known->is_back && !same_tile(&l, rank, tile) && l.space == SPACE_SBUF) {
+      l.space = SPACE_HBM; /* nobody's tiles are everybody's */
+      layout_write(known->turned, &l, mlirOperationGetLocation(reader));
+    }
+    return known->turned;
+  }
+  struct emit e = behind_value(t, x, reader);
+  MlirOperation def = ir_defining_op(x);
+  int64_t dims[STRUCTURED_LOOPS_MAX];
+  struct layout l = {.space = SPACE_SBUF, .partition_dim = 0, .n_tile = rank, .n_loop = rank};
+
+  memcpy(l.tile, tile, (size_t)rank * sizeof *tile);
+  memcpy(l.loop, tile, (size_t)rank * sizeof *tile);
+  if (!mlirOperationIsNull(def) && ir_is(def, "linalg.fill")) { /* the same in any order */
+    ir_shape(x, STRUCTURED_LOOPS_MAX, dims);
+    int64_t to[STRUCTURED_LOOPS_MAX];
+    for (int i = 0; i < rank; i++)
+      to[i] = dims[perm[i]];
+    MlirValue y = edit_reshape_init(&e, x, rank, to);
+    return add_order(t, x, y, rank, perm)->turned;
+  }
+  MlirValue y = edit_transpose(&e, x, rank, perm);
+  layout_write(y, &l, e.loc);
+  add_order(t, x, y, rank, perm);
+  pass_remark(t->run, ir_defining_op(y), "transposed, so that dimension %d lies across the partitions", (int)perm[0]);
+  return y;
+}
+
+/* ---- operands that lack the partition dimension ----------------------------------------------------------------- */
+
+/* x spread over `count` partitions in a new first dimension.  One dimension that only stood for the missing one goes. */
+static MlirValue spread(struct turn *t, const struct turning *g, int o, int64_t count, MlirAffineMap *map) {
+  MlirValue x = mlirOperationGetOperand(g->op, o);
+  struct emit e = edit_before(t->run, g->op);
+  int64_t dims[STRUCTURED_LOOPS_MAX], to[STRUCTURED_LOOPS_MAX + 1], loops[STRUCTURED_LOOPS_MAX + 1];
+  struct layout l = {.space = SPACE_SBUF, .partition_dim = 0};
+  const int rank = ir_shape(x, STRUCTURED_LOOPS_MAX, dims);
+  bool is_dropped = false;
+  int n = 1;
+
+  to[0] = count;
+  loops[0] = 0;
+  l.tile[0] = g->at.n_loop ? g->at.loop[g->part] : count < PARTITIONS ? count : PARTITIONS;
+  for (int d = 0; d < rank; d++) {
+    const int loop = structured_map_loop(g->s.maps[o], d);
+    if (loop < 0 && !is_dropped) {
+      is_dropped = true;
+      continue;
+    }
+    to[n] = dims[d];
+    l.tile[n] = loop >= 0 && g->at.n_loop ? g->at.loop[loop] : dims[d];
+    loops[n++] = loop >= 0 ? g->new_of[loop] : EMIT_CONST(0);
+  }
+  MlirValue small = edit_reshape(&e, x, n - 1, to + 1);
+  MlirValue empty = emit_op1(&e, "tensor.empty", edit_tensor(emit_value_element_type(x), n, to), 0, NULL);
+  MlirNamedAttribute attr = emit_attr(&e, "dimensions", emit_i64_array(&e, 1, (int64_t[]){0}));
+  MlirValue y = emit_result(emit_linalg_copying(&e, "linalg.broadcast", small, empty, attr));
+  l.n_tile = l.n_loop = n;
+  memcpy(l.loop, l.tile, sizeof l.loop);
+  layout_write(y, &l, e.loc);
+  *map = emit_map(&e, g->s.n_loops, n, loops);
+  return y;
+}
+
+/* ---- turning one operation -------------------------------------------------------------------------------------- */
+
+/* The map of operand o with its results in the order perm and the loops renamed. */
+static MlirAffineMap new_map(struct turn *t, const struct turning *g, int o, int rank, const int64_t *perm) {
+  MlirContext ctx = t->run->ir->ctx;
+  MlirAffineExpr loops[STRUCTURED_LOOPS_MAX], results[STRUCTURED_LOOPS_MAX];
+
+  for (int i = 0; i < g->s.n_loops; i++)
+    loops[i] = mlirAffineDimExprGet(ctx, g->new_of[i]);
+  MlirAffineMap rename = mlirAffineMapGet(ctx, g->s.n_loops, 0, g->s.n_loops, loops);
+  for (int i = 0; i < rank; i++)
+    results[i] = mlirAffineExprCompose(mlirAffineMapGetResult(g->s.maps[o], perm[i]), rename);
+  return mlirAffineMapGet(ctx, g->s.n_loops, 0, rank, results);
+}
+
+/* Brings operand o into order; returns its new map. */
+static MlirAffineMap turn_operand(struct turn *t, const struct turning *g, int o) {
+  MlirValue x = mlirOperationGetOperand(g->op, o);
+  const int rank = (int)mlirAffineMapGetNumResults(g->s.maps[o]), p = dim_of_loop(g, o, g->part);
+  int64_t perm[STRUCTURED_LOOPS_MAX], tile[STRUCTURED_LOOPS_MAX], dims[STRUCTURED_LOOPS_MAX];
+  MlirAffineMap map;
+
+  if (p < 0 && rank > 0 && ir_shape(x, STRUCTURED_LOOPS_MAX, dims) == rank) {
+    mlirOperationSetOperand(g->op, o, spread(t, g, o, g->s.extents[g->part], &map));
+    return map;
+  }
+  front_order(rank, p < 0 ? 0 : p, perm);
+  ir_shape(x, STRUCTURED_LOOPS_MAX, dims);
+  for (int i = 0; i < rank; i++) {
+    const int loop = structured_map_loop(g->s.maps[o], (int)perm[i]);
+    tile[i] = loop >= 0 && g->at.n_loop ? g->at.loop[loop] : dims[perm[i]];
+  }
+  mlirOperationSetOperand(g->op, o, turned(t, g->op, x, rank, perm, tile));
+  return new_map(t, g, o, rank, perm);
+}
+
+static void rename_indices(struct turn *t, const struct turning *g) {
+  struct ir_ops ops = ir_collect_named(t->run->arena, g->op, "linalg.index");
+  MlirType i64 = mlirIntegerTypeGet(t->run->ir->ctx, 64);
+
+  for (int i = 0; i < ops.n; i++) {
+    const int64_t dim = mlirIntegerAttrGetValueInt(mlirOperationGetAttributeByName(ops.v[i], ir_str("dim")));
+    mlirOperationSetAttributeByName(ops.v[i], ir_str("dim"), mlirIntegerAttrGet(i64, g->new_of[dim]));
+  }
+}
+
+static void set_structure(struct turn *t, const struct turning *g, int n, MlirAffineMap const *maps) {
+  MlirContext ctx = t->run->ir->ctx;
+  MlirAttribute m[STRUCTURED_OPERANDS_MAX], types[STRUCTURED_LOOPS_MAX];
+  MlirAttribute old = mlirOperationGetAttributeByName(g->op, ir_str("iterator_types"));
+
+  if (!ir_is(g->op, "linalg.generic"))
+    return; /* a named operation: all its maps are identities, before and after */
+  for (int i = 0; i < n; i++)
+    m[i] = mlirAffineMapAttrGet(maps[i]);
+  for (int i = 0; i < g->s.n_loops; i++)
+    types[g->new_of[i]] = mlirArrayAttrGetElement(old, i);
+  mlirOperationSetAttributeByName(g->op, ir_str("indexing_maps"), mlirArrayAttrGet(ctx, n, m));
+  mlirOperationSetAttributeByName(g->op, ir_str("iterator_types"), mlirArrayAttrGet(ctx, g->s.n_loops, types));
+  rename_indices(t, g);
+}
+
+/* The destination in the order perm: a new one if it is fresh. */
+static MlirValue turn_init(struct turn *t, const struct turning *g, int rank, const int64_t *perm,
+                           const int64_t *tile) {
+  MlirValue init = mlirOperationGetOperand(g->op, g->s.n_inputs);
+  MlirOperation def = ir_defining_op(init);
+  int64_t dims[STRUCTURED_LOOPS_MAX], to[STRUCTURED_LOOPS_MAX];
+  struct emit e = edit_before(t->run, g->op);
+
+  if (is_identity(rank, perm))
+    return init;
+  if (mlirOperationIsNull(def) || (!ir_is(def, "tensor.empty") && !ir_is(def, "linalg.fill")))
+    return turned(t, g->op, init, rank, perm, tile);
+  ir_shape(init, STRUCTURED_LOOPS_MAX, dims);
+  for (int i = 0; i < rank; i++)
+    to[i] = dims[perm[i]];
+  if (!memcmp(to, dims, (size_t)rank * sizeof *to))
+    return init; /* as many rows as columns; uninitialised or all the same */
+  return edit_reshape_init(&e, init, rank, to);
+}
+
+static void permute(int n, int64_t *v, const int64_t *perm) {
+  int64_t old[STRUCTURED_LOOPS_MAX];
+  memcpy(old, v, (size_t)n * sizeof *v);
+  for (int i = 0; i < n; i++)
+    v[i] = old[perm[i]];
+}
+
+/* The result in its original order for those who read that, made behind the operation. */
+static void turn_back(struct turn *t, const struct turning *g, int rank, const int64_t *perm) {
+  int64_t inverse[STRUCTURED_LOOPS_MAX];
+  struct emit e = edit_behind(t->run, g->op);
+
+  for (int i = 0; i < rank; i++)
+    inverse[perm[i]] = i;
+  MlirValue back = edit_transpose(&e, g->value, rank, inverse);
+  edit_replace_data_uses(t->run->arena, g->value, back, ir_defining_op(back));
+  struct order *o = add_order(t, back, g->value, rank, perm);
+  o->is_back = true;
+  o->at = g->at;
+}
+
+static enum status turn_operation(struct turn *t, struct turning *g) {
+  const int rank = (int)mlirAffineMapGetNumResults(g->s.maps[g->s.n_inputs]);
+  MlirAffineMap maps[STRUCTURED_OPERANDS_MAX];
+  int64_t perm[STRUCTURED_LOOPS_MAX], dims[STRUCTURED_LOOPS_MAX];
+  struct layout now = g->at;
+
+  if (g->s.n_inits != 1)
+    return pass_fail(t->run, g->op, "an operation with %d results cannot be laid out along another dimension",
+                     g->s.n_inits);
+  front_order(rank, g->at.partition_dim, perm);
+  permute(now.n_tile == rank ? rank : 0, now.tile, perm);
+  for (int i = 0; i < now.n_loop && now.n_loop == g->s.n_loops; i++)
+    now.loop[g->new_of[i]] = g->at.loop[i];
+  now.partition_dim = 0;
+  for (int o = 0; o < g->s.n_inputs; o++)
+    maps[o] = turn_operand(t, g, o);
+  maps[g->s.n_inputs] = new_map(t, g, g->s.n_inputs, rank, perm);
+  MlirValue old_init = mlirOperationGetOperand(g->op, g->s.n_inputs);
+  MlirValue init = turn_init(t, g, rank, perm, now.tile);
+  mlirOperationSetOperand(g->op, g->s.n_inputs, init);
+  if (!mlirValueEqual(old_init, init) && !mlirOperationIsNull(ir_defining_op(old_init)) &&
+      (ir_is(ir_defining_op(old_init), "tensor.empty") || ir_is(ir_defining_op(old_init), "linalg.fill")))
+    edit_erase_unused(ir_defining_op(old_init));
+  set_structure(t, g, g->s.n_inputs + 1, maps);
+  ir_shape(init, STRUCTURED_LOOPS_MAX, dims);
+  mlirValueSetType(g->value, edit_tensor(emit_value_element_type(init), rank, dims));
+  layout_write(g->value, &now, mlirOperationGetLocation(g->op));
+  if (!is_identity(rank, perm))
+    turn_back(t, g, rank, perm);
+  return ST_OK;
+}
+
+/* ---- the end ---------------------------------------------------------------------------------------------------- */
+
+static bool is_only_read_by(MlirValue v, MlirOperation reader) {
+  for (MlirOpOperand u = mlirValueGetFirstUse(v); !mlirOpOperandIsNull(u); u = mlirOpOperandGetNextUse(u)) {
+    MlirOperation user = mlirOpOperandGetOwner(u);
+    if (!edit_is_nkipy(user) && !mlirOperationEqual(user, reader))
+      return false;
+  }
+  return true;
+}
+
+/* Once all readers are known: transposes back that nobody reads go, the others get the value's place in memory. */
+static void settle(struct order *o) {
+  MlirOperation op = ir_defining_op(o->value);
+  struct layout now = layout_read(o->turned), back = o->at;
+
+  if (mlirOpOperandIsNull(mlirValueGetFirstUse(o->value))) {
+    edit_erase_unused(op);
+    return;
+  }
+  now.space = back.space == SPACE_SBUF || is_only_read_by(o->turned, op) ? SPACE_SBUF : SPACE_HBM;
+  layout_write(o->turned, &now, mlirOperationGetLocation(op));
+  back.space = back.space == SPACE_SBUF && o->rank > 2 ? SPACE_HBM : back.space;
+  back.partition_dim = 0;
+  back.tile[0] = back.tile[0] > PARTITIONS ? PARTITIONS : back.tile[0];
+  back.n_loop = back.n_tile;
+  memcpy(back.loop, back.tile, sizeof back.loop);
+  layout_write(o->value, &back, mlirOperationGetLocation(op));
+}
+
+static bool is_operation(MlirOperation op, void *user) {
+  (void)user;
+  return structured_read(op, &(struct structured){0});
+}
+
+static enum status run_pass(struct pass_run *run) {
+  struct ir_ops layouts = ir_collect_named(run->arena, run->module, "nkipy.layout");
+  struct turn t = {.run = run};
+  enum status st = ST_OK;
+
+  for (int i = 0; i < layouts.n; i++) {
+    const enum status one = check_layout(run, layouts.v[i]);
+    st = one ? one : st;
+  }
+  if (st)
+    return st;
+  struct ir_ops ops = ir_collect(run->arena, run->module, is_operation, NULL);
+  for (int i = 0; !st && i < ops.n; i++) {
+    struct turning g;
+    if (needs_turn(ops.v[i], &g))
+      st = turn_operation(&t, &g);
+  }
+  /* from the last to the first: one that goes may have been the only reader of an earlier one */
+  for (int i = t.n - 1; !st && i >= 0; i--)
+    if (t.orders[i].is_back)
+      settle(&t.orders[i]);
+  return st;
+}
+
+const struct pass_def canonicalize_partition_dim = {
+    .name = "canonicalize-partition-dim",
+    .summary = "Turns operations so that the dimension across the partitions is the first one, with transposes where a "
+               "chain of such operations begins and ends.",
+    .run = run_pass,
+};
