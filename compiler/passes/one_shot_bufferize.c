@@ -9,6 +9,7 @@
  *  - Aliases.  Output k of an argument with nkipy.alias = k is written into that argument's buffer: the value is
  *    materialised there at the end of the function, and the argument is what the function returns.  An output that
  *    is the argument's old value is copied before.
+ *  - Undefined tensors.  Every user of a tensor.empty gets its own, and so its own buffer.
  *
  * A fuse_op that is left means that knob-driven-fusion did not run; that is an error, as is anything else that cannot
  * be bufferized: allow-unknown-ops is not used, so that nothing stays on tensors unnoticed.
@@ -210,16 +211,36 @@ static enum status write_aliases(struct pass_run *run, MlirOperation function) {
   return ST_OK;
 }
 
+/* ---- undefined tensors ------------------------------------------------------------------------------ */
+
+/* Gives every user of a tensor.empty one of its own.  Shared, they may end in one buffer, and what the first one has left
+ * there the next one would start from; besides, the two may belong into different memories. */
+static void unshare(MlirOperation empty) {
+  MlirValue v = mlirOperationGetResult(empty, 0);
+
+  for (;;) {
+    MlirOpOperand u = mlirValueGetFirstUse(v);
+    if (mlirOpOperandIsNull(u) || mlirOpOperandIsNull(mlirOpOperandGetNextUse(u)))
+      return;
+    MlirOperation own = mlirOperationClone(empty);
+    mlirBlockInsertOwnedOperationAfter(mlirOperationGetBlock(empty), empty, own);
+    mlirOperationSetOperand(mlirOpOperandGetOwner(u), mlirOpOperandGetOperandNumber(u), mlirOperationGetResult(own, 0));
+  }
+}
+
 /* ---- the pass --------------------------------------------------------------------------------------- */
 
 static enum status run_pass(struct pass_run *run) {
   struct ir_ops fuse = ir_collect_named(run->arena, run->module, "nkipy.fuse_op");
   struct ir_ops functions = ir_collect_named(run->arena, run->module, "func.func");
   struct ir_ops annotations = ir_collect(run->arena, run->module, is_annotation, NULL);
+  struct ir_ops empties = ir_collect_named(run->arena, run->module, "tensor.empty");
   enum status st = ST_OK;
 
   if (fuse.n)
     return pass_fail(run, fuse.v[0], "the loops of a fuse group are not fused yet: run knob-driven-fusion");
+  for (int k = 0; k < empties.n; k++)
+    unshare(empties.v[k]);
   for (int k = 0; !st && k < functions.n; k++)
     st = write_aliases(run, functions.v[k]);
   for (int k = annotations.n - 1; !st && k >= 0; k--) /* backwards: each moves directly behind the definition */
