@@ -11,9 +11,9 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "driver/compile.h"
-#include "driver/result.h"
+#include "job/gather.h"
 
-enum { OWN_FRAME_MAX = 4 << 10, OWN_FRAMES_ROOM = 3 * OWN_FRAME_MAX };
+enum { OWN_FRAME_MAX = 4 << 10, OWN_FRAMES_ROOM = 3 * OWN_FRAME_MAX, RESULT_ROOM = 64 << 10 };
 
 struct work {
   atomic_int refs;
@@ -27,8 +27,8 @@ struct work {
 
   enum work_state state;
   int64_t began_us;
-  struct buf lines;      /* frames, each with its newline */
-  struct result *result; /* the same, gathered */
+  struct buf lines;     /* frames, each with its newline */
+  struct gather gather; /* where in lines each of them lies */
 
   /* a parked reader: called back when more than `parked_at` bytes are there, or, if whole, at the end */
   void (*resume)(void *);
@@ -56,8 +56,7 @@ struct work *work_new(const struct job *job) {
   w->target = job->target;
   buf_init(&w->lines, WORK_BYTES_MAX + OWN_FRAMES_ROOM);
   w->json = job_dump(job, &w->json_len);
-  w->result = result_new();
-  if (w->json && w->result)
+  if (w->json)
     return w;
   work_unref(w);
   return NULL;
@@ -71,7 +70,7 @@ struct work *work_ref(struct work *w) {
 void work_unref(struct work *w) {
   if (!w || atomic_fetch_sub(&w->refs, 1) != 1)
     return;
-  result_free(w->result);
+  gather_clear(&w->gather);
   buf_clear(&w->lines);
   free(w->json);
   pthread_mutex_destroy(&w->lock);
@@ -145,18 +144,22 @@ void work_begin(struct work *w) {
   pthread_mutex_unlock(&w->lock);
 }
 
+/* The first frame comes before any user code runs, and must be about this job. */
+static bool is_about(const struct work *w, const struct frame *f) {
+  const struct frame_member *key = frame_get(f, "key");
+  return key->value_len == sizeof w->key + 1 && !memcmp(key->value + 1, w->key, sizeof w->key - 1);
+}
+
 /* Under the lock. */
 static enum status add(struct work *w, const char *json, size_t len, struct error *err) {
-  enum status st;
-  if (!w->lines.len) { /* the first frame comes before any user code runs, and must be about this job */
-    char want[JOB_KEY_SIZE + 16];
-    snprintf(want, sizeof want, "\"key\":\"%s\"", w->key);
-    if (!memmem(json, len, "\"frame\":\"start\"", 15) || !memmem(json, len, want, strlen(want)))
-      return fail(err, ST_INPUT, "first frame does not start this job");
-  }
-  if (memchr(json, '\n', len) || memchr(json, '\r', len))
-    return fail(err, ST_INPUT, "frame with a newline");
-  st = result_add(w->result, json, len, err);
+  struct frame f;
+  enum status st = frame_scan(json, len, &f, err);
+  if (!st && f.kind == FRAME_START && !is_about(w, &f))
+    st = fail(err, ST_INPUT, "the start of another job");
+  if (!st) /* room first, so that what was gathered is surely there */
+    st = buf_reserve(&w->lines, len + 1);
+  if (!st)
+    st = gather_add(&w->gather, &f, w->lines.len, len, err);
   if (!st)
     st = buf_append(&w->lines, json, len);
   if (!st)
@@ -171,7 +174,7 @@ enum status work_add_frame(struct work *w, const char *json, size_t len, bool *i
     st = fail(err, ST_LIMIT, "more than %d bytes of frames", WORK_BYTES_MAX);
   else
     st = add(w, json, len, err);
-  *is_end = result_is_ended(w->result);
+  *is_end = w->gather.is_ended;
   if (!st) {
     if (*is_end)
       w->state = WORK_ENDED;
@@ -181,12 +184,15 @@ enum status work_add_frame(struct work *w, const char *json, size_t len, bool *i
   return st;
 }
 
-static void put_start(struct work *w, struct buf *b) {
-  buf_puts(b, "{\"frame\":\"start\",\"version\":1");
-  json_put_field_str(b, "key", w->key);
-  json_put_field_str(b, "language", language_name(w->language));
-  json_put_field_str(b, "target", target_name(w->target));
-  json_put_field_str(b, "pipeline", pipeline_version());
+/* What the start frame and the result say about the job itself: members, without braces. */
+static void put_identity(const struct work *w, struct buf *b) {
+  buf_printf(b, "\"key\":\"%s\",\"language\":\"%s\",\"target\":\"%s\",\"pipeline\":\"%s\"", w->key,
+             language_name(w->language), target_name(w->target), pipeline_version());
+}
+
+static void put_start(const struct work *w, struct buf *b) {
+  buf_puts(b, "{\"frame\":\"start\",\"version\":1,");
+  put_identity(w, b);
   buf_putc(b, '}');
 }
 
@@ -248,9 +254,9 @@ enum work_state work_look(struct work *w, int *n_stages, bool *is_ok) {
   pthread_mutex_lock(&w->lock);
   enum work_state s = w->state;
   if (n_stages)
-    *n_stages = result_n_stages(w->result);
+    *n_stages = w->gather.n_stages;
   if (is_ok)
-    *is_ok = !strcmp(result_status(w->result), "ok");
+    *is_ok = w->gather.is_ended && w->gather.is_ok;
   pthread_mutex_unlock(&w->lock);
   return s;
 }
@@ -268,8 +274,15 @@ size_t work_read(struct work *w, size_t at, char *to, size_t max, bool *at_end) 
 }
 
 char *work_result(struct work *w, size_t *len) {
+  struct buf head, out;
+  buf_init(&head, OWN_FRAME_MAX);
+  buf_init(&out, WORK_BYTES_MAX + OWN_FRAMES_ROOM + RESULT_ROOM);
+  put_identity(w, &head);
   pthread_mutex_lock(&w->lock);
-  char *text = result_dump(w->result, len);
+  buf_reserve(&out, w->lines.len + RESULT_ROOM); /* the result is hardly longer than its frames */
+  gather_result(&w->gather, buf_text(&w->lines), buf_text(&head), &out);
   pthread_mutex_unlock(&w->lock);
-  return text;
+  buf_clear(&head);
+  *len = out.len;
+  return out.data; /* NULL if it failed */
 }

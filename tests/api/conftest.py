@@ -166,7 +166,12 @@ def children(pid):
 
 
 def fds(pid):
-    return len(os.listdir(f"/proc/{pid}/fd"))
+    """Open descriptors; the fewest of a while, since a connection just closed by us may still be open there."""
+    counts = []
+    for _ in range(20):
+        counts.append(len(os.listdir(f"/proc/{pid}/fd")))
+        time.sleep(0.01)
+    return min(counts)
 
 
 def rss_kb(pid):

@@ -1,0 +1,306 @@
+#include "job/frame.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+struct cursor {
+  const char *p, *end;
+};
+
+/* ---- JSON ---------------------------------------------------------------------------------------------------------
+ */
+
+static bool skip_value(struct cursor *c, int depth);
+
+static bool take(struct cursor *c, char want) {
+  if (c->p == c->end || *c->p != want)
+    return false;
+  c->p++;
+  return true;
+}
+
+/* No newlines: a frame is one line. */
+static void skip_space(struct cursor *c) {
+  while (c->p < c->end && (*c->p == ' ' || *c->p == '\t'))
+    c->p++;
+}
+
+/* The continuation bytes of a character whose first byte is `first`; no overlong forms, no surrogates. */
+static bool skip_utf8(struct cursor *c, unsigned char first) {
+  unsigned char lo = 0x80, hi = 0xBF;
+  int more = first >= 0xF0 ? 3 : first >= 0xE0 ? 2 : 1;
+  if (first < 0xC2 || first > 0xF4)
+    return false;
+  if (first == 0xE0)
+    lo = 0xA0;
+  else if (first == 0xED)
+    hi = 0x9F;
+  else if (first == 0xF0)
+    lo = 0x90;
+  else if (first == 0xF4)
+    hi = 0x8F;
+  for (int i = 0; i < more; i++, c->p++) {
+    if (c->p == c->end || (unsigned char)*c->p < lo || (unsigned char)*c->p > hi)
+      return false;
+    lo = 0x80, hi = 0xBF;
+  }
+  return true;
+}
+
+/* Four hexadecimal digits, or -1. */
+static int take_hex(struct cursor *c) {
+  int v = 0;
+  if (c->end - c->p < 4)
+    return -1;
+  for (int i = 0; i < 4; i++) {
+    char d = *c->p++;
+    int n = d >= '0' && d <= '9'   ? d - '0'
+            : d >= 'a' && d <= 'f' ? d - 'a' + 10
+            : d >= 'A' && d <= 'F' ? d - 'A' + 10
+                                   : -1;
+    if (n < 0)
+      return -1;
+    v = v << 4 | n;
+  }
+  return v;
+}
+
+/* After a backslash.  Halves of surrogate pairs must come as pairs; U+0000 is refused, as in requests' JSON. */
+static bool skip_escape(struct cursor *c) {
+  if (c->p == c->end)
+    return false;
+  char e = *c->p++;
+  if (e != 'u')
+    return e && strchr("\"\\/bfnrt", e);
+  int v = take_hex(c);
+  if (v <= 0 || (v >= 0xDC00 && v <= 0xDFFF))
+    return false;
+  if (v < 0xD800 || v > 0xDBFF)
+    return true;
+  if (!take(c, '\\') || !take(c, 'u'))
+    return false;
+  int low = take_hex(c);
+  return low >= 0xDC00 && low <= 0xDFFF;
+}
+
+static bool skip_string(struct cursor *c) {
+  if (!take(c, '"'))
+    return false;
+  while (c->p < c->end) {
+    unsigned char b = (unsigned char)*c->p++;
+    if (b == '"')
+      return true;
+    if (b < 0x20 || (b == '\\' && !skip_escape(c)) || (b >= 0x80 && !skip_utf8(c, b)))
+      return false;
+  }
+  return false;
+}
+
+static bool skip_digits(struct cursor *c) {
+  const char *from = c->p;
+  while (c->p < c->end && *c->p >= '0' && *c->p <= '9')
+    c->p++;
+  return c->p > from;
+}
+
+static bool skip_number(struct cursor *c) {
+  take(c, '-');
+  if (!take(c, '0') && !skip_digits(c))
+    return false;
+  if (take(c, '.') && !skip_digits(c))
+    return false;
+  if (take(c, 'e') || take(c, 'E')) {
+    if (!take(c, '+'))
+      take(c, '-');
+    return skip_digits(c);
+  }
+  return true;
+}
+
+static bool skip_word(struct cursor *c, const char *word) {
+  size_t n = strlen(word);
+  if ((size_t)(c->end - c->p) < n || memcmp(c->p, word, n))
+    return false;
+  c->p += n;
+  return true;
+}
+
+static bool skip_array(struct cursor *c, int depth) {
+  c->p++;
+  skip_space(c);
+  if (take(c, ']'))
+    return true;
+  do {
+    if (!skip_value(c, depth))
+      return false;
+  } while (take(c, ','));
+  return take(c, ']');
+}
+
+/* "key": and the space around. */
+static bool skip_key(struct cursor *c) {
+  skip_space(c);
+  if (!skip_string(c))
+    return false;
+  skip_space(c);
+  return take(c, ':');
+}
+
+static bool skip_object(struct cursor *c, int depth) {
+  c->p++;
+  skip_space(c);
+  if (take(c, '}'))
+    return true;
+  do {
+    if (!skip_key(c) || !skip_value(c, depth))
+      return false;
+  } while (take(c, ','));
+  return take(c, '}');
+}
+
+/* With the space around it; depth counts the arrays and objects that may still open. */
+static bool skip_value(struct cursor *c, int depth) {
+  bool ok;
+  skip_space(c);
+  if (c->p == c->end)
+    return false;
+  switch (*c->p) {
+  case '{':
+    ok = depth > 0 && skip_object(c, depth - 1);
+    break;
+  case '[':
+    ok = depth > 0 && skip_array(c, depth - 1);
+    break;
+  case '"':
+    ok = skip_string(c);
+    break;
+  case 't':
+    ok = skip_word(c, "true");
+    break;
+  case 'f':
+    ok = skip_word(c, "false");
+    break;
+  case 'n':
+    ok = skip_word(c, "null");
+    break;
+  default:
+    ok = skip_number(c);
+  }
+  skip_space(c);
+  return ok;
+}
+
+/* ---- members ------------------------------------------------------------------------------------------------------
+ */
+
+const struct frame_member *frame_get(const struct frame *f, const char *key) {
+  size_t n = strlen(key);
+  for (int i = 0; i < f->n; i++)
+    if (f->members[i].key_len == n && !memcmp(f->members[i].key, key, n))
+      return &f->members[i];
+  return NULL;
+}
+
+long frame_int(const struct frame *f, const char *key) {
+  const struct frame_member *m = frame_get(f, key);
+  long v = 0;
+  if (!m || m->value_len > 9)
+    return -1;
+  for (size_t i = 0; i < m->value_len; i++) {
+    if (m->value[i] < '0' || m->value[i] > '9')
+      return -1;
+    v = v * 10 + (m->value[i] - '0');
+  }
+  return v;
+}
+
+static bool has_twin(const struct frame *f, const struct frame_member *m) {
+  for (int i = 0; i < f->n; i++)
+    if (f->members[i].key_len == m->key_len && !memcmp(f->members[i].key, m->key, m->key_len))
+      return true;
+  return false;
+}
+
+/* One member into m; the value without the space around it. */
+static bool scan_member(struct cursor *c, struct frame_member *m) {
+  skip_space(c);
+  m->key = c->p + 1;
+  if (!skip_string(c))
+    return false;
+  m->key_len = (size_t)(c->p - 1 - m->key);
+  skip_space(c);
+  if (!take(c, ':'))
+    return false;
+  skip_space(c);
+  m->value = c->p;
+  if (!skip_value(c, FRAME_NEST_MAX - 1))
+    return false;
+  const char *end = c->p;
+  while (end > m->value && (end[-1] == ' ' || end[-1] == '\t'))
+    end--;
+  m->value_len = (size_t)(end - m->value);
+  return true;
+}
+
+static enum status scan_members(struct cursor *c, struct frame *f, struct error *err) {
+  if (!take(c, '{'))
+    return fail(err, ST_INPUT, "not an object");
+  do {
+    struct frame_member m;
+    if (!scan_member(c, &m))
+      return fail(err, ST_INPUT, "not JSON");
+    if (has_twin(f, &m))
+      return fail(err, ST_INPUT, "a member twice");
+    if (f->n == FRAME_MEMBERS_MAX)
+      return fail(err, ST_INPUT, "more than %d members", FRAME_MEMBERS_MAX);
+    f->members[f->n++] = m;
+  } while (take(c, ','));
+  if (!take(c, '}') || c->p != c->end)
+    return fail(err, ST_INPUT, "not JSON");
+  return ST_OK;
+}
+
+/* ---- kinds --------------------------------------------------------------------------------------------------------
+ */
+
+/* What each kind must have: names, and what their values begin with ('0' stands for a whole number). */
+static const struct {
+  const char *name;
+  struct {
+    const char *key;
+    char first;
+  } needs[5];
+} kinds[] = {
+    [FRAME_START] = {"\"start\"", {{"key", '"'}, {"language", '"'}, {"target", '"'}, {"pipeline", '"'}}},
+    [FRAME_KERNEL] = {"\"kernel\"", {{"kernel", '0'}, {"name", '"'}, {"inputs", '['}, {"outputs", '['}}},
+    [FRAME_STAGE] = {"\"stage\"", {{"kernel", '0'}, {"stage", '{'}}},
+    [FRAME_DIAGNOSTIC] = {"\"diagnostic\"", {{"diagnostic", '{'}}},
+    [FRAME_ARTIFACT] = {"\"artifact\"", {{"artifact", '{'}}},
+    [FRAME_END] = {"\"end\"", {{"status", '"'}, {"time_us", '0'}}},
+};
+
+static enum status check_kind(struct frame *f, struct error *err) {
+  const struct frame_member *kind = frame_get(f, "frame");
+  for (size_t k = 0; kind && k < sizeof kinds / sizeof *kinds; k++) {
+    if (strlen(kinds[k].name) != kind->value_len || memcmp(kinds[k].name, kind->value, kind->value_len))
+      continue;
+    f->kind = (enum frame_kind)k;
+    for (int i = 0; kinds[k].needs[i].key; i++) {
+      const char *key = kinds[k].needs[i].key;
+      const struct frame_member *m = frame_get(f, key);
+      bool is_right =
+          m && (kinds[k].needs[i].first == '0' ? frame_int(f, key) >= 0 : *m->value == kinds[k].needs[i].first);
+      if (!is_right)
+        return fail(err, ST_INPUT, "%s frame without a proper %s", kinds[k].name, key);
+    }
+    return ST_OK;
+  }
+  return fail(err, ST_INPUT, "a frame of no known kind");
+}
+
+enum status frame_scan(const char *json, size_t len, struct frame *out, struct error *err) {
+  struct cursor c = {json, json + len};
+  out->n = 0;
+  enum status st = scan_members(&c, out, err);
+  return st ? st : check_kind(out, err);
+}
