@@ -121,6 +121,11 @@ $(BUILD)/test/%_mlir: $(BUILD)/obj/tests/unit/%_mlir.o $(COMPILER_LIB)
 $(BUILD)/test/%_py: $(BUILD)/obj/tests/unit/%_py.o $(COMPILER_LIB)
 	@mkdir -p $(@D)
 	$(CC) $(LDHARDEN) -o $@ $^ -lpython3.11 $(COMMON_LIBS) -lcmocka
+# those of the server are called test_explorer_*.c
+$(BUILD)/test/test_explorer_%: $(BUILD)/obj/tests/unit/test_explorer_%.o \
+  $(filter-out $(BUILD)/obj/explorer/main.o,$(call objs,$(SERVER_SRC))) $(COMPILER_LIB)
+	@mkdir -p $(@D)
+	$(CC) $(LDHARDEN) -o $@ $^ $(SERVER_LIBS) -lcmocka
 $(BUILD)/test/%: $(BUILD)/obj/tests/unit/%.o $(COMPILER_LIB)
 	@mkdir -p $(@D)
 	$(CC) $(LDHARDEN) -o $@ $^ $(COMMON_LIBS) -lcmocka

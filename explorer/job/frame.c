@@ -243,6 +243,7 @@ static bool scan_member(struct cursor *c, struct frame_member *m) {
 }
 
 static enum status scan_members(struct cursor *c, struct frame *f, struct error *err) {
+  skip_space(c);
   if (!take(c, '{'))
     return fail(err, ST_INPUT, "not an object");
   do {
@@ -255,7 +256,9 @@ static enum status scan_members(struct cursor *c, struct frame *f, struct error 
       return fail(err, ST_INPUT, "more than %d members", FRAME_MEMBERS_MAX);
     f->members[f->n++] = m;
   } while (take(c, ','));
-  if (!take(c, '}') || c->p != c->end)
+  bool is_closed = take(c, '}');
+  skip_space(c);
+  if (!is_closed || c->p != c->end)
     return fail(err, ST_INPUT, "not JSON");
   return ST_OK;
 }

@@ -1,0 +1,214 @@
+/* A work: what frames it takes, when its reader is woken, what its result says. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <jansson.h>
+
+/* before cmocka, which has a macro called fail */
+#include "job/work.h"
+#include "driver/compile.h"
+
+#include <cmocka.h>
+
+static struct work *new_work(char key[JOB_KEY_SIZE]) {
+  struct job job;
+  job_init(&job);
+  job.source = "x";
+  job.source_len = 1;
+  if (key)
+    job_key(&job, key);
+  struct work *w = work_new(&job);
+  assert_non_null(w);
+  return w;
+}
+
+static enum status add(struct work *w, const char *json) {
+  bool is_end;
+  struct error err;
+  return work_add_frame(w, json, strlen(json), &is_end, &err);
+}
+
+static void start(struct work *w, const char *key) {
+  char text[300];
+  snprintf(text, sizeof text,
+           "{\"frame\":\"start\",\"version\":1,\"key\":\"%s\",\"language\":\"nkipy\",\"target\":\"trn2\",\"pipeline\":"
+           "\"1\"}",
+           key);
+  assert_int_equal(add(w, text), ST_OK);
+}
+
+static const char kernel[] =
+    "{\"frame\":\"kernel\",\"kernel\":0,\"name\":\"k\",\"inputs\":[],\"outputs\":[],\"more\":1}";
+static const char stage[] = "{\"frame\":\"stage\",\"kernel\":0,\"stage\":{\"index\":0,\"text\":\"a\"}}";
+static const char artifact[] = "{\"frame\":\"artifact\",\"artifact\":{\"name\":\"hlo.txt\"},\"data\":\"QQ==\"}";
+static const char end_ok[] = "{\"frame\":\"end\",\"status\":\"ok\",\"time_us\":5}";
+
+static json_t *result_of(struct work *w) {
+  size_t len;
+  char *text = work_result(w, &len);
+  assert_non_null(text);
+  json_t *r = json_loadb(text, len, JSON_REJECT_DUPLICATES, NULL);
+  assert_non_null(r);
+  free(text);
+  return r;
+}
+
+static const char *string_at(json_t *o, const char *key) {
+  return json_string_value(json_object_get(o, key));
+}
+
+static void work_gathers_its_frames_into_the_result(void **state) {
+  char key[JOB_KEY_SIZE];
+  struct work *w = new_work(key);
+  (void)state;
+  start(w, key);
+  assert_int_equal(add(w, kernel), ST_OK);
+  assert_int_equal(add(w, stage), ST_OK);
+  assert_int_equal(add(w, artifact), ST_OK);
+  assert_int_equal(add(w, end_ok), ST_OK);
+  json_t *r = result_of(w), *k = json_array_get(json_object_get(r, "kernels"), 0);
+  assert_string_equal(string_at(r, "status"), "ok");
+  assert_string_equal(string_at(r, "key"), key);
+  assert_int_equal(json_integer_value(json_object_get(r, "time_us")), 5);
+  assert_string_equal(string_at(k, "name"), "k");
+  assert_int_equal(json_integer_value(json_object_get(k, "more")), 1);
+  assert_string_equal(string_at(json_array_get(json_object_get(k, "stages"), 0), "text"), "a");
+  assert_string_equal(string_at(json_array_get(json_object_get(r, "artifacts"), 0), "data"), "QQ==");
+  json_decref(r);
+  work_unref(w);
+}
+
+static void work_refuses_frames_out_of_order(void **state) {
+  char key[JOB_KEY_SIZE];
+  struct work *w = new_work(key);
+  (void)state;
+  assert_int_equal(add(w, kernel), ST_INPUT); /* before the start */
+  assert_int_equal(add(w, "{\"frame\":\"start\",\"version\":1,\"key\":\"0\",\"language\":\"nkipy\",\"target\":\"trn2\","
+                          "\"pipeline\":\"1\"}"),
+                   ST_INPUT); /* of another job */
+  start(w, key);
+  assert_int_equal(add(w, stage), ST_INPUT); /* of no kernel */
+  assert_int_equal(add(w, kernel), ST_OK);
+  assert_int_equal(add(w, kernel), ST_INPUT); /* its number is taken */
+  assert_int_equal(add(w, end_ok), ST_OK);
+  assert_int_equal(add(w, stage), ST_INPUT); /* after the end */
+  json_t *r = result_of(w);
+  assert_int_equal(json_array_size(json_object_get(r, "kernels")), 1);
+  json_decref(r);
+  work_unref(w);
+}
+
+static void work_limits_the_frames_of_a_kind(void **state) {
+  char key[JOB_KEY_SIZE];
+  struct work *w = new_work(key);
+  (void)state;
+  start(w, key);
+  assert_int_equal(add(w, kernel), ST_OK);
+  for (int i = 0; i < 128; i++)
+    assert_int_equal(add(w, stage), ST_OK);
+  assert_int_equal(add(w, stage), ST_LIMIT);
+  work_unref(w);
+}
+
+static void work_limits_its_bytes(void **state) {
+  char key[JOB_KEY_SIZE];
+  struct work *w = new_work(key);
+  struct error err;
+  bool is_end;
+  enum status st = ST_OK;
+  size_t size = FRAME_MAX, n = 0;
+  char *big = malloc(size);
+  (void)state;
+  assert_non_null(big);
+  int head = snprintf(big, size, "{\"frame\":\"diagnostic\",\"diagnostic\":{\"message\":\"");
+  memset(big + head, 'x', size - (size_t)head);
+  memcpy(big + size - 3, "\"}}", 3);
+  start(w, key);
+  for (; !st && n < 100; n++)
+    st = work_add_frame(w, big, size, &is_end, &err);
+  assert_int_equal(st, ST_LIMIT);
+  assert_int_equal(n, WORK_BYTES_MAX / FRAME_MAX); /* the start takes the last one's place */
+  work_fail(w, DG_OUTPUT_LIMIT, "too much", NULL); /* still fits */
+  json_t *r = result_of(w);
+  assert_string_equal(string_at(r, "status"), "error");
+  json_decref(r);
+  free(big);
+  work_unref(w);
+}
+
+static void work_that_fails_before_its_start_still_has_a_whole_result(void **state) {
+  struct work *w = new_work(NULL);
+  char text[2000];
+  bool at_end;
+  (void)state;
+  work_fail(w, DG_WORKER_DIED, "a \"quoted\" message", "a hint");
+  json_t *r = result_of(w), *d = json_array_get(json_object_get(r, "diagnostics"), 0);
+  assert_string_equal(string_at(r, "status"), "error");
+  assert_string_equal(string_at(d, "code"), "worker-died");
+  assert_string_equal(string_at(d, "message"), "a \"quoted\" message");
+  size_t n = work_read(w, 0, text, sizeof text, &at_end);
+  assert_true(at_end);
+  assert_memory_equal(text, "{\"frame\":\"start\"", 16);
+  assert_int_equal(text[n - 1], '\n');
+  json_decref(r);
+  work_unref(w);
+}
+
+static int parked, resumed;
+static void park(void *user) {
+  (void)user;
+  parked++;
+}
+static void resume(void *user) {
+  (void)user;
+  resumed++;
+}
+
+static void work_wakes_its_reader_once_when_there_is_something(void **state) {
+  char key[JOB_KEY_SIZE];
+  struct work *w = new_work(key);
+  (void)state;
+  parked = resumed = 0;
+  assert_false(work_wait(w, false, park, resume, NULL));
+  assert_int_equal(parked, 1);
+  start(w, key);
+  assert_int_equal(resumed, 1);
+  assert_true(work_wait(w, false, park, resume, NULL));
+  assert_false(work_wait(w, true, park, resume, NULL)); /* now for the whole */
+  assert_int_equal(add(w, kernel), ST_OK);
+  assert_int_equal(resumed, 1);
+  assert_int_equal(add(w, end_ok), ST_OK);
+  assert_int_equal(resumed, 2);
+  work_unref(w);
+}
+
+static void work_does_not_call_a_reader_that_left(void **state) {
+  struct work *w = new_work(NULL);
+  (void)state;
+  parked = resumed = 0;
+  assert_false(work_wait(w, true, park, resume, NULL));
+  work_forget_reader(w);
+  work_refuse(w);
+  assert_int_equal(resumed, 0);
+  assert_int_equal(work_look(w, NULL, NULL), WORK_REFUSED);
+  work_unref(w);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(work_gathers_its_frames_into_the_result),
+      cmocka_unit_test(work_refuses_frames_out_of_order),
+      cmocka_unit_test(work_limits_the_frames_of_a_kind),
+      cmocka_unit_test(work_limits_its_bytes),
+      cmocka_unit_test(work_that_fails_before_its_start_still_has_a_whole_result),
+      cmocka_unit_test(work_wakes_its_reader_once_when_there_is_something),
+      cmocka_unit_test(work_does_not_call_a_reader_that_left),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
