@@ -1,6 +1,7 @@
 /* promote: which dtype an operation computes in.
  *
- * The table of NKIPy's HLO back end, with 64-bit types narrowed to 32 bits first, as the hardware has none.  Where an
+ * The table of NKIPy's HLO back end, with 64-bit types narrowed to 32 bits first, as the hardware has none.  It is
+ * NumPy's but for integers with float16 or bfloat16, which give that float (NumPy: float32 or float64).  Where an
  * operation has its own rule in NumPy (division of integers, exp of integers, sums), the functions at the end say it.
  */
 #include "trace/tracer.h"

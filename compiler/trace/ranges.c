@@ -260,15 +260,62 @@ const struct src_loc *ranges_traceback(struct ranges *r, PyObject *traceback) {
   return loc;
 }
 
-const struct src_loc *ranges_def(struct ranges *r, int line, const char *func) {
-  for (int i = line; i >= 1 && i <= r->n_lines; i++) { /* decorators come first */
-    const char *p = r->lines[i - 1], *start = p + strspn(p, " \t");
-    if (strncmp(start, "def ", 4) != 0 && strncmp(start, "async def ", 10) != 0)
-      continue;
-    const char *colon = header_end(r, start, NULL);
-    int end_line = i, byte = 0;
-    place_of(r, colon ? colon : start + 3, &end_line, &byte);
-    return make_loc(r, i, column(r, i, (int)(start - p)), end_line, column(r, end_line, byte), func, NULL);
+/* The first line at or after `line` that begins with def (decorators come first): its text, or NULL. */
+static const char *find_def(const struct ranges *r, int *line) {
+  for (; *line >= 1 && *line <= r->n_lines; (*line)++) {
+    const char *p = r->lines[*line - 1], *start = p + strspn(p, " \t");
+    if (strncmp(start, "def ", 4) == 0 || strncmp(start, "async def ", 10) == 0)
+      return start;
   }
-  return line >= 1 && line <= r->n_lines ? make_loc(r, line, 1, line, 2, func, NULL) : NULL;
+  return NULL;
+}
+
+/* The place of n bytes at p, which lie on one line at or after `line`. */
+static const struct src_loc *text_loc(struct ranges *r, int line, const char *p, size_t n, const char *func) {
+  int byte = 0;
+  place_of(r, p, &line, &byte);
+  return make_loc(r, line, column(r, line, byte), line, column(r, line, byte + (int)n), func, NULL);
+}
+
+const struct src_loc *ranges_def(struct ranges *r, int line, const char *func) {
+  int first = line, byte = 0;
+  const char *start = find_def(r, &line);
+  if (!start)
+    return first >= 1 && first <= r->n_lines ? make_loc(r, first, 1, first, 2, func, NULL) : NULL;
+  const char *colon = header_end(r, start, NULL);
+  int end_line = line;
+  place_of(r, colon ? colon : start + 3, &end_line, &byte);
+  return make_loc(r, line, column(r, line, (int)(start - r->lines[line - 1])), end_line, column(r, end_line, byte),
+                  func, NULL);
+}
+
+static size_t word_length(const char *p, const char *end) {
+  const char *q = p;
+  while (q < end && (*q == '_' || (*q >= '0' && *q <= '9') || ((*q | 32) >= 'a' && (*q | 32) <= 'z') || (*q & 0x80)))
+    q++;
+  return (size_t)(q - p);
+}
+
+const struct src_loc *ranges_param(struct ranges *r, int line, const char *name, const char *func) {
+  const char *start = find_def(r, &line), *end = start ? header_end(r, start, NULL) : NULL;
+  const char *p = end ? memchr(start, '(', (size_t)(end - start)) : NULL;
+  bool fresh = false; /* behind the opening bracket or a comma: a parameter's name comes next */
+  for (int depth = 0; p && p < end;) {
+    size_t n = word_length(p, end);
+    if (n) {
+      if (fresh && strlen(name) == n && memcmp(p, name, n) == 0)
+        return text_loc(r, line, p, n, func);
+      fresh = false;
+      p += n;
+    } else if (*p == '"' || *p == '\'') {
+      p = skip_string(p, end);
+    } else if (*p == '#') {
+      p += strcspn(p, "\n");
+    } else {
+      depth += strchr("([{", *p) ? 1 : strchr(")]}", *p) ? -1 : 0;
+      fresh = fresh || (depth == 1 && strchr("(,", *p));
+      p++;
+    }
+  }
+  return NULL;
 }

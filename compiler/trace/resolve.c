@@ -26,6 +26,12 @@ const struct src_loc *kernel_def_loc(struct trace_job *job, const struct job_ker
   return ranges_def(&job->ranges, code->co_firstlineno, k->name);
 }
 
+const struct src_loc *kernel_param_loc(struct trace_job *job, const struct job_kernel *k, const char *name) {
+  const struct src_loc *def = kernel_def_loc(job, k);
+  const struct src_loc *at = def ? ranges_param(&job->ranges, def->range.line, name, k->name) : NULL;
+  return at ? at : def;
+}
+
 /* ---- parameters --------------------------------------------------------------------------------------------- */
 
 /* The function's parameters as inspect sees them: names, and whether each needs a value. */
@@ -73,8 +79,8 @@ static void narrow_param(struct trace_job *job, const struct job_kernel *k, stru
   p->given = t;
   p->dtype = dtype_narrow(t);
   if (p->dtype != t)
-    diag_add(job->ds, DS_WARNING, DG_DTYPE_NARROWED, kernel_def_loc(job, k), "input \"%s\" is narrowed from %s to %s",
-             p->name, dtype_numpy_name(t), dtype_numpy_name(p->dtype))
+    diag_add(job->ds, DS_WARNING, DG_DTYPE_NARROWED, kernel_param_loc(job, k, p->name),
+             "input \"%s\" is narrowed from %s to %s", p->name, dtype_numpy_name(t), dtype_numpy_name(p->dtype))
         ->hint = "the hardware has no 64-bit types; give a 32-bit array to silence this";
 }
 

@@ -115,9 +115,11 @@ static struct trace_kernel *finish(struct trace_job *job, struct job_kernel *k, 
 /* ---- the call
  * ------------------------------------------------------------------------------------------------------------ */
 
-static bool make_parameters(struct tracer *tr, const struct job_kernel *k, struct tensor **params) {
+static bool make_parameters(struct trace_job *job, struct tracer *tr, const struct job_kernel *k,
+                            struct tensor **params) {
   for (int i = 0; i < k->n_params; i++) {
     const struct kparam *p = &k->params[i];
+    tr->b.locs = src_locs_one(tr->a, kernel_param_loc(job, k, p->name));
     hlo_val v = hlo_parameter(&tr->b, p->name, hlo_shape_array(tr->a, p->dtype, p->rank, p->dims));
     params[i] = (struct tensor *)tensor_wrap(tr, v);
     if (!params[i])
@@ -132,7 +134,7 @@ static struct trace_kernel *call_and_finish(struct trace_job *job, struct job_ke
   PyObject *args = NULL, *kw = NULL, *r = NULL;
   struct trace_kernel *t = NULL;
   struct results rs;
-  if (make_parameters(tr, k, params) && kernel_arguments(k, (PyObject *const *)params, &args, &kw))
+  if (make_parameters(job, tr, k, params) && kernel_arguments(k, (PyObject *const *)params, &args, &kw))
     r = PyObject_Call(k->fn, args, kw);
   const struct src_loc *at = r ? return_loc(job, k) : NULL;
   at = at ? at : kernel_def_loc(job, k);

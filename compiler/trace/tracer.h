@@ -49,6 +49,8 @@ const struct src_loc *ranges_traceback(struct ranges *r, PyObject *traceback);
 const struct src_loc *ranges_code(struct ranges *r, PyCodeObject *code, int lasti, const struct src_loc *caller);
 /* The line of `def name(…)` that begins at or after `line`. */
 const struct src_loc *ranges_def(struct ranges *r, int line, const char *func);
+/* The name of that function's parameter in its header, or NULL. */
+const struct src_loc *ranges_param(struct ranges *r, int line, const char *name, const char *func);
 /* A range given in lines and 1-based columns of code points (as a SyntaxError has it). */
 const struct src_loc *ranges_exact(struct ranges *r, int line, int col, int end_line, int end_col);
 
@@ -301,6 +303,8 @@ bool kernel_resolve(struct trace_job *job, struct job_kernel *k);
 /* New references to the call's arguments with `values` (n_params objects) in the places of the parameters. */
 bool kernel_arguments(const struct job_kernel *k, PyObject *const *values, PyObject **args, PyObject **kw);
 const struct src_loc *kernel_def_loc(struct trace_job *job, const struct job_kernel *k);
+/* The place of a parameter's name, or of the whole header. */
+const struct src_loc *kernel_param_loc(struct trace_job *job, const struct job_kernel *k, const char *name);
 
 /* Fetches the pending Python exception and makes it a diagnostic; the status that goes with it. */
 enum status job_exception(struct trace_job *job, struct diags *ds);

@@ -105,3 +105,14 @@ def test_the_filename_of_the_request():
 def test_iteration_belongs_to_what_is_iterated():
     got = places(kernel("    z = x[0]\n    for a, b in [(y, 1)]: z = z + b\n    for r in (  # a: comment\n        y\n    ):\n        z = z + r\n    return z\n"))
     assert [t for t, _ in got["slice"]] == ["x[0]"] + ["(  # a: comment\n        y\n    )"] * 4
+
+
+def test_parameters_belong_to_their_names():
+    source = """from nkigen import trace
+@trace(input_specs=[((3,), 'f32'), ((3,), 'f32'), ((3,), 'i32')])
+def kernel(x: "x, (y)", größe: dict[str, int] = {"n": 1}, # n, y
+           n=(1, 2), *, y=3):
+    return x + größe * n
+"""
+    got = xla.trace(source)["instructions"][:3]
+    assert [i["src"][0][1:5] for i in got] == [(3, 12, 3, 13), (3, 25, 3, 30), (4, 12, 4, 13)]
