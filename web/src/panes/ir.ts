@@ -56,10 +56,9 @@ export class IrPane {
       this.viewer.setWrap(store.state.wrap);
       this.wrapButton.setAttribute("aria-pressed", String(store.state.wrap));
     });
-    store.watch(STAGE_KEYS, () => this.drawStage());
+    store.watch([...STAGE_KEYS, "compiling"], () => this.drawStage());
     store.watch([...STAGE_KEYS, "hover", "anchor"], () => this.drawLights());
     store.watch(["reveal"], () => this.revealSelection());
-    store.watch([...STAGE_KEYS, "compiling"], () => this.drawStale());
   }
 
   private async copy(): Promise<void> {
@@ -135,6 +134,7 @@ export class IrPane {
       fill(byId("ir-note"));
       byId("ir-summary").textContent = "";
       byId("ir-message").hidden = true;
+      byId("ir-pane").classList.remove("stale");
       return;
     }
     const { row, stage } = now;
@@ -151,24 +151,23 @@ export class IrPane {
 
   private drawMessage(row: StageRow, before: string): void {
     const box = byId("ir-message");
-    const { outcome } = this.store.state;
-    const own = outcome?.diagnostics.find((d) => d.severity === "error" && d.stage === row.name);
-    const check = row.stage?.check;
-    box.hidden = !row.failed;
-    if (!row.failed) return;
-    if (row.stage) {
-      const err = check?.max_abs_err === undefined ? "" : ` Largest absolute error ${check.max_abs_err.toExponential(2)}.`;
-      fill(box, el("b", {}, `${row.name} no longer computes what NumPy computes.`), err, ` ${check?.reason ?? ""}`);
+    const { outcome, compiling } = this.store.state;
+    const old = row.stale && !compiling;
+    const pane = byId("ir-pane");
+    pane.classList.toggle("stale", row.stale);
+    setAttr(pane, "data-old", old);
+    box.hidden = !row.failed && !old;
+    if (box.hidden) return;
+    if (old) {
+      fill(box, "This is from the last version that compiled; the kernel as it stands reached no stage.");
+    } else if (row.stage) {
+      const { max_abs_err: err, reason } = row.stage.check ?? {};
+      const size = err === undefined ? "" : ` Largest absolute error ${err.toExponential(2)}.`;
+      fill(box, el("b", {}, `${row.name} no longer computes what NumPy computes.`), size, reason ? ` ${reason}` : "");
     } else {
+      const own = outcome?.diagnostics.find((d) => d.severity === "error" && d.stage === row.name);
       fill(box, el("b", {}, `${row.name} failed. `), own?.message ?? "", ` Shown is the IR before it, after ${before}.`);
     }
-  }
-
-  private drawStale(): void {
-    const stale = this.shown?.row.stale ?? false;
-    const pane = byId("ir-pane");
-    pane.classList.toggle("stale", stale);
-    setAttr(pane, "data-old", stale && !this.store.state.compiling);
   }
 
   private drawLights(): void {

@@ -98,6 +98,7 @@ export function mountKeys(t: KeyTargets): void {
     }
     if (e.ctrlKey || e.metaKey || e.altKey) return;
     if (e.key === "Escape") {
+      if (document.querySelector(":popover-open")) return; // it closes that
       if (t.store.state.anchor) choose(t.store, null);
       return;
     }
