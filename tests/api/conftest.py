@@ -178,6 +178,11 @@ def rss_kb(pid):
     return int(re.search(r"VmRSS:\s+(\d+)", pathlib.Path(f"/proc/{pid}/status").read_text())[1])
 
 
+def is_sanitized():
+    """AddressSanitizer keeps freed memory for a while, so memory figures mean nothing there."""
+    return b"__asan_init" in (BUILD / "bin/nkx").read_bytes()
+
+
 def codes(result):
     return [d["code"] for d in result["diagnostics"]]
 
