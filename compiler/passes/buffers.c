@@ -330,3 +330,49 @@ bool buffer_same_part(MlirValue x, MlirValue y) {
       return false;
   return true;
 }
+
+/* ---- undefined contents ------------------------------------------------------------------------------ */
+
+/* True if the write may come before `at`.  Both access `alloc`. */
+static bool may_precede(MlirValue alloc, MlirOperation write, MlirValue written, MlirOperation at, MlirValue read) {
+  MlirBlock home = mlirOperationGetBlock(ir_defining_op(alloc));
+  MlirBlock block = mlirOperationGetBlock(at);
+
+  if (buffer_disjoint(alloc, written, read))
+    return false;
+  /* the innermost block that has both */
+  while (mlirOperationIsNull(buffer_ancestor_in(write, block))) {
+    MlirOperation parent = mlirBlockGetParentOperation(block);
+    if (mlirOperationIsNull(parent) || mlirOperationIsNull(mlirOperationGetParentOperation(parent)))
+      return true;
+    block = mlirOperationGetBlock(parent);
+  }
+  MlirOperation w = buffer_ancestor_in(write, block), c = buffer_ancestor_in(at, block);
+  if (mlirOperationEqual(w, c) || buffer_is_before(w, c))
+    return true;
+  /* below `at`: only an earlier iteration of a loop that the allocation is outside of */
+  for (; !mlirBlockEqual(block, home); block = mlirOperationGetBlock(mlirBlockGetParentOperation(block))) {
+    MlirOperation loop = mlirBlockGetParentOperation(block);
+    if (mlirOperationIsNull(loop) || ir_is(loop, "func.func"))
+      return true;
+    if (!buffer_disjoint_across(loop, alloc, written, read) && !ir_is(loop, "scf.if"))
+      return true;
+  }
+  return false;
+}
+
+bool buffer_is_undefined(struct arena *a, MlirOperation at, MlirValue read) {
+  MlirValue alloc = buffer_root(read);
+  MlirOperation def = ir_defining_op(alloc);
+
+  if (mlirOperationIsNull(def) || !ir_is(def, "memref.alloc"))
+    return false;
+  struct buffer_uses uses = buffer_find_uses(a, alloc);
+  for (int k = 0; k < uses.n; k++) {
+    const struct buffer_use *u = &uses.v[k];
+    if ((u->access & BUFFER_WRITES) && !mlirOperationEqual(u->op, at) &&
+        may_precede(alloc, u->op, mlirOperationGetOperand(u->op, u->operand), at, read))
+      return false;
+  }
+  return true;
+}

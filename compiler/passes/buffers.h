@@ -39,6 +39,10 @@ bool buffer_disjoint_across(MlirOperation loop, MlirValue root, MlirValue x, Mli
 /* True if x and y, views of root, have no element in common, whatever the loops around them count. */
 bool buffer_disjoint(MlirValue root, MlirValue x, MlirValue y);
 
+/* True if what `read` views cannot have been written when `at` is executed: it belongs to an allocation, and no write to
+ * that part can come before, be it from an earlier iteration of a loop.  at itself does not count as a write. */
+bool buffer_is_undefined(struct arena *a, MlirOperation at, MlirValue read);
+
 /* True for two views that are the same part of the same buffer: the same steps, one by one, from a common value. */
 bool buffer_same_part(MlirValue x, MlirValue y);
 

@@ -31,11 +31,11 @@
 #include "mlir-c/BuiltinAttributes.h"
 #include "mlir-c/BuiltinTypes.h"
 
+#include "hlo/hlo.h"
 #include "ir/structured.h"
 #include "passes/accumulator.h"
 #include "passes/script.h"
 
-enum { SPACE_PSUM = 2, SPACE_SBUF = 3 };
 enum { PARTITIONS = 128, MATMUL_M_MAX = 128, MATMUL_N_MAX = 512, MATMUL_K_MAX = 128 };
 
 struct tiled {
@@ -193,7 +193,7 @@ static bool is_in_sbuf(MlirValue v) {
     if (!mlirOperationIsNull(layout)) {
       MlirAttribute space = mlirOperationGetAttributeByName(layout, ir_str("mem_space"));
       if (!mlirAttributeIsNull(space))
-        return mlirIntegerAttrGetValueInt(space) == SPACE_SBUF;
+        return mlirIntegerAttrGetValueInt(space) == MEM_SBUF;
     }
     MlirOperation def = ir_defining_op(v);
     if (mlirOperationIsNull(def) || !ir_is(def, "tensor.extract_slice"))
@@ -209,10 +209,10 @@ static void promote_operands(struct script *s, const struct tiled *t, int h) {
     MlirValue v = mlirOperationGetOperand(t->op, o);
     if (t->s.kind == SK_BROADCAST || !mlirTypeIsARankedTensor(mlirValueGetType(v)) || is_in_sbuf(v))
       continue;
-    script_promote(s, h, o, SPACE_SBUF);
+    script_promote(s, h, o, MEM_SBUF);
     promoted++;
   }
-  script_promote(s, h, t->s.n_inputs, SPACE_SBUF);
+  script_promote(s, h, t->s.n_inputs, MEM_SBUF);
   if (promoted)
     pass_remark(s->run, t->op, "promoted %d input%s to SBUF", promoted, promoted == 1 ? "" : "s");
 }
@@ -274,10 +274,10 @@ static void emit_n(struct script *s, const struct tiled *t, int h, int64_t exten
 
   h = script_tile(s, h, 3, (int64_t[]){0, block_of(extent, tile), 0});
   if (!is_in_sbuf(mlirOperationGetOperand(t->op, 1)))
-    script_promote(s, h, 1, SPACE_SBUF);
+    script_promote(s, h, 1, MEM_SBUF);
   h = script_tile(s, h, 3, (int64_t[]){m->tile_m, 0, 0});
   h = script_tile(s, h, 3, (int64_t[]){0, tile, 0});
-  script_promote(s, h, 2, SPACE_PSUM);
+  script_promote(s, h, 2, MEM_PSUM);
   each_part(s, t, h, 2, emit_k);
 }
 
@@ -288,9 +288,9 @@ static void emit_m(struct script *s, const struct tiled *t, int h, int64_t exten
   if (!is_lhs_transposed(t)) {
     h = script_transpose_lhs(s, h);
     script_annotate(s, h, "nkipy.op_id", t->op_id); /* transposing makes a new operation */
-    script_promote(s, script_producer(s, h, 0), 1, SPACE_SBUF);
+    script_promote(s, script_producer(s, h, 0), 1, MEM_SBUF);
   } else if (!is_in_sbuf(mlirOperationGetOperand(t->op, 0))) {
-    script_promote(s, h, 0, SPACE_SBUF);
+    script_promote(s, h, 0, MEM_SBUF);
   }
   each_part(s, &m.t, h, 1, emit_n);
 }

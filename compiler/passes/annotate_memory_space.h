@@ -1,0 +1,46 @@
+/* annotate_memory_space: what its files share. */
+#ifndef PASSES_ANNOTATE_MEMORY_SPACE_H
+#define PASSES_ANNOTATE_MEMORY_SPACE_H
+
+#include "hlo/hlo.h"
+#include "ir/structured.h"
+#include "passes/pass.h"
+
+/* ---- groups: memref values that must lie in one memory because they are views of one buffer ---------- */
+
+struct space_group {
+  int fixed;   /* cannot be changed: an argument, a call, an allocation that has a space */
+  int claimed; /* what a layout on the whole buffer asks for */
+  int space;   /* decided */
+};
+
+struct space_groups {
+  struct pass_run *run;
+  int n, cap;
+  MlirValue *v;          /* the memref values of the module, in order of their definition */
+  int *parent;           /* union-find over them */
+  struct space_group *g; /* of the values that stand for their group */
+  int *slots, n_slots;   /* hash from a value to its number */
+};
+
+/* Collects all memref values under root and joins views with what they are views of, loops with what they carry. */
+void space_groups_init(struct space_groups *s, struct pass_run *run, MlirOperation root);
+struct space_group *space_group_of(struct space_groups *s, MlirValue v);
+
+/* ---- types ------------------------------------------------------------------------------------------- */
+
+int space_of(MlirValue memref); /* enum mem_space; MEM_NONE if it has none */
+bool space_is_dram(int space);  /* Hbm or SharedHbm */
+void space_set(MlirValue memref, int space);
+/* memref<the shape of v, row-major, space>. */
+MlirType space_plain_type(MlirValue v, int space);
+
+/* ---- copies ------------------------------------------------------------------------------------------ */
+
+/* A new buffer of v's shape in a space, placed before op. */
+MlirValue space_alloc_before(struct pass_run *run, MlirOperation op, MlirValue v, int space);
+/* memref.copy from → to, before op or behind it. */
+MlirOperation space_copy_before(struct pass_run *run, MlirOperation op, MlirValue from, MlirValue to);
+MlirOperation space_copy_after(struct pass_run *run, MlirOperation op, MlirValue from, MlirValue to);
+
+#endif
