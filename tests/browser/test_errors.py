@@ -1,4 +1,5 @@
 """What goes wrong, whose fault it is, and what can be done."""
+import json
 import re
 
 from conftest import compile_api, compiled, text_of_range, write
@@ -98,12 +99,30 @@ def test_what_the_kernel_prints_is_shown(page):
     expect(page.locator("#problems .problem")).to_have_count(0)
 
 
+def answer_with(page, code: str, message: str) -> None:
+    """Lets the next compile end in a fault that cannot be brought about at will."""
+    frames = [
+        {"frame": "start", "version": 1, "key": "0", "language": "nkipy", "target": "trn2", "pipeline": "1"},
+        {"frame": "diagnostic", "diagnostic": {"severity": "error", "code": code, "message": message}},
+        {"frame": "end", "status": "error", "time_us": 1},
+    ]
+    body = "".join(json.dumps(f) + "\n" for f in frames)
+    page.route("**/api/v1/compile", lambda r: r.fulfill(content_type="application/x-ndjson", body=body))
+    page.locator("body").press("Control+Enter")
+
+
 def test_a_limit_is_not_called_the_readers_error(page):
-    write(page, "while True:\n    pass\n")
-    item = page.locator("#problems .problem")
-    expect(item).to_have_attribute("data-code", "time-limit", timeout=40_000)
+    answer_with(page, "time-limit", "The job took more than 10 s of processor time and was stopped.")
+    expect(page.locator("#problems .problem")).to_have_class(re.compile("blame-limit"))
+    expect(page.locator("#problems .problem")).to_contain_text("10 s of processor time")
     expect(page.locator("#status")).to_contain_text("time limit")
     expect(page.locator("#status")).not_to_contain_text("error")
+
+
+def test_a_fault_of_ours_is_owned(page):
+    answer_with(page, "worker-died", "The process that compiled the kernel died.")
+    expect(page.locator("#problems .problem")).to_contain_text("a fault in nkx, not in your kernel")
+    expect(page.locator("#status")).to_contain_text("a fault of ours")
 
 
 def test_a_lost_connection_is_said_and_mended(new_page, slow, watch):
