@@ -78,7 +78,7 @@ static bool is_unused(MlirOperation op) {
 static bool is_erasable(MlirOperation op) {
   static const char *const names[] = {"tensor.empty",        "linalg.fill",      "tensor.collapse_shape",
                                       "tensor.expand_shape", "linalg.transpose", "linalg.broadcast",
-                                      "arith.constant",      "arith.divf"};
+                                      "arith.constant"};
   for (size_t i = 0; i < sizeof names / sizeof *names; i++)
     if (ir_is(op, names[i]))
       return true;
@@ -102,6 +102,13 @@ void edit_erase_unused(MlirOperation op) {
   mlirOperationDestroy(op);
   while (n--)
     edit_erase_unused(defs[n]);
+}
+
+void edit_sweep(struct pass_run *run) {
+  struct ir_ops all = ir_collect(run->arena, run->module, NULL, NULL);
+  while (all.n--)
+    if (is_erasable(all.v[all.n]) && is_unused(all.v[all.n]))
+      mlirOperationDestroy(all.v[all.n]);
 }
 
 /* ---- shapes ----------------------------------------------------------------------------------------------------- */

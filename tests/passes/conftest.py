@@ -7,12 +7,8 @@ import pytest
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "conformance")]
 
+pytest.register_assert_rewrite("values")  # a failing assert in there shows the values, too
 import values  # noqa: E402
-
-
-def pytest_configure(config):
-    # helpers' asserts are rewritten, too, so that a failure shows the values
-    pytest.register_assert_rewrite("values")
 
 
 @pytest.fixture

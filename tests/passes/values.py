@@ -61,7 +61,7 @@ def _strip_spaces(text):
 
 
 def _zero(kind):
-    return "false" if kind == "i1" else "0" if kind.startswith("i") else "0.0"
+    return "false" if kind == "i1" else f"{0 if kind.startswith('i') else 0.0} : {kind}"
 
 
 def _zero_fill(text):
@@ -73,7 +73,7 @@ def _zero_fill(text):
         n += 1
         indent, name, op, attrs, shape, kind = m.groups()
         return (f"{indent}%zf_e{n} = {op}(){attrs or ''} : tensor<{shape}{kind}>\n"
-                f"{indent}%zf_c{n} = arith.constant {_zero(kind)} : {kind}\n"
+                f"{indent}%zf_c{n} = arith.constant {_zero(kind)}\n"
                 f"{indent}{name} = linalg.fill ins(%zf_c{n} : {kind}) outs(%zf_e{n} : tensor<{shape}{kind}>)"
                 f" -> tensor<{shape}{kind}>")
 
@@ -83,7 +83,7 @@ def _zero_fill(text):
         indent, name, rest, inner = m.groups()
         kind = re.match(r"(?:\d+x)*(\w+)", inner).group(1)
         return (f"{indent}{name} = memref.alloc{rest} : memref<{inner}>\n"
-                f"{indent}%zf_c{n} = arith.constant {_zero(kind)} : {kind}\n"
+                f"{indent}%zf_c{n} = arith.constant {_zero(kind)}\n"
                 f"{indent}linalg.fill ins(%zf_c{n} : {kind}) outs({name} : memref<{inner}>)")
 
     text = re.sub(r"^( *)(%\S+) = (tensor\.empty|bufferization\.alloc_tensor)\(\)( \{[^{}]*\})? : tensor<((?:\d+x)*)(\w+)>$",
