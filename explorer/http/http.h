@@ -33,7 +33,7 @@ struct request {
   const struct route *route;
   const char *path;
   struct buf body;
-  size_t body_seen; /* bytes of the body so far, kept or not */
+  size_t body_seen;  /* bytes of the body so far, kept or not */
   struct work *work; /* of POST /api/v1/compile */
   bool is_streaming, is_sse;
 };
