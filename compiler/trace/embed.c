@@ -91,8 +91,9 @@ static const char *const modules[] = {"numpy",
                                       "numpy.linalg",
                                       "numpy.random"};
 
-/* A process that ends here would take the job's diagnostics with it. */
-static const char *const setup = "import warnings, os, posix, sys, _nkx\n"
+/* A process that ends here would take the job's diagnostics with it.  SIGPROF says that the time is up (trace.h). */
+static const char *const setup = "import warnings, os, posix, signal, sys, _nkx\n"
+                                 "signal.signal(signal.SIGPROF, _nkx.stop_job)\n"
                                  "warnings.showwarning = _nkx.show_warning\n"
                                  "def _exit(status=0): raise SystemExit(status)\n"
                                  "os._exit = posix._exit = os.abort = posix.abort = _exit\n"

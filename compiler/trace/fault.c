@@ -71,7 +71,7 @@ static enum status report(struct trace_job *job, struct diags *ds, PyObject *exc
   if (code >= 0) {
     struct diag *d = diag_add(ds, DS_ERROR, (enum diag_code)code, loc, "%s", exception_text(job->a, exc));
     d->hint = hint ? arena_strdup(job->a, hint) : NULL;
-    return code == DG_TOO_MANY_OPS ? ST_LIMIT : ST_INPUT;
+    return code == DG_TOO_MANY_OPS || code == DG_TIME_LIMIT ? ST_LIMIT : ST_INPUT;
   }
   if (is_a(exc, PyExc_SyntaxError)) {
     const struct src_loc *at = syntax_loc(job, exc);

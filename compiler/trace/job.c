@@ -37,8 +37,7 @@ void job_leave(struct trace_job *job) {
   PyErr_Restore(type, exc, tb);
 }
 
-/* ---- executing the source
- * --------------------------------------------------------------------------------------------- */
+/* ---- executing the source ------------------------------------------------------------------------------------- */
 
 /* linecache.cache[filename] = (size, None, lines, filename), so that tracebacks which user code prints have their
  * lines. */
@@ -90,8 +89,7 @@ static bool execute(struct trace_job *job) {
   return r;
 }
 
-/* ---- finding kernels
- * --------------------------------------------------------------------------------------------------- */
+/* ---- finding kernels ------------------------------------------------------------------------------------------ */
 
 static bool is_own_function(const struct trace_job *job, PyObject *o) {
   return PyFunction_Check(o) &&
@@ -151,8 +149,7 @@ static bool find_kernels(struct trace_job *job, struct diags *ds) {
   return false;
 }
 
-/* ---- the public functions
- * ------------------------------------------------------------------------------------------------ */
+/* ---- the public functions ------------------------------------------------------------------------------------- */
 
 enum status trace_open(struct arena *a, const struct trace_request *rq, struct diags *ds, struct trace_job **out) {
   enum status st;

@@ -48,6 +48,7 @@ static PyMethodDef methods[] = {
     {"fuse", PYFUNC(knob_fuse), METH_FASTCALL, "Asks for the loops of several values to be merged."},
     {"fori_loop", PYFUNC(fori_loop), METH_VARARGS | METH_KEYWORDS, "A loop with an accumulator."},
     {"operations", operations, METH_NOARGS, "The table of operations."},
+    {"stop_job", PYFUNC(time_is_up), METH_FASTCALL, NULL},
     {"show_warning", PYFUNC(warning_show), METH_VARARGS | METH_KEYWORDS, NULL},
     {"trace_source", PYFUNC(debug_trace_source), METH_VARARGS | METH_KEYWORDS,
      "Traces the kernels of a source text; see compiler/trace/inspect.c."},

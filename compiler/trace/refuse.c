@@ -10,6 +10,7 @@
 
 static PyObject *classes[DIAG_COUNT]; /* made by refuse_init; the same for every job */
 static PyObject *base_class;
+static PyObject *time_class; /* TimeLimit: a BaseException, so that `except Exception` in a loop does not swallow it */
 
 static PyObject *make_class(PyObject *module, const char *name, PyObject *second, PyObject *third) {
   char full[64];
@@ -47,6 +48,9 @@ bool refuse_init(PyObject *module) {
   };
   base_class = PyErr_NewException("nkx.TraceError", PyExc_Exception, NULL);
   if (!base_class || PyModule_AddObjectRef(module, "TraceError", base_class) < 0)
+    return false;
+  time_class = PyErr_NewException("nkx.TimeLimit", PyExc_BaseException, NULL);
+  if (!time_class)
     return false;
   for (size_t i = 0; i < sizeof all / sizeof *all; i++)
     if (!(classes[all[i].code] = make_class(module, all[i].name, all[i].second, all[i].third)))
@@ -96,8 +100,18 @@ void refuse_adopt(void) {
   }
 }
 
+PyObject *time_is_up(PyObject *self, PyObject *const *args, Py_ssize_t n) {
+  (void)self, (void)args, (void)n;
+  PyErr_SetString(time_class, "the kernel ran longer than its time limit; this is where it was");
+  return NULL;
+}
+
 int refuse_code(PyObject *exc, const char **hint) {
   *hint = NULL;
+  if (time_class && PyObject_TypeCheck(exc, (PyTypeObject *)time_class)) {
+    *hint = "is there a loop without end, or far more Python work than tensor operations?";
+    return DG_TIME_LIMIT;
+  }
   if (!base_class || !PyObject_TypeCheck(exc, (PyTypeObject *)base_class))
     return -1;
   for (int i = 0; i < DIAG_COUNT; i++) {

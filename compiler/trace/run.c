@@ -25,8 +25,7 @@ static const struct src_loc *return_loc(struct trace_job *job, const struct job_
   return n == 1 ? ranges_code(&job->ranges, code, at, NULL) : NULL;
 }
 
-/* ---- results
- * ----------------------------------------------------------------------------------------------------------- */
+/* ---- results -------------------------------------------------------------------------------------------------- */
 
 struct results {
   int n;
@@ -112,8 +111,7 @@ static struct trace_kernel *finish(struct trace_job *job, struct job_kernel *k, 
   return hlo_finish(&tr->b, rs->n, values, names) == ST_OK ? t : NULL;
 }
 
-/* ---- the call
- * ------------------------------------------------------------------------------------------------------------ */
+/* ---- the call ------------------------------------------------------------------------------------------------- */
 
 static bool make_parameters(struct trace_job *job, struct tracer *tr, const struct job_kernel *k,
                             struct tensor **params) {

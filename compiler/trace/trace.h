@@ -55,6 +55,9 @@ struct trace_kernel {
   int index;
 };
 
+/* SIGPROF, sent by whoever limits a job's time (a timer on CPU time, the server near a deadline), ends the Python code
+ * that is running with DG_TIME_LIMIT and the place it was at.  Code can put that off; a hard limit stands behind it. */
+
 /* Starts CPython (isolated, no site, no environment), NumPy, ml_dtypes and our modules; NumPy is told to use one
  * BLAS thread.  python_dir: the directory with the importable shims; site_dir: site-packages with NumPy.  Once per
  * process, before any fork; no thread is left running. */

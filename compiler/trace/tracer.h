@@ -62,6 +62,8 @@ void *refuse(enum diag_code code, const char *hint, const char *fmt, ...);
 void refuse_adopt(void);
 /* The code of an exception object, or -1 when it is not one of ours; *hint is borrowed from it. */
 int refuse_code(PyObject *exc, const char **hint);
+/* The handler of SIGPROF: raises TimeLimit in the running Python code. */
+PyObject *time_is_up(PyObject *self, PyObject *const *args, Py_ssize_t n);
 bool refuse_init(PyObject *module);
 
 /* ---- the trace that runs ---------------------------------------------------------------------------- */

@@ -6,8 +6,7 @@
 
 #include <string.h>
 
-/* ---- inputs
- * ------------------------------------------------------------------------------------------------------------- */
+/* ---- inputs --------------------------------------------------------------------------------------------------- */
 
 static uint64_t next_random(uint64_t *state) { /* splitmix64 */
   uint64_t z = *state += 0x9e3779b97f4a7c15u;
@@ -118,8 +117,7 @@ enum status trace_make_inputs(struct trace_kernel *tk, uint64_t seed, struct dia
   return st;
 }
 
-/* ---- the oracle
- * ----------------------------------------------------------------------------------------------------------- */
+/* ---- the oracle ----------------------------------------------------------------------------------------------- */
 
 static PyObject *wrap_input(const struct trace_array *in) {
   PyArray_Descr *d = dtype_descr(in->shape.dtype);
