@@ -1,0 +1,302 @@
+/* knob_driven_fusion: merge the loops of values that the user asked to fuse.
+ *
+ *     %a = scf.for %i … { A }                      %ab:2 = scf.for %i … { A; B }
+ *     %b = scf.for %i … { B }               ==>
+ *     "nkipy.fuse_op"(%a, %b)
+ *
+ * The merged loop stands where the first one stood; what the second one needs moves in front of it.  Loops inside are
+ * merged the same way, in pairs, as far as their bounds agree; what is inside may be anything.  A shape with a tail is
+ * computed by several loops, one on top of the other's result (or by the last tile alone): these are merged pair by pair
+ * from the last one back.  Values that a single tile computes have no loop and need none.
+ *
+ * Legal only if no loop depends on another's result; otherwise, and when bounds differ, the pass fails and names the
+ * value.  Operations on tensors have no effect but their results, so moving them is safe.  Annotations stay with their
+ * values.  Runs before loop steps are normalised, so that tile sizes can be compared.  fuse_op is gone afterwards.
+ */
+#include <string.h>
+
+#include "mlir-c/BuiltinTypes.h"
+
+#include "passes/edit.h"
+
+enum { CHAIN_MAX = 64 };
+
+/* The loops that make one value, the last one first. */
+struct chain {
+  int n;
+  MlirOperation loop[CHAIN_MAX];
+};
+
+/* ---- the loops of a value ------------------------------------------------------------------------------------------- */
+
+static struct chain loops_of(MlirValue v) {
+  struct chain c = {0};
+
+  while (mlirValueIsAOpResult(v) && c.n < CHAIN_MAX) {
+    MlirOperation def = mlirOpResultGetOwner(v);
+    if (ir_is(def, "scf.for")) {
+      c.loop[c.n++] = def;
+      v = mlirOperationGetOperand(def, 3 + mlirOpResultGetResultNumber(v));
+    } else if (ir_is(def, "tensor.insert_slice")) {
+      v = mlirOperationGetOperand(def, 1);
+    } else if (ir_is(def, "tensor.collapse_shape") || ir_is(def, "tensor.expand_shape")) {
+      v = mlirOperationGetOperand(def, 0);
+    } else {
+      break;
+    }
+  }
+  return c;
+}
+
+static bool is_same_number(MlirValue x, MlirValue y) {
+  int64_t a, b;
+  return mlirValueEqual(x, y) || (edit_int(x, &a) && edit_int(y, &b) && a == b);
+}
+
+static bool has_same_bounds(MlirOperation a, MlirOperation b) {
+  for (int i = 0; i < 3; i++)
+    if (!is_same_number(mlirOperationGetOperand(a, i), mlirOperationGetOperand(b, i)))
+      return false;
+  return true;
+}
+
+/* ---- what has to move ------------------------------------------------------------------------------------------------ */
+
+struct needs {
+  struct arena *arena;
+  MlirBlock block;
+  MlirOperation first; /* everything needed between here and … */
+  int n, cap;
+  MlirOperation *v;
+  bool is_circular; /* first itself is needed */
+};
+
+static bool contains(const struct needs *s, MlirOperation op) {
+  for (int i = 0; i < s->n; i++)
+    if (mlirOperationEqual(s->v[i], op))
+      return true;
+  return false;
+}
+
+static void need(struct needs *s, MlirOperation op) {
+  if (s->n == s->cap) {
+    MlirOperation *old = s->v;
+    s->cap = s->cap ? 2 * s->cap : 32;
+    s->v = arena_new_array(s->arena, MlirOperation, (size_t)s->cap);
+    if (s->n)
+      memcpy(s->v, old, (size_t)s->n * sizeof *old);
+  }
+  s->v[s->n++] = op;
+}
+
+/* Everything that op and the operations inside it read, as far as it stands behind s->first. */
+static void need_operands(struct needs *s, MlirOperation op) {
+  struct ir_ops inside = ir_collect(s->arena, op, NULL, NULL);
+
+  for (int i = 0; i < inside.n; i++)
+    for (intptr_t k = 0; k < mlirOperationGetNumOperands(inside.v[i]); k++) {
+      MlirOperation def = ir_defining_op(mlirOperationGetOperand(inside.v[i], k));
+      if (mlirOperationIsNull(def) || !mlirBlockEqual(mlirOperationGetBlock(def), s->block) || contains(s, def))
+        continue;
+      s->is_circular |= mlirOperationEqual(def, s->first);
+      if (mlirOperationIsBeforeInBlock(s->first, def))
+        need(s, def);
+    }
+}
+
+/* Moves what `second` needs in front of `first`; false if it needs first. */
+static bool hoist(struct pass_run *run, MlirOperation first, MlirOperation second) {
+  struct needs s = {.arena = run->arena, .block = mlirOperationGetBlock(first), .first = first};
+
+  need_operands(&s, second);
+  for (int i = 0; i < s.n; i++)
+    need_operands(&s, s.v[i]);
+  if (s.is_circular)
+    return false;
+  for (int i = 1; i < s.n; i++) /* into program order */
+    for (int k = i; k > 0 && mlirOperationIsBeforeInBlock(s.v[k], s.v[k - 1]); k--) {
+      MlirOperation o = s.v[k];
+      s.v[k] = s.v[k - 1];
+      s.v[k - 1] = o;
+    }
+  for (int i = 0; i < s.n; i++)
+    mlirOperationMoveBefore(s.v[i], first);
+  return true;
+}
+
+/* ---- merging two loops ------------------------------------------------------------------------------------------------ */
+
+static int n_carried(MlirOperation loop) {
+  return (int)mlirOperationGetNumOperands(loop) - 3;
+}
+
+static MlirLocation both(MlirContext ctx, MlirOperation a, MlirOperation b) {
+  MlirLocation l[] = {mlirOperationGetLocation(a), mlirOperationGetLocation(b)};
+  return mlirLocationEqual(l[0], l[1]) ? l[0] : mlirLocationFusedGet(ctx, 2, l, mlirAttributeGetNull());
+}
+
+/* The empty merged loop in front of a. */
+static MlirOperation make_loop(struct pass_run *run, MlirOperation a, MlirOperation b, MlirBlock *body) {
+  const int na = n_carried(a), nb = n_carried(b), n = na + nb;
+  MlirValue *operands = arena_new_array(run->arena, MlirValue, (size_t)n + 3);
+  MlirType *types = arena_new_array(run->arena, MlirType, (size_t)n + 1);
+  MlirLocation *locs = arena_new_array(run->arena, MlirLocation, (size_t)n + 1);
+  MlirRegion region = mlirRegionCreate();
+  struct emit e = edit_before(run, a);
+
+  e.loc = both(e.ctx, a, b);
+  for (int i = 0; i < 3 + na; i++)
+    operands[i] = mlirOperationGetOperand(a, i);
+  for (int i = 0; i < nb; i++)
+    operands[3 + na + i] = mlirOperationGetOperand(b, 3 + i);
+  types[0] = mlirValueGetType(operands[0]);
+  locs[0] = e.loc;
+  for (int i = 0; i < n; i++) {
+    types[i + 1] = mlirValueGetType(operands[3 + i]);
+    locs[i + 1] = e.loc;
+  }
+  *body = mlirBlockCreate(n + 1, types, locs);
+  mlirRegionAppendOwnedBlock(region, *body);
+  return emit_operation(&e, &(struct emit_op){.name = "scf.for",
+                                              .n_operands = n + 3,
+                                              .operands = operands,
+                                              .n_results = n,
+                                              .results = types + 1,
+                                              .n_regions = 1,
+                                              .regions = &region});
+}
+
+/* Moves the body of loop into `to`, whose carried arguments for it start at `first`; its yielded values go to out. */
+static void take_body(MlirOperation loop, MlirBlock to, int first, MlirValue *out) {
+  MlirBlock from = edit_body(loop);
+  MlirOperation last = mlirBlockGetTerminator(from), op;
+
+  mlirValueReplaceAllUsesOfWith(mlirBlockGetArgument(from, 0), mlirBlockGetArgument(to, 0));
+  for (int i = 0; i < n_carried(loop); i++)
+    mlirValueReplaceAllUsesOfWith(mlirBlockGetArgument(from, 1 + i), mlirBlockGetArgument(to, 1 + first + i));
+  while (op = mlirBlockGetFirstOperation(from), !mlirOperationEqual(op, last)) {
+    mlirOperationRemoveFromParent(op);
+    mlirBlockAppendOwnedOperation(to, op);
+  }
+  for (int i = 0; i < n_carried(loop); i++)
+    out[i] = mlirOperationGetOperand(last, i);
+}
+
+static void replace_loop(MlirOperation loop, MlirOperation by, int first) {
+  for (int i = 0; i < n_carried(loop); i++)
+    mlirValueReplaceAllUsesOfWith(mlirOperationGetResult(loop, i), mlirOperationGetResult(by, first + i));
+  mlirOperationDestroy(loop);
+}
+
+/* The loops that stand directly in block. */
+static int loops_in(MlirBlock block, MlirOperation *out, int max) {
+  int n = 0;
+  for (MlirOperation o = mlirBlockGetFirstOperation(block); !mlirOperationIsNull(o); o = mlirOperationGetNextInBlock(o))
+    if (ir_is(o, "scf.for") && n < max)
+      out[n++] = o;
+  return n;
+}
+
+static bool merge(struct pass_run *run, MlirOperation a, MlirOperation b);
+
+/* The loops of two bodies that are one now: the k-th of the one with the k-th of the other. */
+static void merge_inner(struct pass_run *run, const struct chain *a, const struct chain *b) {
+  for (int k = 0; k < a->n && k < b->n; k++)
+    if (has_same_bounds(a->loop[k], b->loop[k]))
+      merge(run, a->loop[k], b->loop[k]);
+}
+
+/* Loops a and b of one block, a first, become one; false if b needs a. */
+static bool merge(struct pass_run *run, MlirOperation a, MlirOperation b) {
+  const int na = n_carried(a), nb = n_carried(b);
+  struct chain inner_a, inner_b;
+  MlirBlock body;
+
+  if (!hoist(run, a, b))
+    return false;
+  MlirOperation made = make_loop(run, a, b, &body);
+  MlirValue *yielded = arena_new_array(run->arena, MlirValue, (size_t)(na + nb) + 1);
+  inner_a.n = loops_in(edit_body(a), inner_a.loop, CHAIN_MAX);
+  inner_b.n = loops_in(edit_body(b), inner_b.loop, CHAIN_MAX);
+  take_body(a, body, 0, yielded);
+  take_body(b, body, na, yielded + na);
+  struct emit e = {.ctx = run->ir->ctx, .block = body, .loc = mlirOperationGetLocation(made), .arena = run->arena};
+  emit_operation(&e, &(struct emit_op){.name = "scf.yield", .n_operands = na + nb, .operands = yielded});
+  replace_loop(a, made, 0);
+  replace_loop(b, made, na);
+  merge_inner(run, &inner_a, &inner_b);
+  return true;
+}
+
+/* ---- one fuse_op -------------------------------------------------------------------------------------------------------- */
+
+static MlirOperation about(MlirValue v, MlirOperation otherwise) {
+  MlirOperation def = ir_defining_op(v);
+  return mlirOperationIsNull(def) ? otherwise : def;
+}
+
+/* Merges the loops of target k into those of target 0. */
+static enum status fuse_target(struct pass_run *run, MlirOperation fuse, int k) {
+  MlirValue va = mlirOperationGetOperand(fuse, 0), vb = mlirOperationGetOperand(fuse, k);
+  struct chain a = loops_of(va), b = loops_of(vb);
+
+  if (mlirValueEqual(va, vb) || (!a.n && !b.n))
+    return ST_OK;
+  if (!a.n || !b.n)
+    return pass_fail(run, about(a.n ? vb : va, fuse),
+                     "fuse: this value is not produced by an scf.for, while the one to fuse it with is: mismatched loop "
+                     "bounds; give both the same tile size");
+  for (int i = 0; i < a.n && i < b.n; i++) {
+    MlirOperation x = a.loop[i], y = b.loop[i];
+    if (mlirOperationEqual(x, y))
+      return ST_OK;
+    if (!has_same_bounds(x, y) || !mlirBlockEqual(mlirOperationGetBlock(x), mlirOperationGetBlock(y))) {
+      if (i) /* further back stands what the values were before */
+        return ST_OK;
+      return pass_fail(run, y,
+                       "fuse: mismatched loop bounds: the loops that compute this value differ from those of the value "
+                       "it is to be fused with, in their range or tile size");
+    }
+    const bool in_order = mlirOperationIsBeforeInBlock(x, y);
+    if (!merge(run, in_order ? x : y, in_order ? y : x))
+      return pass_fail(run, in_order ? y : x,
+                       "fuse: this value is computed from the one it is to be fused with, so their loops cannot be one");
+    a = loops_of(mlirOperationGetOperand(fuse, 0));
+    b = loops_of(mlirOperationGetOperand(fuse, k));
+  }
+  return ST_OK;
+}
+
+static enum status fuse_one(struct pass_run *run, MlirOperation fuse) {
+  const int n = (int)mlirOperationGetNumOperands(fuse);
+  enum status st = ST_OK;
+
+  if (n < 2)
+    return pass_fail(run, fuse, "fuse needs at least two values");
+  for (int k = 1; !st && k < n; k++)
+    st = fuse_target(run, fuse, k);
+  if (st)
+    return st;
+  MlirOperation def = about(mlirOperationGetOperand(fuse, 0), fuse);
+  if (ir_is(def, "scf.for"))
+    pass_remark(run, def, "computes %d fused values", n);
+  else
+    pass_remark(run, def, "nothing to fuse: a single tile computes the value");
+  mlirOperationDestroy(fuse);
+  return ST_OK;
+}
+
+static enum status run_pass(struct pass_run *run) {
+  struct ir_ops fuses = ir_collect_named(run->arena, run->module, "nkipy.fuse_op");
+  enum status st = ST_OK;
+
+  for (int i = 0; !st && i < fuses.n; i++)
+    st = fuse_one(run, fuses.v[i]);
+  return st;
+}
+
+const struct pass_def knob_driven_fusion = {
+    .name = "knob-driven-fusion",
+    .summary = "Merges the loops of the values that the kernel asked to fuse, outer and inner ones.",
+    .run = run_pass,
+};
