@@ -24,7 +24,7 @@ NKX = BUILD / "bin/nkx-worker"
 
 # memref-level loops read buffers through casts that these passes have to fold first
 PASSES = ["--one-shot-bufferize=bufferize-function-boundaries function-boundary-type-conversion=identity-layout-map "
-          "allow-unknown-ops", "--canonicalize"] + TO_LLVM[1:]
+          "allow-unknown-ops allow-return-allocs-from-loops", "--canonicalize"] + TO_LLVM[1:]
 assert TO_LLVM[0].startswith("--one-shot-bufferize"), "mlir_run.TO_LLVM has changed: see PASSES"
 
 

@@ -1,0 +1,84 @@
+"""decompose-batch-matmul keeps what a module computes: odd shapes, several and missing batch dimensions, other orders."""
+import pytest
+import values
+
+PASS = "decompose-batch-matmul"
+
+
+def tensor(shape, kind="f32"):
+    return "tensor<" + "".join(f"{d}x" for d in shape) + kind + ">"
+
+
+def amap(n, results):
+    return f"affine_map<({', '.join(f'd{i}' for i in range(n))}) -> ({', '.join(f'd{r}' for r in results)})>"
+
+
+def product(op, loops, lhs, rhs, out, kinds=("f32", "f32"), body=""):
+    """lhs, rhs and out: their loops; loops: the extents."""
+    a, b, c = (tensor([loops[d] for d in m], k) for m, k in ((lhs, kinds[0]), (rhs, kinds[0]), (out, kinds[1])))
+    maps = ", ".join(amap(len(loops), m) for m in (lhs, rhs, out))
+    zero = "0" if kinds[1].startswith("i") else "0.0"
+    head = f"indexing_maps = [{maps}]"
+    if op == "linalg.generic":
+        its = ", ".join('"parallel"' if i in out else '"reduction"' for i in range(len(loops)))
+        use = (f"linalg.generic {{{head}, iterator_types = [{its}]}} ins(%a, %b : {a}, {b}) outs(%f : {c}) {{\n"
+               f"  ^bb0(%x: {kinds[0]}, %y: {kinds[0]}, %o: {kinds[1]}):\n{body}\n  }} -> {c}")
+    else:
+        use = f"{op} {head} ins(%a, %b : {a}, {b}) outs(%f : {c}) -> {c}"
+    return f"""func.func @f(%a: {a}, %b: {b}) -> {c} {{
+  %z = arith.constant {zero} : {kinds[1]}
+  %e = tensor.empty() : {c}
+  %f = linalg.fill ins(%z : {kinds[1]}) outs(%e : {c}) -> {c}
+  %r = {use}
+  return %r : {c}
+}}"""
+
+
+MULADD = """    %p = arith.mulf %x, %y : f32
+    %s = arith.addf %o, %p : f32
+    linalg.yield %s : f32"""
+
+
+@pytest.mark.parametrize("shape", [(1, 3, 4, 5), (3, 7, 1, 13), (2, 130, 17, 9), (4, 1, 1, 1)])
+def test_batch_matmul(rng, shape):
+    after = values.check(product("linalg.batch_matmul", shape, (0, 1, 3), (0, 3, 2), (0, 1, 2)), PASS, rng, tol=1e-4)
+    assert "batch_matmul" not in after and after.count("scf.for") == 1
+
+
+ORDERS = [((1, 3), (0, 3, 2)), ((0, 1, 3), (3, 2)), ((0, 3, 1), (0, 3, 2)), ((0, 1, 3), (0, 2, 3))]
+
+
+@pytest.mark.parametrize("op,lhs,rhs", [("linalg.contract", *o) for o in ORDERS + [((3, 1), (0, 2, 3))]] +
+                         [("linalg.batch_matmul", *o) for o in ORDERS])
+def test_missing_batches_and_other_orders(rng, op, lhs, rhs):
+    after = values.check(product(op, (3, 5, 6, 7), lhs, rhs, (0, 1, 2)), PASS, rng, tol=1e-4)
+    assert "linalg.matmul" in after and after.count("scf.for") == 1
+
+
+@pytest.mark.parametrize("lhs,rhs", [((0, 1, 2, 4), (0, 1, 4, 3)), ((1, 2, 4), (0, 1, 4, 3)), ((0, 2, 4), (1, 4, 3))])
+@pytest.mark.parametrize("op", ["linalg.contract", "linalg.generic"])
+def test_two_batch_dimensions(rng, op, lhs, rhs):
+    after = values.check(product(op, (2, 3, 4, 5, 6), lhs, rhs, (0, 1, 2, 3), body=MULADD), PASS, rng, tol=1e-4)
+    assert "linalg.matmul" in after and after.count("scf.for") == 2
+
+
+def test_narrow_inputs_and_a_wide_accumulator(rng):
+    body = """    %u = arith.extf %x : bf16 to f32
+    %v = arith.extf %y : bf16 to f32
+    %p = arith.mulf %u, %v : f32
+    %s = arith.addf %p, %o : f32
+    linalg.yield %s : f32"""
+    for op in ("linalg.batch_matmul", "linalg.generic"):
+        text = product(op, (2, 5, 6, 7), (0, 1, 3), (0, 3, 2), (0, 1, 2), ("bf16", "f32"), body)
+        assert "linalg.matmul" in values.check(text, PASS, rng, tol=1e-4)
+
+
+def test_integers(rng):
+    text = product("linalg.batch_matmul", (2, 5, 6, 7), (0, 1, 3), (0, 3, 2), (0, 1, 2), ("i8", "i32"))
+    assert "linalg.matmul" in values.check(text, PASS, rng)
+
+
+def test_behind_remove_redundant_zero_fill(rng):
+    text = product("linalg.batch_matmul", (3, 5, 6, 7), (0, 1, 3), (0, 3, 2), (0, 1, 2))
+    after = values.check(text, ["remove-redundant-zero-fill", PASS], rng, tol=1e-4)
+    assert "linalg.fill" not in after

@@ -1,0 +1,98 @@
+"""knob-driven-fusion keeps what a module computes: chains with tails, different operations inside, three values."""
+import pytest
+import values
+
+PASS = "knob-driven-fusion"
+
+
+
+def nest(name, op, init, rows, tile, cols, ctile, sub):
+    """A value computed tile by tile; a last tile of its own where the size is not a multiple."""
+    t = f"tensor<{rows}x{cols}xf32>"
+    out, at = "", init
+
+    def block(lines, i, j, h, w, dest, result, indent):
+        p = " " * indent
+        s = f"tensor<{h}x{w}xf32>"
+        k = f"{name}{len(lines)}"
+        lines.append(f"""{p}%a{k} = tensor.extract_slice %a[{i}, {j}] [{h}, {w}] [1, 1] : {t} to {s}
+{p}%b{k} = tensor.extract_slice %b[{i}, {j}] [{h}, {w}] [1, 1] : {t} to {s}
+{p}%o{k} = tensor.extract_slice {dest}[{i}, {j}] [{h}, {w}] [1, 1] : {t} to {s}
+{p}%r{k} = {op} ins(%a{k}, %b{k} : {s}, {s}) outs(%o{k} : {s}) -> {s}
+{p}{result} = tensor.insert_slice %r{k} into {dest}[{i}, {j}] [{h}, {w}] [1, 1] : {s} into {t}""")
+
+    lines = []
+    main = rows - rows % tile
+    for part, (lo, hi, h) in enumerate([(0, main, tile), (main, rows, rows % tile)]):
+        if lo == hi:
+            continue
+        v = f"%{name}p{part}"
+        k = f"{name}{part}"
+        cmain = cols - cols % ctile
+        if part == 0:
+            lines.append(f"""  %lo{k} = arith.constant {lo} : index
+  %hi{k} = arith.constant {hi} : index
+  %st{k} = arith.constant {h} : index
+  %cz{k} = arith.constant 0 : index
+  %ce{k} = arith.constant {cmain} : index
+  %cs{k} = arith.constant {ctile} : index
+  {v} = scf.for %i{k} = %lo{k} to %hi{k} step %st{k} iter_args(%t{k} = {at}) -> ({t}) {{
+    %in{k} = scf.for %j{k} = %cz{k} to %ce{k} step %cs{k} iter_args(%u{k} = %t{k}) -> ({t}) {{""")
+            block(lines, f"%i{k}", f"%j{k}", h, ctile, f"%u{k}", f"%w{k}", 6)
+            lines.append(f"      scf.yield %w{k} : {t}\n    }}")
+            last = f"%in{k}"
+            if cols % ctile:
+                block(lines, f"%i{k}", str(cmain), h, cols % ctile, last, f"%l{k}", 4)
+                last = f"%l{k}"
+            lines.append(f"    scf.yield {last} : {t}\n  }}")
+        else:
+            block(lines, str(lo), "0", h, cols, at, v, 2)
+        at = v
+    lines.append(sub.replace("$", at))
+    return "\n".join(lines), at
+
+
+def module(ops, rows, tile, cols, ctile, between=""):
+    t = f"tensor<{rows}x{cols}xf32>"
+    text, results = f"func.func @f(%a: {t}, %b: {t}) -> ({', '.join([t] * len(ops))}) {{\n", []
+    for k, op in enumerate(ops):
+        lines, v = nest(f"n{k}_", op, f"%e{k}", rows, tile, cols, ctile,
+                        f'  "nkipy.layout"($) {{mem_space = 4 : i32}} : ({t}) -> ()')
+        text += f"  %e{k} = tensor.empty() : {t}\n" + lines + "\n" + between
+        results.append(v)
+    names, types = ", ".join(results), ", ".join([t] * len(ops))
+    return text + f'  "nkipy.fuse_op"({names}) : ({types}) -> ()\n  return {names} : {types}\n}}\n'
+
+
+@pytest.mark.parametrize("rows,tile,cols,ctile", [(16, 4, 12, 6), (16, 16, 12, 12), (18, 4, 13, 6), (17, 8, 8, 8), (130, 128, 517, 256)])
+@pytest.mark.parametrize("ops", [("linalg.add", "linalg.add"), ("linalg.add", "linalg.mul", "linalg.sub")])
+def test_siblings(rng, rows, tile, cols, ctile, ops):
+    text = module(ops, rows, tile, cols, ctile)
+    after = values.check(text, PASS, rng)
+    assert text.count("scf.for") == 2 * len(ops) and after.count("scf.for") == 2
+    assert "fuse_op" not in after and after.count("nkipy.layout") == len(ops)
+
+
+def test_what_the_second_loop_reads_moves_in_front(rng):
+    """The second nest reads exp(a), which is computed behind the first nest."""
+    text = module(("linalg.add", "linalg.mul"), 16, 4, 12, 6)
+    t = "tensor<16x12xf32>"
+    head, tail = text.split("  %e1 = tensor.empty()")
+    tail = tail.replace("tensor.extract_slice %b[", "tensor.extract_slice %x[")
+    text = f"{head}  %ee = tensor.empty() : {t}\n  %x = linalg.exp ins(%b : {t}) outs(%ee : {t}) -> {t}\n  %e1 = tensor.empty(){tail}"
+    after = values.check(text, PASS, rng)
+    assert after.count("scf.for") == 2
+
+
+def test_one_result_from_the_other_is_refused():
+    text = module(("linalg.add", "linalg.mul"), 16, 4, 12, 6)
+    head, tail = text.split("  %e1 = tensor.empty()")
+    tail = tail.replace("tensor.extract_slice %b[", "tensor.extract_slice %n0_p0[")
+    with pytest.raises(values.Refused, match="computed from the one"):
+        values.opt(f"{head}  %e1 = tensor.empty(){tail}", PASS)
+
+
+def test_first_target_later_in_the_program(rng):
+    text = module(("linalg.add", "linalg.sub"), 16, 4, 12, 6)
+    text = text.replace('"nkipy.fuse_op"(%n0_p0, %n1_p0)', '"nkipy.fuse_op"(%n1_p0, %n0_p0)')
+    assert values.check(text, PASS, rng).count("scf.for") == 2
