@@ -18,6 +18,7 @@
 #include "hlo/passes.h"
 #include "hlo/print.h"
 #include "linalg/lower.h"
+#include "passes/pass.h"
 
 enum { ARTIFACT_MAX = 8 << 20 };
 
@@ -250,6 +251,28 @@ static enum status run_hlo(struct path *p, void (*pass)(struct hlo_module *, str
   return hlo_verify(p->kernel->module, &p->run->diags);
 }
 
+/* One of our own passes; what it leaves must verify. */
+static enum status run_pass(struct path *p, const struct pass_def *def) {
+  struct run *r = p->run;
+  struct pass_run run = {
+      .ir = r->ir,
+      .module = mlirModuleGetOperation(p->module),
+      .target = r->job->target,
+      .options = "",
+      .arena = r->arena,
+      .ds = &r->diags,
+      .def = def,
+  };
+  struct ir_capture c;
+  enum status st = def->run(&run);
+  if (st)
+    return st;
+  ir_capture_begin(r->ir, &c, &r->diags, DG_PASS_FAILED, r->arena);
+  bool ok = mlirOperationVerify(run.module);
+  ir_capture_end(r->ir, &c);
+  return ok ? ST_OK : ST_INPUT;
+}
+
 /* Brings the program from the stage before to this one. */
 static enum status transform(struct path *p, const struct stage_def *def) {
   struct run *r = p->run;
@@ -266,6 +289,8 @@ static enum status transform(struct path *p, const struct stage_def *def) {
     return linalg_from_hlo(r->ir, p->kernel->module, &r->diags, &p->module);
   case RUN_UPSTREAM:
     return ir_run_pipeline(r->ir, mlirModuleGetOperation(p->module), def->pass, r->arena, &r->diags);
+  case RUN_PASS:
+    return run_pass(p, pass_find(def->pass));
   }
   return ST_BUG;
 }

@@ -26,12 +26,20 @@ enum status lower_refuse(struct lower *l, const struct hlo_instr *i, const char 
   return ST_INPUT;
 }
 
+/* A constant, maybe broadcast, all of whose elements are equal. */
+static bool is_number(const struct hlo_instr *i) {
+  while (i->op == HLO_BROADCAST || i->op == HLO_RESHAPE)
+    i = i->operands[0];
+  return lower_is_splat(i);
+}
+
 MlirLocation lower_location(struct lower *l, const struct hlo_instr *i, const struct hlo_instr *other) {
   MlirLocation locs[] = {ir_loc_tagged(l->ir->ctx, i->id, i->locs), {NULL}};
 
   if (!other)
     return locs[0];
-  locs[1] = ir_loc_tagged(l->ir->ctx, other->id, other->locs);
+  /* a number that CSE shares has as many places as users: each user has its own, and that one says it */
+  locs[1] = ir_loc_tagged(l->ir->ctx, other->id, is_number(other) ? (struct src_locs){0} : other->locs);
   return mlirLocationFusedGet(l->ir->ctx, 2, locs, mlirAttributeGetNull());
 }
 
