@@ -9,6 +9,7 @@
  *  - Aliases.  Output k of an argument with nkipy.alias = k is written into that argument's buffer: the value is
  *    materialised there at the end of the function, and the argument is what the function returns.  An output that
  *    is the argument's old value is copied before.
+ *  - Loops.  What a loop carries stays in one buffer (one_shot_bufferize_loops.c).
  *  - Undefined tensors.  Every user of a tensor.empty gets its own, and so its own buffer.
  *
  * A fuse_op that is left means that knob-driven-fusion did not run; that is an error, as is anything else that cannot
@@ -21,6 +22,7 @@
 
 #include "ir/structured.h"
 #include "linalg/emit.h"
+#include "passes/one_shot_bufferize_loops.h"
 #include "passes/pass.h"
 
 static struct emit emit_at(struct pass_run *run, MlirOperation near) {
@@ -241,6 +243,7 @@ static enum status run_pass(struct pass_run *run) {
     return pass_fail(run, fuse.v[0], "the loops of a fuse group are not fused yet: run knob-driven-fusion");
   for (int k = 0; k < empties.n; k++)
     unshare(empties.v[k]);
+  bufferize_loops_in_place(run);
   for (int k = 0; !st && k < functions.n; k++)
     st = write_aliases(run, functions.v[k]);
   for (int k = annotations.n - 1; !st && k >= 0; k--) /* backwards: each moves directly behind the definition */
