@@ -22,8 +22,8 @@
  *
  * Decisions: a layout that lacks something is completed in place, never doubled.  Order is program order throughout, so
  * the result does not depend on addresses.  Sizes need not divide anything; tails are the tiling's business.
- * Reductions to a single element are split in two first (infer_layout_split.c), and a returned value that the user puts
- * into SBUF and also reads there is returned as a copy.  Works on tensors with static shapes.  Linear in uses.
+ * A returned value that the user puts into SBUF and also reads there is returned as a copy (infer_layout_return.c).
+ * Reductions leave a loop for the partitions: prepare-arithmetic splits those to a single element.  Works on tensors with static shapes.  Linear in uses.
  */
 #include "passes/infer_layout.h"
 
@@ -170,12 +170,9 @@ static void complete(struct infer *f, struct tiled *t) {
 
 static enum status run(struct pass_run *r) {
   struct infer f = {.run = r};
-  enum status st = infer_split_full_reductions(r);
 
-  if (!st)
-    st = infer_copy_returned(r);
-  if (!st)
-    st = collect(&f);
+  infer_copy_returned(r);
+  enum status st = collect(&f);
   if (!st)
     st = infer_partitions(&f);
   if (!st)

@@ -62,9 +62,8 @@ const char *infer_place(const struct infer *f, MlirOperation op);
 /* A bad-knob error at an annotation. */
 enum status infer_bad_knob(const struct infer *f, MlirOperation knob, const char *fmt, ...) PRINTF(3, 4);
 
-/* infer_layout_split.c: rewrites that come first, so that every operation can be laid out. */
-enum status infer_split_full_reductions(struct pass_run *run);
-enum status infer_copy_returned(struct pass_run *run);
+/* infer_layout_return.c: copies of values that are read in SBUF and returned; comes first. */
+void infer_copy_returned(struct pass_run *run);
 
 /* infer_layout_tiles.c: which loop goes over the partitions; the tile size of every loop. */
 enum status infer_partitions(struct infer *f);

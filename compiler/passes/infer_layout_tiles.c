@@ -110,6 +110,10 @@ enum status infer_partitions(struct infer *f) {
     struct tiled *t = &f->v[i];
     if (t->part < 0)
       t->part = default_part(t);
+    if (t->part < 0 && t->s.kind == SK_REDUCTION && t->s.n_loops > 1)
+      st = pass_fail(f->run, t->op,
+                     "every dimension is reduced, so none is left for the partitions; "
+                     "prepare-arithmetic splits such reductions");
   }
   return st;
 }
