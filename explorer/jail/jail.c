@@ -63,11 +63,13 @@ static int keep_only(int *job_fd, int keep_fd) {
   return close_range((unsigned)keep_fd + 1, ~0u, 0) ? errno : 0;
 }
 
-/* A child inherits the zygote's blocked signals and handlers; it starts like any program. */
+/* A child inherits the zygote's blocked signals and handlers; it starts like any program, but for the signal that says
+ * that its time is up, which CPython handles (trace/trace.h). */
 static void reset_signals(void) {
   sigset_t none;
   for (int s = 1; s < NSIG; s++)
-    signal(s, SIG_DFL);
+    if (s != SIGPROF)
+      signal(s, SIG_DFL);
   signal(SIGPIPE, SIG_IGN);
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, NULL);

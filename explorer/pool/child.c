@@ -24,6 +24,7 @@
 enum {
   READ_CHUNK = 64 << 10,
   READS_PER_EVENT = 8,  /* then others have a turn */
+  GRACE_MS = 1000,      /* from the word that the time is up to the end */
   EXIT_WAIT_MS = 1000,  /* for the zygote's word, once a stream has ended */
   REFILL_DELAY_MS = 30, /* a new child does not compete with a short job */
 };
@@ -75,6 +76,11 @@ static void forget(struct pool *p, struct kid *k) {
     close(k->pidfd);
   work_unref(k->work);
   *k = p->kids[--p->n_kids];
+}
+
+/* What a job has left when it is asked to stop, before it is killed. */
+static int grace_ms(const struct pool *p) {
+  return p->cfg.job_timeout_ms < 4 * GRACE_MS ? p->cfg.job_timeout_ms / 4 : GRACE_MS;
 }
 
 void kid_add(struct pool *p, const struct ctl_msg *m, int fd, int pidfd) {
@@ -139,7 +145,7 @@ static void judge(struct pool *p, struct kid *k, int status, int cpu_ms) {
     k->work = NULL;
     k->state = KID_LEAVING;
     pool_requeue(p, w, k->watch_id);
-  } else if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL && cpu_ms >= JAIL_CPU_S * 1000 - 100) {
+  } else if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL && cpu_ms >= (JAIL_CPU_S - 1) * 1000) {
     fail_time(p, k, " of processor time", JAIL_CPU_S * 1000);
   } else if (WIFEXITED(status) && WEXITSTATUS(status) == EXIT_OOM) {
     snprintf(text, sizeof text, "The job needed more than its %d MiB of memory.", JAIL_MEMORY_MB);
@@ -182,7 +188,11 @@ void kid_drop(struct pool *p, struct kid *k) {
 }
 
 void kid_overdue(struct pool *p, struct kid *k) {
-  if (k->state == KID_RUNNING)
+  if (k->state == KID_RUNNING && !k->is_warned) { /* it may still say where it is: trace.h */
+    pidfd_send_signal(k->pidfd, SIGPROF, NULL, 0);
+    k->is_warned = true;
+    k->deadline_ms += grace_ms(p);
+  } else if (k->state == KID_RUNNING)
     fail_time(p, k, "", p->cfg.job_timeout_ms);
   else
     kid_drop(p, k); /* the zygote did not say how it ended */
@@ -230,7 +240,7 @@ void kid_give(struct pool *p, struct kid *k, struct queued *q, int64_t now) {
   k->watch_id = q->watch_id;
   k->began_ms = now;
   k->waited_ms = now - q->since_ms;
-  k->deadline_ms = now + p->cfg.job_timeout_ms;
+  k->deadline_ms = now + p->cfg.job_timeout_ms - grace_ms(p);
   work_begin(k->work);
   wire_put_len(head, (uint32_t)len);
   buf_append(&k->out, head, sizeof head);

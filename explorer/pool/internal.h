@@ -30,6 +30,7 @@ struct kid {
   int64_t began_ms, waited_ms;
   uint32_t watch_id;
   bool is_retry;
+  bool is_warned; /* RUNNING: was asked to stop */
 };
 
 struct queued {

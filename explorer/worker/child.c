@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <stdlib.h>
+#include <sys/time.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -84,10 +85,18 @@ static int serve(struct ir *ir, int fd) {
   }
 }
 
+/* Tells CPython, some time before RLIMIT_CPU ends the process, that its processor time is up (trace.h); again every
+ * second, for code that carries on.  Waiting for a job takes no processor time. */
+static void limit_python(void) {
+  const struct itimerval t = {.it_interval = {.tv_sec = 1}, .it_value = {.tv_sec = JAIL_CPU_S - 2}};
+  setitimer(ITIMER_PROF, &t, NULL);
+}
+
 _Noreturn void child_main(const struct jail *j, struct ir *ir, int job_fd) {
   struct jail_report report;
   struct job defaults;
 
+  limit_python(); /* timers do not pass to a child, and the jail allows none to be set */
   enum status st = jail_enter(j, &job_fd, WIRE_JOB_FD, &report);
   if (!st) { /* what forking costs CPython, paid before there is a job */
     job_init(&defaults);
