@@ -11,7 +11,7 @@
  *
  *   1. Which loop goes over the 128 partitions (infer_layout_tiles.c)?  The user's partition_dim spreads through
  *      element-wise operations and reductions.  Otherwise it is the leading one, or, where that is reduced, the longest
- *      parallel one.  A matmul's operands keep partition_dim 0: its lowering transposes the first one anyway, so chains
+ *      parallel one; a short batch in front of a longer dimension gives way to that one.  A matmul's operands keep partition_dim 0: its lowering transposes the first one anyway, so chains
  *      of matmuls do not contradict each other.  canonicalize-partition-dim then moves these loops to the front.
  *   2. How long are tiles (infer_layout_tiles.c)?  Loops that walk the same dimension of a value share one tile size,
  * so that a producer writes what its consumers read.  User's sizes win over ours (128 partitions, a PSUM bank), and two

@@ -52,7 +52,7 @@ static enum status spread(struct infer *f, const struct tiled *from, int p, stru
   if (loop < 0 || to->s.reduction[loop] || !spreads_partition(to) || infer_dim(to, to->s.n_inputs, loop) < 0)
     return ST_OK;
   if (to->is_part_given) {
-    if (to->part == loop)
+    if (to->part == loop || mlirOperationIsNull(from->part_knob) || mlirOperationIsNull(to->part_knob))
       return ST_OK;
     return infer_bad_knob(f, from->part_knob, "conflicting partition_dim: this one and the one at %s meet in one value",
                           infer_place(f, to->part_knob));
@@ -95,6 +95,36 @@ static enum status spread_from(struct infer *f, struct tiled *t, struct queue *q
   return st;
 }
 
+/* ---- partition loops that we choose ------------------------------------------------------------------------------ */
+
+/* Tiles of t when `part` goes over the partitions: the last loop is run through at once, the others step by step. */
+static double steps(const struct tiled *t, int part) {
+  double n = 1;
+  for (int i = 0; i < t->s.n_loops - 1; i++)
+    n *= i == part ? (double)((t->s.extents[i] + PARTITIONS - 1) / PARTITIONS) : (double)t->s.extents[i];
+  return n;
+}
+
+/* At least so many times fewer tiles are worth the copies in another order, at the ends of a chain. */
+enum { WORTH_TURNING = 4 };
+
+/* With three dimensions and more the leading one is often a short batch, which leaves most partitions idle: a longer one
+ * takes its place.  Never the last one: rows stay contiguous, so that the copies are plain strided DMA. */
+static bool choose_part(struct tiled *t) {
+  const int usual = default_part(t);
+  int best = usual;
+
+  if (!spreads_partition(t) || t->s.n_loops < 3 || usual < 0)
+    return false;
+  for (int i = 0; i < t->s.n_loops - 1; i++)
+    if (!t->s.reduction[i] && infer_dim(t, t->s.n_inputs, i) >= 0 && steps(t, i) < steps(t, best))
+      best = i;
+  if (steps(t, best) * WORTH_TURNING > steps(t, usual))
+    return false;
+  t->part = best;
+  return true;
+}
+
 enum status infer_partitions(struct infer *f) {
   struct queue q = {.v = arena_new_array(f->run->arena, struct tiled *, 2 * (size_t)f->n + 1)};
   enum status st = ST_OK;
@@ -106,6 +136,14 @@ enum status infer_partitions(struct infer *f) {
   }
   while (!st && q.first < q.n)
     st = spread_from(f, q.v[q.first++], &q);
+  for (int i = 0; !st && i < f->n; i++) {
+    if (f->v[i].is_part_given || !choose_part(&f->v[i]))
+      continue;
+    f->v[i].is_part_given = true;
+    q.v[q.n++] = &f->v[i];
+    while (!st && q.first < q.n)
+      st = spread_from(f, q.v[q.first++], &q);
+  }
   for (int i = 0; !st && i < f->n; i++) {
     struct tiled *t = &f->v[i];
     if (t->part < 0)

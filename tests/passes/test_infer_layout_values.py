@@ -192,3 +192,14 @@ def test_indices_and_gathers_follow_their_loops(rng):
     after = values.opt(text, *PASSES)
     in_order(after)
     values.same(values.run(after, [table, np.abs(index) % 9]), values.run(text, [table, np.abs(index) % 9]))
+
+
+@pytest.mark.parametrize("dims", [(2, 64, 20), (3, 130, 7), (2, 2, 64, 9), (1, 8, 40, 16)], ids=str)
+@pytest.mark.parametrize("kind", ["f32", "bf16"])
+def test_softmax_over_short_batches_fills_partitions(dims, kind, rng):
+    m = Module(kind)
+    e = m.named("exp", m.argument(dims))
+    s = m.named("reciprocal", m.reduce(e, {len(dims) - 1}, True))
+    after = check(m.text(m.times(e, s)), rng)
+    assert f"tensor<{max(dims[:-1])}x" in re.search(r"linalg\.exp ins\(\S+ : (\S+)", after).group(1)
+    assert after.count("linalg.transpose") == 2, "only where the chain begins and ends"
