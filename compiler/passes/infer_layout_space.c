@@ -148,17 +148,29 @@ static void alias(struct spaces *s, MlirValue v, int space, const char *why, boo
   }
 }
 
-static void alias_results(struct spaces *s, const char *name, int space, const char *why) {
-  struct pass_run *run = s->f->run;
-  struct ir_ops ops = ir_collect_named(run->arena, run->module, name);
+/* What the user says of a loop's result, or of what it yields, if it is a part of HBM; otherwise HBM. */
+static int carried_space(MlirOperation op, intptr_t result) {
+  MlirBlock b = mlirRegionGetFirstBlock(mlirOperationGetRegion(op, 0));
+  const int own = layout_read(mlirOperationGetResult(op, result)).space;
+  const int yielded = layout_read(mlirOperationGetOperand(mlirBlockGetTerminator(b), result)).space;
+  return own == SPACE_SHARED_HBM || yielded == SPACE_SHARED_HBM ? SPACE_SHARED_HBM : SPACE_HBM;
+}
 
-  for (int i = 0; i < ops.n; i++) {
-    const bool is_return = space == SPACE_SHARED_HBM;
-    const intptr_t n = is_return ? mlirOperationGetNumOperands(ops.v[i]) : mlirOperationGetNumResults(ops.v[i]);
-    for (intptr_t k = 0; k < n; k++)
-      alias(s, is_return ? mlirOperationGetOperand(ops.v[i], k) : mlirOperationGetResult(ops.v[i], k), space, why,
-            false, 0);
-  }
+static void alias_returned(struct spaces *s) {
+  struct ir_ops ops = ir_collect_named(s->f->run->arena, s->f->run->module, "func.return");
+
+  for (int i = 0; i < ops.n; i++)
+    for (intptr_t k = 0; k < mlirOperationGetNumOperands(ops.v[i]); k++)
+      alias(s, mlirOperationGetOperand(ops.v[i], k), SPACE_SHARED_HBM, "a returned value", false, 0);
+}
+
+/* Results of loops and branches. */
+static void alias_carried(struct spaces *s, const char *name, const char *why) {
+  struct ir_ops ops = ir_collect_named(s->f->run->arena, s->f->run->module, name);
+
+  for (int i = 0; i < ops.n; i++)
+    for (intptr_t k = 0; k < mlirOperationGetNumResults(ops.v[i]); k++)
+      alias(s, mlirOperationGetResult(ops.v[i], k), carried_space(ops.v[i], k), why, false, 0);
 }
 
 /* ---- tiled values ----------------------------------------------------------------------------------------------- */
@@ -284,9 +296,9 @@ enum status infer_spaces(struct infer *f) {
 
   for (int i = 0; i < f->n; i++)
     f->v[i].is_user_space = f->v[i].at.space != SPACE_NONE;
-  alias_results(&s, "func.return", SPACE_SHARED_HBM, "a returned value");
-  alias_results(&s, "scf.for", SPACE_HBM, "a value that a loop carries");
-  alias_results(&s, "scf.if", SPACE_HBM, "a value of a branch");
+  alias_returned(&s);
+  alias_carried(&s, "scf.for", "a value that a loop carries");
+  alias_carried(&s, "scf.if", "a value of a branch");
   alias_views(&s);
   for (int i = 0; i < f->n; i++)
     if (f->v[i].at.space == SPACE_NONE)

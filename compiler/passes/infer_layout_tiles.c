@@ -329,8 +329,8 @@ int64_t infer_tile(const struct infer *f, const struct tiled *t, int loop) {
   const struct tile_var *v = &f->vars[root_of(f, t->var + loop)];
   const int64_t most = min64(v->hard, v->soft);
 
-  if (v->user)
-    return v->user;
+  if (v->user) /* one that is too long is knob-driven-tiling's to refuse, at the operation that has it */
+    return t->at.n_loop || t->at.n_tile ? v->user : min64(v->user, v->extent);
   if (v->extent <= most)
     return v->extent > 0 ? v->extent : 1;
   /* as few tiles as possible; of a long free dimension equal ones if they come out even */

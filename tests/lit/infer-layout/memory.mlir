@@ -112,3 +112,27 @@ func.func @returned_and_read(%x: tensor<128x64xf32>) -> (tensor<128x64xf32>, ten
   %s = linalg.abs ins(%r : tensor<128x64xf32>) outs(%f : tensor<128x64xf32>) -> tensor<128x64xf32>
   return %r, %s : tensor<128x64xf32>, tensor<128x64xf32>
 }
+
+// Shared HBM for what a loop carries, if the user says so; SBUF cannot be had.
+// WARN: warning: a value that a loop carries lives in HBM, not in SBUF
+// CHECK-LABEL: @loop_knobs
+// CHECK: %[[L:.*]]:2 = scf.for
+// CHECK-DAG: "nkipy.layout"(%[[L]]#0) {mem_space = 4 : i32
+// CHECK-DAG: "nkipy.layout"(%[[L]]#1) {mem_space = 1 : i32
+func.func @loop_knobs(%x: tensor<128x64xf32>) -> tensor<128x64xf32> {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c8 = arith.constant 8 : index
+  %e0 = tensor.empty() : tensor<128x64xf32>
+  %e1 = tensor.empty() : tensor<128x64xf32>
+  %e2 = tensor.empty() : tensor<128x64xf32>
+  %l:2 = scf.for %i = %c0 to %c8 step %c1 iter_args(%p = %x, %q = %x) -> (tensor<128x64xf32>, tensor<128x64xf32>) {
+    %m = linalg.add ins(%p, %q : tensor<128x64xf32>, tensor<128x64xf32>) outs(%e0 : tensor<128x64xf32>) -> tensor<128x64xf32>
+    %n = linalg.mul ins(%p, %q : tensor<128x64xf32>, tensor<128x64xf32>) outs(%e1 : tensor<128x64xf32>) -> tensor<128x64xf32>
+    scf.yield %m, %n : tensor<128x64xf32>, tensor<128x64xf32>
+  }
+  "nkipy.layout"(%l#0) {mem_space = 4 : i32} : (tensor<128x64xf32>) -> ()
+  "nkipy.layout"(%l#1) {mem_space = 3 : i32} : (tensor<128x64xf32>) -> ()
+  %r = linalg.add ins(%l#0, %l#1 : tensor<128x64xf32>, tensor<128x64xf32>) outs(%e2 : tensor<128x64xf32>) -> tensor<128x64xf32>
+  return %r : tensor<128x64xf32>
+}
