@@ -89,7 +89,7 @@ static bool read_batched(MlirOperation op, struct batched *b) {
   const bool is_generic = ir_is(op, "linalg.generic");
   if (!is_generic && !ir_is(op, "linalg.batch_matmul") && !ir_is(op, "linalg.contract"))
     return false;
-  if (!structured_read(op, &b->s) || b->s.n_inputs != 2 || b->s.n_inits != 1)
+  if (!structured_read(op, &b->s) || b->s.n_inputs != 2 || b->s.n_inits != 1 || mlirOperationGetNumResults(op) != 1)
     return false;
   int n_red = 0;
   for (int l = 0; l < b->s.n_loops; l++)

@@ -287,7 +287,7 @@ static void rewrite_body(struct pass_run *run, MlirOperation op, const struct st
 void divide_rewrite(struct pass_run *run, MlirOperation op) {
   struct structured s;
 
-  if (!structured_read(op, &s))
+  if (!structured_read(op, &s) || !mlirOperationGetNumResults(op))
     return;
   if (ir_is(op, "linalg.generic"))
     rewrite_body(run, op, &s);

@@ -67,7 +67,10 @@ void edit_replace_data_uses(struct arena *a, MlirValue v, MlirValue by, MlirOper
   }
 }
 
+/* Has results, and nobody reads them: what has none (an operation on memrefs) is there for its effect. */
 static bool is_unused(MlirOperation op) {
+  if (!mlirOperationGetNumResults(op))
+    return false;
   for (intptr_t r = 0; r < mlirOperationGetNumResults(op); r++)
     if (!mlirOpOperandIsNull(mlirValueGetFirstUse(mlirOperationGetResult(op, r))))
       return false;
@@ -104,8 +107,21 @@ void edit_erase_unused(MlirOperation op) {
     edit_erase_unused(defs[n]);
 }
 
+/* A reshape of a reshape back to the first value's type is that value. */
+static void fold_round_trip(MlirOperation op) {
+  MlirOperation inner = ir_defining_op(mlirOperationGetOperand(op, 0));
+  if (mlirOperationIsNull(inner) || (!ir_is(inner, "tensor.collapse_shape") && !ir_is(inner, "tensor.expand_shape")))
+    return;
+  MlirValue first = mlirOperationGetOperand(inner, 0);
+  if (mlirTypeEqual(mlirValueGetType(first), mlirValueGetType(emit_result(op))))
+    mlirValueReplaceAllUsesOfWith(emit_result(op), first);
+}
+
 void edit_sweep(struct pass_run *run) {
   struct ir_ops all = ir_collect(run->arena, run->module, NULL, NULL);
+  for (int i = 0; i < all.n; i++)
+    if (ir_is(all.v[i], "tensor.collapse_shape") || ir_is(all.v[i], "tensor.expand_shape"))
+      fold_round_trip(all.v[i]);
   while (all.n--)
     if (is_erasable(all.v[all.n]) && is_unused(all.v[all.n]))
       mlirOperationDestroy(all.v[all.n]);

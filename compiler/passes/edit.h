@@ -27,7 +27,8 @@ bool edit_int(MlirValue v, int64_t *out);
 void edit_replace_data_uses(struct arena *a, MlirValue v, MlirValue by, MlirOperation except);
 /* Erases op if none of its results is used; then the operations that only it used, as far as they have no effect. */
 void edit_erase_unused(MlirOperation op);
-/* Erases what passes leave behind: fills, empty tensors, reshapes, transposes, broadcasts and constants nobody reads. */
+/* Tidies up behind a pass: round trips of reshapes; fills, empty tensors, reshapes, transposes, broadcasts and
+ * constants that nobody reads. */
 void edit_sweep(struct pass_run *run);
 
 MlirType edit_tensor(MlirType element, int rank, const int64_t *dims);
