@@ -1,0 +1,375 @@
+/* eliminate_same_memspace_copy: a copy within one memory that only gives data a second place.
+ *
+ * a. A part of a buffer copied to itself.
+ *
+ * b. A new buffer that starts as a copy becomes another name for what it is a copy of:
+ *
+ *        %s = memref.subview %x[%i, 0]                             %s = memref.subview %x[%i, 0]
+ *        %b = memref.alloc() : …, 3 : i32                   ==>
+ *        memref.copy %s, %b                                        linalg.… outs(%s)
+ *        linalg.… outs(%b)
+ *        memref.copy %b, %s
+ *
+ * c. A buffer that is computed only to be copied is computed where it is copied to; that may be a slice with further
+ *    dimensions of extent 1, as with the iterations of a batch:
+ *
+ *        %b = memref.alloc() : …<128x64xf32, 3 : i32>              %s = memref.subview %x[%i, 0]
+ *        linalg.… outs(%b)                                  ==>    linalg.… outs(%s)
+ *        %s = memref.subview %x[%i, 0]
+ *        memref.copy %b, %s
+ *
+ * b and c must not change what anybody reads.  For b: while both names are used, nothing writes the original, and if
+ * the copy is written it goes back to where it came from before anybody looks there.  For c: all uses of the buffer
+ * precede the copy, and in between nobody else looks at or writes the part it is copied to; a buffer in SBUF must be
+ * written before it is read, since undefined counts as zero.  (The reference makes the substitution of b without
+ * looking at writes.)  The memory is the same one, or both are DRAM.  Views of the buffer get new types; what pins the
+ * type of a buffer, such as a return, keeps its copy.
+ *
+ * Each round is linear in the uses of the copied buffers; there is a round for each copy that goes.
+ */
+#include <string.h>
+
+#include "hlo/hlo.h"
+#include "passes/buffers.h"
+#include "passes/edit.h"
+#include "passes/layout.h"
+#include "passes/memrefs.h"
+
+static bool same_memory(MlirValue x, MlirValue y) {
+  return memrefs_space(x) == memrefs_space(y) || (memrefs_is_dram(x) && memrefs_is_dram(y));
+}
+
+static bool is_alloc(MlirValue v) {
+  MlirOperation def = ir_defining_op(v);
+  return !mlirOperationIsNull(def) && ir_is(def, "memref.alloc");
+}
+
+static bool same_shape(MlirValue x, MlirValue y) {
+  int64_t dx[STRUCTURED_LOOPS_MAX], dy[STRUCTURED_LOOPS_MAX];
+  const int rank = ir_shape(x, STRUCTURED_LOOPS_MAX, dx);
+
+  if (rank != ir_shape(y, STRUCTURED_LOOPS_MAX, dy) || !mlirTypeEqual(memrefs_element(x), memrefs_element(y)))
+    return false;
+  for (int d = 0; d < rank; d++)
+    if (dx[d] != dy[d])
+      return false;
+  return true;
+}
+
+/* Accesses to one buffer as positions in a block. */
+static MlirOperation position(const struct buffer_use *u, MlirBlock block) {
+  return buffer_ancestor_in(u->op, block);
+}
+
+static MlirValue used_value(const struct buffer_use *u) {
+  return mlirOperationGetOperand(u->op, u->operand);
+}
+
+static bool is_same(MlirOperation x, MlirOperation y) {
+  return mlirOperationEqual(x, y);
+}
+
+/* The layout of `gone`, which becomes `by`, moves there if by is a buffer without one; otherwise it goes. */
+static void hand_over_layout(MlirValue gone, MlirValue by) {
+  struct layout l = layout_read(gone);
+
+  if (!mlirOperationIsNull(l.layout_op)) {
+    MlirLocation loc = mlirOperationGetLocation(l.layout_op);
+    if (is_alloc(by) && mlirOperationIsNull(layout_read(by).layout_op)) {
+      l.space = memrefs_space(by);
+      l.n_loop = 0;
+      layout_write(by, &l, loc);
+    }
+    for (struct layout m = l; !mlirOperationIsNull(m.layout_op); m = layout_read(gone))
+      mlirOperationDestroy(m.layout_op);
+  }
+}
+
+static void become(MlirValue gone, MlirValue by) {
+  hand_over_layout(gone, by);
+  mlirValueReplaceAllUsesOfWith(gone, by);
+  memrefs_retype_views(by);
+}
+
+/* ---- b: a new buffer that starts as a copy ----------------------------------------------------------------------------- */
+
+struct renaming {
+  MlirOperation copy;
+  MlirValue from, to; /* to: the new buffer */
+  MlirBlock block;
+  struct buffer_uses of_to, of_root;
+  MlirOperation last; /* that uses `to` */
+  MlirOperation back; /* copies it back, or null */
+};
+
+/* Looks at what happens to the new buffer: everything behind the copy in its block. */
+static bool read_renaming(struct renaming *r, bool *is_written) {
+  r->last = r->copy;
+  r->back = (MlirOperation){NULL};
+  *is_written = false;
+  for (int k = 0; k < r->of_to.n; k++) {
+    const struct buffer_use *u = &r->of_to.v[k];
+    MlirOperation here = position(u, r->block);
+    if (is_same(u->op, r->copy) || layout_is_annotation(u->op))
+      continue;
+    if (mlirOperationIsNull(here) || !buffer_is_before(r->copy, here))
+      return false;
+    if (buffer_is_before(r->last, here))
+      r->last = here;
+    *is_written |= (u->access & BUFFER_WRITES) != 0;
+    if (ir_is(u->op, "memref.copy") && u->operand == 0 && is_same(here, u->op) &&
+        mlirValueEqual(used_value(u), r->to) && buffer_same_part(mlirOperationGetOperand(u->op, 1), r->from))
+      r->back = u->op;
+  }
+  return true;
+}
+
+/* Nothing writes the buffer behind the copy back. */
+static bool written_after(const struct renaming *r, MlirOperation op) {
+  for (int k = 0; k < r->of_to.n; k++)
+    if ((r->of_to.v[k].access & BUFFER_WRITES) && buffer_is_before(op, position(&r->of_to.v[k], r->block)))
+      return true;
+  return false;
+}
+
+/* True if an access to the original between the copy and the end of the new buffer would see a difference. */
+static bool original_disturbs(const struct renaming *r, bool is_written) {
+  MlirValue root = buffer_root(r->from);
+  MlirOperation end = is_written ? r->back : r->last;
+
+  for (int k = 0; k < r->of_root.n; k++) {
+    const struct buffer_use *u = &r->of_root.v[k];
+    MlirOperation here = position(u, r->block);
+    if (is_same(u->op, r->copy) || (!mlirOperationIsNull(r->back) && is_same(u->op, r->back)) || !u->access)
+      continue;
+    if (mlirOperationIsNull(here)) /* elsewhere: before or after all of this */
+      continue;
+    const bool between = buffer_is_before(r->copy, here) && !buffer_is_before(end, here);
+    const bool late = is_written && buffer_is_before(end, here) && !buffer_is_before(r->last, here) &&
+                      (u->access & BUFFER_WRITES); /* `to` is still read behind the copy back */
+    if (((between && (is_written || (u->access & BUFFER_WRITES))) || late) &&
+        !buffer_disjoint(root, used_value(u), r->from))
+      return true;
+  }
+  return false;
+}
+
+static bool rename_copy(struct pass_run *run, MlirOperation copy) {
+  struct renaming r = {.copy = copy,
+                       .from = mlirOperationGetOperand(copy, 0),
+                       .to = mlirOperationGetOperand(copy, 1),
+                       .block = mlirOperationGetBlock(copy)};
+  bool is_written;
+
+  if (!is_alloc(r.to) || !same_shape(r.from, r.to) ||
+      !mlirBlockEqual(mlirOperationGetBlock(ir_defining_op(r.to)), r.block))
+    return false;
+  MlirValue root = buffer_root(r.from);
+  if (mlirValueEqual(root, r.to) || !memrefs_can_retype(r.to, mlirValueGetType(r.from)))
+    return false;
+  r.of_to = buffer_find_uses(run->arena, r.to);
+  r.of_root = buffer_find_uses(run->arena, root);
+  if (!read_renaming(&r, &is_written))
+    return false;
+  if (is_written && (mlirOperationIsNull(r.back) || written_after(&r, r.back)))
+    return false;
+  if (original_disturbs(&r, is_written))
+    return false;
+  MlirOperation alloc = ir_defining_op(r.to);
+  if (!mlirOperationIsNull(r.back))
+    mlirOperationDestroy(r.back);
+  mlirOperationDestroy(copy);
+  become(r.to, r.from);
+  mlirOperationDestroy(alloc);
+  return true;
+}
+
+/* ---- c: a buffer that is computed to be copied -------------------------------------------------------------------------- */
+
+/* Makes op stand before `at`, with what it needs; false if it cannot.  dry: only looks. */
+static bool hoist(MlirOperation op, MlirOperation at, bool dry) {
+  if (mlirOperationIsNull(op) || !mlirBlockEqual(mlirOperationGetBlock(op), mlirOperationGetBlock(at)) ||
+      buffer_is_before(op, at))
+    return true; /* from outside, or before already */
+  MlirStringRef name = mlirIdentifierStr(mlirOperationGetName(op));
+  const bool is_arith = name.length > 6 && !memcmp(name.data, "arith.", 6);
+  if (!is_arith && !buffer_is_view(op) && !ir_is(op, "memref.alloc"))
+    return false;
+  for (intptr_t k = 0; k < mlirOperationGetNumOperands(op); k++)
+    if (!hoist(ir_defining_op(mlirOperationGetOperand(op, k)), at, dry))
+      return false;
+  if (!dry)
+    mlirOperationMoveBefore(op, at);
+  return true;
+}
+
+/* The allocation that v is, or is with dimensions of extent 1 put in or left out. */
+static MlirValue behind_unit_dims(MlirValue v) {
+  for (;;) {
+    MlirOperation def = ir_defining_op(v);
+    if (mlirOperationIsNull(def) ||
+        (!ir_is(def, "memref.expand_shape") && !ir_is(def, "memref.collapse_shape") && !ir_is(def, "memref.cast")))
+      return v;
+    MlirValue source = mlirOperationGetOperand(def, 0);
+    int64_t x[STRUCTURED_LOOPS_MAX], y[STRUCTURED_LOOPS_MAX];
+    const int nx = ir_shape(v, STRUCTURED_LOOPS_MAX, x), ny = ir_shape(source, STRUCTURED_LOOPS_MAX, y);
+    int i = 0, j = 0;
+    for (;; i++, j++) {
+      while (i < nx && x[i] == 1)
+        i++;
+      while (j < ny && y[j] == 1)
+        j++;
+      if (i == nx || j == ny || x[i] != y[j])
+        break;
+    }
+    if (i != nx || j != ny)
+      return v;
+    v = source;
+  }
+}
+
+/* v without dimensions of extent 1 such that it has like's shape; null if there is no such view. */
+static MlirValue in_shape_of(struct emit *e, MlirValue v, MlirValue like) {
+  int64_t x[STRUCTURED_LOOPS_MAX], y[STRUCTURED_LOOPS_MAX], zero[STRUCTURED_LOOPS_MAX] = {0};
+  bool drop[STRUCTURED_LOOPS_MAX] = {false};
+  const int nx = ir_shape(v, STRUCTURED_LOOPS_MAX, x), ny = ir_shape(like, STRUCTURED_LOOPS_MAX, y);
+  int j = 0;
+
+  if (same_shape(v, like))
+    return v;
+  for (int i = 0; i < nx; i++) {
+    if (j < ny && x[i] == y[j] && nx - i - 1 >= ny - j - 1)
+      j++;
+    else if (x[i] == 1)
+      drop[i] = true;
+    else
+      return (MlirValue){NULL};
+  }
+  if (j != ny)
+    return (MlirValue){NULL};
+  return memrefs_subview(e, v, &(struct memrefs_part){.offset = zero, .size = x, .drop = drop});
+}
+
+/* The first operation in the copy's block that uses the buffer; null if one comes behind the copy, or reads first. */
+static MlirOperation first_use(const struct buffer_uses *uses, MlirOperation copy, MlirValue buffer) {
+  MlirOperation first = copy;
+  bool writes_all = true;
+
+  for (int k = 0; k < uses->n; k++) {
+    const struct buffer_use *u = &uses->v[k];
+    MlirOperation here = buffer_ancestor_in(u->op, mlirOperationGetBlock(copy));
+    if (layout_is_annotation(u->op) || is_same(u->op, copy))
+      continue;
+    if (mlirOperationIsNull(here) || !buffer_is_before(here, copy))
+      return (MlirOperation){NULL};
+    if (is_same(here, first) ? !writes_all || u->access != BUFFER_WRITES : buffer_is_before(here, first)) {
+      writes_all = u->access == BUFFER_WRITES && is_same(here, u->op) && mlirValueEqual(used_value(u), buffer);
+      first = here;
+    }
+  }
+  if (is_same(first, copy) || (memrefs_is_on_chip(buffer) && !writes_all))
+    return (MlirOperation){NULL};
+  return first;
+}
+
+/* True if somebody else touches the target from `first` on up to the copy. */
+static bool target_is_touched(struct pass_run *run, MlirValue target, MlirOperation first, MlirOperation copy) {
+  MlirValue root = buffer_root(target);
+  struct buffer_uses uses = buffer_find_uses(run->arena, root);
+
+  for (int k = 0; k < uses.n; k++) {
+    MlirOperation here = position(&uses.v[k], mlirOperationGetBlock(copy));
+    if (mlirOperationIsNull(here) || is_same(uses.v[k].op, copy) || !uses.v[k].access ||
+        buffer_is_before(here, first) || buffer_is_before(copy, here))
+      continue;
+    if (!buffer_disjoint(root, used_value(&uses.v[k]), target))
+      return true;
+  }
+  return false;
+}
+
+/* The first operation in the buffer's block that needs it, views included. */
+static MlirOperation first_user(MlirValue buffer, MlirOperation copy) {
+  MlirOperation first = copy;
+
+  for (MlirOpOperand u = mlirValueGetFirstUse(buffer); !mlirOpOperandIsNull(u); u = mlirOpOperandGetNextUse(u)) {
+    MlirOperation op = mlirOpOperandGetOwner(u), here = buffer_ancestor_in(op, mlirOperationGetBlock(copy));
+    if (!layout_is_annotation(op) && !mlirOperationIsNull(here) && buffer_is_before(here, first))
+      first = here;
+  }
+  return first;
+}
+
+static bool compute_in_place(struct pass_run *run, MlirOperation copy) {
+  MlirValue from = mlirOperationGetOperand(copy, 0), to = mlirOperationGetOperand(copy, 1);
+  MlirValue buffer = behind_unit_dims(from);
+  MlirOperation alloc = ir_defining_op(buffer);
+
+  if (!is_alloc(buffer) || !mlirBlockEqual(mlirOperationGetBlock(alloc), mlirOperationGetBlock(copy)) ||
+      mlirValueEqual(buffer_root(to), buffer))
+    return false;
+  struct buffer_uses uses = buffer_find_uses(run->arena, buffer);
+  MlirOperation first = first_use(&uses, copy, buffer);
+  if (mlirOperationIsNull(first) || target_is_touched(run, to, first, copy))
+    return false;
+  MlirOperation at = first_user(buffer, copy);
+  if (!hoist(ir_defining_op(to), at, true))
+    return false;
+  hoist(ir_defining_op(to), at, false);
+  struct emit e = edit_before(run, at);
+  e.loc = mlirOperationGetLocation(copy);
+  MlirValue target = in_shape_of(&e, to, buffer);
+  if (mlirValueIsNull(target))
+    return false;
+  if (!memrefs_can_retype(buffer, mlirValueGetType(target))) {
+    if (!mlirValueEqual(target, to))
+      mlirOperationDestroy(ir_defining_op(target));
+    return false;
+  }
+  mlirOperationDestroy(copy);
+  become(buffer, target);
+  mlirOperationDestroy(alloc);
+  return true;
+}
+
+/* ---- the pass ------------------------------------------------------------------------------------------------------- */
+
+static bool visit(struct pass_run *run, MlirOperation copy) {
+  MlirValue from = mlirOperationGetOperand(copy, 0), to = mlirOperationGetOperand(copy, 1);
+
+  if (memrefs_space(from) == MEM_NONE || !same_memory(from, to))
+    return false;
+  if (buffer_same_part(from, to)) {
+    mlirOperationDestroy(copy);
+    return true;
+  }
+  return rename_copy(run, copy) || compute_in_place(run, copy);
+}
+
+static void erase_unused_views(struct pass_run *run) {
+  struct ir_ops views = ir_collect(run->arena, run->module, NULL, NULL);
+
+  for (int k = views.n - 1; k >= 0; k--)
+    if (buffer_is_view(views.v[k]) && mlirOpOperandIsNull(mlirValueGetFirstUse(mlirOperationGetResult(views.v[k], 0))))
+      mlirOperationDestroy(views.v[k]);
+}
+
+static enum status run_pass(struct pass_run *run) {
+  bool again;
+
+  do {
+    struct ir_ops copies = ir_collect_named(run->arena, run->module, "memref.copy");
+    again = false;
+    for (int k = 0; !again && k < copies.n; k++)
+      again = visit(run, copies.v[k]); /* may erase another copy, too: collect anew */
+  } while (again);
+  erase_unused_views(run);
+  return ST_OK;
+}
+
+const struct pass_def eliminate_same_memspace_copy = {
+    .name = "eliminate-same-memspace-copy",
+    .summary = "Removes copies within SBUF and within HBM: of a part to itself, into a buffer that could be the "
+               "original, and out of a buffer that could have been computed where it is copied to.",
+    .run = run_pass,
+};

@@ -1,0 +1,96 @@
+/* insert_memref_dealloc: on-chip buffers end where nothing uses them any more.
+ *
+ *     %a = memref.alloc() : memref<128x512xf32, 3 : i32>        %a = memref.alloc() : memref<128x512xf32, 3 : i32>
+ *     … last operation that uses %a, or a view of it …    ==>   … last operation that uses %a, or a view of it …
+ *                                                               memref.dealloc %a
+ *
+ * The end is looked for in the block of the allocation; an operation inside a loop stands for that loop.  Views, and
+ * what loops carry, count as uses of the buffer.  A buffer nobody uses ends at once.
+ *
+ * HBM is not freed: results and scratch live as long as the kernel.  Every allocation must have a memory space by now;
+ * a buffer that leaves the block it is allocated in (a loop yields it) has no end there and is refused, unless the
+ * function returns it.  Buffers that are freed already are left alone.  Linear in uses.
+ */
+#include "hlo/hlo.h"
+#include "passes/buffers.h"
+#include "passes/edit.h"
+#include "passes/memrefs.h"
+
+struct extent {
+  MlirBlock block;
+  MlirOperation last;              /* null: no use yet */
+  bool is_freed, leaves, returned; /* leaves: yielded by the block itself */
+};
+
+static void visit(struct extent *x, MlirValue v);
+
+/* Where the contents of v go by op apart from being read: results that may be the same buffer. */
+static void visit_results(struct extent *x, MlirOperation op, intptr_t k) {
+  if (ir_is(op, "scf.for") && k >= 3)
+    visit(x, mlirOperationGetResult(op, k - 3));
+  else if (ir_is(op, "arith.select") || (buffer_is_view(op) && k == 0))
+    visit(x, mlirOperationGetResult(op, 0));
+}
+
+static void visit_yield(struct extent *x, MlirOperation op, intptr_t k) {
+  MlirOperation parent = mlirOperationGetParentOperation(op);
+
+  if (mlirBlockEqual(mlirOperationGetBlock(op), x->block))
+    x->leaves = true;
+  else if (k < mlirOperationGetNumResults(parent))
+    visit(x, mlirOperationGetResult(parent, k));
+}
+
+static void visit(struct extent *x, MlirValue v) {
+  for (MlirOpOperand u = mlirValueGetFirstUse(v); !mlirOpOperandIsNull(u); u = mlirOpOperandGetNextUse(u)) {
+    MlirOperation op = mlirOpOperandGetOwner(u), here = buffer_ancestor_in(op, x->block);
+    const intptr_t k = mlirOpOperandGetOperandNumber(u);
+
+    x->returned |= ir_is(op, "func.return");
+    x->is_freed |= ir_is(op, "memref.dealloc");
+    if (mlirOperationIsNull(here))
+      x->leaves = true;
+    else if (mlirOperationIsNull(x->last) || buffer_is_before(x->last, here))
+      x->last = here;
+    if (ir_is(op, "scf.yield"))
+      visit_yield(x, op, k);
+    else
+      visit_results(x, op, k);
+  }
+}
+
+static enum status free_alloc(struct pass_run *run, MlirOperation alloc) {
+  MlirValue v = mlirOperationGetResult(alloc, 0);
+  struct extent x = {.block = mlirOperationGetBlock(alloc)};
+
+  if (memrefs_space(v) == MEM_NONE)
+    return pass_fail(run, alloc, "memref.alloc must have a memory space annotation: it is not known where it lies");
+  if (!memrefs_is_on_chip(v))
+    return ST_OK;
+  visit(&x, v);
+  if (x.is_freed || x.returned)
+    return ST_OK;
+  if (x.leaves)
+    return pass_fail(run, alloc, "an on-chip buffer is handed out of the loop that allocates it, so it never ends");
+  MlirOperation after = mlirOperationIsNull(x.last) ? alloc : x.last;
+  struct emit e = edit_before(run, after);
+  e.before = mlirOperationGetNextInBlock(after);
+  e.loc = mlirOperationGetLocation(alloc);
+  memrefs_dealloc(&e, v);
+  return ST_OK;
+}
+
+static enum status run_pass(struct pass_run *run) {
+  struct ir_ops allocs = ir_collect_named(run->arena, run->module, "memref.alloc");
+  enum status st = ST_OK;
+
+  for (int k = 0; !st && k < allocs.n; k++)
+    st = free_alloc(run, allocs.v[k]);
+  return st;
+}
+
+const struct pass_def insert_memref_dealloc = {
+    .name = "insert-memref-dealloc",
+    .summary = "Frees every SBUF and PSUM buffer right behind the last operation that uses it or a view of it.",
+    .run = run_pass,
+};

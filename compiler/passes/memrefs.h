@@ -1,0 +1,46 @@
+/* memrefs: creating memref operations: allocations, views with the type they must have, copies, loops over blocks. */
+#ifndef PASSES_MEMREFS_H
+#define PASSES_MEMREFS_H
+
+#include "linalg/emit.h"
+#include "passes/pass.h"
+
+/* memref<dims x element, space>, row-major; space is an enum mem_space. */
+MlirType memrefs_type(MlirContext ctx, MlirType element, int rank, const int64_t *dims, int space);
+MlirType memrefs_element(MlirValue v);
+int64_t memrefs_bits(MlirType element); /* of one element in memory: i1 takes a byte */
+int memrefs_space(MlirValue v);         /* enum mem_space, MEM_NONE if it has none */
+bool memrefs_is_on_chip(MlirValue v);   /* in SBUF or PSUM */
+bool memrefs_is_dram(MlirValue v);      /* in Hbm or SharedHbm */
+
+MlirValue memrefs_alloc(struct emit *e, MlirType type);
+MlirOperation memrefs_copy(struct emit *e, MlirValue from, MlirValue to);
+/* memref.memory operations without results: "memref.dealloc". */
+MlirOperation memrefs_dealloc(struct emit *e, MlirValue v);
+
+/* A part of v with unit strides: first element at[d] if not null, else offset[d].  Dimensions d with drop[d] (extent 1)
+ * are left out of the result; drop NULL keeps all. */
+struct memrefs_part {
+  const int64_t *offset, *size;
+  MlirValue const *at;
+  const bool *drop;
+};
+MlirValue memrefs_subview(struct emit *e, MlirValue v, const struct memrefs_part *p);
+/* Dimensions end[k-1] … end[k]-1 become one. */
+MlirValue memrefs_collapse(struct emit *e, MlirValue v, int n, const int *end);
+/* Dimension k becomes dimensions end[k-1] … end[k]-1 of the given shape. */
+MlirValue memrefs_expand(struct emit *e, MlirValue v, const int *end, int rank, const int64_t *dims);
+
+/* Whether views of a value of type t, all the way down, can be given other strides and memory: casts, subviews and
+ * expand_shape can, a collapse_shape if what it merges stays contiguous. */
+bool memrefs_can_retype(MlirValue v, MlirType t);
+/* Gives the views of v the types they have now that v's type has changed; casts go. */
+void memrefs_retype_views(MlirValue v);
+
+/* scf.for from 0 to n by 1; *iv is its counter.  Operations put into the result go into its body. */
+struct emit memrefs_loop(struct emit *e, int64_t n, MlirValue *iv);
+/* v * factor, v + by as index values; factor 1 and constant 0 make nothing. */
+MlirValue memrefs_times(struct emit *e, MlirValue v, int64_t factor);
+MlirValue memrefs_plus(struct emit *e, MlirValue v, int64_t by);
+
+#endif
