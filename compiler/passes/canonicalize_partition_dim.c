@@ -357,6 +357,10 @@ static enum status turn_operation(struct turn *t, struct turning *g) {
     return pass_fail(t->run, g->op, "an operation with %d results cannot be laid out along another dimension",
                      g->s.n_inits);
   front_order(rank, g->at.partition_dim, perm);
+  for (int o = 0; o <= g->s.n_inputs; o++)
+    if (mlirAffineMapGetNumResults(g->s.maps[o]) >= STRUCTURED_LOOPS_MAX)
+      return pass_fail(t->run, g->op, "an operand with more than %d dimensions cannot be laid out along another one",
+                       STRUCTURED_LOOPS_MAX - 1);
   permute(now.n_tile == rank ? rank : 0, now.tile, perm);
   for (int i = 0; i < now.n_loop && now.n_loop == g->s.n_loops; i++)
     now.loop[g->new_of[i]] = g->at.loop[i];

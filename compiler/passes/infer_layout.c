@@ -102,7 +102,10 @@ static bool is_tiled(const struct structured *s) {
   return structured_is_annotatable(s) || s->kind == SK_TRANSPOSE || s->kind == SK_BROADCAST;
 }
 
-static enum status check_static(struct infer *f, const struct tiled *t) {
+static enum status check_shape(struct infer *f, const struct tiled *t) {
+  if (t->rank > STRUCTURED_LOOPS_MAX)
+    return pass_fail(f->run, t->op, "a value of rank %d has more dimensions than the %d that are handled", t->rank,
+                     STRUCTURED_LOOPS_MAX);
   for (int i = 0; i < t->s.n_loops; i++)
     if (t->s.extents[i] < 0)
       return pass_fail(f->run, t->op, "this operation has a dynamic or unreadable dimension; shapes must be static");
@@ -123,7 +126,7 @@ static enum status add_tiled(struct infer *f, MlirOperation op) {
   t->var = f->n_vars;
   f->n_vars += t->s.n_loops;
   f->n++;
-  return check_static(f, t);
+  return check_shape(f, t);
 }
 
 static enum status collect(struct infer *f) {
