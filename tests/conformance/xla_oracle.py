@@ -3,12 +3,13 @@
 import os
 
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
-os.environ.setdefault("JAX_ENABLE_X64", "1")
 
 import jax
 import numpy as np
 from jax._src.lib import xla_client
 from jaxlib import _hlo, _jax
+
+jax.config.update("jax_enable_x64", True)  # not by environment: jax may be imported already
 
 
 def read_text(text):
