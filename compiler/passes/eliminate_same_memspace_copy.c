@@ -23,7 +23,7 @@
  * precede the copy, and in between nobody else looks at or writes the part it is copied to; a buffer in SBUF must be
  * written before it is read, since undefined counts as zero.  (The reference makes the substitution of b without
  * looking at writes.)  The memory is the same one, or both are DRAM.  Views of the buffer get new types; what pins the
- * type of a buffer, such as a return, keeps its copy.
+ * type of a buffer, such as a return, keeps its copy, and so does a reshape across partitions.
  *
  * Each round is linear in the uses of the copied buffers; there is a round for each copy that goes.
  */
@@ -89,6 +89,42 @@ static void become(MlirValue gone, MlirValue by) {
   hand_over_layout(gone, by);
   mlirValueReplaceAllUsesOfWith(gone, by);
   memrefs_retype_views(by);
+}
+
+/* The allocation that v is, or is with dimensions of extent 1 put in or left out. */
+static MlirValue behind_unit_dims(MlirValue v) {
+  for (;;) {
+    MlirOperation def = ir_defining_op(v);
+    if (mlirOperationIsNull(def) ||
+        (!ir_is(def, "memref.expand_shape") && !ir_is(def, "memref.collapse_shape") && !ir_is(def, "memref.cast")))
+      return v;
+    MlirValue source = mlirOperationGetOperand(def, 0);
+    int64_t x[STRUCTURED_LOOPS_MAX], y[STRUCTURED_LOOPS_MAX];
+    const int nx = ir_shape(v, STRUCTURED_LOOPS_MAX, x), ny = ir_shape(source, STRUCTURED_LOOPS_MAX, y);
+    int i = 0, j = 0;
+    for (;; i++, j++) {
+      while (i < nx && x[i] == 1)
+        i++;
+      while (j < ny && y[j] == 1)
+        j++;
+      if (i == nx || j == ny || x[i] != y[j])
+        break;
+    }
+    if (i != nx || j != ny)
+      return v;
+    v = source;
+  }
+}
+
+/* True if v is an on-chip buffer seen in another shape: data that would have to come from other partitions. */
+static bool is_reshaped(MlirValue v) {
+  if (!memrefs_is_on_chip(v))
+    return false;
+  for (MlirOperation def; !mlirOperationIsNull(def = ir_defining_op(v)) && buffer_is_view(def);
+       v = mlirOperationGetOperand(def, 0))
+    if (!ir_is(def, "memref.subview") && !ir_is(def, "memref.cast") && mlirValueEqual(behind_unit_dims(v), v))
+      return true;
+  return false;
 }
 
 /* ---- b: a new buffer that starts as a copy ----------------------------------------------------------------------------- */
@@ -201,31 +237,6 @@ static bool hoist(MlirOperation op, MlirOperation at, bool dry) {
   if (!dry)
     mlirOperationMoveBefore(op, at);
   return true;
-}
-
-/* The allocation that v is, or is with dimensions of extent 1 put in or left out. */
-static MlirValue behind_unit_dims(MlirValue v) {
-  for (;;) {
-    MlirOperation def = ir_defining_op(v);
-    if (mlirOperationIsNull(def) ||
-        (!ir_is(def, "memref.expand_shape") && !ir_is(def, "memref.collapse_shape") && !ir_is(def, "memref.cast")))
-      return v;
-    MlirValue source = mlirOperationGetOperand(def, 0);
-    int64_t x[STRUCTURED_LOOPS_MAX], y[STRUCTURED_LOOPS_MAX];
-    const int nx = ir_shape(v, STRUCTURED_LOOPS_MAX, x), ny = ir_shape(source, STRUCTURED_LOOPS_MAX, y);
-    int i = 0, j = 0;
-    for (;; i++, j++) {
-      while (i < nx && x[i] == 1)
-        i++;
-      while (j < ny && y[j] == 1)
-        j++;
-      if (i == nx || j == ny || x[i] != y[j])
-        break;
-    }
-    if (i != nx || j != ny)
-      return v;
-    v = source;
-  }
 }
 
 /* v without dimensions of extent 1 such that it has like's shape; null if there is no such view. */
@@ -343,6 +354,8 @@ static bool visit(struct pass_run *run, MlirOperation copy) {
     mlirOperationDestroy(copy);
     return true;
   }
+  if (is_reshaped(from) || is_reshaped(to))
+    return false;
   return rename_copy(run, copy) || compute_in_place(run, copy);
 }
 

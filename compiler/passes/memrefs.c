@@ -279,15 +279,15 @@ static MlirType retyped(MlirOperation view, MlirType source) {
 }
 
 /* Users whose own types would have to change along, and those that give the buffer another name, which nobody follows. */
-static bool pins_type(MlirOperation op, bool changes) {
-  return (changes && (ir_is(op, "func.return") || ir_is(op, "func.call"))) || ir_is(op, "scf.yield") ||
-         ir_is(op, "scf.for") || ir_is(op, "arith.select");
+static bool pins_type(MlirOperation op) {
+  return ir_is(op, "func.return") || ir_is(op, "func.call") || ir_is(op, "scf.yield") || ir_is(op, "scf.for") ||
+         ir_is(op, "arith.select");
 }
 
 bool memrefs_can_retype(MlirValue v, MlirType t) {
   for (MlirOpOperand u = mlirValueGetFirstUse(v); !mlirOpOperandIsNull(u); u = mlirOpOperandGetNextUse(u)) {
     MlirOperation op = mlirOpOperandGetOwner(u);
-    if (pins_type(op, !mlirTypeEqual(t, mlirValueGetType(v))))
+    if (pins_type(op))
       return false;
     if (!buffer_is_view(op))
       continue;

@@ -32,7 +32,7 @@ MlirValue memrefs_collapse(struct emit *e, MlirValue v, int n, const int *end);
 MlirValue memrefs_expand(struct emit *e, MlirValue v, const int *end, int rank, const int64_t *dims);
 
 /* Whether views of a value of type t, all the way down, can be given other strides and memory: casts, subviews and
- * expand_shape can, a collapse_shape if what it merges stays contiguous. */
+ * expand_shape can, a collapse_shape if what it merges stays contiguous.  Not if v is returned or handed on. */
 bool memrefs_can_retype(MlirValue v, MlirType t);
 /* Gives the views of v the types they have now that v's type has changed; casts go. */
 void memrefs_retype_views(MlirValue v);

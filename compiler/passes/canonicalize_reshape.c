@@ -1,0 +1,190 @@
+/* canonicalize_reshape: reshapes as views that the machine can address, and results in buffers of their own.
+ *
+ * 1. memref.reshape, which takes its shape from memory, becomes collapse_shape to one dimension and expand_shape.
+ *
+ * 2. A view that splits or merges the partition dimension of an on-chip buffer would need data from other partitions,
+ *    so it becomes a buffer of its own:
+ *
+ *        %v = memref.expand_shape %b [[0, 1], [2]]          %v = memref.expand_shape %b [[0, 1], [2]]
+ *             : 128x64, 3 into 2x64x64, 3             ==>   %c = memref.alloc() : 2x64x64, 3
+ *        linalg.exp ins(%v)                                 memref.copy %v, %c
+ *                                                           linalg.exp ins(%c)
+ *
+ *    Only if it is read behind the last write to %b; otherwise it is left, and legalize-layout moves the whole buffer
+ *    to HBM.  In HBM, and among the free dimensions, a reshape is nothing but another way to count.
+ *
+ * 3. What a function returns is a buffer of its own: a view of an argument, an argument, or a buffer returned twice is
+ *    copied first.  An argument that is the output on purpose (nkipy.alias) is returned as it is.
+ *
+ * Linear in uses.
+ */
+#include "mlir-c/BuiltinAttributes.h"
+#include "mlir-c/BuiltinTypes.h"
+
+#include "hlo/hlo.h"
+#include "passes/buffers.h"
+#include "passes/edit.h"
+#include "passes/memrefs.h"
+
+/* ---- memref.reshape -------------------------------------------------------------------------------------------------- */
+
+static enum status unfold_reshape(struct pass_run *run, MlirOperation op) {
+  MlirValue v = mlirOperationGetOperand(op, 0), result = mlirOperationGetResult(op, 0);
+  MlirOperation shape = ir_defining_op(mlirOperationGetOperand(op, 1));
+  int64_t from[STRUCTURED_LOOPS_MAX], to[STRUCTURED_LOOPS_MAX];
+  const int n = ir_shape(v, STRUCTURED_LOOPS_MAX, from), m = ir_shape(result, STRUCTURED_LOOPS_MAX, to);
+  struct emit e = edit_before(run, op);
+
+  if (!mlirShapedTypeHasStaticShape(mlirValueGetType(v)) || !mlirShapedTypeHasStaticShape(mlirValueGetType(result)))
+    return pass_fail(run, op, "a reshape of a buffer whose extents are not known");
+  if (n != 1)
+    v = memrefs_collapse(&e, v, n ? 1 : 0, &n);
+  if (n == 0)
+    v = memrefs_expand(&e, v, (int[]){0}, 1, (int64_t[]){1});
+  if (m != 1)
+    v = m ? memrefs_expand(&e, v, &m, m, to) : memrefs_collapse(&e, v, 0, NULL);
+  if (!mlirTypeEqual(mlirValueGetType(result), mlirValueGetType(v)) && !memrefs_can_retype(result, mlirValueGetType(v)))
+    return pass_fail(run, op, "a reshape whose result is handed on by a loop or a call");
+  mlirValueReplaceAllUsesOfWith(result, v);
+  memrefs_retype_views(v);
+  mlirOperationDestroy(op);
+  if (!mlirOperationIsNull(shape) && ir_is(shape, "memref.get_global") &&
+      mlirOpOperandIsNull(mlirValueGetFirstUse(mlirOperationGetResult(shape, 0))))
+    mlirOperationDestroy(shape);
+  return ST_OK;
+}
+
+/* ---- views across partitions ------------------------------------------------------------------------------------------- */
+
+/* The first group of dimensions has several that are longer than 1: the partitions are split, or merged with others. */
+static bool crosses_partitions(MlirOperation view) {
+  MlirValue v = mlirOperationGetOperand(view, 0), result = mlirOperationGetResult(view, 0);
+  MlirAttribute groups = mlirOperationGetAttributeByName(view, ir_str("reassociation"));
+  MlirType fine = mlirValueGetType(ir_is(view, "memref.expand_shape") ? result : v);
+  int n_long = 0;
+
+  if (mlirArrayAttrGetNumElements(groups) == 0)
+    return false;
+  MlirAttribute first = mlirArrayAttrGetElement(groups, 0);
+  for (intptr_t d = 0; d < mlirArrayAttrGetNumElements(first); d++)
+    n_long += mlirShapedTypeGetDimSize(fine, d) != 1;
+  return n_long > 1;
+}
+
+/* The view is only read, and nothing writes its buffer behind it. */
+static bool is_final(struct pass_run *run, MlirOperation view) {
+  MlirBlock block = mlirOperationGetBlock(view);
+  struct buffer_uses own = buffer_find_uses(run->arena, mlirOperationGetResult(view, 0));
+  struct buffer_uses all = buffer_find_uses(run->arena, buffer_root(mlirOperationGetOperand(view, 0)));
+
+  for (int k = 0; k < own.n; k++)
+    if (own.v[k].access & BUFFER_WRITES)
+      return false;
+  for (int k = 0; k < all.n; k++) {
+    MlirOperation here = buffer_ancestor_in(all.v[k].op, block);
+    if ((all.v[k].access & BUFFER_WRITES) && (mlirOperationIsNull(here) || !buffer_is_before(here, view)))
+      return false;
+  }
+  return own.n > 0;
+}
+
+static void give_buffer(struct pass_run *run, MlirOperation view) {
+  MlirValue v = mlirOperationGetResult(view, 0);
+  int64_t dims[STRUCTURED_LOOPS_MAX];
+  const int rank = ir_shape(v, STRUCTURED_LOOPS_MAX, dims);
+  struct emit e = edit_behind(run, view);
+  MlirType t = memrefs_type(run->ir->ctx, memrefs_element(v), rank, dims, memrefs_space(v));
+
+  if (!memrefs_can_retype(v, t))
+    return;
+  MlirValue own = memrefs_alloc(&e, t);
+  mlirValueReplaceAllUsesOfWith(v, own);
+  memrefs_retype_views(own);
+  memrefs_copy(&e, v, own);
+  pass_remark(run, view, "a reshape across partitions gets a buffer of its own");
+}
+
+static bool is_on_chip_reshape(MlirOperation op, void *user) {
+  (void)user;
+  return (ir_is(op, "memref.expand_shape") || ir_is(op, "memref.collapse_shape")) &&
+         memrefs_is_on_chip(mlirOperationGetOperand(op, 0));
+}
+
+/* ---- results ----------------------------------------------------------------------------------------------------------- */
+
+/* The argument is returned in this place on purpose. */
+static bool is_alias(MlirOperation function, MlirValue argument, intptr_t k) {
+  MlirAttribute all = mlirOperationGetAttributeByName(function, ir_str("arg_attrs"));
+  const intptr_t n = mlirBlockArgumentGetArgNumber(argument);
+
+  if (mlirAttributeIsNull(all) || n >= mlirArrayAttrGetNumElements(all))
+    return false;
+  MlirAttribute a = mlirDictionaryAttrGetElementByName(mlirArrayAttrGetElement(all, n), ir_str("nkipy.alias"));
+  return !mlirAttributeIsNull(a) && mlirAttributeIsAInteger(a) && mlirIntegerAttrGetValueInt(a) == k;
+}
+
+/* Operand k of the return is an allocation, or an argument that is meant, and no earlier operand is the same. */
+static bool is_own_buffer(MlirOperation function, MlirOperation ret, intptr_t k) {
+  MlirValue v = mlirOperationGetOperand(ret, k), root = buffer_root(v);
+
+  for (intptr_t j = 0; j < k; j++)
+    if (mlirValueEqual(buffer_root(mlirOperationGetOperand(ret, j)), root))
+      return false;
+  if (mlirValueIsABlockArgument(root))
+    return mlirValueEqual(v, root) && is_alias(function, root, k);
+  return ir_is(ir_defining_op(root), "memref.alloc") || !ir_is(ir_defining_op(root), "memref.get_global");
+}
+
+static void return_own_buffers(struct pass_run *run, MlirOperation ret) {
+  MlirOperation function = mlirOperationGetParentOperation(ret);
+  MlirType was = mlirTypeAttrGetValue(mlirOperationGetAttributeByName(function, ir_str("function_type")));
+  const intptr_t n = mlirOperationGetNumOperands(ret), n_in = mlirFunctionTypeGetNumInputs(was);
+  MlirType *in = arena_new_array(run->arena, MlirType, (size_t)n_in + 1);
+  MlirType *out = arena_new_array(run->arena, MlirType, (size_t)n + 1);
+
+  for (intptr_t k = 0; k < n; k++) {
+    MlirValue v = mlirOperationGetOperand(ret, k);
+    int64_t dims[STRUCTURED_LOOPS_MAX];
+    if (mlirTypeIsAMemRef(mlirValueGetType(v)) && !is_own_buffer(function, ret, k)) {
+      struct emit e = edit_before(run, ret);
+      const int rank = ir_shape(v, STRUCTURED_LOOPS_MAX, dims);
+      MlirValue own = memrefs_alloc(&e, memrefs_type(run->ir->ctx, memrefs_element(v), rank, dims, memrefs_space(v)));
+      memrefs_copy(&e, v, own);
+      mlirOperationSetOperand(ret, k, own);
+      pass_remark(run, ret, "result %d is copied to a buffer of its own", (int)k);
+    }
+    out[k] = mlirValueGetType(mlirOperationGetOperand(ret, k));
+  }
+  for (intptr_t k = 0; k < n_in; k++)
+    in[k] = mlirFunctionTypeGetInput(was, k);
+  MlirType now = mlirFunctionTypeGet(run->ir->ctx, n_in, in, n, out);
+  if (!mlirTypeEqual(was, now))
+    mlirOperationSetInherentAttributeByName(function, ir_str("function_type"), mlirTypeAttrGet(now));
+}
+
+/* ---- the pass ---------------------------------------------------------------------------------------------------------- */
+
+static enum status run_pass(struct pass_run *run) {
+  struct ir_ops reshapes = ir_collect_named(run->arena, run->module, "memref.reshape");
+  enum status st = ST_OK;
+
+  for (int k = 0; !st && k < reshapes.n; k++)
+    st = unfold_reshape(run, reshapes.v[k]);
+  if (st)
+    return st;
+  struct ir_ops views = ir_collect(run->arena, run->module, is_on_chip_reshape, NULL);
+  for (int k = 0; k < views.n; k++)
+    if (crosses_partitions(views.v[k]) && is_final(run, views.v[k]))
+      give_buffer(run, views.v[k]);
+  struct ir_ops returns = ir_collect_named(run->arena, run->module, "func.return");
+  for (int k = 0; k < returns.n; k++)
+    return_own_buffers(run, returns.v[k]);
+  return ST_OK;
+}
+
+const struct pass_def canonicalize_reshape = {
+    .name = "canonicalize-reshape",
+    .summary = "Reshapes become views; one that would cross partitions gets a buffer of its own, and so does every "
+               "result that is a view of an argument.",
+    .run = run_pass,
+};
