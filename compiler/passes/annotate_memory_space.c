@@ -194,19 +194,6 @@ static enum status move_part(struct pass_run *run, MlirOperation layout, int spa
 
 /* ---- boundaries ------------------------------------------------------------------------------------- */
 
-/* Operands that must be SharedHbm and are not are copied before op. */
-static void copy_out(struct pass_run *run, MlirOperation op) {
-  for (intptr_t k = 0; k < mlirOperationGetNumOperands(op); k++) {
-    MlirValue v = mlirOperationGetOperand(op, k);
-    if (!mlirTypeIsAMemRef(mlirValueGetType(v)) || space_of(v) == MEM_SHARED_HBM)
-      continue;
-    MlirValue out = space_alloc_before(run, op, v, MEM_SHARED_HBM);
-    space_copy_before(run, op, v, out);
-    mlirOperationSetOperand(op, k, out);
-    pass_remark(run, op, "copied to SharedHbm");
-  }
-}
-
 static MlirType shared(MlirType t) {
   if (!mlirTypeIsAMemRef(t))
     return t;
@@ -215,6 +202,21 @@ static MlirType shared(MlirType t) {
     dims[d] = mlirShapedTypeGetDimSize(t, d);
   return mlirMemRefTypeGet(mlirShapedTypeGetElementType(t), mlirShapedTypeGetRank(t), dims, mlirMemRefTypeGetLayout(t),
                            mlirIntegerAttrGet(mlirIntegerTypeGet(mlirTypeGetContext(t), 32), MEM_SHARED_HBM));
+}
+
+/* Operands that must be SharedHbm and are not are copied before op. */
+static void copy_out(struct pass_run *run, MlirOperation op) {
+  for (intptr_t k = 0; k < mlirOperationGetNumOperands(op); k++) {
+    MlirValue v = mlirOperationGetOperand(op, k);
+    if (!mlirTypeIsAMemRef(mlirValueGetType(v)) || space_of(v) == MEM_SHARED_HBM)
+      continue;
+    MlirValue out = space_alloc_before(run, op, v, MEM_SHARED_HBM);
+    space_copy_before(run, op, v, out);
+    if (ir_is(op, "func.call")) /* a function returns whatever it returns, but takes what it says */
+      out = space_cast_before(run, op, out, shared(mlirValueGetType(v)));
+    mlirOperationSetOperand(op, k, out);
+    pass_remark(run, op, "copied to SharedHbm");
+  }
 }
 
 /* The function's type from its block and what it returns; of a declaration, from what it says. */

@@ -39,6 +39,8 @@ MlirType space_plain_type(MlirValue v, int space);
 
 /* A new buffer of v's shape in a space, placed before op. */
 MlirValue space_alloc_before(struct pass_run *run, MlirOperation op, MlirValue v, int space);
+/* v as another type of the same shape and space, before op; v itself if it has that type. */
+MlirValue space_cast_before(struct pass_run *run, MlirOperation op, MlirValue v, MlirType t);
 /* memref.copy from → to, before op or behind it. */
 MlirOperation space_copy_before(struct pass_run *run, MlirOperation op, MlirValue from, MlirValue to);
 MlirOperation space_copy_after(struct pass_run *run, MlirOperation op, MlirValue from, MlirValue to);

@@ -68,6 +68,15 @@ MlirValue space_alloc_before(struct pass_run *run, MlirOperation op, MlirValue v
   return emit_result(alloc);
 }
 
+MlirValue space_cast_before(struct pass_run *run, MlirOperation op, MlirValue v, MlirType t) {
+  if (mlirTypeEqual(mlirValueGetType(v), t))
+    return v;
+  struct emit e = emit_at(run, op);
+  MlirValue cast = emit_op1(&e, "memref.cast", t, 1, &v);
+  mlirOperationMoveBefore(ir_defining_op(cast), op);
+  return cast;
+}
+
 static MlirOperation copy(struct pass_run *run, MlirOperation near, MlirValue from, MlirValue to) {
   struct emit e = emit_at(run, near);
   MlirOperation def = ir_defining_op(from);

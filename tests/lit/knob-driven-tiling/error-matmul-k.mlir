@@ -1,0 +1,9 @@
+// A tile of K that is larger than K, reported where the knob was written.
+// RUN: not nkx opt --knob-driven-tiling %s 2>&1 | FileCheck %s
+// CHECK: kernel.py:7:5: error: Invalid tile configuration: matmul K tile (128) is larger than K dimension (64)
+func.func @f(%a: tensor<128x64xf32>, %b: tensor<64x128xf32>) -> tensor<128x128xf32> {
+  %e = tensor.empty() : tensor<128x128xf32>
+  %r = linalg.matmul {nkipy.op_id = 0 : i64} ins(%a, %b : tensor<128x64xf32>, tensor<64x128xf32>) outs(%e : tensor<128x128xf32>) -> tensor<128x128xf32>
+  "nkipy.tile_op"(%r) {loop_tile_size = array<i64: 128, 128, 128>} : (tensor<128x128xf32>) -> () loc("kernel.py":7:5 to 7:30)
+  return %r : tensor<128x128xf32>
+}

@@ -1,0 +1,9 @@
+// Operations are found by number.
+// RUN: not nkx opt --knob-driven-tiling %s 2>&1 | FileCheck %s
+// CHECK: error: the operation has no nkipy.op_id: run assign-linalg-op-ids
+func.func @f(%a: tensor<64x64xf32>) -> tensor<64x64xf32> {
+  %e = tensor.empty() : tensor<64x64xf32>
+  %r = linalg.exp ins(%a : tensor<64x64xf32>) outs(%e : tensor<64x64xf32>) -> tensor<64x64xf32>
+  "nkipy.tile_op"(%r) {loop_tile_size = array<i64: 64, 64>} : (tensor<64x64xf32>) -> () loc("kernel.py":7:5 to 7:30)
+  return %r : tensor<64x64xf32>
+}
