@@ -15,7 +15,8 @@
  *
  * Matmul [tM, tN, tK]:  block_m { A block, transposed, to SBUF; block_n { B block to SBUF; tile_m { tile_n {
  *                         accumulator in PSUM; k { matmul } } } } }
- * A block is two tiles if their number is even, three if it divides by three, else one, so that no block is ragged.
+ * A block is two tiles if their number is even, three if it divides by three, else one, so that no block is ragged; less if
+ * K is so long that the blocks would fill SBUF.  Where even one tile by K does not fit, tiles are brought for each step of k.
  *
  * A dimension d that its tile t does not divide is split at d - d % t first: whole tiles, then the rest as one smaller
  * tile.  So every slice has a static size.  For a matmul, N is split inside the block of A and K inside the PSUM
@@ -43,6 +44,7 @@ struct tiled {
   struct structured s;
   int64_t tile[STRUCTURED_LOOPS_MAX];
   int64_t op_id;
+  int most_m, most_n; /* of a matmul: the most tiles of M and N that a block in SBUF may have; 0: no blocks */
 };
 
 /* ---- what is to be tiled ---------------------------------------------------------------------------- */
@@ -61,6 +63,23 @@ static MlirOperation user_named(MlirValue v, const char *name) {
 static bool is_tileable(const struct structured *s) {
   return structured_is_elementwise(s) || s->kind == SK_REDUCTION || s->kind == SK_TRANSPOSE ||
          s->kind == SK_BROADCAST || s->kind == SK_MATMUL || s->kind == SK_BATCH_MATMUL;
+}
+
+/* A generic whose body reads a tensor at places that it computes. */
+static bool is_gather(const struct tiled *t) {
+  if (!ir_is(t->op, "linalg.generic"))
+    return false;
+  MlirBlock body = mlirRegionGetFirstBlock(mlirOperationGetRegion(t->op, 0));
+  for (MlirOperation op = mlirBlockGetFirstOperation(body); !mlirOperationIsNull(op);
+       op = mlirOperationGetNextInBlock(op))
+    if (ir_is(op, "tensor.extract"))
+      return true;
+  return false;
+}
+
+/* True if the inputs are read by DMA, from where they are. */
+static bool reads_by_dma(const struct tiled *t) {
+  return t->s.kind == SK_BROADCAST || is_gather(t);
 }
 
 /* The text of a tile list, for remarks and messages. */
@@ -103,8 +122,8 @@ static enum status check_partitions(struct pass_run *run, const struct tiled *t)
     if (ir_shape(mlirOperationGetOperand(t->op, o), STRUCTURED_LOOPS_MAX, dims) < 1 ||
         mlirAffineMapGetNumResults(t->s.maps[o]) < 1)
       continue;
-    if (t->s.kind == SK_BROADCAST && o < t->s.n_inputs)
-      continue; /* read by DMA */
+    if (o < t->s.n_inputs && reads_by_dma(t))
+      continue;
     int loop = structured_map_loop(t->s.maps[o], 0);
     if (loop >= 0 && t->tile[loop] > PARTITIONS)
       return pass_fail(run, t->knob,
@@ -203,11 +222,12 @@ static bool is_in_sbuf(MlirValue v) {
 }
 
 static void promote_operands(struct script *s, const struct tiled *t, int h) {
+  const bool by_dma = reads_by_dma(t);
   int promoted = 0;
 
   for (int o = 0; o < t->s.n_inputs; o++) {
     MlirValue v = mlirOperationGetOperand(t->op, o);
-    if (t->s.kind == SK_BROADCAST || !mlirTypeIsARankedTensor(mlirValueGetType(v)) || is_in_sbuf(v))
+    if (by_dma || !mlirTypeIsARankedTensor(mlirValueGetType(v)) || is_in_sbuf(v))
       continue;
     script_promote(s, h, o, MEM_SBUF);
     promoted++;
@@ -236,10 +256,41 @@ static void tile_parts(struct script *s, const struct tiled *t, int h, int dim, 
 
 /* ---- matmul ----------------------------------------------------------------------------------------- */
 
-/* How many tiles a block has: it must divide their number. */
-static int64_t block_of(int64_t extent, int64_t tile) {
+/* A block of some tiles, two or three if that divides their number. */
+static int64_t block_of(int64_t extent, int64_t tile, int most) {
   const int64_t tiles = extent / tile;
-  return tile * (tiles % 2 == 0 ? 2 : tiles % 3 == 0 ? 3 : 1);
+  return tile * (most >= 2 && tiles % 2 == 0 ? 2 : most >= 3 && tiles % 3 == 0 ? 3 : 1);
+}
+
+static int64_t element_bytes(MlirValue v) {
+  MlirType t = mlirShapedTypeGetElementType(mlirValueGetType(v));
+  const unsigned bits = mlirTypeIsAInteger(t) ? mlirIntegerTypeGetWidth(t) : mlirFloatTypeGetWidth(t);
+  return (bits + 7) / 8;
+}
+
+/* Bytes per partition of the blocks of both operands, K in full, with at most so many tiles each. */
+static int64_t block_bytes(const struct tiled *t, int most_m, int most_n) {
+  const int64_t k_tiles = (t->s.extents[2] + t->tile[2] - 1) / t->tile[2];
+  const int64_t m = block_of(t->s.extents[0], t->tile[0], most_m), n = block_of(t->s.extents[1], t->tile[1], most_n);
+  return k_tiles *
+         (m * element_bytes(mlirOperationGetOperand(t->op, 0)) + n * element_bytes(mlirOperationGetOperand(t->op, 1)));
+}
+
+/* Blocks may take half of SBUF, so that something is left for everything else; blocks of one tile three quarters.  Beyond
+ * that nothing is kept: every step over K brings its own tiles. */
+static void choose_blocks(struct pass_run *run, struct tiled *t) {
+  static const int64_t usable[] = {[TARGET_TRN1] = 180224, [TARGET_TRN2] = 212984, [TARGET_TRN3] = 245752};
+  static const int most[][2] = {{3, 3}, {3, 1}, {1, 1}};
+  const int64_t sbuf = usable[run->target];
+
+  for (int k = 0; k < 3; k++) {
+    t->most_m = most[k][0];
+    t->most_n = most[k][1];
+    if (block_bytes(t, t->most_m, t->most_n) <= sbuf / 2)
+      return;
+  }
+  if (block_bytes(t, 1, 1) > sbuf / 4 * 3)
+    t->most_m = t->most_n = 0;
 }
 
 typedef void (*emit_part)(struct script *s, const struct tiled *t, int h, int64_t extent, int64_t tile);
@@ -258,12 +309,32 @@ static void each_part(struct script *s, const struct tiled *t, int h, int loop, 
   emit(s, t, rest, over, over);
 }
 
-static void emit_k(struct script *s, const struct tiled *t, int h, int64_t extent, int64_t tile) {
-  (void)t, (void)extent;
-  script_tile(s, h, 3, (int64_t[]){0, 0, tile});
+/* The left operand transposed, which is how the tensor engine wants it, in SBUF. */
+static int promote_lhs(struct script *s, const struct tiled *t, int h) {
+  if (is_lhs_transposed(t)) {
+    if (!is_in_sbuf(mlirOperationGetOperand(t->op, 0)))
+      script_promote(s, h, 0, MEM_SBUF);
+    return h;
+  }
+  h = script_transpose_lhs(s, h);
+  script_annotate(s, h, "nkipy.op_id", t->op_id); /* transposing makes a new operation */
+  script_promote(s, script_producer(s, h, 0), 1, MEM_SBUF);
+  return h;
 }
 
-/* A handle knows its operation's tile of M no longer when N is reached: struct m_part carries it. */
+static void promote_rhs(struct script *s, const struct tiled *t, int h) {
+  if (!is_in_sbuf(mlirOperationGetOperand(t->op, 1)))
+    script_promote(s, h, 1, MEM_SBUF);
+}
+
+static void emit_k(struct script *s, const struct tiled *t, int h, int64_t extent, int64_t tile) {
+  (void)extent;
+  h = script_tile(s, h, 3, (int64_t[]){0, 0, tile});
+  if (!t->most_m)
+    promote_rhs(s, t, promote_lhs(s, t, h));
+}
+
+/* What is N's turn to know of M: the tile, which is smaller behind a split. */
 struct m_part {
   struct tiled t; /* first: emit_n gets a pointer to it */
   int64_t tile_m;
@@ -272,9 +343,9 @@ struct m_part {
 static void emit_n(struct script *s, const struct tiled *t, int h, int64_t extent, int64_t tile) {
   const struct m_part *m = (const struct m_part *)t;
 
-  h = script_tile(s, h, 3, (int64_t[]){0, block_of(extent, tile), 0});
-  if (!is_in_sbuf(mlirOperationGetOperand(t->op, 1)))
-    script_promote(s, h, 1, MEM_SBUF);
+  h = script_tile(s, h, 3, (int64_t[]){0, block_of(extent, tile, t->most_n), 0});
+  if (t->most_n)
+    promote_rhs(s, t, h);
   h = script_tile(s, h, 3, (int64_t[]){m->tile_m, 0, 0});
   h = script_tile(s, h, 3, (int64_t[]){0, tile, 0});
   script_promote(s, h, 2, MEM_PSUM);
@@ -284,14 +355,9 @@ static void emit_n(struct script *s, const struct tiled *t, int h, int64_t exten
 static void emit_m(struct script *s, const struct tiled *t, int h, int64_t extent, int64_t tile) {
   const struct m_part m = {.t = *t, .tile_m = tile};
 
-  h = script_tile(s, h, 3, (int64_t[]){block_of(extent, tile), 0, 0});
-  if (!is_lhs_transposed(t)) {
-    h = script_transpose_lhs(s, h);
-    script_annotate(s, h, "nkipy.op_id", t->op_id); /* transposing makes a new operation */
-    script_promote(s, script_producer(s, h, 0), 1, MEM_SBUF);
-  } else if (!is_in_sbuf(mlirOperationGetOperand(t->op, 0))) {
-    script_promote(s, h, 0, MEM_SBUF);
-  }
+  h = script_tile(s, h, 3, (int64_t[]){block_of(extent, tile, t->most_m), 0, 0});
+  if (t->most_m)
+    h = promote_lhs(s, t, h);
   each_part(s, &m.t, h, 1, emit_n);
 }
 
@@ -341,6 +407,8 @@ static enum status write_script(struct pass_run *run, struct script *s, int *n_t
       st = check_id(run, &t, &numbered);
     if (st)
       return st;
+    if (is_matmul(&t))
+      choose_blocks(run, &t);
     emit(s, &t);
     (*n_tiled)++;
   }

@@ -282,3 +282,8 @@ def test_an_aliased_argument_is_what_is_returned_and_its_old_value_is_kept(rng, 
     after = spaces(through(text, rng))
     returned = re.search(r"return (.*) :", after).group(1).split(", ")
     assert returned[1] == "%arg0" and "%arg0" not in (returned[0], returned[2])
+
+
+def test_matmul_whose_k_is_too_long_for_blocks(rng):
+    after = spaces(through(matmul(7, 5, 8191, [3, 5, 1], 4, "empty"), rng))
+    assert not re.search(r"memref<8\d\d\dx\d+xf32, 3 : i32>", after), "a block with all of K is kept in SBUF"
