@@ -1,4 +1,4 @@
-/* knob: what the user said about a value, put on the operation that computes it.
+/* knob: what the user said about a value, as an annotation right behind the operation that computes it.
  *
  * A knob on a reshape, copy, convert or broadcast behind a reduce or dot is meant for that reduce or dot; on a
  * reshape or copy of anything else, for the operation behind it.  The loop tile is stated per iterator of the
@@ -26,6 +26,32 @@ static const struct hlo_instr *working_instr(struct lower *l, const struct hlo_i
   while (mlirOperationIsNull(node_of(l, i)->work) && is_light(i))
     i = i->operands[0];
   return mlirOperationIsNull(node_of(l, i)->work) ? NULL : i;
+}
+
+/* ---- annotations -------------------------------------------------------------------------------------- */
+
+static bool is_annotation(MlirOperation op) {
+  return !mlirOperationIsNull(op) && (ir_is(op, "nkipy.tile_op") || ir_is(op, "nkipy.layout"));
+}
+
+/* Puts the operation `name` on w's result, right behind it.  A second knob of the same kind on the same operation
+ * overrides, attribute by attribute.  The annotation stands for the knob call. */
+static void annotate(struct lower *l, const struct hlo_instr *i, const struct hlo_instr *w, const char *name, int n,
+                     MlirNamedAttribute const *attrs) {
+  MlirOperation work = node_of(l, w)->work, at = mlirOperationGetNextInBlock(work);
+  MlirValue v = emit_result(work);
+
+  for (; is_annotation(at); at = mlirOperationGetNextInBlock(at)) {
+    if (!ir_is(at, name))
+      continue;
+    for (int k = 0; k < n; k++)
+      mlirOperationSetAttributeByName(at, mlirIdentifierStr(attrs[k].name), attrs[k].attribute);
+    return;
+  }
+  struct emit e = l->e;
+  e.before = at;
+  e.loc = ir_loc_tagged(l->ir->ctx, w->id, src_locs_one(&l->arena, i->knob->loc));
+  emit_operation(&e, &(struct emit_op){.name = name, .n_operands = 1, .operands = &v, .n_attrs = n, .attrs = attrs});
 }
 
 /* ---- loop tiles --------------------------------------------------------------------------------------- */
@@ -121,8 +147,8 @@ static enum status set_loop_tile(struct lower *l, const struct hlo_instr *i, con
   } else {
     return ST_OK;
   }
-  mlirOperationSetDiscardableAttributeByName(n->work, ir_str("nkipy.loop_tile"),
-                                             emit_i64_array(&l->e, n->n_loops, tile));
+  MlirNamedAttribute attr = emit_attr(&l->e, "loop_tile_size", emit_i64_array(&l->e, n->n_loops, tile));
+  annotate(l, i, w, "nkipy.tile_op", 1, &attr);
   return ST_OK;
 }
 
@@ -202,14 +228,15 @@ static enum status set_layout(struct lower *l, const struct hlo_instr *i, const 
     attrs[n++] = emit_attr(&l->e, "tile_size", emit_i64_array(&l->e, rank, dims));
   }
   if (n)
-    mlirOperationSetDiscardableAttributeByName(work, ir_str("nkipy.layout"), mlirDictionaryAttrGet(l->e.ctx, n, attrs));
+    annotate(l, i, w, "nkipy.layout", n, attrs);
   return ST_OK;
 }
 
 /* ---- fuse groups --------------------------------------------------------------------------------------- */
 
-static void set_fuse(struct lower *l, const struct hlo_fuse *f, int number) {
-  MlirAttribute group = mlirIntegerAttrGet(mlirIntegerTypeGet(l->e.ctx, 64), number);
+static void set_fuse(struct lower *l, const struct hlo_fuse *f) {
+  MlirValue *targets = arena_new_array(&l->arena, MlirValue, (size_t)f->n);
+  struct emit e = l->e;
 
   for (int k = 0; k < f->n; k++) {
     if (working_instr(l, f->v[k]))
@@ -219,13 +246,13 @@ static void set_fuse(struct lower *l, const struct hlo_fuse *f, int number) {
     return;
   }
   for (int k = 0; k < f->n; k++)
-    mlirOperationSetDiscardableAttributeByName(node_of(l, working_instr(l, f->v[k]))->work, ir_str("nkipy.fuse"),
-                                               group);
+    targets[k] = emit_result(node_of(l, working_instr(l, f->v[k]))->work);
+  e.loc = ir_loc_tagged(l->ir->ctx, f->v[f->n - 1]->id, src_locs_one(&l->arena, f->loc));
+  emit_operation(&e, &(struct emit_op){.name = "nkipy.fuse_op", .n_operands = f->n, .operands = targets});
 }
 
 enum status lower_knobs(struct lower *l) {
   enum status st = ST_OK;
-  int number = 0;
 
   hlo_for_each(i, l->module->entry) {
     if (!i->knob)
@@ -243,6 +270,6 @@ enum status lower_knobs(struct lower *l) {
     st = one ? one : st;
   }
   for (const struct hlo_fuse *f = l->module->fuses; f && !st; f = f->next)
-    set_fuse(l, f, number++);
+    set_fuse(l, f);
   return st;
 }

@@ -1,13 +1,13 @@
 /* lower: HLO → linalg on tensors, one lowering per HLO opcode.
  *
  * The module gets one public func.func named like the kernel, ranked tensors in and out, no tuple.  Every operation
- * carries ir_loc_tagged(id of the HLO instruction, its places).  Knobs become discardable attributes on the
- * operation that does the work (looking through the reshape, convert and copy that tracing puts behind it):
+ * carries ir_loc_tagged(id of the HLO instruction, its places).  Knobs become operations of the nkipy dialect right
+ * behind the operation that does the work (looking through the reshape, convert and copy that tracing puts behind it):
  *
- *   nkipy.loop_tile = array<i64: …>   one entry per linalg iterator of that operation, in its order
- *   nkipy.layout = {mem_space = 3 : i32, partition_dim = 0 : i32, tile_size = array<i64: …>}   what was given, for the
- *                                     shape of that operation's result (a keepdims reshape may lie in between)
- *   nkipy.fuse = 0 : i64              number of the fuse group
+ *   "nkipy.tile_op"(%v) {loop_tile_size = array<i64: …>}   one entry per linalg iterator of that operation, in its order
+ *   "nkipy.layout"(%v) {mem_space = 3 : i32, partition_dim = 0 : i32, tile_size = array<i64: …>}   what was given, for
+ *                                the shape of that operation's result (a keepdims reshape may lie in between)
+ *   "nkipy.fuse_op"(%v, %w)      the loops that make them are to be merged
  *
  * An aliased input carries the argument attribute nkipy.alias = <output index> : i64.  Unsigned integers are
  * signless here; the operations chosen (divui, cmpi ult, …) know.
