@@ -165,10 +165,25 @@ static MlirAttribute reassociation(struct emit *e, int n, const int *end) {
   return mlirArrayAttrGet(e->ctx, n, groups);
 }
 
+/* The same reshape of v, if the block has it in front of where e stands; a null value otherwise. */
+static MlirValue existing(const struct emit *e, const char *name, MlirValue v, MlirType to) {
+  for (MlirOpOperand u = mlirValueGetFirstUse(v); !mlirOpOperandIsNull(u); u = mlirOpOperandGetNextUse(u)) {
+    MlirOperation op = mlirOpOperandGetOwner(u);
+    if (ir_is(op, name) && mlirTypeEqual(mlirValueGetType(emit_result(op)), to) &&
+        mlirBlockEqual(mlirOperationGetBlock(op), e->block) && !mlirOperationIsNull(e->before) &&
+        mlirOperationIsBeforeInBlock(op, e->before))
+      return emit_result(op);
+  }
+  return (MlirValue){NULL};
+}
+
 static MlirValue collapse(struct emit *e, MlirValue v, int rank, const int64_t *dims, const int *end) {
   MlirType to = edit_tensor(emit_value_element_type(v), rank, dims);
   MlirNamedAttribute attr = emit_attr(e, "reassociation", reassociation(e, rank, end));
+  MlirValue known = existing(e, "tensor.collapse_shape", v, to);
 
+  if (!mlirValueIsNull(known))
+    return known;
   return emit_result(emit_operation(e, &(struct emit_op){.name = "tensor.collapse_shape",
                                                          .n_operands = 1,
                                                          .operands = &v,
@@ -182,7 +197,10 @@ static MlirValue expand(struct emit *e, MlirValue v, int n, const int *end, int 
   MlirType to = edit_tensor(emit_value_element_type(v), rank, dims);
   MlirNamedAttribute attrs[] = {emit_attr(e, "reassociation", reassociation(e, n, end)),
                                 emit_attr(e, "static_output_shape", emit_i64_array(e, rank, dims))};
+  MlirValue known = existing(e, "tensor.expand_shape", v, to);
 
+  if (!mlirValueIsNull(known))
+    return known;
   return emit_result(emit_operation(e, &(struct emit_op){.name = "tensor.expand_shape",
                                                          .n_operands = 1,
                                                          .operands = &v,

@@ -43,8 +43,8 @@ void normalize_set_maps(struct pass_run *run, MlirOperation op, int n, MlirAffin
 void normalize_set_iterators(struct pass_run *run, MlirOperation op, int n, const bool *reduction) {
   MlirAttribute v[STRUCTURED_LOOPS_MAX];
   for (int i = 0; i < n; i++)
-    v[i] = mlirAttributeParseGet(run->ir->ctx, ir_str(reduction[i] ? "#linalg.iterator_type<reduction>"
-                                                                   : "#linalg.iterator_type<parallel>"));
+    v[i] = mlirAttributeParseGet(
+        run->ir->ctx, ir_str(reduction[i] ? "#linalg.iterator_type<reduction>" : "#linalg.iterator_type<parallel>"));
   mlirOperationSetAttributeByName(op, ir_str("iterator_types"), mlirArrayAttrGet(run->ir->ctx, n, v));
 }
 
@@ -128,6 +128,19 @@ static enum form form_of_users(MlirValue v, int64_t n, int depth) {
   return f;
 }
 
+/* The form of a value that this one is to be fused with, if that has been chosen: their loops have to agree. */
+static enum form form_of_fused(MlirValue v, int64_t n) {
+  int64_t dims[STRUCTURED_LOOPS_MAX];
+  enum form f = FORM_NONE;
+
+  for (MlirOpOperand u = mlirValueGetFirstUse(v); !f && !mlirOpOperandIsNull(u); u = mlirOpOperandGetNextUse(u)) {
+    MlirOperation fuse = mlirOpOperandGetOwner(u);
+    for (intptr_t k = 0; !f && ir_is(fuse, "nkipy.fuse_op") && k < mlirOperationGetNumOperands(fuse); k++)
+      f = form_of_dims(ir_shape(mlirOperationGetOperand(fuse, k), STRUCTURED_LOOPS_MAX, dims), dims, n);
+  }
+  return f;
+}
+
 static enum form fast_form(int64_t n) {
   return n > NORM_ROW_MAX && normalize_partitions(n) > 1 ? FORM_SPREAD : FORM_ROW;
 }
@@ -150,15 +163,15 @@ static struct shape2 choose_shape(struct pass_run *run, MlirOperation op, const 
   struct layout l = layout_read(emit_result(op));
   const int64_t tile = l.n_loop ? l.loop[0] : l.n_tile ? l.tile[0] : 0;
   bool is_plain_op = !normalize_has_op(run, op, "linalg.index");
-  enum form f = FORM_NONE;
+  enum form f = form_of_fused(emit_result(op), n);
 
   for (int o = 0; o < s->n_inputs + s->n_inits; o++)
     is_plain_op &= is_plain(op, s, o, n);
   if (n == 1)
     f = FORM_ROW;
-  else if (normalize_has_op(run, op, "tensor.extract")) /* a gather: an index per partition */
+  else if (!f && normalize_has_op(run, op, "tensor.extract")) /* a gather: an index per partition */
     f = FORM_COLUMN;
-  else if (tile)
+  else if (!f && tile)
     f = tile <= NORM_PARTITIONS ? FORM_COLUMN : FORM_ROW;
   for (int o = 0; !f && o < s->n_inputs; o++)
     f = form_of_source(mlirOperationGetOperand(op, o), n);
