@@ -30,7 +30,7 @@
 /* ---- what must stay exact --------------------------------------------------------------------------------------- */
 
 static bool rounds_to_integer(MlirOperation op) {
-  static const char *const names[] = {"math.floor", "math.ceil",  "math.round",   "math.roundeven", "math.trunc",
+  static const char *const names[] = {"math.floor",   "math.ceil",    "math.round",   "math.roundeven", "math.trunc",
                                       "arith.fptosi", "arith.fptoui", "linalg.floor", "linalg.ceil",    "linalg.round"};
   for (size_t i = 0; i < sizeof names / sizeof *names; i++)
     if (ir_is(op, names[i]))

@@ -243,9 +243,10 @@ static enum status fuse_target(struct pass_run *run, MlirOperation fuse, int k) 
   if (mlirValueEqual(va, vb) || (!a.n && !b.n))
     return ST_OK;
   if (!a.n || !b.n)
-    return pass_fail(run, about(a.n ? vb : va, fuse),
-                     "fuse: this value is not produced by an scf.for, while the one to fuse it with is: mismatched loop "
-                     "bounds; give both the same tile size");
+    return pass_fail(
+        run, about(a.n ? vb : va, fuse),
+        "fuse: this value is not produced by an scf.for, while the one to fuse it with is: mismatched loop "
+        "bounds; give both the same tile size");
   for (int i = 0; i < a.n && i < b.n; i++) {
     MlirOperation x = a.loop[i], y = b.loop[i];
     if (mlirOperationEqual(x, y))
@@ -259,8 +260,9 @@ static enum status fuse_target(struct pass_run *run, MlirOperation fuse, int k) 
     }
     const bool in_order = mlirOperationIsBeforeInBlock(x, y);
     if (!merge(run, in_order ? x : y, in_order ? y : x))
-      return pass_fail(run, in_order ? y : x,
-                       "fuse: this value is computed from the one it is to be fused with, so their loops cannot be one");
+      return pass_fail(
+          run, in_order ? y : x,
+          "fuse: this value is computed from the one it is to be fused with, so their loops cannot be one");
     a = loops_of(mlirOperationGetOperand(fuse, 0));
     b = loops_of(mlirOperationGetOperand(fuse, k));
   }

@@ -24,10 +24,10 @@ static const struct combiner {
   const char *name;
   enum neutral neutral;
 } combiners[] = {
-    {"arith.addf", N_ZERO},        {"arith.addi", N_ZERO},        {"arith.mulf", N_ONE},       {"arith.muli", N_ONE},
-    {"arith.maximumf", N_LOWEST},  {"arith.maxnumf", N_LOWEST},   {"arith.maxsi", N_LOWEST},   {"arith.maxui", N_ZERO},
-    {"arith.minimumf", N_HIGHEST}, {"arith.minnumf", N_HIGHEST},  {"arith.minsi", N_HIGHEST},  {"arith.minui", N_ONES},
-    {"arith.andi", N_ONES},        {"arith.ori", N_ZERO},         {"arith.xori", N_ZERO},
+    {"arith.addf", N_ZERO},        {"arith.addi", N_ZERO},       {"arith.mulf", N_ONE},      {"arith.muli", N_ONE},
+    {"arith.maximumf", N_LOWEST},  {"arith.maxnumf", N_LOWEST},  {"arith.maxsi", N_LOWEST},  {"arith.maxui", N_ZERO},
+    {"arith.minimumf", N_HIGHEST}, {"arith.minnumf", N_HIGHEST}, {"arith.minsi", N_HIGHEST}, {"arith.minui", N_ONES},
+    {"arith.andi", N_ONES},        {"arith.ori", N_ZERO},        {"arith.xori", N_ZERO},
 };
 
 /* The body is combiner(out, f(inputs)): the combiner, or NULL. */
@@ -51,12 +51,7 @@ static MlirValue neutral_value(struct emit *e, MlirType t, enum neutral n) {
     return emit_float(e, t, n == N_ONE ? 1 : n == N_LOWEST ? -INFINITY : n == N_HIGHEST ? INFINITY : 0);
   const unsigned bits = mlirIntegerTypeGetWidth(t);
   const int64_t lowest = (int64_t)(UINT64_MAX << (bits - 1));
-  return emit_int(e, t,
-                  n == N_ONE       ? 1
-                  : n == N_LOWEST  ? lowest
-                  : n == N_HIGHEST ? ~lowest
-                  : n == N_ONES    ? -1
-                                   : 0);
+  return emit_int(e, t, n == N_ONE ? 1 : n == N_LOWEST ? lowest : n == N_HIGHEST ? ~lowest : n == N_ONES ? -1 : 0);
 }
 
 /* ---- keeping the reduced dimensions ----------------------------------------------------------------------------------- */
@@ -112,8 +107,8 @@ static MlirAffineMap behind_unit(struct emit *e, MlirAffineMap m, int n_loops) {
 
   for (int r = 0; r < n; r++) {
     MlirAffineExpr x = mlirAffineMapGetResult(m, r);
-    results[r + 1] = mlirAffineExprIsADim(x) ? structured_map_loop(m, r) + 1
-                                             : EMIT_CONST(mlirAffineConstantExprGetValue(x));
+    results[r + 1] =
+        mlirAffineExprIsADim(x) ? structured_map_loop(m, r) + 1 : EMIT_CONST(mlirAffineConstantExprGetValue(x));
   }
   return emit_map(e, n_loops + 1, n + 1, results);
 }
@@ -158,8 +153,8 @@ static void prepend_unit(struct pass_run *run, MlirOperation op, struct structur
   struct ir_ops at = ir_collect_named(run->arena, op, "linalg.index");
   for (int i = 0; i < at.n; i++) {
     MlirAttribute dim = mlirOperationGetAttributeByName(at.v[i], ir_str("dim"));
-    mlirOperationSetAttributeByName(
-        at.v[i], ir_str("dim"), mlirIntegerAttrGet(mlirAttributeGetType(dim), mlirIntegerAttrGetValueInt(dim) + 1));
+    mlirOperationSetAttributeByName(at.v[i], ir_str("dim"),
+                                    mlirIntegerAttrGet(mlirAttributeGetType(dim), mlirIntegerAttrGetValueInt(dim) + 1));
   }
   normalize_set_maps(run, op, s->n_inputs + s->n_inits, s->maps);
   normalize_set_iterators(run, op, s->n_loops + 1, reduction);
@@ -238,15 +233,15 @@ static void split(struct pass_run *run, MlirOperation op, struct structured *s, 
   MlirValue column = edit_reshape(&behind, result, 2, (int64_t[]){s->extents[0], 1});
   MlirValue row = edit_transpose(&behind, column, 2, (int64_t[]){1, 0});
   MlirAffineMap maps[] = {emit_identity_map(&behind, 2), emit_map(&behind, 2, 2, (int64_t[]){0, EMIT_CONST(0)})};
-  MlirOperation second = emit_linalg_generic(
-      &behind, &(struct emit_generic){.n_loops = 2,
-                                      .reduction = reduction,
-                                      .n_inputs = 1,
-                                      .inputs = &row,
-                                      .maps = maps,
-                                      .output = edit_reshape_init(&behind, init, 2, one),
-                                      .body = combine,
-                                      .user = (void *)(uintptr_t)c->name});
+  MlirOperation second =
+      emit_linalg_generic(&behind, &(struct emit_generic){.n_loops = 2,
+                                                          .reduction = reduction,
+                                                          .n_inputs = 1,
+                                                          .inputs = &row,
+                                                          .maps = maps,
+                                                          .output = edit_reshape_init(&behind, init, 2, one),
+                                                          .body = combine,
+                                                          .user = (void *)(uintptr_t)c->name});
   MlirValue back = edit_reshape(&behind, emit_result(second), old_rank, old);
   MlirOperation reader = mlirOpOperandGetOwner(mlirValueGetFirstUse(column));
   if (!mlirValueEqual(column, result))
