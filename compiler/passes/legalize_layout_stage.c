@@ -1,0 +1,145 @@
+/* legalize_layout_stage: operations on DRAM.  See legalize_layout.h.
+ *
+ *     linalg.exp ins(%h) outs(%x)        %s = memref.alloc() : …, 3 : i32
+ *                                   ==>  memref.copy %h, %s
+ *                                        linalg.exp ins(%s) outs(%x)
+ *
+ *     linalg.fill ins(%c) outs(%h)       %t = memref.alloc() : [at most 128, 1 …, at most 2048], 3 : i32
+ *                                   ==>  linalg.fill ins(%c) outs(%t)
+ *                                        scf.for … { memref.copy %t, %h[…] }
+ *
+ * Moving data needs no engine: copies, transposes and broadcasts stay.
+ */
+#include "hlo/hlo.h"
+#include "passes/buffers.h"
+#include "passes/edit.h"
+#include "passes/legalize_layout.h"
+#include "passes/memrefs.h"
+
+enum { FILL_FREE_MAX = 2048 }; /* elements per partition of the tile that is copied */
+
+/* ---- fills ----------------------------------------------------------------------------------------------------------- */
+
+struct fill {
+  MlirValue tile, to;
+  int rank;
+  int64_t dims[LEGAL_RANK_MAX], cut[LEGAL_RANK_MAX];
+  MlirValue at[LEGAL_RANK_MAX];
+  int64_t offset[LEGAL_RANK_MAX], size[LEGAL_RANK_MAX];
+};
+
+static MlirValue part_or_all(struct emit *e, MlirValue v, const struct memrefs_part *p) {
+  int64_t dims[LEGAL_RANK_MAX];
+  const int rank = ir_shape(v, LEGAL_RANK_MAX, dims);
+
+  for (int d = 0; d < rank; d++)
+    if (dims[d] != p->size[d])
+      return memrefs_subview(e, v, p);
+  return v;
+}
+
+static void copy_tiles(struct fill *f, struct emit *e, int d) {
+  static const int64_t zero[LEGAL_RANK_MAX] = {0};
+
+  if (d == f->rank) {
+    MlirValue from = part_or_all(e, f->tile, &(struct memrefs_part){.offset = zero, .size = f->size});
+    MlirValue to = part_or_all(e, f->to, &(struct memrefs_part){.offset = f->offset, .size = f->size, .at = f->at});
+    memrefs_copy(e, from, to);
+    return;
+  }
+  const int64_t n = f->dims[d] / f->cut[d], rest = f->dims[d] % f->cut[d];
+  f->at[d] = (MlirValue){NULL};
+  f->offset[d] = 0;
+  f->size[d] = f->cut[d];
+  if (n > 1) {
+    struct emit in = memrefs_loop(e, n, &f->at[d]);
+    f->at[d] = memrefs_times(&in, f->at[d], f->cut[d]);
+    copy_tiles(f, &in, d + 1);
+  } else {
+    copy_tiles(f, e, d + 1);
+  }
+  if (rest) {
+    f->at[d] = (MlirValue){NULL};
+    f->offset[d] = n * f->cut[d];
+    f->size[d] = rest;
+    copy_tiles(f, e, d + 1);
+  }
+}
+
+static void stage_fill(struct pass_run *run, MlirOperation op) {
+  struct emit e = edit_before(run, op);
+  struct fill f = {.to = mlirOperationGetOperand(op, 1)};
+
+  f.rank = ir_shape(f.to, LEGAL_RANK_MAX, f.dims);
+  if (f.rank < 2) {
+    const int64_t n = f.rank ? f.dims[0] : 1;
+    f.to = memrefs_expand(&e, f.to, (int[]){2}, 2, (int64_t[]){1, n});
+    f.rank = ir_shape(f.to, LEGAL_RANK_MAX, f.dims);
+  }
+  for (int d = 0; d < f.rank; d++) {
+    const int64_t most = d == 0 ? LEGAL_PARTITIONS : d == f.rank - 1 ? FILL_FREE_MAX : 1;
+    f.cut[d] = f.dims[d] < most ? f.dims[d] : most;
+  }
+  f.tile = memrefs_alloc(&e, memrefs_type(run->ir->ctx, memrefs_element(f.to), f.rank, f.cut, MEM_SBUF));
+  MlirOperation fill = mlirOperationClone(op);
+  mlirOperationSetOperand(fill, 1, f.tile);
+  mlirBlockInsertOwnedOperationBefore(e.block, op, fill);
+  copy_tiles(&f, &e, 0);
+  mlirOperationDestroy(op);
+}
+
+/* ---- computations ---------------------------------------------------------------------------------------------------- */
+
+/* A generic that yields one of its inputs as it is. */
+static bool yields_input(MlirOperation op) {
+  MlirBlock body = edit_body(op);
+  MlirOperation end = mlirBlockGetTerminator(body);
+  return mlirOperationEqual(mlirBlockGetFirstOperation(body), end) &&
+         mlirValueIsABlockArgument(mlirOperationGetOperand(end, 0));
+}
+
+static bool needs_engine(const struct tiled_op *t) {
+  switch (t->kind) {
+  case SK_UNARY:
+    return !t->is_copy && !ir_is(t->op, "linalg.copy");
+  case SK_ELEMENTWISE:
+    return !yields_input(t->op);
+  case SK_BINARY:
+  case SK_REDUCTION:
+  case SK_MATMUL:
+    return true;
+  default:
+    return false;
+  }
+}
+
+static void stage_operand(struct pass_run *run, const struct tiled_op *t, int o) {
+  MlirValue v = mlirOperationGetOperand(t->op, o);
+  int64_t dims[LEGAL_RANK_MAX];
+  const int rank = ir_shape(v, LEGAL_RANK_MAX, dims), access = buffer_access(t->op, o);
+  const bool is_psum = t->kind == SK_MATMUL && o == t->n_operands - 1;
+  struct emit before = edit_before(run, t->op), behind = edit_behind(run, t->op);
+  MlirValue own =
+      memrefs_alloc(&before, memrefs_type(run->ir->ctx, memrefs_element(v), rank, dims, is_psum ? MEM_PSUM : MEM_SBUF));
+
+  if (access & BUFFER_READS)
+    memrefs_copy(&before, v, own);
+  if (access & BUFFER_WRITES)
+    memrefs_copy(&behind, own, v);
+  mlirOperationSetOperand(t->op, o, own);
+}
+
+void legal_stage(struct pass_run *run, MlirOperation op) {
+  struct tiled_op t;
+
+  if (ir_is(op, "linalg.fill") && memrefs_is_dram(mlirOperationGetOperand(op, 1)) &&
+      mlirShapedTypeGetRank(mlirValueGetType(mlirOperationGetOperand(op, 1))) > 0) {
+    stage_fill(run, op);
+    return;
+  }
+  if (!tiled_read(op, &t) || !needs_engine(&t))
+    return;
+  for (int o = 0; o < t.n_operands; o++)
+    if (memrefs_is_dram(mlirOperationGetOperand(op, o)) && t.operand_rank[o] > 0)
+      stage_operand(run, &t, o);
+}
