@@ -119,12 +119,23 @@ enum status trace_make_inputs(struct trace_kernel *tk, uint64_t seed, struct dia
 
 /* ---- the oracle ----------------------------------------------------------------------------------------------- */
 
+/* ml_dtypes' types round every step of a sum, so that NumPy itself loses a long one (a bfloat16 sum stops growing at 256
+ * ones): the oracle computes them in float32 and is rounded once, at the end. */
+static bool is_computed_wider(enum dtype t) {
+  return dtype_is_float(t) && t != DT_F16 && t != DT_F32 && t != DT_F64;
+}
+
 static PyObject *wrap_input(const struct trace_array *in) {
   PyArray_Descr *d = dtype_descr(in->shape.dtype);
   PyObject *a = PyArray_NewFromDescr(&PyArray_Type, d, in->shape.rank, (npy_intp *)(uintptr_t)in->shape.dims, NULL,
                                      NULL, 0, NULL);
   if (a)
     memcpy(PyArray_DATA((PyArrayObject *)a), in->data, (size_t)PyArray_NBYTES((PyArrayObject *)a));
+  if (a && is_computed_wider(in->shape.dtype)) {
+    PyObject *wide = PyArray_Cast((PyArrayObject *)a, NPY_FLOAT32);
+    Py_DECREF(a);
+    a = wide;
+  }
   return a;
 }
 
