@@ -12,7 +12,6 @@
  * 2. A layout on a part of a buffer that lies elsewhere, such as the product of one iteration over a batch in SBUF, the
  *    results in SharedHbm: the part gets a buffer of its own.  It is filled from the part first unless that was never
  *    written, and written back at the end, where the part is put into its place or behind the last use.
- *    (The reference looks at the first use in block order instead, and exempts a wrong operation in one case.)
  * 3. What is returned is SharedHbm.  A value that the user put on-chip and returns stays there and is copied out before
  *    the return.
  * 4. tile_op operations go, layouts stay and name the space that was chosen.

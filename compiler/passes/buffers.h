@@ -32,15 +32,15 @@ MlirOperation buffer_ancestor_in(MlirOperation op, MlirBlock block);
 /* True if x stands before y in their block. */
 bool buffer_is_before(MlirOperation x, MlirOperation y);
 
-/* True if what x views in one iteration of the loop never overlaps what y views in another: both are slices of `root` that
- * move by at least their size with the loop's counter. */
+/* True if what x views in one iteration of the loop never overlaps what y views in another: both are slices of `root`
+ * that move by at least their size with the loop's counter. */
 bool buffer_disjoint_across(MlirOperation loop, MlirValue root, MlirValue x, MlirValue y);
 
 /* True if x and y, views of root, have no element in common, whatever the loops around them count. */
 bool buffer_disjoint(MlirValue root, MlirValue x, MlirValue y);
 
-/* True if what `read` views cannot have been written when `at` is executed: it belongs to an allocation, and no write to
- * that part can come before, be it from an earlier iteration of a loop.  at itself does not count as a write. */
+/* True if what `read` views cannot have been written when `at` is executed: it belongs to an allocation, and no write
+ * to that part can come before, be it from an earlier iteration of a loop.  at itself does not count as a write. */
 bool buffer_is_undefined(struct arena *a, MlirOperation at, MlirValue read);
 
 /* True for two views that are the same part of the same buffer: the same steps, one by one, from a common value. */

@@ -9,11 +9,12 @@
  *
  * Most of all this is the copy of a result's slice into the PSUM accumulator, which then starts from zero.
  *
- * A copy goes if what it reads is (a view of) an allocation and no write to that allocation can come before it, and the same
- * holds for what it writes: undefined counts as zero, so it must not bring back an older value.  A write
- * further down in a loop around both comes before the next iteration's copy, so it counts (positions alone, which is all
- * the reference looks at, would drop copies of loop-carried values), unless both are slices that move apart with that
- * loop's counter.  A write to another part of the allocation does not count, as with the tails of a tiled matmul.  Linear in the uses of the copied allocations.
+ * A copy goes if what it reads is (a view of) an allocation and no write to that allocation can come before it, and
+ * the same holds for what it writes: undefined counts as zero, so it must not bring back an older value.  A write
+ * further down in a loop around both comes before the next iteration's copy, so it counts (positions alone would
+ * drop copies of loop-carried values), unless both are slices that move apart with
+ * that loop's counter.  A write to another part of the allocation does not count, as with the tails of a tiled matmul.
+ * Linear in the uses of the copied allocations.
  */
 #include "passes/buffers.h"
 

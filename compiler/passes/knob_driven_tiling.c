@@ -9,14 +9,14 @@
  * runs the script.
  *
  * Element-wise operations, reductions, transposes and broadcasts: one loop per iterator; operands go to SBUF unless
- * their value already lives there, the destination always does.  A broadcast reads its operand where it is, which a DMA
- * can do.  A gather is a generic that reads a table in its body: the table stays where it is, the indices are an
- * operand.
+ * their value already lives there, the destination always does.  A broadcast, and a gather (a generic that reads a
+ * table in its body), read their operands where they are, which a DMA can do.
  *
  * Matmul [tM, tN, tK]:  block_m { A block, transposed, to SBUF; block_n { B block to SBUF; tile_m { tile_n {
  *                         accumulator in PSUM; k { matmul } } } } }
- * A block is two tiles if their number is even, three if it divides by three, else one, so that no block is ragged; less if
- * K is so long that the blocks would fill SBUF.  Where even one tile by K does not fit, tiles are brought for each step of k.
+ * A block is two tiles if their number is even, three if it divides by three, else one, so that no block is ragged;
+ * less if K is so long that the blocks would fill SBUF.  Where even one tile by K does not fit, every step over K
+ * brings its own tiles.
  *
  * A dimension d that its tile t does not divide is split at d - d % t first: whole tiles, then the rest as one smaller
  * tile.  So every slice has a static size.  For a matmul, N is split inside the block of A and K inside the PSUM
@@ -276,8 +276,8 @@ static int64_t block_bytes(const struct tiled *t, int most_m, int most_n) {
          (m * element_bytes(mlirOperationGetOperand(t->op, 0)) + n * element_bytes(mlirOperationGetOperand(t->op, 1)));
 }
 
-/* Blocks may take half of SBUF, so that something is left for everything else; blocks of one tile three quarters.  Beyond
- * that nothing is kept: every step over K brings its own tiles. */
+/* Blocks may take half of SBUF, so that something is left for everything else; blocks of one tile three quarters.
+ * Beyond that nothing is kept: every step over K brings its own tiles. */
 static void choose_blocks(struct pass_run *run, struct tiled *t) {
   static const int64_t usable[] = {[TARGET_TRN1] = 180224, [TARGET_TRN2] = 212984, [TARGET_TRN3] = 245752};
   static const int most[][2] = {{3, 3}, {3, 1}, {1, 1}};

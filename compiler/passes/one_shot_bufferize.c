@@ -215,8 +215,8 @@ static enum status write_aliases(struct pass_run *run, MlirOperation function) {
 
 /* ---- undefined tensors ------------------------------------------------------------------------------ */
 
-/* Gives every user of a tensor.empty one of its own.  Shared, they may end in one buffer, and what the first one has left
- * there the next one would start from; besides, the two may belong into different memories. */
+/* Gives every user of a tensor.empty one of its own.  Shared, they may end in one buffer, and what the first one has
+ * left there the next one would start from; besides, the two may belong into different memories. */
 static void unshare(MlirOperation empty) {
   MlirValue v = mlirOperationGetResult(empty, 0);
 

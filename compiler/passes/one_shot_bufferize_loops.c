@@ -1,7 +1,7 @@
 /* one_shot_bufferize_loops: what a loop carries stays in one buffer.
  *
- * One-shot bufferization wants a loop to yield the buffer that it was given, and refuses anything else.  A loop over tiles
- * does that by itself: it inserts tiles into what it carries.  Others may yield a new value, or one that reads what it
+ * One-shot bufferization wants a loop to yield the buffer that it was given, and refuses anything else.  A loop over
+ * tiles does that by itself: it inserts tiles into what it carries.  Others may yield a new value, or one that reads what it
  * overwrites; for them the value is written back explicitly:
  *
  *     scf.for … iter_args(%a = %x) { %n = f(%a); scf.yield %n }
