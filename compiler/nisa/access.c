@@ -1,0 +1,217 @@
+/* access: operands of NISA operations, taken apart and put together.  See nisa.h. */
+#include <stdio.h>
+#include <string.h>
+
+#include "mlir-c/AffineExpr.h"
+#include "mlir-c/BuiltinAttributes.h"
+#include "mlir-c/BuiltinTypes.h"
+
+#include "ir/ir.h"
+#include "nisa/nisa.h"
+
+enum { NAME_MAX_LEN = 48, ATTRS_MAX = 40 };
+
+static MlirStringRef part(char *out, const char *operand, const char *what) {
+  snprintf(out, NAME_MAX_LEN, "%s_%s", operand, what);
+  return ir_str(out);
+}
+
+static int64_t product(int n, const int64_t *v) {
+  int64_t p = 1;
+  while (n--)
+    p *= v[n];
+  return p;
+}
+
+int64_t nisa_partitions(const struct nisa_access *x) {
+  return product(x->par_dims, x->tile);
+}
+
+int64_t nisa_free_elements(const struct nisa_access *x) {
+  return product(x->n_dims - x->par_dims, x->tile + x->par_dims);
+}
+
+enum nisa_space nisa_access_space(const struct nisa_access *x) {
+  return nisa_is_absent(x) ? NISA_NOWHERE : nisa_type_space(mlirValueGetType(x->base));
+}
+
+/* ---- index expressions ------------------------------------------------------------------------------------------ */
+
+static bool add_expr(MlirAffineExpr e, int64_t factor, struct nisa_index *out) {
+  if (mlirAffineExprIsADim(e)) {
+    intptr_t k = mlirAffineDimExprGetPosition(e);
+    return k < NISA_TILE_MAX && (out->dim[k] += factor, true);
+  }
+  if (mlirAffineExprIsASymbol(e)) {
+    intptr_t k = mlirAffineSymbolExprGetPosition(e);
+    return k < NISA_RANK_MAX && (out->sym[k] += factor, true);
+  }
+  if (mlirAffineExprIsAConstant(e)) {
+    out->constant += factor * mlirAffineConstantExprGetValue(e);
+    return true;
+  }
+  MlirAffineExpr l = mlirAffineBinaryOpExprGetLHS(e), r = mlirAffineBinaryOpExprGetRHS(e);
+  if (mlirAffineExprIsAAdd(e))
+    return add_expr(l, factor, out) && add_expr(r, factor, out);
+  if (mlirAffineExprIsAMul(e) && mlirAffineExprIsAConstant(r))
+    return add_expr(l, factor * mlirAffineConstantExprGetValue(r), out);
+  return false;
+}
+
+bool nisa_access_index(const struct nisa_access *x, int r, struct nisa_index *out) {
+  *out = (struct nisa_index){0};
+  return add_expr(mlirAffineMapGetResult(x->map, r), 1, out);
+}
+
+/* ---- reading ---------------------------------------------------------------------------------------------------- */
+
+static const char *read_access(MlirOperation op, const char *name, struct nisa_access *x) {
+  char key[NAME_MAX_LEN];
+  MlirAttribute map = mlirOperationGetAttributeByName(op, part(key, name, "ap"));
+  MlirAttribute tile = mlirOperationGetAttributeByName(op, part(key, name, "tile"));
+  MlirAttribute par = mlirOperationGetAttributeByName(op, part(key, name, "par_dims"));
+
+  if (mlirAttributeIsNull(map) || !mlirAttributeIsAAffineMap(map) || mlirAttributeIsNull(tile) ||
+      !mlirAttributeIsADenseI64Array(tile) || mlirAttributeIsNull(par) || !mlirAttributeIsAInteger(par))
+    return "an operand lacks its _ap, _tile or _par_dims";
+  if (!mlirTypeIsAMemRef(mlirValueGetType(x->base)))
+    return "an operand with an access is not a memref";
+  x->map = mlirAffineMapAttrGetValue(map);
+  intptr_t n = mlirDenseArrayGetNumElements(tile);
+  int64_t par_dims = mlirIntegerAttrGetValueInt(par);
+  if (n > NISA_TILE_MAX || mlirAffineMapGetNumDims(x->map) != n)
+    return "a tile has another number of dimensions than its map";
+  if (mlirAffineMapGetNumSymbols(x->map) != x->n_indices)
+    return "a map has another number of symbols than the operand has indices";
+  if (mlirAffineMapGetNumResults(x->map) != mlirShapedTypeGetRank(mlirValueGetType(x->base)))
+    return "a map has another number of results than the memref has dimensions";
+  if (par_dims < 1 || par_dims >= n)
+    return "a tile needs at least one partition and one free dimension";
+  x->n_dims = (int)n;
+  x->par_dims = (int)par_dims;
+  for (int k = 0; k < x->n_dims; k++) {
+    x->tile[k] = mlirDenseI64ArrayGetElement(tile, k);
+    if (x->tile[k] < 1 || x->tile[k] > INT32_MAX)
+      return "a tile dimension is not positive";
+  }
+  return NULL;
+}
+
+static const char *read_operand(MlirOperation op, const struct nisa_operand_def *d, MlirAttribute segments, int k,
+                                intptr_t *next, struct nisa_access *x) {
+  int n_base = mlirDenseI32ArrayGetElement(segments, 2 * k), n_index = mlirDenseI32ArrayGetElement(segments, 2 * k + 1);
+
+  *x = (struct nisa_access){.n_indices = n_index};
+  if (n_base == 0)
+    return d->is_optional && n_index == 0 ? NULL : "an operand is missing";
+  if (n_base != 1 || n_index > NISA_RANK_MAX)
+    return "an operand has too many indices";
+  x->base = mlirOperationGetOperand(op, (*next)++);
+  for (int i = 0; i < n_index; i++)
+    x->indices[i] = mlirOperationGetOperand(op, (*next)++);
+  if (d->may_be_scalar && !mlirTypeIsAMemRef(mlirValueGetType(x->base)))
+    return n_index ? "a scalar operand has indices" : NULL;
+  return d->may_be_access ? read_access(op, d->name, x) : "a scalar operand is a memref";
+}
+
+bool nisa_read(MlirOperation op, struct nisa_instr *out, const char **why) {
+  const char *ignored;
+  const char **text = why ? why : &ignored;
+
+  *out = (struct nisa_instr){.def = nisa_op_of(op), .op = op};
+  *text = "it is no NISA operation";
+  if (!out->def)
+    return false;
+  *text = NULL;
+  if (out->def->kind == NISA_ALLOC)
+    return true;
+  if (out->def->kind == NISA_RELEASE) {
+    out->operand[0].base = mlirOperationGetOperand(op, 0);
+    return true;
+  }
+  MlirAttribute segments = mlirOperationGetAttributeByName(op, ir_str("operandSegmentSizes"));
+  *text = "its operandSegmentSizes do not fit";
+  if (mlirAttributeIsNull(segments) || !mlirAttributeIsADenseI32Array(segments) ||
+      mlirDenseArrayGetNumElements(segments) != 2 * out->def->n_operands)
+    return false;
+  intptr_t next = 0;
+  *text = NULL;
+  for (int k = 0; k < out->def->n_operands && !*text; k++)
+    *text = read_operand(op, &out->def->operand[k], segments, k, &next, &out->operand[k]);
+  MlirAttribute engine = mlirOperationGetAttributeByName(op, ir_str("engine"));
+  if (!mlirAttributeIsNull(engine) && mlirAttributeIsAString(engine))
+    out->engine = nisa_engine_from_name(mlirStringAttrGetValue(engine));
+  return !*text;
+}
+
+const struct nisa_access *nisa_operand(const struct nisa_instr *in, const char *name) {
+  for (int k = 0; k < in->def->n_operands; k++)
+    if (!strcmp(in->def->operand[k].name, name))
+      return nisa_is_absent(&in->operand[k]) ? NULL : &in->operand[k];
+  return NULL;
+}
+
+/* ---- making ----------------------------------------------------------------------------------------------------- */
+
+struct making {
+  MlirContext ctx;
+  int n_values, n_attrs;
+  MlirValue values[NISA_OPERANDS_MAX * (NISA_RANK_MAX + 1)];
+  MlirNamedAttribute attrs[ATTRS_MAX];
+  int32_t segments[2 * NISA_OPERANDS_MAX];
+};
+
+static void add_attr(struct making *m, MlirStringRef name, MlirAttribute v) {
+  m->attrs[m->n_attrs++] = mlirNamedAttributeGet(mlirIdentifierGet(m->ctx, name), v);
+}
+
+static void add_operand(struct making *m, const char *name, const struct nisa_access *x) {
+  char key[NAME_MAX_LEN];
+
+  if (nisa_is_absent(x))
+    return;
+  m->values[m->n_values++] = x->base;
+  for (int i = 0; i < x->n_indices; i++)
+    m->values[m->n_values++] = x->indices[i];
+  if (nisa_is_scalar(x))
+    return;
+  add_attr(m, part(key, name, "ap"), mlirAffineMapAttrGet(x->map));
+  add_attr(m, part(key, name, "tile"), mlirDenseI64ArrayGet(m->ctx, x->n_dims, x->tile));
+  add_attr(m, part(key, name, "par_dims"), mlirIntegerAttrGet(mlirIntegerTypeGet(m->ctx, 32), x->par_dims));
+}
+
+MlirOperation nisa_create(const struct nisa_instr *in, MlirLocation loc, int n_attrs, MlirNamedAttribute const *attrs) {
+  struct making m = {.ctx = mlirLocationGetContext(loc)};
+  MlirOperationState st = mlirOperationStateGet(ir_str(in->def->full_name), loc);
+
+  for (int k = 0; k < in->def->n_operands; k++) {
+    add_operand(&m, in->def->operand[k].name, &in->operand[k]);
+    m.segments[2 * k] = !nisa_is_absent(&in->operand[k]);
+    m.segments[2 * k + 1] = in->operand[k].n_indices;
+  }
+  if (in->def->kind != NISA_RELEASE) {
+    add_attr(&m, ir_str("operandSegmentSizes"), mlirDenseI32ArrayGet(m.ctx, 2 * in->def->n_operands, m.segments));
+    add_attr(&m, ir_str("engine"), mlirStringAttrGet(m.ctx, ir_str(nisa_engine_name(in->engine))));
+  }
+  mlirOperationStateAddOperands(&st, m.n_values, m.values);
+  mlirOperationStateAddAttributes(&st, m.n_attrs, m.attrs);
+  mlirOperationStateAddAttributes(&st, n_attrs, attrs);
+  if (in->def->kind == NISA_REGISTER_LOAD) {
+    MlirType t = mlirShapedTypeGetElementType(mlirValueGetType(in->operand[0].base));
+    mlirOperationStateAddResults(&st, 1, &t);
+  }
+  return mlirOperationCreate(&st);
+}
+
+MlirOperation nisa_create_alloc(MlirLocation loc, MlirType memref, int64_t alignment) {
+  MlirContext ctx = mlirLocationGetContext(loc);
+  MlirOperationState st = mlirOperationStateGet(ir_str("nisa.alloc"), loc);
+
+  mlirOperationStateAddResults(&st, 1, &memref);
+  if (alignment) {
+    MlirAttribute v = mlirIntegerAttrGet(mlirIntegerTypeGet(ctx, 64), alignment);
+    MlirNamedAttribute a = mlirNamedAttributeGet(mlirIdentifierGet(ctx, ir_str("alignment")), v);
+    mlirOperationStateAddAttributes(&st, 1, &a);
+  }
+  return mlirOperationCreate(&st);
+}
