@@ -25,8 +25,13 @@ static const char LLVM[] = "builtin.module(func.func(expand-strided-metadata,low
 
 /* ---- dropping what is ours --------------------------------------------------------------------------- */
 
+static bool has_prefix(MlirStringRef name, const char *prefix) {
+  return name.length > strlen(prefix) && !memcmp(name.data, prefix, strlen(prefix));
+}
+
+/* Annotations, and the tiling script beside the program with the attribute that announces it. */
 static bool is_ours(MlirStringRef name) {
-  return name.length > 6 && !memcmp(name.data, "nkipy.", 6);
+  return has_prefix(name, "nkipy.") || has_prefix(name, "transform.named_") || has_prefix(name, "transform.with_");
 }
 
 static MlirType plain_memref(MlirType t) {
