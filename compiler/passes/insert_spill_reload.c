@@ -1,0 +1,429 @@
+/* insert_spill_reload: where buffers need more SBUF than there is, some wait in HBM until they are needed again.
+ *
+ *     %a = memref.alloc() : …, 3 : i32                 %s = memref.alloc() : …, 1 : i32
+ *     … uses %a …                                      %a = memref.alloc() : …, 3 : i32
+ *     … more than the rest of SBUF …              ==>  … uses %a …
+ *     … uses %a …                                      memref.copy %a, %s
+ *                                                      … more than the rest of SBUF …
+ *                                                      %b = memref.alloc() : …, 3 : i32
+ *                                                      memref.copy %s, %b
+ *                                                      … uses %b …
+ *
+ * Each block is walked from the top with the set of its buffers that are in SBUF.  A buffer enters with its first user
+ * (its allocation moves down to there) and leaves behind its last one; users inside loops and of views count for the
+ * operation of the block that holds them.  What an operation needs is what it uses, what waits meanwhile, and the most
+ * that is allocated at once inside of it.  If that is more than the capacity, buffers that it does not use are put
+ * away, the one whose next use is farthest first (Belady: no other order needs fewer).  If it still does not fit, the
+ * blocks inside are treated the same way with what is left; an operation that cannot fit at all is refused.
+ *
+ * A buffer put away gives its space up: it ends with the copy to HBM, and another one begins with the copy back, to
+ * which later users and their views move.  One that was not written since it came back is not stored again.  (The
+ * reference orders victims the other way round, looks at the outermost block only, not through views, and keeps the
+ * allocation, so that nothing is gained.)  The place in HBM is allocated once, outside of all loops.
+ *
+ * Options: sbuf-capacity=N bytes per partition, target=trn1|trn2|trn3.  Time: operations of a block times its buffers.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "mlir-c/BuiltinTypes.h"
+
+#include "hlo/hlo.h"
+#include "passes/buffers.h"
+#include "passes/edit.h"
+#include "passes/memrefs.h"
+
+/* A buffer that is allocated in the block. */
+struct held {
+  MlirOperation alloc; /* the first one */
+  MlirValue now;       /* the one that stands for it where the walk is */
+  MlirValue slot;      /* in HBM, null if it was never put away */
+  int64_t bytes;       /* per partition */
+  int n_uses, *uses;   /* positions in the block, ascending */
+  bool *writes;
+  int next; /* first of uses that the walk has not passed */
+  bool is_pinned, is_resident, is_stored;
+};
+
+struct scan {
+  struct pass_run *run;
+  MlirBlock block, entry;    /* entry: of the function */
+  int64_t capacity, outside; /* outside: what blocks around this one hold */
+  int n_ops, n_held;
+  MlirOperation *ops;
+  struct held *held;
+};
+
+/* ---- sizes ----------------------------------------------------------------------------------------------------------- */
+
+static int64_t bytes_per_partition(MlirValue v) {
+  int64_t dims[STRUCTURED_LOOPS_MAX], bytes = memrefs_bits(memrefs_element(v)) / 8;
+  const int rank = ir_shape(v, STRUCTURED_LOOPS_MAX, dims);
+
+  for (int d = 1; d < rank; d++)
+    bytes *= dims[d];
+  return bytes;
+}
+
+static bool is_sbuf_alloc(MlirOperation op) {
+  return ir_is(op, "memref.alloc") && memrefs_space(mlirOperationGetResult(op, 0)) == MEM_SBUF &&
+         mlirShapedTypeHasStaticShape(mlirValueGetType(mlirOperationGetResult(op, 0)));
+}
+
+/* The last operation of the block that uses v, views of it, or what holds them. */
+static MlirOperation last_user(MlirValue v, MlirBlock block, MlirOperation last) {
+  for (MlirOpOperand u = mlirValueGetFirstUse(v); !mlirOpOperandIsNull(u); u = mlirOpOperandGetNextUse(u)) {
+    MlirOperation op = mlirOpOperandGetOwner(u), here = buffer_ancestor_in(op, block);
+    if (!mlirOperationIsNull(here) && buffer_is_before(last, here))
+      last = here;
+    if (buffer_is_view(op))
+      last = last_user(mlirOperationGetResult(op, 0), block, last);
+  }
+  return last;
+}
+
+static int64_t peak_in(struct arena *a, MlirOperation op);
+
+/* The most that buffers of the block and inside of it take at once. */
+static int64_t block_peak(struct arena *a, MlirBlock block) {
+  int64_t peak = 0, live = 0;
+  int n = 0, k = 0;
+
+  for (MlirOperation op = mlirBlockGetFirstOperation(block); !mlirOperationIsNull(op);
+       op = mlirOperationGetNextInBlock(op))
+    n++;
+  int64_t *ends = arena_new_array(a, int64_t, (size_t)n + 1);
+  MlirOperation *ops = arena_new_array(a, MlirOperation, (size_t)n + 1);
+  n = 0;
+  for (MlirOperation op = mlirBlockGetFirstOperation(block); !mlirOperationIsNull(op);
+       op = mlirOperationGetNextInBlock(op))
+    ops[n++] = op;
+  memset(ends, 0, ((size_t)n + 1) * sizeof *ends);
+  for (k = 0; k < n; k++) {
+    if (is_sbuf_alloc(ops[k])) {
+      MlirValue v = mlirOperationGetResult(ops[k], 0);
+      MlirOperation last = last_user(v, block, ops[k]);
+      int end = k;
+      while (!mlirOperationEqual(ops[end], last))
+        end++;
+      ends[end] += bytes_per_partition(v);
+      live += bytes_per_partition(v);
+    }
+    const int64_t here = live + peak_in(a, ops[k]);
+    peak = here > peak ? here : peak;
+    live -= ends[k];
+  }
+  return peak;
+}
+
+static int64_t peak_in(struct arena *a, MlirOperation op) {
+  int64_t peak = 0;
+  for (intptr_t r = 0; r < mlirOperationGetNumRegions(op); r++)
+    for (MlirBlock b = mlirRegionGetFirstBlock(mlirOperationGetRegion(op, r)); !mlirBlockIsNull(b);
+         b = mlirBlockGetNextInRegion(b)) {
+      const int64_t here = block_peak(a, b);
+      peak = here > peak ? here : peak;
+    }
+  return peak;
+}
+
+/* ---- reading a block ------------------------------------------------------------------------------------------------- */
+
+static int position(const struct scan *s, MlirOperation op) {
+  for (int k = 0; k < s->n_ops; k++)
+    if (mlirOperationEqual(s->ops[k], op))
+      return k;
+  return -1;
+}
+
+/* An allocation stands right before its first user. */
+static void sink(MlirOperation alloc) {
+  MlirOperation first = {NULL};
+  MlirValue v = mlirOperationGetResult(alloc, 0);
+
+  for (MlirOpOperand u = mlirValueGetFirstUse(v); !mlirOpOperandIsNull(u); u = mlirOpOperandGetNextUse(u)) {
+    MlirOperation here = buffer_ancestor_in(mlirOpOperandGetOwner(u), mlirOperationGetBlock(alloc));
+    if (!mlirOperationIsNull(here) && (mlirOperationIsNull(first) || buffer_is_before(here, first)))
+      first = here;
+  }
+  if (!mlirOperationIsNull(first))
+    mlirOperationMoveBefore(alloc, first);
+}
+
+static void add_use(struct held *h, int at, bool writes) {
+  int k = h->n_uses++;
+  for (; k > 0 && h->uses[k - 1] > at; k--) {
+    h->uses[k] = h->uses[k - 1];
+    h->writes[k] = h->writes[k - 1];
+  }
+  h->uses[k] = at;
+  h->writes[k] = writes;
+}
+
+/* Views count, too: they must be made again of the buffer that comes back. */
+static int count_uses(MlirValue v) {
+  int n = 0;
+  for (MlirOpOperand u = mlirValueGetFirstUse(v); !mlirOpOperandIsNull(u); u = mlirOpOperandGetNextUse(u))
+    n += buffer_is_view(mlirOpOperandGetOwner(u)) ? 1 + count_uses(mlirOperationGetResult(mlirOpOperandGetOwner(u), 0))
+                                                  : 1;
+  return n;
+}
+
+static void read_uses(struct scan *s, struct held *h, MlirValue v) {
+  for (MlirOpOperand u = mlirValueGetFirstUse(v); !mlirOpOperandIsNull(u); u = mlirOpOperandGetNextUse(u)) {
+    MlirOperation op = mlirOpOperandGetOwner(u);
+    const intptr_t k = mlirOpOperandGetOperandNumber(u);
+    if (buffer_is_view(op) && k == 0) {
+      read_uses(s, h, mlirOperationGetResult(op, 0));
+      continue;
+    }
+    if (ir_is(op, "memref.dealloc"))
+      continue;
+    h->is_pinned |= ir_is(op, "scf.yield") || ir_is(op, "scf.for") || ir_is(op, "func.return") ||
+                    ir_is(op, "func.call") || ir_is(op, "arith.select");
+    const int at = position(s, buffer_ancestor_in(op, s->block));
+    add_use(h, at, (buffer_access(op, k) & BUFFER_WRITES) != 0);
+  }
+}
+
+static void read_block(struct scan *s) {
+  int n = 0, n_allocs = 0;
+
+  for (MlirOperation op = mlirBlockGetFirstOperation(s->block); !mlirOperationIsNull(op);
+       op = mlirOperationGetNextInBlock(op)) {
+    n++;
+    n_allocs += is_sbuf_alloc(op);
+  }
+  MlirOperation *allocs = arena_new_array(s->run->arena, MlirOperation, (size_t)n_allocs + 1);
+  s->ops = arena_new_array(s->run->arena, MlirOperation, (size_t)n + 1);
+  s->held = arena_new_array(s->run->arena, struct held, (size_t)n_allocs + 1);
+  n_allocs = 0;
+  for (MlirOperation op = mlirBlockGetFirstOperation(s->block); !mlirOperationIsNull(op);
+       op = mlirOperationGetNextInBlock(op))
+    if (is_sbuf_alloc(op))
+      allocs[n_allocs++] = op;
+  for (int k = 0; k < n_allocs; k++)
+    sink(allocs[k]);
+  for (MlirOperation op = mlirBlockGetFirstOperation(s->block); !mlirOperationIsNull(op);
+       op = mlirOperationGetNextInBlock(op))
+    s->ops[s->n_ops++] = op;
+  for (int k = 0; k < s->n_ops; k++) {
+    if (!is_sbuf_alloc(s->ops[k]))
+      continue;
+    struct held *h = &s->held[s->n_held++];
+    MlirValue v = mlirOperationGetResult(s->ops[k], 0);
+    const size_t uses = (size_t)count_uses(v) + 1;
+    *h = (struct held){.alloc = s->ops[k], .now = v, .bytes = bytes_per_partition(v)};
+    h->uses = arena_new_array(s->run->arena, int, uses);
+    h->writes = arena_new_array(s->run->arena, bool, uses);
+    add_use(h, k, false); /* it exists from here on */
+    read_uses(s, h, v);
+  }
+}
+
+/* ---- putting away and bringing back ------------------------------------------------------------------------------------ */
+
+/* The place in HBM, in the function's first block: loops use it again and again. */
+static MlirValue make_slot(struct scan *s, struct held *h) {
+  MlirOperation at = buffer_ancestor_in(h->alloc, s->entry);
+  struct emit e = edit_before(s->run, at);
+  int64_t dims[STRUCTURED_LOOPS_MAX];
+  const int rank = ir_shape(h->now, STRUCTURED_LOOPS_MAX, dims);
+
+  e.loc = mlirOperationGetLocation(h->alloc);
+  return memrefs_alloc(&e, memrefs_type(e.ctx, memrefs_element(h->now), rank, dims, MEM_HBM));
+}
+
+/* Puts h away behind the last operation that used it. */
+static void put_away(struct scan *s, struct held *h) {
+  MlirOperation last = s->ops[h->uses[h->next - 1]];
+
+  if (mlirValueIsNull(h->slot))
+    h->slot = make_slot(s, h);
+  if (!h->is_stored) {
+    struct emit e = edit_before(s->run, last);
+    e.before = mlirOperationGetNextInBlock(last);
+    e.loc = mlirOperationGetLocation(h->alloc);
+    memrefs_copy(&e, h->now, h->slot);
+    pass_remark(s->run, h->alloc, "spilled to HBM, %" PRId64 " bytes per partition", h->bytes);
+  }
+  h->is_stored = true;
+  h->is_resident = false;
+}
+
+/* Uses of `from` at the operation `at` and behind it in the block become uses of `to`; views that are needed there are
+ * made again, where e says. */
+static void redirect(struct scan *s, struct emit *e, MlirValue from, MlirValue to, MlirOperation at) {
+  int n = 0;
+  for (MlirOpOperand u = mlirValueGetFirstUse(from); !mlirOpOperandIsNull(u); u = mlirOpOperandGetNextUse(u))
+    n++;
+  MlirOpOperand *uses = arena_new_array(s->run->arena, MlirOpOperand, (size_t)n + 1);
+  n = 0;
+  for (MlirOpOperand u = mlirValueGetFirstUse(from); !mlirOpOperandIsNull(u); u = mlirOpOperandGetNextUse(u))
+    uses[n++] = u;
+  while (n--) {
+    MlirOperation op = mlirOpOperandGetOwner(uses[n]), here = buffer_ancestor_in(op, s->block);
+    if (!mlirOperationIsNull(here) && !buffer_is_before(here, at)) {
+      mlirOperationSetOperand(op, mlirOpOperandGetOperandNumber(uses[n]), to);
+      continue;
+    }
+    if (!buffer_is_view(op) || !mlirOperationEqual(here, op))
+      continue;
+    MlirOperation again = mlirOperationClone(op);
+    mlirOperationSetOperand(again, 0, to);
+    mlirBlockInsertOwnedOperationBefore(e->block, e->before, again);
+    redirect(s, e, mlirOperationGetResult(op, 0), mlirOperationGetResult(again, 0), at);
+    if (mlirOpOperandIsNull(mlirValueGetFirstUse(mlirOperationGetResult(again, 0))))
+      mlirOperationDestroy(again);
+    if (mlirOpOperandIsNull(mlirValueGetFirstUse(mlirOperationGetResult(op, 0))))
+      mlirOperationDestroy(op); /* it would keep the old buffer */
+  }
+}
+
+/* Brings h back right before the operation at position `at`. */
+static void bring_back(struct scan *s, struct held *h, int at) {
+  struct emit e = edit_before(s->run, s->ops[at]);
+  MlirValue old = h->now;
+
+  e.loc = mlirOperationGetLocation(h->alloc);
+  h->now = memrefs_alloc(&e, mlirValueGetType(old));
+  memrefs_copy(&e, h->slot, h->now);
+  redirect(s, &e, old, h->now, s->ops[at]);
+  h->is_resident = true;
+}
+
+/* ---- the walk -------------------------------------------------------------------------------------------------------- */
+
+static enum status scan_block(struct pass_run *run, MlirBlock block, MlirBlock entry, int64_t capacity,
+                              int64_t outside);
+
+static bool is_used_at(const struct held *h, int at) {
+  return h->next < h->n_uses && h->uses[h->next] == at;
+}
+
+static int64_t resident_bytes(const struct scan *s) {
+  int64_t sum = 0;
+  for (int k = 0; k < s->n_held; k++)
+    sum += s->held[k].is_resident ? s->held[k].bytes : 0;
+  return sum;
+}
+
+/* The resident buffer that is not used at `at` and not for the longest time; NULL if there is none. */
+static struct held *victim(struct scan *s, int at) {
+  struct held *best = NULL;
+  for (int k = 0; k < s->n_held; k++) {
+    struct held *h = &s->held[k];
+    if (!h->is_resident || h->is_pinned || is_used_at(h, at))
+      continue;
+    if (!best || h->uses[h->next] > best->uses[best->next])
+      best = h;
+  }
+  return best;
+}
+
+static enum status fit_inside(struct scan *s, MlirOperation op) {
+  const int64_t left = s->capacity - resident_bytes(s);
+
+  if (left >= 0 && mlirOperationGetNumRegions(op) && peak_in(s->run->arena, op) > 0) {
+    for (intptr_t r = 0; r < mlirOperationGetNumRegions(op); r++)
+      for (MlirBlock b = mlirRegionGetFirstBlock(mlirOperationGetRegion(op, r)); !mlirBlockIsNull(b);
+           b = mlirBlockGetNextInRegion(b)) {
+        enum status st = scan_block(s->run, b, s->entry, left, s->outside + resident_bytes(s));
+        if (st)
+          return st;
+      }
+    return ST_OK;
+  }
+  return pass_fail(s->run, op, "needs %" PRId64 " bytes of SBUF per partition at once, there are %" PRId64,
+                   s->outside + resident_bytes(s) + peak_in(s->run->arena, op), s->outside + s->capacity);
+}
+
+static enum status step(struct scan *s, int at) {
+  for (int k = 0; k < s->n_held; k++) {
+    struct held *h = &s->held[k];
+    if (!is_used_at(h, at) || h->is_resident)
+      continue;
+    if (h->next > 0)
+      bring_back(s, h, at);
+    h->is_resident = true;
+  }
+  const int64_t inside = peak_in(s->run->arena, s->ops[at]);
+  for (struct held *h; resident_bytes(s) + inside > s->capacity && (h = victim(s, at));)
+    put_away(s, h);
+  if (resident_bytes(s) + inside > s->capacity) {
+    enum status st = fit_inside(s, s->ops[at]);
+    if (st)
+      return st;
+  }
+  for (int k = 0; k < s->n_held; k++) {
+    struct held *h = &s->held[k];
+    for (; is_used_at(h, at); h->next++)
+      h->is_stored &= !h->writes[h->next];
+    if (h->is_resident && h->next == h->n_uses)
+      h->is_resident = false;
+  }
+  return ST_OK;
+}
+
+static enum status scan_block(struct pass_run *run, MlirBlock block, MlirBlock entry, int64_t capacity,
+                              int64_t outside) {
+  struct scan s = {.run = run, .block = block, .entry = entry, .capacity = capacity, .outside = outside};
+  enum status st = ST_OK;
+
+  if (block_peak(run->arena, block) <= capacity)
+    return ST_OK;
+  read_block(&s);
+  for (int k = 0; !st && k < s.n_ops; k++)
+    st = step(&s, k);
+  return st;
+}
+
+/* ---- the pass -------------------------------------------------------------------------------------------------------- */
+
+static enum status read_capacity(struct pass_run *run, int64_t *out) {
+  static const struct {
+    const char *name;
+    enum target target;
+    int64_t bytes; /* usable, per partition */
+  } machines[] = {{"trn1", TARGET_TRN1, 180224}, {"trn2", TARGET_TRN2, 212984}, {"trn3", TARGET_TRN3, 245752}};
+  const char *name = pass_option(run, "target"), *capacity = pass_option(run, "sbuf-capacity");
+  bool known = false;
+
+  for (size_t k = 0; k < sizeof machines / sizeof *machines; k++)
+    if (name ? !strcmp(name, machines[k].name) : run->target == machines[k].target) {
+      *out = machines[k].bytes;
+      known = true;
+    }
+  if (!known)
+    return pass_fail(run, run->module, "unknown target '%s': trn1, trn2 or trn3", name ? name : "");
+  if (!capacity)
+    return ST_OK;
+  char *end;
+  const long long n = strtoll(capacity, &end, 10);
+  if (*end || end == capacity)
+    return pass_fail(run, run->module, "sbuf-capacity is a number of bytes per partition, not '%s'", capacity);
+  if (n >= 0)
+    *out = n;
+  return ST_OK;
+}
+
+static enum status run_pass(struct pass_run *run) {
+  struct ir_ops functions = ir_collect_named(run->arena, run->module, "func.func");
+  int64_t capacity = 0;
+  enum status st = read_capacity(run, &capacity);
+
+  for (int k = 0; !st && k < functions.n; k++) {
+    MlirBlock body = mlirRegionGetFirstBlock(mlirOperationGetRegion(functions.v[k], 0));
+    if (!mlirBlockIsNull(body))
+      st = scan_block(run, body, body, capacity, 0);
+  }
+  return st;
+}
+
+const struct pass_def insert_spill_reload = {
+    .name = "insert-spill-reload",
+    .summary = "Where buffers need more SBUF than there is, those not needed for the longest time wait in HBM and come "
+               "back into new buffers.",
+    .run = run_pass,
+};

@@ -1,0 +1,108 @@
+"""Programs with more buffers than SBUF holds: same results after insert-spill-reload, and at no point too much in use.
+
+What is in use is read off the text: insert-memref-dealloc, another pass, frees each buffer behind its last use, and
+loop bodies free what they allocate, so that going down the lines and adding up is enough.
+"""
+import re
+
+import numpy as np
+import pytest
+import values
+
+SHAPE = (16, 2, 8)
+BYTES = 2 * 8 * 4
+T = "memref<16x2x8xf32, 3 : i32>"
+H = "memref<16x2x8xf32, 4 : i32>"
+
+
+def peak(text):
+    """The most bytes per partition that SBUF buffers take at once."""
+    sizes, live, most = {}, 0, 0
+    for line in text.splitlines():
+        made = re.match(r"\s*(%\w+) = memref\.alloc\(\).* : memref<([\dx]+)xf32, 3 : i32>", line)
+        freed = re.match(r"\s*memref\.dealloc (%\w+) ", line)
+        if made:
+            sizes[made.group(1)] = 4 * int(np.prod([int(d) for d in made.group(2).split("x")[1:]]))
+            live += sizes[made.group(1)]
+            most = max(most, live)
+        elif freed:
+            live -= sizes[freed.group(1)]
+    assert live == 0
+    return most
+
+
+def program(rng, n_buffers, n_steps, in_loop=False, views=False):
+    """Random element-wise steps on SBUF buffers, some inside of loops, some on slices; the sum of all is returned."""
+    lines, names = [], [f"%b{k}" for k in range(n_buffers)]
+
+    def step(indent, choices, counter=None):
+        x, y, z = rng.choice(choices, 3)
+        where, shape = "", "16x2x8"
+        if views and rng.random() < 0.5:
+            at = counter if counter and rng.random() < 0.5 else str(rng.integers(0, 2))
+            n = len(lines)
+            kind = "memref<16x1x8xf32, strided<[16, 8, 1], offset: ?>, 3 : i32>"
+            if at.isdigit():
+                kind = f"memref<16x1x8xf32, strided<[16, 8, 1]{', offset: 8' if at == '1' else ''}>, 3 : i32>"
+            for k, v in enumerate((x, y, z)):
+                lines.append(f"{indent}%s{n}_{k} = memref.subview {v}[0, {at}, 0] [16, 1, 8] [1, 1, 1] : {T} to {kind}")
+            lines.append(f"{indent}linalg.max ins(%s{n}_0, %s{n}_1 : {kind}, {kind}) outs(%s{n}_2 : {kind})")
+            return
+        lines.append(f"{indent}linalg.{rng.choice(['add', 'max', 'sub'])} ins({x}, {y} : {T}, {T}) outs({z} : {T})")
+
+    for k, b in enumerate(names):
+        lines.append(f"    {b} = memref.alloc() : {T}")
+        lines.append(f"    memref.copy %arg{k % 2}, {b} : {H} to {T}")
+    for k in range(n_steps):
+        few = list(rng.choice(names, 2, replace=False))
+        if in_loop and k % 3 == 1:
+            lines.append(f"    scf.for %i{k} = %c0 to %c2 step %c1 {{")
+            inner = []
+            for j in range(2):
+                inner.append(f"%t{k}_{j}")
+                lines.append(f"      {inner[-1]} = memref.alloc() : {T}")
+                lines.append(f"      memref.copy {few[0]}, {inner[-1]} : {T} to {T}")
+            for _ in range(3):
+                step("      ", few + inner, f"%i{k}")
+            lines.append("    }")
+        else:
+            step("    ", few)
+    lines.append(f"    %r = memref.alloc() : {H}")
+    for k in range(1, n_buffers):
+        lines.append(f"    linalg.add ins(%b{k - 1}, %b{k} : {T}, {T}) outs(%b{k} : {T})")
+    lines.append(f"    memref.copy {names[-1]}, %r : {T} to {H}")
+    return "\n".join([f"func.func @f(%arg0: {H}, %arg1: {H}) -> {H} {{",
+                      "    %c0 = arith.constant 0 : index", "    %c1 = arith.constant 1 : index",
+                      "    %c2 = arith.constant 2 : index", *lines, f"    return %r : {H}", "}"])
+
+
+@pytest.mark.parametrize("n, capacity, in_loop, views", [
+    (5, 3, False, False), (6, 3, False, True), (8, 4, False, True), (5, 4, True, False), (6, 5, True, True),
+    (7, 4, True, True),
+])
+def test_values_stay_and_capacity_holds(rng, n, capacity, in_loop, views):
+    text = program(rng, n, 9, in_loop, views)
+    option = f"insert-spill-reload=sbuf-capacity={capacity * BYTES}"
+    assert peak(values.opt(text, "insert-memref-dealloc")) > capacity * BYTES
+    after = values.check(text, [option], rng)
+    assert "1 : i32" in after
+    assert peak(values.opt(after, "insert-memref-dealloc")) <= capacity * BYTES
+
+
+def test_what_fits_is_left_alone(rng):
+    text = program(rng, 4, 6, True, True)
+    want = values.opt(text, "insert-spill-reload=sbuf-capacity=-1")
+    assert values.opt(want, "insert-spill-reload") == want
+    assert "1 : i32" not in want
+
+
+def test_an_operation_that_cannot_fit_is_refused(rng):
+    with pytest.raises(values.Refused, match="needs 192 bytes of SBUF per partition at once, there are 128"):
+        values.opt(f"""
+        func.func @f() {{
+          %a = memref.alloc() : {T}
+          %b = memref.alloc() : {T}
+          %c = memref.alloc() : {T}
+          linalg.add ins(%a, %b : {T}, {T}) outs(%c : {T})
+          return
+        }}""", "insert-spill-reload=sbuf-capacity=128")
