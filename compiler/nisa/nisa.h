@@ -216,5 +216,7 @@ int64_t nisa_element_bytes(MlirType element);
  * lifetimes, capacity at every point).  Each violation becomes a diagnostic with the operation's place.  ST_OK when
  * there is none, otherwise ST_INPUT.  The module has passed MLIR's own verifier. */
 MUST_USE enum status nisa_verify(MlirOperation module, enum target target, struct arena *a, struct diags *ds);
+/* The most bytes per partition that are allocated at once under root, PSUM in whole banks. */
+void nisa_memory_peak(MlirOperation root, enum target target, struct arena *a, int64_t *sbuf, int64_t *psum);
 
 #endif

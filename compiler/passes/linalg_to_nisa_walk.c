@@ -16,6 +16,7 @@
 #include "mlir-c/BuiltinAttributes.h"
 #include "mlir-c/BuiltinTypes.h"
 
+#include "nisa/range.h"
 #include "passes/edit.h"
 #include "passes/linalg_to_nisa.h"
 
@@ -89,43 +90,6 @@ static bool split_atom(struct ln_walk *w, int atom, int64_t inner, int n_extra, 
 
 /* ---- division --------------------------------------------------------------------------------------------------- */
 
-static int64_t gcd(int64_t a, int64_t b) {
-  while (b) {
-    int64_t r = a % b;
-    a = b;
-    b = r;
-  }
-  return a < 0 ? -a : a;
-}
-
-enum { DEPTH_MAX = 16 };
-
-/* A number that divides v whatever happens; 0 if v is always 0. */
-static int64_t divisor_of(MlirValue v, int depth) {
-  int64_t c, d;
-  if (edit_int(v, &c))
-    return gcd(c, 0);
-  MlirOperation def = ir_defining_op(v);
-  if (depth == DEPTH_MAX)
-    return 1;
-  if (mlirOperationIsNull(def)) {
-    MlirOperation loop = mlirBlockGetParentOperation(mlirBlockArgumentGetOwner(v));
-    if (ir_is(loop, "scf.for") && mlirBlockArgumentGetArgNumber(v) == 0)
-      return gcd(divisor_of(mlirOperationGetOperand(loop, 0), depth + 1),
-                 divisor_of(mlirOperationGetOperand(loop, 2), depth + 1));
-    return 1;
-  }
-  if (ir_is(def, "arith.muli")) {
-    c = divisor_of(mlirOperationGetOperand(def, 0), depth + 1);
-    d = divisor_of(mlirOperationGetOperand(def, 1), depth + 1);
-    return __builtin_mul_overflow(c, d, &c) ? 1 : c;
-  }
-  if (ir_is(def, "arith.addi") || ir_is(def, "arith.subi"))
-    return gcd(divisor_of(mlirOperationGetOperand(def, 0), depth + 1),
-               divisor_of(mlirOperationGetOperand(def, 1), depth + 1));
-  return 1;
-}
-
 /* v / n, v being a multiple of n. */
 static MlirValue exact_quotient(struct emit *e, MlirValue v, int64_t n) {
   MlirOperation def = ir_defining_op(v);
@@ -139,7 +103,7 @@ static MlirValue exact_quotient(struct emit *e, MlirValue v, int64_t n) {
         return times(e, mlirOperationGetOperand(def, 1 - k), c / n);
   if (!mlirOperationIsNull(def) && ir_is(def, "arith.addi")) {
     MlirValue x = mlirOperationGetOperand(def, 0), y = mlirOperationGetOperand(def, 1);
-    if (divisor_of(x, 0) % n == 0 && divisor_of(y, 0) % n == 0)
+    if (nisa_divisor(x) % n == 0 && nisa_divisor(y) % n == 0)
       return emit_binary(e, "arith.addi", exact_quotient(e, x, n), exact_quotient(e, y, n));
   }
   return emit_binary(e, "arith.divui", v, emit_index(e, n));
@@ -192,7 +156,7 @@ static bool divide_offset(struct division *d, int64_t n) {
 
   if (k < 0)
     return false;
-  int64_t g = mlirValueIsNull(f->offset) ? 0 : divisor_of(f->offset, 0);
+  int64_t g = mlirValueIsNull(f->offset) ? 0 : nisa_divisor(f->offset);
   if (g % n == 0) {
     if (k % n + above >= n)
       return false;
@@ -202,7 +166,7 @@ static bool divide_offset(struct division *d, int64_t n) {
       f->offset = exact_quotient(e, f->offset, n);
     return true;
   }
-  g = gcd(g, n);
+  g = nisa_gcd(g, n);
   if (k % g + above >= g)
     return false;
   MlirValue o = f->offset;

@@ -1,0 +1,138 @@
+#include "nisa/range.h"
+
+#include "mlir-c/BuiltinAttributes.h"
+
+#include "ir/ir.h"
+#include "ir/structured.h"
+
+enum { DEPTH_MAX = 16 };
+
+int64_t nisa_gcd(int64_t a, int64_t b) {
+  while (b) {
+    int64_t r = a % b;
+    a = b;
+    b = r;
+  }
+  return a < 0 ? -a : a;
+}
+
+bool nisa_constant(MlirValue v, int64_t *out) {
+  MlirOperation def = ir_defining_op(v);
+  if (mlirOperationIsNull(def) || !ir_is(def, "arith.constant"))
+    return false;
+  MlirAttribute a = mlirOperationGetAttributeByName(def, ir_str("value"));
+  if (mlirAttributeIsNull(a) || !mlirAttributeIsAInteger(a))
+    return false;
+  *out = mlirIntegerAttrGetValueInt(a);
+  return true;
+}
+
+/* The loop that v counts; null if it is something else. */
+static MlirOperation loop_of(MlirValue v) {
+  if (!mlirValueIsABlockArgument(v) || mlirBlockArgumentGetArgNumber(v) != 0)
+    return (MlirOperation){NULL};
+  MlirOperation loop = mlirBlockGetParentOperation(mlirBlockArgumentGetOwner(v));
+  return ir_is(loop, "scf.for") ? loop : (MlirOperation){NULL};
+}
+
+static int64_t divisor(MlirValue v, int depth) {
+  int64_t c, d;
+
+  if (nisa_constant(v, &c))
+    return nisa_gcd(c, 0);
+  if (depth == DEPTH_MAX)
+    return 1;
+  MlirOperation op = loop_of(v);
+  if (!mlirOperationIsNull(op))
+    return nisa_gcd(divisor(mlirOperationGetOperand(op, 0), depth + 1),
+                    divisor(mlirOperationGetOperand(op, 2), depth + 1));
+  op = ir_defining_op(v);
+  if (mlirOperationIsNull(op))
+    return 1;
+  if (ir_is(op, "arith.muli")) {
+    c = divisor(mlirOperationGetOperand(op, 0), depth + 1);
+    d = divisor(mlirOperationGetOperand(op, 1), depth + 1);
+    return __builtin_mul_overflow(c, d, &c) ? 1 : c;
+  }
+  if (ir_is(op, "arith.addi") || ir_is(op, "arith.subi"))
+    return nisa_gcd(divisor(mlirOperationGetOperand(op, 0), depth + 1),
+                    divisor(mlirOperationGetOperand(op, 1), depth + 1));
+  return 1;
+}
+
+int64_t nisa_divisor(MlirValue v) {
+  return divisor(v, 0);
+}
+
+struct bounds {
+  int64_t low, high;
+};
+
+static bool bounds(MlirValue v, int depth, struct bounds *out);
+
+static bool loop_bounds(MlirOperation loop, int depth, struct bounds *out) {
+  struct bounds lower, upper;
+  int64_t step;
+
+  if (!bounds(mlirOperationGetOperand(loop, 0), depth + 1, &lower) ||
+      !bounds(mlirOperationGetOperand(loop, 1), depth + 1, &upper) ||
+      !nisa_constant(mlirOperationGetOperand(loop, 2), &step) || step < 1)
+    return false;
+  /* with constant bounds the last turn is known exactly */
+  int64_t last = upper.high - 1;
+  if (lower.low == lower.high && upper.low == upper.high && last >= lower.low)
+    last -= (last - lower.low) % step;
+  *out = (struct bounds){lower.low, last < lower.low ? lower.low : last};
+  return true;
+}
+
+static bool add_bounds(struct bounds a, struct bounds b, struct bounds *out) {
+  return !__builtin_add_overflow(a.low, b.low, &out->low) && !__builtin_add_overflow(a.high, b.high, &out->high);
+}
+
+static bool bounds(MlirValue v, int depth, struct bounds *out) {
+  struct bounds a, b;
+  int64_t c;
+
+  if (nisa_constant(v, &c)) {
+    *out = (struct bounds){c, c};
+    return true;
+  }
+  if (depth == DEPTH_MAX)
+    return false;
+  MlirOperation op = loop_of(v);
+  if (!mlirOperationIsNull(op))
+    return loop_bounds(op, depth, out);
+  op = ir_defining_op(v);
+  if (mlirOperationIsNull(op) || mlirOperationGetNumOperands(op) != 2 ||
+      !bounds(mlirOperationGetOperand(op, 0), depth + 1, &a) || !bounds(mlirOperationGetOperand(op, 1), depth + 1, &b))
+    return false;
+  if (ir_is(op, "arith.addi"))
+    return add_bounds(a, b, out);
+  if (ir_is(op, "arith.subi"))
+    return add_bounds(a, (struct bounds){-b.high, -b.low}, out);
+  if (a.low < 0 || b.low < 0)
+    return false;
+  if (ir_is(op, "arith.muli"))
+    return !__builtin_mul_overflow(a.low, b.low, &out->low) && !__builtin_mul_overflow(a.high, b.high, &out->high);
+  if (b.low != b.high || b.low == 0)
+    return false;
+  if (ir_is(op, "arith.divui") || ir_is(op, "arith.divsi")) {
+    *out = (struct bounds){a.low / b.low, a.high / b.low};
+    return true;
+  }
+  if (ir_is(op, "arith.remui") || ir_is(op, "arith.remsi")) {
+    *out = a.high < b.low ? a : (struct bounds){0, b.low - 1};
+    return true;
+  }
+  return false;
+}
+
+bool nisa_bounds(MlirValue v, int64_t *low, int64_t *high) {
+  struct bounds b;
+  if (!bounds(v, 0, &b))
+    return false;
+  *low = b.low;
+  *high = b.high;
+  return true;
+}

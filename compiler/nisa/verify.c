@@ -1,0 +1,315 @@
+/* verify: NISA against the hardware, the walk and the operands.
+ *
+ * Per operand (hardware.md §4, §5): a memory that the engine reaches; a type that it computes on; a range inside the
+ * buffer; partitions that are consecutive, at most 128, and start where the hardware allows (more than 64 at 0, more than 32
+ * at 0 or 64, otherwise at a multiple of 32; DMA anywhere); at most four free dimensions after merging those that
+ * are one in memory, with extents and strides that fit their fields.
+ *
+ * Indices are bounded through constants, loops and arith; what is not bounded is not complained about, except where the
+ * hardware needs to know (start partitions).
+ */
+#include "nisa/verify.h"
+
+#include <stdarg.h>
+#include <string.h>
+
+#include "mlir-c/BuiltinAttributes.h"
+#include "mlir-c/BuiltinTypes.h"
+
+#include "ir/internal.h"
+#include "ir/structured.h"
+#include "nisa/range.h"
+
+enum { EXTENT_MAX = 65535, STRIDE_MAX = 32767 };
+
+void nisa_complain(struct nisa_check *c, MlirOperation op, const char *fmt, ...) {
+  va_list ap;
+  va_start(ap, fmt);
+  const char *text = arena_vprintf(c->arena, fmt, ap);
+  va_end(ap);
+  diag_add(c->ds, DS_ERROR, DG_IR_INVALID, ir_first_place(c->arena, mlirOperationGetLocation(op)), "%s: %s",
+           mlirIdentifierStr(mlirOperationGetName(op)).data, text)
+      ->stage = "linalg-to-nisa";
+  c->n_errors++;
+}
+
+/* ---- memories and types ----------------------------------------------------------------------------------------- */
+
+#define BIT(s) (1u << (s))
+
+/* Bits of the memories that an engine reads or writes. */
+static unsigned reach(enum nisa_engine e, bool writes) {
+  const unsigned chip = BIT(NISA_SBUF) | BIT(NISA_PSUM), hbm = BIT(NISA_HBM) | BIT(NISA_SHARED_HBM);
+  switch (e) {
+  case NISA_ENGINE_TENSOR:
+    return writes ? BIT(NISA_PSUM) : BIT(NISA_SBUF);
+  case NISA_ENGINE_VECTOR:
+  case NISA_ENGINE_SCALAR:
+    return chip;
+  case NISA_ENGINE_GPSIMD:
+    return BIT(NISA_SBUF);
+  case NISA_ENGINE_DMA:
+    return hbm | BIT(NISA_SBUF);
+  case NISA_ENGINE_SYNC:
+    return writes ? 0 : BIT(NISA_SBUF);
+  default:
+    return 0;
+  }
+}
+
+static void check_memory(struct nisa_check *c, const struct nisa_instr *in, const struct nisa_operand_def *d,
+                         enum nisa_space s) {
+  const char *engine = nisa_engine_name(in->engine);
+
+  if (d->writes && !(reach(in->engine, true) & BIT(s)))
+    nisa_complain(c, in->op, "%s is in %s, which the %s engine does not write", d->name, nisa_space_name(s), engine);
+  /* the tensor engine's dst is read by adding in PSUM, not by the engine */
+  else if (d->reads && !d->writes && !(reach(in->engine, false) & BIT(s)))
+    nisa_complain(c, in->op, "%s is in %s, which the %s engine does not read", d->name, nisa_space_name(s), engine);
+}
+
+static void check_type(struct nisa_check *c, const struct nisa_instr *in, const struct nisa_operand_def *d,
+                       MlirType t) {
+  const bool wide = nisa_element_bytes(t) == 0 || nisa_element_bytes(t) > 4;
+
+  if (wide && in->engine != NISA_ENGINE_DMA)
+    nisa_complain(c, in->op, "the elements of %s have a type that the %s engine does not have", d->name,
+                  nisa_engine_name(in->engine));
+  if (mlirTypeIsAFloat8E4M3FN(t) && c->target != TARGET_TRN3 && in->engine != NISA_ENGINE_DMA)
+    nisa_complain(c, in->op, "%s has elements of f8E4M3FN, which only trn3 computes on", d->name);
+}
+
+/* ---- index ranges ----------------------------------------------------------------------------------------------- */
+
+/* Largest and smallest value of an index; false if a symbol is not bounded. */
+static bool index_range(const struct nisa_access *x, const struct nisa_index *i, int64_t *low, int64_t *high) {
+  *low = *high = i->constant;
+  for (int k = 0; k < x->n_dims; k++)
+    *high += i->dim[k] * (x->tile[k] - 1);
+  for (int k = 0; k < x->n_indices; k++) {
+    int64_t a, b;
+    if (!i->sym[k])
+      continue;
+    if (!nisa_bounds(x->indices[k], &a, &b))
+      return false;
+    *low += i->sym[k] * a;
+    *high += i->sym[k] * b;
+  }
+  return true;
+}
+
+static bool has_negative(const struct nisa_access *x, const struct nisa_index *i) {
+  for (int k = 0; k < x->n_dims; k++)
+    if (i->dim[k] < 0)
+      return true;
+  return false;
+}
+
+/* ---- partitions ------------------------------------------------------------------------------------------------- */
+
+/* True if the partition dimensions count consecutive partitions, row-major; or none at all (one partition for all). */
+static bool counts_partitions(const struct nisa_access *x, const struct nisa_index *i, bool *repeats) {
+  int64_t expected = 1, sum = 0;
+
+  for (int k = x->par_dims; k < x->n_dims; k++)
+    if (i->dim[k] && x->tile[k] > 1)
+      return false;
+  for (int k = 0; k < x->par_dims; k++)
+    sum += x->tile[k] > 1 ? i->dim[k] : 0;
+  *repeats = sum == 0 && nisa_partitions(x) > 1;
+  if (sum == 0)
+    return true;
+  for (int k = x->par_dims - 1; k >= 0; k--) {
+    if (x->tile[k] > 1 && i->dim[k] != expected)
+      return false;
+    expected *= x->tile[k];
+  }
+  return true;
+}
+
+static void check_start(struct nisa_check *c, const struct nisa_instr *in, const char *name,
+                        const struct nisa_access *x, const struct nisa_index *i) {
+  int64_t n = nisa_partitions(x), unit = n > 64 ? 128 : n > 32 ? 64 : 32, start = i->constant;
+  bool legal = start % unit == 0;
+
+  for (int k = 0; k < x->n_indices; k++) {
+    int64_t low, high;
+    if (!i->sym[k] || (nisa_bounds(x->indices[k], &low, &high) && low == 0 && high == 0))
+      continue;
+    legal &= i->sym[k] * nisa_divisor(x->indices[k]) % unit == 0;
+  }
+  if (!legal)
+    nisa_complain(c, in->op, "%s takes %lld partitions, which must start at %s", name, (long long)n,
+                  n > 64   ? "partition 0"
+                  : n > 32 ? "partition 0 or 64"
+                           : "partition 0, 32, 64 or 96");
+}
+
+static void check_partitions(struct nisa_check *c, const struct nisa_instr *in, const struct nisa_operand_def *d,
+                             const struct nisa_access *x, const struct nisa_index *i) {
+  bool repeats;
+
+  if (nisa_partitions(x) > c->machine->partitions)
+    nisa_complain(c, in->op, "%s takes %lld partitions; there are %lld", d->name, (long long)nisa_partitions(x),
+                  (long long)c->machine->partitions);
+  if (!counts_partitions(x, i, &repeats))
+    nisa_complain(c, in->op, "%s does not take consecutive partitions", d->name);
+  else if (repeats && (in->engine != NISA_ENGINE_DMA || d->writes))
+    nisa_complain(c, in->op, "%s repeats one partition, which only DMA can read", d->name);
+  else if (in->engine != NISA_ENGINE_DMA && in->engine != NISA_ENGINE_SYNC)
+    check_start(c, in, d->name, x, i);
+}
+
+/* ---- free dimensions -------------------------------------------------------------------------------------------- */
+
+/* Elements between neighbours along tile dimension k, inside a partition. */
+static int64_t free_stride(const struct nisa_access *x, const struct nisa_index *i, int k) {
+  MlirType t = mlirValueGetType(x->base);
+  int64_t unit = 1, stride = 0;
+
+  for (int r = (int)mlirShapedTypeGetRank(t) - 1; r >= 1; r--) {
+    stride += i[r].dim[k] * unit;
+    unit *= mlirShapedTypeGetDimSize(t, r);
+  }
+  return stride;
+}
+
+static void check_pattern(struct nisa_check *c, const struct nisa_instr *in, const struct nisa_operand_def *d,
+                          const struct nisa_access *x, const struct nisa_index *i) {
+  int64_t extent = 1, stride = 0;
+  int n = 0;
+
+  for (int k = x->par_dims; k < x->n_dims; k++) {
+    if (x->tile[k] == 1)
+      continue;
+    int64_t s = free_stride(x, i, k);
+    if (n && stride == s * x->tile[k]) {
+      extent *= x->tile[k];
+    } else {
+      extent = x->tile[k];
+      n++;
+    }
+    stride = s;
+    if (extent > EXTENT_MAX)
+      nisa_complain(c, in->op, "%s has a dimension of %lld elements; a pattern counts to %d", d->name,
+                    (long long)extent, EXTENT_MAX);
+    if (stride > STRIDE_MAX)
+      nisa_complain(c, in->op, "%s has a stride of %lld elements; a pattern has at most %d", d->name, (long long)stride,
+                    STRIDE_MAX);
+  }
+  if (n > c->machine->free_dims)
+    nisa_complain(c, in->op, "%s needs %d free dimensions; an access pattern has %d", d->name, n,
+                  c->machine->free_dims);
+}
+
+/* Every partition sees the same pattern. */
+static void check_uniform(struct nisa_check *c, const struct nisa_instr *in, const struct nisa_operand_def *d,
+                          const struct nisa_access *x, const struct nisa_index *i) {
+  for (int k = 0; k < x->par_dims; k++)
+    if (x->tile[k] > 1 && free_stride(x, i, k)) {
+      nisa_complain(c, in->op, "%s is addressed differently in every partition", d->name);
+      return;
+    }
+}
+
+/* ---- an operand ------------------------------------------------------------------------------------------------- */
+
+void nisa_check_access(struct nisa_check *c, const struct nisa_instr *in, int k) {
+  const struct nisa_operand_def *d = &in->def->operand[k];
+  const struct nisa_access *x = &in->operand[k];
+  MlirType t = mlirValueGetType(x->base);
+  enum nisa_space s = nisa_access_space(x);
+  struct nisa_index i[NISA_RANK_MAX];
+  int64_t low, high;
+
+  if (s == NISA_NOWHERE) {
+    nisa_complain(c, in->op, "%s has no memory space", d->name);
+    return;
+  }
+  if (!mlirShapedTypeHasStaticShape(t) || mlirShapedTypeGetRank(t) > NISA_RANK_MAX) {
+    nisa_complain(c, in->op, "the shape of %s is not static, or has too many dimensions", d->name);
+    return;
+  }
+  check_memory(c, in, d, s);
+  check_type(c, in, d, mlirShapedTypeGetElementType(t));
+  for (int r = 0; r < mlirShapedTypeGetRank(t); r++) {
+    if (!nisa_access_index(x, r, &i[r]) || has_negative(x, &i[r])) {
+      nisa_complain(c, in->op, "index %d of %s is no sum of coordinates and indices", r, d->name);
+      return;
+    }
+    if (index_range(x, &i[r], &low, &high) && (low < 0 || high >= mlirShapedTypeGetDimSize(t, r)))
+      nisa_complain(c, in->op, "index %d of %s goes from %lld to %lld; the dimension has %lld", r, d->name,
+                    (long long)low, (long long)high, (long long)mlirShapedTypeGetDimSize(t, r));
+  }
+  if (!nisa_is_on_chip(s) || mlirShapedTypeGetRank(t) < 2)
+    return;
+  check_partitions(c, in, d, x, &i[0]);
+  check_uniform(c, in, d, x, i);
+  check_pattern(c, in, d, x, i);
+}
+
+/* ---- the module ------------------------------------------------------------------------------------------------- */
+
+static bool is_allowed(MlirOperation op) {
+  static const char *const names[] = {"builtin.module",
+                                      "func.func",
+                                      "func.return",
+                                      "scf.for",
+                                      "scf.if",
+                                      "scf.yield",
+                                      "memref.global",
+                                      "memref.get_global",
+                                      "memref.collapse_shape",
+                                      "memref.expand_shape",
+                                      "memref.subview",
+                                      "memref.cast",
+                                      "memref.reinterpret_cast",
+                                      "memref.transpose"};
+  MlirStringRef n = mlirIdentifierStr(mlirOperationGetName(op));
+  if (n.length > 6 && !memcmp(n.data, "arith.", 6))
+    return true;
+  for (size_t k = 0; k < sizeof names / sizeof *names; k++)
+    if (ir_is(op, names[k]))
+      return true;
+  return false;
+}
+
+static void check_op(struct nisa_check *c, MlirOperation op) {
+  struct nisa_instr in;
+  const char *why;
+
+  if (!nisa_op_of(op)) {
+    if (!is_allowed(op))
+      nisa_complain(c, op, "it is no NISA operation, and nothing that may stand beside them");
+    for (intptr_t k = 0; k < mlirOperationGetNumResults(op); k++)
+      if (nisa_is_on_chip(nisa_type_space(mlirValueGetType(mlirOperationGetResult(op, k)))))
+        nisa_complain(c, op, "only nisa.alloc makes buffers on chip");
+    return;
+  }
+  if (!nisa_read(op, &in, &why)) {
+    nisa_complain(c, op, "%s", why);
+    return;
+  }
+  if (in.def->kind == NISA_ALLOC || in.def->kind == NISA_RELEASE)
+    return;
+  if (!(in.def->engines & BIT(in.engine))) {
+    nisa_complain(c, op, "no such instruction on this engine");
+    return;
+  }
+  int before = c->n_errors;
+  for (int k = 0; k < in.def->n_operands; k++)
+    if (!nisa_is_absent(&in.operand[k]) && !nisa_is_scalar(&in.operand[k]))
+      nisa_check_access(c, &in, k);
+  if (c->n_errors == before)
+    nisa_check_instr(c, &in);
+}
+
+enum status nisa_verify(MlirOperation module, enum target target, struct arena *a, struct diags *ds) {
+  struct nisa_check c = {.machine = nisa_machine(target), .target = target, .arena = a, .ds = ds};
+  struct ir_ops all = ir_collect(a, module, NULL, NULL);
+
+  for (int k = 0; k < all.n; k++)
+    check_op(&c, all.v[k]);
+  nisa_check_memory(&c, module);
+  return c.n_errors ? ST_INPUT : ST_OK;
+}

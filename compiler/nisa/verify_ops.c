@@ -1,0 +1,276 @@
+/* verify_ops: what each operation demands of its operands together: sizes that correspond, limits of the tensor
+ * engine (hardware.md §6), types.  Every operand has been checked by itself. */
+#include <string.h>
+
+#include "mlir-c/BuiltinAttributes.h"
+#include "mlir-c/BuiltinTypes.h"
+
+#include "ir/ir.h"
+#include "nisa/range.h"
+#include "nisa/verify.h"
+
+static MlirType element(const struct nisa_access *x) {
+  return mlirShapedTypeGetElementType(mlirValueGetType(x->base));
+}
+
+static int64_t int_attr(MlirOperation op, const char *name, int64_t missing) {
+  MlirAttribute a = mlirOperationGetAttributeByName(op, ir_str(name));
+  return !mlirAttributeIsNull(a) && mlirAttributeIsAInteger(a) ? mlirIntegerAttrGetValueInt(a) : missing;
+}
+
+static bool is_in_psum(const struct nisa_access *x) {
+  return x && !nisa_is_scalar(x) && nisa_access_space(x) == NISA_PSUM;
+}
+
+/* ---- sizes ------------------------------------------------------------------------------------------------------ */
+
+/* x has dst's partitions and as many elements in each. */
+static void check_same(struct nisa_check *c, const struct nisa_instr *in, const char *name) {
+  const struct nisa_access *x = nisa_operand(in, name), *dst = &in->operand[0];
+
+  if (!x || nisa_is_scalar(x))
+    return;
+  if (nisa_partitions(x) != nisa_partitions(dst) || nisa_free_elements(x) != nisa_free_elements(dst))
+    nisa_complain(c, in->op, "%s has %lld partitions of %lld elements, dst has %lld of %lld", name,
+                  (long long)nisa_partitions(x), (long long)nisa_free_elements(x), (long long)nisa_partitions(dst),
+                  (long long)nisa_free_elements(dst));
+}
+
+/* x is a scalar or has one element for each of dst's partitions. */
+static void check_column(struct nisa_check *c, const struct nisa_instr *in, const char *name) {
+  const struct nisa_access *x = nisa_operand(in, name);
+
+  if (!x || nisa_is_scalar(x))
+    return;
+  if (nisa_partitions(x) != nisa_partitions(&in->operand[0]) || nisa_free_elements(x) != 1)
+    nisa_complain(c, in->op, "%s must have one element for each of the %lld partitions", name,
+                  (long long)nisa_partitions(&in->operand[0]));
+}
+
+static void check_one_in_psum(struct nisa_check *c, const struct nisa_instr *in, const char *a, const char *b) {
+  if (is_in_psum(nisa_operand(in, a)) && is_in_psum(nisa_operand(in, b)))
+    nisa_complain(c, in->op, "%s and %s are both in PSUM; the engine reads one operand there", a, b);
+}
+
+/* ---- tensor engine ---------------------------------------------------------------------------------------------- */
+
+/* The bytes that a result takes in each partition lie in one bank: allocations start at a bank or lie inside one. */
+static bool fits_a_bank(const struct nisa_access *x, int64_t bank) {
+  MlirType t = mlirValueGetType(x->base);
+  int64_t unit = nisa_element_bytes(mlirShapedTypeGetElementType(t)), at = 0, span = unit, grid = bank;
+  struct nisa_index i;
+
+  for (int r = (int)mlirShapedTypeGetRank(t) - 1; r >= 1; r--) {
+    nisa_access_index(x, r, &i);
+    at += i.constant * unit;
+    for (int k = 0; k < x->n_dims; k++)
+      span += i.dim[k] * (x->tile[k] - 1) * unit;
+    for (int k = 0; k < x->n_indices; k++)
+      if (i.sym[k])
+        grid = nisa_gcd(i.sym[k] * nisa_divisor(x->indices[k]) * unit, grid);
+    unit *= mlirShapedTypeGetDimSize(t, r);
+  }
+  return at % grid + span <= grid;
+}
+
+static bool is_matmul_input(MlirType t) {
+  return mlirTypeIsAFloat(t) && nisa_element_bytes(t) <= 4;
+}
+
+static void check_limit(struct nisa_check *c, const struct nisa_instr *in, const char *what, int64_t n, int64_t max) {
+  if (n > max)
+    nisa_complain(c, in->op, "%s is %lld; the tensor engine takes at most %lld", what, (long long)n, (long long)max);
+}
+
+static void check_matmul(struct nisa_check *c, const struct nisa_instr *in) {
+  const struct nisa_access *dst = &in->operand[0], *a = &in->operand[1], *b = &in->operand[2];
+  const struct nisa_machine *m = c->machine;
+  int64_t k = nisa_partitions(a), rows = nisa_free_elements(a), columns = nisa_free_elements(b), position;
+
+  check_limit(c, in, "K (partitions)", k, m->matmul_k);
+  check_limit(c, in, "M (columns of stationary)", rows, m->matmul_m);
+  check_limit(c, in, "N (columns of moving)", columns, m->matmul_n);
+  if (nisa_partitions(b) != k)
+    nisa_complain(c, in->op, "stationary has %lld partitions, moving %lld", (long long)k,
+                  (long long)nisa_partitions(b));
+  if (nisa_partitions(dst) != rows || nisa_free_elements(dst) != columns)
+    nisa_complain(c, in->op, "dst is %lld x %lld, the product %lld x %lld", (long long)nisa_partitions(dst),
+                  (long long)nisa_free_elements(dst), (long long)rows, (long long)columns);
+  if (!is_matmul_input(element(a)) || !is_matmul_input(element(b)))
+    nisa_complain(c, in->op, "the tensor engine multiplies f32, bf16, f16 and f8 only");
+  else if (mlirTypeIsAF32(element(a)) != mlirTypeIsAF32(element(b)))
+    nisa_complain(c, in->op, "f32 can only be multiplied with f32");
+  if (!mlirTypeIsAF32(element(dst)) && !(m->bf16_psum && mlirTypeIsABF16(element(dst))))
+    nisa_complain(c, in->op, "a product is f32%s", m->bf16_psum ? " or bf16" : "");
+  int64_t whole = m->matmul_one_bank ? m->psum_bank_bytes : m->psum_bytes;
+  if (!fits_a_bank(dst, whole))
+    nisa_complain(c, in->op, "dst does not lie within %lld bytes of PSUM per partition", (long long)whole);
+  for (int p = 3; p <= 4; p++)
+    if (!nisa_constant(in->operand[p].base, &position) || position)
+      nisa_complain(c, in->op, "%s must be 0: the array is not split", in->def->operand[p].name);
+}
+
+/* ---- dma -------------------------------------------------------------------------------------------------------- */
+
+static void check_dma_copy(struct nisa_check *c, const struct nisa_instr *in) {
+  MlirType from = element(&in->operand[1]), to = element(&in->operand[0]);
+  check_same(c, in, "src");
+  if (!mlirTypeEqual(from, to) && mlirTypeIsAInteger(from) && mlirTypeIsAInteger(to))
+    nisa_complain(c, in->op, "DMA does not convert between integer types");
+}
+
+static void check_dma_transpose(struct nisa_check *c, const struct nisa_instr *in) {
+  const struct nisa_access *dst = &in->operand[0], *src = &in->operand[1];
+  MlirAttribute p = mlirOperationGetAttributeByName(in->op, ir_str("permutation"));
+  int64_t bytes = nisa_element_bytes(element(dst));
+
+  if (mlirAttributeIsNull(p) || !mlirAttributeIsADenseI64Array(p) || mlirDenseArrayGetNumElements(p) != 2 ||
+      mlirDenseI64ArrayGetElement(p, 0) != 1 || mlirDenseI64ArrayGetElement(p, 1) != 0)
+    nisa_complain(c, in->op, "its permutation must be [1, 0]");
+  if (nisa_partitions(dst) != nisa_free_elements(src) || nisa_free_elements(dst) != nisa_partitions(src))
+    nisa_complain(c, in->op, "dst is %lld x %lld, src %lld x %lld", (long long)nisa_partitions(dst),
+                  (long long)nisa_free_elements(dst), (long long)nisa_partitions(src),
+                  (long long)nisa_free_elements(src));
+  if (!mlirTypeEqual(element(dst), element(src)) || (bytes != 2 && bytes != 4))
+    nisa_complain(c, in->op, "DMA transposes elements of 2 or 4 bytes, without conversion");
+  if (nisa_access_space(dst) != NISA_SBUF)
+    nisa_complain(c, in->op, "DMA transposes into SBUF only");
+}
+
+static void check_indirect(struct nisa_check *c, const struct nisa_instr *in) {
+  const struct nisa_access *src = &in->operand[1], *index = &in->operand[2];
+  MlirType t = mlirValueGetType(src->base);
+  int64_t dim = int_attr(in->op, "src_index_dim", -1), max = int_attr(in->op, "src_indirect_max_index", -1);
+
+  check_same(c, in, "src");
+  check_column(c, in, "src_index");
+  if (nisa_is_on_chip(nisa_access_space(src)))
+    nisa_complain(c, in->op, "src must be in HBM");
+  if (nisa_access_space(&in->operand[0]) != NISA_SBUF || nisa_access_space(index) != NISA_SBUF)
+    nisa_complain(c, in->op, "dst and src_index must be in SBUF");
+  if (!mlirTypeIsAInteger(element(index)) || mlirIntegerTypeGetWidth(element(index)) != 32)
+    nisa_complain(c, in->op, "src_index must be i32");
+  if (!mlirTypeEqual(element(&in->operand[0]), element(src)))
+    nisa_complain(c, in->op, "dst and src must have the same type");
+  if (dim < 0 || dim >= mlirShapedTypeGetRank(t))
+    nisa_complain(c, in->op, "src_index_dim is no dimension of src");
+  else if (max < 1 || max > mlirShapedTypeGetDimSize(t, dim))
+    nisa_complain(c, in->op, "src_indirect_max_index is not within the dimension");
+}
+
+/* ---- reductions and others -------------------------------------------------------------------------------------- */
+
+static void check_reduce(struct nisa_check *c, const struct nisa_instr *in) {
+  const struct nisa_access *dst = &in->operand[0], *src = &in->operand[1];
+  int64_t n = int_attr(in->op, "num_r_dim", 0), kept = 1;
+
+  if (n < 1 || n > src->n_dims - src->par_dims) {
+    nisa_complain(c, in->op, "num_r_dim is %lld; src has %d free dimensions", (long long)n,
+                  src->n_dims - src->par_dims);
+    return;
+  }
+  for (int k = src->par_dims; k < src->n_dims - n; k++)
+    kept *= src->tile[k];
+  if (nisa_partitions(dst) != nisa_partitions(src) || nisa_free_elements(dst) != kept)
+    nisa_complain(c, in->op, "dst has %lld partitions of %lld elements; the reduction leaves %lld of %lld",
+                  (long long)nisa_partitions(dst), (long long)nisa_free_elements(dst), (long long)nisa_partitions(src),
+                  (long long)kept);
+}
+
+static void check_cross_lane(struct nisa_check *c, const struct nisa_instr *in) {
+  const struct nisa_access *dst = &in->operand[0], *src = &in->operand[1];
+  if (nisa_partitions(dst) != 1 || nisa_free_elements(dst) != nisa_free_elements(src))
+    nisa_complain(c, in->op, "dst must be one partition of %lld elements", (long long)nisa_free_elements(src));
+}
+
+static bool is_zero(MlirValue v) {
+  MlirOperation def = mlirValueIsAOpResult(v) ? mlirOpResultGetOwner(v) : (MlirOperation){NULL};
+  if (mlirOperationIsNull(def) || !ir_is(def, "arith.constant"))
+    return false;
+  MlirAttribute a = mlirOperationGetAttributeByName(def, ir_str("value"));
+  return mlirAttributeIsAFloat(a) && mlirFloatAttrGetValueDouble(a) == 0;
+}
+
+static void check_activation(struct nisa_check *c, const struct nisa_instr *in) {
+  const struct nisa_access *bias = nisa_operand(in, "bias");
+
+  check_same(c, in, "src");
+  check_column(c, in, "bias");
+  check_column(c, in, "scale");
+  check_column(c, in, "reduce_res");
+  check_one_in_psum(c, in, "src", "bias");
+  check_one_in_psum(c, in, "src", "scale");
+  if (c->target == TARGET_TRN1 && nisa_is_scalar(bias) && !is_zero(bias->base))
+    nisa_complain(c, in->op, "a bias other than 0 must be in memory on trn1");
+}
+
+static void check_iota(struct nisa_check *c, const struct nisa_instr *in) {
+  MlirAttribute a = mlirOperationGetAttributeByName(in->op, ir_str("coefficients"));
+  if (mlirAttributeIsNull(a) || !mlirAttributeIsADenseI64Array(a) ||
+      mlirDenseArrayGetNumElements(a) != in->operand[0].n_dims)
+    nisa_complain(c, in->op, "it needs a coefficient for each dimension of dst");
+  if (!mlirTypeIsAIndex(mlirValueGetType(in->operand[1].base)))
+    nisa_complain(c, in->op, "its offset is no index");
+}
+
+static void check_predicated(struct nisa_check *c, const struct nisa_instr *in) {
+  check_same(c, in, "src");
+  check_same(c, in, "predicate");
+  check_one_in_psum(c, in, "src", "predicate");
+  if (!mlirTypeIsAInteger(element(nisa_operand(in, "predicate"))))
+    nisa_complain(c, in->op, "the predicate must be an integer");
+}
+
+void nisa_check_instr(struct nisa_check *c, const struct nisa_instr *in) {
+  switch (in->def->kind) {
+  case NISA_DMA_COPY:
+    check_dma_copy(c, in);
+    break;
+  case NISA_DMA_TRANSPOSE:
+    check_dma_transpose(c, in);
+    break;
+  case NISA_DMA_COPY_INDIRECT:
+    check_indirect(c, in);
+    break;
+  case NISA_MATMUL:
+    check_matmul(c, in);
+    break;
+  case NISA_TENSOR_COPY:
+  case NISA_RECIPROCAL:
+    check_same(c, in, "src");
+    break;
+  case NISA_TENSOR_COPY_PREDICATED:
+    check_predicated(c, in);
+    break;
+  case NISA_TENSOR_TENSOR_ARITH:
+  case NISA_TENSOR_TENSOR_POWER:
+    check_same(c, in, "lhs");
+    check_same(c, in, "rhs");
+    check_one_in_psum(c, in, "lhs", "rhs");
+    break;
+  case NISA_TENSOR_SCALAR_ARITH:
+    check_same(c, in, "src");
+    check_column(c, in, "operand0");
+    check_column(c, in, "operand1");
+    check_one_in_psum(c, in, "src", "operand0");
+    break;
+  case NISA_TENSOR_REDUCE_ARITH:
+    check_reduce(c, in);
+    break;
+  case NISA_CROSS_LANE_REDUCE_ARITH:
+    check_cross_lane(c, in);
+    break;
+  case NISA_ACTIVATION:
+    check_activation(c, in);
+    break;
+  case NISA_IOTA:
+    check_iota(c, in);
+    break;
+  case NISA_REGISTER_LOAD:
+    if (nisa_partitions(&in->operand[0]) != 1 || nisa_free_elements(&in->operand[0]) != 1)
+      nisa_complain(c, in->op, "a register holds one element");
+    break;
+  default:
+    break;
+  }
+}
