@@ -111,7 +111,7 @@ def main():
         ir.write_text(stages[first]["text"])
 
         def mlir_opt(argument):
-            subprocess.run([MLIR_OPT, argument, ir], stdout=subprocess.DEVNULL, check=True)
+            subprocess.run([MLIR_OPT, f"--irdl-file={BUILD}/dialects.irdl", argument, ir], stdout=subprocess.DEVNULL, check=True)
 
         for i in range(5):
             server.compile(connection, body(f"warm {i}"))
