@@ -367,7 +367,7 @@ static void erase_unused_views(struct pass_run *run) {
       mlirOperationDestroy(views.v[k]);
 }
 
-static enum status run_pass(struct pass_run *run) {
+void memrefs_drop_copies(struct pass_run *run) {
   bool again;
 
   do {
@@ -377,6 +377,10 @@ static enum status run_pass(struct pass_run *run) {
       again = visit(run, copies.v[k]); /* may erase another copy, too: collect anew */
   } while (again);
   erase_unused_views(run);
+}
+
+static enum status run_pass(struct pass_run *run) {
+  memrefs_drop_copies(run);
   return ST_OK;
 }
 

@@ -15,8 +15,8 @@
  *
  * The tile is the layout's, or else the largest part that a computation takes, or else [128, 1 …, all].  The first of
  * these is taken in which each access hits whole blocks or stays within one; the others are cut, see legal_cut.  A
- * buffer that no tile fits, because it is reshaped across partitions or sliced anyhow, is moved to HBM, and what
- * computes on it gets staged tiles (legalize_layout_stage.c; the reference refuses most of these).
+ * buffer that no tile fits, because it is reshaped across partitions or sliced anyhow, or that is the table of a
+ * gather, is moved to HBM, and what computes on it gets staged tiles (legalize_layout_stage.c; the reference refuses most of these).
  *
  * Operations then work on tiles (legalize_layout_rewrite.c).  A buffer never loses its memory space, whatever it is
  * mixed with (the reference makes temporaries without one).  Layout operations go.  Linear in uses.
@@ -195,6 +195,14 @@ static bool is_fine(const struct physical *b) {
   return b->rank <= 2 && (b->rank == 0 || b->dims[0] <= LEGAL_PARTITIONS || b->rank == 1);
 }
 
+/* Loaded from at computed places: a gather, which only DRAM can serve. */
+static bool is_table(const struct physical *b) {
+  for (MlirOpOperand u = mlirValueGetFirstUse(b->logical); !mlirOpOperandIsNull(u); u = mlirOpOperandGetNextUse(u))
+    if (ir_is(mlirOpOperandGetOwner(u), "memref.load"))
+      return true;
+  return false;
+}
+
 static bool can_move(const struct physical *b) {
   return memrefs_space(b->logical) == MEM_SBUF && !mlirOperationIsNull(ir_defining_op(b->logical));
 }
@@ -249,9 +257,9 @@ static enum status choose_all(struct legalize *g) {
         return pass_fail(run, allocs.v[k], "an on-chip buffer needs known extents and at most %d dimensions",
                          LEGAL_RANK_MAX);
       struct physical *b = add_buffer(g, v);
-      if (b->rank < 2 || choose(run, b))
+      if (!is_table(b) && (b->rank < 2 || choose(run, b)))
         continue;
-      if (is_fine(b)) {
+      if (!is_table(b) && is_fine(b)) {
         b->physical = b->logical;
         continue;
       }

@@ -83,6 +83,10 @@ bool tiled_is_movement(const struct tiled_op *t);
 /* Makes op work on the physical buffers, in a nest of loops over blocks where it spans several. */
 enum status legal_rewrite(struct legalize *g, MlirOperation op);
 
+/* Cuts op, which tiled_read understands, into parts of cut[l] along loop l (and the rest); loops of extent 1 go, as far as
+ * two are left and loop `partition` (-1: none) stays. */
+void legal_split(struct pass_run *run, MlirOperation op, const int64_t *cut, int partition);
+
 /* ---- DRAM operands (legalize_layout_stage.c) ------------------------------------------------------------------------- */
 
 /* Engines compute on-chip: operands of op in DRAM get buffers there, filled before and written back behind it; a fill

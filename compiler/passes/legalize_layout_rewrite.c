@@ -233,6 +233,35 @@ static MlirValue view_physical(struct rewrite *r, struct emit *e, int o, const s
   return expands ? memrefs_expand(e, v, fine, n_fine, shape) : v;
 }
 
+/* The same slice, of the buffer itself if the operand is a subview; null if the operand is no such thing. */
+static MlirValue view_root(struct rewrite *r, struct emit *e, int o, const struct part *p, const bool *drop) {
+  MlirValue v = mlirOperationGetOperand(r->t.op, o);
+  int64_t offsets[LEGAL_RANK_MAX], sizes[LEGAL_RANK_MAX];
+  MlirValue values[LEGAL_RANK_MAX];
+  bool gone[LEGAL_RANK_MAX];
+  MlirOperation def = ir_defining_op(v);
+  struct access a;
+
+  if (mlirOperationIsNull(def) || !ir_is(def, "memref.subview") || !access_read(v, &a))
+    return (MlirValue){NULL};
+  for (int k = 0; k < a.view_rank; k++)
+    if (a.dim[k] < 0 || (k && a.dim[k] <= a.dim[k - 1]))
+      return (MlirValue){NULL};
+  for (int d = 0; d < a.rank; d++)
+    gone[d] = true;
+  for (int k = 0; k < a.view_rank; k++) {
+    gone[a.dim[k]] = drop[k];
+    a.size[a.dim[k]] = part_of_loop(r, p, r->t.loop[o][k], &a.at[a.dim[k]], a.size[a.dim[k]]);
+  }
+  for (int d = 0; d < a.rank; d++) {
+    sizes[d] = a.size[d];
+    offsets[d] = a.at[d].constant;
+    values[d] = is_constant(&a.at[d]) ? (MlirValue){NULL} : materialize(e, &a.at[d], 1);
+  }
+  return memrefs_subview(e, a.root,
+                         &(struct memrefs_part){.offset = offsets, .size = sizes, .at = values, .drop = gone});
+}
+
 /* A slice of an operand that is no physical buffer. */
 static MlirValue view_plain(struct rewrite *r, struct emit *e, int o, const struct part *p, const bool *drop) {
   MlirValue v = mlirOperationGetOperand(r->t.op, o);
@@ -246,12 +275,19 @@ static MlirValue view_plain(struct rewrite *r, struct emit *e, int o, const stru
   for (int d = 0; d < rank; d++) {
     struct linear at = {0};
     sizes[d] = part_of_loop(r, p, r->t.loop[o][d], &at, dims[d]);
-    offsets[d] = at.constant;
-    values[d] = is_constant(&at) ? (MlirValue){NULL} : materialize(e, &at, 1);
     changes |= drop[d] || sizes[d] != dims[d];
   }
   if (!changes)
     return v;
+  MlirValue direct = view_root(r, e, o, p, drop);
+  if (!mlirValueIsNull(direct))
+    return direct;
+  for (int d = 0; d < rank; d++) {
+    struct linear at = {0};
+    part_of_loop(r, p, r->t.loop[o][d], &at, dims[d]);
+    offsets[d] = at.constant;
+    values[d] = is_constant(&at) ? (MlirValue){NULL} : materialize(e, &at, 1);
+  }
   return memrefs_subview(e, v, &(struct memrefs_part){.offset = offsets, .size = sizes, .at = values, .drop = drop});
 }
 
@@ -496,4 +532,18 @@ enum status legal_rewrite(struct legalize *g, MlirOperation op) {
   emit_nest(&r, &e, 0, &p);
   mlirOperationDestroy(op);
   return ST_OK;
+}
+
+void legal_split(struct pass_run *run, MlirOperation op, const int64_t *cut, int partition) {
+  struct legalize g = {.run = run};
+  struct rewrite r = {.g = &g, .partition = partition};
+  struct part p;
+
+  if (!tiled_read(op, &r.t))
+    return;
+  for (int l = 0; l < r.t.n_loops; l++)
+    r.cut[l] = cut[l];
+  struct emit e = edit_before(run, op);
+  emit_nest(&r, &e, 0, &p);
+  mlirOperationDestroy(op);
 }

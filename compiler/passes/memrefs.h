@@ -37,6 +37,9 @@ bool memrefs_can_retype(MlirValue v, MlirType t);
 /* Gives the views of v the types they have now that v's type has changed; casts go. */
 void memrefs_retype_views(MlirValue v);
 
+/* Removes copies within one memory that nobody needs: what eliminate-same-memspace-copy does. */
+void memrefs_drop_copies(struct pass_run *run);
+
 /* scf.for from 0 to n by 1; *iv is its counter.  Operations put into the result go into its body. */
 struct emit memrefs_loop(struct emit *e, int64_t n, MlirValue *iv);
 /* v * factor, v + by as index values; factor 1 and constant 0 make nothing. */

@@ -1,0 +1,229 @@
+/* simplify_linalg: what the engines and DMA queues do at once, in the simplest operation that says it.
+ *
+ * 1. A transpose that moves more than two dimensions longer than 1 becomes loops around two-dimensional pieces, copies
+ *    where that is possible, since a DMA transposes two dimensions at a time:
+ *
+ *        linalg.transpose ins(%x) outs(%y) permutation = [0, 2, 1, 3]      2x128x2x128
+ *     ==>
+ *        scf.for %b { scf.for %h { memref.copy %x[%b, :, %h, :], %y[%b, %h, :, :] } }
+ *
+ *    Which two dimensions stay: the last one and the longest other, if it stays last; if two change places of which one
+ *    is short (at most 16), the long one and the longest one that stays; otherwise the last ones of both sides, in tiles
+ *    of 128 by 128, transposed.  On the chip the partitions stay where they are if they can.
+ * 2. DMA transposes into SBUF only: between two places in DRAM it goes through a tile in SBUF.
+ * 3. A generic that adds, subtracts, multiplies, divides or takes the larger or smaller of two values of its own shape
+ *    becomes linalg.add and so on; maps have to be the identity, dimension by dimension (the reference does not look at
+ *    their order), the operands in the body's order.
+ * 4. Copies within one memory that this leaves behind go, as in eliminate-same-memspace-copy.
+ *
+ * Gathers need no treatment here: legalize-layout keeps their tables in DRAM.  Linear in operations.
+ */
+#include "mlir-c/BuiltinAttributes.h"
+#include "mlir-c/BuiltinTypes.h"
+#include "mlir-c/Dialect/Linalg.h"
+
+#include "hlo/hlo.h"
+#include "passes/edit.h"
+#include "passes/legalize_layout.h"
+#include "passes/memrefs.h"
+
+enum { TILE = 128, SHORT = 16 };
+
+/* ---- transposes ------------------------------------------------------------------------------------------------------ */
+
+static int longest_other(const struct tiled_op *t, int but1, int but2) {
+  int best = -1;
+  for (int l = 0; l < t->n_loops; l++)
+    if (l != but1 && l != but2 && t->extents[l] > 1 && (best < 0 || t->extents[l] > t->extents[best]))
+      best = l;
+  return best;
+}
+
+/* Loop l is the same dimension of the input and of the output. */
+static bool stays(const struct tiled_op *t, int l) {
+  return t->loop[0][l] == l;
+}
+
+/* If just two dimensions change places, of which one is short: the long one, and in *other the longest that stays. */
+static int long_swapped(const struct tiled_op *t, int *other) {
+  int moved[LEGAL_RANK_MAX], n = 0;
+
+  *other = -1;
+  for (int l = 0; l < t->n_loops; l++)
+    if (!stays(t, l))
+      moved[n++] = l;
+    else if (t->extents[l] > 1 && (*other < 0 || t->extents[l] > t->extents[*other]))
+      *other = l;
+  if (n != 2 || *other < 0)
+    return -1;
+  const int l = t->extents[moved[0]] > t->extents[moved[1]] ? moved[0] : moved[1];
+  const int s = l == moved[0] ? moved[1] : moved[0];
+  return t->extents[s] <= SHORT && t->extents[s] < t->extents[l] ? l : -1;
+}
+
+/* The two loops that stay in one operation; the rest is looped over. */
+static void choose_pair(const struct tiled_op *t, bool on_chip, int *x, int *y) {
+  const int last = t->n_loops - 1, in_last = t->loop[0][last];
+
+  if (on_chip && stays(t, 0)) { /* each partition on its own */
+    *x = 0;
+    *y = longest_other(t, 0, -1);
+  } else if (in_last == last) {
+    *x = last;
+    *y = longest_other(t, last, -1);
+  } else {
+    *x = long_swapped(t, y);
+    if (*x >= 0)
+      return;
+    *x = in_last;
+    *y = last;
+  }
+}
+
+static bool is_transpose(MlirOperation op, void *user) {
+  (void)user;
+  return ir_is(op, "linalg.transpose") && mlirTypeIsAMemRef(mlirValueGetType(mlirOperationGetOperand(op, 0)));
+}
+
+static void split_transpose(struct pass_run *run, MlirOperation op) {
+  const bool on_chip =
+      memrefs_is_on_chip(mlirOperationGetOperand(op, 0)) || memrefs_is_on_chip(mlirOperationGetOperand(op, 1));
+  int64_t cut[LEGAL_RANK_MAX];
+  struct tiled_op t;
+  int n_long = 0, x, y;
+
+  if (!tiled_read(op, &t))
+    return;
+  for (int l = 0; l < t.n_loops; l++)
+    n_long += t.extents[l] > 1;
+  if (t.n_loops <= 2 && (on_chip || n_long < 2))
+    return; /* one tile, or a row that becomes a column: fine */
+  choose_pair(&t, on_chip, &x, &y);
+  int at_x = -1, at_y = -1; /* where they are in the input */
+  for (int d = 0; d < t.n_loops; d++) {
+    at_x = t.loop[0][d] == x ? d : at_x;
+    at_y = t.loop[0][d] == y ? d : at_y;
+  }
+  const bool is_copy = y < 0 || (x < y) == (at_x < at_y);
+  const int first = y < 0 || x < y ? x : y; /* the partitions, if the piece is on the chip */
+  for (int l = 0; l < t.n_loops; l++) {
+    cut[l] = l == x || l == y ? t.extents[l] : 1;
+    if (cut[l] > TILE && (!is_copy || (on_chip && l == first)))
+      cut[l] = TILE;
+  }
+  legal_split(run, op, cut, -1);
+}
+
+/* Through a tile in SBUF, if both sides are in DRAM. */
+static void stage_transpose(struct pass_run *run, MlirOperation op) {
+  MlirValue to = mlirOperationGetOperand(op, 1);
+  int64_t dims[LEGAL_RANK_MAX];
+
+  if (!memrefs_is_dram(mlirOperationGetOperand(op, 0)) || !memrefs_is_dram(to))
+    return;
+  const int rank = ir_shape(to, LEGAL_RANK_MAX, dims);
+  struct emit e = edit_before(run, op), behind = edit_behind(run, op);
+  MlirValue tile = memrefs_alloc(&e, memrefs_type(e.ctx, memrefs_element(to), rank, dims, MEM_SBUF));
+  mlirOperationSetOperand(op, 1, tile);
+  memrefs_copy(&behind, tile, to);
+}
+
+/* ---- generics -------------------------------------------------------------------------------------------------------- */
+
+static const char *named(MlirOperation arith) {
+  static const char *const table[][2] = {
+      {"arith.addf", "linalg.add"},  {"arith.addi", "linalg.add"},     {"arith.subf", "linalg.sub"},
+      {"arith.subi", "linalg.sub"},  {"arith.mulf", "linalg.mul"},     {"arith.muli", "linalg.mul"},
+      {"arith.divf", "linalg.div"},  {"arith.maximumf", "linalg.max"}, {"arith.maxsi", "linalg.max"},
+      {"arith.minsi", "linalg.min"}, {"arith.minimumf", "linalg.min"}};
+  for (size_t k = 0; k < sizeof table / sizeof *table; k++)
+    if (ir_is(arith, table[k][0]))
+      return table[k][1];
+  return NULL;
+}
+
+static bool same_types(MlirOperation op) {
+  MlirType first = memrefs_element(mlirOperationGetOperand(op, 0));
+
+  if (mlirTypeIsAInteger(first) && mlirIntegerTypeGetWidth(first) == 1)
+    return false; /* linalg reads sums of booleans as or */
+  for (int o = 1; o < 3; o++)
+    if (!mlirTypeEqual(first, memrefs_element(mlirOperationGetOperand(op, o))))
+      return false;
+  return true;
+}
+
+static bool has_identity_maps(const struct tiled_op *t) {
+  for (int o = 0; o < 3; o++) {
+    if (t->operand_rank[o] != t->n_loops)
+      return false;
+    for (int d = 0; d < t->n_loops; d++)
+      if (t->loop[o][d] != d && t->extents[d] != 1)
+        return false;
+  }
+  return true;
+}
+
+static void name_generic(struct pass_run *run, MlirOperation op) {
+  struct tiled_op t;
+
+  if (!tiled_read(op, &t) || t.kind != SK_ELEMENTWISE || t.n_operands != 3 || t.n_inputs != 2 || !has_identity_maps(&t))
+    return;
+  for (int o = 0; o < 3; o++)
+    if (!mlirTypeIsAMemRef(mlirValueGetType(mlirOperationGetOperand(op, o))))
+      return;
+  MlirBlock body = edit_body(op);
+  MlirOperation arith = mlirBlockGetFirstOperation(body), end = mlirBlockGetTerminator(body);
+  const char *name = named(arith);
+  if (!name || !mlirOperationEqual(mlirOperationGetNextInBlock(arith), end) || !same_types(op) ||
+      !mlirValueEqual(mlirOperationGetOperand(end, 0), mlirOperationGetResult(arith, 0)))
+    return;
+  MlirValue operands[3] = {{NULL}, {NULL}, mlirOperationGetOperand(op, 2)};
+  for (int k = 0; k < 2; k++) {
+    MlirValue v = mlirOperationGetOperand(arith, k);
+    if (!mlirValueIsABlockArgument(v) || !mlirBlockEqual(mlirBlockArgumentGetOwner(v), body) ||
+        mlirBlockArgumentGetArgNumber(v) > 1)
+      return;
+    operands[k] = mlirOperationGetOperand(op, mlirBlockArgumentGetArgNumber(v));
+  }
+  struct emit e = edit_before(run, op);
+  MlirRegion region = mlirRegionCreate();
+  MlirNamedAttribute attrs[2] = {
+      emit_attr(&e, "operandSegmentSizes", mlirDenseI32ArrayGet(e.ctx, 2, (int32_t[]){2, 1}))};
+  MlirAttribute id = mlirOperationGetAttributeByName(op, ir_str("nkipy.op_id"));
+  if (!mlirAttributeIsNull(id))
+    attrs[1] = emit_attr(&e, "nkipy.op_id", id);
+  MlirOperation made = emit_operation(&e, &(struct emit_op){.name = name,
+                                                            .n_operands = 3,
+                                                            .operands = operands,
+                                                            .n_attrs = mlirAttributeIsNull(id) ? 1 : 2,
+                                                            .attrs = attrs,
+                                                            .n_regions = 1,
+                                                            .regions = &region});
+  mlirLinalgFillBuiltinNamedOpRegion(made);
+  mlirOperationDestroy(op);
+}
+
+/* ---- the pass -------------------------------------------------------------------------------------------------------- */
+
+static enum status run_pass(struct pass_run *run) {
+  struct ir_ops ops = ir_collect(run->arena, run->module, is_transpose, NULL);
+
+  for (int k = 0; k < ops.n; k++)
+    split_transpose(run, ops.v[k]);
+  ops = ir_collect(run->arena, run->module, is_transpose, NULL);
+  for (int k = 0; k < ops.n; k++)
+    stage_transpose(run, ops.v[k]);
+  ops = ir_collect_named(run->arena, run->module, "linalg.generic");
+  for (int k = 0; k < ops.n; k++)
+    name_generic(run, ops.v[k]);
+  memrefs_drop_copies(run);
+  return ST_OK;
+}
+
+const struct pass_def simplify_linalg = {
+    .name = "simplify-linalg",
+    .summary = "Transposes of many dimensions become loops around copies and transposes of two; generics that add, "
+               "multiply, … become the named operations.",
+    .run = run_pass,
+};
