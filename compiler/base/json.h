@@ -15,6 +15,7 @@ void json_put_cstr(struct buf *b, const char *s);
 /* "key": with a comma in front unless the last byte in b is '{' or '['. */
 void json_put_key(struct buf *b, const char *key);
 void json_put_comma(struct buf *b); /* unless the last byte in b is '{' or '[' */
+void json_put_int(struct buf *b, long long v);
 void json_put_field_int(struct buf *b, const char *key, long long v);
 void json_put_field_str(struct buf *b, const char *key, const char *s);
 void json_put_field_bool(struct buf *b, const char *key, int v);

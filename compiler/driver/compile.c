@@ -41,6 +41,7 @@ struct path {
   struct trace_kernel *kernel;
   MlirModule module; /* from hlo-to-linalg on */
   struct stage before;
+  uint64_t fingerprint; /* of the MLIR module as `before` shows it */
   /* the check's inputs and NumPy's outputs; reason: why there are none */
   struct trace_array *in, *want;
   const char *no_check;
@@ -295,8 +296,26 @@ static enum status transform(struct path *p, const struct stage_def *def) {
   return ST_BUG;
 }
 
+/* What the stage looks like now.  A pass that changed nothing costs no printing. */
+static enum status read_stage(struct path *p, struct stage *s, struct error *err) {
+  struct run *r = p->run;
+  if (s->def->runner < RUN_TO_LINALG)
+    return stage_read_hlo(s, p->kernel->module, r->arena, err);
+  MlirOperation module = mlirModuleGetOperation(p->module);
+  if (s->def->runner != RUN_TO_LINALG && ir_fingerprint(module) == p->fingerprint) {
+    s->text = p->before.text;
+    s->text_len = p->before.text_len;
+    s->truncated = p->before.truncated;
+    s->ops = ir_snapshot_again(&p->before.ops, r->arena);
+    return ST_OK;
+  }
+  enum status st = stage_read_mlir(s, r->ir, module, r->arena, err);
+  p->fingerprint = st ? 0 : ir_fingerprint(module);
+  return st;
+}
+
 static bool same_text(const struct stage *x, const struct stage *y) {
-  return x->text_len == y->text_len && !memcmp(x->text, y->text, x->text_len);
+  return x->text == y->text || (x->text_len == y->text_len && !memcmp(x->text, y->text, x->text_len));
 }
 
 /* Names the stage in the diagnostics that came up while it ran. */
@@ -320,8 +339,7 @@ static enum status run_stage(struct path *p, int index) {
   blame(r, first, def);
   if (st)
     return st;
-  st = def->runner < RUN_TO_LINALG ? stage_read_hlo(&s, p->kernel->module, r->arena, &err)
-                                   : stage_read_mlir(&s, r->ir, mlirModuleGetOperation(p->module), r->arena, &err);
+  st = read_stage(p, &s, &err);
   if (st) {
     diag_add(&r->diags, DS_ERROR, st == ST_LIMIT ? DG_OUTPUT_LIMIT : DG_INTERNAL, NULL, "%s", err.text)->stage =
         def->name;

@@ -130,9 +130,13 @@ static void put_from(struct buf *b, const struct stage *s) {
     if (!o->line || !o->n_from)
       continue;
     json_put_comma(b);
-    buf_printf(b, "\"%d\":[", o->id);
-    for (int k = 0; k < o->n_from; k++)
-      buf_printf(b, k ? ",%d" : "%d", o->from[k]);
+    buf_putc(b, '"');
+    json_put_int(b, o->id);
+    buf_puts(b, "\":[");
+    for (int k = 0; k < o->n_from; k++) {
+      json_put_comma(b);
+      json_put_int(b, o->from[k]);
+    }
     buf_putc(b, ']');
   }
   buf_putc(b, '}');
@@ -156,7 +160,10 @@ static void put_op_counts(struct buf *b, const struct stage *s) {
   for (int i = 0, k; i < n; i = k) {
     for (k = i + 1; k < n && !strcmp(names[i], names[k]); k++) {
     }
-    json_put_field_int(b, names[i], k - i);
+    json_put_comma(b);
+    json_put_cstr(b, names[i]);
+    buf_putc(b, ':');
+    json_put_int(b, k - i);
   }
   buf_putc(b, '}');
   free(names);

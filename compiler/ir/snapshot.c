@@ -253,3 +253,42 @@ enum status ir_snapshot(struct ir *ir, MlirOperation module, int64_t elide_above
   *out = (struct ir_snapshot){w.n, w.ops};
   return ST_OK;
 }
+
+/* ---- nothing changed -------------------------------------------------------------------------------------------- */
+
+static uint64_t mix(uint64_t h, uint64_t v) { /* splitmix64's finaliser over a running sum */
+  h += v + 0x9e3779b97f4a7c15u;
+  h = (h ^ h >> 30) * 0xbf58476d1ce4e5b9u;
+  h = (h ^ h >> 27) * 0x94d049bb133111ebu;
+  return h ^ h >> 31;
+}
+
+static MlirWalkResult hash_op(MlirOperation op, void *user) {
+  uint64_t h = mix(*(uint64_t *)user, mlirOperationHashValue(op));
+  h = mix(h, (uintptr_t)op.ptr);
+  h = mix(h, (uintptr_t)mlirOperationGetBlock(op).ptr);
+  for (intptr_t r = 0; r < mlirOperationGetNumRegions(op); r++)
+    for (MlirBlock b = mlirRegionGetFirstBlock(mlirOperationGetRegion(op, r)); !mlirBlockIsNull(b);
+         b = mlirBlockGetNextInRegion(b))
+      for (intptr_t k = 0; k < mlirBlockGetNumArguments(b); k++)
+        h = mix(h, (uintptr_t)mlirValueGetType(mlirBlockGetArgument(b, k)).ptr);
+  *(uint64_t *)user = h;
+  return MlirWalkResultAdvance;
+}
+
+uint64_t ir_fingerprint(MlirOperation root) {
+  uint64_t h = 0;
+  mlirOperationWalk(root, hash_op, &h, MlirWalkPreOrder);
+  return h;
+}
+
+struct ir_snapshot ir_snapshot_again(const struct ir_snapshot *before, struct arena *a) {
+  struct ir_snapshot s = {before->n, arena_dup(a, before->ops, (size_t)before->n * sizeof *before->ops)};
+  int *ids = arena_new_array(a, int, (size_t)before->n);
+  for (int i = 0; i < s.n; i++) {
+    ids[i] = s.ops[i].id;
+    s.ops[i].n_from = 1;
+    s.ops[i].from = &ids[i];
+  }
+  return s;
+}

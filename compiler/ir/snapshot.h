@@ -8,6 +8,8 @@
 #ifndef IR_SNAPSHOT_H
 #define IR_SNAPSHOT_H
 
+#include <stdint.h>
+
 #include "base/buf.h"
 #include "ir/ir.h"
 
@@ -28,5 +30,11 @@ struct ir_snapshot {
  * elide_above are cut short in the text (0: never). */
 MUST_USE enum status ir_snapshot(struct ir *ir, MlirOperation module, int64_t elide_above, struct buf *text,
                                  struct arena *a, struct ir_snapshot *out, struct error *err);
+
+/* Equal before and after a pass only if the pass changed nothing: a hash over every operation's identity, place, operands,
+ * results, attributes and location, and over the blocks' arguments.  Far cheaper than a snapshot. */
+uint64_t ir_fingerprint(MlirOperation root);
+/* The snapshot of a stage that equals the one before: every operation came from itself. */
+struct ir_snapshot ir_snapshot_again(const struct ir_snapshot *before, struct arena *a);
 
 #endif
