@@ -24,6 +24,7 @@
 #include "hlo/hlo.h"
 #include "passes/buffers.h"
 #include "passes/edit.h"
+#include "passes/layout.h"
 #include "passes/memrefs.h"
 
 /* ---- memref.reshape -------------------------------------------------------------------------------------------------- */
@@ -69,6 +70,26 @@ static bool crosses_partitions(MlirOperation view) {
   for (intptr_t d = 0; d < mlirArrayAttrGetNumElements(first); d++)
     n_long += mlirShapedTypeGetDimSize(fine, d) != 1;
   return n_long > 1;
+}
+
+/* One of the reshapes from the buffer to this one crosses partitions. */
+static bool chain_crosses(MlirOperation view) {
+  while (!mlirOperationIsNull(view) && buffer_is_view(view)) {
+    if (!ir_is(view, "memref.subview") && !ir_is(view, "memref.cast") && crosses_partitions(view))
+      return true;
+    view = ir_defining_op(mlirOperationGetOperand(view, 0));
+  }
+  return false;
+}
+
+/* Used by something else than further views. */
+static bool has_data_user(MlirValue v) {
+  for (MlirOpOperand u = mlirValueGetFirstUse(v); !mlirOpOperandIsNull(u); u = mlirOpOperandGetNextUse(u)) {
+    MlirOperation op = mlirOpOperandGetOwner(u);
+    if (!buffer_is_view(op) && !layout_is_annotation(op))
+      return true;
+  }
+  return false;
 }
 
 /* The view is only read, and nothing writes its buffer behind it. */
@@ -174,7 +195,7 @@ static enum status run_pass(struct pass_run *run) {
     return st;
   struct ir_ops views = ir_collect(run->arena, run->module, is_on_chip_reshape, NULL);
   for (int k = 0; k < views.n; k++)
-    if (crosses_partitions(views.v[k]) && is_final(run, views.v[k]))
+    if (has_data_user(mlirOperationGetResult(views.v[k], 0)) && chain_crosses(views.v[k]) && is_final(run, views.v[k]))
       give_buffer(run, views.v[k]);
   struct ir_ops returns = ir_collect_named(run->arena, run->module, "func.return");
   for (int k = 0; k < returns.n; k++)

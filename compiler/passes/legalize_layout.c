@@ -157,10 +157,14 @@ static bool used_tile(const struct physical *b, const struct uses *u, int64_t *t
   return found;
 }
 
+/* Partitions from the first dimension that is longer than 1 (but not the last), all of the last one. */
 static void plain_tile(const struct physical *b, int64_t *tile) {
+  int p = 0;
+  while (p < b->rank - 2 && b->dims[p] == 1)
+    p++;
   for (int d = 0; d < b->rank; d++)
     tile[d] = d == b->rank - 1 ? b->dims[d] : 1;
-  tile[0] = b->dims[0] < LEGAL_PARTITIONS ? b->dims[0] : LEGAL_PARTITIONS;
+  tile[p] = b->dims[p] < LEGAL_PARTITIONS ? b->dims[p] : LEGAL_PARTITIONS;
 }
 
 static bool try_tile(struct physical *b, const struct uses *u, const int64_t *tile) {
@@ -190,9 +194,17 @@ static bool choose(struct pass_run *run, struct physical *b) {
 
 /* ---- buffers --------------------------------------------------------------------------------------------------------- */
 
-/* As it is, the buffer is one tile of two dimensions. */
-static bool is_fine(const struct physical *b) {
-  return b->rank <= 2 && (b->rank == 0 || b->dims[0] <= LEGAL_PARTITIONS || b->rank == 1);
+/* A tile already, and what uses it besides takes it as it is: a call, a loop that hands it on. */
+static bool is_opaque_tile(struct pass_run *run, const struct physical *b) {
+  struct buffer_uses all = buffer_find_uses(run->arena, b->logical);
+  struct tiled_op t;
+
+  if (b->rank > 2 || b->dims[0] > LEGAL_PARTITIONS)
+    return false;
+  for (int k = 0; k < all.n; k++)
+    if (!layout_is_annotation(all.v[k].op) && !tiled_read(all.v[k].op, &t))
+      return true;
+  return false;
 }
 
 /* Loaded from at computed places: a gather, which only DRAM can serve. */
@@ -257,9 +269,9 @@ static enum status choose_all(struct legalize *g) {
         return pass_fail(run, allocs.v[k], "an on-chip buffer needs known extents and at most %d dimensions",
                          LEGAL_RANK_MAX);
       struct physical *b = add_buffer(g, v);
-      if (!is_table(b) && (b->rank < 2 || choose(run, b)))
+      if (b->rank == 0 || (!is_table(b) && choose(run, b)))
         continue;
-      if (!is_table(b) && is_fine(b)) {
+      if (!is_table(b) && is_opaque_tile(run, b)) {
         b->physical = b->logical;
         continue;
       }
@@ -277,7 +289,7 @@ static void make(struct legalize *g, struct physical *b) {
   int64_t shape[2 * LEGAL_RANK_MAX + 1];
   int n = 0;
 
-  if (b->rank < 2 || (b->rank == 2 && !b->is_blocked))
+  if (b->rank <= 2 && !b->is_blocked)
     b->physical = b->logical;
   if (!mlirValueIsNull(b->physical))
     return;

@@ -239,6 +239,12 @@ static MlirType reshape_type(MlirOperation op, MlirType source) {
   MlirType was = mlirValueGetType(mlirOperationGetResult(op, 0));
   MlirAttribute groups = attr_of(op, "reassociation");
 
+  if (is_identity(source)) {
+    for (intptr_t d = 0; d < mlirShapedTypeGetRank(was); d++)
+      result[d] = mlirShapedTypeGetDimSize(was, d);
+    return mlirMemRefTypeContiguousGet(mlirShapedTypeGetElementType(was), mlirShapedTypeGetRank(was), result,
+                                       mlirMemRefTypeGetMemorySpace(source));
+  }
   mlirMemRefTypeGetStridesAndOffset(source, strides, &offset);
   for (intptr_t k = 0; k < mlirArrayAttrGetNumElements(groups); k++) {
     MlirAttribute g = mlirArrayAttrGetElement(groups, k);
