@@ -6,6 +6,7 @@
  */
 #include "ir/snapshot.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,8 +25,18 @@ struct gather {
   struct arena *a;
   int from[FROM_MAX], n_from;
   const struct src_loc *places[SRC_LOCS_MAX];
+  MlirLocation locs[SRC_LOCS_MAX]; /* the same places as MLIR has them */
   int n_places;
   int line;
+  struct known *known; /* KNOWN_SLOTS entries, or NULL */
+};
+
+/* Many operations share a few places: what an MLIR location was read as, by its address (locations are unique in their
+ * context), one entry per slot. */
+enum { KNOWN_SLOTS = 256 };
+struct known {
+  const void *loc;
+  const struct src_loc *place;
 };
 
 static const char *dup_ref(struct arena *a, MlirStringRef s) {
@@ -45,14 +56,16 @@ static const struct src_loc *read_place(struct arena *a, MlirLocation loc, const
   return p;
 }
 
-static void add_place(struct gather *g, const struct src_loc *p) {
-  if (!p->range.line) /* the module of a text that MLIR wrapped has such a place */
+static void add_place(struct gather *g, const struct src_loc *p, MlirLocation loc) {
+  if (!p || !p->range.line) /* the module of a text that MLIR wrapped has such a place */
     return;
   for (int i = 0; i < g->n_places; i++)
     if (src_loc_equal(g->places[i], p))
       return;
-  if (g->n_places < SRC_LOCS_MAX)
+  if (g->n_places < SRC_LOCS_MAX) {
+    g->locs[g->n_places] = loc;
     g->places[g->n_places++] = p;
+  }
 }
 
 static void add_from(struct gather *g, int id) {
@@ -83,6 +96,18 @@ static const struct src_loc *chain(struct arena *a, MlirLocation loc, const char
   return NULL;
 }
 
+static void read_chain(struct gather *g, MlirLocation loc, int depth) {
+  struct known *k = g->known ? &g->known[((uintptr_t)loc.ptr >> 4) % KNOWN_SLOTS] : NULL;
+  if (k && k->loc == loc.ptr) {
+    add_place(g, k->place, loc);
+    return;
+  }
+  const struct src_loc *p = chain(g->a, loc, NULL, depth);
+  if (k)
+    *k = (struct known){loc.ptr, p};
+  add_place(g, p, loc);
+}
+
 static bool name_is(MlirStringRef n, const char *s) {
   return n.length == strlen(s) && !memcmp(n.data, s, n.length);
 }
@@ -99,9 +124,7 @@ static void collect(struct gather *g, MlirLocation loc, int depth) {
     } else if (name_is(n, "line")) {
       g->line = mlirLocationFileLineColRangeGetStartLine(child);
     } else {
-      const struct src_loc *p = chain(g->a, loc, NULL, depth);
-      if (p)
-        add_place(g, p);
+      read_chain(g, loc, depth);
     }
   } else if (mlirLocationIsAFused(loc)) {
     unsigned n = mlirLocationFusedGetNumLocations(loc);
@@ -110,9 +133,7 @@ static void collect(struct gather *g, MlirLocation loc, int depth) {
     for (unsigned i = 0; i < n; i++)
       collect(g, v[i], depth + 1);
   } else if (mlirLocationIsAFileLineColRange(loc) || mlirLocationIsACallSite(loc)) {
-    const struct src_loc *p = chain(g->a, loc, NULL, depth);
-    if (p)
-      add_place(g, p);
+    read_chain(g, loc, depth);
   }
 }
 
@@ -135,28 +156,36 @@ int ir_op_id(MlirLocation loc) {
 
 struct walk {
   struct arena *a;
+  MlirContext ctx;
   struct ir_op *ops;
   MlirOperation *handles;
+  MlirLocation *places; /* per operation, null: it has none of its own */
   int n, cap;
+  struct known *known;
 };
+
+static void *grown(struct arena *a, const void *old, int n, int cap, size_t size) {
+  void *v = arena_array(a, (size_t)cap, size);
+  if (n)
+    memcpy(v, old, (size_t)n * size);
+  return v;
+}
 
 static MlirWalkResult read_op(MlirOperation op, void *user) {
   struct walk *w = user;
   if (w->n == w->cap) {
     int cap = w->cap ? w->cap * 2 : 64;
-    struct ir_op *ops = arena_new_array(w->a, struct ir_op, (size_t)cap);
-    MlirOperation *handles = arena_new_array(w->a, MlirOperation, (size_t)cap);
-    if (w->n) {
-      memcpy(ops, w->ops, (size_t)w->n * sizeof *ops);
-      memcpy(handles, w->handles, (size_t)w->n * sizeof *handles);
-    }
-    w->ops = ops;
-    w->handles = handles;
+    w->ops = grown(w->a, w->ops, w->n, cap, sizeof *w->ops);
+    w->handles = grown(w->a, w->handles, w->n, cap, sizeof *w->handles);
+    w->places = grown(w->a, w->places, w->n, cap, sizeof *w->places);
     w->cap = cap;
   }
-  struct gather g = {.a = w->a};
+  struct gather g = {.a = w->a, .known = w->known};
   collect(&g, mlirOperationGetLocation(op), 0);
   w->handles[w->n] = op;
+  if (g.n_places)
+    w->places[w->n] =
+        g.n_places == 1 ? g.locs[0] : mlirLocationFusedGet(w->ctx, g.n_places, g.locs, (MlirAttribute){NULL});
   w->ops[w->n] = (struct ir_op){
       .id = w->n,
       .line = g.line,
@@ -221,6 +250,15 @@ static void adopt_from_users(struct walk *w) {
   }
 }
 
+/* The location that operation i gets for the next pass: ir_loc_tagged, from what is there already. */
+static MlirLocation tagged(const struct walk *w, int i) {
+  char name[16];
+  if (mlirLocationIsNull(w->places[i]))
+    return ir_loc_tagged(w->ctx, i, w->ops[i].locs);
+  snprintf(name, sizeof name, "#%d", i);
+  return mlirLocationNameGet(w->ctx, ir_str(name), w->places[i]);
+}
+
 static void append(MlirStringRef s, void *user) {
   buf_append(user, s.data, s.length);
 }
@@ -242,11 +280,12 @@ enum status ir_snapshot(struct ir *ir, MlirOperation module, int64_t elide_above
   if (mlirLogicalResultIsFailure(mlirPassManagerRunOnOp(lines, module)))
     return fail(err, ST_BUG, "snapshot-op-locations failed; is /dev/null there?");
 
-  struct walk w = {.a = a};
+  struct known known[KNOWN_SLOTS] = {{NULL, NULL}};
+  struct walk w = {.a = a, .ctx = ir->ctx, .known = known};
   mlirOperationWalk(module, read_op, &w, MlirWalkPreOrder);
   adopt_from_users(&w);
   for (int i = 0; i < w.n; i++)
-    mlirOperationSetLocation(w.handles[i], ir_loc_tagged(ir->ctx, i, w.ops[i].locs));
+    mlirOperationSetLocation(w.handles[i], tagged(&w, i));
   print(module, elide_above, text);
   if (buf_status(text))
     return fail(err, buf_status(text), "the stage's text exceeds its limit");
