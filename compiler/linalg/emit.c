@@ -199,7 +199,16 @@ static int slice_parts(struct emit *e, const struct emit_slice *s, int n, MlirVa
   return n;
 }
 
+static bool has_no_elements(MlirType t) {
+  for (int64_t d = 0; d < mlirShapedTypeGetRank(t); d++)
+    if (mlirShapedTypeGetDimSize(t, d) == 0)
+      return true;
+  return false;
+}
+
 MlirValue emit_extract_slice(struct emit *e, MlirValue x, const struct emit_slice *s, MlirType result) {
+  if (has_no_elements(result)) /* the offset may lie behind the end, which MLIR does not allow */
+    return emit_op1(e, "tensor.empty", result, 0, NULL);
   MlirValue operands[HLO_RANK_MAX + 1] = {x};
   MlirNamedAttribute attrs[4];
   int n = slice_parts(e, s, 1, operands, attrs);
@@ -214,6 +223,8 @@ MlirValue emit_extract_slice(struct emit *e, MlirValue x, const struct emit_slic
 }
 
 MlirValue emit_insert_slice(struct emit *e, MlirValue x, MlirValue dest, const struct emit_slice *s) {
+  if (has_no_elements(mlirValueGetType(x)))
+    return dest;
   MlirValue operands[HLO_RANK_MAX + 2] = {x, dest};
   MlirType result = mlirValueGetType(dest);
   MlirNamedAttribute attrs[4];

@@ -54,6 +54,17 @@ static bool is_only_sliced(MlirValue carried) {
   return true;
 }
 
+/* Gives user a tensor.empty of its own.  One that it shares may get a buffer that others write first. */
+static void own_empty(MlirOperation user, intptr_t at, MlirOperation empty) {
+  MlirOpOperand first = mlirValueGetFirstUse(mlirOperationGetResult(empty, 0));
+
+  if (mlirOpOperandIsNull(mlirOpOperandGetNextUse(first)))
+    return;
+  MlirOperation own = mlirOperationClone(empty);
+  mlirBlockInsertOwnedOperationBefore(mlirOperationGetBlock(user), user, own);
+  mlirOperationSetOperand(user, at, mlirOperationGetResult(own, 0));
+}
+
 /* True if v is undefined or can be made so: a zero fill on the way is cut off by setting operand `at` of `user` to what
  * was filled. */
 static bool make_undefined(MlirOperation user, intptr_t at) {
@@ -65,8 +76,10 @@ static bool make_undefined(MlirOperation user, intptr_t at) {
     return ir_is(loop, "scf.for") && n > 0 && is_only_sliced(v) && make_undefined(loop, n + 2);
   }
   MlirOperation def = ir_defining_op(v);
-  if (ir_is(def, "tensor.empty"))
+  if (ir_is(def, "tensor.empty")) {
+    own_empty(user, at, def);
     return true;
+  }
   if (ir_is(def, "tensor.extract_slice"))
     return make_undefined(def, 0);
   if (!is_zero_fill(def))

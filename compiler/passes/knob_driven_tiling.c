@@ -160,9 +160,17 @@ static int64_t op_id(MlirOperation op) {
   return mlirAttributeIsNull(a) ? -1 : mlirIntegerAttrGetValueInt(a);
 }
 
+/* Nothing is computed where an extent is 0, so there is nothing to tile. */
+static bool is_empty(const struct structured *s) {
+  for (int k = 0; k < s->n_loops; k++)
+    if (s->extents[k] == 0)
+      return true;
+  return false;
+}
+
 /* Reads what is said about op; false when it is not to be tiled. */
 static bool read_tiled(MlirOperation op, struct tiled *t, int *n_entries) {
-  if (mlirOperationGetNumResults(op) != 1 || !structured_read(op, &t->s) || !is_tileable(&t->s))
+  if (mlirOperationGetNumResults(op) != 1 || !structured_read(op, &t->s) || !is_tileable(&t->s) || is_empty(&t->s))
     return false;
   t->op = op;
   t->op_id = op_id(op);

@@ -8,8 +8,11 @@
  *
  * Every user of the fill has to be a matmul that takes it as its init.  Stricter than "every user is a matmul": a zero
  * that a matmul reads as a factor stays, and so does one that is written over a tensor with contents.  Each matmul gets
- * a tensor.empty of its own, so that no other operation's result can be found in it when buffers are assigned.  Runs
- * first; linear in uses.
+ * a tensor.empty of its own, so that no other operation's result can be found in it when buffers are assigned.
+ *
+ * An operation one of whose loops has no iteration computes nothing: its users read its init (a sum over nothing is the
+ * zero it starts from), and its annotations go.  So no later pass meets a tile of a dimension that is 0.  A matmul's
+ * fill stays with those users, which is why this comes first.  Runs first; linear in uses.
  */
 #include "mlir-c/BuiltinAttributes.h"
 
@@ -43,7 +46,49 @@ static bool is_redundant(MlirOperation fill) {
   return true;
 }
 
+/* ---- loops without an iteration ---------------------------------------------------------------------------------- */
+
+static bool is_over_nothing(MlirOperation op, void *user) {
+  struct structured s;
+
+  (void)user;
+  if (!mlirOperationGetNumResults(op) || !structured_read(op, &s) || s.n_inits != mlirOperationGetNumResults(op))
+    return false;
+  for (int k = 0; k < s.n_loops; k++)
+    if (s.extents[k] == 0)
+      return true;
+  return false;
+}
+
+static void forward_inits(struct pass_run *run, MlirOperation op) {
+  const intptr_t results = mlirOperationGetNumResults(op), inputs = mlirOperationGetNumOperands(op) - results;
+
+  for (intptr_t r = 0; r < results; r++) {
+    MlirValue v = mlirOperationGetResult(op, r);
+    MlirOpOperand next;
+    for (MlirOpOperand u = mlirValueGetFirstUse(v); !mlirOpOperandIsNull(u); u = next) {
+      next = mlirOpOperandGetNextUse(u);
+      MlirOperation by = mlirOpOperandGetOwner(u);
+      if (!edit_is_nkipy(by))
+        continue;
+      while (!mlirOpOperandIsNull(next) && mlirOperationEqual(mlirOpOperandGetOwner(next), by))
+        next = mlirOpOperandGetNextUse(next);
+      mlirOperationDestroy(by);
+    }
+    mlirValueReplaceAllUsesOfWith(v, mlirOperationGetOperand(op, inputs + r));
+  }
+  pass_remark(run, op, "a dimension is 0: nothing to compute");
+  edit_erase_unused(op);
+}
+
+/* ---- the pass ----------------------------------------------------------------------------------------------------- */
+
 static enum status run_pass(struct pass_run *run) {
+  struct ir_ops nothing = ir_collect(run->arena, run->module, is_over_nothing, NULL);
+
+  for (int i = 0; i < nothing.n; i++)
+    forward_inits(run, nothing.v[i]);
+
   struct ir_ops fills = ir_collect_named(run->arena, run->module, "linalg.fill");
 
   for (int i = 0; i < fills.n; i++) {
@@ -63,6 +108,7 @@ static enum status run_pass(struct pass_run *run) {
 
 const struct pass_def remove_redundant_zero_fill = {
     .name = "remove-redundant-zero-fill",
-    .summary = "Drops zero fills that only initialise a matmul: the hardware starts every accumulation from zero.",
+    .summary = "Drops zero fills that only initialise a matmul: the hardware starts every accumulation from zero.  "
+               "Operations over a dimension of 0 go, too.",
     .run = run_pass,
 };
