@@ -124,10 +124,13 @@ static void locate(struct emit *e, const struct linear *at, int64_t tile, struct
   } else if (factors_divide(at, tile)) {
     block->v = materialize(e, at, tile);
   } else {
-    MlirValue v = materialize(e, at, 1), t = emit_index(e, tile);
+    int64_t g = legal_gcd(tile, at->constant); /* what divides everything need not be divided and multiplied again */
+    for (int k = 0; k < at->n; k++)
+      g = legal_gcd(g, at->term[k].factor);
+    MlirValue v = materialize(e, at, g), t = emit_index(e, tile / g);
     block->v = emit_binary(e, "arith.divui", v, t);
     if (linear_granule(at) % tile)
-      inner->v = emit_binary(e, "arith.remui", v, t);
+      inner->v = memrefs_times(e, emit_binary(e, "arith.remui", v, t), g);
   }
 }
 
