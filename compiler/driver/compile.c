@@ -18,6 +18,7 @@
 #include "hlo/passes.h"
 #include "hlo/print.h"
 #include "linalg/lower.h"
+#include "nisa/nisa.h"
 #include "passes/pass.h"
 
 enum { ARTIFACT_MAX = 8 << 20 };
@@ -220,7 +221,9 @@ static void check_stage(struct path *p, struct stage *s) {
   }
   s->check.status = "skipped";
   s->check.reason = p->no_check;
-  if (p->no_check)
+  if (!p->no_check && s->def->runner == RUN_TO_NISA)
+    s->check.reason = "NISA is verified against the hardware's rules; there is no simulator yet to run it";
+  if (s->check.reason)
     return;
   struct trace_array *got = arena_new_array(r->arena, struct trace_array, (size_t)k->n_outputs);
   for (int i = 0; i < k->n_outputs; i++)
@@ -292,6 +295,10 @@ static enum status transform(struct path *p, const struct stage_def *def) {
     return ir_run_pipeline(r->ir, mlirModuleGetOperation(p->module), def->pass, r->arena, &r->diags);
   case RUN_PASS:
     return run_pass(p, pass_find(def->pass));
+  case RUN_TO_NISA: {
+    enum status st = run_pass(p, pass_find(def->pass));
+    return st ? st : nisa_verify(mlirModuleGetOperation(p->module), r->job->target, r->arena, &r->diags);
+  }
   }
   return ST_BUG;
 }
