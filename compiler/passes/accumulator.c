@@ -54,11 +54,20 @@ static bool is_only_sliced(MlirValue carried) {
   return true;
 }
 
+/* True if somebody reads what user writes into v, or v itself: a fill that was cut off does not count. */
+static bool is_live(MlirOperation user) {
+  return mlirOperationGetNumResults(user) != 1 ||
+         !mlirOpOperandIsNull(mlirValueGetFirstUse(mlirOperationGetResult(user, 0)));
+}
+
 /* Gives user a tensor.empty of its own.  One that it shares may get a buffer that others write first. */
 static void own_empty(MlirOperation user, intptr_t at, MlirOperation empty) {
-  MlirOpOperand first = mlirValueGetFirstUse(mlirOperationGetResult(empty, 0));
+  int others = -1;
 
-  if (mlirOpOperandIsNull(mlirOpOperandGetNextUse(first)))
+  for (MlirOpOperand u = mlirValueGetFirstUse(mlirOperationGetResult(empty, 0)); !mlirOpOperandIsNull(u);
+       u = mlirOpOperandGetNextUse(u))
+    others += mlirOperationEqual(mlirOpOperandGetOwner(u), user) || is_live(mlirOpOperandGetOwner(u));
+  if (others <= 0)
     return;
   MlirOperation own = mlirOperationClone(empty);
   mlirBlockInsertOwnedOperationBefore(mlirOperationGetBlock(user), user, own);
