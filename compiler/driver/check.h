@@ -21,7 +21,7 @@ struct check_result {
   int worst_output;
 };
 
-/* |got - want| <= atol * max(1, max |want|) + rtol * |want| for every element, with the tolerance of the output's dtype
+/* |got - want| <= atol * max(1, max |want|) + 8 * want.rounding + rtol * |want| for every element, with the tolerance of the output's dtype
  * (check_tolerance); integers and bool must be equal. */
 void check_compare(int n, const struct trace_array *got, const struct trace_array *want, struct check_result *r);
 

@@ -79,7 +79,8 @@ void trace_close(struct trace_job *job); /* NULL is fine */
 
 struct trace_array {
   struct hlo_shape shape;
-  void *data; /* C order, in the arena */
+  void *data;      /* C order, in the arena */
+  double rounding; /* of NumPy's answer: how far it is from the same computation in float64, at most; 0 if unknown */
 };
 
 /* Input values for kernel k: from the npz file where given, from the arrays the kernel was specialised with, and
