@@ -21,7 +21,7 @@
  * The symbols are the indices.  Each result is a sum of d's and s's times positive constants, and a constant.  Element
  * (t0, …, tn-1) of the operand is base[map(t; indices)]; a d that the map does not use repeats the same data (stride 0).
  * An instruction walks its operands together: partition by partition, inside each in row-major order of the free
- * dimensions.  Operands that correspond element by element have the same number of partitions and of elements per
+ * dimensions.  Only the map of a DMA operand may mix partitions and free dimensions (a transposing copy).  Operands that correspond element by element have the same number of partitions and of elements per
  * partition.  A tile has at least one partition dimension and one free dimension.
  *
  *     memref<128x2x2x128>, view [0, %i, 1, 0][128, 1, 1, 128] as 128x128

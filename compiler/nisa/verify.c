@@ -1,9 +1,10 @@
 /* verify: NISA against the hardware, the walk and the operands.
  *
  * Per operand (hardware.md §4, §5): a memory that the engine reaches; a type that it computes on; a range inside the
- * buffer; partitions that are consecutive, at most 128, and start where the hardware allows (more than 64 at 0, more than 32
- * at 0 or 64, otherwise at a multiple of 32; DMA anywhere); at most four free dimensions after merging those that
- * are one in memory, with extents and strides that fit their fields.
+ * buffer.  For engines, not for DMA, to which a partition is an address like any other: partitions that are
+ * consecutive, at most 128, and start where the hardware allows (more than 64 at 0, more than 32 at 0 or 64, otherwise at
+ * a multiple of 32); at most four free dimensions after merging those that are one in memory, with extents and strides
+ * that fit their fields.
  *
  * Indices are bounded through constants, loops and arith; what is not bounded is not complained about, except where the
  * hardware needs to know (start partitions).
@@ -154,9 +155,9 @@ static void check_partitions(struct nisa_check *c, const struct nisa_instr *in, 
                   (long long)c->machine->partitions);
   if (!counts_partitions(x, i, &repeats))
     nisa_complain(c, in->op, "%s does not take consecutive partitions", d->name);
-  else if (repeats && (in->engine != NISA_ENGINE_DMA || d->writes))
+  else if (repeats)
     nisa_complain(c, in->op, "%s repeats one partition, which only DMA can read", d->name);
-  else if (in->engine != NISA_ENGINE_DMA && in->engine != NISA_ENGINE_SYNC)
+  else if (in->engine != NISA_ENGINE_SYNC)
     check_start(c, in, d->name, x, i);
 }
 
@@ -212,6 +213,18 @@ static void check_uniform(struct nisa_check *c, const struct nisa_instr *in, con
     }
 }
 
+/* A destination that repeats would be written several times. */
+static void check_written_once(struct nisa_check *c, const struct nisa_instr *in, const struct nisa_operand_def *d,
+                               const struct nisa_access *x, const struct nisa_index *i) {
+  for (int k = 0; k < x->n_dims; k++) {
+    int64_t sum = 0;
+    for (int r = 0; r < mlirShapedTypeGetRank(mlirValueGetType(x->base)); r++)
+      sum += i[r].dim[k];
+    if (x->tile[k] > 1 && !sum)
+      nisa_complain(c, in->op, "%s is written several times: no index depends on d%d", d->name, k);
+  }
+}
+
 /* ---- an operand ------------------------------------------------------------------------------------------------- */
 
 void nisa_check_access(struct nisa_check *c, const struct nisa_instr *in, int k) {
@@ -241,7 +254,10 @@ void nisa_check_access(struct nisa_check *c, const struct nisa_instr *in, int k)
       nisa_complain(c, in->op, "index %d of %s goes from %lld to %lld; the dimension has %lld", r, d->name,
                     (long long)low, (long long)high, (long long)mlirShapedTypeGetDimSize(t, r));
   }
-  if (!nisa_is_on_chip(s) || mlirShapedTypeGetRank(t) < 2)
+  if (d->writes)
+    check_written_once(c, in, d, x, i);
+  /* for DMA a partition is an address like any other */
+  if (!nisa_is_on_chip(s) || mlirShapedTypeGetRank(t) < 2 || in->engine == NISA_ENGINE_DMA)
     return;
   check_partitions(c, in, d, x, &i[0]);
   check_uniform(c, in, d, x, i);

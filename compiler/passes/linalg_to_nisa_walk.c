@@ -263,7 +263,7 @@ static enum status follow_subview(struct ln_walk *w, MlirOperation op, struct ln
 static void follow_expand(struct ln_walk *w, MlirOperation op, struct ln_view *v) {
   MlirAttribute groups = mlirOperationGetAttributeByName(op, ir_str("reassociation"));
   int64_t dims[NISA_RANK_MAX];
-  struct ln_form out[NISA_RANK_MAX];
+  struct ln_form out[NISA_RANK_MAX] = {{.n = 0}};
   int rank = (int)mlirArrayAttrGetNumElements(groups), end = 0;
 
   ir_shape(mlirOperationGetResult(op, 0), NISA_RANK_MAX, dims);
@@ -271,7 +271,6 @@ static void follow_expand(struct ln_walk *w, MlirOperation op, struct ln_view *v
     int first = end;
     int64_t factor = 1;
     end += (int)mlirArrayAttrGetNumElements(mlirArrayAttrGetElement(groups, g));
-    out[g] = (struct ln_form){.n = 0};
     for (int d = end - 1; d >= first; d--) {
       add_form(&w->ln->e, &out[g], &v->index[d], factor);
       factor *= dims[d];
@@ -327,7 +326,7 @@ static bool follow_reinterpret(struct ln_walk *w, MlirOperation op, struct ln_vi
   MlirValue src = mlirOperationGetOperand(op, 0);
   int64_t from[NISA_RANK_MAX], to[NISA_RANK_MAX];
   int rank = ir_shape(src, NISA_RANK_MAX, from), n = ir_shape(mlirOperationGetResult(op, 0), NISA_RANK_MAX, to);
-  struct ln_form flat = {.n = 0}, out[NISA_RANK_MAX];
+  struct ln_form flat = {.n = 0}, out[NISA_RANK_MAX] = {{.n = 0}};
 
   if (segment(op, 1) || segment(op, 2) || segment(op, 3) || rank > NISA_RANK_MAX)
     return false;
@@ -344,7 +343,7 @@ static bool follow_reinterpret(struct ln_walk *w, MlirOperation op, struct ln_vi
     add_form(&w->ln->e, &flat, &saved[d], dense_at(op, "static_strides", d));
   if (!delinearize(w, &flat, rank, from, out, 0, NULL))
     return false;
-  memcpy(v->index, out, (size_t)rank * sizeof *out);
+  memcpy(v->index, out, sizeof out);
   v->rank = rank;
   v->base = src;
   return true;
