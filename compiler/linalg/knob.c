@@ -234,9 +234,11 @@ static enum status set_layout(struct lower *l, const struct hlo_instr *i, const 
 
 /* ---- fuse groups --------------------------------------------------------------------------------------- */
 
+/* A pair with the earliest value for each of the others: so two values of different shapes may be named at once, which one
+ * variadic operand cannot have in IRDL, and passes that go through the operations have seen the common one first. */
 static void set_fuse(struct lower *l, const struct hlo_fuse *f) {
-  MlirValue *targets = arena_new_array(&l->arena, MlirValue, (size_t)f->n);
   struct emit e = l->e;
+  int first = 0;
 
   for (int k = 0; k < f->n; k++) {
     if (working_instr(l, f->v[k]))
@@ -245,10 +247,15 @@ static void set_fuse(struct lower *l, const struct hlo_fuse *f) {
              f->v[k]->name);
     return;
   }
-  for (int k = 0; k < f->n; k++)
-    targets[k] = emit_result(node_of(l, working_instr(l, f->v[k]))->work);
+  for (int k = 1; k < f->n; k++)
+    first = working_instr(l, f->v[k])->id < working_instr(l, f->v[first])->id ? k : first;
   e.loc = ir_loc_tagged(l->ir->ctx, f->v[f->n - 1]->id, src_locs_one(&l->arena, f->loc));
-  emit_operation(&e, &(struct emit_op){.name = "nkipy.fuse_op", .n_operands = f->n, .operands = targets});
+  for (int k = 0; k < f->n; k++) {
+    MlirValue pair[] = {emit_result(node_of(l, working_instr(l, f->v[first]))->work),
+                        emit_result(node_of(l, working_instr(l, f->v[k]))->work)};
+    if (k != first && !mlirValueEqual(pair[0], pair[1]))
+      emit_operation(&e, &(struct emit_op){.name = "nkipy.fuse_op", .n_operands = 2, .operands = pair});
+  }
 }
 
 enum status lower_knobs(struct lower *l) {

@@ -9,6 +9,7 @@ func.func @zero(%a: tensor<8x8xf32>) -> (tensor<8x8xf32>, tensor<8x8xf32>) {
   return %r, %f : tensor<8x8xf32>, tensor<8x8xf32>
 }
 // CHECK-LABEL: @zero
+// CHECK:         linalg.fill
 // CHECK:         %[[E:.*]] = tensor.empty
 // CHECK:         linalg.matmul {{.*}} outs(%[[E]] : tensor<8x8xf32>)
 
