@@ -122,7 +122,9 @@ static bool bounds(MlirValue v, int depth, struct bounds *out) {
     return true;
   }
   if (ir_is(op, "arith.remui") || ir_is(op, "arith.remsi")) {
-    *out = a.high < b.low ? a : (struct bounds){0, b.low - 1};
+    /* a multiple of g leaves a multiple of gcd(g, n) */
+    int64_t unit = nisa_gcd(divisor(mlirOperationGetOperand(op, 0), depth + 1), b.low);
+    *out = a.high < b.low ? a : (struct bounds){0, b.low - unit};
     return true;
   }
   return false;

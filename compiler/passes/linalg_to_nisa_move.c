@@ -87,12 +87,18 @@ static enum status engine_copy(struct ln_walk *w, const struct ln_view *dst, con
                    dst, src, matters);
 }
 
-/* The atom whose neighbours are neighbours in memory; -1 if there is none. */
+/* The atom whose neighbours are closest in memory; -1 if there is none. */
 static int innermost(const struct ln_view *v) {
-  for (int r = v->rank - 1; r >= (nisa_is_on_chip(v->space) ? 1 : 0); r--)
-    for (int k = 0; k < v->index[r].n; k++)
-      if (v->index[r].term[k].coef == 1)
-        return v->index[r].term[k].atom;
+  for (int r = v->rank - 1; r >= (nisa_is_on_chip(v->space) ? 1 : 0); r--) {
+    const struct ln_form *f = &v->index[r];
+    int best = 0;
+    if (!f->n)
+      continue;
+    for (int k = 1; k < f->n; k++)
+      if (f->term[k].coef < f->term[best].coef)
+        best = k;
+    return f->term[best].atom;
+  }
   return -1;
 }
 
@@ -148,7 +154,7 @@ static enum status move_by_dma(struct ln_walk *w, const struct ln_view *dst, con
   const bool into_chip = nisa_is_on_chip(dst->space), from_chip = nisa_is_on_chip(src->space);
   ln_atoms par = ln_partition_atoms(into_chip ? dst : src);
 
-  if (!into_chip && !from_chip) {
+  if (!into_chip && !par) { /* no side says what the partitions are: the first loop */
     struct ln_shape all = ln_shape_of(w, 0, ln_view_atoms(dst));
     par = all.n ? (ln_atoms)1 << all.atom[0] : 0;
   }

@@ -1,0 +1,73 @@
+// RUN: nkx opt --linalg-to-nisa --nisa-verify %s | FileCheck %s
+
+// CHECK-DAG: #[[SWAP:[a-z0-9]+]] = affine_map<(d0, d1) -> (d1, d0)>
+// CHECK-DAG: #[[BROAD:[a-z0-9]+]] = affine_map<(d0, d1) -> (d1)>
+// CHECK-DAG: #[[ZERO:[a-z0-9]+]] = affine_map<(d0, d1) -> (0, 0)>
+
+// Each side goes through its own rows.
+// CHECK-LABEL: func.func @real
+// CHECK:       "nisa.dma_transpose"{{.*}}dst_tile = array<i64: 96, 64>{{.*}}permutation = array<i64: 1, 0>{{.*}}src_tile = array<i64: 64, 96>
+// One byte is too small for that: element by element.
+// CHECK:       "nisa.dma_copy"{{.*}}dst_tile = array<i64: 96, 64>{{.*}}src_ap = #[[SWAP]]{{.*}}src_tile = array<i64: 96, 64>
+// The partitions stay: an access pattern does it.
+// CHECK:       "nisa.tensor_copy"{{.*}}dst_tile = array<i64: 32, 16, 4>
+func.func @real() {
+  %a = memref.alloc() : memref<64x96xf32, 3 : i32>
+  %b = memref.alloc() : memref<96x64xf32, 3 : i32>
+  linalg.transpose ins(%a : memref<64x96xf32, 3 : i32>) outs(%b : memref<96x64xf32, 3 : i32>) permutation = [1, 0]
+  %c = memref.alloc() : memref<64x96xi8, 3 : i32>
+  %d = memref.alloc() : memref<96x64xi8, 3 : i32>
+  linalg.transpose ins(%c : memref<64x96xi8, 3 : i32>) outs(%d : memref<96x64xi8, 3 : i32>) permutation = [1, 0]
+  %e = memref.alloc() : memref<32x4x16xf32, 3 : i32>
+  %f = memref.alloc() : memref<32x16x4xf32, 3 : i32>
+  linalg.transpose ins(%e : memref<32x4x16xf32, 3 : i32>) outs(%f : memref<32x16x4xf32, 3 : i32>) permutation = [0, 2, 1]
+  memref.dealloc %a : memref<64x96xf32, 3 : i32>
+  memref.dealloc %b : memref<96x64xf32, 3 : i32>
+  memref.dealloc %c : memref<64x96xi8, 3 : i32>
+  memref.dealloc %d : memref<96x64xi8, 3 : i32>
+  memref.dealloc %e : memref<32x4x16xf32, 3 : i32>
+  memref.dealloc %f : memref<32x16x4xf32, 3 : i32>
+  return
+}
+
+// To every partition: a source that lacks d0.
+// CHECK-LABEL: func.func @broadcast
+// CHECK:       "nisa.dma_copy"{{.*}}src_ap = #[[BROAD]]{{.*}}src_tile = array<i64: 64, 96>
+func.func @broadcast(%a: memref<96xf32, 4 : i32>) {
+  %o = memref.alloc() : memref<64x96xf32, 3 : i32>
+  linalg.broadcast ins(%a : memref<96xf32, 4 : i32>) outs(%o : memref<64x96xf32, 3 : i32>) dimensions = [0]
+  memref.dealloc %o : memref<64x96xf32, 3 : i32>
+  return
+}
+
+// HBM is filled from a cell, and a scalar in memory becomes one.
+// CHECK-LABEL: func.func @fill
+// CHECK:       "nisa.memset"(%[[C:[a-z0-9_]+]], %{{.*}}) {{.*}}dst_tile = array<i64: 1, 1>
+// CHECK:       "nisa.dma_copy"(%arg0, %[[C]]) {{.*}}src_ap = #[[ZERO]]{{.*}}src_tile = array<i64: 300, 96>
+// CHECK:       "nisa.dma_copy"(%[[D:[a-z0-9_]+]], %arg1)
+// CHECK:       "nisa.dma_copy"(%{{.*}}, %[[D]]) {{.*}}src_ap = #[[ZERO]]{{.*}}src_tile = array<i64: 64, 96>
+// CHECK:       "nisa.release"(%[[D]])
+func.func @fill(%h: memref<300x96xf32, 4 : i32>, %s: memref<f32, 4 : i32>) {
+  %one = arith.constant 1.0 : f32
+  linalg.fill ins(%one : f32) outs(%h : memref<300x96xf32, 4 : i32>)
+  %v = memref.load %s[] : memref<f32, 4 : i32>
+  %o = memref.alloc() : memref<64x96xf32, 3 : i32>
+  linalg.fill ins(%v : f32) outs(%o : memref<64x96xf32, 3 : i32>)
+  memref.dealloc %o : memref<64x96xf32, 3 : i32>
+  return
+}
+
+// An index that was computed at run time comes through a register.
+// CHECK-LABEL: func.func @register
+// CHECK:       %[[V:[a-z0-9_]+]] = "nisa.register_load"(%{{.*}}) {engine = "sync"{{.*}} -> i32
+// CHECK:       %[[I:[a-z0-9_]+]] = arith.index_cast %[[V]]
+// CHECK:       "nisa.dma_copy"(%{{.*}}, %arg0, %[[I]])
+func.func @register(%a: memref<300x96xf32, 4 : i32>, %s: memref<i32, 4 : i32>) {
+  %v = memref.load %s[] : memref<i32, 4 : i32>
+  %i = arith.index_cast %v : i32 to index
+  %u = memref.subview %a[%i, 0] [64, 96] [1, 1] : memref<300x96xf32, 4 : i32> to memref<64x96xf32, strided<[96, 1], offset: ?>, 4 : i32>
+  %o = memref.alloc() : memref<64x96xf32, 3 : i32>
+  memref.copy %u, %o : memref<64x96xf32, strided<[96, 1], offset: ?>, 4 : i32> to memref<64x96xf32, 3 : i32>
+  memref.dealloc %o : memref<64x96xf32, 3 : i32>
+  return
+}
