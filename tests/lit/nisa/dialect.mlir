@@ -1,0 +1,65 @@
+// RUN: nkx opt --nisa-verify %s | FileCheck %s
+// RUN: mlir-opt %s | FileCheck %s
+// Every operation in its generic form.
+
+#v = affine_map<(d0, d1) -> (d0, d1)>
+#at = affine_map<(d0, d1)[s0] -> (d0 + s0, d1)>
+#first = affine_map<(d0, d1) -> (d0, 0)>
+#none = affine_map<(d0, d1) -> (0, d1)>
+!sbuf = memref<64x64xf32, #nisa.mem<"sbuf">>
+!psum = memref<64x64xf32, #nisa.mem<"psum">>
+!hbm = memref<256x64xf32, #nisa.mem<"shared_hbm">>
+!idx = memref<64x1xi32, #nisa.mem<"sbuf">>
+!row = memref<1x64xf32, #nisa.mem<"sbuf">>
+
+// CHECK: nisa.target = #nisa.target<"trn2">
+module attributes {nisa.target = #nisa.target<"trn2">} {
+  func.func @all(%h: !hbm, %i: index) {
+    %c0 = arith.constant 0 : index
+    %zero = arith.constant 0.0 : f32
+    %one = arith.constant 1.0 : f32
+    %a = "nisa.alloc"() {alignment = 64 : i64} : () -> !sbuf
+    %b = "nisa.alloc"() : () -> !sbuf
+    %p = "nisa.alloc"() : () -> !psum
+    %x = "nisa.alloc"() : () -> !idx
+    %r = "nisa.alloc"() : () -> !row
+    // CHECK: "nisa.dma_copy"
+    "nisa.dma_copy"(%a, %h, %i) {operandSegmentSizes = array<i32: 1, 0, 1, 1>, engine = "dma", dst_ap = #v, dst_tile = array<i64: 64, 64>, dst_par_dims = 1 : i32, src_ap = #at, src_tile = array<i64: 64, 64>, src_par_dims = 1 : i32} : (!sbuf, !hbm, index) -> ()
+    // CHECK: "nisa.dma_transpose"
+    "nisa.dma_transpose"(%b, %h, %i) {operandSegmentSizes = array<i32: 1, 0, 1, 1>, engine = "dma", permutation = array<i64: 1, 0>, dst_ap = #v, dst_tile = array<i64: 64, 64>, dst_par_dims = 1 : i32, src_ap = #at, src_tile = array<i64: 64, 64>, src_par_dims = 1 : i32} : (!sbuf, !hbm, index) -> ()
+    // CHECK: "nisa.iota"
+    "nisa.iota"(%x, %i) {operandSegmentSizes = array<i32: 1, 0, 1, 0>, engine = "gpsimd", coefficients = array<i64: 1, 0>, dst_ap = #v, dst_tile = array<i64: 64, 1>, dst_par_dims = 1 : i32} : (!idx, index) -> ()
+    // CHECK: "nisa.dma_copy_indirect"
+    "nisa.dma_copy_indirect"(%a, %h, %x) {operandSegmentSizes = array<i32: 1, 0, 1, 0, 1, 0>, engine = "dma", src_index_dim = 0 : i64, src_indirect_max_index = 256 : i64, dst_ap = #v, dst_tile = array<i64: 64, 64>, dst_par_dims = 1 : i32, src_ap = #none, src_tile = array<i64: 64, 64>, src_par_dims = 1 : i32, src_index_ap = #v, src_index_tile = array<i64: 64, 1>, src_index_par_dims = 1 : i32} : (!sbuf, !hbm, !idx) -> ()
+    // CHECK: "nisa.matmul"
+    "nisa.matmul"(%p, %a, %b, %c0, %c0) {operandSegmentSizes = array<i32: 1, 0, 1, 0, 1, 0, 1, 0, 1, 0>, engine = "tensor", is_transpose = false, perf_opt = "none_", psum_zero_region = "size2048", dst_ap = #v, dst_tile = array<i64: 64, 64>, dst_par_dims = 1 : i32, stationary_ap = #v, stationary_tile = array<i64: 64, 64>, stationary_par_dims = 1 : i32, moving_ap = #v, moving_tile = array<i64: 64, 64>, moving_par_dims = 1 : i32} : (!psum, !sbuf, !sbuf, index, index) -> ()
+    // CHECK: "nisa.tensor_copy"
+    "nisa.tensor_copy"(%a, %p) {operandSegmentSizes = array<i32: 1, 0, 1, 0>, engine = "vector", dst_ap = #v, dst_tile = array<i64: 64, 64>, dst_par_dims = 1 : i32, src_ap = #v, src_tile = array<i64: 64, 64>, src_par_dims = 1 : i32} : (!sbuf, !psum) -> ()
+    // CHECK: "nisa.tensor_copy_predicated"
+    "nisa.tensor_copy_predicated"(%a, %one, %x) {operandSegmentSizes = array<i32: 1, 0, 1, 0, 1, 0>, engine = "vector", reverse_pred = false, dst_ap = #v, dst_tile = array<i64: 64, 64>, dst_par_dims = 1 : i32, predicate_ap = #first, predicate_tile = array<i64: 64, 64>, predicate_par_dims = 1 : i32} : (!sbuf, f32, !idx) -> ()
+    // CHECK: "nisa.tensor_tensor_arith"
+    "nisa.tensor_tensor_arith"(%a, %a, %b) {operandSegmentSizes = array<i32: 1, 0, 1, 0, 1, 0>, engine = "vector", op = "add", dst_ap = #v, dst_tile = array<i64: 64, 64>, dst_par_dims = 1 : i32, lhs_ap = #v, lhs_tile = array<i64: 64, 64>, lhs_par_dims = 1 : i32, rhs_ap = #v, rhs_tile = array<i64: 64, 64>, rhs_par_dims = 1 : i32} : (!sbuf, !sbuf, !sbuf) -> ()
+    // CHECK: "nisa.tensor_tensor_power"
+    "nisa.tensor_tensor_power"(%a, %a, %b) {operandSegmentSizes = array<i32: 1, 0, 1, 0, 1, 0>, engine = "gpsimd", dst_ap = #v, dst_tile = array<i64: 64, 64>, dst_par_dims = 1 : i32, lhs_ap = #v, lhs_tile = array<i64: 64, 64>, lhs_par_dims = 1 : i32, rhs_ap = #v, rhs_tile = array<i64: 64, 64>, rhs_par_dims = 1 : i32} : (!sbuf, !sbuf, !sbuf) -> ()
+    // CHECK: "nisa.tensor_scalar_arith"
+    "nisa.tensor_scalar_arith"(%a, %a, %one, %one) {operandSegmentSizes = array<i32: 1, 0, 1, 0, 1, 0, 1, 0>, engine = "vector", op0 = "multiply", op1 = "add", reverse_operands = "none", dst_ap = #v, dst_tile = array<i64: 64, 64>, dst_par_dims = 1 : i32, src_ap = #v, src_tile = array<i64: 64, 64>, src_par_dims = 1 : i32} : (!sbuf, !sbuf, f32, f32) -> ()
+    // CHECK: "nisa.tensor_reduce_arith"
+    "nisa.tensor_reduce_arith"(%b, %a) {operandSegmentSizes = array<i32: 1, 0, 1, 0>, engine = "vector", op = "max", negated = false, num_r_dim = 1 : i64, dst_ap = #v, dst_tile = array<i64: 64, 1>, dst_par_dims = 1 : i32, src_ap = #v, src_tile = array<i64: 64, 64>, src_par_dims = 1 : i32} : (!sbuf, !sbuf) -> ()
+    // CHECK: "nisa.cross_lane_reduce_arith"
+    "nisa.cross_lane_reduce_arith"(%r, %a) {operandSegmentSizes = array<i32: 1, 0, 1, 0>, engine = "gpsimd", reduce_op = "add", num_r_dim = 0 : i64, dst_ap = #v, dst_tile = array<i64: 1, 64>, dst_par_dims = 1 : i32, src_ap = #v, src_tile = array<i64: 64, 64>, src_par_dims = 1 : i32} : (!row, !sbuf) -> ()
+    // CHECK: "nisa.activation"
+    "nisa.activation"(%a, %a, %zero, %one) {operandSegmentSizes = array<i32: 1, 0, 0, 0, 1, 0, 1, 0, 1, 0, 0, 0>, engine = "scalar", op = "exp", dst_ap = #v, dst_tile = array<i64: 64, 64>, dst_par_dims = 1 : i32, src_ap = #v, src_tile = array<i64: 64, 64>, src_par_dims = 1 : i32} : (!sbuf, !sbuf, f32, f32) -> ()
+    // CHECK: "nisa.reciprocal"
+    "nisa.reciprocal"(%a, %a) {operandSegmentSizes = array<i32: 1, 0, 1, 0>, engine = "vector", dst_ap = #v, dst_tile = array<i64: 64, 64>, dst_par_dims = 1 : i32, src_ap = #v, src_tile = array<i64: 64, 64>, src_par_dims = 1 : i32} : (!sbuf, !sbuf) -> ()
+    // CHECK: "nisa.memset"
+    "nisa.memset"(%a, %zero) {operandSegmentSizes = array<i32: 1, 0, 1, 0>, engine = "gpsimd", dst_ap = #v, dst_tile = array<i64: 64, 64>, dst_par_dims = 1 : i32} : (!sbuf, f32) -> ()
+    // CHECK: "nisa.register_load"
+    %n = "nisa.register_load"(%x) {operandSegmentSizes = array<i32: 1, 0>, engine = "sync", src_ap = #v, src_tile = array<i64: 1, 1>, src_par_dims = 1 : i32} : (!idx) -> i32
+    "nisa.release"(%r) : (!row) -> ()
+    "nisa.release"(%x) : (!idx) -> ()
+    "nisa.release"(%p) : (!psum) -> ()
+    "nisa.release"(%b) : (!sbuf) -> ()
+    "nisa.release"(%a) : (!sbuf) -> ()
+    return
+  }
+}
