@@ -1,4 +1,4 @@
-/* opt_main: `nkx opt --PASS[=OPTIONS]… [IN.mlir]`: single passes on IR text.
+/* opt_main: `nkx opt --PASS[=OPTIONS]… [--print-nisa] [IN.mlir]`: single passes on IR text.
  *
  * A pass is any that MLIR registers; passes that want to run on functions are nested in the module for the user.
  */
@@ -9,14 +9,18 @@
 
 #include "base/buf.h"
 #include "ir/internal.h"
+#include "nisa/parse.h"
+#include "nisa/print.h"
 #include "passes/pass.h"
 
-enum { INPUT_MAX = 64 << 20 };
+enum { INPUT_MAX = 64 << 20, OUTPUT_MAX = 256 << 20 };
 
 static const char usage[] =
-    "usage: nkx opt --PASS[=OPTIONS]... [IN.mlir]\n"
+    "usage: nkx opt --PASS[=OPTIONS]... [--print-nisa] [IN.mlir]\n"
     "  Reads MLIR text (standard input without a file, or for -), runs the passes in order,\n"
-    "  prints the result.  OPTIONS as in a pass pipeline: --one-shot-bufferize='allow-unknown-ops'\n";
+    "  prints the result.  OPTIONS as in a pass pipeline: --one-shot-bufferize='allow-unknown-ops'\n"
+    "  --print-nisa prints NISA operations in their readable form.  A text whose first line is\n"
+    "  \"" NISA_TEXT_MARKER "\" is read in that form.\n";
 
 static enum status read_input(const char *path, struct buf *out, struct error *err) {
   FILE *f = strcmp(path, "-") ? fopen(path, "re") : stdin;
@@ -81,39 +85,67 @@ static enum status run_pass(struct ir *ir, MlirOperation module, const char *arg
                   : fail(err, ST_DENIED, "%.80s: there is no such pass, or its options are wrong", arg);
 }
 
-static enum status run(struct ir *ir, int n, char **passes, const char *path, struct arena *a, struct diags *ds,
-                       struct error *err) {
+static enum status parse(struct ir *ir, const struct buf *text, const char *path, struct arena *a, struct diags *ds,
+                         MlirModule *out) {
+  return nisa_is_text(buf_text(text), text->len) ? nisa_parse(ir, buf_text(text), text->len, path, a, ds, out)
+                                                 : ir_parse(ir, buf_text(text), text->len, path, a, ds, out);
+}
+
+static enum status print(struct ir *ir, MlirOperation module, bool is_nisa, struct arena *a, struct error *err) {
+  struct buf text;
+  const int *lines;
+
+  if (!is_nisa) {
+    mlirOperationPrint(module, put, stdout);
+    putchar('\n');
+    return ST_OK;
+  }
+  buf_init(&text, OUTPUT_MAX);
+  enum status st = nisa_print(ir, module, 0, &text, a, &lines, err);
+  if (!st)
+    printf("%s\n%s", NISA_TEXT_MARKER, buf_text(&text));
+  buf_clear(&text);
+  return st;
+}
+
+struct request {
+  int n;
+  char **passes;
+  const char *path;
+  bool print_nisa;
+};
+
+static enum status run(struct ir *ir, const struct request *rq, struct arena *a, struct diags *ds, struct error *err) {
   struct buf text;
   MlirModule m;
 
   buf_init(&text, INPUT_MAX);
-  enum status st = read_input(path, &text, err);
+  enum status st = read_input(rq->path, &text, err);
   if (!st)
-    st = ir_parse(ir, buf_text(&text), text.len, path, a, ds, &m);
+    st = parse(ir, &text, rq->path, a, ds, &m);
   buf_clear(&text);
   if (st)
     return st;
-  for (int i = 0; !st && i < n; i++)
-    st = run_pass(ir, mlirModuleGetOperation(m), passes[i], a, ds, err);
-  if (!st) {
-    mlirOperationPrint(mlirModuleGetOperation(m), put, stdout);
-    putchar('\n');
-  }
+  for (int i = 0; !st && i < rq->n; i++)
+    st = run_pass(ir, mlirModuleGetOperation(m), rq->passes[i], a, ds, err);
+  if (!st)
+    st = print(ir, mlirModuleGetOperation(m), rq->print_nisa, a, err);
   mlirModuleDestroy(m);
   return st;
 }
 
 int opt_main(int argc, char **argv) {
-  const char *path = "-";
-  int n = 0;
+  struct request rq = {.passes = argv, .path = "-"};
 
   for (int i = 1; i < argc; i++) {
     if (!strcmp(argv[i], "--help"))
       return fputs(usage, stdout), EXIT_DONE;
-    if (!strncmp(argv[i], "--", 2) && argv[i][2])
-      argv[n++] = argv[i];
+    if (!strcmp(argv[i], "--print-nisa"))
+      rq.print_nisa = true;
+    else if (!strncmp(argv[i], "--", 2) && argv[i][2])
+      argv[rq.n++] = argv[i];
     else
-      path = argv[i];
+      rq.path = argv[i];
   }
   struct ir ir;
   struct error err = {0};
@@ -123,7 +155,7 @@ int opt_main(int argc, char **argv) {
   diags_init(&ds, &a);
   enum status st = ir_init(&ir, &err);
   if (!st)
-    st = run(&ir, n, argv, path, &a, &ds, &err);
+    st = run(&ir, &rq, &a, &ds, &err);
   print_diags(&ds);
   if (err.text[0])
     fprintf(stderr, "nkx opt: %s\n", err.text);

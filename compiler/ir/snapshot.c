@@ -271,24 +271,50 @@ static void print(MlirOperation module, int64_t elide_above, struct buf *text) {
   mlirOpPrintingFlagsDestroy(flags);
 }
 
-enum status ir_snapshot(struct ir *ir, MlirOperation module, int64_t elide_above, struct buf *text, struct arena *a,
-                        struct ir_snapshot *out, struct error *err) {
+static enum status add_lines(struct ir *ir, MlirOperation module, struct error *err) {
   MlirPassManager lines = ir_pass_manager(ir, LINES_PIPELINE);
   if (mlirPassManagerIsNull(lines))
     return fail(err, ST_BUG, "snapshot-op-locations is missing");
   mlirPassManagerEnableVerifier(lines, false); /* only locations change */
   if (mlirLogicalResultIsFailure(mlirPassManagerRunOnOp(lines, module)))
     return fail(err, ST_BUG, "snapshot-op-locations failed; is /dev/null there?");
+  return ST_OK;
+}
 
+/* Reads every operation and gives it its id. */
+static struct walk take_ops(struct ir *ir, MlirOperation module, struct arena *a) {
   struct known known[KNOWN_SLOTS] = {{NULL, NULL}};
   struct walk w = {.a = a, .ctx = ir->ctx, .known = known};
   mlirOperationWalk(module, read_op, &w, MlirWalkPreOrder);
+  w.known = NULL;
   adopt_from_users(&w);
   for (int i = 0; i < w.n; i++)
     mlirOperationSetLocation(w.handles[i], tagged(&w, i));
+  return w;
+}
+
+enum status ir_snapshot(struct ir *ir, MlirOperation module, int64_t elide_above, struct buf *text, struct arena *a,
+                        struct ir_snapshot *out, struct error *err) {
+  enum status st = add_lines(ir, module, err);
+  if (st)
+    return st;
+  struct walk w = take_ops(ir, module, a);
   print(module, elide_above, text);
   if (buf_status(text))
     return fail(err, buf_status(text), "the stage's text exceeds its limit");
+  *out = (struct ir_snapshot){w.n, w.ops};
+  return ST_OK;
+}
+
+enum status ir_snapshot_with(struct ir *ir, MlirOperation module, ir_printer *printer, int64_t elide_above,
+                             struct buf *text, struct arena *a, struct ir_snapshot *out, struct error *err) {
+  const int *lines = NULL;
+  struct walk w = take_ops(ir, module, a);
+  enum status st = printer(ir, module, elide_above, text, a, &lines, err);
+  if (st)
+    return st;
+  for (int i = 0; i < w.n; i++)
+    w.ops[i].line = lines[i];
   *out = (struct ir_snapshot){w.n, w.ops};
   return ST_OK;
 }

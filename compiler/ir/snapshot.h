@@ -31,6 +31,14 @@ struct ir_snapshot {
 MUST_USE enum status ir_snapshot(struct ir *ir, MlirOperation module, int64_t elide_above, struct buf *text,
                                  struct arena *a, struct ir_snapshot *out, struct error *err);
 
+/* Prints module in another form: appends to text; (*lines)[k] is the line, from 1, of the k-th operation in pre-order, 0
+ * if it is not shown.  Leaves the module as it was. */
+typedef enum status ir_printer(struct ir *ir, MlirOperation module, int64_t elide_above, struct buf *text,
+                               struct arena *a, const int **lines, struct error *err);
+/* ir_snapshot, but text and lines are the printer's. */
+MUST_USE enum status ir_snapshot_with(struct ir *ir, MlirOperation module, ir_printer *printer, int64_t elide_above,
+                                      struct buf *text, struct arena *a, struct ir_snapshot *out, struct error *err);
+
 /* Equal before and after a pass only if the pass changed nothing: a hash over every operation's identity, place, operands,
  * results, attributes and location, and over the blocks' arguments.  Far cheaper than a snapshot. */
 uint64_t ir_fingerprint(MlirOperation root);

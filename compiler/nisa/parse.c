@@ -1,0 +1,316 @@
+/* parse: see the header.  parse_op.c rewrites an operation, this file everything around it. */
+#include "nisa/parse.h"
+
+#include <ctype.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include "nisa/parse_op.h"
+#include "nisa/print.h"
+#include "nisa/print_op.h"
+
+/* The generic form is longer by a constant factor: names of maps, and every type once more. */
+enum { TEXT_MAX = 64 << 20, GENERIC_MAX = 512 << 20 };
+
+/* ---- places ----------------------------------------------------------------------------------------------------- */
+
+/* Offsets at which lines begin. */
+struct line_table {
+  size_t *start;
+  int n;
+};
+
+static struct line_table find_lines(struct arena *a, const char *text, size_t len) {
+  int n = 1;
+  for (size_t k = 0; k < len; k++)
+    n += text[k] == '\n';
+  struct line_table t = {arena_new_array(a, size_t, (size_t)n), 1};
+  for (size_t k = 0; k < len; k++)
+    if (text[k] == '\n')
+      t.start[t.n++] = k + 1;
+  return t;
+}
+
+/* Columns count code points. */
+static void place_of(struct line_table t, const char *text, size_t at, int *line, int *col) {
+  int low = 0, high = t.n;
+  while (high - low > 1) {
+    int mid = low + (high - low) / 2;
+    if (t.start[mid] <= at)
+      low = mid;
+    else
+      high = mid;
+  }
+  *line = low + 1;
+  *col = 1;
+  for (size_t k = t.start[low]; k < at; k++)
+    *col += ((unsigned char)text[k] & 0xc0) != 0x80;
+}
+
+enum status nisa_source_fail(struct nisa_source *s, size_t at, const char *fmt, ...) {
+  struct src_loc *loc = arena_new(s->arena, struct src_loc);
+  va_list ap;
+
+  if (at > s->len)
+    at = s->len;
+  va_start(ap, fmt);
+  const char *text = arena_vprintf(s->arena, fmt, ap);
+  va_end(ap);
+  loc->range.file = s->name;
+  place_of(find_lines(s->arena, s->text, s->len), s->text, at, &loc->range.line, &loc->range.col);
+  loc->range.end_line = loc->range.line;
+  loc->range.end_col = loc->range.col + 1;
+  diag_add(s->ds, DS_ERROR, DG_IR_INVALID, loc, "%s", text);
+  return ST_INPUT;
+}
+
+/* ---- the new text ----------------------------------------------------------------------------------------------- */
+
+static void add_piece(struct nisa_source *s, size_t in, bool is_copy) {
+  if (s->n == s->cap) {
+    s->cap = s->cap ? 2 * s->cap : 256;
+    struct nisa_piece *v = arena_new_array(s->arena, struct nisa_piece, s->cap);
+    if (s->n)
+      memcpy(v, s->pieces, s->n * sizeof *v);
+    s->pieces = v;
+  }
+  s->pieces[s->n++] = (struct nisa_piece){s->out.len, in, is_copy};
+}
+
+void nisa_source_put(struct nisa_source *s, size_t in, const char *fmt, ...) {
+  va_list ap;
+
+  add_piece(s, in, false);
+  va_start(ap, fmt);
+  buf_puts(&s->out, arena_vprintf(s->arena, fmt, ap));
+  va_end(ap);
+}
+
+static void copy_bytes(struct nisa_source *s, size_t from, size_t to) {
+  if (from == to)
+    return;
+  add_piece(s, from, true);
+  buf_append(&s->out, s->text + from, to - from);
+}
+
+/* Behind the string that begins at k. */
+static size_t skip_string(const char *text, size_t k, size_t end) {
+  for (k++; k < end && text[k] != '"' && text[k] != '\n'; k++)
+    k += text[k] == '\\';
+  return k < end ? k + 1 : end;
+}
+
+static bool is_word_byte(char c) {
+  return isalnum((unsigned char)c) || c == '_';
+}
+
+void nisa_source_copy(struct nisa_source *s, size_t from, size_t to) {
+  for (size_t k = from; k < to;) {
+    if (s->text[k] == '"') {
+      k = skip_string(s->text, k, to);
+      continue;
+    }
+    size_t n = s->text[k] == '#' ? nisa_text_keyword_attr(s->text + k, s->text + to) : 0;
+    size_t word = k + n, end = word;
+    while (n && end < to && is_word_byte(s->text[end]))
+      end++;
+    if (end == word) {
+      k++;
+      continue;
+    }
+    copy_bytes(s, from, word);
+    nisa_source_put(s, word, "\"");
+    copy_bytes(s, word, end);
+    nisa_source_put(s, end, "\"");
+    from = k = end;
+  }
+  copy_bytes(s, from, to);
+}
+
+/* ---- finding operations ----------------------------------------------------------------------------------------- */
+
+/* A name is ours if nothing is before it that makes it part of another token. */
+static bool begins_name(const struct nisa_source *s, size_t k) {
+  return s->len - k > 5 && !memcmp(s->text + k, "nisa.", 5) &&
+         (k == 0 || (!is_word_byte(s->text[k - 1]) && !strchr("#!@%^.$-", s->text[k - 1])));
+}
+
+static const struct nisa_op_def *def_named(const char *name, size_t len) {
+  for (int k = 0; k < NISA_KIND_COUNT; k++) {
+    const struct nisa_op_def *d = nisa_op_def((enum nisa_kind)k);
+    if (strlen(d->full_name) == len && !memcmp(d->full_name, name, len))
+      return d;
+  }
+  return NULL;
+}
+
+/* An operation at s->at, if that is one: anything else that begins with nisa. is the name of an attribute. */
+static enum status operation(struct nisa_source *s, size_t *copied) {
+  size_t start = s->at, end = start + 5;
+  while (end < s->len && is_word_byte(s->text[end]))
+    end++;
+  const struct nisa_op_def *def = def_named(s->text + start, end - start);
+  s->at = end;
+  if (!def && end < s->len && s->text[end] == '(')
+    return nisa_source_fail(s, start, "there is no operation %.*s", end - start < 60 ? (int)(end - start) : 60,
+                            s->text + start);
+  if (!def)
+    return ST_OK;
+  nisa_source_copy(s, *copied, start);
+  enum status st = nisa_parse_op(s, def, start);
+  *copied = s->at;
+  return st;
+}
+
+static enum status rewrite(struct nisa_source *s) {
+  size_t copied = 0;
+
+  while (s->at < s->len) {
+    const char c = s->text[s->at];
+    if (c == '"') {
+      s->at = skip_string(s->text, s->at, s->len);
+    } else if (c == '/' && s->at + 1 < s->len && s->text[s->at + 1] == '/') {
+      const char *eol = memchr(s->text + s->at, '\n', s->len - s->at);
+      size_t end = eol ? (size_t)(eol - s->text) : s->len;
+      nisa_source_copy(s, copied, s->at);
+      copy_bytes(s, s->at, end); /* quotes mean nothing here */
+      copied = s->at = end;
+    } else if (c == 'n' && begins_name(s, s->at)) {
+      enum status st = operation(s, &copied);
+      if (st)
+        return st;
+    } else {
+      s->at++;
+    }
+  }
+  nisa_source_copy(s, copied, s->len);
+  return ST_OK;
+}
+
+/* ---- back to places of the given text --------------------------------------------------------------------------- */
+
+struct mapping {
+  const struct nisa_source *s;
+  MlirContext ctx;
+  struct line_table out, in;
+};
+
+/* Place in the given text of a place in the new one (columns there count bytes). */
+static void map_place(const struct mapping *m, int *line, int *col) {
+  const struct nisa_source *s = m->s;
+  if (*line < 1 || *line > m->out.n || !s->n)
+    return;
+  size_t at = m->out.start[*line - 1] + (size_t)(*col > 0 ? *col - 1 : 0), low = 0, high = s->n;
+  while (high - low > 1) {
+    size_t mid = low + (high - low) / 2;
+    if (s->pieces[mid].out <= at)
+      low = mid;
+    else
+      high = mid;
+  }
+  const struct nisa_piece *p = &s->pieces[low];
+  size_t in = p->in + (p->is_copy ? at - p->out : 0);
+  place_of(m->in, s->text, in < s->len ? in : s->len, line, col);
+}
+
+static void map_diags(const struct mapping *m, int first) {
+  struct diags *ds = m->s->ds;
+  for (int k = first; k < ds->n; k++) {
+    if (!ds->v[k].loc)
+      continue;
+    struct src_loc *loc = arena_dup(m->s->arena, ds->v[k].loc, sizeof *loc);
+    map_place(m, &loc->range.line, &loc->range.col);
+    map_place(m, &loc->range.end_line, &loc->range.end_col);
+    ds->v[k].loc = loc;
+  }
+}
+
+static MlirLocation map_location(const struct mapping *m, MlirLocation loc) {
+  if (!mlirLocationIsAFileLineColRange(loc))
+    return loc;
+  int line = mlirLocationFileLineColRangeGetStartLine(loc), col = mlirLocationFileLineColRangeGetStartColumn(loc);
+  if (!line) /* the module that MLIR puts around bare functions */
+    return loc;
+  map_place(m, &line, &col);
+  return mlirLocationFileLineColGet(m->ctx, mlirStringRefCreateFromCString(m->s->name), (unsigned)line, (unsigned)col);
+}
+
+static MlirWalkResult map_op(MlirOperation op, void *user) {
+  mlirOperationSetLocation(op, map_location(user, mlirOperationGetLocation(op)));
+  for (intptr_t r = 0; r < mlirOperationGetNumRegions(op); r++)
+    for (MlirBlock b = mlirRegionGetFirstBlock(mlirOperationGetRegion(op, r)); !mlirBlockIsNull(b);
+         b = mlirBlockGetNextInRegion(b))
+      for (intptr_t k = 0; k < mlirBlockGetNumArguments(b); k++) {
+        MlirValue v = mlirBlockGetArgument(b, k);
+        mlirBlockArgumentSetLocation(v, map_location(user, mlirValueGetLocation(v)));
+      }
+  return MlirWalkResultAdvance;
+}
+
+/* ---- whether operands fit their maps ---------------------------------------------------------------------------- */
+
+struct fit {
+  struct nisa_source *s;
+  enum status st;
+};
+
+static MlirWalkResult check_op(MlirOperation op, void *user) {
+  struct fit *f = user;
+  struct nisa_instr in;
+  const char *why;
+
+  if (!nisa_op_of(op) || nisa_read(op, &in, &why))
+    return MlirWalkResultAdvance;
+  MlirLocation at = mlirOperationGetLocation(op);
+  struct src_loc *loc = arena_new(f->s->arena, struct src_loc);
+  loc->range.file = f->s->name;
+  if (mlirLocationIsAFileLineColRange(at)) {
+    loc->range.line = loc->range.end_line = mlirLocationFileLineColRangeGetStartLine(at);
+    loc->range.col = mlirLocationFileLineColRangeGetStartColumn(at);
+    loc->range.end_col = loc->range.col + 1;
+  }
+  diag_add(f->s->ds, DS_ERROR, DG_IR_INVALID, loc, "%s: %s", nisa_op_of(op)->full_name, why);
+  f->st = ST_INPUT;
+  return MlirWalkResultAdvance;
+}
+
+/* ---- all of it -------------------------------------------------------------------------------------------------- */
+
+static enum status parse_generic(struct ir *ir, struct nisa_source *s, MlirModule *out) {
+  const int first = s->ds->n;
+  enum status st = ir_parse(ir, buf_text(&s->out), s->out.len, s->name, s->arena, s->ds, out);
+  struct mapping m = {s, ir->ctx, find_lines(s->arena, buf_text(&s->out), s->out.len),
+                      find_lines(s->arena, s->text, s->len)};
+  map_diags(&m, first);
+  if (st)
+    return st;
+  struct fit f = {s, ST_OK};
+  mlirOperationWalk(mlirModuleGetOperation(*out), map_op, &m, MlirWalkPreOrder);
+  mlirOperationWalk(mlirModuleGetOperation(*out), check_op, &f, MlirWalkPreOrder);
+  if (f.st)
+    mlirModuleDestroy(*out);
+  return f.st;
+}
+
+bool nisa_is_text(const char *text, size_t len) {
+  size_t n = strlen(NISA_TEXT_MARKER);
+  return len >= n && !memcmp(text, NISA_TEXT_MARKER, n) && (len == n || text[n] == '\n' || text[n] == '\r');
+}
+
+enum status nisa_parse(struct ir *ir, const char *text, size_t len, const char *name, struct arena *a, struct diags *ds,
+                       MlirModule *out) {
+  struct nisa_source s = {.name = name, .text = text, .len = len, .arena = a, .ds = ds};
+
+  if (len > TEXT_MAX) {
+    diag_add(ds, DS_ERROR, DG_IR_INVALID, NULL, "the text is larger than %d MiB", TEXT_MAX >> 20);
+    return ST_LIMIT;
+  }
+  buf_init(&s.out, GENERIC_MAX);
+  enum status st = rewrite(&s);
+  if (!st && (st = buf_status(&s.out)) != ST_OK)
+    diag_add(ds, DS_ERROR, DG_IR_INVALID, NULL, "the text is too long in MLIR's generic form");
+  if (!st)
+    st = parse_generic(ir, &s, out);
+  buf_clear(&s.out);
+  return st;
+}

@@ -1,0 +1,222 @@
+/* print: see the header.
+ *
+ * MLIR prints the module; then the line of every NISA operation is replaced.  They take one line in either form, so
+ * the lines that MLIR reports (snapshot-op-locations) are the lines of the result.  Names come from locations,
+ * which MLIR takes as hints (name-loc-as-prefix) and makes unique; the module's own locations are put back.
+ */
+#include "nisa/print.h"
+
+#include <string.h>
+
+#include "mlir-c/BuiltinAttributes.h"
+
+#include "ir/internal.h"
+#include "nisa/print_op.h"
+
+#define LINES_PIPELINE "builtin.module(snapshot-op-locations{filename=/dev/null print-local-scope})"
+
+/* ---- the module's operations and their locations ---------------------------------------------------------------- */
+
+struct listing {
+  struct arena *a;
+  int n, cap, n_args, cap_args;
+  MlirOperation *ops; /* pre-order */
+  MlirLocation *locs;
+  MlirValue *args; /* of blocks */
+  MlirLocation *arg_locs;
+};
+
+static void *grow(struct arena *a, const void *old, int n, int cap, size_t size) {
+  void *p = arena_array(a, (size_t)cap, size);
+  if (n)
+    memcpy(p, old, (size_t)n * size);
+  return p;
+}
+
+static void list_arg(struct listing *l, MlirValue v) {
+  if (l->n_args == l->cap_args) {
+    l->cap_args = l->cap_args ? 2 * l->cap_args : 32;
+    l->args = grow(l->a, l->args, l->n_args, l->cap_args, sizeof *l->args);
+    l->arg_locs = grow(l->a, l->arg_locs, l->n_args, l->cap_args, sizeof *l->arg_locs);
+  }
+  l->args[l->n_args] = v;
+  l->arg_locs[l->n_args++] = mlirValueGetLocation(v);
+}
+
+static MlirWalkResult list_op(MlirOperation op, void *user) {
+  struct listing *l = user;
+  if (l->n == l->cap) {
+    l->cap = l->cap ? 2 * l->cap : 128;
+    l->ops = grow(l->a, l->ops, l->n, l->cap, sizeof *l->ops);
+    l->locs = grow(l->a, l->locs, l->n, l->cap, sizeof *l->locs);
+  }
+  l->ops[l->n] = op;
+  l->locs[l->n++] = mlirOperationGetLocation(op);
+  for (intptr_t r = 0; r < mlirOperationGetNumRegions(op); r++)
+    for (MlirBlock b = mlirRegionGetFirstBlock(mlirOperationGetRegion(op, r)); !mlirBlockIsNull(b);
+         b = mlirBlockGetNextInRegion(b))
+      for (intptr_t k = 0; k < mlirBlockGetNumArguments(b); k++)
+        list_arg(l, mlirBlockGetArgument(b, k));
+  return MlirWalkResultAdvance;
+}
+
+static void forget_locations(const struct listing *l, MlirLocation unknown) {
+  for (int k = 0; k < l->n; k++)
+    mlirOperationSetLocation(l->ops[k], unknown);
+  for (int k = 0; k < l->n_args; k++)
+    mlirBlockArgumentSetLocation(l->args[k], unknown);
+}
+
+static void restore_locations(const struct listing *l) {
+  for (int k = 0; k < l->n; k++)
+    mlirOperationSetLocation(l->ops[k], l->locs[k]);
+  for (int k = 0; k < l->n_args; k++)
+    mlirBlockArgumentSetLocation(l->args[k], l->arg_locs[k]);
+}
+
+/* ---- lines ------------------------------------------------------------------------------------------------------ */
+
+/* Expects locations to be unknown: those of operations that are not shown stay so. */
+static enum status find_lines(struct ir *ir, MlirOperation module, const struct listing *l, int *lines,
+                              struct error *err) {
+  MlirPassManager pm = ir_pass_manager(ir, LINES_PIPELINE);
+  if (mlirPassManagerIsNull(pm))
+    return fail(err, ST_BUG, "snapshot-op-locations is missing");
+  mlirPassManagerEnableVerifier(pm, false); /* only locations change */
+  if (mlirLogicalResultIsFailure(mlirPassManagerRunOnOp(pm, module)))
+    return fail(err, ST_BUG, "snapshot-op-locations failed; is /dev/null there?");
+  for (int k = 0; k < l->n; k++) {
+    MlirLocation loc = mlirOperationGetLocation(l->ops[k]);
+    lines[k] = mlirLocationIsAFileLineColRange(loc) ? mlirLocationFileLineColRangeGetStartLine(loc) : 0;
+  }
+  return ST_OK;
+}
+
+/* ---- names ------------------------------------------------------------------------------------------------------ */
+
+static MlirLocation named(MlirContext ctx, const char *name) {
+  return mlirLocationNameGet(ctx, ir_str(name), mlirLocationUnknownGet(ctx));
+}
+
+static const char *loop_name(MlirOperation loop) {
+  static const char *const names[] = {"i", "j", "k", "l", "m", "n"};
+  size_t depth = 0;
+  for (MlirOperation up = mlirOperationGetParentOperation(loop); !mlirOperationIsNull(up);
+       up = mlirOperationGetParentOperation(up))
+    depth += ir_is(up, "scf.for");
+  return depth < sizeof names / sizeof *names ? names[depth] : "i";
+}
+
+static const char *alloc_name(MlirType t) {
+  static const char *const names[NISA_SPACE_COUNT] = {"mem", "hbm", "psum", "sbuf", "hbm"};
+  return names[nisa_type_space(t)];
+}
+
+static void give_names(MlirContext ctx, const struct listing *l) {
+  for (int k = 0; k < l->n; k++) {
+    MlirOperation op = l->ops[k];
+    if (ir_is(op, "nisa.alloc"))
+      mlirOperationSetLocation(op, named(ctx, alloc_name(mlirValueGetType(mlirOperationGetResult(op, 0)))));
+    else if (ir_is(op, "nisa.register_load"))
+      mlirOperationSetLocation(op, named(ctx, "reg"));
+    else if (ir_is(op, "scf.for")) {
+      MlirBlock body = mlirRegionGetFirstBlock(mlirOperationGetRegion(op, 0));
+      mlirBlockArgumentSetLocation(mlirBlockGetArgument(body, 0), named(ctx, loop_name(op)));
+    }
+  }
+}
+
+/* ---- the text --------------------------------------------------------------------------------------------------- */
+
+static void append(MlirStringRef s, void *user) {
+  buf_append(user, s.data, s.length);
+}
+
+static MlirAsmState names_of(MlirOperation module, int64_t elide_above) {
+  MlirOpPrintingFlags flags = mlirOpPrintingFlagsCreate();
+  mlirOpPrintingFlagsUseLocalScope(flags); /* no aliases, which would shift the lines */
+  mlirOpPrintingFlagsPrintNameLocAsPrefix(flags);
+  if (elide_above)
+    mlirOpPrintingFlagsElideLargeElementsAttrs(flags, elide_above);
+  MlirAsmState names = mlirAsmStateCreateForOperation(module, flags);
+  mlirOpPrintingFlagsDestroy(flags);
+  return names;
+}
+
+/* Copies text, with  #nisa.mem<"sbuf">  as  #nisa.mem<sbuf>. */
+static void put_unquoted(struct buf *out, const char *s, const char *end) {
+  const char *from = s;
+
+  while (s < end) {
+    size_t n = *s == '#' ? nisa_text_keyword_attr(s, end) : 0;
+    if (n && s + n < end && s[n] == '"') {
+      const char *word = s + n + 1, *close = memchr(word, '"', (size_t)(end - word));
+      buf_append(out, from, (size_t)(s + n - from));
+      if (!close)
+        close = word;
+      buf_append(out, word, (size_t)(close - word));
+      from = s = close + 1;
+    } else if (*s == '"') {
+      for (s++; s < end && *s != '"'; s++)
+        s += *s == '\\';
+      s += s < end;
+    } else {
+      s++;
+    }
+  }
+  buf_append(out, from, (size_t)(end - from));
+}
+
+/* MLIR's text with the lines of NISA operations in their own form. */
+static void rewrite(struct arena *a, const struct listing *l, const int *lines, MlirAsmState names,
+                    const struct buf *plain, struct buf *out) {
+  const char *s = buf_text(plain), *end = s + plain->len;
+  int k = 0;
+
+  for (int line = 1; s < end; line++) {
+    const char *eol = memchr(s, '\n', (size_t)(end - s));
+    if (!eol)
+      eol = end;
+    while (k < l->n && (lines[k] < line || !nisa_op_of(l->ops[k])))
+      k++;
+    struct nisa_line own = {.arena = a, .names = names, .out = out};
+    if (k < l->n && lines[k] == line && nisa_can_write(&own, l->ops[k])) {
+      buf_append(out, s, strspn(s, " "));
+      nisa_write(&own, l->ops[k]);
+    } else {
+      buf_append(out, s, (size_t)(eol - s));
+    }
+    buf_putc(out, '\n');
+    s = eol + 1;
+  }
+}
+
+enum status nisa_print(struct ir *ir, MlirOperation module, int64_t elide_above, struct buf *text, struct arena *a,
+                       const int **lines, struct error *err) {
+  struct listing l = {.a = a};
+  struct buf plain, quoted;
+
+  buf_init(&plain, 4 * text->max); /* the generic form says every type twice */
+  buf_init(&quoted, 2 * text->max);
+  mlirOperationWalk(module, list_op, &l, MlirWalkPreOrder);
+  int *at = arena_new_array(a, int, (size_t)l.n);
+  forget_locations(&l, mlirLocationUnknownGet(ir->ctx));
+  enum status st = find_lines(ir, module, &l, at, err);
+  if (!st) {
+    forget_locations(&l, mlirLocationUnknownGet(ir->ctx));
+    give_names(ir->ctx, &l);
+    MlirAsmState names = names_of(module, elide_above);
+    mlirOperationPrintWithState(module, names, append, &plain);
+    rewrite(a, &l, at, names, &plain, &quoted);
+    mlirAsmStateDestroy(names);
+    put_unquoted(text, buf_text(&quoted), buf_text(&quoted) + quoted.len);
+    st = buf_status(&plain) ? buf_status(&plain) : buf_status(&quoted) ? buf_status(&quoted) : buf_status(text);
+    if (st)
+      fail(err, st, "the NISA text exceeds its limit");
+    *lines = at;
+  }
+  restore_locations(&l);
+  buf_clear(&plain);
+  buf_clear(&quoted);
+  return st;
+}

@@ -1,0 +1,335 @@
+/* print_op: see the header.  What the readable form cannot say is decided first, before anything is written. */
+#include "nisa/print_op.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "mlir-c/AffineExpr.h"
+#include "mlir-c/BuiltinAttributes.h"
+#include "mlir-c/BuiltinTypes.h"
+
+#include "ir/ir.h"
+
+/* ---- words ------------------------------------------------------------------------------------------------------ */
+
+size_t nisa_text_keyword_attr(const char *s, const char *end) {
+  static const char *const heads[] = {"#nisa.mem<", "#nisa.target<"};
+  for (int k = 0; k < 2; k++) {
+    size_t n = strlen(heads[k]);
+    if ((size_t)(end - s) >= n && !memcmp(s, heads[k], n))
+      return n;
+  }
+  return 0;
+}
+
+bool nisa_text_is_word(const char *s, size_t len) {
+  for (size_t k = 0; k < len; k++)
+    if (!isalpha((unsigned char)s[k]) && s[k] != '_' && (k == 0 || !isdigit((unsigned char)s[k])))
+      return false;
+  return len > 0;
+}
+
+static bool is(MlirStringRef s, const char *text) {
+  return mlirStringRefEqual(s, ir_str(text));
+}
+
+/* ---- index expressions ------------------------------------------------------------------------------------------ */
+
+static MlirAffineExpr plus(MlirAffineExpr sum, MlirAffineExpr x, int64_t factor) {
+  MlirAffineExpr c = mlirAffineConstantExprGet(mlirAffineExprGetContext(x), factor);
+  MlirAffineExpr term = mlirAffineMulExprGet(x, c);
+  return mlirAffineExprIsNull(sum) ? term : mlirAffineAddExprGet(sum, term);
+}
+
+/* What the parser makes of a result: tile coordinates, then indices in the order they are written, then the constant.
+ * *symbol is the number that the next index gets.  Null if an index would have to be left out. */
+static MlirAffineExpr reread(MlirContext ctx, const struct nisa_access *x, const struct nisa_index *e, int *symbol) {
+  MlirAffineExpr sum = {NULL};
+  for (int d = 0; d < x->n_dims; d++)
+    if (e->dim[d])
+      sum = plus(sum, mlirAffineDimExprGet(ctx, d), e->dim[d]);
+  for (int s = 0; s < x->n_indices; s++)
+    if (e->sym[s]) {
+      if (s != (*symbol)++)
+        return (MlirAffineExpr){NULL};
+      sum = plus(sum, mlirAffineSymbolExprGet(ctx, s), e->sym[s]);
+    }
+  if (mlirAffineExprIsNull(sum))
+    return mlirAffineConstantExprGet(ctx, e->constant);
+  return e->constant ? mlirAffineAddExprGet(sum, mlirAffineConstantExprGet(ctx, e->constant)) : sum;
+}
+
+/* Whether indices in brackets say exactly this map. */
+static bool is_plain(const struct nisa_access *x) {
+  MlirContext ctx = mlirAffineMapGetContext(x->map);
+  int symbol = 0;
+  for (int r = 0; r < mlirAffineMapGetNumResults(x->map); r++) {
+    struct nisa_index e;
+    if (!nisa_access_index(x, r, &e))
+      return false;
+    MlirAffineExpr again = reread(ctx, x, &e, &symbol);
+    if (mlirAffineExprIsNull(again) || !mlirAffineExprEqual(again, mlirAffineMapGetResult(x->map, r)))
+      return false;
+  }
+  return symbol == x->n_indices;
+}
+
+/* ---- whether the form suffices ---------------------------------------------------------------------------------- */
+
+/* The attribute belongs to an operand that is written as an access: X_ap, X_tile, X_par_dims. */
+static bool is_of_access(const struct nisa_instr *in, MlirStringRef name) {
+  static const char *const parts[] = {"_ap", "_tile", "_par_dims"};
+  for (int k = 0; k < in->def->n_operands; k++) {
+    size_t n = strlen(in->def->operand[k].name);
+    if (nisa_is_absent(&in->operand[k]) || nisa_is_scalar(&in->operand[k]) || name.length < n ||
+        memcmp(name.data, in->def->operand[k].name, n))
+      continue;
+    for (int p = 0; p < 3; p++)
+      if (name.length == n + strlen(parts[p]) && !memcmp(name.data + n, parts[p], name.length - n))
+        return true;
+  }
+  return false;
+}
+
+static bool is_shown(const struct nisa_instr *in, MlirStringRef name) {
+  return !is(name, "operandSegmentSizes") && !is(name, "engine") && !is_of_access(in, name);
+}
+
+static bool is_operand_name(const struct nisa_instr *in, MlirStringRef name) {
+  for (int k = 0; k < in->def->n_operands; k++)
+    if (is(name, in->def->operand[k].name))
+      return true;
+  return false;
+}
+
+static bool is_integer_of(MlirAttribute v, unsigned width) {
+  if (mlirAttributeIsNull(v) || !mlirAttributeIsAInteger(v))
+    return false;
+  MlirType t = mlirAttributeGetType(v);
+  return mlirTypeIsAInteger(t) && mlirIntegerTypeIsSignless(t) && mlirIntegerTypeGetWidth(t) == width;
+}
+
+/* A string that reads back as one when it has no quotes. */
+static bool is_bare_string(MlirAttribute v) {
+  MlirStringRef s = mlirStringAttrGetValue(v);
+  return nisa_text_is_word(s.data, s.length) && !is(s, "true") && !is(s, "false");
+}
+
+static void append(MlirStringRef s, void *user) {
+  buf_append(user, s.data, s.length);
+}
+
+/* Values of MLIR's own form are told from words by how they begin. */
+static bool starts_unlike_a_word(MlirAttribute v) {
+  struct buf text;
+  buf_init(&text, 64 << 20);
+  mlirAttributePrint(v, append, &text);
+  size_t n = 0;
+  const char *s = buf_text(&text);
+  while (isalnum((unsigned char)s[n]) || s[n] == '_')
+    n++;
+  bool ok = !buf_status(&text) && text.len && s[0] != '[' && (!nisa_text_is_word(s, n) || s[n] == '<');
+  buf_clear(&text);
+  return ok;
+}
+
+static bool can_write_value(MlirAttribute v) {
+  if (mlirAttributeIsAUnit(v) || mlirAttributeIsABool(v) || is_integer_of(v, 64) || mlirAttributeIsAString(v) ||
+      mlirAttributeIsADenseI64Array(v))
+    return true;
+  return starts_unlike_a_word(v);
+}
+
+static bool can_write_attrs(const struct nisa_instr *in) {
+  for (intptr_t k = 0; k < mlirOperationGetNumAttributes(in->op); k++) {
+    MlirNamedAttribute a = mlirOperationGetAttribute(in->op, k);
+    MlirStringRef name = mlirIdentifierStr(a.name);
+    if (is_shown(in, name) &&
+        (!nisa_text_is_word(name.data, name.length) || is_operand_name(in, name) || !can_write_value(a.attribute)))
+      return false;
+    if (name.length > 9 && !memcmp(name.data + name.length - 9, "_par_dims", 9) && is_of_access(in, name) &&
+        !is_integer_of(a.attribute, 32))
+      return false;
+  }
+  return true;
+}
+
+static bool has_only_alignment(MlirOperation op) {
+  intptr_t n = mlirOperationGetNumAttributes(op);
+  return n == 0 || (n == 1 && is_integer_of(mlirOperationGetAttributeByName(op, ir_str("alignment")), 64));
+}
+
+bool nisa_can_write(struct nisa_line *w, MlirOperation op) {
+  if (!nisa_read(op, &w->in, NULL))
+    return false;
+  if (w->in.def->kind == NISA_ALLOC)
+    return has_only_alignment(op);
+  if (w->in.def->kind == NISA_RELEASE)
+    return mlirOperationGetNumAttributes(op) == 0;
+  return w->in.engine != NISA_ENGINE_NONE && mlirOperationGetNumResults(op) <= 1 && can_write_attrs(&w->in);
+}
+
+/* ---- operands --------------------------------------------------------------------------------------------------- */
+
+static void put_value(struct nisa_line *w, MlirValue v) {
+  mlirValuePrintAsOperand(v, w->names, append, w->out);
+}
+
+static void put_type(struct nisa_line *w, MlirType t) {
+  mlirTypePrint(t, append, w->out);
+}
+
+static void put_extents(struct nisa_line *w, const int64_t *v, int n) {
+  for (int k = 0; k < n; k++)
+    buf_printf(w->out, "%s%" PRId64, k ? ", " : "", v[k]);
+}
+
+static void put_factor(struct nisa_line *w, int64_t factor) {
+  if (factor != 1)
+    buf_printf(w->out, "*%" PRId64, factor);
+}
+
+static void put_index(struct nisa_line *w, const struct nisa_access *x, int r) {
+  struct nisa_index e;
+  int n = 0;
+
+  if (!nisa_access_index(x, r, &e))
+    return;
+  for (int s = 0; s < x->n_indices; s++)
+    if (e.sym[s]) {
+      buf_puts(w->out, n++ ? " + " : "");
+      put_value(w, x->indices[s]);
+      put_factor(w, e.sym[s]);
+    }
+  for (int d = 0; d < x->n_dims; d++)
+    if (e.dim[d]) {
+      buf_printf(w->out, "%sd%d", n++ ? " + " : "", d);
+      put_factor(w, e.dim[d]);
+    }
+  if (e.constant || !n)
+    buf_printf(w->out, "%s%" PRId64, n ? " + " : "", e.constant);
+}
+
+static void put_map(struct nisa_line *w, const struct nisa_access *x) {
+  buf_puts(w->out, " ");
+  mlirAttributePrint(mlirAffineMapAttrGet(x->map), append, w->out);
+  buf_puts(w->out, "[");
+  for (int s = 0; s < x->n_indices; s++) {
+    buf_puts(w->out, s ? ", " : "");
+    put_value(w, x->indices[s]);
+  }
+  buf_puts(w->out, "]");
+}
+
+static void put_operand(struct nisa_line *w, const char *name, const struct nisa_access *x) {
+  buf_puts(w->out, name);
+  if (!nisa_is_scalar(x)) {
+    buf_puts(w->out, "<");
+    put_extents(w, x->tile, x->par_dims);
+    buf_puts(w->out, "| ");
+    put_extents(w, x->tile + x->par_dims, x->n_dims - x->par_dims);
+    buf_puts(w->out, ">");
+  }
+  buf_puts(w->out, "=");
+  put_type(w, mlirValueGetType(x->base));
+  buf_puts(w->out, " ");
+  put_value(w, x->base);
+  if (nisa_is_scalar(x))
+    return;
+  if (!is_plain(x)) {
+    put_map(w, x);
+    return;
+  }
+  buf_puts(w->out, "[");
+  for (int r = 0; r < mlirAffineMapGetNumResults(x->map); r++) {
+    buf_puts(w->out, r ? ", " : "");
+    put_index(w, x, r);
+  }
+  buf_puts(w->out, "]");
+}
+
+/* ---- attributes ------------------------------------------------------------------------------------------------- */
+
+static void put_array(struct nisa_line *w, MlirAttribute v) {
+  buf_puts(w->out, "[");
+  for (intptr_t k = 0; k < mlirDenseArrayGetNumElements(v); k++)
+    buf_printf(w->out, "%s%" PRId64, k ? ", " : "", mlirDenseI64ArrayGetElement(v, k));
+  buf_puts(w->out, "]");
+}
+
+static void put_attr(struct nisa_line *w, MlirStringRef name, MlirAttribute v) {
+  buf_printf(w->out, ", %.*s", (int)name.length, name.data);
+  if (mlirAttributeIsAUnit(v))
+    return;
+  buf_puts(w->out, "=");
+  if (mlirAttributeIsAString(v) && is_bare_string(v))
+    append(mlirStringAttrGetValue(v), w->out);
+  else if (is_integer_of(v, 64))
+    buf_printf(w->out, "%" PRId64, mlirIntegerAttrGetValueInt(v));
+  else if (mlirAttributeIsADenseI64Array(v))
+    put_array(w, v);
+  else
+    mlirAttributePrint(v, append, w->out);
+}
+
+/* What the operation computes comes first, the rest in alphabetical order. */
+static bool is_operator(MlirStringRef name) {
+  return is(name, "op") || is(name, "op0") || is(name, "op1") || is(name, "reduce_op");
+}
+
+static void put_attrs(struct nisa_line *w, bool operators) {
+  for (intptr_t k = 0; k < mlirOperationGetNumAttributes(w->in.op); k++) {
+    MlirNamedAttribute a = mlirOperationGetAttribute(w->in.op, k);
+    MlirStringRef name = mlirIdentifierStr(a.name);
+    if (is_shown(&w->in, name) && is_operator(name) == operators)
+      put_attr(w, name, a.attribute);
+  }
+}
+
+/* ---- operations ------------------------------------------------------------------------------------------------- */
+
+static void put_results(struct nisa_line *w, MlirOperation op) {
+  if (!mlirOperationGetNumResults(op))
+    return;
+  put_value(w, mlirOperationGetResult(op, 0));
+  buf_puts(w->out, " = ");
+}
+
+void nisa_write(struct nisa_line *w, MlirOperation op) {
+  const struct nisa_instr *in = &w->in;
+  const char *comma = "";
+
+  put_results(w, op);
+  buf_puts(w->out, in->def->full_name);
+  if (in->def->kind == NISA_ALLOC) {
+    MlirAttribute v = mlirOperationGetAttributeByName(op, ir_str("alignment"));
+    if (!mlirAttributeIsNull(v))
+      buf_printf(w->out, " alignment=%" PRId64, mlirIntegerAttrGetValueInt(v));
+    buf_puts(w->out, " : ");
+    put_type(w, mlirValueGetType(mlirOperationGetResult(op, 0)));
+    return;
+  }
+  if (in->def->kind == NISA_RELEASE) {
+    buf_puts(w->out, " ");
+    put_value(w, in->operand[0].base);
+    buf_puts(w->out, " : ");
+    put_type(w, mlirValueGetType(in->operand[0].base));
+    return;
+  }
+  buf_puts(w->out, "(");
+  for (int k = 0; k < in->def->n_operands; k++) {
+    if (nisa_is_absent(&in->operand[k]))
+      continue;
+    buf_puts(w->out, comma);
+    put_operand(w, in->def->operand[k].name, &in->operand[k]);
+    comma = ", ";
+  }
+  put_attrs(w, true);
+  put_attrs(w, false);
+  buf_printf(w->out, ") engine=%s", nisa_engine_name(in->engine));
+  if (mlirOperationGetNumResults(op)) {
+    buf_puts(w->out, " : ");
+    put_type(w, mlirValueGetType(mlirOperationGetResult(op, 0)));
+  }
+}
