@@ -331,6 +331,12 @@ static enum status run_pass(struct pass_run *run) {
   for (int k = 0; k < ops.n; k++)
     legal_stage(run, ops.v[k]);
   enum status st = choose_all(&g);
+  bool spread = false;
+  ops = ir_collect(run->arena, run->module, is_tiled, NULL);
+  for (int k = 0; !st && k < ops.n; k++)
+    spread |= legal_spread(&g, ops.v[k]);
+  if (!st && spread)
+    st = choose_all(&g); /* for the new buffers */
   for (struct physical *b = g.buffers; !st && b; b = b->next)
     make(&g, b);
   ops = ir_collect(run->arena, run->module, is_tiled, NULL);

@@ -80,6 +80,8 @@ struct tiled_op {
 bool tiled_read(MlirOperation op, struct tiled_op *t);
 /* Data is moved, by DMA or the tensor engine: partitions of source and destination need not be the same. */
 bool tiled_is_movement(const struct tiled_op *t);
+/* The loop that goes over the partitions of operand o: -1 if none does, -2 if the operand is not on the chip. */
+int legal_partition_loop(const struct legalize *g, const struct tiled_op *t, int o);
 /* Makes op work on the physical buffers, in a nest of loops over blocks where it spans several. */
 enum status legal_rewrite(struct legalize *g, MlirOperation op);
 
@@ -92,5 +94,8 @@ void legal_split(struct pass_run *run, MlirOperation op, const int64_t *cut, int
 /* Engines compute on-chip: operands of op in DRAM get buffers there, filled before and written back behind it; a fill
  * of DRAM becomes a fill of a tile that is copied to all of it. */
 void legal_stage(struct pass_run *run, MlirOperation op);
+/* Engines work lane by lane: an input of a generic that has one row for all partitions of the result is broadcast to a
+ * buffer that has as many.  True if there was one. */
+bool legal_spread(const struct legalize *g, MlirOperation op);
 
 #endif

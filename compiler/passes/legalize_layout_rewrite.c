@@ -465,28 +465,33 @@ bool tiled_is_movement(const struct tiled_op *t) {
          ir_is(t->op, "linalg.copy");
 }
 
+int legal_partition_loop(const struct legalize *g, const struct tiled_op *t, int o) {
+  MlirValue v = mlirOperationGetOperand(t->op, o);
+  struct access a;
+
+  if (!memrefs_is_on_chip(v) || t->operand_rank[o] == 0)
+    return -2;
+  if (!access_read(v, &a))
+    return t->loop[o][0];
+  const struct physical *b = legal_find(g, a.root);
+  for (int k = 0; k < a.view_rank; k++)
+    if (a.dim[k] == (b ? b->partition : 0))
+      return t->loop[o][k];
+  return -1;
+}
+
 /* Finds the loop over the partitions; every operand on the chip must agree where an engine reads lane by lane. */
 static enum status find_partition(struct rewrite *r) {
   r->partition = -1;
   for (int o = r->t.n_operands - 1; o >= 0; o--) {
-    const struct physical *b = r->physical[o];
-    if (!memrefs_is_on_chip(mlirOperationGetOperand(r->t.op, o)) || r->t.operand_rank[o] == 0)
+    const int l = legal_partition_loop(r->g, &r->t, o);
+    if (l == -2)
       continue;
-    const int dim = b ? b->partition : 0;
-    int l = -1, view_dim = -1;
-    if (!b)
-      view_dim = 0;
-    for (int k = 0; b && k < r->access[o].view_rank; k++)
-      if (r->access[o].dim[k] == dim)
-        view_dim = k;
-    if (view_dim >= 0)
-      l = r->t.loop[o][view_dim];
     if (r->partition < 0)
       r->partition = l;
     else if (l != r->partition && !tiled_is_movement(&r->t) && r->t.extents[r->partition] != 1)
       return pass_fail(r->g->run, r->t.op,
-                       "operand %d lies in the partitions along another dimension than the result: transpose or "
-                       "broadcast it first",
+                       "operand %d lies in the partitions along another dimension than the result: transpose it first",
                        o);
   }
   return ST_OK;

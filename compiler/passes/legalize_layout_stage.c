@@ -8,7 +8,8 @@
  *                                   ==>  linalg.fill ins(%c) outs(%t)
  *                                        scf.for … { memref.copy %t, %h[…] }
  *
- * Moving data needs no engine: copies, transposes and broadcasts stay.
+ * Moving data needs no engine: copies, transposes and broadcasts stay.  Here is also where a row that all partitions
+ * read becomes a broadcast.
  */
 #include "hlo/hlo.h"
 #include "passes/buffers.h"
@@ -142,4 +143,72 @@ void legal_stage(struct pass_run *run, MlirOperation op) {
   for (int o = 0; o < t.n_operands; o++)
     if (memrefs_is_dram(mlirOperationGetOperand(op, o)) && t.operand_rank[o] > 0)
       stage_operand(run, &t, o);
+}
+
+/* ---- rows for all partitions ----------------------------------------------------------------------------------------- */
+
+static bool indexes(const struct tiled_op *t, int o, int loop) {
+  for (int d = 0; d < t->operand_rank[o]; d++)
+    if (t->loop[o][d] == loop)
+      return true;
+  return false;
+}
+
+/* Operand o, with extent 1 along loop p, in a buffer of its own with as many rows as the loop has. */
+static void spread_operand(struct pass_run *run, struct tiled_op *t, int o, int p) {
+  MlirValue v = mlirOperationGetOperand(t->op, o);
+  struct emit e = edit_before(run, t->op);
+  int64_t dims[LEGAL_RANK_MAX], wide[LEGAL_RANK_MAX], zero[LEGAL_RANK_MAX] = {0};
+  bool drop[LEGAL_RANK_MAX] = {false};
+  const int rank = ir_shape(v, LEGAL_RANK_MAX, dims);
+
+  for (int d = 0; d < rank; d++)
+    wide[d] = d == p ? t->extents[p] : dims[d];
+  drop[p] = true;
+  MlirValue own = memrefs_alloc(&e, memrefs_type(e.ctx, memrefs_element(v), rank, wide, MEM_SBUF));
+  MlirValue row = memrefs_subview(&e, v, &(struct memrefs_part){.offset = zero, .size = dims, .drop = drop});
+  MlirNamedAttribute attrs[] = {emit_attr(&e, "dimensions", emit_i64_array(&e, 1, (int64_t[]){p}))};
+  MlirType element = memrefs_element(v), types[] = {element, element};
+  MlirLocation locs[] = {e.loc, e.loc};
+  MlirRegion region = mlirRegionCreate();
+  struct emit body = e;
+  body.block = mlirBlockCreate(2, types, locs);
+  body.before = (MlirOperation){NULL};
+  mlirRegionAppendOwnedBlock(region, body.block);
+  MlirValue yielded = mlirBlockGetArgument(body.block, 0);
+  emit_operation(&body, &(struct emit_op){.name = "linalg.yield", .n_operands = 1, .operands = &yielded});
+  emit_operation(&e, &(struct emit_op){.name = "linalg.broadcast",
+                                       .n_operands = 2,
+                                       .operands = (MlirValue[]){row, own},
+                                       .n_attrs = 1,
+                                       .attrs = attrs,
+                                       .n_regions = 1,
+                                       .regions = &region});
+  MlirAttribute maps = mlirOperationGetAttributeByName(t->op, ir_str("indexing_maps")), now[STRUCTURED_OPERANDS_MAX];
+  int64_t results[LEGAL_RANK_MAX];
+  t->loop[o][p] = p;
+  for (int d = 0; d < rank; d++)
+    results[d] = t->loop[o][d] < 0 ? EMIT_CONST(0) : t->loop[o][d];
+  for (int k = 0; k < t->n_operands; k++)
+    now[k] = mlirArrayAttrGetElement(maps, k);
+  now[o] = mlirAffineMapAttrGet(emit_map(&e, t->n_loops, rank, results));
+  mlirOperationSetAttributeByName(t->op, ir_str("indexing_maps"), mlirArrayAttrGet(e.ctx, t->n_operands, now));
+  mlirOperationSetOperand(t->op, o, own);
+}
+
+bool legal_spread(const struct legalize *g, MlirOperation op) {
+  struct tiled_op t;
+  bool changed = false;
+
+  if (!ir_is(op, "linalg.generic") || !tiled_read(op, &t))
+    return false;
+  const int p = legal_partition_loop(g, &t, t.n_operands - 1);
+  for (int o = 0; p >= 0 && t.extents[p] != 1 && o < t.n_inputs; o++) {
+    const int l = legal_partition_loop(g, &t, o);
+    if (l == -2 || l == p || indexes(&t, o, p) || t.operand_rank[o] != t.n_loops)
+      continue;
+    spread_operand(g->run, &t, o, p);
+    changed = true;
+  }
+  return changed;
 }

@@ -81,3 +81,22 @@ func.func @column(%h: memref<130xf32, 4 : i32>) {
   memref.copy %c, %h : memref<130xf32, 3 : i32> to memref<130xf32, 4 : i32>
   return
 }
+
+// One row for all partitions of a tile in a batch: it is broadcast first.
+// CHECK-LABEL: func.func @row
+// CHECK: %[[B:.*]] = memref.alloc() {{.*}} : memref<1x64xf32, 3 : i32>
+// CHECK: memref.copy %{{.*}}, %[[B]]
+// CHECK: linalg.broadcast ins(%[[R:.*]] : memref<64xf32, 3 : i32>) outs(%[[W:.*]] : memref<128x64xf32, 3 : i32>) dimensions = [0]
+// CHECK: linalg.generic {{.*}} ins(%{{.*}}, %[[W]] : memref<128x64xf32, 3 : i32>, memref<128x64xf32, 3 : i32>)
+func.func @row(%h: memref<1x1x64xf32, 4 : i32>) {
+  %a = memref.alloc() : memref<1x128x64xf32, 3 : i32>
+  %b = memref.alloc() : memref<1x1x64xf32, 3 : i32>
+  memref.copy %h, %b : memref<1x1x64xf32, 4 : i32> to memref<1x1x64xf32, 3 : i32>
+  %c = memref.alloc() : memref<1x128x64xf32, 3 : i32>
+  linalg.generic {indexing_maps = [affine_map<(i, j, k) -> (i, j, k)>, affine_map<(i, j, k) -> (i, 0, k)>, affine_map<(i, j, k) -> (i, j, k)>], iterator_types = ["parallel", "parallel", "parallel"]} ins(%a, %b : memref<1x128x64xf32, 3 : i32>, memref<1x1x64xf32, 3 : i32>) outs(%c : memref<1x128x64xf32, 3 : i32>) {
+  ^bb0(%x: f32, %y: f32, %z: f32):
+    %s = arith.addf %x, %y : f32
+    linalg.yield %s : f32
+  }
+  return
+}
