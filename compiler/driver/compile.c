@@ -203,7 +203,7 @@ static enum status execute(struct path *p, const struct stage_def *def, struct t
   enum status st = ST_OK;
 
   if (is_hlo)
-    st = linalg_from_hlo(ir, k->module, ds, &module);
+    st = linalg_from_hlo_plain(ir, k->module, ds, &module);
   if (!st)
     st = check_execute(ir, module, k->module->name, k->n_inputs, p->in, k->n_outputs, got, p->run->arena, ds);
   if (is_hlo && !mlirModuleIsNull(module))

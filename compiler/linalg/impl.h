@@ -29,6 +29,7 @@ struct node {
 struct lower {
   struct ir *ir;
   const struct hlo_module *module;
+  bool is_plain; /* without knobs */
   struct diags *ds;
   struct arena arena; /* for the time of the lowering */
   struct emit e;      /* the function's body */

@@ -314,7 +314,7 @@ static enum status lower_function(struct lower *l, MlirModule module) {
   MlirRegion region = function_region(l, args);
 
   enum status st = lower_body(l);
-  if (!st)
+  if (!st && !l->is_plain)
     st = lower_knobs(l);
   if (st) {
     mlirRegionDestroy(region);
@@ -330,8 +330,9 @@ static enum status lower_function(struct lower *l, MlirModule module) {
   return ST_OK;
 }
 
-enum status linalg_from_hlo(struct ir *ir, const struct hlo_module *m, struct diags *ds, MlirModule *out) {
-  struct lower l = {.ir = ir, .module = m, .ds = ds};
+static enum status lower_module(struct ir *ir, const struct hlo_module *m, bool is_plain, struct diags *ds,
+                                MlirModule *out) {
+  struct lower l = {.ir = ir, .module = m, .is_plain = is_plain, .ds = ds};
   MlirModule module = mlirModuleCreateEmpty(mlirLocationUnknownGet(ir->ctx));
   struct ir_capture capture;
 
@@ -351,4 +352,12 @@ enum status linalg_from_hlo(struct ir *ir, const struct hlo_module *m, struct di
   else
     *out = module;
   return st;
+}
+
+enum status linalg_from_hlo(struct ir *ir, const struct hlo_module *m, struct diags *ds, MlirModule *out) {
+  return lower_module(ir, m, false, ds, out);
+}
+
+enum status linalg_from_hlo_plain(struct ir *ir, const struct hlo_module *m, struct diags *ds, MlirModule *out) {
+  return lower_module(ir, m, true, ds, out);
 }

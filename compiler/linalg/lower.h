@@ -22,5 +22,8 @@
 /* m must verify.  ST_INPUT with DG_LOWERING_UNSUPPORTED (naming the instruction, its range and the reason) or
  * DG_BAD_KNOB when refused; *out is then untouched.  The caller destroys *out. */
 MUST_USE enum status linalg_from_hlo(struct ir *ir, const struct hlo_module *m, struct diags *ds, MlirModule *out);
+/* The same without the knobs: for whoever wants only what m computes, before it is known whether they fit. */
+MUST_USE enum status linalg_from_hlo_plain(struct ir *ir, const struct hlo_module *m, struct diags *ds,
+                                           MlirModule *out);
 
 #endif

@@ -115,15 +115,17 @@ void script_annotate(struct script *s, int h, const char *name, int64_t value) {
 
 /* ---- the end ---------------------------------------------------------------------------------------- */
 
-/* The parser gave every operation its line in our text; nobody has that text. */
+/* The parser gave every operation its line in our text; nobody has that text.  What holds the script together begins
+ * where its first operation does and ends where its last one does. */
 static void set_locations(struct script *s, MlirOperation sequence) {
   MlirBlock body = mlirRegionGetFirstBlock(mlirOperationGetRegion(sequence, 0));
+  const MlirLocation none = mlirOperationGetLocation(s->run->module);
   int k = 0;
 
-  mlirOperationSetLocation(sequence, mlirOperationGetLocation(s->run->module));
+  mlirOperationSetLocation(sequence, s->n_ops ? s->locs[0] : none);
   for (MlirOperation op = mlirBlockGetFirstOperation(body); !mlirOperationIsNull(op);
        op = mlirOperationGetNextInBlock(op), k++)
-    mlirOperationSetLocation(op, k < s->n_ops ? s->locs[k] : mlirOperationGetLocation(s->run->module));
+    mlirOperationSetLocation(op, k < s->n_ops ? s->locs[k] : s->n_ops ? s->locs[s->n_ops - 1] : none);
 }
 
 enum status script_finish(struct script *s) {
