@@ -1,12 +1,14 @@
 """Every example of the product, every stage: right values, valid IR, maps that lead back to the source.
 
 Values are computed three times: by NumPy (the example run as plain Python), by the product's own check, and by a run of
-the stage's text that uses none of our code (XLA for HLO, LLVM's tools for linalg and memref).
+the stage's text that uses none of our code (XLA for HLO, LLVM's tools for linalg and memref; what only our passes know,
+memories and annotations, is taken away first).  NISA has no other implementation to run it.
 """
 import json
 import os
 import pathlib
 import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -14,6 +16,9 @@ import pytest
 import kernels
 import mlir_run
 import xla_oracle
+
+sys.path.append(str(kernels.ROOT / "tests/passes"))
+import values  # noqa: E402
 
 EXAMPLES = sorted((kernels.ROOT / "explorer/examples").glob("*.py"))
 
@@ -31,7 +36,9 @@ def test_every_stage_computes_what_numpy_computes(example):
     for kernel in result["kernels"]:
         assert len(kernel["stages"]) == len(kernels.pipeline())
         for stage in kernel["stages"]:
-            assert stage["check"]["status"] == "pass", (stage["name"], stage["check"])
+            # NISA is verified against the hardware's rules, but not run
+            expected = "skipped" if stage["dialect"] == "nisa" else "pass"
+            assert stage["check"]["status"] == expected, (stage["name"], stage["check"])
 
 
 def test_independent_runs_of_every_stage_agree_with_numpy(example):
@@ -42,13 +49,14 @@ def test_independent_runs_of_every_stage_agree_with_numpy(example):
         outputs = kernels.output_types(kernel)
         done = set()
         for stage in kernel["stages"]:
-            if stage["text"] in done:
+            if stage["text"] in done or stage["dialect"] == "nisa":
                 continue
             done.add(stage["text"])
             if stage["dialect"] == "hlo":
                 got = xla_oracle.run_text(stage["text"], inputs)
             else:
-                got = mlir_run.run(stage["text"], mlir_run.function_name(stage["text"]), inputs, outputs)
+                got = values.run(stage["text"], inputs)
+                assert [(g.shape, g.dtype) for g in got] == outputs, stage["name"]
             kernels.assert_close(got, want, f"{kernel['name']} after {stage['name']}")
 
 

@@ -5,7 +5,8 @@
     after = values.opt(TEXT, "canonicalize-loop-step")                     # only the text
     got = values.run(text, inputs)                                         # only the numbers
 
-What the later stages mean but LLVM does not know is taken away first: nkipy operations and attributes, memory spaces.
+What the later stages mean but LLVM does not know is taken away first: nkipy operations and attributes, memory spaces,
+transform scripts.
 tensor.empty and memref.alloc start at zero, as PSUM does (remove-redundant-zero-fill relies on it).  A memref function
 returns its results; memref arguments are inputs.
 """
@@ -48,7 +49,9 @@ ELEMENT = {"f64": np.float64, "f32": np.float32, "f16": np.float16, "bf16": ml_d
 
 
 def _strip_ops(text):
-    """Without nkipy operations (they have no result) and nkipy attributes."""
+    """Without nkipy operations (they have no result), nkipy attributes and transform scripts."""
+    text = re.sub(r"^( *)transform\.named_sequence .*?^\1\}\n", "", text, flags=re.M | re.S)
+    text = text.replace("module attributes {transform.with_named_sequence} {", "module {", 1)
     text = re.sub(r'^\s*"nkipy\.\w+"\(.*$\n?', "", text, flags=re.M)
     text = re.sub(r"\bnkipy\.\w+ = (?:-?\d+ : i\d+|\{[^{}]*\}|array<[^<>]*>|\"[^\"]*\")(?:, )?", "", text)
     return text
