@@ -25,7 +25,7 @@
  * looking at writes.)  The memory is the same one, or both are DRAM.  Views of the buffer get new types; what pins the
  * type of a buffer, such as a return, keeps its copy, and so does a reshape across partitions.
  *
- * Each round is linear in the uses of the copied buffers; there is a round for each copy that goes.
+ * Each round is linear in the uses of the copied buffers; rounds go on while something changes.
  */
 #include <string.h>
 
@@ -190,7 +190,8 @@ static bool original_disturbs(const struct renaming *r, bool is_written) {
   return false;
 }
 
-static bool rename_copy(struct pass_run *run, MlirOperation copy) {
+/* *back: the copy back that went, too, or null. */
+static bool rename_copy(struct pass_run *run, MlirOperation copy, MlirOperation *back) {
   struct renaming r = {.copy = copy,
                        .from = mlirOperationGetOperand(copy, 0),
                        .to = mlirOperationGetOperand(copy, 1),
@@ -212,6 +213,7 @@ static bool rename_copy(struct pass_run *run, MlirOperation copy) {
   if (original_disturbs(&r, is_written))
     return false;
   MlirOperation alloc = ir_defining_op(r.to);
+  *back = r.back;
   if (!mlirOperationIsNull(r.back))
     mlirOperationDestroy(r.back);
   mlirOperationDestroy(copy);
@@ -345,7 +347,7 @@ static bool compute_in_place(struct pass_run *run, MlirOperation copy) {
 
 /* ---- the pass ------------------------------------------------------------------------------------------------------- */
 
-static bool visit(struct pass_run *run, MlirOperation copy) {
+static bool visit(struct pass_run *run, MlirOperation copy, MlirOperation *back) {
   MlirValue from = mlirOperationGetOperand(copy, 0), to = mlirOperationGetOperand(copy, 1);
 
   if (memrefs_space(from) == MEM_NONE || !same_memory(from, to))
@@ -356,7 +358,7 @@ static bool visit(struct pass_run *run, MlirOperation copy) {
   }
   if (is_reshaped(from) || is_reshaped(to))
     return false;
-  return rename_copy(run, copy) || compute_in_place(run, copy);
+  return rename_copy(run, copy, back) || compute_in_place(run, copy);
 }
 
 static void erase_unused_views(struct pass_run *run) {
@@ -368,13 +370,21 @@ static void erase_unused_views(struct pass_run *run) {
 }
 
 void memrefs_drop_copies(struct pass_run *run) {
+  struct ir_ops copies = ir_collect_named(run->arena, run->module, "memref.copy");
   bool again;
 
-  do {
-    struct ir_ops copies = ir_collect_named(run->arena, run->module, "memref.copy");
+  do { /* what goes makes others removable: rounds until nothing changes */
     again = false;
-    for (int k = 0; !again && k < copies.n; k++)
-      again = visit(run, copies.v[k]); /* may erase another copy, too: collect anew */
+    for (int k = 0; k < copies.n; k++) {
+      MlirOperation back = {NULL};
+      if (mlirOperationIsNull(copies.v[k]) || !visit(run, copies.v[k], &back))
+        continue;
+      again = true;
+      copies.v[k] = (MlirOperation){NULL};
+      for (int j = 0; !mlirOperationIsNull(back) && j < copies.n; j++)
+        if (mlirOperationEqual(copies.v[j], back))
+          copies.v[j] = (MlirOperation){NULL};
+    }
   } while (again);
   erase_unused_views(run);
 }

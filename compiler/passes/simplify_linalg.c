@@ -10,6 +10,7 @@
  *    Which two dimensions stay: the last one and the longest other, if it stays last; if two change places of which one
  *    is short (at most 16), the long one and the longest one that stays; otherwise the last ones of both sides, in tiles
  *    of 128 by 128, transposed.  On the chip the partitions stay where they are if they can.
+ *    One in DRAM that moves only dimensions of extent 1 is a copy.
  * 2. DMA transposes into SBUF only: between two places in DRAM it goes through a tile in SBUF.
  * 3. A generic that adds, subtracts, multiplies, divides or takes the larger or smaller of two values of its own shape
  *    becomes linalg.add and so on; maps have to be the identity, dimension by dimension (the reference does not look at
@@ -85,19 +86,50 @@ static bool is_transpose(MlirOperation op, void *user) {
   return ir_is(op, "linalg.transpose") && mlirTypeIsAMemRef(mlirValueGetType(mlirOperationGetOperand(op, 0)));
 }
 
+/* Dimensions longer than 1 keep their order. */
+static bool keeps_order(const struct tiled_op *t) {
+  for (int d = 0, before = -1; d < t->operand_rank[0]; d++) {
+    if (t->extents[t->loop[0][d]] == 1)
+      continue;
+    if (t->loop[0][d] < before)
+      return false;
+    before = t->loop[0][d];
+  }
+  return true;
+}
+
+/* v without its dimensions of extent 1; one dimension stays. */
+static MlirValue without_units(struct emit *e, MlirValue v) {
+  int64_t dims[LEGAL_RANK_MAX], zero[LEGAL_RANK_MAX] = {0};
+  bool drop[LEGAL_RANK_MAX];
+  const int rank = ir_shape(v, LEGAL_RANK_MAX, dims);
+  int left = rank;
+
+  for (int d = 0; d < rank; d++) {
+    drop[d] = dims[d] == 1 && left > 1;
+    left -= drop[d];
+  }
+  return left == rank ? v : memrefs_subview(e, v, &(struct memrefs_part){.offset = zero, .size = dims, .drop = drop});
+}
+
 static void split_transpose(struct pass_run *run, MlirOperation op) {
   const bool on_chip =
       memrefs_is_on_chip(mlirOperationGetOperand(op, 0)) || memrefs_is_on_chip(mlirOperationGetOperand(op, 1));
   int64_t cut[LEGAL_RANK_MAX];
   struct tiled_op t;
-  int n_long = 0, x, y;
+  int x, y;
 
   if (!tiled_read(op, &t))
     return;
-  for (int l = 0; l < t.n_loops; l++)
-    n_long += t.extents[l] > 1;
-  if (t.n_loops <= 2 && (on_chip || n_long < 2))
-    return; /* one tile, or a row that becomes a column: fine */
+  if (!on_chip && keeps_order(&t)) { /* nothing moves */
+    struct emit e = edit_before(run, op);
+    MlirValue from = without_units(&e, mlirOperationGetOperand(op, 0));
+    memrefs_copy(&e, from, without_units(&e, mlirOperationGetOperand(op, 1)));
+    mlirOperationDestroy(op);
+    return;
+  }
+  if (t.n_loops <= 2 && on_chip)
+    return; /* one tile */
   choose_pair(&t, on_chip, &x, &y);
   int at_x = -1, at_y = -1; /* where they are in the input */
   for (int d = 0; d < t.n_loops; d++) {
