@@ -4,14 +4,17 @@
  * target of an insert_slice and its result, a view and what it looks at.  alias() goes from the end of such a chain to
  * the operations that fill the buffer.  Returned buffers are shared HBM, those that loops carry HBM.
  *
- * A tiled value outside of such chains is in SBUF if all its readers take it in the tiles it is made of.  Readers that
- * do not: views, broadcasts and transposes of more than two dimensions (they change partitions, which only DMA can
- * do), bodies that pick elements, operations with other tiles.  The user's choice wins, except for returned and carried
- * values: those keep their tiles, but not SBUF or PSUM, and a warning says so.
+ * A tiled value outside of such chains is in SBUF if it leaves room there and all its readers take it in the tiles it is
+ * made of.  Readers that do not: views, broadcasts and transposes of more than two dimensions (they change partitions,
+ * which only DMA can do), bodies that pick elements, operations with other tiles.  The user's choice wins, except for
+ * returned and carried values: those keep their tiles, but not SBUF or PSUM, and a warning says so.
  */
 #include "passes/infer_layout.h"
 
+#include "mlir-c/BuiltinTypes.h"
+
 #include "ir/internal.h"
+#include "nisa/nisa.h"
 
 struct spaces {
   struct infer *f;
@@ -196,7 +199,25 @@ static bool reads_its_tiles(const struct infer *f, const struct tiled *p, const 
   return true;
 }
 
+/* A value whose part in one partition takes more than half of SBUF is kept in HBM: nothing could be computed beside it. */
+static bool is_too_large(const struct infer *f, const struct tiled *t) {
+  const int64_t sbuf = nisa_machine(f->run->target)->sbuf_bytes;
+  int64_t dims[STRUCTURED_LOOPS_MAX];
+  int64_t bytes = nisa_element_bytes(mlirShapedTypeGetElementType(mlirValueGetType(t->value)));
+  const int rank = ir_shape(t->value, STRUCTURED_LOOPS_MAX, dims);
+
+  for (int d = 0; d < rank && bytes <= sbuf; d++) {
+    const int loop = infer_result_loop(t, d);
+    const bool is_part = loop >= 0 && loop == t->part;
+    const int64_t tile = is_part ? infer_tile(f, t, loop) : 1;
+    bytes *= tile > 0 ? (dims[d] + tile - 1) / tile : dims[d];
+  }
+  return bytes > sbuf / 2;
+}
+
 static int space_of(const struct infer *f, const struct tiled *t) {
+  if (is_too_large(f, t))
+    return SPACE_HBM;
   for (MlirOpOperand u = mlirValueGetFirstUse(t->value); !mlirOpOperandIsNull(u); u = mlirOpOperandGetNextUse(u)) {
     MlirOperation user = mlirOpOperandGetOwner(u);
     const int o = (int)mlirOpOperandGetOperandNumber(u);
