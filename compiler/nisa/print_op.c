@@ -60,13 +60,24 @@ static MlirAffineExpr reread(MlirContext ctx, const struct nisa_access *x, const
   return e->constant ? mlirAffineAddExprGet(sum, mlirAffineConstantExprGet(ctx, e->constant)) : sum;
 }
 
+/* -INT64_MIN is no number. */
+static bool has_signs(const struct nisa_access *x, const struct nisa_index *e) {
+  for (int d = 0; d < x->n_dims; d++)
+    if (e->dim[d] == INT64_MIN)
+      return false;
+  for (int s = 0; s < x->n_indices; s++)
+    if (e->sym[s] == INT64_MIN)
+      return false;
+  return e->constant != INT64_MIN;
+}
+
 /* Whether indices in brackets say exactly this map. */
 static bool is_plain(const struct nisa_access *x) {
   MlirContext ctx = mlirAffineMapGetContext(x->map);
   int symbol = 0;
   for (int r = 0; r < mlirAffineMapGetNumResults(x->map); r++) {
     struct nisa_index e;
-    if (!nisa_access_index(x, r, &e))
+    if (!nisa_access_index(x, r, &e) || !has_signs(x, &e))
       return false;
     MlirAffineExpr again = reread(ctx, x, &e, &symbol);
     if (mlirAffineExprIsNull(again) || !mlirAffineExprEqual(again, mlirAffineMapGetResult(x->map, r)))
@@ -185,9 +196,15 @@ static void put_extents(struct nisa_line *w, const int64_t *v, int n) {
     buf_printf(w->out, "%s%" PRId64, k ? ", " : "", v[k]);
 }
 
+/* The sign of a term, and what joins it to the n before it. */
+static void put_sign(struct nisa_line *w, int n, int64_t factor) {
+  buf_puts(w->out, n ? factor < 0 ? " - " : " + " : factor < 0 ? "-" : "");
+}
+
 static void put_factor(struct nisa_line *w, int64_t factor) {
-  if (factor != 1)
-    buf_printf(w->out, "*%" PRId64, factor);
+  const int64_t size = factor < 0 ? -factor : factor;
+  if (size != 1)
+    buf_printf(w->out, "*%" PRId64, size);
 }
 
 static void put_index(struct nisa_line *w, const struct nisa_access *x, int r) {
@@ -198,17 +215,20 @@ static void put_index(struct nisa_line *w, const struct nisa_access *x, int r) {
     return;
   for (int s = 0; s < x->n_indices; s++)
     if (e.sym[s]) {
-      buf_puts(w->out, n++ ? " + " : "");
+      put_sign(w, n++, e.sym[s]);
       put_value(w, x->indices[s]);
       put_factor(w, e.sym[s]);
     }
   for (int d = 0; d < x->n_dims; d++)
     if (e.dim[d]) {
-      buf_printf(w->out, "%sd%d", n++ ? " + " : "", d);
+      put_sign(w, n++, e.dim[d]);
+      buf_printf(w->out, "d%d", d);
       put_factor(w, e.dim[d]);
     }
-  if (e.constant || !n)
-    buf_printf(w->out, "%s%" PRId64, n ? " + " : "", e.constant);
+  if (e.constant || !n) {
+    put_sign(w, n, e.constant);
+    buf_printf(w->out, "%" PRId64, e.constant < 0 ? -e.constant : e.constant);
+  }
 }
 
 static void put_map(struct nisa_line *w, const struct nisa_access *x) {

@@ -1,0 +1,93 @@
+// Every operation once, and what an operand and an attribute can be.
+// RUN: nkx opt --print-nisa %s | FileCheck %s
+// Reading it back gives the same operations; so does printing them again.
+// RUN: nkx opt %s > %t.mlir
+// RUN: nkx opt --print-nisa %s > %t.nisa
+// RUN: nkx opt %t.nisa | diff %t.mlir -
+// RUN: nkx opt --print-nisa %t.nisa | diff %t.nisa -
+#id = affine_map<(d0, d1) -> (d0, d1)>
+#at = affine_map<(d0, d1)[s0, s1] -> (d0 + s0, d1 + s1)>
+#block = affine_map<(d0, d1)[s0] -> (d0, s0, 1, d1)>
+#blocks = affine_map<(d0, d1)[s0] -> (d0, d1 + s0 * 128 + 64)>
+#sum = affine_map<(d0, d1, d2)[s0, s1] -> (d0, d1 * 64 + d2 + s0 * 2 + s1 + 7)>
+#row = affine_map<(d0, d1) -> (0, d1)>
+#part = affine_map<(d0, d1) -> (d0, 0)>
+#third = affine_map<(d0, d1, d2) -> (d0, d1, d2)>
+
+// CHECK: {{^}}// nisa text 1
+// CHECK-NEXT: module attributes {nisa.target = #nisa.target<trn2>} {
+module attributes {nisa.target = #nisa.target<"trn2">} {
+  // CHECK-NEXT: func.func @k(%arg0: memref<256x256xf32, strided<[?, ?], offset: ?>, #nisa.mem<shared_hbm>>, %arg1: index, %arg2: memref<64x128xi32, #nisa.mem<hbm>>) -> memref<256x256xf32, #nisa.mem<shared_hbm>> {
+  func.func @k(%x: memref<256x256xf32, strided<[?, ?], offset: ?>, #nisa.mem<"shared_hbm">>, %n: index, %table: memref<64x128xi32, #nisa.mem<"hbm">>) -> memref<256x256xf32, #nisa.mem<"shared_hbm">> {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c2 = arith.constant 2 : index
+    %f = arith.constant 1.000000e+00 : f32
+    // CHECK:      %sbuf = nisa.alloc alignment=64 : memref<128x256xf32, #nisa.mem<sbuf>>
+    // CHECK-NEXT: %sbuf_0 = nisa.alloc : memref<128x2x2x128xf32, strided<[512, 256, 128, 1]>, #nisa.mem<sbuf>>
+    // CHECK-NEXT: %psum = nisa.alloc : memref<128x128xf32, #nisa.mem<psum>>
+    // CHECK-NEXT: %hbm = nisa.alloc : memref<256x256xf32, #nisa.mem<shared_hbm>>
+    // CHECK-NEXT: %sbuf_1 = nisa.alloc : memref<128x1xi32, #nisa.mem<sbuf>>
+    // CHECK-NEXT: %sbuf_2 = nisa.alloc : memref<64x128xi32, #nisa.mem<sbuf>>
+    // CHECK-NEXT: %sbuf_3 = nisa.alloc : memref<128x4x8xbf16, #nisa.mem<sbuf>>
+    %s = "nisa.alloc"() {alignment = 64 : i64} : () -> memref<128x256xf32, #nisa.mem<"sbuf">>
+    %b = "nisa.alloc"() : () -> memref<128x2x2x128xf32, strided<[512, 256, 128, 1]>, #nisa.mem<"sbuf">>
+    %p = "nisa.alloc"() : () -> memref<128x128xf32, #nisa.mem<"psum">>
+    %r = "nisa.alloc"() : () -> memref<256x256xf32, #nisa.mem<"shared_hbm">>
+    %i = "nisa.alloc"() : () -> memref<128x1xi32, #nisa.mem<"sbuf">>
+    %g = "nisa.alloc"() : () -> memref<64x128xi32, #nisa.mem<"sbuf">>
+    %q = "nisa.alloc"() : () -> memref<128x4x8xbf16, #nisa.mem<"sbuf">>
+    // CHECK-NEXT: scf.for %i = %c0 to %c2 step %c1 {
+    // CHECK-NEXT:   scf.for %j = %c0 to %c2 step %c1 {
+    // CHECK-NEXT:     %[[SUM:.*]] = arith.addi %i, %j : index
+    scf.for %u = %c0 to %c2 step %c1 {
+      scf.for %v = %c0 to %c2 step %c1 {
+        %0 = arith.addi %u, %v : index
+        // CHECK-NEXT: {{^}}        nisa.dma_copy(dst<128| 128>=memref<128x256xf32, #nisa.mem<sbuf>> %sbuf[d0, %i*128 + d1 + 64], src<128| 128>=memref<256x256xf32, strided<[?, ?], offset: ?>, #nisa.mem<shared_hbm>> %arg0[%[[SUM]] + d0, %arg1 + d1]) engine=dma{{$}}
+        "nisa.dma_copy"(%s, %u, %x, %0, %n) {dst_ap = #blocks, dst_par_dims = 1 : i32, dst_tile = array<i64: 128, 128>, engine = "dma", operandSegmentSizes = array<i32: 1, 1, 1, 2>, src_ap = #at, src_par_dims = 1 : i32, src_tile = array<i64: 128, 128>} : (memref<128x256xf32, #nisa.mem<"sbuf">>, index, memref<256x256xf32, strided<[?, ?], offset: ?>, #nisa.mem<"shared_hbm">>, index, index) -> ()
+        // CHECK-NEXT: nisa.dma_transpose(dst<128| 128>=memref<128x2x2x128xf32, strided<[512, 256, 128, 1]>, #nisa.mem<sbuf>> %sbuf_0[d0, %j, 1, d1], src<128| 128>={{.*}} %arg0[%c0 + d0, %c1 + d1], permutation=[1, 0]) engine=dma
+        "nisa.dma_transpose"(%b, %v, %x, %c0, %c1) {dst_ap = #block, dst_par_dims = 1 : i32, dst_tile = array<i64: 128, 128>, engine = "dma", operandSegmentSizes = array<i32: 1, 1, 1, 2>, permutation = array<i64: 1, 0>, src_ap = #at, src_par_dims = 1 : i32, src_tile = array<i64: 128, 128>} : (memref<128x2x2x128xf32, strided<[512, 256, 128, 1]>, #nisa.mem<"sbuf">>, index, memref<256x256xf32, strided<[?, ?], offset: ?>, #nisa.mem<"shared_hbm">>, index, index) -> ()
+        // Several tile coordinates and values in one index.
+        // CHECK-NEXT: nisa.memset(dst<128| 2, 64>=memref<128x256xf32, #nisa.mem<sbuf>> %sbuf[d0, %i*2 + %j + d1*64 + d2 + 7], value=f32 %cst) engine=vector
+        "nisa.memset"(%s, %u, %v, %f) {dst_ap = #sum, dst_par_dims = 1 : i32, dst_tile = array<i64: 128, 2, 64>, engine = "vector", operandSegmentSizes = array<i32: 1, 2, 1, 0>} : (memref<128x256xf32, #nisa.mem<"sbuf">>, index, index, f32) -> ()
+      }
+    }
+    // CHECK: nisa.dma_copy_indirect(dst<64| 128>=memref<64x128xi32, #nisa.mem<sbuf>> %sbuf_2[d0, d1], src<64| 128>=memref<64x128xi32, #nisa.mem<hbm>> %arg2[0, d1], src_index<64| 1>=memref<128x1xi32, #nisa.mem<sbuf>> %sbuf_1[d0, d1], src_index_dim=0, src_indirect_max_index=64) engine=dma
+    "nisa.dma_copy_indirect"(%g, %table, %i) {dst_ap = #id, dst_par_dims = 1 : i32, dst_tile = array<i64: 64, 128>, engine = "dma", operandSegmentSizes = array<i32: 1, 0, 1, 0, 1, 0>, src_ap = #row, src_index_ap = #id, src_index_dim = 0 : i64, src_index_par_dims = 1 : i32, src_index_tile = array<i64: 64, 1>, src_indirect_max_index = 64 : i64, src_par_dims = 1 : i32, src_tile = array<i64: 64, 128>} : (memref<64x128xi32, #nisa.mem<"sbuf">>, memref<64x128xi32, #nisa.mem<"hbm">>, memref<128x1xi32, #nisa.mem<"sbuf">>) -> ()
+    // CHECK-NEXT: nisa.matmul(dst<128| 128>=memref<128x128xf32, #nisa.mem<psum>> %psum[d0, d1], stationary<128| 128>={{.*}} %sbuf[d0, d1], moving<128| 128>={{.*}} %sbuf[d0, d1], row_pos=index %c0, col_pos=index %c0, is_transpose=false, perf_opt=none_, psum_zero_region=size2048) engine=tensor
+    "nisa.matmul"(%p, %s, %s, %c0, %c0) {dst_ap = #id, dst_par_dims = 1 : i32, dst_tile = array<i64: 128, 128>, engine = "tensor", is_transpose = false, moving_ap = #id, moving_par_dims = 1 : i32, moving_tile = array<i64: 128, 128>, operandSegmentSizes = array<i32: 1, 0, 1, 0, 1, 0, 1, 0, 1, 0>, perf_opt = "none_", psum_zero_region = "size2048", stationary_ap = #id, stationary_par_dims = 1 : i32, stationary_tile = array<i64: 128, 128>} : (memref<128x128xf32, #nisa.mem<"psum">>, memref<128x256xf32, #nisa.mem<"sbuf">>, memref<128x256xf32, #nisa.mem<"sbuf">>, index, index) -> ()
+    // CHECK-NEXT: nisa.tensor_copy(dst<128| 128>={{.*}} %sbuf[d0, d1], src<128| 128>={{.*}} %psum[d0, d1]) engine=scalar
+    "nisa.tensor_copy"(%s, %p) {dst_ap = #id, dst_par_dims = 1 : i32, dst_tile = array<i64: 128, 128>, engine = "scalar", operandSegmentSizes = array<i32: 1, 0, 1, 0>, src_ap = #id, src_par_dims = 1 : i32, src_tile = array<i64: 128, 128>} : (memref<128x256xf32, #nisa.mem<"sbuf">>, memref<128x128xf32, #nisa.mem<"psum">>) -> ()
+    // CHECK-NEXT: nisa.tensor_copy_predicated(dst<128| 128>={{.*}}, src=f32 %cst, predicate<128| 128>={{.*}}, reverse_pred=true) engine=vector
+    "nisa.tensor_copy_predicated"(%s, %f, %s) {dst_ap = #id, dst_par_dims = 1 : i32, dst_tile = array<i64: 128, 128>, engine = "vector", operandSegmentSizes = array<i32: 1, 0, 1, 0, 1, 0>, predicate_ap = #id, predicate_par_dims = 1 : i32, predicate_tile = array<i64: 128, 128>, reverse_pred = true} : (memref<128x256xf32, #nisa.mem<"sbuf">>, f32, memref<128x256xf32, #nisa.mem<"sbuf">>) -> ()
+    // What is computed comes before other attributes.
+    // CHECK-NEXT: nisa.tensor_tensor_arith(dst<128| 128>={{.*}}, lhs<128| 128>={{.*}}, rhs<128| 128>={{.*}} %sbuf[0, d1], op=max, note="two words", unsigned) engine=gpsimd
+    "nisa.tensor_tensor_arith"(%s, %s, %s) {dst_ap = #id, dst_par_dims = 1 : i32, dst_tile = array<i64: 128, 128>, engine = "gpsimd", lhs_ap = #id, lhs_par_dims = 1 : i32, lhs_tile = array<i64: 128, 128>, note = "two words", op = "max", operandSegmentSizes = array<i32: 1, 0, 1, 0, 1, 0>, rhs_ap = #row, rhs_par_dims = 1 : i32, rhs_tile = array<i64: 128, 128>, unsigned} : (memref<128x256xf32, #nisa.mem<"sbuf">>, memref<128x256xf32, #nisa.mem<"sbuf">>, memref<128x256xf32, #nisa.mem<"sbuf">>) -> ()
+    // CHECK-NEXT: nisa.tensor_tensor_power(dst<128| 4, 8>=memref<128x4x8xbf16, #nisa.mem<sbuf>> %sbuf_3[d0, d1, d2], lhs<128| 4, 8>={{.*}}, rhs<128| 4, 8>={{.*}}) engine=gpsimd
+    "nisa.tensor_tensor_power"(%q, %q, %q) {dst_ap = #third, dst_par_dims = 1 : i32, dst_tile = array<i64: 128, 4, 8>, engine = "gpsimd", lhs_ap = #third, lhs_par_dims = 1 : i32, lhs_tile = array<i64: 128, 4, 8>, operandSegmentSizes = array<i32: 1, 0, 1, 0, 1, 0>, rhs_ap = #third, rhs_par_dims = 1 : i32, rhs_tile = array<i64: 128, 4, 8>} : (memref<128x4x8xbf16, #nisa.mem<"sbuf">>, memref<128x4x8xbf16, #nisa.mem<"sbuf">>, memref<128x4x8xbf16, #nisa.mem<"sbuf">>) -> ()
+    // An operand that may be either, and one that may be left out.
+    // CHECK-NEXT: nisa.tensor_scalar_arith(dst<128| 128>={{.*}}, src<128| 128>={{.*}}, operand0<128| 1>={{.*}} %sbuf[d0, 0], op0=subtract, reverse_operands=none) engine=vector
+    "nisa.tensor_scalar_arith"(%s, %s, %s) {dst_ap = #id, dst_par_dims = 1 : i32, dst_tile = array<i64: 128, 128>, engine = "vector", op0 = "subtract", operand0_ap = #part, operand0_par_dims = 1 : i32, operand0_tile = array<i64: 128, 1>, operandSegmentSizes = array<i32: 1, 0, 1, 0, 1, 0, 0, 0>, reverse_operands = "none", src_ap = #id, src_par_dims = 1 : i32, src_tile = array<i64: 128, 128>} : (memref<128x256xf32, #nisa.mem<"sbuf">>, memref<128x256xf32, #nisa.mem<"sbuf">>, memref<128x256xf32, #nisa.mem<"sbuf">>) -> ()
+    // CHECK-NEXT: nisa.tensor_scalar_arith({{.*}}, operand0=f32 %cst, operand1=f32 %cst, op0=add, op1=multiply, reverse_operands=both) engine=vector
+    "nisa.tensor_scalar_arith"(%s, %s, %f, %f) {dst_ap = #id, dst_par_dims = 1 : i32, dst_tile = array<i64: 128, 128>, engine = "vector", op0 = "add", op1 = "multiply", operandSegmentSizes = array<i32: 1, 0, 1, 0, 1, 0, 1, 0>, reverse_operands = "both", src_ap = #id, src_par_dims = 1 : i32, src_tile = array<i64: 128, 128>} : (memref<128x256xf32, #nisa.mem<"sbuf">>, memref<128x256xf32, #nisa.mem<"sbuf">>, f32, f32) -> ()
+    // CHECK-NEXT: nisa.tensor_reduce_arith({{.*}}, op=add, negated=false, num_r_dim=1) engine=vector
+    "nisa.tensor_reduce_arith"(%s, %s) {dst_ap = #id, dst_par_dims = 1 : i32, dst_tile = array<i64: 128, 1>, engine = "vector", negated = false, num_r_dim = 1 : i64, op = "add", operandSegmentSizes = array<i32: 1, 0, 1, 0>, src_ap = #id, src_par_dims = 1 : i32, src_tile = array<i64: 128, 128>} : (memref<128x256xf32, #nisa.mem<"sbuf">>, memref<128x256xf32, #nisa.mem<"sbuf">>) -> ()
+    // An integer of another type says so.
+    // CHECK-NEXT: nisa.cross_lane_reduce_arith({{.*}}, reduce_op=max, num_r_dim=0 : i32) engine=gpsimd
+    "nisa.cross_lane_reduce_arith"(%s, %s) {dst_ap = #id, dst_par_dims = 1 : i32, dst_tile = array<i64: 1, 128>, engine = "gpsimd", num_r_dim = 0 : i32, operandSegmentSizes = array<i32: 1, 0, 1, 0>, reduce_op = "max", src_ap = #id, src_par_dims = 1 : i32, src_tile = array<i64: 128, 128>} : (memref<128x256xf32, #nisa.mem<"sbuf">>, memref<128x256xf32, #nisa.mem<"sbuf">>) -> ()
+    // CHECK-NEXT: nisa.activation(dst<128| 128>={{.*}}, reduce_res<128| 1>={{.*}} %sbuf[d0, 0], src<128| 128>={{.*}}, bias=f32 %cst, scale=f32 %cst, op=exp) engine=scalar
+    "nisa.activation"(%s, %s, %s, %f, %f) {dst_ap = #id, dst_par_dims = 1 : i32, dst_tile = array<i64: 128, 128>, engine = "scalar", op = "exp", operandSegmentSizes = array<i32: 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 0, 0>, reduce_res_ap = #part, reduce_res_par_dims = 1 : i32, reduce_res_tile = array<i64: 128, 1>, src_ap = #id, src_par_dims = 1 : i32, src_tile = array<i64: 128, 128>} : (memref<128x256xf32, #nisa.mem<"sbuf">>, memref<128x256xf32, #nisa.mem<"sbuf">>, memref<128x256xf32, #nisa.mem<"sbuf">>, f32, f32) -> ()
+    // CHECK-NEXT: nisa.reciprocal(dst<128| 128>={{.*}}, src<128| 128>={{.*}}) engine=vector
+    "nisa.reciprocal"(%s, %s) {dst_ap = #id, dst_par_dims = 1 : i32, dst_tile = array<i64: 128, 128>, engine = "vector", operandSegmentSizes = array<i32: 1, 0, 1, 0>, src_ap = #id, src_par_dims = 1 : i32, src_tile = array<i64: 128, 128>} : (memref<128x256xf32, #nisa.mem<"sbuf">>, memref<128x256xf32, #nisa.mem<"sbuf">>) -> ()
+    // CHECK-NEXT: nisa.iota(dst<128| 1>=memref<128x1xi32, #nisa.mem<sbuf>> %sbuf_1[d0, d1], offset=index %arg1, coefficients=[1, -2]) engine=gpsimd
+    "nisa.iota"(%i, %n) {coefficients = array<i64: 1, -2>, dst_ap = #id, dst_par_dims = 1 : i32, dst_tile = array<i64: 128, 1>, engine = "gpsimd", operandSegmentSizes = array<i32: 1, 0, 1, 0>} : (memref<128x1xi32, #nisa.mem<"sbuf">>, index) -> ()
+    // CHECK-NEXT: %reg = nisa.register_load(src<1| 1>=memref<128x1xi32, #nisa.mem<sbuf>> %sbuf_1[d0, d1]) engine=sync : i32
+    %l = "nisa.register_load"(%i) {engine = "sync", operandSegmentSizes = array<i32: 1, 0>, src_ap = #id, src_par_dims = 1 : i32, src_tile = array<i64: 1, 1>} : (memref<128x1xi32, #nisa.mem<"sbuf">>) -> i32
+    // CHECK-NEXT: arith.index_cast %reg : i32 to index
+    %li = arith.index_cast %l : i32 to index
+    // CHECK-NEXT: nisa.release %psum : memref<128x128xf32, #nisa.mem<psum>>
+    "nisa.release"(%p) : (memref<128x128xf32, #nisa.mem<"psum">>) -> ()
+    // CHECK-NEXT: return %hbm : memref<256x256xf32, #nisa.mem<shared_hbm>>
+    return %r : memref<256x256xf32, #nisa.mem<"shared_hbm">>
+  }
+}
