@@ -155,6 +155,8 @@ class Kernel:
             forms += [("mean", v.size)] * 2
         form, size = rng.choice(forms)
         loops, reduced = v.shape, tuple(i in axes for i in range(len(v.shape)))
+        if form == "mean":  # what makes the value is the division behind the sum
+            loops, reduced = shape, ()
         return self.let(f"np.{form}({v.name}, axis={spelled}{', keepdims=True' if keep else ''})", shape, size, v,
                         exact=v.exact and (self.kind == "i32" or form in ("max", "min")), loops=loops, reduced=reduced)
 
@@ -314,8 +316,10 @@ class Kernel:
             tiles = [1] * (len(loops) - 3) + [self.tile(loops[-3], True), self.tile(loops[-2], False), self.tile(loops[-1], True)]
         elif len(loops) > 2:
             tiles = [1] * (len(loops) - 2) + [self.tile(loops[-2], True), self.tile(loops[-1], False)]
-        dim = f", partition_dim={max(0, len(v.shape) - 2)}" if rng.random() < 0.5 else ""
         reduced = v.reduced or (False,) * len(loops)
+        across = max(0, len(v.shape) - 2)
+        kept = len(reduced) != len(v.shape) or not reduced[across]
+        dim = f", partition_dim={across}" if kept and rng.random() < 0.5 else ""
         if self.knobs == "builder":
             text = f"knob.knob({v.name})"
             if rng.random() < 0.7:

@@ -39,7 +39,7 @@ def faults(result):
         for stage in k["stages"]:
             if stage.get("check", {}).get("status") == "fail":
                 bad.append((k["name"], stage["name"], str(stage["check"])))
-            elif stage.get("check", {}).get("status") != "pass" and stage["dialect"] != "nisa":
+            elif "check" in stage and not kernels.is_checked(stage):
                 bad.append((k["name"], stage["name"], "unchecked: " + str(stage.get("check"))))
         if len(k["stages"]) < len(last) and not any(r[0] in (k["name"], None) for r in refused + bad):
             bad.append((k["name"], None, f"ends after {len(k['stages'])} stages without a word"))
