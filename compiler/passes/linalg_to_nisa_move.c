@@ -154,7 +154,7 @@ static enum status move_by_dma(struct ln_walk *w, const struct ln_view *dst, con
   const bool into_chip = nisa_is_on_chip(dst->space), from_chip = nisa_is_on_chip(src->space);
   ln_atoms par = ln_partition_atoms(into_chip ? dst : src);
 
-  if (!into_chip && !par) { /* no side says what the partitions are: the first loop */
+  if (!into_chip && !from_chip) { /* no side says what the partitions are: the first loop */
     struct ln_shape all = ln_shape_of(w, 0, ln_view_atoms(dst));
     par = all.n ? (ln_atoms)1 << all.atom[0] : 0;
   }

@@ -3,6 +3,7 @@
 // CHECK-DAG: #[[SWAP:[a-z0-9]+]] = affine_map<(d0, d1) -> (d1, d0)>
 // CHECK-DAG: #[[BROAD:[a-z0-9]+]] = affine_map<(d0, d1) -> (d1)>
 // CHECK-DAG: #[[ZERO:[a-z0-9]+]] = affine_map<(d0, d1) -> (0, 0)>
+// CHECK-DAG: #[[CELL:[a-z0-9]+]] = affine_map<(d0, d1, d2) -> (0, 0)>
 
 // Each side goes through its own rows.
 // CHECK-LABEL: func.func @real
@@ -43,7 +44,7 @@ func.func @broadcast(%a: memref<96xf32, 4 : i32>) {
 // HBM is filled from a cell, and a scalar in memory becomes one.
 // CHECK-LABEL: func.func @fill
 // CHECK:       "nisa.memset"(%[[C:[a-z0-9_]+]], %{{.*}}) {{.*}}dst_tile = array<i64: 1, 1>
-// CHECK:       "nisa.dma_copy"(%arg0, %[[C]]) {{.*}}src_ap = #[[ZERO]]{{.*}}src_tile = array<i64: 300, 96>
+// CHECK:       "nisa.dma_copy"(%arg0, %[[C]]) {{.*}}src_ap = #[[CELL]]{{.*}}src_tile = array<i64: 1, 300, 96>
 // CHECK:       "nisa.dma_copy"(%[[D:[a-z0-9_]+]], %arg1)
 // CHECK:       "nisa.dma_copy"(%{{.*}}, %[[D]]) {{.*}}src_ap = #[[ZERO]]{{.*}}src_tile = array<i64: 64, 96>
 // CHECK:       "nisa.release"(%[[D]])
