@@ -14,7 +14,8 @@
  * operation of the block that holds them.  What an operation needs is what it uses, what waits meanwhile, and the most
  * that is allocated at once inside of it.  If that is more than the capacity, buffers that it does not use are put
  * away, the one whose next use is farthest first (Belady: no other order needs fewer).  If it still does not fit, the
- * blocks inside are treated the same way with what is left; an operation that cannot fit at all is refused.
+ * blocks inside are treated the same way with what is left.  A loop that works on more at once than there is, tile by
+ * tile, gets these tiles from HBM instead (insert_spill_reload_large.c); an operation that cannot fit at all is refused.
  *
  * A buffer put away gives its space up: it ends with the copy to HBM, and another one begins with the copy back, to
  * which later users and their views move.  One that was not written since it came back is not stored again.  (The
@@ -29,9 +30,12 @@
 
 #include "mlir-c/BuiltinTypes.h"
 
+#include "driver/job.h"
 #include "hlo/hlo.h"
+#include "nisa/nisa.h"
 #include "passes/buffers.h"
 #include "passes/edit.h"
+#include "passes/insert_spill_reload.h"
 #include "passes/memrefs.h"
 
 /* A buffer that is allocated in the block. */
@@ -57,7 +61,7 @@ struct scan {
 
 /* ---- sizes ----------------------------------------------------------------------------------------------------------- */
 
-static int64_t bytes_per_partition(MlirValue v) {
+int64_t spill_bytes(MlirValue v) {
   int64_t dims[STRUCTURED_LOOPS_MAX], bytes = memrefs_bits(memrefs_element(v)) / 8;
   const int rank = ir_shape(v, STRUCTURED_LOOPS_MAX, dims);
 
@@ -66,7 +70,7 @@ static int64_t bytes_per_partition(MlirValue v) {
   return bytes;
 }
 
-static bool is_sbuf_alloc(MlirOperation op) {
+bool spill_is_sbuf_alloc(MlirOperation op) {
   return ir_is(op, "memref.alloc") && memrefs_space(mlirOperationGetResult(op, 0)) == MEM_SBUF &&
          mlirShapedTypeHasStaticShape(mlirValueGetType(mlirOperationGetResult(op, 0)));
 }
@@ -101,14 +105,14 @@ static int64_t block_peak(struct arena *a, MlirBlock block) {
     ops[n++] = op;
   memset(ends, 0, ((size_t)n + 1) * sizeof *ends);
   for (k = 0; k < n; k++) {
-    if (is_sbuf_alloc(ops[k])) {
+    if (spill_is_sbuf_alloc(ops[k])) {
       MlirValue v = mlirOperationGetResult(ops[k], 0);
       MlirOperation last = last_user(v, block, ops[k]);
       int end = k;
       while (!mlirOperationEqual(ops[end], last))
         end++;
-      ends[end] += bytes_per_partition(v);
-      live += bytes_per_partition(v);
+      ends[end] += spill_bytes(v);
+      live += spill_bytes(v);
     }
     const int64_t here = live + peak_in(a, ops[k]);
     peak = here > peak ? here : peak;
@@ -193,7 +197,7 @@ static void read_block(struct scan *s) {
   for (MlirOperation op = mlirBlockGetFirstOperation(s->block); !mlirOperationIsNull(op);
        op = mlirOperationGetNextInBlock(op)) {
     n++;
-    n_allocs += is_sbuf_alloc(op);
+    n_allocs += spill_is_sbuf_alloc(op);
   }
   MlirOperation *allocs = arena_new_array(s->run->arena, MlirOperation, (size_t)n_allocs + 1);
   s->ops = arena_new_array(s->run->arena, MlirOperation, (size_t)n + 1);
@@ -201,7 +205,7 @@ static void read_block(struct scan *s) {
   n_allocs = 0;
   for (MlirOperation op = mlirBlockGetFirstOperation(s->block); !mlirOperationIsNull(op);
        op = mlirOperationGetNextInBlock(op))
-    if (is_sbuf_alloc(op))
+    if (spill_is_sbuf_alloc(op))
       allocs[n_allocs++] = op;
   for (int k = 0; k < n_allocs; k++)
     sink(allocs[k]);
@@ -209,12 +213,12 @@ static void read_block(struct scan *s) {
        op = mlirOperationGetNextInBlock(op))
     s->ops[s->n_ops++] = op;
   for (int k = 0; k < s->n_ops; k++) {
-    if (!is_sbuf_alloc(s->ops[k]))
+    if (!spill_is_sbuf_alloc(s->ops[k]))
       continue;
     struct held *h = &s->held[s->n_held++];
     MlirValue v = mlirOperationGetResult(s->ops[k], 0);
     const size_t uses = (size_t)count_uses(v) + 1;
-    *h = (struct held){.alloc = s->ops[k], .now = v, .bytes = bytes_per_partition(v)};
+    *h = (struct held){.alloc = s->ops[k], .now = v, .bytes = spill_bytes(v)};
     h->uses = arena_new_array(s->run->arena, int, uses);
     h->writes = arena_new_array(s->run->arena, bool, uses);
     add_use(h, k, false); /* it exists from here on */
@@ -382,21 +386,17 @@ static enum status scan_block(struct pass_run *run, MlirBlock block, MlirBlock e
 /* ---- the pass -------------------------------------------------------------------------------------------------------- */
 
 static enum status read_capacity(struct pass_run *run, int64_t *out) {
-  static const struct {
-    const char *name;
-    enum target target;
-    int64_t bytes; /* usable, per partition */
-  } machines[] = {{"trn1", TARGET_TRN1, 180224}, {"trn2", TARGET_TRN2, 212984}, {"trn3", TARGET_TRN3, 245752}};
   const char *name = pass_option(run, "target"), *capacity = pass_option(run, "sbuf-capacity");
-  bool known = false;
+  bool known = !name;
 
-  for (size_t k = 0; k < sizeof machines / sizeof *machines; k++)
-    if (name ? !strcmp(name, machines[k].name) : run->target == machines[k].target) {
-      *out = machines[k].bytes;
+  *out = nisa_machine(run->target)->sbuf_bytes;
+  for (enum target t = TARGET_TRN1; name && t <= TARGET_TRN3; t++)
+    if (!strcmp(name, target_name(t))) {
+      *out = nisa_machine(t)->sbuf_bytes;
       known = true;
     }
   if (!known)
-    return pass_fail(run, run->module, "unknown target '%s': trn1, trn2 or trn3", name ? name : "");
+    return pass_fail(run, run->module, "unknown target '%s': trn1, trn2 or trn3", name);
   if (!capacity)
     return ST_OK;
   char *end;
@@ -415,8 +415,11 @@ static enum status run_pass(struct pass_run *run) {
 
   for (int k = 0; !st && k < functions.n; k++) {
     MlirBlock body = mlirRegionGetFirstBlock(mlirOperationGetRegion(functions.v[k], 0));
-    if (!mlirBlockIsNull(body))
-      st = scan_block(run, body, body, capacity, 0);
+    if (mlirBlockIsNull(body))
+      continue;
+    if (block_peak(run->arena, body) > capacity)
+      spill_move_large(run, body, capacity);
+    st = scan_block(run, body, body, capacity, 0);
   }
   return st;
 }

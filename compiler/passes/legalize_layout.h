@@ -94,6 +94,8 @@ void legal_split(struct pass_run *run, MlirOperation op, const int64_t *cut, int
 /* Engines compute on-chip: operands of op in DRAM get buffers there, filled before and written back behind it; a fill
  * of DRAM becomes a fill of a tile that is copied to all of it. */
 void legal_stage(struct pass_run *run, MlirOperation op);
+/* DMA transposes into SBUF only: a linalg.transpose from DRAM to DRAM goes through a tile in SBUF. */
+void legal_stage_transpose(struct pass_run *run, MlirOperation op);
 /* Engines work lane by lane: an input of a generic that has one row for all partitions of the result is broadcast to a
  * buffer that has as many.  True if there was one. */
 bool legal_spread(const struct legalize *g, MlirOperation op);

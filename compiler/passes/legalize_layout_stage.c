@@ -145,6 +145,19 @@ void legal_stage(struct pass_run *run, MlirOperation op) {
       stage_operand(run, &t, o);
 }
 
+void legal_stage_transpose(struct pass_run *run, MlirOperation op) {
+  MlirValue to = mlirOperationGetOperand(op, 1);
+  int64_t dims[LEGAL_RANK_MAX];
+
+  if (!memrefs_is_dram(mlirOperationGetOperand(op, 0)) || !memrefs_is_dram(to))
+    return;
+  const int rank = ir_shape(to, LEGAL_RANK_MAX, dims);
+  struct emit e = edit_before(run, op), behind = edit_behind(run, op);
+  MlirValue tile = memrefs_alloc(&e, memrefs_type(e.ctx, memrefs_element(to), rank, dims, MEM_SBUF));
+  mlirOperationSetOperand(op, 1, tile);
+  memrefs_copy(&behind, tile, to);
+}
+
 /* ---- rows for all partitions ----------------------------------------------------------------------------------------- */
 
 static bool indexes(const struct tiled_op *t, int o, int loop) {

@@ -146,20 +146,6 @@ static void split_transpose(struct pass_run *run, MlirOperation op) {
   legal_split(run, op, cut, -1);
 }
 
-/* Through a tile in SBUF, if both sides are in DRAM. */
-static void stage_transpose(struct pass_run *run, MlirOperation op) {
-  MlirValue to = mlirOperationGetOperand(op, 1);
-  int64_t dims[LEGAL_RANK_MAX];
-
-  if (!memrefs_is_dram(mlirOperationGetOperand(op, 0)) || !memrefs_is_dram(to))
-    return;
-  const int rank = ir_shape(to, LEGAL_RANK_MAX, dims);
-  struct emit e = edit_before(run, op), behind = edit_behind(run, op);
-  MlirValue tile = memrefs_alloc(&e, memrefs_type(e.ctx, memrefs_element(to), rank, dims, MEM_SBUF));
-  mlirOperationSetOperand(op, 1, tile);
-  memrefs_copy(&behind, tile, to);
-}
-
 /* ---- generics -------------------------------------------------------------------------------------------------------- */
 
 static const char *named(MlirOperation arith) {
@@ -245,7 +231,7 @@ static enum status run_pass(struct pass_run *run) {
     split_transpose(run, ops.v[k]);
   ops = ir_collect(run->arena, run->module, is_transpose, NULL);
   for (int k = 0; k < ops.n; k++)
-    stage_transpose(run, ops.v[k]);
+    legal_stage_transpose(run, ops.v[k]);
   ops = ir_collect_named(run->arena, run->module, "linalg.generic");
   for (int k = 0; k < ops.n; k++)
     name_generic(run, ops.v[k]);

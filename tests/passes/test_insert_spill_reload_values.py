@@ -106,3 +106,35 @@ def test_an_operation_that_cannot_fit_is_refused(rng):
           linalg.add ins(%a, %b : {T}, {T}) outs(%c : {T})
           return
         }}""", "insert-spill-reload=sbuf-capacity=128")
+
+
+def test_a_loop_over_more_than_there_is_gets_tiles_from_hbm(rng):
+    big, tile = "memref<16x8x8xf32, 3 : i32>", "memref<16x8xf32, strided<[64, 1], offset: ?>, 3 : i32>"
+    hbm = "memref<16x8x8xf32, 4 : i32>"
+    slices = "\n".join(f"%s{k} = memref.subview %{v}[0, %i, 0] [16, 1, 8] [1, 1, 1] : {big} to {tile}"
+                       for k, v in enumerate("abc"))
+    text = f"""
+    func.func @f(%x: {hbm}) -> {hbm} {{
+      %c0 = arith.constant 0 : index
+      %c1 = arith.constant 1 : index
+      %c8 = arith.constant 8 : index
+      %a = memref.alloc() : {big}
+      %b = memref.alloc() : {big}
+      %c = memref.alloc() : {big}
+      memref.copy %x, %a : {hbm} to {big}
+      memref.copy %x, %b : {hbm} to {big}
+      scf.for %i = %c0 to %c8 step %c1 {{
+        {slices}
+        linalg.exp ins(%s0 : {tile}) outs(%s0 : {tile})
+        linalg.add ins(%s0, %s1 : {tile}, {tile}) outs(%s2 : {tile})
+      }}
+      %r = memref.alloc() : {hbm}
+      memref.copy %c, %r : {big} to {hbm}
+      return %r : {hbm}
+    }}"""
+    one, bytes_of_tile = 8 * 8 * 4, 8 * 4
+    for capacity in (2 * one + 3 * bytes_of_tile, one + 4 * bytes_of_tile, 4 * bytes_of_tile):
+        after = values.check(text, f"insert-spill-reload=sbuf-capacity={capacity}", rng)
+        assert peak(values.opt(after, "insert-memref-dealloc")) <= capacity
+    with pytest.raises(values.Refused, match="bytes of SBUF per partition at once"):
+        values.opt(text, f"insert-spill-reload=sbuf-capacity={2 * bytes_of_tile}")
