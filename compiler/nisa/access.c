@@ -115,7 +115,7 @@ static const char *read_operand(MlirOperation op, const struct nisa_operand_def 
 }
 
 bool nisa_read(MlirOperation op, struct nisa_instr *out, const char **why) {
-  const char *ignored;
+  const char *ignored = NULL;
   const char **text = why ? why : &ignored;
 
   *out = (struct nisa_instr){.def = nisa_op_of(op), .op = op};

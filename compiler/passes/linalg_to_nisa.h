@@ -194,6 +194,12 @@ struct ln_arg {
   const struct ln_view *view; /* or NULL: */
   MlirValue scalar;
 };
+static inline struct ln_arg ln_data(const struct ln_view *v) {
+  return (struct ln_arg){.view = v};
+}
+static inline struct ln_arg ln_number(MlirValue scalar) {
+  return (struct ln_arg){.scalar = scalar};
+}
 /* dst = x `op` y, an operator of nisa.h; one of them is a view. */
 enum status ln_arith(struct ln_walk *w, ln_atoms par, const char *op, const struct ln_view *dst, struct ln_arg x,
                      struct ln_arg y, bool is_unsigned);

@@ -220,7 +220,7 @@ static enum status cross_lanes(struct reduction *r, const char *op, const struct
 static enum status negate(struct reduction *r, const struct ln_view *dst, const struct ln_view *src, ln_atoms par) {
   struct emit *e = &r->g.ln->e;
   MlirValue by = is_int(src->element) ? emit_int(e, src->element, -1) : emit_float(e, src->element, -1);
-  return ln_arith(&r->g.w, par, "multiply", dst, (struct ln_arg){.view = src}, (struct ln_arg){.scalar = by}, false);
+  return ln_arith(&r->g.w, par, "multiply", dst, ln_data(src), ln_number(by), false);
 }
 
 /* Over the partitions: a new buffer with one partition. */
@@ -261,17 +261,17 @@ static enum status combine(struct reduction *r, struct ln_view *dst, struct ln_v
   struct ln_walk *w = &r->g.w;
   struct ln *ln = r->g.ln;
   ln_atoms par = nisa_is_on_chip(dst->space) ? ln_partition_atoms(dst) : ln_partition_atoms(part);
-  struct ln_view *old, *new;
+  struct ln_view *old = NULL, *fresh = NULL;
 
   enum status st = ln_stage(w, dst, par, &old);
   if (!st)
-    st = ln_stage(w, part, par, &new);
+    st = ln_stage(w, part, par, &fresh);
   if (!st)
-    st = ln_arith(w, par, r->op, old, (struct ln_arg){.view = old}, (struct ln_arg){.view = new}, r->is_unsigned);
+    st = ln_arith(w, par, r->op, old, ln_data(old), ln_data(fresh), r->is_unsigned);
   if (!st)
     st = ln_move(w, dst, old, false);
-  if (!st && new != part)
-    ln_release(ln, new);
+  if (!st && fresh != part)
+    ln_release(ln, fresh);
   if (!st && old != dst)
     ln_release(ln, old);
   return st;

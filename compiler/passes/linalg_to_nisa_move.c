@@ -329,7 +329,7 @@ static enum status matmul_then_add(struct ln_walk *w, struct ln_view *c, const s
     st = ln_stage(w, c, m, &old);
   if (st)
     return st;
-  st = ln_arith(w, m, "add", old, (struct ln_arg){.view = old}, (struct ln_arg){.view = acc}, false);
+  st = ln_arith(w, m, "add", old, ln_data(old), ln_data(acc), false);
   if (!st)
     st = ln_move(w, c, old, false);
   if (old != c)

@@ -258,10 +258,6 @@ static MlirType bool_type(struct ln_body *b) {
   return mlirIntegerTypeGet(b->w->ln->e.ctx, 1);
 }
 
-static struct ln_arg view_arg(const struct ln_view *v) {
-  return (struct ln_arg){.view = v};
-}
-
 static struct ln_arg number_arg(struct ln_body *b, MlirType t, double v) {
   struct emit *e = &b->w->ln->e;
   return (struct ln_arg){.scalar = mlirTypeIsAFloat(t) ? emit_float(e, t, v) : emit_int(e, t, (int64_t)v)};
@@ -305,7 +301,7 @@ static enum status compare_pair(struct ln_body *b, const struct predicate *p, co
   if (!st)
     st = ln_arith(b->w, b->par, p->second, second, p->self ? y : x, y, false);
   if (!st)
-    st = ln_arith(b->w, b->par, p->join, dst, view_arg(first), view_arg(second), false);
+    st = ln_arith(b->w, b->par, p->join, dst, ln_data(first), ln_data(second), false);
   ln_release(b->w->ln, second);
   ln_release(b->w->ln, first);
   return st;
@@ -320,7 +316,7 @@ static enum status compare_floats(struct ln_body *b, const struct predicate *p, 
     return ln_fail(b->w->ln, "it needs more than %d buffers", LN_VIEWS_MAX);
   enum status st = p->second ? compare_pair(b, p, to, x, y, atoms) : ln_arith(b->w, b->par, p->op, to, x, y, false);
   if (!st && p->negate)
-    st = ln_arith(b->w, b->par, "is_eq", dst, view_arg(to), number_arg(b, bool_type(b), 0), false);
+    st = ln_arith(b->w, b->par, "is_eq", dst, ln_data(to), number_arg(b, bool_type(b), 0), false);
   if (p->negate)
     ln_release(b->w->ln, to);
   return st;
@@ -459,7 +455,7 @@ static enum status apply_cos(struct ln_body *b, const struct ln_view *dst, const
   if (!turned)
     return ln_fail(b->w->ln, "it needs more than %d buffers", LN_VIEWS_MAX);
   enum status st =
-      ln_arith(b->w, b->par, "add", turned, view_arg(src), number_arg(b, f32, 1.57079632679489661923), false);
+      ln_arith(b->w, b->par, "add", turned, ln_data(src), number_arg(b, f32, 1.57079632679489661923), false);
   if (!st)
     st = activate(b->w, b->par, "sin", dst, turned);
   ln_release(b->w->ln, turned);
@@ -470,9 +466,9 @@ static enum status apply_absi(struct ln_body *b, const struct ln_view *dst, cons
   struct ln_view *minus = temp_like(b, src->element, ln_view_atoms(src));
   if (!minus)
     return ln_fail(b->w->ln, "it needs more than %d buffers", LN_VIEWS_MAX);
-  enum status st = ln_arith(b->w, b->par, "subtract", minus, number_arg(b, src->element, 0), view_arg(src), false);
+  enum status st = ln_arith(b->w, b->par, "subtract", minus, number_arg(b, src->element, 0), ln_data(src), false);
   if (!st)
-    st = ln_arith(b->w, b->par, "max", dst, view_arg(src), view_arg(minus), false);
+    st = ln_arith(b->w, b->par, "max", dst, ln_data(src), ln_data(minus), false);
   ln_release(b->w->ln, minus);
   return st;
 }
@@ -558,7 +554,7 @@ static enum status truncate_to_bool(struct ln_body *b, const struct ln_view *dst
   struct ln_view *bit = temp_like(b, src->element, ln_view_atoms(src));
   if (!bit)
     return ln_fail(b->w->ln, "it needs more than %d buffers", LN_VIEWS_MAX);
-  enum status st = ln_arith(b->w, b->par, "bitwise_and", bit, view_arg(src), number_arg(b, src->element, 1), false);
+  enum status st = ln_arith(b->w, b->par, "bitwise_and", bit, ln_data(src), number_arg(b, src->element, 1), false);
   if (!st)
     st = ln_move(b->w, dst, bit, false);
   ln_release(b->w->ln, bit);
@@ -591,7 +587,7 @@ static enum status apply_conversion(struct ln_body *b, MlirOperation op) {
   if (st)
     return st;
   if (is_bool(src->element) && (ir_is(op, "arith.sitofp") || ir_is(op, "arith.extsi")))
-    return ln_arith(b->w, b->par, "multiply", dst, view_arg(src), number_arg(b, dst->element, -1), false);
+    return ln_arith(b->w, b->par, "multiply", dst, ln_data(src), number_arg(b, dst->element, -1), false);
   if (is_bool(dst->element) && is_int(src->element) && !is_bool(src->element))
     return truncate_to_bool(b, dst, src);
   const bool is_unsigned = (ir_is(op, "arith.uitofp") || ir_is(op, "arith.fptoui") || ir_is(op, "arith.extui") ||
