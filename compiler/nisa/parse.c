@@ -47,21 +47,29 @@ static void place_of(struct line_table t, const char *text, size_t at, int *line
     *col += ((unsigned char)text[k] & 0xc0) != 0x80;
 }
 
-enum status nisa_source_fail(struct nisa_source *s, size_t at, const char *fmt, ...) {
+static enum status report(struct nisa_source *s, size_t at, enum diag_code code, const char *text) {
   struct src_loc *loc = arena_new(s->arena, struct src_loc);
-  va_list ap;
 
-  if (at > s->len)
-    at = s->len;
+  loc->range.file = s->name;
+  place_of(find_lines(s->arena, s->text, s->len), s->text, at < s->len ? at : s->len, &loc->range.line,
+           &loc->range.col);
+  loc->range.end_line = loc->range.line;
+  loc->range.end_col = loc->range.col + 1;
+  diag_add(s->ds, DS_ERROR, code, loc, "%s", text);
+  return code == DG_NESTING_TOO_DEEP ? ST_LIMIT : ST_INPUT;
+}
+
+enum status nisa_source_fail(struct nisa_source *s, size_t at, const char *fmt, ...) {
+  va_list ap;
   va_start(ap, fmt);
   const char *text = arena_vprintf(s->arena, fmt, ap);
   va_end(ap);
-  loc->range.file = s->name;
-  place_of(find_lines(s->arena, s->text, s->len), s->text, at, &loc->range.line, &loc->range.col);
-  loc->range.end_line = loc->range.line;
-  loc->range.end_col = loc->range.col + 1;
-  diag_add(s->ds, DS_ERROR, DG_IR_INVALID, loc, "%s", text);
-  return ST_INPUT;
+  return report(s, at, DG_IR_INVALID, text);
+}
+
+enum status nisa_source_too_deep(struct nisa_source *s, size_t at) {
+  return report(s, at, DG_NESTING_TOO_DEEP,
+                arena_printf(s->arena, "the brackets are nested more than %d levels deep", IR_NEST_MAX));
 }
 
 /* ---- the new text ----------------------------------------------------------------------------------------------- */

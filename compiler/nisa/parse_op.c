@@ -15,6 +15,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "ir/ir.h"
 #include "nisa/print_op.h"
 
 enum { ATTRS_MAX = 32, TERMS_MAX = 64, MAP_RESULTS_MAX = NISA_RANK_MAX };
@@ -139,24 +140,36 @@ static void skip_string(struct nisa_source *s) {
     s->at = s->len;
 }
 
-/* From an opening bracket to behind the one that closes it; false if none does. */
-static bool skip_brackets(struct nisa_source *s) {
-  size_t depth = 0;
+static char closing(char open) {
+  return open == '(' ? ')' : open == '<' ? '>' : open == '[' ? ']' : open == '{' ? '}' : '\0';
+}
+
+/* From an opening bracket to behind the one that closes it. */
+static enum status skip_brackets(struct statement *t) {
+  struct nisa_source *s = t->s;
+  const size_t open = s->at;
+  char expected[IR_NEST_MAX];
+  int depth = 0;
+
   while (s->at < s->len) {
-    const char c = s->text[s->at];
+    const char c = s->text[s->at], next = s->at + 1 < s->len ? s->text[s->at + 1] : '\0';
     if (c == '"') {
       skip_string(s);
       continue;
     }
-    if (c == '-' && s->at + 1 < s->len && s->text[s->at + 1] == '>')
-      s->at++;
-    else if (strchr("(<[{", c) && c)
-      depth++;
-    else if (strchr(")>]}", c) && c && --depth == 0)
-      return s->at++, true;
     s->at++;
+    if ((c == '-' && next == '>') || (c == '>' && next == '=')) /* of function types, of affine sets */
+      s->at++;
+    else if (closing(c) && depth == IR_NEST_MAX)
+      return nisa_source_too_deep(s, open);
+    else if (closing(c))
+      expected[depth++] = closing(c);
+    else if (strchr(")>]}", c) && c && c != expected[--depth])
+      break;
+    else if (depth == 0)
+      return ST_OK;
   }
-  return false;
+  return nisa_source_fail(s, open, "%s: the '%c' is never closed", t->def->full_name, s->text[open]);
 }
 
 /* f32, index, memref<…>, !dialect.type<…>. */
@@ -170,10 +183,9 @@ static enum status type(struct statement *t, struct span *out) {
   out->to = s->at;
   if (is_empty(*out))
     return nisa_source_fail(s, out->from, "%s: expected a type", t->def->full_name);
-  if (peek(s) == '<' && !skip_brackets(s))
-    return nisa_source_fail(s, out->to, "%s: the '<' is never closed", t->def->full_name);
+  enum status st = peek(s) == '<' ? skip_brackets(t) : ST_OK;
   out->to = s->at;
-  return ST_OK;
+  return st;
 }
 
 /* ---- index expressions ------------------------------------------------------------------------------------------ */
@@ -315,8 +327,10 @@ static enum status written_map(struct statement *t, struct operand *x) {
 
   x->map.from = t->s->at;
   word(t->s);
-  if (peek(t->s) != '<' || !skip_brackets(t->s))
+  if (peek(t->s) != '<')
     return nisa_source_fail(t->s, x->map.from, "%s: expected affine_map<…>", t->def->full_name);
+  if ((st = skip_brackets(t)) != ST_OK)
+    return st;
   x->map.to = t->s->at;
   if ((st = expect(t, '[', "and the values of the map's symbols")) != ST_OK)
     return st;
@@ -386,10 +400,10 @@ static enum status attribute(struct statement *t, struct span name) {
   while (s->at < s->len && peek(s) != ',' && peek(s) != ')') {
     if (peek(s) == '"')
       skip_string(s);
-    else if (peek(s) && strchr("(<[{", peek(s))) {
-      const size_t open = s->at;
-      if (!skip_brackets(s))
-        return nisa_source_fail(s, open, "%s: the '%c' is never closed", t->def->full_name, s->text[open]);
+    else if (closing(peek(s))) {
+      enum status st = skip_brackets(t);
+      if (st)
+        return st;
     } else
       s->at += peek(s) == '-' && s->at + 1 < s->len && s->text[s->at + 1] == '>' ? 2 : 1;
   }
@@ -534,20 +548,33 @@ static enum status check_operands(struct statement *t) {
   return ST_OK;
 }
 
-static enum status instruction(struct statement *t) {
+static enum status engine(struct statement *t) {
   struct nisa_source *s = t->s;
+  const struct span key = word(s);
+
+  if (!span_is(s, key, "engine"))
+    return nisa_source_fail(s, key.from, "%s: expected engine=… behind the operands", t->def->full_name);
+  enum status st = expect(t, '=', "behind engine");
+  if (st)
+    return st;
+  t->engine = word(s);
+  const char *name = s->text + t->engine.from;
+  enum nisa_engine e = nisa_engine_from_name(mlirStringRefCreate(name, t->engine.to - t->engine.from));
+  if (e == NISA_ENGINE_NONE)
+    return nisa_source_fail(s, t->engine.from, "%s: there is no engine %.*s", t->def->full_name, width(t->engine),
+                            name);
+  if (!(t->def->engines & 1u << e))
+    return nisa_source_fail(s, t->engine.from, "%s does not run on the %s engine", t->def->full_name,
+                            nisa_engine_name(e));
+  return ST_OK;
+}
+
+static enum status instruction(struct statement *t) {
   enum status st = items(t);
   if (st || (st = check_operands(t)) != ST_OK)
     return st;
-  if (!span_is(s, word(s), "engine"))
-    return nisa_source_fail(s, s->at, "%s: expected engine=… behind the operands", t->def->full_name);
-  if ((st = expect(t, '=', "behind engine")) != ST_OK)
+  if ((st = engine(t)) != ST_OK)
     return st;
-  t->engine = word(s);
-  if (nisa_engine_from_name(mlirStringRefCreate(s->text + t->engine.from, t->engine.to - t->engine.from)) ==
-      NISA_ENGINE_NONE)
-    return nisa_source_fail(s, t->engine.from, "%s: there is no engine %.*s", t->def->full_name, width(t->engine),
-                            s->text + t->engine.from);
   if (t->def->kind == NISA_REGISTER_LOAD &&
       ((st = expect(t, ':', "and the type of the result")) != ST_OK || (st = type(t, &t->result)) != ST_OK))
     return st;

@@ -28,6 +28,8 @@ void nisa_source_copy(struct nisa_source *s, size_t from, size_t to);
 void nisa_source_put(struct nisa_source *s, size_t in, const char *fmt, ...) PRINTF(3, 4);
 /* Reports an error at a byte of the text.  ST_INPUT. */
 enum status nisa_source_fail(struct nisa_source *s, size_t at, const char *fmt, ...) PRINTF(3, 4);
+/* The brackets from this byte on are nested more than IR_NEST_MAX deep.  ST_LIMIT. */
+enum status nisa_source_too_deep(struct nisa_source *s, size_t at);
 
 /* at is behind the operation's name, which began at `start`. */
 MUST_USE enum status nisa_parse_op(struct nisa_source *s, const struct nisa_op_def *def, size_t start);
