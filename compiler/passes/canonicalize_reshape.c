@@ -27,7 +27,7 @@
 #include "passes/layout.h"
 #include "passes/memrefs.h"
 
-/* ---- memref.reshape -------------------------------------------------------------------------------------------------- */
+/* ---- memref.reshape -------------------------------------------------------------------------------------------- */
 
 static enum status unfold_reshape(struct pass_run *run, MlirOperation op) {
   MlirValue v = mlirOperationGetOperand(op, 0), result = mlirOperationGetResult(op, 0);
@@ -55,7 +55,7 @@ static enum status unfold_reshape(struct pass_run *run, MlirOperation op) {
   return ST_OK;
 }
 
-/* ---- views across partitions ------------------------------------------------------------------------------------------- */
+/* ---- views across partitions ----------------------------------------------------------------------------------- */
 
 /* The first group of dimensions has several that are longer than 1: the partitions are split, or merged with others. */
 static bool crosses_partitions(MlirOperation view) {
@@ -131,7 +131,7 @@ static bool is_on_chip_reshape(MlirOperation op, void *user) {
          memrefs_is_on_chip(mlirOperationGetOperand(op, 0));
 }
 
-/* ---- results ----------------------------------------------------------------------------------------------------------- */
+/* ---- results --------------------------------------------------------------------------------------------------- */
 
 /* The argument is returned in this place on purpose. */
 static bool is_alias(MlirOperation function, MlirValue argument, intptr_t k) {
@@ -183,7 +183,7 @@ static void return_own_buffers(struct pass_run *run, MlirOperation ret) {
     mlirOperationSetInherentAttributeByName(function, ir_str("function_type"), mlirTypeAttrGet(now));
 }
 
-/* ---- the pass ---------------------------------------------------------------------------------------------------------- */
+/* ---- the pass -------------------------------------------------------------------------------------------------- */
 
 static enum status run_pass(struct pass_run *run) {
   struct ir_ops reshapes = ir_collect_named(run->arena, run->module, "memref.reshape");

@@ -127,7 +127,7 @@ static bool is_reshaped(MlirValue v) {
   return false;
 }
 
-/* ---- b: a new buffer that starts as a copy ----------------------------------------------------------------------------- */
+/* ---- b: a new buffer that starts as a copy --------------------------------------------------------------------- */
 
 struct renaming {
   MlirOperation copy;
@@ -222,7 +222,7 @@ static bool rename_copy(struct pass_run *run, MlirOperation copy, MlirOperation 
   return true;
 }
 
-/* ---- c: a buffer that is computed to be copied -------------------------------------------------------------------------- */
+/* ---- c: a buffer that is computed to be copied ----------------------------------------------------------------- */
 
 /* Makes op stand before `at`, with what it needs; false if it cannot.  dry: only looks. */
 static bool hoist(MlirOperation op, MlirOperation at, bool dry) {
@@ -345,7 +345,7 @@ static bool compute_in_place(struct pass_run *run, MlirOperation copy) {
   return true;
 }
 
-/* ---- the pass ------------------------------------------------------------------------------------------------------- */
+/* ---- the pass -------------------------------------------------------------------------------------------------- */
 
 static bool visit(struct pass_run *run, MlirOperation copy, MlirOperation *back) {
   MlirValue from = mlirOperationGetOperand(copy, 0), to = mlirOperationGetOperand(copy, 1);

@@ -14,8 +14,9 @@
  * operation of the block that holds them.  What an operation needs is what it uses, what waits meanwhile, and the most
  * that is allocated at once inside of it.  If that is more than the capacity, buffers that it does not use are put
  * away, the one whose next use is farthest first (Belady: no other order needs fewer).  If it still does not fit, the
- * blocks inside are treated the same way with what is left.  A loop that works on more at once than there is, tile by
- * tile, gets these tiles from HBM instead (insert_spill_reload_large.c); an operation that cannot fit at all is refused.
+ * blocks inside are treated the same way with what is left.  A loop that works on more at once than there is, tile
+ * by tile, gets these tiles from HBM instead (insert_spill_reload_large.c); an operation that cannot fit at all is
+ * refused.
  *
  * A buffer put away gives its space up: it ends with the copy to HBM, and another one begins with the copy back, to
  * which later users and their views move.  One that was not written since it came back is not stored again.  (The
@@ -59,7 +60,7 @@ struct scan {
   struct held *held;
 };
 
-/* ---- sizes ----------------------------------------------------------------------------------------------------------- */
+/* ---- sizes ----------------------------------------------------------------------------------------------------- */
 
 int64_t spill_bytes(MlirValue v) {
   int64_t dims[STRUCTURED_LOOPS_MAX], bytes = memrefs_bits(memrefs_element(v)) / 8;
@@ -132,7 +133,7 @@ static int64_t peak_in(struct arena *a, MlirOperation op) {
   return peak;
 }
 
-/* ---- reading a block ------------------------------------------------------------------------------------------------- */
+/* ---- reading a block ------------------------------------------------------------------------------------------- */
 
 static int position(const struct scan *s, MlirOperation op) {
   for (int k = 0; k < s->n_ops; k++)
@@ -226,7 +227,7 @@ static void read_block(struct scan *s) {
   }
 }
 
-/* ---- putting away and bringing back ------------------------------------------------------------------------------------ */
+/* ---- putting away and bringing back ---------------------------------------------------------------------------- */
 
 /* The place in HBM, in the function's first block: loops use it again and again. */
 static MlirValue make_slot(struct scan *s, struct held *h) {
@@ -297,7 +298,7 @@ static void bring_back(struct scan *s, struct held *h, int at) {
   h->is_resident = true;
 }
 
-/* ---- the walk -------------------------------------------------------------------------------------------------------- */
+/* ---- the walk -------------------------------------------------------------------------------------------------- */
 
 static enum status scan_block(struct pass_run *run, MlirBlock block, MlirBlock entry, int64_t capacity,
                               int64_t outside);
@@ -383,7 +384,7 @@ static enum status scan_block(struct pass_run *run, MlirBlock block, MlirBlock e
   return st;
 }
 
-/* ---- the pass -------------------------------------------------------------------------------------------------------- */
+/* ---- the pass -------------------------------------------------------------------------------------------------- */
 
 static enum status read_capacity(struct pass_run *run, int64_t *out) {
   const char *name = pass_option(run, "target"), *capacity = pass_option(run, "sbuf-capacity");

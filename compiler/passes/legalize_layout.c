@@ -16,7 +16,8 @@
  * The tile is the layout's, or else the largest part that a computation takes, or else [128, 1 …, all].  The first of
  * these is taken in which each access hits whole blocks or stays within one; the others are cut, see legal_cut.  A
  * buffer that no tile fits, because it is reshaped across partitions or sliced anyhow, or that is the table of a
- * gather, is moved to HBM, and what computes on it gets staged tiles (legalize_layout_stage.c; the reference refuses most of these).
+ * gather, is moved to HBM, and what computes on it gets staged tiles (legalize_layout_stage.c).  The reference refuses
+ * most of these.
  *
  * Operations then work on tiles (legalize_layout_rewrite.c).  A buffer never loses its memory space, whatever it is
  * mixed with (the reference makes temporaries without one).  Layout operations go.  Linear in uses.
@@ -42,7 +43,7 @@ const struct physical *legal_find(const struct legalize *g, MlirValue root) {
   return NULL;
 }
 
-/* ---- does a tile fit ------------------------------------------------------------------------------------------------- */
+/* ---- does a tile fit ------------------------------------------------------------------------------------------- */
 
 int64_t legal_cut(const struct linear *at, int64_t size, int64_t tile) {
   bool is_constant = true;
@@ -77,7 +78,7 @@ static bool suits(const struct physical *b, const struct tiled_op *t, const stru
   return true;
 }
 
-/* ---- choosing a tile ------------------------------------------------------------------------------------------------- */
+/* ---- choosing a tile ------------------------------------------------------------------------------------------- */
 
 static void set_tile(struct physical *b, const int64_t *tile) {
   b->is_blocked = false;
@@ -192,7 +193,7 @@ static bool choose(struct pass_run *run, struct physical *b) {
   return try_tile(b, &u, tile);
 }
 
-/* ---- buffers --------------------------------------------------------------------------------------------------------- */
+/* ---- buffers --------------------------------------------------------------------------------------------------- */
 
 /* A tile already, and what uses it besides takes it as it is: a call, a loop that hands it on. */
 static bool is_opaque_tile(struct pass_run *run, const struct physical *b) {
@@ -304,7 +305,7 @@ static void make(struct legalize *g, struct physical *b) {
   pass_remark(g->run, ir_defining_op(b->logical), "lies as %s", layout_ints(g->run->arena, n, shape));
 }
 
-/* ---- the pass -------------------------------------------------------------------------------------------------------- */
+/* ---- the pass -------------------------------------------------------------------------------------------------- */
 
 static void clean_up(struct legalize *g) {
   struct ir_ops all = ir_collect(g->run->arena, g->run->module, NULL, NULL);

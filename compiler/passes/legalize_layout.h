@@ -7,7 +7,7 @@
 
 enum { LEGAL_RANK_MAX = 8, LEGAL_TERMS_MAX = 8, LEGAL_PARTITIONS = 128 };
 
-/* ---- parts of buffers (legalize_layout_access.c) ------------------------------------------------------------------- */
+/* ---- parts of buffers (legalize_layout_access.c) --------------------------------------------------------------- */
 
 /* constant + sum of factor * value. */
 struct linear {
@@ -37,7 +37,7 @@ bool linear_add(struct linear *l, MlirValue v, int64_t factor);
 int64_t linear_granule(const struct linear *l);
 int64_t legal_gcd(int64_t x, int64_t y);
 
-/* ---- physical buffers (legalize_layout.c) -------------------------------------------------------------------------- */
+/* ---- physical buffers (legalize_layout.c) ---------------------------------------------------------------------- */
 
 /* How a buffer lies in the machine: [tile of the partition dimension, number of blocks of each dimension, tile of each
  * free dimension]; without the block counts if there is one block. */
@@ -58,11 +58,11 @@ struct legalize {
 
 /* The physical form of a buffer that has another form than its logical one; NULL otherwise. */
 const struct physical *legal_find(const struct legalize *g, MlirValue root);
-/* Into how long parts an access of `size` from `at` on has to be cut along a dimension with this tile; `size` or more: it
- * need not be. */
+/* Into how long parts an access of `size` from `at` on has to be cut along a dimension with this tile; `size` or more:
+ * it need not be. */
 int64_t legal_cut(const struct linear *at, int64_t size, int64_t tile);
 
-/* ---- operations (legalize_layout_rewrite.c) ------------------------------------------------------------------------- */
+/* ---- operations (legalize_layout_rewrite.c) -------------------------------------------------------------------- */
 
 /* A linalg operation or memref.copy: loops, and per operand what it is indexed with. */
 struct tiled_op {
@@ -85,11 +85,11 @@ int legal_partition_loop(const struct legalize *g, const struct tiled_op *t, int
 /* Makes op work on the physical buffers, in a nest of loops over blocks where it spans several. */
 enum status legal_rewrite(struct legalize *g, MlirOperation op);
 
-/* Cuts op, which tiled_read understands, into parts of cut[l] along loop l (and the rest); loops of extent 1 go, as far as
- * two are left and loop `partition` (-1: none) stays. */
+/* Cuts op, which tiled_read understands, into parts of cut[l] along loop l (and the rest); loops of extent 1 go, as far
+ * as two are left and loop `partition` (-1: none) stays. */
 void legal_split(struct pass_run *run, MlirOperation op, const int64_t *cut, int partition);
 
-/* ---- DRAM operands (legalize_layout_stage.c) ------------------------------------------------------------------------- */
+/* ---- DRAM operands (legalize_layout_stage.c) ------------------------------------------------------------------- */
 
 /* Engines compute on-chip: operands of op in DRAM get buffers there, filled before and written back behind it; a fill
  * of DRAM becomes a fill of a tile that is copied to all of it. */

@@ -11,7 +11,7 @@
 #include "passes/edit.h"
 #include "passes/legalize_layout.h"
 
-/* ---- offsets --------------------------------------------------------------------------------------------------------- */
+/* ---- offsets --------------------------------------------------------------------------------------------------- */
 
 int64_t legal_gcd(int64_t x, int64_t y) {
   while (y) {
@@ -76,7 +76,7 @@ int64_t linear_granule(const struct linear *l) {
   return g;
 }
 
-/* ---- views ----------------------------------------------------------------------------------------------------------- */
+/* ---- views ----------------------------------------------------------------------------------------------------- */
 
 static MlirAttribute attr_of(MlirOperation op, const char *name) {
   return mlirOperationGetAttributeByName(op, ir_str(name));

@@ -13,7 +13,7 @@
 #include "passes/legalize_layout.h"
 #include "passes/memrefs.h"
 
-/* ---- reading --------------------------------------------------------------------------------------------------------- */
+/* ---- reading --------------------------------------------------------------------------------------------------- */
 
 static bool read_copy(MlirOperation op, struct tiled_op *t) {
   t->is_copy = true;
@@ -63,7 +63,7 @@ bool tiled_read(MlirOperation op, struct tiled_op *t) {
   return true;
 }
 
-/* ---- one part -------------------------------------------------------------------------------------------------------- */
+/* ---- one part -------------------------------------------------------------------------------------------------- */
 
 /* Where a part of an operation lies in its loops: loop l from iv[l] * cut[l] + offset[l] on, size[l] long. */
 struct part {
@@ -313,7 +313,7 @@ static int kept_loops(const struct rewrite *r, const struct part *p, bool *keep)
   return n;
 }
 
-/* ---- building the operation ------------------------------------------------------------------------------------------ */
+/* ---- building the operation ------------------------------------------------------------------------------------ */
 
 static MlirAttribute iterator(MlirContext ctx, bool reduction) {
   return mlirAttributeParseGet(
@@ -442,7 +442,7 @@ static void emit_nest(struct rewrite *r, struct emit *e, int l, struct part *p) 
   }
 }
 
-/* ---- the operation --------------------------------------------------------------------------------------------------- */
+/* ---- the operation --------------------------------------------------------------------------------------------- */
 
 /* A fill of a whole buffer is one instruction: partitions by everything else. */
 static bool fill_whole(struct rewrite *r) {

@@ -19,7 +19,7 @@
 
 enum { FILL_FREE_MAX = 2048 }; /* elements per partition of the tile that is copied */
 
-/* ---- fills ----------------------------------------------------------------------------------------------------------- */
+/* ---- fills ----------------------------------------------------------------------------------------------------- */
 
 struct fill {
   MlirValue tile, to;
@@ -89,7 +89,7 @@ static void stage_fill(struct pass_run *run, MlirOperation op) {
   mlirOperationDestroy(op);
 }
 
-/* ---- computations ---------------------------------------------------------------------------------------------------- */
+/* ---- computations ---------------------------------------------------------------------------------------------- */
 
 /* A generic that yields one of its inputs as it is. */
 static bool yields_input(MlirOperation op) {
@@ -158,7 +158,7 @@ void legal_stage_transpose(struct pass_run *run, MlirOperation op) {
   memrefs_copy(&behind, tile, to);
 }
 
-/* ---- rows for all partitions ----------------------------------------------------------------------------------------- */
+/* ---- rows for all partitions ----------------------------------------------------------------------------------- */
 
 static bool indexes(const struct tiled_op *t, int o, int loop) {
   for (int d = 0; d < t->operand_rank[o]; d++)

@@ -7,7 +7,7 @@
 #include "ir/structured.h"
 #include "passes/buffers.h"
 
-/* ---- types ---------------------------------------------------------------------------------------------------------- */
+/* ---- types ----------------------------------------------------------------------------------------------------- */
 
 static MlirAttribute space_attr(MlirContext ctx, int space) {
   return space == MEM_NONE ? mlirAttributeGetNull() : mlirIntegerAttrGet(mlirIntegerTypeGet(ctx, 32), space);
@@ -58,7 +58,7 @@ static bool is_identity(MlirType t) {
   return mlirAffineMapIsIdentity(mlirMemRefTypeGetAffineMap(t));
 }
 
-/* ---- allocations and copies ------------------------------------------------------------------------------------------ */
+/* ---- allocations and copies ------------------------------------------------------------------------------------ */
 
 MlirValue memrefs_alloc(struct emit *e, MlirType type) {
   MlirNamedAttribute attrs[] = {
@@ -77,7 +77,7 @@ MlirOperation memrefs_dealloc(struct emit *e, MlirValue v) {
   return emit_operation(e, &(struct emit_op){.name = "memref.dealloc", .n_operands = 1, .operands = &v});
 }
 
-/* ---- views ----------------------------------------------------------------------------------------------------------- */
+/* ---- views ----------------------------------------------------------------------------------------------------- */
 
 MlirValue memrefs_subview(struct emit *e, MlirValue v, const struct memrefs_part *p) {
   const int64_t dynamic = mlirShapedTypeGetDynamicStrideOrOffset();
@@ -185,7 +185,7 @@ MlirValue memrefs_expand(struct emit *e, MlirValue v, const int *end, int rank, 
                                                          .attrs = attrs}));
 }
 
-/* ---- changing the types of views -------------------------------------------------------------------------------------- */
+/* ---- changing the types of views ------------------------------------------------------------------------------- */
 
 static MlirAttribute attr_of(MlirOperation op, const char *name) {
   return mlirOperationGetAttributeByName(op, ir_str(name));
@@ -284,7 +284,7 @@ static MlirType retyped(MlirOperation view, MlirType source) {
   return (MlirType){NULL};
 }
 
-/* Users whose own types would have to change along, and those that give the buffer another name, which nobody follows. */
+/* Users whose own types would have to change along, or that give the buffer another name, which nobody follows. */
 static bool pins_type(MlirOperation op) {
   return ir_is(op, "func.return") || ir_is(op, "func.call") || ir_is(op, "scf.yield") || ir_is(op, "scf.for") ||
          ir_is(op, "arith.select");
@@ -322,7 +322,7 @@ void memrefs_retype_views(MlirValue v) {
   }
 }
 
-/* ---- loops ----------------------------------------------------------------------------------------------------------- */
+/* ---- loops ----------------------------------------------------------------------------------------------------- */
 
 struct emit memrefs_loop(struct emit *e, int64_t n, MlirValue *iv) {
   MlirValue bounds[] = {emit_index(e, 0), emit_index(e, n), emit_index(e, 1)};

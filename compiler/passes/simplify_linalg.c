@@ -7,9 +7,9 @@
  *     ==>
  *        scf.for %b { scf.for %h { memref.copy %x[%b, :, %h, :], %y[%b, %h, :, :] } }
  *
- *    Which two dimensions stay: the last one and the longest other, if it stays last; if two change places of which one
- *    is short (at most 16), the long one and the longest one that stays; otherwise the last ones of both sides, in tiles
- *    of 128 by 128, transposed.  On the chip the partitions stay where they are if they can.
+ *    Which two dimensions stay: the last one and the longest other, if it stays last; if two change places of which
+ *    one is short (at most 16), the long one and the longest one that stays; otherwise the last ones of both sides, in
+ *    tiles of 128 by 128, transposed.  On the chip the partitions stay where they are if they can.
  *    One in DRAM that moves only dimensions of extent 1 is a copy.
  * 2. DMA transposes into SBUF only: between two places in DRAM it goes through a tile in SBUF.
  * 3. A generic that adds, subtracts, multiplies, divides or takes the larger or smaller of two values of its own shape
@@ -30,7 +30,7 @@
 
 enum { TILE = 128, SHORT = 16 };
 
-/* ---- transposes ------------------------------------------------------------------------------------------------------ */
+/* ---- transposes ------------------------------------------------------------------------------------------------ */
 
 static int longest_other(const struct tiled_op *t, int but1, int but2) {
   int best = -1;
@@ -146,7 +146,7 @@ static void split_transpose(struct pass_run *run, MlirOperation op) {
   legal_split(run, op, cut, -1);
 }
 
-/* ---- generics -------------------------------------------------------------------------------------------------------- */
+/* ---- generics -------------------------------------------------------------------------------------------------- */
 
 static const char *named(MlirOperation arith) {
   static const char *const table[][2] = {
@@ -222,7 +222,7 @@ static void name_generic(struct pass_run *run, MlirOperation op) {
   mlirOperationDestroy(op);
 }
 
-/* ---- the pass -------------------------------------------------------------------------------------------------------- */
+/* ---- the pass -------------------------------------------------------------------------------------------------- */
 
 static enum status run_pass(struct pass_run *run) {
   struct ir_ops ops = ir_collect(run->arena, run->module, is_transpose, NULL);
