@@ -5,6 +5,8 @@
 
 #include "base/json.h"
 #include "hlo/print.h"
+#include "ir/structured.h"
+#include "nisa/print.h"
 
 enum {
   PRINT_MAX = 64 << 20, /* what a stage may print before it is cut to STAGE_TEXT_MAX */
@@ -53,10 +55,28 @@ enum status stage_read_hlo(struct stage *s, struct hlo_module *m, struct arena *
   return ST_OK;
 }
 
+/* nisa_print behind the line that says what the text is, so that a saved stage can be read back. */
+static enum status print_nisa(struct ir *ir, MlirOperation module, int64_t elide_above, struct buf *text,
+                              struct arena *a, const int **lines, struct error *err) {
+  const int *below;
+  buf_puts(text, NISA_TEXT_MARKER "\n");
+  enum status st = nisa_print(ir, module, elide_above, text, a, &below, err);
+  if (st)
+    return st;
+  const int n = ir_collect(a, module, NULL, NULL).n;
+  int *moved = arena_new_array(a, int, (size_t)n);
+  for (int i = 0; i < n; i++)
+    moved[i] = below[i] ? below[i] + 1 : 0;
+  *lines = moved;
+  return ST_OK;
+}
+
 enum status stage_read_mlir(struct stage *s, struct ir *ir, MlirOperation module, struct arena *a, struct error *err) {
   struct buf b;
   buf_init(&b, PRINT_MAX);
-  enum status st = ir_snapshot(ir, module, ELIDE_ABOVE, &b, a, &s->ops, err);
+  enum status st = s->def->runner == RUN_TO_NISA
+                       ? ir_snapshot_with(ir, module, print_nisa, ELIDE_ABOVE, &b, a, &s->ops, err)
+                       : ir_snapshot(ir, module, ELIDE_ABOVE, &b, a, &s->ops, err);
   if (!st)
     take_text(s, &b, a);
   buf_clear(&b);

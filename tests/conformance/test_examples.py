@@ -58,11 +58,20 @@ def test_independent_runs_of_every_stage_agree_with_numpy(example):
             kernels.assert_close(got, want, f"{kernel['name']} after {stage['name']}")
 
 
+def nkx_opt(text, *arguments):
+    done = subprocess.run([kernels.NKX, "opt", *arguments], input=text, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[:3000]
+    return done.stdout
+
+
 def test_mlir_opt_accepts_every_mlir_stage(example):
     _, result = example
     for kernel in result["kernels"]:
         for stage in kernel["stages"]:
-            if stage["dialect"] != "hlo":
+            if stage["dialect"] == "nisa":  # the readable form: read back, it is the same program, in MLIR's form too
+                assert nkx_opt(stage["text"], "--print-nisa").rstrip() == stage["text"].rstrip()
+                mlir_run.mlir_opt(nkx_opt(stage["text"]))
+            elif stage["dialect"] != "hlo":
                 again = mlir_run.mlir_opt(stage["text"])
                 assert mlir_run.mlir_opt(again) == again
 
