@@ -4,7 +4,16 @@
 
 #include "driver/compile.h"
 
-enum stage_runner { RUN_TRACE, RUN_HLO_SIMPLIFY, RUN_HLO_CSE, RUN_HLO_DCE, RUN_TO_LINALG, RUN_UPSTREAM, RUN_PASS, RUN_TO_NISA };
+enum stage_runner {
+  RUN_TRACE,
+  RUN_HLO_SIMPLIFY,
+  RUN_HLO_CSE,
+  RUN_HLO_DCE,
+  RUN_TO_LINALG,
+  RUN_UPSTREAM,
+  RUN_PASS,
+  RUN_TO_NISA
+};
 
 struct stage_def {
   enum stage_runner runner;

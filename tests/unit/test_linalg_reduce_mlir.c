@@ -218,7 +218,8 @@ static void builder_knobs_land_on_the_operation(void **state) {
   expect_text(&p, "\"nkipy.tile_op\"(%2) {loop_tile_size = array<i64: 128, 128, 128>}");
   expect_text(&p, "\"nkipy.layout\"(%2) {mem_space = 3 : i32}");
   expect_text(&p, "\"nkipy.tile_op\"(%4) {loop_tile_size = array<i64: 128, 128>}");
-  expect_text(&p, "\"nkipy.layout\"(%4) {mem_space = 4 : i32, partition_dim = 0 : i32, tile_size = array<i64: 128, 256>}");
+  expect_text(&p,
+              "\"nkipy.layout\"(%4) {mem_space = 4 : i32, partition_dim = 0 : i32, tile_size = array<i64: 128, 256>}");
   end(&p);
 }
 
