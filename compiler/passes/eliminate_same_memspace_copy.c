@@ -21,7 +21,7 @@
  * b and c must not change what anybody reads.  For b: while both names are used, nothing writes the original, and if
  * the copy is written it goes back to where it came from before anybody looks there.  For c: all uses of the buffer
  * precede the copy, and in between nobody else looks at or writes the part it is copied to; a buffer in SBUF must be
- * written before it is read, since undefined counts as zero.  (The reference makes the substitution of b without
+ * written before it is read, since undefined counts as zero.  (nkigen makes the substitution of b without
  * looking at writes.)  The memory is the same one, or both are DRAM.  Views of the buffer get new types; what pins the
  * type of a buffer, such as a return, keeps its copy, and so does a reshape across partitions.
  *

@@ -16,11 +16,11 @@
  * The tile is the layout's, or else the largest part that a computation takes, or else [128, 1 …, all].  The first of
  * these is taken in which each access hits whole blocks or stays within one; the others are cut, see legal_cut.  A
  * buffer that no tile fits, because it is reshaped across partitions or sliced anyhow, or that is the table of a
- * gather, is moved to HBM, and what computes on it gets staged tiles (legalize_layout_stage.c).  The reference refuses
+ * gather, is moved to HBM, and what computes on it gets staged tiles (legalize_layout_stage.c).  nkigen refuses
  * most of these.
  *
  * Operations then work on tiles (legalize_layout_rewrite.c).  A buffer never loses its memory space, whatever it is
- * mixed with (the reference makes temporaries without one).  Layout operations go.  Linear in uses.
+ * mixed with (nkigen makes temporaries without one).  Layout operations go.  Linear in uses.
  */
 #include <string.h>
 

@@ -6,7 +6,7 @@
  *
  * Input is what the pipeline has before: static memrefs with integer memory spaces, views, scf loops, arith on indices.
  * Operations are lowered one by one in program order (the files linalg_to_nisa_*.c).  What has no lowering is an error
- * that names the operation and the reason; nothing is left over silently, as it is in the reference.  Then memory
+ * that names the operation and the reason; nothing is left over silently, as it is in nkigen.  Then memory
  * spaces become #nisa.mem, nkipy attributes go, functions get nki.output_names and the module nisa.target.
  *
  * On chip a buffer has at least two dimensions, so smaller ones get unit dimensions behind.  A PSUM buffer that a matmul

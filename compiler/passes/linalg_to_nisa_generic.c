@@ -4,7 +4,7 @@
  * the partitions than the result, are brought to SBUF first; a result in HBM is computed in SBUF and stored.
  *
  * A reduction combines what its body computes into a temporary, then that into the destination, which therefore may
- * be filled before, or hold the tiles done so far (the reference overwrites it when it reduces partitions):
+ * be filled before, or hold the tiles done so far (nkigen overwrites it when it reduces partitions):
  *
  *     free dimensions    tensor_reduce_arith, the reduced loops innermost, in whatever order they are in memory
  *     partitions         cross_lane_reduce_arith, behind the free dimensions; a minimum is minus the maximum of minus

@@ -6,7 +6,7 @@
  *     two loops, turned     dma_transpose into SBUF         2- and 4-byte elements; others by dma_copy, element-wise
  *     PSUM <-> HBM          through SBUF, which is released again
  *
- * The reference refuses what its table does not list (real transposes out of SBUF, copies inside PSUM, fills of HBM) and
+ * nkigen refuses what its table does not list (real transposes out of SBUF, copies inside PSUM, fills of HBM) and
  * never releases the buffer in between.
  */
 #include "mlir-c/BuiltinAttributes.h"

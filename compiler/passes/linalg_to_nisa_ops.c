@@ -3,7 +3,7 @@
  *   two operands      tensor_tensor_arith; tensor_scalar_arith if one is a scalar or has one element per partition;
  *                     tensor_tensor_power.  On gpsimd when integers have to stay integers, otherwise on vector
  *   comparison        the same, yielding 1 or 0 of the destination's type: a conversion of the result costs nothing.
- *                     Unordered and one-sided forms are made of several (the reference knows no != for floats)
+ *                     Unordered and one-sided forms are made of several (nkigen knows no != for floats)
  *   function          activation; 1/x is reciprocal, -x a multiplication, cos(x) = sin(x + pi/2)
  *   conversion        tensor_copy; from narrow floats and bools nothing, what reads them converts
  *   select            a copy of one side and a predicated copy of the other over it

@@ -13,7 +13,7 @@
  *    One in DRAM that moves only dimensions of extent 1 is a copy.
  * 2. DMA transposes into SBUF only: between two places in DRAM it goes through a tile in SBUF.
  * 3. A generic that adds, subtracts, multiplies, divides or takes the larger or smaller of two values of its own shape
- *    becomes linalg.add and so on; maps have to be the identity, dimension by dimension (the reference does not look at
+ *    becomes linalg.add and so on; maps have to be the identity, dimension by dimension (nkigen does not look at
  *    their order), the operands in the body's order.
  * 4. Copies within one memory that this leaves behind go, as in eliminate-same-memspace-copy.
  *
