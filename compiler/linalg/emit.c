@@ -59,6 +59,38 @@ static MlirNamedAttribute segments(const struct emit *e, int n, const int32_t *v
 
 /* ---- operations ------------------------------------------------------------------------------------- */
 
+bool emit_group_dims(int n_coarse, const int64_t *coarse, int n_fine, const int64_t *fine, int *end) {
+  int f = 0;
+
+  for (int k = 0; k < n_coarse; k++) {
+    int64_t product = 1;
+    if (f == n_fine)
+      return false;
+    do
+      product *= fine[f++];
+    while (product < coarse[k] && f < n_fine);
+    if (product != coarse[k])
+      return false;
+    end[k] = f;
+  }
+  while (n_coarse && f < n_fine && fine[f] == 1)
+    end[n_coarse - 1] = ++f;
+  return f == n_fine;
+}
+
+MlirAttribute emit_reassociation(const struct emit *e, int n, const int *end) {
+  MlirAttribute groups[HLO_RANK_MAX], dims[HLO_RANK_MAX];
+  MlirType i64 = mlirIntegerTypeGet(e->ctx, 64);
+
+  for (int k = 0, d = 0; k < n; k++) {
+    int count = 0;
+    while (d < end[k])
+      dims[count++] = mlirIntegerAttrGet(i64, d++);
+    groups[k] = mlirArrayAttrGet(e->ctx, count, dims);
+  }
+  return mlirArrayAttrGet(e->ctx, n, groups);
+}
+
 MlirOperation emit_operation(struct emit *e, const struct emit_op *op) {
   MlirOperationState st = mlirOperationStateGet(ir_str(op->name), e->loc);
 

@@ -36,6 +36,15 @@ MlirType emit_value_element_type(MlirValue v); /* of a tensor; of a scalar, its 
 MlirNamedAttribute emit_attr(const struct emit *e, const char *name, MlirAttribute v);
 MlirAttribute emit_i64_array(const struct emit *e, int n, const int64_t *v); /* array<i64: …> */
 
+/* ---- reshapes ---------------------------------------------------------------------------------------- */
+
+/* Groups the dimensions of `fine` so that group k's product is coarse[k], greedily from the left; dimensions of size
+ * 1 left over at the end join the last group.  end[k] is the first dimension behind group k.  False if impossible.
+ * Sizes are positive. */
+bool emit_group_dims(int n_coarse, const int64_t *coarse, int n_fine, const int64_t *fine, int *end);
+/* [[0, 1], [2]]: the groups as expand_shape and collapse_shape want them. */
+MlirAttribute emit_reassociation(const struct emit *e, int n, const int *end);
+
 /* ---- operations ------------------------------------------------------------------------------------- */
 
 struct emit_op {

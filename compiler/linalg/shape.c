@@ -9,43 +9,8 @@
 
 /* ---- reshape ----------------------------------------------------------------------------------------- */
 
-/* Groups the dimensions of `fine` so that group k's product is coarse[k], greedily from the left; dimensions of size
- * 1 left over at the end join the last group.  end[k] is the first dimension behind group k.  False if impossible.
- * Sizes are positive. */
-static bool group_dims(int n_coarse, const int64_t *coarse, int n_fine, const int64_t *fine, int *end) {
-  int f = 0;
-
-  for (int k = 0; k < n_coarse; k++) {
-    int64_t product = 1;
-    if (f == n_fine)
-      return false;
-    do
-      product *= fine[f++];
-    while (product < coarse[k] && f < n_fine);
-    if (product != coarse[k])
-      return false;
-    end[k] = f;
-  }
-  while (n_coarse && f < n_fine && fine[f] == 1)
-    end[n_coarse - 1] = ++f;
-  return f == n_fine;
-}
-
-static MlirAttribute reassociation(struct emit *e, int n, const int *end) {
-  MlirAttribute groups[HLO_RANK_MAX], dims[HLO_RANK_MAX];
-  MlirType i64 = mlirIntegerTypeGet(e->ctx, 64);
-
-  for (int k = 0, d = 0; k < n; k++) {
-    int count = 0;
-    while (d < end[k])
-      dims[count++] = mlirIntegerAttrGet(i64, d++);
-    groups[k] = mlirArrayAttrGet(e->ctx, count, dims);
-  }
-  return mlirArrayAttrGet(e->ctx, n, groups);
-}
-
 static MlirValue collapse(struct emit *e, MlirValue x, MlirType to, int n, const int *end) {
-  MlirNamedAttribute attr = emit_attr(e, "reassociation", reassociation(e, n, end));
+  MlirNamedAttribute attr = emit_attr(e, "reassociation", emit_reassociation(e, n, end));
   return emit_result(emit_operation(e, &(struct emit_op){.name = "tensor.collapse_shape",
                                                          .n_operands = 1,
                                                          .operands = &x,
@@ -57,7 +22,7 @@ static MlirValue collapse(struct emit *e, MlirValue x, MlirType to, int n, const
 
 static MlirValue expand(struct emit *e, MlirValue x, MlirType to, int n, const int *end, int rank,
                         const int64_t *dims) {
-  MlirNamedAttribute attrs[] = {emit_attr(e, "reassociation", reassociation(e, n, end)),
+  MlirNamedAttribute attrs[] = {emit_attr(e, "reassociation", emit_reassociation(e, n, end)),
                                 emit_attr(e, "static_output_shape", emit_i64_array(e, rank, dims))};
   return emit_result(emit_operation(e, &(struct emit_op){.name = "tensor.expand_shape",
                                                          .n_operands = 1,
@@ -91,9 +56,9 @@ MlirValue reshape_tensor(struct lower *l, MlirValue x, const struct hlo_shape *f
     return x;
   if (hlo_shape_elements(from) == 0) /* nothing to carry over, and groups of zeros are ambiguous */
     return emit_empty(e, from->dtype, rank, dims);
-  if (from->rank > rank && rank && group_dims(rank, dims, from->rank, from->dims, end))
+  if (from->rank > rank && rank && emit_group_dims(rank, dims, from->rank, from->dims, end))
     return collapse(e, x, to, rank, end);
-  if (from->rank < rank && from->rank && group_dims(from->rank, from->dims, rank, dims, end))
+  if (from->rank < rank && from->rank && emit_group_dims(from->rank, from->dims, rank, dims, end))
     return expand(e, x, to, from->rank, end, rank, dims);
   return through_flat(e, x, from, rank, dims);
 }

@@ -133,38 +133,6 @@ MlirType edit_tensor(MlirType element, int rank, const int64_t *dims) {
   return mlirRankedTensorTypeGet(rank, dims, element, mlirAttributeGetNull());
 }
 
-/* Groups the dimensions of `fine` so that group k's product is coarse[k]; end[k] is the first dimension behind it. */
-static bool group_dims(int n_coarse, const int64_t *coarse, int n_fine, const int64_t *fine, int *end) {
-  int f = 0;
-
-  for (int k = 0; k < n_coarse; k++) {
-    int64_t product = 1;
-    if (f == n_fine)
-      return false;
-    do
-      product *= fine[f++];
-    while (product < coarse[k] && f < n_fine);
-    if (product != coarse[k])
-      return false;
-    end[k] = f;
-  }
-  while (n_coarse && f < n_fine && fine[f] == 1)
-    end[n_coarse - 1] = ++f;
-  return f == n_fine;
-}
-
-static MlirAttribute reassociation(struct emit *e, int n, const int *end) {
-  MlirAttribute groups[STRUCTURED_LOOPS_MAX], dims[STRUCTURED_LOOPS_MAX];
-
-  for (int k = 0, d = 0; k < n; k++) {
-    int count = 0;
-    while (d < end[k])
-      dims[count++] = mlirIntegerAttrGet(mlirIntegerTypeGet(e->ctx, 64), d++);
-    groups[k] = mlirArrayAttrGet(e->ctx, count, dims);
-  }
-  return mlirArrayAttrGet(e->ctx, n, groups);
-}
-
 /* The same reshape of v, if the block has it in front of where e stands; a null value otherwise. */
 static MlirValue existing(const struct emit *e, const char *name, MlirValue v, MlirType to) {
   for (MlirOpOperand u = mlirValueGetFirstUse(v); !mlirOpOperandIsNull(u); u = mlirOpOperandGetNextUse(u)) {
@@ -179,7 +147,7 @@ static MlirValue existing(const struct emit *e, const char *name, MlirValue v, M
 
 static MlirValue collapse(struct emit *e, MlirValue v, int rank, const int64_t *dims, const int *end) {
   MlirType to = edit_tensor(emit_value_element_type(v), rank, dims);
-  MlirNamedAttribute attr = emit_attr(e, "reassociation", reassociation(e, rank, end));
+  MlirNamedAttribute attr = emit_attr(e, "reassociation", emit_reassociation(e, rank, end));
   MlirValue known = existing(e, "tensor.collapse_shape", v, to);
 
   if (!mlirValueIsNull(known))
@@ -195,7 +163,7 @@ static MlirValue collapse(struct emit *e, MlirValue v, int rank, const int64_t *
 
 static MlirValue expand(struct emit *e, MlirValue v, int n, const int *end, int rank, const int64_t *dims) {
   MlirType to = edit_tensor(emit_value_element_type(v), rank, dims);
-  MlirNamedAttribute attrs[] = {emit_attr(e, "reassociation", reassociation(e, n, end)),
+  MlirNamedAttribute attrs[] = {emit_attr(e, "reassociation", emit_reassociation(e, n, end)),
                                 emit_attr(e, "static_output_shape", emit_i64_array(e, rank, dims))};
   MlirValue known = existing(e, "tensor.expand_shape", v, to);
 
@@ -249,9 +217,9 @@ MlirValue edit_reshape(struct emit *e, MlirValue v, int rank, const int64_t *dim
   if (n == 2 && rank == 2 && from[0] == dims[1] && from[1] == dims[0] && (from[0] == 1 || from[1] == 1) &&
       !mlirOperationIsNull(def) && structured_read(def, &(struct structured){0}))
     return edit_transpose(e, v, 2, (int64_t[]){1, 0});
-  if (n > rank && rank && group_dims(rank, dims, n, from, end))
+  if (n > rank && rank && emit_group_dims(rank, dims, n, from, end))
     return collapse(e, v, rank, dims, end);
-  if (n < rank && n && group_dims(n, from, rank, dims, end))
+  if (n < rank && n && emit_group_dims(n, from, rank, dims, end))
     return expand(e, v, n, end, rank, dims);
   for (int i = 0; i < n; i++)
     total *= from[i];

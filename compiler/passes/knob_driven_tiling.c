@@ -34,6 +34,7 @@
 
 #include "hlo/hlo.h"
 #include "ir/structured.h"
+#include "nisa/nisa.h"
 #include "passes/accumulator.h"
 #include "passes/script.h"
 
@@ -287,9 +288,8 @@ static int64_t block_bytes(const struct tiled *t, int most_m, int most_n) {
 /* Blocks may take half of SBUF, so that something is left for everything else; blocks of one tile three quarters.
  * Beyond that nothing is kept: every step over K brings its own tiles. */
 static void choose_blocks(struct pass_run *run, struct tiled *t) {
-  static const int64_t usable[] = {[TARGET_TRN1] = 180224, [TARGET_TRN2] = 212984, [TARGET_TRN3] = 245752};
   static const int most[][2] = {{3, 3}, {3, 1}, {1, 1}};
-  const int64_t sbuf = usable[run->target];
+  const int64_t sbuf = nisa_machine(run->target)->sbuf_bytes;
 
   for (int k = 0; k < 3; k++) {
     t->most_m = most[k][0];

@@ -119,20 +119,6 @@ MlirValue memrefs_subview(struct emit *e, MlirValue v, const struct memrefs_part
                                                          .attrs = attrs}));
 }
 
-static MlirAttribute reassociation(struct emit *e, int n, const int *end) {
-  MlirAttribute groups[STRUCTURED_LOOPS_MAX], dims[STRUCTURED_LOOPS_MAX];
-  MlirType i64 = mlirIntegerTypeGet(e->ctx, 64);
-  int d = 0;
-
-  for (int k = 0; k < n; k++) {
-    int m = 0;
-    for (; d < end[k]; d++)
-      dims[m++] = mlirIntegerAttrGet(i64, d);
-    groups[k] = mlirArrayAttrGet(e->ctx, m, dims);
-  }
-  return mlirArrayAttrGet(e->ctx, n, groups);
-}
-
 MlirValue memrefs_collapse(struct emit *e, MlirValue v, int n, const int *end) {
   int64_t strides[STRUCTURED_LOOPS_MAX], dims[STRUCTURED_LOOPS_MAX], kept[STRUCTURED_LOOPS_MAX], offset;
   MlirType t = mlirValueGetType(v);
@@ -150,7 +136,7 @@ MlirValue memrefs_collapse(struct emit *e, MlirValue v, int n, const int *end) {
   }
   MlirType result = is_identity(t) ? memrefs_type(e->ctx, memrefs_element(v), n, dims, memrefs_space(v))
                                    : view_type(v, n, dims, offset, kept);
-  MlirNamedAttribute attr = emit_attr(e, "reassociation", reassociation(e, n, end));
+  MlirNamedAttribute attr = emit_attr(e, "reassociation", emit_reassociation(e, n, end));
   return emit_result(emit_operation(e, &(struct emit_op){.name = "memref.collapse_shape",
                                                          .n_operands = 1,
                                                          .operands = &v,
@@ -174,7 +160,7 @@ MlirValue memrefs_expand(struct emit *e, MlirValue v, const int *end, int rank, 
     }
   MlirType result = is_identity(t) ? memrefs_type(e->ctx, memrefs_element(v), rank, dims, memrefs_space(v))
                                    : view_type(v, rank, dims, offset, all);
-  MlirNamedAttribute attrs[] = {emit_attr(e, "reassociation", reassociation(e, n, end)),
+  MlirNamedAttribute attrs[] = {emit_attr(e, "reassociation", emit_reassociation(e, n, end)),
                                 emit_attr(e, "static_output_shape", emit_i64_array(e, rank, dims))};
   return emit_result(emit_operation(e, &(struct emit_op){.name = "memref.expand_shape",
                                                          .n_operands = 1,
