@@ -142,6 +142,11 @@ test-%: setup-test
 	@$(MAKE) --no-print-directory -j$(shell nproc) binaries python web unit-bin
 	@BUILD=$(BUILD) VENV=$(VENV) SUITES=$* tests/run.sh
 
+# long sets: make nightly, or only some: make nightly SETS="random"
+nightly: setup-test
+	@$(MAKE) --no-print-directory -j$(shell nproc) binaries python web unit-bin
+	@BUILD=$(BUILD) VENV=$(VENV) tests/nightly.sh
+
 bench: setup-test
 	@$(MAKE) --no-print-directory -j$(shell nproc) binaries python web
 	@BUILD=$(BUILD) $(VENV)/bin/python3 tests/bench/bench.py

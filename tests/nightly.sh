@@ -1,0 +1,34 @@
+#!/bin/sh
+# The sets of `make nightly`: too long for `make test`.  They run one after the other, each one's own output is shown when
+# it fails, and at the end there is one summary line per set; exit status 1 if any failed.
+#   BUILD: where the product was built; VENV: the Python environment; SETS: only these
+set -u
+cd "$(dirname "$0")/.."
+BUILD=${BUILD:-build}
+VENV=${VENV:-build/venv}
+export BUILD VENV PATH="$PWD/$VENV/bin:/usr/lib/llvm-22/bin:$PATH"
+pytest="python3 -m pytest -q -p no:cacheprovider --tb=short -n 2"
+
+# name, command; the last line that the command prints is what its summary says
+all_sets() {
+  cat <<END
+random   NKX_RANDOM_KERNELS=2000 $pytest tests/conformance/test_random_kernels.py
+END
+}
+
+mkdir -p "$BUILD/nightly"
+summary="$BUILD/nightly/summary"
+: >"$summary"
+SETS=${SETS:-$(all_sets | cut -d' ' -f1)}
+failed=0
+for name in $SETS; do
+  command=$(all_sets | sed -n "s/^$name  *//p")
+  log=$BUILD/nightly/$name.log
+  [ -n "$command" ] || { echo "$name: FAILED, there is no such set" >>"$summary"; failed=1; continue; }
+  echo "== $name: $command"
+  began=$(date +%s)
+  if sh -c "$command" >"$log" 2>&1; then verdict=ok; else verdict=FAILED; failed=1; cat "$log"; fi
+  echo "$name: $verdict, $(($(date +%s) - began)) s, $(tail -1 "$log")" >>"$summary"
+done
+cat "$summary"
+[ $failed = 0 ]
