@@ -13,6 +13,7 @@ pytest="python3 -m pytest -q -p no:cacheprovider --tb=short -n 2"
 all_sets() {
   cat <<END
 random   NKX_RANDOM_KERNELS=2000 $pytest tests/conformance/test_random_kernels.py
+examples NKX_FULL_EXAMPLES=1 $pytest tests/conformance/test_examples.py -k decoder_layer
 END
 }
 

@@ -4,6 +4,8 @@ The example matmul_bias_relu (a matmul, an add and a maximum, with knobs) is com
 every stage, texts and maps, in a jailed child.  Peers are measured in the same run, interleaved with ours, on the same
 IR: one `mlir-opt-22` process per pass for as many passes as we have stages behind the trace, and a single process.
 
+A Llama decoder layer shows how the time grows with a kernel: to its first stage on the wire, and to its end.
+
     python3 tests/bench/bench.py [--rounds N] [--json FILE]
 """
 import argparse
@@ -87,6 +89,44 @@ def passes_of(stages):
     return found
 
 
+def stream(connection, body):
+    """Compiles with frames as they come: milliseconds to the first stage and to the end, and the stages' frames."""
+    t = time.perf_counter()
+    connection.request("POST", "/api/v1/compile", body,
+                       {"Content-Type": "application/json", "Accept": "application/x-ndjson"})
+    answer = connection.getresponse()
+    first, lines = None, []
+    while line := answer.readline():
+        lines.append(line)
+        if first is None and line.startswith(b'{"frame":"stage"'):
+            first = time.perf_counter()
+    end = time.perf_counter()
+    frames = [json.loads(line) for line in lines]
+    assert frames[-1]["frame"] == "end" and frames[-1]["status"] == "ok", [f for f in frames if f["frame"] == "diagnostic"]
+    return (first - t) * 1e3, (end - t) * 1e3, [f["stage"] for f in frames if f["frame"] == "stage"]
+
+
+def show_stages(stages):
+    for s in stages:
+        print(f"  {s['index']:3d} {s['name']:28s} {s['time_us'] / 1e3:8.2f} ms")
+
+
+def decoder_layer(connection, rounds):
+    """Hidden size 1024, 8 heads, 128 tokens: every stage, text and map, over HTTP, jailed."""
+    source = (ROOT / "explorer/examples/12_decoder_layer.py").read_text()
+    runs = [stream(connection, json.dumps({"source": f"# {i}\n{source}"})) for i in range(max(3, rounds // 6))]
+    stages = runs[-1][2]
+    out = {}
+    print(f"\nexample decoder_layer: {len(stages)} stages, {sum(stages[-1]['op_counts'].values())} operations at the end\n")
+    out["first_stage"] = percentiles("request to first stage on the wire (bar: 100 ms)", [r[0] for r in runs])
+    out["end"] = percentiles("request to end (bar: 2000 ms)", [r[1] for r in runs])
+    print("\ntime per stage (one run):")
+    show_stages(stages)
+    slowest = sorted(stages, key=lambda s: -s["time_us"])[:3]
+    print("slowest: " + ", ".join(f"{s['name']} {s['time_us'] / 1e3:.1f} ms" for s in slowest))
+    return out
+
+
 def main():
     args = argparse.ArgumentParser()
     args.add_argument("--rounds", type=int, default=60)
@@ -131,31 +171,17 @@ def main():
         print(f"\n{out['ratio_per_pass']:.1f} times faster than one process per pass (bar: 20)")
         print(f"{out['ratio_single']:.1f} times faster than a single process (bar: 1)")
 
-        def first_frame(i):
-            connection.request("POST", "/api/v1/compile", body(i),
-                               {"Content-Type": "application/json", "Accept": "application/x-ndjson"})
-            answer = connection.getresponse()
-            t = time.perf_counter()
-            line = b""
-            while b'"stage"' not in line:
-                line = answer.readline()
-            first = time.perf_counter()
-            answer.read()
-            return t, first
-
-        to_first = []
-        for i in range(20):
-            t = time.perf_counter()
-            _, at = first_frame(f"stream {i}")
-            to_first.append((at - t) * 1e3)
+        to_first = [stream(connection, body(f"stream {i}"))[0] for i in range(20)]
         out["first_stage"] = percentiles("request to first stage on the wire", to_first)
 
         print("\ntime per stage (one run):")
-        for s in stages:
-            print(f"  {s['index']:3d} {s['name']:28s} {s['time_us'] / 1e3:8.2f} ms")
+        show_stages(stages)
+        out["decoder_layer"] = decoder_layer(connection, args.rounds)
     if args.json:
         pathlib.Path(args.json).write_text(json.dumps(out, indent=1))
+    decoder = out["decoder_layer"]
     ok = out["ratio_per_pass"] >= 20 and out["ratio_single"] > 1
+    ok = ok and decoder["first_stage"]["p50"] <= 100 and decoder["end"]["p50"] < 2000
     sys.exit(0 if ok else 1)
 
 
