@@ -1,9 +1,4 @@
-/* snapshot: see the header.
- *
- * Where an operation prints is asked of MLIR itself: snapshot-op-locations{tag=line} prints the module to /dev/null and
- * adds  name("line")(file:line:col)  to every location.  The text is then printed a second time into our buffer;
- * both prints use the same flags, so the lines agree.
- */
+/* snapshot: see the header.  The module is printed once; where each operation stands is lines.c's to find. */
 #include "ir/snapshot.h"
 
 #include <stdio.h>
@@ -11,8 +6,7 @@
 #include <string.h>
 
 #include "ir/internal.h"
-
-#define LINES_PIPELINE "builtin.module(snapshot-op-locations{filename=/dev/null tag=line})"
+#include "ir/lines.h"
 
 enum {
   FROM_MAX = 64,       /* ancestors kept per operation: after tiling and CSE a few dozen can meet in one */
@@ -27,7 +21,6 @@ struct gather {
   const struct src_loc *places[SRC_LOCS_MAX];
   MlirLocation locs[SRC_LOCS_MAX]; /* the same places as MLIR has them */
   int n_places;
-  int line;
   struct known *known; /* KNOWN_SLOTS entries, or NULL */
 };
 
@@ -108,10 +101,6 @@ static void read_chain(struct gather *g, MlirLocation loc, int depth) {
   add_place(g, p, loc);
 }
 
-static bool name_is(MlirStringRef n, const char *s) {
-  return n.length == strlen(s) && !memcmp(n.data, s, n.length);
-}
-
 static void collect(struct gather *g, MlirLocation loc, int depth) {
   if (depth > LOC_DEPTH_MAX)
     return;
@@ -121,8 +110,6 @@ static void collect(struct gather *g, MlirLocation loc, int depth) {
     if (n.length && n.data[0] == '#') {
       add_from(g, atoi(n.data + 1));
       collect(g, child, depth + 1);
-    } else if (name_is(n, "line")) {
-      g->line = mlirLocationFileLineColRangeGetStartLine(child);
     } else {
       read_chain(g, loc, depth);
     }
@@ -188,7 +175,6 @@ static MlirWalkResult read_op(MlirOperation op, void *user) {
         g.n_places == 1 ? g.locs[0] : mlirLocationFusedGet(w->ctx, g.n_places, g.locs, (MlirAttribute){NULL});
   w->ops[w->n] = (struct ir_op){
       .id = w->n,
-      .line = g.line,
       .name = dup_ref(w->a, mlirIdentifierStr(mlirOperationGetName(op))),
       .n_from = g.n_from,
       .from = arena_dup(w->a, g.from, (size_t)g.n_from * sizeof *g.from),
@@ -265,20 +251,11 @@ static void append(MlirStringRef s, void *user) {
 
 static void print(MlirOperation module, int64_t elide_above, struct buf *text) {
   MlirOpPrintingFlags flags = mlirOpPrintingFlagsCreate();
+  mlirOpPrintingFlagsAssumeVerified(flags); /* what a pass leaves was verified */
   if (elide_above)
     mlirOpPrintingFlagsElideLargeElementsAttrs(flags, elide_above);
   mlirOperationPrintWithFlags(module, flags, append, text);
   mlirOpPrintingFlagsDestroy(flags);
-}
-
-static enum status add_lines(struct ir *ir, MlirOperation module, struct error *err) {
-  MlirPassManager lines = ir_pass_manager(ir, LINES_PIPELINE);
-  if (mlirPassManagerIsNull(lines))
-    return fail(err, ST_BUG, "snapshot-op-locations is missing");
-  mlirPassManagerEnableVerifier(lines, false); /* only locations change */
-  if (mlirLogicalResultIsFailure(mlirPassManagerRunOnOp(lines, module)))
-    return fail(err, ST_BUG, "snapshot-op-locations failed; is /dev/null there?");
-  return ST_OK;
 }
 
 /* Reads every operation and gives it its id. */
@@ -293,15 +270,24 @@ static struct walk take_ops(struct ir *ir, MlirOperation module, struct arena *a
   return w;
 }
 
+static void set_lines(struct walk *w, const int *lines) {
+  for (int i = 0; i < w->n; i++)
+    w->ops[i].line = lines[i];
+}
+
 enum status ir_snapshot(struct ir *ir, MlirOperation module, int64_t elide_above, struct buf *text, struct arena *a,
                         struct ir_snapshot *out, struct error *err) {
-  enum status st = add_lines(ir, module, err);
-  if (st)
-    return st;
+  const size_t before = text->len;
+  const int *lines;
   struct walk w = take_ops(ir, module, a);
   print(module, elide_above, text);
   if (buf_status(text))
     return fail(err, buf_status(text), "the stage's text exceeds its limit");
+  const struct ir_printed p = {.n = w.n, .ops = w.handles, .text = text->data + before, .len = text->len - before};
+  enum status st = ir_lines(ir, &p, a, &lines, err);
+  if (st)
+    return st;
+  set_lines(&w, lines);
   *out = (struct ir_snapshot){w.n, w.ops};
   return ST_OK;
 }
@@ -313,8 +299,7 @@ enum status ir_snapshot_with(struct ir *ir, MlirOperation module, ir_printer *pr
   enum status st = printer(ir, module, elide_above, text, a, &lines, err);
   if (st)
     return st;
-  for (int i = 0; i < w.n; i++)
-    w.ops[i].line = lines[i];
+  set_lines(&w, lines);
   *out = (struct ir_snapshot){w.n, w.ops};
   return ST_OK;
 }

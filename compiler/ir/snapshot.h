@@ -3,7 +3,7 @@
  *
  * ir_snapshot reads an operation's ancestors and places out of its location, where passes have carried and fused
  * them, and then gives every operation a fresh id and a location of constant size (ir.h), so that the cost does not
- * grow with the number of passes.  Nothing is learned by parsing printed text.
+ * grow with the number of passes.  The printed text says nothing but where an operation stands (lines.h).
  */
 #ifndef IR_SNAPSHOT_H
 #define IR_SNAPSHOT_H

@@ -1,7 +1,7 @@
 /* print: see the header.
  *
  * MLIR prints the module; then the line of every NISA operation is replaced.  They take one line in either form, so
- * the lines that MLIR reports (snapshot-op-locations) are the lines of the result.  Names come from locations,
+ * the lines of MLIR's text are the lines of the result.  Names come from locations,
  * which MLIR takes as hints (name-loc-as-prefix) and makes unique; the module's own locations are put back.
  */
 #include "nisa/print.h"
@@ -10,10 +10,8 @@
 
 #include "mlir-c/BuiltinAttributes.h"
 
-#include "ir/internal.h"
+#include "ir/lines.h"
 #include "nisa/print_op.h"
-
-#define LINES_PIPELINE "builtin.module(snapshot-op-locations{filename=/dev/null print-local-scope})"
 
 /* ---- the module's operations and their locations ---------------------------------------------------------------- */
 
@@ -74,24 +72,6 @@ static void restore_locations(const struct listing *l) {
     mlirBlockArgumentSetLocation(l->args[k], l->arg_locs[k]);
 }
 
-/* ---- lines ------------------------------------------------------------------------------------------------------ */
-
-/* Expects locations to be unknown: those of operations that are not shown stay so. */
-static enum status find_lines(struct ir *ir, MlirOperation module, const struct listing *l, int *lines,
-                              struct error *err) {
-  MlirPassManager pm = ir_pass_manager(ir, LINES_PIPELINE);
-  if (mlirPassManagerIsNull(pm))
-    return fail(err, ST_BUG, "snapshot-op-locations is missing");
-  mlirPassManagerEnableVerifier(pm, false); /* only locations change */
-  if (mlirLogicalResultIsFailure(mlirPassManagerRunOnOp(pm, module)))
-    return fail(err, ST_BUG, "snapshot-op-locations failed; is /dev/null there?");
-  for (int k = 0; k < l->n; k++) {
-    MlirLocation loc = mlirOperationGetLocation(l->ops[k]);
-    lines[k] = mlirLocationIsAFileLineColRange(loc) ? mlirLocationFileLineColRangeGetStartLine(loc) : 0;
-  }
-  return ST_OK;
-}
-
 /* ---- names ------------------------------------------------------------------------------------------------------ */
 
 static MlirLocation named(MlirContext ctx, const char *name) {
@@ -134,6 +114,7 @@ static void append(MlirStringRef s, void *user) {
 
 static MlirAsmState names_of(MlirOperation module, int64_t elide_above) {
   MlirOpPrintingFlags flags = mlirOpPrintingFlagsCreate();
+  mlirOpPrintingFlagsAssumeVerified(flags);
   mlirOpPrintingFlagsUseLocalScope(flags); /* no aliases, which would shift the lines */
   mlirOpPrintingFlagsPrintNameLocAsPrefix(flags);
   if (elide_above)
@@ -191,6 +172,25 @@ static void rewrite(struct arena *a, const struct listing *l, const int *lines, 
   }
 }
 
+/* Prints with the names that the locations ask for, and rewrites. */
+static enum status print(struct ir *ir, MlirOperation module, int64_t elide_above, const struct listing *l,
+                         struct buf *plain, struct buf *out, const int **lines, struct error *err) {
+  give_names(ir->ctx, l);
+  MlirAsmState names = names_of(module, elide_above);
+  mlirOperationPrintWithState(module, names, append, plain);
+  const struct ir_printed p = {
+      .n = l->n, .ops = l->ops, .text = buf_text(plain), .len = plain->len, .has_local_scope = true};
+  enum status st = buf_status(plain);
+  if (st)
+    fail(err, st, "the NISA text exceeds its limit");
+  else
+    st = ir_lines(ir, &p, l->a, lines, err);
+  if (!st)
+    rewrite(l->a, l, *lines, names, plain, out);
+  mlirAsmStateDestroy(names);
+  return st;
+}
+
 enum status nisa_print(struct ir *ir, MlirOperation module, int64_t elide_above, struct buf *text, struct arena *a,
                        const int **lines, struct error *err) {
   struct listing l = {.a = a};
@@ -199,21 +199,13 @@ enum status nisa_print(struct ir *ir, MlirOperation module, int64_t elide_above,
   buf_init(&plain, 4 * text->max); /* the generic form says every type twice */
   buf_init(&quoted, 2 * text->max);
   mlirOperationWalk(module, list_op, &l, MlirWalkPreOrder);
-  int *at = arena_new_array(a, int, (size_t)l.n);
   forget_locations(&l, mlirLocationUnknownGet(ir->ctx));
-  enum status st = find_lines(ir, module, &l, at, err);
+  enum status st = print(ir, module, elide_above, &l, &plain, &quoted, lines, err);
   if (!st) {
-    forget_locations(&l, mlirLocationUnknownGet(ir->ctx));
-    give_names(ir->ctx, &l);
-    MlirAsmState names = names_of(module, elide_above);
-    mlirOperationPrintWithState(module, names, append, &plain);
-    rewrite(a, &l, at, names, &plain, &quoted);
-    mlirAsmStateDestroy(names);
     put_unquoted(text, buf_text(&quoted), buf_text(&quoted) + quoted.len);
-    st = buf_status(&plain) ? buf_status(&plain) : buf_status(&quoted) ? buf_status(&quoted) : buf_status(text);
+    st = buf_status(&quoted) ? buf_status(&quoted) : buf_status(text);
     if (st)
       fail(err, st, "the NISA text exceeds its limit");
-    *lines = at;
   }
   restore_locations(&l);
   buf_clear(&plain);
