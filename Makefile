@@ -7,6 +7,7 @@ VENV ?= build/venv
 PORT ?= 10240
 CC = gcc
 
+PG_INC = -isystem /usr/include/postgresql
 PYTHON_INC = -isystem /usr/include/python3.11 -isystem $(VENV)/lib/python3.11/site-packages/numpy/_core/include
 WARN = -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wformat=2
 HARDEN = -fstack-protector-strong -fstack-clash-protection -fcf-protection -D_FORTIFY_SOURCE=3
@@ -22,7 +23,7 @@ CFLAGS = -std=c17 -D_GNU_SOURCE $(OPT) -fPIC $(WARN) $(WERROR) \
 MLIR_LIBS = -Wl,--start-group $(wildcard $(LLVM)/lib/libMLIRCAPI*.a) -Wl,--end-group \
   -L$(LLVM)/lib -lMLIR -lMLIRExecutionEngineShared -lLLVM-22 -lstdc++ -Wl,-rpath,$(LLVM)/lib
 COMMON_LIBS = -ljansson -lprotobuf-c -lcrypto -lz -lm
-SERVER_LIBS = -lmicrohttpd $(COMMON_LIBS) -lpthread
+SERVER_LIBS = -lmicrohttpd -lsqlite3 -lpq -lzstd $(COMMON_LIBS) -lpthread
 WORKER_LIBS = $(MLIR_LIBS) -lpython3.11 -lseccomp $(COMMON_LIBS)
 
 srcs = $(sort $(wildcard $(addsuffix /*.c,$(1))))
@@ -90,6 +91,14 @@ $(BUILD)/dialects.irdl: compiler/ir/dialects.irdl
 	@mkdir -p $(@D)
 	cp $< $@
 $(call objs,$(wildcard compiler/ir/*.c)): | $(BUILD)/gen/dialects.inc
+
+# the store's migrations in the order of their numbers: {1, "text"},
+$(BUILD)/gen/migrations.inc: $(wildcard explorer/store/migrate/*.sql)
+	@mkdir -p $(@D)
+	for f in $(sort $^); do n=$$(basename $$f | sed 's/_.*//; s/^0*//'); echo "{$$n,"; \
+	  sed 's/\\/\\\\/g; s/"/\\"/g; s/.*/"&\\n"/' $$f; echo "},"; done > $@
+$(call objs,$(wildcard explorer/store/*.c)): | $(BUILD)/gen/migrations.inc
+$(call objs,explorer/store/db_pg.c): CFLAGS += $(PG_INC)
 
 $(call objs,$(wildcard compiler/trace/*.c explorer/worker/*.c)): CFLAGS += $(PYTHON_INC)
 $(call objs,compiler/driver/paths.c): CFLAGS += -DNKX_VENV='"$(abspath $(VENV))"'
@@ -159,7 +168,7 @@ asan: setup-test
 
 C_FILES = $(shell git ls-files '*.c' '*.h')
 lint: setup-test
-	@$(MAKE) --no-print-directory -j$(shell nproc) $(BUILD)/gen/hlo.pb-c.h $(BUILD)/gen/dialects.inc
+	@$(MAKE) --no-print-directory -j$(shell nproc) $(BUILD)/gen/hlo.pb-c.h $(BUILD)/gen/dialects.inc $(BUILD)/gen/migrations.inc
 	clang-format-22 --dry-run -Werror $(C_FILES)
 	@$(MAKE) --no-print-directory -j$(shell nproc) BUILD=build-lint VENV=$(VENV) WERROR=-Werror OPT="-O2 -g $(HARDEN)" binaries unit-bin
 	cppcheck --quiet --error-exitcode=1 --std=c11 --enable=warning,performance,portability --inline-suppr \

@@ -178,6 +178,16 @@ static enum status read_source(struct arena *a, const json_t *v, struct job *j, 
   return ST_OK;
 }
 
+static enum status read_scope(struct arena *a, const json_t *v, struct job *j, struct error *err) {
+  static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+  const char *s = json_string_value(v); /* NULL if it is no string */
+  size_t n = json_string_length(v);
+  if (!s || n < JOB_SCOPE_MIN || n > JOB_SCOPE_MAX || strspn(s, letters) != n)
+    return fail(err, ST_INPUT, "scope: expected %d to %d letters, digits, - or _", JOB_SCOPE_MIN, JOB_SCOPE_MAX);
+  j->scope = arena_strndup(a, s, n);
+  return ST_OK;
+}
+
 static enum status read_field(struct arena *a, const char *key, const json_t *v, struct job *j, struct error *err) {
   int choice;
   enum status st;
@@ -192,6 +202,8 @@ static enum status read_field(struct arena *a, const char *key, const json_t *v,
     return read_inputs(a, v, j, err);
   if (!strcmp(key, "options"))
     return read_options(a, v, j, err);
+  if (!strcmp(key, "scope"))
+    return read_scope(a, v, j, err);
   if (!strcmp(key, "language")) {
     st = read_choice(v, key, language_names, LANG_COUNT, &choice, err);
     if (!st)
@@ -262,6 +274,8 @@ static json_t *job_json(const struct job *j) {
       json_array_append_new(inputs, input_json(&j->inputs[i]));
     json_object_set_new(o, "inputs", inputs);
   }
+  if (j->scope)
+    json_object_set_new(o, "scope", json_string(j->scope));
   if (j->stop_after)
     json_object_set_new(options, "stop_after", json_string(j->stop_after));
   json_object_set_new(options, "check", json_boolean(j->check));

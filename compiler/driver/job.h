@@ -5,7 +5,11 @@
  *
  *   { "source": "…", "filename"?: "kernel.py", "language"?: "nkipy", "target"?: "trn1|trn2|trn3", "kernel"?: "name",
  *     "inputs"?: [ {"name"?: "x", "shape": [128, 256], "dtype": "float32"} … ],
- *     "options"?: { "stop_after"?: "cse" | "canonicalize:2", "check"?: false, "artifacts"?: false } }
+ *     "options"?: { "stop_after"?: "cse" | "canonicalize:2", "check"?: false, "artifacts"?: false },
+ *     "scope"?: "16 to 64 of A-Z a-z 0-9 - _" }
+ *
+ * The scope is part of the key and of nothing else: who does not know it can neither name the result nor find out that
+ * it was computed.
  */
 #ifndef DRIVER_JOB_H
 #define DRIVER_JOB_H
@@ -22,6 +26,8 @@ enum target { TARGET_TRN1, TARGET_TRN2, TARGET_TRN3 };
 enum {
   JOB_JSON_MAX = 1 << 20, /* bytes of a request: TRACE_SOURCE_MAX with every byte escaped fits */
   JOB_INPUTS_MAX = 256,
+  JOB_SCOPE_MIN = 16,
+  JOB_SCOPE_MAX = 64,
 };
 
 struct job {
@@ -36,6 +42,7 @@ struct job {
   const char *inputs_npz; /* set by the terminal only, never from JSON */
   const char *stop_after; /* checked against the stage list; NULL: run everything */
   bool check, artifacts;
+  const char *scope; /* NULL: none */
   uint64_t seed;
 };
 

@@ -1,0 +1,71 @@
+/* db: one connection to a database, whichever it is.
+ *
+ * store.c's SQL is written once, in what SQLite and PostgreSQL both understand; its arguments are called $1, $2, … in
+ * the order in which they first appear.  A connection belongs to one thread.  Only the files of store/ include this.
+ */
+#ifndef STORE_DB_H
+#define STORE_DB_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+
+enum { DB_ARGS_MAX = 10, DB_COLUMNS_MAX = 10 };
+
+enum db_kind { DB_NULL, DB_INT, DB_TEXT, DB_BYTES };
+
+struct db_value {
+  enum db_kind kind;
+  int64_t i;
+  const void *p; /* DB_TEXT, DB_BYTES; of a row: valid during the callback */
+  size_t n;
+};
+
+static inline struct db_value db_int(int64_t i) {
+  return (struct db_value){.kind = DB_INT, .i = i};
+}
+static inline struct db_value db_bytes(const void *p, size_t n) {
+  return p ? (struct db_value){.kind = DB_BYTES, .p = p, .n = n} : (struct db_value){.kind = DB_NULL};
+}
+struct db_value db_text(const char *s); /* NULL is NULL */
+
+/* One row of the answer.  Any status but ST_OK ends the statement and is returned by it. */
+typedef enum status (*db_row_fn)(void *user, const struct db_value *row, int n, struct error *err);
+
+struct db;
+struct db_ops {
+  /* One statement.  ST_BUSY: the database cannot be reached or is locked, trying later makes sense; ST_FULL: no space;
+   * ST_DENIED: a constraint of the schema refuses it; ST_IO: it failed or is damaged. *changed (may be NULL): rows
+   * written.  fn may be NULL. */
+  enum status (*run)(struct db *db, const char *sql, const struct db_value *args, int n, db_row_fn fn, void *user,
+                     int64_t *changed, struct error *err);
+  enum status (*script)(struct db *db, const char *sql, struct error *err); /* many statements, no arguments */
+  enum status (*prepare)(struct db *db, struct error *err);                 /* before migrations, in their transaction */
+  const char *begin;                                                        /* starts a transaction that writes */
+  void (*close)(struct db *db);
+};
+
+struct db {
+  const struct db_ops *ops;
+};
+
+/* `url` is "sqlite:PATH" or "postgresql://…".  A SQLite file is created if it `may_write`.  Only one connection in the
+ * world may be open for writing to a SQLite file: ST_BUSY otherwise. */
+MUST_USE enum status db_open(const char *url, bool may_write, struct db **out, struct error *err);
+MUST_USE enum status db_open_sqlite(const char *path, bool may_write, struct db **out, struct error *err);
+MUST_USE enum status db_open_pg(const char *url, struct db **out, struct error *err);
+void db_close(struct db *db); /* NULL is fine */
+
+MUST_USE enum status db_run(struct db *db, const char *sql, const struct db_value *args, int n, db_row_fn fn,
+                            void *user, int64_t *changed, struct error *err);
+/* Starts a transaction, runs `body`, and commits if that returns ST_OK, else rolls back. */
+MUST_USE enum status db_transaction(struct db *db, enum status (*body)(struct db *db, void *user, struct error *err),
+                                    void *user, struct error *err);
+/* Brings the schema to this program's version.  ST_DENIED when the database is of a newer one. */
+MUST_USE enum status db_migrate(struct db *db, struct error *err);
+/* ST_DENIED unless the schema is exactly this program's: for connections that only read. */
+MUST_USE enum status db_check_version(struct db *db, struct error *err);
+
+#endif

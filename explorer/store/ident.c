@@ -1,0 +1,73 @@
+#include "store/ident.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include <openssl/crypto.h>
+#include <openssl/sha.h>
+
+static const char base64url[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+static const char readable[] = "23456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"; /* no 0 O 1 l I */
+
+static enum status fill(void *to, size_t n, struct error *err) {
+  return getrandom(to, n, 0) == (ssize_t)n ? ST_OK : fail(err, ST_IO, "no random bytes: %m");
+}
+
+enum status ident_new(char out[IDENT_LEN + 1], struct error *err) {
+  uint8_t r[18] = {0}; /* 16 random bytes and two zeros, so that groups of three come out even */
+  enum status st = fill(r, 16, err);
+  if (st)
+    return st;
+  for (int i = 0, k = 0; k < IDENT_LEN; i += 3) {
+    uint32_t v = (uint32_t)r[i] << 16 | (uint32_t)r[i + 1] << 8 | r[i + 2];
+    for (int shift = 18; shift >= 0 && k < IDENT_LEN; shift -= 6)
+      out[k++] = base64url[v >> shift & 63];
+  }
+  out[IDENT_LEN] = 0;
+  return ST_OK;
+}
+
+enum status ident_new_public(char out[IDENT_PUBLIC_LEN + 1], struct error *err) {
+  enum { LETTERS = sizeof readable - 1, FAIR = 256 / LETTERS * LETTERS };
+  int n = 0;
+  while (n < IDENT_PUBLIC_LEN) {
+    uint8_t r[16];
+    enum status st = fill(r, sizeof r, err);
+    if (st)
+      return st;
+    for (size_t i = 0; i < sizeof r && n < IDENT_PUBLIC_LEN; i++)
+      if (r[i] < FAIR) /* the rest would make some letters likelier */
+        out[n++] = readable[r[i] % LETTERS];
+  }
+  out[n] = 0;
+  return ST_OK;
+}
+
+static bool consists_of(const char *s, size_t len, const char *letters) {
+  for (size_t i = 0; i < len; i++)
+    if (!s[i] || !strchr(letters, s[i]))
+      return false;
+  return true;
+}
+
+bool ident_is_public(const char *s, size_t len) {
+  return len == IDENT_PUBLIC_LEN && consists_of(s, len, readable);
+}
+
+bool ident_is_valid(const char *s, size_t len) {
+  return ident_is_public(s, len) || (len == IDENT_LEN && consists_of(s, len, base64url));
+}
+
+void ident_hash(const char *s, size_t len, struct ident_hash *out) {
+  static const char domain[] = "nkx id:"; /* so that no other use of SHA-256 gives the same value */
+  char text[sizeof domain + IDENT_LEN];
+  size_t n = len < IDENT_LEN ? len : IDENT_LEN;
+  memcpy(text, domain, sizeof domain - 1);
+  memcpy(text + sizeof domain - 1, s, n);
+  SHA256((const unsigned char *)text, sizeof domain - 1 + n, out->bytes);
+}
+
+bool ident_hash_equal(const struct ident_hash *a, const struct ident_hash *b) {
+  return CRYPTO_memcmp(a->bytes, b->bytes, IDENT_HASH_SIZE) == 0;
+}

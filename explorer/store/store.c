@@ -1,0 +1,411 @@
+/* Snippets and results as rows; the same SQL for both databases. */
+#include "store/store.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/time.h>
+
+#include <openssl/sha.h>
+
+#include "store/blob.h"
+#include "store/db.h"
+#include "store/rows.h"
+
+enum { KEY_BYTES = 32, TRIES = 4, TRIM_STEP = 64 };
+
+int64_t store_now_ms(void) {
+  struct timeval now;
+  gettimeofday(&now, NULL);
+  return (int64_t)now.tv_sec * 1000 + now.tv_usec / 1000;
+}
+
+static struct db_value hash_value(const struct ident_hash *h) {
+  return db_bytes(h->bytes, IDENT_HASH_SIZE);
+}
+
+/* Two servers may meet: one adds what refers to a blob while the other removes that blob.  Then one of the two
+ * transactions fails and is tried again. */
+static enum status try_transaction(struct db *db, enum status (*body)(struct db *, void *, struct error *), void *user,
+                                   struct error *err) {
+  enum status st = ST_OK;
+  for (int i = 0; i < TRIES; i++) {
+    st = db_transaction(db, body, user, err);
+    if (st != ST_DENIED)
+      break;
+  }
+  return st;
+}
+
+/* ---- one snippet's row ---------------------------------------------------------------------------------------------
+ */
+
+void store_snippet_init(struct store_snippet *s) {
+  *s = (struct store_snippet){0};
+  buf_init(&s->doc, STORE_BLOB_MAX);
+  buf_init(&s->frames, STORE_BLOB_MAX);
+}
+
+void store_snippet_clear(struct store_snippet *s) {
+  buf_clear(&s->doc);
+  buf_clear(&s->frames);
+}
+
+static void append_int(struct buf *b, int64_t v) {
+  for (int shift = 56; shift >= 0; shift -= 8)
+    buf_putc(b, (char)((uint64_t)v >> shift));
+}
+
+/* Over every column, each of a known length. */
+static enum status row_sum(const struct store_snippet *s, const struct ident_hash *doc, const struct ident_hash *frames,
+                           struct ident_hash *out, struct error *err) {
+  struct buf b;
+  buf_init(&b, 512);
+  buf_puts(&b, "nkx snippet 1:");
+  buf_append(&b, s->id.bytes, IDENT_HASH_SIZE);
+  buf_append(&b, s->public_id, sizeof s->public_id);
+  buf_append(&b, s->token.bytes, IDENT_HASH_SIZE);
+  buf_putc(&b, s->has_parent ? 1 : 0);
+  buf_append(&b, s->parent.bytes, IDENT_HASH_SIZE);
+  append_int(&b, s->created_ms);
+  append_int(&b, s->expires_ms);
+  buf_append(&b, doc->bytes, IDENT_HASH_SIZE);
+  buf_append(&b, frames->bytes, IDENT_HASH_SIZE);
+  SHA256((const unsigned char *)buf_text(&b), b.len, out->bytes);
+  enum status st = buf_status(&b);
+  buf_clear(&b);
+  return st ? fail(err, st, "snippet") : ST_OK;
+}
+
+static bool take_hash(const struct db_value *v, struct ident_hash *out) {
+  if (v->kind != DB_BYTES || v->n != IDENT_HASH_SIZE)
+    return false;
+  memcpy(out->bytes, v->p, IDENT_HASH_SIZE);
+  return true;
+}
+
+static bool take_public_id(const struct db_value *v, char out[IDENT_PUBLIC_LEN + 1]) {
+  if (v->kind == DB_NULL)
+    return true;
+  if (v->kind != DB_TEXT || !ident_is_public(v->p, v->n))
+    return false;
+  memcpy(out, v->p, IDENT_PUBLIC_LEN);
+  return true;
+}
+
+enum status row_snippet(const struct db_value *row, struct row_snippet *out, struct error *err) {
+  struct store_snippet *s = &out->snippet;
+  struct ident_hash stored, now;
+  s->has_parent = row[3].kind != DB_NULL;
+  bool fits = take_hash(&row[0], &s->id) && take_public_id(&row[1], s->public_id) && take_hash(&row[2], &s->token) &&
+              (!s->has_parent || take_hash(&row[3], &s->parent)) && row[4].kind == DB_INT && row[5].kind == DB_INT &&
+              take_hash(&row[6], &out->doc) && take_hash(&row[7], &out->frames) && take_hash(&row[8], &stored);
+  if (!fits)
+    return fail(err, ST_IO, "a damaged snippet");
+  s->created_ms = row[4].i;
+  s->expires_ms = row[5].i;
+  enum status st = row_sum(s, &out->doc, &out->frames, &now, err);
+  return st ? st : ident_hash_equal(&now, &stored) ? ST_OK : fail(err, ST_IO, "a damaged snippet");
+}
+
+struct finding {
+  struct row_snippet row;
+  bool found;
+};
+
+static enum status take_found(void *user, const struct db_value *row, int n, struct error *err) {
+  struct finding *f = user;
+  (void)n;
+  f->found = true;
+  return row_snippet(row, &f->row, err);
+}
+
+static enum status find(struct db *db, const struct ident_hash *id, struct finding *f, struct error *err) {
+  const struct db_value arg = hash_value(id);
+  f->found = false;
+  enum status st = db_run(db, "SELECT " ROW_SNIPPET_COLUMNS " FROM snippets WHERE id_hash = $1", &arg, 1, take_found, f,
+                          NULL, err);
+  if (!st && f->found && !ident_hash_equal(&f->row.snippet.id, id))
+    return fail(err, ST_IO, "a damaged index of snippets");
+  return st;
+}
+
+/* ---- snippets ------------------------------------------------------------------------------------------------------
+ */
+
+enum status row_put_snippet(struct db *db, const struct row_snippet *r, bool *is_new, struct error *err) {
+  const struct store_snippet *s = &r->snippet;
+  struct ident_hash sum;
+  int64_t changed = 0;
+  enum status st = row_sum(s, &r->doc, &r->frames, &sum, err);
+  if (st)
+    return st;
+  const struct db_value args[] = {
+      hash_value(&s->id),
+      db_text(s->public_id[0] ? s->public_id : NULL),
+      hash_value(&s->token),
+      db_bytes(s->has_parent ? s->parent.bytes : NULL, IDENT_HASH_SIZE),
+      db_int(s->created_ms),
+      db_int(s->expires_ms),
+      hash_value(&r->doc),
+      hash_value(&r->frames),
+      hash_value(&sum),
+  };
+  st = db_run(db,
+              "INSERT INTO snippets (" ROW_SNIPPET_COLUMNS
+              ") VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT DO NOTHING",
+              args, 9, NULL, NULL, &changed, err);
+  *is_new = changed == 1;
+  return st;
+}
+
+struct putting {
+  const struct store_snippet *snippet;
+  bool is_new;
+};
+
+static enum status put_body(struct db *db, void *user, struct error *err) {
+  struct putting *p = user;
+  const struct store_snippet *s = p->snippet;
+  struct row_snippet r = {.snippet = *s}; /* its buffers are only borrowed */
+  enum status st = blob_put(db, buf_text(&s->doc), s->doc.len, &r.doc, NULL, err);
+  if (!st)
+    st = blob_put(db, buf_text(&s->frames), s->frames.len, &r.frames, NULL, err);
+  return st ? st : row_put_snippet(db, &r, &p->is_new, err);
+}
+
+enum status store_put_snippet(struct db *db, const struct store_snippet *s, struct error *err) {
+  struct putting p = {.snippet = s};
+  enum status st = try_transaction(db, put_body, &p, err);
+  return st ? st : p.is_new ? ST_OK : fail(err, ST_DENIED, "the id is taken");
+}
+
+enum status store_get_snippet(struct db *db, const struct ident_hash *id, bool is_whole, struct store_snippet *out,
+                              bool *found, struct error *err) {
+  struct finding f = {0};
+  *found = false;
+  enum status st = find(db, id, &f, err);
+  if (st || !f.found || (f.row.snippet.expires_ms && f.row.snippet.expires_ms <= store_now_ms()))
+    return st;
+  struct buf doc = out->doc, frames = out->frames;
+  *out = f.row.snippet;
+  out->doc = doc;
+  out->frames = frames;
+  if (is_whole) {
+    st = blob_get(db, &f.row.doc, &out->doc, err);
+    if (!st)
+      st = blob_get(db, &f.row.frames, &out->frames, err);
+  }
+  *found = !st;
+  return st;
+}
+
+static enum status remove_row(struct db *db, const struct row_snippet *r, struct error *err) {
+  const struct db_value arg = hash_value(&r->snippet.id);
+  enum status st = db_run(db, "DELETE FROM snippets WHERE id_hash = $1", &arg, 1, NULL, NULL, NULL, err);
+  if (!st)
+    st = blob_drop(db, &r->doc, err);
+  return st ? st : blob_drop(db, &r->frames, err);
+}
+
+struct deleting {
+  const struct ident_hash *id, *token;
+  bool found, removed;
+};
+
+static enum status delete_body(struct db *db, void *user, struct error *err) {
+  struct deleting *d = user;
+  struct finding f = {0};
+  enum status st = find(db, d->id, &f, err);
+  d->found = f.found && !(f.row.snippet.expires_ms && f.row.snippet.expires_ms <= store_now_ms());
+  d->removed = d->found && ident_hash_equal(&f.row.snippet.token, d->token);
+  return st || !d->removed ? st : remove_row(db, &f.row, err);
+}
+
+enum status store_delete_snippet(struct db *db, const struct ident_hash *id, const struct ident_hash *token,
+                                 bool *found, bool *removed, struct error *err) {
+  struct deleting d = {.id = id, .token = token};
+  enum status st = try_transaction(db, delete_body, &d, err);
+  *found = d.found;
+  *removed = !st && d.removed;
+  return st;
+}
+
+struct batch {
+  struct row_snippet rows[TRIM_STEP];
+  int n;
+  int64_t total;
+};
+
+static enum status take_batch(void *user, const struct db_value *row, int n, struct error *err) {
+  struct batch *b = user;
+  (void)n;
+  b->rows[b->n] = (struct row_snippet){0};
+  return row_snippet(row, &b->rows[b->n++], err);
+}
+
+static enum status purge_body(struct db *db, void *user, struct error *err) {
+  struct batch *b = user;
+  const struct db_value args[] = {db_int(store_now_ms()), db_int(TRIM_STEP)};
+  b->n = 0;
+  enum status st = db_run(db,
+                          "SELECT " ROW_SNIPPET_COLUMNS
+                          " FROM snippets WHERE expires_ms > 0 AND expires_ms <= $1 LIMIT $2",
+                          args, 2, take_batch, b, NULL, err);
+  for (int i = 0; !st && i < b->n; i++)
+    st = remove_row(db, &b->rows[i], err);
+  return st;
+}
+
+enum status store_purge(struct db *db, int64_t *n, struct error *err) {
+  struct batch *b = calloc(1, sizeof *b);
+  enum status st = b ? ST_OK : fail(err, ST_NOMEM, "purge");
+  *n = 0;
+  while (!st) {
+    st = try_transaction(db, purge_body, b, err);
+    *n += st ? 0 : b->n;
+    if (b->n < TRIM_STEP)
+      break;
+  }
+  free(b);
+  return st;
+}
+
+/* ---- results -------------------------------------------------------------------------------------------------------
+ */
+
+static enum status parse_key(const char *key, uint8_t out[KEY_BYTES], struct error *err) {
+  if (strlen(key) != 2 * KEY_BYTES || strspn(key, "0123456789abcdef") != 2 * KEY_BYTES)
+    return fail(err, ST_INPUT, "a key has 64 hexadecimal digits");
+  for (int i = 0; i < KEY_BYTES; i++) {
+    const char two[3] = {key[2 * i], key[2 * i + 1], 0};
+    out[i] = (uint8_t)strtoul(two, NULL, 16);
+  }
+  return ST_OK;
+}
+
+struct result_row {
+  struct ident_hash frames;
+  int64_t used_ms;
+  bool found;
+};
+
+static enum status take_result(void *user, const struct db_value *row, int n, struct error *err) {
+  struct result_row *r = user;
+  (void)n;
+  if (!take_hash(&row[0], &r->frames) || row[1].kind != DB_INT)
+    return fail(err, ST_IO, "a damaged result");
+  r->used_ms = row[1].i;
+  r->found = true;
+  return ST_OK;
+}
+
+enum status store_get_result(struct db *db, const char *key, struct buf *frames, bool *found, struct error *err) {
+  uint8_t k[KEY_BYTES];
+  struct result_row r = {0};
+  *found = false;
+  enum status st = parse_key(key, k, err);
+  if (st)
+    return st;
+  const struct db_value arg = db_bytes(k, sizeof k);
+  st = db_run(db, "SELECT frames, used_ms FROM results WHERE key = $1", &arg, 1, take_result, &r, NULL, err);
+  if (!st && r.found)
+    st = blob_get(db, &r.frames, frames, err);
+  *found = !st && r.found;
+  return st;
+}
+
+struct saving {
+  struct db_value key;
+  const void *frames;
+  size_t len;
+};
+
+static enum status save_body(struct db *db, void *user, struct error *err) {
+  struct saving *s = user;
+  struct ident_hash hash;
+  struct result_row old = {0};
+  int64_t packed;
+  enum status st = blob_put(db, s->frames, s->len, &hash, &packed, err);
+  if (!st)
+    st = db_run(db, "SELECT frames, used_ms FROM results WHERE key = $1", &s->key, 1, take_result, &old, NULL, err);
+  if (st)
+    return st;
+  const struct db_value args[] = {s->key, hash_value(&hash), db_int(packed), db_int(store_now_ms())};
+  st = db_run(db,
+              "INSERT INTO results (key, frames, size, used_ms) VALUES ($1, $2, $3, $4) ON CONFLICT (key) DO UPDATE"
+              " SET frames = excluded.frames, size = excluded.size, used_ms = excluded.used_ms",
+              args, 4, NULL, NULL, NULL, err);
+  if (!st && old.found && !ident_hash_equal(&old.frames, &hash))
+    st = blob_drop(db, &old.frames, err);
+  return st;
+}
+
+enum status store_put_result(struct db *db, const char *key, const void *frames, size_t len, struct error *err) {
+  uint8_t k[KEY_BYTES];
+  enum status st = parse_key(key, k, err);
+  if (st)
+    return st;
+  struct saving s = {.key = db_bytes(k, sizeof k), .frames = frames, .len = len};
+  return try_transaction(db, save_body, &s, err);
+}
+
+struct victim {
+  uint8_t key[KEY_BYTES];
+  struct ident_hash frames;
+  int64_t size;
+};
+
+struct trimming {
+  int64_t max, total;
+  struct victim victims[TRIM_STEP];
+  int n;
+};
+
+static enum status take_total(void *user, const struct db_value *row, int n, struct error *err) {
+  (void)n;
+  (void)err;
+  ((struct trimming *)user)->total = row[0].i;
+  return ST_OK;
+}
+
+static enum status take_victim(void *user, const struct db_value *row, int n, struct error *err) {
+  struct trimming *t = user;
+  struct victim *v = &t->victims[t->n];
+  (void)n;
+  if (row[0].n != KEY_BYTES || !take_hash(&row[1], &v->frames))
+    return fail(err, ST_IO, "a damaged result");
+  memcpy(v->key, row[0].p, KEY_BYTES);
+  v->size = row[2].i;
+  t->n++;
+  return ST_OK;
+}
+
+static enum status trim_body(struct db *db, void *user, struct error *err) {
+  struct trimming *t = user;
+  const struct db_value step = db_int(TRIM_STEP);
+  t->n = 0;
+  enum status st = db_run(db, "SELECT CAST(COALESCE(SUM(size), 0) AS BIGINT) FROM results", NULL, 0, take_total, t,
+                          NULL, err);
+  if (st || t->total <= t->max)
+    return st;
+  st = db_run(db, "SELECT key, frames, size FROM results ORDER BY used_ms LIMIT $1", &step, 1, take_victim, t, NULL,
+              err);
+  for (int i = 0; !st && i < t->n && t->total > t->max; i++) {
+    const struct db_value key = db_bytes(t->victims[i].key, KEY_BYTES);
+    st = db_run(db, "DELETE FROM results WHERE key = $1", &key, 1, NULL, NULL, NULL, err);
+    if (!st)
+      st = blob_drop(db, &t->victims[i].frames, err);
+    t->total -= t->victims[i].size;
+  }
+  return st;
+}
+
+enum status store_trim_results(struct db *db, int64_t max_bytes, struct error *err) {
+  struct trimming t = {.max = max_bytes};
+  enum status st;
+  do
+    st = try_transaction(db, trim_body, &t, err);
+  while (!st && t.n && t.total > t.max);
+  return st;
+}

@@ -1,0 +1,105 @@
+/* store: snippets that outlive a request, and the results cache behind the one in memory.
+ *
+ * Two databases, one schema: "sqlite:PATH" (one server) and "postgresql://…" (several).  What is written is durable
+ * once the function has returned ST_OK: it survives kill -9 and power loss.  Whatever is read was checked against its
+ * checksum: a flipped bit gives ST_IO, never a wrong text.
+ *
+ * All functions that take a `struct db` block.  The server calls them only in tasks, on the store's own threads; the
+ * command line calls them directly.
+ *
+ * Statuses: ST_BUSY the database cannot be reached now; ST_FULL no space, nothing was stored; ST_IO damaged or failing;
+ * ST_LIMIT larger than the store takes.
+ */
+#ifndef STORE_STORE_H
+#define STORE_STORE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/error.h"
+#include "store/ident.h"
+
+struct store; /* connections and their threads */
+struct db;    /* one connection */
+
+enum {
+  STORE_BLOB_MAX = 48 << 20, /* of one text or the frames of one job, unpacked; above the most a job may send */
+  STORE_SECRET_SIZE = 32,
+  STORE_ANCESTORS_MAX = 32,
+};
+
+int64_t store_now_ms(void); /* Unix time */
+
+/* ---- the threads -------------------------------------------------------------------------------------------------- */
+
+enum store_lane {
+  STORE_READ,  /* a few threads */
+  STORE_WRITE, /* one thread, one after the other */
+  STORE_LANES
+};
+
+struct store_task {
+  struct store_task *next;
+  void (*run)(struct store_task *t, struct db *db); /* t is the task's own again */
+};
+
+/* Opens, migrates, and starts the threads.  ST_BUSY: another process writes to this SQLite file. */
+MUST_USE enum status store_open(const char *url, struct store **out, struct error *err);
+/* Queues t; false when too many wait, and t was not taken. */
+bool store_submit(struct store *s, enum store_lane lane, struct store_task *t);
+/* Runs what is queued, ends the threads, closes.  NULL is fine. */
+void store_close(struct store *s);
+/* Many servers may write to it. */
+bool store_is_shared(const struct store *s);
+/* The same for every server on this store, and nobody else's to know. */
+const uint8_t *store_secret(const struct store *s);
+
+/* ---- snippets ------------------------------------------------------------------------------------------------------ */
+
+struct store_snippet {
+  struct ident_hash id, token, parent;
+  bool has_parent;
+  char public_id[IDENT_PUBLIC_LEN + 1]; /* "" for an unlisted one */
+  int64_t created_ms, expires_ms;       /* 0: never */
+  struct buf doc, frames;               /* the store does not look into them */
+};
+
+void store_snippet_init(struct store_snippet *s);
+void store_snippet_clear(struct store_snippet *s);
+
+/* ST_DENIED when the id is taken: try another one. */
+MUST_USE enum status store_put_snippet(struct db *db, const struct store_snippet *s, struct error *err);
+/* Fills *out (initialised by the caller, who clears it) if it is there and has not expired.  Without `is_whole`, doc
+ * and frames stay empty. */
+MUST_USE enum status store_get_snippet(struct db *db, const struct ident_hash *id, bool is_whole,
+                                       struct store_snippet *out, bool *found, struct error *err);
+/* Removes it if the token fits. *found: it was there; *removed: and the token was right. */
+MUST_USE enum status store_delete_snippet(struct db *db, const struct ident_hash *id, const struct ident_hash *token,
+                                          bool *found, bool *removed, struct error *err);
+/* Removes what has expired. */
+MUST_USE enum status store_purge(struct db *db, int64_t *n, struct error *err);
+
+/* ---- results ------------------------------------------------------------------------------------------------------- */
+
+/* key: 64 hex digits.  Frames are appended to *frames; nothing if it is not there. */
+MUST_USE enum status store_get_result(struct db *db, const char *key, struct buf *frames, bool *found,
+                                      struct error *err);
+MUST_USE enum status store_put_result(struct db *db, const char *key, const void *frames, size_t len,
+                                      struct error *err);
+/* Removes the least recently used results until they take at most max_bytes in the store. */
+MUST_USE enum status store_trim_results(struct db *db, int64_t max_bytes, struct error *err);
+
+/* ---- for the command line (check.c, copy.c) -------------------------------------------------------------------------- */
+
+struct store_report {
+  int64_t snippets, results, blobs, damaged;
+};
+/* Reads everything and checks every sum; what is damaged is counted, and named by `tell` in a line each. */
+MUST_USE enum status store_check(struct db *db, struct store_report *out, void (*tell)(const char *line),
+                                 struct error *err);
+/* Copies everything, of one moment, into a new store at `to`, which must not hold anything yet. */
+MUST_USE enum status store_copy(const char *from, const char *to, struct store_report *out, struct error *err);
+
+#endif

@@ -1,0 +1,199 @@
+/* The store's threads: each has a connection of its own, so that no lock is held while a database works. */
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/log.h"
+#include "store/db.h"
+#include "store/store.h"
+#include <sys/random.h>
+
+enum {
+  READERS = 2,
+  QUEUE_MAX = 1000, /* tasks per lane; more means that the database is far behind */
+  PURGE_S = 60,
+};
+
+struct lane {
+  struct store_task *head, **tail;
+  int n;
+  pthread_cond_t more;
+};
+
+struct thread {
+  struct store *store;
+  enum store_lane lane;
+  struct db *db;
+  pthread_t id;
+  bool is_running;
+};
+
+struct store {
+  bool is_shared;
+  uint8_t secret[STORE_SECRET_SIZE];
+  pthread_mutex_t lock; /* guards the lanes and is_closing */
+  struct lane lanes[STORE_LANES];
+  bool is_closing;
+  struct thread threads[1 + READERS]; /* the writer first */
+};
+
+/* ---- the threads ---------------------------------------------------------------------------------------------------
+ */
+
+static void purge(struct db *db) {
+  struct error err;
+  int64_t n;
+  enum status st = store_purge(db, &n, &err);
+  if (st)
+    log_warn("store_purge", "status=%s %s", status_name(st), err.text);
+  else if (n)
+    log_info("store_purge", "expired=%lld", (long long)n);
+}
+
+/* Under the lock: waits for a task; NULL when the store closes, or when it is time to purge. */
+static struct store_task *take(struct store *s, struct lane *l, const struct timespec *until) {
+  int timed_out = 0;
+  while (!l->head && !s->is_closing && !timed_out)
+    timed_out = pthread_cond_timedwait(&l->more, &s->lock, until);
+  struct store_task *t = l->head;
+  if (!t)
+    return NULL;
+  l->head = t->next;
+  if (!l->head)
+    l->tail = &l->head;
+  l->n--;
+  return t;
+}
+
+static void *run(void *user) {
+  struct thread *me = user;
+  struct store *s = me->store;
+  struct lane *l = &s->lanes[me->lane];
+  struct timespec purge_at;
+  clock_gettime(CLOCK_MONOTONIC, &purge_at);
+
+  pthread_mutex_lock(&s->lock);
+  for (;;) {
+    struct store_task *t = take(s, l, &purge_at);
+    if (!t && s->is_closing)
+      break;
+    pthread_mutex_unlock(&s->lock);
+    if (t) {
+      t->run(t, me->db);
+    } else {
+      if (me->lane == STORE_WRITE)
+        purge(me->db);
+      clock_gettime(CLOCK_MONOTONIC, &purge_at);
+      purge_at.tv_sec += PURGE_S;
+    }
+    pthread_mutex_lock(&s->lock);
+  }
+  pthread_mutex_unlock(&s->lock);
+  return NULL;
+}
+
+bool store_submit(struct store *s, enum store_lane lane, struct store_task *t) {
+  struct lane *l = &s->lanes[lane];
+  t->next = NULL;
+  pthread_mutex_lock(&s->lock);
+  bool fits = !s->is_closing && l->n < QUEUE_MAX;
+  if (fits) {
+    *l->tail = t;
+    l->tail = &t->next;
+    l->n++;
+    pthread_cond_signal(&l->more);
+  }
+  pthread_mutex_unlock(&s->lock);
+  return fits;
+}
+
+/* ---- open and close ------------------------------------------------------------------------------------------------
+ */
+
+static enum status take_secret(void *user, const struct db_value *row, int n, struct error *err) {
+  (void)n;
+  if (row[0].n != STORE_SECRET_SIZE)
+    return fail(err, ST_IO, "the store's secret is damaged");
+  memcpy(user, row[0].p, STORE_SECRET_SIZE);
+  return ST_OK;
+}
+
+/* Whoever comes first decides. */
+static enum status load_secret(struct db *db, uint8_t secret[STORE_SECRET_SIZE], struct error *err) {
+  if (getrandom(secret, STORE_SECRET_SIZE, 0) != STORE_SECRET_SIZE)
+    return fail(err, ST_IO, "no random bytes: %m");
+  const struct db_value arg = db_bytes(secret, STORE_SECRET_SIZE);
+  enum status st = db_run(db, "INSERT INTO meta (name, value) VALUES ('secret', $1) ON CONFLICT DO NOTHING", &arg, 1,
+                          NULL, NULL, NULL, err);
+  return st ? st
+            : db_run(db, "SELECT value FROM meta WHERE name = 'secret'", NULL, 0, take_secret, secret, NULL, err);
+}
+
+static enum status open_all(struct store *s, const char *url, struct error *err) {
+  enum status st = db_open(url, true, &s->threads[0].db, err);
+  if (!st)
+    st = db_migrate(s->threads[0].db, err);
+  if (!st)
+    st = load_secret(s->threads[0].db, s->secret, err);
+  for (int i = 1; !st && i <= READERS; i++)
+    st = db_open(url, false, &s->threads[i].db, err);
+  return st;
+}
+
+enum status store_open(const char *url, struct store **out, struct error *err) {
+  pthread_condattr_t attr;
+  struct store *s = calloc(1, sizeof *s);
+  if (!s)
+    return fail(err, ST_NOMEM, "store");
+  s->is_shared = strncmp(url, "sqlite:", 7) != 0;
+  pthread_mutex_init(&s->lock, NULL);
+  pthread_condattr_init(&attr);
+  pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+  for (int i = 0; i < STORE_LANES; i++) {
+    pthread_cond_init(&s->lanes[i].more, &attr);
+    s->lanes[i].tail = &s->lanes[i].head;
+  }
+  pthread_condattr_destroy(&attr);
+  enum status st = open_all(s, url, err);
+  for (int i = 0; !st && i <= READERS; i++) {
+    struct thread *t = &s->threads[i];
+    t->store = s;
+    t->lane = i ? STORE_READ : STORE_WRITE;
+    t->is_running = pthread_create(&t->id, NULL, run, t) == 0;
+    if (!t->is_running)
+      st = fail(err, ST_IO, "store: no thread");
+  }
+  if (st)
+    store_close(s);
+  else
+    *out = s;
+  return st;
+}
+
+void store_close(struct store *s) {
+  if (!s)
+    return;
+  pthread_mutex_lock(&s->lock);
+  s->is_closing = true;
+  for (int i = 0; i < STORE_LANES; i++)
+    pthread_cond_broadcast(&s->lanes[i].more);
+  pthread_mutex_unlock(&s->lock);
+  for (int i = READERS; i >= 0; i--) { /* the writer last: it closes the log */
+    if (s->threads[i].is_running)
+      pthread_join(s->threads[i].id, NULL);
+    db_close(s->threads[i].db);
+  }
+  for (int i = 0; i < STORE_LANES; i++)
+    pthread_cond_destroy(&s->lanes[i].more);
+  pthread_mutex_destroy(&s->lock);
+  free(s);
+}
+
+bool store_is_shared(const struct store *s) {
+  return s->is_shared;
+}
+
+const uint8_t *store_secret(const struct store *s) {
+  return s->secret;
+}
