@@ -12,6 +12,7 @@ pytest="python3 -m pytest -q -p no:cacheprovider --tb=short -n 2"
 # name, command; the last line that the command prints is what its summary says
 all_sets() {
   cat <<END
+operations NKX_OPERATIONS=all $pytest tests/conformance/test_every_operation.py
 random   NKX_RANDOM_KERNELS=2000 $pytest tests/conformance/test_random_kernels.py
 examples NKX_FULL_EXAMPLES=1 $pytest tests/conformance/test_examples.py -k decoder_layer
 END

@@ -1,4 +1,5 @@
 """Helpers of the conformance tests: compile a source with the product, run it with plain NumPy, compare."""
+import builtins
 import json
 import os
 import pathlib
@@ -11,6 +12,9 @@ import numpy as np
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = ROOT / os.environ.get("BUILD", "build")
 NKX = BUILD / "bin/nkx"
+
+sys.path.append(str(ROOT / "tests/passes"))
+import nisa_eval  # noqa: E402
 
 # The same numbers as compiler/driver/check.c states, per output dtype: (relative, absolute).
 TOLERANCE = {"float32": (1e-4, 1e-5), "float16": (1e-2, 1e-2), "bfloat16": (1e-2, 1e-2)}
@@ -27,7 +31,7 @@ def compile(source, *arguments, check=False, timeout=120):
 
 
 def is_checked(stage):
-    """True if the stage's check passed.  NISA is verified against the hardware's rules, but not run."""
+    """True if the stage's check passed.  NISA is verified against the hardware's rules, but not run: see assert_nisa."""
     return stage["check"]["status"] == ("skipped" if stage["dialect"] == "nisa" else "pass")
 
 
@@ -94,6 +98,32 @@ def run_numpy(source, kernel, inputs):
         with np.load(path + ".out.npz") as z:
             got = [z[f"arr_{i}"] for i in range(len(z.files))]
     return [g.astype(t) for g, (_, t) in zip(got, output_types(kernel))]
+
+
+def functions(source):
+    """The source's names, run with plain NumPy in this process: for many small kernels, where run_numpy takes too long."""
+    sys.path.append(str(BUILD / "python"))
+    names = {}
+    exec(builtins.compile(source, "kernel.py", "exec"), names)
+    sys.path.pop()
+    return names
+
+
+def call(function, kernel, inputs):
+    """What run_numpy returns, by a function of functions()."""
+    arrays = [a.copy() for a in inputs]
+    with np.errstate(all="ignore"):
+        got = getattr(function, "__wrapped__", function)(*arrays)
+    got = [] if got is None else list(got) if isinstance(got, (tuple, list)) else [got]
+    got += [arrays[t["alias_of"]] for t in kernel["outputs"][len(got):]]
+    return [np.asarray(g).astype(t) for g, (_, t) in zip(got, output_types(kernel))]
+
+
+def assert_nisa(kernel, inputs, want):
+    """The instructions of a compiled kernel, evaluated one by one, give these arrays."""
+    got = nisa_eval.run(kernel["stages"][-1]["text"], [a.copy() for a in inputs])
+    got = [g.view(t) for g, (_, t) in zip(got, output_types(kernel))]  # NISA knows no unsigned types
+    assert_close(got, want, f"{kernel['name']} on NISA")
 
 
 def assert_close(got, want, what):

@@ -2,7 +2,7 @@
 
 Values are computed three times: by NumPy (the example run as plain Python), by the product's own check, and by a run of
 the stage's text that uses none of our code (XLA for HLO, LLVM's tools for linalg and memref; what only our passes know,
-memories and annotations, is taken away first).  NISA has no other implementation to run it.
+memories and annotations, is taken away first; a small evaluator in NumPy for NISA, which knows the instructions only).
 
 The largest examples are run at a smaller size, and independently only at the end of each dialect, unless
 NKX_FULL_EXAMPLES is set (make nightly).
@@ -76,6 +76,16 @@ def test_independent_runs_of_every_stage_agree_with_numpy(example, request):
                 got = values.run(stage["text"], inputs)
                 assert [(g.shape, g.dtype) for g in got] == outputs, stage["name"]
             kernels.assert_close(got, want, f"{kernel['name']} after {stage['name']}")
+
+
+@pytest.mark.parametrize("target", ("trn1", "trn2", "trn3"))
+def test_instructions_compute_what_numpy_computes(example, target):
+    source, result = example
+    if target != "trn2":
+        result = kernels.compile(source, "--target", target)
+    for kernel in result["kernels"]:
+        inputs = kernels.random_inputs(kernel)
+        kernels.assert_nisa(kernel, inputs, kernels.run_numpy(source, kernel, inputs))
 
 
 def nkx_opt(text, *arguments):

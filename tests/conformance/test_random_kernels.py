@@ -1,5 +1,7 @@
 """Random kernels (generator.py): every stage equals NumPy, or a stage refuses with a diagnostic that users are told of.
 
+Stages up to NISA are run by the product's check, NISA by the tests' own evaluator (tests/passes/nisa_eval.py).
+
     NKX_RANDOM_KERNELS=2000 NKX_RANDOM_SEED=5 pytest tests/conformance/test_random_kernels.py
 
 A refusal is counted and printed; wrong values, a fault of ours (internal) and a process that died are failures.
@@ -56,6 +58,11 @@ def test_random_kernels_equal_numpy_at_every_stage(batch, record_property):
         print(f"refused with {code}: {times} of {n}")
     record_property("refused", len(refused))
     assert not bad, "\n".join(map(str, bad)) + "\n" + source
+    plain = kernels.functions(source)
+    for k in result["kernels"]:
+        if k["stages"] and k["stages"][-1]["dialect"] == "nisa":
+            inputs = kernels.random_inputs(k, seed=batch)
+            kernels.assert_nisa(k, inputs, kernels.call(plain[k["name"]], k, inputs))
     assert len(result["kernels"]) == n, (len(result["kernels"]), source)
     # a batch is small: what is too much shows over all of them, this only catches that everything is refused
     assert len(refused) <= max(4, 4 * REFUSED_SHARE_MAX * n), refused

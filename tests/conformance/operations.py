@@ -1,0 +1,167 @@
+"""A small kernel, or a few, for every operation of compiler/trace/ops.def.
+
+    for kernel in operations.kernels(): kernel.name, kernel.op, kernel.source
+
+Each is there in f32 and i32 where NumPy has the operation on both, on 130×7 (two tiles of partitions, the second one short)
+and on 256×33.  What operations() finds in the table and FORMS lacks fails the test that uses it.
+"""
+import collections
+import re
+
+from kernels import ROOT
+
+HEAD = "import numpy as np\nfrom nkigen import trace\n\n"
+SHAPES = ((130, 7), (256, 33))
+
+Kernel = collections.namedtuple("Kernel", "name op source")
+
+
+def operations():
+    text = (ROOT / "compiler/trace/ops.def").read_text()
+    return re.findall(r'^TRACE_OP\(\w+, "(\w+)"', text, re.M)
+
+
+# operation -> expressions over x and y (shape R×C), p (positive), c and d (bool), s (1×C), t (R×1), i (C indices below R)
+# a leading "f:" or "i:" restricts an expression to f32 or i32
+FORMS = {
+    "add": ["x + y", "x + s", "3 - (x + t)"],
+    "subtract": ["x - y", "t - x"],
+    "multiply": ["x * y", "x * 3"],
+    "divide": ["x / p", "x / 4", "f:1.0 / p"],
+    "power": ["f:p ** y", "f:x ** 3", "i:x ** 2", "i:2 ** p"],
+    "maximum": ["np.maximum(x, y)", "np.maximum(x, 0)"],
+    "minimum": ["np.minimum(x, t)"],
+    "floor_divide": ["x // p", "i:x // y", "i:x // -3"],
+    "remainder": ["x % p", "i:x % y", "i:x % 3"],
+    "fmod": ["np.fmod(x, p)"],
+    "logaddexp": ["f:np.logaddexp(x, y)"],
+    "arctan2": ["f:np.arctan2(x, y)", "f:np.arctan2(x, 0.5)", "f:np.arctan2(np.round(x), np.round(y))"],
+    "bitwise_and": ["i:x & y", "c & d"],
+    "bitwise_or": ["i:x | 5", "c | d"],
+    "bitwise_xor": ["i:x ^ y", "c ^ d"],
+    "logical_and": ["np.logical_and(x, c)"],
+    "logical_or": ["np.logical_or(c, y)"],
+    "logical_xor": ["np.logical_xor(x, y)"],
+    "equal": ["x == y", "x == 1"],
+    "not_equal": ["x != y"],
+    "less": ["x < y", "x < t"],
+    "less_equal": ["x <= s"],
+    "greater": ["x > y"],
+    "greater_equal": ["0 >= x"],
+    "abs": ["np.abs(x)"],
+    "fabs": ["f:np.fabs(x)"],
+    "negative": ["-x"],
+    "positive": ["+x"],
+    "sign": ["np.sign(x)"],
+    "exp": ["f:np.exp(x)", "f:np.exp(x * 0.5 - 1.0)"],
+    "expm1": ["f:np.expm1(x)"],
+    "log": ["f:np.log(p)"],
+    "log1p": ["f:np.log1p(p)"],
+    "log2": ["f:np.log2(p)"],
+    "sqrt": ["f:np.sqrt(p)"],
+    "sin": ["f:np.sin(x)"],
+    "cos": ["f:np.cos(x)"],
+    "tan": ["f:np.tan(x)"],
+    "tanh": ["f:np.tanh(x)"],
+    "arctan": ["f:np.arctan(x)"],
+    "square": ["np.square(x)"],
+    "reciprocal": ["f:np.reciprocal(p)"],
+    "ceil": ["f:np.ceil(x)"],
+    "floor": ["f:np.floor(x)"],
+    "trunc": ["f:np.trunc(x)"],
+    "rint": ["f:np.rint(x)"],
+    "invert": ["i:~x", "~c"],
+    "logical_not": ["np.logical_not(x)", "np.logical_not(c)"],
+    "isnan": ["f:np.isnan(np.log(x))"],
+    "isinf": ["f:np.isinf(1.0 / np.maximum(x, 0.0))"],
+    "isfinite": ["f:np.isfinite(1.0 / np.maximum(x, 0.0))"],
+    "round": ["f:np.round(x)", "f:np.round(x, 1)"],
+    "clip": ["np.clip(x, -1, 2)"],
+    "astype": ["x.astype(np.float16)", "x.astype(np.int32)", "i:x.astype(np.int8)", "x.astype(np.bool_)",
+               "c.astype(np.float32)", "i:p.astype(np.uint8)", "x.astype(np.float64)", "x.astype(np.int64)"],
+    "copy": ["np.copy(x)"],
+    "sum": ["np.sum(x, axis=0)", "np.sum(x, axis=1)", "np.sum(x)"],
+    "prod": ["f:np.prod(1 + 0.001 * x, axis=0)", "f:np.prod(1 + 0.001 * x, axis=1)", "f:np.prod(1 + 0.0001 * x)",
+             "i:np.prod(x, axis=0)", "i:np.prod(x, axis=1)"],
+    "max": ["np.max(x, axis=0)", "np.max(x, axis=1)", "x.max()"],
+    "min": ["np.min(x, axis=0)", "np.min(x, axis=1)", "x.min()"],
+    "mean": ["np.mean(x, axis=0)", "f:np.mean(x, axis=1, keepdims=True)"],
+    "var": ["f:np.var(x, axis=0)", "f:np.var(x, axis=1)"],
+    "std": ["f:np.std(x, axis=0)"],
+    "any": ["np.any(c, axis=0)", "np.any(x > 1, axis=1)"],
+    "all": ["np.all(c, axis=0)", "np.all(x > -1, axis=1)", "np.all(c)"],
+    "count_nonzero": ["np.count_nonzero(x, axis=0)", "np.count_nonzero(c, axis=1)"],
+    "argmax": ["np.argmax(x, axis=0)", "np.argmax(x, axis=1)", "np.argmax(x)", "np.argmax(np.round(x), axis=0)",
+               "np.argmax(np.round(x), axis=1)"],
+    "argmin": ["np.argmin(x, axis=0)", "np.argmin(x, axis=1)", "np.argmin(np.round(x), axis=0)"],
+    "matmul": ["f:np.matmul(x, y.T)", "f:x.T @ y", "i:x.T @ y"],
+    "dot": ["f:np.dot(x.T, y)"],
+    "outer": ["np.outer(t, s)"],
+    "reshape": ["np.reshape(x, (C, R))", "np.reshape(x, (R // 2, 2 * C)) + 1"],
+    "ravel": ["np.ravel(x)"],
+    "transpose": ["x.T", "np.transpose(x + y) * 2"],
+    "swapaxes": ["np.swapaxes(x, 0, 1)"],
+    "moveaxis": ["np.moveaxis(np.reshape(x, (R // 2, 2, C)), 0, -1)"],
+    "expand_dims": ["np.expand_dims(x, 1)"],
+    "squeeze": ["np.squeeze(s)"],
+    "concatenate": ["np.concatenate([x, y], axis=0)", "np.concatenate([x, t], axis=1)"],
+    "stack": ["np.stack([x, y])", "np.stack([x, y], axis=-1)"],
+    "split": ["np.split(x, 2, axis=0)[1] + 1"],
+    "array_split": ["np.array_split(x, 3, axis=1)[2]"],
+    "broadcast_to": ["np.broadcast_to(s, (5, C))", "np.broadcast_to(t, (R, 4)) * 2"],
+    "repeat": ["np.repeat(x, 2, axis=1)", "np.repeat(t, 3, axis=0)"],
+    "where": ["np.where(c, x, y)", "np.where(x > y, x, 0)"],
+    "take": ["np.take(x, i, axis=0)", "np.take(x, i % C, axis=1)"],
+    "zeros_like": ["np.zeros_like(x)"],
+    "ones_like": ["np.ones_like(x) + x"],
+    "empty_like": ["np.zeros_like(np.empty_like(x))"],
+    "full_like": ["np.full_like(x, 3)"],
+    "shape": ["x + x.shape[0]"],
+    "ndim": ["x * x.ndim"],
+    "size": ["x - np.size(x)"],
+}
+
+
+def _parameters(dtype, r, c):
+    return (f'("x", ({r}, {c}), "{dtype}"), ("y", ({r}, {c}), "{dtype}"), ("p", ({r}, {c}), "{dtype}"), '
+            f'("c", ({r}, {c}), "bool"), ("d", ({r}, {c}), "bool"), ("s", (1, {c}), "{dtype}"), '
+            f'("t", ({r}, 1), "{dtype}"), ("i", ({c},), "i32")')
+
+
+def kernels(shapes=SHAPES):
+    """Every form; parameters that it does not use are left out."""
+    made = []
+    for op, forms in FORMS.items():
+        for n, form in enumerate(forms):
+            for r, c in shapes:
+                only, text = re.match(r"(?:([fi]):)?(.*)$", form).groups()
+                for dtype in ("f32", "i32"):
+                    if only and only != dtype[0] or (dtype == "i32" and not re.search(r"\b[xypst]\b", text)):
+                        continue
+                    specs = {name: (shape, t) for name, shape, t in eval(_parameters(dtype, r, c))}
+                    used = [v for v in specs if re.search(rf"\b{v}\b", text)]
+                    name = f"{op}_{n}_{dtype}_{r}x{c}"
+                    body = re.sub(r"\bR\b", str(r), re.sub(r"\bC\b", str(c), text))
+                    made.append(Kernel(name, op, f"@trace(input_specs={[specs[v] for v in used]!r})\n"
+                                                 f"def {name}({', '.join(used)}):\n    return {body}\n"))
+    return made
+
+
+def inputs(kernel, rng):
+    """Values for a compiled kernel's parameters: ties in x, no zero in y and p, indices in range."""
+    import numpy as np
+
+    made = []
+    for tensor in kernel["inputs"]:
+        name, shape, t = tensor["name"], tensor["shape"], tensor["dtype"]
+        if t == "bool":
+            made.append(rng.integers(0, 2, shape).astype(bool))
+        elif name == "i":
+            made.append(rng.integers(-5, shape[0], shape).astype(np.int32))
+        elif t == "int32":
+            x = rng.integers(1 if name in "yp" else -7, 8, shape)
+            made.append((x * (rng.choice([-1, 1], shape) if name == "y" else 1)).astype(np.int32))
+        else:
+            x = rng.uniform(0.25, 3, shape) * (1 if name == "p" else rng.choice([-1, 1], shape))
+            made.append(x.astype(np.float32))
+    return made
