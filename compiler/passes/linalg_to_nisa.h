@@ -203,6 +203,23 @@ static inline struct ln_arg ln_number(MlirValue scalar) {
 /* dst = x `op` y, an operator of nisa.h; one of them is a view. */
 enum status ln_arith(struct ln_walk *w, ln_atoms par, const char *op, const struct ln_view *dst, struct ln_arg x,
                      struct ln_arg y, bool is_unsigned);
+/* dst = (x `op0` c0) `op1` c1 in f32, in one instruction; reverse0: c0 `op0` x. */
+enum status ln_two_ops(struct ln_walk *w, ln_atoms par, const struct ln_view *dst, const struct ln_view *x,
+                       const char *op0, double c0, bool reverse0, const char *op1, double c1);
+/* dst = function(src), one of nisa.h's; dst = 1 / src. */
+enum status ln_activate(struct ln_walk *w, ln_atoms par, const char *function, const struct ln_view *dst,
+                        const struct ln_view *src);
+enum status ln_reciprocal(struct ln_walk *w, ln_atoms par, const struct ln_view *dst, const struct ln_view *src);
+/* dst = src where the predicate is not 0; reverse: where it is. */
+enum status ln_copy_where(struct ln_body *b, const struct ln_view *dst, const struct ln_arg *src,
+                          const struct ln_view *predicate, bool reverse);
+/* What v is in an instruction; a new buffer in SBUF with the body's partitions (NULL if there are too many); a constant. */
+enum status ln_arg_of(struct ln_body *b, MlirValue v, struct ln_arg *out);
+struct ln_view *ln_temp_like(struct ln_body *b, MlirType t, ln_atoms atoms);
+struct ln_arg ln_number_arg(struct ln_body *b, MlirType t, double v);
+/* linalg_to_nisa_angles.c */
+enum status ln_cos(struct ln_body *b, const struct ln_view *dst, const struct ln_view *x);
+enum status ln_arctan2(struct ln_body *b, const struct ln_view *dst, struct ln_arg y, struct ln_arg x);
 /* The operator that an arith or math operation of two operands is; NULL if it is none. */
 const char *ln_operator(MlirOperation op, bool *is_unsigned);
 /* The type that values of t have in memory: index is i32.  Null for types that no engine has. */

@@ -4,7 +4,7 @@
  *                     tensor_tensor_power.  On gpsimd when integers have to stay integers, otherwise on vector
  *   comparison        the same, yielding 1 or 0 of the destination's type: a conversion of the result costs nothing.
  *                     Unordered and one-sided forms are made of several (nkigen knows no != for floats)
- *   function          activation; 1/x is reciprocal, -x a multiplication, cos(x) = sin(x + pi/2)
+ *   function          activation; 1/x is reciprocal, -x a multiplication; angles: linalg_to_nisa_angles.c
  *   conversion        tensor_copy; from narrow floats and bools nothing, what reads them converts
  *   select            a copy of one side and a predicated copy of the other over it
  *
@@ -195,6 +195,28 @@ enum status ln_arith(struct ln_walk *w, ln_atoms par, const char *op, const stru
   return st;
 }
 
+enum status ln_two_ops(struct ln_walk *w, ln_atoms par, const struct ln_view *dst, const struct ln_view *x,
+                       const char *op0, double c0, bool reverse0, const char *op1, double c1) {
+  struct ln *ln = w->ln;
+  struct ln_shape s = ln_shape_of(w, par, ln_view_atoms(dst));
+  MlirType f32 = mlirF32TypeGet(ln->e.ctx);
+  struct nisa_access o[4] = {{.n_dims = 0}};
+  const struct ln_attr attrs[] = {{"op0", ln_text(ln, op0)},
+                                  {"op1", ln_text(ln, op1)},
+                                  {"reverse_operands", ln_text(ln, reverse0 ? "first" : "none")},
+                                  {NULL, {NULL}}};
+
+  enum status st = ln_access(w, dst, &s, &o[0]);
+  if (!st)
+    st = ln_access(w, x, &s, &o[1]);
+  if (st)
+    return st;
+  o[2] = ln_scalar(emit_float(&ln->e, f32, c0));
+  o[3] = ln_scalar(emit_float(&ln->e, f32, c1));
+  ln_emit(ln, NISA_TENSOR_SCALAR_ARITH, NISA_ENGINE_VECTOR, o, attrs);
+  return ST_OK;
+}
+
 /* ---- operands and results in a body ----------------------------------------------------------------------------- */
 
 static MlirValue operand(MlirOperation op, int k) {
@@ -212,7 +234,7 @@ static MlirValue storable(struct ln_body *b, MlirValue v) {
   return edit_int(v, &c) ? emit_int(e, i32, c) : emit_op1(e, "arith.index_cast", i32, 1, &v);
 }
 
-static enum status arg_of(struct ln_body *b, MlirValue v, struct ln_arg *out) {
+enum status ln_arg_of(struct ln_body *b, MlirValue v, struct ln_arg *out) {
   struct ln_value *x = ln_value_of(b, v);
   *out = (struct ln_arg){.view = NULL};
   if (x->kind == LN_ONE) {
@@ -250,7 +272,7 @@ static MlirValue converted_result(MlirOperation op) {
   return computes && ir_is(user, "arith.truncf") ? mlirOperationGetResult(user, 0) : r;
 }
 
-static struct ln_view *temp_like(struct ln_body *b, MlirType t, ln_atoms atoms) {
+struct ln_view *ln_temp_like(struct ln_body *b, MlirType t, ln_atoms atoms) {
   return ln_temp(b->w, t, NISA_SBUF, b->par, atoms | b->par);
 }
 
@@ -258,7 +280,7 @@ static MlirType bool_type(struct ln_body *b) {
   return mlirIntegerTypeGet(b->w->ln->e.ctx, 1);
 }
 
-static struct ln_arg number_arg(struct ln_body *b, MlirType t, double v) {
+struct ln_arg ln_number_arg(struct ln_body *b, MlirType t, double v) {
   struct emit *e = &b->w->ln->e;
   return (struct ln_arg){.scalar = mlirTypeIsAFloat(t) ? emit_float(e, t, v) : emit_int(e, t, (int64_t)v)};
 }
@@ -294,7 +316,7 @@ static enum status compare_pair(struct ln_body *b, const struct predicate *p, co
     struct ln_arg v = x.view ? x : y;
     return ln_arith(b->w, b->par, p->op, dst, v, v, false);
   }
-  struct ln_view *first = temp_like(b, bool_type(b), atoms), *second = temp_like(b, bool_type(b), atoms);
+  struct ln_view *first = ln_temp_like(b, bool_type(b), atoms), *second = ln_temp_like(b, bool_type(b), atoms);
   if (!first || !second)
     return ln_fail(b->w->ln, "it needs more than %d buffers", LN_VIEWS_MAX);
   enum status st = ln_arith(b->w, b->par, p->op, first, x, p->self ? x : y, false);
@@ -310,13 +332,13 @@ static enum status compare_pair(struct ln_body *b, const struct predicate *p, co
 static enum status compare_floats(struct ln_body *b, const struct predicate *p, const struct ln_view *dst,
                                   struct ln_arg x, struct ln_arg y) {
   ln_atoms atoms = atoms_of(&x) | atoms_of(&y);
-  const struct ln_view *to = p->negate ? temp_like(b, bool_type(b), atoms) : dst;
+  const struct ln_view *to = p->negate ? ln_temp_like(b, bool_type(b), atoms) : dst;
 
   if (!to)
     return ln_fail(b->w->ln, "it needs more than %d buffers", LN_VIEWS_MAX);
   enum status st = p->second ? compare_pair(b, p, to, x, y, atoms) : ln_arith(b->w, b->par, p->op, to, x, y, false);
   if (!st && p->negate)
-    st = ln_arith(b->w, b->par, "is_eq", dst, ln_data(to), number_arg(b, bool_type(b), 0), false);
+    st = ln_arith(b->w, b->par, "is_eq", dst, ln_data(to), ln_number_arg(b, bool_type(b), 0), false);
   if (p->negate)
     ln_release(b->w->ln, to);
   return st;
@@ -329,9 +351,9 @@ static enum status apply_compare(struct ln_body *b, MlirOperation op) {
   struct ln_arg x, y;
   struct ln_view *dst;
 
-  enum status st = arg_of(b, operand(op, 0), &x);
+  enum status st = ln_arg_of(b, operand(op, 0), &x);
   if (!st)
-    st = arg_of(b, operand(op, 1), &y);
+    st = ln_arg_of(b, operand(op, 1), &y);
   if (!st)
     st = ln_target(b, converted_result(op), atoms_of(&x) | atoms_of(&y), &dst);
   if (st)
@@ -339,7 +361,7 @@ static enum status apply_compare(struct ln_body *b, MlirOperation op) {
   if (ir_is(op, "arith.cmpi"))
     return ln_arith(b->w, b->par, integers[p], dst, x, y, p >= 6);
   if (p <= 0 || p >= 15)
-    return ln_set(b->w, dst, number_arg(b, dst->element, p >= 15).scalar);
+    return ln_set(b->w, dst, ln_number_arg(b, dst->element, p >= 15).scalar);
   return compare_floats(b, &float_predicates[p], dst, x, y);
 }
 
@@ -349,8 +371,8 @@ static enum status put(struct ln_body *b, const struct ln_view *dst, const struc
   return x->view ? ln_move(b->w, dst, x->view, false) : ln_set(b->w, dst, x->scalar);
 }
 
-static enum status copy_where(struct ln_body *b, const struct ln_view *dst, const struct ln_arg *src,
-                              const struct ln_view *predicate, bool reverse) {
+enum status ln_copy_where(struct ln_body *b, const struct ln_view *dst, const struct ln_arg *src,
+                          const struct ln_view *predicate, bool reverse) {
   struct ln *ln = b->w->ln;
   struct ln_shape s = ln_shape_of(b->w, b->par, ln_view_atoms(dst));
   struct nisa_access o[3];
@@ -379,22 +401,22 @@ static enum status apply_select(struct ln_body *b, MlirOperation op) {
 
   enum status st = ln_materialize(b, c, &cond);
   if (!st)
-    st = arg_of(b, operand(op, 1), &yes);
+    st = ln_arg_of(b, operand(op, 1), &yes);
   if (!st)
-    st = arg_of(b, operand(op, 2), &no);
+    st = ln_arg_of(b, operand(op, 2), &no);
   if (!st)
     st = ln_target(b, mlirOperationGetResult(op, 0), ln_view_atoms(cond) | atoms_of(&yes) | atoms_of(&no), &dst);
   if (st)
     return st;
   if (yes.view && ln_same_elements(dst, yes.view) && !shares(dst, cond) && !shares(dst, no.view))
-    return copy_where(b, dst, &no, cond, true);
+    return ln_copy_where(b, dst, &no, cond, true);
   const bool reads_dst = shares(dst, cond) || shares(dst, yes.view);
-  struct ln_view *to = reads_dst ? temp_like(b, dst->element, ln_view_atoms(dst)) : dst;
+  struct ln_view *to = reads_dst ? ln_temp_like(b, dst->element, ln_view_atoms(dst)) : dst;
   if (!to)
     return ln_fail(b->w->ln, "it needs more than %d buffers", LN_VIEWS_MAX);
   st = put(b, to, &no);
   if (!st)
-    st = copy_where(b, to, &yes, cond, false);
+    st = ln_copy_where(b, to, &yes, cond, false);
   if (!st && reads_dst)
     st = ln_move(b->w, dst, to, false);
   if (reads_dst)
@@ -404,8 +426,8 @@ static enum status apply_select(struct ln_body *b, MlirOperation op) {
 
 /* ---- functions -------------------------------------------------------------------------------------------------- */
 
-static enum status activate(struct ln_walk *w, ln_atoms par, const char *function, const struct ln_view *dst,
-                            const struct ln_view *src) {
+enum status ln_activate(struct ln_walk *w, ln_atoms par, const char *function, const struct ln_view *dst,
+                        const struct ln_view *src) {
   struct ln *ln = w->ln;
   struct ln_shape s = ln_shape_of(w, par, ln_view_atoms(dst));
   MlirType f32 = mlirF32TypeGet(ln->e.ctx);
@@ -423,8 +445,7 @@ static enum status activate(struct ln_walk *w, ln_atoms par, const char *functio
   return ST_OK;
 }
 
-static enum status emit_reciprocal(struct ln_walk *w, ln_atoms par, const struct ln_view *dst,
-                                   const struct ln_view *src) {
+enum status ln_reciprocal(struct ln_walk *w, ln_atoms par, const struct ln_view *dst, const struct ln_view *src) {
   struct ln_shape s = ln_shape_of(w, par, ln_view_atoms(dst));
   struct nisa_access o[2];
   enum status st = ln_access(w, dst, &s, &o[0]);
@@ -437,10 +458,10 @@ static enum status emit_reciprocal(struct ln_walk *w, ln_atoms par, const struct
 
 static const char *function_of(MlirOperation op) {
   static const char *const table[][2] = {
-      {"math.exp", "exp"},     {"math.log", "log"},     {"math.sqrt", "sqrt"},   {"math.rsqrt", "rsqrt"},
-      {"math.tanh", "tanh"},   {"math.sin", "sin"},     {"math.erf", "erf"},     {"math.absf", "abs"},
-      {"math.floor", "floor"}, {"math.ceil", "ceil"},   {"math.round", "round"}, {"math.roundeven", "round_even"},
-      {"math.trunc", "trunc"}, {"math.atan", "arctan"},
+      {"math.exp", "exp"},     {"math.log", "log"},   {"math.sqrt", "sqrt"},   {"math.rsqrt", "rsqrt"},
+      {"math.tanh", "tanh"},   {"math.sin", "sin"},   {"math.erf", "erf"},     {"math.absf", "abs"},
+      {"math.floor", "floor"}, {"math.ceil", "ceil"}, {"math.round", "round"}, {"math.roundeven", "round_even"},
+      {"math.trunc", "trunc"},
   };
   for (int k = 0; k < N(table); k++)
     if (ir_is(op, table[k][0]))
@@ -448,25 +469,11 @@ static const char *function_of(MlirOperation op) {
   return NULL;
 }
 
-/* What is computed from src alone in two steps: dst = outer(inner), the inner value in a buffer of its own. */
-static enum status apply_cos(struct ln_body *b, const struct ln_view *dst, const struct ln_view *src) {
-  MlirType f32 = mlirF32TypeGet(b->w->ln->e.ctx);
-  struct ln_view *turned = temp_like(b, f32, ln_view_atoms(src));
-  if (!turned)
-    return ln_fail(b->w->ln, "it needs more than %d buffers", LN_VIEWS_MAX);
-  enum status st =
-      ln_arith(b->w, b->par, "add", turned, ln_data(src), number_arg(b, f32, 1.57079632679489661923), false);
-  if (!st)
-    st = activate(b->w, b->par, "sin", dst, turned);
-  ln_release(b->w->ln, turned);
-  return st;
-}
-
 static enum status apply_absi(struct ln_body *b, const struct ln_view *dst, const struct ln_view *src) {
-  struct ln_view *minus = temp_like(b, src->element, ln_view_atoms(src));
+  struct ln_view *minus = ln_temp_like(b, src->element, ln_view_atoms(src));
   if (!minus)
     return ln_fail(b->w->ln, "it needs more than %d buffers", LN_VIEWS_MAX);
-  enum status st = ln_arith(b->w, b->par, "subtract", minus, number_arg(b, src->element, 0), ln_data(src), false);
+  enum status st = ln_arith(b->w, b->par, "subtract", minus, ln_number_arg(b, src->element, 0), ln_data(src), false);
   if (!st)
     st = ln_arith(b->w, b->par, "max", dst, ln_data(src), ln_data(minus), false);
   ln_release(b->w->ln, minus);
@@ -476,18 +483,20 @@ static enum status apply_absi(struct ln_body *b, const struct ln_view *dst, cons
 static enum status apply_unary(struct ln_body *b, MlirOperation op) {
   struct ln_arg x;
   struct ln_view *dst;
-  enum status st = arg_of(b, operand(op, 0), &x);
+  enum status st = ln_arg_of(b, operand(op, 0), &x);
   if (!st)
     st = ln_target(b, converted_result(op), atoms_of(&x), &dst);
   if (st)
     return st;
   if (ir_is(op, "arith.negf"))
-    return ln_arith(b->w, b->par, "multiply", dst, x, number_arg(b, mlirValueGetType(operand(op, 0)), -1), false);
+    return ln_arith(b->w, b->par, "multiply", dst, x, ln_number_arg(b, mlirValueGetType(operand(op, 0)), -1), false);
   if (ir_is(op, "math.cos"))
-    return apply_cos(b, dst, x.view);
+    return ln_cos(b, dst, x.view);
+  if (ir_is(op, "math.atan"))
+    return ln_arctan2(b, dst, x, ln_number_arg(b, mlirF32TypeGet(b->w->ln->e.ctx), 1));
   if (ir_is(op, "math.absi"))
     return apply_absi(b, dst, x.view);
-  return activate(b->w, b->par, function_of(op), dst, x.view);
+  return ln_activate(b->w, b->par, function_of(op), dst, x.view);
 }
 
 /* ---- sign ------------------------------------------------------------------------------------------------------- */
@@ -525,10 +534,10 @@ bool ln_is_absorbed(MlirOperation op) {
 static enum status apply_sign(struct ln_body *b, MlirOperation op) {
   struct ln_arg x;
   struct ln_view *dst;
-  enum status st = arg_of(b, operand(op, 2), &x);
+  enum status st = ln_arg_of(b, operand(op, 2), &x);
   if (!st)
     st = ln_target(b, mlirOperationGetResult(op, 0), atoms_of(&x), &dst);
-  return st ? st : activate(b->w, b->par, "sign", dst, x.view);
+  return st ? st : ln_activate(b->w, b->par, "sign", dst, x.view);
 }
 
 /* ---- conversions ------------------------------------------------------------------------------------------------ */
@@ -551,10 +560,10 @@ static bool is_free(MlirOperation op, MlirType from, MlirType to) {
 }
 
 static enum status truncate_to_bool(struct ln_body *b, const struct ln_view *dst, const struct ln_view *src) {
-  struct ln_view *bit = temp_like(b, src->element, ln_view_atoms(src));
+  struct ln_view *bit = ln_temp_like(b, src->element, ln_view_atoms(src));
   if (!bit)
     return ln_fail(b->w->ln, "it needs more than %d buffers", LN_VIEWS_MAX);
-  enum status st = ln_arith(b->w, b->par, "bitwise_and", bit, ln_data(src), number_arg(b, src->element, 1), false);
+  enum status st = ln_arith(b->w, b->par, "bitwise_and", bit, ln_data(src), ln_number_arg(b, src->element, 1), false);
   if (!st)
     st = ln_move(b->w, dst, bit, false);
   ln_release(b->w->ln, bit);
@@ -587,7 +596,7 @@ static enum status apply_conversion(struct ln_body *b, MlirOperation op) {
   if (st)
     return st;
   if (is_bool(src->element) && (ir_is(op, "arith.sitofp") || ir_is(op, "arith.extsi")))
-    return ln_arith(b->w, b->par, "multiply", dst, ln_data(src), number_arg(b, dst->element, -1), false);
+    return ln_arith(b->w, b->par, "multiply", dst, ln_data(src), ln_number_arg(b, dst->element, -1), false);
   if (is_bool(dst->element) && is_int(src->element) && !is_bool(src->element))
     return truncate_to_bool(b, dst, src);
   const bool is_unsigned = (ir_is(op, "arith.uitofp") || ir_is(op, "arith.fptoui") || ir_is(op, "arith.extui") ||
@@ -601,18 +610,29 @@ static enum status apply_conversion(struct ln_body *b, MlirOperation op) {
 static enum status apply_binary(struct ln_body *b, MlirOperation op, const char *name, bool is_unsigned) {
   struct ln_arg x, y;
   struct ln_view *dst;
-  enum status st = arg_of(b, operand(op, 0), &x);
+  enum status st = ln_arg_of(b, operand(op, 0), &x);
   if (!st)
-    st = arg_of(b, operand(op, 1), &y);
+    st = ln_arg_of(b, operand(op, 1), &y);
   if (!st)
     st = ln_target(b, converted_result(op), atoms_of(&x) | atoms_of(&y), &dst);
   if (st)
     return st;
   if (ir_is(op, "arith.divf") && !x.view && is_number(x.scalar, 1))
-    return emit_reciprocal(b->w, b->par, dst, y.view);
+    return ln_reciprocal(b->w, b->par, dst, y.view);
   if (ir_is(op, "arith.mulf") && mlirValueEqual(operand(op, 0), operand(op, 1)))
-    return activate(b->w, b->par, "square", dst, x.view);
+    return ln_activate(b->w, b->par, "square", dst, x.view);
   return ln_arith(b->w, b->par, name, dst, x, y, is_unsigned);
+}
+
+static enum status apply_arctan2(struct ln_body *b, MlirOperation op) {
+  struct ln_arg y, x;
+  struct ln_view *dst;
+  enum status st = ln_arg_of(b, operand(op, 0), &y);
+  if (!st)
+    st = ln_arg_of(b, operand(op, 1), &x);
+  if (!st)
+    st = ln_target(b, converted_result(op), atoms_of(&y) | atoms_of(&x), &dst);
+  return st ? st : ln_arctan2(b, dst, y, x);
 }
 
 enum status ln_apply(struct ln_body *b, MlirOperation op) {
@@ -629,7 +649,10 @@ enum status ln_apply(struct ln_body *b, MlirOperation op) {
     return apply_select(b, op);
   if (is_conversion(op))
     return apply_conversion(b, op);
-  if (function_of(op) || ir_is(op, "arith.negf") || ir_is(op, "math.cos") || ir_is(op, "math.absi"))
+  if (ir_is(op, "math.atan2"))
+    return apply_arctan2(b, op);
+  if (function_of(op) || ir_is(op, "math.atan") || ir_is(op, "arith.negf") || ir_is(op, "math.cos") ||
+      ir_is(op, "math.absi"))
     return apply_unary(b, op);
   return ln_fail(b->w->ln, "no engine computes %s", mlirIdentifierStr(mlirOperationGetName(op)).data);
 }

@@ -35,7 +35,7 @@ FORMS = {
     "remainder": ["x % p", "i:x % y", "i:x % 3"],
     "fmod": ["np.fmod(x, p)"],
     "logaddexp": ["f:np.logaddexp(x, y)"],
-    "arctan2": ["f:np.arctan2(x, y)", "f:np.arctan2(x, 0.5)", "f:np.arctan2(np.round(x), np.round(y))"],
+    "arctan2": ["f:np.arctan2(x, y)", "f:np.arctan2(x, 0.5)", "f:np.arctan2(np.trunc(x), np.trunc(y))"],
     "bitwise_and": ["i:x & y", "c & d"],
     "bitwise_or": ["i:x | 5", "c | d"],
     "bitwise_xor": ["i:x ^ y", "c ^ d"],

@@ -202,7 +202,8 @@ func.func @narrow() {
 
 // cos is a turned sin; the three operations of sign are one; pow of tensors is on gpsimd.
 // CHECK-LABEL: func.func @functions
-// CHECK:       "nisa.tensor_scalar_arith"(%[[T:[a-z0-9_]+]], %{{.*}}, %{{.*}}) {{.*}}op0 = "add"
+// CHECK:       "nisa.activation"(%[[T:[a-z0-9_]+]], {{.*}}op = "abs"
+// CHECK-NEXT:  "nisa.tensor_scalar_arith"(%[[T]], %[[T]], {{.*}}op0 = "subtract", op1 = "add", {{.*}}reverse_operands = "first"
 // CHECK-NEXT:  "nisa.activation"(%{{.*}}, %[[T]], {{.*}}op = "sin"
 // CHECK-NEXT:  "nisa.release"(%[[T]])
 // CHECK-NEXT:  "nisa.activation"{{.*}}op = "sign"

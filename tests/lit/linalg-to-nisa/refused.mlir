@@ -1,7 +1,7 @@
 // RUN: not nkx opt --linalg-to-nisa %s 2>&1 | FileCheck %s
 // Nothing is left over silently: every operation without a lowering is named, with the reason.
 
-// CHECK: 16:3: error: not supported on NISA: linalg.generic: no engine computes math.atan2
+// CHECK: 16:3: error: not supported on NISA: linalg.generic: no engine computes math.cbrt
 // CHECK: 21:3: error: not supported on NISA: linalg.batch_matmul: batches are taken apart before
 // CHECK: 23:8: error: not supported on NISA: memref.alloc: it has no memory space
 // CHECK: 24:3: error: not supported on NISA: nkipy.layout: it should be gone by now
@@ -15,7 +15,7 @@ func.func @k(%b: memref<2x8x8xf32, 3 : i32>, %i: memref<8x8xi32, 3 : i32>, %p: m
   %o = memref.alloc() : !t
   linalg.generic {indexing_maps = [#id, #id, #id], iterator_types = ["parallel", "parallel"]} ins(%a, %a : !t, !t) outs(%o : !t) {
   ^bb0(%x: f32, %y: f32, %z: f32):
-    %v = math.atan2 %x, %y : f32
+    %v = math.cbrt %x : f32
     linalg.yield %v : f32
   }
   linalg.batch_matmul ins(%b, %b : memref<2x8x8xf32, 3 : i32>, memref<2x8x8xf32, 3 : i32>) outs(%b : memref<2x8x8xf32, 3 : i32>)
