@@ -1,0 +1,64 @@
+/* diff: what changed between two stages, for people who look for a change in the program and not in its spelling.
+ *
+ * A text is a list of lines; MLIR, HLO and NISA all print one operation's head per line.  Two lines are equal when they
+ * say the same with SSA names, attribute aliases, locations, HLO metadata, white space and the order of named
+ * attributes disregarded.  Names are then followed from their definitions: a line whose operands come from somewhere
+ * else has changed although it reads the same.  Inside changed lines the words that differ are marked.
+ *
+ * Lines are 1-based, columns count code points from 1 and a range's end is exclusive (base/src.h).
+ */
+#ifndef DIFF_DIFF_H
+#define DIFF_DIFF_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/buf.h"
+#include "base/error.h"
+
+enum {
+  DIFF_TEXT_MAX = 32 << 20, /* bytes of one side */
+  DIFF_LINES_MAX = 1000000, /* lines of one side */
+};
+
+struct diff_text {
+  const char *data; /* any bytes */
+  size_t len;
+};
+
+struct diff_words { /* byte ranges in a line */
+  int start, end;
+};
+
+/* A line of one side that became a line of the other. */
+struct diff_pair {
+  int from, to; /* line numbers */
+  int n_from, n_to;
+  const struct diff_words *words_from, *words_to; /* what differs, in order; none on either side: only names did */
+};
+
+struct diff_hunk {
+  int from, n_from; /* first line and number of lines; n_from == 0: something was inserted before line `from` */
+  int to, n_to;
+  int n_pairs;
+  const struct diff_pair *pairs; /* in order; lines in no pair are removed or added whole */
+};
+
+struct diff {
+  int lines_from, lines_to;
+  int n;
+  struct diff_hunk *hunks;           /* in order, never adjacent */
+  int n_changed, n_removed, n_added; /* pairs; lines removed; lines added */
+  struct diff_memory *memory;
+};
+
+/* ST_LIMIT when a side is too large, ST_NOMEM; *out is then empty.  Takes time near to linear in the texts' length for texts
+ * that are alike and is bounded for texts that are not. */
+MUST_USE enum status diff_make(struct diff_text from, struct diff_text to, struct diff *out, struct error *err);
+void diff_clear(struct diff *d);
+
+/* Appends {"lines_from","lines_to","changed","removed","added","hunks":[{"from":{"line","count"},"to":{"line","count"},
+ * "pairs":[{"from","to","words_from":[[col,end]…],"words_to":[…]}]}]}; from and to are the texts diff_make was given. */
+void diff_json(const struct diff *d, struct diff_text from, struct diff_text to, struct buf *out);
+
+#endif
