@@ -256,7 +256,7 @@ static enum status run_hlo(struct path *p, void (*pass)(struct hlo_module *, str
 }
 
 /* One of our own passes; what it leaves must verify. */
-static enum status run_pass(struct path *p, const struct pass_def *def) {
+static enum status run_pass(struct path *p, const struct pass_def *def, struct remarks *remarks) {
   struct run *r = p->run;
   struct pass_run run = {
       .ir = r->ir,
@@ -265,6 +265,7 @@ static enum status run_pass(struct path *p, const struct pass_def *def) {
       .options = "",
       .arena = r->arena,
       .ds = &r->diags,
+      .remarks = remarks,
       .def = def,
   };
   struct ir_capture c;
@@ -278,7 +279,7 @@ static enum status run_pass(struct path *p, const struct pass_def *def) {
 }
 
 /* Brings the program from the stage before to this one. */
-static enum status transform(struct path *p, const struct stage_def *def) {
+static enum status transform(struct path *p, const struct stage_def *def, struct remarks *remarks) {
   struct run *r = p->run;
   switch (def->runner) {
   case RUN_TRACE:
@@ -294,9 +295,9 @@ static enum status transform(struct path *p, const struct stage_def *def) {
   case RUN_UPSTREAM:
     return ir_run_pipeline(r->ir, mlirModuleGetOperation(p->module), def->pass, r->arena, &r->diags);
   case RUN_PASS:
-    return run_pass(p, pass_find(def->pass));
+    return run_pass(p, pass_find(def->pass), remarks);
   case RUN_TO_NISA: {
-    enum status st = run_pass(p, pass_find(def->pass));
+    enum status st = run_pass(p, pass_find(def->pass), remarks);
     return st ? st : nisa_verify(mlirModuleGetOperation(p->module), r->job->target, r->arena, &r->diags);
   }
   }
@@ -341,7 +342,7 @@ static enum status run_stage(struct path *p, int index) {
   int first = r->diags.n;
   int64_t t0 = clock_now_us();
 
-  enum status st = transform(p, def);
+  enum status st = transform(p, def, &s.remarks);
   s.time_us = clock_now_us() - t0 + (def->runner == RUN_TRACE ? p->kernel->time_us : 0);
   blame(r, first, def);
   if (st)

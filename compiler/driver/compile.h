@@ -5,7 +5,7 @@
  *   {"frame":"start","version":1,"key":"…","language":"nkipy","target":"trn2","pipeline":"…"}
  *   {"frame":"kernel","kernel":0,"name":"…","inputs":[{"name","shape","dtype"}],"outputs":[{…,"alias_of"?}]}
  *   {"frame":"stage","kernel":0,"stage":{ "index","name","pass","phase","dialect","changed","time_us","op_counts",
- *                                          "text","lines","from","check"? }}
+ *                                          "text","lines","from","remarks"?,"check"? }}
  *   {"frame":"diagnostic","diagnostic":{ "severity","code","message","hint"?,"stage"?,"kernel"?,
  *                                         "range"?:{"file","line","col","end_line","end_col"}, "calls"?:[range…] }}
  *   {"frame":"artifact","artifact":{"name","media_type","size","sha256"},"data":"<base64>"}   (only with
@@ -17,7 +17,10 @@
  * stage.lines[i] belongs to line i+1 of the text: {} or {"op": id, "src": [range…]}; each range has, besides file,
  * line, col, end_line, end_col, "fn" (the function that contains it, if known) and "depth" (0 innermost, 1 its caller,
  * …; a new 0 starts the next place).  stage.from maps an op id (as a string key) to ids of the stage before; ids are
- * unique within one stage of one kernel.  stage.check =
+ * unique within one stage of one kernel.  stage.remarks, if the pass made any, are what it decided, in the order in which
+ * it did: {"pass", "text", "op"?, "from"?, "src"?: [range…]}, where "op" is the operation of this stage at whose line the
+ * remark is read (absent: nothing is left of the one it is about) and "from" the id, in the stage before, of the operation
+ * it is about or, if the pass had just made that, of what it was made from.  stage.check =
  * {"status":"pass"|"fail"|"skipped","max_abs_err","max_rel_err","reason"?}.
  */
 #ifndef DRIVER_COMPILE_H

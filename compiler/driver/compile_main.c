@@ -34,7 +34,9 @@ static const char usage[] =
     "  --check                    run every stage and compare with NumPy\n"
     "  --dump-dir DIR             write each stage's text, hlo.pb and hlo.txt there\n"
     "  --json FILE|-              write the result object of the API\n"
-    "  --quiet                    no table of stages\n";
+    "  --quiet                    no table of stages\n"
+    "  --remarks                  what each pass decided, below its stage in the table: tiles, memories, fusions, "
+    "spills\n";
 
 struct terminal {
   struct job job;
@@ -42,7 +44,7 @@ struct terminal {
   struct buf source;
   struct result *result;
   const char *dump_dir, *json_path;
-  bool is_quiet, is_color;
+  bool is_quiet, is_color, has_remarks;
   char *last_text; /* of the newest stage; heap */
   int n_inputs_cap;
   struct error err;
@@ -94,12 +96,19 @@ static enum status parse_target(struct terminal *t, const char *name) {
 
 static enum status parse_options(struct terminal *t, int argc, char **argv) {
   static const struct option options[] = {
-      {"kernel", required_argument, NULL, 'k'}, {"language", required_argument, NULL, 'l'},
-      {"target", required_argument, NULL, 't'}, {"stop-after", required_argument, NULL, 's'},
-      {"input", required_argument, NULL, 'i'},  {"inputs", required_argument, NULL, 'I'},
-      {"check", no_argument, NULL, 'c'},        {"dump-dir", required_argument, NULL, 'd'},
-      {"json", required_argument, NULL, 'j'},   {"quiet", no_argument, NULL, 'q'},
-      {"help", no_argument, NULL, 'h'},         {NULL, 0, NULL, 0},
+      {"kernel", required_argument, NULL, 'k'},
+      {"language", required_argument, NULL, 'l'},
+      {"target", required_argument, NULL, 't'},
+      {"stop-after", required_argument, NULL, 's'},
+      {"input", required_argument, NULL, 'i'},
+      {"inputs", required_argument, NULL, 'I'},
+      {"check", no_argument, NULL, 'c'},
+      {"dump-dir", required_argument, NULL, 'd'},
+      {"json", required_argument, NULL, 'j'},
+      {"quiet", no_argument, NULL, 'q'},
+      {"remarks", no_argument, NULL, 'r'},
+      {"help", no_argument, NULL, 'h'},
+      {NULL, 0, NULL, 0},
   };
   enum status st = ST_OK;
   int c;
@@ -139,6 +148,9 @@ static enum status parse_options(struct terminal *t, int argc, char **argv) {
       break;
     case 'q':
       t->is_quiet = true;
+      break;
+    case 'r':
+      t->has_remarks = true;
       break;
     case 'h':
       fputs(usage, stdout);
@@ -259,6 +271,20 @@ static void show_stage(const struct terminal *t, const json_t *s) {
   fprintf(stderr, "%s\n", color(t, "\033[0m"));
 }
 
+static void show_remarks(const struct terminal *t, const json_t *stage) {
+  const json_t *r;
+  size_t i;
+  json_array_foreach(json_object_get(stage, "remarks"), i, r) {
+    const json_t *place = json_array_get(json_object_get(r, "src"), 0);
+    fprintf(stderr, "%s      ", color(t, "\033[36m"));
+    if (place)
+      fprintf(stderr, "%s:%d:%d: ", json_string_value(json_object_get(place, "file")),
+              (int)json_integer_value(json_object_get(place, "line")),
+              (int)json_integer_value(json_object_get(place, "col")));
+    fprintf(stderr, "%s%s\n", json_string_value(json_object_get(r, "text")), color(t, "\033[0m"));
+  }
+}
+
 /* ---- dump ------------------------------------------------------------------------------------------------------- */
 
 static enum status write_file(struct terminal *t, const char *name, const void *data, size_t len) {
@@ -316,6 +342,8 @@ static enum status show_frame(struct terminal *t, const json_t *f) {
     t->last_text = strdup(json_string_value(json_object_get(s, "text")));
     if (!t->is_quiet)
       show_stage(t, s);
+    if (t->has_remarks)
+      show_remarks(t, s);
     if (t->dump_dir)
       st = dump_stage(t, f, s);
   } else if (!strcmp(kind, "diagnostic")) {

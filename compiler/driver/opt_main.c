@@ -1,4 +1,4 @@
-/* opt_main: `nkx opt --PASS[=OPTIONS]… [--print-nisa] [IN.mlir]`: single passes on IR text.
+/* opt_main: `nkx opt --PASS[=OPTIONS]… [--print-nisa] [--remarks[=FILE]] [IN.mlir]`: single passes on IR text.
  *
  * A pass is any that MLIR registers; passes that want to run on functions are nested in the module for the user.
  */
@@ -8,6 +8,8 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/json.h"
+#include "driver/stage.h"
 #include "ir/internal.h"
 #include "nisa/parse.h"
 #include "nisa/print.h"
@@ -16,11 +18,13 @@
 enum { INPUT_MAX = 64 << 20, OUTPUT_MAX = 256 << 20 };
 
 static const char usage[] =
-    "usage: nkx opt --PASS[=OPTIONS]... [--print-nisa] [IN.mlir]\n"
+    "usage: nkx opt --PASS[=OPTIONS]... [--print-nisa] [--remarks[=FILE]] [IN.mlir]\n"
     "  Reads MLIR text (standard input without a file, or for -), runs the passes in order,\n"
     "  prints the result.  OPTIONS as in a pass pipeline: --one-shot-bufferize='allow-unknown-ops'\n"
     "  --print-nisa prints NISA operations in their readable form.  A text whose first line is\n"
-    "  \"" NISA_TEXT_MARKER "\" is read in that form.\n";
+    "  \"" NISA_TEXT_MARKER "\" is read in that form.\n"
+    "  --remarks says on standard error what our passes decided; with a FILE, there as a JSON array of\n"
+    "  {\"pass\", \"text\", \"operation\", \"range\"?}\n";
 
 static enum status read_input(const char *path, struct buf *out, struct error *err) {
   FILE *f = strcmp(path, "-") ? fopen(path, "re") : stdin;
@@ -50,13 +54,52 @@ static const char *pipeline_for(struct ir *ir, struct arena *a, const char *arg)
   return mlirPassManagerIsNull(ir_pass_manager(ir, on_functions)) ? NULL : on_functions;
 }
 
+static void print_place(const struct src_loc *p) {
+  if (p)
+    fprintf(stderr, "%s:%d:%d: ", p->range.file, p->range.line, p->range.col);
+}
+
 static void print_diags(const struct diags *ds) {
   for (int i = 0; i < ds->n; i++) {
     const struct diag *d = &ds->v[i];
-    if (d->loc)
-      fprintf(stderr, "%s:%d:%d: ", d->loc->range.file, d->loc->range.line, d->loc->range.col);
+    print_place(d->loc);
     fprintf(stderr, "%s: %s [%s]\n", diag_severity_name(d->severity), d->message, diag_code_name(d->code));
   }
+}
+
+static void print_remarks(const struct remarks *rs) {
+  for (const struct remark *r = rs->first; r; r = r->next) {
+    print_place(r->locs.n ? r->locs.v[0] : NULL);
+    fprintf(stderr, "remark: %s: %s [%s]\n", r->name, r->text, r->pass);
+  }
+}
+
+static enum status write_remarks(const struct remarks *rs, const char *path, struct error *err) {
+  struct buf b;
+  buf_init(&b, OUTPUT_MAX);
+  buf_putc(&b, '[');
+  for (const struct remark *r = rs->first; r; r = r->next) {
+    json_put_comma(&b);
+    buf_putc(&b, '{');
+    json_put_field_str(&b, "pass", r->pass);
+    json_put_field_str(&b, "text", r->text);
+    json_put_field_str(&b, "operation", r->name);
+    if (r->locs.n) {
+      json_put_key(&b, "range");
+      buf_putc(&b, '{');
+      stage_put_range(&b, &r->locs.v[0]->range);
+      buf_putc(&b, '}');
+    }
+    buf_putc(&b, '}');
+  }
+  buf_puts(&b, "]\n");
+  FILE *f = fopen(path, "we");
+  bool ok = f && fwrite(buf_text(&b), 1, b.len, f) == b.len;
+  if (f)
+    ok &= fclose(f) == 0;
+  enum status st = ok ? ST_OK : fail(err, ST_IO, "%.160s: %m", path);
+  buf_clear(&b);
+  return st;
 }
 
 static void put(MlirStringRef s, void *user) {
@@ -65,10 +108,10 @@ static void put(MlirStringRef s, void *user) {
 
 /* One "--name=options": ours by that name, otherwise MLIR's. */
 static enum status run_pass(struct ir *ir, MlirOperation module, const char *arg, struct arena *a, struct diags *ds,
-                            struct error *err) {
+                            struct remarks *remarks, struct error *err) {
   const char *eq = strchr(arg, '=');
   const char *name = eq ? arena_strndup(a, arg + 2, (size_t)(eq - arg) - 2) : arg + 2;
-  struct pass_run run = {.ir = ir, .module = module, .target = TARGET_TRN2, .arena = a, .ds = ds};
+  struct pass_run run = {.ir = ir, .module = module, .target = TARGET_TRN2, .arena = a, .ds = ds, .remarks = remarks};
 
   run.def = pass_find(name);
   run.options = eq ? eq + 1 : "";
@@ -112,10 +155,12 @@ struct request {
   int n;
   char **passes;
   const char *path;
-  bool print_nisa;
+  bool print_nisa, has_remarks;
+  const char *remarks_path; /* NULL: standard error */
 };
 
 static enum status run(struct ir *ir, const struct request *rq, struct arena *a, struct diags *ds, struct error *err) {
+  struct remarks remarks = {0};
   struct buf text;
   MlirModule m;
 
@@ -127,7 +172,11 @@ static enum status run(struct ir *ir, const struct request *rq, struct arena *a,
   if (st)
     return st;
   for (int i = 0; !st && i < rq->n; i++)
-    st = run_pass(ir, mlirModuleGetOperation(m), rq->passes[i], a, ds, err);
+    st = run_pass(ir, mlirModuleGetOperation(m), rq->passes[i], a, ds, &remarks, err);
+  if (rq->remarks_path)
+    st = st ? st : write_remarks(&remarks, rq->remarks_path, err);
+  else if (rq->has_remarks)
+    print_remarks(&remarks);
   if (!st)
     st = print(ir, mlirModuleGetOperation(m), rq->print_nisa, a, err);
   mlirModuleDestroy(m);
@@ -142,6 +191,10 @@ int opt_main(int argc, char **argv) {
       return fputs(usage, stdout), EXIT_DONE;
     if (!strcmp(argv[i], "--print-nisa"))
       rq.print_nisa = true;
+    else if (!strcmp(argv[i], "--remarks"))
+      rq.has_remarks = true;
+    else if (!strncmp(argv[i], "--remarks=", 10))
+      rq.remarks_path = argv[i] + 10;
     else if (!strncmp(argv[i], "--", 2) && argv[i][2])
       argv[rq.n++] = argv[i];
     else

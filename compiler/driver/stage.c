@@ -85,7 +85,7 @@ enum status stage_read_mlir(struct stage *s, struct ir *ir, MlirOperation module
 
 /* ---- writing ---------------------------------------------------------------------------------------------------- */
 
-static void put_range_fields(struct buf *b, const struct src_range *r) {
+void stage_put_range(struct buf *b, const struct src_range *r) {
   json_put_field_str(b, "file", r->file ? r->file : "");
   json_put_field_int(b, "line", r->line);
   json_put_field_int(b, "col", r->col);
@@ -100,7 +100,7 @@ static void put_src(struct buf *b, struct src_locs locs) {
     for (const struct src_loc *p = locs.v[i]; p; p = p->caller) {
       json_put_comma(b);
       buf_putc(b, '{');
-      put_range_fields(b, &p->range);
+      stage_put_range(b, &p->range);
       if (p->func)
         json_put_field_str(b, "fn", p->func);
       json_put_field_int(b, "depth", depth++);
@@ -162,6 +162,65 @@ static void put_from(struct buf *b, const struct stage *s) {
   buf_putc(b, '}');
 }
 
+/* For each remark the operation of this stage at whose line it is read: of those made from the operation it is about, the
+ * first of the same kind, else the first at all; NULL if none is left. */
+static const struct ir_op **place_remarks(const struct stage *s, int n_lines, struct arena *a) {
+  const struct ir_op **at = arena_new_array(a, const struct ir_op *, (size_t)s->remarks.n);
+  int n_ids = 0, k = 0;
+  for (const struct remark *r = s->remarks.first; r; r = r->next)
+    n_ids = r->op >= n_ids ? r->op + 1 : n_ids;
+  struct about {
+    const struct remark *remark;
+    int k;
+    struct about *next;
+  } **about = arena_new_array(a, struct about *, (size_t)n_ids);
+  for (const struct remark *r = s->remarks.first; r; r = r->next, k++)
+    if (r->op >= 0) {
+      struct about *x = arena_new(a, struct about);
+      *x = (struct about){r, k, about[r->op]};
+      about[r->op] = x;
+    }
+  for (int i = 0; i < s->ops.n; i++) {
+    const struct ir_op *o = &s->ops.ops[i];
+    if (!o->line || o->line > n_lines)
+      continue;
+    for (int f = 0; f < o->n_from; f++)
+      for (const struct about *x = o->from[f] < n_ids ? about[o->from[f]] : NULL; x; x = x->next)
+        if (!at[x->k] || (!strcmp(o->name, x->remark->name) && strcmp(at[x->k]->name, o->name)))
+          at[x->k] = o;
+  }
+  return at;
+}
+
+static void put_remarks(struct buf *b, const struct stage *s) {
+  if (!s->remarks.n)
+    return;
+  struct arena scratch;
+  arena_init(&scratch);
+  const struct ir_op **at = place_remarks(s, count_lines(s->text, s->text_len), &scratch);
+  json_put_key(b, "remarks");
+  buf_putc(b, '[');
+  int k = 0;
+  for (const struct remark *r = s->remarks.first; r; r = r->next, k++) {
+    struct src_locs locs = r->locs.n || !at[k] ? r->locs : at[k]->locs;
+    json_put_comma(b);
+    buf_putc(b, '{');
+    json_put_field_str(b, "pass", r->pass);
+    json_put_field_str(b, "text", r->text);
+    if (at[k])
+      json_put_field_int(b, "op", at[k]->id);
+    if (r->op >= 0)
+      json_put_field_int(b, "from", r->op);
+    if (locs.n) {
+      json_put_key(b, "src");
+      put_src(b, locs);
+    }
+    buf_putc(b, '}');
+  }
+  buf_putc(b, ']');
+  arena_clear(&scratch);
+}
+
 static int by_name(const void *x, const void *y) {
   return strcmp(*(const char *const *)x, *(const char *const *)y);
 }
@@ -218,6 +277,7 @@ void stage_put_frame(struct buf *b, const struct stage *s, int kernel) {
   json_put_string(b, s->text, s->text_len);
   put_lines(b, s);
   put_from(b, s);
+  put_remarks(b, s);
   if (s->check.status)
     put_check(b, &s->check);
   buf_puts(b, "}}");
@@ -237,7 +297,7 @@ void stage_put_diag_frame(struct buf *b, const struct diag *d, int kernel) {
   if (d->loc) {
     json_put_key(b, "range");
     buf_putc(b, '{');
-    put_range_fields(b, &d->loc->range);
+    stage_put_range(b, &d->loc->range);
     buf_putc(b, '}');
   }
   if (d->loc && d->loc->caller) {
@@ -246,7 +306,7 @@ void stage_put_diag_frame(struct buf *b, const struct diag *d, int kernel) {
     for (const struct src_loc *p = d->loc->caller; p; p = p->caller) {
       json_put_comma(b);
       buf_putc(b, '{');
-      put_range_fields(b, &p->range);
+      stage_put_range(b, &p->range);
       if (p->func)
         json_put_field_str(b, "fn", p->func);
       buf_putc(b, '}');

@@ -8,6 +8,7 @@
 #include "driver/pipeline.h"
 #include "hlo/hlo.h"
 #include "ir/snapshot.h"
+#include "passes/pass.h"
 
 struct stage_check {
   const char *status; /* "pass", "fail", "skipped"; NULL: not asked for */
@@ -24,6 +25,7 @@ struct stage {
   const char *text;
   size_t text_len;
   struct ir_snapshot ops;
+  struct remarks remarks; /* of the pass that led here */
   struct stage_check check;
 };
 
@@ -35,6 +37,8 @@ MUST_USE enum status stage_read_mlir(struct stage *s, struct ir *ir, MlirOperati
 
 /* Appends the "stage" frame of kernel number `kernel`. */
 void stage_put_frame(struct buf *b, const struct stage *s, int kernel);
+/* "file", "line", "col", "end_line", "end_col" of an open object. */
+void stage_put_range(struct buf *b, const struct src_range *r);
 void stage_put_diag_frame(struct buf *b, const struct diag *d, int kernel); /* kernel -1: of none */
 
 #endif

@@ -24,6 +24,7 @@
 #include "mlir-c/BuiltinTypes.h"
 
 #include "passes/buffers.h"
+#include "passes/layout.h"
 
 /* ---- layouts ---------------------------------------------------------------------------------------- */
 
@@ -187,7 +188,7 @@ static enum status move_part(struct pass_run *run, MlirOperation layout, int spa
     space_copy_before(run, next, v, own);
   if (writes && mlirOperationIsNull(back))
     space_copy_after(run, last, own, v);
-  pass_remark(run, layout, "a part of a buffer gets a buffer of its own in memory space %d", space);
+  pass_remark(run, layout, "a part of a buffer gets a buffer of its own in %s", layout_space_name(space));
   return retype_views(run, own);
 }
 
@@ -214,7 +215,7 @@ static void copy_out(struct pass_run *run, MlirOperation op) {
     if (ir_is(op, "func.call")) /* a function returns whatever it returns, but takes what it says */
       out = space_cast_before(run, op, out, shared(mlirValueGetType(v)));
     mlirOperationSetOperand(op, k, out);
-    pass_remark(run, op, "copied to SharedHbm");
+    pass_remark(run, op, "copied to shared HBM");
   }
 }
 
@@ -325,6 +326,9 @@ static enum status run_pass(struct pass_run *run) {
     retype_function(run, functions.v[k]);
   retype_globals(run);
   finish_layouts(run, &layouts);
+  struct ir_ops allocs = ir_collect_named(run->arena, run->module, "memref.alloc");
+  for (int k = 0; k < allocs.n; k++)
+    pass_remark(run, allocs.v[k], "lies in %s", layout_space_name(space_of(mlirOperationGetResult(allocs.v[k], 0))));
   return ST_OK;
 }
 

@@ -86,6 +86,10 @@ static enum status run_pass(struct pass_run *run) {
 
   for (int k = 0; !st && k < allocs.n; k++)
     st = free_alloc(run, allocs.v[k]);
+  struct ir_ops functions = ir_collect_named(run->arena, run->module, "func.func");
+  for (int k = 0; !st && k < functions.n; k++)
+    pass_remark(run, functions.v[k], "%d buffers are freed",
+                ir_collect_named(run->arena, functions.v[k], "memref.dealloc").n);
   return st;
 }
 

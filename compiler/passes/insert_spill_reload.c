@@ -295,6 +295,7 @@ static void bring_back(struct scan *s, struct held *h, int at) {
   h->now = memrefs_alloc(&e, mlirValueGetType(old));
   memrefs_copy(&e, h->slot, h->now);
   redirect(s, &e, old, h->now, s->ops[at]);
+  pass_remark(s->run, h->alloc, "reloaded from HBM, %" PRId64 " bytes per partition", h->bytes);
   h->is_resident = true;
 }
 
@@ -418,7 +419,11 @@ static enum status run_pass(struct pass_run *run) {
     MlirBlock body = mlirRegionGetFirstBlock(mlirOperationGetRegion(functions.v[k], 0));
     if (mlirBlockIsNull(body))
       continue;
-    if (block_peak(run->arena, body) > capacity)
+    const int64_t peak = block_peak(run->arena, body);
+    if (peak)
+      pass_remark(run, functions.v[k], "SBUF: %" PRId64 " of %" PRId64 " bytes per partition are needed%s", peak,
+                  capacity, peak > capacity ? "; buffers wait in HBM" : "");
+    if (peak > capacity)
       spill_move_large(run, body, capacity);
     st = scan_block(run, body, body, capacity, 0);
   }

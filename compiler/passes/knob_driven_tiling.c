@@ -371,6 +371,24 @@ static void emit_m(struct script *s, const struct tiled *t, int h, int64_t exten
 
 /* ---- the pass --------------------------------------------------------------------------------------- */
 
+/* "TILE=[128,512,128], 2x1x4 of them", with how many operands the tiles bring to SBUF. */
+static void remark_tile(struct pass_run *run, const struct tiled *t) {
+  const char *count = "";
+  for (int l = 0; l < t->s.n_loops; l++)
+    count =
+        arena_printf(run->arena, "%s%s%" PRId64, count, l ? "x" : "", (t->s.extents[l] + t->tile[l] - 1) / t->tile[l]);
+  pass_remark(run, t->op, "TILE=%s, %s of them", list(run, t->s.n_loops, t->tile), count);
+  if (!is_matmul(t))
+    return;
+  const bool has_lhs = !is_lhs_transposed(t) || !is_in_sbuf(mlirOperationGetOperand(t->op, 0));
+  const int promoted = has_lhs + !is_in_sbuf(mlirOperationGetOperand(t->op, 1));
+  if (promoted)
+    pass_remark(run, t->op, "promoted %d input%s to SBUF%s, the accumulator to PSUM", promoted,
+                promoted == 1 ? "" : "s", t->most_m ? ", in blocks that serve several tiles" : "");
+  if (!is_lhs_transposed(t))
+    pass_remark(run, t->op, "the left input is transposed: the tensor engine wants its rows across the partitions");
+}
+
 static void emit(struct script *s, const struct tiled *t) {
   char name[64];
   MlirStringRef full = mlirIdentifierStr(mlirOperationGetName(t->op));
@@ -382,7 +400,7 @@ static void emit(struct script *s, const struct tiled *t) {
     each_part(s, t, h, 0, emit_m);
   else
     tile_parts(s, t, h, 0, t->tile);
-  pass_remark(s->run, t->op, "TILE=%s", list(s->run, t->s.n_loops, t->tile));
+  remark_tile(s->run, t);
 }
 
 /* Accumulators first: this adds operations, which are tiled like the others. */

@@ -22,6 +22,7 @@
  * Operations then work on tiles (legalize_layout_rewrite.c).  A buffer never loses its memory space, whatever it is
  * mixed with (nkigen makes temporaries without one).  Layout operations go.  Linear in uses.
  */
+#include <inttypes.h>
 #include <string.h>
 
 #include "hlo/hlo.h"
@@ -302,7 +303,11 @@ static void make(struct legalize *g, struct physical *b) {
   struct emit e = edit_before(g->run, ir_defining_op(b->logical));
   MlirType t = memrefs_type(e.ctx, memrefs_element(b->logical), n, shape, memrefs_space(b->logical));
   b->physical = memrefs_alloc(&e, t);
-  pass_remark(g->run, ir_defining_op(b->logical), "lies as %s", layout_ints(g->run->arena, n, shape));
+  const char *blocks = "";
+  for (int d = 0; b->is_blocked && d < b->rank; d++)
+    blocks = arena_printf(g->run->arena, "%s%s%" PRId64, blocks, d ? "x" : ", blocks ", b->blocks[d]);
+  pass_remark(g->run, ir_defining_op(b->logical), "lies as %s: %" PRId64 " partitions%s",
+              layout_ints(g->run->arena, n, shape), shape[0], blocks);
 }
 
 /* ---- the pass -------------------------------------------------------------------------------------------------- */

@@ -256,6 +256,11 @@ static enum status run_pass(struct pass_run *run) {
   annotations = ir_collect(run->arena, run->module, is_annotation, NULL);
   for (int k = 0; k < annotations.n; k++)
     put_on_alloc(annotations.v[k]);
+  functions = ir_collect_named(run->arena, run->module, "func.func");
+  for (int k = 0; k < functions.n; k++)
+    pass_remark(run, functions.v[k], "%d buffers, %d copies",
+                ir_collect_named(run->arena, functions.v[k], "memref.alloc").n,
+                ir_collect_named(run->arena, functions.v[k], "memref.copy").n);
   return ST_OK;
 }
 

@@ -15,8 +15,9 @@
 struct remark {
   const char *pass;
   const char *text;
-  struct src_locs locs; /* of the operation it is about */
-  int op;               /* its id in the stage before, or -1 */
+  const char *name;     /* of the operation it is about: "linalg.matmul" */
+  struct src_locs locs; /* its first place */
+  int op;               /* its id in the stage before, or that of the operation it was made from; -1: none */
   struct remark *next;
 };
 

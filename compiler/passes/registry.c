@@ -33,6 +33,8 @@ void pass_remark(struct pass_run *run, MlirOperation op, const char *fmt, ...) {
   r->text = arena_vprintf(run->arena, fmt, ap);
   va_end(ap);
   r->pass = run->def->name;
+  MlirStringRef name = mlirIdentifierStr(mlirOperationGetName(op));
+  r->name = arena_strndup(run->arena, name.data, name.length);
   r->op = ir_op_id(mlirOperationGetLocation(op));
   r->locs = src_locs_one(run->arena, ir_first_place(run->arena, mlirOperationGetLocation(op)));
   if (rs->last)

@@ -124,6 +124,7 @@ static void split_transpose(struct pass_run *run, MlirOperation op) {
   if (!on_chip && keeps_order(&t)) { /* nothing moves */
     struct emit e = edit_before(run, op);
     MlirValue from = without_units(&e, mlirOperationGetOperand(op, 0));
+    pass_remark(run, op, "a transpose that moves nothing is a copy");
     memrefs_copy(&e, from, without_units(&e, mlirOperationGetOperand(op, 1)));
     mlirOperationDestroy(op);
     return;
@@ -143,6 +144,8 @@ static void split_transpose(struct pass_run *run, MlirOperation op) {
     if (cut[l] > TILE && (!is_copy || (on_chip && l == first)))
       cut[l] = TILE;
   }
+  pass_remark(run, op, "a transpose of %d dimensions becomes loops around %s of two", t.n_loops,
+              is_copy ? "copies" : "transposes");
   legal_split(run, op, cut, -1);
 }
 

@@ -41,7 +41,7 @@ def example(request):
         full, smaller = SMALLER[request.param.stem]
         assert source.count(full) == 1
         source = source.replace(full, smaller)
-    result = kernels.compile(source, check=True)
+    result = kernels.compile(source, check=True, timeout=900)
     return source, result
 
 

@@ -22,6 +22,17 @@ export interface LineInfo {
   src?: SourceRange[];
 }
 
+/** What the pass that led to a stage decided. */
+export interface Remark {
+  pass: string;
+  text: string;
+  /** The operation of this stage at whose line it is read; absent if nothing is left of the one it is about. */
+  op?: number;
+  /** The operation of the stage before that it is about. */
+  from?: number;
+  src?: SourceRange[];
+}
+
 export interface StageCheck {
   status: "pass" | "fail" | "skipped";
   max_abs_err?: number;
@@ -42,6 +53,7 @@ export interface Stage {
   lines: LineInfo[];
   /** For each operation, the operations of the stage before that it came from. */
   from?: Record<string, number[]>;
+  remarks?: Remark[];
   check?: StageCheck;
 }
 

@@ -11,11 +11,13 @@ import {
   highlightActiveLine,
   highlightActiveLineGutter,
   highlightSpecialChars,
+  hoverTooltip,
   keymap,
   lineNumbers,
 } from "@codemirror/view";
 import type { Diagnostic } from "../api/types";
 import { sourceLinks } from "./links";
+import { notesBehind } from "./notes";
 import { pythonLanguage } from "./python";
 import { spanOfRange } from "./positions";
 import { typeOverSelection } from "./typing";
@@ -30,6 +32,8 @@ export interface SourceEvents {
   /** The pointer is over a character, or (null) left. */
   point(pos: number | null): void;
   clicked(pos: number): void;
+  /** What to tell of a character when the pointer rests on it. */
+  explain(pos: number): { from: number; to: number; dom: HTMLElement } | null;
 }
 
 function pointer(events: SourceEvents) {
@@ -106,6 +110,14 @@ export class SourceEditor {
           ]),
           pythonLanguage(),
           sourceLinks(),
+          notesBehind(),
+          hoverTooltip(
+            (_view, pos) => {
+              const tip = events.explain(pos);
+              return tip ? { pos: tip.from, end: tip.to, above: true, create: () => ({ dom: tip.dom }) } : null;
+            },
+            { hoverTime: 450 },
+          ),
           pointer(events),
           typeOverSelection(),
           EditorView.contentAttributes.of({ "aria-label": "Kernel source", "data-pane": "source" }),

@@ -10,6 +10,7 @@ import { tokenizeHlo } from "../highlight/hlo";
 import { tokenizeMlir } from "../highlight/mlir";
 import type { Light } from "../state/selection";
 import type { SourceMap, StageLinks } from "../state/sourcemap";
+import { notesAbove, notesEffect, type Notes } from "./notes";
 import { lineField, type LineState, setLineLights, setLines, stageLines } from "./stagelines";
 import { tokenColours, tokenizer } from "./tokens";
 
@@ -20,6 +21,13 @@ export interface ViewerEvents {
   caret(line: number): void;
   /** What to tell of a line when the pointer rests on it; null for nothing. */
   explain(line: number): HTMLElement | null;
+}
+
+/** What ties the lines of a text to other things: the source's ranges, and what the pass decided. */
+export interface Ties {
+  map: SourceMap;
+  links: StageLinks;
+  notes: Notes;
 }
 
 const fromPage = Annotation.define<boolean>();
@@ -71,6 +79,7 @@ export class StageViewer {
           search({ top: true }),
           keymap.of([...standardKeymap, ...searchKeymap]),
           stageLines(),
+          notesAbove(),
           tokenColours(),
           this.wrap.of([]),
           this.language.of([]),
@@ -99,7 +108,7 @@ export class StageViewer {
   }
 
   /** Replaces the text.  `follow` names the line of the new text that should stand where the line `from` stands now. */
-  show(stage: Stage, map: SourceMap, links: StageLinks, label: string, follow: { from: number; to: number } | null): void {
+  show(stage: Stage, ties: Ties, label: string, follow: { from: number; to: number } | null): void {
     const { view } = this;
     const offset = follow && this.stage ? this.offsetOfLine(follow.from) : null;
     const doc = Text.of(stage.text.replace(/\n$/, "").split("\n"));
@@ -109,7 +118,8 @@ export class StageViewer {
       changes: { from: 0, to: view.state.doc.length, insert: doc },
       selection: EditorSelection.cursor(target.from),
       effects: [
-        setLines.of({ map, links }),
+        setLines.of({ map: ties.map, links: ties.links }),
+        notesEffect(ties.notes),
         this.language.reconfigure(tokenizer.of(stage.dialect === "hlo" ? tokenizeHlo : tokenizeMlir)),
         this.label.reconfigure(EditorView.contentAttributes.of({ ...VIEWER_ATTRIBUTES, "aria-label": label })),
         offset === null

@@ -3,10 +3,12 @@ import { StageViewer } from "../editor/viewer";
 import type { AppStore } from "../state/app";
 import { opCount, type StageRow } from "../state/outcome";
 import { images, lightOfOps, type Anchor } from "../state/selection";
-import { choose, selectedLight, shownStage, STAGE_KEYS, type Shown } from "../state/view";
+import { remarksByLine } from "../state/remarks";
+import { choose, selectedLight, shownStage, sourceOf, STAGE_KEYS, type Shown } from "../state/view";
 import { byId, el, fill, ms, plural, setAttr } from "./dom";
 import { icon, type IconName } from "./icons";
 import { placeList } from "./places";
+import { RemarkList, remarkTip } from "./remarks";
 import { Ruler } from "./ruler";
 
 function tool(name: IconName, label: string, title: string, run: () => void): HTMLButtonElement {
@@ -28,6 +30,7 @@ function download(name: string, text: string): void {
 export class IrPane {
   readonly viewer: StageViewer;
   private readonly ruler: Ruler;
+  private readonly remarks: RemarkList;
   private shown: Shown | null = null;
   private readonly wrapButton: HTMLButtonElement;
 
@@ -52,6 +55,7 @@ export class IrPane {
       tool("copy", "copy", "Copy this stage's text", () => void this.copy()),
       tool("download", "save", "Download this stage's text", () => this.save()),
     );
+    this.remarks = new RemarkList(store);
     store.watch(["wrap"], () => {
       this.viewer.setWrap(store.state.wrap);
       this.wrapButton.setAttribute("aria-pressed", String(store.state.wrap));
@@ -81,6 +85,7 @@ export class IrPane {
     const was = this.shown;
     this.shown = now;
     this.drawHead(now);
+    this.remarks.show(now);
     if (!now) {
       if (was) this.viewer.clear();
       return;
@@ -88,7 +93,10 @@ export class IrPane {
     if (was?.stage === now.stage) return;
     const { map } = now.row.kernel;
     const label = `IR after stage ${now.stage.index} ${now.stage.name}`;
-    this.viewer.show(now.stage, map, map.linksOf(now.stage), label, was ? this.follow(was, now) : null);
+    const links = map.linksOf(now.stage);
+    // the text before a pass that failed has remarks of another pass
+    const notes = now.row.stage ? remarksByLine(now.stage, links) : new Map<number, string[]>();
+    this.viewer.show(now.stage, { map, links, notes }, label, was ? this.follow(was, now) : null);
   }
 
   /** The line to keep in place: the selected operation's, else that of an operation in sight. */
@@ -230,11 +238,14 @@ export class IrPane {
 
   private explain(line: number): HTMLElement | null {
     if (!this.shown) return null;
-    const { outcome, previous } = this.store.state;
     const { kernel } = this.shown.row;
-    const places = kernel.map.linksOf(this.shown.stage).places[line - 1] ?? [];
+    const links = kernel.map.linksOf(this.shown.stage);
+    const places = links.places[line - 1] ?? [];
     const chained = places.length > 1 || places.some((p) => p.length > 1);
-    const owner = [outcome, previous].find((o) => o?.kernels.some((k) => k.map === kernel.map));
-    return chained && owner ? placeList(places, kernel.map, owner.source) : null;
+    const source = sourceOf(this.store.state, kernel);
+    const list = chained && source !== null ? placeList(places, kernel.map, source) : null;
+    const remarks = remarksByLine(this.shown.stage, links).get(line);
+    if (!remarks) return list;
+    return el("div", {}, remarkTip([{ stage: this.shown.stage, texts: remarks }]), list);
   }
 }

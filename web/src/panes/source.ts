@@ -1,12 +1,16 @@
 // source: the kernel's text and what is tied to it.
 import { mapShown, rangesAt, showLights, showMap, spanOf } from "../editor/links";
+import type { Stage } from "../api/types";
+import { showNotes } from "../editor/notes";
 import { SourceEditor } from "../editor/source";
 import type { AppStore } from "../state/app";
 import type { Compiler } from "../state/compiler";
 import { kernelOf } from "../state/outcome";
 import { lightOfRanges, smallest } from "../state/selection";
+import { remarksByRange } from "../state/remarks";
 import { choose, selectedLight, shownStage, STAGE_KEYS } from "../state/view";
 import { byId, toggle } from "./dom";
+import { remarkTip } from "./remarks";
 import { Ruler } from "./ruler";
 
 export class SourcePane {
@@ -14,6 +18,8 @@ export class SourcePane {
   private readonly ruler: Ruler;
   /** The map and the number of its ranges that the editor has. */
   private mapped: { map: unknown; size: number } = { map: null, size: -1 };
+  /** The stage whose remarks the editor shows. */
+  private noted: Stage | null = null;
 
   constructor(
     private readonly store: AppStore,
@@ -28,6 +34,7 @@ export class SourcePane {
       caret: (pos) => this.point(pos),
       point: (pos) => this.point(pos),
       clicked: (pos) => this.chooseAt(pos),
+      explain: (pos) => this.explain(pos),
     });
     this.ruler = new Ruler(host, this.editor.view);
     const inputs = toggle("inputs", "Give the shapes of the kernel's inputs", () =>
@@ -44,6 +51,7 @@ export class SourcePane {
     });
     store.watch(["outcome", "previous", "kernelName"], () => this.drawMap());
     store.watch(["outcome"], () => this.drawDiagnostics());
+    store.watch(STAGE_KEYS, () => this.drawNotes());
     store.watch([...STAGE_KEYS, "hover", "anchor"], () => this.drawLights());
     store.watch(["reveal"], () => this.revealSelection());
   }
@@ -57,6 +65,41 @@ export class SourcePane {
     if (size === 0 || (this.mapped.map === kernel.map && this.mapped.size === size)) return;
     this.mapped = { map: kernel.map, size };
     showMap(this.editor.view, kernel.map);
+  }
+
+  /** What the pass of the shown stage decided, behind the expressions that it is about. */
+  private drawNotes(): void {
+    const shown = shownStage(this.store.state);
+    const { view } = this.editor;
+    if (shown && mapShown(view) !== shown.row.kernel.map) return; // the ranges of another text
+    const stage = shown?.row.stage ?? null;
+    if (stage === this.noted) return;
+    this.noted = stage;
+    const notes = new Map<number, string[]>();
+    if (shown && stage)
+      for (const [n, texts] of remarksByRange(stage, shown.row.kernel.map)) {
+        const span = spanOf(view, n);
+        if (!span) continue;
+        const { number } = view.state.doc.lineAt(span.from);
+        notes.set(number, [...(notes.get(number) ?? []), ...texts]);
+      }
+    showNotes(view, notes);
+  }
+
+  /** What every pass decided about the expression. */
+  private explain(pos: number): { from: number; to: number; dom: HTMLElement } | null {
+    const shown = shownStage(this.store.state);
+    const map = mapShown(this.editor.view);
+    const { exact, ranges } = rangesAt(this.editor.view, pos);
+    if (!shown || !map || map !== shown.row.kernel.map || !exact) return null;
+    const n = smallest(map, ranges);
+    const span = n === null ? null : spanOf(this.editor.view, n);
+    if (n === null || !span) return null;
+    const list = shown.row.kernel.stages.flatMap((stage) => {
+      const texts = remarksByRange(stage, map).get(n);
+      return texts ? [{ stage, texts }] : [];
+    });
+    return list.length > 0 ? { ...span, dom: remarkTip(list) } : null;
   }
 
   private drawDiagnostics(): void {

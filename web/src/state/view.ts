@@ -1,7 +1,7 @@
 // view: what follows from the state and is needed in several panes: the rows, the stage that is shown, the selection.
 import type { Stage } from "../api/types";
 import type { AppState, AppStore } from "./app";
-import { kernelOf, stageRows, type StageRow } from "./outcome";
+import { kernelOf, stageRows, type KernelOutcome, type StageRow } from "./outcome";
 import { lightOfAnchor, type Anchor, type Light } from "./selection";
 
 type RowState = Pick<AppState, "outcome" | "previous" | "kernelName" | "pipeline">;
@@ -55,6 +55,11 @@ export function visibleRows(s: Readonly<AppState>): StageRow[] {
 export function selectedLight(s: Readonly<AppState>): Light | null {
   const shown = shownStage(s);
   return shown ? lightOfAnchor(s.anchor, shown.row.kernel, shown.row.kernel.stages.indexOf(shown.stage)) : null;
+}
+
+/** The source that the kernel's ranges count in. */
+export function sourceOf(s: Readonly<AppState>, kernel: KernelOutcome): string | null {
+  return [s.outcome, s.previous].find((o) => o?.kernels.some((k) => k.map === kernel.map))?.source ?? null;
 }
 
 /** Chooses, and asks both views to bring the choice into sight. */
