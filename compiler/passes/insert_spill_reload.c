@@ -420,9 +420,14 @@ static enum status run_pass(struct pass_run *run) {
     if (mlirBlockIsNull(body))
       continue;
     const int64_t peak = block_peak(run->arena, body);
-    if (peak)
-      pass_remark(run, functions.v[k], "SBUF: %" PRId64 " of %" PRId64 " bytes per partition are needed%s", peak,
-                  capacity, peak > capacity ? "; buffers wait in HBM" : "");
+    if (peak > capacity)
+      pass_remark(run, functions.v[k],
+                  "buffers would take up to %" PRId64 " bytes of SBUF per partition, there are %" PRId64
+                  ": what does not fit waits in HBM",
+                  peak, capacity);
+    else if (peak)
+      pass_remark(run, functions.v[k],
+                  "buffers take at most %" PRId64 " bytes of SBUF per partition, there are %" PRId64, peak, capacity);
     if (peak > capacity)
       spill_move_large(run, body, capacity);
     st = scan_block(run, body, body, capacity, 0);

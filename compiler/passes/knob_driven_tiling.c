@@ -230,20 +230,16 @@ static bool is_in_sbuf(MlirValue v) {
   }
 }
 
-static void promote_operands(struct script *s, const struct tiled *t, int h) {
-  const bool by_dma = reads_by_dma(t);
-  int promoted = 0;
+static bool needs_promotion(const struct tiled *t, int o) {
+  MlirValue v = mlirOperationGetOperand(t->op, o);
+  return !reads_by_dma(t) && mlirTypeIsARankedTensor(mlirValueGetType(v)) && !is_in_sbuf(v);
+}
 
-  for (int o = 0; o < t->s.n_inputs; o++) {
-    MlirValue v = mlirOperationGetOperand(t->op, o);
-    if (by_dma || !mlirTypeIsARankedTensor(mlirValueGetType(v)) || is_in_sbuf(v))
-      continue;
-    script_promote(s, h, o, MEM_SBUF);
-    promoted++;
-  }
+static void promote_operands(struct script *s, const struct tiled *t, int h) {
+  for (int o = 0; o < t->s.n_inputs; o++)
+    if (needs_promotion(t, o))
+      script_promote(s, h, o, MEM_SBUF);
   script_promote(s, h, t->s.n_inputs, MEM_SBUF);
-  if (promoted)
-    pass_remark(s->run, t->op, "promoted %d input%s to SBUF", promoted, promoted == 1 ? "" : "s");
 }
 
 /* Splits h at the first loop from `dim` on that its tile does not divide, and goes on with both parts. */
@@ -378,14 +374,16 @@ static void remark_tile(struct pass_run *run, const struct tiled *t) {
     count =
         arena_printf(run->arena, "%s%s%" PRId64, count, l ? "x" : "", (t->s.extents[l] + t->tile[l] - 1) / t->tile[l]);
   pass_remark(run, t->op, "TILE=%s, %s of them", list(run, t->s.n_loops, t->tile), count);
-  if (!is_matmul(t))
-    return;
-  const bool has_lhs = !is_lhs_transposed(t) || !is_in_sbuf(mlirOperationGetOperand(t->op, 0));
-  const int promoted = has_lhs + !is_in_sbuf(mlirOperationGetOperand(t->op, 1));
+  const bool turns_lhs = is_matmul(t) && !is_lhs_transposed(t);
+  int promoted = 0;
+  for (int o = 0; o < t->s.n_inputs; o++)
+    promoted += (turns_lhs && o == 0) || needs_promotion(t, o);
   if (promoted)
-    pass_remark(run, t->op, "promoted %d input%s to SBUF%s, the accumulator to PSUM", promoted,
-                promoted == 1 ? "" : "s", t->most_m ? ", in blocks that serve several tiles" : "");
-  if (!is_lhs_transposed(t))
+    pass_remark(run, t->op, "promoted %d input%s to SBUF%s", promoted, promoted == 1 ? "" : "s",
+                is_matmul(t) && t->most_m ? ", in blocks that serve several tiles" : "");
+  if (is_matmul(t))
+    pass_remark(run, t->op, "accumulates in PSUM");
+  if (turns_lhs)
     pass_remark(run, t->op, "the left input is transposed: the tensor engine wants its rows across the partitions");
 }
 

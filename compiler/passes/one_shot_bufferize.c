@@ -258,7 +258,7 @@ static enum status run_pass(struct pass_run *run) {
     put_on_alloc(annotations.v[k]);
   functions = ir_collect_named(run->arena, run->module, "func.func");
   for (int k = 0; k < functions.n; k++)
-    pass_remark(run, functions.v[k], "%d buffers, %d copies",
+    pass_remark(run, functions.v[k], "buffers: %d, copies: %d",
                 ir_collect_named(run->arena, functions.v[k], "memref.alloc").n,
                 ir_collect_named(run->arena, functions.v[k], "memref.copy").n);
   return ST_OK;

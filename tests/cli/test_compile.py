@@ -86,3 +86,25 @@ def test_opt_runs_single_passes_on_ir_text(tmp_path):
     assert bad.returncode == 2 and "no-such-pass" in bad.stderr
     broken = nkx("opt", "--canonicalize", stdin="func.func @f( {")
     assert broken.returncode == 1 and "ir-invalid" in broken.stderr
+
+
+def test_remarks_are_said_below_their_stages():
+    matmul = ADD.replace("(4, 8)", "(256, 256)").replace("a + b", "a @ b")
+    lines = nkx("compile", "-", "--remarks", stdin=matmul).stderr.splitlines()
+    at = next(i for i, line in enumerate(lines) if " infer-layout " in line)
+    assert lines[at + 1].strip() == "<stdin>:5:12: TILE=[128,256,128], in shared HBM"
+    assert any("promoted 2 inputs to SBUF" in line for line in lines)
+    assert not any("TILE=" in line for line in nkx("compile", "-", stdin=matmul).stderr.splitlines())
+
+
+def test_opt_writes_remarks_as_text_and_as_json(tmp_path):
+    ir = (kernels.ROOT / "tests/lit/eliminate-same-memspace-copy/self.mlir").read_text()
+    text = nkx("opt", "--eliminate-same-memspace-copy", "--remarks", stdin=ir)
+    assert text.returncode == 0 and text.stderr.count("remark: memref.copy: removed a copy of a part of SBUF to itself") == 2
+    done = nkx("opt", "--eliminate-same-memspace-copy", f"--remarks={tmp_path}/r.json", stdin=ir)
+    assert done.returncode == 0 and done.stderr == "" and done.stdout == text.stdout
+    remarks = json.loads((tmp_path / "r.json").read_text())
+    assert [r["range"]["line"] for r in remarks] == [
+        int(line.split(":")[1]) for line in text.stderr.splitlines()]
+    assert {(r["pass"], r["operation"]) for r in remarks} == {("eliminate-same-memspace-copy", "memref.copy")}
+    assert nkx("opt", "--eliminate-same-memspace-copy", "--remarks=/no/such/dir/r.json", stdin=ir).returncode == 2

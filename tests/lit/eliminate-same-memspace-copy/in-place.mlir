@@ -1,4 +1,7 @@
 // RUN: nkx opt --eliminate-same-memspace-copy %s | FileCheck %s
+// RUN: nkx opt --remarks --eliminate-same-memspace-copy %s 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
+// REMARK: removed a copy within SBUF: the value is computed where it was copied to
+// REMARK: removed a copy within shared HBM: the value is computed where it was copied to
 
 // Computed where it is copied to; the slice moves up, with its offset.
 // CHECK-LABEL: func.func @tile

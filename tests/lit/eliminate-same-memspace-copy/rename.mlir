@@ -1,4 +1,7 @@
 // RUN: nkx opt --eliminate-same-memspace-copy %s | FileCheck %s
+// RUN: nkx opt --remarks --eliminate-same-memspace-copy %s 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
+// REMARK: remark: memref.copy: removed a copy within SBUF: the new buffer is the old one, and nothing is copied back
+// REMARK: remark: memref.copy: removed a copy within SBUF: the new buffer is the old one [
 
 // The accumulator of a reduction starts as a copy of a slice and goes back there: it is the slice.
 // CHECK-LABEL: func.func @accumulator

@@ -1,4 +1,6 @@
 // RUN: nkx opt --eliminate-same-memspace-copy %s | FileCheck %s
+// RUN: nkx opt --remarks --eliminate-same-memspace-copy %s 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
+// REMARK: removed a copy of a part of SBUF to itself
 
 // A part copied to itself, through different but equal views.  Another part, and another memory, stay.
 // CHECK-LABEL: func.func @self

@@ -1,4 +1,6 @@
 // RUN: nkx opt --insert-spill-reload=sbuf-capacity=700 %s | FileCheck %s
+// RUN: nkx opt --remarks --insert-spill-reload=sbuf-capacity=700 %s 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
+// REMARK: remark: memref.alloc: moved to HBM: a loop needs more than there is, 512 bytes per partition of it here
 
 // A loop that touches two buffers of 512 bytes per partition, tile by tile: one of them moves to HBM for good.
 // CHECK-LABEL: func.func @loop

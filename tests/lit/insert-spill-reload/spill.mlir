@@ -1,5 +1,9 @@
 // RUN: nkx opt --insert-spill-reload=sbuf-capacity=16384 %s | FileCheck %s
 // RUN: nkx opt --insert-spill-reload %s | FileCheck %s --check-prefix=FITS
+// RUN: nkx opt --remarks --insert-spill-reload=sbuf-capacity=16384 %s 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
+// REMARK: remark: func.func: buffers would take up to 24576 bytes of SBUF per partition, there are 16384: what does not fit waits in HBM [insert-spill-reload]
+// REMARK: remark: memref.alloc: spilled to HBM, 8192 bytes per partition
+// REMARK: remark: memref.alloc: reloaded from HBM, 8192 bytes per partition
 
 // Each buffer takes 8192 bytes per partition; there is room for two.
 // FITS-NOT: 1 : i32

@@ -1,4 +1,7 @@
 // RUN: nkx opt --knob-driven-fusion %s | FileCheck %s
+// RUN: nkx opt --remarks --knob-driven-fusion %s 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
+// REMARK: remark: scf.for: computes 2 fused values [knob-driven-fusion]
+// REMARK: remark: linalg.exp: nothing to fuse: a single tile computes the value
 
 // One outer and one inner loop for both values, in the order of the program; annotations keep their values.
 // CHECK-LABEL: func.func @two(

@@ -1,5 +1,10 @@
 // Blocks, the transposed left operand, the right operand, tiles, the accumulator, K: in this order.
 // RUN: nkx opt --knob-driven-tiling %s | FileCheck %s
+// RUN: nkx opt --remarks --knob-driven-tiling %s 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
+// REMARK: linalg.matmul: TILE=[128,512,64], 4x2x4 of them
+// REMARK: linalg.matmul: promoted 2 inputs to SBUF, in blocks that serve several tiles
+// REMARK: linalg.matmul: accumulates in PSUM
+// REMARK: linalg.matmul: the left input is transposed
 func.func @f(%a: tensor<512x256xf32>, %b: tensor<256x1024xf32>) -> tensor<512x1024xf32> {
   %e = tensor.empty() : tensor<512x1024xf32>
   %r = linalg.matmul {nkipy.op_id = 3 : i64} ins(%a, %b : tensor<512x256xf32>, tensor<256x1024xf32>) outs(%e : tensor<512x1024xf32>) -> tensor<512x1024xf32>

@@ -1,5 +1,9 @@
 // A dimension that its tile does not divide is split before it is tiled: static sizes everywhere.
 // RUN: nkx opt --knob-driven-tiling %s | FileCheck %s
+// RUN: nkx opt --remarks --knob-driven-tiling %s 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
+// REMARK: linalg.exp: TILE=[128,512], 2x2 of them
+// REMARK: linalg.exp: promoted 1 input to SBUF [
+// REMARK: linalg.matmul: TILE=[128,40,128], 2x1x5 of them
 func.func @f(%a: tensor<130x517xf32>, %b: tensor<517x40xf32>) -> (tensor<130x517xf32>, tensor<130x40xf32>) {
   %e0 = tensor.empty() : tensor<130x517xf32>
   %x = linalg.exp {nkipy.op_id = 0 : i64} ins(%a : tensor<130x517xf32>) outs(%e0 : tensor<130x517xf32>) -> tensor<130x517xf32>

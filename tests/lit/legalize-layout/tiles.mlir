@@ -1,4 +1,6 @@
 // RUN: nkx opt --legalize-layout %s | FileCheck %s
+// RUN: nkx opt --remarks --legalize-layout %s 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
+// REMARK: memref.alloc: lies as [128,2,4,128]: 128 partitions, blocks 2x4
 
 // Whole tiles: a slice is a block, the copy of all of it a nest of loops; the layout goes.
 // CHECK-LABEL: func.func @tiles

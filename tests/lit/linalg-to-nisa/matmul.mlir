@@ -1,4 +1,7 @@
 // RUN: nkx opt --linalg-to-nisa --nisa-verify %s | FileCheck %s
+// RUN: nkx opt --remarks --linalg-to-nisa %s 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
+// REMARK: func.func: 2 instructions, loops counted once: 2 tensor [
+// REMARK: func.func: 3 instructions, loops counted once: 1 tensor, 1 vector, 1 dma
 
 #ta = affine_map<(d0, d1, d2) -> (d2, d0)>
 #tb = affine_map<(d0, d1, d2) -> (d2, d1)>

@@ -1,5 +1,7 @@
 // A loop that yields a new value writes it back into the buffer that it carries.
 // RUN: nkx opt --one-shot-bufferize --canonicalize %s | FileCheck %s
+// RUN: nkx opt --remarks --one-shot-bufferize %s 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
+// REMARK: func.func: buffers: 1, copies: 1
 func.func @new(%a: tensor<8x8xf32>) -> tensor<8x8xf32> {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index

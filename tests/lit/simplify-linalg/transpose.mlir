@@ -1,4 +1,7 @@
 // RUN: nkx opt --simplify-linalg %s | FileCheck %s
+// RUN: nkx opt --remarks --simplify-linalg %s 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
+// REMARK: a transpose of 4 dimensions becomes loops around copies of two
+// REMARK: a transpose of 3 dimensions becomes loops around transposes of two
 
 // The last dimension stays: copies of it with the longest other one.
 // CHECK-LABEL: func.func @heads

@@ -4,7 +4,7 @@
 import { standardKeymap } from "@codemirror/commands";
 import { highlightSelectionMatches, openSearchPanel, search, searchKeymap } from "@codemirror/search";
 import { Annotation, Compartment, EditorSelection, EditorState, Text } from "@codemirror/state";
-import { drawSelection, EditorView, hoverTooltip, keymap, lineNumbers } from "@codemirror/view";
+import { BlockType, drawSelection, EditorView, hoverTooltip, keymap, lineNumbers } from "@codemirror/view";
 import type { Stage } from "../api/types";
 import { tokenizeHlo } from "../highlight/hlo";
 import { tokenizeMlir } from "../highlight/mlir";
@@ -140,7 +140,10 @@ export class StageViewer {
   private offsetOfLine(line: number): number {
     const { view } = this;
     const at = view.state.doc.line(Math.min(Math.max(line, 1), view.state.doc.lines));
-    return view.lineBlockAt(at.from).top - view.scrollDOM.scrollTop;
+    const block = view.lineBlockAt(at.from);
+    // notes above the line belong to its block
+    const text = Array.isArray(block.type) ? (block.type.find((b) => b.type === BlockType.Text) ?? block) : block;
+    return text.top - view.scrollDOM.scrollTop;
   }
 
   /** First and last line in sight. */
