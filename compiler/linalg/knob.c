@@ -90,9 +90,11 @@ static struct hlo_ints drop_collapsed(const struct hlo_instr *w, const struct no
   return v;
 }
 
+enum { DOT_K_MAX = 128 }; /* rows of the tensor engine */
+
 /* The function form as one entry per loop.  tile may have an entry per parallel loop, or per dimension of a value
  * that keeps its reduced axes; for a dot it may already be the whole [M, N, K].  Loops about which nothing was said are
- * not tiled. */
+ * not tiled, as far as the tensor engine can do that. */
 static bool interleave(const struct hlo_instr *w, const struct node *n, const struct hlo_knob *knob, int64_t *out) {
   const int n_red = count_reductions(n), n_par = n->n_loops - n_red;
   struct hlo_ints tile = drop_collapsed(w, n, knob->tile_size), red = knob->reduction_tile;
@@ -112,7 +114,7 @@ static bool interleave(const struct hlo_instr *w, const struct node *n, const st
     return false;
   for (int k = 0, p = 0, r = 0; k < n->n_loops; k++) {
     const bool reduced = n->reduction && n->reduction[k];
-    out[k] = n->extents[k];
+    out[k] = w->op == HLO_DOT && reduced && n->extents[k] > DOT_K_MAX ? DOT_K_MAX : n->extents[k];
     if (whole)
       out[k] = tile.v[k];
     else if (reduced && red.n)
@@ -136,10 +138,13 @@ static enum status set_loop_tile(struct lower *l, const struct hlo_instr *i, con
   int64_t tile[HLO_RANK_MAX + 1];
 
   if (knob->loop_tile.n) {
+    const struct hlo_knob moved = {.tile_size = knob->loop_tile};
     struct hlo_ints given = drop_collapsed(w, n, knob->loop_tile);
-    if (given.n != n->n_loops || !fits(n, given.v))
+    if (given.n == n->n_loops && fits(n, given.v))
+      memcpy(tile, given.v, (size_t)given.n * sizeof *tile);
+    else if (!interleave(w, n, &moved, tile) ||
+             !fits(n, tile)) /* the value may have had other loops when the knob was set */
       return refuse(l, i, n, "tile_op's tile_size", knob->loop_tile);
-    memcpy(tile, given.v, (size_t)given.n * sizeof *tile);
   } else if (knob->tile_size.n || knob->reduction_tile.n) {
     if (!interleave(w, n, knob, tile) || !fits(n, tile))
       return knob->tile_size.n ? refuse(l, i, n, "tile_size", knob->tile_size)

@@ -19,8 +19,8 @@
  * unless the user wanted others.
  *
  * Not turned: layouts of values that no linalg operation computes (loop results, slices): there the dimension only
- * informs.  Refused: matmuls, transposes and whatever else has no choice of loops, arguments.  Works on tensors with static
- * shapes.  Linear in uses.
+ * informs.  A transpose in SBUF goes to the wanted order at once.  Refused: matmuls, arguments, fills.  Works on tensors
+ * with static shapes.  Linear in uses.
  */
 #include <string.h>
 
@@ -54,6 +54,10 @@ struct turning {
 
 /* ---- refusing --------------------------------------------------------------------------------------------------- */
 
+static bool only_moves(const struct structured *s) {
+  return s->kind == SK_TRANSPOSE || s->kind == SK_BROADCAST;
+}
+
 static enum status check_layout(struct pass_run *run, MlirOperation op) {
   MlirValue v = mlirOperationGetOperand(op, 0);
   const struct layout l = layout_read(v);
@@ -80,7 +84,7 @@ static enum status check_layout(struct pass_run *run, MlirOperation op) {
     return pass_fail(run, op,
                      "partition_dim != 0 on a matmul is not supported; annotate the element-wise operation that "
                      "reads it instead");
-  if (!structured_is_elementwise(&s) && s.kind != SK_REDUCTION) {
+  if (!structured_is_elementwise(&s) && s.kind != SK_REDUCTION && s.kind != SK_TRANSPOSE && s.kind != SK_BROADCAST) {
     MlirStringRef name = mlirIdentifierStr(mlirOperationGetName(def));
     return pass_fail(run, op, "unsupported op for partition_dim %d: %.*s", p, (int)name.length, name.data);
   }
@@ -383,6 +387,49 @@ static enum status turn_operation(struct turn *t, struct turning *g) {
   return ST_OK;
 }
 
+/* A transpose goes to the other order at once: what it writes in SBUF is [p, the others], and there is a transpose back
+ * for those who read the original order.  In HBM nothing lies in partitions, and a broadcast is a plain copy: there the
+ * dimension says nothing. */
+static void turn_movement(struct turn *t, MlirOperation op, const struct structured *s) {
+  MlirValue v = mlirOperationGetResult(op, 0);
+  struct layout at = layout_read(v), now;
+  const int rank = (int)mlirAffineMapGetNumResults(s->maps[1]);
+  int64_t perm[STRUCTURED_LOOPS_MAX], from[STRUCTURED_LOOPS_MAX], inverse[STRUCTURED_LOOPS_MAX];
+
+  if (at.partition_dim <= 0 || at.partition_dim >= rank)
+    return;
+  front_order(rank, at.partition_dim, perm);
+  for (int i = 0; i < rank; i++) {
+    inverse[perm[i]] = i;
+    for (int d = 0; s->kind == SK_TRANSPOSE && d < rank; d++) /* dimension d of the operand is perm[i] of the result */
+      if (structured_map_loop(s->maps[0], d) == structured_map_loop(s->maps[1], (int)perm[i]))
+        from[i] = d;
+  }
+  now = at;
+  now.partition_dim = 0;
+  if (s->kind != SK_TRANSPOSE || at.space != SPACE_SBUF || at.n_tile != rank || is_identity(rank, from)) {
+    now.tile[0] = now.tile[0] > PARTITIONS ? PARTITIONS : now.tile[0];
+    now.loop[0] = now.loop[0] > PARTITIONS ? PARTITIONS : now.loop[0];
+    layout_write(v, &now, mlirOperationGetLocation(op));
+    return;
+  }
+  struct emit e = edit_behind(t->run, op);
+  MlirValue y = edit_transpose(&e, mlirOperationGetOperand(op, 0), rank, from);
+  MlirValue back = edit_transpose(&e, y, rank, inverse);
+  permute(rank, now.tile, perm);
+  now.n_loop = rank;
+  memcpy(now.loop, now.tile, sizeof now.loop);
+  edit_replace_data_uses(t->run->arena, v, back, ir_defining_op(back));
+  mlirOperationDestroy(at.layout_op);
+  if (!mlirOperationIsNull(at.tile_op))
+    mlirOperationDestroy(at.tile_op);
+  edit_erase_unused(op);
+  layout_write(y, &now, e.loc);
+  struct order *o = add_order(t, back, y, rank, perm);
+  o->is_back = true;
+  o->at = at;
+}
+
 /* ---- the end ---------------------------------------------------------------------------------------------------- */
 
 static bool is_only_read_by(MlirValue v, MlirOperation reader) {
@@ -432,8 +479,11 @@ static enum status run_pass(struct pass_run *run) {
   struct ir_ops ops = ir_collect(run->arena, run->module, is_operation, NULL);
   for (int i = 0; !st && i < ops.n; i++) {
     struct turning g;
+    struct structured s;
     if (needs_turn(ops.v[i], &g))
       st = turn_operation(&t, &g);
+    else if (structured_read(ops.v[i], &s) && only_moves(&s) && mlirOperationGetNumResults(ops.v[i]) == 1)
+      turn_movement(&t, ops.v[i], &s);
   }
   /* from the last to the first: one that goes may have been the only reader of an earlier one */
   for (int i = t.n - 1; !st && i >= 0; i--)

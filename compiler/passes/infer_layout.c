@@ -15,7 +15,7 @@
  *      of matmuls do not contradict each other.  canonicalize-partition-dim then moves these loops to the front.
  *   2. How long are tiles (infer_layout_tiles.c)?  Loops that walk the same dimension of a value share one tile size,
  * so that a producer writes what its consumers read.  User's sizes win over ours (128 partitions, a PSUM bank), and two
- *      of the user's that differ stay apart if one divides the other and are refused otherwise.
+ *      of the user's that differ stay apart.
  *   3. Where does the value live (infer_layout_space.c)?  Results of the function in shared HBM; a value whose readers
  * all take it tile by tile in SBUF; everything else in HBM.  Only function arguments and results are shared HBM: values
  *      that a loop carries are not.

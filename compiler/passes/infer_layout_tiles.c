@@ -285,14 +285,8 @@ static enum status merge(struct infer *f, int x, int y) {
 
   if (a == b || a->extent != b->extent)
     return ST_OK;
-  if (a->user && b->user && a->user != b->user) {
-    const int64_t big = a->user > b->user ? a->user : b->user, small = a->user > b->user ? b->user : a->user;
-    if (big % small == 0)
-      return ST_OK;
-    return infer_bad_knob(f, b->knob,
-                          "incompatible tile_size: %lld here and %lld at %s meet in a dimension of %lld elements",
-                          (long long)b->user, (long long)a->user, infer_place(f, a->knob), (long long)a->extent);
-  }
+  if (a->user && b->user && a->user != b->user)
+    return ST_OK; /* both count: the value is not passed on tile by tile */
   const struct tile_var *given = a->user ? a : b;
   const int64_t hard = min64(a->hard, b->hard);
   if (given->user > hard)

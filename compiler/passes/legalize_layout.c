@@ -34,6 +34,7 @@
 
 enum {
   PARTS_MAX = 512, /* of one operation along one dimension; more means that the tile does not fit the access */
+  ROUNDS_MAX = 3,  /* of finding operands that need a copy: one, and what a copy may bring along */
   QUADRANT = 32,   /* engines start at a multiple of this many partitions */
 };
 
@@ -56,8 +57,7 @@ int64_t legal_cut(const struct linear *at, int64_t size, int64_t tile) {
   return size <= g ? size : g;
 }
 
-/* The partitions that parts of this access begin at suit an engine. */
-static bool starts_well(const struct linear *at, int64_t size, int64_t tile, int64_t cut) {
+bool legal_starts_well(const struct linear *at, int64_t size, int64_t tile, int64_t cut) {
   bool is_constant = true;
   for (int k = 0; k < at->n; k++)
     is_constant &= at->term[k].factor == 0;
@@ -73,7 +73,7 @@ static bool suits(const struct physical *b, const struct tiled_op *t, const stru
     const int64_t cut = legal_cut(&a->at[d], a->size[d], b->tile[d]);
     if ((a->size[d] + cut - 1) / cut > PARTS_MAX)
       return false;
-    if (d == b->partition && !tiled_is_movement(t) && !starts_well(&a->at[d], a->size[d], b->tile[d], cut))
+    if (d == b->partition && !tiled_is_movement(t) && !legal_starts_well(&a->at[d], a->size[d], b->tile[d], cut))
       return false;
   }
   return true;
@@ -337,12 +337,15 @@ static enum status run_pass(struct pass_run *run) {
   for (int k = 0; k < ops.n; k++)
     legal_stage(run, ops.v[k]);
   enum status st = choose_all(&g);
-  bool spread = false;
-  ops = ir_collect(run->arena, run->module, is_tiled, NULL);
-  for (int k = 0; !st && k < ops.n; k++)
-    spread |= legal_spread(&g, ops.v[k]);
-  if (!st && spread)
-    st = choose_all(&g); /* for the new buffers */
+  bool is_new = true;
+  for (int round = 0; !st && is_new && round < ROUNDS_MAX; round++) {
+    is_new = false;
+    ops = ir_collect(run->arena, run->module, is_tiled, NULL);
+    for (int k = 0; k < ops.n; k++)
+      is_new |= legal_spread(&g, ops.v[k]) || legal_align(&g, ops.v[k]);
+    if (is_new)
+      st = choose_all(&g); /* for the new buffers */
+  }
   for (struct physical *b = g.buffers; !st && b; b = b->next)
     make(&g, b);
   ops = ir_collect(run->arena, run->module, is_tiled, NULL);

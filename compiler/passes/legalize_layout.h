@@ -61,6 +61,8 @@ const struct physical *legal_find(const struct legalize *g, MlirValue root);
 /* Into how long parts an access of `size` from `at` on has to be cut along a dimension with this tile; `size` or more:
  * it need not be. */
 int64_t legal_cut(const struct linear *at, int64_t size, int64_t tile);
+/* The partitions that parts of length `cut` of such an access begin at suit an engine. */
+bool legal_starts_well(const struct linear *at, int64_t size, int64_t tile, int64_t cut);
 
 /* ---- operations (legalize_layout_rewrite.c) -------------------------------------------------------------------- */
 
@@ -99,5 +101,8 @@ void legal_stage_transpose(struct pass_run *run, MlirOperation op);
 /* Engines work lane by lane: an input of a generic that has one row for all partitions of the result is broadcast to a
  * buffer that has as many.  True if there was one. */
 bool legal_spread(const struct legalize *g, MlirOperation op);
+/* An input that lies in the partitions along another dimension than the result, or whose blocks would cut the result
+ * where no engine can begin, is copied to a buffer with the result's tiles.  True if there was one. */
+bool legal_align(const struct legalize *g, MlirOperation op);
 
 #endif

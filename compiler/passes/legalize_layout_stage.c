@@ -14,6 +14,7 @@
 #include "hlo/hlo.h"
 #include "passes/buffers.h"
 #include "passes/edit.h"
+#include "passes/layout.h"
 #include "passes/legalize_layout.h"
 #include "passes/memrefs.h"
 
@@ -221,6 +222,82 @@ bool legal_spread(const struct legalize *g, MlirOperation op) {
     if (l == -2 || l == p || indexes(&t, o, p) || t.operand_rank[o] != t.n_loops)
       continue;
     spread_operand(g->run, &t, o, p);
+    changed = true;
+  }
+  return changed;
+}
+
+/* ---- operands in other partitions ------------------------------------------------------------------------------- */
+
+/* Where loop l goes in operand o: the dimension of the buffer, its access in *a; -1 if nowhere. */
+static int dim_of_loop(const struct tiled_op *t, int o, int l, struct access *a) {
+  if (!access_read(mlirOperationGetOperand(t->op, o), a))
+    return -1;
+  for (int k = 0; k < t->operand_rank[o]; k++)
+    if (t->loop[o][k] == l)
+      return a->dim[k];
+  return -1;
+}
+
+/* Operand o can be read in the same parts along loop p as the result is written. */
+static bool has_same_parts(const struct legalize *g, const struct tiled_op *t, int o, int p) {
+  const int result = t->n_operands - 1;
+  struct access a, r;
+  const int d = dim_of_loop(t, o, p, &a), e = dim_of_loop(t, result, p, &r);
+  const struct physical *from = d < 0 ? NULL : legal_find(g, a.root), *to = e < 0 ? NULL : legal_find(g, r.root);
+
+  if (!from || !to)
+    return true;
+  const int64_t x = legal_cut(&a.at[d], a.size[d], from->tile[d]), y = legal_cut(&r.at[e], r.size[e], to->tile[e]);
+  const int64_t n = t->extents[p], cut = x >= n && y >= n ? n : x >= n ? y : y >= n ? x : legal_gcd(x, y);
+  return legal_starts_well(&a.at[d], a.size[d], from->tile[d], cut) &&
+         legal_starts_well(&r.at[e], r.size[e], to->tile[e], cut);
+}
+
+/* The tile of the result along each dimension of operand o; what is in front of the partitions goes one by one.  False if
+ * they are the last of several dimensions, where no buffer has them. */
+static bool tile_like_result(const struct legalize *g, const struct tiled_op *t, int o, int p, struct layout *l) {
+  int64_t dims[LEGAL_RANK_MAX];
+  bool is_behind = false;
+
+  l->n_tile = ir_shape(mlirOperationGetOperand(t->op, o), LEGAL_RANK_MAX, dims);
+  for (int k = 0; k < l->n_tile; k++) {
+    const int loop = t->loop[o][k];
+    struct access r;
+    const int d = loop < 0 ? -1 : dim_of_loop(t, t->n_operands - 1, loop, &r);
+    const struct physical *to = d < 0 ? NULL : legal_find(g, r.root);
+    if (loop == p && k > 0 && (k == l->n_tile - 1 || l->n_tile == 2))
+      return false;
+    is_behind |= loop == p;
+    l->tile[k] = !is_behind ? 1 : to ? to->tile[d] : dims[k];
+    l->tile[k] = l->tile[k] < dims[k] ? l->tile[k] : dims[k];
+  }
+  return is_behind;
+}
+
+bool legal_align(const struct legalize *g, MlirOperation op) {
+  struct tiled_op t;
+  bool changed = false;
+
+  if (!tiled_read(op, &t) || !needs_engine(&t) || tiled_is_movement(&t))
+    return false;
+  const int p = legal_partition_loop(g, &t, t.n_operands - 1);
+  for (int o = 0; p >= 0 && t.extents[p] != 1 && o < t.n_inputs; o++) {
+    const int l = legal_partition_loop(g, &t, o);
+    if (l == -2 || !indexes(&t, o, p) || (l == p && has_same_parts(g, &t, o, p)))
+      continue;
+    struct layout at = {.space = SPACE_SBUF, .partition_dim = 0};
+    if (!tile_like_result(g, &t, o, p, &at))
+      continue;
+    MlirValue v = mlirOperationGetOperand(op, o);
+    struct emit e = edit_before(g->run, op);
+    int64_t dims[LEGAL_RANK_MAX];
+    const int rank = ir_shape(v, LEGAL_RANK_MAX, dims);
+    MlirValue own = memrefs_alloc(&e, memrefs_type(e.ctx, memrefs_element(v), rank, dims, MEM_SBUF));
+    layout_write(own, &at, e.loc);
+    memrefs_copy(&e, v, own);
+    mlirOperationSetOperand(op, o, own);
+    pass_remark(g->run, op, "operand %d is copied to the partitions of the result", o);
     changed = true;
   }
   return changed;

@@ -2,7 +2,7 @@
  *
  *     HBM <-> HBM, SBUF     dma_copy                        a source that lacks a loop is repeated, also over partitions
  *     SBUF -> SBUF, PSUM    tensor_copy                     if both sides have the same loops on the partitions
- *     SBUF -> SBUF          dma_copy                        otherwise
+ *     SBUF -> SBUF          dma_copy                        otherwise, and where no engine can begin
  *     two loops, turned     dma_transpose into SBUF         2- and 4-byte elements; others by dma_copy, element-wise
  *     PSUM <-> HBM          through SBUF, which is released again
  *
@@ -13,6 +13,7 @@
 #include "mlir-c/BuiltinTypes.h"
 
 #include "passes/edit.h"
+#include "passes/legalize_layout.h"
 #include "passes/linalg_to_nisa.h"
 
 static bool is_int(MlirType t) {
@@ -172,12 +173,25 @@ static enum status move_by_dma(struct ln_walk *w, const struct ln_view *dst, con
   return emit_pair(w, NISA_DMA_COPY, NISA_ENGINE_DMA, par, dst, src, false);
 }
 
+/* Engines begin at every 32nd partition, depending on how many follow. */
+static bool starts_well(const struct ln_walk *w, const struct ln_view *v) {
+  const struct ln_form *f = &v->index[0];
+  struct linear at = {.constant = f->constant};
+
+  if (!mlirValueIsNull(f->offset) && !linear_add(&at, f->offset, 1))
+    return false;
+  const int64_t n = ln_extent(w, ln_partition_atoms(v));
+  return legal_starts_well(&at, n, LEGAL_PARTITIONS, n);
+}
+
 enum status ln_move(struct ln_walk *w, const struct ln_view *dst, const struct ln_view *src, bool is_unsigned) {
   if (ln_same_elements(dst, src))
     return ST_OK;
   if (ln_view_atoms(src) & ~ln_view_atoms(dst))
     return ln_fail(w->ln, "several elements would be written to the same place");
-  if (ln_same_partitions(dst, src))
+  const bool is_dma = dst->space == NISA_SBUF && src->space == NISA_SBUF && mlirTypeEqual(dst->element, src->element) &&
+                      !(starts_well(w, dst) && starts_well(w, src));
+  if (ln_same_partitions(dst, src) && !is_dma)
     return engine_copy(w, dst, src, is_unsigned);
   if (src->space == NISA_PSUM)
     return move_through(w, dst, src, dst->element, ln_partition_atoms(src), is_unsigned);

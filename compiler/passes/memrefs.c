@@ -153,6 +153,8 @@ MlirValue memrefs_expand(struct emit *e, MlirValue v, const int *end, int rank, 
   const int n = (int)mlirShapedTypeGetRank(t);
 
   mlirMemRefTypeGetStridesAndOffset(t, strides, &offset);
+  for (int d = 0; d < rank; d++)
+    all[d] = 1; /* of a single element, which has no dimension to split */
   for (int k = 0; k < n; k++)
     for (int d = end[k] - 1; d >= (k ? end[k - 1] : 0); d--) {
       all[d] = strides[k];
