@@ -320,6 +320,41 @@ static MlirAttribute iterator(MlirContext ctx, bool reduction) {
       ctx, ir_str(reduction ? "#linalg.iterator_type<reduction>" : "#linalg.iterator_type<parallel>"));
 }
 
+/* linalg.index counts the loops of the part: those that go have one value, and all begin where the part does. */
+static void set_indices(const struct rewrite *r, struct emit *e, const struct part *p, MlirOperation op,
+                        const bool *keep) {
+  struct ir_ops ops = ir_collect_named(e->arena, op, "linalg.index");
+  int number[LEGAL_RANK_MAX], n = 0;
+
+  for (int l = 0; l < r->t.n_loops; l++) {
+    number[l] = n;
+    n += keep[l];
+  }
+  for (int k = 0; k < ops.n; k++) {
+    const int l = (int)mlirIntegerAttrGetValueInt(mlirOperationGetAttributeByName(ops.v[k], ir_str("dim")));
+    MlirValue old = mlirOperationGetResult(ops.v[k], 0);
+    struct emit in = *e;
+    in.block = mlirOperationGetBlock(ops.v[k]);
+    in.before = mlirOperationGetNextInBlock(ops.v[k]);
+    const bool is_first = mlirValueIsNull(p->iv[l]) && p->offset[l] == 0;
+    MlirValue from = {NULL};
+    if (!keep[l] || !is_first)
+      from = mlirValueIsNull(p->iv[l]) ? emit_index(e, p->offset[l])
+                                       : memrefs_plus(e, memrefs_times(e, p->iv[l], r->cut[l]), p->offset[l]);
+    if (!keep[l]) {
+      mlirValueReplaceAllUsesOfWith(old, from);
+      mlirOperationDestroy(ops.v[k]);
+      continue;
+    }
+    MlirAttribute dim = mlirIntegerAttrGet(mlirIntegerTypeGet(e->ctx, 64), number[l]);
+    mlirOperationSetAttributeByName(ops.v[k], ir_str("dim"), dim);
+    if (is_first)
+      continue;
+    MlirValue now = emit_binary(&in, "arith.addi", old, from);
+    mlirValueReplaceAllUsesExcept(old, now, 1, (MlirOperation[]){ir_defining_op(now)});
+  }
+}
+
 static void set_generic(const struct rewrite *r, struct emit *e, MlirOperation op, const bool *keep) {
   const struct tiled_op *t = &r->t;
   MlirAttribute maps[STRUCTURED_OPERANDS_MAX], iterators[LEGAL_RANK_MAX];
@@ -413,8 +448,10 @@ static void emit_part(struct rewrite *r, struct emit *e, const struct part *p) {
     memrefs_copy(e, operands[0], operands[1]);
     return;
   }
-  if (ir_is(op, "linalg.generic"))
+  if (ir_is(op, "linalg.generic")) {
     set_generic(r, e, op, keep);
+    set_indices(r, e, p, op, keep);
+  }
   mlirBlockInsertOwnedOperationBefore(e->block, e->before, op);
 }
 
@@ -480,21 +517,14 @@ int legal_partition_loop(const struct legalize *g, const struct tiled_op *t, int
   return -1;
 }
 
-/* Finds the loop over the partitions; every operand on the chip must agree where an engine reads lane by lane. */
-static enum status find_partition(struct rewrite *r) {
+/* Finds the loop over the partitions: the result's, or that of the last operand that has one.  Other operands may lie
+ * along another one (what legal_align could not copy, indices of a gather): NISA's instructions get a copy by DMA. */
+static void find_partition(struct rewrite *r) {
   r->partition = -1;
-  for (int o = r->t.n_operands - 1; o >= 0; o--) {
+  for (int o = r->t.n_operands - 1; o >= 0 && r->partition < 0; o--) {
     const int l = legal_partition_loop(r->g, &r->t, o);
-    if (l == -2)
-      continue;
-    if (r->partition < 0)
-      r->partition = l;
-    else if (l != r->partition && !tiled_is_movement(&r->t) && r->t.extents[r->partition] != 1)
-      return pass_fail(r->g->run, r->t.op,
-                       "operand %d lies in the partitions along another dimension than the result: transpose it first",
-                       o);
+    r->partition = l == -2 ? -1 : l;
   }
-  return ST_OK;
 }
 
 static void find_cuts(struct rewrite *r) {
@@ -532,9 +562,7 @@ enum status legal_rewrite(struct legalize *g, MlirOperation op) {
   }
   if (!changes || fill_whole(&r))
     return ST_OK;
-  enum status st = find_partition(&r);
-  if (st)
-    return st;
+  find_partition(&r);
   find_cuts(&r);
   struct emit e = edit_before(g->run, op);
   emit_nest(&r, &e, 0, &p);

@@ -16,9 +16,10 @@ from nkipy_kernelgen.knob import knob as annotate
 """
 
 DIMS = [1, 1, 2, 3, 4, 5, 7, 8, 16, 31, 64, 128, 130, 517]
-ELEMENTS_MAX = 70_000
-FLOATS = ("f32", "f16", "bf16")
-NUMPY = {"f32": "np.float32", "f16": "np.float16", "i32": "np.int32", "bool": "np.bool_"}
+SHAPES = [(130, 517), (1000, 128), (7,), (1,), (130,), (1000,), (0,), (0, 5), (3, 0, 2)]  # beyond what DIMS makes
+ELEMENTS_MAX = 130_000
+INTEGERS = ("i32", "i8", "u8")
+NUMPY = {"f32": "np.float32", "f16": "np.float16", "i32": "np.int32", "i8": "np.int8", "u8": "np.uint8", "bool": "np.bool_"}
 
 
 @dataclasses.dataclass
@@ -56,16 +57,18 @@ class Kernel:
         self.parameters = []
         self.values = []
         self.body = []
-        self.kind = rng.choices(["f32", "f16", "bf16", "i32"], [14, 2, 2, 2])[0]
+        self.kind = rng.choices(["f32", "f16", "bf16", "i32", "i8", "u8"], [14, 2, 2, 2, 1, 1])[0]
         self.knobs = rng.choices(["", "builder", "function", "old"], [5, 2, 1, 1])[0]
 
     # ---- the pieces ----------------------------------------------------------------------------------------------
 
     def limit(self):
-        return {"f32": 64.0, "i32": 1e6}.get(self.kind, 8.0)
+        return {"f32": 64.0, "i32": 1e6, "i8": 60.0, "u8": 120.0}.get(self.kind, 8.0)
 
     def shape(self, rank=None):
         rng = self.rng
+        if rank is None and rng.random() < 0.06:
+            return rng.choice(SHAPES)
         rank = rng.choices([0, 1, 2, 3, 4], [1, 3, 10, 4, 2])[0] if rank is None else rank
         while True:
             shape = tuple(rng.choice(DIMS) for _ in range(rank))
@@ -74,7 +77,7 @@ class Kernel:
 
     def parameter(self, shape, dtype=None):
         dtype = dtype or self.kind
-        v = Value(f"p{len(self.parameters)}", tuple(shape), dtype, {"i32": 8.0}.get(dtype, 1.0))
+        v = Value(f"p{len(self.parameters)}", tuple(shape), dtype, 8.0 if dtype in INTEGERS else 1.0)
         self.parameters.append(v)
         self.values.append(v)
         return v
@@ -96,8 +99,10 @@ class Kernel:
             return self.parameter(self.shape(), dtype)
         v = some[-1 - min(int(self.rng.expovariate(0.9)), len(some) - 1)]
         if v.size > self.limit():
-            if dtype == "i32":
-                return self.let(f"np.minimum(np.maximum({v.name}, -9), 9)", v.shape, 9.0, v, exact=True)
+            if dtype in INTEGERS:
+                low = 0 if dtype == "u8" else -9
+                text = self.rng.choice(["np.minimum(np.maximum({0}, {1}), 9)", "np.clip({0}, {1}, 9)"])
+                return self.let(text.format(v.name, low), v.shape, 9.0, v, exact=True)
             return self.let(f"{v.name} * {self.limit() / 4 / v.size:.6g}", v.shape, self.limit() / 4, v)
         return v
 
@@ -116,9 +121,10 @@ class Kernel:
 
     def unary(self):
         v = self.pick()
-        if self.kind == "i32":
-            return self.let(self.rng.choice(["-{0}", "np.abs({0})", "np.square({0} % 7)"]).format(v.name), v.shape,
-                            max(v.size, 49.0), v, exact=True)
+        if self.kind in INTEGERS:
+            forms = ["np.abs({0})", "np.square({0} % 7)", "{0} & 6", "{0} // 3", "np.minimum({0}, 5)"]
+            forms += ["-{0}", "{0} ^ 3"] if self.kind != "u8" else []
+            return self.let(self.rng.choice(forms).format(v.name), v.shape, max(v.size, 49.0), v, exact=True)
         forms = [("np.tanh({0})", 1.0), ("np.negative({0})", v.size), ("np.abs({0})", v.size),
                  ("np.square({0})", v.size**2), ("np.sqrt(np.abs({0}) + 0.25)", v.size + 1),
                  ("1.0 / (1.0 + np.exp(-np.tanh({0})))", 1.0), ("np.sin({0})", 1.0), ("np.maximum({0}, 0.0)", v.size),
@@ -135,14 +141,19 @@ class Kernel:
         shape = broadcast(v.shape, w.shape)
         forms = [("{0} + {1}", v.size + w.size), ("{0} - {1}", v.size + w.size), ("{0} * {1}", v.size * w.size),
                  ("np.maximum({0}, {1})", max(v.size, w.size)), ("np.minimum({0}, {1})", max(v.size, w.size))]
-        if self.kind != "i32":
+        if self.kind not in INTEGERS:
             forms.append(("{0} / (np.abs({1}) + 1.0)", v.size))
+        else:
+            forms += [("{0} | {1}", v.size + w.size), ("{0} & {1}", v.size + w.size)]
+        if self.kind == "u8":
+            forms.pop(1)
+        forms = [f for f in forms if f[1] <= {"i8": 120, "u8": 250}.get(self.kind, 1e30)] or [("np.maximum({0}, {1})", v.size)]
         form, size = self.rng.choice(forms)
-        return self.let(form.format(v.name, w.name), shape, size, v, w, exact=v.exact and w.exact and v.dtype == "i32")
+        return self.let(form.format(v.name, w.name), shape, size, v, w, exact=v.exact and w.exact and v.dtype in INTEGERS)
 
     def reduce(self):
         rng, v = self.rng, self.pick()
-        if not v.shape:
+        if not v.shape or not elements(v.shape):
             return self.unary()
         axes = sorted(rng.sample(range(len(v.shape)), rng.choice([1, 1, 1, 2, len(v.shape)]) % (len(v.shape) + 1) or 1))
         keep = rng.random() < 0.5
@@ -150,19 +161,21 @@ class Kernel:
             "None" if len(axes) == len(v.shape) and rng.random() < 0.5 else str(tuple(axes))
         n = elements(tuple(v.shape[a] for a in axes))
         shape = tuple(1 if i in axes else d for i, d in enumerate(v.shape) if keep or i not in axes)
-        forms = [("sum", v.size * n), ("max", v.size), ("min", v.size)]
-        if self.kind != "i32":
+        forms = [("max", v.size), ("min", v.size)]
+        if self.kind not in ("i8", "u8"):  # NumPy sums those in 64 bits
+            forms.append(("sum", v.size * n))
+        if self.kind not in INTEGERS:
             forms += [("mean", v.size)] * 2
         form, size = rng.choice(forms)
         loops, reduced = v.shape, tuple(i in axes for i in range(len(v.shape)))
         if form == "mean":  # what makes the value is the division behind the sum
             loops, reduced = shape, ()
         return self.let(f"np.{form}({v.name}, axis={spelled}{', keepdims=True' if keep else ''})", shape, size, v,
-                        exact=v.exact and (self.kind == "i32" or form in ("max", "min")), loops=loops, reduced=reduced)
+                        exact=v.exact and (self.kind in INTEGERS or form in ("max", "min")), loops=loops, reduced=reduced)
 
     def softmax(self):
         v = self.pick()
-        if not v.shape or self.kind == "i32":
+        if not v.shape or not elements(v.shape) or self.kind in INTEGERS:
             return self.binary()
         axis = self.rng.choice([-1, -1, 0])
         e = self.let(f"np.exp({v.name} - np.max({v.name}, axis={axis}, keepdims=True))", v.shape, 1.0, v)
@@ -170,12 +183,15 @@ class Kernel:
 
     def matmul(self):
         rng, v = self.rng, self.pick()
-        if len(v.shape) < 2 or self.kind == "i32":
+        if len(v.shape) < 2 or not elements(v.shape) or self.kind in INTEGERS:
             return self.unary() if rng.random() < 0.5 else self.binary()
         batch, (m, k) = v.shape[:-2], v.shape[-2:]
         n = rng.choice([d for d in DIMS if elements(batch) * m * d <= ELEMENTS_MAX and k * d <= ELEMENTS_MAX])
         which = rng.random()
-        if which < 0.2 and elements(batch) * m * m <= 20_000:
+        if which > 0.85 and elements(v.shape) < 20_000:  # the right operand is a transposed one
+            w = self.parameter((n, k), v.dtype)
+            text = rng.choice(["{0} @ {1}.T", "np.matmul({0}, np.transpose({1}))"]).format(v.name, w.name)
+        elif which < 0.2 and elements(batch) * m * m <= 20_000:
             text, n = f"{v.name} @ np.swapaxes({v.name}, -1, -2)", m
             w = v
         else:
@@ -190,6 +206,8 @@ class Kernel:
     def reshape(self):
         rng, v = self.rng, self.pick()
         n = elements(v.shape)
+        if not n:
+            return self.unary()
         forms = [(n,), (1, n), (n, 1)]
         for f in (2, 3, 4, 5, 7, 8, 16, 31, 64, 128):
             if n % f == 0:
@@ -209,13 +227,18 @@ class Kernel:
         if len(v.shape) < 2:
             return self.binary()
         perm = list(range(len(v.shape)))
+        if rng.random() < 0.3:
+            i, j = rng.sample(perm, 2)
+            perm[i], perm[j] = perm[j], perm[i]
+            return self.let(f"np.swapaxes({v.name}, {i}, {j - len(perm)})", tuple(v.shape[p] for p in perm), v.size, v,
+                            exact=v.exact)
         rng.shuffle(perm)
         shape = tuple(v.shape[p] for p in perm)
         return self.let(f"np.transpose({v.name}, {tuple(perm)})", shape, v.size, v, exact=v.exact)
 
     def slice(self):
         rng, v = self.rng, self.pick()
-        if not v.shape:
+        if not v.shape or not elements(v.shape):
             return self.unary()
         parts, shape = [], []
         for d in v.shape:
@@ -228,6 +251,11 @@ class Kernel:
                 shape.append(d)
             elif kind < 0.55 and len(v.shape) > 1:
                 parts.append(str(lo - d if rng.random() < 0.3 else lo))
+            elif kind < 0.63:  # backwards, from hi - 1 down to lo
+                parts.append(f"{hi - 1}:{lo - 1 if lo else ''}:-{step}" if rng.random() < 0.6 else f"::-{step}")
+                if parts[-1].startswith("::"):
+                    lo, hi = 0, d
+                shape.append((hi - lo + step - 1) // step)
             else:
                 parts.append(f"{lo}:{hi}" + (f":{step}" if step > 1 else ""))
                 shape.append((hi - lo + step - 1) // step)
@@ -237,6 +265,11 @@ class Kernel:
         rng, v = self.rng, self.pick()
         if not v.shape or elements(v.shape) > 20_000:
             return self.unary()
+        if rng.random() < 0.3 and len(v.shape) < 4:
+            w = rng.choice([w for w in self.values if w.dtype == v.dtype and w.shape == v.shape and w.size <= self.limit()])
+            axis = rng.choice([0, 0, len(v.shape)])
+            return self.let(f"np.stack([{v.name}, {w.name}], axis={axis})", v.shape[:axis] + (2,) + v.shape[axis:],
+                            max(v.size, w.size), v, w, exact=v.exact and w.exact, loops=())
         axis = rng.randrange(len(v.shape))
         same = [w for w in self.values if w.dtype == v.dtype and w.shape[:axis] == v.shape[:axis] and w.size <= self.limit()
                 and w.shape[axis + 1:] == v.shape[axis + 1:] and len(w.shape) == len(v.shape) and elements(w.shape) < 20_000]
@@ -261,14 +294,18 @@ class Kernel:
         else:
             x = rng.choice(exact)
             same = [y for y in exact if y.dtype == x.dtype and y is not x and broadcast(x.shape, y.shape) is not None]
-            other = rng.choice(same).name if same and rng.random() < 0.4 else "0" if x.dtype == "i32" else "0.25"
+            other = rng.choice(same).name if same and rng.random() < 0.4 else "3" if x.dtype in INTEGERS else "0.25"
             s = next((broadcast(x.shape, y.shape) for y in same if y.name == other), x.shape)
             if broadcast(shape, s) is None or elements(broadcast(shape, s)) > ELEMENTS_MAX:
-                other, s = ("0" if x.dtype == "i32" else "0.25"), x.shape
+                other, s = ("3" if x.dtype in INTEGERS else "0.25"), x.shape
             op = rng.choice(["<", ">", "<=", ">=", "==", "!="])
             c = self.let(f"{x.name} {op} {other}", s, 1.0, x, dtype="bool", exact=True)
             if rng.random() < 0.3:
-                c = self.let(f"np.logical_not({c.name})", s, 1.0, c, exact=True)
+                c = self.let(rng.choice(["np.logical_not({0})", "~{0}"]).format(c.name), s, 1.0, c, exact=True)
+            with_c = [b for b in self.values if b.dtype == "bool" and broadcast(b.shape, s) == s]
+            if rng.random() < 0.4:
+                f = rng.choice(["np.logical_and({0}, {1})", "np.logical_or({0}, {1})", "{0} & {1}", "{0} | {1}", "{0} ^ {1}"])
+                c = self.let(f.format(c.name, rng.choice(with_c).name), s, 1.0, c, exact=True)
         shape = broadcast(shape, c.shape)
         return self.let(f"np.where({c.name}, {v.name}, {w.name})", shape, max(v.size, w.size), v, w,
                         exact=v.exact and w.exact)
@@ -276,11 +313,14 @@ class Kernel:
     def convert(self):
         """astype there and back, or of a comparison."""
         rng, v = self.rng, self.pick()
-        if self.kind in ("f16", "i32"):
+        if self.kind == "i32" and v.size < 120 and rng.random() < 0.4:
+            b = self.let(f"{v.name}.astype(np.int8)", v.shape, v.size, v, dtype="i8", exact=True)
+            return self.let(f"{b.name}.astype(np.int32)", v.shape, v.size, b, dtype="i32", exact=True)
+        if self.kind in ("f16", *INTEGERS):
             if v.size > 2000:
                 return self.unary()
             f = self.let(f"{v.name}.astype(np.float32)", v.shape, v.size, v, dtype="f32", exact=v.exact)
-            if self.kind == "i32":
+            if self.kind in INTEGERS:
                 self.let(f"{f.name} * 0.5 + 1.0", v.shape, v.size + 1, f, exact=v.exact)
                 return f
             g = self.let(f"np.tanh({f.name})", v.shape, 1.0, f)
@@ -296,6 +336,34 @@ class Kernel:
             return self.let(f"{h.name}.astype(np.float32) * 0.0 + {v.name}", v.shape, v.size, v)
         return self.unary()
 
+    def gather(self):
+        """Elements by computed places, along any axis."""
+        rng, v = self.rng, self.pick()
+        if not v.shape or not elements(v.shape) or elements(v.shape) > 20_000:
+            return self.unary()
+        axis = rng.randrange(len(v.shape))
+        n = v.shape[axis]
+        rows = rng.choice([(1,), (3,), (5,), (16,), (130,), (2, 3)])
+        shape = v.shape[:axis] + rows + v.shape[axis + 1:]
+        if elements(shape) > ELEMENTS_MAX or len(shape) > 4:
+            return self.binary()
+        places = self.parameter(rows, "i32")
+        at = f"{places.name} % {n}"
+        text = f"np.take({v.name}, {at}, axis={axis})" if axis or rng.random() < 0.5 else f"{v.name}[{at}]"
+        return self.let(text, shape, v.size, v, exact=v.exact, loops=())
+
+    def widen(self):
+        """broadcast_to and repeat: shapes that grow."""
+        rng, v = self.rng, self.pick()
+        if elements(v.shape) > 6000 or len(v.shape) > 3:
+            return self.unary()
+        if v.shape and rng.random() < 0.4:
+            axis, n = rng.randrange(len(v.shape)), rng.choice([2, 3])
+            shape = tuple(d * n if i == axis else d for i, d in enumerate(v.shape))
+            return self.let(f"np.repeat({v.name}, {n}, axis={axis})", shape, v.size, v, exact=v.exact, loops=())
+        shape = (rng.choice([1, 2, 5]), *(rng.choice([3, 8]) if d == 1 else d for d in v.shape))
+        return self.let(f"np.broadcast_to({v.name}, {shape})", shape, v.size, v, exact=v.exact, loops=())
+
     # ---- knobs ---------------------------------------------------------------------------------------------------
 
     def tile(self, extent, partition):
@@ -303,7 +371,7 @@ class Kernel:
         return min(extent, top)
 
     def knob(self, v):
-        if not v.loops or not v.shape or self.rng.random() < 0.4:
+        if not v.loops or not v.shape or not elements(v.shape) or self.rng.random() < 0.4:
             return
         rng = self.rng
         space = rng.choice(["Sbuf", "Sbuf", "SharedHbm", "Hbm"])
@@ -342,7 +410,8 @@ class Kernel:
         rng = self.rng
         self.parameter(self.shape())
         steps = [(self.unary, 4), (self.binary, 6), (self.reduce, 4), (self.softmax, 1), (self.matmul, 4), (self.reshape, 2),
-                 (self.transpose, 2), (self.slice, 2), (self.concatenate, 1), (self.select, 2), (self.convert, 1)]
+                 (self.transpose, 2), (self.slice, 2), (self.concatenate, 1), (self.select, 2), (self.convert, 1), (self.gather, 1),
+                 (self.widen, 0.5)]
         for _ in range(rng.randint(1, 4 if self.kind in ("f16", "bf16") else 7)):
             v = rng.choices([s for s, _ in steps], [w for _, w in steps])[0]()
             if self.knobs and v.name.startswith("v"):

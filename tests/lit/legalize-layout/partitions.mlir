@@ -1,6 +1,7 @@
-// RUN: not nkx opt --legalize-layout %s 2>&1 | FileCheck %s
-// Partitions along the last dimension of an operand: only a transpose brings it there, and none stands here.
-// CHECK: 7:3: error: operand 0 lies in the partitions along another dimension than the result
+// RUN: nkx opt --legalize-layout --linalg-to-nisa %s | FileCheck %s
+// Partitions along the last dimension of an operand, where no buffer has them: the instruction gets a copy by DMA.
+// CHECK: "nisa.dma_copy"(%[[T:.*]], %{{.*}}) {{.*}}src_ap = #[[M:map1]]
+// CHECK: "nisa.tensor_tensor_arith"(%{{.*}}, %[[T]], %[[T]])
 func.func @f() {
   %a = memref.alloc() : memref<64x2x32xf32, 3 : i32>
   %c = memref.alloc() : memref<32x64x2xf32, 3 : i32>
