@@ -497,8 +497,17 @@ static bool fill_whole(struct rewrite *r) {
   return true;
 }
 
+/* A gather reads at computed places, by DMA: its indices may lie in any way. */
+static bool is_gather(MlirOperation op) {
+  MlirBlock body = mlirOperationGetNumRegions(op) ? edit_body(op) : (MlirBlock){NULL};
+  MlirOperation x = mlirBlockIsNull(body) ? (MlirOperation){NULL} : mlirBlockGetFirstOperation(body);
+  while (!mlirOperationIsNull(x) && !ir_is(x, "memref.load"))
+    x = mlirOperationGetNextInBlock(x);
+  return !mlirOperationIsNull(x);
+}
+
 bool tiled_is_movement(const struct tiled_op *t) {
-  return t->is_copy || t->kind == SK_TRANSPOSE || t->kind == SK_BROADCAST || t->kind == SK_MATMUL ||
+  return t->is_copy || is_gather(t->op) || t->kind == SK_TRANSPOSE || t->kind == SK_BROADCAST || t->kind == SK_MATMUL ||
          ir_is(t->op, "linalg.copy");
 }
 
