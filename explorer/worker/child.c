@@ -92,15 +92,20 @@ static void limit_python(void) {
   setitimer(ITIMER_PROF, &t, NULL);
 }
 
-_Noreturn void child_main(const struct jail *j, struct ir *ir, int job_fd) {
-  struct jail_report report;
+void child_is_forked(void) {
   struct job defaults;
+  job_init(&defaults);
+  trace_after_fork(defaults.seed);
+}
+
+_Noreturn void child_main(const struct jail *j, const struct prefault *pages, struct ir *ir, int job_fd) {
+  struct jail_report report;
 
   limit_python(); /* timers do not pass to a child, and the jail allows none to be set */
   enum status st = jail_enter(j, &job_fd, WIRE_JOB_FD, &report);
-  if (!st) { /* what forking costs CPython, paid before there is a job */
-    job_init(&defaults);
-    trace_after_fork(defaults.seed);
+  if (!st) { /* what forking costs, paid before there is a job */
+    child_is_forked();
+    prefault_take(pages);
   }
   if (write(job_fd, &report, sizeof report) != (ssize_t)sizeof report || st)
     _exit(EXIT_JOB_LOST);

@@ -62,10 +62,11 @@ static enum status drop_frame(void *user, const char *json, size_t len) {
 }
 
 /* Through job_parse, as every job. */
-static enum status compile_warm_kernel(struct ir *ir, struct error *err) {
+enum status worker_compile_warm_kernel(struct ir *ir, bool is_checked, struct error *err) {
   static const char request[] = "{\"source\":\"%s\",\"inputs\":[{\"shape\":[64,32],\"dtype\":\"float32\"},"
                                 "{\"shape\":[32,48],\"dtype\":\"float32\"},{\"shape\":[48],\"dtype\":\"float32\"}],"
-                                "\"options\":{\"check\":true,\"artifacts\":true}}";
+                                "\"options\":{\"check\":%s,\"artifacts\":%s}}";
+  const char *flag = is_checked ? "true" : "false";
   struct arena a;
   struct job job;
   size_t bytes = 0;
@@ -78,7 +79,7 @@ static enum status compile_warm_kernel(struct ir *ir, struct error *err) {
       source[n++] = '\\';
     source[n++] = warm_kernel[i] == '\n' ? 'n' : warm_kernel[i];
   }
-  char *json = arena_printf(&a, request, source);
+  char *json = arena_printf(&a, request, source, flag, flag);
   enum status st = job_parse(&a, json, strlen(json), &job, err);
   if (!st && compile_run(ir, &job, drop_frame, &bytes)) /* not fatal: jobs then pay for what is still cold */
     log_warn("warm_up", "the warm-up kernel did not compile");
@@ -105,7 +106,7 @@ enum status worker_warm_up(const struct worker_config *cfg, struct ir *ir, struc
   if (!st)
     st = run_python(preload, err);
   if (!st)
-    st = compile_warm_kernel(ir, err);
+    st = worker_compile_warm_kernel(ir, true, err);
   if (!st)
     st = run_python(freeze, err);
   if (st)

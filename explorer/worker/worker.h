@@ -20,6 +20,15 @@ MUST_USE enum status worker_config_parse(int argc, char **argv, struct arena *a,
 
 /* Everything that a job would otherwise pay for.  ST_BUG when a thread is left running. */
 MUST_USE enum status worker_warm_up(const struct worker_config *cfg, struct ir *ir, struct error *err);
+/* Compiles the kernel that stands for any other, with the numeric check and artifacts or without. */
+MUST_USE enum status worker_compile_warm_kernel(struct ir *ir, bool is_checked, struct error *err);
+
+/* The pages that a job is going to need, and where a child takes them before it has one.  Learned once everything is
+ * loaded; *out stays as long as the process. */
+struct prefault;
+MUST_USE enum status prefault_learn(struct ir *ir, struct prefault **out, struct error *err);
+void prefault_take(const struct prefault *p);
+
 /* What a child sees of the file system, and its limits. */
 MUST_USE enum status worker_jail(const struct worker_config *cfg, struct jail *j, struct error *err);
 
@@ -27,6 +36,8 @@ MUST_USE enum status worker_jail(const struct worker_config *cfg, struct jail *j
 int zygote_main(const struct worker_config *cfg);
 
 /* The life of a child, from the moment clone3 returned in it. */
-_Noreturn void child_main(const struct jail *j, struct ir *ir, int job_fd);
+_Noreturn void child_main(const struct jail *j, const struct prefault *pages, struct ir *ir, int job_fd);
+/* What CPython and NumPy have to do in a new process. */
+void child_is_forked(void);
 
 #endif

@@ -36,6 +36,7 @@ struct kid {
 struct zygote {
   struct jail jail;
   struct ir ir;
+  struct prefault *pages;
   struct kid kids[CHILDREN_MAX];
   int n_kids, to_spawn;
   uint32_t next_id;
@@ -60,7 +61,7 @@ static enum status spawn(struct zygote *z, struct error *err) {
   PyOS_BeforeFork();
   enum status st = jail_spawn(&z->jail, &pid, &pidfd, err);
   if (!st && pid == 0)
-    child_main(&z->jail, &z->ir, pair[1]);
+    child_main(&z->jail, z->pages, &z->ir, pair[1]);
   PyOS_AfterFork_Parent();
   close(pair[1]);
   if (!st)
@@ -197,6 +198,8 @@ static enum status turn(struct zygote *z) {
 static enum status start(struct zygote *z, const struct worker_config *cfg, struct error *err) {
   sigset_t chld;
   enum status st = worker_warm_up(cfg, &z->ir, err);
+  if (!st)
+    st = prefault_learn(&z->ir, &z->pages, err);
   if (!st)
     st = worker_jail(cfg, &z->jail, err);
   if (st)
