@@ -2,7 +2,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 void buf_init(struct buf *b, size_t max) {
   *b = (struct buf){.max = max};
@@ -39,24 +38,6 @@ enum status buf_reserve(struct buf *b, size_t n) {
   b->data = p;
   b->cap = cap;
   return ST_OK;
-}
-
-enum status buf_append(struct buf *b, const void *p, size_t n) {
-  if (buf_reserve(b, n))
-    return b->failed;
-  if (n)
-    memcpy(b->data + b->len, p, n);
-  b->len += n;
-  b->data[b->len] = 0;
-  return ST_OK;
-}
-
-enum status buf_puts(struct buf *b, const char *s) {
-  return buf_append(b, s, strlen(s));
-}
-
-enum status buf_putc(struct buf *b, char c) {
-  return buf_append(b, &c, 1);
 }
 
 enum status buf_printf(struct buf *b, const char *fmt, ...) {

@@ -10,6 +10,7 @@
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <string.h>
 
 #include "base/error.h"
 
@@ -21,12 +22,25 @@ struct buf {
 
 void buf_init(struct buf *b, size_t max); /* max: most bytes it may hold, without the NUL */
 void buf_clear(struct buf *b);            /* frees; usable again with the same ceiling */
-enum status buf_append(struct buf *b, const void *p, size_t n);
-enum status buf_puts(struct buf *b, const char *s);
-enum status buf_putc(struct buf *b, char c);
 enum status buf_printf(struct buf *b, const char *fmt, ...) PRINTF(2, 3);
 /* Ensures room for n more bytes behind data + len; the caller adds to len what it wrote. */
 enum status buf_reserve(struct buf *b, size_t n);
+/* Inline: texts are built from pieces of a few bytes. */
+static inline enum status buf_append(struct buf *b, const void *p, size_t n) {
+  if (n >= b->cap - b->len && buf_reserve(b, n))
+    return b->failed;
+  if (n)
+    memcpy(b->data + b->len, p, n);
+  b->len += n;
+  b->data[b->len] = 0;
+  return ST_OK;
+}
+static inline enum status buf_puts(struct buf *b, const char *s) {
+  return buf_append(b, s, strlen(s));
+}
+static inline enum status buf_putc(struct buf *b, char c) {
+  return buf_append(b, &c, 1);
+}
 static inline enum status buf_status(const struct buf *b) {
   return b->failed;
 }

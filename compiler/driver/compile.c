@@ -43,6 +43,7 @@ struct path {
   MlirModule module; /* from hlo-to-linalg on */
   struct stage before;
   uint64_t fingerprint; /* of the MLIR module as `before` shows it */
+  bool is_same;         /* the pass that just ran changed nothing of it */
   /* the check's inputs and NumPy's outputs; reason: why there are none */
   struct trace_array *in, *want;
   const char *no_check;
@@ -255,7 +256,28 @@ static enum status run_hlo(struct path *p, void (*pass)(struct hlo_module *, str
   return hlo_verify(p->kernel->module, &p->run->diags);
 }
 
-/* One of our own passes; what it leaves must verify. */
+/* What a pass leaves must verify, if it is not what was there before. */
+static enum status verify_change(struct path *p) {
+  struct run *r = p->run;
+  MlirOperation module = mlirModuleGetOperation(p->module);
+  struct ir_capture c;
+
+  p->is_same = ir_fingerprint(module) == p->fingerprint;
+  if (p->is_same)
+    return ST_OK;
+  ir_capture_begin(r->ir, &c, &r->diags, DG_PASS_FAILED, r->arena);
+  bool ok = mlirOperationVerify(module);
+  ir_capture_end(r->ir, &c);
+  return ok ? ST_OK : ST_INPUT;
+}
+
+static enum status run_upstream(struct path *p, const char *pipeline) {
+  struct run *r = p->run;
+  enum status st = ir_run_pipeline(r->ir, mlirModuleGetOperation(p->module), pipeline, r->arena, &r->diags);
+  return st ? st : verify_change(p);
+}
+
+/* One of our own passes. */
 static enum status run_pass(struct path *p, const struct pass_def *def, struct remarks *remarks) {
   struct run *r = p->run;
   struct pass_run run = {
@@ -268,14 +290,8 @@ static enum status run_pass(struct path *p, const struct pass_def *def, struct r
       .remarks = remarks,
       .def = def,
   };
-  struct ir_capture c;
   enum status st = def->run(&run);
-  if (st)
-    return st;
-  ir_capture_begin(r->ir, &c, &r->diags, DG_PASS_FAILED, r->arena);
-  bool ok = mlirOperationVerify(run.module);
-  ir_capture_end(r->ir, &c);
-  return ok ? ST_OK : ST_INPUT;
+  return st ? st : verify_change(p);
 }
 
 /* Brings the program from the stage before to this one. */
@@ -293,7 +309,7 @@ static enum status transform(struct path *p, const struct stage_def *def, struct
   case RUN_TO_LINALG:
     return linalg_from_hlo(r->ir, p->kernel->module, &r->diags, &p->module);
   case RUN_UPSTREAM:
-    return ir_run_pipeline(r->ir, mlirModuleGetOperation(p->module), def->pass, r->arena, &r->diags);
+    return run_upstream(p, def->pass);
   case RUN_PASS:
     return run_pass(p, pass_find(def->pass), remarks);
   case RUN_TO_NISA: {
@@ -310,7 +326,7 @@ static enum status read_stage(struct path *p, struct stage *s, struct error *err
   if (s->def->runner < RUN_TO_LINALG)
     return stage_read_hlo(s, p->kernel->module, r->arena, err);
   MlirOperation module = mlirModuleGetOperation(p->module);
-  if (s->def->runner != RUN_TO_LINALG && ir_fingerprint(module) == p->fingerprint) {
+  if (s->def->runner != RUN_TO_LINALG && p->is_same) {
     s->text = p->before.text;
     s->text_len = p->before.text_len;
     s->truncated = p->before.truncated;

@@ -115,17 +115,15 @@ static enum status run_pass(struct ir *ir, MlirOperation module, const char *arg
 
   run.def = pass_find(name);
   run.options = eq ? eq + 1 : "";
-  if (run.def) {
-    enum status st = run.def->run(&run);
-    if (!st && !mlirOperationVerify(module)) {
-      diag_add(ds, DS_ERROR, DG_PASS_FAILED, NULL, "the IR does not verify after %s", name);
-      st = ST_INPUT;
-    }
-    return st;
+  const char *pipeline = run.def ? NULL : pipeline_for(ir, a, arg);
+  if (!run.def && !pipeline)
+    return fail(err, ST_DENIED, "%.80s: there is no such pass, or its options are wrong", arg);
+  enum status st = run.def ? run.def->run(&run) : ir_run_pipeline(ir, module, pipeline, a, ds);
+  if (!st && !mlirOperationVerify(module)) {
+    diag_add(ds, DS_ERROR, DG_PASS_FAILED, NULL, "the IR does not verify after %s", name);
+    st = ST_INPUT;
   }
-  const char *pipeline = pipeline_for(ir, a, arg);
-  return pipeline ? ir_run_pipeline(ir, module, pipeline, a, ds)
-                  : fail(err, ST_DENIED, "%.80s: there is no such pass, or its options are wrong", arg);
+  return st;
 }
 
 static enum status parse(struct ir *ir, const struct buf *text, const char *path, struct arena *a, struct diags *ds,

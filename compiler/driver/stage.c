@@ -1,5 +1,6 @@
 #include "driver/stage.h"
 
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -110,6 +111,26 @@ static void put_src(struct buf *b, struct src_locs locs) {
   buf_putc(b, ']');
 }
 
+/* Many lines stand for the same places: where in the buffer those were written before, one entry per slot. */
+enum { WRITTEN_SLOTS = 64 };
+struct written {
+  struct src_locs locs;
+  size_t at, len;
+};
+
+static void put_src_again(struct buf *b, struct src_locs locs, struct written *written) {
+  struct written *w = &written[((uintptr_t)locs.v[0] >> 4) % WRITTEN_SLOTS];
+  if (w->len && w->locs.n == locs.n && !memcmp(w->locs.v, locs.v, (size_t)locs.n * sizeof *locs.v)) {
+    if (!buf_reserve(b, w->len))
+      buf_append(b, b->data + w->at, w->len);
+    return;
+  }
+  const size_t at = b->len;
+  put_src(b, locs);
+  if (!buf_status(b))
+    *w = (struct written){locs, at, b->len - at};
+}
+
 static int count_lines(const char *text, size_t len) {
   int n = 0;
   for (const char *p = text; (p = memchr(p, '\n', len - (size_t)(p - text))); p++)
@@ -119,6 +140,7 @@ static int count_lines(const char *text, size_t len) {
 
 static void put_lines(struct buf *b, const struct stage *s) {
   int n = count_lines(s->text, s->text_len), done = 0;
+  struct written written[WRITTEN_SLOTS] = {0};
   json_put_key(b, "lines");
   buf_putc(b, '[');
   for (int i = 0; i < s->ops.n; i++) {
@@ -132,7 +154,7 @@ static void put_lines(struct buf *b, const struct stage *s) {
     json_put_field_int(b, "op", o->id);
     if (o->locs.n) {
       json_put_key(b, "src");
-      put_src(b, o->locs);
+      put_src_again(b, o->locs, written);
     }
     buf_putc(b, '}');
     done++;

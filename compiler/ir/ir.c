@@ -119,6 +119,7 @@ MlirPassManager ir_pass_manager(struct ir *ir, const char *pipeline) {
     mlirPassManagerDestroy(pm);
     return (MlirPassManager){NULL};
   }
+  mlirPassManagerEnableVerifier(pm, false);
   struct ir_passes *p = malloc(sizeof *p);
   char *text = strdup(pipeline);
   if (!p || !text)

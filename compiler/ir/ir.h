@@ -46,6 +46,7 @@ bool ir_is(MlirOperation op, const char *name);
 /* ---- passes ------------------------------------------------------------------------------------------ */
 
 /* Runs an upstream pipeline ("builtin.module(canonicalize,cse)") on op; parsed pipelines are kept for the next time.
+ * Does not verify what it leaves: that costs as much as a pass, and whoever runs several verifies once, at the end.
  * What MLIR reports becomes diagnostics (DG_PASS_FAILED, range from the operation's location). */
 MUST_USE enum status ir_run_pipeline(struct ir *ir, MlirOperation op, const char *pipeline, struct arena *a,
                                      struct diags *ds);

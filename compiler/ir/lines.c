@@ -143,7 +143,6 @@ enum status ir_lines_ask(struct ir *ir, const struct ir_printed *p, struct arena
 
   if (mlirPassManagerIsNull(pm))
     return fail(err, ST_BUG, "snapshot-op-locations is missing");
-  mlirPassManagerEnableVerifier(pm, false); /* only locations change */
   for (int k = 0; k < p->n; k++) {
     kept[k] = mlirOperationGetLocation(p->ops[k]);
     mlirOperationSetLocation(p->ops[k], mlirLocationUnknownGet(ir->ctx));
