@@ -14,6 +14,10 @@ const char config_help[] = "usage: nkx serve [flags]\n"
                            "  --queue N              jobs that may wait for a worker (64)\n"
                            "  --job-timeout-ms MS    wall time of a job (15000)\n"
                            "  --connections N        open connections at most (10000)\n"
+                           "  --data-dir DIR         where the store lies (../data)\n"
+                           "  --store URL            sqlite:PATH (nkx.sqlite in the data directory) or postgresql://…\n"
+                           "  --cache-mib N          compiled results kept in memory (128)\n"
+                           "  --results-mib N        compiled results kept in the store, compressed (1024)\n"
                            "  --web-dir DIR          the page's files (../web beside this program)\n"
                            "  --examples-dir DIR     the example kernels (../examples)\n"
                            "  --worker PATH          the worker program (nkx-worker beside this one)\n"
@@ -37,6 +41,10 @@ static const struct flag flags[] = {
     {"--queue", FLAG_INT, AT(queue_max), 0, 10000},
     {"--job-timeout-ms", FLAG_INT, AT(job_timeout_ms), 100, 600000},
     {"--connections", FLAG_INT, AT(connections_max), 4, 100000},
+    {"--data-dir", FLAG_TEXT, AT(data_dir), 0, 0},
+    {"--store", FLAG_TEXT, AT(store), 0, 0},
+    {"--cache-mib", FLAG_INT, AT(cache_mib), 1, 1 << 20},
+    {"--results-mib", FLAG_INT, AT(results_mib), 1, 1 << 20},
     {"--web-dir", FLAG_DIR, AT(web_dir), 0, 0},
     {"--examples-dir", FLAG_DIR, AT(examples_dir), 0, 0},
     {"--worker", FLAG_FILE, AT(worker_path), 0, 0},
@@ -134,6 +142,9 @@ enum status config_parse(struct arena *a, int argc, char **argv, struct config *
       .queue_max = 64,
       .job_timeout_ms = 15000,
       .connections_max = 10000,
+      .data_dir = arena_printf(a, "%s/../data", here),
+      .cache_mib = 128,
+      .results_mib = 1024,
       .worker_path = arena_printf(a, "%s/nkx-worker", here),
       .web_dir = arena_printf(a, "%s/../web", here),
       .examples_dir = arena_printf(a, "%s/../examples", here),
@@ -143,6 +154,8 @@ enum status config_parse(struct arena *a, int argc, char **argv, struct config *
     st = check_port(c.port, err);
   if (!st && access(c.worker_path, X_OK))
     st = fail(err, ST_INPUT, "--worker: %.120s: %m", c.worker_path);
+  if (!c.store)
+    c.store = arena_printf(a, "sqlite:%s/nkx.sqlite", c.data_dir);
   if (!st)
     *out = c;
   return st;

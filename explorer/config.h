@@ -11,7 +11,10 @@ struct config {
   int queue_max; /* jobs that may wait */
   int job_timeout_ms;
   int connections_max;
-  const char *worker_path; /* nkx-worker, beside this program */
+  const char *data_dir;       /* created if it is not there */
+  const char *store;          /* "sqlite:PATH" or "postgresql://…" */
+  int cache_mib, results_mib; /* compiled results: in memory, in the store */
+  const char *worker_path;    /* nkx-worker, beside this program */
   const char *web_dir, *examples_dir;
   const char *python_dir, *site_dir; /* NULL: the worker's defaults */
 };

@@ -3,10 +3,12 @@
  * `nkx serve` runs in this process, which never links CPython or MLIR; every other subcommand is nkx-worker's, which
  * takes this process's place.
  */
+#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "api/info.h"
@@ -14,7 +16,10 @@
 #include "config.h"
 #include "driver/compile.h"
 #include "http/server.h"
+#include "api/misses.h"
+#include "job/results.h"
 #include "pool/pool.h"
+#include "store/store.h"
 
 enum exit_status { EXIT_DONE, EXIT_REFUSED, EXIT_USAGE, EXIT_LIMIT, EXIT_FAULT };
 enum {
@@ -33,9 +38,14 @@ static const char help[] = "usage: nkx COMMAND …\n"
 /* ---- serve --------------------------------------------------------------------------------------------------------
  */
 
-static enum status serve(const struct config *cfg, const sigset_t *stop, struct error *err) {
-  struct app app = {.cfg = cfg};
-  struct server *server = NULL;
+static enum status open_store(const struct config *cfg, struct store **out, struct error *err) {
+  if (!strncmp(cfg->store, "sqlite:", 7) && mkdir(cfg->data_dir, 0700) && errno != EEXIST)
+    return fail(err, ST_INPUT, "--data-dir: %.160s: %m", cfg->data_dir);
+  return store_open(cfg->store, out, err);
+}
+
+/* What serves requests, in the order in which the parts need each other. */
+static enum status start_parts(const struct config *cfg, struct app *app, struct error *err) {
   const struct pool_config pool_cfg = {
       .worker_path = cfg->worker_path,
       .python_dir = cfg->python_dir,
@@ -45,11 +55,30 @@ static enum status serve(const struct config *cfg, const sigset_t *stop, struct 
       .job_timeout_ms = cfg->job_timeout_ms,
       .wait_timeout_ms = WAIT_TIMEOUT_MS,
   };
+  enum status st = info_load(app, err);
+  if (!st)
+    st = open_store(cfg, &app->store, err);
+  if (!st)
+    st = misses_start(&app->misses, err);
+  if (!st)
+    st = pool_start(&pool_cfg, &app->pool, err);
+  if (st)
+    return st;
+  const struct results_config results_cfg = {
+      .pool = app->pool,
+      .store = app->store,
+      .memory_max = (int64_t)cfg->cache_mib << 20,
+      .store_max = (int64_t)cfg->results_mib << 20,
+  };
+  return results_start(&results_cfg, &app->results, err);
+}
+
+static enum status serve(const struct config *cfg, const sigset_t *stop, struct error *err) {
+  struct app app = {.cfg = cfg};
+  struct server *server = NULL;
   int port, sig;
 
-  enum status st = info_load(&app, err);
-  if (!st)
-    st = pool_start(&pool_cfg, &app.pool, err);
+  enum status st = start_parts(cfg, &app, err);
   if (!st)
     st = server_start(&app, &server, &port, err);
   if (!st) {
@@ -59,11 +88,15 @@ static enum status serve(const struct config *cfg, const sigset_t *stop, struct 
     server_quiesce(server);
     pool_close(app.pool, DRAIN_JOBS_MS);
     server_drain(server, DRAIN_ANSWERS_MS);
+    store_stop(app.store); /* what waits for it is called back before the server goes */
     server_stop(server);
   } else if (app.pool) {
     pool_close(app.pool, 0);
   }
+  store_close(app.store);
+  results_stop(app.results);
   pool_free(app.pool);
+  misses_stop(app.misses);
   info_clear(&app);
   return st;
 }

@@ -3,13 +3,16 @@
  * The connection is suspended while there is nothing to send; the work resumes it.  A stream's status line goes out
  * with the first frame, so that a refused work is still a proper 503.
  */
+#include "api/compile.h"
+
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include <openssl/hmac.h>
+
 #include "base/arena.h"
-#include "driver/job.h"
-#include "http/http.h"
-#include "job/work.h"
+#include "job/results.h"
 #include "pool/pool.h"
 
 enum { JSON_NEST_MAX = 64, BLOCK = 48 << 10 };
@@ -40,24 +43,13 @@ static bool wants(struct request *rq, const char *type) {
   return h && strcasestr(h, type);
 }
 
-static int client_fd(struct request *rq) {
-  const union MHD_ConnectionInfo *info = MHD_get_connection_info(rq->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
-  return info ? info->connect_fd : -1;
-}
-
-static void park(void *user) {
-  MHD_suspend_connection(user);
-}
-static void resume(void *user) {
-  MHD_resume_connection(user);
-}
-
 /* ---- the stream ---------------------------------------------------------------------------------------------------
  */
 
 /* Server-sent events wrap each frame: "data: " before, a blank line after. */
 struct stream {
   struct work *work;
+  struct work_waiter *waiter; /* the request's */
   struct MHD_Connection *connection;
   bool is_sse;
   size_t at;    /* bytes of frames already sent */
@@ -107,7 +99,7 @@ static ssize_t read_stream(void *user, uint64_t pos, char *to, size_t max) {
     return (ssize_t)n;
   if (at_end)
     return MHD_CONTENT_READER_END_OF_STREAM;
-  work_wait_at(st->work, st->at, park, resume, st->connection);
+  work_wait_at(st->work, st->waiter, st->at, http_park, http_resume, st->connection);
   return 0; /* called again, once resumed */
 }
 
@@ -121,7 +113,8 @@ static enum MHD_Result send_stream(struct request *rq) {
   struct stream *st = calloc(1, sizeof *st);
   if (!st)
     return MHD_NO;
-  *st = (struct stream){.work = work_ref(rq->work), .connection = rq->connection, .is_sse = rq->is_sse};
+  *st = (struct stream){
+      .work = work_ref(rq->work), .waiter = &rq->waiter, .connection = rq->connection, .is_sse = rq->is_sse};
   struct MHD_Response *r = MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, BLOCK, read_stream, st, free_stream);
   if (!r) {
     free_stream(st);
@@ -136,31 +129,56 @@ static enum MHD_Result send_stream(struct request *rq) {
 /* ---- the request --------------------------------------------------------------------------------------------------
  */
 
+/* Hex of the store's secret with the client's address: what it compiles without a scope of its own is its own all the
+ * same. */
+static const char *own_scope(struct request *rq, struct arena *a) {
+  char address[48], *text = arena_alloc(a, JOB_SCOPE_MAX + 1);
+  unsigned char digest[32];
+  unsigned int n;
+  http_client_address(rq, address);
+  HMAC(EVP_sha256(), store_secret(rq->app->store), STORE_SECRET_SIZE, (const unsigned char *)address, strlen(address),
+       digest, &n);
+  for (size_t i = 0; i < sizeof digest; i++)
+    snprintf(text + 2 * i, 3, "%02x", digest[i]);
+  return text;
+}
+
+static enum results_mode mode_of(struct request *rq) {
+  const char *h = http_header(rq, MHD_HTTP_HEADER_CACHE_CONTROL);
+  if (!h)
+    return RESULTS_CACHED;
+  return strcasestr(h, "no-store") ? RESULTS_APART : strcasestr(h, "no-cache") ? RESULTS_FRESH : RESULTS_CACHED;
+}
+
+enum status compile_check_nesting(const struct buf *b, struct error *err) {
+  if (nesting(buf_text(b), b->len) > JSON_NEST_MAX)
+    return fail(err, ST_INPUT, "The JSON is nested more than %d levels deep.", JSON_NEST_MAX);
+  return ST_OK;
+}
+
+enum status compile_start(struct request *rq, struct arena *a, struct job *job, struct error *err) {
+  if (!job->scope)
+    job->scope = own_scope(rq, a);
+  return results_compile(rq->app->results, job, mode_of(rq), http_client_fd(rq), &rq->work, err);
+}
+
 static enum status start(struct request *rq, struct error *err) {
   struct arena a;
   struct job job;
 
-  if (nesting(rq->body.data, rq->body.len) > JSON_NEST_MAX)
-    return fail(err, ST_INPUT, "The JSON is nested more than %d levels deep.", JSON_NEST_MAX);
+  enum status st = compile_check_nesting(&rq->body, err);
+  if (st)
+    return st;
   arena_init(&a);
-  enum status st = job_parse(&a, buf_text(&rq->body), rq->body.len, &job, err);
-  if (!st) {
-    rq->work = work_new(&job);
-    if (!rq->work)
-      st = fail(err, ST_NOMEM, "work");
-  }
+  st = job_parse(&a, buf_text(&rq->body), rq->body.len, &job, err);
+  if (!st)
+    st = compile_start(rq, &a, &job, err);
   arena_clear(&a);
-  if (!st && pool_submit(rq->app->pool, rq->work, client_fd(rq)))
-    st = fail(err, ST_BUSY, "queue");
-  if (st) {
-    work_unref(rq->work);
-    rq->work = NULL;
-  }
   buf_clear(&rq->body);
   return st;
 }
 
-static enum MHD_Result refused(struct request *rq) {
+enum MHD_Result compile_refused(struct request *rq) {
   struct pool_health h;
   pool_look(rq->app->pool, &h);
   return http_problem(rq, h.is_ready ? PB_BUSY : PB_STARTING, NULL, NULL);
@@ -176,10 +194,10 @@ enum MHD_Result api_compile(struct request *rq) {
     if (st)
       return http_status_problem(rq, st, &err);
   }
-  if (!work_wait(rq->work, !rq->is_streaming, park, resume, rq->connection))
+  if (!work_wait(rq->work, &rq->waiter, !rq->is_streaming, http_park, http_resume, rq->connection))
     return MHD_YES; /* we are called again */
   if (work_look(rq->work, NULL, NULL) == WORK_REFUSED)
-    return refused(rq);
+    return compile_refused(rq);
   if (rq->is_streaming)
     return send_stream(rq);
   size_t len;

@@ -6,7 +6,7 @@
 #include "base/log.h"
 #include "http/http.h"
 
-enum { PROBLEM_TEXT_MAX = 2048, RETRY_AFTER_S = 2 };
+enum { PROBLEM_TEXT_MAX = 2048, RETRY_AFTER_S = 2, RETRY_MISSES_S = 60 };
 
 static const struct {
   unsigned status;
@@ -37,8 +37,8 @@ static enum MHD_Result send_problem(struct request *rq, enum problem p, const ch
   MHD_add_response_header(r, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store");
   if (allow)
     MHD_add_response_header(r, MHD_HTTP_HEADER_ALLOW, allow);
-  if (problems[p].status == MHD_HTTP_SERVICE_UNAVAILABLE) {
-    snprintf(retry, sizeof retry, "%d", RETRY_AFTER_S);
+  if (problems[p].status == MHD_HTTP_SERVICE_UNAVAILABLE || p == PB_MISSES) {
+    snprintf(retry, sizeof retry, "%d", p == PB_MISSES ? RETRY_MISSES_S : RETRY_AFTER_S);
     MHD_add_response_header(r, MHD_HTTP_HEADER_RETRY_AFTER, retry);
   }
   if (p == PB_BAD_REQUEST || p == PB_TOO_LARGE) /* what else this client sends on this connection is not trusted */
@@ -77,6 +77,8 @@ enum MHD_Result http_status_problem(struct request *rq, enum status st, const st
     return http_problem(rq, st == ST_LIMIT ? PB_TOO_LARGE : PB_BAD_JSON, err->text, NULL);
   case ST_BUSY:
     return http_problem(rq, PB_BUSY, NULL, NULL);
+  case ST_FULL:
+    return http_problem(rq, PB_FULL, NULL, NULL);
   default:
     log_error("request", "status=%s %s", status_name(st), err->text);
     return http_problem(rq, PB_INTERNAL, NULL, NULL);

@@ -13,8 +13,14 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "config.h"
+#include "job/work.h"
+#include "store/store.h"
 
+struct db;
+struct misses;
 struct pool;
+struct results;
+struct store;
 struct work;
 struct route;
 struct conn;
@@ -23,7 +29,20 @@ struct conn;
 struct app {
   const struct config *cfg;
   struct pool *pool;
+  struct store *store;
+  struct results *results;
+  struct misses *misses;
   struct buf examples, pipeline, targets; /* answers that never change */
+};
+
+/* Something done on a store thread while the connection is suspended. */
+enum call_state { CALL_NONE, CALL_RUNNING, CALL_DONE };
+struct store_call {
+  struct store_task task; /* first: a struct store_task * is also ours */
+  struct request *rq;
+  void (*fn)(struct request *rq, struct db *db);
+  enum call_state state;
+  bool is_lost; /* it was not run: the store is too far behind */
 };
 
 struct request {
@@ -32,10 +51,17 @@ struct request {
   struct conn *conn; /* its connection's deadline */
   const struct route *route;
   const char *path;
+  const char *rest; /* of the path, behind the route's own */
   struct buf body;
   size_t body_seen;  /* bytes of the body so far, kept or not */
-  struct work *work; /* of POST /api/v1/compile */
+  struct work *work; /* the compile or the stored result it reads */
+  struct work_waiter waiter;
   bool is_streaming, is_sse;
+  bool is_private; /* what is answered must not be kept or indexed by anyone */
+  bool is_framed;  /* other sites may show the answer in a frame */
+  struct store_call call;
+  void *state; /* the handler's own, from one of its calls to the next */
+  void (*free_state)(void *state);
 };
 
 /* ---- answers (respond.c); each returns what the library's handler returns ------------------------------------------
@@ -47,6 +73,23 @@ enum MHD_Result http_send(struct request *rq, unsigned status, struct MHD_Respon
 enum MHD_Result http_json(struct request *rq, unsigned status, const char *json, size_t len, bool is_constant);
 /* Takes over `json` (heap); NULL answers "out of memory". */
 enum MHD_Result http_json_take(struct request *rq, unsigned status, char *json, size_t len);
+
+/* Runs fn on a store thread; the handler is called again afterwards, with rq->call.state CALL_DONE.  Returns what the
+ * handler must return. */
+enum MHD_Result http_call_store(struct request *rq, enum store_lane lane,
+                                void (*fn)(struct request *rq, struct db *db));
+/* For work_wait: suspends and resumes the connection that `user` is. */
+void http_park(void *user);
+void http_resume(void *user);
+int http_client_fd(const struct request *rq);
+/* The client's address as text without its port; IPv6 cut to the network of 64 bits that one client has. */
+void http_client_address(const struct request *rq, char out[48]);
+/* True if the comma-separated Accept-Encoding lists `what` without ";q=0". */
+bool http_accepts_encoding(const struct request *rq, const char *what);
+/* True if If-None-Match names the tag (with its quotes). */
+bool http_has_etag(const struct request *rq, const char *etag);
+/* A request's header, or NULL. */
+const char *http_header(const struct request *rq, const char *name);
 
 /* api/status.c: every error this server answers, in one table. */
 enum problem {
@@ -64,14 +107,17 @@ enum MHD_Result http_status_problem(struct request *rq, enum status st, const st
 /* ---- routes (route.c) -------------------------------------------------------------------------------------------- */
 
 struct route {
-  const char *path;
+  const char *path;                            /* with a slash at its end: everything below it too */
   const char *allow;                           /* for 405 */
   enum MHD_Result (*get)(struct request *rq);  /* also answers HEAD */
-  enum MHD_Result (*post)(struct request *rq); /* the body is complete; may be called again after a resume */
+  enum MHD_Result (*post)(struct request *rq); /* the body is complete */
+  enum MHD_Result (*remove)(struct request *rq);
+  bool is_change; /* needs X-Nkx-Request, which a form or a link of another site cannot send */
 };
+/* A handler may be called again, after a resume. */
 
 /* NULL: no such route, it may be a file. */
-const struct route *route_find(const char *path);
+const struct route *route_find(const char *path, const char **rest);
 
 enum MHD_Result api_compile(struct request *rq);
 enum MHD_Result api_pipeline(struct request *rq);
@@ -81,6 +127,8 @@ enum MHD_Result api_health(struct request *rq);
 
 /* A file of the page, or 404. */
 enum MHD_Result static_get(struct request *rq);
+/* The page itself, at another address than its own. */
+enum MHD_Result static_page(struct request *rq, unsigned status);
 
 /* ---- guard.c ------------------------------------------------------------------------------------------------------
  */

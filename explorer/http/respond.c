@@ -3,24 +3,34 @@
 
 #include "http/http.h"
 
-static const char *const security_headers[][2] = {
-    {"Content-Security-Policy",
-     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; "
-     "connect-src 'self'; worker-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
-     "require-trusted-types-for 'script'"},
-    {"X-Content-Type-Options", "nosniff"},
-    {"Referrer-Policy", "no-referrer"},
-    {"Cross-Origin-Opener-Policy", "same-origin"},
-    {"Cross-Origin-Embedder-Policy", "require-corp"},
-    {"Cross-Origin-Resource-Policy", "same-origin"},
-    {"Permissions-Policy", "camera=(), geolocation=(), microphone=(), payment=(), usb=()"},
+#define CSP \
+  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; " \
+  "connect-src 'self'; worker-src 'self'; base-uri 'none'; form-action 'none'; "
+#define TRUSTED "require-trusted-types-for 'script'"
+
+/* framed: for the embed form.  It leaves frame-ancestors out rather than naming "*", which would not cover a slide
+ * opened from a file. */
+static const struct {
+  const char *name, *value, *framed;
+} security_headers[] = {
+    {"Content-Security-Policy", CSP "frame-ancestors 'none'; " TRUSTED, CSP TRUSTED},
+    {"X-Content-Type-Options", "nosniff", "nosniff"},
+    {"Referrer-Policy", "no-referrer", "no-referrer"},
+    {"Cross-Origin-Opener-Policy", "same-origin", "same-origin"},
+    {"Cross-Origin-Embedder-Policy", "require-corp", "require-corp"},
+    {"Cross-Origin-Resource-Policy", "same-origin", "cross-origin"},
+    {"Permissions-Policy", "camera=(), geolocation=(), microphone=(), payment=(), usb=()",
+     "camera=(), geolocation=(), microphone=(), payment=(), usb=()"},
 };
 
 enum MHD_Result http_send(struct request *rq, unsigned status, struct MHD_Response *resp) {
   if (!resp)
     return MHD_NO;
   for (size_t i = 0; i < sizeof security_headers / sizeof *security_headers; i++)
-    MHD_add_response_header(resp, security_headers[i][0], security_headers[i][1]);
+    MHD_add_response_header(resp, security_headers[i].name,
+                            rq->is_framed ? security_headers[i].framed : security_headers[i].value);
+  if (rq->is_private)
+    MHD_add_response_header(resp, "X-Robots-Tag", "noindex, nofollow");
   enum MHD_Result r = MHD_queue_response(rq->connection, status, resp);
   MHD_destroy_response(resp);
   return r;

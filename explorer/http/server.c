@@ -16,7 +16,7 @@
 #include "base/log.h"
 #include "driver/job.h"
 #include "http/deadline.h"
-#include "job/work.h"
+#include "job/results.h"
 #include "pool/pool.h"
 
 enum {
@@ -77,6 +77,14 @@ static bool is_get(const char *method) {
   return !strcmp(method, MHD_HTTP_METHOD_GET) || !strcmp(method, MHD_HTTP_METHOD_HEAD);
 }
 
+static enum MHD_Result (*handler_of(const struct route *route, const char *method))(struct request *) {
+  if (is_get(method))
+    return route->get;
+  if (!strcmp(method, MHD_HTTP_METHOD_POST))
+    return route->post;
+  return !strcmp(method, MHD_HTTP_METHOD_DELETE) ? route->remove : NULL;
+}
+
 /* The first call for a request: what its headers alone refuse.  An answer this early ends the connection, because the
  * library reads no body after it; so whatever is fine is answered in the last call. */
 static enum MHD_Result on_headers(struct request *rq, const char *method, const char *version) {
@@ -85,13 +93,17 @@ static enum MHD_Result on_headers(struct request *rq, const char *method, const 
 
   if (guard_refuses(rq->connection, version, &reason))
     return http_problem(rq, PB_BAD_REQUEST, reason, NULL);
-  rq->route = route_find(rq->path);
+  rq->route = route_find(rq->path, &rq->rest);
   if (is_get(method))
     return MHD_YES;
   if (!rq->route)
     return http_problem(rq, PB_NOT_FOUND, NULL, NULL);
-  if (strcmp(method, MHD_HTTP_METHOD_POST) || !rq->route->post)
+  if (!handler_of(rq->route, method))
     return http_not_allowed(rq, rq->route->allow);
+  if (rq->route->is_change && !http_header(rq, "X-Nkx-Request"))
+    return http_problem(rq, PB_FOREIGN, NULL, NULL);
+  if (!strcmp(method, MHD_HTTP_METHOD_DELETE))
+    return MHD_YES;
   return refuse_post(rq, &answer) ? answer : MHD_YES;
 }
 
@@ -116,7 +128,7 @@ static enum MHD_Result on_end_of_body(struct request *rq, const char *method) {
   }
   if (buf_status(&rq->body))
     return http_problem(rq, PB_INTERNAL, NULL, NULL);
-  return rq->route->post(rq);
+  return handler_of(rq->route, method)(rq);
 }
 
 static struct request *request_new(struct server *s, struct MHD_Connection *c) {
@@ -149,7 +161,7 @@ static enum MHD_Result on_request(void *user, struct MHD_Connection *c, const ch
     *n = 0;
     return on_body(rq, data, taken);
   }
-  if (!rq->work)
+  if (!rq->work && rq->call.state == CALL_NONE)
     deadline_set(s->deadlines, rq->conn, s->app->cfg->job_timeout_ms + ANSWER_MS);
   return on_end_of_body(rq, method);
 }
@@ -162,9 +174,11 @@ static void on_completed(void *user, struct MHD_Connection *c, void **state, enu
     return;
   deadline_set(s->deadlines, rq->conn, NEXT_REQUEST_MS);
   if (rq->work) {
-    pool_release(s->app->pool, rq->work, fd_of(c));
+    results_release(s->app->results, rq->work, &rq->waiter, fd_of(c));
     work_unref(rq->work);
   }
+  if (rq->free_state)
+    rq->free_state(rq->state);
   buf_clear(&rq->body);
   free(rq);
   *state = NULL;

@@ -85,28 +85,12 @@ static int open_beneath(const char *dir, const char *path, struct stat *s) {
   return fd;
 }
 
-/* True if the comma-separated header lists `what` without ";q=0". */
-static bool accepts(struct request *rq, const char *what) {
-  const char *h = MHD_lookup_connection_value(rq->connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_ACCEPT_ENCODING);
-  size_t n = strlen(what);
-  while (h && *h) {
-    h += strspn(h, " ,\t");
-    size_t len = strcspn(h, ",");
-    if (len >= n && !strncasecmp(h, what, n) && (len == n || strchr(" ;\t", h[n]))) {
-      const char *q = memmem(h, len, "q=0", 3);
-      return !q || (q + 3 < h + len && q[3] == '.' && strspn(q + 4, "0") < strspn(q + 4, "0123456789"));
-    }
-    h += len;
-  }
-  return false;
-}
-
 /* The compressed sibling if the client takes it and it is there, else the file itself. */
 static int open_best(struct request *rq, const char *path, struct stat *s, const char **encoding) {
   static const char *const forms[][2] = {{"br", ".br"}, {"gzip", ".gz"}};
   char name[PATH_LEN_MAX + 8];
   for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
-    if (!accepts(rq, forms[i][0]))
+    if (!http_accepts_encoding(rq, forms[i][0]))
       continue;
     snprintf(name, sizeof name, "%s%s", path, forms[i][1]);
     int fd = open_beneath(rq->app->cfg->web_dir, name, s);
@@ -124,16 +108,11 @@ static void make_etag(char *to, size_t size, const struct stat *s) {
            (unsigned long long)s->st_mtim.tv_sec * 1000000000ull + (unsigned long long)s->st_mtim.tv_nsec);
 }
 
-static bool has_etag(struct request *rq, const char *etag) {
-  const char *h = MHD_lookup_connection_value(rq->connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_IF_NONE_MATCH);
-  return h && (!strcmp(h, "*") || strstr(h, etag));
-}
-
 static enum MHD_Result send_file(struct request *rq, const char *path, int fd, const struct stat *s,
                                  const char *encoding) {
   char etag[64];
   make_etag(etag, sizeof etag, s);
-  bool is_known = has_etag(rq, etag);
+  bool is_known = http_has_etag(rq, etag);
   struct MHD_Response *r;
   if (is_known) {
     close(fd);
@@ -166,4 +145,23 @@ enum MHD_Result static_get(struct request *rq) {
   if (fd < 0)
     return http_problem(rq, PB_NOT_FOUND, NULL, NULL);
   return send_file(rq, path, fd, &s, encoding);
+}
+
+enum MHD_Result static_page(struct request *rq, unsigned status) {
+  const char *encoding;
+  struct stat s;
+  int fd = open_best(rq, "index.html", &s, &encoding);
+  if (fd < 0)
+    return http_problem(rq, PB_NOT_FOUND, NULL, NULL);
+  struct MHD_Response *r = MHD_create_response_from_fd64((uint64_t)s.st_size, fd);
+  if (!r) {
+    close(fd);
+    return MHD_NO;
+  }
+  MHD_add_response_header(r, MHD_HTTP_HEADER_CONTENT_TYPE, type_of("index.html"));
+  MHD_add_response_header(r, MHD_HTTP_HEADER_VARY, "Accept-Encoding");
+  MHD_add_response_header(r, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store");
+  if (encoding)
+    MHD_add_response_header(r, MHD_HTTP_HEADER_CONTENT_ENCODING, encoding);
+  return http_send(rq, status, r);
 }

@@ -30,11 +30,12 @@ struct work {
   struct buf lines;     /* frames, each with its newline */
   struct gather gather; /* where in lines each of them lies */
 
-  /* a parked reader: called back when more than `parked_at` bytes are there, or, if whole, at the end */
-  void (*resume)(void *);
-  void *resume_user;
-  size_t parked_at;
-  bool parked_whole;
+  struct work_waiter *waiters; /* called back when more than `at` bytes are there, or, if whole, at the end */
+  int n_readers;
+  bool is_given_up; /* the last reader left */
+  bool was_loaded;
+  work_end_fn on_end;
+  void *on_end_user;
 };
 
 static void make_tag(char tag[WORK_TAG_SIZE]) {
@@ -44,22 +45,37 @@ static void make_tag(char tag[WORK_TAG_SIZE]) {
   snprintf(tag, WORK_TAG_SIZE, "%08x", r);
 }
 
-struct work *work_new(const struct job *job) {
+static struct work *make(void) {
   struct work *w = calloc(1, sizeof *w);
   if (!w)
     return NULL;
   atomic_init(&w->refs, 1);
   pthread_mutex_init(&w->lock, NULL);
   make_tag(w->tag);
+  w->n_readers = 1;
+  buf_init(&w->lines, WORK_BYTES_MAX + OWN_FRAMES_ROOM);
+  return w;
+}
+
+struct work *work_new(const struct job *job) {
+  struct work *w = make();
+  if (!w)
+    return NULL;
   job_key(job, w->key);
   w->language = job->language;
   w->target = job->target;
-  buf_init(&w->lines, WORK_BYTES_MAX + OWN_FRAMES_ROOM);
   w->json = job_dump(job, &w->json_len);
   if (w->json)
     return w;
   work_unref(w);
   return NULL;
+}
+
+struct work *work_new_stored(const char key[JOB_KEY_SIZE]) {
+  struct work *w = make();
+  if (w)
+    memcpy(w->key, key, JOB_KEY_SIZE);
+  return w;
 }
 
 struct work *work_ref(struct work *w) {
@@ -86,6 +102,15 @@ const char *work_json(const struct work *w, size_t *len) {
   return w->json;
 }
 
+const char *work_key(const struct work *w) {
+  return w->key;
+}
+
+void work_on_end(struct work *w, work_end_fn fn, void *user) {
+  w->on_end = fn;
+  w->on_end_user = user;
+}
+
 /* ---- waiting ------------------------------------------------------------------------------------------------------
  */
 
@@ -97,41 +122,77 @@ static bool is_ready(const struct work *w, bool whole, size_t at) {
   return is_settled(w) || (!whole && w->lines.len > at);
 }
 
-/* Under the lock: calls the parked reader back if what it waits for is there. */
+/* Under the lock: calls back the parked readers whose wait is over. */
 static void wake(struct work *w) {
-  if (!w->resume || !is_ready(w, w->parked_whole, w->parked_at))
-    return;
-  void (*resume)(void *) = w->resume;
-  w->resume = NULL;
-  resume(w->resume_user);
+  struct work_waiter **at = &w->waiters;
+  while (*at) {
+    struct work_waiter *r = *at;
+    if (is_ready(w, r->whole, r->at)) {
+      *at = r->next; /* first: once called back, the reader may use its place again */
+      r->resume(r->user);
+    } else {
+      at = &r->next;
+    }
+  }
 }
 
-static bool wait_for(struct work *w, bool whole, size_t at, void (*park)(void *), void (*resume)(void *), void *user) {
+static bool wait_for(struct work *w, struct work_waiter *me, void (*park)(void *)) {
   pthread_mutex_lock(&w->lock);
-  bool ready = is_ready(w, whole, at);
+  bool ready = is_ready(w, me->whole, me->at);
   if (!ready) {
-    w->resume = resume;
-    w->resume_user = user;
-    w->parked_whole = whole;
-    w->parked_at = at;
-    park(user); /* under the lock, so that resume cannot come first */
+    me->next = w->waiters;
+    w->waiters = me;
+    park(me->user); /* under the lock, so that resume cannot come first */
   }
   pthread_mutex_unlock(&w->lock);
   return ready;
 }
 
-bool work_wait(struct work *w, bool whole, void (*park)(void *), void (*resume)(void *), void *user) {
-  return wait_for(w, whole, 0, park, resume, user);
+bool work_wait(struct work *w, struct work_waiter *me, bool whole, void (*park)(void *), void (*resume)(void *),
+               void *user) {
+  *me = (struct work_waiter){.resume = resume, .user = user, .whole = whole};
+  return wait_for(w, me, park);
 }
 
-bool work_wait_at(struct work *w, size_t at, void (*park)(void *), void (*resume)(void *), void *user) {
-  return wait_for(w, false, at, park, resume, user);
+bool work_wait_at(struct work *w, struct work_waiter *me, size_t at, void (*park)(void *), void (*resume)(void *),
+                  void *user) {
+  *me = (struct work_waiter){.resume = resume, .user = user, .at = at};
+  return wait_for(w, me, park);
 }
 
-void work_forget_reader(struct work *w) {
+void work_forget_reader(struct work *w, struct work_waiter *me) {
   pthread_mutex_lock(&w->lock);
-  w->resume = NULL;
+  for (struct work_waiter **at = &w->waiters; *at; at = &(*at)->next) {
+    if (*at == me) {
+      *at = me->next;
+      break;
+    }
+  }
   pthread_mutex_unlock(&w->lock);
+}
+
+bool work_join(struct work *w) {
+  pthread_mutex_lock(&w->lock);
+  bool may = w->state == WORK_ENDED || (w->state != WORK_REFUSED && !w->is_given_up);
+  w->n_readers += may;
+  pthread_mutex_unlock(&w->lock);
+  return may;
+}
+
+bool work_leave(struct work *w) {
+  pthread_mutex_lock(&w->lock);
+  bool is_last = --w->n_readers == 0;
+  w->is_given_up |= is_last;
+  pthread_mutex_unlock(&w->lock);
+  return is_last;
+}
+
+bool work_give_up(struct work *w) {
+  pthread_mutex_lock(&w->lock);
+  bool is_sole = w->n_readers <= 1;
+  w->is_given_up |= is_sole;
+  pthread_mutex_unlock(&w->lock);
+  return is_sole;
 }
 
 /* ---- the pool's side ----------------------------------------------------------------------------------------------
@@ -150,21 +211,68 @@ static bool is_about(const struct work *w, const struct frame *f) {
   return key->value_len == sizeof w->key + 1 && !memcmp(key->value + 1, w->key, sizeof w->key - 1);
 }
 
-/* Under the lock. */
-static enum status add(struct work *w, const char *json, size_t len, struct error *err) {
+/* What the start frame and the result say about the job itself: members, without braces. */
+static void put_identity(const struct work *w, struct buf *b) {
+  buf_printf(b, "\"key\":\"%s\",\"language\":\"%s\",\"target\":\"%s\",\"pipeline\":\"%s\"", w->key,
+             language_name(w->language), target_name(w->target), pipeline_version());
+}
+
+/* The same from the start frame, for frames that may come from an earlier pipeline. */
+static void put_stored_identity(const struct work *w, struct buf *b) {
+  static const char *const keys[] = {"key", "language", "target", "pipeline"};
+  const char *text = buf_text(&w->lines), *newline = strchr(text, '\n');
   struct frame f;
-  enum status st = frame_scan(json, len, &f, err);
-  if (!st && f.kind == FRAME_START && !is_about(w, &f))
-    st = fail(err, ST_INPUT, "the start of another job");
-  if (!st) /* room first, so that what was gathered is surely there */
-    st = buf_reserve(&w->lines, len + 1);
+  if (!newline || frame_scan(text, (size_t)(newline - text), &f, NULL))
+    return;
+  for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+    const struct frame_member *m = frame_get(&f, keys[i]);
+    if (m)
+      buf_printf(b, "%s\"%s\":%.*s", b->len ? "," : "", keys[i], (int)m->value_len, m->value);
+  }
+}
+
+static void put_start(const struct work *w, struct buf *b) {
+  buf_puts(b, "{\"frame\":\"start\",\"version\":1,");
+  put_identity(w, b);
+  buf_putc(b, '}');
+}
+
+/* Under the lock: keeps a frame that was scanned. */
+static enum status keep(struct work *w, const struct frame *f, const char *json, size_t len, struct error *err) {
+  enum status st = buf_reserve(&w->lines, len + 1); /* room first, so that what was gathered is surely there */
   if (!st)
-    st = gather_add(&w->gather, &f, w->lines.len, len, err);
+    st = gather_add(&w->gather, f, w->lines.len, len, err);
   if (!st)
     st = buf_append(&w->lines, json, len);
   if (!st)
     st = buf_putc(&w->lines, '\n');
   return st;
+}
+
+/* Under the lock.  A child's start says nothing that we do not know better, so ours is kept in its place. */
+static enum status add(struct work *w, const char *json, size_t len, struct error *err) {
+  struct frame f;
+  struct buf own;
+  enum status st = frame_scan(json, len, &f, err);
+  if (st)
+    return st;
+  if (f.kind != FRAME_START)
+    return keep(w, &f, json, len, err);
+  if (!is_about(w, &f))
+    return fail(err, ST_INPUT, "the start of another job");
+  buf_init(&own, OWN_FRAME_MAX);
+  put_start(w, &own);
+  st = buf_status(&own);
+  if (!st)
+    st = keep(w, &f, buf_text(&own), own.len, err);
+  buf_clear(&own);
+  return st;
+}
+
+/* Outside the lock, by whoever ended it. */
+static void tell_end(struct work *w, bool is_lasting) {
+  if (w->on_end)
+    w->on_end(w->on_end_user, w, is_lasting);
 }
 
 enum status work_add_frame(struct work *w, const char *json, size_t len, bool *is_end, struct error *err) {
@@ -181,19 +289,43 @@ enum status work_add_frame(struct work *w, const char *json, size_t len, bool *i
     wake(w);
   }
   pthread_mutex_unlock(&w->lock);
+  if (!st && *is_end)
+    tell_end(w, true);
   return st;
 }
 
-/* What the start frame and the result say about the job itself: members, without braces. */
-static void put_identity(const struct work *w, struct buf *b) {
-  buf_printf(b, "\"key\":\"%s\",\"language\":\"%s\",\"target\":\"%s\",\"pipeline\":\"%s\"", w->key,
-             language_name(w->language), target_name(w->target), pipeline_version());
+/* Under the lock: lines of an earlier work, each a frame. */
+static enum status add_all(struct work *w, const char *frames, size_t len, struct error *err) {
+  struct frame f;
+  enum status st = ST_OK;
+  if (len > WORK_BYTES_MAX + OWN_FRAMES_ROOM)
+    return fail(err, ST_LIMIT, "more than %d bytes of frames", WORK_BYTES_MAX);
+  for (const char *p = frames, *end = frames + len; !st && p < end;) {
+    const char *newline = memchr(p, '\n', (size_t)(end - p));
+    size_t n = newline ? (size_t)(newline - p) : (size_t)(end - p);
+    st = frame_scan(p, n, &f, err);
+    if (!st)
+      st = keep(w, &f, p, n, err);
+    p += n + 1;
+  }
+  return st || w->gather.is_ended ? st : fail(err, ST_INPUT, "frames without an end");
 }
 
-static void put_start(const struct work *w, struct buf *b) {
-  buf_puts(b, "{\"frame\":\"start\",\"version\":1,");
-  put_identity(w, b);
-  buf_putc(b, '}');
+enum status work_load(struct work *w, const char *frames, size_t len, struct error *err) {
+  pthread_mutex_lock(&w->lock);
+  enum status st = add_all(w, frames, len, err);
+  if (st) {
+    gather_clear(&w->gather);
+    buf_clear(&w->lines);
+  } else {
+    w->state = WORK_ENDED;
+    w->was_loaded = true;
+    wake(w);
+  }
+  pthread_mutex_unlock(&w->lock);
+  if (!st)
+    tell_end(w, true);
+  return st;
 }
 
 static void put_diagnostic(struct buf *b, enum diag_code code, const char *message, const char *hint) {
@@ -230,6 +362,7 @@ void work_fail(struct work *w, enum diag_code code, const char *message, const c
   w->state = WORK_ENDED;
   wake(w);
   pthread_mutex_unlock(&w->lock);
+  tell_end(w, false);
 }
 
 void work_refuse(struct work *w) {
@@ -237,6 +370,7 @@ void work_refuse(struct work *w) {
   w->state = WORK_REFUSED;
   wake(w);
   pthread_mutex_unlock(&w->lock);
+  tell_end(w, false);
 }
 
 bool work_has_frames(const struct work *w) {
@@ -277,12 +411,37 @@ char *work_result(struct work *w, size_t *len) {
   struct buf head, out;
   buf_init(&head, OWN_FRAME_MAX);
   buf_init(&out, WORK_BYTES_MAX + OWN_FRAMES_ROOM + RESULT_ROOM);
-  put_identity(w, &head);
   pthread_mutex_lock(&w->lock);
+  put_stored_identity(w, &head);
   buf_reserve(&out, w->lines.len + RESULT_ROOM); /* the result is hardly longer than its frames */
   gather_result(&w->gather, buf_text(&w->lines), buf_text(&head), &out);
   pthread_mutex_unlock(&w->lock);
   buf_clear(&head);
   *len = out.len;
   return out.data; /* NULL if it failed */
+}
+
+char *work_frames(struct work *w, size_t *len) {
+  pthread_mutex_lock(&w->lock);
+  char *text = malloc(w->lines.len + 1);
+  if (text) {
+    memcpy(text, buf_text(&w->lines), w->lines.len + 1);
+    *len = w->lines.len;
+  }
+  pthread_mutex_unlock(&w->lock);
+  return text;
+}
+
+size_t work_bytes(struct work *w) {
+  pthread_mutex_lock(&w->lock);
+  size_t n = w->lines.len;
+  pthread_mutex_unlock(&w->lock);
+  return n;
+}
+
+bool work_was_loaded(struct work *w) {
+  pthread_mutex_lock(&w->lock);
+  bool was = w->was_loaded;
+  pthread_mutex_unlock(&w->lock);
+  return was;
 }

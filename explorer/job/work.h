@@ -1,8 +1,8 @@
 /* work: one compile on its way through the server.
  *
  * The HTTP side makes it, hands it to the pool, and reads frames; the pool's thread adds frames as they come from a
- * child and ends it.  Both hold a reference; everything after work_new is guarded by the work's own lock.
- * The HTTP side never waits: it asks (work_read, work_is_settled), and if there is nothing yet it is called back once.
+ * child and ends it.  Several requests may read the same work.  All hold a reference; everything after work_new is
+ * guarded by the work's own lock.  A reader never waits: it asks, and if there is nothing yet it is called back once.
  */
 #ifndef JOB_WORK_H
 #define JOB_WORK_H
@@ -25,14 +25,22 @@ enum {
 /* Refused means that it never ran: the service was busy or ending. */
 enum work_state { WORK_WAITING, WORK_RUNNING, WORK_ENDED, WORK_REFUSED };
 
-/* Takes over nothing of job; NULL when out of memory.  One reference. */
+/* Takes over nothing of job; NULL when out of memory.  One reference, one reader. */
 struct work *work_new(const struct job *job);
+/* A work whose frames are stored somewhere, under this key. */
+struct work *work_new_stored(const char key[JOB_KEY_SIZE]);
 struct work *work_ref(struct work *w);
 void work_unref(struct work *w); /* NULL is fine */
 
 const char *work_tag(const struct work *w); /* random; for the log */
+const char *work_key(const struct work *w);
 /* The job as the worker reads it; borrowed. */
 const char *work_json(const struct work *w, size_t *len);
+
+/* Called once, when w has ended or was refused, on the thread that ended it and outside its lock.  is_lasting: the
+ * frames are what this job always gives, not an accident of ours.  Set before the work is handed on. */
+typedef void (*work_end_fn)(void *user, struct work *w, bool is_lasting);
+void work_on_end(struct work *w, work_end_fn fn, void *user);
 
 /* ---- the pool's side ------------------------------------------------------------------------------------------- */
 
@@ -45,21 +53,45 @@ void work_fail(struct work *w, enum diag_code code, const char *message, const c
 /* Ends a work that never ran: the service is busy, or ends itself. */
 void work_refuse(struct work *w);
 bool work_has_frames(const struct work *w);
+/* Ends it with the frames of an earlier one, as work_frames gave them; ST_INPUT if they are none: it has not ended
+ * then, and is as it was. */
+MUST_USE enum status work_load(struct work *w, const char *frames, size_t len, struct error *err);
 
 /* ---- the reader's side ------------------------------------------------------------------------------------------ */
 
 /* Where the work is; stages and is_ok count from what arrived so far. Any of the pointers may be NULL. */
 enum work_state work_look(struct work *w, int *n_stages, bool *is_ok);
+/* One reader's place in the list of those to be called back; its owner's storage, zeroed at first. */
+struct work_waiter {
+  struct work_waiter *next;
+  void (*resume)(void *);
+  void *user;
+  size_t at;
+  bool whole;
+};
 /* True once `whole` ? it has ended or was refused : there is something to read or it was refused.  If not, calls
  * `park(user)` under the lock and returns false; later, once it is true, `resume(user)` is called, exactly once. */
-bool work_wait(struct work *w, bool whole, void (*park)(void *), void (*resume)(void *), void *user);
+bool work_wait(struct work *w, struct work_waiter *me, bool whole, void (*park)(void *), void (*resume)(void *),
+               void *user);
 /* Copies at most max bytes of the frames, one per line, from `at`; *at_end when nothing will follow. */
 size_t work_read(struct work *w, size_t at, char *to, size_t max, bool *at_end);
 /* Like work_wait for a reader at `at`. */
-bool work_wait_at(struct work *w, size_t at, void (*park)(void *), void (*resume)(void *), void *user);
+bool work_wait_at(struct work *w, struct work_waiter *me, size_t at, void (*park)(void *), void (*resume)(void *),
+                  void *user);
 /* The result object, heap, caller frees; NULL when out of memory.  Only once it has ended. */
 char *work_result(struct work *w, size_t *len);
-/* The reader is gone: no callback after this returns. */
-void work_forget_reader(struct work *w);
+/* All frames, one per line: heap, caller frees; NULL when out of memory.  Only once it has ended. */
+char *work_frames(struct work *w, size_t *len);
+size_t work_bytes(struct work *w); /* of the frames so far */
+bool work_was_loaded(struct work *w);
+/* No callback to this reader after this returns. */
+void work_forget_reader(struct work *w, struct work_waiter *me);
+
+/* One reader more; false if the work is being given up, or was refused: then it is of no use. */
+bool work_join(struct work *w);
+/* One reader less; true if that was the last one: nobody can join any more, and who got true cancels the work. */
+bool work_leave(struct work *w);
+/* As if its only reader had left, and true; false if there are several. */
+bool work_give_up(struct work *w);
 
 #endif

@@ -35,11 +35,15 @@ struct pool_health {
 };
 
 MUST_USE enum status pool_start(const struct pool_config *cfg, struct pool **out, struct error *err);
-/* Queues w (takes a reference) and watches client_fd: a client that hangs up cancels its work.  ST_BUSY when the queue
- * is full or the pool is closing. */
-MUST_USE enum status pool_submit(struct pool *p, struct work *w, int client_fd);
-/* The request that wanted w is over: stops it if it still runs, and stops watching client_fd. */
-void pool_release(struct pool *p, struct work *w, int client_fd);
+/* Watches a client from now on: if it hangs up, the work submitted with the id is cancelled, unless others read it too.
+ * 0: it cannot be watched. */
+uint32_t pool_watch(struct pool *p, int client_fd);
+void pool_unwatch(struct pool *p, int client_fd); /* before the descriptor is closed */
+/* Queues w (takes a reference).  watch_id: of its client, or 0.  ST_BUSY when the queue is full or the pool is
+ * closing. */
+MUST_USE enum status pool_submit(struct pool *p, struct work *w, uint32_t watch_id);
+/* Nobody wants w any more: stops it if it still waits or runs. */
+void pool_cancel(struct pool *p, struct work *w);
 void pool_look(struct pool *p, struct pool_health *h);
 /* Refuses new works, gives running ones until the grace is over, then ends everything and the thread.  Every work is
  * ended or refused afterwards, and no process is left.  The pool can still be asked and released to. */

@@ -164,7 +164,7 @@ static void client_left(struct pool *p, uint32_t watch_id) {
   for (int i = 0; i < p->n_kids && !w; i++)
     if (p->kids[i].work && p->kids[i].watch_id == watch_id)
       w = work_ref(p->kids[i].work);
-  if (w)
+  if (w && work_give_up(w))
     cancel(p, w);
   work_unref(w);
 }
@@ -278,17 +278,27 @@ static void *run(void *user) {
 /* ---- for other threads --------------------------------------------------------------------------------------------
  */
 
-enum status pool_submit(struct pool *p, struct work *w, int client_fd) {
+uint32_t pool_watch(struct pool *p, int client_fd) {
   struct epoll_event ev = {.events = EPOLLRDHUP | EPOLLONESHOT};
-  enum status st = ST_BUSY;
+  pthread_mutex_lock(&p->lock);
+  uint32_t id = ++p->last_watch_id ? p->last_watch_id : ++p->last_watch_id;
+  pthread_mutex_unlock(&p->lock);
+  ev.data.u64 = event_tag(EV_CLIENT, id);
+  if (client_fd >= 0 && !epoll_ctl(p->epoll_fd, EPOLL_CTL_ADD, client_fd, &ev))
+    return id;
+  log_warn("pool", "a client cannot be watched");
+  return 0;
+}
 
+void pool_unwatch(struct pool *p, int client_fd) {
+  epoll_ctl(p->epoll_fd, EPOLL_CTL_DEL, client_fd, NULL); /* fails when it was never added */
+}
+
+enum status pool_submit(struct pool *p, struct work *w, uint32_t watch_id) {
+  enum status st = ST_BUSY;
   pthread_mutex_lock(&p->lock);
   if (!p->is_closing && p->n_queued < p->cfg.queue_max) {
-    uint32_t id = ++p->last_watch_id;
-    p->queue[p->n_queued++] = (struct queued){.work = work_ref(w), .since_ms = clock_now_ms(), .watch_id = id};
-    ev.data.u64 = event_tag(EV_CLIENT, id);
-    if (client_fd >= 0 && epoll_ctl(p->epoll_fd, EPOLL_CTL_ADD, client_fd, &ev))
-      log_warn("pool", "a client cannot be watched");
+    p->queue[p->n_queued++] = (struct queued){.work = work_ref(w), .since_ms = clock_now_ms(), .watch_id = watch_id};
     st = ST_OK;
   }
   pthread_mutex_unlock(&p->lock);
@@ -297,9 +307,7 @@ enum status pool_submit(struct pool *p, struct work *w, int client_fd) {
   return st;
 }
 
-void pool_release(struct pool *p, struct work *w, int client_fd) {
-  epoll_ctl(p->epoll_fd, EPOLL_CTL_DEL, client_fd, NULL); /* fails when it was never added */
-  work_forget_reader(w);
+void pool_cancel(struct pool *p, struct work *w) {
   enum work_state s = work_look(w, NULL, NULL);
   if (s == WORK_WAITING || s == WORK_RUNNING)
     cancel(p, w);

@@ -123,8 +123,8 @@ static enum status take_found(void *user, const struct db_value *row, int n, str
 static enum status find(struct db *db, const struct ident_hash *id, struct finding *f, struct error *err) {
   const struct db_value arg = hash_value(id);
   f->found = false;
-  enum status st = db_run(db, "SELECT " ROW_SNIPPET_COLUMNS " FROM snippets WHERE id_hash = $1", &arg, 1, take_found, f,
-                          NULL, err);
+  enum status st =
+      db_run(db, "SELECT " ROW_SNIPPET_COLUMNS " FROM snippets WHERE id_hash = $1", &arg, 1, take_found, f, NULL, err);
   if (!st && f->found && !ident_hash_equal(&f->row.snippet.id, id))
     return fail(err, ST_IO, "a damaged index of snippets");
   return st;
@@ -141,14 +141,10 @@ enum status row_put_snippet(struct db *db, const struct row_snippet *r, bool *is
   if (st)
     return st;
   const struct db_value args[] = {
-      hash_value(&s->id),
-      db_text(s->public_id[0] ? s->public_id : NULL),
-      hash_value(&s->token),
-      db_bytes(s->has_parent ? s->parent.bytes : NULL, IDENT_HASH_SIZE),
-      db_int(s->created_ms),
-      db_int(s->expires_ms),
-      hash_value(&r->doc),
-      hash_value(&r->frames),
+      hash_value(&s->id),    db_text(s->public_id[0] ? s->public_id : NULL),
+      hash_value(&s->token), db_bytes(s->has_parent ? s->parent.bytes : NULL, IDENT_HASH_SIZE),
+      db_int(s->created_ms), db_int(s->expires_ms),
+      hash_value(&r->doc),   hash_value(&r->frames),
       hash_value(&sum),
   };
   st = db_run(db,
@@ -210,8 +206,21 @@ static enum status remove_row(struct db *db, const struct row_snippet *r, struct
 
 struct deleting {
   const struct ident_hash *id, *token;
+  int64_t at_ms; /* 0: now */
   bool found, removed;
 };
+
+static enum status expire_row(struct db *db, struct row_snippet *r, int64_t at_ms, struct error *err) {
+  struct ident_hash sum;
+  if (r->snippet.expires_ms && r->snippet.expires_ms < at_ms)
+    return ST_OK;
+  r->snippet.expires_ms = at_ms;
+  enum status st = row_sum(&r->snippet, &r->doc, &r->frames, &sum, err);
+  if (st)
+    return st;
+  const struct db_value args[] = {db_int(at_ms), hash_value(&sum), hash_value(&r->snippet.id)};
+  return db_run(db, "UPDATE snippets SET expires_ms = $1, sum = $2 WHERE id_hash = $3", args, 3, NULL, NULL, NULL, err);
+}
 
 static enum status delete_body(struct db *db, void *user, struct error *err) {
   struct deleting *d = user;
@@ -219,7 +228,9 @@ static enum status delete_body(struct db *db, void *user, struct error *err) {
   enum status st = find(db, d->id, &f, err);
   d->found = f.found && !(f.row.snippet.expires_ms && f.row.snippet.expires_ms <= store_now_ms());
   d->removed = d->found && ident_hash_equal(&f.row.snippet.token, d->token);
-  return st || !d->removed ? st : remove_row(db, &f.row, err);
+  if (st || !d->removed)
+    return st;
+  return d->at_ms ? expire_row(db, &f.row, d->at_ms, err) : remove_row(db, &f.row, err);
 }
 
 enum status store_delete_snippet(struct db *db, const struct ident_hash *id, const struct ident_hash *token,
@@ -228,6 +239,15 @@ enum status store_delete_snippet(struct db *db, const struct ident_hash *id, con
   enum status st = try_transaction(db, delete_body, &d, err);
   *found = d.found;
   *removed = !st && d.removed;
+  return st;
+}
+
+enum status store_expire_snippet(struct db *db, const struct ident_hash *id, const struct ident_hash *token,
+                                 int64_t at_ms, bool *found, bool *changed, struct error *err) {
+  struct deleting d = {.id = id, .token = token, .at_ms = at_ms};
+  enum status st = try_transaction(db, delete_body, &d, err);
+  *found = d.found;
+  *changed = !st && d.removed;
   return st;
 }
 
@@ -248,10 +268,9 @@ static enum status purge_body(struct db *db, void *user, struct error *err) {
   struct batch *b = user;
   const struct db_value args[] = {db_int(store_now_ms()), db_int(TRIM_STEP)};
   b->n = 0;
-  enum status st = db_run(db,
-                          "SELECT " ROW_SNIPPET_COLUMNS
-                          " FROM snippets WHERE expires_ms > 0 AND expires_ms <= $1 LIMIT $2",
-                          args, 2, take_batch, b, NULL, err);
+  enum status st =
+      db_run(db, "SELECT " ROW_SNIPPET_COLUMNS " FROM snippets WHERE expires_ms > 0 AND expires_ms <= $1 LIMIT $2",
+             args, 2, take_batch, b, NULL, err);
   for (int i = 0; !st && i < b->n; i++)
     st = remove_row(db, &b->rows[i], err);
   return st;
@@ -385,8 +404,8 @@ static enum status trim_body(struct db *db, void *user, struct error *err) {
   struct trimming *t = user;
   const struct db_value step = db_int(TRIM_STEP);
   t->n = 0;
-  enum status st = db_run(db, "SELECT CAST(COALESCE(SUM(size), 0) AS BIGINT) FROM results", NULL, 0, take_total, t,
-                          NULL, err);
+  enum status st =
+      db_run(db, "SELECT CAST(COALESCE(SUM(size), 0) AS BIGINT) FROM results", NULL, 0, take_total, t, NULL, err);
   if (st || t->total <= t->max)
     return st;
   st = db_run(db, "SELECT key, frames, size FROM results ORDER BY used_ms LIMIT $1", &step, 1, take_victim, t, NULL,

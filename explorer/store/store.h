@@ -49,7 +49,9 @@ struct store_task {
 MUST_USE enum status store_open(const char *url, struct store **out, struct error *err);
 /* Queues t; false when too many wait, and t was not taken. */
 bool store_submit(struct store *s, enum store_lane lane, struct store_task *t);
-/* Runs what is queued, ends the threads, closes.  NULL is fine. */
+/* Runs what is queued and ends the threads; store_submit takes nothing any more.  NULL is fine. */
+void store_stop(struct store *s);
+/* Stops it unless that was done, and closes. */
 void store_close(struct store *s);
 /* Many servers may write to it. */
 bool store_is_shared(const struct store *s);
@@ -78,6 +80,9 @@ MUST_USE enum status store_get_snippet(struct db *db, const struct ident_hash *i
 /* Removes it if the token fits. *found: it was there; *removed: and the token was right. */
 MUST_USE enum status store_delete_snippet(struct db *db, const struct ident_hash *id, const struct ident_hash *token,
                                           bool *found, bool *removed, struct error *err);
+/* The same, but lets it expire at `at_ms`, or earlier if it was to. */
+MUST_USE enum status store_expire_snippet(struct db *db, const struct ident_hash *id, const struct ident_hash *token,
+                                          int64_t at_ms, bool *found, bool *changed, struct error *err);
 /* Removes what has expired. */
 MUST_USE enum status store_purge(struct db *db, int64_t *n, struct error *err);
 

@@ -126,8 +126,7 @@ static enum status load_secret(struct db *db, uint8_t secret[STORE_SECRET_SIZE],
   const struct db_value arg = db_bytes(secret, STORE_SECRET_SIZE);
   enum status st = db_run(db, "INSERT INTO meta (name, value) VALUES ('secret', $1) ON CONFLICT DO NOTHING", &arg, 1,
                           NULL, NULL, NULL, err);
-  return st ? st
-            : db_run(db, "SELECT value FROM meta WHERE name = 'secret'", NULL, 0, take_secret, secret, NULL, err);
+  return st ? st : db_run(db, "SELECT value FROM meta WHERE name = 'secret'", NULL, 0, take_secret, secret, NULL, err);
 }
 
 static enum status open_all(struct store *s, const char *url, struct error *err) {
@@ -171,7 +170,7 @@ enum status store_open(const char *url, struct store **out, struct error *err) {
   return st;
 }
 
-void store_close(struct store *s) {
+void store_stop(struct store *s) {
   if (!s)
     return;
   pthread_mutex_lock(&s->lock);
@@ -182,8 +181,16 @@ void store_close(struct store *s) {
   for (int i = READERS; i >= 0; i--) { /* the writer last: it closes the log */
     if (s->threads[i].is_running)
       pthread_join(s->threads[i].id, NULL);
+    s->threads[i].is_running = false;
     db_close(s->threads[i].db);
+    s->threads[i].db = NULL;
   }
+}
+
+void store_close(struct store *s) {
+  if (!s)
+    return;
+  store_stop(s);
   for (int i = 0; i < STORE_LANES; i++)
     pthread_cond_destroy(&s->lanes[i].more);
   pthread_mutex_destroy(&s->lock);

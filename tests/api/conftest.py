@@ -7,6 +7,7 @@ import re
 import signal
 import socket
 import subprocess
+import tempfile
 import threading
 import time
 
@@ -37,10 +38,12 @@ class Answer:
 class Server:
     """`nkx serve` as a child of the test; everything it logs is in .log."""
 
-    def __init__(self, *flags):
+    def __init__(self, *flags, data=None):
         self.log = []
+        self._own_data = None if data else tempfile.TemporaryDirectory(prefix="nkx-test-")
+        self.data = pathlib.Path(data or self._own_data.name)
         self.process = subprocess.Popen(
-            [BUILD / "bin/nkx", "serve", "--port", "0", *flags], stderr=subprocess.PIPE, text=True)
+            [BUILD / "bin/nkx", "serve", "--port", "0", "--data-dir", self.data, *flags], stderr=subprocess.PIPE, text=True)
         self.port = self._wait_for_log(r"serving url=http://[^:]+:(\d+)")
         threading.Thread(target=self._read_log, daemon=True).start()
         self.wait_until(lambda: self.get("/healthz").status == 200, "a healthy server")
@@ -81,14 +84,17 @@ class Server:
     def get(self, path, **headers):
         return self.request("GET", path, headers={k.replace("_", "-"): v for k, v in headers.items()})
 
-    def post(self, body, accept="application/json", content_type="application/json"):
+    def post(self, body, accept="application/json", content_type="application/json", cache="no-store"):
+        """Compiles; unless told otherwise really, since what most tests are about is the run."""
         if not isinstance(body, (str, bytes)):
             body = json.dumps(body)
         headers = {"Accept": accept, "Content-Type": content_type}
+        if cache:
+            headers["Cache-Control"] = cache
         return self.request("POST", "/api/v1/compile", body, headers)
 
-    def compile(self, source, inputs=FLOAT_INPUT, **fields):
-        answer = self.post({"source": source, "inputs": inputs, **fields})
+    def compile(self, source, inputs=FLOAT_INPUT, cache="no-store", **fields):
+        answer = self.post({"source": source, "inputs": inputs, **fields}, cache=cache)
         assert answer.status == 200, answer.body
         return answer.json
 
@@ -143,7 +149,7 @@ class Server:
 def open_stream(server, source, inputs=(), accept="application/x-ndjson"):
     body = json.dumps({"source": source, "inputs": list(inputs)})
     s = socket.create_connection(("127.0.0.1", server.port), timeout=30)
-    s.sendall((f"POST /api/v1/compile HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nAccept: {accept}\r\n"
+    s.sendall((f"POST /api/v1/compile HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nAccept: {accept}\r\nCache-Control: no-store\r\n"
                f"Content-Length: {len(body)}\r\n\r\n{body}").encode())
     return s
 

@@ -38,8 +38,9 @@ class Server:
     def __enter__(self):
         self.port = free_port()
         self.started = time.monotonic()
+        self.data = tempfile.TemporaryDirectory(prefix="nkx-bench-")
         self.process = subprocess.Popen(
-            [BUILD / "bin/nkx", "serve", "--port", str(self.port)], stderr=subprocess.DEVNULL
+            [BUILD / "bin/nkx", "serve", "--port", str(self.port), "--data-dir", self.data.name], stderr=subprocess.DEVNULL
         )
         while True:
             try:
@@ -54,6 +55,7 @@ class Server:
     def __exit__(self, *_):
         self.process.terminate()
         self.process.wait(20)
+        self.data.cleanup()
 
     def get(self, path):
         c = http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)
@@ -61,7 +63,7 @@ class Server:
         return c.getresponse().read()
 
     def compile(self, connection, body):
-        connection.request("POST", "/api/v1/compile", body, {"Content-Type": "application/json"})
+        connection.request("POST", "/api/v1/compile", body, {"Content-Type": "application/json", "Cache-Control": "no-store"})
         answer = connection.getresponse().read()
         return answer
 

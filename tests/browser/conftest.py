@@ -58,7 +58,7 @@ def server():
         port = free_port()
         log = open(Path(scratch) / "server.log", "w+")
         process = subprocess.Popen(
-            [BUILD / "bin" / "nkx", "serve", "--port", str(port)], stdout=log, stderr=subprocess.STDOUT, cwd=ROOT
+            [BUILD / "bin" / "nkx", "serve", "--port", str(port), "--data-dir", scratch], stdout=log, stderr=subprocess.STDOUT, cwd=ROOT
         )
         try:
             wait_until_ready(f"http://127.0.0.1:{port}", process)

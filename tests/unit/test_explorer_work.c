@@ -161,6 +161,7 @@ static void work_that_fails_before_its_start_still_has_a_whole_result(void **sta
 }
 
 static int parked, resumed;
+static struct work_waiter waiter;
 static void park(void *user) {
   (void)user;
   parked++;
@@ -175,12 +176,12 @@ static void work_wakes_its_reader_once_when_there_is_something(void **state) {
   struct work *w = new_work(key);
   (void)state;
   parked = resumed = 0;
-  assert_false(work_wait(w, false, park, resume, NULL));
+  assert_false(work_wait(w, &waiter, false, park, resume, NULL));
   assert_int_equal(parked, 1);
   start(w, key);
   assert_int_equal(resumed, 1);
-  assert_true(work_wait(w, false, park, resume, NULL));
-  assert_false(work_wait(w, true, park, resume, NULL)); /* now for the whole */
+  assert_true(work_wait(w, &waiter, false, park, resume, NULL));
+  assert_false(work_wait(w, &waiter, true, park, resume, NULL)); /* now for the whole */
   assert_int_equal(add(w, kernel), ST_OK);
   assert_int_equal(resumed, 1);
   assert_int_equal(add(w, end_ok), ST_OK);
@@ -192,11 +193,99 @@ static void work_does_not_call_a_reader_that_left(void **state) {
   struct work *w = new_work(NULL);
   (void)state;
   parked = resumed = 0;
-  assert_false(work_wait(w, true, park, resume, NULL));
-  work_forget_reader(w);
+  assert_false(work_wait(w, &waiter, true, park, resume, NULL));
+  work_forget_reader(w, &waiter);
   work_refuse(w);
   assert_int_equal(resumed, 0);
   assert_int_equal(work_look(w, NULL, NULL), WORK_REFUSED);
+  work_unref(w);
+}
+
+static void work_wakes_each_of_its_readers(void **state) {
+  struct work_waiter second = {0};
+  char key[JOB_KEY_SIZE];
+  struct work *w = new_work(key);
+  (void)state;
+  parked = resumed = 0;
+  assert_false(work_wait(w, &waiter, true, park, resume, NULL));
+  assert_false(work_wait(w, &second, false, park, resume, NULL));
+  start(w, key);
+  assert_int_equal(resumed, 1); /* who wants the whole waits on */
+  assert_int_equal(add(w, end_ok), ST_OK);
+  assert_int_equal(resumed, 2);
+  work_unref(w);
+}
+
+static void work_is_given_up_by_its_last_reader_only(void **state) {
+  struct work *w = new_work(NULL);
+  (void)state;
+  assert_true(work_join(w));
+  assert_false(work_give_up(w));
+  assert_false(work_leave(w));
+  assert_true(work_leave(w));
+  assert_false(work_join(w)); /* too late: it is being cancelled */
+  work_unref(w);
+}
+
+static int lasting, passing;
+static void count_end(void *user, struct work *w, bool is_lasting) {
+  (void)user;
+  (void)w;
+  *(is_lasting ? &lasting : &passing) += 1;
+}
+
+static void work_loads_what_another_gave(void **state) {
+  char key[JOB_KEY_SIZE];
+  struct work *w = new_work(key), *copy = work_new_stored(key);
+  size_t len, n1, n2;
+  (void)state;
+  lasting = passing = 0;
+  work_on_end(w, count_end, NULL);
+  work_on_end(copy, count_end, NULL);
+  start(w, key);
+  assert_int_equal(add(w, kernel), ST_OK);
+  assert_int_equal(add(w, stage), ST_OK);
+  assert_int_equal(add(w, end_ok), ST_OK);
+  char *frames = work_frames(w, &len);
+  assert_int_equal(work_load(copy, frames, len - 30, NULL), ST_INPUT); /* cut off: nothing is loaded */
+  assert_int_equal(work_look(copy, NULL, NULL), WORK_WAITING);
+  assert_int_equal(work_load(copy, frames, len, NULL), ST_OK);
+  char *r1 = work_result(w, &n1), *r2 = work_result(copy, &n2);
+  assert_string_equal(r1, r2);
+  assert_int_equal(lasting, 2);
+  assert_int_equal(passing, 0);
+  free(frames);
+  free(r1);
+  free(r2);
+  work_unref(w);
+  work_unref(copy);
+}
+
+static void work_that_fails_is_not_lasting(void **state) {
+  struct work *w = new_work(NULL);
+  (void)state;
+  lasting = passing = 0;
+  work_on_end(w, count_end, NULL);
+  work_fail(w, DG_WORKER_DIED, "x", NULL);
+  assert_int_equal(lasting, 0);
+  assert_int_equal(passing, 1);
+  work_unref(w);
+}
+
+static void work_keeps_its_own_start_in_place_of_the_childs(void **state) {
+  char key[JOB_KEY_SIZE], text[400];
+  struct work *w = new_work(key);
+  (void)state;
+  snprintf(text, sizeof text,
+           "{\"frame\":\"start\",\"version\":1,\"key\":\"%s\",\"language\":\"evil\",\"target\":\"x\",\"pipeline\":"
+           "\"0\"}",
+           key);
+  assert_int_equal(add(w, text), ST_OK);
+  assert_int_equal(add(w, end_ok), ST_OK);
+  json_t *r = result_of(w);
+  assert_string_equal(string_at(r, "language"), "nkipy");
+  assert_string_equal(string_at(r, "pipeline"), pipeline_version());
+  json_decref(r);
   work_unref(w);
 }
 
@@ -209,6 +298,11 @@ int main(void) {
       cmocka_unit_test(work_that_fails_before_its_start_still_has_a_whole_result),
       cmocka_unit_test(work_wakes_its_reader_once_when_there_is_something),
       cmocka_unit_test(work_does_not_call_a_reader_that_left),
+      cmocka_unit_test(work_wakes_each_of_its_readers),
+      cmocka_unit_test(work_is_given_up_by_its_last_reader_only),
+      cmocka_unit_test(work_loads_what_another_gave),
+      cmocka_unit_test(work_that_fails_is_not_lasting),
+      cmocka_unit_test(work_keeps_its_own_start_in_place_of_the_childs),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,16 @@
+/* compile: what other handlers need that compile something on the way. */
+#ifndef API_COMPILE_H
+#define API_COMPILE_H
+
+#include "base/arena.h"
+#include "driver/job.h"
+#include "http/http.h"
+
+/* ST_INPUT when the brackets of a JSON text nest deeper than any request needs; before anything parses it. */
+MUST_USE enum status compile_check_nesting(const struct buf *b, struct error *err);
+/* Sets rq->work to a work for this job.  A job without a scope gets the client's. */
+MUST_USE enum status compile_start(struct request *rq, struct arena *a, struct job *job, struct error *err);
+/* The answer when rq->work was refused. */
+enum MHD_Result compile_refused(struct request *rq);
+
+#endif

@@ -1,0 +1,114 @@
+#include "api/pack.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <openssl/sha.h>
+#include <zlib.h>
+#include <zstd.h>
+
+enum {
+  BODY_MAX =
+      128 << 20, /* a result's JSON is hardly longer than its frames, of which there are 32 MiB; times a few for a
+                            tar with its texts unescaped */
+  WORTH_PACKING = 1024, /* smaller answers fit into a packet anyway */
+  ZSTD_LEVEL = 3,
+  GZIP_LEVEL = 4,
+  GZIP_WINDOW = 15 + 16, /* zlib's way to ask for gzip's header */
+};
+
+void body_init(struct body *b, const struct request *rq) {
+  *b = (struct body){.may_gzip = http_accepts_encoding(rq, "gzip"), .may_zstd = http_accepts_encoding(rq, "zstd")};
+  buf_init(&b->bytes, BODY_MAX);
+}
+
+void body_clear(struct body *b) {
+  buf_clear(&b->bytes);
+}
+
+static bool pack_zstd(const struct buf *in, struct buf *out) {
+  size_t bound = ZSTD_compressBound(in->len);
+  if (buf_reserve(out, bound))
+    return false;
+  size_t n = ZSTD_compress(out->data, bound, in->data, in->len, ZSTD_LEVEL);
+  out->len = ZSTD_isError(n) ? 0 : n;
+  return out->len > 0;
+}
+
+static bool pack_gzip(const struct buf *in, struct buf *out) {
+  z_stream z = {0};
+  if (deflateInit2(&z, GZIP_LEVEL, Z_DEFLATED, GZIP_WINDOW, 8, Z_DEFAULT_STRATEGY) != Z_OK)
+    return false;
+  size_t bound = deflateBound(&z, in->len);
+  bool is_done = false;
+  if (!buf_reserve(out, bound)) {
+    z.next_in = (Bytef *)in->data;
+    z.avail_in = (uInt)in->len;
+    z.next_out = (Bytef *)out->data;
+    z.avail_out = (uInt)bound;
+    is_done = deflate(&z, Z_FINISH) == Z_STREAM_END;
+    out->len = z.total_out;
+  }
+  deflateEnd(&z);
+  return is_done;
+}
+
+void body_pack(struct body *b, bool is_packed) {
+  uint8_t digest[SHA256_DIGEST_LENGTH];
+  struct buf out;
+  SHA256((const unsigned char *)buf_text(&b->bytes), b->bytes.len, digest);
+  buf_init(&out, BODY_MAX);
+  if (!is_packed && b->bytes.len >= WORTH_PACKING) {
+    if (b->may_zstd && pack_zstd(&b->bytes, &out))
+      b->encoding = "zstd";
+    else if (b->may_gzip && pack_gzip(&b->bytes, &out))
+      b->encoding = "gzip";
+  }
+  if (b->encoding) {
+    buf_clear(&b->bytes);
+    b->bytes = out;
+  } else {
+    buf_clear(&out);
+  }
+  b->etag[0] = '"';
+  for (int i = 0; i < 16; i++)
+    snprintf(b->etag + 1 + 2 * i, 3, "%02x", digest[i]);
+  snprintf(b->etag + 33, sizeof b->etag - 33, "%s%s\"", b->encoding ? "-" : "", b->encoding ? b->encoding : "");
+}
+
+/* A name for the file that no client can misread: plain letters, or none at all. */
+static void add_disposition(struct MHD_Response *r, const char *name) {
+  char text[160], plain[100];
+  size_t n = 0;
+  for (const char *p = name; *p && n < sizeof plain - 1; p++)
+    plain[n++] = strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-", *p) ? *p : '_';
+  plain[n] = 0;
+  snprintf(text, sizeof text, "attachment; filename=\"%s\"", plain);
+  MHD_add_response_header(r, MHD_HTTP_HEADER_CONTENT_DISPOSITION, text);
+}
+
+enum MHD_Result body_send(struct body *b, struct request *rq) {
+  bool is_known = http_has_etag(rq, b->etag);
+  struct MHD_Response *r;
+  if (buf_status(&b->bytes))
+    return http_problem(rq, PB_INTERNAL, NULL, NULL);
+  if (is_known || !b->bytes.len) {
+    r = MHD_create_response_from_buffer(0, (void *)"", MHD_RESPMEM_PERSISTENT);
+  } else {
+    r = MHD_create_response_from_buffer(b->bytes.len, b->bytes.data, MHD_RESPMEM_MUST_FREE);
+    if (r)
+      buf_init(&b->bytes, BODY_MAX); /* the response has the bytes now */
+  }
+  if (!r)
+    return MHD_NO;
+  MHD_add_response_header(r, MHD_HTTP_HEADER_CONTENT_TYPE, b->type);
+  MHD_add_response_header(r, MHD_HTTP_HEADER_ETAG, b->etag);
+  MHD_add_response_header(r, MHD_HTTP_HEADER_VARY, "Accept-Encoding");
+  MHD_add_response_header(r, MHD_HTTP_HEADER_CACHE_CONTROL, "private, no-cache");
+  if (b->encoding)
+    MHD_add_response_header(r, MHD_HTTP_HEADER_CONTENT_ENCODING, b->encoding);
+  if (b->file_name)
+    add_disposition(r, b->file_name);
+  return http_send(rq, is_known ? MHD_HTTP_NOT_MODIFIED : MHD_HTTP_OK, r);
+}
