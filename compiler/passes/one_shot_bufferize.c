@@ -215,6 +215,13 @@ static enum status write_aliases(struct pass_run *run, MlirOperation function) {
 
 /* ---- undefined tensors ------------------------------------------------------------------------------ */
 
+/* The buffer stands for what is computed into it; CSE had left it with the first of several such operations. */
+static void take_place(MlirOperation empty, MlirOperation user) {
+  MlirLocation loc = mlirOperationGetLocation(user);
+  if (!mlirLocationEqual(loc, mlirLocationUnknownGet(mlirOperationGetContext(user))))
+    mlirOperationSetLocation(empty, loc);
+}
+
 /* Gives every user of a tensor.empty one of its own.  Shared, they may end in one buffer, and what the first one has
  * left there the next one would start from; besides, the two may belong into different memories. */
 static void unshare(MlirOperation empty) {
@@ -222,9 +229,14 @@ static void unshare(MlirOperation empty) {
 
   for (;;) {
     MlirOpOperand u = mlirValueGetFirstUse(v);
-    if (mlirOpOperandIsNull(u) || mlirOpOperandIsNull(mlirOpOperandGetNextUse(u)))
+    if (mlirOpOperandIsNull(u))
       return;
+    if (mlirOpOperandIsNull(mlirOpOperandGetNextUse(u))) {
+      take_place(empty, mlirOpOperandGetOwner(u));
+      return;
+    }
     MlirOperation own = mlirOperationClone(empty);
+    take_place(own, mlirOpOperandGetOwner(u));
     mlirBlockInsertOwnedOperationAfter(mlirOperationGetBlock(empty), empty, own);
     mlirOperationSetOperand(mlirOpOperandGetOwner(u), mlirOpOperandGetOperandNumber(u), mlirOperationGetResult(own, 0));
   }

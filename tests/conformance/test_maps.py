@@ -1,5 +1,13 @@
-"""Source maps are exact: line and column, through helper functions, over several lines, past non-ASCII text."""
+"""Source maps are exact: line and column, through helper functions, over several lines, past non-ASCII text.
+
+Every instruction leads back to Python, and golden/*.ancestors.txt says for one example how, stage by stage.  When a pass
+changes them rightly: read the difference, then  python3 tests/conformance/ancestors.py --update
+"""
+import pytest
+
+import ancestors
 import kernels
+from ancestors import text_of
 
 SOURCE = '''import numpy as np
 from nkigen import trace
@@ -36,14 +44,6 @@ HLO = {
     "broadcast": {("v * factor", "scale(b, 2.0)"), (MAXIMUM,)},
 }
 ALL = set().union(*HLO.values())
-
-
-def text_of(source, r):
-    lines = source.split("\n")
-    if r["line"] == r["end_line"]:
-        return lines[r["line"] - 1][r["col"] - 1 : r["end_col"] - 1]
-    inner = lines[r["line"] : r["end_line"] - 1]
-    return "\n".join([lines[r["line"] - 1][r["col"] - 1 :], *inner, lines[r["end_line"] - 1][: r["end_col"] - 1]])
 
 
 def chains(source, entry):
@@ -107,3 +107,26 @@ def test_maps_survive_bufferization():
             assert kernels.mapped_share(stage) >= 0.95, (name, kernels.unmapped(stage))
             for _, entry in kernels.operations(stage):
                 assert chains(SOURCE, entry) <= ALL
+
+
+@pytest.mark.parametrize("golden", ancestors.SOURCES, ids=lambda p: p.name.split(".")[0])
+def test_ancestors_are_those_of_the_golden_file(golden):
+    assert ancestors.report_of(ancestors.SOURCES[golden]) == golden.read_text()
+
+
+def is_exact(source, r):
+    return r["line"] > 0 and (r["line"], r["col"]) < (r["end_line"], r["end_col"]) and text_of(source, r).strip() != ""
+
+
+@pytest.mark.parametrize("path", sorted((kernels.ROOT / "explorer/examples").glob("*.py")), ids=lambda p: p.stem)
+def test_instructions_lead_back_to_python(path):
+    """By their lines' ranges, with columns; and by provenance, through every stage up to the trace."""
+    source = path.read_text()
+    for kernel in kernels.compile(source)["kernels"]:
+        found = ancestors.instructions(kernel)
+        nowhere = [t for _, t, e in found if not any(is_exact(source, r) for r in e.get("src", []))]
+        broken = [t for op, t, _ in found if not all(ops for _, ops in ancestors.ancestors(kernel["stages"], op))]
+        share = [1 - len(bad) / len(found) for bad in (nowhere, broken)]
+        print(f"{kernel['name']}: of {len(found)} instructions {share[0]:.1%} have a Python range, "
+              f"{share[1]:.1%} have ancestors in every stage")
+        assert not nowhere and not broken, (nowhere[:5], broken[:5])

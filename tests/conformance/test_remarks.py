@@ -1,0 +1,80 @@
+"""What passes decide is data in their stages' frames, tied to operations and to the source."""
+import pytest
+
+import kernels
+from ancestors import text_of
+
+EXAMPLES = sorted((kernels.ROOT / "explorer/examples").glob("*.py"))
+# passes that decide something in one example or another
+TALKING = {
+    "remove-redundant-zero-fill", "prepare-arithmetic", "decompose-batch-matmul", "infer-layout",
+    "canonicalize-partition-dim", "knob-driven-tiling", "one-shot-bufferize", "eliminate-uninitialized-copies",
+    "annotate-memory-space", "eliminate-same-memspace-copy", "legalize-layout",
+    "simplify-linalg", "insert-spill-reload", "insert-memref-dealloc", "linalg-to-nisa",
+}
+
+
+@pytest.fixture(scope="module")
+def results():
+    return [(p.read_text(), kernels.compile(p.read_text())) for p in EXAMPLES]
+
+
+def test_remarks_name_operations_that_are_there(results):
+    for source, result in results:
+        for kernel in result["kernels"]:
+            before = set()
+            for stage in kernel["stages"]:
+                here = {e["op"] for e in stage["lines"] if "op" in e}
+                for r in stage.get("remarks", []):
+                    assert r["pass"] == stage["pass"] and r["text"]
+                    assert "op" not in r or (r["op"] in here and r["from"] in stage["from"][str(r["op"])]), (stage["name"], r)
+                    assert "from" not in r or r["from"] in before, (stage["name"], r)
+                    for place in r.get("src", []):
+                        assert text_of(source, place).strip()
+                before = kernels.all_ids(stage)
+
+
+def test_every_pass_that_decides_says_so(results):
+    said = {r["pass"] for _, result in results for k in result["kernels"] for s in k["stages"] for r in s.get("remarks", [])}
+    assert TALKING <= said, TALKING - said
+
+
+def test_remarks_lead_to_the_expression_and_to_the_line(results):
+    source, result = results[0]
+    stage = next(s for s in result["kernels"][0]["stages"] if s["name"] == "knob-driven-tiling")
+    lines = {e["op"]: t for t, e in zip(stage["text"].split("\n"), stage["lines"]) if "op" in e}
+    found = [(r["text"], text_of(source, r["src"][0]), lines[r["op"]].split(" = ")[1].split(" ")[0]) for r in stage["remarks"]]
+    assert found == [
+        ("TILE=[128,512,128], 2x1x2 of them", "np.matmul(x, w)", "linalg.matmul"),
+        ("promoted 2 inputs to SBUF, in blocks that serve several tiles", "np.matmul(x, w)", "linalg.matmul"),
+        ("accumulates in PSUM", "np.matmul(x, w)", "linalg.matmul"),
+        ("the left input is transposed: the tensor engine wants its rows across the partitions", "np.matmul(x, w)", "linalg.matmul"),
+        ("TILE=[128,512], 2x1 of them", "product + bias", "linalg.broadcast"),
+        ("TILE=[128,512], 2x1 of them", "product + bias", "linalg.generic"),
+        ("TILE=[128,512], 2x1 of them", "np.maximum(shifted, 0.0)", "linalg.generic"),
+    ]
+
+
+def test_fused_loops_and_removed_copies_are_told():
+    source = """import numpy as np
+from nkigen import trace, knob
+
+@trace(input_specs=[((256, 256), "f32"), ((256, 256), "f32")])
+def f(x, y):
+    a = np.exp(x)
+    knob.knob(a).tile_op(tile_size=[128, 256])
+    b = np.exp(y)
+    knob.knob(b).tile_op(tile_size=[128, 256])
+    knob.fuse(a, b)
+    return a, b
+"""
+    result = kernels.compile(source)
+    assert result["status"] == "ok", result["diagnostics"]
+    texts = {s["name"]: [r["text"] for r in s.get("remarks", [])] for s in result["kernels"][0]["stages"]}
+    assert texts["knob-driven-fusion"] == ["computes 2 fused values"]
+
+
+def test_a_remark_about_something_that_is_gone_still_has_its_place(results):
+    gone = [(source, r) for source, result in results for k in result["kernels"] for s in k["stages"]
+            for r in s.get("remarks", []) if r["text"].startswith("removed a copy within") and "op" not in r]
+    assert gone and all(r.get("src") for _, r in gone)
