@@ -15,6 +15,7 @@ all_sets() {
 operations NKX_OPERATIONS=all $pytest tests/conformance/test_every_operation.py
 random   NKX_RANDOM_KERNELS=2000 $pytest tests/conformance/test_random_kernels.py
 examples NKX_FULL_EXAMPLES=1 $pytest tests/conformance/test_examples.py -k decoder_layer
+kernels  NKX_KERNELS=all $pytest -rs tests/kernels
 END
 }
 

@@ -67,7 +67,7 @@ for s in $SUITES; do
   lit) lit_suite ;;
   page) page ;;
   pytest)
-    py core -n 2 tests/trace tests/conformance tests/passes tests/cli
+    py core -n 2 tests/trace tests/conformance tests/passes tests/kernels tests/cli
     py api tests/api # one server at a time: these count processes
     ;;
   browser) py browser tests/browser ;;

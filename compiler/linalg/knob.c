@@ -3,7 +3,8 @@
  * A knob on a reshape, copy, convert or broadcast behind a reduce or dot is meant for that reduce or dot; on a
  * reshape or copy of anything else, for the operation behind it.  The loop tile is stated per iterator of the
  * operation; the function form, which keeps parallel and reduction entries apart, is interleaved here.  A wrong list
- * is refused only if no reading of it makes sense, with the range of the knob call.
+ * is refused only if no reading of it makes sense, with the range of the knob call.  A tile that fits a regrouped value
+ * (heads merged into rows behind a transpose), but not the loops that compute it, is left to inference with a warning.
  */
 #include <string.h>
 
@@ -132,33 +133,6 @@ static bool fits(const struct node *n, const int64_t *tile) {
   return true;
 }
 
-static enum status set_loop_tile(struct lower *l, const struct hlo_instr *i, const struct hlo_instr *w) {
-  const struct node *n = node_of(l, w);
-  const struct hlo_knob *knob = i->knob;
-  int64_t tile[HLO_RANK_MAX + 1];
-
-  if (knob->loop_tile.n) {
-    const struct hlo_knob moved = {.tile_size = knob->loop_tile};
-    struct hlo_ints given = drop_collapsed(w, n, knob->loop_tile);
-    if (given.n == n->n_loops && fits(n, given.v))
-      memcpy(tile, given.v, (size_t)given.n * sizeof *tile);
-    else if (!interleave(w, n, &moved, tile) ||
-             !fits(n, tile)) /* the value may have had other loops when the knob was set */
-      return refuse(l, i, n, "tile_op's tile_size", knob->loop_tile);
-  } else if (knob->tile_size.n || knob->reduction_tile.n) {
-    if (!interleave(w, n, knob, tile) || !fits(n, tile))
-      return knob->tile_size.n ? refuse(l, i, n, "tile_size", knob->tile_size)
-                               : refuse(l, i, n, "reduction_tile", knob->reduction_tile);
-  } else {
-    return ST_OK;
-  }
-  MlirNamedAttribute attr = emit_attr(&l->e, "loop_tile_size", emit_i64_array(&l->e, n->n_loops, tile));
-  annotate(l, i, w, "nkipy.tile_op", 1, &attr);
-  return ST_OK;
-}
-
-/* ---- layout -------------------------------------------------------------------------------------------- */
-
 /* Where dimension d of the annotated value is in the operation's result, if they differ only in dimensions of size 1;
  * those have no place: -1.  False if the shapes differ in another way. */
 static bool match_dims(const struct hlo_shape *s, MlirType result, int64_t at[HLO_RANK_MAX]) {
@@ -182,6 +156,53 @@ static bool match_dims(const struct hlo_shape *s, MlirType result, int64_t at[HL
     r++;
   return equal || r == rank;
 }
+
+/* True if the tile is about a value that a reshape makes of w's result, with other dimensions than that has. */
+static bool is_of_regrouped(struct lower *l, const struct hlo_instr *i, const struct hlo_instr *w,
+                            struct hlo_ints tile) {
+  int64_t at[HLO_RANK_MAX];
+
+  if (w->op == HLO_REDUCE || w->op == HLO_DOT || tile.n != i->shape.rank)
+    return false;
+  for (int k = 0; k < tile.n; k++)
+    if (tile.v[k] < 1 || tile.v[k] > i->shape.dims[k])
+      return false;
+  return !match_dims(&i->shape, mlirValueGetType(emit_result(node_of(l, w)->work)), at);
+}
+
+static enum status set_loop_tile(struct lower *l, const struct hlo_instr *i, const struct hlo_instr *w) {
+  const struct node *n = node_of(l, w);
+  const struct hlo_knob *knob = i->knob;
+  const struct hlo_ints stated = knob->loop_tile.n ? knob->loop_tile : knob->tile_size;
+  int64_t tile[HLO_RANK_MAX + 1];
+
+  if (stated.n && stated.n != n->n_loops && is_of_regrouped(l, i, w, stated)) {
+    diag_add(l->ds, DS_WARNING, DG_KNOB_IGNORED, knob->loc,
+             "tile_size %s has no effect: the value is a reshape of %%%s, whose loops are %s",
+             ints_text(l, stated.n, stated.v), w->name, ints_text(l, n->n_loops, n->extents));
+    return ST_OK;
+  }
+  if (knob->loop_tile.n) {
+    const struct hlo_knob moved = {.tile_size = knob->loop_tile};
+    struct hlo_ints given = drop_collapsed(w, n, knob->loop_tile);
+    if (given.n == n->n_loops && fits(n, given.v))
+      memcpy(tile, given.v, (size_t)given.n * sizeof *tile);
+    else if (!interleave(w, n, &moved, tile) ||
+             !fits(n, tile)) /* the value may have had other loops when the knob was set */
+      return refuse(l, i, n, "tile_op's tile_size", knob->loop_tile);
+  } else if (knob->tile_size.n || knob->reduction_tile.n) {
+    if (!interleave(w, n, knob, tile) || !fits(n, tile))
+      return knob->tile_size.n ? refuse(l, i, n, "tile_size", knob->tile_size)
+                               : refuse(l, i, n, "reduction_tile", knob->reduction_tile);
+  } else {
+    return ST_OK;
+  }
+  MlirNamedAttribute attr = emit_attr(&l->e, "loop_tile_size", emit_i64_array(&l->e, n->n_loops, tile));
+  annotate(l, i, w, "nkipy.tile_op", 1, &attr);
+  return ST_OK;
+}
+
+/* ---- layout -------------------------------------------------------------------------------------------- */
 
 static enum status check_layout(struct lower *l, const struct hlo_instr *i) {
   const struct hlo_knob *knob = i->knob;

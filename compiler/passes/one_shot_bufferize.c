@@ -8,7 +8,8 @@
  * never conflicts with a write.  Afterwards it sits on a cast of the buffer and is moved to the buffer itself.
  *  - Aliases.  Output k of an argument with nkipy.alias = k is written into that argument's buffer: the value is
  *    materialised there at the end of the function, and the argument is what the function returns.  An output that
- *    is the argument's old value is copied before.
+ *    is the argument's old value is copied before.  A value that went through branches (a scatter) cannot be
+ *    materialised, upstream sees a conflict: its buffer is copied afterwards; the copy goes if it is the argument.
  *  - Loops.  What a loop carries stays in one buffer (one_shot_bufferize_loops.c).
  *  - Undefined tensors.  Every user of a tensor.empty gets its own, and so its own buffer.
  *
@@ -171,7 +172,7 @@ static MlirValue copy_before(struct pass_run *run, MlirOperation op, MlirValue v
 static void write_in_place(struct pass_run *run, MlirOperation end, MlirValue argument, intptr_t output) {
   MlirValue v = mlirOperationGetOperand(end, output), operands[] = {v, argument};
 
-  if (mlirValueEqual(v, argument))
+  if (mlirValueEqual(v, argument) || bufferize_has_branches(v))
     return;
   struct emit e = emit_at(run, end);
   if (!mlirOperationIsNull(ir_defining_op(v)))
@@ -211,6 +212,43 @@ static enum status write_aliases(struct pass_run *run, MlirOperation function) {
     write_in_place(run, end, argument, o);
   }
   return ST_OK;
+}
+
+/* The function's result types become those of what it returns. */
+static void retype(struct pass_run *run, MlirOperation function, MlirOperation end) {
+  MlirType old = mlirTypeAttrGetValue(mlirOperationGetAttributeByName(function, ir_str("function_type")));
+  const intptr_t n_in = mlirFunctionTypeGetNumInputs(old), n_out = mlirOperationGetNumOperands(end);
+  MlirType *types = arena_new_array(run->arena, MlirType, (size_t)(n_in + n_out));
+
+  for (intptr_t k = 0; k < n_in; k++)
+    types[k] = mlirFunctionTypeGetInput(old, k);
+  for (intptr_t k = 0; k < n_out; k++)
+    types[n_in + k] = mlirValueGetType(mlirOperationGetOperand(end, k));
+  MlirType type = mlirFunctionTypeGet(run->ir->ctx, n_in, types, n_out, types + n_in);
+  mlirOperationSetAttributeByName(function, ir_str("function_type"), mlirTypeAttrGet(type));
+}
+
+/* Aliases that could not be materialised: now on buffers. */
+static void copy_aliases(struct pass_run *run, MlirOperation function) {
+  MlirOperation end = return_of(function);
+  if (mlirOperationIsNull(end))
+    return;
+  MlirBlock body = mlirOperationGetBlock(end);
+
+  for (intptr_t k = 0; k < mlirBlockGetNumArguments(body); k++) {
+    const int64_t o = alias_of(function, k);
+    MlirValue argument = mlirBlockGetArgument(body, k);
+    if (o < 0 || mlirValueEqual(mlirOperationGetOperand(end, o), argument))
+      continue;
+    struct emit e = emit_at(run, end);
+    MlirOperation copy =
+        emit_operation(&e, &(struct emit_op){.name = "memref.copy",
+                                             .n_operands = 2,
+                                             .operands = (MlirValue[]){mlirOperationGetOperand(end, o), argument}});
+    mlirOperationMoveBefore(copy, end);
+    mlirOperationSetOperand(end, o, argument);
+    retype(run, function, end);
+  }
 }
 
 /* ---- undefined tensors ------------------------------------------------------------------------------ */
@@ -265,6 +303,9 @@ static enum status run_pass(struct pass_run *run) {
                          run->arena, run->ds);
   if (st)
     return st;
+  functions = ir_collect_named(run->arena, run->module, "func.func");
+  for (int k = 0; k < functions.n; k++)
+    copy_aliases(run, functions.v[k]);
   annotations = ir_collect(run->arena, run->module, is_annotation, NULL);
   for (int k = 0; k < annotations.n; k++)
     put_on_alloc(annotations.v[k]);

@@ -58,10 +58,42 @@ static bool is_only_tiled(MlirValue v) {
   return true;
 }
 
+/* True if v is what is left of `carried` after writes into it, on every branch (a scatter writes some windows only). */
+static bool is_written(MlirValue v, MlirValue carried) {
+  while (!mlirValueIsNull(v) && !mlirValueEqual(v, carried)) {
+    MlirOperation def = ir_defining_op(v);
+    if (mlirOperationIsNull(def) || !ir_is(def, "scf.if")) {
+      v = destination(v);
+      continue;
+    }
+    for (intptr_t k = 0; k < mlirOperationGetNumRegions(def); k++) {
+      MlirBlock branch = mlirRegionGetFirstBlock(mlirOperationGetRegion(def, k));
+      if (!is_written(mlirOperationGetOperand(mlirBlockGetTerminator(branch), mlirOpResultGetResultNumber(v)), carried))
+        return false;
+    }
+    return true;
+  }
+  return !mlirValueIsNull(v);
+}
+
+bool bufferize_has_branches(MlirValue v) {
+  for (; !mlirValueIsNull(v); v = destination(v)) {
+    MlirOperation def = ir_defining_op(v);
+    if (mlirOperationIsNull(def))
+      return false;
+    if (ir_is(def, "scf.if"))
+      return true;
+    if (!ir_is(def, "scf.for"))
+      continue;
+    MlirOperation yield = mlirBlockGetTerminator(mlirRegionGetFirstBlock(mlirOperationGetRegion(def, 0)));
+    if (bufferize_has_branches(mlirOperationGetOperand(yield, mlirOpResultGetResultNumber(v))))
+      return true;
+  }
+  return false;
+}
+
 static bool is_in_place(MlirValue yielded, MlirValue carried) {
-  while (!mlirValueIsNull(yielded) && !mlirValueEqual(yielded, carried))
-    yielded = destination(yielded);
-  return !mlirValueIsNull(yielded) && is_only_tiled(carried);
+  return is_written(yielded, carried) && is_only_tiled(carried);
 }
 
 static void write_back(struct pass_run *run, MlirOperation loop) {

@@ -1,0 +1,135 @@
+"""The kernels in batches, and what is asked of a compiled batch.
+
+A batch is some kernels of one variant in one source.  Compiling costs little, running every stage costs most: a stage
+whose text is the same for two targets is run for one of them.
+"""
+import collections
+import subprocess
+
+import elementwise  # noqa: F401  (they register their kernels)
+import kernels
+import layers  # noqa: F401
+import left_out
+import loops  # noqa: F401
+import mlir_run
+import models  # noqa: F401
+import movement  # noqa: F401
+import numpy as np
+import products  # noqa: F401
+import reductions  # noqa: F401
+import suite
+import values
+import xla_oracle
+
+TARGETS = ("trn2", "trn1", "trn3")
+STAGES = len(kernels.pipeline())
+RUN_MAX = 1 << 22  # elements of inputs and results of a kernel that is run independently at every stage
+
+
+def wanted():
+    """The kernels that the front end can trace."""
+    return [k for k in suite.KERNELS.values() if not any(n in left_out.MISSING for n in k.needs)]
+
+
+def missing():
+    return {k.name: [left_out.MISSING[n] for n in k.needs if n in left_out.MISSING]
+            for k in suite.KERNELS.values() if any(n in left_out.MISSING for n in k.needs)}
+
+
+def batches(chosen, size):
+    """[(variant, kernels)]: kernels of one family and one variant together, heavy ones alone."""
+    groups = collections.defaultdict(list)
+    for k in chosen:
+        for variant in k.variants():
+            groups[k.family, variant, k.name if k.heavy else ""].append(k)
+    return [(variant, ks[i : i + size]) for (_, variant, _), ks in groups.items() for i in range(0, len(ks), size)]
+
+
+def label(batch):
+    variant, ks = batch
+    return f"{variant}-{ks[0].family}-{ks[0].name}" + (f"-{len(ks)}" if len(ks) > 1 else "")
+
+
+def compile_batch(variant, ks, target, check):
+    return kernels.compile(suite.source(ks, variant), "--target", target, check=check, timeout=900)
+
+
+def faults(result, variant, ks, checked):
+    """What keeps the batch from being right: [text]; refusals listed in left_out.REFUSED are none."""
+    found = []
+    by_name = {k["name"]: k for k in result["kernels"]}
+    names = [k["name"] for k in result["kernels"]]
+    for d in result["diagnostics"]:
+        if d["severity"] != "error":
+            continue
+        at = d.get("kernel", -1)
+        name = names[at] if 0 <= at < len(names) else None
+        known = left_out.REFUSED.get(f"{name}/{variant}")
+        if known is None or known not in d["message"]:
+            found.append(f"{name}/{variant}: {d.get('stage')}: {d['code']}: {d['message']}")
+    for k in ks:
+        got = by_name.get(k.name)
+        if f"{k.name}/{variant}" in left_out.REFUSED:
+            continue
+        if got is None or len(got["stages"]) < STAGES:
+            found.append(f"{k.name}/{variant}: ends after {len(got['stages']) if got else 0} of {STAGES} stages")
+        elif checked:
+            found += [f"{k.name}/{variant}: {s['name']}: {s['check']}" for s in got["stages"] if not kernels.is_checked(s)]
+    return found
+
+
+def _to_mlir(text):
+    """A readable NISA text in MLIR's generic form."""
+    done = subprocess.run([kernels.NKX, "opt"], input=text, capture_output=True, text=True)
+    assert done.returncode == 0, f"nkx opt: {done.stderr[:3000]}"
+    return done.stdout
+
+
+def verify(results):
+    """mlir-opt-22 takes every MLIR stage of these results; how many texts it was given."""
+    texts = {}
+    for result in results:
+        for k in result["kernels"]:
+            for s in k["stages"]:
+                if s["dialect"] != "hlo":
+                    texts.setdefault(s["text"], (s["dialect"], f"{k['name']} after {s['name']}"))
+    generic = [_to_mlir(t) if dialect == "nisa" else t for t, (dialect, _) in texts.items()]
+    mlir_run.mlir_opt("\n// -----\n".join(generic), "--split-input-file", "-o", "/dev/null")
+    return len(texts)
+
+
+def same_values(mlir, hlo, k, arrays, want, done):
+    """Runs the texts that are not in `done` with XLA or LLVM and compares with NumPy; how many were run."""
+    n = 0
+    for text, what in [*hlo, *mlir]:
+        if text in done:
+            continue
+        done.add(text)
+        got = xla_oracle.run_text(text, arrays) if text.startswith("HloModule") else values.run(text, arrays)
+        kernels.assert_close(got, want, f"{k.name} after {what}")
+        n += 1
+    return n
+
+
+def independent(result, variant, ks, every_stage):
+    """Every stage (or the first HLO, the first linalg and the last memref one) run with none of our code."""
+    n = 0
+    source = suite.source(ks, variant)
+    by_name = {k["name"]: k for k in result["kernels"]}
+    for k in ks:
+        compiled = by_name.get(k.name)
+        if compiled is None or len(compiled["stages"]) < STAGES:
+            continue
+        arrays = k.arrays()
+        want = kernels.run_numpy(source, compiled, arrays)
+        hlo = [(s["text"], s["name"]) for s in compiled["stages"] if s["dialect"] == "hlo"]
+        mlir = [(s["text"], s["name"]) for s in compiled["stages"] if s["dialect"] in ("linalg", "memref")]
+        if not every_stage:
+            hlo, mlir = hlo[:1], [mlir[0], mlir[-1]]
+        n += same_values(mlir, hlo, k, arrays, want, set())
+    return n
+
+
+def elements(k):
+    return sum(int(np.prod(p.shape)) for p in k.inputs)
+
