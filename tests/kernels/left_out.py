@@ -13,6 +13,4 @@ MISSING = {
 # results), as that text belongs to the form that custom_op will take; wrapped NKI kernels; conv2d and conv3d
 
 # "kernel/variant" -> part of what the product says: refused, though it need not be
-_INDEX = "expected dim"  # legalize-layout: the dimensions of size 1 of a gather with indices of two dimensions
-REFUSED = {f"{k}/plain": _INDEX for k in ("llama_decoder", "experts_batched_take", "take_2d_ids", "take_heads",
-                                          "embedding_where", "embedding_shard")}
+REFUSED = {}
