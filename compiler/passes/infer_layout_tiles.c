@@ -180,16 +180,25 @@ static void limit_matmul(struct infer *f, const struct tiled *t) {
 }
 
 /* Tiles of a transpose are two-dimensional: what becomes the last dimension and what was it, at most 128 each; if the
- * last one stays, this is a copy in another order, whose tiles are those of an element-wise operation. */
+ * last one stays, this is a copy in another order, in tiles along the last dimension and the one that fills most
+ * partitions. */
 static void limit_transpose(struct infer *f, const struct tiled *t) {
   const int last = t->rank - 1, was_last = last < 0 ? -1 : infer_dim(t, 1, infer_loop(t, 0, last));
+  int across = 0;
+
+  for (int d = 1; d < last; d++)
+    if (steps(t, infer_result_loop(t, d)) < steps(t, infer_result_loop(t, across)))
+      across = d;
 
   for (int d = 0; d < t->rank; d++) {
     const int loop = infer_result_loop(t, d);
     if (was_last != last)
       limit(f, t, loop, INT64_MAX, d == last || d == was_last ? PARTITIONS : 1);
     else
-      limit(f, t, loop, d == 0 ? PARTITIONS : INT64_MAX, d == 0 ? PARTITIONS : d == last ? FREE_TILE_MAX : 1);
+      limit(f, t, loop, d == 0 || d == across ? PARTITIONS : INT64_MAX,
+            d == across ? PARTITIONS
+            : d == last ? FREE_TILE_MAX
+                        : 1);
   }
 }
 
