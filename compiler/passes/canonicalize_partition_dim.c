@@ -19,11 +19,12 @@
  * unless the user wanted others.
  *
  * Not turned: layouts of values that no linalg operation computes (loop results, slices): there the dimension only
- * informs.  A transpose in SBUF goes to the wanted order at once.  Refused: matmuls, arguments, fills.  Works on tensors
- * with static shapes.  Linear in uses.
+ * informs.  A transpose in SBUF goes to the wanted order at once.  An argument's is ignored with a warning.  Refused:
+ * matmuls, fills.  Works on tensors with static shapes.  Linear in uses.
  */
 #include <string.h>
 
+#include "ir/internal.h"
 #include "passes/edit.h"
 #include "passes/infer_layout.h"
 
@@ -75,9 +76,15 @@ static enum status check_layout(struct pass_run *run, MlirOperation op) {
   if (p < l.n_tile && l.tile[p] > PARTITIONS)
     return pass_fail(run, op, "tile size %lld along partition_dim %d exceeds the hardware partition limit of %d",
                      (long long)l.tile[p], p, PARTITIONS);
-  if (mlirOperationIsNull(def))
-    return pass_fail(run, op, "unsupported op for partition_dim %d: an argument; annotate the operation that reads it",
-                     p);
+  if (mlirOperationIsNull(def)) {
+    const struct src_loc *at = ir_first_place(run->arena, mlirOperationGetLocation(op));
+    diag_add(run->ds, DS_WARNING, DG_KNOB_IGNORED, at,
+             "partition_dim %d has no effect: the value is an argument, which lies in HBM; annotate the operation that "
+             "reads it",
+             p)
+        ->stage = run->def->name;
+    return ST_OK;
+  }
   if (!structured_read(def, &s))
     return ST_OK;
   if (s.kind == SK_MATMUL || s.kind == SK_BATCH_MATMUL)

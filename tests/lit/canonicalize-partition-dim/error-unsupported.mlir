@@ -1,5 +1,5 @@
 // RUN: not nkx opt --canonicalize-partition-dim %s 2>&1 | FileCheck %s
-// CHECK: error: unsupported op for partition_dim 1: an argument
+// CHECK: warning: partition_dim 1 has no effect: the value is an argument
 // CHECK: error: unsupported op for partition_dim 1: linalg.fill
 func.func @f(%x: tensor<64x128xf32>, %c: f32) -> tensor<128x64xf32> {
   "nkipy.layout"(%x) {partition_dim = 1 : i32} : (tensor<64x128xf32>) -> ()
