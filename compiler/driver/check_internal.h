@@ -2,7 +2,8 @@
  *
  *   check.c          the function's signature, arguments and results, the engine
  *   check_prepare.c  from a stage's module to one that MLIR can translate to LLVM IR
- *   check_matmul.c   matrix products, by a function instead of loops
+ *   check_matmul.c   matrix products, by calls instead of loops
+ *   check_product.c  the function that they call
  *   check_runtime.c  what compiled code calls: allocation, copies, narrow floats
  *   check_compare.c  tolerances
  */
@@ -33,6 +34,15 @@ void check_register_runtime(MlirExecutionEngine engine);
 const char *check_widen_name(MlirType t);
 const char *check_narrow_name(MlirType t);
 #define CHECK_POWER "nkx_ipow" /* math.ipowi on i64 */
+
+/* Element (i, j) is at data + (i * row_stride + j * col_stride) * the size of its type. */
+struct check_matrix {
+  char *data;
+  int64_t rows, cols, row_stride, col_stride;
+};
+/* c += a b; the elements of a and b have type t (f32, f16 or bf16), those of c are f32. */
+void check_multiply(const struct check_matrix *a, const struct check_matrix *b, const struct check_matrix *c,
+                    enum dtype t);
 
 /* Replaces matrix products of buffers by calls, and makes the called functions known to the engine. */
 void check_call_products(MlirOperation module, struct arena *a);

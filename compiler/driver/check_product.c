@@ -1,0 +1,147 @@
+/* check_product: C += A B in f32, fast enough to check kernels of real sizes.
+ *
+ * The classic blocking: a block of B is packed into panels of COLS columns and stays in the cache while groups of ROWS
+ * rows of A pass by; the innermost step keeps ROWS x COLS sums in registers.  The compiler makes one version of it per
+ * kind of machine and picks at start-up.  A kernel of 100 GFLOP takes some seconds this way and minutes in plain loops.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "driver/check_internal.h"
+#include "hlo/literal.h"
+
+enum {
+  LANES = 16,
+  ROWS = 4,
+  COLS = 2 * LANES,
+  DEPTH = 256, /* rows of a block of B */
+  WIDTH = 256, /* columns of a block of B, a multiple of COLS: 256 KiB */
+};
+
+typedef float lanes __attribute__((vector_size(LANES * sizeof(float)), aligned(4), may_alias));
+
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__)
+#define PER_MACHINE \
+  __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default"), optimize("O3", "fp-contract=fast")))
+#else /* clones are resolved before a sanitizer's runtime is up */
+#define PER_MACHINE
+#endif
+
+/* sums[ROWS][COLS] = the product of ROWS rows, stored as [depth][ROWS], and a panel, stored as [depth][COLS] */
+PER_MACHINE static void tile_product(int64_t depth, const float *rows, const float *panel, float *sums) {
+  lanes acc[ROWS][2] = {{{0}}};
+
+  for (int64_t q = 0; q < depth; q++) {
+    const lanes b0 = *(const lanes *)(panel + q * COLS), b1 = *(const lanes *)(panel + q * COLS + LANES);
+    for (int i = 0; i < ROWS; i++) {
+      acc[i][0] += rows[q * ROWS + i] * b0;
+      acc[i][1] += rows[q * ROWS + i] * b1;
+    }
+  }
+  memcpy(sums, acc, sizeof acc);
+}
+
+/* ---- packing --------------------------------------------------------------------------------------------------- */
+
+static float element(enum dtype t, const char *p) {
+  uint16_t bits;
+  uint32_t wide;
+  float v;
+
+  memcpy(&bits, p, sizeof bits);
+  if (t != DT_BF16)
+    return (float)literal_decode_float(t, bits);
+  wide = (uint32_t)bits << 16;
+  memcpy(&v, &wide, sizeof v);
+  return v;
+}
+
+static void *allocate(int64_t n_floats) {
+  void *p = malloc((size_t)(n_floats + 1) * sizeof(float));
+  if (!p)
+    arena_oom((size_t)n_floats * sizeof(float));
+  return p;
+}
+
+/* x itself if it is f32 already; otherwise a row-major copy, whose data the caller frees. */
+static struct check_matrix widen(const struct check_matrix *x, enum dtype t) {
+  struct check_matrix y = *x;
+
+  if (t == DT_F32)
+    return y;
+  float *to = allocate(x->rows * x->cols);
+  for (int64_t i = 0; i < x->rows; i++)
+    for (int64_t j = 0; j < x->cols; j++)
+      to[i * x->cols + j] = element(t, x->data + (i * x->row_stride + j * x->col_stride) * (int64_t)dtype_size(t));
+  y.data = (char *)to;
+  y.row_stride = x->cols;
+  y.col_stride = 1;
+  return y;
+}
+
+static const float *at(const struct check_matrix *x, int64_t i, int64_t j) {
+  return (const float *)(const void *)x->data + i * x->row_stride + j * x->col_stride;
+}
+
+static int64_t least(int64_t x, int64_t y) {
+  return x < y ? x : y;
+}
+
+/* Rows q0 … q0+depth-1, columns j0 … j0+width-1 of b as panels; missing columns are zero. */
+static void pack_panels(const struct check_matrix *b, int64_t q0, int64_t depth, int64_t j0, int64_t width, float *to) {
+  for (int64_t j = 0; j < width; j += COLS) {
+    const int64_t n = least(COLS, width - j);
+    for (int64_t q = 0; q < depth; q++, to += COLS) {
+      const float *from = at(b, q0 + q, j0 + j);
+      for (int64_t k = 0; k < n; k++)
+        to[k] = from[k * b->col_stride];
+      memset(to + n, 0, (size_t)(COLS - n) * sizeof *to);
+    }
+  }
+}
+
+/* Rows i0 … i0+n-1, columns q0 … q0+depth-1 of a as [depth][ROWS]; missing rows are zero. */
+static void pack_rows(const struct check_matrix *a, int64_t i0, int64_t n, int64_t q0, int64_t depth, float *to) {
+  for (int64_t i = 0; i < ROWS; i++) {
+    const float *from = at(a, i0 + (i < n ? i : 0), q0);
+    for (int64_t q = 0; q < depth; q++)
+      to[q * ROWS + i] = i < n ? from[q * a->col_stride] : 0;
+  }
+}
+
+/* ---- the product ----------------------------------------------------------------------------------------------- */
+
+static void add_tile(const struct check_matrix *c, int64_t i0, int64_t j0, const float *sums) {
+  const int64_t rows = least(ROWS, c->rows - i0), cols = least(COLS, c->cols - j0);
+
+  for (int64_t i = 0; i < rows; i++) {
+    float *out = (float *)(void *)c->data + (i0 + i) * c->row_stride + j0 * c->col_stride;
+    for (int64_t j = 0; j < cols; j++)
+      out[j * c->col_stride] += sums[i * COLS + j];
+  }
+}
+
+void check_multiply(const struct check_matrix *x, const struct check_matrix *y, const struct check_matrix *c,
+                    enum dtype t) {
+  const struct check_matrix a = widen(x, t), b = widen(y, t);
+  float *panels = allocate(DEPTH * WIDTH), *rows = allocate(DEPTH * ROWS), sums[ROWS * COLS];
+
+  for (int64_t j = 0; j < b.cols; j += WIDTH)
+    for (int64_t q = 0; q < b.rows; q += DEPTH) {
+      const int64_t width = least(WIDTH, b.cols - j), depth = least(DEPTH, b.rows - q);
+      pack_panels(&b, q, depth, j, width, panels);
+      for (int64_t i = 0; i < a.rows; i += ROWS) {
+        pack_rows(&a, i, least(ROWS, a.rows - i), q, depth, rows);
+        for (int64_t p = 0; p < width; p += COLS) {
+          tile_product(depth, rows, panels + p * depth, sums);
+          add_tile(c, i, j + p, sums);
+        }
+      }
+    }
+  free(panels);
+  free(rows);
+  if (a.data != x->data)
+    free(a.data);
+  if (b.data != y->data)
+    free(b.data);
+}
