@@ -26,6 +26,17 @@ MlirValue buffer_root(MlirValue v) {
   return v;
 }
 
+MlirValue buffer_passed_on(MlirOperation op, intptr_t k) {
+  if (ir_is(op, "scf.for") && k >= 3)
+    return mlirOperationGetResult(op, k - 3);
+  if (ir_is(op, "arith.select") || (buffer_is_view(op) && k == 0))
+    return mlirOperationGetResult(op, 0);
+  MlirOperation parent = mlirOperationGetParentOperation(op);
+  if (ir_is(op, "scf.yield") && k < mlirOperationGetNumResults(parent))
+    return mlirOperationGetResult(parent, k);
+  return (MlirValue){NULL};
+}
+
 /* ---- accesses --------------------------------------------------------------------------------------- */
 
 static bool has_prefix(MlirOperation op, const char *prefix) {

@@ -9,6 +9,9 @@
 bool buffer_is_view(MlirOperation op);
 /* What v is a view of: an allocation, an argument, a loop's result. */
 MlirValue buffer_root(MlirValue v);
+/* The value that may be the same buffer as operand k of op once op is done: a view's, a loop's or select's result, the
+ * result of the loop or branch that a yield is in.  Null if there is none. */
+MlirValue buffer_passed_on(MlirOperation op, intptr_t k);
 
 enum { BUFFER_READS = 1, BUFFER_WRITES = 2 };
 /* What op does with the contents of operand k; a view does nothing.  Unknown operations do both. */

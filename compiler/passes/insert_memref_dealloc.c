@@ -22,29 +22,9 @@ struct extent {
   bool is_freed, leaves, returned; /* leaves: yielded by the block itself */
 };
 
-static void visit(struct extent *x, MlirValue v);
-
-/* Where the contents of v go by op apart from being read: results that may be the same buffer. */
-static void visit_results(struct extent *x, MlirOperation op, intptr_t k) {
-  if (ir_is(op, "scf.for") && k >= 3)
-    visit(x, mlirOperationGetResult(op, k - 3));
-  else if (ir_is(op, "arith.select") || (buffer_is_view(op) && k == 0))
-    visit(x, mlirOperationGetResult(op, 0));
-}
-
-static void visit_yield(struct extent *x, MlirOperation op, intptr_t k) {
-  MlirOperation parent = mlirOperationGetParentOperation(op);
-
-  if (mlirBlockEqual(mlirOperationGetBlock(op), x->block))
-    x->leaves = true;
-  else if (k < mlirOperationGetNumResults(parent))
-    visit(x, mlirOperationGetResult(parent, k));
-}
-
 static void visit(struct extent *x, MlirValue v) {
   for (MlirOpOperand u = mlirValueGetFirstUse(v); !mlirOpOperandIsNull(u); u = mlirOpOperandGetNextUse(u)) {
     MlirOperation op = mlirOpOperandGetOwner(u), here = buffer_ancestor_in(op, x->block);
-    const intptr_t k = mlirOpOperandGetOperandNumber(u);
 
     x->returned |= ir_is(op, "func.return");
     x->is_freed |= ir_is(op, "memref.dealloc");
@@ -52,10 +32,11 @@ static void visit(struct extent *x, MlirValue v) {
       x->leaves = true;
     else if (mlirOperationIsNull(x->last) || buffer_is_before(x->last, here))
       x->last = here;
-    if (ir_is(op, "scf.yield"))
-      visit_yield(x, op, k);
-    else
-      visit_results(x, op, k);
+    MlirValue next = buffer_passed_on(op, mlirOpOperandGetOperandNumber(u));
+    if (ir_is(op, "scf.yield") && mlirBlockEqual(mlirOperationGetBlock(op), x->block))
+      x->leaves = true;
+    else if (!mlirValueIsNull(next))
+      visit(x, next);
   }
 }
 

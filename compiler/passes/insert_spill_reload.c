@@ -19,9 +19,14 @@
  * refused.
  *
  * A buffer put away gives its space up: it ends with the copy to HBM, and another one begins with the copy back, to
- * which later users and their views move.  One that was not written since it came back is not stored again.  (The
- * reference orders victims the other way round, looks at the outermost block only, not through views, and keeps the
- * allocation, so that nothing is gained.)  The place in HBM is allocated once, outside of all loops.
+ * which later users and their views move.  One that was not written since it came back is not stored again; one that
+ * is a copy of something in HBM comes back from there.  (The reference orders victims the other way round, looks at the
+ * outermost block only, not through views, and keeps the allocation, so that nothing is gained.)  The place in HBM is
+ * allocated once, outside of all loops.  What a loop carries, or an arith.select chooses from, stays in SBUF.
+ *
+ * Lowering to instructions makes some buffers more: a tile on its way from PSUM to HBM, intermediate values of a
+ * generic.  Where SBUF is more than half full the lowering is tried on a clone, and if it needs more than there is,
+ * the pass starts again with as much less.
  *
  * Options: sbuf-capacity=N bytes per partition, target=trn1|trn2|trn3.  Time: operations of a block times its buffers.
  */
@@ -48,99 +53,21 @@ struct held {
   int n_uses, *uses;   /* positions in the block, ascending */
   bool *writes;
   int next; /* first of uses that the walk has not passed */
-  bool is_pinned, is_resident, is_stored;
+  bool is_pinned, is_resident;
+  bool is_stored;   /* slot has the contents */
+  bool is_borrowed; /* slot is what the buffer was copied from, not to be written */
 };
 
 struct scan {
   struct pass_run *run;
   MlirBlock block, entry;    /* entry: of the function */
-  int64_t capacity, outside; /* outside: what blocks around this one hold */
+  int64_t capacity, outside; /* outside: what blocks around this one hold, and the lowering's share */
   int n_ops, n_held;
   MlirOperation *ops;
   struct held *held;
 };
 
-/* ---- sizes ----------------------------------------------------------------------------------------------------- */
-
-int64_t spill_bytes(MlirValue v) {
-  int64_t dims[STRUCTURED_LOOPS_MAX], bytes = memrefs_bits(memrefs_element(v)) / 8;
-  const int rank = ir_shape(v, STRUCTURED_LOOPS_MAX, dims);
-
-  for (int d = 1; d < rank; d++)
-    bytes *= dims[d];
-  return bytes;
-}
-
-bool spill_is_sbuf_alloc(MlirOperation op) {
-  return ir_is(op, "memref.alloc") && memrefs_space(mlirOperationGetResult(op, 0)) == MEM_SBUF &&
-         mlirShapedTypeHasStaticShape(mlirValueGetType(mlirOperationGetResult(op, 0)));
-}
-
-/* The last operation of the block that uses v, views of it, or what holds them. */
-static MlirOperation last_user(MlirValue v, MlirBlock block, MlirOperation last) {
-  for (MlirOpOperand u = mlirValueGetFirstUse(v); !mlirOpOperandIsNull(u); u = mlirOpOperandGetNextUse(u)) {
-    MlirOperation op = mlirOpOperandGetOwner(u), here = buffer_ancestor_in(op, block);
-    if (!mlirOperationIsNull(here) && buffer_is_before(last, here))
-      last = here;
-    if (buffer_is_view(op))
-      last = last_user(mlirOperationGetResult(op, 0), block, last);
-  }
-  return last;
-}
-
-static int64_t peak_in(struct arena *a, MlirOperation op);
-
-/* The most that buffers of the block and inside of it take at once. */
-static int64_t block_peak(struct arena *a, MlirBlock block) {
-  int64_t peak = 0, live = 0;
-  int n = 0, k = 0;
-
-  for (MlirOperation op = mlirBlockGetFirstOperation(block); !mlirOperationIsNull(op);
-       op = mlirOperationGetNextInBlock(op))
-    n++;
-  int64_t *ends = arena_new_array(a, int64_t, (size_t)n + 1);
-  MlirOperation *ops = arena_new_array(a, MlirOperation, (size_t)n + 1);
-  n = 0;
-  for (MlirOperation op = mlirBlockGetFirstOperation(block); !mlirOperationIsNull(op);
-       op = mlirOperationGetNextInBlock(op))
-    ops[n++] = op;
-  memset(ends, 0, ((size_t)n + 1) * sizeof *ends);
-  for (k = 0; k < n; k++) {
-    if (spill_is_sbuf_alloc(ops[k])) {
-      MlirValue v = mlirOperationGetResult(ops[k], 0);
-      MlirOperation last = last_user(v, block, ops[k]);
-      int end = k;
-      while (!mlirOperationEqual(ops[end], last))
-        end++;
-      ends[end] += spill_bytes(v);
-      live += spill_bytes(v);
-    }
-    const int64_t here = live + peak_in(a, ops[k]);
-    peak = here > peak ? here : peak;
-    live -= ends[k];
-  }
-  return peak;
-}
-
-static int64_t peak_in(struct arena *a, MlirOperation op) {
-  int64_t peak = 0;
-  for (intptr_t r = 0; r < mlirOperationGetNumRegions(op); r++)
-    for (MlirBlock b = mlirRegionGetFirstBlock(mlirOperationGetRegion(op, r)); !mlirBlockIsNull(b);
-         b = mlirBlockGetNextInRegion(b)) {
-      const int64_t here = block_peak(a, b);
-      peak = here > peak ? here : peak;
-    }
-  return peak;
-}
-
 /* ---- reading a block ------------------------------------------------------------------------------------------- */
-
-static int position(const struct scan *s, MlirOperation op) {
-  for (int k = 0; k < s->n_ops; k++)
-    if (mlirOperationEqual(s->ops[k], op))
-      return k;
-  return -1;
-}
 
 /* An allocation stands right before its first user. */
 static void sink(MlirOperation alloc) {
@@ -169,50 +96,36 @@ static void add_use(struct held *h, int at, bool writes) {
 /* Views count, too: they must be made again of the buffer that comes back. */
 static int count_uses(MlirValue v) {
   int n = 0;
-  for (MlirOpOperand u = mlirValueGetFirstUse(v); !mlirOpOperandIsNull(u); u = mlirOpOperandGetNextUse(u))
-    n += buffer_is_view(mlirOpOperandGetOwner(u)) ? 1 + count_uses(mlirOperationGetResult(mlirOpOperandGetOwner(u), 0))
-                                                  : 1;
+  for (MlirOpOperand u = mlirValueGetFirstUse(v); !mlirOpOperandIsNull(u); u = mlirOpOperandGetNextUse(u)) {
+    MlirValue next = buffer_passed_on(mlirOpOperandGetOwner(u), mlirOpOperandGetOperandNumber(u));
+    n += 1 + (mlirValueIsNull(next) ? 0 : count_uses(next));
+  }
   return n;
 }
 
 static void read_uses(struct scan *s, struct held *h, MlirValue v) {
   for (MlirOpOperand u = mlirValueGetFirstUse(v); !mlirOpOperandIsNull(u); u = mlirOpOperandGetNextUse(u)) {
-    MlirOperation op = mlirOpOperandGetOwner(u);
+    MlirOperation op = mlirOpOperandGetOwner(u), here = buffer_ancestor_in(op, s->block);
     const intptr_t k = mlirOpOperandGetOperandNumber(u);
-    if (buffer_is_view(op) && k == 0) {
-      read_uses(s, h, mlirOperationGetResult(op, 0));
+    MlirValue next = buffer_passed_on(op, k);
+    if (!mlirValueIsNull(next))
+      read_uses(s, h, next);
+    if (buffer_is_view(op) || ir_is(op, "memref.dealloc") || mlirOperationIsNull(here))
       continue;
-    }
-    if (ir_is(op, "memref.dealloc"))
-      continue;
-    h->is_pinned |= ir_is(op, "scf.yield") || ir_is(op, "scf.for") || ir_is(op, "func.return") ||
-                    ir_is(op, "func.call") || ir_is(op, "arith.select");
-    const int at = position(s, buffer_ancestor_in(op, s->block));
-    add_use(h, at, (buffer_access(op, k) & BUFFER_WRITES) != 0);
+    h->is_pinned |= !mlirValueIsNull(next) || spill_is_handed_on(op);
+    add_use(h, spill_position(s->n_ops, s->ops, here), (buffer_access(op, k) & BUFFER_WRITES) != 0);
   }
 }
 
 static void read_block(struct scan *s) {
-  int n = 0, n_allocs = 0;
+  struct arena *a = s->run->arena;
+  MlirOperation *before = spill_operations(a, s->block, &s->n_ops);
 
-  for (MlirOperation op = mlirBlockGetFirstOperation(s->block); !mlirOperationIsNull(op);
-       op = mlirOperationGetNextInBlock(op)) {
-    n++;
-    n_allocs += spill_is_sbuf_alloc(op);
-  }
-  MlirOperation *allocs = arena_new_array(s->run->arena, MlirOperation, (size_t)n_allocs + 1);
-  s->ops = arena_new_array(s->run->arena, MlirOperation, (size_t)n + 1);
-  s->held = arena_new_array(s->run->arena, struct held, (size_t)n_allocs + 1);
-  n_allocs = 0;
-  for (MlirOperation op = mlirBlockGetFirstOperation(s->block); !mlirOperationIsNull(op);
-       op = mlirOperationGetNextInBlock(op))
-    if (spill_is_sbuf_alloc(op))
-      allocs[n_allocs++] = op;
-  for (int k = 0; k < n_allocs; k++)
-    sink(allocs[k]);
-  for (MlirOperation op = mlirBlockGetFirstOperation(s->block); !mlirOperationIsNull(op);
-       op = mlirOperationGetNextInBlock(op))
-    s->ops[s->n_ops++] = op;
+  for (int k = 0; k < s->n_ops; k++)
+    if (spill_is_sbuf_alloc(before[k]))
+      sink(before[k]);
+  s->ops = spill_operations(a, s->block, &s->n_ops);
+  s->held = arena_new_array(a, struct held, (size_t)s->n_ops + 1);
   for (int k = 0; k < s->n_ops; k++) {
     if (!spill_is_sbuf_alloc(s->ops[k]))
       continue;
@@ -244,9 +157,10 @@ static MlirValue make_slot(struct scan *s, struct held *h) {
 static void put_away(struct scan *s, struct held *h) {
   MlirOperation last = s->ops[h->uses[h->next - 1]];
 
-  if (mlirValueIsNull(h->slot))
-    h->slot = make_slot(s, h);
   if (!h->is_stored) {
+    if (mlirValueIsNull(h->slot) || h->is_borrowed)
+      h->slot = make_slot(s, h);
+    h->is_borrowed = false;
     struct emit e = edit_before(s->run, last);
     e.before = mlirOperationGetNextInBlock(last);
     e.loc = mlirOperationGetLocation(h->alloc);
@@ -255,6 +169,32 @@ static void put_away(struct scan *s, struct held *h) {
   }
   h->is_stored = true;
   h->is_resident = false;
+}
+
+/* Where `copy`, at position `at`, copies from if h is filled by it and the source keeps its contents until h's last
+ * use; otherwise null. */
+static MlirValue source_of(struct scan *s, const struct held *h, int at, MlirOperation copy) {
+  if (!ir_is(copy, "memref.copy") || !mlirValueEqual(mlirOperationGetOperand(copy, 1), h->now))
+    return (MlirValue){NULL};
+  MlirValue from = mlirOperationGetOperand(copy, 0);
+  if (!memrefs_is_dram(from))
+    return (MlirValue){NULL};
+  MlirOperation def = ir_defining_op(buffer_root(from));
+  if (!mlirOperationIsNull(def) && !ir_is(def, "memref.alloc"))
+    return (MlirValue){NULL}; /* a loop's result, which is another buffer, too */
+  struct buffer_uses uses = buffer_find_uses(s->run->arena, buffer_root(from));
+  for (int k = 0; k < uses.n; k++) {
+    MlirOperation here = buffer_ancestor_in(uses.v[k].op, s->block);
+    if (!mlirValueIsNull(buffer_passed_on(uses.v[k].op, uses.v[k].operand)))
+      return (MlirValue){NULL};
+    /* what is outside of the block does not happen meanwhile */
+    if (!mlirOperationIsNull(here) && (uses.v[k].access & BUFFER_WRITES) && !buffer_is_before(here, s->ops[at]))
+      return (MlirValue){NULL};
+  }
+  MlirOperation owner = mlirOperationIsNull(def)
+                            ? mlirBlockGetParentOperation(mlirBlockArgumentGetOwner(buffer_root(from)))
+                            : (MlirOperation){NULL};
+  return mlirOperationIsNull(owner) || ir_is(owner, "func.func") ? from : (MlirValue){NULL};
 }
 
 /* Uses of `from` at the operation `at` and behind it in the block become uses of `to`; views that are needed there are
@@ -315,6 +255,13 @@ static int64_t resident_bytes(const struct scan *s) {
   return sum;
 }
 
+/* True if h is used later than x; as late but need not be stored; or is larger. */
+static bool is_better(const struct held *h, const struct held *x) {
+  if (h->uses[h->next] != x->uses[x->next])
+    return h->uses[h->next] > x->uses[x->next];
+  return h->is_stored != x->is_stored ? h->is_stored : h->bytes > x->bytes;
+}
+
 /* The resident buffer that is not used at `at` and not for the longest time; NULL if there is none. */
 static struct held *victim(struct scan *s, int at) {
   struct held *best = NULL;
@@ -322,7 +269,7 @@ static struct held *victim(struct scan *s, int at) {
     struct held *h = &s->held[k];
     if (!h->is_resident || h->is_pinned || is_used_at(h, at))
       continue;
-    if (!best || h->uses[h->next] > best->uses[best->next])
+    if (!best || is_better(h, best))
       best = h;
   }
   return best;
@@ -331,7 +278,7 @@ static struct held *victim(struct scan *s, int at) {
 static enum status fit_inside(struct scan *s, MlirOperation op) {
   const int64_t left = s->capacity - resident_bytes(s);
 
-  if (left >= 0 && mlirOperationGetNumRegions(op) && peak_in(s->run->arena, op) > 0) {
+  if (left >= 0 && mlirOperationGetNumRegions(op) && spill_peak(s->run->arena, op) > 0) {
     for (intptr_t r = 0; r < mlirOperationGetNumRegions(op); r++)
       for (MlirBlock b = mlirRegionGetFirstBlock(mlirOperationGetRegion(op, r)); !mlirBlockIsNull(b);
            b = mlirBlockGetNextInRegion(b)) {
@@ -342,7 +289,7 @@ static enum status fit_inside(struct scan *s, MlirOperation op) {
     return ST_OK;
   }
   return pass_fail(s->run, op, "needs %" PRId64 " bytes of SBUF per partition at once, there are %" PRId64,
-                   s->outside + resident_bytes(s) + peak_in(s->run->arena, op), s->outside + s->capacity);
+                   s->outside + resident_bytes(s) + spill_peak(s->run->arena, op), s->outside + s->capacity);
 }
 
 static enum status step(struct scan *s, int at) {
@@ -354,7 +301,7 @@ static enum status step(struct scan *s, int at) {
       bring_back(s, h, at);
     h->is_resident = true;
   }
-  const int64_t inside = peak_in(s->run->arena, s->ops[at]);
+  const int64_t inside = spill_peak(s->run->arena, s->ops[at]);
   for (struct held *h; resident_bytes(s) + inside > s->capacity && (h = victim(s, at));)
     put_away(s, h);
   if (resident_bytes(s) + inside > s->capacity) {
@@ -364,8 +311,15 @@ static enum status step(struct scan *s, int at) {
   }
   for (int k = 0; k < s->n_held; k++) {
     struct held *h = &s->held[k];
+    if (!is_used_at(h, at))
+      continue;
     for (; is_used_at(h, at); h->next++)
       h->is_stored &= !h->writes[h->next];
+    MlirValue from = source_of(s, h, at, s->ops[at]);
+    if (!mlirValueIsNull(from)) {
+      h->slot = from;
+      h->is_stored = h->is_borrowed = true;
+    }
     if (h->is_resident && h->next == h->n_uses)
       h->is_resident = false;
   }
@@ -377,7 +331,7 @@ static enum status scan_block(struct pass_run *run, MlirBlock block, MlirBlock e
   struct scan s = {.run = run, .block = block, .entry = entry, .capacity = capacity, .outside = outside};
   enum status st = ST_OK;
 
-  if (block_peak(run->arena, block) <= capacity)
+  if (spill_block_peak(run->arena, block) <= capacity)
     return ST_OK;
   read_block(&s);
   for (int k = 0; !st && k < s.n_ops; k++)
@@ -410,16 +364,55 @@ static enum status read_capacity(struct pass_run *run, int64_t *out) {
   return ST_OK;
 }
 
-static enum status run_pass(struct pass_run *run) {
+/* `less`: bytes of the capacity that the lowering needs for itself. */
+static enum status spill(struct pass_run *run, int64_t capacity, int64_t less) {
   struct ir_ops functions = ir_collect_named(run->arena, run->module, "func.func");
-  int64_t capacity = 0;
-  enum status st = read_capacity(run, &capacity);
+  enum status st = ST_OK;
 
   for (int k = 0; !st && k < functions.n; k++) {
     MlirBlock body = mlirRegionGetFirstBlock(mlirOperationGetRegion(functions.v[k], 0));
-    if (mlirBlockIsNull(body))
+    if (mlirBlockIsNull(body) || spill_block_peak(run->arena, body) <= capacity - less)
       continue;
-    const int64_t peak = block_peak(run->arena, body);
+    spill_move_large(run, body, capacity - less);
+    st = scan_block(run, body, body, capacity - less, less);
+  }
+  return st;
+}
+
+/* How much SBUF the instructions take at once that the module becomes; 0 if it cannot be lowered: that is for
+ * linalg-to-nisa to say. */
+static int64_t lowered_peak(struct pass_run *run) {
+  static const char *const names[] = {"insert-memref-dealloc", "linalg-to-nisa"};
+  MlirOperation clone = mlirOperationClone(run->module);
+  struct pass_run trial = {.ir = run->ir, .module = clone, .target = run->target, .options = "", .arena = run->arena};
+  struct diags ds;
+  enum status st = ST_OK;
+  int64_t sbuf = 0, psum;
+
+  diags_init(&ds, run->arena);
+  trial.ds = &ds;
+  for (int k = 0; !st && k < 2; k++) {
+    trial.def = pass_find(names[k]);
+    st = trial.def->run(&trial);
+  }
+  if (!st)
+    nisa_memory_peak(clone, run->target, run->arena, &sbuf, &psum);
+  mlirOperationDestroy(clone);
+  return sbuf;
+}
+
+static bool is_rather_full(struct pass_run *run, int64_t capacity) {
+  struct ir_ops functions = ir_collect_named(run->arena, run->module, "func.func");
+  for (int k = 0; k < functions.n; k++)
+    if (spill_peak(run->arena, functions.v[k]) > capacity / 2)
+      return true;
+  return false;
+}
+
+static void remark_peaks(struct pass_run *run, int64_t capacity) {
+  struct ir_ops functions = ir_collect_named(run->arena, run->module, "func.func");
+  for (int k = 0; k < functions.n; k++) {
+    const int64_t peak = spill_peak(run->arena, functions.v[k]);
     if (peak > capacity)
       pass_remark(run, functions.v[k],
                   "buffers would take up to %" PRId64 " bytes of SBUF per partition, there are %" PRId64
@@ -428,9 +421,25 @@ static enum status run_pass(struct pass_run *run) {
     else if (peak)
       pass_remark(run, functions.v[k],
                   "buffers take at most %" PRId64 " bytes of SBUF per partition, there are %" PRId64, peak, capacity);
-    if (peak > capacity)
-      spill_move_large(run, body, capacity);
-    st = scan_block(run, body, body, capacity, 0);
+  }
+}
+
+enum { TRIALS_MAX = 4 };
+
+static enum status run_pass(struct pass_run *run) {
+  int64_t capacity = 0, less = 0;
+  enum status st = read_capacity(run, &capacity);
+
+  if (!st) {
+    remark_peaks(run, capacity);
+    st = spill(run, capacity, 0);
+  }
+  for (int k = 0; !st && k < TRIALS_MAX && is_rather_full(run, capacity); k++) {
+    const int64_t peak = lowered_peak(run);
+    if (peak <= capacity)
+      break;
+    less += peak - capacity;
+    st = spill(run, capacity, less);
   }
   return st;
 }

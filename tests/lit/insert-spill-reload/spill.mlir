@@ -13,6 +13,7 @@
 // CHECK: %[[S:.*]] = memref.alloc() {{.*}} : memref<128x1x1x2048xf32, 1 : i32>
 // CHECK: %[[A:.*]] = memref.alloc() : memref<128x1x1x2048xf32, 3 : i32>
 // CHECK: memref.copy %arg0, %[[A]]
+// CHECK-NEXT: linalg.exp ins(%[[A]] {{.*}} outs(%[[A]]
 // CHECK-NEXT: memref.copy %[[A]], %[[S]] : memref<128x1x1x2048xf32, 3 : i32> to memref<128x1x1x2048xf32, 1 : i32>
 // CHECK: %[[B:.*]] = memref.alloc() : memref<128x1x1x2048xf32, 3 : i32>
 // CHECK: %[[C:.*]] = memref.alloc() : memref<128x1x1x2048xf32, 3 : i32>
@@ -27,6 +28,7 @@
 func.func @farthest(%x: memref<128x1x1x2048xf32, 4 : i32>, %y: memref<128x1x1x2048xf32, 4 : i32>) {
   %a = memref.alloc() : memref<128x1x1x2048xf32, 3 : i32>
   memref.copy %x, %a : memref<128x1x1x2048xf32, 4 : i32> to memref<128x1x1x2048xf32, 3 : i32>
+  linalg.exp ins(%a : memref<128x1x1x2048xf32, 3 : i32>) outs(%a : memref<128x1x1x2048xf32, 3 : i32>)
   %b = memref.alloc() : memref<128x1x1x2048xf32, 3 : i32>
   memref.copy %x, %b : memref<128x1x1x2048xf32, 4 : i32> to memref<128x1x1x2048xf32, 3 : i32>
   %c = memref.alloc() : memref<128x1x1x2048xf32, 3 : i32>
@@ -35,6 +37,84 @@ func.func @farthest(%x: memref<128x1x1x2048xf32, 4 : i32>, %y: memref<128x1x1x20
   linalg.exp ins(%b : memref<128x1x1x2048xf32, 3 : i32>) outs(%b : memref<128x1x1x2048xf32, 3 : i32>)
   memref.copy %b, %y : memref<128x1x1x2048xf32, 3 : i32> to memref<128x1x1x2048xf32, 4 : i32>
   memref.copy %a, %y : memref<128x1x1x2048xf32, 3 : i32> to memref<128x1x1x2048xf32, 4 : i32>
+  return
+}
+
+// A buffer that is a copy of something in HBM goes first of those used equally late, is not stored, and comes back from
+// where it came.
+// CHECK-LABEL: func.func @clean
+// CHECK-NOT: 1 : i32
+// CHECK: memref.copy %arg0, %[[A:.*]] : memref<128x1x1x2048xf32, 4 : i32>
+// CHECK-NEXT: memref.copy %[[A]], %arg1
+// CHECK-NOT: memref.copy %[[A]],
+// CHECK: %[[N:.*]] = memref.alloc() {{.*}} : memref<128x1x1x2048xf32, 3 : i32>
+// CHECK-NEXT: memref.copy %arg0, %[[N]]
+// CHECK-NEXT: linalg.add ins(%[[N]], %[[B:.*]] : {{.*}} outs(%[[B]] :
+// CHECK-NOT: 1 : i32
+// CHECK: return
+func.func @clean(%x: memref<128x1x1x2048xf32, 4 : i32>, %y: memref<128x1x1x2048xf32, 4 : i32>) {
+  %cst = arith.constant 1.0 : f32
+  %b = memref.alloc() : memref<128x1x1x2048xf32, 3 : i32>
+  memref.copy %y, %b : memref<128x1x1x2048xf32, 4 : i32> to memref<128x1x1x2048xf32, 3 : i32>
+  linalg.exp ins(%b : memref<128x1x1x2048xf32, 3 : i32>) outs(%b : memref<128x1x1x2048xf32, 3 : i32>)
+  %a = memref.alloc() : memref<128x1x1x2048xf32, 3 : i32>
+  memref.copy %x, %a : memref<128x1x1x2048xf32, 4 : i32> to memref<128x1x1x2048xf32, 3 : i32>
+  memref.copy %a, %y : memref<128x1x1x2048xf32, 3 : i32> to memref<128x1x1x2048xf32, 4 : i32>
+  %c = memref.alloc() : memref<128x1x1x2048xf32, 3 : i32>
+  linalg.fill ins(%cst : f32) outs(%c : memref<128x1x1x2048xf32, 3 : i32>)
+  memref.copy %c, %y : memref<128x1x1x2048xf32, 3 : i32> to memref<128x1x1x2048xf32, 4 : i32>
+  linalg.add ins(%a, %b : memref<128x1x1x2048xf32, 3 : i32>, memref<128x1x1x2048xf32, 3 : i32>) outs(%b : memref<128x1x1x2048xf32, 3 : i32>)
+  memref.copy %b, %y : memref<128x1x1x2048xf32, 3 : i32> to memref<128x1x1x2048xf32, 4 : i32>
+  return
+}
+
+// What is copied from is written before the buffer is used again: it must be stored.
+// CHECK-LABEL: func.func @not_clean
+// CHECK: %[[S:.*]] = memref.alloc() {{.*}} 1 : i32>
+// CHECK: memref.copy %arg0, %[[A:.*]] : memref<128x1x1x2048xf32, 4 : i32>
+// CHECK: memref.copy %[[A]], %[[S]]
+// CHECK: memref.copy %[[S]], %{{.*}}
+func.func @not_clean(%x: memref<128x1x1x2048xf32, 4 : i32>) {
+  %cst = arith.constant 1.0 : f32
+  %a = memref.alloc() : memref<128x1x1x2048xf32, 3 : i32>
+  memref.copy %x, %a : memref<128x1x1x2048xf32, 4 : i32> to memref<128x1x1x2048xf32, 3 : i32>
+  %b = memref.alloc() : memref<128x1x1x2048xf32, 3 : i32>
+  %c = memref.alloc() : memref<128x1x1x2048xf32, 3 : i32>
+  linalg.fill ins(%cst : f32) outs(%b : memref<128x1x1x2048xf32, 3 : i32>)
+  linalg.exp ins(%b : memref<128x1x1x2048xf32, 3 : i32>) outs(%c : memref<128x1x1x2048xf32, 3 : i32>)
+  memref.copy %c, %x : memref<128x1x1x2048xf32, 3 : i32> to memref<128x1x1x2048xf32, 4 : i32>
+  memref.copy %a, %x : memref<128x1x1x2048xf32, 3 : i32> to memref<128x1x1x2048xf32, 4 : i32>
+  return
+}
+
+// What a loop carries stays until the loop's result is used for the last time; the other one goes.
+// CHECK-LABEL: func.func @carried
+// CHECK: memref.copy %arg0, %[[A:.*]] :
+// CHECK: %[[S:.*]] = memref.alloc() {{.*}} 1 : i32>
+// CHECK: memref.copy %arg1, %[[B:.*]] :
+// CHECK: memref.copy %[[B]], %[[S]]
+// CHECK: %[[L:.*]] = scf.for {{.*}} iter_args(%{{.*}} = %[[A]])
+// CHECK: linalg.exp
+// CHECK: memref.copy %[[S]], %[[N:.*]] :
+// CHECK: linalg.add ins(%[[L]], %[[N]]
+func.func @carried(%x: memref<128x1x1x2048xf32, 4 : i32>, %y: memref<128x1x1x2048xf32, 4 : i32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %a = memref.alloc() : memref<128x1x1x2048xf32, 3 : i32>
+  memref.copy %x, %a : memref<128x1x1x2048xf32, 4 : i32> to memref<128x1x1x2048xf32, 3 : i32>
+  %b = memref.alloc() : memref<128x1x1x2048xf32, 3 : i32>
+  memref.copy %y, %b : memref<128x1x1x2048xf32, 4 : i32> to memref<128x1x1x2048xf32, 3 : i32>
+  linalg.exp ins(%b : memref<128x1x1x2048xf32, 3 : i32>) outs(%b : memref<128x1x1x2048xf32, 3 : i32>)
+  %l = scf.for %i = %c0 to %c2 step %c1 iter_args(%v = %a) -> (memref<128x1x1x2048xf32, 3 : i32>) {
+    linalg.exp ins(%v : memref<128x1x1x2048xf32, 3 : i32>) outs(%v : memref<128x1x1x2048xf32, 3 : i32>)
+    scf.yield %v : memref<128x1x1x2048xf32, 3 : i32>
+  }
+  %d = memref.alloc() : memref<128x1x1x2048xf32, 3 : i32>
+  linalg.exp ins(%l : memref<128x1x1x2048xf32, 3 : i32>) outs(%d : memref<128x1x1x2048xf32, 3 : i32>)
+  memref.copy %d, %y : memref<128x1x1x2048xf32, 3 : i32> to memref<128x1x1x2048xf32, 4 : i32>
+  linalg.add ins(%l, %b : memref<128x1x1x2048xf32, 3 : i32>, memref<128x1x1x2048xf32, 3 : i32>) outs(%b : memref<128x1x1x2048xf32, 3 : i32>)
+  memref.copy %b, %x : memref<128x1x1x2048xf32, 3 : i32> to memref<128x1x1x2048xf32, 4 : i32>
   return
 }
 
