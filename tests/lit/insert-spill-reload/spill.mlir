@@ -44,12 +44,12 @@ func.func @farthest(%x: memref<128x1x1x2048xf32, 4 : i32>, %y: memref<128x1x1x20
 // where it came.
 // CHECK-LABEL: func.func @clean
 // CHECK-NOT: 1 : i32
-// CHECK: memref.copy %arg0, %[[A:.*]] : memref<128x1x1x2048xf32, 4 : i32>
+// CHECK: memref.copy %arg0, %[[A:[^ ,]+]] : memref<128x1x1x2048xf32, 4 : i32>
 // CHECK-NEXT: memref.copy %[[A]], %arg1
 // CHECK-NOT: memref.copy %[[A]],
 // CHECK: %[[N:.*]] = memref.alloc() {{.*}} : memref<128x1x1x2048xf32, 3 : i32>
 // CHECK-NEXT: memref.copy %arg0, %[[N]]
-// CHECK-NEXT: linalg.add ins(%[[N]], %[[B:.*]] : {{.*}} outs(%[[B]] :
+// CHECK-NEXT: linalg.add ins(%[[N]], %[[B:[^ ,]+]] : {{.*}} outs(%[[B]] :
 // CHECK-NOT: 1 : i32
 // CHECK: return
 func.func @clean(%x: memref<128x1x1x2048xf32, 4 : i32>, %y: memref<128x1x1x2048xf32, 4 : i32>) {
@@ -71,7 +71,7 @@ func.func @clean(%x: memref<128x1x1x2048xf32, 4 : i32>, %y: memref<128x1x1x2048x
 // What is copied from is written before the buffer is used again: it must be stored.
 // CHECK-LABEL: func.func @not_clean
 // CHECK: %[[S:.*]] = memref.alloc() {{.*}} 1 : i32>
-// CHECK: memref.copy %arg0, %[[A:.*]] : memref<128x1x1x2048xf32, 4 : i32>
+// CHECK: memref.copy %arg0, %[[A:[^ ,]+]] : memref<128x1x1x2048xf32, 4 : i32>
 // CHECK: memref.copy %[[A]], %[[S]]
 // CHECK: memref.copy %[[S]], %{{.*}}
 func.func @not_clean(%x: memref<128x1x1x2048xf32, 4 : i32>) {
@@ -89,13 +89,13 @@ func.func @not_clean(%x: memref<128x1x1x2048xf32, 4 : i32>) {
 
 // What a loop carries stays until the loop's result is used for the last time; the other one goes.
 // CHECK-LABEL: func.func @carried
-// CHECK: memref.copy %arg0, %[[A:.*]] :
+// CHECK: memref.copy %arg0, %[[A:[^ ,]+]] :
 // CHECK: %[[S:.*]] = memref.alloc() {{.*}} 1 : i32>
-// CHECK: memref.copy %arg1, %[[B:.*]] :
+// CHECK: memref.copy %arg1, %[[B:[^ ,]+]] :
 // CHECK: memref.copy %[[B]], %[[S]]
 // CHECK: %[[L:.*]] = scf.for {{.*}} iter_args(%{{.*}} = %[[A]])
 // CHECK: linalg.exp
-// CHECK: memref.copy %[[S]], %[[N:.*]] :
+// CHECK: memref.copy %[[S]], %[[N:[^ ,]+]] :
 // CHECK: linalg.add ins(%[[L]], %[[N]]
 func.func @carried(%x: memref<128x1x1x2048xf32, 4 : i32>, %y: memref<128x1x1x2048xf32, 4 : i32>) {
   %c0 = arith.constant 0 : index
