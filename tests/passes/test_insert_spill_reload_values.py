@@ -1,11 +1,12 @@
 """Programs with more buffers than SBUF holds: same results after insert-spill-reload, and at no point too much in use.
 
-What is in use is read off the text: insert-memref-dealloc, another pass, frees each buffer behind its last use, and
-loop bodies free what they allocate, so that going down the lines and adding up is enough.
+What is in use is read off the text (on_chip.walk): insert-memref-dealloc, another pass, frees each buffer behind its last
+use.  NKX_SPILL_PROGRAMS=n runs n more random programs (make nightly).
 """
-import re
+import os
 
 import numpy as np
+import on_chip
 import pytest
 import values
 
@@ -17,18 +18,7 @@ H = "memref<16x2x8xf32, 4 : i32>"
 
 def peak(text):
     """The most bytes per partition that SBUF buffers take at once."""
-    sizes, live, most = {}, 0, 0
-    for line in text.splitlines():
-        made = re.match(r"\s*(%\w+) = memref\.alloc\(\).* : memref<([\dx]+)xf32, 3 : i32>", line)
-        freed = re.match(r"\s*memref\.dealloc (%\w+) ", line)
-        if made:
-            sizes[made.group(1)] = 4 * int(np.prod([int(d) for d in made.group(2).split("x")[1:]]))
-            live += sizes[made.group(1)]
-            most = max(most, live)
-        elif freed:
-            live -= sizes[freed.group(1)]
-    assert live == 0
-    return most
+    return on_chip.walk(text).sbuf
 
 
 def program(rng, n_buffers, n_steps, in_loop=False, views=False):
@@ -87,6 +77,18 @@ def test_values_stay_and_capacity_holds(rng, n, capacity, in_loop, views):
     after = values.check(text, [option], rng)
     assert "1 : i32" in after
     assert peak(values.opt(after, "insert-memref-dealloc")) <= capacity * BYTES
+
+
+@pytest.mark.parametrize("seed", range(int(os.environ.get("NKX_SPILL_PROGRAMS", "0"))))
+def test_more_random_programs(seed):
+    rng = np.random.default_rng(1000 + seed)
+    n, in_loop, views = int(rng.integers(4, 10)), bool(rng.random() < 0.6), bool(rng.random() < 0.6)
+    text = program(rng, n, int(rng.integers(4, 14)), in_loop, views)
+    before = peak(values.opt(text, "insert-memref-dealloc"))
+    capacity = int(rng.integers(5 if in_loop else 3, n + 2)) * BYTES
+    after = values.check(text, [f"insert-spill-reload=sbuf-capacity={capacity}"], rng)
+    assert peak(values.opt(after, "insert-memref-dealloc")) <= capacity
+    assert before > capacity or "1 : i32" not in after  # nothing is spilled without need
 
 
 def test_what_fits_is_left_alone(rng):
