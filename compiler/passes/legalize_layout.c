@@ -306,8 +306,8 @@ static void make(struct legalize *g, struct physical *b) {
   const char *blocks = "";
   for (int d = 0; b->is_blocked && d < b->rank; d++)
     blocks = arena_printf(g->run->arena, "%s%s%" PRId64, blocks, d ? "x" : ", blocks ", b->blocks[d]);
-  pass_remark(g->run, ir_defining_op(b->logical), "lies as %s: %" PRId64 " partitions%s",
-              layout_ints(g->run->arena, n, shape), shape[0], blocks);
+  pass_remark(g->run, ir_defining_op(b->logical), "lies as %s: %" PRId64 " partition%s%s",
+              layout_ints(g->run->arena, n, shape), shape[0], shape[0] == 1 ? "" : "s", blocks);
 }
 
 /* ---- the pass -------------------------------------------------------------------------------------------------- */

@@ -174,7 +174,7 @@ export class IrPane {
       fill(box, el("b", {}, `${row.name} no longer computes what NumPy computes.`), size, reason ? ` ${reason}` : "");
     } else {
       const own = outcome?.diagnostics.find((d) => d.severity === "error" && d.stage === row.name);
-      fill(box, el("b", {}, `${row.name} failed. `), own?.message ?? "", ` Shown is the IR before it, after ${before}.`);
+      fill(box, el("b", {}, `${row.name} failed. `), own ? `${own.message}.` : "", ` Shown is the IR before it, after ${before}.`);
     }
   }
 
