@@ -76,7 +76,10 @@ def test_a_small_one_with_less_sbuf_computes_the_same_at_every_stage(variant, ca
         text = done
     assert min(moves(done)) > 0
     assert on_chip.walk(done).sbuf <= capacity
-    assert on_chip.walk(values.opt(done, "linalg-to-nisa")).sbuf <= capacity
+    nisa = values.opt(done, "linalg-to-nisa", "print-nisa")
+    assert on_chip.walk(nisa).sbuf <= capacity
+    result["kernels"][0]["stages"][-1]["text"] = nisa
+    kernels.assert_nisa(result["kernels"][0], inputs, want)
 
 
 @pytest.mark.skipif(not os.environ.get("NKX_BIG"), reason="200 GFLOP and more per kernel: make nightly")
@@ -87,6 +90,9 @@ def test_a_large_one_computes_what_numpy_computes_at_every_stage(variant, target
     assert result["status"] == "ok", result["diagnostics"]
     for stage in result["kernels"][0]["stages"]:
         assert kernels.is_checked(stage), (stage["name"], stage["check"])
+    inputs = kernels.random_inputs(result["kernels"][0])
+    want = kernels.run_numpy(feedforward.source(variant), result["kernels"][0], inputs)
+    kernels.assert_nisa(result["kernels"][0], inputs, want)
 
 
 # ---- the walk itself fails when it should -----------------------------------------------------------------------------
