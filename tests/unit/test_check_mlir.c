@@ -2,6 +2,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "driver/check_internal.h"
 #include "linalg_support.h"
 
 #define N(a) (int)(sizeof(a) / sizeof(a)[0])
@@ -195,6 +196,55 @@ static void transposed_products_agree(void **state) {
   }
 }
 
+/* Sizes around the blocks' edges, rows further apart than they are long, B turned; small integers are exact. */
+static void products_of_any_size_agree(void **state) {
+  static const int64_t sizes[][3] = {{1, 1, 1}, {4, 256, 32}, {5, 257, 33}, {3, 300, 263}, {9, 511, 520}, {2, 7, 256}};
+  (void)state;
+  for (size_t c = 0; c < sizeof sizes / sizeof *sizes; c++) {
+    const int64_t m = sizes[c][0], k = sizes[c][1], n = sizes[c][2], lda = k + 3;
+    float *a = calloc((size_t)(m * lda), sizeof *a), *out = calloc((size_t)(m * n), sizeof *out);
+    uint16_t *wa = calloc((size_t)(m * lda), sizeof *wa), *wb = calloc((size_t)(k * n), sizeof *wb);
+    float *b = calloc((size_t)(k * n), sizeof *b);
+    for (int64_t i = 0; i < m * lda; i++) {
+      a[i] = (float)(i * 7 % 5 - 2);
+      wa[i] = (uint16_t)(((union {
+                           float f;
+                           uint32_t u;
+                         }){a[i]})
+                             .u >>
+                         16); /* bf16 holds these exactly */
+    }
+    for (int64_t i = 0; i < k * n; i++) {
+      b[i] = (float)(i * 11 % 7 - 3);
+      wb[i] = (uint16_t)(((union {
+                           float f;
+                           uint32_t u;
+                         }){b[i]})
+                             .u >>
+                         16);
+    }
+    for (int64_t i = 0; i < m * n; i++)
+      out[i] = 1;
+    const struct check_matrix to = {(char *)out, m, n, n, 1};
+    check_multiply(&(struct check_matrix){(char *)a, m, k, lda, 1}, &(struct check_matrix){(char *)b, k, n, 1, k}, &to,
+                   DT_F32);
+    check_multiply(&(struct check_matrix){(char *)wa, m, k, lda, 1}, &(struct check_matrix){(char *)wb, k, n, 1, k},
+                   &to, DT_BF16);
+    for (int64_t i = 0; i < m; i++)
+      for (int64_t j = 0; j < n; j++) {
+        float want = 0;
+        for (int64_t q = 0; q < k; q++)
+          want += a[i * lda + q] * b[j * k + q];
+        assert_true(out[i * n + j] == 2 * want + 1);
+      }
+    free(a);
+    free(b);
+    free(wa);
+    free(wb);
+    free(out);
+  }
+}
+
 /* ---- refusals and processes ----------------------------------------------------------------------------- */
 
 static void wrong_signatures_are_refused(void **state) {
@@ -367,6 +417,7 @@ int main(void) {
       cmocka_unit_test(the_module_and_the_inputs_stay_as_they_are),
       cmocka_unit_test(matmuls_without_a_fill_start_from_zero),
       cmocka_unit_test(transposed_products_agree),
+      cmocka_unit_test(products_of_any_size_agree),
       cmocka_unit_test(wrong_signatures_are_refused),
       cmocka_unit_test(unknown_operations_are_reported),
       cmocka_unit_test(forked_children_can_check),
