@@ -24,6 +24,19 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = ROOT / os.environ.get("BUILD", "build")
 MLIR_OPT = "mlir-opt-22"
+BAR_PER_PASS = 50
+# where profiles of the passes that are slow say that their time goes
+WHY = {
+    "one-shot-bufferize": "upstream; two fifths decide which tensors are written in place, each read of a tensor "
+                          "against its writes; half rewrites the operations, the types of subviews above all",
+    "apply-and-strip-transforms": "upstream's interpreter; half of it looks for each operation that the script names, "
+                                  "in the whole module",
+    "canonicalize": "upstream; tries the patterns of all dialects until nothing changes; two fifths are patterns, "
+                    "a fifth is the search for dead operations, the rest folding and getting ready",
+    "linalg-to-nisa": "half is ours, half upstream's lower-affine, canonicalize and cse for the index arithmetic",
+    "insert-spill-reload": "measures what SBUF holds, and where that is more than half of it lowers a clone to see what "
+                           "instructions need besides",
+}
 
 
 def free_port():
@@ -111,21 +124,28 @@ def stream(connection, body):
 def show_stages(stages):
     for s in stages:
         print(f"  {s['index']:3d} {s['name']:28s} {s['time_us'] / 1e3:8.2f} ms")
+    print("slowest:")
+    for s in sorted(stages, key=lambda s: -s["time_us"])[:3]:
+        print(f"  {s['name']} {s['time_us'] / 1e3:.1f} ms: {WHY.get(s['name'], 'not profiled yet')}")
+
+
+def middle(runs):
+    """The stages of several runs of one kernel, each with its median time."""
+    times = [[s["time_us"] for s in run] for run in runs]
+    return [s | {"time_us": statistics.median(t)} for s, t in zip(runs[0], zip(*times))]
 
 
 def decoder_layer(connection, rounds):
     """Hidden size 1024, 8 heads, 128 tokens: every stage, text and map, over HTTP, jailed."""
     source = (ROOT / "explorer/examples/12_decoder_layer.py").read_text()
     runs = [stream(connection, json.dumps({"source": f"# {i}\n{source}"})) for i in range(max(3, rounds // 6))]
-    stages = runs[-1][2]
+    stages = middle([r[2] for r in runs])
     out = {}
     print(f"\nexample decoder_layer: {len(stages)} stages, {sum(stages[-1]['op_counts'].values())} operations at the end\n")
     out["first_stage"] = percentiles("request to first stage on the wire (bar: 100 ms)", [r[0] for r in runs])
     out["end"] = percentiles("request to end (bar: 2000 ms)", [r[1] for r in runs])
-    print("\ntime per stage (one run):")
+    print(f"\ntime per stage (median of {len(runs)}):")
     show_stages(stages)
-    slowest = sorted(stages, key=lambda s: -s["time_us"])[:3]
-    print("slowest: " + ", ".join(f"{s['name']} {s['time_us'] / 1e3:.1f} ms" for s in slowest))
     return out
 
 
@@ -170,19 +190,19 @@ def main():
         out["single"] = percentiles(f"one {MLIR_OPT}, one pass", single)
         out["ratio_per_pass"] = out["per_pass"]["p50"] / out["ours"]["p50"]
         out["ratio_single"] = out["single"]["p50"] / out["ours"]["p50"]
-        print(f"\n{out['ratio_per_pass']:.1f} times faster than one process per pass (bar: 20)")
+        print(f"\n{out['ratio_per_pass']:.1f} times faster than one process per pass (bar: {BAR_PER_PASS})")
         print(f"{out['ratio_single']:.1f} times faster than a single process (bar: 1)")
 
-        to_first = [stream(connection, body(f"stream {i}"))[0] for i in range(20)]
-        out["first_stage"] = percentiles("request to first stage on the wire", to_first)
+        streams = [stream(connection, body(f"stream {i}")) for i in range(20)]
+        out["first_stage"] = percentiles("request to first stage on the wire", [r[0] for r in streams])
 
-        print("\ntime per stage (one run):")
-        show_stages(stages)
+        print(f"\ntime per stage (median of {len(streams)}):")
+        show_stages(middle([r[2] for r in streams]))
         out["decoder_layer"] = decoder_layer(connection, args.rounds)
     if args.json:
         pathlib.Path(args.json).write_text(json.dumps(out, indent=1))
     decoder = out["decoder_layer"]
-    ok = out["ratio_per_pass"] >= 20 and out["ratio_single"] > 1
+    ok = out["ratio_per_pass"] >= BAR_PER_PASS and out["ratio_single"] > 1
     ok = ok and decoder["first_stage"]["p50"] <= 100 and decoder["end"]["p50"] < 2000
     sys.exit(0 if ok else 1)
 
