@@ -1,13 +1,20 @@
 """Random NumPy kernels: sources that the product either compiles to the values of NumPy or refuses with a diagnostic.
 
     source(seed, count)   ->  the text of a file with `count` kernels; the same seed gives the same text
+    shrink(text, fails)   ->  the first kernel of a file with as few lines as still make fails(text) true
+
+    python generator.py SEED [COUNT]             prints a source
+    python generator.py --shrink FILE KERNEL     prints what of KERNEL is still refused, wrong or dies in the same way
 
 A kernel is grown value by value.  Every value has a shape, a dtype and a bound of its size, so that no exponential
 overflows and no sum loses the digits that the comparison looks at.  Values whose last bit may differ between two right
 computations are never compared, rounded or converted to integers: a difference would not be a fault.
 """
+import ast
 import dataclasses
 import random
+import re
+import sys
 
 HEAD = """import numpy as np
 from nkigen import trace, knob
@@ -437,7 +444,58 @@ def source(seed, count):
     return HEAD + "".join("\n\n" + Kernel(rng, f"k{seed}_{i}").text() for i in range(count))
 
 
-if __name__ == "__main__":
-    import sys
+# ---- making a failing kernel small -----------------------------------------------------------------------------------
 
-    print(source(int(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 5))
+
+def cut(text, name):
+    """The head of a file and the one kernel called name."""
+    head, *kernels = re.split(r"\n\n+(?=@trace)", text)
+    return head + "\n\n" + next(k for k in kernels if f"def {name}(" in k)
+
+
+def without_parameters(text):
+    """The same without parameters that the body does not read."""
+    specs, names = re.search(r"input_specs=(\[.*\])\)", text), re.search(r"def \w+\((.*)\):", text)
+    body = text[names.end():]
+    kept = [(s, n) for s, n in zip(ast.literal_eval(specs[1]), names[1].split(", ")) if re.search(rf"\b{n}\b", body)]
+    return (text[:specs.start(1)] + repr([s for s, _ in kept]) + text[specs.end(1):names.start(1)]
+            + ", ".join(n for _, n in kept) + text[names.end(1):])
+
+
+def shrink(text, fails):
+    lines = text.rstrip().split("\n")
+    first = next(i for i, line in enumerate(lines) if line.startswith("def ")) + 1
+    changed = True
+    while changed:
+        changed = False
+        for i in range(len(lines) - 2, first - 1, -1):
+            made = lines[i].strip().split(" = ")[0]
+            tries = [lines[:i] + lines[i + 1:]]
+            if made.isidentifier():
+                tries.append(lines[:i + 1] + [f"    return {made}"])
+            for fewer in tries:
+                if len(fewer) < len(lines) + (fewer[-1] != lines[-1]) and fewer != lines and fails("\n".join(fewer) + "\n"):
+                    lines, changed = fewer, True
+                    break
+            if changed:
+                break
+    smaller = without_parameters("\n".join(lines) + "\n")
+    return smaller if fails(smaller) else "\n".join(lines) + "\n"
+
+
+def fault_of(text):
+    """What kind of fault or refusal the file has, without what changes when lines go; None if it is right."""
+    import kernels
+    import test_random_kernels
+
+    bad, refused = test_random_kernels.faults(kernels.compile(text, check=True))
+    return re.sub(r"[\d.]+|%\w+", "", str((bad + refused)[0][1:])) if bad or refused else None
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "--shrink":
+        whole = cut(open(sys.argv[2]).read(), sys.argv[3])
+        fault = fault_of(whole)
+        print(shrink(whole, lambda text: fault_of(text) == fault) if fault else "this kernel is right")
+    else:
+        print(source(int(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 5))

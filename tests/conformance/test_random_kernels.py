@@ -48,21 +48,34 @@ def faults(result):
     return bad, refused
 
 
-@pytest.mark.parametrize("batch", range((COUNT + AT_ONCE - 1) // AT_ONCE))
-def test_random_kernels_equal_numpy_at_every_stage(batch, record_property):
-    n = min(AT_ONCE, COUNT - batch * AT_ONCE)
-    source = generator.source(SEED * 100_000 + batch, n)
+def check(source, seed):
+    """Compiles and runs everything; fails if something is wrong.  The result, and what was refused."""
     result = kernels.compile(source, check=True, timeout=300)
     bad, refused = faults(result)
-    for code, times in collections.Counter(r[2] for r in refused).items():
-        print(f"refused with {code}: {times} of {n}")
-    record_property("refused", len(refused))
     assert not bad, "\n".join(map(str, bad)) + "\n" + source
     plain = kernels.functions(source)
     for k in result["kernels"]:
         if k["stages"] and k["stages"][-1]["dialect"] == "nisa":
-            inputs = kernels.random_inputs(k, seed=batch)
+            inputs = kernels.random_inputs(k, seed=seed)
             kernels.assert_nisa(k, inputs, kernels.call(plain[k["name"]], k, inputs))
+    return result, refused
+
+
+def test_kernels_that_once_failed_are_right():
+    source = (kernels.ROOT / "tests/conformance/pinned_kernels.py").read_text()
+    result, refused = check(source, 1)
+    assert not refused
+    assert len(result["kernels"]) == source.count("@trace")
+
+
+@pytest.mark.parametrize("batch", range((COUNT + AT_ONCE - 1) // AT_ONCE))
+def test_random_kernels_equal_numpy_at_every_stage(batch, record_property):
+    n = min(AT_ONCE, COUNT - batch * AT_ONCE)
+    source = generator.source(SEED * 100_000 + batch, n)
+    result, refused = check(source, batch)
+    for code, times in collections.Counter(r[2] for r in refused).items():
+        print(f"refused with {code}: {times} of {n}")
+    record_property("refused", len(refused))
     assert len(result["kernels"]) == n, (len(result["kernels"]), source)
     # a batch is small: what is too much shows over all of them, this only catches that everything is refused
     assert len(refused) <= max(4, 4 * REFUSED_SHARE_MAX * n), refused

@@ -1,0 +1,141 @@
+"""Kernels that random search found faults with, kept as they are: test_random_kernels.py compiles this file."""
+import numpy as np
+from nkigen import trace, knob
+from nkipy import knob as mark
+from nkipy_kernelgen.knob import knob as annotate
+
+
+# a tile that does not fit the readers' one
+@trace(input_specs=[((7, 64), 'f32'), ((7, 1), 'f32'), ((24, 4), 'f32')])
+def k910017_3(p0, p1, p2):
+    v0 = np.reshape(p0, (2, 4, 56))
+    v1 = p0[:, 28:52]
+    v2 = np.minimum(v1, p1)
+    knob.knob(v2).tile_op(tile_size=[7, 24]).layout(mem_space='Sbuf')
+    v4 = v2 * 0.5 - 1.0
+    v5 = np.reshape(v4, (84, 2))
+    v6 = np.transpose(v4, (0, 1))
+    knob.knob(v6).tile_op(tile_size=[7, 16])
+    v8 = v4 @ p2
+    knob.knob(v8).layout(mem_space='SharedHbm', partition_dim=0)
+    return v8
+
+
+# a view of a single element
+@trace(input_specs=[((1, 2, 7, 5), 'i32')])
+def k910018_6(p0):
+    v0 = np.square(p0 % 7)
+    knob.knob(v0).tile_op(tile_size=[1, 1, 7, 5]).layout(mem_space='SharedHbm')
+    v2 = np.abs(v0)
+    knob.knob(v2).tile_op(tile_size=[1, 1, 7, 5]).layout(mem_space='Sbuf')
+    v4 = np.maximum(v0, v2)
+    knob.knob(v4).layout(mem_space='Sbuf', partition_dim=2)
+    v6 = np.max(v4, axis=(2, 3), keepdims=True)
+    knob.knob(v6).layout(mem_space='Sbuf')
+    v8 = v6 - p0
+    knob.knob(v8).tile_op(tile_size=[1, 1, 7, 5]).layout(mem_space='SharedHbm')
+    return v8
+
+
+# blocks of one row that cut the result
+@trace(input_specs=[((31, 3, 16), 'f32'), ((31, 3), 'f32'), ((31, 3), 'bool'), ((31, 1), 'f32')])
+def k910020_7(p0, p1, p2, p3):
+    v0 = np.min(p0, axis=-1)
+    mark(v0, mem_space='Sbuf', tile_size=[1, 3], reduction_tile=[16])
+    v2 = np.where(p2, v0, p1)
+    mark(v2, mem_space='Hbm', tile_size=[31, 3])
+    v4 = v0 / (np.abs(p3) + 1.0)
+    mark(v4, mem_space='Sbuf', tile_size=[31, 3])
+    v6 = np.transpose(v4, (1, 0))
+    return v6
+
+
+# partition_dim of a transpose
+@trace(input_specs=[((3, 1, 1), 'bf16')])
+def k910025_6(p0):
+    v0 = np.sin(p0)
+    v1 = p0 + v0
+    annotate(v1, mem_space='Hbm', partition_dim=1, tile_size=[1, 1, 1])
+    v3 = np.transpose(v0, (2, 1, 0))
+    annotate(v3, mem_space='Hbm', partition_dim=1, tile_size=[1, 1, 3])
+    return v3, v0
+
+
+# tiles of 128 and 130 in one dimension
+@trace(input_specs=[((1, 130), 'f32')])
+def k910026_1(p0):
+    v0 = 1.0 / (1.0 + np.exp(-np.tanh(p0)))
+    knob.knob(v0).tile_op(tile_size=[1, 64]).layout(mem_space='SharedHbm')
+    v2 = np.exp(p0 - np.max(p0, axis=0, keepdims=True))
+    v3 = v2 / np.sum(v2, axis=0, keepdims=True)
+    knob.knob(v3).tile_op(tile_size=[1, 130]).layout(mem_space='Sbuf')
+    v5 = np.maximum(v3, 0.0)
+    knob.knob(v5).tile_op(tile_size=[1, 128]).layout(mem_space='SharedHbm')
+    v7 = np.concatenate([v5, p0], axis=0)
+    v8 = np.max(v5, axis=(0, 1), keepdims=True)
+    return v8, v2
+
+
+# a knob on a reduction of nothing
+@trace(input_specs=[((1, 1), 'f32'), ((1, 4), 'f32')])
+def k910030_2(p0, p1):
+    v0 = np.matmul(p0, p1)
+    knob.knob(v0).tile_op(tile_size=[1, 4, 1]).layout(mem_space='SharedHbm')
+    v2 = np.min(v0, axis=-2, keepdims=True)
+    knob.knob(v2).tile_op(tile_size=[1, 4]).layout(mem_space='Hbm')
+    v4 = np.max(v2, axis=0, keepdims=True)
+    v5 = np.sum(v2, axis=0, keepdims=True)
+    knob.knob(v5).layout(mem_space='Sbuf')
+    return v5, v4
+
+
+# a knob on a transpose of nothing
+@trace(input_specs=[((4, 4, 1), 'f32'), ((4, 1, 7), 'f32'), ((4, 4, 7), 'f32')])
+def k910031_5(p0, p1, p2):
+    v0 = np.matmul(p0, p1)
+    knob.knob(v0).layout(mem_space='Hbm', partition_dim=1)
+    v2 = np.transpose(v0, (0, 1, 2))
+    knob.knob(v2).tile_op(tile_size=[1, 4, 7])
+    v4 = v2 + p1
+    knob.knob(v4).layout(mem_space='Sbuf')
+    v6 = np.abs(v4)
+    v7 = v6 * p2
+    knob.knob(v7).layout(mem_space='Sbuf')
+    return v7
+
+
+# a gather along the last axis
+@trace(input_specs=[((64, 7), 'f32'), ((130,), 'i32'), ((), 'f32'), ((3, 1), 'f32'), ((1, 2), 'f32')])
+def k920000_6(p0, p1, p2, p3, p4):
+    v0 = p0[:, 3:6]
+    v1 = np.take(v0, p1 % 3, axis=1)
+    v2 = np.abs(v0)
+    v3 = v0 - p2
+    v4 = v3 / (np.abs(v3) + 1.0)
+    v5 = v4 @ p3
+    v6 = v5 @ p4
+    return v6, v1
+
+
+# a gather that loses a loop of extent 1
+@trace(input_specs=[((1, 7), 'f16'), ((2, 3), 'i32')])
+def k920002_3(p0, p1):
+    v0 = np.transpose(p0, (0, 1))
+    annotate(v0, mem_space='SharedHbm', partition_dim=0)
+    v2 = 0.75 / (np.abs(v0) + 1.0)
+    annotate(v2, mem_space='Sbuf')
+    v4 = v2 @ np.swapaxes(v2, -1, -2)
+    annotate(v4, mem_space='Hbm', partition_dim=0, tile_size=[1, 1], reduction_tile=[7])
+    v6 = v2[p1 % 1]
+    return v6
+
+
+# a knob on a transpose that ends as the argument
+@trace(input_specs=[((1, 1, 517), 'bf16')])
+def k930020_3(p0):
+    v0 = np.min(p0, axis=2, keepdims=True)
+    v1 = np.transpose(p0, (1, 0, 2))
+    v2 = np.swapaxes(v1, 0, -2)
+    annotate(v2, mem_space='Sbuf', partition_dim=1)
+    v4 = np.max(v2, axis=-3, keepdims=True)
+    return v4, v0
