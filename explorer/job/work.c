@@ -34,6 +34,7 @@ struct work {
   int n_readers;
   bool is_given_up; /* the last reader left */
   bool was_loaded;
+  bool hit_limit; /* of time or memory: another run may end otherwise */
   work_end_fn on_end;
   void *on_end_user;
 };
@@ -237,6 +238,19 @@ static void put_start(const struct work *w, struct buf *b) {
   buf_putc(b, '}');
 }
 
+/* As the child writes it; quotes within a message are escaped, so that no message can look like this. */
+static bool tells_limit(const struct frame *f) {
+  const struct frame_member *d = frame_get(f, "diagnostic");
+  static const enum diag_code limits[] = {DG_TIME_LIMIT, DG_MEMORY_LIMIT};
+  char code[64];
+  for (size_t i = 0; d && i < sizeof limits / sizeof *limits; i++) {
+    int n = snprintf(code, sizeof code, "\"code\":\"%s\"", diag_code_name(limits[i]));
+    if (memmem(d->value, d->value_len, code, (size_t)n))
+      return true;
+  }
+  return false;
+}
+
 /* Under the lock: keeps a frame that was scanned. */
 static enum status keep(struct work *w, const struct frame *f, const char *json, size_t len, struct error *err) {
   enum status st = buf_reserve(&w->lines, len + 1); /* room first, so that what was gathered is surely there */
@@ -246,6 +260,8 @@ static enum status keep(struct work *w, const struct frame *f, const char *json,
     st = buf_append(&w->lines, json, len);
   if (!st)
     st = buf_putc(&w->lines, '\n');
+  if (f->kind == FRAME_DIAGNOSTIC)
+    w->hit_limit |= tells_limit(f);
   return st;
 }
 
@@ -290,7 +306,7 @@ enum status work_add_frame(struct work *w, const char *json, size_t len, bool *i
   }
   pthread_mutex_unlock(&w->lock);
   if (!st && *is_end)
-    tell_end(w, true);
+    tell_end(w, !w->hit_limit);
   return st;
 }
 

@@ -1,0 +1,211 @@
+"""Stored results: found by their key, in parts, packed, once compiled for all who ask alike, and for nobody else."""
+import gzip
+import io
+import json
+import subprocess
+import tarfile
+import threading
+
+import pytest
+from conftest import ADD_ONE, FLOAT_INPUT, Server, open_stream, read_until
+
+KEPT = {"inputs": FLOAT_INPUT, "cache": None}
+SLEEPS = "import time\ntime.sleep(1.0)\n" + ADD_ONE
+
+
+def cached(server, source=ADD_ONE, **fields):
+    return server.compile(source, **{**KEPT, **fields})
+
+
+def packed(server, path, encoding, **headers):
+    return server.get(path, Accept_Encoding=encoding, **headers)
+
+
+def unzstd(data):
+    return subprocess.run(["zstd", "-dc"], input=data, capture_output=True, check=True).stdout
+
+
+@pytest.fixture(scope="module")
+def result(server):
+    return cached(server, options={"artifacts": True})
+
+
+def test_a_result_is_found_by_its_key(server, result):
+    answer = server.get(f"/api/v1/results/{result['key']}")
+    assert answer.status == 200 and answer.headers["Content-Type"] == "application/json"
+    assert answer.json == result
+
+
+def test_an_equal_request_gets_the_same_run(server):
+    first, again = cached(server, ADD_ONE + "# same\n"), cached(server, ADD_ONE + "# same\n")
+    assert first == again and first["time_us"] == again["time_us"]  # to the microsecond: it did not run twice
+
+
+def test_a_stream_of_a_cached_result_has_the_same_frames(server):
+    body = {"source": ADD_ONE + "# stream\n", "inputs": FLOAT_INPUT}
+    one, two = (server.post(body, accept="application/x-ndjson", cache=None).body for _ in range(2))
+    assert one == two
+    frames = [json.loads(x) for x in one.decode().splitlines()]
+    assert frames[0]["frame"] == "start" and frames[-1] == {**frames[-1], "frame": "end", "status": "ok"}
+
+
+@pytest.mark.parametrize("cache, is_kept", [("no-cache", True), ("no-store", False)])
+def test_a_request_may_ask_to_be_compiled_anew(server, cache, is_kept):
+    source = ADD_ONE + f"# {cache}\n"
+    first = cached(server, source)
+    anew = cached(server, source, cache=cache)
+    assert first["key"] == anew["key"] and first["time_us"] != anew["time_us"]
+    assert (server.get(f"/api/v1/results/{first['key']}").json == anew) == is_kept
+
+
+def test_a_stage_comes_alone(server, result):
+    stages = result["kernels"][0]["stages"]
+    for n in (0, len(stages) - 1):
+        answer = server.get(f"/api/v1/results/{result['key']}/stages/{n}?kernel=0")
+        assert answer.status == 200 and answer.json == stages[n]
+
+
+def test_files_come_alone_as_attachments(server, result):
+    base = f"/api/v1/results/{result['key']}/artifacts"
+    stages = result["kernels"][0]["stages"]
+    name = f"add_one/{len(stages) - 1:02d}-{stages[-1]['name']}.mlir"
+    answer = server.get(f"{base}/{name}")
+    assert answer.status == 200 and answer.body.decode() == stages[-1]["text"]
+    assert answer.headers["Content-Type"].startswith("text/plain") and "attachment" in answer.headers["Content-Disposition"]
+    hlo = next(a for a in result["artifacts"] if a["name"].endswith("hlo.pb"))
+    assert len(server.get(f"{base}/{hlo['name']}").body) == hlo["size"]
+    maps = server.get(f"{base}/source-map.json").json
+    assert [s["lines"] for s in maps["kernels"][0]["stages"]] == [s["lines"] for s in stages]
+
+
+def test_everything_comes_as_one_tar(server, result):
+    answer = server.get(f"/api/v1/results/{result['key']}/all.tar.gz")
+    assert answer.headers["Content-Type"] == "application/gzip" and "Content-Encoding" not in answer.headers
+    with tarfile.open(fileobj=io.BytesIO(answer.body), mode="r:gz") as tar:
+        files = {m.name: tar.extractfile(m).read() for m in tar.getmembers()}
+        assert all(m.isfile() and m.uid == 0 and m.mtime == 0 for m in tar.getmembers())
+    assert json.loads(files["result.json"]) == result
+    stages = result["kernels"][0]["stages"]
+    assert [files[n].decode() for n in sorted(files) if n.startswith("add_one/") and n[8].isdigit()] == \
+           [s["text"] for s in stages]
+    assert len(files) == len(stages) + 2 + len(result["artifacts"])
+    assert server.get(f"/api/v1/results/{result['key']}/artifacts/all.tar.gz").body == answer.body
+
+
+def test_results_are_compressed_and_tagged(server, result):
+    path = f"/api/v1/results/{result['key']}"
+    plain, gz, zs = server.get(path), packed(server, path, "gzip"), packed(server, path, "gzip, zstd")
+    assert gz.headers["Content-Encoding"] == "gzip" and gzip.decompress(gz.body) == plain.body
+    assert zs.headers["Content-Encoding"] == "zstd" and unzstd(zs.body) == plain.body
+    assert len(zs.body) < len(plain.body) / 3
+    assert len({a.headers["ETag"] for a in (plain, gz, zs)}) == 3
+    assert all("Accept-Encoding" in a.headers["Vary"] for a in (plain, gz, zs))
+    for answer, encoding in ((plain, ""), (gz, "gzip"), (zs, "zstd")):
+        again = packed(server, path, encoding, If_None_Match=answer.headers["ETag"])
+        assert again.status == 304 and again.body == b"" and again.headers["ETag"] == answer.headers["ETag"]
+    assert packed(server, path, "", If_None_Match='"other"').status == 200
+    assert packed(server, path, "zstd;q=0, gzip;q=0").headers.get("Content-Encoding") is None
+
+
+@pytest.mark.parametrize("tail", ["/stages/999", "/stages/-1", "/stages/x", "/stages/", "/stages/0?kernel=1",
+                                  "/stages/0?kernel=x", "/artifacts/", "/artifacts/../x", "/artifacts/nothing",
+                                  "/artifacts/result.json/x", "/more", "x"])
+def test_what_a_result_does_not_have_is_not_found(server, result, tail):
+    assert server.get(f"/api/v1/results/{result['key']}{tail}").status == 404
+
+
+@pytest.mark.parametrize("key", ["0" * 64, "A" * 64, "0" * 63, "", "0" * 65])
+def test_an_unknown_key_is_not_found(server, key):
+    assert server.get(f"/api/v1/results/{key}").status == 404
+
+
+def test_a_scope_keeps_results_apart(server):
+    source = ADD_ONE + "# scoped\n"
+    mine = cached(server, source, scope="a-secret-of-my-own-1")
+    theirs = cached(server, source, scope="another-ones-secret-2")
+    nobodys = cached(server, source)
+    assert len({r["key"] for r in (mine, theirs, nobodys)}) == 3
+    assert len({r["time_us"] for r in (mine, theirs, nobodys)}) == 3  # each ran: none could see that another had
+    assert cached(server, source, scope="a-secret-of-my-own-1") == mine
+    assert "scope" not in json.dumps(mine)
+
+
+def test_without_a_scope_a_key_cannot_be_computed_from_the_request(server):
+    """Two servers with their own stores have different secrets, so the same request has different keys."""
+    other = Server()
+    try:
+        assert cached(other)["key"] != cached(server)["key"]
+        same = [cached(s, scope="0123456789abcdef")["key"] for s in (server, other)]
+        assert same[0] == same[1]
+        assert other.stop() == 0
+    finally:
+        other.process.kill()
+
+
+def test_concurrent_requests_for_one_key_compile_once(server):
+    server.settle()
+    source, got = SLEEPS + "# together\n", []
+    threads = [threading.Thread(target=lambda: got.append(cached(server, source))) for _ in range(12)]
+    most = 0
+    for t in threads:
+        t.start()
+    while any(t.is_alive() for t in threads):
+        most = max(most, server.health["running"])
+    assert most == 1 and len(got) == 12 and all(r == got[0] for r in got) and got[0]["status"] == "ok"
+
+
+def test_a_run_goes_on_for_the_others_when_the_first_leaves(server):
+    server.settle()
+    body = json.dumps({"source": SLEEPS + "# leaves\n", "inputs": FLOAT_INPUT})
+    head = "POST /api/v1/compile HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nAccept: application/x-ndjson\r\n"
+    import socket
+    first = socket.create_connection(("127.0.0.1", server.port))
+    first.sendall(f"{head}Content-Length: {len(body)}\r\n\r\n{body}".encode())
+    read_until(first, b'"start"')
+    got = []
+    second = threading.Thread(target=lambda: got.append(cached(server, SLEEPS + "# leaves\n")))
+    second.start()
+    server.wait_until(lambda: server.health["running"] == 1, "the run")
+    first.close()
+    second.join()
+    assert got[0]["status"] == "ok"
+
+
+def test_an_accident_is_not_kept(impatient):
+    source = "import time\ntime.sleep(30)\n" + ADD_ONE
+    result = cached(impatient, source)
+    assert result["status"] == "error"
+    assert impatient.get(f"/api/v1/results/{result['key']}").status == 404
+
+
+def test_a_refused_kernel_is_kept_like_any_result(server):
+    result = cached(server, "def k(x):\n    return x.nope()\n")
+    assert server.get(f"/api/v1/results/{result['key']}").json == result
+
+
+def test_results_outlive_the_server():
+    s = Server()
+    result = cached(s)
+    assert s.stop() == 0
+    again = Server(data=s.data)
+    try:
+        assert again.get(f"/api/v1/results/{result['key']}").json == result
+        assert cached(again) == result
+        assert again.stop() == 0
+    finally:
+        again.process.kill()
+
+
+def test_the_cache_stays_within_its_limits():
+    s = Server("--cache-mib", "1", "--results-mib", "1")
+    try:
+        results = []
+        for i in range(140):
+            pad = "".join(chr(0x4e00 + (i * 7919 + j * 104729) % 20000) for j in range(3000))
+            results.append(cached(s, ADD_ONE + f"# {i} {pad}\n", options={"stop_after": "trace"}))
+        s.wait_until(lambda: s.get(f"/api/v1/results/{results[-1]['key']}").status == 200, "the last one")
+        found = [s.get(f"/api/v1/results/{r['key']}").status for r in results]
+        assert found[-20:] == [200] * 20
+        assert s.stop() == 0
+    finally:
+        s.process.kill()
