@@ -20,6 +20,7 @@
 #include "job/results.h"
 #include "pool/pool.h"
 #include "store/store.h"
+#include "store_main.h"
 
 enum exit_status { EXIT_DONE, EXIT_REFUSED, EXIT_USAGE, EXIT_LIMIT, EXIT_FAULT };
 enum {
@@ -32,6 +33,7 @@ static const char help[] = "usage: nkx COMMAND …\n"
                            "  serve      the service: page and API\n"
                            "  compile    a kernel through all stages, in the terminal\n"
                            "  opt        single passes on IR text\n"
+                           "  store      backup, restore and check of what the service keeps\n"
                            "  doctor     what this machine offers for the jail\n"
                            "`nkx COMMAND --help` says more; `nkx --version` the version.\n";
 
@@ -156,6 +158,8 @@ int main(int argc, char **argv) {
 
   if (!strcmp(what, "serve"))
     return serve_main(argc - 2, argv + 2);
+  if (!strcmp(what, "store"))
+    return store_main(argc - 2, argv + 2);
   for (size_t i = 0; i < sizeof worker_commands / sizeof *worker_commands; i++)
     if (!strcmp(what, worker_commands[i]))
       return become_worker(argv);

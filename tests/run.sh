@@ -68,7 +68,7 @@ for s in $SUITES; do
   page) page ;;
   pytest)
     py core -n 2 tests/trace tests/conformance tests/passes tests/kernels tests/cli
-    py api tests/api # one server at a time: these count processes
+    py api tests/api tests/store # one server at a time: these count processes
     ;;
   browser) py browser tests/browser ;;
   esac

@@ -42,8 +42,10 @@ struct db_ops {
   enum status (*run)(struct db *db, const char *sql, const struct db_value *args, int n, db_row_fn fn, void *user,
                      int64_t *changed, struct error *err);
   enum status (*script)(struct db *db, const char *sql, struct error *err); /* many statements, no arguments */
-  enum status (*prepare)(struct db *db, struct error *err);                 /* before migrations, in their transaction */
-  const char *begin;                                                        /* starts a transaction that writes */
+  enum status (*prepare)(struct db *db, struct error *err); /* before migrations, in their transaction */
+  const char *begin;                                        /* starts a transaction that writes */
+  const char *begin_read;                                   /* starts one that sees one moment's state */
+  const char *integrity; /* rows of text, "ok" if all is well; NULL: there is no such statement */
   void (*close)(struct db *db);
 };
 

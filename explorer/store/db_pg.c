@@ -1,8 +1,9 @@
 /* PostgreSQL through libpq, without ever waiting longer than a deadline.
  *
  * libpq's blocking calls would hang with a server that is there but does not answer, so everything is sent and then
- * waited for with poll.  After a failure the connection is made anew by the next statement, but not before RETRY_MS
- * have passed: until then statements fail at once, so that callers do not queue up behind a dead database.
+ * waited for with poll.  A connection that turns out to be dead is made anew by the next statement, and at once if that
+ * is safe.  After connecting has failed, or a statement took too long, statements fail without trying for a while, so
+ * that callers do not queue up behind a dead database.
  */
 #include <endian.h>
 #include <poll.h>
@@ -24,6 +25,7 @@ struct pg {
   char *url;
   PGconn *c;
   int64_t retry_at_ms; /* no connecting before */
+  bool gave_rows;      /* of the present statement, to its caller */
 };
 
 /* Waits for the socket; false at the deadline or on an error. */
@@ -34,12 +36,15 @@ static bool wait_for(const struct pg *p, short events, int64_t deadline_ms) {
 }
 
 static enum status lose(struct pg *p, bool was_slow, const char *what, struct error *err) {
+  bool is_connecting = !strcmp(what, "connect");
   char why[160];
   snprintf(why, sizeof why, "%.150s", p->c ? PQerrorMessage(p->c) : "out of memory");
-  why[strcspn(why, "\r\n")] = 0;
+  for (char *c = why; *c; c++)
+    if (*c == '\n' || *c == '\t' || *c == '"')
+      *c = ' ';
   PQfinish(p->c);
   p->c = NULL;
-  p->retry_at_ms = clock_now_ms() + (was_slow ? RETRY_SLOW_MS : RETRY_MS);
+  p->retry_at_ms = clock_now_ms() + (was_slow ? RETRY_SLOW_MS : is_connecting ? RETRY_MS : 0);
   log_warn("store_lost", "what=%s slow=%d why=\"%s\"", what, was_slow, why);
   return fail(err, ST_BUSY, "PostgreSQL: %s: %s", what, was_slow ? "no answer in time" : why);
 }
@@ -108,7 +113,7 @@ static struct db_value value_at(const PGresult *r, int row, int col) {
   return (struct db_value){.kind = PQftype(r, col) == OID_TEXT ? DB_TEXT : DB_BYTES, .p = p, .n = n};
 }
 
-static enum status give_rows(const PGresult *r, db_row_fn fn, void *user, struct error *err) {
+static enum status give_rows(struct pg *p, const PGresult *r, db_row_fn fn, void *user, struct error *err) {
   struct db_value row[DB_COLUMNS_MAX];
   int columns = PQnfields(r);
   if (columns > DB_COLUMNS_MAX)
@@ -116,6 +121,7 @@ static enum status give_rows(const PGresult *r, db_row_fn fn, void *user, struct
   for (int i = 0; fn && i < PQntuples(r); i++) {
     for (int k = 0; k < columns; k++)
       row[k] = value_at(r, i, k);
+    p->gave_rows = true;
     enum status st = fn(user, row, columns, err);
     if (st)
       return st;
@@ -135,7 +141,7 @@ static enum status collect(struct pg *p, db_row_fn fn, void *user, int64_t *chan
       break;
     ExecStatusType s = PQresultStatus(r);
     if (!st && s == PGRES_TUPLES_OK)
-      st = give_rows(r, fn, user, err);
+      st = give_rows(p, r, fn, user, err);
     else if (!st && s != PGRES_COMMAND_OK && s != PGRES_EMPTY_QUERY)
       st = result_status(r, err);
     if (changed)
@@ -147,21 +153,12 @@ static enum status collect(struct pg *p, db_row_fn fn, void *user, int64_t *chan
   return st;
 }
 
-static enum status pg_run(struct db *db, const char *sql, const struct db_value *args, int n, db_row_fn fn, void *user,
-                          int64_t *changed, struct error *err) {
-  struct pg *p = (struct pg *)db;
+static enum status send(struct pg *p, const char *sql, const struct db_value *args, int n, struct error *err) {
   Oid types[DB_ARGS_MAX];
   const char *values[DB_ARGS_MAX];
   int lengths[DB_ARGS_MAX], formats[DB_ARGS_MAX];
   uint64_t ints[DB_ARGS_MAX];
 
-  if (n > DB_ARGS_MAX)
-    return fail(err, ST_BUG, "%d arguments", n);
-  if (!p->c) {
-    enum status st = connect_now(p, err);
-    if (st)
-      return st;
-  }
   for (int i = 0; i < n; i++) {
     const struct db_value *v = &args[i];
     bool is_int = v->kind == DB_INT;
@@ -171,9 +168,27 @@ static enum status pg_run(struct db *db, const char *sql, const struct db_value 
     lengths[i] = is_int ? (int)sizeof ints[i] : (int)v->n;
     formats[i] = 1;
   }
-  if (!PQsendQueryParams(p->c, sql, n, types, values, lengths, formats, 1))
-    return lose(p, false, "send", err);
-  return collect(p, fn, user, changed, err);
+  return PQsendQueryParams(p->c, sql, n, types, values, lengths, formats, 1) ? ST_OK : lose(p, false, "send", err);
+}
+
+/* A connection that died while nothing went on in it, say because the server was restarted, shows that only now.  Then
+ * a first statement (a SELECT, or the beginning of a transaction) can be sent once more without harm. */
+static enum status pg_run(struct db *db, const char *sql, const struct db_value *args, int n, db_row_fn fn, void *user,
+                          int64_t *changed, struct error *err) {
+  struct pg *p = (struct pg *)db;
+  enum status st;
+  p->gave_rows = false;
+  if (n > DB_ARGS_MAX)
+    return fail(err, ST_BUG, "%d arguments", n);
+  for (bool may_repeat = p->c && PQtransactionStatus(p->c) == PQTRANS_IDLE;; may_repeat = false) {
+    st = p->c ? ST_OK : connect_now(p, err);
+    if (!st)
+      st = send(p, sql, args, n, err);
+    if (!st)
+      st = collect(p, fn, user, changed, err);
+    if (!may_repeat || p->c || p->gave_rows)
+      return st;
+  }
 }
 
 static enum status pg_script(struct db *db, const char *sql, struct error *err) {
@@ -199,7 +214,8 @@ static void pg_close(struct db *db) {
   free(p);
 }
 
-static const struct db_ops ops = {pg_run, pg_script, pg_prepare, "BEGIN", pg_close};
+static const struct db_ops ops = {
+    pg_run, pg_script, pg_prepare, "BEGIN", "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", NULL, pg_close};
 
 enum status db_open_pg(const char *url, struct db **out, struct error *err) {
   struct pg *p = calloc(1, sizeof *p);

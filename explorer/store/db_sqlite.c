@@ -122,7 +122,8 @@ static void lite_close(struct db *db) {
   free(l);
 }
 
-static const struct db_ops ops = {lite_run, lite_script, lite_prepare, "BEGIN IMMEDIATE", lite_close};
+static const struct db_ops ops = {
+    lite_run, lite_script, lite_prepare, "BEGIN IMMEDIATE", "BEGIN", "PRAGMA integrity_check", lite_close};
 
 static enum status take_lock(struct lite *l, const char *path, struct error *err) {
   char name[PATH_MAX_LEN + 8];

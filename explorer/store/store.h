@@ -96,15 +96,17 @@ MUST_USE enum status store_put_result(struct db *db, const char *key, const void
 /* Removes the least recently used results until they take at most max_bytes in the store. */
 MUST_USE enum status store_trim_results(struct db *db, int64_t max_bytes, struct error *err);
 
-/* ---- for the command line (check.c, copy.c) -------------------------------------------------------------------------- */
+/* ---- for the command line (walk.c) --------------------------------------------------------------------------------- */
 
 struct store_report {
   int64_t snippets, results, blobs, damaged;
 };
 /* Reads everything and checks every sum; what is damaged is counted, and named by `tell` in a line each. */
-MUST_USE enum status store_check(struct db *db, struct store_report *out, void (*tell)(const char *line),
+MUST_USE enum status store_check(const char *url, struct store_report *out, void (*tell)(const char *line),
                                  struct error *err);
-/* Copies everything, of one moment, into a new store at `to`, which must not hold anything yet. */
-MUST_USE enum status store_copy(const char *from, const char *to, struct store_report *out, struct error *err);
+/* Copies everything, of one moment, into the store at `to`, which must not hold anything yet: ST_INPUT.  What is damaged
+ * is told and left out. */
+MUST_USE enum status store_copy(const char *from, const char *to, struct store_report *out,
+                                void (*tell)(const char *line), struct error *err);
 
 #endif

@@ -1,0 +1,119 @@
+"""PostgreSQL: the same store, shared by several servers, and what happens when it goes away."""
+import json
+import os
+import signal
+import subprocess
+import threading
+
+import pytest
+from api_conftest import ADD_ONE, BUILD, FLOAT_INPUT, Server
+from conftest import OURS, read, share
+
+
+@pytest.fixture(scope="module")
+def pair(postgres):
+    url = postgres.new_database("pair")
+    servers = [Server("--store", url), Server("--store", url)]
+    yield servers
+    assert [s.stop() for s in servers] == [0, 0]
+
+
+def test_the_store_keeps_to_its_model(postgres):
+    url = postgres.new_database("model")
+    r = subprocess.run([BUILD / "test/test_explorer_store"], env={**os.environ, "NKX_TEST_STORE": url},
+                       capture_output=True, text=True, timeout=300)
+    assert r.returncode == 0, r.stdout + r.stderr
+    assert "on PostgreSQL" in r.stdout
+    assert int(postgres.run("SELECT COUNT(*) FROM migrations", "model")) > 0
+
+
+def test_servers_on_one_store_serve_each_others_links(pair):
+    one, two = pair
+    made = share(one, title="shared").json
+    assert read(two, made["id"]).body == read(one, made["id"]).body
+    fork = share(two, parent=made["id"], visibility="public").json
+    assert read(one, fork["id"]).json["ancestry"][0]["visibility"] == "unlisted"
+    gone = two.request("DELETE", f"/api/v1/snippets/{made['id']}",
+                       headers={"X-Nkx-Request": "1", "X-Nkx-Edit-Token": made["edit_token"]})
+    assert gone.status == 204
+    assert read(one, made["id"]).status == read(two, made["id"]).status == 404
+
+
+def test_servers_on_one_store_serve_each_others_results(pair):
+    one, two = pair
+    result = one.compile(ADD_ONE + "# shared\n", cache=None)
+    two.wait_until(lambda: two.get(f"/api/v1/results/{result['key']}").status == 200, "the result", 10)
+    assert two.get(f"/api/v1/results/{result['key']}").json == result
+    assert two.compile(ADD_ONE + "# shared\n", cache=None) == result  # to the microsecond: it ran once
+
+
+def test_servers_that_start_at_once_agree_on_schema_and_secret(postgres):
+    url = postgres.new_database("together")
+    servers = []
+    threads = [threading.Thread(target=lambda: servers.append(Server("--store", url))) for _ in range(3)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert len(servers) == 3
+    assert len({s.compile(ADD_ONE, cache=None)["key"] for s in servers}) == 1
+    assert [s.stop() for s in servers] == [0, 0, 0]
+
+
+def test_a_dump_holds_no_id_and_no_token(pair, postgres):
+    made = share(pair[0]).json
+    dump = postgres.dump("pair")
+    assert made["id"].encode() not in dump and made["edit_token"].encode() not in dump
+    assert b"snippets" in dump
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGQUIT], ids=["stopped", "crashed"])
+def test_without_its_database_the_server_compiles_and_recovers(how, postgres):
+    pg, server = postgres, None
+    try:
+        server = Server("--store", pg.new_database(how.name.lower()))
+        made = share(server, title="before").json
+        result = server.compile(ADD_ONE, cache=None)
+        pg.stop(how)
+        answer = share(server)
+        assert answer.status == 503 and answer.error["code"] == "store" and int(answer.headers["Retry-After"]) > 0
+        assert server.compile(ADD_ONE + "# meanwhile\n", cache=None)["status"] == "ok"
+        assert server.get(f"/api/v1/results/{result['key']}").json == result  # from memory
+        assert server.get(made["url"]).status in (200, 503) and server.get("/healthz").status == 200
+        pg.start()
+        server.wait_until(lambda: share(server).status == 201, "recovery", 5)
+        assert read(server, made["id"]).json["title"] == "before"
+        assert server.stop() == 0
+    finally:
+        if server:
+            server.process.kill()
+        pg.start()
+
+
+def test_a_database_that_hangs_delays_no_other_request(postgres):
+    pg, server = postgres, None
+    try:
+        server = Server("--store", pg.new_database("hangs"))
+        made = share(server).json
+        backends = [int(x) for x in pg.run("SELECT pid FROM pg_stat_activity WHERE backend_type = 'client backend'"
+                                           " AND datname = 'hangs'").split()]
+        for pid in backends:
+            os.kill(pid, signal.SIGSTOP)
+        slow = threading.Thread(target=read, args=(server, made["id"]))
+        slow.start()
+        for _ in range(20):
+            assert server.get("/healthz").status == 200 and server.get("/").status == 200
+        for pid in backends:
+            os.kill(pid, signal.SIGCONT)
+        slow.join(30)
+        assert not slow.is_alive() and read(server, made["id"]).status == 200
+        assert server.stop() == 0
+    finally:
+        if server:
+            server.process.kill()
+
+
+def test_a_store_that_cannot_be_reached_at_start_is_named(tmp_path):
+    r = subprocess.run([BUILD / "bin/nkx", "serve", "--port", "0", "--store", f"postgresql://nobody@/x?host={tmp_path}"],
+                       capture_output=True, text=True, timeout=30)
+    assert r.returncode == 4 and "PostgreSQL" in r.stderr
