@@ -118,6 +118,7 @@ enum status lower_gather(struct lower *l, const struct hlo_instr *i) {
 
 /* Everything about one scatter that does not change from loop to loop. */
 struct scatter {
+  struct lower *l;
   const struct hlo_instr *instr;
   MlirValue indices, updates;
   int n_batch; /* dimensions of the index vectors' space */
@@ -128,11 +129,11 @@ struct scatter {
   MlirValue at[HLO_RANK_MAX];         /* the batch loops' variables */
 };
 
-static void scatter_init(struct scatter *s, const struct hlo_instr *i) {
+static void scatter_init(struct lower *l, struct scatter *s, const struct hlo_instr *i) {
   const struct hlo_scatter_dims *d = i->scatter;
   const struct hlo_shape *x = &i->operands[0]->shape, *idx = &i->operands[1]->shape, *u = &i->operands[2]->shape;
 
-  *s = (struct scatter){.instr = i};
+  *s = (struct scatter){.l = l, .instr = i};
   for (int k = 0, b = 0; k < idx->rank; k++)
     if (k != d->index_vector_dim) {
       s->batch[b] = idx->dims[k];
@@ -163,6 +164,29 @@ static MlirValue scatter_index(struct emit *e, const struct scatter *s, int c) {
   return scalar_to_index(e, emit_extract(e, s->indices, idx->rank, at), idx->dtype);
 }
 
+/* A slice of fewer dimensions says by its sizes alone which ones it leaves out.  With a dimension of size 1 in the window
+ * that is ambiguous, and the window keeps all of them. */
+static bool has_unit(const struct scatter *s) {
+  for (int k = 0; k < s->n_dims; k++)
+    if (s->dims[k] == 1)
+      return true;
+  return false;
+}
+
+/* piece, of the window's shape in updates, in its shape in the operand. */
+static MlirValue as_window(struct emit *e, const struct scatter *s, MlirValue piece) {
+  const struct hlo_shape *x = &s->instr->operands[0]->shape;
+  struct hlo_shape from = s->instr->operands[2]->shape;
+  struct lower *l = s->l;
+  const struct emit outer = l->e;
+
+  from.dims = s->update;
+  l->e = *e;
+  piece = reshape_tensor(l, piece, &from, x->rank, s->window);
+  l->e = outer;
+  return piece;
+}
+
 static MlirValue insert_window(struct emit *e, const struct scatter *s, MlirValue const *start, MlirValue dest) {
   const struct hlo_shape *x = &s->instr->operands[0]->shape, *u = &s->instr->operands[2]->shape;
   const int64_t zeros[HLO_RANK_MAX] = {0};
@@ -171,8 +195,12 @@ static MlirValue insert_window(struct emit *e, const struct scatter *s, MlirValu
   for (int b = 0; b < s->n_batch; b++)
     from[s->batch_in_updates[b]] = s->at[b];
   struct emit_slice take = {.rank = u->rank, .offsets = zeros, .sizes = s->update, .dynamic = from};
-  MlirType t = emit_tensor_type(e, u->dtype, (int)s->n_dims, s->dims);
+  const bool clear = !has_unit(s);
+  MlirType t = clear ? emit_tensor_type(e, u->dtype, (int)s->n_dims, s->dims)
+                     : emit_tensor_type(e, u->dtype, u->rank, s->update);
   MlirValue piece = emit_extract_slice(e, s->updates, &take, t);
+  if (!clear)
+    piece = as_window(e, s, piece);
   struct emit_slice put = {.rank = x->rank, .offsets = zeros, .sizes = s->window, .dynamic = start};
   return emit_insert_slice(e, piece, dest, &put);
 }
@@ -258,7 +286,7 @@ enum status lower_scatter(struct lower *l, const struct hlo_instr *i) {
   if (!root || root->op != HLO_PARAMETER || root->parameter_number != 1)
     return lower_refuse(l, i, "its combiner does more than assign");
 
-  scatter_init(&s, i);
+  scatter_init(l, &s, i);
   MlirValue dest = writable_tensor(l, i->operands[0]);
   s.indices = lower_value(l, i->operands[1]);
   s.updates = lower_value(l, i->operands[2]);

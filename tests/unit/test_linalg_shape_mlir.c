@@ -221,6 +221,22 @@ static void scatters_agree(void **state) {
   }
 }
 
+/* A window with a dimension of size 1 beside the inserted one. */
+static void scatters_of_windows_with_units_agree(void **state) {
+  (void)state;
+  struct program p;
+  begin(&p);
+  hlo_val cache = input(&p, DT_F32, 0, 1, DIMS(1, 2, 6, 3)), i = input_values(&p, DT_I32, VALUES(4, 0, 4, 9, -1)),
+          kept = input(&p, DT_F32, 0, 1, DIMS(1, 2, 5, 3));
+  struct hlo_scatter_dims dims = {.update_window_dims = LIST(&p, 0, 1, 3),
+                                  .inserted_window_dims = LIST(&p, 2),
+                                  .scatter_dims_to_operand_dims = LIST(&p, 2),
+                                  .index_vector_dim = 1};
+  check_result(&p, hlo_scatter_assign(&p.b, cache, i, kept, &dims));
+  expect_text(&p, "tensor<1x2x1x3xf32> into tensor<1x2x6x3xf32>");
+  end(&p);
+}
+
 /* ---- dynamic slices ----------------------------------------------------------------------------------- */
 
 static void dynamic_slices_agree(void **state) {
@@ -316,6 +332,7 @@ int main(void) {
       cmocka_unit_test(constant_indices_need_no_clamp),
       cmocka_unit_test(general_gathers_agree),
       cmocka_unit_test(scatters_agree),
+      cmocka_unit_test(scatters_of_windows_with_units_agree),
       cmocka_unit_test(dynamic_slices_agree),
       cmocka_unit_test(updates_leave_other_inputs_alone),
       cmocka_unit_test(inputs_returned_unchanged_are_copied),
