@@ -66,6 +66,7 @@ static void copy_attributes(struct arena *a, struct hlo_instr *i, const struct h
   i->direction = draft->direction;
   i->literal = draft->literal;
   i->parameter_number = draft->parameter_number;
+  i->tuple_index = draft->tuple_index;
   i->n_called = draft->n_called;
   if (draft->n_called)
     i->called = arena_dup(a, draft->called, (size_t)draft->n_called * sizeof(struct hlo_computation *));
@@ -83,8 +84,7 @@ hlo_val build_append(struct hlo_builder *b, const char *name, const struct hlo_i
       return build_refuse(b, "%s: operand %d is missing", hlo_op_name(draft->op), k);
   if (hlo_infer_shape(a, draft, &shape, &err))
     return build_refuse(b, "%s", err.text);
-  if (shape.dtype != DT_TUPLE) /* inferred from the draft, which may be the caller's storage */
-    shape = hlo_shape_array(a, shape.dtype, shape.rank, shape.dims);
+  shape = hlo_shape_dup(a, &shape); /* inferred from the draft, which may be the caller's storage */
   struct hlo_instr *i = hlo_append(b->computation, draft->op, name, shape, draft->n_operands, draft->operands);
   copy_attributes(a, i, draft);
   i->locs = b->locs;
@@ -107,7 +107,7 @@ static void add_param(struct hlo_computation *c, struct hlo_instr *p) {
 
 hlo_val hlo_parameter(struct hlo_builder *b, const char *name, struct hlo_shape shape) {
   struct hlo_instr draft = {.op = HLO_PARAMETER, .shape = shape, .parameter_number = b->computation->n_params};
-  if (shape.dtype == DT_NONE || shape.dtype == DT_TUPLE)
+  if (shape.dtype == DT_NONE || (shape.dtype == DT_TUPLE && b->computation == b->module->entry))
     return build_refuse(b, "parameter %s: must be an array", name);
   hlo_val p = build_append(b, name, &draft);
   if (p)

@@ -60,6 +60,18 @@ hlo_val hlo_scatter_assign(struct hlo_builder *b, hlo_val x, hlo_val indices, hl
 hlo_val hlo_dynamic_slice(struct hlo_builder *b, hlo_val x, hlo_val const *starts, const int64_t *sizes);
 hlo_val hlo_dynamic_update_slice(struct hlo_builder *b, hlo_val x, hlo_val update, hlo_val const *starts);
 
+hlo_val hlo_tuple(struct hlo_builder *b, int n, hlo_val const *xs);
+/* Element k of a tuple; x's operand k when x is made by hlo_tuple. */
+hlo_val hlo_tuple_element(struct hlo_builder *b, hlo_val x, int k);
+/* With called computations, which the caller has finished: each has its root and comes before the builder's. */
+hlo_val hlo_call(struct hlo_builder *b, struct hlo_computation *c, int n, hlo_val const *xs);
+/* x is handed to body as long as condition says true of it. */
+hlo_val hlo_while(struct hlo_builder *b, struct hlo_computation *condition, struct hlo_computation *body, hlo_val x);
+/* Branch k is given operand k.  Two branches: index is pred[], and branch 0 is taken when it is true.  Otherwise index
+ * is s32[], and the last branch is also taken when no branch has that number. */
+hlo_val hlo_conditional(struct hlo_builder *b, hlo_val index, int n, struct hlo_computation *const *branches,
+                        hlo_val const *operands);
+
 /* Ends the entry computation: root copy (one result), tuple (several) or nothing (none); records names. */
 enum status hlo_finish(struct hlo_builder *b, int n, hlo_val const *results, const char *const *names);
 

@@ -188,6 +188,53 @@ hlo_val hlo_scatter_assign(struct hlo_builder *b, hlo_val x, hlo_val indices, hl
           .op = HLO_SCATTER, .n_operands = 3, .operands = v, .scatter = dims, .n_called = 1, .called = &c});
 }
 
+/* ---- control flow ------------------------------------------------------------------------------------- */
+
+hlo_val hlo_tuple(struct hlo_builder *b, int n, hlo_val const *xs) {
+  return build_append(
+      b, NULL,
+      &(struct hlo_instr){.op = HLO_TUPLE, .n_operands = n, .operands = (struct hlo_instr **)(uintptr_t)xs});
+}
+
+hlo_val hlo_tuple_element(struct hlo_builder *b, hlo_val x, int k) {
+  NEED(b, x, HLO_GET_TUPLE_ELEMENT);
+  if (x->op == HLO_TUPLE && k >= 0 && k < x->n_operands)
+    return x->operands[k];
+  return build_append(
+      b, NULL, &(struct hlo_instr){.op = HLO_GET_TUPLE_ELEMENT, .n_operands = 1, .operands = &x, .tuple_index = k});
+}
+
+hlo_val hlo_call(struct hlo_builder *b, struct hlo_computation *c, int n, hlo_val const *xs) {
+  return build_append(b, NULL,
+                      &(struct hlo_instr){.op = HLO_CALL,
+                                          .n_operands = n,
+                                          .operands = (struct hlo_instr **)(uintptr_t)xs,
+                                          .n_called = 1,
+                                          .called = &c});
+}
+
+hlo_val hlo_while(struct hlo_builder *b, struct hlo_computation *condition, struct hlo_computation *body, hlo_val x) {
+  struct hlo_computation *called[] = {body, condition};
+  return build_append(
+      b, NULL,
+      &(struct hlo_instr){.op = HLO_WHILE, .n_operands = 1, .operands = &x, .n_called = 2, .called = called});
+}
+
+hlo_val hlo_conditional(struct hlo_builder *b, hlo_val index, int n, struct hlo_computation *const *branches,
+                        hlo_val const *operands) {
+  enum { BRANCHES_MAX = 64 };
+  hlo_val v[1 + BRANCHES_MAX] = {index};
+  if (n < 1 || n > BRANCHES_MAX)
+    return build_refuse(b, "conditional: %d branches; 1 to %d are possible", n, BRANCHES_MAX);
+  memcpy(v + 1, operands, (size_t)n * sizeof *v);
+  return build_append(b, NULL,
+                      &(struct hlo_instr){.op = HLO_CONDITIONAL,
+                                          .n_operands = 1 + n,
+                                          .operands = v,
+                                          .n_called = n,
+                                          .called = (struct hlo_computation **)(uintptr_t)branches});
+}
+
 /* ---- with dimension numbers -------------------------------------------------------------------------- */
 
 hlo_val hlo_dot(struct hlo_builder *b, hlo_val lhs, hlo_val rhs, const struct hlo_dot_dims *dims, enum dtype t) {

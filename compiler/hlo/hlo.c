@@ -61,6 +61,15 @@ struct hlo_shape hlo_shape_array(struct arena *a, enum dtype t, int rank, const 
   return (struct hlo_shape){.dtype = t, .rank = rank, .dims = d.v};
 }
 
+struct hlo_shape hlo_shape_dup(struct arena *a, const struct hlo_shape *s) {
+  if (s->dtype != DT_TUPLE)
+    return hlo_shape_array(a, s->dtype, s->rank, s->dims);
+  struct hlo_shape *elems = arena_new_array(a, struct hlo_shape, (size_t)s->n_elems);
+  for (int k = 0; k < s->n_elems; k++)
+    elems[k] = hlo_shape_dup(a, &s->elems[k]);
+  return (struct hlo_shape){.dtype = DT_TUPLE, .n_elems = s->n_elems, .elems = elems};
+}
+
 bool hlo_shape_same_dims(const struct hlo_shape *x, const struct hlo_shape *y) {
   return x->rank == y->rank && (!x->rank || !memcmp(x->dims, y->dims, (size_t)x->rank * sizeof *x->dims));
 }
@@ -123,14 +132,38 @@ struct hlo_module *hlo_module_new(struct arena *a, const char *name) {
   return m;
 }
 
-struct hlo_computation *hlo_computation_new(struct hlo_module *m, const char *name) {
-  struct hlo_computation *c = computation_alloc(m, name);
+/* Links c in front of the entry, which is last. */
+static void link_computation(struct hlo_computation *c) {
+  struct hlo_module *m = c->module;
   struct hlo_computation **at = &m->computations;
   while (*at != m->entry)
     at = &(*at)->next;
   c->next = m->entry;
   *at = c;
+}
+
+static void unlink_computation(struct hlo_computation *c) {
+  struct hlo_computation **at = &c->module->computations;
+  assert(c != c->module->entry);
+  while (*at != c)
+    at = &(*at)->next;
+  *at = c->next;
+}
+
+struct hlo_computation *hlo_computation_new(struct hlo_module *m, const char *name) {
+  struct hlo_computation *c = computation_alloc(m, name);
+  link_computation(c);
   return c;
+}
+
+void hlo_computation_move_last(struct hlo_computation *c) {
+  unlink_computation(c);
+  link_computation(c);
+}
+
+void hlo_computation_remove(struct hlo_computation *c) {
+  unlink_computation(c);
+  c->module->n_computations--;
 }
 
 /* ---- instructions ------------------------------------------------------------------------------------ */

@@ -48,6 +48,7 @@ struct hlo_shape {
 };
 
 struct hlo_shape hlo_shape_array(struct arena *a, enum dtype t, int rank, const int64_t *dims); /* copies dims */
+struct hlo_shape hlo_shape_dup(struct arena *a, const struct hlo_shape *s); /* a deep copy */
 bool hlo_shape_equal(const struct hlo_shape *x, const struct hlo_shape *y);
 bool hlo_shape_same_dims(const struct hlo_shape *x, const struct hlo_shape *y); /* dtype aside */
 int64_t hlo_shape_elements(const struct hlo_shape *s); /* product of dims; 1 for rank 0; -1 on overflow */
@@ -125,7 +126,8 @@ struct hlo_instr {
   struct hlo_shape shape;
   int n_operands;
   struct hlo_instr **operands;
-  int n_called; /* reduce, scatter: computations of the same module */
+  int n_called; /* reduce, scatter, call: one computation of the same module; while: body, condition; conditional: one
+                   per branch, in the order of the operands behind the first */
   struct hlo_computation **called;
 
   struct hlo_ints dimensions;        /* broadcast, transpose, reduce, concatenate, iota; dynamic-slice sizes */
@@ -188,6 +190,10 @@ struct hlo_module {
 struct hlo_module *hlo_module_new(struct arena *a, const char *name); /* with an empty entry computation "main" */
 /* Appends a computation before the entry. */
 struct hlo_computation *hlo_computation_new(struct hlo_module *m, const char *name);
+/* Moves c behind all others but the entry: for one that came to call what was made after it. */
+void hlo_computation_move_last(struct hlo_computation *c);
+/* Unlinks a computation that nothing calls. */
+void hlo_computation_remove(struct hlo_computation *c);
 
 /* Low level, no checks: appends an instruction with the given operands; the caller fills the attributes.
  * name NULL gives "op<n>".  A name that XLA's syntax would not take is spelled with '_', one that is taken gets a

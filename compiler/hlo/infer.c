@@ -411,6 +411,12 @@ static enum status infer_by_op(struct arena *a, const struct hlo_instr *i, struc
     return infer_tuple(a, i, out);
   case HLO_GET_TUPLE_ELEMENT:
     return infer_get_tuple_element(a, i, out, err);
+  case HLO_CALL:
+    return infer_call(a, i, out, err);
+  case HLO_CONDITIONAL:
+    return infer_conditional(a, i, out, err);
+  case HLO_WHILE:
+    return infer_while(a, i, out, err);
   default: /* parameter, custom-call: whatever it says */
     *out = i->shape;
     return ST_OK;
@@ -446,7 +452,8 @@ static enum status check_shape(struct arena *a, const char *op, const struct hlo
 
 /* Only these may have tuples as operands. */
 static bool takes_tuples(enum hlo_op op) {
-  return op == HLO_TUPLE || op == HLO_GET_TUPLE_ELEMENT || op == HLO_CUSTOM_CALL || op == HLO_COPY;
+  return op == HLO_TUPLE || op == HLO_GET_TUPLE_ELEMENT || op == HLO_CUSTOM_CALL || op == HLO_COPY || op == HLO_CALL ||
+         op == HLO_CONDITIONAL || op == HLO_WHILE;
 }
 
 enum status hlo_infer_shape(struct arena *a, const struct hlo_instr *i, struct hlo_shape *out, struct error *err) {

@@ -17,6 +17,12 @@ MUST_USE enum status infer_gather(struct arena *a, const struct hlo_instr *i, st
 MUST_USE enum status infer_scatter(struct arena *a, const struct hlo_instr *i, struct hlo_shape *out,
                                    struct error *err);
 
+/* infer_control.c: the rules of instructions whose called computations do the work. */
+MUST_USE enum status infer_call(struct arena *a, const struct hlo_instr *i, struct hlo_shape *out, struct error *err);
+MUST_USE enum status infer_while(struct arena *a, const struct hlo_instr *i, struct hlo_shape *out, struct error *err);
+MUST_USE enum status infer_conditional(struct arena *a, const struct hlo_instr *i, struct hlo_shape *out,
+                                       struct error *err);
+
 /* The called computation must be (T[], T[]) -> T[]. */
 MUST_USE enum status infer_combiner(const struct hlo_instr *i, enum dtype t, struct error *err);
 const char *infer_ints_text(struct arena *a, struct hlo_ints v); /* "{0,1}" */

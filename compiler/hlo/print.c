@@ -150,6 +150,27 @@ static void put_custom_call(struct buf *out, const struct hlo_instr *i) {
   }
 }
 
+/* A conditional on a truth value is written with names for its branches, as XLA does. */
+static void put_called(struct buf *out, const struct hlo_instr *i) {
+  static const char *const of_while[] = {"body", "condition"}, *const of_pred[] = {"true_computation",
+                                                                                   "false_computation"};
+  const char *const *names = i->op == HLO_WHILE ? of_while : NULL;
+  if (i->op == HLO_CONDITIONAL && i->operands[0]->shape.dtype == DT_BOOL)
+    names = of_pred;
+  if (i->op == HLO_CONDITIONAL && !names)
+    buf_puts(out, ", branch_computations={");
+  for (int k = 0; k < i->n_called; k++) {
+    if (names)
+      buf_printf(out, ", %s=%%%s", names[k], i->called[k]->name);
+    else if (i->op == HLO_CONDITIONAL)
+      buf_printf(out, "%s%%%s", k ? ", " : "", i->called[k]->name);
+    else
+      buf_printf(out, ", to_apply=%%%s", i->called[k]->name);
+  }
+  if (i->op == HLO_CONDITIONAL && !names)
+    buf_putc(out, '}');
+}
+
 static void put_attributes(struct buf *out, const struct hlo_instr *i) {
   switch (i->op) {
   case HLO_BROADCAST:
@@ -191,8 +212,7 @@ static void put_attributes(struct buf *out, const struct hlo_instr *i) {
   default:
     break;
   }
-  if (i->n_called == 1)
-    buf_printf(out, ", to_apply=%%%s", i->called[0]->name);
+  put_called(out, i);
 }
 
 static void put_metadata(struct printer *p, const struct hlo_instr *i) {

@@ -134,6 +134,8 @@ struct hlo_instr *simplify_shape(struct simplifier *s, struct hlo_instr *i) {
     return pad(i);
   case HLO_CONCATENATE:
     return concatenate(s, i);
+  case HLO_GET_TUPLE_ELEMENT:
+    return i->operands[0]->op == HLO_TUPLE ? i->operands[0]->operands[i->tuple_index] : NULL;
   default:
     return NULL;
   }

@@ -37,7 +37,8 @@ static PRINTF(3, 4) enum status report(struct verifier *v, const struct hlo_inst
 /* ---- one instruction --------------------------------------------------------------------------------- */
 
 static enum status check_called(struct verifier *v, const struct hlo_instr *i) {
-  bool calls = i->op == HLO_REDUCE || i->op == HLO_SCATTER;
+  bool calls = i->op == HLO_REDUCE || i->op == HLO_SCATTER || i->op == HLO_CALL || i->op == HLO_CONDITIONAL ||
+               i->op == HLO_WHILE;
   if (!calls && i->n_called)
     return INVALID(v, i, "%s calls no computation", hlo_op_name(i->op));
   for (int k = 0; k < i->n_called; k++) {
@@ -165,7 +166,7 @@ static enum status check_alias(struct verifier *v, int k) {
 static enum status check_fuses(struct verifier *v) {
   for (const struct hlo_fuse *f = v->m->fuses; f; f = f->next)
     for (int k = 0; k < f->n; k++)
-      if (!f->v[k] || f->v[k]->parent != v->m->entry)
+      if (!f->v[k] || !f->v[k]->parent || !v->is_seen[f->v[k]->parent->id])
         return INVALID(v, NULL, "a fuse group holds a value that is not in the module");
   return ST_OK;
 }

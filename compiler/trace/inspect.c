@@ -61,7 +61,7 @@ static PyObject *knob_dict(const struct hlo_knob *k) {
 static PyObject *instr_dict(const struct hlo_instr *in) {
   return Py_BuildValue("{s:i,s:s,s:s,s:N,s:s,s:N,s:N,s:N}", "id", in->id, "name", in->name, "opcode",
                        hlo_op_name(in->op), "shape", shape_tuple(&in->shape), "dtype",
-                       in->op == HLO_TUPLE ? "tuple" : dtype_numpy_name(in->shape.dtype), "operands",
+                       in->shape.dtype == DT_TUPLE ? "tuple" : dtype_numpy_name(in->shape.dtype), "operands",
                        LIST(in->n_operands, PyLong_FromLong(in->operands[i]->id)), "src",
                        loc_list(in->locs.n ? in->locs.v[0] : NULL), "knob", knob_dict(in->knob));
 }

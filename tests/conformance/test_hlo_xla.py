@@ -111,6 +111,12 @@ def dynamic(x, u, i, j):
     return [x[a : a + 2, b : b + 3], y]
 
 
+def while_grows(x):
+    while x < 1000:
+        x = x + x * x + 1
+    return x
+
+
 EXPECTED = {
     "softmax": softmax,
     "reduces": reduces,
@@ -118,6 +124,13 @@ EXPECTED = {
     "gather_windows": gather_windows,
     "gather_rows": lambda x, i: x[i[:, 0]],
     "dynamic": dynamic,
+    "call_twice": lambda x, y: (x - y) - (y - x),
+    "while_sum": lambda x: [x.sum(0), np.int32(6)],
+    "while_nested": lambda x: x + 12,
+    "while_grows": while_grows,
+    "choose_pred": lambda p, x: np.exp(x) if p else -x,
+    "choose_index": lambda i, x: [-x, np.ceil(x), x + x][i if 0 <= i < 3 else 2],
+    "tuples": lambda x, y: [y, x],
     "select_max": np.maximum,
     "compare_all": lambda x, y: [x == y, x != y, x >= y, x > y, x <= y, x < y],
     "dot_2d": np.matmul,

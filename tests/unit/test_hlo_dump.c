@@ -341,6 +341,8 @@ static void dynamic(struct hlo_builder *b) {
   assert_int_equal(hlo_finish(b, 2, r, (const char *[]){"a", "b"}), ST_OK);
 }
 
+#include "hlo_control.h" /* modules with call, while and conditional */
+
 /* ---- structure --------------------------------------------------------------------------------------- */
 
 static void identity_0d(struct hlo_builder *b) {
@@ -567,6 +569,8 @@ static const struct {
     M(dot_empty),        M(gather_rows),       M(gather_windows),  M(scatter_rows),
     M(dynamic),          M(identity_0d),       M(no_inputs),       M(no_results),
     M(alias_one),        M(alias_two),         M(odd_names),       M(metadata),
+    M(call_twice),       M(while_sum),         M(while_nested),    M(while_grows),
+    M(choose_pred),      M(choose_index),      M(tuples),
     M(softmax),          M(random_1),          M(random_2),        M(random_3),
     M(random_4),         M(random_5),          M(random_6),        M(random_7),
     M(random_8),
