@@ -192,8 +192,7 @@ hlo_val hlo_scatter_assign(struct hlo_builder *b, hlo_val x, hlo_val indices, hl
 
 hlo_val hlo_tuple(struct hlo_builder *b, int n, hlo_val const *xs) {
   return build_append(
-      b, NULL,
-      &(struct hlo_instr){.op = HLO_TUPLE, .n_operands = n, .operands = (struct hlo_instr **)(uintptr_t)xs});
+      b, NULL, &(struct hlo_instr){.op = HLO_TUPLE, .n_operands = n, .operands = (struct hlo_instr **)(uintptr_t)xs});
 }
 
 hlo_val hlo_tuple_element(struct hlo_builder *b, hlo_val x, int k) {
@@ -216,8 +215,7 @@ hlo_val hlo_call(struct hlo_builder *b, struct hlo_computation *c, int n, hlo_va
 hlo_val hlo_while(struct hlo_builder *b, struct hlo_computation *condition, struct hlo_computation *body, hlo_val x) {
   struct hlo_computation *called[] = {body, condition};
   return build_append(
-      b, NULL,
-      &(struct hlo_instr){.op = HLO_WHILE, .n_operands = 1, .operands = &x, .n_called = 2, .called = called});
+      b, NULL, &(struct hlo_instr){.op = HLO_WHILE, .n_operands = 1, .operands = &x, .n_called = 2, .called = called});
 }
 
 hlo_val hlo_conditional(struct hlo_builder *b, hlo_val index, int n, struct hlo_computation *const *branches,

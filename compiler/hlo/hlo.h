@@ -48,7 +48,7 @@ struct hlo_shape {
 };
 
 struct hlo_shape hlo_shape_array(struct arena *a, enum dtype t, int rank, const int64_t *dims); /* copies dims */
-struct hlo_shape hlo_shape_dup(struct arena *a, const struct hlo_shape *s); /* a deep copy */
+struct hlo_shape hlo_shape_dup(struct arena *a, const struct hlo_shape *s);                     /* a deep copy */
 bool hlo_shape_equal(const struct hlo_shape *x, const struct hlo_shape *y);
 bool hlo_shape_same_dims(const struct hlo_shape *x, const struct hlo_shape *y); /* dtype aside */
 int64_t hlo_shape_elements(const struct hlo_shape *s); /* product of dims; 1 for rank 0; -1 on overflow */

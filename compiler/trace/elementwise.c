@@ -120,7 +120,7 @@ static enum dtype compute_dtype(int which, enum dtype t, const struct operand xy
   case BIN_DIV:
     return dtype_is_float(t) ? t : DT_F32;
   case BIN_POW:
-    if (!dtype_is_float(t) && xy[1].weak == WEAK_INT && xy[1].integer < 0) {
+    if (!dtype_is_float(t) && xy[1].weak == WEAK_INT && !xy[1].v && xy[1].integer < 0) {
       refuse(DG_BAD_ARGUMENT, "use a float base: x.astype(np.float32) ** n",
              "integers to negative integer powers are not allowed");
       return DT_NONE;
@@ -246,7 +246,7 @@ PyObject *op_logical(struct tracer *tr, const struct op_def *op, PyObject *args,
 
 /* A Python integer that the tensor's integer type cannot hold compares the same with every element. */
 static bool out_of_range(const struct operand *x, enum dtype t, bool *above) {
-  if (x->weak != WEAK_INT || !dtype_is_int(t))
+  if (x->weak != WEAK_INT || x->v || !dtype_is_int(t))
     return false;
   int bits = (int)dtype_size(t) * 8;
   bool is_signed = dtype_kind(t) == DK_SIGNED;

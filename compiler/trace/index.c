@@ -1,9 +1,9 @@
 /* index: x[key] and x[key] = value.
  *
  * A key is normalised to one entry per axis of x (an integer, a slice, or at most one array of integers) and a list of
- * the result's axes.  Reading: slice, gather for the array (or for a negative step), reshape.  Writing: the value is
- * broadcast to the result's shape, as in NumPy, converted to x's dtype and stored with dynamic-update-slice when all
- * steps are 1, and with scatter otherwise.
+ * the result's axes.  Integers and slice bounds may be a fori_loop's index.  Reading: dynamic-slice for those, slice,
+ * gather for the array (or for a negative step), reshape.  Writing: the value is broadcast to the result's shape, as in
+ * NumPy, converted to x's dtype and stored with dynamic-update-slice when all steps are 1, and with scatter otherwise.
  */
 #include "trace/tracer.h"
 
@@ -14,6 +14,7 @@ struct entry {
   enum entry_kind kind;
   int64_t start, step, count; /* elements start, start + step, … */
   hlo_val indices;
+  hlo_val at; /* or NULL: a 0-d value that is added to start */
 };
 struct key {
   int rank; /* of x */
@@ -38,8 +39,47 @@ static bool read_int(PyObject *o, int axis, int64_t size, struct entry *e) {
            (long long)size);
     return false;
   }
-  *e = (struct entry){ENTRY_INT, i < 0 ? i + size : i, 1, 1, NULL};
+  *e = (struct entry){ENTRY_INT, i < 0 ? i + size : i, 1, 1, NULL, NULL};
   return true;
+}
+
+/* One element, or a slice of constant size, whose place depends on a loop's index.  Every iteration has to stay
+ * inside: NumPy would raise, or cut the slice short. */
+static bool read_moving(struct tracer *tr, PyObject *o, int axis, int64_t size, int64_t extent, struct entry *e) {
+  int64_t low, high, back = 0;
+  if (!loop_index_range(tr, o, &low, &high))
+    return false;
+  if (high < 0 && high + extent <= 0) /* counted from the end, in every iteration */
+    back = size;
+  if (low + back < 0 || high + back + extent > size) {
+    refuse(DG_BAD_ARGUMENT, "every iteration of the loop must stay inside the axis",
+           "this index runs from %lld to %lld, which is out of bounds for axis %d with size %lld", (long long)low,
+           (long long)(high + extent - 1), axis, (long long)size);
+    return false;
+  }
+  e->start = back;
+  e->at = loop_index_val(tr, o);
+  return e->at;
+}
+
+static bool read_moving_slice(struct tracer *tr, PySliceObject *s, int axis, int64_t size, struct entry *e) {
+  PyObject *zero = PyLong_FromLong(0), *end = PyLong_FromLongLong(size);
+  int64_t extent = 0, step = 1;
+  bool ok = zero && end && (s->step == Py_None || int_parse(s->step, "step", &step));
+  if (ok && step < 1)
+    ok = refuse_index("read it with a step of 1 and use np.flip",
+                      "a slice that moves with a loop needs a positive step");
+  PyObject *start = s->start == Py_None ? zero : s->start, *stop = s->stop == Py_None ? end : s->stop;
+  if (ok && !loop_index_distance(start, stop, &extent))
+    ok = refuse_index("write it as x[i * T : (i + 1) * T], with the same T",
+                      "the size of this slice is not the same in every iteration of the loop");
+  const int64_t count = extent > 0 ? (extent + step - 1) / step : 0;
+  *e = (struct entry){.kind = ENTRY_SLICE, .step = count > 1 ? step : 1, .count = count};
+  if (ok && count)
+    ok = read_moving(tr, start, axis, size, (count - 1) * step + 1, e);
+  Py_XDECREF(zero);
+  Py_XDECREF(end);
+  return ok;
 }
 
 static bool bound_ok(PyObject *o) {
@@ -49,13 +89,15 @@ static bool bound_ok(PyObject *o) {
                       "a slice bound is a traced tensor: the result's size depends on data");
 }
 
-static bool read_slice(PyObject *o, int64_t size, struct entry *e) {
+static bool read_slice(struct tracer *tr, PyObject *o, int axis, int64_t size, struct entry *e) {
   PySliceObject *s = (PySliceObject *)o;
   Py_ssize_t start, stop, step;
+  if (loop_index_check(s->start) || loop_index_check(s->stop))
+    return read_moving_slice(tr, s, axis, size, e);
   if (!bound_ok(s->start) || !bound_ok(s->stop) || !bound_ok(s->step) || PySlice_Unpack(o, &start, &stop, &step) < 0)
     return false;
   Py_ssize_t n = PySlice_AdjustIndices((Py_ssize_t)size, &start, &stop, step);
-  *e = (struct entry){ENTRY_SLICE, n ? start : 0, step, n, NULL};
+  *e = (struct entry){ENTRY_SLICE, n ? start : 0, step, n, NULL, NULL};
   return true;
 }
 
@@ -129,7 +171,11 @@ static bool is_plain_int(PyObject *o) {
 static bool read_entry(struct tracer *tr, struct key *k, PyObject *o, int axis, int64_t size) {
   struct entry *e = &k->axis[axis];
   if (PySlice_Check(o))
-    return read_slice(o, size, e);
+    return read_slice(tr, o, axis, size, e);
+  if (loop_index_check(o)) {
+    *e = (struct entry){ENTRY_INT, 0, 1, 1, NULL, NULL};
+    return read_moving(tr, o, axis, size, 1, e);
+  }
   if (is_plain_int(o))
     return read_int(o, axis, size, e);
   if (!tensor_check(o) && !PyArray_Check(o) && !PyList_Check(o) && !PyTuple_Check(o))
@@ -174,7 +220,7 @@ static bool read_key(struct tracer *tr, const struct hlo_shape *s, PyObject *key
     } else if (o == Py_Ellipsis) {
       dots = true;
       for (int fill = s->rank - n_axes; fill > 0; fill--, axis++, out++)
-        k->axis[axis] = (struct entry){ENTRY_SLICE, 0, 1, s->dims[axis], NULL};
+        k->axis[axis] = (struct entry){ENTRY_SLICE, 0, 1, s->dims[axis], NULL, NULL};
     } else {
       ok = read_entry(tr, k, o, axis, s->dims[axis]);
       out += ok && k->axis[axis].kind != ENTRY_INT;
@@ -199,10 +245,50 @@ static hlo_val reverse_axis(struct tracer *tr, hlo_val x, int axis) {
   return take_axis(tr, x, hlo_constant(&tr->b, s, idx), axis);
 }
 
-/* The static part: slices and integers, every axis kept. */
-static hlo_val slice_static(struct tracer *tr, hlo_val x, const struct key *k) {
+static bool moves(const struct key *k) {
+  for (int i = 0; i < k->rank; i++)
+    if (k->axis[i].at)
+      return true;
+  return false;
+}
+
+/* Where an entry begins: constant, or with the loop. */
+static hlo_val entry_start(struct tracer *tr, const struct entry *e) {
+  hlo_val start = hlo_scalar(&tr->b, DT_I32, (double)e->start);
+  return !e->at ? start : e->start ? hlo_binary(&tr->b, HLO_ADD, e->at, start) : e->at;
+}
+
+/* What moves, and with it what is cut out anyway; *rest is the key of what is left to do. */
+static hlo_val slice_moving(struct tracer *tr, hlo_val x, const struct key *k, struct key *rest) {
+  hlo_val starts[HLO_RANK_MAX];
+  int64_t sizes[HLO_RANK_MAX];
+  *rest = *k;
+  for (int i = 0; i < k->rank; i++) {
+    struct entry *e = &rest->axis[i];
+    if (e->kind == ENTRY_ARRAY || e->step < 1 || !e->count) {
+      starts[i] = hlo_scalar(&tr->b, DT_I32, 0);
+      sizes[i] = x->shape.dims[i];
+      continue;
+    }
+    starts[i] = entry_start(tr, e);
+    sizes[i] = (e->count - 1) * e->step + 1;
+    e->start = 0;
+    e->at = NULL;
+  }
+  return hlo_dynamic_slice(&tr->b, x, starts, sizes);
+}
+
+/* Slices and integers, every axis kept. */
+static hlo_val slice_axes(struct tracer *tr, hlo_val x, const struct key *k) {
   struct hlo_slice_dim d[HLO_RANK_MAX];
+  struct key rest;
   bool trivial = true;
+  if (moves(k)) {
+    x = slice_moving(tr, x, k, &rest);
+    k = &rest;
+    if (!x)
+      return NULL;
+  }
   for (int i = 0; i < k->rank; i++) {
     const struct entry *e = &k->axis[i];
     int64_t size = x->shape.dims[i], last = e->start + (e->count - 1) * e->step,
@@ -260,9 +346,10 @@ PyObject *index_get(struct tracer *tr, struct tensor *t, PyObject *key) {
   struct key k;
   int64_t dims[2 * HLO_RANK_MAX];
   int array_at = -1;
-  if (!read_key(tr, &t->v->shape, key, &k))
+  hlo_val x = tensor_val(tr, (PyObject *)t);
+  if (!x || !read_key(tr, &x->shape, key, &k))
     return NULL;
-  hlo_val x = slice_static(tr, t->v, &k);
+  x = slice_axes(tr, x, &k);
   if (!x)
     return NULL;
   int n = result_dims(&x->shape, &k, dims, &array_at);
@@ -318,7 +405,7 @@ static hlo_val store_slice(struct tracer *tr, hlo_val x, hlo_val v, const struct
   if (whole)
     return v;
   for (int i = 0; i < k->rank; i++)
-    starts[i] = hlo_scalar(&tr->b, DT_I32, (double)k->axis[i].start);
+    starts[i] = entry_start(tr, &k->axis[i]);
   return hlo_dynamic_update_slice(&tr->b, x, v, starts);
 }
 
@@ -429,11 +516,11 @@ static hlo_val store_array(struct tracer *tr, hlo_val x, PyObject *value, const 
     return NULL;
   }
   hlo_val v = value_for_array(tr, x, value, k);
-  hlo_val sub = v ? slice_static(tr, x, k) : NULL;
+  hlo_val sub = v ? slice_axes(tr, x, k) : NULL;
   if (!sub || hlo_shape_elements(&v->shape) == 0)
     return sub ? x : NULL;
   sub = scatter_axis(tr, sub, k->axis[axis].indices, v, axis);
-  part.axis[axis] = (struct entry){ENTRY_SLICE, 0, 1, x->shape.dims[axis], NULL};
+  part.axis[axis] = (struct entry){ENTRY_SLICE, 0, 1, x->shape.dims[axis], NULL, NULL};
   return sub ? store_slice(tr, x, sub, &part) : NULL;
 }
 
@@ -442,7 +529,7 @@ int index_set(struct tracer *tr, struct tensor *t, PyObject *key, PyObject *valu
   int64_t dims[2 * HLO_RANK_MAX];
   int array_at = -1;
   hlo_val x = t->v, r = NULL;
-  if (!read_key(tr, &x->shape, key, &k))
+  if (!loop_may_write(tr, t) || !read_key(tr, &x->shape, key, &k))
     return -1;
   if (k.array_axis >= 0) {
     r = store_array(tr, x, value, &k);
@@ -456,6 +543,11 @@ int index_set(struct tracer *tr, struct tensor *t, PyObject *key, PyObject *valu
     }
     struct hlo_shape s = {.dtype = x->shape.dtype, .rank = k.rank, .dims = selected};
     int n = result_dims(&s, &k, dims, &array_at);
+    if (strided && moves(&k)) {
+      refuse_index("write one element after the other, or with a step of 1",
+                   "writing a stepped slice that moves with a loop is not supported");
+      return -1;
+    }
     hlo_val v = rank_ok(n) ? stored_value(tr, value, x->shape.dtype, n, dims) : NULL;
     if (v)
       r = total == 0 ? x : strided ? store_strided(tr, x, v, &k) : store_slice(tr, x, v, &k);

@@ -6,27 +6,6 @@ bool nkx_ready(void) {
   return PyArray_API != NULL || _import_array() == 0;
 }
 
-/* fori_loop(lower, upper, body, init): a plain loop outside of a trace. */
-static PyObject *fori_loop(PyObject *self, PyObject *args, PyObject *kw) {
-  static char *names[] = {"lower", "upper", "body", "init", NULL};
-  Py_ssize_t lower, upper;
-  PyObject *body, *acc;
-  (void)self;
-  if (tracer_now && tracer_enter())
-    return refuse(DG_UNSUPPORTED_OP, "use a Python for loop; it is unrolled",
-                  "fori_loop is not supported in a kernel yet");
-  if (!PyArg_ParseTupleAndKeywords(args, kw, "nnOO:fori_loop", names, &lower, &upper, &body, &acc))
-    return NULL;
-  Py_INCREF(acc);
-  for (Py_ssize_t i = lower; acc && i < upper; i++) {
-    PyObject *index = PyLong_FromSsize_t(i);
-    PyObject *next = index ? PyObject_CallFunctionObjArgs(body, index, acc, NULL) : NULL;
-    Py_XDECREF(index);
-    Py_SETREF(acc, next);
-  }
-  return acc;
-}
-
 /* [{"name", "kind", "numpy": names under numpy separated by spaces, "method": "sum" or None}, …] */
 static PyObject *operations(PyObject *self, PyObject *unused) {
   PyObject *list = PyList_New(0);
@@ -46,7 +25,7 @@ static PyMethodDef methods[] = {
      "Builder with one argument, function form with attributes."},
     {"knob_function", PYFUNC(knob_function), METH_VARARGS | METH_KEYWORDS, "Function form: returns the tensor."},
     {"fuse", PYFUNC(knob_fuse), METH_FASTCALL, "Asks for the loops of several values to be merged."},
-    {"fori_loop", PYFUNC(fori_loop), METH_VARARGS | METH_KEYWORDS, "A loop with an accumulator."},
+    {"fori_loop", PYFUNC(fori_loop), METH_VARARGS | METH_KEYWORDS, "fori_loop(lower, upper, body, init): acc = init; for i in range(lower, upper): acc = body(i, acc)."},
     {"operations", operations, METH_NOARGS, "The table of operations."},
     {"stop_job", PYFUNC(time_is_up), METH_FASTCALL, NULL},
     {"show_warning", PYFUNC(warning_show), METH_VARARGS | METH_KEYWORDS, NULL},
@@ -62,7 +41,7 @@ static struct PyModuleDef definition = {.m_base = PyModuleDef_HEAD_INIT,
 
 PyMODINIT_FUNC PyInit__nkx(void) {
   PyObject *m = PyModule_Create(&definition);
-  if (m && nkx_ready() && dtypes_init() && refuse_init(m) && tensor_init(m) && dispatch_init() && knobs_init(m) &&
+  if (m && nkx_ready() && dtypes_init() && refuse_init(m) && tensor_init(m) && loop_index_init(m) && dispatch_init() && knobs_init(m) &&
       kernels_init(m) && output_init(m))
     return m;
   Py_XDECREF(m);

@@ -124,6 +124,11 @@ bool operand_read(struct tracer *tr, PyObject *o, struct operand *x) {
     x->dims = x->v->shape.dims;
     return true;
   }
+  if (loop_index_check(o)) { /* a Python int whose value is not known */
+    x->v = loop_index_val(tr, o);
+    x->weak = WEAK_INT;
+    return x->v;
+  }
   if (PyLong_CheckExact(o)) {
     int overflow = 0;
     x->weak = WEAK_INT;

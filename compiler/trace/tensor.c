@@ -36,7 +36,7 @@ hlo_val tensor_val(struct tracer *tr, PyObject *o) {
   if (t->serial != tr->serial)
     return refuse(DG_BAD_ARGUMENT, "a tensor only exists while its kernel is traced: do not keep it in a global",
                   "a tensor of another kernel's trace was used here");
-  return t->v;
+  return loop_see(tr, t->v);
 }
 
 static void dealloc(PyObject *self) {
@@ -107,7 +107,7 @@ static PyGetSetDef getset[] = {{"shape", get_shape, NULL, NULL, NULL},       {"d
 
 /* Objects that have their own idea of arithmetic get their turn. */
 static bool is_operand(PyObject *o) {
-  return tensor_check(o) || PyLong_Check(o) || PyFloat_Check(o) || PyArray_Check(o) || PyArray_CheckScalar(o) ||
+  return tensor_check(o) || PyLong_Check(o) || loop_index_check(o) || PyFloat_Check(o) || PyArray_Check(o) || PyArray_CheckScalar(o) ||
          PyList_Check(o) || PyTuple_Check(o) || PyComplex_Check(o);
 }
 
@@ -155,6 +155,10 @@ static PyObject *inplace(enum op_id id, PyObject *x, PyObject *y) {
   PyObject *r = op_call2(id, x, y);
   if (!r)
     return NULL;
+  if (!loop_may_write(tracer_now, t)) {
+    Py_DECREF(r);
+    return NULL;
+  }
   struct tensor *n = (struct tensor *)r;
   char a[256], b[256];
   if (n->rank != t->rank || memcmp(n->dims, t->dims, (size_t)t->rank * sizeof *t->dims) != 0) {

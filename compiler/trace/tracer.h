@@ -78,6 +78,21 @@ struct tensor {
   npy_intp dims[HLO_RANK_MAX];
 };
 
+/* A fori_loop whose body runs (loop.c).  The element k of its state is init[k] before the first iteration. */
+struct loop {
+  struct loop *outer;
+  uint64_t serial; /* in its trace; never reused */
+  int64_t lower, upper;
+  struct hlo_computation *body, *around;
+  hlo_val state, index; /* the body's parameter, and its first element */
+  int n_init;
+  hlo_val *init;
+  int n_seen; /* values from outside that the body reads */
+  hlo_val *outside, *inside;
+  struct hlo_fuse *last_fuse; /* before it */
+};
+enum { LOOP_NEST_MAX = 8 };
+
 struct tracer {
   struct hlo_builder b;
   struct arena *a;
@@ -85,6 +100,8 @@ struct tracer {
   struct diags *ds;
   PyFrameObject *base; /* frame that started the trace, or NULL */
   uint64_t serial;
+  struct loop *loop; /* innermost, or NULL */
+  uint64_t loops;    /* so far */
 };
 extern struct tracer *tracer_now; /* NULL: not tracing */
 
@@ -242,6 +259,28 @@ hlo_val take_axis(struct tracer *tr, hlo_val x, hlo_val indices, int axis);
 
 PyObject *index_get(struct tracer *tr, struct tensor *t, PyObject *key);
 int index_set(struct tracer *tr, struct tensor *t, PyObject *key, PyObject *value);
+
+/* ---- loops (loop.c, loop_index.c) -------------------------------------------------------------------- */
+
+PyObject *fori_loop(PyObject *self, PyObject *args, PyObject *kw);
+/* v, made anywhere around the place that is traced now, as a value of this place; NULL with an exception. */
+hlo_val loop_see(struct tracer *tr, hlo_val v);
+/* True if t's value was made in the body (or kernel) that is traced now; refuses otherwise. */
+bool loop_may_write(struct tracer *tr, const struct tensor *t);
+
+/* A sum of multiples of the indices of running loops, and a constant. */
+extern PyTypeObject *loop_index_type;
+static inline bool loop_index_check(PyObject *o) {
+  return Py_IS_TYPE(o, loop_index_type);
+}
+PyObject *loop_index_new(struct tracer *tr, const struct loop *l); /* l's own */
+/* As an s32[]; NULL with an exception. */
+hlo_val loop_index_val(struct tracer *tr, PyObject *o);
+/* The smallest and the largest value it takes; false with an exception. */
+bool loop_index_range(struct tracer *tr, PyObject *o, int64_t *low, int64_t *high);
+/* stop - start, either of them a LoopIndex or an int, if that is the same in every iteration. */
+bool loop_index_distance(PyObject *start, PyObject *stop, int64_t *out);
+bool loop_index_init(PyObject *module);
 
 /* ---- knobs, kernels, jobs ---------------------------------------------------------------------------- */
 

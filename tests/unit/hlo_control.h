@@ -34,7 +34,8 @@ static void while_sum(struct hlo_builder *b) {
   hlo_val x = PARAM(b, "x", DT_F32, 6, 4);
   hlo_val init = hlo_tuple(b, 3, (hlo_val[]){hlo_scalar(b, DT_I32, 0), hlo_full(b, DT_F32, 1, DIMS(4), 0), x});
   struct hlo_builder c = computation(b, "body");
-  hlo_val p = hlo_parameter(&c, "state", init->shape), i = hlo_tuple_element(&c, p, 0), all = hlo_tuple_element(&c, p, 2);
+  hlo_val p = hlo_parameter(&c, "state", init->shape), i = hlo_tuple_element(&c, p, 0),
+          all = hlo_tuple_element(&c, p, 2);
   hlo_val row = hlo_dynamic_slice(&c, all, (hlo_val[]){i, hlo_scalar(&c, DT_I32, 0)}, DIMS(1, 4));
   hlo_val sum = hlo_binary(&c, HLO_ADD, hlo_tuple_element(&c, p, 1), hlo_reshape(&c, row, 1, DIMS(4)));
   hlo_val next = hlo_binary(&c, HLO_ADD, i, hlo_scalar(&c, DT_I32, 1));
@@ -51,7 +52,8 @@ static void while_nested(struct hlo_builder *b) {
   struct hlo_computation *bodies[2];
   for (int k = 0; k < 2; k++) {
     struct hlo_builder c = computation(b, k ? "outer" : "inner");
-    hlo_val p = hlo_parameter(&c, "state", init->shape), i = hlo_tuple_element(&c, p, 0), v = hlo_tuple_element(&c, p, 1);
+    hlo_val p = hlo_parameter(&c, "state", init->shape), i = hlo_tuple_element(&c, p, 0),
+            v = hlo_tuple_element(&c, p, 1);
     hlo_val next = hlo_binary(&c, HLO_ADD, i, hlo_scalar(&c, DT_I32, 1));
     if (!k) {
       v = hlo_binary(&c, HLO_ADD, v, hlo_full(&c, DT_F32, 1, DIMS(5), 1));

@@ -570,10 +570,9 @@ static const struct {
     M(dynamic),          M(identity_0d),       M(no_inputs),       M(no_results),
     M(alias_one),        M(alias_two),         M(odd_names),       M(metadata),
     M(call_twice),       M(while_sum),         M(while_nested),    M(while_grows),
-    M(choose_pred),      M(choose_index),      M(tuples),
-    M(softmax),          M(random_1),          M(random_2),        M(random_3),
-    M(random_4),         M(random_5),          M(random_6),        M(random_7),
-    M(random_8),
+    M(choose_pred),      M(choose_index),      M(tuples),          M(softmax),
+    M(random_1),         M(random_2),          M(random_3),        M(random_4),
+    M(random_5),         M(random_6),          M(random_7),        M(random_8),
 #undef M
 };
 
