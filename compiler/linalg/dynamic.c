@@ -1,6 +1,7 @@
 /* dynamic: dynamic-slice and dynamic-update-slice, slices whose start is a value.
  *
- * XLA clamps every start so that the slice stays inside; a constant start becomes a static offset.
+ * XLA clamps every start so that the slice stays inside; a constant start becomes a static offset, and one that comes
+ * from a loop's counter is not clamped where its range shows that it stays inside.
  */
 #include "hlo/literal.h"
 #include "linalg/impl.h"
@@ -21,7 +22,14 @@ static void read_starts(struct lower *l, const struct hlo_shape *x, const int64_
       continue;
     }
     offsets[d] = 0;
-    MlirValue scalar = emit_extract(&l->e, lower_value(l, starts[d]), 0, NULL);
+    const struct node *n = node_of(l, starts[d]);
+    if (n->scalar_kind == SCALAR_INDEX) {
+      dynamic[d] = scalar_index(l, starts[d]);
+      if (n->low < 0 || n->high > limit)
+        dynamic[d] = scalar_clamp_index(&l->e, dynamic[d], limit);
+      continue;
+    }
+    MlirValue scalar = scalar_of(l, starts[d]);
     dynamic[d] = scalar_clamp_index(&l->e, scalar_to_index(&l->e, scalar, starts[d]->shape.dtype), limit);
   }
 }

@@ -19,7 +19,7 @@ enum { MAX_OPERANDS = 3 };
 struct operand {
   const struct hlo_instr *src; /* the instruction that is read */
   struct hlo_shape shape;      /* of what is read: src's, or with its reduced axes kept */
-  bool is_scalar;              /* a splat constant, used in the body */
+  bool is_scalar;              /* a splat constant or a loop's scalar, used in the body */
   bool is_full;                /* has the result's shape */
   int64_t map[HLO_RANK_MAX];   /* per dimension of shape: a loop or EMIT_CONST(0) */
 };
@@ -70,6 +70,11 @@ static void keep_axes(const struct hlo_instr *reduce, const struct hlo_shape *ke
     map[d] = reduce_has_axis(reduce, d) ? EMIT_CONST(0) : old[k++];
 }
 
+/* Used in the body of whoever reads it. */
+static bool is_scalar(struct lower *l, const struct hlo_instr *x) {
+  return lower_is_splat(x) || node_of(l, x)->scalar_kind;
+}
+
 static void look_through(struct lower *l, const struct hlo_instr *x, struct operand *o) {
   for (;;) {
     if (x->op == HLO_BROADCAST && !x->knob) {
@@ -87,7 +92,7 @@ static void look_through(struct lower *l, const struct hlo_instr *x, struct oper
   }
   o->src = x;
   o->shape = x->shape;
-  o->is_scalar = lower_is_splat(x);
+  o->is_scalar = is_scalar(l, x);
   if (x->op == HLO_REDUCE && node_of(l, x)->keeps_dims) {
     o->shape = node_of(l, x)->kept_shape;
     keep_axes(x, &o->shape, o->map);
@@ -112,7 +117,7 @@ static void read_full(const struct hlo_instr *x, struct operand *o) {
 
 static void read_operand(struct lower *l, const struct hlo_instr *x, struct operand *o) {
   read_full(x, o);
-  if (lower_is_splat(x)) {
+  if (is_scalar(l, x)) {
     o->is_scalar = true;
     o->is_full = false;
   } else if (x->op == HLO_BROADCAST && !x->knob) {
@@ -223,7 +228,7 @@ static MlirOperation emit_folded(struct lower *l, const struct hlo_instr *i, con
   locate(l, i, o);
   for (int k = 0; k < i->n_operands; k++) {
     if (o[k].is_scalar) {
-      body.scalars[k] = lower_splat(l, o[k].src);
+      body.scalars[k] = scalar_of(l, o[k].src);
       continue;
     }
     inputs[n] = operand_value(l, &o[k]);
@@ -312,7 +317,7 @@ enum status lower_broadcast(struct lower *l, const struct hlo_instr *i) {
   align_unit_dims(&i->shape, &o);
 
   if (o.is_scalar || o.shape.rank == 0) {
-    MlirValue v = o.is_scalar ? lower_splat(l, o.src) : emit_extract(&l->e, lower_value(l, o.src), 0, NULL);
+    MlirValue v = o.is_scalar ? scalar_of(l, o.src) : emit_extract(&l->e, lower_value(l, o.src), 0, NULL);
     MlirValue filled = emit_fill(&l->e, v, lower_empty(l, &i->shape));
     lower_set(l, i, filled, mlirOpResultGetOwner(filled));
     return ST_OK;

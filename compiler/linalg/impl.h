@@ -11,12 +11,30 @@
 #include "ir/ir.h"
 #include "linalg/emit.h"
 
+/* The part `at` of a while's state that is first, first + step, … in its n iterations; at < 0: there is none.  iv is the
+ * induction variable, null behind the loop, where n is 1 and first the last value. */
+struct counter {
+  int at;
+  int64_t first, step, n;
+  MlirValue iv;
+};
+
+/* A 0-d value that is computed outside of tensors, because it comes from a counter (counter.c). */
+enum scalar_kind { SCALAR_NONE, SCALAR_INDEX, SCALAR_OTHER };
+
 /* What is known of one instruction, by its id. */
 struct node {
-  MlirValue value;    /* null until emitted */
-  MlirValue scalar;   /* a splat constant's element, once somebody asked for it */
-  MlirOperation work; /* the operation that does the work and carries the knob; null if there is none */
-  int n_loops;        /* iterators of work, their extents and kinds (NULL: all parallel) */
+  MlirValue value;  /* null until emitted */
+  MlirValue *parts; /* of a tuple that is not made by a tuple instruction; null where only the counter is */
+  MlirValue scalar; /* a splat constant's element, or a scalar's value, once somebody asked for it */
+  MlirValue index;  /* the same as an index, of a SCALAR_INDEX */
+  enum scalar_kind scalar_kind;
+  int scalar_depth;
+  int64_t low, high;                /* SCALAR_INDEX: what it can be */
+  struct counter counter;           /* tuples */
+  const struct hlo_instr **origins; /* of a tuple: instructions around it that its parts are, NULL where they are new */
+  MlirOperation work;               /* the operation that does the work and carries the knob; null if there is none */
+  int n_loops;                      /* iterators of work, their extents and kinds (NULL: all parallel) */
   const int64_t *extents;
   const bool *reduction;
   int n_users;
@@ -32,7 +50,8 @@ struct lower {
   bool is_plain; /* without knobs */
   struct diags *ds;
   struct arena arena; /* for the time of the lowering */
-  struct emit e;      /* the function's body */
+  struct emit e;      /* where operations go */
+  MlirBlock function; /* its body */
   struct node *nodes; /* module->next_id entries */
 };
 
@@ -57,6 +76,37 @@ static inline MlirOperation lower_no_op(void) {
   return (MlirOperation){NULL};
 }
 MlirValue lower_empty(struct lower *l, const struct hlo_shape *s);
+/* Lowers c's instructions to where operations go, with its knobs; parameters have got their values before. */
+enum status lower_computation(struct lower *l, const struct hlo_computation *c);
+/* Forgets what is known of c's instructions: it is lowered once for each call. */
+void lower_forget(struct lower *l, const struct hlo_computation *c);
+
+/* control.c */
+enum status lower_tuple(struct lower *l, const struct hlo_instr *i);
+enum status lower_get_tuple_element(struct lower *l, const struct hlo_instr *i);
+enum status lower_call(struct lower *l, const struct hlo_instr *i);
+enum status lower_while(struct lower *l, const struct hlo_instr *i);
+enum status lower_conditional(struct lower *l, const struct hlo_instr *i);
+void lower_copy_tuple(struct lower *l, const struct hlo_instr *i);
+/* Element k of a tuple; an array is its own only element. */
+MlirValue lower_part(struct lower *l, const struct hlo_instr *t, int k);
+
+/* counter.c */
+void counter_find(const struct hlo_instr *w, struct counter *out);
+int64_t counter_lower(const struct counter *c); /* bounds and step of the scf.for */
+int64_t counter_upper(const struct counter *c);
+int64_t counter_step(const struct counter *c);
+void counter_after(struct counter *c); /* makes it the counter behind the loop */
+MlirValue counter_tensor(struct lower *l, const struct counter *c, enum dtype t);
+/* Emits x as a scalar if it is one, so that regions can use it. */
+void scalar_prepare(struct lower *l, const struct hlo_instr *x);
+/* i is the same as x, which has been prepared; false if x is no scalar. */
+bool scalar_inherit(struct lower *l, const struct hlo_instr *i, const struct hlo_instr *x);
+/* Whether i, whose operands have been asked already, is a scalar; such an instruction is emitted only when needed. */
+bool scalar_note(struct lower *l, const struct hlo_instr *i);
+MlirValue scalar_index(struct lower *l, const struct hlo_instr *i);  /* a SCALAR_INDEX, or a 0-d integer constant */
+MlirValue scalar_of(struct lower *l, const struct hlo_instr *i);     /* the element of any 0-d value */
+MlirValue scalar_tensor(struct lower *l, const struct hlo_instr *i); /* of one that scalar_note took, as a tensor */
 
 /* scalar.c: one element of an element-wise instruction.  i gives opcode, direction and types. */
 bool scalar_is_supported(const struct hlo_instr *i);
@@ -88,6 +138,7 @@ enum status lower_copy(struct lower *l, const struct hlo_instr *i);
 MlirValue reshape_tensor(struct lower *l, MlirValue x, const struct hlo_shape *from, int rank, const int64_t *dims);
 /* x in a buffer of its own if writing to x in place would change what the caller passed. */
 MlirValue writable_tensor(struct lower *l, const struct hlo_instr *x);
+MlirValue writable_value(struct lower *l, MlirValue x);
 
 /* reduce.c, dot.c */
 void reduce_plan(struct lower *l, const struct hlo_computation *c); /* decides keeps_dims */
@@ -102,6 +153,7 @@ enum status lower_dynamic_slice(struct lower *l, const struct hlo_instr *i);
 enum status lower_dynamic_update_slice(struct lower *l, const struct hlo_instr *i);
 
 /* knob.c */
-enum status lower_knobs(struct lower *l);
+/* Knobs of c's instructions and fuse groups between them. */
+enum status lower_knobs(struct lower *l, const struct hlo_computation *c);
 
 #endif

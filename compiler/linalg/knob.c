@@ -267,7 +267,7 @@ static void set_fuse(struct lower *l, const struct hlo_fuse *f) {
   int first = 0;
 
   for (int k = 0; k < f->n; k++) {
-    if (working_instr(l, f->v[k]))
+    if (f->v[k]->parent == f->v[0]->parent && working_instr(l, f->v[k]))
       continue;
     diag_add(l->ds, DS_WARNING, DG_KNOB_IGNORED, f->loc, "fuse has no effect: %%%s is not computed by a loop",
              f->v[k]->name);
@@ -284,10 +284,10 @@ static void set_fuse(struct lower *l, const struct hlo_fuse *f) {
   }
 }
 
-enum status lower_knobs(struct lower *l) {
+enum status lower_knobs(struct lower *l, const struct hlo_computation *c) {
   enum status st = ST_OK;
 
-  hlo_for_each(i, l->module->entry) {
+  hlo_for_each(i, c) {
     if (!i->knob)
       continue;
     const struct hlo_instr *w = working_instr(l, i);
@@ -303,6 +303,7 @@ enum status lower_knobs(struct lower *l) {
     st = one ? one : st;
   }
   for (const struct hlo_fuse *f = l->module->fuses; f && !st; f = f->next)
-    set_fuse(l, f);
+    if (f->v[0]->parent == c)
+      set_fuse(l, f);
   return st;
 }

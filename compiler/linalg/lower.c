@@ -115,23 +115,6 @@ static enum status lower_parameter(struct lower *l, const struct hlo_instr *i) {
   return ST_OK;
 }
 
-/* A tuple has no value of its own: get-tuple-element and the function's return look at its operands. */
-static enum status lower_tuple(struct lower *l, const struct hlo_instr *i) {
-  for (int k = 0; k < i->n_operands; k++)
-    if (i->operands[k]->shape.dtype == DT_TUPLE)
-      return lower_refuse(l, i, "tuples in tuples are not possible");
-  return ST_OK;
-}
-
-static enum status lower_get_tuple_element(struct lower *l, const struct hlo_instr *i) {
-  const struct hlo_instr *t = i->operands[0];
-
-  if (t->op != HLO_TUPLE)
-    return lower_refuse(l, i, "its operand is a %s, not a tuple of this program", hlo_op_name(t->op));
-  lower_set(l, i, lower_value(l, t->operands[i->tuple_index]), lower_no_op());
-  return ST_OK;
-}
-
 static enum status lower_custom_call(struct lower *l, const struct hlo_instr *i) {
   return lower_refuse(l, i, "the custom call %s has no meaning outside the vendor's compiler",
                       i->custom_call_target ? i->custom_call_target : "without a name");
@@ -185,6 +168,9 @@ static const lower_fn table[HLO_OP_COUNT] = {
     [HLO_DYNAMIC_UPDATE_SLICE] = lower_dynamic_update_slice,
     [HLO_TUPLE] = lower_tuple,
     [HLO_GET_TUPLE_ELEMENT] = lower_get_tuple_element,
+    [HLO_CALL] = lower_call,
+    [HLO_CONDITIONAL] = lower_conditional,
+    [HLO_WHILE] = lower_while,
     [HLO_CUSTOM_CALL] = lower_custom_call,
 };
 
@@ -211,7 +197,9 @@ static enum status lower_instr(struct lower *l, const struct hlo_instr *i) {
 MlirValue lower_value(struct lower *l, const struct hlo_instr *i) {
   struct node *n = node_of(l, i);
 
-  if (mlirValueIsNull(n->value) && is_put_off(i))
+  if (mlirValueIsNull(n->value) && n->scalar_kind)
+    n->value = scalar_tensor(l, i);
+  else if (mlirValueIsNull(n->value) && is_put_off(i))
     (void)lower_instr(l, i); /* none of these is ever refused */
   return n->value;
 }
@@ -223,19 +211,21 @@ static void count_users(struct lower *l, const struct hlo_computation *c) {
   }
 }
 
-static enum status lower_body(struct lower *l) {
-  const struct hlo_computation *c = l->module->entry;
+void lower_forget(struct lower *l, const struct hlo_computation *c) {
+  hlo_for_each(i, c) * node_of(l, i) = (struct node){.counter.at = -1};
+}
 
+enum status lower_computation(struct lower *l, const struct hlo_computation *c) {
   count_users(l, c);
   reduce_plan(l, c);
   hlo_for_each(i, c) {
-    if (node_of(l, i)->is_done || is_put_off(i))
+    if (node_of(l, i)->is_done || scalar_note(l, i) || is_put_off(i))
       continue;
     enum status st = lower_instr(l, i);
     if (st)
       return st;
   }
-  return ST_OK;
+  return l->is_plain ? ST_OK : lower_knobs(l, c);
 }
 
 /* ---- the function ------------------------------------------------------------------------------------ */
@@ -245,13 +235,10 @@ static int result_values(struct lower *l, MlirValue *out) {
 
   if (!root)
     return 0;
-  if (root->op != HLO_TUPLE) {
-    out[0] = lower_value(l, root);
-    return 1;
-  }
-  for (int k = 0; k < root->n_operands; k++)
-    out[k] = lower_value(l, root->operands[k]);
-  return root->n_operands;
+  const int n = root->shape.dtype == DT_TUPLE ? root->shape.n_elems : 1;
+  for (int k = 0; k < n; k++)
+    out[k] = lower_part(l, root, k);
+  return n;
 }
 
 static MlirAttribute argument_attrs(struct lower *l) {
@@ -307,15 +294,15 @@ static void add_function(struct lower *l, MlirModule module, MlirRegion region, 
 static enum status lower_function(struct lower *l, MlirModule module) {
   const struct hlo_computation *c = l->module->entry;
   const struct hlo_instr *root = c->root;
-  const int max_results = root && root->op == HLO_TUPLE ? root->n_operands : 1;
+  const int max_results = root && root->shape.dtype == DT_TUPLE ? root->shape.n_elems : 1;
   MlirType *args = arena_new_array(&l->arena, MlirType, (size_t)c->n_params);
   MlirValue *values = arena_new_array(&l->arena, MlirValue, (size_t)max_results);
   MlirType *results = arena_new_array(&l->arena, MlirType, (size_t)max_results);
   MlirRegion region = function_region(l, args);
 
-  enum status st = lower_body(l);
-  if (!st && !l->is_plain)
-    st = lower_knobs(l);
+  l->function = l->e.block;
+  lower_forget(l, c);
+  enum status st = lower_computation(l, c);
   if (st) {
     mlirRegionDestroy(region);
     return st;

@@ -91,47 +91,57 @@ enum status lower_transpose(struct lower *l, const struct hlo_instr *i) {
   return ST_OK;
 }
 
-static MlirOperation copy_tensor(struct lower *l, const struct hlo_instr *x) {
-  MlirValue v = lower_value(l, x);
-  return emit_linalg_named(&l->e, "linalg.copy", 1, &v, lower_empty(l, &x->shape), 0, NULL);
+static MlirOperation copy_value(struct lower *l, MlirValue v) {
+  MlirType t = mlirValueGetType(v);
+  MlirOperation empty = emit_operation(&l->e, &(struct emit_op){.name = "tensor.empty", .n_results = 1, .results = &t});
+  return emit_linalg_named(&l->e, "linalg.copy", 1, &v, emit_result(empty), 0, NULL);
 }
 
-/* The parameter whose buffer x is a view of, or NULL. */
-static const struct hlo_instr *viewed_parameter(struct lower *l, const struct hlo_instr *x) {
-  while (x->op == HLO_RESHAPE || x->op == HLO_SLICE || x->op == HLO_COPY || x->op == HLO_TRANSPOSE) {
-    if (!mlirOperationIsNull(node_of(l, x)->work))
-      return NULL;
-    x = x->operands[0];
+/* The number of the function's argument whose buffer v is a view of, or -1. */
+static int viewed_argument(struct lower *l, MlirValue v) {
+  static const char *const views[] = {"tensor.extract_slice", "tensor.expand_shape", "tensor.collapse_shape"};
+  while (mlirValueIsAOpResult(v)) {
+    MlirOperation def = mlirOpResultGetOwner(v);
+    bool is_view = false;
+    for (size_t k = 0; k < sizeof views / sizeof *views; k++)
+      is_view |= ir_is(def, views[k]);
+    if (!is_view)
+      return -1;
+    v = mlirOperationGetOperand(def, 0);
   }
-  return x->op == HLO_PARAMETER ? x : NULL;
+  return mlirBlockEqual(mlirBlockArgumentGetOwner(v), l->function) ? (int)mlirBlockArgumentGetArgNumber(v) : -1;
 }
 
-static bool is_aliased(const struct hlo_module *m, const struct hlo_instr *parameter) {
+static bool is_aliased(const struct hlo_module *m, int parameter) {
   for (int k = 0; k < m->n_aliases; k++)
-    if (m->aliases[k].param_index == parameter->parameter_number)
+    if (m->aliases[k].param_index == parameter)
       return true;
   return false;
 }
 
 /* Tensors are values, so a copy is needed only where the result would otherwise be the caller's own buffer. */
 enum status lower_copy(struct lower *l, const struct hlo_instr *i) {
-  const struct hlo_instr *x = i->operands[0];
-
-  if (!viewed_parameter(l, x)) {
-    lower_set(l, i, lower_value(l, x), lower_no_op());
+  if (i->shape.dtype == DT_TUPLE) {
+    lower_copy_tuple(l, i);
     return ST_OK;
   }
-  MlirOperation op = copy_tensor(l, x);
+  MlirValue v = lower_value(l, i->operands[0]);
+  if (viewed_argument(l, v) < 0) {
+    lower_set(l, i, v, lower_no_op());
+    return ST_OK;
+  }
+  MlirOperation op = copy_value(l, v);
   lower_set(l, i, emit_result(op), op);
   return ST_OK;
 }
 
-MlirValue writable_tensor(struct lower *l, const struct hlo_instr *x) {
-  const struct hlo_instr *p = viewed_parameter(l, x);
+MlirValue writable_value(struct lower *l, MlirValue x) {
+  const int p = viewed_argument(l, x);
+  return p < 0 || is_aliased(l->module, p) ? x : emit_result(copy_value(l, x));
+}
 
-  if (!p || is_aliased(l->module, p))
-    return lower_value(l, x);
-  return emit_result(copy_tensor(l, x));
+MlirValue writable_tensor(struct lower *l, const struct hlo_instr *x) {
+  return writable_value(l, lower_value(l, x));
 }
 
 /* ---- slice, pad, concatenate ------------------------------------------------------------------------- */

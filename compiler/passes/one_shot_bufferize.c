@@ -152,8 +152,7 @@ static MlirValue root_of(MlirValue v) {
   return v;
 }
 
-/* A new buffer with v's value, before op. */
-static MlirValue copy_before(struct pass_run *run, MlirOperation op, MlirValue v) {
+MlirValue bufferize_copy(struct pass_run *run, MlirOperation op, MlirValue v) {
   struct emit e = emit_at(run, op);
   MlirType t = mlirValueGetType(v);
   MlirNamedAttribute segments =
@@ -172,7 +171,7 @@ static MlirValue copy_before(struct pass_run *run, MlirOperation op, MlirValue v
 static void write_in_place(struct pass_run *run, MlirOperation end, MlirValue argument, intptr_t output) {
   MlirValue v = mlirOperationGetOperand(end, output), operands[] = {v, argument};
 
-  if (mlirValueEqual(v, argument) || bufferize_has_branches(v))
+  if (mlirValueEqual(v, argument) || bufferize_writes_in_place(v, argument))
     return;
   struct emit e = emit_at(run, end);
   if (!mlirOperationIsNull(ir_defining_op(v)))
@@ -199,7 +198,7 @@ static enum status write_aliases(struct pass_run *run, MlirOperation function) {
       MlirValue v = mlirOperationGetOperand(end, o);
       if (alias_of(function, k) != o && mlirTypeIsARankedTensor(mlirValueGetType(v)) &&
           mlirValueEqual(root_of(v), mlirBlockGetArgument(body, k)))
-        mlirOperationSetOperand(end, o, copy_before(run, end, v));
+        mlirOperationSetOperand(end, o, bufferize_copy(run, end, v));
     }
   for (intptr_t k = 0; k < n; k++) {
     const int64_t o = alias_of(function, k);

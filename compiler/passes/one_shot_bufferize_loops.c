@@ -7,7 +7,9 @@
  *     scf.for … iter_args(%a = %x) { %n = f(%a); scf.yield %n }
  *       ==>  scf.for … iter_args(%a = %x) { %n = f(%a); %m = materialize_in_destination %n in %a; scf.yield %m }
  *
- * Where that turns out to be no copy at all (it is in place already), bufferization and canonicalize fold it.
+ * What is read of the old value before any of it is overwritten (a row that is read, changed and stored) needs no copy.
+ * A loop writes into its initial value, too, so one that is needed afterwards is copied before the loop.  Where the write
+ * turns out to be no copy at all (it is in place already), bufferization and canonicalize fold it.
  */
 #include "passes/one_shot_bufferize_loops.h"
 
@@ -37,38 +39,56 @@ static bool is_init(MlirOperation op, intptr_t operand) {
   return structured_read(op, &s) && operand >= s.n_inputs;
 }
 
-/* True if v, which a loop over tiles carries, is only cut into tiles and written. */
-static bool is_only_tiled(MlirValue v) {
+/* The operation of `block` that op is, or is in. */
+static MlirOperation in_block(MlirOperation op, MlirBlock block) {
+  while (!mlirOperationIsNull(op) && !mlirBlockEqual(mlirOperationGetBlock(op), block))
+    op = mlirOperationGetParentOperation(op);
+  return op;
+}
+
+static bool is_view(MlirOperation op) {
+  return ir_is(op, "tensor.extract_slice") || ir_is(op, "tensor.expand_shape") || ir_is(op, "tensor.collapse_shape");
+}
+
+/* True if whoever reads v, which the operation `writer` overwrites, comes before it.  Being cut into the tiles that are
+ * written, and handed on to be written, is not reading. */
+static bool is_read_before(MlirValue v, MlirOperation writer) {
   for (MlirOpOperand u = mlirValueGetFirstUse(v); !mlirOpOperandIsNull(u); u = mlirOpOperandGetNextUse(u)) {
-    MlirOperation op = mlirOpOperandGetOwner(u);
+    MlirOperation op = mlirOpOperandGetOwner(u), at = in_block(op, mlirOperationGetBlock(writer));
     const intptr_t k = mlirOpOperandGetOperandNumber(u);
+    const bool is_earlier = !mlirOperationEqual(at, writer) && mlirOperationIsBeforeInBlock(at, writer);
     bool ok;
 
-    if (ir_is(op, "tensor.extract_slice"))
-      ok = is_only_tiled(mlirOperationGetResult(op, 0));
+    if (is_view(op))
+      ok = is_read_before(mlirOperationGetResult(op, 0), writer);
     else if (ir_is(op, "tensor.insert_slice"))
-      ok = k == 1;
+      ok = k == 1 || is_earlier;
     else if (ir_is(op, "scf.for"))
       ok = k >= 3;
     else
-      ok = ir_is(op, "bufferization.materialize_in_destination") || ir_is(op, "scf.yield") || is_init(op, k);
+      ok = is_earlier || ir_is(op, "bufferization.materialize_in_destination") || ir_is(op, "scf.yield") ||
+           is_init(op, k);
     if (!ok)
       return false;
   }
   return true;
 }
 
-/* True if v is what is left of `carried` after writes into it, on every branch (a scatter writes some windows only). */
-static bool is_written(MlirValue v, MlirValue carried) {
+/* True if v is what is left of `carried` after writes into it, on every branch (a scatter writes some windows only).
+ * *first is the first of the writes, in carried's own block; it stays as it is when there is none. */
+static bool is_written(MlirValue v, MlirValue carried, MlirOperation *first) {
   while (!mlirValueIsNull(v) && !mlirValueEqual(v, carried)) {
     MlirOperation def = ir_defining_op(v);
+    MlirOperation within = {NULL};
+    *first = def;
     if (mlirOperationIsNull(def) || !ir_is(def, "scf.if")) {
       v = destination(v);
       continue;
     }
     for (intptr_t k = 0; k < mlirOperationGetNumRegions(def); k++) {
       MlirBlock branch = mlirRegionGetFirstBlock(mlirOperationGetRegion(def, k));
-      if (!is_written(mlirOperationGetOperand(mlirBlockGetTerminator(branch), mlirOpResultGetResultNumber(v)), carried))
+      if (!is_written(mlirOperationGetOperand(mlirBlockGetTerminator(branch), mlirOpResultGetResultNumber(v)), carried,
+                      &within))
         return false;
     }
     return true;
@@ -76,7 +96,7 @@ static bool is_written(MlirValue v, MlirValue carried) {
   return !mlirValueIsNull(v);
 }
 
-bool bufferize_has_branches(MlirValue v) {
+static bool has_branches(MlirValue v) {
   for (; !mlirValueIsNull(v); v = destination(v)) {
     MlirOperation def = ir_defining_op(v);
     if (mlirOperationIsNull(def))
@@ -86,14 +106,15 @@ bool bufferize_has_branches(MlirValue v) {
     if (!ir_is(def, "scf.for"))
       continue;
     MlirOperation yield = mlirBlockGetTerminator(mlirRegionGetFirstBlock(mlirOperationGetRegion(def, 0)));
-    if (bufferize_has_branches(mlirOperationGetOperand(yield, mlirOpResultGetResultNumber(v))))
+    if (has_branches(mlirOperationGetOperand(yield, mlirOpResultGetResultNumber(v))))
       return true;
   }
   return false;
 }
 
 static bool is_in_place(MlirValue yielded, MlirValue carried) {
-  return is_written(yielded, carried) && is_only_tiled(carried);
+  MlirOperation writer = {NULL};
+  return is_written(yielded, carried, &writer) && (mlirOperationIsNull(writer) || is_read_before(carried, writer));
 }
 
 static void write_back(struct pass_run *run, MlirOperation loop) {
@@ -117,9 +138,54 @@ static void write_back(struct pass_run *run, MlirOperation loop) {
   }
 }
 
+/* ---- initial values ---------------------------------------------------------------------------------- */
+
+/* True if somebody but the loop's operand k needs v, or a view of it, when the loop has begun to overwrite it. */
+static bool is_needed_later(MlirValue v, MlirOperation loop, intptr_t k) {
+  for (MlirOpOperand u = mlirValueGetFirstUse(v); !mlirOpOperandIsNull(u); u = mlirOpOperandGetNextUse(u)) {
+    MlirOperation op = mlirOpOperandGetOwner(u), at = in_block(op, mlirOperationGetBlock(loop));
+    const intptr_t operand = mlirOpOperandGetOperandNumber(u);
+
+    if (ir_is(op, "nkipy.layout") || ir_is(op, "nkipy.tile_op"))
+      continue;
+    if (mlirOperationEqual(op, loop)
+            ? operand > k
+            : mlirOperationIsNull(at) || mlirOperationEqual(at, loop) || !mlirOperationIsBeforeInBlock(at, loop))
+      return true;
+    if (is_view(op) && is_needed_later(mlirOperationGetResult(op, 0), loop, -1))
+      return true;
+  }
+  return false;
+}
+
+static void copy_initial_values(struct pass_run *run, MlirOperation loop) {
+  for (intptr_t k = 3; k < mlirOperationGetNumOperands(loop); k++) {
+    MlirValue v = mlirOperationGetOperand(loop, k);
+    if (mlirTypeIsARankedTensor(mlirValueGetType(v)) && is_needed_later(v, loop, k))
+      mlirOperationSetOperand(loop, k, bufferize_copy(run, loop, v));
+  }
+}
+
+bool bufferize_writes_in_place(MlirValue v, MlirValue argument) {
+  const bool branches = has_branches(v);
+  bool is_loop = true;
+  for (MlirValue next; !mlirValueEqual(v, argument); v = next) {
+    MlirOperation def = ir_defining_op(v);
+    if (!mlirOperationIsNull(def) && ir_is(def, "bufferization.alloc_tensor") && mlirOperationGetNumOperands(def))
+      return false;
+    is_loop = is_loop && !mlirOperationIsNull(def) && ir_is(def, "scf.for");
+    next = destination(v);
+    if (mlirValueIsNull(next))
+      return branches;
+  }
+  return branches || is_loop;
+}
+
 void bufferize_loops_in_place(struct pass_run *run) {
   struct ir_ops loops = ir_collect_named(run->arena, run->module, "scf.for");
 
-  for (int k = 0; k < loops.n; k++)
+  for (int k = 0; k < loops.n; k++) {
+    copy_initial_values(run, loops.v[k]);
     write_back(run, loops.v[k]);
+  }
 }

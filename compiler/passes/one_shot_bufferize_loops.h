@@ -4,10 +4,12 @@
 
 #include "passes/pass.h"
 
-void bufferize_loops_in_place(struct pass_run *run);
+/* one_shot_bufferize.c: a new buffer with v's value, before op. */
+MlirValue bufferize_copy(struct pass_run *run, MlirOperation op, MlirValue v);
 
-/* True if v, or a value that it was written into, comes out of a branch (scf.if): bufferization does not see that such a
- * value still is the buffer that it started from. */
-bool bufferize_has_branches(MlirValue v);
+void bufferize_loops_in_place(struct pass_run *run);
+/* True if v is what loops make of the function's argument in its own buffer, or comes out of a branch (scf.if):
+ * bufferization does not see that such a value still is the buffer that it started from, so nothing is left to write. */
+bool bufferize_writes_in_place(MlirValue v, MlirValue argument);
 
 #endif

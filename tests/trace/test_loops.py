@@ -52,6 +52,16 @@ KERNELS = {
     "integers": ("return fori_loop(0, 5, lambda i, a: a + x[i] * i, np.int32(0))", "((5,), 'i32')"),
     "writes into an input": ("def body(i, a):\n    a[i] = a[i] * 2.0 + y\n    return a\nr = fori_loop(0, 3, body, x)\nreturn r + x",
                              "((5, 4), 'f32'), ((4,), 'f32')"),
+    "the old value is read later": ("def body(i, a):\n    a[i] = a[i] * 2.0 + y\n    return a\nold = np.copy(x[1])\nfori_loop(0, 3, body, x)\nreturn old",
+                                    "((5, 4), 'f32'), ((4,), 'f32')"),
+    "a row from the other end": ("def body(i, a):\n    a[i] = a[4 - i] * 2.0\n    return a\nreturn fori_loop(0, 5, body, x + 0.5)",
+                                 "((5, 4), 'f32')"),
+    "two accumulators of one value": ("z = np.zeros(4, np.float32)\nreturn fori_loop(0, 3, lambda i, s: (s[0] + x[i], s[1] - x[i]), (z, z))",
+                                      "((3, 4), 'f32')"),
+    "one initial value for two loops": ("z = x[0] * 2.0\na = fori_loop(0, 3, lambda i, a: a + x[i], z)\n"
+                                        "return fori_loop(0, 3, lambda i, a: a * x[i], z) + a + z", "((3, 4), 'f32')"),
+    "written, then read": ("def body(i, a):\n    a[i] = x[i] + 1.0\n    return a * 2.0\nz = np.zeros((3, 4), np.float32)\n"
+                           "return fori_loop(0, 3, body, z)", "((3, 4), 'f32')"),
     "in place": ("def body(i, a):\n    a += x[i]\n    return a\nz = y + 1.0\nfori_loop(0, 3, body, z)\nreturn z",
                  "((3, 4), 'f32'), ((4,), 'f32')"),
     "a knob inside": ("from nkigen import knob\ndef body(i, a):\n    z = x[i] + 1.0\n    knob(z).tile_op(tile_size=[2, 2])\n    return a + z\n"

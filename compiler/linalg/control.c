@@ -1,0 +1,390 @@
+/* control: while, conditional, call, and the tuples that carry values into and out of them.
+ *
+ *     while, i from a constant by a constant to a constant  ==>  scf.for, carried values as iter_args
+ *     any other while                                       ==>  scf.while
+ *     conditional                                           ==>  scf.if
+ *     call                                                  ==>  the called computation's body
+ *
+ * A tuple is never a value here: its elements are.  Those that a while hands around unchanged are read where they come
+ * from, and its counter is the loop's induction variable (counter.c), so neither becomes an iter_arg.  What is carried is
+ * written in place by the loop, hence an initial value that is the caller's own buffer is copied first.
+ */
+#include "hlo/literal.h"
+#include "linalg/impl.h"
+
+static int n_parts(const struct hlo_shape *s) {
+  return s->dtype == DT_TUPLE ? s->n_elems : 1;
+}
+static const struct hlo_shape *part_shape(const struct hlo_shape *s, int k) {
+  return s->dtype == DT_TUPLE ? &s->elems[k] : s;
+}
+static MlirType part_type(struct lower *l, const struct hlo_shape *s, int k) {
+  const struct hlo_shape *p = part_shape(s, k);
+  return emit_tensor_type(&l->e, p->dtype, p->rank, p->dims);
+}
+
+static bool is_flat(const struct hlo_shape *s) {
+  for (int k = 0; s->dtype == DT_TUPLE && k < s->n_elems; k++)
+    if (s->elems[k].dtype == DT_TUPLE)
+      return false;
+  return true;
+}
+
+/* ---- tuples -------------------------------------------------------------------------------------------- */
+
+/* Gives t its parts: n_parts(shape) of them, null where nobody may ask. */
+static void set_parts(struct lower *l, const struct hlo_instr *t, MlirValue const *parts) {
+  struct node *n = node_of(l, t);
+  if (t->shape.dtype == DT_TUPLE)
+    n->parts = arena_dup(&l->arena, parts, (size_t)t->shape.n_elems * sizeof *parts);
+  else
+    n->value = parts[0];
+  n->is_done = true;
+}
+
+MlirValue lower_part(struct lower *l, const struct hlo_instr *t, int k) {
+  struct node *n = node_of(l, t);
+  if (t->shape.dtype != DT_TUPLE)
+    return lower_value(l, t);
+  if (t->op == HLO_TUPLE)
+    return lower_value(l, t->operands[k]);
+  if (n->origins && n->origins[k])
+    return lower_value(l, n->origins[k]);
+  if (n->counter.at == k && mlirValueIsNull(n->parts[k]))
+    n->parts[k] = counter_tensor(l, &n->counter, t->shape.elems[k].dtype);
+  return n->parts[k];
+}
+
+enum status lower_tuple(struct lower *l, const struct hlo_instr *i) {
+  return is_flat(&i->shape) ? ST_OK : lower_refuse(l, i, "tuples in tuples are not possible");
+}
+
+enum status lower_get_tuple_element(struct lower *l, const struct hlo_instr *i) {
+  const struct hlo_instr *t = i->operands[0];
+  if (t->op == HLO_CUSTOM_CALL)
+    return lower_refuse(l, i, "its operand is a custom-call");
+  lower_set(l, i, lower_part(l, t, (int)i->tuple_index), lower_no_op());
+  return ST_OK;
+}
+
+void lower_copy_tuple(struct lower *l, const struct hlo_instr *i) {
+  MlirValue *parts = arena_new_array(&l->arena, MlirValue, (size_t)i->shape.n_elems);
+  for (int k = 0; k < i->shape.n_elems; k++)
+    parts[k] = lower_part(l, i->operands[0], k);
+  set_parts(l, i, parts);
+}
+
+/* ---- regions ------------------------------------------------------------------------------------------- */
+
+/* Emits x for regions that are about to be opened. */
+static void prepare(struct lower *l, const struct hlo_instr *x) {
+  if (x->shape.dtype == DT_TUPLE && x->op == HLO_TUPLE)
+    for (int k = 0; k < x->n_operands; k++)
+      prepare(l, x->operands[k]);
+  else if (x->shape.dtype != DT_TUPLE && !node_of(l, x)->scalar_kind)
+    lower_value(l, x);
+  scalar_prepare(l, x);
+}
+
+/* The parameter of a called computation is x, which has been prepared. */
+static void bind(struct lower *l, const struct hlo_instr *param, const struct hlo_instr *x) {
+  struct node *n = node_of(l, param);
+  n->is_done = true;
+  if (x->shape.dtype != DT_TUPLE) {
+    if (!scalar_inherit(l, param, x) || mlirValueIsNull(n->value))
+      n->value = node_of(l, x)->value;
+  } else if (x->op == HLO_TUPLE) {
+    n->origins = arena_dup(&l->arena, x->operands, (size_t)x->n_operands * sizeof *n->origins);
+  } else {
+    n->parts = node_of(l, x)->parts;
+    n->origins = node_of(l, x)->origins;
+    n->counter = node_of(l, x)->counter;
+  }
+}
+
+static MlirValue *all_parts(struct lower *l, const struct hlo_instr *x) {
+  const int n = n_parts(&x->shape);
+  MlirValue *parts = arena_new_array(&l->arena, MlirValue, (size_t)n);
+  for (int k = 0; k < n; k++)
+    parts[k] = lower_part(l, x, k);
+  return parts;
+}
+
+/* The parts of `root` that `keep` names (NULL: all), as the operands of a terminator. */
+static void terminate(struct lower *l, const char *name, MlirValue first, const struct hlo_instr *root,
+                      const bool *keep) {
+  MlirValue *v = arena_new_array(&l->arena, MlirValue, (size_t)n_parts(&root->shape) + 1);
+  int n = 0;
+  if (!mlirValueIsNull(first))
+    v[n++] = first;
+  for (int k = 0; k < n_parts(&root->shape); k++)
+    if (!keep || keep[k])
+      v[n++] = lower_part(l, root, k);
+  emit_operation(&l->e, &(struct emit_op){.name = name, .n_operands = n, .operands = v});
+}
+
+static MlirBlock new_block(struct lower *l, MlirRegion region, int n, MlirType const *types) {
+  MlirLocation *locs = arena_new_array(&l->arena, MlirLocation, (size_t)n);
+  for (int k = 0; k < n; k++)
+    locs[k] = l->e.loc;
+  MlirBlock b = mlirBlockCreate(n, types, locs);
+  mlirRegionAppendOwnedBlock(region, b);
+  return b;
+}
+
+/* ---- call ---------------------------------------------------------------------------------------------- */
+
+enum status lower_call(struct lower *l, const struct hlo_instr *i) {
+  const struct hlo_computation *c = i->called[0];
+  if (!is_flat(&i->shape))
+    return lower_refuse(l, i, "tuples in tuples are not possible");
+  lower_forget(l, c);
+  for (int k = 0; k < i->n_operands; k++) {
+    prepare(l, i->operands[k]);
+    bind(l, c->params[k], i->operands[k]);
+  }
+  enum status st = lower_computation(l, c);
+  if (!st)
+    set_parts(l, i, all_parts(l, c->root));
+  return st;
+}
+
+/* ---- while --------------------------------------------------------------------------------------------- */
+
+struct loop {
+  const struct hlo_instr *instr;
+  const struct hlo_instr *init; /* its operand */
+  int n;                        /* parts of the state */
+  MlirValue *outside; /* by part: what it is before the loop; null for a counter, and where there is an origin */
+  const struct hlo_instr **origins; /* by part: what is handed around unchanged, or NULL */
+  bool *carried;                    /* by part: changes from one iteration to the next, in a way that is not counting */
+  struct counter counter;
+  int n_types;
+  MlirType *types; /* of what is carried */
+};
+
+static const struct hlo_instr *body_next(const struct hlo_instr *w, int k) {
+  const struct hlo_instr *root = w->called[0]->root;
+  return root->op == HLO_TUPLE ? root->operands[k] : NULL;
+}
+
+static bool is_part_of(const struct hlo_instr *x, const struct hlo_instr *param, int k) {
+  return x && x->op == HLO_GET_TUPLE_ELEMENT && x->operands[0] == param && x->tuple_index == k;
+}
+
+static void read_loop(struct lower *l, const struct hlo_instr *w, bool counts, struct loop *p) {
+  *p = (struct loop){.instr = w, .init = w->operands[0], .n = n_parts(&w->shape), .counter.at = -1};
+  p->outside = arena_new_array(&l->arena, MlirValue, (size_t)p->n);
+  p->origins = arena_new_array(&l->arena, const struct hlo_instr *, (size_t)p->n);
+  p->carried = arena_new_array(&l->arena, bool, (size_t)p->n);
+  p->types = arena_new_array(&l->arena, MlirType, (size_t)p->n + 1);
+  if (counts)
+    counter_find(w, &p->counter);
+  for (int k = 0; k < p->n; k++) {
+    if (k == p->counter.at)
+      continue;
+    p->carried[k] = !is_part_of(body_next(w, k), w->called[0]->params[0], k);
+    const struct hlo_instr *x = p->init->op == HLO_TUPLE ? p->init->operands[k] : NULL;
+    if (x && !p->carried[k]) {
+      prepare(l, x);
+      p->origins[k] = x;
+      continue;
+    }
+    MlirValue v = lower_part(l, p->init, k);
+    p->outside[k] = p->carried[k] ? writable_value(l, v) : v;
+    if (p->carried[k])
+      p->types[p->n_types++] = part_type(l, &w->shape, k);
+  }
+}
+
+/* The state's parts inside a region whose block has what is carried as its arguments from `first` on. */
+static MlirValue *inner_parts(struct lower *l, const struct loop *p, MlirBlock block, int first) {
+  MlirValue *parts = arena_dup(&l->arena, p->outside, (size_t)p->n * sizeof *parts);
+  for (int k = 0; k < p->n; k++)
+    if (p->carried[k])
+      parts[k] = mlirBlockGetArgument(block, first++);
+  return parts;
+}
+
+static MlirValue *initial_values(struct lower *l, const struct loop *p, int skip) {
+  MlirValue *v = arena_new_array(&l->arena, MlirValue, (size_t)(p->n_types + skip));
+  for (int k = 0, at = skip; k < p->n; k++)
+    if (p->carried[k])
+      v[at++] = p->outside[k];
+  return v;
+}
+
+static void set_results(struct lower *l, const struct loop *p, MlirOperation op) {
+  MlirValue *parts = arena_dup(&l->arena, p->outside, (size_t)p->n * sizeof *parts);
+  for (int k = 0, at = 0; k < p->n; k++)
+    if (p->carried[k])
+      parts[k] = mlirOperationGetResult(op, at++);
+  set_parts(l, p->instr, parts);
+  node_of(l, p->instr)->origins = p->origins;
+}
+
+/* Lowers one region of the loop. */
+static enum status lower_region(struct lower *l, const struct loop *p, const struct hlo_computation *c, MlirBlock block,
+                                int first, const struct counter *counter) {
+  l->e.block = block;
+  lower_forget(l, c);
+  set_parts(l, c->params[0], inner_parts(l, p, block, first));
+  node_of(l, c->params[0])->origins = p->origins;
+  if (counter)
+    node_of(l, c->params[0])->counter = *counter;
+  return lower_computation(l, c);
+}
+
+static enum status lower_for(struct lower *l, struct loop *p) {
+  const struct hlo_computation *body = p->instr->called[0];
+  MlirValue *operands = initial_values(l, p, 3);
+  MlirType *types = arena_new_array(&l->arena, MlirType, (size_t)p->n_types + 1);
+  MlirRegion region = mlirRegionCreate();
+  struct emit outer = l->e;
+
+  operands[0] = emit_index(&l->e, counter_lower(&p->counter));
+  operands[1] = emit_index(&l->e, counter_upper(&p->counter));
+  operands[2] = emit_index(&l->e, counter_step(&p->counter));
+  types[0] = emit_index_type(&l->e);
+  for (int k = 0; k < p->n_types; k++)
+    types[1 + k] = p->types[k];
+  MlirBlock block = new_block(l, region, 1 + p->n_types, types);
+  struct counter inside = p->counter;
+  inside.iv = mlirBlockGetArgument(block, 0);
+  enum status st = lower_region(l, p, body, block, 1, &inside);
+  if (!st)
+    terminate(l, "scf.yield", (MlirValue){NULL}, body->root, p->carried);
+  l->e = outer;
+  if (st) {
+    mlirRegionDestroy(region);
+    return st;
+  }
+  set_results(l, p,
+              emit_operation(&l->e, &(struct emit_op){.name = "scf.for",
+                                                      .n_operands = 3 + p->n_types,
+                                                      .operands = operands,
+                                                      .n_results = p->n_types,
+                                                      .results = p->types,
+                                                      .n_regions = 1,
+                                                      .regions = &region}));
+  counter_after(&p->counter);
+  node_of(l, p->instr)->counter = p->counter;
+  return ST_OK;
+}
+
+/* The condition's region hands on what it was given. */
+static enum status lower_condition(struct lower *l, const struct loop *p, MlirBlock block) {
+  const struct hlo_computation *c = p->instr->called[1];
+  enum status st = lower_region(l, p, c, block, 0, NULL);
+  if (st)
+    return st;
+  MlirValue *v = arena_new_array(&l->arena, MlirValue, (size_t)p->n_types + 1);
+  v[0] = scalar_of(l, c->root);
+  for (int k = 0; k < p->n_types; k++)
+    v[1 + k] = mlirBlockGetArgument(block, k);
+  emit_operation(&l->e, &(struct emit_op){.name = "scf.condition", .n_operands = 1 + p->n_types, .operands = v});
+  return ST_OK;
+}
+
+static enum status lower_general_while(struct lower *l, struct loop *p) {
+  const struct hlo_computation *body = p->instr->called[0];
+  MlirValue *operands = initial_values(l, p, 0);
+  MlirRegion regions[] = {mlirRegionCreate(), mlirRegionCreate()};
+  MlirBlock before = new_block(l, regions[0], p->n_types, p->types),
+            after = new_block(l, regions[1], p->n_types, p->types);
+  struct emit outer = l->e;
+
+  enum status st = lower_condition(l, p, before);
+  if (!st)
+    st = lower_region(l, p, body, after, 0, NULL);
+  if (!st)
+    terminate(l, "scf.yield", (MlirValue){NULL}, body->root, p->carried);
+  l->e = outer;
+  if (st) {
+    mlirRegionDestroy(regions[0]);
+    mlirRegionDestroy(regions[1]);
+    return st;
+  }
+  set_results(l, p,
+              emit_operation(&l->e, &(struct emit_op){.name = "scf.while",
+                                                      .n_operands = p->n_types,
+                                                      .operands = operands,
+                                                      .n_results = p->n_types,
+                                                      .results = p->types,
+                                                      .n_regions = 2,
+                                                      .regions = regions}));
+  return ST_OK;
+}
+
+enum status lower_while(struct lower *l, const struct hlo_instr *i) {
+  struct loop p;
+  if (!is_flat(&i->shape))
+    return lower_refuse(l, i, "tuples in tuples are not possible");
+  read_loop(l, i, true, &p);
+  return p.counter.at >= 0 ? lower_for(l, &p) : lower_general_while(l, &p);
+}
+
+/* ---- conditional --------------------------------------------------------------------------------------- */
+
+static enum status lower_branches(struct lower *l, const struct hlo_instr *i, MlirValue index, int k);
+
+/* One region of an scf.if: branch k, or the choice between the rest. */
+static enum status lower_branch(struct lower *l, const struct hlo_instr *i, MlirValue index, int k, bool is_rest) {
+  const struct hlo_computation *c = i->called[k];
+  if (is_rest && k + 1 < i->n_called)
+    return lower_branches(l, i, index, k);
+  lower_forget(l, c);
+  bind(l, c->params[0], i->operands[1 + k]);
+  enum status st = lower_computation(l, c);
+  if (!st)
+    set_parts(l, i, all_parts(l, c->root));
+  return st;
+}
+
+/* Leaves i's parts as the results of the scf.if that chooses between branch k and those behind it. */
+static enum status lower_branches(struct lower *l, const struct hlo_instr *i, MlirValue index, int k) {
+  const int n = n_parts(&i->shape);
+  MlirRegion regions[] = {mlirRegionCreate(), mlirRegionCreate()};
+  MlirType *types = arena_new_array(&l->arena, MlirType, (size_t)n);
+  MlirValue *parts = arena_new_array(&l->arena, MlirValue, (size_t)n), is_this = index;
+  struct emit outer = l->e;
+  enum status st = ST_OK;
+
+  if (i->operands[0]->shape.dtype != DT_BOOL)
+    is_this = emit_cmpi(&l->e, INT_EQ, index, emit_int(&l->e, mlirValueGetType(index), k));
+  for (int j = 0; j < 2 && !st; j++) {
+    l->e.block = new_block(l, regions[j], 0, NULL);
+    st = lower_branch(l, i, index, k + j, j);
+    if (!st)
+      terminate(l, "scf.yield", (MlirValue){NULL}, i, NULL);
+  }
+  l->e = outer;
+  if (st) {
+    mlirRegionDestroy(regions[0]);
+    mlirRegionDestroy(regions[1]);
+    return st;
+  }
+  for (int j = 0; j < n; j++)
+    types[j] = part_type(l, &i->shape, j);
+  MlirOperation op = emit_operation(&l->e, &(struct emit_op){.name = "scf.if",
+                                                             .n_operands = 1,
+                                                             .operands = &is_this,
+                                                             .n_results = n,
+                                                             .results = types,
+                                                             .n_regions = 2,
+                                                             .regions = regions});
+  for (int j = 0; j < n; j++)
+    parts[j] = mlirOperationGetResult(op, j);
+  set_parts(l, i, parts);
+  return ST_OK;
+}
+
+enum status lower_conditional(struct lower *l, const struct hlo_instr *i) {
+  if (!is_flat(&i->shape))
+    return lower_refuse(l, i, "tuples in tuples are not possible");
+  for (int k = 0; k < i->n_called; k++) /* in front of the branches: only one of them runs */
+    prepare(l, i->operands[1 + k]);
+  if (i->n_called == 1)
+    return lower_branch(l, i, (MlirValue){NULL}, 0, false);
+  return lower_branches(l, i, scalar_of(l, i->operands[0]), 0);
+}

@@ -1,0 +1,304 @@
+/* counter: the part of a while's state that counts, and scalars that are computed from it.
+ *
+ * A counter begins at a constant, grows or shrinks by a constant, and is compared with a constant: then the number of
+ * iterations is known, and the counter is an scf.for's induction variable.  Integers computed from it (the starts of
+ * slices) stay index arithmetic instead of becoming 0-d tensors, as long as their range shows that nothing wraps; what
+ * else is 0-d and comes from such integers alone is computed as scalars, too.
+ */
+#include "hlo/literal.h"
+#include "linalg/impl.h"
+
+/* ---- finding it ---------------------------------------------------------------------------------------- */
+
+static bool is_int_constant(const struct hlo_instr *x, int64_t *v) {
+  if (x->op != HLO_CONSTANT || x->shape.rank || dtype_kind(x->shape.dtype) != DK_SIGNED)
+    return false;
+  *v = literal_int(x->literal, 0);
+  return true;
+}
+
+static bool is_part(const struct hlo_instr *x, const struct hlo_instr *param, int *k) {
+  if (x->op != HLO_GET_TUPLE_ELEMENT || x->operands[0] != param)
+    return false;
+  *k = (int)x->tuple_index;
+  return true;
+}
+
+static enum hlo_direction mirrored(enum hlo_direction d) {
+  switch (d) {
+  case HLO_GE:
+    return HLO_LE;
+  case HLO_GT:
+    return HLO_LT;
+  case HLO_LE:
+    return HLO_GE;
+  case HLO_LT:
+    return HLO_GT;
+  default:
+    return d;
+  }
+}
+
+/* The condition as "part k <direction> limit". */
+static bool read_condition(const struct hlo_computation *c, int *k, enum hlo_direction *d, int64_t *limit) {
+  const struct hlo_instr *r = c->root;
+  if (r->op != HLO_COMPARE)
+    return false;
+  *d = r->direction;
+  if (is_part(r->operands[0], c->params[0], k))
+    return is_int_constant(r->operands[1], limit);
+  *d = mirrored(*d);
+  return is_part(r->operands[1], c->params[0], k) && is_int_constant(r->operands[0], limit);
+}
+
+static bool read_step(const struct hlo_computation *c, int k, int64_t *step) {
+  const struct hlo_instr *next = c->root->op == HLO_TUPLE ? c->root->operands[k] : NULL;
+  int at;
+  if (!next || (next->op != HLO_ADD && next->op != HLO_SUBTRACT))
+    return false;
+  for (int side = 0; side < (next->op == HLO_ADD ? 2 : 1); side++)
+    if (is_part(next->operands[side], c->params[0], &at) && at == k && is_int_constant(next->operands[!side], step)) {
+      *step = next->op == HLO_ADD ? *step : -*step;
+      return *step != 0 && *step != INT64_MIN;
+    }
+  return false;
+}
+
+/* How often first, first + step, … stays on the right side of limit; -1: forever, or it is hard to say. */
+static __int128 count_iterations(int64_t first, int64_t step, enum hlo_direction d, int64_t limit) {
+  const __int128 distance = (__int128)limit - first;
+  const bool up = step > 0;
+  switch (d) {
+  case HLO_EQ:
+    return distance ? 0 : 1;
+  case HLO_NE:
+    return distance % step || distance / step < 0 ? -1 : distance / step;
+  case HLO_LT:
+  case HLO_GT: {
+    const __int128 left = d == HLO_LT ? distance : -distance;
+    return left <= 0 ? 0 : up != (d == HLO_LT) ? -1 : (left - 1) / (up ? step : -(__int128)step) + 1;
+  }
+  default: {
+    const __int128 left = d == HLO_LE ? distance : -distance;
+    return left < 0 ? 0 : up != (d == HLO_LE) ? -1 : left / (up ? step : -(__int128)step) + 1;
+  }
+  }
+}
+
+void counter_find(const struct hlo_instr *w, struct counter *out) {
+  const struct hlo_instr *init = w->operands[0];
+  enum hlo_direction d;
+  int64_t limit = 0, first = 0, step = 0;
+  int k = -1;
+
+  *out = (struct counter){.at = -1};
+  if (!read_condition(w->called[1], &k, &d, &limit) || !read_step(w->called[0], k, &step) || init->op != HLO_TUPLE ||
+      !is_int_constant(init->operands[k], &first))
+    return;
+  const __int128 n = count_iterations(first, step, d, limit), last = first + n * step;
+  const int bits = 8 * (int)dtype_size(init->operands[k]->shape.dtype) - 1;
+  if (n < 0 || last < -((__int128)1 << bits) || last >= (__int128)1 << bits) /* it would wrap */
+    return;
+  *out = (struct counter){.at = k, .first = first, .step = step, .n = (int64_t)n};
+}
+
+/* A loop that counts down is one that counts its iterations. */
+int64_t counter_lower(const struct counter *c) {
+  return c->step > 0 ? c->first : 0;
+}
+int64_t counter_step(const struct counter *c) {
+  return c->step > 0 ? c->step : 1;
+}
+int64_t counter_upper(const struct counter *c) {
+  return counter_lower(c) + c->n * counter_step(c);
+}
+
+void counter_after(struct counter *c) {
+  c->first += c->n * c->step;
+  c->n = 1;
+  c->iv = (MlirValue){NULL};
+}
+
+static MlirValue counter_index(struct lower *l, const struct counter *c) {
+  if (mlirValueIsNull(c->iv))
+    return emit_index(&l->e, c->first);
+  if (c->step > 0)
+    return c->iv;
+  MlirValue scaled = emit_binary(&l->e, "arith.muli", c->iv, emit_index(&l->e, c->step));
+  return emit_binary(&l->e, "arith.addi", scaled, emit_index(&l->e, c->first));
+}
+
+MlirValue counter_tensor(struct lower *l, const struct counter *c, enum dtype t) {
+  MlirValue index = counter_index(l, c);
+  MlirValue v = emit_op1(&l->e, "arith.index_cast", emit_element_type(&l->e, t), 1, &index);
+  return emit_op1(&l->e, "tensor.from_elements", emit_tensor_type(&l->e, t, 0, NULL), 1, &v);
+}
+
+/* ---- scalars that come from it ------------------------------------------------------------------------- */
+
+enum { DEPTH_MAX = 64 }; /* of nested scalar expressions: they are emitted by recursion */
+
+static bool fits(enum dtype t, __int128 low, __int128 high) {
+  const int bits = 8 * (int)dtype_size(t) - 1;
+  return low >= -((__int128)1 << bits) && high < (__int128)1 << bits;
+}
+
+/* The range of x if it is an index or an integer constant. */
+static bool range_of(struct lower *l, const struct hlo_instr *x, __int128 *low, __int128 *high) {
+  const struct node *n = node_of(l, x);
+  int64_t v;
+  if (is_int_constant(x, &v)) {
+    *low = *high = v;
+    return true;
+  }
+  *low = n->low;
+  *high = n->high;
+  return n->scalar_kind == SCALAR_INDEX;
+}
+
+static bool is_index_expression(struct lower *l, const struct hlo_instr *i, __int128 *low, __int128 *high) {
+  __int128 a, b, c, d;
+  if (dtype_kind(i->shape.dtype) != DK_SIGNED)
+    return false;
+  if (i->op == HLO_CONVERT || i->op == HLO_COPY || i->op == HLO_RESHAPE)
+    return range_of(l, i->operands[0], low, high) && fits(i->shape.dtype, *low, *high);
+  if ((i->op != HLO_ADD && i->op != HLO_SUBTRACT && i->op != HLO_MULTIPLY) || !range_of(l, i->operands[0], &a, &b) ||
+      !range_of(l, i->operands[1], &c, &d))
+    return false;
+  if (i->op == HLO_MULTIPLY) {
+    const __int128 all[] = {a * c, a * d, b * c, b * d};
+    *low = *high = all[0];
+    for (int k = 1; k < 4; k++) {
+      *low = all[k] < *low ? all[k] : *low;
+      *high = all[k] > *high ? all[k] : *high;
+    }
+  } else {
+    *low = i->op == HLO_ADD ? a + c : a - d;
+    *high = i->op == HLO_ADD ? b + d : b - c;
+  }
+  return fits(i->shape.dtype, *low, *high);
+}
+
+static bool is_elementwise(const struct hlo_instr *i) {
+  const enum hlo_class c = hlo_op_class(i->op);
+  return ((c == HC_UNARY || c == HC_BINARY) && i->op != HLO_COPY) || i->op == HLO_CONVERT || i->op == HLO_COMPARE ||
+         i->op == HLO_SELECT;
+}
+
+static bool is_scalar_expression(struct lower *l, const struct hlo_instr *i) {
+  if (!is_elementwise(i) || !scalar_is_supported(i))
+    return false;
+  for (int k = 0; k < i->n_operands; k++)
+    if (!node_of(l, i->operands[k])->scalar_kind && !lower_is_splat(i->operands[k]))
+      return false;
+  return true;
+}
+
+void scalar_prepare(struct lower *l, const struct hlo_instr *x) {
+  const struct node *n = node_of(l, x);
+  if (x->shape.dtype == DT_TUPLE || x->shape.rank)
+    return;
+  if (n->scalar_kind == SCALAR_INDEX)
+    scalar_index(l, x);
+  else if (n->scalar_kind || lower_is_splat(x))
+    scalar_of(l, x);
+}
+
+bool scalar_inherit(struct lower *l, const struct hlo_instr *i, const struct hlo_instr *x) {
+  struct node *n = node_of(l, i);
+  const struct node *from = node_of(l, x);
+  if (i->shape.rank || i->knob || (!from->scalar_kind && !lower_is_splat(x)))
+    return false;
+  n->scalar_kind = from->scalar_kind ? from->scalar_kind : SCALAR_OTHER;
+  n->scalar = from->scalar;
+  n->index = from->index;
+  n->low = from->low;
+  n->high = from->high;
+  return true;
+}
+
+bool scalar_note(struct lower *l, const struct hlo_instr *i) {
+  struct node *n = node_of(l, i);
+  const struct counter *c = i->op == HLO_GET_TUPLE_ELEMENT ? &node_of(l, i->operands[0])->counter : NULL;
+  __int128 low, high;
+  bool from_counter = false;
+
+  if (i->shape.rank || i->shape.dtype == DT_TUPLE || i->knob)
+    return false;
+  if (c && node_of(l, i->operands[0])->origins && node_of(l, i->operands[0])->origins[i->tuple_index])
+    return scalar_inherit(l, i, node_of(l, i->operands[0])->origins[i->tuple_index]);
+  if (c && i->operands[0]->op != HLO_TUPLE && c->at == i->tuple_index) {
+    const int64_t last = c->first + (c->n ? c->n - 1 : 0) * c->step;
+    n->scalar_kind = SCALAR_INDEX;
+    n->low = c->step > 0 ? c->first : last;
+    n->high = c->step > 0 ? last : c->first;
+    return true;
+  }
+  for (int k = 0; k < i->n_operands; k++) {
+    const struct node *x = node_of(l, i->operands[k]);
+    from_counter |= x->scalar_kind != SCALAR_NONE;
+    n->scalar_depth = x->scalar_depth >= n->scalar_depth ? x->scalar_depth + 1 : n->scalar_depth;
+  }
+  if (!from_counter || n->scalar_depth > DEPTH_MAX)
+    return false;
+  if (is_index_expression(l, i, &low, &high)) {
+    n->scalar_kind = SCALAR_INDEX;
+    n->low = (int64_t)low;
+    n->high = (int64_t)high;
+  } else if (is_scalar_expression(l, i)) {
+    n->scalar_kind = SCALAR_OTHER;
+  }
+  return n->scalar_kind != SCALAR_NONE;
+}
+
+MlirValue scalar_index(struct lower *l, const struct hlo_instr *i) {
+  struct node *n = node_of(l, i);
+  int64_t v;
+  if (is_int_constant(i, &v))
+    return emit_index(&l->e, v);
+  if (!mlirValueIsNull(n->index))
+    return n->index;
+  MlirLocation outer = l->e.loc;
+  l->e.loc = lower_location(l, i, NULL);
+  if (i->op == HLO_GET_TUPLE_ELEMENT) {
+    n->index = counter_index(l, &node_of(l, i->operands[0])->counter);
+  } else {
+    MlirValue x = scalar_index(l, i->operands[0]);
+    n->index = i->n_operands == 1 ? x
+                                  : emit_binary(&l->e,
+                                                i->op == HLO_ADD        ? "arith.addi"
+                                                : i->op == HLO_SUBTRACT ? "arith.subi"
+                                                                        : "arith.muli",
+                                                x, scalar_index(l, i->operands[1]));
+  }
+  l->e.loc = outer;
+  return n->index;
+}
+
+MlirValue scalar_of(struct lower *l, const struct hlo_instr *i) {
+  struct node *n = node_of(l, i);
+  MlirValue x[3];
+  if (lower_is_splat(i))
+    return lower_splat(l, i);
+  if (n->scalar_kind == SCALAR_NONE)
+    return emit_extract(&l->e, lower_value(l, i), 0, NULL);
+  if (!mlirValueIsNull(n->scalar))
+    return n->scalar;
+  MlirLocation outer = l->e.loc;
+  l->e.loc = lower_location(l, i, NULL);
+  if (n->scalar_kind == SCALAR_INDEX) {
+    x[0] = scalar_index(l, i);
+    n->scalar = emit_op1(&l->e, "arith.index_cast", emit_element_type(&l->e, i->shape.dtype), 1, x);
+  } else {
+    for (int k = 0; k < i->n_operands; k++)
+      x[k] = scalar_of(l, i->operands[k]);
+    n->scalar = scalar_apply(&l->e, i, x);
+  }
+  l->e.loc = outer;
+  return n->scalar;
+}
+
+MlirValue scalar_tensor(struct lower *l, const struct hlo_instr *i) {
+  MlirValue v = scalar_of(l, i);
+  return emit_op1(&l->e, "tensor.from_elements", emit_tensor_type(&l->e, i->shape.dtype, 0, NULL), 1, &v);
+}
