@@ -14,6 +14,8 @@
  * memory (memref.load) becomes a cell of SBUF, which is broadcast where data is wanted and loaded into a register where an
  * index is.
  *
+ * At the end instructions that another one does as well are combined (linalg_to_nisa_combine.c).
+ *
  * Linear in operations, except that a body is searched per operation of it.
  */
 #include "passes/linalg_to_nisa.h"
@@ -511,6 +513,8 @@ static enum status run_pass(struct pass_run *run) {
   convert_types(&ln);
   mlirOperationSetAttributeByName(run->module, ir_str("nisa.target"), nisa_target_attr(run->ir->ctx, run->target));
   st = ir_run_pipeline(run->ir, run->module, "builtin.module(canonicalize,cse)", run->arena, run->ds);
+  if (!st && ln_combine(run)) /* numbers that were operands */
+    st = ir_run_pipeline(run->ir, run->module, "builtin.module(canonicalize)", run->arena, run->ds);
   if (!st)
     remark_engines(run);
   return st;

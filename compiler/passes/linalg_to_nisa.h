@@ -148,6 +148,9 @@ enum status ln_lower_fill(struct ln *ln);   /* linalg.fill */
 enum status ln_lower_matmul(struct ln *ln); /* linalg.matmul with any maps */
 enum status ln_lower_structured(struct ln *ln, const struct structured *s); /* element-wise, reduction, gather */
 
+/* linalg_to_nisa_combine.c: on a module of instructions with their memory spaces.  Returns how many it has saved. */
+int ln_combine(struct pass_run *run);
+
 /* ---- bodies ----------------------------------------------------------------------------------------------------- */
 
 /* A value in a body: a scalar for all elements, an element of a view, or a linear function of the loops' indices. */
