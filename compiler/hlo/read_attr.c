@@ -1,0 +1,334 @@
+/* read_attr: the attributes behind an instruction, opcode by opcode.
+ *
+ * Every attribute is either understood, known not to change what is computed, or refused by name.
+ */
+#include <string.h>
+
+#include "hlo/read_text.h"
+
+/* Scheduling, placement, precision hints and notes of other tools. */
+static const char *const ignored[] = {
+    "metadata",
+    "sharding",
+    "frontend_attributes",
+    "operand_precision",
+    "backend_config",
+    "channel_id",
+    "control-predecessors",
+    "origin",
+    "statistics",
+    "use_global_device_ids",
+    "algorithm",
+    "api_version",
+    "schedule",
+    "custom_call_has_side_effect",
+    "operand_layout_constraints",
+    "execution_threads",
+    "async_execution_thread",
+    "result_accuracy",
+};
+
+static bool is_ignored(struct span key) {
+  for (size_t k = 0; k < sizeof ignored / sizeof *ignored; k++)
+    if (span_is(key, ignored[k]))
+      return true;
+  return false;
+}
+
+/* ---- called computations ------------------------------------------------------------------------------------------ */
+
+static bool one_name(struct cursor *c, const struct text_instr *t, const char *key, struct span *out) {
+  const struct text_attr *x = text_attr(t, key);
+  if (!x)
+    return cur_fail(c, t->whole, DG_HLO_INVALID, "%.*s needs the attribute %s", (int)t->opcode.len, t->opcode.at, key);
+  struct cursor in = cur_within(c, x->value);
+  if (cur_name(&in, out))
+    return true;
+  c->is_bad = true;
+  return false;
+}
+
+static bool many_names(struct cursor *c, const struct text_attr *x, int *n, struct span **out) {
+  struct cursor in = cur_within(c, x->value);
+  struct span v[256];
+  *n = 0;
+  if (!cur_need(&in, '{'))
+    c->is_bad = true;
+  while (!c->is_bad && !cur_take(&in, '}')) {
+    if (*n == 256 || !cur_name(&in, &v[*n]))
+      return !(c->is_bad = true);
+    ++*n;
+    cur_take(&in, ',');
+  }
+  *out = arena_dup(c->a, v, (size_t)*n * sizeof *v);
+  return !c->is_bad;
+}
+
+bool read_called(struct cursor *c, const struct text_instr *t, int *n, struct span **out) {
+  struct span v[2];
+  *n = 0;
+  if (t->op == HLO_WHILE) {
+    *n = 2;
+    if (!one_name(c, t, "body", &v[0]) || !one_name(c, t, "condition", &v[1]))
+      return false;
+  } else if (t->op == HLO_CONDITIONAL && text_attr(t, "branch_computations")) {
+    return many_names(c, text_attr(t, "branch_computations"), n, out);
+  } else if (t->op == HLO_CONDITIONAL) {
+    *n = 2;
+    if (!one_name(c, t, "true_computation", &v[0]) || !one_name(c, t, "false_computation", &v[1]))
+      return false;
+  } else if (text_attr(t, "to_apply")) {
+    *n = 1;
+    if (!one_name(c, t, "to_apply", &v[0]))
+      return false;
+  }
+  *out = arena_dup(c->a, v, (size_t)*n * sizeof *v);
+  return true;
+}
+
+static bool set_called(struct attr_reader *r, struct hlo_instr *out) {
+  struct span *names;
+  if (!read_called(r->c, r->t, &out->n_called, &names))
+    return false;
+  out->called = arena_new_array(r->c->a, struct hlo_computation *, (size_t)out->n_called);
+  for (int k = 0; k < out->n_called; k++)
+    out->called[k] = r->find(r->user, names[k]);
+  return true;
+}
+
+/* ---- values ------------------------------------------------------------------------------------------------------- */
+
+/* {[0:4], [1:9:2]} */
+static bool in_slice(struct cursor *c, int rank, const struct hlo_slice_dim **out) {
+  struct hlo_slice_dim *v = arena_new_array(c->a, struct hlo_slice_dim, (size_t)rank);
+  if (!cur_need(c, '{'))
+    return false;
+  for (int k = 0; k < rank; k++) {
+    v[k].stride = 1;
+    if ((k && !cur_need(c, ',')) || !cur_need(c, '[') || !cur_int(c, &v[k].start) || !cur_need(c, ':') ||
+        !cur_int(c, &v[k].limit) || (cur_take(c, ':') && !cur_int(c, &v[k].stride)) || !cur_need(c, ']'))
+      return false;
+  }
+  *out = v;
+  return cur_need(c, '}');
+}
+
+/* 0_1x2_3_1: low, high and perhaps interior padding of each dimension */
+static bool in_padding(struct cursor *c, int rank, const struct hlo_pad_dim **out) {
+  struct hlo_pad_dim *v = arena_new_array(c->a, struct hlo_pad_dim, (size_t)rank);
+  for (int k = 0; k < rank; k++) {
+    if ((k && !cur_need(c, 'x')) || !cur_int(c, &v[k].low) || !cur_need(c, '_') || !cur_int(c, &v[k].high) ||
+        (cur_take(c, '_') && !cur_int(c, &v[k].interior)))
+      return false;
+  }
+  *out = v;
+  return true;
+}
+
+static bool in_direction(struct cursor *c, enum hlo_direction *out) {
+  struct span word;
+  if (!cur_word(c, &word, "a direction"))
+    return false;
+  for (int d = HLO_EQ; d <= HLO_LT; d++)
+    if (span_is(word, hlo_direction_name((enum hlo_direction)d))) {
+      *out = (enum hlo_direction)d;
+      return true;
+    }
+  return cur_fail(c, word, DG_HLO_INVALID, "a comparison's direction is EQ, NE, GE, GT, LE or LT");
+}
+
+static bool in_bool(struct cursor *c, bool *out) {
+  *out = cur_take_word(c, "true");
+  return *out || cur_take_word(c, "false") || cur_need(c, 't');
+}
+
+static bool one_int(struct cursor *c, struct hlo_ints *out) {
+  int64_t v;
+  if (!cur_int(c, &v))
+    return false;
+  *out = hlo_ints_dup(c->a, 1, &v);
+  return true;
+}
+
+/* ---- opcode by opcode --------------------------------------------------------------------------------------------- */
+
+/* What the attributes of dot, gather and scatter are gathered in. */
+struct parts {
+  struct hlo_dot_dims dot;
+  struct hlo_gather_dims gather;
+  struct hlo_scatter_dims scatter;
+};
+
+static bool dot_attribute(struct cursor *c, struct span key, struct hlo_dot_dims *d, bool *known) {
+  *known = true;
+  if (span_is(key, "lhs_contracting_dims"))
+    return cur_ints(c, &d->lhs_contracting);
+  if (span_is(key, "rhs_contracting_dims"))
+    return cur_ints(c, &d->rhs_contracting);
+  if (span_is(key, "lhs_batch_dims"))
+    return cur_ints(c, &d->lhs_batch);
+  if (span_is(key, "rhs_batch_dims"))
+    return cur_ints(c, &d->rhs_batch);
+  *known = false;
+  return true;
+}
+
+static bool gather_attribute(struct cursor *c, struct span key, struct hlo_gather_dims *g, bool *known) {
+  *known = true;
+  if (span_is(key, "offset_dims"))
+    return cur_ints(c, &g->offset_dims);
+  if (span_is(key, "collapsed_slice_dims"))
+    return cur_ints(c, &g->collapsed_slice_dims);
+  if (span_is(key, "start_index_map"))
+    return cur_ints(c, &g->start_index_map);
+  if (span_is(key, "slice_sizes"))
+    return cur_ints(c, &g->slice_sizes);
+  if (span_is(key, "index_vector_dim"))
+    return cur_int(c, &g->index_vector_dim);
+  if (span_is(key, "indices_are_sorted"))
+    return in_bool(c, &g->indices_are_sorted);
+  *known = false;
+  return true;
+}
+
+static bool scatter_attribute(struct cursor *c, struct span key, struct hlo_scatter_dims *s, bool *known) {
+  *known = true;
+  if (span_is(key, "update_window_dims"))
+    return cur_ints(c, &s->update_window_dims);
+  if (span_is(key, "inserted_window_dims"))
+    return cur_ints(c, &s->inserted_window_dims);
+  if (span_is(key, "scatter_dims_to_operand_dims"))
+    return cur_ints(c, &s->scatter_dims_to_operand_dims);
+  if (span_is(key, "index_vector_dim"))
+    return cur_int(c, &s->index_vector_dim);
+  if (span_is(key, "indices_are_sorted"))
+    return in_bool(c, &s->indices_are_sorted);
+  if (span_is(key, "unique_indices"))
+    return in_bool(c, &s->unique_indices);
+  *known = false;
+  return true;
+}
+
+static bool own_attribute(struct cursor *c, struct span key, struct hlo_instr *i, struct parts *p, bool *known) {
+  int rank = i->n_operands ? i->operands[0]->shape.rank : 0;
+  *known = true;
+  switch (i->op) {
+  case HLO_BROADCAST:
+  case HLO_TRANSPOSE:
+  case HLO_CONCATENATE:
+  case HLO_REDUCE:
+    if (span_is(key, "dimensions"))
+      return cur_ints(c, &i->dimensions);
+    break;
+  case HLO_IOTA:
+    if (span_is(key, "iota_dimension"))
+      return one_int(c, &i->dimensions);
+    break;
+  case HLO_DYNAMIC_SLICE:
+    if (span_is(key, "dynamic_slice_sizes"))
+      return cur_ints(c, &i->dimensions);
+    break;
+  case HLO_COMPARE:
+    if (span_is(key, "direction"))
+      return in_direction(c, &i->direction);
+    if (span_is(key, "type")) /* FLOAT, SIGNED, UNSIGNED: as the operands say; TOTALORDER is another operation */
+      return !memmem(c->at, (size_t)(c->end - c->at), "TOTALORDER", 10) ||
+             cur_fail(c, key, DG_UNSUPPORTED_OP, "comparing in the total order of floats has no form here");
+    break;
+  case HLO_SLICE:
+    if (span_is(key, "slice"))
+      return in_slice(c, rank, &i->slice);
+    break;
+  case HLO_PAD:
+    if (span_is(key, "padding"))
+      return in_padding(c, rank, &i->padding);
+    break;
+  case HLO_GET_TUPLE_ELEMENT:
+    if (span_is(key, "index"))
+      return cur_int(c, &i->tuple_index);
+    break;
+  case HLO_DOT:
+    return dot_attribute(c, key, &p->dot, known);
+  case HLO_GATHER:
+    return gather_attribute(c, key, &p->gather, known);
+  case HLO_SCATTER:
+    return scatter_attribute(c, key, &p->scatter, known);
+  case HLO_CUSTOM_CALL:
+    if (span_is(key, "custom_call_target"))
+      return cur_string(c, &i->custom_call_target);
+    if (span_is(key, "backend_config") && cur_peek(c, '"'))
+      return cur_string(c, &i->backend_config);
+    break;
+  default:
+    break;
+  }
+  *known = false;
+  return true;
+}
+
+static bool is_call_attribute(struct span key) {
+  static const char *const keys[] = {"to_apply",         "body", "condition", "branch_computations", "true_computation",
+                                     "false_computation"};
+  for (size_t k = 0; k < sizeof keys / sizeof *keys; k++)
+    if (span_is(key, keys[k]))
+      return true;
+  return false;
+}
+
+/* An attribute that must be there; its absence would leave the instruction without a meaning. */
+static bool check_needed(struct attr_reader *r, const struct hlo_instr *i) {
+  static const struct {
+    enum hlo_op op;
+    const char *key;
+  } needed[] = {
+      {HLO_TRANSPOSE, "dimensions"},
+      {HLO_CONCATENATE, "dimensions"},
+      {HLO_REDUCE, "dimensions"},
+      {HLO_IOTA, "iota_dimension"},
+      {HLO_COMPARE, "direction"},
+      {HLO_SLICE, "slice"},
+      {HLO_GET_TUPLE_ELEMENT, "index"},
+      {HLO_DYNAMIC_SLICE, "dynamic_slice_sizes"},
+      {HLO_CUSTOM_CALL, "custom_call_target"},
+  };
+  for (size_t k = 0; k < sizeof needed / sizeof *needed; k++)
+    if (needed[k].op == i->op && !text_attr(r->t, needed[k].key))
+      return cur_fail(r->c, r->t->whole, DG_HLO_INVALID, "%s needs the attribute %s", hlo_op_name(i->op),
+                      needed[k].key);
+  if (i->op == HLO_PAD && i->operands[0]->shape.rank && !text_attr(r->t, "padding"))
+    return cur_fail(r->c, r->t->whole, DG_HLO_INVALID, "pad needs the attribute padding");
+  return true;
+}
+
+bool read_attributes(struct attr_reader *r, struct hlo_instr *out) {
+  struct arena *a = r->c->a;
+  struct parts p = {0};
+  for (const struct text_attr *x = r->t->attrs; x; x = x->next) {
+    struct cursor c = cur_within(r->c, x->value);
+    bool known;
+    bool ok = own_attribute(&c, x->key, out, &p, &known);
+    if (ok && known) {
+      cur_space(&c);
+      ok = c.at == c.end || cur_fail(&c, x->value, DG_HLO_INVALID, "the value of %.*s does not end where it should",
+                                     (int)x->key.len, x->key.at);
+    }
+    if (!ok || c.is_bad) {
+      r->c->is_bad = true;
+      return false;
+    }
+    if (!known && !is_ignored(x->key) && !is_call_attribute(x->key))
+      return cur_fail(r->c, x->key, DG_HLO_INVALID, "%s with the attribute %.*s has no form here", hlo_op_name(out->op),
+                      (int)x->key.len, x->key.at);
+  }
+  if (out->op == HLO_DOT)
+    out->dot = arena_dup(a, &p.dot, sizeof p.dot);
+  if (out->op == HLO_GATHER)
+    out->gather = arena_dup(a, &p.gather, sizeof p.gather);
+  if (out->op == HLO_SCATTER)
+    out->scatter = arena_dup(a, &p.scatter, sizeof p.scatter);
+  if (out->op == HLO_SLICE && !out->slice)
+    out->slice = arena_new_array(a, struct hlo_slice_dim, 1);
+  if (out->op == HLO_PAD && !out->padding)
+    out->padding = arena_new_array(a, struct hlo_pad_dim, 1);
+  return check_needed(r, out) && set_called(r, out);
+}

@@ -1,0 +1,605 @@
+/* read_text: HLO text to a module, in two steps: the text's own structure first (every computation a list of parsed
+ * instructions), then the graph, callees before callers.
+ */
+#include "hlo/read_text.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "hlo/build.h"
+#include "hlo/passes.h"
+
+struct text_comp {
+  struct span name;
+  bool is_entry, is_open, is_done; /* open: being built, so whoever calls it now calls in a ring */
+  struct text_instr *first, *last;
+  int n;
+  struct hlo_computation *made;
+  struct text_comp *next;
+};
+
+struct text_alias {
+  struct hlo_ints output, param_index;
+  int64_t param;
+  struct text_alias *next;
+};
+
+struct file_location {
+  int64_t file, function, line, end_line, col, end_col;
+};
+struct stack_frame {
+  int64_t location, parent;
+};
+struct table { /* of the sections behind the computations; entry k is number k + 1 */
+  int n, cap;
+  void *v;
+};
+
+struct reader {
+  struct cursor c;
+  struct span module_name;
+  struct text_comp *comps;
+  struct text_comp *entry;
+  struct text_alias *aliases;
+  int n_instrs;
+  struct table files, functions, locations, frames;
+  const struct src_loc **frame_locs;
+  struct hlo_module *m;
+};
+
+/* ---- structure: the header ---------------------------------------------------------------------------------------- */
+
+/* { {0}: (1, {}, may-alias), … } */
+static bool read_alias_table(struct reader *r, struct cursor *c) {
+  if (!cur_need(c, '{'))
+    return false;
+  struct text_alias **end = &r->aliases;
+  while (!cur_peek(c, '}')) {
+    struct text_alias *x = arena_new(c->a, struct text_alias);
+    struct span kind;
+    if (!cur_ints(c, &x->output) || !cur_need(c, ':') || !cur_need(c, '(') || !cur_int(c, &x->param))
+      return false;
+    if (cur_take(c, ',') && !cur_ints(c, &x->param_index))
+      return false;
+    if (cur_take(c, ',') && !cur_word(c, &kind, "may-alias or must-alias"))
+      return false;
+    if (!cur_need(c, ')'))
+      return false;
+    *end = x;
+    end = &x->next;
+    if (!cur_take(c, ','))
+      break;
+  }
+  return cur_need(c, '}');
+}
+
+static bool read_header(struct reader *r) {
+  struct cursor *c = &r->c;
+  if (!cur_take_word(c, "HloModule"))
+    return cur_fail(c, (struct span){c->at, c->at < c->end}, DG_HLO_INVALID, "expected 'HloModule' at the start");
+  if (!cur_name(c, &r->module_name))
+    return false;
+  while (cur_take(c, ',')) {
+    struct span key, value;
+    if (!cur_word(c, &key, "an attribute's name") || !cur_need(c, '=') || !cur_value(c, &value))
+      return false;
+    struct cursor in = cur_within(c, value);
+    if (span_is(key, "input_output_alias") && !read_alias_table(r, &in)) {
+      c->is_bad = true;
+      return false;
+    }
+  }
+  return true;
+}
+
+/* ---- structure: instructions -------------------------------------------------------------------------------------- */
+
+/* An operand is a name, in older prints with its shape in front. */
+static bool read_operand(struct cursor *c, struct span *out) {
+  cur_space(c);
+  struct span word;
+  if (c->at < c->end && *c->at == '(') { /* a tuple's shape */
+    struct hlo_shape skipped;
+    return read_shape(c, &skipped) && cur_name(c, out);
+  }
+  bool is_name = cur_peek(c, '%');
+  const char *start = c->at;
+  if (!cur_name(c, &word))
+    return false;
+  if (!is_name && c->at < c->end && *c->at == '[') {
+    struct hlo_shape skipped;
+    c->at = start;
+    return read_shape(c, &skipped) && cur_name(c, out);
+  }
+  *out = word;
+  return true;
+}
+
+static bool read_operands(struct cursor *c, struct text_instr *t) {
+  struct span v[1024], *all = v;
+  int n = 0, cap = 1024;
+  if (!cur_need(c, '('))
+    return false;
+  if (t->op == HLO_PARAMETER)
+    return cur_int(c, &t->number) && cur_need(c, ')');
+  if (t->op == HLO_CONSTANT)
+    return read_literal(c, &t->shape, &t->literal) && cur_need(c, ')');
+  if (!cur_peek(c, ')'))
+    do {
+      if (n == cap) {
+        struct span *more = arena_new_array(c->a, struct span, (size_t)cap * 2);
+        memcpy(more, all, (size_t)n * sizeof *more);
+        all = more;
+        cap *= 2;
+      }
+      if (!read_operand(c, &all[n++]))
+        return false;
+    } while (cur_take(c, ','));
+  t->n_operands = n;
+  t->operands = arena_dup(c->a, all, (size_t)n * sizeof *all);
+  return cur_need(c, ')');
+}
+
+static bool read_attrs(struct cursor *c, struct text_instr *t) {
+  struct text_attr **end = &t->attrs;
+  while (cur_take(c, ',')) {
+    struct text_attr *x = arena_new(c->a, struct text_attr);
+    if (!cur_word(c, &x->key, "an attribute's name") || !cur_need(c, '=') || !cur_value(c, &x->value))
+      return false;
+    *end = x;
+    end = &x->next;
+  }
+  return true;
+}
+
+const struct text_attr *text_attr(const struct text_instr *t, const char *key) {
+  for (const struct text_attr *x = t->attrs; x; x = x->next)
+    if (span_is(x->key, key))
+      return x;
+  return NULL;
+}
+
+static bool read_instr(struct reader *r, struct text_comp *comp) {
+  struct cursor *c = &r->c;
+  struct text_instr *t = arena_new(c->a, struct text_instr);
+  cur_space(c);
+  const char *start = c->at;
+  t->is_root = cur_take_word(c, "ROOT");
+  if (!cur_name(c, &t->name) || !cur_need(c, '=') || !read_shape(c, &t->shape) || !cur_word(c, &t->opcode, "an opcode"))
+    return false;
+  t->op = hlo_op_from_name(t->opcode.at, t->opcode.len);
+  if (t->op < 0)
+    return cur_fail(c, t->opcode, DG_UNSUPPORTED_OP, "the opcode %.*s has no form here", (int)t->opcode.len,
+                    t->opcode.at);
+  if (++r->n_instrs > HLO_READ_INSTRS_MAX)
+    return cur_fail(c, t->name, DG_TOO_MANY_OPS, "the module has more than %d instructions", HLO_READ_INSTRS_MAX);
+  if (!read_operands(c, t) || !read_attrs(c, t))
+    return false;
+  t->whole = (struct span){start, (size_t)(c->at - start)};
+  if (comp->last)
+    comp->last->next = t;
+  else
+    comp->first = t;
+  comp->last = t;
+  comp->n++;
+  return true;
+}
+
+/* (a: f32[2], b: f32[]) -> f32[2]: the parameters and the root say it again */
+static bool skip_signature(struct cursor *c) {
+  int depth = 0;
+  if (!cur_peek(c, '('))
+    return true;
+  for (; c->at < c->end; c->at++) {
+    depth += (*c->at == '(') - (*c->at == ')');
+    if (!depth)
+      break;
+  }
+  struct hlo_shape result;
+  return cur_need(c, ')') && cur_need(c, '-') && cur_need(c, '>') && read_shape(c, &result);
+}
+
+static bool read_computation(struct reader *r) {
+  struct cursor *c = &r->c;
+  struct text_comp *comp = arena_new(c->a, struct text_comp);
+  comp->is_entry = cur_take_word(c, "ENTRY");
+  if (!cur_name(c, &comp->name) || !skip_signature(c) || !cur_need(c, '{'))
+    return false;
+  for (const struct text_comp *x = r->comps; x; x = x->next)
+    if (span_equal(x->name, comp->name))
+      return cur_fail(c, comp->name, DG_HLO_INVALID, "two computations are called %.*s", (int)comp->name.len,
+                      comp->name.at);
+  while (!cur_take(c, '}'))
+    if (!read_instr(r, comp))
+      return false;
+  if (!comp->n)
+    return cur_fail(c, comp->name, DG_HLO_INVALID, "computation %.*s is empty", (int)comp->name.len, comp->name.at);
+  if (cur_take(c, ',')) { /* execution_thread="main" and the like */
+    struct span key, value;
+    do {
+      if (!cur_word(c, &key, "an attribute's name") || !cur_need(c, '=') || !cur_value(c, &value))
+        return false;
+    } while (cur_take(c, ','));
+  }
+  if (comp->is_entry && r->entry)
+    return cur_fail(c, comp->name, DG_HLO_INVALID, "there are two entry computations");
+  if (comp->is_entry)
+    r->entry = comp;
+  comp->next = r->comps;
+  r->comps = comp;
+  return true;
+}
+
+/* ---- structure: places -------------------------------------------------------------------------------------------- */
+
+static void *table_add(struct arena *a, struct table *t, size_t size) {
+  if (t->n == t->cap) {
+    int cap = t->cap ? t->cap * 2 : 32;
+    void *more = arena_array(a, (size_t)cap, size);
+    if (t->n)
+      memcpy(more, t->v, (size_t)t->n * size);
+    t->v = more;
+    t->cap = cap;
+  }
+  return (char *)t->v + (size_t)t->n++ * size;
+}
+
+static bool read_texts(struct cursor *c, struct table *t) {
+  while (c->at < c->end) {
+    cur_space(c);
+    if (c->at >= c->end || *c->at < '0' || *c->at > '9')
+      return true;
+    int64_t number;
+    const char **text = table_add(c->a, t, sizeof *text);
+    if (!cur_int(c, &number) || !cur_string(c, text))
+      return false;
+  }
+  return true;
+}
+
+/* 3 {key=1 key=2 …}: the values of the given keys, -1 where one is missing */
+static bool read_record(struct cursor *c, int n, const char *const *keys, int64_t *out) {
+  int64_t number;
+  for (int k = 0; k < n; k++)
+    out[k] = -1;
+  if (!cur_int(c, &number) || !cur_need(c, '{'))
+    return false;
+  while (!cur_take(c, '}')) {
+    struct span key;
+    int64_t value;
+    if (!cur_word(c, &key, "a name") || !cur_need(c, '=') || !cur_int(c, &value))
+      return false;
+    for (int k = 0; k < n; k++)
+      if (span_is(key, keys[k]))
+        out[k] = value;
+    cur_take(c, ',');
+  }
+  return true;
+}
+
+static bool read_records(struct cursor *c, struct table *t, int n, const char *const *keys) {
+  for (;;) {
+    cur_space(c);
+    if (c->at >= c->end || *c->at < '0' || *c->at > '9')
+      return true;
+    if (!read_record(c, n, keys, table_add(c->a, t, (size_t)n * sizeof(int64_t))))
+      return false;
+  }
+}
+
+static bool read_section(struct reader *r, bool *found) {
+  static const char *const of_location[] = {"file_name_id", "function_name_id", "line",
+                                            "end_line",     "column",           "end_column"};
+  static const char *const of_frame[] = {"file_location_id", "parent_frame_id"};
+  struct cursor *c = &r->c;
+  *found = true;
+  if (cur_take_word(c, "FileNames"))
+    return read_texts(c, &r->files);
+  if (cur_take_word(c, "FunctionNames"))
+    return read_texts(c, &r->functions);
+  if (cur_take_word(c, "FileLocations"))
+    return read_records(c, &r->locations, 6, of_location);
+  if (cur_take_word(c, "StackFrames"))
+    return read_records(c, &r->frames, 2, of_frame);
+  *found = false;
+  return true;
+}
+
+static bool read_structure(struct reader *r) {
+  struct cursor *c = &r->c;
+  if (!read_header(r))
+    return false;
+  for (cur_space(c); c->at < c->end; cur_space(c)) {
+    bool found;
+    if (!read_section(r, &found) || (!found && !read_computation(r)))
+      return false;
+  }
+  if (!r->entry && r->comps && !r->comps->next) /* one computation needs no ENTRY */
+    r->entry = r->comps;
+  if (!r->entry)
+    return cur_fail(c, r->module_name, DG_HLO_INVALID, "the module has no ENTRY computation");
+  return true;
+}
+
+/* ---- graph: places ------------------------------------------------------------------------------------------------ */
+
+static const char *text_number(const struct table *t, int64_t number) {
+  return number >= 1 && number <= t->n ? ((const char **)t->v)[number - 1] : NULL;
+}
+
+static int as_line(int64_t v) {
+  return v > 0 && v < 1 << 30 ? (int)v : 0;
+}
+
+/* Frames refer to earlier ones only, or they are cut off there: parent_frame_id counts from one more than the number in
+ * text, 1 being none. */
+static void link_frames(struct reader *r) {
+  struct arena *a = r->c.a;
+  const struct stack_frame *f = r->frames.v;
+  r->frame_locs = arena_new_array(a, const struct src_loc *, (size_t)r->frames.n);
+  for (int k = 0; k < r->frames.n; k++) {
+    if (f[k].location < 1 || f[k].location > r->locations.n)
+      continue;
+    const struct file_location *l = (const struct file_location *)r->locations.v + (f[k].location - 1);
+    struct src_loc *p = arena_new(a, struct src_loc);
+    const char *file = text_number(&r->files, l->file);
+    p->range = (struct src_range){file ? file : "?", as_line(l->line), as_line(l->col), as_line(l->end_line),
+                                  as_line(l->end_col)};
+    p->func = text_number(&r->functions, l->function);
+    int64_t parent = f[k].parent - 1; /* 0: none; else a frame's number */
+    if (parent >= 1 && parent <= k)
+      p->caller = r->frame_locs[parent - 1];
+    r->frame_locs[k] = p;
+  }
+}
+
+/* metadata={op_type="…" op_name="…" source_file="…" source_line=3 … stack_frame_id=2} */
+static const struct src_loc *metadata_place(struct reader *r, const struct text_attr *attr) {
+  struct cursor c = cur_within(&r->c, attr->value);
+  struct src_range range = {0};
+  int64_t frame = 0, v;
+  struct span key;
+  const char *text;
+  if (!cur_need(&c, '{'))
+    return NULL;
+  while (!cur_take(&c, '}')) {
+    if (!cur_word(&c, &key, "a name") || !cur_need(&c, '='))
+      break;
+    if (cur_peek(&c, '"')) {
+      if (!cur_string(&c, &text))
+        break;
+      if (span_is(key, "source_file"))
+        range.file = text;
+    } else if (cur_peek(&c, '{')) {
+      struct span skipped;
+      if (!cur_value(&c, &skipped))
+        break;
+    } else {
+      if (!cur_int(&c, &v)) {
+        struct span skipped;
+        c.is_bad = false;
+        if (!cur_word(&c, &skipped, "a value"))
+          break;
+        continue;
+      }
+      if (span_is(key, "source_line"))
+        range.line = as_line(v);
+      else if (span_is(key, "source_end_line"))
+        range.end_line = as_line(v);
+      else if (span_is(key, "source_column"))
+        range.col = as_line(v);
+      else if (span_is(key, "source_end_column"))
+        range.end_col = as_line(v);
+      else if (span_is(key, "stack_frame_id"))
+        frame = v;
+    }
+  }
+  if (frame >= 1 && frame <= r->frames.n && r->frame_locs[frame - 1])
+    return r->frame_locs[frame - 1];
+  if (!range.file || !range.line)
+    return NULL;
+  struct src_loc *p = arena_new(r->c.a, struct src_loc);
+  p->range = range;
+  return p;
+}
+
+static struct src_locs places_of(struct reader *r, const struct text_instr *t) {
+  struct src_loc *p = cur_place(&r->c, t->whole);
+  const struct text_attr *metadata = text_attr(t, "metadata");
+  if (metadata)
+    p->caller = metadata_place(r, metadata);
+  return src_locs_one(r->c.a, p);
+}
+
+/* ---- graph: computations ------------------------------------------------------------------------------------------ */
+
+static struct text_comp *find_comp(struct reader *r, struct span name) {
+  for (struct text_comp *x = r->comps; x; x = x->next)
+    if (span_equal(x->name, name))
+      return x;
+  return NULL;
+}
+
+static struct hlo_computation *find_made(void *user, struct span name) {
+  struct text_comp *x = find_comp(user, name);
+  return x ? x->made : NULL;
+}
+
+static int compare_numbers(const void *x, const void *y) {
+  const struct text_instr *const *a = x, *const *b = y;
+  return (*a)->number<(*b)->number ? -1 : (*a)->number>(*b)->number;
+}
+
+static bool make_params(struct reader *r, struct text_comp *comp, struct hlo_builder *b) {
+  struct cursor *c = &r->c;
+  int n = 0;
+  for (struct text_instr *t = comp->first; t; t = t->next)
+    n += t->op == HLO_PARAMETER;
+  struct text_instr **v = arena_new_array(c->a, struct text_instr *, (size_t)n);
+  n = 0;
+  for (struct text_instr *t = comp->first; t; t = t->next)
+    if (t->op == HLO_PARAMETER)
+      v[n++] = t;
+  qsort(v, (size_t)n, sizeof *v, compare_numbers);
+  for (int k = 0; k < n; k++) {
+    if (v[k]->number != k)
+      return cur_fail(c, v[k]->name, DG_HLO_INVALID, "parameter numbers must count from 0 without gaps");
+    if (comp->is_entry && v[k]->shape.dtype == DT_TUPLE)
+      return cur_fail(c, v[k]->name, DG_HLO_INVALID, "a tuple as parameter of the entry computation has no form here");
+    b->locs = places_of(r, v[k]);
+    v[k]->made = hlo_parameter(b, arena_strndup(c->a, v[k]->name.at, v[k]->name.len), v[k]->shape);
+    if (!v[k]->made)
+      return cur_fail(c, v[k]->name, DG_HLO_INVALID, "%s", b->err.text);
+  }
+  return true;
+}
+
+/* Names of one computation, to instructions that have been made. */
+struct name_slot {
+  struct span name;
+  struct hlo_instr *made;
+};
+struct name_map {
+  struct name_slot *v;
+  size_t cap;
+};
+
+static struct name_slot *name_slot(const struct name_map *m, struct span name) {
+  uint64_t h = 1469598103934665603u;
+  for (size_t k = 0; k < name.len; k++)
+    h = (h ^ (unsigned char)name.at[k]) * 1099511628211u;
+  size_t at = (size_t)(h ^ h >> 31) & (m->cap - 1);
+  while (m->v[at].name.at && !span_equal(m->v[at].name, name))
+    at = (at + 1) & (m->cap - 1);
+  return &m->v[at];
+}
+
+static bool make_instr(struct reader *r, struct text_comp *comp, const struct name_map *names, struct text_instr *t) {
+  struct cursor *c = &r->c;
+  struct hlo_instr **operands = arena_new_array(c->a, struct hlo_instr *, (size_t)t->n_operands);
+  for (int k = 0; k < t->n_operands; k++) {
+    operands[k] = name_slot(names, t->operands[k])->made;
+    if (!operands[k])
+      return cur_fail(c, t->operands[k], DG_HLO_INVALID, "%.*s is not an instruction before this one in %.*s",
+                      (int)t->operands[k].len, t->operands[k].at, (int)comp->name.len, comp->name.at);
+  }
+  int arity = hlo_op_arity((enum hlo_op)t->op);
+  if (arity >= 0 && arity != t->n_operands)
+    return cur_fail(c, t->whole, DG_HLO_INVALID, "%s takes %d operands, not %d", hlo_op_name((enum hlo_op)t->op), arity,
+                    t->n_operands);
+  t->made = hlo_append(comp->made, (enum hlo_op)t->op, arena_strndup(c->a, t->name.at, t->name.len), t->shape,
+                       t->n_operands, operands);
+  t->made->locs = places_of(r, t);
+  t->made->literal = t->literal;
+  struct attr_reader attrs = {c, t, find_made, r};
+  return read_attributes(&attrs, t->made);
+}
+
+static bool make_computation(struct reader *r, struct text_comp *comp, int depth);
+
+/* Whatever the instructions of comp call, first. */
+static bool make_callees(struct reader *r, struct text_comp *comp, int depth) {
+  struct cursor *c = &r->c;
+  for (struct text_instr *t = comp->first; t; t = t->next) {
+    struct span *names;
+    int n;
+    if (!read_called(c, t, &n, &names))
+      return false;
+    for (int k = 0; k < n; k++) {
+      struct text_comp *x = find_comp(r, names[k]);
+      if (!x || x->is_entry)
+        return cur_fail(c, names[k], DG_HLO_INVALID, "%.*s is not a computation of this module", (int)names[k].len,
+                        names[k].at);
+      if (x->is_open)
+        return cur_fail(c, names[k], DG_HLO_INVALID, "computations call each other in a ring");
+      if (!make_computation(r, x, depth + 1))
+        return false;
+    }
+  }
+  return true;
+}
+
+static bool make_computation(struct reader *r, struct text_comp *comp, int depth) {
+  struct cursor *c = &r->c;
+  if (comp->is_done)
+    return true;
+  if (depth > 256)
+    return cur_fail(c, comp->name, DG_NESTING_TOO_DEEP, "computations call each other more than 256 deep");
+  comp->is_open = true;
+  if (!make_callees(r, comp, depth))
+    return false;
+  comp->made =
+      comp->is_entry ? r->m->entry : hlo_computation_new(r->m, arena_strndup(c->a, comp->name.at, comp->name.len));
+  struct hlo_builder b;
+  hlo_builder_init(&b, r->m);
+  b.computation = comp->made;
+  if (!make_params(r, comp, &b))
+    return false;
+  struct name_map names = {.cap = 16};
+  while (names.cap < 2 * (size_t)comp->n)
+    names.cap *= 2;
+  names.v = arena_new_array(c->a, struct name_slot, names.cap);
+  for (struct text_instr *t = comp->first; t; t = t->next) {
+    if (t->op != HLO_PARAMETER && !make_instr(r, comp, &names, t))
+      return false;
+    struct name_slot *s = name_slot(&names, t->name);
+    if (s->made)
+      return cur_fail(c, t->name, DG_HLO_INVALID, "two instructions of %.*s are called %.*s", (int)comp->name.len,
+                      comp->name.at, (int)t->name.len, t->name.at);
+    *s = (struct name_slot){t->name, t->made};
+    if (t->is_root)
+      comp->made->root = t->made;
+  }
+  if (!comp->made->root) /* XLA takes the last one, too */
+    comp->made->root = comp->last->made;
+  comp->is_open = false;
+  comp->is_done = true;
+  return true;
+}
+
+/* ---- graph: the module's outside ---------------------------------------------------------------------------------- */
+
+static bool set_outputs(struct reader *r) {
+  struct hlo_module *m = r->m;
+  struct arena *a = r->c.a;
+  const struct hlo_shape *s = &m->entry->root->shape;
+  m->n_outputs = s->dtype == DT_TUPLE ? s->n_elems : 1;
+  m->output_names = arena_new_array(a, const char *, (size_t)m->n_outputs);
+  for (int k = 0; k < m->n_outputs; k++) {
+    if (s->dtype == DT_TUPLE && s->elems[k].dtype == DT_TUPLE)
+      return cur_fail(&r->c, r->entry->name, DG_HLO_INVALID, "a tuple within the result's tuple has no form here");
+    m->output_names[k] = arena_printf(a, "output%d", k);
+  }
+  return true;
+}
+
+static bool set_aliases(struct reader *r) {
+  struct hlo_module *m = r->m;
+  int n = 0;
+  for (const struct text_alias *x = r->aliases; x; x = x->next)
+    n++;
+  m->aliases = arena_new_array(r->c.a, struct hlo_alias, (size_t)n);
+  for (const struct text_alias *x = r->aliases; x; x = x->next) {
+    if (x->output.n > 1 || x->param_index.n || x->param < 0 || x->param >= m->entry->n_params)
+      return cur_fail(&r->c, r->module_name, DG_HLO_INVALID,
+                      "an alias of the module names something that is not there");
+    m->aliases[m->n_aliases++] = (struct hlo_alias){x->output.n ? (int)x->output.v[0] : 0, (int)x->param,
+                                                    m->entry->params[x->param]->name, true};
+  }
+  return true;
+}
+
+struct hlo_module *hlo_read_text(struct arena *a, const char *text, size_t len, const char *file, struct diags *ds) {
+  struct reader r = {0};
+  cur_start(&r.c, a, arena_strndup(a, text, len), len, file, ds);
+  if (!read_structure(&r))
+    return NULL;
+  link_frames(&r);
+  r.m = hlo_module_new(a, arena_strndup(a, r.module_name.at, r.module_name.len));
+  r.entry->is_entry = true;
+  if (!make_computation(&r, r.entry, 0))
+    return NULL;
+  if (!set_outputs(&r) || !set_aliases(&r))
+    return NULL;
+  return hlo_verify(r.m, ds) == ST_OK ? r.m : NULL;
+}
