@@ -123,10 +123,10 @@ def cached_attention_bf16(x, wq, wk, wv, wo, cache_k, cache_v, norm):
     return np.reshape(np.transpose(context, (0, 2, 1, 3)), (2, 1, 128)) @ wo, cache_k, cache_v
 
 
-@kernel(5, "64 i32 0:500", "500x128")
+@kernel(5, "32 i32 0:500", "500x128")
 def embedding_and_mask(ids, table):
-    mask = np.triu(np.full((64, 64), -1e4, np.float32), 1)[None, None]
-    return table[ids, :] * 11.3, np.broadcast_to(mask, (1, 2, 64, 64)) + table[0, 0]
+    mask = np.triu(np.full((32, 32), -1e4, np.float32), 1)[None, None]
+    return table[ids, :] * 11.3, np.broadcast_to(mask, (1, 2, 32, 32)) + table[0, 0]
 
 
 # ---- drafting: stacked weights, aliased caches, the next token -------------------------------------------------------
