@@ -7,7 +7,9 @@
  * be filled before, or hold the tiles done so far (nkigen overwrites it when it reduces partitions):
  *
  *     free dimensions    tensor_reduce_arith, the reduced loops innermost, in whatever order they are in memory
- *     partitions         cross_lane_reduce_arith, behind the free dimensions; a minimum is minus the maximum of minus
+ *     partitions         cross_lane_reduce_arith, behind the free dimensions; a minimum is minus the maximum of minus;
+ *                        what no engine reduces partitions with (products, bits): halves are moved beside each other
+ *                        and combined, as often as there are halves
  *
  * A gather is a memref.load at computed places: dma_copy_indirect with one index per partition.  If the index depends on
  * other loops as well they become scf.for around it.
@@ -223,6 +225,73 @@ static enum status negate(struct reduction *r, const struct ln_view *dst, const 
   return ln_arith(&r->g.w, par, "multiply", dst, ln_data(src), ln_number(by), false);
 }
 
+/* Partitions first … first + n - 1 of a buffer, with everything that `kept` counts. */
+static enum status lanes(struct ln_walk *w, const struct ln_view *v, ln_atoms kept, int64_t first, int64_t n,
+                         struct nisa_access *out) {
+  struct ln_shape s = ln_shape_of(w, 0, kept);
+  MlirAffineExpr results[NISA_RANK_MAX];
+  MlirContext ctx = w->ln->e.ctx;
+
+  enum status st = ln_access(w, v, &s, out);
+  if (st)
+    return st;
+  for (int r = 0; r < v->rank; r++)
+    results[r] = mlirAffineMapGetResult(out->map, r);
+  results[0] = mlirAffineAddExprGet(mlirAffineDimExprGet(ctx, 0), mlirAffineConstantExprGet(ctx, first));
+  out->tile[0] = n;
+  out->map = mlirAffineMapGet(ctx, out->n_dims, out->n_indices, v->rank, results);
+  return ST_OK;
+}
+
+/* Partitions n/2 and on are moved beside the first ones and combined with them. */
+static enum status fold_once(struct reduction *r, const struct ln_view *all, const struct ln_view *half, ln_atoms kept,
+                             int64_t n) {
+  struct ln_walk *w = &r->g.w;
+  struct ln *ln = r->g.ln;
+  const int64_t first = (n + 1) / 2, rest = n - first;
+  struct nisa_access upper, lower, moved;
+  const struct ln_attr attrs[] = {
+      {"op", ln_text(ln, r->op)}, {r->is_unsigned ? "unsigned" : NULL, mlirUnitAttrGet(ln->e.ctx)}, {NULL, {NULL}}};
+
+  enum status st = lanes(w, all, kept, first, rest, &upper);
+  if (!st)
+    st = lanes(w, all, kept, 0, rest, &lower);
+  if (!st)
+    st = lanes(w, half, kept, 0, rest, &moved);
+  if (st)
+    return st;
+  ln_emit(ln, NISA_DMA_COPY, NISA_ENGINE_DMA, (struct nisa_access[]){moved, upper}, NULL);
+  ln_emit(ln, NISA_TENSOR_TENSOR_ARITH, reduce_engine(r->op, all->element, all->element),
+          (struct nisa_access[]){lower, lower, moved}, attrs);
+  return ST_OK;
+}
+
+/* Over the partitions with an operator that no engine has across them: as many times as they can be halved. */
+static enum status fold_partitions(struct reduction *r, struct ln_view *src, ln_atoms par, struct ln_view **out) {
+  struct ln_walk *w = &r->g.w;
+  struct ln *ln = r->g.ln;
+  const ln_atoms kept = ln_all_atoms(w) & ~r->reduced;
+  struct ln_view *all = ln_temp(w, src->element, NISA_SBUF, par, par | kept);
+  struct ln_view *half = ln_temp(w, src->element, NISA_SBUF, par, par | kept);
+  struct nisa_access x[2];
+
+  *out = ln_temp(w, src->element, NISA_SBUF, 0, kept);
+  if (!all || !half || !*out)
+    return ln_fail(ln, "it has too many dimensions");
+  enum status st = ln_move(w, all, src, r->is_unsigned);
+  for (int64_t n = ln_extent(w, par); !st && n > 1; n = (n + 1) / 2)
+    st = fold_once(r, all, half, kept, n);
+  if (!st)
+    st = lanes(w, *out, kept, 0, 1, &x[0]);
+  if (!st)
+    st = lanes(w, all, kept, 0, 1, &x[1]);
+  if (!st)
+    ln_emit(ln, NISA_TENSOR_COPY, NISA_ENGINE_VECTOR, x, NULL);
+  ln_release(ln, half);
+  ln_release(ln, all);
+  return st;
+}
+
 /* Over the partitions: a new buffer with one partition. */
 static enum status reduce_partitions(struct reduction *r, struct ln_view *src, ln_atoms par, struct ln_view **out) {
   struct ln_walk *w = &r->g.w;
@@ -235,10 +304,9 @@ static enum status reduce_partitions(struct reduction *r, struct ln_view *src, l
     return ST_OK;
   if (par & ~r->reduced)
     return ln_fail(ln, "it reduces some of the partitions");
-  if (strcmp(r->op, "add") && strcmp(r->op, "max") && !minimum)
-    return ln_fail(ln, "partitions cannot be reduced with %s", r->op);
-  if (minimum && (r->is_unsigned || (is_int(src->element) && mlirIntegerTypeGetWidth(src->element) < 32)))
-    return ln_fail(ln, "partitions cannot be reduced to the minimum of this type");
+  const bool narrow = is_int(src->element) && mlirIntegerTypeGetWidth(src->element) < 32;
+  if ((strcmp(r->op, "add") && strcmp(r->op, "max") && !minimum) || (minimum && (r->is_unsigned || narrow)))
+    return fold_partitions(r, src, par, out);
   *out = ln_temp(w, src->element, NISA_SBUF, 0, kept);
   struct ln_view *work = minimum ? ln_temp(w, src->element, NISA_SBUF, par, par | kept) : src;
   if (!*out || !work)

@@ -74,3 +74,44 @@ def test_cosine_keeps_its_digits_near_its_zeros():
     x = np.float32([[0, -0.0, 0.5, np.pi / 2], [-np.pi / 2, 1.5707, -1.5709, 3.0]])
     (got,) = run(elementwise("%r = math.cos %x0 : f32", 1, (2, 4)), x)
     np.testing.assert_allclose(got, np.cos(x.astype(np.float64)), 2e-6, 0)
+
+
+def over_partitions(op, kind, shape):
+    """A reduction of [P, F] over P, everything on the chip; the result has one partition."""
+    p, f = shape
+    start = {"arith.mulf": "1.0", "arith.muli": "1", "arith.minsi": "100", "arith.andi": "-1", "arith.maxui": "0"}[op]
+    return f"""
+    func.func @f(%a: memref<{p}x{f}x{kind}, 4 : i32>) -> memref<1x{f}x{kind}, 4 : i32> {{
+      %o = memref.alloc() : memref<1x{f}x{kind}, 4 : i32>
+      %c = arith.constant {start} : {kind}
+      %s = memref.alloc() : memref<{p}x{f}x{kind}, 3 : i32>
+      memref.copy %a, %s : memref<{p}x{f}x{kind}, 4 : i32> to memref<{p}x{f}x{kind}, 3 : i32>
+      %d = memref.alloc() : memref<1x{f}x{kind}, 3 : i32>
+      linalg.fill ins(%c : {kind}) outs(%d : memref<1x{f}x{kind}, 3 : i32>)
+      linalg.generic {{indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (0, j)>], iterator_types = ["reduction", "parallel"]}}
+          ins(%s : memref<{p}x{f}x{kind}, 3 : i32>) outs(%d : memref<1x{f}x{kind}, 3 : i32>) {{
+      ^bb0(%x: {kind}, %z: {kind}):
+        %r = {op} %x, %z : {kind}
+        linalg.yield %r : {kind}
+      }}
+      memref.copy %d, %o : memref<1x{f}x{kind}, 3 : i32> to memref<1x{f}x{kind}, 4 : i32>
+      memref.dealloc %d : memref<1x{f}x{kind}, 3 : i32>
+      memref.dealloc %s : memref<{p}x{f}x{kind}, 3 : i32>
+      return %o : memref<1x{f}x{kind}, 4 : i32>
+    }}"""
+
+
+@pytest.mark.parametrize("partitions", [1, 7, 128])
+def test_products_over_partitions(partitions, rng):
+    x = rng.uniform(0.9, 1.1, (partitions, 5)).astype(np.float32)
+    (got,) = run(over_partitions("arith.mulf", "f32", x.shape), x)
+    np.testing.assert_allclose(got, x.prod(axis=0, keepdims=True), 1e-5)
+
+
+@pytest.mark.parametrize("op, kind, numpy", [("arith.muli", "i32", np.multiply), ("arith.minsi", "i8", np.minimum),
+                                             ("arith.andi", "i32", np.bitwise_and), ("arith.maxui", "i8", np.maximum)])
+def test_integers_over_partitions(op, kind, numpy, rng):
+    x = rng.integers(-90, 100, (37, 6)).astype(kind.replace("i", "int"))
+    (got,) = run(over_partitions(op, kind, x.shape), x)
+    want = numpy.reduce(x.view(np.uint8) if op.endswith("ui") else x, axis=0, keepdims=True, dtype=None if kind == "i8" else np.int32)
+    assert np.array_equal(got, want.view(x.dtype))
