@@ -37,6 +37,35 @@ static bool is_entry(MlirOperation op, void *user) {
   return mlirStringRefEqual(mlirStringAttrGetValue(name), ir_str("__transform_main"));
 }
 
+/* Looking for an operation by its number goes through the whole function, which tiling makes several times as large: all
+ * are looked for first.  Each handle then waits for its step; no step touches the operations of others. */
+static void match_first(struct pass_run *run, MlirOperation entry) {
+  struct ir_ops matches = ir_collect_named(run->arena, entry, "transform.structured.match");
+  MlirBlock body = mlirRegionGetFirstBlock(mlirOperationGetRegion(entry, 0));
+  MlirValue root = mlirBlockGetArgument(body, 0);
+  MlirOperation last = {NULL};
+
+  for (int k = 0; k < matches.n; k++) {
+    MlirOperation op = matches.v[k];
+    MlirAttribute attrs = mlirOperationGetAttributeByName(op, ir_str("op_attrs"));
+    if (!mlirBlockEqual(mlirOperationGetBlock(op), body) || !mlirValueEqual(mlirOperationGetOperand(op, 0), root) ||
+        mlirAttributeIsNull(attrs) ||
+        mlirAttributeIsNull(mlirDictionaryAttrGetElementByName(attrs, ir_str("nkipy.op_id"))))
+      continue;
+    if (!mlirOperationIsNull(last))
+      mlirOperationMoveAfter(op, last);
+    else if (!mlirOperationEqual(op, mlirBlockGetFirstOperation(body)))
+      mlirOperationMoveBefore(op, mlirBlockGetFirstOperation(body));
+    last = op;
+  }
+}
+
+/* What the script works on: the function if there is one, so that the script itself is not searched. */
+static MlirOperation payload(struct pass_run *run) {
+  struct ir_ops functions = ir_collect_named(run->arena, run->module, "func.func");
+  return functions.n == 1 ? functions.v[0] : run->module;
+}
+
 static enum status apply(struct pass_run *run, MlirOperation entry) {
   struct ir_capture c;
   MlirTransformOptions options = mlirTransformOptionsCreate();
@@ -44,7 +73,8 @@ static enum status apply(struct pass_run *run, MlirOperation entry) {
   mlirTransformOptionsEnableExpensiveChecks(options, false); /* our own script; they look at all handles each time */
 
   ir_capture_begin(run->ir, &c, run->ds, DG_PASS_FAILED, run->arena);
-  MlirLogicalResult done = mlirTransformApplyNamedSequence(run->module, entry, run->module, options);
+  match_first(run, entry);
+  MlirLogicalResult done = mlirTransformApplyNamedSequence(payload(run), entry, run->module, options);
   ir_capture_end(run->ir, &c);
   mlirTransformOptionsDestroy(options);
   if (mlirLogicalResultIsSuccess(done) && !c.errors)

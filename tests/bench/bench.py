@@ -29,8 +29,8 @@ BAR_PER_PASS = 50
 WHY = {
     "one-shot-bufferize": "upstream; two fifths decide which tensors are written in place, each read of a tensor "
                           "against its writes; half rewrites the operations, the types of subviews above all",
-    "apply-and-strip-transforms": "upstream's interpreter; half of it looks for each operation that the script names, "
-                                  "in the whole module",
+    "apply-and-strip-transforms": "upstream's interpreter of transform scripts: tiling, promotion and, per "
+                                  "operation, a search for it by its number",
     "canonicalize": "upstream; tries the patterns of all dialects until nothing changes; two fifths are patterns, "
                     "a fifth is the search for dead operations, the rest folding and getting ready",
     "linalg-to-nisa": "half is ours, half upstream's lower-affine, canonicalize and cse for the index arithmetic",
