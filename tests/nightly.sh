@@ -17,6 +17,8 @@ random   NKX_RANDOM_KERNELS=2000 $pytest tests/conformance/test_random_kernels.p
 sbuf     NKX_BIG=1 NKX_SPILL_PROGRAMS=60 $pytest tests/conformance/test_sbuf_pressure.py tests/passes/test_insert_spill_reload_values.py
 examples NKX_FULL_EXAMPLES=1 $pytest tests/conformance/test_examples.py -k decoder_layer
 kernels  NKX_KERNELS=all $pytest -rs tests/kernels
+store    NKX_STORE_KILLS=500 $pytest tests/store
+flips    NKX_STORE_FLIPS=10000 $BUILD/test/test_explorer_store
 END
 }
 

@@ -25,7 +25,6 @@ struct pg {
   char *url;
   PGconn *c;
   int64_t retry_at_ms; /* no connecting before */
-  bool gave_rows;      /* of the present statement, to its caller */
 };
 
 /* Waits for the socket; false at the deadline or on an error. */
@@ -113,7 +112,7 @@ static struct db_value value_at(const PGresult *r, int row, int col) {
   return (struct db_value){.kind = PQftype(r, col) == OID_TEXT ? DB_TEXT : DB_BYTES, .p = p, .n = n};
 }
 
-static enum status give_rows(struct pg *p, const PGresult *r, db_row_fn fn, void *user, struct error *err) {
+static enum status give_rows(const PGresult *r, db_row_fn fn, void *user, struct error *err) {
   struct db_value row[DB_COLUMNS_MAX];
   int columns = PQnfields(r);
   if (columns > DB_COLUMNS_MAX)
@@ -121,7 +120,6 @@ static enum status give_rows(struct pg *p, const PGresult *r, db_row_fn fn, void
   for (int i = 0; fn && i < PQntuples(r); i++) {
     for (int k = 0; k < columns; k++)
       row[k] = value_at(r, i, k);
-    p->gave_rows = true;
     enum status st = fn(user, row, columns, err);
     if (st)
       return st;
@@ -129,27 +127,33 @@ static enum status give_rows(struct pg *p, const PGresult *r, db_row_fn fn, void
   return ST_OK;
 }
 
-/* All results of what was sent; the first failure counts. */
+/* All results of what was sent; the first failure counts.  Rows are given out at the end, when the connection is free
+ * again: whoever takes them may send statements of its own. */
 static enum status collect(struct pg *p, db_row_fn fn, void *user, int64_t *changed, struct error *err) {
   int64_t deadline = clock_now_ms() + STATEMENT_MS;
   enum status st = ST_OK;
+  PGresult *rows = NULL, *r = NULL;
   for (;;) {
-    if (!flush_and_wait(p, deadline))
-      return lose(p, clock_now_ms() >= deadline, "statement", err);
-    PGresult *r = PQgetResult(p->c);
+    if (!flush_and_wait(p, deadline)) {
+      st = lose(p, clock_now_ms() >= deadline, "statement", err);
+      break;
+    }
+    r = PQgetResult(p->c);
     if (!r)
       break;
     ExecStatusType s = PQresultStatus(r);
-    if (!st && s == PGRES_TUPLES_OK)
-      st = give_rows(p, r, fn, user, err);
-    else if (!st && s != PGRES_COMMAND_OK && s != PGRES_EMPTY_QUERY)
+    if (!st && s != PGRES_TUPLES_OK && s != PGRES_COMMAND_OK && s != PGRES_EMPTY_QUERY)
       st = result_status(r, err);
     if (changed)
       *changed = strtoll(PQcmdTuples(r), NULL, 10);
-    PQclear(r);
+    PQclear(rows);
+    rows = r;
   }
-  if (PQstatus(p->c) == CONNECTION_BAD)
-    return lose(p, false, "statement", err);
+  if (p->c && PQstatus(p->c) == CONNECTION_BAD)
+    st = lose(p, false, "statement", err);
+  if (!st && rows && PQresultStatus(rows) == PGRES_TUPLES_OK)
+    st = give_rows(rows, fn, user, err);
+  PQclear(rows);
   return st;
 }
 
@@ -177,7 +181,6 @@ static enum status pg_run(struct db *db, const char *sql, const struct db_value 
                           int64_t *changed, struct error *err) {
   struct pg *p = (struct pg *)db;
   enum status st;
-  p->gave_rows = false;
   if (n > DB_ARGS_MAX)
     return fail(err, ST_BUG, "%d arguments", n);
   for (bool may_repeat = p->c && PQtransactionStatus(p->c) == PQTRANS_IDLE;; may_repeat = false) {
@@ -186,7 +189,7 @@ static enum status pg_run(struct db *db, const char *sql, const struct db_value 
       st = send(p, sql, args, n, err);
     if (!st)
       st = collect(p, fn, user, changed, err);
-    if (!may_repeat || p->c || p->gave_rows)
+    if (!may_repeat || p->c)
       return st;
   }
 }
