@@ -18,6 +18,8 @@ enum {
   GZIP_WINDOW = 15 + 16, /* zlib's way to ask for gzip's header */
 };
 
+static const char *const face_encodings[WORK_FACES] = {NULL, "gzip", "zstd"};
+
 void body_init(struct body *b, const struct request *rq) {
   *b = (struct body){.may_gzip = http_accepts_encoding(rq, "gzip"), .may_zstd = http_accepts_encoding(rq, "zstd")};
   buf_init(&b->bytes, BODY_MAX);
@@ -61,9 +63,9 @@ void body_pack(struct body *b, bool is_packed) {
   buf_init(&out, BODY_MAX);
   if (!is_packed && b->bytes.len >= WORTH_PACKING) {
     if (b->may_zstd && pack_zstd(&b->bytes, &out))
-      b->encoding = "zstd";
+      b->encoding = face_encodings[2];
     else if (b->may_gzip && pack_gzip(&b->bytes, &out))
-      b->encoding = "gzip";
+      b->encoding = face_encodings[1];
   }
   if (b->encoding) {
     buf_clear(&b->bytes);
@@ -88,18 +90,7 @@ static void add_disposition(struct MHD_Response *r, const char *name) {
   MHD_add_response_header(r, MHD_HTTP_HEADER_CONTENT_DISPOSITION, text);
 }
 
-enum MHD_Result body_send(struct body *b, struct request *rq) {
-  bool is_known = http_has_etag(rq, b->etag);
-  struct MHD_Response *r;
-  if (buf_status(&b->bytes))
-    return http_problem(rq, PB_INTERNAL, NULL, NULL);
-  if (is_known || !b->bytes.len) {
-    r = MHD_create_response_from_buffer(0, (void *)"", MHD_RESPMEM_PERSISTENT);
-  } else {
-    r = MHD_create_response_from_buffer(b->bytes.len, b->bytes.data, MHD_RESPMEM_MUST_FREE);
-    if (r)
-      buf_init(&b->bytes, BODY_MAX); /* the response has the bytes now */
-  }
+static enum MHD_Result send_tagged(struct request *rq, struct MHD_Response *r, const struct body *b, bool is_known) {
   if (!r)
     return MHD_NO;
   MHD_add_response_header(r, MHD_HTTP_HEADER_CONTENT_TYPE, b->type);
@@ -111,4 +102,64 @@ enum MHD_Result body_send(struct body *b, struct request *rq) {
   if (b->file_name)
     add_disposition(r, b->file_name);
   return http_send(rq, is_known ? MHD_HTTP_NOT_MODIFIED : MHD_HTTP_OK, r);
+}
+
+static struct MHD_Response *empty(void) {
+  return MHD_create_response_from_buffer(0, (void *)"", MHD_RESPMEM_PERSISTENT);
+}
+
+enum MHD_Result body_send(struct body *b, struct request *rq) {
+  bool is_known = http_has_etag(rq, b->etag);
+  struct MHD_Response *r;
+  if (buf_status(&b->bytes))
+    return http_problem(rq, PB_INTERNAL, NULL, NULL);
+  if (is_known || !b->bytes.len) {
+    r = empty();
+  } else {
+    r = MHD_create_response_from_buffer(b->bytes.len, b->bytes.data, MHD_RESPMEM_MUST_FREE);
+    if (r)
+      buf_init(&b->bytes, BODY_MAX); /* the response has the bytes now */
+  }
+  return send_tagged(rq, r, b, is_known);
+}
+
+/* ---- kept with the work --------------------------------------------------------------------------------------------
+ */
+
+static int face_for(bool may_gzip, bool may_zstd) {
+  return may_zstd ? 2 : may_gzip ? 1 : 0;
+}
+
+void body_keep(struct body *b, struct work *w) {
+  struct work_face f = {.data = b->bytes.data, .len = b->bytes.len};
+  int which = face_for(b->may_gzip, b->may_zstd);
+  if (buf_status(&b->bytes) || !f.len || b->encoding != face_encodings[which])
+    return; /* one so small that it was not packed is as well made anew */
+  memcpy(f.etag, b->etag, sizeof f.etag);
+  work_set_face(w, which, &f);
+  buf_init(&b->bytes, BODY_MAX);
+}
+
+static void let_go(void *user) {
+  work_unref(user);
+}
+
+bool body_send_kept(struct request *rq, struct work *w, enum MHD_Result *answer) {
+  int which = face_for(http_accepts_encoding(rq, "gzip"), http_accepts_encoding(rq, "zstd"));
+  const struct work_face *f = work_face(w, which);
+  if (!f)
+    return false;
+  struct body b = {.type = "application/json", .encoding = face_encodings[which]};
+  memcpy(b.etag, f->etag, sizeof f->etag);
+  bool is_known = http_has_etag(rq, b.etag);
+  struct MHD_Response *r;
+  if (is_known) {
+    r = empty();
+  } else {
+    r = MHD_create_response_from_buffer_with_free_callback_cls(f->len, f->data, let_go, work_ref(w));
+    if (!r)
+      work_unref(w);
+  }
+  *answer = send_tagged(rq, r, &b, is_known);
+  return true;
 }

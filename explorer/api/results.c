@@ -79,8 +79,11 @@ static void build(struct request *rq, struct db *db) {
     s->found = export_all(rq->work, b);
     break;
   }
-  if (s->found)
-    body_pack(&s->body, s->part == PART_ALL);
+  if (!s->found)
+    return;
+  body_pack(&s->body, s->part == PART_ALL);
+  if (s->part == PART_WHOLE)
+    body_keep(&s->body, rq->work);
 }
 
 static enum MHD_Result start(struct request *rq) {
@@ -103,6 +106,7 @@ static enum MHD_Result start(struct request *rq) {
 
 enum MHD_Result api_results_get(struct request *rq) {
   struct state *s = rq->state;
+  enum MHD_Result answer;
   if (!s) {
     enum MHD_Result r = start(rq);
     if (!rq->work)
@@ -112,11 +116,17 @@ enum MHD_Result api_results_get(struct request *rq) {
   if (rq->call.state == CALL_DONE) {
     if (rq->call.is_lost)
       return http_problem(rq, PB_STORE, NULL, NULL);
-    return s->found ? body_send(&s->body, rq) : http_problem(rq, PB_NOT_FOUND, NULL, NULL);
+    if (!s->found)
+      return http_problem(rq, PB_NOT_FOUND, NULL, NULL);
+    if (s->part == PART_WHOLE && body_send_kept(rq, rq->work, &answer))
+      return answer;
+    return body_send(&s->body, rq);
   }
   if (!work_wait(rq->work, &rq->waiter, true, http_park, http_resume, rq->connection))
     return MHD_YES;
   if (work_look(rq->work, NULL, NULL) == WORK_REFUSED)
     return http_problem(rq, PB_NOT_FOUND, NULL, NULL);
+  if (s->part == PART_WHOLE && body_send_kept(rq, rq->work, &answer))
+    return answer;
   return http_call_store(rq, STORE_READ, build);
 }

@@ -180,6 +180,7 @@ static enum status start_job(struct request *rq, const json_t *root, json_t *doc
   size_t len;
 
   arena_init(&a);
+  job_init(&job);
   buf_init(&text, JOB_JSON_MAX);
   enum status st = append_json(&text, root, err);
   if (!st)

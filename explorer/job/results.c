@@ -11,7 +11,7 @@
 enum {
   BUCKETS = 4096,
   TRIM_EVERY = 64,       /* results saved between looks at how much room they take */
-  PLACE_BYTES = 4 << 10, /* what an entry costs besides its frames */
+  PLACE_BYTES = 4 << 10, /* what an entry costs besides its frames and its faces */
 };
 
 struct entry {
@@ -96,7 +96,7 @@ static bool insert(struct results *r, struct work *w) {
 }
 
 static void note_ended(struct results *r, struct entry *e) {
-  e->bytes = (int64_t)work_bytes(e->work) + PLACE_BYTES;
+  e->bytes = 2 * (int64_t)work_bytes(e->work) + PLACE_BYTES; /* the plain face is as long as the frames */
   r->counts.memory_bytes += e->bytes;
   link_newest(r, e);
   while (r->counts.memory_bytes > r->cfg.memory_max && r->oldest)

@@ -21,7 +21,7 @@ struct store;
 struct results_config {
   struct pool *pool;
   struct store *store;
-  int64_t memory_max; /* bytes of frames kept in memory */
+  int64_t memory_max; /* bytes of frames, and of results made of them, kept in memory */
   int64_t store_max;  /* bytes that results take in the store */
 };
 

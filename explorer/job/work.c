@@ -33,6 +33,7 @@ struct work {
   struct work_waiter *waiters; /* called back when more than `at` bytes are there, or, if whole, at the end */
   int n_readers;
   bool is_given_up; /* the last reader left */
+  struct work_face faces[WORK_FACES];
   bool was_loaded;
   bool hit_limit; /* of time or memory: another run may end otherwise */
   work_end_fn on_end;
@@ -90,6 +91,8 @@ void work_unref(struct work *w) {
   gather_clear(&w->gather);
   buf_clear(&w->lines);
   free(w->json);
+  for (int i = 0; i < WORK_FACES; i++)
+    free(w->faces[i].data);
   pthread_mutex_destroy(&w->lock);
   free(w);
 }
@@ -460,4 +463,20 @@ bool work_was_loaded(struct work *w) {
   bool was = w->was_loaded;
   pthread_mutex_unlock(&w->lock);
   return was;
+}
+
+const struct work_face *work_face(struct work *w, int which) {
+  pthread_mutex_lock(&w->lock);
+  const struct work_face *f = w->faces[which].data ? &w->faces[which] : NULL;
+  pthread_mutex_unlock(&w->lock);
+  return f;
+}
+
+void work_set_face(struct work *w, int which, const struct work_face *face) {
+  pthread_mutex_lock(&w->lock);
+  if (w->faces[which].data)
+    free(face->data);
+  else
+    w->faces[which] = *face;
+  pthread_mutex_unlock(&w->lock);
 }

@@ -84,6 +84,17 @@ char *work_result(struct work *w, size_t *len);
 char *work_frames(struct work *w, size_t *len);
 size_t work_bytes(struct work *w); /* of the frames so far */
 bool work_was_loaded(struct work *w);
+/* Its result as it is sent, in up to three encodings: made once by whoever first needs it, kept as long as the work. */
+enum { WORK_FACES = 3, WORK_ETAG_SIZE = 64 };
+struct work_face {
+  char *data; /* heap; NULL: not made yet */
+  size_t len;
+  char etag[WORK_ETAG_SIZE];
+};
+/* NULL if it was not made.  The pointer is good while the caller holds a reference. */
+const struct work_face *work_face(struct work *w, int which);
+/* Takes face->data, unless there is such a face already: then frees it. */
+void work_set_face(struct work *w, int which, const struct work_face *face);
 /* No callback to this reader after this returns. */
 void work_forget_reader(struct work *w, struct work_waiter *me);
 

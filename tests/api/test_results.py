@@ -107,6 +107,13 @@ def test_results_are_compressed_and_tagged(server, result):
     assert packed(server, path, "zstd;q=0, gzip;q=0").headers.get("Content-Encoding") is None
 
 
+def test_a_result_too_small_to_compress_comes_plain(server):
+    small = cached(server, "x = 1\n", inputs=[])
+    for _ in range(2):
+        answer = packed(server, f"/api/v1/results/{small['key']}", "zstd, gzip")
+        assert answer.json == small and answer.headers.get("Content-Encoding") is None and len(answer.body) < 1024
+
+
 @pytest.mark.parametrize("tail", ["/stages/999", "/stages/-1", "/stages/x", "/stages/", "/stages/0?kernel=1",
                                   "/stages/0?kernel=x", "/artifacts/", "/artifacts/../x", "/artifacts/nothing",
                                   "/artifacts/result.json/x", "/more", "x"])
