@@ -283,11 +283,16 @@ static void unshare(MlirOperation empty) {
 
 static enum status run_pass(struct pass_run *run) {
   struct ir_ops fuse = ir_collect_named(run->arena, run->module, "nkipy.fuse_op");
+  struct ir_ops loops = ir_collect_named(run->arena, run->module, "scf.while");
   struct ir_ops functions = ir_collect_named(run->arena, run->module, "func.func");
   struct ir_ops annotations = ir_collect(run->arena, run->module, is_annotation, NULL);
   struct ir_ops empties = ir_collect_named(run->arena, run->module, "tensor.empty");
   enum status st = ST_OK;
 
+  if (loops.n)
+    return pass_fail(run, loops.v[0],
+                     "how often this loop runs depends on data: the instructions of the machine have no such loop; "
+                     "count with a constant, and choose with a select what an iteration leaves behind");
   if (fuse.n)
     return pass_fail(run, fuse.v[0], "the loops of a fuse group are not fused yet: run knob-driven-fusion");
   for (int k = 0; k < empties.n; k++)
