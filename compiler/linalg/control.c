@@ -172,6 +172,11 @@ static bool is_part_of(const struct hlo_instr *x, const struct hlo_instr *param,
   return x && x->op == HLO_GET_TUPLE_ELEMENT && x->operands[0] == param && x->tuple_index == k;
 }
 
+/* A constant that the loop overwrites: made by a fill, not copied out of the constants. */
+static MlirValue filled(struct lower *l, const struct hlo_instr *x) {
+  return emit_fill(&l->e, lower_splat(l, x), lower_empty(l, &x->shape));
+}
+
 static void read_loop(struct lower *l, const struct hlo_instr *w, bool counts, struct loop *p) {
   *p = (struct loop){.instr = w, .init = w->operands[0], .n = n_parts(&w->shape), .counter.at = -1};
   p->outside = arena_new_array(&l->arena, MlirValue, (size_t)p->n);
@@ -190,7 +195,7 @@ static void read_loop(struct lower *l, const struct hlo_instr *w, bool counts, s
       p->origins[k] = x;
       continue;
     }
-    MlirValue v = lower_part(l, p->init, k);
+    MlirValue v = x && lower_is_splat(x) ? filled(l, x) : lower_part(l, p->init, k);
     p->outside[k] = p->carried[k] ? writable_value(l, v) : v;
     if (p->carried[k])
       p->types[p->n_types++] = part_type(l, &w->shape, k);
