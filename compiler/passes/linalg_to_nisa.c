@@ -10,7 +10,8 @@
  * spaces become #nisa.mem, nkipy attributes go, functions get nki.output_names and the module nisa.target.
  *
  * On chip a buffer has at least two dimensions, so smaller ones get unit dimensions behind.  A PSUM buffer that a matmul
- * accumulates into is f32 whatever the value's type: that is what the tensor engine writes.  A scalar that is read from
+ * accumulates into is f32 whatever the value's type: that is what the tensor engine writes.  One for integers lies in SBUF:
+ * their products are summed up elsewhere (linalg_to_nisa_move.c).  A scalar that is read from
  * memory (memref.load) becomes a cell of SBUF, which is broadcast where data is wanted and loaded into a register where an
  * index is.
  *
@@ -119,6 +120,15 @@ static bool is_accumulator(struct ln *ln, MlirValue v) {
   return false;
 }
 
+static enum status clear(struct ln *ln, MlirValue v, int rank, const int64_t *dims, MlirType element) {
+  struct ln_walk w;
+  struct ln_view *dst;
+
+  ln_walk_init(&w, ln, rank, dims);
+  enum status st = ln_trace(&w, v, (MlirAffineMap){NULL}, &dst);
+  return st ? st : ln_set(&w, dst, emit_int(&ln->e, element, 0));
+}
+
 static enum status lower_alloc(struct ln *ln) {
   MlirValue v = mlirOperationGetResult(ln->op, 0);
   MlirType t = mlirValueGetType(v), element = mlirShapedTypeGetElementType(t);
@@ -126,6 +136,7 @@ static enum status lower_alloc(struct ln *ln) {
   int64_t dims[NISA_RANK_MAX + 2];
   int rank = ir_shape(v, NISA_RANK_MAX, dims);
   enum nisa_space s = space_of_type(t);
+  bool is_sum = false; /* of integers, which the tensor engine does not add up */
 
   if (!mlirShapedTypeHasStaticShape(t))
     return ln_fail(ln, "its shape is not known");
@@ -138,12 +149,15 @@ static enum status lower_alloc(struct ln *ln) {
       dims[rank++] = 1;
     if (s == NISA_PSUM && mlirTypeIsAFloat(element) && nisa_element_bytes(element) < 4 && is_accumulator(ln, v))
       element = mlirF32TypeGet(ln->e.ctx);
+    is_sum = s == NISA_PSUM && mlirTypeIsAInteger(element) && is_accumulator(ln, v);
+    if (is_sum)
+      s = NISA_SBUF;
     t = ln_memref(ln, element, rank, dims, s);
   }
   int64_t bytes = mlirAttributeIsNull(alignment) ? 0 : mlirIntegerAttrGetValueInt(alignment);
   MlirOperation made = ln_insert(ln, nisa_create_alloc(ln->e.loc, t, bytes));
   remember(ln, v, mlirOperationGetResult(made, 0));
-  return ST_OK;
+  return is_sum ? clear(ln, v, rank, dims, element) : ST_OK;
 }
 
 static enum status lower_dealloc(struct ln *ln) {

@@ -220,6 +220,9 @@ enum status ln_copy_where(struct ln_body *b, const struct ln_view *dst, const st
 enum status ln_arg_of(struct ln_body *b, MlirValue v, struct ln_arg *out);
 struct ln_view *ln_temp_like(struct ln_body *b, MlirType t, ln_atoms atoms);
 struct ln_arg ln_number_arg(struct ln_body *b, MlirType t, double v);
+/* A loop of n turns at ln->e, which goes into its body; its counter.  An atom of v becomes that counter. */
+MlirValue ln_open_loop(struct ln *ln, int64_t n);
+void ln_fix_atom(struct ln *ln, struct ln_view *v, int atom, MlirValue iv);
 /* linalg_to_nisa_angles.c */
 enum status ln_cos(struct ln_body *b, const struct ln_view *dst, const struct ln_view *x);
 enum status ln_arctan2(struct ln_body *b, const struct ln_view *dst, struct ln_arg y, struct ln_arg x);

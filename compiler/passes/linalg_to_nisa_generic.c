@@ -397,7 +397,7 @@ struct gather {
   int64_t limit;
 };
 
-static void fix_atom(struct ln *ln, struct ln_view *v, int atom, MlirValue iv) {
+void ln_fix_atom(struct ln *ln, struct ln_view *v, int atom, MlirValue iv) {
   struct emit *e = &ln->e;
   for (int r = 0; r < v->rank; r++) {
     struct ln_form *f = &v->index[r];
@@ -430,7 +430,7 @@ static enum status emit_indirect(struct gather *g, ln_atoms atoms) {
 }
 
 /* A loop over an atom that the index depends on; code goes into its body from now on. */
-static MlirValue open_loop(struct ln *ln, int64_t n) {
+MlirValue ln_open_loop(struct ln *ln, int64_t n) {
   struct emit *e = &ln->e;
   MlirValue bounds[] = {emit_index(e, 0), emit_index(e, n), emit_index(e, 1)};
   MlirRegion region = mlirRegionCreate();
@@ -455,10 +455,10 @@ static enum status gather_rows(struct gather *g) {
     int a = w->order[k];
     if (!(looped >> a & 1))
       continue;
-    MlirValue iv = open_loop(ln, w->atom[a].extent);
-    fix_atom(ln, &g->dst, a, iv);
-    fix_atom(ln, &g->src, a, iv);
-    fix_atom(ln, &g->index, a, iv);
+    MlirValue iv = ln_open_loop(ln, w->atom[a].extent);
+    ln_fix_atom(ln, &g->dst, a, iv);
+    ln_fix_atom(ln, &g->src, a, iv);
+    ln_fix_atom(ln, &g->index, a, iv);
   }
   enum status st = emit_indirect(g, atoms & ~looped);
   ln->e = outside;

@@ -352,6 +352,46 @@ static enum status matmul_then_add(struct ln_walk *w, struct ln_view *c, const s
   return st;
 }
 
+/* Integers: for every k the row of b, given to all partitions, times the column of a, on gpsimd, which does not round. */
+static enum status multiply_integers(struct ln_walk *w, struct ln_view *c, struct ln_view *a, const struct ln_view *b) {
+  struct ln *ln = w->ln;
+  const ln_atoms m = ln_loop_atoms(w, 0), n = ln_loop_atoms(w, 1), k = ln_loop_atoms(w, 2);
+  struct ln_view *rows, *sum, *term = ln_temp(w, c->element, NISA_SBUF, m, m | n);
+  struct ln_view *row = ln_temp(w, b->element, NISA_SBUF, m, m | n);
+
+  if (!term || !row)
+    return ln_fail(ln, "it has too many dimensions");
+  enum status st = ln_stage(w, a, m, &rows);
+  if (!st)
+    st = ln_stage(w, c, m, &sum);
+  if (st)
+    return st;
+  struct emit outside = ln->e;
+  struct ln_view column = *rows, from = *b;
+  for (int at = 0; at < w->n_atoms; at++) {
+    if (!(k >> w->order[at] & 1))
+      continue;
+    MlirValue iv = ln_open_loop(ln, w->atom[w->order[at]].extent);
+    ln_fix_atom(ln, &column, w->order[at], iv);
+    ln_fix_atom(ln, &from, w->order[at], iv);
+  }
+  st = ln_move(w, row, &from, false);
+  if (!st)
+    st = ln_arith(w, m, "multiply", term, ln_data(row), ln_data(&column), false);
+  if (!st)
+    st = ln_arith(w, m, "add", sum, ln_data(sum), ln_data(term), false);
+  ln->e = outside;
+  if (!st)
+    st = ln_move(w, c, sum, false);
+  if (sum != c)
+    ln_release(ln, sum);
+  if (rows != a)
+    ln_release(ln, rows);
+  ln_release(ln, row);
+  ln_release(ln, term);
+  return st;
+}
+
 enum status ln_lower_matmul(struct ln *ln) {
   struct structured s;
   struct ln_walk w;
@@ -368,8 +408,10 @@ enum status ln_lower_matmul(struct ln *ln) {
     st = ln_trace(&w, mlirOperationGetOperand(ln->op, 1), s.maps[1], &b);
   if (st)
     return st;
+  if (is_int(c->element) && mlirTypeEqual(a->element, c->element) && mlirTypeEqual(b->element, c->element))
+    return multiply_integers(&w, c, a, b);
   if (!mlirTypeIsAFloat(a->element) || !mlirTypeIsAFloat(b->element))
-    return ln_fail(ln, "the tensor engine multiplies floats only");
+    return ln_fail(ln, "the tensor engine multiplies floats only, and others multiply integers of one type");
   ln_atoms k = ln_loop_atoms(&w, 2);
   st = ln_stage(&w, a, k, &stationary);
   if (!st && stationary->space == NISA_PSUM)

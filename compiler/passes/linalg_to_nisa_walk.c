@@ -419,6 +419,7 @@ static enum status finish(struct ln_walk *w, struct ln_view *v, struct ln_view *
   if (st)
     return st;
   v->base = ln_buffer(w->ln, v->base);
+  v->space = ln_space(v->base);
   v->element = mlirShapedTypeGetElementType(mlirValueGetType(v->base));
   int rank = (int)mlirShapedTypeGetRank(mlirValueGetType(v->base));
   while (v->rank < rank && v->rank < NISA_RANK_MAX)

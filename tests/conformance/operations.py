@@ -94,7 +94,7 @@ FORMS = {
     "argmax": ["np.argmax(x, axis=0)", "np.argmax(x, axis=1)", "np.argmax(x)", "np.argmax(np.round(x), axis=0)",
                "np.argmax(np.round(x), axis=1)"],
     "argmin": ["np.argmin(x, axis=0)", "np.argmin(x, axis=1)", "np.argmin(np.round(x), axis=0)"],
-    "matmul": ["f:np.matmul(x, y.T)", "f:x.T @ y", "i:x.T @ y"],
+    "matmul": ["f:np.matmul(x, y.T)", "x.T @ y", "i:x @ y.T + 1"],
     "dot": ["f:np.dot(x.T, y)"],
     "outer": ["np.outer(t, s)"],
     "reshape": ["np.reshape(x, (C, R))", "np.reshape(x, (R // 2, 2 * C)) + 1"],

@@ -66,3 +66,19 @@ func.func @into_sbuf() {
   memref.dealloc %o : memref<32x48xf32, 3 : i32>
   return
 }
+
+// Integers: the sum is kept in SBUF; a row at a time is given to all partitions and multiplied by a column, on gpsimd.
+// CHECK-LABEL: func.func @integers
+// CHECK:       %[[S:.*]] = "nisa.alloc"() : () -> memref<16x24xi32, #nisa.mem<"sbuf">>
+// CHECK-NEXT:  "nisa.memset"(%[[S]]
+// CHECK:       scf.for %[[K:.*]] = %c0 to %c8 step %c1
+// CHECK-NEXT:    "nisa.dma_copy"(%[[ROW:[a-z0-9_]+]], %arg1, %[[K]])
+// CHECK-NEXT:    "nisa.tensor_scalar_arith"(%[[T:[a-z0-9_]+]], %[[ROW]], %arg0, %[[K]]) {{.*}}engine = "gpsimd"{{.*}}op0 = "multiply"
+// CHECK-NEXT:    "nisa.tensor_tensor_arith"(%[[S]], %[[S]], %[[T]]) {{.*}}engine = "gpsimd"{{.*}}op = "add"
+func.func @integers(%a: memref<16x8xi32, 3 : i32>, %b: memref<8x24xi32, 3 : i32>, %o: memref<16x24xi32, 4 : i32>) {
+  %c = memref.alloc() : memref<16x24xi32, 2 : i32>
+  linalg.matmul ins(%a, %b : memref<16x8xi32, 3 : i32>, memref<8x24xi32, 3 : i32>) outs(%c : memref<16x24xi32, 2 : i32>)
+  memref.copy %c, %o : memref<16x24xi32, 2 : i32> to memref<16x24xi32, 4 : i32>
+  memref.dealloc %c : memref<16x24xi32, 2 : i32>
+  return
+}

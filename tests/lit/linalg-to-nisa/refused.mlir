@@ -9,7 +9,7 @@
 // CHECK: 28:3: error: not supported on NISA: memref.copy: an operand's reshape mixes partitions and blocks
 #id = affine_map<(d0, d1) -> (d0, d1)>
 !t = memref<64x96xf32, 3 : i32>
-func.func @k(%b: memref<2x8x8xf32, 3 : i32>, %i: memref<8x8xi32, 3 : i32>, %p: memref<8x8xi32, 2 : i32>) {
+func.func @k(%b: memref<2x8x8xf32, 3 : i32>, %i: memref<8x8xi8, 3 : i32>, %p: memref<8x8xi32, 2 : i32>) {
   %s = memref.alloc() : memref<8x6xf32, 3 : i32>
   %a = memref.alloc() : !t
   %o = memref.alloc() : !t
@@ -23,7 +23,7 @@ func.func @k(%b: memref<2x8x8xf32, 3 : i32>, %i: memref<8x8xi32, 3 : i32>, %p: m
   %n = memref.alloc() : memref<8x8xf32>
   "nkipy.layout"(%a) {mem_space = 3 : i32} : (!t) -> ()
   %c = memref.collapse_shape %s [[0, 1]] : memref<8x6xf32, 3 : i32> into memref<48xf32, 3 : i32>
-  linalg.matmul ins(%i, %i : memref<8x8xi32, 3 : i32>, memref<8x8xi32, 3 : i32>) outs(%p : memref<8x8xi32, 2 : i32>)
+  linalg.matmul ins(%i, %i : memref<8x8xi8, 3 : i32>, memref<8x8xi8, 3 : i32>) outs(%p : memref<8x8xi32, 2 : i32>)
   %e = memref.expand_shape %c [[0, 1]] output_shape [12, 4] : memref<48xf32, 3 : i32> into memref<12x4xf32, 3 : i32>
   memref.copy %e, %d : memref<12x4xf32, 3 : i32> to memref<12x4xf32, 3 : i32>
   return
