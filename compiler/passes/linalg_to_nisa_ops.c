@@ -625,7 +625,7 @@ static enum status apply_binary(struct ln_body *b, MlirOperation op, const char 
 }
 
 static enum status apply_arctan2(struct ln_body *b, MlirOperation op) {
-  struct ln_arg y, x;
+  struct ln_arg y = {.view = NULL}, x = {.view = NULL};
   struct ln_view *dst;
   enum status st = ln_arg_of(b, operand(op, 0), &y);
   if (!st)
