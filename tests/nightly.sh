@@ -18,6 +18,7 @@ sbuf     NKX_BIG=1 NKX_SPILL_PROGRAMS=60 $pytest tests/conformance/test_sbuf_pre
 examples NKX_FULL_EXAMPLES=1 $pytest tests/conformance/test_examples.py -k decoder_layer
 kernels  NKX_KERNELS=all $pytest -rs tests/kernels
 store    NKX_STORE_KILLS=500 $pytest tests/store
+timing   python3 tests/store/timing.py 5000
 flips    NKX_STORE_FLIPS=10000 $BUILD/test/test_explorer_store
 END
 }
