@@ -182,6 +182,12 @@ static enum status set_loop_tile(struct lower *l, const struct hlo_instr *i, con
              ints_text(l, stated.n, stated.v), w->name, ints_text(l, n->n_loops, n->extents));
     return ST_OK;
   }
+  if (i->op == HLO_BROADCAST && i->shape.rank != w->shape.rank && (knob->loop_tile.n || knob->tile_size.n)) {
+    diag_add(l->ds, DS_WARNING, DG_KNOB_IGNORED, knob->loc,
+             "this tile size has no effect: %%%s repeats what %%%s computes and has no loops of its own", i->name,
+             w->name);
+    return ST_OK;
+  }
   if (knob->loop_tile.n) {
     const struct hlo_knob moved = {.tile_size = knob->loop_tile};
     struct hlo_ints given = drop_collapsed(w, n, knob->loop_tile);

@@ -136,6 +136,10 @@ static void set_int(MlirOperation op, const char *name, int value) {
   mlirOperationSetAttributeByName(op, ir_str(name), mlirIntegerAttrGet(i32, value));
 }
 
+static void unset(MlirOperation op, const char *name) {
+  mlirOperationRemoveAttributeByName(op, ir_str(name));
+}
+
 static void set_ints(MlirOperation op, const char *name, int n, const int64_t *v) {
   mlirOperationSetAttributeByName(op, ir_str(name), mlirDenseI64ArrayGet(mlirOperationGetContext(op), n, v));
 }
@@ -148,8 +152,14 @@ void layout_write(MlirValue v, const struct layout *l, MlirLocation loc) {
   MlirOperation layout = only(v, layout_name, loc, true);
   if (l->space != SPACE_NONE)
     set_int(layout, "mem_space", l->space);
+  else
+    unset(layout, "mem_space");
   if (l->partition_dim >= 0)
     set_int(layout, "partition_dim", l->partition_dim);
+  else
+    unset(layout, "partition_dim");
   if (l->n_tile)
     set_ints(layout, "tile_size", l->n_tile, l->tile);
+  else
+    unset(layout, "tile_size");
 }

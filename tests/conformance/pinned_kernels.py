@@ -139,3 +139,28 @@ def k930020_3(p0):
     annotate(v2, mem_space='Sbuf', partition_dim=1)
     v4 = np.max(v2, axis=-3, keepdims=True)
     return v4, v0
+
+
+# two knobs on a reduction to one element
+@trace(input_specs=[((4,), 'bf16')])
+def k500017_1(p0):
+    v0 = np.sum(p0, axis=0, keepdims=True)
+    mark(v0, mem_space='Sbuf')
+    v2 = np.mean(v0, axis=0, keepdims=True)
+    mark(v2, mem_space='Hbm', partition_dim=0, tile_size=[1])
+    return v2
+
+
+# a tile size on what only repeats a product
+@trace(input_specs=[((130, 2), 'f32'), ((1, 2), 'f32'), ((8, 2), 'f32')])
+def k500161_9(p0, p1, p2):
+    v0 = np.matmul(p0, np.transpose(p1))
+    knob.knob(v0).tile_op(tile_size=[128, 1, 2])
+    v2 = np.broadcast_to(v0, (5, 130, 8))
+    v3 = np.broadcast_to(v2, (2, 5, 130, 8))
+    v4 = np.maximum(v3, v3)
+    knob.knob(v4).tile_op(tile_size=[1, 1, 64, 8])
+    v6 = np.matmul(v4, p2)
+    knob.knob(v6).tile_op(tile_size=[1, 1, 64, 2, 8]).layout(mem_space='Sbuf')
+    v8 = p2 - p2
+    return v8, v4
