@@ -78,7 +78,7 @@ static enum status apply(struct db *db, int i, struct error *err) {
 }
 
 static enum status migrate(struct db *db, void *user, struct error *err) {
-  int64_t have;
+  int64_t have = 0;
   (void)user;
   enum status st = db->ops->prepare(db, err);
   if (!st)

@@ -19,10 +19,10 @@ enum status ident_new(char out[IDENT_LEN + 1], struct error *err) {
   enum status st = fill(r, 16, err);
   if (st)
     return st;
-  for (int i = 0, k = 0; k < IDENT_LEN; i += 3) {
-    uint32_t v = (uint32_t)r[i] << 16 | (uint32_t)r[i + 1] << 8 | r[i + 2];
-    for (int shift = 18; shift >= 0 && k < IDENT_LEN; shift -= 6)
-      out[k++] = base64url[v >> shift & 63];
+  for (int i = 0; i < IDENT_LEN; i++) { /* letter i is bits 6i to 6i + 5 */
+    const uint8_t *group = r + i / 4 * 3;
+    uint32_t v = (uint32_t)group[0] << 16 | (uint32_t)group[1] << 8 | group[2];
+    out[i] = base64url[v >> (18 - i % 4 * 6) & 63];
   }
   out[IDENT_LEN] = 0;
   return ST_OK;
