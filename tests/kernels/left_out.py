@@ -4,7 +4,6 @@ kernels that need it are compiled and checked like the others.  Tests print both
 
 # feature of the front end -> what is missing
 MISSING = {
-    "fori_loop": "the loops compile, but the check cannot run their stages before one-shot-bufferize (yields that are not in place)",
     "topk": "tensor_apis.topk",
     "collectives": "nkipy.distributed.collectives",
 }
