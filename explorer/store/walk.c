@@ -124,7 +124,7 @@ static enum status see_result(void *user, const struct db_value *row, int n, str
 }
 
 static enum status walk_table(struct walk *w, const char *sql, db_row_fn see, struct error *err) {
-  enum status st;
+  enum status st = ST_OK;
   size_t n = 0; /* the first page begins before every key */
   do {
     const struct db_value args[] = {db_bytes(w->last, n), db_int(PAGE)};
