@@ -17,6 +17,11 @@ ifeq ($(SAN),1)
 OPT = -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined
 LDHARDEN = -fsanitize=address,undefined
 endif
+ifeq ($(SAN),fuzz)
+CC = clang-22
+OPT = -O1 -g -fno-omit-frame-pointer -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined
+LDHARDEN = -fsanitize=fuzzer,address,undefined
+endif
 CFLAGS = -std=c17 -D_GNU_SOURCE $(OPT) -fPIC $(WARN) $(WERROR) \
   -Icompiler -Iexplorer -I$(BUILD)/gen -isystem $(LLVM)/include -MMD -MP
 
@@ -165,6 +170,33 @@ asan: setup-test
 	@$(MAKE) --no-print-directory -j$(shell nproc) BUILD=build-asan VENV=$(VENV) SAN=1 binaries unit-bin
 	@$(MAKE) --no-print-directory BUILD=build-asan VENV=$(VENV) python-shims
 	@VENV=$(VENV) tests/asan.sh build-asan
+
+# libFuzzer targets, built apart with clang: make fuzz SECONDS_EACH=30 TARGETS="job explorer_frame".  Only what they reach
+# is built: base, the readers, the job parser and the server.
+FUZZ_BIN := $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(call srcs,tests/fuzz))
+FUZZED_SRC := $(call srcs,$(addprefix compiler/,base hlo ir nisa)) compiler/driver/job.c compiler/driver/pipeline_info.c
+FUZZED_LIB := $(BUILD)/lib/libfuzzed.a
+$(FUZZED_LIB): $(call objs,$(FUZZED_SRC)) $(PROTO_OBJ)
+	@mkdir -p $(@D)
+	@rm -f $@
+	ar rcs $@ $^
+$(call objs,$(wildcard tests/fuzz/*.c)): CFLAGS += -Itests/fuzz
+$(BUILD)/fuzz/fuzz_%_mlir: $(BUILD)/obj/tests/fuzz/fuzz_%_mlir.o $(FUZZED_LIB)
+	@mkdir -p $(@D)
+	$(CC) $(LDHARDEN) -o $@ $^ $(MLIR_LIBS) $(COMMON_LIBS)
+$(BUILD)/fuzz/fuzz_explorer_%: $(BUILD)/obj/tests/fuzz/fuzz_explorer_%.o \
+  $(filter-out $(BUILD)/obj/explorer/main.o,$(call objs,$(SERVER_SRC))) $(FUZZED_LIB)
+	@mkdir -p $(@D)
+	$(CC) $(LDHARDEN) -o $@ $^ $(SERVER_LIBS)
+$(BUILD)/fuzz/fuzz_%: $(BUILD)/obj/tests/fuzz/fuzz_%.o $(FUZZED_LIB)
+	@mkdir -p $(@D)
+	$(CC) $(LDHARDEN) -o $@ $^ $(COMMON_LIBS)
+
+.PHONY: fuzz fuzz-bin
+fuzz-bin: $(FUZZ_BIN)
+fuzz: setup-test
+	@$(MAKE) --no-print-directory -j$(shell nproc) BUILD=build-fuzz VENV=$(VENV) SAN=fuzz fuzz-bin
+	@BUILD=build-fuzz tests/fuzz/run.sh
 
 C_FILES = $(shell git ls-files '*.c' '*.h')
 lint: setup-test

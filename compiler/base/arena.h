@@ -29,7 +29,7 @@ void *arena_dup(struct arena *a, const void *p, size_t n) __attribute__((returns
 char *arena_strdup(struct arena *a, const char *s) __attribute__((returns_nonnull));
 char *arena_strndup(struct arena *a, const char *s, size_t n) __attribute__((returns_nonnull)); /* adds a NUL */
 char *arena_printf(struct arena *a, const char *fmt, ...) PRINTF(2, 3) __attribute__((returns_nonnull));
-char *arena_vprintf(struct arena *a, const char *fmt, va_list ap) __attribute__((returns_nonnull));
+char *arena_vprintf(struct arena *a, const char *fmt, va_list ap) PRINTF(2, 0) __attribute__((returns_nonnull));
 
 #define arena_new(a, type) ((type *)arena_alloc((a), sizeof(type)))
 #define arena_new_array(a, type, n) ((type *)arena_array((a), (n), sizeof(type)))

@@ -210,7 +210,7 @@ static size_t on_unescape(void *user, struct MHD_Connection *c, char *text) {
   return n;
 }
 
-static void on_log(void *user, const char *fmt, va_list ap) {
+PRINTF(2, 0) static void on_log(void *user, const char *fmt, va_list ap) {
   char text[200];
   (void)user;
   vsnprintf(text, sizeof text, fmt, ap);
