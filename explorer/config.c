@@ -7,22 +7,34 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-const char config_help[] = "usage: nkx serve [flags]\n"
-                           "  --host HOST            address to listen on (127.0.0.1)\n"
-                           "  --port PORT            port, 0 for any free one (10240)\n"
-                           "  --workers N            jobs that run at once (the number of processors)\n"
-                           "  --queue N              jobs that may wait for a worker (64)\n"
-                           "  --job-timeout-ms MS    wall time of a job (15000)\n"
-                           "  --connections N        open connections at most (10000)\n"
-                           "  --data-dir DIR         where the store lies (../data)\n"
-                           "  --store URL            sqlite:PATH (nkx.sqlite in the data directory) or postgresql://…\n"
-                           "  --cache-mib N          compiled results kept in memory (128)\n"
-                           "  --results-mib N        compiled results kept in the store, compressed (1024)\n"
-                           "  --web-dir DIR          the page's files (../web beside this program)\n"
-                           "  --examples-dir DIR     the example kernels (../examples)\n"
-                           "  --worker PATH          the worker program (nkx-worker beside this one)\n"
-                           "  --python-dir DIR       the kernels' packages (../python)\n"
-                           "  --site-dir DIR         site-packages with NumPy (where the build found it)\n";
+#include "jail/layer.h"
+
+const char config_help[] =
+    "usage: nkx serve [flags]\n"
+    "  --host HOST            address to listen on (127.0.0.1)\n"
+    "  --port PORT            port, 0 for any free one (10240)\n"
+    "  --workers N            jobs that run at once (the number of processors)\n"
+    "  --queue N              jobs that may wait for a worker (64)\n"
+    "  --job-timeout-ms MS    wall time of a job (15000)\n"
+    "  --job-cpu-s N          processor time of a job (10)\n"
+    "  --job-memory-mib N     address space of a job (2048)\n"
+    "  --job-resident-mib N   memory that a job really uses (768)\n"
+    "  --zygote-jobs N        jobs after which the workers' origin is replaced (1000)\n"
+    "  --zygote-minutes N     … or minutes (60)\n"
+    "  --jail-min LEVEL       the least jail in which kernels run: A, B, C or none (C)\n"
+    "  --cgroup DIR           a delegated control group for jobs (the one it lies in, if it can)\n"
+    "  --jail-without LAYERS  as if the kernel lacked them: mount,landlock (for tests)\n"
+    "  --jail-failing LAYERS  as if they failed after the start (for tests)\n"
+    "  --connections N        open connections at most (10000)\n"
+    "  --data-dir DIR         where the store lies (../data)\n"
+    "  --store URL            sqlite:PATH (nkx.sqlite in the data directory) or postgresql://…\n"
+    "  --cache-mib N          compiled results kept in memory (128)\n"
+    "  --results-mib N        compiled results kept in the store, compressed (1024)\n"
+    "  --web-dir DIR          the page's files (../web beside this program)\n"
+    "  --examples-dir DIR     the example kernels (../examples)\n"
+    "  --worker PATH          the worker program (nkx-worker beside this one)\n"
+    "  --python-dir DIR       the kernels' packages (../python)\n"
+    "  --site-dir DIR         site-packages with NumPy (where the build found it)\n";
 
 enum flag_kind { FLAG_TEXT, FLAG_INT, FLAG_DIR, FLAG_FILE };
 
@@ -40,6 +52,15 @@ static const struct flag flags[] = {
     {"--workers", FLAG_INT, AT(workers), 1, 64},
     {"--queue", FLAG_INT, AT(queue_max), 0, 10000},
     {"--job-timeout-ms", FLAG_INT, AT(job_timeout_ms), 100, 600000},
+    {"--job-cpu-s", FLAG_INT, AT(limits.cpu_s), 1, 600},
+    {"--job-memory-mib", FLAG_INT, AT(limits.memory_mib), 64, 1 << 19},
+    {"--job-resident-mib", FLAG_INT, AT(limits.resident_mib), 64, 1 << 19},
+    {"--zygote-jobs", FLAG_INT, AT(zygote_jobs), 1, 1 << 30},
+    {"--zygote-minutes", FLAG_INT, AT(zygote_minutes), 1, 1 << 20},
+    {"--jail-min", FLAG_TEXT, AT(jail_min), 0, 0},
+    {"--jail-without", FLAG_TEXT, AT(jail_without), 0, 0},
+    {"--jail-failing", FLAG_TEXT, AT(jail_failing), 0, 0},
+    {"--cgroup", FLAG_DIR, AT(cgroup_dir), 0, 0},
     {"--connections", FLAG_INT, AT(connections_max), 4, 100000},
     {"--data-dir", FLAG_TEXT, AT(data_dir), 0, 0},
     {"--store", FLAG_TEXT, AT(store), 0, 0},
@@ -127,6 +148,13 @@ static enum status check_port(const char *port, struct error *err) {
   return ST_OK;
 }
 
+static enum status check_layers(const char *flag, const char *list, struct error *err) {
+  uint32_t bits = 0;
+  if (!list || jail_layers_find(list, &bits))
+    return ST_OK;
+  return fail(err, ST_INPUT, "%s: \"%.60s\" names a layer that there is none of; see `nkx doctor`", flag, list);
+}
+
 enum status config_parse(struct arena *a, int argc, char **argv, struct config *out, struct error *err) {
   const char *here;
   long cpus = sysconf(_SC_NPROCESSORS_ONLN);
@@ -141,6 +169,10 @@ enum status config_parse(struct arena *a, int argc, char **argv, struct config *
                              : (int)cpus,
       .queue_max = 64,
       .job_timeout_ms = 15000,
+      .limits = {JAIL_CPU_S, JAIL_MEMORY_MIB, JAIL_RESIDENT_MIB},
+      .zygote_jobs = 1000,
+      .zygote_minutes = 60,
+      .jail_min = jail_level_name(JAIL_C),
       .connections_max = 10000,
       .data_dir = arena_printf(a, "%s/../data", here),
       .cache_mib = 128,
@@ -152,6 +184,12 @@ enum status config_parse(struct arena *a, int argc, char **argv, struct config *
   st = parse_args(argc, argv, &c, err);
   if (!st)
     st = check_port(c.port, err);
+  if (!st && jail_level_find(c.jail_min) < 0)
+    st = fail(err, ST_INPUT, "--jail-min: expected A, B, C or none, got \"%.40s\"", c.jail_min);
+  if (!st)
+    st = check_layers("--jail-without", c.jail_without, err);
+  if (!st)
+    st = check_layers("--jail-failing", c.jail_failing, err);
   if (!st && access(c.worker_path, X_OK))
     st = fail(err, ST_INPUT, "--worker: %.120s: %m", c.worker_path);
   if (!c.store)

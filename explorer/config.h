@@ -4,12 +4,18 @@
 
 #include "base/arena.h"
 #include "base/error.h"
+#include "jail/limits.h"
 
 struct config {
   const char *host, *port;
   int workers;   /* jobs that run at once */
   int queue_max; /* jobs that may wait */
   int job_timeout_ms;
+  struct jail_limits limits;
+  int zygote_jobs, zygote_minutes;         /* after which a zygote is replaced */
+  const char *jail_min;                    /* the least level: enum jail_level by name */
+  const char *jail_without, *jail_failing; /* layers; for tests */
+  const char *cgroup_dir;                  /* NULL: find one */
   int connections_max;
   const char *data_dir;       /* created if it is not there */
   const char *store;          /* "sqlite:PATH" or "postgresql://…" */

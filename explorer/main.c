@@ -56,6 +56,13 @@ static enum status start_parts(const struct config *cfg, struct app *app, struct
       .queue_max = cfg->queue_max,
       .job_timeout_ms = cfg->job_timeout_ms,
       .wait_timeout_ms = WAIT_TIMEOUT_MS,
+      .limits = cfg->limits,
+      .jail_min = cfg->jail_min,
+      .jail_without = cfg->jail_without,
+      .jail_failing = cfg->jail_failing,
+      .cgroup_dir = cfg->cgroup_dir,
+      .zygote_jobs = cfg->zygote_jobs,
+      .zygote_minutes = cfg->zygote_minutes,
   };
   enum status st = info_load(app, err);
   if (!st)

@@ -20,6 +20,7 @@ enum MHD_Result api_health(struct request *rq) {
   json_put_field_int(&b, "waiting", h.waiting);
   json_put_field_int(&b, "idle", h.idle);
   json_put_field_int(&b, "restarts", h.restarts);
+  json_put_field_str(&b, "level", jail_level_name(h.level));
   json_put_key(&b, "jail");
   buf_putc(&b, '{');
   for (int l = 0; l < LAYER_COUNT; l++)

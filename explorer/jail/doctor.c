@@ -1,83 +1,93 @@
 /* doctor: what this machine offers for the jail, found out by building one. */
-#include <errno.h>
-#include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "jail/jail.h"
 
-enum { EXIT_NO_JAIL = 1, PROBE_FD = 3 };
+enum { EXIT_NO_JAIL = 1 };
 
 static const char *const advice[LAYER_COUNT] = {
     [LAYER_USER] = "allow unprivileged user namespaces, or run as root with CAP_SYS_ADMIN",
     [LAYER_MOUNT] = "the kernel must be 5.12 or newer and allow mounts in a user namespace",
-    [LAYER_IDS] = "uid 65534 must exist in the outer user namespace",
+    [LAYER_IDS] = "uid 65534 must exist in the outer user namespace; without namespaces, run as root",
     [LAYER_LANDLOCK] = "boot with landlock in the list of security modules",
     [LAYER_SECCOMP] = "the kernel must have seccomp filters",
     [LAYER_CGROUP_NS] = "the kernel must have cgroup namespaces",
     [LAYER_NO_USERNS] = "not needed: the system call filter refuses nested namespaces too",
 };
 
-/* The report of a child that built its jail and left. */
-static enum status probe(struct jail *j, struct jail_report *r, struct error *err) {
-  int pair[2], pidfd;
-  pid_t pid;
+static const char *const levels[] = {
+    [JAIL_NONE] = "Less than level C: kernels are not compiled here unless `nkx serve` is told --jail-min none.",
+    [JAIL_C] = "Level C: no namespaces; jobs have another uid, Landlock, a system call filter and limits.",
+    [JAIL_B] = "Level B: namespaces, Landlock, filter and limits; the server watches how much memory a job uses.",
+    [JAIL_A] = "Level A: namespaces, Landlock, filter, limits, and a control group for each job.",
+};
 
-  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair))
-    return fail(err, ST_IO, "socketpair: %m");
-  enum status st = jail_spawn(j, &pid, &pidfd, err);
-  if (!st && pid == 0) {
-    int fd = pair[1];
-    st = jail_enter(j, &fd, PROBE_FD, r); /* r says more than st */
-    _exit(write(fd, r, sizeof *r) == (ssize_t)sizeof *r ? 0 : 1);
+static void print_layers(const struct jail *j, const struct jail_report *r) {
+  uint32_t needed = jail_layers_needed(JAIL_B);
+  for (int l = 0; l < LAYER_COUNT; l++) {
+    bool on = r->layers >> l & 1;
+    const char *hint = l == LAYER_CGROUP ? j->cgroup.why : advice[l];
+    printf("%-18s %s", jail_layer_name((enum jail_layer)l), on ? "yes" : needed >> l & 1 ? "NO" : "no");
+    if (l == r->failed)
+      printf(" (%s)", strerror(r->error));
+    if (!on && hint && *hint)
+      printf(": %s", hint);
+    printf("\n");
   }
-  close(pair[1]);
-  if (!st) {
-    st = jail_settle(j, pid, pair[0], err);
-    if (!st && read(pair[0], r, sizeof *r) != (ssize_t)sizeof *r)
-      st = fail(err, ST_DENIED, "the child died while its jail was built");
-    kill(pid, SIGKILL);
-    waitpid(pid, NULL, 0);
-    close(pidfd);
+  printf("landlock ABI       %d\n", j->landlock_abi);
+}
+
+/* What stands between this machine and the next levels. */
+static void print_way_up(const struct jail *j) {
+  if (j->level < JAIL_B) {
+    printf("For level B: %s.\n", j->why);
+    if (geteuid())
+      puts("  Allow user namespaces (sysctl kernel.unprivileged_userns_clone=1, user.max_user_namespaces > 0), or run"
+           " as root.");
+    puts("  In a container: --security-opt seccomp=unconfined --cap-add SYS_ADMIN, or a profile that allows clone with"
+         " new\n  namespaces, mount and pivot_root.");
   }
-  close(pair[0]);
-  return st;
+  if (j->level < JAIL_A) {
+    printf("For level A: %s.\n", j->cgroup.why[0] ? j->cgroup.why : "level B first");
+    puts(
+        "  The kernel's control groups must be version 2 only (systemd.unified_cgroup_hierarchy=1), and the service"
+        " needs one\n  of its own with memory, pids and cpu: with systemd, Delegate=yes in its unit; in a container,"
+        " --cgroupns=private and\n  a writable /sys/fs/cgroup; otherwise a directory owned by the service's user, given"
+        " as `nkx serve --cgroup DIR`.");
+  }
 }
 
 int jail_doctor(void) {
-  struct jail j = {0};
+  struct jail j = {.limits = {JAIL_CPU_S, JAIL_MEMORY_MIB, JAIL_RESIDENT_MIB}, .min_level = JAIL_NONE};
   struct jail_report r = {.failed = -1};
+  struct cgroup_tree found;
   struct error err;
 
   enum status st = jail_add_path(&j, "/usr/lib", false, &err);
   if (!st)
     st = jail_add_path(&j, "/dev/null", true, &err);
   if (!st)
-    st = jail_prepare(&j, &err);
+    st = jail_prepare(&j, "/dev/null", &err); /* no control group: nobody is moved for a question */
   if (!st)
-    st = probe(&j, &r, &err);
+    st = jail_probe(&j, &r, &err);
   if (st) {
     printf("jail: %s\n%s\n", err.text, advice[LAYER_USER]);
     jail_clear(&j);
     return EXIT_NO_JAIL;
   }
-  for (int l = 0; l < LAYER_COUNT; l++) {
-    bool on = r.layers >> l & 1;
-    bool required = jail_layers_required() >> l & 1;
-    printf("%-18s %s", jail_layer_name((enum jail_layer)l), on ? "yes" : required ? "NO" : "no");
-    if (l == r.failed)
-      printf(" (%s)", strerror(r.error));
-    if (!on && advice[l])
-      printf(": %s", advice[l]);
-    printf("\n");
+  cgroup_look(NULL, &found);
+  memcpy(j.cgroup.why, found.why, sizeof found.why);
+  if (j.level == JAIL_B && !found.why[0]) {
+    j.level = JAIL_A;
+    r.layers |= 1u << LAYER_CGROUP;
   }
-  printf("landlock ABI       %d\n", j.landlock_abi);
+  print_layers(&j, &r);
+  puts(levels[j.level]);
+  print_way_up(&j);
+  bool is_enough = j.level >= JAIL_C;
+  puts(is_enough ? "Kernels can be compiled here." : "Kernels cannot be compiled here: a needed layer is missing.");
   jail_clear(&j);
-  bool whole = (r.layers & jail_layers_required()) == jail_layers_required();
-  puts(whole ? "Kernels can be compiled here." : "Kernels cannot be compiled here: a required layer is missing.");
-  return whole ? 0 : EXIT_NO_JAIL;
+  return is_enough ? 0 : EXIT_NO_JAIL;
 }

@@ -1,8 +1,9 @@
 /* The order of the layers.
  *
- * Outer identity first (open the trees to show, before they are covered), then the inner identity (what is made from
+ * With namespaces: outer identity first (open the trees to show, before they are covered), then the inner identity (what is made from
  * here on belongs to "nobody"), then what needs capabilities in the new namespaces (mounts, host name), then limits
- * and capabilities away, and the system call filter last, because everything above needs calls it forbids.
+ * and capabilities away, and the system call filter last, because everything above needs calls it forbids.  Without
+ * namespaces the ids come after Landlock, because giving them up is what takes away the right to look.
  */
 #include "jail/jail.h"
 
@@ -11,9 +12,11 @@
 #include <grp.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -75,51 +78,68 @@ static void reset_signals(void) {
   sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-static bool stands(struct jail_report *r, enum jail_layer layer, int error) {
-  if (error) {
-    r->failed = (int32_t)layer;
-    r->error = error;
-    return false;
+/* Notes how one step went.  False if the jail cannot go on without it; where no level is asked for, everything can. */
+static bool stands(const struct jail *j, struct jail_report *r, enum jail_layer layer, int error) {
+  uint32_t off = j->missing | (j->is_probing ? 0 : j->failing);
+  if (!error && off >> layer & 1)
+    error = ENOSYS;
+  if (!error) {
+    r->layers |= 1u << layer;
+    return true;
   }
-  r->layers |= 1u << layer;
-  return true;
+  r->failed = (int32_t)layer;
+  r->error = error;
+  return !(jail_layers_needed(j->level) >> layer & 1);
 }
 
-static bool raise_layers(const struct jail *j, int *job_fd, int keep_fd, struct jail_report *r) {
+/* With namespaces: a file system of our own, nobody's ids in it, no capabilities. */
+static bool raise_inside(const struct jail *j, int *job_fd, int keep_fd, struct jail_report *r) {
   struct jail_trees trees;
+  bool is_nested_off;
 
-  if (!stands(r, LAYER_MOUNT, jail_mounts_open(j, &trees)) || !stands(r, LAYER_IDS, enter_ids()))
+  if (!stands(j, r, LAYER_MOUNT, jail_mounts_open(j, &trees)) || !stands(j, r, LAYER_IDS, enter_ids()))
     return false;
-  if (forbid_nested())
-    stands(r, LAYER_NO_USERNS, 0);
-  if (!stands(r, LAYER_UTS, sethostname("nkx", 3) ? errno : 0) ||
-      !stands(r, LAYER_MOUNT, jail_mounts_pivot(j, &trees)) || !stands(r, LAYER_FDS, keep_only(job_fd, keep_fd)) ||
-      !stands(r, LAYER_LIMITS, jail_limits_set(j)) || !stands(r, LAYER_CAPS, jail_caps_drop()) ||
-      !stands(r, LAYER_NO_NEW_PRIVS, prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ? errno : 0))
-    return false;
-  if (j->landlock_abi) {
-    if (!stands(r, LAYER_LANDLOCK, jail_landlock_restrict(j)))
-      return false;
-    r->landlock_abi = j->landlock_abi;
-  }
-  return stands(r, LAYER_SECCOMP, jail_seccomp_install(&j->filter));
+  is_nested_off = forbid_nested();
+  stands(j, r, LAYER_NO_USERNS, is_nested_off ? 0 : EPERM);
+  return stands(j, r, LAYER_UTS, sethostname("nkx", 3) ? errno : 0) &&
+         stands(j, r, LAYER_MOUNT, jail_mounts_pivot(j, &trees)) &&
+         stands(j, r, LAYER_FDS, keep_only(job_fd, keep_fd)) && stands(j, r, LAYER_LIMITS, jail_limits_set(j)) &&
+         stands(j, r, LAYER_CAPS, jail_caps_bound() || jail_caps_drop() ? errno : 0) &&
+         stands(j, r, LAYER_NO_NEW_PRIVS, prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ? errno : 0) &&
+         stands(j, r, LAYER_LANDLOCK, j->landlock_abi ? jail_landlock_restrict(j) : ENOSYS);
+}
+
+/* Without: Landlock first, while the trees can still be opened, then another uid, which needs our capabilities. */
+static bool raise_outside(const struct jail *j, int *job_fd, int keep_fd, struct jail_report *r) {
+  return stands(j, r, LAYER_FDS, keep_only(job_fd, keep_fd)) &&
+         stands(j, r, LAYER_NO_NEW_PRIVS, prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ? errno : 0) &&
+         stands(j, r, LAYER_LANDLOCK, j->landlock_abi ? jail_landlock_restrict(j) : ENOSYS) &&
+         stands(j, r, LAYER_LIMITS, jail_limits_set(j)) && stands(j, r, LAYER_CAPS, jail_caps_bound() ? errno : 0) &&
+         stands(j, r, LAYER_IDS, enter_ids()) && stands(j, r, LAYER_CAPS, jail_caps_drop() ? errno : 0);
 }
 
 enum status jail_enter(const struct jail *j, int *job_fd, int keep_fd, struct jail_report *r) {
+  const uint64_t ns = j->clone_flags;
   char go;
 
-  *r = (struct jail_report){.failed = -1};
+  *r = (struct jail_report){.failed = -1, .landlock_abi = j->landlock_abi};
   reset_signals();
   if (prctl(PR_SET_PDEATHSIG, SIGKILL))
     return ST_DENIED;
   if (read(*job_fd, &go, 1) != 1) /* the parent has written our ids, or is gone */
     return ST_IO;
-  r->layers = 1u << LAYER_USER | 1u << LAYER_PID | 1u << LAYER_NET | 1u << LAYER_IPC;
-  if (j->clone_flags & CLONE_NEWCGROUP)
-    r->layers |= 1u << LAYER_CGROUP_NS;
-  if (!raise_layers(j, job_fd, keep_fd, r))
+  bool ok = stands(j, r, LAYER_USER, ns & CLONE_NEWUSER ? 0 : ENOSYS) &&
+            stands(j, r, LAYER_PID, ns & CLONE_NEWPID ? 0 : ENOSYS) &&
+            stands(j, r, LAYER_NET, ns & CLONE_NEWNET ? 0 : ENOSYS) &&
+            stands(j, r, LAYER_IPC, ns & CLONE_NEWIPC ? 0 : ENOSYS) &&
+            stands(j, r, LAYER_CGROUP_NS, ns & CLONE_NEWCGROUP ? 0 : ENOSYS) &&
+            stands(j, r, LAYER_CGROUP, cgroup_is_whole(&j->cgroup) ? 0 : ENOSYS);
+  ok = ok && (ns ? raise_inside : raise_outside)(j, job_fd, keep_fd, r) &&
+       stands(j, r, LAYER_SECCOMP, jail_seccomp_install(&j->filter));
+  if (!ok)
     return ST_DENIED;
-  return (r->layers & jail_layers_required()) == jail_layers_required() ? ST_OK : ST_DENIED;
+  r->failed = -1; /* what failed was not needed */
+  return ST_OK;
 }
 
 enum status jail_settle(const struct jail *j, pid_t pid, int gate, struct error *err) {
@@ -129,26 +149,103 @@ enum status jail_settle(const struct jail *j, pid_t pid, int gate, struct error 
   return st;
 }
 
-enum status jail_prepare(struct jail *j, struct error *err) {
+/* ---- which level can be had ---------------------------------------------------------------------------------------- */
+
+enum { PROBE_FD = 3, PROBE_ID = 0 };
+
+enum status jail_probe(struct jail *j, struct jail_report *r, struct error *err) {
+  int pair[2], pidfd;
+  pid_t pid;
+
+  *r = (struct jail_report){.failed = -1};
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair))
+    return fail(err, ST_IO, "socketpair: %m");
+  j->is_probing = true;
+  enum status st = jail_spawn(j, PROBE_ID, &pid, &pidfd, err);
+  if (!st && pid == 0) {
+    int fd = pair[1];
+    (void)!jail_enter(j, &fd, PROBE_FD, r); /* r says more than the status */
+    _exit(write(fd, r, sizeof *r) == (ssize_t)sizeof *r ? 0 : 1);
+  }
+  j->is_probing = false;
+  close(pair[1]);
+  if (!st) {
+    st = jail_settle(j, pid, pair[0], err);
+    if (!st && read(pair[0], r, sizeof *r) != (ssize_t)sizeof *r)
+      st = fail(err, ST_DENIED, "the child died while its jail was built");
+    kill(pid, SIGKILL);
+    waitpid(pid, NULL, 0);
+    jail_bury(j, PROBE_ID);
+    close(pidfd);
+  }
+  close(pair[0]);
+  return st;
+}
+
+/* True if a child with these flags reaches the level. */
+static bool reaches(struct jail *j, enum jail_level level, uint64_t clone_flags) {
+  struct jail_report r;
+  struct error err;
+
+  j->level = level;
+  j->clone_flags = clone_flags;
+  if (jail_probe(j, &r, &err)) {
+    snprintf(j->why, sizeof j->why, "%.150s", err.text);
+    return false;
+  }
+  if (r.failed < 0)
+    return true;
+  snprintf(j->why, sizeof j->why, "layer %s: %s", jail_layer_name((enum jail_layer)r.failed), strerror(r.error));
+  return false;
+}
+
+static enum status find_level(struct jail *j, const char *cgroup_dir, struct error *err) {
+  uint64_t all = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS;
+  if (!access("/proc/self/ns/cgroup", F_OK))
+    all |= CLONE_NEWCGROUP;
+  cgroup_open(cgroup_dir, &j->limits, &j->cgroup);
+  bool has_group = cgroup_is_whole(&j->cgroup) && !(j->missing >> LAYER_CGROUP & 1);
+  if (reaches(j, has_group ? JAIL_A : JAIL_B, all)) {
+    if (!has_group)
+      snprintf(j->why, sizeof j->why, "%s", j->cgroup.why);
+    return ST_OK;
+  }
+  char without[sizeof j->why];
+  memcpy(without, j->why, sizeof without);
+  if (reaches(j, JAIL_C, 0)) {
+    memcpy(j->why, without, sizeof without); /* what keeps it from being B */
+    return ST_OK;
+  }
+  if (j->min_level == JAIL_NONE && reaches(j, JAIL_NONE, 0))
+    return ST_OK;
+  j->level = JAIL_NONE;
+  return j->min_level == JAIL_NONE ? fail(err, ST_DENIED, "no child can be made: %.120s", j->why) : ST_OK;
+}
+
+enum status jail_prepare(struct jail *j, const char *cgroup_dir, struct error *err) {
   uint64_t now = jail_address_space_now();
   pid_t *tid = NULL;
 
   if (!now)
     return fail(err, ST_BUG, "cannot read /proc/self/statm");
-  j->address_space = now + ((uint64_t)JAIL_MEMORY_MB << 20);
-  j->landlock_abi = jail_landlock_abi();
-  j->clone_flags = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS;
-  if (!access("/proc/self/ns/cgroup", F_OK))
-    j->clone_flags |= CLONE_NEWCGROUP;
+  j->address_space = now + ((uint64_t)j->limits.memory_mib << 20);
+  j->landlock_abi = j->missing >> LAYER_LANDLOCK & 1 ? 0 : jail_landlock_abi();
   j->outer_uid = geteuid() ? geteuid() : JAIL_ID;
   j->outer_gid = geteuid() ? getegid() : JAIL_ID;
   /* libc registered the address of its cached id when it started the main thread */
   if (!prctl(PR_GET_TID_ADDRESS, &tid, 0, 0, 0) && tid && *tid == gettid())
     j->tid_address = tid;
-  return jail_seccomp_build(&j->filter, err);
+  enum status st = jail_seccomp_build(&j->filter, err);
+  if (!st)
+    st = find_level(j, cgroup_dir, err);
+  if (!st && j->level < j->min_level)
+    st = fail(err, ST_DENIED, "the jail reaches level %s, and %s is the least: %.140s", jail_level_name(j->level),
+              jail_level_name(j->min_level), j->why);
+  return st;
 }
 
 void jail_clear(struct jail *j) {
+  cgroup_close(&j->cgroup);
   free(j->filter.filter);
   *j = (struct jail){0};
 }

@@ -1,8 +1,9 @@
 /* jail: the walls around one job, finished before the job's first byte is read.
  *
- * jail_prepare does once what every child needs (the system call filter, the limits, what the kernel offers);
- * jail_spawn makes a child in new namespaces; jail_enter, in that child, builds the rest.  The layers are in layer.h;
- * each reports whether it stands, and a required one that does not stand ends the child.
+ * jail_prepare does once what every child needs (the system call filter, the limits, what the kernel offers) and finds
+ * out, by building one, which level can be had; jail_spawn makes a child in new namespaces and its control group;
+ * jail_enter, in that child, builds the rest.  The layers and levels are in layer.h; each layer reports whether it
+ * stands, and one that the level needs and that does not stand ends the child.
  *
  * Assumes a process with one thread: the child is made with clone3, so nothing that other threads held is released
  * in it.  The caller runs CPython's fork hooks around jail_spawn.
@@ -16,6 +17,7 @@
 #include <sys/types.h>
 
 #include "base/error.h"
+#include "jail/cgroup.h"
 #include "jail/layer.h"
 #include "jail/limits.h"
 
@@ -34,6 +36,13 @@ struct jail {
   int n_paths;
   struct jail_path paths[JAIL_PATHS_MAX];
   struct sock_fprog filter;
+  struct jail_limits limits;
+  enum jail_level level, min_level; /* what can be had; with less than min_level jail_prepare fails */
+  uint32_t missing;                 /* layers to do without, as if the kernel had none; for tests of the levels */
+  uint32_t failing;                 /* layers that fail in children, though the probe had them; for tests */
+  bool is_probing;
+  struct cgroup_tree cgroup;
+  char why[160];          /* what keeps the level from being a higher one */
   int landlock_abi;       /* 0: none */
   uint64_t address_space; /* bytes; RLIMIT_AS of a child */
   uint64_t clone_flags;
@@ -51,13 +60,18 @@ struct jail_report {
 
 /* Adds a path, if it exists.  The string must outlive j. */
 MUST_USE enum status jail_add_path(struct jail *j, const char *path, bool is_device, struct error *err);
-/* Call once everything that makes the process large is loaded, after the paths were added. */
-MUST_USE enum status jail_prepare(struct jail *j, struct error *err);
+/* Call once everything that makes the process large is loaded, after the paths were added and limits, min_level,
+ * missing, failing were set.  cgroup_dir: a delegated control group, or NULL to look for one.  ST_DENIED when the level
+ * is below min_level; j->why says which layer is missing. */
+MUST_USE enum status jail_prepare(struct jail *j, const char *cgroup_dir, struct error *err);
 void jail_clear(struct jail *j);
 
 /* Like fork: 0 in the child.  The child must call jail_enter at once; it waits there until the parent has called
- * jail_settle.  *pidfd belongs to the parent.  ST_DENIED when the kernel refuses the namespaces. */
-MUST_USE enum status jail_spawn(const struct jail *j, pid_t *pid, int *pidfd, struct error *err);
+ * jail_settle.  *pidfd belongs to the parent.  The control group is called after `id`, which no living child has; once
+ * the child was waited for, jail_bury takes it away and tells whether the kernel ended it for its use of memory.
+ * ST_DENIED when the kernel refuses the namespaces. */
+MUST_USE enum status jail_spawn(const struct jail *j, uint32_t id, pid_t *pid, int *pidfd, struct error *err);
+bool jail_bury(const struct jail *j, uint32_t id);
 /* In the parent: gives the child its ids and lets it go on. `gate` is the parent's end of a socket to the child. */
 MUST_USE enum status jail_settle(const struct jail *j, pid_t pid, int gate, struct error *err);
 /* In the child: returns with every layer standing, *job_fd moved to descriptor keep_fd (and changed accordingly), and
@@ -77,7 +91,8 @@ int jail_mounts_open(const struct jail *j, struct jail_trees *t); /* these retur
 int jail_mounts_pivot(const struct jail *j, const struct jail_trees *t);
 /* limits.c */
 int jail_limits_set(const struct jail *j);
-int jail_caps_drop(void);
+int jail_caps_bound(void);             /* while still privileged: nothing can be gained any more */
+int jail_caps_drop(void);              /* what is still held */
 uint64_t jail_address_space_now(void); /* bytes mapped by this process, 0 if unknown */
 /* landlock.c */
 int jail_landlock_abi(void);
@@ -85,6 +100,9 @@ int jail_landlock_restrict(const struct jail *j);
 /* seccomp.c */
 MUST_USE enum status jail_seccomp_build(struct sock_fprog *out, struct error *err);
 int jail_seccomp_install(const struct sock_fprog *filter);
+
+/* A child that builds its jail and leaves: what stood in it.  ST_DENIED when it could not be made. */
+MUST_USE enum status jail_probe(struct jail *j, struct jail_report *r, struct error *err);
 
 /* `nkx doctor`: makes a jailed child and prints what stands; exit status for main. */
 int jail_doctor(void);

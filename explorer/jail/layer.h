@@ -1,48 +1,91 @@
-/* layer: the walls of the jail, by name.  Shared by the jail and by whoever reports on it. */
+/* layer: the walls of the jail, by name, and the levels that they add up to.  Shared by the jail and by whoever reports
+ * on it. */
 #ifndef JAIL_LAYER_H
 #define JAIL_LAYER_H
 
+#include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
-/* LAYER(enum, "name", required): a required layer that cannot be had means that no job is read. */
+/* LAYER(enum, "name", needed with namespaces, needed without) */
 #define JAIL_LAYERS(LAYER) \
-  LAYER(LAYER_USER, "user", 1) \
-  LAYER(LAYER_PID, "pid", 1) \
-  LAYER(LAYER_NET, "net", 1) \
-  LAYER(LAYER_IPC, "ipc", 1) \
-  LAYER(LAYER_UTS, "uts", 1) \
-  LAYER(LAYER_CGROUP_NS, "cgroup-ns", 0) \
-  LAYER(LAYER_MOUNT, "mount", 1) \
-  LAYER(LAYER_IDS, "ids", 1) \
-  LAYER(LAYER_NO_USERNS, "no-nested-userns", 0) \
-  LAYER(LAYER_LIMITS, "rlimits", 1) \
-  LAYER(LAYER_FDS, "fds", 1) \
-  LAYER(LAYER_CAPS, "no-capabilities", 1) \
-  LAYER(LAYER_NO_NEW_PRIVS, "no-new-privs", 1) \
-  LAYER(LAYER_LANDLOCK, "landlock", 0) \
-  LAYER(LAYER_SECCOMP, "seccomp", 1)
+  LAYER(LAYER_USER, "user", 1, 0) \
+  LAYER(LAYER_PID, "pid", 1, 0) \
+  LAYER(LAYER_NET, "net", 1, 0) \
+  LAYER(LAYER_IPC, "ipc", 1, 0) \
+  LAYER(LAYER_UTS, "uts", 1, 0) \
+  LAYER(LAYER_CGROUP_NS, "cgroup-ns", 0, 0) \
+  LAYER(LAYER_MOUNT, "mount", 1, 0) \
+  LAYER(LAYER_IDS, "ids", 1, 1) \
+  LAYER(LAYER_NO_USERNS, "no-nested-userns", 0, 0) \
+  LAYER(LAYER_LIMITS, "rlimits", 1, 1) \
+  LAYER(LAYER_FDS, "fds", 1, 1) \
+  LAYER(LAYER_CAPS, "no-capabilities", 1, 1) \
+  LAYER(LAYER_NO_NEW_PRIVS, "no-new-privs", 1, 1) \
+  LAYER(LAYER_LANDLOCK, "landlock", 1, 1) \
+  LAYER(LAYER_SECCOMP, "seccomp", 1, 1) \
+  LAYER(LAYER_CGROUP, "cgroup", 0, 0)
 
 enum jail_layer {
-#define LAYER(e, name, required) e,
+#define LAYER(e, name, with_ns, without_ns) e,
   JAIL_LAYERS(LAYER)
 #undef LAYER
       LAYER_COUNT
 };
 
+/* What the layers add up to; a higher number holds more. */
+enum jail_level {
+  JAIL_NONE, /* less than C: no code is run, unless the operator says so */
+  JAIL_C,    /* no namespaces: another uid, Landlock, system call filter, rlimits */
+  JAIL_B,    /* namespaces, Landlock, filter, rlimits; resident memory is watched */
+  JAIL_A,    /* B, and a control group for each job */
+};
+
+static inline const char *jail_level_name(enum jail_level l) {
+  static const char *const names[] = {"none", "C", "B", "A"};
+  return (unsigned)l < sizeof names / sizeof *names ? names[l] : "?";
+}
+
+/* -1: there is no such level. */
+static inline int jail_level_find(const char *name) {
+  for (int l = JAIL_NONE; l <= JAIL_A; l++)
+    if (!strcmp(name, jail_level_name((enum jail_level)l)))
+      return l;
+  return -1;
+}
+
 static inline const char *jail_layer_name(enum jail_layer l) {
   static const char *const names[] = {
-#define LAYER(e, name, required) name,
+#define LAYER(e, name, with_ns, without_ns) name,
       JAIL_LAYERS(LAYER)
 #undef LAYER
   };
   return (unsigned)l < LAYER_COUNT ? names[l] : "?";
 }
 
-/* A bit for each required layer. */
-static inline uint32_t jail_layers_required(void) {
-#define LAYER(e, name, required) | (uint32_t)(required) << e
-  return 0 JAIL_LAYERS(LAYER);
+/* "mount,landlock" as bits, added to *out; false if there is no such layer. */
+static inline bool jail_layers_find(const char *text, uint32_t *out) {
+  for (const char *p = text; *p; p += strspn(p, ",")) {
+    size_t n = strcspn(p, ",");
+    int l = 0;
+    while (l < LAYER_COUNT && (strlen(jail_layer_name((enum jail_layer)l)) != n ||
+                               strncmp(jail_layer_name((enum jail_layer)l), p, n) != 0))
+      l++;
+    if (l == LAYER_COUNT)
+      return false;
+    *out |= 1u << l;
+    p += n;
+  }
+  return true;
+}
+
+/* A bit for each layer that a level cannot do without. */
+static inline uint32_t jail_layers_needed(enum jail_level level) {
+#define LAYER(e, name, with_ns, without_ns) \
+  | (uint32_t)(level == JAIL_NONE ? 0 : level == JAIL_C ? (without_ns) : (with_ns)) << e
+  uint32_t needed = 0 JAIL_LAYERS(LAYER);
 #undef LAYER
+  return level == JAIL_A ? needed | 1u << LAYER_CGROUP : needed;
 }
 
 #endif

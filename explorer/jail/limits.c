@@ -25,8 +25,8 @@ int jail_limits_set(const struct jail *j) {
     __rlimit_resource_t what;
     rlim_t value;
   } limits[] = {
-      {RLIMIT_AS, j->address_space}, /* refuses a large allocation with MemoryError */
-      {RLIMIT_CPU, JAIL_CPU_S},      /* hard = soft: SIGKILL, which code inside cannot put off */
+      {RLIMIT_AS, j->address_space},         /* refuses a large allocation with MemoryError */
+      {RLIMIT_CPU, (rlim_t)j->limits.cpu_s}, /* hard = soft: SIGKILL, which code inside cannot put off */
       {RLIMIT_NOFILE, JAIL_NOFILE},
       {RLIMIT_FSIZE, 0},
       {RLIMIT_NPROC, 1},
@@ -45,10 +45,7 @@ int jail_limits_set(const struct jail *j) {
   return 0;
 }
 
-int jail_caps_drop(void) {
-  struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
-  struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = {{0}};
-
+int jail_caps_bound(void) {
   if (prctl(PR_SET_SECUREBITS, SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_NO_SETUID_FIXUP_LOCKED |
                                    SECBIT_KEEP_CAPS_LOCKED | SECBIT_NO_CAP_AMBIENT_RAISE |
                                    SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED))
@@ -56,5 +53,11 @@ int jail_caps_drop(void) {
   for (int cap = 0; prctl(PR_CAPBSET_READ, cap) >= 0; cap++)
     if (prctl(PR_CAPBSET_DROP, cap))
       return errno;
+  return 0;
+}
+
+int jail_caps_drop(void) {
+  struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
+  struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = {{0}};
   return syscall(SYS_capset, &head, none) ? errno : 0;
 }

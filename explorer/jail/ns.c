@@ -15,8 +15,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum status jail_spawn(const struct jail *j, pid_t *pid, int *pidfd, struct error *err) {
-  int fd = -1;
+enum status jail_spawn(const struct jail *j, uint32_t id, pid_t *pid, int *pidfd, struct error *err) {
+  int fd = -1, group = -1;
   struct clone_args args = {
       .flags = j->clone_flags | CLONE_PIDFD,
       .pidfd = (uint64_t)(uintptr_t)&fd,
@@ -26,12 +26,31 @@ enum status jail_spawn(const struct jail *j, pid_t *pid, int *pidfd, struct erro
     args.flags |= CLONE_CHILD_SETTID | CLONE_CHILD_CLEARTID;
     args.child_tid = (uint64_t)(uintptr_t)j->tid_address;
   }
+  if (cgroup_is_open(&j->cgroup)) { /* born inside: there is no moment without its limits */
+    enum status st = cgroup_make(&j->cgroup, id, &group, err);
+    if (st)
+      return st;
+    args.flags |= CLONE_INTO_CGROUP;
+    args.cgroup = (uint64_t)group;
+  }
   long r = syscall(SYS_clone3, &args, sizeof args);
-  if (r < 0)
-    return fail(err, ST_DENIED, "new namespaces: %m");
+  if (r == 0)
+    return *pid = 0, ST_OK;
+  int e = errno;
+  if (group >= 0)
+    close(group);
+  if (r < 0) {
+    jail_bury(j, id);
+    errno = e;
+    return fail(err, ST_DENIED, "a new process%s: %m", j->clone_flags ? " in new namespaces" : "");
+  }
   *pid = (pid_t)r;
   *pidfd = fd;
   return ST_OK;
+}
+
+bool jail_bury(const struct jail *j, uint32_t id) {
+  return cgroup_is_open(&j->cgroup) && cgroup_remove(&j->cgroup, id);
 }
 
 static enum status write_proc(pid_t pid, const char *name, const char *text, struct error *err) {
@@ -51,6 +70,8 @@ enum status jail_ns_settle(const struct jail *j, pid_t pid, struct error *err) {
   char map[64];
   enum status st = ST_OK;
 
+  if (!(j->clone_flags & CLONE_NEWUSER))
+    return ST_OK;
   if (geteuid() != 0) /* the kernel asks for this before an unprivileged gid_map */
     st = write_proc(pid, "setgroups", "deny", err);
   snprintf(map, sizeof map, "%d %u 1\n", JAIL_ID, j->outer_gid);

@@ -36,6 +36,20 @@ int kids_in(const struct pool *p, enum kid_state s) {
   return n;
 }
 
+int kids_of(const struct pool *p, const struct zygote *z) {
+  int n = 0;
+  for (int i = 0; i < p->n_kids; i++)
+    n += p->kids[i].zygote == z;
+  return n;
+}
+
+struct kid *kid_find_of(struct pool *p, const struct zygote *z, uint32_t zygote_id) {
+  for (int i = 0; i < p->n_kids; i++)
+    if (p->kids[i].zygote == z && p->kids[i].zygote_id == zygote_id)
+      return &p->kids[i];
+  return NULL;
+}
+
 struct kid *kid_find(struct pool *p, uint32_t id) {
   for (int i = 0; i < p->n_kids; i++)
     if (p->kids[i].id == id)
@@ -83,8 +97,9 @@ static int grace_ms(const struct pool *p) {
   return p->cfg.job_timeout_ms < 4 * GRACE_MS ? p->cfg.job_timeout_ms / 4 : GRACE_MS;
 }
 
-void kid_add(struct pool *p, const struct ctl_msg *m, int fd, int pidfd) {
-  struct epoll_event ev = {.events = EPOLLIN, .data.u64 = event_tag(EV_KID, m->id)};
+void kid_add(struct pool *p, struct zygote *z, const struct ctl_msg *m, int fd, int pidfd) {
+  uint32_t id = ++p->last_kid_id;
+  struct epoll_event ev = {.events = EPOLLIN, .data.u64 = event_tag(EV_KID, id)};
   if (p->n_kids == KIDS_MAX || epoll_ctl(p->epoll_fd, EPOLL_CTL_ADD, fd, &ev)) {
     log_error("pool", "no place for a child");
     pidfd_send_signal(pidfd, SIGKILL, NULL, 0);
@@ -93,7 +108,8 @@ void kid_add(struct pool *p, const struct ctl_msg *m, int fd, int pidfd) {
     return;
   }
   struct kid *k = &p->kids[p->n_kids++];
-  *k = (struct kid){.id = m->id, .state = KID_IDLE, .fd = fd, .pidfd = pidfd};
+  *k = (struct kid){
+      .id = id, .zygote = z, .zygote_id = m->id, .pid = m->value, .state = KID_IDLE, .fd = fd, .pidfd = pidfd};
   buf_init(&k->in, FRAME_MAX + WIRE_HEADER + READ_CHUNK);
   buf_init(&k->out, JOB_WIRE_MAX + WIRE_HEADER);
 }
@@ -134,22 +150,53 @@ static void fail_time(struct pool *p, struct kid *k, const char *what, int limit
   fail_work(p, k, DG_TIME_LIMIT, text, limits_hint);
 }
 
+static void fail_memory(struct pool *p, struct kid *k, int limit_mib) {
+  char text[160];
+  snprintf(text, sizeof text, "The job needed more than its %d MiB of memory.", limit_mib);
+  fail_work(p, k, DG_MEMORY_LIMIT, text, limits_hint);
+}
+
+/* Pages that a process has for itself, not shared with files; -1 if it is gone. */
+static long resident_pages(pid_t pid) {
+  char path[32];
+  long resident, shared;
+  snprintf(path, sizeof path, "/proc/%d/statm", (int)pid);
+  FILE *f = fopen(path, "re");
+  bool ok = f && fscanf(f, "%*d %ld %ld", &resident, &shared) == 2;
+  if (f)
+    fclose(f);
+  return ok ? resident - shared : -1;
+}
+
+void kids_watch_memory(struct pool *p) {
+  const long most = ((long)p->cfg.limits.resident_mib << 20) / sysconf(_SC_PAGESIZE);
+  for (int i = 0; i < p->n_kids && !p->has_cgroup; i++) {
+    struct kid *k = &p->kids[i];
+    if (k->state != KID_RUNNING)
+      continue;
+    long now = resident_pages(k->pid); /* of another process, if it has ended: then it has no work to lose */
+    if (now > 0 && now - k->resident_start > most && is_alive(k))
+      fail_memory(p, k, p->cfg.limits.resident_mib);
+  }
+}
+
 /* Why a child that did not finish its work ended.  A child is process 1 of its namespace, which ignores its own fatal
  * signals: abort shows as a segmentation fault, so which signal it was means nothing to a user. */
-static void judge(struct pool *p, struct kid *k, int status, int cpu_ms) {
-  char text[160];
+static void judge(struct pool *p, struct kid *k, const struct ctl_msg *m) {
+  const int status = m->value, cpu_s = p->cfg.limits.cpu_s;
 
-  if (!work_has_frames(k->work) && !k->is_retry) { /* it never began, so it was not the job's doing */
+  if (!work_has_frames(k->work) && k->tries < TRIES_MAX) { /* it never began, so it was not the job's doing */
     struct work *w = k->work;
     log_warn("child_died_idle", "job=%s", work_tag(w));
     k->work = NULL;
     k->state = KID_LEAVING;
-    pool_requeue(p, w, k->watch_id);
-  } else if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL && cpu_ms >= (JAIL_CPU_S - 1) * 1000) {
-    fail_time(p, k, " of processor time", JAIL_CPU_S * 1000);
+    pool_requeue(p, w, k->watch_id, k->tries + 1);
+  } else if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL && m->cpu_ms >= cpu_s * 900) {
+    fail_time(p, k, " of processor time", cpu_s * 1000);
+  } else if (m->was_oom) {
+    fail_memory(p, k, p->cfg.limits.resident_mib);
   } else if (WIFEXITED(status) && WEXITSTATUS(status) == EXIT_OOM) {
-    snprintf(text, sizeof text, "The job needed more than its %d MiB of memory.", JAIL_MEMORY_MB);
-    fail_work(p, k, DG_MEMORY_LIMIT, text, limits_hint);
+    fail_memory(p, k, p->cfg.limits.memory_mib);
   } else if (WIFEXITED(status) && WEXITSTATUS(status) == EXIT_JOB_FAULT) {
     fail_work(p, k, DG_INTERNAL, "The compiler failed on this kernel.", NULL);
   } else {
@@ -159,17 +206,18 @@ static void judge(struct pool *p, struct kid *k, int status, int cpu_ms) {
 }
 
 void kid_exited(struct pool *p, struct kid *k, const struct ctl_msg *m) {
+  const uint32_t id = k->id;
   if (k->state == KID_IDLE)
     log_warn("child_died_idle", "status=0x%x", (unsigned)m->value);
   if (k->work) {
     /* frames may still lie in the socket: all were written before it ended */
     if (k->fd >= 0)
       kid_event(p, k, EPOLLIN | EPOLLHUP, clock_now_ms());
-    k = kid_find(p, m->id);
+    k = kid_find(p, id);
     if (k && k->work)
-      judge(p, k, m->value, m->cpu_ms);
+      judge(p, k, m);
   }
-  k = kid_find(p, m->id);
+  k = kid_find(p, id);
   if (k)
     forget(p, k);
   p->refill_at_ms = clock_now_ms();
@@ -177,14 +225,21 @@ void kid_exited(struct pool *p, struct kid *k, const struct ctl_msg *m) {
 
 void kid_drop(struct pool *p, struct kid *k) {
   kill_kid(k);
-  if (k->work && k->state == KID_RUNNING && !work_has_frames(k->work) && !k->is_retry) {
-    pool_requeue(p, k->work, k->watch_id);
+  if (k->work && k->state == KID_RUNNING && !work_has_frames(k->work) && k->tries < TRIES_MAX) {
+    pool_requeue(p, k->work, k->watch_id, k->tries + 1);
     k->work = NULL;
   } else if (k->work) {
     work_fail(k->work, DG_WORKER_DIED, "The process that compiled the kernel died.", "Compile again.");
     log_done(k, diag_code_name(DG_WORKER_DIED));
   }
   forget(p, k);
+}
+
+void kid_retire(struct kid *k) {
+  kill_kid(k);
+  close_stream(k);
+  k->state = KID_LEAVING;
+  k->deadline_ms = clock_now_ms() + EXIT_WAIT_MS;
 }
 
 void kid_overdue(struct pool *p, struct kid *k) {
@@ -236,11 +291,13 @@ void kid_give(struct pool *p, struct kid *k, struct queued *q, int64_t now) {
 
   k->state = KID_RUNNING;
   k->work = q->work;
-  k->is_retry = q->is_retry;
+  k->tries = q->tries;
   k->watch_id = q->watch_id;
   k->began_ms = now;
   k->waited_ms = now - q->since_ms;
   k->deadline_ms = now + p->cfg.job_timeout_ms - grace_ms(p);
+  k->resident_start = p->has_cgroup ? 0 : resident_pages(k->pid);
+  k->zygote->jobs++;
   work_begin(k->work);
   wire_put_len(head, (uint32_t)len);
   buf_append(&k->out, head, sizeof head);
@@ -291,10 +348,7 @@ static bool take_frames(struct pool *p, struct kid *k) {
 
 /* An idle child that speaks or whose stream ends is of no use. */
 static void idle_event(struct pool *p, struct kid *k) {
-  kill_kid(k);
-  close_stream(k);
-  k->state = KID_LEAVING;
-  k->deadline_ms = clock_now_ms() + EXIT_WAIT_MS;
+  kid_retire(k);
   p->refill_at_ms = k->deadline_ms;
 }
 

@@ -10,7 +10,7 @@
 #include "pool/pool.h"
 #include "pool/wire.h"
 
-enum { KIDS_MAX = 128, EVENTS_MAX = 64 };
+enum { KIDS_MAX = 128, EVENTS_MAX = 64, ZYGOTES_MAX = 4, TRIES_MAX = 4 };
 
 enum kid_state {
   KID_IDLE,    /* jailed, waits for a job */
@@ -19,7 +19,10 @@ enum kid_state {
 };
 
 struct kid {
-  uint32_t id;
+  uint32_t id; /* ours */
+  struct zygote *zygote;
+  uint32_t zygote_id; /* its zygote's name for it */
+  pid_t pid;          /* for looking at, never for signals: that is what pidfd is for */
   enum kid_state state;
   int fd, pidfd;
   struct work *work; /* a reference while RUNNING, or LEAVING without a verdict */
@@ -29,35 +32,50 @@ struct kid {
   int64_t deadline_ms; /* RUNNING: of the job; LEAVING: of the wait for its exit */
   int64_t began_ms, waited_ms;
   uint32_t watch_id;
-  bool is_retry;
-  bool is_warned; /* RUNNING: was asked to stop */
+  int tries;
+  bool is_warned;      /* RUNNING: was asked to stop */
+  long resident_start; /* RUNNING: pages of its own when it got the job */
 };
 
 struct queued {
   struct work *work;
   int64_t since_ms;
   uint32_t watch_id; /* names the work in events about its client */
-  bool is_retry;     /* its first child died before it began */
+  int tries;         /* children that died before they began it */
 };
 
-struct zygote_link {
-  pid_t pid; /* 0: none */
+enum zygote_role {
+  ZYGOTE_NONE,     /* a free place */
+  ZYGOTE_SPARE,    /* warms up, or waits to take over */
+  ZYGOTE_ACTIVE,   /* makes the children; at most one */
+  ZYGOTE_RETIRING, /* was replaced; its children finish their jobs */
+  ZYGOTE_ENDING,   /* was told to end; killed at end_at_ms */
+};
+
+struct zygote {
+  enum zygote_role role;
+  pid_t pid;
   int fd;
   bool is_up; /* said hello */
   int asked;  /* children asked for and not yet come */
-  int64_t started_ms;
-  int64_t retry_at_ms; /* when to start another one, or to ask for children again */
-  int failures;        /* in a row */
+  int jobs;   /* that its children got */
+  int64_t started_ms, active_ms, end_at_ms;
 };
 
 struct pool {
   struct pool_config cfg;
   pthread_t thread;
   int epoll_fd, wake_fd;
-  struct zygote_link zygote;
+  struct zygote zygotes[ZYGOTES_MAX];
+  int64_t retry_at_ms;   /* when to start a zygote, or to ask for children again */
+  int failures;          /* in a row */
+  int64_t orphans_at_ms; /* until when children of a dead zygote may come to us to be reaped */
+  bool has_cgroup;       /* jobs' memory is limited by the kernel */
+  uint32_t last_kid_id;
   struct kid kids[KIDS_MAX];
   int n_kids;
   int64_t refill_at_ms; /* 0: nothing to refill */
+  int64_t memory_at_ms; /* when to look at jobs' memory again */
 
   pthread_mutex_t lock; /* guards what follows */
   struct queued *queue; /* queue_max places, first come first served */
@@ -77,26 +95,32 @@ static inline uint64_t event_tag(enum event_kind k, uint32_t which) {
 }
 
 /* zygote_link.c */
-void zygote_start(struct pool *p, int64_t now);
-void zygote_read(struct pool *p, int64_t now);
-void zygote_ask(struct pool *p, int n);
-void zygote_lost(struct pool *p, const char *why, int64_t now);
-void zygote_end(struct pool *p);
-bool zygote_reap(struct pool *p);
+struct zygote *zygote_active(struct pool *p); /* NULL: none */
+/* Starts, promotes, retires and ends zygotes, and reaps them; each turn of the loop. */
+void zygotes_tend(struct pool *p, int64_t now);
+void zygote_read(struct pool *p, struct zygote *z, int64_t now);
+void zygote_ask(struct pool *p, struct zygote *z, int n);
+void zygotes_end(struct pool *p);                       /* all of them, and waits until no process is left */
+int64_t zygotes_due(const struct pool *p, int64_t now); /* when zygotes_tend has something to do */
 
 /* child.c */
-void kid_add(struct pool *p, const struct ctl_msg *m, int fd, int pidfd);
+void kid_add(struct pool *p, struct zygote *z, const struct ctl_msg *m, int fd, int pidfd);
 struct kid *kid_find(struct pool *p, uint32_t id);
+struct kid *kid_find_of(struct pool *p, const struct zygote *z, uint32_t zygote_id);
 struct kid *kid_idle(struct pool *p);
 void kid_give(struct pool *p, struct kid *k, struct queued *q, int64_t now);
 void kid_event(struct pool *p, struct kid *k, uint32_t events, int64_t now);
 void kid_exited(struct pool *p, struct kid *k, const struct ctl_msg *m);
 void kid_overdue(struct pool *p, struct kid *k);
 void kid_cancel(struct pool *p, struct kid *k);
+void kid_retire(struct kid *k);               /* an idle one that is not needed any more */
 void kid_drop(struct pool *p, struct kid *k); /* kills it; a work it still has ends as "worker died" */
 int kids_in(const struct pool *p, enum kid_state s);
+int kids_of(const struct pool *p, const struct zygote *z);
+/* Ends running jobs that use more memory than they may, where no control group does. */
+void kids_watch_memory(struct pool *p);
 
 /* supervise.c: puts a work back at the head of the queue because the child it was given to never started it. */
-void pool_requeue(struct pool *p, struct work *w, uint32_t watch_id);
+void pool_requeue(struct pool *p, struct work *w, uint32_t watch_id, int tries);
 
 #endif

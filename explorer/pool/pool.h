@@ -2,8 +2,8 @@
  *
  * One thread owns the zygote, the children and the queue; everything below may be called from any thread.  Children
  * wait ready and jailed; a work is handed to one by a write.  Each work has one wall deadline, kept here: at it the
- * child is killed through its pidfd, and its pid namespace with it.  A dead zygote is replaced; works that wait do not
- * notice more than a delay.
+ * child is killed through its pidfd, and its pid namespace with it.  A second zygote stands by, warmed up: it takes over
+ * when the first dies or has been in use for long enough, so that works that wait notice nothing.
  */
 #ifndef POOL_POOL_H
 #define POOL_POOL_H
@@ -12,24 +12,34 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "jail/layer.h"
+#include "jail/limits.h"
 
 struct pool; /* opaque */
 struct work;
 
 struct pool_config {
-  const char *worker_path;           /* the nkx-worker binary */
-  const char *python_dir, *site_dir; /* NULL: its own defaults */
-  int workers;                       /* works that run at once */
-  int queue_max;                     /* works that may wait for a child */
-  int job_timeout_ms;                /* wall time of one work, from hand-off */
-  int wait_timeout_ms;               /* a work that waited this long for a child is refused */
+  const char *worker_path;                 /* the nkx-worker binary */
+  const char *python_dir, *site_dir;       /* NULL: its own defaults */
+  int workers;                             /* works that run at once */
+  int queue_max;                           /* works that may wait for a child */
+  int job_timeout_ms;                      /* wall time of one work, from hand-off */
+  int wait_timeout_ms;                     /* a work that waited this long for a child is refused */
+  struct jail_limits limits;               /* of one work */
+  const char *jail_min;                    /* the least level of the jail; NULL: C */
+  const char *jail_without, *jail_failing; /* layers to do without, for tests; NULL: none */
+  const char *cgroup_dir;                  /* a delegated control group; NULL: look for one */
+  int zygote_jobs, zygote_minutes;         /* a zygote is replaced after so many works, or so long */
 };
 
 struct pool_health {
   bool is_ready; /* a zygote is up and its children get jailed */
   int running, waiting, idle;
-  int restarts;    /* of the zygote, since start */
-  uint32_t layers; /* of the newest child's jail */
+  int restarts; /* of the zygote, since start */
+  int replaced; /* zygotes whose time was up */
+  enum jail_level level;
+  char level_why[160]; /* what keeps it from being a higher one */
+  uint32_t layers;     /* of the newest child's jail */
   int landlock_abi;
   char trouble[200]; /* why it is not ready; "" if it is, or is just starting */
 };

@@ -17,7 +17,7 @@
 #include "base/log.h"
 #include "pool/internal.h"
 
-enum { SPARE = 2, CLOSING_TICK_MS = 20, ZYGOTE_START_MAX_MS = 60000 };
+enum { SPARE = 2, CLOSING_TICK_MS = 20, MEMORY_TICK_MS = 20 };
 
 static void wake_thread(struct pool *p) {
   uint64_t one = 1;
@@ -46,11 +46,11 @@ static bool queue_pop(struct pool *p, struct queued *out) {
   return any;
 }
 
-void pool_requeue(struct pool *p, struct work *w, uint32_t watch_id) {
+void pool_requeue(struct pool *p, struct work *w, uint32_t watch_id, int tries) {
   pthread_mutex_lock(&p->lock);
   /* the queue has a place more than pool_submit fills for each child */
   memmove(&p->queue[1], &p->queue[0], (size_t)p->n_queued * sizeof *p->queue);
-  p->queue[0] = (struct queued){.work = w, .since_ms = clock_now_ms(), .watch_id = watch_id, .is_retry = true};
+  p->queue[0] = (struct queued){.work = w, .since_ms = clock_now_ms(), .watch_id = watch_id, .tries = tries};
   p->n_queued++;
   pthread_mutex_unlock(&p->lock);
 }
@@ -82,9 +82,12 @@ static void dispatch(struct pool *p, int64_t now) {
  */
 
 static void refill(struct pool *p, int64_t now) {
-  if (!p->zygote.is_up || p->zygote.asked || now < p->zygote.retry_at_ms)
+  struct zygote *z = zygote_active(p);
+  if (!z || z->asked || now < p->retry_at_ms)
     return;
-  int idle = kids_in(p, KID_IDLE);
+  int idle = 0;
+  for (int i = 0; i < p->n_kids; i++)
+    idle += p->kids[i].state == KID_IDLE && p->kids[i].zygote == z;
   pthread_mutex_lock(&p->lock);
   bool is_urgent = p->n_queued > 0 && idle == 0;
   pthread_mutex_unlock(&p->lock);
@@ -94,18 +97,7 @@ static void refill(struct pool *p, int64_t now) {
   if (want > KIDS_MAX - p->n_kids)
     want = KIDS_MAX - p->n_kids;
   if (want > 0)
-    zygote_ask(p, want);
-}
-
-static void tend_zygote(struct pool *p, int64_t now) {
-  if (p->zygote.pid > 0 && zygote_reap(p))
-    zygote_lost(p, "it died", now);
-  if (p->zygote.pid == 0) {
-    if (now >= p->zygote.retry_at_ms)
-      zygote_start(p, now);
-  } else if (!p->zygote.is_up && now - p->zygote.started_ms > ZYGOTE_START_MAX_MS) {
-    zygote_lost(p, "it did not come up in time", now);
-  }
+    zygote_ask(p, z, want);
 }
 
 /* ---- cancelling ---------------------------------------------------------------------------------------------------
@@ -186,12 +178,12 @@ static void sooner(int64_t *at, int64_t when) {
 
 /* Milliseconds until something is due. */
 static int next_timeout(struct pool *p, int64_t now) {
-  int64_t at = now + 1000;
+  int64_t at = zygotes_due(p, now);
   for (int i = 0; i < p->n_kids; i++)
     if (p->kids[i].state != KID_IDLE)
       sooner(&at, p->kids[i].deadline_ms);
-  if (p->zygote.retry_at_ms > now)
-    sooner(&at, p->zygote.retry_at_ms);
+  if (!p->has_cgroup && kids_in(p, KID_RUNNING))
+    sooner(&at, p->memory_at_ms);
   if (p->refill_at_ms > now)
     sooner(&at, p->refill_at_ms);
   pthread_mutex_lock(&p->lock);
@@ -217,7 +209,7 @@ static void handle_event(struct pool *p, const struct epoll_event *ev, int64_t n
     }
     break;
   case EV_ZYGOTE:
-    zygote_read(p, now);
+    zygote_read(p, &p->zygotes[which], now);
     break;
   case EV_KID:
     k = kid_find(p, which);
@@ -253,9 +245,13 @@ static void *run(void *user) {
 
   for (;;) {
     int64_t now = clock_now_ms();
-    tend_zygote(p, now);
+    zygotes_tend(p, now);
     cancel_all_asked(p);
     handle_deadlines(p, now);
+    if (now >= p->memory_at_ms) {
+      kids_watch_memory(p);
+      p->memory_at_ms = now + MEMORY_TICK_MS;
+    }
     dispatch(p, now);
     refill(p, now);
     if (closing_is_over(p, now))
@@ -267,7 +263,7 @@ static void *run(void *user) {
   }
   while (p->n_kids)
     kid_drop(p, &p->kids[p->n_kids - 1]);
-  zygote_end(p);
+  zygotes_end(p);
   while (queue_pop(p, &q)) { /* what kid_drop put back */
     work_refuse(q.work);
     work_unref(q.work);
@@ -339,7 +335,6 @@ enum status pool_start(const struct pool_config *cfg, struct pool **out, struct 
   if (!p)
     return fail(err, ST_NOMEM, "pool");
   p->cfg = *cfg;
-  p->zygote.fd = -1;
   pthread_mutex_init(&p->lock, NULL);
   p->queue = calloc((size_t)(cfg->queue_max + KIDS_MAX), sizeof *p->queue);
   p->epoll_fd = epoll_create1(EPOLL_CLOEXEC);

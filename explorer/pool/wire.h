@@ -13,11 +13,11 @@
 #include "base/error.h"
 
 enum ctl_kind {
-  CTL_HELLO = 1, /* zygote: warmed up; text says how long that took */
+  CTL_HELLO = 1, /* zygote: warmed up in value ms; level is its jail's, text what keeps it from being a higher one */
   CTL_SPAWN,     /* server: make `value` more children */
-  CTL_CHILD,     /* zygote: child `id` is jailed and waits; descriptors: its socket, its pidfd */
+  CTL_CHILD,     /* zygote: child `id`, pid `value`, is jailed and waits; descriptors: its socket, its pidfd */
   CTL_EXIT,      /* zygote: child `id` is gone; value is its wait status */
-  CTL_FAIL,      /* zygote: a child could not be made or jailed; text says why */
+  CTL_FAIL,      /* zygote: a child could not be made or jailed; text says why; value: trying again soon is no use */
 };
 
 struct ctl_msg {
@@ -26,7 +26,10 @@ struct ctl_msg {
   int32_t value;
   int32_t cpu_ms, rss_kb; /* CTL_EXIT: what the child used */
   uint32_t layers;        /* CTL_CHILD: active layers of the jail, a bit each (jail/layer.h) */
-  int32_t landlock_abi;   /* CTL_CHILD */
+  int32_t landlock_abi;   /* CTL_CHILD, CTL_HELLO */
+  int32_t level;          /* CTL_HELLO: enum jail_level */
+  int32_t has_cgroup;     /* CTL_HELLO: the kernel limits the memory of each child */
+  int32_t was_oom;        /* CTL_EXIT: its control group ended it for its use of memory */
   char text[200];         /* NUL-terminated */
 };
 

@@ -1,4 +1,8 @@
-/* The server's side of the zygote: start, messages, replacement.
+/* The server's side of the zygotes: start, messages, replacement.
+ *
+ * One is active and makes the children.  A while after it came up another is started, which only stands by; when the
+ * active one dies the spare takes its place at once, and when the active one is worn (all its children share its address
+ * layout and hash seed) it is retired: it makes no more children and ends with its last one.
  *
  * The zygote is started by exec with an empty environment and nothing open but stdio and its control socket.  It asks
  * to be killed when the thread that started it ends, which is the pool's, so that not even a killed server leaves it.
@@ -19,7 +23,18 @@
 #include "base/log.h"
 #include "pool/internal.h"
 
-enum { BACKOFF_FIRST_MS = 50, BACKOFF_MAX_MS = 5000, END_WAIT_MS = 500, ARGS_MAX = 8 };
+enum {
+  BACKOFF_FIRST_MS = 50,
+  BACKOFF_MAX_MS = 5000,
+  LASTING_RETRY_MS = 60000, /* a machine without a jail may get one, but not soon */
+  START_MAX_MS = 60000,
+  END_WAIT_MS = 500,
+  SPARE_DELAY_MS = 1500, /* first the service, then its insurance … */
+  SPARE_BUSY_MS = 20000, /* … and not while there is work, unless that never ends */
+  ORPHAN_WAIT_MS = 2000,
+  TEND_TICK_MS = 10,
+  ARGS_MAX = 32,
+};
 
 /* Between fork and exec of a process with threads only async-signal-safe calls are allowed. */
 static _Noreturn void become_zygote(char *const *argv, int ctl) {
@@ -44,15 +59,30 @@ static _Noreturn void become_zygote(char *const *argv, int ctl) {
 }
 
 static pid_t launch(const struct pool_config *cfg, int ctl) {
+  char cpu[12], memory[12], resident[12];
+  const struct {
+    const char *flag, *value;
+  } flags[] = {
+      {"--python-dir", cfg->python_dir},
+      {"--site-dir", cfg->site_dir},
+      {"--cgroup", cfg->cgroup_dir},
+      {"--jail-without", cfg->jail_without},
+      {"--jail-min", cfg->jail_min},
+      {"--jail-failing", cfg->jail_failing},
+      {"--cpu-s", cpu},
+      {"--memory-mib", memory},
+      {"--resident-mib", resident},
+  };
   const char *argv[ARGS_MAX] = {cfg->worker_path};
   int n = 1;
-  if (cfg->python_dir) {
-    argv[n++] = "--python-dir";
-    argv[n++] = cfg->python_dir;
-  }
-  if (cfg->site_dir) {
-    argv[n++] = "--site-dir";
-    argv[n++] = cfg->site_dir;
+  snprintf(cpu, sizeof cpu, "%d", cfg->limits.cpu_s);
+  snprintf(memory, sizeof memory, "%d", cfg->limits.memory_mib);
+  snprintf(resident, sizeof resident, "%d", cfg->limits.resident_mib);
+  for (size_t i = 0; i < sizeof flags / sizeof *flags; i++) {
+    if (!flags[i].value)
+      continue;
+    argv[n++] = flags[i].flag;
+    argv[n++] = flags[i].value;
   }
   pid_t pid = fork();
   if (pid == 0)
@@ -60,48 +90,22 @@ static pid_t launch(const struct pool_config *cfg, int ctl) {
   return pid;
 }
 
-void zygote_start(struct pool *p, int64_t now) {
-  int pair[2];
-
-  p->zygote.retry_at_ms = 0;
-  p->zygote.started_ms = now;
-  if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair)) {
-    zygote_lost(p, "no socket pair", now);
-    return;
-  }
-  p->zygote.pid = launch(&p->cfg, pair[1]);
-  close(pair[1]);
-  p->zygote.fd = pair[0];
-  struct epoll_event ev = {.events = EPOLLIN, .data.u64 = event_tag(EV_ZYGOTE, 0)};
-  if (p->zygote.pid < 0 || fcntl(pair[0], F_SETFL, O_NONBLOCK) || epoll_ctl(p->epoll_fd, EPOLL_CTL_ADD, pair[0], &ev))
-    zygote_lost(p, "it cannot be started", now);
+static uint32_t place_of(const struct pool *p, const struct zygote *z) {
+  return (uint32_t)(z - p->zygotes);
 }
 
-/* Children whose zygote died are ours to reap (we are their subreaper). True if the zygote itself was among them. */
-bool zygote_reap(struct pool *p) {
-  bool is_gone = false;
-  for (pid_t pid; (pid = waitpid(-1, NULL, WNOHANG)) > 0;)
-    is_gone |= pid == p->zygote.pid;
-  if (is_gone)
-    p->zygote.pid = 0;
-  return is_gone;
+struct zygote *zygote_active(struct pool *p) {
+  for (int i = 0; i < ZYGOTES_MAX; i++)
+    if (p->zygotes[i].role == ZYGOTE_ACTIVE)
+      return &p->zygotes[i];
+  return NULL;
 }
 
-/* Closing its socket asks it to end its children and itself; it is killed if it does not.  Either way nothing is left. */
-void zygote_end(struct pool *p) {
-  if (p->zygote.fd >= 0)
-    close(p->zygote.fd);
-  for (int ms = 0; p->zygote.pid > 0 && !zygote_reap(p); ms++) {
-    if (ms == END_WAIT_MS)
-      kill(p->zygote.pid, SIGKILL);
-    usleep(1000);
-  }
-  while (waitpid(-1, NULL, 0) > 0 || errno == EINTR) /* killed with their parent, so this does not wait long */
-    ;
-  p->zygote.fd = -1;
-  p->zygote.pid = 0;
-  p->zygote.is_up = false;
-  p->zygote.asked = 0;
+static struct zygote *in_role(struct pool *p, enum zygote_role role) {
+  for (int i = 0; i < ZYGOTES_MAX; i++)
+    if (p->zygotes[i].role == role)
+      return &p->zygotes[i];
+  return NULL;
 }
 
 static void set_health(struct pool *p, bool is_ready, const char *trouble) {
@@ -113,42 +117,201 @@ static void set_health(struct pool *p, bool is_ready, const char *trouble) {
 
 static void back_off(struct pool *p, int64_t now) {
   int64_t wait = BACKOFF_FIRST_MS;
-  for (int i = 0; i < p->zygote.failures && wait < BACKOFF_MAX_MS; i++)
+  for (int i = 0; i < p->failures && wait < BACKOFF_MAX_MS; i++)
     wait *= 2;
-  p->zygote.failures++;
-  p->zygote.retry_at_ms = now + (wait > BACKOFF_MAX_MS ? BACKOFF_MAX_MS : wait);
+  p->failures++;
+  wait = wait > BACKOFF_MAX_MS ? BACKOFF_MAX_MS : wait;
+  if (p->retry_at_ms < now + wait)
+    p->retry_at_ms = now + wait;
 }
 
-void zygote_lost(struct pool *p, const char *why, int64_t now) {
-  log_warn("zygote_lost", "reason=\"%s\"", why);
-  zygote_end(p);
+/* ---- from start to end -------------------------------------------------------------------------------------------- */
+
+/* Closing its socket asks it to end its children and itself; it is killed if it does not. */
+static void end(struct zygote *z, int64_t now) {
+  if (z->fd >= 0)
+    close(z->fd); /* leaves the epoll set with its last descriptor */
+  z->fd = -1;
+  z->is_up = false;
+  z->role = ZYGOTE_ENDING;
+  z->end_at_ms = now + END_WAIT_MS;
+}
+
+/* It died, or is of no use: its children go with it. */
+static void lost(struct pool *p, struct zygote *z, const char *why, int64_t now) {
+  bool was_active = z->role == ZYGOTE_ACTIVE;
+  log_warn("zygote_lost", "pid=%d reason=\"%s\"", (int)z->pid, why);
+  end(z, now);
+  if (z->pid > 0)
+    z->end_at_ms = now; /* what broke is not given time */
   for (int i = p->n_kids; i-- > 0;)
-    kid_drop(p, &p->kids[i]);
+    if (p->kids[i].zygote == z)
+      kid_drop(p, &p->kids[i]);
+  p->orphans_at_ms = now + ORPHAN_WAIT_MS;
+  if (z->pid <= 0)
+    z->role = ZYGOTE_NONE;
   pthread_mutex_lock(&p->lock);
   p->health.restarts++;
   pthread_mutex_unlock(&p->lock);
-  /* what it said about itself before it ended is the better reason */
-  set_health(p, false, p->health.trouble[0] ? p->health.trouble : why);
+  struct zygote *spare = in_role(p, ZYGOTE_SPARE);
+  if (was_active && spare && spare->is_up)
+    return;
+  if (was_active || !zygote_active(p)) /* what it said about itself before it ended is the better reason */
+    set_health(p, false, p->health.trouble[0] ? p->health.trouble : why);
   back_off(p, now);
 }
 
-void zygote_ask(struct pool *p, int n) {
-  struct ctl_msg m = {.kind = CTL_SPAWN, .value = n};
-  struct error err;
-  p->zygote.asked = n;
-  if (wire_ctl_send(p->zygote.fd, &m, NULL, 0, &err))
-    zygote_lost(p, err.text, clock_now_ms());
+static void start(struct pool *p, struct zygote *z, int64_t now) {
+  int pair[2];
+
+  *z = (struct zygote){.role = ZYGOTE_SPARE, .fd = -1, .started_ms = now};
+  p->retry_at_ms = 0;
+  if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair)) {
+    lost(p, z, "no socket pair", now);
+    return;
+  }
+  z->pid = launch(&p->cfg, pair[1]);
+  close(pair[1]);
+  z->fd = pair[0];
+  struct epoll_event ev = {.events = EPOLLIN, .data.u64 = event_tag(EV_ZYGOTE, place_of(p, z))};
+  if (z->pid < 0 || fcntl(pair[0], F_SETFL, O_NONBLOCK) || epoll_ctl(p->epoll_fd, EPOLL_CTL_ADD, pair[0], &ev))
+    lost(p, z, "it cannot be started", now);
 }
 
-static void on_child(struct pool *p, const struct ctl_msg *m, int fds[2]) {
-  if (p->zygote.asked > 0)
-    p->zygote.asked--;
+/* Zygotes, and children whose zygote died: they are ours to reap, since we are their subreaper. */
+static void reap(struct pool *p, int64_t now) {
+  for (pid_t pid; (pid = waitpid(-1, NULL, WNOHANG)) > 0;) {
+    for (int i = 0; i < ZYGOTES_MAX; i++) {
+      struct zygote *z = &p->zygotes[i];
+      if (z->role == ZYGOTE_NONE || z->pid != pid)
+        continue;
+      z->pid = 0;
+      if (z->role == ZYGOTE_ENDING)
+        z->role = ZYGOTE_NONE;
+      else
+        lost(p, z, "it died", now);
+    }
+  }
+}
+
+static void promote(struct pool *p, struct zygote *z) {
+  z->role = ZYGOTE_ACTIVE;
+  z->active_ms = clock_now_ms();
+  p->refill_at_ms = clock_now_ms();
+  log_info("zygote_active", "pid=%d", (int)z->pid);
+}
+
+static bool is_worn(const struct pool *p, const struct zygote *z, int64_t now) {
+  return z->jobs >= p->cfg.zygote_jobs || now - z->active_ms >= (int64_t)p->cfg.zygote_minutes * 60000;
+}
+
+static bool is_spare_due(const struct pool *p, const struct zygote *active, int64_t now) {
+  if (!active)
+    return true;
+  int64_t age = now - active->active_ms;
+  return is_worn(p, active, now) || age >= SPARE_BUSY_MS || (age >= SPARE_DELAY_MS && kids_in(p, KID_RUNNING) == 0);
+}
+
+void zygotes_tend(struct pool *p, int64_t now) {
+  reap(p, now);
+  for (int i = 0; i < ZYGOTES_MAX; i++) {
+    struct zygote *z = &p->zygotes[i];
+    if (z->role == ZYGOTE_ENDING && now >= z->end_at_ms)
+      kill(z->pid, SIGKILL); /* ours until it is reaped, so the pid is its own */
+    if (z->role == ZYGOTE_RETIRING && kids_of(p, z) == 0)
+      end(z, now);
+    if (z->role == ZYGOTE_SPARE && !z->is_up && now - z->started_ms > START_MAX_MS)
+      lost(p, z, "it did not come up in time", now);
+  }
+  struct zygote *active = zygote_active(p), *spare = in_role(p, ZYGOTE_SPARE), *place = in_role(p, ZYGOTE_NONE);
+  if (!spare && place && now >= p->retry_at_ms && !p->is_closing && is_spare_due(p, active, now)) {
+    start(p, place, now);
+    return;
+  }
+  if (!spare || !spare->is_up)
+    return;
+  if (active && is_worn(p, active, now)) {
+    log_info("zygote_replaced", "pid=%d jobs=%d minutes=%lld", (int)active->pid, active->jobs,
+             (long long)(now - active->active_ms) / 60000);
+    active->role = ZYGOTE_RETIRING;
+    active = NULL;
+    pthread_mutex_lock(&p->lock);
+    p->health.replaced++;
+    pthread_mutex_unlock(&p->lock);
+  }
+  if (!active)
+    promote(p, spare);
+}
+
+int64_t zygotes_due(const struct pool *p, int64_t now) {
+  int64_t at = now + 1000;
+  bool is_soon = now < p->orphans_at_ms;
+  for (int i = 0; i < ZYGOTES_MAX; i++)
+    is_soon |= p->zygotes[i].role == ZYGOTE_ENDING;
+  if (is_soon)
+    at = now + TEND_TICK_MS;
+  return p->retry_at_ms > now && p->retry_at_ms < at ? p->retry_at_ms : at;
+}
+
+void zygotes_end(struct pool *p) {
+  int64_t began = clock_now_ms();
+  for (int i = 0; i < ZYGOTES_MAX; i++)
+    if (p->zygotes[i].role != ZYGOTE_NONE)
+      end(&p->zygotes[i], began);
+  for (;;) {
+    int64_t now = clock_now_ms();
+    reap(p, now);
+    if (!in_role(p, ZYGOTE_ENDING))
+      break;
+    for (int i = 0; i < ZYGOTES_MAX; i++)
+      if (p->zygotes[i].role == ZYGOTE_ENDING && now >= p->zygotes[i].end_at_ms)
+        kill(p->zygotes[i].pid, SIGKILL);
+    usleep(1000);
+  }
+  while (waitpid(-1, NULL, 0) > 0 || errno == EINTR) /* killed with their parent, so this does not wait long */
+    ;
+}
+
+/* ---- messages ------------------------------------------------------------------------------------------------------ */
+
+void zygote_ask(struct pool *p, struct zygote *z, int n) {
+  struct ctl_msg m = {.kind = CTL_SPAWN, .value = n};
+  struct error err;
+  z->asked = n;
+  if (wire_ctl_send(z->fd, &m, NULL, 0, &err))
+    lost(p, z, err.text, clock_now_ms());
+}
+
+static void on_hello(struct pool *p, struct zygote *z, const struct ctl_msg *m) {
+  z->is_up = true;
+  p->has_cgroup = m->has_cgroup;
+  log_info("zygote_up", "pid=%d warm_up_ms=%d", (int)z->pid, m->value);
+  pthread_mutex_lock(&p->lock);
+  bool is_news = p->health.restarts + p->health.replaced == 0 && !zygote_active(p);
+  is_news |= p->health.level != (enum jail_level)m->level;
+  p->health.level = (enum jail_level)m->level;
+  memcpy(p->health.level_why, m->text, sizeof p->health.level_why);
+  p->health.level_why[sizeof p->health.level_why - 1] = 0;
+  pthread_mutex_unlock(&p->lock);
+  if (is_news && m->level == JAIL_NONE)
+    log_warn("jail_level", "level=none reason=\"%s\"", m->text);
+  else if (is_news)
+    log_info("jail_level", "level=%s%s%s%s", jail_level_name((enum jail_level)m->level),
+             m->text[0] ? " next_needs=\"" : "", m->text, m->text[0] ? "\"" : "");
+}
+
+static void on_child(struct pool *p, struct zygote *z, const struct ctl_msg *m, int fds[2]) {
+  if (z->asked > 0)
+    z->asked--;
   if (fds[0] < 0 || fds[1] < 0) {
     log_error("pool", "a child came without its descriptors");
     return;
   }
-  p->zygote.failures = 0;
-  kid_add(p, m, fds[0], fds[1]);
+  p->failures = 0;
+  for (int i = p->n_kids; i-- > 0;) /* those of a retired zygote were kept only until there are others */
+    if (p->kids[i].state == KID_IDLE && p->kids[i].zygote->role == ZYGOTE_RETIRING)
+      kid_retire(&p->kids[i]);
+  kid_add(p, z, m, fds[0], fds[1]);
   fds[0] = fds[1] = -1; /* the kid's now */
   pthread_mutex_lock(&p->lock);
   bool is_news = p->health.layers != m->layers || !p->health.is_ready;
@@ -160,46 +323,47 @@ static void on_child(struct pool *p, const struct ctl_msg *m, int fds[2]) {
   set_health(p, true, "");
 }
 
-static void on_message(struct pool *p, const struct ctl_msg *m, int fds[2], int64_t now) {
+static void on_message(struct pool *p, struct zygote *z, const struct ctl_msg *m, int fds[2], int64_t now) {
   struct kid *k;
   switch (m->kind) {
   case CTL_HELLO:
-    p->zygote.is_up = true;
-    log_info("zygote_up", "pid=%d warm_up_ms=%d", (int)p->zygote.pid, m->value);
+    on_hello(p, z, m);
     break;
   case CTL_CHILD:
-    on_child(p, m, fds);
+    on_child(p, z, m, fds);
     break;
   case CTL_EXIT:
-    k = kid_find(p, m->id);
+    k = kid_find_of(p, z, m->id);
     if (k)
       kid_exited(p, k, m);
     break;
   case CTL_FAIL:
     log_error("jail", "%s", m->text);
-    p->zygote.asked = 0;
+    z->asked = 0;
     set_health(p, false, m->text);
     back_off(p, now);
+    if (m->value)
+      p->retry_at_ms = now + LASTING_RETRY_MS;
     break;
   default:
     log_error("pool", "control message of kind %u", m->kind);
   }
 }
 
-void zygote_read(struct pool *p, int64_t now) {
+void zygote_read(struct pool *p, struct zygote *z, int64_t now) {
   struct ctl_msg m;
   struct error err;
   int fds[2];
 
-  while (p->zygote.fd >= 0) {
-    enum status st = wire_ctl_recv(p->zygote.fd, &m, fds, &err);
+  while (z->fd >= 0) {
+    enum status st = wire_ctl_recv(z->fd, &m, fds, &err);
     if (st == ST_BUSY)
       return;
     if (st) {
-      zygote_lost(p, err.text, now);
+      lost(p, z, err.text, now);
       return;
     }
-    on_message(p, &m, fds, now);
+    on_message(p, z, &m, fds, now);
     for (int i = 0; i < 2; i++)
       if (fds[i] >= 0)
         close(fds[i]);

@@ -87,8 +87,9 @@ static int serve(struct ir *ir, int fd) {
 
 /* Tells CPython, some time before RLIMIT_CPU ends the process, that its processor time is up (trace.h); again every
  * second, for code that carries on.  Waiting for a job takes no processor time. */
-static void limit_python(void) {
-  const struct itimerval t = {.it_interval = {.tv_sec = 1}, .it_value = {.tv_sec = JAIL_CPU_S - 2}};
+static void limit_python(const struct jail_limits *l) {
+  int ms = jail_cpu_warning_ms(l);
+  const struct itimerval t = {.it_interval = {.tv_sec = 1}, .it_value = {ms / 1000, ms % 1000 * 1000}};
   setitimer(ITIMER_PROF, &t, NULL);
 }
 
@@ -101,7 +102,7 @@ void child_is_forked(void) {
 _Noreturn void child_main(const struct jail *j, const struct prefault *pages, struct ir *ir, int job_fd) {
   struct jail_report report;
 
-  limit_python(); /* timers do not pass to a child, and the jail allows none to be set */
+  limit_python(&j->limits); /* timers do not pass to a child, and the jail allows none to be set */
   enum status st = jail_enter(j, &job_fd, WIRE_JOB_FD, &report);
   if (!st) { /* what forking costs, paid before there is a job */
     child_is_forked();

@@ -129,29 +129,63 @@ static const char *resolve(const char *dir, const char *name) {
   return realpath(path, NULL);
 }
 
+static bool parse_count(const char *text, int *out) {
+  char *end;
+  long v = strtol(text, &end, 10);
+  *out = (int)v;
+  return end != text && !*end && v > 0 && v < 1 << 20;
+}
+
+struct options {
+  const char *python, *site;
+};
+
+/* False if the value is no good; *is_known says whether there is such an option. */
+static bool take_option(const char *name, const char *value, struct options *o, struct worker_config *c,
+                        bool *is_known) {
+  *is_known = true;
+  if (!strcmp(name, "--python-dir"))
+    return (o->python = value) != NULL;
+  if (!strcmp(name, "--site-dir"))
+    return (o->site = value) != NULL;
+  if (!strcmp(name, "--cgroup"))
+    return (c->cgroup_dir = value) != NULL;
+  if (!strcmp(name, "--cpu-s"))
+    return value && parse_count(value, &c->limits.cpu_s);
+  if (!strcmp(name, "--memory-mib"))
+    return value && parse_count(value, &c->limits.memory_mib);
+  if (!strcmp(name, "--resident-mib"))
+    return value && parse_count(value, &c->limits.resident_mib);
+  if (!strcmp(name, "--jail-min"))
+    return value && (c->min_level = jail_level_find(value)) >= 0;
+  if (!strcmp(name, "--jail-without"))
+    return value && jail_layers_find(value, &c->missing);
+  if (!strcmp(name, "--jail-failing"))
+    return value && jail_layers_find(value, &c->failing);
+  return *is_known = false;
+}
+
 enum status worker_config_parse(int argc, char **argv, struct arena *a, struct worker_config *out, struct error *err) {
   struct paths defaults = {0};
-  const char *python = NULL, *site = NULL;
+  struct options o = {0};
 
-  for (int i = 1; i < argc; i++) {
-    const char **value = !strcmp(argv[i], "--python-dir") ? &python : !strcmp(argv[i], "--site-dir") ? &site : NULL;
-    if (!value)
-      return fail(err, ST_INPUT, "unknown option %s", argv[i]);
-    if (++i == argc)
-      return fail(err, ST_INPUT, "%s needs a directory", argv[i - 1]);
-    *value = argv[i];
+  *out = (struct worker_config){.limits = {JAIL_CPU_S, JAIL_MEMORY_MIB, JAIL_RESIDENT_MIB}, .min_level = JAIL_C};
+  for (int i = 1; i < argc; i += 2) {
+    bool is_known;
+    if (!take_option(argv[i], argv[i + 1], &o, out, &is_known))
+      return fail(err, ST_INPUT, is_known ? "%s: wrong or missing value" : "unknown option %s", argv[i]);
   }
-  if (!python || !site) {
+  if (!o.python || !o.site) {
     enum status st = paths_find(a, &defaults, err);
     if (st)
       return st;
   }
-  out->python_dir = resolve("", python ? python : defaults.python_dir);
-  out->site_dir = resolve("", site ? site : defaults.site_dir);
+  out->python_dir = resolve("", o.python ? o.python : defaults.python_dir);
+  out->site_dir = resolve("", o.site ? o.site : defaults.site_dir);
   if (!out->python_dir)
-    return fail(err, ST_INPUT, "--python-dir: no directory %s", python ? python : defaults.python_dir);
+    return fail(err, ST_INPUT, "--python-dir: no directory %s", o.python ? o.python : defaults.python_dir);
   if (!out->site_dir)
-    return fail(err, ST_INPUT, "--site-dir: no directory %s", site ? site : defaults.site_dir);
+    return fail(err, ST_INPUT, "--site-dir: no directory %s", o.site ? o.site : defaults.site_dir);
   return ST_OK;
 }
 
@@ -179,7 +213,10 @@ enum status worker_jail(const struct worker_config *cfg, struct jail *j, struct 
   const char *stdlib = stdlib_dir();
   enum status st;
 
-  *j = (struct jail){0};
+  *j = (struct jail){.limits = cfg->limits,
+                     .min_level = (enum jail_level)cfg->min_level,
+                     .missing = cfg->missing,
+                     .failing = cfg->failing};
   if (!stdlib)
     return fail(err, ST_BUG, "cannot find Python's standard library");
   st = jail_add_path(j, stdlib, false, err);
@@ -192,5 +229,5 @@ enum status worker_jail(const struct worker_config *cfg, struct jail *j, struct 
   }
   if (!st) /* MLIR's snapshot pass opens it */
     st = jail_add_path(j, "/dev/null", true, err);
-  return st ? st : jail_prepare(j, err);
+  return st ? st : jail_prepare(j, cfg->cgroup_dir, err);
 }

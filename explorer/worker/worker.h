@@ -12,9 +12,13 @@
 
 struct worker_config {
   const char *python_dir, *site_dir; /* absolute */
+  const char *cgroup_dir;            /* NULL: find one */
+  struct jail_limits limits;
+  int min_level;             /* enum jail_level */
+  uint32_t missing, failing; /* layers; jail.h */
 };
 
-/* Reads --python-dir and --site-dir; the defaults are paths_find's. */
+/* Reads the zygote's options (main.c); paths_find knows the directories' defaults. */
 MUST_USE enum status worker_config_parse(int argc, char **argv, struct arena *a, struct worker_config *out,
                                          struct error *err);
 

@@ -43,8 +43,8 @@ struct zygote {
   int signals;
 };
 
-static enum status report_failure(const char *text) {
-  struct ctl_msg m = {.kind = CTL_FAIL};
+static enum status report_failure(const char *text, bool is_lasting) {
+  struct ctl_msg m = {.kind = CTL_FAIL, .value = is_lasting};
   snprintf(m.text, sizeof m.text, "%.*s", (int)sizeof m.text - 1, text);
   return wire_ctl_send(WIRE_CTL_FD, &m, NULL, 0, NULL);
 }
@@ -59,7 +59,8 @@ static enum status spawn(struct zygote *z, struct error *err) {
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair))
     return fail(err, ST_IO, "socketpair: %m");
   PyOS_BeforeFork();
-  enum status st = jail_spawn(&z->jail, &pid, &pidfd, err);
+  uint32_t id = ++z->next_id;
+  enum status st = jail_spawn(&z->jail, id, &pid, &pidfd, err);
   if (!st && pid == 0)
     child_main(&z->jail, z->pages, &z->ir, pair[1]);
   PyOS_AfterFork_Parent();
@@ -68,13 +69,15 @@ static enum status spawn(struct zygote *z, struct error *err) {
     st = jail_settle(&z->jail, pid, pair[0], err);
   if (st) {
     close(pair[0]);
-    if (pid > 0) { /* reaped by the loop; it is unknown there, which is fine */
+    if (pid > 0) {
       kill(pid, SIGKILL);
+      waitpid(pid, NULL, 0);
+      jail_bury(&z->jail, id);
       close(pidfd);
     }
     return st;
   }
-  z->kids[z->n_kids++] = (struct kid){.pid = pid, .id = ++z->next_id, .gate = pair[0], .pidfd = pidfd};
+  z->kids[z->n_kids++] = (struct kid){.pid = pid, .id = id, .gate = pair[0], .pidfd = pidfd};
   return ST_OK;
 }
 
@@ -83,20 +86,20 @@ static enum status spawn_one(struct zygote *z) {
   struct error err;
   if (z->n_kids == CHILDREN_MAX) {
     z->to_spawn = 0;
-    return report_failure("too many children");
+    return report_failure("too many children", false);
   }
   if (!spawn(z, &err)) {
     z->to_spawn--;
     return ST_OK;
   }
   z->to_spawn = 0; /* the server decides when to try again */
-  return report_failure(err.text);
+  return report_failure(err.text, false);
 }
 
 /* The child has said how its jail went: hand it over, or say what failed. */
 static enum status hand_over(struct kid *k) {
   struct jail_report r;
-  struct ctl_msg m = {.kind = CTL_CHILD, .id = k->id};
+  struct ctl_msg m = {.kind = CTL_CHILD, .id = k->id, .value = (int32_t)k->pid};
   enum status st;
 
   ssize_t n = recv(k->gate, &r, sizeof r, MSG_DONTWAIT);
@@ -113,7 +116,7 @@ static enum status hand_over(struct kid *k) {
     else
       snprintf(text, sizeof text, "a child died while its jail was built");
     kill(k->pid, SIGKILL);
-    st = report_failure(text);
+    st = report_failure(text, false);
   }
   close(k->gate);
   close(k->pidfd);
@@ -148,9 +151,10 @@ static enum status reap(struct zygote *z) {
       m.cpu_ms = (int32_t)((used.ru_utime.tv_sec + used.ru_stime.tv_sec) * 1000 +
                            (used.ru_utime.tv_usec + used.ru_stime.tv_usec) / 1000);
       m.rss_kb = (int32_t)used.ru_maxrss;
+      m.was_oom = jail_bury(&z->jail, z->kids[i].id);
       bool was_ours = z->kids[i].gate >= 0;
       forget(z, i);
-      if (was_ours ? report_failure("a child died while its jail was built")
+      if (was_ours ? report_failure("a child died while its jail was built", false)
                    : wire_ctl_send(WIRE_CTL_FD, &m, NULL, 0, NULL))
         return ST_IO;
       break;
@@ -223,19 +227,24 @@ int zygote_main(const struct worker_config *cfg) {
     log_error("zygote", "no control socket: this program is started by `nkx serve`");
     return 2;
   }
-  if (start(z, cfg, &err)) {
+  enum status st = start(z, cfg, &err);
+  if (st) {
     log_error("zygote", "%s", err.text);
-    report_failure(err.text);
+    (void)!report_failure(err.text, st == ST_DENIED);
     return 4;
   }
   hello.value = (int32_t)(clock_now_ms() - began);
   hello.landlock_abi = z->jail.landlock_abi;
-  enum status st = wire_ctl_send(WIRE_CTL_FD, &hello, NULL, 0, NULL);
+  hello.level = z->jail.level;
+  hello.has_cgroup = cgroup_is_open(&z->jail.cgroup) && z->jail.cgroup.has_memory;
+  snprintf(hello.text, sizeof hello.text, "%s", z->jail.why);
+  st = wire_ctl_send(WIRE_CTL_FD, &hello, NULL, 0, NULL);
   while (!st)
     st = turn(z);
   for (int i = 0; i < z->n_kids; i++)
     kill(z->kids[i].pid, SIGKILL);
   while (wait(NULL) > 0) /* so that none is left to somebody else */
     ;
+  cgroup_close(&z->jail.cgroup);
   _exit(0);
 }

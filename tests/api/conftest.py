@@ -124,9 +124,9 @@ class Server:
         return self.get("/healthz").json
 
     def zygote(self):
-        """The one process the server started."""
+        """The process that makes the children; another one may stand by, which has none."""
         pids = children(self.pid)
-        return pids[0] if pids else None
+        return max(pids, key=lambda p: len(children(p))) if pids else None
 
     def kids(self):
         zygote = self.zygote()
