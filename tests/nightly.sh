@@ -8,6 +8,7 @@ BUILD=${BUILD:-build}
 VENV=${VENV:-build/venv}
 export BUILD VENV PATH="$PWD/$VENV/bin:/usr/lib/llvm-22/bin:$PATH"
 pytest="python3 -m pytest -q -p no:cacheprovider --tb=short -n 2"
+pytest_one="python3 -m pytest -q -p no:cacheprovider --tb=short" # those that count processes
 
 # name, command; the last line that the command prints is what its summary says
 all_sets() {
@@ -16,6 +17,7 @@ operations NKX_OPERATIONS=all $pytest tests/conformance/test_every_operation.py
 random   NKX_RANDOM_KERNELS=2000 $pytest tests/conformance/test_random_kernels.py
 sbuf     NKX_BIG=1 NKX_SPILL_PROGRAMS=60 $pytest tests/conformance/test_sbuf_pressure.py tests/passes/test_insert_spill_reload_values.py
 examples NKX_FULL_EXAMPLES=1 $pytest tests/conformance/test_examples.py -k decoder_layer
+kills    NKX_KILLS=200 $pytest_one tests/jail/test_zygotes.py
 kernels  NKX_KERNELS=all $pytest -rs tests/kernels
 store    NKX_STORE_KILLS=500 $pytest tests/store
 timing   python3 tests/store/timing.py 5000

@@ -69,6 +69,7 @@ for s in $SUITES; do
   pytest)
     py core -n 2 tests/trace tests/conformance tests/passes tests/kernels tests/cli
     py api tests/api tests/store # one server at a time: these count processes
+    py jail tests/jail
     ;;
   browser) py browser tests/browser ;;
   esac

@@ -181,7 +181,7 @@ static enum status start(struct request *rq, struct error *err) {
 enum MHD_Result compile_refused(struct request *rq) {
   struct pool_health h;
   pool_look(rq->app->pool, &h);
-  return http_problem(rq, h.is_ready ? PB_BUSY : PB_STARTING, NULL, NULL);
+  return http_problem(rq, h.is_ready ? PB_BUSY : h.has_no_jail ? PB_UNAVAILABLE : PB_STARTING, NULL, NULL);
 }
 
 enum MHD_Result api_compile(struct request *rq) {

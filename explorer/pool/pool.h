@@ -33,7 +33,8 @@ struct pool_config {
 };
 
 struct pool_health {
-  bool is_ready; /* a zygote is up and its children get jailed */
+  bool is_ready;    /* a zygote is up and its children get jailed */
+  bool has_no_jail; /* children cannot be jailed: works are refused at once */
   int running, waiting, idle;
   int restarts; /* of the zygote, since start */
   int replaced; /* zygotes whose time was up */

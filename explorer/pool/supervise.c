@@ -56,11 +56,12 @@ void pool_requeue(struct pool *p, struct work *w, uint32_t watch_id, int tries) 
 }
 
 static void refuse_overdue(struct pool *p, int64_t now) {
+  int wait_ms = p->health.has_no_jail ? 0 : p->cfg.wait_timeout_ms; /* set by this thread only */
   for (;;) {
     struct work *w = NULL;
     pthread_mutex_lock(&p->lock);
     for (int i = 0; i < p->n_queued && !w; i++)
-      if (now - p->queue[i].since_ms >= p->cfg.wait_timeout_ms)
+      if (now - p->queue[i].since_ms >= wait_ms)
         w = queue_remove(p, i).work;
     pthread_mutex_unlock(&p->lock);
     if (!w)

@@ -30,7 +30,8 @@ enum {
   START_MAX_MS = 60000,
   END_WAIT_MS = 500,
   SPARE_DELAY_MS = 1500, /* first the service, then its insurance … */
-  SPARE_BUSY_MS = 20000, /* … and not while there is work, unless that never ends */
+  SPARE_BUSY_MS = 4000,  /* … and not while there is work, unless that goes on */
+  FAILURES_MANY = 4,     /* children in a row that could not be jailed */
   ORPHAN_WAIT_MS = 2000,
   TEND_TICK_MS = 10,
   ARGS_MAX = 32,
@@ -110,6 +111,7 @@ static struct zygote *in_role(struct pool *p, enum zygote_role role) {
 
 static void set_health(struct pool *p, bool is_ready, const char *trouble) {
   pthread_mutex_lock(&p->lock);
+  p->health.has_no_jail &= !is_ready;
   p->health.is_ready = is_ready;
   snprintf(p->health.trouble, sizeof p->health.trouble, "%s", trouble);
   pthread_mutex_unlock(&p->lock);
@@ -340,8 +342,13 @@ static void on_message(struct pool *p, struct zygote *z, const struct ctl_msg *m
   case CTL_FAIL:
     log_error("jail", "%s", m->text);
     z->asked = 0;
-    set_health(p, false, m->text);
     back_off(p, now);
+    if (!m->value && p->failures < FAILURES_MANY) /* an accident */
+      break;
+    set_health(p, false, m->text);
+    pthread_mutex_lock(&p->lock);
+    p->health.has_no_jail = true;
+    pthread_mutex_unlock(&p->lock);
     if (m->value)
       p->retry_at_ms = now + LASTING_RETRY_MS;
     break;

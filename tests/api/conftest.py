@@ -38,7 +38,7 @@ class Answer:
 class Server:
     """`nkx serve` as a child of the test; everything it logs is in .log."""
 
-    def __init__(self, *flags, data=None):
+    def __init__(self, *flags, data=None, healthy=True):
         self.log = []
         self._own_data = None if data else tempfile.TemporaryDirectory(prefix="nkx-test-")
         self.data = pathlib.Path(data or self._own_data.name)
@@ -46,7 +46,8 @@ class Server:
             [BUILD / "bin/nkx", "serve", "--port", "0", "--data-dir", self.data, *flags], stderr=subprocess.PIPE, text=True)
         self.port = self._wait_for_log(r"serving url=http://[^:]+:(\d+)")
         threading.Thread(target=self._read_log, daemon=True).start()
-        self.wait_until(lambda: self.get("/healthz").status == 200, "a healthy server")
+        if healthy:
+            self.wait_until(lambda: self.get("/healthz").status == 200, "a healthy server")
 
     def _wait_for_log(self, pattern):
         for line in self.process.stderr:

@@ -1,0 +1,1 @@
+int prober_nothing(void);int prober_nothing(void){return 0;}
