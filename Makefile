@@ -144,6 +144,10 @@ $(BUILD)/test/%: $(BUILD)/obj/tests/unit/%.o $(COMPILER_LIB)
 	@mkdir -p $(@D)
 	$(CC) $(LDHARDEN) -o $@ $^ $(COMMON_LIBS) -lcmocka
 
+$(BUILD)/bench/diff_speed: $(BUILD)/obj/tests/bench/diff_speed.o $(call objs,$(call srcs,explorer/diff)) $(COMPILER_LIB)
+	@mkdir -p $(@D)
+	$(CC) $(LDHARDEN) -o $@ $^
+
 .PHONY: unit-bin
 unit-bin: $(UNIT_BIN)
 
@@ -162,7 +166,7 @@ nightly: setup-test
 	@BUILD=$(BUILD) VENV=$(VENV) tests/nightly.sh
 
 bench: setup-test
-	@$(MAKE) --no-print-directory -j$(shell nproc) binaries python web
+	@$(MAKE) --no-print-directory -j$(shell nproc) binaries python web $(BUILD)/bench/diff_speed
 	@BUILD=$(BUILD) $(VENV)/bin/python3 tests/bench/bench.py
 
 # the C tests and the terminal's path through every example, under AddressSanitizer and UBSan

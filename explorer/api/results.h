@@ -7,6 +7,7 @@
  *     KERNEL/NN-STAGE.mlir (.txt for HLO)     a stage's text; KERNEL is the kernel's name, NN its index in two digits
  *     and whatever the result's "artifacts" lists (options.artifacts)
  * GET /api/v1/results/KEY/all.tar.gz          result.json and all of the above
+ * GET /api/v1/results/KEY/diff?from=A&to=B    what changed between two stages: api/diffs.h
  *
  * Each has an ETag; a request that names it in If-None-Match gets 304.  JSON and text come gzip or zstd compressed to
  * who accepts that.  404: not there, or no longer.  The key is the permission: it cannot be guessed without knowing the

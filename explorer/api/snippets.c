@@ -7,6 +7,7 @@
 #include <jansson.h>
 
 #include "api/compile.h"
+#include "api/diffs.h"
 #include "api/misses.h"
 #include "base/json.h"
 #include "base/log.h"
@@ -35,6 +36,7 @@ struct state {
   enum status st;
   struct error err;
   bool found, is_allowed;
+  enum diff_found diff_found; /* DIFF_FOUND also where no diff was asked for */
   struct buf answer;
 };
 
@@ -333,6 +335,11 @@ enum MHD_Result api_snippet_post(struct request *rq) {
 /* ---- GET -----------------------------------------------------------------------------------------------------------
  */
 
+static bool has_suffix(const char *path, const char *suffix) {
+  size_t n = strlen(path), k = strlen(suffix);
+  return n >= k && !strcmp(path + n - k, suffix);
+}
+
 /* Starts a look-up by `fn` of the id that makes up the rest of the path before `suffix`. */
 static enum MHD_Result look_up(struct request *rq, enum store_lane lane, const char *suffix,
                                void (*fn)(struct request *, struct db *)) {
@@ -390,26 +397,34 @@ static enum status put_ancestry(struct buf *b, struct db *db, const struct store
   return st;
 }
 
-/* The result of the frames that were kept. */
-static enum status put_result(struct buf *b, const struct store_snippet *s, struct error *err) {
+/* A work of the frames that were kept. */
+static enum status thaw(const struct store_snippet *s, struct work **out, struct error *err) {
   static const char no_key[JOB_KEY_SIZE] = "";
   struct work *w = work_new_stored(no_key);
-  size_t len;
   if (!w)
     return fail(err, ST_NOMEM, "snippet");
-  enum status st = work_load(w, buf_text(&s->frames), s->frames.len, err);
+  if (work_load(w, buf_text(&s->frames), s->frames.len, err)) {
+    work_unref(w);
+    return fail(err, ST_IO, "a snippet's frames cannot be read");
+  }
+  *out = w;
+  return ST_OK;
+}
+
+static enum status put_result(struct buf *b, const struct store_snippet *s, struct error *err) {
+  struct work *w;
+  size_t len;
+  enum status st = thaw(s, &w, err);
   if (st)
-    st = fail(err, ST_IO, "a snippet's frames cannot be read");
-  char *text = st ? NULL : work_result(w, &len);
+    return st;
+  char *text = work_result(w, &len);
   if (text) {
     json_put_key(b, "result");
     buf_append(b, text, len);
-  } else if (!st) {
-    st = fail(err, ST_NOMEM, "snippet");
   }
   free(text);
   work_unref(w);
-  return st;
+  return text ? ST_OK : fail(err, ST_NOMEM, "snippet");
 }
 
 static enum status put_snippet(struct state *s, struct db *db, struct error *err) {
@@ -442,12 +457,36 @@ static void get(struct request *rq, struct db *db) {
     s->st = put_snippet(s, db, &s->err);
 }
 
-enum MHD_Result api_snippet_get(struct request *rq) {
+/* On a store thread. */
+static void get_diff(struct request *rq, struct db *db) {
   struct state *s = rq->state;
+  struct diff_query query;
+  const char *field;
+  struct work *w;
+  s->st = store_get_snippet(db, &s->id_hash, true, &s->snippet, &s->found, &s->err);
+  if (s->st || !s->found || !diff_read_query(rq, &query, &field))
+    return;
+  s->st = thaw(&s->snippet, &w, &s->err);
+  if (s->st)
+    return;
+  s->st = diff_build(w, w, &query, &s->answer, &s->diff_found, &s->err);
+  work_unref(w);
+}
+
+enum MHD_Result api_snippet_get(struct request *rq) {
+  static const char diff[] = "/diff";
+  struct diff_query query;
+  const char *field;
+  struct state *s = rq->state;
+  bool is_diff = has_suffix(rq->rest, diff);
+  if (is_diff && !diff_read_query(rq, &query, &field))
+    return diff_bad_query(rq, field);
   if (rq->call.state == CALL_NONE)
-    return look_up(rq, STORE_READ, "", get);
+    return is_diff ? look_up(rq, STORE_READ, diff, get_diff) : look_up(rq, STORE_READ, "", get);
   if (rq->call.is_lost || s->st)
     return store_problem(rq, s);
+  if (s->found && s->diff_found != DIFF_FOUND)
+    return diff_not_found(rq, s->diff_found);
   return s->found ? http_json(rq, MHD_HTTP_OK, buf_text(&s->answer), s->answer.len, false) : not_found(rq);
 }
 
@@ -553,8 +592,7 @@ static enum MHD_Result send_source(struct request *rq) {
 enum MHD_Result api_snippet_open(struct request *rq) {
   static const char raw[] = "/raw";
   struct state *s = rq->state;
-  size_t n = strlen(rq->rest);
-  if (n < sizeof raw - 1 || strcmp(rq->rest + n - (sizeof raw - 1), raw) != 0)
+  if (!has_suffix(rq->rest, raw))
     return open_page(rq);
   if (rq->call.state == CALL_NONE)
     return look_up(rq, STORE_READ, raw, get_source);

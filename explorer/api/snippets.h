@@ -19,6 +19,8 @@
  *         "result": { the result, frozen, as POST /api/v1/compile gave it } }
  *   Ancestors that are unlisted keep their id and title to themselves; the chain ends where one was deleted.
  *
+ * GET /api/v1/snippets/ID/diff?from=A&to=B      what changed between two of its frozen stages: api/diffs.h
+ *
  * DELETE /api/v1/snippets/ID[?after=SECONDS]     needs X-Nkx-Request: 1 and X-Nkx-Edit-Token: TOKEN
  *   204; 403 when the token is not the snippet's.  With `after` it expires that many seconds from now.
  *

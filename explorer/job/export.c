@@ -33,12 +33,17 @@ static bool append_json(struct buf *out, const json_t *v) {
   return ok;
 }
 
-bool export_stage(struct work *w, int kernel, int stage, struct buf *out) {
-  json_t *r = result_of(w);
-  const json_t *k = json_array_get(json_object_get(r, "kernels"), (size_t)kernel);
-  const json_t *s = json_array_get(json_object_get(k, "stages"), (size_t)stage);
-  bool ok = s && append_json(out, s);
-  json_decref(r);
+bool export_stage_text(struct work *w, const struct gather_stage *which, struct buf *out) {
+  struct buf stage;
+  struct frame f = {.n = 0};
+  buf_init(&stage, WORK_BYTES_MAX);
+  const struct frame_member *m = NULL;
+  if (work_stage(w, which, &stage) && !frame_scan_object(buf_text(&stage), stage.len, &f, NULL))
+    m = frame_get(&f, "text");
+  json_t *text = m ? json_loadb(m->value, m->value_len, JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL) : NULL;
+  bool ok = json_is_string(text) && !buf_append(out, json_string_value(text), json_string_length(text));
+  json_decref(text);
+  buf_clear(&stage);
   return ok;
 }
 

@@ -7,8 +7,8 @@
 
 /* Each appends to out, and returns false if there is no such thing or out has no room (buf_status says which). */
 bool export_result(struct work *w, struct buf *out);
-/* The object of kernels[kernel].stages[stage]. */
-bool export_stage(struct work *w, int kernel, int stage, struct buf *out);
+/* A stage's text alone. */
+bool export_stage_text(struct work *w, const struct gather_stage *which, struct buf *out);
 /* One file by its name (api/results.h); *type is its media type, and constant. */
 bool export_file(struct work *w, const char *name, struct buf *out, const char **type);
 /* A gzipped tar of result.json and all files. */

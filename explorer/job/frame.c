@@ -301,9 +301,13 @@ static enum status check_kind(struct frame *f, struct error *err) {
   return fail(err, ST_INPUT, "a frame of no known kind");
 }
 
-enum status frame_scan(const char *json, size_t len, struct frame *out, struct error *err) {
+enum status frame_scan_object(const char *json, size_t len, struct frame *out, struct error *err) {
   struct cursor c = {json, json + len};
   out->n = 0;
-  enum status st = scan_members(&c, out, err);
+  return scan_members(&c, out, err);
+}
+
+enum status frame_scan(const char *json, size_t len, struct frame *out, struct error *err) {
+  enum status st = frame_scan_object(json, len, out, err);
   return st ? st : check_kind(out, err);
 }

@@ -30,6 +30,8 @@ struct frame {
 /* ST_INPUT with the reason if it is not a frame: strict JSON (RFC 8259, UTF-8, no newline, no NUL), no member twice,
  * a known "frame", and the members that kind needs, of the right type. */
 MUST_USE enum status frame_scan(const char *json, size_t len, struct frame *out, struct error *err);
+/* The members of any JSON object, alike; out->kind means nothing. */
+MUST_USE enum status frame_scan_object(const char *json, size_t len, struct frame *out, struct error *err);
 /* NULL if there is none. */
 const struct frame_member *frame_get(const struct frame *f, const char *key);
 /* The value of an integer member from 0 to 10^9 (frame_scan checked that it is one), or -1. */

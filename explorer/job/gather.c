@@ -127,6 +127,31 @@ static void put_kernel(struct buf *out, const struct gather *g, const struct gat
   buf_puts(out, "]}");
 }
 
+static bool has_name(const struct frame_member *stage, const struct gather_stage *which) {
+  struct frame f;
+  if (frame_scan_object(stage->value, stage->value_len, &f, NULL))
+    return false;
+  const struct frame_member *m = frame_get(&f, "name");
+  return m && m->value_len == which->name_len + 2 && !memcmp(m->value + 1, which->name, which->name_len);
+}
+
+const char *gather_find_stage(const struct gather *g, const char *text, const struct gather_stage *which, size_t *len) {
+  int n = which->name ? 1 : 0;
+  for (int i = 0; i < g->n; i++) {
+    if (g->parts[i].kind != FRAME_STAGE || g->parts[i].kernel != which->kernel)
+      continue;
+    if (!which->name && n++ != which->nth)
+      continue;
+    struct frame f = scan_again(&g->parts[i], text);
+    const struct frame_member *m = frame_get(&f, "stage");
+    if (!m || (which->name && (!has_name(m, which) || n++ != which->nth)))
+      continue;
+    *len = m->value_len;
+    return m->value;
+  }
+  return NULL;
+}
+
 void gather_result(const struct gather *g, const char *text, const char *head, struct buf *out) {
   int kernel = 0;
   buf_printf(out, "{\"version\":1,%s", head);

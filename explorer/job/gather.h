@@ -30,6 +30,15 @@ void gather_clear(struct gather *g);
 /* Notes the frame that lies at `at` in the text.  ST_INPUT when it may not come now, ST_LIMIT when there are too many
  * of its kind; g is then unchanged. */
 MUST_USE enum status gather_add(struct gather *g, const struct frame *f, size_t at, size_t len, struct error *err);
+/* Which stage of a kernel is meant. */
+struct gather_stage {
+  int kernel;
+  const char *name; /* the nth of that name, from 1; NULL: the nth of all, from 0 */
+  size_t name_len;
+  int nth;
+};
+/* The JSON text of the stage's object, in `text`; NULL if there is no such stage. */
+const char *gather_find_stage(const struct gather *g, const char *text, const struct gather_stage *which, size_t *len);
 /* `{"version":1, head, "status":…,"kernels":[…],"diagnostics":[…],"artifacts":[…]}`; head is the text of members. */
 void gather_result(const struct gather *g, const char *text, const char *head, struct buf *out);
 

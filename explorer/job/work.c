@@ -451,6 +451,15 @@ char *work_frames(struct work *w, size_t *len) {
   return text;
 }
 
+bool work_stage(struct work *w, const struct gather_stage *which, struct buf *out) {
+  size_t len;
+  pthread_mutex_lock(&w->lock);
+  const char *json = gather_find_stage(&w->gather, buf_text(&w->lines), which, &len);
+  bool ok = json && !buf_append(out, json, len);
+  pthread_mutex_unlock(&w->lock);
+  return ok;
+}
+
 size_t work_bytes(struct work *w) {
   pthread_mutex_lock(&w->lock);
   size_t n = w->lines.len;

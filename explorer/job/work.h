@@ -11,9 +11,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/buf.h"
 #include "base/diag.h"
 #include "base/error.h"
 #include "driver/job.h"
+#include "job/gather.h"
 
 struct work; /* opaque */
 
@@ -82,6 +84,8 @@ bool work_wait_at(struct work *w, struct work_waiter *me, size_t at, void (*park
 char *work_result(struct work *w, size_t *len);
 /* All frames, one per line: heap, caller frees; NULL when out of memory.  Only once it has ended. */
 char *work_frames(struct work *w, size_t *len);
+/* Appends the JSON object of one stage; false if there is none.  Only once it has ended. */
+bool work_stage(struct work *w, const struct gather_stage *which, struct buf *out);
 size_t work_bytes(struct work *w); /* of the frames so far */
 bool work_was_loaded(struct work *w);
 /* Its result as it is sent, in up to three encodings: made once by whoever first needs it, kept as long as the work. */

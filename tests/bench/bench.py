@@ -6,6 +6,9 @@ IR: one `mlir-opt-22` process per pass for as many passes as we have stages behi
 
 A Llama decoder layer shows how the time grows with a kernel: to its first stage on the wire, and to its end.
 
+Two texts of 50,000 lines are compared, every name of the second another one and one operation in a hundred edited; and two
+large stages over HTTP.
+
     python3 tests/bench/bench.py [--rounds N] [--json FILE]
 """
 import argparse
@@ -13,6 +16,7 @@ import http.client
 import json
 import os
 import pathlib
+import random
 import re
 import socket
 import statistics
@@ -149,6 +153,49 @@ def decoder_layer(connection, rounds):
     return out
 
 
+def program(operations, first_name):
+    return "".join(f"  %{i + first_name} = d.op{kind} %{a + first_name}, %{b + first_name} : tensor<{kind % 7}x16xf32>\n"
+                   for i, (kind, a, b) in enumerate(operations))
+
+
+def diff_of_large_texts(rounds):
+    """In the server's own code, without HTTP: build/bench/diff_speed prints the milliseconds and the lines in hunks."""
+    draw = random.Random(1)
+    v = [(draw.randrange(40), draw.randrange(i or 1), draw.randrange(i or 1)) for i in range(50000)]
+    edited = sorted(draw.sample(range(len(v)), 500))
+    w = list(v)
+    for i in edited:
+        w[i] = (50 + draw.randrange(40), *v[i][1:])
+    with tempfile.TemporaryDirectory() as tmp:
+        paths = [pathlib.Path(tmp) / name for name in "ab"]
+        paths[0].write_text(program(v, 0))
+        paths[1].write_text(program(w, 70000))
+        runs = [json.loads(subprocess.run([BUILD / "bench/diff_speed", *paths], capture_output=True, check=True).stdout)
+                for _ in range(rounds)]
+    assert runs[0]["lines"] == [i + 1 for i in edited], "wrong hunks"
+    print()
+    return percentiles("diff, 50,000 lines against 50,000 (bar: 300 ms)", [r["ms"] for r in runs])
+
+
+def one_result(connection):
+    source = (ROOT / "explorer/examples/12_decoder_layer.py").read_text()
+    connection.request("POST", "/api/v1/compile", json.dumps({"source": source}), {"Content-Type": "application/json"})
+    result = json.loads(connection.getresponse().read())
+    return result["kernels"][0]["stages"], result["key"]
+
+
+def diff_over_http(connection, stages, key):
+    """The two largest neighbours of a result's stages."""
+    n = max(range(1, len(stages)), key=lambda i: len(stages[i - 1]["text"]) + len(stages[i]["text"]))
+    lines = [stages[i]["text"].count("\n") for i in (n - 1, n)]
+
+    def ask():
+        connection.request("GET", f"/api/v1/results/{key}/diff?from={n - 1}&to={n}")
+        assert connection.getresponse().read()
+
+    return percentiles(f"diff over HTTP, {lines[0]:,} lines against {lines[1]:,}", [milliseconds(ask) for _ in range(20)])
+
+
 def main():
     args = argparse.ArgumentParser()
     args.add_argument("--rounds", type=int, default=60)
@@ -199,10 +246,13 @@ def main():
         print(f"\ntime per stage (median of {len(streams)}):")
         show_stages(middle([r[2] for r in streams]))
         out["decoder_layer"] = decoder_layer(connection, args.rounds)
+        out["diff_http"] = diff_over_http(connection, *one_result(connection))
+    out["diff"] = diff_of_large_texts(10)
     if args.json:
         pathlib.Path(args.json).write_text(json.dumps(out, indent=1))
     decoder = out["decoder_layer"]
     ok = out["ratio_per_pass"] >= BAR_PER_PASS and out["ratio_single"] > 1
+    ok = ok and out["diff"]["p50"] < 300
     ok = ok and decoder["first_stage"]["p50"] <= 100 and decoder["end"]["p50"] < 2000
     sys.exit(0 if ok else 1)
 
