@@ -153,16 +153,19 @@ unit-bin: $(UNIT_BIN)
 
 test: setup-test
 	@$(MAKE) --no-print-directory -j$(shell nproc) binaries python web unit-bin
+	@$(MAKE) --no-print-directory -j$(shell nproc) BUILD=build-fuzz VENV=$(VENV) SAN=fuzz fuzz-bin
 	@BUILD=$(BUILD) VENV=$(VENV) tests/run.sh
 
-# only these suites: make test-unit, test-lit, test-pytest, test-browser, test-page
+# only these suites: make test-unit, test-lit, test-fuzz, test-pytest, test-browser, test-page
 test-%: setup-test
 	@$(MAKE) --no-print-directory -j$(shell nproc) binaries python web unit-bin
+	@[ "$*" != fuzz ] || $(MAKE) --no-print-directory -j$(shell nproc) BUILD=build-fuzz VENV=$(VENV) SAN=fuzz fuzz-bin
 	@BUILD=$(BUILD) VENV=$(VENV) SUITES=$* tests/run.sh
 
 # long sets: make nightly, or only some: make nightly SETS="random"
 nightly: setup-test
 	@$(MAKE) --no-print-directory -j$(shell nproc) binaries python web unit-bin
+	@$(MAKE) --no-print-directory -j$(shell nproc) BUILD=build-fuzz VENV=$(VENV) SAN=fuzz fuzz-bin
 	@BUILD=$(BUILD) VENV=$(VENV) tests/nightly.sh
 
 bench: setup-test
@@ -175,20 +178,22 @@ asan: setup-test
 	@$(MAKE) --no-print-directory BUILD=build-asan VENV=$(VENV) python-shims
 	@VENV=$(VENV) tests/asan.sh build-asan
 
-# libFuzzer targets, built apart with clang: make fuzz SECONDS_EACH=30 TARGETS="job explorer_frame".  Only what they reach
+# libFuzzer targets, built apart with clang: SECONDS_EACH=600 TARGETS="job explorer_frame" make fuzz.  Only what they reach
 # is built: base, the readers, the job parser and the server.
-FUZZ_BIN := $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(call srcs,tests/fuzz))
-FUZZED_SRC := $(call srcs,$(addprefix compiler/,base hlo ir nisa)) compiler/driver/job.c compiler/driver/pipeline_info.c
+FUZZ_BIN := $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
+FUZZED_SRC := $(call srcs,$(addprefix compiler/,base hlo ir nisa)) compiler/driver/job.c compiler/driver/pipeline_info.c \
+  compiler/trace/precheck.c
 FUZZED_LIB := $(BUILD)/lib/libfuzzed.a
 $(FUZZED_LIB): $(call objs,$(FUZZED_SRC)) $(PROTO_OBJ)
 	@mkdir -p $(@D)
 	@rm -f $@
 	ar rcs $@ $^
 $(call objs,$(wildcard tests/fuzz/*.c)): CFLAGS += -Itests/fuzz
+$(BUILD)/obj/tests/fuzz/fuzz_source.o: CFLAGS += $(PYTHON_INC)
 $(BUILD)/fuzz/fuzz_%_mlir: $(BUILD)/obj/tests/fuzz/fuzz_%_mlir.o $(FUZZED_LIB)
 	@mkdir -p $(@D)
 	$(CC) $(LDHARDEN) -o $@ $^ $(MLIR_LIBS) $(COMMON_LIBS)
-$(BUILD)/fuzz/fuzz_explorer_%: $(BUILD)/obj/tests/fuzz/fuzz_explorer_%.o \
+$(BUILD)/fuzz/fuzz_explorer_%: $(BUILD)/obj/tests/fuzz/fuzz_explorer_%.o $(BUILD)/obj/tests/fuzz/serving.o \
   $(filter-out $(BUILD)/obj/explorer/main.o,$(call objs,$(SERVER_SRC))) $(FUZZED_LIB)
 	@mkdir -p $(@D)
 	$(CC) $(LDHARDEN) -o $@ $^ $(SERVER_LIBS)

@@ -1,12 +1,13 @@
 #!/bin/sh
 # Runs every test of `make test` and ends with one summary line.  Each suite's own output is shown; suites go on after a
 # failure, so that one run tells everything.
-#   BUILD: where the product was built; VENV: the Python environment; SUITES: only these (unit lit pytest browser page)
+#   BUILD: where the product was built; VENV: the Python environment; SUITES: only these (unit lit page fuzz pytest browser)
 set -u
 cd "$(dirname "$0")/.."
 BUILD=${BUILD:-build}
 VENV=${VENV:-build/venv}
-SUITES=${SUITES:-unit lit page pytest browser}
+FUZZ_BUILD=${FUZZ_BUILD:-build-fuzz}
+SUITES=${SUITES:-unit lit page fuzz pytest browser}
 export BUILD VENV PATH="$PWD/$VENV/bin:/usr/lib/llvm-22/bin:$PATH"
 passed=0 failed=0
 failures=
@@ -60,12 +61,25 @@ py() { # name, pytest arguments...
   count "pytest-$name" "${ok:-0}" "$n"
 }
 
+fuzz() { # the whole corpus, and a few seconds of new inputs per target
+  log=$BUILD/test/fuzz.log
+  BUILD=$FUZZ_BUILD SECONDS_EACH=6 FUZZ_TIMEOUT=20 tests/fuzz/run.sh >"$log" 2>&1
+  st=$?
+  ok=$(grep -c '^fuzz [a-z_]*: ok,' "$log")
+  n=$(grep -c '^fuzz [a-z_]*: FAILED,' "$log")
+  [ $st != 0 ] && [ "$n" = 0 ] && n=1
+  [ $st = 0 ] || cat "$log"
+  echo "fuzz: $ok passed, $n failed"
+  count fuzz "$ok" "$n"
+}
+
 mkdir -p "$BUILD/test"
 for s in $SUITES; do
   case $s in
   unit) unit ;;
   lit) lit_suite ;;
   page) page ;;
+  fuzz) fuzz ;;
   pytest)
     py core -n 2 tests/trace tests/conformance tests/passes tests/kernels tests/cli
     py api tests/api tests/store # one server at a time: these count processes

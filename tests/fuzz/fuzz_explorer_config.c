@@ -1,0 +1,34 @@
+/* The server's flags, one per line: refused with the flag's name, or every field is in its range. */
+#include <string.h>
+
+#include "config.h"
+#include "fuzz.h"
+
+enum { ARGS_MAX = 32 };
+
+static void check_accepted(const struct config *c) {
+  FUZZ_CHECK(c->workers >= 1 && c->workers <= 64 && c->queue_max >= 0 && c->queue_max <= 10000);
+  FUZZ_CHECK(c->job_timeout_ms >= 100 && c->connections_max >= 4);
+  FUZZ_CHECK(*c->host && *c->port && *c->data_dir && *c->store);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+  struct arena a;
+  struct config c;
+  struct error err = {0};
+  char *argv[ARGS_MAX + 1], *rest = NULL;
+  int n = 0;
+
+  arena_init(&a);
+  char *text = arena_strndup(&a, (const char *)data, strnlen((const char *)data, size));
+  for (char *line = strtok_r(text, "\n", &rest); line && n < ARGS_MAX; line = strtok_r(NULL, "\n", &rest))
+    argv[n++] = line;
+  argv[n] = NULL;
+  enum status st = config_parse(&a, n, argv, &c, &err);
+  if (st)
+    FUZZ_CHECK(st == ST_INPUT && err.text[0]);
+  else
+    check_accepted(&c);
+  arena_clear(&a);
+  return 0;
+}

@@ -1,0 +1,203 @@
+#include "serving.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "api/info.h"
+#include "api/misses.h"
+#include "base/log.h"
+#include "fuzz.h"
+#include "http/server.h"
+#include "job/results.h"
+#include "pool/pool.h"
+#include "store/store.h"
+
+enum { ANSWER_MAX = 8 << 20, WAIT_MS = 20000, MOMENT_MS = 1, SILENCE_MS = 50 };
+
+static struct {
+  char dir[64], worker[96], store[96];
+  struct config cfg;
+  struct app app;
+  struct server *server;
+  int port;
+  unsigned talks;
+  char answer[ANSWER_MAX + 1];
+} s;
+
+static const char page[] = "<!doctype html><title>page</title>";
+/* what stands in for the worker's zygote never says that it is ready */
+static const char worker[] = "#!/bin/sh\nexec cat <&3 >/dev/null\n";
+static const char frames[] = "{\"frame\":\"start\",\"version\":1,\"key\":\"" SERVING_KEY
+                             "\",\"language\":\"nkipy\",\"target\":\"trn2\",\"pipeline\":\"1\"}\n"
+                             "{\"frame\":\"kernel\",\"kernel\":0,\"name\":\"k\",\"inputs\":[],\"outputs\":[]}\n"
+                             "{\"frame\":\"stage\",\"kernel\":0,\"stage\":{\"index\":0,\"name\":\"hlo\",\"text\":\"%a "
+                             "= f32[2] add(%b, %c)\\n\"}}\n"
+                             "{\"frame\":\"stage\",\"kernel\":0,\"stage\":{\"index\":1,\"name\":\"cse\",\"text\":\"%a "
+                             "= f32[2] add(%b, %b)\\n\"}}\n"
+                             "{\"frame\":\"artifact\",\"artifact\":{\"name\":\"hlo.txt\"},\"data\":\"QQ==\"}\n"
+                             "{\"frame\":\"end\",\"status\":\"ok\",\"time_us\":5}\n";
+static const char doc[] = "{\"title\":\"t\",\"view\":null,\"request\":{\"source\":\"x\"},\"pipeline\":\"1\"}";
+
+static void write_file(const char *name, const char *text, mode_t mode) {
+  char path[160];
+  snprintf(path, sizeof path, "%s/%s", s.dir, name);
+  FILE *f = fopen(path, "w");
+  FUZZ_CHECK(f && fputs(text, f) >= 0 && !fclose(f) && !chmod(path, mode));
+}
+
+static void remove_dir(void) {
+  char command[96];
+  snprintf(command, sizeof command, "rm -rf %s", s.dir);
+  if (system(command))
+    perror("rm");
+}
+
+struct put {
+  struct store_task task; /* first */
+  int done[2];
+};
+
+static void put(struct store_task *t, struct db *db) {
+  struct put *p = (struct put *)t;
+  struct store_snippet sn;
+  struct error err;
+
+  store_snippet_init(&sn);
+  ident_hash(SERVING_ID, strlen(SERVING_ID), &sn.id);
+  memcpy(sn.public_id, SERVING_ID, sizeof sn.public_id);
+  sn.created_ms = store_now_ms();
+  FUZZ_CHECK(!buf_puts(&sn.doc, doc) && !buf_puts(&sn.frames, frames));
+  FUZZ_CHECK(store_put_snippet(db, &sn, &err) == ST_OK);
+  FUZZ_CHECK(store_put_result(db, SERVING_KEY, frames, sizeof frames - 1, &err) == ST_OK);
+  store_snippet_clear(&sn);
+  FUZZ_CHECK(write(p->done[1], "x", 1) == 1);
+}
+
+static void fill_store(void) {
+  struct put p = {.task.run = put};
+  char c;
+  FUZZ_CHECK(!pipe(p.done) && store_submit(s.app.store, STORE_WRITE, &p.task));
+  FUZZ_CHECK(read(p.done[0], &c, 1) == 1);
+  close(p.done[0]);
+  close(p.done[1]);
+}
+
+static void check_started(enum status st, const struct error *err) {
+  if (st) {
+    fprintf(stderr, "the server does not start: %s\n", err->text);
+    abort();
+  }
+}
+
+static void start(void) {
+  struct error err;
+  snprintf(s.dir, sizeof s.dir, "/tmp/nkx-fuzz-XXXXXX");
+  FUZZ_CHECK(mkdtemp(s.dir));
+  atexit(remove_dir);
+  write_file("index.html", page, 0600);
+  write_file("worker", worker, 0700);
+  snprintf(s.worker, sizeof s.worker, "%s/worker", s.dir);
+  snprintf(s.store, sizeof s.store, "sqlite:%s/fuzz.sqlite", s.dir);
+  log_set_level(LOG_ERROR);
+
+  char *argv[] = {"--port",         "0",   "--queue",    "0",   "--worker", s.worker, "--web-dir", s.dir,
+                  "--examples-dir", s.dir, "--data-dir", s.dir, "--store",  s.store};
+  static struct arena a;
+  arena_init(&a);
+  check_started(config_parse(&a, sizeof argv / sizeof *argv, argv, &s.cfg, &err), &err);
+  s.app.cfg = &s.cfg;
+  check_started(info_load(&s.app, &err), &err);
+  check_started(store_open(s.cfg.store, &s.app.store, &err), &err);
+  fill_store();
+  check_started(misses_start(&s.app.misses, &err), &err);
+  const struct pool_config pool_cfg = {
+      .worker_path = s.worker, .workers = 1, .job_timeout_ms = s.cfg.job_timeout_ms, .wait_timeout_ms = 1000};
+  check_started(pool_start(&pool_cfg, &s.app.pool, &err), &err);
+  const struct results_config results_cfg = {
+      .pool = s.app.pool, .store = s.app.store, .memory_max = 1 << 20, .store_max = 1 << 20};
+  check_started(results_start(&results_cfg, &s.app.results, &err), &err);
+  check_started(server_start(&s.app, &s.server, &s.port, &err), &err);
+}
+
+static int dial(void) {
+  const int on = 1;
+  struct sockaddr_in me = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(0x7f000002 + s.talks++ % 0xfffffc)};
+  struct sockaddr_in it = {
+      .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK), .sin_port = htons((uint16_t)s.port)};
+  int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  FUZZ_CHECK(fd >= 0 && !setsockopt(fd, IPPROTO_IP, 24 /* IP_BIND_ADDRESS_NO_PORT */, &on, sizeof on));
+  FUZZ_CHECK(!bind(fd, (struct sockaddr *)&me, sizeof me) && !connect(fd, (struct sockaddr *)&it, sizeof it));
+  return fd;
+}
+
+/* Sends what the socket takes now; true once nothing is left, or nobody takes it. */
+static bool send_some(int fd, const char *data, size_t len, size_t *sent) {
+  ssize_t k = send(fd, data + *sent, len - *sent, MSG_NOSIGNAL | MSG_DONTWAIT);
+  if (k > 0)
+    *sent += (size_t)k;
+  return *sent == len || (k < 0 && errno != EAGAIN);
+}
+
+/* The end of our side comes a moment after the last byte: the HTTP library, told of both at once, notices only the
+ * bytes and would keep the connection until it has been silent for long.  Told of it while a store thread works for
+ * the request it may still do so: an answer and then silence is an end, too. */
+const char *serving_say(const void *data, size_t len, size_t *answer_len) {
+  enum { SENDING, LISTENING, CLOSING } phase = SENDING;
+  size_t n = 0, sent = 0;
+
+  if (!s.server)
+    start();
+  int fd = dial();
+  for (;;) {
+    struct pollfd p = {.fd = fd, .events = (short)(POLLIN | (phase == SENDING ? POLLOUT : 0))};
+    int ready = poll(&p, 1, phase == LISTENING ? MOMENT_MS : phase == CLOSING && n ? SILENCE_MS : WAIT_MS);
+    if (!ready && phase == LISTENING) {
+      shutdown(fd, SHUT_WR);
+      phase = CLOSING;
+    } else if (!ready) {
+      FUZZ_CHECK(n > 0); /* it answers or closes in any case */
+      break;
+    }
+    if (p.revents & POLLOUT && send_some(fd, data, len, &sent))
+      phase = LISTENING;
+    if (p.revents & (POLLIN | POLLHUP | POLLERR)) {
+      FUZZ_CHECK(n < ANSWER_MAX);
+      ssize_t k = recv(fd, s.answer + n, ANSWER_MAX - n, MSG_DONTWAIT);
+      if (k <= 0)
+        break;
+      n += (size_t)k;
+    }
+  }
+  close(fd);
+  s.answer[n] = 0;
+  if (answer_len)
+    *answer_len = n;
+  return s.answer;
+}
+
+int serving_status(const char *answer) {
+  int status = 0;
+  if (!*answer)
+    return 0;
+  FUZZ_CHECK(sscanf(answer, "HTTP/1.%*1[01] %3d ", &status) == 1);
+  FUZZ_CHECK(status >= 200 && status < 600 && status != 500);
+  return status;
+}
+
+int serving_post(const char *path, const void *body, size_t len) {
+  struct buf b;
+  buf_init(&b, ANSWER_MAX);
+  buf_printf(&b,
+             "POST %s HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nX-Nkx-Request: 1\r\n"
+             "Content-Length: %zu\r\nConnection: close\r\n\r\n",
+             path, len);
+  FUZZ_CHECK(buf_append(&b, body, len) == ST_OK);
+  int status = serving_status(serving_say(b.data, b.len, NULL));
+  buf_clear(&b);
+  return status;
+}
