@@ -35,7 +35,7 @@ srcs = $(sort $(wildcard $(addsuffix /*.c,$(1))))
 objs = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 
 COMPILER_SRC := $(call srcs,$(addprefix compiler/,base hlo trace linalg ir passes nisa driver))
-SERVER_SRC := $(call srcs,explorer $(addprefix explorer/,http api job pool store diff))
+SERVER_SRC := $(call srcs,explorer $(addprefix explorer/,http api ce job pool store diff))
 WORKER_SRC := $(call srcs,$(addprefix explorer/,worker jail)) explorer/pool/wire.c
 UNIT_SRC := $(call srcs,tests/unit)
 PROTO_OBJ := $(BUILD)/obj/gen/hlo.pb-c.o

@@ -6,7 +6,6 @@
  */
 #include "driver/main.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <getopt.h>
 #include <stdio.h>
@@ -52,26 +51,7 @@ struct terminal {
 
 /* ---- options ---------------------------------------------------------------------------------------------------- */
 
-/* "x=128x256:f32", "scale=:f32" (0-d) */
 static enum status parse_input(struct terminal *t, const char *text) {
-  const char *eq = strchr(text, '='), *colon = eq ? strchr(eq, ':') : NULL;
-  int64_t dims[HLO_RANK_MAX];
-  int rank = 0;
-
-  if (!eq || eq == text)
-    return fail(&t->err, ST_INPUT, "--input %.60s: expected NAME=SHAPE:DTYPE", text);
-  enum dtype dt = colon ? dtype_from_name(colon + 1) : DT_F32;
-  if (dt == DT_NONE)
-    return fail(&t->err, ST_INPUT, "--input %.60s: unknown dtype", text);
-  for (const char *p = eq + 1; *p && *p != ':';) {
-    char *end;
-    errno = 0;
-    long long d = isdigit((unsigned char)*p) ? strtoll(p, &end, 10) : -1;
-    if (d < 0 || errno || rank == HLO_RANK_MAX || (*end && *end != 'x' && *end != ',' && *end != ':'))
-      return fail(&t->err, ST_INPUT, "--input %.60s: expected a shape such as 128x256", text);
-    dims[rank++] = d;
-    p = *end == 'x' || *end == ',' ? end + 1 : end;
-  }
   if (t->job.n_inputs == t->n_inputs_cap) {
     int cap = t->n_inputs_cap ? t->n_inputs_cap * 2 : 8;
     struct trace_input_spec *v = arena_new_array(t->arena, struct trace_input_spec, (size_t)cap);
@@ -80,11 +60,9 @@ static enum status parse_input(struct terminal *t, const char *text) {
     t->job.inputs = v;
     t->n_inputs_cap = cap;
   }
-  t->job.inputs[t->job.n_inputs++] = (struct trace_input_spec){
-      .name = arena_strndup(t->arena, text, (size_t)(eq - text)),
-      .shape = hlo_shape_array(t->arena, dt, rank, dims),
-  };
-  return ST_OK;
+  enum status st = job_parse_input(t->arena, text, &t->job.inputs[t->job.n_inputs], &t->err);
+  t->job.n_inputs += !st;
+  return st;
 }
 
 static enum status parse_target(struct terminal *t, const char *name) {

@@ -5,6 +5,7 @@
  */
 #include "driver/job.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -125,6 +126,33 @@ static enum status read_input(struct arena *a, const json_t *v, int index, struc
   if (!shape)
     return fail(err, ST_INPUT, "inputs[%d].shape: missing", index);
   return read_shape(a, shape, index, t, &out->shape, err);
+}
+
+enum status job_parse_input(struct arena *a, const char *text, struct trace_input_spec *out, struct error *err) {
+  const char *eq = strchr(text, '='), *colon = eq ? strchr(eq, ':') : NULL;
+  int64_t dims[HLO_RANK_MAX], elements = 1;
+  int rank = 0;
+
+  if (!eq || eq == text)
+    return fail(err, ST_INPUT, "--input %.60s: expected NAME=SHAPE:DTYPE", text);
+  enum dtype dt = colon ? dtype_from_name(colon + 1) : DT_F32;
+  if (dt == DT_NONE)
+    return fail(err, ST_INPUT, "--input %.60s: unknown dtype", text);
+  for (const char *p = eq + 1; *p && *p != ':';) {
+    char *end = NULL;
+    errno = 0;
+    long long d = *p >= '0' && *p <= '9' ? strtoll(p, &end, 10) : -1;
+    if (d < 0 || d > DIM_MAX || errno || rank == HLO_RANK_MAX || (*end && *end != 'x' && *end != ',' && *end != ':') ||
+        __builtin_mul_overflow(elements, d, &elements))
+      return fail(err, ST_INPUT, "--input %.60s: expected a shape such as 128x256", text);
+    dims[rank++] = d;
+    p = *end == 'x' || *end == ',' ? end + 1 : end;
+  }
+  *out = (struct trace_input_spec){
+      .name = arena_strndup(a, text, (size_t)(eq - text)),
+      .shape = hlo_shape_array(a, dt, rank, dims),
+  };
+  return ST_OK;
 }
 
 static enum status read_inputs(struct arena *a, const json_t *v, struct job *j, struct error *err) {

@@ -52,6 +52,10 @@ void job_init(struct job *j); /* the defaults above, no source */
  * ("options.stop_after: no stage is called \"foo\"").  Everything lives in a. */
 MUST_USE enum status job_parse(struct arena *a, const char *json, size_t len, struct job *out, struct error *err);
 
+/* One input as it is written in a command line: "x=128x256:f32", "scale=:f32" (0-d); without a dtype f32. */
+MUST_USE enum status job_parse_input(struct arena *a, const char *text, struct trace_input_spec *out,
+                                     struct error *err);
+
 /* The request as one line of JSON, as job_parse reads it; heap, caller frees; NULL when out of memory. */
 char *job_dump(const struct job *j, size_t *len);
 

@@ -157,9 +157,14 @@ enum status compile_check_nesting(const struct buf *b, struct error *err) {
 }
 
 enum status compile_start(struct request *rq, struct arena *a, struct job *job, struct error *err) {
+  return compile_start_as(rq, a, job, mode_of(rq), err);
+}
+
+enum status compile_start_as(struct request *rq, struct arena *a, struct job *job, enum results_mode mode,
+                             struct error *err) {
   if (!job->scope)
     job->scope = own_scope(rq, a);
-  return results_compile(rq->app->results, job, mode_of(rq), http_client_fd(rq), &rq->work, err);
+  return results_compile(rq->app->results, job, mode, http_client_fd(rq), &rq->work, err);
 }
 
 static enum status start(struct request *rq, struct error *err) {

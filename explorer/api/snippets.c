@@ -261,7 +261,7 @@ static void put(struct request *rq, struct db *db) {
     s->st = put_once(s, db);
 }
 
-static enum MHD_Result not_found(struct request *rq) {
+enum MHD_Result snippet_not_found(struct request *rq) {
   char address[48];
   http_client_address(rq, address);
   misses_count(rq->app->misses, address);
@@ -287,8 +287,7 @@ static enum MHD_Result created(struct request *rq, struct state *s) {
   return http_json(rq, MHD_HTTP_CREATED, buf_text(b), b->len, false);
 }
 
-/* May this address ask about snippets?  If not, *answer says so. */
-static bool may_ask(struct request *rq, enum MHD_Result *answer) {
+bool snippet_may_ask(struct request *rq, enum MHD_Result *answer) {
   char address[48];
   http_client_address(rq, address);
   if (misses_allow(rq->app->misses, address))
@@ -305,7 +304,7 @@ enum MHD_Result api_snippet_post(struct request *rq) {
   size_t len;
 
   if (!s) {
-    if (!may_ask(rq, &answer)) /* a parent can be guessed, too */
+    if (!snippet_may_ask(rq, &answer)) /* a parent can be guessed, too */
       return answer;
     s = new_state(rq);
     if (!s)
@@ -317,7 +316,7 @@ enum MHD_Result api_snippet_post(struct request *rq) {
   if (rq->call.state == CALL_DONE) {
     if (rq->call.is_lost || s->st)
       return store_problem(rq, s);
-    return s->found ? created(rq, s) : not_found(rq);
+    return s->found ? created(rq, s) : snippet_not_found(rq);
   }
   if (!work_wait(rq->work, &rq->waiter, true, http_park, http_resume, rq->connection))
     return MHD_YES;
@@ -344,7 +343,7 @@ static bool has_suffix(const char *path, const char *suffix) {
 static enum MHD_Result look_up(struct request *rq, enum store_lane lane, const char *suffix,
                                void (*fn)(struct request *, struct db *)) {
   enum MHD_Result answer;
-  if (!may_ask(rq, &answer))
+  if (!snippet_may_ask(rq, &answer))
     return answer;
   struct state *s = new_state(rq);
   if (!s)
@@ -487,7 +486,7 @@ enum MHD_Result api_snippet_get(struct request *rq) {
     return store_problem(rq, s);
   if (s->found && s->diff_found != DIFF_FOUND)
     return diff_not_found(rq, s->diff_found);
-  return s->found ? http_json(rq, MHD_HTTP_OK, buf_text(&s->answer), s->answer.len, false) : not_found(rq);
+  return s->found ? http_json(rq, MHD_HTTP_OK, buf_text(&s->answer), s->answer.len, false) : snippet_not_found(rq);
 }
 
 /* ---- DELETE --------------------------------------------------------------------------------------------------------
@@ -520,7 +519,7 @@ enum MHD_Result api_snippet_delete(struct request *rq) {
     enum MHD_Result answer;
     if (!read_after(rq, &after_ms))
       return http_problem(rq, PB_BAD_FIELD, "after: expected seconds", "after");
-    if (!may_ask(rq, &answer))
+    if (!snippet_may_ask(rq, &answer))
       return answer;
     s = new_state(rq);
     if (!s)
@@ -534,7 +533,7 @@ enum MHD_Result api_snippet_delete(struct request *rq) {
   if (rq->call.is_lost || s->st)
     return store_problem(rq, s);
   if (!s->found)
-    return not_found(rq);
+    return snippet_not_found(rq);
   if (!s->is_allowed)
     return http_problem(rq, PB_DENIED, NULL, NULL);
   return http_send(rq, MHD_HTTP_NO_CONTENT, MHD_create_response_from_buffer(0, (void *)"", MHD_RESPMEM_PERSISTENT));
@@ -598,7 +597,7 @@ enum MHD_Result api_snippet_open(struct request *rq) {
     return look_up(rq, STORE_READ, raw, get_source);
   if (rq->call.is_lost || s->st)
     return store_problem(rq, s);
-  return s->found ? send_source(rq) : not_found(rq);
+  return s->found ? send_source(rq) : snippet_not_found(rq);
 }
 
 enum MHD_Result api_snippet_embed(struct request *rq) {

@@ -37,6 +37,11 @@
 
 #include "http/http.h"
 
+/* May this address ask about snippets?  If not, *answer says so. */
+bool snippet_may_ask(struct request *rq, enum MHD_Result *answer);
+/* Counts the miss and answers 404. */
+enum MHD_Result snippet_not_found(struct request *rq);
+
 enum MHD_Result api_snippet_post(struct request *rq);
 enum MHD_Result api_snippet_get(struct request *rq);
 enum MHD_Result api_snippet_delete(struct request *rq);

@@ -4,6 +4,7 @@
 
 #include "base/json.h"
 #include "base/log.h"
+#include "ce/ce.h"
 #include "http/http.h"
 
 enum { PROBLEM_TEXT_MAX = 2048, RETRY_AFTER_S = 2, RETRY_MISSES_S = 60 };
@@ -17,23 +18,33 @@ static const struct {
 #undef PROBLEM
 };
 
-static enum MHD_Result send_problem(struct request *rq, enum problem p, const char *message, const char *field,
-                                    const char *allow) {
+/* {"error":{…}}: the form of our own API. */
+static struct MHD_Response *problem_object(enum problem p, const char *message, const char *field) {
   struct buf b;
-  char retry[12];
-
   buf_init(&b, PROBLEM_TEXT_MAX);
   buf_puts(&b, "{\"error\":{");
   json_put_field_str(&b, "code", problems[p].code);
-  json_put_field_str(&b, "message", message ? message : problems[p].message);
+  json_put_field_str(&b, "message", message);
   if (field)
     json_put_field_str(&b, "field", field);
   buf_puts(&b, "}}\n");
   struct MHD_Response *r = MHD_create_response_from_buffer(b.len, (void *)buf_text(&b), MHD_RESPMEM_MUST_COPY);
   buf_clear(&b);
+  if (r)
+    MHD_add_response_header(r, MHD_HTTP_HEADER_CONTENT_TYPE, "application/problem+json");
+  return r;
+}
+
+static enum MHD_Result send_problem(struct request *rq, enum problem p, const char *message, const char *field,
+                                    const char *allow) {
+  char retry[12];
+  bool is_ce = rq->route && rq->route->is_ce;
+  if (!message)
+    message = problems[p].message;
+  struct MHD_Response *r =
+      is_ce ? ce_problem(rq, problems[p].status, problems[p].code, message) : problem_object(p, message, field);
   if (!r)
     return MHD_NO;
-  MHD_add_response_header(r, MHD_HTTP_HEADER_CONTENT_TYPE, "application/problem+json");
   MHD_add_response_header(r, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store");
   if (allow)
     MHD_add_response_header(r, MHD_HTTP_HEADER_ALLOW, allow);
@@ -41,7 +52,8 @@ static enum MHD_Result send_problem(struct request *rq, enum problem p, const ch
     snprintf(retry, sizeof retry, "%d", p == PB_MISSES ? RETRY_MISSES_S : RETRY_AFTER_S);
     MHD_add_response_header(r, MHD_HTTP_HEADER_RETRY_AFTER, retry);
   }
-  if (p == PB_BAD_REQUEST || p == PB_TOO_LARGE) /* what else this client sends on this connection is not trusted */
+  if (p == PB_BAD_REQUEST || p == PB_TOO_LARGE ||
+      (is_ce && p == PB_BAD_JSON)) /* what else this client sends on this connection is not trusted */
     MHD_add_response_header(r, MHD_HTTP_HEADER_CONNECTION, "close");
   return http_send(rq, problems[p].status, r);
 }

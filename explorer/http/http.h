@@ -51,6 +51,7 @@ struct request {
   struct conn *conn; /* its connection's deadline */
   const struct route *route;
   const char *path;
+  char *plain_path; /* without repeated and trailing slashes, if that is what the route was found by; heap */
   const char *rest; /* of the path, behind the route's own */
   struct buf body;
   size_t body_seen;  /* bytes of the body so far, kept or not */
@@ -113,6 +114,10 @@ struct route {
   enum MHD_Result (*post)(struct request *rq); /* the body is complete */
   enum MHD_Result (*remove)(struct request *rq);
   bool is_change; /* needs X-Nkx-Request, which a form or a link of another site cannot send */
+  /* Compiler Explorer's API (ce/ce.h): its habits with slashes, media types and errors.  The other routes are ours. */
+  bool is_ce;
+  bool is_open;       /* pages of other sites may read the answers */
+  bool keeps_slashes; /* what is behind the route's path is taken as written */
 };
 /* A handler may be called again, after a resume. */
 

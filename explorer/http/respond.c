@@ -1,6 +1,7 @@
 /* The headers that every answer carries. */
 #include <stdlib.h>
 
+#include "ce/ce.h"
 #include "http/http.h"
 
 #define CSP \
@@ -29,6 +30,8 @@ enum MHD_Result http_send(struct request *rq, unsigned status, struct MHD_Respon
   for (size_t i = 0; i < sizeof security_headers / sizeof *security_headers; i++)
     MHD_add_response_header(resp, security_headers[i].name,
                             rq->is_framed ? security_headers[i].framed : security_headers[i].value);
+  if (rq->route && rq->route->is_open)
+    ce_add_headers(resp);
   if (rq->is_private)
     MHD_add_response_header(resp, "X-Robots-Tag", "noindex, nofollow");
   enum MHD_Result r = MHD_queue_response(rq->connection, status, resp);

@@ -3,7 +3,10 @@
 
 #include "api/results.h"
 #include "api/snippets.h"
+#include "ce/ce.h"
 #include "http/http.h"
+
+#define CE .is_ce = true, .is_open = true
 
 static const struct route routes[] = {
     {.path = "/api/v1/compile", .allow = "POST", .post = api_compile},
@@ -19,6 +22,29 @@ static const struct route routes[] = {
     {.path = "/api/v1/pipeline", .allow = "GET, HEAD", .get = api_pipeline},
     {.path = "/api/v1/examples", .allow = "GET, HEAD", .get = api_examples},
     {.path = "/api/v1/targets", .allow = "GET, HEAD", .get = api_targets},
+    /* Compiler Explorer's */
+    {.path = "/api/languages", .allow = "GET, HEAD", .get = ce_languages, CE},
+    {.path = "/api/compilers", .allow = "GET, HEAD", .get = ce_compilers, CE},
+    {.path = "/api/compilers/", .allow = "GET, HEAD", .get = ce_compilers, CE},
+    {.path = "/api/libraries", .allow = "GET, HEAD", .get = ce_libraries, CE},
+    {.path = "/api/libraries/", .allow = "GET, HEAD", .get = ce_libraries, CE},
+    {.path = "/api/tools/", .allow = "GET, HEAD", .get = ce_tools, CE},
+    {.path = "/api/formats", .allow = "GET, HEAD", .get = ce_formats, CE},
+    {.path = "/api/format/", .allow = "POST", .post = ce_format, CE},
+    {.path = "/api/version", .allow = "GET, HEAD", .get = ce_version, CE},
+    {.path = "/api/releaseBuild", .allow = "GET, HEAD", .get = ce_version, CE},
+    {.path = "/api/popularArguments/", .allow = "GET, HEAD, POST", .get = ce_arguments, .post = ce_arguments, CE},
+    {.path = "/api/optimizationArguments/", .allow = "GET, HEAD, POST", .get = ce_arguments, .post = ce_arguments, CE},
+    {.path = "/api/siteTemplates", .allow = "GET, HEAD", .get = ce_templates, CE},
+    {.path = "/api/asm/", .allow = "GET, HEAD", .get = ce_opcode, CE},
+    {.path = "/source/builtin/list", .allow = "GET, HEAD", .get = ce_examples, CE},
+    {.path = "/source/builtin/load/", .allow = "GET, HEAD", .get = ce_example, CE},
+    {.path = "/api/compiler/", .allow = "POST", .post = ce_compile, CE},
+    {.path = "/api/noscript/compile", .allow = "POST", .post = ce_compile, CE},
+    {.path = "/api/shortener", .allow = "POST", .post = ce_shorten, CE},
+    {.path = "/shortener", .allow = "POST", .post = ce_shorten, CE},
+    {.path = "/api/shortlinkinfo/", .allow = "GET, HEAD", .get = ce_link_info, CE},
+    {.path = "/clientstate/", .allow = "GET, HEAD", .get = ce_open_state, .is_ce = true, .keeps_slashes = true},
     {.path = "/healthz", .allow = "GET, HEAD", .get = api_health},
 };
 

@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "ce/ce.h"
 #include "driver/job.h"
 #include "http/deadline.h"
 #include "job/results.h"
@@ -51,18 +52,21 @@ static int fd_of(struct MHD_Connection *c) {
   return info ? info->connect_fd : -1;
 }
 
+static bool is_compressed(struct MHD_Connection *c) {
+  return MHD_lookup_connection_value(c, MHD_HEADER_KIND, MHD_HTTP_HEADER_CONTENT_ENCODING) != NULL;
+}
+
 static bool is_json_type(struct MHD_Connection *c) {
   const char *t = MHD_lookup_connection_value(c, MHD_HEADER_KIND, MHD_HTTP_HEADER_CONTENT_TYPE);
   static const char json[] = "application/json";
   size_t n = sizeof json - 1;
-  if (MHD_lookup_connection_value(c, MHD_HEADER_KIND, MHD_HTTP_HEADER_CONTENT_ENCODING))
-    return false;
   return t && !strncasecmp(t, json, n) && (!t[n] || t[n] == ';' || t[n] == ' ');
 }
 
 /* Refuses a POST by its headers alone, or returns false. */
 static bool refuse_post(struct request *rq, enum MHD_Result *answer) {
-  if (!is_json_type(rq->connection)) {
+  bool is_fine = rq->route->is_ce || is_json_type(rq->connection); /* those look at the type themselves */
+  if (!is_fine || is_compressed(rq->connection)) {
     *answer = http_problem(rq, PB_MEDIA_TYPE, NULL, NULL);
     return true;
   }
@@ -82,7 +86,25 @@ static enum MHD_Result (*handler_of(const struct route *route, const char *metho
     return route->get;
   if (!strcmp(method, MHD_HTTP_METHOD_POST))
     return route->post;
+  if (!strcmp(method, MHD_HTTP_METHOD_OPTIONS))
+    return route->is_open ? ce_options : NULL;
   return !strcmp(method, MHD_HTTP_METHOD_DELETE) ? route->remove : NULL;
+}
+
+/* Sets rq->route and rq->rest.  Only the routes of Compiler Explorer's API are also found with slashes too many. */
+static void find_route(struct request *rq) {
+  const char *rest;
+  rq->route = route_find(rq->path, &rq->rest);
+  if (rq->route && (!rq->route->is_ce || rq->route->keeps_slashes))
+    return;
+  rq->plain_path = ce_plain_path(rq->path);
+  if (!rq->plain_path)
+    return;
+  const struct route *route = route_find(rq->plain_path, &rest);
+  if (route && route->is_ce && !route->keeps_slashes) {
+    rq->route = route;
+    rq->rest = rest;
+  }
 }
 
 /* The first call for a request: what its headers alone refuse.  An answer this early ends the connection, because the
@@ -93,7 +115,7 @@ static enum MHD_Result on_headers(struct request *rq, const char *method, const 
 
   if (guard_refuses(rq->connection, version, &reason))
     return http_problem(rq, PB_BAD_REQUEST, reason, NULL);
-  rq->route = route_find(rq->path, &rq->rest);
+  find_route(rq);
   if (is_get(method))
     return MHD_YES;
   if (!rq->route)
@@ -102,7 +124,7 @@ static enum MHD_Result on_headers(struct request *rq, const char *method, const 
     return http_not_allowed(rq, rq->route->allow);
   if (rq->route->is_change && !http_header(rq, "X-Nkx-Request"))
     return http_problem(rq, PB_FOREIGN, NULL, NULL);
-  if (!strcmp(method, MHD_HTTP_METHOD_DELETE))
+  if (strcmp(method, MHD_HTTP_METHOD_POST) != 0)
     return MHD_YES;
   return refuse_post(rq, &answer) ? answer : MHD_YES;
 }
@@ -180,6 +202,7 @@ static void on_completed(void *user, struct MHD_Connection *c, void **state, enu
   if (rq->free_state)
     rq->free_state(rq->state);
   buf_clear(&rq->body);
+  free(rq->plain_path);
   free(rq);
   *state = NULL;
   atomic_fetch_sub(&s->n_requests, 1);

@@ -5,6 +5,7 @@
 #include <sys/random.h>
 
 #include <openssl/crypto.h>
+#include <openssl/hmac.h>
 #include <openssl/sha.h>
 
 static const char base64url[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
@@ -14,18 +15,31 @@ static enum status fill(void *to, size_t n, struct error *err) {
   return getrandom(to, n, 0) == (ssize_t)n ? ST_OK : fail(err, ST_IO, "no random bytes: %m");
 }
 
-enum status ident_new(char out[IDENT_LEN + 1], struct error *err) {
-  uint8_t r[18] = {0}; /* 16 random bytes and two zeros, so that groups of three come out even */
-  enum status st = fill(r, 16, err);
-  if (st)
-    return st;
+/* 128 bits as text. */
+static void write_long(const uint8_t bits[16], char out[IDENT_LEN + 1]) {
+  uint8_t r[18] = {0}; /* and two zeros, so that groups of three come out even */
+  memcpy(r, bits, 16);
   for (int i = 0; i < IDENT_LEN; i++) { /* letter i is bits 6i to 6i + 5 */
     const uint8_t *group = r + i / 4 * 3;
     uint32_t v = (uint32_t)group[0] << 16 | (uint32_t)group[1] << 8 | group[2];
     out[i] = base64url[v >> (18 - i % 4 * 6) & 63];
   }
   out[IDENT_LEN] = 0;
-  return ST_OK;
+}
+
+enum status ident_new(char out[IDENT_LEN + 1], struct error *err) {
+  uint8_t r[16];
+  enum status st = fill(r, sizeof r, err);
+  if (!st)
+    write_long(r, out);
+  return st;
+}
+
+void ident_derive(const uint8_t *secret, size_t secret_len, const char *text, size_t len, char out[IDENT_LEN + 1]) {
+  unsigned char digest[SHA256_DIGEST_LENGTH];
+  unsigned int n;
+  HMAC(EVP_sha256(), secret, (int)secret_len, (const unsigned char *)text, len, digest, &n);
+  write_long(digest, out);
 }
 
 enum status ident_new_public(char out[IDENT_PUBLIC_LEN + 1], struct error *err) {

@@ -26,6 +26,8 @@ struct ident_hash {
 /* ST_IO when the kernel gives no random bytes. */
 MUST_USE enum status ident_new(char out[IDENT_LEN + 1], struct error *err);
 MUST_USE enum status ident_new_public(char out[IDENT_PUBLIC_LEN + 1], struct error *err);
+/* An unlisted id that follows from the text, for who knows the secret: equal texts get equal ids. */
+void ident_derive(const uint8_t *secret, size_t secret_len, const char *text, size_t len, char out[IDENT_LEN + 1]);
 /* Has `s` the form of an id of either kind?  A text that cannot be one needs no look-up. */
 bool ident_is_valid(const char *s, size_t len);
 bool ident_is_public(const char *s, size_t len);
