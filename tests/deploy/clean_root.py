@@ -1,0 +1,182 @@
+"""docker/Dockerfile without a Docker daemon: its steps, read from the file itself, run in a new Debian root.
+
+debootstrap makes what `FROM debian:12` is; RUN, COPY, WORKDIR and USER are then done as docker build does them, and CMD is
+started as the user that the image would have, until HEALTHCHECK says yes and a kernel was compiled and shared.  Takes as
+long as an installation and a build do.  Run as root:
+
+    python3 tests/deploy/clean_root.py [--keep] [DIRECTORY]
+
+SKIP, with the reason and exit status 0, where that cannot be tried.
+"""
+import argparse
+import glob
+import http.client
+import json
+import os
+import pathlib
+import re
+import shutil
+import shlex
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+SUITES = "bookworm bookworm-updates"
+PORT = 10240
+# a root of its own, not a chroot: the kernel makes no user namespace in one
+ENTER = ('set -e; d=$1; shift; mount --rbind "$d" "$d"; mount -t proc proc "$d/proc"; mount --rbind /dev "$d/dev"; '
+         'mount --rbind /sys "$d/sys"; cd "$d"; pivot_root . .; umount -l .; cd /; exec "$@"')
+
+
+def instructions(path):
+    """(NAME, rest) of each instruction, continued lines joined."""
+    text = re.sub(r"\\\n", " ", re.sub(r"^\s*#.*\n", "", path.read_text(), flags=re.M))
+    for line in text.splitlines():
+        if line.strip():
+            name, rest = line.split(None, 1)
+            yield name, rest.strip()
+
+
+class Image:
+    def __init__(self, directory):
+        self.dir = pathlib.Path(directory)
+        self.workdir, self.user, self.cmd, self.health = "/", "root", None, None
+
+    def command(self, argv, user="root"):
+        inner = ["env", "-i", "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/root",
+                 "DEBIAN_FRONTEND=noninteractive", *network_environment()]
+        if user != "root":
+            inner += ["setpriv", "--reuid", user, "--regid", user, "--clear-groups", "--bounding-set=-all", "--no-new-privs"]
+        return ["unshare", "--mount", "--pid", "--fork", "--kill-child", "--propagation", "private", "sh", "-c", ENTER, "sh",
+                self.dir, *inner, "sh", "-c", f"cd {shlex.quote(self.workdir)} && exec {argv}"]
+
+    def run(self, script):
+        subprocess.run(self.command("sh -c " + shlex.quote(script)), check=True)
+
+    def copy(self, rest):
+        *sources, to = rest.split()
+        to = self.dir / (self.workdir + "/" + to).lstrip("/")
+        for name in tracked_files():
+            for source in sources:
+                source = source.rstrip("/")
+                if source == "." or name == source or name.startswith(source + "/"):
+                    inside = name if source == "." else name[len(source) + 1:] or pathlib.Path(name).name
+                    target = to / inside
+                    target.parent.mkdir(parents=True, exist_ok=True)
+                    shutil.copy2(ROOT / name, target)
+
+    def build(self, path):
+        for name, rest in instructions(path):
+            print(f"== {name} {rest}", flush=True)
+            if name == "FROM":
+                assert rest == "debian:12", rest
+                debootstrap(self.dir)
+            elif name == "RUN":
+                self.run(rest)
+            elif name == "COPY":
+                self.copy(rest)
+            elif name == "WORKDIR":
+                self.workdir = rest
+                (self.dir / rest.lstrip("/")).mkdir(parents=True, exist_ok=True)
+            elif name == "USER":
+                self.user = rest
+            elif name == "HEALTHCHECK":
+                self.health = rest.split(" CMD ", 1)[1]
+            elif name == "CMD":
+                self.cmd = shlex.join(json.loads(rest))
+            else:
+                assert name in ("EXPOSE", "VOLUME"), f"this does not know {name}"
+
+    def start(self):
+        return subprocess.Popen(self.command(self.cmd, self.user), start_new_session=True)
+
+
+def tracked_files():
+    return subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, check=True, capture_output=True, text=True).stdout.split("\0")[:-1]
+
+
+def network_environment():
+    """What package managers are told on this machine about proxies and certificates."""
+    return [f"{k}={v}" for k, v in os.environ.items()
+            if re.fullmatch(r"(?i)(https?|no)_proxy|SSL_CERT_(FILE|DIR)|NODE_EXTRA_CA_CERTS|PIP_CERT|REQUESTS_CA_BUNDLE", k)]
+
+
+def debootstrap(directory):
+    subprocess.run(["debootstrap", "--variant=minbase", "--include=ca-certificates", "bookworm", directory,
+                    "http://deb.debian.org/debian"], check=True)
+    sources = directory / "etc/apt/sources.list"
+    sources.write_text("".join(f"deb http://deb.debian.org/debian {suite} main\n" for suite in SUITES.split()) +
+                       "deb http://deb.debian.org/debian-security bookworm-security main\n")
+    shutil.copy("/etc/resolv.conf", directory / "etc/resolv.conf")
+    for name in ["/etc/pip.conf", *glob.glob("/usr/local/share/ca-certificates/*.crt")]:
+        if os.path.exists(name):
+            shutil.copy(name, directory / name.lstrip("/"))
+    subprocess.run(["chroot", directory, "update-ca-certificates"], check=True, stdout=subprocess.DEVNULL)
+
+
+def request(method, path, body=None):
+    c = http.client.HTTPConnection("127.0.0.1", PORT, timeout=60)
+    c.request(method, path, json.dumps(body) if body else None, {"Content-Type": "application/json", "X-Nkx-Request": "1"})
+    r = c.getresponse()
+    return r.status, r.read()
+
+
+def try_service(image):
+    """The image's command: healthy by its own check, compiles, keeps."""
+    process = image.start()
+    try:
+        end = time.monotonic() + 60
+        while subprocess.run(["sh", "-c", image.health], capture_output=True).returncode:
+            assert time.monotonic() < end and process.poll() is None, "the service does not become healthy"
+            time.sleep(0.5)
+        job = {"source": (ROOT / "explorer/examples/02_add_bias.py").read_text()}
+        status, body = request("POST", "/api/v1/compile", job)
+        assert status == 200 and json.loads(body)["status"] == "ok", body[:500]
+        status, body = request("POST", "/api/v1/snippets", job)
+        assert status == 201, body
+        status, body = request("GET", json.loads(body)["url"])
+        assert status == 200 and b"<script" in body, body[:200]
+    finally:
+        os.killpg(process.pid, signal.SIGTERM)
+        process.wait(30)
+
+
+def reason_to_skip():
+    if os.getuid() != 0:
+        return "debootstrap needs root"
+    for program in ("debootstrap", "unshare", "setpriv", "curl"):
+        if not shutil.which(program):
+            return f"{program} is not installed"
+    if subprocess.run(["unshare", "--mount", "true"], capture_output=True).returncode:
+        return "no mount namespaces here"
+    return None
+
+
+def main():
+    p = argparse.ArgumentParser()
+    p.add_argument("directory", nargs="?")
+    p.add_argument("--keep", action="store_true")
+    args = p.parse_args()
+    reason = reason_to_skip()
+    if reason:
+        print(f"SKIP clean root: {reason}")
+        return
+    directory = args.directory or tempfile.mkdtemp(prefix="nkx-root-")
+    began = time.monotonic()
+    try:
+        image = Image(directory)
+        image.build(ROOT / "docker/Dockerfile")
+        built = time.monotonic()
+        try_service(image)
+        print(f"the Dockerfile's {sum(1 for _ in instructions(ROOT / 'docker/Dockerfile'))} instructions in a clean root: "
+              f"built in {built - began:.0f} s, healthy, compiles and keeps as user {image.user}")
+    finally:
+        if not args.keep:
+            shutil.rmtree(directory, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
