@@ -82,7 +82,7 @@ for s in $SUITES; do
   fuzz) fuzz ;;
   pytest)
     py core -n 2 tests/trace tests/conformance tests/passes tests/kernels tests/cli
-    py api tests/api tests/store # one server at a time: these count processes
+    py api tests/api tests/store tests/deploy # one server at a time: these count processes
     py jail tests/jail
     ;;
   browser) py browser tests/browser ;;
