@@ -38,6 +38,8 @@ static const struct hlo_gather_dims *dup_gather(struct arena *a, const struct hl
   r->collapsed_slice_dims = hlo_ints_dup(a, g->collapsed_slice_dims.n, g->collapsed_slice_dims.v);
   r->start_index_map = hlo_ints_dup(a, g->start_index_map.n, g->start_index_map.v);
   r->slice_sizes = hlo_ints_dup(a, g->slice_sizes.n, g->slice_sizes.v);
+  r->operand_batching_dims = hlo_ints_dup(a, g->operand_batching_dims.n, g->operand_batching_dims.v);
+  r->start_indices_batching_dims = hlo_ints_dup(a, g->start_indices_batching_dims.n, g->start_indices_batching_dims.v);
   return r;
 }
 
@@ -47,6 +49,39 @@ static const struct hlo_scatter_dims *dup_scatter(struct arena *a, const struct 
   r->inserted_window_dims = hlo_ints_dup(a, s->inserted_window_dims.n, s->inserted_window_dims.v);
   r->scatter_dims_to_operand_dims =
       hlo_ints_dup(a, s->scatter_dims_to_operand_dims.n, s->scatter_dims_to_operand_dims.v);
+  r->input_batching_dims = hlo_ints_dup(a, s->input_batching_dims.n, s->input_batching_dims.v);
+  r->scatter_indices_batching_dims =
+      hlo_ints_dup(a, s->scatter_indices_batching_dims.n, s->scatter_indices_batching_dims.v);
+  return r;
+}
+
+static const struct hlo_window *dup_window(struct arena *a, const struct hlo_window *w) {
+  struct hlo_window *r = arena_new(a, struct hlo_window);
+  *r = (struct hlo_window){w->n, arena_dup(a, w->v, (size_t)w->n * sizeof *w->v)};
+  return r;
+}
+
+static const struct hlo_conv_dims *dup_conv(struct arena *a, const struct hlo_conv_dims *c) {
+  struct hlo_conv_dims *r = arena_dup(a, c, sizeof *c);
+  r->input_spatial = hlo_ints_dup(a, c->input_spatial.n, c->input_spatial.v);
+  r->kernel_spatial = hlo_ints_dup(a, c->kernel_spatial.n, c->kernel_spatial.v);
+  r->output_spatial = hlo_ints_dup(a, c->output_spatial.n, c->output_spatial.v);
+  return r;
+}
+
+static const struct hlo_groups *dup_groups(struct arena *a, const struct hlo_groups *g) {
+  struct hlo_ints *v = arena_new_array(a, struct hlo_ints, (size_t)g->n);
+  struct hlo_groups *r = arena_new(a, struct hlo_groups);
+  for (int k = 0; k < g->n; k++)
+    v[k] = hlo_ints_dup(a, g->v[k].n, g->v[k].v);
+  *r = (struct hlo_groups){g->n, v};
+  return r;
+}
+
+static const struct hlo_operand_alias *dup_aliases(struct arena *a, int n, const struct hlo_operand_alias *v) {
+  struct hlo_operand_alias *r = arena_dup(a, v, (size_t)n * sizeof *v);
+  for (int k = 0; k < n; k++)
+    r[k].output_index = hlo_ints_dup(a, v[k].output_index.n, v[k].output_index.v);
   return r;
 }
 
@@ -63,7 +98,25 @@ static void copy_attributes(struct arena *a, struct hlo_instr *i, const struct h
     i->gather = dup_gather(a, draft->gather);
   if (draft->scatter)
     i->scatter = dup_scatter(a, draft->scatter);
+  if (draft->window)
+    i->window = dup_window(a, draft->window);
+  if (draft->conv)
+    i->conv = dup_conv(a, draft->conv);
+  if (draft->groups)
+    i->groups = dup_groups(a, draft->groups);
   i->direction = draft->direction;
+  i->is_total_order = draft->is_total_order;
+  i->is_stable = draft->is_stable;
+  i->is_smallest = draft->is_smallest;
+  i->k = draft->k;
+  i->channel_id = draft->channel_id;
+  if (draft->custom_call_target)
+    i->custom_call_target = arena_strdup(a, draft->custom_call_target);
+  if (draft->backend_config)
+    i->backend_config = arena_strdup(a, draft->backend_config);
+  i->n_operand_aliases = draft->n_operand_aliases;
+  if (draft->n_operand_aliases)
+    i->operand_aliases = dup_aliases(a, draft->n_operand_aliases, draft->operand_aliases);
   i->literal = draft->literal;
   i->parameter_number = draft->parameter_number;
   i->tuple_index = draft->tuple_index;

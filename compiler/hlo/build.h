@@ -72,6 +72,30 @@ hlo_val hlo_while(struct hlo_builder *b, struct hlo_computation *condition, stru
 hlo_val hlo_conditional(struct hlo_builder *b, hlo_val index, int n, struct hlo_computation *const *branches,
                         hlo_val const *operands);
 
+/* build_more.c */
+hlo_val hlo_clamp(struct hlo_builder *b, hlo_val low, hlo_val x, hlo_val high); /* low, high: x's shape or 0-d */
+hlo_val hlo_reverse(struct hlo_builder *b, hlo_val x, int n, const int64_t *dimensions);
+hlo_val hlo_bitcast_convert(struct hlo_builder *b, hlo_val x, enum dtype t); /* a type of the same width */
+/* Sorts xs[0] along a dimension, stable, and brings the others along: a tuple of n (n == 1: the array).  NaN counts as
+ * the largest value, as in NumPy. */
+hlo_val hlo_sort(struct hlo_builder *b, int n, hlo_val const *xs, int64_t dimension, bool is_descending);
+/* A tuple: the k largest (or smallest) of the last dimension, in order, and their indices as s32. */
+hlo_val hlo_topk(struct hlo_builder *b, hlo_val x, int64_t k, bool is_largest);
+/* op as in hlo_reduce; one window entry per dimension. */
+hlo_val hlo_reduce_window(struct hlo_builder *b, enum hlo_op op, hlo_val x, hlo_val init,
+                          const struct hlo_window *window);
+/* Result dtype t; the window's sizes are the kernel's. */
+hlo_val hlo_convolution(struct hlo_builder *b, hlo_val x, hlo_val kernel, const struct hlo_window *window,
+                        const struct hlo_conv_dims *dims, enum dtype t);
+/* The shape is the caller's word; aliases may be NULL when n_aliases is 0. */
+hlo_val hlo_custom_call(struct hlo_builder *b, const char *target, const char *backend_config, struct hlo_shape shape,
+                        int n, hlo_val const *xs, int n_aliases, const struct hlo_operand_alias *aliases);
+/* op: HLO_ALL_GATHER, HLO_ALL_REDUCE, HLO_REDUCE_SCATTER or HLO_ALL_TO_ALL; groups of equal size; reduce: what
+ * all-reduce and reduce-scatter combine with; dimension: what the others gather, scatter or split along.  The combiner
+ * is called collective_add_float32_computation. */
+hlo_val hlo_collective(struct hlo_builder *b, enum hlo_op op, hlo_val x, const struct hlo_groups *groups,
+                       enum hlo_op reduce, int64_t dimension);
+
 /* Ends the entry computation: root copy (one result), tuple (several) or nothing (none); records names. */
 enum status hlo_finish(struct hlo_builder *b, int n, hlo_val const *results, const char *const *names);
 

@@ -11,4 +11,9 @@ hlo_val build_refuse(struct hlo_builder *b, const char *fmt, ...) PRINTF(2, 3);
  * and appends it under `name` with its attributes copied.  NULL operands and refusals give NULL. */
 hlo_val build_append(struct hlo_builder *b, const char *name, const struct hlo_instr *draft);
 
+/* (lhs, rhs) -> result on scalars, named as the device tool chain expects; op HLO_COPY gives rhs.  Made once per
+ * module, prefix and dtype. */
+struct hlo_computation *build_combiner(struct hlo_module *m, const char *prefix, enum hlo_op op, enum dtype t);
+bool build_can_reduce(enum hlo_op op, enum dtype t);
+
 #endif

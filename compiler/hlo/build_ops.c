@@ -117,9 +117,7 @@ hlo_val hlo_dynamic_update_slice(struct hlo_builder *b, hlo_val x, hlo_val updat
 
 /* ---- with called computations ------------------------------------------------------------------------ */
 
-/* (lhs, rhs) -> result on scalars, named as the device tool chain expects; op HLO_COPY gives rhs.  Made once per
- * module, prefix and dtype. */
-static struct hlo_computation *combiner(struct hlo_module *m, const char *prefix, enum hlo_op op, enum dtype t) {
+struct hlo_computation *build_combiner(struct hlo_module *m, const char *prefix, enum hlo_op op, enum dtype t) {
   struct arena *a = m->arena;
   const char *base = arena_printf(a, "%s_%s", prefix, dtype_numpy_name(t));
   const char *name = arena_printf(a, "%s_computation", base);
@@ -143,7 +141,7 @@ static struct hlo_computation *combiner(struct hlo_module *m, const char *prefix
   return b.computation;
 }
 
-static bool can_reduce(enum hlo_op op, enum dtype t) {
+bool build_can_reduce(enum hlo_op op, enum dtype t) {
   switch (op) {
   case HLO_ADD:
   case HLO_MULTIPLY:
@@ -161,10 +159,10 @@ static bool can_reduce(enum hlo_op op, enum dtype t) {
 hlo_val hlo_reduce(struct hlo_builder *b, enum hlo_op op, hlo_val x, hlo_val init, int n, const int64_t *dimensions) {
   NEED(b, x, HLO_REDUCE);
   enum dtype t = x->shape.dtype;
-  if (!can_reduce(op, t) || !dtype_size(t))
+  if (!build_can_reduce(op, t) || !dtype_size(t))
     return build_refuse(b, "reduce: %s does not combine %s", hlo_op_name(op),
                         hlo_shape_text(b->module->arena, &x->shape));
-  struct hlo_computation *c = combiner(b->module, hlo_op_name(op), op, t);
+  struct hlo_computation *c = build_combiner(b->module, hlo_op_name(op), op, t);
   hlo_val v[] = {x, init};
   return build_append(b, NULL,
                       &(struct hlo_instr){.op = HLO_REDUCE,
@@ -180,7 +178,7 @@ hlo_val hlo_scatter_assign(struct hlo_builder *b, hlo_val x, hlo_val indices, hl
   NEED(b, x, HLO_SCATTER);
   if (!dtype_size(x->shape.dtype))
     return build_refuse(b, "scatter: the operand must be an array");
-  struct hlo_computation *c = combiner(b->module, "scatter_assign", HLO_COPY, x->shape.dtype);
+  struct hlo_computation *c = build_combiner(b->module, "scatter_assign", HLO_COPY, x->shape.dtype);
   hlo_val v[] = {x, indices, updates};
   return build_append(
       b, NULL,

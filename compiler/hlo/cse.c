@@ -67,6 +67,8 @@ static bool dot_equal(const struct hlo_dot_dims *x, const struct hlo_dot_dims *y
 static bool gather_equal(const struct hlo_gather_dims *x, const struct hlo_gather_dims *y) {
   return ints_equal(x->offset_dims, y->offset_dims) && ints_equal(x->collapsed_slice_dims, y->collapsed_slice_dims) &&
          ints_equal(x->start_index_map, y->start_index_map) && ints_equal(x->slice_sizes, y->slice_sizes) &&
+         ints_equal(x->operand_batching_dims, y->operand_batching_dims) &&
+         ints_equal(x->start_indices_batching_dims, y->start_indices_batching_dims) &&
          x->index_vector_dim == y->index_vector_dim && x->indices_are_sorted == y->indices_are_sorted;
 }
 
@@ -74,8 +76,32 @@ static bool scatter_equal(const struct hlo_scatter_dims *x, const struct hlo_sca
   return ints_equal(x->update_window_dims, y->update_window_dims) &&
          ints_equal(x->inserted_window_dims, y->inserted_window_dims) &&
          ints_equal(x->scatter_dims_to_operand_dims, y->scatter_dims_to_operand_dims) &&
+         ints_equal(x->input_batching_dims, y->input_batching_dims) &&
+         ints_equal(x->scatter_indices_batching_dims, y->scatter_indices_batching_dims) &&
          x->index_vector_dim == y->index_vector_dim && x->indices_are_sorted == y->indices_are_sorted &&
          x->unique_indices == y->unique_indices;
+}
+
+static bool window_equal(const struct hlo_window *x, const struct hlo_window *y) {
+  if (x->n != y->n)
+    return false;
+  for (int k = 0; k < x->n; k++) {
+    const struct hlo_window_dim *p = &x->v[k], *q = &y->v[k];
+    if (p->size != q->size || p->stride != q->stride || p->low != q->low || p->high != q->high ||
+        p->window_dilation != q->window_dilation || p->base_dilation != q->base_dilation ||
+        p->is_reversed != q->is_reversed)
+      return false;
+  }
+  return true;
+}
+
+static bool conv_equal(const struct hlo_conv_dims *x, const struct hlo_conv_dims *y) {
+  return x->input_batch == y->input_batch && x->input_feature == y->input_feature &&
+         x->kernel_input_feature == y->kernel_input_feature && x->kernel_output_feature == y->kernel_output_feature &&
+         x->output_batch == y->output_batch && x->output_feature == y->output_feature &&
+         ints_equal(x->input_spatial, y->input_spatial) && ints_equal(x->kernel_spatial, y->kernel_spatial) &&
+         ints_equal(x->output_spatial, y->output_spatial) && x->feature_group_count == y->feature_group_count &&
+         x->batch_group_count == y->batch_group_count;
 }
 
 static bool literal_equal(const struct hlo_literal *x, const struct hlo_literal *y) {
@@ -88,13 +114,16 @@ static bool literal_equal(const struct hlo_literal *x, const struct hlo_literal 
 static bool attributes_equal(const struct hlo_instr *x, const struct hlo_instr *y) {
   size_t rank = x->n_operands ? (size_t)x->operands[0]->shape.rank : 0;
   if (x->op != y->op || !hlo_shape_equal(&x->shape, &y->shape) || !ints_equal(x->dimensions, y->dimensions) ||
-      x->direction != y->direction || x->tuple_index != y->tuple_index || x->parameter_number != y->parameter_number)
+      x->direction != y->direction || x->is_total_order != y->is_total_order || x->k != y->k ||
+      x->is_smallest != y->is_smallest || x->is_stable != y->is_stable || x->tuple_index != y->tuple_index ||
+      x->parameter_number != y->parameter_number)
     return false;
   if (x->op == HLO_SLICE && memcmp(x->slice, y->slice, rank * sizeof *x->slice) != 0)
     return false;
   if (x->op == HLO_PAD && memcmp(x->padding, y->padding, rank * sizeof *x->padding) != 0)
     return false;
   return SAME(x->dot, y->dot, dot_equal) && SAME(x->gather, y->gather, gather_equal) &&
+         SAME(x->window, y->window, window_equal) && SAME(x->conv, y->conv, conv_equal) &&
          SAME(x->scatter, y->scatter, scatter_equal) && SAME(x->literal, y->literal, literal_equal);
 }
 

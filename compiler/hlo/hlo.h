@@ -32,11 +32,13 @@ enum hlo_class { HC_LEAF, HC_UNARY, HC_BINARY, HC_OTHER };
 const char *hlo_op_name(enum hlo_op op); /* "dynamic-update-slice" */
 int hlo_op_arity(enum hlo_op op);        /* -1: any number */
 enum hlo_class hlo_op_class(enum hlo_op op);
+bool hlo_op_calls(enum hlo_op op); /* has called computations */
+bool hlo_op_is_collective(enum hlo_op op);
 int hlo_op_from_name(const char *name, size_t n); /* -1 when unknown */
 
 /* ---- shapes and literals --------------------------------------------------------------------------- */
 
-enum { HLO_RANK_MAX = 16 };
+enum { HLO_RANK_MAX = 16, HLO_SPATIAL_MAX = 10 /* of a convolution: text has one digit */ };
 
 /* An array shape, or (dtype == DT_TUPLE) a tuple of shapes.  dims is not NULL unless rank is 0. */
 struct hlo_shape {
@@ -84,13 +86,41 @@ struct hlo_dot_dims {
 };
 struct hlo_gather_dims {
   struct hlo_ints offset_dims, collapsed_slice_dims, start_index_map, slice_sizes;
+  struct hlo_ints operand_batching_dims, start_indices_batching_dims;
   int64_t index_vector_dim;
   bool indices_are_sorted;
 };
 struct hlo_scatter_dims {
   struct hlo_ints update_window_dims, inserted_window_dims, scatter_dims_to_operand_dims;
+  struct hlo_ints input_batching_dims, scatter_indices_batching_dims;
   int64_t index_vector_dim;
   bool indices_are_sorted, unique_indices;
+};
+
+/* The window of reduce-window and select-and-scatter (one entry per dimension of the operand) and of convolution (one
+ * per spatial dimension).  A neutral entry is {size, 1, 0, 0, 1, 1, false}. */
+struct hlo_window_dim {
+  int64_t size, stride, low, high, window_dilation, base_dilation;
+  bool is_reversed;
+};
+struct hlo_window {
+  int n;
+  const struct hlo_window_dim *v;
+};
+struct hlo_conv_dims {
+  int64_t input_batch, input_feature, kernel_input_feature, kernel_output_feature, output_batch, output_feature;
+  struct hlo_ints input_spatial, kernel_spatial, output_spatial;
+  int64_t feature_group_count, batch_group_count;
+};
+/* replica_groups of a collective; of collective-permute the source_target_pairs, groups of two. */
+struct hlo_groups {
+  int n;
+  const struct hlo_ints *v;
+};
+/* A custom call writes this output (of a tuple: this element) into the buffer of an operand. */
+struct hlo_operand_alias {
+  struct hlo_ints output_index;
+  int64_t operand;
 };
 
 /* ---- knobs ----------------------------------------------------------------------------------------- */
@@ -126,20 +156,30 @@ struct hlo_instr {
   struct hlo_shape shape;
   int n_operands;
   struct hlo_instr **operands;
-  int n_called; /* reduce, scatter, call: one computation of the same module; while: body, condition; conditional: one
-                   per branch, in the order of the operands behind the first */
+  int n_called; /* while: body, condition; conditional: one per branch, in the order of the operands behind the first;
+                   select-and-scatter: select, scatter; others: one, the combiner, comparator or callee */
   struct hlo_computation **called;
 
-  struct hlo_ints dimensions;        /* broadcast, transpose, reduce, concatenate, iota; dynamic-slice sizes */
+  struct hlo_ints dimensions; /* broadcast, transpose, reduce, concatenate, iota, reverse, sort, map, collectives;
+                                        dynamic-slice sizes */
   const struct hlo_slice_dim *slice; /* shape.rank of the operand entries */
   const struct hlo_pad_dim *padding; /* same */
   const struct hlo_dot_dims *dot;
   const struct hlo_gather_dims *gather;
   const struct hlo_scatter_dims *scatter;
+  const struct hlo_window *window;
+  const struct hlo_conv_dims *conv;
+  const struct hlo_groups *groups;   /* collectives; NULL: one group of all devices */
   enum hlo_direction direction;      /* compare */
+  bool is_total_order;               /* compare of floats: -NaN < -inf < … < -0 < 0 < … < inf < NaN */
+  bool is_stable;                    /* sort */
+  bool is_smallest;                  /* topk: the k smallest */
+  int64_t k, channel_id;             /* topk; collectives, 0: none */
   const struct hlo_literal *literal; /* constant */
   int64_t parameter_number, tuple_index;
   const char *custom_call_target, *backend_config;
+  int n_operand_aliases; /* custom-call */
+  const struct hlo_operand_alias *operand_aliases;
 
   struct src_locs locs;        /* Python places it stands for */
   const struct hlo_knob *knob; /* on the value it defines, or NULL */

@@ -1,7 +1,7 @@
 /* infer: shape rules of element-wise, shape-changing, reducing and structural instructions.
  *
  * The rules are XLA's (shape_inference.cc as observed through its parser and verifier), except that select wants a
- * predicate of the full shape and reduce exactly one operand: the only forms that are ever built.
+ * predicate of the full shape: the only form that is ever built.
  */
 #include "hlo/infer.h"
 
@@ -50,6 +50,11 @@ static enum status infer_unary(struct arena *a, const struct hlo_instr *i, struc
   switch (i->op) {
   case HLO_COPY:
     break;
+  case HLO_POPCNT:
+  case HLO_CLZ:
+    if (k != DK_SIGNED && k != DK_UNSIGNED)
+      wanted = "integer";
+    break;
   case HLO_ABS:
   case HLO_SIGN:
     if (k != DK_FLOAT && k != DK_SIGNED)
@@ -92,6 +97,12 @@ static enum status infer_binary(struct arena *a, const struct hlo_instr *i, stru
     if (k != DK_FLOAT)
       wanted = "floating-point";
     break;
+  case HLO_SHIFT_LEFT:
+  case HLO_SHIFT_RIGHT_ARITHMETIC:
+  case HLO_SHIFT_RIGHT_LOGICAL:
+    if (k != DK_SIGNED && k != DK_UNSIGNED)
+      wanted = "integer";
+    break;
   case HLO_AND:
   case HLO_OR:
   case HLO_XOR:
@@ -113,6 +124,8 @@ static enum status infer_compare(struct arena *a, const struct hlo_instr *i, str
     REFUSE("compare: operands %s and %s must have the same shape and data type", TEXT(x), TEXT(y));
   if ((unsigned)i->direction > HLO_LT)
     REFUSE("compare: unknown direction %d", (int)i->direction);
+  if (i->is_total_order && !dtype_is_float(x->shape.dtype))
+    REFUSE("compare: only floats have a total order of their own, not %s", TEXT(x));
   *out = x->shape;
   out->dtype = DT_BOOL;
   return ST_OK;
@@ -127,6 +140,41 @@ static enum status infer_select(struct arena *a, const struct hlo_instr *i, stru
   if (!hlo_shape_same_dims(&p->shape, &x->shape))
     REFUSE("select: predicate %s must have the dimensions of the branches %s", TEXT(p), TEXT(x));
   *out = x->shape;
+  return ST_OK;
+}
+
+/* The bounds have the operand's shape, or are 0-d. */
+static enum status infer_clamp(struct arena *a, const struct hlo_instr *i, struct hlo_shape *out, struct error *err) {
+  const struct hlo_instr *x = OP(i, 1);
+  for (int k = 0; k < 3; k += 2) {
+    const struct hlo_shape *s = &OP(i, k)->shape;
+    if (s->dtype != x->shape.dtype || (s->rank && !hlo_shape_same_dims(s, &x->shape)))
+      REFUSE("clamp: the bound %s does not fit %s", hlo_shape_text(a, s), TEXT(x));
+  }
+  if (x->shape.dtype == DT_BOOL)
+    REFUSE("clamp: operand %s must be numbers", TEXT(x));
+  *out = x->shape;
+  return ST_OK;
+}
+
+static enum status infer_is_finite(struct arena *a, const struct hlo_instr *i, struct hlo_shape *out,
+                                   struct error *err) {
+  if (!dtype_is_float(OP(i, 0)->shape.dtype))
+    REFUSE("is-finite: operand %s must be floating-point", TEXT(OP(i, 0)));
+  *out = OP(i, 0)->shape;
+  out->dtype = DT_BOOL;
+  return ST_OK;
+}
+
+/* Between types of one width only: what XLA does with the bytes of others changes the rank. */
+static enum status infer_bitcast_convert(struct arena *a, const struct hlo_instr *i, struct hlo_shape *out,
+                                         struct error *err) {
+  const struct hlo_instr *x = OP(i, 0);
+  if (dtype_size(i->shape.dtype) != dtype_size(x->shape.dtype) ||
+      (i->shape.dtype == DT_BOOL) != (x->shape.dtype == DT_BOOL))
+    REFUSE("bitcast-convert: %s cannot be read as %s", TEXT(x), dtype_hlo_name(i->shape.dtype));
+  *out = x->shape;
+  out->dtype = i->shape.dtype;
   return ST_OK;
 }
 
@@ -212,8 +260,7 @@ static enum status infer_slice(struct arena *a, const struct hlo_instr *i, struc
   return ST_OK;
 }
 
-/* dim + low + high + interior between elements; false on overflow. */
-static bool padded_size(int64_t dim, struct hlo_pad_dim p, int64_t *size) {
+bool infer_padded_size(int64_t dim, struct hlo_pad_dim p, int64_t *size) {
   int64_t inner;
   return !__builtin_mul_overflow(dim > 0 ? dim - 1 : 0, p.interior, &inner) &&
          !__builtin_add_overflow(dim, inner, size) && !__builtin_add_overflow(*size, p.low, size) &&
@@ -231,7 +278,7 @@ static enum status infer_pad(struct arena *a, const struct hlo_instr *i, struct 
     REFUSE("pad: no padding");
   for (int k = 0; k < x->shape.rank; k++) {
     struct hlo_pad_dim p = i->padding[k];
-    if (p.interior < 0 || !padded_size(x->shape.dims[k], p, &dims[k]) || dims[k] < 0)
+    if (p.interior < 0 || !infer_padded_size(x->shape.dims[k], p, &dims[k]) || dims[k] < 0)
       REFUSE("pad: padding %lld_%lld_%lld does not fit dimension %d of %s", (long long)p.low, (long long)p.high,
              (long long)p.interior, k, TEXT(x));
   }
@@ -310,38 +357,6 @@ static enum status infer_dynamic_update_slice(struct arena *a, const struct hlo_
   return ST_OK;
 }
 
-/* ---- reductions -------------------------------------------------------------------------------------- */
-
-enum status infer_combiner(const struct hlo_instr *i, enum dtype t, struct error *err) {
-  const char *op = hlo_op_name(i->op);
-  const struct hlo_shape want = {.dtype = t};
-  if (i->n_called != 1 || !i->called[0])
-    REFUSE("%s: needs exactly one called computation", op);
-  const struct hlo_computation *c = i->called[0];
-  bool fits = c->n_params == 2 && c->root && hlo_shape_equal(&c->root->shape, &want);
-  for (int k = 0; fits && k < 2; k++)
-    fits = c->params[k] && hlo_shape_equal(&c->params[k]->shape, &want);
-  if (!fits)
-    REFUSE("%s: the called computation %s must take two %s[] and give one", op, c->name, dtype_hlo_name(t));
-  return ST_OK;
-}
-
-static enum status infer_reduce(struct arena *a, const struct hlo_instr *i, struct hlo_shape *out, struct error *err) {
-  const struct hlo_instr *x = OP(i, 0), *init = OP(i, 1);
-  int64_t dims[HLO_RANK_MAX];
-  int rank = 0;
-
-  if (init->shape.rank || init->shape.dtype != x->shape.dtype)
-    REFUSE("reduce: the initial value %s must be %s[]", TEXT(init), dtype_hlo_name(x->shape.dtype));
-  if (!infer_is_distinct_below(i->dimensions, x->shape.rank))
-    REFUSE("reduce: dimensions %s are not different dimensions of %s", infer_ints_text(a, i->dimensions), TEXT(x));
-  for (int k = 0; k < x->shape.rank; k++)
-    if (!infer_contains(i->dimensions, k))
-      dims[rank++] = x->shape.dims[k];
-  *out = hlo_shape_array(a, x->shape.dtype, rank, dims);
-  return infer_combiner(i, x->shape.dtype, err);
-}
-
 /* ---- structure --------------------------------------------------------------------------------------- */
 
 static enum status infer_tuple(struct arena *a, const struct hlo_instr *i, struct hlo_shape *out) {
@@ -358,6 +373,21 @@ static enum status infer_get_tuple_element(struct arena *a, const struct hlo_ins
   if (s->dtype != DT_TUPLE || i->tuple_index < 0 || i->tuple_index >= s->n_elems)
     REFUSE("get-tuple-element: %s has no element %lld", hlo_shape_text(a, s), (long long)i->tuple_index);
   *out = s->elems[i->tuple_index];
+  return ST_OK;
+}
+
+/* The shape is whatever it says; an alias has to name something that is there. */
+static enum status infer_custom_call(const struct hlo_instr *i, struct hlo_shape *out, struct error *err) {
+  *out = i->shape;
+  for (int k = 0; k < i->n_operand_aliases; k++) {
+    const struct hlo_operand_alias *x = &i->operand_aliases[k];
+    bool fits = x->operand >= 0 && x->operand < i->n_operands && x->output_index.n <= 1;
+    if (fits && x->output_index.n)
+      fits = i->shape.dtype == DT_TUPLE && x->output_index.v[0] >= 0 && x->output_index.v[0] < i->shape.n_elems;
+    const struct hlo_shape *to = fits && x->output_index.n ? &i->shape.elems[x->output_index.v[0]] : &i->shape;
+    if (!fits || !hlo_shape_equal(to, &OP(i, x->operand)->shape))
+      REFUSE("custom-call: alias %d does not fit an operand and an output of one shape", k);
+  }
   return ST_OK;
 }
 
@@ -395,8 +425,37 @@ static enum status infer_by_op(struct arena *a, const struct hlo_instr *i, struc
     return infer_pad(a, i, out, err);
   case HLO_CONCATENATE:
     return infer_concatenate(a, i, out, err);
+  case HLO_CLAMP:
+    return infer_clamp(a, i, out, err);
+  case HLO_IS_FINITE:
+    return infer_is_finite(a, i, out, err);
+  case HLO_BITCAST_CONVERT:
+    return infer_bitcast_convert(a, i, out, err);
+  case HLO_OPT_BARRIER:
+    *out = OP(i, 0)->shape;
+    return ST_OK;
+  case HLO_MAP:
+    return infer_map(i, out, err);
+  case HLO_REVERSE:
+    return infer_reverse(a, i, out, err);
   case HLO_REDUCE:
     return infer_reduce(a, i, out, err);
+  case HLO_REDUCE_WINDOW:
+    return infer_reduce_window(a, i, out, err);
+  case HLO_SELECT_AND_SCATTER:
+    return infer_select_and_scatter(a, i, out, err);
+  case HLO_SORT:
+    return infer_sort(a, i, out, err);
+  case HLO_TOPK:
+    return infer_topk(a, i, out, err);
+  case HLO_CONVOLUTION:
+    return infer_convolution(a, i, out, err);
+  case HLO_ALL_GATHER:
+  case HLO_ALL_REDUCE:
+  case HLO_REDUCE_SCATTER:
+  case HLO_ALL_TO_ALL:
+  case HLO_COLLECTIVE_PERMUTE:
+    return infer_collective(a, i, out, err);
   case HLO_DOT:
     return infer_dot(a, i, out, err);
   case HLO_GATHER:
@@ -417,7 +476,9 @@ static enum status infer_by_op(struct arena *a, const struct hlo_instr *i, struc
     return infer_conditional(a, i, out, err);
   case HLO_WHILE:
     return infer_while(a, i, out, err);
-  default: /* parameter, custom-call: whatever it says */
+  case HLO_CUSTOM_CALL:
+    return infer_custom_call(i, out, err);
+  default: /* parameter: whatever it says */
     *out = i->shape;
     return ST_OK;
   }
@@ -453,7 +514,7 @@ static enum status check_shape(struct arena *a, const char *op, const struct hlo
 /* Only these may have tuples as operands. */
 static bool takes_tuples(enum hlo_op op) {
   return op == HLO_TUPLE || op == HLO_GET_TUPLE_ELEMENT || op == HLO_CUSTOM_CALL || op == HLO_COPY || op == HLO_CALL ||
-         op == HLO_CONDITIONAL || op == HLO_WHILE;
+         op == HLO_CONDITIONAL || op == HLO_WHILE || op == HLO_OPT_BARRIER;
 }
 
 enum status hlo_infer_shape(struct arena *a, const struct hlo_instr *i, struct hlo_shape *out, struct error *err) {

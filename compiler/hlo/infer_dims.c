@@ -77,6 +77,18 @@ enum status infer_dot(struct arena *a, const struct hlo_instr *i, struct hlo_sha
   return ST_OK;
 }
 
+/* Batching dimensions of the operand and of the indices, pairwise of one size. */
+static enum status check_batching(struct arena *a, const char *op, const struct hlo_instr *x, struct hlo_ints xs,
+                                  const struct hlo_instr *idx, struct hlo_ints is, int64_t vector_dim,
+                                  struct error *err) {
+  bool fits = xs.n == is.n && infer_is_distinct_below(is, idx->shape.rank) && !infer_contains(is, vector_dim);
+  for (int k = 0; fits && k < xs.n; k++)
+    fits = x->shape.dims[xs.v[k]] == idx->shape.dims[is.v[k]];
+  if (!fits)
+    REFUSE("%s: batching dimensions %s of %s do not fit %s of indices %s", op, INTS(xs), TEXT(x), INTS(is), TEXT(idx));
+  return ST_OK;
+}
+
 /* ---- gather ------------------------------------------------------------------------------------------ */
 
 /* The batch dimensions of indices, and the length of its vectors. */
@@ -102,13 +114,19 @@ static enum status check_gather_sizes(struct arena *a, const struct hlo_instr *x
     REFUSE("gather: %s needs %d slice sizes, not %s", TEXT(x), x->shape.rank, INTS(g->slice_sizes));
   if (!infer_is_distinct_below(g->collapsed_slice_dims, x->shape.rank) || !infer_is_ascending(g->collapsed_slice_dims))
     REFUSE("gather: collapsed_slice_dims %s must ascend and exist in %s", INTS(g->collapsed_slice_dims), TEXT(x));
+  if (!infer_is_distinct_below(g->operand_batching_dims, x->shape.rank) ||
+      !infer_is_ascending(g->operand_batching_dims))
+    REFUSE("gather: operand_batching_dims %s must ascend and exist in %s", INTS(g->operand_batching_dims), TEXT(x));
   if (!infer_is_distinct_below(g->start_index_map, x->shape.rank))
     REFUSE("gather: start_index_map %s are not different dimensions of %s", INTS(g->start_index_map), TEXT(x));
   for (int k = 0; k < x->shape.rank; k++) {
     int64_t size = g->slice_sizes.v[k];
     if (size < 0 || size > x->shape.dims[k])
       REFUSE("gather: slice sizes %s do not fit %s", INTS(g->slice_sizes), TEXT(x));
-    if (size > 1 && infer_contains(g->collapsed_slice_dims, k))
+    if (infer_contains(g->operand_batching_dims, k) &&
+        (infer_contains(g->collapsed_slice_dims, k) || infer_contains(g->start_index_map, k)))
+      REFUSE("gather: batching dimension %d of %s has another role as well", k, TEXT(x));
+    if (size > 1 && (infer_contains(g->collapsed_slice_dims, k) || infer_contains(g->operand_batching_dims, k)))
       REFUSE("gather: collapsed dimension %d of %s has slice size %lld instead of 1", k, TEXT(x), (long long)size);
   }
   return ST_OK;
@@ -124,7 +142,9 @@ enum status infer_gather(struct arena *a, const struct hlo_instr *i, struct hlo_
   if (!g)
     REFUSE("gather: no dimension numbers");
   if ((st = split_indices(a, "gather", idx, g->index_vector_dim, &n_batch, batch, &vector, err)) ||
-      (st = check_gather_sizes(a, x, g, err)))
+      (st = check_gather_sizes(a, x, g, err)) ||
+      (st = check_batching(a, "gather", x, g->operand_batching_dims, idx, g->start_indices_batching_dims,
+                           g->index_vector_dim, err)))
     return st;
   if (vector != g->start_index_map.n)
     REFUSE("gather: indices %s hold vectors of %lld, start_index_map %s has %d entries", TEXT(idx), (long long)vector,
@@ -133,14 +153,14 @@ enum status infer_gather(struct arena *a, const struct hlo_instr *i, struct hlo_
   if (rank > HLO_RANK_MAX)
     REFUSE("gather: the result has %d dimensions; at most %d are possible", rank, HLO_RANK_MAX);
   if (!infer_is_distinct_below(g->offset_dims, rank) || !infer_is_ascending(g->offset_dims) ||
-      g->offset_dims.n + g->collapsed_slice_dims.n != x->shape.rank)
+      g->offset_dims.n + g->collapsed_slice_dims.n + g->operand_batching_dims.n != x->shape.rank)
     REFUSE("gather: offset_dims %s do not fit a result of %d dimensions from %s", INTS(g->offset_dims), rank, TEXT(x));
   for (int k = 0; k < rank; k++) {
     if (!infer_contains(g->offset_dims, k)) {
       dims[k] = batch[at_batch++];
       continue;
     }
-    while (infer_contains(g->collapsed_slice_dims, at_offset))
+    while (infer_contains(g->collapsed_slice_dims, at_offset) || infer_contains(g->operand_batching_dims, at_offset))
       at_offset++;
     dims[k] = g->slice_sizes.v[at_offset++];
   }
@@ -159,7 +179,14 @@ static enum status check_scatter_numbers(struct arena *a, const struct hlo_instr
   if (!infer_is_distinct_below(s->scatter_dims_to_operand_dims, x->shape.rank))
     REFUSE("scatter: scatter_dims_to_operand_dims %s are not different dimensions of %s",
            INTS(s->scatter_dims_to_operand_dims), TEXT(x));
-  if (s->update_window_dims.n + s->inserted_window_dims.n != x->shape.rank)
+  if (!infer_is_distinct_below(s->input_batching_dims, x->shape.rank) || !infer_is_ascending(s->input_batching_dims))
+    REFUSE("scatter: input_batching_dims %s must ascend and exist in %s", INTS(s->input_batching_dims), TEXT(x));
+  for (int k = 0; k < s->input_batching_dims.n; k++)
+    if (infer_contains(s->inserted_window_dims, s->input_batching_dims.v[k]) ||
+        infer_contains(s->scatter_dims_to_operand_dims, s->input_batching_dims.v[k]))
+      REFUSE("scatter: batching dimension %lld of %s has another role as well", (long long)s->input_batching_dims.v[k],
+             TEXT(x));
+  if (s->update_window_dims.n + s->inserted_window_dims.n + s->input_batching_dims.n != x->shape.rank)
     REFUSE("scatter: update_window_dims %s and inserted_window_dims %s do not make up %s", INTS(s->update_window_dims),
            INTS(s->inserted_window_dims), TEXT(x));
   return ST_OK;
@@ -177,7 +204,9 @@ enum status infer_scatter(struct arena *a, const struct hlo_instr *i, struct hlo
   if (u->shape.dtype != x->shape.dtype)
     REFUSE("scatter: updates %s must have the data type of %s", TEXT(u), TEXT(x));
   if ((st = split_indices(a, "scatter", idx, s->index_vector_dim, &n_batch, batch, &vector, err)) ||
-      (st = check_scatter_numbers(a, x, u, s, err)))
+      (st = check_scatter_numbers(a, x, u, s, err)) ||
+      (st = check_batching(a, "scatter", x, s->input_batching_dims, idx, s->scatter_indices_batching_dims,
+                           s->index_vector_dim, err)))
     return st;
   if (vector != s->scatter_dims_to_operand_dims.n)
     REFUSE("scatter: indices %s hold vectors of %lld, scatter_dims_to_operand_dims %s has %d entries", TEXT(idx),
@@ -187,7 +216,7 @@ enum status infer_scatter(struct arena *a, const struct hlo_instr *i, struct hlo
   for (int k = 0; k < u->shape.rank; k++) {
     bool fits;
     if (infer_contains(s->update_window_dims, k)) {
-      while (infer_contains(s->inserted_window_dims, at_window))
+      while (infer_contains(s->inserted_window_dims, at_window) || infer_contains(s->input_batching_dims, at_window))
         at_window++;
       fits = u->shape.dims[k] <= x->shape.dims[at_window++];
     } else {

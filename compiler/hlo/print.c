@@ -122,6 +122,10 @@ static void put_gather(struct buf *out, const struct hlo_gather_dims *g) {
   put_named_ints(out, "offset_dims", g->offset_dims);
   put_named_ints(out, "collapsed_slice_dims", g->collapsed_slice_dims);
   put_named_ints(out, "start_index_map", g->start_index_map);
+  if (g->operand_batching_dims.n) {
+    put_named_ints(out, "operand_batching_dims", g->operand_batching_dims);
+    put_named_ints(out, "start_indices_batching_dims", g->start_indices_batching_dims);
+  }
   buf_printf(out, ", index_vector_dim=%" PRId64, g->index_vector_dim);
   put_named_ints(out, "slice_sizes", g->slice_sizes);
   if (g->indices_are_sorted)
@@ -132,11 +136,107 @@ static void put_scatter(struct buf *out, const struct hlo_scatter_dims *s) {
   put_named_ints(out, "update_window_dims", s->update_window_dims);
   put_named_ints(out, "inserted_window_dims", s->inserted_window_dims);
   put_named_ints(out, "scatter_dims_to_operand_dims", s->scatter_dims_to_operand_dims);
+  if (s->input_batching_dims.n) {
+    put_named_ints(out, "input_batching_dims", s->input_batching_dims);
+    put_named_ints(out, "scatter_indices_batching_dims", s->scatter_indices_batching_dims);
+  }
   buf_printf(out, ", index_vector_dim=%" PRId64, s->index_vector_dim);
   if (s->indices_are_sorted)
     buf_puts(out, ", indices_are_sorted=true");
   if (s->unique_indices)
     buf_puts(out, ", unique_indices=true");
+}
+
+/* pad=1_2x0_0: a pair per dimension */
+static void put_window_field(struct buf *out, const struct hlo_window *w, const char *name,
+                             int64_t (*value)(const struct hlo_window_dim *), int64_t neutral) {
+  bool is_said = false;
+  for (int k = 0; k < w->n; k++)
+    is_said |= value(&w->v[k]) != neutral;
+  if (!is_said)
+    return;
+  buf_printf(out, " %s=", name);
+  for (int k = 0; k < w->n; k++)
+    buf_printf(out, "%s%" PRId64, k ? "x" : "", value(&w->v[k]));
+}
+
+static int64_t window_stride(const struct hlo_window_dim *d) {
+  return d->stride;
+}
+static int64_t window_base_dilation(const struct hlo_window_dim *d) {
+  return d->base_dilation;
+}
+static int64_t window_dilation(const struct hlo_window_dim *d) {
+  return d->window_dilation;
+}
+static int64_t window_reversal(const struct hlo_window_dim *d) {
+  return d->is_reversed;
+}
+
+static void put_window(struct buf *out, const struct hlo_window *w) {
+  bool is_padded = false;
+  if (!w->n)
+    return;
+  buf_puts(out, ", window={size=");
+  for (int k = 0; k < w->n; k++) {
+    buf_printf(out, "%s%" PRId64, k ? "x" : "", w->v[k].size);
+    is_padded |= w->v[k].low || w->v[k].high;
+  }
+  put_window_field(out, w, "stride", window_stride, 1);
+  if (is_padded)
+    buf_puts(out, " pad=");
+  for (int k = 0; is_padded && k < w->n; k++)
+    buf_printf(out, "%s%" PRId64 "_%" PRId64, k ? "x" : "", w->v[k].low, w->v[k].high);
+  put_window_field(out, w, "lhs_dilate", window_base_dilation, 1);
+  put_window_field(out, w, "rhs_dilate", window_dilation, 1);
+  put_window_field(out, w, "rhs_reversal", window_reversal, 0);
+  buf_putc(out, '}');
+}
+
+/* b01f: the role of each dimension; spatial dimensions by number */
+static void put_roles(struct buf *out, int64_t x, char x_name, int64_t y, char y_name, struct hlo_ints spatial) {
+  char text[HLO_RANK_MAX + 1] = {0};
+  text[x] = x_name;
+  text[y] = y_name;
+  for (int k = 0; k < spatial.n; k++)
+    text[spatial.v[k]] = (char)('0' + k); /* at most HLO_SPATIAL_MAX */
+  buf_puts(out, text);
+}
+
+static void put_convolution(struct buf *out, const struct hlo_conv_dims *c) {
+  buf_puts(out, ", dim_labels=");
+  put_roles(out, c->input_batch, 'b', c->input_feature, 'f', c->input_spatial);
+  buf_putc(out, '_');
+  put_roles(out, c->kernel_input_feature, 'i', c->kernel_output_feature, 'o', c->kernel_spatial);
+  buf_puts(out, "->");
+  put_roles(out, c->output_batch, 'b', c->output_feature, 'f', c->output_spatial);
+  if (c->feature_group_count != 1)
+    buf_printf(out, ", feature_group_count=%" PRId64, c->feature_group_count);
+  if (c->batch_group_count != 1)
+    buf_printf(out, ", batch_group_count=%" PRId64, c->batch_group_count);
+}
+
+static void put_collective(struct buf *out, const struct hlo_instr *i) {
+  if (i->channel_id)
+    buf_printf(out, ", channel_id=%" PRId64, i->channel_id);
+  buf_printf(out, ", %s={", i->op == HLO_COLLECTIVE_PERMUTE ? "source_target_pairs" : "replica_groups");
+  for (int k = 0; i->groups && k < i->groups->n; k++) {
+    buf_puts(out, k ? "," : "");
+    put_ints(out, i->groups->v[k]);
+  }
+  buf_putc(out, '}');
+  if (i->op != HLO_ALL_REDUCE && i->op != HLO_COLLECTIVE_PERMUTE)
+    put_named_ints(out, "dimensions", i->dimensions);
+}
+
+static void put_operand_aliases(struct buf *out, const struct hlo_instr *i) {
+  buf_puts(out, ", output_to_operand_aliasing={");
+  for (int k = 0; k < i->n_operand_aliases; k++) {
+    buf_puts(out, k ? ", " : "");
+    put_ints(out, i->operand_aliases[k].output_index);
+    buf_printf(out, ": (%" PRId64 ", {})", i->operand_aliases[k].operand);
+  }
+  buf_putc(out, '}');
 }
 
 static void put_custom_call(struct buf *out, const struct hlo_instr *i) {
@@ -148,13 +248,16 @@ static void put_custom_call(struct buf *out, const struct hlo_instr *i) {
     buf_puts(out, ", backend_config=");
     put_string(out, i->backend_config);
   }
+  if (i->n_operand_aliases)
+    put_operand_aliases(out, i);
 }
 
 /* A conditional on a truth value is written with names for its branches, as XLA does. */
 static void put_called(struct buf *out, const struct hlo_instr *i) {
-  static const char *const of_while[] = {"body", "condition"}, *const of_pred[] = {"true_computation",
-                                                                                   "false_computation"};
-  const char *const *names = i->op == HLO_WHILE ? of_while : NULL;
+  static const char *const of_while[] = {"body", "condition"},
+                           *const of_pred[] = {"true_computation", "false_computation"},
+                           *const of_select[] = {"select", "scatter"};
+  const char *const *names = i->op == HLO_WHILE ? of_while : i->op == HLO_SELECT_AND_SCATTER ? of_select : NULL;
   if (i->op == HLO_CONDITIONAL && i->operands[0]->shape.dtype == DT_BOOL)
     names = of_pred;
   if (i->op == HLO_CONDITIONAL && !names)
@@ -177,7 +280,32 @@ static void put_attributes(struct buf *out, const struct hlo_instr *i) {
   case HLO_TRANSPOSE:
   case HLO_CONCATENATE:
   case HLO_REDUCE:
+  case HLO_REVERSE:
+  case HLO_MAP:
     put_named_ints(out, "dimensions", i->dimensions);
+    break;
+  case HLO_SORT:
+    put_named_ints(out, "dimensions", i->dimensions);
+    if (i->is_stable)
+      buf_puts(out, ", is_stable=true");
+    break;
+  case HLO_TOPK:
+    buf_printf(out, ", k=%" PRId64 ", largest=%s", i->k, i->is_smallest ? "false" : "true");
+    break;
+  case HLO_REDUCE_WINDOW:
+  case HLO_SELECT_AND_SCATTER:
+    put_window(out, i->window);
+    break;
+  case HLO_CONVOLUTION:
+    put_window(out, i->window);
+    put_convolution(out, i->conv);
+    break;
+  case HLO_ALL_GATHER:
+  case HLO_ALL_REDUCE:
+  case HLO_REDUCE_SCATTER:
+  case HLO_ALL_TO_ALL:
+  case HLO_COLLECTIVE_PERMUTE:
+    put_collective(out, i);
     break;
   case HLO_IOTA:
     buf_printf(out, ", iota_dimension=%" PRId64, i->dimensions.v[0]);
@@ -187,6 +315,8 @@ static void put_attributes(struct buf *out, const struct hlo_instr *i) {
     break;
   case HLO_COMPARE:
     buf_printf(out, ", direction=%s", hlo_direction_name(i->direction));
+    if (i->is_total_order)
+      buf_puts(out, ", type=TOTALORDER");
     break;
   case HLO_SLICE:
     put_slice(out, i);

@@ -184,6 +184,8 @@ static void add_gather(struct arena *a, const struct hlo_gather_dims *g, Xla__Hl
   n->offset_dims = ints_of(g->offset_dims, &n->n_offset_dims);
   n->collapsed_slice_dims = ints_of(g->collapsed_slice_dims, &n->n_collapsed_slice_dims);
   n->start_index_map = ints_of(g->start_index_map, &n->n_start_index_map);
+  n->operand_batching_dims = ints_of(g->operand_batching_dims, &n->n_operand_batching_dims);
+  n->start_indices_batching_dims = ints_of(g->start_indices_batching_dims, &n->n_start_indices_batching_dims);
   n->index_vector_dim = g->index_vector_dim;
   p->gather_slice_sizes = ints_of(g->slice_sizes, &p->n_gather_slice_sizes);
   p->indices_are_sorted = g->indices_are_sorted;
@@ -195,9 +197,73 @@ static void add_scatter(struct arena *a, const struct hlo_scatter_dims *s, Xla__
   n->update_window_dims = ints_of(s->update_window_dims, &n->n_update_window_dims);
   n->inserted_window_dims = ints_of(s->inserted_window_dims, &n->n_inserted_window_dims);
   n->scatter_dims_to_operand_dims = ints_of(s->scatter_dims_to_operand_dims, &n->n_scatter_dims_to_operand_dims);
+  n->input_batching_dims = ints_of(s->input_batching_dims, &n->n_input_batching_dims);
+  n->scatter_indices_batching_dims = ints_of(s->scatter_indices_batching_dims, &n->n_scatter_indices_batching_dims);
   n->index_vector_dim = s->index_vector_dim;
   p->indices_are_sorted = s->indices_are_sorted;
   p->unique_indices = s->unique_indices;
+}
+
+static void add_window(struct arena *a, const struct hlo_window *w, Xla__HloInstructionProto *p) {
+  p->window = arena_new(a, Xla__Window);
+  xla__window__init(p->window);
+  p->window->n_dimensions = (size_t)w->n;
+  MESSAGES(a, w->n, Xla__WindowDimension, xla__window_dimension__init, p->window->dimensions);
+  for (int k = 0; k < w->n; k++) {
+    Xla__WindowDimension *d = p->window->dimensions[k];
+    d->size = w->v[k].size;
+    d->stride = w->v[k].stride;
+    d->padding_low = w->v[k].low;
+    d->padding_high = w->v[k].high;
+    d->window_dilation = w->v[k].window_dilation;
+    d->base_dilation = w->v[k].base_dilation;
+    d->window_reversal = w->v[k].is_reversed;
+  }
+}
+
+static void add_convolution(struct arena *a, const struct hlo_conv_dims *c, Xla__HloInstructionProto *p) {
+  Xla__ConvolutionDimensionNumbers *n = p->convolution_dimension_numbers =
+      arena_new(a, Xla__ConvolutionDimensionNumbers);
+  xla__convolution_dimension_numbers__init(n);
+  n->input_batch_dimension = c->input_batch;
+  n->input_feature_dimension = c->input_feature;
+  n->kernel_input_feature_dimension = c->kernel_input_feature;
+  n->kernel_output_feature_dimension = c->kernel_output_feature;
+  n->output_batch_dimension = c->output_batch;
+  n->output_feature_dimension = c->output_feature;
+  n->input_spatial_dimensions = ints_of(c->input_spatial, &n->n_input_spatial_dimensions);
+  n->kernel_spatial_dimensions = ints_of(c->kernel_spatial, &n->n_kernel_spatial_dimensions);
+  n->output_spatial_dimensions = ints_of(c->output_spatial, &n->n_output_spatial_dimensions);
+  p->feature_group_count = c->feature_group_count;
+  p->batch_group_count = c->batch_group_count;
+}
+
+static void add_groups(struct arena *a, const struct hlo_instr *i, Xla__HloInstructionProto *p) {
+  const struct hlo_groups *g = i->groups;
+  if (i->op == HLO_COLLECTIVE_PERMUTE) {
+    p->n_source_target_pairs = (size_t)g->n;
+    MESSAGES(a, g->n, Xla__SourceTarget, xla__source_target__init, p->source_target_pairs);
+    for (int k = 0; k < g->n; k++) {
+      p->source_target_pairs[k]->source = g->v[k].v[0];
+      p->source_target_pairs[k]->target = g->v[k].v[1];
+    }
+    return;
+  }
+  p->n_replica_groups = (size_t)g->n;
+  MESSAGES(a, g->n, Xla__ReplicaGroup, xla__replica_group__init, p->replica_groups);
+  for (int k = 0; k < g->n; k++)
+    p->replica_groups[k]->replica_ids = ints_of(g->v[k], &p->replica_groups[k]->n_replica_ids);
+}
+
+static void add_operand_aliases(struct arena *a, const struct hlo_instr *i, Xla__HloInstructionProto *p) {
+  p->n_output_operand_aliasing = (size_t)i->n_operand_aliases;
+  MESSAGES(a, i->n_operand_aliases, Xla__OutputOperandAliasing, xla__output_operand_aliasing__init,
+           p->output_operand_aliasing);
+  for (int k = 0; k < i->n_operand_aliases; k++) {
+    Xla__OutputOperandAliasing *x = p->output_operand_aliasing[k];
+    x->output_shape_index = ints_of(i->operand_aliases[k].output_index, &x->n_output_shape_index);
+    x->operand_index = i->operand_aliases[k].operand;
+  }
 }
 
 static void add_attributes(struct arena *a, const struct hlo_instr *i, Xla__HloInstructionProto *p) {
@@ -215,8 +281,23 @@ static void add_attributes(struct arena *a, const struct hlo_instr *i, Xla__HloI
     add_gather(a, i->gather, p);
   if (i->scatter)
     add_scatter(a, i->scatter, p);
+  if (i->window)
+    add_window(a, i->window, p);
+  if (i->conv)
+    add_convolution(a, i->conv, p);
+  if (i->groups)
+    add_groups(a, i, p);
+  if (i->op == HLO_CUSTOM_CALL)
+    p->custom_call_api_version = 1; /* what the text form means when it says nothing */
+  add_operand_aliases(a, i, p);
   if (i->op == HLO_COMPARE)
     p->comparison_direction = text_of(hlo_direction_name(i->direction));
+  if (i->is_total_order)
+    p->comparison_type = text_of("TOTALORDER");
+  p->is_stable = i->is_stable;
+  p->k = i->k;
+  p->largest = i->op == HLO_TOPK && !i->is_smallest;
+  p->channel_id = i->channel_id;
   if (i->literal)
     p->literal = make_literal(a, i->literal);
   p->parameter_number = i->parameter_number;

@@ -13,7 +13,6 @@ static const char *const ignored[] = {
     "frontend_attributes",
     "operand_precision",
     "backend_config",
-    "channel_id",
     "control-predecessors",
     "origin",
     "statistics",
@@ -71,6 +70,12 @@ bool read_called(struct cursor *c, const struct text_instr *t, int *n, struct sp
     *n = 2;
     if (!one_name(c, t, "body", &v[0]) || !one_name(c, t, "condition", &v[1]))
       return false;
+  } else if (t->op == HLO_SELECT_AND_SCATTER) {
+    *n = 2;
+    if (!one_name(c, t, "select", &v[0]) || !one_name(c, t, "scatter", &v[1]))
+      return false;
+  } else if (t->op == HLO_CUSTOM_CALL && text_attr(t, "called_computations")) {
+    return many_names(c, text_attr(t, "called_computations"), n, out);
   } else if (t->op == HLO_CONDITIONAL && text_attr(t, "branch_computations")) {
     return many_names(c, text_attr(t, "branch_computations"), n, out);
   } else if (t->op == HLO_CONDITIONAL) {
@@ -157,6 +162,7 @@ struct parts {
   struct hlo_dot_dims dot;
   struct hlo_gather_dims gather;
   struct hlo_scatter_dims scatter;
+  struct hlo_conv_dims conv;
 };
 
 static bool dot_attribute(struct cursor *c, struct span key, struct hlo_dot_dims *d, bool *known) {
@@ -183,6 +189,10 @@ static bool gather_attribute(struct cursor *c, struct span key, struct hlo_gathe
     return cur_ints(c, &g->start_index_map);
   if (span_is(key, "slice_sizes"))
     return cur_ints(c, &g->slice_sizes);
+  if (span_is(key, "operand_batching_dims"))
+    return cur_ints(c, &g->operand_batching_dims);
+  if (span_is(key, "start_indices_batching_dims"))
+    return cur_ints(c, &g->start_indices_batching_dims);
   if (span_is(key, "index_vector_dim"))
     return cur_int(c, &g->index_vector_dim);
   if (span_is(key, "indices_are_sorted"))
@@ -199,6 +209,10 @@ static bool scatter_attribute(struct cursor *c, struct span key, struct hlo_scat
     return cur_ints(c, &s->inserted_window_dims);
   if (span_is(key, "scatter_dims_to_operand_dims"))
     return cur_ints(c, &s->scatter_dims_to_operand_dims);
+  if (span_is(key, "input_batching_dims"))
+    return cur_ints(c, &s->input_batching_dims);
+  if (span_is(key, "scatter_indices_batching_dims"))
+    return cur_ints(c, &s->scatter_indices_batching_dims);
   if (span_is(key, "index_vector_dim"))
     return cur_int(c, &s->index_vector_dim);
   if (span_is(key, "indices_are_sorted"))
@@ -206,6 +220,14 @@ static bool scatter_attribute(struct cursor *c, struct span key, struct hlo_scat
   if (span_is(key, "unique_indices"))
     return in_bool(c, &s->unique_indices);
   *known = false;
+  return true;
+}
+
+static bool in_compare_type(struct cursor *c, struct hlo_instr *i) {
+  struct span word;
+  if (!cur_word(c, &word, "a type"))
+    return false;
+  i->is_total_order = span_is(word, "TOTALORDER") && dtype_is_float(i->operands[0]->shape.dtype);
   return true;
 }
 
@@ -217,6 +239,8 @@ static bool own_attribute(struct cursor *c, struct span key, struct hlo_instr *i
   case HLO_TRANSPOSE:
   case HLO_CONCATENATE:
   case HLO_REDUCE:
+  case HLO_REVERSE:
+  case HLO_MAP:
     if (span_is(key, "dimensions"))
       return cur_ints(c, &i->dimensions);
     break;
@@ -231,9 +255,8 @@ static bool own_attribute(struct cursor *c, struct span key, struct hlo_instr *i
   case HLO_COMPARE:
     if (span_is(key, "direction"))
       return in_direction(c, &i->direction);
-    if (span_is(key, "type")) /* FLOAT, SIGNED, UNSIGNED: as the operands say; TOTALORDER is another operation */
-      return !memmem(c->at, (size_t)(c->end - c->at), "TOTALORDER", 10) ||
-             cur_fail(c, key, DG_UNSUPPORTED_OP, "comparing in the total order of floats has no form here");
+    if (span_is(key, "type")) /* FLOAT, SIGNED, UNSIGNED: as the operands say */
+      return in_compare_type(c, i);
     break;
   case HLO_SLICE:
     if (span_is(key, "slice"))
@@ -247,6 +270,49 @@ static bool own_attribute(struct cursor *c, struct span key, struct hlo_instr *i
     if (span_is(key, "index"))
       return cur_int(c, &i->tuple_index);
     break;
+  case HLO_SORT:
+    if (span_is(key, "dimensions"))
+      return cur_ints(c, &i->dimensions);
+    if (span_is(key, "is_stable"))
+      return in_bool(c, &i->is_stable);
+    break;
+  case HLO_TOPK:
+    if (span_is(key, "k"))
+      return cur_int(c, &i->k);
+    if (span_is(key, "largest")) {
+      bool is_largest = false;
+      bool ok = in_bool(c, &is_largest);
+      i->is_smallest = !is_largest;
+      return ok;
+    }
+    break;
+  case HLO_REDUCE_WINDOW:
+  case HLO_SELECT_AND_SCATTER:
+    if (span_is(key, "window"))
+      return read_window(c, &i->window);
+    break;
+  case HLO_CONVOLUTION:
+    if (span_is(key, "window"))
+      return read_window(c, &i->window);
+    if (span_is(key, "dim_labels"))
+      return read_dim_labels(c, &p->conv);
+    if (span_is(key, "feature_group_count"))
+      return cur_int(c, &p->conv.feature_group_count);
+    if (span_is(key, "batch_group_count"))
+      return cur_int(c, &p->conv.batch_group_count);
+    break;
+  case HLO_ALL_GATHER:
+  case HLO_ALL_REDUCE:
+  case HLO_REDUCE_SCATTER:
+  case HLO_ALL_TO_ALL:
+  case HLO_COLLECTIVE_PERMUTE:
+    if (span_is(key, "dimensions"))
+      return cur_ints(c, &i->dimensions);
+    if (span_is(key, "channel_id"))
+      return cur_int(c, &i->channel_id);
+    if (span_is(key, "replica_groups") || span_is(key, "source_target_pairs"))
+      return read_groups(c, &i->groups);
+    break;
   case HLO_DOT:
     return dot_attribute(c, key, &p->dot, known);
   case HLO_GATHER:
@@ -254,6 +320,8 @@ static bool own_attribute(struct cursor *c, struct span key, struct hlo_instr *i
   case HLO_SCATTER:
     return scatter_attribute(c, key, &p->scatter, known);
   case HLO_CUSTOM_CALL:
+    if (span_is(key, "output_to_operand_aliasing"))
+      return read_operand_aliases(c, i);
     if (span_is(key, "custom_call_target"))
       return cur_string(c, &i->custom_call_target);
     if (span_is(key, "backend_config") && cur_peek(c, '"'))
@@ -267,8 +335,9 @@ static bool own_attribute(struct cursor *c, struct span key, struct hlo_instr *i
 }
 
 static bool is_call_attribute(struct span key) {
-  static const char *const keys[] = {"to_apply",         "body", "condition", "branch_computations", "true_computation",
-                                     "false_computation"};
+  static const char *const keys[] = {
+      "to_apply",          "body",   "condition", "branch_computations", "true_computation",
+      "false_computation", "select", "scatter",   "called_computations"};
   for (size_t k = 0; k < sizeof keys / sizeof *keys; k++)
     if (span_is(key, keys[k]))
       return true;
@@ -284,6 +353,11 @@ static bool check_needed(struct attr_reader *r, const struct hlo_instr *i) {
       {HLO_TRANSPOSE, "dimensions"},
       {HLO_CONCATENATE, "dimensions"},
       {HLO_REDUCE, "dimensions"},
+      {HLO_SORT, "dimensions"},
+      {HLO_REVERSE, "dimensions"},
+      {HLO_MAP, "dimensions"},
+      {HLO_TOPK, "k"},
+      {HLO_CONVOLUTION, "dim_labels"},
       {HLO_IOTA, "iota_dimension"},
       {HLO_COMPARE, "direction"},
       {HLO_SLICE, "slice"},
@@ -302,7 +376,7 @@ static bool check_needed(struct attr_reader *r, const struct hlo_instr *i) {
 
 bool read_attributes(struct attr_reader *r, struct hlo_instr *out) {
   struct arena *a = r->c->a;
-  struct parts p = {0};
+  struct parts p = {.conv = {.feature_group_count = 1, .batch_group_count = 1}};
   for (const struct text_attr *x = r->t->attrs; x; x = x->next) {
     struct cursor c = cur_within(r->c, x->value);
     bool known;
@@ -326,6 +400,10 @@ bool read_attributes(struct attr_reader *r, struct hlo_instr *out) {
     out->gather = arena_dup(a, &p.gather, sizeof p.gather);
   if (out->op == HLO_SCATTER)
     out->scatter = arena_dup(a, &p.scatter, sizeof p.scatter);
+  if (out->op == HLO_CONVOLUTION)
+    out->conv = arena_dup(a, &p.conv, sizeof p.conv);
+  if ((out->op == HLO_CONVOLUTION || out->op == HLO_REDUCE_WINDOW || out->op == HLO_SELECT_AND_SCATTER) && !out->window)
+    out->window = arena_new(a, struct hlo_window); /* XLA leaves out a window without dimensions */
   if (out->op == HLO_SLICE && !out->slice)
     out->slice = arena_new_array(a, struct hlo_slice_dim, 1);
   if (out->op == HLO_PAD && !out->padding)

@@ -44,6 +44,11 @@ bool span_is(struct span s, const char *word);
 bool span_equal(struct span x, struct span y);
 
 bool read_shape(struct cursor *c, struct hlo_shape *out);
+/* read_window.c: {size=2x2 stride=…}; b01f_01io->b01f; {{0,1},{2,3}} or [2,2]<=[4]; {{0}: (1, {})} */
+bool read_window(struct cursor *c, const struct hlo_window **out);
+bool read_dim_labels(struct cursor *c, struct hlo_conv_dims *out);
+bool read_groups(struct cursor *c, const struct hlo_groups **out);
+bool read_operand_aliases(struct cursor *c, struct hlo_instr *out);
 bool read_literal(struct cursor *c, const struct hlo_shape *shape, const struct hlo_literal **out);
 
 /* ---- one instruction, not yet linked to others ----------------------------------------------------------------- */

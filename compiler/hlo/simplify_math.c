@@ -190,6 +190,8 @@ static bool is_neutral(const struct hlo_instr *i) {
 /* A reduce that adds up single elements only drops dimensions of size 1. */
 static struct hlo_instr *reduce(struct hlo_instr *i) {
   struct hlo_instr *x = i->operands[0];
+  if (i->n_operands != 2)
+    return NULL;
   for (int k = 0; k < i->dimensions.n; k++)
     if (x->shape.dims[i->dimensions.v[k]] != 1)
       return NULL;

@@ -37,9 +37,7 @@ static PRINTF(3, 4) enum status report(struct verifier *v, const struct hlo_inst
 /* ---- one instruction --------------------------------------------------------------------------------- */
 
 static enum status check_called(struct verifier *v, const struct hlo_instr *i) {
-  bool calls = i->op == HLO_REDUCE || i->op == HLO_SCATTER || i->op == HLO_CALL || i->op == HLO_CONDITIONAL ||
-               i->op == HLO_WHILE;
-  if (!calls && i->n_called)
+  if (!hlo_op_calls(i->op) && i->n_called)
     return INVALID(v, i, "%s calls no computation", hlo_op_name(i->op));
   for (int k = 0; k < i->n_called; k++) {
     const struct hlo_computation *c = i->called[k];

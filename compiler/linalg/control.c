@@ -32,8 +32,7 @@ static bool is_flat(const struct hlo_shape *s) {
 
 /* ---- tuples -------------------------------------------------------------------------------------------- */
 
-/* Gives t its parts: n_parts(shape) of them, null where nobody may ask. */
-static void set_parts(struct lower *l, const struct hlo_instr *t, MlirValue const *parts) {
+void lower_set_parts(struct lower *l, const struct hlo_instr *t, MlirValue const *parts) {
   struct node *n = node_of(l, t);
   if (t->shape.dtype == DT_TUPLE)
     n->parts = arena_dup(&l->arena, parts, (size_t)t->shape.n_elems * sizeof *parts);
@@ -61,8 +60,6 @@ enum status lower_tuple(struct lower *l, const struct hlo_instr *i) {
 
 enum status lower_get_tuple_element(struct lower *l, const struct hlo_instr *i) {
   const struct hlo_instr *t = i->operands[0];
-  if (t->op == HLO_CUSTOM_CALL)
-    return lower_refuse(l, i, "its operand is a custom-call");
   lower_set(l, i, lower_part(l, t, (int)i->tuple_index), lower_no_op());
   return ST_OK;
 }
@@ -71,7 +68,7 @@ void lower_copy_tuple(struct lower *l, const struct hlo_instr *i) {
   MlirValue *parts = arena_new_array(&l->arena, MlirValue, (size_t)i->shape.n_elems);
   for (int k = 0; k < i->shape.n_elems; k++)
     parts[k] = lower_part(l, i->operands[0], k);
-  set_parts(l, i, parts);
+  lower_set_parts(l, i, parts);
 }
 
 /* ---- regions ------------------------------------------------------------------------------------------- */
@@ -145,7 +142,7 @@ enum status lower_call(struct lower *l, const struct hlo_instr *i) {
   }
   enum status st = lower_computation(l, c);
   if (!st)
-    set_parts(l, i, all_parts(l, c->root));
+    lower_set_parts(l, i, all_parts(l, c->root));
   return st;
 }
 
@@ -224,7 +221,7 @@ static void set_results(struct lower *l, const struct loop *p, MlirOperation op)
   for (int k = 0, at = 0; k < p->n; k++)
     if (p->carried[k])
       parts[k] = mlirOperationGetResult(op, at++);
-  set_parts(l, p->instr, parts);
+  lower_set_parts(l, p->instr, parts);
   node_of(l, p->instr)->origins = p->origins;
 }
 
@@ -233,7 +230,7 @@ static enum status lower_region(struct lower *l, const struct loop *p, const str
                                 int first, const struct counter *counter) {
   l->e.block = block;
   lower_forget(l, c);
-  set_parts(l, c->params[0], inner_parts(l, p, block, first));
+  lower_set_parts(l, c->params[0], inner_parts(l, p, block, first));
   node_of(l, c->params[0])->origins = p->origins;
   if (counter)
     node_of(l, c->params[0])->counter = *counter;
@@ -342,7 +339,7 @@ static enum status lower_branch(struct lower *l, const struct hlo_instr *i, Mlir
   bind(l, c->params[0], i->operands[1 + k]);
   enum status st = lower_computation(l, c);
   if (!st)
-    set_parts(l, i, all_parts(l, c->root));
+    lower_set_parts(l, i, all_parts(l, c->root));
   return st;
 }
 
@@ -380,7 +377,7 @@ static enum status lower_branches(struct lower *l, const struct hlo_instr *i, Ml
                                                              .regions = regions});
   for (int j = 0; j < n; j++)
     parts[j] = mlirOperationGetResult(op, j);
-  set_parts(l, i, parts);
+  lower_set_parts(l, i, parts);
   return ST_OK;
 }
 

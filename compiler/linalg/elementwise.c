@@ -115,8 +115,9 @@ static void read_full(const struct hlo_instr *x, struct operand *o) {
     o->map[k] = k;
 }
 
-static void read_operand(struct lower *l, const struct hlo_instr *x, struct operand *o) {
+static void read_operand(struct lower *l, const struct hlo_instr *x, int rank, struct operand *o) {
   read_full(x, o);
+  o->is_full = x->shape.rank == rank; /* clamp's bounds may be 0-d */
   if (is_scalar(l, x)) {
     o->is_scalar = true;
     o->is_full = false;
@@ -153,8 +154,11 @@ static void ensure_span(struct lower *l, const struct hlo_instr *i, struct opera
     tensor |= !o[k].is_scalar;
   if (tensor && spans(&i->shape, i->n_operands, o))
     return;
-  while (tensor && o[first].is_scalar)
+  while (first < i->n_operands && ((tensor && o[first].is_scalar) || i->operands[first]->shape.rank != i->shape.rank))
     first++;
+  for (int k = 0; first == i->n_operands && k < i->n_operands; k++) /* the only tensors are 0-d bounds */
+    if (i->operands[k]->shape.rank == i->shape.rank)
+      first = k;
   (void)l;
   read_full(i->operands[first], &o[first]);
 }
@@ -167,7 +171,8 @@ static const char *named_operation(const struct hlo_instr *i) {
       [HLO_TANH] = "linalg.tanh",    [HLO_NEGATE] = "linalg.negf",  [HLO_ABS] = "linalg.abs",
       [HLO_CEIL] = "linalg.ceil",    [HLO_FLOOR] = "linalg.floor",  [HLO_ADD] = "linalg.add",
       [HLO_SUBTRACT] = "linalg.sub", [HLO_MULTIPLY] = "linalg.mul", [HLO_DIVIDE] = "linalg.div",
-      [HLO_MAXIMUM] = "linalg.max",  [HLO_MINIMUM] = "linalg.min",
+      [HLO_MAXIMUM] = "linalg.max",  [HLO_MINIMUM] = "linalg.min",  [HLO_RSQRT] = "linalg.rsqrt",
+      [HLO_ERF] = "linalg.erf",
   };
   /* linalg.max and min compare signed; division needs the guards of scalar.c */
   static const char *const sgn[HLO_OP_COUNT] = {
@@ -177,7 +182,8 @@ static const char *named_operation(const struct hlo_instr *i) {
   static const char *const uns[HLO_OP_COUNT] = {
       [HLO_ADD] = "linalg.add", [HLO_SUBTRACT] = "linalg.sub", [HLO_MULTIPLY] = "linalg.mul"};
 
-  if (i->op == HLO_COMPARE || i->op == HLO_SELECT || i->op == HLO_CONVERT)
+  if (i->op == HLO_COMPARE || i->op == HLO_SELECT || i->op == HLO_CONVERT || i->op == HLO_CLAMP ||
+      i->op == HLO_IS_FINITE || i->op == HLO_BITCAST_CONVERT)
     return NULL;
   switch (dtype_kind(i->shape.dtype)) {
   case DK_FLOAT:
@@ -252,7 +258,7 @@ enum status lower_elementwise(struct lower *l, const struct hlo_instr *i) {
   if (!scalar_is_supported(i))
     return lower_refuse(l, i, "it is not defined for %s", dtype_numpy_name(i->operands[0]->shape.dtype));
   for (int k = 0; k < i->n_operands; k++)
-    read_operand(l, i->operands[k], &o[k]);
+    read_operand(l, i->operands[k], i->shape.rank, &o[k]);
   ensure_span(l, i, o);
   for (int k = 0; k < i->n_operands; k++)
     all_full &= o[k].is_full;
@@ -334,10 +340,15 @@ enum status lower_broadcast(struct lower *l, const struct hlo_instr *i) {
   return ST_OK;
 }
 
+struct iota {
+  enum dtype dtype;
+  int dim;
+};
+
 static MlirValue write_iota(struct emit *e, MlirValue const *args, void *user) {
-  const struct hlo_instr *i = user;
-  MlirValue at = emit_linalg_index(e, (int)i->dimensions.v[0]);
-  const enum dtype t = i->shape.dtype;
+  const struct iota *i = user;
+  MlirValue at = emit_linalg_index(e, i->dim);
+  const enum dtype t = i->dtype;
 
   (void)args;
   if (!dtype_is_float(t))
@@ -346,13 +357,53 @@ static MlirValue write_iota(struct emit *e, MlirValue const *args, void *user) {
   return scalar_convert(e, wide, DT_I64, t);
 }
 
+MlirOperation iota_tensor(struct lower *l, const struct hlo_shape *s, int64_t dim) {
+  MlirAffineMap id = emit_identity_map(&l->e, s->rank);
+  struct iota iota = {s->dtype, (int)dim};
+  return emit_linalg_generic(
+      &l->e, &(struct emit_generic){
+                 .n_loops = s->rank, .maps = &id, .output = lower_empty(l, s), .body = write_iota, .user = &iota});
+}
+
 enum status lower_iota(struct lower *l, const struct hlo_instr *i) {
-  MlirAffineMap id = emit_identity_map(&l->e, i->shape.rank);
+  MlirOperation op = iota_tensor(l, &i->shape, i->dimensions.v[0]);
+  lower_set(l, i, emit_result(op), op);
+  return ST_OK;
+}
+
+/* ---- map --------------------------------------------------------------------------------------------- */
+
+struct mapping {
+  struct lower *l;
+  const struct hlo_computation *computation;
+};
+
+static MlirValue write_map(struct emit *e, MlirValue const *args, void *user) {
+  const struct mapping *m = user;
+  MlirValue result;
+  inline_computation(m->l, e, m->computation, args, &result);
+  return result;
+}
+
+enum status lower_map(struct lower *l, const struct hlo_instr *i) {
+  struct mapping m = {l, i->called[0]};
+  MlirValue *inputs = arena_new_array(&l->arena, MlirValue, (size_t)i->n_operands);
+  MlirAffineMap *maps = arena_new_array(&l->arena, MlirAffineMap, (size_t)i->n_operands + 1);
+  enum status st = inline_check(l, i, i->called[0]);
+
+  if (st)
+    return st;
+  for (int k = 0; k <= i->n_operands; k++)
+    maps[k] = emit_identity_map(&l->e, i->shape.rank);
+  for (int k = 0; k < i->n_operands; k++)
+    inputs[k] = lower_value(l, i->operands[k]);
   MlirOperation op = emit_linalg_generic(&l->e, &(struct emit_generic){.n_loops = i->shape.rank,
-                                                                       .maps = &id,
+                                                                       .n_inputs = i->n_operands,
+                                                                       .inputs = inputs,
+                                                                       .maps = maps,
                                                                        .output = lower_empty(l, &i->shape),
-                                                                       .body = write_iota,
-                                                                       .user = (void *)(uintptr_t)i});
+                                                                       .body = write_map,
+                                                                       .user = &m});
   lower_set(l, i, emit_result(op), op);
   return ST_OK;
 }

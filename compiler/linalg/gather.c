@@ -52,6 +52,20 @@ static MlirValue start_index(struct emit *e, const struct hlo_instr *i, int comp
   return scalar_clamp_index(e, at, limit);
 }
 
+/* The loop of the result that runs over dimension `dim` of the indices. */
+static int batch_loop(const struct hlo_gather_dims *g, int dim) {
+  int loop = 0;
+  for (int d = 0;; d++) {
+    if (d == g->index_vector_dim)
+      continue;
+    while (contains(g->offset_dims, loop))
+      loop++;
+    if (d == dim)
+      return loop;
+    loop++;
+  }
+}
+
 static MlirValue write_gather(struct emit *e, MlirValue const *args, void *user) {
   const struct gather_body *b = user;
   const struct hlo_gather_dims *g = b->instr->gather;
@@ -60,7 +74,11 @@ static MlirValue write_gather(struct emit *e, MlirValue const *args, void *user)
 
   for (int c = 0; c < g->start_index_map.n; c++)
     at[g->start_index_map.v[c]] = start_index(e, b->instr, c, args[c]);
+  for (int k = 0; k < g->operand_batching_dims.n; k++)
+    at[g->operand_batching_dims.v[k]] = emit_linalg_index(e, batch_loop(g, (int)g->start_indices_batching_dims.v[k]));
   for (int d = 0, o = 0; d < rank; d++) {
+    if (contains(g->operand_batching_dims, d))
+      continue;
     if (!contains(g->collapsed_slice_dims, d)) {
       MlirValue within = emit_linalg_index(e, (int)g->offset_dims.v[o++]);
       at[d] = mlirValueIsNull(at[d]) ? within : emit_binary(e, "arith.addi", at[d], within);
@@ -77,15 +95,8 @@ static MlirAffineMap component_map(struct lower *l, const struct hlo_instr *i, i
   const int rank = i->operands[1]->shape.rank;
   int64_t results[HLO_RANK_MAX];
 
-  for (int d = 0, loop = 0; d < rank; d++) {
-    if (d == g->index_vector_dim) {
-      results[d] = EMIT_CONST(c);
-      continue;
-    }
-    while (contains(g->offset_dims, loop))
-      loop++;
-    results[d] = loop++;
-  }
+  for (int d = 0; d < rank; d++)
+    results[d] = d == g->index_vector_dim ? EMIT_CONST(c) : batch_loop(g, d);
   return emit_map(&l->e, i->shape.rank, rank, results);
 }
 
@@ -127,6 +138,7 @@ struct scatter {
   int64_t update[HLO_RANK_MAX];       /* the window in updates: 1 in the batch dimensions */
   int64_t dims[HLO_RANK_MAX], n_dims; /* window without the inserted dimensions */
   MlirValue at[HLO_RANK_MAX];         /* the batch loops' variables */
+  bool combines;                      /* the update with what is there; otherwise it takes its place */
 };
 
 static void scatter_init(struct lower *l, struct scatter *s, const struct hlo_instr *i) {
@@ -149,7 +161,7 @@ static void scatter_init(struct lower *l, struct scatter *s, const struct hlo_in
       s->batch_in_updates[b++] = k;
   }
   for (int k = 0, w = 0; k < x->rank; k++)
-    s->window[k] = contains(d->inserted_window_dims, k) ? 1 : s->dims[w++];
+    s->window[k] = contains(d->inserted_window_dims, k) || contains(d->input_batching_dims, k) ? 1 : s->dims[w++];
 }
 
 /* Component c of the index vector at the current batch position, as an index. */
@@ -187,6 +199,29 @@ static MlirValue as_window(struct emit *e, const struct scatter *s, MlirValue pi
   return piece;
 }
 
+static MlirValue write_combination(struct emit *e, MlirValue const *args, void *user) {
+  const struct scatter *s = user;
+  MlirValue result;
+  inline_computation(s->l, e, s->instr->called[0], args, &result);
+  return result;
+}
+
+static MlirValue combine_windows(struct emit *e, const struct scatter *s, MlirValue old, MlirValue update) {
+  const int rank = (int)mlirShapedTypeGetRank(mlirValueGetType(old));
+  int64_t dims[HLO_RANK_MAX];
+  MlirAffineMap id = emit_identity_map(e, rank);
+  for (int k = 0; k < rank; k++)
+    dims[k] = mlirShapedTypeGetDimSize(mlirValueGetType(old), k);
+  return emit_result(
+      emit_linalg_generic(e, &(struct emit_generic){.n_loops = rank,
+                                                    .n_inputs = 2,
+                                                    .inputs = (MlirValue[]){old, update},
+                                                    .maps = (MlirAffineMap[]){id, id, id},
+                                                    .output = emit_empty(e, s->instr->shape.dtype, rank, dims),
+                                                    .body = write_combination,
+                                                    .user = (void *)(uintptr_t)s}));
+}
+
 static MlirValue insert_window(struct emit *e, const struct scatter *s, MlirValue const *start, MlirValue dest) {
   const struct hlo_shape *x = &s->instr->operands[0]->shape, *u = &s->instr->operands[2]->shape;
   const int64_t zeros[HLO_RANK_MAX] = {0};
@@ -202,6 +237,10 @@ static MlirValue insert_window(struct emit *e, const struct scatter *s, MlirValu
   if (!clear)
     piece = as_window(e, s, piece);
   struct emit_slice put = {.rank = x->rank, .offsets = zeros, .sizes = s->window, .dynamic = start};
+  if (s->combines) {
+    MlirValue old = emit_extract_slice(e, dest, &put, mlirValueGetType(piece));
+    piece = combine_windows(e, s, old, piece);
+  }
   return emit_insert_slice(e, piece, dest, &put);
 }
 
@@ -250,6 +289,10 @@ static MlirValue scatter_one(struct emit *e, const struct scatter *s, MlirValue 
     MlirValue ok = emit_cmpi(e, INT_ULE, start[dim], emit_index(e, limit));
     inside = mlirValueIsNull(inside) ? ok : emit_binary(e, "arith.andi", inside, ok);
   }
+  for (int b = 0; b < d->input_batching_dims.n; b++)
+    for (int k = 0; k < s->n_batch; k++)
+      if (s->batch_in_indices[k] == d->scatter_indices_batching_dims.v[b])
+        start[d->input_batching_dims.v[b]] = s->at[k];
   if (mlirValueIsNull(inside))
     return insert_window(e, s, start, dest);
   return insert_if(e, s, inside, start, dest);
@@ -283,10 +326,11 @@ enum status lower_scatter(struct lower *l, const struct hlo_instr *i) {
   const struct hlo_instr *root = c->root;
   if (root && root->op == HLO_COPY)
     root = root->operands[0];
-  if (!root || root->op != HLO_PARAMETER || root->parameter_number != 1)
-    return lower_refuse(l, i, "its combiner does more than assign");
-
   scatter_init(l, &s, i);
+  s.combines = root->op != HLO_PARAMETER || root->parameter_number != 1;
+  enum status st = s.combines ? inline_check(l, i, c) : ST_OK;
+  if (st)
+    return st;
   MlirValue dest = writable_tensor(l, i->operands[0]);
   s.indices = lower_value(l, i->operands[1]);
   s.updates = lower_value(l, i->operands[2]);

@@ -44,6 +44,13 @@ struct node {
   bool is_done; /* emitted together with another instruction */
 };
 
+/* A function without a body that custom calls call. */
+struct lower_target {
+  const char *symbol;
+  MlirType type;
+  struct lower_target *next;
+};
+
 struct lower {
   struct ir *ir;
   const struct hlo_module *module;
@@ -53,6 +60,7 @@ struct lower {
   struct emit e;      /* where operations go */
   MlirBlock function; /* its body */
   struct node *nodes; /* module->next_id entries */
+  struct lower_target *targets;
 };
 
 static inline struct node *node_of(struct lower *l, const struct hlo_instr *i) {
@@ -87,6 +95,8 @@ enum status lower_get_tuple_element(struct lower *l, const struct hlo_instr *i);
 enum status lower_call(struct lower *l, const struct hlo_instr *i);
 enum status lower_while(struct lower *l, const struct hlo_instr *i);
 enum status lower_conditional(struct lower *l, const struct hlo_instr *i);
+/* Gives i its results: as many as its tuple has elements, or the one. */
+void lower_set_parts(struct lower *l, const struct hlo_instr *i, MlirValue const *parts);
 void lower_copy_tuple(struct lower *l, const struct hlo_instr *i);
 /* Element k of a tuple; an array is its own only element. */
 MlirValue lower_part(struct lower *l, const struct hlo_instr *t, int k);
@@ -112,6 +122,7 @@ MlirValue scalar_tensor(struct lower *l, const struct hlo_instr *i); /* of one t
 bool scalar_is_supported(const struct hlo_instr *i);
 MlirValue scalar_apply(struct emit *e, const struct hlo_instr *i, MlirValue const *x);
 MlirValue scalar_binary(struct emit *e, enum hlo_op op, enum dtype t, MlirValue x, MlirValue y);
+MlirValue scalar_compare(struct emit *e, enum hlo_direction d, enum dtype t, bool is_total, MlirValue x, MlirValue y);
 MlirValue scalar_convert(struct emit *e, MlirValue x, enum dtype from, enum dtype to);
 /* An integer scalar as an index. */
 MlirValue scalar_to_index(struct emit *e, MlirValue x, enum dtype t);
@@ -120,7 +131,28 @@ MlirValue scalar_clamp_index(struct emit *e, MlirValue x, int64_t limit);
 /* The type that sums and products of t are accumulated in: f32 for narrower floats, otherwise t. */
 enum dtype scalar_accumulator(enum dtype t);
 
+/* inline.c: computations on scalars, written into a body. */
+/* Refuses i when c does more than compute with single elements. */
+MUST_USE enum status inline_check(struct lower *l, const struct hlo_instr *i, const struct hlo_computation *c);
+const struct hlo_instr *inline_obstacle_at(const struct hlo_computation *c, int depth);
+/* results: one, or one for each element of the tuple that c gives. */
+void inline_computation(struct lower *l, struct emit *e, const struct hlo_computation *c, MlirValue const *args,
+                        MlirValue *results);
+/* n loops from 0 to extents[k] around the body, which replaces what is carried. */
+struct emit_loops {
+  int n;
+  const int64_t *extents;
+  int n_carried;
+  void (*body)(struct emit *e, MlirValue const *at, MlirValue *carried, void *user);
+  void *user;
+};
+void emit_loop_nest(struct emit *e, const struct emit_loops *p, MlirValue *carried);
+MlirValue emit_insert(struct emit *e, MlirValue scalar, MlirValue tensor, int n, MlirValue const *at);
+
 /* elementwise.c */
+bool lower_is_elementwise(enum hlo_op op);
+enum status lower_map(struct lower *l, const struct hlo_instr *i);
+MlirOperation iota_tensor(struct lower *l, const struct hlo_shape *s, int64_t dim);
 enum status lower_elementwise(struct lower *l, const struct hlo_instr *i);
 enum status lower_broadcast(struct lower *l, const struct hlo_instr *i);
 enum status lower_iota(struct lower *l, const struct hlo_instr *i);
@@ -135,6 +167,9 @@ enum status lower_slice(struct lower *l, const struct hlo_instr *i);
 enum status lower_pad(struct lower *l, const struct hlo_instr *i);
 enum status lower_concatenate(struct lower *l, const struct hlo_instr *i);
 enum status lower_copy(struct lower *l, const struct hlo_instr *i);
+/* v of shape `from`, padded (negative: cut) to shape `to`. */
+MlirValue pad_tensor(struct lower *l, MlirValue v, const struct hlo_shape *from, const struct hlo_pad_dim *pads,
+                     MlirValue fill, const struct hlo_shape *to);
 MlirValue reshape_tensor(struct lower *l, MlirValue x, const struct hlo_shape *from, int rank, const int64_t *dims);
 /* x in a buffer of its own if writing to x in place would change what the caller passed. */
 MlirValue writable_tensor(struct lower *l, const struct hlo_instr *x);
@@ -145,6 +180,22 @@ void reduce_plan(struct lower *l, const struct hlo_computation *c); /* decides k
 bool reduce_has_axis(const struct hlo_instr *reduce, int64_t dim);  /* dim of the operand is reduced */
 enum status lower_reduce(struct lower *l, const struct hlo_instr *i);
 enum status lower_dot(struct lower *l, const struct hlo_instr *i);
+
+/* True if narrow floats are combined in f32: the combiner is a plain add or multiply. */
+bool reduce_rounds(const struct hlo_instr *i);
+
+/* order.c, window.c, collective.c */
+enum status lower_reverse(struct lower *l, const struct hlo_instr *i);
+enum status lower_sort(struct lower *l, const struct hlo_instr *i);
+enum status lower_topk(struct lower *l, const struct hlo_instr *i);
+enum status lower_wide_reduce(struct lower *l, const struct hlo_instr *i);
+MlirOperation reverse_tensor(struct lower *l, MlirValue x, const struct hlo_shape *s, struct hlo_ints dims);
+enum status lower_reduce_window(struct lower *l, const struct hlo_instr *i);
+enum status lower_select_and_scatter(struct lower *l, const struct hlo_instr *i);
+enum status lower_convolution(struct lower *l, const struct hlo_instr *i);
+enum status lower_collective(struct lower *l, const struct hlo_instr *i);
+enum status lower_custom_call(struct lower *l, const struct hlo_instr *i);
+void declare_targets(struct lower *l, MlirModule module);
 
 /* gather.c, dynamic.c */
 enum status lower_gather(struct lower *l, const struct hlo_instr *i);

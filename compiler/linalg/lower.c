@@ -115,9 +115,13 @@ static enum status lower_parameter(struct lower *l, const struct hlo_instr *i) {
   return ST_OK;
 }
 
-static enum status lower_custom_call(struct lower *l, const struct hlo_instr *i) {
-  return lower_refuse(l, i, "the custom call %s has no meaning outside the vendor's compiler",
-                      i->custom_call_target ? i->custom_call_target : "without a name");
+/* Keeps others from moving across it, which nobody does here. */
+static enum status lower_opt_barrier(struct lower *l, const struct hlo_instr *i) {
+  if (i->shape.dtype == DT_TUPLE)
+    lower_copy_tuple(l, i);
+  else
+    lower_set(l, i, lower_value(l, i->operands[0]), lower_no_op());
+  return ST_OK;
 }
 
 /* ---- the table --------------------------------------------------------------------------------------- */
@@ -138,6 +142,25 @@ static const lower_fn table[HLO_OP_COUNT] = {
     [HLO_FLOOR] = lower_elementwise,
     [HLO_SIGN] = lower_elementwise,
     [HLO_NOT] = lower_elementwise,
+    [HLO_RSQRT] = lower_elementwise,
+    [HLO_CBRT] = lower_elementwise,
+    [HLO_TAN] = lower_elementwise,
+    [HLO_ERF] = lower_elementwise,
+    [HLO_LOGISTIC] = lower_elementwise,
+    [HLO_LOG1P] = lower_elementwise,
+    [HLO_EXPM1] = lower_elementwise,
+    [HLO_ROUND_EVEN] = lower_elementwise,
+    [HLO_ROUND_AFZ] = lower_elementwise,
+    [HLO_POPCNT] = lower_elementwise,
+    [HLO_CLZ] = lower_elementwise,
+    [HLO_IS_FINITE] = lower_elementwise,
+    [HLO_BITCAST_CONVERT] = lower_elementwise,
+    [HLO_SHIFT_LEFT] = lower_elementwise,
+    [HLO_SHIFT_RIGHT_ARITHMETIC] = lower_elementwise,
+    [HLO_SHIFT_RIGHT_LOGICAL] = lower_elementwise,
+    [HLO_CLAMP] = lower_elementwise,
+    [HLO_MAP] = lower_map,
+    [HLO_OPT_BARRIER] = lower_opt_barrier,
     [HLO_COPY] = lower_copy,
     [HLO_CONVERT] = lower_elementwise,
     [HLO_ADD] = lower_elementwise,
@@ -161,6 +184,17 @@ static const lower_fn table[HLO_OP_COUNT] = {
     [HLO_PAD] = lower_pad,
     [HLO_CONCATENATE] = lower_concatenate,
     [HLO_REDUCE] = lower_reduce,
+    [HLO_REVERSE] = lower_reverse,
+    [HLO_REDUCE_WINDOW] = lower_reduce_window,
+    [HLO_SELECT_AND_SCATTER] = lower_select_and_scatter,
+    [HLO_SORT] = lower_sort,
+    [HLO_TOPK] = lower_topk,
+    [HLO_CONVOLUTION] = lower_convolution,
+    [HLO_ALL_GATHER] = lower_collective,
+    [HLO_ALL_REDUCE] = lower_collective,
+    [HLO_REDUCE_SCATTER] = lower_collective,
+    [HLO_ALL_TO_ALL] = lower_collective,
+    [HLO_COLLECTIVE_PERMUTE] = lower_collective,
     [HLO_DOT] = lower_dot,
     [HLO_GATHER] = lower_gather,
     [HLO_SCATTER] = lower_scatter,
@@ -173,6 +207,10 @@ static const lower_fn table[HLO_OP_COUNT] = {
     [HLO_WHILE] = lower_while,
     [HLO_CUSTOM_CALL] = lower_custom_call,
 };
+
+bool lower_is_elementwise(enum hlo_op op) {
+  return table[op] == lower_elementwise || op == HLO_COPY;
+}
 
 /* Emitted when first needed as a tensor, which element-wise users often do not.  One of these reads at most a few of
  * its kind when it is emitted (chains are looked through in a loop), so that emitting never recurses deeply. */
@@ -314,6 +352,7 @@ static enum status lower_function(struct lower *l, MlirModule module) {
     l->e.loc = lower_location(l, root, NULL);
   emit_operation(&l->e, &(struct emit_op){.name = "func.return", .n_operands = n, .operands = values});
   add_function(l, module, region, args, n, results);
+  declare_targets(l, module);
   return ST_OK;
 }
 

@@ -40,7 +40,7 @@ static bool stretches_axes(const struct hlo_instr *reduce, const struct hlo_inst
 /* A knob on the reduce itself speaks of the shape without the axes, so that shape stays. */
 void reduce_plan(struct lower *l, const struct hlo_computation *c) {
   hlo_for_each(r, c) {
-    if (r->op == HLO_REDUCE)
+    if (r->op == HLO_REDUCE && r->n_operands == 2)
       node_of(l, r)->keeps_dims = node_of(l, r)->n_users > 0 && r != c->root && !r->knob;
   }
   hlo_for_each(i, c) {
@@ -54,13 +54,19 @@ void reduce_plan(struct lower *l, const struct hlo_computation *c) {
 }
 
 struct body {
+  struct lower *l;
+  const struct hlo_computation *computation; /* NULL: a plain combiner */
   enum hlo_op op;
   enum dtype from, to;
 };
 
 static MlirValue write_body(struct emit *e, MlirValue const *args, void *user) {
   const struct body *b = user;
-  MlirValue x = scalar_convert(e, args[0], b->from, b->to);
+  MlirValue x = scalar_convert(e, args[0], b->from, b->to), pair[] = {args[1], x}, result;
+  if (b->computation) {
+    inline_computation(b->l, e, b->computation, pair, &result);
+    return result;
+  }
   return scalar_binary(e, b->op, b->to, args[1], x); /* accumulator first */
 }
 
@@ -82,6 +88,19 @@ static bool is_combiner(enum hlo_op op, enum dtype t) {
   default:
     return false;
   }
+}
+
+/* add(lhs, rhs) and the like, of the two parameters */
+static bool is_plain(const struct hlo_instr *i) {
+  const struct hlo_instr *root = i->called[0]->root;
+  return root && root->shape.dtype != DT_TUPLE && is_combiner(root->op, root->shape.dtype) &&
+         root->operands[0]->op == HLO_PARAMETER && root->operands[1]->op == HLO_PARAMETER &&
+         root->operands[0] != root->operands[1];
+}
+
+bool reduce_rounds(const struct hlo_instr *i) {
+  const enum hlo_op op = i->called[0]->root->op;
+  return is_plain(i) && (op == HLO_ADD || op == HLO_MULTIPLY);
 }
 
 static struct hlo_shape result_shape(struct lower *l, const struct hlo_instr *i) {
@@ -122,11 +141,12 @@ enum status lower_reduce(struct lower *l, const struct hlo_instr *i) {
   const enum dtype t = i->shape.dtype;
   const int rank = x->shape.rank;
 
-  if (!root || !is_combiner(root->op, t) || root->operands[0] == root->operands[1])
-    return lower_refuse(l, i, "its combiner %s is not a single add, multiply, maximum, minimum, and or or",
-                        root ? hlo_op_name(root->op) : "");
-  const bool rounds = root->op == HLO_ADD || root->op == HLO_MULTIPLY;
-  struct body body = {root->op, t, rounds ? scalar_accumulator(t) : t};
+  if (i->n_operands > 2)
+    return lower_wide_reduce(l, i);
+  struct body body = {l, is_plain(i) ? NULL : i->called[0], root->op, t, reduce_rounds(i) ? scalar_accumulator(t) : t};
+  enum status st = body.computation ? inline_check(l, i, body.computation) : ST_OK;
+  if (st)
+    return st;
   bool *reduction = arena_new_array(&l->arena, bool, (size_t)rank);
   int64_t results[HLO_RANK_MAX];
   int n = 0;

@@ -17,9 +17,24 @@ static int64_t int_min(enum dtype t) {
 /* ---- unary ------------------------------------------------------------------------------------------- */
 
 static const char *const float_unary[HLO_OP_COUNT] = {
-    [HLO_ABS] = "math.absf",  [HLO_NEGATE] = "arith.negf", [HLO_EXP] = "math.exp", [HLO_LOG] = "math.log",
-    [HLO_SQRT] = "math.sqrt", [HLO_SIN] = "math.sin",      [HLO_COS] = "math.cos", [HLO_TANH] = "math.tanh",
-    [HLO_CEIL] = "math.ceil", [HLO_FLOOR] = "math.floor",
+    [HLO_ABS] = "math.absf",
+    [HLO_NEGATE] = "arith.negf",
+    [HLO_EXP] = "math.exp",
+    [HLO_LOG] = "math.log",
+    [HLO_SQRT] = "math.sqrt",
+    [HLO_SIN] = "math.sin",
+    [HLO_COS] = "math.cos",
+    [HLO_TANH] = "math.tanh",
+    [HLO_CEIL] = "math.ceil",
+    [HLO_FLOOR] = "math.floor",
+    [HLO_RSQRT] = "math.rsqrt",
+    [HLO_CBRT] = "math.cbrt",
+    [HLO_TAN] = "math.tan",
+    [HLO_ERF] = "math.erf",
+    [HLO_LOG1P] = "math.log1p",
+    [HLO_EXPM1] = "math.expm1",
+    [HLO_ROUND_EVEN] = "math.roundeven",
+    [HLO_ROUND_AFZ] = "math.round",
 };
 
 static MlirValue float_sign(struct emit *e, MlirValue x) {
@@ -39,14 +54,42 @@ static MlirValue int_sign(struct emit *e, MlirValue x, enum dtype t) {
   return emit_select(e, emit_cmpi(e, INT_SGT, x, zero), one, negative);
 }
 
+/* 1 / (1 + exp(-x)) */
+static MlirValue logistic(struct emit *e, MlirValue x) {
+  MlirValue one = emit_float(e, mlirValueGetType(x), 1);
+  MlirValue below = emit_binary(e, "arith.addf", one, emit_unary(e, "math.exp", emit_unary(e, "arith.negf", x)));
+  return emit_binary(e, "arith.divf", one, below);
+}
+
+static MlirValue is_finite(struct emit *e, enum dtype t, MlirValue x) {
+  if (t == DT_F8E4M3FN) /* has no infinities */
+    return emit_cmpf(e, FLT_OEQ, x, x);
+  return emit_cmpf(e, FLT_OLT, emit_unary(e, "math.absf", x), emit_float(e, mlirValueGetType(x), __builtin_inf()));
+}
+
+/* The bits as a signed integer that compares as the total order does: the magnitude of negative numbers is turned. */
+static MlirValue order_bits(struct emit *e, enum dtype t, MlirValue x) {
+  MlirType type = mlirIntegerTypeGet(e->ctx, 8 * (unsigned)dtype_size(t));
+  MlirValue bits = emit_op1(e, "arith.bitcast", type, 1, &x);
+  const int64_t magnitude = (int64_t)(UINT64_MAX >> (65 - 8 * dtype_size(t)));
+  MlirValue turned = emit_binary(e, "arith.xori", bits, emit_int(e, type, magnitude));
+  return emit_select(e, emit_cmpi(e, INT_SLT, bits, emit_int(e, type, 0)), turned, bits);
+}
+
 static MlirValue unary(struct emit *e, enum hlo_op op, enum dtype t, MlirValue x) {
   MlirType type = mlirValueGetType(x);
 
   if (op == HLO_COPY)
     return x;
+  if (op == HLO_LOGISTIC)
+    return logistic(e, x);
   if (dtype_is_float(t))
     return op == HLO_SIGN ? float_sign(e, x) : emit_unary(e, float_unary[op], x);
   switch (op) {
+  case HLO_POPCNT:
+    return emit_unary(e, "math.ctpop", x);
+  case HLO_CLZ:
+    return emit_unary(e, "math.ctlz", x);
   case HLO_ABS:
     return dtype_kind(t) == DK_SIGNED ? emit_unary(e, "math.absi", x) : x;
   case HLO_NEGATE:
@@ -131,6 +174,22 @@ static MlirValue int_power(struct emit *e, enum dtype t, MlirValue x, MlirValue 
   return emit_binary(e, "math.ipowi", x, emit_select(e, bad, emit_int(e, type, 1), y));
 }
 
+/* Beyond the width everything is shifted out, which the machine's shifts do not define. */
+static MlirValue shift(struct emit *e, enum hlo_op op, enum dtype t, MlirValue x, MlirValue y) {
+  MlirType type = mlirValueGetType(x);
+  const int64_t bits = 8 * (int64_t)dtype_size(t);
+  MlirValue inside = emit_cmpi(e, INT_ULT, y, emit_int(e, type, bits));
+  MlirValue zero = emit_int(e, type, 0), last = emit_int(e, type, bits - 1);
+  if (op == HLO_SHIFT_RIGHT_ARITHMETIC)
+    return emit_binary(e, "arith.shrsi", x, emit_select(e, inside, y, last));
+  MlirValue v = emit_binary(e, op == HLO_SHIFT_LEFT ? "arith.shli" : "arith.shrui", x, emit_select(e, inside, y, zero));
+  return emit_select(e, inside, v, zero);
+}
+
+static bool is_shift(enum hlo_op op) {
+  return op == HLO_SHIFT_LEFT || op == HLO_SHIFT_RIGHT_ARITHMETIC || op == HLO_SHIFT_RIGHT_LOGICAL;
+}
+
 MlirValue scalar_binary(struct emit *e, enum hlo_op op, enum dtype t, MlirValue x, MlirValue y) {
   switch (dtype_kind(t)) {
   case DK_FLOAT:
@@ -144,18 +203,22 @@ MlirValue scalar_binary(struct emit *e, enum hlo_op op, enum dtype t, MlirValue 
     return int_divide(e, op, t, x, y);
   if (op == HLO_POWER)
     return int_power(e, t, x, y);
+  if (is_shift(op))
+    return shift(e, op, t, x, y);
   return emit_binary(e, dtype_kind(t) == DK_SIGNED ? signed_binary[op] : unsigned_binary[op], x, y);
 }
 
 /* ---- compare, convert -------------------------------------------------------------------------------- */
 
-static MlirValue compare(struct emit *e, enum hlo_direction d, enum dtype t, MlirValue x, MlirValue y) {
+MlirValue scalar_compare(struct emit *e, enum hlo_direction d, enum dtype t, bool is_total, MlirValue x, MlirValue y) {
   static const enum emit_float_pred flt[] = {[HLO_EQ] = FLT_OEQ, [HLO_NE] = FLT_UNE, [HLO_GE] = FLT_OGE,
                                              [HLO_GT] = FLT_OGT, [HLO_LE] = FLT_OLE, [HLO_LT] = FLT_OLT};
   static const enum emit_int_pred sgn[] = {[HLO_EQ] = INT_EQ,  [HLO_NE] = INT_NE,  [HLO_GE] = INT_SGE,
                                            [HLO_GT] = INT_SGT, [HLO_LE] = INT_SLE, [HLO_LT] = INT_SLT};
   static const enum emit_int_pred uns[] = {[HLO_EQ] = INT_EQ,  [HLO_NE] = INT_NE,  [HLO_GE] = INT_UGE,
                                            [HLO_GT] = INT_UGT, [HLO_LE] = INT_ULE, [HLO_LT] = INT_ULT};
+  if (is_total)
+    return emit_cmpi(e, sgn[d], order_bits(e, t, x), order_bits(e, t, y));
   if (dtype_is_float(t))
     return emit_cmpf(e, flt[d], x, y);
   return emit_cmpi(e, dtype_kind(t) == DK_SIGNED ? sgn[d] : uns[d], x, y);
@@ -234,18 +297,20 @@ bool scalar_is_supported(const struct hlo_instr *i) {
   const enum dtype t = i->operands[0]->shape.dtype;
   const enum dtype_kind k = dtype_kind(t);
 
-  if (i->op == HLO_COMPARE || i->op == HLO_SELECT || i->op == HLO_CONVERT || i->op == HLO_COPY)
+  if (i->op == HLO_COMPARE || i->op == HLO_SELECT || i->op == HLO_CONVERT || i->op == HLO_COPY || i->op == HLO_CLAMP ||
+      i->op == HLO_IS_FINITE || i->op == HLO_BITCAST_CONVERT)
     return true;
   if (hlo_op_class(i->op) == HC_UNARY) {
     if (k == DK_FLOAT)
-      return i->op == HLO_SIGN || float_unary[i->op];
-    return i->op == HLO_NOT || (k != DK_BOOL && (i->op == HLO_ABS || i->op == HLO_NEGATE || i->op == HLO_SIGN));
+      return i->op == HLO_SIGN || i->op == HLO_LOGISTIC || float_unary[i->op];
+    return i->op == HLO_NOT || ((i->op == HLO_POPCNT || i->op == HLO_CLZ) && k != DK_BOOL) ||
+           (k != DK_BOOL && (i->op == HLO_ABS || i->op == HLO_NEGATE || i->op == HLO_SIGN));
   }
   if (k == DK_FLOAT)
     return float_binary[i->op];
   if (k == DK_BOOL)
     return bool_binary[i->op];
-  return signed_binary[i->op] || i->op == HLO_DIVIDE || i->op == HLO_REMAINDER || i->op == HLO_POWER;
+  return signed_binary[i->op] || i->op == HLO_DIVIDE || i->op == HLO_REMAINDER || i->op == HLO_POWER || is_shift(i->op);
 }
 
 MlirValue scalar_apply(struct emit *e, const struct hlo_instr *i, MlirValue const *x) {
@@ -253,7 +318,15 @@ MlirValue scalar_apply(struct emit *e, const struct hlo_instr *i, MlirValue cons
 
   switch (i->op) {
   case HLO_COMPARE:
-    return compare(e, i->direction, t, x[0], x[1]);
+    return scalar_compare(e, i->direction, t, i->is_total_order, x[0], x[1]);
+  case HLO_CLAMP:
+    return scalar_binary(e, HLO_MINIMUM, t, scalar_binary(e, HLO_MAXIMUM, t, x[1], x[0]), x[2]);
+  case HLO_IS_FINITE:
+    return is_finite(e, t, x[0]);
+  case HLO_BITCAST_CONVERT:
+    return mlirTypeEqual(mlirValueGetType(x[0]), emit_element_type(e, i->shape.dtype))
+               ? x[0]
+               : emit_op1(e, "arith.bitcast", emit_element_type(e, i->shape.dtype), 1, x);
   case HLO_SELECT:
     return emit_select(e, x[0], x[1], x[2]);
   case HLO_CONVERT:

@@ -184,28 +184,31 @@ static MlirValue scalar_operand(struct lower *l, const struct hlo_instr *x) {
   return emit_extract(&l->e, lower_value(l, x), 0, NULL);
 }
 
+MlirValue pad_tensor(struct lower *l, MlirValue v, const struct hlo_shape *from, const struct hlo_pad_dim *pads,
+                     MlirValue fill, const struct hlo_shape *to) {
+  int64_t first[HLO_RANK_MAX], count[HLO_RANK_MAX], at[HLO_RANK_MAX], steps[HLO_RANK_MAX];
+  bool cut = false;
+
+  MlirValue dest = emit_fill(&l->e, fill, lower_empty(l, to));
+  for (int k = 0; k < to->rank; k++) {
+    pad_window(&pads[k], from->dims[k], to->dims[k], &first[k], &count[k], &at[k]);
+    steps[k] = pads[k].interior + 1;
+    cut |= count[k] != from->dims[k];
+    if (count[k] == 0)
+      return dest;
+  }
+  if (cut) {
+    struct emit_slice s = {.rank = to->rank, .offsets = first, .sizes = count};
+    v = emit_extract_slice(&l->e, v, &s, emit_tensor_type(&l->e, to->dtype, to->rank, count));
+  }
+  struct emit_slice s = {.rank = to->rank, .offsets = at, .sizes = count, .strides = steps};
+  return emit_insert_slice(&l->e, v, dest, &s);
+}
+
 enum status lower_pad(struct lower *l, const struct hlo_instr *i) {
   const struct hlo_instr *x = i->operands[0];
-  int64_t first[HLO_RANK_MAX], count[HLO_RANK_MAX], at[HLO_RANK_MAX], steps[HLO_RANK_MAX];
-  bool cut = false, empty = false;
-
-  for (int k = 0; k < i->shape.rank; k++) {
-    pad_window(&i->padding[k], x->shape.dims[k], i->shape.dims[k], &first[k], &count[k], &at[k]);
-    steps[k] = i->padding[k].interior + 1;
-    cut |= count[k] != x->shape.dims[k];
-    empty |= count[k] == 0;
-  }
-  MlirValue dest = emit_fill(&l->e, scalar_operand(l, i->operands[1]), lower_empty(l, &i->shape));
-  if (!empty) {
-    MlirValue v = lower_value(l, x);
-    if (cut) {
-      struct emit_slice s = {.rank = i->shape.rank, .offsets = first, .sizes = count};
-      v = emit_extract_slice(&l->e, v, &s, emit_tensor_type(&l->e, i->shape.dtype, i->shape.rank, count));
-    }
-    struct emit_slice s = {.rank = i->shape.rank, .offsets = at, .sizes = count, .strides = steps};
-    dest = emit_insert_slice(&l->e, v, dest, &s);
-  }
-  lower_set(l, i, dest, lower_no_op());
+  MlirValue fill = scalar_operand(l, i->operands[1]);
+  lower_set(l, i, pad_tensor(l, lower_value(l, x), &x->shape, i->padding, fill, &i->shape), lower_no_op());
   return ST_OK;
 }
 

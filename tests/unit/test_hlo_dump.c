@@ -32,10 +32,25 @@ static struct src_locs place(struct arena *a, int line, int col, int end_col, co
 
 /* ---- element-wise: every opcode on every dtype that it takes ----------------------------------------- */
 
-static const enum hlo_op unary_ops[] = {HLO_ABS,  HLO_NEGATE, HLO_EXP,   HLO_LOG,  HLO_SQRT, HLO_SIN, HLO_COS,
-                                        HLO_TANH, HLO_CEIL,   HLO_FLOOR, HLO_SIGN, HLO_NOT,  HLO_COPY};
-static const enum hlo_op binary_ops[] = {HLO_ADD,     HLO_SUBTRACT, HLO_MULTIPLY, HLO_DIVIDE, HLO_REMAINDER, HLO_POWER,
-                                         HLO_MAXIMUM, HLO_MINIMUM,  HLO_ATAN2,    HLO_AND,    HLO_OR,        HLO_XOR};
+static const enum hlo_op unary_ops[] = {HLO_ABS,   HLO_NEGATE, HLO_EXP,        HLO_LOG,       HLO_SQRT,   HLO_SIN,
+                                        HLO_COS,   HLO_TANH,   HLO_CEIL,       HLO_FLOOR,     HLO_SIGN,   HLO_NOT,
+                                        HLO_COPY,  HLO_RSQRT,  HLO_CBRT,       HLO_TAN,       HLO_ERF,    HLO_LOGISTIC,
+                                        HLO_LOG1P, HLO_EXPM1,  HLO_ROUND_EVEN, HLO_ROUND_AFZ, HLO_POPCNT, HLO_CLZ};
+static const enum hlo_op binary_ops[] = {HLO_ADD,
+                                         HLO_SUBTRACT,
+                                         HLO_MULTIPLY,
+                                         HLO_DIVIDE,
+                                         HLO_REMAINDER,
+                                         HLO_POWER,
+                                         HLO_MAXIMUM,
+                                         HLO_MINIMUM,
+                                         HLO_ATAN2,
+                                         HLO_AND,
+                                         HLO_OR,
+                                         HLO_XOR,
+                                         HLO_SHIFT_LEFT,
+                                         HLO_SHIFT_RIGHT_ARITHMETIC,
+                                         HLO_SHIFT_RIGHT_LOGICAL};
 
 static void all_elementwise(struct hlo_builder *b, enum dtype t) {
   hlo_val results[64];
@@ -334,6 +349,69 @@ static void scatter_rows(struct hlo_builder *b) {
                                                           .unique_indices = true}));
 }
 
+static void ordering(struct hlo_builder *b) {
+  hlo_val x = PARAM(b, "x", DT_F32, 3, 7);
+  hlo_val i = hlo_iota(b, DT_I32, 2, DIMS(3, 7), 1), pair[] = {x, i};
+  hlo_val sorted = hlo_sort(b, 2, pair, 1, true), top = hlo_topk(b, x, 3, true);
+  hlo_val v[] = {hlo_sort(b, 1, &x, 0, false),  hlo_tuple_element(b, sorted, 0), hlo_tuple_element(b, sorted, 1),
+                 hlo_reverse(b, x, 1, DIMS(1)), hlo_tuple_element(b, top, 0),    hlo_tuple_element(b, top, 1)};
+  assert_int_equal(hlo_finish(b, 6, v, (const char *[]){"a", "b", "c", "d", "e", "f"}), ST_OK);
+}
+
+static void limits(struct hlo_builder *b) {
+  hlo_val x = PARAM(b, "x", DT_F32, 3, 4), low = scalar_param(b, "low", DT_F32), high = PARAM(b, "high", DT_F32, 3, 4);
+  hlo_val v[] = {hlo_clamp(b, low, x, hlo_scalar(b, DT_F32, 1)),
+                 hlo_clamp(b, hlo_full(b, DT_F32, 2, DIMS(3, 4), -1), x, high), hlo_bitcast_convert(b, x, DT_I32)};
+  assert_int_equal(hlo_finish(b, 3, v, (const char *[]){"a", "b", "c"}), ST_OK);
+}
+
+static const struct hlo_window_dim plain = {1, 1, 0, 0, 1, 1, false};
+
+static void windows(struct hlo_builder *b) {
+  hlo_val x = PARAM(b, "x", DT_F32, 2, 7, 6), k = PARAM(b, "k", DT_F32, 3, 2, 4);
+  const struct hlo_window_dim pool[] = {plain, {3, 2, 1, 1, 1, 1, false}, {2, 1, 0, 1, 2, 1, false}},
+                              conv[] = {{3, 2, 1, 2, 1, 2, true}};
+  hlo_val pooled = hlo_reduce_window(b, HLO_MAXIMUM, x, hlo_extreme(b, DT_F32, true), &(struct hlo_window){3, pool});
+  hlo_val summed = hlo_reduce_window(b, HLO_ADD, x, hlo_scalar(b, DT_F32, 0), &(struct hlo_window){3, pool});
+  /* batches of 2, 7 long, 6 features in three groups of two */
+  hlo_val kernel = hlo_slice(b, hlo_concatenate(b, 2, (hlo_val[]){k, k}, 2),
+                             (struct hlo_slice_dim[]){{0, 3, 1}, {0, 2, 1}, {0, 6, 1}});
+  const struct hlo_conv_dims dims = {.input_batch = 0,
+                                     .input_spatial = INTS(1),
+                                     .input_feature = 2,
+                                     .kernel_spatial = INTS(0),
+                                     .kernel_input_feature = 1,
+                                     .kernel_output_feature = 2,
+                                     .output_batch = 1,
+                                     .output_feature = 0,
+                                     .output_spatial = INTS(2),
+                                     .feature_group_count = 3,
+                                     .batch_group_count = 1};
+  hlo_val convolved = hlo_convolution(b, x, kernel, &(struct hlo_window){1, conv}, &dims, DT_F32);
+  hlo_val v[] = {pooled, summed, convolved};
+  assert_int_equal(hlo_finish(b, 3, v, (const char *[]){"a", "b", "c"}), ST_OK);
+}
+
+static void collectives(struct hlo_builder *b) {
+  hlo_val x = PARAM(b, "x", DT_F32, 4, 6);
+  const struct hlo_ints pairs[] = {INTS(0, 1), INTS(2, 3)};
+  const struct hlo_groups groups = {2, pairs};
+  hlo_val v[] = {hlo_collective(b, HLO_ALL_GATHER, x, &groups, HLO_ADD, 1),
+                 hlo_collective(b, HLO_ALL_REDUCE, x, &groups, HLO_MAXIMUM, 0),
+                 hlo_collective(b, HLO_REDUCE_SCATTER, x, &groups, HLO_ADD, 0),
+                 hlo_collective(b, HLO_ALL_TO_ALL, x, &groups, HLO_ADD, 1)};
+  assert_int_equal(hlo_finish(b, 4, v, (const char *[]){"a", "b", "c", "d"}), ST_OK);
+}
+
+static void custom(struct hlo_builder *b) {
+  hlo_val x = PARAM(b, "x", DT_F32, 4, 6);
+  const struct hlo_shape elems[] = {x->shape, {.dtype = DT_I32}},
+                         pair = {.dtype = DT_TUPLE, .n_elems = 2, .elems = elems};
+  const struct hlo_operand_alias alias = {INTS(0), 0};
+  hlo_val c = hlo_custom_call(b, "Opaque", "a \"config\"", pair, 1, &x, 1, &alias);
+  finish(b, hlo_tuple_element(b, c, 0));
+}
+
 static void dynamic(struct hlo_builder *b) {
   hlo_val x = PARAM(b, "x", DT_F32, 6, 4), u = PARAM(b, "u", DT_F32, 2, 3);
   hlo_val s[] = {scalar_param(b, "i", DT_I32), scalar_param(b, "j", DT_I32)};
@@ -557,22 +635,75 @@ static const struct {
   void (*build)(struct hlo_builder *b);
 } modules[] = {
 #define M(f) {#f, f}
-    M(elementwise_f32),  M(elementwise_f64),   M(elementwise_f16), M(elementwise_bf16),
-    M(elementwise_s32),  M(elementwise_s8),    M(elementwise_u16), M(elementwise_u64),
-    M(elementwise_pred), M(compare_all),       M(select_max),      M(convert_all),
-    M(constants_all),    M(constants_extreme), M(bits_f16),        M(bits_bf16),
-    M(bits_e4m3),        M(bits_e4m3fn),       M(bits_e5m2),       M(bits_f32),
-    M(bits_f64),         M(constants_empty),   M(iotas),           M(broadcasts),
-    M(reshapes),         M(transposes),        M(slices),          M(pads),
-    M(pad_0d),           M(slice_0d),          M(concatenates),    M(reduces),
-    M(dot_2d),           M(dot_batch),         M(dot_widening),    M(dot_vectors),
-    M(dot_empty),        M(gather_rows),       M(gather_windows),  M(scatter_rows),
-    M(dynamic),          M(identity_0d),       M(no_inputs),       M(no_results),
-    M(alias_one),        M(alias_two),         M(odd_names),       M(metadata),
-    M(call_twice),       M(while_sum),         M(while_nested),    M(while_grows),
-    M(choose_pred),      M(choose_index),      M(tuples),          M(softmax),
-    M(random_1),         M(random_2),          M(random_3),        M(random_4),
-    M(random_5),         M(random_6),          M(random_7),        M(random_8),
+    M(elementwise_f32),
+    M(elementwise_f64),
+    M(elementwise_f16),
+    M(elementwise_bf16),
+    M(elementwise_s32),
+    M(elementwise_s8),
+    M(elementwise_u16),
+    M(elementwise_u64),
+    M(elementwise_pred),
+    M(compare_all),
+    M(select_max),
+    M(convert_all),
+    M(constants_all),
+    M(constants_extreme),
+    M(bits_f16),
+    M(bits_bf16),
+    M(bits_e4m3),
+    M(bits_e4m3fn),
+    M(bits_e5m2),
+    M(bits_f32),
+    M(bits_f64),
+    M(constants_empty),
+    M(iotas),
+    M(broadcasts),
+    M(reshapes),
+    M(transposes),
+    M(slices),
+    M(pads),
+    M(pad_0d),
+    M(slice_0d),
+    M(concatenates),
+    M(reduces),
+    M(dot_2d),
+    M(dot_batch),
+    M(dot_widening),
+    M(dot_vectors),
+    M(dot_empty),
+    M(gather_rows),
+    M(gather_windows),
+    M(scatter_rows),
+    M(dynamic),
+    M(identity_0d),
+    M(no_inputs),
+    M(no_results),
+    M(alias_one),
+    M(alias_two),
+    M(odd_names),
+    M(metadata),
+    M(call_twice),
+    M(while_sum),
+    M(while_nested),
+    M(while_grows),
+    M(ordering),
+    M(limits),
+    M(windows),
+    M(collectives),
+    M(custom),
+    M(choose_pred),
+    M(choose_index),
+    M(tuples),
+    M(softmax),
+    M(random_1),
+    M(random_2),
+    M(random_3),
+    M(random_4),
+    M(random_5),
+    M(random_6),
+    M(random_7),
+    M(random_8),
 #undef M
 };
 

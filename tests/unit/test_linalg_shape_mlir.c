@@ -304,19 +304,27 @@ static void no_results_and_many_results_work(void **state) {
   end(&p);
 }
 
-static void custom_calls_are_refused_by_name(void **state) {
+static void custom_calls_become_calls(void **state) {
   struct program p;
   MlirModule m;
   (void)state;
   begin(&p);
   hlo_val x = input(&p, DT_F32, -1, 1, DIMS(3, 4));
-  struct hlo_instr *c = hlo_append(p.module->entry, HLO_CUSTOM_CALL, NULL, x->shape, 1, &x);
-  c->custom_call_target = "AwsNeuronTopK";
-  assert_int_equal(hlo_finish(&p.b, 1, &c, (const char *[]){"o"}), ST_OK);
-  assert_int_equal(linalg_from_hlo(&ir, p.module, &p.ds, &m), ST_INPUT);
-  assert_int_equal(p.ds.v[0].code, DG_LOWERING_UNSUPPORTED);
-  assert_non_null(strstr(p.ds.v[0].message, "AwsNeuronTopK"));
-  assert_non_null(strstr(p.ds.v[0].message, c->name));
+  hlo_val c = hlo_custom_call(&p.b, "Opaque", "7", x->shape, 1, &x, 0, NULL);
+  hlo_val again = hlo_custom_call(&p.b, "Opaque", "7", x->shape, 1, &c, 0, NULL);
+  assert_int_equal(hlo_finish(&p.b, 1, &again, (const char *[]){"o"}), ST_OK);
+  assert_int_equal(linalg_from_hlo(&ir, p.module, &p.ds, &m), ST_OK);
+  struct buf b;
+  buf_init(&b, 1 << 20);
+  mlirOperationPrint(mlirModuleGetOperation(m), append_text, &b);
+  const char *first = strstr(buf_text(&b), "call @Opaque(");
+  assert_non_null(first);
+  assert_non_null(strstr(first + 1, "call @Opaque("));
+  const char *declared = strstr(buf_text(&b), "func.func private @Opaque(tensor<3x4xf32>) -> tensor<3x4xf32>");
+  assert_non_null(declared);
+  assert_null(strstr(declared + 1, "func.func private"));
+  buf_clear(&b);
+  mlirModuleDestroy(m);
   end(&p);
 }
 
@@ -337,7 +345,7 @@ int main(void) {
       cmocka_unit_test(updates_leave_other_inputs_alone),
       cmocka_unit_test(inputs_returned_unchanged_are_copied),
       cmocka_unit_test(no_results_and_many_results_work),
-      cmocka_unit_test(custom_calls_are_refused_by_name),
+      cmocka_unit_test(custom_calls_become_calls),
   };
   return cmocka_run_group_tests(tests, start_mlir, stop_mlir);
 }

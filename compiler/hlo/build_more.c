@@ -1,0 +1,146 @@
+/* build_more: builders of instructions with windows, comparators, groups of devices, or a meaning outside of HLO. */
+#include "hlo/build_internal.h"
+
+hlo_val hlo_clamp(struct hlo_builder *b, hlo_val low, hlo_val x, hlo_val high) {
+  hlo_val v[] = {low, x, high};
+  return build_append(b, NULL, &(struct hlo_instr){.op = HLO_CLAMP, .n_operands = 3, .operands = v});
+}
+
+hlo_val hlo_reverse(struct hlo_builder *b, hlo_val x, int n, const int64_t *dimensions) {
+  return build_append(
+      b, NULL, &(struct hlo_instr){.op = HLO_REVERSE, .n_operands = 1, .operands = &x, .dimensions = {n, dimensions}});
+}
+
+hlo_val hlo_bitcast_convert(struct hlo_builder *b, hlo_val x, enum dtype t) {
+  if (!x)
+    return build_refuse(b, "bitcast-convert: operand 0 is missing");
+  struct hlo_shape to = x->shape;
+  to.dtype = t;
+  return build_append(b, NULL,
+                      &(struct hlo_instr){.op = HLO_BITCAST_CONVERT, .shape = to, .n_operands = 1, .operands = &x});
+}
+
+/* ---- order ----------------------------------------------------------------------------------------------- */
+
+/* x without the difference between -0 and 0, and with one NaN, which the total order puts last. */
+static hlo_val plain_float(struct hlo_builder *b, hlo_val x) {
+  hlo_val zero = hlo_scalar(b, x->shape.dtype, 0), nan = hlo_scalar(b, x->shape.dtype, __builtin_nan(""));
+  hlo_val is_zero = hlo_compare(b, HLO_EQ, x, zero), is_nan = hlo_compare(b, HLO_NE, x, x);
+  return hlo_select(b, is_nan, nan, hlo_select(b, is_zero, zero, x));
+}
+
+/* (x0, y0, x1, y1, …) -> x0 before y0 */
+static struct hlo_computation *comparator(struct hlo_builder *b, int n, hlo_val const *xs, bool is_descending) {
+  struct hlo_module *m = b->module;
+  struct arena *a = m->arena;
+  struct hlo_builder in;
+  hlo_val x = NULL, y = NULL;
+
+  hlo_builder_init(&in, m);
+  in.locs = b->locs;
+  in.computation = hlo_computation_new(m, arena_printf(a, "compare_%d", m->next_computation_id));
+  for (int k = 0; k < 2 * n; k++) {
+    const char *name = arena_printf(a, "compare_%s%d", k % 2 ? "rhs" : "lhs", k / 2);
+    hlo_val p = hlo_parameter(&in, name, (struct hlo_shape){.dtype = xs[k / 2]->shape.dtype});
+    if (k < 2)
+      *(k ? &y : &x) = p;
+  }
+  const bool is_float = dtype_is_float(xs[0]->shape.dtype);
+  hlo_val before = hlo_compare(&in, is_descending ? HLO_GT : HLO_LT, is_float ? plain_float(&in, x) : x,
+                               is_float ? plain_float(&in, y) : y);
+  if (before)
+    before->is_total_order = is_float;
+  in.computation->root = before;
+  if (in.err.code)
+    build_refuse(b, "%s", in.err.text);
+  return in.computation;
+}
+
+hlo_val hlo_sort(struct hlo_builder *b, int n, hlo_val const *xs, int64_t dimension, bool is_descending) {
+  if (b->err.code)
+    return NULL;
+  for (int k = 0; k < n; k++)
+    if (!xs[k] || !dtype_size(xs[k]->shape.dtype))
+      return build_refuse(b, "sort: operand %d is not an array", k);
+  if (n < 1)
+    return build_refuse(b, "sort: no operands");
+  struct hlo_computation *c = comparator(b, n, xs, is_descending);
+  return build_append(b, NULL,
+                      &(struct hlo_instr){.op = HLO_SORT,
+                                          .n_operands = n,
+                                          .operands = (struct hlo_instr **)(uintptr_t)xs,
+                                          .dimensions = {1, &dimension},
+                                          .is_stable = true,
+                                          .n_called = 1,
+                                          .called = &c});
+}
+
+hlo_val hlo_topk(struct hlo_builder *b, hlo_val x, int64_t k, bool is_largest) {
+  return build_append(
+      b, NULL,
+      &(struct hlo_instr){.op = HLO_TOPK, .n_operands = 1, .operands = &x, .k = k, .is_smallest = !is_largest});
+}
+
+/* ---- windows ----------------------------------------------------------------------------------------------- */
+
+hlo_val hlo_reduce_window(struct hlo_builder *b, enum hlo_op op, hlo_val x, hlo_val init,
+                          const struct hlo_window *window) {
+  if (!x || !build_can_reduce(op, x->shape.dtype) || !dtype_size(x->shape.dtype))
+    return build_refuse(b, "reduce-window: %s does not combine its operand", hlo_op_name(op));
+  struct hlo_computation *c = build_combiner(b->module, hlo_op_name(op), op, x->shape.dtype);
+  hlo_val v[] = {x, init};
+  return build_append(
+      b, NULL,
+      &(struct hlo_instr){
+          .op = HLO_REDUCE_WINDOW, .n_operands = 2, .operands = v, .window = window, .n_called = 1, .called = &c});
+}
+
+hlo_val hlo_convolution(struct hlo_builder *b, hlo_val x, hlo_val kernel, const struct hlo_window *window,
+                        const struct hlo_conv_dims *dims, enum dtype t) {
+  hlo_val v[] = {x, kernel};
+  if (!dtype_size(t))
+    return build_refuse(b, "convolution: unknown data type");
+  return build_append(b, NULL,
+                      &(struct hlo_instr){.op = HLO_CONVOLUTION,
+                                          .shape = {.dtype = t},
+                                          .n_operands = 2,
+                                          .operands = v,
+                                          .window = window,
+                                          .conv = dims});
+}
+
+/* ---- outside ----------------------------------------------------------------------------------------------- */
+
+hlo_val hlo_custom_call(struct hlo_builder *b, const char *target, const char *backend_config, struct hlo_shape shape,
+                        int n, hlo_val const *xs, int n_aliases, const struct hlo_operand_alias *aliases) {
+  return build_append(b, NULL,
+                      &(struct hlo_instr){.op = HLO_CUSTOM_CALL,
+                                          .shape = shape,
+                                          .n_operands = n,
+                                          .operands = (struct hlo_instr **)(uintptr_t)xs,
+                                          .custom_call_target = target,
+                                          .backend_config = backend_config,
+                                          .n_operand_aliases = n_aliases,
+                                          .operand_aliases = aliases});
+}
+
+hlo_val hlo_collective(struct hlo_builder *b, enum hlo_op op, hlo_val x, const struct hlo_groups *groups,
+                       enum hlo_op reduce, int64_t dimension) {
+  const bool combines = op == HLO_ALL_REDUCE || op == HLO_REDUCE_SCATTER;
+  struct hlo_computation *c = NULL;
+  if (!x || !groups || !groups->n || !hlo_op_is_collective(op))
+    return build_refuse(b, "%s: needs an operand and groups of devices", hlo_op_name(op));
+  if (combines && (!build_can_reduce(reduce, x->shape.dtype) || !dtype_size(x->shape.dtype)))
+    return build_refuse(b, "%s: %s does not combine its operand", hlo_op_name(op), hlo_op_name(reduce));
+  if (combines)
+    c = build_combiner(b->module, arena_printf(b->module->arena, "collective_%s", hlo_op_name(reduce)), reduce,
+                       x->shape.dtype);
+  return build_append(b, NULL,
+                      &(struct hlo_instr){.op = op,
+                                          .n_operands = 1,
+                                          .operands = &x,
+                                          .dimensions = {op != HLO_ALL_REDUCE, &dimension},
+                                          .groups = groups,
+                                          .n_called = combines,
+                                          .called = combines ? &c : NULL});
+}
