@@ -28,7 +28,7 @@ CFLAGS = -std=c17 -D_GNU_SOURCE $(OPT) -fPIC $(WARN) $(WERROR) \
 MLIR_LIBS = -Wl,--start-group $(wildcard $(LLVM)/lib/libMLIRCAPI*.a) -Wl,--end-group \
   -L$(LLVM)/lib -lMLIR -lMLIRExecutionEngineShared -lLLVM-22 -lstdc++ -Wl,-rpath,$(LLVM)/lib
 COMMON_LIBS = -ljansson -lprotobuf-c -lcrypto -lz -lm
-SERVER_LIBS = -lmicrohttpd -lsqlite3 -lpq -lzstd $(COMMON_LIBS) -lpthread
+SERVER_LIBS = -lgnutls -lsqlite3 -lpq -lzstd $(COMMON_LIBS) -lpthread
 WORKER_LIBS = $(MLIR_LIBS) -lpython3.11 -lseccomp $(COMMON_LIBS)
 
 srcs = $(sort $(wildcard $(addsuffix /*.c,$(1))))
@@ -66,7 +66,13 @@ web: $(BUILD)/web/index.html
 examples:
 	@mkdir -p $(BUILD)/examples && cp explorer/examples/*.py $(BUILD)/examples/
 
-$(BUILD)/bin/nkx: $(call objs,$(SERVER_SRC)) $(COMPILER_LIB)
+# libmicrohttpd with its recv renamed: what it reads passes explorer/http/guard.c first
+HTTP_LIB := $(BUILD)/lib/libmicrohttpd-guarded.a
+$(HTTP_LIB):
+	@mkdir -p $(@D)
+	objcopy --redefine-sym recv=guard_recv $$($(CC) -print-file-name=libmicrohttpd.a) $@
+
+$(BUILD)/bin/nkx: $(call objs,$(SERVER_SRC)) $(COMPILER_LIB) $(HTTP_LIB)
 	@mkdir -p $(@D)
 	$(CC) $(LDHARDEN) -o $@ $^ $(SERVER_LIBS)
 
@@ -137,7 +143,7 @@ $(BUILD)/test/%_py: $(BUILD)/obj/tests/unit/%_py.o $(COMPILER_LIB)
 	$(CC) $(LDHARDEN) -o $@ $^ -lpython3.11 $(COMMON_LIBS) -lcmocka
 # those of the server are called test_explorer_*.c
 $(BUILD)/test/test_explorer_%: $(BUILD)/obj/tests/unit/test_explorer_%.o \
-  $(filter-out $(BUILD)/obj/explorer/main.o,$(call objs,$(SERVER_SRC))) $(COMPILER_LIB)
+  $(filter-out $(BUILD)/obj/explorer/main.o,$(call objs,$(SERVER_SRC))) $(COMPILER_LIB) $(HTTP_LIB)
 	@mkdir -p $(@D)
 	$(CC) $(LDHARDEN) -o $@ $^ $(SERVER_LIBS) -lcmocka
 $(BUILD)/test/%: $(BUILD)/obj/tests/unit/%.o $(COMPILER_LIB)

@@ -1,76 +1,109 @@
 #include "config.h"
 
+#include <ctype.h>
 #include <limits.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/log.h"
 #include "jail/layer.h"
 
 const char config_help[] =
     "usage: nkx serve [flags]\n"
-    "  --host HOST            address to listen on (127.0.0.1)\n"
-    "  --port PORT            port, 0 for any free one (10240)\n"
-    "  --workers N            jobs that run at once (the number of processors)\n"
-    "  --queue N              jobs that may wait for a worker (64)\n"
-    "  --job-timeout-ms MS    wall time of a job (15000)\n"
-    "  --job-cpu-s N          processor time of a job (10)\n"
-    "  --job-memory-mib N     address space of a job (2048)\n"
-    "  --job-resident-mib N   memory that a job really uses (768)\n"
-    "  --zygote-jobs N        jobs after which the workers' origin is replaced (1000)\n"
-    "  --zygote-minutes N     … or minutes (60)\n"
-    "  --jail-min LEVEL       the least jail in which kernels run: A, B, C or none (C)\n"
-    "  --cgroup DIR           a delegated control group for jobs (the one it lies in, if it can)\n"
-    "  --jail-without LAYERS  as if the kernel lacked them: mount,landlock (for tests)\n"
-    "  --jail-failing LAYERS  as if they failed after the start (for tests)\n"
-    "  --connections N        open connections at most (10000)\n"
-    "  --data-dir DIR         where the store lies (../data)\n"
-    "  --store URL            sqlite:PATH (nkx.sqlite in the data directory) or postgresql://…\n"
-    "  --cache-mib N          compiled results kept in memory (128)\n"
-    "  --results-mib N        compiled results kept in the store, compressed (1024)\n"
-    "  --web-dir DIR          the page's files (../web beside this program)\n"
-    "  --examples-dir DIR     the example kernels (../examples)\n"
-    "  --worker PATH          the worker program (nkx-worker beside this one)\n"
-    "  --python-dir DIR       the kernels' packages (../python)\n"
-    "  --site-dir DIR         site-packages with NumPy (where the build found it)\n";
+    "  --host HOST                  address to listen on (127.0.0.1)\n"
+    "  --port PORT                  port, 0 for any free one (10240)\n"
+    "  --workers N                  jobs that run at once (the number of processors)\n"
+    "  --queue N                    jobs that may wait for a worker (64)\n"
+    "  --queue-timeout-ms MS        how long a job waits for one (10000)\n"
+    "  --job-timeout-ms MS          wall time of a job (15000)\n"
+    "  --job-cpu-s N                processor time of a job (10)\n"
+    "  --job-memory-mib N           address space of a job (2048)\n"
+    "  --job-resident-mib N         memory that a job really uses (768)\n"
+    "  --zygote-jobs N              jobs after which the workers' origin is replaced (1000)\n"
+    "  --zygote-minutes N           … or minutes (60)\n"
+    "  --jail-min LEVEL             the least jail in which kernels run: A, B, C or none (C)\n"
+    "  --cgroup DIR                 a delegated control group for jobs (the one it lies in, if it can)\n"
+    "  --jail-without LAYERS        as if the kernel lacked them: mount,landlock (for tests)\n"
+    "  --jail-failing LAYERS        as if they failed after the start (for tests)\n"
+    "  --drain-timeout-ms MS        how long jobs may go on after SIGTERM (15000)\n"
+    "  --connections N              open connections at most (10000)\n"
+    "  --address-connections N      of one address at most, 0 for any number (0)\n"
+    "  --header-timeout-ms MS       from a request's first byte to the end of its headers (10000)\n"
+    "  --body-timeout-ms MS         from there to the end of its body (20000)\n"
+    "  --answer-timeout-ms MS       how long a client may take to read an answer (30000)\n"
+    "  --idle-timeout-ms MS         how long a connection is kept without a request (60000)\n"
+    "  --data-dir DIR               where the store lies (../data)\n"
+    "  --store URL                  sqlite:PATH (nkx.sqlite in the data directory) or postgresql://…\n"
+    "  --cache-mib N                compiled results kept in memory (128)\n"
+    "  --results-mib N              compiled results kept in the store, compressed (1024)\n"
+    "  --web-dir DIR                the page's files (../web beside this program)\n"
+    "  --examples-dir DIR           the example kernels (../examples)\n"
+    "  --worker PATH                the worker program (nkx-worker beside this one)\n"
+    "  --python-dir DIR             the kernels' packages (../python)\n"
+    "  --site-dir DIR               site-packages with NumPy (where the build found it)\n"
+    "  --log-format text|json       (text)\n"
+    "  --log-level LEVEL            debug, info, warn or error (info)\n"
+    "  --log-requests yes|no        a line for each request (no)\n"
+    "Each can be set in the environment as well: --queue-timeout-ms as NKX_QUEUE_TIMEOUT_MS; flags win.\n";
 
-enum flag_kind { FLAG_TEXT, FLAG_INT, FLAG_DIR, FLAG_FILE };
+enum flag_kind { FLAG_TEXT, FLAG_INT, FLAG_PORT, FLAG_CHOICE, FLAG_DIR, FLAG_PROGRAM, FLAG_LEVEL, FLAG_LAYERS };
 
 struct flag {
   const char *name;
   enum flag_kind kind;
   size_t offset;
-  int least, most; /* FLAG_INT */
+  int least, most;            /* FLAG_INT */
+  const char *const *choices; /* FLAG_CHOICE: NULL-terminated; the field is the index */
 };
 
-#define AT(member) offsetof(struct config, member)
+static const char *const yes_no[] = {"no", "yes", NULL};
+static const char *const formats[] = {[LOG_TEXT] = "text", [LOG_JSON] = "json", NULL};
+static const char *const levels[] = {
+    [LOG_DEBUG] = "debug", [LOG_INFO] = "info", [LOG_WARN] = "warn", [LOG_ERROR] = "error", NULL};
+
+enum { HOUR_MS = 3600000 };
+
+#define AT(member) .offset = offsetof(struct config, member)
+#define INT(member, from, to) .kind = FLAG_INT, AT(member), .least = (from), .most = (to)
 static const struct flag flags[] = {
-    {"--host", FLAG_TEXT, AT(host), 0, 0},
-    {"--port", FLAG_TEXT, AT(port), 0, 0},
-    {"--workers", FLAG_INT, AT(workers), 1, 64},
-    {"--queue", FLAG_INT, AT(queue_max), 0, 10000},
-    {"--job-timeout-ms", FLAG_INT, AT(job_timeout_ms), 100, 600000},
-    {"--job-cpu-s", FLAG_INT, AT(limits.cpu_s), 1, 600},
-    {"--job-memory-mib", FLAG_INT, AT(limits.memory_mib), 64, 1 << 19},
-    {"--job-resident-mib", FLAG_INT, AT(limits.resident_mib), 64, 1 << 19},
-    {"--zygote-jobs", FLAG_INT, AT(zygote_jobs), 1, 1 << 30},
-    {"--zygote-minutes", FLAG_INT, AT(zygote_minutes), 1, 1 << 20},
-    {"--jail-min", FLAG_TEXT, AT(jail_min), 0, 0},
-    {"--jail-without", FLAG_TEXT, AT(jail_without), 0, 0},
-    {"--jail-failing", FLAG_TEXT, AT(jail_failing), 0, 0},
-    {"--cgroup", FLAG_DIR, AT(cgroup_dir), 0, 0},
-    {"--connections", FLAG_INT, AT(connections_max), 4, 100000},
-    {"--data-dir", FLAG_TEXT, AT(data_dir), 0, 0},
-    {"--store", FLAG_TEXT, AT(store), 0, 0},
-    {"--cache-mib", FLAG_INT, AT(cache_mib), 1, 1 << 20},
-    {"--results-mib", FLAG_INT, AT(results_mib), 1, 1 << 20},
-    {"--web-dir", FLAG_DIR, AT(web_dir), 0, 0},
-    {"--examples-dir", FLAG_DIR, AT(examples_dir), 0, 0},
-    {"--worker", FLAG_FILE, AT(worker_path), 0, 0},
-    {"--python-dir", FLAG_DIR, AT(python_dir), 0, 0},
-    {"--site-dir", FLAG_DIR, AT(site_dir), 0, 0},
+    {"--host", FLAG_TEXT, AT(host)},
+    {"--port", FLAG_PORT, AT(port)},
+    {"--workers", INT(workers, 1, 64)},
+    {"--queue", INT(queue_max, 0, 10000)},
+    {"--queue-timeout-ms", INT(wait_timeout_ms, 100, HOUR_MS)},
+    {"--job-timeout-ms", INT(job_timeout_ms, 100, 600000)},
+    {"--job-cpu-s", INT(limits.cpu_s, 1, 600)},
+    {"--job-memory-mib", INT(limits.memory_mib, 64, 1 << 19)},
+    {"--job-resident-mib", INT(limits.resident_mib, 64, 1 << 19)},
+    {"--zygote-jobs", INT(zygote_jobs, 1, 1 << 30)},
+    {"--zygote-minutes", INT(zygote_minutes, 1, 1 << 20)},
+    {"--jail-min", FLAG_LEVEL, AT(jail_min)},
+    {"--jail-without", FLAG_LAYERS, AT(jail_without)},
+    {"--jail-failing", FLAG_LAYERS, AT(jail_failing)},
+    {"--cgroup", FLAG_DIR, AT(cgroup_dir)},
+    {"--drain-timeout-ms", INT(drain_timeout_ms, 0, HOUR_MS)},
+    {"--connections", INT(connections_max, 4, 100000)},
+    {"--address-connections", INT(address_connections_max, 0, 100000)},
+    {"--header-timeout-ms", INT(header_timeout_ms, 100, HOUR_MS)},
+    {"--body-timeout-ms", INT(body_timeout_ms, 100, HOUR_MS)},
+    {"--answer-timeout-ms", INT(answer_timeout_ms, 100, HOUR_MS)},
+    {"--idle-timeout-ms", INT(idle_timeout_ms, 100, HOUR_MS)},
+    {"--data-dir", FLAG_TEXT, AT(data_dir)},
+    {"--store", FLAG_TEXT, AT(store)},
+    {"--cache-mib", INT(cache_mib, 1, 1 << 20)},
+    {"--results-mib", INT(results_mib, 1, 1 << 20)},
+    {"--web-dir", FLAG_DIR, AT(web_dir)},
+    {"--examples-dir", FLAG_DIR, AT(examples_dir)},
+    {"--worker", FLAG_PROGRAM, AT(worker_path)},
+    {"--python-dir", FLAG_DIR, AT(python_dir)},
+    {"--site-dir", FLAG_DIR, AT(site_dir)},
+    {"--log-format", FLAG_CHOICE, AT(log_format), .choices = formats},
+    {"--log-level", FLAG_CHOICE, AT(log_level), .choices = levels},
+    {"--log-requests", FLAG_CHOICE, AT(log_requests), .choices = yes_no},
 };
 
 enum status config_program_dir(struct arena *a, const char **out, struct error *err) {
@@ -84,33 +117,63 @@ enum status config_program_dir(struct arena *a, const char **out, struct error *
   return ST_OK;
 }
 
-static enum status parse_int(const struct flag *f, const char *text, int *out, struct error *err) {
+/* `name` is the flag's or the variable's: whichever the user wrote. */
+static enum status parse_number(const char *name, const char *text, int least, int most, int *out, struct error *err) {
   char *end;
   long v = strtol(text, &end, 10);
-  if (end == text || *end || v < f->least || v > f->most)
-    return fail(err, ST_INPUT, "%s: expected a number from %d to %d, got \"%.40s\"", f->name, f->least, f->most, text);
+  if (!isdigit((unsigned char)*text) || *end || v < least || v > most)
+    return fail(err, ST_INPUT, "%s: expected a number from %d to %d, got \"%.40s\"", name, least, most, text);
   *out = (int)v;
   return ST_OK;
 }
 
-static enum status parse_path(const struct flag *f, const char *text, enum flag_kind kind, struct error *err) {
+static enum status parse_choice(const char *name, const char *text, const char *const *choices, int *out,
+                                struct error *err) {
+  char list[80] = "";
+  for (int i = 0; choices[i]; i++) {
+    if (!strcmp(choices[i], text)) {
+      *out = i;
+      return ST_OK;
+    }
+    strcat(strcat(list, i ? ", " : ""), choices[i]); /* all are short */
+  }
+  return fail(err, ST_INPUT, "%s: expected one of %s, got \"%.40s\"", name, list, text);
+}
+
+static enum status check_path(const char *name, const char *text, enum flag_kind kind, struct error *err) {
   struct stat s;
-  if (stat(text, &s))
-    return fail(err, ST_INPUT, "%s: %.120s: %m", f->name, text);
+  if (stat(text, &s) || (kind == FLAG_PROGRAM && S_ISREG(s.st_mode) && access(text, X_OK)))
+    return fail(err, ST_INPUT, "%s: %.120s: %m", name, text);
   if (kind == FLAG_DIR ? !S_ISDIR(s.st_mode) : !S_ISREG(s.st_mode))
-    return fail(err, ST_INPUT, "%s: %.120s is not a %s", f->name, text, kind == FLAG_DIR ? "directory" : "file");
+    return fail(err, ST_INPUT, "%s: %.120s is not a %s", name, text, kind == FLAG_DIR ? "directory" : "file");
   return ST_OK;
 }
 
-static enum status set(const struct flag *f, const char *text, struct config *c, struct error *err) {
+static enum status check_jail(const char *name, const char *text, enum flag_kind kind, struct error *err) {
+  uint32_t bits = 0;
+  if (kind == FLAG_LEVEL && jail_level_find(text) < 0)
+    return fail(err, ST_INPUT, "%s: expected A, B, C or none, got \"%.40s\"", name, text);
+  if (kind == FLAG_LAYERS && !jail_layers_find(text, &bits))
+    return fail(err, ST_INPUT, "%s: \"%.60s\" names a layer that there is none of; see `nkx doctor`", name, text);
+  return ST_OK;
+}
+
+static enum status set(const struct flag *f, const char *name, const char *text, struct config *c, struct error *err) {
   void *at = (char *)c + f->offset;
   enum status st = ST_OK;
+  int port;
   if (f->kind == FLAG_INT)
-    return parse_int(f, text, at, err);
-  if (f->kind != FLAG_TEXT)
-    st = parse_path(f, text, f->kind, err);
+    return parse_number(name, text, f->least, f->most, at, err);
+  if (f->kind == FLAG_CHOICE)
+    return parse_choice(name, text, f->choices, at, err);
+  if (f->kind == FLAG_PORT)
+    st = parse_number(name, text, 0, 65535, &port, err);
+  else if (f->kind == FLAG_LEVEL || f->kind == FLAG_LAYERS)
+    st = check_jail(name, text, f->kind, err);
+  else if (f->kind != FLAG_TEXT)
+    st = check_path(name, text, f->kind, err);
   else if (!*text)
-    st = fail(err, ST_INPUT, "%s: must not be empty", f->name);
+    st = fail(err, ST_INPUT, "%s: must not be empty", name);
   if (!st)
     *(const char **)at = text;
   return st;
@@ -133,29 +196,49 @@ static enum status parse_args(int argc, char **argv, struct config *c, struct er
       return fail(err, ST_INPUT, "%.60s: there is no such flag; see `nkx serve --help`", argv[i]);
     if (!eq && i + 1 == argc)
       return fail(err, ST_INPUT, "%s: needs a value", f->name);
-    enum status st = set(f, eq ? eq + 1 : argv[++i], c, err);
+    enum status st = set(f, f->name, eq ? eq + 1 : argv[++i], c, err);
     if (st)
       return st;
   }
   return ST_OK;
 }
 
-static enum status check_port(const char *port, struct error *err) {
-  char *end;
-  long v = strtol(port, &end, 10);
-  if (end == port || *end || v < 0 || v > 65535)
-    return fail(err, ST_INPUT, "--port: expected a number from 0 to 65535, got \"%.40s\"", port);
+/* "NKX_QUEUE_TIMEOUT_MS" for "--queue-timeout-ms". */
+static bool is_variable_of(const char *name, size_t len, const char *flag) {
+  flag += 2;
+  if (len != strlen(flag))
+    return false;
+  for (size_t i = 0; i < len; i++)
+    if (name[i] != (flag[i] == '-' ? '_' : toupper((unsigned char)flag[i])))
+      return false;
+  return true;
+}
+
+/* A variable of ours that is none of these may be meant for something else, so it is only told. */
+static enum status parse_environment(struct arena *a, char *const *env, struct config *c, struct error *err) {
+  static const char prefix[] = "NKX_";
+  size_t skip = sizeof prefix - 1;
+  for (; env && *env; env++) {
+    const char *eq = strchr(*env, '=');
+    const struct flag *f = NULL;
+    if (!eq || strncmp(*env, prefix, skip) != 0)
+      continue;
+    size_t len = (size_t)(eq - *env);
+    for (size_t i = 0; i < sizeof flags / sizeof *flags && !f; i++)
+      if (is_variable_of(*env + skip, len - skip, flags[i].name))
+        f = &flags[i];
+    const char *name = arena_printf(a, "%.*s", (int)len, *env);
+    if (!f)
+      log_warn("config", "variable=%.60s there is no such setting", name);
+    enum status st = f ? set(f, name, eq + 1, c, err) : ST_OK;
+    if (st)
+      return st;
+  }
   return ST_OK;
 }
 
-static enum status check_layers(const char *flag, const char *list, struct error *err) {
-  uint32_t bits = 0;
-  if (!list || jail_layers_find(list, &bits))
-    return ST_OK;
-  return fail(err, ST_INPUT, "%s: \"%.60s\" names a layer that there is none of; see `nkx doctor`", flag, list);
-}
-
-enum status config_parse(struct arena *a, int argc, char **argv, struct config *out, struct error *err) {
+enum status config_parse(struct arena *a, int argc, char **argv, char *const *env, struct config *out,
+                         struct error *err) {
   const char *here;
   long cpus = sysconf(_SC_NPROCESSORS_ONLN);
   enum status st = config_program_dir(a, &here, err);
@@ -168,12 +251,19 @@ enum status config_parse(struct arena *a, int argc, char **argv, struct config *
                  : cpus > 64 ? 64
                              : (int)cpus,
       .queue_max = 64,
+      .wait_timeout_ms = 10000,
       .job_timeout_ms = 15000,
       .limits = {JAIL_CPU_S, JAIL_MEMORY_MIB, JAIL_RESIDENT_MIB},
       .zygote_jobs = 1000,
       .zygote_minutes = 60,
       .jail_min = jail_level_name(JAIL_C),
+      .drain_timeout_ms = 15000,
       .connections_max = 10000,
+      .header_timeout_ms = 10000,
+      .body_timeout_ms = 20000,
+      .answer_timeout_ms = 30000,
+      .idle_timeout_ms = 60000,
+      .log_level = LOG_INFO,
       .data_dir = arena_printf(a, "%s/../data", here),
       .cache_mib = 128,
       .results_mib = 1024,
@@ -181,17 +271,11 @@ enum status config_parse(struct arena *a, int argc, char **argv, struct config *
       .web_dir = arena_printf(a, "%s/../web", here),
       .examples_dir = arena_printf(a, "%s/../examples", here),
   };
-  st = parse_args(argc, argv, &c, err);
+  st = parse_environment(a, env, &c, err);
   if (!st)
-    st = check_port(c.port, err);
-  if (!st && jail_level_find(c.jail_min) < 0)
-    st = fail(err, ST_INPUT, "--jail-min: expected A, B, C or none, got \"%.40s\"", c.jail_min);
-  if (!st)
-    st = check_layers("--jail-without", c.jail_without, err);
-  if (!st)
-    st = check_layers("--jail-failing", c.jail_failing, err);
-  if (!st && access(c.worker_path, X_OK))
-    st = fail(err, ST_INPUT, "--worker: %.120s: %m", c.worker_path);
+    st = parse_args(argc, argv, &c, err);
+  if (!st) /* the default may be what is wrong */
+    st = check_path("--worker", c.worker_path, FLAG_PROGRAM, err);
   if (!c.store)
     c.store = arena_printf(a, "sqlite:%s/nkx.sqlite", c.data_dir);
   if (!st)

@@ -24,7 +24,6 @@
 
 enum exit_status { EXIT_DONE, EXIT_REFUSED, EXIT_USAGE, EXIT_LIMIT, EXIT_FAULT };
 enum {
-  WAIT_TIMEOUT_MS = 10000, /* in the queue; longer and a client is better told to come back */
   DRAIN_JOBS_MS = 8000,    /* on SIGTERM: for jobs that run … */
   DRAIN_ANSWERS_MS = 1500, /* … and then for answers on their way: 10 s in all */
 };
@@ -55,7 +54,7 @@ static enum status start_parts(const struct config *cfg, struct app *app, struct
       .workers = cfg->workers,
       .queue_max = cfg->queue_max,
       .job_timeout_ms = cfg->job_timeout_ms,
-      .wait_timeout_ms = WAIT_TIMEOUT_MS,
+      .wait_timeout_ms = cfg->wait_timeout_ms,
       .limits = cfg->limits,
       .jail_min = cfg->jail_min,
       .jail_without = cfg->jail_without,
@@ -123,8 +122,10 @@ static int serve_main(int argc, char **argv) {
     }
   }
   arena_init(&a);
-  enum status st = config_parse(&a, argc, argv, &cfg, &err);
+  enum status st = config_parse(&a, argc, argv, environ, &cfg, &err);
   if (!st) {
+    log_set_format((enum log_format)cfg.log_format);
+    log_set_level((enum log_level)cfg.log_level);
     signal(SIGPIPE, SIG_IGN);
     sigemptyset(&stop);
     sigaddset(&stop, SIGTERM);

@@ -1,4 +1,5 @@
-/* log: one event per line on standard error, `time level event key=value...`.
+/* log: one event per line on standard error, `time level event key=value...`, or the same as JSON:
+ * {"time","level","event","key":"value"…,"text"?}, where text is what follows the keys.
  *
  *   log_info("job_done", "job=%s wall_ms=%d", tag, ms);
  *
@@ -11,7 +12,10 @@
 
 enum log_level { LOG_DEBUG, LOG_INFO, LOG_WARN, LOG_ERROR };
 
+enum log_format { LOG_TEXT, LOG_JSON };
+
 void log_set_level(enum log_level least); /* default LOG_INFO */
+void log_set_format(enum log_format f);   /* default LOG_TEXT */
 void log_event(enum log_level level, const char *event, const char *fmt, ...) PRINTF(3, 4);
 
 #define log_debug(...) log_event(LOG_DEBUG, __VA_ARGS__)

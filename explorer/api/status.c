@@ -18,16 +18,34 @@ static const struct {
 #undef PROBLEM
 };
 
+static void put_problem(struct buf *b, enum problem p, const char *message, const char *field) {
+  buf_puts(b, "{\"error\":{");
+  json_put_field_str(b, "code", problems[p].code);
+  json_put_field_str(b, "message", message ? message : problems[p].message);
+  if (field)
+    json_put_field_str(b, "field", field);
+  buf_puts(b, "}}\n");
+}
+
+void http_put_refusal(struct buf *b, enum problem p, const char *message) {
+  struct buf json;
+  buf_init(&json, PROBLEM_TEXT_MAX);
+  put_problem(&json, p, message, NULL);
+  buf_printf(b,
+             "HTTP/1.1 %u %s\r\nConnection: close\r\nContent-Type: application/problem+json\r\n"
+             "Cache-Control: no-store\r\nContent-Length: %zu\r\n",
+             problems[p].status, MHD_get_reason_phrase_for(problems[p].status), json.len);
+  http_put_headers(b);
+  buf_puts(b, "\r\n");
+  buf_append(b, buf_text(&json), json.len);
+  buf_clear(&json);
+}
+
 /* {"error":{…}}: the form of our own API. */
 static struct MHD_Response *problem_object(enum problem p, const char *message, const char *field) {
   struct buf b;
   buf_init(&b, PROBLEM_TEXT_MAX);
-  buf_puts(&b, "{\"error\":{");
-  json_put_field_str(&b, "code", problems[p].code);
-  json_put_field_str(&b, "message", message);
-  if (field)
-    json_put_field_str(&b, "field", field);
-  buf_puts(&b, "}}\n");
+  put_problem(&b, p, message, field);
   struct MHD_Response *r = MHD_create_response_from_buffer(b.len, (void *)buf_text(&b), MHD_RESPMEM_MUST_COPY);
   buf_clear(&b);
   if (r)

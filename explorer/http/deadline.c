@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <time.h>
@@ -12,26 +11,19 @@
 
 enum { TICK_MS = 250 }; /* how late a deadline may be noticed */
 
-struct conn {
-  struct conn *next, *prev;
-  int fd;
-  int64_t deadline_ms;
-  bool is_cut;
-};
-
 struct deadlines {
   pthread_t thread;
   pthread_mutex_t lock;
   pthread_cond_t stop;
   bool is_stopping;
-  struct conn *list;
+  struct deadline *list;
 };
 
 /* Under the lock, which is what keeps a descriptor from being closed and reused meanwhile: deadline_remove comes
  * before the library closes it. */
 static void cut_overdue(struct deadlines *d, int64_t now) {
-  for (struct conn *c = d->list; c; c = c->next) {
-    if (c->is_cut || now < c->deadline_ms)
+  for (struct deadline *c = d->list; c; c = c->next) {
+    if (c->is_cut || now < c->at_ms)
       continue;
     c->is_cut = true;
     shutdown(c->fd, SHUT_RDWR);
@@ -86,24 +78,17 @@ void deadlines_stop(struct deadlines *d) {
   free(d);
 }
 
-struct conn *deadline_add(struct deadlines *d, int fd, int ms) {
-  struct conn *c = calloc(1, sizeof *c);
-  if (!c)
-    return NULL;
-  c->fd = fd;
-  c->deadline_ms = clock_now_ms() + ms;
+void deadline_add(struct deadlines *d, struct deadline *c, int fd, int ms) {
+  *c = (struct deadline){.fd = fd, .at_ms = clock_now_ms() + ms};
   pthread_mutex_lock(&d->lock);
   c->next = d->list;
   if (d->list)
     d->list->prev = c;
   d->list = c;
   pthread_mutex_unlock(&d->lock);
-  return c;
 }
 
-void deadline_remove(struct deadlines *d, struct conn *c) {
-  if (!c)
-    return;
+void deadline_remove(struct deadlines *d, struct deadline *c) {
   pthread_mutex_lock(&d->lock);
   if (c->prev)
     c->prev->next = c->next;
@@ -112,13 +97,10 @@ void deadline_remove(struct deadlines *d, struct conn *c) {
   if (c->next)
     c->next->prev = c->prev;
   pthread_mutex_unlock(&d->lock);
-  free(c);
 }
 
-void deadline_set(struct deadlines *d, struct conn *c, int ms) {
-  if (!c)
-    return;
+void deadline_set(struct deadlines *d, struct deadline *c, int ms) {
   pthread_mutex_lock(&d->lock);
-  c->deadline_ms = clock_now_ms() + ms;
+  c->at_ms = clock_now_ms() + ms;
   pthread_mutex_unlock(&d->lock);
 }

@@ -7,21 +7,29 @@
 #ifndef HTTP_DEADLINE_H
 #define HTTP_DEADLINE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/error.h"
 
 struct deadlines; /* opaque */
-struct conn;      /* one connection */
+
+/* Of one connection; lies in its struct conn.  Private. */
+struct deadline {
+  struct deadline *next, *prev;
+  int fd;
+  int64_t at_ms;
+  bool is_cut;
+};
 
 MUST_USE enum status deadlines_start(struct deadlines **out, struct error *err);
 /* Once no connection is left; NULL is fine. */
 void deadlines_stop(struct deadlines *d);
 
-/* Between the library's two notices of one connection.  NULL when out of memory. */
-struct conn *deadline_add(struct deadlines *d, int fd, int ms);
-void deadline_remove(struct deadlines *d, struct conn *c);
+/* Between the library's two notices of one connection. */
+void deadline_add(struct deadlines *d, struct deadline *c, int fd, int ms);
+void deadline_remove(struct deadlines *d, struct deadline *c);
 /* From now on. */
-void deadline_set(struct deadlines *d, struct conn *c, int ms);
+void deadline_set(struct deadlines *d, struct deadline *c, int ms);
 
 #endif

@@ -48,7 +48,7 @@ struct store_call {
 struct request {
   const struct app *app;
   struct MHD_Connection *connection;
-  struct conn *conn; /* its connection's deadline */
+  struct conn *conn; /* NULL when out of memory */
   const struct route *route;
   const char *path;
   char *plain_path; /* without repeated and trailing slashes, if that is what the route was found by; heap */
@@ -61,14 +61,20 @@ struct request {
   bool is_private; /* what is answered must not be kept or indexed by anyone */
   bool is_framed;  /* other sites may show the answer in a frame */
   struct store_call call;
-  void *state; /* the handler's own, from one of its calls to the next */
+  const char *method;
+  int64_t began_ms;
+  unsigned status; /* of the answer, once it is queued; 0: none */
+  void *state;     /* the handler's own, from one of its calls to the next */
   void (*free_state)(void *state);
 };
+
+/* The security headers as lines, for answers that are not the library's. */
+void http_put_headers(struct buf *b);
 
 /* ---- answers (respond.c); each returns what the library's handler returns ------------------------------------------
  */
 
-/* Adds the security headers, sends, and lets go of resp. */
+/* Adds the security headers, sends, and lets go of resp.  From now on the client has a limited time to take it. */
 enum MHD_Result http_send(struct request *rq, unsigned status, struct MHD_Response *resp);
 /* A JSON text that outlives the server, or that is copied. */
 enum MHD_Result http_json(struct request *rq, unsigned status, const char *json, size_t len, bool is_constant);
@@ -102,6 +108,8 @@ enum problem {
 /* {"error":{"code","message","field"?}}.  message NULL: the table's. allow: for 405, the methods, else NULL. */
 enum MHD_Result http_problem(struct request *rq, enum problem p, const char *message, const char *field);
 enum MHD_Result http_not_allowed(struct request *rq, const char *allow);
+/* The whole answer, status line and headers included, for a request that libmicrohttpd does not get to see. */
+void http_put_refusal(struct buf *b, enum problem p, const char *message);
 /* What a status of ours means for the client.  text: err's, used where it is meant for the user. */
 enum MHD_Result http_status_problem(struct request *rq, enum status st, const struct error *err);
 
@@ -134,13 +142,5 @@ enum MHD_Result api_health(struct request *rq);
 enum MHD_Result static_get(struct request *rq);
 /* The page itself, at another address than its own. */
 enum MHD_Result static_page(struct request *rq, unsigned status);
-
-/* ---- guard.c ------------------------------------------------------------------------------------------------------
- */
-
-/* What libmicrohttpd lets through although servers behind a proxy must not: true, with a reason, if it is refused. */
-bool guard_refuses(struct MHD_Connection *c, const char *version, const char **reason);
-/* The declared length of the body: -1 if it is not declared. */
-long long guard_body_length(struct MHD_Connection *c);
 
 #endif

@@ -1,7 +1,9 @@
 /* The headers that every answer carries. */
 #include <stdlib.h>
+#include <strings.h>
 
 #include "ce/ce.h"
+#include "http/guard.h"
 #include "http/http.h"
 
 #define CSP \
@@ -24,6 +26,17 @@ static const struct {
      "camera=(), geolocation=(), microphone=(), payment=(), usb=()"},
 };
 
+void http_put_headers(struct buf *b) {
+  for (size_t i = 0; i < sizeof security_headers / sizeof *security_headers; i++)
+    buf_printf(b, "%s: %s\r\n", security_headers[i].name, security_headers[i].value);
+}
+
+/* How long the client may take to read it; a stream ends with its job. */
+static int answer_ms(const struct request *rq) {
+  const struct config *cfg = rq->app->cfg;
+  return cfg->answer_timeout_ms + (rq->is_streaming ? cfg->job_timeout_ms + cfg->wait_timeout_ms : 0);
+}
+
 enum MHD_Result http_send(struct request *rq, unsigned status, struct MHD_Response *resp) {
   if (!resp)
     return MHD_NO;
@@ -35,7 +48,11 @@ enum MHD_Result http_send(struct request *rq, unsigned status, struct MHD_Respon
   if (rq->is_private)
     MHD_add_response_header(resp, "X-Robots-Tag", "noindex, nofollow");
   enum MHD_Result r = MHD_queue_response(rq->connection, status, resp);
+  const char *connection = MHD_get_response_header(resp, MHD_HTTP_HEADER_CONNECTION);
+  bool closes = connection && !strcasecmp(connection, "close");
   MHD_destroy_response(resp);
+  rq->status = status;
+  guard_answered(rq->conn, answer_ms(rq), closes);
   return r;
 }
 

@@ -16,25 +16,19 @@
 #include "base/log.h"
 #include "ce/ce.h"
 #include "driver/job.h"
-#include "http/deadline.h"
+#include "http/guard.h"
 #include "job/results.h"
 #include "pool/pool.h"
 
 enum {
   THREADS = 2,
-  CONNECTION_MEMORY = 64 << 10,      /* headers must fit in it; also the size of a chunk of a streamed answer */
-  IDLE_TIMEOUT_S = 30,               /* of silence */
-  HEADER_MS = 10000,                 /* first byte of a connection to the end of its headers */
-  NEXT_REQUEST_MS = 60000,           /* the same for a connection that is kept */
-  BODY_MS = 20000,                   /* end of headers to end of body */
-  ANSWER_MS = 60000,                 /* end of body to end of answer, beyond the job's own time */
-  BODY_DRAIN_MAX = 8 * JOB_JSON_MAX, /* a body up to this is read and thrown away, so that its sender hears why */
+  CONNECTION_MEMORY = 64 << 10, /* headers must fit in it (framing.h); also the size of a chunk of a streamed answer */
 };
 
 struct server {
   const struct app *app;
   struct MHD_Daemon *daemon;
-  struct deadlines *deadlines;
+  struct guard *guard;
   int listen_fd;
   atomic_int n_requests;
 };
@@ -52,29 +46,11 @@ static int fd_of(struct MHD_Connection *c) {
   return info ? info->connect_fd : -1;
 }
 
-static bool is_compressed(struct MHD_Connection *c) {
-  return MHD_lookup_connection_value(c, MHD_HEADER_KIND, MHD_HTTP_HEADER_CONTENT_ENCODING) != NULL;
-}
-
 static bool is_json_type(struct MHD_Connection *c) {
   const char *t = MHD_lookup_connection_value(c, MHD_HEADER_KIND, MHD_HTTP_HEADER_CONTENT_TYPE);
   static const char json[] = "application/json";
   size_t n = sizeof json - 1;
   return t && !strncasecmp(t, json, n) && (!t[n] || t[n] == ';' || t[n] == ' ');
-}
-
-/* Refuses a POST by its headers alone, or returns false. */
-static bool refuse_post(struct request *rq, enum MHD_Result *answer) {
-  bool is_fine = rq->route->is_ce || is_json_type(rq->connection); /* those look at the type themselves */
-  if (!is_fine || is_compressed(rq->connection)) {
-    *answer = http_problem(rq, PB_MEDIA_TYPE, NULL, NULL);
-    return true;
-  }
-  if (guard_body_length(rq->connection) > BODY_DRAIN_MAX) {
-    *answer = http_problem(rq, PB_TOO_LARGE, NULL, NULL);
-    return true;
-  }
-  return false;
 }
 
 static bool is_get(const char *method) {
@@ -109,12 +85,7 @@ static void find_route(struct request *rq) {
 
 /* The first call for a request: what its headers alone refuse.  An answer this early ends the connection, because the
  * library reads no body after it; so whatever is fine is answered in the last call. */
-static enum MHD_Result on_headers(struct request *rq, const char *method, const char *version) {
-  const char *reason;
-  enum MHD_Result answer;
-
-  if (guard_refuses(rq->connection, version, &reason))
-    return http_problem(rq, PB_BAD_REQUEST, reason, NULL);
+static enum MHD_Result on_headers(struct request *rq, const char *method) {
   find_route(rq);
   if (is_get(method))
     return MHD_YES;
@@ -126,13 +97,13 @@ static enum MHD_Result on_headers(struct request *rq, const char *method, const 
     return http_problem(rq, PB_FOREIGN, NULL, NULL);
   if (strcmp(method, MHD_HTTP_METHOD_POST) != 0)
     return MHD_YES;
-  return refuse_post(rq, &answer) ? answer : MHD_YES;
+  if (rq->route->is_ce || is_json_type(rq->connection)) /* those look at the type themselves */
+    return MHD_YES;
+  return http_problem(rq, PB_MEDIA_TYPE, NULL, NULL);
 }
 
 static enum MHD_Result on_body(struct request *rq, const char *data, size_t n) {
-  rq->body_seen += n;
-  if (rq->body_seen > BODY_DRAIN_MAX)
-    return MHD_NO;                /* a chunked body without end: nothing can be answered in the middle of it */
+  rq->body_seen += n;             /* at most FRAMING_BODY_MAX */
   buf_append(&rq->body, data, n); /* past its ceiling it frees itself and stays failed */
   return MHD_YES;
 }
@@ -160,6 +131,7 @@ static struct request *request_new(struct server *s, struct MHD_Connection *c) {
   rq->app = s->app;
   rq->connection = c;
   rq->conn = conn_of(c);
+  rq->began_ms = clock_now_ms();
   buf_init(&rq->body, JOB_JSON_MAX);
   atomic_fetch_add(&s->n_requests, 1);
   return rq;
@@ -169,14 +141,17 @@ static enum MHD_Result on_request(void *user, struct MHD_Connection *c, const ch
                                   const char *version, const char *data, size_t *n, void **state) {
   struct server *s = user;
   struct request *rq = *state;
+  const struct config *cfg = s->app->cfg;
+  (void)version;
 
   if (!rq) {
     rq = *state = request_new(s, c);
     if (!rq)
       return MHD_NO;
-    deadline_set(s->deadlines, rq->conn, BODY_MS);
-    rq->path = path; /* the library passes the same string each time */
-    return on_headers(rq, method, version);
+    guard_allow(rq->conn, cfg->body_timeout_ms);
+    rq->path = path; /* the library passes the same strings each time */
+    rq->method = method;
+    return on_headers(rq, method);
   }
   if (*n) {
     size_t taken = *n;
@@ -184,8 +159,14 @@ static enum MHD_Result on_request(void *user, struct MHD_Connection *c, const ch
     return on_body(rq, data, taken);
   }
   if (!rq->work && rq->call.state == CALL_NONE)
-    deadline_set(s->deadlines, rq->conn, s->app->cfg->job_timeout_ms + ANSWER_MS);
+    guard_allow(rq->conn, cfg->job_timeout_ms + cfg->wait_timeout_ms + cfg->answer_timeout_ms);
   return on_end_of_body(rq, method);
+}
+
+/* The route, not the path: an unlisted snippet's id is nobody's business. */
+static void log_request(const struct request *rq) {
+  log_info("request", "method=%.16s route=%s status=%u ms=%lld", rq->method, rq->route ? rq->route->path : "file",
+           rq->status, (long long)(clock_now_ms() - rq->began_ms));
 }
 
 static void on_completed(void *user, struct MHD_Connection *c, void **state, enum MHD_RequestTerminationCode how) {
@@ -194,7 +175,9 @@ static void on_completed(void *user, struct MHD_Connection *c, void **state, enu
   (void)how;
   if (!rq)
     return;
-  deadline_set(s->deadlines, rq->conn, NEXT_REQUEST_MS);
+  guard_completed(rq->conn);
+  if (s->app->cfg->log_requests)
+    log_request(rq);
   if (rq->work) {
     results_release(s->app->results, rq->work, &rq->waiter, fd_of(c));
     work_unref(rq->work);
@@ -212,9 +195,9 @@ static void on_connection(void *user, struct MHD_Connection *c, void **socket_co
                           enum MHD_ConnectionNotificationCode what) {
   struct server *s = user;
   if (what == MHD_CONNECTION_NOTIFY_STARTED) {
-    *socket_context = deadline_add(s->deadlines, fd_of(c), HEADER_MS);
+    *socket_context = guard_open(s->guard, fd_of(c));
   } else {
-    deadline_remove(s->deadlines, *socket_context);
+    guard_close(*socket_context);
     *socket_context = NULL;
   }
 }
@@ -300,22 +283,23 @@ enum status server_start(const struct app *app, struct server **out, int *port, 
   raise_fd_limit(app->cfg->connections_max);
   enum status st = open_listener(app->cfg, &s->listen_fd, port, err);
   if (!st)
-    st = deadlines_start(&s->deadlines, err);
+    st = guard_start(app->cfg, &s->guard, err);
   if (!st) {
     s->daemon = MHD_start_daemon(
         MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG, 0, NULL, NULL, on_request, s,
         MHD_OPTION_EXTERNAL_LOGGER, on_log, NULL, MHD_OPTION_LISTEN_SOCKET, s->listen_fd, MHD_OPTION_THREAD_POOL_SIZE,
         (unsigned)THREADS, MHD_OPTION_CONNECTION_LIMIT, (unsigned)app->cfg->connections_max,
-        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY, MHD_OPTION_CONNECTION_TIMEOUT,
-        (unsigned)IDLE_TIMEOUT_S, MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_UNESCAPE_CALLBACK, on_unescape, NULL,
-        MHD_OPTION_NOTIFY_COMPLETED, on_completed, s, MHD_OPTION_NOTIFY_CONNECTION, on_connection, s, MHD_OPTION_END);
+        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY, MHD_OPTION_PER_IP_CONNECTION_LIMIT,
+        (unsigned)app->cfg->address_connections_max, MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_UNESCAPE_CALLBACK,
+        on_unescape, NULL, MHD_OPTION_NOTIFY_COMPLETED, on_completed, s, MHD_OPTION_NOTIFY_CONNECTION, on_connection, s,
+        MHD_OPTION_END);
     if (!s->daemon)
       st = fail(err, ST_IO, "the HTTP library did not start");
   }
   if (st) {
     if (s->listen_fd >= 0)
       close(s->listen_fd);
-    deadlines_stop(s->deadlines);
+    guard_stop(s->guard);
     free(s);
     return st;
   }
@@ -338,6 +322,6 @@ void server_drain(struct server *s, int ms) {
 
 void server_stop(struct server *s) {
   MHD_stop_daemon(s->daemon);
-  deadlines_stop(s->deadlines);
+  guard_stop(s->guard);
   free(s);
 }

@@ -44,7 +44,7 @@ class Server:
         self.data = pathlib.Path(data or self._own_data.name)
         self.process = subprocess.Popen(
             [BUILD / "bin/nkx", "serve", "--port", "0", "--data-dir", self.data, *flags], stderr=subprocess.PIPE, text=True)
-        self.port = self._wait_for_log(r"serving url=http://[^:]+:(\d+)")
+        self.port = self._wait_for_log(r"""serving.*url\W+http://[^:]+:(\d+)""")
         threading.Thread(target=self._read_log, daemon=True).start()
         if healthy:
             self.wait_until(lambda: self.get("/healthz").status == 200, "a healthy server")

@@ -48,7 +48,7 @@ def test_the_zygote_has_one_thread_and_no_environment(server):
 
 def test_the_server_links_neither_python_nor_mlir():
     needed = subprocess.run(["ldd", BUILD / "bin/nkx"], capture_output=True, text=True, check=True).stdout
-    assert "libmicrohttpd" in needed and "python" not in needed and "MLIR" not in needed and "LLVM" not in needed
+    assert "libsqlite3" in needed and "python" not in needed and "MLIR" not in needed and "LLVM" not in needed
 
 
 def test_a_dead_zygote_is_replaced_and_waiting_jobs_are_done(impatient):
