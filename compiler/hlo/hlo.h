@@ -128,6 +128,14 @@ struct hlo_operand_alias {
 enum mem_space { MEM_NONE, MEM_HBM, MEM_PSUM, MEM_SBUF, MEM_SHARED_HBM, MEM_CONSTANT };
 const char *mem_space_name(enum mem_space m); /* "Sbuf" */
 
+/* The loops that computed a value when a knob was put on it: what the user saw, whatever became of them since. */
+struct hlo_loops {
+  enum hlo_op op; /* of the instruction that does the work */
+  int n;
+  int64_t extents[HLO_RANK_MAX + 1];
+  bool reduction[HLO_RANK_MAX + 1];
+};
+
 /* What knob calls said about one value, merged over several calls (later ones win, attribute by attribute).
  * Immutable.  Empty lists and MEM_NONE / -1 mean "not given". */
 struct hlo_knob {
@@ -136,7 +144,8 @@ struct hlo_knob {
   struct hlo_ints layout_tile;               /* layout(tile_size=…): value-shaped */
   enum mem_space mem_space;
   int partition_dim;
-  const struct src_loc *loc; /* the last knob call */
+  const struct src_loc *loc;     /* the last knob call */
+  const struct hlo_loops *loops; /* NULL: not known */
 };
 
 /* knob.fuse(a, b, …): the values whose loops are to be merged. */
@@ -245,6 +254,11 @@ struct hlo_instr *hlo_insert(struct hlo_instr *before, enum hlo_op op, const cha
                              int n_operands, struct hlo_instr *const *operands);
 /* Unlinks an instruction that nothing uses any more. */
 void hlo_remove(struct hlo_instr *i);
+
+/* knob.c: true if i only changes how a value is seen; a knob on it is meant for what is behind. */
+bool hlo_is_light(const struct hlo_instr *i);
+/* The loops that a knob on i speaks of. */
+struct hlo_loops *hlo_loops_of(struct arena *a, const struct hlo_instr *i);
 
 /* heir takes over for dead: unions locations and provenance, and takes dead's knob if it has none itself. */
 void hlo_derive(struct hlo_instr *heir, const struct hlo_instr *dead);

@@ -3,7 +3,8 @@
  * A knob on a reshape, copy, convert or broadcast behind a reduce or dot is meant for that reduce or dot; on a
  * reshape or copy of anything else, for the operation behind it.  The loop tile is stated per iterator of the
  * operation; the function form, which keeps parallel and reduction entries apart, is interleaved here.  A wrong list
- * is refused only if no reading of it makes sense, with the range of the knob call.  A tile that fits a regrouped value
+ * is refused only if no reading of it makes sense, with the range of the knob call; if it made sense for the loops that
+ * the value had before simplification, there is a warning instead.  A tile that fits a regrouped value
  * (heads merged into rows behind a transpose), but not the loops that compute it, is left to inference with a warning.
  */
 #include <string.h>
@@ -12,19 +13,15 @@
 
 /* ---- which operation ---------------------------------------------------------------------------------- */
 
-static bool is_light(const struct hlo_instr *i) {
-  return i->op == HLO_RESHAPE || i->op == HLO_COPY || i->op == HLO_CONVERT || i->op == HLO_BROADCAST;
-}
-
 /* The instruction whose operation carries the knob of i; NULL when there is none (a parameter, say). */
 static const struct hlo_instr *working_instr(struct lower *l, const struct hlo_instr *i) {
   const struct hlo_instr *behind = i;
 
-  while (is_light(behind))
+  while (hlo_is_light(behind))
     behind = behind->operands[0];
   if (behind->op == HLO_REDUCE || behind->op == HLO_DOT)
     return behind;
-  while (mlirOperationIsNull(node_of(l, i)->work) && is_light(i))
+  while (mlirOperationIsNull(node_of(l, i)->work) && hlo_is_light(i))
     i = i->operands[0];
   return mlirOperationIsNull(node_of(l, i)->work) ? NULL : i;
 }
@@ -64,19 +61,6 @@ static const char *ints_text(struct lower *l, int n, const int64_t *v) {
   return arena_printf(l->ds->arena, "%s]", s);
 }
 
-static enum status refuse(struct lower *l, const struct hlo_instr *i, const struct node *n, const char *list,
-                          struct hlo_ints given) {
-  const char *kinds = "";
-  for (int k = 0; k < n->n_loops; k++)
-    kinds = arena_printf(l->ds->arena, "%s%s%s", kinds, k ? ", " : "",
-                         n->reduction && n->reduction[k] ? "reduction" : "parallel");
-  struct diag *d =
-      diag_add(l->ds, DS_ERROR, DG_BAD_KNOB, i->knob->loc, "%s %s does not fit %%%s, whose loops are %s (%s)", list,
-               ints_text(l, given.n, given.v), i->name, ints_text(l, n->n_loops, n->extents), kinds);
-  d->hint = "give one entry per loop, each between 1 and the loop's length";
-  return ST_INPUT;
-}
-
 static int count_reductions(const struct node *n) {
   int count = 0;
   for (int k = 0; n->reduction && k < n->n_loops; k++)
@@ -85,8 +69,8 @@ static int count_reductions(const struct node *n) {
 }
 
 /* Leading 1s more than there are loops belong to batch dimensions that were collapsed into one. */
-static struct hlo_ints drop_collapsed(const struct hlo_instr *w, const struct node *n, struct hlo_ints v) {
-  while (w->op == HLO_DOT && v.n > n->n_loops && v.v[0] == 1)
+static struct hlo_ints drop_collapsed(enum hlo_op op, const struct node *n, struct hlo_ints v) {
+  while (op == HLO_DOT && v.n > n->n_loops && v.v[0] == 1)
     v = (struct hlo_ints){v.n - 1, v.v + 1};
   return v;
 }
@@ -96,9 +80,9 @@ enum { DOT_K_MAX = 128 }; /* rows of the tensor engine */
 /* The function form as one entry per loop.  tile may have an entry per parallel loop, or per dimension of a value
  * that keeps its reduced axes; for a dot it may already be the whole [M, N, K].  Loops about which nothing was said are
  * not tiled, as far as the tensor engine can do that. */
-static bool interleave(const struct hlo_instr *w, const struct node *n, const struct hlo_knob *knob, int64_t *out) {
+static bool interleave(enum hlo_op op, const struct node *n, const struct hlo_knob *knob, int64_t *out) {
   const int n_red = count_reductions(n), n_par = n->n_loops - n_red;
-  struct hlo_ints tile = drop_collapsed(w, n, knob->tile_size), red = knob->reduction_tile;
+  struct hlo_ints tile = drop_collapsed(op, n, knob->tile_size), red = knob->reduction_tile;
 
   if (!n_red && red.n) { /* an element-wise operation behind a reduction, on a value that keeps the reduced axes */
     if (tile.n + red.n != n->n_loops)
@@ -107,15 +91,15 @@ static bool interleave(const struct hlo_instr *w, const struct node *n, const st
       out[k] = k < tile.n ? tile.v[k] : red.v[k - tile.n] < n->extents[k] ? red.v[k - tile.n] : n->extents[k];
     return true;
   }
-  const bool whole = n_red && !red.n && tile.n == n->n_loops && w->op == HLO_DOT;
+  const bool whole = n_red && !red.n && tile.n == n->n_loops && op == HLO_DOT;
   const bool value_shaped = n_red && tile.n == n->n_loops;
-  while (w->op == HLO_DOT && !whole && tile.n > n_par && tile.v[0] == 1)
+  while (op == HLO_DOT && !whole && tile.n > n_par && tile.v[0] == 1)
     tile = (struct hlo_ints){tile.n - 1, tile.v + 1};
   if ((tile.n != n_par && !value_shaped && tile.n) || (red.n != n_red && red.n))
     return false;
   for (int k = 0, p = 0, r = 0; k < n->n_loops; k++) {
     const bool reduced = n->reduction && n->reduction[k];
-    out[k] = w->op == HLO_DOT && reduced && n->extents[k] > DOT_K_MAX ? DOT_K_MAX : n->extents[k];
+    out[k] = op == HLO_DOT && reduced && n->extents[k] > DOT_K_MAX ? DOT_K_MAX : n->extents[k];
     if (whole)
       out[k] = tile.v[k];
     else if (reduced && red.n)
@@ -170,6 +154,57 @@ static bool is_of_regrouped(struct lower *l, const struct hlo_instr *i, const st
   return !match_dims(&i->shape, mlirValueGetType(emit_result(node_of(l, w)->work)), at);
 }
 
+/* What the knob says of the loops n, one entry per loop; false if it cannot be meant for them. */
+static bool read_loop_tile(enum hlo_op op, const struct node *n, const struct hlo_knob *knob, int64_t *out) {
+  const struct hlo_knob moved = {.tile_size = knob->loop_tile};
+
+  if (!knob->loop_tile.n)
+    return interleave(op, n, knob, out) && fits(n, out);
+  const struct hlo_ints given = drop_collapsed(op, n, knob->loop_tile);
+  if (given.n == n->n_loops && fits(n, given.v)) {
+    memcpy(out, given.v, (size_t)given.n * sizeof *out);
+    return true;
+  }
+  return interleave(op, n, &moved, out) && fits(n, out); /* the value may have had other loops when the knob was set */
+}
+
+/* True if the knob fits the loops that the value had when the knob was set. */
+static bool was_right(const struct hlo_knob *knob) {
+  const struct hlo_loops *had = knob->loops;
+  int64_t tile[HLO_RANK_MAX + 1];
+
+  if (!had)
+    return false;
+  const struct node then = {.n_loops = had->n, .extents = had->extents, .reduction = had->reduction};
+  return read_loop_tile(had->op, &then, knob, tile);
+}
+
+/* An error, if the user asks for what cannot be; a warning, if it is simplification that took the loops away. */
+static enum status refuse(struct lower *l, const struct hlo_instr *i, const struct hlo_instr *w, const struct node *n) {
+  const struct hlo_knob *knob = i->knob;
+  const struct hlo_ints given = knob->loop_tile.n   ? knob->loop_tile
+                                : knob->tile_size.n ? knob->tile_size
+                                                    : knob->reduction_tile;
+  const char *kinds = "", *tile = ints_text(l, given.n, given.v), *loops = ints_text(l, n->n_loops, n->extents);
+
+  if (was_right(knob)) {
+    diag_add(l->ds, DS_WARNING, DG_KNOB_IGNORED, knob->loc,
+             "the tile size %s has no effect: the value became simpler and is computed by %%%s, whose loops are %s",
+             tile, w->name, loops);
+    return ST_OK;
+  }
+  for (int k = 0; k < n->n_loops; k++)
+    kinds = arena_printf(l->ds->arena, "%s%s%s", kinds, k ? ", " : "",
+                         n->reduction && n->reduction[k] ? "reduction" : "parallel");
+  struct diag *d = diag_add(l->ds, DS_ERROR, DG_BAD_KNOB, knob->loc, "%s %s does not fit %%%s, whose loops are %s (%s)",
+                            knob->loop_tile.n   ? "tile_op's tile_size"
+                            : knob->tile_size.n ? "tile_size"
+                                                : "reduction_tile",
+                            tile, i->name, loops, kinds);
+  d->hint = "give one entry per loop, each between 1 and the loop's length";
+  return ST_INPUT;
+}
+
 static enum status set_loop_tile(struct lower *l, const struct hlo_instr *i, const struct hlo_instr *w) {
   const struct node *n = node_of(l, w);
   const struct hlo_knob *knob = i->knob;
@@ -188,21 +223,10 @@ static enum status set_loop_tile(struct lower *l, const struct hlo_instr *i, con
              w->name);
     return ST_OK;
   }
-  if (knob->loop_tile.n) {
-    const struct hlo_knob moved = {.tile_size = knob->loop_tile};
-    struct hlo_ints given = drop_collapsed(w, n, knob->loop_tile);
-    if (given.n == n->n_loops && fits(n, given.v))
-      memcpy(tile, given.v, (size_t)given.n * sizeof *tile);
-    else if (!interleave(w, n, &moved, tile) ||
-             !fits(n, tile)) /* the value may have had other loops when the knob was set */
-      return refuse(l, i, n, "tile_op's tile_size", knob->loop_tile);
-  } else if (knob->tile_size.n || knob->reduction_tile.n) {
-    if (!interleave(w, n, knob, tile) || !fits(n, tile))
-      return knob->tile_size.n ? refuse(l, i, n, "tile_size", knob->tile_size)
-                               : refuse(l, i, n, "reduction_tile", knob->reduction_tile);
-  } else {
+  if (!stated.n && !knob->reduction_tile.n)
     return ST_OK;
-  }
+  if (!read_loop_tile(w->op, n, knob, tile))
+    return refuse(l, i, w, n);
   MlirNamedAttribute attr = emit_attr(&l->e, "loop_tile_size", emit_i64_array(&l->e, n->n_loops, tile));
   annotate(l, i, w, "nkipy.tile_op", 1, &attr);
   return ST_OK;
@@ -227,6 +251,23 @@ static enum status check_layout(struct lower *l, const struct hlo_instr *i) {
   return ST_OK;
 }
 
+/* True if the dimension is reduced by what computes the value now, but was not when the knob was set. */
+static bool lost_partition_dim(struct lower *l, const struct hlo_instr *i, const struct hlo_instr *w, int64_t d) {
+  const struct node *n = node_of(l, w);
+  const struct hlo_loops *had = i->knob->loops;
+  const int rank = (int)mlirShapedTypeGetRank(mlirValueGetType(emit_result(n->work)));
+
+  d = d < 0 ? 0 : d;
+  if (!had || !n->reduction || n->n_loops != rank || !n->reduction[d])
+    return false;
+  if (had->n == i->shape.rank && had->reduction[i->knob->partition_dim])
+    return false;
+  diag_add(l->ds, DS_WARNING, DG_KNOB_IGNORED, i->knob->loc,
+           "partition_dim %d has no effect: the value became simpler and is computed by %%%s, which reduces it",
+           i->knob->partition_dim, w->name);
+  return true;
+}
+
 /* The layout is stated for the annotated value and written down for the operation's result.  When a reshape in between
  * does more than insert or remove dimensions of size 1, the tile and the partition dimension have no counterpart and
  * are left to inference. */
@@ -247,7 +288,7 @@ static enum status set_layout(struct lower *l, const struct hlo_instr *i, const 
   const bool matches = match_dims(&i->shape, result, at);
   if (knob->mem_space != MEM_NONE)
     attrs[n++] = emit_attr(&l->e, "mem_space", mlirIntegerAttrGet(i32, knob->mem_space));
-  if (knob->partition_dim >= 0 && matches) {
+  if (knob->partition_dim >= 0 && matches && !lost_partition_dim(l, i, w, at[knob->partition_dim])) {
     int64_t d = at[knob->partition_dim];
     attrs[n++] = emit_attr(&l->e, "partition_dim", mlirIntegerAttrGet(i32, d < 0 ? 0 : d));
   }

@@ -89,6 +89,15 @@ enum status infer_bad_knob(const struct infer *f, MlirOperation knob, const char
   return ST_INPUT;
 }
 
+void infer_warn_knob(const struct infer *f, MlirOperation knob, const char *fmt, ...) {
+  va_list ap;
+  va_start(ap, fmt);
+  const char *text = arena_vprintf(f->run->arena, fmt, ap);
+  va_end(ap);
+  const struct src_loc *at = ir_first_place(f->run->arena, mlirOperationGetLocation(knob));
+  diag_add(f->run->ds, DS_WARNING, DG_KNOB_IGNORED, at, "%s", text)->stage = f->run->def->name;
+}
+
 /* ---- collecting ------------------------------------------------------------------------------------------------- */
 
 static bool is_linalg_on_tensors(MlirOperation op, void *user) {

@@ -61,6 +61,8 @@ int infer_dim(const struct tiled *t, int o, int loop);
 const char *infer_place(const struct infer *f, MlirOperation op);
 /* A bad-knob error at an annotation. */
 enum status infer_bad_knob(const struct infer *f, MlirOperation knob, const char *fmt, ...) PRINTF(3, 4);
+/* A knob-ignored warning at an annotation. */
+void infer_warn_knob(const struct infer *f, MlirOperation knob, const char *fmt, ...) PRINTF(3, 4);
 
 /* infer_layout_return.c: copies of values that are read in SBUF and returned; comes first. */
 void infer_copy_returned(struct pass_run *run);

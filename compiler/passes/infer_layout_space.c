@@ -7,7 +7,8 @@
  * A tiled value outside of such chains is in SBUF if it leaves room there and all its readers take it in the tiles it is
  * made of.  Readers that do not: views, broadcasts and transposes of more than two dimensions (they change partitions,
  * which only DMA can do), bodies that pick elements, operations with other tiles.  The user's choice wins, except for
- * returned and carried values: those keep their tiles, but not SBUF or PSUM, and a warning says so.
+ * returned and carried values and tables of a gather: those keep their tiles, but not SBUF or PSUM, and a warning says
+ * so.
  */
 #include "passes/infer_layout.h"
 
@@ -46,10 +47,8 @@ static void set_done(struct spaces *s, MlirValue v) {
 static void warn_ignored(struct infer *f, const struct layout *l, int space, const char *why) {
   if (l->space == space || l->space == SPACE_NONE || l->space == SPACE_HBM || l->space == SPACE_SHARED_HBM)
     return;
-  const struct src_loc *at = ir_first_place(f->run->arena, mlirOperationGetLocation(l->layout_op));
-  diag_add(f->run->ds, DS_WARNING, DG_KNOB_IGNORED, at, "%s lives in %s, not in %s; its tiles are computed as asked",
-           why, layout_space_name(space), layout_space_name(l->space))
-      ->stage = f->run->def->name;
+  infer_warn_knob(f, l->layout_op, "%s lives in %s, not in %s; its tiles are computed as asked", why,
+                  layout_space_name(space), layout_space_name(l->space));
 }
 
 /* The tile of the operation whose result is inserted into v, or one row of partitions and a long run. */
@@ -106,6 +105,8 @@ static bool is_view(MlirOperation op) {
 static void alias(struct spaces *s, MlirValue v, int space, const char *why, bool is_said, int depth);
 
 static void alias_tiled(struct infer *f, struct tiled *t, int space, const char *why) {
+  if (t->at.space == SPACE_SHARED_HBM && space == SPACE_HBM)
+    return; /* a kind of HBM */
   if (t->is_user_space)
     warn_ignored(f, &t->at, space, why);
   else if (t->at.space == SPACE_SHARED_HBM)
@@ -174,6 +175,14 @@ static void alias_carried(struct spaces *s, const char *name, const char *why) {
   for (int i = 0; i < ops.n; i++)
     for (intptr_t k = 0; k < mlirOperationGetNumResults(ops.v[i]); k++)
       alias(s, mlirOperationGetResult(ops.v[i], k), carried_space(ops.v[i], k), why, false, 0);
+}
+
+/* Rows are picked by DMA, out of HBM. */
+static void alias_gathered(struct spaces *s) {
+  struct ir_ops ops = ir_collect_named(s->f->run->arena, s->f->run->module, "tensor.extract");
+
+  for (int i = 0; i < ops.n; i++)
+    alias(s, mlirOperationGetOperand(ops.v[i], 0), SPACE_HBM, "a table that elements are picked from", false, 0);
 }
 
 /* ---- tiled values ----------------------------------------------------------------------------------------------- */
@@ -320,6 +329,7 @@ enum status infer_spaces(struct infer *f) {
   alias_returned(&s);
   alias_carried(&s, "scf.for", "a value that a loop carries");
   alias_carried(&s, "scf.if", "a value of a branch");
+  alias_gathered(&s);
   alias_views(&s);
   for (int i = 0; i < f->n; i++)
     if (f->v[i].at.space == SPACE_NONE)

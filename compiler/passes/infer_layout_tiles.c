@@ -54,6 +54,8 @@ static enum status spread(struct infer *f, const struct tiled *from, int p, stru
   if (to->is_part_given) {
     if (to->part == loop || mlirOperationIsNull(from->part_knob) || mlirOperationIsNull(to->part_knob))
       return ST_OK;
+    if (from->s.extents[from->part] == 1 || to->s.extents[to->part] == 1)
+      return ST_OK; /* a single partition: nothing to agree on */
     return infer_bad_knob(f, from->part_knob, "conflicting partition_dim: this one and the one at %s meet in one value",
                           infer_place(f, to->part_knob));
   }
@@ -193,7 +195,8 @@ static void limit_transpose(struct infer *f, const struct tiled *t) {
   for (int d = 0; d < t->rank; d++) {
     const int loop = infer_result_loop(t, d);
     if (was_last != last)
-      limit(f, t, loop, INT64_MAX, d == last || d == was_last ? PARTITIONS : 1);
+      limit(f, t, loop, d == 0 || loop == infer_loop(t, 0, 0) ? PARTITIONS : INT64_MAX,
+            d == last || d == was_last ? PARTITIONS : 1);
     else
       limit(f, t, loop, d == 0 || d == across ? PARTITIONS : INT64_MAX,
             d == across ? PARTITIONS
@@ -251,6 +254,34 @@ static enum status give(struct infer *f, const struct tiled *t, int loop, int64_
   v->user = size;
   v->knob = knob;
   return ST_OK;
+}
+
+/* What a transpose reads lies across the partitions, too, in a dimension that the user may see as a free one: a larger
+ * tile is cut. */
+static void cut_transpose(struct infer *f, struct tiled *t) {
+  const int loop = t->s.kind == SK_TRANSPOSE ? infer_loop(t, 0, 0) : -1;
+  const int dim = infer_dim(t, t->s.n_inputs, loop);
+  struct layout *l = &t->at;
+  MlirOperation knob = {NULL};
+  int64_t size = 0;
+
+  if (dim <= 0)
+    return;
+  if (l->n_tile == t->rank && l->tile[dim] > PARTITIONS) {
+    size = l->tile[dim];
+    l->tile[dim] = PARTITIONS;
+    knob = l->layout_op;
+  }
+  if (l->n_loop == t->s.n_loops && l->loop[loop] > PARTITIONS) {
+    size = l->loop[loop];
+    l->loop[loop] = PARTITIONS;
+    knob = l->tile_op;
+  }
+  if (size)
+    infer_warn_knob(f, knob,
+                    "tile size %lld along dimension %d is cut to %d: what this transposes lies across the "
+                    "partitions there",
+                    (long long)size, dim, PARTITIONS);
 }
 
 /* The tile_op says it per loop; without one, the layout says it per dimension of the value. */
@@ -346,8 +377,10 @@ enum status infer_tiles(struct infer *f) {
 
   for (int i = 0; i < f->n; i++)
     limit_operation(f, &f->v[i]);
-  for (int i = 0; !st && i < f->n; i++)
+  for (int i = 0; !st && i < f->n; i++) {
+    cut_transpose(f, &f->v[i]);
     st = read_tiles(f, &f->v[i]);
+  }
   for (int i = 0; !st && i < f->n; i++)
     st = merge_reads(f, &f->v[i]);
   return st;

@@ -119,6 +119,36 @@ static bool freeze(void) {
   return r;
 }
 
+/* NumPy's memory comes zeroed: what np.empty gives to a kernel becomes a constant of the program, which has to be the
+ * same each time and must not show what this process had in its memory. */
+static void *zeroed_calloc(void *ctx, size_t n, size_t size) {
+  (void)ctx;
+  return calloc(n ? n : 1, size ? size : 1);
+}
+
+static void *zeroed_malloc(void *ctx, size_t size) {
+  return zeroed_calloc(ctx, 1, size);
+}
+
+static void *zeroed_realloc(void *ctx, void *p, size_t size) {
+  (void)ctx;
+  return realloc(p, size ? size : 1); /* NumPy clears what it adds */
+}
+
+static void zeroed_free(void *ctx, void *p, size_t size) {
+  (void)ctx, (void)size;
+  free(p);
+}
+
+static bool use_zeroed_memory(void) {
+  static PyDataMem_Handler handler = {"zeroed", 1, {NULL, zeroed_malloc, zeroed_calloc, zeroed_realloc, zeroed_free}};
+  PyObject *capsule = PyCapsule_New(&handler, "mem_handler", NULL);
+  PyObject *old = capsule ? PyDataMem_SetHandler(capsule) : NULL;
+  Py_XDECREF(capsule);
+  Py_XDECREF(old);
+  return old != NULL;
+}
+
 enum status trace_init(const char *python_dir, const char *site_dir, struct error *err) {
   static const char *const threads[] = {"OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"};
   for (size_t i = 0; i < sizeof threads / sizeof *threads; i++)
@@ -133,7 +163,7 @@ enum status trace_init(const char *python_dir, const char *site_dir, struct erro
       return fail_python(err, modules[i]);
     Py_DECREF(m);
   }
-  if (!nkx_ready())
+  if (!nkx_ready() || !use_zeroed_memory())
     return fail_python(err, "numpy's C interface");
   if (PyRun_SimpleString(setup) != 0)
     return fail(err, ST_BUG, "python: setup failed");

@@ -90,6 +90,7 @@ static struct hlo_knob *begin(struct tracer *tr, struct tensor *t) {
   struct hlo_knob *k = arena_new(tr->a, struct hlo_knob);
   *k = t->v->knob ? *t->v->knob : (struct hlo_knob){.partition_dim = -1};
   k->loc = loc;
+  k->loops = hlo_loops_of(tr->a, t->v);
   return k;
 }
 

@@ -41,14 +41,15 @@ static hlo_val expm1_val(struct tracer *tr, hlo_val x) {
 }
 
 /* To the nearest whole number, ties to even: below, plus one when the rest is over a half, or is a half and below is
- * odd. */
-static hlo_val rint_val(struct tracer *tr, hlo_val x) {
+ * odd.  Of |x|, so that -0.25 becomes -0. */
+static hlo_val rint_val(struct tracer *tr, hlo_val signed_x) {
+  hlo_val x = un(tr, HLO_ABS, signed_x), sign = un(tr, HLO_SIGN, signed_x);
   hlo_val down = un(tr, HLO_FLOOR, x), rest = bin(tr, HLO_SUBTRACT, x, down), half = like(tr, x, 0.5);
   hlo_val halved = bin(tr, HLO_MULTIPLY, down, half);
   hlo_val odd = hlo_compare(&tr->b, HLO_NE, un(tr, HLO_FLOOR, halved), halved);
   hlo_val tie = bin(tr, HLO_AND, hlo_compare(&tr->b, HLO_EQ, rest, half), odd);
   hlo_val up = bin(tr, HLO_OR, hlo_compare(&tr->b, HLO_GT, rest, half), tie);
-  return hlo_select(&tr->b, up, bin(tr, HLO_ADD, down, like(tr, x, 1)), down);
+  return bin(tr, HLO_MULTIPLY, sign, hlo_select(&tr->b, up, bin(tr, HLO_ADD, down, like(tr, x, 1)), down));
 }
 
 static hlo_val trunc_val(struct tracer *tr, hlo_val x) {

@@ -164,3 +164,141 @@ def k500161_9(p0, p1, p2):
     knob.knob(v6).tile_op(tile_size=[1, 1, 64, 2, 8]).layout(mem_space='Sbuf')
     v8 = p2 - p2
     return v8, v4
+
+
+# a second result without dimensions
+@trace(input_specs=[((), 'f32'), ((), 'f32'), ((), 'f32'), ((), 'f32')])
+def k500131_2(p0, p1, p2, p3):
+    v0 = p0 / (np.abs(p1) + 1.0)
+    v1 = v0 + p2
+    v2 = p0 < p2
+    v3 = np.where(v2, v1, p3)
+    v4 = v3 - v3
+    v5 = np.sin(v1)
+    v6 = v5.astype(np.float16)
+    v7 = v6.astype(np.float32) * 0.0 + v5
+    v8 = np.expand_dims(v5, 0)
+    return v8, v5
+
+
+# two results without dimensions
+@trace(input_specs=[((), 'f32'), ((), 'bool')])
+def k500027_0(p0, p1):
+    v0 = np.where(p1, p0, p0)
+    v1 = np.maximum(p0, v0)
+    v2 = 2.0 - p0
+    v3 = np.broadcast_to(v2, (5,))
+    v4 = v1 / (np.abs(p0) + 1.0)
+    return v4, v1
+
+
+# a tile for a reduction that is merged with another one
+@trace(input_specs=[((7, 1, 8), 'bf16')])
+def k500088_5(p0):
+    v0 = np.exp(np.minimum(p0, 1.0))
+    annotate(v0, mem_space='Sbuf', partition_dim=1)
+    v2 = np.min(p0, axis=-3)
+    annotate(v2, mem_space='Hbm')
+    v4 = np.sum(v2, axis=-2, keepdims=True)
+    annotate(v4, mem_space='Hbm', tile_size=[8], reduction_tile=[1])
+    return v4
+
+
+# the same with all dimensions reduced
+@trace(input_specs=[((517, 3, 1, 2), 'i32')])
+def k500031_9(p0):
+    v0 = np.min(p0, axis=None, keepdims=True)
+    v1 = np.min(v0, axis=-1, keepdims=True)
+    mark(v1, mem_space='SharedHbm', partition_dim=2, tile_size=[1, 1, 1], reduction_tile=[1])
+    v3 = p0 * v1
+    mark(v3, mem_space='SharedHbm', tile_size=[1, 1, 1, 2])
+    return v3
+
+
+# a tile for a value that becomes a row of two dimensions
+@trace(input_specs=[((1, 130), 'f32')])
+def k500097_4(p0):
+    v0 = np.sin(p0)
+    knob.knob(v0).tile_op(tile_size=[1, 16]).layout(mem_space='Sbuf', partition_dim=0)
+    v2 = np.mean(v0, axis=0)
+    v3 = np.minimum(v2, v2)
+    knob.knob(v3).tile_op(tile_size=[128]).layout(mem_space='Sbuf')
+    v5 = np.maximum(v3, p0)
+    v6 = np.min(v3, axis=0, keepdims=True)
+    return v6
+
+
+# a gather from a table that is to be in SBUF
+@trace(input_specs=[((130,), 'i8'), ((16,), 'i32')])
+def k500124_7(p0, p1):
+    v0 = np.concatenate([p0, p0], axis=0)
+    v1 = p0[2:66:2]
+    v2 = -v1
+    mark(v2, mem_space='Sbuf', partition_dim=0)
+    v4 = v2[p1 % 32]
+    return v4
+
+
+# the same with rows
+@trace(input_specs=[((128, 3), 'f32'), ((128,), 'f32'), ((3,), 'i32')])
+def k500129_5(p0, p1, p2):
+    v0 = np.mean(p0, axis=1)
+    v1 = p1 == 0.25
+    v2 = np.where(v1, v0, p1)
+    annotate(v2, mem_space='Sbuf', tile_size=[128])
+    v4 = np.maximum(v2, p1)
+    v5 = np.take(v2, p2 % 128, axis=0)
+    return v5
+
+
+# a tile of a transpose whose rows are more than the partitions
+@trace(input_specs=[((517, 4), 'f32'), ((1,), 'f32')])
+def k500165_1(p0, p1):
+    v0 = np.transpose(p0, (1, 0))
+    annotate(v0, mem_space='SharedHbm', partition_dim=0, tile_size=[4, 512])
+    v2 = v0 >= 0.25
+    v3 = np.where(v2, v0, p1)
+    annotate(v3, mem_space='SharedHbm', tile_size=[4, 512])
+    return v3
+
+
+# a partition_dim that is reduced once the value is simplified
+@trace(input_specs=[((4, 8), 'i32'), ((4, 8), 'i32')])
+def k1100022_5(p0, p1):
+    v0 = np.max(p0, axis=-2, keepdims=True)
+    v1 = np.minimum(v0, v0)
+    knob.knob(v1).tile_op(tile_size=[1, 8]).layout(mem_space='SharedHbm', partition_dim=0)
+    v3 = np.minimum(v1, p0)
+    knob.knob(v3).tile_op(tile_size=[4, 8]).layout(mem_space='Sbuf')
+    v5 = np.minimum(v0, 5)
+    knob.knob(v5).tile_op(tile_size=[1, 8])
+    v7 = v3 >= 3
+    v8 = np.where(v7, v3, p1)
+    v9 = v8 & v8
+    knob.knob(v9).layout(mem_space='Sbuf', partition_dim=0)
+    v11 = np.transpose(v8, (1, 0))
+    knob.knob(v11).tile_op(tile_size=[8, 4]).layout(mem_space='Hbm')
+    return v11
+
+
+# two partition_dims of length 1
+@trace(input_specs=[((7, 1, 3), 'f32'), ((), 'f32'), ((1, 1), 'f32')])
+def k1100027_4(p0, p1, p2):
+    v0 = np.square(p0)
+    knob.knob(v0).tile_op(tile_size=[1, 1, 3]).layout(mem_space='Sbuf')
+    v2 = np.mean(v0, axis=0, keepdims=True)
+    knob.knob(v2).layout(mem_space='Sbuf', partition_dim=1)
+    v4 = v2 + p1
+    v5 = v2 - p2
+    v6 = np.max(v4, axis=-2)
+    knob.knob(v6).tile_op(tile_size=[1, 1, 3]).layout(mem_space='Sbuf', partition_dim=0)
+    v8 = np.sqrt(np.abs(v6) + 0.25)
+    knob.knob(v8).tile_op(tile_size=[1, 3]).layout(mem_space='Sbuf', partition_dim=0)
+    return v8
+
+
+# a sum that NumPy itself rounds at each step
+@trace(input_specs=[((3, 16, 31, 3), 'bf16')])
+def k1100012_5(p0):
+    v0 = np.sum(p0, axis=(0, 1, 2, 3), keepdims=True)
+    return v0

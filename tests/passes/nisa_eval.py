@@ -95,7 +95,8 @@ class Access:
     def tile_of(self, array, starts):
         steps = [sum(dims.get(k, 0) * array.strides[r] for r, (_, dims, _) in enumerate(self.indices))
                  for k in range(len(self.tile))]
-        return as_strided(array[tuple(slice(s, s + 1) for s in starts)], self.tile, steps)
+        part = array[(*(slice(s, s + 1) for s in starts), ...)]  # with "…" a single element is a view too
+        return as_strided(part, self.tile, steps)
 
     def view(self, env):
         """An array of the tile's shape, in the buffer."""
@@ -573,8 +574,8 @@ def memref_op(name, rest, module):
             for s, n, d, extent in zip(starts, sizes, steps, array.shape):
                 if value(s) < 0 or value(s) + (value(n) - 1) * value(d) >= extent:
                     raise Error(f"subview of {m[1]} reaches outside")
-            part = array[tuple(slice(value(s), value(s) + (value(n) - 1) * value(d) + 1, value(d))
-                               for s, n, d in zip(starts, sizes, steps))]
+            part = array[(*(slice(value(s), value(s) + (value(n) - 1) * value(d) + 1, value(d))
+                            for s, n, d in zip(starts, sizes, steps)), ...)]
             return Memref(env[m[1]].buffer, reshaped(part, shape))
 
         return slice_of

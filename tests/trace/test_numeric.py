@@ -295,7 +295,8 @@ def kernel(x):
     y = x[:, None]
     return (x // y, x % y, np.fmod(x, y), np.maximum(x, y), np.minimum(x, y), np.logaddexp(x, y), np.rint(x), np.trunc(x), np.sign(x),
             x < y, x == y, x != y, np.isnan(x), np.isinf(x), np.isfinite(x), np.zeros_like(x), np.where(x > 0, x, 0), np.clip(x, -1, 1),
-            np.max(x), np.sum(x), np.round(x, 1), np.logical_not(x), np.any(x), x.astype(bool))
+            np.max(x), np.sum(x), np.round(x, 1), np.logical_not(x), np.any(x), x.astype(bool),
+            1 / np.rint(x), 1 / np.round(x), 1 / np.trunc(x))
 kernel(v)
 """
     xla.check(source)

@@ -363,6 +363,42 @@ static void wrong_builder_tiles_are_refused(void **state) {
   }
 }
 
+/* min(x, x) is x, and a sum over one row is that row: what the user called [130] is computed as [1, 130]. */
+static void a_tile_that_fitted_before_simplification_is_ignored_with_a_warning(void **state) {
+  (void)state;
+  for (int was_right = 0; was_right < 2; was_right++) {
+    struct program p;
+    begin(&p);
+    hlo_val a = input(&p, DT_F32, -1, 1, DIMS(1, 130)), e = hlo_unary(&p.b, HLO_EXP, a);
+    hlo_val then = hlo_reshape(&p.b, e, DIMS(130));
+    struct hlo_knob *k = knob(&p, e);
+    k->loop_tile = was_right ? LIST(&p, 128) : LIST(&p, 131);
+    k->loops = hlo_loops_of(&p.arena, hlo_unary(&p.b, HLO_EXP, then));
+    const char *text = lower_text(&p, e);
+    assert_int_equal(p.ds.n, 1);
+    assert_int_equal(p.ds.v[0].code, was_right ? DG_KNOB_IGNORED : DG_BAD_KNOB);
+    assert_int_equal(p.ds.v[0].loc->range.line, 7);
+    assert_int_equal(text != NULL, was_right);
+    assert_true(!text || !strstr(text, "nkipy.tile_op"));
+    end(&p);
+  }
+}
+
+static void loops_of_a_knob(void **state) {
+  struct program p;
+  (void)state;
+  begin(&p);
+  hlo_val a = input(&p, DT_F32, -1, 1, DIMS(16, 32)), b = input(&p, DT_F32, -1, 1, DIMS(32, 8));
+  struct hlo_loops *l = hlo_loops_of(&p.arena, matmul(&p, a, b));
+  assert_int_equal(l->n, 3);
+  assert_true(l->extents[0] == 16 && l->extents[1] == 8 && l->extents[2] == 32);
+  assert_true(!l->reduction[0] && !l->reduction[1] && l->reduction[2]);
+  l = hlo_loops_of(&p.arena, keepdims(&p, a, reduce(&p, HLO_ADD, a, DIMS(0)), DIMS(0)));
+  assert_int_equal(l->n, 2);
+  assert_true(l->extents[0] == 16 && l->reduction[0] && l->extents[1] == 32 && !l->reduction[1]);
+  end(&p);
+}
+
 static void knobs_on_inputs_are_inert(void **state) {
   struct program p;
   (void)state;
@@ -436,6 +472,8 @@ int main(void) {
       cmocka_unit_test(function_form_is_interleaved),
       cmocka_unit_test(matmul_function_form),
       cmocka_unit_test(wrong_builder_tiles_are_refused),
+      cmocka_unit_test(a_tile_that_fitted_before_simplification_is_ignored_with_a_warning),
+      cmocka_unit_test(loops_of_a_knob),
       cmocka_unit_test(knobs_on_inputs_are_inert),
       cmocka_unit_test(fuse_groups_name_the_values),
       cmocka_unit_test(locations_name_their_instructions),
