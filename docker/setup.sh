@@ -49,10 +49,19 @@ npm_install() {
   touch "$s"
 }
 
+cargo_build() { # a program that tests/api/test_ce_clients.py runs
+  from=tests/api/clients/godbolt
+  s=$(stamp cargo $from/Cargo.toml $from/Cargo.lock $from/src/main.rs)
+  [ -e "$s" ] && [ -x build/clients/debug/ce-godbolt ] && return
+  cargo build -q --locked --manifest-path $from/Cargo.toml --target-dir build/clients
+  touch "$s"
+}
+
 apt_install docker/packages.apt
 pip_install docker/requirements.txt
 [ -e web/package-lock.json ] && npm_install
 if [ "$what" = test ]; then
   apt_install docker/packages-test.apt
   pip_install docker/requirements-test.txt
+  cargo_build
 fi

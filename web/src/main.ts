@@ -19,6 +19,7 @@ import { mountSplitter } from "./panes/splitter";
 import { mountStages } from "./panes/stages";
 import { newStore, type AppStore } from "./state/app";
 import { Compiler } from "./state/compiler";
+import { foreignAddress } from "./state/foreign";
 import { readFragment, type LinkState } from "./state/fragment";
 import { choose, selectionFromText } from "./state/view";
 
@@ -48,6 +49,11 @@ async function openLink(store: AppStore, compiler: Compiler, link: LinkState): P
 /** What the address asks for, or null; a damaged link is said and treated as none. */
 async function linkFromAddress(): Promise<LinkState | null> {
   try {
+    const elsewhere = foreignAddress(location.hash);
+    if (elsewhere !== null) {
+      location.replace(elsewhere);
+      return await new Promise<never>(() => {}); // the page is left
+    }
     return await readFragment(location.hash);
   } catch {
     say("The link is damaged: its kernel cannot be read. Was it cut when it was copied?");
