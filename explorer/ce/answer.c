@@ -66,6 +66,18 @@ const char *ce_query(const struct request *rq, const char *name) {
   return MHD_lookup_connection_value(rq->connection, MHD_GET_ARGUMENT_KIND, name);
 }
 
+json_t *ce_text(const char *s, size_t n) {
+  struct buf b;
+  json_t *v = json_stringn(s, n);
+  if (v)
+    return v;
+  buf_init(&b, 8 * n + 16);
+  json_put_string(&b, s, n);
+  v = json_loadb(buf_text(&b), b.len, JSON_DECODE_ANY, NULL);
+  buf_clear(&b);
+  return v;
+}
+
 /* ---- answers -------------------------------------------------------------------------------------------------------
  */
 
@@ -113,7 +125,8 @@ enum MHD_Result ce_send_json(struct request *rq, struct buf *b, enum ce_age age)
 }
 
 enum MHD_Result ce_refuse(struct request *rq, unsigned status, const char *message) {
-  return ce_send(rq, status, json_pack("{s:b,s:s}", "error", 1, "message", message), CE_NO_STORE);
+  return ce_send(rq, status, json_pack("{s:b,s:o}", "error", 1, "message", ce_text(message, strlen(message))),
+                 CE_NO_STORE);
 }
 
 enum MHD_Result ce_options(struct request *rq) {

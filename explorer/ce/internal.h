@@ -24,6 +24,8 @@ enum MHD_Result ce_send_text(struct request *rq, struct buf *b, enum ce_age age)
 enum MHD_Result ce_send_json(struct request *rq, struct buf *b, enum ce_age age);
 /* {"error":true,"message":…}, where clients know that form. */
 enum MHD_Result ce_refuse(struct request *rq, unsigned status, const char *message);
+/* A string, whatever the bytes: what is not UTF-8 becomes U+FFFD.  For texts that were cut, or are not ours. */
+json_t *ce_text(const char *s, size_t n);
 /* A query argument, or NULL. */
 const char *ce_query(const struct request *rq, const char *name);
 

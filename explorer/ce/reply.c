@@ -43,7 +43,7 @@ struct reply {
  */
 
 static void add_line(json_t *to, const char *text, size_t len) {
-  json_array_append_new(to, json_pack("{s:o}", "text", json_stringn(text, len)));
+  json_array_append_new(to, json_pack("{s:o}", "text", ce_text(text, len)));
 }
 
 /* Each line of the text as one of `to`. */
@@ -85,7 +85,9 @@ static json_int_t at_least_one(const json_t *v) {
  * too: a client cuts off everything up to the first ": ". */
 static void add_message(json_t *to, const json_t *range, const char *word, int severity, const char *text) {
   size_t n = strcspn(text, "\n");
-  json_t *said = json_sprintf("%s: %.*s", word, (int)n, text), *line = json_object();
+  json_t *first = ce_text(text, n), *line = json_object();
+  json_t *said = json_sprintf("%s: %s", word, json_string_value(first));
+  json_decref(first);
   if (range && is_users(range)) {
     json_int_t l = at_least_one(json_object_get(range, "line")), c = at_least_one(json_object_get(range, "col"));
     json_object_set_new(line, "text",

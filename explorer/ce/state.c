@@ -12,7 +12,7 @@
 #include "base/buf.h"
 #include "ce/internal.h"
 
-enum { LAYOUT_NEST_MAX = 60, INFLATED_MAX = JOB_JSON_MAX };
+enum { LAYOUT_NEST_MAX = 60, SESSIONS_MAX = 100, INFLATED_MAX = JOB_JSON_MAX };
 
 /* ---- GoldenLayout ---------------------------------------------------------------------------------------------------
  */
@@ -36,7 +36,7 @@ static json_t *or_empty(const json_t *v, json_type type) {
 }
 
 static void take_editor(const char *name, const json_t *state, json_t *sessions) {
-  if (strcmp(name, "codeEditor") != 0)
+  if (strcmp(name, "codeEditor") != 0 || json_array_size(sessions) >= SESSIONS_MAX)
     return;
   json_t *session = json_pack("{s:I,s:o,s:o,s:b,s:[],s:[]}", "id", json_integer_value(json_object_get(state, "id")),
                               "language", or_empty(json_object_get(state, "lang"), JSON_STRING), "source",

@@ -171,6 +171,14 @@ def test_arguments_that_make_no_sense_fail_the_compile_with_a_reason(ce, argumen
     assert result["asm"] == [{"text": "<Compilation failed>", "source": None, "labels": []}]
 
 
+def test_texts_of_others_that_are_cut_stay_readable(ce):
+    assert "unknown argument: '--é" in texts(compile(ce, arguments="--é" + "é" * 200)["stderr"])
+    assert "unknown argument: '-é" in texts(compile(ce, arguments="-é" + "é" * 200)["stderr"])
+    for name in ("%C3%A9" * 60, "a" + "%C3%A9" * 60, "%ff"):
+        assert post(ce, {}, f"/api/compiler/nki/build/{name}").json["message"].startswith("Unknown build system")
+        assert post(ce, {"source": "x"}, f"/api/format/{name}").json["exit"] == 2
+
+
 # ---- 6, 7: lists
 
 def test_every_language_names_its_default_compiler_and_every_compiler_its_aliases(ce):
@@ -377,6 +385,11 @@ def test_a_layout_comes_back_as_a_client_state(ce):
     compiler, executor = session["compilers"][0], session["executors"][0]
     assert compiler["id"] == "nki-trn1" and compiler["options"] == INPUT and compiler["filters"]["trim"] and compiler["filters"]["labels"]
     assert executor["arguments"] == "a" and executor["compiler"]["id"] == "nki-trn3"
+
+
+def test_of_a_layout_with_many_editors_a_hundred_are_kept(ce):
+    many = {"content": [{"componentName": "codeEditor", "componentState": {"id": i, "source": ""}} for i in range(150)]}
+    assert [s["id"] for s in info(ce, shorten(ce, many)).json["sessions"]] == list(range(100))
 
 
 def test_equal_states_share_a_link_whatever_the_order_of_their_members(ce):
