@@ -84,6 +84,7 @@ for s in $SUITES; do
     py core -n 2 tests/trace tests/conformance tests/passes tests/kernels tests/cli
     py api tests/api tests/store tests/deploy # one server at a time: these count processes
     py jail tests/jail
+    py hostile tests/hostile
     ;;
   browser) py browser tests/browser ;;
   esac

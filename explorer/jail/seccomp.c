@@ -74,6 +74,8 @@ enum status jail_seccomp_build(struct sock_fprog *out, struct error *err) {
     return fail(err, ST_NOMEM, "seccomp");
   if (seccomp_attr_set(ctx, SCMP_FLTATR_CTL_OPTIMIZE, 2)) /* a tree, not a list: the filter runs on every call */
     st = fail(err, ST_BUG, "seccomp: no binary tree");
+  if (!st && seccomp_attr_set(ctx, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS))
+    st = fail(err, ST_BUG, "seccomp: no action for foreign calls");
   for (size_t i = 0; i < sizeof rules / sizeof *rules && !st; i++)
     st = add_rule(ctx, &rules[i], err);
   if (!st)

@@ -47,7 +47,7 @@ class Server:
         self.port = self._wait_for_log(r"""serving.*url\W+http://[^:]+:(\d+)""")
         threading.Thread(target=self._read_log, daemon=True).start()
         if healthy:
-            self.wait_until(lambda: self.get("/healthz").status == 200, "a healthy server")
+            self.wait_until(lambda: self.get("/healthz").status == 200, "a healthy server", 120)
 
     def _wait_for_log(self, pattern):
         for line in self.process.stderr:
