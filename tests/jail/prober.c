@@ -264,6 +264,9 @@ static int is_mapped(uintptr_t page) {
   return raw(SYS_access, (long)page, 0, 0, 0, 0, 0) != -EFAULT;
 }
 
+/* The program itself lies far below the libraries, with the heap behind it. */
+static const uintptr_t program_end = (uintptr_t)7 << 44;
+
 struct span {
   uintptr_t from, to;
 };
@@ -271,7 +274,7 @@ struct span {
 static int widen(struct dl_phdr_info *info, size_t size, void *user) {
   struct span *s = user;
   (void)size;
-  if (info->dlpi_addr && info->dlpi_addr < s->from && info->dlpi_addr > (uintptr_t)1 << 46)
+  if (info->dlpi_addr && info->dlpi_addr < s->from && info->dlpi_addr > program_end)
     s->from = info->dlpi_addr;
   if (info->dlpi_addr > s->to)
     s->to = info->dlpi_addr;
