@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "driver/entry.h"
 #include "driver/stage.h"
 #include "hlo/passes.h"
 #include "hlo/print.h"
@@ -31,7 +32,7 @@ struct run {
   struct arena *arena;
   struct diags diags;
   int n_diags_sent;
-  int last_stage; /* index of the last stage to run */
+  int first_stage, last_stage; /* indices of the first and last stage to run */
   bool has_failed;
 };
 
@@ -180,7 +181,22 @@ static enum status send_artifacts(struct path *p) {
 
 /* ---- check ------------------------------------------------------------------------------------------------------ */
 
-/* Runs NumPy once per kernel; a failure leaves every stage "skipped" with the reason. */
+static enum status execute(struct path *p, const struct stage_def *def, struct trace_array *got, struct diags *ds);
+
+/* What a program computes that does not come from Python: what its first stage does. */
+static enum status run_first_stage(struct path *p, struct diags *ds) {
+  struct trace_kernel *k = p->kernel;
+  enum status st = entry_make_inputs(p->run->arena, k, p->run->job->seed, p->in);
+  if (st) {
+    diag_add(ds, DS_ERROR, DG_MEMORY_LIMIT, NULL, "inputs and outputs exceed %d MiB", ENTRY_INPUTS_MAX >> 20);
+    return st;
+  }
+  for (int i = 0; i < k->n_outputs; i++)
+    p->want[i].shape = k->outputs[i].shape;
+  return execute(p, &pipeline_stages[p->run->first_stage], p->want, ds);
+}
+
+/* Runs NumPy, or the program as it was read, once per kernel; a failure leaves every stage "skipped" with the reason. */
 static void prepare_check(struct path *p) {
   struct run *r = p->run;
   struct trace_kernel *k = p->kernel;
@@ -189,11 +205,13 @@ static void prepare_check(struct path *p) {
   diags_init(&ds, r->arena);
   p->in = arena_new_array(r->arena, struct trace_array, (size_t)k->n_inputs);
   p->want = arena_new_array(r->arena, struct trace_array, (size_t)k->n_outputs);
-  enum status st = trace_make_inputs(k, r->job->seed, &ds, p->in);
-  if (!st)
+  enum status st = k->job ? trace_make_inputs(k, r->job->seed, &ds, p->in) : run_first_stage(p, &ds);
+  if (!st && k->job)
     st = trace_eval_numpy(k, p->in, &ds, p->want);
   if (st)
-    p->no_check = ds.n ? ds.v[0].message : "NumPy could not run the kernel";
+    p->no_check = ds.n     ? ds.v[0].message
+                  : k->job ? "NumPy could not run the kernel"
+                           : "the program could not be run as it was read";
 }
 
 static enum status execute(struct path *p, const struct stage_def *def, struct trace_array *got, struct diags *ds) {
@@ -206,7 +224,8 @@ static enum status execute(struct path *p, const struct stage_def *def, struct t
   if (is_hlo)
     st = linalg_from_hlo_plain(ir, k->module, ds, &module);
   if (!st)
-    st = check_execute(ir, module, k->module->name, k->n_inputs, p->in, k->n_outputs, got, p->run->arena, ds);
+    st = check_execute(ir, module, k->module ? k->module->name : k->name, k->n_inputs, p->in, k->n_outputs, got,
+                       p->run->arena, ds);
   if (is_hlo && !mlirModuleIsNull(module))
     mlirModuleDestroy(module);
   return st;
@@ -241,8 +260,9 @@ static void check_stage(struct path *p, struct stage *s) {
   bool is_first = !p->before.check.status || strcmp(p->before.check.status, "fail");
   if (!s->check.result.pass && is_first) {
     struct diag *d = diag_add(&r->diags, DS_ERROR, DG_CHECK_FAILED, NULL,
-                              "after %s the kernel no longer computes what NumPy computes: output %s differs by %g",
-                              s->def->name, k->outputs[s->check.result.worst_output].name, s->check.result.max_abs_err);
+                              "after %s the kernel no longer computes what %s: output %s differs by %g", s->def->name,
+                              k->job ? "NumPy computes" : "it did when it was read",
+                              k->outputs[s->check.result.worst_output].name, s->check.result.max_abs_err);
     d->stage = s->def->name;
   }
 }
@@ -307,6 +327,8 @@ static enum status transform(struct path *p, const struct stage_def *def, struct
   case RUN_HLO_DCE:
     return run_hlo(p, hlo_dce);
   case RUN_TO_LINALG:
+    if (!p->kernel->module) /* read as linalg */
+      return ST_OK;
     return linalg_from_hlo(r->ir, p->kernel->module, &r->diags, &p->module);
   case RUN_UPSTREAM:
     return run_upstream(p, def->pass);
@@ -385,6 +407,27 @@ static enum status run_stage(struct path *p, int index) {
   return st ? st : send_diags(r, p->number);
 }
 
+/* All stages of p->kernel. */
+static enum status run_path(struct path *p) {
+  struct run *r = p->run;
+  enum status st = send_kernel(p);
+  if (!st && r->job->artifacts && p->kernel->module)
+    st = send_artifacts(p);
+  if (!st && r->job->check)
+    prepare_check(p);
+  for (int i = r->first_stage; !st && i <= r->last_stage; i++)
+    st = run_stage(p, i);
+  if (!mlirModuleIsNull(p->module))
+    mlirModuleDestroy(p->module);
+  if (st == ST_INPUT || st == ST_LIMIT || st == ST_BUG) {
+    if (!r->diags.has_error)
+      diag_add(&r->diags, DS_ERROR, DG_INTERNAL, NULL, "a stage failed without a message");
+    r->has_failed = true;
+    return send_diags(r, p->number);
+  }
+  return st;
+}
+
 static enum status run_kernel(struct run *r, struct trace_job *job, int number, int *n_sent) {
   struct path p = {.run = r, .number = *n_sent};
   enum status st = trace_kernel(job, number, &r->diags, &p.kernel);
@@ -393,22 +436,7 @@ static enum status run_kernel(struct run *r, struct trace_job *job, int number, 
     return send_diags(r, -1);
   }
   ++*n_sent;
-  st = send_kernel(&p);
-  if (!st && r->job->artifacts)
-    st = send_artifacts(&p);
-  if (!st && r->job->check)
-    prepare_check(&p);
-  for (int i = 0; !st && i <= r->last_stage; i++)
-    st = run_stage(&p, i);
-  if (!mlirModuleIsNull(p.module))
-    mlirModuleDestroy(p.module);
-  if (st == ST_INPUT || st == ST_LIMIT || st == ST_BUG) {
-    if (!r->diags.has_error)
-      diag_add(&r->diags, DS_ERROR, DG_INTERNAL, NULL, "a stage failed without a message");
-    r->has_failed = true;
-    return send_diags(r, p.number);
-  }
-  return st;
+  return run_path(&p);
 }
 
 /* What the source printed, as a note, so that print() helps while writing a kernel. */
@@ -444,6 +472,27 @@ static enum status run_source(struct run *r) {
   return st ? st : send_diags(r, -1);
 }
 
+/* HLO or MLIR: one kernel, which enters at its own stage. */
+static enum status run_program(struct run *r) {
+  struct path p = {.run = r};
+  const int64_t t0 = clock_now_us();
+  enum status st;
+  if (r->job->language == LANG_HLO) {
+    st = entry_read_hlo(r->arena, r->job, &r->diags, &p.kernel);
+  } else {
+    r->first_stage = pipeline_find("hlo-to-linalg");
+    if (r->last_stage < r->first_stage)
+      r->last_stage = r->first_stage;
+    st = entry_read_mlir(r->ir, r->arena, r->job, &r->diags, &p.kernel, &p.module);
+  }
+  if (st) {
+    r->has_failed = true;
+    return send_diags(r, -1);
+  }
+  p.kernel->time_us = clock_now_us() - t0;
+  return run_path(&p);
+}
+
 enum status compile_run(struct ir *ir, const struct job *job, frame_sink sink, void *user) {
   int64_t started_us = clock_now_us();
   struct arena arena;
@@ -454,7 +503,7 @@ enum status compile_run(struct ir *ir, const struct job *job, frame_sink sink, v
   r.last_stage = job->stop_after ? pipeline_find(job->stop_after) : pipeline_n_stages - 1;
   enum status st = send_start(&r);
   if (!st)
-    st = run_source(&r);
+    st = job->language == LANG_NKIPY ? run_source(&r) : run_program(&r);
   r.has_failed |= r.diags.has_error;
   if (!st)
     st = send_end(&r, started_us);

@@ -19,12 +19,16 @@
 
 #include "base/buf.h"
 #include "driver/compile.h"
+#include "driver/entry.h"
 #include "driver/paths.h"
 #include "driver/pipeline.h"
 #include "driver/result.h"
+#include "hlo/read.h"
 
 static const char usage[] =
-    "usage: nkx compile KERNEL.py [options]          (- reads standard input)\n"
+    "usage: nkx compile KERNEL [options]             (- reads standard input)\n"
+    "  --language nkipy|hlo|mlir  what KERNEL is: Python, HLO (text or HloModuleProto) or MLIR on tensors; default by\n"
+    "                             its name (.py .hlo .pb .mlir) and its first line\n"
     "  --kernel NAME              only this kernel of the file\n"
     "  --target trn1|trn2|trn3    default trn2\n"
     "  --stop-after STAGE[:N]     last stage to run; N counts stages of the same name from 1\n"
@@ -43,7 +47,7 @@ struct terminal {
   struct buf source;
   struct result *result;
   const char *dump_dir, *json_path;
-  bool is_quiet, is_color, has_remarks;
+  bool is_quiet, is_color, has_remarks, is_language_given;
   char *last_text; /* of the newest stage; heap */
   int n_inputs_cap;
   struct error err;
@@ -72,6 +76,14 @@ static enum status parse_target(struct terminal *t, const char *name) {
   return fail(&t->err, ST_INPUT, "--target %.60s: expected trn1, trn2 or trn3", name);
 }
 
+static enum status parse_language(struct terminal *t, const char *name) {
+  t->is_language_given = true;
+  for (int i = 0; i < LANG_COUNT; i++)
+    if (!strcmp(name, language_name((enum language)i)))
+      return t->job.language = (enum language)i, ST_OK;
+  return fail(&t->err, ST_INPUT, "--language %.60s: expected nkipy, hlo or mlir", name);
+}
+
 static enum status parse_options(struct terminal *t, int argc, char **argv) {
   static const struct option options[] = {
       {"kernel", required_argument, NULL, 'k'},
@@ -97,8 +109,7 @@ static enum status parse_options(struct terminal *t, int argc, char **argv) {
       t->job.kernel = optarg;
       break;
     case 'l':
-      if (strcmp(optarg, "nkipy"))
-        st = fail(&t->err, ST_INPUT, "--language %.60s: expected nkipy", optarg);
+      st = parse_language(t, optarg);
       break;
     case 't':
       st = parse_target(t, optarg);
@@ -138,7 +149,7 @@ static enum status parse_options(struct terminal *t, int argc, char **argv) {
     }
   }
   if (!st && optind != argc - 1)
-    st = fail(&t->err, ST_INPUT, "expected one KERNEL.py; see nkx compile --help");
+    st = fail(&t->err, ST_INPUT, "expected one KERNEL; see nkx compile --help");
   return st;
 }
 
@@ -162,6 +173,9 @@ static enum status read_source(struct terminal *t, const char *path) {
   t->job.source = buf_text(&t->source);
   t->job.source_len = t->source.len;
   t->job.filename = strcmp(path, "-") ? path : "<stdin>";
+  if (!t->is_language_given)
+    t->job.language = entry_guess_language(t->job.filename, t->job.source, t->job.source_len);
+  t->job.is_binary = t->job.language == LANG_HLO && !hlo_is_text(t->job.source, t->job.source_len);
   return ST_OK;
 }
 

@@ -11,13 +11,14 @@
 #include <string.h>
 
 #include <jansson.h>
+#include <openssl/evp.h>
 #include <openssl/sha.h>
 
 #include "driver/compile.h"
 
 enum { NAME_LEN_MAX = 200, DIM_MAX = 1 << 30 };
 
-static const char *const language_names[] = {"nkipy"};
+static const char *const language_names[] = {"nkipy", "hlo", "mlir"};
 static const char *const target_names[] = {"trn1", "trn2", "trn3"};
 
 const char *language_name(enum language l) {
@@ -206,6 +207,23 @@ static enum status read_source(struct arena *a, const json_t *v, struct job *j, 
   return ST_OK;
 }
 
+static enum status read_binary(struct arena *a, const json_t *v, struct job *j, struct error *err) {
+  const char *text = json_string_value(v); /* NULL if it is no string */
+  const size_t n = json_string_length(v);
+  if (!text || n % 4 || !n)
+    return fail(err, ST_INPUT, "source_base64: expected base64, padded to a multiple of four characters");
+  if (n / 4 * 3 > TRACE_SOURCE_MAX)
+    return fail(err, ST_LIMIT, "source_base64: %zu bytes; the limit is %d", n / 4 * 3, TRACE_SOURCE_MAX);
+  unsigned char *bytes = arena_alloc(a, n / 4 * 3 + 1);
+  const int len = EVP_DecodeBlock(bytes, (const unsigned char *)text, (int)n);
+  if (len < 0)
+    return fail(err, ST_INPUT, "source_base64: this is not base64");
+  j->source = (const char *)bytes;
+  j->source_len = (size_t)len - (text[n - 1] == '=') - (text[n - 2] == '=');
+  j->is_binary = true;
+  return ST_OK;
+}
+
 static enum status read_scope(struct arena *a, const json_t *v, struct job *j, struct error *err) {
   static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
   const char *s = json_string_value(v); /* NULL if it is no string */
@@ -222,6 +240,8 @@ static enum status read_field(struct arena *a, const char *key, const json_t *v,
 
   if (!strcmp(key, "source"))
     return read_source(a, v, j, err);
+  if (!strcmp(key, "source_base64"))
+    return read_binary(a, v, j, err);
   if (!strcmp(key, "filename"))
     return read_name(a, v, key, &j->filename, err);
   if (!strcmp(key, "kernel"))
@@ -258,8 +278,9 @@ enum status job_parse(struct arena *a, const char *json, size_t len, struct job 
   job_init(&j);
   if (!json_is_object(root)) {
     st = fail(err, ST_INPUT, "expected a JSON object");
-  } else if (!json_object_get(root, "source")) {
-    st = fail(err, ST_INPUT, "source: missing");
+  } else if (!json_object_get(root, "source") == !json_object_get(root, "source_base64")) {
+    st = fail(err, ST_INPUT,
+              json_object_get(root, "source") ? "source: there is source_base64, too" : "source: missing");
   } else {
     const char *key;
     json_t *v;
@@ -270,6 +291,8 @@ enum status job_parse(struct arena *a, const char *json, size_t len, struct job 
     }
   }
   json_decref(root);
+  if (!st && j.is_binary && j.language != LANG_HLO)
+    st = fail(err, ST_INPUT, "source_base64: only the language \"hlo\" has a binary form");
   if (!st)
     *out = j;
   return st;
@@ -288,9 +311,22 @@ static json_t *input_json(const struct trace_input_spec *in) {
   return o;
 }
 
+static json_t *base64_json(const struct job *j) {
+  unsigned char *text = malloc((j->source_len + 2) / 3 * 4 + 1);
+  if (!text)
+    arena_oom(j->source_len);
+  EVP_EncodeBlock(text, (const unsigned char *)j->source, (int)j->source_len);
+  json_t *v = json_string((const char *)text);
+  free(text);
+  return v;
+}
+
 static json_t *job_json(const struct job *j) {
   json_t *o = json_object(), *options = json_object();
-  json_object_set_new(o, "source", json_stringn(j->source, j->source_len));
+  if (j->is_binary)
+    json_object_set_new(o, "source_base64", base64_json(j));
+  else
+    json_object_set_new(o, "source", json_stringn(j->source, j->source_len));
   json_object_set_new(o, "filename", json_string(j->filename));
   json_object_set_new(o, "language", json_string(language_name(j->language)));
   json_object_set_new(o, "target", json_string(target_name(j->target)));

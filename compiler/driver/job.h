@@ -3,10 +3,12 @@
  * The same parser serves the API (the server validates before it queues), the worker (which trusts nothing it
  * reads) and the tests.  Knows neither CPython nor MLIR.
  *
- *   { "source": "…", "filename"?: "kernel.py", "language"?: "nkipy", "target"?: "trn1|trn2|trn3", "kernel"?: "name",
+ *   { "source": "…" | "source_base64": "…", "filename"?: "kernel.py", "language"?: "nkipy|hlo|mlir", "target"?: "trn1|trn2|trn3", "kernel"?: "name",
  *     "inputs"?: [ {"name"?: "x", "shape": [128, 256], "dtype": "float32"} … ],
  *     "options"?: { "stop_after"?: "cse" | "canonicalize:2", "check"?: false, "artifacts"?: false },
  *     "scope"?: "16 to 64 of A-Z a-z 0-9 - _" }
+ *
+ * source_base64 holds the bytes of a serialized HloModuleProto (or HloProto), and "language" is "hlo" then.
  *
  * The scope is part of the key and of nothing else: who does not know it can neither name the result nor find out that
  * it was computed.
@@ -20,7 +22,7 @@
 #include "base/error.h"
 #include "trace/trace.h"
 
-enum language { LANG_NKIPY, LANG_COUNT }; /* other entries join with their front ends */
+enum language { LANG_NKIPY, LANG_HLO, LANG_MLIR, LANG_COUNT };
 enum target { TARGET_TRN1, TARGET_TRN2, TARGET_TRN3 };
 
 enum {
@@ -33,6 +35,7 @@ enum {
 struct job {
   const char *source;
   size_t source_len;
+  bool is_binary; /* the source is not text */
   const char *filename;
   enum language language;
   enum target target;

@@ -22,4 +22,11 @@ enum {
  * Everything lives in a; text need not outlive the call. */
 struct hlo_module *hlo_read_text(struct arena *a, const char *text, size_t len, const char *file, struct diags *ds);
 
+/* The same from the bytes of a HloModuleProto, or of a HloProto around one.  An error names the instruction; a place is
+ * the Python line of the instruction's metadata. */
+struct hlo_module *hlo_read_proto(struct arena *a, const void *data, size_t len, struct diags *ds);
+
+/* False: the bytes look like a proto. */
+bool hlo_is_text(const char *data, size_t len);
+
 #endif

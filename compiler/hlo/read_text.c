@@ -559,16 +559,14 @@ static bool make_computation(struct reader *r, struct text_comp *comp, int depth
 
 /* ---- graph: the module's outside ---------------------------------------------------------------------------------- */
 
-static bool set_outputs(struct reader *r) {
-  struct hlo_module *m = r->m;
-  struct arena *a = r->c.a;
+bool read_set_outputs(struct hlo_module *m) {
   const struct hlo_shape *s = &m->entry->root->shape;
   m->n_outputs = s->dtype == DT_TUPLE ? s->n_elems : 1;
-  m->output_names = arena_new_array(a, const char *, (size_t)m->n_outputs);
+  m->output_names = arena_new_array(m->arena, const char *, (size_t)m->n_outputs);
   for (int k = 0; k < m->n_outputs; k++) {
     if (s->dtype == DT_TUPLE && s->elems[k].dtype == DT_TUPLE)
-      return cur_fail(&r->c, r->entry->name, DG_HLO_INVALID, "a tuple within the result's tuple has no form here");
-    m->output_names[k] = arena_printf(a, "output%d", k);
+      return false;
+    m->output_names[k] = arena_printf(m->arena, "output%d", k);
   }
   return true;
 }
@@ -599,7 +597,11 @@ struct hlo_module *hlo_read_text(struct arena *a, const char *text, size_t len, 
   r.entry->is_entry = true;
   if (!make_computation(&r, r.entry, 0))
     return NULL;
-  if (!set_outputs(&r) || !set_aliases(&r))
+  if (!read_set_outputs(r.m)) {
+    cur_fail(&r.c, r.entry->name, DG_HLO_INVALID, "a tuple within the result's tuple has no form here");
+    return NULL;
+  }
+  if (!set_aliases(&r))
     return NULL;
   return hlo_verify(r.m, ds) == ST_OK ? r.m : NULL;
 }

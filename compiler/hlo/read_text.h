@@ -75,6 +75,9 @@ struct text_instr {
 /* Looks for an attribute; NULL if it is not there. */
 const struct text_attr *text_attr(const struct text_instr *t, const char *key);
 
+/* Names the module's outputs by number; false if one is a tuple. */
+bool read_set_outputs(struct hlo_module *m);
+
 /* read_attr.c: fills the attributes of `out` (its op, shape and operands are there).  called names computations: they are
  * found with `find`. */
 struct attr_reader {

@@ -1,0 +1,189 @@
+/* entry: reading HLO and MLIR as kernels, and inputs for them. */
+#include "driver/entry.h"
+
+#include <string.h>
+
+#include "mlir-c/BuiltinAttributes.h"
+#include "mlir-c/BuiltinTypes.h"
+
+#include "hlo/literal.h"
+#include "hlo/read.h"
+
+/* ---- HLO --------------------------------------------------------------------------------------------------------- */
+
+static void fill_kernel(struct arena *a, struct hlo_module *m, struct trace_kernel *k) {
+  const struct hlo_instr *root = m->entry->root;
+  const bool is_tuple = root && root->shape.dtype == DT_TUPLE;
+  k->name = m->name;
+  k->module = m;
+  k->n_inputs = m->entry->n_params;
+  k->n_outputs = m->n_outputs;
+  k->inputs = arena_new_array(a, struct trace_tensor, (size_t)k->n_inputs);
+  k->outputs = arena_new_array(a, struct trace_tensor, (size_t)k->n_outputs);
+  for (int i = 0; i < k->n_inputs; i++)
+    k->inputs[i] = (struct trace_tensor){m->entry->params[i]->name, m->entry->params[i]->shape, -1};
+  for (int i = 0; i < k->n_outputs; i++)
+    k->outputs[i] = (struct trace_tensor){m->output_names[i], is_tuple ? root->shape.elems[i] : root->shape, -1};
+  for (int i = 0; i < m->n_aliases; i++)
+    k->outputs[m->aliases[i].output_index].alias_of = m->aliases[i].param_index;
+}
+
+enum status entry_read_hlo(struct arena *a, const struct job *job, struct diags *ds, struct trace_kernel **out) {
+  struct hlo_module *m = job->is_binary ? hlo_read_proto(a, job->source, job->source_len, ds)
+                                        : hlo_read_text(a, job->source, job->source_len, job->filename, ds);
+  if (!m)
+    return ST_INPUT;
+  struct trace_kernel *k = arena_new(a, struct trace_kernel);
+  fill_kernel(a, m, k);
+  *out = k;
+  return ST_OK;
+}
+
+/* ---- MLIR -------------------------------------------------------------------------------------------------------- */
+
+static enum dtype dtype_of(MlirType t) {
+  static const enum dtype ints[] = {DT_I8, DT_I16, DT_I32, DT_I64}, unsigneds[] = {DT_U8, DT_U16, DT_U32, DT_U64};
+  if (mlirTypeIsAInteger(t)) {
+    const unsigned width = mlirIntegerTypeGetWidth(t);
+    for (int k = 0; k < 4; k++)
+      if (width == 8u << k)
+        return mlirIntegerTypeIsUnsigned(t) ? unsigneds[k] : ints[k];
+    return width == 1 ? DT_BOOL : DT_NONE;
+  }
+  return mlirTypeIsAF32(t)            ? DT_F32
+         : mlirTypeIsAF16(t)          ? DT_F16
+         : mlirTypeIsABF16(t)         ? DT_BF16
+         : mlirTypeIsAF64(t)          ? DT_F64
+         : mlirTypeIsAFloat8E4M3(t)   ? DT_F8E4M3
+         : mlirTypeIsAFloat8E4M3FN(t) ? DT_F8E4M3FN
+         : mlirTypeIsAFloat8E5M2(t)   ? DT_F8E5M2
+                                      : DT_NONE;
+}
+
+/* A tensor of known size as one of the kernel's; false for anything else. */
+static bool read_tensor(struct arena *a, MlirType t, const char *name, struct trace_tensor *out) {
+  int64_t dims[HLO_RANK_MAX];
+  if (!mlirTypeIsARankedTensor(t) || mlirShapedTypeGetRank(t) > HLO_RANK_MAX || !mlirShapedTypeHasStaticShape(t))
+    return false;
+  const int rank = (int)mlirShapedTypeGetRank(t);
+  for (int k = 0; k < rank; k++)
+    dims[k] = mlirShapedTypeGetDimSize(t, k);
+  *out = (struct trace_tensor){name, hlo_shape_array(a, dtype_of(mlirShapedTypeGetElementType(t)), rank, dims), -1};
+  return out->shape.dtype != DT_NONE && hlo_shape_elements(&out->shape) >= 0;
+}
+
+static const char *symbol(struct arena *a, MlirOperation op, const char *attribute) {
+  MlirAttribute v = mlirOperationGetAttributeByName(op, ir_str(attribute));
+  if (mlirAttributeIsNull(v) || !mlirAttributeIsAString(v))
+    return "";
+  MlirStringRef s = mlirStringAttrGetValue(v);
+  return arena_strndup(a, s.data, s.length);
+}
+
+static bool is_entry(struct arena *a, MlirOperation op, const char *wanted) {
+  if (!ir_is(op, "func.func") || mlirRegionIsNull(mlirOperationGetRegion(op, 0)) ||
+      mlirBlockIsNull(mlirRegionGetFirstBlock(mlirOperationGetRegion(op, 0))))
+    return false;
+  return wanted ? !strcmp(symbol(a, op, "sym_name"), wanted) : strcmp(symbol(a, op, "sym_visibility"), "private") != 0;
+}
+
+static enum status fill_from_function(struct arena *a, MlirOperation f, const struct job *job, struct diags *ds,
+                                      struct trace_kernel *k) {
+  MlirType t = mlirTypeAttrGetValue(mlirOperationGetAttributeByName(f, ir_str("function_type")));
+  bool ok = true;
+  k->name = symbol(a, f, "sym_name");
+  k->n_inputs = (int)mlirFunctionTypeGetNumInputs(t);
+  k->n_outputs = (int)mlirFunctionTypeGetNumResults(t);
+  k->inputs = arena_new_array(a, struct trace_tensor, (size_t)k->n_inputs);
+  k->outputs = arena_new_array(a, struct trace_tensor, (size_t)k->n_outputs);
+  for (int i = 0; ok && i < k->n_inputs; i++)
+    ok = read_tensor(a, mlirFunctionTypeGetInput(t, i), arena_printf(a, "arg%d", i), &k->inputs[i]);
+  for (int i = 0; ok && i < k->n_outputs; i++)
+    ok = read_tensor(a, mlirFunctionTypeGetResult(t, i), arena_printf(a, "output%d", i), &k->outputs[i]);
+  if (ok)
+    return ST_OK;
+  diag_add(ds, DS_ERROR, DG_IR_INVALID, NULL,
+           "function %s of %s takes or gives something that is not a tensor of known size and type", k->name,
+           job->filename);
+  return ST_INPUT;
+}
+
+enum status entry_read_mlir(struct ir *ir, struct arena *a, const struct job *job, struct diags *ds,
+                            struct trace_kernel **out, MlirModule *module) {
+  MlirModule m;
+  enum status st = ir_parse(ir, job->source, job->source_len, job->filename, a, ds, &m);
+  if (st)
+    return st;
+  MlirOperation f = mlirBlockGetFirstOperation(mlirModuleGetBody(m));
+  while (!mlirOperationIsNull(f) && !is_entry(a, f, job->kernel))
+    f = mlirOperationGetNextInBlock(f);
+  struct trace_kernel *k = arena_new(a, struct trace_kernel);
+  if (mlirOperationIsNull(f)) {
+    diag_add(ds, DS_ERROR, DG_NO_KERNEL, NULL, "the module has no function%s%s with a body", job->kernel ? " " : "",
+             job->kernel ? job->kernel : "")
+        ->hint = "define a func.func on tensors that is not private";
+    st = ST_INPUT;
+  } else {
+    st = fill_from_function(a, f, job, ds, k);
+  }
+  if (st) {
+    mlirModuleDestroy(m);
+    return st;
+  }
+  *out = k;
+  *module = m;
+  return ST_OK;
+}
+
+/* ---- inputs ------------------------------------------------------------------------------------------------------ */
+
+static uint64_t next_random(uint64_t *state) {
+  *state += 0x9e3779b97f4a7c15u;
+  uint64_t z = *state;
+  z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+  z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+  return z ^ z >> 31;
+}
+
+enum status entry_make_inputs(struct arena *a, const struct trace_kernel *k, uint64_t seed, struct trace_array *in) {
+  uint64_t state = seed;
+  size_t total = 0;
+  for (int i = 0; i < k->n_inputs + k->n_outputs; i++) {
+    const struct hlo_shape *s = i < k->n_inputs ? &k->inputs[i].shape : &k->outputs[i - k->n_inputs].shape;
+    size_t bytes;
+    if (__builtin_mul_overflow((size_t)hlo_shape_elements(s), dtype_size(s->dtype), &bytes) ||
+        __builtin_add_overflow(total, bytes, &total) || total > ENTRY_INPUTS_MAX)
+      return ST_LIMIT;
+  }
+  for (int i = 0; i < k->n_inputs; i++) {
+    const struct hlo_shape *s = &k->inputs[i].shape;
+    const size_t n = (size_t)hlo_shape_elements(s), size = dtype_size(s->dtype);
+    char *data = arena_alloc(a, n * size + 1);
+    for (size_t at = 0; at < n; at++) {
+      const uint64_t r = next_random(&state);
+      const double v = dtype_is_float(s->dtype) ? (double)(r >> 11) * 0x1p-52 - 1
+                       : s->dtype == DT_BOOL    ? (double)(r >> 63)
+                                                : (double)(r >> 61);
+      literal_store(s->dtype, v, data + at * size);
+    }
+    in[i] = (struct trace_array){.shape = *s, .data = data};
+  }
+  return ST_OK;
+}
+
+/* ---- languages --------------------------------------------------------------------------------------------------- */
+
+static bool ends_with(const char *s, const char *suffix) {
+  const size_t n = strlen(s), k = strlen(suffix);
+  return n >= k && !strcmp(s + n - k, suffix);
+}
+
+enum language entry_guess_language(const char *filename, const char *source, size_t len) {
+  static const char start[] = "HloModule";
+  if (ends_with(filename, ".mlir"))
+    return LANG_MLIR;
+  if (ends_with(filename, ".hlo") || ends_with(filename, ".pb"))
+    return LANG_HLO;
+  return !ends_with(filename, ".py") && len > sizeof start && !memcmp(source, start, sizeof start - 1) ? LANG_HLO
+                                                                                                       : LANG_NKIPY;
+}
