@@ -1,21 +1,23 @@
 """Ordinary functions as people write them with JAX, by name: (function, shapes or example arguments).
 
-As a program, writes the HLO of each to a directory: NAME.hlo (text, with metadata) and NAME.pb (HloModuleProto).
-    python tests/conformance/jax_functions.py tests/conformance/jax_hlo
+As a program, writes jax_hlo/NAME.hlo (text, with metadata) for each, and jax_hlo/expected.npz with inputs and what XLA
+computes from them.
 """
 
 import os
 import pathlib
-import sys
 
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 
 import jax
 import jax.numpy as jnp
+import ml_dtypes
+import numpy as np
 from jax import lax, nn
 
 F, I, B, U = jnp.float32, jnp.int32, jnp.bool_, jnp.uint32
 FUNCTIONS = {}
+DIRECTORY = pathlib.Path(__file__).resolve().parent / "jax_hlo"
 
 
 def example(*shapes):
@@ -407,19 +409,43 @@ def checkpointed(x, y):
     return jax.grad(jax.checkpoint(lambda x: jnp.sum(jnp.sin(x) * jnp.cos(y * x))))(x)
 
 
-def lower(name):
-    function, specs = FUNCTIONS[name]
-    return jax.jit(function).lower(*specs).compiler_ir("hlo")
+def make_input(spec, rng):
+    if spec.dtype == np.bool_:
+        return rng.integers(0, 2, spec.shape).astype(bool)
+    if np.issubdtype(spec.dtype, np.integer):
+        return rng.integers(0, 6, spec.shape).astype(spec.dtype)
+    return rng.uniform(-2, 2, spec.shape).astype(spec.dtype)
 
 
-def main(directory):
-    directory = pathlib.Path(directory)
-    directory.mkdir(parents=True, exist_ok=True)
-    here = str(pathlib.Path(__file__).resolve().parents[2]) + "/"
+def load_expected():
+    """By name: (inputs, results).  npz knows no bfloat16: those are kept as their bits."""
+    stored, found = np.load(DIRECTORY / "expected.npz"), {}
     for name in FUNCTIONS:
-        text = lower(name).as_hlo_text()
-        (directory / f"{name}.hlo").write_text(text.replace(here, ""))
+        pair = []
+        for kind in ("in", "out"):
+            values = []
+            while (key := f"{name}.{kind}{len(values)}") in stored or key + ".bf16" in stored:
+                values.append(stored[key] if key in stored else stored[key + ".bf16"].view(ml_dtypes.bfloat16))
+            pair.append(values)
+        found[name] = tuple(pair)
+    return found
+
+
+def main():
+    DIRECTORY.mkdir(exist_ok=True)
+    here, rng, stored = str(DIRECTORY.parents[2]) + "/", np.random.default_rng(7), {}
+    for name, (function, specs) in FUNCTIONS.items():
+        lowered = jax.jit(function, keep_unused=True).lower(*specs)
+        text = lowered.compiler_ir("hlo").as_hlo_text()
+        (DIRECTORY / f"{name}.hlo").write_text(text.replace(here, ""))
+        inputs = [make_input(s, rng) for s in specs]
+        results = jax.tree_util.tree_leaves(lowered.compile()(*inputs))
+        for kind, values in (("in", inputs), ("out", results)):
+            for k, v in enumerate(map(np.asarray, values)):
+                narrow = v.dtype == ml_dtypes.bfloat16
+                stored[f"{name}.{kind}{k}" + (".bf16" if narrow else "")] = v.view(np.uint16) if narrow else v
+    np.savez_compressed(DIRECTORY / "expected.npz", **stored)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main()
