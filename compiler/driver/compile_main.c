@@ -197,7 +197,7 @@ static void show_caret(const struct terminal *t, const json_t *range) {
     const char *nl = memchr(p, '\n', (size_t)(end - p));
     p = nl ? nl + 1 : end;
   }
-  if (line < 1 || p >= end)
+  if (line < 1 || p >= end || t->job.is_binary)
     return;
   const char *nl = memchr(p, '\n', (size_t)(end - p));
   size_t n = (size_t)((nl ? nl : end) - p);

@@ -175,7 +175,10 @@ static bool read_instr(struct reader *r, struct text_comp *comp) {
     return cur_fail(c, t->name, DG_TOO_MANY_OPS, "the module has more than %d instructions", HLO_READ_INSTRS_MAX);
   if (!read_operands(c, t) || !read_attrs(c, t))
     return false;
-  t->whole = (struct span){start, (size_t)(c->at - start)};
+  const char *end = c->at;
+  while (end > start && strchr(" \t\r\n", end[-1])) /* space in front of a comma that was not there */
+    end--;
+  t->whole = (struct span){start, (size_t)(end - start)};
   if (comp->last)
     comp->last->next = t;
   else

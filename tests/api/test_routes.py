@@ -278,3 +278,37 @@ def test_long_headers_and_urls_are_refused(server):
     out = server.raw(b"GET / HTTP/1.1\r\nHost: x\r\nX-Long: " + b"a" * 1000000 + b"\r\n\r\n")
     assert out == b"" or out[9:10] == b"4"
     assert server.health["status"] == "ok"
+
+
+HLO = """HloModule double
+
+ENTRY main {
+  x = f32[4,8]{1,0} parameter(0)
+  ROOT y = f32[4,8]{1,0} add(x, x)
+}
+"""
+
+
+def test_hlo_as_text_and_as_bytes_and_mlir_are_languages(server):
+    text = server.compile(HLO, inputs=[], language="hlo", filename="double.hlo")
+    assert text["status"] == "ok" and text["language"] == "hlo" and text["kernels"][0]["name"] == "double"
+    answer = server.post({"source": HLO, "language": "hlo", "options": {"artifacts": True}}, accept="application/x-ndjson")
+    frames = [json.loads(line) for line in answer.body.decode().splitlines()]
+    (proto,) = [f["data"] for f in frames if f["frame"] == "artifact" and f["artifact"]["name"].endswith("hlo.pb")]
+    binary = server.post({"source_base64": proto, "language": "hlo"}).json
+    assert [s["text"] for s in binary["kernels"][0]["stages"]] == [s["text"] for s in text["kernels"][0]["stages"]]
+    linalg = next(s for s in text["kernels"][0]["stages"] if s["name"] == "hlo-to-linalg")
+    mlir = server.compile(linalg["text"], inputs=[], language="mlir")
+    assert mlir["kernels"][0]["stages"][0]["index"] == linalg["index"] and mlir["status"] == "ok"
+
+
+@pytest.mark.parametrize("body, field", [
+    ({"source_base64": "AAAA"}, "source_base64"),
+    ({"source_base64": "A", "language": "hlo"}, "source_base64"),
+    ({"source_base64": "????", "language": "hlo"}, "source_base64"),
+    ({"source_base64": "AAAA", "source": "", "language": "hlo"}, "source"),
+    ({"language": "hlo"}, "source"),
+])  # fmt: skip
+def test_a_wrong_source_is_refused_by_its_field(server, body, field):
+    answer = server.post(body)
+    assert answer.status == 400 and field in answer.body.decode()

@@ -51,8 +51,55 @@ def test_a_refusal_shows_a_caret_and_exits_1():
     assert "    return a @ b\n" in done.stderr and "^~~~~" in done.stderr
 
 
+HLO = """HloModule double
+
+ENTRY main {
+  x = f32[4,8]{1,0} parameter(0)
+  ROOT y = f32[4,8]{1,0} add(x, x)
+}
+"""
+
+
+def stages(done):
+    assert done.returncode == 0, done.stderr
+    (kernel,) = json.loads(done.stdout)["kernels"]
+    return kernel["stages"]
+
+
+def test_hlo_text_runs_through_every_stage_with_its_own_places():
+    found = stages(nkx("compile", "-", "--check", "--json", "-", stdin=HLO))
+    assert [s["index"] for s in found] == list(range(len(kernels.pipeline())))
+    assert {s["check"]["status"] for s in found[:-1]} == {"pass"}
+    (add,) = [line for line in found[0]["lines"] if line.get("op") is not None and line["src"][0]["line"] == 5]
+    assert add["src"][0] == {"file": "<stdin>", "line": 5, "col": 3, "end_line": 5, "end_col": 35, "depth": 0}
+    nisa = found[-1]
+    assert any(line.get("src") and line["src"][0]["line"] == 5 for line in nisa["lines"])
+
+
+def test_a_proto_and_a_linalg_text_enter_at_their_stage(tmp_path):
+    nkx("compile", "-", "--dump-dir", str(tmp_path), stdin=HLO)
+    proto = stages(nkx("compile", str(tmp_path / "kernel0/hlo.pb"), "--check", "--json", "-"))
+    text = stages(nkx("compile", "-", "--json", "-", stdin=HLO))
+    assert [s["text"] for s in proto] == [s["text"] for s in text]
+    (linalg,) = (tmp_path / "kernel0").glob("*-hlo-to-linalg.mlir")
+    mlir = stages(nkx("compile", str(linalg), "--check", "--json", "-"))
+    assert mlir[0]["name"] == "hlo-to-linalg" and mlir[0]["text"] == linalg.read_text()
+    assert [s["text"] for s in mlir] == [s["text"] for s in text if s["index"] >= mlir[0]["index"]]
+    assert {s["check"]["status"] for s in mlir[:-1]} == {"pass"}
+
+
+def test_wrong_hlo_and_mlir_show_a_caret():
+    done = nkx("compile", "-", stdin=HLO.replace("add(x, x)", "add(x, z)"))
+    assert done.returncode == 1 and "<stdin>:5:33" in done.stderr and "hlo-invalid" in done.stderr
+    assert "^" in done.stderr
+    done = nkx("compile", "-", "--language", "mlir", stdin="func.func @f() {\n  nothing.at_all\n}\n")
+    assert done.returncode == 1 and "<stdin>:2" in done.stderr and "ir-invalid" in done.stderr
+    done = nkx("compile", "-", "--language", "mlir", stdin="func.func private @f()\n")
+    assert done.returncode == 1 and "no-kernel" in done.stderr
+
+
 def test_wrong_usage_exits_2():
-    for arguments in (["compile"], ["compile", "-", "--stop-after", "nothing"], ["compile", "-", "--target", "trn9"],
+    for arguments in (["compile"], ["compile", "-", "--stop-after", "nothing"], ["compile", "-", "--target", "trn9"], ["compile", "-", "--language", "fortran"],
                       ["compile", "/no/such/file.py"], ["compile", "-", "--input", "x=axb:f32"], ["frobnicate"]):
         assert nkx(*arguments).returncode == 2, arguments
 
