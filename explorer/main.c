@@ -4,6 +4,8 @@
  * takes this process's place.
  */
 #include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +18,10 @@
 #include "config.h"
 #include "driver/compile.h"
 #include "http/server.h"
+#include "api/metrics.h"
 #include "api/misses.h"
+#include "api/ready.h"
+#include "http/guard.h"
 #include "job/results.h"
 #include "pool/pool.h"
 #include "store/store.h"
@@ -24,8 +29,7 @@
 
 enum exit_status { EXIT_DONE, EXIT_REFUSED, EXIT_USAGE, EXIT_LIMIT, EXIT_FAULT };
 enum {
-  DRAIN_JOBS_MS = 8000,    /* on SIGTERM: for jobs that run … */
-  DRAIN_ANSWERS_MS = 1500, /* … and then for answers on their way: 10 s in all */
+  DRAIN_ANSWERS_MS = 1500, /* for the answers to jobs that had to be ended, after --drain-timeout-ms */
 };
 
 static const char help[] = "usage: nkx COMMAND …\n"
@@ -78,10 +82,16 @@ static enum status start_parts(const struct config *cfg, struct app *app, struct
       .memory_max = (int64_t)cfg->cache_mib << 20,
       .store_max = (int64_t)cfg->results_mib << 20,
   };
-  return results_start(&results_cfg, &app->results, err);
+  st = results_start(&results_cfg, &app->results, err);
+  if (!st)
+    st = metrics_start(&app->metrics, err);
+  if (!st)
+    st = ready_start(app, &app->ready, err);
+  return st ? st : guard_start(cfg, &app->guard, err);
 }
 
-static enum status serve(const struct config *cfg, const sigset_t *stop, struct error *err) {
+/* Until a signal; *listen_fd is the socket that was listened on, for a successor, if it asks for one, else -1. */
+static enum status serve(const struct config *cfg, const sigset_t *stop, int *listen_fd, struct error *err) {
   struct app app = {.cfg = cfg};
   struct server *server = NULL;
   int port, sig;
@@ -93,14 +103,25 @@ static enum status serve(const struct config *cfg, const sigset_t *stop, struct 
     log_info("serving", "url=http://%s:%d workers=%d", cfg->host, port, cfg->workers);
     sigwait(stop, &sig);
     log_info("stopping", "signal=%d", sig);
-    server_quiesce(server);
-    pool_close(app.pool, DRAIN_JOBS_MS);
+    ready_drain(app.ready);
+    *listen_fd = server_quiesce(server);
+    if (sig != SIGHUP && *listen_fd >= 0) {
+      close(*listen_fd);
+      *listen_fd = -1;
+    }
+    server_drain(server, cfg->drain_timeout_ms); /* jobs go on, those in the queue too */
+    ready_stop(app.ready);
+    app.ready = NULL;
+    pool_close(app.pool, 0);
     server_drain(server, DRAIN_ANSWERS_MS);
     store_stop(app.store); /* what waits for it is called back before the server goes */
     server_stop(server);
   } else if (app.pool) {
     pool_close(app.pool, 0);
   }
+  ready_stop(app.ready);
+  guard_stop(app.guard);
+  metrics_stop(app.metrics);
   store_close(app.store);
   results_stop(app.results);
   pool_free(app.pool);
@@ -109,11 +130,31 @@ static enum status serve(const struct config *cfg, const sigset_t *stop, struct 
   return st;
 }
 
+/* SIGHUP: the program that now lies in this one's place starts with the same arguments, in this process, and takes
+ * over the listening socket, in which clients have been waiting. */
+static int become_successor(int listen_fd, char **argv) {
+  char pid[16], path[PATH_MAX];
+  struct arena a;
+  struct error err;
+  const char *dir;
+  arena_init(&a);
+  snprintf(pid, sizeof pid, "%d", (int)getpid());
+  if (!config_program_dir(&a, &dir, &err)) {
+    snprintf(path, sizeof path, "%s/nkx", dir);
+    if (dup2(listen_fd, 3) == 3 && fcntl(3, F_SETFD, 0) == 0 && !setenv("LISTEN_PID", pid, 1) &&
+        !setenv("LISTEN_FDS", "1", 1))
+      execv(path, argv);
+  }
+  fprintf(stderr, "nkx: no successor: %m\n");
+  return EXIT_FAULT;
+}
+
 static int serve_main(int argc, char **argv) {
   struct arena a;
   struct config cfg;
   struct error err;
   sigset_t stop;
+  int listen_fd = -1;
 
   for (int i = 0; i < argc; i++) {
     if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h")) {
@@ -127,13 +168,17 @@ static int serve_main(int argc, char **argv) {
     log_set_format((enum log_format)cfg.log_format);
     log_set_level((enum log_level)cfg.log_level);
     signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is a full disk, not an end */
     sigemptyset(&stop);
     sigaddset(&stop, SIGTERM);
     sigaddset(&stop, SIGINT);
+    sigaddset(&stop, SIGHUP);
     pthread_sigmask(SIG_BLOCK, &stop, NULL); /* before the first thread, so that only sigwait sees them */
-    st = serve(&cfg, &stop, &err);
+    st = serve(&cfg, &stop, &listen_fd, &err);
   }
   arena_clear(&a);
+  if (!st && listen_fd >= 0)
+    return become_successor(listen_fd, argv - 2);
   if (!st)
     return EXIT_DONE;
   fprintf(stderr, "nkx: %s\n", err.text);

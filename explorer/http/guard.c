@@ -19,6 +19,7 @@ enum {
 struct guard {
   const struct config *cfg;
   struct deadlines *deadlines;
+  atomic_bool is_draining;
   atomic_llong connections, accepted, refused[FF_VERSION + 1];
 };
 
@@ -28,12 +29,24 @@ static struct {
   int n;
 } by_fd;
 
+/* Each connection is a descriptor; children and files need some as well. */
+static void raise_fd_limit(int connections) {
+  struct rlimit r;
+  rlim_t want = (rlim_t)connections + 512;
+  if (getrlimit(RLIMIT_NOFILE, &r) || r.rlim_cur >= want)
+    return;
+  r.rlim_cur = r.rlim_max == RLIM_INFINITY || r.rlim_max > want ? want : r.rlim_max;
+  if (setrlimit(RLIMIT_NOFILE, &r) || r.rlim_cur < want)
+    log_warn("limits", "descriptors=%llu wanted=%llu", (unsigned long long)r.rlim_cur, (unsigned long long)want);
+}
+
 enum status guard_start(const struct config *cfg, struct guard **out, struct error *err) {
   struct rlimit r = {.rlim_cur = 0};
   struct guard *g = calloc(1, sizeof *g);
   if (!g)
     return fail(err, ST_NOMEM, "guard");
   g->cfg = cfg;
+  raise_fd_limit(cfg->connections_max);
   getrlimit(RLIMIT_NOFILE, &r); /* no descriptor is larger */
   by_fd.n = (int)(r.rlim_cur < 1 << 20 ? r.rlim_cur : 1 << 20);
   by_fd.at = calloc((size_t)by_fd.n, sizeof *by_fd.at);
@@ -81,6 +94,14 @@ void guard_close(struct conn *c) {
 void guard_allow(struct conn *c, int ms) {
   if (c)
     deadline_set(c->guard->deadlines, &c->deadline, ms);
+}
+
+void guard_drain(struct guard *g) {
+  atomic_store(&g->is_draining, true);
+}
+
+bool guard_is_draining(struct guard *g) {
+  return atomic_load(&g->is_draining);
 }
 
 void guard_look(struct guard *g, struct guard_counts *out) {

@@ -42,6 +42,7 @@ struct guard_counts {
   int64_t refused[FF_VERSION + 1];
 };
 
+/* Raises the limit of descriptors as far as the connections need it. */
 MUST_USE enum status guard_start(const struct config *cfg, struct guard **out, struct error *err);
 /* Once no connection is left; NULL is fine. */
 void guard_stop(struct guard *g);
@@ -55,6 +56,10 @@ void guard_allow(struct conn *c, int ms);
 void guard_answered(struct conn *c, int ms, bool closes);
 /* … was sent, or given up. */
 void guard_completed(struct conn *c);
+
+/* From now on every answer is its connection's last. */
+void guard_drain(struct guard *g);
+bool guard_is_draining(struct guard *g);
 
 void guard_look(struct guard *g, struct guard_counts *out);
 

@@ -17,8 +17,11 @@
 #include "store/store.h"
 
 struct db;
+struct guard;
+struct metrics;
 struct misses;
 struct pool;
+struct ready;
 struct results;
 struct store;
 struct work;
@@ -32,6 +35,9 @@ struct app {
   struct store *store;
   struct results *results;
   struct misses *misses;
+  struct guard *guard;
+  struct metrics *metrics;
+  struct ready *ready;
   struct buf examples, pipeline, targets; /* answers that never change */
 };
 
@@ -62,7 +68,7 @@ struct request {
   bool is_framed;  /* other sites may show the answer in a frame */
   struct store_call call;
   const char *method;
-  int64_t began_ms;
+  int64_t began_us;
   unsigned status; /* of the answer, once it is queued; 0: none */
   void *state;     /* the handler's own, from one of its calls to the next */
   void (*free_state)(void *state);
@@ -129,6 +135,9 @@ struct route {
 };
 /* A handler may be called again, after a resume. */
 
+int route_count(void);
+const struct route *route_at(int i);
+int route_index(const struct route *r);
 /* NULL: no such route, it may be a file. */
 const struct route *route_find(const char *path, const char **rest);
 

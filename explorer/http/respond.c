@@ -47,6 +47,8 @@ enum MHD_Result http_send(struct request *rq, unsigned status, struct MHD_Respon
     ce_add_headers(resp);
   if (rq->is_private)
     MHD_add_response_header(resp, "X-Robots-Tag", "noindex, nofollow");
+  if (rq->conn && guard_is_draining(rq->app->guard) && !MHD_get_response_header(resp, MHD_HTTP_HEADER_CONNECTION))
+    MHD_add_response_header(resp, MHD_HTTP_HEADER_CONNECTION, "close");
   enum MHD_Result r = MHD_queue_response(rq->connection, status, resp);
   const char *connection = MHD_get_response_header(resp, MHD_HTTP_HEADER_CONNECTION);
   bool closes = connection && !strcasecmp(connection, "close");

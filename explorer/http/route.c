@@ -1,6 +1,8 @@
 /* Every address of the service; whatever is not here may be a file of the page. */
 #include <string.h>
 
+#include "api/metrics.h"
+#include "api/ready.h"
 #include "api/results.h"
 #include "api/snippets.h"
 #include "ce/ce.h"
@@ -46,7 +48,21 @@ static const struct route routes[] = {
     {.path = "/api/shortlinkinfo/", .allow = "GET, HEAD", .get = ce_link_info, CE},
     {.path = "/clientstate/", .allow = "GET, HEAD", .get = ce_open_state, .is_ce = true, .keeps_slashes = true},
     {.path = "/healthz", .allow = "GET, HEAD", .get = api_health},
+    {.path = "/readyz", .allow = "GET, HEAD", .get = api_ready},
+    {.path = "/metrics", .allow = "GET, HEAD", .get = api_metrics},
 };
+
+int route_count(void) {
+  return (int)(sizeof routes / sizeof *routes);
+}
+
+const struct route *route_at(int i) {
+  return &routes[i];
+}
+
+int route_index(const struct route *r) {
+  return (int)(r - routes);
+}
 
 const struct route *route_find(const char *path, const char **rest) {
   for (size_t i = 0; i < sizeof routes / sizeof *routes; i++) {

@@ -1,6 +1,7 @@
 #include "http/server.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <netdb.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -8,10 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "api/metrics.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "ce/ce.h"
@@ -21,6 +22,8 @@
 #include "pool/pool.h"
 
 enum {
+  FIRST_PASSED_FD = 3,
+  QUIET = 20, /* looks without a request: one may just have arrived */
   THREADS = 2,
   CONNECTION_MEMORY = 64 << 10, /* headers must fit in it (framing.h); also the size of a chunk of a streamed answer */
 };
@@ -28,7 +31,6 @@ enum {
 struct server {
   const struct app *app;
   struct MHD_Daemon *daemon;
-  struct guard *guard;
   int listen_fd;
   atomic_int n_requests;
 };
@@ -131,7 +133,7 @@ static struct request *request_new(struct server *s, struct MHD_Connection *c) {
   rq->app = s->app;
   rq->connection = c;
   rq->conn = conn_of(c);
-  rq->began_ms = clock_now_ms();
+  rq->began_us = clock_now_us();
   buf_init(&rq->body, JOB_JSON_MAX);
   atomic_fetch_add(&s->n_requests, 1);
   return rq;
@@ -166,7 +168,7 @@ static enum MHD_Result on_request(void *user, struct MHD_Connection *c, const ch
 /* The route, not the path: an unlisted snippet's id is nobody's business. */
 static void log_request(const struct request *rq) {
   log_info("request", "method=%.16s route=%s status=%u ms=%lld", rq->method, rq->route ? rq->route->path : "file",
-           rq->status, (long long)(clock_now_ms() - rq->began_ms));
+           rq->status, (long long)(clock_now_us() - rq->began_us) / 1000);
 }
 
 static void on_completed(void *user, struct MHD_Connection *c, void **state, enum MHD_RequestTerminationCode how) {
@@ -176,6 +178,7 @@ static void on_completed(void *user, struct MHD_Connection *c, void **state, enu
   if (!rq)
     return;
   guard_completed(rq->conn);
+  metrics_count(s->app->metrics, rq->route, rq->status, clock_now_us() - rq->began_us);
   if (s->app->cfg->log_requests)
     log_request(rq);
   if (rq->work) {
@@ -195,7 +198,7 @@ static void on_connection(void *user, struct MHD_Connection *c, void **socket_co
                           enum MHD_ConnectionNotificationCode what) {
   struct server *s = user;
   if (what == MHD_CONNECTION_NOTIFY_STARTED) {
-    *socket_context = guard_open(s->guard, fd_of(c));
+    *socket_context = guard_open(s->app->guard, fd_of(c));
   } else {
     guard_close(*socket_context);
     *socket_context = NULL;
@@ -239,11 +242,29 @@ static int listen_on(const struct addrinfo *at) {
   return fd;
 }
 
-static enum status open_listener(const struct config *cfg, int *out, int *port, struct error *err) {
+/* A socket that whoever started us listens on already (systemd's protocol: LISTEN_FDS), or -1.  What connects while
+ * nobody accepts waits in it, so a restart refuses nobody. */
+static enum status take_listener(int *out, struct error *err) {
+  const char *pid = getenv("LISTEN_PID"), *n = getenv("LISTEN_FDS");
+  int is_listening = 0;
+  socklen_t len = sizeof is_listening;
+  *out = -1;
+  if (!pid || !n || atoi(pid) != getpid() || atoi(n) < 1)
+    return ST_OK;
+  unsetenv("LISTEN_PID");
+  unsetenv("LISTEN_FDS");
+  if (getsockopt(FIRST_PASSED_FD, SOL_SOCKET, SO_ACCEPTCONN, &is_listening, &len) || !is_listening)
+    return fail(err, ST_INPUT, "LISTEN_FDS: descriptor %d is no listening socket", FIRST_PASSED_FD);
+  /* not where children expect their own */
+  *out = fcntl(FIRST_PASSED_FD, F_DUPFD_CLOEXEC, FIRST_PASSED_FD + 1);
+  close(FIRST_PASSED_FD);
+  if (*out < 0 || fcntl(*out, F_SETFL, O_NONBLOCK))
+    return fail(err, ST_IO, "LISTEN_FDS: %m");
+  return ST_OK;
+}
+
+static enum status bind_listener(const struct config *cfg, int *out, struct error *err) {
   struct addrinfo hints = {.ai_flags = AI_PASSIVE | AI_NUMERICSERV, .ai_socktype = SOCK_STREAM}, *list;
-  struct sockaddr_storage bound;
-  socklen_t len = sizeof bound;
-  char service[12];
   int e = getaddrinfo(cfg->host, cfg->port, &hints, &list);
   if (e)
     return fail(err, ST_INPUT, "--host: %.80s: %s", cfg->host, gai_strerror(e));
@@ -255,23 +276,24 @@ static enum status open_listener(const struct config *cfg, int *out, int *port, 
   errno = e;
   if (fd < 0)
     return fail(err, ST_INPUT, "cannot listen on %.80s port %.8s: %m", cfg->host, cfg->port);
-  if (getsockname(fd, (struct sockaddr *)&bound, &len) ||
-      getnameinfo((struct sockaddr *)&bound, len, NULL, 0, service, sizeof service, NI_NUMERICSERV))
-    service[0] = 0;
-  *port = atoi(service);
   *out = fd;
   return ST_OK;
 }
 
-/* Each connection is a descriptor; children and files need some as well. */
-static void raise_fd_limit(int connections) {
-  struct rlimit r;
-  rlim_t want = (rlim_t)connections + 512;
-  if (getrlimit(RLIMIT_NOFILE, &r) || r.rlim_cur >= want)
-    return;
-  r.rlim_cur = r.rlim_max == RLIM_INFINITY || r.rlim_max > want ? want : r.rlim_max;
-  if (setrlimit(RLIMIT_NOFILE, &r) || r.rlim_cur < want)
-    log_warn("limits", "descriptors=%llu wanted=%llu", (unsigned long long)r.rlim_cur, (unsigned long long)want);
+static enum status open_listener(const struct config *cfg, int *out, int *port, struct error *err) {
+  struct sockaddr_storage bound;
+  socklen_t len = sizeof bound;
+  char service[12];
+  enum status st = take_listener(out, err);
+  if (!st && *out < 0)
+    st = bind_listener(cfg, out, err);
+  if (st)
+    return st;
+  if (getsockname(*out, (struct sockaddr *)&bound, &len) ||
+      getnameinfo((struct sockaddr *)&bound, len, NULL, 0, service, sizeof service, NI_NUMERICSERV))
+    service[0] = 0;
+  *port = atoi(service);
+  return ST_OK;
 }
 
 enum status server_start(const struct app *app, struct server **out, int *port, struct error *err) {
@@ -280,10 +302,7 @@ enum status server_start(const struct app *app, struct server **out, int *port, 
     return fail(err, ST_NOMEM, "server");
   s->app = app;
   s->listen_fd = -1;
-  raise_fd_limit(app->cfg->connections_max);
   enum status st = open_listener(app->cfg, &s->listen_fd, port, err);
-  if (!st)
-    st = guard_start(app->cfg, &s->guard, err);
   if (!st) {
     s->daemon = MHD_start_daemon(
         MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG, 0, NULL, NULL, on_request, s,
@@ -299,7 +318,6 @@ enum status server_start(const struct app *app, struct server **out, int *port, 
   if (st) {
     if (s->listen_fd >= 0)
       close(s->listen_fd);
-    guard_stop(s->guard);
     free(s);
     return st;
   }
@@ -307,21 +325,19 @@ enum status server_start(const struct app *app, struct server **out, int *port, 
   return ST_OK;
 }
 
-void server_quiesce(struct server *s) {
-  MHD_socket fd = MHD_quiesce_daemon(s->daemon);
-  if (fd != MHD_INVALID_SOCKET)
-    close(fd);
+int server_quiesce(struct server *s) {
+  guard_drain(s->app->guard);
   s->listen_fd = -1;
+  return MHD_quiesce_daemon(s->daemon);
 }
 
 void server_drain(struct server *s, int ms) {
   int64_t until = clock_now_ms() + ms;
-  while (atomic_load(&s->n_requests) > 0 && clock_now_ms() < until)
-    usleep(5000);
+  for (int quiet = 0; quiet < QUIET && clock_now_ms() < until; usleep(5000))
+    quiet = atomic_load(&s->n_requests) > 0 ? 0 : quiet + 1;
 }
 
 void server_stop(struct server *s) {
   MHD_stop_daemon(s->daemon);
-  guard_stop(s->guard);
   free(s);
 }

@@ -117,8 +117,9 @@ void kid_add(struct pool *p, struct zygote *z, const struct ctl_msg *m, int fd, 
 /* ---- the end of a work --------------------------------------------------------------------------------------------
  */
 
-static void log_done(struct kid *k, const char *how) {
+static void log_done(struct pool *p, struct kid *k, const char *how) {
   int stages;
+  pool_count(p, how);
   work_look(k->work, &stages, NULL);
   log_info("job_done", "job=%s status=%s wall_ms=%lld waited_ms=%lld stages=%d", work_tag(k->work), how,
            (long long)(clock_now_ms() - k->began_ms), (long long)k->waited_ms, stages);
@@ -127,7 +128,7 @@ static void log_done(struct kid *k, const char *how) {
 /* The work is over; the child, used up, is killed and waited for. */
 static void leave(struct pool *p, struct kid *k, const char *how) {
   int64_t now = clock_now_ms();
-  log_done(k, how);
+  log_done(p, k, how);
   work_unref(k->work);
   k->work = NULL;
   kill_kid(k);
@@ -230,7 +231,7 @@ void kid_drop(struct pool *p, struct kid *k) {
     k->work = NULL;
   } else if (k->work) {
     work_fail(k->work, DG_WORKER_DIED, "The process that compiled the kernel died.", "Compile again.");
-    log_done(k, diag_code_name(DG_WORKER_DIED));
+    log_done(p, k, diag_code_name(DG_WORKER_DIED));
   }
   forget(p, k);
 }

@@ -103,6 +103,9 @@ void zygote_ask(struct pool *p, struct zygote *z, int n);
 void zygotes_end(struct pool *p);                       /* all of them, and waits until no process is left */
 int64_t zygotes_due(const struct pool *p, int64_t now); /* when zygotes_tend has something to do */
 
+/* supervise.c: a work ended, or was refused; how: one of pool_outcomes. */
+void pool_count(struct pool *p, const char *how);
+
 /* child.c */
 void kid_add(struct pool *p, struct zygote *z, const struct ctl_msg *m, int fd, int pidfd);
 struct kid *kid_find(struct pool *p, uint32_t id);

@@ -32,12 +32,17 @@ struct pool_config {
   int zygote_jobs, zygote_minutes;         /* a zygote is replaced after so many works, or so long */
 };
 
+/* How works end: "ok", "error" (the kernel was refused), …; a refused one never reached a child. */
+enum { POOL_OUTCOMES = 9, POOL_REFUSED = 8 };
+extern const char *const pool_outcomes[POOL_OUTCOMES];
+
 struct pool_health {
   bool is_ready;    /* a zygote is up and its children get jailed */
   bool has_no_jail; /* children cannot be jailed: works are refused at once */
   int running, waiting, idle;
-  int restarts; /* of the zygote, since start */
-  int replaced; /* zygotes whose time was up */
+  int restarts;                    /* of the zygote, since start */
+  int replaced;                    /* zygotes whose time was up */
+  int64_t outcomes[POOL_OUTCOMES]; /* since start */
   enum jail_level level;
   char level_why[160]; /* what keeps it from being a higher one */
   uint32_t layers;     /* of the newest child's jail */

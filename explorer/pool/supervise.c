@@ -19,6 +19,19 @@
 
 enum { SPARE = 2, CLOSING_TICK_MS = 20, MEMORY_TICK_MS = 20 };
 
+const char *const pool_outcomes[POOL_OUTCOMES] = {
+    "ok", "error", "cancelled", "time-limit", "memory-limit", "output-limit", "worker-died", "internal", "refused"};
+
+void pool_count(struct pool *p, const char *how) {
+  for (int i = 0; i < POOL_OUTCOMES; i++) {
+    if (!strcmp(how, pool_outcomes[i])) {
+      pthread_mutex_lock(&p->lock);
+      p->health.outcomes[i]++;
+      pthread_mutex_unlock(&p->lock);
+    }
+  }
+}
+
 static void wake_thread(struct pool *p) {
   uint64_t one = 1;
   if (write(p->wake_fd, &one, sizeof one) < 0) {
@@ -67,6 +80,7 @@ static void refuse_overdue(struct pool *p, int64_t now) {
     if (!w)
       return;
     log_warn("job_refused", "job=%s reason=waited", work_tag(w));
+    pool_count(p, "refused");
     work_refuse(w);
     work_unref(w);
   }
@@ -139,6 +153,7 @@ static void cancel(struct pool *p, struct work *w) {
   pthread_mutex_unlock(&p->lock);
   if (queued) {
     log_info("job_cancelled", "job=%s reason=client_left_queue", work_tag(queued));
+    pool_count(p, "refused");
     work_refuse(queued);
     work_unref(queued);
   } else {
@@ -233,6 +248,7 @@ static bool closing_is_over(struct pool *p, int64_t now) {
   if (!is_closing)
     return false;
   while (queue_pop(p, &q)) {
+    pool_count(p, "refused");
     work_refuse(q.work);
     work_unref(q.work);
   }
@@ -266,6 +282,7 @@ static void *run(void *user) {
     kid_drop(p, &p->kids[p->n_kids - 1]);
   zygotes_end(p);
   while (queue_pop(p, &q)) { /* what kid_drop put back */
+    pool_count(p, "refused");
     work_refuse(q.work);
     work_unref(q.work);
   }

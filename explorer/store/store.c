@@ -428,3 +428,31 @@ enum status store_trim_results(struct db *db, int64_t max_bytes, struct error *e
   while (!st && t.n && t.total > t.max);
   return st;
 }
+
+/* ---- the trial row -------------------------------------------------------------------------------------------------
+ */
+
+static enum status compare_trial(void *user, const struct db_value *row, int n, struct error *err) {
+  int64_t *left = user;
+  (void)n;
+  if (row[0].n != sizeof *left || memcmp(row[0].p, left, sizeof *left) != 0)
+    return fail(err, ST_IO, "a row was read back as another one");
+  *left = 0;
+  return ST_OK;
+}
+
+/* In one transaction, so that servers on one store do not read each other's. */
+static enum status probe_body(struct db *db, void *user, struct error *err) {
+  const struct db_value arg = db_bytes(user, sizeof(int64_t));
+  enum status st = db_run(db,
+                          "INSERT INTO meta (name, value) VALUES ('trial', $1) "
+                          "ON CONFLICT (name) DO UPDATE SET value = excluded.value",
+                          &arg, 1, NULL, NULL, NULL, err);
+  return st ? st : db_run(db, "SELECT value FROM meta WHERE name = 'trial'", NULL, 0, compare_trial, user, NULL, err);
+}
+
+enum status store_probe(struct db *db, struct error *err) {
+  int64_t value = store_now_ms();
+  enum status st = try_transaction(db, probe_body, &value, err);
+  return st || !value ? st : fail(err, ST_IO, "a row that was written is not there");
+}

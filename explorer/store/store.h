@@ -55,6 +55,11 @@ void store_stop(struct store *s);
 void store_close(struct store *s);
 /* Many servers may write to it. */
 bool store_is_shared(const struct store *s);
+struct store_counts {
+  int waiting[STORE_LANES];
+  int64_t done[STORE_LANES], refused[STORE_LANES];
+};
+void store_look(struct store *s, struct store_counts *out);
 /* The same for every server on this store, and nobody else's to know. */
 const uint8_t *store_secret(const struct store *s);
 
@@ -95,6 +100,9 @@ MUST_USE enum status store_put_result(struct db *db, const char *key, const void
                                       struct error *err);
 /* Removes the least recently used results until they take at most max_bytes in the store. */
 MUST_USE enum status store_trim_results(struct db *db, int64_t max_bytes, struct error *err);
+
+/* Writes a row that means nothing, and reads it back. */
+MUST_USE enum status store_probe(struct db *db, struct error *err);
 
 /* ---- for the command line (walk.c) --------------------------------------------------------------------------------- */
 

@@ -18,6 +18,7 @@ enum {
 struct lane {
   struct store_task *head, **tail;
   int n;
+  int64_t done, refused;
   pthread_cond_t more;
 };
 
@@ -63,6 +64,7 @@ static struct store_task *take(struct store *s, struct lane *l, const struct tim
   if (!l->head)
     l->tail = &l->head;
   l->n--;
+  l->done++;
   return t;
 }
 
@@ -103,6 +105,8 @@ bool store_submit(struct store *s, enum store_lane lane, struct store_task *t) {
     l->tail = &t->next;
     l->n++;
     pthread_cond_signal(&l->more);
+  } else {
+    l->refused++;
   }
   pthread_mutex_unlock(&s->lock);
   return fits;
@@ -195,6 +199,16 @@ void store_close(struct store *s) {
     pthread_cond_destroy(&s->lanes[i].more);
   pthread_mutex_destroy(&s->lock);
   free(s);
+}
+
+void store_look(struct store *s, struct store_counts *out) {
+  pthread_mutex_lock(&s->lock);
+  for (int i = 0; i < STORE_LANES; i++) {
+    out->waiting[i] = s->lanes[i].n;
+    out->done[i] = s->lanes[i].done;
+    out->refused[i] = s->lanes[i].refused;
+  }
+  pthread_mutex_unlock(&s->lock);
 }
 
 bool store_is_shared(const struct store *s) {

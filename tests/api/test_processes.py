@@ -106,7 +106,7 @@ def test_a_stopped_server_leaves_no_process(sig):
 
 
 def test_a_stopping_server_kills_jobs_that_do_not_end():
-    s = Server("--job-timeout-ms", "60000")
+    s = Server("--job-timeout-ms", "60000", "--drain-timeout-ms", "2000")
     threading.Thread(target=lambda: s.post({"source": "import time\ntime.sleep(50)\n"}), daemon=True).start()
     s.wait_until(lambda: s.health["running"] == 1, "a running job")
     family = [s.zygote(), *s.kids()]

@@ -1,0 +1,312 @@
+#include "api/ready.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "driver/job.h"
+#include "job/work.h"
+#include "pool/pool.h"
+
+enum { TRIAL_MS = 4000, HOLDS_MS = 1000, WHY_MAX = 160, ANSWER_MAX = 2048 };
+
+static const char kernel[] = "{\"source\":\"import numpy as np\\ndef ready(x):\\n    return np.exp(x) + 1\\n\","
+                             "\"inputs\":[{\"name\":\"x\",\"shape\":[4,8],\"dtype\":\"float32\"}]}";
+
+struct outcome {
+  bool is_ready;
+  char worker[WHY_MAX], store[WHY_MAX];
+  int64_t took_ms, at_ms;
+};
+
+/* A request that waits; lies in its state. */
+struct waiting {
+  struct waiting *next;
+  struct MHD_Connection *connection;
+  struct outcome outcome;
+};
+
+struct ready {
+  const struct app *app;
+  pthread_t thread;
+  pthread_mutex_t lock; /* guards what follows */
+  pthread_cond_t wanted;
+  struct waiting *waiting;
+  struct outcome last;
+  bool is_stopping, is_draining;
+};
+
+/* Something that ends on another thread, at a time of its own; freed by whoever leaves it last. */
+struct event {
+  atomic_int refs;
+  pthread_mutex_t lock;
+  pthread_cond_t changed;
+  bool is_over;
+  struct store_task task;
+  enum status st;
+  struct error err;
+};
+
+static struct event *event_new(int refs) {
+  pthread_condattr_t attr;
+  struct event *e = calloc(1, sizeof *e);
+  if (!e)
+    return NULL;
+  atomic_init(&e->refs, refs);
+  pthread_mutex_init(&e->lock, NULL);
+  pthread_condattr_init(&attr);
+  pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+  pthread_cond_init(&e->changed, &attr);
+  pthread_condattr_destroy(&attr);
+  return e;
+}
+
+static void event_unref(struct event *e) {
+  if (atomic_fetch_sub(&e->refs, 1) != 1)
+    return;
+  pthread_cond_destroy(&e->changed);
+  pthread_mutex_destroy(&e->lock);
+  free(e);
+}
+
+static void event_end(void *user) {
+  struct event *e = user;
+  pthread_mutex_lock(&e->lock);
+  e->is_over = true;
+  pthread_cond_signal(&e->changed);
+  pthread_mutex_unlock(&e->lock);
+}
+
+/* False: it did not end in time. */
+static bool event_wait(struct event *e) {
+  int64_t until_ns = clock_now_ns() + TRIAL_MS * INT64_C(1000000);
+  struct timespec until = {.tv_sec = until_ns / 1000000000, .tv_nsec = until_ns % 1000000000};
+  int timed_out = 0;
+  pthread_mutex_lock(&e->lock);
+  while (!e->is_over && !timed_out)
+    timed_out = pthread_cond_timedwait(&e->changed, &e->lock, &until);
+  bool is_over = e->is_over;
+  pthread_mutex_unlock(&e->lock);
+  return is_over;
+}
+
+/* ---- the trials ----------------------------------------------------------------------------------------------------
+ */
+
+static int64_t jobs_ended(struct pool *p) {
+  struct pool_health h;
+  int64_t n = 0;
+  pool_look(p, &h);
+  for (int i = 0; i < POOL_OUTCOMES; i++)
+    n += i == POOL_REFUSED ? 0 : h.outcomes[i];
+  return n;
+}
+
+static void park(void *user) {
+  (void)user; /* the trial's thread waits by itself */
+}
+
+static bool run_kernel(const struct ready *r, struct work *w, struct event *e, char why[WHY_MAX]) {
+  struct work_waiter waiter;
+  struct pool_health h;
+  bool is_over = true, is_ok = false;
+  int64_t before = jobs_ended(r->app->pool);
+  bool is_taken = pool_submit(r->app->pool, w, 0) == ST_OK;
+  if (is_taken && !work_wait(w, &waiter, true, park, event_end, e))
+    is_over = event_wait(e);
+  if (is_taken && !is_over)
+    work_forget_reader(w, &waiter);
+  enum work_state s = work_look(w, NULL, &is_ok);
+  if (s == WORK_ENDED && is_ok) {
+    snprintf(why, WHY_MAX, "ok");
+    return true;
+  }
+  for (int waited = 0; !is_taken && waited < TRIAL_MS && jobs_ended(r->app->pool) == before; waited += 50)
+    nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
+  pool_look(r->app->pool, &h);
+  if (h.is_ready && s != WORK_ENDED && jobs_ended(r->app->pool) > before) {
+    snprintf(why, WHY_MAX, "busy");
+    return true;
+  }
+  snprintf(why, WHY_MAX, "%.120s",
+           h.trouble[0]      ? h.trouble
+           : !is_over        ? "a small kernel took more than 4 s"
+           : s == WORK_ENDED ? "a small kernel did not compile"
+                             : "no worker takes a job");
+  return false;
+}
+
+static bool try_worker(const struct ready *r, char why[WHY_MAX]) {
+  struct arena a;
+  struct job job;
+  struct error err;
+  arena_init(&a);
+  struct work *w = job_parse(&a, kernel, sizeof kernel - 1, &job, &err) ? NULL : work_new(&job);
+  struct event *e = event_new(1); /* the work forgets it before we do */
+  arena_clear(&a);
+  snprintf(why, WHY_MAX, "out of memory");
+  bool is_ok = w && e && run_kernel(r, w, e, why);
+  if (w && work_leave(w))
+    pool_cancel(r->app->pool, w);
+  work_unref(w);
+  if (e)
+    event_unref(e);
+  return is_ok;
+}
+
+static void run_store(struct store_task *t, struct db *db) {
+  struct event *e = (struct event *)((char *)t - offsetof(struct event, task));
+  e->st = store_probe(db, &e->err);
+  event_end(e);
+  event_unref(e);
+}
+
+static bool try_store(const struct ready *r, char why[WHY_MAX]) {
+  struct event *e = event_new(2);
+  bool is_ok = false;
+  snprintf(why, WHY_MAX, "out of memory");
+  if (!e)
+    return false;
+  e->task.run = run_store;
+  if (!store_submit(r->app->store, STORE_WRITE, &e->task)) {
+    snprintf(why, WHY_MAX, "too many writes wait");
+    event_unref(e);
+  } else if (!event_wait(e)) {
+    snprintf(why, WHY_MAX, "a row took more than 4 s");
+  } else {
+    is_ok = e->st == ST_OK;
+    snprintf(why, WHY_MAX, "%s", is_ok ? "ok" : status_name(e->st)); /* its text may name hosts and paths: */
+    if (!is_ok)
+      log_warn("store_trial", "status=%s %s", status_name(e->st), e->err.text);
+  }
+  event_unref(e);
+  return is_ok;
+}
+
+static void try_all(const struct ready *r, struct outcome *o) {
+  int64_t began = clock_now_ms();
+  bool worker = try_worker(r, o->worker), store = try_store(r, o->store);
+  o->is_ready = worker && store;
+  o->at_ms = clock_now_ms();
+  o->took_ms = o->at_ms - began;
+}
+
+/* ---- the thread ----------------------------------------------------------------------------------------------------
+ */
+
+/* Under the lock. */
+static void answer_all(struct ready *r) {
+  for (struct waiting *w = r->waiting, *next; w; w = next) {
+    next = w->next; /* once resumed, it may be gone */
+    w->outcome = r->last;
+    MHD_resume_connection(w->connection);
+  }
+  r->waiting = NULL;
+}
+
+static void *run(void *user) {
+  struct ready *r = user;
+  struct outcome o;
+  pthread_mutex_lock(&r->lock);
+  for (;;) {
+    while (!r->waiting && !r->is_stopping)
+      pthread_cond_wait(&r->wanted, &r->lock);
+    if (r->is_stopping)
+      break;
+    pthread_mutex_unlock(&r->lock);
+    try_all(r, &o);
+    pthread_mutex_lock(&r->lock);
+    r->last = o;
+    answer_all(r);
+  }
+  answer_all(r);
+  pthread_mutex_unlock(&r->lock);
+  return NULL;
+}
+
+enum status ready_start(const struct app *app, struct ready **out, struct error *err) {
+  struct ready *r = calloc(1, sizeof *r);
+  if (!r)
+    return fail(err, ST_NOMEM, "ready");
+  r->app = app;
+  r->last.at_ms = -HOLDS_MS;
+  pthread_mutex_init(&r->lock, NULL);
+  pthread_cond_init(&r->wanted, NULL);
+  if (pthread_create(&r->thread, NULL, run, r)) {
+    free(r);
+    return fail(err, ST_IO, "ready: no thread");
+  }
+  *out = r;
+  return ST_OK;
+}
+
+void ready_drain(struct ready *r) {
+  pthread_mutex_lock(&r->lock);
+  r->is_draining = true;
+  pthread_mutex_unlock(&r->lock);
+}
+
+void ready_stop(struct ready *r) {
+  if (!r)
+    return;
+  pthread_mutex_lock(&r->lock);
+  r->is_stopping = r->is_draining = true;
+  pthread_cond_signal(&r->wanted);
+  pthread_mutex_unlock(&r->lock);
+  pthread_join(r->thread, NULL);
+  pthread_cond_destroy(&r->wanted);
+  pthread_mutex_destroy(&r->lock);
+  free(r);
+}
+
+/* ---- the answer ----------------------------------------------------------------------------------------------------
+ */
+
+static enum MHD_Result send_outcome(struct request *rq, const struct outcome *o, bool is_draining) {
+  struct pool_health h;
+  struct buf b;
+  bool is_ready = o->is_ready && !is_draining;
+  pool_look(rq->app->pool, &h);
+  buf_init(&b, ANSWER_MAX);
+  buf_putc(&b, '{');
+  json_put_field_str(&b, "status", is_draining ? "stopping" : is_ready ? "ready" : "unready");
+  json_put_field_str(&b, "worker", o->worker);
+  json_put_field_str(&b, "store", o->store);
+  json_put_field_str(&b, "level", jail_level_name(h.level));
+  json_put_field_str(&b, "level_why", h.level_why);
+  json_put_field_int(&b, "took_ms", o->took_ms);
+  buf_puts(&b, "}\n");
+  enum MHD_Result m = http_json(rq, is_ready ? MHD_HTTP_OK : MHD_HTTP_SERVICE_UNAVAILABLE, buf_text(&b), b.len, false);
+  buf_clear(&b);
+  return m;
+}
+
+enum MHD_Result api_ready(struct request *rq) {
+  struct ready *r = rq->app->ready;
+  struct waiting *w = rq->state;
+  struct outcome o;
+  if (w)
+    return send_outcome(rq, &w->outcome, false);
+  pthread_mutex_lock(&r->lock);
+  o = r->last;
+  bool is_draining = r->is_draining, is_known = is_draining || clock_now_ms() - o.at_ms < HOLDS_MS;
+  if (!is_known && (w = calloc(1, sizeof *w))) {
+    w->connection = rq->connection;
+    w->next = r->waiting;
+    r->waiting = w;
+    rq->state = w;
+    rq->free_state = free;
+    MHD_suspend_connection(rq->connection); /* under the lock, so that the resume cannot come first */
+    pthread_cond_signal(&r->wanted);
+  }
+  pthread_mutex_unlock(&r->lock);
+  if (!is_known)
+    return w ? MHD_YES : MHD_NO;
+  return send_outcome(rq, &o, is_draining);
+}

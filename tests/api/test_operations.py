@@ -1,0 +1,282 @@
+"""What an operator relies on: readiness that means something, metrics, logs, and stops and restarts that lose nothing."""
+import http.client
+import json
+import os
+import resource
+import signal
+import socket
+import subprocess
+import threading
+import time
+
+import pytest
+from conftest import ADD_ONE, BUILD, FLOAT_INPUT, Server
+from prometheus_client.parser import text_string_to_metric_families
+
+JOB = {"source": ADD_ONE, "inputs": FLOAT_INPUT}
+
+
+@pytest.fixture
+def own():
+    """A server that a test may break or stop."""
+    servers = []
+
+    def make(*flags, **kw):
+        servers.append(Server(*flags, **kw))
+        return servers[-1]
+    yield make
+    for s in servers:
+        if s.process.poll() is None:
+            s.process.kill()
+            s.process.wait()
+
+
+def ready(server):
+    answer = server.get("/readyz")
+    return answer.status, answer.json
+
+
+# ---- readiness
+
+
+def test_ready_runs_a_kernel_and_writes_a_row(server):
+    status, body = ready(server)
+    assert status == 200 and body["status"] == "ready" and body["worker"] == body["store"] == "ok"
+    assert body["level"] in "ABC" and body["took_ms"] >= 0
+    before = samples(server)["nkx_jobs_total", ("ok",)]
+    time.sleep(1.1)  # an outcome holds for a second
+    assert ready(server)[0] == 200
+    assert samples(server)["nkx_jobs_total", ("ok",)] > before
+
+
+def test_requests_that_come_together_share_a_trial(server):
+    time.sleep(1.1)
+    before = samples(server)["nkx_store_tasks_total", ("write",)]
+    answers = []
+    threads = [threading.Thread(target=lambda: answers.append(ready(server)[0])) for _ in range(20)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert answers == [200] * 20
+    assert samples(server)["nkx_store_tasks_total", ("write",)] - before <= 3
+
+
+def unready_within_10_s(server, part):
+    began = time.monotonic()
+    while True:
+        status, body = ready(server)
+        assert time.monotonic() - began < 10.5, body
+        if status == 503:
+            assert body["status"] == "unready" and body[part] not in ("ok", "busy"), body
+            return
+        time.sleep(0.1)
+
+
+def test_unready_while_workers_hang(own):
+    s = own()
+    s.settle()
+    stopped = [s.zygote(), *s.kids()]
+    for pid in stopped:
+        os.kill(pid, signal.SIGSTOP)
+    unready_within_10_s(s, "worker")
+    for pid in stopped:
+        try:
+            os.kill(pid, signal.SIGCONT)
+        except ProcessLookupError:
+            pass
+    s.wait_until(lambda: ready(s)[0] == 200, "it to recover", 30)
+
+
+def test_unready_while_the_disk_is_full(own):
+    s = own()
+    assert ready(s)[0] == 200
+    before = resource.prlimit(s.pid, resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY))
+    unready_within_10_s(s, "store")
+    assert s.get("/healthz").status == 200, "alive all the same"
+    resource.prlimit(s.pid, resource.RLIMIT_FSIZE, before)
+    s.wait_until(lambda: ready(s)[0] == 200, "it to recover", 10)
+
+
+# ---- metrics
+
+
+def samples(server):
+    answer = server.get("/metrics")
+    assert answer.status == 200 and answer.headers["Content-Type"].startswith("text/plain; version=0.0.4")
+    return {(s.name, tuple(s.labels.values())): s.value
+            for f in text_string_to_metric_families(answer.body.decode()) for s in f.samples}
+
+
+def test_metrics_parse_and_count_what_happens(own):
+    s = own()
+    before = samples(s)
+    s.compile(ADD_ONE)
+    s.compile("raise ValueError\n")
+    key = s.compile(ADD_ONE, cache=None)["key"]
+    s.compile(ADD_ONE, cache=None)
+    s.get("/api/v1/results/" + key)
+    s.get("/no/such/file")
+    s.raw(b"GET / HTTP/1.1\n\n")
+    after = samples(s)
+
+    def gained(name, *labels):
+        return after.get((name, labels), 0) - before.get((name, labels), 0)
+    assert gained("nkx_http_requests_total", "/api/v1/compile", "200") == 4
+    assert gained("nkx_http_requests_total", "/api/v1/results/", "200") == 1
+    assert gained("nkx_http_requests_total", "file", "404") == 1
+    assert gained("nkx_http_refused_total", "malformed") == 1
+    assert gained("nkx_http_request_seconds_count", "/api/v1/compile") == 4
+    assert gained("nkx_http_request_seconds_bucket", "/api/v1/compile", "+Inf") == 4
+    assert after["nkx_http_request_seconds_sum", ("/api/v1/compile",)] > 0
+    assert gained("nkx_jobs_total", "ok") == 2 and gained("nkx_jobs_total", "error") == 1
+    assert gained("nkx_results_total", "memory") >= 1 and gained("nkx_results_total", "compiled") == 3
+    assert after["nkx_queue_length", ()] == 0 and after["nkx_pool_ready", ()] == 1
+    assert 1 << 20 < after["process_resident_memory_bytes", ()] < 1 << 30
+    assert abs(after["process_open_fds", ()] - len(os.listdir(f"/proc/{s.pid}/fd"))) < 8
+    assert abs(after["process_start_time_seconds", ()] - time.time()) < 300
+    # buckets only grow
+    les = [v for (n, labels), v in after.items() if n == "nkx_http_request_seconds_bucket" and labels[0] == "/api/v1/compile"]
+    assert les == sorted(les)
+
+
+def test_metrics_hold_nothing_of_users(own):
+    s = own()
+    made = s.request("POST", "/api/v1/snippets", json.dumps({**JOB, "source": "# tell-tale-5521\n" + ADD_ONE}),
+                     {"Content-Type": "application/json", "X-Nkx-Request": "1"}).json
+    s.get("/z/" + made["id"])
+    s.get("/tell-tale-5521?tell-tale-5521")
+    text = s.get("/metrics").body.decode()
+    assert made["id"] not in text and "tell-tale" not in text and made["key"] not in text
+
+
+# ---- logs
+
+
+def test_logs_are_json_without_source_or_unlisted_ids(own):
+    s = own("--log-format", "json", "--log-requests", "yes", "--log-level", "debug")
+    made = s.request("POST", "/api/v1/snippets", json.dumps({**JOB, "source": "# tell-tale-7712\n" + ADD_ONE}),
+                     {"Content-Type": "application/json", "X-Nkx-Request": "1"}).json
+    for path in ("/z/", "/e/", "/api/v1/snippets/"):
+        s.get(path + made["id"])
+    s.request("DELETE", "/api/v1/snippets/" + made["id"], headers={"X-Nkx-Request": "1", "X-Nkx-Edit-Token": made["edit_token"]})
+    s.compile("raise ValueError('tell-tale-7712')\n")
+    assert s.stop() == 0
+    s.wait_until(lambda: any("stopping" in line for line in s.log), "the log's end")
+    ours = [line for line in s.log if line.startswith("{")]
+    events = [json.loads(line) for line in ours]
+    assert len(ours) > 10 and all({"time", "level", "event"} <= set(e) for e in events)
+    done = [e for e in events if e["event"] == "job_done"]
+    assert done and all(e["status"] and int(e["wall_ms"]) >= 0 for e in done)
+    assert [e["status"] for e in events if e["event"] == "request" and e["route"] == "/z/"] == ["200"]
+    text = "".join(s.log)
+    assert "tell-tale" not in text and made["id"] not in text and made["edit_token"] not in text
+
+
+# ---- stop and restart
+
+
+class Load:
+    """Clients that compile, each request on a connection of its own, until told to stop."""
+
+    def __init__(self, port, n=4):
+        self.port, self.outcomes, self._stop = port, [], False
+        self._threads = [threading.Thread(target=self._run, args=(i,)) for i in range(n)]
+        for t in self._threads:
+            t.start()
+
+    def _run(self, i):
+        k = 0
+        while not self._stop:
+            k += 1
+            c = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+            try:
+                c.connect()
+            except OSError as e:
+                self.outcomes.append(("refused", str(e)))
+                continue
+            try:
+                c.request("POST", "/api/v1/compile", json.dumps({**JOB, "source": f"# {i} {k}\n" + ADD_ONE}),
+                          {"Content-Type": "application/json"})
+                r = c.getresponse()
+                self.outcomes.append((r.status, json.loads(r.read()).get("status")))
+            except OSError as e:
+                self.outcomes.append(("lost", str(e)))
+            finally:
+                c.close()
+
+    def stop(self):
+        self._stop = True
+        for t in self._threads:
+            t.join()
+        return self.outcomes
+
+
+def test_a_stopping_server_finishes_what_waits_in_its_queue(own):
+    s = own("--workers", "1")
+    s.settle()
+    answers = []
+    slow = {"source": "import time\ntime.sleep(0.3)\n" + ADD_ONE, "inputs": FLOAT_INPUT}
+    threads = [threading.Thread(target=lambda: answers.append(s.post(slow))) for _ in range(6)]
+    for t in threads:
+        t.start()
+    s.wait_until(lambda: s.health["waiting"] >= 4, "a queue")
+    began = time.monotonic()
+    s.process.send_signal(signal.SIGTERM)
+    assert s.process.wait(timeout=20) == 0
+    for t in threads:
+        t.join()
+    assert [(a.status, a.json["status"]) for a in answers] == [(200, "ok")] * 6
+    assert all(a.headers["Connection"] == "close" for a in answers)
+    assert time.monotonic() - began < 20
+
+
+def test_a_restart_on_sighup_refuses_and_loses_nothing(own):
+    s = own()
+    pid = s.pid
+    load = Load(s.port)
+    s.wait_until(lambda: len(load.outcomes) > 10, "some load")
+    for _ in range(2):
+        n = len([line for line in s.log if " serving " in line])
+        s.process.send_signal(signal.SIGHUP)
+        s.wait_until(lambda: len([line for line in s.log if " serving " in line]) > n, "the successor", 30)
+        at = len(load.outcomes)
+        s.wait_until(lambda: len(load.outcomes) > at + 10, "load at the successor", 30)
+    outcomes = load.stop()
+    wrong = [o for o in outcomes if o != (200, "ok") and o[0] != 503]  # 503: its workers are still starting
+    assert not wrong, wrong[:5]
+    assert s.pid == pid and s.get("/readyz").status == 200
+    assert s.stop() == 0
+
+
+def test_a_passed_socket_is_served(tmp_path):
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen()
+        port = listener.getsockname()[1]
+        fd = listener.fileno()
+        early = socket.create_connection(("127.0.0.1", port), timeout=30)  # before there is a server
+        early.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+        p = subprocess.Popen(["bash", "-c", f'exec 3<&{fd}; LISTEN_PID=$$ LISTEN_FDS=1 exec "$@"', "bash", BUILD / "bin/nkx",
+                              "serve", "--data-dir", tmp_path], pass_fds=[fd], stderr=subprocess.DEVNULL)
+        try:
+            assert early.recv(100).startswith(b"HTTP/1.1 ")
+        finally:
+            early.close()
+            p.terminate()
+            assert p.wait(timeout=20) == 0
+
+
+def test_a_passed_descriptor_that_is_no_socket_is_named(tmp_path):
+    r = subprocess.run(["sh", "-c", 'exec env LISTEN_PID=$$ LISTEN_FDS=1 "$@" 3</dev/null', "sh", BUILD / "bin/nkx", "serve",
+                        "--data-dir", tmp_path], capture_output=True, text=True, timeout=20)
+    assert r.returncode == 2 and "LISTEN_FDS" in r.stderr
+
+
+# ---- configuration
+
+
+def test_a_wrong_variable_is_named():
+    r = subprocess.run([BUILD / "bin/nkx", "serve"], capture_output=True, text=True, timeout=20,
+                       env={**os.environ, "NKX_QUEUE_TIMEOUT_MS": "soon"})
+    assert r.returncode == 2 and "NKX_QUEUE_TIMEOUT_MS" in r.stderr and r.stdout == ""
