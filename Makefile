@@ -103,6 +103,11 @@ $(BUILD)/dialects.irdl: compiler/ir/dialects.irdl
 	cp $< $@
 $(call objs,$(wildcard compiler/ir/*.c)): | $(BUILD)/gen/dialects.inc
 
+$(BUILD)/gen/openapi.inc: explorer/api/openapi.json
+	@mkdir -p $(@D)
+	sed 's/\\/\\\\/g; s/"/\\"/g; s/.*/"&\\n"/' $< > $@
+$(call objs,explorer/api/openapi.c): $(BUILD)/gen/openapi.inc
+
 # the store's migrations in the order of their numbers: {1, "text"},
 $(BUILD)/gen/migrations.inc: $(wildcard explorer/store/migrate/*.sql)
 	@mkdir -p $(@D)
@@ -215,7 +220,7 @@ fuzz: setup-test
 
 C_FILES = $(shell git ls-files '*.c' '*.h')
 lint: setup-test
-	@$(MAKE) --no-print-directory -j$(shell nproc) $(BUILD)/gen/hlo.pb-c.h $(BUILD)/gen/dialects.inc $(BUILD)/gen/migrations.inc
+	@$(MAKE) --no-print-directory -j$(shell nproc) $(BUILD)/gen/hlo.pb-c.h $(BUILD)/gen/dialects.inc $(BUILD)/gen/migrations.inc $(BUILD)/gen/openapi.inc
 	clang-format-22 --dry-run -Werror $(C_FILES)
 	@$(MAKE) --no-print-directory -j$(shell nproc) BUILD=build-lint VENV=$(VENV) WERROR=-Werror OPT="-O2 -g $(HARDEN)" binaries unit-bin
 	cppcheck --quiet --error-exitcode=1 --std=c11 --enable=warning,performance,portability --inline-suppr \

@@ -145,6 +145,7 @@ enum MHD_Result api_compile(struct request *rq);
 enum MHD_Result api_pipeline(struct request *rq);
 enum MHD_Result api_examples(struct request *rq);
 enum MHD_Result api_targets(struct request *rq);
+enum MHD_Result api_openapi(struct request *rq);
 enum MHD_Result api_health(struct request *rq);
 
 /* A file of the page, or 404. */

@@ -48,6 +48,7 @@ static const struct route routes[] = {
     {.path = "/api/shortlinkinfo/", .allow = "GET, HEAD", .get = ce_link_info, CE},
     {.path = "/clientstate/", .allow = "GET, HEAD", .get = ce_open_state, .is_ce = true, .keeps_slashes = true},
     {.path = "/healthz", .allow = "GET, HEAD", .get = api_health},
+    {.path = "/api/openapi.json", .allow = "GET, HEAD", .get = api_openapi},
     {.path = "/readyz", .allow = "GET, HEAD", .get = api_ready},
     {.path = "/metrics", .allow = "GET, HEAD", .get = api_metrics},
 };
