@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "ce/internal.h"
 
 enum { ANSWER_MAX = 128 << 20 }; /* every pass before and after, of a job's 32 MiB of frames */
@@ -52,6 +53,7 @@ static void build(struct request *rq, struct db *db) {
 static enum MHD_Result start(struct request *rq) {
   struct state *s = calloc(1, sizeof *s);
   enum MHD_Result answer = MHD_NO;
+  int64_t asked_us = clock_now_us();
   struct error err;
   struct job job;
   if (!s)
@@ -75,7 +77,7 @@ static enum MHD_Result start(struct request *rq) {
     st = compile_start(rq, &s->arena, &job, &err);
   if (st)
     return http_status_problem(rq, st, &err);
-  s->was_cached = work_look(rq->work, NULL, NULL) == WORK_ENDED;
+  s->was_cached = work_look(rq->work, NULL, NULL) == WORK_ENDED && work_began_us(rq->work) < asked_us;
   buf_clear(&rq->body);
   return MHD_YES;
 }

@@ -474,6 +474,13 @@ bool work_was_loaded(struct work *w) {
   return was;
 }
 
+int64_t work_began_us(struct work *w) {
+  pthread_mutex_lock(&w->lock);
+  int64_t began_us = w->began_us;
+  pthread_mutex_unlock(&w->lock);
+  return began_us;
+}
+
 const struct work_face *work_face(struct work *w, int which) {
   pthread_mutex_lock(&w->lock);
   const struct work_face *f = w->faces[which].data ? &w->faces[which] : NULL;

@@ -88,6 +88,7 @@ char *work_frames(struct work *w, size_t *len);
 bool work_stage(struct work *w, const struct gather_stage *which, struct buf *out);
 size_t work_bytes(struct work *w); /* of the frames so far */
 bool work_was_loaded(struct work *w);
+int64_t work_began_us(struct work *w); /* on clock_now_us, when a child took it; 0: none did */
 /* Its result as it is sent, in up to three encodings: made once by whoever first needs it, kept as long as the work. */
 enum { WORK_FACES = 3, WORK_ETAG_SIZE = 64 };
 struct work_face {
