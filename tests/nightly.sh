@@ -22,6 +22,8 @@ kernels  NKX_KERNELS=all $pytest -rs tests/kernels
 store    NKX_STORE_KILLS=500 $pytest tests/store
 timing   python3 tests/store/timing.py 5000
 fuzz     BUILD=build-fuzz SECONDS_EACH=600 FUZZ_TIMEOUT=10 tests/fuzz/run.sh
+http     $pytest -s tests/load/test_http_load.py
+openapi  NKX_SCHEMATHESIS=30 $pytest tests/api/test_openapi.py
 root     python3 tests/deploy/clean_root.py
 flips    NKX_STORE_FLIPS=10000 $BUILD/test/test_explorer_store
 END
