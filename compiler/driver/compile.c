@@ -269,7 +269,7 @@ static void check_stage(struct path *p, struct stage *s) {
 
 /* ---- stages ----------------------------------------------------------------------------------------------------- */
 
-static enum status run_hlo(struct path *p, void (*pass)(struct hlo_module *, struct hlo_pass_result *)) {
+static enum status run_hlo(struct path *p, hlo_pass_fn pass) {
   struct hlo_pass_result result = {0};
   hlo_stage_mark(p->kernel->module);
   pass(p->kernel->module, &result);
@@ -320,12 +320,8 @@ static enum status transform(struct path *p, const struct stage_def *def, struct
   switch (def->runner) {
   case RUN_TRACE:
     return hlo_verify(p->kernel->module, &r->diags);
-  case RUN_HLO_SIMPLIFY:
-    return run_hlo(p, hlo_algebraic_simplifier);
-  case RUN_HLO_CSE:
-    return run_hlo(p, hlo_cse);
-  case RUN_HLO_DCE:
-    return run_hlo(p, hlo_dce);
+  case RUN_HLO:
+    return run_hlo(p, hlo_pass_find(def->pass));
   case RUN_TO_LINALG:
     if (!p->kernel->module) /* read as linalg */
       return ST_OK;

@@ -6,9 +6,7 @@
 
 enum stage_runner {
   RUN_TRACE,
-  RUN_HLO_SIMPLIFY,
-  RUN_HLO_CSE,
-  RUN_HLO_DCE,
+  RUN_HLO,
   RUN_TO_LINALG,
   RUN_UPSTREAM,
   RUN_PASS,

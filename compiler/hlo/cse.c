@@ -179,7 +179,7 @@ static bool wishes_agree(const struct hlo_instr *x, const struct hlo_instr *y) {
 /* ---- the pass ---------------------------------------------------------------------------------------- */
 
 static bool can_merge(const struct hlo_instr *i) {
-  return i->op != HLO_PARAMETER && i->op != HLO_CUSTOM_CALL && i != i->parent->root;
+  return i->op != HLO_PARAMETER && i->op != HLO_CUSTOM_CALL && !hlo_op_is_collective(i->op) && i != i->parent->root;
 }
 
 /* Equal instructions whose wishes differ stand side by side; more than this many are not worth looking through. */

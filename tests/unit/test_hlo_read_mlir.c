@@ -135,15 +135,27 @@ static void one_module(const char *path) {
   struct hlo_module *x = read_proto(&a, from_xla, len);
   write_file(arena_printf(&a, "%s.pb.txt", base), print(&a, x, false), strlen(print(&a, x, false)));
 
-  struct hlo_pass_result changed = {0};
-  run(&a, base, m);
-  hlo_algebraic_simplifier(m, &changed);
-  hlo_cse(m, &changed);
-  hlo_dce(m, &changed);
-  struct diags ds;
-  diags_init(&ds, &a);
-  if (hlo_verify(m, &ds))
-    fail_msg("%s: %s", base, ds.v[0].message);
+  static const char *const passes[] = {"call-inliner",
+                                       "zero-sized-hlo-elimination",
+                                       "simplify-conditional",
+                                       "simplify-while-loops",
+                                       "constant-folding",
+                                       "algebraic-simplifier",
+                                       "transpose-folding",
+                                       "cse",
+                                       "dce"};
+  for (size_t k = 0; k < sizeof passes / sizeof *passes; k++) {
+    struct hlo_pass_result changed = {0};
+    struct diags ds;
+    diags_init(&ds, &a);
+    hlo_stage_mark(m);
+    hlo_pass_find(passes[k])(m, &changed);
+    if (hlo_verify(m, &ds))
+      fail_msg("%s after %s: %s", base, passes[k], ds.v[0].message);
+  }
+  for (const struct hlo_computation *c = m->computations; c; c = c->next)
+    hlo_for_each(i, c) assert_int_not_equal(i->op, HLO_CALL);
+  run(&a, base, m); /* what the passes left computes the same */
   arena_clear(&a);
 }
 

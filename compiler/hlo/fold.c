@@ -1,0 +1,147 @@
+/* fold: instructions whose value is known.
+ *
+ *     add(constant, constant)     ==>  constant      constant-folding
+ *     f32[0,4] add(x, y)          ==>  constant {}   zero-sized-hlo-elimination
+ *
+ * Folded are conversions, comparisons, choices and the arithmetic that is exact in double and rounded once, which is
+ * what every machine computes: + - * / of floats up to f32, + - * of integers up to 32 bits.  Results larger than
+ * ELEMENTS_MAX stay computed, so that constants do not swell the program.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "hlo/literal.h"
+#include "hlo/passes.h"
+#include "hlo/rewrite.h"
+
+enum { ELEMENTS_MAX = 4096 };
+
+static bool is_exact(enum dtype t) {
+  return t == DT_BOOL || dtype_size(t) <= 4;
+}
+
+/* One element of i from its operands' values; false if it is not folded. */
+static bool fold_element(const struct hlo_instr *i, const double *x, double *out) {
+  const enum dtype_kind k = dtype_kind(i->operands[0]->shape.dtype);
+  switch (i->op) {
+  case HLO_CONVERT:
+    if (dtype_is_float(i->operands[0]->shape.dtype) && !dtype_is_float(i->shape.dtype) && i->shape.dtype != DT_BOOL &&
+        !(fabs(x[0]) < 0x1p31 && (x[0] >= 0 || dtype_kind(i->shape.dtype) == DK_SIGNED)))
+      return false; /* out of range: machines differ */
+    *out = x[0];
+    return true;
+  case HLO_COMPARE:
+    *out = i->direction == HLO_EQ   ? x[0] == x[1]
+           : i->direction == HLO_NE ? x[0] != x[1]
+           : i->direction == HLO_GE ? x[0] >= x[1]
+           : i->direction == HLO_GT ? x[0] > x[1]
+           : i->direction == HLO_LE ? x[0] <= x[1]
+                                    : x[0] < x[1];
+    return !i->is_total_order;
+  case HLO_SELECT:
+    *out = x[0] != 0 ? x[1] : x[2];
+    return true;
+  case HLO_NEGATE:
+    *out = k == DK_FLOAT ? -x[0] : 0 - x[0];
+    return true;
+  case HLO_NOT:
+    *out = x[0] == 0;
+    return k == DK_BOOL;
+  case HLO_AND:
+    *out = x[0] != 0 && x[1] != 0;
+    return k == DK_BOOL;
+  case HLO_OR:
+    *out = x[0] != 0 || x[1] != 0;
+    return k == DK_BOOL;
+  case HLO_ADD:
+    *out = x[0] + x[1];
+    return k != DK_BOOL;
+  case HLO_SUBTRACT:
+    *out = x[0] - x[1];
+    return true;
+  case HLO_MULTIPLY:
+    *out = x[0] * x[1];
+    return k != DK_BOOL && (k == DK_FLOAT || fabs(*out) < 0x1p53);
+  case HLO_DIVIDE:
+    *out = x[0] / x[1];
+    return k == DK_FLOAT;
+  default:
+    return false;
+  }
+}
+
+static struct hlo_literal *new_literal(struct hlo_module *m, const struct hlo_shape *s, size_t n, void **data) {
+  struct hlo_literal *l = arena_new(m->arena, struct hlo_literal);
+  const size_t size = dtype_size(s->dtype);
+  *data = arena_alloc(m->arena, n * size + 1);
+  *l = (struct hlo_literal){*s, *data, n * size};
+  return l;
+}
+
+static struct hlo_instr *put_constant(struct hlo_instr *i, const struct hlo_literal *l) {
+  struct hlo_instr *c = hlo_insert(i, HLO_CONSTANT, NULL, i->shape, 0, NULL);
+  c->literal = l;
+  return c;
+}
+
+static struct hlo_instr *fold(struct hlo_module *m, struct hlo_instr *i) {
+  const int64_t n = i->shape.dtype == DT_TUPLE ? -1 : hlo_shape_elements(&i->shape);
+  void *data;
+  if (n < 1 || n > ELEMENTS_MAX || !i->n_operands || i->n_operands > 3 || !is_exact(i->shape.dtype))
+    return NULL;
+  for (int k = 0; k < i->n_operands; k++)
+    if (i->operands[k]->op != HLO_CONSTANT || !is_exact(i->operands[k]->shape.dtype))
+      return NULL;
+  if (i->op == HLO_RESHAPE) {
+    struct hlo_literal *l = arena_dup(m->arena, i->operands[0]->literal, sizeof *l);
+    l->shape = i->shape;
+    return put_constant(i, l);
+  }
+  for (int k = 0; k < i->n_operands; k++)
+    if (!hlo_shape_same_dims(&i->operands[k]->shape, &i->shape))
+      return NULL;
+  struct hlo_literal *l = new_literal(m, &i->shape, (size_t)n, &data);
+  for (int64_t at = 0; at < n; at++) {
+    double x[3], v;
+    for (int k = 0; k < i->n_operands; k++)
+      x[k] = literal_double(i->operands[k]->literal, (size_t)at);
+    if (!fold_element(i, x, &v))
+      return NULL;
+    literal_store(i->shape.dtype, v, (char *)data + (size_t)at * dtype_size(i->shape.dtype));
+  }
+  return put_constant(i, l);
+}
+
+static struct hlo_instr *make_empty(struct hlo_module *m, struct hlo_instr *i) {
+  void *data;
+  if (i->shape.dtype == DT_TUPLE || hlo_shape_elements(&i->shape) != 0 || i->op == HLO_CONSTANT)
+    return NULL;
+  return put_constant(i, new_literal(m, &i->shape, 0, &data));
+}
+
+static void walk(struct hlo_module *m, struct hlo_pass_result *r,
+                 struct hlo_instr *(*rule)(struct hlo_module *, struct hlo_instr *)) {
+  rewrite_begin(m);
+  for (struct hlo_computation *c = m->computations; c; c = c->next)
+    hlo_for_each(i, c) {
+      rewrite_forward_operands(i);
+      struct hlo_instr *heir =
+          rewrite_is_pinned(i) || i->op == HLO_PARAMETER || (i == c->root && c == m->entry) ? NULL : rule(m, i);
+      if (!heir)
+        continue;
+      if (c->root == i)
+        c->root = heir;
+      rewrite_inherit(heir, i);
+      rewrite_remove(i, heir);
+      r->changed = true;
+    }
+  rewrite_end(m);
+}
+
+void hlo_constant_folding(struct hlo_module *m, struct hlo_pass_result *r) {
+  walk(m, r, fold);
+}
+
+void hlo_zero_sized_elimination(struct hlo_module *m, struct hlo_pass_result *r) {
+  walk(m, r, make_empty);
+}
