@@ -1,0 +1,45 @@
+/* HloModuleProto: what is read verifies, comes through every pass, and can be written and read again. */
+#include "fuzz.h"
+#include "hlo/passes.h"
+#include "hlo/print.h"
+#include "hlo/read.h"
+
+static struct hlo_module *read(struct arena *a, const void *data, size_t len) {
+  struct diags ds;
+  diags_init(&ds, a);
+  struct hlo_module *m = hlo_read_proto(a, data, len, &ds);
+  FUZZ_CHECK(m || ds.has_error);
+  return m;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+  static const hlo_pass_fn passes[] = {hlo_call_inliner,
+                                       hlo_zero_sized_elimination,
+                                       hlo_conditional_simplifier,
+                                       hlo_while_loop_simplifier,
+                                       hlo_constant_folding,
+                                       hlo_algebraic_simplifier,
+                                       hlo_transpose_folding,
+                                       hlo_cse,
+                                       hlo_dce};
+  struct arena a;
+  arena_init(&a);
+  struct hlo_module *m = read(&a, data, size);
+  if (m) {
+    struct buf b;
+    buf_init(&b, 64 << 20);
+    FUZZ_CHECK(hlo_write_proto(m, &b) == ST_OK);
+    FUZZ_CHECK(read(&a, buf_text(&b), b.len));
+    buf_clear(&b);
+    for (size_t k = 0; k < sizeof passes / sizeof *passes; k++) {
+      struct hlo_pass_result r = {0};
+      struct diags ds;
+      diags_init(&ds, &a);
+      hlo_stage_mark(m);
+      passes[k](m, &r);
+      FUZZ_CHECK(hlo_verify(m, &ds) == ST_OK);
+    }
+  }
+  arena_clear(&a);
+  return 0;
+}
