@@ -205,7 +205,7 @@ $(BUILD)/fuzz/fuzz_%_mlir: $(BUILD)/obj/tests/fuzz/fuzz_%_mlir.o $(FUZZED_LIB)
 	@mkdir -p $(@D)
 	$(CC) $(LDHARDEN) -o $@ $^ $(MLIR_LIBS) $(COMMON_LIBS)
 $(BUILD)/fuzz/fuzz_explorer_%: $(BUILD)/obj/tests/fuzz/fuzz_explorer_%.o $(BUILD)/obj/tests/fuzz/serving.o \
-  $(filter-out $(BUILD)/obj/explorer/main.o,$(call objs,$(SERVER_SRC))) $(FUZZED_LIB)
+  $(filter-out $(BUILD)/obj/explorer/main.o,$(call objs,$(SERVER_SRC))) $(FUZZED_LIB) $(HTTP_LIB)
 	@mkdir -p $(@D)
 	$(CC) $(LDHARDEN) -o $@ $^ $(SERVER_LIBS)
 $(BUILD)/fuzz/fuzz_%: $(BUILD)/obj/tests/fuzz/fuzz_%.o $(FUZZED_LIB)

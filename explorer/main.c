@@ -14,6 +14,8 @@
 #include <unistd.h>
 
 #include "api/info.h"
+#include "app.h"
+#include "api/kept.h"
 #include "base/log.h"
 #include "config.h"
 #include "driver/compile.h"
@@ -43,60 +45,13 @@ static const char help[] = "usage: nkx COMMAND …\n"
 /* ---- serve --------------------------------------------------------------------------------------------------------
  */
 
-static enum status open_store(const struct config *cfg, struct store **out, struct error *err) {
-  if (!strncmp(cfg->store, "sqlite:", 7) && mkdir(cfg->data_dir, 0700) && errno != EEXIST)
-    return fail(err, ST_INPUT, "--data-dir: %.160s: %m", cfg->data_dir);
-  return store_open(cfg->store, out, err);
-}
-
-/* What serves requests, in the order in which the parts need each other. */
-static enum status start_parts(const struct config *cfg, struct app *app, struct error *err) {
-  const struct pool_config pool_cfg = {
-      .worker_path = cfg->worker_path,
-      .python_dir = cfg->python_dir,
-      .site_dir = cfg->site_dir,
-      .workers = cfg->workers,
-      .queue_max = cfg->queue_max,
-      .job_timeout_ms = cfg->job_timeout_ms,
-      .wait_timeout_ms = cfg->wait_timeout_ms,
-      .limits = cfg->limits,
-      .jail_min = cfg->jail_min,
-      .jail_without = cfg->jail_without,
-      .jail_failing = cfg->jail_failing,
-      .cgroup_dir = cfg->cgroup_dir,
-      .zygote_jobs = cfg->zygote_jobs,
-      .zygote_minutes = cfg->zygote_minutes,
-  };
-  enum status st = info_load(app, err);
-  if (!st)
-    st = open_store(cfg, &app->store, err);
-  if (!st)
-    st = misses_start(&app->misses, err);
-  if (!st)
-    st = pool_start(&pool_cfg, &app->pool, err);
-  if (st)
-    return st;
-  const struct results_config results_cfg = {
-      .pool = app->pool,
-      .store = app->store,
-      .memory_max = (int64_t)cfg->cache_mib << 20,
-      .store_max = (int64_t)cfg->results_mib << 20,
-  };
-  st = results_start(&results_cfg, &app->results, err);
-  if (!st)
-    st = metrics_start(&app->metrics, err);
-  if (!st)
-    st = ready_start(app, &app->ready, err);
-  return st ? st : guard_start(cfg, &app->guard, err);
-}
-
 /* Until a signal; *listen_fd is the socket that was listened on, for a successor, if it asks for one, else -1. */
 static enum status serve(const struct config *cfg, const sigset_t *stop, int *listen_fd, struct error *err) {
   struct app app = {.cfg = cfg};
   struct server *server = NULL;
   int port, sig;
 
-  enum status st = start_parts(cfg, &app, err);
+  enum status st = app_start(cfg, &app, err);
   if (!st)
     st = server_start(&app, &server, &port, err);
   if (!st) {
@@ -126,6 +81,7 @@ static enum status serve(const struct config *cfg, const sigset_t *stop, int *li
   results_stop(app.results);
   pool_free(app.pool);
   misses_stop(app.misses);
+  kept_stop(app.kept);
   info_clear(&app);
   return st;
 }

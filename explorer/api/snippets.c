@@ -8,6 +8,7 @@
 
 #include "api/compile.h"
 #include "api/diffs.h"
+#include "api/kept.h"
 #include "api/misses.h"
 #include "base/json.h"
 #include "base/log.h"
@@ -38,12 +39,18 @@ struct state {
   bool found, is_allowed;
   enum diff_found diff_found; /* DIFF_FOUND also where no diff was asked for */
   struct buf answer;
+  /* what may be kept of it */
+  enum kept_kind kind;
+  uint64_t moment;
+  int64_t expires_ms; /* the first of what the answer tells of to expire; 0: nothing does */
+  const struct kept_answer *kept;
 };
 
 static void free_state(void *user) {
   struct state *s = user;
   store_snippet_clear(&s->snippet);
   buf_clear(&s->answer);
+  kept_release(s->kept);
   free(s);
 }
 
@@ -340,8 +347,7 @@ static bool has_suffix(const char *path, const char *suffix) {
 }
 
 /* Starts a look-up by `fn` of the id that makes up the rest of the path before `suffix`. */
-static enum MHD_Result look_up(struct request *rq, enum store_lane lane, const char *suffix,
-                               void (*fn)(struct request *, struct db *)) {
+static enum MHD_Result look_up(struct request *rq, const char *suffix, void (*fn)(struct request *, struct db *)) {
   enum MHD_Result answer;
   if (!snippet_may_ask(rq, &answer))
     return answer;
@@ -350,7 +356,62 @@ static enum MHD_Result look_up(struct request *rq, enum store_lane lane, const c
     return MHD_NO;
   size_t n = strlen(rq->rest) - strlen(suffix);
   set_id(s, rq->rest, n);
-  return http_call_store(rq, lane, fn);
+  return http_call_store(rq, STORE_READ, fn);
+}
+
+static void note_expiry(struct state *s, int64_t expires_ms) {
+  if (expires_ms && (!s->expires_ms || expires_ms < s->expires_ms))
+    s->expires_ms = expires_ms;
+}
+
+/* On a store thread: what was found is kept for the next who ask. */
+static void keep(struct request *rq, const struct buf *bytes) {
+  struct state *s = rq->state;
+  note_expiry(s, s->snippet.expires_ms);
+  if (!s->st && s->found)
+    kept_add(rq->app->kept, s->kind, &s->id_hash, s->moment, s->expires_ms, bytes);
+}
+
+/* look_up, unless the answer is kept.  True: *answer is what the handler returns now; false: rq->state->kept is the
+ * answer, or the store has spoken. */
+static bool look_up_kept(struct request *rq, enum kept_kind kind, const char *suffix,
+                         void (*fn)(struct request *, struct db *), enum MHD_Result *answer) {
+  struct kept *kept = rq->app->kept;
+  struct state *s = rq->state;
+  if (rq->call.state != CALL_NONE) {
+    if (!s->kept && (rq->call.is_lost || s->st == ST_BUSY))
+      s->kept = kept_find_away(kept, kind, &s->id_hash);
+    return false;
+  }
+  if (!snippet_may_ask(rq, answer))
+    return true;
+  s = new_state(rq);
+  if (!s) {
+    *answer = MHD_NO;
+    return true;
+  }
+  set_id(s, rq->rest, strlen(rq->rest) - strlen(suffix));
+  s->kind = kind;
+  s->kept = kept_find(kept, kind, &s->id_hash);
+  if (s->kept)
+    return false;
+  s->moment = kept_moment(kept);
+  *answer = http_call_store(rq, STORE_READ, fn);
+  return true;
+}
+
+static void let_go(void *user) {
+  kept_release(user);
+}
+
+/* An answer with the kept bytes, which it takes over from the state. */
+static struct MHD_Response *kept_response(struct state *s) {
+  const struct kept_answer *a = s->kept;
+  struct MHD_Response *r = MHD_create_response_from_buffer_with_free_callback_cls(a->len, (void *)(uintptr_t)a->data,
+                                                                                  let_go, (void *)(uintptr_t)a);
+  if (r)
+    s->kept = NULL;
+  return r;
 }
 
 static void put_title(struct buf *b, const struct store_snippet *s) {
@@ -363,7 +424,8 @@ static void put_title(struct buf *b, const struct store_snippet *s) {
   json_decref(doc);
 }
 
-static enum status put_ancestor(struct buf *b, struct db *db, struct ident_hash *id, bool *more, struct error *err) {
+static enum status put_ancestor(struct state *s, struct db *db, struct ident_hash *id, bool *more, struct error *err) {
+  struct buf *b = &s->answer;
   struct store_snippet a;
   store_snippet_init(&a);
   enum status st = store_get_snippet(db, id, true, &a, more, err);
@@ -377,6 +439,7 @@ static enum status put_ancestor(struct buf *b, struct db *db, struct ident_hash 
       put_title(b, &a);
     }
     buf_putc(b, '}');
+    note_expiry(s, a.expires_ms);
     *more = a.has_parent;
     *id = a.parent;
   }
@@ -384,14 +447,15 @@ static enum status put_ancestor(struct buf *b, struct db *db, struct ident_hash 
   return st;
 }
 
-static enum status put_ancestry(struct buf *b, struct db *db, const struct store_snippet *s, struct error *err) {
-  struct ident_hash id = s->parent;
-  bool more = s->has_parent;
+static enum status put_ancestry(struct state *s, struct db *db, struct error *err) {
+  struct buf *b = &s->answer;
+  struct ident_hash id = s->snippet.parent;
+  bool more = s->snippet.has_parent;
   enum status st = ST_OK;
   json_put_key(b, "ancestry");
   buf_putc(b, '[');
   for (int i = 0; !st && more && i < STORE_ANCESTORS_MAX; i++)
-    st = put_ancestor(b, db, &id, &more, err);
+    st = put_ancestor(s, db, &id, &more, err);
   buf_putc(b, ']');
   return st;
 }
@@ -441,7 +505,7 @@ static enum status put_snippet(struct state *s, struct db *db, struct error *err
   buf_append(b, doc->data + 1, doc->len - 2); /* the members of an object that we wrote */
   snprintf(current, sizeof current, "\"pipeline\":\"%s\"", pipeline_version());
   json_put_field_bool(b, "is_current", memmem(doc->data, doc->len, current, strlen(current)) != NULL);
-  enum status st = put_ancestry(b, db, &s->snippet, err);
+  enum status st = put_ancestry(s, db, err);
   if (!st)
     st = put_result(b, &s->snippet, err);
   buf_puts(b, "}\n");
@@ -454,6 +518,7 @@ static void get(struct request *rq, struct db *db) {
   s->st = store_get_snippet(db, &s->id_hash, true, &s->snippet, &s->found, &s->err);
   if (!s->st && s->found)
     s->st = put_snippet(s, db, &s->err);
+  keep(rq, &s->answer);
 }
 
 /* On a store thread. */
@@ -472,20 +537,42 @@ static void get_diff(struct request *rq, struct db *db) {
   work_unref(w);
 }
 
-enum MHD_Result api_snippet_get(struct request *rq) {
+static enum MHD_Result get_diff_answer(struct request *rq) {
   static const char diff[] = "/diff";
   struct diff_query query;
   const char *field;
   struct state *s = rq->state;
-  bool is_diff = has_suffix(rq->rest, diff);
-  if (is_diff && !diff_read_query(rq, &query, &field))
+  if (!diff_read_query(rq, &query, &field))
     return diff_bad_query(rq, field);
   if (rq->call.state == CALL_NONE)
-    return is_diff ? look_up(rq, STORE_READ, diff, get_diff) : look_up(rq, STORE_READ, "", get);
+    return look_up(rq, diff, get_diff);
   if (rq->call.is_lost || s->st)
     return store_problem(rq, s);
   if (s->found && s->diff_found != DIFF_FOUND)
     return diff_not_found(rq, s->diff_found);
+  return s->found ? http_json(rq, MHD_HTTP_OK, buf_text(&s->answer), s->answer.len, false) : snippet_not_found(rq);
+}
+
+static enum MHD_Result send_kept_json(struct request *rq) {
+  struct MHD_Response *r = kept_response(rq->state);
+  if (!r)
+    return MHD_NO;
+  MHD_add_response_header(r, MHD_HTTP_HEADER_CONTENT_TYPE, "application/json");
+  MHD_add_response_header(r, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store");
+  return http_send(rq, MHD_HTTP_OK, r);
+}
+
+enum MHD_Result api_snippet_get(struct request *rq) {
+  enum MHD_Result answer;
+  if (has_suffix(rq->rest, "/diff"))
+    return get_diff_answer(rq);
+  if (look_up_kept(rq, KEPT_JSON, "", get, &answer))
+    return answer;
+  struct state *s = rq->state;
+  if (s->kept)
+    return send_kept_json(rq);
+  if (rq->call.is_lost || s->st)
+    return store_problem(rq, s);
   return s->found ? http_json(rq, MHD_HTTP_OK, buf_text(&s->answer), s->answer.len, false) : snippet_not_found(rq);
 }
 
@@ -499,6 +586,8 @@ static void remove_it(struct request *rq, struct db *db) {
   else
     s->st = store_expire_snippet(db, &s->id_hash, &s->token, store_now_ms() + s->after_ms, &s->found, &s->is_allowed,
                                  &s->err);
+  if (s->st || s->is_allowed) /* also where it is not known whether it was done */
+    kept_forget(rq->app->kept);
 }
 
 static bool read_after(struct request *rq, int64_t *ms) {
@@ -545,14 +634,18 @@ enum MHD_Result api_snippet_delete(struct request *rq) {
 static void find(struct request *rq, struct db *db) {
   struct state *s = rq->state;
   s->st = store_get_snippet(db, &s->id_hash, false, &s->snippet, &s->found, &s->err);
+  keep(rq, NULL);
 }
 
 /* The page says itself that a link leads nowhere, or that the store is away. */
 static enum MHD_Result open_page(struct request *rq) {
-  struct state *s = rq->state;
   char address[48];
-  if (rq->call.state == CALL_NONE)
-    return look_up(rq, STORE_READ, "", find);
+  enum MHD_Result answer;
+  if (look_up_kept(rq, KEPT_PAGE, "", find, &answer))
+    return answer;
+  const struct state *s = rq->state;
+  if (s->kept)
+    return static_page(rq, MHD_HTTP_OK);
   if (rq->call.is_lost || s->st)
     return static_page(rq, MHD_HTTP_SERVICE_UNAVAILABLE);
   if (s->found)
@@ -574,12 +667,14 @@ static void get_source(struct request *rq, struct db *db) {
   else if (buf_append(&s->answer, json_string_value(source), json_string_length(source)))
     s->st = fail(&s->err, ST_NOMEM, "snippet");
   json_decref(doc);
+  keep(rq, &s->answer);
 }
 
 static enum MHD_Result send_source(struct request *rq) {
   struct state *s = rq->state;
   struct MHD_Response *r =
-      MHD_create_response_from_buffer(s->answer.len, (void *)buf_text(&s->answer), MHD_RESPMEM_MUST_COPY);
+      s->kept ? kept_response(s)
+              : MHD_create_response_from_buffer(s->answer.len, (void *)buf_text(&s->answer), MHD_RESPMEM_MUST_COPY);
   if (!r)
     return MHD_NO;
   MHD_add_response_header(r, MHD_HTTP_HEADER_CONTENT_TYPE, "text/plain; charset=utf-8");
@@ -590,11 +685,14 @@ static enum MHD_Result send_source(struct request *rq) {
 
 enum MHD_Result api_snippet_open(struct request *rq) {
   static const char raw[] = "/raw";
-  struct state *s = rq->state;
+  enum MHD_Result answer;
   if (!has_suffix(rq->rest, raw))
     return open_page(rq);
-  if (rq->call.state == CALL_NONE)
-    return look_up(rq, STORE_READ, raw, get_source);
+  if (look_up_kept(rq, KEPT_SOURCE, raw, get_source, &answer))
+    return answer;
+  const struct state *s = rq->state;
+  if (s->kept)
+    return send_source(rq);
   if (rq->call.is_lost || s->st)
     return store_problem(rq, s);
   return s->found ? send_source(rq) : snippet_not_found(rq);

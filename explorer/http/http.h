@@ -19,6 +19,7 @@
 struct db;
 struct guard;
 struct metrics;
+struct kept;
 struct misses;
 struct pool;
 struct ready;
@@ -38,6 +39,7 @@ struct app {
   struct guard *guard;
   struct metrics *metrics;
   struct ready *ready;
+  struct kept *kept;                      /* answers about snippets */
   struct buf examples, pipeline, targets; /* answers that never change */
 };
 

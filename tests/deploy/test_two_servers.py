@@ -48,7 +48,7 @@ def test_a_link_deleted_at_one_server_is_gone_at_the_other(site):
     assert site.servers[1].get(path).status == 200
     gone = site.servers[0].request("DELETE", path, headers={**OURS, "X-Nkx-Edit-Token": link["edit_token"]})
     assert gone.status == 204
-    assert site.servers[1].get(path).status == 404
+    assert site.servers[0].get(path).status == site.servers[1].get(path).status == 404
 
 
 def test_one_server_killed_and_the_other_goes_on_behind_the_proxy(site):

@@ -10,7 +10,7 @@
 enum { PIECE_MAX = 64 << 10 }; /* what a socket certainly takes */
 
 static void give(struct pool *p, int fd, const uint8_t *data, size_t n) {
-  struct kid *k = kid_find(p, 7);
+  struct kid *k = kid_find(p, p->last_kid_id);
   if (k->state != KID_RUNNING)
     return; /* its end of the socket is closed */
   FUZZ_CHECK(!n || send(fd, data, n, MSG_DONTWAIT) == (ssize_t)n);
@@ -40,8 +40,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   }
   FUZZ_CHECK(!socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair));
   struct work *w = new_work();
-  struct queued q = {.work = work_ref(w), .is_retry = true}; /* a second death is a verdict */
-  kid_add(&pool, &(struct ctl_msg){.id = 7}, pair[0], -1);
+  struct queued q = {.work = work_ref(w), .tries = TRIES_MAX}; /* another death is a verdict */
+  kid_add(&pool, &pool.zygotes[0], &(struct ctl_msg){.id = 7}, pair[0], -1);
   FUZZ_CHECK(pool.n_kids == 1);
   kid_give(&pool, &pool.kids[0], &q, 0);
 
@@ -49,9 +49,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   give(&pool, pair[1], data + 1, cut - 1);
   give(&pool, pair[1], data + cut, size - cut);
   bool was_over = work_look(w, NULL, NULL) == WORK_ENDED;
-  FUZZ_CHECK(was_over == (kid_find(&pool, 7)->state != KID_RUNNING));
+  FUZZ_CHECK(was_over == (kid_find(&pool, pool.last_kid_id)->state != KID_RUNNING));
   close(pair[1]);
-  kid_exited(&pool, kid_find(&pool, 7), &(struct ctl_msg){.id = 7, .value = 0});
+  kid_exited(&pool, kid_find(&pool, pool.last_kid_id), &(struct ctl_msg){.id = 7, .value = 0});
   FUZZ_CHECK(pool.n_kids == 0 && work_look(w, NULL, NULL) == WORK_ENDED);
   work_unref(w);
   return 0;

@@ -1,4 +1,4 @@
-/* The server's flags, one per line: refused with the flag's name, or every field is in its range. */
+/* The server's flags and, in lines with NKX_, its environment: refused with a reason, or every field is in its range. */
 #include <string.h>
 
 #include "config.h"
@@ -16,15 +16,20 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   struct arena a;
   struct config c;
   struct error err = {0};
-  char *argv[ARGS_MAX + 1], *rest = NULL;
-  int n = 0;
+  char *argv[ARGS_MAX + 1], *env[ARGS_MAX + 1], *rest = NULL;
+  int n = 0, n_env = 0;
 
   arena_init(&a);
   char *text = arena_strndup(&a, (const char *)data, strnlen((const char *)data, size));
-  for (char *line = strtok_r(text, "\n", &rest); line && n < ARGS_MAX; line = strtok_r(NULL, "\n", &rest))
-    argv[n++] = line;
+  for (char *line = strtok_r(text, "\n", &rest); line && n < ARGS_MAX && n_env < ARGS_MAX;
+       line = strtok_r(NULL, "\n", &rest))
+    if (strncmp(line, "NKX_", 4))
+      argv[n++] = line;
+    else
+      env[n_env++] = line;
   argv[n] = NULL;
-  enum status st = config_parse(&a, n, argv, &c, &err);
+  env[n_env] = NULL;
+  enum status st = config_parse(&a, n, argv, env, &c, &err);
   if (st)
     FUZZ_CHECK(st == ST_INPUT && err.text[0]);
   else

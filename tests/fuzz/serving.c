@@ -8,13 +8,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "api/info.h"
-#include "api/misses.h"
+#include "app.h"
 #include "base/log.h"
 #include "fuzz.h"
 #include "http/server.h"
-#include "job/results.h"
-#include "pool/pool.h"
 #include "store/store.h"
 
 enum { ANSWER_MAX = 8 << 20, WAIT_MS = 20000, MOMENT_MS = 1, SILENCE_MS = 50 };
@@ -107,20 +104,12 @@ static void start(void) {
 
   char *argv[] = {"--port",         "0",   "--queue",    "0",   "--worker", s.worker, "--web-dir", s.dir,
                   "--examples-dir", s.dir, "--data-dir", s.dir, "--store",  s.store};
+  char *env[] = {NULL};
   static struct arena a;
   arena_init(&a);
-  check_started(config_parse(&a, sizeof argv / sizeof *argv, argv, &s.cfg, &err), &err);
-  s.app.cfg = &s.cfg;
-  check_started(info_load(&s.app, &err), &err);
-  check_started(store_open(s.cfg.store, &s.app.store, &err), &err);
+  check_started(config_parse(&a, sizeof argv / sizeof *argv, argv, env, &s.cfg, &err), &err);
+  check_started(app_start(&s.cfg, &s.app, &err), &err);
   fill_store();
-  check_started(misses_start(&s.app.misses, &err), &err);
-  const struct pool_config pool_cfg = {
-      .worker_path = s.worker, .workers = 1, .job_timeout_ms = s.cfg.job_timeout_ms, .wait_timeout_ms = 1000};
-  check_started(pool_start(&pool_cfg, &s.app.pool, &err), &err);
-  const struct results_config results_cfg = {
-      .pool = s.app.pool, .store = s.app.store, .memory_max = 1 << 20, .store_max = 1 << 20};
-  check_started(results_start(&results_cfg, &s.app.results, &err), &err);
   check_started(server_start(&s.app, &s.server, &s.port, &err), &err);
 }
 

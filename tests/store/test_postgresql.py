@@ -4,10 +4,13 @@ import os
 import signal
 import subprocess
 import threading
+import time
 
 import pytest
 from api_conftest import ADD_ONE, BUILD, FLOAT_INPUT, Server
 from conftest import OURS, read, share
+
+OUTAGE_S = float(os.environ.get("NKX_OUTAGE_S", "2"))
 
 
 @pytest.fixture(scope="module")
@@ -73,16 +76,32 @@ def test_without_its_database_the_server_compiles_and_recovers(how, postgres):
     try:
         server = Server("--store", pg.new_database(how.name.lower()))
         made = share(server, title="before").json
+        unread = share(server, title="not read before").json
+        pages = {path: server.get(path).body for path in (
+            made["url"], made["embed_url"], made["raw_url"], f"/api/v1/snippets/{made['id']}")}
         result = server.compile(ADD_ONE, cache=None)
         pg.stop(how)
         answer = share(server)
         assert answer.status == 503 and answer.error["code"] == "store" and int(answer.headers["Retry-After"]) > 0
         assert server.compile(ADD_ONE + "# meanwhile\n", cache=None)["status"] == "ok"
         assert server.get(f"/api/v1/results/{result['key']}").json == result  # from memory
-        assert server.get(made["url"]).status in (200, 503) and server.get("/healthz").status == 200
+        end = time.monotonic() + OUTAGE_S
+        while True:
+            for path, body in pages.items():  # what was read lately goes on being served
+                answer = server.get(path)
+                assert answer.status == 200 and answer.body == body, path
+            assert read(server, unread["id"]).status == 503 and share(server).status == 503
+            assert server.get("/healthz").status == 200
+            if time.monotonic() >= end:
+                break
+            time.sleep(0.5)
         pg.start()
         server.wait_until(lambda: share(server).status == 201, "recovery", 5)
         assert read(server, made["id"]).json["title"] == "before"
+        server.wait_until(lambda: read(server, unread["id"]).status == 200, "recovery of reads", 5)
+        assert server.request("DELETE", f"/api/v1/snippets/{made['id']}",
+                              headers={**OURS, "X-Nkx-Edit-Token": made["edit_token"]}).status == 204
+        assert all(server.get(path).status == 404 for path in pages)
         assert server.stop() == 0
     finally:
         if server:
