@@ -182,6 +182,7 @@ nightly: setup-test
 bench: setup-test
 	@$(MAKE) --no-print-directory -j$(shell nproc) binaries python web $(BUILD)/bench/diff_speed
 	@BUILD=$(BUILD) $(VENV)/bin/python3 tests/bench/bench.py
+	@BUILD=$(BUILD) $(VENV)/bin/python3 tests/bench/load.py
 
 # the C tests and the terminal's path through every example, under AddressSanitizer and UBSan
 asan: setup-test

@@ -21,6 +21,9 @@ kills    NKX_KILLS=200 $pytest_one tests/jail/test_zygotes.py
 kernels  NKX_KERNELS=all $pytest -rs tests/kernels
 store    NKX_STORE_KILLS=500 $pytest tests/store
 outage   NKX_OUTAGE_S=60 $pytest -n 0 tests/store/test_postgresql.py -k without_its_database
+L1       python3 tests/load/steady.py L1
+L2       python3 tests/load/steady.py L2
+L3       python3 tests/load/steady.py L3
 timing   python3 tests/store/timing.py 5000
 fuzz     BUILD=build-fuzz SECONDS_EACH=600 FUZZ_TIMEOUT=10 tests/fuzz/run.sh
 http     $pytest -s tests/load/test_http_load.py
