@@ -3,25 +3,30 @@ import { getExamples, getPipeline, getTargets } from "./api/client";
 import { Problem } from "./api/problem";
 import { adoptEditorStyles } from "./editor/stylesheets";
 import { mountBottom } from "./panes/bottom";
-import { byId } from "./panes/dom";
+import { DiffPane } from "./panes/diff";
+import { byId, el } from "./panes/dom";
+import { mountEmbed } from "./panes/embed";
 import { mountHeader } from "./panes/header";
 import { mountHelp, openHelp } from "./panes/help";
 import { mountHistory } from "./panes/history";
 import { mountInputs } from "./panes/inputs";
 import { IrPane } from "./panes/ir";
 import { mountKeys } from "./panes/keys";
-import { mountNotices, say } from "./panes/notices";
+import { announce, mountNotices, say } from "./panes/notices";
 import { mountProblems } from "./panes/problems";
 import { mountSettings } from "./panes/settings";
 import { Share } from "./panes/share";
+import { look, lookAtSelection, mountSharedBar, openShared } from "./panes/shared";
 import { SourcePane } from "./panes/source";
 import { mountSplitter } from "./panes/splitter";
 import { mountStages } from "./panes/stages";
 import { newStore, type AppStore } from "./state/app";
 import { Compiler } from "./state/compiler";
 import { foreignAddress } from "./state/foreign";
-import { readFragment, type LinkState } from "./state/fragment";
-import { choose, selectionFromText } from "./state/view";
+import { readFragment, readView, type LinkState } from "./state/fragment";
+import { linksWereDamaged } from "./state/mylinks";
+import { settingsWereDamaged } from "./state/settings";
+import { idInPath } from "./state/shared";
 
 function openExample(store: AppStore, compiler: Compiler, name: string): void {
   const example = store.state.examples.find((e) => e.name === name);
@@ -34,16 +39,18 @@ function openExample(store: AppStore, compiler: Compiler, name: string): void {
     kernelName: null,
     anchor: null,
     previous: null,
+    shared: null,
+    parent: null,
   });
   void compiler.now();
 }
 
 async function openLink(store: AppStore, compiler: Compiler, link: LinkState): Promise<void> {
-  const { source, language, target, kernelName, stageKey, inputs, check, filter, hideUnchanged } = link;
-  store.set({ source, language, target, kernelName, stageKey, inputs, check, filter, hideUnchanged, anchor: null });
+  const { source, language, target, inputs, check, parent, view } = link;
+  store.set({ source, language, target, inputs, check, parent, shared: null, anchor: null });
+  look(store, view);
   await compiler.now();
-  const anchor = link.selection === null ? null : selectionFromText(store.state, link.selection);
-  if (anchor) choose(store, anchor);
+  lookAtSelection(store, view);
 }
 
 /** What the address asks for, or null; a damaged link is said and treated as none. */
@@ -74,14 +81,28 @@ function loadLists(store: AppStore): Promise<void>[] {
   ];
 }
 
+/** A stored link that could not be opened: why, and a way on. */
+function tellNoLink(title: string, text: string): void {
+  announce(`${title} ${text}`);
+  const start = el("a", { class: "button primary", attrs: { href: "/", target: window.parent === window ? null : "_blank", rel: "noopener" } }, "Start with an example");
+  document.body.append(el("main", { class: "nowhere" }, el("h2", {}, title), el("p", {}, text), start));
+  byId("panes").hidden = true;
+  document.body.classList.add("no-link");
+}
+
 async function open(store: AppStore, compiler: Compiler): Promise<void> {
-  const [examples] = loadLists(store);
+  const stored = idInPath(location.pathname);
+  const lists = stored?.embed ? [] : loadLists(store);
+  if (stored) {
+    await openShared(store, stored.id, say, tellNoLink);
+    return;
+  }
   const link = await linkFromAddress();
   if (link) {
     await openLink(store, compiler, link);
     return;
   }
-  await examples;
+  await lists[0];
   const first = store.state.examples[0];
   if (first && store.state.source === "") openExample(store, compiler, first.name);
 }
@@ -89,6 +110,7 @@ async function open(store: AppStore, compiler: Compiler): Promise<void> {
 function main(): void {
   adoptEditorStyles();
   const store = newStore();
+  const isEmbed = idInPath(location.pathname)?.embed === true;
   const compiler = new Compiler(store);
   mountSettings();
   const source = new SourcePane(store, compiler);
@@ -98,24 +120,39 @@ function main(): void {
     // on a narrow window the pane appears with the next rendering
     requestAnimationFrame(() => ir.viewer.view.focus());
   };
+  const diff = new DiffPane(store, () => void compiler.now());
   const stages = mountStages(store, compiler, openStage);
-  const share = new Share(store, say);
+  const share = new Share(store, compiler, say, announce);
   const shareNow = () => void share.copy();
-  mountHeader(store, compiler, { openExample: (name) => openExample(store, compiler, name), share: shareNow, help: openHelp });
+  mountHeader(store, compiler, { openExample: (name) => openExample(store, compiler, name), share: () => void share.openDialog(), help: openHelp });
   mountInputs(store, compiler);
   mountProblems(store, source.editor);
   mountHistory(store);
   mountBottom(store);
   mountHelp();
   mountNotices(store, compiler, () => void loadLists(store));
-  mountKeys({ store, compiler, source, stages, ir, share: shareNow, help: openHelp });
-  mountSplitter({ id: "split-source", property: "--source", pane: "source-pane", label: "Width of the source", initial: 0.32, min: 0.15, max: 0.6 });
-  mountSplitter({ id: "split-stages", property: "--stages", pane: "stages-pane", label: "Width of the stage list", initial: 0.2, min: 0.1, max: 0.4 });
+  mountSharedBar(store, compiler);
+  mountKeys({ store, compiler, source, stages, ir, diff, share: isEmbed ? () => undefined : shareNow, help: openHelp });
+  mountSplitter(store, { id: "split-source", property: "--source", pane: "source-pane", label: "Width of the source", initial: 0.32, min: 0.15, max: 0.6 });
+  mountSplitter(store, { id: "split-stages", property: "--stages", pane: "stages-pane", label: "Width of the stage list", initial: 0.2, min: 0.1, max: 0.4 });
 
-  void open(store, compiler).then(() => share.follow());
+  if (isEmbed) {
+    mountEmbed(store);
+    source.editor.freeze();
+  }
+  if (settingsWereDamaged || linksWereDamaged)
+    say(`${settingsWereDamaged ? "Your settings" : "The list of your links"} could not be read and ${settingsWereDamaged ? "are" : "is"} left out.`);
+  void open(store, compiler).then(() => (isEmbed ? undefined : share.follow()));
   window.addEventListener("hashchange", () => {
-    if (location.hash === share.written) return;
-    void linkFromAddress().then((link) => (link ? openLink(store, compiler, link) : undefined));
+    if (location.href === share.written) return;
+    void linkFromAddress().then((link) => {
+      if (link) return openLink(store, compiler, link);
+      const view = store.state.shared ? readView(location.hash) : null;
+      if (!view) return undefined;
+      look(store, view);
+      lookAtSelection(store, view);
+      return undefined;
+    });
   });
   byId("panes").dataset["ready"] = "";
 }

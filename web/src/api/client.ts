@@ -1,7 +1,7 @@
 // client: the server's routes as functions.  Every failure is a Problem; an abort stays an AbortError.
 import { networkProblem, Problem, problemFrom } from "./problem";
 import { readLines } from "./ndjson";
-import type { CompileRequest, Example, Frame, StageDescription, Target } from "./types";
+import type { CompileRequest, Example, Frame, Snippet, SnippetMade, SnippetRequest, StageDescription, StageDiff, Target } from "./types";
 
 const BASE = "/api/v1";
 
@@ -39,6 +39,34 @@ export function getTargets(): Promise<Target[]> {
 
 export function getPipeline(): Promise<StageDescription[]> {
   return getList("/pipeline", "stages");
+}
+
+/** Where the stages of a result are found: under its key while the server has it, or for good in a snippet. */
+export type Holder = { key: string } | { snippet: string };
+
+/** What changed between two stages, by their index. */
+export async function getDiff(holder: Holder, kernel: number, from: number, to: number): Promise<StageDiff> {
+  const base = "key" in holder ? `/results/${holder.key}` : `/snippets/${holder.snippet}`;
+  const response = await request(`${base}/diff?kernel=${kernel}&from=${from}&to=${to}`, {});
+  return (await response.json()) as StageDiff;
+}
+
+/** Calls that change something carry this, so that no other site's page can send them. */
+const OURS = { "x-nkx-request": "1" };
+
+export async function getSnippet(id: string): Promise<Snippet> {
+  const response = await request(`/snippets/${id}`, { headers: { accept: "application/json" } });
+  return (await response.json()) as Snippet;
+}
+
+export async function createSnippet(body: SnippetRequest): Promise<SnippetMade> {
+  const headers = { ...OURS, "content-type": "application/json" };
+  const response = await request("/snippets", { method: "POST", headers, body: JSON.stringify(body) });
+  return (await response.json()) as SnippetMade;
+}
+
+export async function deleteSnippet(id: string, token: string): Promise<void> {
+  await request(`/snippets/${id}`, { method: "DELETE", headers: { ...OURS, "x-nkx-edit-token": token } });
 }
 
 /** Compiles, handing on each frame as it arrives. */

@@ -103,6 +103,8 @@ export interface CompileRequest {
   target?: string;
   kernel?: string;
   inputs?: InputSpec[];
+  /** Keeps the result from whoever does not know it: random, one per browser. */
+  scope?: string;
   options?: { stop_after?: string; check?: boolean; artifacts?: boolean };
 }
 
@@ -128,4 +130,84 @@ export interface Target {
   name: string;
   title: string;
   core: string;
+}
+
+/** [first column, column behind the last], in code points from 1. */
+export type WordRange = [number, number];
+
+/** A line that became another; no words on either side: only where its operands come from differs. */
+export interface DiffPair {
+  from: number;
+  to: number;
+  words_from: WordRange[];
+  words_to: WordRange[];
+}
+
+export interface DiffHunk {
+  from: { line: number; count: number };
+  to: { line: number; count: number };
+  pairs: DiffPair[];
+}
+
+/** explorer/diff/diff.h */
+export interface StageDiff {
+  lines_from: number;
+  lines_to: number;
+  changed: number;
+  removed: number;
+  added: number;
+  hunks: DiffHunk[];
+}
+
+/** The whole result, as POST /api/v1/compile gives it and snippets keep it. */
+export interface Result {
+  key: string;
+  status: "ok" | "error";
+  language: string;
+  target: string;
+  time_us: number;
+  kernels: { name: string; inputs: TensorInfo[]; outputs: TensorInfo[]; stages: Stage[] }[];
+  diagnostics: Diagnostic[];
+}
+
+export type Visibility = "unlisted" | "public";
+
+export interface Ancestor {
+  visibility: Visibility;
+  created_ms: number;
+  id?: string;
+  title?: string;
+}
+
+/** explorer/api/snippets.h */
+export interface Snippet {
+  id: string;
+  visibility: Visibility;
+  title?: string;
+  created_ms: number;
+  expires_ms: number | null;
+  request: CompileRequest;
+  view: unknown;
+  pipeline: string;
+  is_current: boolean;
+  ancestry: Ancestor[];
+  result: Result;
+}
+
+export interface SnippetRequest extends CompileRequest {
+  title?: string;
+  view: object;
+  parent?: string;
+  visibility: Visibility;
+  expires_in?: number;
+}
+
+export interface SnippetMade {
+  id: string;
+  url: string;
+  embed_url: string;
+  edit_token: string;
+  visibility: Visibility;
+  created_ms: number;
+  expires_ms: number | null;
 }

@@ -4,7 +4,7 @@ import { defaultKeymap, history, historyKeymap, indentWithTab } from "@codemirro
 import { bracketMatching, foldGutter, foldKeymap, indentOnInput, indentUnit } from "@codemirror/language";
 import { lintGutter, setDiagnostics, type Diagnostic as Lint } from "@codemirror/lint";
 import { highlightSelectionMatches, search, searchKeymap } from "@codemirror/search";
-import { Annotation, EditorState } from "@codemirror/state";
+import { Annotation, EditorState, StateEffect } from "@codemirror/state";
 import {
   drawSelection,
   EditorView,
@@ -133,6 +133,14 @@ export class SourceEditor {
 
   get text(): string {
     return this.view.state.doc.toString();
+  }
+
+  /** From now on it can be read only. */
+  freeze(): void {
+    const readable = EditorView.contentAttributes.of({ tabindex: "0", role: "textbox", "aria-readonly": "true", "aria-multiline": "true" });
+    this.view.dispatch({
+      effects: StateEffect.appendConfig.of([EditorState.readOnly.of(true), EditorView.editable.of(false), readable]),
+    });
   }
 
   replace(text: string): void {

@@ -42,6 +42,7 @@ function hints(): void {
   const list: [string, string][] = [
     ["j k", "stages"],
     ["n b", "phases"],
+    ["d", "diff"],
     ["/", "filter"],
     ["h", "history"],
     ["?", "keys"],

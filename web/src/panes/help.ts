@@ -24,6 +24,16 @@ const KEYS: [string, [string, string][]][] = [
     ],
   ],
   [
+    "Diff",
+    [
+      ["d", "compare with the stage before; back to the text"],
+      ["a", "compare others with this stage"],
+      ["F7 · Shift+F7", "next, previous change"],
+      ["u", "one column or two"],
+      ["Shift+E", "show the equal lines, too"],
+    ],
+  ],
+  [
     "Kernel",
     [
       ["Ctrl+Enter", "compile now"],

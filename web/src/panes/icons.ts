@@ -10,6 +10,11 @@ const PATHS = {
   copy: "M5.5 5.5h8v8h-8zM3.5 10.5h-1v-8h8v1",
   download: "M8 2v8.5M4.5 7.5 8 11l3.5-3.5M2.5 13.5h11",
   close: "M4 4l8 8M12 4l-8 8",
+  up: "M8 13V3.5M3.5 8 8 3.5 12.5 8",
+  down: "M8 3v9.5M3.5 8 8 12.5 12.5 8",
+  diff: "M8 2v6M5 5h6M5 11.5h6M2.5 14.5h11",
+  open: "M9 2.5h4.5V7M13.5 2.5 7.5 8.5M6.5 3.5h-4v10h10v-4",
+  trash: "M3 4.5h10M6 4.5v-2h4v2M4.5 4.5l.6 9h5.8l.6-9",
   plus: "M8 3v10M3 8h10",
 } as const;
 

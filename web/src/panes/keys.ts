@@ -6,6 +6,7 @@ import type { AppStore } from "../state/app";
 import type { Compiler } from "../state/compiler";
 import { settings } from "../state/settings";
 import { choose } from "../state/view";
+import type { DiffPane } from "./diff";
 import type { IrPane } from "./ir";
 import type { SourcePane } from "./source";
 import { stageKey, type StagesPane } from "./stages";
@@ -17,6 +18,7 @@ export interface KeyTargets {
   source: SourcePane;
   stages: StagesPane;
   ir: IrPane;
+  diff: DiffPane;
   share(): void;
   help(): void;
 }
@@ -30,6 +32,7 @@ function focusables(t: KeyTargets): HTMLElement[] {
     t.source.editor.view.contentDOM,
     byId("stages"),
     t.ir.viewer.view.contentDOM,
+    ...byId("diff-viewer").querySelectorAll<HTMLElement>(".cm-content"),
     byId("history"),
     byId("example"),
   ].filter((n) => n.offsetParent !== null);
@@ -57,6 +60,7 @@ function chord(t: KeyTargets, e: KeyboardEvent): boolean {
   else if (mod && !e.shiftKey && e.key.toLowerCase() === "s") t.share();
   else if (mod && e.key === "F10") reveal(t);
   else if (mod && e.shiftKey && e.key === "F1") settings.set({ bands: !settings.state.bands });
+  else if (e.key === "F7" && t.diff.isOpen) t.diff.step(e.shiftKey ? -1 : 1);
   else if (e.key === "F6") cyclePanes(t, e.shiftKey ? -1 : 1);
   else return false;
   return true;
@@ -79,6 +83,18 @@ function letter(t: KeyTargets, key: string, afterG: boolean): boolean {
       t.store.set({ pane: "ir" });
       (byId("history").querySelector<HTMLElement>("[aria-current]") ?? byId("history")).focus();
       return true;
+    case "d":
+      t.diff.toggle();
+      return true;
+    case "a":
+      t.diff.mark();
+      return true;
+    case "u":
+      t.diff.setUnified(!t.store.state.unified);
+      return t.diff.isOpen;
+    case "E":
+      if (t.diff.isOpen) t.diff.expandAll();
+      return t.diff.isOpen;
     case "w":
       t.store.set({ wrap: !t.store.state.wrap });
       return true;
@@ -106,7 +122,7 @@ export function mountKeys(t: KeyTargets): void {
     const isLetter = e.key.length === 1;
     if (isLetter && !settings.state.letterKeys) return;
     // in the stage's text the arrows move the caret
-    if (!isLetter && t.ir.viewer.view.dom.contains(target)) return;
+    if (!isLetter && target.closest("#ir-viewer, #diff-viewer")) return;
     if (!isLetter && target.matches("[role=separator]")) return;
     const gIsFresh = performance.now() - afterG < 1200;
     afterG = e.key === "g" && !gIsFresh ? performance.now() : -Infinity;

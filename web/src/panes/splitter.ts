@@ -2,6 +2,7 @@
 //
 // It sets a custom property on the container to the share of the width that the pane before it gets; the style sheet
 // does the rest.
+import type { AppStore } from "../state/app";
 import { settings } from "../state/settings";
 import { byId } from "./dom";
 
@@ -17,7 +18,7 @@ export interface SplitSpec {
   pane: string;
 }
 
-export function mountSplitter(spec: SplitSpec): void {
+export function mountSplitter(store: AppStore, spec: SplitSpec): void {
   const bar = byId(spec.id);
   const container = byId("panes");
   bar.tabIndex = 0;
@@ -27,19 +28,24 @@ export function mountSplitter(spec: SplitSpec): void {
   bar.setAttribute("aria-valuemin", String(spec.min * 100));
   bar.setAttribute("aria-valuemax", String(spec.max * 100));
 
+  // a link's widths count until the reader moves one
+  const now = () => (store.state.splits ?? settings.state.splits)[spec.id];
   const set = (share: number | null) => {
-    const splits = { ...settings.state.splits };
+    const splits = { ...(store.state.splits ?? settings.state.splits) };
     if (share === null) delete splits[spec.id];
     else splits[spec.id] = Math.min(spec.max, Math.max(spec.min, share));
     settings.set({ splits });
+    store.set({ splits: null });
   };
-  settings.watch(["splits"], () => {
-    const share = settings.state.splits[spec.id];
+  const draw = () => {
+    const share = now();
     // without a choice of the user's the style sheet decides
     if (share === undefined) container.style.removeProperty(spec.property);
     else container.style.setProperty(spec.property, `${(share * 100).toFixed(2)}%`);
     bar.setAttribute("aria-valuenow", String(Math.round((share ?? spec.initial) * 100)));
-  });
+  };
+  settings.watch(["splits"], draw);
+  store.watch(["splits"], draw);
 
   bar.addEventListener("pointerdown", (e) => {
     if (e.button !== 0) return;
@@ -59,10 +65,10 @@ export function mountSplitter(spec: SplitSpec): void {
   });
   bar.addEventListener("dblclick", () => set(null));
   bar.addEventListener("keydown", (e) => {
-    const now = settings.state.splits[spec.id] ?? spec.initial;
+    const share = now() ?? spec.initial;
     const step = e.shiftKey ? 0.1 : 0.02;
-    if (e.key === "ArrowLeft") set(now - step);
-    else if (e.key === "ArrowRight") set(now + step);
+    if (e.key === "ArrowLeft") set(share - step);
+    else if (e.key === "ArrowRight") set(share + step);
     else if (e.key === "Home") set(spec.min);
     else if (e.key === "End") set(spec.max);
     else if (e.key === "Enter") set(null);

@@ -2,6 +2,7 @@
 import type { AppStore } from "../state/app";
 import type { Compiler } from "../state/compiler";
 import { opCount, opDelta, type StageRow } from "../state/outcome";
+import { comparedRow } from "./diff";
 import { allRows, currentRow, ROW_KEYS, showStage, stepPhase, stepStage, visibleRows } from "../state/view";
 import { byId, el, fill, ms, setAttr, toggle } from "./dom";
 
@@ -38,7 +39,7 @@ function spoken(row: StageRow, shape: Shape): string {
   return parts.join(", ");
 }
 
-function rowElement(row: StageRow, shape: Shape, position: number, total: number, selected: boolean): HTMLElement {
+function rowElement(row: StageRow, shape: Shape, position: number, total: number, selected: boolean, compared: boolean): HTMLElement {
   const before = row.stage ? row.kernel.stages[row.kernel.stages.indexOf(row.stage) - 1] : undefined;
   const delta = row.stage ? opDelta(row.stage, before) : null;
   const plus = delta && delta.added > 0 ? `+${delta.added}` : "";
@@ -46,14 +47,14 @@ function rowElement(row: StageRow, shape: Shape, position: number, total: number
   return el(
     "div",
     {
-      class: `stage stage-${shape}${row.stale ? " stale" : ""}`,
+      class: `stage stage-${shape}${row.stale ? " stale" : ""}${compared ? " compared" : ""}`,
       id: `stage-${row.index}`,
       attrs: {
         role: "option",
         "aria-selected": selected ? "true" : "false",
         "aria-setsize": total,
         "aria-posinset": position,
-        "aria-label": spoken(row, shape),
+        "aria-label": spoken(row, shape) + (compared ? ", compared with" : ""),
         "data-key": row.key,
         "data-shape": shape,
       },
@@ -87,6 +88,7 @@ function draw(store: AppStore, list: HTMLElement): void {
   const all = allRows(store.state);
   const shown = visibleRows(store.state);
   const current = currentRow(store.state);
+  const compared = comparedRow(store.state);
   const last = store.state.outcome?.status === "ok" ? all.at(-1) : undefined;
   let position = 0;
   const groups = phasesOf(shown).map((phase) => {
@@ -97,7 +99,7 @@ function draw(store: AppStore, list: HTMLElement): void {
       el("span", {}, phase.name),
       el("span", { class: "time" }, `${ms(us)} ms`),
     );
-    const rows = phase.rows.map((r) => rowElement(r, shapeOf(r, last), ++position, shown.length, r.key === current?.key));
+    const rows = phase.rows.map((r) => rowElement(r, shapeOf(r, last), ++position, shown.length, r.key === current?.key, r.key === compared?.key));
     return el("div", { attrs: { role: "group", "aria-label": phase.name } }, head, ...rows);
   });
   const top = list.scrollTop;
@@ -173,7 +175,7 @@ export function mountStages(store: AppStore, compiler: Compiler, openStage: () =
     else return;
     e.preventDefault();
   });
-  store.watch([...ROW_KEYS, "stageKey", "filter", "hideUnchanged"], () => draw(store, list));
+  store.watch([...ROW_KEYS, "stageKey", "diffFrom", "filter", "hideUnchanged"], () => draw(store, list));
   return { focusFilter: () => filter.focus() };
 }
 

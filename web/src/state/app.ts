@@ -3,6 +3,7 @@ import type { Problem } from "../api/problem";
 import type { Example, InputSpec, StageDescription, Target } from "../api/types";
 import type { Anchor, Hover } from "./selection";
 import type { Outcome } from "./outcome";
+import type { Shared } from "./shared";
 import { Store } from "./store";
 
 export interface AppState {
@@ -23,10 +24,20 @@ export interface AppState {
   pending: boolean;
   problem: Problem | null;
 
+  // where it came from
+  /** The stored link that the page was opened on. */
+  shared: Shared | null;
+  /** The snippet that this kernel is a fork of. */
+  parent: string | null;
+
   // what is looked at
   kernelName: string | null;
   /** Which stage, as "name" or "name:N"; null follows the last one. */
   stageKey: string | null;
+  /** The stage that the shown one is compared with, by key; "" is the one before it, null: none. */
+  diffFrom: string | null;
+  /** The diff in one column. */
+  unified: boolean;
   anchor: Anchor | null;
   hover: Hover | null;
   filter: string;
@@ -35,6 +46,8 @@ export interface AppState {
   /** On a narrow window: the pane that is shown. */
   pane: "source" | "stages" | "ir";
   showInputs: boolean;
+  /** Widths of the panes that came with a link, until they are moved; null: the reader's own. */
+  splits: Record<string, number> | null;
   /** Increases with every wish to bring the selection into view. */
   reveal: number;
 
@@ -58,8 +71,12 @@ export function newStore(): AppStore {
     compiling: false,
     pending: false,
     problem: null,
+    shared: null,
+    parent: null,
     kernelName: null,
     stageKey: null,
+    diffFrom: null,
+    unified: false,
     anchor: null,
     hover: null,
     filter: "",
@@ -67,6 +84,7 @@ export function newStore(): AppStore {
     wrap: false,
     pane: "source",
     showInputs: false,
+    splits: null,
     reveal: 0,
     examples: [],
     targets: [],

@@ -7,6 +7,7 @@ import type { CompileRequest } from "../api/types";
 import type { AppStore } from "./app";
 import { applyFrame, kernelOf, newOutcome, type Outcome } from "./outcome";
 import { rebind } from "./selection";
+import { scope } from "./scope";
 import { settings } from "./settings";
 
 /** After the last key; short enough to feel like an answer to it. */
@@ -31,9 +32,10 @@ export class Compiler {
     this.running?.abort();
   }
 
-  private request(): CompileRequest {
+  /** What is compiled now, as the server takes it. */
+  request(): CompileRequest {
     const { source, language, target, inputs, check } = this.store.state;
-    const req: CompileRequest = { source, filename: FILENAME, language, target };
+    const req: CompileRequest = { source, filename: FILENAME, language, target, scope: scope() };
     if (inputs) req.inputs = inputs;
     if (check) req.options = { check: true };
     return req;

@@ -2,21 +2,21 @@
 //
 //   #stage=cse:2&kernel=main&target=trn2&sel=10:9-10:24&code=<base64url of zlib-compressed UTF-8>
 //
-// The readable parts come first.  Compression is the browser's own ("deflate" is the zlib format).
+// The readable parts come first.  Compression is the browser's own ("deflate" is the zlib format).  Behind a stored link
+// stand only the parts that say how it is looked at.
 import type { InputSpec } from "../api/types";
+import { readInputs } from "./inputs";
+import { NO_VIEW, type View } from "./look";
 
 export interface LinkState {
   source: string;
   language: string;
   target: string;
-  kernelName: string | null;
-  stageKey: string | null;
-  /** "L:C-L:C" of a range, or "stage.op" of an operation. */
-  selection: string | null;
   inputs: InputSpec[] | null;
   check: boolean;
-  filter: string;
-  hideUnchanged: boolean;
+  /** The snippet it is a fork of. */
+  parent: string | null;
+  view: View;
 }
 
 /** Longer addresses are cut by some chat and mail programs. */
@@ -47,51 +47,77 @@ export async function unpack(packed: string): Promise<string> {
   return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
 }
 
-export async function writeFragment(link: LinkState): Promise<string> {
-  const parts: [string, string][] = [];
-  if (link.stageKey !== null) parts.push(["stage", link.stageKey]);
-  if (link.kernelName !== null) parts.push(["kernel", link.kernelName]);
-  parts.push(["target", link.target]);
-  if (link.language !== "nkipy") parts.push(["lang", link.language]);
-  if (link.selection !== null) parts.push(["sel", link.selection]);
-  if (link.check) parts.push(["check", "1"]);
-  if (link.hideUnchanged) parts.push(["hide", "unchanged"]);
-  if (link.filter !== "") parts.push(["q", link.filter]);
-  if (link.inputs) parts.push(["in", JSON.stringify(link.inputs)]);
-  parts.push(["code", await pack(link.source)]);
-  // ":" and "," are legal in a fragment and stay readable
-  const quote = (s: string) => encodeURIComponent(s).replaceAll("%3A", ":").replaceAll("%2C", ",");
-  return "#" + parts.map(([k, v]) => `${k}=${quote(v)}`).join("&");
+type Part = [string, string];
+
+function viewParts(view: View): Part[] {
+  const parts: Part[] = [];
+  if (view.stageKey !== null) parts.push(["stage", view.stageKey]);
+  if (view.kernelName !== null) parts.push(["kernel", view.kernelName]);
+  if (view.diffFrom !== null) parts.push(["diff", view.diffFrom]);
+  if (view.unified) parts.push(["unified", "1"]);
+  if (view.selection !== null) parts.push(["sel", view.selection]);
+  if (view.hideUnchanged) parts.push(["hide", "unchanged"]);
+  if (view.filter !== "") parts.push(["q", view.filter]);
+  return parts;
 }
 
-function readInputs(text: string | null): InputSpec[] | null {
-  if (text === null) return null;
-  const list: unknown = JSON.parse(text);
-  if (!Array.isArray(list)) throw new SyntaxError("inputs are no list");
-  return list.map((x: unknown) => {
-    const { name, shape, dtype } = x as Record<string, unknown>;
-    if (!Array.isArray(shape) || typeof dtype !== "string") throw new SyntaxError("an input without shape or dtype");
-    const spec: InputSpec = { shape: shape.map(Number), dtype };
-    if (typeof name === "string") spec.name = name;
-    return spec;
-  });
+function join(parts: Part[]): string {
+  // ":" and "," are legal in a fragment and stay readable
+  const quote = (s: string) => encodeURIComponent(s).replaceAll("%3A", ":").replaceAll("%2C", ",");
+  return parts.length > 0 ? "#" + parts.map(([k, v]) => `${k}=${quote(v)}`).join("&") : "";
+}
+
+export function writeView(view: View): string {
+  return join(viewParts(view));
+}
+
+export async function writeFragment(link: LinkState): Promise<string> {
+  const parts: Part[] = [...viewParts(link.view), ["target", link.target]];
+  if (link.language !== "nkipy") parts.push(["lang", link.language]);
+  if (link.check) parts.push(["check", "1"]);
+  if (link.parent !== null) parts.push(["from", link.parent]);
+  if (link.inputs) parts.push(["in", JSON.stringify(link.inputs)]);
+  parts.push(["code", await pack(link.source)]);
+  return join(parts);
+}
+
+function paramsOf(hash: string): URLSearchParams {
+  return new URLSearchParams(hash.replace(/^#/, "").replaceAll("+", "%2B"));
+}
+
+function viewOf(params: URLSearchParams): View {
+  return {
+    ...NO_VIEW,
+    kernelName: params.get("kernel"),
+    stageKey: params.get("stage"),
+    diffFrom: params.get("diff"),
+    unified: params.get("unified") === "1",
+    selection: params.get("sel"),
+    filter: params.get("q") ?? "",
+    hideUnchanged: params.get("hide") === "unchanged",
+  };
+}
+
+/** What stands behind a stored link; null if that is nothing: it is looked at as it was shared. */
+export function readView(hash: string): View | null {
+  const params = paramsOf(hash);
+  return ["stage", "kernel", "diff", "sel", "q", "hide", "unified"].some((k) => params.has(k)) ? viewOf(params) : null;
 }
 
 /** Null when the fragment holds no kernel; throws when it is damaged. */
 export async function readFragment(hash: string): Promise<LinkState | null> {
-  const params = new URLSearchParams(hash.replace(/^#/, "").replaceAll("+", "%2B"));
+  const params = paramsOf(hash);
   const code = params.get("code");
   if (code === null) return null;
+  const inputs = params.get("in");
+  const parent = params.get("from");
   return {
     source: await unpack(code),
     language: params.get("lang") ?? "nkipy",
     target: params.get("target") ?? "trn2",
-    kernelName: params.get("kernel"),
-    stageKey: params.get("stage"),
-    selection: params.get("sel"),
-    inputs: readInputs(params.get("in")),
+    inputs: inputs === null ? null : readInputs(JSON.parse(inputs)),
     check: params.get("check") === "1",
-    filter: params.get("q") ?? "",
-    hideUnchanged: params.get("hide") === "unchanged",
+    parent: parent !== null && /^[\w-]{8,22}$/.test(parent) ? parent : null,
+    view: viewOf(params),
   };
 }

@@ -3,7 +3,7 @@
 // While a compilation runs, the rows it has not reached yet are the previous outcome's, marked stale.  When it ended
 // early, the rows after the last one are absent; only if it reached nothing at all does the previous outcome stay,
 // stale, so that a half-typed word does not empty the page.
-import type { Diagnostic, Frame, Stage, StageDescription, TensorInfo } from "../api/types";
+import type { Diagnostic, Frame, Result, Stage, StageDescription, TensorInfo } from "../api/types";
 import { SourceMap } from "./sourcemap";
 
 export interface KernelOutcome {
@@ -18,6 +18,8 @@ export interface Outcome {
   /** The text that was compiled: ranges count in it. */
   source: string;
   key: string;
+  /** The stored link whose frozen result this is. */
+  snippet: string | null;
   target: string;
   kernels: KernelOutcome[];
   diagnostics: Diagnostic[];
@@ -30,6 +32,7 @@ export function newOutcome(source: string): Outcome {
   return {
     source,
     key: "",
+    snippet: null,
     target: "",
     kernels: [],
     diagnostics: [],
@@ -65,6 +68,17 @@ export function applyFrame(outcome: Outcome, frame: Frame, filename: string): Ou
     default:
       return outcome; // frames of a newer server
   }
+}
+
+/** A result that came whole, and was kept in a snippet. */
+export function frozenOutcome(source: string, filename: string, result: Result, snippet: string): Outcome {
+  const kernels = result.kernels.map(({ name, inputs, outputs, stages }) => {
+    const map = new SourceMap(filename);
+    for (const stage of stages) map.addStage(stage);
+    return { name, inputs, outputs, stages, map };
+  });
+  const { key, target, diagnostics, status, time_us: timeUs } = result;
+  return { source, key, snippet, target, kernels, diagnostics, status, timeUs, roundTripMs: 0 };
 }
 
 export interface StageRow {

@@ -20,6 +20,9 @@ const KEY = "nkx.settings";
 
 export const FONT_SIZES = [11, 12, 13, 14, 16, 18, 20];
 
+/** What was kept could not be read. */
+export let settingsWereDamaged = false;
+
 function load(): Settings {
   const settings: Settings = {
     theme: "system",
@@ -32,7 +35,10 @@ function load(): Settings {
   };
   try {
     const kept: unknown = JSON.parse(localStorage.getItem(KEY) ?? "{}");
-    if (typeof kept !== "object" || kept === null) return settings;
+    if (typeof kept !== "object" || kept === null) {
+      settingsWereDamaged = true;
+      return settings;
+    }
     const k = kept as Record<string, unknown>;
     if (k["theme"] === "light" || k["theme"] === "dark") settings.theme = k["theme"];
     if (k["palette"] === "bluegold") settings.palette = "bluegold";
@@ -43,7 +49,7 @@ function load(): Settings {
       for (const [name, share] of Object.entries(k["splits"]))
         if (typeof share === "number" && share > 0 && share < 1) settings.splits[name] = share;
   } catch {
-    // storage is switched off or holds something else: the defaults serve
+    settingsWereDamaged = true; // the defaults serve
   }
   return settings;
 }

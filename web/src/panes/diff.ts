@@ -1,0 +1,327 @@
+// diff: the shown stage compared with another, in place of its text: side by side, or in one column.
+import { getDiff, type Holder } from "../api/client";
+import { Problem } from "../api/problem";
+import type { Stage, StageDiff } from "../api/types";
+import { DiffColumn, opOfLine, scrollTogether, type Column, type DiffSide } from "../editor/diffview";
+import type { AppState, AppStore } from "../state/app";
+import { diffRows, sideLines, unifiedLines, type DiffLine, type DiffRow } from "../state/diff";
+import type { KernelOutcome, Outcome, StageRow } from "../state/outcome";
+import { lightOfAnchor } from "../state/selection";
+import { allRows, choose, shownStage, STAGE_KEYS } from "../state/view";
+import { byId, button, el, fill, plural, toggle } from "./dom";
+import { icon } from "./icons";
+
+/** Pixels below which two columns show too little of each line. */
+const SPLIT_MIN = 760;
+
+interface Pair {
+  from: Stage;
+  to: Stage;
+  kernel: KernelOutcome;
+  outcome: Outcome;
+}
+
+const NO_CHANGE: Omit<StageDiff, "lines_from" | "lines_to"> = { changed: 0, removed: 0, added: 0, hunks: [] };
+
+/** The stage that the shown one is compared with: the one that was chosen, or the one before. */
+export function comparedRow(s: Readonly<AppState>): StageRow | null {
+  if (s.diffFrom === null) return null;
+  const shown = shownStage(s);
+  if (!shown) return null;
+  const rows = allRows(s).filter((r) => r.stage && r.kernel === shown.row.kernel);
+  const chosen = s.diffFrom === "" ? undefined : rows.find((r) => r.key === s.diffFrom);
+  const at = rows.findIndex((r) => r.stage === shown.stage);
+  return chosen ?? rows[Math.max(at - 1, 0)] ?? null;
+}
+
+function linesOf(text: string): string[] {
+  return text.replace(/\n$/, "").split("\n");
+}
+
+function holderOf(outcome: Outcome): Holder {
+  return outcome.snippet === null ? { key: outcome.key } : { snippet: outcome.snippet };
+}
+
+export class DiffPane {
+  private readonly left: DiffColumn;
+  private readonly right: DiffColumn;
+  private readonly known = new WeakMap<Stage, Map<Stage, StageDiff>>();
+  private pair: Pair | null = null;
+  private diff: StageDiff | null = null;
+  private open: Set<number> | "all" = new Set();
+  private rows: DiffRow[] = [];
+  private columns: { left: Column; right: Column } | null = null;
+  private hunk = -1;
+  /** The reader has said how many columns; else the room there is decides. */
+  private hasChosen = false;
+  private readonly pick: HTMLSelectElement;
+  private readonly facts = el("span", { class: "diff-facts" });
+  private readonly where = el("span", { class: "note diff-where" });
+  private readonly message = el("p", { class: "diff-message", attrs: { hidden: true } });
+  private readonly modes: HTMLButtonElement[];
+  private readonly toggleButton: HTMLButtonElement;
+
+  constructor(
+    private readonly store: AppStore,
+    private readonly recompile: () => void,
+  ) {
+    const host = byId("diff-viewer");
+    const clicked = (line: DiffLine) => this.clicked(line);
+    const column = () => host.appendChild(el("div", { class: "diff-column" }));
+    this.left = new DiffColumn(column(), { clicked });
+    this.right = new DiffColumn(column(), { clicked });
+    scrollTogether(this.left.view, this.right.view);
+    this.pick = el("select", { attrs: { "aria-label": "Compare with" }, on: { change: () => this.store.set({ diffFrom: this.pick.value }) } });
+    const mode = (label: string, title: string, unified: boolean) => toggle(label, title, () => this.setUnified(unified));
+    this.modes = [mode("split", "Side by side, in two columns (u)", false), mode("unified", "In one column (u)", true)];
+    const step = (name: "up" | "down", title: string, by: 1 | -1) =>
+      el("button", { class: "quiet tool", title, attrs: { type: "button", "aria-label": title }, on: { click: () => this.step(by) } }, icon(name));
+    fill(
+      byId("diff-bar"),
+      el("label", { class: "diff-pick" }, el("span", {}, "against"), this.pick),
+      this.facts,
+      el("span", { class: "spring" }),
+      this.where,
+      step("up", "Previous change (Shift+F7)", -1),
+      step("down", "Next change (F7)", 1),
+      button("all lines", "Show the equal lines, too (Shift+E)", () => this.expandAll()),
+      ...this.modes,
+      el("button", { class: "quiet tool", title: "Close the diff (d)", attrs: { type: "button", "aria-label": "Close the diff" }, on: { click: () => this.toggle() } }, icon("close")),
+    );
+    host.append(this.message);
+    this.toggleButton = el(
+      "button",
+      { class: "quiet tool toggle", title: "Compare with the stage before (d)", attrs: { type: "button", "aria-label": "Diff" }, on: { click: () => this.toggle() } },
+      icon("diff"),
+      el("span", {}, "diff"),
+    );
+    byId("ir-tools").prepend(this.toggleButton);
+    store.watch([...STAGE_KEYS, "diffFrom"], () => this.follow());
+    store.watch(["unified", "diffFrom"], () => this.draw());
+    store.watch(["wrap", "unified"], () => this.left.setWrap(store.state.wrap && store.state.unified));
+    store.watch([...STAGE_KEYS, "anchor", "diffFrom"], () => this.drawLights());
+  }
+
+  get isOpen(): boolean {
+    return this.store.state.diffFrom !== null;
+  }
+
+  toggle(): void {
+    const focused = byId("diff-viewer").contains(document.activeElement) || byId("diff-bar").contains(document.activeElement);
+    if (this.isOpen) this.store.set({ diffFrom: null, pane: "ir" });
+    else this.start("");
+    // what had the focus is gone then
+    if (focused) requestAnimationFrame(() => byId("ir-viewer").querySelector<HTMLElement>(".cm-content")?.focus());
+  }
+
+  private start(diffFrom: string): void {
+    const { unified } = this.store.state;
+    const narrow = byId("ir-pane").clientWidth < SPLIT_MIN;
+    this.store.set({ diffFrom, unified: this.hasChosen || this.isOpen ? unified : narrow, pane: "ir" });
+  }
+
+  /** The shown stage becomes the one that others are compared with. */
+  mark(): void {
+    const shown = shownStage(this.store.state);
+    if (shown) this.start(shown.row.key);
+  }
+
+  setUnified(unified: boolean): void {
+    this.hasChosen = true;
+    if (this.isOpen) this.store.set({ unified });
+  }
+
+  expandAll(): void {
+    this.open = "all";
+    this.keepPlace(() => this.draw());
+  }
+
+  private wanted(): Pair | null {
+    const s = this.store.state;
+    const from = comparedRow(s)?.stage;
+    const shown = shownStage(s);
+    const kernel = shown?.row.kernel;
+    const outcome = [s.outcome, s.previous].find((o) => kernel && o?.kernels.includes(kernel));
+    // an answer that is still coming in has its kernel under a new object, but the same map
+    const byMap = outcome ?? [s.outcome, s.previous].find((o) => o?.kernels.some((k) => k.map === kernel?.map));
+    return from && shown && kernel && byMap ? { from, to: shown.stage, kernel, outcome: byMap } : null;
+  }
+
+  /** Asks for the diff of what is to be compared now, unless it is known. */
+  private follow(): void {
+    const open = this.isOpen;
+    byId("ir-pane").classList.toggle("comparing", open);
+    this.toggleButton.setAttribute("aria-pressed", String(open));
+    byId("diff-bar").hidden = !open;
+    byId("diff-viewer").hidden = !open;
+    byId("ir-viewer").hidden = open;
+    if (!open) {
+      this.pair = null;
+      return;
+    }
+    this.drawPick();
+    const pair = this.wanted();
+    // stages that are still coming in are compared once they are all there
+    if (pair?.outcome.status === "running" && this.pair) return;
+    if (pair?.from === this.pair?.from && pair?.to === this.pair?.to) return;
+    this.pair = pair;
+    this.diff = null;
+    this.open = new Set();
+    this.hunk = -1;
+    if (!pair) {
+      this.say("There is no stage to compare yet.");
+      return;
+    }
+    const known = this.known.get(pair.to)?.get(pair.from);
+    if (known) this.take(pair, known);
+    else if (pair.from.text === pair.to.text) this.take(pair, { ...NO_CHANGE, lines_from: linesOf(pair.from.text).length, lines_to: linesOf(pair.to.text).length });
+    else void this.ask(pair);
+  }
+
+  private async ask(pair: Pair): Promise<void> {
+    const late = window.setTimeout(() => this.pair === pair && this.say("Comparing…"), 400);
+    try {
+      const kernel = pair.outcome.kernels.findIndex((k) => k.map === pair.kernel.map);
+      const diff = await getDiff(holderOf(pair.outcome), kernel, pair.from.index, pair.to.index);
+      if (this.pair === pair) this.take(pair, diff);
+    } catch (e) {
+      if (this.pair !== pair) return;
+      if (!(e instanceof Problem)) throw e;
+      const gone = e.code === "not-found";
+      this.say(gone ? "The server does not have this result any more." : `The stages could not be compared: ${e.message}`);
+      this.message.append(" ", gone ? button("Compile again", "Compile the kernel again", this.recompile, "plain") : button("Try again", "Ask again", () => void this.ask(pair), "plain"));
+    } finally {
+      window.clearTimeout(late);
+    }
+  }
+
+  private take(pair: Pair, diff: StageDiff): void {
+    const map = this.known.get(pair.to) ?? new Map<Stage, StageDiff>();
+    map.set(pair.from, diff);
+    this.known.set(pair.to, map);
+    this.diff = diff;
+    this.draw();
+    this.drawLights();
+    if (diff.hunks.length > 0) this.goTo(0);
+  }
+
+  private say(text: string): void {
+    fill(this.message, text);
+    this.message.hidden = false;
+    fill(this.facts);
+    fill(this.where);
+    byId("diff-viewer").classList.add("told");
+  }
+
+  private drawPick(): void {
+    const rows = allRows(this.store.state).filter((r) => r.stage);
+    const options = [
+      { value: "", label: "the stage before" },
+      ...rows.map((r) => ({ value: r.key, label: `${r.index} ${r.name}` })),
+    ];
+    const { diffFrom } = this.store.state;
+    const same = this.pick.options.length === options.length && options.every((o, i) => this.pick.options[i]?.value === o.value);
+    if (!same) fill(this.pick, ...options.map((o) => el("option", { attrs: { value: o.value } }, o.label)));
+    this.pick.value = options.some((o) => o.value === diffFrom) ? (diffFrom ?? "") : "";
+  }
+
+  private side(stage: Stage): DiffSide {
+    const { map } = (this.pair as Pair).kernel;
+    return { stage, map, links: map.linksOf(stage), lines: linesOf(stage.text) };
+  }
+
+  private draw(): void {
+    const { unified } = this.store.state;
+    this.modes.forEach((b, i) => b.setAttribute("aria-pressed", String(unified === (i === 1))));
+    const { pair, diff } = this;
+    if (!this.isOpen || !pair || !diff) return;
+    const host = byId("diff-viewer");
+    host.classList.remove("told");
+    host.classList.toggle("unified", unified);
+    this.message.hidden = true;
+    this.rows = diffRows(diff, this.open);
+    const [from, to] = [this.side(pair.from), this.side(pair.to)];
+    const name = (s: Stage) => `${s.index} ${s.name}`;
+    const left: Column = { from, to, lines: unified ? unifiedLines(this.rows) : sideLines(this.rows, "from") };
+    const right: Column = { from, to, lines: unified ? [] : sideLines(this.rows, "to") };
+    this.columns = { left, right };
+    this.left.show(left, unified, unified ? `Changes from stage ${name(pair.from)} to ${name(pair.to)}` : `Stage ${name(pair.from)}, compared`);
+    if (!unified) this.right.show(right, false, `Stage ${name(pair.to)}, compared`);
+    this.drawFacts(diff, pair);
+  }
+
+  private drawFacts(diff: StageDiff, pair: Pair): void {
+    const n = diff.hunks.length;
+    if (n === 0) {
+      const why = pair.from.text === pair.to.text ? "The same text" : "The same but for names, locations and the order of attributes";
+      fill(this.facts, el("b", {}, why));
+      fill(this.where);
+      return;
+    }
+    fill(
+      this.facts,
+      diff.changed > 0 ? el("span", {}, `~${diff.changed.toLocaleString("en")}`, el("span", { class: "word" }, " changed")) : null,
+      diff.added > 0 ? el("ins", {}, `+${diff.added.toLocaleString("en")}`) : null,
+      diff.removed > 0 ? el("del", {}, `−${diff.removed.toLocaleString("en")}`) : null,
+    );
+    this.facts.title = `${plural(diff.changed, "line")} changed, ${diff.added} added, ${diff.removed} removed`;
+    this.drawWhere();
+  }
+
+  private drawWhere(): void {
+    const n = this.diff?.hunks.length ?? 0;
+    fill(this.where, n === 0 ? "" : `${this.hunk + 1} / ${n}`);
+    this.where.title = `Change ${this.hunk + 1} of ${n}`;
+  }
+
+  private goTo(hunk: number): void {
+    this.hunk = hunk;
+    const lines = this.columns?.left.lines ?? [];
+    const at = lines.findIndex((l) => l.hunk === hunk);
+    if (at < 0) return;
+    this.left.goTo(at);
+    if (!this.store.state.unified) this.right.goTo(at);
+    this.drawWhere();
+  }
+
+  /** To the next or previous change; round at the ends. */
+  step(by: 1 | -1): void {
+    const n = this.diff?.hunks.length ?? 0;
+    if (n > 0) this.goTo((this.hunk + by + n) % n);
+  }
+
+  private drawLights(): void {
+    const { pair } = this;
+    if (!this.isOpen || !pair) return;
+    const { anchor } = this.store.state;
+    const light = (s: Stage) => lightOfAnchor(anchor, pair.kernel, pair.kernel.stages.indexOf(s));
+    const lit = { from: light(pair.from), to: light(pair.to) };
+    this.left.showLights(lit);
+    this.right.showLights(lit);
+  }
+
+  private keepPlace(change: () => void): void {
+    const top = this.columns?.left.lines[this.left.topLine()];
+    change();
+    if (!top) return;
+    const at = this.columns?.left.lines.findIndex((l) => l.kind !== "gap" && ((top.from > 0 && l.from === top.from) || (top.from === 0 && top.to > 0 && l.to === top.to)));
+    if (at !== undefined && at >= 0) this.left.goTo(at);
+  }
+
+  private clicked(line: DiffLine): void {
+    const { pair, columns } = this;
+    if (!pair || !columns) return;
+    if (line.kind === "gap") {
+      if (this.open !== "all") this.open = new Set([...this.open, line.from]);
+      this.draw();
+      const at = this.columns?.left.lines.findIndex((l) => l.from === line.from) ?? -1;
+      if (at >= 0) this.left.goTo(at);
+      return;
+    }
+    const hit = opOfLine(columns.left, line);
+    if (!hit) return;
+    const { kernel } = pair;
+    const stage = kernel.stages.indexOf(hit.which === "from" ? pair.from : pair.to);
+    if (stage >= 0) choose(this.store, { kind: "ops", map: kernel.map, stage, ops: [hit.op] });
+  }
+}

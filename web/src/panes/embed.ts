@@ -1,0 +1,47 @@
+// embed: the form in which other sites show a stored link in a frame: to read and to step through, nothing else.
+import type { AppStore } from "../state/app";
+import { writeView } from "../state/fragment";
+import { viewOf } from "../state/look";
+import { allRows, currentRow, ROW_KEYS, showStage, stepStage } from "../state/view";
+import { byId, el, fill } from "./dom";
+import { icon } from "./icons";
+
+const HEIGHT_MIN = 220;
+const LINE = 20;
+
+/** Tells the page around the frame how high it would like to be; whoever does not listen loses nothing. */
+function sayHeight(store: AppStore): void {
+  const lines = store.state.source.split("\n").length;
+  const height = Math.max(HEIGHT_MIN, byId("embed-bar").offsetHeight + 60 + lines * LINE);
+  if (window.parent !== window) window.parent.postMessage({ type: "nkx-height", height }, "*");
+}
+
+export function mountEmbed(store: AppStore): void {
+  const bar = byId("embed-bar");
+  document.documentElement.dataset["form"] = "embed";
+  bar.hidden = false;
+  const title = el("b", { class: "shared-title" });
+  const target = el("span", { class: "note" });
+  const pick = el("select", { attrs: { "aria-label": "Stage" } });
+  pick.addEventListener("change", () => {
+    const row = allRows(store.state).find((r) => r.key === pick.value);
+    if (row) showStage(store, row);
+  });
+  const step = (name: "up" | "down", label: string, by: 1 | -1) =>
+    el("button", { class: "quiet tool", title: label, attrs: { type: "button", "aria-label": label }, on: { click: () => stepStage(store, by) } }, icon(name));
+  const open = el("a", { class: "embed-open", title: "Open in a tab of its own", attrs: { "aria-label": "Open in nkx", target: "_blank", rel: "noopener" } }, el("span", {}, "Open in nkx"), icon("open"));
+  const tools = el("span", { class: "embed-stage" }, step("up", "Previous stage (k)", -1), pick, step("down", "Next stage (j)", 1));
+  fill(bar, title, target, el("span", { class: "spring" }), tools, open);
+  store.watch([...ROW_KEYS, "stageKey", "shared"], () => {
+    const { shared } = store.state;
+    title.textContent = shared ? shared.title || "Kernel" : "";
+    target.textContent = shared?.target ?? "";
+    tools.hidden = open.hidden = shared === null;
+    const rows = allRows(store.state);
+    const chosen = currentRow(store.state)?.key ?? "";
+    fill(pick, ...rows.map((r) => el("option", { attrs: { value: r.key } }, `${r.index} ${r.name}`)));
+    pick.value = chosen;
+    if (shared) open.href = `/z/${shared.id}${writeView(viewOf(store.state, {}))}`;
+  });
+  store.watch(["source"], () => sayHeight(store));
+}

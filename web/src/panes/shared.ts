@@ -1,0 +1,104 @@
+// shared: opens a stored link, and says above the panes what it is.
+//
+// Its stages are shown as they were kept, whatever today's compiler would make of the kernel.  An edit starts a fork.
+import { getSnippet } from "../api/client";
+import { Problem } from "../api/problem";
+import type { Ancestor } from "../api/types";
+import type { AppStore } from "../state/app";
+import { FILENAME, type Compiler } from "../state/compiler";
+import { readView } from "../state/fragment";
+import { readViewJson, type View } from "../state/look";
+import { frozenOutcome } from "../state/outcome";
+import { isAsShared, sharedOf, type Shared } from "../state/shared";
+import { choose, selectionFromText } from "../state/view";
+import { byId, button, el, fill } from "./dom";
+import { when } from "./when";
+
+/** Applies how something was looked at; the stages must be there for the selection to be found. */
+export function look(store: AppStore, view: View): void {
+  const { kernelName, stageKey, diffFrom, unified, filter, hideUnchanged, wrap, splits } = view;
+  store.set({ kernelName, stageKey, diffFrom, unified, filter, hideUnchanged, wrap, splits, ...(view.pane ? { pane: view.pane } : {}) });
+}
+
+export function lookAtSelection(store: AppStore, view: View): void {
+  const anchor = view.selection === null ? null : selectionFromText(store.state, view.selection);
+  if (anchor) choose(store, anchor);
+}
+
+const NOWHERE = "It was deleted, has expired, or lost a character when it was copied.";
+
+/** Shows what the link holds, or tells why not. */
+export async function openShared(store: AppStore, id: string, say: (text: string) => void, tell: (title: string, text: string) => void): Promise<void> {
+  try {
+    const snippet = await getSnippet(encodeURIComponent(id));
+    const shared = sharedOf(snippet);
+    const kept = readViewJson(snippet.view);
+    const { source, language, target, inputs, check } = shared;
+    const outcome = frozenOutcome(source, FILENAME, snippet.result, shared.id);
+    const fromAddress = readView(location.hash);
+    const view: View = fromAddress ? { ...fromAddress, splits: kept.view.splits } : kept.view;
+    store.set({ shared, parent: shared.id, source, language, target, inputs, check, anchor: null, previous: null, outcome });
+    look(store, view);
+    lookAtSelection(store, view);
+    if (kept.odd) say("Part of how this was looked at comes from another version and was left out.");
+  } catch (e) {
+    if (e instanceof Problem && e.code !== "not-found") {
+      tell("The link cannot be opened now.", e.message);
+    } else if (e instanceof Problem || id === "") {
+      tell("This link leads nowhere.", NOWHERE);
+    } else {
+      console.error(e);
+      tell("The link cannot be opened.", "This version of the page cannot read what it holds.");
+    }
+  }
+}
+
+function origin(ancestry: readonly Ancestor[]): Node | null {
+  const parent = ancestry[0];
+  if (!parent) return null;
+  const older = ancestry.length > 1 ? `, ${ancestry.length - 1} more before it` : "";
+  const name = parent.id ? el("a", { attrs: { href: `/z/${parent.id}` } }, parent.title || `/z/${parent.id}`) : "an unlisted link";
+  return el("span", { class: "note" }, "fork of ", name, `, ${when(parent.created_ms)}${older}`);
+}
+
+function frozenNote(shared: Shared, isFrozen: boolean): string {
+  if (!isFrozen) return "compiled just now, with today's pipeline";
+  return shared.isCurrent ? "" : "The pipeline has changed since: these are the stages as they were then.";
+}
+
+export function mountSharedBar(store: AppStore, compiler: Compiler): void {
+  const bar = byId("shared-bar");
+  const title = document.title;
+  const showFrozen = () => location.assign(`/z/${store.state.shared?.id ?? ""}`);
+  store.watch(["shared", "source", "language", "target", "inputs", "check", "outcome"], () => {
+    const { shared, outcome } = store.state;
+    bar.hidden = shared === null;
+    if (!shared) return;
+    const name = shared.title === "" ? "Shared kernel" : shared.title;
+    document.title = `${name} · nkx`;
+    if (!isAsShared(store.state)) {
+      fill(
+        bar,
+        el("b", { class: "shared-title" }, `Fork of ${name}`),
+        el("span", { class: "note" }, "not stored yet: Share keeps it, and where it came from"),
+        el("span", { class: "spring" }),
+        button("Back to the original", "Open the link again", showFrozen, "plain"),
+      );
+      document.title = title;
+      return;
+    }
+    const isFrozen = outcome?.snippet === shared.id;
+    const note = frozenNote(shared, isFrozen);
+    fill(
+      bar,
+      el("b", { class: "shared-title" }, name),
+      el("span", { class: "note" }, `shared ${when(shared.createdMs)}${shared.expiresMs === null ? "" : `, until ${when(shared.expiresMs)}`}`),
+      origin(shared.ancestry),
+      note === "" ? null : el("span", { class: "shared-old" }, note),
+      el("span", { class: "spring" }),
+      isFrozen && !shared.isCurrent ? button("Recompile", "Compile this kernel with today's pipeline", () => void compiler.now(), "plain") : null,
+      isFrozen ? null : button("Show the stored stages", "Back to the stages as they were kept", showFrozen, "plain"),
+      el("a", { class: "raw", title: "The kernel's source as a file", attrs: { href: `/z/${shared.id}/raw`, download: "kernel.py" } }, "source"),
+    );
+  });
+}

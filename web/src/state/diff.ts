@@ -1,0 +1,115 @@
+// diff: the rows of a comparison, made of the server's hunks.
+//
+// A row is a line on one side or on both.  Long stretches without a change are folded into a row of their own.
+import type { StageDiff, WordRange } from "../api/types";
+
+export type RowKind = "same" | "changed" | "removed" | "added" | "gap";
+
+export interface DiffRow {
+  kind: RowKind;
+  /** Line numbers, 0 where the side has none; of a gap, its first lines. */
+  from: number;
+  to: number;
+  wordsFrom: readonly WordRange[];
+  wordsTo: readonly WordRange[];
+  /** Lines that a gap folds. */
+  count: number;
+  /** Number of the hunk it is part of, or -1. */
+  hunk: number;
+}
+
+/** Lines that stay in sight around a change. */
+const CONTEXT = 4;
+/** A gap must be worth its own row. */
+const GAP_MIN = 4;
+const NONE: readonly WordRange[] = [];
+
+function row(kind: RowKind, from: number, to: number, hunk = -1): DiffRow {
+  return { kind, from, to, wordsFrom: NONE, wordsTo: NONE, count: 1, hunk };
+}
+
+function same(rows: DiffRow[], from: number, to: number, count: number, isFirst: boolean, isLast: boolean, open: boolean): void {
+  const head = isFirst ? 0 : CONTEXT;
+  const tail = isLast ? 0 : CONTEXT;
+  const folded = open || count < head + tail + GAP_MIN ? 0 : count - head - tail;
+  for (let i = 0; i < count; i++) {
+    if (folded > 0 && i === head) {
+      rows.push({ ...row("gap", from + i, to + i), count: folded });
+      i += folded - 1;
+    } else {
+      rows.push(row("same", from + i, to + i));
+    }
+  }
+}
+
+/** `open`: first lines (of `from`) of the gaps that are unfolded, or "all". */
+export function diffRows(diff: StageDiff, open: ReadonlySet<number> | "all"): DiffRow[] {
+  const rows: DiffRow[] = [];
+  let from = 1;
+  let to = 1;
+  const between = (endFrom: number, isLast: boolean) => {
+    const count = endFrom - from;
+    const isFirst = from === 1;
+    const at = from + (isFirst ? 0 : CONTEXT);
+    same(rows, from, to, count, isFirst, isLast, open === "all" || open.has(at));
+    from += count;
+    to += count;
+  };
+  diff.hunks.forEach((h, n) => {
+    between(h.from.line, false);
+    const endFrom = h.from.line + h.from.count;
+    const endTo = h.to.line + h.to.count;
+    for (const pair of [...h.pairs, null]) {
+      while (from < (pair?.from ?? endFrom)) rows.push(row("removed", from++, 0, n));
+      while (to < (pair?.to ?? endTo)) rows.push(row("added", 0, to++, n));
+      if (!pair) break;
+      rows.push({ ...row("changed", from++, to++, n), wordsFrom: pair.words_from, wordsTo: pair.words_to });
+    }
+  });
+  between(diff.lines_from + 1, true);
+  return rows;
+}
+
+/** One line of a view. */
+export interface DiffLine {
+  side: "from" | "to" | "both";
+  kind: RowKind | "filler";
+  from: number;
+  to: number;
+  words: readonly WordRange[];
+  count: number;
+  hunk: number;
+}
+
+const filler = (r: DiffRow, side: "from" | "to"): DiffLine => ({ side, kind: "filler", from: 0, to: 0, words: NONE, count: 1, hunk: r.hunk });
+
+/** One side of two: as many lines as there are rows. */
+export function sideLines(rows: readonly DiffRow[], side: "from" | "to"): DiffLine[] {
+  return rows.map((r) => {
+    if (r[side] === 0) return filler(r, side);
+    const { kind, from, to, count, hunk } = r;
+    return { side, kind, from, to, words: side === "from" ? r.wordsFrom : r.wordsTo, count, hunk };
+  });
+}
+
+/** All in one column: what went above what came. */
+export function unifiedLines(rows: readonly DiffRow[]): DiffLine[] {
+  const lines: DiffLine[] = [];
+  for (let i = 0; i < rows.length; ) {
+    const first = rows[i] as DiffRow;
+    if (first.hunk < 0) {
+      lines.push({ side: "both", kind: first.kind, from: first.from, to: first.to, words: NONE, count: first.count, hunk: -1 });
+      i++;
+      continue;
+    }
+    let end = i;
+    while (rows[end]?.hunk === first.hunk && rows[end]?.kind === first.kind) end++;
+    const run = rows.slice(i, end);
+    for (const r of run)
+      if (r.from > 0) lines.push({ side: "from", kind: r.kind === "changed" ? "changed" : "removed", from: r.from, to: 0, words: r.wordsFrom, count: 1, hunk: r.hunk });
+    for (const r of run)
+      if (r.to > 0) lines.push({ side: "to", kind: r.kind === "changed" ? "changed" : "added", from: 0, to: r.to, words: r.wordsTo, count: 1, hunk: r.hunk });
+    i = end;
+  }
+  return lines;
+}

@@ -1,0 +1,98 @@
+// look: how something is looked at: what a link says besides the kernel itself.
+//
+// Snippets keep it as JSON.  Whatever comes back from there may have been written by anyone and by another version of this
+// page, so each member is checked, and one that is not what it should be is left out.
+import type { AppState } from "./app";
+import { currentRow, selectionText } from "./view";
+
+export interface View {
+  kernelName: string | null;
+  stageKey: string | null;
+  /** As in AppState. */
+  diffFrom: string | null;
+  unified: boolean;
+  /** "L:C-L:C" of a range, or "stage.op" of an operation. */
+  selection: string | null;
+  filter: string;
+  hideUnchanged: boolean;
+  wrap: boolean;
+  pane: AppState["pane"] | null;
+  splits: Record<string, number> | null;
+}
+
+export const NO_VIEW: View = {
+  kernelName: null,
+  stageKey: null,
+  diffFrom: null,
+  unified: false,
+  selection: null,
+  filter: "",
+  hideUnchanged: false,
+  wrap: false,
+  pane: null,
+  splits: null,
+};
+
+const VERSION = 1;
+const TEXT_MAX = 2000;
+
+export function viewOf(s: Readonly<AppState>, splits: Record<string, number>): View {
+  const { diffFrom, unified, filter, hideUnchanged, wrap, pane } = s;
+  return {
+    kernelName: (s.outcome ?? s.previous)?.kernels.length === 1 ? null : s.kernelName,
+    stageKey: s.stageKey ?? currentRow(s)?.key ?? null,
+    diffFrom,
+    unified: unified && diffFrom !== null,
+    selection: selectionText(s),
+    filter,
+    hideUnchanged,
+    wrap,
+    pane,
+    splits: s.splits ?? splits,
+  };
+}
+
+export function viewToJson(view: View): object {
+  return { version: VERSION, ...view };
+}
+
+type Check<T> = (v: unknown) => v is T;
+const isText: Check<string> = (v): v is string => typeof v === "string" && v.length <= TEXT_MAX;
+const isFlag: Check<boolean> = (v): v is boolean => typeof v === "boolean";
+const isPane: Check<AppState["pane"]> = (v): v is AppState["pane"] => v === "source" || v === "stages" || v === "ir";
+
+function readSplits(v: unknown): Record<string, number> | null {
+  if (typeof v !== "object" || v === null) return null;
+  const splits: Record<string, number> = {};
+  for (const id of ["split-source", "split-stages"]) {
+    const share = Object.getOwnPropertyDescriptor(v, id)?.value as unknown;
+    if (typeof share === "number" && share > 0.05 && share < 0.7) splits[id] = share;
+  }
+  return splits;
+}
+
+/** `odd`: something in it was not understood, and is left out. */
+export function readViewJson(json: unknown): { view: View; odd: boolean } {
+  const view: View = { ...NO_VIEW };
+  if (json === null || json === undefined) return { view, odd: false };
+  if (typeof json !== "object" || (json as { version?: unknown }).version !== VERSION) return { view, odd: true };
+  let odd = false;
+  const take = <T>(key: keyof View, check: Check<T>, otherwise: T): T => {
+    const value = Object.getOwnPropertyDescriptor(json, key)?.value as unknown;
+    if (value === undefined || value === null) return otherwise;
+    if (check(value)) return value;
+    odd = true;
+    return otherwise;
+  };
+  view.kernelName = take<string | null>("kernelName", isText, null);
+  view.stageKey = take<string | null>("stageKey", isText, null);
+  view.diffFrom = take<string | null>("diffFrom", isText, null);
+  view.unified = take("unified", isFlag, false);
+  view.selection = take<string | null>("selection", isText, null);
+  view.filter = take("filter", isText, "");
+  view.hideUnchanged = take("hideUnchanged", isFlag, false);
+  view.wrap = take("wrap", isFlag, false);
+  view.pane = take<AppState["pane"] | null>("pane", isPane, null);
+  view.splits = readSplits(Object.getOwnPropertyDescriptor(json, "splits")?.value);
+  return { view, odd };
+}

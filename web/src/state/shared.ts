@@ -1,0 +1,56 @@
+// shared: the stored link that the page was opened on, and whether the page still shows what it holds.
+import type { Ancestor, Snippet } from "../api/types";
+import type { AppState } from "./app";
+import { readInputs } from "./inputs";
+
+/** A stored link's facts; its result is an outcome like any other. */
+export interface Shared {
+  id: string;
+  title: string;
+  createdMs: number;
+  expiresMs: number | null;
+  isCurrent: boolean;
+  ancestry: Ancestor[];
+  // what was compiled
+  source: string;
+  language: string;
+  target: string;
+  inputs: AppState["inputs"];
+  check: boolean;
+}
+
+export function sharedOf(snippet: Snippet): Shared {
+  const { request, ancestry } = snippet;
+  return {
+    id: snippet.id,
+    title: snippet.title ?? "",
+    createdMs: snippet.created_ms,
+    expiresMs: snippet.expires_ms,
+    isCurrent: snippet.is_current,
+    ancestry,
+    source: request.source,
+    language: request.language ?? "nkipy",
+    target: request.target ?? snippet.result.target,
+    inputs: request.inputs ? readInputs(request.inputs) : null,
+    check: request.options?.check === true,
+  };
+}
+
+/** The page's kernel is, letter by letter, what the link holds; else it is a fork. */
+export function isAsShared(s: Readonly<AppState>): boolean {
+  const { shared } = s;
+  return (
+    shared !== null &&
+    shared.source === s.source &&
+    shared.language === s.language &&
+    shared.target === s.target &&
+    shared.check === s.check &&
+    JSON.stringify(shared.inputs) === JSON.stringify(s.inputs)
+  );
+}
+
+/** The id in "/z/ID" and "/e/ID". */
+export function idInPath(path: string): { id: string; embed: boolean } | null {
+  const m = /^\/([ze])\/([^/]*)$/.exec(path);
+  return m ? { id: m[2] ?? "", embed: m[1] === "e" } : null;
+}
