@@ -19,6 +19,7 @@ sbuf     NKX_BIG=1 NKX_SPILL_PROGRAMS=60 $pytest tests/conformance/test_sbuf_pre
 examples NKX_FULL_EXAMPLES=1 $pytest tests/conformance/test_examples.py -k decoder_layer
 kills    NKX_KILLS=200 $pytest_one tests/jail/test_zygotes.py
 kernels  NKX_KERNELS=all $pytest -rs tests/kernels
+payloads NKX_PAYLOADS=all $pytest tests/browser/test_hostile.py
 store    NKX_STORE_KILLS=500 $pytest tests/store
 outage   NKX_OUTAGE_S=60 $pytest -n 0 tests/store/test_postgresql.py -k without_its_database
 L1       python3 tests/load/steady.py L1

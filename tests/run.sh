@@ -89,7 +89,7 @@ for s in $SUITES; do
     py jail tests/jail
     py hostile tests/hostile
     ;;
-  browser) py browser tests/browser ;;
+  browser) py browser -n 2 --dist loadfile tests/browser ;;
   esac
 done
 [ -z "$failures" ] || echo "failing:$failures"

@@ -218,7 +218,7 @@ export class DiffColumn {
           tokenColours(),
           this.language.of([]),
           this.wrap.of([]),
-          this.label.of([]),
+          this.label.of(EditorView.contentAttributes.of({ ...ATTRIBUTES, "aria-label": "Diff" })),
           EditorView.domEventHandlers({
             click: (e, view) => {
               if (e.button !== 0 || !view.state.selection.main.empty) return;

@@ -120,7 +120,7 @@ export class SourceEditor {
           ),
           pointer(events),
           typeOverSelection(),
-          EditorView.contentAttributes.of({ "aria-label": "Kernel source", "data-pane": "source" }),
+          EditorView.contentAttributes.of({ "aria-label": "Kernel source", "data-pane": "source", tabindex: "0" }),
           EditorView.updateListener.of((u) => {
             const own = u.transactions.some((tr) => tr.annotation(fromPage));
             if (u.docChanged && !own) events.edited(u.state.doc.toString());
@@ -137,7 +137,7 @@ export class SourceEditor {
 
   /** From now on it can be read only. */
   freeze(): void {
-    const readable = EditorView.contentAttributes.of({ tabindex: "0", role: "textbox", "aria-readonly": "true", "aria-multiline": "true" });
+    const readable = EditorView.contentAttributes.of({ role: "textbox", "aria-readonly": "true", "aria-multiline": "true" });
     this.view.dispatch({
       effects: StateEffect.appendConfig.of([EditorState.readOnly.of(true), EditorView.editable.of(false), readable]),
     });

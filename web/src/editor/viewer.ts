@@ -83,7 +83,7 @@ export class StageViewer {
           tokenColours(),
           this.wrap.of([]),
           this.language.of([]),
-          this.label.of([]),
+          this.label.of(EditorView.contentAttributes.of({ ...VIEWER_ATTRIBUTES, "aria-label": "IR" })),
           pointer(events),
           hoverTooltip(
             (view, pos) => {

@@ -216,7 +216,7 @@ export class DiffPane {
   private drawPick(): void {
     const rows = allRows(this.store.state).filter((r) => r.stage);
     const options = [
-      { value: "", label: "the stage before" },
+      { value: "", label: "stage before" },
       ...rows.map((r) => ({ value: r.key, label: `${r.index} ${r.name}` })),
     ];
     const { diffFrom } = this.store.state;

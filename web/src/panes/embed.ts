@@ -20,7 +20,7 @@ export function mountEmbed(store: AppStore): void {
   const bar = byId("embed-bar");
   document.documentElement.dataset["form"] = "embed";
   bar.hidden = false;
-  const title = el("b", { class: "shared-title" });
+  const title = el("h1", { class: "shared-title" });
   const target = el("span", { class: "note" });
   const pick = el("select", { attrs: { "aria-label": "Stage" } });
   pick.addEventListener("change", () => {

@@ -171,7 +171,7 @@ export function mountStages(store: AppStore, compiler: Compiler, openStage: () =
   });
   list.addEventListener("dblclick", openStage);
   list.addEventListener("keydown", (e) => {
-    if (e.key === "Enter") openStage();
+    if (e.key === "Enter" && !e.ctrlKey && !e.metaKey) openStage();
     else return;
     e.preventDefault();
   });

@@ -1,0 +1,51 @@
+"""No violation that axe finds: the page, the share dialog, the diff, the embed form, the page of a dead link."""
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from conftest import compiled, open_stage
+from playwright.sync_api import expect
+from test_stored import create
+
+
+def violations(page, where):
+    found = Axe().run(page).response["violations"]
+    return [f"{where}: {v['id']}: {v['help']}: {n['html'][:160]} {n['failureSummary'][:200]}" for v in found for n in v["nodes"]]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing(new_page, server, watch, scheme):
+    watch.expect("404")
+    page = new_page(1500, 900, scheme)
+    page.goto(server)
+    compiled(page)
+    bad = violations(page, "page")
+    open_stage(page, "one-shot-bufferize")
+    page.locator("#ir-viewer .cm-line.band").nth(3).click(position={"x": 30, "y": 6})
+    bad += violations(page, "stage")
+    page.keyboard.press("d")
+    expect(page.locator(".diff-facts ins")).to_be_visible()
+    for mode in ("split", "unified"):
+        page.get_by_role("button", name=mode).click()
+        bad += violations(page, f"diff, {mode}")
+    link = create(page, title="axe")
+    page.get_by_role("button", name="Share").click()
+    page.locator(".my-links-box summary").click()
+    page.get_by_role("button", name="Create link").click()
+    expect(page.locator(".share-done")).to_be_visible()
+    bad += violations(page, "share dialog")
+    page.goto(link)
+    compiled(page)
+    bad += violations(page, "stored link")
+    page.set_viewport_size({"width": 800, "height": 480})
+    page.goto(link.replace("/z/", "/e/"))
+    expect(page.locator("#embed-bar")).to_contain_text("axe")
+    bad += violations(page, "embed")
+    page.goto(f"{server}/z/{'A' * 22}")
+    expect(page.get_by_role("heading", name="This link leads nowhere.")).to_be_visible()
+    bad += violations(page, "dead link")
+    page.set_viewport_size({"width": 390, "height": 780})
+    page.goto(link)
+    expect(page.locator("#switcher")).to_be_visible()
+    compiled(page)
+    bad += violations(page, "phone")
+    page.close()
+    assert bad == [], "\n".join(bad)

@@ -1,0 +1,254 @@
+"""Text from outside is text: nothing of it ever runs, whichever way it reaches the page; hostile state is left out.
+
+Each payload goes through all channels at once.  `make test` takes a sample; NKX_PAYLOADS=all takes all.
+"""
+import json
+import os
+import re
+
+import pytest
+import requests
+from conftest import compiled
+from playwright.sync_api import expect
+
+RUN = "__ran()"
+TAGS = [
+    f"<script>{RUN}</script>", f"</script><script>{RUN}</script>", f"<img src=x onerror={RUN}>", f"<svg onload={RUN}>",
+    f"<svg><script>{RUN}</script></svg>", f"<iframe srcdoc='<script>parent.{RUN}</script>'></iframe>", f"<body onload={RUN}>",
+    f"<details open ontoggle={RUN}>", f"<video><source onerror={RUN}></video>", f"<input autofocus onfocus={RUN}>",
+    f"<math><mtext><style><img src=x onerror={RUN}></style></mtext></math>", f"<a href='javascript:{RUN}'>x</a>",
+    f"<object data='javascript:{RUN}'>", f"<embed src='javascript:{RUN}'>", f"<form action='javascript:{RUN}'><button>",
+    f"<meta http-equiv=refresh content='0;url=javascript:{RUN}'>", "<base href='https://evil.example/'>",
+    f"<style>@import 'https://evil.example/';</style><img src=x onerror={RUN}>", "<link rel=stylesheet href=https://evil.example/x.css>",
+    f"<template><script>{RUN}</script></template>", f"<noscript><p title='</noscript><img src=x onerror={RUN}>'>",
+    f"<textarea></textarea><img src=x onerror={RUN}>", f"<title></title><script>{RUN}</script>", f"<xmp></xmp><svg onload={RUN}>",
+]
+WRAPS = ["{}", "'\">{}", "--><!--{}", "]]>{}", "*/{}/*", "\u202e{}", "\x1b[31m{}\x1b]8;;javascript:__ran()\x07", "&lt;{}&gt;"]
+OTHERS = [
+    f"javascript:{RUN}", f"data:text/html,<script>{RUN}</script>", f"{{{{constructor.constructor('{RUN}')()}}}}", f"${{{RUN}}}",
+    f"'+{RUN}+'", f'";{RUN};//', f"\\u003cscript\\u003e{RUN}\\u003c/script\\u003e", "%3Cimg%20src=x%20onerror=__ran()%3E",
+    "&#60;img src=x onerror=__ran()&#62;", "__proto__", "constructor", "\u0000\ufeff\u2028\u2029<img src=x onerror=__ran()>",
+    "\U0001f600<img/src=x/onerror=__ran()>", "`<svg/onload=__ran()>`", "<" * 50 + "img src=x onerror=__ran()>",
+    f"<IMG SRC=x ONERROR={RUN}>", f"<img\tsrc=x\tonerror={RUN}>", f"<img src=x onerror\n={RUN}>",
+]
+PAYLOADS = (OTHERS + [w.format(t) for w in WRAPS for t in TAGS])[:120]
+SAMPLE = PAYLOADS if os.environ.get("NKX_PAYLOADS") == "all" else PAYLOADS[::12]
+
+KERNEL = "import numpy as np\nfrom nkigen import trace\n\n@trace(input_specs=[((8, 4), 'f32')])\ndef k(a):\n    return np.exp(a)\n"
+WATCHED = """() => { window.__hits = 0; window.__ran = () => { window.__hits++ };
+    window.__reports = []; document.addEventListener('securitypolicyviolation', (e) => window.__reports.push(e.violatedDirective + ' ' + e.sourceFile)); }"""
+
+
+def one_line(text):
+    return re.sub(r"[\r\n\u2028\u2029]", " ", text)
+
+
+def range_of(file="kernel.py", fn=None):
+    return {"file": file, "line": 1, "col": 1, "end_line": 1, "end_col": 5, **({"fn": fn} if fn else {}), "depth": 0}
+
+
+def hostile_frames(p):
+    """A whole answer in which every text is the payload."""
+    text = f'module {{\n  "{one_line(p)}"() {{attr = "{one_line(p)}"}} : () -> () loc("{one_line(p)}":1:1)\n  func.func @{one_line(p)}() // {one_line(p)}\n}}\n'
+    place = [range_of("kernel.py", p), {**range_of(p, p), "depth": 1}]
+    stage = lambda i: {  # noqa: E731
+        "index": i, "name": p, "pass": p, "phase": p, "dialect": p, "changed": True, "time_us": 5, "op_counts": {p: i + 1},
+        "text": text if i else text.replace("attr", "other"), "lines": [{}, {"op": 1, "src": place}, {"op": 2, "src": place}, {}],
+        "from": {"1": [1]}, "remarks": [{"pass": p, "text": p, "op": 1, "src": place}],
+        "check": {"status": "fail", "max_abs_err": 1, "max_rel_err": 1, "reason": p}}
+    tensor = {"name": p, "shape": [1], "dtype": p, "alias_of": p}
+    diag = {"severity": "error", "code": p, "message": p, "hint": p, "stage": p, "kernel": 0, "range": range_of(), "calls": [range_of(p, p)]}
+    return [
+        {"frame": "start", "version": 1, "key": "0" * 64, "language": p, "target": p, "pipeline": p},
+        {"frame": "kernel", "kernel": 0, "name": p, "inputs": [tensor], "outputs": [tensor]},
+        {"frame": "kernel", "kernel": 1, "name": p + "2", "inputs": [tensor], "outputs": [tensor]},
+        {"frame": "stage", "kernel": 0, "stage": stage(0)}, {"frame": "stage", "kernel": 0, "stage": stage(1)},
+        {"frame": "diagnostic", "diagnostic": diag},
+        {"frame": "diagnostic", "diagnostic": {**diag, "severity": "note", "code": "kernel-output", "range": None}},
+        {"frame": "artifact", "artifact": {"name": p, "media_type": p, "size": 1, "sha256": p}},
+        {"frame": "end", "status": "error", "time_us": 7},
+    ]
+
+
+def hostile_snippet(p):
+    frames = hostile_frames(p)
+    of = lambda kind: [f for f in frames if f["frame"] == kind]  # noqa: E731
+    result = {
+        "version": 1, "key": "0" * 64, "status": "error", "language": p, "target": p, "time_us": 1, "artifacts": [],
+        "kernels": [{**k, "stages": [s["stage"] for s in of("stage")] if not k["kernel"] else []} for k in of("kernel")],
+        "diagnostics": [d["diagnostic"] for d in of("diagnostic")]}
+    view = {"version": 1, "kernelName": p, "stageKey": p, "diffFrom": p, "selection": p, "filter": p, "pane": p, "splits": {p: 0.5}}
+    return {
+        "id": "A" * 22, "visibility": "unlisted", "title": p, "created_ms": 1, "expires_ms": 9e12, "pipeline": p, "is_current": False,
+        "ancestry": [{"visibility": "public", "created_ms": 1, "id": p, "title": p}],
+        "request": {"source": KERNEL + "# " + one_line(p), "target": p, "language": p, "inputs": [{"name": p, "shape": [1], "dtype": p}]},
+        "view": json.loads(json.dumps(view)), "result": result}
+
+
+def assert_inert(page, p):
+    assert page.evaluate("() => window.__hits") == 0, f"ran: {p!r}"
+    assert page.evaluate("() => window.__reports") == [], f"reported: {p!r}"
+    # no element that a payload could have made, and no address that could run
+    made = page.evaluate("""() => [...document.querySelectorAll('body script, body iframe, body object, body embed, body base, body math, body video, body meta, body link, body style, [onerror], [onload], [onfocus], [ontoggle], [srcdoc]')].map((n) => n.outerHTML)
+        .concat([...document.querySelectorAll('a[href], form[action]')].filter((a) => !/^(https?:|\\/|$)/.test(a.getAttribute('href') ?? a.getAttribute('action') ?? '')).map((a) => a.outerHTML))""")
+    assert made == [], p
+
+
+def shows(page, where, p):
+    """The words stand there letter by letter: controls and line ends may be shown as something else."""
+    visible = re.sub(r"[\s\x00-\x1f\u202e\ufeff\u2028\u2029\u0000]+", " ", p).strip()
+    pieces = [x for x in re.split(r"[\s•]+", visible) if len(x) > 3 and "\x1b" not in x]
+    page.wait_for_function("([w, pieces]) => { const t = [...document.querySelectorAll(w)].map((n) => n.value ?? n.textContent).join(' '); return pieces.every((x) => t.includes(x)) }", arg=[where, pieces], timeout=8000)
+
+
+@pytest.fixture(scope="module")
+def hostile_page(browser, server):
+    context = browser.new_context(viewport={"width": 1500, "height": 900})
+    context.add_init_script(f"({WATCHED})()")
+    page = context.new_page()
+    dialogs = []
+    page.on("dialog", lambda d: (dialogs.append(d.message), d.dismiss()))
+    page.goto(server)
+    compiled(page)
+    yield page
+    context.close()
+    assert dialogs == []
+
+
+@pytest.mark.parametrize("p", SAMPLE, ids=lambda p: str(PAYLOADS.index(p)))
+def test_no_text_of_a_compile_ever_runs(hostile_page, server, p):
+    page = hostile_page
+    body = "".join(json.dumps(f) + "\n" for f in hostile_frames(p))
+    page.route("**/api/v1/compile", lambda r: r.fulfill(content_type="application/x-ndjson", body=body))
+    page.route("**/diff?*", lambda r: r.fulfill(json={"lines_from": 4, "lines_to": 4, "changed": 1, "removed": 0, "added": 0, "hunks": [
+        {"from": {"line": 2, "count": 1}, "to": {"line": 2, "count": 1}, "pairs": [{"from": 2, "to": 2, "words_from": [[1, 9]], "words_to": [[1, 9]]}]}]}))
+    try:
+        page.locator("#source-editor .cm-content").focus()
+        page.keyboard.press("Control+a")
+        page.keyboard.insert_text(KERNEL + f"# {one_line(p)}\n")
+        page.keyboard.press("Control+Enter")
+        shows(page, "#problems .message", p)
+        for where in ("#source-editor .cm-line", "#stages .name", "#stages .phase", "#ir-viewer .cm-line", "#ir-title", "#signature", "#kernel option",
+                      "#problems .hint", "#problems .code", "#problems .printed", "#ir-note"):
+            shows(page, where, p)
+        page.locator("#ir-viewer .cm-line").nth(1).click(position={"x": 30, "y": 6})
+        page.locator("#ir-viewer .cm-line").nth(1).hover(position={"x": 30, "y": 6})
+        page.locator("#stages").focus()
+        page.keyboard.press("d")
+        shows(page, "#diff-viewer .cm-line", p)
+        shows(page, "#diff-bar option", p)
+        assert_inert(page, p)
+        page.keyboard.press("d")
+        # an error of the API, with whatever a proxy may have put there
+        page.unroute("**/api/v1/compile")
+        page.route("**/api/v1/compile", lambda r: r.fulfill(status=400, headers={"x-request-id": one_line(p).encode("ascii", "replace").decode().replace("\0", "")[:80].replace("\x1b", "").replace("\x07", "")},
+                                                            json={"error": {"code": p, "message": p}}))
+        page.keyboard.press("Control+Enter")
+        shows(page, "#banner", p)
+        assert_inert(page, p)
+    finally:
+        page.unroute("**/api/v1/compile")
+        page.unroute("**/diff?*")
+
+
+@pytest.mark.parametrize("p", SAMPLE, ids=lambda p: str(PAYLOADS.index(p)))
+def test_no_text_of_a_stored_link_ever_runs(hostile_page, server, p):
+    page = hostile_page
+    page.route("**/api/v1/snippets/*", lambda r: r.fulfill(json=hostile_snippet(p)))
+    try:
+        page.goto(f"{server}/z/{'A' * 22}")
+        for where in ("#shared-bar .shared-title", "#shared-bar a", "#source-editor .cm-line", "#stages .name", "#diff-viewer .cm-line, #diff-viewer .diff-message, #ir-viewer .cm-line"):
+            shows(page, where, p) if "diff" not in where else expect(page.locator("#ir-pane")).to_be_visible()
+        assert_inert(page, p)
+        page.goto(f"{server}/e/{'A' * 22}")
+        shows(page, "#embed-bar .shared-title", p)
+        shows(page, "#embed-bar option", p)
+        assert_inert(page, p)
+    finally:
+        page.unroute("**/api/v1/snippets/*")
+
+
+@pytest.mark.parametrize("p", SAMPLE[:: 1 if len(SAMPLE) > 20 else 4], ids=lambda p: str(PAYLOADS.index(p)))
+def test_no_real_title_exception_or_output_ever_runs(hostile_page, server, p):
+    """Through the real server: what the kernel prints and raises, its comments, the snippet's title, the address, kept state."""
+    page = hostile_page
+    source = KERNEL.replace("    return", f"    print({p!r})\n    raise ValueError({p!r})\n    return") + f"# {one_line(p)}\n"
+    made = requests.post(f"{server}/api/v1/snippets", json={"source": source, "title": p.encode("utf-8", "replace").decode()[:60], "view": {"version": 1, "filter": ""}},
+                         headers={"X-Nkx-Request": "1"})
+    assert made.status_code == 201, made.text
+    page.evaluate("(p) => localStorage.setItem('nkx.settings', JSON.stringify({theme: p, palette: p, splits: {[p]: p}}))", p)
+    page.evaluate("(p) => localStorage.setItem('nkx.links', JSON.stringify([{id: p, token: p, title: p}, {id: 'A'.repeat(22), token: 'B'.repeat(22), title: p, visibility: 'unlisted', createdMs: 1, expiresMs: null}]))", p)
+    page.goto(server + made.json()["url"])
+    shows(page, "#problems .message", p)
+    shows(page, "#shared-bar .shared-title", p[:60])
+    page.locator("#share").click()
+    shows(page, ".my-links a", p)
+    assert_inert(page, p)
+    page.goto("about:blank")
+    page.goto(f"{server}/#stage={requests.utils.quote(p)}&q={requests.utils.quote(p)}&kernel={requests.utils.quote(p)}&diff={requests.utils.quote(p)}"
+              f"&target={requests.utils.quote(p)}&sel={requests.utils.quote(p)}&code=eJwDAAAAAAE")
+    expect(page.locator("#share")).to_be_visible()
+    page.wait_for_function("() => document.querySelector('#status').textContent !== ''")
+    assert_inert(page, p)
+    page.evaluate("() => localStorage.clear()")
+
+
+def test_payloads_would_run_where_they_are_not_stopped(browser):
+    """The check can fail: on a page without our policy, written as HTML, they do run."""
+    page = browser.new_page()
+    page.evaluate(f"({WATCHED})()")
+    page.set_content("<div id=x></div>")
+    page.evaluate("(list) => { for (const p of list) { const d = document.createElement('div'); d.innerHTML = p; document.body.append(d) } }", TAGS)
+    page.wait_for_function("() => window.__hits >= 5")
+    page.close()
+
+
+# ---- hostile and old state
+
+
+@pytest.mark.parametrize("kept", ["{", "[]x", "null", "7", '"text"', '{"__proto__": {"theme": "dark"}, "constructor": 1}',
+                                  '{"theme": {"toString": 1}, "fontSize": "9e99", "splits": {"__proto__": 0.5, "split-source": -4}}', '[[[[]]]]'])
+def test_damaged_settings_are_left_out(new_page, server, kept):
+    page = new_page()
+    page.goto(server)
+    page.evaluate("(k) => { localStorage.setItem('nkx.settings', k); localStorage.setItem('nkx.scope', k) }", kept)
+    page.reload()
+    if kept in ("{", "[]x", "null", "7", '"text"'):
+        expect(page.locator(".toast")).to_contain_text("could not be read")
+    compiled(page)
+    assert page.evaluate("() => ({}).theme") is None
+    assert page.evaluate("() => localStorage.getItem('nkx.scope')") != kept
+
+
+@pytest.mark.parametrize("kept", ["{", "{}", '[{"id": "x"}]', '[null, 3, {"__proto__": {"id": "y"}}]',
+                                  '[{"id":"../../x","token":"t","title":"t","visibility":"public","createdMs":0,"expiresMs":null}]'])
+def test_a_damaged_list_of_links_is_left_out_with_a_word(new_page, server, kept):
+    page = new_page()
+    page.goto(server)
+    compiled(page)
+    page.evaluate("(k) => localStorage.setItem('nkx.links', k)", kept)
+    page.reload()
+    expect(page.locator(".toast")).to_contain_text("The list of your links could not be read")
+    compiled(page)
+    page.get_by_role("button", name="Share").click()
+    expect(page.locator(".my-links-box")).to_be_hidden()
+
+
+@pytest.mark.parametrize("view, is_odd", [
+    (None, False), ({"version": 1}, False), ({"version": 2, "stageKey": "cse"}, True), ({"stage": "cse"}, True),
+    ({"version": 1, "stageKey": {"a": 1}, "filter": 7, "pane": "nowhere"}, True),
+    ({"version": 1, "stageKey": "no-such-stage", "diffFrom": "nor-this", "selection": "9999.1,2"}, False),
+    ({"version": 1, "__proto__": {"wrap": True}, "constructor": "x", "splits": {"__proto__": 1, "split-source": 99}}, False),
+    ({"version": 1, "filter": "x" * 5000}, True)])
+def test_a_view_of_another_version_is_left_out_with_a_word(new_page, server, view, is_odd):
+    body = {"source": KERNEL} | ({"view": view} if view is not None else {})
+    made = requests.post(f"{server}/api/v1/snippets", data=json.dumps(body), headers={"X-Nkx-Request": "1", "Content-Type": "application/json"}).json()
+    page = new_page()
+    page.goto(server + made["url"])
+    compiled(page)
+    toast = page.locator(".toast")
+    expect(toast).to_have_count(1 if is_odd else 0)
+    if is_odd:
+        expect(toast).to_contain_text("was left out")
+    expect(page.locator("#source-editor .cm-line").first).to_have_text("import numpy as np")
+    assert page.evaluate("() => ({}).wrap") is None
