@@ -3,9 +3,9 @@
  * One table (ops.def) serves __array_ufunc__, __array_function__, the operators and the methods.  Callables are found
  * by identity.  What is not in the table is refused by the name a user would write.
  */
-#include "trace/tracer.h"
-
 #include <string.h>
+
+#include "trace/compose.h"
 
 const struct op_def op_table[] = {
 #define TRACE_OP(id, name, numpy, method, kind, call, arg) {name, numpy, method, call, arg, kind},
@@ -82,11 +82,8 @@ static bool too_many(const struct tracer *tr) {
   return true;
 }
 
-PyObject *op_call(const struct op_def *op, PyObject *args, PyObject *kw) {
-  struct tracer *tr = tracer_enter();
-  if (!tr)
-    return NULL;
-  PyObject *r = op->call(tr, op, args, kw);
+/* Checks an operation's result (stolen) and what the builder left behind. */
+static PyObject *op_end(struct tracer *tr, PyObject *r) {
   if (!r || tr->b.err.code) {
     Py_CLEAR(r);
     raise_builder_error(tr);
@@ -96,6 +93,11 @@ PyObject *op_call(const struct op_def *op, PyObject *args, PyObject *kw) {
   if (too_many(tr))
     Py_CLEAR(r);
   return r;
+}
+
+PyObject *op_call(const struct op_def *op, PyObject *args, PyObject *kw) {
+  struct tracer *tr = tracer_enter();
+  return tr ? op_end(tr, op->call(tr, op, args, kw)) : NULL;
 }
 
 PyObject *op_call2(enum op_id id, PyObject *x, PyObject *y) {
@@ -116,57 +118,57 @@ PyObject *op_call1(enum op_id id, PyObject *x) {
 
 const char *dispatch_hint(const char *name) {
   static const char *const hints[][2] = {
-      {"einsum", "write it with np.matmul, np.transpose and np.sum"},
-      {"tensordot", "write it with np.reshape and np.matmul"},
-      {"inner", "use np.matmul(a, np.swapaxes(b, -1, -2))"},
-      {"vdot", "use np.sum(a * b)"},
-      {"norm", "use np.sqrt(np.sum(x * x, axis=axis, keepdims=True))"},
-      {"vstack", "use np.concatenate(…, axis=0)"},
-      {"hstack", "use np.concatenate(…, axis=1)"},
-      {"dstack", "use np.concatenate(…, axis=2)"},
-      {"column_stack", "use np.stack(…, axis=1)"},
-      {"tile", "use np.broadcast_to and np.reshape, or np.concatenate"},
-      {"flip", "use a slice with a negative step: x[::-1]"},
-      {"fliplr", "use x[:, ::-1]"},
-      {"flipud", "use x[::-1]"},
-      {"roll", "use slices and np.concatenate"},
-      {"pad", "use np.concatenate with np.zeros"},
-      {"diff", "use x[1:] - x[:-1]"},
-      {"cumsum", "multiply by a triangular matrix of ones: x @ np.triu(np.ones((n, n)))"},
-      {"tril", "multiply by a constant mask: x * np.tril(np.ones((n, n)))"},
-      {"triu", "multiply by a constant mask: x * np.triu(np.ones((n, n)))"},
-      {"average", "use np.sum(x * w) / np.sum(w)"},
-      {"ptp", "use np.max(x) - np.min(x)"},
-      {"nansum", "use np.sum(np.where(np.isnan(x), 0, x))"},
-      {"nanmax", "use np.max(np.where(np.isnan(x), -np.inf, x))"},
-      {"sinh", "use (np.exp(x) - np.exp(-x)) / 2"},
-      {"cosh", "use (np.exp(x) + np.exp(-x)) / 2"},
-      {"exp2", "use np.exp(x * np.log(2))"},
-      {"log10", "use np.log(x) * (1 / np.log(10))"},
-      {"cbrt", "use np.sign(x) * np.power(np.abs(x), 1 / 3)"},
-      {"hypot", "use np.sqrt(x * x + y * y)"},
       {"svd", "decompositions do not run on the device: compute it on the host and pass the factors in"},
       {"inv", "compute the inverse on the host and pass it in"},
       {"solve", "solve on the host and pass the result in"},
-      {"sort", "use np.max, np.argmax or np.where if only extremes are needed"},
-      {"argsort", "use np.argmax if only the largest is needed"},
       {"nonzero", "the result's size depends on data: use np.where(condition, x, y)"},
       {"unique", "the result's size depends on data"},
-      {"array_equal", "use np.all(x == y)"},
-      {"isclose", "use np.abs(x - y) <= tolerance"},
-      {"allclose", "use np.all(np.abs(x - y) <= tolerance)"},
-      {"copyto", "use x[...] = y"},
-      {"take_along_axis", "use np.take along one axis"},
       {"item", "a traced tensor has no value yet: return it from the kernel"},
       {"tolist", "a traced tensor has no value yet: return it from the kernel"},
       {"view", "use .astype to convert values"},
       {"fill", "use x[...] = value"},
-      {"sinc", "use np.sin(x) / x"},
-      {"atleast_2d", "use np.expand_dims"},
-      {"cross", "write it out with slices"},
-      {"trace", "use np.sum(x * np.eye(n))"},
-      {"diag", "use np.sum(x * np.eye(n), axis=1)"},
-      {"meshgrid", "use np.broadcast_to"},
+      {"det", "compute it on the host and pass it in"},
+      {"eig", "decompositions do not run on the device: compute it on the host and pass the factors in"},
+      {"eigh", "decompositions do not run on the device: compute it on the host and pass the factors in"},
+      {"qr", "decompositions do not run on the device: compute it on the host and pass the factors in"},
+      {"cholesky", "decompositions do not run on the device: compute it on the host and pass the factors in"},
+      {"pinv", "compute the inverse on the host and pass it in"},
+      {"lstsq", "solve on the host and pass the result in"},
+      {"fft", "multiply by a constant matrix of cosines and one of sines"},
+      {"argwhere", "the result's size depends on data: use np.where(condition, x, y)"},
+      {"flatnonzero", "the result's size depends on data: use np.where(condition, x, y)"},
+      {"extract", "the result's size depends on data: use np.where(condition, x, y)"},
+      {"bincount", "use np.sum(x[:, None] == np.arange(n), axis=0)"},
+      {"histogram", "use np.searchsorted with bins that rise, then np.sum(i[:, None] == np.arange(n), axis=0)"},
+      {"interp", "use np.searchsorted and np.take"},
+      {"convolve", "multiply by a constant band matrix"},
+      {"correlate", "multiply by a constant band matrix"},
+      {"cov", "use (x - mean) @ (x - mean).T / (n - 1)"},
+      {"corrcoef", "use (x - mean) @ (x - mean).T and divide by the standard deviations"},
+      {"left_shift", "multiply by a power of two"},
+      {"right_shift", "floor-divide by a power of two"},
+      {"nextafter", "add a multiple of np.finfo(dtype).eps"},
+      {"gcd", "compute it on the host and pass it in"},
+      {"lcm", "compute it on the host and pass it in"},
+      {"delete", "use np.take with the indices that stay"},
+      {"insert", "use slices and np.concatenate"},
+      {"resize", "use np.tile and a slice"},
+      {"choose", "use np.select"},
+      {"piecewise", "use np.select"},
+      {"place", "use np.copyto(x, value, where=mask)"},
+      {"put", "use x[indices] = values on x.ravel()"},
+      {"apply_along_axis", "call the function on whole arrays, with axis="},
+      {"vectorize", "call the function on whole arrays"},
+      {"gradient", "use slices: (x[2:] - x[:-2]) / 2"},
+      {"trapezoid", "use np.sum((y[1:] + y[:-1]) / 2)"},
+      {"block", "use np.concatenate, or np.stack"},
+      {"sort", "use np.max, np.argmax or np.where if only extremes are needed"},
+      {"argsort", "use np.argmax if only the largest is needed"},
+      {"median", "use np.mean, or np.max and np.min"},
+      {"percentile", "use np.mean, or np.max and np.min"},
+      {"quantile", "use np.mean, or np.max and np.min"},
+      {"partition", "use np.max, or np.argmax"},
+      {"lexsort", "sort on the host"},
   };
   for (size_t i = 0; i < sizeof hints / sizeof *hints; i++)
     if (strcmp(hints[i][0], name) == 0)
@@ -235,6 +237,14 @@ static PyObject *store_out(PyObject *out, PyObject *r) {
     return r;
   if (tensor_check(out)) {
     struct tracer *tr = tracer_enter();
+    struct tensor *from = (struct tensor *)r, *to = (struct tensor *)out;
+    if (tensor_check(r) && dtype_is_float(from->dtype) && !dtype_is_float(to->dtype)) {
+      refuse(DG_DTYPE_PROMOTION, "convert the result first: .astype(…)",
+             "out=: cannot store a %s result in a %s tensor", dtype_numpy_name(from->dtype),
+             dtype_numpy_name(to->dtype));
+      Py_DECREF(r);
+      return NULL;
+    }
     if (tr && index_set(tr, (struct tensor *)out, Py_Ellipsis, r) == 0) {
       Py_DECREF(r);
       return Py_NewRef(out);
@@ -273,6 +283,19 @@ static PyObject *store_out(PyObject *out, PyObject *r) {
   return converted;
 }
 
+PyObject *op_call_out(const struct op_def *op, PyObject *args, PyObject *kw) {
+  PyObject *out = kw ? PyDict_GetItemString(kw, "out") : NULL;
+  if (!out || out == Py_None)
+    return op_call(op, args, kw);
+  PyObject *rest = PyDict_Copy(kw), *r = NULL;
+  Py_INCREF(out);
+  if (rest && PyDict_DelItemString(rest, "out") == 0)
+    r = store_out(out, op_call(op, args, rest));
+  Py_DECREF(out);
+  Py_XDECREF(rest);
+  return r;
+}
+
 /* ufunc.reduce: the reduction of the same name, with axis 0 as the default. */
 static PyObject *ufunc_reduce(const struct op_def *op, PyObject *args, PyObject *kw, PyObject *ufunc) {
   static const struct {
@@ -292,6 +315,33 @@ static PyObject *ufunc_reduce(const struct op_def *op, PyObject *args, PyObject 
     return r;
   }
   return refuse_callable(ufunc, "reduce");
+}
+
+static PyObject *ufunc_accumulate(struct tracer *tr, const struct op_def *op, PyObject *args, PyObject *kw,
+                                  PyObject *ufunc) {
+  if (!tr)
+    return NULL;
+  if (op && (op == &op_table[OP_ADD] || op == &op_table[OP_MULTIPLY] || op == &op_table[OP_MAXIMUM] ||
+             op == &op_table[OP_MINIMUM]))
+    return op_end(tr, accumulate_call(tr, op->arg, args, kw));
+  return refuse_callable(ufunc, "accumulate");
+}
+
+/* ufunc.outer(a, b): a gets an axis of size 1 for each of b's. */
+static PyObject *ufunc_outer(struct tracer *tr, const struct op_def *op, PyObject *args, PyObject *kw,
+                             PyObject *ufunc) {
+  if (!tr)
+    return NULL;
+  if (!op || PyTuple_GET_SIZE(args) != 2 || strcmp(op->kind, "binary") != 0)
+    return refuse_callable(ufunc, "outer");
+  hlo_val x = operand_alone(tr, PyTuple_GET_ITEM(args, 0)), y = operand_alone(tr, PyTuple_GET_ITEM(args, 1));
+  for (int i = 0; x && y && i < y->shape.rank; i++)
+    x = expand_at(tr, x, x->shape.rank);
+  PyObject *a = y ? tensor_wrap(tr, x) : NULL, *pair = a ? PyTuple_Pack(2, a, PyTuple_GET_ITEM(args, 1)) : NULL;
+  PyObject *r = pair ? op_call(op, pair, kw) : op_end(tr, NULL);
+  Py_XDECREF(a);
+  Py_XDECREF(pair);
+  return r;
 }
 
 /* __array_ufunc__(ufunc, method, *inputs, **kwargs) */
@@ -314,6 +364,10 @@ PyObject *dispatch_ufunc(PyObject *self, PyObject *args, PyObject *kw) {
   if (PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(args, 1), "__call__") != 0) {
     if (PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(args, 1), "reduce") == 0)
       r = ufunc_reduce(op, inputs, rest, ufunc);
+    else if (PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(args, 1), "accumulate") == 0)
+      r = ufunc_accumulate(tracer_enter(), op, inputs, rest, ufunc);
+    else if (PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(args, 1), "outer") == 0)
+      r = ufunc_outer(tracer_enter(), op, inputs, rest, ufunc);
     else
       refuse_callable(ufunc, PyUnicode_AsUTF8(PyTuple_GET_ITEM(args, 1)));
   } else if (!op) {
@@ -339,5 +393,5 @@ PyObject *dispatch_function(PyObject *self, PyObject *args, PyObject *kw) {
   const struct op_def *op = find_op(func);
   if (!op)
     return refuse_callable(func, NULL);
-  return op_call(op, a, PyDict_GET_SIZE(k) ? k : NULL);
+  return op_call_out(op, a, PyDict_GET_SIZE(k) ? k : NULL);
 }

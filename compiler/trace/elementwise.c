@@ -3,9 +3,9 @@
  * Promote, broadcast, convert, then emit.  Operations without an HLO opcode are composed here so that they give what
  * NumPy gives, division by zero and signs included.
  */
-#include "trace/tracer.h"
-
 #include <math.h>
+
+#include "trace/compose.h"
 
 hlo_val like(struct tracer *tr, hlo_val x, double v) {
   return x ? hlo_full(&tr->b, x->shape.dtype, x->shape.rank, x->shape.dims, v) : NULL;
@@ -17,21 +17,11 @@ hlo_val nonzero(struct tracer *tr, hlo_val x) {
   return hlo_compare(&tr->b, HLO_NE, x, like(tr, x, 0));
 }
 
-static hlo_val emit(struct tracer *tr, enum hlo_op op, hlo_val x, hlo_val y) {
-  return hlo_binary(&tr->b, op, x, y);
-}
-static hlo_val cmp(struct tracer *tr, enum hlo_direction d, hlo_val x, hlo_val y) {
-  return hlo_compare(&tr->b, d, x, y);
-}
-static hlo_val sel(struct tracer *tr, hlo_val c, hlo_val x, hlo_val y) {
-  return hlo_select(&tr->b, c, x, y);
-}
-
 /* Whether a truncated remainder r of a division by y must be moved to y's sign. */
 static hlo_val sign_differs(struct tracer *tr, hlo_val r, hlo_val y) {
   hlo_val zero = like(tr, r, 0);
-  hlo_val differ = emit(tr, HLO_XOR, cmp(tr, HLO_LT, r, zero), cmp(tr, HLO_LT, y, zero));
-  return emit(tr, HLO_AND, cmp(tr, HLO_NE, r, zero), differ);
+  hlo_val differ = bin(tr, HLO_XOR, cmp(tr, HLO_LT, r, zero), cmp(tr, HLO_LT, y, zero));
+  return bin(tr, HLO_AND, cmp(tr, HLO_NE, r, zero), differ);
 }
 
 /* NumPy's integer division by zero gives 0; the hardware's, and LLVM's, is undefined: divide by 1 there. */
@@ -39,42 +29,79 @@ static hlo_val int_divmod(struct tracer *tr, hlo_val x, hlo_val y, bool want_mod
   hlo_val zero = like(tr, y, 0), by_zero = cmp(tr, HLO_EQ, y, zero);
   hlo_val safe = sel(tr, by_zero, like(tr, y, 1), y);
   bool is_signed = x && dtype_kind(x->shape.dtype) == DK_SIGNED && !truncate;
-  hlo_val q = emit(tr, HLO_DIVIDE, x, safe), r = NULL;
+  hlo_val q = bin(tr, HLO_DIVIDE, x, safe), r = NULL;
   if (is_signed || want_mod)
-    r = emit(tr, HLO_SUBTRACT, x, emit(tr, HLO_MULTIPLY, q, safe));
+    r = bin(tr, HLO_SUBTRACT, x, bin(tr, HLO_MULTIPLY, q, safe));
   if (is_signed) {
     hlo_val fix = sign_differs(tr, r, safe);
     if (want_mod)
-      r = sel(tr, fix, emit(tr, HLO_ADD, r, safe), r);
+      r = sel(tr, fix, bin(tr, HLO_ADD, r, safe), r);
     else
-      q = sel(tr, fix, emit(tr, HLO_SUBTRACT, q, like(tr, q, 1)), q);
+      q = sel(tr, fix, bin(tr, HLO_SUBTRACT, q, like(tr, q, 1)), q);
   }
   return sel(tr, by_zero, zero, want_mod ? r : q);
 }
 
 /* NumPy's rule (npy_divmod): exact where x / y would round up to a whole number. */
 static hlo_val float_floor_divide(struct tracer *tr, hlo_val x, hlo_val y) {
-  hlo_val rem = emit(tr, HLO_REMAINDER, x, y);
-  hlo_val div = emit(tr, HLO_DIVIDE, emit(tr, HLO_SUBTRACT, x, rem), y);
-  div = sel(tr, sign_differs(tr, rem, y), emit(tr, HLO_SUBTRACT, div, like(tr, div, 1)), div);
+  hlo_val rem = bin(tr, HLO_REMAINDER, x, y);
+  hlo_val div = bin(tr, HLO_DIVIDE, bin(tr, HLO_SUBTRACT, x, rem), y);
+  div = sel(tr, sign_differs(tr, rem, y), bin(tr, HLO_SUBTRACT, div, like(tr, div, 1)), div);
   hlo_val down = hlo_unary(&tr->b, HLO_FLOOR, div);
-  hlo_val up = cmp(tr, HLO_GT, emit(tr, HLO_SUBTRACT, div, down), like(tr, div, 0.5));
-  down = sel(tr, up, emit(tr, HLO_ADD, down, like(tr, down, 1)), down);
-  return sel(tr, cmp(tr, HLO_EQ, y, like(tr, y, 0)), emit(tr, HLO_DIVIDE, x, y), down);
+  hlo_val up = cmp(tr, HLO_GT, bin(tr, HLO_SUBTRACT, div, down), like(tr, div, 0.5));
+  down = sel(tr, up, bin(tr, HLO_ADD, down, like(tr, down, 1)), down);
+  return sel(tr, cmp(tr, HLO_EQ, y, like(tr, y, 0)), bin(tr, HLO_DIVIDE, x, y), down);
 }
 
 static hlo_val float_remainder(struct tracer *tr, hlo_val x, hlo_val y) {
-  hlo_val rem = emit(tr, HLO_REMAINDER, x, y);
-  return sel(tr, sign_differs(tr, rem, y), emit(tr, HLO_ADD, rem, y), rem);
+  hlo_val rem = bin(tr, HLO_REMAINDER, x, y);
+  return sel(tr, sign_differs(tr, rem, y), bin(tr, HLO_ADD, rem, y), rem);
 }
 
 /* max + log(1 + exp(-|x - y|)); equal operands (infinities too) give x + ln 2. */
 static hlo_val logaddexp(struct tracer *tr, hlo_val x, hlo_val y) {
-  hlo_val d = hlo_unary(&tr->b, HLO_ABS, emit(tr, HLO_SUBTRACT, x, y));
+  hlo_val d = hlo_unary(&tr->b, HLO_ABS, bin(tr, HLO_SUBTRACT, x, y));
   hlo_val e = hlo_unary(&tr->b, HLO_EXP, hlo_unary(&tr->b, HLO_NEGATE, d));
   hlo_val r =
-      emit(tr, HLO_ADD, emit(tr, HLO_MAXIMUM, x, y), hlo_unary(&tr->b, HLO_LOG, emit(tr, HLO_ADD, e, like(tr, e, 1))));
-  return sel(tr, cmp(tr, HLO_EQ, x, y), emit(tr, HLO_ADD, x, like(tr, x, log(2.0))), r);
+      bin(tr, HLO_ADD, bin(tr, HLO_MAXIMUM, x, y), hlo_unary(&tr->b, HLO_LOG, bin(tr, HLO_ADD, e, like(tr, e, 1))));
+  return sel(tr, cmp(tr, HLO_EQ, x, y), bin(tr, HLO_ADD, x, like(tr, x, log(2.0))), r);
+}
+
+/* sqrt(x² + y²) without overflow: the larger one times sqrt(1 + (smaller / larger)²). */
+static hlo_val hypot_val(struct tracer *tr, hlo_val x, hlo_val y) {
+  hlo_val a = un(tr, HLO_ABS, x), b = un(tr, HLO_ABS, y);
+  hlo_val most = bin(tr, HLO_MAXIMUM, a, b), least = bin(tr, HLO_MINIMUM, a, b), zero = cmp_k(tr, HLO_EQ, most, 0);
+  hlo_val r = bin(tr, HLO_DIVIDE, least, sel(tr, zero, like(tr, most, 1), most));
+  hlo_val v = bin(tr, HLO_MULTIPLY, most, un(tr, HLO_SQRT, bin_k(tr, HLO_ADD, bin(tr, HLO_MULTIPLY, r, r), 1)));
+  hlo_val infinite = bin(tr, HLO_OR, cmp_k(tr, HLO_EQ, a, HUGE_VAL), cmp_k(tr, HLO_EQ, b, HUGE_VAL));
+  return sel(tr, infinite, like(tr, v, HUGE_VAL), v);
+}
+
+/* Whether the sign bit of a float is set; -0 is told from 0 by 1 / x. */
+hlo_val sign_bit(struct tracer *tr, hlo_val x) {
+  hlo_val inverse = bin(tr, HLO_DIVIDE, like(tr, x, 1), x);
+  return cmp_k(tr, HLO_LT, sel(tr, cmp_k(tr, HLO_EQ, x, 0), inverse, x), 0);
+}
+
+static hlo_val copysign_val(struct tracer *tr, hlo_val x, hlo_val y) {
+  hlo_val size = un(tr, HLO_ABS, x);
+  return sel(tr, sign_bit(tr, y), un(tr, HLO_NEGATE, size), size);
+}
+
+/* fmax and fmin: the other operand where one is NaN. */
+static hlo_val ignoring_nan(struct tracer *tr, enum hlo_op op, hlo_val x, hlo_val y) {
+  return sel(tr, cmp(tr, HLO_NE, x, x), y, sel(tr, cmp(tr, HLO_NE, y, y), x, bin(tr, op, x, y)));
+}
+
+static hlo_val heaviside_val(struct tracer *tr, hlo_val x, hlo_val at_zero) {
+  hlo_val step = sel(tr, cmp_k(tr, HLO_LT, x, 0), like(tr, x, 0), like(tr, x, 1));
+  return sel(tr, cmp(tr, HLO_NE, x, x), x, sel(tr, cmp_k(tr, HLO_EQ, x, 0), at_zero, step));
+}
+
+static hlo_val logaddexp2_val(struct tracer *tr, hlo_val x, hlo_val y) {
+  const double ln2 = log(2.0);
+  hlo_val v = logaddexp(tr, bin_k(tr, HLO_MULTIPLY, x, ln2), bin_k(tr, HLO_MULTIPLY, y, ln2));
+  return bin_k(tr, HLO_DIVIDE, v, ln2);
 }
 
 hlo_val binary_emit(struct tracer *tr, int which, hlo_val x, hlo_val y) {
@@ -83,29 +110,44 @@ hlo_val binary_emit(struct tracer *tr, int which, hlo_val x, hlo_val y) {
   bool is_bool = x->shape.dtype == DT_BOOL, is_float = dtype_is_float(x->shape.dtype);
   switch (which) {
   case BIN_ADD:
-    return emit(tr, is_bool ? HLO_OR : HLO_ADD, x, y);
+    return bin(tr, is_bool ? HLO_OR : HLO_ADD, x, y);
   case BIN_SUB:
-    return emit(tr, HLO_SUBTRACT, x, y);
+    return bin(tr, HLO_SUBTRACT, x, y);
   case BIN_MUL:
-    return emit(tr, is_bool ? HLO_AND : HLO_MULTIPLY, x, y);
+    return bin(tr, is_bool ? HLO_AND : HLO_MULTIPLY, x, y);
   case BIN_DIV:
-    return emit(tr, HLO_DIVIDE, x, y);
+    return bin(tr, HLO_DIVIDE, x, y);
   case BIN_POW:
-    return emit(tr, HLO_POWER, x, y);
+  case BIN_FLOAT_POWER:
+    return bin(tr, HLO_POWER, x, y);
   case BIN_MAX:
-    return emit(tr, is_bool ? HLO_OR : HLO_MAXIMUM, x, y);
+    return bin(tr, is_bool ? HLO_OR : HLO_MAXIMUM, x, y);
   case BIN_MIN:
-    return emit(tr, is_bool ? HLO_AND : HLO_MINIMUM, x, y);
+    return bin(tr, is_bool ? HLO_AND : HLO_MINIMUM, x, y);
   case BIN_FLOORDIV:
     return is_float ? float_floor_divide(tr, x, y) : int_divmod(tr, x, y, false, false);
   case BIN_MOD:
     return is_float ? float_remainder(tr, x, y) : int_divmod(tr, x, y, true, false);
   case BIN_FMOD:
-    return is_float ? emit(tr, HLO_REMAINDER, x, y) : int_divmod(tr, x, y, true, true);
+    return is_float ? bin(tr, HLO_REMAINDER, x, y) : int_divmod(tr, x, y, true, true);
   case BIN_LOGADDEXP:
     return logaddexp(tr, x, y);
   case BIN_ARCTAN2:
-    return emit(tr, HLO_ATAN2, x, y);
+    return bin(tr, HLO_ATAN2, x, y);
+  case BIN_LOGADDEXP2:
+    return logaddexp2_val(tr, x, y);
+  case BIN_HYPOT:
+    return hypot_val(tr, x, y);
+  case BIN_COPYSIGN:
+    return copysign_val(tr, x, y);
+  case BIN_HEAVISIDE:
+    return heaviside_val(tr, x, y);
+  case BIN_LDEXP:
+    return bin(tr, HLO_MULTIPLY, x, bin(tr, HLO_POWER, like(tr, x, 2), y));
+  case BIN_FMAX:
+    return is_float ? ignoring_nan(tr, HLO_MAXIMUM, x, y) : bin(tr, is_bool ? HLO_OR : HLO_MAXIMUM, x, y);
+  case BIN_FMIN:
+    return is_float ? ignoring_nan(tr, HLO_MINIMUM, x, y) : bin(tr, is_bool ? HLO_AND : HLO_MINIMUM, x, y);
   }
   return NULL;
 }
@@ -131,8 +173,16 @@ static enum dtype compute_dtype(int which, enum dtype t, const struct operand xy
   case BIN_FMOD:
     return t == DT_BOOL ? DT_I8 : t;
   case BIN_LOGADDEXP:
+  case BIN_LOGADDEXP2:
   case BIN_ARCTAN2:
+  case BIN_HYPOT:
+  case BIN_COPYSIGN:
+  case BIN_HEAVISIDE:
     return promote_float(t);
+  case BIN_FLOAT_POWER: /* float64 in NumPy */
+    return DT_F32;
+  case BIN_LDEXP: /* the exponent has no say */
+    return promote_float(operand_dtype(&xy[0]));
   default:
     return t;
   }
@@ -220,7 +270,7 @@ PyObject *op_bitwise(struct tracer *tr, const struct op_def *op, PyObject *args,
     refuse(DG_UNSUPPORTED_DTYPE, "compare first: (x > 0) & (y > 0)", "%s is not defined for %s", op->name,
            dtype_numpy_name(t));
   else if (t != DT_NONE && broadcast_dims(2, xy, &rank, dims))
-    v = emit(tr, (enum hlo_op)op->arg, operand_at(tr, &xy[0], t, rank, dims), operand_at(tr, &xy[1], t, rank, dims));
+    v = bin(tr, (enum hlo_op)op->arg, operand_at(tr, &xy[0], t, rank, dims), operand_at(tr, &xy[1], t, rank, dims));
   return finish(tr, xy, v);
 }
 
@@ -240,7 +290,7 @@ PyObject *op_logical(struct tracer *tr, const struct op_def *op, PyObject *args,
     return NULL;
   hlo_val v = NULL;
   if (broadcast_dims(2, xy, &rank, dims))
-    v = emit(tr, (enum hlo_op)op->arg, truth(tr, &xy[0], rank, dims), truth(tr, &xy[1], rank, dims));
+    v = bin(tr, (enum hlo_op)op->arg, truth(tr, &xy[0], rank, dims), truth(tr, &xy[1], rank, dims));
   return finish(tr, xy, v);
 }
 
@@ -276,4 +326,36 @@ PyObject *op_compare(struct tracer *tr, const struct op_def *op, PyObject *args,
     v = hlo_compare(&tr->b, d, operand_at(tr, &xy[0], t, rank, dims), operand_at(tr, &xy[1], t, rank, dims));
   }
   return finish(tr, xy, v);
+}
+
+hlo_val arith(struct tracer *tr, int which, hlo_val x, hlo_val y) {
+  if (!x || !y)
+    return NULL;
+  struct operand xy[2] = {operand_of(x), operand_of(y)};
+  return binary_operands(tr, which, xy, DT_NONE);
+}
+
+/* Two values (and c, or NULL) brought to one dtype and shape. */
+static bool align(struct tracer *tr, hlo_val c, hlo_val *x, hlo_val *y, hlo_val *out_c) {
+  int rank = 0;
+  int64_t dims[HLO_RANK_MAX];
+  if (!*x || !*y || (out_c && !c))
+    return false;
+  struct operand xs[3] = {operand_of(*x), operand_of(*y), operand_of(c ? c : *x)};
+  enum dtype t = promote_operands(2, xs);
+  if (t == DT_NONE || !broadcast_dims(3, xs, &rank, dims))
+    return false;
+  *x = operand_at(tr, &xs[0], t, rank, dims);
+  *y = operand_at(tr, &xs[1], t, rank, dims);
+  if (out_c)
+    *out_c = broadcast_val(tr, nonzero(tr, c), rank, dims);
+  return *x && *y;
+}
+
+hlo_val compare_vals(struct tracer *tr, enum hlo_direction d, hlo_val x, hlo_val y) {
+  return align(tr, NULL, &x, &y, NULL) ? cmp(tr, d, x, y) : NULL;
+}
+
+hlo_val where_vals(struct tracer *tr, hlo_val c, hlo_val x, hlo_val y) {
+  return align(tr, c, &x, &y, &c) ? sel(tr, c, x, y) : NULL;
 }

@@ -1,13 +1,14 @@
 /* index: x[key] and x[key] = value.
  *
- * A key is normalised to one entry per axis of x (an integer, a slice, or at most one array of integers) and a list of
- * the result's axes.  Integers and slice bounds may be a fori_loop's index.  Reading: dynamic-slice for those, slice,
- * gather for the array (or for a negative step), reshape.  Writing: the value is broadcast to the result's shape, as in
- * NumPy, converted to x's dtype and stored with dynamic-update-slice when all steps are 1, and with scatter otherwise.
+ * A key is normalised to one entry per axis of x (an integer, a slice, or an array of integers) and a list of the
+ * result's axes.  A constant mask is the arrays of its places.  Integers and slice bounds may be a fori_loop's index.
+ * Reading: dynamic-slice for those, slice, one gather for all arrays (or for a negative step), reshape.  Writing: the
+ * value is broadcast to the result's shape, as in NumPy, converted to x's dtype and stored with dynamic-update-slice when
+ * all steps are 1, and with scatter otherwise; a traced mask selects.
  */
-#include "trace/tracer.h"
-
 #include <string.h>
+
+#include "trace/compose.h"
 
 enum entry_kind { ENTRY_INT, ENTRY_SLICE, ENTRY_ARRAY };
 struct entry {
@@ -19,8 +20,8 @@ struct entry {
 struct key {
   int rank; /* of x */
   struct entry axis[HLO_RANK_MAX];
-  int array_axis;           /* or -1 */
-  bool separated;           /* an integer stands apart from the array: the array's axes go first (NumPy's rule) */
+  int n_arrays, arrays[HLO_RANK_MAX]; /* their axes of x; their shapes are broadcast together */
+  bool separated;           /* something stands between integers and arrays: the arrays' axes go first (NumPy's rule) */
   int n_new;                /* axes of size 1 from None */
   int new_at[HLO_RANK_MAX]; /* in the result, before the array's axes replace their entry */
 };
@@ -103,41 +104,38 @@ static bool read_slice(struct tracer *tr, PyObject *o, int axis, int64_t size, s
 
 /* Integer arrays and lists: in range and non-negative. */
 static bool read_array(struct tracer *tr, PyObject *o, int axis, int64_t size, struct entry *e) {
-  *e = (struct entry){.kind = ENTRY_ARRAY};
-  if (tensor_check(o)) {
-    e->indices = tensor_val(tr, o);
-    if (e->indices && e->indices->shape.dtype == DT_BOOL)
-      return refuse_index("use np.where(mask, x, y)",
-                          "a boolean mask is not supported: the result's size depends on data");
-    if (e->indices && !dtype_is_int(e->indices->shape.dtype))
-      return refuse_index("convert it: idx.astype(np.int32)", "an index tensor must hold integers");
+  *e = (struct entry){.kind = ENTRY_ARRAY, .step = 1};
+  if (!tensor_check(o)) {
+    e->indices = constant_indices(tr, o, axis, size);
     return e->indices;
   }
-  PyArrayObject *a = (PyArrayObject *)PyArray_FROM_O(o);
-  if (!a)
-    return false;
-  bool ok = PyArray_ISINTEGER(a) || (PyArray_SIZE(a) == 0 && !PyArray_ISBOOL(a));
-  if (!ok)
-    refuse_index(PyArray_ISBOOL(a) ? "use np.where(mask, x, y)" : NULL,
-                 PyArray_ISBOOL(a) ? "a boolean mask is not supported" : "this kind of index is not supported");
-  PyArrayObject *c =
-      ok ? (PyArrayObject *)PyArray_FromArray(a, PyArray_DescrFromType(NPY_INT64),
-                                              NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_ENSURECOPY | NPY_ARRAY_FORCECAST)
-         : NULL;
-  Py_DECREF(a);
-  if (!c)
-    return false;
-  int64_t *p = PyArray_DATA(c);
-  for (npy_intp i = 0; ok && i < PyArray_SIZE(c); i++) {
-    ok = p[i] >= -size && p[i] < size;
-    if (!ok)
-      refuse(DG_BAD_ARGUMENT, NULL, "index %lld is out of bounds for axis %d with size %lld", (long long)p[i], axis,
-             (long long)size);
-    p[i] += p[i] < 0 ? size : 0;
-  }
-  e->indices = ok ? array_constant(tr, c, DT_I32) : NULL;
-  Py_DECREF(c);
+  hlo_val i = tensor_val(tr, o);
+  if (i && i->shape.dtype == DT_BOOL)
+    return refuse_index("use np.where(mask, x, y)",
+                        "a boolean mask is not supported: the result's size depends on data");
+  if (i && !dtype_is_int(i->shape.dtype))
+    return refuse_index("convert it: idx.astype(np.int32)", "an index tensor must hold integers");
+  e->indices = wrap_indices(tr, i, size);
   return e->indices;
+}
+
+/* A constant array of booleans as an array, a new reference; NULL (without an exception) for anything else. */
+static PyArrayObject *constant_mask(PyObject *o) {
+  if (tensor_check(o) || !(PyArray_Check(o) || PyList_Check(o)))
+    return NULL;
+  PyArrayObject *a = (PyArrayObject *)PyArray_FROM_O(o);
+  PyErr_Clear();
+  if (a && PyArray_ISBOOL(a) && PyArray_NDIM(a) > 0)
+    return a;
+  Py_XDECREF(a);
+  return NULL;
+}
+
+static int axes_of(PyObject *o) {
+  PyArrayObject *mask = constant_mask(o);
+  int n = mask ? PyArray_NDIM(mask) : 1;
+  Py_XDECREF(mask);
+  return n;
 }
 
 /* Checks that are about the key as a whole; counts the entries that use up an axis. */
@@ -149,7 +147,7 @@ static bool survey(PyObject *items, int rank, int *n_axes) {
     if (PyBool_Check(o) || PyArray_IsScalar(o, Bool))
       return refuse_index("use None to add an axis", "indexing with True or False is not supported");
     dots += o == Py_Ellipsis;
-    *n_axes += o != Py_Ellipsis && o != Py_None;
+    *n_axes += o != Py_Ellipsis && o != Py_None ? axes_of(o) : 0;
   }
   if (dots > 1) {
     refuse(DG_BAD_ARGUMENT, NULL, "an index can only have a single ellipsis ('...')");
@@ -167,7 +165,6 @@ static bool is_plain_int(PyObject *o) {
   return PyLong_Check(o) || PyArray_IsScalar(o, Integer);
 }
 
-/* Only one array is supported; with it, integers count as arrays when NumPy decides where its axes go. */
 static bool read_entry(struct tracer *tr, struct key *k, PyObject *o, int axis, int64_t size) {
   struct entry *e = &k->axis[axis];
   if (PySlice_Check(o))
@@ -182,10 +179,48 @@ static bool read_entry(struct tracer *tr, struct key *k, PyObject *o, int axis, 
     return PyIndex_Check(o)
                ? read_int(o, axis, size, e)
                : refuse_index(NULL, "only integers, slices, None, ... and integer arrays are valid indices");
-  if (k->array_axis >= 0)
-    return refuse_index("index one axis after the other: x[i][:, j]", "more than one index array is not supported");
-  k->array_axis = axis;
+  k->arrays[k->n_arrays++] = axis;
   return read_array(tr, o, axis, size, e);
+}
+
+/* A mask stands for the places where it is true: one array of integers per axis. */
+static bool read_mask(struct tracer *tr, struct key *k, PyArrayObject *mask, const struct hlo_shape *s, int axis) {
+  int n = PyArray_NDIM(mask);
+  for (int i = 0; i < n; i++)
+    if (PyArray_DIM(mask, i) != s->dims[axis + i]) {
+      refuse(DG_BAD_ARGUMENT, NULL,
+             "boolean index did not match indexed array along axis %d; size of axis is %lld but size of corresponding "
+             "boolean axis is %lld",
+             axis + i, (long long)s->dims[axis + i], (long long)PyArray_DIM(mask, i));
+      return false;
+    }
+  PyObject *places = PyArray_Nonzero(mask);
+  bool ok = places;
+  for (int i = 0; ok && i < n; i++) {
+    k->arrays[k->n_arrays++] = axis + i;
+    ok = read_array(tr, PyTuple_GET_ITEM(places, i), axis + i, s->dims[axis + i], &k->axis[axis + i]);
+  }
+  Py_XDECREF(places);
+  return ok;
+}
+
+/* Gives all index arrays their common shape. */
+static bool broadcast_arrays(struct tracer *tr, struct key *k) {
+  struct operand xs[HLO_RANK_MAX];
+  int rank = 0;
+  int64_t dims[HLO_RANK_MAX];
+  for (int i = 0; i < k->n_arrays; i++)
+    xs[i] = operand_of(k->axis[k->arrays[i]].indices);
+  if (k->n_arrays < 2)
+    return true;
+  if (!broadcast_dims(k->n_arrays, xs, &rank, dims))
+    return false;
+  for (int i = 0; i < k->n_arrays; i++) {
+    hlo_val *v = &k->axis[k->arrays[i]].indices;
+    if (!(*v = broadcast_val(tr, *v, rank, dims)))
+      return false;
+  }
+  return true;
 }
 
 static void find_separation(struct key *k, PyObject *items) {
@@ -198,11 +233,11 @@ static void find_separation(struct key *k, PyObject *items) {
     last = (int)i;
     count++;
   }
-  k->separated = k->array_axis >= 0 && last - first + 1 != count;
+  k->separated = k->n_arrays > 0 && last - first + 1 != count;
 }
 
 static bool read_key(struct tracer *tr, const struct hlo_shape *s, PyObject *key, struct key *k) {
-  *k = (struct key){.rank = s->rank, .array_axis = -1};
+  *k = (struct key){.rank = s->rank};
   PyObject *items = PyTuple_Check(key) ? Py_NewRef(key) : PyTuple_Pack(1, key);
   int n_axes = 0, axis = 0, out = 0;
   bool ok = items && survey(items, s->rank, &n_axes), dots = false;
@@ -222,27 +257,30 @@ static bool read_key(struct tracer *tr, const struct hlo_shape *s, PyObject *key
       for (int fill = s->rank - n_axes; fill > 0; fill--, axis++, out++)
         k->axis[axis] = (struct entry){ENTRY_SLICE, 0, 1, s->dims[axis], NULL, NULL};
     } else {
-      ok = read_entry(tr, k, o, axis, s->dims[axis]);
-      out += ok && k->axis[axis].kind != ENTRY_INT;
-      axis++;
+      PyArrayObject *mask = constant_mask(o);
+      int n_used = mask ? PyArray_NDIM(mask) : 1;
+      ok = mask ? read_mask(tr, k, mask, s, axis) : read_entry(tr, k, o, axis, s->dims[axis]);
+      out += ok && k->axis[axis].kind != ENTRY_INT ? n_used : 0;
+      axis += n_used;
+      Py_XDECREF(mask);
     }
   }
   if (ok)
     find_separation(k, items);
+  ok = ok && broadcast_arrays(tr, k);
   Py_XDECREF(items);
   return ok;
 }
 
 /* ---- reading -------------------------------------------------------------------------------------------------- */
 
-/* Elements along `axis` in reverse order. */
-static hlo_val reverse_axis(struct tracer *tr, hlo_val x, int axis) {
-  int64_t n = x->shape.dims[axis];
+hlo_val reverse_axis(struct tracer *tr, hlo_val x, int axis) {
+  int64_t n = x ? x->shape.dims[axis] : 0;
   int32_t *idx = arena_new_array(tr->a, int32_t, (size_t)n);
   for (int64_t i = 0; i < n; i++)
     idx[i] = (int32_t)(n - 1 - i);
   struct hlo_shape s = hlo_shape_array(tr->a, DT_I32, 1, &n);
-  return take_axis(tr, x, hlo_constant(&tr->b, s, idx), axis);
+  return x ? take_axis(tr, x, hlo_constant(&tr->b, s, idx), axis) : NULL;
 }
 
 static bool moves(const struct key *k) {
@@ -310,10 +348,10 @@ static hlo_val slice_axes(struct tracer *tr, hlo_val x, const struct key *k) {
   return x;
 }
 
-/* Drops the integers' axes and adds None's.  Sizes of the array's axis are left as they are in x. */
+/* Drops the integers' axes and adds None's.  Sizes of the arrays' axes are left as they are in x; array_at says where
+ * these are. */
 static int result_dims(const struct hlo_shape *s, const struct key *k, int64_t *dims, int *array_at) {
-  int n = 0, next_new = 0;
-  *array_at = -1;
+  int n = 0, next_new = 0, arrays = 0;
   for (int i = 0; i <= k->rank; i++) {
     while (next_new < k->n_new && k->new_at[next_new] == n) {
       dims[n++] = 1;
@@ -321,11 +359,16 @@ static int result_dims(const struct hlo_shape *s, const struct key *k, int64_t *
     }
     if (i == k->rank || k->axis[i].kind == ENTRY_INT)
       continue;
-    if (i == k->array_axis)
-      *array_at = n;
+    if (k->axis[i].kind == ENTRY_ARRAY)
+      array_at[arrays++] = n;
     dims[n++] = s->dims[i];
   }
   return n;
+}
+
+static void index_arrays(const struct key *k, hlo_val *indices) {
+  for (int i = 0; i < k->n_arrays; i++)
+    indices[i] = k->axis[k->arrays[i]].indices;
 }
 
 static bool rank_ok(int rank) {
@@ -334,41 +377,29 @@ static bool rank_ok(int rank) {
   return rank <= HLO_RANK_MAX;
 }
 
-/* Moves n axes that begin at `from` to the front. */
-static hlo_val axes_first(struct tracer *tr, hlo_val x, int from, int n) {
-  int64_t p[HLO_RANK_MAX];
-  for (int i = 0; x && i < x->shape.rank; i++)
-    p[i] = i < n ? from + i : i < n + from ? i - n : i;
-  return !x || from == 0 ? x : hlo_transpose(&tr->b, x, p);
-}
-
 PyObject *index_get(struct tracer *tr, struct tensor *t, PyObject *key) {
   struct key k;
   int64_t dims[2 * HLO_RANK_MAX];
-  int array_at = -1;
-  hlo_val x = tensor_val(tr, (PyObject *)t);
+  int array_at[HLO_RANK_MAX];
+  hlo_val x = tensor_val(tr, (PyObject *)t), indices[HLO_RANK_MAX];
   if (!x || !read_key(tr, &x->shape, key, &k))
     return NULL;
   x = slice_axes(tr, x, &k);
   if (!x)
     return NULL;
-  int n = result_dims(&x->shape, &k, dims, &array_at);
+  int n = result_dims(&x->shape, &k, dims, array_at);
   if (!rank_ok(n))
     return NULL;
   x = hlo_reshape(&tr->b, x, n, dims);
-  if (k.array_axis >= 0 && x) {
-    hlo_val indices = k.axis[k.array_axis].indices;
-    x = take_axis(tr, x, indices, array_at);
-    if (k.separated)
-      x = axes_first(tr, x, array_at, indices->shape.rank);
-  }
+  index_arrays(&k, indices);
+  if (k.n_arrays)
+    x = gather_at(tr, x, k.n_arrays, array_at, indices, k.separated ? 0 : array_at[0]);
   return tensor_wrap(tr, x);
 }
 
 /* ---- writing -------------------------------------------------------------------------------------------------- */
 
-/* The value to store, in x's dtype and in the shape of x[key]. */
-static hlo_val stored_value(struct tracer *tr, PyObject *value, enum dtype t, int rank, const int64_t *dims) {
+hlo_val stored_value(struct tracer *tr, PyObject *value, enum dtype t, int rank, const int64_t *dims) {
   struct operand v;
   char a[256], b[256];
   if (!operand_read(tr, value, &v))
@@ -450,108 +481,105 @@ static hlo_val store_strided(struct tracer *tr, hlo_val x, hlo_val v, const stru
   return hlo_scatter_assign(&tr->b, x, idx, v, &d);
 }
 
-/* The value for x[…, indices, …], with x's axes in their order (integers' axes have size 1) and the indices' axes in
- * place of theirs.  NumPy puts those first where an integer stands apart from the array. */
-static hlo_val value_for_array(struct tracer *tr, hlo_val x, PyObject *value, const struct key *k) {
-  const struct hlo_shape *s = &k->axis[k->array_axis].indices->shape;
-  int64_t dims[2 * HLO_RANK_MAX], wide[2 * HLO_RANK_MAX], p[HLO_RANK_MAX];
-  int n = 0, w = 0, at = 0;
-  for (int i = 0; i < k->rank; i++) {
-    if (i == k->array_axis) {
-      at = n;
+/* The value for an index with arrays, as gather_at would give it from x with its integers' axes kept. */
+static hlo_val value_for_arrays(struct tracer *tr, hlo_val x, PyObject *value, const struct key *k) {
+  const struct hlo_shape *s = &k->axis[k->arrays[0]].indices->shape;
+  int64_t dims[3 * HLO_RANK_MAX], wide[2 * HLO_RANK_MAX];
+  int n = 0, w = 0, windows = 0, next_new = 0, seen = 0;
+  for (int i = 0; i <= k->rank; i++) {
+    bool is_array = i < k->rank && k->axis[i].kind == ENTRY_ARRAY;
+    if (k->separated ? i == 0 : is_array && seen == 0)
       for (int j = 0; j < s->rank; j++)
         dims[n++] = wide[w++] = s->dims[j];
+    while (next_new < k->n_new && k->new_at[next_new] == windows + seen) {
+      dims[n++] = 1;
+      next_new++;
+      windows++;
+    }
+    if (i == k->rank)
+      break;
+    if (is_array) {
+      seen++;
       continue;
     }
     wide[w++] = k->axis[i].count;
-    if (k->axis[i].kind != ENTRY_INT)
-      dims[n++] = k->axis[i].count;
+    if (k->axis[i].kind == ENTRY_INT)
+      continue;
+    dims[n++] = k->axis[i].count;
+    windows++;
   }
-  if (!rank_ok(w))
+  if (!rank_ok(n) || !rank_ok(w))
     return NULL;
-  if (!k->separated)
-    return hlo_reshape(&tr->b, stored_value(tr, value, x->shape.dtype, n, dims), w, wide);
-  int64_t first[HLO_RANK_MAX];
-  for (int i = 0; i < n; i++) { /* axis i of the value is axis from of the result in x's order */
-    int from = i < s->rank ? at + i : i < s->rank + at ? i - s->rank : i;
-    first[i] = dims[from];
-    p[from] = i;
-  }
-  hlo_val v = stored_value(tr, value, x->shape.dtype, n, first);
-  return v ? hlo_reshape(&tr->b, at ? hlo_transpose(&tr->b, v, p) : v, w, wide) : NULL;
+  return hlo_reshape(&tr->b, stored_value(tr, value, x->shape.dtype, n, dims), w, wide);
 }
 
-static hlo_val scatter_axis(struct tracer *tr, hlo_val x, hlo_val idx, hlo_val v, int axis) {
-  int64_t window[HLO_RANK_MAX], at = axis;
-  int w = 0;
-  idx = idx ? hlo_convert(&tr->b, idx, DT_I32) : NULL;
-  if (idx && idx->op != HLO_CONSTANT)
-    idx = hlo_select(&tr->b, hlo_compare(&tr->b, HLO_LT, idx, like(tr, idx, 0)),
-                     hlo_binary(&tr->b, HLO_ADD, idx, like(tr, idx, (double)x->shape.dims[axis])), idx);
-  if (!idx)
-    return NULL;
-  for (int i = 0; i < x->shape.rank; i++)
-    if (i != axis)
-      window[w++] = i < axis ? i : i - 1 + idx->shape.rank;
-  struct hlo_scatter_dims d = {.update_window_dims = hlo_ints_dup(tr->a, w, window),
-                               .inserted_window_dims = hlo_ints_dup(tr->a, 1, &at),
-                               .scatter_dims_to_operand_dims = hlo_ints_dup(tr->a, 1, &at),
-                               .index_vector_dim = idx->shape.rank};
-  return hlo_scatter_assign(&tr->b, x, idx, v, &d);
-}
-
-/* x[…, indices, …] = v: a scatter along that axis.  Where other axes are written in part, it is done on that part,
- * which is then put back. */
-static hlo_val store_array(struct tracer *tr, hlo_val x, PyObject *value, const struct key *k) {
-  struct key part = *k;
-  int axis = k->array_axis;
+static bool is_strided(const struct key *k) {
+  bool strided = false;
   for (int i = 0; i < k->rank; i++)
-    if (i != axis && k->axis[i].kind == ENTRY_SLICE && k->axis[i].step != 1 && k->axis[i].count > 1) {
-      refuse_index("write with steps of 1",
-                   "writing with an index array together with a stepped slice is not supported");
-      return NULL;
-    }
-  if (k->n_new) {
-    refuse_index("leave None out; the value is broadcast", "writing with None and an index array is not supported");
+    strided = strided || (k->axis[i].kind == ENTRY_SLICE && k->axis[i].step != 1 && k->axis[i].count > 1);
+  return strided;
+}
+
+static hlo_val store_part(struct tracer *tr, hlo_val x, hlo_val v, const struct key *k) {
+  bool strided = is_strided(k);
+  if (strided && moves(k)) {
+    refuse_index("write one element after the other, or with a step of 1",
+                 "writing a stepped slice that moves with a loop is not supported");
     return NULL;
   }
-  hlo_val v = value_for_array(tr, x, value, k);
+  return strided ? store_strided(tr, x, v, k) : store_slice(tr, x, v, k);
+}
+
+/* x[…, indices, …] = v: a scatter along the arrays' axes.  Where other axes are written in part, it is done on that part,
+ * which is then put back. */
+static hlo_val store_arrays(struct tracer *tr, hlo_val x, PyObject *value, const struct key *k) {
+  struct key part = *k;
+  hlo_val indices[HLO_RANK_MAX];
+  int place = 0;
+  while (!k->separated && k->axis[place].kind != ENTRY_ARRAY)
+    place++;
+  hlo_val v = value_for_arrays(tr, x, value, k);
   hlo_val sub = v ? slice_axes(tr, x, k) : NULL;
   if (!sub || hlo_shape_elements(&v->shape) == 0)
     return sub ? x : NULL;
-  sub = scatter_axis(tr, sub, k->axis[axis].indices, v, axis);
-  part.axis[axis] = (struct entry){ENTRY_SLICE, 0, 1, x->shape.dims[axis], NULL, NULL};
-  return sub ? store_slice(tr, x, sub, &part) : NULL;
+  index_arrays(k, indices);
+  sub = scatter_at(tr, sub, k->n_arrays, k->arrays, indices, place, v);
+  for (int i = 0; i < k->n_arrays; i++)
+    part.axis[k->arrays[i]] = (struct entry){ENTRY_SLICE, 0, 1, x->shape.dims[k->arrays[i]], NULL, NULL};
+  return sub ? store_part(tr, x, sub, &part) : NULL;
+}
+
+/* The traced mask that the whole key is, or NULL. */
+static hlo_val whole_mask(struct tracer *tr, PyObject *key) {
+  PyObject *o = PyTuple_Check(key) && PyTuple_GET_SIZE(key) == 1 ? PyTuple_GET_ITEM(key, 0) : key;
+  if (!tensor_check(o) || ((struct tensor *)o)->dtype != DT_BOOL)
+    return NULL;
+  return tensor_val(tr, o);
+}
+
+static hlo_val store_key(struct tracer *tr, hlo_val x, PyObject *key, PyObject *value) {
+  struct key k;
+  int64_t dims[2 * HLO_RANK_MAX], selected[HLO_RANK_MAX], total = 1;
+  int array_at[HLO_RANK_MAX];
+  hlo_val mask = whole_mask(tr, key);
+  if (mask && mask->shape.rank <= x->shape.rank)
+    return store_masked(tr, x, mask, value);
+  if (!read_key(tr, &x->shape, key, &k))
+    return NULL;
+  if (k.n_arrays)
+    return store_arrays(tr, x, value, &k);
+  for (int i = 0; i < k.rank; i++) {
+    selected[i] = k.axis[i].count;
+    total *= selected[i];
+  }
+  struct hlo_shape s = {.dtype = x->shape.dtype, .rank = k.rank, .dims = selected};
+  int n = result_dims(&s, &k, dims, array_at);
+  hlo_val v = rank_ok(n) ? stored_value(tr, value, x->shape.dtype, n, dims) : NULL;
+  return !v ? NULL : total == 0 ? x : store_part(tr, x, v, &k);
 }
 
 int index_set(struct tracer *tr, struct tensor *t, PyObject *key, PyObject *value) {
-  struct key k;
-  int64_t dims[2 * HLO_RANK_MAX];
-  int array_at = -1;
-  hlo_val x = t->v, r = NULL;
-  if (!loop_may_write(tr, t) || !read_key(tr, &x->shape, key, &k))
-    return -1;
-  if (k.array_axis >= 0) {
-    r = store_array(tr, x, value, &k);
-  } else {
-    bool strided = false;
-    int64_t selected[HLO_RANK_MAX], total = 1;
-    for (int i = 0; i < k.rank; i++) {
-      selected[i] = k.axis[i].count;
-      total *= selected[i];
-      strided = strided || (k.axis[i].step != 1 && k.axis[i].count > 1);
-    }
-    struct hlo_shape s = {.dtype = x->shape.dtype, .rank = k.rank, .dims = selected};
-    int n = result_dims(&s, &k, dims, &array_at);
-    if (strided && moves(&k)) {
-      refuse_index("write one element after the other, or with a step of 1",
-                   "writing a stepped slice that moves with a loop is not supported");
-      return -1;
-    }
-    hlo_val v = rank_ok(n) ? stored_value(tr, value, x->shape.dtype, n, dims) : NULL;
-    if (v)
-      r = total == 0 ? x : strided ? store_strided(tr, x, v, &k) : store_slice(tr, x, v, &k);
-  }
+  hlo_val r = loop_may_write(tr, t) ? store_key(tr, t->v, key, value) : NULL;
   if (!r)
     return -1;
   tensor_set(t, r);

@@ -25,7 +25,8 @@ static PyMethodDef methods[] = {
      "Builder with one argument, function form with attributes."},
     {"knob_function", PYFUNC(knob_function), METH_VARARGS | METH_KEYWORDS, "Function form: returns the tensor."},
     {"fuse", PYFUNC(knob_fuse), METH_FASTCALL, "Asks for the loops of several values to be merged."},
-    {"fori_loop", PYFUNC(fori_loop), METH_VARARGS | METH_KEYWORDS, "fori_loop(lower, upper, body, init): acc = init; for i in range(lower, upper): acc = body(i, acc)."},
+    {"fori_loop", PYFUNC(fori_loop), METH_VARARGS | METH_KEYWORDS,
+     "fori_loop(lower, upper, body, init): acc = init; for i in range(lower, upper): acc = body(i, acc)."},
     {"operations", operations, METH_NOARGS, "The table of operations."},
     {"stop_job", PYFUNC(time_is_up), METH_FASTCALL, NULL},
     {"show_warning", PYFUNC(warning_show), METH_VARARGS | METH_KEYWORDS, NULL},
@@ -41,8 +42,8 @@ static struct PyModuleDef definition = {.m_base = PyModuleDef_HEAD_INIT,
 
 PyMODINIT_FUNC PyInit__nkx(void) {
   PyObject *m = PyModule_Create(&definition);
-  if (m && nkx_ready() && dtypes_init() && refuse_init(m) && tensor_init(m) && loop_index_init(m) && dispatch_init() && knobs_init(m) &&
-      kernels_init(m) && output_init(m))
+  if (m && nkx_ready() && dtypes_init() && refuse_init(m) && tensor_init(m) && loop_index_init(m) && dispatch_init() &&
+      knobs_init(m) && kernels_init(m) && output_init(m))
     return m;
   Py_XDECREF(m);
   return NULL;

@@ -161,6 +161,10 @@ void operand_clear(struct operand *x) {
   Py_CLEAR(x->array);
 }
 
+struct operand operand_of(hlo_val v) {
+  return (struct operand){.v = v, .dtype = v->shape.dtype, .rank = v->shape.rank, .dims = v->shape.dims};
+}
+
 enum dtype operand_dtype(const struct operand *x) {
   return x->weak == WEAK_INT ? DT_I32 : x->weak == WEAK_FLOAT ? DT_F32 : x->dtype;
 }

@@ -1,7 +1,7 @@
 /* products: matmul, dot and outer, with all of NumPy's rules for 1-D operands and stacks of matrices. */
-#include "trace/tracer.h"
-
 #include <string.h>
+
+#include "trace/compose.h"
 
 static void *refuse_shapes(const char *what, hlo_val x, hlo_val y, const char *hint) {
   char a[256], b[256];
@@ -11,7 +11,7 @@ static void *refuse_shapes(const char *what, hlo_val x, hlo_val y, const char *h
 }
 
 /* Booleans multiply with `and` and add with `or`: count, then compare with 0. */
-static hlo_val dot_of(struct tracer *tr, hlo_val x, hlo_val y, const struct hlo_dot_dims *d) {
+hlo_val dot_of(struct tracer *tr, hlo_val x, hlo_val y, const struct hlo_dot_dims *d) {
   if (!x || !y)
     return NULL;
   enum dtype t = x->shape.dtype;
@@ -82,7 +82,7 @@ hlo_val matmul_vals(struct tracer *tr, hlo_val x, hlo_val y) {
 }
 
 /* Reads two operands and brings them to one dtype, with their own shapes. */
-static bool read_pair(struct tracer *tr, PyObject *a, PyObject *b, enum dtype as, hlo_val out[2]) {
+bool read_pair(struct tracer *tr, PyObject *a, PyObject *b, enum dtype as, hlo_val out[2]) {
   struct operand xy[2] = {{0}};
   bool ok = operand_read(tr, a, &xy[0]) && operand_read(tr, b, &xy[1]);
   enum dtype t = ok ? promote_operands(2, xy) : DT_NONE;

@@ -4,7 +4,9 @@
  * NumPy's but for integers with float16 or bfloat16, which give that float (NumPy: float32 or float64).  Where an
  * operation has its own rule in NumPy (division of integers, exp of integers, sums), the functions at the end say it.
  */
-#include "trace/tracer.h"
+#include <float.h>
+
+#include "trace/compose.h"
 
 enum dtype dtype_narrow(enum dtype t) {
   switch (t) {
@@ -95,4 +97,23 @@ enum dtype promote_sum(enum dtype t) {
   if (dtype_kind(t) == DK_UNSIGNED)
     return DT_U32;
   return dtype_is_float(t) ? t : DT_I32;
+}
+
+double dtype_largest(enum dtype t) {
+  switch (t) {
+  case DT_F16:
+    return 65504;
+  case DT_BF16:
+    return 0x1.fep127;
+  case DT_F8E4M3:
+    return 240;
+  case DT_F8E4M3FN:
+    return 448;
+  case DT_F8E5M2:
+    return 57344;
+  case DT_F32:
+    return (double)FLT_MAX;
+  default:
+    return DBL_MAX;
+  }
 }

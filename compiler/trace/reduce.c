@@ -3,9 +3,9 @@
  * float16 and bfloat16 add up in float32 and are rounded once at the end, as NumPy's float16 sum (and the hardware's
  * accumulator) does; a chain of roundings would drift away from it.
  */
-#include "trace/tracer.h"
-
 #include <string.h>
+
+#include "trace/compose.h"
 
 /* Arguments that reductions share.  Those that a reduction does not have stay NULL. */
 struct reduction {
@@ -65,6 +65,24 @@ static hlo_val accumulate(struct tracer *tr, enum hlo_op op, const struct reduct
     x = nonzero(tr, x);
   }
   return hlo_convert(&tr->b, reduce_axes(tr, op, hlo_convert(&tr->b, x, acc), r->mask, r->keepdims), t);
+}
+
+hlo_val reduce_axis(struct tracer *tr, enum hlo_op op, hlo_val x, int axis, bool keepdims) {
+  bool mask[HLO_RANK_MAX] = {0};
+  mask[axis] = true;
+  return reduce_axes(tr, op, x, mask, keepdims);
+}
+
+hlo_val sum_axes(struct tracer *tr, hlo_val x, const bool mask[HLO_RANK_MAX], bool keepdims) {
+  if (!x)
+    return NULL;
+  struct reduction r = {.keepdims = keepdims};
+  memcpy(r.mask, mask, sizeof r.mask);
+  return accumulate(tr, HLO_ADD, &r, x, x->shape.dtype);
+}
+
+hlo_val positions(struct tracer *tr, hlo_val x, int axis) {
+  return x ? hlo_iota(&tr->b, DT_I32, x->shape.rank, x->shape.dims, axis) : NULL;
 }
 
 /* Combines a result with initial=. */

@@ -1,7 +1,7 @@
 /* select: where, take, and the *_like functions. */
-#include "trace/tracer.h"
-
 #include <string.h>
+
+#include "trace/compose.h"
 
 PyObject *op_where(struct tracer *tr, const struct op_def *op, PyObject *args, PyObject *kw) {
   PyObject *o[3] = {NULL, NULL, NULL};
@@ -39,34 +39,12 @@ hlo_val take_axis(struct tracer *tr, hlo_val x, hlo_val indices, int axis) {
                   indices->shape.dtype == DT_BOOL ? "a boolean mask is not supported: the result's size depends on data"
                                                   : "indices must be integers, not %s",
                   dtype_numpy_name(indices->shape.dtype));
-  int rank = x->shape.rank, n = indices->shape.rank;
-  if (rank - 1 + n > HLO_RANK_MAX)
-    return refuse(DG_BAD_ARGUMENT, NULL, "at most %d dimensions are supported", HLO_RANK_MAX);
-  indices = hlo_convert(&tr->b, indices, DT_I32);
-  if (indices && indices->op != HLO_CONSTANT && (int64_t)x->shape.dims[axis] > 0) {
-    hlo_val below = hlo_compare(&tr->b, HLO_LT, indices, like(tr, indices, 0));
-    hlo_val moved = hlo_binary(&tr->b, HLO_ADD, indices, like(tr, indices, (double)x->shape.dims[axis]));
-    indices = hlo_select(&tr->b, below, moved, indices);
-  }
-  int64_t offset[HLO_RANK_MAX], sizes[HLO_RANK_MAX], at = axis;
-  int n_offset = 0;
-  for (int i = 0; i < rank - 1 + n; i++)
-    if (i < axis || i >= axis + n)
-      offset[n_offset++] = i;
-  memcpy(sizes, x->shape.dims, (size_t)rank * sizeof *sizes);
-  sizes[axis] = 1;
-  struct hlo_gather_dims d = {
-      .offset_dims = hlo_ints_dup(tr->a, n_offset, offset),
-      .collapsed_slice_dims = hlo_ints_dup(tr->a, 1, &at),
-      .start_index_map = hlo_ints_dup(tr->a, 1, &at),
-      .slice_sizes = hlo_ints_dup(tr->a, rank, sizes),
-      .index_vector_dim = n,
-  };
-  return hlo_gather(&tr->b, x, indices, &d);
+  indices = wrap_indices(tr, indices, x->shape.dims[axis]);
+  return gather_at(tr, x, 1, &axis, &indices, axis);
 }
 
 /* Constant indices: checked and made non-negative here, where the values are known. */
-static hlo_val constant_indices(struct tracer *tr, PyObject *o, int64_t size) {
+hlo_val constant_indices(struct tracer *tr, PyObject *o, int axis, int64_t size) {
   PyArrayObject *a = (PyArrayObject *)PyArray_FROM_O(o);
   if (!a)
     return NULL;
@@ -82,7 +60,7 @@ static hlo_val constant_indices(struct tracer *tr, PyObject *o, int64_t size) {
   int64_t *p = PyArray_DATA(a);
   for (npy_intp i = 0; i < PyArray_SIZE(a); i++) {
     if (p[i] < -size || p[i] >= size) {
-      refuse(DG_BAD_ARGUMENT, NULL, "index %lld is out of bounds for axis with size %lld", (long long)p[i],
+      refuse(DG_BAD_ARGUMENT, NULL, "index %lld is out of bounds for axis %d with size %lld", (long long)p[i], axis,
              (long long)size);
       Py_DECREF(c);
       return NULL;
@@ -115,7 +93,7 @@ PyObject *op_take(struct tracer *tr, const struct op_def *op, PyObject *args, Py
   }
   if (!x)
     return NULL;
-  hlo_val i = tensor_check(idx) ? tensor_val(tr, idx) : constant_indices(tr, idx, x->shape.dims[at]);
+  hlo_val i = tensor_check(idx) ? tensor_val(tr, idx) : constant_indices(tr, idx, at, x->shape.dims[at]);
   return tensor_wrap(tr, take_axis(tr, x, i, at));
 }
 

@@ -1,8 +1,8 @@
 /* shapes: operations that move elements without computing on them. */
-#include "trace/tracer.h"
-
 #include <stdio.h>
 #include <string.h>
+
+#include "trace/compose.h"
 
 static bool c_order(PyObject *order) {
   if (!order || order == Py_None || (PyUnicode_Check(order) && PyUnicode_CompareWithASCIIString(order, "F") != 0))
@@ -49,7 +49,7 @@ PyObject *op_reshape(struct tracer *tr, const struct op_def *op, PyObject *args,
   return tensor_wrap(tr, hlo_reshape(&tr->b, x, n, dims));
 }
 
-static hlo_val flat(struct tracer *tr, hlo_val x) {
+hlo_val flat(struct tracer *tr, hlo_val x) {
   int64_t n = x ? hlo_shape_elements(&x->shape) : 0;
   return x ? hlo_reshape(&tr->b, x, 1, &n) : NULL;
 }
@@ -63,7 +63,7 @@ PyObject *op_ravel(struct tracer *tr, const struct op_def *op, PyObject *args, P
   return tensor_wrap(tr, flat(tr, operand_alone(tr, a)));
 }
 
-static hlo_val transpose_by(struct tracer *tr, hlo_val x, const int64_t *permutation) {
+hlo_val transpose_by(struct tracer *tr, hlo_val x, const int64_t *permutation) {
   bool same = true;
   for (int i = 0; x && i < x->shape.rank; i++)
     same = same && permutation[i] == i;
@@ -118,6 +118,12 @@ PyObject *op_swapaxes(struct tracer *tr, const struct op_def *op, PyObject *args
   for (int d = 0; d < x->shape.rank; d++)
     p[d] = d == i ? j : d == j ? i : d;
   return tensor_wrap(tr, transpose_by(tr, x, p));
+}
+
+hlo_val reshape_to(struct tracer *tr, hlo_val x, int rank, const int64_t *dims) {
+  if (rank > HLO_RANK_MAX)
+    return refuse(DG_BAD_ARGUMENT, NULL, "at most %d dimensions are supported", HLO_RANK_MAX);
+  return x ? hlo_reshape(&tr->b, x, rank, dims) : NULL;
 }
 
 /* Normalises a list of axes that may not repeat. */
@@ -180,6 +186,13 @@ static hlo_val expand(struct tracer *tr, hlo_val x, int n, const int64_t *axes) 
   return hlo_reshape(&tr->b, x, rank, dims);
 }
 
+hlo_val expand_at(struct tracer *tr, hlo_val x, int axis) {
+  int64_t at = axis;
+  if (x && x->shape.rank == HLO_RANK_MAX)
+    return refuse(DG_BAD_ARGUMENT, NULL, "at most %d dimensions are supported", HLO_RANK_MAX);
+  return x ? expand(tr, x, 1, &at) : NULL;
+}
+
 static bool rank_fits(int rank) {
   if (rank > HLO_RANK_MAX)
     refuse(DG_BAD_ARGUMENT, NULL, "at most %d dimensions are supported", HLO_RANK_MAX);
@@ -228,8 +241,7 @@ PyObject *op_squeeze(struct tracer *tr, const struct op_def *op, PyObject *args,
 /* ---- joining ---------------------------------------------------------------------------------------------- */
 
 /* Reads a sequence of arrays as values of one dtype; *xs is in the trace's arena. */
-static bool read_arrays(struct tracer *tr, const struct op_def *op, PyObject *o, PyObject *dtype, int *n,
-                        hlo_val **xs) {
+bool read_arrays(struct tracer *tr, const struct op_def *op, PyObject *o, PyObject *dtype, int *n, hlo_val **xs) {
   enum dtype as = DT_NONE;
   if (dtype && dtype != Py_None && (as = dtype_from_py(dtype)) == DT_NONE)
     return false;
@@ -258,7 +270,7 @@ static bool read_arrays(struct tracer *tr, const struct op_def *op, PyObject *o,
   return ok;
 }
 
-static hlo_val concat(struct tracer *tr, int n, hlo_val *xs, int axis) {
+hlo_val concat_vals(struct tracer *tr, int n, hlo_val const *xs, int axis) {
   char a[256], b[256];
   for (int i = 1; i < n; i++)
     for (int d = 0; d < xs[0]->shape.rank; d++)
@@ -287,7 +299,7 @@ PyObject *op_concatenate(struct tracer *tr, const struct op_def *op, PyObject *a
     if (axis && !axis_parse(axis, xs[0]->shape.rank, &at))
       return NULL;
   }
-  return tensor_wrap(tr, concat(tr, n, xs, at));
+  return tensor_wrap(tr, concat_vals(tr, n, xs, at));
 }
 
 PyObject *op_stack(struct tracer *tr, const struct op_def *op, PyObject *args, PyObject *kw) {
@@ -313,12 +325,12 @@ PyObject *op_stack(struct tracer *tr, const struct op_def *op, PyObject *args, P
   int64_t place = at;
   if (!(xs[0] = expand(tr, xs[0], 1, &place)))
     return NULL;
-  return tensor_wrap(tr, concat(tr, n, xs, at));
+  return tensor_wrap(tr, concat_vals(tr, n, xs, at));
 }
 
 /* ---- splitting and repeating --------------------------------------------------------------------------------- */
 
-static hlo_val slice_axis(struct tracer *tr, hlo_val x, int axis, int64_t start, int64_t stop) {
+hlo_val slice_axis(struct tracer *tr, hlo_val x, int axis, int64_t start, int64_t stop) {
   struct hlo_slice_dim d[HLO_RANK_MAX];
   for (int i = 0; i < x->shape.rank; i++)
     d[i] = i == axis ? (struct hlo_slice_dim){start, stop, 1} : (struct hlo_slice_dim){0, x->shape.dims[i], 1};

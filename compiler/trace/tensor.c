@@ -107,8 +107,8 @@ static PyGetSetDef getset[] = {{"shape", get_shape, NULL, NULL, NULL},       {"d
 
 /* Objects that have their own idea of arithmetic get their turn. */
 static bool is_operand(PyObject *o) {
-  return tensor_check(o) || PyLong_Check(o) || loop_index_check(o) || PyFloat_Check(o) || PyArray_Check(o) || PyArray_CheckScalar(o) ||
-         PyList_Check(o) || PyTuple_Check(o) || PyComplex_Check(o);
+  return tensor_check(o) || PyLong_Check(o) || loop_index_check(o) || PyFloat_Check(o) || PyArray_Check(o) ||
+         PyArray_CheckScalar(o) || PyList_Check(o) || PyTuple_Check(o) || PyComplex_Check(o);
 }
 
 #define BINARY(slot, id) \
@@ -338,7 +338,7 @@ static PyObject *call_method(enum op_id id, PyObject *self, PyObject *args, PyOb
   PyTuple_SET_ITEM(all, 0, Py_NewRef(self));
   for (Py_ssize_t i = 0; i < n; i++)
     PyTuple_SET_ITEM(all, i + 1, Py_NewRef(PyTuple_GET_ITEM(args, i)));
-  PyObject *r = op_call(&op_table[id], all, kw);
+  PyObject *r = op_call_out(&op_table[id], all, kw);
   Py_DECREF(all);
   return r;
 }

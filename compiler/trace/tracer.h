@@ -138,6 +138,7 @@ struct operand {
 };
 bool operand_read(struct tracer *tr, PyObject *o, struct operand *x); /* false with an exception */
 void operand_clear(struct operand *x);
+struct operand operand_of(hlo_val v); /* nothing to clear */
 /* As a value of dtype t with its own shape. */
 hlo_val operand_val(struct tracer *tr, const struct operand *x, enum dtype t);
 /* As a value of dtype t broadcast to dims. */
@@ -190,6 +191,8 @@ enum op_id {
 };
 /* Runs one operation for the user: location, limits, errors. */
 PyObject *op_call(const struct op_def *op, PyObject *args, PyObject *kw);
+/* Likewise, with out=. */
+PyObject *op_call_out(const struct op_def *op, PyObject *args, PyObject *kw);
 PyObject *op_call2(enum op_id id, PyObject *x, PyObject *y);
 PyObject *op_call1(enum op_id id, PyObject *x);
 PyObject *dispatch_ufunc(PyObject *self, PyObject *args, PyObject *kw);
@@ -218,7 +221,15 @@ enum {
   BIN_MOD,
   BIN_LOGADDEXP,
   BIN_ARCTAN2,
-  BIN_FMOD
+  BIN_FMOD,
+  BIN_LOGADDEXP2,
+  BIN_HYPOT,
+  BIN_COPYSIGN,
+  BIN_HEAVISIDE,
+  BIN_LDEXP,
+  BIN_FMAX,
+  BIN_FMIN,
+  BIN_FLOAT_POWER
 };
 enum {
   UN_ABS,
@@ -247,7 +258,23 @@ enum {
   UN_LOGICAL_NOT,
   UN_ISNAN,
   UN_ISINF,
-  UN_ISFINITE
+  UN_ISFINITE,
+  UN_ISPOSINF,
+  UN_ISNEGINF,
+  UN_SIGNBIT,
+  UN_EXP2,
+  UN_LOG10,
+  UN_CBRT,
+  UN_SINH,
+  UN_COSH,
+  UN_ARCSIN,
+  UN_ARCCOS,
+  UN_ARCSINH,
+  UN_ARCCOSH,
+  UN_ARCTANH,
+  UN_RADIANS,
+  UN_DEGREES,
+  UN_SINC
 };
 hlo_val binary_emit(struct tracer *tr, int which, hlo_val x, hlo_val y); /* equal shapes and dtypes, no promotion */
 hlo_val binary_operands(struct tracer *tr, int which, struct operand xy[2], enum dtype as);

@@ -2,19 +2,9 @@
  *
  * Results have NumPy's dtypes (narrowed to 32 bits): exp of int32 is float32, floor of an integer stays an integer.
  */
-#include "trace/tracer.h"
-
 #include <math.h>
 
-static hlo_val un(struct tracer *tr, enum hlo_op op, hlo_val x) {
-  return hlo_unary(&tr->b, op, x);
-}
-static hlo_val bin(struct tracer *tr, enum hlo_op op, hlo_val x, hlo_val y) {
-  return hlo_binary(&tr->b, op, x, y);
-}
-static hlo_val as_float(struct tracer *tr, hlo_val x) {
-  return x ? hlo_convert(&tr->b, x, promote_float(x->shape.dtype)) : NULL;
-}
+#include "trace/compose.h"
 
 static hlo_val within(struct tracer *tr, hlo_val x, double limit) { /* |x| < limit */
   return hlo_compare(&tr->b, HLO_LT, un(tr, HLO_ABS, x), like(tr, x, limit));
@@ -50,6 +40,59 @@ static hlo_val rint_val(struct tracer *tr, hlo_val signed_x) {
   hlo_val tie = bin(tr, HLO_AND, hlo_compare(&tr->b, HLO_EQ, rest, half), odd);
   hlo_val up = bin(tr, HLO_OR, hlo_compare(&tr->b, HLO_GT, rest, half), tie);
   return bin(tr, HLO_MULTIPLY, sign, hlo_select(&tr->b, up, bin(tr, HLO_ADD, down, like(tr, x, 1)), down));
+}
+
+/* exp(|x|) - 1 keeps sinh's digits near 0. */
+static hlo_val sinh_val(struct tracer *tr, hlo_val x) {
+  hlo_val t = expm1_val(tr, un(tr, HLO_ABS, x));
+  hlo_val v = bin(tr, HLO_ADD, t, bin(tr, HLO_DIVIDE, t, bin_k(tr, HLO_ADD, t, 1)));
+  v = sel(tr, cmp_k(tr, HLO_EQ, t, HUGE_VAL), t, v);
+  return bin(tr, HLO_MULTIPLY, un(tr, HLO_SIGN, x), bin_k(tr, HLO_MULTIPLY, v, 0.5));
+}
+
+static hlo_val cosh_val(struct tracer *tr, hlo_val x) {
+  hlo_val e = un(tr, HLO_EXP, un(tr, HLO_ABS, x));
+  return bin_k(tr, HLO_MULTIPLY, bin(tr, HLO_ADD, e, bin(tr, HLO_DIVIDE, like(tr, e, 1), e)), 0.5);
+}
+
+/* sqrt(1 - x²), as a product that does not cancel near 1. */
+static hlo_val cosine_of_sine(struct tracer *tr, hlo_val x) {
+  hlo_val one = like(tr, x, 1);
+  return un(tr, HLO_SQRT, bin(tr, HLO_MULTIPLY, bin(tr, HLO_SUBTRACT, one, x), bin(tr, HLO_ADD, one, x)));
+}
+
+/* sign(x) log1p(|x| + x² / (1 + sqrt(1 + x²))); beyond 1e4 (where x² may overflow) log(2 |x|). */
+static hlo_val arcsinh_val(struct tracer *tr, hlo_val x) {
+  hlo_val a = un(tr, HLO_ABS, x), large = cmp_k(tr, HLO_GT, a, x && x->shape.dtype == DT_F16 ? 100 : 1e4);
+  hlo_val b = sel(tr, large, like(tr, a, 1), a), z = bin(tr, HLO_MULTIPLY, b, b);
+  hlo_val root = bin_k(tr, HLO_ADD, un(tr, HLO_SQRT, bin_k(tr, HLO_ADD, z, 1)), 1);
+  hlo_val near = log1p_val(tr, bin(tr, HLO_ADD, b, bin(tr, HLO_DIVIDE, z, root)));
+  hlo_val far = bin_k(tr, HLO_ADD, un(tr, HLO_LOG, a), log(2.0));
+  return bin(tr, HLO_MULTIPLY, un(tr, HLO_SIGN, x), sel(tr, large, far, near));
+}
+
+/* log1p(t + sqrt(t² + 2 t)) with t = x - 1; far out log(2 x). */
+static hlo_val arccosh_val(struct tracer *tr, hlo_val x) {
+  hlo_val large = cmp_k(tr, HLO_GT, x, x && x->shape.dtype == DT_F16 ? 100 : 1e4);
+  hlo_val t = bin_k(tr, HLO_SUBTRACT, sel(tr, large, like(tr, x, 1), x), 1);
+  hlo_val root = un(tr, HLO_SQRT, bin(tr, HLO_MULTIPLY, t, bin_k(tr, HLO_ADD, t, 2)));
+  hlo_val far = bin_k(tr, HLO_ADD, un(tr, HLO_LOG, x), log(2.0));
+  return sel(tr, large, far, log1p_val(tr, bin(tr, HLO_ADD, t, root)));
+}
+
+static hlo_val arctanh_val(struct tracer *tr, hlo_val x) {
+  hlo_val a = un(tr, HLO_ABS, x), rest = bin(tr, HLO_SUBTRACT, like(tr, a, 1), a);
+  hlo_val v = log1p_val(tr, bin(tr, HLO_DIVIDE, bin(tr, HLO_ADD, a, a), rest));
+  return bin(tr, HLO_MULTIPLY, un(tr, HLO_SIGN, x), bin_k(tr, HLO_MULTIPLY, v, 0.5));
+}
+
+static hlo_val cbrt_val(struct tracer *tr, hlo_val x) {
+  return bin(tr, HLO_MULTIPLY, un(tr, HLO_SIGN, x), bin_k(tr, HLO_POWER, un(tr, HLO_ABS, x), 1.0 / 3));
+}
+
+static hlo_val sinc_val(struct tracer *tr, hlo_val x) {
+  hlo_val zero = cmp_k(tr, HLO_EQ, x, 0), y = bin_k(tr, HLO_MULTIPLY, sel(tr, zero, like(tr, x, 1), x), acos(-1.0));
+  return sel(tr, zero, like(tr, x, 1), bin(tr, HLO_DIVIDE, un(tr, HLO_SIN, y), y));
 }
 
 static hlo_val trunc_val(struct tracer *tr, hlo_val x) {
@@ -106,6 +149,10 @@ static hlo_val emit_any(struct tracer *tr, const struct op_def *op, hlo_val x) {
   case UN_ISINF:
     return is_float ? hlo_compare(&tr->b, HLO_EQ, un(tr, HLO_ABS, x), like(tr, x, HUGE_VAL))
                     : hlo_full(&tr->b, DT_BOOL, x->shape.rank, x->shape.dims, 0);
+  case UN_ISPOSINF:
+  case UN_ISNEGINF:
+    return is_float ? cmp_k(tr, HLO_EQ, x, op->arg == UN_ISPOSINF ? HUGE_VAL : -HUGE_VAL)
+                    : hlo_full(&tr->b, DT_BOOL, x->shape.rank, x->shape.dims, 0);
   case UN_ISFINITE: {
     if (!is_float)
       return hlo_full(&tr->b, DT_BOOL, x->shape.rank, x->shape.dims, 1);
@@ -145,28 +192,59 @@ static hlo_val emit_float(struct tracer *tr, const struct op_def *op, hlo_val x)
     return bin(tr, HLO_ATAN2, x, like(tr, x, 1));
   case UN_RINT:
     return rint_val(tr, x);
+  case UN_SIGNBIT:
+    return sign_bit(tr, x);
+  case UN_EXP2:
+    return bin(tr, HLO_POWER, like(tr, x, 2), x);
+  case UN_LOG10:
+    return bin_k(tr, HLO_DIVIDE, un(tr, HLO_LOG, x), log(10.0));
+  case UN_CBRT:
+    return cbrt_val(tr, x);
+  case UN_SINH:
+    return sinh_val(tr, x);
+  case UN_COSH:
+    return cosh_val(tr, x);
+  case UN_ARCSIN:
+    return bin(tr, HLO_ATAN2, x, cosine_of_sine(tr, x));
+  case UN_ARCCOS:
+    return bin(tr, HLO_ATAN2, cosine_of_sine(tr, x), x);
+  case UN_ARCSINH:
+    return arcsinh_val(tr, x);
+  case UN_ARCCOSH:
+    return arccosh_val(tr, x);
+  case UN_ARCTANH:
+    return arctanh_val(tr, x);
+  case UN_RADIANS:
+    return bin_k(tr, HLO_MULTIPLY, x, acos(-1.0) / 180);
+  case UN_DEGREES:
+    return bin_k(tr, HLO_MULTIPLY, x, 180 / acos(-1.0));
+  case UN_SINC:
+    return sinc_val(tr, x);
   }
   return NULL;
 }
 
 static bool computes_in_floats(int which) {
   switch (which) {
-  case UN_FABS:
-  case UN_EXP:
-  case UN_EXPM1:
-  case UN_LOG:
-  case UN_LOG1P:
-  case UN_LOG2:
-  case UN_SQRT:
-  case UN_SIN:
-  case UN_COS:
-  case UN_TAN:
-  case UN_TANH:
-  case UN_ARCTAN:
-  case UN_RINT:
-    return true;
-  default:
+  case UN_ABS:
+  case UN_NEGATIVE:
+  case UN_POSITIVE:
+  case UN_SIGN:
+  case UN_SQUARE:
+  case UN_RECIPROCAL:
+  case UN_CEIL:
+  case UN_FLOOR:
+  case UN_TRUNC:
+  case UN_INVERT:
+  case UN_LOGICAL_NOT:
+  case UN_ISNAN:
+  case UN_ISINF:
+  case UN_ISFINITE:
+  case UN_ISPOSINF:
+  case UN_ISNEGINF:
     return false;
+  default:
+    return true;
   }
 }
 
@@ -274,4 +352,25 @@ PyObject *op_copy(struct tracer *tr, const struct op_def *op, PyObject *args, Py
   if (!PyArg_ParseTupleAndKeywords(args, kw, "O|OO", names, &o, &ignored, &ignored))
     return NULL;
   return tensor_wrap(tr, un(tr, HLO_COPY, operand_alone(tr, o)));
+}
+
+/* nan_to_num(x, copy=True, nan=0.0, posinf=None, neginf=None): None stands for the largest finite number. */
+PyObject *op_nan_to_num(struct tracer *tr, const struct op_def *op, PyObject *args, PyObject *kw) {
+  static char *names[] = {"x", "copy", "nan", "posinf", "neginf", NULL};
+  PyObject *o, *copy = NULL, *given[3] = {NULL, NULL, NULL};
+  (void)op;
+  if (!PyArg_ParseTupleAndKeywords(args, kw, "O|OOOO", names, &o, &copy, &given[0], &given[1], &given[2]))
+    return NULL;
+  hlo_val x = operand_alone(tr, o), v = x;
+  if (!x || !dtype_is_float(x->shape.dtype))
+    return tensor_wrap(tr, x ? un(tr, HLO_COPY, x) : NULL);
+  double most = dtype_largest(x->shape.dtype);
+  double to[3] = {0, most, -most};
+  for (int i = 0; i < 3; i++) {
+    if (given[i] && given[i] != Py_None && (to[i] = PyFloat_AsDouble(given[i])) == -1 && PyErr_Occurred())
+      return NULL;
+    hlo_val hit = i == 0 ? cmp(tr, HLO_NE, x, x) : cmp_k(tr, HLO_EQ, x, i == 1 ? HUGE_VAL : -HUGE_VAL);
+    v = sel(tr, hit, like(tr, x, to[i]), v);
+  }
+  return tensor_wrap(tr, v);
 }

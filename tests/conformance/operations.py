@@ -10,7 +10,17 @@ import re
 
 from kernels import ROOT
 
-HEAD = "import numpy as np\nfrom nkigen import trace\n\n"
+HEAD = """import numpy as np
+from nkigen import trace
+
+
+def stored(write, x):
+    y = x + 0
+    write(y)
+    return y
+
+
+"""
 SHAPES = ((130, 7), (256, 33))
 
 Kernel = collections.namedtuple("Kernel", "name op source")
@@ -18,7 +28,7 @@ Kernel = collections.namedtuple("Kernel", "name op source")
 
 def operations():
     text = (ROOT / "compiler/trace/ops.def").read_text()
-    return re.findall(r'^TRACE_OP\(\w+, "(\w+)"', text, re.M)
+    return re.findall(r'^TRACE_OP\(\w+, "([\w.]+)"', text, re.M)
 
 
 # operation -> expressions over x and y (shape R×C), p (positive), c and d (bool), s (1×C), t (R×1), i (C indices below R)
@@ -113,6 +123,104 @@ FORMS = {
     "where": ["np.where(c, x, y)", "np.where(x > y, x, 0)"],
     "take": ["np.take(x, i, axis=0)", "np.take(x, i % C, axis=1)", "np.take(x + 1, i % C, axis=1) * 2",
              "np.take(np.reshape(x, (2, R // 2, C)), i % (R // 2), axis=1)", "np.take(x, np.reshape(i, (1, C)), axis=0)"],
+    "logaddexp2": ["f:np.logaddexp2(x, y)"],
+    "hypot": ["f:np.hypot(x, y)"],
+    "copysign": ["f:np.copysign(x, y)"],
+    "heaviside": ["f:np.heaviside(x, y)"],
+    "ldexp": ["f:np.ldexp(x, 3)"],
+    "fmax": ["np.fmax(x, y)"],
+    "fmin": ["np.fmin(x, y)"],
+    "float_power": ["f:np.float_power(p, y)"],
+    "isclose": ["f:np.isclose(x, y, atol=1)"],
+    "allclose": ["f:np.allclose(x, y, atol=9)"],
+    "array_equal": ["i:np.array_equal(x, y)"],
+    "array_equiv": ["i:np.array_equiv(x, s)"],
+    "exp2": ["f:np.exp2(x)"],
+    "log10": ["f:np.log10(p)"],
+    "cbrt": ["f:np.cbrt(x)"],
+    "sinh": ["f:np.sinh(x)"],
+    "cosh": ["f:np.cosh(x)"],
+    "arcsin": ["f:np.arcsin(x * 0.25)"],
+    "arccos": ["f:np.arccos(x * 0.25)"],
+    "arcsinh": ["f:np.arcsinh(x)"],
+    "arccosh": ["f:np.arccosh(1 + p)"],
+    "arctanh": ["f:np.arctanh(x * 0.25)"],
+    "radians": ["f:np.radians(x)"],
+    "degrees": ["f:np.degrees(x)"],
+    "sinc": ["f:np.sinc(x * 0.25)"],
+    "signbit": ["f:np.signbit(x)"],
+    "isposinf": ["f:np.isposinf(1.0 / np.maximum(x, 0.0))"],
+    "isneginf": ["f:np.isneginf(1.0 / np.maximum(x, 0.0))"],
+    "nan_to_num": ["f:np.nan_to_num(1.0 / np.maximum(x, 0.0), posinf=7.0)"],
+    "modf": ["f:np.modf(x)[0]"],
+    "ptp": ["np.ptp(x, axis=1)"],
+    "average": ["f:np.average(x, axis=1)"],
+    "nansum": ["f:np.nansum(np.log(x), axis=1)"],
+    "nanprod": ["f:np.nanprod(np.log(x), axis=1)"],
+    "nanmax": ["f:np.nanmax(np.log(x), axis=1)"],
+    "nanmin": ["f:np.nanmin(np.log(x), axis=1)"],
+    "nanmean": ["f:np.nanmean(np.log(x), axis=1)"],
+    "nanvar": ["f:np.nanvar(np.log(x), axis=1)"],
+    "nanstd": ["f:np.nanstd(np.log(x), axis=1)"],
+    "cumsum": ["np.cumsum(x, axis=1)"],
+    "cumprod": ["i:np.cumprod(x, axis=1)"],
+    "nancumsum": ["f:np.nancumsum(np.log(x), axis=1)"],
+    "nancumprod": ["f:np.nancumprod(np.log(p), axis=1)"],
+    "cumulative_sum": ["np.cumulative_sum(x, axis=1)"],
+    "cumulative_prod": ["i:np.cumulative_prod(x, axis=1)"],
+    "inner": ["f:np.inner(x, y)"],
+    "vdot": ["f:np.vdot(x, y)"],
+    "vecdot": ["f:np.vecdot(x, y)"],
+    "tensordot": ["f:np.tensordot(x, y, axes=([1], [1]))"],
+    "einsum": ["f:np.einsum('ij,kj->ik', x, y)", "f:np.einsum('ij->j', x)"],
+    "kron": ["np.kron(s, np.ones((2, 1), np.int32))"],
+    "cross": ["f:np.cross(x[:, :3], y[:, 3:6])"],
+    "linalg.matrix_power": ["f:np.linalg.matrix_power(0.1 * x[:C], 3)"],
+    "linalg.multi_dot": ["f:np.linalg.multi_dot([x.T, y, x.T])"],
+    "linalg.norm": ["f:np.linalg.norm(x)", "f:np.linalg.norm(x, 1, axis=1)", "f:np.linalg.norm(x, np.inf)"],
+    "linalg.vector_norm": ["f:np.linalg.vector_norm(x, axis=1)"],
+    "diagonal": ["np.diagonal(x)"],
+    "trace": ["np.trace(x)"],
+    "linalg.diagonal": ["np.linalg.diagonal(x)"],
+    "linalg.trace": ["np.linalg.trace(x)"],
+    "diag": ["np.diag(x)", "np.diag(np.ravel(s))"],
+    "diagflat": ["np.diagflat(s)"],
+    "tril": ["np.tril(x)"],
+    "triu": ["np.triu(x, 1)"],
+    "tile": ["np.tile(x, (1, 2))"],
+    "flip": ["np.flip(x, 1)"],
+    "fliplr": ["np.fliplr(x)"],
+    "flipud": ["np.flipud(x)"],
+    "roll": ["np.roll(x, 3, axis=1)"],
+    "rot90": ["np.rot90(x)"],
+    "pad": ["np.pad(x, ((0, 0), (1, 2)))"],
+    "diff": ["np.diff(x, axis=1)"],
+    "atleast_1d": ["np.atleast_1d(x) + 1"],
+    "atleast_2d": ["np.atleast_2d(x) + 1"],
+    "atleast_3d": ["np.atleast_3d(x)"],
+    "hstack": ["np.hstack([x, y])"],
+    "vstack": ["np.vstack([x, y])"],
+    "dstack": ["np.dstack([x, y])"],
+    "column_stack": ["np.column_stack([x, t])"],
+    "hsplit": ["np.hsplit(x, [2])[1]"],
+    "vsplit": ["np.vsplit(x, 2)[1]"],
+    "dsplit": ["np.dsplit(np.reshape(x, (R // 2, 2, C)), [1])[1]"],
+    "unstack": ["np.unstack(x, axis=1)[2]"],
+    "append": ["np.append(x, y, axis=1)"],
+    "broadcast_arrays": ["np.broadcast_arrays(x, s)[1]"],
+    "meshgrid": ["np.meshgrid(s, t)[0]"],
+    "rollaxis": ["np.rollaxis(x, 1)"],
+    "matrix_transpose": ["np.matrix_transpose(x)"],
+    "take_along_axis": ["np.take_along_axis(x, np.reshape(i, (1, C)), axis=0)"],
+    "put_along_axis": ["stored(lambda z: np.put_along_axis(z, np.reshape(i, (1, C)), 2, axis=0), x)"],
+    "copyto": ["stored(lambda z: np.copyto(z, 3, where=c), x)"],
+    "putmask": ["stored(lambda z: np.putmask(z, c, 3), x)"],
+    "fill_diagonal": ["stored(lambda z: np.fill_diagonal(z, 3), x)"],
+    "select": ["np.select([c, d], [x, y])"],
+    "compress": ["np.compress([True, False, True], x, axis=1)"],
+    "searchsorted": ["i:np.searchsorted(np.array([-3, 0, 2]), x)"],
+    "digitize": ["f:np.digitize(x, [-1.0, 0.5, 2.0])"],
+    "isin": ["i:np.isin(x, [1, 3])"],
     "zeros_like": ["np.zeros_like(x)"],
     "ones_like": ["np.ones_like(x) + x"],
     "empty_like": ["np.zeros_like(np.empty_like(x))"],
@@ -141,7 +249,7 @@ def kernels(shapes=SHAPES):
                         continue
                     specs = {name: (shape, t) for name, shape, t in eval(_parameters(dtype, r, c))}
                     used = [v for v in specs if re.search(rf"\b{v}\b", text)]
-                    name = f"{op}_{n}_{dtype}_{r}x{c}"
+                    name = f"{op.replace(chr(46), chr(95))}_{n}_{dtype}_{r}x{c}"
                     body = re.sub(r"\bR\b", str(r), re.sub(r"\bC\b", str(c), text))
                     made.append(Kernel(name, op, f"@trace(input_specs={[specs[v] for v in used]!r})\n"
                                                  f"def {name}({', '.join(used)}):\n    return {body}\n"))

@@ -19,16 +19,25 @@ def refused(statement, specs="[((4, 4), 'f32'), ((3, 5), 'f32'), ((4,), 'i32')]"
 # (code, statement with the refused expression in «», message or None, hint or None)
 CASES = [
     ("unsupported-op", "«np.linalg.svd(x)»", "np.linalg.svd is not supported in a kernel", "decompositions"),
-    ("unsupported-op", "z = 1 + «np.einsum('ij->i', x)»", "np.einsum is not supported in a kernel", "np.matmul"),
-    ("unsupported-op", "«np.cumsum(x, axis=0)»", "np.cumsum is not supported in a kernel", "np.triu"),
-    ("unsupported-op", "«np.sinh(x)»", "np.sinh is not supported in a kernel", "np.exp"),
-    ("unsupported-op", "«np.add.accumulate(x)»", "np.add.accumulate is not supported in a kernel", None),
+    ("unsupported-op", "z = 1 + «np.bincount(i)»", "np.bincount is not supported in a kernel", "np.arange"),
+    ("unsupported-op", "«np.gradient(x, axis=0)»", "np.gradient is not supported in a kernel", "slices"),
+    ("unsupported-op", "«np.nextafter(x, x)»", "np.nextafter is not supported in a kernel", "eps"),
+    ("unsupported-op", "«np.subtract.accumulate(x)»", "np.subtract.accumulate is not supported in a kernel", None),
+    ("unsupported-op", "«np.linalg.norm(x, 2)»", None, "fro"),
+    ("unsupported-op", "«np.pad(x, 1, mode='mean')»", "np.pad with mode=\"mean\" is not supported", "constant"),
+    ("unsupported-op", "«np.compress(i > 0, x, axis=0)»", None, "np.where"),
+    ("unsupported-op", "«np.putmask(np.ones((4, 4)), x > 0, x)»", None, "zeros_like"),
+    ("bad-argument", "«np.einsum('ij,jk', x)»", "einsum: more subscripts than operands", "->"),
+    ("bad-argument", "«np.einsum('ijk->i', x)»", None, "->"),
+    ("shape-mismatch", "«np.einsum('ij,kj->ik', x, y)»", "einsum: an index has the sizes 4 and 5", None),
+    ("shape-mismatch", "«np.tensordot(x, y)»", None, None),
+    ("dtype-promotion", "«np.sum(x, axis=0, out=i)»", None, "astype"),
     ("unsupported-op", "«np.fft.fft(x)»", "np.fft.fft is not supported in a kernel", None),
-    ("unsupported-op", "«x.cumsum»(axis=0)", "ndarray.cumsum is not supported in a kernel", "np.triu"),
+    ("unsupported-op", "«x.fill»(0)", "ndarray.fill is not supported in a kernel", "x[...]"),
     ("unsupported-op", "«x.tolist»()", "ndarray.tolist is not supported in a kernel", "return it"),
     ("unsupported-op", "«np.where(x > 0)»", None, "np.where(condition, x, y)"),
     ("unsupported-op", "«np.sum(x, where=x > 0)»", "np.sum with where= is not supported", "np.where"),
-    ("unsupported-op", "«np.sum(x, out=x)»", "np.sum with out= is not supported", None),
+    ("shape-mismatch", "«np.sum(x, axis=0, out=y)»", None, None),
     ("unsupported-op", "a = np.zeros((4, 4)); «np.add(x, 1, out=a)»", None, "assign the result"),
     ("unsupported-op", "«x.reshape(2, 8, order='F')»", "order='F' is not supported", None),
     ("unsupported-op", "«np.repeat(x, [1, 2, 3, 4], axis=0)»", None, "np.take"),
@@ -82,14 +91,13 @@ CASES = [
     ("bad-argument", "«np.max(x[:0])»", "zero-size array to reduction operation max which has no identity", None),
     ("unsupported-index", "«x[x > 0]»", None, "np.where"),
     ("unsupported-index", "«x[True]»", None, "None"),
-    ("unsupported-index", "«x[i, i]»", None, None),
+    ("shape-mismatch", "«x[i, i[:3]]»", None, None),
+    ("unsupported-index", "«x[x > 0]» = y[0]", None, "np.where"),
+    ("bad-argument", "«x[np.ones(3, bool)]»", None, None),
     ("unsupported-index", "«x[:i[0]]»", None, None),
     ("unsupported-index", "«x[1.5]»", None, None),
     ("unsupported-index", "«x['a']»", None, None),
     ("unsupported-index", "«x[x]»", None, "astype"),
-    ("unsupported-index", "«x[np.ones(4, bool)]»", None, "np.where"),
-    ("unsupported-index", "«x[::2, i]» = 0", None, None),
-    ("unsupported-index", "«x[None, i]» = 0", None, None),
     ("unsupported-dtype", "«x.astype(complex)»", None, "float32"),
     ("unsupported-dtype", "«x * 1j»", None, None),
     ("unsupported-dtype", "«x & x»", "bitwise_and is not defined for float32", "x > 0"),
@@ -274,7 +282,7 @@ def k(x):
         else:
             raise AssertionError
     import copy; assert copy.deepcopy(x).shape == (4, 4)
-    assert not hasattr(x, 'cumsum') and not hasattr(x, '__array_interface__')
+    assert not hasattr(x, 'fill') and not hasattr(x, '__array_interface__')
     return x + 1
 """)
 

@@ -1,0 +1,94 @@
+"""Every operation of the front end on drawn dtypes, ranks, sizes and values: NumPy against XLA on our HLO, and against the
+linalg that it is lowered to, in the MLIR engine (the product's own check).
+
+    NKX_OPERATION_CASES=20000 pytest tests/conformance/test_operation_cases.py
+
+With more than 2,000 cases every stage up to hlo-to-linalg is checked; otherwise the unoptimised HLO only.
+"""
+import os
+import pathlib
+import random
+import sys
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, Phase, given, seed, settings
+from hypothesis import strategies as st
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "trace"))
+
+import kernels
+import operation_cases
+import operations
+import xla
+
+TOTAL = int(os.environ.get("NKX_OPERATION_CASES", "2000"))
+PARTS = 4  # files of work for pytest-xdist
+BATCH = 100  # cases per kernel
+LAST = "trace" if TOTAL <= 2000 else "hlo-to-linalg"
+NARROW = {"float64": "float32", "int64": "int32", "uint64": "uint32"}
+NAMES = sorted(operation_cases.CASES)
+
+
+def test_every_operation_has_cases():
+    assert NAMES == sorted(operations.operations())
+
+
+def numpy_results(source, arrays):
+    space = {}
+    exec(source, space)
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # means of nothing
+        return [np.asarray(r) for r in space["kernel"](*[a.copy() for a in arrays.values()])]
+
+
+def through_the_engine(source, arrays, tmp):
+    """The result of a compilation up to the linalg stage, checked there with these inputs."""
+    path = tmp / "inputs.npz"
+    np.savez(path, **arrays)
+    specs = [(a.shape, a.dtype.name) for a in arrays.values()]
+    source += f"\nfrom nkigen import trace\nkernel = trace(input_specs={specs!r})(kernel)\n"
+    return kernels.compile(source, "--inputs", str(path), "--stop-after", LAST, check=True, timeout=300)
+
+
+def close(got, want, what):
+    """As xla.assert_close, with room for the rounding of a chain of float32 operations."""
+    assert got.shape == want.shape, what
+    if want.dtype.kind != "f":
+        np.testing.assert_array_equal(got, want, err_msg=what)
+        return
+    rtol, atol = {"float16": (1e-2, 1e-2)}.get(want.dtype.name, (1e-4, 2e-5))
+    np.testing.assert_allclose(got.astype(np.float64), want.astype(np.float64), rtol, atol, equal_nan=True, err_msg=what)
+
+
+def check(cases, tmp):
+    source, arrays = operation_cases.kernel(cases)
+    plain = numpy_results(source, arrays)
+    kernel = xla.trace(source, inputs=[(n, a.shape, a.dtype.name) for n, a in arrays.items()])
+    got = xla.run(kernel["proto"], list(arrays.values()))
+    for case, want, g, out in zip(cases, plain, got, kernel["outputs"], strict=True):
+        what = f"{case.expression} of { {n: (a.dtype.name, a.shape) for n, a in case.arrays.items()} }"
+        narrow = NARROW.get(want.dtype.name, want.dtype.name)
+        assert (out["dtype"], out["shape"]) == (narrow, want.shape), what
+        close(g, want.astype(narrow), what)
+    result = through_the_engine(source, arrays, tmp)
+    assert result["diagnostics"] == [], result["diagnostics"]
+    (stages,) = [k["stages"] for k in result["kernels"]]
+    assert [s["name"] for s in stages][-1] == LAST
+    assert all(kernels.is_checked(s) for s in stages), [s["check"] for s in stages]
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_drawn_calls(part, tmp_path):
+    @seed(part)
+    @settings(max_examples=max(1, TOTAL // PARTS // BATCH), deadline=None, database=None,
+              phases=[Phase.generate],  # a failing batch names its case: nothing to shrink
+              suppress_health_check=list(HealthCheck))
+    @given(st.integers(0, 1 << 40))
+    def drawn(start):
+        r = random.Random(start)
+        order = r.sample(NAMES, BATCH) if BATCH <= len(NAMES) else r.choices(NAMES, k=BATCH)
+        check([operation_cases.draw(r, op, f"x{k}") for k, op in enumerate(order)], tmp_path)
+
+    drawn()
