@@ -20,7 +20,32 @@ static PyObject *operations(PyObject *self, PyObject *unused) {
   return list;
 }
 
+/* What operation(name) returns: calls the operation of that index. */
+static PyObject *run_operation(PyObject *index, PyObject *args, PyObject *kw) {
+  return op_call_out(&op_table[PyLong_AsLong(index)], args, kw);
+}
+static PyMethodDef run_def = {"operation", PYFUNC(run_operation), METH_VARARGS | METH_KEYWORDS, NULL};
+
+static PyObject *operation(PyObject *self, PyObject *name) {
+  (void)self;
+  for (int i = 0; PyUnicode_Check(name) && i < OP_COUNT; i++)
+    if (PyUnicode_CompareWithASCIIString(name, op_table[i].name) == 0) {
+      PyObject *index = PyLong_FromLong(i), *f = index ? PyCFunction_New(&run_def, index) : NULL;
+      Py_XDECREF(index);
+      return f;
+    }
+  PyErr_Format(PyExc_KeyError, "there is no operation %R", name);
+  return NULL;
+}
+
+static PyObject *is_tracing(PyObject *self, PyObject *unused) {
+  (void)self, (void)unused;
+  return PyBool_FromLong(tracer_now != NULL);
+}
+
 static PyMethodDef methods[] = {
+    {"operation", operation, METH_O, "The function that records one operation of the table."},
+    {"is_tracing", is_tracing, METH_NOARGS, "Whether a kernel is being traced."},
     {"knob", PYFUNC(knob_call), METH_VARARGS | METH_KEYWORDS,
      "Builder with one argument, function form with attributes."},
     {"knob_function", PYFUNC(knob_function), METH_VARARGS | METH_KEYWORDS, "Function form: returns the tensor."},

@@ -426,12 +426,25 @@ CASES = {
     "compress": moving(lambda d, x, n: f"np.compress([True, False, True][:{d.of(x)[0]}], {x}, axis=0)", 1, empty=False), "searchsorted": searched,
     "digitize": lambda d: f"np.digitize({d.array('float32', d.shape(0, 3))}, [-2, 0, 0.5, 3], right={d.one(True, False)})",
     "isin": lambda d: f"np.isin({d.array('int32')}, {d.one('[1, 2]', d.array('int32', (4,)))}{d.one('', ', invert=True')})",
+    "sort": lambda d: (lambda x: f"np.sort({x}, axis={d.one(None, d.axis(len(d.of(x))))})")(d.array(d.dtype(NUMBERS), d.shape(1, 4, False))),
+    "argsort": lambda d: (lambda x: f"np.argsort({x}, axis={d.axis(len(d.of(x)))}, kind='stable')")(d.array(d.dtype(NUMBERS), d.shape(1, 4, False))),
+    "median": lambda d: (lambda x: f"np.median({x}, axis={d.axes(len(d.of(x)))}{d.one('', ', keepdims=True')})")(d.array("float32", d.shape(1, 4, False))),
+    "topk": lambda d: f"ops.topk({d.array('float32', d.shape(0, 2, False) + (5,))}, {d.random.randint(1, 5)}, -1, {d.one(True, False)})[{d.one(0, 1)}]",
+    "zeros": lambda d: f"ops.zeros((2, 3), np.{d.one('int32', 'float32')}) + {d.array(None, (3,))}", "ones": lambda d: f"ops.ones((2, 3)) + {d.array('float32', (3,))}",
+    "full": lambda d: f"ops.full((2, 3), 2.5) + {d.array('float32', (3,))}", "constant": lambda d: f"ops.constant([1, 2, 3], np.int32) * {d.array('int32', (2, 3))}",
+    "softmax": lambda d: (lambda x: f"ops.softmax({x}, axis={d.axis(len(d.of(x)))})")(d.array(d.dtype(F), d.shape(1, 4, False))),
+    "rms_norm": lambda d: (lambda s: f"ops.rms_norm({d.array('float32', s)}, {d.array('float32', s[-1:])})")(d.shape(1, 4, False)),
+    "conv2d": lambda d: (lambda g: f"ops.conv2d({d.array('float32', (2, 2 * g, 6, 7))}, {d.array('float32', (2 * g, 2, 3, 2))}, {d.one(None, d.array('float32', (2 * g,)))}, stride={d.one(1, 2, (2, 1))}, padding={d.one(0, 1, (1, 0))}, dilation={d.one(1, 2)}, groups={g})")(d.one(1, 2)),
+    "conv3d": lambda d: f"ops.conv3d({d.array('float32', (1, 2, 4, 5, 4))}, {d.array('float32', (3, 2, 2, 3, 2))}, stride={d.one(1, 2)}, padding={d.one(0, 1)})",
+    "all_gather": choice("ops.all_gather({x}, 0, [[0]])", low=1), "all_reduce": choice("ops.all_reduce({x}, [[0]], np.maximum)"),
+    "reduce_scatter": choice("ops.reduce_scatter({x}, 0, [[0]])", low=1), "all_to_all": choice("ops.all_to_all({x}, 0, 0, [[0]])", low=1),
     "zeros_like": choice("np.zeros_like({x})"), "ones_like": choice("np.ones_like({x})"), "empty_like": choice("np.empty_like({x}) * 0"), "full_like": choice("np.full_like({x}, 3)"),
     "shape": choice("{x} + {x}.ndim"), "ndim": choice("{x} * np.ndim({x})"), "size": choice("{x}.astype(np.float32) + np.size({x})"),
 }
 
 HEAD = '''import numpy as np
 import ml_dtypes
+from nkipy.core import ops
 
 def stored(write, x):
     y = x + 0 if x.dtype != bool else x | False

@@ -11,7 +11,9 @@ import re
 from kernels import ROOT
 
 HEAD = """import numpy as np
+import nkipy.distributed.collectives as cc
 from nkigen import trace
+from nkipy.core import ops
 
 
 def stored(write, x):
@@ -221,6 +223,22 @@ FORMS = {
     "searchsorted": ["i:np.searchsorted(np.array([-3, 0, 2]), x)"],
     "digitize": ["f:np.digitize(x, [-1.0, 0.5, 2.0])"],
     "isin": ["i:np.isin(x, [1, 3])"],
+    "sort": ["np.sort(x, axis=1)"],
+    "argsort": ["np.argsort(x, axis=1, kind='stable')"],
+    "median": ["f:np.median(x, axis=1)"],
+    "topk": ["f:ops.topk(x, 4, axis=1)[0]"],
+    "zeros": ["x + ops.zeros((C,), np.int32)"],
+    "ones": ["x + ops.ones((C,), np.int32)"],
+    "full": ["x + ops.full((R, 1), 3, np.int32)"],
+    "constant": ["x + ops.constant(np.ones((1, C), np.int32))"],
+    "softmax": ["f:ops.softmax(x)"],
+    "rms_norm": ["f:ops.rms_norm(x, s)"],
+    "conv2d": ["f:ops.conv2d(np.reshape(x[:128], (1, 2, 64, C)), np.reshape(y[:6, :3], (1, 2, 3, 3)))"],
+    "conv3d": ["f:ops.conv3d(np.reshape(x[:128], (1, 2, 8, 8, C)), np.reshape(y[:18, :3], (1, 2, 3, 3, 3)))"],
+    "all_gather": ["cc.all_gather(x, 1, [[0, 1]])"],
+    "all_reduce": ["cc.all_reduce(x, [[0, 1]])"],
+    "reduce_scatter": ["cc.reduce_scatter(x, 0, [[0, 1]])"],
+    "all_to_all": ["cc.all_to_all(x, 0, 0, [[0, 1]])"],
     "zeros_like": ["np.zeros_like(x)"],
     "ones_like": ["np.ones_like(x) + x"],
     "empty_like": ["np.zeros_like(np.empty_like(x))"],

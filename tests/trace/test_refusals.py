@@ -113,7 +113,7 @@ CASES = [
     ("python-exception", "«undefined_name»", "NameError: name 'undefined_name' is not defined", None),
     ("python-exception", "«x + 'a'»", None, None),
     ("python-exception", "«{x: 1}»", None, None),
-    ("python-import", "«import torch»", 'the module "torch" is not available here', "numpy"),
+    ("python-import", "«import tensorflow»", 'the module "tensorflow" is not available here', "numpy"),
     ("python-import", "«from numpy import nothing»", None, None),
     ("nesting-too-deep", "f = lambda n: «f(n + 1)»; f(0)", None, "recursion"),
     ("memory-limit", "«np.ones((1 << 20, 1 << 24))»", None, "smaller"),

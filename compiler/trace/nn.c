@@ -1,0 +1,323 @@
+/* nn: what neural networks use beyond NumPy (softmax, rms_norm, topk, convolutions), sorting, constants and collectives.
+ *
+ * Users reach those that NumPy lacks through nkipy.core.ops; arguments are NKIPy's.  Collectives are emitted as such; what
+ * they compute on one device is the business of the stages behind.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "trace/compose.h"
+
+/* ---- normalisation ---------------------------------------------------------------------------------------------- */
+
+static enum dtype wide(enum dtype t) {
+  return dtype_size(t) < 4 ? DT_F32 : t;
+}
+
+/* exp(x - max) / sum, in float32 for narrower types. */
+PyObject *op_softmax(struct tracer *tr, const struct op_def *op, PyObject *args, PyObject *kw) {
+  static char *names[] = {"x", "axis", NULL};
+  PyObject *a, *axis = NULL;
+  (void)op;
+  if (!PyArg_ParseTupleAndKeywords(args, kw, "O|O", names, &a, &axis))
+    return NULL;
+  hlo_val x = as_float(tr, operand_alone(tr, a));
+  if (!x)
+    return NULL;
+  int at = x->shape.rank - 1;
+  enum dtype t = x->shape.dtype;
+  if (x->shape.rank == 0 || (axis && !axis_parse(axis, x->shape.rank, &at)))
+    return refuse(DG_BAD_ARGUMENT, NULL, "softmax needs at least one dimension");
+  x = cast(tr, x, wide(t));
+  hlo_val e = un(tr, HLO_EXP, arith(tr, BIN_SUB, x, x ? reduce_axis(tr, HLO_MAXIMUM, x, at, true) : NULL));
+  hlo_val v = arith(tr, BIN_DIV, e, e ? reduce_axis(tr, HLO_ADD, e, at, true) : NULL);
+  return tensor_wrap(tr, cast(tr, v, t));
+}
+
+/* rms_norm(x, weight, axis=-1, eps=1e-6): x / sqrt(mean(x²) + eps) * weight */
+PyObject *op_rms_norm(struct tracer *tr, const struct op_def *op, PyObject *args, PyObject *kw) {
+  static char *names[] = {"x", "weight", "axis", "eps", NULL};
+  PyObject *a, *weight = NULL, *axis = NULL;
+  double eps = 1e-6;
+  (void)op;
+  if (!PyArg_ParseTupleAndKeywords(args, kw, "O|OOd", names, &a, &weight, &axis, &eps))
+    return NULL;
+  hlo_val x = as_float(tr, operand_alone(tr, a));
+  if (!x)
+    return NULL;
+  int at = x->shape.rank - 1;
+  enum dtype t = x->shape.dtype;
+  if (x->shape.rank == 0 || (axis && !axis_parse(axis, x->shape.rank, &at)))
+    return refuse(DG_BAD_ARGUMENT, NULL, "rms_norm needs at least one dimension");
+  double n = (double)x->shape.dims[at];
+  x = cast(tr, x, wide(t));
+  hlo_val sum = x ? reduce_axis(tr, HLO_ADD, bin(tr, HLO_MULTIPLY, x, x), at, true) : NULL;
+  hlo_val root = un(tr, HLO_SQRT, bin_k(tr, HLO_ADD, bin_k(tr, HLO_DIVIDE, sum, n), eps));
+  hlo_val v = cast(tr, arith(tr, BIN_DIV, x, root), t);
+  if (weight && weight != Py_None)
+    v = arith(tr, BIN_MUL, v, operand_alone(tr, weight));
+  return tensor_wrap(tr, v);
+}
+
+/* ---- order --------------------------------------------------------------------------------------------------------- */
+
+static hlo_val sorted(struct tracer *tr, hlo_val x, int axis, bool want_positions) {
+  hlo_val xs[2] = {x, want_positions ? positions(tr, x, axis) : NULL};
+  if (!x)
+    return NULL;
+  if (!want_positions)
+    return hlo_sort(&tr->b, 1, xs, axis, false);
+  hlo_val pair = xs[1] ? hlo_sort(&tr->b, 2, xs, axis, false) : NULL;
+  return pair ? hlo_tuple_element(&tr->b, pair, 1) : NULL;
+}
+
+/* sort(a, axis=-1) and argsort; arg 1: positions.  The order of equal elements is kept, whatever kind= says. */
+PyObject *op_sort(struct tracer *tr, const struct op_def *op, PyObject *args, PyObject *kw) {
+  static char *names[] = {"a", "axis", "kind", "order", "stable", NULL};
+  PyObject *a, *axis = NULL, *kind, *order = NULL, *stable;
+  if (!PyArg_ParseTupleAndKeywords(args, kw, "O|OOO$O", names, &a, &axis, &kind, &order, &stable) ||
+      !only_none(order, op->name, "order"))
+    return NULL;
+  hlo_val x = operand_alone(tr, a);
+  if (!x)
+    return NULL;
+  int at = x->shape.rank - 1;
+  if (axis == Py_None) {
+    x = flat(tr, x);
+    at = 0;
+  } else if (axis && !axis_parse(axis, x->shape.rank, &at)) {
+    return NULL;
+  }
+  if (!x || x->shape.rank == 0)
+    return x ? refuse(DG_BAD_ARGUMENT, NULL, "%s needs at least one dimension", op->name) : NULL;
+  return tensor_wrap(tr, sorted(tr, x, at, op->arg));
+}
+
+/* The middle of what is sorted along one axis; several axes are merged first. */
+PyObject *op_median(struct tracer *tr, const struct op_def *op, PyObject *args, PyObject *kw) {
+  static char *names[] = {"a", "axis", "out", "overwrite_input", "keepdims", NULL};
+  PyObject *a, *axis = NULL, *out = NULL, *over, *keep = NULL;
+  bool mask[HLO_RANK_MAX], keepdims = false;
+  int64_t p[HLO_RANK_MAX], dims[HLO_RANK_MAX], kept[HLO_RANK_MAX], n = 1;
+  int rest = 0, k = 0;
+  if (!PyArg_ParseTupleAndKeywords(args, kw, "O|OOOO", names, &a, &axis, &out, &over, &keep) ||
+      !only_none(out, op->name, "out") || !flag_parse(keep, &keepdims))
+    return NULL;
+  hlo_val x = operand_alone(tr, a);
+  if (!x || !axes_parse(axis, x->shape.rank, mask))
+    return NULL;
+  if (!dtype_is_float(x->shape.dtype))
+    x = cast(tr, x, DT_F32);
+  int rank = x ? x->shape.rank : 0;
+  for (int i = 0; i < rank; i++) {
+    kept[i] = mask[i] ? 1 : x->shape.dims[i];
+    if (!mask[i]) {
+      dims[rest] = x->shape.dims[i];
+      p[rest++] = i;
+    } else {
+      n *= x->shape.dims[i];
+    }
+  }
+  for (int i = 0, at = rest; i < rank; i++)
+    if (mask[i])
+      p[at++] = i, k++;
+  if (!x || n == 0)
+    return x ? refuse(DG_BAD_ARGUMENT, NULL, "the median of nothing is not defined") : NULL;
+  dims[rest] = n;
+  x = hlo_reshape(&tr->b, transpose_by(tr, x, p), rest + 1, dims);
+  hlo_val s = sorted(tr, x, rest, false), nan = x ? cmp(tr, HLO_NE, x, x) : NULL;
+  hlo_val low = s ? slice_axis(tr, s, rest, (n - 1) / 2, (n - 1) / 2 + 1) : NULL;
+  hlo_val high = s ? slice_axis(tr, s, rest, n / 2, n / 2 + 1) : NULL;
+  hlo_val v = bin_k(tr, HLO_MULTIPLY, bin(tr, HLO_ADD, low, high), 0.5);
+  hlo_val any = nan ? reduce_axis(tr, HLO_OR, nan, rest, true) : NULL;
+  v = sel(tr, any, like(tr, v, NAN), v);
+  return tensor_wrap(tr, v ? hlo_reshape(&tr->b, v, keepdims ? rank : rest, keepdims ? kept : dims) : NULL);
+}
+
+/* topk(x, k, axis, is_ascend=False): values and u32 positions along the last axis. */
+PyObject *op_topk(struct tracer *tr, const struct op_def *op, PyObject *args, PyObject *kw) {
+  static char *names[] = {"x", "k", "axis", "is_ascend", NULL};
+  PyObject *a, *axis = NULL, *ascend = NULL;
+  bool is_ascend = false;
+  int k, at;
+  if (!PyArg_ParseTupleAndKeywords(args, kw, "Oi|OO", names, &a, &k, &axis, &ascend) || !flag_parse(ascend, &is_ascend))
+    return NULL;
+  hlo_val x = operand_alone(tr, a);
+  if (!x)
+    return NULL;
+  at = x->shape.rank - 1;
+  if (axis && !axis_parse(axis, x->shape.rank, &at))
+    return NULL;
+  if (x->shape.rank == 0 || at != x->shape.rank - 1)
+    return refuse(DG_UNSUPPORTED_OP, "bring the axis to the end with np.swapaxes",
+                  "%s is only supported along the last axis", op->name);
+  if (k < 1 || k > x->shape.dims[at])
+    return refuse(DG_BAD_ARGUMENT, NULL, "k = %d is out of range for an axis of size %lld", k,
+                  (long long)x->shape.dims[at]);
+  hlo_val pair = hlo_topk(&tr->b, x, k, !is_ascend);
+  PyObject *v = pair ? tensor_wrap(tr, hlo_tuple_element(&tr->b, pair, 0)) : NULL;
+  PyObject *i = v ? tensor_wrap(tr, cast(tr, hlo_tuple_element(&tr->b, pair, 1), DT_U32)) : NULL;
+  PyObject *r = i ? PyTuple_Pack(2, v, i) : NULL;
+  Py_XDECREF(v);
+  Py_XDECREF(i);
+  return r;
+}
+
+/* ---- constants ------------------------------------------------------------------------------------------------------ */
+
+/* zeros(shape, dtype) (arg 0), ones (arg 1), full(shape, fill_value, dtype) (arg 2) */
+PyObject *op_filled(struct tracer *tr, const struct op_def *op, PyObject *args, PyObject *kw) {
+  static char *names[] = {"shape", "dtype", NULL}, *full[] = {"shape", "fill_value", "dtype", NULL};
+  PyObject *shape, *value = NULL, *dtype = NULL;
+  int64_t dims[HLO_RANK_MAX];
+  int n = 0;
+  if (op->arg == 2 ? !PyArg_ParseTupleAndKeywords(args, kw, "OO|O", full, &shape, &value, &dtype)
+                   : !PyArg_ParseTupleAndKeywords(args, kw, "O|O", names, &shape, &dtype))
+    return NULL;
+  enum dtype t = dtype && dtype != Py_None ? dtype_from_py(dtype) : DT_F32;
+  if (t == DT_NONE || !dims_parse(shape, "shape", &n, dims))
+    return NULL;
+  for (int i = 0; i < n; i++)
+    if (dims[i] < 0)
+      return refuse(DG_BAD_ARGUMENT, NULL, "negative dimensions are not allowed");
+  if (op->arg != 2)
+    return tensor_wrap(tr, hlo_full(&tr->b, t, n, dims, op->arg));
+  hlo_val v = operand_alone(tr, value);
+  if (!dtype || dtype == Py_None)
+    t = v ? v->shape.dtype : t;
+  return tensor_wrap(tr, broadcast_val(tr, cast(tr, v, t), n, dims));
+}
+
+PyObject *op_constant(struct tracer *tr, const struct op_def *op, PyObject *args, PyObject *kw) {
+  static char *names[] = {"value", "dtype", NULL};
+  PyObject *a, *dtype = NULL;
+  (void)op;
+  if (!PyArg_ParseTupleAndKeywords(args, kw, "O|O", names, &a, &dtype))
+    return NULL;
+  enum dtype t = dtype && dtype != Py_None ? dtype_from_py(dtype) : DT_NONE;
+  if (t == DT_NONE && PyErr_Occurred())
+    return NULL;
+  hlo_val v = operand_alone(tr, a);
+  return tensor_wrap(tr, v && t != DT_NONE ? cast(tr, v, t) : v);
+}
+
+/* ---- convolution ------------------------------------------------------------------------------------------------------ */
+
+/* One number, or one per spatial dimension. */
+static bool per_dimension(PyObject *o, const char *what, int n, int64_t by_default, int64_t least, int64_t *out) {
+  int64_t given[HLO_RANK_MAX] = {by_default};
+  int m = 1;
+  if (o && !dims_parse(o, what, &m, given))
+    return false;
+  bool ok = m == 1 || m == n;
+  for (int i = 0; ok && i < n; i++)
+    ok = (out[i] = given[m == 1 ? 0 : i]) >= least;
+  if (!ok)
+    refuse(DG_BAD_ARGUMENT, NULL, "%s must be one number or %d, each at least %lld", what, n, (long long)least);
+  return ok;
+}
+
+/* conv2d(input NCHW, weight OIHW, bias=None, stride=1, padding=0, dilation=1, groups=1); arg: spatial dimensions */
+PyObject *op_conv(struct tracer *tr, const struct op_def *op, PyObject *args, PyObject *kw) {
+  static char *names[] = {"input", "weight", "bias", "stride", "padding", "dilation", "groups", NULL};
+  PyObject *a, *b, *bias = NULL, *o_stride = NULL, *o_padding = NULL, *o_dilation = NULL;
+  int64_t stride[3], padding[3], dilation[3], groups = 1, spatial[] = {2, 3, 4}, dims[5] = {1};
+  int n = op->arg;
+  hlo_val xy[2];
+  if (!PyArg_ParseTupleAndKeywords(args, kw, "OO|OOOOL", names, &a, &b, &bias, &o_stride, &o_padding, &o_dilation,
+                                   &groups) ||
+      !per_dimension(o_stride, "stride", n, 1, 1, stride) || !per_dimension(o_padding, "padding", n, 0, 0, padding) ||
+      !per_dimension(o_dilation, "dilation", n, 1, 1, dilation) || !read_pair(tr, a, b, DT_NONE, xy))
+    return NULL;
+  if (xy[0]->shape.rank != n + 2 || xy[1]->shape.rank != n + 2)
+    return refuse(DG_SHAPE_MISMATCH, "the input is N, C, …; the weight is O, I, …", "%s needs arrays of %d dimensions",
+                  op->name, n + 2);
+  struct hlo_window_dim *w = arena_new_array(tr->a, struct hlo_window_dim, (size_t)n);
+  for (int i = 0; i < n; i++)
+    w[i] = (struct hlo_window_dim){.size = xy[1]->shape.dims[2 + i],
+                                   .stride = stride[i],
+                                   .low = padding[i],
+                                   .high = padding[i],
+                                   .base_dilation = 1,
+                                   .window_dilation = dilation[i]};
+  struct hlo_window window = {.n = n, .v = w};
+  struct hlo_conv_dims d = {.input_batch = 0,
+                            .input_feature = 1,
+                            .kernel_input_feature = 1,
+                            .kernel_output_feature = 0,
+                            .output_batch = 0,
+                            .output_feature = 1,
+                            .input_spatial = hlo_ints_dup(tr->a, n, spatial),
+                            .kernel_spatial = hlo_ints_dup(tr->a, n, spatial),
+                            .output_spatial = hlo_ints_dup(tr->a, n, spatial),
+                            .feature_group_count = groups,
+                            .batch_group_count = 1};
+  hlo_val v = hlo_convolution(&tr->b, xy[0], xy[1], &window, &d, xy[0]->shape.dtype);
+  if (v && bias && bias != Py_None) {
+    hlo_val c = operand_alone(tr, bias);
+    for (int i = 0; i < n + 2; i++)
+      dims[i] = i == 1 && c ? hlo_shape_elements(&c->shape) : 1;
+    v = arith(tr, BIN_ADD, v, reshape_to(tr, c, n + 2, dims));
+  }
+  return tensor_wrap(tr, v);
+}
+
+/* ---- collectives -------------------------------------------------------------------------------------------------------- */
+
+/* replica_groups: a list of lists of device numbers, all of one length. */
+static bool read_groups(struct tracer *tr, PyObject *o, struct hlo_groups *g) {
+  PyArrayObject *a = (PyArrayObject *)PyArray_FROMANY(o, NPY_INT64, 2, 2, NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_ALIGNED);
+  if (!a) {
+    PyErr_Clear();
+    refuse(DG_BAD_ARGUMENT, "write replica_groups=[[0, 1], [2, 3]]",
+           "replica_groups must be a list of lists of one length");
+    return false;
+  }
+  struct hlo_ints *v = arena_new_array(tr->a, struct hlo_ints, (size_t)PyArray_DIM(a, 0));
+  for (npy_intp i = 0; i < PyArray_DIM(a, 0); i++)
+    v[i] = hlo_ints_dup(tr->a, (int)PyArray_DIM(a, 1), (int64_t *)PyArray_DATA(a) + i * PyArray_DIM(a, 1));
+  *g = (struct hlo_groups){.n = (int)PyArray_DIM(a, 0), .v = v};
+  Py_DECREF(a);
+  return true;
+}
+
+static bool read_reduction(PyObject *o, enum hlo_op *op) {
+  static const struct {
+    const char *name;
+    enum hlo_op op;
+  } known[] = {{"add", HLO_ADD}, {"multiply", HLO_MULTIPLY}, {"maximum", HLO_MAXIMUM}, {"minimum", HLO_MINIMUM}};
+  PyObject *name = o && o != Py_None ? PyObject_GetAttrString(o, "__name__") : PyUnicode_FromString("add");
+  for (size_t i = 0; name && i < sizeof known / sizeof *known; i++)
+    if (PyUnicode_CompareWithASCIIString(name, known[i].name) == 0) {
+      *op = known[i].op;
+      Py_DECREF(name);
+      return true;
+    }
+  Py_XDECREF(name);
+  refuse(DG_UNSUPPORTED_OP, "use np.add, np.multiply, np.maximum or np.minimum", "reduce_op=%R is not supported", o);
+  return false;
+}
+
+PyObject *op_collective(struct tracer *tr, const struct op_def *op, PyObject *args, PyObject *kw) {
+  static char *gather[] = {"data", "all_gather_dim", "replica_groups", NULL};
+  static char *reduce[] = {"data", "replica_groups", "reduce_op", NULL};
+  static char *scatter[] = {"data", "reduce_scatter_dim", "replica_groups", "reduce_op", NULL};
+  static char *exchange[] = {"data", "split_dimension", "concat_dimension", "replica_groups", NULL};
+  PyObject *a, *dim = NULL, *concat = NULL, *groups = NULL, *with = NULL;
+  enum hlo_op which = (enum hlo_op)op->arg, combine = HLO_ADD;
+  struct hlo_groups g;
+  int at = 0, to = 0;
+  bool ok = which == HLO_ALL_GATHER   ? PyArg_ParseTupleAndKeywords(args, kw, "OOO", gather, &a, &dim, &groups)
+            : which == HLO_ALL_REDUCE ? PyArg_ParseTupleAndKeywords(args, kw, "OO|O", reduce, &a, &groups, &with)
+            : which == HLO_REDUCE_SCATTER
+                ? PyArg_ParseTupleAndKeywords(args, kw, "OOO|O", scatter, &a, &dim, &groups, &with)
+                : PyArg_ParseTupleAndKeywords(args, kw, "OOOO", exchange, &a, &dim, &concat, &groups);
+  hlo_val x = ok ? operand_alone(tr, a) : NULL;
+  if (!x || !read_groups(tr, groups, &g) || !read_reduction(with, &combine) ||
+      (dim && !axis_parse(dim, x->shape.rank, &at)) || (concat && !axis_parse(concat, x->shape.rank, &to)))
+    return NULL;
+  if (concat && to != at)
+    return refuse(DG_UNSUPPORTED_OP, "split and join along the same dimension, and transpose afterwards",
+                  "all_to_all with different split and concat dimensions is not supported");
+  return tensor_wrap(tr, hlo_collective(&tr->b, which, x, &g, combine, at));
+}

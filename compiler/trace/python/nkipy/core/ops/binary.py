@@ -1,0 +1,4 @@
+"""nkipy.core.ops.binary"""
+from nkx.ops import names
+
+globals().update(names("binary"))

@@ -1,0 +1,4 @@
+"""nkipy.core.ops.collectives"""
+from nkx.ops import names
+
+globals().update(names("collective"))

@@ -1,0 +1,4 @@
+"""nkipy.core.ops.linalg"""
+from nkx.ops import names
+
+globals().update(names("linalg"))

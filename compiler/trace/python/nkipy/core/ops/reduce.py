@@ -1,0 +1,4 @@
+"""nkipy.core.ops.reduce"""
+from nkx.ops import names
+
+globals().update(names("reduction"))

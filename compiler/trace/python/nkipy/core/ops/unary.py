@@ -1,0 +1,4 @@
+"""nkipy.core.ops.unary"""
+from nkx.ops import names
+
+globals().update(names("unary"))

@@ -1,0 +1,3 @@
+from _nkx import Tensor as NKIPyTensorRef
+
+__all__ = ["NKIPyTensorRef"]
