@@ -20,7 +20,7 @@ enum status {
   ST_NOMEM,
   ST_IO,
   ST_FULL, /* no space to write to */
-  ST_BUG, /* an assumption of ours broke; text is for the log only */
+  ST_BUG,  /* an assumption of ours broke; text is for the log only */
 };
 
 struct error {
