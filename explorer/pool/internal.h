@@ -68,7 +68,8 @@ struct pool {
   int epoll_fd, wake_fd;
   struct zygote zygotes[ZYGOTES_MAX];
   int64_t retry_at_ms;   /* when to start a zygote, or to ask for children again */
-  int failures;          /* in a row */
+  int failures;          /* in a row, of children and of zygotes */
+  int no_jail_signs;     /* in a row: what speaks for there being no jail, each in its weight */
   int64_t orphans_at_ms; /* until when children of a dead zygote may come to us to be reaped */
   bool has_cgroup;       /* jobs' memory is limited by the kernel */
   uint32_t last_kid_id;

@@ -17,7 +17,13 @@ enum ctl_kind {
   CTL_SPAWN,     /* server: make `value` more children */
   CTL_CHILD,     /* zygote: child `id`, pid `value`, is jailed and waits; descriptors: its socket, its pidfd */
   CTL_EXIT,      /* zygote: child `id` is gone; value is its wait status */
-  CTL_FAIL,      /* zygote: a child could not be made or jailed; text says why; value: trying again soon is no use */
+  CTL_FAIL,      /* zygote: a child could not be made or jailed; text says why; value: enum ctl_fault */
+};
+
+enum ctl_fault {
+  FAULT_LAYER, /* a step failed; trying again may help, but if that goes on there is no jail here */
+  FAULT_DIED, /* the child was ended from outside, or fell, before it could say: an accident, unless it always happens */
+  FAULT_LASTING, /* trying again soon is no use */
 };
 
 struct ctl_msg {

@@ -31,7 +31,9 @@ enum {
   END_WAIT_MS = 500,
   SPARE_DELAY_MS = 1500, /* first the service, then its insurance … */
   SPARE_BUSY_MS = 4000,  /* … and not while there is work, unless that goes on */
-  FAILURES_MANY = 4,     /* children in a row that could not be jailed */
+  SIGN_LAYER = 8,        /* a step of a child's jail failed */
+  SIGN_DIED = 1,         /* a child died before it was jailed: whatever kills workers may be the reason */
+  SIGNS_MANY = 32,       /* without a jailed child in between: there is no jail */
   ORPHAN_WAIT_MS = 2000,
   TEND_TICK_MS = 10,
   ARGS_MAX = 32,
@@ -309,7 +311,7 @@ static void on_child(struct pool *p, struct zygote *z, const struct ctl_msg *m, 
     log_error("pool", "a child came without its descriptors");
     return;
   }
-  p->failures = 0;
+  p->failures = p->no_jail_signs = 0;
   for (int i = p->n_kids; i-- > 0;) /* those of a retired zygote were kept only until there are others */
     if (p->kids[i].state == KID_IDLE && p->kids[i].zygote->role == ZYGOTE_RETIRING)
       kid_retire(&p->kids[i]);
@@ -343,13 +345,14 @@ static void on_message(struct pool *p, struct zygote *z, const struct ctl_msg *m
     log_error("jail", "%s", m->text);
     z->asked = 0;
     back_off(p, now);
-    if (!m->value && p->failures < FAILURES_MANY) /* an accident */
+    p->no_jail_signs += m->value == FAULT_DIED ? SIGN_DIED : SIGN_LAYER;
+    if (m->value != FAULT_LASTING && p->no_jail_signs < SIGNS_MANY)
       break;
     set_health(p, false, m->text);
     pthread_mutex_lock(&p->lock);
     p->health.has_no_jail = true;
     pthread_mutex_unlock(&p->lock);
-    if (m->value)
+    if (m->value == FAULT_LASTING)
       p->retry_at_ms = now + LASTING_RETRY_MS;
     break;
   default:

@@ -43,8 +43,8 @@ struct zygote {
   int signals;
 };
 
-static enum status report_failure(const char *text, bool is_lasting) {
-  struct ctl_msg m = {.kind = CTL_FAIL, .value = is_lasting};
+static enum status report_failure(const char *text, enum ctl_fault fault) {
+  struct ctl_msg m = {.kind = CTL_FAIL, .value = (int32_t)fault};
   snprintf(m.text, sizeof m.text, "%.*s", (int)sizeof m.text - 1, text);
   return wire_ctl_send(WIRE_CTL_FD, &m, NULL, 0, NULL);
 }
@@ -86,14 +86,14 @@ static enum status spawn_one(struct zygote *z) {
   struct error err;
   if (z->n_kids == CHILDREN_MAX) {
     z->to_spawn = 0;
-    return report_failure("too many children", false);
+    return report_failure("too many children", FAULT_LAYER);
   }
   if (!spawn(z, &err)) {
     z->to_spawn--;
     return ST_OK;
   }
   z->to_spawn = 0; /* the server decides when to try again */
-  return report_failure(err.text, false);
+  return report_failure(err.text, FAULT_LAYER);
 }
 
 /* The child has said how its jail went: hand it over, or say what failed. */
@@ -116,7 +116,7 @@ static enum status hand_over(struct kid *k) {
     else
       snprintf(text, sizeof text, "a child died while its jail was built");
     kill(k->pid, SIGKILL);
-    st = report_failure(text, false);
+    st = report_failure(text, n == (ssize_t)sizeof r ? FAULT_LAYER : FAULT_DIED);
   }
   close(k->gate);
   close(k->pidfd);
@@ -154,7 +154,7 @@ static enum status reap(struct zygote *z) {
       m.was_oom = jail_bury(&z->jail, z->kids[i].id);
       bool was_ours = z->kids[i].gate >= 0;
       forget(z, i);
-      if (was_ours ? report_failure("a child died while its jail was built", false)
+      if (was_ours ? report_failure("a child died while its jail was built", FAULT_DIED)
                    : wire_ctl_send(WIRE_CTL_FD, &m, NULL, 0, NULL))
         return ST_IO;
       break;
@@ -230,7 +230,7 @@ int zygote_main(const struct worker_config *cfg) {
   enum status st = start(z, cfg, &err);
   if (st) {
     log_error("zygote", "%s", err.text);
-    (void)!report_failure(err.text, st == ST_DENIED);
+    (void)!report_failure(err.text, st == ST_DENIED ? FAULT_LASTING : FAULT_LAYER);
     return 4;
   }
   hello.value = (int32_t)(clock_now_ms() - began);

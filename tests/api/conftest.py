@@ -62,7 +62,7 @@ class Server:
             self.log.append(line)
 
     @staticmethod
-    def wait_until(condition, what, seconds=30):
+    def wait_until(condition, what, seconds=120):
         end = time.monotonic() + seconds
         while not condition():
             assert time.monotonic() < end, f"waited {seconds} s for {what}"
@@ -70,7 +70,7 @@ class Server:
 
     # ---- requests
 
-    def connect(self, timeout=60):
+    def connect(self, timeout=300):
         return http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout)
 
     def request(self, method, path, body=None, headers=None):

@@ -186,8 +186,8 @@ def test_no_secret_of_the_server_is_in_a_workers_memory(prober_dir, tmp_path, mo
     data = tmp_path / plant("data directory")
     examples = tmp_path / plant("examples directory")
     examples.mkdir()
-    s = Server("--python-dir", str(prober_dir), "--workers", "2", "--examples-dir", str(examples), "--job-timeout-ms", "120000",
-               "--job-cpu-s", "60",
+    s = Server("--python-dir", str(prober_dir), "--workers", "2", "--examples-dir", str(examples), "--job-timeout-ms", "600000",
+               "--job-cpu-s", "120",
                "--store", f"sqlite:{data}/{plant('store file')}.sqlite", data=data)
     s.prober = prober_dir / "prober.so"
     try:
@@ -201,7 +201,7 @@ def test_no_secret_of_the_server_is_in_a_workers_memory(prober_dir, tmp_path, mo
             {"Content-Type": "application/json", "X-Nkx-Request": "1"}).json
         planted["unlisted id"] = made["id"]
         planted["edit token"] = made["edit_token"]
-        with open_stream(s, f"mark = '{plant('another running job')}'\nimport time\ntime.sleep(60)\n") as other:
+        with open_stream(s, f"mark = '{plant('another running job')}'\nimport time\ntime.sleep(600)\n") as other:
             read_until(other, b'"frame":"start"')
             assert len(planted) >= 20
             control = canary(rng)

@@ -19,7 +19,7 @@ def start(*flags):
 
 
 def wait_for_verdict(server):
-    server.wait_until(lambda: server.health["status"] != "starting", "a jail or a refusal", 60)
+    server.wait_until(lambda: server.health["status"] != "starting", "a jail or a refusal", 240)
     return server.health
 
 
@@ -47,7 +47,7 @@ def test_without_a_namespace_the_level_is_c(layer):
                  "os.kill(os.getppid(), 0)", "__import__('socket').socket()"):
         assert codes(s.compile(f"import os\n{code}\n")) == ["python-exception"], code
     assert s.compile(ADD_ONE)["status"] == "ok"
-    assert any("jail_level" in line and "level=C" in line for line in s.log)
+    s.wait_until(lambda: any("jail_level" in line and "level=C" in line for line in list(s.log)), "the level in the log")
     assert s.stop() == 0
 
 
@@ -55,7 +55,7 @@ def test_without_a_namespace_the_level_is_c(layer):
 def test_without_what_every_level_needs_nothing_is_run(layer):
     s = start("--jail-without", layer)
     assert_refuses(s)
-    assert any(layer in line and "error" in line for line in s.log)
+    s.wait_until(lambda: any(layer in line and "error" in line for line in list(s.log)), "the log to name the layer")
     assert s.stop() == 0
 
 
@@ -76,7 +76,7 @@ def test_below_c_only_when_told_so():
     s = start("--jail-without", "mount,landlock", "--jail-min", "none")
     health = wait_for_verdict(s)
     assert health["level"] == "none" and health["status"] == "ok"
-    assert any("jail_level" in line and "warn" in line and "level=none" in line for line in s.log)
+    s.wait_until(lambda: any("jail_level" in line and "warn" in line and "level=none" in line for line in list(s.log)), "the warning")
     assert s.compile(ADD_ONE)["status"] == "ok"
     assert s.stop() == 0
 
