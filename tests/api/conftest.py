@@ -144,7 +144,7 @@ class Server:
 
     def stop(self):
         self.process.send_signal(signal.SIGTERM)
-        return self.process.wait(timeout=20)
+        return self.process.wait(timeout=60)
 
 
 def open_stream(server, source, inputs=(), accept="application/x-ndjson"):
@@ -170,6 +170,52 @@ def children(pid):
     for task in pathlib.Path(f"/proc/{pid}/task").glob("*/children"):
         out += [int(x) for x in task.read_text().split()]
     return out
+
+
+def workers_of_this_build():
+    """{pid: its parent} of every process that runs our nkx-worker, whosever it is, as the kernel counts them."""
+    out = {}
+    for place in pathlib.Path("/proc").glob("[0-9]*"):
+        try:
+            if (place / "cmdline").read_bytes().split(b"\0")[0] == bytes(BUILD / "bin/nkx-worker"):
+                out[int(place.name)] = int((place / "stat").read_text().rsplit(")", 1)[1].split()[1])
+        except (FileNotFoundError, ProcessLookupError):
+            pass
+    return out
+
+
+def namespaces(pid, kinds=("pid", "net", "mnt", "ipc", "uts", "user")):
+    return tuple(os.readlink(f"/proc/{pid}/ns/{kind}") for kind in kinds)
+
+
+def stop_and_audit(server):
+    """R5: at a session's end the children and namespaces that the kernel counts are those the server says it has; once it
+    has stopped there are none, nor any process in what was theirs."""
+    server.settle()
+
+    def kids():
+        found = workers_of_this_build()
+        return [p for p, parent in found.items() if found.get(parent) == server.pid]
+
+    server.wait_until(lambda: len(kids()) == server.health["idle"], "as many children as the server says it has")
+    own = {kid: namespaces(kid) for kid in kids()}
+    assert sorted(own) == sorted(server.kids())
+    if server.health["level"] in ("A", "B"):
+        for of_one_kind in zip(*own.values()):
+            assert len(set(of_one_kind)) == len(own), "children share a namespace"
+    assert server.stop() == 0
+
+    def left():
+        found = []
+        for place in pathlib.Path("/proc").glob("[0-9]*"):
+            try:
+                if os.readlink(place / "ns/pid") in {names[0] for names in own.values()} - {os.readlink("/proc/self/ns/pid")}:
+                    found.append(place.name)
+            except OSError:  # it is gone, or not ours to look at
+                pass
+        parents = workers_of_this_build()
+        return found + [p for p, parent in parents.items() if p in own or parent in (1, server.pid)]
+    server.wait_until(lambda: not left(), "no process of the server's to be left")
 
 
 def fds(pid):
@@ -199,7 +245,7 @@ def server():
     s = Server()
     yield s
     if s.process.poll() is None:
-        assert s.stop() == 0
+        stop_and_audit(s)
 
 
 @pytest.fixture(scope="session")
@@ -208,4 +254,4 @@ def impatient():
     s = Server("--job-timeout-ms", "2000")
     yield s
     if s.process.poll() is None:
-        assert s.stop() == 0
+        stop_and_audit(s)

@@ -8,6 +8,7 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 
+import hlo
 import kernels
 import pytest
 import texts
@@ -23,6 +24,8 @@ def all_cases():
     out = []
     for category, cases in sorted(kernels.CASES.items()):
         out += [(category, name, {"source": source, "inputs": SMALL}, verdicts) for name, source, verdicts in cases]
+    for category, cases in hlo.CASES.items():
+        out += [(category, name, request, verdicts) for name, request, verdicts in cases]
     for name, shape, dtype in kernels.SHAPES:
         out.append(("14 shapes", name, {"source": kernels.kernel("pass"), "inputs": [{"name": "x", "shape": shape, "dtype": dtype}]}, None))
     return out
@@ -59,27 +62,43 @@ def test_there_are_enough_cases_in_every_category():
         counts[category] = counts.get(category, 0) + 1
     for category, cases in texts.CASES.items():
         counts[category] = counts.get(category, 0) + len(cases)
-    assert sum(counts.values()) >= 240, counts
+    # all but 17, NEFF, of which there is none
+    assert sorted(int(category[:2]) for category in counts) == [n for n in range(1, 25) if n != 17]
+    assert sum(counts.values()) >= 290, counts
     assert min(counts.values()) >= 10, counts
 
 
-def test_every_case_ends_with_its_verdict_and_leaves_nothing(short):
+@pytest.mark.skip(reason="17: there is no NEFF to be malformed: no reader of it, and no route that takes one")
+def test_a_malformed_neff_is_refused():
+    pass
+
+
+def test_every_case_ends_with_its_verdict_and_leaves_nothing(short, patient):
     for _ in range(2 * AT_ONCE):
         short.compile(ADD_ONE)
     short.wait_until(lambda: len(children(short.pid)) == 2, "the zygote that stands by", 120)
     short.settle()
     before, memory_before = footprint(short)
-    wrong, late, lock = [], [], threading.Lock()
+    wrong, slow, late, lock = [], [], [], threading.Lock()
 
     def run(case):
         category, name, request, want = case
         got = verdict_of(short.post(request))
         if not is_right(got, want):
             with lock:
-                wrong.append((category, name, sorted(got), want and sorted(want)))
+                if "time-limit" in got:
+                    slow.append(case)
+                else:
+                    wrong.append((category, name, sorted(got), want and sorted(want)))
 
     with ThreadPoolExecutor(AT_ONCE) as pool:
         list(pool.map(run, all_cases()))
+    if slow:  # the machine is busy: two seconds of wall time were not enough, so that these get their time, one by one
+        server = patient()
+        for category, name, request, want in slow:
+            got = verdict_of(server.post(request))
+            if not is_right(got, want):
+                wrong.append((category, name, sorted(got), sorted(want)))
     assert not wrong, "\n".join(map(str, wrong))
     # the server's own clock, which a busy machine does not move: no job had a worker for longer than it may
     for line in short.log:

@@ -1,6 +1,6 @@
-"""Hostile texts for the readers of the terminal's path, by category (8, 11, 15 to 18): arguments of `nkx opt`, text.
+"""Hostile texts for the readers of the terminal's path, by category (8, 11, 15, 18): arguments of `nkx opt`, text.
 
-There is no simulator, NEFF or upload of HLO yet; what stands in for them is said at each category.  Every text must be
+There is no simulator yet; what stands in for it is said at its category.  Every text must be
 refused with a diagnostic (exit status 1) or be taken (0): never a crash, a hang or endless memory.
 """
 MARK = "// nisa text 1\n"
