@@ -110,6 +110,7 @@ def test_every_case_ends_with_its_verdict_and_leaves_nothing(short, patient):
     assert short.compile(ADD_ONE)["status"] == "ok"
     short.settle()
     after, memory_after = footprint(short)
+    print(f"resident, KiB, server and zygote: {memory_before} before, {memory_after} after")
     assert after == before
     # what the server keeps of results is not a leak: at most its cache; the zygote keeps nothing
     assert is_sanitized() or memory_after[1] < memory_before[1] + 4096, (memory_before, memory_after)
