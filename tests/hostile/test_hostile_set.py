@@ -112,9 +112,9 @@ def test_every_case_ends_with_its_verdict_and_leaves_nothing(short, patient):
     after, memory_after = footprint(short)
     print(f"resident, KiB, server and zygote: {memory_before} before, {memory_after} after")
     assert after == before
-    # what the server keeps of results is not a leak: at most its cache; the zygote keeps nothing
+    # the zygote keeps nothing; the server keeps what its allocator took for the largest results, some 30 MiB
     assert is_sanitized() or memory_after[1] < memory_before[1] + 4096, (memory_before, memory_after)
-    assert is_sanitized() or memory_after[0] < memory_before[0] + (64 << 10), (memory_before, memory_after)
+    assert is_sanitized() or memory_after[0] < memory_before[0] + (48 << 10), (memory_before, memory_after)
 
 
 @pytest.mark.parametrize("category", sorted(texts.CASES))
