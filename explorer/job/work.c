@@ -288,10 +288,13 @@ static enum status add(struct work *w, const char *json, size_t len, struct erro
   return st;
 }
 
-/* Outside the lock, by whoever ended it. */
+/* Outside the lock, by whoever ended it.  Readers come last: what they ask for next, the end has settled. */
 static void tell_end(struct work *w, bool is_lasting) {
   if (w->on_end)
     w->on_end(w->on_end_user, w, is_lasting);
+  pthread_mutex_lock(&w->lock);
+  wake(w);
+  pthread_mutex_unlock(&w->lock);
 }
 
 enum status work_add_frame(struct work *w, const char *json, size_t len, bool *is_end, struct error *err) {
@@ -305,7 +308,8 @@ enum status work_add_frame(struct work *w, const char *json, size_t len, bool *i
   if (!st) {
     if (*is_end)
       w->state = WORK_ENDED;
-    wake(w);
+    else
+      wake(w);
   }
   pthread_mutex_unlock(&w->lock);
   if (!st && *is_end)
@@ -339,7 +343,6 @@ enum status work_load(struct work *w, const char *frames, size_t len, struct err
   } else {
     w->state = WORK_ENDED;
     w->was_loaded = true;
-    wake(w);
   }
   pthread_mutex_unlock(&w->lock);
   if (!st)
@@ -379,7 +382,6 @@ void work_fail(struct work *w, enum diag_code code, const char *message, const c
              w->began_us ? (long long)(clock_now_us() - w->began_us) : 0LL);
   add_own(w, &b);
   w->state = WORK_ENDED;
-  wake(w);
   pthread_mutex_unlock(&w->lock);
   tell_end(w, false);
 }
@@ -387,7 +389,6 @@ void work_fail(struct work *w, enum diag_code code, const char *message, const c
 void work_refuse(struct work *w) {
   pthread_mutex_lock(&w->lock);
   w->state = WORK_REFUSED;
-  wake(w);
   pthread_mutex_unlock(&w->lock);
   tell_end(w, false);
 }
