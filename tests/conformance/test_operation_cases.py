@@ -23,7 +23,7 @@ import operation_cases
 import operations
 import xla
 
-TOTAL = int(os.environ.get("NKX_OPERATION_CASES", "2000"))
+TOTAL = int(os.environ.get("NKX_OPERATION_CASES", "800"))
 PARTS = 4  # files of work for pytest-xdist
 BATCH = 100  # cases per kernel
 LAST = "trace" if TOTAL <= 2000 else "hlo-to-linalg"
