@@ -30,7 +30,7 @@ def patient():
 
 @pytest.fixture(scope="session")
 def short():
-    s = api.Server("--job-timeout-ms", str(WALL_MS), "--job-cpu-s", str(CPU_S), "--workers", str(AT_ONCE),
+    s = api.Server("--cache-mib", "1", "--job-timeout-ms", str(WALL_MS), "--job-cpu-s", str(CPU_S), "--workers", str(AT_ONCE),
                    "--job-resident-mib", "256", "--zygote-jobs", "1000000")
     s.settle()
     yield s

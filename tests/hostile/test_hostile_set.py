@@ -112,9 +112,10 @@ def test_every_case_ends_with_its_verdict_and_leaves_nothing(short, patient):
     after, memory_after = footprint(short)
     print(f"resident, KiB, server and zygote: {memory_before} before, {memory_after} after")
     assert after == before
-    # the zygote keeps nothing; the server keeps what its allocator took for the largest results, some 30 MiB
+    # the zygote keeps nothing; the server keeps what its allocator took for the largest results (its cache is 1 MiB
+    # here): 30 to 55 MiB, by how many of them met
     assert is_sanitized() or memory_after[1] < memory_before[1] + 4096, (memory_before, memory_after)
-    assert is_sanitized() or memory_after[0] < memory_before[0] + (48 << 10), (memory_before, memory_after)
+    assert is_sanitized() or memory_after[0] < memory_before[0] + (72 << 10), (memory_before, memory_after)
 
 
 @pytest.mark.parametrize("category", sorted(texts.CASES))
