@@ -12,8 +12,9 @@
 
 /* Tensors become buffers, structured operations loops, and floats that LLVM cannot compute with are computed in f32
  * and rounded, operation by operation, as NumPy does. */
-static const char TENSORS[] = "builtin.module(one-shot-bufferize{allow-return-allocs-from-loops bufferize-function-boundaries allow-unknown-ops "
-                              "function-boundary-type-conversion=identity-layout-map})";
+static const char TENSORS[] =
+    "builtin.module(one-shot-bufferize{allow-return-allocs-from-loops bufferize-function-boundaries allow-unknown-ops "
+    "function-boundary-type-conversion=identity-layout-map})";
 static const char LOOPS[] = "builtin.module(func.func(convert-linalg-to-loops,arith-emulate-unsupported-floats{"
                             "source-types=bf16,f16,f8E4M3,f8E4M3FN,f8E5M2 target-type=f32},"
                             "math-extend-to-supported-types{extra-types=f64 target-type=f32}))";

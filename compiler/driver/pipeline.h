@@ -4,14 +4,7 @@
 
 #include "driver/compile.h"
 
-enum stage_runner {
-  RUN_TRACE,
-  RUN_HLO,
-  RUN_TO_LINALG,
-  RUN_UPSTREAM,
-  RUN_PASS,
-  RUN_TO_NISA
-};
+enum stage_runner { RUN_TRACE, RUN_HLO, RUN_TO_LINALG, RUN_UPSTREAM, RUN_PASS, RUN_TO_NISA };
 
 struct stage_def {
   enum stage_runner runner;
