@@ -19,7 +19,6 @@ calls    NKX_OPERATION_CASES=20000 $pytest tests/conformance/test_operation_case
 random   NKX_RANDOM_KERNELS=2000 $pytest tests/conformance/test_random_kernels.py
 sbuf     NKX_BIG=1 NKX_SPILL_PROGRAMS=60 $pytest tests/conformance/test_sbuf_pressure.py tests/passes/test_insert_spill_reload_values.py
 examples NKX_FULL_EXAMPLES=1 $pytest tests/conformance/test_examples.py -k decoder_layer
-levels   NKX_LEVELS=all $pytest_one tests/jail/test_levels.py
 kills    NKX_KILLS=200 $pytest_one tests/jail/test_zygotes.py
 kernels  NKX_KERNELS=all $pytest -rs tests/kernels
 payloads NKX_PAYLOADS=all $pytest tests/browser/test_hostile.py

@@ -119,6 +119,15 @@ static void set_health(struct pool *p, bool is_ready, const char *trouble) {
   pthread_mutex_unlock(&p->lock);
 }
 
+/* No zygote is left.  What the last one said about itself before it ended is a better reason than that it did. */
+static void set_unready(struct pool *p, const char *why) {
+  pthread_mutex_lock(&p->lock);
+  p->health.is_ready = false;
+  if (!p->health.trouble[0])
+    snprintf(p->health.trouble, sizeof p->health.trouble, "%s", why);
+  pthread_mutex_unlock(&p->lock);
+}
+
 static void back_off(struct pool *p, int64_t now) {
   int64_t wait = BACKOFF_FIRST_MS;
   for (int i = 0; i < p->failures && wait < BACKOFF_MAX_MS; i++)
@@ -160,8 +169,8 @@ static void lost(struct pool *p, struct zygote *z, const char *why, int64_t now)
   struct zygote *spare = in_role(p, ZYGOTE_SPARE);
   if (was_active && spare && spare->is_up)
     return;
-  if (was_active || !zygote_active(p)) /* what it said about itself before it ended is the better reason */
-    set_health(p, false, p->health.trouble[0] ? p->health.trouble : why);
+  if (was_active || !zygote_active(p))
+    set_unready(p, why);
   back_off(p, now);
 }
 

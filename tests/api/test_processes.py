@@ -13,7 +13,7 @@ from conftest import ADD_ONE, BUILD, FLOAT_INPUT, Server, children, open_stream,
 def alive(pid):
     try:
         state = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
-    except FileNotFoundError:
+    except (FileNotFoundError, ProcessLookupError):  # gone before it was opened, or before it was read
         return False
     return state != "Z"
 

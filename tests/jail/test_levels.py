@@ -58,11 +58,7 @@ def test_without_a_namespace_the_level_is_c(layer):
     assert s.stop() == 0
 
 
-# it takes the server a minute to be sure of these two
-SLOW = pytest.mark.skipif("NKX_LEVELS" not in os.environ, reason="a minute each: in make nightly")
-
-
-@pytest.mark.parametrize("layer", [pytest.param(x, marks=SLOW) if x in ("fds", "no-new-privs") else x for x in ALWAYS])
+@pytest.mark.parametrize("layer", ALWAYS)
 def test_without_what_every_level_needs_nothing_is_run(layer):
     s = start("--jail-without", layer)
     assert_refuses(s)
