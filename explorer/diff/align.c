@@ -4,6 +4,9 @@
  * what makes their operands (anchors, as in patience diff); all lines by that hash; all lines by what they say alone.
  * A round is Myers' algorithm in linear space (E. W. Myers, An O(ND) Difference Algorithm and Its Variations, 1986),
  * over lines that occur on both sides at all, and cut short where two stretches have too little in common.
+ *
+ * Among equally long alignments the one is wanted where what went and what came stand at the same place: of two equal
+ * lines in a row, one of them edited, it is the other that stays.  Runs of matches are moved to there at the end.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -211,6 +214,75 @@ static enum status match_anchors(struct round *r, struct error *err) {
   return ST_OK;
 }
 
+/* A run of matches: n lines from a and from b on, with unmatched lines before and behind it. */
+struct run {
+  int a, b, n;
+  int before_a, before_b, after_a, after_b;
+};
+
+/* Whether the run's lines say the same as well with those of a moved by da and those of b by db, and no fewer of them
+ * down to their operands. */
+static bool can_move(const struct side *from, const struct side *to, const struct run *r, int da, int db) {
+  int strong = 0;
+  for (int k = 0; k < r->n; k++) {
+    const struct line *a = &from->lines[r->a + k], *b = &to->lines[r->b + k];
+    const struct line *c = &from->lines[r->a + k + da], *d = &to->lines[r->b + k + db];
+    if (c->weak != d->weak)
+      return false;
+    strong += (c->strong == d->strong) - (a->strong == b->strong);
+  }
+  return strong >= 0;
+}
+
+static void move(int *match, struct run *r, int da, int db) {
+  for (int k = 0; k < r->n; k++)
+    match[r->a + k] = -1;
+  r->a += da;
+  r->b += db;
+  for (int k = 0; k < r->n; k++)
+    match[r->a + k] = r->b + k;
+}
+
+/* Lines came before the run and as many went behind it, or the other way round: tries to have both on one side. */
+static bool balance_run(const struct side *from, const struct side *to, int *match, struct run *r) {
+  int came = r->before_b - r->before_a, went = r->after_a - r->after_b;
+  int s = came > 0 && went > 0 ? (came < went ? came : went) : came < 0 && went < 0 ? (came > went ? came : went) : 0;
+  if (s && can_move(from, to, r, s, 0))
+    move(match, r, s, 0);
+  else if (s && can_move(from, to, r, 0, -s))
+    move(match, r, 0, -s);
+  else
+    return false;
+  return true;
+}
+
+/* True when a run was moved: lines between runs may match now that did not. */
+static bool balance(const struct side *from, const struct side *to, int *match) {
+  bool has_moved = false;
+  for (int a = 0, b = 0;;) {
+    struct run r = {.a = a, .b = b};
+    while (r.a < from->n && match[r.a] < 0)
+      r.a++;
+    if (r.a == from->n)
+      return has_moved;
+    r.b = match[r.a];
+    while (r.a + r.n < from->n && match[r.a + r.n] == r.b + r.n)
+      r.n++;
+    int end_a = r.a + r.n, end_b = to->n;
+    while (end_a < from->n && match[end_a] < 0)
+      end_a++;
+    if (end_a < from->n)
+      end_b = match[end_a];
+    r.before_a = r.a - a;
+    r.before_b = r.b - b;
+    r.after_a = end_a - r.a - r.n;
+    r.after_b = end_b - r.b - r.n;
+    has_moved |= balance_run(from, to, match, &r);
+    a = r.a + r.n;
+    b = r.b + r.n;
+  }
+}
+
 enum status diff_align(struct diff_memory *m, const struct side *from, const struct side *to, int *match,
                        struct error *err) {
   size_t both = (size_t)from->n + (size_t)to->n + 1, reach = 2 * (EFFORT_MAX + 3);
@@ -236,5 +308,5 @@ enum status diff_align(struct diff_memory *m, const struct side *from, const str
     r.is_strong = strong;
     st = align_round(&r, err);
   }
-  return st;
+  return st == ST_OK && balance(from, to, match) ? align_round(&r, err) : st;
 }
