@@ -148,6 +148,7 @@ enum MHD_Result api_pipeline(struct request *rq);
 enum MHD_Result api_examples(struct request *rq);
 enum MHD_Result api_targets(struct request *rq);
 enum MHD_Result api_openapi(struct request *rq);
+enum MHD_Result api_ops(struct request *rq);
 enum MHD_Result api_health(struct request *rq);
 
 /* A file of the page, or 404. */

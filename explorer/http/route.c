@@ -24,6 +24,7 @@ static const struct route routes[] = {
     {.path = "/api/v1/pipeline", .allow = "GET, HEAD", .get = api_pipeline},
     {.path = "/api/v1/examples", .allow = "GET, HEAD", .get = api_examples},
     {.path = "/api/v1/targets", .allow = "GET, HEAD", .get = api_targets},
+    {.path = "/api/v1/ops", .allow = "GET, HEAD", .get = api_ops},
     /* Compiler Explorer's */
     {.path = "/api/languages", .allow = "GET, HEAD", .get = ce_languages, CE},
     {.path = "/api/compilers", .allow = "GET, HEAD", .get = ce_compilers, CE},

@@ -8,6 +8,7 @@ import { byId, el } from "./panes/dom";
 import { mountEmbed } from "./panes/embed";
 import { mountHeader } from "./panes/header";
 import { mountHelp, openHelp } from "./panes/help";
+import { openFile } from "./panes/files";
 import { mountHistory } from "./panes/history";
 import { mountInputs } from "./panes/inputs";
 import { IrPane } from "./panes/ir";
@@ -23,6 +24,7 @@ import { mountStages } from "./panes/stages";
 import { newStore, type AppStore } from "./state/app";
 import { Compiler } from "./state/compiler";
 import { foreignAddress } from "./state/foreign";
+import { loadOperations } from "./state/operations";
 import { readFragment, readView, type LinkState } from "./state/fragment";
 import { linksWereDamaged } from "./state/mylinks";
 import { settingsWereDamaged } from "./state/settings";
@@ -93,6 +95,7 @@ function tellNoLink(title: string, text: string): void {
 async function open(store: AppStore, compiler: Compiler): Promise<void> {
   const stored = idInPath(location.pathname);
   const lists = stored?.embed ? [] : loadLists(store);
+  if (!stored?.embed) loadOperations();
   if (stored) {
     await openShared(store, stored.id, say, tellNoLink);
     return;
@@ -113,7 +116,7 @@ function main(): void {
   const isEmbed = idInPath(location.pathname)?.embed === true;
   const compiler = new Compiler(store);
   mountSettings();
-  const source = new SourcePane(store, compiler);
+  const source = new SourcePane(store, compiler, (file) => void openFile(store, compiler, file));
   const ir = new IrPane(store, say);
   const openStage = () => {
     store.set({ pane: "ir" });

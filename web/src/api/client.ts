@@ -1,7 +1,7 @@
 // client: the server's routes as functions.  Every failure is a Problem; an abort stays an AbortError.
 import { networkProblem, Problem, problemFrom } from "./problem";
 import { readLines } from "./ndjson";
-import type { CompileRequest, Example, Frame, Snippet, SnippetMade, SnippetRequest, StageDescription, StageDiff, Target } from "./types";
+import type { CompileRequest, Example, Frame, Operation, Snippet, SnippetMade, SnippetRequest, StageDescription, StageDiff, Target } from "./types";
 
 const BASE = "/api/v1";
 
@@ -35,6 +35,10 @@ export function getExamples(): Promise<Example[]> {
 
 export function getTargets(): Promise<Target[]> {
   return getList("/targets", "targets");
+}
+
+export function getOperations(): Promise<Operation[]> {
+  return getList("/ops", "ops");
 }
 
 export function getPipeline(): Promise<StageDescription[]> {

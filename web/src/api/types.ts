@@ -97,7 +97,9 @@ export interface InputSpec {
 }
 
 export interface CompileRequest {
-  source: string;
+  source?: string;
+  /** Instead of source: a serialized HloModuleProto. */
+  source_base64?: string;
   filename?: string;
   language?: string;
   target?: string;
@@ -106,6 +108,20 @@ export interface CompileRequest {
   /** Keeps the result from whoever does not know it: random, one per browser. */
   scope?: string;
   options?: { stop_after?: string; check?: boolean; artifacts?: boolean };
+}
+
+/** What a NumPy function becomes, as GET /api/v1/ops describes it. */
+export interface Operation {
+  name: string;
+  kind: string;
+  /** Its names: "np.exp". */
+  numpy: string[];
+  /** Its name as a method of a tensor. */
+  method?: string;
+  example: string;
+  hlo: string[];
+  linalg: string[];
+  nisa: string[];
 }
 
 /** One pass as GET /api/v1/pipeline describes it. */

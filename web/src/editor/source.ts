@@ -18,8 +18,8 @@ import {
 import type { Diagnostic } from "../api/types";
 import { sourceLinks } from "./links";
 import { notesBehind } from "./notes";
-import { pythonLanguage } from "./python";
 import { spanOfRange } from "./positions";
+import { changeLanguage, sourceLanguage } from "./sourcelanguage";
 import { typeOverSelection } from "./typing";
 
 /** Marks a change that came from the page and not from the keyboard. */
@@ -32,6 +32,8 @@ export interface SourceEvents {
   /** The pointer is over a character, or (null) left. */
   point(pos: number | null): void;
   clicked(pos: number): void;
+  /** A file was let go over the text. */
+  dropped(file: File): void;
   /** What to tell of a character when the pointer rests on it. */
   explain(pos: number): { from: number; to: number; dom: HTMLElement } | null;
 }
@@ -66,6 +68,13 @@ function pointer(events: SourceEvents) {
       if (dragged || e.button !== 0 || !view.state.selection.main.empty) return;
       const pos = view.posAtCoords({ x: e.clientX, y: e.clientY });
       if (pos !== null) events.clicked(exactPos(view, pos, e.clientX));
+    },
+    drop(e, view) {
+      const file = e.dataTransfer?.files[0];
+      if (!file || view.state.readOnly) return false;
+      e.preventDefault();
+      events.dropped(file);
+      return true;
     },
   });
 }
@@ -108,7 +117,7 @@ export class SourceEditor {
             ...foldKeymap,
             indentWithTab,
           ]),
-          pythonLanguage(),
+          sourceLanguage("nkipy"),
           sourceLinks(),
           notesBehind(),
           hoverTooltip(
@@ -141,6 +150,10 @@ export class SourceEditor {
     this.view.dispatch({
       effects: StateEffect.appendConfig.of([EditorState.readOnly.of(true), EditorView.editable.of(false), readable]),
     });
+  }
+
+  read(language: string): void {
+    changeLanguage(this.view, language);
   }
 
   replace(text: string): void {

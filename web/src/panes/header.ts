@@ -1,6 +1,7 @@
 // header: what is compiled (example, kernel, target), how it went, and what can be done with it.
 import type { AppStore } from "../state/app";
 import type { Compiler } from "../state/compiler";
+import { LANGUAGES } from "../state/languages";
 import { blame, kernelOf, type Outcome } from "../state/outcome";
 import { settings, type Theme } from "../state/settings";
 import { allRows } from "../state/view";
@@ -68,6 +69,16 @@ function targetPicker(store: AppStore, compiler: Compiler): void {
   });
   select.addEventListener("change", () => {
     store.set({ target: select.value });
+    void compiler.now();
+  });
+}
+
+function languagePicker(store: AppStore, compiler: Compiler): void {
+  const select = byId<HTMLSelectElement>("language");
+  const list = LANGUAGES.map((l) => ({ value: l.name, label: l.label }));
+  store.watch(["language"], () => options(select, list, store.state.language));
+  select.addEventListener("change", () => {
+    store.set({ language: select.value, inputs: null, showInputs: false, anchor: null });
     void compiler.now();
   });
 }
@@ -164,6 +175,7 @@ function themeButton(): void {
 
 export function mountHeader(store: AppStore, compiler: Compiler, actions: HeaderActions): void {
   examplePicker(store, actions);
+  languagePicker(store, compiler);
   kernelPicker(store);
   targetPicker(store, compiler);
   status(store);

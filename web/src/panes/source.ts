@@ -1,15 +1,19 @@
 // source: the kernel's text and what is tied to it.
+import { calledAt } from "../editor/calls";
 import { mapShown, rangesAt, showLights, showMap, spanOf } from "../editor/links";
 import type { Stage } from "../api/types";
 import { showNotes } from "../editor/notes";
 import { SourceEditor } from "../editor/source";
 import type { AppStore } from "../state/app";
 import type { Compiler } from "../state/compiler";
+import { fileOf, languageOf } from "../state/languages";
+import { operationNamed } from "../state/operations";
 import { kernelOf } from "../state/outcome";
 import { lightOfRanges, smallest } from "../state/selection";
 import { remarksByRange } from "../state/remarks";
 import { choose, selectedLight, shownStage, STAGE_KEYS } from "../state/view";
-import { byId, toggle } from "./dom";
+import { button, byId, el, toggle } from "./dom";
+import { operationTip } from "./operations";
 import { remarkTip } from "./remarks";
 import { Ruler } from "./ruler";
 
@@ -24,13 +28,15 @@ export class SourcePane {
   constructor(
     private readonly store: AppStore,
     compiler: Compiler,
+    openFile: (file: File) => void,
   ) {
     const host = byId("source-editor");
     this.editor = new SourceEditor(host, {
       edited: (text) => {
-        store.set({ source: text, hover: null });
+        store.set({ source: text, hover: null, language: languageOf(text) ?? store.state.language });
         compiler.soon();
       },
+      dropped: (file) => openFile(file),
       caret: (pos) => this.point(pos),
       point: (pos) => this.point(pos),
       clicked: (pos) => this.chooseAt(pos),
@@ -41,7 +47,19 @@ export class SourcePane {
       store.set({ showInputs: !store.state.showInputs }),
     );
     inputs.setAttribute("aria-controls", "inputs");
-    byId("source-tools").append(inputs);
+    const picked = el("input", { attrs: { type: "file", hidden: true, accept: ".py,.hlo,.txt,.pb,.mlir" } });
+    picked.addEventListener("change", () => {
+      if (picked.files?.[0]) openFile(picked.files[0]);
+      picked.value = "";
+    });
+    const open = button("open…", "Open a file: Python, HLO (text or HloModuleProto) or MLIR. Files can be dropped here, too.", () => picked.click());
+    byId("source-tools").append(picked, open, inputs);
+    store.watch(["language"], () => {
+      const { language } = store.state;
+      byId("source-title").textContent = fileOf(language);
+      inputs.hidden = language !== "nkipy"; // the others say their shapes
+      this.editor.read(language);
+    });
     store.watch(["source"], () => {
       if (store.state.source !== this.editor.text) this.editor.replace(store.state.source);
     });
@@ -86,8 +104,18 @@ export class SourcePane {
     showNotes(view, notes);
   }
 
-  /** What every pass decided about the expression. */
+  /** What the operation becomes, and what every pass decided about the expression. */
   private explain(pos: number): { from: number; to: number; dom: HTMLElement } | null {
+    const called = this.store.state.language === "nkipy" ? calledAt(this.editor.view, pos) : null;
+    const operation = called && operationNamed(called.name);
+    const decided = this.decidedAt(pos);
+    const span = called && operation ? called : decided?.span;
+    if (!span) return null;
+    const dom = el("div", {}, operation && operationTip(operation), decided && remarkTip(decided.list));
+    return { from: span.from, to: span.to, dom };
+  }
+
+  private decidedAt(pos: number) {
     const shown = shownStage(this.store.state);
     const map = mapShown(this.editor.view);
     const { exact, ranges } = rangesAt(this.editor.view, pos);
@@ -99,7 +127,7 @@ export class SourcePane {
       const texts = remarksByRange(stage, map).get(n);
       return texts ? [{ stage, texts }] : [];
     });
-    return list.length > 0 ? { ...span, dom: remarkTip(list) } : null;
+    return list.length > 0 ? { span, list } : null;
   }
 
   private drawDiagnostics(): void {

@@ -6,13 +6,13 @@ import { Problem } from "../api/problem";
 import type { CompileRequest } from "../api/types";
 import type { AppStore } from "./app";
 import { applyFrame, kernelOf, newOutcome, type Outcome } from "./outcome";
+import { fileOf } from "./languages";
 import { rebind } from "./selection";
 import { scope } from "./scope";
 import { settings } from "./settings";
 
 /** After the last key; short enough to feel like an answer to it. */
 export const PAUSE_MS = 300;
-export const FILENAME = "kernel.py";
 
 export class Compiler {
   private timer = 0;
@@ -35,7 +35,7 @@ export class Compiler {
   /** What is compiled now, as the server takes it. */
   request(): CompileRequest {
     const { source, language, target, inputs, check } = this.store.state;
-    const req: CompileRequest = { source, filename: FILENAME, language, target, scope: scope() };
+    const req: CompileRequest = { source, filename: fileOf(language), language, target, scope: scope() };
     if (inputs) req.inputs = inputs;
     if (check) req.options = { check: true };
     return req;
@@ -67,11 +67,12 @@ export class Compiler {
     const started = performance.now();
     const req = this.request();
     this.store.set({ compiling: true, pending: false, problem: null, previous: this.keepPrevious() });
-    let outcome = newOutcome(req.source);
+    let outcome = newOutcome(req.source ?? "");
+    const file = fileOf(this.store.state.language);
     try {
       await compile(req, mine.signal, (frame) => {
         if (this.running !== mine) return;
-        outcome = applyFrame(outcome, frame, FILENAME);
+        outcome = applyFrame(outcome, frame, file);
         this.show(outcome);
       });
       if (this.running !== mine) return;

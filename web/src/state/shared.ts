@@ -28,7 +28,7 @@ export function sharedOf(snippet: Snippet): Shared {
     expiresMs: snippet.expires_ms,
     isCurrent: snippet.is_current,
     ancestry,
-    source: request.source,
+    source: request.source ?? "",
     language: request.language ?? "nkipy",
     target: request.target ?? snippet.result.target,
     inputs: request.inputs ? readInputs(request.inputs) : null,

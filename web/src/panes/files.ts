@@ -1,0 +1,64 @@
+// files: opens a kernel from a file of the reader's machine.
+//
+// A serialized HloModuleProto has no text of its own: it is shown as the HLO text that the server's first stage prints.
+import { compile } from "../api/client";
+import { Problem } from "../api/problem";
+import type { Frame } from "../api/types";
+import type { AppStore } from "../state/app";
+import type { Compiler } from "../state/compiler";
+import { languageOf } from "../state/languages";
+import { scope } from "../state/scope";
+import { say } from "./notices";
+
+const FILE_MAX = 512 * 1024;
+
+function base64(bytes: Uint8Array): string {
+  let binary = "";
+  for (let i = 0; i < bytes.length; i += 0x8000) binary += String.fromCharCode(...bytes.subarray(i, i + 0x8000));
+  return btoa(binary);
+}
+
+function textOf(bytes: Uint8Array): string | null {
+  try {
+    const text = new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+    return text.includes("\0") ? null : text;
+  } catch {
+    return null;
+  }
+}
+
+/** The HLO text of a serialized module. */
+async function textOfProto(bytes: Uint8Array): Promise<string> {
+  let text: string | null = null;
+  let why = "It is no HloModuleProto.";
+  const request = { source_base64: base64(bytes), filename: "kernel.pb", language: "hlo", scope: scope(), options: { stop_after: "trace" } };
+  await compile(request, new AbortController().signal, (frame: Frame) => {
+    if (frame.frame === "stage") text ??= frame.stage.text;
+    if (frame.frame === "diagnostic" && frame.diagnostic.severity === "error") why = frame.diagnostic.message;
+  });
+  if (text === null) throw new Problem("request", "not-a-kernel", why);
+  return text;
+}
+
+function byExtension(name: string): string {
+  if (/\.(hlo|pb)$/.test(name)) return "hlo";
+  return /\.mlir$/.test(name) ? "mlir" : "nkipy";
+}
+
+export async function openFile(store: AppStore, compiler: Compiler, file: File): Promise<void> {
+  if (file.size > FILE_MAX) {
+    say(`${file.name} is larger than a kernel may be (${FILE_MAX / 1024} KiB).`);
+    return;
+  }
+  try {
+    const bytes = new Uint8Array(await file.arrayBuffer());
+    const isBinary = file.name.endsWith(".pb") || textOf(bytes) === null;
+    const source = isBinary ? await textOfProto(bytes) : (textOf(bytes) as string);
+    const language = isBinary ? "hlo" : (languageOf(source) ?? byExtension(file.name));
+    store.set({ source, language, inputs: null, showInputs: false, kernelName: null, anchor: null, previous: null, shared: null, parent: null });
+    if (isBinary) say(`${file.name} is a serialized module: this is its HLO text.`);
+    await compiler.now();
+  } catch (e) {
+    say(`${file.name} cannot be opened. ${e instanceof Problem ? e.message : String(e)}`);
+  }
+}
