@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,6 +33,8 @@
 enum exit_status { EXIT_DONE, EXIT_REFUSED, EXIT_USAGE, EXIT_LIMIT, EXIT_FAULT };
 enum {
   DRAIN_ANSWERS_MS = 1500, /* for the answers to jobs that had to be ended, after --drain-timeout-ms */
+  HEAPS_MAX = 2,           /* shared by all threads: each thread's own would keep what its largest result took */
+  LARGE = 128 << 10,       /* bytes that are mapped apart and given back at once; free ones that a heap may keep */
 };
 
 static const char help[] = "usage: nkx COMMAND …\n"
@@ -105,6 +108,13 @@ static int become_successor(int listen_fd, char **argv) {
   return EXIT_FAULT;
 }
 
+/* Results of many MiB come and go: what they took goes back to the system, however large the largest was. */
+static void limit_heaps(void) {
+  mallopt(M_ARENA_MAX, HEAPS_MAX);
+  mallopt(M_MMAP_THRESHOLD, LARGE); /* also keeps it from growing with what is freed */
+  mallopt(M_TRIM_THRESHOLD, LARGE);
+}
+
 static int serve_main(int argc, char **argv) {
   struct arena a;
   struct config cfg;
@@ -118,6 +128,7 @@ static int serve_main(int argc, char **argv) {
       return EXIT_DONE;
     }
   }
+  limit_heaps();
   arena_init(&a);
   enum status st = config_parse(&a, argc, argv, environ, &cfg, &err);
   if (!st) {

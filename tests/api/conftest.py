@@ -142,6 +142,15 @@ class Server:
         time.sleep(0.1)
         self.wait_until(calm, "an idle server")
 
+    def footprint(self):
+        """What it holds when it is at rest, with the zygote that stands by there: before that is, its socket is missing."""
+        self.wait_until(lambda: len(children(self.pid)) == 2, "the zygote that stands by")
+        self.settle()
+        zygote = self.zygote()
+        return {"fds": fds(self.pid), "zygote fds": fds(zygote), "threads": len(os.listdir(f"/proc/{self.pid}/task")),
+                "children": len(self.kids()), "zygotes": len(children(self.pid)), "zygote": zygote,
+                "resident KiB": (rss_kb(self.pid), rss_kb(zygote))}
+
     def stop(self):
         self.process.send_signal(signal.SIGTERM)
         return self.process.wait(timeout=60)
@@ -229,6 +238,14 @@ def fds(pid):
 
 def rss_kb(pid):
     return int(re.search(r"VmRSS:\s+(\d+)", pathlib.Path(f"/proc/{pid}/status").read_text())[1])
+
+
+def assert_nothing_is_left(before, after):
+    """Two footprints: the same, in memory but for one per cent of what server and zygote use together."""
+    own, common = before.pop("resident KiB"), after.pop("resident KiB")
+    print(f"resident, KiB, server and zygote: {own} before, {common} after")
+    assert after == before
+    assert is_sanitized() or all(b <= a + sum(own) // 100 for a, b in zip(own, common)), (own, common)
 
 
 def is_sanitized():

@@ -35,4 +35,4 @@ def short():
     s.settle()
     yield s
     if s.process.poll() is None:
-        assert s.stop() == 0
+        api.stop_and_audit(s)

@@ -1,7 +1,4 @@
 """H-all: every hostile case ends with its declared verdict, and after all of them nothing is left over."""
-import json
-import os
-import pathlib
 import re
 import subprocess
 import threading
@@ -12,7 +9,7 @@ import hlo
 import kernels
 import pytest
 import texts
-from api_conftest import ADD_ONE, BUILD, FLOAT_INPUT, children, codes, fds, is_sanitized, rss_kb
+from api_conftest import ADD_ONE, BUILD, FLOAT_INPUT, assert_nothing_is_left, codes
 from conftest import AT_ONCE, CPU_S, WALL_MS
 
 TEXT_S = 60  # bounds a hang of the terminal's path
@@ -29,16 +26,6 @@ def all_cases():
     for name, shape, dtype in kernels.SHAPES:
         out.append(("14 shapes", name, {"source": kernels.kernel("pass"), "inputs": [{"name": "x", "shape": shape, "dtype": dtype}]}, None))
     return out
-
-
-def thread_count(pid):
-    return len(os.listdir(f"/proc/{pid}/task"))
-
-
-def footprint(server):
-    zygote = server.zygote()
-    return {"fds": fds(server.pid), "zygote fds": fds(zygote), "threads": thread_count(server.pid), "children": len(server.kids()),
-            "zygotes": len(children(server.pid)), "zygote": zygote}, (rss_kb(server.pid), rss_kb(zygote))
 
 
 def verdict_of(answer):
@@ -76,9 +63,7 @@ def test_a_malformed_neff_is_refused():
 def test_every_case_ends_with_its_verdict_and_leaves_nothing(short, patient):
     for _ in range(2 * AT_ONCE):
         short.compile(ADD_ONE)
-    short.wait_until(lambda: len(children(short.pid)) == 2, "the zygote that stands by", 120)
-    short.settle()
-    before, memory_before = footprint(short)
+    before = short.footprint()
     wrong, slow, late, lock = [], [], [], threading.Lock()
 
     def run(case):
@@ -108,14 +93,7 @@ def test_every_case_ends_with_its_verdict_and_leaves_nothing(short, patient):
     print(f"{len(late)} jobs ended more than 250 ms after their deadline")
     assert not [x for x in late if int(re.search(r"wall_ms=(\d+)", x)[1]) > WALL_MS + 5000]
     assert short.compile(ADD_ONE)["status"] == "ok"
-    short.settle()
-    after, memory_after = footprint(short)
-    print(f"resident, KiB, server and zygote: {memory_before} before, {memory_after} after")
-    assert after == before
-    # the zygote keeps nothing; the server keeps what its allocator took for the largest results (its cache is 1 MiB
-    # here): 30 to 55 MiB, by how many of them met
-    assert is_sanitized() or memory_after[1] < memory_before[1] + 4096, (memory_before, memory_after)
-    assert is_sanitized() or memory_after[0] < memory_before[0] + (72 << 10), (memory_before, memory_after)
+    assert_nothing_is_left(before, short.footprint())
 
 
 @pytest.mark.parametrize("category", sorted(texts.CASES))

@@ -35,7 +35,7 @@ def probed(prober_dir):
     s.settle()
     yield s
     if s.process.poll() is None:
-        assert s.stop() == 0
+        api.stop_and_audit(s)
 
 
 def run_inside(server, code):
