@@ -101,32 +101,18 @@ static Xla__LiteralProto *make_literal(struct arena *a, const struct hlo_literal
   xla__literal_proto__init(p);
   p->shape = make_shape(a, &l->shape);
   switch (l->shape.dtype) {
-#define REPEATED(dt, field) \
+#define LITERAL_REPEATED(dt, field) \
   case dt: \
     p->n_##field = n; \
     p->field = data; \
-    break
-#define BYTES(dt, field) \
+    break;
+#define LITERAL_BYTES(dt, field) \
   case dt: \
     p->field = bytes_of(l); \
-    break
-    REPEATED(DT_I32, s32s);
-    REPEATED(DT_I64, s64s);
-    REPEATED(DT_U32, u32s);
-    REPEATED(DT_U64, u64s);
-    REPEATED(DT_F32, f32s);
-    REPEATED(DT_F64, f64s);
-    BYTES(DT_I8, s8s);
-    BYTES(DT_U8, u8s);
-    BYTES(DT_I16, s16s);
-    BYTES(DT_U16, u16s);
-    BYTES(DT_F16, f16s);
-    BYTES(DT_BF16, bf16s);
-    BYTES(DT_F8E4M3, f8e4m3s);
-    BYTES(DT_F8E4M3FN, f8e4m3fns);
-    BYTES(DT_F8E5M2, f8e5m2s);
-#undef REPEATED
-#undef BYTES
+    break;
+#include "hlo/literal_fields.def"
+#undef LITERAL_REPEATED
+#undef LITERAL_BYTES
   case DT_BOOL:
     p->n_preds = n;
     p->preds = arena_new_array(a, protobuf_c_boolean, n);

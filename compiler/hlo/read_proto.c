@@ -149,31 +149,17 @@ static bool read_proto_shape(struct proto_reader *r, const Xla__ShapeProto *p, s
 /* The values' bytes; *n how many there are. */
 static const void *literal_data(const Xla__LiteralProto *p, enum dtype t, size_t *size) {
   switch (t) {
-#define REPEATED(dt, field) \
+#define LITERAL_REPEATED(dt, field) \
   case dt: \
     *size = p->n_##field * sizeof *p->field; \
-    return p->field
-#define BYTES(dt, field) \
+    return p->field;
+#define LITERAL_BYTES(dt, field) \
   case dt: \
     *size = p->field.len; \
-    return p->field.data
-    REPEATED(DT_I32, s32s);
-    REPEATED(DT_I64, s64s);
-    REPEATED(DT_U32, u32s);
-    REPEATED(DT_U64, u64s);
-    REPEATED(DT_F32, f32s);
-    REPEATED(DT_F64, f64s);
-    BYTES(DT_I8, s8s);
-    BYTES(DT_U8, u8s);
-    BYTES(DT_I16, s16s);
-    BYTES(DT_U16, u16s);
-    BYTES(DT_F16, f16s);
-    BYTES(DT_BF16, bf16s);
-    BYTES(DT_F8E4M3, f8e4m3s);
-    BYTES(DT_F8E4M3FN, f8e4m3fns);
-    BYTES(DT_F8E5M2, f8e5m2s);
-#undef REPEATED
-#undef BYTES
+    return p->field.data;
+#include "hlo/literal_fields.def"
+#undef LITERAL_REPEATED
+#undef LITERAL_BYTES
   default:
     *size = 0;
     return NULL;

@@ -141,21 +141,11 @@ PyObject *op_take_along_axis(struct tracer *tr, const struct op_def *op, PyObjec
   PyObject *a, *o, *axis = NULL;
   int at = 0, axes[HLO_RANK_MAX];
   hlo_val coordinates[HLO_RANK_MAX];
-  (void)op;
   if (!PyArg_ParseTupleAndKeywords(args, kw, "OO|O", names, &a, &o, &axis))
     return NULL;
   hlo_val x = operand_alone(tr, a);
-  if (!x)
+  if (!x || !axis_or_flat(tr, op->name, axis, &x, &at))
     return NULL;
-  at = x->shape.rank - 1;
-  if (axis == Py_None) {
-    x = flat(tr, x);
-    at = 0;
-  } else if (axis && !axis_parse(axis, x->shape.rank, &at)) {
-    return NULL;
-  }
-  if (!x || x->shape.rank == 0)
-    return x ? refuse(DG_BAD_ARGUMENT, NULL, "take_along_axis needs at least one dimension") : NULL;
   hlo_val idx = read_indices(tr, o, at, x->shape.dims[at]);
   if (!idx || !along_coordinates(tr, &x, idx, at, true, axes, coordinates))
     return NULL;

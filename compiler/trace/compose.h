@@ -46,6 +46,8 @@ hlo_val where_vals(struct tracer *tr, hlo_val c, hlo_val x, hlo_val y);
 
 /* Moving elements (shapes.c).  Axes are not negative. */
 hlo_val flat(struct tracer *tr, hlo_val x);
+/* The one axis to work along: the last one without an argument; None flattens x first.  False with an exception. */
+bool axis_or_flat(struct tracer *tr, const char *name, PyObject *axis, hlo_val *x, int *at);
 hlo_val reshape_to(struct tracer *tr, hlo_val x, int rank, const int64_t *dims);
 hlo_val transpose_by(struct tracer *tr, hlo_val x, const int64_t *permutation); /* x itself where nothing moves */
 hlo_val expand_at(struct tracer *tr, hlo_val x, int axis);                      /* a new axis of size 1 */

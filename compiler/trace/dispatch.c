@@ -114,6 +114,12 @@ PyObject *op_call1(enum op_id id, PyObject *x) {
   return r;
 }
 
+PyObject *op_compare2(int comparison, PyObject *x, PyObject *y) {
+  static const enum op_id ids[] = {[Py_LT] = OP_LESS,      [Py_LE] = OP_LESS_EQUAL, [Py_EQ] = OP_EQUAL,
+                                   [Py_NE] = OP_NOT_EQUAL, [Py_GT] = OP_GREATER,    [Py_GE] = OP_GREATER_EQUAL};
+  return op_call2(ids[comparison], x, y);
+}
+
 /* ---- refusing by name ---------------------------------------------------------------------------------- */
 
 const char *dispatch_hint(const char *name) {

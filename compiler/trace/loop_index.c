@@ -144,9 +144,7 @@ static PyObject *nb_power(PyObject *x, PyObject *y, PyObject *modulus) {
 }
 
 static PyObject *richcompare(PyObject *x, PyObject *y, int op) {
-  static const enum op_id ids[] = {[Py_LT] = OP_LESS,      [Py_LE] = OP_LESS_EQUAL, [Py_EQ] = OP_EQUAL,
-                                   [Py_NE] = OP_NOT_EQUAL, [Py_GT] = OP_GREATER,    [Py_GE] = OP_GREATER_EQUAL};
-  return op_call2(ids[op], x, y);
+  return op_compare2(op, x, y);
 }
 
 /* ---- what would need the value ---------------------------------------------------------------------------------- */

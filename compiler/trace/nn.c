@@ -14,20 +14,30 @@ static enum dtype wide(enum dtype t) {
   return dtype_size(t) < 4 ? DT_F32 : t;
 }
 
+/* What is normalised, as a float, and along which axis; false with an exception. */
+static bool normalised(struct tracer *tr, const struct op_def *op, PyObject *o, PyObject *axis, hlo_val *x, int *at) {
+  *x = as_float(tr, operand_alone(tr, o));
+  if (!*x)
+    return false;
+  *at = (*x)->shape.rank - 1;
+  if ((*x)->shape.rank == 0) {
+    refuse(DG_BAD_ARGUMENT, NULL, "%s needs at least one dimension", op->name);
+    return false;
+  }
+  return !axis || axis_parse(axis, (*x)->shape.rank, at);
+}
+
 /* exp(x - max) / sum, in float32 for narrower types. */
 PyObject *op_softmax(struct tracer *tr, const struct op_def *op, PyObject *args, PyObject *kw) {
   static char *names[] = {"x", "axis", NULL};
   PyObject *a, *axis = NULL;
-  (void)op;
   if (!PyArg_ParseTupleAndKeywords(args, kw, "O|O", names, &a, &axis))
     return NULL;
-  hlo_val x = as_float(tr, operand_alone(tr, a));
-  if (!x)
+  hlo_val x;
+  int at;
+  if (!normalised(tr, op, a, axis, &x, &at))
     return NULL;
-  int at = x->shape.rank - 1;
   enum dtype t = x->shape.dtype;
-  if (x->shape.rank == 0 || (axis && !axis_parse(axis, x->shape.rank, &at)))
-    return refuse(DG_BAD_ARGUMENT, NULL, "softmax needs at least one dimension");
   x = cast(tr, x, wide(t));
   hlo_val e = un(tr, HLO_EXP, arith(tr, BIN_SUB, x, x ? reduce_axis(tr, HLO_MAXIMUM, x, at, true) : NULL));
   hlo_val v = arith(tr, BIN_DIV, e, e ? reduce_axis(tr, HLO_ADD, e, at, true) : NULL);
@@ -39,16 +49,13 @@ PyObject *op_rms_norm(struct tracer *tr, const struct op_def *op, PyObject *args
   static char *names[] = {"x", "weight", "axis", "eps", NULL};
   PyObject *a, *weight = NULL, *axis = NULL;
   double eps = 1e-6;
-  (void)op;
   if (!PyArg_ParseTupleAndKeywords(args, kw, "O|OOd", names, &a, &weight, &axis, &eps))
     return NULL;
-  hlo_val x = as_float(tr, operand_alone(tr, a));
-  if (!x)
+  hlo_val x;
+  int at;
+  if (!normalised(tr, op, a, axis, &x, &at))
     return NULL;
-  int at = x->shape.rank - 1;
   enum dtype t = x->shape.dtype;
-  if (x->shape.rank == 0 || (axis && !axis_parse(axis, x->shape.rank, &at)))
-    return refuse(DG_BAD_ARGUMENT, NULL, "rms_norm needs at least one dimension");
   double n = (double)x->shape.dims[at];
   x = cast(tr, x, wide(t));
   hlo_val sum = x ? reduce_axis(tr, HLO_ADD, bin(tr, HLO_MULTIPLY, x, x), at, true) : NULL;
@@ -79,17 +86,9 @@ PyObject *op_sort(struct tracer *tr, const struct op_def *op, PyObject *args, Py
       !only_none(order, op->name, "order"))
     return NULL;
   hlo_val x = operand_alone(tr, a);
-  if (!x)
+  int at = 0;
+  if (!x || !axis_or_flat(tr, op->name, axis, &x, &at))
     return NULL;
-  int at = x->shape.rank - 1;
-  if (axis == Py_None) {
-    x = flat(tr, x);
-    at = 0;
-  } else if (axis && !axis_parse(axis, x->shape.rank, &at)) {
-    return NULL;
-  }
-  if (!x || x->shape.rank == 0)
-    return x ? refuse(DG_BAD_ARGUMENT, NULL, "%s needs at least one dimension", op->name) : NULL;
   return tensor_wrap(tr, sorted(tr, x, at, op->arg));
 }
 

@@ -54,6 +54,19 @@ hlo_val flat(struct tracer *tr, hlo_val x) {
   return x ? hlo_reshape(&tr->b, x, 1, &n) : NULL;
 }
 
+bool axis_or_flat(struct tracer *tr, const char *name, PyObject *axis, hlo_val *x, int *at) {
+  *at = (*x)->shape.rank - 1;
+  if (axis == Py_None) {
+    *x = flat(tr, *x);
+    *at = 0;
+  } else if (axis && !axis_parse(axis, (*x)->shape.rank, at)) {
+    return false;
+  }
+  if (*x && (*x)->shape.rank == 0)
+    refuse(DG_BAD_ARGUMENT, NULL, "%s needs at least one dimension", name);
+  return *x && (*x)->shape.rank > 0;
+}
+
 PyObject *op_ravel(struct tracer *tr, const struct op_def *op, PyObject *args, PyObject *kw) {
   static char *names[] = {"a", "order", NULL};
   PyObject *a, *order = NULL;

@@ -195,6 +195,8 @@ PyObject *op_call(const struct op_def *op, PyObject *args, PyObject *kw);
 PyObject *op_call_out(const struct op_def *op, PyObject *args, PyObject *kw);
 PyObject *op_call2(enum op_id id, PyObject *x, PyObject *y);
 PyObject *op_call1(enum op_id id, PyObject *x);
+/* x OP y, where `comparison` is Py_LT, Py_EQ, … */
+PyObject *op_compare2(int comparison, PyObject *x, PyObject *y);
 PyObject *dispatch_ufunc(PyObject *self, PyObject *args, PyObject *kw);
 PyObject *dispatch_function(PyObject *self, PyObject *args, PyObject *kw);
 /* The nearest supported spelling of an unknown callable, or NULL. */

@@ -50,23 +50,27 @@ def mlp_vector(w_gate, w_up, x, w_down):
 
 # ---- attention -------------------------------------------------------------------------------------------------------
 
-@kernel(4, "8x256x256", "8x256x256", heavy=True)
-def attention_bmm(q, k_turned):
-    scores = np.matmul(q, k_turned)
-    put(scores, [1, 128, 128], SBUF, reduction=[128], dim=1)
-    scaled = scores * np.float32(0.0625)
-    put(scaled, [1, 128, 128], SBUF, dim=1)
-    top = np.max(scaled, axis=-1, keepdims=True)
+def layer_softmax(x, space=SBUF):
+    top = np.max(x, axis=-1, keepdims=True)
     put(top, [1, 128], SBUF, reduction=[128], dim=1)
-    shifted = scaled - top
+    shifted = x - top
     put(shifted, [1, 128, 128], SBUF, dim=1)
     e = np.exp(shifted)
     put(e, [1, 128, 128], SBUF, dim=1)
     total = np.sum(e, axis=-1, keepdims=True)
     put(total, [1, 128], SBUF, reduction=[128], dim=1)
     r = e / total
-    put(r, [1, 128, 128], SHARED, dim=1)
+    put(r, [1, 128, 128], space, dim=1)
     return r
+
+
+@kernel(4, "8x256x256", "8x256x256", heavy=True, uses=[layer_softmax])
+def attention_bmm(q, k_turned):
+    scores = np.matmul(q, k_turned)
+    put(scores, [1, 128, 128], SBUF, reduction=[128], dim=1)
+    scaled = scores * np.float32(0.0625)
+    put(scaled, [1, 128, 128], SBUF, dim=1)
+    return layer_softmax(scaled, SHARED)
 
 
 @kernel(4, "2x128x128", "2x128x128", "2x128x128", uses=[softmax_last])
@@ -108,20 +112,6 @@ def layer_rope(x, cos, sin):
     b = x0 * sin + x1 * cos
     put(b, [1, 128, 64], SHARED)
     return np.concatenate([a, b], axis=-1)
-
-
-def layer_softmax(x):
-    top = np.max(x, axis=-1, keepdims=True)
-    put(top, [1, 128], SBUF, reduction=[128], dim=1)
-    shifted = x - top
-    put(shifted, [1, 128, 128], SBUF, dim=1)
-    e = np.exp(shifted)
-    put(e, [1, 128, 128], SBUF, dim=1)
-    total = np.sum(e, axis=-1, keepdims=True)
-    put(total, [1, 128], SBUF, reduction=[128], dim=1)
-    r = e / total
-    put(r, [1, 128, 128], SBUF, dim=1)
-    return r
 
 
 @kernel(5, "256x256", "256x1", "256x1", "256x256 -0.1:0.1", "256x256 -0.1:0.1", "256x256 -0.1:0.1", "256x256 -0.1:0.1",

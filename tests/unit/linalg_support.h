@@ -17,10 +17,9 @@
 #include "hlo/passes.h"
 #include "hlo_eval.h"
 #include "linalg/lower.h"
+#include "mlir_support.h"
 
 #include <cmocka.h> /* last: it defines a macro called fail */
-
-static struct ir ir;
 
 enum { IN_MAX = 8 };
 
@@ -34,17 +33,6 @@ struct program {
   uint64_t random;
   const char *text; /* of the lowered module, without locations */
 };
-
-static inline int start_mlir(void **state) {
-  struct error err;
-  (void)state;
-  return ir_init(&ir, &err) ? -1 : 0;
-}
-static inline int stop_mlir(void **state) {
-  (void)state;
-  ir_clear(&ir);
-  return 0;
-}
 
 static inline void begin(struct program *p) {
   memset(p, 0, sizeof *p);

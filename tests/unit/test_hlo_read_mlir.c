@@ -18,21 +18,9 @@
 #include "hlo/print.h"
 #include "hlo/read.h"
 #include "linalg/lower.h"
+#include "mlir_support.h"
 
 #include <cmocka.h> /* last: it defines a macro called fail */
-
-static struct ir ir;
-
-static int start_mlir(void **state) {
-  struct error err;
-  (void)state;
-  return ir_init(&ir, &err) ? -1 : 0;
-}
-static int stop_mlir(void **state) {
-  (void)state;
-  ir_clear(&ir);
-  return 0;
-}
 
 static char *read_file(struct arena *a, const char *path, size_t *len) {
   FILE *f = fopen(path, "rb");

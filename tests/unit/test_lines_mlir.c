@@ -11,24 +11,11 @@
 #include "base/buf.h"
 #include "ir/lines.h"
 #include "ir/structured.h"
+#include "mlir_support.h"
 
 #include <cmocka.h> /* last: it defines a macro called fail */
 
 enum { TEXT_MAX = 4 << 20, PROGRAMS_MIN = 80 };
-
-static struct ir ir;
-
-static int start(void **state) {
-  struct error err;
-  (void)state;
-  return ir_init(&ir, &err) ? -1 : 0;
-}
-
-static int stop(void **state) {
-  (void)state;
-  ir_clear(&ir);
-  return 0;
-}
 
 static void append(MlirStringRef s, void *user) {
   buf_append(user, s.data, s.length);
@@ -184,5 +171,5 @@ int main(void) {
       cmocka_unit_test(forms_that_printers_treat_in_their_own_way_are_read),
       cmocka_unit_test(a_text_that_is_not_as_expected_is_asked_for),
   };
-  return cmocka_run_group_tests(tests, start, stop);
+  return cmocka_run_group_tests(tests, start_mlir, stop_mlir);
 }

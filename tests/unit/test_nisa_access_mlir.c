@@ -13,22 +13,9 @@
 #include "ir/structured.h"
 #include "nisa/nisa.h"
 #include "nisa/range.h"
+#include "mlir_support.h"
 
 #include <cmocka.h> /* last: it defines a macro called fail */
-
-static struct ir ir;
-
-static int start(void **state) {
-  struct error err;
-  (void)state;
-  return ir_init(&ir, &err) ? -1 : 0;
-}
-
-static int stop(void **state) {
-  (void)state;
-  ir_clear(&ir);
-  return 0;
-}
 
 struct text {
   struct arena arena;
@@ -213,5 +200,5 @@ int main(void) {
       cmocka_unit_test(loops_bound_indices),
       cmocka_unit_test(the_peak_counts_what_is_live_at_once),
   };
-  return cmocka_run_group_tests(tests, start, stop);
+  return cmocka_run_group_tests(tests, start_mlir, stop_mlir);
 }

@@ -9,6 +9,7 @@
 #include "nisa/nisa.h"
 #include "nisa/parse.h"
 #include "nisa/print.h"
+#include "mlir_support.h"
 
 #include <cmocka.h> /* last: it defines a macro called fail */
 
@@ -18,20 +19,6 @@
 #define IN_FUNC(body) "func.func @k(%a: " S ", %i: index, %f: f32) {\n" body "\nreturn\n}\n"
 
 enum { TEXT_MAX = 4 << 20 };
-
-static struct ir ir;
-
-static int start(void **state) {
-  struct error err;
-  (void)state;
-  return ir_init(&ir, &err) ? -1 : 0;
-}
-
-static int stop(void **state) {
-  (void)state;
-  ir_clear(&ir);
-  return 0;
-}
 
 struct run {
   struct arena arena;
@@ -407,5 +394,5 @@ int main(void) {
       cmocka_unit_test(deep_nesting_is_refused),
       cmocka_unit_test(damaged_text_is_refused_or_round_trips),
   };
-  return cmocka_run_group_tests(tests, start, stop);
+  return cmocka_run_group_tests(tests, start_mlir, stop_mlir);
 }
