@@ -23,9 +23,8 @@ static bool is_zero_fill(MlirOperation op) {
   return ir_is(op, "linalg.fill") && is_zero_constant(mlirOperationGetOperand(op, 0));
 }
 
-/* True if slice k of the loop is only slice k of an iteration: one offset is the loop's counter and the loop steps over
- * whole slices. */
-static bool is_own_slice(MlirOperation slice, MlirBlock body, int64_t first_offset_operand) {
+/* True if one offset of the slice is `counter`, and the slice has one element there. */
+static bool is_own_slice(MlirOperation slice, MlirValue counter, int64_t first_offset_operand) {
   MlirAttribute offsets = attr_of(slice, "static_offsets"), sizes = attr_of(slice, "static_sizes");
   int64_t dynamic = first_offset_operand;
 
@@ -33,21 +32,24 @@ static bool is_own_slice(MlirOperation slice, MlirBlock body, int64_t first_offs
     if (mlirDenseI64ArrayGetElement(offsets, d) != mlirShapedTypeGetDynamicStrideOrOffset())
       continue;
     MlirValue at = mlirOperationGetOperand(slice, dynamic++);
-    if (mlirValueEqual(at, mlirBlockGetArgument(body, 0)) && mlirDenseI64ArrayGetElement(sizes, d) == 1)
+    if (mlirValueEqual(at, counter) && mlirDenseI64ArrayGetElement(sizes, d) == 1)
       return true;
   }
   return false;
 }
 
-/* The loop over a batch as decompose-batch-matmul writes it: iteration k sees only slice k of what it carries, before
- * and after the product.  Then what the loop starts from is what each product starts from. */
-static bool is_only_sliced(MlirValue carried) {
-  MlirBlock body = mlirBlockArgumentGetOwner(carried);
-
+/* The loops over batches as decompose-batch-matmul writes them: iteration k of the loop with this counter sees only slice
+ * k of what it carries, before and after the product, also in the loops within.  Then what the loop starts from is what
+ * each product starts from. */
+static bool is_only_sliced(MlirValue carried, MlirValue counter) {
   for (MlirOpOperand u = mlirValueGetFirstUse(carried); !mlirOpOperandIsNull(u); u = mlirOpOperandGetNextUse(u)) {
     MlirOperation op = mlirOpOperandGetOwner(u);
-    bool ok = ir_is(op, "tensor.extract_slice") ? is_own_slice(op, body, 1)
-                                                : ir_is(op, "tensor.insert_slice") && is_own_slice(op, body, 2);
+    const intptr_t at = mlirOpOperandGetOperandNumber(u);
+    bool ok = ir_is(op, "tensor.extract_slice") ? is_own_slice(op, counter, 1)
+                                                : ir_is(op, "tensor.insert_slice") && is_own_slice(op, counter, 2);
+    if (ir_is(op, "scf.for") && at > 2)
+      ok =
+          is_only_sliced(mlirBlockGetArgument(mlirRegionGetFirstBlock(mlirOperationGetRegion(op, 0)), at - 2), counter);
     if (!ok)
       return false;
   }
@@ -82,7 +84,8 @@ static bool make_undefined(MlirOperation user, intptr_t at) {
   if (mlirValueIsABlockArgument(v)) {
     MlirOperation loop = mlirBlockGetParentOperation(mlirBlockArgumentGetOwner(v));
     intptr_t n = mlirBlockArgumentGetArgNumber(v);
-    return ir_is(loop, "scf.for") && n > 0 && is_only_sliced(v) && make_undefined(loop, n + 2);
+    return ir_is(loop, "scf.for") && n > 0 &&
+           is_only_sliced(v, mlirBlockGetArgument(mlirBlockArgumentGetOwner(v), 0)) && make_undefined(loop, n + 2);
   }
   MlirOperation def = ir_defining_op(v);
   if (ir_is(def, "tensor.empty")) {

@@ -221,28 +221,37 @@ static MlirValue turned(struct turn *t, MlirOperation reader, MlirValue x, int r
 
 /* ---- operands that lack the partition dimension ----------------------------------------------------------------- */
 
+/* The loops of an operation on its way, from their old numbers to their new ones. */
+static MlirAffineMap renaming(const struct turn *t, const struct turning *g) {
+  MlirAffineExpr loops[STRUCTURED_LOOPS_MAX];
+  for (int i = 0; i < g->s.n_loops; i++)
+    loops[i] = mlirAffineDimExprGet(t->run->ir->ctx, g->new_of[i]);
+  return mlirAffineMapGet(t->run->ir->ctx, g->s.n_loops, 0, g->s.n_loops, loops);
+}
+
 /* x spread over `count` partitions in a new first dimension.  One dimension that only stood for the missing one goes. */
 static MlirValue spread(struct turn *t, const struct turning *g, int o, int64_t count, MlirAffineMap *map) {
   MlirValue x = mlirOperationGetOperand(g->op, o);
   struct emit e = edit_before(t->run, g->op);
-  int64_t dims[STRUCTURED_LOOPS_MAX], to[STRUCTURED_LOOPS_MAX + 1], loops[STRUCTURED_LOOPS_MAX + 1];
+  int64_t dims[STRUCTURED_LOOPS_MAX], to[STRUCTURED_LOOPS_MAX + 1];
+  MlirAffineExpr results[STRUCTURED_LOOPS_MAX + 1];
   struct layout l = {.space = SPACE_SBUF, .partition_dim = 0};
   const int rank = ir_shape(x, STRUCTURED_LOOPS_MAX, dims);
   bool is_dropped = false;
   int n = 1;
 
   to[0] = count;
-  loops[0] = 0;
+  results[0] = mlirAffineDimExprGet(t->run->ir->ctx, 0);
   l.tile[0] = g->at.n_loop ? g->at.loop[g->part] : count < PARTITIONS ? count : PARTITIONS;
   for (int d = 0; d < rank; d++) {
     const int loop = structured_map_loop(g->s.maps[o], d);
-    if (loop < 0 && !is_dropped) {
+    if (loop < 0 && dims[d] == 1 && !is_dropped) {
       is_dropped = true;
       continue;
     }
     to[n] = dims[d];
     l.tile[n] = loop >= 0 && g->at.n_loop ? g->at.loop[loop] : dims[d];
-    loops[n++] = loop >= 0 ? g->new_of[loop] : EMIT_CONST(0);
+    results[n++] = mlirAffineExprCompose(mlirAffineMapGetResult(g->s.maps[o], d), renaming(t, g));
   }
   MlirValue small = edit_reshape(&e, x, n - 1, to + 1);
   MlirValue empty = emit_op1(&e, "tensor.empty", edit_tensor(emit_value_element_type(x), n, to), 0, NULL);
@@ -251,7 +260,7 @@ static MlirValue spread(struct turn *t, const struct turning *g, int o, int64_t 
   l.n_tile = l.n_loop = n;
   memcpy(l.loop, l.tile, sizeof l.loop);
   layout_write(y, &l, e.loc);
-  *map = emit_map(&e, g->s.n_loops, n, loops);
+  *map = mlirAffineMapGet(t->run->ir->ctx, g->s.n_loops, 0, n, results);
   return y;
 }
 
@@ -259,15 +268,11 @@ static MlirValue spread(struct turn *t, const struct turning *g, int o, int64_t 
 
 /* The map of operand o with its results in the order perm and the loops renamed. */
 static MlirAffineMap new_map(struct turn *t, const struct turning *g, int o, int rank, const int64_t *perm) {
-  MlirContext ctx = t->run->ir->ctx;
-  MlirAffineExpr loops[STRUCTURED_LOOPS_MAX], results[STRUCTURED_LOOPS_MAX];
+  MlirAffineExpr results[STRUCTURED_LOOPS_MAX];
 
-  for (int i = 0; i < g->s.n_loops; i++)
-    loops[i] = mlirAffineDimExprGet(ctx, g->new_of[i]);
-  MlirAffineMap rename = mlirAffineMapGet(ctx, g->s.n_loops, 0, g->s.n_loops, loops);
   for (int i = 0; i < rank; i++)
-    results[i] = mlirAffineExprCompose(mlirAffineMapGetResult(g->s.maps[o], perm[i]), rename);
-  return mlirAffineMapGet(ctx, g->s.n_loops, 0, rank, results);
+    results[i] = mlirAffineExprCompose(mlirAffineMapGetResult(g->s.maps[o], perm[i]), renaming(t, g));
+  return mlirAffineMapGet(t->run->ir->ctx, g->s.n_loops, 0, rank, results);
 }
 
 /* Brings operand o into order; returns its new map. */

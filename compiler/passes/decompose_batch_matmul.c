@@ -46,43 +46,6 @@ static bool only_loops(MlirAffineMap m) {
   return true;
 }
 
-/* Walks over an extension of one element to the accumulator's type. */
-static MlirValue behind_extension(MlirValue v) {
-  static const char *const names[] = {"arith.extf", "arith.extsi", "arith.extui", "arith.sitofp", "arith.uitofp"};
-  MlirOperation def = ir_defining_op(v);
-
-  for (size_t i = 0; !mlirOperationIsNull(def) && i < sizeof names / sizeof *names; i++)
-    if (ir_is(def, names[i]))
-      return mlirOperationGetOperand(def, 0);
-  return v;
-}
-
-/* v is name(x, y) with one operand that is argument `arg` of the body; the other one in *other. */
-static bool is_with_argument(MlirValue v, const char *flt, const char *integer, MlirValue arg, MlirValue *other) {
-  MlirOperation def = ir_defining_op(v);
-  if (mlirOperationIsNull(def) || (!ir_is(def, flt) && !ir_is(def, integer)))
-    return false;
-  for (int i = 0; i < 2; i++)
-    if (mlirValueEqual(behind_extension(mlirOperationGetOperand(def, i)), arg)) {
-      *other = mlirOperationGetOperand(def, 1 - i);
-      return true;
-    }
-  return false;
-}
-
-/* The body is out + lhs * rhs.  Extensions of floats and signed integers only: those linalg.matmul does by itself. */
-static bool multiplies_and_adds(MlirOperation generic) {
-  MlirBlock body = edit_body(generic);
-  MlirValue product, rest, yielded = mlirOperationGetOperand(mlirBlockGetTerminator(body), 0);
-
-  for (MlirOperation o = mlirBlockGetFirstOperation(body); !mlirOperationIsNull(o); o = mlirOperationGetNextInBlock(o))
-    if (ir_is(o, "arith.extui") || ir_is(o, "arith.sitofp") || ir_is(o, "arith.uitofp"))
-      return false;
-  return is_with_argument(yielded, "arith.addf", "arith.addi", mlirBlockGetArgument(body, 2), &product) &&
-         is_with_argument(product, "arith.mulf", "arith.muli", mlirBlockGetArgument(body, 0), &rest) &&
-         mlirValueEqual(behind_extension(rest), mlirBlockGetArgument(body, 1));
-}
-
 /* Finds the loops of a contraction with a batch; false if op is none. */
 static bool read_batched(MlirOperation op, struct batched *b) {
   *b = (struct batched){.op = op};
@@ -107,7 +70,7 @@ static bool read_batched(MlirOperation op, struct batched *b) {
   b->m = structured_map_loop(b->s.maps[2], b->rank - 2);
   b->n = structured_map_loop(b->s.maps[2], b->rank - 1);
   return dim_of(b, 0, b->m) >= 0 && dim_of(b, 0, b->k) >= 0 && dim_of(b, 0, b->n) < 0 && dim_of(b, 1, b->k) >= 0 &&
-         dim_of(b, 1, b->n) >= 0 && dim_of(b, 1, b->m) < 0 && (!is_generic || multiplies_and_adds(op));
+         dim_of(b, 1, b->n) >= 0 && dim_of(b, 1, b->m) < 0 && (!is_generic || edit_multiplies_and_adds(op));
 }
 
 /* ---- knobs ------------------------------------------------------------------------------------------------------ */

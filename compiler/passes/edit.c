@@ -50,6 +50,53 @@ bool edit_int(MlirValue v, int64_t *out) {
   return true;
 }
 
+bool edit_is_zero(MlirValue v) {
+  MlirAttribute a = edit_constant(v);
+  if (mlirAttributeIsNull(a))
+    return false;
+  if (mlirAttributeIsAFloat(a))
+    return mlirFloatAttrGetValueDouble(a) == 0;
+  return mlirAttributeIsAInteger(a) && mlirIntegerAttrGetValueInt(a) == 0;
+}
+
+/* ---- bodies ----------------------------------------------------------------------------------------------------- */
+
+/* Walks over an extension of one element to the accumulator's type. */
+static MlirValue behind_extension(MlirValue v) {
+  static const char *const names[] = {"arith.extf", "arith.extsi", "arith.extui", "arith.sitofp", "arith.uitofp"};
+  MlirOperation def = ir_defining_op(v);
+
+  for (size_t i = 0; !mlirOperationIsNull(def) && i < sizeof names / sizeof *names; i++)
+    if (ir_is(def, names[i]))
+      return mlirOperationGetOperand(def, 0);
+  return v;
+}
+
+/* v is name(x, y) with one operand that is argument `arg` of the body; the other one in *other. */
+static bool is_with_argument(MlirValue v, const char *flt, const char *integer, MlirValue arg, MlirValue *other) {
+  MlirOperation def = ir_defining_op(v);
+  if (mlirOperationIsNull(def) || (!ir_is(def, flt) && !ir_is(def, integer)))
+    return false;
+  for (int i = 0; i < 2; i++)
+    if (mlirValueEqual(behind_extension(mlirOperationGetOperand(def, i)), arg)) {
+      *other = mlirOperationGetOperand(def, 1 - i);
+      return true;
+    }
+  return false;
+}
+
+bool edit_multiplies_and_adds(MlirOperation generic) {
+  MlirBlock body = edit_body(generic);
+  MlirValue product, rest, yielded = mlirOperationGetOperand(mlirBlockGetTerminator(body), 0);
+
+  for (MlirOperation o = mlirBlockGetFirstOperation(body); !mlirOperationIsNull(o); o = mlirOperationGetNextInBlock(o))
+    if (ir_is(o, "arith.extui") || ir_is(o, "arith.sitofp") || ir_is(o, "arith.uitofp"))
+      return false;
+  return is_with_argument(yielded, "arith.addf", "arith.addi", mlirBlockGetArgument(body, 2), &product) &&
+         is_with_argument(product, "arith.mulf", "arith.muli", mlirBlockGetArgument(body, 0), &rest) &&
+         mlirValueEqual(behind_extension(rest), mlirBlockGetArgument(body, 1));
+}
+
 /* ---- uses ------------------------------------------------------------------------------------------------------- */
 
 void edit_replace_data_uses(struct arena *a, MlirValue v, MlirValue by, MlirOperation except) {

@@ -22,6 +22,11 @@ bool edit_is_nkipy(MlirOperation op);
 MlirAttribute edit_constant(MlirValue v);
 /* The integer constant that defines v, into *out. */
 bool edit_int(MlirValue v, int64_t *out);
+/* v is a constant 0, also -0. */
+bool edit_is_zero(MlirValue v);
+/* The body of a generic of two inputs is out + left * right.  Extensions of floats and signed integers only: those
+ * linalg.matmul does by itself. */
+bool edit_multiplies_and_adds(MlirOperation generic);
 
 /* Uses of v, except by nkipy operations and by `except` (may be null), read `by` from now on. */
 void edit_replace_data_uses(struct arena *a, MlirValue v, MlirValue by, MlirOperation except);

@@ -7,6 +7,18 @@ static bool spreads_partition(const struct tiled *t) {
 
 /* ---- partition loops -------------------------------------------------------------------------------------------- */
 
+/* True if no operand is read through a sum of this loop and another: each partition of such an operand would have to hold
+ * more than its own. */
+static bool is_plain(const struct tiled *t, int loop) {
+  for (int o = 0; o < t->s.n_inputs; o++)
+    for (int r = 0; r < mlirAffineMapGetNumResults(t->s.maps[o]); r++) {
+      MlirAffineExpr x = mlirAffineMapGetResult(t->s.maps[o], r);
+      if (!mlirAffineExprIsADim(x) && mlirAffineExprIsFunctionOfDim(x, loop))
+        return false;
+    }
+  return true;
+}
+
 /* The loop over the partitions if nobody says anything: the one that walks the leading dimension of what is read, or,
  * if that one is reduced, the longest parallel one.  A result's dimension has to stand for it. */
 static int default_part(const struct tiled *t) {
@@ -20,7 +32,8 @@ static int default_part(const struct tiled *t) {
     return lead;
   for (int d = 0; d < t->rank; d++) {
     const int loop = infer_result_loop(t, d);
-    if (loop >= 0 && !t->s.reduction[loop] && (best < 0 || t->s.extents[loop] > t->s.extents[best]))
+    if (loop >= 0 && !t->s.reduction[loop] && (best < 0 || t->s.extents[loop] > t->s.extents[best]) &&
+        is_plain(t, loop))
       best = loop;
   }
   return best;
@@ -119,7 +132,7 @@ static bool choose_part(struct tiled *t) {
   if (!spreads_partition(t) || t->s.n_loops < 3 || usual < 0)
     return false;
   for (int i = 0; i < t->s.n_loops - 1; i++)
-    if (!t->s.reduction[i] && infer_dim(t, t->s.n_inputs, i) >= 0 && steps(t, i) < steps(t, best))
+    if (!t->s.reduction[i] && infer_dim(t, t->s.n_inputs, i) >= 0 && steps(t, i) < steps(t, best) && is_plain(t, i))
       best = i;
   if (steps(t, best) * WORTH_TURNING > steps(t, usual))
     return false;

@@ -2,6 +2,8 @@
  *
  * Division (divide.c): there is no tensor divided by a tensor; it is a reciprocal and a multiplication.
  *
+ * Windows (windows.c): a convolution is a matrix product of slices.
+ *
  * Shape (normalize.c, normalize_reduce.c): engines work on two dimensions and more, the first being the partitions.
  *
  *     tensor<N>            ==>  a column [N,1], a row [1,N] or [P,N/P], and tensor.collapse_shape behind it
@@ -16,6 +18,7 @@
 #include "passes/divide.h"
 #include "passes/edit.h"
 #include "passes/normalize.h"
+#include "passes/windows.h"
 
 static bool is_linalg(MlirOperation op, void *user) {
   (void)user;
@@ -27,6 +30,9 @@ static enum status run_pass(struct pass_run *run) {
 
   for (int i = 0; i < ops.n; i++)
     divide_rewrite(run, ops.v[i]);
+  ops = ir_collect_named(run->arena, run->module, "linalg.generic");
+  for (int i = 0; i < ops.n; i++)
+    windows_rewrite(run, ops.v[i]);
   enum status st = normalize_shapes(run);
   edit_sweep(run);
   return st;
@@ -34,7 +40,8 @@ static enum status run_pass(struct pass_run *run) {
 
 const struct pass_def prepare_arithmetic = {
     .name = "prepare-arithmetic",
-    .summary = "Divides by multiplying with reciprocals, and gives every operation two dimensions, the first one for "
+    .summary = "Divides by multiplying with reciprocals, turns convolutions into matrix products, and gives every "
+               "operation two dimensions, the first one for "
                "the partitions; what is broadcast over the partitions becomes an explicit copy.",
     .run = run_pass,
 };

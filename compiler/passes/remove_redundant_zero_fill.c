@@ -18,15 +18,6 @@
 
 #include "passes/edit.h"
 
-static bool is_zero(MlirValue v) {
-  MlirAttribute a = edit_constant(v);
-  if (mlirAttributeIsNull(a))
-    return false;
-  if (mlirAttributeIsAFloat(a))
-    return mlirFloatAttrGetValueDouble(a) == 0;
-  return mlirAttributeIsAInteger(a) && mlirIntegerAttrGetValueInt(a) == 0;
-}
-
 static bool is_matmul_init(MlirOpOperand use) {
   struct structured s;
   return structured_read(mlirOpOperandGetOwner(use), &s) && (s.kind == SK_MATMUL || s.kind == SK_BATCH_MATMUL) &&
@@ -37,7 +28,7 @@ static bool is_redundant(MlirOperation fill) {
   MlirOperation dest = ir_defining_op(mlirOperationGetOperand(fill, 1));
 
   if (mlirOperationGetNumResults(fill) != 1 || mlirOperationIsNull(dest) || !ir_is(dest, "tensor.empty") ||
-      !is_zero(mlirOperationGetOperand(fill, 0)))
+      !edit_is_zero(mlirOperationGetOperand(fill, 0)))
     return false;
   for (MlirOpOperand u = mlirValueGetFirstUse(emit_result(fill)); !mlirOpOperandIsNull(u);
        u = mlirOpOperandGetNextUse(u))

@@ -233,7 +233,10 @@ FORMS = {
     "constant": ["x + ops.constant(np.ones((1, C), np.int32))"],
     "softmax": ["f:ops.softmax(x)"],
     "rms_norm": ["f:ops.rms_norm(x, s)"],
-    "conv2d": ["f:ops.conv2d(np.reshape(x[:128], (1, 2, 64, C)), np.reshape(y[:6, :3], (1, 2, 3, 3)))"],
+    "conv2d": ["f:ops.conv2d(np.reshape(x[:128], (1, 2, 64, C)), np.reshape(y[:6, :3], (1, 2, 3, 3)))",
+               "f:ops.conv2d(np.reshape(x[:128], (2, 4, 16, C)), np.reshape(y[:24, :2], (8, 2, 3, 1)), stride=(2, 1), padding=1, "
+               "groups=2)",
+               "f:ops.conv2d(np.reshape(x[:128], (8, 1, 16, C)), np.reshape(y[:6, :3], (3, 1, 2, 3)), dilation=(3, 1))"],
     "conv3d": ["f:ops.conv3d(np.reshape(x[:128], (1, 2, 8, 8, C)), np.reshape(y[:18, :3], (1, 2, 3, 3, 3)))"],
     "all_gather": ["cc.all_gather(x, 1, [[0, 1]])"],
     "all_reduce": ["cc.all_reduce(x, [[0, 1]])"],

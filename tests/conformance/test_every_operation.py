@@ -19,8 +19,6 @@ AT_ONCE = 40  # kernels per process
 # What the machine cannot do: kernel -> what the diagnostic says.
 FLOAT_SORTS = ("sort", "argsort", "median", "topk")  # their comparator tells -0 from 0 and NaNs apart by bits
 REFUSED = {f"{op}_0_f32_{r}x{c}": "arith.bitcast" for op in FLOAT_SORTS for r, c in operations.SHAPES}
-# canonicalize-partition-dim does not split the window's dimensions yet
-REFUSED |= {f"conv{n}d_0_f32_{r}x{c}": "tensor.expand_shape" for n in (2, 3) for r, c in operations.SHAPES}
 
 
 def wanted(target):
