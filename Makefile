@@ -59,7 +59,7 @@ build: setup
 # ---- the product ---------------------------------------------------------------------------------------------
 
 binaries: $(BUILD)/bin/nkx $(BUILD)/bin/nkx-worker $(BUILD)/dialects.irdl examples
-python: $(BUILD)/python/_nkx.so python-shims
+python: $(BUILD)/python/_nkx.so $(BUILD)/python/_nkxc.so python-shims
 web: $(BUILD)/web/index.html
 
 .PHONY: examples
@@ -116,19 +116,22 @@ $(BUILD)/gen/migrations.inc: $(wildcard explorer/store/migrate/*.sql)
 $(call objs,$(wildcard explorer/store/*.c)): | $(BUILD)/gen/migrations.inc
 $(call objs,explorer/store/db_pg.c): CFLAGS += $(PG_INC)
 
-$(call objs,$(wildcard compiler/trace/*.c explorer/worker/*.c)): CFLAGS += $(PYTHON_INC)
+$(call objs,$(wildcard compiler/trace/*.c compiler/package/*.c explorer/worker/*.c)): CFLAGS += $(PYTHON_INC)
 $(call objs,compiler/driver/paths.c): CFLAGS += -DNKX_VENV='"$(abspath $(VENV))"'
 $(BUILD)/obj/%.o: %.c
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) -c -o $@ $<
 
-# importable packages: the shims, and the tracer as an extension of an ordinary Python
+# importable packages: the shims, and tracer and compiler as extensions of an ordinary Python
 python-shims: $(PY_SRC)
 	@mkdir -p $(BUILD)/python
 	@cp -r compiler/trace/python/. $(BUILD)/python/
 $(BUILD)/python/_nkx.so: $(COMPILER_LIB)
 	@mkdir -p $(@D)
 	$(CC) $(filter -fsanitize%,$(OPT)) -shared -Wl,-z,relro,-z,now -Wl,-u,PyInit__nkx -o $@ $< -ljansson -lprotobuf-c -lm
+$(BUILD)/python/_nkxc.so: $(call objs,$(call srcs,compiler/package)) $(COMPILER_LIB)
+	@mkdir -p $(@D)
+	$(CC) $(filter -fsanitize%,$(OPT)) -shared -Wl,-z,relro,-z,now,--exclude-libs,ALL -o $@ $^ $(MLIR_LIBS) $(COMMON_LIBS)
 
 $(BUILD)/web/index.html: $(WEB_SRC)
 	cd web && PATH="$(CURDIR)/$(VENV)/bin:$$PATH" npm run --silent build -- --outdir="$(abspath $(BUILD))/web"

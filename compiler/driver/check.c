@@ -14,14 +14,21 @@
 
 #include "driver/check_internal.h"
 
-/* Level 0 takes the shortest time from IR to result for the sizes kernels are checked with. */
+/* Level 0 takes the shortest time from IR to result; of our loops and calls, the others make hardly anything faster. */
 enum { OPT_LEVEL = 0 };
+
+struct check_program {
+  MlirOperation module;
+  MlirExecutionEngine engine;
+  MlirType type; /* of the function, before lowering */
+  char *name;
+};
 
 struct run {
   struct arena *arena;  /* the results' */
   struct arena scratch; /* freed after the run */
   struct diags *ds;
-  MlirType type; /* of the function, before lowering */
+  MlirType type; /* of the program */
   int n_in, n_out;
   const struct trace_array *in;
   struct trace_array *out;
@@ -191,38 +198,69 @@ static enum status run_engine(struct run *r, MlirExecutionEngine engine, const c
   return ok ? ST_OK : refuse(r->ds, "the compiled code could not be linked");
 }
 
-static enum status compile_and_run(struct ir *ir, struct run *r, MlirOperation module, const char *name) {
-  MlirOperation function = find_function(module, name);
+static enum status compile(struct ir *ir, struct check_program *p, struct arena *a, struct diags *ds) {
+  MlirOperation function = find_function(p->module, p->name);
   if (mlirOperationIsNull(function))
-    return refuse(r->ds, "the kernel's function is gone");
-  r->type = mlirTypeAttrGetValue(mlirOperationGetAttributeByName(function, ir_str("function_type")));
-  enum status st = check_signature(r);
-  if (!st)
-    st = check_lower(ir, module, function, r->arena, r->ds);
+    return refuse(ds, "the kernel's function is gone");
+  p->type = mlirTypeAttrGetValue(mlirOperationGetAttributeByName(function, ir_str("function_type")));
+  enum status st = check_lower(ir, p->module, function, a, ds);
   if (st)
     return st;
+  p->engine = mlirExecutionEngineCreate(mlirModuleFromOperation(p->module), OPT_LEVEL, 0, NULL, false, false);
+  if (mlirExecutionEngineIsNull(p->engine))
+    return refuse(ds, "it does not translate to LLVM IR");
+  check_register_runtime(p->engine);
+  return ST_OK;
+}
 
-  MlirExecutionEngine engine =
-      mlirExecutionEngineCreate(mlirModuleFromOperation(module), OPT_LEVEL, 0, NULL, false, false);
-  if (mlirExecutionEngineIsNull(engine))
-    return refuse(r->ds, "it does not translate to LLVM IR");
-  check_register_runtime(engine);
-  st = run_engine(r, engine, name);
-  mlirExecutionEngineDestroy(engine);
+enum status check_load(struct ir *ir, MlirModule module, const char *name, struct arena *a, struct diags *ds,
+                       struct check_program **out) {
+  struct check_program *p = calloc(1, sizeof *p);
+  struct ir_capture capture;
+
+  if (!p || !(p->name = strdup(name)))
+    arena_oom(sizeof *p);
+  p->module = mlirOperationClone(mlirModuleGetOperation(module));
+  ir_capture_begin(ir, &capture, ds, DG_INTERNAL, a);
+  enum status st = compile(ir, p, a, ds);
+  ir_capture_end(ir, &capture);
+  if (st)
+    check_unload(p);
+  else
+    *out = p;
   return st;
+}
+
+enum status check_run(const struct check_program *p, int n_in, const struct trace_array *in, int n_out,
+                      struct trace_array *out, struct arena *a, struct diags *ds) {
+  struct run r = {.arena = a, .ds = ds, .type = p->type, .n_in = n_in, .n_out = n_out, .in = in, .out = out};
+
+  arena_init(&r.scratch);
+  enum status st = check_signature(&r);
+  if (!st)
+    st = run_engine(&r, p->engine, p->name);
+  arena_clear(&r.scratch);
+  return st;
+}
+
+void check_unload(struct check_program *p) {
+  if (!p)
+    return;
+  if (!mlirExecutionEngineIsNull(p->engine))
+    mlirExecutionEngineDestroy(p->engine);
+  mlirModuleDestroy(mlirModuleFromOperation(p->module));
+  free(p->name);
+  free(p);
 }
 
 enum status check_execute(struct ir *ir, MlirModule module, const char *name, int n_in, const struct trace_array *in,
                           int n_out, struct trace_array *out, struct arena *a, struct diags *ds) {
-  struct run r = {.arena = a, .ds = ds, .n_in = n_in, .n_out = n_out, .in = in, .out = out};
-  MlirOperation clone = mlirOperationClone(mlirModuleGetOperation(module));
-  struct ir_capture capture;
+  struct check_program *p;
+  enum status st = check_load(ir, module, name, a, ds, &p);
 
-  arena_init(&r.scratch);
-  ir_capture_begin(ir, &capture, ds, DG_INTERNAL, a);
-  enum status st = compile_and_run(ir, &r, clone, name);
-  ir_capture_end(ir, &capture);
-  arena_clear(&r.scratch);
-  mlirModuleDestroy(mlirModuleFromOperation(clone));
+  if (st)
+    return st;
+  st = check_run(p, n_in, in, n_out, out, a, ds);
+  check_unload(p);
   return st;
 }

@@ -9,8 +9,18 @@
 #include "ir/ir.h"
 #include "trace/trace.h"
 
-/* Runs function `name` of the module (tensors or memrefs, static shapes) on `in`; out[i].shape is given and
- * out[i].data allocated in a.  The module is not changed.  Memref stages may write their inputs: copies are passed. */
+/* Function `name` of the module (tensors or memrefs, static shapes) as machine code; the module is not changed and need
+ * not stay. */
+struct check_program;
+MUST_USE enum status check_load(struct ir *ir, MlirModule module, const char *name, struct arena *a, struct diags *ds,
+                                struct check_program **out);
+void check_unload(struct check_program *p); /* NULL is fine */
+/* Runs it on `in`; out[i].shape is given and out[i].data allocated in a.  Memref stages may write their inputs: copies
+ * are passed.  Needs no context: any thread may run a program. */
+MUST_USE enum status check_run(const struct check_program *p, int n_in, const struct trace_array *in, int n_out,
+                               struct trace_array *out, struct arena *a, struct diags *ds);
+
+/* All three for a single run. */
 MUST_USE enum status check_execute(struct ir *ir, MlirModule module, const char *name, int n_in,
                                    const struct trace_array *in, int n_out, struct trace_array *out, struct arena *a,
                                    struct diags *ds);

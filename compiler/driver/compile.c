@@ -32,6 +32,7 @@ struct run {
   struct arena *arena;
   struct diags diags;
   int n_diags_sent;
+  struct trace_kernel *traced; /* what to compile, or NULL: the job's source */
   int first_stage, last_stage; /* indices of the first and last stage to run */
   bool has_failed;
 };
@@ -489,20 +490,37 @@ static enum status run_program(struct run *r) {
   return run_path(&p);
 }
 
-enum status compile_run(struct ir *ir, const struct job *job, frame_sink sink, void *user) {
-  int64_t started_us = clock_now_us();
-  struct arena arena;
-  struct run r = {.ir = ir, .job = job, .sink = sink, .user = user, .arena = &arena};
+static enum status run_traced(struct run *r) {
+  struct path p = {.run = r, .kernel = r->traced};
+  return run_path(&p);
+}
 
-  arena_init(&arena);
-  diags_init(&r.diags, &arena);
-  r.last_stage = job->stop_after ? pipeline_find(job->stop_after) : pipeline_n_stages - 1;
-  enum status st = send_start(&r);
+static enum status run_all(struct run *r, struct arena *arena) {
+  const struct job *job = r->job;
+  int64_t started_us = clock_now_us();
+
+  arena_init(arena);
+  r->arena = arena;
+  diags_init(&r->diags, arena);
+  r->last_stage = job->stop_after ? pipeline_find(job->stop_after) : pipeline_n_stages - 1;
+  enum status st = send_start(r);
   if (!st)
-    st = job->language == LANG_NKIPY ? run_source(&r) : run_program(&r);
-  r.has_failed |= r.diags.has_error;
+    st = r->traced ? run_traced(r) : job->language == LANG_NKIPY ? run_source(r) : run_program(r);
+  r->has_failed |= r->diags.has_error;
   if (!st)
-    st = send_end(&r, started_us);
-  arena_clear(&arena);
-  return st ? st : r.has_failed ? ST_INPUT : ST_OK;
+    st = send_end(r, started_us);
+  arena_clear(arena);
+  return st ? st : r->has_failed ? ST_INPUT : ST_OK;
+}
+
+enum status compile_run(struct ir *ir, const struct job *job, frame_sink sink, void *user) {
+  struct arena arena;
+  struct run r = {.ir = ir, .job = job, .sink = sink, .user = user};
+  return run_all(&r, &arena);
+}
+
+enum status compile_traced(struct ir *ir, const struct job *job, struct trace_kernel *k, frame_sink sink, void *user) {
+  struct arena arena;
+  struct run r = {.ir = ir, .job = job, .sink = sink, .user = user, .traced = k};
+  return run_all(&r, &arena);
 }

@@ -42,6 +42,11 @@ enum {
  * ir_init have been called. */
 MUST_USE enum status compile_run(struct ir *ir, const struct job *job, frame_sink sink, void *user);
 
+/* The same for one kernel that was traced already: the job's source and inputs are not looked at, and there is no check.
+ * The HLO passes change k's module.  Needs no trace_init. */
+MUST_USE enum status compile_traced(struct ir *ir, const struct job *job, struct trace_kernel *k, frame_sink sink,
+                                    void *user);
+
 /* Describes the stages: a JSON array of {"index","name","pass","phase","dialect","summary"}, heap, caller frees.
  * Needs neither CPython nor MLIR (pipeline_info.c). */
 char *pipeline_describe(size_t *len);

@@ -2,13 +2,14 @@
  *
  * A pass is any that MLIR registers; passes that want to run on functions are nested in the module for the user.
  */
-#include "driver/main.h"
+#include "driver/opt.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include "base/buf.h"
 #include "base/json.h"
+#include "driver/main.h"
 #include "driver/stage.h"
 #include "ir/internal.h"
 #include "nisa/parse.h"
@@ -43,9 +44,9 @@ static enum status read_input(const char *path, struct buf *out, struct error *e
   return buf_status(out) ? fail(err, buf_status(out), "%.160s is larger than %d MiB", path, INPUT_MAX >> 20) : ST_OK;
 }
 
-/* "--canonicalize=a b" as pipeline text, nested in functions if it does not run on modules. */
+/* "canonicalize=a b" as pipeline text, nested in functions if it does not run on modules. */
 static const char *pipeline_for(struct ir *ir, struct arena *a, const char *arg) {
-  const char *name = arg + 2, *eq = strchr(name, '=');
+  const char *name = arg, *eq = strchr(name, '=');
   const char *pass = eq ? arena_printf(a, "%.*s{%s}", (int)(eq - name), name, eq + 1) : name;
   const char *on_module = arena_printf(a, "builtin.module(%s)", pass);
   const char *on_functions = arena_printf(a, "builtin.module(func.func(%s))", pass);
@@ -106,12 +107,11 @@ static void put(MlirStringRef s, void *user) {
   fwrite(s.data, 1, s.length, user);
 }
 
-/* One "--name=options": ours by that name, otherwise MLIR's. */
-static enum status run_pass(struct ir *ir, MlirOperation module, const char *arg, struct arena *a, struct diags *ds,
-                            struct remarks *remarks, struct error *err) {
+enum status opt_run_pass(struct ir *ir, MlirOperation module, const char *arg, enum target target, struct arena *a,
+                         struct diags *ds, struct remarks *remarks, struct error *err) {
   const char *eq = strchr(arg, '=');
-  const char *name = eq ? arena_strndup(a, arg + 2, (size_t)(eq - arg) - 2) : arg + 2;
-  struct pass_run run = {.ir = ir, .module = module, .target = TARGET_TRN2, .arena = a, .ds = ds, .remarks = remarks};
+  const char *name = eq ? arena_strndup(a, arg, (size_t)(eq - arg)) : arg;
+  struct pass_run run = {.ir = ir, .module = module, .target = target, .arena = a, .ds = ds, .remarks = remarks};
 
   run.def = pass_find(name);
   run.options = eq ? eq + 1 : "";
@@ -170,7 +170,7 @@ static enum status run(struct ir *ir, const struct request *rq, struct arena *a,
   if (st)
     return st;
   for (int i = 0; !st && i < rq->n; i++)
-    st = run_pass(ir, mlirModuleGetOperation(m), rq->passes[i], a, ds, &remarks, err);
+    st = opt_run_pass(ir, mlirModuleGetOperation(m), rq->passes[i] + 2, TARGET_TRN2, a, ds, &remarks, err);
   if (rq->remarks_path)
     st = st ? st : write_remarks(&remarks, rq->remarks_path, err);
   else if (rq->has_remarks)

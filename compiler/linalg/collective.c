@@ -105,9 +105,15 @@ static bool is_topk(const struct hlo_instr *i) {
          hlo_shape_same_dims(&i->shape.elems[0], &i->shape.elems[1]);
 }
 
+/* nkigen's custom ops: the configuration is the function's code. */
+static const char *code_of(const struct hlo_instr *i) {
+  static const char prefix[] = "__custom_op__";
+  return strncmp(i->custom_call_target, prefix, sizeof prefix - 1) ? NULL : i->backend_config;
+}
+
 /* A private declaration of the target with these types, once for each pair of target and types. */
-static MlirAttribute declare(struct lower *l, const char *name, MlirType type) {
-  const char *symbol = name;
+static MlirAttribute declare(struct lower *l, const struct hlo_instr *i, MlirType type) {
+  const char *name = i->custom_call_target, *symbol = name;
   for (int k = 1; l->targets; k++) {
     const struct lower_target *t = l->targets;
     while (t && strcmp(t->symbol, symbol))
@@ -119,7 +125,7 @@ static MlirAttribute declare(struct lower *l, const char *name, MlirType type) {
     symbol = arena_printf(&l->arena, "%s_%d", name, k);
   }
   struct lower_target *t = arena_new(&l->arena, struct lower_target);
-  *t = (struct lower_target){symbol, type, l->targets};
+  *t = (struct lower_target){symbol, code_of(i), type, l->targets};
   l->targets = t;
   return mlirFlatSymbolRefAttrGet(l->e.ctx, ir_str(symbol));
 }
@@ -148,7 +154,7 @@ enum status lower_custom_call(struct lower *l, const struct hlo_instr *i) {
       v[k] = lower_value(l, i->operands[k]);
   }
   MlirType type = mlirFunctionTypeGet(l->e.ctx, i->n_operands, types, n_results, types + i->n_operands);
-  MlirNamedAttribute attr = emit_attr(&l->e, "callee", declare(l, i->custom_call_target, type));
+  MlirNamedAttribute attr = emit_attr(&l->e, "callee", declare(l, i, type));
   MlirOperation op = emit_operation(&l->e, &(struct emit_op){.name = "func.call",
                                                              .n_operands = i->n_operands,
                                                              .operands = v,
@@ -164,16 +170,27 @@ enum status lower_custom_call(struct lower *l, const struct hlo_instr *i) {
 
 void declare_targets(struct lower *l, MlirModule module) {
   struct emit top = l->e;
+  int n = 0, n_codes = 0;
   top.block = mlirModuleGetBody(module);
   top.loc = mlirLocationUnknownGet(l->e.ctx);
+  for (const struct lower_target *t = l->targets; t; t = t->next)
+    n++;
+  MlirNamedAttribute *codes = arena_new_array(&l->arena, MlirNamedAttribute, (size_t)n);
   for (const struct lower_target *t = l->targets; t; t = t->next) {
     MlirRegion empty = mlirRegionCreate();
     MlirNamedAttribute attrs[] = {
         emit_attr(&l->e, "sym_name", mlirStringAttrGet(l->e.ctx, ir_str(t->symbol))),
         emit_attr(&l->e, "function_type", mlirTypeAttrGet(t->type)),
         emit_attr(&l->e, "sym_visibility", mlirStringAttrGet(l->e.ctx, ir_str("private"))),
+        emit_attr(&l->e, "nkipy.custom_op", mlirUnitAttrGet(l->e.ctx)),
     };
     emit_operation(
-        &top, &(struct emit_op){.name = "func.func", .n_attrs = 3, .attrs = attrs, .n_regions = 1, .regions = &empty});
+        &top, &(struct emit_op){
+                  .name = "func.func", .n_attrs = t->code ? 4 : 3, .attrs = attrs, .n_regions = 1, .regions = &empty});
+    if (t->code)
+      codes[n_codes++] = emit_attr(&l->e, t->symbol, mlirStringAttrGet(l->e.ctx, ir_str(t->code)));
   }
+  if (n_codes)
+    mlirOperationSetDiscardableAttributeByName(mlirModuleGetOperation(module), ir_str("nkipy.custom_op_bodies"),
+                                               mlirDictionaryAttrGet(l->e.ctx, n_codes, codes));
 }

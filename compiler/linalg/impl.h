@@ -47,6 +47,7 @@ struct node {
 /* A function without a body that custom calls call. */
 struct lower_target {
   const char *symbol;
+  const char *code; /* of one that nkigen's CustomOp made: NISA text; else NULL */
   MlirType type;
   struct lower_target *next;
 };

@@ -115,6 +115,12 @@ enum status job_exception(struct trace_job *job, struct diags *ds) {
   }
   enum status st = report(job, ds, exc, tb);
   PyErr_Clear();
+  if (job->is_live && !job->raised) {
+    job->raised_type = type;
+    job->raised = exc;
+    job->raised_tb = tb;
+    return st;
+  }
   Py_DECREF(type);
   Py_DECREF(exc);
   Py_XDECREF(tb);

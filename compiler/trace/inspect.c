@@ -90,7 +90,18 @@ static PyObject *array_object(const struct trace_array *v) {
   return a;
 }
 
-static PyObject *module_text(const struct hlo_module *m, bool proto) {
+PyObject *inspect_tensors(const struct trace_tensor *v, int n) {
+  return LIST(n, tensor_dict(&v[i]));
+}
+
+/* [(output_index, param_index, param_name, is_user_returned), …] */
+PyObject *inspect_aliases(const struct hlo_module *m) {
+  return LIST(m->n_aliases,
+              Py_BuildValue("(iisO)", m->aliases[i].output_index, m->aliases[i].param_index, m->aliases[i].param_name,
+                            m->aliases[i].is_user_returned ? Py_True : Py_False));
+}
+
+PyObject *inspect_module(const struct hlo_module *m, bool proto) {
   struct buf b;
   struct hlo_print_options opt = {0};
   buf_init(&b, TEXT_MAX);
@@ -133,16 +144,20 @@ static bool put_values(PyObject *d, struct trace_kernel *t, uint64_t seed, struc
 
 static PyObject *kernel_dict(struct trace_kernel *t, bool evaluate, uint64_t seed, struct diags *ds) {
   PyObject *d = PyDict_New();
-  bool ok = d && put(d, "name", PyUnicode_FromString(t->name)) && put(d, "text", module_text(t->module, false)) &&
-            put(d, "proto", module_text(t->module, true)) && put(d, "instructions", instr_list(t->module)) &&
+  bool ok = d && put(d, "name", PyUnicode_FromString(t->name)) && put(d, "text", inspect_module(t->module, false)) &&
+            put(d, "proto", inspect_module(t->module, true)) && put(d, "instructions", instr_list(t->module)) &&
             put(d, "fuses", fuse_list(t->module)) && put(d, "time_us", PyLong_FromLongLong(t->time_us)) &&
-            put(d, "inputs", LIST(t->n_inputs, tensor_dict(&t->inputs[i]))) &&
-            put(d, "outputs", LIST(t->n_outputs, tensor_dict(&t->outputs[i])));
+            put(d, "inputs", inspect_tensors(t->inputs, t->n_inputs)) &&
+            put(d, "outputs", inspect_tensors(t->outputs, t->n_outputs));
   if (ok && evaluate)
     ok = put_values(d, t, seed, ds);
   if (!ok)
     Py_CLEAR(d);
   return d;
+}
+
+PyObject *inspect_kernel(struct trace_kernel *t) {
+  return kernel_dict(t, false, 0, NULL);
 }
 
 static PyObject *diag_dict(const struct diag *d) {

@@ -186,8 +186,7 @@ const char *trace_output(const struct trace_job *job, size_t *len) {
   return job ? job->output : "";
 }
 
-static void drop_kernel(struct job_kernel *k) {
-  Py_CLEAR(k->fn);
+void job_kernel_drop(struct job_kernel *k) {
   Py_CLEAR(k->args);
   Py_CLEAR(k->kw);
   for (int i = 0; i < k->n_params; i++) {
@@ -199,8 +198,10 @@ static void drop_kernel(struct job_kernel *k) {
 void trace_close(struct trace_job *job) {
   if (!job)
     return;
-  for (int i = 0; i < job->n; i++)
-    drop_kernel(&job->kernels[i]);
+  for (int i = 0; i < job->n; i++) {
+    Py_CLEAR(job->kernels[i].fn);
+    job_kernel_drop(&job->kernels[i]);
+  }
   if (job->module) {
     if (PyDict_DelItemString(PyImport_GetModuleDict(), "kernel") < 0)
       PyErr_Clear();

@@ -76,6 +76,21 @@ static bool record(struct kernel *k, PyObject *args, PyObject *kw) {
   return ok;
 }
 
+/* nkx.package.NAME(self, *args, **kw) */
+static PyObject *call_package(const char *name, PyObject *self, PyObject *args, PyObject *kw) {
+  PyObject *package = PyImport_ImportModule("nkx.package"), *all = NULL, *r = NULL;
+  PyObject *fn = package ? PyObject_GetAttrString(package, name) : NULL, *first = PyTuple_Pack(1, self);
+  if (fn && first && (all = PySequence_Concat(first, args)))
+    r = PyObject_Call(fn, all, kw);
+  Py_XDECREF(package);
+  Py_XDECREF(fn);
+  Py_XDECREF(first);
+  Py_XDECREF(all);
+  return r;
+}
+
+static PyObject *trace_decorator(PyObject *self, PyObject *args, PyObject *kw);
+
 /* ---- the Kernel type --------------------------------------------------------------------------------------------- */
 
 static PyObject *kernel_call(PyObject *self, PyObject *args, PyObject *kw) {
@@ -85,8 +100,20 @@ static PyObject *kernel_call(PyObject *self, PyObject *args, PyObject *kw) {
   return PyObject_Call(k->fn, args, kw);
 }
 
+/* In an ordinary Python the package traces at once (nkx/package.py); in a job this is one way to say the shapes. */
 static PyObject *kernel_specialize(PyObject *self, PyObject *args, PyObject *kw) {
+  if (!job_now)
+    return call_package("specialize", self, args, kw);
   return record((struct kernel *)self, args, kw) ? Py_NewRef(self) : NULL;
+}
+
+static PyObject *kernel_to_mlir(PyObject *self, PyObject *args, PyObject *kw) {
+  return call_package("to_mlir", self, args, kw);
+}
+
+/* NKIPyKernel.trace(f), NKIPyKernel.trace(f, backend=…) */
+static PyObject *kernel_trace(PyObject *cls, PyObject *args, PyObject *kw) {
+  return trace_decorator(cls, args, kw);
 }
 
 static int kernel_traverse(PyObject *self, visitproc visit, void *arg) {
@@ -98,6 +125,7 @@ static int kernel_traverse(PyObject *self, visitproc visit, void *arg) {
   Py_VISIT(k->input_specs);
   Py_VISIT(k->args);
   Py_VISIT(k->kw);
+  Py_VISIT(k->code);
   return 0;
 }
 
@@ -109,6 +137,7 @@ static int kernel_clear(PyObject *self) {
   Py_CLEAR(k->input_specs);
   Py_CLEAR(k->args);
   Py_CLEAR(k->kw);
+  Py_CLEAR(k->code);
   return 0;
 }
 
@@ -125,6 +154,17 @@ static PyObject *kernel_get(PyObject *self, void *which) {
   PyObject *o = which == (void *)0 ? k->fn : which == (void *)1 ? k->name : k->input_specs;
   return Py_NewRef(o ? o : Py_None);
 }
+/* _code: what nkx.package keeps of the last specialize. */
+static PyObject *kernel_get_code(PyObject *self, void *closure) {
+  (void)closure;
+  struct kernel *k = (struct kernel *)self;
+  return Py_NewRef(k->code ? k->code : Py_None);
+}
+static int kernel_set_code(PyObject *self, PyObject *value, void *closure) {
+  (void)closure;
+  Py_XSETREF(((struct kernel *)self)->code, Py_XNewRef(value));
+  return 0;
+}
 static PyObject *kernel_traced(PyObject *self, void *closure) {
   (void)self, (void)closure;
   return Py_NewRef(Py_True);
@@ -140,7 +180,7 @@ static bool register_kernel(struct kernel *k) {
   return !job_now || !job_now->found || PyList_Append(job_now->found, (PyObject *)k) == 0;
 }
 
-static PyObject *make_kernel(PyObject *fn, PyObject *specs, PyObject *name) {
+PyObject *kernel_make(PyObject *fn, PyObject *specs, PyObject *name) {
   if (!PyCallable_Check(fn))
     return refuse(DG_BAD_ARGUMENT, "write @trace or @trace(input_specs=[…]) above the function",
                   "trace needs a function, not %s", Py_TYPE(fn)->tp_name);
@@ -160,7 +200,7 @@ static PyObject *make_kernel(PyObject *fn, PyObject *specs, PyObject *name) {
   k->dict = NULL;
   k->name = own_name;
   k->input_specs = specs && specs != Py_None ? Py_NewRef(specs) : NULL;
-  k->args = k->kw = NULL;
+  k->args = k->kw = k->code = NULL;
   PyObject_GC_Track((PyObject *)k);
   if (!register_kernel(k))
     Py_CLEAR(k);
@@ -169,7 +209,7 @@ static PyObject *make_kernel(PyObject *fn, PyObject *specs, PyObject *name) {
 
 /* trace(f), @trace, @trace(input_specs=…, name=…), @trace(backend=…) */
 static PyObject *decorate(PyObject *options, PyObject *fn) {
-  return make_kernel(fn, PyTuple_GET_ITEM(options, 0), PyTuple_GET_ITEM(options, 1));
+  return kernel_make(fn, PyTuple_GET_ITEM(options, 0), PyTuple_GET_ITEM(options, 1));
 }
 static PyMethodDef decorate_def = {"trace", decorate, METH_O, NULL};
 
@@ -185,7 +225,7 @@ static PyObject *trace_decorator(PyObject *self, PyObject *args, PyObject *kw) {
       return refuse(DG_BAD_ARGUMENT, "use \"hlo\" or \"nkigen\"", "unknown backend %R", backend);
   }
   if (fn && fn != Py_None)
-    return make_kernel(fn, specs, name);
+    return kernel_make(fn, specs, name);
   PyObject *options = PyTuple_Pack(2, specs, name);
   PyObject *r = options ? PyCFunction_New(&decorate_def, options) : NULL;
   Py_XDECREF(options);
@@ -193,12 +233,19 @@ static PyObject *trace_decorator(PyObject *self, PyObject *args, PyObject *kw) {
 }
 
 bool kernels_init(PyObject *module) {
-  static PyMethodDef methods[] = {{"specialize", PYFUNC(kernel_specialize), METH_VARARGS | METH_KEYWORDS, NULL},
-                                  {NULL, NULL, 0, NULL}};
-  static PyGetSetDef getset[] = {
-      {"__wrapped__", kernel_get, NULL, NULL, (void *)0}, {"__name__", kernel_get, NULL, NULL, (void *)1},
-      {"input_specs", kernel_get, NULL, NULL, (void *)2}, {"__traced__", kernel_traced, NULL, NULL, NULL},
-      {"__doc__", kernel_doc, NULL, NULL, NULL},          {NULL, NULL, NULL, NULL, NULL}};
+  static PyMethodDef methods[] = {
+      {"specialize", PYFUNC(kernel_specialize), METH_VARARGS | METH_KEYWORDS,
+       "Traces the kernel with these arguments; arrays become its inputs."},
+      {"to_mlir", PYFUNC(kernel_to_mlir), METH_VARARGS | METH_KEYWORDS, "The kernel as linalg on tensors."},
+      {"trace", PYFUNC(kernel_trace), METH_VARARGS | METH_KEYWORDS | METH_CLASS, "Marks a function as a kernel."},
+      {NULL, NULL, 0, NULL}};
+  static PyGetSetDef getset[] = {{"__wrapped__", kernel_get, NULL, NULL, (void *)0},
+                                 {"__name__", kernel_get, NULL, NULL, (void *)1},
+                                 {"input_specs", kernel_get, NULL, NULL, (void *)2},
+                                 {"__traced__", kernel_traced, NULL, NULL, NULL},
+                                 {"__doc__", kernel_doc, NULL, NULL, NULL},
+                                 {"_code", kernel_get_code, kernel_set_code, NULL, NULL},
+                                 {NULL, NULL, NULL, NULL, NULL}};
   static PyType_Slot slots[] = {{Py_tp_dealloc, kernel_dealloc},
                                 {Py_tp_traverse, kernel_traverse},
                                 {Py_tp_clear, kernel_clear},

@@ -52,6 +52,7 @@ static PyMethodDef methods[] = {
     {"fuse", PYFUNC(knob_fuse), METH_FASTCALL, "Asks for the loops of several values to be merged."},
     {"fori_loop", PYFUNC(fori_loop), METH_VARARGS | METH_KEYWORDS,
      "fori_loop(lower, upper, body, init): acc = init; for i in range(lower, upper): acc = body(i, acc)."},
+    {"custom_call", custom_call, METH_VARARGS, "custom_call(target, code, tensors, [(shape, dtype), …])"},
     {"operations", operations, METH_NOARGS, "The table of operations."},
     {"stop_job", PYFUNC(time_is_up), METH_FASTCALL, NULL},
     {"show_warning", PYFUNC(warning_show), METH_VARARGS | METH_KEYWORDS, NULL},
@@ -67,7 +68,7 @@ static struct PyModuleDef definition = {.m_base = PyModuleDef_HEAD_INIT,
 
 PyMODINIT_FUNC PyInit__nkx(void) {
   PyObject *m = PyModule_Create(&definition);
-  if (m && nkx_ready() && dtypes_init() && refuse_init(m) && tensor_init(m) && loop_index_init(m) && dispatch_init() &&
+  if (m && PyModule_AddFunctions(m, live_methods) == 0 && nkx_ready() && dtypes_init() && refuse_init(m) && tensor_init(m) && loop_index_init(m) && dispatch_init() &&
       knobs_init(m) && kernels_init(m) && output_init(m))
     return m;
   Py_XDECREF(m);

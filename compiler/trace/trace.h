@@ -55,6 +55,9 @@ struct trace_kernel {
   int index;
 };
 
+/* The name of the capsules in which a struct trace_kernel goes from one of our Python modules to the other. */
+#define TRACE_CAPSULE "nkx.trace"
+
 /* SIGPROF, sent by whoever limits a job's time (a timer on CPU time, the server near a deadline), ends the Python code
  * that is running with DG_TIME_LIMIT and the place it was at.  Code can put that off; a hard limit stands behind it. */
 

@@ -289,6 +289,9 @@ hlo_val take_axis(struct tracer *tr, hlo_val x, hlo_val indices, int axis);
 PyObject *index_get(struct tracer *tr, struct tensor *t, PyObject *key);
 int index_set(struct tracer *tr, struct tensor *t, PyObject *key, PyObject *value);
 
+/* custom_call(target, code, [tensor, …], [(shape, dtype), …]): the results as a list (custom.c). */
+PyObject *custom_call(PyObject *self, PyObject *args);
+
 /* ---- loops (loop.c, loop_index.c) -------------------------------------------------------------------- */
 
 PyObject *fori_loop(PyObject *self, PyObject *args, PyObject *kw);
@@ -335,8 +338,10 @@ struct kernel {
   PyObject_HEAD PyObject *fn, *dict, *name;
   PyObject *input_specs; /* or NULL */
   PyObject *args, *kw;   /* of the first specialize or call with arrays, or NULL */
+  PyObject *code;        /* _code, or NULL */
 };
 extern PyTypeObject *kernel_type;
+PyObject *kernel_make(PyObject *fn, PyObject *specs, PyObject *name); /* specs, name: None or NULL when not given */
 bool kernels_init(PyObject *module);
 
 struct trace_job {
@@ -354,6 +359,9 @@ struct trace_job {
   size_t output_len;
   bool output_cut, output_cut_said;
   int depth; /* job_enter calls that were not left */
+  /* A function of a program that runs (live.c): its output is left alone, and what it raises goes on to its caller. */
+  bool is_live;
+  PyObject *raised_type, *raised, *raised_tb;
 };
 extern struct trace_job *job_now; /* NULL outside trace_open … trace_close */
 
@@ -367,6 +375,8 @@ struct job_kernel {
   bool resolved, refused;
   struct trace_kernel *done;
 };
+
+void job_kernel_drop(struct job_kernel *k); /* its call and its arrays */
 
 /* Works out parameters and call arguments; false with diagnostics. */
 bool kernel_resolve(struct trace_job *job, struct job_kernel *k);
@@ -388,6 +398,15 @@ PyObject *warning_show(PyObject *self, PyObject *args, PyObject *kw);
 
 PyMODINIT_FUNC PyInit__nkx(void);
 bool nkx_ready(void); /* import_array and the types, once */
+
+/* What Python sees of a trace (inspect.c): dicts, lists and texts. */
+PyObject *inspect_tensors(const struct trace_tensor *v, int n);
+PyObject *inspect_aliases(const struct hlo_module *m);
+PyObject *inspect_kernel(struct trace_kernel *t);
+PyObject *inspect_module(const struct hlo_module *m, bool as_proto);
+
+/* trace_function and what is done with what it gives (live.c). */
+extern PyMethodDef live_methods[];
 PyObject *debug_trace_source(PyObject *self, PyObject *args, PyObject *kw);
 
 #endif

@@ -1,6 +1,6 @@
-"""nkipy_kernelgen's names: `from nkipy_kernelgen import trace, knob`, where knob is a module that can also be called."""
-from _nkx import trace
+"""nkipy_kernelgen's names: nkigen's, with its own knob module."""
+from nkigen import CustomOp, TracedArray, apply_passes, trace, verify_against_numpy
 
-from . import apis, knob
+from . import apis, knob, transforms
 
-__all__ = ["trace", "knob", "apis"]
+__all__ = ["trace", "knob", "apis", "transforms", "TracedArray", "CustomOp", "verify_against_numpy", "apply_passes"]

@@ -1,3 +1,41 @@
-from _nkx import trace
+"""trace, and the drivers of the vendor's compiler for machines that have it."""
+import enum
+import os
+import shutil
+import subprocess
 
-__all__ = ["trace"]
+from _nkx import trace
+from nkx.package import code_of
+
+__all__ = ["trace", "CompilationTarget", "compile_to_neff", "lower_to_nki", "nkipy_compiler_args"]
+
+nkipy_compiler_args = "--lnc 1 --internal-tensorizer-opt-level=2"
+
+
+class CompilationTarget(enum.Enum):
+    TRN1 = "trn1"
+    TRN2 = "trn2"
+    TRN3 = "trn3"
+    DEFAULT = "default"
+
+
+def compile_to_neff(trace_kernel, output_dir=".", neff_name="kernel.neff", target=CompilationTarget.DEFAULT,
+                    additional_compiler_args=nkipy_compiler_args, **options):
+    """Writes hlo_module.pb and has neuronx-cc make a NEFF of it; the NEFF's path."""
+    os.makedirs(output_dir, exist_ok=True)
+    with open(os.path.join(output_dir, "hlo_module.pb"), "wb") as f:
+        f.write(code_of(trace_kernel).to_proto())
+    tool, name = shutil.which("neuronx-cc"), getattr(target, "value", target)
+    if not tool:
+        raise RuntimeError(f"neuronx-cc, the vendor's compiler, is not installed here; what it would compile is "
+                           f"{f.name}")
+    args = [tool, "compile", "--framework", "XLA", "hlo_module.pb", "--pipeline", "compile", "SaveTemps",
+            "--target", "trn2" if name == "default" else name, f"--output={neff_name}", *additional_compiler_args.split()]
+    done = subprocess.run(args, cwd=output_dir, capture_output=True, text=True)
+    if done.returncode:
+        raise RuntimeError(f"{' '.join(args)} failed:\n{done.stdout}{done.stderr}")
+    return os.path.join(output_dir, neff_name)
+
+
+def lower_to_nki(*args, **kwargs):
+    raise RuntimeError("lowering to NKI needs the vendor's compiler; the passes of nkigen lower to NISA")

@@ -1,0 +1,301 @@
+/* module: `_nkxc`, the compiler as a Python extension: what the package does with a kernel once it is traced.
+ *
+ * Apart from _nkx because of its weight: this one needs MLIR, which takes a tenth of a second to load and set up, and is
+ * imported only when a kernel is compiled or run (python/nkx/package.py).  Traces come over in capsules: both modules are
+ * made of the same objects.  Everything but the run of a program keeps the interpreter's lock, which is the lock of the
+ * one MLIR context; a program runs without it.
+ */
+#include "trace/tracer.h"
+
+#include <string.h>
+
+#include "base/buf.h"
+#include "driver/check.h"
+#include "driver/compile.h"
+#include "driver/entry.h"
+#include "driver/opt.h"
+#include "hlo/passes.h"
+#include "linalg/lower.h"
+#include "passes/pass.h"
+
+enum { TEXT_MAX = 256 << 20 };
+
+#define PROGRAM_CAPSULE "nkx.program"
+
+static struct ir ir;
+static bool is_started;
+static PyObject *error_class; /* CompileError, a RuntimeError */
+
+static bool start(void) {
+  struct error err = {0};
+  if (!is_started && ir_init(&ir, &err)) {
+    PyErr_Format(PyExc_RuntimeError, "MLIR could not be set up: %s", err.text);
+    return false;
+  }
+  return is_started = true;
+}
+
+/* Raises what the errors say; always NULL. */
+static void *raise_diags(const struct diags *ds, const char *what) {
+  PyObject *text = PyUnicode_FromString(what);
+  for (int i = 0; text && i < ds->n; i++) {
+    const struct diag *d = &ds->v[i];
+    if (d->severity == DS_ERROR) {
+      PyObject *line = PyUnicode_FromFormat("%U\n  %s [%s]", text, d->message, diag_code_name(d->code));
+      Py_SETREF(text, line);
+    }
+  }
+  if (text)
+    PyErr_SetObject(error_class, text);
+  Py_XDECREF(text);
+  return NULL;
+}
+
+/* ---- programs -------------------------------------------------------------------------------------------------- */
+
+static void unload(PyObject *capsule) {
+  check_unload(PyCapsule_GetPointer(capsule, PROGRAM_CAPSULE));
+}
+
+static PyObject *wrap_program(struct check_program *p, const struct trace_kernel *k) {
+  PyObject *capsule = PyCapsule_New(p, PROGRAM_CAPSULE, unload);
+  if (!capsule) {
+    check_unload(p);
+    return NULL;
+  }
+  return Py_BuildValue("{s:N,s:s,s:N,s:N}", "program", capsule, "name", k->name, "inputs",
+                       inspect_tensors(k->inputs, k->n_inputs), "outputs", inspect_tensors(k->outputs, k->n_outputs));
+}
+
+/* The linalg of a trace, or MLIR text: of tensors with its signature; of a named function as it is. */
+static enum status read_program(PyObject *o, const char *function, struct arena *a, struct diags *ds,
+                                struct trace_kernel **k, MlirModule *module) {
+  struct job job;
+  Py_ssize_t len = 0;
+  if (PyCapsule_CheckExact(o)) {
+    *k = PyCapsule_GetPointer(o, TRACE_CAPSULE);
+    enum status st = *k ? hlo_verify((*k)->module, ds) : ST_INPUT;
+    return st ? st : linalg_from_hlo_plain(&ir, (*k)->module, ds, module);
+  }
+  job_init(&job);
+  job.filename = "module.mlir";
+  job.source = PyUnicode_AsUTF8AndSize(o, &len);
+  job.source_len = (size_t)len;
+  if (!job.source)
+    return ST_INPUT;
+  if (!function)
+    return entry_read_mlir(&ir, a, &job, ds, k, module);
+  *k = arena_new(a, struct trace_kernel);
+  (*k)->name = function;
+  return ir_parse(&ir, job.source, job.source_len, job.filename, a, ds, module);
+}
+
+/* load(trace or MLIR text, function or None): {"program", "name", "inputs", "outputs"}.  A text's function can
+ * be at any stage before NISA if it is named; the caller then knows its inputs and outputs. */
+static PyObject *load(PyObject *self, PyObject *args) {
+  PyObject *o, *r = NULL;
+  const char *function;
+  (void)self;
+  if (!PyArg_ParseTuple(args, "Oz:load", &o, &function) || !start())
+    return NULL;
+  struct check_program *p = NULL;
+  struct trace_kernel *k = NULL;
+  MlirModule module = {NULL};
+  struct arena a;
+  struct diags ds;
+  arena_init(&a);
+  diags_init(&ds, &a);
+  enum status st = read_program(o, function, &a, &ds, &k, &module);
+  if (!st)
+    st = check_load(&ir, module, k->module ? k->module->name : k->name, &a, &ds, &p);
+  if (!st)
+    r = wrap_program(p, k);
+  else if (!PyErr_Occurred())
+    raise_diags(&ds, "the kernel cannot be compiled for this processor:");
+  if (!mlirModuleIsNull(module))
+    mlirModuleDestroy(module);
+  arena_clear(&a);
+  return r;
+}
+
+/* ---- runs ------------------------------------------------------------------------------------------------------ */
+
+static bool read_array(PyObject *o, struct trace_array *out) {
+  if (!PyArray_Check(o) || !PyArray_IS_C_CONTIGUOUS((PyArrayObject *)o)) {
+    PyErr_SetString(PyExc_TypeError, "run: an argument is not an array in C order");
+    return false;
+  }
+  PyArrayObject *x = (PyArrayObject *)o;
+  out->shape.dtype = dtype_from_num(PyArray_TYPE(x));
+  out->shape.rank = PyArray_NDIM(x);
+  out->shape.dims = PyArray_DIMS(x);
+  out->data = PyArray_DATA(x);
+  return true;
+}
+
+/* Arguments and results; the arrays themselves belong to the caller's lists. */
+static bool read_arrays(struct arena *a, PyObject *list, int *n, struct trace_array **out) {
+  *n = (int)PyList_GET_SIZE(list);
+  *out = arena_new_array(a, struct trace_array, (size_t)*n);
+  for (int i = 0; i < *n; i++)
+    if (!read_array(PyList_GET_ITEM(list, i), &(*out)[i]))
+      return false;
+  return true;
+}
+
+/* run(program, inputs, outputs): fills the arrays of the list `outputs`; all of them in C order, with the shapes and
+ * dtypes that load named. */
+static PyObject *run(PyObject *self, PyObject *args) {
+  PyObject *capsule, *inputs, *outputs;
+  struct trace_array *in, *out;
+  int n_in, n_out;
+  (void)self;
+  if (!PyArg_ParseTuple(args, "OO!O!:run", &capsule, &PyList_Type, &inputs, &PyList_Type, &outputs))
+    return NULL;
+  const struct check_program *p = PyCapsule_GetPointer(capsule, PROGRAM_CAPSULE);
+  struct arena a;
+  struct diags ds;
+  arena_init(&a);
+  diags_init(&ds, &a);
+  enum status st = ST_INPUT;
+  if (p && read_arrays(&a, inputs, &n_in, &in) && read_arrays(&a, outputs, &n_out, &out)) {
+    void **to = arena_new_array(&a, void *, (size_t)n_out);
+    for (int i = 0; i < n_out; i++)
+      to[i] = out[i].data;
+    Py_BEGIN_ALLOW_THREADS;
+    st = check_run(p, n_in, in, n_out, out, &a, &ds);
+    for (int i = 0; !st && i < n_out; i++)
+      memcpy(to[i], out[i].data, (size_t)hlo_shape_elements(&out[i].shape) * dtype_size(out[i].shape.dtype));
+    Py_END_ALLOW_THREADS;
+    if (st)
+      raise_diags(&ds, "the kernel could not be run:");
+  }
+  arena_clear(&a);
+  return st ? NULL : Py_NewRef(Py_None);
+}
+
+/* ---- stages ---------------------------------------------------------------------------------------------------- */
+
+static enum status give_frame(void *user, const char *json, size_t len) {
+  PyObject *r = PyObject_CallFunction(user, "s#", json, (Py_ssize_t)len);
+  Py_XDECREF(r);
+  return r ? ST_OK : ST_DENIED;
+}
+
+/* stages(trace or None, job as JSON, function): calls function with each frame (compile.h).  With a trace, which is
+ * changed, the job says only target and stop_after; without, it is a program in HLO or MLIR. */
+static PyObject *stages(PyObject *self, PyObject *args) {
+  PyObject *capsule, *function;
+  const char *json;
+  Py_ssize_t len;
+  struct job job;
+  struct error err = {0};
+  (void)self;
+  if (!PyArg_ParseTuple(args, "Os#O:stages", &capsule, &json, &len, &function))
+    return NULL;
+  struct trace_kernel *k = capsule == Py_None ? NULL : PyCapsule_GetPointer(capsule, TRACE_CAPSULE);
+  if (PyErr_Occurred() || !start())
+    return NULL;
+  struct arena a;
+  arena_init(&a);
+  enum status st = job_parse(&a, json, (size_t)len, &job, &err);
+  if (st || (!k && job.language == LANG_NKIPY))
+    PyErr_Format(PyExc_ValueError, "stages: %s", st ? err.text : "Python is traced by _nkx");
+  else
+    st = k ? compile_traced(&ir, &job, k, give_frame, function) : compile_run(&ir, &job, give_frame, function);
+  arena_clear(&a);
+  return PyErr_Occurred() ? NULL : Py_NewRef(Py_None);
+}
+
+static PyObject *pipeline(PyObject *self, PyObject *unused) {
+  size_t len;
+  char *json = pipeline_describe(&len);
+  PyObject *r = json ? PyUnicode_DecodeUTF8(json, (Py_ssize_t)len, "strict") : PyErr_NoMemory();
+  (void)self, (void)unused;
+  free(json);
+  return r;
+}
+
+/* ---- single passes --------------------------------------------------------------------------------------------- */
+
+static void put(MlirStringRef s, void *user) {
+  if (buf_append(user, s.data, s.length)) {
+    /* the buffer remembers */
+  }
+}
+
+static PyObject *print(MlirModule module, bool is_generic) {
+  struct buf b;
+  buf_init(&b, TEXT_MAX);
+  MlirOpPrintingFlags flags = mlirOpPrintingFlagsCreate();
+  if (is_generic)
+    mlirOpPrintingFlagsPrintGenericOpForm(flags);
+  mlirOperationPrintWithFlags(mlirModuleGetOperation(module), flags, put, &b);
+  mlirOpPrintingFlagsDestroy(flags);
+  PyObject *r = buf_status(&b) ? PyErr_NoMemory() : PyUnicode_DecodeUTF8(buf_text(&b), (Py_ssize_t)b.len, "replace");
+  buf_clear(&b);
+  return r;
+}
+
+static enum status run_list(MlirModule module, PyObject *list, enum target target, struct arena *a, struct diags *ds) {
+  struct error err = {0};
+  struct remarks remarks = {0};
+  enum status st = ST_OK;
+  for (Py_ssize_t i = 0; !st && i < PyList_GET_SIZE(list); i++) {
+    const char *arg = PyUnicode_AsUTF8(PyList_GET_ITEM(list, i));
+    st = arg ? opt_run_pass(&ir, mlirModuleGetOperation(module), arg, target, a, ds, &remarks, &err) : ST_INPUT;
+  }
+  if (err.text[0] && !PyErr_Occurred())
+    PyErr_SetString(PyExc_ValueError, err.text);
+  return st;
+}
+
+/* passes(MLIR text, ["name=options", …], target, is_generic): the text behind the last. */
+static PyObject *passes(PyObject *self, PyObject *args) {
+  PyObject *list, *r = NULL;
+  const char *text;
+  Py_ssize_t len;
+  int target, is_generic;
+  MlirModule module;
+  (void)self;
+  if (!PyArg_ParseTuple(args, "s#O!ip:passes", &text, &len, &PyList_Type, &list, &target, &is_generic) || !start())
+    return NULL;
+  struct arena a;
+  struct diags ds;
+  arena_init(&a);
+  diags_init(&ds, &a);
+  enum status st = ir_parse(&ir, text, (size_t)len, "module.mlir", &a, &ds, &module);
+  if (!st) {
+    st = run_list(module, list, (enum target)target, &a, &ds);
+    r = st ? NULL : print(module, is_generic);
+    mlirModuleDestroy(module);
+  }
+  if (st && !PyErr_Occurred())
+    raise_diags(&ds, "the passes refuse the module:");
+  arena_clear(&a);
+  return r;
+}
+
+static PyMethodDef methods[] = {
+    {"load", load, METH_VARARGS, "Compiles a trace or MLIR text for this processor."},
+    {"run", run, METH_VARARGS, "Runs a program."},
+    {"stages", stages, METH_VARARGS, "Takes a trace or a program in HLO or MLIR through the stages."},
+    {"pipeline", pipeline, METH_NOARGS, "The stages as JSON."},
+    {"passes", passes, METH_VARARGS, "Runs single passes on MLIR text."},
+    {NULL, NULL, 0, NULL}};
+
+static struct PyModuleDef definition = {.m_base = PyModuleDef_HEAD_INIT,
+                                        .m_name = "_nkxc",
+                                        .m_doc = "The compiler of nkx, behind its tracer.",
+                                        .m_size = -1,
+                                        .m_methods = methods};
+
+PyMODINIT_FUNC PyInit__nkxc(void);
+PyMODINIT_FUNC PyInit__nkxc(void) {
+  PyObject *m = PyModule_Create(&definition);
+  error_class = m ? PyErr_NewException("nkx.CompileError", PyExc_RuntimeError, NULL) : NULL;
+  if (m && error_class && nkx_ready() && dtypes_init() && PyModule_AddObjectRef(m, "CompileError", error_class) == 0)
+    return m;
+  Py_XDECREF(m);
+  return NULL;
+}

@@ -1,0 +1,3 @@
+from nkx.device import baremetal_jit
+
+__all__ = ["baremetal_jit"]

@@ -1,0 +1,3 @@
+from nkx.device import DeviceKernel
+
+__all__ = ["DeviceKernel"]

@@ -1,0 +1,3 @@
+from nkx.device import DeviceTensor
+
+__all__ = ["DeviceTensor"]

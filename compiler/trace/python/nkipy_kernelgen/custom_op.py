@@ -1,0 +1,3 @@
+from nkigen.custom_op import CustomOp
+
+__all__ = ["CustomOp"]

@@ -1,0 +1,3 @@
+from nkigen.llvm import LLVMModule
+
+__all__ = ["LLVMModule"]

@@ -1,0 +1,277 @@
+"""The device that NKIPy's runtime sees: this processor, running the machine code that a kernel's linalg becomes.
+
+Inside the explorer, which executes a program only to find its kernels, the device is NumPy itself: calling a kernel says
+which shapes it is compiled for.
+"""
+import dataclasses
+import statistics
+import time
+
+import _nkx
+import numpy as np
+
+from . import package
+
+
+class DeviceWarning(UserWarning):
+    """Said once: what stands in for the device."""
+
+
+_announced = False
+
+
+def announce():
+    global _announced
+    if not _announced and not _nkx.in_job():
+        _announced = True
+        package.warn("there is no Neuron device behind this nkipy: kernels run on this processor, as the machine code "
+                     "that MLIR makes of their linalg form", DeviceWarning)
+
+
+def is_neuron_compatible():
+    return True
+
+
+# ---- tensors -------------------------------------------------------------------------------------------------------
+
+
+class DeviceTensor:
+    """An array that lives on the device: what goes in and out of a DeviceKernel."""
+
+    def __init__(self, data, name=None):
+        self._data, self.name = data, name or "tensor"
+
+    shape = property(lambda self: self._data.shape)
+    dtype = property(lambda self: self._data.dtype)
+    size = property(lambda self: self._data.size)
+    nbytes = property(lambda self: self._data.nbytes)
+
+    @classmethod
+    def from_numpy(cls, array, name=None, core_id=0):
+        return cls(np.array(array, order="C"), name)
+
+    @classmethod
+    def from_torch(cls, tensor, name=None, core_id=0):
+        return cls(_from_torch(tensor), name)
+
+    @classmethod
+    def allocate_uninitialized(cls, shape, dtype, name=None, core_id=0):
+        return cls(np.zeros(shape, dtype), name)
+
+    def numpy(self):
+        return self._data.copy()
+
+    def torch(self):
+        import torch
+
+        if self._data.dtype.name == "bfloat16":
+            return torch.from_numpy(self._data.view(np.int16).copy()).view(torch.bfloat16)
+        return torch.from_numpy(self._data.copy())
+
+    def write_from_numpy(self, array):
+        np.copyto(self._data, array, casting="unsafe")
+
+    def write_from_torch(self, tensor):
+        self.write_from_numpy(_from_torch(tensor))
+
+    def __array__(self, dtype=None, copy=None):
+        return np.array(self._data, dtype=dtype)
+
+    def __repr__(self):
+        return f"DeviceTensor({self.name}: {self.dtype}{list(self.shape)})"
+
+
+def _from_torch(tensor):
+    if str(tensor.dtype) == "torch.bfloat16":
+        import torch
+
+        return tensor.detach().contiguous().view(torch.int16).numpy().copy().view(package.dtype("bfloat16"))
+    return tensor.detach().numpy().copy()
+
+
+def _host(o):
+    return o._data if isinstance(o, DeviceTensor) else o
+
+
+# ---- running a kernel by its arguments -----------------------------------------------------------------------------
+
+
+def _call_in_job(kernel, args, kwargs):
+    kernel = kernel if isinstance(kernel, _nkx.Kernel) else _nkx.trace(kernel)
+    return kernel(*args, **kwargs)
+
+
+def run_kernel(kernel, args, kwargs):
+    """Traces the kernel for these arguments, compiles and runs it."""
+    args, kwargs = tuple(map(_host, args)), {k: _host(v) for k, v in kwargs.items()}
+    if _nkx.in_job():
+        return _call_in_job(kernel, args, kwargs)
+    announce()
+    args, kwargs = package.bind(package.function_of(kernel), args, kwargs)
+    code = package.Code(package.function_of(kernel), kernel.__name__, args, kwargs)
+    arrays = package.arrays_of(args, kwargs)
+    return package.write_back(code, arrays, code.run(arrays))
+
+
+def baremetal_run_traced_kernel(kernel, *args, additional_compiler_args="", target=None, artifacts_dir=None,
+                                save_trace=False, **kwargs):
+    """Runs a traced kernel on arrays; arrays that the kernel writes are written."""
+    return run_kernel(kernel, args, kwargs)
+
+
+def baremetal_jit(fn=None, *, backend="hlo", additional_compiler_args="", target=None):
+    """A function whose calls run on the device."""
+    if backend not in ("hlo", "nkigen"):
+        raise ValueError(f"unknown backend {backend!r}: use \"hlo\" or \"nkigen\"")
+    if fn is None:
+        return lambda f: baremetal_jit(f, backend=backend)
+    return _nkx.trace(fn) if _nkx.in_job() else Jit(fn)
+
+
+class Jit:
+    """What baremetal_jit gives."""
+
+    def __init__(self, fn):
+        self.__wrapped__, self.__name__, self.__doc__ = fn, fn.__name__, fn.__doc__
+
+    def __call__(self, *args, **kwargs):
+        if _nkx.is_tracing():  # part of another kernel
+            return self.__wrapped__(*args, **kwargs)
+        return run_kernel(self.__wrapped__, args, kwargs)
+
+
+# ---- kernels that stay on the device -------------------------------------------------------------------------------
+
+_loaded = {}  # by content
+
+
+@dataclasses.dataclass
+class BenchmarkResult:
+    """Times of this processor, in milliseconds: they say nothing about a Neuron device."""
+
+    iterations: int
+    mean_ms: float
+    min_ms: float
+    max_ms: float
+    std_dev_ms: float
+
+
+def _measure(call, warmup, iterations):
+    for _ in range(warmup):
+        call()
+    times = []
+    for _ in range(iterations):
+        start = time.perf_counter()
+        call()
+        times.append((time.perf_counter() - start) * 1000)
+    return BenchmarkResult(iterations, statistics.fmean(times), min(times), max(times), statistics.pstdev(times))
+
+
+class DeviceKernel:
+    """A compiled kernel: called with device tensors by name."""
+
+    def __init__(self, code, name=None):
+        self.code, self.name = code, name or code.name
+
+    @classmethod
+    def compile_and_load(cls, kernel, *args, name=None, additional_compiler_args="", use_cached_if_exists=True,
+                         build_dir=None, target=None, **kwargs):
+        args, kwargs = tuple(map(_host, args)), {k: _host(v) for k, v in kwargs.items()}
+        fn = package.function_of(kernel)
+        if _nkx.in_job():
+            return _JobKernel(kernel, args, kwargs)
+        announce()
+        code = package.Code(fn, kernel.__name__, *package.bind(fn, args, kwargs))
+        key = code.content_hash(additional_compiler_args)
+        code = _loaded.setdefault(key, code) if use_cached_if_exists else code
+        code.load()
+        return cls(code, name)
+
+    @classmethod
+    def load_from_neff(cls, neff_path, name=None, **kwargs):
+        raise RuntimeError(f"{neff_path}: a NEFF runs on a Neuron device only; give compile_and_load the kernel")
+
+    @property
+    def input_tensors_info(self):
+        return {i.name: i for i in self.code.inputs}
+
+    @property
+    def output_tensors_info(self):
+        return {o.name: o for o in self.code.outputs}
+
+    def __call__(self, inputs=None, outputs=None, save_trace=False, ntff_name=None):
+        """inputs, outputs: {name: tensor}.  Without outputs, new tensors come back, in the kernel's order; what an input
+        aliases is written there as well."""
+        given = {k.removesuffix(".must_alias_input"): v for k, v in (inputs or {}).items()}
+        missing = [i.name for i in self.code.inputs if i.name not in given]
+        unknown = [k for k in given if k not in self.input_tensors_info]
+        unknown += [k for k in outputs or {} if k not in self.output_tensors_info]
+        if missing or unknown:
+            raise ValueError(f"{self.name}: " + "; ".join(
+                f"{what}: {', '.join(names)}" for what, names in (("missing", missing), ("not known", unknown)) if names))
+        arrays = [_host(given[i.name]) for i in self.code.inputs]
+        results = self.code.run(arrays)
+        for alias in self.code.aliases:
+            np.copyto(arrays[alias.param_index], results[alias.output_index], casting="unsafe")
+        for info, r in zip(self.code.outputs, results):
+            if outputs and info.name in outputs:
+                np.copyto(_host(outputs[info.name]), r, casting="unsafe")
+        return None if outputs else [DeviceTensor(r, o.name) for o, r in zip(self.code.outputs, results)]
+
+    def benchmark(self, inputs=None, outputs=None, warmup_iter=2, benchmark_iter=10):
+        return _measure(lambda: self(inputs, outputs), warmup_iter, benchmark_iter)
+
+
+class _JobKernel:
+    """A DeviceKernel while the explorer looks for kernels: NumPy, by the names of the inputs."""
+
+    def __init__(self, kernel, args, kwargs):
+        self.name, self._kernel = kernel.__name__, kernel
+        self._args, self._kwargs = package.bind(package.function_of(kernel), args, kwargs)
+        _call_in_job(kernel, self._args, self._kwargs)
+
+    def __call__(self, inputs=None, outputs=None, save_trace=False, ntff_name=None):
+        given = {k.removesuffix(".must_alias_input"): _host(v) for k, v in (inputs or {}).items()}
+        fn = package.function_of(self._kernel)
+        call = package.inspect.signature(fn).bind(*self._args, **self._kwargs)
+        call.arguments.update({k: v for k, v in given.items() if k in call.arguments})
+        r = fn(*call.args, **call.kwargs)
+        results = [] if r is None else list(r) if isinstance(r, (tuple, list)) else [r]
+        for i, v in enumerate(results):
+            if outputs and f"output{i}" in outputs:
+                np.copyto(_host(outputs[f"output{i}"]), v, casting="unsafe")
+        return None if outputs else [DeviceTensor(np.asarray(v), f"output{i}") for i, v in enumerate(results)]
+
+    def benchmark(self, inputs=None, outputs=None, warmup_iter=0, benchmark_iter=1):
+        return _measure(lambda: self(inputs, outputs), 0, 1)
+
+
+@dataclasses.dataclass
+class CompiledKernel:
+    kernel: object
+    name: str = "kernel"
+
+
+class BaremetalExecutor:
+    """`with BaremetalExecutor() as device: device.run(kernel, x, y)`"""
+
+    def __init__(self, verbose=0, **kwargs):
+        self.verbose = verbose
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exc):
+        return False
+
+    def run(self, kernel, *args, **kwargs):
+        return run_kernel(kernel.kernel if isinstance(kernel, CompiledKernel) else kernel, args, kwargs)
+
+    def benchmark(self, kernel, *args, warmup_iterations=2, benchmark_iterations=10, **kwargs):
+        kernel = kernel.kernel if isinstance(kernel, CompiledKernel) else kernel
+        device = DeviceKernel.compile_and_load(kernel, *args, **kwargs)
+        fn = package.function_of(kernel)
+        arrays = package.arrays_of(*package.bind(fn, tuple(map(_host, args)), {k: _host(v) for k, v in kwargs.items()}))
+        if _nkx.in_job():
+            return device.benchmark()
+        return _measure(lambda: device.code.run(arrays), warmup_iterations, benchmark_iterations)

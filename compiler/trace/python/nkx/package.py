@@ -1,0 +1,343 @@
+"""Traces, compiles and runs kernels of the Python program that runs.
+
+`_nkx` traces; `_nkxc`, which brings MLIR along, is imported when something is compiled or run for the first time.
+"""
+import functools
+import hashlib
+import inspect
+import json
+import os
+import sys
+import warnings
+
+import _nkx
+import ml_dtypes
+import numpy as np
+
+TARGETS = ("trn1", "trn2", "trn3")
+
+
+@functools.cache
+def compiler():
+    try:
+        import _nkxc
+    except ImportError as e:
+        raise RuntimeError(
+            f"compiling a kernel needs LLVM 22's shared libraries (Debian: libmlir-22 libllvm22): {e}") from e
+    return _nkxc
+
+
+def dtype(name):
+    return np.dtype(getattr(ml_dtypes, name) if name.startswith(("bfloat", "float8")) else name)
+
+
+_OWN = tuple(os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), p, "")
+             for p in ("nkx", "nkipy", "nkigen", "nkipy_kernelgen"))
+
+
+def warn(message, category=UserWarning):
+    """Of the first line of the program that is not ours."""
+    f, level = sys._getframe(1), 2
+    while f and f.f_code.co_filename.startswith(_OWN):
+        f, level = f.f_back, level + 1
+    warnings.warn(message, category, stacklevel=level - 1)
+
+
+class TensorInfo:
+    """Name, shape and dtype of an input or output.  `alias_of`: the input that an output writes in place, or -1."""
+
+    def __init__(self, name, shape, dtype, alias_of=-1):
+        self.name, self.shape, self.dtype, self.alias_of = name, tuple(shape), dtype, alias_of
+
+    def __repr__(self):
+        return f"{self.name}: {self.dtype}{list(self.shape)}"
+
+    @classmethod
+    def all(cls, dicts):
+        return [cls(d["name"], d["shape"], dtype(d["dtype"]), d["alias_of"]) for d in dicts]
+
+
+class Alias:
+    def __init__(self, output_index, param_index, param_name, is_user_returned):
+        self.output_index, self.param_index = output_index, param_index
+        self.param_name, self.is_user_returned = param_name, is_user_returned
+
+    def __repr__(self):
+        return f"output {self.output_index} writes {self.param_name}"
+
+
+class Operation:
+    """One instruction of the HLO: op_name, attributes, and where it comes from."""
+
+    def __init__(self, d):
+        self.op_name, self.name, self.shape, self.dtype = d["opcode"], d["name"], tuple(d["shape"]), d["dtype"]
+        self.operands, self.attributes, self.source = d["operands"], {"knob": d["knob"]} if d["knob"] else {}, d["src"]
+
+    def __repr__(self):
+        return f"{self.name} = {self.dtype}{list(self.shape)} {self.op_name}"
+
+
+class Proto(bytes):
+    """The bytes of a HloModuleProto."""
+
+    def SerializeToString(self):
+        return bytes(self)
+
+
+class Module(str):
+    """The text of an MLIR module."""
+
+
+# ---- tracing -------------------------------------------------------------------------------------------------------
+
+
+def bind(fn, args, kwargs):
+    """Positional and keyword arguments of the call, with the defaults."""
+    bound = inspect.signature(fn).bind(*args, **kwargs)
+    bound.apply_defaults()
+    return bound.args, bound.kwargs
+
+
+def arrays_of(args, kwargs):
+    """The arrays among a call's arguments, in the order of the traced kernel's inputs."""
+    return [a for a in (*args, *kwargs.values()) if isinstance(a, np.ndarray)]
+
+
+def _stand_in(a):
+    """Only shape and dtype of an array, without its memory."""
+    return np.broadcast_to(np.zeros((), a.dtype), a.shape) if isinstance(a, np.ndarray) else a
+
+
+_custom_ops = {"seen": False, "meaning": False}
+
+
+def meaning_of_custom_ops():
+    """Asked by a CustomOp that is traced: whether what it means in NumPy is wanted, rather than its call."""
+    _custom_ops["seen"] = True
+    return _custom_ops["meaning"]
+
+
+def _trace(request, meaning=False):
+    """What _nkx.trace_function gives, and whether there are custom ops in it."""
+    _custom_ops.update(seen=False, meaning=meaning)
+    try:
+        return _nkx.trace_function(*request), _custom_ops["seen"]
+    finally:
+        _custom_ops["meaning"] = False
+
+
+class Code:
+    """A traced kernel: NKIPy's HLOModule."""
+
+    def __init__(self, fn, name, args=None, kwargs=None, specs=None):
+        if args is not None:
+            args = tuple(map(_stand_in, args))
+            kwargs = {k: _stand_in(v) for k, v in kwargs.items()}
+        self._request = (fn, args, kwargs, specs, name)
+        t, self._has_custom_ops = _trace(self._request)
+        for text in t["warnings"]:
+            warn(text)
+        self._trace, self.name, self._program = t["trace"], t["name"], None
+        self.inputs, self.outputs = TensorInfo.all(t["inputs"]), TensorInfo.all(t["outputs"])
+        self.aliases = [Alias(*a) for a in t["aliases"]]
+
+    @functools.cached_property
+    def operations(self):
+        return [Operation(d) for d in _nkx.trace_contents(self._trace)["instructions"]]
+
+    def to_proto(self):
+        return Proto(_nkx.trace_proto(self._trace))
+
+    def text(self):
+        return _nkx.trace_text(self._trace)
+
+    __str__ = text
+
+    def content_hash(self, compiler_args=""):
+        return hashlib.sha256(self.to_proto() + compiler_args.encode()).hexdigest()[:12]
+
+    def to_mlir(self, debug=False):
+        """Linalg on tensors, with the knobs."""
+        return self.stages("trace", debug=debug)[-1][1]
+
+    def stages(self, stop_after=None, target="trn2", debug=False):
+        """[(name, text), …]: the linalg, then what each pass leaves."""
+        again = _trace(self._request)[0]["trace"]  # the stages change it
+        return _from_linalg(run_stages(again, {"source": "# traced already", "target": target}, stop_after, debug))
+
+    def load(self):
+        """Compiles it for this processor, once."""
+        if self._program is None:
+            trace = _trace(self._request, meaning=True)[0]["trace"] if self._has_custom_ops else self._trace
+            self._program = compiler().load(trace, None)["program"]
+        return self._program
+
+    def run(self, arrays):
+        """All outputs, aliases included, as new arrays."""
+        return run_program(self.load(), self.inputs, self.outputs, arrays) if self.outputs else []
+
+
+def code_of(kernel, specs=None):
+    """The Code of a kernel: of its last specialize, or by its input_specs."""
+    if isinstance(kernel, Code):
+        return kernel
+    specs = specs if specs is not None else getattr(kernel, "input_specs", None)
+    if specs is None and getattr(kernel, "_code", None) is not None:
+        return kernel._code
+    return Code(function_of(kernel), kernel.__name__, specs=specs)
+
+
+def function_of(kernel):
+    return kernel.__wrapped__ if isinstance(kernel, _nkx.Kernel) else kernel
+
+
+def specialize(kernel, *args, **kwargs):
+    """NKIPyKernel.specialize: traces now; the arrays become inputs, everything else is part of the kernel."""
+    fn = function_of(kernel)
+    kernel._code = Code(fn, kernel.__name__, *bind(fn, args, kwargs))
+    return kernel._code
+
+
+def to_mlir(kernel, specs=None, debug=False):
+    """@trace's .to_mlir(): the kernel as linalg on tensors."""
+    if _nkx.in_job():
+        return Module("// the explorer shows the kernel's stages itself\n")
+    return code_of(kernel, specs).to_mlir(debug)
+
+
+# ---- running -------------------------------------------------------------------------------------------------------
+
+
+def run_program(program, inputs, outputs, arrays):
+    if len(arrays) != len(inputs):
+        raise ValueError(f"{len(arrays)} arrays were given for {len(inputs)} inputs: {inputs}")
+    given = []
+    for info, a in zip(inputs, arrays):
+        a = np.asarray(a, info.dtype, order="C")
+        if a.shape != info.shape:
+            raise ValueError(f"{info.name} has shape {a.shape}; the kernel was compiled for {info.shape}")
+        given.append(a)
+    results = [np.empty(info.shape, info.dtype) for info in outputs]
+    compiler().run(program, given, results)
+    return results
+
+
+def write_back(code, arrays, results):
+    """What the caller of the kernel gets: results in the arrays that the kernel wrote, and those it returned itself."""
+    returned, written = [], {a.output_index: a for a in code.aliases}
+    for i, r in enumerate(results):
+        alias = written.get(i)
+        if alias:
+            np.copyto(arrays[alias.param_index], r, casting="unsafe")
+            r = arrays[alias.param_index]
+        if not alias or alias.is_user_returned:
+            returned.append(r)
+    return None if not returned else returned[0] if len(returned) == 1 else tuple(returned)
+
+
+# ---- stages --------------------------------------------------------------------------------------------------------
+
+
+@functools.cache
+def _stages():
+    return [s["name"] for s in json.loads(compiler().pipeline())]
+
+
+def _first_pass():
+    """Index of the first pass behind the linalg that a kernel is lowered to."""
+    return _stages().index("remove-redundant-zero-fill")
+
+
+def _from_linalg(stages):
+    """The last form before the passes, and everything behind it."""
+    before = [s for s in stages if s[2] < _first_pass()]
+    return [(name, text) for name, text, _ in before[-1:] + stages[len(before) :]]
+
+
+_GROUPS = {"canonicalize-linalg-for-nisa": "decompose-batch-matmul"}
+
+
+def find_stage(stop_after):
+    """The index of a stage: of the passes' number n, a name, "name:N"; "trace" and 0 are the one before the passes."""
+    first, names = _first_pass(), _stages()
+    if stop_after is None:
+        return len(names) - 1
+    if isinstance(stop_after, int) and not isinstance(stop_after, bool):
+        if not 0 <= stop_after <= len(names) - first:
+            raise ValueError(f"stop_after={stop_after}: there are {len(names) - first} passes")
+        return first - 1 + stop_after
+    if not isinstance(stop_after, str):
+        raise TypeError(f"stop_after must be a number, a pass name or None, not {type(stop_after).__name__}")
+    name, _, nth = stop_after.removeprefix("py:").partition(":")
+    if name == "trace" and not nth:
+        return first - 1
+    name = _GROUPS.get(name, name)
+    found = [i for i in range(first, len(names)) if names[i] == name]
+    n = int(nth) if nth.isdecimal() else 1 if not nth else 0
+    if not 1 <= n <= len(found):
+        raise ValueError(f"stop_after={stop_after!r}: the passes are {', '.join(names[first:])}")
+    return found[n - 1]
+
+
+def _with_places(stage):
+    """The text with each line's Python place behind it."""
+    lines = stage["text"].split("\n")
+    for i, m in enumerate(stage["lines"]):
+        if m.get("src"):
+            r = m["src"][0]
+            lines[i] += f"  // {r['file']}:{r['line']}:{r['col']}"
+    return "\n".join(lines)
+
+
+def run_stages(trace, job, stop_after=None, debug=False):
+    """[(name, text, index), …] of all stages; RuntimeError with the diagnostics when one refuses."""
+    names, last = _stages(), find_stage(stop_after)
+    job["options"] = {"stop_after": f"{names[last]}:{names[: last + 1].count(names[last])}"}
+    found, errors = [], []
+
+    def take(frame):
+        f = json.loads(frame)
+        if f["frame"] == "stage":
+            s = f["stage"]
+            found.append((s["name"], Module(_with_places(s) if debug else s["text"]), s["index"]))
+        elif f["frame"] == "diagnostic" and f["diagnostic"]["severity"] == "error":
+            errors.append(f["diagnostic"])
+
+    compiler().stages(trace, json.dumps(job), take)
+    if errors:
+        raise compiler().CompileError("\n".join(map(_error_text, errors)))
+    return found
+
+
+def _error_text(d):
+    r = d.get("range")
+    at = f"{r['file']}:{r['line']}:{r['col']}: " if r else ""
+    stage = f"{d['stage']}: " if d.get("stage") else ""
+    return f"{at}{stage}{d['message']} [{d['code']}]" + (f"\n  hint: {d['hint']}" if d.get("hint") else "")
+
+
+def pipeline(text, target="trn2", stop_after=None, dump_dir=None, print_ir_after_all=False, print_debuginfo=False,
+             print_generic=False):
+    """Takes the text of a module of linalg on tensors through the passes."""
+    if target not in TARGETS:
+        raise ValueError(f"target must be one of {', '.join(TARGETS)}, not {target!r}")
+    text, last = str(text), find_stage(stop_after)
+    stages = [("input", Module(text))]
+    if last >= _first_pass():
+        stages += _from_linalg(run_stages(None, {"source": text, "language": "mlir", "target": target,
+                                                 "filename": "module.mlir"}, stop_after, print_debuginfo))[1:]
+    for n, (name, body) in enumerate(stages):
+        if dump_dir is not None:
+            os.makedirs(dump_dir, exist_ok=True)
+            with open(os.path.join(dump_dir, f"{n:02}_{name}.mlir"), "w", encoding="utf-8") as f:
+                f.write(body if body.endswith("\n") else body + "\n")
+        if print_ir_after_all and n:
+            print(f"// ----- {name} -----\n{body}", file=sys.stderr)
+    body = stages[-1][1]
+    return compiler().passes(body, [], TARGETS.index(target), True) if print_generic else str(body)
+
+
+def run_passes(text, passes, target="trn2", print_generic=False):
+    """Single passes on the text of a module: "canonicalize", "infer-layout", "one-shot-bufferize=allow-unknown-ops"."""
+    return compiler().passes(str(text), [p.removeprefix("--").replace('"', "") for p in passes],
+                             TARGETS.index(target), print_generic)
