@@ -44,7 +44,7 @@ PY_SRC := $(shell find compiler/trace/python -name '*.py' 2>/dev/null)
 WEB_SRC := $(shell find web/src web/public -type f 2>/dev/null) $(wildcard web/package*.json web/*.mjs web/tsconfig.json)
 
 all: build
-.PHONY: all build run test bench nightly lint asan clean setup setup-test binaries web python python-shims
+.PHONY: all build run test bench nightly lint asan clean setup setup-test binaries web python python-shims wheel
 
 # ---- set-up: make runs it before anything else is looked at --------------------------------------------------
 
@@ -132,6 +132,11 @@ $(BUILD)/python/_nkx.so: $(COMPILER_LIB)
 $(BUILD)/python/_nkxc.so: $(call objs,$(call srcs,compiler/package)) $(COMPILER_LIB)
 	@mkdir -p $(@D)
 	$(CC) $(filter -fsanitize%,$(OPT)) -shared -Wl,-z,relro,-z,now,--exclude-libs,ALL -o $@ $^ $(MLIR_LIBS) $(COMMON_LIBS)
+
+# the same as an installable wheel
+wheel: setup
+	@$(MAKE) --no-print-directory -j$(shell nproc) python
+	$(VENV)/bin/python3 compiler/package/wheel.py $(BUILD)/python $(BUILD)/wheel
 
 $(BUILD)/web/index.html: $(WEB_SRC)
 	cd web && PATH="$(CURDIR)/$(VENV)/bin:$$PATH" npm run --silent build -- --outdir="$(abspath $(BUILD))/web"

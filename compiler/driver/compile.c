@@ -425,15 +425,31 @@ static enum status run_path(struct path *p) {
   return st;
 }
 
+/* A kernel that was refused: what was traced of it. */
+static enum status send_partial(struct path *p) {
+  struct run *r = p->run;
+  struct stage s = {.index = r->first_stage, .def = &pipeline_stages[r->first_stage], .changed = true, .partial = true};
+  struct error err = {0};
+  struct buf b;
+
+  s.time_us = p->kernel->time_us;
+  enum status st = send_kernel(p);
+  if (!st && !read_stage(p, &s, &err)) {
+    buf_init(&b, FRAME_MAX);
+    stage_put_frame(&b, &s, p->number);
+    st = send(r, &b);
+  }
+  return st ? st : send_diags(r, p->number);
+}
+
 static enum status run_kernel(struct run *r, struct trace_job *job, int number, int *n_sent) {
   struct path p = {.run = r, .number = *n_sent};
   enum status st = trace_kernel(job, number, &r->diags, &p.kernel);
-  if (st) {
-    r->has_failed = true;
-    return send_diags(r, -1);
-  }
-  ++*n_sent;
-  return run_path(&p);
+  *n_sent += p.kernel != NULL;
+  if (!st)
+    return run_path(&p);
+  r->has_failed = true;
+  return p.kernel ? send_partial(&p) : send_diags(r, -1);
 }
 
 /* What the source printed, as a note, so that print() helps while writing a kernel. */

@@ -4,7 +4,7 @@
  *
  *   {"frame":"start","version":1,"key":"…","language":"nkipy","target":"trn2","pipeline":"…"}
  *   {"frame":"kernel","kernel":0,"name":"…","inputs":[{"name","shape","dtype"}],"outputs":[{…,"alias_of"?}]}
- *   {"frame":"stage","kernel":0,"stage":{ "index","name","pass","phase","dialect","changed","time_us","op_counts",
+ *   {"frame":"stage","kernel":0,"stage":{ "index","name","pass","phase","dialect","changed","partial"?,"time_us","op_counts",
  *                                          "text","lines","from","remarks"?,"check"? }}
  *   {"frame":"diagnostic","diagnostic":{ "severity","code","message","hint"?,"stage"?,"kernel"?,
  *                                         "range"?:{"file","line","col","end_line","end_col"}, "calls"?:[range…] }}
@@ -13,6 +13,9 @@
  *   {"frame":"end","status":"ok"|"error","time_us":N}
  *
  * The result object of the API is the same things gathered (driver/result.h).
+ *
+ * A kernel that is refused while it is traced has one stage, "trace", with the operations before the refusal; it is
+ * partial: true, and the kernel has no outputs.
  *
  * stage.lines[i] belongs to line i+1 of the text: {} or {"op": id, "src": [range…]}; each range has, besides file,
  * line, col, end_line, end_col, "fn" (the function that contains it, if known) and "depth" (0 innermost, 1 its caller,

@@ -41,6 +41,8 @@ static const char usage[] =
     "  --remarks                  what each pass decided, below its stage in the table: tiles, memories, fusions, "
     "spills\n";
 
+enum { INNER_CALLS = 3 }; /* lines of a long chain of calls that are shown, besides the outermost */
+
 struct terminal {
   struct job job;
   struct arena *arena;
@@ -232,9 +234,15 @@ static void show_diag(const struct terminal *t, const json_t *d) {
           json_string_value(json_object_get(d, "message")), json_string_value(json_object_get(d, "code")));
   if (range)
     show_caret(t, range);
-  json_array_foreach(json_object_get(d, "calls"), i, call)
+  size_t n = json_array_size(json_object_get(d, "calls"));
+  json_array_foreach(json_object_get(d, "calls"), i, call) {
+    bool is_folded = n > INNER_CALLS + 2 && i >= INNER_CALLS && i < n - 1;
+    if (!is_folded)
       fprintf(stderr, "       = called from %s:%d\n", json_string_value(json_object_get(call, "file")),
               (int)json_integer_value(json_object_get(call, "line")));
+    else if (i == INNER_CALLS)
+      fprintf(stderr, "       = … %zu more calls\n", n - INNER_CALLS - 1);
+  }
   if (hint)
     fprintf(stderr, "       = hint: %s\n", hint);
 }
@@ -250,6 +258,8 @@ static void show_stage(const struct terminal *t, const json_t *s) {
           (int)json_integer_value(json_object_get(s, "index")), is_changed ? "●" : "○",
           json_string_value(json_object_get(s, "name")), ops,
           (double)json_integer_value(json_object_get(s, "time_us")) / 1000);
+  if (json_is_true(json_object_get(s, "partial")))
+    fputs("  partial: up to the refusal", stderr);
   if (check) {
     const char *status = json_string_value(json_object_get(check, "status"));
     const json_t *reason = json_object_get(check, "reason");

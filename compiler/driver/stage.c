@@ -293,6 +293,8 @@ void stage_put_frame(struct buf *b, const struct stage *s, int kernel) {
   json_put_field_bool(b, "changed", s->changed);
   if (s->truncated)
     json_put_field_bool(b, "truncated", true);
+  if (s->partial)
+    json_put_field_bool(b, "partial", true);
   json_put_field_int(b, "time_us", s->time_us);
   put_op_counts(b, s);
   json_put_key(b, "text");

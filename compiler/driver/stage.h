@@ -21,6 +21,7 @@ struct stage {
   const struct stage_def *def;
   bool changed;
   bool truncated; /* the text was cut at a line */
+  bool partial;   /* it ends where the kernel was refused */
   int64_t time_us;
   const char *text;
   size_t text_len;

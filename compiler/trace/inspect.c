@@ -202,8 +202,10 @@ static PyObject *run(struct arena *a, const struct trace_request *rq, bool evalu
     struct trace_kernel *t = NULL;
     enum status one = trace_kernel(job, i, &ds, &t);
     st = st ? st : one;
-    PyObject *k = t ? kernel_dict(t, evaluate, seed, &ds) : NULL;
-    if (t && (!k || PyList_Append(kernels, k) < 0))
+    if (one) /* a part of a kernel is not one */
+      continue;
+    PyObject *k = kernel_dict(t, evaluate, seed, &ds);
+    if (!k || PyList_Append(kernels, k) < 0)
       Py_CLEAR(kernels);
     Py_XDECREF(k);
   }

@@ -103,10 +103,12 @@ static void trace_live(struct live *v, struct kernel *k, PyObject *filename, con
   job.kernels = &one;
   diags_init(&v->ds, &v->arena);
   ranges_init(&job.ranges, &v->arena, filename, text, len);
-  if (trace_kernel(&job, 0, &v->ds, &v->kernel))
+  if (trace_kernel(&job, 0, &v->ds, &v->kernel)) {
+    v->kernel = NULL;
     raise_failure(&job, &v->ds);
-  else
+  } else {
     v->kernel->job = NULL; /* it ends here */
+  }
   job_kernel_drop(&one);
   ranges_clear(&job.ranges);
 }

@@ -230,7 +230,7 @@ static void begin(struct tracer *tr, struct loop *l, int64_t lower, int64_t uppe
   l->index = l->state ? add_element(tr, l, &counter) : NULL;
 }
 
-/* Back to what is around the loop; a body that failed leaves nothing behind. */
+/* Back to what is around the loop; a body that failed leaves nothing that is read. */
 static void end(struct tracer *tr, struct loop *l, bool ok) {
   struct hlo_module *m = tr->b.module;
   tr->b.computation = l->around;
@@ -239,7 +239,9 @@ static void end(struct tracer *tr, struct loop *l, bool ok) {
     hlo_computation_move_last(l->body);
     return;
   }
-  hlo_computation_remove(l->body);
+  struct unfinished *u = arena_new(tr->a, struct unfinished);
+  *u = (struct unfinished){l->body, tr->unfinished};
+  tr->unfinished = u;
   *(l->last_fuse ? &l->last_fuse->next : &m->fuses) = NULL;
   m->last_fuse = l->last_fuse;
 }

@@ -1,7 +1,7 @@
 /* resolve: which of a kernel's parameters are arrays, and with which shapes.
  *
- * In this order: input_specs of @trace, the arrays of a .specialize or a call in the source, the request's inputs. What
- * is left over keeps its default or its given Python value.
+ * In this order: input_specs of @trace, the arrays of a .specialize or a call in the source, the request's inputs,
+ * annotations with a shape.  What is left over keeps its default or its given Python value.
  */
 #include "trace/tracer.h"
 
@@ -181,8 +181,8 @@ static bool make_call(struct trace_job *job, struct job_kernel *k, const struct 
   return ok;
 }
 
-/* One (shape, dtype) of input_specs. */
-static bool read_spec(struct trace_job *job, struct job_kernel *k, PyObject *spec, struct kparam *p) {
+/* One (shape, dtype) of `what`. */
+static bool read_spec(struct trace_job *job, struct job_kernel *k, const char *what, PyObject *spec, struct kparam *p) {
   PyObject *shape = NULL, *dtype = NULL;
   int64_t dims[HLO_RANK_MAX];
   int n = 0;
@@ -207,8 +207,8 @@ static bool read_spec(struct trace_job *job, struct job_kernel *k, PyObject *spe
   if (!ok) {
     PyObject *r = PyObject_Repr(spec);
     const char *text = r ? PyUnicode_AsUTF8(r) : NULL;
-    bad_inputs(job, k, "write ((128, 256), \"f32\"); dtypes: f32 f16 bf16 i32 i16 i8 u8 bool",
-               "input_specs: cannot use %s", text ? text : "this entry");
+    bad_inputs(job, k, "write ((128, 256), \"f32\"); dtypes: f32 f16 bf16 i32 i16 i8 u8 bool", "%s: cannot use %s",
+               what, text ? text : "this entry");
     PyErr_Clear();
     Py_XDECREF(r);
   } else {
@@ -235,7 +235,7 @@ static bool from_specs(struct trace_job *job, struct job_kernel *k, const struct
   k->params = arena_new_array(job->a, struct kparam, (size_t)n);
   for (Py_ssize_t i = 0; ok && i < n; i++) {
     k->params[i] = (struct kparam){.name = s->names[i], .index = i};
-    ok = read_spec(job, k, PySequence_Fast_GET_ITEM(seq, i), &k->params[i]);
+    ok = read_spec(job, k, "input_specs", PySequence_Fast_GET_ITEM(seq, i), &k->params[i]);
     k->n_params++;
   }
   Py_DECREF(seq);
@@ -280,6 +280,34 @@ static bool from_request(struct trace_job *job, struct job_kernel *k, const stru
   return make_call(job, k, s);
 }
 
+/* [(number of the parameter, (shape, dtype)), …], of python/nkx/annotations.py; NULL when there are none. */
+static PyObject *annotated_specs(PyObject *fn) {
+  PyObject *module = PyImport_ImportModule("nkx.annotations");
+  PyObject *list = module ? PyObject_CallMethod(module, "specs_of", "O", fn) : NULL;
+  if (!list || !PyList_Check(list) || !PyList_GET_SIZE(list))
+    Py_CLEAR(list);
+  PyErr_Clear();
+  Py_XDECREF(module);
+  return list;
+}
+
+static bool from_annotations(struct trace_job *job, struct job_kernel *k, const struct signature *s, PyObject *specs) {
+  Py_ssize_t n = PyList_GET_SIZE(specs);
+  bool ok = true;
+  k->params = arena_new_array(job->a, struct kparam, (size_t)n);
+  for (Py_ssize_t i = 0; ok && i < n; i++) {
+    int at = 0;
+    PyObject *spec = NULL;
+    ok = PyArg_ParseTuple(PyList_GET_ITEM(specs, i), "iO", &at, &spec) && at >= 0 && at < s->n;
+    if (ok) {
+      k->params[i] = (struct kparam){.name = s->names[at], .index = at};
+      ok = read_spec(job, k, "annotations", spec, &k->params[i]);
+      k->n_params++;
+    }
+  }
+  return ok && make_call(job, k, s);
+}
+
 bool kernel_resolve(struct trace_job *job, struct job_kernel *k) {
   struct signature s = {0};
   if (k->resolved)
@@ -292,16 +320,20 @@ bool kernel_resolve(struct trace_job *job, struct job_kernel *k) {
     return false;
   }
   bool ok = false;
+  PyObject *specs = NULL;
   if (k->kernel && k->kernel->input_specs)
     ok = from_specs(job, k, &s);
   else if (k->kernel && k->kernel->args)
     ok = from_arrays(job, k, &s);
   else if (job->rq->n_inputs || s.n == 0)
     ok = from_request(job, k, &s);
+  else if ((specs = annotated_specs(k->fn)))
+    ok = from_annotations(job, k, &s, specs);
   else
     diag_add(job->ds, DS_ERROR, DG_NO_SHAPES, kernel_def_loc(job, k),
              "the shapes of the inputs of \"%s\" are not known", k->name)
         ->hint = "decorate it with @trace(input_specs=[((128, 128), \"f32\"), …]), or call it with real arrays";
+  Py_XDECREF(specs);
   if (!ok && PyErr_Occurred())
     job_exception(job, job->ds);
   k->refused = !ok;

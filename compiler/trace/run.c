@@ -83,6 +83,8 @@ static struct trace_kernel *finish(struct trace_job *job, struct job_kernel *k, 
                                    struct tensor **params, const struct results *rs) {
   struct hlo_module *m = tr->b.module;
   struct trace_kernel *t = arena_new(job->a, struct trace_kernel);
+  for (const struct unfinished *u = tr->unfinished; u; u = u->next)
+    hlo_computation_remove(u->body);
   hlo_val *values = arena_new_array(tr->a, hlo_val, (size_t)rs->n);
   const char **names = arena_new_array(tr->a, const char *, (size_t)rs->n);
   t->outputs = arena_new_array(tr->a, struct trace_tensor, (size_t)rs->n);
@@ -109,6 +111,19 @@ static struct trace_kernel *finish(struct trace_job *job, struct job_kernel *k, 
   t->n_outputs = rs->n;
   t->job = job;
   return hlo_finish(&tr->b, rs->n, values, names) == ST_OK ? t : NULL;
+}
+
+/* The operations before a refusal; a loop whose body was being traced has that, but nothing goes around in it yet. */
+static struct trace_kernel *keep_partial(struct trace_job *job, const struct job_kernel *k, struct tracer *tr) {
+  const struct hlo_module *m = tr->b.module;
+  if (m->entry->n_params != k->n_params || (m->entry->n_instrs == k->n_params && m->computations == m->entry))
+    return NULL;
+  struct trace_kernel *t = arena_new(job->a, struct trace_kernel);
+  *t = (struct trace_kernel){.name = k->name, .module = tr->b.module, .is_partial = true, .n_inputs = k->n_params};
+  t->inputs = arena_new_array(tr->a, struct trace_tensor, (size_t)k->n_params);
+  for (int p = 0; p < k->n_params; p++)
+    t->inputs[p] = (struct trace_tensor){k->params[p].name, m->entry->params[p]->shape, -1};
+  return t;
 }
 
 /* ---- the call ------------------------------------------------------------------------------------------------- */
@@ -171,13 +186,17 @@ enum status trace_kernel(struct trace_job *job, int i, struct diags *ds, struct 
   tracer_now = tr;
   *out = call_and_finish(job, k, tr, params);
   tracer_now = NULL;
+  bool is_refused = !*out;
+  if (is_refused)
+    *out = keep_partial(job, k, tr);
   Py_CLEAR(tr->base);
   for (int p = 0; p < k->n_params; p++)
     Py_XDECREF(params[p]);
   job_leave(job);
-  if (!*out)
+  if (*out)
+    (*out)->time_us = clock_now_us() - start;
+  if (is_refused)
     return ds->n && ds->v[ds->n - 1].code == DG_TOO_MANY_OPS ? ST_LIMIT : ST_INPUT;
-  (*out)->time_us = clock_now_us() - start;
   (*out)->index = i;
   k->done = *out;
   return ST_OK;

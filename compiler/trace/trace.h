@@ -48,6 +48,7 @@ struct trace_tensor {
 struct trace_kernel {
   const char *name;
   struct hlo_module *module; /* verified by nobody yet */
+  bool is_partial;           /* what was traced before the kernel was refused: it has no outputs and verifies as little */
   int n_inputs, n_outputs;
   struct trace_tensor *inputs, *outputs; /* outputs in the order of the module's root */
   int64_t time_us;
@@ -72,7 +73,8 @@ void trace_after_fork(uint64_t seed);
  * none); ST_INPUT or ST_LIMIT.  All results live in a. */
 enum status trace_open(struct arena *a, const struct trace_request *rq, struct diags *ds, struct trace_job **out);
 int trace_count(const struct trace_job *job);
-/* Traces kernel i.  ST_INPUT with diagnostics when it is refused: *out is then NULL. */
+/* Traces kernel i.  ST_INPUT or ST_LIMIT with diagnostics when it is refused: *out is then what was traced before
+ * that (is_partial), or NULL if that is nothing. */
 enum status trace_kernel(struct trace_job *job, int i, struct diags *ds, struct trace_kernel **out);
 /* What the source printed so far (UTF-8, cut at TRACE_OUTPUT_MAX), borrowed. */
 const char *trace_output(const struct trace_job *job, size_t *len);

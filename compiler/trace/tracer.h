@@ -101,6 +101,11 @@ struct tracer {
   PyFrameObject *base; /* frame that started the trace, or NULL */
   uint64_t serial;
   struct loop *loop; /* innermost, or NULL */
+  /* Bodies of loops that were refused: part of what was traced, unless the kernel goes on without them. */
+  struct unfinished {
+    struct hlo_computation *body;
+    struct unfinished *next;
+  } *unfinished;
   uint64_t loops;    /* so far */
 };
 extern struct tracer *tracer_now; /* NULL: not tracing */

@@ -47,6 +47,8 @@ export interface Stage {
   phase: string;
   dialect: string;
   changed: boolean;
+  /** It ends where the kernel was refused. */
+  partial?: boolean;
   time_us: number;
   op_counts: Record<string, number>;
   text: string;

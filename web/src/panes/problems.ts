@@ -6,6 +6,9 @@ import type { AppStore } from "../state/app";
 import { blame } from "../state/outcome";
 import { byId, el, fill, plural } from "./dom";
 
+/** Lines of a long chain of calls that are shown, besides the outermost. */
+const INNER_CALLS = 3;
+
 const GLYPH = { error: "✕", warning: "▲", note: "i" } as const;
 const ORDER = { error: 0, warning: 1, note: 2 } as const;
 
@@ -27,11 +30,20 @@ export function mountProblems(store: AppStore, editor: SourceEditor): void {
     );
   }
 
-  function item(d: Diagnostic): HTMLElement {
-    const whose = blame(d);
-    const calls = (d.calls ?? []).map((c) =>
+  /** The chain of calls; of a long one, the middle is folded. */
+  function callLines(d: Diagnostic): HTMLElement[] {
+    const all = (d.calls ?? []).map((c) =>
       el("div", { class: "call" }, "called from ", place(c, "called from"), c.fn ? ` in ${c.fn}` : ""),
     );
+    const middle = all.slice(INNER_CALLS, -1);
+    if (middle.length < 2) return all;
+    const fold = el("details", { class: "call" }, el("summary", {}, plural(middle.length, "more call")), ...middle);
+    return [...all.slice(0, INNER_CALLS), fold, ...all.slice(-1)];
+  }
+
+  function item(d: Diagnostic): HTMLElement {
+    const whose = blame(d);
+    const calls = callLines(d);
     const box = el(
       "li",
       { class: `problem problem-${d.severity} blame-${whose}`, attrs: { "data-code": d.code } },

@@ -16,6 +16,8 @@ const SPOKEN: Record<Shape, string> = {
   final: "final",
 };
 
+const PARTIAL = "partial: up to where the kernel was refused";
+
 function shapeOf(row: StageRow, last: StageRow | undefined): Shape {
   if (row.failed) return "failed";
   if (row === last) return "final";
@@ -33,7 +35,7 @@ function checkMark(row: StageRow): HTMLElement | null {
 }
 
 function spoken(row: StageRow, shape: Shape): string {
-  const parts = [`${row.index} ${row.name}`, SPOKEN[shape]];
+  const parts = [`${row.index} ${row.name}`, row.stage?.partial ? PARTIAL : SPOKEN[shape]];
   if (row.stage) parts.push(`${opCount(row.stage)} operations`, `${ms(row.stage.time_us)} milliseconds`);
   if (row.stage?.check) parts.push(`check ${row.stage.check.status}`);
   return parts.join(", ");
@@ -61,7 +63,7 @@ function rowElement(row: StageRow, shape: Shape, position: number, total: number
     },
     el("span", { class: "glyph" }, GLYPH[shape]),
     el("span", { class: "no" }, String(row.index)),
-    el("span", { class: "name" }, row.name),
+    el("span", { class: "name", ...(row.stage?.partial ? { title: PARTIAL } : {}) }, row.name),
     el("span", { class: "delta" }, el("ins", {}, plus), el("del", {}, minus)),
     el("span", { class: "ops" }, row.stage ? opCount(row.stage).toLocaleString("en") : ""),
     el("span", { class: "time" }, row.stage ? ms(row.stage.time_us) : ""),

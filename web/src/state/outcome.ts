@@ -1,8 +1,8 @@
 // outcome: the frames of one compilation, gathered, and the rows of stages to show for it.
 //
 // While a compilation runs, the rows it has not reached yet are the previous outcome's, marked stale.  When it ended
-// early, the rows after the last one are absent; only if it reached nothing at all does the previous outcome stay,
-// stale, so that a half-typed word does not empty the page.
+// early, the rows after the last one are absent; only if it reached nothing but a part of its trace does the previous
+// outcome stay, stale, so that a half-typed word does not empty the page.
 import type { Diagnostic, Frame, Result, Stage, StageDescription, TensorInfo } from "../api/types";
 import { SourceMap } from "./sourcemap";
 
@@ -111,7 +111,7 @@ export function kernelOf(outcome: Outcome | null, name: string | null): KernelOu
 
 function rowOf(kernel: KernelOutcome, stage: Stage, key: string, stale: boolean): StageRow {
   const { index, name, phase, dialect } = stage;
-  return { key, index, name, phase, dialect, stage, kernel, failed: stage.check?.status === "fail", stale };
+  return { key, index, name, phase, dialect, stage, kernel, failed: stage.partial === true || stage.check?.status === "fail", stale };
 }
 
 /** The first diagnostic that names a stage the kernel did not reach. */
@@ -137,7 +137,7 @@ export function stageRows(
   const keys = stageKeys(names);
   const rows = kernel ? fresh.map((s, i) => rowOf(kernel, s, keys[i] ?? s.name, false)) : [];
   if (outcome && outcome.status === "ok") return rows;
-  if (outcome && kernel && outcome.status !== "running" && rows.length > 0) {
+  if (outcome && kernel && outcome.status !== "running" && rows.length > 0 && !fresh[0]?.partial) {
     const failed = failedStage(outcome, kernel, pipeline);
     if (failed) {
       const key = stageKeys([...names, failed.name]).at(-1) ?? failed.name;

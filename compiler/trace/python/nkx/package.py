@@ -40,7 +40,7 @@ def warn(message, category=UserWarning):
     f, level = sys._getframe(1), 2
     while f and f.f_code.co_filename.startswith(_OWN):
         f, level = f.f_back, level + 1
-    warnings.warn(message, category, stacklevel=level - 1)
+    warnings.warn(message, category, stacklevel=level)
 
 
 class TensorInfo:
