@@ -7,8 +7,10 @@
 
 #include <string.h>
 
+/* A pending exception stays as it is. */
 static PyCodeObject *function_code(PyObject *fn) {
-  PyObject *o = Py_NewRef(fn);
+  PyObject *o = Py_NewRef(fn), *type, *exc, *tb;
+  PyErr_Fetch(&type, &exc, &tb);
   for (int depth = 0; o && !PyFunction_Check(o) && depth < 16; depth++) { /* functools.wraps, methods */
     PyObject *next = PyObject_GetAttrString(o, PyMethod_Check(o) ? "__func__" : "__wrapped__");
     PyErr_Clear();
@@ -16,6 +18,7 @@ static PyCodeObject *function_code(PyObject *fn) {
   }
   PyCodeObject *code = o && PyFunction_Check(o) ? (PyCodeObject *)PyFunction_GET_CODE(o) : NULL;
   Py_XDECREF(o); /* the kernel keeps the function, and with it the code */
+  PyErr_Restore(type, exc, tb);
   return code;
 }
 

@@ -155,3 +155,89 @@ def test_opt_writes_remarks_as_text_and_as_json(tmp_path):
         int(line.split(":")[1]) for line in text.stderr.splitlines()]
     assert {(r["pass"], r["operation"]) for r in remarks} == {("eliminate-same-memspace-copy", "memref.copy")}
     assert nkx("opt", "--eliminate-same-memspace-copy", "--remarks=/no/such/dir/r.json", stdin=ir).returncode == 2
+
+
+REFUSED = """import numpy as np
+from nkigen import trace
+from nkigen.apis import fori_loop
+def helper(a, depth):
+    return helper(a, depth - 1) if depth else np.linalg.svd(a)
+@trace(input_specs=[((4, 4), "f32")])
+def late(x):
+    y = np.exp(x) @ x
+    return helper(y, 9)
+@trace(input_specs=[((4, 4), "f32")])
+def looped(x):
+    def body(i, acc):
+        return np.linalg.svd(acc * x)
+    return fori_loop(0, 3, body, np.exp(x))
+@trace(input_specs=[((4, 4), "f32")])
+def first(x):
+    return np.linalg.svd(x)
+@trace(input_specs=[((4, 4), "f32")])
+def caught(x):
+    try:
+        fori_loop(0, 3, lambda i, acc: np.linalg.svd(acc * 3), x)
+    except NotImplementedError:
+        return x + 1
+"""
+
+
+def test_a_refusal_while_tracing_loses_nothing_that_was_traced():
+    done = nkx("compile", "-", "--json", "-", stdin=REFUSED)
+    assert done.returncode == 1
+    result = json.loads(done.stdout)
+    kernels_, ops = {k["name"]: k for k in result["kernels"]}, {}
+    assert list(kernels_) == ["late", "looped", "caught"]
+    for name in ("late", "looped"):
+        (stage,) = kernels_[name]["stages"]
+        assert stage["name"] == "trace" and stage["partial"] and kernels_[name]["outputs"] == []
+        ops[name] = stage["op_counts"]
+    assert ops["late"] == {"dot": 1, "exponential": 1, "parameter": 1}
+    assert ops["looped"]["multiply"] == 1  # inside of the body that was not finished
+    line = next(i for i in kernels_["late"]["stages"][0]["lines"] if i.get("src") and i["src"][0]["col"] == 9)
+    assert line["src"][0]["line"] == 8
+    assert [d.get("kernel") for d in result["diagnostics"] if d["severity"] == "error"] == [0, 1, None]
+    whole = kernels_["caught"]["stages"]
+    assert len(whole) > 10 and not whole[0].get("partial") and "multiply" not in whole[0]["text"]
+    assert "partial: up to the refusal" in done.stderr
+
+
+def test_a_long_chain_of_calls_shows_its_ends():
+    done = nkx("compile", "-", "--kernel", "late", "--quiet", stdin=REFUSED)
+    calls = [line.strip() for line in done.stderr.splitlines() if "called from" in line or "more calls" in line]
+    assert calls == ["= called from <stdin>:5"] * 3 + ["= … 6 more calls", "= called from <stdin>:9"]
+
+
+NKIPY = """import numpy as np
+from nkipy.core.compile import trace
+from nkipy.runtime import DeviceKernel, DeviceTensor, baremetal_jit, baremetal_run_traced_kernel, is_neuron_compatible
+
+@baremetal_jit
+def product(a, b):
+    return np.exp(a @ b)
+
+def step(x, n):
+    x[0:2] = n
+    return x * 2
+
+def plain(a, b):
+    return a - b
+
+if is_neuron_compatible():
+    a = np.ones((16, 8), np.float32)
+    product(a, a.T)
+    baremetal_run_traced_kernel(trace(step), np.ones((4, 4), np.float32), 3)
+    k = DeviceKernel.compile_and_load(plain, a, b=a)
+    out = DeviceTensor.allocate_uninitialized(a.shape, a.dtype)
+    k(inputs={"a": DeviceTensor.from_numpy(a), "b": a * 2}, outputs={"output0": out})
+    print("sum", out.numpy().sum())
+"""
+
+
+def test_a_program_for_nkipys_runtime_is_compiled_as_it_is():
+    done = nkx("compile", "-", "--stop-after", "hlo-to-linalg", "--check", "--json", "-", stdin=NKIPY)
+    result = json.loads(done.stdout)
+    assert done.returncode == 0 and [k["name"] for k in result["kernels"]] == ["product", "step", "plain"]
+    assert all(s["check"]["status"] == "pass" for k in result["kernels"] for s in k["stages"])
+    assert [d["message"] for d in result["diagnostics"]] == ["sum -128.0\n"]

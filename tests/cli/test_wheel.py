@@ -1,0 +1,44 @@
+"""The wheel, installed into a fresh environment, far from the tree."""
+import os
+import pathlib
+import subprocess
+import sys
+import sysconfig
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BUILD = ROOT / os.environ.get("BUILD", "build")
+
+PROGRAM = """
+import numpy as np
+import _nkx, _nkxc
+from nkigen import trace, verify_against_numpy
+from nkipy.runtime import baremetal_jit
+import nki.language as nl, torch.distributed as dist
+
+@baremetal_jit
+def softmax(x):
+    e = np.exp(x - x.max(axis=-1, keepdims=True))
+    return e / e.sum(axis=-1, keepdims=True)
+
+x = np.random.default_rng(0).standard_normal((64, 32)).astype(np.float32)
+np.testing.assert_allclose(softmax(x), softmax.__wrapped__(x), rtol=1e-5)
+verify_against_numpy(trace(softmax.__wrapped__, input_specs=[((128, 128), "bf16")]))
+print(_nkx.__file__, _nkxc.__file__, dist.get_world_size(), nl.bfloat16.__name__)
+"""
+
+
+def test_the_wheel_installs_and_runs_a_kernel(tmp_path):
+    def run(*command, **options):
+        return subprocess.run(command, check=True, capture_output=True, text=True, timeout=120, cwd=tmp_path, **options).stdout
+
+    run(sys.executable, ROOT / "compiler/package/wheel.py", BUILD / "python", tmp_path / "wheel")
+    (wheel,) = (tmp_path / "wheel").iterdir()
+    run(sys.executable, "-m", "venv", tmp_path / "venv")
+    python = tmp_path / "venv/bin/python"
+    (site,) = (tmp_path / "venv/lib").glob("*/site-packages")
+    (site / "numpy.pth").write_text(sysconfig.get_path("purelib") + "\n")  # what the wheel depends on
+    run(python, "-m", "pip", "install", "-q", "--no-index", "--disable-pip-version-check", wheel)
+    (tmp_path / "program.py").write_text(PROGRAM)
+    out = run(python, tmp_path / "program.py", env={"PATH": os.environ["PATH"]})
+    tracer, compiler, ranks, dtype = out.split()
+    assert pathlib.Path(tracer).parent == pathlib.Path(compiler).parent == site and (ranks, dtype) == ("1", "bfloat16")

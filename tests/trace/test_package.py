@@ -1,0 +1,386 @@
+"""The package in an ordinary Python: NKIPy's runtime and nkigen's drivers, on kernels that are traced in place."""
+import importlib.util
+import os
+import pathlib
+import subprocess
+import sys
+import threading
+import warnings
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import xla
+from nkigen import CustomOp, apply_passes, knob, trace, verify_against_numpy
+from nkigen.llvm import LLVMModule
+from nkigen.transforms.nkipy_opt import apply_complete_knob_pipeline, run_nkipy_opt_passes
+from nkipy.core import compile as nkipy_compile
+from nkipy.core import nki_op
+from nkipy.core import typing as nt
+from nkipy.core.trace import NKIPyKernel
+from nkipy.runtime import (BaremetalExecutor, DeviceKernel, DeviceTensor, baremetal_jit, baremetal_run_traced_kernel,
+                           is_neuron_compatible)
+
+pytestmark = pytest.mark.filterwarnings("ignore:there is no Neuron device")
+RNG = np.random.default_rng(5)
+
+
+def draw(*shape, dtype=np.float32):
+    return RNG.uniform(-2, 2, shape).astype(dtype)
+
+
+def python(program, *arguments):
+    env = {**os.environ, "PYTHONPATH": str(xla.ROOT / os.environ.get("BUILD", "build") / "python")}
+    return subprocess.run([sys.executable, *arguments, "-c", program], capture_output=True, text=True, timeout=60, env=env)
+
+
+def close(got, want, dtype=np.float32):
+    eps = float(ml_dtypes.finfo(dtype).eps)
+    np.testing.assert_allclose(np.asarray(got, np.float64), np.asarray(want, np.float64), rtol=32 * eps, atol=32 * eps)
+
+
+# ---- the runtime ---------------------------------------------------------------------------------------------------
+
+
+def test_importing_the_runtime_does_not_load_mlir():
+    done = python("import nkipy.runtime, nkigen, nkipy_kernelgen, sys\n"
+                  "print('_nkxc' in sys.modules, 'MLIR' in open('/proc/self/maps').read())")
+    assert done.stdout.split() == ["False", "False"], done.stderr
+
+
+def test_what_stands_in_for_the_device_is_said_once_at_the_line_of_the_call():
+    done = python("import numpy as np\nfrom nkipy.runtime import baremetal_jit\nx = np.ones(3, np.float32)\n"
+                  "@baremetal_jit\ndef f(x): return x + 1\n"
+                  "f(x)\nassert f(x).sum() == 6\nbaremetal_jit(lambda x: x * 2)(x)\n")
+    assert done.returncode == 0 and done.stderr.count("no Neuron device") == 1
+    assert "<string>:6: DeviceWarning" in done.stderr
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float16, ml_dtypes.bfloat16, np.int32, np.int8, np.uint8, np.bool_])
+def test_a_function_runs_as_with_numpy(dtype):
+    def f(a, b, *, twice=True):
+        c = np.where(a > b, a, b)
+        return c, a == b, np.concatenate([c, a], axis=0)[::2] if twice else None
+
+    a, b = draw(5, 7).astype(dtype), draw(7).astype(dtype)
+    got = baremetal_jit(f)(a, b)
+    assert isinstance(got, tuple)
+    for g, w in zip(got, f(a, b), strict=True):
+        assert g.dtype == w.dtype
+        np.testing.assert_array_equal(g, w)
+
+
+def test_products_sums_and_functions_equal_numpy():
+    @baremetal_jit(backend="nkigen", target=nkipy_compile.CompilationTarget.TRN2)
+    def mlp(x, w, b):
+        h = np.maximum(x @ w + b, 0)
+        return (h / (1 + np.exp(-h))).sum(axis=-1, keepdims=True)
+
+    x, w, b = draw(64, 96), draw(96, 32), draw(32)
+    close(mlp(x, w, b), mlp.__wrapped__(x, w, b))
+    empty = baremetal_jit(lambda x: x * 2)(np.zeros((0, 3), np.float32))
+    assert empty.shape == (0, 3)
+
+
+def test_what_a_kernel_writes_is_written_into_the_callers_arrays():
+    def update(cache, row, at):
+        cache[at : at + 1] = row
+        return cache.sum()
+
+    def both(x, y):
+        x[0] = 7
+        y[1:] = x[:-1]
+        return y, x * 2
+
+    cache, row = np.zeros((4, 3), np.float32), draw(1, 3)
+    total = baremetal_run_traced_kernel(NKIPyKernel.trace(update), cache, row, 2)
+    np.testing.assert_array_equal(cache[2], row[0])
+    close(total, row.sum())
+    x, y = draw(5), draw(5)
+    wx, wy = x.copy(), y.copy()
+    want = both(wx, wy)
+    got = baremetal_run_traced_kernel(nkipy_compile.trace(both), x, y)
+    assert got[0] is y
+    for g, w in zip((x, y, *got), (wx, wy, *want)):
+        np.testing.assert_array_equal(g, w)
+    z = draw(3)
+    assert baremetal_jit(lambda z: z.__setitem__(0, 1.0))(z) is None and z[0] == 1
+
+
+def test_64_bit_arrays_are_narrowed_with_a_warning_that_names_them():
+    with pytest.warns(UserWarning, match='"wide" is narrowed from float64 to float32') as said:
+        r = baremetal_jit(lambda wide: wide + 1)(np.ones(3))
+    assert r.dtype == np.float32 and said[0].filename == __file__
+
+
+def test_device_kernels_take_tensors_by_name():
+    def step(x, cache, scale):
+        cache[0] = x
+        return x * scale
+
+    assert is_neuron_compatible()
+    x, cache = draw(4), np.zeros((2, 4), np.float32)
+    k = DeviceKernel.compile_and_load(nkipy_compile.trace(step), DeviceTensor.from_numpy(x), cache, scale=3.0, name="step")
+    assert list(k.input_tensors_info) == ["x", "cache"] and list(k.output_tensors_info) == ["output0", "cache"]
+    dx, dc = DeviceTensor.from_numpy(x, name="x"), DeviceTensor.from_numpy(cache, name="c")
+    out = DeviceTensor.allocate_uninitialized((4,), np.float32)
+    assert k(inputs={"x": dx, "cache.must_alias_input": dc}, outputs={"output0": out, "cache": dc}) is None
+    close(out.numpy(), x * 3)
+    np.testing.assert_array_equal(dc.numpy()[0], x)
+    assert not cache.any()
+    first, second = k(inputs={"x": dx, "cache": dc})
+    assert (first.name, second.name) == ("output0", "cache")
+    with pytest.raises(ValueError, match="missing: cache; not known: y"):
+        k(inputs={"x": dx, "y": dx})
+    with pytest.raises(ValueError, match=r"x has shape \(3,\)"):
+        k(inputs={"x": np.ones(3, np.float32), "cache": dc})
+    assert DeviceKernel.compile_and_load(step, x, cache, scale=3.0).code is k.code  # compiled once
+    assert k.benchmark({"x": dx, "cache": dc}, warmup_iter=1, benchmark_iter=3).iterations == 3
+    with BaremetalExecutor() as device:
+        close(device.run(step, x, cache, 2.0), x * 2)
+
+
+def test_threads_run_one_kernel_at_the_same_time():
+    k = DeviceKernel.compile_and_load(lambda a, b: np.exp(a @ b), draw(64, 64), draw(64, 64))
+    pairs = [(draw(64, 64), draw(64, 64)) for _ in range(4)]
+    got = [None] * 4
+
+    def work(i):
+        got[i] = [k.code.run(pairs[i])[0] for _ in range(20)]
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]
+    [t.start() for t in threads]
+    [t.join() for t in threads]
+    for (a, b), results in zip(pairs, got):
+        for r in results:
+            np.testing.assert_allclose(r, np.exp(a @ b), rtol=1e-3)
+
+
+def test_specialize_gives_the_code_that_xla_accepts():
+    @NKIPyKernel.trace
+    def f(x, *more, start=1):
+        x[start] = more[0]
+        return x @ more[1]
+
+    x, row, m = draw(3, 4), draw(4), draw(4, 2)
+    code = f.specialize(x, row, m)
+    assert f._code is code and [i.name for i in code.inputs] == ["x", "more_0", "more_1"]
+    assert [(a.output_index, a.param_name, a.is_user_returned) for a in code.aliases] == [(1, "x", False)]
+    assert [op.op_name for op in code.operations].count("dot") == 1
+    want = x.copy()
+    want[1] = row
+    out = xla.run(code.to_proto().SerializeToString(), [x, row, m])
+    close(out[0], want @ m)
+    np.testing.assert_array_equal(out[1], want)
+    assert len(code.content_hash()) == 12 and code.content_hash() != code.content_hash("--lnc 2")
+
+
+# ---- refusals ------------------------------------------------------------------------------------------------------
+
+
+def test_a_refusal_is_an_exception_of_the_users_line_with_its_hint():
+    def f(x):
+        return np.linalg.svd(x)
+
+    with pytest.raises(NotImplementedError, match="np.linalg.svd is not supported") as e:
+        baremetal_jit(f)(draw(3, 3))
+    assert e.traceback[-1].path == pathlib.Path(__file__) and e.traceback[-1].name == "f"
+    assert any("hint: decompositions" in note for note in e.value.__notes__)
+    with pytest.raises(ZeroDivisionError):
+        baremetal_jit(lambda x: x + 1 // 0)(draw(3))
+    with pytest.raises(TypeError, match="not a traced tensor"):
+        baremetal_jit(lambda x: 3)(draw(3))
+
+
+def test_a_kernel_inside_of_another_is_a_part_of_it_and_cannot_be_compiled_there():
+    inner = baremetal_jit(lambda x: x * 2)
+    close(baremetal_jit(lambda x: inner(x) + 1)(np.ones(3, np.float32)), [3, 3, 3])
+    with pytest.raises(ValueError, match="while another one is traced"):
+        baremetal_jit(lambda x: nkipy_compile.trace(inner.__wrapped__).specialize(np.ones(3)))(draw(3))
+    with pytest.raises(ValueError, match="unknown backend"):
+        baremetal_jit(backend="gpu")
+
+
+def test_the_vendors_compiler_is_missed_by_name(tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    k = nkipy_compile.trace(lambda x: x + 1)
+    k.specialize(np.ones(3, np.float32))
+    with pytest.raises(RuntimeError, match="neuronx-cc"):
+        nkipy_compile.compile_to_neff(k, tmp_path / "out")
+    assert (tmp_path / "out/hlo_module.pb").read_bytes() == k._code.to_proto()
+    tool = tmp_path / "neuronx-cc"
+    tool.write_text('#!/bin/sh\necho "$@" > args\n')
+    tool.chmod(0o755)
+    assert nkipy_compile.compile_to_neff(k, tmp_path / "out", target=nkipy_compile.CompilationTarget.TRN1).endswith(".neff")
+    assert "--target trn1 --output=kernel.neff --lnc 1" in (tmp_path / "out/args").read_text()
+
+
+# ---- nkigen --------------------------------------------------------------------------------------------------------
+
+
+@trace(input_specs=[((128, 256), "f32"), ((256, 128), "f32"), ((128,), "f32")])
+def affine(a, b, bias):
+    c = a @ b
+    knob.knob(c).tile_op(tile_size=[128, 128, 128]).layout(mem_space="Sbuf")
+    return np.exp(c * 0.01 + bias), c
+
+
+def test_to_mlir_has_the_knobs_and_runs():
+    text = affine.to_mlir()
+    assert "linalg.matmul" in text and "loop_tile_size = array<i64: 128, 128, 128>" in text and "mem_space = 3" in text
+    assert "test_package.py" not in text and "test_package.py:" in affine.to_mlir(debug=True)
+    x = [draw(128, 256), draw(256, 128), draw(128)]
+    for g, w in zip(LLVMModule(text)(*x), affine(*x), strict=True):
+        np.testing.assert_allclose(g, w, rtol=1e-4, atol=1e-4)
+    small = affine.__class__.trace(lambda x: x + 1).to_mlir(specs=[((3,), "bf16")])
+    assert "tensor<3xbf16>" in small
+    with pytest.raises(ValueError, match="shapes of the inputs"):
+        trace(lambda x: x).to_mlir()
+
+
+@pytest.mark.parametrize("stop_after", [None, "trace", 3, "infer-layout", "one-shot-bufferize", "canonicalize:3", 25])
+def test_stages_compute_what_numpy_computes(stop_after):
+    verify_against_numpy(affine, stop_after=stop_after)
+
+
+def test_a_difference_from_numpy_is_found():
+    @trace(input_specs=[((4,), "f32")])
+    def other(x):
+        return x + (1 if isinstance(x, np.ndarray) else 1.001)
+
+    with pytest.raises(AssertionError, match="other, output0"):
+        verify_against_numpy(other)
+    verify_against_numpy(other, inputs=[np.ones(4)], rtol=0.01)
+
+
+EXAMPLES = sorted((xla.ROOT / "explorer/examples").glob("*.py"))
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=[p.stem for p in EXAMPLES])
+def test_examples_run_as_a_program_imports_them(path):
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    module = importlib.util.module_from_spec(spec)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        spec.loader.exec_module(module)
+    kernels = [k for k in vars(module).values() if isinstance(k, NKIPyKernel)]
+    for k in kernels:
+        if k.input_specs:
+            verify_against_numpy(k)
+    assert kernels or "def " in path.read_text()
+
+
+def test_the_pipeline_takes_text_to_text(tmp_path, capsys):
+    text = affine.to_mlir()
+    done = apply_complete_knob_pipeline(text, stop_after="infer-layout", dump_dir=tmp_path, print_ir_after_all=True)
+    names = sorted(p.name for p in tmp_path.iterdir())
+    assert names[0] == "00_input.mlir" and names[-1] == "04_infer-layout.mlir" and len(names) == 5
+    assert (tmp_path / names[-1]).read_text() == done and capsys.readouterr().err.count("// -----") == 4
+    assert apply_complete_knob_pipeline(text, stop_after=4) == done == \
+        apply_complete_knob_pipeline(text, stop_after="py:infer-layout:1")
+    assert apply_complete_knob_pipeline(text, stop_after=0) == text
+    group = apply_complete_knob_pipeline(text, stop_after="canonicalize-linalg-for-nisa")
+    assert group == (tmp_path / "03_decompose-batch-matmul.mlir").read_text()
+    assert '"linalg.' in apply_complete_knob_pipeline(text, stop_after=3, print_generic=True)
+    assert "trn1" in apply_complete_knob_pipeline(text, target="trn1")
+    for wrong, what in ((("nothing", ValueError), "remove-redundant-zero-fill"), ((27, ValueError), "26 passes"),
+                        ((1.5, TypeError), "float"), (("canonicalize:9", ValueError), "the passes are")):
+        with pytest.raises(wrong[1], match=what):
+            apply_complete_knob_pipeline(text, stop_after=wrong[0])
+    with pytest.raises(RuntimeError, match="module.mlir:1:1"):
+        apply_complete_knob_pipeline("nonsense")
+
+
+def test_single_passes():
+    text = affine.to_mlir()
+    assert run_nkipy_opt_passes(text, ["remove-redundant-zero-fill", "canonicalize"]).count("linalg.fill") == 0
+    options = 'one-shot-bufferize="bufferize-function-boundaries=1 allow-unknown-ops=1"'
+    assert "memref" in apply_passes(text, ["--canonicalize", options])
+    with pytest.raises(ValueError, match="there is no such pass"):
+        apply_passes(text, "nothing-like-this")
+
+
+# ---- custom ops ----------------------------------------------------------------------------------------------------
+
+
+def silu(n=8, reference_fn=lambda x: x / (1 + np.exp(-x)), outputs=1):
+    return CustomOp("module { /* NISA */ }", f"silu_{n}x{n}", ["x"], ["y", "z"][:outputs], [(n, n)], [(n, n)] * outputs,
+                    ["f32"], ["f32", "bf16"][:outputs], reference_fn)
+
+
+def test_a_custom_op_is_a_call_with_its_code_in_the_module():
+    op, two = silu(), silu(4, outputs=2)
+
+    @trace(input_specs=[((8, 8), "f32"), ((4, 4), "f32")])
+    def k(x, y):
+        a, b = two(y)
+        return op(op(x @ x)), a + b.astype(np.float32)
+
+    text = k.to_mlir()
+    assert text.count("call @__custom_op__silu_8x8") == 2 and text.count("func.func private @__custom_op__silu_8x8") == 1
+    assert "attributes {nkipy.custom_op}" in text and "-> (tensor<4x4xf32>, tensor<4x4xbf16>)" in text
+    assert 'nkipy.custom_op_bodies = {__custom_op__silu_4x4 = "module { /* NISA */ }", __custom_op__silu_8x8 =' in text
+
+
+def test_a_custom_op_runs_as_what_it_means():
+    op = silu()
+    x = draw(8, 8)
+    close(op(x), op.reference_fn(x))
+    close(baremetal_jit(lambda x: op(x) + 1)(x), op.reference_fn(x) + 1)
+    verify_against_numpy(trace(lambda x: op(x) * 2, input_specs=[((8, 8), "f32")]))
+    with pytest.raises(RuntimeError, match="without a reference_fn"):
+        silu(reference_fn=None)(x)
+    with pytest.raises(RuntimeError, match="without a reference_fn"):
+        baremetal_jit(silu(reference_fn=None).__call__)(x)
+
+
+TWO = CustomOp("module {}", "two", ["x", "y"], ["z"], [(8, 8), ()], [(8, 8)], ["f32", "f32"], ["f32"])
+
+
+@pytest.mark.parametrize("error, call", [(ValueError, lambda op, x: op(x[:4])), (ValueError, lambda op, x: op(x, x)),
+                                         (TypeError, lambda op, x: TWO(x, 1.0))])
+def test_custom_ops_check_their_arguments(error, call):
+    with pytest.raises(error, match="Shape mismatch|takes 1 arguments|must be a traced tensor"):
+        trace(lambda x: call(silu(), x), input_specs=[((8, 8), "f32")]).to_mlir()
+
+
+def test_nki_custom_ops_say_what_they_lack():
+    with pytest.raises(ValueError, match="nki_kernel or kernel_builder"):
+        nki_op.nki_custom_op()
+    with pytest.raises(ValueError, match="input_specs"):
+        nki_op.nki_custom_op(kernel_builder=silu)
+    op = nki_op.nki_custom_op(kernel_builder=silu, input_specs=[((8, 8), "f32")], output_specs=[((8, 8), "f32")])
+    with pytest.raises(RuntimeError, match="traced"):
+        op(draw(8, 8))
+    with pytest.raises(RuntimeError, match="kernel builder"):
+        baremetal_jit(lambda x: op(x))(draw(8, 8))
+    with pytest.raises(NotImplementedError, match="NKI compiler"):
+        nki_op.wrap_nki_kernel(silu, [draw(8, 8)])
+
+
+# ---- annotations ---------------------------------------------------------------------------------------------------
+
+N = 6
+
+
+def test_annotations_say_shapes_where_nothing_else_does():
+    def k(x: nt.tensor[nt.mutable, np.float32, (N,)], y: nt.tensor[(N, 2), "bfloat16"], scale=2.0):
+        x[0] = 1
+        return x @ y * scale
+
+    text = trace(k).to_mlir()
+    assert "tensor<6xf32>" in text and "tensor<6x2xbf16>" in text
+    assert "tensor<3xf32>" in trace(k).to_mlir(specs=[((3,), "f32"), ((3, 2), "f32")])
+
+
+@pytest.mark.parametrize("head", ["", "from __future__ import annotations\n"])
+def test_a_sources_annotations_say_shapes_and_inputs_win(head):
+    source = (head + "from numpy import float32\nfrom typing import Optional\nfrom nkipy.core.typing import tensor, mutable\n"
+              "N = 12\ndef k(x: tensor[mutable, float32, (N,)], y: Optional[tensor['int32', (N,)]], n=2): return x * y + n\n")
+    kernel = xla.trace(source)
+    assert [(i["name"], i["shape"], i["dtype"]) for i in kernel["inputs"]] == [("x", (12,), "float32"), ("y", (12,), "int32")]
+    kernel = xla.trace(source, inputs=[("x", (3,), "f16"), ("y", (3,), "f16")])
+    assert [i["shape"] for i in kernel["inputs"]] == [(3,), (3,)]
+    result = xla._nkx.trace_source(source.replace("Optional[tensor['int32', (N,)]]", "tensor"))
+    assert [d["code"] for d in result["diagnostics"]] == ["bad-inputs"]
