@@ -68,8 +68,8 @@ static struct PyModuleDef definition = {.m_base = PyModuleDef_HEAD_INIT,
 
 PyMODINIT_FUNC PyInit__nkx(void) {
   PyObject *m = PyModule_Create(&definition);
-  if (m && PyModule_AddFunctions(m, live_methods) == 0 && nkx_ready() && dtypes_init() && refuse_init(m) && tensor_init(m) && loop_index_init(m) && dispatch_init() &&
-      knobs_init(m) && kernels_init(m) && output_init(m))
+  if (m && PyModule_AddFunctions(m, live_methods) == 0 && nkx_ready() && dtypes_init() && refuse_init(m) &&
+      tensor_init(m) && loop_index_init(m) && dispatch_init() && knobs_init(m) && kernels_init(m) && output_init(m))
     return m;
   Py_XDECREF(m);
   return NULL;
