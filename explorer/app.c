@@ -10,6 +10,8 @@
 #include "api/misses.h"
 #include "api/ready.h"
 #include "http/guard.h"
+#include "job/editors.h"
+#include "job/quota.h"
 #include "job/results.h"
 #include "pool/pool.h"
 #include "store/store.h"
@@ -35,6 +37,8 @@ enum status app_start(const struct config *cfg, struct app *app, struct error *e
       .jail_without = cfg->jail_without,
       .jail_failing = cfg->jail_failing,
       .cgroup_dir = cfg->cgroup_dir,
+      .log_format = cfg->log_format,
+      .log_level = cfg->log_level,
       .zygote_jobs = cfg->zygote_jobs,
       .zygote_minutes = cfg->zygote_minutes,
   };
@@ -57,8 +61,12 @@ enum status app_start(const struct config *cfg, struct app *app, struct error *e
   };
   st = results_start(&results_cfg, &app->results, err);
   if (!st)
+    st = quota_start(&cfg->quota, &app->quota, err);
+  if (!st)
+    st = editors_start(app->results, &app->editors, err);
+  if (!st)
     st = metrics_start(&app->metrics, err);
   if (!st)
     st = ready_start(app, &app->ready, err);
-  return st ? st : guard_start(cfg, &app->guard, err);
+  return st ? st : guard_start(cfg, app->quota, &app->guard, err);
 }

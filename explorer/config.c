@@ -31,7 +31,12 @@ const char config_help[] =
     "  --jail-failing LAYERS        as if they failed after the start (for tests)\n"
     "  --drain-timeout-ms MS        how long jobs may go on after SIGTERM (15000)\n"
     "  --connections N              open connections at most (10000)\n"
-    "  --address-connections N      of one address at most, 0 for any number (0)\n"
+    "  --client-connections N       of one client at most, 0 for any number (1000)\n"
+    "  --client-compiles N          compiles that a client may start in a minute, 0 for any number (120)\n"
+    "  --client-jobs N              compiles of a client that may wait or run, 0 for any number (8)\n"
+    "                               these three: 0 where only this machine is served, without proxies\n"
+    "  --trusted-proxies LIST       addresses and networks whose word for the client's address is taken (none)\n"
+    "  --proxy-header NAME          x-forwarded-for or forwarded: where they give it (x-forwarded-for)\n"
     "  --header-timeout-ms MS       from a request's first byte to the end of its headers (10000)\n"
     "  --body-timeout-ms MS         from there to the end of its body (20000)\n"
     "  --answer-timeout-ms MS       how long a client may take to read an answer (30000)\n"
@@ -50,7 +55,17 @@ const char config_help[] =
     "  --log-requests yes|no        a line for each request (no)\n"
     "Each can be set in the environment as well: --queue-timeout-ms as NKX_QUEUE_TIMEOUT_MS; flags win.\n";
 
-enum flag_kind { FLAG_TEXT, FLAG_INT, FLAG_PORT, FLAG_CHOICE, FLAG_DIR, FLAG_PROGRAM, FLAG_LEVEL, FLAG_LAYERS };
+enum flag_kind {
+  FLAG_TEXT,
+  FLAG_INT,
+  FLAG_PORT,
+  FLAG_CHOICE,
+  FLAG_DIR,
+  FLAG_PROGRAM,
+  FLAG_LEVEL,
+  FLAG_LAYERS,
+  FLAG_NETS
+};
 
 struct flag {
   const char *name;
@@ -62,10 +77,18 @@ struct flag {
 
 static const char *const yes_no[] = {"no", "yes", NULL};
 static const char *const formats[] = {[LOG_TEXT] = "text", [LOG_JSON] = "json", NULL};
+static const char *const headers[] = {
+    [ADDRESS_X_FORWARDED_FOR] = "x-forwarded-for", [ADDRESS_FORWARDED] = "forwarded", NULL};
 static const char *const levels[] = {
     [LOG_DEBUG] = "debug", [LOG_INFO] = "info", [LOG_WARN] = "warn", [LOG_ERROR] = "error", NULL};
 
-enum { HOUR_MS = 3600000 };
+enum {
+  HOUR_MS = 3600000,
+  UNSET = -1, /* of a quota: its default depends on other settings */
+  CLIENT_CONNECTIONS = 1000,
+  CLIENT_COMPILES = 120, /* the page compiles after each pause in typing */
+  CLIENT_JOBS = 8,
+};
 
 #define AT(member) .offset = offsetof(struct config, member)
 #define INT(member, from, to) .kind = FLAG_INT, AT(member), .least = (from), .most = (to)
@@ -87,7 +110,11 @@ static const struct flag flags[] = {
     {"--cgroup", FLAG_DIR, AT(cgroup_dir)},
     {"--drain-timeout-ms", INT(drain_timeout_ms, 0, HOUR_MS)},
     {"--connections", INT(connections_max, 4, 100000)},
-    {"--address-connections", INT(address_connections_max, 0, 100000)},
+    {"--client-connections", INT(quota.connections, 0, 100000)},
+    {"--client-compiles", INT(quota.compiles, 0, 1000000)},
+    {"--client-jobs", INT(quota.jobs, 0, 10000)},
+    {"--trusted-proxies", FLAG_NETS, AT(trusted_proxies)},
+    {"--proxy-header", FLAG_CHOICE, AT(proxy_header), .choices = headers},
     {"--header-timeout-ms", INT(header_timeout_ms, 100, HOUR_MS)},
     {"--body-timeout-ms", INT(body_timeout_ms, 100, HOUR_MS)},
     {"--answer-timeout-ms", INT(answer_timeout_ms, 100, HOUR_MS)},
@@ -158,6 +185,11 @@ static enum status check_jail(const char *name, const char *text, enum flag_kind
   return ST_OK;
 }
 
+static enum status parse_nets(const char *name, const char *text, struct address_nets *out, struct error *err) {
+  struct error e;
+  return address_nets_parse(text, out, &e) ? fail(err, ST_INPUT, "%s: %.160s", name, e.text) : ST_OK;
+}
+
 static enum status set(const struct flag *f, const char *name, const char *text, struct config *c, struct error *err) {
   void *at = (char *)c + f->offset;
   enum status st = ST_OK;
@@ -166,6 +198,8 @@ static enum status set(const struct flag *f, const char *name, const char *text,
     return parse_number(name, text, f->least, f->most, at, err);
   if (f->kind == FLAG_CHOICE)
     return parse_choice(name, text, f->choices, at, err);
+  if (f->kind == FLAG_NETS)
+    return parse_nets(name, text, at, err);
   if (f->kind == FLAG_PORT)
     st = parse_number(name, text, 0, 65535, &port, err);
   else if (f->kind == FLAG_LEVEL || f->kind == FLAG_LAYERS)
@@ -237,6 +271,17 @@ static enum status parse_environment(struct arena *a, char *const *env, struct c
   return ST_OK;
 }
 
+/* Only this machine can reach it there. */
+static bool is_loopback(const char *host) {
+  struct address a;
+  return !strcmp(host, "localhost") || (address_parse(host, strlen(host), &a) && address_is_loopback(&a));
+}
+
+static void default_quota(int *at, int value) {
+  if (*at == UNSET)
+    *at = value;
+}
+
 enum status config_parse(struct arena *a, int argc, char **argv, char *const *env, struct config *out,
                          struct error *err) {
   const char *here;
@@ -259,6 +304,7 @@ enum status config_parse(struct arena *a, int argc, char **argv, char *const *en
       .jail_min = jail_level_name(JAIL_C),
       .drain_timeout_ms = 15000,
       .connections_max = 10000,
+      .quota = {.compiles = UNSET, .jobs = UNSET, .connections = UNSET},
       .header_timeout_ms = 10000,
       .body_timeout_ms = 20000,
       .answer_timeout_ms = 30000,
@@ -276,6 +322,10 @@ enum status config_parse(struct arena *a, int argc, char **argv, char *const *en
     st = parse_args(argc, argv, &c, err);
   if (!st) /* the default may be what is wrong */
     st = check_path("--worker", c.worker_path, FLAG_PROGRAM, err);
+  bool is_private = is_loopback(c.host) && !c.trusted_proxies.n;
+  default_quota(&c.quota.connections, is_private ? 0 : CLIENT_CONNECTIONS);
+  default_quota(&c.quota.compiles, is_private ? 0 : CLIENT_COMPILES);
+  default_quota(&c.quota.jobs, is_private ? 0 : CLIENT_JOBS);
   if (!c.store)
     c.store = arena_printf(a, "sqlite:%s/nkx.sqlite", c.data_dir);
   if (!st)

@@ -5,7 +5,9 @@
 
 #include "base/arena.h"
 #include "base/error.h"
+#include "http/address.h"
 #include "jail/limits.h"
+#include "job/quota.h"
 
 struct config {
   const char *host, *port;
@@ -13,11 +15,14 @@ struct config {
   int queue_max; /* jobs that may wait */
   int wait_timeout_ms, job_timeout_ms, drain_timeout_ms;
   struct jail_limits limits;
-  int zygote_jobs, zygote_minutes;              /* after which a zygote is replaced */
-  const char *jail_min;                         /* the least level: enum jail_level by name */
-  const char *jail_without, *jail_failing;      /* layers; for tests */
-  const char *cgroup_dir;                       /* NULL: find one */
-  int connections_max, address_connections_max; /* the latter 0: no limit */
+  int zygote_jobs, zygote_minutes;         /* after which a zygote is replaced */
+  const char *jail_min;                    /* the least level: enum jail_level by name */
+  const char *jail_without, *jail_failing; /* layers; for tests */
+  const char *cgroup_dir;                  /* NULL: find one */
+  int connections_max;
+  struct quota_config quota; /* of one client */
+  struct address_nets trusted_proxies;
+  int proxy_header; /* enum address_header: how they say whom they ask for */
   int header_timeout_ms, body_timeout_ms, answer_timeout_ms, idle_timeout_ms;
   const char *data_dir;       /* created if it is not there */
   const char *store;          /* "sqlite:PATH" or "postgresql://…" */

@@ -25,6 +25,8 @@
 #include "api/misses.h"
 #include "api/ready.h"
 #include "http/guard.h"
+#include "job/editors.h"
+#include "job/quota.h"
 #include "job/results.h"
 #include "pool/pool.h"
 #include "store/store.h"
@@ -81,8 +83,10 @@ static enum status serve(const struct config *cfg, const sigset_t *stop, int *li
   guard_stop(app.guard);
   metrics_stop(app.metrics);
   store_close(app.store);
+  editors_stop(app.editors);
   results_stop(app.results);
   pool_free(app.pool);
+  quota_stop(app.quota); /* works know who pays for them */
   misses_stop(app.misses);
   kept_stop(app.kept);
   info_clear(&app);

@@ -17,6 +17,7 @@ enum status {
   ST_TIMEOUT,
   ST_DENIED,
   ST_BUSY,
+  ST_QUOTA, /* this client has used up its share; others have not */
   ST_NOMEM,
   ST_IO,
   ST_FULL, /* no space to write to */

@@ -1,7 +1,8 @@
 /* POST /api/v1/compile: a kernel in, its stages out, whole or as they come.
  *
  * The connection is suspended while there is nothing to send; the work resumes it.  A stream's status line goes out
- * with the first frame, so that a refused work is still a proper 503.
+ * with the first frame, so that a work which is refused at once is still a proper 503.  A stream also has frames that are
+ * not the work's but its reader's own: its place in the queue, and why it ends before the work.
  */
 #include "api/compile.h"
 
@@ -15,7 +16,9 @@
 #include "job/results.h"
 #include "pool/pool.h"
 
-enum { JSON_NEST_MAX = 64, BLOCK = 48 << 10 };
+enum { JSON_NEST_MAX = 64, BLOCK = 48 << 10, OWN_MAX = 2 << 20 };
+
+#define EDITOR_HEADER "X-Nkx-Editor"
 
 /* Deepest nesting of brackets outside strings; counted before any parser recurses. */
 static int nesting(const char *s, size_t n) {
@@ -52,11 +55,50 @@ struct stream {
   struct work_waiter *waiter; /* the request's */
   struct MHD_Connection *connection;
   bool is_sse;
-  size_t at;    /* bytes of frames already sent */
-  bool in_line; /* SSE: "data: " of the present line is out */
+  size_t at;      /* bytes of the work's frames already sent */
+  struct buf own; /* frames that are only this reader's, and how much of them is sent */
+  size_t own_at;
+  bool is_ending; /* nothing comes after own */
+  bool in_line;   /* SSE: "data: " of the present line is out */
 };
 
-/* Copies frames as events; returns bytes written to `to`, and moves st->at by the bytes consumed. */
+/* Frames of our own that are due now. */
+static void add_own(struct stream *st) {
+  int position = st->at ? 0 : work_take_position(st->work, st->waiter);
+  if (work_is_called_off(st->work, st->waiter)) {
+    work_put_farewell(st->work, st->at, DG_SUPERSEDED, "A newer compile of the same editor took this one's place.",
+                      &st->own);
+    st->is_ending = true;
+  } else if (work_look(st->work, NULL, NULL) == WORK_REFUSED) {
+    work_put_farewell(st->work, st->at, DG_BUSY, "No worker took the job in time. Try again in a moment.", &st->own);
+    st->is_ending = true;
+  } else if (position) {
+    buf_printf(&st->own, "{\"frame\":\"queued\",\"position\":%d}\n", position);
+  }
+}
+
+/* Lines of frames, as many bytes of them as there are and fit. */
+static size_t read_lines(struct stream *st, char *to, size_t max, bool *at_end) {
+  if (!st->is_ending && st->own_at == st->own.len) {
+    buf_clear(&st->own);
+    st->own_at = 0;
+    add_own(st);
+  }
+  size_t n = st->own.len - st->own_at;
+  *at_end = false;
+  if (!n && !st->is_ending) {
+    n = work_read(st->work, st->at, to, max, at_end);
+    st->at += n;
+    return n;
+  }
+  n = n < max ? n : max;
+  memcpy(to, buf_text(&st->own) + st->own_at, n);
+  st->own_at += n;
+  *at_end = st->is_ending && st->own_at == st->own.len;
+  return n;
+}
+
+/* The same as events. */
 static size_t read_sse(struct stream *st, char *to, size_t max, bool *at_end) {
   static const char before[] = "data: ";
   char raw[8 << 10];
@@ -66,7 +108,7 @@ static size_t read_sse(struct stream *st, char *to, size_t max, bool *at_end) {
     return 0;
   /* a line costs at most `room` bytes more than it has; taking few bytes at a time keeps the sum simple */
   size_t want = (max - room) / (room + 1);
-  n = work_read(st->work, st->at, raw, want < sizeof raw ? want : sizeof raw, at_end);
+  n = read_lines(st, raw, want < sizeof raw ? want : sizeof raw, at_end);
   for (size_t i = 0; i < n; i++) {
     if (!st->in_line) {
       memcpy(to + out, before, sizeof before - 1);
@@ -79,22 +121,15 @@ static size_t read_sse(struct stream *st, char *to, size_t max, bool *at_end) {
       st->in_line = false;
     }
   }
-  st->at += n;
   return out;
 }
 
 static ssize_t read_stream(void *user, uint64_t pos, char *to, size_t max) {
   struct stream *st = user;
   bool at_end = false;
-  size_t n;
   (void)pos;
 
-  if (st->is_sse) {
-    n = read_sse(st, to, max, &at_end);
-  } else {
-    n = work_read(st->work, st->at, to, max, &at_end);
-    st->at += n;
-  }
+  size_t n = (st->is_sse ? read_sse : read_lines)(st, to, max, &at_end);
   if (n)
     return (ssize_t)n;
   if (at_end)
@@ -106,6 +141,7 @@ static ssize_t read_stream(void *user, uint64_t pos, char *to, size_t max) {
 static void free_stream(void *user) {
   struct stream *st = user;
   work_unref(st->work);
+  buf_clear(&st->own);
   free(st);
 }
 
@@ -115,6 +151,7 @@ static enum MHD_Result send_stream(struct request *rq) {
     return MHD_NO;
   *st = (struct stream){
       .work = work_ref(rq->work), .waiter = &rq->waiter, .connection = rq->connection, .is_sse = rq->is_sse};
+  buf_init(&st->own, OWN_MAX);
   struct MHD_Response *r = MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, BLOCK, read_stream, st, free_stream);
   if (!r) {
     free_stream(st);
@@ -162,9 +199,45 @@ enum status compile_start(struct request *rq, struct arena *a, struct job *job, 
 
 enum status compile_start_as(struct request *rq, struct arena *a, struct job *job, enum results_mode mode,
                              struct error *err) {
+  char address[ADDRESS_TEXT_SIZE];
   if (!job->scope)
     job->scope = own_scope(rq, a);
-  return results_compile(rq->app->results, job, mode, http_client_fd(rq), &rq->work, err);
+  http_client_address(rq, address);
+  struct results_ask ask = {.job = job,
+                            .mode = mode,
+                            .client_fd = http_client_fd(rq),
+                            .payer = quota_client(rq->app->quota, address),
+                            .waiter = &rq->waiter};
+  enum status st = results_compile(rq->app->results, &ask, &rq->work, err);
+  client_let_go(ask.payer);
+  rq->quota = ask.verdict;
+  rq->retry_s = ask.retry_s;
+  return st;
+}
+
+/* The same for a request that names its editor, whose compile before this one is called off.  First, since it makes room;
+ * but one of the very same job only once this request reads it too. */
+static enum status start_for_editor(struct request *rq, struct arena *a, struct job *job, const char *name,
+                                    struct error *err) {
+  struct editor_place *place = &rq->editor;
+  char address[ADDRESS_TEXT_SIZE], key[JOB_KEY_SIZE];
+  if (!editor_is_name(name))
+    return fail(err, ST_INPUT, EDITOR_HEADER ": expected %d to %d letters, digits, \"-\" or \"_\"", EDITOR_NAME_MIN,
+                EDITOR_NAME_MAX);
+  if (!job->scope)
+    job->scope = own_scope(rq, a);
+  job_key(job, key);
+  http_client_address(rq, address);
+  snprintf(place->key, sizeof place->key, "%s %s", address, name);
+  editors_call_off(rq->app->editors, place->key, mode_of(rq) == RESULTS_CACHED ? key : NULL);
+  enum status st = compile_start(rq, a, job, err);
+  if (st)
+    return st;
+  place->work = rq->work;
+  place->waiter = &rq->waiter;
+  place->client_fd = http_client_fd(rq);
+  editors_enter(rq->app->editors, place);
+  return ST_OK;
 }
 
 static enum status start(struct request *rq, struct error *err) {
@@ -176,8 +249,9 @@ static enum status start(struct request *rq, struct error *err) {
     return st;
   arena_init(&a);
   st = job_parse(&a, buf_text(&rq->body), rq->body.len, &job, err);
+  const char *editor = http_header(rq, EDITOR_HEADER);
   if (!st)
-    st = compile_start(rq, &a, &job, err);
+    st = editor ? start_for_editor(rq, &a, &job, editor, err) : compile_start(rq, &a, &job, err);
   arena_clear(&a);
   buf_clear(&rq->body);
   return st;
@@ -201,7 +275,10 @@ enum MHD_Result api_compile(struct request *rq) {
   }
   if (!work_wait(rq->work, &rq->waiter, !rq->is_streaming, http_park, http_resume, rq->connection))
     return MHD_YES; /* we are called again */
-  if (work_look(rq->work, NULL, NULL) == WORK_REFUSED)
+  bool is_called_off = work_is_called_off(rq->work, &rq->waiter);
+  if (is_called_off && !rq->is_streaming)
+    return http_problem(rq, PB_SUPERSEDED, NULL, NULL);
+  if (!is_called_off && work_look(rq->work, NULL, NULL) == WORK_REFUSED)
     return compile_refused(rq);
   if (rq->is_streaming)
     return send_stream(rq);

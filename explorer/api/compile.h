@@ -10,7 +10,7 @@
 /* ST_INPUT when the brackets of a JSON text nest deeper than any request needs; before anything parses it. */
 MUST_USE enum status compile_check_nesting(const struct buf *b, struct error *err);
 /* Sets rq->work to a work for this job, cached or not as the request's headers say.  A job without a scope gets the
- * client's. */
+ * client's.  ST_QUOTA when its client may not start it. */
 MUST_USE enum status compile_start(struct request *rq, struct arena *a, struct job *job, struct error *err);
 /* The same, cached or not as the mode says. */
 MUST_USE enum status compile_start_as(struct request *rq, struct arena *a, struct job *job, enum results_mode mode,

@@ -10,6 +10,8 @@
 #include "base/clock.h"
 #include "driver/compile.h"
 #include "http/guard.h"
+#include "job/editors.h"
+#include "job/quota.h"
 #include "job/results.h"
 #include "pool/pool.h"
 
@@ -92,15 +94,28 @@ static void put_requests(struct buf *b, struct metrics *m) {
 }
 
 static void put_connections(struct buf *b, const struct app *app) {
-  static const char *const faults[] = {"",          "malformed", "address-too-long", "headers-too-large",
-                                       "too-large", "encoded",   "expectation",      "http-version"};
+  static const char *const faults[] = {"",        "malformed",   "address-too-long", "headers-too-large", "too-large",
+                                       "encoded", "expectation", "http-version",     "connections"};
   struct guard_counts g;
   guard_look(app->guard, &g);
   put(b, "nkx_http_connections", "gauge", "Open connections.", (double)g.connections);
   put(b, "nkx_http_connections_total", "counter", "Connections accepted.", (double)g.accepted);
   head(b, "nkx_http_refused_total", "counter", "Requests refused before they were understood.");
-  for (int f = FF_MALFORMED; f <= FF_VERSION; f++)
+  for (int f = FF_MALFORMED; f < FF_COUNT; f++)
     buf_printf(b, "nkx_http_refused_total{reason=\"%s\"} %lld\n", faults[f], (long long)g.refused[f]);
+}
+
+static void put_quota(struct buf *b, const struct app *app) {
+  static const char *const names[] = {
+      [QUOTA_COMPILES] = "compiles", [QUOTA_JOBS] = "jobs", [QUOTA_CONNECTIONS] = "connections"};
+  struct quota_counts q;
+  quota_look(app->quota, &q);
+  head(b, "nkx_quota_refused_total", "counter", "Requests and connections of clients that had used up their share.");
+  for (int v = QUOTA_COMPILES; v <= QUOTA_CONNECTIONS; v++)
+    buf_printf(b, "nkx_quota_refused_total{share=\"%s\"} %lld\n", names[v], (long long)q.refused[v]);
+  put(b, "nkx_clients", "gauge", "Clients seen lately.", q.clients);
+  put(b, "nkx_superseded_total", "counter", "Compiles called off by a newer one of the same editor.",
+      (double)editors_called_off(app->editors));
 }
 
 static void put_jobs(struct buf *b, const struct app *app) {
@@ -180,6 +195,7 @@ enum MHD_Result api_metrics(struct request *rq) {
   put_requests(&b, rq->app->metrics);
   put_connections(&b, rq->app);
   put_jobs(&b, rq->app);
+  put_quota(&b, rq->app);
   put_store(&b, rq->app);
   put_process(&b, rq->app->metrics);
   struct MHD_Response *r = MHD_create_response_from_buffer(b.len, (void *)buf_text(&b), MHD_RESPMEM_MUST_COPY);

@@ -113,7 +113,7 @@ static void park(void *user) {
 }
 
 static bool run_kernel(const struct ready *r, struct work *w, struct event *e, char why[WHY_MAX]) {
-  struct work_waiter waiter;
+  struct work_waiter waiter = {0};
   struct pool_health h;
   bool is_over = true, is_ok = false;
   int64_t before = jobs_ended(r->app->pool);
@@ -152,7 +152,7 @@ static bool try_worker(const struct ready *r, char why[WHY_MAX]) {
   arena_clear(&a);
   snprintf(why, WHY_MAX, "out of memory");
   bool is_ok = w && e && run_kernel(r, w, e, why);
-  if (w && work_leave(w))
+  if (w && work_leave(w, NULL))
     pool_cancel(r->app->pool, w);
   work_unref(w);
   if (e)

@@ -9,6 +9,8 @@
 
 enum { PROBLEM_TEXT_MAX = 2048, RETRY_AFTER_S = 2, RETRY_MISSES_S = 60 };
 
+#define TOO_MANY 429 /* the library's name for it changes from version to version */
+
 static const struct {
   unsigned status;
   const char *code, *message;
@@ -17,6 +19,13 @@ static const struct {
 #include "api/problems.def"
 #undef PROBLEM
 };
+
+/* Seconds for Retry-After; 0: trying again is no use. */
+static int retry_after(enum problem p) {
+  if (p == PB_MISSES)
+    return RETRY_MISSES_S;
+  return problems[p].status == MHD_HTTP_SERVICE_UNAVAILABLE || problems[p].status == TOO_MANY ? RETRY_AFTER_S : 0;
+}
 
 static void put_problem(struct buf *b, enum problem p, const char *message, const char *field) {
   buf_puts(b, "{\"error\":{");
@@ -35,6 +44,8 @@ void http_put_refusal(struct buf *b, enum problem p, const char *message) {
              "HTTP/1.1 %u %s\r\nConnection: close\r\nContent-Type: application/problem+json\r\n"
              "Cache-Control: no-store\r\nContent-Length: %zu\r\n",
              problems[p].status, MHD_get_reason_phrase_for(problems[p].status), json.len);
+  if (retry_after(p))
+    buf_printf(b, "Retry-After: %d\r\n", retry_after(p));
   http_put_headers(b);
   buf_puts(b, "\r\n");
   buf_append(b, buf_text(&json), json.len);
@@ -66,8 +77,8 @@ static enum MHD_Result send_problem(struct request *rq, enum problem p, const ch
   MHD_add_response_header(r, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store");
   if (allow)
     MHD_add_response_header(r, MHD_HTTP_HEADER_ALLOW, allow);
-  if (problems[p].status == MHD_HTTP_SERVICE_UNAVAILABLE || p == PB_MISSES) {
-    snprintf(retry, sizeof retry, "%d", p == PB_MISSES ? RETRY_MISSES_S : RETRY_AFTER_S);
+  if (retry_after(p)) {
+    snprintf(retry, sizeof retry, "%d", rq->retry_s ? rq->retry_s : retry_after(p));
     MHD_add_response_header(r, MHD_HTTP_HEADER_RETRY_AFTER, retry);
   }
   if (p == PB_BAD_REQUEST || p == PB_TOO_LARGE ||
@@ -107,6 +118,8 @@ enum MHD_Result http_status_problem(struct request *rq, enum status st, const st
     return http_problem(rq, st == ST_LIMIT ? PB_TOO_LARGE : PB_BAD_JSON, err->text, NULL);
   case ST_BUSY:
     return http_problem(rq, PB_BUSY, NULL, NULL);
+  case ST_QUOTA:
+    return http_problem(rq, rq->quota == QUOTA_JOBS ? PB_JOBS : PB_COMPILES, NULL, NULL);
   case ST_FULL:
     return http_problem(rq, PB_FULL, NULL, NULL);
   default:

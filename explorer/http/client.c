@@ -1,10 +1,8 @@
 /* What handlers ask about the client, and how they wait. */
-#include <arpa/inet.h>
-#include <stdio.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/socket.h>
 
+#include "http/framing.h"
 #include "http/http.h"
 
 const char *http_header(const struct request *rq, const char *name) {
@@ -36,18 +34,44 @@ int http_client_fd(const struct request *rq) {
   return info ? info->connect_fd : -1;
 }
 
-void http_client_address(const struct request *rq, char out[48]) {
+/* ---- who it is -----------------------------------------------------------------------------------------------------
+ */
+
+struct listed {
+  const char *header;
+  struct buf values;
+};
+
+/* The same header may come several times, which means the same as once with commas. */
+static enum MHD_Result join_values(void *user, enum MHD_ValueKind kind, const char *name, const char *value) {
+  struct listed *l = user;
+  (void)kind;
+  if (value && !strcasecmp(name, l->header))
+    buf_printf(&l->values, "%s%s", l->values.len ? "," : "", value);
+  return MHD_YES;
+}
+
+void http_find_client(struct request *rq) {
+  static const char *const headers[] = {[ADDRESS_X_FORWARDED_FOR] = "X-Forwarded-For",
+                                        [ADDRESS_FORWARDED] = "Forwarded"};
+  const struct config *cfg = rq->app->cfg;
   const union MHD_ConnectionInfo *info = MHD_get_connection_info(rq->connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
-  const struct sockaddr *a = info ? info->client_addr : NULL;
-  snprintf(out, 48, "?");
-  if (a && a->sa_family == AF_INET) {
-    inet_ntop(AF_INET, &((const struct sockaddr_in *)a)->sin_addr, out, 48);
-  } else if (a && a->sa_family == AF_INET6) {
-    struct in6_addr net = ((const struct sockaddr_in6 *)a)->sin6_addr;
-    if (!IN6_IS_ADDR_V4MAPPED(&net))
-      memset(net.s6_addr + 8, 0, 8);
-    inet_ntop(AF_INET6, &net, out, 48);
-  }
+  struct address peer;
+  address_of_socket(info ? info->client_addr : NULL, &peer);
+  rq->address = peer;
+  rq->is_proxied = address_is_in(&peer, &cfg->trusted_proxies);
+  if (!rq->is_proxied)
+    return;
+  struct listed l = {.header = headers[cfg->proxy_header]};
+  buf_init(&l.values, FRAMING_HEAD_MAX);
+  MHD_get_connection_values(rq->connection, MHD_HEADER_KIND, join_values, &l);
+  address_of_client(&peer, &cfg->trusted_proxies, (enum address_header)cfg->proxy_header, buf_text(&l.values),
+                    &rq->address);
+  buf_clear(&l.values);
+}
+
+void http_client_address(const struct request *rq, char out[ADDRESS_TEXT_SIZE]) {
+  address_put(&rq->address, out);
 }
 
 /* ---- waiting -------------------------------------------------------------------------------------------------------

@@ -30,6 +30,8 @@ enum framing_fault {
   FF_ENCODED, /* a Content-Encoding */
   FF_EXPECT,
   FF_VERSION,
+  FF_CROWDED, /* never framing's own: its client has too many connections (guard.c) */
+  FF_COUNT
 };
 
 /* Headers that decide something, and how often they came. */

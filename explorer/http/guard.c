@@ -8,7 +8,9 @@
 
 #include "base/buf.h"
 #include "base/log.h"
+#include "http/address.h"
 #include "http/http.h"
+#include "job/quota.h"
 
 enum {
   LINGER_MS = 1000,      /* a refused client may still be sending; closing at once would destroy its answer */
@@ -20,7 +22,8 @@ struct guard {
   const struct config *cfg;
   struct deadlines *deadlines;
   atomic_bool is_draining;
-  atomic_llong connections, accepted, refused[FF_VERSION + 1];
+  struct quota *quota;
+  atomic_llong connections, accepted, refused[FF_COUNT];
 };
 
 /* recv(2) is only told a descriptor.  Written by the thread that owns the connection, while it is open. */
@@ -40,12 +43,13 @@ static void raise_fd_limit(int connections) {
     log_warn("limits", "descriptors=%llu wanted=%llu", (unsigned long long)r.rlim_cur, (unsigned long long)want);
 }
 
-enum status guard_start(const struct config *cfg, struct guard **out, struct error *err) {
+enum status guard_start(const struct config *cfg, struct quota *quota, struct guard **out, struct error *err) {
   struct rlimit r = {.rlim_cur = 0};
   struct guard *g = calloc(1, sizeof *g);
   if (!g)
     return fail(err, ST_NOMEM, "guard");
   g->cfg = cfg;
+  g->quota = quota;
   raise_fd_limit(cfg->connections_max);
   getrlimit(RLIMIT_NOFILE, &r); /* no descriptor is larger */
   by_fd.n = (int)(r.rlim_cur < 1 << 20 ? r.rlim_cur : 1 << 20);
@@ -68,7 +72,60 @@ void guard_stop(struct guard *g) {
   free(g);
 }
 
-struct conn *guard_open(struct guard *g, int fd) {
+/* ---- refusing ------------------------------------------------------------------------------------------------------
+ */
+
+static enum problem problem_of(enum framing_fault f) {
+  static const enum problem of[] = {
+      [FF_NONE] = PB_BAD_REQUEST,       [FF_MALFORMED] = PB_BAD_REQUEST,    [FF_TARGET_TOO_LONG] = PB_TARGET,
+      [FF_HEAD_TOO_LARGE] = PB_HEADERS, [FF_BODY_TOO_LARGE] = PB_TOO_LARGE, [FF_ENCODED] = PB_MEDIA_TYPE,
+      [FF_EXPECT] = PB_EXPECT,          [FF_VERSION] = PB_VERSION,          [FF_CROWDED] = PB_CROWDED,
+  };
+  return of[f];
+}
+
+/* A fresh connection's socket buffer takes a few hundred bytes whole; if it does not, the client is not reading. */
+static void tell(struct conn *c) {
+  struct buf b;
+  c->is_told = true;
+  atomic_fetch_add(&c->guard->refused[c->framing.fault], 1);
+  if (c->guard->cfg->log_requests)
+    log_info("request_refused", "reason=\"%s\"", c->framing.reason ? c->framing.reason : "too many connections");
+  if (!c->is_answered) {
+    buf_init(&b, ANSWER_MAX);
+    http_put_refusal(&b, problem_of(c->framing.fault), c->framing.reason);
+    if (!buf_status(&b) && send(c->fd, b.data, b.len, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
+      log_debug("refusal", "the client is gone: %m");
+    buf_clear(&b);
+  }
+  shutdown(c->fd, SHUT_WR);
+  guard_allow(c, LINGER_MS);
+}
+
+/* ---- from start to end ---------------------------------------------------------------------------------------------
+ */
+
+/* False: the client at the other end has enough connections.  Those of a proxy are many clients': their requests are
+ * counted instead (server.c). */
+static bool count_client(struct guard *g, struct conn *c, const struct sockaddr *peer) {
+  struct address a;
+  char name[ADDRESS_TEXT_SIZE];
+  if (!g->cfg->quota.connections)
+    return true;
+  address_of_socket(peer, &a);
+  if (address_is_in(&a, &g->cfg->trusted_proxies))
+    return true;
+  address_put(&a, name);
+  struct client *client = quota_client(g->quota, name);
+  if (client_connect(client)) {
+    client_let_go(client);
+    return false;
+  }
+  c->client = client;
+  return true;
+}
+
+struct conn *guard_open(struct guard *g, int fd, const struct sockaddr *peer) {
   struct conn *c = fd >= 0 && fd < by_fd.n ? calloc(1, sizeof *c) : NULL;
   if (!c)
     return NULL;
@@ -79,6 +136,11 @@ struct conn *guard_open(struct guard *g, int fd) {
   atomic_store(&by_fd.at[fd], c);
   atomic_fetch_add(&g->connections, 1);
   atomic_fetch_add(&g->accepted, 1);
+  if (!count_client(g, c, peer)) {
+    c->framing.fault = FF_CROWDED;
+    c->framing.reason = NULL; /* the problem's own text */
+    tell(c);
+  }
   return c;
 }
 
@@ -88,6 +150,10 @@ void guard_close(struct conn *c) {
   atomic_store(&by_fd.at[c->fd], NULL);
   deadline_remove(c->guard->deadlines, &c->deadline);
   atomic_fetch_sub(&c->guard->connections, 1);
+  if (c->client) {
+    client_disconnect(c->client);
+    client_let_go(c->client);
+  }
   free(c);
 }
 
@@ -107,39 +173,12 @@ bool guard_is_draining(struct guard *g) {
 void guard_look(struct guard *g, struct guard_counts *out) {
   out->connections = atomic_load(&g->connections);
   out->accepted = atomic_load(&g->accepted);
-  for (int i = 0; i <= FF_VERSION; i++)
+  for (int i = 0; i < FF_COUNT; i++)
     out->refused[i] = atomic_load(&g->refused[i]);
 }
 
-/* ---- refusing ------------------------------------------------------------------------------------------------------
+/* ---- a refused connection ------------------------------------------------------------------------------------------
  */
-
-static enum problem problem_of(enum framing_fault f) {
-  static const enum problem of[] = {
-      [FF_NONE] = PB_BAD_REQUEST,       [FF_MALFORMED] = PB_BAD_REQUEST,    [FF_TARGET_TOO_LONG] = PB_TARGET,
-      [FF_HEAD_TOO_LARGE] = PB_HEADERS, [FF_BODY_TOO_LARGE] = PB_TOO_LARGE, [FF_ENCODED] = PB_MEDIA_TYPE,
-      [FF_EXPECT] = PB_EXPECT,          [FF_VERSION] = PB_VERSION,
-  };
-  return of[f];
-}
-
-/* A fresh connection's socket buffer takes a few hundred bytes whole; if it does not, the client is not reading. */
-static void tell(struct conn *c) {
-  struct buf b;
-  c->is_told = true;
-  atomic_fetch_add(&c->guard->refused[c->framing.fault], 1);
-  if (c->guard->cfg->log_requests)
-    log_info("request_refused", "reason=\"%s\"", c->framing.reason);
-  if (!c->is_answered) {
-    buf_init(&b, ANSWER_MAX);
-    http_put_refusal(&b, problem_of(c->framing.fault), c->framing.reason);
-    if (!buf_status(&b) && send(c->fd, b.data, b.len, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
-      log_debug("refusal", "the client is gone: %m");
-    buf_clear(&b);
-  }
-  shutdown(c->fd, SHUT_WR);
-  guard_allow(c, LINGER_MS);
-}
 
 static ssize_t failed(int e) {
   errno = e;

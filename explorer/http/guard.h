@@ -13,13 +13,16 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/socket.h>
 #include <sys/types.h>
 
 #include "base/error.h"
 #include "http/deadline.h"
 #include "http/framing.h"
 
+struct client;
 struct config;
+struct quota;
 
 struct guard; /* opaque */
 
@@ -27,6 +30,7 @@ struct conn {
   struct deadline deadline;
   struct framing framing;
   struct guard *guard;
+  struct client *client; /* whose connection it is; NULL: a proxy's, or nobody is counted */
   int fd;
   int ahead;        /* requests given to the library whose answers are not yet sent */
   int64_t lingers;  /* bytes thrown away since the refusal */
@@ -39,16 +43,16 @@ struct conn {
 
 struct guard_counts {
   int64_t connections, accepted; /* open; since start */
-  int64_t refused[FF_VERSION + 1];
+  int64_t refused[FF_COUNT];
 };
 
 /* Raises the limit of descriptors as far as the connections need it. */
-MUST_USE enum status guard_start(const struct config *cfg, struct guard **out, struct error *err);
+MUST_USE enum status guard_start(const struct config *cfg, struct quota *quota, struct guard **out, struct error *err);
 /* Once no connection is left; NULL is fine. */
 void guard_stop(struct guard *g);
 
 /* The library's notices.  NULL: the connection gets nothing read, and so is closed. */
-struct conn *guard_open(struct guard *g, int fd);
+struct conn *guard_open(struct guard *g, int fd, const struct sockaddr *peer);
 void guard_close(struct conn *c);
 /* Its headers are through, its body and answer have this long; c may be NULL in all of these. */
 void guard_allow(struct conn *c, int ms);

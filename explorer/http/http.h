@@ -13,15 +13,21 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "config.h"
+#include "http/address.h"
+#include "job/editors.h"
+#include "job/quota.h"
 #include "job/work.h"
 #include "store/store.h"
 
+struct client;
 struct db;
+struct editors;
 struct guard;
 struct metrics;
 struct kept;
 struct misses;
 struct pool;
+struct quota;
 struct ready;
 struct results;
 struct store;
@@ -35,6 +41,8 @@ struct app {
   struct pool *pool;
   struct store *store;
   struct results *results;
+  struct quota *quota;
+  struct editors *editors;
   struct misses *misses;
   struct guard *guard;
   struct metrics *metrics;
@@ -65,6 +73,12 @@ struct request {
   size_t body_seen;  /* bytes of the body so far, kept or not */
   struct work *work; /* the compile or the stored result it reads */
   struct work_waiter waiter;
+  struct editor_place editor; /* if it names one */
+  struct address address;     /* its client's */
+  bool is_proxied;            /* by a proxy of ours */
+  struct client *counted;     /* who is told when it ends; NULL: nobody */
+  enum quota_verdict quota;   /* with ST_QUOTA: which share is used up */
+  int retry_s;                /* for Retry-After, if it is known; else 0 */
   bool is_streaming, is_sse;
   bool is_private; /* what is answered must not be kept or indexed by anyone */
   bool is_framed;  /* other sites may show the answer in a frame */
@@ -97,8 +111,10 @@ enum MHD_Result http_call_store(struct request *rq, enum store_lane lane,
 void http_park(void *user);
 void http_resume(void *user);
 int http_client_fd(const struct request *rq);
+/* Sets rq->address, once its headers are known. */
+void http_find_client(struct request *rq);
 /* The client's address as text without its port; IPv6 cut to the network of 64 bits that one client has. */
-void http_client_address(const struct request *rq, char out[48]);
+void http_client_address(const struct request *rq, char out[ADDRESS_TEXT_SIZE]);
 /* True if the comma-separated Accept-Encoding lists `what` without ";q=0". */
 bool http_accepts_encoding(const struct request *rq, const char *what);
 /* True if If-None-Match names the tag (with its quotes). */

@@ -18,6 +18,7 @@
 #include "ce/ce.h"
 #include "driver/job.h"
 #include "http/guard.h"
+#include "job/quota.h"
 #include "job/results.h"
 #include "pool/pool.h"
 
@@ -85,9 +86,27 @@ static void find_route(struct request *rq) {
   }
 }
 
+/* A proxy's connections are many clients', so what each has open is counted by the request.  False: too much. */
+static bool count_proxied(struct request *rq) {
+  char address[ADDRESS_TEXT_SIZE];
+  if (!rq->is_proxied || !rq->app->cfg->quota.connections)
+    return true;
+  http_client_address(rq, address);
+  struct client *c = quota_client(rq->app->quota, address);
+  if (client_connect(c)) {
+    client_let_go(c);
+    return false;
+  }
+  rq->counted = c;
+  return true;
+}
+
 /* The first call for a request: what its headers alone refuse.  An answer this early ends the connection, because the
  * library reads no body after it; so whatever is fine is answered in the last call. */
 static enum MHD_Result on_headers(struct request *rq, const char *method) {
+  http_find_client(rq);
+  if (!count_proxied(rq))
+    return http_problem(rq, PB_CROWDED, NULL, NULL);
   find_route(rq);
   if (is_get(method))
     return MHD_YES;
@@ -181,6 +200,11 @@ static void on_completed(void *user, struct MHD_Connection *c, void **state, enu
   metrics_count(s->app->metrics, rq->route, rq->status, clock_now_us() - rq->began_us);
   if (s->app->cfg->log_requests)
     log_request(rq);
+  if (rq->counted) {
+    client_disconnect(rq->counted);
+    client_let_go(rq->counted);
+  }
+  editors_leave(s->app->editors, &rq->editor); /* before the work goes that a newer one might call off */
   if (rq->work) {
     results_release(s->app->results, rq->work, &rq->waiter, fd_of(c));
     work_unref(rq->work);
@@ -198,7 +222,8 @@ static void on_connection(void *user, struct MHD_Connection *c, void **socket_co
                           enum MHD_ConnectionNotificationCode what) {
   struct server *s = user;
   if (what == MHD_CONNECTION_NOTIFY_STARTED) {
-    *socket_context = guard_open(s->app->guard, fd_of(c));
+    const union MHD_ConnectionInfo *info = MHD_get_connection_info(c, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+    *socket_context = guard_open(s->app->guard, fd_of(c), info ? info->client_addr : NULL);
   } else {
     guard_close(*socket_context);
     *socket_context = NULL;
@@ -308,10 +333,9 @@ enum status server_start(const struct app *app, struct server **out, int *port, 
         MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG, 0, NULL, NULL, on_request, s,
         MHD_OPTION_EXTERNAL_LOGGER, on_log, NULL, MHD_OPTION_LISTEN_SOCKET, s->listen_fd, MHD_OPTION_THREAD_POOL_SIZE,
         (unsigned)THREADS, MHD_OPTION_CONNECTION_LIMIT, (unsigned)app->cfg->connections_max,
-        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY, MHD_OPTION_PER_IP_CONNECTION_LIMIT,
-        (unsigned)app->cfg->address_connections_max, MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_UNESCAPE_CALLBACK,
-        on_unescape, NULL, MHD_OPTION_NOTIFY_COMPLETED, on_completed, s, MHD_OPTION_NOTIFY_CONNECTION, on_connection, s,
-        MHD_OPTION_END);
+        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY, MHD_OPTION_STRICT_FOR_CLIENT, 1,
+        MHD_OPTION_UNESCAPE_CALLBACK, on_unescape, NULL, MHD_OPTION_NOTIFY_COMPLETED, on_completed, s,
+        MHD_OPTION_NOTIFY_CONNECTION, on_connection, s, MHD_OPTION_END);
     if (!s->daemon)
       st = fail(err, ST_IO, "the HTTP library did not start");
   }

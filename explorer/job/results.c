@@ -160,7 +160,7 @@ static void compile_or_refuse(struct errand *e) {
   bool is_wanted = e->is_for_compile && work_join(e->work);
   if (!is_wanted || pool_submit(pool, e->work, e->watch_id))
     work_refuse(e->work);
-  if (is_wanted && work_leave(e->work))
+  if (is_wanted && work_leave(e->work, NULL))
     pool_cancel(pool, e->work);
 }
 
@@ -216,37 +216,47 @@ static struct work *join(struct results *r, const char *key) {
 }
 
 /* On its way to a child, over the store unless that cannot help. */
-static enum status launch(struct results *r, struct work *w, enum results_mode mode, int client_fd, struct error *err) {
-  uint32_t watch_id = pool_watch(r->cfg.pool, client_fd);
-  if (mode == RESULTS_CACHED && send_errand(r, STORE_READ, run_load, w, watch_id, true))
+static enum status launch(struct results *r, struct work *w, const struct results_ask *ask, struct error *err) {
+  uint32_t watch_id = pool_watch(r->cfg.pool, ask->client_fd);
+  if (ask->mode == RESULTS_CACHED && send_errand(r, STORE_READ, run_load, w, watch_id, true))
     return ST_OK;
   pthread_mutex_lock(&r->lock);
   r->counts.compiled++;
   pthread_mutex_unlock(&r->lock);
   if (!pool_submit(r->cfg.pool, w, watch_id))
     return ST_OK;
-  pool_unwatch(r->cfg.pool, client_fd);
+  pool_unwatch(r->cfg.pool, ask->client_fd);
   return fail(err, ST_BUSY, "queue");
 }
 
-enum status results_compile(struct results *r, const struct job *job, enum results_mode mode, int client_fd,
-                            struct work **out, struct error *err) {
-  struct work *w = work_new(job);
+/* Under the lock: what is there already, or w, which its client may start, in the table; NULL with ask->verdict if not. */
+static struct work *join_or_enter(struct results *r, struct work *w, struct results_ask *ask) {
+  struct work *there = ask->mode == RESULTS_CACHED ? join(r, work_key(w)) : NULL;
+  if (there)
+    return there;
+  ask->verdict = client_begin_job(ask->payer, &ask->retry_s);
+  if (ask->verdict)
+    return NULL;
+  work_set_payer(w, client_hold(ask->payer));
+  ask->waiter->is_first = true;
+  if (ask->mode != RESULTS_APART && insert(r, w))
+    work_on_end(w, on_run_end, r);
+  return w;
+}
+
+enum status results_compile(struct results *r, struct results_ask *ask, struct work **out, struct error *err) {
+  struct work *w = work_new(ask->job);
   if (!w)
     return fail(err, ST_NOMEM, "work");
-  if (mode != RESULTS_APART) {
-    pthread_mutex_lock(&r->lock);
-    struct work *there = mode == RESULTS_CACHED ? join(r, work_key(w)) : NULL;
-    if (!there && insert(r, w))
-      work_on_end(w, on_run_end, r);
-    pthread_mutex_unlock(&r->lock);
-    if (there) {
-      work_unref(w);
-      *out = there;
-      return ST_OK;
-    }
+  pthread_mutex_lock(&r->lock);
+  struct work *mine = join_or_enter(r, w, ask);
+  pthread_mutex_unlock(&r->lock);
+  if (mine != w) {
+    work_unref(w);
+    *out = mine;
+    return mine ? ST_OK : fail(err, ST_QUOTA, "quota");
   }
-  enum status st = launch(r, w, mode, client_fd, err);
+  enum status st = launch(r, w, ask, err);
   if (st) {
     work_refuse(w); /* for those who joined meanwhile, and for the table */
     work_unref(w);
@@ -254,6 +264,17 @@ enum status results_compile(struct results *r, const struct job *job, enum resul
   }
   *out = w;
   return ST_OK;
+}
+
+bool results_call_off(struct results *r, struct work *w, struct work_waiter *me, int client_fd) {
+  bool is_last;
+  if (!work_call_off(w, me, &is_last))
+    return false;
+  if (me->is_first)
+    pool_unwatch(r->cfg.pool, client_fd);
+  if (is_last)
+    pool_cancel(r->cfg.pool, w);
+  return true;
 }
 
 struct work *results_find(struct results *r, const char key[JOB_KEY_SIZE]) {
@@ -271,7 +292,7 @@ struct work *results_find(struct results *r, const char key[JOB_KEY_SIZE]) {
 void results_release(struct results *r, struct work *w, struct work_waiter *me, int client_fd) {
   pool_unwatch(r->cfg.pool, client_fd);
   work_forget_reader(w, me);
-  if (work_leave(w))
+  if (work_leave(w, me))
     pool_cancel(r->cfg.pool, w);
 }
 

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "driver/job.h"
+#include "job/quota.h"
 #include "job/work.h"
 
 struct results; /* opaque */
@@ -40,10 +41,22 @@ MUST_USE enum status results_start(const struct results_config *cfg, struct resu
 /* Once no work is left and the store's threads have ended. */
 void results_stop(struct results *r);
 
+struct results_ask {
+  const struct job *job;
+  enum results_mode mode;
+  int client_fd;
+  struct client *payer;       /* borrowed; NULL: it has no quota */
+  struct work_waiter *waiter; /* the caller as a reader */
+  /* with ST_QUOTA: */
+  enum quota_verdict verdict;
+  int retry_s;
+};
+
 /* A work for this job, with the caller as a reader; a client that hangs up cancels it unless others read it too.
- * ST_BUSY when there is no room for it; a work may also end refused. */
-MUST_USE enum status results_compile(struct results *r, const struct job *job, enum results_mode mode, int client_fd,
-                                     struct work **out, struct error *err);
+ * ST_BUSY when there is no room for it, ST_QUOTA when its client has no share left; a work may also end refused. */
+MUST_USE enum status results_compile(struct results *r, struct results_ask *ask, struct work **out, struct error *err);
+/* A reader is called off (work_call_off); nobody else's reading ends with it.  False: there was nothing to call off. */
+bool results_call_off(struct results *r, struct work *w, struct work_waiter *me, int client_fd);
 /* A work that is, or will be, what is known under the key, with the caller as a reader; it is refused if that is
  * nothing.  NULL when out of memory. */
 struct work *results_find(struct results *r, const char key[JOB_KEY_SIZE]);

@@ -12,6 +12,7 @@
 #include "base/json.h"
 #include "driver/compile.h"
 #include "job/gather.h"
+#include "job/quota.h"
 
 enum { OWN_FRAME_MAX = 4 << 10, OWN_FRAMES_ROOM = 3 * OWN_FRAME_MAX, RESULT_ROOM = 64 << 10 };
 
@@ -32,7 +33,10 @@ struct work {
 
   struct work_waiter *waiters; /* called back when more than `at` bytes are there, or, if whole, at the end */
   int n_readers;
-  bool is_given_up; /* the last reader left */
+  bool is_given_up;    /* the last reader left */
+  bool has_lost_first; /* the reader it was made for left */
+  int position;        /* in the queue, from 1; 0: it is not there */
+  struct client *payer;
   struct work_face faces[WORK_FACES];
   bool was_loaded;
   bool hit_limit; /* of time or memory: another run may end otherwise */
@@ -85,9 +89,25 @@ struct work *work_ref(struct work *w) {
   return w;
 }
 
+void work_set_payer(struct work *w, struct client *payer) {
+  w->payer = payer;
+}
+
+/* Tells who pays that it is over; once. */
+static void let_payer_go(struct work *w) {
+  pthread_mutex_lock(&w->lock);
+  struct client *payer = w->payer;
+  bool has_run = w->began_us != 0;
+  w->payer = NULL;
+  pthread_mutex_unlock(&w->lock);
+  client_end_job(payer, has_run);
+  client_let_go(payer);
+}
+
 void work_unref(struct work *w) {
   if (!w || atomic_fetch_sub(&w->refs, 1) != 1)
     return;
+  let_payer_go(w);
   gather_clear(&w->gather);
   buf_clear(&w->lines);
   free(w->json);
@@ -122,8 +142,12 @@ static bool is_settled(const struct work *w) {
   return w->state == WORK_ENDED || w->state == WORK_REFUSED;
 }
 
-static bool is_ready(const struct work *w, bool whole, size_t at) {
-  return is_settled(w) || (!whole && w->lines.len > at);
+static bool has_news(const struct work *w, const struct work_waiter *me) {
+  return w->lines.len > me->at || (!me->at && w->position && w->position != me->position);
+}
+
+static bool is_ready(const struct work *w, const struct work_waiter *me) {
+  return is_settled(w) || me->is_called_off || (!me->whole && has_news(w, me));
 }
 
 /* Under the lock: calls back the parked readers whose wait is over. */
@@ -131,7 +155,7 @@ static void wake(struct work *w) {
   struct work_waiter **at = &w->waiters;
   while (*at) {
     struct work_waiter *r = *at;
-    if (is_ready(w, r->whole, r->at)) {
+    if (is_ready(w, r)) {
       *at = r->next; /* first: once called back, the reader may use its place again */
       r->resume(r->user);
     } else {
@@ -140,13 +164,15 @@ static void wake(struct work *w) {
   }
 }
 
-static bool wait_for(struct work *w, struct work_waiter *me, void (*park)(void *)) {
+static bool wait_for(struct work *w, struct work_waiter *me, void (*park)(void *), void (*resume)(void *), void *user) {
   pthread_mutex_lock(&w->lock);
-  bool ready = is_ready(w, me->whole, me->at);
+  me->resume = resume;
+  me->user = user;
+  bool ready = is_ready(w, me);
   if (!ready) {
     me->next = w->waiters;
     w->waiters = me;
-    park(me->user); /* under the lock, so that resume cannot come first */
+    park(user); /* under the lock, so that resume cannot come first */
   }
   pthread_mutex_unlock(&w->lock);
   return ready;
@@ -154,14 +180,16 @@ static bool wait_for(struct work *w, struct work_waiter *me, void (*park)(void *
 
 bool work_wait(struct work *w, struct work_waiter *me, bool whole, void (*park)(void *), void (*resume)(void *),
                void *user) {
-  *me = (struct work_waiter){.resume = resume, .user = user, .whole = whole};
-  return wait_for(w, me, park);
+  me->at = 0;
+  me->whole = whole;
+  return wait_for(w, me, park, resume, user);
 }
 
 bool work_wait_at(struct work *w, struct work_waiter *me, size_t at, void (*park)(void *), void (*resume)(void *),
                   void *user) {
-  *me = (struct work_waiter){.resume = resume, .user = user, .at = at};
-  return wait_for(w, me, park);
+  me->at = at;
+  me->whole = false;
+  return wait_for(w, me, park, resume, user);
 }
 
 void work_forget_reader(struct work *w, struct work_waiter *me) {
@@ -183,17 +211,44 @@ bool work_join(struct work *w) {
   return may;
 }
 
-bool work_leave(struct work *w) {
-  pthread_mutex_lock(&w->lock);
+/* Under the lock: true if that was the last one. */
+static bool leave(struct work *w, const struct work_waiter *me) {
   bool is_last = --w->n_readers == 0;
   w->is_given_up |= is_last;
+  w->has_lost_first |= me && me->is_first;
+  return is_last;
+}
+
+bool work_leave(struct work *w, const struct work_waiter *me) {
+  pthread_mutex_lock(&w->lock);
+  bool is_last = !(me && me->is_called_off) && leave(w, me);
   pthread_mutex_unlock(&w->lock);
   return is_last;
 }
 
+bool work_call_off(struct work *w, struct work_waiter *me, bool *is_last) {
+  pthread_mutex_lock(&w->lock);
+  bool does = !is_settled(w) && !me->is_called_off;
+  *is_last = does && leave(w, me);
+  me->is_called_off |= does;
+  if (does)
+    wake(w);
+  pthread_mutex_unlock(&w->lock);
+  if (*is_last)
+    let_payer_go(w); /* the newer compile takes its place at once */
+  return does;
+}
+
+bool work_is_called_off(struct work *w, const struct work_waiter *me) {
+  pthread_mutex_lock(&w->lock);
+  bool is = me->is_called_off;
+  pthread_mutex_unlock(&w->lock);
+  return is;
+}
+
 bool work_give_up(struct work *w) {
   pthread_mutex_lock(&w->lock);
-  bool is_sole = w->n_readers <= 1;
+  bool is_sole = w->n_readers <= 1 && !w->has_lost_first;
   w->is_given_up |= is_sole;
   pthread_mutex_unlock(&w->lock);
   return is_sole;
@@ -206,6 +261,16 @@ void work_begin(struct work *w) {
   pthread_mutex_lock(&w->lock);
   w->state = WORK_RUNNING;
   w->began_us = clock_now_us();
+  w->position = 0;
+  pthread_mutex_unlock(&w->lock);
+}
+
+void work_set_position(struct work *w, int position) {
+  pthread_mutex_lock(&w->lock);
+  bool is_news = w->position != position;
+  w->position = position;
+  if (is_news)
+    wake(w);
   pthread_mutex_unlock(&w->lock);
 }
 
@@ -290,6 +355,7 @@ static enum status add(struct work *w, const char *json, size_t len, struct erro
 
 /* Outside the lock, by whoever ended it.  Readers come last: what they ask for next, the end has settled. */
 static void tell_end(struct work *w, bool is_lasting) {
+  let_payer_go(w);
   if (w->on_end)
     w->on_end(w->on_end_user, w, is_lasting);
   pthread_mutex_lock(&w->lock);
@@ -350,6 +416,11 @@ enum status work_load(struct work *w, const char *frames, size_t len, struct err
   return st;
 }
 
+static void put_end(const struct work *w, struct buf *b) {
+  buf_printf(b, "{\"frame\":\"end\",\"status\":\"error\",\"time_us\":%lld}",
+             w->began_us ? (long long)(clock_now_us() - w->began_us) : 0LL);
+}
+
 static void put_diagnostic(struct buf *b, enum diag_code code, const char *message, const char *hint) {
   buf_puts(b, "{\"frame\":\"diagnostic\",\"diagnostic\":{");
   json_put_field_str(b, "severity", diag_severity_name(DS_ERROR));
@@ -378,8 +449,7 @@ void work_fail(struct work *w, enum diag_code code, const char *message, const c
   }
   put_diagnostic(&b, code, message, hint);
   add_own(w, &b);
-  buf_printf(&b, "{\"frame\":\"end\",\"status\":\"error\",\"time_us\":%lld}",
-             w->began_us ? (long long)(clock_now_us() - w->began_us) : 0LL);
+  put_end(w, &b);
   add_own(w, &b);
   w->state = WORK_ENDED;
   pthread_mutex_unlock(&w->lock);
@@ -413,6 +483,30 @@ enum work_state work_look(struct work *w, int *n_stages, bool *is_ok) {
     *is_ok = w->gather.is_ended && w->gather.is_ok;
   pthread_mutex_unlock(&w->lock);
   return s;
+}
+
+int work_take_position(struct work *w, struct work_waiter *me) {
+  pthread_mutex_lock(&w->lock);
+  int news = w->position != me->position ? w->position : 0;
+  me->position = w->position;
+  pthread_mutex_unlock(&w->lock);
+  return news;
+}
+
+void work_put_farewell(struct work *w, size_t at, enum diag_code code, const char *message, struct buf *out) {
+  pthread_mutex_lock(&w->lock);
+  const char *text = buf_text(&w->lines);
+  if (!at) {
+    put_start(w, out);
+    buf_putc(out, '\n');
+  } else if (text[at - 1] != '\n') {
+    buf_append(out, text + at, (size_t)(strchr(text + at, '\n') + 1 - (text + at))); /* what is kept ends in one */
+  }
+  put_diagnostic(out, code, message, NULL);
+  buf_putc(out, '\n');
+  put_end(w, out);
+  buf_putc(out, '\n');
+  pthread_mutex_unlock(&w->lock);
 }
 
 size_t work_read(struct work *w, size_t at, char *to, size_t max, bool *at_end) {

@@ -17,6 +17,7 @@
 #include "driver/job.h"
 #include "job/gather.h"
 
+struct client;
 struct work; /* opaque */
 
 enum {
@@ -44,9 +45,14 @@ const char *work_json(const struct work *w, size_t *len);
 typedef void (*work_end_fn)(void *user, struct work *w, bool is_lasting);
 void work_on_end(struct work *w, work_end_fn fn, void *user);
 
+/* Who pays for it (job/quota.h): takes the hold over, and tells the client once w has ended, was refused or given up. */
+void work_set_payer(struct work *w, struct client *payer);
+
 /* ---- the pool's side ------------------------------------------------------------------------------------------- */
 
 void work_begin(struct work *w);
+/* Its place in the queue, from 1; told to readers of its stream. */
+void work_set_position(struct work *w, int position);
 /* One frame from a child: checked, kept, and shown to the reader.  ST_INPUT when it is not a legal frame, ST_LIMIT
  * when the job's bytes are used up. *is_end says that it was the last. */
 MUST_USE enum status work_add_frame(struct work *w, const char *json, size_t len, bool *is_end, struct error *err);
@@ -63,16 +69,20 @@ MUST_USE enum status work_load(struct work *w, const char *frames, size_t len, s
 
 /* Where the work is; stages and is_ok count from what arrived so far. Any of the pointers may be NULL. */
 enum work_state work_look(struct work *w, int *n_stages, bool *is_ok);
-/* One reader's place in the list of those to be called back; its owner's storage, zeroed at first. */
+/* One reader, and its place in the list of those to be called back; its owner's storage, zeroed at first. */
 struct work_waiter {
   struct work_waiter *next;
   void (*resume)(void *);
   void *user;
   size_t at;
   bool whole;
+  bool is_first;      /* the work was made for it */
+  bool is_called_off; /* it is no reader any more; under the work's lock */
+  int position;       /* in the queue, as it was last told */
 };
-/* True once `whole` ? it has ended or was refused : there is something to read or it was refused.  If not, calls
- * `park(user)` under the lock and returns false; later, once it is true, `resume(user)` is called, exactly once. */
+/* True once `whole` ? it has ended or was refused : there is something to read or to tell or it was refused; or the reader
+ * was called off.  If not, calls `park(user)` under the lock and returns false; later, once it is true, `resume(user)` is
+ * called, exactly once. */
 bool work_wait(struct work *w, struct work_waiter *me, bool whole, void (*park)(void *), void (*resume)(void *),
                void *user);
 /* Copies at most max bytes of the frames, one per line, from `at`; *at_end when nothing will follow. */
@@ -80,6 +90,11 @@ size_t work_read(struct work *w, size_t at, char *to, size_t max, bool *at_end);
 /* Like work_wait for a reader at `at`. */
 bool work_wait_at(struct work *w, struct work_waiter *me, size_t at, void (*park)(void *), void (*resume)(void *),
                   void *user);
+/* Its place in the queue if that is news to this reader, else 0. */
+int work_take_position(struct work *w, struct work_waiter *me);
+/* Appends what ends the stream of one reader who has read up to `at` and gets no more of it: the rest of its line, or a
+ * start if it has read nothing; an error; an end. */
+void work_put_farewell(struct work *w, size_t at, enum diag_code code, const char *message, struct buf *out);
 /* The result object, heap, caller frees; NULL when out of memory.  Only once it has ended. */
 char *work_result(struct work *w, size_t *len);
 /* All frames, one per line: heap, caller frees; NULL when out of memory.  Only once it has ended. */
@@ -105,9 +120,14 @@ void work_forget_reader(struct work *w, struct work_waiter *me);
 
 /* One reader more; false if the work is being given up, or was refused: then it is of no use. */
 bool work_join(struct work *w);
-/* One reader less; true if that was the last one: nobody can join any more, and who got true cancels the work. */
-bool work_leave(struct work *w);
-/* As if its only reader had left, and true; false if there are several. */
+/* One reader less (NULL: one without a place); true if that was the last one: nobody can join any more, and who got true
+ * cancels the work. */
+bool work_leave(struct work *w, const struct work_waiter *me);
+/* The same on behalf of a reader, who is called back and finds itself called off; false if there is nothing to call off
+ * any more. */
+bool work_call_off(struct work *w, struct work_waiter *me, bool *is_last);
+bool work_is_called_off(struct work *w, const struct work_waiter *me);
+/* As if its only reader, the one it was made for, had left, and true; false if others read it. */
 bool work_give_up(struct work *w);
 
 #endif

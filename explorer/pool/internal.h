@@ -81,6 +81,7 @@ struct pool {
   pthread_mutex_t lock; /* guards what follows */
   struct queued *queue; /* queue_max places, first come first served */
   int n_queued;
+  bool is_queue_moved;              /* places in it have changed since they were last told */
   struct work *cancelled[KIDS_MAX]; /* running works whose reader left; references */
   int n_cancelled;
   uint32_t last_watch_id;

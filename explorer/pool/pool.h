@@ -29,6 +29,7 @@ struct pool_config {
   const char *jail_min;                    /* the least level of the jail; NULL: C */
   const char *jail_without, *jail_failing; /* layers to do without, for tests; NULL: none */
   const char *cgroup_dir;                  /* a delegated control group; NULL: look for one */
+  int log_format, log_level;               /* of base/log.h; the workers' lines are like ours */
   int zygote_jobs, zygote_minutes;         /* a zygote is replaced after so many works, or so long */
 };
 

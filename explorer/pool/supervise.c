@@ -47,6 +47,7 @@ static struct queued queue_remove(struct pool *p, int i) {
   struct queued q = p->queue[i];
   memmove(&p->queue[i], &p->queue[i + 1], (size_t)(p->n_queued - i - 1) * sizeof *p->queue);
   p->n_queued--;
+  p->is_queue_moved = true;
   return q;
 }
 
@@ -65,6 +66,7 @@ void pool_requeue(struct pool *p, struct work *w, uint32_t watch_id, int tries) 
   memmove(&p->queue[1], &p->queue[0], (size_t)p->n_queued * sizeof *p->queue);
   p->queue[0] = (struct queued){.work = w, .since_ms = clock_now_ms(), .watch_id = watch_id, .tries = tries};
   p->n_queued++;
+  p->is_queue_moved = true;
   pthread_mutex_unlock(&p->lock);
 }
 
@@ -91,6 +93,15 @@ static void dispatch(struct pool *p, int64_t now) {
   struct kid *k;
   while (kids_in(p, KID_RUNNING) < p->cfg.workers && (k = kid_idle(p)) && queue_pop(p, &q))
     kid_give(p, k, &q, now);
+}
+
+/* Works learn their place in the queue, once those that can start have left it. */
+static void tell_places(struct pool *p) {
+  pthread_mutex_lock(&p->lock);
+  for (int i = 0; p->is_queue_moved && i < p->n_queued; i++)
+    work_set_position(p->queue[i].work, i + 1);
+  p->is_queue_moved = false;
+  pthread_mutex_unlock(&p->lock);
 }
 
 /* ---- children in stock --------------------------------------------------------------------------------------------
@@ -152,7 +163,7 @@ static void cancel(struct pool *p, struct work *w) {
     p->cancelled[p->n_cancelled++] = work_ref(w);
   pthread_mutex_unlock(&p->lock);
   if (queued) {
-    log_info("job_cancelled", "job=%s reason=client_left_queue", work_tag(queued));
+    log_info("job_cancelled", "job=%s reason=no_reader", work_tag(queued));
     pool_count(p, "refused");
     work_refuse(queued);
     work_unref(queued);
@@ -270,6 +281,7 @@ static void *run(void *user) {
       p->memory_at_ms = now + MEMORY_TICK_MS;
     }
     dispatch(p, now);
+    tell_places(p);
     refill(p, now);
     if (closing_is_over(p, now))
       break;
@@ -313,6 +325,7 @@ enum status pool_submit(struct pool *p, struct work *w, uint32_t watch_id) {
   pthread_mutex_lock(&p->lock);
   if (!p->is_closing && p->n_queued < p->cfg.queue_max) {
     p->queue[p->n_queued++] = (struct queued){.work = work_ref(w), .since_ms = clock_now_ms(), .watch_id = watch_id};
+    p->is_queue_moved = true;
     st = ST_OK;
   }
   pthread_mutex_unlock(&p->lock);

@@ -62,7 +62,7 @@ static _Noreturn void become_zygote(char *const *argv, int ctl) {
 }
 
 static pid_t launch(const struct pool_config *cfg, int ctl) {
-  char cpu[12], memory[12], resident[12];
+  char cpu[12], memory[12], resident[12], format[12], level[12];
   const struct {
     const char *flag, *value;
   } flags[] = {
@@ -75,12 +75,16 @@ static pid_t launch(const struct pool_config *cfg, int ctl) {
       {"--cpu-s", cpu},
       {"--memory-mib", memory},
       {"--resident-mib", resident},
+      {"--log-format", format},
+      {"--log-level", level},
   };
   const char *argv[ARGS_MAX] = {cfg->worker_path};
   int n = 1;
   snprintf(cpu, sizeof cpu, "%d", cfg->limits.cpu_s);
   snprintf(memory, sizeof memory, "%d", cfg->limits.memory_mib);
   snprintf(resident, sizeof resident, "%d", cfg->limits.resident_mib);
+  snprintf(format, sizeof format, "%d", cfg->log_format);
+  snprintf(level, sizeof level, "%d", cfg->log_level);
   for (size_t i = 0; i < sizeof flags / sizeof *flags; i++) {
     if (!flags[i].value)
       continue;

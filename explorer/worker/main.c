@@ -1,7 +1,7 @@
 /* nkx-worker: the zygote of the service, and the compiler's commands for the terminal.
  *
  *   nkx-worker [--python-dir DIR] [--site-dir DIR] [--cgroup DIR] [--cpu-s N] [--memory-mib N] [--resident-mib N]
- *              [--jail-min LEVEL] [--jail-without LAYERS] [--jail-failing LAYERS]
+ *              [--log-format N] [--log-level N] [--jail-min LEVEL] [--jail-without LAYERS] [--jail-failing LAYERS]
  *                                                      the zygote; needs a control socket
  *   nkx-worker compile|opt|run|neff …                  what `nkx compile …` runs
  *   nkx-worker doctor                                  which walls of the jail this machine has
@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/log.h"
 #include "driver/main.h"
 #include "jail/jail.h"
 #include "worker/worker.h"
@@ -27,5 +28,7 @@ int main(int argc, char **argv) {
     fprintf(stderr, "nkx-worker: %s\n", err.text);
     return EXIT_USAGE;
   }
+  log_set_format((enum log_format)cfg.log_format);
+  log_set_level((enum log_level)cfg.log_level);
   return zygote_main(&cfg);
 }

@@ -136,6 +136,13 @@ static bool parse_count(const char *text, int *out) {
   return end != text && !*end && v > 0 && v < 1 << 20;
 }
 
+static bool parse_number(const char *text, int most, int *out) {
+  char *end;
+  long v = strtol(text, &end, 10);
+  *out = (int)v;
+  return end != text && !*end && v >= 0 && v <= most;
+}
+
 struct options {
   const char *python, *site;
 };
@@ -156,6 +163,10 @@ static bool take_option(const char *name, const char *value, struct options *o, 
     return value && parse_count(value, &c->limits.memory_mib);
   if (!strcmp(name, "--resident-mib"))
     return value && parse_count(value, &c->limits.resident_mib);
+  if (!strcmp(name, "--log-format"))
+    return value && parse_number(value, LOG_JSON, &c->log_format);
+  if (!strcmp(name, "--log-level"))
+    return value && parse_number(value, LOG_ERROR, &c->log_level);
   if (!strcmp(name, "--jail-min"))
     return value && (c->min_level = jail_level_find(value)) >= 0;
   if (!strcmp(name, "--jail-without"))
@@ -169,7 +180,8 @@ enum status worker_config_parse(int argc, char **argv, struct arena *a, struct w
   struct paths defaults = {0};
   struct options o = {0};
 
-  *out = (struct worker_config){.limits = {JAIL_CPU_S, JAIL_MEMORY_MIB, JAIL_RESIDENT_MIB}, .min_level = JAIL_C};
+  *out = (struct worker_config){
+      .limits = {JAIL_CPU_S, JAIL_MEMORY_MIB, JAIL_RESIDENT_MIB}, .min_level = JAIL_C, .log_level = LOG_INFO};
   for (int i = 1; i < argc; i += 2) {
     bool is_known;
     if (!take_option(argv[i], argv[i + 1], &o, out, &is_known))

@@ -16,6 +16,7 @@ struct worker_config {
   struct jail_limits limits;
   int min_level;             /* enum jail_level */
   uint32_t missing, failing; /* layers; jail.h */
+  int log_format, log_level; /* of base/log.h */
 };
 
 /* Reads the zygote's options (main.c); paths_find knows the directories' defaults. */

@@ -19,7 +19,7 @@ from loading import JSON, SMALL, Server, h2load, percentile  # noqa: E402
 
 FRESH = JSON | {"Cache-Control": "no-store"}
 # the client is one address, and these are about the service, not about its share for one
-UNLIMITED = ["--address-connections", "0"]
+UNLIMITED = ["--client-connections", "0", "--client-compiles", "0", "--client-jobs", "0"]
 RATE, FLOOD = 40, 160
 
 

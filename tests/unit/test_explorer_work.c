@@ -11,6 +11,8 @@
 #include <jansson.h>
 
 /* before cmocka, which has a macro called fail */
+#include "job/frame.h"
+#include "job/quota.h"
 #include "job/work.h"
 #include "driver/compile.h"
 
@@ -221,10 +223,148 @@ static void work_is_given_up_by_its_last_reader_only(void **state) {
   (void)state;
   assert_true(work_join(w));
   assert_false(work_give_up(w));
-  assert_false(work_leave(w));
-  assert_true(work_leave(w));
+  assert_false(work_leave(w, NULL));
+  assert_true(work_leave(w, NULL));
   assert_false(work_join(w)); /* too late: it is being cancelled */
   work_unref(w);
+}
+
+static void work_whose_first_reader_left_is_not_given_up_for_it(void **state) {
+  struct work_waiter first = {.is_first = true};
+  struct work *w = new_work(NULL);
+  (void)state;
+  assert_true(work_join(w));
+  assert_false(work_leave(w, &first));
+  assert_false(work_give_up(w)); /* word of the first one's end that comes late */
+  assert_true(work_leave(w, NULL));
+  work_unref(w);
+}
+
+static void work_calls_off_one_reader_and_goes_on_for_the_other(void **state) {
+  struct work_waiter first = {.is_first = true}, second = {0};
+  char key[JOB_KEY_SIZE];
+  struct work *w = new_work(key);
+  bool is_last = true;
+  (void)state;
+  parked = resumed = 0;
+  assert_true(work_join(w));
+  start(w, key);
+  assert_false(work_wait(w, &first, true, park, resume, NULL));
+  assert_false(work_wait(w, &second, true, park, resume, NULL));
+  assert_true(work_call_off(w, &first, &is_last));
+  assert_false(is_last);
+  assert_int_equal(resumed, 1);
+  assert_true(work_is_called_off(w, &first));
+  assert_true(work_wait(w, &first, true, park, resume, NULL)); /* it waits for nothing any more */
+  assert_false(work_call_off(w, &first, &is_last));            /* once is enough */
+  assert_false(work_leave(w, &first));                         /* it has left already */
+  assert_true(work_call_off(w, &second, &is_last));
+  assert_true(is_last);
+  assert_false(work_join(w));
+  work_unref(w);
+}
+
+static void work_that_has_ended_is_not_called_off(void **state) {
+  struct work_waiter first = {.is_first = true};
+  char key[JOB_KEY_SIZE];
+  struct work *w = new_work(key);
+  bool is_last;
+  (void)state;
+  start(w, key);
+  assert_int_equal(add(w, end_ok), ST_OK);
+  assert_false(work_call_off(w, &first, &is_last));
+  assert_true(work_leave(w, &first));
+  work_unref(w);
+}
+
+static void work_tells_each_reader_of_its_stream_its_place_in_the_queue(void **state) {
+  struct work_waiter first = {0}, whole = {0};
+  struct work *w = new_work(NULL);
+  (void)state;
+  parked = resumed = 0;
+  assert_false(work_wait(w, &first, false, park, resume, NULL));
+  assert_false(work_wait(w, &whole, true, park, resume, NULL));
+  work_set_position(w, 3);
+  assert_int_equal(resumed, 1);
+  assert_int_equal(work_take_position(w, &first), 3);
+  assert_int_equal(work_take_position(w, &first), 0); /* no news */
+  assert_false(work_wait_at(w, &first, 0, park, resume, NULL));
+  work_set_position(w, 3);
+  assert_int_equal(resumed, 1);
+  work_set_position(w, 2);
+  assert_int_equal(resumed, 2);
+  assert_int_equal(work_take_position(w, &first), 2);
+  work_begin(w);
+  assert_int_equal(work_take_position(w, &first), 0);
+  work_forget_reader(w, &whole);
+  work_unref(w);
+}
+
+/* What a farewell is for who has read up to `at`: lines, each a frame. */
+static char *farewell(struct work *w, size_t at, struct buf *b) {
+  buf_init(b, 1 << 16);
+  work_put_farewell(w, at, DG_SUPERSEDED, "x", b);
+  assert_int_equal(buf_status(b), ST_OK);
+  return b->data;
+}
+
+static void a_farewell_ends_a_stream_wherever_it_is(void **state) {
+  char key[JOB_KEY_SIZE], lines[4096];
+  struct work *w = new_work(key);
+  struct buf b;
+  bool at_end;
+  (void)state;
+  assert_int_equal(strncmp(farewell(w, 0, &b), "{\"frame\":\"start\"", 16), 0);
+  buf_clear(&b);
+  start(w, key);
+  assert_int_equal(add(w, kernel), ST_OK);
+  size_t n = work_read(w, 0, lines, sizeof lines - 1, &at_end);
+  for (size_t at = 1; at <= n; at++) { /* what was read and the farewell are whole frames together */
+    char all[8192];
+    int ends = 0;
+    snprintf(all, sizeof all, "%.*s%s", (int)at, lines, farewell(w, at, &b));
+    buf_clear(&b);
+    char *save, *line = strtok_r(all, "\n", &save);
+    for (; line; line = strtok_r(NULL, "\n", &save)) {
+      struct frame f;
+      assert_int_equal(frame_scan(line, strlen(line), &f, NULL), ST_OK);
+      ends += f.kind == FRAME_END;
+    }
+    assert_int_equal(ends, 1);
+  }
+  work_unref(w);
+}
+
+static void work_tells_who_pays_once(void **state) {
+  const struct quota_config cfg = {.jobs = 1};
+  struct work_waiter first = {.is_first = true};
+  struct quota *q;
+  struct error err;
+  bool is_last;
+  int retry;
+  (void)state;
+  assert_int_equal(quota_start(&cfg, &q, &err), ST_OK);
+  struct client *c = quota_client(q, "192.0.2.1");
+  for (int how = 0; how < 4; how++) {
+    struct work *w = new_work(NULL);
+    assert_int_equal(client_begin_job(c, &retry), QUOTA_OK);
+    assert_int_equal(client_begin_job(c, &retry), QUOTA_JOBS);
+    work_set_payer(w, client_hold(c));
+    if (how == 0)
+      work_refuse(w);
+    else if (how == 1)
+      work_fail(w, DG_INTERNAL, "x", NULL);
+    else if (how == 2)
+      assert_true(work_call_off(w, &first, &is_last));
+    if (how == 2)
+      work_refuse(w); /* which comes after */
+    work_unref(w);
+    first = (struct work_waiter){.is_first = true};
+  }
+  assert_int_equal(client_begin_job(c, &retry), QUOTA_OK);
+  client_end_job(c, true);
+  client_let_go(c);
+  quota_stop(q);
 }
 
 static int lasting, passing;
@@ -300,6 +440,12 @@ int main(void) {
       cmocka_unit_test(work_does_not_call_a_reader_that_left),
       cmocka_unit_test(work_wakes_each_of_its_readers),
       cmocka_unit_test(work_is_given_up_by_its_last_reader_only),
+      cmocka_unit_test(work_whose_first_reader_left_is_not_given_up_for_it),
+      cmocka_unit_test(work_calls_off_one_reader_and_goes_on_for_the_other),
+      cmocka_unit_test(work_that_has_ended_is_not_called_off),
+      cmocka_unit_test(work_tells_each_reader_of_its_stream_its_place_in_the_queue),
+      cmocka_unit_test(a_farewell_ends_a_stream_wherever_it_is),
+      cmocka_unit_test(work_tells_who_pays_once),
       cmocka_unit_test(work_loads_what_another_gave),
       cmocka_unit_test(work_that_fails_is_not_lasting),
       cmocka_unit_test(work_keeps_its_own_start_in_place_of_the_childs),

@@ -73,11 +73,16 @@ export async function deleteSnippet(id: string, token: string): Promise<void> {
   await request(`/snippets/${id}`, { method: "DELETE", headers: { ...OURS, "x-nkx-edit-token": token } });
 }
 
-/** Compiles, handing on each frame as it arrives. */
-export async function compile(req: CompileRequest, signal: AbortSignal, sink: (f: Frame) => void): Promise<void> {
+/** Compiles, handing on each frame as it arrives; the server ends what it still compiles for the same editor. */
+export async function compile(
+  req: CompileRequest,
+  editor: string,
+  signal: AbortSignal,
+  sink: (f: Frame) => void,
+): Promise<void> {
   const response = await request("/compile", {
     method: "POST",
-    headers: { "content-type": "application/json", accept: "application/x-ndjson" },
+    headers: { "content-type": "application/json", accept: "application/x-ndjson", "x-nkx-editor": editor },
     body: JSON.stringify(req),
     signal,
   });

@@ -85,6 +85,7 @@ export interface ArtifactInfo {
 }
 
 export type Frame =
+  | { frame: "queued"; position: number }
   | { frame: "start"; version: number; key: string; language: string; target: string; pipeline: string }
   | { frame: "kernel"; kernel: number; name: string; inputs: TensorInfo[]; outputs: TensorInfo[] }
   | { frame: "stage"; kernel: number; stage: Stage }

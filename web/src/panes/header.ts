@@ -108,8 +108,16 @@ function finished(outcome: Outcome, stages: number): StatusText {
   return { kind: "error", text: stages > 0 ? `✕ ${count} · ${reached} reached` : `✕ ${count}`, title };
 }
 
+function ordinal(n: number): string {
+  const teen = n % 100 >= 11 && n % 100 <= 13;
+  return `${n}${teen ? "th" : (["th", "st", "nd", "rd"][n % 10] ?? "th")}`;
+}
+
 function statusOf(store: AppStore): StatusText {
   const { compiling, outcome, pending, problem } = store.state;
+  if (compiling && outcome && outcome.queued > 0) {
+    return { kind: "quiet", text: `waiting · ${ordinal(outcome.queued)} in the queue`, title: "Every worker is busy." };
+  }
   if (compiling) return { kind: "quiet", text: "compiling…", title: "" };
   if (problem) return { kind: problem.kind === "request" ? "error" : "ours", text: "✕ not compiled", title: problem.message };
   if (!outcome) return { kind: "quiet", text: "", title: "" };
@@ -121,8 +129,10 @@ function statusOf(store: AppStore): StatusText {
 function status(store: AppStore): void {
   const out = byId("status");
   let late = 0;
+  let queued = 0;
   const draw = () => {
     const s = statusOf(store);
+    queued = store.state.outcome?.queued ?? 0;
     out.textContent = s.text;
     out.title = s.title;
     out.dataset["kind"] = s.kind;
@@ -134,7 +144,8 @@ function status(store: AppStore): void {
     else draw();
   });
   store.watch(["outcome", "pending", "problem"], () => {
-    if (!store.state.compiling) draw();
+    const { compiling, outcome } = store.state;
+    if (!compiling || (outcome?.queued ?? 0) !== queued) draw();
   });
 }
 

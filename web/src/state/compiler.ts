@@ -8,7 +8,7 @@ import type { AppStore } from "./app";
 import { applyFrame, kernelOf, newOutcome, type Outcome } from "./outcome";
 import { fileOf } from "./languages";
 import { rebind } from "./selection";
-import { scope } from "./scope";
+import { editorName, scope } from "./scope";
 import { settings } from "./settings";
 
 /** After the last key; short enough to feel like an answer to it. */
@@ -70,7 +70,7 @@ export class Compiler {
     let outcome = newOutcome(req.source ?? "");
     const file = fileOf(this.store.state.language);
     try {
-      await compile(req, mine.signal, (frame) => {
+      await compile(req, editorName, mine.signal, (frame) => {
         if (this.running !== mine) return;
         outcome = applyFrame(outcome, frame, file);
         this.show(outcome);

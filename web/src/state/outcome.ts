@@ -24,6 +24,8 @@ export interface Outcome {
   kernels: KernelOutcome[];
   diagnostics: Diagnostic[];
   status: "running" | "ok" | "error" | "cut";
+  /** The place in the server's queue, from 1; 0 once it is compiled. */
+  queued: number;
   timeUs: number;
   roundTripMs: number;
 }
@@ -37,6 +39,7 @@ export function newOutcome(source: string): Outcome {
     kernels: [],
     diagnostics: [],
     status: "running",
+    queued: 0,
     timeUs: 0,
     roundTripMs: 0,
   };
@@ -45,8 +48,10 @@ export function newOutcome(source: string): Outcome {
 /** The outcome with one more frame: a new object, so that it is seen to have changed. */
 export function applyFrame(outcome: Outcome, frame: Frame, filename: string): Outcome {
   switch (frame.frame) {
+    case "queued":
+      return { ...outcome, queued: frame.position };
     case "start":
-      return { ...outcome, key: frame.key, target: frame.target };
+      return { ...outcome, queued: 0, key: frame.key, target: frame.target };
     case "kernel": {
       const kernels = outcome.kernels.slice();
       const { name, inputs, outputs } = frame;
@@ -78,7 +83,7 @@ export function frozenOutcome(source: string, filename: string, result: Result, 
     return { name, inputs, outputs, stages, map };
   });
   const { key, target, diagnostics, status, time_us: timeUs } = result;
-  return { source, key, snippet, target, kernels, diagnostics, status, timeUs, roundTripMs: 0 };
+  return { source, key, snippet, target, kernels, diagnostics, status, queued: 0, timeUs, roundTripMs: 0 };
 }
 
 export interface StageRow {
@@ -189,6 +194,8 @@ const LIMIT = new Set([
   "too-many-operations",
   "source-too-large",
   "nesting-too-deep",
+  "busy",
+  "superseded",
 ]);
 
 /** Whose fault a diagnostic is: the reader should never look for our mistakes in their kernel. */

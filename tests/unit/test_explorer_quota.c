@@ -1,0 +1,123 @@
+/* Shares: each client has its own, they fill again, and many clients take no more room than there is. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+/* before cmocka, which has a macro called fail */
+#include "job/quota.h"
+
+#include <cmocka.h>
+
+static struct quota *make(struct quota_config cfg) {
+  struct quota *q;
+  struct error err;
+  assert_int_equal(quota_start(&cfg, &q, &err), ST_OK);
+  return q;
+}
+
+static void a_client_may_start_its_minutes_share_and_then_waits(void **state) {
+  struct quota *q = make((struct quota_config){.compiles = 60});
+  struct client *a = quota_client(q, "192.0.2.1"), *b = quota_client(q, "192.0.2.2");
+  int retry = 0;
+  (void)state;
+  for (int i = 0; i < 60; i++)
+    assert_int_equal(client_begin_job(a, &retry), QUOTA_OK);
+  assert_int_equal(client_begin_job(a, &retry), QUOTA_COMPILES);
+  assert_int_equal(retry, 1);
+  assert_int_equal(client_begin_job(b, &retry), QUOTA_OK);
+  client_end_job(a, false); /* never ran: given back */
+  assert_int_equal(client_begin_job(a, &retry), QUOTA_OK);
+  client_end_job(a, true);
+  assert_int_equal(client_begin_job(a, &retry), QUOTA_COMPILES);
+  client_let_go(a);
+  client_let_go(b);
+  quota_stop(q);
+}
+
+static void what_was_used_is_remembered_after_the_client_went(void **state) {
+  struct quota *q = make((struct quota_config){.compiles = 1});
+  int retry = 0;
+  (void)state;
+  struct client *a = quota_client(q, "192.0.2.1");
+  assert_int_equal(client_begin_job(a, &retry), QUOTA_OK);
+  client_end_job(a, true);
+  client_let_go(a);
+  a = quota_client(q, "192.0.2.1");
+  assert_int_equal(client_begin_job(a, &retry), QUOTA_COMPILES);
+  assert_in_range(retry, 59, 60);
+  client_let_go(a);
+  quota_stop(q);
+}
+
+static void jobs_and_connections_at_once_are_limited_and_counted(void **state) {
+  struct quota *q = make((struct quota_config){.jobs = 2, .connections = 1});
+  struct quota_counts counts;
+  struct client *a = quota_client(q, "192.0.2.1");
+  int retry = 0;
+  (void)state;
+  assert_int_equal(client_begin_job(a, &retry), QUOTA_OK);
+  assert_int_equal(client_begin_job(a, &retry), QUOTA_OK);
+  assert_int_equal(client_begin_job(a, &retry), QUOTA_JOBS);
+  assert_true(retry > 0);
+  client_end_job(a, true);
+  assert_int_equal(client_begin_job(a, &retry), QUOTA_OK);
+  assert_int_equal(client_connect(a), QUOTA_OK);
+  assert_int_equal(client_connect(a), QUOTA_CONNECTIONS);
+  client_disconnect(a);
+  assert_int_equal(client_connect(a), QUOTA_OK);
+  quota_look(q, &counts);
+  assert_int_equal(counts.refused[QUOTA_JOBS], 1);
+  assert_int_equal(counts.refused[QUOTA_CONNECTIONS], 1);
+  assert_int_equal(counts.clients, 1);
+  client_let_go(a);
+  quota_stop(q);
+}
+
+static void without_limits_everything_is_allowed(void **state) {
+  struct quota *q = make((struct quota_config){0});
+  struct client *a = quota_client(q, "192.0.2.1");
+  int retry = 0;
+  (void)state;
+  for (int i = 0; i < 10000; i++) {
+    assert_int_equal(client_begin_job(a, &retry), QUOTA_OK);
+    assert_int_equal(client_connect(a), QUOTA_OK);
+  }
+  assert_int_equal(client_begin_job(NULL, &retry), QUOTA_OK);
+  client_let_go(a);
+  quota_stop(q);
+}
+
+static void many_clients_take_no_more_room_than_there_is(void **state) {
+  struct quota *q = make((struct quota_config){.compiles = 1});
+  struct quota_counts counts;
+  struct client *kept = quota_client(q, "held");
+  char name[48];
+  int retry;
+  (void)state;
+  for (int i = 0; i < 100000; i++) {
+    snprintf(name, sizeof name, "2001:db8:%x:%x::", i >> 16, i & 0xffff);
+    struct client *c = quota_client(q, name);
+    assert_int_equal(client_begin_job(c, &retry), QUOTA_OK);
+    client_end_job(c, true);
+    client_let_go(c);
+  }
+  quota_look(q, &counts);
+  assert_in_range(counts.clients, 1, 1 << 16);
+  assert_ptr_equal(quota_client(q, "held"), kept);
+  client_let_go(kept);
+  client_let_go(kept);
+  quota_stop(q);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(a_client_may_start_its_minutes_share_and_then_waits),
+      cmocka_unit_test(what_was_used_is_remembered_after_the_client_went),
+      cmocka_unit_test(jobs_and_connections_at_once_are_limited_and_counted),
+      cmocka_unit_test(without_limits_everything_is_allowed),
+      cmocka_unit_test(many_clients_take_no_more_room_than_there_is),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
