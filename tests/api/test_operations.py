@@ -163,9 +163,8 @@ def test_logs_are_json_without_source_or_unlisted_ids(own):
     s.compile("raise ValueError('tell-tale-7712')\n")
     assert s.stop() == 0
     s.wait_until(lambda: any("stopping" in line for line in s.log), "the log's end")
-    ours = [line for line in s.log if line.startswith("{")]
-    events = [json.loads(line) for line in ours]
-    assert len(ours) > 10 and all({"time", "level", "event"} <= set(e) for e in events)
+    events = [json.loads(line) for line in s.log]
+    assert len(events) > 10 and all({"time", "level", "event"} <= set(e) for e in events)
     done = [e for e in events if e["event"] == "job_done"]
     assert done and all(e["status"] and int(e["wall_ms"]) >= 0 for e in done)
     assert [e["status"] for e in events if e["event"] == "request" and e["route"] == "/z/"] == ["200"]

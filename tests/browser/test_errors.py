@@ -2,6 +2,8 @@
 import json
 import re
 
+import requests
+
 from conftest import compile_api, compiled, text_of_range, write
 from playwright.sync_api import expect
 
@@ -138,6 +140,26 @@ def test_a_lost_connection_is_said_and_mended(new_page, slow, watch):
     page.locator("#banner").get_by_role("button", name="Compile again").or_(page.locator("#banner").get_by_text("Retry")).first.click()
     compiled(page)
     expect(page.locator("#banner")).to_be_empty()
+    expect(page.locator("#signature")).to_contain_text("talk")
+
+
+def test_the_place_in_the_queue_is_shown(page, server):
+    def post():
+        body = {"source": "import time\ntime.sleep(60)\n"}
+        headers = {"accept": "application/x-ndjson", "cache-control": "no-store"}
+        return requests.post(f"{server}/api/v1/compile", json=body, headers=headers, stream=True, timeout=60)
+
+    held = []
+    while requests.get(f"{server}/healthz", timeout=10).json()["waiting"] == 0:
+        assert len(held) < 64
+        held.append(post())  # returns with its first frame: it runs, or it waits
+    write(page, PRINTS)
+    expect(page.locator("#status")).to_have_text("waiting · 2nd in the queue")
+    held.pop().close()
+    expect(page.locator("#status")).to_have_text("waiting · 1st in the queue")
+    for answer in held:
+        answer.close()
+    compiled(page)
     expect(page.locator("#signature")).to_contain_text("talk")
 
 

@@ -1,4 +1,5 @@
 """Which level of the jail is reached with what the kernel offers, and that below the least one no code is run."""
+import json
 import os
 import pathlib
 import re
@@ -74,9 +75,11 @@ def test_a_step_that_fails_later_means_that_no_job_is_read(layer):
 
 
 def test_a_level_that_the_operator_asks_for_is_not_undercut():
-    s = start("--jail-without", "mount", "--jail-min", "B")
+    s = start("--jail-without", "mount", "--jail-min", "B", "--log-format", "json")
     assert_refuses(s)
     assert s.stop() == 0
+    s.wait_until(lambda: any("stopping" in line for line in s.log), "the log's end")
+    assert "zygote" in {json.loads(line)["event"] for line in s.log}, "its lines are like the server's"
 
 
 def test_below_c_only_when_told_so():

@@ -130,6 +130,7 @@ function status(store: AppStore): void {
   const out = byId("status");
   let late = 0;
   let queued = 0;
+  let isLate = false;
   const draw = () => {
     const s = statusOf(store);
     queued = store.state.outcome?.queued ?? 0;
@@ -140,12 +141,17 @@ function status(store: AppStore): void {
   // a quick compilation goes from one result to the next without a word in between
   store.watch(["compiling"], () => {
     window.clearTimeout(late);
-    if (store.state.compiling) late = window.setTimeout(draw, 400);
-    else draw();
+    isLate = false;
+    if (!store.state.compiling) draw();
+    else
+      late = window.setTimeout(() => {
+        isLate = true;
+        draw();
+      }, 400);
   });
   store.watch(["outcome", "pending", "problem"], () => {
     const { compiling, outcome } = store.state;
-    if (!compiling || (outcome?.queued ?? 0) !== queued) draw();
+    if (!compiling || (isLate && (outcome?.queued ?? 0) !== queued)) draw();
   });
 }
 
