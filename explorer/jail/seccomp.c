@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <seccomp.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -20,6 +21,8 @@
 #define F_OFD_SETLK 37
 #define F_OFD_SETLKW 38
 #endif
+
+#define FUTEX_WAIT_BITSET_PRIVATE_REALTIME (FUTEX_WAIT_BITSET_PRIVATE | FUTEX_CLOCK_REALTIME)
 
 struct rule {
   const char *name;

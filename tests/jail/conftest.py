@@ -17,13 +17,19 @@ spec.loader.exec_module(api)
 sys.path.insert(0, str(HERE))
 
 
+def build_library(name, place):
+    """place/NAME.so, made of NAME.c here."""
+    subprocess.run(["gcc", "-std=c17", "-D_GNU_SOURCE", "-O2", "-g", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-o",
+                    place / f"{name}.so", HERE / f"{name}.c"], check=True)
+    return place / f"{name}.so"
+
+
 @pytest.fixture(scope="session")
 def prober_dir(tmp_path_factory):
     """The kernels' packages with the prober beside them: what a job sees, it may load."""
     place = tmp_path_factory.mktemp("python")
     shutil.copytree(api.BUILD / "python", place, dirs_exist_ok=True)
-    subprocess.run(["gcc", "-std=c17", "-D_GNU_SOURCE", "-O2", "-g", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-o",
-                    place / "prober.so", HERE / "prober.c"], check=True)
+    build_library("prober", place)
     return place
 
 
