@@ -54,8 +54,9 @@ struct jail {
 struct jail_report {
   uint32_t layers; /* a bit for each that stands */
   int32_t landlock_abi;
-  int32_t failed; /* the layer that failed, or -1 */
-  int32_t error;  /* errno of the failure */
+  int32_t failed;  /* the layer that failed, or -1 */
+  int32_t error;   /* errno of the failure */
+  int32_t took_us; /* from clone to the last wall; left to who spawned */
 };
 
 /* Adds a path, if it exists.  The string must outlive j. */

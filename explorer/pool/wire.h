@@ -33,6 +33,7 @@ struct ctl_msg {
   int32_t cpu_ms, rss_kb; /* CTL_EXIT: what the child used */
   uint32_t layers;        /* CTL_CHILD: active layers of the jail, a bit each (jail/layer.h) */
   int32_t landlock_abi;   /* CTL_CHILD, CTL_HELLO */
+  int32_t jail_us;        /* CTL_CHILD: how long the jail took, from clone to its last wall */
   int32_t level;          /* CTL_HELLO: enum jail_level */
   int32_t has_cgroup;     /* CTL_HELLO: the kernel limits the memory of each child */
   int32_t was_oom;        /* CTL_EXIT: its control group ended it for its use of memory */

@@ -9,6 +9,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "driver/compile.h"
 #include "pool/wire.h"
 #include "trace/trace.h"
@@ -99,11 +100,13 @@ void child_is_forked(void) {
   trace_after_fork(defaults.seed);
 }
 
-_Noreturn void child_main(const struct jail *j, const struct prefault *pages, struct ir *ir, int job_fd) {
+_Noreturn void child_main(const struct jail *j, int64_t began_us, const struct prefault *pages, struct ir *ir,
+                          int job_fd) {
   struct jail_report report;
 
   limit_python(&j->limits); /* timers do not pass to a child, and the jail allows none to be set */
   enum status st = jail_enter(j, &job_fd, WIRE_JOB_FD, &report);
+  report.took_us = (int32_t)(clock_now_us() - began_us);
   if (!st) { /* what forking costs, paid before there is a job */
     child_is_forked();
     prefault_take(pages);

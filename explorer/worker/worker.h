@@ -40,8 +40,9 @@ MUST_USE enum status worker_jail(const struct worker_config *cfg, struct jail *j
 /* Serves the control socket WIRE_CTL_FD until the server is gone; exit status for main. */
 int zygote_main(const struct worker_config *cfg);
 
-/* The life of a child, from the moment clone3 returned in it. */
-_Noreturn void child_main(const struct jail *j, const struct prefault *pages, struct ir *ir, int job_fd);
+/* The life of a child, from the moment clone3 returned in it; began_us: when that was called. */
+_Noreturn void child_main(const struct jail *j, int64_t began_us, const struct prefault *pages, struct ir *ir,
+                          int job_fd);
 /* What CPython and NumPy have to do in a new process. */
 void child_is_forked(void);
 

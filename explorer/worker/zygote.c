@@ -60,9 +60,10 @@ static enum status spawn(struct zygote *z, struct error *err) {
     return fail(err, ST_IO, "socketpair: %m");
   PyOS_BeforeFork();
   uint32_t id = ++z->next_id;
+  int64_t began_us = clock_now_us();
   enum status st = jail_spawn(&z->jail, id, &pid, &pidfd, err);
   if (!st && pid == 0)
-    child_main(&z->jail, z->pages, &z->ir, pair[1]);
+    child_main(&z->jail, began_us, z->pages, &z->ir, pair[1]);
   PyOS_AfterFork_Parent();
   close(pair[1]);
   if (!st)
@@ -108,6 +109,7 @@ static enum status hand_over(struct kid *k) {
   if (n == (ssize_t)sizeof r && r.failed < 0) {
     m.layers = r.layers;
     m.landlock_abi = r.landlock_abi;
+    m.jail_us = r.took_us;
     st = wire_ctl_send(WIRE_CTL_FD, &m, (int[]){k->gate, k->pidfd}, 2, NULL);
   } else {
     char text[160];
