@@ -38,12 +38,13 @@ class Answer:
 class Server:
     """`nkx serve` as a child of the test; everything it logs is in .log."""
 
-    def __init__(self, *flags, data=None, healthy=True):
+    def __init__(self, *flags, data=None, healthy=True, env=None):
         self.log = []
         self._own_data = None if data else tempfile.TemporaryDirectory(prefix="nkx-test-")
         self.data = pathlib.Path(data or self._own_data.name)
         self.process = subprocess.Popen(
-            [BUILD / "bin/nkx", "serve", "--port", "0", "--data-dir", self.data, *flags], stderr=subprocess.PIPE, text=True)
+            [BUILD / "bin/nkx", "serve", "--port", "0", "--data-dir", self.data, *flags], stderr=subprocess.PIPE, text=True,
+            env={**os.environ, **(env or {})})
         self.port = self._wait_for_log(r"""serving.*url\W+http://[^:]+:(\d+)""")
         threading.Thread(target=self._read_log, daemon=True).start()
         if healthy:
