@@ -175,7 +175,7 @@ test: setup-test
 	@$(MAKE) --no-print-directory -j$(shell nproc) BUILD=build-fuzz VENV=$(VENV) SAN=fuzz fuzz-bin
 	@BUILD=$(BUILD) VENV=$(VENV) tests/run.sh
 
-# only these suites: make test-unit, test-lit, test-fuzz, test-pytest, test-browser, test-page
+# only these suites: make test-unit, test-lit, test-fuzz, test-core, test-api, …, test-browser, test-page (tests/run.sh)
 test-%: setup-test
 	@$(MAKE) --no-print-directory -j$(shell nproc) binaries python web unit-bin
 	@[ "$*" != fuzz ] || $(MAKE) --no-print-directory -j$(shell nproc) BUILD=build-fuzz VENV=$(VENV) SAN=fuzz fuzz-bin

@@ -1,13 +1,14 @@
 #!/bin/sh
 # Runs every test of `make test` and ends with one summary line.  Each suite's own output is shown; suites go on after a
 # failure, so that one run tells everything.
-#   BUILD: where the product was built; VENV: the Python environment; SUITES: only these (unit lit page fuzz pytest browser)
+#   BUILD: where the product was built; VENV: the Python environment; SUITES: only these (unit lit page fuzz core
+#   api store deploy jail hostile browser; pytest: all of them that are pytest's but the browser)
 set -u
 cd "$(dirname "$0")/.."
 BUILD=${BUILD:-build}
 VENV=${VENV:-build/venv}
 FUZZ_BUILD=${FUZZ_BUILD:-build-fuzz}
-SUITES=${SUITES:-unit lit page fuzz pytest browser}
+SUITES=${SUITES:-all}
 export BUILD VENV PATH="$PWD/$VENV/bin:/usr/lib/llvm-22/bin:$PATH"
 passed=0 failed=0
 failures=
@@ -63,7 +64,7 @@ py() { # name, pytest arguments...
 
 fuzz() { # the whole corpus, and a few seconds of new inputs per target
   log=$BUILD/test/fuzz.log
-  BUILD=$FUZZ_BUILD SECONDS_EACH=6 FUZZ_TIMEOUT=20 tests/fuzz/run.sh >"$log" 2>&1
+  BUILD=$FUZZ_BUILD SECONDS_EACH=4 FUZZ_TIMEOUT=20 tests/fuzz/run.sh >"$log" 2>&1
   st=$?
   ok=$(grep -c '^fuzz [a-z_]*: ok,' "$log")
   n=$(grep -c '^fuzz [a-z_]*: FAILED,' "$log")
@@ -73,25 +74,41 @@ fuzz() { # the whole corpus, and a few seconds of new inputs per target
   count fuzz "$ok" "$n"
 }
 
+run() { # suites in order
+  for s in "$@"; do
+    case $s in
+    unit) unit ;;
+    lit) lit_suite ;;
+    page) page ;;
+    fuzz) fuzz ;;
+    core) py core -n 2 tests/trace tests/conformance tests/passes tests/kernels tests/cli ;;
+    # each in a process of its own, since each has a conftest that its tests import from
+    api | store | deploy | jail | hostile) py "$s" "tests/$s" ;;
+    browser) py browser ${WORKERS--n 2 --dist loadfile} tests/browser ;;
+    esac
+  done
+}
+
+# A lane's counts and failures, for the summary.
+report() {
+  printf '%s %s %s\n' "$passed" "$failed" "$failures" >"$BUILD/test/lane-$1"
+}
+
 mkdir -p "$BUILD/test"
-for s in $SUITES; do
-  case $s in
-  unit) unit ;;
-  lit) lit_suite ;;
-  page) page ;;
-  fuzz) fuzz ;;
-  pytest)
-    py core -n 2 tests/trace tests/conformance tests/passes tests/kernels tests/cli
-    # one server at a time: these count processes; apart, since each has a conftest that its tests import from
-    py api tests/api
-    py store tests/store
-    py deploy tests/deploy
-    py jail tests/jail
-    py hostile tests/hostile
-    ;;
-  browser) py browser -n 2 --dist loadfile tests/browser ;;
-  esac
-done
+servers="api store deploy jail hostile"
+case $SUITES in
+all) # the tests of the server wait more than they compute: beside them there is room for a browser
+  rm -f "$BUILD/test/lane-browser"
+  (WORKERS=; run browser; report browser) >"$BUILD/test/browser.out" 2>&1 &
+  run unit lit page fuzz $servers
+  wait
+  cat "$BUILD/test/browser.out"
+  read -r p f what <"$BUILD/test/lane-browser" || p=0 f=1 what=pytest-browser
+  passed=$((passed + p)) failed=$((failed + f)) failures="$failures${what:+ $what}"
+  run core
+  ;;
+*) run $(echo "$SUITES" | sed "s/pytest/core $servers/") ;;
+esac
 [ -z "$failures" ] || echo "failing:$failures"
 echo "$passed passed, $failed failed"
 [ "$failed" = 0 ]

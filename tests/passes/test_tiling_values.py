@@ -162,10 +162,13 @@ func.func @f({from_c}%a: {ta}, %b: {tb}) -> {tc} {{
 }}"""
 
 
-@pytest.mark.parametrize("m,n,k,tile", [
-    (256, 256, 256, [128, 128, 128]), (384, 40, 20, [128, 20, 20]), (130, 517, 133, [128, 512, 128]), (7, 1, 1, [7, 1, 1]),
-    (11, 13, 17, [3, 4, 5]), (640, 33, 9, [128, 16, 4]), (5, 600, 200, [5, 200, 64]), (12, 12, 12, [2, 3, 4])])
-@pytest.mark.parametrize("init", ["empty", "fill", "value"])
+TAILS = [(256, 256, 256, [128, 128, 128]), (384, 40, 20, [128, 20, 20]), (130, 517, 133, [128, 512, 128]), (7, 1, 1, [7, 1, 1]),
+         (11, 13, 17, [3, 4, 5]), (640, 33, 9, [128, 16, 4]), (5, 600, 200, [5, 200, 64]), (12, 12, 12, [2, 3, 4])]
+
+
+# every start with one shape, every shape with one start
+@pytest.mark.parametrize("m,n,k,tile,init", [(*t, init) for i, t in enumerate(TAILS) for j, init in enumerate(("empty", "fill", "value"))
+                                             if i == 2 or i % 3 == j])
 def test_matmul_with_every_kind_of_tail(rng, m, n, k, tile, init):
     spaces(through(matmul(m, n, k, tile, 4, init), rng))
 
