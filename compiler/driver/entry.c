@@ -108,12 +108,65 @@ static enum status fill_from_function(struct arena *a, MlirOperation f, const st
   return ST_INPUT;
 }
 
+/* The lines of the text, [n_lines] being its end. */
+struct text_lines {
+  const char *filename;
+  const char **starts;
+  unsigned n_lines;
+};
+
+static struct text_lines split(struct arena *a, const struct job *job) {
+  struct text_lines t = {.filename = job->filename, .n_lines = 1};
+  const char *end = job->source + job->source_len;
+
+  for (const char *p = job->source; (p = memchr(p, '\n', (size_t)(end - p))); p++)
+    t.n_lines++;
+  t.starts = arena_new_array(a, const char *, t.n_lines + 1);
+  t.starts[0] = job->source;
+  t.n_lines = 1;
+  for (const char *p = job->source; (p = memchr(p, '\n', (size_t)(end - p))); p++)
+    t.starts[t.n_lines++] = p + 1;
+  t.starts[t.n_lines] = end + 1; /* behind a line end that may be missing */
+  return t;
+}
+
+/* Characters of UTF-8, as ranges count them. */
+static unsigned points(const char *from, const char *to) {
+  unsigned n = 0;
+  for (; from < to; from++)
+    n += ((unsigned char)*from & 0xc0) != 0x80;
+  return n;
+}
+
+/* MLIR's parser notes where an operation's name begins, in a file called "-"; what the reader wants to see is the operation:
+ * its first line. */
+static MlirWalkResult widen_place(MlirOperation op, void *user) {
+  const struct text_lines *t = user;
+  MlirLocation loc = mlirOperationGetLocation(op);
+  if (!mlirLocationIsAFileLineColRange(loc))
+    return MlirWalkResultAdvance;
+  const unsigned line = (unsigned)mlirLocationFileLineColRangeGetStartLine(loc);
+  MlirIdentifier file = mlirLocationFileLineColRangeGetFilename(loc);
+  if (!line || line > t->n_lines || !mlirStringRefEqual(mlirIdentifierStr(file), ir_str("-")))
+    return MlirWalkResultAdvance;
+  const char *start = t->starts[line - 1], *from = start, *to = t->starts[line] - 1;
+  while (from < to && (*from == ' ' || *from == '\t'))
+    from++;
+  while (to > from && strchr(" \t\r{", to[-1]))
+    to--;
+  mlirOperationSetLocation(op, mlirLocationFileLineColRangeGet(mlirOperationGetContext(op), ir_str(t->filename), line,
+                                                               points(start, from) + 1, line, points(start, to) + 1));
+  return MlirWalkResultAdvance;
+}
+
 enum status entry_read_mlir(struct ir *ir, struct arena *a, const struct job *job, struct diags *ds,
                             struct trace_kernel **out, MlirModule *module) {
   MlirModule m;
   enum status st = ir_parse(ir, job->source, job->source_len, job->filename, a, ds, &m);
   if (st)
     return st;
+  struct text_lines lines = split(a, job);
+  mlirOperationWalk(mlirModuleGetOperation(m), widen_place, &lines, MlirWalkPreOrder);
   MlirOperation f = mlirBlockGetFirstOperation(mlirModuleGetBody(m));
   while (!mlirOperationIsNull(f) && !is_entry(a, f, job->kernel))
     f = mlirOperationGetNextInBlock(f);

@@ -37,13 +37,15 @@ def test_a_pasted_text_is_known_for_what_it_is(page, source, language, file, sta
     expect(page.locator("#source-editor .py-keyword").first).to_have_text("import")
 
 
-def test_the_lines_of_hlo_are_tied_to_the_stages(page):
-    write(page, HLO)
-    expect(page.locator("#signature")).to_contain_text("scale")
+@pytest.mark.parametrize("source, name, line, becomes", [(HLO, "scale", "exponential", "activation"), (MLIR, "halve", "linalg.mul", "tensor_tensor_arith")])
+def test_lines_are_tied_to_the_stages(page, source, name, line, becomes):
+    write(page, source)
+    expect(page.locator("#signature")).to_contain_text(name)
     compiled(page)
     open_stage(page, "linalg-to-nisa")
-    page.locator("#source-editor .cm-line", has_text="exponential").click(position={"x": 60, "y": 8})
-    assert any("activation" in line for line in ir_lines(page, "lit-selected"))
+    page.locator("#source-editor .cm-line", has_text=line).click(position={"x": 60, "y": 8})
+    expect(page.locator("#ir-viewer .lit-selected").first).to_be_visible()
+    assert any(becomes in line for line in ir_lines(page, "lit-selected"))
 
 
 def test_a_link_keeps_the_language(new_page, server, page):

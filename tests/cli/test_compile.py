@@ -88,6 +88,25 @@ def test_a_proto_and_a_linalg_text_enter_at_their_stage(tmp_path):
     assert {s["check"]["status"] for s in mlir[:-1]} == {"pass"}
 
 
+def test_places_in_mlir_are_the_first_lines_of_operations():
+    text = """func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %e = tensor.empty() : tensor<4xf32> // ä
+  %r = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>], iterator_types = ["parallel"]}
+    ins(%x : tensor<4xf32>) outs(%e : tensor<4xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %n = arith.negf %a : f32
+    linalg.yield %n : f32
+  } -> tensor<4xf32>
+  return %r : tensor<4xf32>
+}"""
+    found = stages(nkx("compile", "-", "--language", "mlir", "--json", "-", stdin=text))
+    want = {"func.func": (1, 1, 49), "tensor.empty": (2, 3, 43), "arith.negf": (6, 5, 29), "return": (9, 3, 28)}
+    for name, (line, col, end) in want.items():
+        k = next(k for k, t in enumerate(found[0]["text"].split("\n")) if name in t)
+        assert found[0]["lines"][k]["src"] == [{"file": "<stdin>", "line": line, "col": col, "end_line": line, "end_col": end, "depth": 0}]
+    assert any(entry.get("src", [{}])[0].get("line") == 3 for entry in found[-1]["lines"])
+
+
 def test_wrong_hlo_and_mlir_show_a_caret():
     done = nkx("compile", "-", stdin=HLO.replace("add(x, x)", "add(x, z)"))
     assert done.returncode == 1 and "<stdin>:5:33" in done.stderr and "hlo-invalid" in done.stderr
