@@ -37,20 +37,26 @@ void arena_clear(struct arena *a) {
   arena_init(a);
 }
 
+bool arena_reserve(struct arena *a, size_t n) {
+  struct arena_block *b = malloc(sizeof *b + n);
+  if (!b)
+    return false;
+  b->next = a->blocks;
+  a->blocks = b;
+  a->used = 0;
+  a->size = n;
+  a->total += n;
+  return true;
+}
+
 static void grow(struct arena *a, size_t need) {
   size_t size = a->size ? a->size * 2 : FIRST_BLOCK;
   if (size > LARGEST_BLOCK)
     size = LARGEST_BLOCK;
   if (size < need)
     size = need;
-  struct arena_block *b = malloc(sizeof *b + size);
-  if (!b)
+  if (!arena_reserve(a, size))
     arena_oom(size);
-  b->next = a->blocks;
-  a->blocks = b;
-  a->used = 0;
-  a->size = size;
-  a->total += size;
 }
 
 void *arena_alloc(struct arena *a, size_t n) {

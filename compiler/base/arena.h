@@ -2,12 +2,14 @@
  *
  * A compile job allocates from one arena.  Everything an arena function returns lives exactly as long as
  * the arena.  Running out of memory ends the process through arena_oom: a job is a process of its own, and
- * whoever started it reports "out of memory" for it, so that no caller in the compiler checks for NULL.
+ * whoever started it reports "out of memory" for it, so that no caller in the compiler checks for NULL.  The
+ * server, which must not end, reserves what a request can need before it begins with one.
  */
 #ifndef BASE_ARENA_H
 #define BASE_ARENA_H
 
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/error.h"
@@ -20,6 +22,8 @@ struct arena {
 
 void arena_init(struct arena *a);
 void arena_clear(struct arena *a); /* frees everything; the arena can be used again */
+/* Takes n bytes from the heap at once, within which nothing can run out; false when there are not as many. */
+MUST_USE bool arena_reserve(struct arena *a, size_t n);
 
 /* n zeroed bytes, aligned for any type.  n == 0 gives a valid pointer. */
 void *arena_alloc(struct arena *a, size_t n) __attribute__((malloc, returns_nonnull));

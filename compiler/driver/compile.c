@@ -76,7 +76,8 @@ static enum status send_diags(struct run *r, int kernel) {
 static enum status send_start(struct run *r) {
   char key[JOB_KEY_SIZE];
   struct buf b;
-  job_key(r->job, key);
+  if (!job_key(r->job, key))
+    arena_oom(r->job->source_len);
   buf_init(&b, FRAME_MAX);
   buf_puts(&b, "{\"frame\":\"start\",\"version\":1");
   json_put_field_str(&b, "key", key);

@@ -300,72 +300,97 @@ enum status job_parse(struct arena *a, const char *json, size_t len, struct job 
 
 /* ---- writing ---------------------------------------------------------------------------------------------------- */
 
+/* An object's members, as long as there is memory: one that is missing makes it another object, so none comes then. */
+struct writer {
+  json_t *object;
+  bool failed;
+};
+
+static void put(struct writer *w, const char *key, json_t *v) {
+  w->failed |= json_object_set_new(w->object, key, v) != 0; /* also when either is NULL */
+}
+
+static json_t *written(struct writer *w) {
+  if (!w->failed)
+    return w->object;
+  json_decref(w->object);
+  return NULL;
+}
+
 static json_t *input_json(const struct trace_input_spec *in) {
-  json_t *o = json_object(), *dims = json_array();
+  struct writer w = {.object = json_object()};
+  json_t *dims = json_array();
   for (int i = 0; i < in->shape.rank; i++)
-    json_array_append_new(dims, json_integer(in->shape.dims[i]));
+    w.failed |= json_array_append_new(dims, json_integer(in->shape.dims[i])) != 0;
   if (in->name)
-    json_object_set_new(o, "name", json_string(in->name));
-  json_object_set_new(o, "shape", dims);
-  json_object_set_new(o, "dtype", json_string(dtype_numpy_name(in->shape.dtype)));
-  return o;
+    put(&w, "name", json_string(in->name));
+  put(&w, "shape", dims);
+  put(&w, "dtype", json_string(dtype_numpy_name(in->shape.dtype)));
+  return written(&w);
 }
 
 static json_t *base64_json(const struct job *j) {
   unsigned char *text = malloc((j->source_len + 2) / 3 * 4 + 1);
   if (!text)
-    arena_oom(j->source_len);
+    return NULL;
   EVP_EncodeBlock(text, (const unsigned char *)j->source, (int)j->source_len);
   json_t *v = json_string((const char *)text);
   free(text);
   return v;
 }
 
+static json_t *options_json(const struct job *j) {
+  struct writer w = {.object = json_object()};
+  if (j->stop_after)
+    put(&w, "stop_after", json_string(j->stop_after));
+  put(&w, "check", json_boolean(j->check));
+  put(&w, "artifacts", json_boolean(j->artifacts));
+  return written(&w);
+}
+
+/* NULL without memory. */
 static json_t *job_json(const struct job *j) {
-  json_t *o = json_object(), *options = json_object();
+  struct writer w = {.object = json_object()};
   if (j->is_binary)
-    json_object_set_new(o, "source_base64", base64_json(j));
+    put(&w, "source_base64", base64_json(j));
   else
-    json_object_set_new(o, "source", json_stringn(j->source, j->source_len));
-  json_object_set_new(o, "filename", json_string(j->filename));
-  json_object_set_new(o, "language", json_string(language_name(j->language)));
-  json_object_set_new(o, "target", json_string(target_name(j->target)));
+    put(&w, "source", json_stringn(j->source, j->source_len));
+  put(&w, "filename", json_string(j->filename));
+  put(&w, "language", json_string(language_name(j->language)));
+  put(&w, "target", json_string(target_name(j->target)));
   if (j->kernel)
-    json_object_set_new(o, "kernel", json_string(j->kernel));
+    put(&w, "kernel", json_string(j->kernel));
   if (j->n_inputs) {
     json_t *inputs = json_array();
     for (int i = 0; i < j->n_inputs; i++)
-      json_array_append_new(inputs, input_json(&j->inputs[i]));
-    json_object_set_new(o, "inputs", inputs);
+      w.failed |= json_array_append_new(inputs, input_json(&j->inputs[i])) != 0;
+    put(&w, "inputs", inputs);
   }
   if (j->scope)
-    json_object_set_new(o, "scope", json_string(j->scope));
-  if (j->stop_after)
-    json_object_set_new(options, "stop_after", json_string(j->stop_after));
-  json_object_set_new(options, "check", json_boolean(j->check));
-  json_object_set_new(options, "artifacts", json_boolean(j->artifacts));
-  json_object_set_new(o, "options", options);
-  return o;
+    put(&w, "scope", json_string(j->scope));
+  put(&w, "options", options_json(j));
+  return written(&w);
 }
 
 char *job_dump(const struct job *j, size_t *len) {
   json_t *o = job_json(j);
-  char *text = json_dumps(o, JSON_COMPACT);
+  char *text = o ? json_dumps(o, JSON_COMPACT) : NULL;
   json_decref(o);
   *len = text ? strlen(text) : 0;
   return text;
 }
 
-void job_key(const struct job *j, char key[JOB_KEY_SIZE]) {
+bool job_key(const struct job *j, char key[JOB_KEY_SIZE]) {
   unsigned char digest[SHA256_DIGEST_LENGTH];
-  json_t *o = job_json(j);
-  json_object_set_new(o, "pipeline", json_string(pipeline_version()));
-  char *text = json_dumps(o, JSON_COMPACT | JSON_SORT_KEYS);
-  json_decref(o);
+  struct writer w = {.object = job_json(j)};
+  put(&w, "pipeline", json_string(pipeline_version()));
+  char *text = w.failed ? NULL : json_dumps(w.object, JSON_COMPACT | JSON_SORT_KEYS);
+  json_decref(w.object);
   if (!text)
-    arena_oom(j->source_len);
+    return false;
   SHA256((const unsigned char *)text, strlen(text), digest);
   free(text);
   for (int i = 0; i < SHA256_DIGEST_LENGTH; i++)
     snprintf(key + 2 * i, 3, "%02x", digest[i]);
+  return true;
 }

@@ -62,9 +62,10 @@ MUST_USE enum status job_parse_input(struct arena *a, const char *text, struct t
 /* The request as one line of JSON, as job_parse reads it; heap, caller frees; NULL when out of memory. */
 char *job_dump(const struct job *j, size_t *len);
 
-/* SHA-256 over everything that decides the result, and the pipeline's version: 64 hex digits and a NUL. */
+/* SHA-256 over everything that decides the result, and the pipeline's version: 64 hex digits and a NUL.  False when out of
+ * memory. */
 enum { JOB_KEY_SIZE = 65 };
-void job_key(const struct job *j, char key[JOB_KEY_SIZE]);
+MUST_USE bool job_key(const struct job *j, char key[JOB_KEY_SIZE]);
 
 const char *language_name(enum language l);
 const char *target_name(enum target t);

@@ -17,6 +17,8 @@
 #include "pool/pool.h"
 
 enum { JSON_NEST_MAX = 64, BLOCK = 48 << 10, OWN_MAX = 2 << 20 };
+/* What a job takes in its arena: its texts, once and a little, and its lists. */
+enum { ROOM = 64 << 10, ROOM_PER_BYTE = 3 };
 
 #define EDITOR_HEADER "X-Nkx-Editor"
 
@@ -187,6 +189,11 @@ static enum results_mode mode_of(struct request *rq) {
   return strcasestr(h, "no-store") ? RESULTS_APART : strcasestr(h, "no-cache") ? RESULTS_FRESH : RESULTS_CACHED;
 }
 
+enum status compile_arena(struct arena *a, size_t text_len, struct error *err) {
+  arena_init(a);
+  return arena_reserve(a, ROOM + ROOM_PER_BYTE * text_len) ? ST_OK : fail(err, ST_NOMEM, "request");
+}
+
 enum status compile_check_nesting(const struct buf *b, struct error *err) {
   if (nesting(buf_text(b), b->len) > JSON_NEST_MAX)
     return fail(err, ST_INPUT, "The JSON is nested more than %d levels deep.", JSON_NEST_MAX);
@@ -226,7 +233,8 @@ static enum status start_for_editor(struct request *rq, struct arena *a, struct 
                 EDITOR_NAME_MAX);
   if (!job->scope)
     job->scope = own_scope(rq, a);
-  job_key(job, key);
+  if (!job_key(job, key))
+    return fail(err, ST_NOMEM, "request");
   http_client_address(rq, address);
   snprintf(place->key, sizeof place->key, "%s %s", address, name);
   editors_call_off(rq->app->editors, place->key, mode_of(rq) == RESULTS_CACHED ? key : NULL);
@@ -245,9 +253,10 @@ static enum status start(struct request *rq, struct error *err) {
   struct job job;
 
   enum status st = compile_check_nesting(&rq->body, err);
+  if (!st)
+    st = compile_arena(&a, rq->body.len, err);
   if (st)
     return st;
-  arena_init(&a);
   st = job_parse(&a, buf_text(&rq->body), rq->body.len, &job, err);
   const char *editor = http_header(rq, EDITOR_HEADER);
   if (!st)

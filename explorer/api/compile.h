@@ -7,6 +7,8 @@
 #include "http/http.h"
 #include "job/results.h"
 
+/* An arena with room for a job of a text of so many bytes; ST_NOMEM. */
+MUST_USE enum status compile_arena(struct arena *a, size_t text_len, struct error *err);
 /* ST_INPUT when the brackets of a JSON text nest deeper than any request needs; before anything parses it. */
 MUST_USE enum status compile_check_nesting(const struct buf *b, struct error *err);
 /* Sets rq->work to a work for this job, cached or not as the request's headers say.  A job without a scope gets the

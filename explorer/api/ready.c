@@ -1,5 +1,7 @@
 #include "api/ready.h"
 
+#include "api/compile.h"
+
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -146,11 +148,12 @@ static bool try_worker(const struct ready *r, char why[WHY_MAX]) {
   struct arena a;
   struct job job;
   struct error err;
-  arena_init(&a);
+  snprintf(why, WHY_MAX, "out of memory");
+  if (compile_arena(&a, sizeof kernel, &err))
+    return false;
   struct work *w = job_parse(&a, kernel, sizeof kernel - 1, &job, &err) ? NULL : work_new(&job);
   struct event *e = event_new(1); /* the work forgets it before we do */
   arena_clear(&a);
-  snprintf(why, WHY_MAX, "out of memory");
   bool is_ok = w && e && run_kernel(r, w, e, why);
   if (w && work_leave(w, NULL))
     pool_cancel(r->app->pool, w);

@@ -188,10 +188,11 @@ static enum status start_job(struct request *rq, const json_t *root, json_t *doc
   struct buf text;
   size_t len;
 
-  arena_init(&a);
   job_init(&job);
   buf_init(&text, JOB_JSON_MAX);
-  enum status st = append_json(&text, root, err);
+  enum status st = compile_arena(&a, rq->body.len, err);
+  if (!st)
+    st = append_json(&text, root, err);
   if (!st)
     st = job_parse(&a, buf_text(&text), text.len, &job, err);
   if (!st) {

@@ -58,15 +58,17 @@ static enum MHD_Result start(struct request *rq) {
   struct job job;
   if (!s)
     return MHD_NO;
-  arena_init(&s->arena);
+  enum status st = compile_arena(&s->arena, rq->body.len, &err);
   ce_ask_init(&s->ask);
   buf_init(&s->answer, ANSWER_MAX);
   s->is_json = ce_wants_json(rq);
   rq->state = s;
   rq->free_state = free_state;
+  if (st)
+    return http_status_problem(rq, st, &err);
   if (!ce_ask_read(rq, &s->arena, &s->ask, &answer))
     return answer;
-  enum status st = s->ask.args.complaint ? ST_OK : ce_ask_job(&s->ask, &s->arena, &job, &err);
+  st = s->ask.args.complaint ? ST_OK : ce_ask_job(&s->ask, &s->arena, &job, &err);
   if (!st && s->ask.args.complaint) {
     write_answer(s, ce_reply_complaint(&s->ask));
     return send_answer(rq, s);

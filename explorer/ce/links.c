@@ -90,10 +90,12 @@ static enum status start_compile(struct request *rq, struct state *s, const json
   struct arena a;
   struct ce_ask q;
   struct job job;
-  arena_init(&a);
+  enum status st = compile_arena(&a, rq->body.len, err);
+  if (st)
+    return st;
   ce_ask_init(&q);
   ce_state_ask(state, &a, &q);
-  enum status st = ce_ask_job(&q, &a, &job, err);
+  st = ce_ask_job(&q, &a, &job, err);
   if (!st && q.args.complaint) { /* a stage or kernel that is not there: as without arguments */
     q.args = (struct ce_args){0};
     st = ce_ask_job(&q, &a, &job, err);
@@ -283,10 +285,12 @@ static enum status write_address(struct buf *b, const json_t *state) {
   struct ce_ask q;
   struct job job;
   struct error err;
-  arena_init(&a);
+  enum status st = compile_arena(&a, JOB_JSON_MAX, &err);
+  if (st)
+    return st;
   ce_ask_init(&q);
   ce_state_ask(state, &a, &q);
-  enum status st = ce_ask_job(&q, &a, &job, &err);
+  st = ce_ask_job(&q, &a, &job, &err);
   if (!st && !q.args.complaint) {
     buf_puts(b, "/#");
     if (job.stop_after) {

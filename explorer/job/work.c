@@ -67,11 +67,10 @@ struct work *work_new(const struct job *job) {
   struct work *w = make();
   if (!w)
     return NULL;
-  job_key(job, w->key);
   w->language = job->language;
   w->target = job->target;
   w->json = job_dump(job, &w->json_len);
-  if (w->json)
+  if (w->json && job_key(job, w->key))
     return w;
   work_unref(w);
   return NULL;
