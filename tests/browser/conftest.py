@@ -76,7 +76,7 @@ def server():
 @pytest.fixture(scope="session")
 def browser():
     with sync_playwright() as p:
-        b = p.chromium.launch(executable_path="/usr/bin/chromium", args=FLAGS)
+        b = p.chromium.launch(executable_path="/usr/bin/chromium-headless-shell", args=FLAGS)
         yield b
         b.close()
 

@@ -7,7 +7,7 @@ import type { Frame } from "../api/types";
 import type { AppStore } from "../state/app";
 import type { Compiler } from "../state/compiler";
 import { languageOf } from "../state/languages";
-import { scope } from "../state/scope";
+import { editorName, scope } from "../state/scope";
 import { say } from "./notices";
 
 const FILE_MAX = 512 * 1024;
@@ -32,7 +32,7 @@ async function textOfProto(bytes: Uint8Array): Promise<string> {
   let text: string | null = null;
   let why = "It is no HloModuleProto.";
   const request = { source_base64: base64(bytes), filename: "kernel.pb", language: "hlo", scope: scope(), options: { stop_after: "trace" } };
-  await compile(request, new AbortController().signal, (frame: Frame) => {
+  await compile(request, editorName, new AbortController().signal, (frame: Frame) => {
     if (frame.frame === "stage") text ??= frame.stage.text;
     if (frame.frame === "diagnostic" && frame.diagnostic.severity === "error") why = frame.diagnostic.message;
   });
