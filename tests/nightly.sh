@@ -10,7 +10,7 @@ export BUILD VENV PATH="$PWD/$VENV/bin:/usr/lib/llvm-22/bin:$PATH"
 pytest="python3 -m pytest -q -p no:cacheprovider --tb=short -n 2"
 pytest_one="python3 -m pytest -q -p no:cacheprovider --tb=short" # those that count processes
 
-# name, command; the last line that the command prints is what its summary says
+# name, command; its summary says what its tests noted as figures, and the last line that it prints
 all_sets() {
   cat <<END
 operations NKX_OPERATIONS=all $pytest tests/conformance/test_every_operation.py
@@ -25,6 +25,17 @@ payloads NKX_PAYLOADS=all $pytest tests/browser/test_hostile.py
 shapes   NKX_SHAPES=all $pytest tests/conformance/test_shapes.py
 store    NKX_STORE_KILLS=500 $pytest tests/store
 outage   NKX_OUTAGE_S=60 $pytest -n 0 tests/store/test_postgresql.py -k without_its_database
+hostile  $pytest_one tests/hostile
+names    NKX_HOSTILE_NAMES=100000 $pytest_one tests/jail/test_names.py
+channels NKX_CHANNEL_ROUNDS=4 $pytest_one tests/jail/test_channels.py
+jails    python3 tests/jail/cost.py
+clock    $pytest_one tests/faults/test_clock.py
+faults   NKX_FAULT_SECONDS=900 $pytest_one tests/faults/test_each_fails.py
+disk     $pytest_one tests/faults/test_disk.py
+guess    python3 tests/store/guess.py 2000
+mix      python3 tests/load/mix.py H-mix
+L4       python3 tests/load/mix.py L4
+N8       python3 tests/load/mix.py N8
 L1       python3 tests/load/steady.py L1
 L2       python3 tests/load/steady.py L2
 L3       python3 tests/load/steady.py L3
@@ -48,8 +59,13 @@ for name in $SETS; do
   [ -n "$command" ] || { echo "$name: FAILED, there is no such set" >>"$summary"; failed=1; continue; }
   echo "== $name: $command"
   began=$(date +%s)
+  load=$(cut -d' ' -f1 /proc/loadavg) # times measured beside other work mean little
+  NKX_FIGURES=$PWD/$BUILD/nightly/$name.figures
+  export NKX_FIGURES
+  rm -f "$NKX_FIGURES"
   if sh -c "$command" >"$log" 2>&1; then verdict=ok; else verdict=FAILED; failed=1; cat "$log"; fi
-  echo "$name: $verdict, $(($(date +%s) - began)) s, $(tail -1 "$log")" >>"$summary"
+  figures=$([ ! -e "$NKX_FIGURES" ] || sed 's/$/; /' "$NKX_FIGURES" | tr -d '\n')
+  echo "$name: $verdict, $(($(date +%s) - began)) s, load $load, $figures$(tail -1 "$log")" >>"$summary"
 done
 cat "$summary"
 [ $failed = 0 ]
