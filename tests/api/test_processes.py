@@ -7,7 +7,7 @@ import threading
 import time
 
 import pytest
-from conftest import ADD_ONE, BUILD, FLOAT_INPUT, Server, children, open_stream, read_until
+from conftest import ADD_ONE, BUILD, FLOAT_INPUT, Server, children, is_sanitized, open_stream, read_until
 
 
 def alive(pid):
@@ -49,6 +49,16 @@ def test_the_zygote_has_one_thread_and_no_environment(server):
 def test_the_server_links_neither_python_nor_mlir():
     needed = subprocess.run(["ldd", BUILD / "bin/nkx"], capture_output=True, text=True, check=True).stdout
     assert "libsqlite3" in needed and "python" not in needed and "MLIR" not in needed and "LLVM" not in needed
+
+
+@pytest.mark.skipif(is_sanitized(), reason="built without them")
+@pytest.mark.parametrize("program", ["nkx", "nkx-worker"])
+def test_programs_are_built_hardened(program):
+    told = subprocess.run(["readelf", "-Wlhd", "--dyn-syms", BUILD / "bin" / program], capture_output=True, text=True, check=True).stdout
+    assert "DYN (Position-Independent" in told and "GNU_RELRO" in told and "BIND_NOW" in told
+    stack = next(line for line in told.splitlines() if line.strip().startswith("GNU_STACK"))
+    assert " RW " in stack and "RWE" not in told
+    assert "__stack_chk_fail" in told and "_chk@GLIBC" in told
 
 
 def test_a_dead_zygote_is_replaced_and_waiting_jobs_are_done(impatient):

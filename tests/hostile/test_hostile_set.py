@@ -9,7 +9,7 @@ import hlo
 import kernels
 import pytest
 import texts
-from api_conftest import ADD_ONE, BUILD, FLOAT_INPUT, assert_nothing_is_left, codes
+from api_conftest import ADD_ONE, BUILD, FLOAT_INPUT, assert_nothing_is_left, codes, figure
 from conftest import AT_ONCE, CPU_S, WALL_MS
 
 TEXT_S = 60  # bounds a hang of the terminal's path
@@ -90,7 +90,7 @@ def test_every_case_ends_with_its_verdict_and_leaves_nothing(short, patient):
         ms = re.search(r"job_done .*wall_ms=(\d+)", line)
         if ms and int(ms[1]) > WALL_MS + 250:
             late.append(line)
-    print(f"{len(late)} jobs ended more than 250 ms after their deadline")
+    figure(f"{len(all_cases())} jobs, {len(late)} ended more than 250 ms after their deadline")
     assert not [x for x in late if int(re.search(r"wall_ms=(\d+)", x)[1]) > WALL_MS + 5000]
     assert short.compile(ADD_ONE)["status"] == "ok"
     assert_nothing_is_left(before, short.footprint())
@@ -124,5 +124,5 @@ def test_a_killed_job_takes_everything_with_it(short):
     ended = time.monotonic()
     assert codes(answer[0].json) == ["time-limit"]
     short.wait_until(lambda: kids - set(short.kids()), "the job's process to be gone", 5)
-    print(f"gone {1000 * (time.monotonic() - ended):.0f} ms after the answer")
+    figure(f"H-kill: gone {1000 * (time.monotonic() - ended):.0f} ms after the answer")
     short.settle()

@@ -7,7 +7,7 @@ import time
 import pathlib
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "api"))
-from conftest import ADD_ONE, FLOAT_INPUT, Server, is_sanitized, rss_kb  # noqa: E402
+from conftest import ADD_ONE, FLOAT_INPUT, Server, figure, is_sanitized, rss_kb  # noqa: E402
 
 
 def test_10000_idle_and_half_open_connections():
@@ -28,9 +28,46 @@ def test_10000_idle_and_half_open_connections():
             assert s.get("/healthz").status == 200
             took.append(time.monotonic() - began)
         growth = rss_kb(s.pid) - before
-        print(f"{n} connections: {growth >> 10} MiB, a request takes {1000 * sorted(took)[25]:.1f} ms")
+        figure(f"{n} connections: {growth >> 10} MiB, a request takes {1000 * sorted(took)[25]:.1f} ms")
         assert is_sanitized() or growth <= 100 << 10
         assert sorted(took)[25] <= 0.05
+    finally:
+        for c in open_:
+            c.close()
+        assert s.stop() == 0
+
+
+def test_2000_clients_that_dribble_headers():
+    """N2 at its full size: a byte a second each, the deadline that is the default."""
+    n, deadline_s = 2000, 10
+    resource.setrlimit(resource.RLIMIT_NOFILE, (11000, 11000))
+    s = Server("--client-connections", "0", "--connections", "4000")
+    began, open_, closed, took = time.monotonic(), {}, [], []
+    try:
+        for _ in range(n):
+            c = socket.create_connection(("127.0.0.1", s.port), timeout=30)
+            c.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\nX: ")
+            c.setblocking(False)
+            open_[c] = time.monotonic()
+        while open_ and time.monotonic() - began < 4 * deadline_s:
+            for c in list(open_):
+                try:
+                    c.send(b"a")
+                    ended = c.recv(100) is not None
+                except BlockingIOError:
+                    ended = False
+                except OSError:
+                    ended = True
+                if ended:
+                    closed.append(time.monotonic() - open_.pop(c))
+                    c.close()
+            asked = time.monotonic()
+            assert s.get("/healthz").status == 200
+            took.append(time.monotonic() - asked)
+            time.sleep(max(0, 1 - (time.monotonic() - asked)))
+        figure(f"{n} clients with a byte a second: closed after {min(closed):.1f} to {max(closed):.1f} s, a request meanwhile takes at most "
+               f"{1000 * max(took):.0f} ms")
+        assert not open_ and min(closed) >= deadline_s - 1
     finally:
         for c in open_:
             c.close()
