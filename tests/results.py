@@ -51,6 +51,8 @@ TESTS = [
     ("API", "schemathesis against the OpenAPI document", "openapi", "tests/api/test_openapi.py"),
     ("Deploy", "two servers, PostgreSQL, proxy; one killed", "", "tests/deploy/test_two_servers.py"),
     ("Root", "the Dockerfile's steps in a clean Debian, the service in it", "root", ""),
+    ("O", "levels of the jail, wrong settings, programs hardened (PIE, RELRO, stack and fortify checks)", "",
+     "tests/jail/test_levels.py, tests/api/test_processes.py"),
     ("Docker", "images and compose with a daemon", "", "SKIP: no Docker daemon on this machine"),
     ("Level A", "limits by control groups", "", "SKIP: no memory, pids and cpu controllers of cgroup v2 here"),
 ]
