@@ -55,3 +55,16 @@ enum dtype dtype_from_xla_number(int number) {
       return (enum dtype)t;
   return DT_NONE;
 }
+
+enum dtype dtype_narrow(enum dtype t) {
+  switch (t) {
+  case DT_F64:
+    return DT_F32;
+  case DT_I64:
+    return DT_I32;
+  case DT_U64:
+    return DT_U32;
+  default:
+    return t;
+  }
+}

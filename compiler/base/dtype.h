@@ -28,6 +28,8 @@ static inline bool dtype_is_int(enum dtype t) {
   return dtype_kind(t) == DK_SIGNED || dtype_kind(t) == DK_UNSIGNED;
 }
 
+enum dtype dtype_narrow(enum dtype t); /* 64-bit types become 32-bit */
+
 /* DT_NONE for an unknown name.  Accepts NumPy's names and nkigen's short ones ("f32", "i32", "bf16"). */
 enum dtype dtype_from_name(const char *name);
 enum dtype dtype_from_hlo_name(const char *name);

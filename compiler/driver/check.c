@@ -13,6 +13,7 @@
 #include "mlir-c/BuiltinTypes.h"
 
 #include "driver/check_internal.h"
+#include "hlo/literal.h"
 
 /* Level 0 takes the shortest time from IR to result; of our loops and calls, the others make hardly anything faster. */
 enum { OPT_LEVEL = 0 };
@@ -123,10 +124,35 @@ static bool layout_of(MlirType t, const struct hlo_shape *s, int64_t *offset, in
   return *offset >= 0;
 }
 
+/* What stands for t in a buffer whose elements are of this MLIR type: the pass that narrows 64 bits changes the kernel's
+ * own inputs and outputs. */
+static enum dtype stored_dtype(MlirType element, enum dtype t) {
+  const bool is_half =
+      mlirTypeIsAInteger(element) ? 8 * dtype_size(t) > mlirIntegerTypeGetWidth(element) : mlirTypeIsAF32(element);
+  return is_half ? dtype_narrow(t) : t;
+}
+
+static struct trace_array convert(struct arena *a, const struct trace_array *x, enum dtype t) {
+  const struct hlo_literal from = {.shape = x->shape, .data = x->data};
+  const size_t n = (size_t)hlo_shape_elements(&x->shape), size = dtype_size(t);
+  struct trace_array out = {.shape = x->shape, .data = arena_alloc(a, n * size + 1)};
+  out.shape.dtype = t;
+  for (size_t k = 0; k < n; k++)
+    literal_store(t, dtype_is_float(t) ? literal_double(&from, k) : (double)literal_int(&from, k),
+                  (char *)out.data + k * size);
+  return out;
+}
+
 /* A descriptor of a copy of x in the layout that type asks for; members behind each other without gaps, as the C
  * interface wants them.  NULL if the layout cannot be made. */
 static void *make_argument(struct arena *a, MlirType type, const struct trace_array *x) {
+  const enum dtype stored = stored_dtype(mlirShapedTypeGetElementType(type), x->shape.dtype);
   const int rank = x->shape.rank;
+  struct trace_array narrowed;
+  if (stored != x->shape.dtype) {
+    narrowed = convert(a, x, stored);
+    x = &narrowed;
+  }
   const size_t size = dtype_size(x->shape.dtype);
   int64_t offset, strides[HLO_RANK_MAX], packed[HLO_RANK_MAX], last = 0;
 
@@ -191,6 +217,8 @@ static enum status run_engine(struct run *r, MlirExecutionEngine engine, const c
   bool ok = mlirLogicalResultIsSuccess(mlirExecutionEngineInvokePacked(engine, ir_str(name), args));
   const int64_t *d = results;
   for (int k = 0; ok && k < r->n_out; k++) {
+    enum dtype *t = &r->out[k].shape.dtype;
+    *t = stored_dtype(mlirShapedTypeGetElementType(mlirFunctionTypeGetResult(r->type, k)), *t);
     take_result(r->arena, d, &r->out[k]);
     d += 3 + 2 * r->out[k].shape.rank;
   }

@@ -15,8 +15,9 @@ struct check_program;
 MUST_USE enum status check_load(struct ir *ir, MlirModule module, const char *name, struct arena *a, struct diags *ds,
                                 struct check_program **out);
 void check_unload(struct check_program *p); /* NULL is fine */
-/* Runs it on `in`; out[i].shape is given and out[i].data allocated in a.  Memref stages may write their inputs: copies
- * are passed.  Needs no context: any thread may run a program. */
+/* Runs it on `in`; out[i].shape is given and out[i].data allocated in a; where the function has a 32-bit type for a
+ * 64-bit one, inputs are converted and out[i] gets the 32-bit type.  Memref stages may write their inputs: copies are
+ * passed.  Needs no context: any thread may run a program. */
 MUST_USE enum status check_run(const struct check_program *p, int n_in, const struct trace_array *in, int n_out,
                                struct trace_array *out, struct arena *a, struct diags *ds);
 

@@ -271,8 +271,8 @@ static void check_stage(struct path *p, struct stage *s) {
 
 /* ---- stages ----------------------------------------------------------------------------------------------------- */
 
-static enum status run_hlo(struct path *p, hlo_pass_fn pass) {
-  struct hlo_pass_result result = {0};
+static enum status run_hlo(struct path *p, hlo_pass *pass) {
+  struct hlo_pass_result result = {.ds = &p->run->diags};
   hlo_stage_mark(p->kernel->module);
   pass(p->kernel->module, &result);
   return hlo_verify(p->kernel->module, &p->run->diags);

@@ -40,7 +40,7 @@ hlo_val hlo_compare(struct hlo_builder *b, enum hlo_direction d, hlo_val x, hlo_
 hlo_val hlo_select(struct hlo_builder *b, hlo_val pred, hlo_val on_true, hlo_val on_false);
 hlo_val hlo_convert(struct hlo_builder *b, hlo_val x, enum dtype t); /* x itself when it already is t */
 
-/* dimensions[i]: the result dimension that x's dimension i becomes (XLA's broadcast_dimensions), ascending. */
+/* dimensions[i]: the result dimension that x's dimension i becomes (XLA's broadcast_dimensions). */
 hlo_val hlo_broadcast(struct hlo_builder *b, hlo_val x, int rank, const int64_t *dims, const int64_t *dimensions);
 hlo_val hlo_reshape(struct hlo_builder *b, hlo_val x, int rank, const int64_t *dims); /* x itself if equal */
 hlo_val hlo_transpose(struct hlo_builder *b, hlo_val x, const int64_t *permutation);  /* x->shape.rank entries */

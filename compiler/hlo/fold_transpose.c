@@ -2,10 +2,9 @@
  *
  *     dot(transpose(x), y)  ==>  dot(x, y) with x's own dimension numbers
  *
- * Only where x's free dimensions keep their order, because those of the result follow it.  Runs behind the algebraic
- * simplifier; the transpose stays for dce.
+ * Only rows and columns may change places: with batch dimensions moved the dot would no longer be canonical
+ * (canonicalize.c).  Runs behind the algebraic simplifier; the transpose stays for dce.  Linear.
  */
-#include "hlo/infer.h"
 #include "hlo/passes.h"
 #include "hlo/rewrite.h"
 
@@ -16,17 +15,12 @@ static struct hlo_ints through(struct arena *a, const struct hlo_instr *t, struc
   return hlo_ints_dup(a, dims.n, v);
 }
 
-/* The free dimensions of the transpose's result ascend in its operand, too. */
-static bool keeps_order(const struct hlo_instr *t, struct hlo_ints batch, struct hlo_ints contracting) {
-  int64_t last = -1;
-  for (int d = 0; d < t->shape.rank; d++) {
-    if (infer_contains(batch, d) || infer_contains(contracting, d))
-      continue;
-    if (t->dimensions.v[d] < last)
+/* Batch dimensions stay where they are; of the two others one is summed. */
+static bool swaps_rows_and_columns(const struct hlo_instr *t, struct hlo_ints batch, struct hlo_ints contracting) {
+  for (int k = 0; k < batch.n; k++)
+    if (t->dimensions.v[batch.v[k]] != batch.v[k])
       return false;
-    last = t->dimensions.v[d];
-  }
-  return true;
+  return batch.n == t->shape.rank - 2 && contracting.n == 1;
 }
 
 static bool fold_side(struct arena *a, struct hlo_instr *dot, int side) {
@@ -34,7 +28,7 @@ static bool fold_side(struct arena *a, struct hlo_instr *dot, int side) {
   struct hlo_dot_dims d = *dot->dot;
   struct hlo_ints *batch = side ? &d.rhs_batch : &d.lhs_batch,
                   *contracting = side ? &d.rhs_contracting : &d.lhs_contracting;
-  if (t->op != HLO_TRANSPOSE || rewrite_is_pinned(t) || !keeps_order(t, *batch, *contracting))
+  if (t->op != HLO_TRANSPOSE || rewrite_is_pinned(t) || !swaps_rows_and_columns(t, *batch, *contracting))
     return false;
   *batch = through(a, t, *batch);
   *contracting = through(a, t, *contracting);

@@ -209,8 +209,8 @@ static enum status infer_broadcast(struct arena *a, const struct hlo_instr *i, s
   if (i->dimensions.n != x->shape.rank)
     REFUSE("broadcast: %s needs %d dimension numbers, not %s", TEXT(x), x->shape.rank,
            infer_ints_text(a, i->dimensions));
-  if (!infer_is_distinct_below(i->dimensions, i->shape.rank) || !infer_is_ascending(i->dimensions))
-    REFUSE("broadcast: dimensions %s of %s must ascend and exist in the result %s", infer_ints_text(a, i->dimensions),
+  if (!infer_is_distinct_below(i->dimensions, i->shape.rank))
+    REFUSE("broadcast: dimensions %s of %s must differ and exist in the result %s", infer_ints_text(a, i->dimensions),
            TEXT(x), TEXT(i));
   for (int k = 0; k < x->shape.rank; k++)
     if (x->shape.dims[k] != i->shape.dims[i->dimensions.v[k]])

@@ -1,47 +1,23 @@
-/* inline: calls, conditionals whose branch is known, and loops that never run, give way to what they do.
+/* inline: calls, and conditionals whose branch is known, give way to what they do.
  *
  *     call(x), to_apply=f                     ==>  f's instructions, with x for its parameter
  *     conditional(true, x, y), f, g           ==>  f's instructions, with x for its parameter
- *     while(x), condition that is always false  ==>  x
+ *     conditional(p, x, x), f, f              ==>  f's instructions, with x for its parameter
  *
  * Callees stand before their callers, so what is copied has no calls left in it.  Copies come from the instructions they
  * copy.  A module that would grow beyond GROWTH_MAX keeps its calls.  Callees that nobody calls any more stay for dce.
  */
+#include "hlo/inline.h"
+
+#include "hlo/carry.h"
 #include "hlo/literal.h"
 #include "hlo/passes.h"
 #include "hlo/rewrite.h"
 
 enum { GROWTH_MAX = 100000 };
 
-struct inliner {
-  struct hlo_module *m;
-  int n_instrs; /* of the module, as it grows */
-  bool changed;
-};
-
-static struct hlo_instr *copy_instr(struct hlo_instr *before, const struct hlo_instr *x, struct hlo_instr **operands) {
-  struct hlo_instr *i = hlo_insert(before, x->op, x->name, x->shape, x->n_operands, operands);
-  struct hlo_instr fresh = *i;
-  *i = *x; /* attributes are immutable and may be shared */
-  i->id = fresh.id;
-  i->name = fresh.name;
-  i->operands = fresh.operands;
-  i->parent = fresh.parent;
-  i->prev = fresh.prev;
-  i->next = fresh.next;
-  i->n_from = 0;
-  i->from = NULL;
-  i->locs = (struct src_locs){0};
-  i->scratch = NULL;
-  i->mark = 0;
-  rewrite_inherit_places(i, x);
-  i->knob = x->knob;
-  return i;
-}
-
-/* c's instructions in front of i, with args for its parameters; what is c's root there. */
-static struct hlo_instr *inline_at(struct inliner *in, struct hlo_instr *i, const struct hlo_computation *c,
-                                   struct hlo_instr *const *args) {
+struct hlo_instr *inline_at(struct inliner *in, struct hlo_instr *i, const struct hlo_computation *c,
+                            struct hlo_instr *const *args) {
   struct arena scratch;
   struct hlo_instr *root = NULL;
   arena_init(&scratch);
@@ -51,7 +27,7 @@ static struct hlo_instr *inline_at(struct inliner *in, struct hlo_instr *i, cons
     struct hlo_instr **operands = arena_new_array(&scratch, struct hlo_instr *, (size_t)x->n_operands);
     for (int k = 0; k < x->n_operands; k++)
       operands[k] = made[x->operands[k]->mark];
-    made[n] = x->op == HLO_PARAMETER ? args[x->parameter_number] : copy_instr(i, x, operands);
+    made[n] = x->op == HLO_PARAMETER ? args[x->parameter_number] : rewrite_copy(i, x, x->shape, operands);
     x->mark = n; /* its number, for its users here; callees carry no wishes between passes' marks */
     if (x == c->root)
       root = made[n];
@@ -64,7 +40,7 @@ static struct hlo_instr *inline_at(struct inliner *in, struct hlo_instr *i, cons
 }
 
 /* Fuse groups live on marks, which numbering would overwrite. */
-static bool can_inline(const struct inliner *in, const struct hlo_computation *c) {
+bool inline_can(const struct inliner *in, const struct hlo_computation *c) {
   for (const struct hlo_instr *x = c->first; x; x = x->next)
     if (x->mark)
       return false;
@@ -79,8 +55,7 @@ static void replace(struct inliner *in, struct hlo_instr *i, struct hlo_instr *h
   in->changed = true;
 }
 
-static void walk(struct hlo_module *m, struct hlo_pass_result *r,
-                 struct hlo_instr *(*rule)(struct inliner *, struct hlo_instr *)) {
+void inline_walk(struct hlo_module *m, struct hlo_pass_result *r, inline_rule *rule) {
   struct inliner in = {.m = m};
   rewrite_begin(m);
   for (struct hlo_computation *c = m->computations; c; c = c->next)
@@ -99,33 +74,35 @@ static void walk(struct hlo_module *m, struct hlo_pass_result *r,
 /* ---- the passes ------------------------------------------------------------------------------------------ */
 
 static struct hlo_instr *inline_call(struct inliner *in, struct hlo_instr *i) {
-  return i->op == HLO_CALL && can_inline(in, i->called[0]) ? inline_at(in, i, i->called[0], i->operands) : NULL;
+  return i->op == HLO_CALL && inline_can(in, i->called[0]) ? inline_at(in, i, i->called[0], i->operands) : NULL;
 }
 
 void hlo_call_inliner(struct hlo_module *m, struct hlo_pass_result *r) {
-  walk(m, r, inline_call);
+  inline_walk(m, r, inline_call);
+}
+
+/* Do all branches compute the same from the same? */
+static bool branches_agree(const struct hlo_instr *i) {
+  for (int k = 1; k < i->n_called; k++)
+    if (i->called[k] != i->called[0] || i->operands[1 + k] != i->operands[1])
+      return false;
+  return true;
 }
 
 static struct hlo_instr *choose_branch(struct inliner *in, struct hlo_instr *i) {
-  if (i->op != HLO_CONDITIONAL || i->operands[0]->op != HLO_CONSTANT)
+  if (i->op != HLO_CONDITIONAL)
     return NULL;
-  const int64_t v = literal_int(i->operands[0]->literal, 0);
-  const int64_t k = i->operands[0]->shape.dtype == DT_BOOL ? !v : v >= 0 && v < i->n_called ? v : i->n_called - 1;
-  return can_inline(in, i->called[k]) ? inline_at(in, i, i->called[k], i->operands + 1 + k) : NULL;
+  int64_t k = 0;
+  if (i->operands[0]->op == HLO_CONSTANT) {
+    const int64_t v = literal_int(i->operands[0]->literal, 0);
+    k = i->operands[0]->shape.dtype == DT_BOOL ? !v : v >= 0 && v < i->n_called ? v : i->n_called - 1;
+  } else if (!branches_agree(i)) {
+    return NULL;
+  }
+  return inline_can(in, i->called[k]) ? inline_at(in, i, i->called[k], i->operands + 1 + k) : NULL;
 }
 
 void hlo_conditional_simplifier(struct hlo_module *m, struct hlo_pass_result *r) {
-  walk(m, r, choose_branch);
-}
-
-static struct hlo_instr *skip_loop(struct inliner *in, struct hlo_instr *i) {
-  (void)in;
-  if (i->op != HLO_WHILE)
-    return NULL;
-  const struct hlo_instr *goes_on = i->called[1]->root;
-  return goes_on->op == HLO_CONSTANT && !literal_int(goes_on->literal, 0) ? i->operands[0] : NULL;
-}
-
-void hlo_while_loop_simplifier(struct hlo_module *m, struct hlo_pass_result *r) {
-  walk(m, r, skip_loop);
+  carry_shrink(m, r, HLO_CONDITIONAL);
+  inline_walk(m, r, choose_branch);
 }

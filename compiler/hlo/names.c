@@ -12,8 +12,13 @@
 
 #include "base/dtype.h"
 
+struct slot {
+  const char *name;
+  int n_behind; /* numbers tried behind it: thousands of instructions may want one name */
+};
+
 struct hlo_names {
-  const char **v;
+  struct slot *v;
   size_t n, cap;
 };
 
@@ -27,7 +32,7 @@ static size_t hash_text(const char *s) {
 /* The slot that holds name, or the empty one where it belongs. */
 static size_t find_slot(const struct hlo_names *s, const char *name) {
   size_t i = hash_text(name) & (s->cap - 1);
-  while (s->v[i] && strcmp(s->v[i], name) != 0)
+  while (s->v[i].name && strcmp(s->v[i].name, name) != 0)
     i = (i + 1) & (s->cap - 1);
   return i;
 }
@@ -35,15 +40,15 @@ static size_t find_slot(const struct hlo_names *s, const char *name) {
 struct hlo_names *hlo_names_new(struct arena *a) {
   struct hlo_names *s = arena_new(a, struct hlo_names);
   s->cap = 64;
-  s->v = arena_new_array(a, const char *, s->cap);
+  s->v = arena_new_array(a, struct slot, s->cap);
   return s;
 }
 
 static void grow(struct arena *a, struct hlo_names *s) {
-  struct hlo_names bigger = {arena_new_array(a, const char *, s->cap * 2), s->n, s->cap * 2};
+  struct hlo_names bigger = {arena_new_array(a, struct slot, s->cap * 2), s->n, s->cap * 2};
   for (size_t i = 0; i < s->cap; i++)
-    if (s->v[i])
-      bigger.v[find_slot(&bigger, s->v[i])] = s->v[i];
+    if (s->v[i].name)
+      bigger.v[find_slot(&bigger, s->v[i].name)] = s->v[i];
   *s = bigger;
 }
 
@@ -53,14 +58,15 @@ const char *hlo_names_take(struct arena *a, struct hlo_names *s, const char *wan
 
   if (s->n * 4 >= s->cap * 3)
     grow(a, s);
-  size_t slot = find_slot(s, name);
-  for (int k = 1; s->v[slot]; k++) {
-    name = arena_printf(a, "%s.%d", base, k);
+  const size_t first = find_slot(s, name);
+  size_t slot = first;
+  while (s->v[slot].name) {
+    name = arena_printf(a, "%s.%d", base, ++s->v[first].n_behind);
     slot = find_slot(s, name);
   }
   if (name == wanted)
     name = arena_strdup(a, wanted);
-  s->v[slot] = name;
+  s->v[slot].name = name;
   s->n++;
   return name;
 }
@@ -80,11 +86,14 @@ static bool is_reserved(const char *s) {
   for (size_t i = 0; i < sizeof words / sizeof *words; i++)
     if (!strcmp(words[i], s))
       return true;
-  static const char *const types[] = {"c64", "c128", "opaque", "token", "s1", "s2", "s4", "u1", "u2", "u4", "buffer"};
+  static const char *const types[] = {
+      "c64",        "c128",       "opaque",    "token",   "s1",     "s2",       "s4",     "u1",
+      "u2",         "u4",         "buffer",    "f8e5m2",  "f8e4m3", "f8e4m3fn", "f8e3m4", "f8e4m3b11fnuz",
+      "f8e5m2fnuz", "f8e4m3fnuz", "f8e8m0fnu", "f4e2m1fn"};
   for (size_t i = 0; i < sizeof types / sizeof *types; i++)
     if (!strcmp(types[i], s))
       return true;
-  return dtype_from_hlo_name(s) != DT_NONE || !strncmp(s, "f8e", 3) || !strncmp(s, "f4e", 3);
+  return dtype_from_hlo_name(s) != DT_NONE;
 }
 
 const char *hlo_sanitize_name(struct arena *a, const char *name) {

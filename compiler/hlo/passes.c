@@ -3,24 +3,26 @@
 
 #include <string.h>
 
-static const struct {
-  const char *name;
-  hlo_pass_fn fn;
-} passes[] = {
+const struct hlo_pass_def hlo_passes[] = {
+    {"convert-legalization", hlo_convert_legalization},
     {"call-inliner", hlo_call_inliner},
     {"zero-sized-hlo-elimination", hlo_zero_sized_elimination},
     {"simplify-conditional", hlo_conditional_simplifier},
     {"simplify-while-loops", hlo_while_loop_simplifier},
     {"constant-folding", hlo_constant_folding},
+    {"broadcast-canonicalizer", hlo_broadcast_canonicalizer},
+    {"dot-decomposer", hlo_dot_decomposer},
+    {"reshape-mover", hlo_reshape_mover},
     {"algebraic-simplifier", hlo_algebraic_simplifier},
     {"transpose-folding", hlo_transpose_folding},
     {"cse", hlo_cse},
     {"dce", hlo_dce},
 };
+const int hlo_n_passes = sizeof hlo_passes / sizeof *hlo_passes;
 
-hlo_pass_fn hlo_pass_find(const char *name) {
-  for (size_t k = 0; k < sizeof passes / sizeof *passes; k++)
-    if (!strcmp(passes[k].name, name))
-      return passes[k].fn;
+hlo_pass *hlo_pass_find(const char *name) {
+  for (int k = 0; k < hlo_n_passes; k++)
+    if (!strcmp(hlo_passes[k].name, name))
+      return hlo_passes[k].fn;
   return NULL;
 }

@@ -12,26 +12,32 @@
 
 struct hlo_pass_result {
   bool changed;
+  struct diags *ds; /* where a pass warns; NULL: nowhere */
 };
 
 /* Checks every shape, operand order, attribute, called computation and alias against HLO's rules; the first
  * violation becomes a DG_HLO_INVALID diagnostic and ST_INPUT. */
 MUST_USE enum status hlo_verify(const struct hlo_module *m, struct diags *ds);
 
-/* inline.c */
-void hlo_call_inliner(struct hlo_module *m, struct hlo_pass_result *r);
-void hlo_conditional_simplifier(struct hlo_module *m, struct hlo_pass_result *r);
-void hlo_while_loop_simplifier(struct hlo_module *m, struct hlo_pass_result *r);
-/* fold.c, fold_transpose.c */
-void hlo_constant_folding(struct hlo_module *m, struct hlo_pass_result *r);
-void hlo_zero_sized_elimination(struct hlo_module *m, struct hlo_pass_result *r);
-void hlo_transpose_folding(struct hlo_module *m, struct hlo_pass_result *r);
-void hlo_algebraic_simplifier(struct hlo_module *m, struct hlo_pass_result *r);
-void hlo_cse(struct hlo_module *m, struct hlo_pass_result *r);
-void hlo_dce(struct hlo_module *m, struct hlo_pass_result *r);
+typedef void hlo_pass(struct hlo_module *m, struct hlo_pass_result *r);
+/* In the order in which they are meant to run: each head says why. */
+hlo_pass hlo_convert_legalization;                         /* legalize.c */
+hlo_pass hlo_call_inliner, hlo_conditional_simplifier;     /* inline.c */
+hlo_pass hlo_zero_sized_elimination, hlo_constant_folding; /* fold.c */
+hlo_pass hlo_while_loop_simplifier;                        /* loops.c */
+hlo_pass hlo_broadcast_canonicalizer, hlo_dot_decomposer;  /* canonicalize.c */
+hlo_pass hlo_reshape_mover;                                /* move_reshape.c */
+hlo_pass hlo_algebraic_simplifier, hlo_transpose_folding;  /* simplify.c, fold_transpose.c */
+hlo_pass hlo_cse, hlo_dce;                                 /* cse.c, dce.c */
 
-/* The pass that XLA calls by this name ("dce"); NULL if there is none. */
-typedef void (*hlo_pass_fn)(struct hlo_module *m, struct hlo_pass_result *r);
-hlo_pass_fn hlo_pass_find(const char *name);
+/* All of them, in that order. */
+struct hlo_pass_def {
+  const char *name; /* "dce" */
+  hlo_pass *fn;
+};
+extern const struct hlo_pass_def hlo_passes[];
+extern const int hlo_n_passes;
+/* The pass that XLA calls by this name; NULL if there is none. */
+hlo_pass *hlo_pass_find(const char *name);
 
 #endif

@@ -8,19 +8,6 @@
 
 #include "trace/compose.h"
 
-enum dtype dtype_narrow(enum dtype t) {
-  switch (t) {
-  case DT_F64:
-    return DT_F32;
-  case DT_I64:
-    return DT_I32;
-  case DT_U64:
-    return DT_U32;
-  default:
-    return t;
-  }
-}
-
 static bool is_f8(enum dtype t) {
   return dtype_is_float(t) && dtype_size(t) == 1;
 }

@@ -123,7 +123,6 @@ bool tensor_init(PyObject *module);
 
 enum dtype dtype_from_num(int type_num);  /* DT_NONE for one that HLO does not have */
 PyArray_Descr *dtype_descr(enum dtype t); /* new reference */
-enum dtype dtype_narrow(enum dtype t);    /* 64-bit types become 32-bit */
 /* From anything NumPy takes as a dtype, or nkigen's names; narrowed.  DT_NONE with an exception. */
 enum dtype dtype_from_py(PyObject *o);
 bool dtypes_init(void);

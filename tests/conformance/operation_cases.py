@@ -15,6 +15,9 @@ INTS = ["int8", "uint8", "int16", "uint16", "int32", "uint32"]
 FLOATS = ["float16", "float32", "float32", "float32"]
 NUMBERS = INTS + FLOATS
 ALL = ["bool"] + NUMBERS
+# One case in four whose dtypes may be floats computes in one of these only: what they give together with other types is
+# the promotion table's matter, not NumPy's.
+NARROW = ["bfloat16", "bfloat16", "float8_e4m3", "float8_e4m3fn", "float8_e5m2"]
 
 Case = collections.namedtuple("Case", "op expression arrays")
 
@@ -22,12 +25,13 @@ Case = collections.namedtuple("Case", "op expression arrays")
 class Draw:
     def __init__(self, random, prefix):
         self.random, self.prefix, self.arrays = random, prefix, {}
+        self.narrow = random.choice(NARROW) if random.randint(0, 3) == 0 else None
 
     def one(self, *choices):
         return self.random.choice(choices)
 
     def dtype(self, among=NUMBERS):
-        return self.random.choice(among)
+        return self.narrow if self.narrow and "float32" in among else self.random.choice(among)
 
     def shape(self, low=0, high=5, empty=True):
         rank = self.random.randint(low, high)
@@ -440,7 +444,7 @@ CASES = {
     "all_gather": lambda d: f"ops.all_gather({d.array(None, (3, 4))}, 0, [[0]])", "all_reduce": choice("ops.all_reduce({x}, [[0]], np.maximum)"),
     "reduce_scatter": lambda d: f"ops.reduce_scatter({d.array(None, (3, 4))}, 0, [[0]])",
     "all_to_all": lambda d: f"ops.all_to_all({d.array(None, (3, 4))}, 0, 0, [[0]])",
-    "zeros_like": choice("np.zeros_like({x})"), "ones_like": choice("np.ones_like({x})"), "empty_like": choice("np.empty_like({x}) * 0"), "full_like": choice("np.full_like({x}, 3)"),
+    "zeros_like": choice("np.zeros_like({x})"), "ones_like": choice("np.ones_like({x})"), "empty_like": choice("np.zeros_like(np.empty_like({x}))"), "full_like": choice("np.full_like({x}, 3)"),
     "shape": choice("{x} + {x}.ndim"), "ndim": choice("{x} * np.ndim({x})"), "size": choice("{x}.astype(np.float32) + np.size({x})"),
 }
 
@@ -462,8 +466,24 @@ def draw(random, op, prefix="x"):
     return Case(op, expression, used)
 
 
-def kernel(cases):
+def function(name, cases):
     """One function that returns what all cases give, and its inputs."""
     arrays = {n: a for c in cases for n, a in c.arrays.items()}
     lines = "".join(f"        {c.expression},\n" for c in cases)
-    return f"{HEAD}\ndef kernel({', '.join(arrays)}):\n    return (\n{lines}    )\n", arrays
+    return f"def {name}({', '.join(arrays)}):\n    return (\n{lines}    )\n", arrays
+
+
+def kernel(cases):
+    """A source with one kernel, and its inputs."""
+    text, arrays = function("kernel", cases)
+    return f"{HEAD}\n{text}", arrays
+
+
+def kernels(groups):
+    """A source with a kernel for each group of cases, and the inputs of all."""
+    source, inputs = f"{HEAD}from nkigen import trace\n", {}
+    for k, cases in enumerate(groups):
+        text, arrays = function(f"kernel_{k}", cases)
+        source += f"\n\n@trace(input_specs={[(a.shape, a.dtype.name) for a in arrays.values()]!r})\n{text}"
+        inputs |= arrays
+    return source, inputs

@@ -13,15 +13,6 @@ static struct hlo_module *read(struct arena *a, const void *data, size_t len) {
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-  static const hlo_pass_fn passes[] = {hlo_call_inliner,
-                                       hlo_zero_sized_elimination,
-                                       hlo_conditional_simplifier,
-                                       hlo_while_loop_simplifier,
-                                       hlo_constant_folding,
-                                       hlo_algebraic_simplifier,
-                                       hlo_transpose_folding,
-                                       hlo_cse,
-                                       hlo_dce};
   struct arena a;
   arena_init(&a);
   struct hlo_module *m = read(&a, data, size);
@@ -31,12 +22,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     FUZZ_CHECK(hlo_write_proto(m, &b) == ST_OK);
     FUZZ_CHECK(read(&a, buf_text(&b), b.len));
     buf_clear(&b);
-    for (size_t k = 0; k < sizeof passes / sizeof *passes; k++) {
-      struct hlo_pass_result r = {0};
+    for (int k = 0; k < hlo_n_passes; k++) {
       struct diags ds;
+      struct hlo_pass_result r = {.ds = &ds};
       diags_init(&ds, &a);
       hlo_stage_mark(m);
-      passes[k](m, &r);
+      hlo_passes[k].fn(m, &r);
       FUZZ_CHECK(hlo_verify(m, &ds) == ST_OK);
     }
   }

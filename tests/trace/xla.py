@@ -18,12 +18,21 @@ import _nkx  # noqa: E402
 TOLERANCE = {"float32": (2e-5, 2e-6), "float16": (4e-3, 4e-3), "bfloat16": (3e-2, 3e-2)}
 
 
+def options():
+    """Each program runs once, on little: what LLVM's optimizer costs is never earned back."""
+    made = xla_client.CompileOptions()
+    debug = made.executable_build_options.debug_options
+    debug.xla_backend_optimization_level = 0
+    debug.xla_llvm_disable_expensive_passes = True
+    return made
+
+
 def run(proto, inputs):
     """Results of a serialized HloModuleProto, as NumPy arrays."""
     client = jax.extend.backend.get_backend("cpu")
     devices = xla_client.DeviceList(tuple(client.local_devices()[:1]))
     program = jaxlib._jax.mlir.hlo_to_stablehlo(proto)
-    done = client.compile_and_load(program, devices, xla_client.CompileOptions())
+    done = client.compile_and_load(program, devices, options())
     out = done.execute_sharded([jax.device_put(a) for a in inputs])
     return [np.asarray(o[0]) for o in out.disassemble_into_single_device_arrays()]
 

@@ -56,8 +56,9 @@ static void broadcast_names_the_result_dimension_of_each_dimension(void **state)
   struct test *t = *state;
   hlo_val x = PARAM(t, "x", DT_F32, 2, 3), one = PARAM(t, "one", DT_F32, 1, 3);
   assert_shape(t, hlo_broadcast(&t->b, x, 3, DIMS(2, 5, 3), DIMS(0, 2)), "f32[2,5,3]");
-  assert_refused(t, hlo_broadcast(&t->b, x, 3, DIMS(2, 5, 3), DIMS(2, 0)),
-                 "broadcast: dimensions {2,0} of f32[2,3] must ascend and exist in the result f32[2,5,3]");
+  assert_refused(t, hlo_broadcast(&t->b, x, 3, DIMS(2, 5, 3), DIMS(0, 0)),
+                 "broadcast: dimensions {0,0} of f32[2,3] must differ and exist in the result f32[2,5,3]");
+  assert_shape(t, hlo_broadcast(&t->b, x, 3, DIMS(3, 5, 2), DIMS(2, 0)), "f32[3,5,2]");
   assert_refused(t, hlo_broadcast(&t->b, one, 2, DIMS(4, 3), DIMS(0, 1)),
                  "broadcast: dimension 0 of f32[1,3] does not have the size of dimension 0 of the result f32[4,3]");
 }

@@ -1,0 +1,10 @@
+/* carry: tuples that loops carry and conditionals give, without the elements that nobody needs. */
+#ifndef HLO_CARRY_H
+#define HLO_CARRY_H
+
+#include "hlo/passes.h"
+
+/* op: HLO_WHILE or HLO_CONDITIONAL. */
+void carry_shrink(struct hlo_module *m, struct hlo_pass_result *r, enum hlo_op op);
+
+#endif

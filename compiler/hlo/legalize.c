@@ -1,0 +1,141 @@
+/* legalize: types that a NeuronCore does not have.
+ *
+ *     s64 add(x, y)  ==>  s32 add(x, y)        f64, u64 likewise, parameters and results included
+ *
+ * The engines compute with 8 to 32 bits; of the types that HLO text and protos can bring, only the 64-bit ones are
+ * missing.  Narrowing them is what NKIPy does to arrays, and the user is told once per type.  Constants that do not fit
+ * become the nearest value: they are the limits that reductions start from.  What looks at the bits of a 64-bit value
+ * means something else in 32 (hashes, bit casts, custom calls): such a module stays as it is, with a warning, and is
+ * refused where instructions are selected.  First of the passes, so that no other meets 64 bits.  Linear.
+ */
+#include <math.h>
+
+#include "hlo/literal.h"
+#include "hlo/passes.h"
+
+static bool is_wide(const struct hlo_shape *s) {
+  if (s->dtype != DT_TUPLE)
+    return dtype_narrow(s->dtype) != s->dtype;
+  for (int k = 0; k < s->n_elems; k++)
+    if (is_wide(&s->elems[k]))
+      return true;
+  return false;
+}
+
+static bool touches_wide(const struct hlo_instr *i) {
+  bool wide = is_wide(&i->shape);
+  for (int k = 0; k < i->n_operands; k++)
+    wide |= is_wide(&i->operands[k]->shape);
+  return wide;
+}
+
+/* Does i mean something else on fewer bits? */
+static bool depends_on_width(const struct hlo_instr *i) {
+  switch (i->op) {
+  case HLO_BITCAST_CONVERT:
+  case HLO_SHIFT_LEFT:
+  case HLO_SHIFT_RIGHT_ARITHMETIC:
+  case HLO_SHIFT_RIGHT_LOGICAL:
+  case HLO_POPCNT:
+  case HLO_CLZ:
+  case HLO_CUSTOM_CALL:
+    return touches_wide(i);
+  default:
+    return false;
+  }
+}
+
+static struct hlo_shape narrow_shape(struct arena *a, const struct hlo_shape *s) {
+  struct hlo_shape out = *s;
+  if (s->dtype != DT_TUPLE) {
+    out.dtype = dtype_narrow(s->dtype);
+    return out;
+  }
+  struct hlo_shape *elems = arena_new_array(a, struct hlo_shape, (size_t)s->n_elems);
+  for (int k = 0; k < s->n_elems; k++)
+    elems[k] = narrow_shape(a, &s->elems[k]);
+  out.elems = elems;
+  return out;
+}
+
+/* Element k of l as the nearest value of t; false if it is another one. */
+static bool narrow_element(const struct hlo_literal *l, size_t k, enum dtype t, void *out) {
+  if (dtype_is_float(t)) {
+    const double v = literal_double(l, k);
+    literal_store(t, v, out);
+    return isinf(v) || fabs(v) <= 0x1.fffffep127 || isnan(v);
+  }
+  const int64_t v = literal_int(l, k);
+  const int64_t low = t == DT_I32 ? INT32_MIN : 0, high = t == DT_I32 ? INT32_MAX : UINT32_MAX;
+  const bool is_above = t == DT_I32 ? v > high : (uint64_t)v > (uint64_t)high, is_below = t == DT_I32 && v < low;
+  literal_store(t, (double)(is_above ? high : is_below ? low : v), out);
+  return !is_above && !is_below;
+}
+
+static const struct hlo_literal *narrow_literal(struct arena *a, const struct hlo_literal *l, bool *fits) {
+  const enum dtype t = dtype_narrow(l->shape.dtype);
+  const size_t n = (size_t)hlo_shape_elements(&l->shape), size = dtype_size(t);
+  char *data = arena_alloc(a, n * size + 1);
+  struct hlo_literal *out = arena_new(a, struct hlo_literal);
+
+  for (size_t k = 0; k < n; k++)
+    *fits &= narrow_element(l, k, t, data + k * size);
+  *out = (struct hlo_literal){narrow_shape(a, &l->shape), data, n * size};
+  return out;
+}
+
+/* ---- the pass ---------------------------------------------------------------------------------------- */
+
+struct legalizer {
+  struct hlo_module *m;
+  struct diags *ds;
+  bool is_said[DT_COUNT];
+};
+
+static const struct src_loc *place_of(const struct hlo_instr *i) {
+  return i->locs.n ? i->locs.v[0] : NULL;
+}
+
+static void warn(struct legalizer *g, const struct hlo_instr *i, const struct hlo_shape *s) {
+  for (int k = 0; s->dtype == DT_TUPLE && k < s->n_elems; k++)
+    warn(g, i, &s->elems[k]);
+  if (s->dtype == DT_TUPLE || !is_wide(s) || g->is_said[s->dtype] || !g->ds)
+    return;
+  g->is_said[s->dtype] = true;
+  diag_add(g->ds, DS_WARNING, DG_DTYPE_NARROWED, place_of(i), "%s is computed in %s, from %s on",
+           dtype_hlo_name(s->dtype), dtype_hlo_name(dtype_narrow(s->dtype)), i->name)
+      ->hint = "the hardware has no 64-bit types; give a module in 32 bits to silence this";
+}
+
+static void narrow(struct legalizer *g, struct hlo_instr *i) {
+  bool fits = true;
+  if (!is_wide(&i->shape))
+    return;
+  warn(g, i, &i->shape);
+  if (i->literal)
+    i->literal = narrow_literal(g->m->arena, i->literal, &fits);
+  i->shape = narrow_shape(g->m->arena, &i->shape);
+  if (!fits && g->ds)
+    diag_add(g->ds, DS_WARNING, DG_DTYPE_NARROWED, place_of(i), "%s has values that do not fit in %s", i->name,
+             dtype_hlo_name(i->shape.dtype))
+        ->hint = "the nearest value that fits stands for each";
+}
+
+void hlo_convert_legalization(struct hlo_module *m, struct hlo_pass_result *r) {
+  struct legalizer g = {.m = m, .ds = r->ds};
+  bool any = false;
+  for (struct hlo_computation *c = m->computations; c; c = c->next)
+    hlo_for_each(i, c) {
+      any |= is_wide(&i->shape);
+      if (!depends_on_width(i))
+        continue;
+      if (r->ds)
+        diag_add(r->ds, DS_WARNING, DG_DTYPE_NARROWED, place_of(i),
+                 "the module stays in 64 bits, because %s depends on how many there are", i->name)
+            ->hint = "the hardware has no 64-bit types";
+      return;
+    }
+  for (struct hlo_computation *c = any ? m->computations : NULL; c; c = c->next)
+    hlo_for_each(i, c) narrow(&g, i);
+  r->changed |= any;
+}

@@ -1,0 +1,32 @@
+/* loops: whiles that never run, run once, or carry what nobody needs.
+ *
+ *     while(x), condition that is false at first  ==>  x
+ *     while(x) of a single iteration              ==>  body's instructions, with x for its parameter
+ *     while(x, y, z), z neither used nor changed  ==>  while(x, y)        carry.c
+ *
+ * What loops carry is looked at first: a limit that was carried along is a constant afterwards, so that the iterations
+ * can be counted (trip.c).  Callees nobody calls any more stay for dce.  Linear, as far as bodies are copied once.
+ */
+#include "hlo/carry.h"
+#include "hlo/inline.h"
+#include "hlo/literal.h"
+#include "hlo/trip.h"
+
+static struct hlo_instr *replace_loop(struct inliner *in, struct hlo_instr *i) {
+  struct hlo_trip t;
+  if (i->op != HLO_WHILE)
+    return NULL;
+  const struct hlo_instr *goes_on = i->called[1]->root;
+  if (goes_on->op == HLO_CONSTANT && !literal_int(goes_on->literal, 0))
+    return i->operands[0];
+  if (!hlo_trip_find(i, &t) || t.n > 1)
+    return NULL;
+  if (!t.n)
+    return i->operands[0];
+  return inline_can(in, i->called[0]) ? inline_at(in, i, i->called[0], i->operands) : NULL;
+}
+
+void hlo_while_loop_simplifier(struct hlo_module *m, struct hlo_pass_result *r) {
+  carry_shrink(m, r, HLO_WHILE);
+  inline_walk(m, r, replace_loop);
+}

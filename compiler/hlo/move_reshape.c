@@ -1,0 +1,124 @@
+/* move_reshape: element-wise instructions in front of a reshape or transpose instead of behind it.
+ *
+ *     add(reshape(x), reshape(y))              ==>  reshape(add(x, y))
+ *     multiply(transpose(x), broadcast(2))     ==>  transpose(multiply(x, broadcast(2)))
+ *
+ * What is moved down meets the reshapes and transposes below, and the algebraic simplifier, which runs next, merges
+ * them.  All operands must be rearranged from the same shape in the same way, or be a scalar in every element, which has
+ * any shape.  A rearrangement that somebody else reads too would be needed twice, so it stays; so does everything
+ * that carries a user's wishes (rewrite.h): those speak of the shape as it was written.  One walk in order moves a chain
+ * as a whole.  Linear.
+ */
+#include "hlo/passes.h"
+#include "hlo/rewrite.h"
+
+struct mover {
+  struct arena *arena;
+  int *n_uses; /* by id: operand slots that name it; room for what is made on the way */
+};
+
+static bool is_elementwise(const struct hlo_instr *i) {
+  switch (hlo_op_class(i->op)) {
+  case HC_UNARY:
+    return i->op != HLO_COPY; /* a buffer of its own, which the caller may get */
+  case HC_BINARY:
+    return true;
+  default:
+    return i->op == HLO_COMPARE || i->op == HLO_SELECT || i->op == HLO_CONVERT || i->op == HLO_IS_FINITE;
+  }
+}
+
+static bool is_scalar_everywhere(const struct hlo_instr *x) {
+  return x->op == HLO_BROADCAST && !x->operands[0]->shape.rank && !rewrite_is_pinned(x);
+}
+
+static bool is_rearrangement(const struct hlo_instr *x) {
+  return (x->op == HLO_RESHAPE || x->op == HLO_TRANSPOSE) && !rewrite_is_pinned(x);
+}
+
+static bool is_same_rearrangement(const struct hlo_instr *x, const struct hlo_instr *y) {
+  if (x->op != y->op || !hlo_shape_same_dims(&x->operands[0]->shape, &y->operands[0]->shape))
+    return false;
+  for (int k = 0; x->op == HLO_TRANSPOSE && k < x->dimensions.n; k++)
+    if (x->dimensions.v[k] != y->dimensions.v[k])
+      return false;
+  return true;
+}
+
+/* The rearrangement that all of i's operands share, or NULL. */
+static const struct hlo_instr *shared_rearrangement(const struct mover *v, const struct hlo_instr *i) {
+  const struct hlo_instr *found = NULL;
+  if (!is_elementwise(i) || rewrite_is_pinned(i) || !i->shape.rank)
+    return NULL;
+  for (int k = 0; k < i->n_operands; k++) {
+    const struct hlo_instr *x = i->operands[k];
+    int uses = 0;
+    if (is_scalar_everywhere(x))
+      continue;
+    for (int j = 0; j < i->n_operands; j++)
+      uses += i->operands[j] == x;
+    if (!is_rearrangement(x) || v->n_uses[x->id] != uses || (found && !is_same_rearrangement(x, found)))
+      return NULL;
+    found = x;
+  }
+  return found;
+}
+
+static struct hlo_instr *move(struct mover *v, struct hlo_instr *i, const struct hlo_instr *by) {
+  const struct hlo_shape *from = &by->operands[0]->shape;
+  struct hlo_instr *operands[3];
+  struct hlo_shape shape = *from;
+
+  for (int k = 0; k < i->n_operands; k++) {
+    struct hlo_instr *x = i->operands[k];
+    if (!is_scalar_everywhere(x)) {
+      operands[k] = x->operands[0];
+      continue;
+    }
+    shape.dtype = x->shape.dtype;
+    operands[k] = hlo_insert(i, HLO_BROADCAST, NULL, shape, 1, x->operands);
+    rewrite_inherit_places(operands[k], x);
+  }
+  shape.dtype = i->shape.dtype;
+  struct hlo_instr *moved = rewrite_copy(i, i, shape, operands);
+  struct hlo_instr *down = hlo_insert(i, by->op, NULL, i->shape, 1, &moved);
+  down->dimensions = by->dimensions;
+  for (int k = 0; k < i->n_operands; k++)
+    if (!is_scalar_everywhere(i->operands[k]))
+      rewrite_inherit_places(down, i->operands[k]);
+  v->n_uses[moved->id] = 1;
+  v->n_uses[down->id] = v->n_uses[i->id];
+  return down;
+}
+
+static void count_uses(struct mover *v, const struct hlo_module *m) {
+  int room = m->next_id;
+  for (const struct hlo_computation *c = m->computations; c; c = c->next)
+    room += 5 * c->n_instrs; /* an instruction has three operands at most, and itself, and what is behind it */
+  v->n_uses = arena_new_array(v->arena, int, (size_t)room);
+  for (const struct hlo_computation *c = m->computations; c; c = c->next)
+    for (const struct hlo_instr *i = c->first; i; i = i->next)
+      for (int k = 0; k < i->n_operands; k++)
+        v->n_uses[i->operands[k]->id]++;
+}
+
+void hlo_reshape_mover(struct hlo_module *m, struct hlo_pass_result *r) {
+  struct arena scratch;
+  struct mover v = {.arena = &scratch};
+  arena_init(&scratch);
+  rewrite_begin(m);
+  count_uses(&v, m);
+  for (struct hlo_computation *c = m->computations; c; c = c->next)
+    hlo_for_each(i, c) {
+      rewrite_forward_operands(i);
+      const struct hlo_instr *by = i == c->root ? NULL : shared_rearrangement(&v, i);
+      if (!by)
+        continue;
+      struct hlo_instr *heir = move(&v, i, by);
+      rewrite_inherit(heir, i);
+      rewrite_remove(i, heir);
+      r->changed = true;
+    }
+  rewrite_end(m);
+  arena_clear(&scratch);
+}
