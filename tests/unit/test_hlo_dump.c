@@ -774,12 +774,10 @@ static void every_kind_of_module_verifies_prints_and_serialises(void **state) {
     dump_text(b.module, true, dir, name, ".txt");
     dump_text(b.module, false, dir, name, ".plain.txt");
     dump_proto(b.module, dir, name, ".pb");
-    hlo_algebraic_simplifier(b.module, &r);
-    check_verifies(b.module, &a);
-    hlo_cse(b.module, &r);
-    check_verifies(b.module, &a);
-    hlo_dce(b.module, &r);
-    check_verifies(b.module, &a);
+    for (int p = 0; p < hlo_n_passes; p++) {
+      hlo_passes[p].fn(b.module, &r);
+      check_verifies(b.module, &a);
+    }
     dump_text(b.module, true, dir, name, ".opt.txt");
     dump_proto(b.module, dir, name, ".opt.pb");
     arena_clear(&a);
