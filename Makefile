@@ -163,6 +163,9 @@ $(BUILD)/test/%: $(BUILD)/obj/tests/unit/%.o $(COMPILER_LIB)
 	@mkdir -p $(@D)
 	$(CC) $(LDHARDEN) -o $@ $^ $(COMMON_LIBS) -lcmocka
 
+$(BUILD)/bench/hlo_speed: $(BUILD)/obj/tests/bench/hlo_speed.o $(COMPILER_LIB)
+	@mkdir -p $(@D)
+	$(CC) $(LDHARDEN) -o $@ $^ $(COMMON_LIBS)
 $(BUILD)/bench/diff_speed: $(BUILD)/obj/tests/bench/diff_speed.o $(call objs,$(call srcs,explorer/diff)) $(COMPILER_LIB)
 	@mkdir -p $(@D)
 	$(CC) $(LDHARDEN) -o $@ $^
@@ -188,7 +191,7 @@ nightly: setup-test
 	@BUILD=$(BUILD) VENV=$(VENV) tests/nightly.sh
 
 bench: setup-test
-	@$(MAKE) --no-print-directory -j$(shell nproc) binaries python web $(BUILD)/bench/diff_speed
+	@$(MAKE) --no-print-directory -j$(shell nproc) binaries python web $(BUILD)/bench/diff_speed $(BUILD)/bench/hlo_speed
 	@BUILD=$(BUILD) $(VENV)/bin/python3 tests/bench/bench.py
 	@BUILD=$(BUILD) $(VENV)/bin/python3 tests/bench/load.py
 

@@ -33,6 +33,8 @@ static void drop_uncalled(struct hlo_module *m, const bool *is_called, struct hl
   struct hlo_computation **at = &m->computations;
   while (*at) {
     if (is_called[(*at)->id]) {
+      if (*at == m->entry)
+        m->entry_link = at;
       at = &(*at)->next;
       continue;
     }

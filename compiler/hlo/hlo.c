@@ -153,18 +153,17 @@ struct hlo_module *hlo_module_new(struct arena *a, const char *name) {
   m->name = arena_strdup(a, name);
   m->names = hlo_names_new(a);
   m->entry = computation_alloc(m, "main");
-  m->computations = m->last_computation = m->entry;
+  m->computations = m->entry;
+  m->entry_link = &m->computations;
   return m;
 }
 
 /* Links c in front of the entry, which is last. */
 static void link_computation(struct hlo_computation *c) {
   struct hlo_module *m = c->module;
-  struct hlo_computation **at = &m->computations;
-  while (*at != m->entry)
-    at = &(*at)->next;
   c->next = m->entry;
-  *at = c;
+  *m->entry_link = c;
+  m->entry_link = &c->next;
 }
 
 static void unlink_computation(struct hlo_computation *c) {
@@ -173,6 +172,8 @@ static void unlink_computation(struct hlo_computation *c) {
   while (*at != c)
     at = &(*at)->next;
   *at = c->next;
+  if (c->next == c->module->entry)
+    c->module->entry_link = at;
 }
 
 struct hlo_computation *hlo_computation_new(struct hlo_module *m, const char *name) {

@@ -223,8 +223,9 @@ struct hlo_alias {
 
 struct hlo_module {
   struct arena *arena;
-  const char *name;                                        /* the Python function's name */
-  struct hlo_computation *computations, *last_computation; /* callees before callers; the entry is last */
+  const char *name;                     /* the Python function's name */
+  struct hlo_computation *computations; /* callees before callers; the entry is last */
+  struct hlo_computation **entry_link;  /* what points at the entry in that list */
   struct hlo_computation *entry;
   int n_computations, next_id, next_computation_id;
 

@@ -11,12 +11,22 @@
 #include "hlo/passes.h"
 #include "hlo/read_text.h"
 
+/* Computations, or one computation's instructions, by id. */
+struct id_slot {
+  int64_t id;
+  void *made;
+};
+struct id_map {
+  struct id_slot *v;
+  size_t cap;
+};
+
 struct proto_reader {
   struct arena *a;
   struct diags *ds;
   const Xla__HloModuleProto *p;
   struct hlo_module *m;
-  struct hlo_computation **comps; /* by position in p */
+  struct id_map comps; /* those that have been read, but the entry */
   const struct src_loc **frames;
   const char *where; /* the instruction that is being read, for errors */
 };
@@ -423,22 +433,20 @@ static struct src_locs proto_places(struct proto_reader *r, const Xla__OpMetadat
 
 /* ---- instructions ------------------------------------------------------------------------------------------------- */
 
-/* Instructions of one computation by id. */
-struct id_slot {
-  int64_t id;
-  struct hlo_instr *made;
-};
-struct id_map {
-  struct id_slot *v;
-  size_t cap;
-};
-
 static struct id_slot *id_slot(const struct id_map *m, int64_t id) {
   uint64_t h = (uint64_t)id * 0x9e3779b97f4a7c15u;
   size_t at = (size_t)(h ^ h >> 32) & (m->cap - 1);
   while (m->v[at].made && m->v[at].id != id)
     at = (at + 1) & (m->cap - 1);
   return &m->v[at];
+}
+
+static struct id_map id_map_new(struct arena *a, size_t n) {
+  struct id_map m = {.cap = 16};
+  while (m.cap < 2 * n)
+    m.cap *= 2;
+  m.v = arena_new_array(a, struct id_slot, m.cap);
+  return m;
 }
 
 static bool remember(struct proto_reader *r, struct id_map *m, int64_t id, struct hlo_instr *i) {
@@ -449,17 +457,10 @@ static bool remember(struct proto_reader *r, struct id_map *m, int64_t id, struc
   return true;
 }
 
-static struct hlo_computation *find_computation(struct proto_reader *r, int64_t id) {
-  for (size_t k = 0; k < r->p->n_computations; k++)
-    if (r->p->computations[k]->id == id)
-      return r->comps[k] == r->m->entry ? NULL : r->comps[k];
-  return NULL;
-}
-
 static bool read_calls(struct proto_reader *r, const Xla__HloInstructionProto *p, struct hlo_instr *i) {
   i->called = arena_new_array(r->a, struct hlo_computation *, p->n_called_computation_ids);
   for (size_t k = 0; k < p->n_called_computation_ids; k++) {
-    i->called[k] = find_computation(r, p->called_computation_ids[k]);
+    i->called[k] = id_slot(&r->comps, p->called_computation_ids[k])->made;
     if (!i->called[k])
       return refuse(r, DG_HLO_INVALID, "it calls a computation that does not come before it");
   }
@@ -528,14 +529,11 @@ static bool read_proto_computation(struct proto_reader *r, size_t at) {
   const Xla__HloComputationProto *p = r->p->computations[at];
   const bool is_entry = p->id == r->p->entry_computation_id;
   struct hlo_computation *c = is_entry ? r->m->entry : hlo_computation_new(r->m, text(r, p->name));
-  struct id_map ids = {.cap = 16};
+  struct id_map ids = id_map_new(r->a, p->n_instructions);
   struct hlo_builder b;
 
   if (!p->n_instructions)
     return refuse(r, DG_HLO_INVALID, "computation %.60s is empty", p->name ? p->name : "");
-  while (ids.cap < 2 * p->n_instructions)
-    ids.cap *= 2;
-  ids.v = arena_new_array(r->a, struct id_slot, ids.cap);
   hlo_builder_init(&b, r->m);
   b.computation = c;
   if (!read_params(r, p, &b, &ids))
@@ -549,7 +547,11 @@ static bool read_proto_computation(struct proto_reader *r, size_t at) {
   c->root = id_slot(&ids, p->root_id)->made;
   if (!c->root)
     return refuse(r, DG_HLO_INVALID, "computation %.60s has no root", p->name ? p->name : "");
-  r->comps[at] = c;
+  struct id_slot *s = id_slot(&r->comps, p->id);
+  if (s->made)
+    return refuse(r, DG_HLO_INVALID, "two computations have the id %lld", (long long)p->id);
+  if (!is_entry)
+    *s = (struct id_slot){p->id, c};
   return true;
 }
 
@@ -588,7 +590,7 @@ static bool read_all(struct proto_reader *r) {
   if (n > HLO_READ_INSTRS_MAX)
     return refuse(r, DG_TOO_MANY_OPS, "the module has more than %d instructions", HLO_READ_INSTRS_MAX);
   read_frames(r);
-  r->comps = arena_new_array(r->a, struct hlo_computation *, r->p->n_computations);
+  r->comps = id_map_new(r->a, r->p->n_computations);
   for (size_t k = 0; k < r->p->n_computations; k++)
     if (!read_proto_computation(r, k))
       return false;

@@ -18,6 +18,16 @@ struct text_comp {
   struct text_comp *next;
 };
 
+/* Names, of computations or of one computation's instructions, to what they stand for. */
+struct name_slot {
+  struct span name;
+  void *what;
+};
+struct name_map {
+  struct name_slot *v;
+  size_t n, cap;
+};
+
 struct text_alias {
   struct hlo_ints output, param_index;
   int64_t param;
@@ -39,6 +49,7 @@ struct reader {
   struct cursor c;
   struct span module_name;
   struct text_comp *comps;
+  struct name_map comp_names;
   struct text_comp *entry;
   struct text_alias *aliases;
   int n_instrs;
@@ -46,6 +57,40 @@ struct reader {
   const struct src_loc **frame_locs;
   struct hlo_module *m;
 };
+
+/* ---- names -------------------------------------------------------------------------------------------------------- */
+
+static struct name_slot *name_slot(const struct name_map *m, struct span name) {
+  uint64_t h = 1469598103934665603u;
+  for (size_t k = 0; k < name.len; k++)
+    h = (h ^ (unsigned char)name.at[k]) * 1099511628211u;
+  size_t at = (size_t)(h ^ h >> 31) & (m->cap - 1);
+  while (m->v[at].name.at && !span_equal(m->v[at].name, name))
+    at = (at + 1) & (m->cap - 1);
+  return &m->v[at];
+}
+
+static void *name_find(const struct name_map *m, struct span name) {
+  return m->cap ? name_slot(m, name)->what : NULL;
+}
+
+/* False if the name is taken. */
+static bool name_add(struct arena *a, struct name_map *m, struct span name, void *what) {
+  if (2 * (m->n + 1) > m->cap) {
+    struct name_map bigger = {.n = m->n, .cap = m->cap ? 2 * m->cap : 16};
+    bigger.v = arena_new_array(a, struct name_slot, bigger.cap);
+    for (size_t k = 0; k < m->cap; k++)
+      if (m->v[k].what)
+        *name_slot(&bigger, m->v[k].name) = m->v[k];
+    *m = bigger;
+  }
+  struct name_slot *s = name_slot(m, name);
+  if (s->what)
+    return false;
+  *s = (struct name_slot){name, what};
+  m->n++;
+  return true;
+}
 
 /* ---- structure: the header ---------------------------------------------------------------------------------------- */
 
@@ -208,10 +253,9 @@ static bool read_computation(struct reader *r) {
   comp->is_entry = cur_take_word(c, "ENTRY");
   if (!cur_name(c, &comp->name) || !skip_signature(c) || !cur_need(c, '{'))
     return false;
-  for (const struct text_comp *x = r->comps; x; x = x->next)
-    if (span_equal(x->name, comp->name))
-      return cur_fail(c, comp->name, DG_HLO_INVALID, "two computations are called %.*s", (int)comp->name.len,
-                      comp->name.at);
+  if (!name_add(c->a, &r->comp_names, comp->name, comp))
+    return cur_fail(c, comp->name, DG_HLO_INVALID, "two computations are called %.*s", (int)comp->name.len,
+                    comp->name.at);
   while (!cur_take(c, '}'))
     if (!read_instr(r, comp))
       return false;
@@ -416,15 +460,9 @@ static struct src_locs places_of(struct reader *r, const struct text_instr *t) {
 
 /* ---- graph: computations ------------------------------------------------------------------------------------------ */
 
-static struct text_comp *find_comp(struct reader *r, struct span name) {
-  for (struct text_comp *x = r->comps; x; x = x->next)
-    if (span_equal(x->name, name))
-      return x;
-  return NULL;
-}
-
 static struct hlo_computation *find_made(void *user, struct span name) {
-  struct text_comp *x = find_comp(user, name);
+  const struct reader *r = user;
+  const struct text_comp *x = name_find(&r->comp_names, name);
   return x ? x->made : NULL;
 }
 
@@ -457,31 +495,11 @@ static bool make_params(struct reader *r, struct text_comp *comp, struct hlo_bui
   return true;
 }
 
-/* Names of one computation, to instructions that have been made. */
-struct name_slot {
-  struct span name;
-  struct hlo_instr *made;
-};
-struct name_map {
-  struct name_slot *v;
-  size_t cap;
-};
-
-static struct name_slot *name_slot(const struct name_map *m, struct span name) {
-  uint64_t h = 1469598103934665603u;
-  for (size_t k = 0; k < name.len; k++)
-    h = (h ^ (unsigned char)name.at[k]) * 1099511628211u;
-  size_t at = (size_t)(h ^ h >> 31) & (m->cap - 1);
-  while (m->v[at].name.at && !span_equal(m->v[at].name, name))
-    at = (at + 1) & (m->cap - 1);
-  return &m->v[at];
-}
-
 static bool make_instr(struct reader *r, struct text_comp *comp, const struct name_map *names, struct text_instr *t) {
   struct cursor *c = &r->c;
   struct hlo_instr **operands = arena_new_array(c->a, struct hlo_instr *, (size_t)t->n_operands);
   for (int k = 0; k < t->n_operands; k++) {
-    operands[k] = name_slot(names, t->operands[k])->made;
+    operands[k] = name_find(names, t->operands[k]);
     if (!operands[k])
       return cur_fail(c, t->operands[k], DG_HLO_INVALID, "%.*s is not an instruction before this one in %.*s",
                       (int)t->operands[k].len, t->operands[k].at, (int)comp->name.len, comp->name.at);
@@ -509,7 +527,7 @@ static bool make_callees(struct reader *r, struct text_comp *comp, int depth) {
     if (!read_called(c, t, &n, &names))
       return false;
     for (int k = 0; k < n; k++) {
-      struct text_comp *x = find_comp(r, names[k]);
+      struct text_comp *x = name_find(&r->comp_names, names[k]);
       if (!x || x->is_entry)
         return cur_fail(c, names[k], DG_HLO_INVALID, "%.*s is not a computation of this module", (int)names[k].len,
                         names[k].at);
@@ -538,18 +556,13 @@ static bool make_computation(struct reader *r, struct text_comp *comp, int depth
   b.computation = comp->made;
   if (!make_params(r, comp, &b))
     return false;
-  struct name_map names = {.cap = 16};
-  while (names.cap < 2 * (size_t)comp->n)
-    names.cap *= 2;
-  names.v = arena_new_array(c->a, struct name_slot, names.cap);
+  struct name_map names = {0};
   for (struct text_instr *t = comp->first; t; t = t->next) {
     if (t->op != HLO_PARAMETER && !make_instr(r, comp, &names, t))
       return false;
-    struct name_slot *s = name_slot(&names, t->name);
-    if (s->made)
+    if (!name_add(c->a, &names, t->name, t->made))
       return cur_fail(c, t->name, DG_HLO_INVALID, "two instructions of %.*s are called %.*s", (int)comp->name.len,
                       comp->name.at, (int)t->name.len, t->name.at);
-    *s = (struct name_slot){t->name, t->made};
     if (t->is_root)
       comp->made->root = t->made;
   }

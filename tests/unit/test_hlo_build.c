@@ -117,7 +117,7 @@ static void reduce_drops_dimensions_and_shares_its_combiner(void **state) {
   assert_ptr_equal(hlo_reduce(&t->b, HLO_ADD, x, zero, 1, DIMS(1))->called[0], r->called[0]);
   assert_ptr_not_equal(hlo_reduce(&t->b, HLO_MAXIMUM, x, zero, 1, DIMS(1))->called[0], r->called[0]);
   assert_int_equal(t->b.module->n_computations, 3);
-  assert_ptr_equal(t->b.module->last_computation, t->b.module->entry);
+  assert_ptr_equal(*t->b.module->entry_link, t->b.module->entry);
   assert_refused(t, hlo_reduce(&t->b, HLO_ADD, x, zero, 2, DIMS(1, 1)),
                  "reduce: dimensions {1,1} are not different dimensions of f32[2,3,4]");
   assert_refused(t, hlo_reduce(&t->b, HLO_SUBTRACT, x, zero, 1, DIMS(1)),
