@@ -28,14 +28,16 @@ CFLAGS = -std=c17 -D_GNU_SOURCE $(OPT) -fPIC $(WARN) $(WERROR) \
 MLIR_LIBS = -Wl,--start-group $(wildcard $(LLVM)/lib/libMLIRCAPI*.a) -Wl,--end-group \
   -L$(LLVM)/lib -lMLIR -lMLIRExecutionEngineShared -lLLVM-22 -lstdc++ -Wl,-rpath,$(LLVM)/lib
 COMMON_LIBS = -ljansson -lprotobuf-c -lcrypto -lz -lm
-SERVER_LIBS = -lgnutls -lsqlite3 -lpq -lzstd $(COMMON_LIBS) -lpthread
+SERVER_LIBS = -lseccomp -lgnutls -lsqlite3 -lpq -lzstd $(COMMON_LIBS) -lpthread
 WORKER_LIBS = $(MLIR_LIBS) -lpython3.11 -lseccomp $(COMMON_LIBS)
 
 srcs = $(sort $(wildcard $(addsuffix /*.c,$(1))))
 objs = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 
 COMPILER_SRC := $(call srcs,$(addprefix compiler/,base hlo trace linalg ir passes nisa driver))
-SERVER_SRC := $(call srcs,explorer $(addprefix explorer/,http api ce job pool store diff))
+# the walls that a process raises around itself: the server's and the workers'
+WALL_SRC := $(addprefix explorer/jail/,caps.c confine.c landlock.c seccomp.c)
+SERVER_SRC := $(call srcs,explorer $(addprefix explorer/,http api ce job pool store diff)) $(WALL_SRC)
 WORKER_SRC := $(call srcs,$(addprefix explorer/,worker jail)) explorer/pool/wire.c
 UNIT_SRC := $(call srcs,tests/unit)
 PROTO_OBJ := $(BUILD)/obj/gen/hlo.pb-c.o

@@ -1,9 +1,5 @@
 #include "app.h"
 
-#include <errno.h>
-#include <string.h>
-#include <sys/stat.h>
-
 #include "api/info.h"
 #include "api/kept.h"
 #include "api/metrics.h"
@@ -16,35 +12,21 @@
 #include "pool/pool.h"
 #include "store/store.h"
 
-static enum status open_store(const struct config *cfg, struct store **out, struct error *err) {
-  if (!strncmp(cfg->store, "sqlite:", 7) && mkdir(cfg->data_dir, 0700) && errno != EEXIST)
-    return fail(err, ST_INPUT, "--data-dir: %.160s: %m", cfg->data_dir);
-  return store_open(cfg->store, out, err);
-}
-
-enum status app_start(const struct config *cfg, struct app *app, struct error *err) {
+enum status app_start(const struct config *cfg, int launcher_fd, struct app *app, struct error *err) {
   app->cfg = cfg;
   const struct pool_config pool_cfg = {
-      .worker_path = cfg->worker_path,
-      .python_dir = cfg->python_dir,
-      .site_dir = cfg->site_dir,
+      .launcher_fd = launcher_fd,
       .workers = cfg->workers,
       .queue_max = cfg->queue_max,
       .job_timeout_ms = cfg->job_timeout_ms,
       .wait_timeout_ms = cfg->wait_timeout_ms,
       .limits = cfg->limits,
-      .jail_min = cfg->jail_min,
-      .jail_without = cfg->jail_without,
-      .jail_failing = cfg->jail_failing,
-      .cgroup_dir = cfg->cgroup_dir,
-      .log_format = cfg->log_format,
-      .log_level = cfg->log_level,
       .zygote_jobs = cfg->zygote_jobs,
       .zygote_minutes = cfg->zygote_minutes,
   };
   enum status st = info_load(app, err);
   if (!st)
-    st = open_store(cfg, &app->store, err);
+    st = store_open(cfg->store, &app->store, err);
   if (!st)
     st = misses_start(&app->misses, err);
   if (!st)

@@ -29,6 +29,8 @@ const char config_help[] =
     "  --cgroup DIR                 a delegated control group for jobs (the one it lies in, if it can)\n"
     "  --jail-without LAYERS        as if the kernel lacked them: mount,landlock (for tests)\n"
     "  --jail-failing LAYERS        as if they failed after the start (for tests)\n"
+    "  --confine yes|no             whether the server gives up what it does not need (yes)\n"
+    "  --user NAME                  who it becomes when root starts it (the data directory's owner, nkx, or 65533)\n"
     "  --drain-timeout-ms MS        how long jobs may go on after SIGTERM (15000)\n"
     "  --connections N              open connections at most (10000)\n"
     "  --client-connections N       of one client at most, 0 for any number (1000)\n"
@@ -108,6 +110,8 @@ static const struct flag flags[] = {
     {"--jail-without", FLAG_LAYERS, AT(jail_without)},
     {"--jail-failing", FLAG_LAYERS, AT(jail_failing)},
     {"--cgroup", FLAG_DIR, AT(cgroup_dir)},
+    {"--confine", FLAG_CHOICE, AT(is_confined), .choices = yes_no},
+    {"--user", FLAG_TEXT, AT(user)},
     {"--drain-timeout-ms", INT(drain_timeout_ms, 0, HOUR_MS)},
     {"--connections", INT(connections_max, 4, 100000)},
     {"--client-connections", INT(quota.connections, 0, 100000)},
@@ -302,6 +306,7 @@ enum status config_parse(struct arena *a, int argc, char **argv, char *const *en
       .zygote_jobs = 1000,
       .zygote_minutes = 60,
       .jail_min = jail_level_name(JAIL_C),
+      .is_confined = 1,
       .drain_timeout_ms = 15000,
       .connections_max = 10000,
       .quota = {.compiles = UNSET, .jobs = UNSET, .connections = UNSET},

@@ -19,6 +19,8 @@ struct config {
   const char *jail_min;                    /* the least level: enum jail_level by name */
   const char *jail_without, *jail_failing; /* layers; for tests */
   const char *cgroup_dir;                  /* NULL: find one */
+  int is_confined;                         /* the server gives up what it does not need */
+  const char *user;                        /* who it becomes, if it is root; NULL: jail/confine.h finds one */
   int connections_max;
   struct quota_config quota; /* of one client */
   struct address_nets trusted_proxies;

@@ -26,8 +26,10 @@
 #include "api/ready.h"
 #include "http/guard.h"
 #include "job/editors.h"
+#include "jail/confine.h"
 #include "job/quota.h"
 #include "job/results.h"
+#include "pool/launcher.h"
 #include "pool/pool.h"
 #include "store/store.h"
 #include "store_main.h"
@@ -50,25 +52,66 @@ static const char help[] = "usage: nkx COMMAND …\n"
 /* ---- serve --------------------------------------------------------------------------------------------------------
  */
 
-/* Until a signal; *listen_fd is the socket that was listened on, for a successor, if it asks for one, else -1. */
-static enum status serve(const struct config *cfg, const sigset_t *stop, int *listen_fd, struct error *err) {
-  struct app app = {.cfg = cfg};
-  struct server *server = NULL;
-  int port, sig;
+static const char *sqlite_path(const struct config *cfg) {
+  return strncmp(cfg->store, "sqlite:", 7) != 0 ? NULL : cfg->store + 7;
+}
 
-  enum status st = app_start(cfg, &app, err);
+/* What the service needs of the file system once it has started, and what it may change. */
+static enum status give_up_privileges(const struct config *cfg, struct arena *a, struct confinement *out,
+                                      struct error *err) {
+  const char *database = sqlite_path(cfg), *slash = database ? strrchr(database, '/') : NULL;
+  const char *home = database ? NULL : getenv("HOME"); /* where libpq looks for passwords and certificates */
+  const struct confine_plan plan = {
+      .user = cfg->user,
+      .n_own = 1,
+      .own = {slash      ? arena_printf(a, "%.*s/", (int)(slash - database), database)
+              : database ? "."
+                         : NULL},
+      .family = slash ? slash + 1 : database,
+      .n_read = 10,
+      .read = {cfg->web_dir, cfg->examples_dir, home ? arena_printf(a, "%s/.pgpass", home) : NULL,
+               home ? arena_printf(a, "%s/.postgresql", home) : NULL, "/proc", "/etc", "/usr", "/run", "/dev/null",
+               "/dev/urandom"},
+      .may_connect = !database,
+  };
+  return confine(&plan, out, err);
+}
+
+static void log_confinement(const struct confinement *c) {
+  char list[120] = "";
+  for (int l = 0; l < CONFINE_COUNT; l++)
+    if (c->layers >> l & 1)
+      snprintf(list + strlen(list), sizeof list - strlen(list), "%s%s", *list ? "," : "",
+               confine_layer_name((enum confine_layer)l));
+  if (c->why[0])
+    log_warn("confined", "uid=%u walls=%s missing=\"%s\"", c->uid, list, c->why);
+  else
+    log_info("confined", "uid=%u walls=%s", c->uid, list);
+}
+
+/* The service, until a signal; takes over both descriptors. */
+static enum status serve(const struct config *cfg, const sigset_t *stop, int listen_fd, int port, int launcher_fd,
+                         struct error *err) {
+  struct app app = {0};
+  struct server *server = NULL;
+  struct arena a;
+  int sig;
+
+  arena_init(&a);
+  enum status st = cfg->is_confined ? give_up_privileges(cfg, &a, &app.confinement, err) : ST_OK;
+  arena_clear(&a);
+  if (!st && cfg->is_confined)
+    log_confinement(&app.confinement);
   if (!st)
-    st = server_start(&app, &server, &port, err);
+    st = app_start(cfg, launcher_fd, &app, err);
+  if (!st)
+    st = server_start(&app, listen_fd, &server, err);
   if (!st) {
     log_info("serving", "url=http://%s:%d workers=%d", cfg->host, port, cfg->workers);
     sigwait(stop, &sig);
     log_info("stopping", "signal=%d", sig);
     ready_drain(app.ready);
-    *listen_fd = server_quiesce(server);
-    if (sig != SIGHUP && *listen_fd >= 0) {
-      close(*listen_fd);
-      *listen_fd = -1;
-    }
+    server_quiesce(server);
     server_drain(server, cfg->drain_timeout_ms); /* jobs go on, those in the queue too */
     ready_stop(app.ready);
     app.ready = NULL;
@@ -91,6 +134,44 @@ static enum status serve(const struct config *cfg, const sigset_t *stop, int *li
   kept_stop(app.kept);
   info_clear(&app);
   return st;
+}
+
+static int exit_of(enum status st, const struct error *err) {
+  if (!st)
+    return EXIT_DONE;
+  fprintf(stderr, "nkx: %s\n", err->text);
+  return st == ST_INPUT ? EXIT_USAGE : EXIT_FAULT;
+}
+
+/* Listens, and splits into launcher and service.  In the launcher *is_to_be_replaced is set when the service has ended
+ * for a successor to take over *listen_fd; the result is the exit status. */
+static int listen_and_serve(const struct config *cfg, const sigset_t *stop, int *listen_fd, bool *is_to_be_replaced) {
+  const struct launcher_config launcher_cfg = {
+      .worker_path = cfg->worker_path,
+      .python_dir = cfg->python_dir,
+      .site_dir = cfg->site_dir,
+      .limits = cfg->limits,
+      .jail_min = cfg->jail_min,
+      .jail_without = cfg->jail_without,
+      .jail_failing = cfg->jail_failing,
+      .cgroup_dir = cfg->cgroup_dir,
+      .log_format = cfg->log_format,
+      .log_level = cfg->log_level,
+  };
+  struct launcher_end end = {0};
+  struct error err;
+  bool is_service = false;
+  int port = 0, launcher_fd = -1;
+
+  enum status st = server_listen(cfg, listen_fd, &port, &err);
+  if (!st && sqlite_path(cfg) && mkdir(cfg->data_dir, 0700) && errno != EEXIST)
+    st = fail(&err, ST_INPUT, "--data-dir: %.160s: %m", cfg->data_dir);
+  if (!st)
+    st = launcher_split(&launcher_cfg, listen_fd, &is_service, &launcher_fd, &end, &err);
+  if (!st && is_service)
+    st = serve(cfg, stop, *listen_fd, port, launcher_fd, &err);
+  *is_to_be_replaced = end.is_to_be_replaced;
+  return st || is_service ? exit_of(st, &err) : end.status;
 }
 
 /* SIGHUP: the program that now lies in this one's place starts with the same arguments, in this process, and takes
@@ -123,7 +204,8 @@ static int serve_main(int argc, char **argv) {
   struct arena a;
   struct config cfg;
   struct error err;
-  sigset_t stop;
+  sigset_t blocked, stop;
+  bool is_to_be_replaced = false;
   int listen_fd = -1;
 
   for (int i = 0; i < argc; i++) {
@@ -135,6 +217,7 @@ static int serve_main(int argc, char **argv) {
   limit_heaps();
   arena_init(&a);
   enum status st = config_parse(&a, argc, argv, environ, &cfg, &err);
+  int status = exit_of(st, &err);
   if (!st) {
     log_set_format((enum log_format)cfg.log_format);
     log_set_level((enum log_level)cfg.log_level);
@@ -144,16 +227,13 @@ static int serve_main(int argc, char **argv) {
     sigaddset(&stop, SIGTERM);
     sigaddset(&stop, SIGINT);
     sigaddset(&stop, SIGHUP);
-    pthread_sigmask(SIG_BLOCK, &stop, NULL); /* before the first thread, so that only sigwait sees them */
-    st = serve(&cfg, &stop, &listen_fd, &err);
+    blocked = stop;
+    sigaddset(&blocked, SIGCHLD);
+    pthread_sigmask(SIG_BLOCK, &blocked, NULL); /* before the first thread, so that only sigwait sees them */
+    status = listen_and_serve(&cfg, &stop, &listen_fd, &is_to_be_replaced);
   }
   arena_clear(&a);
-  if (!st && listen_fd >= 0)
-    return become_successor(listen_fd, argv - 2);
-  if (!st)
-    return EXIT_DONE;
-  fprintf(stderr, "nkx: %s\n", err.text);
-  return st == ST_INPUT ? EXIT_USAGE : EXIT_FAULT;
+  return is_to_be_replaced ? become_successor(listen_fd, argv - 2) : status;
 }
 
 /* ---- the rest -----------------------------------------------------------------------------------------------------

@@ -275,6 +275,7 @@ static enum MHD_Result send_outcome(struct request *rq, const struct outcome *o,
   struct pool_health h;
   struct buf b;
   bool is_ready = o->is_ready && !is_draining;
+  const struct confinement *c = &rq->app->confinement;
   pool_look(rq->app->pool, &h);
   buf_init(&b, ANSWER_MAX);
   buf_putc(&b, '{');
@@ -283,6 +284,11 @@ static enum MHD_Result send_outcome(struct request *rq, const struct outcome *o,
   json_put_field_str(&b, "store", o->store);
   json_put_field_str(&b, "level", jail_level_name(h.level));
   json_put_field_str(&b, "level_why", h.level_why);
+  json_put_key(&b, "server");
+  buf_putc(&b, '{');
+  for (int l = 0; l < CONFINE_COUNT; l++)
+    json_put_field_bool(&b, confine_layer_name((enum confine_layer)l), c->layers >> l & 1);
+  buf_putc(&b, '}');
   json_put_field_int(&b, "took_ms", o->took_ms);
   buf_puts(&b, "}\n");
   enum MHD_Result m = http_json(rq, is_ready ? MHD_HTTP_OK : MHD_HTTP_SERVICE_UNAVAILABLE, buf_text(&b), b.len, false);

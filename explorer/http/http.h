@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "config.h"
 #include "http/address.h"
+#include "jail/confine.h"
 #include "job/editors.h"
 #include "job/quota.h"
 #include "job/work.h"
@@ -38,6 +39,7 @@ struct conn;
 /* What handlers need of the running server; constant after start. */
 struct app {
   const struct config *cfg;
+  struct confinement confinement; /* what the server gave up */
   struct pool *pool;
   struct store *store;
   struct results *results;

@@ -26,13 +26,14 @@ enum {
   FIRST_PASSED_FD = 3,
   QUIET = 20, /* looks without a request: one may just have arrived */
   THREADS = 2,
+  BIND_TRIES = 50,
+  BIND_WAIT_US = 10000,
   CONNECTION_MEMORY = 64 << 10, /* headers must fit in it (framing.h); also the size of a chunk of a streamed answer */
 };
 
 struct server {
   const struct app *app;
   struct MHD_Daemon *daemon;
-  int listen_fd;
   atomic_int n_requests;
 };
 
@@ -294,8 +295,14 @@ static enum status bind_listener(const struct config *cfg, int *out, struct erro
   if (e)
     return fail(err, ST_INPUT, "--host: %.80s: %s", cfg->host, gai_strerror(e));
   int fd = -1;
-  for (struct addrinfo *at = list; at && fd < 0; at = at->ai_next)
-    fd = listen_on(at);
+  for (int i = 0; i < BIND_TRIES && fd < 0; i++) { /* a server that was killed is gone in a moment */
+    for (struct addrinfo *at = list; at && fd < 0; at = at->ai_next)
+      fd = listen_on(at);
+    if (fd < 0 && errno != EADDRINUSE)
+      break;
+    if (fd < 0)
+      usleep(BIND_WAIT_US);
+  }
   e = errno;
   freeaddrinfo(list);
   errno = e;
@@ -305,7 +312,7 @@ static enum status bind_listener(const struct config *cfg, int *out, struct erro
   return ST_OK;
 }
 
-static enum status open_listener(const struct config *cfg, int *out, int *port, struct error *err) {
+enum status server_listen(const struct config *cfg, int *out, int *port, struct error *err) {
   struct sockaddr_storage bound;
   socklen_t len = sizeof bound;
   char service[12];
@@ -321,38 +328,31 @@ static enum status open_listener(const struct config *cfg, int *out, int *port, 
   return ST_OK;
 }
 
-enum status server_start(const struct app *app, struct server **out, int *port, struct error *err) {
+enum status server_start(const struct app *app, int listen_fd, struct server **out, struct error *err) {
   struct server *s = calloc(1, sizeof *s);
   if (!s)
     return fail(err, ST_NOMEM, "server");
   s->app = app;
-  s->listen_fd = -1;
-  enum status st = open_listener(app->cfg, &s->listen_fd, port, err);
-  if (!st) {
-    s->daemon = MHD_start_daemon(
-        MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG, 0, NULL, NULL, on_request, s,
-        MHD_OPTION_EXTERNAL_LOGGER, on_log, NULL, MHD_OPTION_LISTEN_SOCKET, s->listen_fd, MHD_OPTION_THREAD_POOL_SIZE,
-        (unsigned)THREADS, MHD_OPTION_CONNECTION_LIMIT, (unsigned)app->cfg->connections_max,
-        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY, MHD_OPTION_STRICT_FOR_CLIENT, 1,
-        MHD_OPTION_UNESCAPE_CALLBACK, on_unescape, NULL, MHD_OPTION_NOTIFY_COMPLETED, on_completed, s,
-        MHD_OPTION_NOTIFY_CONNECTION, on_connection, s, MHD_OPTION_END);
-    if (!s->daemon)
-      st = fail(err, ST_IO, "the HTTP library did not start");
-  }
-  if (st) {
-    if (s->listen_fd >= 0)
-      close(s->listen_fd);
+  s->daemon = MHD_start_daemon(MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG, 0, NULL,
+                               NULL, on_request, s, MHD_OPTION_EXTERNAL_LOGGER, on_log, NULL, MHD_OPTION_LISTEN_SOCKET,
+                               listen_fd, MHD_OPTION_THREAD_POOL_SIZE, (unsigned)THREADS, MHD_OPTION_CONNECTION_LIMIT,
+                               (unsigned)app->cfg->connections_max, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+                               (size_t)CONNECTION_MEMORY, MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_UNESCAPE_CALLBACK,
+                               on_unescape, NULL, MHD_OPTION_NOTIFY_COMPLETED, on_completed, s,
+                               MHD_OPTION_NOTIFY_CONNECTION, on_connection, s, MHD_OPTION_END);
+  if (!s->daemon) {
     free(s);
-    return st;
+    return fail(err, ST_IO, "the HTTP library did not start");
   }
   *out = s;
   return ST_OK;
 }
 
-int server_quiesce(struct server *s) {
+void server_quiesce(struct server *s) {
   guard_drain(s->app->guard);
-  s->listen_fd = -1;
-  return MHD_quiesce_daemon(s->daemon);
+  int fd = MHD_quiesce_daemon(s->daemon);
+  if (fd >= 0)
+    close(fd);
 }
 
 void server_drain(struct server *s, int ms) {

@@ -155,15 +155,15 @@ static void remove_stale(int home) {
     closedir(d);
 }
 
-/* Moves the server and us, its zygote, into the leaf, so that the group above may hand controllers on. */
-static bool clear_out(int home) {
+/* Moves the server, its launcher and us, their zygote, into the leaf, so that the group above may hand controllers on. */
+static bool clear_out(int home, pid_t server) {
   char text[32];
   if (mkdirat(home, own_leaf, 0755) && errno != EEXIST)
     return false;
   int leaf = openat(home, own_leaf, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  const pid_t pids[] = {getppid(), getpid()};
+  const pid_t pids[] = {getppid(), getpid(), server};
   bool ok = leaf >= 0;
-  for (int i = 0; i < 2 && ok; i++) {
+  for (int i = 0; i < (server ? 3 : 2) && ok; i++) {
     snprintf(text, sizeof text, "%d", (int)pids[i]);
     ok = write_text(leaf, "cgroup.procs", text);
   }
@@ -179,8 +179,8 @@ static bool hand_on(const struct cgroup_tree *t, int dir) {
   return !text[0] || write_text(dir, "cgroup.subtree_control", text);
 }
 
-static bool open_jobs(struct cgroup_tree *t, bool is_own) {
-  if (is_own && !clear_out(t->home))
+static bool open_jobs(struct cgroup_tree *t, bool is_own, pid_t server) {
+  if (is_own && !clear_out(t->home, server))
     return false;
   remove_stale(t->home);
   snprintf(t->name, sizeof t->name, "%s%d", prefix, (int)getpid());
@@ -190,7 +190,7 @@ static bool open_jobs(struct cgroup_tree *t, bool is_own) {
   return t->fd >= 0 && hand_on(t, t->fd);
 }
 
-void cgroup_open(const char *dir, const struct jail_limits *limits, struct cgroup_tree *t) {
+void cgroup_open(const char *dir, pid_t server, const struct jail_limits *limits, struct cgroup_tree *t) {
   int home = look(dir, t);
   if (home < 0)
     return;
@@ -201,7 +201,7 @@ void cgroup_open(const char *dir, const struct jail_limits *limits, struct cgrou
     t->home = -1;
     return;
   }
-  if (open_jobs(t, !dir)) {
+  if (open_jobs(t, !dir, server)) {
     t->is_open = true;
     return;
   }

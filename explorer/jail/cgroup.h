@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "base/error.h"
 #include "jail/limits.h"
@@ -34,8 +35,8 @@ static inline bool cgroup_is_whole(const struct cgroup_tree *t) {
  * t->why says what is missing. */
 void cgroup_look(const char *dir, struct cgroup_tree *t);
 /* Opens dir, whatever controllers it has; NULL: opens the group of this process if it has all of them.  Groups that
- * dead processes left are removed.  Failing is no error: t->is_open stays false and t->why says why. */
-void cgroup_open(const char *dir, const struct jail_limits *limits, struct cgroup_tree *t);
+ * dead processes left are removed.  server: moves with us and our parent into a leaf, 0: there is none.  Failing is no error: t->is_open stays false and t->why says why. */
+void cgroup_open(const char *dir, pid_t server, const struct jail_limits *limits, struct cgroup_tree *t);
 /* Removes what cgroup_open made; all jobs are gone. */
 void cgroup_close(struct cgroup_tree *t);
 

@@ -3,6 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "jail/confine.h"
 #include "jail/jail.h"
 
 enum { EXIT_NO_JAIL = 1 };
@@ -59,6 +60,20 @@ static void print_way_up(const struct jail *j) {
   }
 }
 
+static void print_server(void) {
+  struct confinement c;
+  struct error err;
+  puts("\nThe server, which runs no kernels, gives up:");
+  if (confine_probe(&c, &err)) {
+    printf("  %s\n", err.text);
+    return;
+  }
+  for (int l = 0; l < CONFINE_COUNT; l++)
+    printf("%-18s %s\n", confine_layer_name((enum confine_layer)l), c.layers >> l & 1 ? "yes" : "no");
+  if (c.why[0])
+    printf("missing: %s\n", c.why);
+}
+
 int jail_doctor(void) {
   struct jail j = {.limits = {JAIL_CPU_S, JAIL_MEMORY_MIB, JAIL_RESIDENT_MIB}, .min_level = JAIL_NONE};
   struct jail_report r = {.failed = -1};
@@ -86,6 +101,7 @@ int jail_doctor(void) {
   print_layers(&j, &r);
   puts(levels[j.level]);
   print_way_up(&j);
+  print_server();
   bool is_enough = j.level >= JAIL_C;
   puts(is_enough ? "Kernels can be compiled here." : "Kernels cannot be compiled here: a needed layer is missing.");
   jail_clear(&j);

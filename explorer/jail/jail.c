@@ -28,7 +28,7 @@ enum status jail_add_path(struct jail *j, const char *path, bool is_device, stru
     return ST_OK;
   if (j->n_paths == JAIL_PATHS_MAX)
     return fail(err, ST_BUG, "more than %d paths in the jail", JAIL_PATHS_MAX);
-  j->paths[j->n_paths++] = (struct jail_path){.path = path, .is_device = is_device};
+  j->paths[j->n_paths++] = (struct wall_path){path, is_device ? WALL_DEVICE : WALL_READ};
   return ST_OK;
 }
 
@@ -92,6 +92,12 @@ static bool stands(const struct jail *j, struct jail_report *r, enum jail_layer 
   return !(jail_layers_needed(j->level) >> layer & 1);
 }
 
+static int raise_landlock(const struct jail *j) {
+  static const struct wall_extent nothing = {
+      .no_bind = true, .no_connect = true, .no_abstract = true, .no_signal = true};
+  return j->landlock_abi ? wall_landlock(j->landlock_abi, j->paths, j->n_paths, &nothing) : ENOSYS;
+}
+
 /* With namespaces: a file system of our own, nobody's ids in it, no capabilities. */
 static bool raise_inside(const struct jail *j, int *job_fd, int keep_fd, struct jail_report *r) {
   struct jail_trees trees;
@@ -104,18 +110,18 @@ static bool raise_inside(const struct jail *j, int *job_fd, int keep_fd, struct 
   return stands(j, r, LAYER_UTS, sethostname("nkx", 3) ? errno : 0) &&
          stands(j, r, LAYER_MOUNT, jail_mounts_pivot(j, &trees)) &&
          stands(j, r, LAYER_FDS, keep_only(job_fd, keep_fd)) && stands(j, r, LAYER_LIMITS, jail_limits_set(j)) &&
-         stands(j, r, LAYER_CAPS, jail_caps_bound() || jail_caps_drop() ? errno : 0) &&
+         stands(j, r, LAYER_CAPS, wall_caps_bound() || wall_caps_drop() ? errno : 0) &&
          stands(j, r, LAYER_NO_NEW_PRIVS, prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ? errno : 0) &&
-         stands(j, r, LAYER_LANDLOCK, j->landlock_abi ? jail_landlock_restrict(j) : ENOSYS);
+         stands(j, r, LAYER_LANDLOCK, raise_landlock(j));
 }
 
 /* Without: Landlock first, while the trees can still be opened, then another uid, which needs our capabilities. */
 static bool raise_outside(const struct jail *j, int *job_fd, int keep_fd, struct jail_report *r) {
   return stands(j, r, LAYER_FDS, keep_only(job_fd, keep_fd)) &&
          stands(j, r, LAYER_NO_NEW_PRIVS, prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ? errno : 0) &&
-         stands(j, r, LAYER_LANDLOCK, j->landlock_abi ? jail_landlock_restrict(j) : ENOSYS) &&
-         stands(j, r, LAYER_LIMITS, jail_limits_set(j)) && stands(j, r, LAYER_CAPS, jail_caps_bound() ? errno : 0) &&
-         stands(j, r, LAYER_IDS, enter_ids()) && stands(j, r, LAYER_CAPS, jail_caps_drop() ? errno : 0);
+         stands(j, r, LAYER_LANDLOCK, raise_landlock(j)) && stands(j, r, LAYER_LIMITS, jail_limits_set(j)) &&
+         stands(j, r, LAYER_CAPS, wall_caps_bound() ? errno : 0) && stands(j, r, LAYER_IDS, enter_ids()) &&
+         stands(j, r, LAYER_CAPS, wall_caps_drop() ? errno : 0);
 }
 
 enum status jail_enter(const struct jail *j, int *job_fd, int keep_fd, struct jail_report *r) {
@@ -135,7 +141,7 @@ enum status jail_enter(const struct jail *j, int *job_fd, int keep_fd, struct ja
             stands(j, r, LAYER_CGROUP_NS, ns & CLONE_NEWCGROUP ? 0 : ENOSYS) &&
             stands(j, r, LAYER_CGROUP, cgroup_is_whole(&j->cgroup) ? 0 : ENOSYS);
   ok = ok && (ns ? raise_inside : raise_outside)(j, job_fd, keep_fd, r) &&
-       stands(j, r, LAYER_SECCOMP, jail_seccomp_install(&j->filter));
+       stands(j, r, LAYER_SECCOMP, wall_filter_install(&j->filter));
   if (!ok)
     return ST_DENIED;
   r->failed = -1; /* what failed was not needed */
@@ -203,7 +209,7 @@ static enum status find_level(struct jail *j, const char *cgroup_dir, struct err
   uint64_t all = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS;
   if (!access("/proc/self/ns/cgroup", F_OK))
     all |= CLONE_NEWCGROUP;
-  cgroup_open(cgroup_dir, &j->limits, &j->cgroup);
+  cgroup_open(cgroup_dir, j->server_pid, &j->limits, &j->cgroup);
   bool has_group = cgroup_is_whole(&j->cgroup) && !(j->missing >> LAYER_CGROUP & 1);
   if (reaches(j, has_group ? JAIL_A : JAIL_B, all)) {
     if (!has_group)
@@ -229,13 +235,13 @@ enum status jail_prepare(struct jail *j, const char *cgroup_dir, struct error *e
   if (!now)
     return fail(err, ST_BUG, "cannot read /proc/self/statm");
   j->address_space = now + ((uint64_t)j->limits.memory_mib << 20);
-  j->landlock_abi = j->missing >> LAYER_LANDLOCK & 1 ? 0 : jail_landlock_abi();
+  j->landlock_abi = j->missing >> LAYER_LANDLOCK & 1 ? 0 : wall_landlock_abi();
   j->outer_uid = geteuid() ? geteuid() : JAIL_ID;
   j->outer_gid = geteuid() ? getegid() : JAIL_ID;
   /* libc registered the address of its cached id when it started the main thread */
   if (!prctl(PR_GET_TID_ADDRESS, &tid, 0, 0, 0) && tid && *tid == gettid())
     j->tid_address = tid;
-  enum status st = jail_seccomp_build(&j->filter, err);
+  enum status st = wall_filter_build(WALL_WORKER, &j->filter, err);
   if (!st)
     st = find_level(j, cgroup_dir, err);
   if (!st && j->level < j->min_level)

@@ -20,21 +20,16 @@
 #include "jail/cgroup.h"
 #include "jail/layer.h"
 #include "jail/limits.h"
+#include "jail/wall.h"
 
 enum {
   JAIL_PATHS_MAX = 24,
   JAIL_ID = 65534, /* uid and gid inside, and outside as well when we are root: "nobody" */
 };
 
-/* A file or directory of the host, seen in the jail under the same name. */
-struct jail_path {
-  const char *path;
-  bool is_device; /* may be written: /dev/null */
-};
-
 struct jail {
   int n_paths;
-  struct jail_path paths[JAIL_PATHS_MAX];
+  struct wall_path paths[JAIL_PATHS_MAX]; /* of the host, seen in the jail under the same names */
   struct sock_fprog filter;
   struct jail_limits limits;
   enum jail_level level, min_level; /* what can be had; with less than min_level jail_prepare fails */
@@ -47,6 +42,7 @@ struct jail {
   uint64_t address_space; /* bytes; RLIMIT_AS of a child */
   uint64_t clone_flags;
   pid_t *tid_address; /* libc's cached thread id, which a raw clone3 has to renew; NULL if it cannot be found */
+  pid_t server_pid;   /* who starts our parent and us; 0: nobody */
   uid_t outer_uid;    /* what JAIL_ID is outside */
   gid_t outer_gid;
 };
@@ -92,15 +88,7 @@ int jail_mounts_open(const struct jail *j, struct jail_trees *t); /* these retur
 int jail_mounts_pivot(const struct jail *j, const struct jail_trees *t);
 /* limits.c */
 int jail_limits_set(const struct jail *j);
-int jail_caps_bound(void);             /* while still privileged: nothing can be gained any more */
-int jail_caps_drop(void);              /* what is still held */
 uint64_t jail_address_space_now(void); /* bytes mapped by this process, 0 if unknown */
-/* landlock.c */
-int jail_landlock_abi(void);
-int jail_landlock_restrict(const struct jail *j);
-/* seccomp.c */
-MUST_USE enum status jail_seccomp_build(struct sock_fprog *out, struct error *err);
-int jail_seccomp_install(const struct sock_fprog *filter);
 
 /* A child that builds its jail and leaves: what stood in it.  ST_DENIED when it could not be made. */
 MUST_USE enum status jail_probe(struct jail *j, struct jail_report *r, struct error *err);

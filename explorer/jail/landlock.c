@@ -1,9 +1,9 @@
-/* Landlock: a second wall behind the read-only mounts.
+/* Landlock: a second wall behind a worker's read-only mounts, and the one around the server's files.
  *
  * Every right that the kernel's ABI knows is handled, so that what is not granted here is denied.  The structures are
  * declared here because the system's headers may be older than the kernel.
  */
-#include "jail/jail.h"
+#include "jail/wall.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -25,11 +25,16 @@ enum {
   FS_WRITE_FILE = 1 << 1,
   FS_READ_FILE = 1 << 2,
   FS_READ_DIR = 1 << 3,
+  FS_REMOVE_DIR = 1 << 4,
+  FS_REMOVE_FILE = 1 << 5,
+  FS_MAKE_DIR = 1 << 7,
+  FS_MAKE_REG = 1 << 8,
   FS_TRUNCATE = 1 << 14, /* ABI 3 */
 };
+enum { NET_BIND = 1 << 0, NET_CONNECT = 1 << 1, SCOPE_ABSTRACT = 1 << 0, SCOPE_SIGNAL = 1 << 1 };
 #define LAST(n) ((UINT64_C(1) << (n)) - 1)
 
-int jail_landlock_abi(void) {
+int wall_landlock_abi(void) {
   long abi = syscall(SYS_landlock_create_ruleset, NULL, 0, CREATE_RULESET_VERSION);
   return abi > 0 ? (int)abi : 0;
 }
@@ -39,39 +44,43 @@ static uint64_t fs_rights(int abi) {
   return abi >= 5 ? LAST(16) : abi >= 3 ? LAST(15) : abi == 2 ? LAST(14) : LAST(13);
 }
 
-static int allow(int ruleset, const struct jail_path *p, uint64_t handled) {
+static int allow(int ruleset, const struct wall_path *p, uint64_t handled) {
   struct stat s;
   struct path_beneath_attr rule = {.parent_fd = open(p->path, O_PATH | O_CLOEXEC)};
-  if (rule.parent_fd < 0 || fstat(rule.parent_fd, &s))
+  if (rule.parent_fd < 0)
     return errno;
+  int e = fstat(rule.parent_fd, &s) ? errno : 0;
   rule.allowed = FS_READ_FILE;
   if (S_ISDIR(s.st_mode))
     rule.allowed |= FS_READ_DIR;
-  if (p->is_device)
+  if (p->rights != WALL_READ)
     rule.allowed |= FS_WRITE_FILE | FS_TRUNCATE;
+  if (p->rights == WALL_OWN)
+    rule.allowed |= FS_REMOVE_DIR | FS_REMOVE_FILE | FS_MAKE_DIR | FS_MAKE_REG;
   rule.allowed &= handled;
-  int e = syscall(SYS_landlock_add_rule, ruleset, RULE_PATH_BENEATH, &rule, 0) ? errno : 0;
+  if (!e && syscall(SYS_landlock_add_rule, ruleset, RULE_PATH_BENEATH, &rule, 0))
+    e = errno;
   close(rule.parent_fd);
   return e;
 }
 
-int jail_landlock_restrict(const struct jail *j) {
-  struct ruleset_attr attr = {.handled_fs = fs_rights(j->landlock_abi)};
+int wall_landlock(int abi, const struct wall_path *paths, int n, const struct wall_extent *extent) {
+  struct ruleset_attr attr = {.handled_fs = fs_rights(abi)};
   size_t size = sizeof attr.handled_fs;
-  if (j->landlock_abi >= 4) {
-    attr.handled_net = LAST(2); /* bind and connect of TCP */
+  if (abi >= 4) {
+    attr.handled_net = (extent->no_bind ? NET_BIND : 0) | (extent->no_connect ? NET_CONNECT : 0);
     size += sizeof attr.handled_net;
   }
-  if (j->landlock_abi >= 6) {
-    attr.scoped = LAST(2); /* abstract sockets and signals */
+  if (abi >= 6) {
+    attr.scoped = (extent->no_abstract ? SCOPE_ABSTRACT : 0) | (extent->no_signal ? SCOPE_SIGNAL : 0);
     size += sizeof attr.scoped;
   }
   int ruleset = (int)syscall(SYS_landlock_create_ruleset, &attr, size, 0);
   if (ruleset < 0)
     return errno;
   int e = 0;
-  for (int i = 0; i < j->n_paths && !e; i++)
-    e = allow(ruleset, &j->paths[i], attr.handled_fs);
+  for (int i = 0; i < n && !e; i++)
+    e = allow(ruleset, &paths[i], attr.handled_fs);
   if (!e && syscall(SYS_landlock_restrict_self, ruleset, 0))
     e = errno;
   close(ruleset);

@@ -23,7 +23,7 @@ int jail_mounts_open(const struct jail *j, struct jail_trees *t) {
     return errno;
   for (int i = 0; i < j->n_paths; i++) {
     struct mount_attr attr = {.attr_set = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID};
-    attr.attr_set |= j->paths[i].is_device ? MOUNT_ATTR_NOEXEC : MOUNT_ATTR_NODEV;
+    attr.attr_set |= j->paths[i].rights == WALL_DEVICE ? MOUNT_ATTR_NOEXEC : MOUNT_ATTR_NODEV;
     t->fd[i] = open_tree(AT_FDCWD, j->paths[i].path, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE);
     if (t->fd[i] < 0 || mount_setattr(t->fd[i], "", AT_EMPTY_PATH | AT_RECURSIVE, &attr, sizeof attr))
       return errno;

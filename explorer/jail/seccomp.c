@@ -1,17 +1,19 @@
-/* The system call filter: compiled once from syscalls.def by libseccomp, then only copied into each child.
+/* System call filters: compiled from a list by libseccomp; the workers' once, then only copied into each child.
  *
- * What the list does not name kills the process.  libseccomp checks the architecture first and treats the x32 and
- * 32-bit numbers as foreign.
+ * libseccomp checks the architecture first and treats the x32 and 32-bit numbers as foreign, which kills.
  */
-#include "jail/jail.h"
+#include "jail/wall.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <seccomp.h>
 #include <stdlib.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sched.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -31,13 +33,30 @@ struct rule {
   struct scmp_arg_cmp arg;
 };
 
+#define ALLOW_BITS(name, a, bits) \
+  {#name, SCMP_ACT_ALLOW, 1, {.arg = (a), .op = SCMP_CMP_MASKED_EQ, .datum_a = (bits), .datum_b = (bits)}},
+#define ALLOW_CLEAR(name, a, bits) \
+  {#name, SCMP_ACT_ALLOW, 1, {.arg = (a), .op = SCMP_CMP_MASKED_EQ, .datum_a = (bits), .datum_b = 0}},
+#define KILL(name) {#name, SCMP_ACT_KILL_PROCESS, 0, {0}},
 #define ALLOW(name) {#name, SCMP_ACT_ALLOW, 0, {0}},
 #define ALLOW_EQ(name, a, v) {#name, SCMP_ACT_ALLOW, 1, {.arg = (a), .op = SCMP_CMP_EQ, .datum_a = (v)}},
 #define DENY(name, e) {#name, SCMP_ACT_ERRNO(e), 0, {0}},
 #define DENY_EQ(name, a, v, e) {#name, SCMP_ACT_ERRNO(e), 1, {.arg = (a), .op = SCMP_CMP_EQ, .datum_a = (v)}},
 #define DENY_NE(name, a, v, e) {#name, SCMP_ACT_ERRNO(e), 1, {.arg = (a), .op = SCMP_CMP_NE, .datum_a = (v)}},
-static const struct rule rules[] = {
+static const struct rule worker_rules[] = {
 #include "jail/syscalls.def"
+};
+static const struct rule server_rules[] = {
+#include "jail/server_syscalls.def"
+};
+
+static const struct {
+  uint32_t otherwise; /* an action: for what the list does not name */
+  const struct rule *rules;
+  size_t n;
+} filters[] = {
+    [WALL_WORKER] = {SCMP_ACT_KILL_PROCESS, worker_rules, sizeof worker_rules / sizeof *worker_rules},
+    [WALL_SERVER] = {SCMP_ACT_ERRNO(EPERM), server_rules, sizeof server_rules / sizeof *server_rules},
 };
 
 static enum status add_rule(scmp_filter_ctx ctx, const struct rule *r, struct error *err) {
@@ -69,8 +88,8 @@ static enum status read_program(scmp_filter_ctx ctx, struct sock_fprog *out, str
   return st;
 }
 
-enum status jail_seccomp_build(struct sock_fprog *out, struct error *err) {
-  scmp_filter_ctx ctx = seccomp_init(SCMP_ACT_KILL_PROCESS);
+enum status wall_filter_build(enum wall_filter which, struct sock_fprog *out, struct error *err) {
+  scmp_filter_ctx ctx = seccomp_init(filters[which].otherwise);
   enum status st = ST_OK;
 
   if (!ctx)
@@ -79,14 +98,14 @@ enum status jail_seccomp_build(struct sock_fprog *out, struct error *err) {
     st = fail(err, ST_BUG, "seccomp: no binary tree");
   if (!st && seccomp_attr_set(ctx, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS))
     st = fail(err, ST_BUG, "seccomp: no action for foreign calls");
-  for (size_t i = 0; i < sizeof rules / sizeof *rules && !st; i++)
-    st = add_rule(ctx, &rules[i], err);
+  for (size_t i = 0; i < filters[which].n && !st; i++)
+    st = add_rule(ctx, &filters[which].rules[i], err);
   if (!st)
     st = read_program(ctx, out, err);
   seccomp_release(ctx);
   return st;
 }
 
-int jail_seccomp_install(const struct sock_fprog *filter) {
+int wall_filter_install(const struct sock_fprog *filter) {
   return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, filter, 0, 0) ? errno : 0;
 }

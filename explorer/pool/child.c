@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/pidfd.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -71,8 +70,7 @@ struct kid *kid_idle(struct pool *p) {
 }
 
 static void kill_kid(struct kid *k) {
-  if (k->pidfd >= 0)
-    pidfd_send_signal(k->pidfd, SIGKILL, NULL, 0); /* ESRCH: gone already */
+  zygote_signal(k->zygote, k->zygote_id, SIGKILL);
 }
 
 static void close_stream(struct kid *k) {
@@ -102,7 +100,7 @@ void kid_add(struct pool *p, struct zygote *z, const struct ctl_msg *m, int fd, 
   struct epoll_event ev = {.events = EPOLLIN, .data.u64 = event_tag(EV_KID, id)};
   if (p->n_kids == KIDS_MAX || epoll_ctl(p->epoll_fd, EPOLL_CTL_ADD, fd, &ev)) {
     log_error("pool", "no place for a child");
-    pidfd_send_signal(pidfd, SIGKILL, NULL, 0);
+    zygote_signal(z, m->id, SIGKILL);
     close(fd);
     close(pidfd);
     return;
@@ -245,7 +243,7 @@ void kid_retire(struct kid *k) {
 
 void kid_overdue(struct pool *p, struct kid *k) {
   if (k->state == KID_RUNNING && !k->is_warned) { /* it may still say where it is: trace.h */
-    pidfd_send_signal(k->pidfd, SIGPROF, NULL, 0);
+    zygote_signal(k->zygote, k->zygote_id, SIGPROF);
     k->is_warned = true;
     k->deadline_ms += grace_ms(p);
   } else if (k->state == KID_RUNNING)

@@ -22,7 +22,7 @@ struct kid {
   uint32_t id; /* ours */
   struct zygote *zygote;
   uint32_t zygote_id; /* its zygote's name for it */
-  pid_t pid;          /* for looking at, never for signals: that is what pidfd is for */
+  pid_t pid;          /* for looking at; signals go by its zygote (zygote_signal) */
   enum kid_state state;
   int fd, pidfd;
   struct work *work; /* a reference while RUNNING, or LEAVING without a verdict */
@@ -54,7 +54,9 @@ enum zygote_role {
 
 struct zygote {
   enum zygote_role role;
-  pid_t pid;
+  uint32_t launch_id; /* what the launcher knows it by */
+  bool is_gone;       /* the launcher said so */
+  pid_t pid;          /* for the log, once it is up */
   int fd;
   bool is_up; /* said hello */
   int asked;  /* children asked for and not yet come */
@@ -66,12 +68,12 @@ struct pool {
   struct pool_config cfg;
   pthread_t thread;
   int epoll_fd, wake_fd;
+  uint32_t last_launch_id;
   struct zygote zygotes[ZYGOTES_MAX];
-  int64_t retry_at_ms;   /* when to start a zygote, or to ask for children again */
-  int failures;          /* in a row, of children and of zygotes */
-  int no_jail_signs;     /* in a row: what speaks for there being no jail, each in its weight */
-  int64_t orphans_at_ms; /* until when children of a dead zygote may come to us to be reaped */
-  bool has_cgroup;       /* jobs' memory is limited by the kernel */
+  int64_t retry_at_ms; /* when to start a zygote, or to ask for children again */
+  int failures;        /* in a row, of children and of zygotes */
+  int no_jail_signs;   /* in a row: what speaks for there being no jail, each in its weight */
+  bool has_cgroup;     /* jobs' memory is limited by the kernel */
   uint32_t last_kid_id;
   struct kid kids[KIDS_MAX];
   int n_kids;
@@ -91,18 +93,21 @@ struct pool {
 };
 
 /* What an epoll event is about; the low 32 bits say which. */
-enum event_kind { EV_WAKE, EV_ZYGOTE, EV_KID, EV_CLIENT };
+enum event_kind { EV_WAKE, EV_LAUNCHER, EV_ZYGOTE, EV_KID, EV_CLIENT };
 static inline uint64_t event_tag(enum event_kind k, uint32_t which) {
   return (uint64_t)k << 32 | which;
 }
 
 /* zygote_link.c */
 struct zygote *zygote_active(struct pool *p); /* NULL: none */
-/* Starts, promotes, retires and ends zygotes, and reaps them; each turn of the loop. */
+/* Starts, promotes, retires and ends zygotes; each turn of the loop. */
 void zygotes_tend(struct pool *p, int64_t now);
 void zygote_read(struct pool *p, struct zygote *z, int64_t now);
 void zygote_ask(struct pool *p, struct zygote *z, int n);
-void zygotes_end(struct pool *p);                       /* all of them, and waits until no process is left */
+/* Its child gets a signal; of a zygote that is lost or ending the children end anyway. */
+void zygote_signal(struct zygote *z, uint32_t zygote_id, int sig);
+void launcher_read(struct pool *p, int64_t now);
+void zygotes_end(struct pool *p);                       /* all of them, and waits until none is left */
 int64_t zygotes_due(const struct pool *p, int64_t now); /* when zygotes_tend has something to do */
 
 /* supervise.c: a work ended, or was refused; how: one of pool_outcomes. */

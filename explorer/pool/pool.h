@@ -2,7 +2,7 @@
  *
  * One thread owns the zygote, the children and the queue; everything below may be called from any thread.  Children
  * wait ready and jailed; a work is handed to one by a write.  Each work has one wall deadline, kept here: at it the
- * child is killed through its pidfd, and its pid namespace with it.  A second zygote stands by, warmed up: it takes over
+ * child's zygote is told to kill it, and its pid namespace with it.  A second zygote stands by, warmed up: it takes over
  * when the first dies or has been in use for long enough, so that works that wait notice nothing.
  */
 #ifndef POOL_POOL_H
@@ -19,18 +19,13 @@ struct pool; /* opaque */
 struct work;
 
 struct pool_config {
-  const char *worker_path;                 /* the nkx-worker binary */
-  const char *python_dir, *site_dir;       /* NULL: its own defaults */
-  int workers;                             /* works that run at once */
-  int queue_max;                           /* works that may wait for a child */
-  int job_timeout_ms;                      /* wall time of one work, from hand-off */
-  int wait_timeout_ms;                     /* a work that waited this long for a child is refused */
-  struct jail_limits limits;               /* of one work */
-  const char *jail_min;                    /* the least level of the jail; NULL: C */
-  const char *jail_without, *jail_failing; /* layers to do without, for tests; NULL: none */
-  const char *cgroup_dir;                  /* a delegated control group; NULL: look for one */
-  int log_format, log_level;               /* of base/log.h; the workers' lines are like ours */
-  int zygote_jobs, zygote_minutes;         /* a zygote is replaced after so many works, or so long */
+  int launcher_fd;                 /* who starts zygotes (pool/launcher.h); closed in the end */
+  int workers;                     /* works that run at once */
+  int queue_max;                   /* works that may wait for a child */
+  int job_timeout_ms;              /* wall time of one work, from hand-off */
+  int wait_timeout_ms;             /* a work that waited this long for a child is refused */
+  struct jail_limits limits;       /* of one work */
+  int zygote_jobs, zygote_minutes; /* a zygote is replaced after so many works, or so long */
 };
 
 /* How works end: "ok", "error" (the kernel was refused), …; a refused one never reached a child. */

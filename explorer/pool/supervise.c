@@ -10,7 +10,6 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
-#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -235,6 +234,9 @@ static void handle_event(struct pool *p, const struct epoll_event *ev, int64_t n
       /* another turn took it */
     }
     break;
+  case EV_LAUNCHER:
+    launcher_read(p, now);
+    break;
   case EV_ZYGOTE:
     zygote_read(p, &p->zygotes[which], now);
     break;
@@ -354,6 +356,7 @@ void pool_free(struct pool *p) {
     close(p->epoll_fd);
   if (p->wake_fd >= 0)
     close(p->wake_fd);
+  close(p->cfg.launcher_fd);
   for (int i = 0; i < p->n_cancelled; i++)
     work_unref(p->cancelled[i]);
   pthread_mutex_destroy(&p->lock);
@@ -371,9 +374,11 @@ enum status pool_start(const struct pool_config *cfg, struct pool **out, struct 
   p->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
   p->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   struct epoll_event ev = {.events = EPOLLIN, .data.u64 = event_tag(EV_WAKE, 0)};
+  struct epoll_event launcher = {.events = EPOLLIN, .data.u64 = event_tag(EV_LAUNCHER, 0)};
   enum status st = ST_OK;
-  prctl(PR_SET_CHILD_SUBREAPER, 1); /* the children of a killed zygote come to us */
-  if (!p->queue || p->epoll_fd < 0 || p->wake_fd < 0 || epoll_ctl(p->epoll_fd, EPOLL_CTL_ADD, p->wake_fd, &ev))
+  if (!p->queue || p->epoll_fd < 0 || p->wake_fd < 0 || epoll_ctl(p->epoll_fd, EPOLL_CTL_ADD, p->wake_fd, &ev) ||
+      fcntl(cfg->launcher_fd, F_SETFL, O_NONBLOCK) ||
+      epoll_ctl(p->epoll_fd, EPOLL_CTL_ADD, cfg->launcher_fd, &launcher))
     st = fail(err, ST_IO, "pool: %m");
   if (!st && pthread_create(&p->thread, NULL, run, p))
     st = fail(err, ST_IO, "pool: no thread");

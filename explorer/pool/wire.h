@@ -1,7 +1,7 @@
 /* wire: what server, zygote and child say to each other.
  *
- * Server and zygote share one SOCK_SEQPACKET socket; each message is one struct ctl_msg, with two descriptors attached
- * to CTL_CHILD.  Server and child share one SOCK_STREAM socket, made by the zygote: the server writes one record (the
+ * Server and zygote share one SOCK_SEQPACKET socket, and so do server and launcher; each message is one struct ctl_msg,
+ * with two descriptors attached to CTL_CHILD and one to CTL_START.  Server and child share one SOCK_STREAM socket, made by the zygote: the server writes one record (the
  * job), the child answers with records (frames).  A record is a length in four bytes, little-endian, and that many
  * bytes.  The zygote runs no user code and is trusted; a child is not, once it has read its job.
  */
@@ -13,11 +13,16 @@
 #include "base/error.h"
 
 enum ctl_kind {
-  CTL_HELLO = 1, /* zygote: warmed up in value ms; level is its jail's, text what keeps it from being a higher one */
-  CTL_SPAWN,     /* server: make `value` more children */
-  CTL_CHILD,     /* zygote: child `id`, pid `value`, is jailed and waits; descriptors: its socket, its pidfd */
-  CTL_EXIT,      /* zygote: child `id` is gone; value is its wait status */
-  CTL_FAIL,      /* zygote: a child could not be made or jailed; text says why; value: enum ctl_fault */
+  CTL_HELLO =
+      1, /* zygote, process `id`: warmed up in value ms; level is its jail's, text what keeps it from being a higher one */
+  CTL_SPAWN,  /* server: make `value` more children */
+  CTL_CHILD,  /* zygote: child `id`, pid `value`, is jailed and waits; descriptors: its socket, its pidfd */
+  CTL_EXIT,   /* zygote: child `id` is gone; value is its wait status */
+  CTL_SIGNAL, /* server: child `id` gets the signal `value`, unless it is gone */
+  CTL_START,  /* server to launcher: start a zygote and call it `id`; descriptor: its end of its control socket */
+  CTL_KILL,   /* server to launcher: end zygote `id` */
+  CTL_GONE,   /* launcher: zygote `id` has ended, or could not be started */
+  CTL_FAIL,   /* zygote: a child could not be made or jailed; text says why; value: enum ctl_fault */
 };
 
 enum ctl_fault {

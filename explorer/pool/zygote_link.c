@@ -4,19 +4,17 @@
  * active one dies the spare takes its place at once, and when the active one is worn (all its children share its address
  * layout and hash seed) it is retired: it makes no more children and ends with its last one.
  *
- * The zygote is started by exec with an empty environment and nothing open but stdio and its control socket.  It asks
- * to be killed when the thread that started it ends, which is the pool's, so that not even a killed server leaves it.
+ * The launcher starts them, by exec with an empty environment and nothing open but stdio and the control socket, and says
+ * when one has ended.
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -34,68 +32,9 @@ enum {
   SIGN_LAYER = 8,        /* a step of a child's jail failed */
   SIGN_DIED = 1,         /* a child died before it was jailed: whatever kills workers may be the reason */
   SIGNS_MANY = 32,       /* without a jailed child in between: there is no jail */
-  ORPHAN_WAIT_MS = 2000,
   TEND_TICK_MS = 10,
-  ARGS_MAX = 32,
+  EXIT_NO_LAUNCHER = 4,
 };
-
-/* Between fork and exec of a process with threads only async-signal-safe calls are allowed. */
-static _Noreturn void become_zygote(char *const *argv, int ctl) {
-  static char *const no_env[] = {NULL};
-  sigset_t none;
-
-  for (int s = 1; s < NSIG; s++)
-    signal(s, SIG_DFL);
-  sigemptyset(&none);
-  sigprocmask(SIG_SETMASK, &none, NULL);
-  prctl(PR_SET_PDEATHSIG, SIGKILL);
-  int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-  if (null < 0 || dup2(null, 0) < 0 || dup2(null, 1) < 0)
-    _exit(127);
-  if (ctl == WIRE_CTL_FD)
-    fcntl(ctl, F_SETFD, 0);
-  else if (dup2(ctl, WIRE_CTL_FD) < 0)
-    _exit(127);
-  close_range(WIRE_CTL_FD + 1, ~0u, 0);
-  execve(argv[0], argv, no_env);
-  _exit(127);
-}
-
-static pid_t launch(const struct pool_config *cfg, int ctl) {
-  char cpu[12], memory[12], resident[12], format[12], level[12];
-  const struct {
-    const char *flag, *value;
-  } flags[] = {
-      {"--python-dir", cfg->python_dir},
-      {"--site-dir", cfg->site_dir},
-      {"--cgroup", cfg->cgroup_dir},
-      {"--jail-without", cfg->jail_without},
-      {"--jail-min", cfg->jail_min},
-      {"--jail-failing", cfg->jail_failing},
-      {"--cpu-s", cpu},
-      {"--memory-mib", memory},
-      {"--resident-mib", resident},
-      {"--log-format", format},
-      {"--log-level", level},
-  };
-  const char *argv[ARGS_MAX] = {cfg->worker_path};
-  int n = 1;
-  snprintf(cpu, sizeof cpu, "%d", cfg->limits.cpu_s);
-  snprintf(memory, sizeof memory, "%d", cfg->limits.memory_mib);
-  snprintf(resident, sizeof resident, "%d", cfg->limits.resident_mib);
-  snprintf(format, sizeof format, "%d", cfg->log_format);
-  snprintf(level, sizeof level, "%d", cfg->log_level);
-  for (size_t i = 0; i < sizeof flags / sizeof *flags; i++) {
-    if (!flags[i].value)
-      continue;
-    argv[n++] = flags[i].flag;
-    argv[n++] = flags[i].value;
-  }
-  pid_t pid = fork();
-  if (pid == 0)
-    become_zygote((char *const *)argv, ctl);
-  return pid;
-}
 
 static uint32_t place_of(const struct pool *p, const struct zygote *z) {
   return (uint32_t)(z - p->zygotes);
@@ -159,13 +98,11 @@ static void lost(struct pool *p, struct zygote *z, const char *why, int64_t now)
   bool was_active = z->role == ZYGOTE_ACTIVE;
   log_warn("zygote_lost", "pid=%d reason=\"%s\"", (int)z->pid, why);
   end(z, now);
-  if (z->pid > 0)
-    z->end_at_ms = now; /* what broke is not given time */
+  z->end_at_ms = now; /* what broke is not given time */
   for (int i = p->n_kids; i-- > 0;)
     if (p->kids[i].zygote == z)
       kid_drop(p, &p->kids[i]);
-  p->orphans_at_ms = now + ORPHAN_WAIT_MS;
-  if (z->pid <= 0)
+  if (z->is_gone)
     z->role = ZYGOTE_NONE;
   pthread_mutex_lock(&p->lock);
   p->health.restarts++;
@@ -178,37 +115,58 @@ static void lost(struct pool *p, struct zygote *z, const char *why, int64_t now)
   back_off(p, now);
 }
 
+static bool ask_launcher(struct pool *p, enum ctl_kind what, uint32_t launch_id, const int *fd) {
+  const struct ctl_msg m = {.kind = what, .id = launch_id};
+  struct error err;
+  if (!wire_ctl_send(p->cfg.launcher_fd, &m, fd, fd ? 1 : 0, &err))
+    return true;
+  log_error("launcher", "%s", err.text);
+  return false;
+}
+
 static void start(struct pool *p, struct zygote *z, int64_t now) {
   int pair[2];
 
-  *z = (struct zygote){.role = ZYGOTE_SPARE, .fd = -1, .started_ms = now};
+  *z = (struct zygote){
+      .role = ZYGOTE_SPARE, .fd = -1, .started_ms = now, .launch_id = ++p->last_launch_id, .is_gone = true};
   p->retry_at_ms = 0;
   if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair)) {
     lost(p, z, "no socket pair", now);
     return;
   }
-  z->pid = launch(&p->cfg, pair[1]);
+  z->is_gone = !ask_launcher(p, CTL_START, z->launch_id, &pair[1]);
   close(pair[1]);
   z->fd = pair[0];
   struct epoll_event ev = {.events = EPOLLIN, .data.u64 = event_tag(EV_ZYGOTE, place_of(p, z))};
-  if (z->pid < 0 || fcntl(pair[0], F_SETFL, O_NONBLOCK) || epoll_ctl(p->epoll_fd, EPOLL_CTL_ADD, pair[0], &ev))
+  if (z->is_gone || fcntl(pair[0], F_SETFL, O_NONBLOCK) || epoll_ctl(p->epoll_fd, EPOLL_CTL_ADD, pair[0], &ev))
     lost(p, z, "it cannot be started", now);
 }
 
-/* Zygotes, and children whose zygote died: they are ours to reap, since we are their subreaper. */
-static void reap(struct pool *p, int64_t now) {
-  for (pid_t pid; (pid = waitpid(-1, NULL, WNOHANG)) > 0;) {
-    for (int i = 0; i < ZYGOTES_MAX; i++) {
-      struct zygote *z = &p->zygotes[i];
-      if (z->role == ZYGOTE_NONE || z->pid != pid)
-        continue;
-      z->pid = 0;
-      if (z->role == ZYGOTE_ENDING)
-        z->role = ZYGOTE_NONE;
-      else
-        lost(p, z, "it died", now);
-    }
+static void on_gone(struct pool *p, uint32_t launch_id, int64_t now) {
+  for (int i = 0; i < ZYGOTES_MAX; i++) {
+    struct zygote *z = &p->zygotes[i];
+    if (z->role == ZYGOTE_NONE || z->launch_id != launch_id)
+      continue;
+    z->is_gone = true;
+    if (z->role == ZYGOTE_ENDING)
+      z->role = ZYGOTE_NONE;
+    else
+      lost(p, z, "it died", now);
   }
+}
+
+void launcher_read(struct pool *p, int64_t now) {
+  struct ctl_msg m;
+  struct error err;
+  int fds[2];
+  enum status st;
+  while (!(st = wire_ctl_recv(p->cfg.launcher_fd, &m, fds, &err)))
+    if (m.kind == CTL_GONE)
+      on_gone(p, m.id, now);
+  if (st == ST_BUSY)
+    return;
+  log_error("launcher", "%s", err.text); /* nothing can be started any more, and nobody would replace us */
+  _exit(EXIT_NO_LAUNCHER);
 }
 
 static void promote(struct pool *p, struct zygote *z) {
@@ -229,12 +187,18 @@ static bool is_spare_due(const struct pool *p, const struct zygote *active, int6
   return is_worn(p, active, now) || age >= SPARE_BUSY_MS || (age >= SPARE_DELAY_MS && kids_in(p, KID_RUNNING) == 0);
 }
 
+/* Once, however long it takes to go. */
+static void kill_overdue(struct pool *p, struct zygote *z, int64_t now) {
+  if (z->role != ZYGOTE_ENDING || now < z->end_at_ms)
+    return;
+  ask_launcher(p, CTL_KILL, z->launch_id, NULL);
+  z->end_at_ms = INT64_MAX;
+}
+
 void zygotes_tend(struct pool *p, int64_t now) {
-  reap(p, now);
   for (int i = 0; i < ZYGOTES_MAX; i++) {
     struct zygote *z = &p->zygotes[i];
-    if (z->role == ZYGOTE_ENDING && now >= z->end_at_ms)
-      kill(z->pid, SIGKILL); /* ours until it is reaped, so the pid is its own */
+    kill_overdue(p, z, now);
     if (z->role == ZYGOTE_RETIRING && kids_of(p, z) == 0)
       end(z, now);
     if (z->role == ZYGOTE_SPARE && !z->is_up && now - z->started_ms > START_MAX_MS)
@@ -262,11 +226,9 @@ void zygotes_tend(struct pool *p, int64_t now) {
 
 int64_t zygotes_due(const struct pool *p, int64_t now) {
   int64_t at = now + 1000;
-  bool is_soon = now < p->orphans_at_ms;
   for (int i = 0; i < ZYGOTES_MAX; i++)
-    is_soon |= p->zygotes[i].role == ZYGOTE_ENDING;
-  if (is_soon)
-    at = now + TEND_TICK_MS;
+    if (p->zygotes[i].role == ZYGOTE_ENDING && p->zygotes[i].end_at_ms < at)
+      at = p->zygotes[i].end_at_ms;
   return p->retry_at_ms > now && p->retry_at_ms < at ? p->retry_at_ms : at;
 }
 
@@ -275,18 +237,13 @@ void zygotes_end(struct pool *p) {
   for (int i = 0; i < ZYGOTES_MAX; i++)
     if (p->zygotes[i].role != ZYGOTE_NONE)
       end(&p->zygotes[i], began);
-  for (;;) {
-    int64_t now = clock_now_ms();
-    reap(p, now);
-    if (!in_role(p, ZYGOTE_ENDING))
-      break;
+  while (in_role(p, ZYGOTE_ENDING)) {
+    struct pollfd f = {.fd = p->cfg.launcher_fd, .events = POLLIN};
+    if (poll(&f, 1, TEND_TICK_MS) > 0)
+      launcher_read(p, clock_now_ms());
     for (int i = 0; i < ZYGOTES_MAX; i++)
-      if (p->zygotes[i].role == ZYGOTE_ENDING && now >= p->zygotes[i].end_at_ms)
-        kill(p->zygotes[i].pid, SIGKILL);
-    usleep(1000);
+      kill_overdue(p, &p->zygotes[i], clock_now_ms());
   }
-  while (waitpid(-1, NULL, 0) > 0 || errno == EINTR) /* killed with their parent, so this does not wait long */
-    ;
 }
 
 /* ---- messages ------------------------------------------------------------------------------------------------------ */
@@ -299,8 +256,16 @@ void zygote_ask(struct pool *p, struct zygote *z, int n) {
     lost(p, z, err.text, clock_now_ms());
 }
 
+void zygote_signal(struct zygote *z, uint32_t zygote_id, int sig) {
+  const struct ctl_msg m = {.kind = CTL_SIGNAL, .id = zygote_id, .value = sig};
+  struct error err;
+  if (z->fd >= 0 && wire_ctl_send(z->fd, &m, NULL, 0, &err))
+    log_debug("zygote", "%s", err.text); /* its end is noticed where its messages are read */
+}
+
 static void on_hello(struct pool *p, struct zygote *z, const struct ctl_msg *m) {
   z->is_up = true;
+  z->pid = (pid_t)m->id;
   p->has_cgroup = m->has_cgroup;
   log_info("zygote_up", "pid=%d warm_up_ms=%d", (int)z->pid, m->value);
   pthread_mutex_lock(&p->lock);

@@ -16,7 +16,13 @@
 
 #include "store/db.h"
 
-enum { APPLICATION_ID = 0x6e6b7831 /* "nkx1" */, BUSY_MS = 5000, PATH_MAX_LEN = 3000 };
+enum {
+  APPLICATION_ID = 0x6e6b7831 /* "nkx1" */,
+  BUSY_MS = 5000,
+  PATH_MAX_LEN = 3000,
+  LOCK_TRIES = 50,
+  LOCK_WAIT_US = 10000
+};
 
 struct lite {
   struct db db; /* first: a struct db * is also ours */
@@ -131,10 +137,13 @@ static enum status take_lock(struct lite *l, const char *path, struct error *err
   l->lock_fd = open(name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
   if (l->lock_fd < 0)
     return fail(err, ST_IO, "%.180s: %m", name);
-  if (!flock(l->lock_fd, LOCK_EX | LOCK_NB))
-    return ST_OK;
-  if (errno != EWOULDBLOCK)
-    return fail(err, ST_IO, "%.180s: %m", name);
+  for (int i = 0; i < LOCK_TRIES; i++) { /* a server that was killed is gone in a moment */
+    if (!flock(l->lock_fd, LOCK_EX | LOCK_NB))
+      return ST_OK;
+    if (errno != EWOULDBLOCK)
+      return fail(err, ST_IO, "%.180s: %m", name);
+    usleep(LOCK_WAIT_US);
+  }
   return fail(err, ST_BUSY, "%.160s is in use: another process writes to it", path);
 }
 

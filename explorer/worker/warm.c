@@ -167,6 +167,8 @@ static bool take_option(const char *name, const char *value, struct options *o, 
     return value && parse_number(value, LOG_JSON, &c->log_format);
   if (!strcmp(name, "--log-level"))
     return value && parse_number(value, LOG_ERROR, &c->log_level);
+  if (!strcmp(name, "--server-pid"))
+    return value && parse_number(value, INT_MAX, &c->server_pid);
   if (!strcmp(name, "--jail-min"))
     return value && (c->min_level = jail_level_find(value)) >= 0;
   if (!strcmp(name, "--jail-without"))
@@ -228,7 +230,8 @@ enum status worker_jail(const struct worker_config *cfg, struct jail *j, struct 
   *j = (struct jail){.limits = cfg->limits,
                      .min_level = (enum jail_level)cfg->min_level,
                      .missing = cfg->missing,
-                     .failing = cfg->failing};
+                     .failing = cfg->failing,
+                     .server_pid = cfg->server_pid};
   if (!stdlib)
     return fail(err, ST_BUG, "cannot find Python's standard library");
   st = jail_add_path(j, stdlib, false, err);

@@ -17,6 +17,7 @@ struct worker_config {
   int min_level;             /* enum jail_level */
   uint32_t missing, failing; /* layers; jail.h */
   int log_format, log_level; /* of base/log.h */
+  int server_pid;            /* 0: none */
 };
 
 /* Reads the zygote's options (main.c); paths_find knows the directories' defaults. */

@@ -165,12 +165,20 @@ static enum status reap(struct zygote *z) {
   return ST_OK;
 }
 
+static void signal_kid(const struct zygote *z, uint32_t id, int sig) {
+  for (int i = 0; i < z->n_kids; i++)
+    if (z->kids[i].id == id && (sig == SIGKILL || sig == SIGPROF))
+      kill(z->kids[i].pid, sig); /* ours until it is reaped, so the pid is its own */
+}
+
 static enum status read_command(struct zygote *z) {
   struct ctl_msg m;
   int fds[2];
   enum status st = wire_ctl_recv(WIRE_CTL_FD, &m, fds, NULL);
   if (!st && m.kind == CTL_SPAWN && m.value > 0)
     z->to_spawn = m.value > SPAWN_BURST_MAX ? SPAWN_BURST_MAX : m.value;
+  if (!st && m.kind == CTL_SIGNAL)
+    signal_kid(z, m.id, m.value);
   return st == ST_BUSY ? ST_OK : st;
 }
 
@@ -235,6 +243,7 @@ int zygote_main(const struct worker_config *cfg) {
     (void)!report_failure(err.text, st == ST_DENIED ? FAULT_LASTING : FAULT_LAYER);
     return 4;
   }
+  hello.id = (uint32_t)getpid();
   hello.value = (int32_t)(clock_now_ms() - began);
   hello.landlock_abi = z->jail.landlock_abi;
   hello.level = z->jail.level;

@@ -36,7 +36,7 @@ class Answer:
 
 
 class Server:
-    """`nkx serve` as a child of the test; everything it logs is in .log."""
+    """`nkx serve` as a child of the test; everything it logs is in .log.  .process is the launcher, .pid the service."""
 
     def __init__(self, *flags, data=None, healthy=True, env=None):
         self.log = []
@@ -118,8 +118,16 @@ class Server:
     # ---- processes
 
     @property
-    def pid(self):
+    def launcher(self):
         return self.process.pid
+
+    @property
+    def pid(self):
+        """The service: the launcher's child that is no zygote."""
+        return next(p for p in children(self.launcher) if program(p) != "nkx-worker")
+
+    def zygotes(self):
+        return [p for p in children(self.launcher) if program(p) == "nkx-worker"]
 
     @property
     def health(self):
@@ -127,7 +135,7 @@ class Server:
 
     def zygote(self):
         """The process that makes the children; another one may stand by, which has none."""
-        pids = children(self.pid)
+        pids = self.zygotes()
         return max(pids, key=lambda p: len(children(p))) if pids else None
 
     def kids(self):
@@ -145,11 +153,11 @@ class Server:
 
     def footprint(self):
         """What it holds when it is at rest, with the zygote that stands by there: before that is, its socket is missing."""
-        self.wait_until(lambda: len(children(self.pid)) == 2, "the zygote that stands by")
+        self.wait_until(lambda: len(self.zygotes()) == 2, "the zygote that stands by")
         self.settle()
         zygote = self.zygote()
         return {"fds": fds(self.pid), "zygote fds": fds(zygote), "threads": len(os.listdir(f"/proc/{self.pid}/task")),
-                "children": len(self.kids()), "zygotes": len(children(self.pid)), "zygote": zygote,
+                "children": len(self.kids()), "zygotes": len(self.zygotes()), "zygote": zygote,
                 "resident KiB": (rss_kb(self.pid), rss_kb(zygote))}
 
     def stop(self):
@@ -173,6 +181,14 @@ def read_until(s, mark):
         assert piece, f"the server closed before {mark}: …{text[-200:]}"
         text += piece
     return text
+
+
+def program(pid):
+    """The name of what it runs, "" if it is gone."""
+    try:
+        return pathlib.Path(f"/proc/{pid}/comm").read_text().strip()
+    except (FileNotFoundError, ProcessLookupError):
+        return ""
 
 
 def children(pid):
@@ -202,10 +218,11 @@ def stop_and_audit(server):
     """R5: at a session's end the children and namespaces that the kernel counts are those the server says it has; once it
     has stopped there are none, nor any process in what was theirs."""
     server.settle()
+    family = (1, server.launcher, server.pid)
 
     def kids():
         found = workers_of_this_build()
-        return [p for p, parent in found.items() if found.get(parent) == server.pid]
+        return [p for p, parent in found.items() if found.get(parent) == server.launcher]
 
     server.wait_until(lambda: len(kids()) == server.health["idle"], "as many children as the server says it has")
     own = {kid: namespaces(kid) for kid in kids()}
@@ -224,7 +241,7 @@ def stop_and_audit(server):
             except OSError:  # it is gone, or not ours to look at
                 pass
         parents = workers_of_this_build()
-        return found + [p for p, parent in parents.items() if p in own or parent in (1, server.pid)]
+        return found + [p for p, parent in parents.items() if p in own or parent in family]
     server.wait_until(lambda: not left(), "no process of the server's to be left")
 
 

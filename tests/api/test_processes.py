@@ -70,7 +70,7 @@ def test_a_dead_zygote_is_replaced_and_waiting_jobs_are_done(impatient):
     assert impatient.compile(ADD_ONE)["status"] == "ok"
     assert impatient.zygote() != old
     impatient.settle()
-    assert len(children(impatient.pid)) <= 2, "the one in use and the one that stands by"
+    assert len(impatient.zygotes()) <= 2, "the one in use and the one that stands by"
 
 
 def test_a_killed_child_fails_only_its_job(impatient):

@@ -108,9 +108,12 @@ static void start(void) {
   static struct arena a;
   arena_init(&a);
   check_started(config_parse(&a, sizeof argv / sizeof *argv, argv, env, &s.cfg, &err), &err);
-  check_started(app_start(&s.cfg, &s.app, &err), &err);
+  int launcher[2], listen_fd; /* nobody is at the launcher's end: there are no workers here */
+  FUZZ_CHECK(!socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, launcher));
+  check_started(app_start(&s.cfg, launcher[0], &s.app, &err), &err);
   fill_store();
-  check_started(server_start(&s.app, &s.server, &s.port, &err), &err);
+  check_started(server_listen(&s.cfg, &listen_fd, &s.port, &err), &err);
+  check_started(server_start(&s.app, listen_fd, &s.server, &err), &err);
 }
 
 static int dial(void) {

@@ -113,7 +113,7 @@ def test_children_are_born_in_their_own_control_group():
         os.kill(zygote, 9)
         s.wait_until(lambda: s.zygote() not in (zygote, None), "another zygote")
         s.settle()
-        s.wait_until(lambda: len(children(s.pid)) == 2, "one to stand by, which removes what the dead one left")
+        s.wait_until(lambda: len(s.zygotes()) == 2, "one to stand by, which removes what the dead one left")
         s.wait_until(lambda: not (place / f"nkx-jobs-{zygote}").exists(), "the dead one's groups to be removed")
         assert s.stop() == 0
         assert [d for d in place.iterdir() if d.is_dir()] == []

@@ -34,7 +34,7 @@ def test_a_worn_zygote_is_replaced_and_no_job_is_dropped():
     s.compile(ADD_ONE)
     s.settle()
     assert s.zygote() != first
-    s.wait_until(lambda: first not in children(s.pid), "the old one to end")
+    s.wait_until(lambda: first not in s.zygotes(), "the old one to end")
     assert s.health["restarts"] == 0, "a planned replacement is no accident"
     assert s.stop() == 0
 

@@ -30,6 +30,8 @@ static const struct {
     {"--cgroup", "/sys", "/nowhere"},
     {"--jail-without", "mount,landlock", "mounts"},
     {"--jail-failing", "seccomp", "everything"},
+    {"--confine", "no", "maybe"},
+    {"--user", "nobody", ""},
     {"--drain-timeout-ms", "0", "soon"},
     {"--connections", "4", "3"},
     {"--client-connections", "0", "1e3"},

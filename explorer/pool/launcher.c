@@ -1,0 +1,257 @@
+#include "pool/launcher.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "pool/wire.h"
+
+enum {
+  ZYGOTES_MAX = 16, /* the service has four at most */
+  ARGS_MAX = 32,
+  END_WAIT_MS = 2000, /* for zygotes, once the service is gone */
+  TICK_MS = 5,
+  EXIT_KILLED = 4, /* of the service: our fault */
+};
+
+struct launched {
+  uint32_t id;
+  pid_t pid; /* 0: a free place */
+};
+
+struct launcher {
+  const struct launcher_config *cfg;
+  int control, signals;
+  int *listen_fd;
+  pid_t service;
+  bool is_service_gone, is_to_be_replaced;
+  int status;
+  struct launched zygotes[ZYGOTES_MAX];
+};
+
+/* ---- starting ------------------------------------------------------------------------------------------------------
+ */
+
+static _Noreturn void become_zygote(char *const *argv, int ctl) {
+  static char *const no_env[] = {NULL};
+  sigset_t none;
+
+  for (int s = 1; s < NSIG; s++)
+    signal(s, SIG_DFL);
+  sigemptyset(&none);
+  sigprocmask(SIG_SETMASK, &none, NULL);
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+  if (null < 0 || dup2(null, 0) < 0 || dup2(null, 1) < 0)
+    _exit(127);
+  if (ctl == WIRE_CTL_FD)
+    fcntl(ctl, F_SETFD, 0);
+  else if (dup2(ctl, WIRE_CTL_FD) < 0)
+    _exit(127);
+  close_range(WIRE_CTL_FD + 1, ~0u, 0);
+  execve(argv[0], argv, no_env);
+  _exit(127);
+}
+
+static pid_t start_zygote(const struct launcher *l, int ctl) {
+  const struct launcher_config *cfg = l->cfg;
+  char cpu[12], memory[12], resident[12], format[12], level[12], server[12];
+  const struct {
+    const char *flag, *value;
+  } flags[] = {
+      {"--python-dir", cfg->python_dir},
+      {"--site-dir", cfg->site_dir},
+      {"--cgroup", cfg->cgroup_dir},
+      {"--jail-without", cfg->jail_without},
+      {"--jail-min", cfg->jail_min},
+      {"--jail-failing", cfg->jail_failing},
+      {"--cpu-s", cpu},
+      {"--memory-mib", memory},
+      {"--resident-mib", resident},
+      {"--log-format", format},
+      {"--log-level", level},
+      {"--server-pid", server},
+  };
+  const char *argv[ARGS_MAX] = {cfg->worker_path};
+  int n = 1;
+  snprintf(cpu, sizeof cpu, "%d", cfg->limits.cpu_s);
+  snprintf(memory, sizeof memory, "%d", cfg->limits.memory_mib);
+  snprintf(resident, sizeof resident, "%d", cfg->limits.resident_mib);
+  snprintf(format, sizeof format, "%d", cfg->log_format);
+  snprintf(level, sizeof level, "%d", cfg->log_level);
+  snprintf(server, sizeof server, "%d", (int)l->service);
+  for (size_t i = 0; i < sizeof flags / sizeof *flags; i++) {
+    if (!flags[i].value)
+      continue;
+    argv[n++] = flags[i].flag;
+    argv[n++] = flags[i].value;
+  }
+  pid_t pid = fork();
+  if (pid == 0)
+    become_zygote((char *const *)argv, ctl);
+  return pid;
+}
+
+/* ---- what the service asks for, and what it is told ---------------------------------------------------------------
+ */
+
+static void tell_gone(struct launcher *l, uint32_t id) {
+  const struct ctl_msg m = {.kind = CTL_GONE, .id = id};
+  struct error err;
+  if (!l->is_service_gone && wire_ctl_send(l->control, &m, NULL, 0, &err))
+    log_debug("launcher", "%s", err.text); /* it is ending */
+}
+
+static struct launched *find_pid(struct launcher *l, pid_t pid) {
+  for (int i = 0; i < ZYGOTES_MAX; i++)
+    if (l->zygotes[i].pid == pid)
+      return &l->zygotes[i];
+  return NULL;
+}
+
+static void on_start(struct launcher *l, uint32_t id, int ctl) {
+  struct launched *place = find_pid(l, 0);
+  pid_t pid = place && ctl >= 0 ? start_zygote(l, ctl) : -1;
+  if (pid < 0) {
+    log_error("launcher", "a zygote cannot be started: %m");
+    tell_gone(l, id);
+  } else {
+    *place = (struct launched){id, pid};
+  }
+}
+
+static void on_kill(struct launcher *l, uint32_t id) {
+  for (int i = 0; i < ZYGOTES_MAX; i++)
+    if (l->zygotes[i].pid && l->zygotes[i].id == id)
+      kill(l->zygotes[i].pid, SIGKILL); /* ours until it is reaped, so the pid is its own */
+}
+
+static void read_control(struct launcher *l) {
+  struct ctl_msg m;
+  int fds[2];
+  if (wire_ctl_recv(l->control, &m, fds, NULL)) {
+    close(l->control); /* the service ends; its exit is what counts */
+    l->control = -1;
+    return;
+  }
+  if (m.kind == CTL_START)
+    on_start(l, m.id, fds[0]);
+  else if (m.kind == CTL_KILL)
+    on_kill(l, m.id);
+  for (int i = 0; i < 2; i++)
+    if (fds[i] >= 0)
+      close(fds[i]);
+}
+
+/* ---- processes -----------------------------------------------------------------------------------------------------
+ */
+
+/* The service, zygotes, and children whose zygote died, which come to us as their subreaper.  False: there are none. */
+static bool reap(struct launcher *l) {
+  pid_t pid;
+  int status;
+  while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+    struct launched *z = find_pid(l, pid);
+    if (z) {
+      tell_gone(l, z->id);
+      z->pid = 0;
+    } else if (pid == l->service) {
+      l->is_service_gone = true;
+      l->status = WIFEXITED(status) ? WEXITSTATUS(status) : EXIT_KILLED;
+      if (WIFSIGNALED(status))
+        log_error("service_died", "signal=%d", WTERMSIG(status));
+    }
+  }
+  return pid == 0;
+}
+
+static void stop_listening(struct launcher *l) {
+  if (*l->listen_fd >= 0)
+    close(*l->listen_fd);
+  *l->listen_fd = -1;
+}
+
+static void read_signals(struct launcher *l) {
+  struct signalfd_siginfo info;
+  while (read(l->signals, &info, sizeof info) == (ssize_t)sizeof info) {
+    if (info.ssi_signo == SIGCHLD)
+      continue; /* every turn reaps */
+    l->is_to_be_replaced = info.ssi_signo == SIGHUP;
+    if (!l->is_to_be_replaced)
+      stop_listening(l); /* or clients would wait for a successor that does not come */
+    kill(l->service, (int)info.ssi_signo);
+  }
+}
+
+static void run(struct launcher *l) {
+  while (!l->is_service_gone) {
+    struct pollfd p[2] = {{.fd = l->signals, .events = POLLIN}, {.fd = l->control, .events = POLLIN}};
+    if (poll(p, 2, -1) < 0 && errno != EINTR)
+      break;
+    if (p[0].revents)
+      read_signals(l);
+    if (p[1].revents)
+      read_control(l);
+    reap(l);
+  }
+  /* zygotes end when their server is gone */
+  int64_t until = clock_now_ms() + END_WAIT_MS;
+  for (; reap(l); usleep(TICK_MS * 1000))
+    for (int i = 0; i < ZYGOTES_MAX && clock_now_ms() >= until; i++)
+      if (l->zygotes[i].pid)
+        kill(l->zygotes[i].pid, SIGKILL);
+}
+
+/* ---- the split -----------------------------------------------------------------------------------------------------
+ */
+
+enum status launcher_split(const struct launcher_config *cfg, int *listen_fd, bool *is_service, int *control_fd,
+                           struct launcher_end *end, struct error *err) {
+  struct launcher l = {.cfg = cfg, .listen_fd = listen_fd, .signals = -1};
+  sigset_t mask;
+  int pair[2];
+  pid_t parent = getpid();
+  if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
+    return fail(err, ST_IO, "launcher: %m");
+  l.service = fork();
+  if (l.service == 0) {
+    close(pair[0]);
+    *control_fd = pair[1];
+    *is_service = true;
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL) || getppid() != parent)
+      _exit(EXIT_KILLED);
+    return ST_OK;
+  }
+  close(pair[1]);
+  *is_service = false;
+  if (l.service < 0) {
+    close(pair[0]);
+    return fail(err, ST_IO, "launcher: %m");
+  }
+  l.control = pair[0];
+  prctl(PR_SET_CHILD_SUBREAPER, 1); /* the children of a killed zygote come to us */
+  sigemptyset(&mask);
+  sigaddset(&mask, SIGTERM);
+  sigaddset(&mask, SIGINT);
+  sigaddset(&mask, SIGHUP);
+  sigaddset(&mask, SIGCHLD);
+  l.signals = signalfd(-1, &mask, SFD_NONBLOCK | SFD_CLOEXEC);
+  if (l.signals < 0)
+    kill(l.service, SIGKILL);
+  run(&l);
+  if (l.signals >= 0)
+    close(l.signals);
+  if (l.control >= 0)
+    close(l.control);
+  *end = (struct launcher_end){l.status, l.is_to_be_replaced && !l.status && *listen_fd >= 0};
+  return ST_OK;
+}
