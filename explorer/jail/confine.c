@@ -70,9 +70,9 @@ static bool holds_family_only(int dir, const char *family) {
   return ok;
 }
 
-/* Root's files of the family get their new owner.  The server may have planted links there: none is followed, and a file
- * with a second name stays root's. */
-static void hand_over_files(int dir, const char *family, const struct who *to) {
+/* The files of the family that belong to one get another owner.  The server may have planted links there: none is
+ * followed, and a file with a second name stays as it is. */
+static void hand_over_files(int dir, const char *family, uid_t from, const struct who *to) {
   int at = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   DIR *d = at < 0 ? NULL : fdopendir(at);
   struct stat s;
@@ -80,7 +80,7 @@ static void hand_over_files(int dir, const char *family, const struct who *to) {
     if (!is_of_family(e->d_name, family))
       continue;
     int fd = openat(dir, e->d_name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-    if (fd >= 0 && !fstat(fd, &s) && S_ISREG(s.st_mode) && s.st_nlink == 1 && !s.st_uid)
+    if (fd >= 0 && !fstat(fd, &s) && S_ISREG(s.st_mode) && s.st_nlink == 1 && s.st_uid == from)
       (void)!fchown(fd, to->uid, to->gid); /* if not, the look at what is within reach finds it */
     if (fd >= 0)
       close(fd);
@@ -89,57 +89,76 @@ static void hand_over_files(int dir, const char *family, const struct who *to) {
     closedir(d);
 }
 
-/* A directory that is root's alone and has nothing but the server's files becomes the server's, with them. */
-static void hand_over(const char *path, const char *family, const struct who *to) {
+/* A directory that is one's alone and has nothing but the server's files becomes another's, with them. */
+static void hand_over(const char *path, const char *family, uid_t from, const struct who *to) {
   struct stat s;
   int dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (dir < 0)
     return;
-  if (!fstat(dir, &s) && !s.st_uid && !(s.st_mode & 022) && holds_family_only(dir, family) &&
+  if (!fstat(dir, &s) && s.st_uid == from && !(s.st_mode & 022) && holds_family_only(dir, family) &&
       !fchown(dir, to->uid, to->gid))
     s.st_uid = to->uid;
   if (s.st_uid == to->uid)
-    hand_over_files(dir, family, to);
+    hand_over_files(dir, family, from, to);
   close(dir);
 }
 
-/* Can the effective user work with the plan's paths?  *what: the first that it cannot. */
-static bool reaches_all(const struct confine_plan *plan, const char **what) {
+/* A directory can be looked up if all those above it may be entered; its own rights do not count yet. */
+static bool can_look_up(const char *path) {
+  struct stat s;
+  return !stat(path, &s) || errno != EACCES;
+}
+
+/* Can this user get there, and work there?  NULL, or the first path that it cannot. */
+static const char *unreachable(const struct confine_plan *plan, bool is_before_hand_over) {
   for (int i = 0; i < plan->n_read; i++)
-    if (plan->read[i] && faccessat(AT_FDCWD, plan->read[i], R_OK, AT_EACCESS) && errno == EACCES) {
-      *what = plan->read[i];
-      return false;
-    }
-  for (int i = 0; i < plan->n_own; i++)
-    if (plan->own[i] && faccessat(AT_FDCWD, plan->own[i], R_OK | W_OK | X_OK, AT_EACCESS)) {
-      *what = plan->own[i];
-      return false;
-    }
-  return true;
+    if (plan->read[i] && faccessat(AT_FDCWD, plan->read[i], R_OK, AT_EACCESS) && errno == EACCES)
+      return plan->read[i];
+  for (int i = 0; i < plan->n_own; i++) {
+    if (!plan->own[i])
+      continue;
+    if (is_before_hand_over ? !can_look_up(plan->own[i])
+                            : faccessat(AT_FDCWD, plan->own[i], R_OK | W_OK | X_OK, AT_EACCESS))
+      return plan->own[i];
+  }
+  return NULL;
+}
+
+/* The answer as the other user; root again afterwards, or ST_BUG. */
+static enum status ask_as(const struct who *who, const struct confine_plan *plan, bool is_before_hand_over,
+                          const char **out, struct error *err) {
+  if (setegid(who->gid) || seteuid(who->uid))
+    *out = "another user";
+  else
+    *out = unreachable(plan, is_before_hand_over);
+  return seteuid(0) || setegid(0) ? fail(err, ST_BUG, "root does not come back: %m") : ST_OK;
 }
 
 /* Root becomes the user, if that one can do the work: a checkout below /root, say, is out of everybody else's reach. */
 static enum status change_user(const struct confine_plan *plan, struct confinement *c, struct error *err) {
-  struct who to = {0};
-  const char *what = "";
+  const struct who root = {0, 0};
+  struct who to = {0, 0};
+  const char *what = NULL;
   char text[160];
   int death_signal = 0;
   enum status st = find_user(plan, &to, err);
+  if (!st && setgroups(0, NULL))
+    return note(c, "groups", strerror(errno)), ST_OK;
+  if (!st)
+    st = ask_as(&to, plan, true, &what, err);
+  for (int i = 0; i < plan->n_own && !st && !what; i++)
+    if (plan->own[i])
+      hand_over(plan->own[i], plan->family, 0, &to);
+  if (!st && !what)
+    st = ask_as(&to, plan, false, &what, err);
   if (st)
     return st;
-  for (int i = 0; i < plan->n_own; i++)
-    if (plan->own[i])
-      hand_over(plan->own[i], plan->family, &to);
-  if (setgroups(0, NULL) || setegid(to.gid) || seteuid(to.uid)) {
-    note(c, "another user", strerror(errno));
-    return seteuid(0) || setegid(0) ? fail(err, ST_BUG, "half of another user") : ST_OK;
-  }
-  bool is_fine = reaches_all(plan, &what);
-  if (seteuid(0) || setegid(0))
-    return fail(err, ST_BUG, "root does not come back: %m");
-  if (!is_fine) {
+  if (what) { /* root without its powers does the work; what is another's it could not even read */
     snprintf(text, sizeof text, "%u has no way to %.120s", to.uid, what);
     note(c, "user", text);
+    for (int i = 0; i < plan->n_own; i++)
+      if (plan->own[i])
+        hand_over(plan->own[i], plan->family, to.uid, &root);
     return ST_OK;
   }
   prctl(PR_GET_PDEATHSIG, &death_signal); /* changing ids clears it */
@@ -174,10 +193,14 @@ static void stands(struct confinement *c, enum confine_layer layer, int error) {
     c->layers |= BIT(layer);
 }
 
-enum status confine(const struct confine_plan *plan, struct confinement *out, struct error *err) {
+enum status confine(const struct confine_plan *wish, struct confinement *out, struct error *err) {
+  struct confine_plan there = *wish, *plan = &there;
   struct confinement c = {0};
   struct sock_fprog filter = {0};
   bool was_root = !geteuid();
+  for (int i = 0; i < plan->n_read; i++) /* what is not there is not missed */
+    if (plan->read[i] && access(plan->read[i], F_OK))
+      plan->read[i] = NULL;
   enum status st = wall_filter_build(WALL_SERVER, &filter, err);
   int bound = was_root ? wall_caps_bound() : 0; /* while it can be */
   if (!st && was_root)

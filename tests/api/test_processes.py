@@ -125,12 +125,38 @@ def test_a_stopping_server_kills_jobs_that_do_not_end():
     assert not [p for p in family if alive(p)]
 
 
-def test_a_killed_server_leaves_no_process():
+def test_the_service_has_given_up_its_privileges_and_says_so(server):
+    for name, value in (("CapEff", "0000000000000000"), ("CapPrm", "0000000000000000"), ("NoNewPrivs", "1"), ("Seccomp", "2")):
+        assert status(server.pid, name) == value, name
+    assert not {"0", "65534"} & set(status(server.pid, "Uid").split())
+    answer = server.get("/readyz").json["server"]
+    assert answer == dict.fromkeys(("not-root", "no-capabilities", "no-new-privs", "landlock", "seccomp"), True)
+    for task in pathlib.Path(f"/proc/{server.pid}/task").glob("*/status"):
+        assert "Seccomp:\t2" in task.read_text(), "a thread began before the walls stood"
+
+
+def test_the_launcher_listens_to_nobody(server):
+    assert status(server.launcher, "Threads") == "1"
+    sockets = [os.readlink(f) for f in pathlib.Path(f"/proc/{server.launcher}/fd").iterdir() if os.path.islink(f)]
+    assert sum(s.startswith("socket:") for s in sockets) == 2, "the one to the service, and the one that a successor would take over"
+
+
+def test_a_server_that_gives_up_nothing_says_so():
+    s = Server("--confine", "no", healthy=False)
+    try:
+        s.wait_until(lambda: s.get("/readyz").status == 200, "a ready server")
+        assert not any(s.get("/readyz").json["server"].values())
+    finally:
+        assert s.stop() == 0
+
+
+@pytest.mark.parametrize("whom", ["launcher", "pid"])
+def test_a_killed_server_leaves_no_process(whom):
     s = Server()
     s.settle()
-    family = [s.zygote(), *s.kids()]
-    s.process.kill()
-    s.process.wait()
+    family = [s.pid, s.zygote(), *s.kids()]
+    os.kill(getattr(s, whom), signal.SIGKILL)
+    assert s.process.wait(timeout=10) == (-signal.SIGKILL if whom == "launcher" else 4)
     s.wait_until(lambda: not [p for p in family if alive(p)], "its processes to end", 5)
 
 

@@ -17,6 +17,7 @@ class Postgres:
         self.dir = pathlib.Path(tempfile.mkdtemp(prefix="nkx-pg-"))
         if USER:
             shutil.chown(self.dir, "nobody", "nogroup")
+            self.dir.chmod(0o711)  # its socket is for others, too
         self.url = f"postgresql://nkx@/postgres?host={self.dir}"
         self.process = None
         subprocess.run([*USER, BIN / "initdb", "-D", self.dir / "data", "-A", "trust", "-U", "nkx", "--no-sync"],

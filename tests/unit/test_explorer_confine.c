@@ -160,6 +160,29 @@ static void a_directory_with_foreign_files_is_not_given_away(void **state) {
   assert_int_equal(unlink(other), 0);
 }
 
+/* What lies below a directory that is root's alone stays root's, so that root without its powers can use it. */
+static void what_another_cannot_reach_is_not_given_away(void **state) {
+  char above[] = "/tmp/nkx-confine-XXXXXX", below[96], kept[128];
+  struct stat s;
+  (void)state;
+  if (geteuid())
+    skip();
+  assert_non_null(mkdtemp(above));
+  snprintf(below, sizeof below, "%s/below", above);
+  snprintf(kept, sizeof kept, "%s/kept.sqlite", below);
+  assert_int_equal(mkdir(below, 0700) | write_to(kept, O_WRONLY | O_CREAT), 0);
+  const struct confine_plan p = {.n_own = 1, .own = {below}, .family = "kept", .n_read = 1, .read = {"/etc"}};
+  for (int i = 0; i < 2; i++) { /* also if it was another's before it came here */
+    assert_int_equal(confined(&p, stays_root), 0);
+    assert_int_equal(stat(below, &s), 0);
+    assert_int_equal(s.st_uid, 0);
+    assert_int_equal(stat(kept, &s), 0);
+    assert_int_equal(s.st_uid, 0);
+    assert_int_equal(chown(below, CONFINE_UID, CONFINE_UID) | chown(kept, CONFINE_UID, CONFINE_UID), 0);
+  }
+  assert_int_equal(unlink(kept) | rmdir(below) | rmdir(above), 0);
+}
+
 static int becomes_another(const struct confinement *c) {
   return !(c->layers >> CONFINE_USER & 1);
 }
@@ -220,6 +243,7 @@ int main(void) {
       cmocka_unit_test(everything_else_is_out_of_reach),
       cmocka_unit_test(what_nobody_calls_who_means_well_kills),
       cmocka_unit_test(a_directory_with_foreign_files_is_not_given_away),
+      cmocka_unit_test(what_another_cannot_reach_is_not_given_away),
       cmocka_unit_test(an_unknown_user_is_named),
   };
   return cmocka_run_group_tests(tests, make_dir, remove_dir);
