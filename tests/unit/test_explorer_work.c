@@ -24,7 +24,7 @@ static struct work *new_work(char key[JOB_KEY_SIZE]) {
   job.source = "x";
   job.source_len = 1;
   if (key)
-    job_key(&job, key);
+    assert_true(job_key(&job, key));
   struct work *w = work_new(&job);
   assert_non_null(w);
   return w;
