@@ -42,7 +42,7 @@ static enum status refuse(struct diags *ds, const char *what) {
 
 /* ---- the function ------------------------------------------------------------------------------------ */
 
-static MlirOperation find_function(MlirOperation module, const char *name) {
+static MlirOperation find_function(MlirOperation module, MlirStringRef name) {
   MlirBlock body = mlirModuleGetBody(mlirModuleFromOperation(module));
 
   for (MlirOperation op = mlirBlockGetFirstOperation(body); !mlirOperationIsNull(op);
@@ -50,7 +50,7 @@ static MlirOperation find_function(MlirOperation module, const char *name) {
     if (!ir_is(op, "func.func"))
       continue;
     MlirAttribute sym = mlirOperationGetAttributeByName(op, mlirSymbolTableGetSymbolAttributeName());
-    if (mlirStringRefEqual(mlirStringAttrGetValue(sym), ir_str(name)))
+    if (mlirStringRefEqual(mlirStringAttrGetValue(sym), name))
       return op;
   }
   return (MlirOperation){NULL};
@@ -75,6 +75,30 @@ static enum status check_signature(const struct run *r) {
     if (!has_shape(mlirFunctionTypeGetResult(r->type, k), &r->out[k].shape))
       return refuse(r->ds, "an output has another shape than in the kernel");
   return ST_OK;
+}
+
+static MlirWalkResult note_call(MlirOperation op, void *outside) {
+  if (!ir_is(op, "func.call"))
+    return MlirWalkResultAdvance;
+  MlirAttribute callee = mlirOperationGetAttributeByName(op, ir_str("callee"));
+  MlirOperation module = op, f;
+  while (!mlirOperationIsNull(mlirOperationGetParentOperation(module)))
+    module = mlirOperationGetParentOperation(module);
+  MlirStringRef name = mlirFlatSymbolRefAttrGetValue(callee);
+  f = find_function(module, name);
+  if (!mlirOperationIsNull(f) && !mlirBlockIsNull(mlirRegionGetFirstBlock(mlirOperationGetRegion(f, 0))))
+    return MlirWalkResultAdvance;
+  *(MlirStringRef *)outside = name;
+  return MlirWalkResultInterrupt;
+}
+
+/* Code for the hardware, such as a custom op's, has no form that this processor runs. */
+static enum status check_calls(MlirOperation module, struct arena *a, struct diags *ds) {
+  MlirStringRef outside = {NULL, 0};
+  mlirOperationWalk(module, note_call, &outside, MlirWalkPreOrder);
+  return outside.data ? refuse(ds, arena_printf(a, "it calls %.*s, which is given for the hardware only",
+                                                (int)outside.length, outside.data))
+                      : ST_OK;
 }
 
 /* ---- buffers ----------------------------------------------------------------------------------------- */
@@ -227,11 +251,13 @@ static enum status run_engine(struct run *r, MlirExecutionEngine engine, const c
 }
 
 static enum status compile(struct ir *ir, struct check_program *p, struct arena *a, struct diags *ds) {
-  MlirOperation function = find_function(p->module, p->name);
+  MlirOperation function = find_function(p->module, ir_str(p->name));
   if (mlirOperationIsNull(function))
     return refuse(ds, "the kernel's function is gone");
   p->type = mlirTypeAttrGetValue(mlirOperationGetAttributeByName(function, ir_str("function_type")));
-  enum status st = check_lower(ir, p->module, function, a, ds);
+  enum status st = check_calls(p->module, a, ds);
+  if (!st)
+    st = check_lower(ir, p->module, function, a, ds);
   if (st)
     return st;
   p->engine = mlirExecutionEngineCreate(mlirModuleFromOperation(p->module), OPT_LEVEL, 0, NULL, false, false);
@@ -246,8 +272,11 @@ enum status check_load(struct ir *ir, MlirModule module, const char *name, struc
   struct check_program *p = calloc(1, sizeof *p);
   struct ir_capture capture;
 
-  if (!p || !(p->name = strdup(name)))
+  if (!p)
     arena_oom(sizeof *p);
+  p->name = strdup(name);
+  if (!p->name)
+    arena_oom(strlen(name));
   p->module = mlirOperationClone(mlirModuleGetOperation(module));
   ir_capture_begin(ir, &capture, ds, DG_INTERNAL, a);
   enum status st = compile(ir, p, a, ds);

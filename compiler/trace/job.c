@@ -89,6 +89,44 @@ static bool execute(struct trace_job *job) {
   return r;
 }
 
+/* True if some decorated function has shapes, or the request gives them. */
+static bool has_shapes(const struct trace_job *job) {
+  bool any = job->rq->n_inputs > 0;
+  for (Py_ssize_t i = 0; !any && i < PyList_GET_SIZE(job->found); i++) {
+    const struct kernel *k = (const struct kernel *)PyList_GET_ITEM(job->found, i);
+    any = k->input_specs || k->args || kernel_is_annotated(k->fn);
+  }
+  return any;
+}
+
+/* The code behind `if __name__ == "__main__":` (python/nkx/mainguard.py), new or NULL. */
+static PyObject *main_code(const struct trace_job *job) {
+  if (!memmem(job->rq->source, job->rq->source_len, "__main__", 8))
+    return NULL;
+  PyObject *module = PyImport_ImportModule("nkx.mainguard");
+  PyObject *code = module ? PyObject_CallMethod(module, "guarded", "s#O", job->rq->source,
+                                                (Py_ssize_t)job->rq->source_len, job->filename)
+                          : NULL;
+  PyErr_Clear();
+  Py_XDECREF(module);
+  if (code && !PyCode_Check(code))
+    Py_CLEAR(code);
+  return code;
+}
+
+/* Where nothing says shapes yet, the program's own main part may: it calls its kernels with arrays. */
+static bool execute_main(struct trace_job *job) {
+  PyObject *code = has_shapes(job) ? NULL : main_code(job);
+  if (!code)
+    return true;
+  PyObject *dict = PyModule_GetDict(job->module), *name = PyUnicode_FromString("__main__");
+  PyObject *r = name && PyDict_SetItemString(dict, "__name__", name) == 0 ? PyEval_EvalCode(code, dict, dict) : NULL;
+  Py_XSETREF(job->main_code, code);
+  Py_XDECREF(name);
+  Py_XDECREF(r);
+  return r;
+}
+
 /* ---- finding kernels ------------------------------------------------------------------------------------------ */
 
 static bool is_own_function(const struct trace_job *job, PyObject *o) {
@@ -169,7 +207,7 @@ enum status trace_open(struct arena *a, const struct trace_request *rq, struct d
   job_now = job;
   ranges_init(&job->ranges, a, job->filename, rq->source, rq->source_len);
   job_enter(job, ds);
-  bool ok = execute(job);
+  bool ok = execute(job) && execute_main(job);
   if (!ok)
     st = job_exception(job, ds);
   job_leave(job);
@@ -208,6 +246,7 @@ void trace_close(struct trace_job *job) {
     Py_CLEAR(job->module);
   }
   Py_CLEAR(job->code);
+  Py_CLEAR(job->main_code);
   Py_CLEAR(job->found);
   Py_CLEAR(job->filename);
   ranges_clear(&job->ranges);

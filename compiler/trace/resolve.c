@@ -294,6 +294,12 @@ static PyObject *annotated_specs(PyObject *fn) {
   return list;
 }
 
+bool kernel_is_annotated(PyObject *fn) {
+  PyObject *specs = annotated_specs(fn);
+  Py_XDECREF(specs);
+  return specs;
+}
+
 static bool from_annotations(struct trace_job *job, struct job_kernel *k, const struct signature *s, PyObject *specs) {
   Py_ssize_t n = PyList_GET_SIZE(specs);
   bool ok = true;

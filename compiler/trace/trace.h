@@ -48,7 +48,7 @@ struct trace_tensor {
 struct trace_kernel {
   const char *name;
   struct hlo_module *module; /* verified by nobody yet */
-  bool is_partial;           /* what was traced before the kernel was refused: it has no outputs and verifies as little */
+  bool is_partial;           /* what was traced before the kernel was refused; it has no outputs and does not verify */
   int n_inputs, n_outputs;
   struct trace_tensor *inputs, *outputs; /* outputs in the order of the module's root */
   int64_t time_us;

@@ -106,7 +106,7 @@ struct tracer {
     struct hlo_computation *body;
     struct unfinished *next;
   } *unfinished;
-  uint64_t loops;    /* so far */
+  uint64_t loops; /* so far */
 };
 extern struct tracer *tracer_now; /* NULL: not tracing */
 
@@ -353,7 +353,8 @@ struct trace_job {
   const struct trace_request *rq;
   struct ranges ranges;
   PyObject *module, *filename;
-  PyObject *code;  /* kept: ranges knows code objects by their address */
+  PyObject *code; /* kept: ranges knows code objects by their address */
+  PyObject *main_code;
   PyObject *found; /* list of kernels, in the order of definition */
   int n;
   struct job_kernel *kernels;
@@ -386,6 +387,7 @@ void job_kernel_drop(struct job_kernel *k); /* its call and its arrays */
 bool kernel_resolve(struct trace_job *job, struct job_kernel *k);
 /* New references to the call's arguments with `values` (n_params objects) in the places of the parameters. */
 bool kernel_arguments(const struct job_kernel *k, PyObject *const *values, PyObject **args, PyObject **kw);
+bool kernel_is_annotated(PyObject *fn); /* with the shape of some parameter */
 const struct src_loc *kernel_def_loc(struct trace_job *job, const struct job_kernel *k);
 /* The place of a parameter's name, or of the whole header. */
 const struct src_loc *kernel_param_loc(struct trace_job *job, const struct job_kernel *k, const char *name);

@@ -174,3 +174,16 @@ def test_a_refused_request_is_explained(page, watch):
     page.unroute("**/api/v1/compile")
     page.locator("#banner").get_by_text("Retry").click()
     compiled(page)
+
+
+def test_what_was_traced_before_a_refusal_is_shown_and_long_chains_are_folded(page):
+    calls = "def helper(a, depth):\n    return helper(a, depth - 1) if depth else np.linalg.svd(a)\n\n@trace"
+    write(page, UNSUPPORTED.replace("@trace", calls).replace("np.linalg.svd(x)", "helper(x, 9)"))
+    problem = page.locator("#problems .problem-error")
+    expect(problem.locator("summary")).to_have_text("6 more calls")
+    expect(problem.locator("> .problem-text > .call")).to_have_count(5)
+    row = page.locator('#stages .stage[data-key="trace"]')
+    expect(row).to_have_attribute("data-shape", "failed")
+    expect(row).to_have_attribute("aria-label", re.compile("partial"))
+    row.click()
+    expect(page.locator("#ir-pane")).to_contain_text("exponential(%a)")

@@ -260,3 +260,27 @@ def test_a_program_for_nkipys_runtime_is_compiled_as_it_is():
     assert done.returncode == 0 and [k["name"] for k in result["kernels"]] == ["product", "step", "plain"]
     assert all(s["check"]["status"] == "pass" for k in result["kernels"] for s in k["stages"])
     assert [d["message"] for d in result["diagnostics"]] == ["sum -128.0\n"]
+
+
+def test_a_programs_main_part_runs_when_nothing_else_says_shapes():
+    body = "import numpy as np\nfrom nkipy.core.compile import trace\nfrom nkipy.runtime import baremetal_run_traced_kernel\n" \
+           "def f(a, b):\n    return a @ b\ndef main():\n    a = np.ones((8, 8), np.float32)\n" \
+           "    print(baremetal_run_traced_kernel(trace(f), a, a).sum())\nif __name__ == '__main__':\n    main()\n"
+    result = json.loads(nkx("compile", "-", "--stop-after", "trace", "--json", "-", stdin=body).stdout)
+    assert [k["name"] for k in result["kernels"]] == ["f"] and result["diagnostics"][0]["message"] == "512.0\n"
+    shaped = body.replace("def f", "@trace(input_specs=[((4, 4), 'f32')] * 2)\ndef f").replace("main()\n", "1 / 0\n")
+    done = nkx("compile", "-", "--stop-after", "trace", stdin=shaped.replace("def 1 / 0", "def main()"))
+    assert done.returncode == 0 and "f32[4,4]" in done.stdout
+    done = nkx("compile", "-", "--stop-after", "trace", stdin=body.replace("    main()", "    main(1)"))
+    assert done.returncode == 1 and "<stdin>:10:5: error: TypeError" in done.stderr
+
+
+def test_a_check_says_that_a_custom_op_is_for_the_hardware():
+    source = "from nkigen import trace, CustomOp\nimport numpy as np\n" \
+             "op = CustomOp('module {}', 'double', ['x'], ['y'], [(4, 8)], [(4, 8)], ['f32'], ['f32'], lambda x: x * 2)\n" \
+             "@trace(input_specs=[((4, 8), 'f32')])\ndef k(x):\n    return op(x)\n"
+    done = nkx("compile", "-", "--check", "--stop-after", "hlo-to-linalg", "--json", "-", stdin=source)
+    stages = json.loads(done.stdout)["kernels"][0]["stages"]
+    assert done.returncode == 0 and {s["check"]["status"] for s in stages} == {"skipped"}
+    assert "it calls __custom_op__double" in stages[0]["check"]["reason"] and not done.stderr.count("JIT")
+    assert "nkipy.custom_op_bodies" in stages[-1]["text"]
