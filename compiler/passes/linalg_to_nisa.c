@@ -15,6 +15,8 @@
  * memory (memref.load) becomes a cell of SBUF, which is broadcast where data is wanted and loaded into a register where an
  * index is.
  *
+ * Calls of custom ops become the code that these are given by (linalg_to_nisa_custom.c).
+ *
  * At the end instructions that another one does as well are combined (linalg_to_nisa_combine.c).
  *
  * Linear in operations, except that a body is searched per operation of it.
@@ -440,7 +442,7 @@ static enum status refuse_leftovers(struct ln *ln) {
   enum status st = ST_OK;
 
   for (int k = 0; k < all.n; k++)
-    if (!is_allowed(all.v[k])) {
+    if (!is_allowed(all.v[k]) && !ln_has_code(all.v[k], ln->codes)) {
       ln->op = all.v[k];
       st = ln_fail(ln, "no instruction does what it does");
     }
@@ -516,6 +518,7 @@ static void remark_engines(struct pass_run *run) {
 
 static enum status run_pass(struct pass_run *run) {
   struct ln ln = {.run = run};
+  ln.codes = mlirOperationGetAttributeByName(run->module, ir_str("nkipy.custom_op_bodies"));
   enum status st = read_target(run);
 
   if (!st && ir_collect(run->arena, run->module, is_affine, NULL).n)
@@ -525,6 +528,9 @@ static enum status run_pass(struct pass_run *run) {
   if (st)
     return st;
   convert_types(&ln);
+  st = ln_inline_custom(run, ln.codes);
+  if (st)
+    return st;
   mlirOperationSetAttributeByName(run->module, ir_str("nisa.target"), nisa_target_attr(run->ir->ctx, run->target));
   st = ir_run_pipeline(run->ir, run->module, "builtin.module(canonicalize,cse)", run->arena, run->ds);
   if (!st && ln_combine(run)) /* numbers that were operands */

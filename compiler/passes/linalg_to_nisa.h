@@ -26,6 +26,7 @@ struct ln {
   struct emit e;    /* in front of it */
   int n_allocs, cap_allocs;
   struct ln_pair *allocs; /* memref.alloc and the nisa.alloc that stands for it */
+  MlirAttribute codes;    /* of custom ops, or null */
 };
 
 /* An error about ln->op: "not supported on NISA: linalg.pooling: <reason>".  Returns ST_INPUT. */
@@ -36,6 +37,11 @@ MlirType ln_memref(struct ln *ln, MlirType element, int rank, const int64_t *dim
 /* The buffer that NISA operations use for v: v itself unless it is a memref.alloc that was replaced. */
 MlirValue ln_buffer(struct ln *ln, MlirValue v);
 MlirOperation ln_insert(struct ln *ln, MlirOperation op); /* at ln->e */
+
+/* Custom ops (linalg_to_nisa_custom.c); codes: the module's nkipy.custom_op_bodies, or null. */
+bool ln_has_code(MlirOperation call, MlirAttribute codes);
+/* Puts code in the place of every func.call; all of them must have some, and memory spaces are #nisa.mem already. */
+MUST_USE enum status ln_inline_custom(struct pass_run *run, MlirAttribute codes);
 
 /* ---- spaces and views ------------------------------------------------------------------------------------------- */
 

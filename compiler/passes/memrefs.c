@@ -292,13 +292,24 @@ bool memrefs_can_retype(MlirValue v, MlirType t) {
   return true;
 }
 
+/* A cast in front of something that pins its type, as the declaration of a called function does. */
+static bool is_pinned_cast(MlirOperation op) {
+  if (!ir_is(op, "memref.cast"))
+    return false;
+  for (MlirOpOperand u = mlirValueGetFirstUse(mlirOperationGetResult(op, 0)); !mlirOpOperandIsNull(u);
+       u = mlirOpOperandGetNextUse(u))
+    if (pins_type(mlirOpOperandGetOwner(u)))
+      return true;
+  return false;
+}
+
 void memrefs_retype_views(MlirValue v) {
   MlirOpOperand next;
 
   for (MlirOpOperand u = mlirValueGetFirstUse(v); !mlirOpOperandIsNull(u); u = next) {
     MlirOperation op = mlirOpOperandGetOwner(u);
     next = mlirOpOperandGetNextUse(u);
-    if (!buffer_is_view(op))
+    if (!buffer_is_view(op) || is_pinned_cast(op))
       continue;
     MlirValue result = mlirOperationGetResult(op, 0);
     mlirValueSetType(result, retyped(op, mlirValueGetType(v)));
