@@ -1,7 +1,7 @@
 /* kernels: the `trace` decorator, and what is known about a kernel's inputs.
  *
  * A decorated function is a Kernel object: calling it runs the plain function, so that kernels can be checked as NumPy
- * code; a call (or .specialize) with real arrays also records shapes.  When a kernel is to be traced, kernel_resolve
+ * code; in a job, a call (or .specialize) with real arrays also records shapes.  When a kernel is to be traced, kernel_resolve
  * decides which parameters are arrays, in this order: input_specs, recorded arrays, the request's inputs.
  */
 #include "trace/tracer.h"
@@ -95,7 +95,7 @@ static PyObject *trace_decorator(PyObject *self, PyObject *args, PyObject *kw);
 
 static PyObject *kernel_call(PyObject *self, PyObject *args, PyObject *kw) {
   struct kernel *k = (struct kernel *)self;
-  if (!k->args && !tracer_now && has_array(args, kw) && !record(k, args, kw))
+  if (job_now && !k->args && !tracer_now && has_array(args, kw) && !record(k, args, kw))
     return NULL;
   return PyObject_Call(k->fn, args, kw);
 }
@@ -154,10 +154,17 @@ static PyObject *kernel_get(PyObject *self, void *which) {
   PyObject *o = which == (void *)0 ? k->fn : which == (void *)1 ? k->name : k->input_specs;
   return Py_NewRef(o ? o : Py_None);
 }
-/* _code: what nkx.package keeps of the last specialize. */
+/* _code: what nkx.package keeps of the last specialize; in a job, made of the recorded call when it is asked for. */
 static PyObject *kernel_get_code(PyObject *self, void *closure) {
   (void)closure;
   struct kernel *k = (struct kernel *)self;
+  if (!k->code && k->args) {
+    PyObject *call = PyTuple_Pack(2, k->args, k->kw);
+    k->code = call ? call_package("code_of_call", self, call, NULL) : NULL;
+    Py_XDECREF(call);
+    if (!k->code)
+      return NULL;
+  }
   return Py_NewRef(k->code ? k->code : Py_None);
 }
 static int kernel_set_code(PyObject *self, PyObject *value, void *closure) {
@@ -172,12 +179,6 @@ static PyObject *kernel_traced(PyObject *self, void *closure) {
 static PyObject *kernel_doc(PyObject *self, void *closure) {
   (void)closure;
   return PyObject_GetAttrString(((struct kernel *)self)->fn, "__doc__");
-}
-
-/* Finds the kernel to register with in the job that is executing the source; outside of a job there is nothing to do.
- */
-static bool register_kernel(struct kernel *k) {
-  return !job_now || !job_now->found || PyList_Append(job_now->found, (PyObject *)k) == 0;
 }
 
 PyObject *kernel_make(PyObject *fn, PyObject *specs, PyObject *name) {
@@ -202,14 +203,20 @@ PyObject *kernel_make(PyObject *fn, PyObject *specs, PyObject *name) {
   k->input_specs = specs && specs != Py_None ? Py_NewRef(specs) : NULL;
   k->args = k->kw = k->code = NULL;
   PyObject_GC_Track((PyObject *)k);
-  if (!register_kernel(k))
-    Py_CLEAR(k);
   return (PyObject *)k;
+}
+
+/* In a job the kernel is one of those that are looked for. */
+static PyObject *make_and_register(PyObject *fn, PyObject *specs, PyObject *name) {
+  PyObject *k = kernel_make(fn, specs, name);
+  if (k && job_now && job_now->found && PyList_Append(job_now->found, k) < 0)
+    Py_CLEAR(k);
+  return k;
 }
 
 /* trace(f), @trace, @trace(input_specs=…, name=…), @trace(backend=…) */
 static PyObject *decorate(PyObject *options, PyObject *fn) {
-  return kernel_make(fn, PyTuple_GET_ITEM(options, 0), PyTuple_GET_ITEM(options, 1));
+  return make_and_register(fn, PyTuple_GET_ITEM(options, 0), PyTuple_GET_ITEM(options, 1));
 }
 static PyMethodDef decorate_def = {"trace", decorate, METH_O, NULL};
 
@@ -225,7 +232,7 @@ static PyObject *trace_decorator(PyObject *self, PyObject *args, PyObject *kw) {
       return refuse(DG_BAD_ARGUMENT, "use \"hlo\" or \"nkigen\"", "unknown backend %R", backend);
   }
   if (fn && fn != Py_None)
-    return kernel_make(fn, specs, name);
+    return make_and_register(fn, specs, name);
   PyObject *options = PyTuple_Pack(2, specs, name);
   PyObject *r = options ? PyCFunction_New(&decorate_def, options) : NULL;
   Py_XDECREF(options);

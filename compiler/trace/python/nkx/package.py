@@ -198,6 +198,10 @@ def specialize(kernel, *args, **kwargs):
     return kernel._code
 
 
+def code_of_call(kernel, args, kwargs):
+    return Code(function_of(kernel), kernel.__name__, args, kwargs)
+
+
 def to_mlir(kernel, specs=None, debug=False):
     """@trace's .to_mlir(): the kernel as linalg on tensors."""
     if _nkx.in_job():
