@@ -2,7 +2,9 @@
 import json
 import resource
 import socket
+import subprocess
 import sys
+import threading
 import time
 import pathlib
 
@@ -107,5 +109,84 @@ def test_a_crawler_starts_no_compile():
             for method in ("GET", "HEAD", "OPTIONS"):
                 assert s.request(method, path).status < 500
         assert count() == before
+    finally:
+        assert s.stop() == 0
+
+
+def post_as(server, client, source):
+    return server.request("POST", "/api/v1/compile", json.dumps({"source": source, "inputs": FLOAT_INPUT}),
+                          {"Content-Type": "application/json", "Cache-Control": "no-store", "X-Forwarded-For": client})
+
+
+def p95(times):
+    return sorted(times)[int(len(times) * 0.95)]
+
+
+def test_a_flood_from_one_client_is_refused_and_others_hardly_notice():
+    s = Server("--trusted-proxies", "127.0.0.0/8", "--client-compiles", "60")  # as behind a proxy
+    try:
+        flood_one_server(s)
+    finally:
+        assert s.stop() == 0
+
+
+FLOODER = """import http.client, json, sys, time
+port, body = int(sys.argv[1]), sys.argv[2]
+headers = {"Content-Type": "application/json", "Cache-Control": "no-store", "X-Forwarded-For": "203.0.113.1"}
+while True:
+    c = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    c.request("POST", "/api/v1/compile", body, headers)
+    r = c.getresponse()
+    r.read()
+    print(r.status, r.headers.get("Retry-After", 0), flush=True)
+    c.close()
+    time.sleep(0.02)  # the machine is the server's, too
+"""
+
+
+def flood_one_server(s):
+    def timed(n):
+        times = []
+        for i in range(n):
+            began = time.monotonic()
+            assert post_as(s, f"198.51.100.{100 + i}", ADD_ONE).status == 200
+            times.append(time.monotonic() - began)
+            time.sleep(0.1)
+        return times
+
+    timed(20)
+    quiet = p95(timed(60))
+    body = json.dumps({"source": ADD_ONE, "inputs": FLOAT_INPUT})
+    flooders = [subprocess.Popen([sys.executable, "-c", FLOODER, str(s.port), body], stdout=subprocess.PIPE, text=True) for _ in range(4)]
+    try:
+        next(line for line in flooders[0].stdout if line.startswith("429"))  # it has used up its share
+        loud = p95(timed(60))
+    finally:
+        for f in flooders:
+            f.kill()
+    seen = [line.split() for f in flooders for line in f.communicate()[0].splitlines() if len(line.split()) == 2]
+    refused = [retry for status, retry in seen if status == "429"]
+    assert len(refused) > 100 and min(map(int, refused)) > 0
+    figure(f"one client floods: p95 of the others {quiet * 1000:.0f} ms quiet, {loud * 1000:.0f} ms beside a flood of {len(seen)} requests, {len(refused)} refused")
+    assert loud <= 2 * quiet + 0.05
+
+
+def test_a_crowd_is_shed_before_the_queue_grows():
+    s = Server("--trusted-proxies", "127.0.0.0/8")
+    answers, longest = [], 0
+
+    def run(i):
+        answers.append(post_as(s, f"198.51.{i // 250}.{i % 250}", f"import time\ntime.sleep(0.5)\n# {i}\n" + ADD_ONE))
+    try:
+        threads = [threading.Thread(target=run, args=(i,)) for i in range(200)]
+        for t in threads:
+            t.start()
+        while any(t.is_alive() for t in threads):
+            longest = max(longest, s.health["waiting"])
+        shed = [a for a in answers if a.status == 503]
+        assert 0 < longest <= 64 and len(shed) >= 100 and all(int(a.headers["Retry-After"]) > 0 for a in shed)
+        assert all(a.status in (200, 503) for a in answers) and sum(a.status == 200 for a in answers) >= 10
+        figure(f"200 clients at once: {len(answers) - len(shed)} answered, {len(shed)} shed, at most {longest} waited")
+        s.wait_until(lambda: post_as(s, "192.0.2.1", ADD_ONE).status == 200, "an empty queue", 30)
     finally:
         assert s.stop() == 0
