@@ -37,7 +37,7 @@ bool pipeline_has_stage(const char *spec) {
 }
 
 const char *pipeline_version(void) {
-  return "4";
+  return "5";
 }
 
 char *pipeline_describe(size_t *len) {

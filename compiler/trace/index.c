@@ -276,11 +276,13 @@ static bool read_key(struct tracer *tr, const struct hlo_shape *s, PyObject *key
 
 hlo_val reverse_axis(struct tracer *tr, hlo_val x, int axis) {
   int64_t n = x ? x->shape.dims[axis] : 0;
+  if (n < 2) /* and an empty axis has nothing to gather */
+    return x;
   int32_t *idx = arena_new_array(tr->a, int32_t, (size_t)n);
   for (int64_t i = 0; i < n; i++)
     idx[i] = (int32_t)(n - 1 - i);
   struct hlo_shape s = hlo_shape_array(tr->a, DT_I32, 1, &n);
-  return x ? take_axis(tr, x, hlo_constant(&tr->b, s, idx), axis) : NULL;
+  return take_axis(tr, x, hlo_constant(&tr->b, s, idx), axis);
 }
 
 static bool moves(const struct key *k) {

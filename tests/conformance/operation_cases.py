@@ -305,6 +305,14 @@ def selected(d):
     return f"np.select([{c}, {e}], [{xs[0]}, {xs[1]}]{d.one('', ', 3')})"
 
 
+def where(d):
+    s, t, u = d.shape(), d.dtype(), d.dtype()
+    if "float16" in (t, u):  # as in binary
+        t = u = "float16"
+    other = d.one(d.array(u, d.partner(s)), "0", "0.5")
+    return f"np.where({d.array(d.one('bool', 'int32'), d.partner(s))}, {d.array(t, s)}, {other})"
+
+
 def padded(d, x, rank):
     mode = d.one("constant", "constant", "edge", "reflect", "symmetric", "wrap")
     w = d.one("1", "(2, 1)", str([(d.random.randint(0, 2), d.random.randint(0, 3)) for _ in range(rank)]))
@@ -422,7 +430,7 @@ CASES = {
     "roll": moving(lambda d, x, n: d.one(f"np.roll({x}, {d.random.randint(-9, 9)}, {d.axis(n)})", f"np.roll({x}, 4)", f"np.roll({x}, (1, -2), 0)")),
     "rot90": moving(lambda d, x, n: f"np.rot90({x}, {d.random.randint(-3, 5)}, {tuple(pair_axes(n, d))})", 2), "pad": moving(padded, 1, NUMBERS, 3, False), "diff": moving(diffed, 1, INTS + ["float32"], 4),
     "atleast_1d": choice("np.atleast_1d({x})"), "atleast_2d": choice("np.atleast_2d({x})"), "atleast_3d": choice("np.atleast_3d({x})"),
-    "where": lambda d: (lambda s: f"np.where({d.array(d.one('bool', 'int32'), d.partner(s))}, {d.array(None, s)}, {d.one(d.array(None, d.partner(s)), '0', '0.5')})")(d.shape()),
+    "where": where,
     "take": take, "take_along_axis": take_along, "put_along_axis": put_along, "select": selected,
     "copyto": lambda d: f"stored(lambda x: np.copyto(x, {d.one('3', '1')}, where={d.array('bool', (3, 4))}), {d.array(None, (3, 4))})",
     "putmask": lambda d: f"stored(lambda x: np.putmask(x, {d.array('bool', (3, 4))}, {d.one('3', d.array('bool', (3, 4)))}), {d.array(None, (3, 4))})",

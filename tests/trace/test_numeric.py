@@ -317,7 +317,7 @@ kernel(np.array([-7, -2, -1, 0, 1, 2, 7], np.int32))
 
 def test_zero_sized():
     check(["x + 1", "np.sum(x)", "np.sum(x, axis=0)", "x[:, 1:]", "np.concatenate([x, x], axis=1)", "x @ np.ones((3, 2), np.float32)",
-           "x.reshape(3, 0)", "np.any(x)", "np.prod(x, axis=1)"], [("x", "float32", (0, 3), 0, 1)])
+           "x.reshape(3, 0)", "np.any(x)", "np.prod(x, axis=1)", "np.rot90(x)", "np.rot90(x, 2)", "np.rot90(x, 3)"], [("x", "float32", (0, 3), 0, 1)])
 
 
 # ---- promotion: the table of NKIPy's HLO back end, 64 bits narrowed to 32
