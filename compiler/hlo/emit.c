@@ -133,11 +133,9 @@ int emit_frame(const struct emit *e, const struct hlo_instr *i) {
 
 /* ---- names ------------------------------------------------------------------------------------------- */
 
-static const char alias_suffix[] = ".must_alias_input";
-
 static bool has_suffix(const char *s) {
-  size_t n = strlen(s), k = sizeof alias_suffix - 1;
-  return n >= k && !strcmp(s + n - k, alias_suffix);
+  size_t n = strlen(s), k = sizeof HLO_ALIAS_SUFFIX - 1;
+  return n >= k && !strcmp(s + n - k, HLO_ALIAS_SUFFIX);
 }
 
 void emit_init(struct emit *e, struct arena *a, const struct hlo_module *m, bool with_frames) {
@@ -150,7 +148,7 @@ void emit_init(struct emit *e, struct arena *a, const struct hlo_module *m, bool
   for (int k = 0; k < m->n_aliases; k++) {
     int p = m->aliases[k].param_index;
     if (p >= 0 && p < entry->n_params && !has_suffix(e->param_names[p]))
-      e->param_names[p] = arena_printf(a, "%s%s", e->param_names[p], alias_suffix);
+      e->param_names[p] = arena_printf(a, "%s%s", e->param_names[p], HLO_ALIAS_SUFFIX);
   }
   if (!with_frames)
     return;

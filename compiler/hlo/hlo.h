@@ -214,6 +214,9 @@ struct hlo_computation {
   struct hlo_computation *next;
 };
 
+/* What the name of a parameter ends with, wherever it is printed, if the program writes it in place. */
+#define HLO_ALIAS_SUFFIX ".must_alias_input"
+
 /* One aliased parameter: the program writes it in place. */
 struct hlo_alias {
   int output_index, param_index;

@@ -565,11 +565,10 @@ static bool read_proto_aliases(struct proto_reader *r) {
   for (size_t k = 0; k < n; k++) {
     const Xla__HloInputOutputAliasProto__AliasEntryProto *x = p->entries[k];
     if (x->n_output_shape_index > 1 || x->n_parameter_shape_index || x->parameter_number < 0 ||
-        x->parameter_number >= m->entry->n_params || (x->n_output_shape_index && x->output_shape_index[0] > INT32_MAX))
+        x->parameter_number >= m->entry->n_params ||
+        (x->n_output_shape_index && (x->output_shape_index[0] < 0 || x->output_shape_index[0] > INT32_MAX)))
       return refuse(r, DG_HLO_INVALID, "an alias of the module names something that is not there");
-    m->aliases[m->n_aliases++] =
-        (struct hlo_alias){x->n_output_shape_index ? (int)x->output_shape_index[0] : 0, (int)x->parameter_number,
-                           m->entry->params[x->parameter_number]->name, true};
+    read_add_alias(m, x->n_output_shape_index ? (int)x->output_shape_index[0] : 0, (int)x->parameter_number);
   }
   return true;
 }

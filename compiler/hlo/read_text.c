@@ -587,6 +587,16 @@ bool read_set_outputs(struct hlo_module *m) {
   return true;
 }
 
+void read_add_alias(struct hlo_module *m, int output, int param) {
+  const char *name = m->entry->params[param]->name;
+  const size_t n = strlen(name), k = sizeof HLO_ALIAS_SUFFIX - 1;
+  if (n > k && !strcmp(name + n - k, HLO_ALIAS_SUFFIX))
+    name = arena_strndup(m->arena, name, n - k);
+  m->aliases[m->n_aliases++] = (struct hlo_alias){output, param, name, true};
+  if (output >= 0 && output < m->n_outputs) /* the verifier refuses the others */
+    m->output_names[output] = name;
+}
+
 static bool set_aliases(struct reader *r) {
   struct hlo_module *m = r->m;
   int n = 0;
@@ -597,8 +607,7 @@ static bool set_aliases(struct reader *r) {
     if (x->output.n > 1 || x->param_index.n || x->param < 0 || x->param >= m->entry->n_params)
       return cur_fail(&r->c, r->module_name, DG_HLO_INVALID,
                       "an alias of the module names something that is not there");
-    m->aliases[m->n_aliases++] = (struct hlo_alias){x->output.n ? (int)x->output.v[0] : 0, (int)x->param,
-                                                    m->entry->params[x->param]->name, true};
+    read_add_alias(m, x->output.n ? (int)x->output.v[0] : 0, (int)x->param);
   }
   return true;
 }

@@ -77,6 +77,8 @@ const struct text_attr *text_attr(const struct text_instr *t, const char *key);
 
 /* Names the module's outputs by number; false if one is a tuple. */
 bool read_set_outputs(struct hlo_module *m);
+/* The program writes parameter `param` in place and gives it as result `output`, which is named like it. */
+void read_add_alias(struct hlo_module *m, int output, int param);
 
 /* read_attr.c: fills the attributes of `out` (its op, shape and operands are there).  called names computations: they are
  * found with `find`. */

@@ -285,3 +285,19 @@ def test_every_stage_computes_the_same(name):
         for g, w in zip(xla.run_text(stage["text"], inputs), want, strict=True):
             assert (g.dtype, g.shape) == (w.dtype, w.shape), stage["name"]
             np.testing.assert_allclose(g.astype(np.float64), w.astype(np.float64), 2e-5, 2e-6, err_msg=stage["name"])
+
+
+def test_a_result_in_place_keeps_its_name_when_it_is_read_again():
+    source = """
+import numpy as np
+from nkigen import trace
+@trace(input_specs=[((4, 4), "float32"), ((4, 4), "float32")])
+def kernel(x, c):
+    c[0:2] = x[0:2] * 2
+    return x + 1
+"""
+    (traced,) = kernels.compile(source, "--stop-after", "trace")["kernels"]
+    text = traced["stages"][0]["text"]
+    (read,) = kernels.compile(text, "--language", "hlo", "--stop-after", "trace")["kernels"]
+    assert read["outputs"] == traced["outputs"]
+    assert 'neff_output_names="output0,c"' in text and read["stages"][0]["text"] == text
