@@ -1,6 +1,7 @@
 """Many connections, and crawlers: what takes too long for every run."""
 import json
 import resource
+import select
 import socket
 import subprocess
 import sys
@@ -79,10 +80,9 @@ def test_2000_clients_that_dribble_headers():
 def test_one_address_gets_no_more_connections_than_its_share():
     s = Server("--client-connections", "20")
     try:
-        held = [socket.create_connection(("127.0.0.1", s.port), timeout=10) for _ in range(20)]
-        time.sleep(0.5)
-        with socket.create_connection(("127.0.0.1", s.port), timeout=10) as more:
-            assert b" 429 " in more.recv(4096)
+        held = [socket.create_connection(("127.0.0.1", s.port), timeout=10) for _ in range(21)]
+        refused = select.select(held, [], [], 20)[0]  # whichever of the two threads was the last to accept one
+        assert 1 <= len(refused) <= 2 and b" 429 " in refused[0].recv(4096)  # 2: the last question for its health was still open
         with socket.socket() as other:
             other.bind(("127.0.0.2", 0))
             other.connect(("127.0.0.1", s.port))
