@@ -68,7 +68,7 @@ MlirValue emit_binary(struct emit *e, const char *name, MlirValue x, MlirValue y
 MlirValue emit_select(struct emit *e, MlirValue cond, MlirValue x, MlirValue y);
 
 enum emit_int_pred { INT_EQ, INT_NE, INT_SLT, INT_SLE, INT_SGT, INT_SGE, INT_ULT, INT_ULE, INT_UGT, INT_UGE };
-enum emit_float_pred { FLT_OEQ = 1, FLT_OGT, FLT_OGE, FLT_OLT, FLT_OLE, FLT_ONE, FLT_UNE = 13, FLT_UNO };
+enum emit_float_pred { FLT_OEQ = 1, FLT_OGT, FLT_OGE, FLT_OLT, FLT_OLE, FLT_ONE, FLT_ULT = 11, FLT_UNE = 13, FLT_UNO };
 MlirValue emit_cmpi(struct emit *e, enum emit_int_pred p, MlirValue x, MlirValue y);
 MlirValue emit_cmpf(struct emit *e, enum emit_float_pred p, MlirValue x, MlirValue y);
 

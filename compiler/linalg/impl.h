@@ -124,6 +124,11 @@ bool scalar_is_supported(const struct hlo_instr *i);
 MlirValue scalar_apply(struct emit *e, const struct hlo_instr *i, MlirValue const *x);
 MlirValue scalar_binary(struct emit *e, enum hlo_op op, enum dtype t, MlirValue x, MlirValue y);
 MlirValue scalar_compare(struct emit *e, enum hlo_direction d, enum dtype t, bool is_total, MlirValue x, MlirValue y);
+/* The comparison i is in the total order, but of operands that have one zero and one NaN only, made of *x and *y: that
+ * needs no bits; see scalar_plain_compare. */
+bool scalar_plain_order(const struct hlo_instr *i, const struct hlo_instr **x, const struct hlo_instr **y);
+/* <, <=, > or >= of floats where -0 is 0, and NaN is above everything and equal to NaN. */
+MlirValue scalar_plain_compare(struct emit *e, enum hlo_direction d, MlirValue x, MlirValue y);
 MlirValue scalar_convert(struct emit *e, MlirValue x, enum dtype from, enum dtype to);
 /* An integer scalar as an index. */
 MlirValue scalar_to_index(struct emit *e, MlirValue x, enum dtype t);

@@ -43,6 +43,7 @@ enum status inline_check(struct lower *l, const struct hlo_instr *i, const struc
 }
 
 static MlirValue inline_instr(struct lower *l, struct emit *e, const struct hlo_instr *i, MlirValue const *args) {
+  const struct hlo_instr *a, *b;
   MlirValue x[3] = {{NULL}};
   if (i->op == HLO_PARAMETER)
     return args[i->parameter_number];
@@ -55,6 +56,8 @@ static MlirValue inline_instr(struct lower *l, struct emit *e, const struct hlo_
     inline_computation(l, e, i->called[0], v, &result);
     return result;
   }
+  if (scalar_plain_order(i, &a, &b))
+    return scalar_plain_compare(e, i->direction, node_of(l, a)->scalar, node_of(l, b)->scalar);
   for (int k = 0; k < i->n_operands; k++)
     x[k] = node_of(l, i->operands[k])->scalar;
   return i->op == HLO_RESHAPE || i->op == HLO_BROADCAST ? x[0] : scalar_apply(e, i, x);

@@ -4,6 +4,9 @@
  * keeps NaN and signed zeros, integer division truncates and neither traps nor overflows (x/0 is all ones, x%0 is x,
  * MIN/-1 is MIN), arithmetic on bool is logical.
  */
+#include <math.h>
+
+#include "hlo/literal.h"
 #include "linalg/impl.h"
 
 static MlirValue all_ones(struct emit *e, MlirType t) {
@@ -222,6 +225,52 @@ MlirValue scalar_compare(struct emit *e, enum hlo_direction d, enum dtype t, boo
   if (dtype_is_float(t))
     return emit_cmpf(e, flt[d], x, y);
   return emit_cmpi(e, dtype_kind(t) == DK_SIGNED ? sgn[d] : uns[d], x, y);
+}
+
+static bool is_number(const struct hlo_instr *i, double v) {
+  return i->op == HLO_CONSTANT && i->shape.rank == 0 && literal_double(i->literal, 0) == v;
+}
+
+static bool is_positive_nan(const struct hlo_instr *i) {
+  if (i->op != HLO_CONSTANT || i->shape.rank)
+    return false;
+  const double v = literal_double(i->literal, 0);
+  return isnan(v) && !signbit(v);
+}
+
+static bool is_compare(const struct hlo_instr *i, enum hlo_direction d, const struct hlo_instr *x,
+                       const struct hlo_instr *y) {
+  return i->op == HLO_COMPARE && i->direction == d && !i->is_total_order && i->operands[0] == x && i->operands[1] == y;
+}
+
+/* x where i is select(x != x, NaN, select(x == 0, 0, x)), as sorts write it to have one zero and one NaN; else NULL. */
+static const struct hlo_instr *source_of_plain(const struct hlo_instr *i) {
+  if (i->op != HLO_SELECT || i->operands[2]->op != HLO_SELECT || !is_positive_nan(i->operands[1]))
+    return NULL;
+  const struct hlo_instr *inner = i->operands[2], *zero = inner->operands[1], *x = inner->operands[2];
+  return is_compare(i->operands[0], HLO_NE, x, x) && is_number(zero, 0) &&
+                 is_compare(inner->operands[0], HLO_EQ, x, zero)
+             ? x
+             : NULL;
+}
+
+bool scalar_plain_order(const struct hlo_instr *i, const struct hlo_instr **x, const struct hlo_instr **y) {
+  if (i->op != HLO_COMPARE || !i->is_total_order || i->direction == HLO_EQ || i->direction == HLO_NE)
+    return false;
+  *x = source_of_plain(i->operands[0]);
+  *y = source_of_plain(i->operands[1]);
+  return *x && *y;
+}
+
+/* x below y; NaN is above everything but itself. */
+static MlirValue is_below(struct emit *e, MlirValue x, MlirValue y) {
+  return emit_binary(e, "arith.andi", emit_cmpf(e, FLT_ULT, x, y), emit_cmpf(e, FLT_OEQ, x, x));
+}
+
+MlirValue scalar_plain_compare(struct emit *e, enum hlo_direction d, MlirValue x, MlirValue y) {
+  const bool is_turned = d == HLO_GT || d == HLO_LE;
+  MlirValue below = is_below(e, is_turned ? y : x, is_turned ? x : y);
+  return d == HLO_LT || d == HLO_GT ? below : emit_binary(e, "arith.xori", below, all_ones(e, mlirValueGetType(below)));
 }
 
 static MlirValue cast(struct emit *e, const char *name, MlirValue x, enum dtype to) {

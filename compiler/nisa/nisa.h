@@ -37,7 +37,8 @@
  * Arithmetic.  Vector and scalar engine convert what they read to f32, compute in f32 and convert the result to the
  * destination's type: to a narrower float by rounding to nearest even, to an integer by truncation, out of range to the
  * nearest value.  With engine = "gpsimd" integers stay integers: operands are widened to 32 bits, results wrap around to
- * the destination's width.  Bit operations (bitwise_…) never convert.  Integers are signed, but i1 is 0 or 1; with the unit
+ * the destination's width.  Bit operations (bitwise_…) never convert: of a float they take and give the bits, and then all
+ * operands are of one width.  Integers are signed, but i1 is 0 or 1; with the unit
  * attribute `unsigned` integers that an operation reads and writes are unsigned.  Scalars are converted like elements.
  *
  *   alloc             uninitialised; in psum: zero, see matmul.  alignment = N : i64 bytes if given.

@@ -213,6 +213,30 @@ static void check_iota(struct nisa_check *c, const struct nisa_instr *in) {
     nisa_complain(c, in->op, "its offset is no index");
 }
 
+/* A bit operation on floats sees their bits: operands as wide as the result. */
+static void check_bits(struct nisa_check *c, const struct nisa_instr *in, const char *attr) {
+  MlirAttribute op = mlirOperationGetAttributeByName(in->op, ir_str(attr));
+  const struct nisa_access *other = NULL;
+  int64_t width = nisa_element_bytes(element(&in->operand[0]));
+  bool has_float = false;
+
+  if (mlirAttributeIsNull(op) || !mlirAttributeIsAString(op) ||
+      strncmp(mlirStringAttrGetValue(op).data, "bitwise_", strlen("bitwise_")))
+    return;
+  for (int k = 0; k < in->def->n_operands; k++) {
+    const struct nisa_access *x = &in->operand[k];
+    if (nisa_is_absent(x))
+      continue;
+    MlirType t = nisa_is_scalar(x) ? mlirValueGetType(x->base) : element(x);
+    has_float |= mlirTypeIsAFloat(t);
+    if (nisa_element_bytes(t) != width)
+      other = x;
+  }
+  if (has_float && other)
+    nisa_complain(c, in->op, "bits of floats need one width, but %s has another than dst",
+                  in->def->operand[other - in->operand].name);
+}
+
 static void check_predicated(struct nisa_check *c, const struct nisa_instr *in) {
   check_same(c, in, "src");
   check_same(c, in, "predicate");
@@ -247,12 +271,15 @@ void nisa_check_instr(struct nisa_check *c, const struct nisa_instr *in) {
     check_same(c, in, "lhs");
     check_same(c, in, "rhs");
     check_one_in_psum(c, in, "lhs", "rhs");
+    check_bits(c, in, "op");
     break;
   case NISA_TENSOR_SCALAR_ARITH:
     check_same(c, in, "src");
     check_column(c, in, "operand0");
     check_column(c, in, "operand1");
     check_one_in_psum(c, in, "src", "operand0");
+    check_bits(c, in, "op0");
+    check_bits(c, in, "op1");
     break;
   case NISA_TENSOR_REDUCE_ARITH:
     check_reduce(c, in);

@@ -6,6 +6,7 @@
  *                     Unordered and one-sided forms are made of several (nkigen knows no != for floats)
  *   function          activation; 1/x is reciprocal, -x a multiplication; angles: linalg_to_nisa_angles.c
  *   conversion        tensor_copy; from narrow floats and bools nothing, what reads them converts
+ *   bitcast           or with 0, which sees the bits of whatever type and yields them as another of that width
  *   select            a copy of one side and a predicated copy of the other over it
  *
  * The select may not write its destination first when that is also what it reads; then it turns around or takes a detour.
@@ -605,6 +606,21 @@ static enum status apply_conversion(struct ln_body *b, MlirOperation op) {
   return ln_move(b->w, dst, src, is_unsigned);
 }
 
+static enum status apply_bitcast(struct ln_body *b, MlirOperation op) {
+  struct ln_arg x;
+  struct ln_view *dst;
+  enum status st = ln_arg_of(b, operand(op, 0), &x);
+  if (!st)
+    st = ln_target(b, mlirOperationGetResult(op, 0), atoms_of(&x), &dst);
+  if (st)
+    return st;
+  const unsigned bits = (unsigned)(8 * nisa_element_bytes(dst->element));
+  MlirType t = mlirIntegerTypeGet(b->w->ln->e.ctx, bits);
+  if (8 * nisa_element_bytes(x.view->element) != bits) /* kept wider than it is, with the same value */
+    return ln_fail(b->w->ln, "the bits of this value are not in memory");
+  return ln_arith(b->w, b->par, "bitwise_or", dst, x, ln_number_arg(b, t, 0), false);
+}
+
 /* ---- all -------------------------------------------------------------------------------------------------------- */
 
 static enum status apply_binary(struct ln_body *b, MlirOperation op, const char *name, bool is_unsigned) {
@@ -649,6 +665,8 @@ enum status ln_apply(struct ln_body *b, MlirOperation op) {
     return apply_select(b, op);
   if (is_conversion(op))
     return apply_conversion(b, op);
+  if (ir_is(op, "arith.bitcast"))
+    return apply_bitcast(b, op);
   if (ir_is(op, "math.atan2"))
     return apply_arctan2(b, op);
   if (function_of(op) || ir_is(op, "math.atan") || ir_is(op, "arith.negf") || ir_is(op, "math.cos") ||

@@ -214,11 +214,14 @@ BITS = {"bitwise_and": np.bitwise_and, "bitwise_or": np.bitwise_or, "bitwise_xor
         "shift_left": np.left_shift, "shift_right_arith": np.right_shift, "shift_right_logical": np.right_shift}
 
 
+def bits_of(x):
+    return x if is_int(x.dtype) else x.view(f"i{x.dtype.itemsize}")
+
+
 def arith(op, x, y, integers, unsigned):
     """The operator on two arrays, in f32 or in integers; what comes out is f32 or integers."""
     if op in BITS:
-        if not (is_int(x.dtype) and is_int(y.dtype)):
-            raise Error(f"{op} of {x.dtype} and {y.dtype}")
+        x, y = bits_of(x), bits_of(y)
         return BITS[op](to_int(x, unsigned or op == "shift_right_logical"), to_int(y, unsigned))
     if integers and is_int(x.dtype) and is_int(y.dtype):
         return ARITH[op](to_int(x, unsigned), to_int(y, unsigned))
@@ -285,7 +288,11 @@ class Instr:
         dst = self.operands[name]
         if data.size != np.prod(dst.shape):
             raise Error(f"{self.name}: {data.size} elements for {dst.tile}")
-        dst.write(env, store(data, env[dst.base].array.dtype, self.unsigned))
+        t = env[dst.base].array.dtype
+        if not is_int(t) and any(self.attrs.get(a) in BITS for a in ("op", "op0")) and "op1" not in self.attrs:
+            dst.write(env, data.astype(f"i{t.itemsize}").view(t))
+        else:
+            dst.write(env, store(data, t, self.unsigned))
 
     def same_shape(self, *names):
         shapes = {self.operands[n].shape for n in names if isinstance(self.operands[n], Access)}

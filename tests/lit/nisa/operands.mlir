@@ -31,6 +31,9 @@ func.func @cases(%h: !h, %d: memref<64x64xf64, #nisa.mem<"shared_hbm">>, %q: ind
   "nisa.memset"(%a, %one) {operandSegmentSizes = array<i32: 1, 0, 1, 0>, engine = "vector", dst_ap = #high, dst_tile = array<i64: 96, 64>, dst_par_dims = 1 : i32} : (!s, f32) -> ()
   // CHECK: [[@LINE+1]]:3: error: nisa.memset: dst takes 64 partitions, which must start at partition 0 or 64
   "nisa.memset"(%a, %one) {operandSegmentSizes = array<i32: 1, 0, 1, 0>, engine = "vector", dst_ap = #high, dst_tile = array<i64: 64, 64>, dst_par_dims = 1 : i32} : (!s, f32) -> ()
+  %half = arith.constant 1 : i16
+  // CHECK: [[@LINE+1]]:3: error: nisa.tensor_scalar_arith: bits of floats need one width, but operand0 has another than dst
+  "nisa.tensor_scalar_arith"(%a, %a, %half) {operandSegmentSizes = array<i32: 1, 0, 1, 0, 1, 0, 0, 0>, engine = "vector", op0 = "bitwise_or", reverse_operands = "none", dst_ap = #v, dst_tile = array<i64: 64, 64>, dst_par_dims = 1 : i32, src_ap = #v, src_tile = array<i64: 64, 64>, src_par_dims = 1 : i32} : (!s, !s, i16) -> ()
   // 32 partitions may start at 32
   "nisa.memset"(%a, %one) {operandSegmentSizes = array<i32: 1, 0, 1, 0>, engine = "vector", dst_ap = #high, dst_tile = array<i64: 32, 64>, dst_par_dims = 1 : i32} : (!s, f32) -> ()
   // CHECK: [[@LINE+1]]:3: error: nisa.memset: dst takes 16 partitions, which must start at partition 0, 32, 64 or 96

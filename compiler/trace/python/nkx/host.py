@@ -26,10 +26,23 @@ def rms_norm(x, weight=None, axis=-1, eps=1e-6):
     return v if weight is None else v * weight
 
 
+def _total_order(x):
+    """Integers that compare as the total order of floats does: -0 below 0, NaN outermost."""
+    if x.dtype.kind in "iub":
+        return x
+    bits = x.view(f"i{x.dtype.itemsize}")
+    return np.where(bits < 0, bits ^ np.iinfo(bits.dtype).max, bits)
+
+
 def topk(x, k, axis=-1, is_ascend=False):
+    x = np.asarray(x)
     assert axis in (-1, np.ndim(x) - 1) and 1 <= k <= np.shape(x)[-1]
-    order = np.argsort(x if is_ascend else -np.asarray(x), axis=-1, kind="stable")[..., :k]
-    return np.take_along_axis(np.asarray(x), order, axis=-1), order.astype(np.uint32)
+    key = _total_order(x)
+    if is_ascend:
+        order = np.argsort(key, axis=-1, kind="stable")[..., :k]
+    else:  # from the end, where equal ones keep their order, too
+        order = x.shape[-1] - 1 - np.argsort(key[..., ::-1], axis=-1, kind="stable")[..., ::-1][..., :k]
+    return np.take_along_axis(x, order, axis=-1), order.astype(np.uint32)
 
 
 def zeros(shape, dtype=np.float32):
