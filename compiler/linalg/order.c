@@ -4,6 +4,8 @@
  * generic with a reduction); then every element is written to its rank.  n comparisons for each element, none of which
  * depends on another, and equal elements keep their order.
  */
+#include <string.h>
+
 #include "linalg/impl.h"
 
 /* ---- reverse --------------------------------------------------------------------------------------------- */
@@ -177,49 +179,110 @@ enum status lower_topk(struct lower *l, const struct hlo_instr *i) {
 
 /* ---- reduce with several operands ------------------------------------------------------------------------ */
 
+/* Neighbours are combined, all pairs at once, until one element is left: an element-wise operation for each result and
+ * each power of two.  The order of elements is kept along an axis; a combiner is associative by definition. */
 struct wide {
   struct lower *l;
   const struct hlo_instr *instr;
-  int n;
-  MlirValue x[64];
+  int n, rank, part;          /* part: which result */
+  int64_t dims[HLO_RANK_MAX]; /* of what is left */
+  MlirValue x[64], init[64];
 };
 
-static void fold_element(struct emit *e, MlirValue const *at, MlirValue *carried, void *user) {
+/* args: the left elements, the right ones; of the last step, where the initial values are on the left: the right ones. */
+static MlirValue write_combined(struct emit *e, MlirValue const *args, void *user) {
   const struct wide *w = user;
-  const struct hlo_instr *i = w->instr;
-  const int rank = i->operands[0]->shape.rank;
-  MlirValue to[HLO_RANK_MAX], args[128], next[64];
-  int n = 0;
+  MlirValue both[128], results[64];
 
-  for (int d = 0; d < rank; d++)
-    if (!reduce_has_axis(i, d))
-      to[n++] = at[d];
   for (int k = 0; k < w->n; k++) {
-    args[k] = emit_extract(e, carried[k], n, to);
-    args[w->n + k] = emit_extract(e, w->x[k], rank, at);
+    both[k] = mlirValueIsNull(w->init[0]) ? args[k] : w->init[k];
+    both[w->n + k] = args[mlirValueIsNull(w->init[0]) ? w->n + k : k];
   }
-  inline_computation(w->l, e, i->called[0], args, next);
+  inline_computation(w->l, e, w->instr->called[0], both, results);
+  return results[w->part];
+}
+
+/* Every result of the combiner over these inputs, which have w->dims, into out. */
+static void combine(struct wide *w, int n_inputs, MlirValue const *inputs, MlirValue *out) {
+  struct lower *l = w->l;
+  MlirAffineMap maps[129];
+
+  for (int k = 0; k <= n_inputs; k++)
+    maps[k] = emit_identity_map(&l->e, w->rank);
+  for (w->part = 0; w->part < w->n; w->part++) {
+    const enum dtype t = w->instr->shape.elems[w->part].dtype;
+    out[w->part] =
+        emit_result(emit_linalg_generic(&l->e, &(struct emit_generic){.n_loops = w->rank,
+                                                                      .n_inputs = n_inputs,
+                                                                      .inputs = inputs,
+                                                                      .maps = maps,
+                                                                      .output = emit_empty(&l->e, t, w->rank, w->dims),
+                                                                      .body = write_combined,
+                                                                      .user = w}));
+  }
+}
+
+/* `count` elements of every operand along the axis, from `first` on in steps; w->dims is their shape then. */
+static void take(struct wide *w, int axis, int64_t first, int64_t count, int64_t step, MlirValue *out) {
+  int64_t offsets[HLO_RANK_MAX] = {0}, strides[HLO_RANK_MAX];
+
+  for (int d = 0; d < w->rank; d++)
+    strides[d] = d == axis ? step : 1;
+  offsets[axis] = first;
+  w->dims[axis] = count;
+  struct emit_slice slice = {.rank = w->rank, .offsets = offsets, .sizes = w->dims, .strides = strides};
   for (int k = 0; k < w->n; k++)
-    carried[k] = emit_insert(e, next[k], carried[k], n, to);
+    out[k] = emit_extract_slice(&w->l->e, w->x[k], &slice,
+                                emit_tensor_type(&w->l->e, w->instr->shape.elems[k].dtype, w->rank, w->dims));
+}
+
+static void fold_axis(struct wide *w, int axis) {
+  MlirValue pair[128], left[64][64]; /* left: the last element of an odd number, at most one per power of two */
+  int n_left = 0;
+
+  for (int64_t n = w->dims[axis]; n > 1; n /= 2) {
+    if (n % 2)
+      take(w, axis, n - 1, 1, 1, left[n_left++]);
+    take(w, axis, 0, n / 2, 2, pair);
+    take(w, axis, 1, n / 2, 2, pair + w->n);
+    combine(w, 2 * w->n, pair, w->x);
+  }
+  while (n_left--) {
+    memcpy(pair, w->x, (size_t)w->n * sizeof *pair);
+    memcpy(pair + w->n, left[n_left], (size_t)w->n * sizeof *pair);
+    combine(w, 2 * w->n, pair, w->x);
+  }
 }
 
 enum status lower_wide_reduce(struct lower *l, const struct hlo_instr *i) {
-  struct wide w = {.l = l, .instr = i, .n = i->n_operands / 2};
-  MlirValue out[64];
+  struct wide w = {.l = l, .instr = i, .n = i->n_operands / 2, .rank = i->operands[0]->shape.rank};
+  MlirValue out[64], init[64];
+  bool is_empty = false;
 
   if (w.n > 64)
     return lower_refuse(l, i, "it has more than 64 operands");
   enum status st = inline_check(l, i, i->called[0]);
   if (st)
     return st;
+  for (int d = 0; d < w.rank; d++) {
+    w.dims[d] = i->operands[0]->shape.dims[d];
+    is_empty |= w.dims[d] == 0;
+  }
   for (int k = 0; k < w.n; k++) {
     w.x[k] = lower_value(l, i->operands[k]);
-    out[k] = emit_fill(&l->e, scalar_of(l, i->operands[w.n + k]), lower_empty(l, &i->shape.elems[k]));
+    init[k] = scalar_of(l, i->operands[w.n + k]);
   }
-  const struct hlo_shape *x = &i->operands[0]->shape;
-  emit_loop_nest(
-      &l->e, &(struct emit_loops){.n = x->rank, .extents = x->dims, .n_carried = w.n, .body = fold_element, .user = &w},
-      out);
+  for (int d = 0; d < w.rank && !is_empty; d++)
+    if (reduce_has_axis(i, d))
+      fold_axis(&w, d);
+  memcpy(w.init, init, sizeof init);
+  if (!is_empty)
+    combine(&w, w.n, w.x, out);
+  for (int k = 0; k < w.n; k++) {
+    const struct hlo_shape *to = &i->shape.elems[k], now = {.dtype = to->dtype, .rank = w.rank, .dims = w.dims};
+    out[k] =
+        is_empty ? emit_fill(&l->e, init[k], lower_empty(l, to)) : reshape_tensor(l, out[k], &now, to->rank, to->dims);
+  }
   lower_set_parts(l, i, out);
   return ST_OK;
 }

@@ -22,7 +22,9 @@
  *
  * Decisions: a layout that lacks something is completed in place, never doubled.  Order is program order throughout, so
  * the result does not depend on addresses.  Sizes need not divide anything; tails are the tiling's business.
- * A returned value that the user puts into SBUF and also reads there is returned as a copy (infer_layout_return.c).
+ * Where knobs want one value in two places, or lying as its operation cannot leave it, there is a copy
+ * (infer_layout_copies.c).  Two partition_dim that differ meet: each operation has its own, and the data is laid out anew
+ * in between.
  * Reductions leave a loop for the partitions: prepare-arithmetic splits those to a single element.  Works on tensors with static shapes.  Linear in uses.
  */
 #include "passes/infer_layout.h"
@@ -183,6 +185,7 @@ static void complete(struct infer *f, struct tiled *t) {
 static enum status run(struct pass_run *r) {
   struct infer f = {.run = r};
 
+  infer_copy_relaid(r);
   infer_copy_returned(r);
   enum status st = collect(&f);
   if (!st)

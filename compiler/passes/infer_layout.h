@@ -34,6 +34,7 @@ struct tiled {
   int part;           /* the loop that is spread over the partitions */
   bool is_part_given; /* by the user, here or on a neighbour */
   MlirOperation part_knob;
+  bool is_boundary;    /* a neighbour has another one: canonicalize-partition-dim lays the data out anew in between */
   bool is_user_space; /* the memory space is the user's */
 };
 
@@ -64,7 +65,9 @@ enum status infer_bad_knob(const struct infer *f, MlirOperation knob, const char
 /* A knob-ignored warning at an annotation. */
 void infer_warn_knob(const struct infer *f, MlirOperation knob, const char *fmt, ...) PRINTF(3, 4);
 
-/* infer_layout_return.c: copies of values that are read in SBUF and returned; comes first. */
+/* infer_layout_copies.c: copies of values that have to lie otherwise than their operation leaves them, and of those that
+ * are read in SBUF and returned; in this order, before everything else. */
+void infer_copy_relaid(struct pass_run *run);
 void infer_copy_returned(struct pass_run *run);
 
 /* infer_layout_tiles.c: which loop goes over the partitions; the tile size of every loop. */

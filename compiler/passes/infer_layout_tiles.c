@@ -65,12 +65,13 @@ static enum status spread(struct infer *f, const struct tiled *from, int p, stru
   if (loop < 0 || to->s.reduction[loop] || !spreads_partition(to) || infer_dim(to, to->s.n_inputs, loop) < 0)
     return ST_OK;
   if (to->is_part_given) {
-    if (to->part == loop || mlirOperationIsNull(from->part_knob) || mlirOperationIsNull(to->part_knob))
-      return ST_OK;
-    if (from->s.extents[from->part] == 1 || to->s.extents[to->part] == 1)
-      return ST_OK; /* a single partition: nothing to agree on */
-    return infer_bad_knob(f, from->part_knob, "conflicting partition_dim: this one and the one at %s meet in one value",
-                          infer_place(f, to->part_knob));
+    const bool differ = to->part != loop && from->s.extents[from->part] > 1 && to->s.extents[to->part] > 1;
+    if (differ && !mlirOperationIsNull(from->part_knob) && !mlirOperationIsNull(to->part_knob) && !to->is_boundary) {
+      to->is_boundary = true;
+      pass_remark(f->run, to->op, "partition_dim changes here: the knobs at %s and %s differ, data is laid out anew",
+                  infer_place(f, from->part_knob), infer_place(f, to->part_knob));
+    }
+    return ST_OK;
   }
   to->part = loop;
   to->is_part_given = *is_new = true;
