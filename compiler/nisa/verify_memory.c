@@ -17,14 +17,6 @@ static MlirOperation ancestor_in(MlirOperation op, MlirBlock block) {
   return op;
 }
 
-static bool is_before(MlirOperation x, MlirOperation y) {
-  for (MlirOperation op = mlirOperationGetNextInBlock(x); !mlirOperationIsNull(op);
-       op = mlirOperationGetNextInBlock(op))
-    if (mlirOperationEqual(op, y))
-      return true;
-  return false;
-}
-
 /* ---- one allocation --------------------------------------------------------------------------------------------- */
 
 static bool check_form(struct nisa_check *c, MlirOperation alloc) {
@@ -90,7 +82,8 @@ static void check_lifetime(struct nisa_check *c, MlirOperation alloc, const stru
   }
   for (MlirOpOperand use = mlirValueGetFirstUse(v); !mlirOpOperandIsNull(use); use = mlirOpOperandGetNextUse(use)) {
     MlirOperation op = mlirOpOperandGetOwner(use), here = ancestor_in(op, block);
-    if (!mlirOperationEqual(op, u->release) && !mlirOperationIsNull(here) && is_before(u->release, here))
+    if (!mlirOperationEqual(op, u->release) && !mlirOperationIsNull(here) &&
+        mlirOperationIsBeforeInBlock(u->release, here))
       nisa_complain(c, op, "it uses a buffer that was released");
   }
 }

@@ -35,32 +35,15 @@
 
 /* ---- lookup ----------------------------------------------------------------------------------------------------- */
 
-static size_t slot_of(const struct infer *f, MlirOperation op) {
-  size_t h = (size_t)(uintptr_t)op.ptr / 16 * 0x9E3779B97F4A7C15u;
-  return (h >> 20) & (f->n_slots - 1);
-}
-
 struct tiled *infer_find(const struct infer *f, MlirValue value) {
   MlirOperation op = ir_defining_op(value);
-  if (mlirOperationIsNull(op) || !f->n_slots)
-    return NULL;
-  for (size_t i = slot_of(f, op); f->slots[i]; i = (i + 1) & (f->n_slots - 1))
-    if (mlirOperationEqual(f->v[f->slots[i] - 1].op, op))
-      return &f->v[f->slots[i] - 1];
-  return NULL;
+  return mlirOperationIsNull(op) ? NULL : table_get(&f->by_op, op.ptr);
 }
 
 static void index_operations(struct infer *f) {
-  f->n_slots = 64;
-  while (f->n_slots < 2 * (size_t)f->n)
-    f->n_slots *= 2;
-  f->slots = arena_new_array(f->run->arena, int, f->n_slots);
-  for (int i = 0; i < f->n; i++) {
-    size_t s = slot_of(f, f->v[i].op);
-    while (f->slots[s])
-      s = (s + 1) & (f->n_slots - 1);
-    f->slots[s] = i + 1;
-  }
+  f->by_op = (struct table){.arena = f->run->arena};
+  for (int i = 0; i < f->n; i++)
+    table_put(&f->by_op, f->v[i].op.ptr, &f->v[i]);
 }
 
 int infer_loop(const struct tiled *t, int o, int dim) {

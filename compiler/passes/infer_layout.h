@@ -4,6 +4,7 @@
 
 #include "mlir-c/BuiltinTypes.h"
 
+#include "base/table.h"
 #include "passes/layout.h"
 
 /* Limits of the machine, the same on trn1, trn2 and trn3: partitions; f32 elements of a PSUM bank. */
@@ -34,7 +35,7 @@ struct tiled {
   int part;           /* the loop that is spread over the partitions */
   bool is_part_given; /* by the user, here or on a neighbour */
   MlirOperation part_knob;
-  bool is_boundary;    /* a neighbour has another one: canonicalize-partition-dim lays the data out anew in between */
+  bool is_boundary;   /* a neighbour has another one: canonicalize-partition-dim lays the data out anew in between */
   bool is_user_space; /* the memory space is the user's */
 };
 
@@ -44,8 +45,7 @@ struct infer {
   struct tiled *v; /* in program order */
   int n_vars;
   struct tile_var *vars;
-  size_t n_slots; /* hash table from operation to index in v */
-  int *slots;
+  struct table by_op; /* operation -> its struct tiled */
 };
 
 /* The tiled operation that computes value; NULL if it is none. */

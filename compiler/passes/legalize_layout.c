@@ -39,10 +39,8 @@ enum {
 };
 
 const struct physical *legal_find(const struct legalize *g, MlirValue root) {
-  for (const struct physical *b = g->buffers; b; b = b->next)
-    if (mlirValueEqual(b->logical, root))
-      return mlirValueEqual(b->logical, b->physical) ? NULL : b;
-  return NULL;
+  const struct physical *b = table_get(&g->by_root, root.ptr);
+  return !b || mlirValueEqual(b->logical, b->physical) ? NULL : b;
 }
 
 /* ---- does a tile fit ------------------------------------------------------------------------------------------- */
@@ -243,13 +241,13 @@ static enum status move_to_hbm(struct pass_run *run, struct physical *b) {
 }
 
 static struct physical *add_buffer(struct legalize *g, MlirValue v) {
-  struct physical *b = arena_new(g->run->arena, struct physical), **end = &g->buffers;
+  struct physical *b = arena_new(g->run->arena, struct physical);
 
   *b = (struct physical){.logical = v};
   b->rank = ir_shape(v, LEGAL_RANK_MAX, b->dims);
-  while (*end)
-    end = &(*end)->next;
-  *end = b;
+  *g->end = b;
+  g->end = &b->next;
+  table_put(&g->by_root, v.ptr, b);
   return b;
 }
 
@@ -262,6 +260,8 @@ static enum status choose_all(struct legalize *g) {
     struct ir_ops allocs = ir_collect_named(run->arena, run->module, "memref.alloc");
     again = false;
     g->buffers = NULL;
+    g->end = &g->buffers;
+    g->by_root = (struct table){.arena = run->arena};
     for (int k = 0; k < allocs.n; k++) {
       MlirValue v = mlirOperationGetResult(allocs.v[k], 0);
       MlirType t = mlirValueGetType(v);

@@ -2,6 +2,7 @@
 #ifndef PASSES_LEGALIZE_LAYOUT_H
 #define PASSES_LEGALIZE_LAYOUT_H
 
+#include "base/table.h"
 #include "ir/structured.h"
 #include "passes/pass.h"
 
@@ -53,7 +54,8 @@ struct physical {
 
 struct legalize {
   struct pass_run *run;
-  struct physical *buffers;
+  struct physical *buffers, **end; /* end: where the next one goes */
+  struct table by_root;            /* logical value -> struct physical */
 };
 
 /* The physical form of a buffer that has another form than its logical one; NULL otherwise. */

@@ -60,10 +60,8 @@ MlirType ln_memref(struct ln *ln, MlirType element, int rank, const int64_t *dim
 }
 
 MlirValue ln_buffer(struct ln *ln, MlirValue v) {
-  for (int k = 0; k < ln->n_allocs; k++)
-    if (mlirValueEqual(ln->allocs[k].from, v))
-      return ln->allocs[k].to;
-  return v;
+  MlirValue known = {table_get(&ln->allocs, v.ptr)};
+  return mlirValueIsNull(known) ? v : known;
 }
 
 MlirOperation ln_insert(struct ln *ln, MlirOperation op) {
@@ -101,14 +99,7 @@ static void point_at(struct ln *ln, MlirOperation op) {
 }
 
 static void remember(struct ln *ln, MlirValue from, MlirValue to) {
-  if (ln->n_allocs == ln->cap_allocs) {
-    ln->cap_allocs = ln->cap_allocs ? 2 * ln->cap_allocs : 32;
-    struct ln_pair *v = arena_new_array(ln->run->arena, struct ln_pair, (size_t)ln->cap_allocs);
-    if (ln->n_allocs)
-      memcpy(v, ln->allocs, (size_t)ln->n_allocs * sizeof *v);
-    ln->allocs = v;
-  }
-  ln->allocs[ln->n_allocs++] = (struct ln_pair){from, to};
+  table_put(&ln->allocs, from.ptr, (void *)(uintptr_t)to.ptr);
 }
 
 /* ---- buffers ---------------------------------------------------------------------------------------------------- */
@@ -517,7 +508,7 @@ static void remark_engines(struct pass_run *run) {
 }
 
 static enum status run_pass(struct pass_run *run) {
-  struct ln ln = {.run = run};
+  struct ln ln = {.run = run, .allocs = {.arena = run->arena}};
   ln.codes = mlirOperationGetAttributeByName(run->module, ir_str("nkipy.custom_op_bodies"));
   enum status st = read_target(run);
 

@@ -7,6 +7,7 @@
 #ifndef PASSES_LINALG_TO_NISA_H
 #define PASSES_LINALG_TO_NISA_H
 
+#include "base/table.h"
 #include "ir/structured.h"
 #include "linalg/emit.h"
 #include "nisa/nisa.h"
@@ -16,17 +17,12 @@ enum { LN_TERMS_MAX = 24, LN_ATOMS_MAX = 40, LN_VIEWS_MAX = 64 };
 
 /* ---- the pass --------------------------------------------------------------------------------------------------- */
 
-struct ln_pair {
-  MlirValue from, to;
-};
-
 struct ln {
   struct pass_run *run;
-  MlirOperation op; /* being lowered */
-  struct emit e;    /* in front of it */
-  int n_allocs, cap_allocs;
-  struct ln_pair *allocs; /* memref.alloc and the nisa.alloc that stands for it */
-  MlirAttribute codes;    /* of custom ops, or null */
+  MlirOperation op;    /* being lowered */
+  struct emit e;       /* in front of it */
+  struct table allocs; /* memref.alloc -> the nisa.alloc that stands for it */
+  MlirAttribute codes; /* of custom ops, or null */
 };
 
 /* An error about ln->op: "not supported on NISA: linalg.pooling: <reason>".  Returns ST_INPUT. */

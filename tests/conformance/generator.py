@@ -392,9 +392,8 @@ class Kernel:
         elif len(loops) > 2:
             tiles = [1] * (len(loops) - 2) + [self.tile(loops[-2], True), self.tile(loops[-1], False)]
         reduced = v.reduced or (False,) * len(loops)
-        across = max(0, len(v.shape) - 2)
-        kept = len(reduced) != len(v.shape) or not reduced[across]
-        dim = f", partition_dim={across}" if kept and rng.random() < 0.5 else ""
+        across = rng.randrange(len(v.shape))  # whatever its neighbours say
+        dim = f", partition_dim={across}" if max(tiles) <= 128 and rng.random() < 0.5 else ""
         if self.knobs == "builder":
             text = f"knob.knob({v.name})"
             if rng.random() < 0.7:
