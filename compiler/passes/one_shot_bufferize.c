@@ -290,9 +290,11 @@ static enum status run_pass(struct pass_run *run) {
   enum status st = ST_OK;
 
   if (loops.n)
-    return pass_fail(run, loops.v[0],
-                     "how often this loop runs depends on data: the instructions of the machine have no such loop; "
-                     "count with a constant, and choose with a select what an iteration leaves behind");
+    return pass_fail(
+        run, loops.v[0],
+        "not supported on NISA: scf.while: how often this loop runs depends on data, and the instructions of "
+        "the machine have no such loop; count with a constant, and choose with a select what an iteration "
+        "leaves behind");
   if (fuse.n)
     return pass_fail(run, fuse.v[0], "the loops of a fuse group are not fused yet: run knob-driven-fusion");
   for (int k = 0; k < empties.n; k++)
