@@ -505,6 +505,30 @@ static enum status read_places(struct ln_body *b, MlirOperation load, struct gat
   return ST_OK;
 }
 
+/* dst = src, where src may run backwards along some atoms: access patterns go forwards only, so those become loops. */
+static enum status move_either_way(struct ln_walk *w, const struct ln_view *dst, const struct ln_view *src) {
+  struct ln *ln = w->ln;
+  struct emit outside = ln->e;
+  struct ln_view to = *dst, from = *src;
+  ln_atoms backwards = 0;
+
+  for (int r = 0; r < src->rank; r++)
+    for (int k = 0; k < src->index[r].n; k++)
+      if (src->index[r].term[k].coef < 0)
+        backwards |= (ln_atoms)1 << src->index[r].term[k].atom;
+  for (int k = 0; k < w->n_atoms; k++) {
+    const int a = w->order[k];
+    if (!(backwards >> a & 1))
+      continue;
+    MlirValue iv = ln_open_loop(ln, w->atom[a].extent);
+    ln_fix_atom(ln, &to, a, iv);
+    ln_fix_atom(ln, &from, a, iv);
+  }
+  enum status st = ln_move(w, &to, &from, false);
+  ln->e = outside;
+  return st;
+}
+
 enum status ln_gather(struct ln_body *b, MlirOperation load) {
   struct ln_walk *w = b->w;
   struct ln *ln = w->ln;
@@ -533,7 +557,7 @@ enum status ln_gather(struct ln_body *b, MlirOperation load) {
   if (st)
     return st;
   if (!index)
-    return ln_move(w, dst, &g.src, false);
+    return move_either_way(w, dst, &g.src);
   struct ln_view *to = dst;
   if (dst->space != NISA_SBUF)
     to = ln_temp(w, dst->element, NISA_SBUF, b->par, ln_view_atoms(dst));
