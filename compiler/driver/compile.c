@@ -438,7 +438,10 @@ static enum status send_partial(struct path *p) {
   if (!st && !read_stage(p, &s, &err)) {
     buf_init(&b, FRAME_MAX);
     stage_put_frame(&b, &s, p->number);
-    st = send(r, &b);
+    if (buf_status(&b)) /* too large to be shown: why the kernel was refused matters more */
+      buf_clear(&b);
+    else
+      st = send(r, &b);
   }
   return st ? st : send_diags(r, p->number);
 }

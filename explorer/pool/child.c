@@ -24,7 +24,7 @@ enum {
   READ_CHUNK = 64 << 10,
   READS_PER_EVENT = 8,  /* then others have a turn */
   GRACE_MS = 1000,      /* from the word that the time is up to the end */
-  EXIT_WAIT_MS = 1000,  /* for the zygote's word, once a stream has ended */
+  EXIT_WAIT_MS = 5000,  /* for the zygote's word, once a stream has ended: a large process takes its time */
   REFILL_DELAY_MS = 30, /* a new child does not compete with a short job */
 };
 

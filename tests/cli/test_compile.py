@@ -107,6 +107,19 @@ def test_places_in_mlir_are_the_first_lines_of_operations():
     assert any(entry.get("src", [{}])[0].get("line") == 3 for entry in found[-1]["lines"])
 
 
+def test_a_refusal_is_told_when_what_was_traced_is_too_large_to_show():
+    source = """import numpy as np
+def k(x):
+    def f(n, x):
+        return x if n == 0 else f(n - 1, x + 1) + f(n - 1, x + 2)
+    return f(25, x)
+"""
+    done = nkx("compile", "-", "--input", "x=4x4:f32", "--json", "-", stdin=source)
+    result = json.loads(done.stdout)
+    assert done.returncode in (1, 3) and [d["code"] for d in result["diagnostics"]] == ["too-many-operations"]
+    assert result["kernels"][0]["stages"] == []
+
+
 def test_wrong_hlo_and_mlir_show_a_caret():
     done = nkx("compile", "-", stdin=HLO.replace("add(x, x)", "add(x, z)"))
     assert done.returncode == 1 and "<stdin>:5:33" in done.stderr and "hlo-invalid" in done.stderr
