@@ -3,24 +3,14 @@
 
 #include "ir/structured.h"
 #include "linalg/emit.h"
+#include "passes/edit.h"
 
 static MlirAttribute attr_of(MlirOperation op, const char *name) {
   return mlirOperationGetAttributeByName(op, ir_str(name));
 }
 
-/* True for arith.constant 0 of a scalar type, also -0.0: adding to it gives the same sum. */
-static bool is_zero_constant(MlirValue v) {
-  MlirOperation def = ir_defining_op(v);
-  if (mlirOperationIsNull(def) || !ir_is(def, "arith.constant"))
-    return false;
-  MlirAttribute a = attr_of(def, "value");
-  if (mlirAttributeIsAFloat(a))
-    return mlirFloatAttrGetValueDouble(a) == 0;
-  return mlirAttributeIsAInteger(a) && mlirIntegerAttrGetValueInt(a) == 0;
-}
-
 static bool is_zero_fill(MlirOperation op) {
-  return ir_is(op, "linalg.fill") && is_zero_constant(mlirOperationGetOperand(op, 0));
+  return ir_is(op, "linalg.fill") && edit_is_zero(mlirOperationGetOperand(op, 0));
 }
 
 /* True if one offset of the slice is `counter`, and the slice has one element there. */

@@ -236,15 +236,6 @@ enum status ln_set(struct ln_walk *w, const struct ln_view *dst, MlirValue scala
   return st;
 }
 
-static bool is_zero(MlirValue v) {
-  MlirAttribute a = edit_constant(v);
-  if (mlirAttributeIsNull(a))
-    return false;
-  if (mlirAttributeIsAFloat(a))
-    return mlirFloatAttrGetValueDouble(a) == 0;
-  return mlirAttributeIsAInteger(a) && mlirIntegerAttrGetValueInt(a) == 0;
-}
-
 /* An allocation in PSUM starts from zero: the first thing done to it need not be filling it with zeros, which a matmul
  * could not add to on the hardware. */
 static bool is_fresh_accumulator(struct ln *ln, const struct ln_view *dst) {
@@ -274,7 +265,7 @@ enum status ln_lower_fill(struct ln *ln) {
   enum status st = ln_trace(&w, out, (MlirAffineMap){NULL}, &dst);
   if (st)
     return st;
-  if (is_zero(value) && is_fresh_accumulator(ln, dst))
+  if (edit_is_zero(value) && is_fresh_accumulator(ln, dst))
     return ST_OK;
   MlirValue cell = ln_buffer(ln, value);
   if (mlirValueEqual(cell, value))
