@@ -7,7 +7,7 @@ IR: one `mlir-opt-22` process per pass for as many passes as we have stages behi
 A Llama decoder layer shows how the time grows with a kernel: to its first stage on the wire, and to its end.
 
 Two texts of 50,000 lines are compared, every name of the second another one and one operation in a hundred edited; and two
-large stages over HTTP.
+large stages over HTTP.  The HLO passes' times are compared for ten times the instructions.
 
     python3 tests/bench/bench.py [--rounds N] [--json FILE]
 """
@@ -177,6 +177,19 @@ def diff_of_large_texts(rounds):
     return percentiles("diff, 50,000 lines against 50,000 (bar: 300 ms)", [r["ms"] for r in runs])
 
 
+def hlo_passes():
+    """build/bench/hlo_speed: the time of each HLO pass for ten times the instructions; 10 would be linear."""
+    few, many = (json.loads(subprocess.run([BUILD / "bench/hlo_speed", n], capture_output=True, check=True).stdout)
+                 for n in ("5000", "50000"))
+    growth = {name: many[name] * many["ops"] / (few[name] * few["ops"]) for name in few if name != "ops" and few[name]}
+    total = [sum(v for name, v in x.items() if name not in ("ops", "read")) * x["ops"] for x in (few, many)]
+    growth["all passes"] = total[1] / total[0]
+    print("\nHLO passes, 50,000 instructions against 5,000 (bar: 12 times):")
+    for name, times in sorted(growth.items(), key=lambda g: -g[1]):
+        print(f"  {name:32} {times:5.1f} times{f', {many[name]} ns an instruction' if name in many else ''}")
+    return growth
+
+
 def one_result(connection):
     source = (ROOT / "explorer/examples/12_decoder_layer.py").read_text()
     connection.request("POST", "/api/v1/compile", json.dumps({"source": source}), {"Content-Type": "application/json"})
@@ -248,6 +261,7 @@ def main():
         out["decoder_layer"] = decoder_layer(connection, args.rounds)
         out["diff_http"] = diff_over_http(connection, *one_result(connection))
     out["diff"] = diff_of_large_texts(10)
+    out["hlo_growth"] = hlo_passes()
     if args.json:
         pathlib.Path(args.json).write_text(json.dumps(out, indent=1))
     decoder = out["decoder_layer"]
