@@ -90,6 +90,22 @@ static bool add_bounds(struct bounds a, struct bounds b, struct bounds *out) {
   return !__builtin_add_overflow(a.low, b.low, &out->low) && !__builtin_add_overflow(a.high, b.high, &out->high);
 }
 
+/* Bounds of v without the terms of its sum that are multiples of n. */
+static bool rest_bounds(MlirValue v, int64_t n, int depth, struct bounds *out) {
+  struct bounds a, b;
+  if (depth == DEPTH_MAX)
+    return false;
+  if (divisor(v, depth) % n == 0) {
+    *out = (struct bounds){0, 0};
+    return true;
+  }
+  MlirOperation op = ir_defining_op(v);
+  if (mlirOperationIsNull(op) || !ir_is(op, "arith.addi"))
+    return bounds(v, depth, out);
+  return rest_bounds(mlirOperationGetOperand(op, 0), n, depth + 1, &a) &&
+         rest_bounds(mlirOperationGetOperand(op, 1), n, depth + 1, &b) && add_bounds(a, b, out);
+}
+
 static bool bounds(MlirValue v, int depth, struct bounds *out) {
   struct bounds a, b;
   int64_t c;
@@ -124,7 +140,10 @@ static bool bounds(MlirValue v, int depth, struct bounds *out) {
   if (ir_is(op, "arith.remui") || ir_is(op, "arith.remsi")) {
     /* a multiple of g leaves a multiple of gcd(g, n) */
     int64_t unit = nisa_gcd(divisor(mlirOperationGetOperand(op, 0), depth + 1), b.low);
-    *out = a.high < b.low ? a : (struct bounds){0, b.low - unit};
+    if (a.high < b.low)
+      *out = a;
+    else if (!rest_bounds(mlirOperationGetOperand(op, 0), b.low, depth + 1, out) || out->low < 0 || out->high >= b.low)
+      *out = (struct bounds){0, b.low - unit};
     return true;
   }
   return false;

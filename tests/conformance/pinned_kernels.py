@@ -302,3 +302,12 @@ def k1100027_4(p0, p1, p2):
 def k1100012_5(p0):
     v0 = np.sum(p0, axis=(0, 1, 2, 3), keepdims=True)
     return v0
+
+
+# indices of a block that is read in pieces: the remainder of a sum whose other terms are whole blocks
+@trace(input_specs=[((4, 517), 'i32'), ((1, 1), 'i32')])
+def k100193_7(p0, p1):
+    v0 = np.reshape(p0, (1, 2068))
+    v1 = v0[:, ::-1]
+    v2 = p1 * v1
+    return v2

@@ -173,6 +173,23 @@ static void loops_bound_indices(void **state) {
   done(&t);
 }
 
+static void whole_blocks_leave_no_remainder(void **state) {
+  struct text t;
+  int64_t low, high;
+  (void)state;
+  parse(&t,
+        "func.func @f() {\n"
+        "  %c0 = arith.constant 0 : index\n  %c1 = arith.constant 1 : index\n  %c2 = arith.constant 2 : index\n"
+        "  %c8 = arith.constant 8 : index\n  %c64 = arith.constant 64 : index\n  %c517 = arith.constant 517 : index\n"
+        "  scf.for %b = %c0 to %c2 step %c1 {\n    scf.for %i = %c0 to %c8 step %c1 {\n"
+        "      %m = arith.muli %b, %c517 : index\n      %k = arith.muli %i, %c64 : index\n"
+        "      %s = arith.addi %m, %k : index\n      %r = arith.remui %s, %c517 : index\n    }\n  }\n  return\n}\n");
+  assert_true(nisa_bounds(mlirOperationGetResult(first(&t, "arith.remui"), 0), &low, &high));
+  assert_int_equal(low, 0);
+  assert_int_equal(high, 448);
+  done(&t);
+}
+
 static void the_peak_counts_what_is_live_at_once(void **state) {
   struct text t;
   int64_t sbuf, psum;
@@ -198,6 +215,7 @@ int main(void) {
       cmocka_unit_test(every_operation_is_declared),
       cmocka_unit_test(spaces_and_targets_have_attributes),
       cmocka_unit_test(loops_bound_indices),
+      cmocka_unit_test(whole_blocks_leave_no_remainder),
       cmocka_unit_test(the_peak_counts_what_is_live_at_once),
   };
   return cmocka_run_group_tests(tests, start_mlir, stop_mlir);
