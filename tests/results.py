@@ -18,6 +18,14 @@ NOT_YET = "not run yet"
 
 # id, what, the nightly set that has its figures or "", where `make test` holds it
 TESTS = [
+    ("random", "2,000 random kernels: every stage equals NumPy, or a listed diagnostic", "random", "tests/conformance/test_random_kernels.py (200)"),
+    ("kernels", "every kernel and knob form on trn1, trn2, trn3: each stage by the check, by LLVM's tools and by the hardware's rules", "kernels", "tests/kernels (compiled, a sample checked)"),
+    ("sbuf", "feed-forward 2048×2048×4096 and random programs: spills, what SBUF holds at each point, values", "sbuf", "tests/conformance/test_sbuf_pressure.py"),
+    ("operations", "every operation, form and shape on every target, to NISA", "operations", "tests/conformance/test_every_operation.py"),
+    ("calls", "20,000 drawn calls against NumPy and XLA", "calls", "tests/conformance/test_operation_cases.py (2,000)"),
+    ("indices", "3,000 drawn index expressions, reading and writing", "indices", "tests/trace/test_index_cases.py (200)"),
+    ("jax", "modules of JAX on NISA", "jax", "tests/conformance/test_jax_nisa.py (10)"),
+    ("shapes", "the examples' formulas on every odd shape", "shapes", "tests/conformance/test_shapes.py (each third)"),
     ("S1–S5, S8", "the jail from within: system calls, paths, ways out, escapes, own memory, filter", "", "tests/jail/test_inside.py"),
     ("S6", "10⁵ names that mean places: no file is opened for any", "names", "tests/jail/test_names.py (150)"),
     ("S7", "two jobs that run together and 36 channels: no bit gets through", "channels", "tests/jail/test_channels.py (once each)"),
