@@ -34,17 +34,15 @@ static struct hlo_computation *comparator(struct hlo_builder *b, int n, hlo_val 
   struct hlo_module *m = b->module;
   struct arena *a = m->arena;
   struct hlo_builder in;
-  hlo_val x = NULL, y = NULL;
 
   hlo_builder_init(&in, m);
   in.locs = b->locs;
   in.computation = hlo_computation_new(m, arena_printf(a, "compare_%d", m->next_computation_id));
   for (int k = 0; k < 2 * n; k++) {
     const char *name = arena_printf(a, "compare_%s%d", k % 2 ? "rhs" : "lhs", k / 2);
-    hlo_val p = hlo_parameter(&in, name, (struct hlo_shape){.dtype = xs[k / 2]->shape.dtype});
-    if (k < 2)
-      *(k ? &y : &x) = p;
+    hlo_parameter(&in, name, (struct hlo_shape){.dtype = xs[k / 2]->shape.dtype});
   }
+  hlo_val x = in.computation->params[0], y = in.computation->params[1];
   const bool is_float = dtype_is_float(xs[0]->shape.dtype);
   hlo_val before = hlo_compare(&in, is_descending ? HLO_GT : HLO_LT, is_float ? plain_float(&in, x) : x,
                                is_float ? plain_float(&in, y) : y);

@@ -90,12 +90,13 @@ static MlirValue count_before(struct lower *l, struct sort *s) {
     other[d] = d == s->axis ? s->rank : d;
   }
   reduction[s->rank] = true;
+  const MlirAffineMap own = emit_map(&l->e, s->rank + 1, s->rank, self);
   for (int k = 0; k < s->n; k++) {
     inputs[k] = inputs[s->n + k] = s->x[k];
-    maps[k] = emit_map(&l->e, s->rank + 1, s->rank, self);
+    maps[k] = own;
     maps[s->n + k] = emit_map(&l->e, s->rank + 1, s->rank, other);
   }
-  maps[2 * s->n] = maps[0];
+  maps[2 * s->n] = own;
   MlirValue dest = emit_fill(&l->e, emit_int(&l->e, emit_element_type(&l->e, DT_I32), 0),
                              emit_empty(&l->e, DT_I32, s->rank, s->dims));
   return emit_result(emit_linalg_generic(&l->e, &(struct emit_generic){.n_loops = s->rank + 1,

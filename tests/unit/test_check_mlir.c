@@ -197,6 +197,13 @@ static void transposed_products_agree(void **state) {
 }
 
 /* Sizes around the blocks' edges, rows further apart than they are long, B turned; small integers are exact. */
+/* Of a number that bf16 holds exactly. */
+static uint16_t bf16_bits(float f) {
+  uint32_t u;
+  memcpy(&u, &f, sizeof u);
+  return (uint16_t)(u >> 16);
+}
+
 static void products_of_any_size_agree(void **state) {
   static const int64_t sizes[][3] = {{1, 1, 1}, {4, 256, 32}, {5, 257, 33}, {3, 300, 263}, {9, 511, 520}, {2, 7, 256}};
   (void)state;
@@ -207,21 +214,11 @@ static void products_of_any_size_agree(void **state) {
     float *b = calloc((size_t)(k * n), sizeof *b);
     for (int64_t i = 0; i < m * lda; i++) {
       a[i] = (float)(i * 7 % 5 - 2);
-      wa[i] = (uint16_t)(((union {
-                           float f;
-                           uint32_t u;
-                         }){a[i]})
-                             .u >>
-                         16); /* bf16 holds these exactly */
+      wa[i] = bf16_bits(a[i]);
     }
     for (int64_t i = 0; i < k * n; i++) {
       b[i] = (float)(i * 11 % 7 - 3);
-      wb[i] = (uint16_t)(((union {
-                           float f;
-                           uint32_t u;
-                         }){b[i]})
-                             .u >>
-                         16);
+      wb[i] = bf16_bits(b[i]);
     }
     for (int64_t i = 0; i < m * n; i++)
       out[i] = 1;

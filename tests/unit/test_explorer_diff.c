@@ -202,7 +202,7 @@ static void any_bytes_are_survived(void **state) {
   (void)state;
   for (seed = 7; seed < 3000; seed++) {
     unsigned at = seed;
-    char a[400], b[400];
+    char a[400] = {0}, b[400];
     int n = (int)draw(400), m = (int)draw(400);
     for (int i = 0; i < n; i++)
       a[i] = bytes[draw(sizeof bytes)];
