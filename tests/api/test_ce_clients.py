@@ -1,7 +1,7 @@
 """Real clients of Compiler Explorer, as their registries carry them; only the base address is ours.
 
 ce-analyzer-mcp (PyPI) is made for C++, so its transport and its reading of answers are used, not its choice of compilers.
-godbolt (crates.io) is called by a small program in clients/godbolt, which the set-up builds.
+The Rust crate godbolt is called by a small program in clients/godbolt, which the set-up builds.
 """
 import asyncio
 import json

@@ -24,7 +24,7 @@ import tempfile
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-SUITES = "bookworm bookworm-updates"
+SUITES = "bookworm bookworm-updates bookworm-security"
 PORT = 10240
 # a root of its own, not a chroot: the kernel makes no user namespace in one
 ENTER = ('set -e; d=$1; shift; mount --rbind "$d" "$d"; mount -t proc proc "$d/proc"; mount --rbind /dev "$d/dev"; '
@@ -104,12 +104,19 @@ def network_environment():
             if re.fullmatch(r"(?i)(https?|no)_proxy|SSL_CERT_(FILE|DIR)|NODE_EXTRA_CA_CERTS|PIP_CERT|REQUESTS_CA_BUNDLE", k)]
 
 
+def repositories():
+    """suite -> address, of Debian's own suites as this machine's apt knows them."""
+    listed = subprocess.run(["apt-get", "indextargets", "--format", "$(RELEASE) $(COMPONENT) $(REPO_URI)", "Created-By: Packages"],
+                            check=True, capture_output=True, text=True).stdout
+    return {suite: uri for suite, component, uri in (line.split() for line in listed.splitlines())
+            if suite in SUITES.split() and component == "main"}
+
+
 def debootstrap(directory):
-    subprocess.run(["debootstrap", "--variant=minbase", "--include=ca-certificates", "bookworm", directory,
-                    "http://deb.debian.org/debian"], check=True)
+    known = repositories()
+    subprocess.run(["debootstrap", "--variant=minbase", "--include=ca-certificates", "bookworm", directory, known["bookworm"]], check=True)
     sources = directory / "etc/apt/sources.list"
-    sources.write_text("".join(f"deb http://deb.debian.org/debian {suite} main\n" for suite in SUITES.split()) +
-                       "deb http://deb.debian.org/debian-security bookworm-security main\n")
+    sources.write_text("".join(f"deb {uri} {suite} main\n" for suite, uri in known.items()))
     shutil.copy("/etc/resolv.conf", directory / "etc/resolv.conf")
     for name in ["/etc/pip.conf", *glob.glob("/usr/local/share/ca-certificates/*.crt")]:
         if os.path.exists(name):
