@@ -24,7 +24,6 @@ import { mountStages } from "./panes/stages";
 import { newStore, type AppStore } from "./state/app";
 import { Compiler } from "./state/compiler";
 import { foreignAddress } from "./state/foreign";
-import { loadOperations } from "./state/operations";
 import { readFragment, readView, type LinkState } from "./state/fragment";
 import { linksWereDamaged } from "./state/mylinks";
 import { settingsWereDamaged } from "./state/settings";
@@ -95,7 +94,6 @@ function tellNoLink(title: string, text: string): void {
 async function open(store: AppStore, compiler: Compiler): Promise<void> {
   const stored = idInPath(location.pathname);
   const lists = stored?.embed ? [] : loadLists(store);
-  if (!stored?.embed) loadOperations();
   if (stored) {
     await openShared(store, stored.id, say, tellNoLink);
     return;

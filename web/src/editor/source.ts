@@ -35,7 +35,7 @@ export interface SourceEvents {
   /** A file was let go over the text. */
   dropped(file: File): void;
   /** What to tell of a character when the pointer rests on it. */
-  explain(pos: number): { from: number; to: number; dom: HTMLElement } | null;
+  explain(pos: number): Promise<{ from: number; to: number; dom: HTMLElement } | null>;
 }
 
 function pointer(events: SourceEvents) {
@@ -121,8 +121,8 @@ export class SourceEditor {
           sourceLinks(),
           notesBehind(),
           hoverTooltip(
-            (_view, pos) => {
-              const tip = events.explain(pos);
+            async (_view, pos) => {
+              const tip = await events.explain(pos);
               return tip ? { pos: tip.from, end: tip.to, above: true, create: () => ({ dom: tip.dom }) } : null;
             },
             { hoverTime: 450 },

@@ -105,10 +105,10 @@ export class SourcePane {
   }
 
   /** What the operation becomes, and what every pass decided about the expression. */
-  private explain(pos: number): { from: number; to: number; dom: HTMLElement } | null {
+  private async explain(pos: number): Promise<{ from: number; to: number; dom: HTMLElement } | null> {
     const called = this.store.state.language === "nkipy" ? calledAt(this.editor.view, pos) : null;
-    const operation = called && operationNamed(called.name);
     const decided = this.decidedAt(pos);
+    const operation = called && (await operationNamed(called.name));
     const span = called && operation ? called : decided?.span;
     if (!span) return null;
     const dom = el("div", {}, operation && operationTip(operation), decided && remarkTip(decided.list));

@@ -2,27 +2,24 @@
 import { getOperations } from "../api/client";
 import type { Operation } from "../api/types";
 
-let asked = false;
-const byName = new Map<string, Operation>();
+let asked: Promise<Map<string, Operation>> | null = null;
 
-/** Starts asking; a failure is no one's trouble, since only hovers tell of operations. */
-export function loadOperations(): void {
-  if (asked) return;
-  asked = true;
-  getOperations().then(
-    (list) => {
-      for (const op of list) {
-        for (const name of op.numpy) byName.set(name, op);
-        if (op.method) byName.set(`.${op.method}`, op);
-      }
-    },
-    () => {
-      asked = false;
-    },
-  );
+async function load(): Promise<Map<string, Operation>> {
+  const byName = new Map<string, Operation>();
+  for (const op of await getOperations()) {
+    for (const name of op.numpy) byName.set(name, op);
+    if (op.method) byName.set(`.${op.method}`, op);
+  }
+  return byName;
 }
 
-/** By "np.exp" or ".sum". */
-export function operationNamed(name: string): Operation | null {
-  return byName.get(name) ?? null;
+/** By "np.exp" or ".sum".  A failure is no one's trouble, since only hovers tell of operations: the next one asks again. */
+export async function operationNamed(name: string): Promise<Operation | null> {
+  asked ??= load();
+  try {
+    return (await asked).get(name) ?? null;
+  } catch {
+    asked = null;
+    return null;
+  }
 }
