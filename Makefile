@@ -156,9 +156,10 @@ $(BUILD)/test/%_mlir: $(BUILD)/obj/tests/unit/%_mlir.o $(COMPILER_LIB)
 $(BUILD)/test/%_py: $(BUILD)/obj/tests/unit/%_py.o $(COMPILER_LIB)
 	@mkdir -p $(@D)
 	$(CC) $(LDHARDEN) -o $@ $^ -lpython3.11 $(COMMON_LIBS) -lcmocka
-# those of the server are called test_explorer_*.c
+# those of the server and of the jail are called test_explorer_*.c
 $(BUILD)/test/test_explorer_%: $(BUILD)/obj/tests/unit/test_explorer_%.o \
-  $(filter-out $(BUILD)/obj/explorer/main.o,$(call objs,$(SERVER_SRC))) $(COMPILER_LIB) $(HTTP_LIB)
+  $(filter-out $(BUILD)/obj/explorer/main.o,$(call objs,$(sort $(SERVER_SRC) $(call srcs,explorer/jail)))) \
+  $(COMPILER_LIB) $(HTTP_LIB)
 	@mkdir -p $(@D)
 	$(CC) $(LDHARDEN) -o $@ $^ $(SERVER_LIBS) -lcmocka
 $(BUILD)/test/%: $(BUILD)/obj/tests/unit/%.o $(COMPILER_LIB)

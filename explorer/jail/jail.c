@@ -148,11 +148,19 @@ enum status jail_enter(const struct jail *j, int *job_fd, int keep_fd, struct ja
   return ST_OK;
 }
 
-enum status jail_settle(const struct jail *j, pid_t pid, int gate, struct error *err) {
-  enum status st = jail_ns_settle(j, pid, err);
-  if (!st && write(gate, "g", 1) != 1)
+enum status jail_settle(const struct jail *j, const struct jail_child *c, struct error *err) {
+  enum status st = jail_ns_settle(j, c->pid, err);
+  if (!st && send(c->fd, "g", 1, MSG_NOSIGNAL) != 1)
     st = fail(err, ST_IO, "child gone before its jail was built");
   return st;
+}
+
+void jail_end(const struct jail *j, uint32_t id, const struct jail_child *c) {
+  kill(c->pid, SIGKILL);
+  waitpid(c->pid, NULL, 0);
+  jail_bury(j, id);
+  close(c->pidfd);
+  close(c->fd);
 }
 
 /* ---- which level can be had ---------------------------------------------------------------------------------------- */
@@ -160,31 +168,22 @@ enum status jail_settle(const struct jail *j, pid_t pid, int gate, struct error 
 enum { PROBE_FD = 3, PROBE_ID = 0 };
 
 enum status jail_probe(struct jail *j, struct jail_report *r, struct error *err) {
-  int pair[2], pidfd;
-  pid_t pid;
+  struct jail_child c;
 
   *r = (struct jail_report){.failed = -1};
-  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair))
-    return fail(err, ST_IO, "socketpair: %m");
   j->is_probing = true;
-  enum status st = jail_spawn(j, PROBE_ID, &pid, &pidfd, err);
-  if (!st && pid == 0) {
-    int fd = pair[1];
-    (void)!jail_enter(j, &fd, PROBE_FD, r); /* r says more than the status */
-    _exit(write(fd, r, sizeof *r) == (ssize_t)sizeof *r ? 0 : 1);
+  enum status st = jail_spawn(j, PROBE_ID, &c, err);
+  if (!st && c.pid == 0) {
+    (void)!jail_enter(j, &c.fd, PROBE_FD, r); /* r says more than the status */
+    _exit(write(c.fd, r, sizeof *r) == (ssize_t)sizeof *r ? 0 : 1);
   }
   j->is_probing = false;
-  close(pair[1]);
-  if (!st) {
-    st = jail_settle(j, pid, pair[0], err);
-    if (!st && read(pair[0], r, sizeof *r) != (ssize_t)sizeof *r)
-      st = fail(err, ST_DENIED, "the child died while its jail was built");
-    kill(pid, SIGKILL);
-    waitpid(pid, NULL, 0);
-    jail_bury(j, PROBE_ID);
-    close(pidfd);
-  }
-  close(pair[0]);
+  if (st)
+    return st;
+  st = jail_settle(j, &c, err);
+  if (!st && read(c.fd, r, sizeof *r) != (ssize_t)sizeof *r)
+    st = fail(err, ST_DENIED, "the child died while its jail was built");
+  jail_end(j, PROBE_ID, &c);
   return st;
 }
 

@@ -63,14 +63,23 @@ MUST_USE enum status jail_add_path(struct jail *j, const char *path, bool is_dev
 MUST_USE enum status jail_prepare(struct jail *j, const char *cgroup_dir, struct error *err);
 void jail_clear(struct jail *j);
 
-/* Like fork: 0 in the child.  The child must call jail_enter at once; it waits there until the parent has called
- * jail_settle.  *pidfd belongs to the parent.  The control group is called after `id`, which no living child has; once
- * the child was waited for, jail_bury takes it away and tells whether the kernel ended it for its use of memory.
- * ST_DENIED when the kernel refuses the namespaces. */
-MUST_USE enum status jail_spawn(const struct jail *j, uint32_t id, pid_t *pid, int *pidfd, struct error *err);
+/* The two ends of one socket, a child's and its parent's. */
+struct jail_child {
+  pid_t pid; /* 0 in the child, as fork has it */
+  int pidfd; /* the parent's; -1 in the child */
+  int fd;
+};
+
+/* Like fork.  The child must call jail_enter at once; it waits there until the parent has called jail_settle, and ends
+ * when the parent does before that.  The descriptors are the caller's.  The control group is called after `id`, which no
+ * living child has; once the child was waited for, jail_bury takes it away and tells whether the kernel ended it for its
+ * use of memory.  ST_DENIED when the kernel refuses the namespaces. */
+MUST_USE enum status jail_spawn(const struct jail *j, uint32_t id, struct jail_child *out, struct error *err);
 bool jail_bury(const struct jail *j, uint32_t id);
-/* In the parent: gives the child its ids and lets it go on. `gate` is the parent's end of a socket to the child. */
-MUST_USE enum status jail_settle(const struct jail *j, pid_t pid, int gate, struct error *err);
+/* In the parent: gives the child its ids and lets it go on. */
+MUST_USE enum status jail_settle(const struct jail *j, const struct jail_child *c, struct error *err);
+/* In the parent: kills the child, waits for it, buries it and closes its descriptors. */
+void jail_end(const struct jail *j, uint32_t id, const struct jail_child *c);
 /* In the child: returns with every layer standing, *job_fd moved to descriptor keep_fd (and changed accordingly), and
  * all other descriptors but stdio (which is /dev/null) closed.  On failure r->failed says where, and nothing but
  * *job_fd may be used. */

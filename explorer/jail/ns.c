@@ -12,10 +12,11 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum status jail_spawn(const struct jail *j, uint32_t id, pid_t *pid, int *pidfd, struct error *err) {
+static enum status clone_child(const struct jail *j, uint32_t id, struct jail_child *out, struct error *err) {
   int fd = -1, group = -1;
   struct clone_args args = {
       .flags = j->clone_flags | CLONE_PIDFD,
@@ -35,7 +36,7 @@ enum status jail_spawn(const struct jail *j, uint32_t id, pid_t *pid, int *pidfd
   }
   long r = syscall(SYS_clone3, &args, sizeof args);
   if (r == 0)
-    return *pid = 0, ST_OK;
+    return *out = (struct jail_child){.pid = 0, .pidfd = -1}, ST_OK;
   int e = errno;
   if (group >= 0)
     close(group);
@@ -44,8 +45,26 @@ enum status jail_spawn(const struct jail *j, uint32_t id, pid_t *pid, int *pidfd
     errno = e;
     return fail(err, ST_DENIED, "a new process%s: %m", j->clone_flags ? " in new namespaces" : "");
   }
-  *pid = (pid_t)r;
-  *pidfd = fd;
+  *out = (struct jail_child){.pid = (pid_t)r, .pidfd = fd};
+  return ST_OK;
+}
+
+enum status jail_spawn(const struct jail *j, uint32_t id, struct jail_child *out, struct error *err) {
+  int pair[2];
+
+  *out = (struct jail_child){.pid = -1, .pidfd = -1, .fd = -1};
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair))
+    return fail(err, ST_IO, "socketpair: %m");
+  enum status st = clone_child(j, id, out, err);
+  if (st) {
+    close(pair[0]);
+    close(pair[1]);
+    return st;
+  }
+  /* the child's copy of our end would keep it from noticing that we are gone */
+  const int other = out->pid == 0;
+  out->fd = pair[other];
+  close(pair[!other]);
   return ST_OK;
 }
 

@@ -155,6 +155,18 @@ static void read_control(struct launcher *l) {
 /* ---- processes -----------------------------------------------------------------------------------------------------
  */
 
+/* Children whose zygote died come to us.  They asked the kernel to end them with it, but one that was just being made may
+ * not have come so far. */
+static void end_orphans(struct launcher *l) {
+  FILE *f = fopen("/proc/thread-self/children", "re"); /* without it, which only few kernels are, each ends by itself */
+  int pid;
+  while (f && fscanf(f, "%d", &pid) == 1)
+    if (pid != l->service && !find_pid(l, pid))
+      kill(pid, SIGKILL); /* ours until it is reaped */
+  if (f)
+    fclose(f);
+}
+
 /* The service, zygotes, and children whose zygote died, which come to us as their subreaper.  False: there are none. */
 static bool reap(struct launcher *l) {
   pid_t pid;
@@ -164,6 +176,7 @@ static bool reap(struct launcher *l) {
     if (z) {
       tell_gone(l, z->id);
       z->pid = 0;
+      end_orphans(l);
     } else if (pid == l->service) {
       l->is_service_gone = true;
       l->status = WIFEXITED(status) ? WEXITSTATUS(status) : EXIT_KILLED;

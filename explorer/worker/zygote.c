@@ -53,32 +53,23 @@ static enum status report_failure(const char *text, enum ctl_fault fault) {
  */
 
 static enum status spawn(struct zygote *z, struct error *err) {
-  int pair[2], pidfd = -1;
-  pid_t pid = -1;
+  struct jail_child c;
 
-  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair))
-    return fail(err, ST_IO, "socketpair: %m");
   PyOS_BeforeFork();
   uint32_t id = ++z->next_id;
   int64_t began_us = clock_now_us();
-  enum status st = jail_spawn(&z->jail, id, &pid, &pidfd, err);
-  if (!st && pid == 0)
-    child_main(&z->jail, began_us, z->pages, &z->ir, pair[1]);
+  enum status st = jail_spawn(&z->jail, id, &c, err);
+  if (!st && c.pid == 0)
+    child_main(&z->jail, began_us, z->pages, &z->ir, c.fd);
   PyOS_AfterFork_Parent();
-  close(pair[1]);
-  if (!st)
-    st = jail_settle(&z->jail, pid, pair[0], err);
+  if (st)
+    return st;
+  st = jail_settle(&z->jail, &c, err);
   if (st) {
-    close(pair[0]);
-    if (pid > 0) {
-      kill(pid, SIGKILL);
-      waitpid(pid, NULL, 0);
-      jail_bury(&z->jail, id);
-      close(pidfd);
-    }
+    jail_end(&z->jail, id, &c);
     return st;
   }
-  z->kids[z->n_kids++] = (struct kid){.pid = pid, .id = id, .gate = pair[0], .pidfd = pidfd};
+  z->kids[z->n_kids++] = (struct kid){.pid = c.pid, .id = id, .gate = c.fd, .pidfd = c.pidfd};
   return ST_OK;
 }
 
