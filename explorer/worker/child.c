@@ -107,11 +107,9 @@ _Noreturn void child_main(const struct jail *j, int64_t began_us, const struct p
   limit_python(&j->limits); /* timers do not pass to a child, and the jail allows none to be set */
   enum status st = jail_enter(j, &job_fd, WIRE_JOB_FD, &report);
   report.took_us = (int32_t)(clock_now_us() - began_us);
-  if (!st) { /* what forking costs, paid before there is a job */
-    child_is_forked();
-    prefault_take(pages);
-  }
   if (write(job_fd, &report, sizeof report) != (ssize_t)sizeof report || st)
     _exit(EXIT_JOB_LOST);
+  child_is_forked();
+  prefault_take(pages, job_fd); /* what forking costs, paid while there is no job */
   _exit(serve(ir, job_fd));
 }

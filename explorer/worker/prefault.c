@@ -11,6 +11,7 @@
 
 #include <fcntl.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,6 +25,7 @@
 enum {
   RANGES_MAX = 4096,
   CHUNK = 512,      /* pages looked at in one read */
+  LOOK_EVERY = 8,   /* ranges taken between two looks for a job */
   PROBE_MAX_S = 20, /* the probe is ended then */
 };
 
@@ -117,8 +119,9 @@ enum status prefault_learn(struct ir *ir, struct prefault **out, struct error *e
 
 /* ---- a child ---------------------------------------------------------------------------------------------------- */
 
-void prefault_take(const struct prefault *p) {
-  for (int i = 0; i < p->n; i++)
+void prefault_take(const struct prefault *p, int job_fd) {
+  struct pollfd job = {.fd = job_fd, .events = POLLIN};
+  for (int i = 0; i < p->n && (i % LOOK_EVERY || poll(&job, 1, 0) == 0); i++)
     if (madvise((void *)p->v[i].at, p->v[i].len, p->v[i].is_written ? MADV_POPULATE_WRITE : MADV_POPULATE_READ)) {
       /* a mapping of the probe's own, or a kernel that cannot */
     }

@@ -19,6 +19,7 @@ HELLO, SPAWN, CHILD, EXIT, FAIL = range(1, 6)
 MESSAGE = struct.Struct("<IIiiiIiiiii200s")
 JOB = json.dumps({"source": "import numpy as np\n\n\ndef add_one(x):\n    return x + 1\n",
                   "inputs": [{"name": "x", "shape": [8, 16], "dtype": "float32"}]}).encode()
+TAKES_PAGES_S = 0.01  # what a child that is asked for ahead does before its job comes
 JAILED_P50_MS, JAILED_P99_MS, HEARD_P99_MS, RATE = 4, 15, 5, 250
 
 
@@ -84,7 +85,7 @@ def main():
         z.ask(1)
         ((child, walls),) = z.children(1)
         took = ms_since(began)
-        time.sleep(0.002)
+        time.sleep(TAKES_PAGES_S)
         began = time.perf_counter()
         child.sendall(struct.pack("<I", len(JOB)) + JOB)
         frame = read_frame(child)
@@ -109,9 +110,8 @@ def main():
     z.end()
     met = (percentile(jailed, 0.5) <= JAILED_P50_MS and percentile(jailed, 0.99) <= JAILED_P99_MS
            and percentile(heard, 0.99) <= HEARD_P99_MS and rate >= RATE)
-    print(f"S10: level {z.level}; clone to jailed p50 {percentile(jailed, 0.5):.2f} ms, p99 {percentile(jailed, 0.99):.1f} ms; asked for to ready, "
-          f"with its pages taken, p50 {percentile(ready, 0.5):.1f} ms; job to "
-          f"first frame p50 {percentile(heard, 0.5):.2f} ms, p99 {percentile(heard, 0.99):.1f} ms; small kernel p50 {percentile(whole, 0.5):.1f} ms; "
+    print(f"S10: level {z.level}; clone to jailed p50 {percentile(jailed, 0.5):.2f} ms, p99 {percentile(jailed, 0.99):.1f} ms; asked for to handed over "
+          f"p50 {percentile(ready, 0.5):.1f} ms; job to first frame p50 {percentile(heard, 0.5):.2f} ms, p99 {percentile(heard, 0.99):.1f} ms; small kernel p50 {percentile(whole, 0.5):.1f} ms; "
           f"{rate:.0f} jails/s")
     return 0 if met else 1
 
