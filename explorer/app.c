@@ -39,6 +39,7 @@ enum status app_start(const struct config *cfg, int launcher_fd, struct app *app
       .pool = app->pool,
       .store = app->store,
       .memory_max = (int64_t)cfg->cache_mib << 20,
+      .memory_ms = (int64_t)cfg->cache_s * 1000,
       .store_max = (int64_t)cfg->results_mib << 20,
   };
   st = results_start(&results_cfg, &app->results, err);

@@ -46,6 +46,7 @@ const char config_help[] =
     "  --data-dir DIR               where the store lies (../data)\n"
     "  --store URL                  sqlite:PATH (nkx.sqlite in the data directory) or postgresql://…\n"
     "  --cache-mib N                compiled results kept in memory (128)\n"
+    "  --cache-s N                  seconds that one which nobody asks for stays there (3600)\n"
     "  --results-mib N              compiled results kept in the store, compressed (1024)\n"
     "  --web-dir DIR                the page's files (../web beside this program)\n"
     "  --examples-dir DIR           the example kernels (../examples)\n"
@@ -126,6 +127,7 @@ static const struct flag flags[] = {
     {"--data-dir", FLAG_TEXT, AT(data_dir)},
     {"--store", FLAG_TEXT, AT(store)},
     {"--cache-mib", INT(cache_mib, 1, 1 << 20)},
+    {"--cache-s", INT(cache_s, 1, 7 * 24 * 3600)},
     {"--results-mib", INT(results_mib, 1, 1 << 20)},
     {"--web-dir", FLAG_DIR, AT(web_dir)},
     {"--examples-dir", FLAG_DIR, AT(examples_dir)},
@@ -317,6 +319,7 @@ enum status config_parse(struct arena *a, int argc, char **argv, char *const *en
       .log_level = LOG_INFO,
       .data_dir = arena_printf(a, "%s/../data", here),
       .cache_mib = 128,
+      .cache_s = 3600,
       .results_mib = 1024,
       .worker_path = arena_printf(a, "%s/nkx-worker", here),
       .web_dir = arena_printf(a, "%s/../web", here),

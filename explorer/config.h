@@ -26,10 +26,10 @@ struct config {
   struct address_nets trusted_proxies;
   int proxy_header; /* enum address_header: how they say whom they ask for */
   int header_timeout_ms, body_timeout_ms, answer_timeout_ms, idle_timeout_ms;
-  const char *data_dir;       /* created if it is not there */
-  const char *store;          /* "sqlite:PATH" or "postgresql://…" */
-  int cache_mib, results_mib; /* compiled results: in memory, in the store */
-  const char *worker_path;    /* nkx-worker, beside this program */
+  const char *data_dir;                /* created if it is not there */
+  const char *store;                   /* "sqlite:PATH" or "postgresql://…" */
+  int cache_mib, cache_s, results_mib; /* compiled results: in memory, in the store */
+  const char *worker_path;             /* nkx-worker, beside this program */
   const char *web_dir, *examples_dir;
   const char *python_dir, *site_dir; /* NULL: the worker's defaults */
   int log_format, log_level;         /* of base/log.h */

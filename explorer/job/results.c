@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "pool/pool.h"
 #include "store/store.h"
@@ -19,6 +20,7 @@ struct entry {
   struct entry *newer, *older; /* ended ones, by last use */
   struct work *work;
   int64_t bytes; /* 0 while it has not ended */
+  int64_t used_ms;
 };
 
 struct results {
@@ -64,6 +66,7 @@ static void unlink_use(struct results *r, struct entry *e) {
 }
 
 static void link_newest(struct results *r, struct entry *e) {
+  e->used_ms = clock_now_ms();
   e->newer = NULL;
   e->older = r->newest;
   *(r->newest ? &r->newest->newer : &r->oldest) = e;
@@ -79,6 +82,12 @@ static void drop(struct results *r, struct entry *e) {
   r->counts.memory_bytes -= e->bytes;
   work_unref(e->work);
   free(e);
+}
+
+static void drop_old(struct results *r) {
+  const int64_t since = clock_now_ms() - r->cfg.memory_ms;
+  while (r->oldest && r->oldest->used_ms < since)
+    drop(r, r->oldest);
 }
 
 /* False when out of memory. */
@@ -204,6 +213,7 @@ static void on_run_end(void *user, struct work *w, bool is_lasting) {
 
 /* Under the lock: what is under this key, joined; NULL if that is nothing. */
 static struct work *join(struct results *r, const char *key) {
+  drop_old(r);
   struct entry *e = find(r, key);
   if (!e || !work_join(e->work))
     return NULL;

@@ -2,7 +2,8 @@
  *
  * A request for a key that runs already joins it; one for a key that ended lately gets its frames from memory; one that
  * the store knows gets them from there; only then is the job given to the pool.  What ends as this job always ends
- * (not by an accident such as a killed worker) is kept, in memory and in the store, until newer results need the room.
+ * (not by an accident such as a killed worker) is kept, in memory and in the store, until newer results need the room, in memory also only for a while after its last
+ * use: what was deleted from the store does not outlive that.
  *
  * A key covers the request's scope (driver/job.h), so that a client can find only what it knows the scope of.
  */
@@ -23,6 +24,7 @@ struct results_config {
   struct pool *pool;
   struct store *store;
   int64_t memory_max; /* bytes of frames, and of results made of them, kept in memory */
+  int64_t memory_ms;  /* for so long after its last use, at most */
   int64_t store_max;  /* bytes that results take in the store */
 };
 

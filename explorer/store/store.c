@@ -198,7 +198,10 @@ enum status store_get_snippet(struct db *db, const struct ident_hash *id, bool i
 
 static enum status remove_row(struct db *db, const struct row_snippet *r, struct error *err) {
   const struct db_value arg = hash_value(&r->snippet.id);
+  const struct db_value frames = hash_value(&r->frames);
   enum status st = db_run(db, "DELETE FROM snippets WHERE id_hash = $1", &arg, 1, NULL, NULL, NULL, err);
+  if (!st) /* what is gone is gone from the cache too; whoever else has compiled the same does it once more */
+    st = db_run(db, "DELETE FROM results WHERE frames = $1", &frames, 1, NULL, NULL, NULL, err);
   if (!st)
     st = blob_drop(db, &r->doc, err);
   return st ? st : blob_drop(db, &r->frames, err);

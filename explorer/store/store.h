@@ -82,13 +82,13 @@ MUST_USE enum status store_put_snippet(struct db *db, const struct store_snippet
  * and frames stay empty. */
 MUST_USE enum status store_get_snippet(struct db *db, const struct ident_hash *id, bool is_whole,
                                        struct store_snippet *out, bool *found, struct error *err);
-/* Removes it if the token fits. *found: it was there; *removed: and the token was right. */
+/* Removes it, and cached results that are the same, if the token fits. *found: it was there; *removed: and the token was right. */
 MUST_USE enum status store_delete_snippet(struct db *db, const struct ident_hash *id, const struct ident_hash *token,
                                           bool *found, bool *removed, struct error *err);
 /* The same, but lets it expire at `at_ms`, or earlier if it was to. */
 MUST_USE enum status store_expire_snippet(struct db *db, const struct ident_hash *id, const struct ident_hash *token,
                                           int64_t at_ms, bool *found, bool *changed, struct error *err);
-/* Removes what has expired. */
+/* Removes what has expired, in the same way. */
 MUST_USE enum status store_purge(struct db *db, int64_t *n, struct error *err);
 
 /* ---- results ------------------------------------------------------------------------------------------------------- */

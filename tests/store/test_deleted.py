@@ -1,5 +1,6 @@
 """P7: what was deleted is gone: from the store's file, from the memory of the server that served it, from backups made after."""
 import sqlite3
+import time
 
 from api_conftest import ADD_ONE, Server
 from conftest import OURS, nkx, read, share
@@ -15,7 +16,7 @@ def blobs(path):
 
 def test_what_was_deleted_is_nowhere(tmp_path):
     store = tmp_path / "nkx.sqlite"
-    server = Server(data=tmp_path)
+    server = Server("--cache-s", "1", data=tmp_path)
 
     def backup(name):
         assert nkx("store", "backup", "--store", f"sqlite:{store}", tmp_path / name).returncode == 0
@@ -31,10 +32,13 @@ def test_what_was_deleted_is_nowhere(tmp_path):
         assert [server.get(p).status for p in pages] == [200] * 5
         with_it = backup("before")
         assert marks and all(mark in with_it for mark in marks)
+        assert server.get(f"/api/v1/results/{made['key']}").status == 200
         assert server.request("DELETE", f"/api/v1/snippets/{made['id']}", headers={**OURS, "X-Nkx-Edit-Token": made["edit_token"]}).status == 204
         assert [server.get(p).status for p in pages] == [404] * 5
         answer, unknown = read(server, made["id"]), read(server, "A" * 22)
         assert (answer.status, answer.body) == (unknown.status, unknown.body)
+        time.sleep(1.1)
+        assert server.get(f"/api/v1/results/{made['key']}").status == 404, "the cache has it, in memory or in the store"
         results = {data for data in blobs(store)}
         without = backup("after")
         assert not [mark for mark in marks if mark in without and not any(mark in data for data in results)]

@@ -46,6 +46,7 @@ static const struct {
     {"--data-dir", "/tmp", ""},
     {"--store", "sqlite:/tmp/x", ""},
     {"--cache-mib", "1", "0"},
+    {"--cache-s", "1", "0"},
     {"--results-mib", "1", " 1"},
     {"--web-dir", "/tmp", "/nowhere"},
     {"--examples-dir", "/", "/dev/null"},

@@ -122,15 +122,23 @@ static void check(struct model *m, struct db *db, int i) {
   store_snippet_clear(&s);
 }
 
+/* What is removed is removed from the cache as well. */
+static void removed(struct model *m, int i) {
+  m->snippets[i].exists = false;
+  for (int k = 0; k < KEYS; k++)
+    if (m->results[k] == (m->snippets[i].text + 1) % TEXTS)
+      m->results[k] = -1;
+}
+
 static void delete(struct model *m, struct db *db, int i) {
   struct error err;
-  bool found, removed, is_right = dice(3) > 0;
+  bool found, is_removed, is_right = dice(3) > 0;
   struct ident_hash h = hash_of(m->snippets[i].id), token = hash_of(is_right ? m->snippets[i].token : "wrong");
-  assert_int_equal(store_delete_snippet(db, &h, &token, &found, &removed, &err), ST_OK);
+  assert_int_equal(store_delete_snippet(db, &h, &token, &found, &is_removed, &err), ST_OK);
   assert_int_equal(found, m->snippets[i].exists);
-  assert_int_equal(removed, found && is_right);
-  if (removed)
-    m->snippets[i].exists = false;
+  assert_int_equal(is_removed, found && is_right);
+  if (is_removed)
+    removed(m, i);
 }
 
 static void expire(struct model *m, struct db *db, int i) {
@@ -148,6 +156,8 @@ static void expire(struct model *m, struct db *db, int i) {
   check(m, db, i); /* gone at once, whether or not it was purged */
   assert_int_equal(store_purge(db, &n, &err), ST_OK);
   assert_int_equal(n, is_past);
+  if (is_past)
+    removed(m, i);
 }
 
 static void make_key(char key[65], int k) {
