@@ -33,7 +33,7 @@ static const char usage[] =
     "  --target trn1|trn2|trn3    default trn2\n"
     "  --stop-after STAGE[:N]     last stage to run; N counts stages of the same name from 1\n"
     "  --input NAME=SHAPE:DTYPE   shape of a parameter of a plain function: --input x=128x256:f32; repeatable\n"
-    "  --inputs FILE.npz          input values by parameter name\n"
+    "  --inputs FILE.npz          input values by parameter name; also shapes, without --input\n"
     "  --check                    run every stage and compare with NumPy\n"
     "  --dump-dir DIR             write each stage's text, hlo.pb and hlo.txt there\n"
     "  --json FILE|-              write the result object of the API\n"

@@ -91,7 +91,7 @@ static bool execute(struct trace_job *job) {
 
 /* True if some decorated function has shapes, or the request gives them. */
 static bool has_shapes(const struct trace_job *job) {
-  bool any = job->rq->n_inputs > 0;
+  bool any = job->rq->n_inputs > 0 || job->rq->inputs_npz;
   for (Py_ssize_t i = 0; !any && i < PyList_GET_SIZE(job->found); i++) {
     const struct kernel *k = (const struct kernel *)PyList_GET_ITEM(job->found, i);
     any = k->input_specs || k->args || kernel_is_annotated(k->fn);
@@ -248,6 +248,7 @@ void trace_close(struct trace_job *job) {
   Py_CLEAR(job->code);
   Py_CLEAR(job->main_code);
   Py_CLEAR(job->found);
+  Py_CLEAR(job->npz);
   Py_CLEAR(job->filename);
   ranges_clear(&job->ranges);
   if (job_now == job)

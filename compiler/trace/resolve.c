@@ -1,6 +1,6 @@
 /* resolve: which of a kernel's parameters are arrays, and with which shapes.
  *
- * In this order: input_specs of @trace, the arrays of a .specialize or a call in the source, the request's inputs,
+ * In this order: input_specs of @trace, the arrays of a .specialize or a call in the source, the request's inputs, its npz file,
  * annotations with a shape.  What is left over keeps its default or its given Python value.
  */
 #include "trace/tracer.h"
@@ -100,7 +100,9 @@ static bool add_array(struct trace_job *job, struct job_kernel *k, const char *n
     PyObject *d = PyObject_Str((PyObject *)PyArray_DESCR(a));
     text = d ? PyUnicode_AsUTF8(d) : text;
     diag_add(job->ds, DS_ERROR, DG_UNSUPPORTED_DTYPE, kernel_def_loc(job, k),
-             "input \"%s\" has dtype %s and %d dimensions, which is not supported", name, text ? text : "?", p->rank);
+             "input \"%s\" has dtype %s and %d dimensions, which is not supported", name, text ? text : "?", p->rank)
+        ->hint =
+        PyArray_TYPE(a) == NPY_VOID ? "say what it is, as in --input x=128x64:f8e4m3; an npz file does not" : NULL;
     Py_XDECREF(d);
     return false;
   }
@@ -283,6 +285,27 @@ static bool from_request(struct trace_job *job, struct job_kernel *k, const stru
   return make_call(job, k, s);
 }
 
+/* False without a diagnostic when the file has no array for any parameter. */
+static bool from_npz(struct trace_job *job, struct job_kernel *k, const struct signature *s) {
+  k->params = arena_new_array(job->a, struct kparam, (size_t)s->n);
+  for (int i = 0; i < s->n; i++) {
+    PyObject *o = s->variadic[i] ? NULL : npz_array(job, s->names[i], DT_NONE);
+    bool ok = !o || (PyArray_Check(o) && add_array(job, k, s->names[i], o, i, NULL));
+    Py_XDECREF(o);
+    if (!ok || PyErr_Occurred())
+      return false;
+  }
+  return k->n_params && make_call(job, k, s);
+}
+
+static void say_no_shapes(struct trace_job *job, struct job_kernel *k) {
+  diag_add(job->ds, DS_ERROR, DG_NO_SHAPES, kernel_def_loc(job, k), "the shapes of the inputs of \"%s\" are not known",
+           k->name)
+      ->hint = job->rq->inputs_npz
+                   ? "name the arrays of the file like the parameters"
+                   : "decorate it with @trace(input_specs=[((128, 128), \"f32\"), …]), or call it with real arrays";
+}
+
 /* [(number of the parameter, (shape, dtype)), …], of python/nkx/annotations.py; NULL when there are none. */
 static PyObject *annotated_specs(PyObject *fn) {
   PyObject *module = PyImport_ImportModule("nkx.annotations");
@@ -336,15 +359,17 @@ bool kernel_resolve(struct trace_job *job, struct job_kernel *k) {
     ok = from_arrays(job, k, &s);
   else if (job->rq->n_inputs || s.n == 0)
     ok = from_request(job, k, &s);
+  else if (job->rq->inputs_npz)
+    ok = from_npz(job, k, &s);
   else if ((specs = annotated_specs(k->fn)))
     ok = from_annotations(job, k, &s, specs);
   else
-    diag_add(job->ds, DS_ERROR, DG_NO_SHAPES, kernel_def_loc(job, k),
-             "the shapes of the inputs of \"%s\" are not known", k->name)
-        ->hint = "decorate it with @trace(input_specs=[((128, 128), \"f32\"), …]), or call it with real arrays";
+    say_no_shapes(job, k);
   Py_XDECREF(specs);
   if (!ok && PyErr_Occurred())
     job_exception(job, job->ds);
+  else if (!ok && job->rq->inputs_npz && !k->n_params)
+    say_no_shapes(job, k);
   k->refused = !ok;
   return ok;
 }

@@ -356,6 +356,7 @@ struct trace_job {
   PyObject *code; /* kept: ranges knows code objects by their address */
   PyObject *main_code;
   PyObject *found; /* list of kernels, in the order of definition */
+  PyObject *npz;   /* what rq->inputs_npz holds; NULL until it is asked for */
   int n;
   struct job_kernel *kernels;
   struct diags *ds; /* of the call that runs now */
@@ -385,6 +386,10 @@ void job_kernel_drop(struct job_kernel *k); /* its call and its arrays */
 
 /* Works out parameters and call arguments; false with diagnostics. */
 bool kernel_resolve(struct trace_job *job, struct job_kernel *k);
+
+/* values.c: the array of this name in the request's npz file, a new reference; NULL with or without an exception.  In an
+ * npz file ml_dtypes' types are nameless bytes: those of t's size are taken for t, and for DT_NONE two are a bfloat16. */
+PyObject *npz_array(struct trace_job *job, const char *name, enum dtype t);
 /* New references to the call's arguments with `values` (n_params objects) in the places of the parameters. */
 bool kernel_arguments(const struct job_kernel *k, PyObject *const *values, PyObject **args, PyObject **kw);
 bool kernel_is_annotated(PyObject *fn); /* with the shape of some parameter */

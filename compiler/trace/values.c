@@ -61,6 +61,29 @@ static PyObject *load_npz(struct trace_job *job) {
   return z;
 }
 
+static PyObject *with_dtype(PyObject *o, enum dtype t) {
+  PyArrayObject *a = (PyArrayObject *)o;
+  if (!PyArray_Check(o) || PyArray_TYPE(a) != NPY_VOID || PyDataType_HASFIELDS(PyArray_DESCR(a)))
+    return o;
+  if (t == DT_NONE && PyArray_ITEMSIZE(a) == 2)
+    t = DT_BF16;
+  if (t == DT_NONE || (size_t)PyArray_ITEMSIZE(a) != dtype_size(t))
+    return o;
+  PyObject *view = PyArray_View(a, dtype_descr(t), NULL);
+  Py_DECREF(o);
+  return view;
+}
+
+PyObject *npz_array(struct trace_job *job, const char *name, enum dtype t) {
+  if (!job->rq->inputs_npz || (!job->npz && !(job->npz = load_npz(job))))
+    return NULL;
+  PyObject *key = PyUnicode_FromString(name), *o = NULL;
+  if (key && PySequence_Contains(job->npz, key) > 0)
+    o = PyObject_GetItem(job->npz, key);
+  Py_XDECREF(key);
+  return o ? with_dtype(o, t) : NULL;
+}
+
 static bool fits_param(const struct kparam *p, PyObject *a, struct trace_job *job) {
   PyArrayObject *x = (PyArrayObject *)a;
   char want[256], have[256];
@@ -72,16 +95,10 @@ static bool fits_param(const struct kparam *p, PyObject *a, struct trace_job *jo
   return false;
 }
 
-static PyObject *input_array(const struct kparam *p, PyObject *npz, uint64_t *state) {
-  PyObject *o = NULL;
-  if (npz) {
-    PyObject *key = PyUnicode_FromString(p->name);
-    int has = key ? PySequence_Contains(npz, key) : -1;
-    o = has > 0 ? PyObject_GetItem(npz, key) : NULL;
-    Py_XDECREF(key);
-    if (has < 0 || (has && !o))
-      return NULL;
-  }
+static PyObject *input_array(struct trace_job *job, const struct kparam *p, uint64_t *state) {
+  PyObject *o = npz_array(job, p->name, p->dtype);
+  if (!o && PyErr_Occurred())
+    return NULL;
   if (!o)
     o = p->array ? Py_NewRef(p->array) : random_array(p->dtype, p->rank, p->dims, state);
   PyObject *c = o ? convert(o, p->dtype) : NULL;
@@ -102,11 +119,8 @@ enum status trace_make_inputs(struct trace_kernel *tk, uint64_t seed, struct dia
   enum status st = ST_OK;
   uint64_t state = seed;
   job_enter(job, ds);
-  PyObject *npz = job->rq->inputs_npz ? load_npz(job) : NULL;
-  if (job->rq->inputs_npz && !npz)
-    st = job_exception(job, ds);
   for (int i = 0; !st && i < k->n_params; i++) {
-    PyObject *a = input_array(&k->params[i], npz, &state);
+    PyObject *a = input_array(job, &k->params[i], &state);
     if (!a)
       st = job_exception(job, ds);
     else if (!fits_param(&k->params[i], a, job))
@@ -115,7 +129,6 @@ enum status trace_make_inputs(struct trace_kernel *tk, uint64_t seed, struct dia
       store(job, a, k->params[i].dtype, &in[i]);
     Py_XDECREF(a);
   }
-  Py_XDECREF(npz);
   job_leave(job);
   return st;
 }
