@@ -23,15 +23,16 @@
 
 enum { EXTENT_MAX = 65535, STRIDE_MAX = 32767 };
 
-void nisa_complain(struct nisa_check *c, MlirOperation op, const char *fmt, ...) {
+struct diag *nisa_complain(struct nisa_check *c, MlirOperation op, const char *fmt, ...) {
   va_list ap;
   va_start(ap, fmt);
   const char *text = arena_vprintf(c->arena, fmt, ap);
   va_end(ap);
-  diag_add(c->ds, DS_ERROR, DG_IR_INVALID, ir_first_place(c->arena, mlirOperationGetLocation(op)), "%s: %s",
-           mlirIdentifierStr(mlirOperationGetName(op)).data, text)
-      ->stage = "linalg-to-nisa";
+  struct diag *d = diag_add(c->ds, DS_ERROR, DG_IR_INVALID, ir_first_place(c->arena, mlirOperationGetLocation(op)),
+                            "%s: %s", mlirIdentifierStr(mlirOperationGetName(op)).data, text);
+  d->stage = "linalg-to-nisa";
   c->n_errors++;
+  return d;
 }
 
 /* ---- memories and types ----------------------------------------------------------------------------------------- */
@@ -76,8 +77,11 @@ static void check_type(struct nisa_check *c, const struct nisa_instr *in, const 
   if (wide && in->engine != NISA_ENGINE_DMA)
     nisa_complain(c, in->op, "the elements of %s have a type that the %s engine does not have", d->name,
                   nisa_engine_name(in->engine));
-  if (mlirTypeIsAFloat8E4M3FN(t) && c->target != TARGET_TRN3 && in->engine != NISA_ENGINE_DMA)
-    nisa_complain(c, in->op, "%s has elements of f8E4M3FN, which only trn3 computes on", d->name);
+  if (mlirTypeIsAFloat8E4M3FN(t) && c->target != TARGET_TRN3 && in->engine != NISA_ENGINE_DMA) {
+    struct diag *e = nisa_complain(c, in->op, "%s has elements of f8E4M3FN, which only trn3 computes on", d->name);
+    e->code = DG_UNSUPPORTED_DTYPE; /* the kernel is right, for another machine */
+    e->hint = "compile for trn3, or use float8_e4m3";
+  }
 }
 
 /* ---- index ranges ----------------------------------------------------------------------------------------------- */

@@ -12,8 +12,8 @@ struct nisa_check {
   int n_errors;
 };
 
-/* A violation by op: a diagnostic with its place, "nisa.matmul: <text>". */
-void nisa_complain(struct nisa_check *c, MlirOperation op, const char *fmt, ...) PRINTF(3, 4);
+/* A violation by op: a diagnostic with its place, "nisa.matmul: <text>", which the caller may make more precise. */
+struct diag *nisa_complain(struct nisa_check *c, MlirOperation op, const char *fmt, ...) PRINTF(3, 4);
 
 /* One operand: memory, types, partitions, access pattern. */
 void nisa_check_access(struct nisa_check *c, const struct nisa_instr *in, int k);

@@ -153,6 +153,31 @@ def test_inputs_from_an_npz_file_are_what_is_checked(tmp_path):
     assert done.returncode == 0, done.stderr  # inf - inf is NaN in NumPy and in every stage
 
 
+def test_an_npz_file_gives_shapes_and_dtypes_too(tmp_path):
+    import ml_dtypes
+    import numpy as np
+
+    source = "def f(x):\n    return x + x\n"
+
+    def inputs(*more, **arrays):
+        np.savez(tmp_path / "in.npz", **arrays)
+        done = nkx("compile", "-", "--inputs", str(tmp_path / "in.npz"), "--check", "--json", "-", *more, stdin=source)
+        result = json.loads(done.stdout)
+        if done.returncode:
+            return [(d["code"], d["hint"]) for d in result["diagnostics"]]
+        assert all(s["check"]["status"] == "pass" for s in result["kernels"][0]["stages"] if s["dialect"] != "nisa")
+        return result["kernels"][0]["inputs"]
+
+    assert inputs(x=np.ones((2, 3), np.float32)) == [{"name": "x", "shape": [2, 3], "dtype": "float32"}]
+    assert inputs(x=np.ones(3, ml_dtypes.bfloat16)) == [{"name": "x", "shape": [3], "dtype": "bfloat16"}]
+    [(code, hint)] = inputs(x=np.ones(3, ml_dtypes.float8_e4m3))
+    assert code == "unsupported-dtype" and "--input" in hint
+    assert inputs("--input", "x=3:f8e4m3", x=np.ones(3, ml_dtypes.float8_e4m3))[0]["dtype"] == "float8_e4m3"
+    assert inputs(y=np.ones(3))[0][0] == "no-shapes"
+    codes = inputs("--input", "x=3:f8e4m3fn", x=np.ones(3, ml_dtypes.float8_e4m3fn))
+    assert set(codes) == {("unsupported-dtype", "compile for trn3, or use float8_e4m3")}
+
+
 def test_opt_runs_single_passes_on_ir_text(tmp_path):
     text = json.loads(nkx("compile", "-", "--stop-after", "hlo-to-linalg", "--json", "-", stdin=ADD).stdout)
     ir = text["kernels"][0]["stages"][-1]["text"]
