@@ -35,7 +35,7 @@ struct run {
   struct trace_array *out;
 };
 
-static enum status refuse(struct diags *ds, const char *what) {
+enum status check_refuse(struct diags *ds, const char *what) {
   diag_add(ds, DS_ERROR, DG_INTERNAL, NULL, "the check cannot run this stage: %s", what);
   return ST_BUG;
 }
@@ -67,13 +67,13 @@ static bool has_shape(MlirType t, const struct hlo_shape *s) {
 
 static enum status check_signature(const struct run *r) {
   if (mlirFunctionTypeGetNumInputs(r->type) != r->n_in || mlirFunctionTypeGetNumResults(r->type) != r->n_out)
-    return refuse(r->ds, "it has another number of inputs or outputs than the kernel");
+    return check_refuse(r->ds, "it has another number of inputs or outputs than the kernel");
   for (int k = 0; k < r->n_in; k++)
     if (!has_shape(mlirFunctionTypeGetInput(r->type, k), &r->in[k].shape))
-      return refuse(r->ds, "an input has another shape than in the kernel");
+      return check_refuse(r->ds, "an input has another shape than in the kernel");
   for (int k = 0; k < r->n_out; k++)
     if (!has_shape(mlirFunctionTypeGetResult(r->type, k), &r->out[k].shape))
-      return refuse(r->ds, "an output has another shape than in the kernel");
+      return check_refuse(r->ds, "an output has another shape than in the kernel");
   return ST_OK;
 }
 
@@ -86,7 +86,8 @@ static MlirWalkResult note_call(MlirOperation op, void *outside) {
     module = mlirOperationGetParentOperation(module);
   MlirStringRef name = mlirFlatSymbolRefAttrGetValue(callee);
   f = find_function(module, name);
-  if (!mlirOperationIsNull(f) && !mlirBlockIsNull(mlirRegionGetFirstBlock(mlirOperationGetRegion(f, 0))))
+  if (!mlirOperationIsNull(f) && (!mlirBlockIsNull(mlirRegionGetFirstBlock(mlirOperationGetRegion(f, 0))) ||
+                                  !mlirAttributeIsNull(check_collective_of(f))))
     return MlirWalkResultAdvance;
   *(MlirStringRef *)outside = name;
   return MlirWalkResultInterrupt;
@@ -96,8 +97,8 @@ static MlirWalkResult note_call(MlirOperation op, void *outside) {
 static enum status check_calls(MlirOperation module, struct arena *a, struct diags *ds) {
   MlirStringRef outside = {NULL, 0};
   mlirOperationWalk(module, note_call, &outside, MlirWalkPreOrder);
-  return outside.data ? refuse(ds, arena_printf(a, "it calls %.*s, which is given for the hardware only",
-                                                (int)outside.length, outside.data))
+  return outside.data ? check_refuse(ds, arena_printf(a, "it calls %.*s, which is given for the hardware only",
+                                                      (int)outside.length, outside.data))
                       : ST_OK;
 }
 
@@ -231,7 +232,7 @@ static enum status run_engine(struct run *r, MlirExecutionEngine engine, const c
   for (int k = 0; k < r->n_in; k++) {
     pointers[n] = make_argument(&r->scratch, mlirFunctionTypeGetInput(r->type, k), &r->in[k]);
     if (!pointers[n++])
-      return refuse(r->ds, "an input has a layout that is not strided");
+      return check_refuse(r->ds, "an input has a layout that is not strided");
   }
   for (int k = 0; k < n; k++)
     args[k] = &pointers[k];
@@ -247,13 +248,13 @@ static enum status run_engine(struct run *r, MlirExecutionEngine engine, const c
     d += 3 + 2 * r->out[k].shape.rank;
   }
   check_heap_end(&heap);
-  return ok ? ST_OK : refuse(r->ds, "the compiled code could not be linked");
+  return ok ? ST_OK : check_refuse(r->ds, "the compiled code could not be linked");
 }
 
 static enum status compile(struct ir *ir, struct check_program *p, struct arena *a, struct diags *ds) {
   MlirOperation function = find_function(p->module, ir_str(p->name));
   if (mlirOperationIsNull(function))
-    return refuse(ds, "the kernel's function is gone");
+    return check_refuse(ds, "the kernel's function is gone");
   p->type = mlirTypeAttrGetValue(mlirOperationGetAttributeByName(function, ir_str("function_type")));
   enum status st = check_calls(p->module, a, ds);
   if (!st)
@@ -262,7 +263,7 @@ static enum status compile(struct ir *ir, struct check_program *p, struct arena 
     return st;
   p->engine = mlirExecutionEngineCreate(mlirModuleFromOperation(p->module), OPT_LEVEL, 0, NULL, false, false);
   if (mlirExecutionEngineIsNull(p->engine))
-    return refuse(ds, "it does not translate to LLVM IR");
+    return check_refuse(ds, "it does not translate to LLVM IR");
   check_register_runtime(p->engine);
   return ST_OK;
 }

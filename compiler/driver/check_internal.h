@@ -5,6 +5,7 @@
  *   check_matmul.c   matrix products, by calls instead of loops
  *   check_product.c  the function that they call
  *   check_runtime.c  what compiled code calls: allocation, copies, narrow floats
+ *   check_collective.c  what collectives mean to one processor
  *   check_compare.c  tolerances
  */
 #ifndef DRIVER_CHECK_INTERNAL_H
@@ -18,6 +19,15 @@
  * Everything about our own dialects and memory spaces is dropped. */
 MUST_USE enum status check_lower(struct ir *ir, MlirOperation module, MlirOperation function, struct arena *a,
                                  struct diags *ds);
+
+/* "the check cannot run this stage: <what>"; returns ST_BUG. */
+enum status check_refuse(struct diags *ds, const char *what);
+
+/* Functions of memrefs that have no body, but this attribute, which says which collective they are, get one and lose
+ * it.  check_collective_of: the attribute, null if the function has none. */
+#define CHECK_COLLECTIVE "nkipy.collective"
+MlirAttribute check_collective_of(MlirOperation function);
+MUST_USE enum status check_give_bodies(struct ir *ir, MlirOperation module, struct arena *a, struct diags *ds);
 
 /* All memory that compiled code allocates between begin and end; end frees what it did not free itself. */
 struct check_heap {

@@ -1,7 +1,7 @@
 /* check_prepare: from a stage's module to LLVM's dialect.
  *
- * Three steps: drop what only our passes understand (attributes, operations, memory spaces); run upstream passes down
- * to loops and f32 arithmetic; replace what upstream has no usable lowering for by calls; and on to LLVM.
+ * Drop what only our passes understand (attributes, operations, memory spaces); run upstream passes down to buffers, give
+ * collectives a body, and on to loops and f32 arithmetic; replace what upstream has no usable lowering for by calls; and on to LLVM.
  */
 #include <string.h>
 
@@ -30,8 +30,11 @@ static bool has_prefix(MlirStringRef name, const char *prefix) {
   return name.length > strlen(prefix) && !memcmp(name.data, prefix, strlen(prefix));
 }
 
-/* Annotations, and the tiling script beside the program with the attribute that announces it. */
+/* Annotations, and the tiling script beside the program with the attribute that announces it; not what says what a
+ * function without a body means. */
 static bool is_ours(MlirStringRef name) {
+  if (mlirStringRefEqual(name, ir_str(CHECK_COLLECTIVE)))
+    return false;
   return has_prefix(name, "nkipy.") || has_prefix(name, "transform.named_") || has_prefix(name, "transform.with_");
 }
 
@@ -413,6 +416,8 @@ enum status check_lower(struct ir *ir, MlirOperation module, MlirOperation funct
     if ((st = ir_run_pipeline(ir, module, TENSORS, a, ds)))
       return st;
   }
+  if ((st = check_give_bodies(ir, module, a, ds)))
+    return st;
   check_call_products(module, a);
   if ((st = ir_run_pipeline(ir, module, LOOPS, a, ds)))
     return st;

@@ -44,10 +44,11 @@ struct node {
   bool is_done; /* emitted together with another instruction */
 };
 
-/* A function without a body that custom calls call. */
+/* A function without a body, which custom calls or collectives call. */
 struct lower_target {
   const char *symbol;
-  const char *code; /* of one that nkigen's CustomOp made: NISA text; else NULL */
+  const char *code;         /* of one that nkigen's CustomOp made: NISA text; else NULL */
+  MlirAttribute collective; /* nkipy.collective, see collective.c; null for custom calls */
   MlirType type;
   struct lower_target *next;
 };
@@ -187,6 +188,8 @@ bool reduce_has_axis(const struct hlo_instr *reduce, int64_t dim);  /* dim of th
 enum status lower_reduce(struct lower *l, const struct hlo_instr *i);
 enum status lower_dot(struct lower *l, const struct hlo_instr *i);
 
+/* The combiner is add(lhs, rhs), or multiply, maximum, minimum, and, or, of its two parameters. */
+bool reduce_is_plain(const struct hlo_instr *i);
 /* True if narrow floats are combined in f32: the combiner is a plain add or multiply. */
 bool reduce_rounds(const struct hlo_instr *i);
 

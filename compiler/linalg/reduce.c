@@ -90,8 +90,7 @@ static bool is_combiner(enum hlo_op op, enum dtype t) {
   }
 }
 
-/* add(lhs, rhs) and the like, of the two parameters */
-static bool is_plain(const struct hlo_instr *i) {
+bool reduce_is_plain(const struct hlo_instr *i) {
   const struct hlo_instr *root = i->called[0]->root;
   return root && root->shape.dtype != DT_TUPLE && is_combiner(root->op, root->shape.dtype) &&
          root->operands[0]->op == HLO_PARAMETER && root->operands[1]->op == HLO_PARAMETER &&
@@ -100,7 +99,7 @@ static bool is_plain(const struct hlo_instr *i) {
 
 bool reduce_rounds(const struct hlo_instr *i) {
   const enum hlo_op op = i->called[0]->root->op;
-  return is_plain(i) && (op == HLO_ADD || op == HLO_MULTIPLY);
+  return reduce_is_plain(i) && (op == HLO_ADD || op == HLO_MULTIPLY);
 }
 
 static struct hlo_shape result_shape(struct lower *l, const struct hlo_instr *i) {
@@ -143,7 +142,8 @@ enum status lower_reduce(struct lower *l, const struct hlo_instr *i) {
 
   if (i->n_operands > 2)
     return lower_wide_reduce(l, i);
-  struct body body = {l, is_plain(i) ? NULL : i->called[0], root->op, t, reduce_rounds(i) ? scalar_accumulator(t) : t};
+  struct body body = {l, reduce_is_plain(i) ? NULL : i->called[0], root->op, t,
+                      reduce_rounds(i) ? scalar_accumulator(t) : t};
   enum status st = body.computation ? inline_check(l, i, body.computation) : ST_OK;
   if (st)
     return st;

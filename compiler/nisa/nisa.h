@@ -47,6 +47,16 @@
  *   dma_transpose     permutation = [1, 0]: both tiles are 2-D, dst(i, j) = src(j, i).  No conversion.
  *   dma_copy_indirect dst(p, f…) = src(p, f…) with the index of base dimension `src_index_dim` of src increased by
  *                     src_index(p, 0); src_indirect_max_index is the extent of that dimension.
+ *   all_gather all_reduce reduce_scatter all_to_all collective_permute
+ *                     exchange arrays with other devices: dst and src are whole arrays of one element type in HBM.
+ *                     replica_groups = dense<[[0, 1], [2, 3]]>: a group of devices in each row; missing: all devices
+ *                     are one.  channel_id = N : i64 if given.  Of n devices in a group:
+ *     all_gather          dst is the src of all, one behind the other along dimension `dim`.
+ *     all_reduce          dst = `op` over the src of all.
+ *     reduce_scatter      device k gets part k of n, along `dim`, of that.
+ *     all_to_all          src is cut into n along `dim`; device k gets part k of all, one behind the other.
+ *     collective_permute  source_target_pairs = dense<[[0, 1], …]>: device 1 gets the src of device 0.
+ *                     op is add, multiply, max, min, bitwise_and or bitwise_or, in src's own type.
  *   matmul            dst(m, n) += sum over k of stationary(k, m) * moving(k, n), products and sum in f32.  An allocation
  *                     in psum starts an accumulation group: the first matmul into each element overwrites
  *                     (psum_zero_region = "size2048": the group is one bank).

@@ -158,6 +158,77 @@ static void check_indirect(struct nisa_check *c, const struct nisa_instr *in) {
     nisa_complain(c, in->op, "src_indirect_max_index is not within the dimension");
 }
 
+/* ---- collectives ------------------------------------------------------------------------------------------------ */
+
+/* A matrix of i64: a group of devices in each row.  Its columns; 0 if it is missing, -1 if it is no such matrix. */
+static int64_t group_size(const struct nisa_instr *in, const char *name) {
+  MlirAttribute a = mlirOperationGetAttributeByName(in->op, ir_str(name));
+  if (mlirAttributeIsNull(a))
+    return 0;
+  MlirType t = mlirAttributeIsADenseElements(a) ? mlirAttributeGetType(a) : (MlirType){NULL};
+  if (mlirTypeIsNull(t) || mlirShapedTypeGetRank(t) != 2 || !mlirTypeIsAInteger(mlirShapedTypeGetElementType(t)) ||
+      mlirShapedTypeGetDimSize(t, 0) < 1 || mlirShapedTypeGetDimSize(t, 1) < 1)
+    return -1;
+  return mlirShapedTypeGetDimSize(t, 1);
+}
+
+static void check_whole(struct nisa_check *c, const struct nisa_instr *in, int k) {
+  const struct nisa_access *x = &in->operand[k];
+  MlirType t = mlirValueGetType(x->base);
+  int64_t n = 1;
+  for (intptr_t d = 0; d < mlirShapedTypeGetRank(t); d++)
+    n *= mlirShapedTypeGetDimSize(t, d);
+  if (nisa_is_on_chip(nisa_access_space(x)))
+    nisa_complain(c, in->op, "%s must be in HBM", in->def->operand[k].name);
+  if (nisa_partitions(x) * nisa_free_elements(x) != n)
+    nisa_complain(c, in->op, "%s is not the whole array", in->def->operand[k].name);
+}
+
+/* Dimensions are equal; but along `dim` all_gather's dst and reduce_scatter's src are n times as large as the other.
+ * n: devices in a group, 0 if the shapes say it. */
+static void check_extents(struct nisa_check *c, const struct nisa_instr *in, int64_t n) {
+  MlirType to = mlirValueGetType(in->operand[0].base), from = mlirValueGetType(in->operand[1].base);
+  const enum nisa_kind kind = in->def->kind;
+  const bool has_dim = kind != NISA_ALL_REDUCE && kind != NISA_COLLECTIVE_PERMUTE;
+  const int64_t dim = has_dim ? int_attr(in->op, "dim", -1) : -1;
+  const intptr_t rank = mlirShapedTypeGetRank(to);
+
+  if (mlirShapedTypeGetRank(from) != rank || (has_dim && (dim < 0 || dim >= rank))) {
+    nisa_complain(c, in->op, "dst and src have other numbers of dimensions, or no dimension dim");
+    return;
+  }
+  for (intptr_t d = 0; d < rank; d++) {
+    const int64_t x = mlirShapedTypeGetDimSize(from, d), y = mlirShapedTypeGetDimSize(to, d);
+    bool fits = x == y;
+    if (d == dim && kind == NISA_ALL_GATHER)
+      fits = n ? y == x * n : x > 0 && y % x == 0;
+    else if (d == dim && kind == NISA_REDUCE_SCATTER)
+      fits = n ? x == y * n : y > 0 && x % y == 0;
+    else if (d == dim)
+      fits = x == y && (!n || x % n == 0);
+    if (!fits)
+      nisa_complain(c, in->op, "dimension %d is %lld in dst and %lld in src, which does not fit %lld devices", (int)d,
+                    (long long)y, (long long)x, (long long)n);
+  }
+}
+
+static void check_collective(struct nisa_check *c, const struct nisa_instr *in) {
+  const bool permutes = in->def->kind == NISA_COLLECTIVE_PERMUTE;
+  const char *groups = permutes ? "source_target_pairs" : "replica_groups";
+  const int64_t n = group_size(in, groups);
+
+  check_whole(c, in, 0);
+  check_whole(c, in, 1);
+  if (!mlirTypeEqual(element(&in->operand[0]), element(&in->operand[1])))
+    nisa_complain(c, in->op, "dst and src must have the same type");
+  if (mlirTypeIsAFloat(element(&in->operand[0])) && !strncmp(nisa_text_attr(in->op, "op"), "bitwise_", 8))
+    nisa_complain(c, in->op, "devices do not combine the bits of floats");
+  if (n < 0 || (permutes && n != 2))
+    nisa_complain(c, in->op, "%s must be a matrix of %s", groups, permutes ? "two columns" : "device numbers");
+  else
+    check_extents(c, in, permutes ? 0 : n);
+}
+
 /* ---- reductions and others -------------------------------------------------------------------------------------- */
 
 static void check_reduce(struct nisa_check *c, const struct nisa_instr *in) {
@@ -255,6 +326,13 @@ void nisa_check_instr(struct nisa_check *c, const struct nisa_instr *in) {
     break;
   case NISA_DMA_COPY_INDIRECT:
     check_indirect(c, in);
+    break;
+  case NISA_ALL_GATHER:
+  case NISA_ALL_REDUCE:
+  case NISA_REDUCE_SCATTER:
+  case NISA_ALL_TO_ALL:
+  case NISA_COLLECTIVE_PERMUTE:
+    check_collective(c, in);
     break;
   case NISA_MATMUL:
     check_matmul(c, in);

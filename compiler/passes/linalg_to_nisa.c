@@ -256,8 +256,8 @@ static bool has_prefix(MlirOperation op, const char *prefix) {
 
 /* Operations to lower: not those inside the body of another. */
 static bool is_work(MlirOperation op, void *user) {
-  static const char *const names[] = {"memref.alloc", "memref.alloca", "memref.dealloc",
-                                      "memref.copy",  "memref.load",   "memref.store"};
+  static const char *const names[] = {"memref.alloc", "memref.alloca", "memref.dealloc", "memref.copy",
+                                      "memref.load",  "memref.store",  "func.call"};
   MlirOperation parent = mlirOperationGetParentOperation(op);
 
   (void)user;
@@ -296,6 +296,15 @@ static enum status lower_linalg(struct ln *ln) {
   }
 }
 
+/* A call of a function that has code is replaced at the end, and others are refused. */
+static enum status lower_call(struct ln *ln) {
+  MlirAttribute what = ln_collective_of(ln->run->module, ln->op);
+  enum status st = mlirAttributeIsNull(what) ? ST_OK : ln_lower_collective(ln, what);
+  if (!st && !mlirAttributeIsNull(what))
+    mlirOperationDestroy(ln->op);
+  return st;
+}
+
 static enum status lower(struct ln *ln, MlirOperation op) {
   enum status st;
 
@@ -308,6 +317,8 @@ static enum status lower(struct ln *ln, MlirOperation op) {
     return lower_load(ln);
   if (ir_is(op, "memref.store"))
     return lower_store(ln);
+  if (ir_is(op, "func.call"))
+    return lower_call(ln);
   if (ir_is(op, "memref.copy"))
     st = ln_lower_copy(ln);
   else if (has_prefix(op, "linalg."))
@@ -507,6 +518,14 @@ static void remark_engines(struct pass_run *run) {
   }
 }
 
+/* Of functions that nobody calls any more. */
+static void erase_declarations(struct pass_run *run) {
+  struct ir_ops functions = ir_collect_named(run->arena, run->module, "func.func");
+  for (int k = 0; k < functions.n; k++)
+    if (mlirBlockIsNull(mlirRegionGetFirstBlock(mlirOperationGetRegion(functions.v[k], 0))))
+      mlirOperationDestroy(functions.v[k]);
+}
+
 static enum status run_pass(struct pass_run *run) {
   struct ln ln = {.run = run, .allocs = {.arena = run->arena}};
   ln.codes = mlirOperationGetAttributeByName(run->module, ir_str("nkipy.custom_op_bodies"));
@@ -522,6 +541,7 @@ static enum status run_pass(struct pass_run *run) {
   st = ln_inline_custom(run, ln.codes);
   if (st)
     return st;
+  erase_declarations(run);
   mlirOperationSetAttributeByName(run->module, ir_str("nisa.target"), nisa_target_attr(run->ir->ctx, run->target));
   st = ir_run_pipeline(run->ir, run->module, "builtin.module(canonicalize,cse)", run->arena, run->ds);
   if (!st && ln_combine(run)) /* numbers that were operands */

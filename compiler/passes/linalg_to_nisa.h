@@ -38,6 +38,10 @@ MlirOperation ln_insert(struct ln *ln, MlirOperation op); /* at ln->e */
 bool ln_has_code(MlirOperation call, MlirAttribute codes);
 /* Puts code in the place of every func.call; all of them must have some, and memory spaces are #nisa.mem already. */
 MUST_USE enum status ln_inline_custom(struct pass_run *run, MlirAttribute codes);
+/* Collectives (linalg_to_nisa_collective.c): the nkipy.collective of the function that is called, or null; ln->op as an
+ * instruction. */
+MlirAttribute ln_collective_of(MlirOperation module, MlirOperation call);
+enum status ln_lower_collective(struct ln *ln, MlirAttribute what);
 
 /* ---- spaces and views ------------------------------------------------------------------------------------------- */
 

@@ -171,11 +171,7 @@ enum status ln_inline_custom(struct pass_run *run, MlirAttribute codes) {
 
   for (int k = 0; !st && k < calls.n; k++)
     st = inline_call(run, calls.v[k], codes);
-  for (int k = 0; !st && calls.n && k < functions.n; k++) {
-    if (mlirBlockIsNull(mlirRegionGetFirstBlock(mlirOperationGetRegion(functions.v[k], 0))))
-      mlirOperationDestroy(functions.v[k]);
-    else
-      follow_results(run, functions.v[k]);
-  }
+  for (int k = 0; !st && calls.n && k < functions.n; k++)
+    follow_results(run, functions.v[k]);
   return st;
 }

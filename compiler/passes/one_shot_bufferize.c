@@ -11,6 +11,9 @@
  *    is the argument's old value is copied before.  A value that went through branches (a scatter) cannot be
  *    materialised, upstream sees a conflict: its buffer is copied afterwards; the copy goes if it is the argument.
  *  - Loops.  What a loop carries stays in one buffer (one_shot_bufferize_loops.c).
+ *  - Collectives.  Of a function without a body upstream has to think that it writes its arguments and returns views of
+ *    them.  A collective (linalg/collective.c) does neither: for the time of the analysis its function has a body that
+ *    reads the argument and returns a new tensor, and so its call gives a new, packed buffer.
  *  - Undefined tensors.  Every user of a tensor.empty gets its own, and so its own buffer.
  *
  * A fuse_op that is left means that knob-driven-fusion did not run; that is an error, as is anything else that cannot
@@ -250,6 +253,42 @@ static void copy_aliases(struct pass_run *run, MlirOperation function) {
   }
 }
 
+/* ---- collectives ------------------------------------------------------------------------------------ */
+
+static bool is_collective(MlirOperation op, void *user) {
+  (void)user;
+  return ir_is(op, "func.func") &&
+         !mlirAttributeIsNull(mlirOperationGetAttributeByName(op, ir_str("nkipy.collective")));
+}
+
+/* %f = linalg.fill ins(an element of the argument) outs(tensor.empty) */
+static void add_body(struct pass_run *run, MlirOperation function) {
+  MlirType t = mlirTypeAttrGetValue(mlirOperationGetAttributeByName(function, ir_str("function_type")));
+  MlirValue zeros[STRUCTURED_LOOPS_MAX];
+  MlirRegion region = mlirOperationGetRegion(function, 0);
+
+  if (!mlirBlockIsNull(mlirRegionGetFirstBlock(region)) || mlirFunctionTypeGetNumInputs(t) != 1 ||
+      mlirFunctionTypeGetNumResults(t) != 1)
+    return;
+  MlirType in = mlirFunctionTypeGetInput(t, 0), out = mlirFunctionTypeGetResult(t, 0);
+  if (!mlirTypeIsARankedTensor(in) || !mlirTypeIsARankedTensor(out) || mlirShapedTypeGetRank(in) > STRUCTURED_LOOPS_MAX)
+    return;
+  struct emit e = emit_at(run, function);
+  e.block = mlirBlockCreate(1, &in, &e.loc);
+  mlirRegionAppendOwnedBlock(region, e.block);
+  for (intptr_t d = 0; d < mlirShapedTypeGetRank(in); d++)
+    zeros[d] = emit_index(&e, 0);
+  MlirValue element = emit_extract(&e, mlirBlockGetArgument(e.block, 0), (int)mlirShapedTypeGetRank(in), zeros);
+  MlirValue filled = emit_fill(&e, element, emit_op1(&e, "tensor.empty", out, 0, NULL));
+  emit_operation(&e, &(struct emit_op){.name = "func.return", .n_operands = 1, .operands = &filled});
+}
+
+static void drop_body(MlirOperation function) {
+  MlirRegion empty = mlirRegionCreate();
+  mlirRegionTakeBody(mlirOperationGetRegion(function, 0), empty);
+  mlirRegionDestroy(empty);
+}
+
 /* ---- undefined tensors ------------------------------------------------------------------------------ */
 
 /* The buffer stands for what is computed into it; CSE had left it with the first of several such operations. */
@@ -287,6 +326,7 @@ static enum status run_pass(struct pass_run *run) {
   struct ir_ops functions = ir_collect_named(run->arena, run->module, "func.func");
   struct ir_ops annotations = ir_collect(run->arena, run->module, is_annotation, NULL);
   struct ir_ops empties = ir_collect_named(run->arena, run->module, "tensor.empty");
+  struct ir_ops collectives = ir_collect(run->arena, run->module, is_collective, NULL);
   enum status st = ST_OK;
 
   if (loops.n)
@@ -304,9 +344,14 @@ static enum status run_pass(struct pass_run *run) {
     st = write_aliases(run, functions.v[k]);
   for (int k = annotations.n - 1; !st && k >= 0; k--) /* backwards: each moves directly behind the definition */
     put_on_buffer(run, annotations.v[k]);
+  for (int k = 0; k < collectives.n; k++)
+    add_body(run, collectives.v[k]);
   if (!st)
     st = ir_run_pipeline(run->ir, run->module, "builtin.module(one-shot-bufferize{bufferize-function-boundaries})",
                          run->arena, run->ds);
+  collectives = ir_collect(run->arena, run->module, is_collective, NULL);
+  for (int k = 0; k < collectives.n; k++)
+    drop_body(collectives.v[k]);
   if (st)
     return st;
   functions = ir_collect_named(run->arena, run->module, "func.func");
@@ -317,9 +362,10 @@ static enum status run_pass(struct pass_run *run) {
     put_on_alloc(annotations.v[k]);
   functions = ir_collect_named(run->arena, run->module, "func.func");
   for (int k = 0; k < functions.n; k++)
-    pass_remark(run, functions.v[k], "buffers: %d, copies: %d",
-                ir_collect_named(run->arena, functions.v[k], "memref.alloc").n,
-                ir_collect_named(run->arena, functions.v[k], "memref.copy").n);
+    if (!mlirOperationIsNull(return_of(functions.v[k])))
+      pass_remark(run, functions.v[k], "buffers: %d, copies: %d",
+                  ir_collect_named(run->arena, functions.v[k], "memref.alloc").n,
+                  ir_collect_named(run->arena, functions.v[k], "memref.copy").n);
   return ST_OK;
 }
 

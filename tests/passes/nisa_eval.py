@@ -320,6 +320,62 @@ class Instr:
         dim, limit = int(self.attrs["src_index_dim"]), int(self.attrs["src_indirect_max_index"])
         dst.write(env, convert(src.gather(env, dim, offsets, limit), env[dst.base].array.dtype, False, False))
 
+    def whole(self, name):
+        """All of an array in HBM, in its own shape and order."""
+        x = self.operands[name]
+
+        def of(env):
+            memref = env[x.base]
+            view = x.view(env)
+            if memref.buffer.space not in ("hbm", "shared_hbm") or view.size != memref.array.size:
+                raise Error(f"{self.name}: {name} is not a whole array in HBM")
+            return view.reshape(memref.array.shape)
+
+        return of
+
+    def devices(self, src, dst):
+        """How many exchange data: as many as a row of replica_groups has, or as the shapes say."""
+        m = re.search(r"tensor<\d+x(\d+)xi64>", self.attrs.get("replica_groups", ""))
+        if m:
+            return int(m[1])
+        dim = int(self.attrs.get("dim", -1))
+        return 1 if dim < 0 else max(src.shape[dim], dst.shape[dim]) // min(src.shape[dim], dst.shape[dim])
+
+    def combined(self, x, n):
+        """In its own type, one device after the other."""
+        kind = UNSIGNED.get(x.dtype) if self.unsigned else None
+        x = x.view(kind) if kind else x
+        f = {"add": np.add, "multiply": np.multiply, "max": np.maximum, "min": np.minimum,
+             "bitwise_and": np.bitwise_and, "bitwise_or": np.bitwise_or}[self.attrs["op"]]
+        r = x
+        for _ in range(n - 1):
+            r = f(r, x).astype(x.dtype)
+        return r
+
+    def collective(self, env, compute):
+        """As if every device of a group had the same data."""
+        memref, src = env[self.operands["dst"].base], self.whole("src")(env)
+        self.whole("dst")(env)
+        x = compute(src, self.devices(src, memref.array))
+        if x.shape != memref.array.shape or src.dtype != memref.array.dtype:
+            raise Error(f"{self.name}: {x.dtype}{list(x.shape)} for {memref.array.dtype}{list(memref.array.shape)}")
+        self.operands["dst"].write(env, x.view(memref.array.dtype))
+
+    def all_gather(self, env):
+        self.collective(env, lambda x, n: np.concatenate([x] * n, int(self.attrs["dim"])))
+
+    def all_reduce(self, env):
+        self.collective(env, self.combined)
+
+    def reduce_scatter(self, env):
+        self.collective(env, lambda x, n: np.split(self.combined(x, n), n, int(self.attrs["dim"]))[0])
+
+    def all_to_all(self, env):
+        self.collective(env, lambda x, n: np.concatenate(np.split(x, n, int(self.attrs["dim"])), int(self.attrs["dim"])))
+
+    def collective_permute(self, env):
+        self.collective(env, lambda x, n: x)
+
     def matmul(self, env):
         dst = self.operands["dst"]
         product = self.get(env, "stationary").astype(F32).T @ self.get(env, "moving").astype(F32)
