@@ -328,6 +328,43 @@ static void custom_calls_become_calls(void **state) {
   end(&p);
 }
 
+/* One declaration for each meaning, beside a kernel that has the name itself. */
+static void collectives_become_calls(void **state) {
+  static const char *const texts[] = {
+      "call @all_reduce(",
+      "call @all_reduce_1(",
+      "func.func private @all_reduce(tensor<3x4xi8>) -> tensor<3x4xi8>",
+      "{kind = \"all_reduce\", op = \"max\", replica_groups = dense<[[0, 1], [2, 3]]> : tensor<2x2xi64>, unsigned}",
+      "{kind = \"all_reduce\", op = \"min\", replica_groups = dense<[[0, 1], [2, 3]]> : tensor<2x2xi64>, unsigned}",
+      "{dim = 1 : i64, kind = \"all_gather\", replica_groups = dense<[[0, 1], [2, 3]]> : tensor<2x2xi64>}",
+      "func.func private @all_gather_1(tensor<3x4xi8>) -> tensor<3x8xi8>",
+  };
+  struct program p;
+  MlirModule m;
+  (void)state;
+  begin(&p);
+  const struct hlo_ints pairs[] = {LIST(&p, 0, 1), LIST(&p, 2, 3)};
+  const struct hlo_groups groups = {2, pairs};
+  p.module->name = "all_gather";
+  hlo_val x = input(&p, DT_U8, 0, 1, DIMS(3, 4));
+  hlo_val a = hlo_collective(&p.b, HLO_ALL_REDUCE, x, &groups, HLO_MAXIMUM, 0);
+  a = hlo_collective(&p.b, HLO_ALL_REDUCE, a, &groups, HLO_MAXIMUM, 0);
+  a = hlo_collective(&p.b, HLO_ALL_REDUCE, a, &groups, HLO_MINIMUM, 0);
+  a = hlo_collective(&p.b, HLO_ALL_GATHER, a, &groups, HLO_ADD, 1);
+  assert_int_equal(hlo_finish(&p.b, 1, &a, (const char *[]){"o"}), ST_OK);
+  assert_int_equal(linalg_from_hlo(&ir, p.module, &p.ds, &m), ST_OK);
+  struct buf b;
+  buf_init(&b, 1 << 20);
+  mlirOperationPrint(mlirModuleGetOperation(m), append_text, &b);
+  for (size_t k = 0; k < sizeof texts / sizeof *texts; k++)
+    if (!strstr(buf_text(&b), texts[k]))
+      fail_msg("no %s in\n%s", texts[k], buf_text(&b));
+  assert_null(strstr(buf_text(&b), "@all_reduce_2"));
+  buf_clear(&b);
+  mlirModuleDestroy(m);
+  end(&p);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(reshapes_agree),
@@ -346,6 +383,7 @@ int main(void) {
       cmocka_unit_test(inputs_returned_unchanged_are_copied),
       cmocka_unit_test(no_results_and_many_results_work),
       cmocka_unit_test(custom_calls_become_calls),
+      cmocka_unit_test(collectives_become_calls),
   };
   return cmocka_run_group_tests(tests, start_mlir, stop_mlir);
 }

@@ -27,6 +27,16 @@ module attributes {nisa.target = #nisa.target<"trn2">} {
     "nisa.dma_copy"(%a, %h, %i) {operandSegmentSizes = array<i32: 1, 0, 1, 1>, engine = "dma", dst_ap = #v, dst_tile = array<i64: 64, 64>, dst_par_dims = 1 : i32, src_ap = #at, src_tile = array<i64: 64, 64>, src_par_dims = 1 : i32} : (!sbuf, !hbm, index) -> ()
     // CHECK: "nisa.dma_transpose"
     "nisa.dma_transpose"(%b, %h, %i) {operandSegmentSizes = array<i32: 1, 0, 1, 1>, engine = "dma", permutation = array<i64: 1, 0>, dst_ap = #v, dst_tile = array<i64: 64, 64>, dst_par_dims = 1 : i32, src_ap = #at, src_tile = array<i64: 64, 64>, src_par_dims = 1 : i32} : (!sbuf, !hbm, index) -> ()
+    // CHECK: "nisa.all_gather"
+    "nisa.all_gather"(%h, %h) {operandSegmentSizes = array<i32: 1, 0, 1, 0>, engine = "dma", dim = 0 : i64, dst_ap = #v, dst_tile = array<i64: 256, 64>, dst_par_dims = 1 : i32, src_ap = #v, src_tile = array<i64: 256, 64>, src_par_dims = 1 : i32} : (!hbm, !hbm) -> ()
+    // CHECK: "nisa.all_reduce"
+    "nisa.all_reduce"(%h, %h) {operandSegmentSizes = array<i32: 1, 0, 1, 0>, engine = "dma", op = "add", replica_groups = dense<[[0]]> : tensor<1x1xi64>, dst_ap = #v, dst_tile = array<i64: 256, 64>, dst_par_dims = 1 : i32, src_ap = #v, src_tile = array<i64: 256, 64>, src_par_dims = 1 : i32} : (!hbm, !hbm) -> ()
+    // CHECK: "nisa.reduce_scatter"
+    "nisa.reduce_scatter"(%h, %h) {operandSegmentSizes = array<i32: 1, 0, 1, 0>, engine = "dma", dim = 1 : i64, op = "min", dst_ap = #v, dst_tile = array<i64: 256, 64>, dst_par_dims = 1 : i32, src_ap = #v, src_tile = array<i64: 256, 64>, src_par_dims = 1 : i32} : (!hbm, !hbm) -> ()
+    // CHECK: "nisa.all_to_all"
+    "nisa.all_to_all"(%h, %h) {operandSegmentSizes = array<i32: 1, 0, 1, 0>, engine = "dma", dim = 0 : i64, replica_groups = dense<[[0]]> : tensor<1x1xi64>, dst_ap = #v, dst_tile = array<i64: 256, 64>, dst_par_dims = 1 : i32, src_ap = #v, src_tile = array<i64: 256, 64>, src_par_dims = 1 : i32} : (!hbm, !hbm) -> ()
+    // CHECK: "nisa.collective_permute"
+    "nisa.collective_permute"(%h, %h) {operandSegmentSizes = array<i32: 1, 0, 1, 0>, engine = "dma", source_target_pairs = dense<[[0, 1]]> : tensor<1x2xi64>, dst_ap = #v, dst_tile = array<i64: 256, 64>, dst_par_dims = 1 : i32, src_ap = #v, src_tile = array<i64: 256, 64>, src_par_dims = 1 : i32} : (!hbm, !hbm) -> ()
     // CHECK: "nisa.iota"
     "nisa.iota"(%x, %i) {operandSegmentSizes = array<i32: 1, 0, 1, 0>, engine = "gpsimd", coefficients = array<i64: 1, 0>, dst_ap = #v, dst_tile = array<i64: 64, 1>, dst_par_dims = 1 : i32} : (!idx, index) -> ()
     // CHECK: "nisa.dma_copy_indirect"
