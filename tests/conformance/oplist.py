@@ -15,7 +15,7 @@ import operations
 FILE = kernels.ROOT / "explorer/api/ops.json"
 AT_ONCE = 40
 PLUMBING = {"parameter", "constant", "tuple", "get-tuple-element"}
-NOT_THE_WORK = re.compile(r"(func|module|nkipy|builtin)\b|linalg\.(yield|index|fill)|arith\.constant|tensor\.(empty|dim)")
+NOT_THE_WORK = re.compile(r"(func\.func|module|nkipy|builtin)\b|linalg\.(yield|index|fill)|arith\.constant|tensor\.(empty|dim)")
 
 
 def table():
@@ -38,6 +38,7 @@ def hlo_opcodes(text):
 
 
 def mlir_operations(text):
+    text = text.replace(" call @", " func.call @")
     found = re.findall(r'^\s*(?:%[\w:, %#]+ = )?"?((?:linalg|arith|math|tensor|scf|func)\.[\w.]+)', text, re.M)
     return work([o for o in found if not NOT_THE_WORK.match(o)], "linalg.generic")
 
