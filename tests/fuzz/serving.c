@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <poll.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -14,7 +15,7 @@
 #include "http/server.h"
 #include "store/store.h"
 
-enum { ANSWER_MAX = 8 << 20, WAIT_MS = 20000, MOMENT_MS = 1, SILENCE_MS = 50 };
+enum { ANSWER_MAX = 8 << 20, DIAL_TRIES = 100, WAIT_MS = 20000, MOMENT_MS = 1, SILENCE_MS = 50 };
 
 static struct {
   char dir[64], worker[96], store[96];
@@ -116,14 +117,31 @@ static void start(void) {
   check_started(server_start(&s.app, listen_fd, &s.server, &err), &err);
 }
 
-static int dial(void) {
+/* A connection from the next address; -1 with errno. */
+static int try_dial(void) {
   const int on = 1;
   struct sockaddr_in me = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(0x7f000002 + s.talks++ % 0xfffffc)};
   struct sockaddr_in it = {
       .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK), .sin_port = htons((uint16_t)s.port)};
   int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   FUZZ_CHECK(fd >= 0 && !setsockopt(fd, IPPROTO_IP, 24 /* IP_BIND_ADDRESS_NO_PORT */, &on, sizeof on));
-  FUZZ_CHECK(!bind(fd, (struct sockaddr *)&me, sizeof me) && !connect(fd, (struct sockaddr *)&it, sizeof it));
+  if (!bind(fd, (struct sockaddr *)&me, sizeof me) && !connect(fd, (struct sockaddr *)&it, sizeof it))
+    return fd;
+  int e = errno;
+  close(fd);
+  errno = e;
+  return -1;
+}
+
+/* Ports and memory for sockets are the machine's: where it has none left for a moment, that is no finding. */
+static int dial(void) {
+  int fd = try_dial();
+  for (int i = 0; fd < 0 && i < DIAL_TRIES; i++) {
+    perror("dial");
+    usleep(100000);
+    fd = try_dial();
+  }
+  FUZZ_CHECK(fd >= 0);
   return fd;
 }
 
