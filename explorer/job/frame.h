@@ -27,8 +27,9 @@ struct frame {
   struct frame_member members[FRAME_MEMBERS_MAX]; /* point into the text */
 };
 
-/* ST_INPUT with the reason if it is not a frame: strict JSON (RFC 8259, UTF-8, no newline, no NUL), no member twice,
- * a known "frame", and the members that kind needs, of the right type. */
+/* ST_INPUT with the reason if it is not a frame: strict JSON (RFC 8259, UTF-8, no newline, no NUL), no member of its own
+ * twice (objects within are looked at when they are scanned themselves), a known "frame", and the members that kind
+ * needs, of the right type. */
 MUST_USE enum status frame_scan(const char *json, size_t len, struct frame *out, struct error *err);
 /* The members of any JSON object, alike; out->kind means nothing. */
 MUST_USE enum status frame_scan_object(const char *json, size_t len, struct frame *out, struct error *err);
