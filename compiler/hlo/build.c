@@ -85,61 +85,57 @@ static const struct hlo_operand_alias *dup_aliases(struct arena *a, int n, const
   return r;
 }
 
+/* The draft's attributes, with everything behind them, for i. */
 static void copy_attributes(struct arena *a, struct hlo_instr *i, const struct hlo_instr *draft) {
-  int rank = draft->n_operands ? draft->operands[0]->shape.rank : 0;
-  i->dimensions = hlo_ints_dup(a, draft->dimensions.n, draft->dimensions.v);
-  if (draft->slice)
-    i->slice = arena_dup(a, draft->slice, (size_t)rank * sizeof *draft->slice);
-  if (draft->padding)
-    i->padding = arena_dup(a, draft->padding, (size_t)rank * sizeof *draft->padding);
-  if (draft->dot)
-    i->dot = dup_dot(a, draft->dot);
-  if (draft->gather)
-    i->gather = dup_gather(a, draft->gather);
-  if (draft->scatter)
-    i->scatter = dup_scatter(a, draft->scatter);
-  if (draft->window)
-    i->window = dup_window(a, draft->window);
-  if (draft->conv)
-    i->conv = dup_conv(a, draft->conv);
-  if (draft->groups)
-    i->groups = dup_groups(a, draft->groups);
-  i->direction = draft->direction;
-  i->is_total_order = draft->is_total_order;
-  i->is_stable = draft->is_stable;
-  i->is_smallest = draft->is_smallest;
-  i->k = draft->k;
-  i->channel_id = draft->channel_id;
-  if (draft->custom_call_target)
-    i->custom_call_target = arena_strdup(a, draft->custom_call_target);
-  if (draft->backend_config)
-    i->backend_config = arena_strdup(a, draft->backend_config);
-  i->n_operand_aliases = draft->n_operand_aliases;
-  if (draft->n_operand_aliases)
-    i->operand_aliases = dup_aliases(a, draft->n_operand_aliases, draft->operand_aliases);
-  i->literal = draft->literal;
-  i->parameter_number = draft->parameter_number;
-  i->tuple_index = draft->tuple_index;
+  const size_t rank = draft->n_operands ? (size_t)draft->operands[0]->shape.rank : 0;
+  struct hlo_attrs at = *draft->attrs;
+  at.dimensions = hlo_ints_dup(a, at.dimensions.n, at.dimensions.v);
+  if (at.slice)
+    at.slice = arena_dup(a, at.slice, rank * sizeof *at.slice);
+  if (at.padding)
+    at.padding = arena_dup(a, at.padding, rank * sizeof *at.padding);
+  if (at.dot)
+    at.dot = dup_dot(a, at.dot);
+  if (at.gather)
+    at.gather = dup_gather(a, at.gather);
+  if (at.scatter)
+    at.scatter = dup_scatter(a, at.scatter);
+  if (at.window)
+    at.window = dup_window(a, at.window);
+  if (at.conv)
+    at.conv = dup_conv(a, at.conv);
+  if (at.groups)
+    at.groups = dup_groups(a, at.groups);
+  if (at.custom_call_target)
+    at.custom_call_target = arena_strdup(a, at.custom_call_target);
+  if (at.backend_config)
+    at.backend_config = arena_strdup(a, at.backend_config);
+  if (at.n_operand_aliases)
+    at.operand_aliases = dup_aliases(a, at.n_operand_aliases, at.operand_aliases);
+  hlo_set_attrs(i, &at);
   i->n_called = draft->n_called;
   if (draft->n_called)
     i->called = arena_dup(a, draft->called, (size_t)draft->n_called * sizeof(struct hlo_computation *));
 }
 
-hlo_val build_append(struct hlo_builder *b, const char *name, const struct hlo_instr *draft) {
+hlo_val build_append(struct hlo_builder *b, const char *name, const struct hlo_instr *asked) {
   struct arena *a = b->module->arena;
+  struct hlo_instr draft = *asked;
   struct hlo_shape shape;
   struct error err;
 
   if (b->err.code)
     return NULL;
-  for (int k = 0; k < draft->n_operands; k++)
-    if (!draft->operands[k])
-      return build_refuse(b, "%s: operand %d is missing", hlo_op_name(draft->op), k);
-  if (hlo_infer_shape(a, draft, &shape, &err))
+  if (!draft.attrs)
+    draft.attrs = &hlo_no_attrs;
+  for (int k = 0; k < draft.n_operands; k++)
+    if (!draft.operands[k])
+      return build_refuse(b, "%s: operand %d is missing", hlo_op_name(draft.op), k);
+  if (hlo_infer_shape(a, &draft, &shape, &err))
     return build_refuse(b, "%s", err.text);
   shape = hlo_shape_dup(a, &shape); /* inferred from the draft, which may be the caller's storage */
-  struct hlo_instr *i = hlo_append(b->computation, draft->op, name, shape, draft->n_operands, draft->operands);
-  copy_attributes(a, i, draft);
+  struct hlo_instr *i = hlo_append(b->computation, draft.op, name, shape, draft.n_operands, draft.operands);
+  copy_attributes(a, i, &draft);
   i->locs = b->locs;
   return i;
 }
@@ -159,7 +155,8 @@ static void add_param(struct hlo_computation *c, struct hlo_instr *p) {
 }
 
 hlo_val hlo_parameter(struct hlo_builder *b, const char *name, struct hlo_shape shape) {
-  struct hlo_instr draft = {.op = HLO_PARAMETER, .shape = shape, .parameter_number = b->computation->n_params};
+  struct hlo_instr draft = {
+      .op = HLO_PARAMETER, .shape = shape, .attrs = &(struct hlo_attrs){.parameter_number = b->computation->n_params}};
   if (shape.dtype == DT_NONE || (shape.dtype == DT_TUPLE && b->computation == b->module->entry))
     return build_refuse(b, "parameter %s: must be an array", name);
   hlo_val p = build_append(b, name, &draft);
@@ -180,7 +177,8 @@ hlo_val hlo_constant(struct hlo_builder *b, struct hlo_shape shape, const void *
   l->shape = hlo_shape_array(a, shape.dtype, shape.rank, shape.dims);
   l->size = (size_t)bytes;
   l->data = arena_dup(a, data, l->size);
-  return build_append(b, NULL, &(struct hlo_instr){.op = HLO_CONSTANT, .shape = l->shape, .literal = l});
+  return build_append(
+      b, NULL, &(struct hlo_instr){.op = HLO_CONSTANT, .shape = l->shape, .attrs = &(struct hlo_attrs){.literal = l}});
 }
 
 hlo_val hlo_scalar(struct hlo_builder *b, enum dtype t, double v) {
@@ -206,7 +204,9 @@ hlo_val hlo_iota(struct hlo_builder *b, enum dtype t, int rank, const int64_t *d
   struct hlo_shape shape = {.dtype = t, .rank = rank, .dims = dims};
   if (t == DT_NONE || t == DT_TUPLE)
     return build_refuse(b, "iota: unknown data type");
-  return build_append(b, NULL, &(struct hlo_instr){.op = HLO_IOTA, .shape = shape, .dimensions = {1, &dimension}});
+  return build_append(
+      b, NULL,
+      &(struct hlo_instr){.op = HLO_IOTA, .shape = shape, .attrs = &(struct hlo_attrs){.dimensions = {1, &dimension}}});
 }
 
 /* ---- end --------------------------------------------------------------------------------------------- */

@@ -8,7 +8,7 @@
 hlo_val build_refuse(struct hlo_builder *b, const char *fmt, ...) PRINTF(2, 3);
 
 /* Checks the draft (opcode, requested shape, operands, attributes; all may be the caller's storage), infers its shape
- * and appends it under `name` with its attributes copied.  NULL operands and refusals give NULL. */
+ * and appends it under `name` with its attributes copied; attrs NULL are none.  NULL operands and refusals give NULL. */
 hlo_val build_append(struct hlo_builder *b, const char *name, const struct hlo_instr *draft);
 
 /* (lhs, rhs) -> result on scalars, named as the device tool chain expects; op HLO_COPY gives rhs.  Made once per

@@ -7,8 +7,11 @@ hlo_val hlo_clamp(struct hlo_builder *b, hlo_val low, hlo_val x, hlo_val high) {
 }
 
 hlo_val hlo_reverse(struct hlo_builder *b, hlo_val x, int n, const int64_t *dimensions) {
-  return build_append(
-      b, NULL, &(struct hlo_instr){.op = HLO_REVERSE, .n_operands = 1, .operands = &x, .dimensions = {n, dimensions}});
+  return build_append(b, NULL,
+                      &(struct hlo_instr){.op = HLO_REVERSE,
+                                          .n_operands = 1,
+                                          .operands = &x,
+                                          .attrs = &(struct hlo_attrs){.dimensions = {n, dimensions}}});
 }
 
 hlo_val hlo_bitcast_convert(struct hlo_builder *b, hlo_val x, enum dtype t) {
@@ -47,7 +50,7 @@ static struct hlo_computation *comparator(struct hlo_builder *b, int n, hlo_val 
   hlo_val before = hlo_compare(&in, is_descending ? HLO_GT : HLO_LT, is_float ? plain_float(&in, x) : x,
                                is_float ? plain_float(&in, y) : y);
   if (before)
-    before->is_total_order = is_float;
+    hlo_set_attrs(before, &(struct hlo_attrs){.direction = before->attrs->direction, .is_total_order = is_float});
   in.computation->root = before;
   if (in.err.code)
     build_refuse(b, "%s", in.err.text);
@@ -63,20 +66,22 @@ hlo_val hlo_sort(struct hlo_builder *b, int n, hlo_val const *xs, int64_t dimens
   if (n < 1)
     return build_refuse(b, "sort: no operands");
   struct hlo_computation *c = comparator(b, n, xs, is_descending);
-  return build_append(b, NULL,
-                      &(struct hlo_instr){.op = HLO_SORT,
-                                          .n_operands = n,
-                                          .operands = (struct hlo_instr **)(uintptr_t)xs,
-                                          .dimensions = {1, &dimension},
-                                          .is_stable = true,
-                                          .n_called = 1,
-                                          .called = &c});
+  return build_append(
+      b, NULL,
+      &(struct hlo_instr){.op = HLO_SORT,
+                          .n_operands = n,
+                          .operands = (struct hlo_instr **)(uintptr_t)xs,
+                          .attrs = &(struct hlo_attrs){.dimensions = {1, &dimension}, .is_stable = true},
+                          .n_called = 1,
+                          .called = &c});
 }
 
 hlo_val hlo_topk(struct hlo_builder *b, hlo_val x, int64_t k, bool is_largest) {
-  return build_append(
-      b, NULL,
-      &(struct hlo_instr){.op = HLO_TOPK, .n_operands = 1, .operands = &x, .k = k, .is_smallest = !is_largest});
+  return build_append(b, NULL,
+                      &(struct hlo_instr){.op = HLO_TOPK,
+                                          .n_operands = 1,
+                                          .operands = &x,
+                                          .attrs = &(struct hlo_attrs){.k = k, .is_smallest = !is_largest}});
 }
 
 /* ---- windows ----------------------------------------------------------------------------------------------- */
@@ -87,10 +92,13 @@ hlo_val hlo_reduce_window(struct hlo_builder *b, enum hlo_op op, hlo_val x, hlo_
     return build_refuse(b, "reduce-window: %s does not combine its operand", hlo_op_name(op));
   struct hlo_computation *c = build_combiner(b->module, hlo_op_name(op), op, x->shape.dtype);
   hlo_val v[] = {x, init};
-  return build_append(
-      b, NULL,
-      &(struct hlo_instr){
-          .op = HLO_REDUCE_WINDOW, .n_operands = 2, .operands = v, .window = window, .n_called = 1, .called = &c});
+  return build_append(b, NULL,
+                      &(struct hlo_instr){.op = HLO_REDUCE_WINDOW,
+                                          .n_operands = 2,
+                                          .operands = v,
+                                          .attrs = &(struct hlo_attrs){.window = window},
+                                          .n_called = 1,
+                                          .called = &c});
 }
 
 hlo_val hlo_convolution(struct hlo_builder *b, hlo_val x, hlo_val kernel, const struct hlo_window *window,
@@ -103,8 +111,7 @@ hlo_val hlo_convolution(struct hlo_builder *b, hlo_val x, hlo_val kernel, const 
                                           .shape = {.dtype = t},
                                           .n_operands = 2,
                                           .operands = v,
-                                          .window = window,
-                                          .conv = dims});
+                                          .attrs = &(struct hlo_attrs){.window = window, .conv = dims}});
 }
 
 /* ---- outside ----------------------------------------------------------------------------------------------- */
@@ -116,10 +123,10 @@ hlo_val hlo_custom_call(struct hlo_builder *b, const char *target, const char *b
                                           .shape = shape,
                                           .n_operands = n,
                                           .operands = (struct hlo_instr **)(uintptr_t)xs,
-                                          .custom_call_target = target,
-                                          .backend_config = backend_config,
-                                          .n_operand_aliases = n_aliases,
-                                          .operand_aliases = aliases});
+                                          .attrs = &(struct hlo_attrs){.custom_call_target = target,
+                                                                       .backend_config = backend_config,
+                                                                       .n_operand_aliases = n_aliases,
+                                                                       .operand_aliases = aliases}});
 }
 
 hlo_val hlo_collective(struct hlo_builder *b, enum hlo_op op, hlo_val x, const struct hlo_groups *groups,
@@ -137,8 +144,8 @@ hlo_val hlo_collective(struct hlo_builder *b, enum hlo_op op, hlo_val x, const s
                       &(struct hlo_instr){.op = op,
                                           .n_operands = 1,
                                           .operands = &x,
-                                          .dimensions = {op != HLO_ALL_REDUCE, &dimension},
-                                          .groups = groups,
+                                          .attrs = &(struct hlo_attrs){.dimensions = {op != HLO_ALL_REDUCE, &dimension},
+                                                                       .groups = groups},
                                           .n_called = combines,
                                           .called = combines ? &c : NULL});
 }

@@ -29,7 +29,10 @@ hlo_val hlo_binary(struct hlo_builder *b, enum hlo_op op, hlo_val x, hlo_val y) 
 
 hlo_val hlo_compare(struct hlo_builder *b, enum hlo_direction d, hlo_val x, hlo_val y) {
   hlo_val v[] = {x, y};
-  return build_append(b, NULL, &(struct hlo_instr){.op = HLO_COMPARE, .n_operands = 2, .operands = v, .direction = d});
+  return build_append(
+      b, NULL,
+      &(struct hlo_instr){
+          .op = HLO_COMPARE, .n_operands = 2, .operands = v, .attrs = &(struct hlo_attrs){.direction = d}});
 }
 
 hlo_val hlo_select(struct hlo_builder *b, hlo_val pred, hlo_val on_true, hlo_val on_false) {
@@ -53,10 +56,12 @@ hlo_val hlo_convert(struct hlo_builder *b, hlo_val x, enum dtype t) {
 hlo_val hlo_broadcast(struct hlo_builder *b, hlo_val x, int rank, const int64_t *dims, const int64_t *dimensions) {
   NEED(b, x, HLO_BROADCAST);
   struct hlo_shape s = {.dtype = x->shape.dtype, .rank = rank, .dims = dims};
-  return build_append(
-      b, NULL,
-      &(struct hlo_instr){
-          .op = HLO_BROADCAST, .shape = s, .n_operands = 1, .operands = &x, .dimensions = {x->shape.rank, dimensions}});
+  return build_append(b, NULL,
+                      &(struct hlo_instr){.op = HLO_BROADCAST,
+                                          .shape = s,
+                                          .n_operands = 1,
+                                          .operands = &x,
+                                          .attrs = &(struct hlo_attrs){.dimensions = {x->shape.rank, dimensions}}});
 }
 
 hlo_val hlo_reshape(struct hlo_builder *b, hlo_val x, int rank, const int64_t *dims) {
@@ -69,15 +74,19 @@ hlo_val hlo_reshape(struct hlo_builder *b, hlo_val x, int rank, const int64_t *d
 
 hlo_val hlo_transpose(struct hlo_builder *b, hlo_val x, const int64_t *permutation) {
   NEED(b, x, HLO_TRANSPOSE);
-  return build_append(
-      b, NULL,
-      &(struct hlo_instr){
-          .op = HLO_TRANSPOSE, .n_operands = 1, .operands = &x, .dimensions = {x->shape.rank, permutation}});
+  return build_append(b, NULL,
+                      &(struct hlo_instr){.op = HLO_TRANSPOSE,
+                                          .n_operands = 1,
+                                          .operands = &x,
+                                          .attrs = &(struct hlo_attrs){.dimensions = {x->shape.rank, permutation}}});
 }
 
 hlo_val hlo_slice(struct hlo_builder *b, hlo_val x, const struct hlo_slice_dim *dims) {
   NEED(b, x, HLO_SLICE);
-  return build_append(b, NULL, &(struct hlo_instr){.op = HLO_SLICE, .n_operands = 1, .operands = &x, .slice = dims});
+  return build_append(
+      b, NULL,
+      &(struct hlo_instr){
+          .op = HLO_SLICE, .n_operands = 1, .operands = &x, .attrs = &(struct hlo_attrs){.slice = dims}});
 }
 
 hlo_val hlo_pad(struct hlo_builder *b, hlo_val x, hlo_val value, const struct hlo_pad_dim *dims) {
@@ -85,7 +94,10 @@ hlo_val hlo_pad(struct hlo_builder *b, hlo_val x, hlo_val value, const struct hl
   NEED(b, x, HLO_PAD);
   if (!x->shape.rank)
     return x;
-  return build_append(b, NULL, &(struct hlo_instr){.op = HLO_PAD, .n_operands = 2, .operands = v, .padding = dims});
+  return build_append(
+      b, NULL,
+      &(struct hlo_instr){
+          .op = HLO_PAD, .n_operands = 2, .operands = v, .attrs = &(struct hlo_attrs){.padding = dims}});
 }
 
 hlo_val hlo_concatenate(struct hlo_builder *b, int n, hlo_val const *xs, int64_t dimension) {
@@ -93,7 +105,7 @@ hlo_val hlo_concatenate(struct hlo_builder *b, int n, hlo_val const *xs, int64_t
                       &(struct hlo_instr){.op = HLO_CONCATENATE,
                                           .n_operands = n,
                                           .operands = (struct hlo_instr **)(uintptr_t)xs,
-                                          .dimensions = {1, &dimension}});
+                                          .attrs = &(struct hlo_attrs){.dimensions = {1, &dimension}}});
 }
 
 hlo_val hlo_dynamic_slice(struct hlo_builder *b, hlo_val x, hlo_val const *starts, const int64_t *sizes) {
@@ -104,7 +116,7 @@ hlo_val hlo_dynamic_slice(struct hlo_builder *b, hlo_val x, hlo_val const *start
                       &(struct hlo_instr){.op = HLO_DYNAMIC_SLICE,
                                           .n_operands = 1 + x->shape.rank,
                                           .operands = v,
-                                          .dimensions = {x->shape.rank, sizes}});
+                                          .attrs = &(struct hlo_attrs){.dimensions = {x->shape.rank, sizes}}});
 }
 
 hlo_val hlo_dynamic_update_slice(struct hlo_builder *b, hlo_val x, hlo_val update, hlo_val const *starts) {
@@ -168,7 +180,7 @@ hlo_val hlo_reduce(struct hlo_builder *b, enum hlo_op op, hlo_val x, hlo_val ini
                       &(struct hlo_instr){.op = HLO_REDUCE,
                                           .n_operands = 2,
                                           .operands = v,
-                                          .dimensions = {n, dimensions},
+                                          .attrs = &(struct hlo_attrs){.dimensions = {n, dimensions}},
                                           .n_called = 1,
                                           .called = &c});
 }
@@ -180,10 +192,13 @@ hlo_val hlo_scatter_assign(struct hlo_builder *b, hlo_val x, hlo_val indices, hl
     return build_refuse(b, "scatter: the operand must be an array");
   struct hlo_computation *c = build_combiner(b->module, "scatter_assign", HLO_COPY, x->shape.dtype);
   hlo_val v[] = {x, indices, updates};
-  return build_append(
-      b, NULL,
-      &(struct hlo_instr){
-          .op = HLO_SCATTER, .n_operands = 3, .operands = v, .scatter = dims, .n_called = 1, .called = &c});
+  return build_append(b, NULL,
+                      &(struct hlo_instr){.op = HLO_SCATTER,
+                                          .n_operands = 3,
+                                          .operands = v,
+                                          .attrs = &(struct hlo_attrs){.scatter = dims},
+                                          .n_called = 1,
+                                          .called = &c});
 }
 
 /* ---- control flow ------------------------------------------------------------------------------------- */
@@ -197,8 +212,11 @@ hlo_val hlo_tuple_element(struct hlo_builder *b, hlo_val x, int k) {
   NEED(b, x, HLO_GET_TUPLE_ELEMENT);
   if (x->op == HLO_TUPLE && k >= 0 && k < x->n_operands)
     return x->operands[k];
-  return build_append(
-      b, NULL, &(struct hlo_instr){.op = HLO_GET_TUPLE_ELEMENT, .n_operands = 1, .operands = &x, .tuple_index = k});
+  return build_append(b, NULL,
+                      &(struct hlo_instr){.op = HLO_GET_TUPLE_ELEMENT,
+                                          .n_operands = 1,
+                                          .operands = &x,
+                                          .attrs = &(struct hlo_attrs){.tuple_index = k}});
 }
 
 hlo_val hlo_call(struct hlo_builder *b, struct hlo_computation *c, int n, hlo_val const *xs) {
@@ -237,11 +255,18 @@ hlo_val hlo_dot(struct hlo_builder *b, hlo_val lhs, hlo_val rhs, const struct hl
   hlo_val v[] = {lhs, rhs};
   if (!dtype_size(t))
     return build_refuse(b, "dot: unknown data type");
-  return build_append(
-      b, NULL, &(struct hlo_instr){.op = HLO_DOT, .shape = {.dtype = t}, .n_operands = 2, .operands = v, .dot = dims});
+  return build_append(b, NULL,
+                      &(struct hlo_instr){.op = HLO_DOT,
+                                          .shape = {.dtype = t},
+                                          .n_operands = 2,
+                                          .operands = v,
+                                          .attrs = &(struct hlo_attrs){.dot = dims}});
 }
 
 hlo_val hlo_gather(struct hlo_builder *b, hlo_val x, hlo_val indices, const struct hlo_gather_dims *dims) {
   hlo_val v[] = {x, indices};
-  return build_append(b, NULL, &(struct hlo_instr){.op = HLO_GATHER, .n_operands = 2, .operands = v, .gather = dims});
+  return build_append(
+      b, NULL,
+      &(struct hlo_instr){
+          .op = HLO_GATHER, .n_operands = 2, .operands = v, .attrs = &(struct hlo_attrs){.gather = dims}});
 }

@@ -27,7 +27,7 @@ static struct hlo_instr *permute(struct arena *a, struct hlo_instr *before, stru
   if (is_identity)
     return x;
   struct hlo_instr *t = hlo_insert(before, HLO_TRANSPOSE, NULL, hlo_shape_array(a, x->shape.dtype, n, dims), 1, &x);
-  t->dimensions = hlo_ints_dup(a, n, permutation);
+  hlo_set_attrs(t, &(struct hlo_attrs){.dimensions = hlo_ints_dup(a, n, permutation)});
   rewrite_inherit_places(t, before);
   return t;
 }
@@ -67,9 +67,9 @@ static void walk(struct hlo_module *m, struct hlo_pass_result *r,
 
 static struct hlo_instr *order_broadcast(struct arena *a, struct hlo_instr *i) {
   int64_t to[HLO_RANK_MAX], sorted[HLO_RANK_MAX], dims[HLO_RANK_MAX];
-  const int n = i->dimensions.n;
+  const int n = i->attrs->dimensions.n;
 
-  if (i->op != HLO_BROADCAST || infer_is_ascending(i->dimensions))
+  if (i->op != HLO_BROADCAST || infer_is_ascending(i->attrs->dimensions))
     return NULL;
   for (int k = 0; k < i->shape.rank; k++) {
     to[k] = k;
@@ -79,16 +79,16 @@ static struct hlo_instr *order_broadcast(struct arena *a, struct hlo_instr *i) {
   for (int k = 0; k < n; k++) {
     int rank = 0;
     for (int j = 0; j < n; j++)
-      rank += i->dimensions.v[j] < i->dimensions.v[k];
-    sorted[rank] = i->dimensions.v[k];
+      rank += i->attrs->dimensions.v[j] < i->attrs->dimensions.v[k];
+    sorted[rank] = i->attrs->dimensions.v[k];
   }
   for (int k = 0; k < n; k++) {
-    to[i->dimensions.v[k]] = sorted[k];
-    dims[sorted[k]] = i->shape.dims[i->dimensions.v[k]];
+    to[i->attrs->dimensions.v[k]] = sorted[k];
+    dims[sorted[k]] = i->shape.dims[i->attrs->dimensions.v[k]];
   }
   struct hlo_instr *b =
       hlo_insert(i, HLO_BROADCAST, NULL, hlo_shape_array(a, i->shape.dtype, i->shape.rank, dims), 1, i->operands);
-  b->dimensions = hlo_ints_dup(a, n, sorted);
+  hlo_set_attrs(b, &(struct hlo_attrs){.dimensions = hlo_ints_dup(a, n, sorted)});
   rewrite_inherit_places(b, i);
   return permute(a, i, b, i->shape.rank, to);
 }
@@ -107,7 +107,7 @@ static bool leads_in_order(struct hlo_ints batch) {
 }
 
 static bool is_canonical(const struct hlo_instr *i) {
-  const struct hlo_dot_dims *d = i->dot;
+  const struct hlo_dot_dims *d = i->attrs->dot;
   const int n = d->lhs_batch.n;
   return d->lhs_contracting.n == 1 && i->operands[0]->shape.rank <= n + 2 && i->operands[1]->shape.rank <= n + 2 &&
          leads_in_order(d->lhs_batch) && leads_in_order(d->rhs_batch);
@@ -147,7 +147,7 @@ static struct hlo_instr *arrange(struct arena *a, struct hlo_instr *dot, struct 
 static struct hlo_instr *decompose_dot(struct arena *a, struct hlo_instr *i) {
   if (i->op != HLO_DOT || is_canonical(i))
     return NULL;
-  const struct hlo_dot_dims *d = i->dot;
+  const struct hlo_dot_dims *d = i->attrs->dot;
   const int n = d->lhs_batch.n;
   if (n + 2 > HLO_RANK_MAX || !hlo_shape_elements(&i->operands[0]->shape) ||
       !hlo_shape_elements(&i->operands[1]->shape))
@@ -168,7 +168,7 @@ static struct hlo_instr *decompose_dot(struct arena *a, struct hlo_instr *i) {
                              hlo_ints_dup(a, n, batch)};
   struct hlo_instr *dot =
       hlo_insert(i, HLO_DOT, NULL, hlo_shape_array(a, i->shape.dtype, rank, dims), 2, (struct hlo_instr *[]){x, y});
-  dot->dot = arena_dup(a, &now, sizeof now);
+  hlo_set_attrs(dot, &(struct hlo_attrs){.dot = arena_dup(a, &now, sizeof now)});
   rewrite_inherit_places(dot, i);
   return regroup(a, i, dot, i->shape.rank, i->shape.dims);
 }

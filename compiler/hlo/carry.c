@@ -76,7 +76,7 @@ static bool is_choice(const struct shrinker *s, const struct hlo_instr *i) {
 
 static bool is_unchanged(const struct hlo_instr *w, int64_t k) {
   const struct hlo_instr *next = w->called[0]->root->operands[k];
-  return is_part(next, w->called[0]->params[0]) && next->tuple_index == k;
+  return is_part(next, w->called[0]->params[0]) && next->attrs->tuple_index == k;
 }
 
 /* A constant in front of every reader of an element that always is that constant; the root goes on handing it around. */
@@ -84,13 +84,13 @@ static void sink_constants(struct shrinker *s, const struct hlo_instr *w, struct
   const struct hlo_instr *init = w->operands[0];
   bool any = false;
   hlo_for_each(i, c) {
-    if (!is_part(i, c->params[0]) || !is_unchanged(w, i->tuple_index))
+    if (!is_part(i, c->params[0]) || !is_unchanged(w, i->attrs->tuple_index))
       continue;
-    struct hlo_instr *v = init->operands[i->tuple_index];
+    struct hlo_instr *v = init->operands[i->attrs->tuple_index];
     if (v->op != HLO_CONSTANT || v->shape.rank || rewrite_is_pinned(i) || i == c->root)
       continue;
     struct hlo_instr *constant = hlo_insert(i, HLO_CONSTANT, v->name, v->shape, 0, NULL);
-    constant->literal = v->literal;
+    constant->attrs = v->attrs;
     rewrite_inherit_places(constant, v);
     rewrite_inherit_places(constant, i);
     i->scratch = constant;
@@ -118,9 +118,9 @@ static void replace_unchanged(struct shrinker *s, struct hlo_computation *c) {
     if (i->op != HLO_GET_TUPLE_ELEMENT || i == c->root || rewrite_is_pinned(i) || !is_loop(s, i->operands[0]))
       continue;
     const struct hlo_instr *w = i->operands[0];
-    if (w->operands[0]->op != HLO_TUPLE || !is_unchanged(w, i->tuple_index))
+    if (w->operands[0]->op != HLO_TUPLE || !is_unchanged(w, i->attrs->tuple_index))
       continue;
-    struct hlo_instr *before = w->operands[0]->operands[i->tuple_index];
+    struct hlo_instr *before = w->operands[0]->operands[i->attrs->tuple_index];
     rewrite_inherit_places(before, i);
     rewrite_remove(i, before);
     s->changed = true;
@@ -172,7 +172,7 @@ static void need(struct shrinker *s, struct hlo_instr *x, const struct hlo_instr
   while (n) {
     x = s->stack[--n];
     if (is_part(x, param))
-      live[x->tuple_index] = true;
+      live[x->attrs->tuple_index] = true;
     for (int k = 0; k < x->n_operands; k++)
       if (!x->operands[k]->scratch) {
         x->operands[k]->scratch = &needed;
@@ -213,7 +213,8 @@ static void shrink_computation(struct hlo_computation *c, struct hlo_shape shape
                                const int64_t *number) {
   struct hlo_instr *param = c->params[0];
   drop_unneeded(c);
-  hlo_for_each(i, c) if (is_part(i, param)) i->tuple_index = number[i->tuple_index];
+  hlo_for_each(i, c) if (is_part(i, param))
+      hlo_set_attrs(i, &(struct hlo_attrs){.tuple_index = number[i->attrs->tuple_index]});
   param->shape = shape;
   if (c->root->op == HLO_TUPLE && c->root->shape.dtype == DT_TUPLE)
     keep_operands(c->root, shape, keep);
@@ -232,7 +233,7 @@ static struct hlo_instr *smaller_init(struct hlo_instr *w, struct hlo_shape shap
       continue;
     }
     v[n] = hlo_insert(w, HLO_GET_TUPLE_ELEMENT, NULL, init->shape.elems[k], 1, &init);
-    v[n]->tuple_index = k;
+    hlo_set_attrs(v[n], &(struct hlo_attrs){.tuple_index = k});
     rewrite_inherit_places(v[n++], init);
   }
   struct hlo_instr *t = hlo_insert(w, HLO_TUPLE, NULL, shape, n, v);
@@ -242,7 +243,7 @@ static struct hlo_instr *smaller_init(struct hlo_instr *w, struct hlo_shape shap
 
 static void renumber_uses(const struct uses *u, const int64_t *number) {
   for (const struct gte *g = u->gtes; g; g = g->next)
-    g->instr->tuple_index = number[g->instr->tuple_index];
+    hlo_set_attrs(g->instr, &(struct hlo_attrs){.tuple_index = number[g->instr->attrs->tuple_index]});
 }
 
 static void forget_needed(struct hlo_computation *c) {
@@ -297,7 +298,7 @@ static void note_use(struct shrinker *s, struct hlo_instr *user, struct hlo_inst
     struct gte *g = arena_new(s->scratch, struct gte);
     *g = (struct gte){user, u->gtes};
     u->gtes = g;
-    u->reads[user->tuple_index] = true;
+    u->reads[user->attrs->tuple_index] = true;
   } else {
     u->is_whole = true;
   }

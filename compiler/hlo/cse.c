@@ -41,15 +41,15 @@ static uint64_t hash_instr(const struct hlo_instr *i) {
   h = mix_ints(h, (struct hlo_ints){i->shape.rank, i->shape.dims});
   for (int k = 0; k < i->n_operands; k++)
     h = mix(h, (uint64_t)i->operands[k]->id);
-  h = mix_ints(h, i->dimensions);
-  h = mix(h, (uint64_t)i->direction);
-  h = mix(h, (uint64_t)i->tuple_index);
-  if (i->slice)
-    h = mix_bytes(h, i->slice, (size_t)i->operands[0]->shape.rank * sizeof *i->slice);
-  if (i->padding)
-    h = mix_bytes(h, i->padding, (size_t)i->operands[0]->shape.rank * sizeof *i->padding);
-  if (i->literal)
-    h = mix_bytes(h, i->literal->data, i->literal->size);
+  h = mix_ints(h, i->attrs->dimensions);
+  h = mix(h, (uint64_t)i->attrs->direction);
+  h = mix(h, (uint64_t)i->attrs->tuple_index);
+  if (i->attrs->slice)
+    h = mix_bytes(h, i->attrs->slice, (size_t)i->operands[0]->shape.rank * sizeof *i->attrs->slice);
+  if (i->attrs->padding)
+    h = mix_bytes(h, i->attrs->padding, (size_t)i->operands[0]->shape.rank * sizeof *i->attrs->padding);
+  if (i->attrs->literal)
+    h = mix_bytes(h, i->attrs->literal->data, i->attrs->literal->size);
   return h;
 }
 
@@ -113,18 +113,20 @@ static bool literal_equal(const struct hlo_literal *x, const struct hlo_literal 
 
 static bool attributes_equal(const struct hlo_instr *x, const struct hlo_instr *y) {
   size_t rank = x->n_operands ? (size_t)x->operands[0]->shape.rank : 0;
-  if (x->op != y->op || !hlo_shape_equal(&x->shape, &y->shape) || !ints_equal(x->dimensions, y->dimensions) ||
-      x->direction != y->direction || x->is_total_order != y->is_total_order || x->k != y->k ||
-      x->is_smallest != y->is_smallest || x->is_stable != y->is_stable || x->tuple_index != y->tuple_index ||
-      x->parameter_number != y->parameter_number)
+  if (x->op != y->op || !hlo_shape_equal(&x->shape, &y->shape) ||
+      !ints_equal(x->attrs->dimensions, y->attrs->dimensions) || x->attrs->direction != y->attrs->direction ||
+      x->attrs->is_total_order != y->attrs->is_total_order || x->attrs->k != y->attrs->k ||
+      x->attrs->is_smallest != y->attrs->is_smallest || x->attrs->is_stable != y->attrs->is_stable ||
+      x->attrs->tuple_index != y->attrs->tuple_index || x->attrs->parameter_number != y->attrs->parameter_number)
     return false;
-  if (x->op == HLO_SLICE && memcmp(x->slice, y->slice, rank * sizeof *x->slice) != 0)
+  if (x->op == HLO_SLICE && memcmp(x->attrs->slice, y->attrs->slice, rank * sizeof *x->attrs->slice) != 0)
     return false;
-  if (x->op == HLO_PAD && memcmp(x->padding, y->padding, rank * sizeof *x->padding) != 0)
+  if (x->op == HLO_PAD && memcmp(x->attrs->padding, y->attrs->padding, rank * sizeof *x->attrs->padding) != 0)
     return false;
-  return SAME(x->dot, y->dot, dot_equal) && SAME(x->gather, y->gather, gather_equal) &&
-         SAME(x->window, y->window, window_equal) && SAME(x->conv, y->conv, conv_equal) &&
-         SAME(x->scatter, y->scatter, scatter_equal) && SAME(x->literal, y->literal, literal_equal);
+  return SAME(x->attrs->dot, y->attrs->dot, dot_equal) && SAME(x->attrs->gather, y->attrs->gather, gather_equal) &&
+         SAME(x->attrs->window, y->attrs->window, window_equal) && SAME(x->attrs->conv, y->attrs->conv, conv_equal) &&
+         SAME(x->attrs->scatter, y->attrs->scatter, scatter_equal) &&
+         SAME(x->attrs->literal, y->attrs->literal, literal_equal);
 }
 
 /* Instruction by instruction.  Combiners have three; anything longer, or calling further, counts as different. */

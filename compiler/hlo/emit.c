@@ -158,19 +158,19 @@ void emit_init(struct emit *e, struct arena *a, const struct hlo_module *m, bool
 }
 
 static bool is_entry_param(const struct emit *e, const struct hlo_instr *i) {
-  return i->op == HLO_PARAMETER && i->parent == e->module->entry && i->parameter_number >= 0 &&
-         i->parameter_number < e->module->entry->n_params;
+  return i->op == HLO_PARAMETER && i->parent == e->module->entry && i->attrs->parameter_number >= 0 &&
+         i->attrs->parameter_number < e->module->entry->n_params;
 }
 
 const char *emit_name(const struct emit *e, const struct hlo_instr *i) {
-  return is_entry_param(e, i) ? e->param_names[i->parameter_number] : i->name;
+  return is_entry_param(e, i) ? e->param_names[i->attrs->parameter_number] : i->name;
 }
 
 bool emit_frontend_attribute(const struct emit *e, const struct hlo_instr *i, const char **key, const char **value) {
   const struct hlo_module *m = e->module;
   if (is_entry_param(e, i)) {
     *key = "neff_input_names";
-    *value = e->param_names[i->parameter_number];
+    *value = e->param_names[i->attrs->parameter_number];
     return true;
   }
   if (i != m->entry->root || !m->n_outputs)

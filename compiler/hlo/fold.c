@@ -31,13 +31,13 @@ static bool fold_element(const struct hlo_instr *i, const double *x, double *out
     *out = x[0];
     return true;
   case HLO_COMPARE:
-    *out = i->direction == HLO_EQ   ? x[0] == x[1]
-           : i->direction == HLO_NE ? x[0] != x[1]
-           : i->direction == HLO_GE ? x[0] >= x[1]
-           : i->direction == HLO_GT ? x[0] > x[1]
-           : i->direction == HLO_LE ? x[0] <= x[1]
-                                    : x[0] < x[1];
-    return !i->is_total_order;
+    *out = i->attrs->direction == HLO_EQ   ? x[0] == x[1]
+           : i->attrs->direction == HLO_NE ? x[0] != x[1]
+           : i->attrs->direction == HLO_GE ? x[0] >= x[1]
+           : i->attrs->direction == HLO_GT ? x[0] > x[1]
+           : i->attrs->direction == HLO_LE ? x[0] <= x[1]
+                                           : x[0] < x[1];
+    return !i->attrs->is_total_order;
   case HLO_SELECT:
     *out = x[0] != 0 ? x[1] : x[2];
     return true;
@@ -80,7 +80,7 @@ static struct hlo_literal *new_literal(struct hlo_module *m, const struct hlo_sh
 
 static struct hlo_instr *put_constant(struct hlo_instr *i, const struct hlo_literal *l) {
   struct hlo_instr *c = hlo_insert(i, HLO_CONSTANT, NULL, i->shape, 0, NULL);
-  c->literal = l;
+  hlo_set_attrs(c, &(struct hlo_attrs){.literal = l});
   return c;
 }
 
@@ -93,7 +93,7 @@ static struct hlo_instr *fold(struct hlo_module *m, struct hlo_instr *i) {
     if (i->operands[k]->op != HLO_CONSTANT || !is_exact(i->operands[k]->shape.dtype))
       return NULL;
   if (i->op == HLO_RESHAPE) {
-    struct hlo_literal *l = arena_dup(m->arena, i->operands[0]->literal, sizeof *l);
+    struct hlo_literal *l = arena_dup(m->arena, i->operands[0]->attrs->literal, sizeof *l);
     l->shape = i->shape;
     return put_constant(i, l);
   }
@@ -104,7 +104,7 @@ static struct hlo_instr *fold(struct hlo_module *m, struct hlo_instr *i) {
   for (int64_t at = 0; at < n; at++) {
     double x[3], v;
     for (int k = 0; k < i->n_operands; k++)
-      x[k] = literal_double(i->operands[k]->literal, (size_t)at);
+      x[k] = literal_double(i->operands[k]->attrs->literal, (size_t)at);
     if (!fold_element(i, x, &v))
       return NULL;
     literal_store(i->shape.dtype, v, (char *)data + (size_t)at * dtype_size(i->shape.dtype));

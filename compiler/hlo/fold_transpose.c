@@ -11,28 +11,28 @@
 static struct hlo_ints through(struct arena *a, const struct hlo_instr *t, struct hlo_ints dims) {
   int64_t v[HLO_RANK_MAX];
   for (int k = 0; k < dims.n; k++)
-    v[k] = t->dimensions.v[dims.v[k]];
+    v[k] = t->attrs->dimensions.v[dims.v[k]];
   return hlo_ints_dup(a, dims.n, v);
 }
 
 /* Batch dimensions stay where they are; of the two others one is summed. */
 static bool swaps_rows_and_columns(const struct hlo_instr *t, struct hlo_ints batch, struct hlo_ints contracting) {
   for (int k = 0; k < batch.n; k++)
-    if (t->dimensions.v[batch.v[k]] != batch.v[k])
+    if (t->attrs->dimensions.v[batch.v[k]] != batch.v[k])
       return false;
   return batch.n == t->shape.rank - 2 && contracting.n == 1;
 }
 
 static bool fold_side(struct arena *a, struct hlo_instr *dot, int side) {
   struct hlo_instr *t = dot->operands[side];
-  struct hlo_dot_dims d = *dot->dot;
+  struct hlo_dot_dims d = *dot->attrs->dot;
   struct hlo_ints *batch = side ? &d.rhs_batch : &d.lhs_batch,
                   *contracting = side ? &d.rhs_contracting : &d.lhs_contracting;
   if (t->op != HLO_TRANSPOSE || rewrite_is_pinned(t) || !swaps_rows_and_columns(t, *batch, *contracting))
     return false;
   *batch = through(a, t, *batch);
   *contracting = through(a, t, *contracting);
-  dot->dot = arena_dup(a, &d, sizeof d);
+  hlo_set_attrs(dot, &(struct hlo_attrs){.dot = arena_dup(a, &d, sizeof d)});
   dot->operands[side] = t->operands[0];
   rewrite_inherit_places(dot, t);
   return true;

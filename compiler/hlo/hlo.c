@@ -194,10 +194,32 @@ void hlo_computation_remove(struct hlo_computation *c) {
 
 /* ---- instructions ------------------------------------------------------------------------------------ */
 
+const struct hlo_attrs hlo_no_attrs = {0};
+
+/* Instructions stand side by side, each with its operands behind it, in pieces of this many bytes: a pass then reads
+ * memory in order, whatever else was allocated between one instruction and the next. */
+enum { POOL_BYTES = 64 << 10 };
+
+static void *pool_alloc(struct hlo_module *m, size_t n) {
+  enum { ALIGN = 16 };
+  n = (n + ALIGN - 1) & ~(size_t)(ALIGN - 1);
+  if (n > POOL_BYTES / 4)
+    return arena_alloc(m->arena, n);
+  if (m->pool_left < n) {
+    m->pool = arena_alloc(m->arena, POOL_BYTES);
+    m->pool_left = POOL_BYTES;
+  }
+  char *p = m->pool;
+  m->pool += n;
+  m->pool_left -= n;
+  return p;
+}
+
 static struct hlo_instr *instr_alloc(struct hlo_computation *c, enum hlo_op op, const char *name,
                                      struct hlo_shape shape, int n_operands, struct hlo_instr *const *operands) {
   struct hlo_module *m = c->module;
-  struct hlo_instr *i = arena_new(m->arena, struct hlo_instr);
+  const size_t operands_size = (size_t)n_operands * sizeof(struct hlo_instr *);
+  struct hlo_instr *i = pool_alloc(m, sizeof *i + operands_size);
   char automatic[24];
 
   i->id = m->next_id++;
@@ -209,8 +231,9 @@ static struct hlo_instr *instr_alloc(struct hlo_computation *c, enum hlo_op op, 
   i->name = hlo_names_take(m->arena, m->names, name);
   i->shape = shape;
   i->n_operands = n_operands;
+  i->attrs = &hlo_no_attrs;
   if (n_operands)
-    i->operands = arena_dup(m->arena, operands, (size_t)n_operands * sizeof(struct hlo_instr *));
+    i->operands = memcpy(i + 1, operands, operands_size);
   i->parent = c;
   c->n_instrs++;
   return i;
@@ -234,6 +257,11 @@ struct hlo_instr *hlo_insert(struct hlo_instr *before, enum hlo_op op, const cha
   *(before->prev ? &before->prev->next : &c->first) = i;
   before->prev = i;
   return i;
+}
+
+void hlo_set_attrs(struct hlo_instr *i, const struct hlo_attrs *attrs) {
+  const bool any = memcmp(attrs, &hlo_no_attrs, sizeof *attrs) != 0;
+  i->attrs = any ? arena_dup(i->parent->module->arena, attrs, sizeof *attrs) : &hlo_no_attrs;
 }
 
 void hlo_remove(struct hlo_instr *i) {
@@ -290,7 +318,7 @@ void hlo_derive(struct hlo_instr *heir, const struct hlo_instr *dead) {
 void hlo_stage_mark(struct hlo_module *m) {
   for (struct hlo_computation *c = m->computations; c; c = c->next)
     hlo_for_each(i, c) {
-      i->n_from = 0;
-      from_add(m->arena, i, i->id);
+      i->n_from = 1;
+      i->from = &i->id;
     }
 }

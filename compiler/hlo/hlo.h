@@ -158,17 +158,9 @@ struct hlo_fuse {
 
 /* ---- instructions ---------------------------------------------------------------------------------- */
 
-struct hlo_instr {
-  enum hlo_op op;
-  int id;
-  const char *name; /* unique in the module, as printed after '%' */
-  struct hlo_shape shape;
-  int n_operands;
-  struct hlo_instr **operands;
-  int n_called; /* while: body, condition; conditional: one per branch, in the order of the operands behind the first;
-                   select-and-scatter: select, scatter; others: one, the combiner, comparator or callee */
-  struct hlo_computation **called;
-
+/* What an opcode needs beside operands and called computations; all of it is "none" in the others.  Immutable, as
+ * copies share them: hlo_set_attrs gives an instruction others. */
+struct hlo_attrs {
   struct hlo_ints dimensions; /* broadcast, transpose, reduce, concatenate, iota, reverse, sort, map, collectives;
                                         dynamic-slice sizes */
   const struct hlo_slice_dim *slice; /* shape.rank of the operand entries */
@@ -189,17 +181,31 @@ struct hlo_instr {
   const char *custom_call_target, *backend_config;
   int n_operand_aliases; /* custom-call */
   const struct hlo_operand_alias *operand_aliases;
+};
+extern const struct hlo_attrs hlo_no_attrs;
 
-  struct src_locs locs;        /* Python places it stands for */
+/* Passes walk over all instructions again and again, so they are small, stand side by side in memory, and begin with
+ * what every walk reads. */
+struct hlo_instr {
+  enum hlo_op op;
+  int id;
+  int mark; /* 0 but while a pass runs, which may use it */
+  int n_operands;
+  struct hlo_instr **operands;
+  struct hlo_instr *prev, *next;
+  struct hlo_computation *parent;
+  void *scratch;               /* NULL but while a pass runs, which may use it */
   const struct hlo_knob *knob; /* on the value it defines, or NULL */
 
-  int n_from; /* provenance, see the head */
+  struct hlo_shape shape;
+  const struct hlo_attrs *attrs; /* never NULL */
+  int n_called; /* while: body, condition; conditional: one per branch, in the order of the operands behind the first;
+                   select-and-scatter: select, scatter; others: one, the combiner, comparator or callee */
+  int n_from;   /* provenance, see the head */
+  struct hlo_computation **called;
   const int *from;
-
-  struct hlo_computation *parent;
-  struct hlo_instr *prev, *next;
-  void *scratch; /* a pass may use it between its own start and end */
-  int mark;      /* likewise */
+  const char *name;     /* unique in the module, as printed after '%' */
+  struct src_locs locs; /* Python places it stands for */
 };
 
 struct hlo_computation {
@@ -238,6 +244,8 @@ struct hlo_module {
   struct hlo_alias *aliases;
   struct hlo_fuse *fuses, *last_fuse;
   struct hlo_names *names; /* instruction names in use; names of removed instructions stay taken */
+  char *pool;              /* where the next instruction goes */
+  size_t pool_left;        /* bytes */
 };
 
 struct hlo_module *hlo_module_new(struct arena *a, const char *name); /* with an empty entry computation "main" */
@@ -256,6 +264,8 @@ struct hlo_instr *hlo_append(struct hlo_computation *c, enum hlo_op op, const ch
 /* Same, inserted in front of `before`. */
 struct hlo_instr *hlo_insert(struct hlo_instr *before, enum hlo_op op, const char *name, struct hlo_shape shape,
                              int n_operands, struct hlo_instr *const *operands);
+/* Gives i these attributes; what they point to is borrowed. */
+void hlo_set_attrs(struct hlo_instr *i, const struct hlo_attrs *attrs);
 /* Unlinks an instruction that nothing uses any more. */
 void hlo_remove(struct hlo_instr *i);
 

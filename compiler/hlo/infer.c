@@ -122,9 +122,9 @@ static enum status infer_compare(struct arena *a, const struct hlo_instr *i, str
   const struct hlo_instr *x = OP(i, 0), *y = OP(i, 1);
   if (!hlo_shape_equal(&x->shape, &y->shape))
     REFUSE("compare: operands %s and %s must have the same shape and data type", TEXT(x), TEXT(y));
-  if ((unsigned)i->direction > HLO_LT)
-    REFUSE("compare: unknown direction %d", (int)i->direction);
-  if (i->is_total_order && !dtype_is_float(x->shape.dtype))
+  if ((unsigned)i->attrs->direction > HLO_LT)
+    REFUSE("compare: unknown direction %d", (int)i->attrs->direction);
+  if (i->attrs->is_total_order && !dtype_is_float(x->shape.dtype))
     REFUSE("compare: only floats have a total order of their own, not %s", TEXT(x));
   *out = x->shape;
   out->dtype = DT_BOOL;
@@ -182,7 +182,7 @@ static enum status infer_bitcast_convert(struct arena *a, const struct hlo_instr
 
 static enum status infer_constant(struct arena *a, const struct hlo_instr *i, struct hlo_shape *out,
                                   struct error *err) {
-  const struct hlo_literal *l = i->literal;
+  const struct hlo_literal *l = i->attrs->literal;
   if (!l)
     REFUSE("constant: no value");
   int64_t n = hlo_shape_elements(&l->shape);
@@ -195,8 +195,8 @@ static enum status infer_constant(struct arena *a, const struct hlo_instr *i, st
 static enum status infer_iota(struct arena *a, const struct hlo_instr *i, struct hlo_shape *out, struct error *err) {
   if (i->shape.dtype == DT_BOOL)
     REFUSE("iota: %s cannot count", TEXT(i));
-  if (i->dimensions.n != 1 || !infer_is_distinct_below(i->dimensions, i->shape.rank))
-    REFUSE("iota: dimension %s of %s does not exist", infer_ints_text(a, i->dimensions), TEXT(i));
+  if (i->attrs->dimensions.n != 1 || !infer_is_distinct_below(i->attrs->dimensions, i->shape.rank))
+    REFUSE("iota: dimension %s of %s does not exist", infer_ints_text(a, i->attrs->dimensions), TEXT(i));
   *out = i->shape;
   return ST_OK;
 }
@@ -206,16 +206,16 @@ static enum status infer_iota(struct arena *a, const struct hlo_instr *i, struct
 static enum status infer_broadcast(struct arena *a, const struct hlo_instr *i, struct hlo_shape *out,
                                    struct error *err) {
   const struct hlo_instr *x = OP(i, 0);
-  if (i->dimensions.n != x->shape.rank)
+  if (i->attrs->dimensions.n != x->shape.rank)
     REFUSE("broadcast: %s needs %d dimension numbers, not %s", TEXT(x), x->shape.rank,
-           infer_ints_text(a, i->dimensions));
-  if (!infer_is_distinct_below(i->dimensions, i->shape.rank))
-    REFUSE("broadcast: dimensions %s of %s must differ and exist in the result %s", infer_ints_text(a, i->dimensions),
-           TEXT(x), TEXT(i));
+           infer_ints_text(a, i->attrs->dimensions));
+  if (!infer_is_distinct_below(i->attrs->dimensions, i->shape.rank))
+    REFUSE("broadcast: dimensions %s of %s must differ and exist in the result %s",
+           infer_ints_text(a, i->attrs->dimensions), TEXT(x), TEXT(i));
   for (int k = 0; k < x->shape.rank; k++)
-    if (x->shape.dims[k] != i->shape.dims[i->dimensions.v[k]])
+    if (x->shape.dims[k] != i->shape.dims[i->attrs->dimensions.v[k]])
       REFUSE("broadcast: dimension %d of %s does not have the size of dimension %lld of the result %s", k, TEXT(x),
-             (long long)i->dimensions.v[k], TEXT(i));
+             (long long)i->attrs->dimensions.v[k], TEXT(i));
   *out = i->shape;
   out->dtype = x->shape.dtype;
   return ST_OK;
@@ -235,10 +235,11 @@ static enum status infer_transpose(struct arena *a, const struct hlo_instr *i, s
                                    struct error *err) {
   const struct hlo_instr *x = OP(i, 0);
   int64_t dims[HLO_RANK_MAX];
-  if (i->dimensions.n != x->shape.rank || !infer_is_distinct_below(i->dimensions, x->shape.rank))
-    REFUSE("transpose: %s is not a permutation of the dimensions of %s", infer_ints_text(a, i->dimensions), TEXT(x));
+  if (i->attrs->dimensions.n != x->shape.rank || !infer_is_distinct_below(i->attrs->dimensions, x->shape.rank))
+    REFUSE("transpose: %s is not a permutation of the dimensions of %s", infer_ints_text(a, i->attrs->dimensions),
+           TEXT(x));
   for (int k = 0; k < x->shape.rank; k++)
-    dims[k] = x->shape.dims[i->dimensions.v[k]];
+    dims[k] = x->shape.dims[i->attrs->dimensions.v[k]];
   *out = hlo_shape_array(a, x->shape.dtype, x->shape.rank, dims);
   return ST_OK;
 }
@@ -246,10 +247,10 @@ static enum status infer_transpose(struct arena *a, const struct hlo_instr *i, s
 static enum status infer_slice(struct arena *a, const struct hlo_instr *i, struct hlo_shape *out, struct error *err) {
   const struct hlo_instr *x = OP(i, 0);
   int64_t dims[HLO_RANK_MAX];
-  if (!i->slice && x->shape.rank)
+  if (!i->attrs->slice && x->shape.rank)
     REFUSE("slice: no ranges");
   for (int k = 0; k < x->shape.rank; k++) {
-    struct hlo_slice_dim s = i->slice[k];
+    struct hlo_slice_dim s = i->attrs->slice[k];
     if (s.start < 0 || s.limit < s.start || s.limit > x->shape.dims[k] || s.stride < 1)
       REFUSE("slice: range [%lld:%lld:%lld] does not fit dimension %d of %s", (long long)s.start, (long long)s.limit,
              (long long)s.stride, k, TEXT(x));
@@ -274,10 +275,10 @@ static enum status infer_pad(struct arena *a, const struct hlo_instr *i, struct 
     REFUSE("pad: the padding value %s must be %s[]", TEXT(v), dtype_hlo_name(x->shape.dtype));
   if (!x->shape.rank)
     REFUSE("pad: %s has no dimensions", TEXT(x)); /* HLO text has no form for it */
-  if (!i->padding)
+  if (!i->attrs->padding)
     REFUSE("pad: no padding");
   for (int k = 0; k < x->shape.rank; k++) {
-    struct hlo_pad_dim p = i->padding[k];
+    struct hlo_pad_dim p = i->attrs->padding[k];
     if (p.interior < 0 || !infer_padded_size(x->shape.dims[k], p, &dims[k]) || dims[k] < 0)
       REFUSE("pad: padding %lld_%lld_%lld does not fit dimension %d of %s", (long long)p.low, (long long)p.high,
              (long long)p.interior, k, TEXT(x));
@@ -292,9 +293,10 @@ static enum status infer_concatenate(struct arena *a, const struct hlo_instr *i,
   if (!i->n_operands)
     REFUSE("concatenate: no operands");
   const struct hlo_shape *s = &OP(i, 0)->shape;
-  if (i->dimensions.n != 1 || !infer_is_distinct_below(i->dimensions, s->rank))
-    REFUSE("concatenate: dimension %s of %s does not exist", infer_ints_text(a, i->dimensions), hlo_shape_text(a, s));
-  int64_t at = i->dimensions.v[0];
+  if (i->attrs->dimensions.n != 1 || !infer_is_distinct_below(i->attrs->dimensions, s->rank))
+    REFUSE("concatenate: dimension %s of %s does not exist", infer_ints_text(a, i->attrs->dimensions),
+           hlo_shape_text(a, s));
+  int64_t at = i->attrs->dimensions.v[0];
   memcpy(dims, s->dims, (size_t)s->rank * sizeof *dims);
   for (int n = 1; n < i->n_operands; n++) {
     const struct hlo_shape *t = &OP(i, n)->shape;
@@ -331,12 +333,13 @@ static enum status infer_dynamic_slice(struct arena *a, const struct hlo_instr *
   enum status st = check_starts(a, i, 1, err);
   if (st)
     return st;
-  if (i->dimensions.n != x->shape.rank)
-    REFUSE("dynamic-slice: %s needs %d sizes, not %s", TEXT(x), x->shape.rank, infer_ints_text(a, i->dimensions));
+  if (i->attrs->dimensions.n != x->shape.rank)
+    REFUSE("dynamic-slice: %s needs %d sizes, not %s", TEXT(x), x->shape.rank,
+           infer_ints_text(a, i->attrs->dimensions));
   for (int k = 0; k < x->shape.rank; k++)
-    if (i->dimensions.v[k] < 0 || i->dimensions.v[k] > x->shape.dims[k])
-      REFUSE("dynamic-slice: sizes %s do not fit %s", infer_ints_text(a, i->dimensions), TEXT(x));
-  *out = hlo_shape_array(a, x->shape.dtype, x->shape.rank, i->dimensions.v);
+    if (i->attrs->dimensions.v[k] < 0 || i->attrs->dimensions.v[k] > x->shape.dims[k])
+      REFUSE("dynamic-slice: sizes %s do not fit %s", infer_ints_text(a, i->attrs->dimensions), TEXT(x));
+  *out = hlo_shape_array(a, x->shape.dtype, x->shape.rank, i->attrs->dimensions.v);
   return ST_OK;
 }
 
@@ -370,17 +373,17 @@ static enum status infer_tuple(struct arena *a, const struct hlo_instr *i, struc
 static enum status infer_get_tuple_element(struct arena *a, const struct hlo_instr *i, struct hlo_shape *out,
                                            struct error *err) {
   const struct hlo_shape *s = &OP(i, 0)->shape;
-  if (s->dtype != DT_TUPLE || i->tuple_index < 0 || i->tuple_index >= s->n_elems)
-    REFUSE("get-tuple-element: %s has no element %lld", hlo_shape_text(a, s), (long long)i->tuple_index);
-  *out = s->elems[i->tuple_index];
+  if (s->dtype != DT_TUPLE || i->attrs->tuple_index < 0 || i->attrs->tuple_index >= s->n_elems)
+    REFUSE("get-tuple-element: %s has no element %lld", hlo_shape_text(a, s), (long long)i->attrs->tuple_index);
+  *out = s->elems[i->attrs->tuple_index];
   return ST_OK;
 }
 
 /* The shape is whatever it says; an alias has to name something that is there. */
 static enum status infer_custom_call(const struct hlo_instr *i, struct hlo_shape *out, struct error *err) {
   *out = i->shape;
-  for (int k = 0; k < i->n_operand_aliases; k++) {
-    const struct hlo_operand_alias *x = &i->operand_aliases[k];
+  for (int k = 0; k < i->attrs->n_operand_aliases; k++) {
+    const struct hlo_operand_alias *x = &i->attrs->operand_aliases[k];
     bool fits = x->operand >= 0 && x->operand < i->n_operands && x->output_index.n <= 1;
     if (fits && x->output_index.n)
       fits = i->shape.dtype == DT_TUPLE && x->output_index.v[0] >= 0 && x->output_index.v[0] < i->shape.n_elems;

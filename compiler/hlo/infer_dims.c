@@ -49,7 +49,7 @@ static int add_free_dims(const struct hlo_shape *s, struct hlo_ints batch, struc
 
 enum status infer_dot(struct arena *a, const struct hlo_instr *i, struct hlo_shape *out, struct error *err) {
   const struct hlo_instr *l = i->operands[0], *r = i->operands[1];
-  const struct hlo_dot_dims *d = i->dot;
+  const struct hlo_dot_dims *d = i->attrs->dot;
   int64_t dims[2 * HLO_RANK_MAX];
   enum status st;
   int n = 0;
@@ -134,7 +134,7 @@ static enum status check_gather_sizes(struct arena *a, const struct hlo_instr *x
 
 enum status infer_gather(struct arena *a, const struct hlo_instr *i, struct hlo_shape *out, struct error *err) {
   const struct hlo_instr *x = i->operands[0], *idx = i->operands[1];
-  const struct hlo_gather_dims *g = i->gather;
+  const struct hlo_gather_dims *g = i->attrs->gather;
   int64_t batch[HLO_RANK_MAX] = {0}, dims[2 * HLO_RANK_MAX], vector = 0;
   int n_batch, at_batch = 0, at_offset = 0;
   enum status st;
@@ -194,7 +194,7 @@ static enum status check_scatter_numbers(struct arena *a, const struct hlo_instr
 
 enum status infer_scatter(struct arena *a, const struct hlo_instr *i, struct hlo_shape *out, struct error *err) {
   const struct hlo_instr *x = i->operands[0], *idx = i->operands[1], *u = i->operands[2];
-  const struct hlo_scatter_dims *s = i->scatter;
+  const struct hlo_scatter_dims *s = i->attrs->scatter;
   int64_t batch[HLO_RANK_MAX] = {0}, vector = 0;
   int n_batch, at_batch = 0, at_window = 0;
   enum status st;

@@ -36,9 +36,9 @@ enum status infer_map(const struct hlo_instr *i, struct hlo_shape *out, struct e
   bool fits = c->n_params == i->n_operands && c->root->shape.dtype != DT_TUPLE && !c->root->shape.rank;
   for (int k = 0; fits && k < i->n_operands; k++)
     fits = is_scalar(&c->params[k]->shape, OP(i, k)->shape.dtype) && hlo_shape_same_dims(&OP(i, k)->shape, s);
-  for (int k = 0; k < i->dimensions.n; k++)
-    fits &= i->dimensions.v[k] == k;
-  if (!fits || i->dimensions.n != s->rank)
+  for (int k = 0; k < i->attrs->dimensions.n; k++)
+    fits &= i->attrs->dimensions.v[k] == k;
+  if (!fits || i->attrs->dimensions.n != s->rank)
     REFUSE("map: the computation %s does not take one element of each operand, all of one shape, and give one",
            c->name);
   *out = *s;
@@ -73,10 +73,10 @@ enum status infer_reduce(struct arena *a, const struct hlo_instr *i, struct hlo_
     if (!hlo_shape_same_dims(&OP(i, k)->shape, &x->shape))
       REFUSE("reduce: operands %s and %s must have the same dimensions", TEXT(x), TEXT(OP(i, k)));
   }
-  if (!infer_is_distinct_below(i->dimensions, x->shape.rank))
-    REFUSE("reduce: dimensions %s are not different dimensions of %s", INTS(i->dimensions), TEXT(x));
+  if (!infer_is_distinct_below(i->attrs->dimensions, x->shape.rank))
+    REFUSE("reduce: dimensions %s are not different dimensions of %s", INTS(i->attrs->dimensions), TEXT(x));
   for (int k = 0; k < x->shape.rank; k++)
-    if (!infer_contains(i->dimensions, k))
+    if (!infer_contains(i->attrs->dimensions, k))
       dims[rank++] = x->shape.dims[k];
   *out = hlo_shape_array(a, x->shape.dtype, rank, dims);
   if (n == 1)
@@ -94,8 +94,8 @@ enum status infer_reduce(struct arena *a, const struct hlo_instr *i, struct hlo_
 /* ---- order ----------------------------------------------------------------------------------------------- */
 
 enum status infer_reverse(struct arena *a, const struct hlo_instr *i, struct hlo_shape *out, struct error *err) {
-  if (!infer_is_distinct_below(i->dimensions, OP(i, 0)->shape.rank))
-    REFUSE("reverse: dimensions %s are not different dimensions of %s", INTS(i->dimensions), TEXT(OP(i, 0)));
+  if (!infer_is_distinct_below(i->attrs->dimensions, OP(i, 0)->shape.rank))
+    REFUSE("reverse: dimensions %s are not different dimensions of %s", INTS(i->attrs->dimensions), TEXT(OP(i, 0)));
   *out = OP(i, 0)->shape;
   return ST_OK;
 }
@@ -114,8 +114,8 @@ static bool is_comparator(const struct hlo_instr *i) {
 enum status infer_sort(struct arena *a, const struct hlo_instr *i, struct hlo_shape *out, struct error *err) {
   if (!i->n_operands)
     REFUSE("sort: no operands");
-  if (i->dimensions.n != 1 || !infer_is_distinct_below(i->dimensions, OP(i, 0)->shape.rank))
-    REFUSE("sort: dimension %s of %s does not exist", INTS(i->dimensions), TEXT(OP(i, 0)));
+  if (i->attrs->dimensions.n != 1 || !infer_is_distinct_below(i->attrs->dimensions, OP(i, 0)->shape.rank))
+    REFUSE("sort: dimension %s of %s does not exist", INTS(i->attrs->dimensions), TEXT(OP(i, 0)));
   struct hlo_shape *elems = arena_new_array(a, struct hlo_shape, (size_t)i->n_operands);
   for (int k = 0; k < i->n_operands; k++) {
     elems[k] = OP(i, k)->shape;
@@ -133,10 +133,10 @@ enum status infer_sort(struct arena *a, const struct hlo_instr *i, struct hlo_sh
 enum status infer_topk(struct arena *a, const struct hlo_instr *i, struct hlo_shape *out, struct error *err) {
   const struct hlo_shape *x = &OP(i, 0)->shape;
   int64_t dims[HLO_RANK_MAX];
-  if (!x->rank || i->k < 0 || i->k > x->dims[x->rank - 1])
-    REFUSE("topk: %lld elements of the last dimension of %s do not exist", (long long)i->k, TEXT(OP(i, 0)));
+  if (!x->rank || i->attrs->k < 0 || i->attrs->k > x->dims[x->rank - 1])
+    REFUSE("topk: %lld elements of the last dimension of %s do not exist", (long long)i->attrs->k, TEXT(OP(i, 0)));
   for (int k = 0; k < x->rank; k++)
-    dims[k] = k == x->rank - 1 ? i->k : x->dims[k];
+    dims[k] = k == x->rank - 1 ? i->attrs->k : x->dims[k];
   struct hlo_shape *elems = arena_new_array(a, struct hlo_shape, 2);
   elems[0] = hlo_shape_array(a, x->dtype, x->rank, dims);
   elems[1] = hlo_shape_array(a, DT_I32, x->rank, dims);
@@ -149,10 +149,10 @@ enum status infer_topk(struct arena *a, const struct hlo_instr *i, struct hlo_sh
 /* Devices of a group; with no groups given, the ratio of the shapes says how many there are. */
 static enum status check_groups(const struct hlo_instr *i, int64_t *size, struct error *err) {
   *size = 0;
-  for (int k = 0; i->groups && k < i->groups->n; k++) {
-    if (*size && i->groups->v[k].n != *size)
+  for (int k = 0; i->attrs->groups && k < i->attrs->groups->n; k++) {
+    if (*size && i->attrs->groups->v[k].n != *size)
       REFUSE("%s: the groups have different sizes", hlo_op_name(i->op));
-    *size = i->groups->v[k].n;
+    *size = i->attrs->groups->v[k].n;
   }
   return ST_OK;
 }
@@ -162,20 +162,20 @@ static enum status infer_resizing(struct arena *a, const struct hlo_instr *i, in
   const struct hlo_shape *x = &OP(i, 0)->shape;
   const bool grows = i->op == HLO_ALL_GATHER;
   int64_t dims[HLO_RANK_MAX];
-  if (i->dimensions.n != 1 || !infer_is_distinct_below(i->dimensions, x->rank))
-    REFUSE("%s: dimension %s of %s does not exist", hlo_op_name(i->op), INTS(i->dimensions), TEXT(OP(i, 0)));
+  if (i->attrs->dimensions.n != 1 || !infer_is_distinct_below(i->attrs->dimensions, x->rank))
+    REFUSE("%s: dimension %s of %s does not exist", hlo_op_name(i->op), INTS(i->attrs->dimensions), TEXT(OP(i, 0)));
   for (int k = 0; k < x->rank; k++)
     dims[k] = x->dims[k];
-  int64_t *at = &dims[i->dimensions.v[0]];
+  int64_t *at = &dims[i->attrs->dimensions.v[0]];
   if (!size) { /* all devices: as many as the result says */
     if (i->shape.rank != x->rank)
       REFUSE("%s: the result %s does not fit %s", hlo_op_name(i->op), TEXT(i), TEXT(OP(i, 0)));
-    int64_t to = i->shape.dims[i->dimensions.v[0]], small = grows ? *at : to, large = grows ? to : *at;
+    int64_t to = i->shape.dims[i->attrs->dimensions.v[0]], small = grows ? *at : to, large = grows ? to : *at;
     if (large % (small ? small : 1) || (large && !small))
       REFUSE("%s: the result %s is no multiple or part of %s", hlo_op_name(i->op), TEXT(i), TEXT(OP(i, 0)));
     *at = to;
   } else if (grows ? __builtin_mul_overflow(*at, size, at) : *at % size != 0) {
-    REFUSE("%s: dimension %s of %s does not divide among %lld devices", hlo_op_name(i->op), INTS(i->dimensions),
+    REFUSE("%s: dimension %s of %s does not divide among %lld devices", hlo_op_name(i->op), INTS(i->attrs->dimensions),
            TEXT(OP(i, 0)), (long long)size);
   } else if (!grows) {
     *at /= size;
@@ -194,9 +194,11 @@ enum status infer_collective(struct arena *a, const struct hlo_instr *i, struct 
     st = infer_combiner(i, x->dtype, err);
   if (!st && (i->op == HLO_ALL_GATHER || i->op == HLO_REDUCE_SCATTER))
     return infer_resizing(a, i, size, out, err);
-  if (i->op == HLO_ALL_TO_ALL && (i->dimensions.n != 1 || !infer_is_distinct_below(i->dimensions, x->rank) ||
-                                  (size && x->dims[i->dimensions.v[0]] % size)))
-    REFUSE("all-to-all: dimension %s of %s does not divide among the devices", INTS(i->dimensions), TEXT(OP(i, 0)));
+  if (i->op == HLO_ALL_TO_ALL &&
+      (i->attrs->dimensions.n != 1 || !infer_is_distinct_below(i->attrs->dimensions, x->rank) ||
+       (size && x->dims[i->attrs->dimensions.v[0]] % size)))
+    REFUSE("all-to-all: dimension %s of %s does not divide among the devices", INTS(i->attrs->dimensions),
+           TEXT(OP(i, 0)));
   if (i->op == HLO_COLLECTIVE_PERMUTE && size && size != 2)
     REFUSE("collective-permute: source_target_pairs must be pairs");
   *out = *x;

@@ -23,10 +23,11 @@ bool infer_window_positions(const struct hlo_window_dim *w, int64_t n, int64_t *
 static enum status window_shape(struct arena *a, const struct hlo_instr *i, struct hlo_shape *out, struct error *err) {
   const struct hlo_shape *x = &OP(i, 0)->shape;
   int64_t dims[HLO_RANK_MAX], padded;
-  if (!i->window || i->window->n != x->rank)
+  if (!i->attrs->window || i->attrs->window->n != x->rank)
     REFUSE("%s: the window must have the %d dimensions of %s", hlo_op_name(i->op), x->rank, TEXT(OP(i, 0)));
   for (int k = 0; k < x->rank; k++)
-    if (i->window->v[k].is_reversed || !infer_window_positions(&i->window->v[k], x->dims[k], &padded, &dims[k]))
+    if (i->attrs->window->v[k].is_reversed ||
+        !infer_window_positions(&i->attrs->window->v[k], x->dims[k], &padded, &dims[k]))
       REFUSE("%s: the window does not fit dimension %d of %s", hlo_op_name(i->op), k, TEXT(OP(i, 0)));
   *out = hlo_shape_array(a, x->dtype, x->rank, dims);
   return ST_OK;
@@ -60,7 +61,7 @@ enum status infer_select_and_scatter(struct arena *a, const struct hlo_instr *i,
   if (init->shape.rank || init->shape.dtype != t)
     REFUSE("select-and-scatter: the initial value %s must be %s[]", TEXT(init), dtype_hlo_name(t));
   for (int k = 0; k < x->shape.rank; k++)
-    if (i->window->v[k].base_dilation != 1 || i->window->v[k].window_dilation != 1)
+    if (i->attrs->window->v[k].base_dilation != 1 || i->attrs->window->v[k].window_dilation != 1)
       REFUSE("select-and-scatter: the window must not be dilated");
   if (i->n_called != 2 || !is_binary(i->called[0], t, DT_BOOL) || !is_binary(i->called[1], t, t))
     REFUSE("select-and-scatter: needs a computation that selects between two %s[] and one that adds them",
@@ -85,7 +86,7 @@ static bool are_roles(int64_t x, int64_t y, struct hlo_ints spatial, int rank) {
 
 static enum status check_features(struct arena *a, const struct hlo_instr *i, struct error *err) {
   const struct hlo_shape *x = &OP(i, 0)->shape, *w = &OP(i, 1)->shape;
-  const struct hlo_conv_dims *c = i->conv;
+  const struct hlo_conv_dims *c = i->attrs->conv;
   const int64_t groups = c->feature_group_count, batches = c->batch_group_count;
   if (groups < 1 || batches < 1 || (groups > 1 && batches > 1))
     REFUSE("convolution: %lld feature groups and %lld batch groups are not possible", (long long)groups,
@@ -102,13 +103,13 @@ static enum status check_features(struct arena *a, const struct hlo_instr *i, st
 
 enum status infer_convolution(struct arena *a, const struct hlo_instr *i, struct hlo_shape *out, struct error *err) {
   const struct hlo_shape *x = &OP(i, 0)->shape, *w = &OP(i, 1)->shape;
-  const struct hlo_conv_dims *c = i->conv;
+  const struct hlo_conv_dims *c = i->attrs->conv;
   const int n = x->rank - 2;
   int64_t dims[HLO_RANK_MAX], padded;
 
-  if (!c || !i->window)
+  if (!c || !i->attrs->window)
     REFUSE("convolution: no window or no dimension numbers");
-  if (x->rank != w->rank || n < 0 || n > HLO_SPATIAL_MAX || i->window->n != n || c->output_spatial.n != n ||
+  if (x->rank != w->rank || n < 0 || n > HLO_SPATIAL_MAX || i->attrs->window->n != n || c->output_spatial.n != n ||
       !are_roles(c->input_batch, c->input_feature, c->input_spatial, x->rank) ||
       !are_roles(c->kernel_input_feature, c->kernel_output_feature, c->kernel_spatial, x->rank) ||
       !are_roles(c->output_batch, c->output_feature, c->output_spatial, x->rank))
@@ -124,8 +125,8 @@ enum status infer_convolution(struct arena *a, const struct hlo_instr *i, struct
   dims[c->output_batch] = x->dims[c->input_batch] / c->batch_group_count;
   dims[c->output_feature] = w->dims[c->kernel_output_feature];
   for (int k = 0; k < n; k++)
-    if (i->window->v[k].size != w->dims[c->kernel_spatial.v[k]] ||
-        !infer_window_positions(&i->window->v[k], x->dims[c->input_spatial.v[k]], &padded,
+    if (i->attrs->window->v[k].size != w->dims[c->kernel_spatial.v[k]] ||
+        !infer_window_positions(&i->attrs->window->v[k], x->dims[c->input_spatial.v[k]], &padded,
                                 &dims[c->output_spatial.v[k]]))
       REFUSE("convolution: the window does not fit spatial dimension %d of %s and %s", k, TEXT(OP(i, 0)),
              TEXT(OP(i, 1)));

@@ -27,7 +27,7 @@ struct hlo_instr *inline_at(struct inliner *in, struct hlo_instr *i, const struc
     struct hlo_instr **operands = arena_new_array(&scratch, struct hlo_instr *, (size_t)x->n_operands);
     for (int k = 0; k < x->n_operands; k++)
       operands[k] = made[x->operands[k]->mark];
-    made[n] = x->op == HLO_PARAMETER ? args[x->parameter_number] : rewrite_copy(i, x, x->shape, operands);
+    made[n] = x->op == HLO_PARAMETER ? args[x->attrs->parameter_number] : rewrite_copy(i, x, x->shape, operands);
     x->mark = n; /* its number, for its users here; callees carry no wishes between passes' marks */
     if (x == c->root)
       root = made[n];
@@ -94,7 +94,7 @@ static struct hlo_instr *choose_branch(struct inliner *in, struct hlo_instr *i) 
     return NULL;
   int64_t k = 0;
   if (i->operands[0]->op == HLO_CONSTANT) {
-    const int64_t v = literal_int(i->operands[0]->literal, 0);
+    const int64_t v = literal_int(i->operands[0]->attrs->literal, 0);
     k = i->operands[0]->shape.dtype == DT_BOOL ? !v : v >= 0 && v < i->n_called ? v : i->n_called - 1;
   } else if (!branches_agree(i)) {
     return NULL;

@@ -34,7 +34,7 @@ static int64_t listed_size(const struct hlo_instr *x, struct hlo_ints dims) {
 }
 
 static void dot_loops(const struct hlo_instr *i, struct hlo_loops *out) {
-  const struct hlo_dot_dims *d = i->dot;
+  const struct hlo_dot_dims *d = i->attrs->dot;
   const struct hlo_instr *x = i->operands[0], *y = i->operands[1];
 
   if (d->lhs_batch.n)
@@ -61,7 +61,7 @@ struct hlo_loops *hlo_loops_of(struct arena *a, const struct hlo_instr *i) {
   const struct hlo_shape *s = i->op == HLO_REDUCE ? &i->operands[0]->shape : &i->shape;
   for (out->n = 0; out->n < s->rank; out->n++) {
     out->extents[out->n] = s->dims[out->n];
-    out->reduction[out->n] = i->op == HLO_REDUCE && is_in(i->dimensions, out->n);
+    out->reduction[out->n] = i->op == HLO_REDUCE && is_in(i->attrs->dimensions, out->n);
   }
   return out;
 }

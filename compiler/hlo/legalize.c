@@ -112,8 +112,8 @@ static void narrow(struct legalizer *g, struct hlo_instr *i) {
   if (!is_wide(&i->shape))
     return;
   warn(g, i, &i->shape);
-  if (i->literal)
-    i->literal = narrow_literal(g->m->arena, i->literal, &fits);
+  if (i->attrs->literal)
+    hlo_set_attrs(i, &(struct hlo_attrs){.literal = narrow_literal(g->m->arena, i->attrs->literal, &fits)});
   i->shape = narrow_shape(g->m->arena, &i->shape);
   if (!fits && g->ds)
     diag_add(g->ds, DS_WARNING, DG_DTYPE_NARROWED, place_of(i), "%s has values that do not fit in %s", i->name,

@@ -17,7 +17,7 @@ static struct hlo_instr *replace_loop(struct inliner *in, struct hlo_instr *i) {
   if (i->op != HLO_WHILE)
     return NULL;
   const struct hlo_instr *goes_on = i->called[1]->root;
-  if (goes_on->op == HLO_CONSTANT && !literal_int(goes_on->literal, 0))
+  if (goes_on->op == HLO_CONSTANT && !literal_int(goes_on->attrs->literal, 0))
     return i->operands[0];
   if (!hlo_trip_find(i, &t) || t.n > 1)
     return NULL;

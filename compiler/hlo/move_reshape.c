@@ -39,8 +39,8 @@ static bool is_rearrangement(const struct hlo_instr *x) {
 static bool is_same_rearrangement(const struct hlo_instr *x, const struct hlo_instr *y) {
   if (x->op != y->op || !hlo_shape_same_dims(&x->operands[0]->shape, &y->operands[0]->shape))
     return false;
-  for (int k = 0; x->op == HLO_TRANSPOSE && k < x->dimensions.n; k++)
-    if (x->dimensions.v[k] != y->dimensions.v[k])
+  for (int k = 0; x->op == HLO_TRANSPOSE && k < x->attrs->dimensions.n; k++)
+    if (x->attrs->dimensions.v[k] != y->attrs->dimensions.v[k])
       return false;
   return true;
 }
@@ -82,7 +82,7 @@ static struct hlo_instr *move(struct mover *v, struct hlo_instr *i, const struct
   shape.dtype = i->shape.dtype;
   struct hlo_instr *moved = rewrite_copy(i, i, shape, operands);
   struct hlo_instr *down = hlo_insert(i, by->op, NULL, i->shape, 1, &moved);
-  down->dimensions = by->dimensions;
+  down->attrs = by->attrs;
   for (int k = 0; k < i->n_operands; k++)
     if (!is_scalar_everywhere(i->operands[k]))
       rewrite_inherit_places(down, i->operands[k]);

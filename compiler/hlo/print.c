@@ -85,7 +85,7 @@ static void put_shape(struct buf *out, const struct hlo_shape *s, bool with_layo
 static void put_slice(struct buf *out, const struct hlo_instr *i) {
   buf_puts(out, ", slice={");
   for (int k = 0; k < i->operands[0]->shape.rank; k++) {
-    const struct hlo_slice_dim *s = &i->slice[k];
+    const struct hlo_slice_dim *s = &i->attrs->slice[k];
     buf_printf(out, "%s[%" PRId64 ":%" PRId64, k ? ", " : "", s->start, s->limit);
     if (s->stride != 1)
       buf_printf(out, ":%" PRId64, s->stride);
@@ -98,11 +98,11 @@ static void put_padding(struct buf *out, const struct hlo_instr *i) {
   int rank = i->operands[0]->shape.rank;
   bool has_interior = false;
   for (int k = 0; k < rank; k++)
-    has_interior |= i->padding[k].interior != 0;
+    has_interior |= i->attrs->padding[k].interior != 0;
   if (rank)
     buf_puts(out, ", padding=");
   for (int k = 0; k < rank; k++) {
-    const struct hlo_pad_dim *d = &i->padding[k];
+    const struct hlo_pad_dim *d = &i->attrs->padding[k];
     buf_printf(out, "%s%" PRId64 "_%" PRId64, k ? "x" : "", d->low, d->high);
     if (has_interior)
       buf_printf(out, "_%" PRId64, d->interior);
@@ -217,38 +217,38 @@ static void put_convolution(struct buf *out, const struct hlo_conv_dims *c) {
 }
 
 static void put_collective(struct buf *out, const struct hlo_instr *i) {
-  if (i->channel_id)
-    buf_printf(out, ", channel_id=%" PRId64, i->channel_id);
+  if (i->attrs->channel_id)
+    buf_printf(out, ", channel_id=%" PRId64, i->attrs->channel_id);
   buf_printf(out, ", %s={", i->op == HLO_COLLECTIVE_PERMUTE ? "source_target_pairs" : "replica_groups");
-  for (int k = 0; i->groups && k < i->groups->n; k++) {
+  for (int k = 0; i->attrs->groups && k < i->attrs->groups->n; k++) {
     buf_puts(out, k ? "," : "");
-    put_ints(out, i->groups->v[k]);
+    put_ints(out, i->attrs->groups->v[k]);
   }
   buf_putc(out, '}');
   if (i->op != HLO_ALL_REDUCE && i->op != HLO_COLLECTIVE_PERMUTE)
-    put_named_ints(out, "dimensions", i->dimensions);
+    put_named_ints(out, "dimensions", i->attrs->dimensions);
 }
 
 static void put_operand_aliases(struct buf *out, const struct hlo_instr *i) {
   buf_puts(out, ", output_to_operand_aliasing={");
-  for (int k = 0; k < i->n_operand_aliases; k++) {
+  for (int k = 0; k < i->attrs->n_operand_aliases; k++) {
     buf_puts(out, k ? ", " : "");
-    put_ints(out, i->operand_aliases[k].output_index);
-    buf_printf(out, ": (%" PRId64 ", {})", i->operand_aliases[k].operand);
+    put_ints(out, i->attrs->operand_aliases[k].output_index);
+    buf_printf(out, ": (%" PRId64 ", {})", i->attrs->operand_aliases[k].operand);
   }
   buf_putc(out, '}');
 }
 
 static void put_custom_call(struct buf *out, const struct hlo_instr *i) {
-  if (i->custom_call_target) {
+  if (i->attrs->custom_call_target) {
     buf_puts(out, ", custom_call_target=");
-    put_string(out, i->custom_call_target);
+    put_string(out, i->attrs->custom_call_target);
   }
-  if (i->backend_config && *i->backend_config) {
+  if (i->attrs->backend_config && *i->attrs->backend_config) {
     buf_puts(out, ", backend_config=");
-    put_string(out, i->backend_config);
+    put_string(out, i->attrs->backend_config);
   }
-  if (i->n_operand_aliases)
+  if (i->attrs->n_operand_aliases)
     put_operand_aliases(out, i);
 }
 
@@ -282,23 +282,23 @@ static void put_attributes(struct buf *out, const struct hlo_instr *i) {
   case HLO_REDUCE:
   case HLO_REVERSE:
   case HLO_MAP:
-    put_named_ints(out, "dimensions", i->dimensions);
+    put_named_ints(out, "dimensions", i->attrs->dimensions);
     break;
   case HLO_SORT:
-    put_named_ints(out, "dimensions", i->dimensions);
-    if (i->is_stable)
+    put_named_ints(out, "dimensions", i->attrs->dimensions);
+    if (i->attrs->is_stable)
       buf_puts(out, ", is_stable=true");
     break;
   case HLO_TOPK:
-    buf_printf(out, ", k=%" PRId64 ", largest=%s", i->k, i->is_smallest ? "false" : "true");
+    buf_printf(out, ", k=%" PRId64 ", largest=%s", i->attrs->k, i->attrs->is_smallest ? "false" : "true");
     break;
   case HLO_REDUCE_WINDOW:
   case HLO_SELECT_AND_SCATTER:
-    put_window(out, i->window);
+    put_window(out, i->attrs->window);
     break;
   case HLO_CONVOLUTION:
-    put_window(out, i->window);
-    put_convolution(out, i->conv);
+    put_window(out, i->attrs->window);
+    put_convolution(out, i->attrs->conv);
     break;
   case HLO_ALL_GATHER:
   case HLO_ALL_REDUCE:
@@ -308,14 +308,14 @@ static void put_attributes(struct buf *out, const struct hlo_instr *i) {
     put_collective(out, i);
     break;
   case HLO_IOTA:
-    buf_printf(out, ", iota_dimension=%" PRId64, i->dimensions.v[0]);
+    buf_printf(out, ", iota_dimension=%" PRId64, i->attrs->dimensions.v[0]);
     break;
   case HLO_DYNAMIC_SLICE:
-    put_named_ints(out, "dynamic_slice_sizes", i->dimensions);
+    put_named_ints(out, "dynamic_slice_sizes", i->attrs->dimensions);
     break;
   case HLO_COMPARE:
-    buf_printf(out, ", direction=%s", hlo_direction_name(i->direction));
-    if (i->is_total_order)
+    buf_printf(out, ", direction=%s", hlo_direction_name(i->attrs->direction));
+    if (i->attrs->is_total_order)
       buf_puts(out, ", type=TOTALORDER");
     break;
   case HLO_SLICE:
@@ -325,16 +325,16 @@ static void put_attributes(struct buf *out, const struct hlo_instr *i) {
     put_padding(out, i);
     break;
   case HLO_DOT:
-    put_dot(out, i->dot);
+    put_dot(out, i->attrs->dot);
     break;
   case HLO_GATHER:
-    put_gather(out, i->gather);
+    put_gather(out, i->attrs->gather);
     break;
   case HLO_SCATTER:
-    put_scatter(out, i->scatter);
+    put_scatter(out, i->attrs->scatter);
     break;
   case HLO_GET_TUPLE_ELEMENT:
-    buf_printf(out, ", index=%" PRId64, i->tuple_index);
+    buf_printf(out, ", index=%" PRId64, i->attrs->tuple_index);
     break;
   case HLO_CUSTOM_CALL:
     put_custom_call(out, i);
@@ -367,9 +367,9 @@ static void put_operands(struct printer *p, const struct hlo_instr *i) {
   struct buf *out = p->out;
   buf_printf(out, " %s(", hlo_op_name(i->op));
   if (i->op == HLO_PARAMETER)
-    buf_printf(out, "%" PRId64, i->parameter_number);
+    buf_printf(out, "%" PRId64, i->attrs->parameter_number);
   if (i->op == HLO_CONSTANT)
-    print_literal(out, i->literal, p->opt->elide_above);
+    print_literal(out, i->attrs->literal, p->opt->elide_above);
   for (int k = 0; k < i->n_operands; k++)
     buf_printf(out, "%s%%%s", k ? ", " : "", emit_name(&p->emit, i->operands[k]));
   buf_putc(out, ')');

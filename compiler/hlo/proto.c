@@ -135,9 +135,9 @@ static void add_slices(struct arena *a, const struct hlo_instr *i, Xla__HloInstr
   MESSAGES(a, n, Xla__HloInstructionProto__SliceDimensions, xla__hlo_instruction_proto__slice_dimensions__init,
            p->slice_dimensions);
   for (int k = 0; k < n; k++) {
-    p->slice_dimensions[k]->start = i->slice[k].start;
-    p->slice_dimensions[k]->limit = i->slice[k].limit;
-    p->slice_dimensions[k]->stride = i->slice[k].stride;
+    p->slice_dimensions[k]->start = i->attrs->slice[k].start;
+    p->slice_dimensions[k]->limit = i->attrs->slice[k].limit;
+    p->slice_dimensions[k]->stride = i->attrs->slice[k].stride;
   }
 }
 
@@ -149,9 +149,9 @@ static void add_padding(struct arena *a, const struct hlo_instr *i, Xla__HloInst
   MESSAGES(a, n, Xla__PaddingConfig__PaddingConfigDimension, xla__padding_config__padding_config_dimension__init,
            c->dimensions);
   for (int k = 0; k < n; k++) {
-    c->dimensions[k]->edge_padding_low = i->padding[k].low;
-    c->dimensions[k]->edge_padding_high = i->padding[k].high;
-    c->dimensions[k]->interior_padding = i->padding[k].interior;
+    c->dimensions[k]->edge_padding_low = i->attrs->padding[k].low;
+    c->dimensions[k]->edge_padding_high = i->attrs->padding[k].high;
+    c->dimensions[k]->interior_padding = i->attrs->padding[k].interior;
   }
 }
 
@@ -225,7 +225,7 @@ static void add_convolution(struct arena *a, const struct hlo_conv_dims *c, Xla_
 }
 
 static void add_groups(struct arena *a, const struct hlo_instr *i, Xla__HloInstructionProto *p) {
-  const struct hlo_groups *g = i->groups;
+  const struct hlo_groups *g = i->attrs->groups;
   if (i->op == HLO_COLLECTIVE_PERMUTE) {
     p->n_source_target_pairs = (size_t)g->n;
     MESSAGES(a, g->n, Xla__SourceTarget, xla__source_target__init, p->source_target_pairs);
@@ -242,57 +242,57 @@ static void add_groups(struct arena *a, const struct hlo_instr *i, Xla__HloInstr
 }
 
 static void add_operand_aliases(struct arena *a, const struct hlo_instr *i, Xla__HloInstructionProto *p) {
-  p->n_output_operand_aliasing = (size_t)i->n_operand_aliases;
-  MESSAGES(a, i->n_operand_aliases, Xla__OutputOperandAliasing, xla__output_operand_aliasing__init,
+  p->n_output_operand_aliasing = (size_t)i->attrs->n_operand_aliases;
+  MESSAGES(a, i->attrs->n_operand_aliases, Xla__OutputOperandAliasing, xla__output_operand_aliasing__init,
            p->output_operand_aliasing);
-  for (int k = 0; k < i->n_operand_aliases; k++) {
+  for (int k = 0; k < i->attrs->n_operand_aliases; k++) {
     Xla__OutputOperandAliasing *x = p->output_operand_aliasing[k];
-    x->output_shape_index = ints_of(i->operand_aliases[k].output_index, &x->n_output_shape_index);
-    x->operand_index = i->operand_aliases[k].operand;
+    x->output_shape_index = ints_of(i->attrs->operand_aliases[k].output_index, &x->n_output_shape_index);
+    x->operand_index = i->attrs->operand_aliases[k].operand;
   }
 }
 
 static void add_attributes(struct arena *a, const struct hlo_instr *i, Xla__HloInstructionProto *p) {
   if (i->op == HLO_DYNAMIC_SLICE)
-    p->dynamic_slice_sizes = ints_of(i->dimensions, &p->n_dynamic_slice_sizes);
+    p->dynamic_slice_sizes = ints_of(i->attrs->dimensions, &p->n_dynamic_slice_sizes);
   else
-    p->dimensions = ints_of(i->dimensions, &p->n_dimensions);
+    p->dimensions = ints_of(i->attrs->dimensions, &p->n_dimensions);
   if (i->op == HLO_SLICE)
     add_slices(a, i, p);
   if (i->op == HLO_PAD)
     add_padding(a, i, p);
-  if (i->dot)
-    add_dot(a, i->dot, p);
-  if (i->gather)
-    add_gather(a, i->gather, p);
-  if (i->scatter)
-    add_scatter(a, i->scatter, p);
-  if (i->window)
-    add_window(a, i->window, p);
-  if (i->conv)
-    add_convolution(a, i->conv, p);
-  if (i->groups)
+  if (i->attrs->dot)
+    add_dot(a, i->attrs->dot, p);
+  if (i->attrs->gather)
+    add_gather(a, i->attrs->gather, p);
+  if (i->attrs->scatter)
+    add_scatter(a, i->attrs->scatter, p);
+  if (i->attrs->window)
+    add_window(a, i->attrs->window, p);
+  if (i->attrs->conv)
+    add_convolution(a, i->attrs->conv, p);
+  if (i->attrs->groups)
     add_groups(a, i, p);
   if (i->op == HLO_CUSTOM_CALL)
     p->custom_call_api_version = 1; /* what the text form means when it says nothing */
   add_operand_aliases(a, i, p);
   if (i->op == HLO_COMPARE)
-    p->comparison_direction = text_of(hlo_direction_name(i->direction));
-  if (i->is_total_order)
+    p->comparison_direction = text_of(hlo_direction_name(i->attrs->direction));
+  if (i->attrs->is_total_order)
     p->comparison_type = text_of("TOTALORDER");
-  p->is_stable = i->is_stable;
-  p->k = i->k;
-  p->largest = i->op == HLO_TOPK && !i->is_smallest;
-  p->channel_id = i->channel_id;
-  if (i->literal)
-    p->literal = make_literal(a, i->literal);
-  p->parameter_number = i->parameter_number;
-  p->tuple_index = i->tuple_index;
-  if (i->custom_call_target)
-    p->custom_call_target = text_of(i->custom_call_target);
-  if (i->backend_config)
-    p->backend_config =
-        (ProtobufCBinaryData){strlen(i->backend_config), (uint8_t *)(uintptr_t)text_of(i->backend_config)};
+  p->is_stable = i->attrs->is_stable;
+  p->k = i->attrs->k;
+  p->largest = i->op == HLO_TOPK && !i->attrs->is_smallest;
+  p->channel_id = i->attrs->channel_id;
+  if (i->attrs->literal)
+    p->literal = make_literal(a, i->attrs->literal);
+  p->parameter_number = i->attrs->parameter_number;
+  p->tuple_index = i->attrs->tuple_index;
+  if (i->attrs->custom_call_target)
+    p->custom_call_target = text_of(i->attrs->custom_call_target);
+  if (i->attrs->backend_config)
+    p->backend_config = (ProtobufCBinaryData){strlen(i->attrs->backend_config),
+                                              (uint8_t *)(uintptr_t)text_of(i->attrs->backend_config)};
 }
 
 static Xla__OpMetadata *make_metadata(struct writer *w, const struct hlo_instr *i) {

@@ -159,6 +159,7 @@ static bool one_int(struct cursor *c, struct hlo_ints *out) {
 
 /* What the attributes of dot, gather and scatter are gathered in. */
 struct parts {
+  struct hlo_attrs own; /* without those below */
   struct hlo_dot_dims dot;
   struct hlo_gather_dims gather;
   struct hlo_scatter_dims scatter;
@@ -223,15 +224,15 @@ static bool scatter_attribute(struct cursor *c, struct span key, struct hlo_scat
   return true;
 }
 
-static bool in_compare_type(struct cursor *c, struct hlo_instr *i) {
+static bool in_compare_type(struct cursor *c, const struct hlo_instr *i, struct parts *p) {
   struct span word;
   if (!cur_word(c, &word, "a type"))
     return false;
-  i->is_total_order = span_is(word, "TOTALORDER") && dtype_is_float(i->operands[0]->shape.dtype);
+  p->own.is_total_order = span_is(word, "TOTALORDER") && dtype_is_float(i->operands[0]->shape.dtype);
   return true;
 }
 
-static bool own_attribute(struct cursor *c, struct span key, struct hlo_instr *i, struct parts *p, bool *known) {
+static bool own_attribute(struct cursor *c, struct span key, const struct hlo_instr *i, struct parts *p, bool *known) {
   int rank = i->n_operands ? i->operands[0]->shape.rank : 0;
   *known = true;
   switch (i->op) {
@@ -242,58 +243,58 @@ static bool own_attribute(struct cursor *c, struct span key, struct hlo_instr *i
   case HLO_REVERSE:
   case HLO_MAP:
     if (span_is(key, "dimensions"))
-      return cur_ints(c, &i->dimensions);
+      return cur_ints(c, &p->own.dimensions);
     break;
   case HLO_IOTA:
     if (span_is(key, "iota_dimension"))
-      return one_int(c, &i->dimensions);
+      return one_int(c, &p->own.dimensions);
     break;
   case HLO_DYNAMIC_SLICE:
     if (span_is(key, "dynamic_slice_sizes"))
-      return cur_ints(c, &i->dimensions);
+      return cur_ints(c, &p->own.dimensions);
     break;
   case HLO_COMPARE:
     if (span_is(key, "direction"))
-      return in_direction(c, &i->direction);
+      return in_direction(c, &p->own.direction);
     if (span_is(key, "type")) /* FLOAT, SIGNED, UNSIGNED: as the operands say */
-      return in_compare_type(c, i);
+      return in_compare_type(c, i, p);
     break;
   case HLO_SLICE:
     if (span_is(key, "slice"))
-      return in_slice(c, rank, &i->slice);
+      return in_slice(c, rank, &p->own.slice);
     break;
   case HLO_PAD:
     if (span_is(key, "padding"))
-      return in_padding(c, rank, &i->padding);
+      return in_padding(c, rank, &p->own.padding);
     break;
   case HLO_GET_TUPLE_ELEMENT:
     if (span_is(key, "index"))
-      return cur_int(c, &i->tuple_index);
+      return cur_int(c, &p->own.tuple_index);
     break;
   case HLO_SORT:
     if (span_is(key, "dimensions"))
-      return cur_ints(c, &i->dimensions);
+      return cur_ints(c, &p->own.dimensions);
     if (span_is(key, "is_stable"))
-      return in_bool(c, &i->is_stable);
+      return in_bool(c, &p->own.is_stable);
     break;
   case HLO_TOPK:
     if (span_is(key, "k"))
-      return cur_int(c, &i->k);
+      return cur_int(c, &p->own.k);
     if (span_is(key, "largest")) {
       bool is_largest = false;
       bool ok = in_bool(c, &is_largest);
-      i->is_smallest = !is_largest;
+      p->own.is_smallest = !is_largest;
       return ok;
     }
     break;
   case HLO_REDUCE_WINDOW:
   case HLO_SELECT_AND_SCATTER:
     if (span_is(key, "window"))
-      return read_window(c, &i->window);
+      return read_window(c, &p->own.window);
     break;
   case HLO_CONVOLUTION:
     if (span_is(key, "window"))
-      return read_window(c, &i->window);
+      return read_window(c, &p->own.window);
     if (span_is(key, "dim_labels"))
       return read_dim_labels(c, &p->conv);
     if (span_is(key, "feature_group_count"))
@@ -307,11 +308,11 @@ static bool own_attribute(struct cursor *c, struct span key, struct hlo_instr *i
   case HLO_ALL_TO_ALL:
   case HLO_COLLECTIVE_PERMUTE:
     if (span_is(key, "dimensions"))
-      return cur_ints(c, &i->dimensions);
+      return cur_ints(c, &p->own.dimensions);
     if (span_is(key, "channel_id"))
-      return cur_int(c, &i->channel_id);
+      return cur_int(c, &p->own.channel_id);
     if (span_is(key, "replica_groups") || span_is(key, "source_target_pairs"))
-      return read_groups(c, &i->groups);
+      return read_groups(c, &p->own.groups);
     break;
   case HLO_DOT:
     return dot_attribute(c, key, &p->dot, known);
@@ -321,11 +322,11 @@ static bool own_attribute(struct cursor *c, struct span key, struct hlo_instr *i
     return scatter_attribute(c, key, &p->scatter, known);
   case HLO_CUSTOM_CALL:
     if (span_is(key, "output_to_operand_aliasing"))
-      return read_operand_aliases(c, i);
+      return read_operand_aliases(c, &p->own);
     if (span_is(key, "custom_call_target"))
-      return cur_string(c, &i->custom_call_target);
+      return cur_string(c, &p->own.custom_call_target);
     if (span_is(key, "backend_config") && cur_peek(c, '"'))
-      return cur_string(c, &i->backend_config);
+      return cur_string(c, &p->own.backend_config);
     break;
   default:
     break;
@@ -376,7 +377,7 @@ static bool check_needed(struct attr_reader *r, const struct hlo_instr *i) {
 
 bool read_attributes(struct attr_reader *r, struct hlo_instr *out) {
   struct arena *a = r->c->a;
-  struct parts p = {.conv = {.feature_group_count = 1, .batch_group_count = 1}};
+  struct parts p = {.own = {.literal = r->t->literal}, .conv = {.feature_group_count = 1, .batch_group_count = 1}};
   for (const struct text_attr *x = r->t->attrs; x; x = x->next) {
     struct cursor c = cur_within(r->c, x->value);
     bool known;
@@ -395,18 +396,20 @@ bool read_attributes(struct attr_reader *r, struct hlo_instr *out) {
                       (int)x->key.len, x->key.at);
   }
   if (out->op == HLO_DOT)
-    out->dot = arena_dup(a, &p.dot, sizeof p.dot);
+    p.own.dot = arena_dup(a, &p.dot, sizeof p.dot);
   if (out->op == HLO_GATHER)
-    out->gather = arena_dup(a, &p.gather, sizeof p.gather);
+    p.own.gather = arena_dup(a, &p.gather, sizeof p.gather);
   if (out->op == HLO_SCATTER)
-    out->scatter = arena_dup(a, &p.scatter, sizeof p.scatter);
+    p.own.scatter = arena_dup(a, &p.scatter, sizeof p.scatter);
   if (out->op == HLO_CONVOLUTION)
-    out->conv = arena_dup(a, &p.conv, sizeof p.conv);
-  if ((out->op == HLO_CONVOLUTION || out->op == HLO_REDUCE_WINDOW || out->op == HLO_SELECT_AND_SCATTER) && !out->window)
-    out->window = arena_new(a, struct hlo_window); /* XLA leaves out a window without dimensions */
-  if (out->op == HLO_SLICE && !out->slice)
-    out->slice = arena_new_array(a, struct hlo_slice_dim, 1);
-  if (out->op == HLO_PAD && !out->padding)
-    out->padding = arena_new_array(a, struct hlo_pad_dim, 1);
+    p.own.conv = arena_dup(a, &p.conv, sizeof p.conv);
+  if ((out->op == HLO_CONVOLUTION || out->op == HLO_REDUCE_WINDOW || out->op == HLO_SELECT_AND_SCATTER) &&
+      !p.own.window)
+    p.own.window = arena_new(a, struct hlo_window); /* XLA leaves out a window without dimensions */
+  if (out->op == HLO_SLICE && !p.own.slice)
+    p.own.slice = arena_new_array(a, struct hlo_slice_dim, 1);
+  if (out->op == HLO_PAD && !p.own.padding)
+    p.own.padding = arena_new_array(a, struct hlo_pad_dim, 1);
+  hlo_set_attrs(out, &p.own);
   return check_needed(r, out) && set_called(r, out);
 }

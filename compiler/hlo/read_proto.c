@@ -200,7 +200,7 @@ static bool read_proto_literal(struct proto_reader *r, const Xla__LiteralProto *
 
 /* ---- attributes --------------------------------------------------------------------------------------------------- */
 
-static void read_proto_window(struct proto_reader *r, const Xla__Window *p, struct hlo_instr *i) {
+static void read_proto_window(struct proto_reader *r, const Xla__Window *p, struct hlo_attrs *at) {
   const size_t n = p ? p->n_dimensions : 0;
   struct hlo_window_dim *v = arena_new_array(r->a, struct hlo_window_dim, n);
   for (size_t k = 0; k < n; k++) {
@@ -208,10 +208,10 @@ static void read_proto_window(struct proto_reader *r, const Xla__Window *p, stru
     v[k] = (struct hlo_window_dim){
         d->size, d->stride, d->padding_low, d->padding_high, d->window_dilation, d->base_dilation, d->window_reversal};
   }
-  i->window = arena_dup(r->a, &(struct hlo_window){(int)n, v}, sizeof(struct hlo_window));
+  at->window = arena_dup(r->a, &(struct hlo_window){(int)n, v}, sizeof(struct hlo_window));
 }
 
-static bool read_proto_convolution(struct proto_reader *r, const Xla__HloInstructionProto *p, struct hlo_instr *i) {
+static bool read_proto_convolution(struct proto_reader *r, const Xla__HloInstructionProto *p, struct hlo_attrs *at) {
   const Xla__ConvolutionDimensionNumbers *n = p->convolution_dimension_numbers;
   if (!n)
     return refuse(r, DG_HLO_INVALID, "there are no dimension numbers");
@@ -228,11 +228,12 @@ static bool read_proto_convolution(struct proto_reader *r, const Xla__HloInstruc
       .feature_group_count = p->feature_group_count ? p->feature_group_count : 1,
       .batch_group_count = p->batch_group_count ? p->batch_group_count : 1,
   };
-  i->conv = arena_dup(r->a, &c, sizeof c);
+  at->conv = arena_dup(r->a, &c, sizeof c);
   return true;
 }
 
-static bool read_proto_groups(struct proto_reader *r, const Xla__HloInstructionProto *p, struct hlo_instr *i) {
+static bool read_proto_groups(struct proto_reader *r, const Xla__HloInstructionProto *p, const struct hlo_instr *i,
+                              struct hlo_attrs *at) {
   const Xla__CollectiveDeviceListProto *list = p->collective_device_list;
   const bool is_listed = !p->n_replica_groups && list;
   size_t n = is_listed ? list->n_replica_groups : p->n_replica_groups;
@@ -252,11 +253,11 @@ static bool read_proto_groups(struct proto_reader *r, const Xla__HloInstructionP
     const int64_t pair[] = {p->source_target_pairs[k]->source, p->source_target_pairs[k]->target};
     v[k] = hlo_ints_dup(r->a, 2, pair);
   }
-  i->groups = arena_dup(r->a, &(struct hlo_groups){(int)n, v}, sizeof(struct hlo_groups));
+  at->groups = arena_dup(r->a, &(struct hlo_groups){(int)n, v}, sizeof(struct hlo_groups));
   return true;
 }
 
-static bool read_proto_dot(struct proto_reader *r, const Xla__DotDimensionNumbers *n, struct hlo_instr *i) {
+static bool read_proto_dot(struct proto_reader *r, const Xla__DotDimensionNumbers *n, struct hlo_attrs *at) {
   if (!n)
     return refuse(r, DG_HLO_INVALID, "there are no dimension numbers");
   const struct hlo_dot_dims d = {
@@ -265,11 +266,11 @@ static bool read_proto_dot(struct proto_reader *r, const Xla__DotDimensionNumber
       .lhs_batch = ints(r, n->n_lhs_batch_dimensions, n->lhs_batch_dimensions),
       .rhs_batch = ints(r, n->n_rhs_batch_dimensions, n->rhs_batch_dimensions),
   };
-  i->dot = arena_dup(r->a, &d, sizeof d);
+  at->dot = arena_dup(r->a, &d, sizeof d);
   return true;
 }
 
-static bool read_proto_gather(struct proto_reader *r, const Xla__HloInstructionProto *p, struct hlo_instr *i) {
+static bool read_proto_gather(struct proto_reader *r, const Xla__HloInstructionProto *p, struct hlo_attrs *at) {
   const Xla__GatherDimensionNumbers *n = p->gather_dimension_numbers;
   if (!n)
     return refuse(r, DG_HLO_INVALID, "there are no dimension numbers");
@@ -283,11 +284,11 @@ static bool read_proto_gather(struct proto_reader *r, const Xla__HloInstructionP
       .index_vector_dim = n->index_vector_dim,
       .indices_are_sorted = p->indices_are_sorted,
   };
-  i->gather = arena_dup(r->a, &g, sizeof g);
+  at->gather = arena_dup(r->a, &g, sizeof g);
   return true;
 }
 
-static bool read_proto_scatter(struct proto_reader *r, const Xla__HloInstructionProto *p, struct hlo_instr *i) {
+static bool read_proto_scatter(struct proto_reader *r, const Xla__HloInstructionProto *p, struct hlo_attrs *at) {
   const Xla__ScatterDimensionNumbers *n = p->scatter_dimension_numbers;
   if (!n)
     return refuse(r, DG_HLO_INVALID, "there are no dimension numbers");
@@ -301,11 +302,12 @@ static bool read_proto_scatter(struct proto_reader *r, const Xla__HloInstruction
       .indices_are_sorted = p->indices_are_sorted,
       .unique_indices = p->unique_indices,
   };
-  i->scatter = arena_dup(r->a, &s, sizeof s);
+  at->scatter = arena_dup(r->a, &s, sizeof s);
   return true;
 }
 
-static bool read_proto_slice(struct proto_reader *r, const Xla__HloInstructionProto *p, struct hlo_instr *i) {
+static bool read_proto_slice(struct proto_reader *r, const Xla__HloInstructionProto *p, const struct hlo_instr *i,
+                             struct hlo_attrs *at) {
   const int rank = i->operands[0]->shape.rank;
   struct hlo_slice_dim *v = arena_new_array(r->a, struct hlo_slice_dim, (size_t)rank + 1);
   if (p->n_slice_dimensions != (size_t)rank)
@@ -313,11 +315,12 @@ static bool read_proto_slice(struct proto_reader *r, const Xla__HloInstructionPr
   for (int k = 0; k < rank; k++)
     v[k] = (struct hlo_slice_dim){p->slice_dimensions[k]->start, p->slice_dimensions[k]->limit,
                                   p->slice_dimensions[k]->stride};
-  i->slice = v;
+  at->slice = v;
   return true;
 }
 
-static bool read_proto_padding(struct proto_reader *r, const Xla__HloInstructionProto *p, struct hlo_instr *i) {
+static bool read_proto_padding(struct proto_reader *r, const Xla__HloInstructionProto *p, const struct hlo_instr *i,
+                               struct hlo_attrs *at) {
   const int rank = i->operands[0]->shape.rank;
   const size_t n = p->padding_config ? p->padding_config->n_dimensions : 0;
   struct hlo_pad_dim *v = arena_new_array(r->a, struct hlo_pad_dim, (size_t)rank + 1);
@@ -327,14 +330,14 @@ static bool read_proto_padding(struct proto_reader *r, const Xla__HloInstruction
     v[k] = (struct hlo_pad_dim){p->padding_config->dimensions[k]->edge_padding_low,
                                 p->padding_config->dimensions[k]->edge_padding_high,
                                 p->padding_config->dimensions[k]->interior_padding};
-  i->padding = v;
+  at->padding = v;
   return true;
 }
 
-static bool read_proto_custom_call(struct proto_reader *r, const Xla__HloInstructionProto *p, struct hlo_instr *i) {
+static bool read_proto_custom_call(struct proto_reader *r, const Xla__HloInstructionProto *p, struct hlo_attrs *at) {
   struct hlo_operand_alias *v = arena_new_array(r->a, struct hlo_operand_alias, p->n_output_operand_aliasing);
-  i->custom_call_target = text(r, p->custom_call_target);
-  i->backend_config =
+  at->custom_call_target = text(r, p->custom_call_target);
+  at->backend_config =
       arena_strndup(r->a, p->backend_config.data ? (const char *)p->backend_config.data : "", p->backend_config.len);
   for (size_t k = 0; k < p->n_output_operand_aliasing; k++) {
     const Xla__OutputOperandAliasing *x = p->output_operand_aliasing[k];
@@ -342,56 +345,58 @@ static bool read_proto_custom_call(struct proto_reader *r, const Xla__HloInstruc
       return refuse(r, DG_HLO_INVALID, "an alias of a tuple's element has no form here");
     v[k] = (struct hlo_operand_alias){ints(r, x->n_output_shape_index, x->output_shape_index), x->operand_index};
   }
-  i->n_operand_aliases = (int)p->n_output_operand_aliasing;
-  i->operand_aliases = v;
+  at->n_operand_aliases = (int)p->n_output_operand_aliasing;
+  at->operand_aliases = v;
   return true;
 }
 
-static bool read_proto_direction(struct proto_reader *r, const Xla__HloInstructionProto *p, struct hlo_instr *i) {
-  i->is_total_order = p->comparison_type && !strcmp(p->comparison_type, "TOTALORDER") && i->n_operands &&
-                      dtype_is_float(i->operands[0]->shape.dtype);
+static bool read_proto_direction(struct proto_reader *r, const Xla__HloInstructionProto *p, const struct hlo_instr *i,
+                                 struct hlo_attrs *at) {
+  at->is_total_order = p->comparison_type && !strcmp(p->comparison_type, "TOTALORDER") && i->n_operands &&
+                       dtype_is_float(i->operands[0]->shape.dtype);
   for (int d = HLO_EQ; d <= HLO_LT; d++)
     if (p->comparison_direction && !strcmp(p->comparison_direction, hlo_direction_name((enum hlo_direction)d))) {
-      i->direction = (enum hlo_direction)d;
+      at->direction = (enum hlo_direction)d;
       return true;
     }
   return refuse(r, DG_HLO_INVALID, "the direction is not EQ, NE, GE, GT, LE or LT");
 }
 
-static bool read_proto_attributes(struct proto_reader *r, const Xla__HloInstructionProto *p, struct hlo_instr *i) {
-  i->dimensions = i->op == HLO_DYNAMIC_SLICE ? ints(r, p->n_dynamic_slice_sizes, p->dynamic_slice_sizes)
-                                             : ints(r, p->n_dimensions, p->dimensions);
-  i->tuple_index = p->tuple_index;
-  i->is_stable = p->is_stable;
-  i->k = p->k;
-  i->is_smallest = i->op == HLO_TOPK && !p->largest;
-  i->channel_id = hlo_op_is_collective(i->op) ? p->channel_id : 0;
+static bool read_proto_attributes(struct proto_reader *r, const Xla__HloInstructionProto *p, const struct hlo_instr *i,
+                                  struct hlo_attrs *at) {
+  at->dimensions = i->op == HLO_DYNAMIC_SLICE ? ints(r, p->n_dynamic_slice_sizes, p->dynamic_slice_sizes)
+                                              : ints(r, p->n_dimensions, p->dimensions);
+  at->tuple_index = p->tuple_index;
+  at->is_stable = p->is_stable;
+  at->k = p->k;
+  at->is_smallest = i->op == HLO_TOPK && !p->largest;
+  at->channel_id = hlo_op_is_collective(i->op) ? p->channel_id : 0;
   switch (i->op) {
   case HLO_CONSTANT:
-    return read_proto_literal(r, p->literal, &i->literal);
+    return read_proto_literal(r, p->literal, &at->literal);
   case HLO_COMPARE:
-    return read_proto_direction(r, p, i);
+    return read_proto_direction(r, p, i, at);
   case HLO_SLICE:
-    return read_proto_slice(r, p, i);
+    return read_proto_slice(r, p, i, at);
   case HLO_PAD:
-    return read_proto_padding(r, p, i);
+    return read_proto_padding(r, p, i, at);
   case HLO_DOT:
-    return read_proto_dot(r, p->dot_dimension_numbers, i);
+    return read_proto_dot(r, p->dot_dimension_numbers, at);
   case HLO_GATHER:
-    return read_proto_gather(r, p, i);
+    return read_proto_gather(r, p, at);
   case HLO_SCATTER:
-    return read_proto_scatter(r, p, i);
+    return read_proto_scatter(r, p, at);
   case HLO_CUSTOM_CALL:
-    return read_proto_custom_call(r, p, i);
+    return read_proto_custom_call(r, p, at);
   case HLO_REDUCE_WINDOW:
   case HLO_SELECT_AND_SCATTER:
-    read_proto_window(r, p->window, i);
+    read_proto_window(r, p->window, at);
     return true;
   case HLO_CONVOLUTION:
-    read_proto_window(r, p->window, i);
-    return read_proto_convolution(r, p, i);
+    read_proto_window(r, p->window, at);
+    return read_proto_convolution(r, p, at);
   default:
-    return !hlo_op_is_collective(i->op) || read_proto_groups(r, p, i);
+    return !hlo_op_is_collective(i->op) || read_proto_groups(r, p, i, at);
   }
 }
 
@@ -488,7 +493,11 @@ static bool read_proto_instr(struct proto_reader *r, struct hlo_computation *c, 
                   p->n_operand_ids);
   struct hlo_instr *i = hlo_append(c, (enum hlo_op)op, text(r, p->name), shape, (int)p->n_operand_ids, operands);
   i->locs = proto_places(r, p->metadata);
-  return read_calls(r, p, i) && read_proto_attributes(r, p, i) && remember(r, ids, p->id, i);
+  struct hlo_attrs at = {0};
+  if (!read_calls(r, p, i) || !read_proto_attributes(r, p, i, &at))
+    return false;
+  hlo_set_attrs(i, &at);
+  return remember(r, ids, p->id, i);
 }
 
 static bool is_parameter(const Xla__HloInstructionProto *p) {

@@ -511,7 +511,6 @@ static bool make_instr(struct reader *r, struct text_comp *comp, const struct na
   t->made = hlo_append(comp->made, (enum hlo_op)t->op, arena_strndup(c->a, t->name.at, t->name.len), t->shape,
                        t->n_operands, operands);
   t->made->locs = places_of(r, t);
-  t->made->literal = t->literal;
   struct attr_reader attrs = {c, t, find_made, r};
   return read_attributes(&attrs, t->made);
 }

@@ -48,7 +48,7 @@ bool read_shape(struct cursor *c, struct hlo_shape *out);
 bool read_window(struct cursor *c, const struct hlo_window **out);
 bool read_dim_labels(struct cursor *c, struct hlo_conv_dims *out);
 bool read_groups(struct cursor *c, const struct hlo_groups **out);
-bool read_operand_aliases(struct cursor *c, struct hlo_instr *out);
+bool read_operand_aliases(struct cursor *c, struct hlo_attrs *out);
 bool read_literal(struct cursor *c, const struct hlo_shape *shape, const struct hlo_literal **out);
 
 /* ---- one instruction, not yet linked to others ----------------------------------------------------------------- */

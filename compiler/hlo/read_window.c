@@ -156,7 +156,7 @@ bool read_groups(struct cursor *c, const struct hlo_groups **out) {
 
 /* ---- custom calls ------------------------------------------------------------------------------------------------- */
 
-bool read_operand_aliases(struct cursor *c, struct hlo_instr *out) {
+bool read_operand_aliases(struct cursor *c, struct hlo_attrs *out) {
   struct hlo_operand_alias v[64];
   int n = 0;
   if (!cur_need(c, '{'))

@@ -28,7 +28,7 @@ struct hlo_instr *simplify_splat(struct simplifier *s, struct hlo_instr *i, doub
   literal_store(t, v, data);
   *l = (struct hlo_literal){{.dtype = t}, data, dtype_size(t)};
   struct hlo_instr *c = simplify_new(i, HLO_CONSTANT, l->shape, 0, NULL);
-  c->literal = l;
+  hlo_set_attrs(c, &(struct hlo_attrs){.literal = l});
   if (!i->shape.rank)
     return c;
   rewrite_inherit_places(c, i);
@@ -47,7 +47,7 @@ const struct hlo_literal *simplify_splat_of(const struct hlo_instr *x) {
   /* Simplified operands leave at most reshape and broadcast between a scalar constant and its use. */
   for (int depth = 0; depth < 3 && (x->op == HLO_BROADCAST || x->op == HLO_RESHAPE); depth++)
     x = x->operands[0];
-  return x->op == HLO_CONSTANT && hlo_shape_elements(&x->shape) == 1 ? x->literal : NULL;
+  return x->op == HLO_CONSTANT && hlo_shape_elements(&x->shape) == 1 ? x->attrs->literal : NULL;
 }
 
 /* ---- the engine -------------------------------------------------------------------------------------- */

@@ -79,7 +79,8 @@ static struct hlo_instr *binary(struct hlo_instr *i) {
 static struct hlo_instr *compare(struct simplifier *s, struct hlo_instr *i) {
   if (i->operands[0] != i->operands[1] || dtype_is_float(i->operands[0]->shape.dtype))
     return NULL;
-  return simplify_splat(s, i, i->direction == HLO_EQ || i->direction == HLO_GE || i->direction == HLO_LE);
+  return simplify_splat(
+      s, i, i->attrs->direction == HLO_EQ || i->attrs->direction == HLO_GE || i->attrs->direction == HLO_LE);
 }
 
 static struct hlo_instr *select(struct hlo_instr *i) {
@@ -192,12 +193,12 @@ static struct hlo_instr *reduce(struct hlo_instr *i) {
   struct hlo_instr *x = i->operands[0];
   if (i->n_operands != 2)
     return NULL;
-  for (int k = 0; k < i->dimensions.n; k++)
-    if (x->shape.dims[i->dimensions.v[k]] != 1)
+  for (int k = 0; k < i->attrs->dimensions.n; k++)
+    if (x->shape.dims[i->attrs->dimensions.v[k]] != 1)
       return NULL;
   if (!is_neutral(i))
     return NULL;
-  return i->dimensions.n ? simplify_new(i, HLO_RESHAPE, i->shape, 1, &x) : x;
+  return i->attrs->dimensions.n ? simplify_new(i, HLO_RESHAPE, i->shape, 1, &x) : x;
 }
 
 /* A dot over nothing is 0. */

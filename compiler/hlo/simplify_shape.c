@@ -35,35 +35,36 @@ static struct hlo_instr *reshape(struct simplifier *s, struct hlo_instr *i) {
 
 static struct hlo_instr *broadcast(struct simplifier *s, struct hlo_instr *i) {
   struct hlo_instr *x = i->operands[0];
-  if (i->dimensions.n == i->shape.rank && is_identity(i->dimensions))
+  if (i->attrs->dimensions.n == i->shape.rank && is_identity(i->attrs->dimensions))
     return x;
   if (x->op == HLO_RESHAPE && !x->operands[0]->shape.rank && simplify_skips(s, i, 0, HLO_RESHAPE))
     return broadcast_scalar(i, x->operands[0]);
   if (!simplify_skips(s, i, 0, HLO_BROADCAST))
     return NULL;
   struct hlo_instr *b = simplify_new(i, HLO_BROADCAST, i->shape, 1, x->operands);
-  b->dimensions = compose(s->m->arena, i->dimensions, x->dimensions);
+  hlo_set_attrs(b, &(struct hlo_attrs){.dimensions = compose(s->m->arena, i->attrs->dimensions, x->attrs->dimensions)});
   return b;
 }
 
 static struct hlo_instr *transpose(struct simplifier *s, struct hlo_instr *i) {
   struct hlo_instr *x = i->operands[0];
-  if (is_identity(i->dimensions))
+  if (is_identity(i->attrs->dimensions))
     return x;
   if (!simplify_skips(s, i, 0, HLO_TRANSPOSE))
     return NULL;
-  struct hlo_ints both = compose(s->m->arena, x->dimensions, i->dimensions);
+  struct hlo_ints both = compose(s->m->arena, x->attrs->dimensions, i->attrs->dimensions);
   if (is_identity(both))
     return x->operands[0];
   struct hlo_instr *t = simplify_new(i, HLO_TRANSPOSE, i->shape, 1, x->operands);
-  t->dimensions = both;
+  hlo_set_attrs(t, &(struct hlo_attrs){.dimensions = both});
   return t;
 }
 
 static bool is_whole(const struct hlo_instr *i) {
   const struct hlo_shape *s = &i->operands[0]->shape;
   for (int k = 0; k < s->rank; k++)
-    if (i->slice[k].start || i->slice[k].limit != s->dims[k] || (i->slice[k].stride != 1 && s->dims[k] > 1))
+    if (i->attrs->slice[k].start || i->attrs->slice[k].limit != s->dims[k] ||
+        (i->attrs->slice[k].stride != 1 && s->dims[k] > 1))
       return false;
   return true;
 }
@@ -79,7 +80,7 @@ static struct hlo_instr *slice(struct simplifier *s, struct hlo_instr *i) {
     return NULL;
   struct hlo_slice_dim *both = arena_new_array(s->m->arena, struct hlo_slice_dim, (size_t)rank);
   for (int k = 0; k < rank; k++) {
-    const struct hlo_slice_dim *in = &x->slice[k], *out = &i->slice[k];
+    const struct hlo_slice_dim *in = &x->attrs->slice[k], *out = &i->attrs->slice[k];
     int64_t n = i->shape.dims[k];
     if (!n) {
       both[k] = (struct hlo_slice_dim){0, 0, 1};
@@ -90,20 +91,20 @@ static struct hlo_instr *slice(struct simplifier *s, struct hlo_instr *i) {
     both[k].limit = both[k].start + (n - 1) * both[k].stride + 1;
   }
   struct hlo_instr *r = simplify_new(i, HLO_SLICE, i->shape, 1, x->operands);
-  r->slice = both;
+  hlo_set_attrs(r, &(struct hlo_attrs){.slice = both});
   return r;
 }
 
 static struct hlo_instr *pad(struct hlo_instr *i) {
   for (int k = 0; k < i->shape.rank; k++)
-    if (i->padding[k].low || i->padding[k].high || i->padding[k].interior)
+    if (i->attrs->padding[k].low || i->attrs->padding[k].high || i->attrs->padding[k].interior)
       return NULL;
   return i->operands[0];
 }
 
 /* Operands without elements say nothing. */
 static struct hlo_instr *concatenate(struct simplifier *s, struct hlo_instr *i) {
-  int64_t at = i->dimensions.v[0];
+  int64_t at = i->attrs->dimensions.v[0];
   struct hlo_instr **rest = arena_new_array(s->m->arena, struct hlo_instr *, (size_t)i->n_operands);
   int n = 0;
   for (int k = 0; k < i->n_operands; k++)
@@ -116,7 +117,7 @@ static struct hlo_instr *concatenate(struct simplifier *s, struct hlo_instr *i) 
   if (n == i->n_operands)
     return NULL;
   struct hlo_instr *c = simplify_new(i, HLO_CONCATENATE, i->shape, n, rest);
-  c->dimensions = i->dimensions;
+  hlo_set_attrs(c, &(struct hlo_attrs){.dimensions = i->attrs->dimensions});
   return c;
 }
 
@@ -135,7 +136,7 @@ struct hlo_instr *simplify_shape(struct simplifier *s, struct hlo_instr *i) {
   case HLO_CONCATENATE:
     return concatenate(s, i);
   case HLO_GET_TUPLE_ELEMENT:
-    return i->operands[0]->op == HLO_TUPLE ? i->operands[0]->operands[i->tuple_index] : NULL;
+    return i->operands[0]->op == HLO_TUPLE ? i->operands[0]->operands[i->attrs->tuple_index] : NULL;
   default:
     return NULL;
   }

@@ -9,14 +9,14 @@
 bool hlo_int_constant(const struct hlo_instr *x, int64_t *v) {
   if (x->op != HLO_CONSTANT || x->shape.rank || dtype_kind(x->shape.dtype) != DK_SIGNED)
     return false;
-  *v = literal_int(x->literal, 0);
+  *v = literal_int(x->attrs->literal, 0);
   return true;
 }
 
 static bool is_part(const struct hlo_instr *x, const struct hlo_instr *param, int *k) {
   if (x->op != HLO_GET_TUPLE_ELEMENT || x->operands[0] != param)
     return false;
-  *k = (int)x->tuple_index;
+  *k = (int)x->attrs->tuple_index;
   return true;
 }
 
@@ -40,7 +40,7 @@ static bool read_condition(const struct hlo_computation *c, int *k, enum hlo_dir
   const struct hlo_instr *r = c->root;
   if (r->op != HLO_COMPARE)
     return false;
-  *d = r->direction;
+  *d = r->attrs->direction;
   if (is_part(r->operands[0], c->params[0], k))
     return hlo_int_constant(r->operands[1], limit);
   *d = mirrored(*d);

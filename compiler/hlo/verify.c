@@ -49,7 +49,7 @@ static enum status check_called(struct verifier *v, const struct hlo_instr *i) {
 
 static enum status check_parameter(struct verifier *v, const struct hlo_instr *i) {
   const struct hlo_computation *c = i->parent;
-  int64_t n = i->parameter_number;
+  int64_t n = i->attrs->parameter_number;
   if (n < 0 || n >= c->n_params || c->params[n] != i)
     return INVALID(v, i, "parameter number %lld is not that of this instruction", (long long)n);
   return ST_OK;

@@ -26,8 +26,9 @@
 /* nkigen's custom ops: the configuration is the function's code. */
 static const char *code_of(const struct hlo_instr *i) {
   static const char prefix[] = "__custom_op__";
-  return i->op != HLO_CUSTOM_CALL || strncmp(i->custom_call_target, prefix, sizeof prefix - 1) ? NULL
-                                                                                               : i->backend_config;
+  return i->op != HLO_CUSTOM_CALL || strncmp(i->attrs->custom_call_target, prefix, sizeof prefix - 1)
+             ? NULL
+             : i->attrs->backend_config;
 }
 
 static bool is_same_attribute(MlirAttribute x, MlirAttribute y) {
@@ -191,11 +192,11 @@ enum status lower_collective(struct lower *l, const struct hlo_instr *i) {
   if (combines && dtype_kind(i->shape.dtype) == DK_UNSIGNED)
     v[n++] = emit_attr(&l->e, "unsigned", mlirUnitAttrGet(l->e.ctx));
   if (!permutes && i->op != HLO_ALL_REDUCE)
-    v[n++] = emit_attr(&l->e, "dim", i64_attr(l, i->dimensions.v[0]));
-  if (i->groups && i->groups->n && i->groups->v[0].n)
-    v[n++] = emit_attr(&l->e, permutes ? "source_target_pairs" : "replica_groups", groups_attr(l, i->groups));
-  if (i->channel_id)
-    v[n++] = emit_attr(&l->e, "channel_id", i64_attr(l, i->channel_id));
+    v[n++] = emit_attr(&l->e, "dim", i64_attr(l, i->attrs->dimensions.v[0]));
+  if (i->attrs->groups && i->attrs->groups->n && i->attrs->groups->v[0].n)
+    v[n++] = emit_attr(&l->e, permutes ? "source_target_pairs" : "replica_groups", groups_attr(l, i->attrs->groups));
+  if (i->attrs->channel_id)
+    v[n++] = emit_attr(&l->e, "channel_id", i64_attr(l, i->attrs->channel_id));
   return call(l, i, kind_of(i->op), mlirDictionaryAttrGet(l->e.ctx, n, v));
 }
 
@@ -203,7 +204,7 @@ enum status lower_collective(struct lower *l, const struct hlo_instr *i) {
 
 /* NKIPy's top-k: the configuration is k, the indices are unsigned. */
 static bool is_topk(const struct hlo_instr *i) {
-  return i->custom_call_target && !strcmp(i->custom_call_target, "AwsNeuronTopK") && i->n_operands == 1 &&
+  return i->attrs->custom_call_target && !strcmp(i->attrs->custom_call_target, "AwsNeuronTopK") && i->n_operands == 1 &&
          i->shape.dtype == DT_TUPLE && i->shape.n_elems == 2 && i->operands[0]->shape.rank &&
          i->shape.elems[0].rank == i->operands[0]->shape.rank &&
          i->shape.elems[0].dtype == i->operands[0]->shape.dtype && dtype_size(i->shape.elems[1].dtype) == 4 &&
@@ -213,11 +214,13 @@ static bool is_topk(const struct hlo_instr *i) {
 enum status lower_custom_call(struct lower *l, const struct hlo_instr *i) {
   if (is_topk(i)) {
     struct hlo_instr topk = *i;
-    topk.k = i->shape.elems[0].dims[i->shape.elems[0].rank - 1];
-    if (topk.k <= i->operands[0]->shape.dims[i->shape.elems[0].rank - 1])
+    struct hlo_attrs at = *i->attrs;
+    at.k = i->shape.elems[0].dims[i->shape.elems[0].rank - 1];
+    topk.attrs = &at;
+    if (at.k <= i->operands[0]->shape.dims[i->shape.elems[0].rank - 1])
       return lower_topk(l, &topk);
   }
-  if (!i->custom_call_target || !*i->custom_call_target || i->n_called)
+  if (!i->attrs->custom_call_target || !*i->attrs->custom_call_target || i->n_called)
     return lower_refuse(l, i, "the custom call has no name, or calls back");
-  return call(l, i, i->custom_call_target, mlirAttributeGetNull());
+  return call(l, i, i->attrs->custom_call_target, mlirAttributeGetNull());
 }

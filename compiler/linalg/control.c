@@ -60,7 +60,7 @@ enum status lower_tuple(struct lower *l, const struct hlo_instr *i) {
 
 enum status lower_get_tuple_element(struct lower *l, const struct hlo_instr *i) {
   const struct hlo_instr *t = i->operands[0];
-  lower_set(l, i, lower_part(l, t, (int)i->tuple_index), lower_no_op());
+  lower_set(l, i, lower_part(l, t, (int)i->attrs->tuple_index), lower_no_op());
   return ST_OK;
 }
 
@@ -166,7 +166,7 @@ static const struct hlo_instr *body_next(const struct hlo_instr *w, int k) {
 }
 
 static bool is_part_of(const struct hlo_instr *x, const struct hlo_instr *param, int k) {
-  return x && x->op == HLO_GET_TUPLE_ELEMENT && x->operands[0] == param && x->tuple_index == k;
+  return x && x->op == HLO_GET_TUPLE_ELEMENT && x->operands[0] == param && x->attrs->tuple_index == k;
 }
 
 /* A constant that the loop overwrites: made by a fill, not copied out of the constants. */

@@ -138,9 +138,9 @@ bool scalar_note(struct lower *l, const struct hlo_instr *i) {
 
   if (i->shape.rank || i->shape.dtype == DT_TUPLE || i->knob)
     return false;
-  if (c && node_of(l, i->operands[0])->origins && node_of(l, i->operands[0])->origins[i->tuple_index])
-    return scalar_inherit(l, i, node_of(l, i->operands[0])->origins[i->tuple_index]);
-  if (c && i->operands[0]->op != HLO_TUPLE && c->at == i->tuple_index) {
+  if (c && node_of(l, i->operands[0])->origins && node_of(l, i->operands[0])->origins[i->attrs->tuple_index])
+    return scalar_inherit(l, i, node_of(l, i->operands[0])->origins[i->attrs->tuple_index]);
+  if (c && i->operands[0]->op != HLO_TUPLE && c->at == i->attrs->tuple_index) {
     const int64_t last = c->first + (c->n ? c->n - 1 : 0) * c->step;
     n->scalar_kind = SCALAR_INDEX;
     n->low = c->step > 0 ? c->first : last;

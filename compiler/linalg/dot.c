@@ -108,8 +108,8 @@ enum status lower_dot(struct lower *l, const struct hlo_instr *i) {
   const enum dtype t = i->shape.dtype, acc = scalar_accumulator(t);
   struct side a, b;
 
-  side_init(&a, i->operands[0], i->dot->lhs_batch, i->dot->lhs_contracting);
-  side_init(&b, i->operands[1], i->dot->rhs_batch, i->dot->rhs_contracting);
+  side_init(&a, i->operands[0], i->attrs->dot->lhs_batch, i->attrs->dot->lhs_contracting);
+  side_init(&b, i->operands[1], i->attrs->dot->rhs_batch, i->attrs->dot->rhs_contracting);
   const bool batched = a.batch.n > 0;
   MlirValue inputs[] = {arrange(l, &a, true, operand_type(a.x->shape.dtype, acc)),
                         arrange(l, &b, false, operand_type(b.x->shape.dtype, acc))};

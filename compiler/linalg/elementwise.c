@@ -82,7 +82,7 @@ static void look_through(struct lower *l, const struct hlo_instr *x, struct oper
       int64_t old[HLO_RANK_MAX];
       memcpy(old, o->map, sizeof old);
       for (int k = 0; k < from->rank; k++)
-        o->map[k] = from->dims[k] == 1 ? EMIT_CONST(0) : old[x->dimensions.v[k]];
+        o->map[k] = from->dims[k] == 1 ? EMIT_CONST(0) : old[x->attrs->dimensions.v[k]];
     } else if (x->op == HLO_RESHAPE && !x->knob && lower_is_unit_reshape(x)) {
       through_reshape(x, o->map);
     } else {
@@ -318,7 +318,7 @@ enum status lower_broadcast(struct lower *l, const struct hlo_instr *i) {
 
   const struct hlo_instr *x = i->operands[0];
   for (int k = 0; k < x->shape.rank; k++)
-    o.map[k] = x->shape.dims[k] == 1 ? EMIT_CONST(0) : i->dimensions.v[k];
+    o.map[k] = x->shape.dims[k] == 1 ? EMIT_CONST(0) : i->attrs->dimensions.v[k];
   look_through(l, x, &o);
   align_unit_dims(&i->shape, &o);
 
@@ -366,7 +366,7 @@ MlirOperation iota_tensor(struct lower *l, const struct hlo_shape *s, int64_t di
 }
 
 enum status lower_iota(struct lower *l, const struct hlo_instr *i) {
-  MlirOperation op = iota_tensor(l, &i->shape, i->dimensions.v[0]);
+  MlirOperation op = iota_tensor(l, &i->shape, i->attrs->dimensions.v[0]);
   lower_set(l, i, emit_result(op), op);
   return ST_OK;
 }

@@ -27,7 +27,7 @@ static bool is_known_inside(const struct hlo_instr *indices, int64_t vector_dim,
   for (int64_t k = 0; k < n; k++) {
     if (k / inner % length != c)
       continue;
-    int64_t v = literal_int(indices->literal, (size_t)k);
+    int64_t v = literal_int(indices->attrs->literal, (size_t)k);
     if (v < 0 || v > limit)
       return false;
   }
@@ -43,11 +43,11 @@ struct gather_body {
 
 static MlirValue start_index(struct emit *e, const struct hlo_instr *i, int component, MlirValue x) {
   const struct hlo_instr *indices = i->operands[1];
-  const int64_t dim = i->gather->start_index_map.v[component];
-  const int64_t limit = i->operands[0]->shape.dims[dim] - i->gather->slice_sizes.v[dim];
+  const int64_t dim = i->attrs->gather->start_index_map.v[component];
+  const int64_t limit = i->operands[0]->shape.dims[dim] - i->attrs->gather->slice_sizes.v[dim];
   MlirValue at = scalar_to_index(e, x, indices->shape.dtype);
 
-  if (is_known_inside(indices, i->gather->index_vector_dim, component, limit))
+  if (is_known_inside(indices, i->attrs->gather->index_vector_dim, component, limit))
     return at;
   return scalar_clamp_index(e, at, limit);
 }
@@ -68,7 +68,7 @@ static int batch_loop(const struct hlo_gather_dims *g, int dim) {
 
 static MlirValue write_gather(struct emit *e, MlirValue const *args, void *user) {
   const struct gather_body *b = user;
-  const struct hlo_gather_dims *g = b->instr->gather;
+  const struct hlo_gather_dims *g = b->instr->attrs->gather;
   const int rank = b->instr->operands[0]->shape.rank;
   MlirValue at[HLO_RANK_MAX] = {{NULL}};
 
@@ -91,7 +91,7 @@ static MlirValue write_gather(struct emit *e, MlirValue const *args, void *user)
 
 /* Component c of the index vectors, by the result's batch loops. */
 static MlirAffineMap component_map(struct lower *l, const struct hlo_instr *i, int c) {
-  const struct hlo_gather_dims *g = i->gather;
+  const struct hlo_gather_dims *g = i->attrs->gather;
   const int rank = i->operands[1]->shape.rank;
   int64_t results[HLO_RANK_MAX];
 
@@ -104,7 +104,7 @@ enum status lower_gather(struct lower *l, const struct hlo_instr *i) {
   struct gather_body body = {i, {NULL}};
   MlirValue inputs[HLO_RANK_MAX];
   MlirAffineMap maps[HLO_RANK_MAX + 1];
-  const int n = i->gather->start_index_map.n;
+  const int n = i->attrs->gather->start_index_map.n;
 
   if (hlo_shape_elements(&i->operands[0]->shape) == 0 && hlo_shape_elements(&i->shape) != 0)
     return lower_refuse(l, i, "it reads from a tensor without elements");
@@ -142,7 +142,7 @@ struct scatter {
 };
 
 static void scatter_init(struct lower *l, struct scatter *s, const struct hlo_instr *i) {
-  const struct hlo_scatter_dims *d = i->scatter;
+  const struct hlo_scatter_dims *d = i->attrs->scatter;
   const struct hlo_shape *x = &i->operands[0]->shape, *idx = &i->operands[1]->shape, *u = &i->operands[2]->shape;
 
   *s = (struct scatter){.l = l, .instr = i};
@@ -171,8 +171,8 @@ static MlirValue scatter_index(struct emit *e, const struct scatter *s, int c) {
 
   for (int b = 0; b < s->n_batch; b++)
     at[s->batch_in_indices[b]] = s->at[b];
-  if (s->instr->scatter->index_vector_dim < idx->rank)
-    at[s->instr->scatter->index_vector_dim] = emit_index(e, c);
+  if (s->instr->attrs->scatter->index_vector_dim < idx->rank)
+    at[s->instr->attrs->scatter->index_vector_dim] = emit_index(e, c);
   return scalar_to_index(e, emit_extract(e, s->indices, idx->rank, at), idx->dtype);
 }
 
@@ -276,7 +276,7 @@ static MlirValue insert_if(struct emit *e, const struct scatter *s, MlirValue in
 }
 
 static MlirValue scatter_one(struct emit *e, const struct scatter *s, MlirValue dest) {
-  const struct hlo_scatter_dims *d = s->instr->scatter;
+  const struct hlo_scatter_dims *d = s->instr->attrs->scatter;
   const struct hlo_shape *x = &s->instr->operands[0]->shape;
   MlirValue start[HLO_RANK_MAX] = {{NULL}}, inside = {NULL};
 
@@ -327,7 +327,7 @@ enum status lower_scatter(struct lower *l, const struct hlo_instr *i) {
   if (root && root->op == HLO_COPY)
     root = root->operands[0];
   scatter_init(l, &s, i);
-  s.combines = root->op != HLO_PARAMETER || root->parameter_number != 1;
+  s.combines = root->op != HLO_PARAMETER || root->attrs->parameter_number != 1;
   enum status st = s.combines ? inline_check(l, i, c) : ST_OK;
   if (st)
     return st;

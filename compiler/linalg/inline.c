@@ -46,9 +46,9 @@ static MlirValue inline_instr(struct lower *l, struct emit *e, const struct hlo_
   const struct hlo_instr *a, *b;
   MlirValue x[3] = {{NULL}};
   if (i->op == HLO_PARAMETER)
-    return args[i->parameter_number];
+    return args[i->attrs->parameter_number];
   if (i->op == HLO_CONSTANT)
-    return emit_element(e, i->shape.dtype, i->literal->data);
+    return emit_element(e, i->shape.dtype, i->attrs->literal->data);
   if (i->op == HLO_CALL) {
     MlirValue *v = arena_new_array(&l->arena, MlirValue, (size_t)i->n_operands), result = {NULL};
     for (int k = 0; k < i->n_operands; k++)
@@ -57,7 +57,7 @@ static MlirValue inline_instr(struct lower *l, struct emit *e, const struct hlo_
     return result;
   }
   if (scalar_plain_order(i, &a, &b))
-    return scalar_plain_compare(e, i->direction, node_of(l, a)->scalar, node_of(l, b)->scalar);
+    return scalar_plain_compare(e, i->attrs->direction, node_of(l, a)->scalar, node_of(l, b)->scalar);
   for (int k = 0; k < i->n_operands; k++)
     x[k] = node_of(l, i->operands[k])->scalar;
   return i->op == HLO_RESHAPE || i->op == HLO_BROADCAST ? x[0] : scalar_apply(e, i, x);

@@ -60,11 +60,11 @@ MlirValue lower_empty(struct lower *l, const struct hlo_shape *s) {
 }
 
 bool lower_is_splat(const struct hlo_instr *i) {
-  if (i->op != HLO_CONSTANT || !i->literal->size)
+  if (i->op != HLO_CONSTANT || !i->attrs->literal->size)
     return false;
   const size_t n = dtype_size(i->shape.dtype);
-  const char *data = i->literal->data;
-  return i->literal->size == n || !memcmp(data, data + n, i->literal->size - n);
+  const char *data = i->attrs->literal->data;
+  return i->attrs->literal->size == n || !memcmp(data, data + n, i->attrs->literal->size - n);
 }
 
 MlirValue lower_splat(struct lower *l, const struct hlo_instr *i) {
@@ -73,7 +73,7 @@ MlirValue lower_splat(struct lower *l, const struct hlo_instr *i) {
   if (mlirValueIsNull(n->scalar) && lower_is_splat(i)) {
     struct emit e = l->e;
     e.loc = lower_location(l, i, NULL);
-    n->scalar = emit_element(&e, i->shape.dtype, i->literal->data);
+    n->scalar = emit_element(&e, i->shape.dtype, i->attrs->literal->data);
   }
   return n->scalar;
 }
@@ -81,7 +81,7 @@ MlirValue lower_splat(struct lower *l, const struct hlo_instr *i) {
 /* ---- leaves and the root ----------------------------------------------------------------------------- */
 
 static MlirAttribute literal_attr(struct lower *l, const struct hlo_instr *i, MlirType type) {
-  const struct hlo_literal *lit = i->literal;
+  const struct hlo_literal *lit = i->attrs->literal;
   const size_t size = dtype_size(i->shape.dtype);
   const bool splat = lower_is_splat(i);
 
@@ -97,7 +97,7 @@ static MlirAttribute literal_attr(struct lower *l, const struct hlo_instr *i, Ml
 }
 
 static enum status lower_constant(struct lower *l, const struct hlo_instr *i) {
-  if (!i->literal->size) {
+  if (!i->attrs->literal->size) {
     lower_set(l, i, lower_empty(l, &i->shape), lower_no_op());
     return ST_OK;
   }
@@ -111,7 +111,7 @@ static enum status lower_constant(struct lower *l, const struct hlo_instr *i) {
 }
 
 static enum status lower_parameter(struct lower *l, const struct hlo_instr *i) {
-  lower_set(l, i, mlirBlockGetArgument(l->e.block, i->parameter_number), lower_no_op());
+  lower_set(l, i, mlirBlockGetArgument(l->e.block, i->attrs->parameter_number), lower_no_op());
   return ST_OK;
 }
 

@@ -38,7 +38,7 @@ MlirOperation reverse_tensor(struct lower *l, MlirValue x, const struct hlo_shap
 }
 
 enum status lower_reverse(struct lower *l, const struct hlo_instr *i) {
-  MlirOperation op = reverse_tensor(l, lower_value(l, i->operands[0]), &i->shape, i->dimensions);
+  MlirOperation op = reverse_tensor(l, lower_value(l, i->operands[0]), &i->shape, i->attrs->dimensions);
   lower_set(l, i, emit_result(op), op);
   return ST_OK;
 }
@@ -134,7 +134,7 @@ enum status lower_sort(struct lower *l, const struct hlo_instr *i) {
                    .comparator = i->called[0],
                    .n = i->n_operands,
                    .rank = x->rank,
-                   .axis = (int)i->dimensions.v[0],
+                   .axis = (int)i->attrs->dimensions.v[0],
                    .dims = x->dims};
   MlirValue out[64];
   enum dtype types[64];
@@ -158,7 +158,7 @@ enum status lower_topk(struct lower *l, const struct hlo_instr *i) {
   const struct hlo_shape index = {.dtype = DT_I32, .rank = x->rank, .dims = x->dims};
   const int64_t zeros[HLO_RANK_MAX] = {0};
   struct sort s = {.l = l,
-                   .is_descending = !i->is_smallest,
+                   .is_descending = !i->attrs->is_smallest,
                    .dtype = x->dtype,
                    .n = 2,
                    .rank = x->rank,
@@ -171,7 +171,7 @@ enum status lower_topk(struct lower *l, const struct hlo_instr *i) {
   sort_tensors(l, &s, (enum dtype[]){x->dtype, DT_I32}, out);
   struct emit_slice slice = {.rank = x->rank, .offsets = zeros, .sizes = to->dims};
   for (int k = 0; k < 2; k++)
-    if (i->k != x->dims[x->rank - 1])
+    if (i->attrs->k != x->dims[x->rank - 1])
       out[k] = emit_extract_slice(&l->e, out[k], &slice,
                                   emit_tensor_type(&l->e, i->shape.elems[k].dtype, to->rank, to->dims));
   lower_set_parts(l, i, out);

@@ -7,8 +7,8 @@
 #include "linalg/impl.h"
 
 bool reduce_has_axis(const struct hlo_instr *i, int64_t dim) {
-  for (int k = 0; k < i->dimensions.n; k++)
-    if (i->dimensions.v[k] == dim)
+  for (int k = 0; k < i->attrs->dimensions.n; k++)
+    if (i->attrs->dimensions.v[k] == dim)
       return true;
   return false;
 }
@@ -32,7 +32,7 @@ static bool stretches_axes(const struct hlo_instr *reduce, const struct hlo_inst
   if (b->shape.rank != rank || b->knob)
     return false;
   for (int d = 0, k = 0; d < rank; d++)
-    if (!reduce_has_axis(reduce, d) && b->dimensions.v[k++] != d)
+    if (!reduce_has_axis(reduce, d) && b->attrs->dimensions.v[k++] != d)
       return false;
   return true;
 }

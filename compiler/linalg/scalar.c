@@ -228,19 +228,20 @@ MlirValue scalar_compare(struct emit *e, enum hlo_direction d, enum dtype t, boo
 }
 
 static bool is_number(const struct hlo_instr *i, double v) {
-  return i->op == HLO_CONSTANT && i->shape.rank == 0 && literal_double(i->literal, 0) == v;
+  return i->op == HLO_CONSTANT && i->shape.rank == 0 && literal_double(i->attrs->literal, 0) == v;
 }
 
 static bool is_positive_nan(const struct hlo_instr *i) {
   if (i->op != HLO_CONSTANT || i->shape.rank)
     return false;
-  const double v = literal_double(i->literal, 0);
+  const double v = literal_double(i->attrs->literal, 0);
   return isnan(v) && !signbit(v);
 }
 
 static bool is_compare(const struct hlo_instr *i, enum hlo_direction d, const struct hlo_instr *x,
                        const struct hlo_instr *y) {
-  return i->op == HLO_COMPARE && i->direction == d && !i->is_total_order && i->operands[0] == x && i->operands[1] == y;
+  return i->op == HLO_COMPARE && i->attrs->direction == d && !i->attrs->is_total_order && i->operands[0] == x &&
+         i->operands[1] == y;
 }
 
 /* x where i is select(x != x, NaN, select(x == 0, 0, x)), as sorts write it to have one zero and one NaN; else NULL. */
@@ -255,7 +256,8 @@ static const struct hlo_instr *source_of_plain(const struct hlo_instr *i) {
 }
 
 bool scalar_plain_order(const struct hlo_instr *i, const struct hlo_instr **x, const struct hlo_instr **y) {
-  if (i->op != HLO_COMPARE || !i->is_total_order || i->direction == HLO_EQ || i->direction == HLO_NE)
+  if (i->op != HLO_COMPARE || !i->attrs->is_total_order || i->attrs->direction == HLO_EQ ||
+      i->attrs->direction == HLO_NE)
     return false;
   *x = source_of_plain(i->operands[0]);
   *y = source_of_plain(i->operands[1]);
@@ -367,7 +369,7 @@ MlirValue scalar_apply(struct emit *e, const struct hlo_instr *i, MlirValue cons
 
   switch (i->op) {
   case HLO_COMPARE:
-    return scalar_compare(e, i->direction, t, i->is_total_order, x[0], x[1]);
+    return scalar_compare(e, i->attrs->direction, t, i->attrs->is_total_order, x[0], x[1]);
   case HLO_CLAMP:
     return scalar_binary(e, HLO_MINIMUM, t, scalar_binary(e, HLO_MAXIMUM, t, x[1], x[0]), x[2]);
   case HLO_IS_FINITE:

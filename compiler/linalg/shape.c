@@ -80,13 +80,13 @@ enum status lower_transpose(struct lower *l, const struct hlo_instr *i) {
   MlirOperation op;
 
   for (int k = 0; k < i->shape.rank; k++)
-    identity &= i->dimensions.v[k] == k;
+    identity &= i->attrs->dimensions.v[k] == k;
   if (identity) {
     lower_set(l, i, lower_value(l, x), lower_no_op());
     return ST_OK;
   }
-  MlirValue v =
-      emit_transpose(&l->e, lower_value(l, x), x->shape.dtype, x->shape.rank, x->shape.dims, i->dimensions.v, &op);
+  MlirValue v = emit_transpose(&l->e, lower_value(l, x), x->shape.dtype, x->shape.rank, x->shape.dims,
+                               i->attrs->dimensions.v, &op);
   lower_set(l, i, v, op);
   return ST_OK;
 }
@@ -155,8 +155,8 @@ enum status lower_slice(struct lower *l, const struct hlo_instr *i) {
     return ST_OK;
   }
   for (int k = 0; k < i->shape.rank; k++) {
-    offsets[k] = i->shape.dims[k] ? i->slice[k].start : 0;
-    strides[k] = i->slice[k].stride;
+    offsets[k] = i->shape.dims[k] ? i->attrs->slice[k].start : 0;
+    strides[k] = i->attrs->slice[k].stride;
   }
   struct emit_slice s = {.rank = i->shape.rank, .offsets = offsets, .sizes = i->shape.dims, .strides = strides};
   MlirType t = emit_tensor_type(&l->e, i->shape.dtype, i->shape.rank, i->shape.dims);
@@ -208,12 +208,12 @@ MlirValue pad_tensor(struct lower *l, MlirValue v, const struct hlo_shape *from,
 enum status lower_pad(struct lower *l, const struct hlo_instr *i) {
   const struct hlo_instr *x = i->operands[0];
   MlirValue fill = scalar_operand(l, i->operands[1]);
-  lower_set(l, i, pad_tensor(l, lower_value(l, x), &x->shape, i->padding, fill, &i->shape), lower_no_op());
+  lower_set(l, i, pad_tensor(l, lower_value(l, x), &x->shape, i->attrs->padding, fill, &i->shape), lower_no_op());
   return ST_OK;
 }
 
 enum status lower_concatenate(struct lower *l, const struct hlo_instr *i) {
-  const int64_t axis = i->dimensions.v[0];
+  const int64_t axis = i->attrs->dimensions.v[0];
   int64_t offsets[HLO_RANK_MAX] = {0};
 
   if (i->n_operands == 1) {

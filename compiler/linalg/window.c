@@ -68,8 +68,8 @@ enum status lower_reduce_window(struct lower *l, const struct hlo_instr *i) {
     return st;
   for (int d = 0; d < rank; d++) {
     at[d] = d;
-    sizes[d] = i->window->v[d].size;
-    exprs[d] = window_expr(l, &i->window->v[d], d, rank + d);
+    sizes[d] = i->attrs->window->v[d].size;
+    exprs[d] = window_expr(l, &i->attrs->window->v[d], d, rank + d);
     positions[d] = loop_expr(l, d);
     windows[d] = loop_expr(l, rank + d);
     reduction[rank + d] = true;
@@ -80,7 +80,8 @@ enum status lower_reduce_window(struct lower *l, const struct hlo_instr *i) {
   struct hlo_shape wide = i->shape;
   wide.dtype = body.to;
   MlirValue first = scalar_of(l, init);
-  MlirValue inputs[] = {pad_window(l, x, i->window, at, first, dims), emit_empty(&l->e, x->shape.dtype, rank, sizes)};
+  MlirValue inputs[] = {pad_window(l, x, i->attrs->window, at, first, dims),
+                        emit_empty(&l->e, x->shape.dtype, rank, sizes)};
   MlirValue dest = emit_fill(&l->e, scalar_convert(&l->e, first, body.from, body.to), lower_empty(l, &wide));
   MlirAffineMap maps[] = {mlirAffineMapGet(l->e.ctx, 2 * rank, 0, rank, exprs),
                           mlirAffineMapGet(l->e.ctx, 2 * rank, 0, rank, windows),
@@ -113,7 +114,7 @@ static void select_element(struct emit *e, MlirValue const *within, MlirValue *c
   MlirValue place[HLO_RANK_MAX], inside = emit_int(e, mlirIntegerTypeGet(e->ctx, 1), 1), keeps;
 
   for (int d = 0; d < rank; d++) {
-    const struct hlo_window_dim *w = &s->instr->window->v[d];
+    const struct hlo_window_dim *w = &s->instr->attrs->window->v[d];
     MlirValue p = emit_binary(e, "arith.muli", s->at[d], emit_index(e, w->stride));
     p = emit_binary(e, "arith.addi", p, within[d]);
     place[d] = emit_binary(e, "arith.subi", p, emit_index(e, w->low));
@@ -141,7 +142,7 @@ static void scatter_selected(struct emit *e, MlirValue const *at, MlirValue *car
   int64_t sizes[HLO_RANK_MAX];
 
   for (int d = 0; d < rank; d++) {
-    sizes[d] = i->window->v[d].size;
+    sizes[d] = i->attrs->window->v[d].size;
     best[2 + d] = emit_index(e, 0);
   }
   best[0] = emit_int(e, mlirIntegerTypeGet(e->ctx, 1), 0);
@@ -217,16 +218,16 @@ static MlirValue kernel_value(struct lower *l, const struct hlo_instr *i) {
   const struct hlo_instr *w = i->operands[1];
   int64_t reversed[HLO_RANK_MAX];
   int n = 0;
-  for (int k = 0; k < i->window->n; k++)
-    if (i->window->v[k].is_reversed)
-      reversed[n++] = i->conv->kernel_spatial.v[k];
+  for (int k = 0; k < i->attrs->window->n; k++)
+    if (i->attrs->window->v[k].is_reversed)
+      reversed[n++] = i->attrs->conv->kernel_spatial.v[k];
   MlirValue v = lower_value(l, w);
   return n ? emit_result(reverse_tensor(l, v, &w->shape, (struct hlo_ints){n, reversed})) : v;
 }
 
 /* Loops: the dimensions of the (split) output in order, then the input features and the window's elements. */
 static MlirOperation emit_convolution(struct lower *l, const struct hlo_instr *i, enum dtype acc) {
-  const struct hlo_conv_dims *c = i->conv;
+  const struct hlo_conv_dims *c = i->attrs->conv;
   const struct hlo_shape *x = &i->operands[0]->shape, *w = &i->operands[1]->shape;
   const bool by_batch = c->batch_group_count > 1;
   const int64_t groups = by_batch ? c->batch_group_count : c->feature_group_count;
@@ -241,7 +242,7 @@ static MlirOperation emit_convolution(struct lower *l, const struct hlo_instr *i
   wide.dtype = acc;
   from.dims = padded;
   MlirValue zero = emit_number(&l->e, x->dtype, 0);
-  MlirValue v = pad_window(l, i->operands[0], i->window, c->input_spatial.v, zero, padded);
+  MlirValue v = pad_window(l, i->operands[0], i->attrs->window, c->input_spatial.v, zero, padded);
   MlirValue inputs[] = {split(l, v, &from, x_at, groups, &in), split(l, kernel_value(l, i), w, w_at, groups, &kernel)};
   MlirValue dest = emit_fill(&l->e, emit_number(&l->e, acc, 0), lower_empty(l, &wide));
   dest = split(l, dest, &wide, y_at, groups, &out);
@@ -252,7 +253,7 @@ static MlirOperation emit_convolution(struct lower *l, const struct hlo_instr *i
     out.exprs[d] = loop_expr(l, d);
   for (int k = 0; k < c->output_spatial.n; k++) {
     in.exprs[moved(c->input_spatial.v[k], x_at)] =
-        window_expr(l, &i->window->v[k], moved(c->output_spatial.v[k], y_at), sum + 1 + k);
+        window_expr(l, &i->attrs->window->v[k], moved(c->output_spatial.v[k], y_at), sum + 1 + k);
     kernel.exprs[moved(c->kernel_spatial.v[k], w_at)] = loop_expr(l, sum + 1 + k);
   }
   in.exprs[moved(c->input_batch, x_at) + by_batch] = loop_expr(l, batch);

@@ -55,9 +55,9 @@ static hlo_val repeat(struct tracer *tr, struct loop *l, hlo_val v) {
   struct hlo_computation *here = tr->b.computation;
   tr->b.computation = l->body;
   hlo_val c = v->op == HLO_BROADCAST ? v->operands[0] : v;
-  hlo_val r = hlo_constant(&tr->b, c->shape, c->literal->data);
+  hlo_val r = hlo_constant(&tr->b, c->shape, c->attrs->literal->data);
   if (v->op == HLO_BROADCAST)
-    r = hlo_broadcast(&tr->b, r, v->shape.rank, v->shape.dims, v->dimensions.v);
+    r = hlo_broadcast(&tr->b, r, v->shape.rank, v->shape.dims, v->attrs->dimensions.v);
   tr->b.computation = here;
   return r;
 }
@@ -117,11 +117,12 @@ struct carried {
 static hlo_val array_value(struct tracer *tr, const struct operand *x) {
   hlo_val c = operand_val(tr, x, x->dtype);
   const size_t size = dtype_size(x->dtype);
-  if (!c || !c->shape.rank || !c->literal->size ||
-      memcmp(c->literal->data, (const char *)c->literal->data + size, c->literal->size - size) != 0)
+  if (!c || !c->shape.rank || !c->attrs->literal->size ||
+      memcmp(c->attrs->literal->data, (const char *)c->attrs->literal->data + size, c->attrs->literal->size - size) !=
+          0)
     return c;
   hlo_remove(c);
-  return hlo_broadcast(&tr->b, hlo_constant(&tr->b, (struct hlo_shape){.dtype = x->dtype}, c->literal->data),
+  return hlo_broadcast(&tr->b, hlo_constant(&tr->b, (struct hlo_shape){.dtype = x->dtype}, c->attrs->literal->data),
                        c->shape.rank, c->shape.dims, NULL);
 }
 

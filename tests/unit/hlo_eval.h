@@ -180,7 +180,7 @@ static inline void ev_reduce(struct ev *e, const struct hlo_instr *i, double *ou
     int n = 0;
     ev_unravel(&x->shape, k, at);
     for (int d = 0; d < x->shape.rank; d++)
-      if (!ev_in(i->dimensions, d))
+      if (!ev_in(i->attrs->dimensions, d))
         to[n++] = at[d];
     double *o = &out[ev_ravel(&i->shape, to)];
     double r = ev_binary(i->called[0]->root->op, i->shape.dtype, *o, xv[k]);
@@ -190,7 +190,7 @@ static inline void ev_reduce(struct ev *e, const struct hlo_instr *i, double *ou
 
 static inline void ev_dot(struct ev *e, const struct hlo_instr *i, double *out) {
   const struct hlo_instr *l = i->operands[0], *r = i->operands[1];
-  const struct hlo_dot_dims *d = i->dot;
+  const struct hlo_dot_dims *d = i->attrs->dot;
   const bool logical = i->shape.dtype == DT_BOOL;
   int64_t nk = 1, at[2 * HLO_RANK_MAX], la[HLO_RANK_MAX], ra[HLO_RANK_MAX];
   for (int k = 0; k < d->lhs_contracting.n; k++)
@@ -235,7 +235,7 @@ static inline double ev_index(struct ev *e, const struct hlo_instr *idx, int64_t
 
 static inline void ev_gather(struct ev *e, const struct hlo_instr *i, double *out) {
   const struct hlo_instr *x = i->operands[0];
-  const struct hlo_gather_dims *g = i->gather;
+  const struct hlo_gather_dims *g = i->attrs->gather;
   int64_t at[HLO_RANK_MAX], batch[HLO_RANK_MAX], from[HLO_RANK_MAX], off[HLO_RANK_MAX];
   for (int64_t k = 0; k < ev_count(i); k++) {
     int nb = 0, no = 0, o = 0;
@@ -258,7 +258,7 @@ static inline void ev_gather(struct ev *e, const struct hlo_instr *i, double *ou
 
 static inline void ev_scatter(struct ev *e, const struct hlo_instr *i, double *out) {
   const struct hlo_instr *x = i->operands[0], *u = i->operands[2];
-  const struct hlo_scatter_dims *s = i->scatter;
+  const struct hlo_scatter_dims *s = i->attrs->scatter;
   int64_t at[HLO_RANK_MAX], batch[HLO_RANK_MAX], win[HLO_RANK_MAX], to[HLO_RANK_MAX];
   memcpy(out, e->v[x->id], (size_t)ev_count(i) * sizeof *out);
   for (int64_t k = 0; k < ev_count(u); k++) {
@@ -298,11 +298,11 @@ static inline void ev_moves(struct ev *e, const struct hlo_instr *i, double *out
     ev_unravel(&i->shape, k, at);
     switch (i->op) {
     case HLO_IOTA:
-      out[k] = (double)at[i->dimensions.v[0]];
+      out[k] = (double)at[i->attrs->dimensions.v[0]];
       break;
     case HLO_BROADCAST:
       for (int d = 0; d < x->shape.rank; d++)
-        from[d] = at[i->dimensions.v[d]];
+        from[d] = at[i->attrs->dimensions.v[d]];
       out[k] = e->v[x->id][ev_ravel(&x->shape, from)];
       break;
     case HLO_RESHAPE:
@@ -310,12 +310,12 @@ static inline void ev_moves(struct ev *e, const struct hlo_instr *i, double *out
       break;
     case HLO_TRANSPOSE:
       for (int d = 0; d < i->shape.rank; d++)
-        from[i->dimensions.v[d]] = at[d];
+        from[i->attrs->dimensions.v[d]] = at[d];
       out[k] = e->v[x->id][ev_ravel(&x->shape, from)];
       break;
     case HLO_SLICE:
       for (int d = 0; d < i->shape.rank; d++)
-        from[d] = i->slice[d].start + at[d] * i->slice[d].stride;
+        from[d] = i->attrs->slice[d].start + at[d] * i->attrs->slice[d].stride;
       out[k] = e->v[x->id][ev_ravel(&x->shape, from)];
       break;
     case HLO_DYNAMIC_SLICE:
@@ -326,7 +326,7 @@ static inline void ev_moves(struct ev *e, const struct hlo_instr *i, double *out
     case HLO_PAD: {
       bool inside = true;
       for (int d = 0; d < i->shape.rank; d++) {
-        int64_t p = at[d] - i->padding[d].low, step = i->padding[d].interior + 1;
+        int64_t p = at[d] - i->attrs->padding[d].low, step = i->attrs->padding[d].interior + 1;
         inside &= p >= 0 && p % step == 0 && p / step < x->shape.dims[d];
         from[d] = p / step;
       }
@@ -334,7 +334,7 @@ static inline void ev_moves(struct ev *e, const struct hlo_instr *i, double *out
       break;
     }
     case HLO_CONCATENATE: {
-      int64_t axis = i->dimensions.v[0], p = at[axis];
+      int64_t axis = i->attrs->dimensions.v[0], p = at[axis];
       int o = 0;
       while (p >= i->operands[o]->shape.dims[axis])
         p -= i->operands[o++]->shape.dims[axis];
@@ -369,7 +369,7 @@ static inline void ev_instr(struct ev *e, const struct hlo_instr *i, const struc
 
   if (i->op == HLO_PARAMETER || i->op == HLO_CONSTANT) {
     struct hlo_literal l = {.shape = i->shape};
-    l.data = i->op == HLO_PARAMETER ? in[i->parameter_number].data : i->literal->data;
+    l.data = i->op == HLO_PARAMETER ? in[i->attrs->parameter_number].data : i->attrs->literal->data;
     for (int64_t k = 0; k < n; k++)
       out[k] = literal_double(&l, (size_t)k);
     return;
@@ -381,7 +381,7 @@ static inline void ev_instr(struct ev *e, const struct hlo_instr *i, const struc
                            : ev_scatter)(e, i, out);
   } else if (i->op == HLO_COMPARE) {
     for (int64_t k = 0; k < n; k++)
-      out[k] = ev_compare(i->direction, x[0][k], x[1][k]);
+      out[k] = ev_compare(i->attrs->direction, x[0][k], x[1][k]);
   } else if (i->op == HLO_SELECT) {
     for (int64_t k = 0; k < n; k++)
       out[k] = x[0][k] != 0 ? x[1][k] : x[2][k];

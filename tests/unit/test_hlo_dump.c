@@ -138,7 +138,7 @@ static void constants_all(struct hlo_builder *b) {
     char data[8 * 8];
     for (int k = 0; k < 8; k++) {
       hlo_val s = hlo_scalar(b, (enum dtype)t, dtype_kind((enum dtype)t) == DK_UNSIGNED ? fabs(values[k]) : values[k]);
-      memcpy(data + (size_t)k * size, s->literal->data, size);
+      memcpy(data + (size_t)k * size, s->attrs->literal->data, size);
     }
     struct hlo_shape s = hlo_shape_array(b->module->arena, (enum dtype)t, 3, DIMS(2, 1, 4));
     names[n] = dtype_numpy_name((enum dtype)t);
@@ -549,7 +549,7 @@ static hlo_val random_arithmetic(struct hlo_builder *b, struct rng *r, hlo_val x
   enum hlo_op op = ops[pick(r, 6)];
   if (pick(r, 4) == 0)
     return hlo_binary(b, HLO_ADD, x, x);
-  if (op == HLO_DIVIDE && *(const float *)(c->n_operands ? c->operands[0] : c)->literal->data == 0)
+  if (op == HLO_DIVIDE && *(const float *)(c->n_operands ? c->operands[0] : c)->attrs->literal->data == 0)
     op = HLO_ADD;
   return pick(r, 3) ? hlo_binary(b, op, x, c) : hlo_binary(b, op == HLO_DIVIDE ? HLO_SUBTRACT : op, c, x);
 }

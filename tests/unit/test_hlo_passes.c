@@ -174,7 +174,7 @@ static void transposes_compose(void **state) {
   hlo_val now = simplified(t, hlo_transpose(&t->b, hlo_transpose(&t->b, x, DIMS(1, 0, 2)), DIMS(2, 0, 1)));
   assert_int_equal(now->op, HLO_TRANSPOSE);
   assert_ptr_equal(now->operands[0], x);
-  assert_memory_equal(now->dimensions.v, DIMS(2, 1, 0), 3 * sizeof(int64_t));
+  assert_memory_equal(now->attrs->dimensions.v, DIMS(2, 1, 0), 3 * sizeof(int64_t));
 }
 
 static void inverse_transposes_disappear(void **state) {
@@ -189,8 +189,8 @@ static void broadcasts_compose(void **state) {
   hlo_val now = simplified(t, hlo_broadcast(&t->b, a, 4, DIMS(5, 2, 6, 3), DIMS(1, 3)));
   assert_int_equal(now->op, HLO_BROADCAST);
   assert_ptr_equal(now->operands[0], x);
-  assert_int_equal(now->dimensions.n, 1);
-  assert_int_equal(now->dimensions.v[0], 3);
+  assert_int_equal(now->attrs->dimensions.n, 1);
+  assert_int_equal(now->attrs->dimensions.v[0], 3);
 }
 
 static void identity_broadcast_and_transpose_disappear(void **state) {
@@ -214,10 +214,10 @@ static void slices_compose(void **state) {
   hlo_val now = simplified(t, hlo_slice(&t->b, a, (struct hlo_slice_dim[]){{1, 6, 2}, {4, 5, 1}})); /* 5 11 17 */
   assert_int_equal(now->op, HLO_SLICE);
   assert_ptr_equal(now->operands[0], x);
-  assert_int_equal(now->slice[0].start, 5);
-  assert_int_equal(now->slice[0].limit, 18);
-  assert_int_equal(now->slice[0].stride, 6);
-  assert_int_equal(now->slice[1].start, 4);
+  assert_int_equal(now->attrs->slice[0].start, 5);
+  assert_int_equal(now->attrs->slice[0].limit, 18);
+  assert_int_equal(now->attrs->slice[0].stride, 6);
+  assert_int_equal(now->attrs->slice[1].start, 4);
 }
 
 static void whole_slice_zero_pad_and_single_concatenate_disappear(void **state) {
@@ -253,7 +253,7 @@ static void compare_of_a_value_with_itself_is_known_for_integers_only(void **sta
   hlo_val a = hlo_compare(&t->b, HLO_LE, i, i), b = hlo_compare(&t->b, HLO_EQ, f, f);
   hlo_val now = simplified(t, hlo_binary(&t->b, HLO_AND, a, b));
   assert_int_equal(now->operands[0]->op, HLO_BROADCAST);
-  assert_int_equal(*(const uint8_t *)now->operands[0]->operands[0]->literal->data, 1);
+  assert_int_equal(*(const uint8_t *)now->operands[0]->operands[0]->attrs->literal->data, 1);
   assert_true(comes_from(now->operands[0], a->id) && comes_from(now->operands[0]->operands[0], a->id));
   assert_ptr_equal(now->operands[1], b);
 }
@@ -281,7 +281,7 @@ static void dot_over_nothing_is_zero(void **state) {
   hlo_val now = simplified(t, hlo_dot(&t->b, x, y, &(struct hlo_dot_dims){INTS(1), INTS(0), {0}, {0}}, DT_F32));
   assert_int_equal(now->op, HLO_BROADCAST);
   assert_shape(t, now, "f32[3,4]");
-  assert_true(*(const float *)now->operands[0]->literal->data == 0);
+  assert_true(*(const float *)now->operands[0]->attrs->literal->data == 0);
 }
 
 static void maximum_of_a_value_with_itself_is_the_value(void **state) {

@@ -65,7 +65,7 @@ static void sixty_four_bits_become_thirty_two_with_one_warning_per_type(void **s
   assert_shape(t, m->entry->root, "(s32[3], f32[3])");
   assert_shape(t, m->entry->params[0], "s32[3]");
   const int32_t want[] = {1, INT32_MIN, INT32_MAX};
-  assert_memory_equal(find(m, HLO_CONSTANT)->literal->data, want, sizeof want);
+  assert_memory_equal(find(m, HLO_CONSTANT)->attrs->literal->data, want, sizeof want);
   int narrowed = 0, misfits = 0;
   for (int k = 0; k < t->ds.n; k++) {
     assert_int_equal(t->ds.v[k].code, DG_DTYPE_NARROWED);
@@ -154,7 +154,7 @@ static void what_has_no_elements_is_an_empty_constant(void **state) {
   assert_int_equal(count(m, HLO_SIN), 0);
   const struct hlo_instr *empty = m->entry->root->operands[0]->operands[0];
   assert_int_equal(empty->op, HLO_CONSTANT);
-  assert_int_equal(empty->literal->size, 0);
+  assert_int_equal(empty->attrs->literal->size, 0);
 }
 
 static void constants_are_folded_where_every_machine_agrees(void **state) {
@@ -175,10 +175,10 @@ static void constants_are_folded_where_every_machine_agrees(void **state) {
                                true);
   const struct hlo_instr *root = m->entry->root, *product = root->operands[0]->operands[2];
   assert_int_equal(product->op, HLO_CONSTANT);
-  assert_memory_equal(product->literal->data, ((float[]){3, 10}), 8);
+  assert_memory_equal(product->attrs->literal->data, ((float[]){3, 10}), 8);
   assert_int_equal(root->operands[1]->op, HLO_CONSTANT);
-  assert_memory_equal(root->operands[1]->literal->data, ((uint16_t[]){0x4040, 0x4120}), 4);
-  assert_memory_equal(root->operands[0]->operands[0]->literal->data, "\0\0", 2);
+  assert_memory_equal(root->operands[1]->attrs->literal->data, ((uint16_t[]){0x4040, 0x4120}), 4);
+  assert_memory_equal(root->operands[0]->operands[0]->attrs->literal->data, "\0\0", 2);
   assert_int_equal(root->operands[2]->op, HLO_EXP); /* machines differ */
   assert_true(product->n_from >= 1);
 }
@@ -258,7 +258,7 @@ static void branches_give_only_what_is_read(void **state) {
                                         "}\n",
                                true);
   assert_shape(t, find(m, HLO_CONDITIONAL), "(f32[4])");
-  assert_int_equal(m->entry->root->tuple_index, 0);
+  assert_int_equal(m->entry->root->attrs->tuple_index, 0);
   assert_int_equal(m->computations->root->operands[0]->op, HLO_COS);
 }
 
@@ -316,7 +316,7 @@ static void a_loop_carries_what_is_needed_and_knows_its_limit(void **state) {
   assert_shape(t, w, "(s32[], f32[4], f32[4])"); /* i, x, z */
   const struct hlo_instr *limit = w->called[1]->root->operands[1];
   assert_int_equal(limit->op, HLO_CONSTANT);
-  assert_int_equal(*(const int32_t *)limit->literal->data, 8);
+  assert_int_equal(*(const int32_t *)limit->attrs->literal->data, 8);
   assert_int_equal(count_in(w->called[0], HLO_ADD), 2); /* nobody adds up y */
   assert_ptr_equal(m->entry->root->operands[1], m->entry->params[1]);
 }
@@ -394,8 +394,8 @@ static void a_broadcast_out_of_order_is_transposed_afterwards(void **state) {
   assert_int_equal(m->entry->root->op, HLO_TRANSPOSE);
   const struct hlo_instr *b = m->entry->root->operands[0];
   assert_shape(t, b, "f32[2,5,3,4]");
-  assert_memory_equal(b->dimensions.v, DIMS(0, 2, 3), 3 * sizeof(int64_t));
-  assert_memory_equal(m->entry->root->dimensions.v, DIMS(3, 1, 0, 2), 4 * sizeof(int64_t));
+  assert_memory_equal(b->attrs->dimensions.v, DIMS(0, 2, 3), 3 * sizeof(int64_t));
+  assert_memory_equal(m->entry->root->attrs->dimensions.v, DIMS(3, 1, 0, 2), 4 * sizeof(int64_t));
 }
 
 static void a_dot_of_heads_gets_its_batch_first(void **state) {
@@ -413,7 +413,7 @@ static void a_dot_of_heads_gets_its_batch_first(void **state) {
   assert_int_equal(d->op, HLO_DOT);
   assert_shape(t, d->operands[0], "f32[2,3,5,8]");
   assert_shape(t, d->operands[1], "f32[2,3,8,7]");
-  assert_memory_equal(d->dot->lhs_batch.v, DIMS(0, 1), 2 * sizeof(int64_t));
+  assert_memory_equal(d->attrs->dot->lhs_batch.v, DIMS(0, 1), 2 * sizeof(int64_t));
   assert_int_equal(count(m, HLO_RESHAPE), 0);
 }
 
@@ -470,7 +470,7 @@ static void rows_and_columns_change_places_inside_the_dot(void **state) {
                                true);
   const struct hlo_instr *d = m->entry->root;
   assert_ptr_equal(d->operands[0], m->entry->params[0]);
-  assert_int_equal(d->dot->lhs_contracting.v[0], 1);
+  assert_int_equal(d->attrs->dot->lhs_contracting.v[0], 1);
   assert_int_equal(d->operands[1]->op, HLO_TRANSPOSE); /* it moves the batch */
 }
 

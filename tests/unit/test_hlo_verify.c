@@ -61,7 +61,7 @@ static void an_operand_from_another_computation(void **state) {
 static void a_wrong_attribute(void **state) {
   struct test *t = *state;
   hlo_val r = find(build(t), HLO_REDUCE);
-  r->dimensions = INTS(2);
+  hlo_set_attrs(r, &(struct hlo_attrs){.dimensions = INTS(2)});
   char message[100];
   snprintf(message, sizeof message, "%%%s: reduce: dimensions {2} are not different dimensions of f32[3,4]", r->name);
   expect(t, message);
@@ -106,7 +106,7 @@ static void two_of_the_same_name(void **state) {
 static void a_parameter_number_twice(void **state) {
   struct test *t = *state;
   struct hlo_module *m = build(t);
-  m->entry->params[1]->parameter_number = 0;
+  hlo_set_attrs(m->entry->params[1], &(struct hlo_attrs){.parameter_number = 0});
   expect(t, "%p: parameter number 0 is not that of this instruction");
 }
 
@@ -156,9 +156,9 @@ static void a_fuse_group_with_a_removed_member(void **state) {
 static void a_constant_of_the_wrong_size(void **state) {
   struct test *t = *state;
   hlo_val c = find(build(t), HLO_CONSTANT);
-  struct hlo_literal l = *c->literal;
+  struct hlo_literal l = *c->attrs->literal;
   l.size = 3;
-  c->literal = &l;
+  hlo_set_attrs(c, &(struct hlo_attrs){.literal = &l});
   char message[100];
   snprintf(message, sizeof message, "%%%s: constant: 3 bytes are not the value of f32[]", c->name);
   expect(t, message);
