@@ -173,7 +173,7 @@ static bool knobs_equal(const struct hlo_knob *x, const struct hlo_knob *y) {
 
 /* Two different wishes about one value cannot both be kept; neither can two memberships in fuse groups. */
 static bool wishes_agree(const struct hlo_instr *x, const struct hlo_instr *y) {
-  if (x->mark && y->mark)
+  if (x->is_fused && y->is_fused)
     return false;
   return !x->knob || !y->knob || x->knob == y->knob || knobs_equal(x->knob, y->knob);
 }

@@ -6,7 +6,7 @@
 #include "hlo/passes.h"
 #include "hlo/rewrite.h"
 
-/* Is something needed?  Kept in scratch, which rewrite_begin cleared. */
+/* Is something needed?  Kept in scratch until the sweep comes to it. */
 static char needed_mark; /* only its address is used */
 
 static bool is_needed(const struct hlo_instr *i) {
@@ -17,11 +17,11 @@ static void sweep(struct hlo_computation *c, bool *is_called, struct hlo_pass_re
   for (struct hlo_instr *i = c->last, *prev; i; i = prev) {
     prev = i->prev;
     if (!is_needed(i)) {
-      i->scratch = NULL;
       hlo_remove(i);
       r->changed = true;
       continue;
     }
+    i->scratch = NULL;
     for (int k = 0; k < i->n_operands; k++)
       i->operands[k]->scratch = &needed_mark;
     for (int k = 0; k < i->n_called; k++)

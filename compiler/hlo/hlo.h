@@ -189,15 +189,17 @@ extern const struct hlo_attrs hlo_no_attrs;
 struct hlo_instr {
   enum hlo_op op;
   int id;
-  int mark; /* 0 but while a pass runs, which may use it */
   int n_operands;
+  int mark; /* anybody's, who sets it before reading it */
   struct hlo_instr **operands;
-  struct hlo_instr *prev, *next;
-  struct hlo_computation *parent;
-  void *scratch;               /* NULL but while a pass runs, which may use it */
-  const struct hlo_knob *knob; /* on the value it defines, or NULL */
+  struct hlo_instr *next;
+  struct hlo_computation *parent; /* NULL once removed */
+  void *scratch;                  /* NULL between passes; rewrite.h says what passes keep here */
+  const struct hlo_knob *knob;    /* on the value it defines, or NULL */
+  bool is_fused;                  /* see rewrite.h; false between passes */
 
   struct hlo_shape shape;
+  struct hlo_instr *prev;
   const struct hlo_attrs *attrs; /* never NULL */
   int n_called; /* while: body, condition; conditional: one per branch, in the order of the operands behind the first;
                    select-and-scatter: select, scatter; others: one, the combiner, comparator or callee */
@@ -279,7 +281,18 @@ void hlo_derive(struct hlo_instr *heir, const struct hlo_instr *dead);
 /* Starts a new stage: every instruction's provenance becomes itself. */
 void hlo_stage_mark(struct hlo_module *m);
 
+/* Asks for the memory of instructions that a walk from i on will come to: they mostly follow it (hlo.c), and the
+ * processor cannot know through their links.  Any address may be asked for. */
+static inline void hlo_prefetch(const struct hlo_instr *i) {
+  enum { AHEAD = 1024, LINE = 64 };
+  const char *p = (const char *)i + AHEAD;
+  __builtin_prefetch(p);
+  __builtin_prefetch(p + LINE);
+  __builtin_prefetch(p + 2 * LINE);
+}
+
 /* Iterates over a computation; safe against removal of i. */
-#define hlo_for_each(i, c) for (struct hlo_instr *i = (c)->first, *i##_next; i && (i##_next = i->next, 1); i = i##_next)
+#define hlo_for_each(i, c) \
+  for (struct hlo_instr *i = (c)->first, *i##_next; i && (i##_next = i->next, hlo_prefetch(i), 1); i = i##_next)
 
 #endif

@@ -28,21 +28,18 @@ struct hlo_instr *inline_at(struct inliner *in, struct hlo_instr *i, const struc
     for (int k = 0; k < x->n_operands; k++)
       operands[k] = made[x->operands[k]->mark];
     made[n] = x->op == HLO_PARAMETER ? args[x->attrs->parameter_number] : rewrite_copy(i, x, x->shape, operands);
-    x->mark = n; /* its number, for its users here; callees carry no wishes between passes' marks */
+    x->mark = n; /* its number, for its users here */
     if (x == c->root)
       root = made[n];
   }
   in->n_instrs += n;
-  for (struct hlo_instr *x = c->first; x; x = x->next)
-    x->mark = 0;
   arena_clear(&scratch);
   return root;
 }
 
-/* Fuse groups live on marks, which numbering would overwrite. */
 bool inline_can(const struct inliner *in, const struct hlo_computation *c) {
   for (const struct hlo_instr *x = c->first; x; x = x->next)
-    if (x->mark)
+    if (x->is_fused)
       return false;
   return c->root && in->n_instrs + c->n_instrs <= GROWTH_MAX;
 }

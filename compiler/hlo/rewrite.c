@@ -2,14 +2,9 @@
 #include "hlo/rewrite.h"
 
 void rewrite_begin(struct hlo_module *m) {
-  for (struct hlo_computation *c = m->computations; c; c = c->next)
-    hlo_for_each(i, c) {
-      i->scratch = NULL;
-      i->mark = 0;
-    }
   for (struct hlo_fuse *f = m->fuses; f; f = f->next)
     for (int k = 0; k < f->n; k++)
-      f->v[k]->mark = 1;
+      f->v[k]->is_fused = true;
 }
 
 static struct hlo_instr *heir_of(struct hlo_instr *i) {
@@ -32,7 +27,10 @@ void rewrite_end(struct hlo_module *m) {
     int n = 0;
     for (int k = 0; k < f->n; k++) {
       struct hlo_instr *i = heir_of(f->v[k]);
-      if (i && !fuse_contains(f, n, i))
+      if (!i)
+        continue;
+      i->is_fused = false;
+      if (!fuse_contains(f, n, i))
         f->v[n++] = i;
     }
     bool is_group = n > 1 || n == f->n;
@@ -48,7 +46,7 @@ void rewrite_end(struct hlo_module *m) {
 }
 
 bool rewrite_is_pinned(const struct hlo_instr *i) {
-  return i->knob || i->mark;
+  return i->knob || i->is_fused;
 }
 
 void rewrite_forward_operands(struct hlo_instr *i) {
@@ -59,7 +57,7 @@ void rewrite_forward_operands(struct hlo_instr *i) {
 
 void rewrite_inherit(struct hlo_instr *heir, struct hlo_instr *dead) {
   hlo_derive(heir, dead);
-  heir->mark |= dead->mark;
+  heir->is_fused |= dead->is_fused;
 }
 
 void rewrite_inherit_places(struct hlo_instr *heir, const struct hlo_instr *dead) {
@@ -84,7 +82,7 @@ struct hlo_instr *rewrite_copy(struct hlo_instr *before, const struct hlo_instr 
   i->from = NULL;
   i->locs = (struct src_locs){0};
   i->scratch = NULL;
-  i->mark = 0;
+  i->is_fused = false;
   rewrite_inherit_places(i, x);
   i->knob = x->knob;
   return i;

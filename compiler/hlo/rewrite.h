@@ -2,16 +2,18 @@
  *
  * A knob, and membership in a fuse group, is a wish about one value.  Such an instruction is "pinned": it may give way
  * only to one that computes the same value and is not pinned itself, and no rule may look through it.  While a pass
- * runs, hlo_instr.mark says whether an instruction is in a fuse group, and hlo_instr.scratch what took its place.
+ * runs, hlo_instr.is_fused says whether an instruction is in a fuse group, and hlo_instr.scratch of a removed one what
+ * took its place.  A pass that keeps something else in scratch clears it before it ends: nobody walks over all
+ * instructions to do so.
  */
 #ifndef HLO_REWRITE_H
 #define HLO_REWRITE_H
 
 #include "hlo/hlo.h"
 
-void rewrite_begin(struct hlo_module *m); /* clears scratch, sets mark */
-void rewrite_end(
-    struct hlo_module *m); /* points fuse groups at heirs; drops members that are gone, and groups of one */
+void rewrite_begin(struct hlo_module *m); /* sets is_fused */
+/* Points fuse groups at heirs; drops members that are gone, and groups of one; clears is_fused. */
+void rewrite_end(struct hlo_module *m);
 
 bool rewrite_is_pinned(const struct hlo_instr *i);
 /* Replaces i's operands by what took their place. */
