@@ -307,6 +307,7 @@ static void note_use(struct shrinker *s, struct hlo_instr *user, struct hlo_inst
 static void walk_back(struct shrinker *s, struct hlo_computation *c) {
   note_use(s, NULL, c->root);
   for (struct hlo_instr *i = c->last, *prev; i; i = prev) {
+    hlo_prefetch(i, -1);
     if (!i->scratch && i->op != HLO_PARAMETER) {
       prev = i->prev;
       hlo_remove(i);
@@ -324,11 +325,15 @@ static void walk_back(struct shrinker *s, struct hlo_computation *c) {
   }
 }
 
-static bool has_any(const struct hlo_computation *c, enum hlo_op op) {
-  for (const struct hlo_instr *i = c->first; i; i = i->next)
-    if (i->op == op)
-      return true;
-  return false;
+/* Counts the callers of what c calls.  Has c any `op`? */
+static bool look_through(struct shrinker *s, const struct hlo_computation *c, enum hlo_op op) {
+  bool any = false;
+  hlo_for_each(i, c) {
+    any |= i->op == op;
+    for (int k = 0; k < i->n_called; k++)
+      s->n_callers[i->called[k]->id]++;
+  }
+  return any;
 }
 
 void carry_shrink(struct hlo_module *m, struct hlo_pass_result *r, enum hlo_op op) {
@@ -341,17 +346,13 @@ void carry_shrink(struct hlo_module *m, struct hlo_pass_result *r, enum hlo_op o
   s.n_callers = arena_new_array(&scratch, int, (size_t)m->next_computation_id);
   rewrite_begin(m);
   for (struct hlo_computation *c = m->computations; c; c = c->next) {
-    order[n++] = c;
+    if (look_through(&s, c, op) && c->root)
+      order[n++] = c;
     most = c->n_instrs > most ? c->n_instrs : most;
-    for (const struct hlo_instr *i = c->first; i; i = i->next)
-      for (int k = 0; k < i->n_called; k++)
-        s.n_callers[i->called[k]->id]++;
   }
   /* constants that sink into a computation: at most one per element */
   s.stack = arena_new_array(&scratch, struct hlo_instr *, 2 * (size_t)most + 1);
   while (n-- > 0) {
-    if (!order[n]->root || !has_any(order[n], op))
-      continue;
     if (op == HLO_WHILE)
       replace_unchanged(&s, order[n]);
     walk_back(&s, order[n]);

@@ -189,34 +189,39 @@ enum { TRIES_MAX = 16 };
 
 static void merge_computation(struct arena *a, struct hlo_computation *c, struct hlo_pass_result *r) {
   size_t cap = 16;
-  while (cap < 2 * (size_t)c->n_instrs)
+  while (2 * cap < 3 * (size_t)c->n_instrs)
     cap *= 2;
+  /* Small slots: they are looked at in no order, so the fewer bytes the better. */
   struct slot {
-    uint64_t hash;
-    struct hlo_instr *instr;
+    uint32_t hash;
+    int n; /* one more than the instruction's place in kept; 0: empty */
   } *slots = arena_new_array(a, struct slot, cap);
+  struct hlo_instr **kept = arena_new_array(a, struct hlo_instr *, (size_t)c->n_instrs);
+  int n_kept = 0;
 
   hlo_for_each(i, c) {
     rewrite_forward_operands(i);
     if (!can_merge(i))
       continue;
-    uint64_t h = hash_instr(i);
+    const uint32_t h = (uint32_t)hash_instr(i);
     struct hlo_instr *same = NULL;
     size_t at = h & (cap - 1);
     int tries = 0;
-    for (; slots[at].instr && !same && tries < TRIES_MAX; at = (at + 1) & (cap - 1)) {
-      if (slots[at].hash != h || !instrs_equal(slots[at].instr, i))
+    for (; slots[at].n && !same && tries < TRIES_MAX; at = (at + 1) & (cap - 1)) {
+      struct hlo_instr *other = kept[slots[at].n - 1];
+      if (slots[at].hash != h || !instrs_equal(other, i))
         continue;
       tries++;
-      if (wishes_agree(slots[at].instr, i))
-        same = slots[at].instr;
+      if (wishes_agree(other, i))
+        same = other;
     }
     if (same) {
       rewrite_inherit(same, i);
       rewrite_remove(i, same);
       r->changed = true;
-    } else if (!slots[at].instr) {
-      slots[at] = (struct slot){h, i};
+    } else if (!slots[at].n) {
+      kept[n_kept++] = i;
+      slots[at] = (struct slot){h, n_kept};
     }
   }
 }

@@ -16,6 +16,7 @@ static bool is_needed(const struct hlo_instr *i) {
 static void sweep(struct hlo_computation *c, bool *is_called, struct hlo_pass_result *r) {
   for (struct hlo_instr *i = c->last, *prev; i; i = prev) {
     prev = i->prev;
+    hlo_prefetch(i, -1);
     if (!is_needed(i)) {
       hlo_remove(i);
       r->changed = true;

@@ -196,30 +196,28 @@ void hlo_computation_remove(struct hlo_computation *c) {
 
 const struct hlo_attrs hlo_no_attrs = {0};
 
-/* Instructions stand side by side, each with its operands behind it, in pieces of this many bytes: a pass then reads
- * memory in order, whatever else was allocated between one instruction and the next. */
+/* Instructions stand side by side, each with its operands and dims behind it, in pieces of this many bytes: a pass then
+ * reads memory in order, whatever else was allocated between one instruction and the next.  Attributes likewise. */
 enum { POOL_BYTES = 64 << 10 };
 
-static void *pool_alloc(struct hlo_module *m, size_t n) {
+static void *pool_alloc(struct arena *a, struct hlo_pool *p, size_t n) {
   enum { ALIGN = 16 };
   n = (n + ALIGN - 1) & ~(size_t)(ALIGN - 1);
   if (n > POOL_BYTES / 4)
-    return arena_alloc(m->arena, n);
-  if (m->pool_left < n) {
-    m->pool = arena_alloc(m->arena, POOL_BYTES);
-    m->pool_left = POOL_BYTES;
-  }
-  char *p = m->pool;
-  m->pool += n;
-  m->pool_left -= n;
-  return p;
+    return arena_alloc(a, n);
+  if (p->left < n)
+    *p = (struct hlo_pool){arena_alloc(a, POOL_BYTES), POOL_BYTES};
+  p->at += n;
+  p->left -= n;
+  return p->at - n;
 }
 
 static struct hlo_instr *instr_alloc(struct hlo_computation *c, enum hlo_op op, const char *name,
                                      struct hlo_shape shape, int n_operands, struct hlo_instr *const *operands) {
   struct hlo_module *m = c->module;
   const size_t operands_size = (size_t)n_operands * sizeof(struct hlo_instr *);
-  struct hlo_instr *i = pool_alloc(m, sizeof *i + operands_size);
+  const size_t dims_size = (size_t)shape.rank * sizeof *shape.dims;
+  struct hlo_instr *i = pool_alloc(m->arena, &m->instrs, sizeof *i + operands_size + dims_size);
   char automatic[24];
 
   i->id = m->next_id++;
@@ -234,6 +232,8 @@ static struct hlo_instr *instr_alloc(struct hlo_computation *c, enum hlo_op op, 
   i->attrs = &hlo_no_attrs;
   if (n_operands)
     i->operands = memcpy(i + 1, operands, operands_size);
+  if (shape.rank)
+    i->shape.dims = memcpy((char *)(i + 1) + operands_size, shape.dims, dims_size);
   i->parent = c;
   c->n_instrs++;
   return i;
@@ -261,7 +261,8 @@ struct hlo_instr *hlo_insert(struct hlo_instr *before, enum hlo_op op, const cha
 
 void hlo_set_attrs(struct hlo_instr *i, const struct hlo_attrs *attrs) {
   const bool any = memcmp(attrs, &hlo_no_attrs, sizeof *attrs) != 0;
-  i->attrs = any ? arena_dup(i->parent->module->arena, attrs, sizeof *attrs) : &hlo_no_attrs;
+  struct hlo_module *m = i->parent->module;
+  i->attrs = any ? memcpy(pool_alloc(m->arena, &m->attrs, sizeof *attrs), attrs, sizeof *attrs) : &hlo_no_attrs;
 }
 
 void hlo_remove(struct hlo_instr *i) {

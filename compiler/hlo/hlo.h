@@ -232,6 +232,12 @@ struct hlo_alias {
   bool is_user_returned;  /* the kernel returned it itself; otherwise the tracer appended it */
 };
 
+/* Memory of the module's arena for things of one kind, side by side. */
+struct hlo_pool {
+  char *at;
+  size_t left; /* bytes */
+};
+
 struct hlo_module {
   struct arena *arena;
   const char *name;                     /* the Python function's name */
@@ -245,9 +251,8 @@ struct hlo_module {
   int n_aliases;
   struct hlo_alias *aliases;
   struct hlo_fuse *fuses, *last_fuse;
-  struct hlo_names *names; /* instruction names in use; names of removed instructions stay taken */
-  char *pool;              /* where the next instruction goes */
-  size_t pool_left;        /* bytes */
+  struct hlo_names *names;       /* instruction names in use; names of removed instructions stay taken */
+  struct hlo_pool instrs, attrs; /* where the next ones go */
 };
 
 struct hlo_module *hlo_module_new(struct arena *a, const char *name); /* with an empty entry computation "main" */
@@ -281,11 +286,11 @@ void hlo_derive(struct hlo_instr *heir, const struct hlo_instr *dead);
 /* Starts a new stage: every instruction's provenance becomes itself. */
 void hlo_stage_mark(struct hlo_module *m);
 
-/* Asks for the memory of instructions that a walk from i on will come to: they mostly follow it (hlo.c), and the
- * processor cannot know through their links.  Any address may be asked for. */
-static inline void hlo_prefetch(const struct hlo_instr *i) {
-  enum { AHEAD = 1024, LINE = 64 };
-  const char *p = (const char *)i + AHEAD;
+/* Asks for the memory of instructions that a walk from i on (direction 1) or back (-1) will come to: they mostly follow
+ * it (hlo.c), and the processor cannot know through their links.  Any address may be asked for. */
+static inline void hlo_prefetch(const struct hlo_instr *i, int direction) {
+  enum { AHEAD = 3072, LINE = 64 };
+  const char *p = (const char *)i + direction * AHEAD;
   __builtin_prefetch(p);
   __builtin_prefetch(p + LINE);
   __builtin_prefetch(p + 2 * LINE);
@@ -293,6 +298,6 @@ static inline void hlo_prefetch(const struct hlo_instr *i) {
 
 /* Iterates over a computation; safe against removal of i. */
 #define hlo_for_each(i, c) \
-  for (struct hlo_instr *i = (c)->first, *i##_next; i && (i##_next = i->next, hlo_prefetch(i), 1); i = i##_next)
+  for (struct hlo_instr *i = (c)->first, *i##_next; i && (i##_next = i->next, hlo_prefetch(i, 1), 1); i = i##_next)
 
 #endif

@@ -91,15 +91,18 @@ static struct hlo_instr *move(struct mover *v, struct hlo_instr *i, const struct
   return down;
 }
 
-static void count_uses(struct mover *v, const struct hlo_module *m) {
+static void make_room(struct mover *v, const struct hlo_module *m) {
   int room = m->next_id;
   for (const struct hlo_computation *c = m->computations; c; c = c->next)
     room += 5 * c->n_instrs; /* an instruction has three operands at most, and itself, and what is behind it */
   v->n_uses = arena_new_array(v->arena, int, (size_t)room);
-  for (const struct hlo_computation *c = m->computations; c; c = c->next)
-    for (const struct hlo_instr *i = c->first; i; i = i->next)
-      for (int k = 0; k < i->n_operands; k++)
-        v->n_uses[i->operands[k]->id]++;
+}
+
+static void count_uses(struct mover *v, const struct hlo_computation *c) {
+  hlo_for_each(i, c) {
+    for (int k = 0; k < i->n_operands; k++)
+      v->n_uses[i->operands[k]->id]++;
+  }
 }
 
 void hlo_reshape_mover(struct hlo_module *m, struct hlo_pass_result *r) {
@@ -107,8 +110,9 @@ void hlo_reshape_mover(struct hlo_module *m, struct hlo_pass_result *r) {
   struct mover v = {.arena = &scratch};
   arena_init(&scratch);
   rewrite_begin(m);
-  count_uses(&v, m);
-  for (struct hlo_computation *c = m->computations; c; c = c->next)
+  make_room(&v, m);
+  for (struct hlo_computation *c = m->computations; c; c = c->next) {
+    count_uses(&v, c);
     hlo_for_each(i, c) {
       rewrite_forward_operands(i);
       const struct hlo_instr *by = i == c->root ? NULL : shared_rearrangement(&v, i);
@@ -119,6 +123,7 @@ void hlo_reshape_mover(struct hlo_module *m, struct hlo_pass_result *r) {
       rewrite_remove(i, heir);
       r->changed = true;
     }
+  }
   rewrite_end(m);
   arena_clear(&scratch);
 }

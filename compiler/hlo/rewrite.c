@@ -73,7 +73,7 @@ struct hlo_instr *rewrite_copy(struct hlo_instr *before, const struct hlo_instr 
   *i = *x; /* attributes are immutable and may be shared */
   i->id = fresh.id;
   i->name = fresh.name;
-  i->shape = shape;
+  i->shape = fresh.shape;
   i->operands = fresh.operands;
   i->parent = fresh.parent;
   i->prev = fresh.prev;
