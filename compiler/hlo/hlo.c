@@ -319,6 +319,8 @@ void hlo_derive(struct hlo_instr *heir, const struct hlo_instr *dead) {
 void hlo_stage_mark(struct hlo_module *m) {
   for (struct hlo_computation *c = m->computations; c; c = c->next)
     hlo_for_each(i, c) {
+      if (i->from == &i->id)
+        continue; /* most of them: nothing to write */
       i->n_from = 1;
       i->from = &i->id;
     }

@@ -163,21 +163,22 @@ struct hlo_fuse {
 struct hlo_attrs {
   struct hlo_ints dimensions; /* broadcast, transpose, reduce, concatenate, iota, reverse, sort, map, collectives;
                                         dynamic-slice sizes */
+  const struct hlo_literal *literal; /* constant */
+  int64_t parameter_number, tuple_index;
   const struct hlo_slice_dim *slice; /* shape.rank of the operand entries */
-  const struct hlo_pad_dim *padding; /* same */
   const struct hlo_dot_dims *dot;
+  enum hlo_direction direction; /* compare */
+  bool is_total_order;          /* compare of floats: -NaN < -inf < … < -0 < 0 < … < inf < NaN */
+  bool is_stable;               /* sort */
+  bool is_smallest;             /* topk: the k smallest */
+
+  const struct hlo_pad_dim *padding; /* shape.rank of the operand entries */
   const struct hlo_gather_dims *gather;
   const struct hlo_scatter_dims *scatter;
   const struct hlo_window *window;
   const struct hlo_conv_dims *conv;
-  const struct hlo_groups *groups;   /* collectives; NULL: one group of all devices */
-  enum hlo_direction direction;      /* compare */
-  bool is_total_order;               /* compare of floats: -NaN < -inf < … < -0 < 0 < … < inf < NaN */
-  bool is_stable;                    /* sort */
-  bool is_smallest;                  /* topk: the k smallest */
-  int64_t k, channel_id;             /* topk; collectives, 0: none */
-  const struct hlo_literal *literal; /* constant */
-  int64_t parameter_number, tuple_index;
+  const struct hlo_groups *groups; /* collectives; NULL: one group of all devices */
+  int64_t k, channel_id;           /* topk; collectives, 0: none */
   const char *custom_call_target, *backend_config;
   int n_operand_aliases; /* custom-call */
   const struct hlo_operand_alias *operand_aliases;

@@ -69,20 +69,9 @@ void rewrite_inherit_places(struct hlo_instr *heir, const struct hlo_instr *dead
 struct hlo_instr *rewrite_copy(struct hlo_instr *before, const struct hlo_instr *x, struct hlo_shape shape,
                                struct hlo_instr *const *operands) {
   struct hlo_instr *i = hlo_insert(before, x->op, x->name, shape, x->n_operands, operands);
-  struct hlo_instr fresh = *i;
-  *i = *x; /* attributes are immutable and may be shared */
-  i->id = fresh.id;
-  i->name = fresh.name;
-  i->shape = fresh.shape;
-  i->operands = fresh.operands;
-  i->parent = fresh.parent;
-  i->prev = fresh.prev;
-  i->next = fresh.next;
-  i->n_from = 0;
-  i->from = NULL;
-  i->locs = (struct src_locs){0};
-  i->scratch = NULL;
-  i->is_fused = false;
+  i->attrs = x->attrs;
+  i->n_called = x->n_called;
+  i->called = x->called;
   rewrite_inherit_places(i, x);
   i->knob = x->knob;
   return i;
