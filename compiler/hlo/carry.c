@@ -348,9 +348,10 @@ void carry_shrink(struct hlo_module *m, struct hlo_pass_result *r, enum hlo_op o
   for (struct hlo_computation *c = m->computations; c; c = c->next) {
     if (look_through(&s, c, op) && c->root)
       order[n++] = c;
-    most = c->n_instrs > most ? c->n_instrs : most;
+    if (c != m->entry && c->n_instrs > most)
+      most = c->n_instrs;
   }
-  /* constants that sink into a computation: at most one per element */
+  /* for called computations, with the constants that sink into them: at most one per element */
   s.stack = arena_new_array(&scratch, struct hlo_instr *, 2 * (size_t)most + 1);
   while (n-- > 0) {
     if (op == HLO_WHILE)

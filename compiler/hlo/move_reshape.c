@@ -14,7 +14,7 @@
 
 struct mover {
   struct arena *arena;
-  int *n_uses; /* by id: operand slots that name it; room for what is made on the way */
+  uint8_t *n_uses; /* by id: operand slots that name it, at most UINT8_MAX; room for what is made on the way */
 };
 
 static bool is_elementwise(const struct hlo_instr *i) {
@@ -95,13 +95,15 @@ static void make_room(struct mover *v, const struct hlo_module *m) {
   int room = m->next_id;
   for (const struct hlo_computation *c = m->computations; c; c = c->next)
     room += 5 * c->n_instrs; /* an instruction has three operands at most, and itself, and what is behind it */
-  v->n_uses = arena_new_array(v->arena, int, (size_t)room);
+  v->n_uses = arena_new_array(v->arena, uint8_t, (size_t)room);
 }
 
 static void count_uses(struct mover *v, const struct hlo_computation *c) {
   hlo_for_each(i, c) {
-    for (int k = 0; k < i->n_operands; k++)
-      v->n_uses[i->operands[k]->id]++;
+    for (int k = 0; k < i->n_operands; k++) {
+      uint8_t *n = &v->n_uses[i->operands[k]->id];
+      *n += *n < UINT8_MAX;
+    }
   }
 }
 
