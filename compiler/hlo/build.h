@@ -79,8 +79,8 @@ hlo_val hlo_bitcast_convert(struct hlo_builder *b, hlo_val x, enum dtype t); /* 
 /* Sorts xs[0] along a dimension, stable, and brings the others along: a tuple of n (n == 1: the array).  NaN counts as
  * the largest value, as in NumPy. */
 hlo_val hlo_sort(struct hlo_builder *b, int n, hlo_val const *xs, int64_t dimension, bool is_descending);
-/* A tuple: the k largest (or smallest) of the last dimension, in order, and their indices as s32. */
-hlo_val hlo_topk(struct hlo_builder *b, hlo_val x, int64_t k, bool is_largest);
+/* The custom call AwsNeuronTopK, a tuple: the k largest of the last dimension, in order, and their indices as u32. */
+hlo_val hlo_topk(struct hlo_builder *b, hlo_val x, int64_t k);
 /* op as in hlo_reduce; one window entry per dimension. */
 hlo_val hlo_reduce_window(struct hlo_builder *b, enum hlo_op op, hlo_val x, hlo_val init,
                           const struct hlo_window *window);

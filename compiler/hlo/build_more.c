@@ -76,14 +76,6 @@ hlo_val hlo_sort(struct hlo_builder *b, int n, hlo_val const *xs, int64_t dimens
                           .called = &c});
 }
 
-hlo_val hlo_topk(struct hlo_builder *b, hlo_val x, int64_t k, bool is_largest) {
-  return build_append(b, NULL,
-                      &(struct hlo_instr){.op = HLO_TOPK,
-                                          .n_operands = 1,
-                                          .operands = &x,
-                                          .attrs = &(struct hlo_attrs){.k = k, .is_smallest = !is_largest}});
-}
-
 /* ---- windows ----------------------------------------------------------------------------------------------- */
 
 hlo_val hlo_reduce_window(struct hlo_builder *b, enum hlo_op op, hlo_val x, hlo_val init,
@@ -127,6 +119,19 @@ hlo_val hlo_custom_call(struct hlo_builder *b, const char *target, const char *b
                                                                        .backend_config = backend_config,
                                                                        .n_operand_aliases = n_aliases,
                                                                        .operand_aliases = aliases}});
+}
+
+hlo_val hlo_topk(struct hlo_builder *b, hlo_val x, int64_t k) {
+  if (!x || x->shape.rank < 1 || k < 1 || k > x->shape.dims[x->shape.rank - 1])
+    return build_refuse(b, "topk: there are no %lld elements in the last dimension", (long long)k);
+  int64_t dims[HLO_RANK_MAX];
+  for (int d = 0; d < x->shape.rank; d++)
+    dims[d] = d < x->shape.rank - 1 ? x->shape.dims[d] : k;
+  const struct hlo_shape elems[] = {{.dtype = x->shape.dtype, .rank = x->shape.rank, .dims = dims},
+                                    {.dtype = DT_U32, .rank = x->shape.rank, .dims = dims}};
+  const char *config = arena_printf(b->module->arena, "%lld", (long long)k);
+  return hlo_custom_call(b, HLO_TOPK_TARGET, config,
+                         (struct hlo_shape){.dtype = DT_TUPLE, .n_elems = 2, .elems = elems}, 1, &x, 0, NULL);
 }
 
 hlo_val hlo_collective(struct hlo_builder *b, enum hlo_op op, hlo_val x, const struct hlo_groups *groups,

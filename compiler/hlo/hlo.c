@@ -112,6 +112,21 @@ bool hlo_shape_equal(const struct hlo_shape *x, const struct hlo_shape *y) {
   return true;
 }
 
+bool hlo_is_topk(const struct hlo_instr *i) {
+  if (i->op != HLO_CUSTOM_CALL || !i->attrs->custom_call_target ||
+      strcmp(i->attrs->custom_call_target, HLO_TOPK_TARGET) || i->n_operands != 1 || i->n_called ||
+      i->shape.dtype != DT_TUPLE || i->shape.n_elems != 2)
+    return false;
+  const struct hlo_shape *x = &i->operands[0]->shape, *values = &i->shape.elems[0], *at = &i->shape.elems[1];
+  if (!x->rank || values->dtype != x->dtype || values->rank != x->rank ||
+      (at->dtype != DT_U32 && at->dtype != DT_I32) || !hlo_shape_same_dims(values, at))
+    return false;
+  for (int d = 0; d < x->rank; d++)
+    if (d < x->rank - 1 ? values->dims[d] != x->dims[d] : values->dims[d] > x->dims[d])
+      return false;
+  return true;
+}
+
 int64_t hlo_shape_elements(const struct hlo_shape *s) {
   int64_t n = 1;
   bool is_empty = false, overflows = false;

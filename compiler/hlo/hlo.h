@@ -211,6 +211,11 @@ struct hlo_instr {
   struct src_locs locs; /* Python places it stands for */
 };
 
+/* NKIPy's top-k, as the vendor compiler knows it: the largest of the last dimension, in order, and where they are; as
+ * many as the result holds.  What HLO_TOPK is, with unsigned positions. */
+#define HLO_TOPK_TARGET "AwsNeuronTopK"
+bool hlo_is_topk(const struct hlo_instr *i);
+
 struct hlo_computation {
   const char *name;
   int id;

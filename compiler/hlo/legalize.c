@@ -38,8 +38,9 @@ static bool depends_on_width(const struct hlo_instr *i) {
   case HLO_SHIFT_RIGHT_LOGICAL:
   case HLO_POPCNT:
   case HLO_CLZ:
-  case HLO_CUSTOM_CALL:
     return touches_wide(i);
+  case HLO_CUSTOM_CALL:
+    return touches_wide(i) && !hlo_is_topk(i);
   default:
     return false;
   }

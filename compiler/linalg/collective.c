@@ -202,23 +202,13 @@ enum status lower_collective(struct lower *l, const struct hlo_instr *i) {
 
 /* ---- custom calls ------------------------------------------------------------------------------------------ */
 
-/* NKIPy's top-k: the configuration is k, the indices are unsigned. */
-static bool is_topk(const struct hlo_instr *i) {
-  return i->attrs->custom_call_target && !strcmp(i->attrs->custom_call_target, "AwsNeuronTopK") && i->n_operands == 1 &&
-         i->shape.dtype == DT_TUPLE && i->shape.n_elems == 2 && i->operands[0]->shape.rank &&
-         i->shape.elems[0].rank == i->operands[0]->shape.rank &&
-         i->shape.elems[0].dtype == i->operands[0]->shape.dtype && dtype_size(i->shape.elems[1].dtype) == 4 &&
-         hlo_shape_same_dims(&i->shape.elems[0], &i->shape.elems[1]);
-}
-
 enum status lower_custom_call(struct lower *l, const struct hlo_instr *i) {
-  if (is_topk(i)) {
+  if (hlo_is_topk(i)) {
     struct hlo_instr topk = *i;
     struct hlo_attrs at = *i->attrs;
     at.k = i->shape.elems[0].dims[i->shape.elems[0].rank - 1];
     topk.attrs = &at;
-    if (at.k <= i->operands[0]->shape.dims[i->shape.elems[0].rank - 1])
-      return lower_topk(l, &topk);
+    return lower_topk(l, &topk);
   }
   if (!i->attrs->custom_call_target || !*i->attrs->custom_call_target || i->n_called)
     return lower_refuse(l, i, "the custom call has no name, or calls back");

@@ -133,6 +133,11 @@ PyObject *op_median(struct tracer *tr, const struct op_def *op, PyObject *args, 
   return tensor_wrap(tr, v ? hlo_reshape(&tr->b, v, keepdims ? rank : rest, keepdims ? kept : dims) : NULL);
 }
 
+/* x, in the opposite order; twice, it is x again: -x of floats, ~x of integers, which has no overflow. */
+static hlo_val reversed(struct tracer *tr, hlo_val x) {
+  return x ? un(tr, dtype_is_float(x->shape.dtype) ? HLO_NEGATE : HLO_NOT, x) : NULL;
+}
+
 /* topk(x, k, axis, is_ascend=False): values and u32 positions along the last axis. */
 PyObject *op_topk(struct tracer *tr, const struct op_def *op, PyObject *args, PyObject *kw) {
   static char *names[] = {"x", "k", "axis", "is_ascend", NULL};
@@ -153,9 +158,10 @@ PyObject *op_topk(struct tracer *tr, const struct op_def *op, PyObject *args, Py
   if (k < 1 || k > x->shape.dims[at])
     return refuse(DG_BAD_ARGUMENT, NULL, "k = %d is out of range for an axis of size %lld", k,
                   (long long)x->shape.dims[at]);
-  hlo_val pair = hlo_topk(&tr->b, x, k, !is_ascend);
-  PyObject *v = pair ? tensor_wrap(tr, hlo_tuple_element(&tr->b, pair, 0)) : NULL;
-  PyObject *i = v ? tensor_wrap(tr, cast(tr, hlo_tuple_element(&tr->b, pair, 1), DT_U32)) : NULL;
+  hlo_val pair = hlo_topk(&tr->b, is_ascend ? reversed(tr, x) : x, k);
+  hlo_val values = pair ? hlo_tuple_element(&tr->b, pair, 0) : NULL;
+  PyObject *v = tensor_wrap(tr, is_ascend ? reversed(tr, values) : values);
+  PyObject *i = v ? tensor_wrap(tr, hlo_tuple_element(&tr->b, pair, 1)) : NULL;
   PyObject *r = i ? PyTuple_Pack(2, v, i) : NULL;
   Py_XDECREF(v);
   Py_XDECREF(i);

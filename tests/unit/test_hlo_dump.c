@@ -352,7 +352,7 @@ static void scatter_rows(struct hlo_builder *b) {
 static void ordering(struct hlo_builder *b) {
   hlo_val x = PARAM(b, "x", DT_F32, 3, 7);
   hlo_val i = hlo_iota(b, DT_I32, 2, DIMS(3, 7), 1), pair[] = {x, i};
-  hlo_val sorted = hlo_sort(b, 2, pair, 1, true), top = hlo_topk(b, x, 3, true);
+  hlo_val sorted = hlo_sort(b, 2, pair, 1, true), top = hlo_topk(b, x, 3);
   hlo_val v[] = {hlo_sort(b, 1, &x, 0, false),  hlo_tuple_element(b, sorted, 0), hlo_tuple_element(b, sorted, 1),
                  hlo_reverse(b, x, 1, DIMS(1)), hlo_tuple_element(b, top, 0),    hlo_tuple_element(b, top, 1)};
   assert_int_equal(hlo_finish(b, 6, v, (const char *[]){"a", "b", "c", "d", "e", "f"}), ST_OK);
