@@ -7,6 +7,7 @@
 
 #include <assert.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "hlo/names.h"
@@ -124,7 +125,8 @@ bool hlo_is_topk(const struct hlo_instr *i) {
   for (int d = 0; d < x->rank; d++)
     if (d < x->rank - 1 ? values->dims[d] != x->dims[d] : values->dims[d] > x->dims[d])
       return false;
-  return true;
+  const char *k = i->backend_config; /* says how many; nobody knows what another one means */
+  return !k || !*k || strtoll(k, NULL, 10) == values->dims[x->rank - 1];
 }
 
 int64_t hlo_shape_elements(const struct hlo_shape *s) {

@@ -1,6 +1,8 @@
 """XLA as an oracle: reads HLO text and protos, and runs them on the CPU.  Uses jaxlib's own bindings."""
 
 import os
+import pathlib
+import sys
 
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 
@@ -8,6 +10,9 @@ import jax
 import numpy as np
 from jax._src.lib import xla_client
 from jaxlib import _hlo, _jax
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "trace"))
+import xla_topk  # noqa: E402
 
 jax.config.update("jax_enable_x64", True)  # not by environment: jax may be imported already
 
@@ -36,7 +41,7 @@ def parameters(data):
 
 def run(data, inputs):
     """Compiles the serialized HloModuleProto and runs it; the results as a list of arrays."""
-    mlir = _jax.mlir.xla_computation_to_mlir_module(_hlo.XlaComputation(data))
+    mlir = _jax.mlir.xla_computation_to_mlir_module(_hlo.XlaComputation(xla_topk.expand(data)))
     device = jax.devices()[0]
     executable = device.client.compile_and_load(
         mlir, xla_client.DeviceList((device,)), xla_client.CompileOptions()

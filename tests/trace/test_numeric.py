@@ -368,3 +368,43 @@ def test_eight_bit_floats():
         assert xla.trace("def k(x, y): return x + y", inputs=[("x", (3,), a), ("y", (3,), b)])["outputs"][0]["dtype"] == want
     result = xla._nkx.trace_source("def k(x, y): return x + y", inputs=[("x", (3,), "float8_e5m2"), ("y", (3,), "float8_e4m3")])
     assert result["diagnostics"][0]["code"] == "dtype-promotion"
+
+
+TOPK = """from nkipy.core import tensor_apis
+import numpy as np, ml_dtypes
+from nkipy.core.compile import trace
+def kernel(x):
+    return *tensor_apis.topk(x, 4, axis=1), *tensor_apis.topk(x, 3, axis=-1, is_ascend=True)
+"""
+
+
+def test_topk_is_the_custom_call_that_nkipy_makes():
+    kernel = xla.trace(TOPK + "trace(kernel).specialize(np.zeros((5, 9), np.float32))")
+    text = xla.read(kernel["proto"])
+    lines = [line.strip() for line in text[text.index("ENTRY"):].splitlines() if " = " in line]
+    assert [line for line in lines if "parameter" not in line and "ROOT" not in line] == [
+        'op1 = (f32[5,4]{1,0}, u32[5,4]{1,0}) custom-call(x), custom_call_target="AwsNeuronTopK", backend_config="4"',
+        "op2 = f32[5,4]{1,0} get-tuple-element(op1), index=0",
+        "op3 = u32[5,4]{1,0} get-tuple-element(op1), index=1",
+        "op4 = f32[5,9]{1,0} negate(x)",
+        'op5 = (f32[5,3]{1,0}, u32[5,3]{1,0}) custom-call(op4), custom_call_target="AwsNeuronTopK", backend_config="3"',
+        "op6 = f32[5,3]{1,0} get-tuple-element(op5), index=0",
+        "op7 = f32[5,3]{1,0} negate(op6)",
+        "op8 = u32[5,3]{1,0} get-tuple-element(op5), index=1",
+    ]
+
+
+@pytest.mark.parametrize("dtype", ALL)
+def test_topk_orders_as_numpy_does(dtype):
+    """Ties in order, the ends of every integer type, zeros of both signs, and NaN."""
+    x = np.random.default_rng(4).integers(-3, 4, (5, 9))
+    if dtype in FLOATS:
+        some = [np.nan, 2.5, -0.0, 0.0, np.inf, -np.inf, 1, 1.5, -2]
+    elif dtype == "bool":
+        some = [0, 1, 1, 0, 0, 1, 0, 1, 1]
+    else:
+        low, high = np.iinfo(dtype).min, np.iinfo(dtype).max
+        some = [low, high, 0, 1, low, high, high - 1, low + 1, 0]
+    values = [some[k % 9] for k in (x + 9).ravel()]
+    xla.check(f"{TOPK}from numpy import inf, nan\n"
+              f"trace(kernel).specialize(np.array({values!r}).reshape(5, 9).astype({dtype!r}))")

@@ -7,12 +7,13 @@ import jax
 import jax.extend.backend
 import jaxlib._jax
 import numpy as np
-from jaxlib import xla_client
+from jaxlib import _hlo, xla_client
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / os.environ.get("BUILD", "build") / "python"))
 
 import _nkx  # noqa: E402
+import xla_topk  # noqa: E402
 
 # (relative, absolute), per dtype of the output
 TOLERANCE = {"float32": (2e-5, 2e-6), "float16": (4e-3, 4e-3), "bfloat16": (3e-2, 3e-2)}
@@ -31,10 +32,17 @@ def run(proto, inputs):
     """Results of a serialized HloModuleProto, as NumPy arrays."""
     client = jax.extend.backend.get_backend("cpu")
     devices = xla_client.DeviceList(tuple(client.local_devices()[:1]))
-    program = jaxlib._jax.mlir.hlo_to_stablehlo(proto)
+    program = jaxlib._jax.mlir.hlo_to_stablehlo(xla_topk.expand(proto))
     done = client.compile_and_load(program, devices, options())
     out = done.execute_sharded([jax.device_put(a) for a in inputs])
     return [np.asarray(o[0]) for o in out.disassemble_into_single_device_arrays()]
+
+
+def read(proto):
+    """What XLA reads, as text."""
+    options = _hlo.HloPrintOptions.short_parsable()
+    options.print_backend_config = True
+    return _hlo.HloModule.from_serialized_hlo_module_proto(proto).to_string(options)
 
 
 def assert_close(got, want, what):
