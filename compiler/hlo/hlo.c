@@ -125,7 +125,7 @@ bool hlo_is_topk(const struct hlo_instr *i) {
   for (int d = 0; d < x->rank; d++)
     if (d < x->rank - 1 ? values->dims[d] != x->dims[d] : values->dims[d] > x->dims[d])
       return false;
-  const char *k = i->backend_config; /* says how many; nobody knows what another one means */
+  const char *k = i->attrs->backend_config; /* says how many; nobody knows what another one means */
   return !k || !*k || strtoll(k, NULL, 10) == values->dims[x->rank - 1];
 }
 

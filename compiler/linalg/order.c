@@ -153,12 +153,35 @@ enum status lower_sort(struct lower *l, const struct hlo_instr *i) {
   return ST_OK;
 }
 
+/* x if it is its operand in the opposite order: -y of floats, ~y of integers and bool. */
+static const struct hlo_instr *turned(const struct hlo_instr *x) {
+  return (x->op == HLO_NEGATE && dtype_is_float(x->shape.dtype)) || x->op == HLO_NOT ? x : NULL;
+}
+
+static MlirValue write_turned(struct emit *e, MlirValue const *args, void *user) {
+  return scalar_apply(e, user, args);
+}
+
+static MlirValue turn(struct lower *l, const struct hlo_instr *by, MlirValue x, const struct hlo_shape *s) {
+  MlirAffineMap id = emit_identity_map(&l->e, s->rank), maps[] = {id, id};
+  return emit_result(emit_linalg_generic(&l->e, &(struct emit_generic){.n_loops = s->rank,
+                                                                       .n_inputs = 1,
+                                                                       .inputs = &x,
+                                                                       .maps = maps,
+                                                                       .output = lower_empty(l, s),
+                                                                       .body = write_turned,
+                                                                       .user = (void *)(uintptr_t)by}));
+}
+
+/* Of what has been turned, as for the k smallest, the original is sorted the other way round: on the machine negation is
+ * a product, which leaves the sign of NaN, and with it its place, as it was. */
 enum status lower_topk(struct lower *l, const struct hlo_instr *i) {
+  const struct hlo_instr *by = turned(i->operands[0]);
   const struct hlo_shape *x = &i->operands[0]->shape, *to = &i->shape.elems[0];
   const struct hlo_shape index = {.dtype = DT_I32, .rank = x->rank, .dims = x->dims};
   const int64_t zeros[HLO_RANK_MAX] = {0};
   struct sort s = {.l = l,
-                   .is_descending = !i->attrs->is_smallest,
+                   .is_descending = i->attrs->is_smallest == !!by,
                    .dtype = x->dtype,
                    .n = 2,
                    .rank = x->rank,
@@ -166,7 +189,7 @@ enum status lower_topk(struct lower *l, const struct hlo_instr *i) {
                    .dims = x->dims};
   MlirValue out[2];
 
-  s.x[0] = lower_value(l, i->operands[0]);
+  s.x[0] = lower_value(l, by ? by->operands[0] : i->operands[0]);
   s.x[1] = emit_result(iota_tensor(l, &index, x->rank - 1));
   sort_tensors(l, &s, (enum dtype[]){x->dtype, DT_I32}, out);
   struct emit_slice slice = {.rank = x->rank, .offsets = zeros, .sizes = to->dims};
@@ -174,6 +197,8 @@ enum status lower_topk(struct lower *l, const struct hlo_instr *i) {
     if (i->attrs->k != x->dims[x->rank - 1])
       out[k] = emit_extract_slice(&l->e, out[k], &slice,
                                   emit_tensor_type(&l->e, i->shape.elems[k].dtype, to->rank, to->dims));
+  if (by)
+    out[0] = turn(l, by, out[0], to);
   lower_set_parts(l, i, out);
   return ST_OK;
 }
