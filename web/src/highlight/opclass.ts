@@ -20,7 +20,8 @@ export function hloClass(opcode: string): TokenClass {
 const MLIR_OPS: [RegExp, TokenClass][] = [
   [/^nisa\.(wait|signal|semaphore|barrier|sync)/, "sync"],
   [/^nisa\.(alloc|release|dealloc|iota|memset)/, "alloc"],
-  [/^nisa\.(dma|tensor_copy|load|store|transpose|partition_broadcast)/, "transfer"],
+  [/^nisa\.(all_reduce|reduce_scatter)/, "sync"],
+  [/^nisa\.(all_gather|all_to_all|collective_permute|dma|tensor_copy|load|store|transpose|partition_broadcast)/, "transfer"],
   [/^nisa\./, "compute"],
   [/^nkipy\./, "otherop"],
   [/^(gpu|async|nvgpu)\.(barrier|await|token)/, "sync"],
