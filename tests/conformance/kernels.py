@@ -102,10 +102,13 @@ def run_numpy(source, kernel, inputs):
 
 def functions(source):
     """The source's names, run with plain NumPy in this process: for many small kernels, where run_numpy takes too long."""
-    sys.path.append(str(BUILD / "python"))
+    with_packages = str(BUILD / "python")
+    sys.path.append(with_packages)
     names = {}
-    exec(builtins.compile(source, "kernel.py", "exec"), names)
-    sys.path.pop()
+    try:
+        exec(builtins.compile(source, "kernel.py", "exec"), names)
+    finally:
+        sys.path.remove(with_packages)  # it may not be the last any more: a package adds its stand-ins
     return names
 
 
