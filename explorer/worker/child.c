@@ -109,7 +109,9 @@ _Noreturn void child_main(const struct jail *j, int64_t began_us, const struct p
   report.took_us = (int32_t)(clock_now_us() - began_us);
   if (write(job_fd, &report, sizeof report) != (ssize_t)sizeof report || st)
     _exit(EXIT_JOB_LOST);
+  /* what forking costs, paid while there is no job */
+  if (!prefault_take(pages, job_fd))
+    _exit(EXIT_JOB_LOST);
   child_is_forked();
-  prefault_take(pages, job_fd); /* what forking costs, paid while there is no job */
   _exit(serve(ir, job_fd));
 }

@@ -119,10 +119,11 @@ enum status prefault_learn(struct ir *ir, struct prefault **out, struct error *e
 
 /* ---- a child ---------------------------------------------------------------------------------------------------- */
 
-void prefault_take(const struct prefault *p, int job_fd) {
+bool prefault_take(const struct prefault *p, int job_fd) {
   struct pollfd job = {.fd = job_fd, .events = POLLIN};
   for (int i = 0; i < p->n && (i % LOOK_EVERY || poll(&job, 1, 0) == 0); i++)
     if (madvise((void *)p->v[i].at, p->v[i].len, p->v[i].is_written ? MADV_POPULATE_WRITE : MADV_POPULATE_READ)) {
       /* a mapping of the probe's own, or a kernel that cannot */
     }
+  return !(job.revents & POLLHUP);
 }

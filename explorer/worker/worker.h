@@ -30,10 +30,10 @@ MUST_USE enum status worker_warm_up(const struct worker_config *cfg, struct ir *
 MUST_USE enum status worker_compile_warm_kernel(struct ir *ir, bool is_checked, struct error *err);
 
 /* The pages that a job is going to need, and where a child takes them while it has none: until there is something to read
- * on job_fd.  Learned once everything is loaded; *out stays as long as the process. */
+ * on job_fd; false when there never will be.  Learned once everything is loaded; *out stays as long as the process. */
 struct prefault;
 MUST_USE enum status prefault_learn(struct ir *ir, struct prefault **out, struct error *err);
-void prefault_take(const struct prefault *p, int job_fd);
+bool prefault_take(const struct prefault *p, int job_fd);
 
 /* What a child sees of the file system, and its limits. */
 MUST_USE enum status worker_jail(const struct worker_config *cfg, struct jail *j, struct error *err);
