@@ -40,7 +40,8 @@ WATCHED = """() => { window.__hits = 0; window.__ran = () => { window.__hits++ }
 
 
 def one_line(text):
-    return re.sub(r"[\r\n\u2028\u2029]", " ", text)
+    """For a comment: Python takes no NUL in a source, wherever it stands."""
+    return re.sub(r"[\r\n\u2028\u2029\0]", " ", text)
 
 
 def range_of(file="kernel.py", fn=None):
