@@ -15,7 +15,8 @@ static const char *exception_text(struct arena *a, PyObject *exc) {
   if (n > MESSAGE_MAX)
     for (n = MESSAGE_MAX; n > 0 && (text[n] & 0xc0) == 0x80; n--) {
     }
-  const char *r = arena_strndup(a, text, n);
+  char *r = arena_strndup(a, text, n);
+  text_without_nul(r, n);
   Py_XDECREF(bytes);
   Py_XDECREF(s);
   return r;

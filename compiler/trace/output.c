@@ -9,6 +9,12 @@
 
 static PyTypeObject *writer_type;
 
+void text_without_nul(char *s, size_t n) {
+  enum { SUB = 0x1a };
+  for (size_t i = 0; i < n; i++)
+    s[i] = s[i] ? s[i] : SUB;
+}
+
 static void keep(struct trace_job *job, const char *s, size_t n) {
   size_t room = TRACE_OUTPUT_MAX - job->output_len;
   if (n > room) {
@@ -17,6 +23,7 @@ static void keep(struct trace_job *job, const char *s, size_t n) {
     } /* whole characters only */
   }
   memcpy(job->output + job->output_len, s, n);
+  text_without_nul(job->output + job->output_len, n);
   job->output_len += n;
 }
 

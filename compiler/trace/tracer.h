@@ -404,6 +404,8 @@ void job_leave(struct trace_job *job);
 
 bool precheck_source(const struct trace_request *rq, struct diags *ds, struct arena *a, enum status *st);
 bool output_init(PyObject *module);
+/* A NUL would end the text for us: SUB stands for it, the control character that says that something else was there. */
+void text_without_nul(char *s, size_t n);
 PyObject *output_new(void);
 PyObject *warning_show(PyObject *self, PyObject *args, PyObject *kw);
 

@@ -110,6 +110,7 @@ CASES = [
     ("dtype-promotion", "«np.exp(x, dtype=np.int32)»", None, None),
     ("python-exception", "«raise ValueError('no')»", "ValueError: no", None),
     ("python-exception", "«{}['k']»", "KeyError: 'k'", None),
+    ("python-exception", "«raise ValueError('a\\0b')»", "ValueError: a\x1ab", None),
     ("python-exception", "«undefined_name»", "NameError: name 'undefined_name' is not defined", None),
     ("python-exception", "«x + 'a'»", None, None),
     ("python-exception", "«{x: 1}»", None, None),
