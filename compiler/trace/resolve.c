@@ -1,7 +1,7 @@
 /* resolve: which of a kernel's parameters are arrays, and with which shapes.
  *
- * In this order: input_specs of @trace, the arrays of a .specialize or a call in the source, the request's inputs, its npz file,
- * annotations with a shape.  What is left over keeps its default or its given Python value.
+ * In this order: input_specs of @trace, the arrays of a .specialize or a call in the source, the request's inputs, its npz
+ * file, annotations with a shape.  What is left over keeps its default or its given Python value.
  */
 #include "trace/tracer.h"
 
@@ -285,7 +285,14 @@ static bool from_request(struct trace_job *job, struct job_kernel *k, const stru
   return make_call(job, k, s);
 }
 
-/* False without a diagnostic when the file has no array for any parameter. */
+static void say_no_shapes(struct trace_job *job, struct job_kernel *k) {
+  diag_add(job->ds, DS_ERROR, DG_NO_SHAPES, kernel_def_loc(job, k), "the shapes of the inputs of \"%s\" are not known",
+           k->name)
+      ->hint = job->rq->inputs_npz
+                   ? "name the arrays of the file like the parameters"
+                   : "decorate it with @trace(input_specs=[((128, 128), \"f32\"), …]), or call it with real arrays";
+}
+
 static bool from_npz(struct trace_job *job, struct job_kernel *k, const struct signature *s) {
   k->params = arena_new_array(job->a, struct kparam, (size_t)s->n);
   for (int i = 0; i < s->n; i++) {
@@ -295,15 +302,11 @@ static bool from_npz(struct trace_job *job, struct job_kernel *k, const struct s
     if (!ok || PyErr_Occurred())
       return false;
   }
-  return k->n_params && make_call(job, k, s);
-}
-
-static void say_no_shapes(struct trace_job *job, struct job_kernel *k) {
-  diag_add(job->ds, DS_ERROR, DG_NO_SHAPES, kernel_def_loc(job, k), "the shapes of the inputs of \"%s\" are not known",
-           k->name)
-      ->hint = job->rq->inputs_npz
-                   ? "name the arrays of the file like the parameters"
-                   : "decorate it with @trace(input_specs=[((128, 128), \"f32\"), …]), or call it with real arrays";
+  if (!k->n_params) {
+    say_no_shapes(job, k);
+    return false;
+  }
+  return make_call(job, k, s);
 }
 
 /* [(number of the parameter, (shape, dtype)), …], of python/nkx/annotations.py; NULL when there are none. */
@@ -368,8 +371,6 @@ bool kernel_resolve(struct trace_job *job, struct job_kernel *k) {
   Py_XDECREF(specs);
   if (!ok && PyErr_Occurred())
     job_exception(job, job->ds);
-  else if (!ok && job->rq->inputs_npz && !k->n_params)
-    say_no_shapes(job, k);
   k->refused = !ok;
   return ok;
 }

@@ -63,7 +63,7 @@ MUST_USE enum status jail_add_path(struct jail *j, const char *path, bool is_dev
 MUST_USE enum status jail_prepare(struct jail *j, const char *cgroup_dir, struct error *err);
 void jail_clear(struct jail *j);
 
-/* The two ends of one socket, a child's and its parent's. */
+/* A child, as either side has it; fd is that side's end of the socket between them. */
 struct jail_child {
   pid_t pid; /* 0 in the child, as fork has it */
   int pidfd; /* the parent's; -1 in the child */

@@ -2,8 +2,8 @@
  *
  * A request for a key that runs already joins it; one for a key that ended lately gets its frames from memory; one that
  * the store knows gets them from there; only then is the job given to the pool.  What ends as this job always ends
- * (not by an accident such as a killed worker) is kept, in memory and in the store, until newer results need the room, in memory also only for a while after its last
- * use: what was deleted from the store does not outlive that.
+ * (not by an accident such as a killed worker) is kept, in memory and in the store, until newer results need the room; in
+ * memory also only for a while after its last use: what was deleted from the store does not outlive that.
  *
  * A key covers the request's scope (driver/job.h), so that a client can find only what it knows the scope of.
  */

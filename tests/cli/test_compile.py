@@ -174,6 +174,7 @@ def test_an_npz_file_gives_shapes_and_dtypes_too(tmp_path):
     assert code == "unsupported-dtype" and "--input" in hint
     assert inputs("--input", "x=3:f8e4m3", x=np.ones(3, ml_dtypes.float8_e4m3))[0]["dtype"] == "float8_e4m3"
     assert inputs(y=np.ones(3))[0][0] == "no-shapes"
+    assert [code for code, _ in inputs("--input", "z=3:f32", y=np.ones(3))] == ["bad-inputs"]
     codes = inputs("--input", "x=3:f8e4m3fn", x=np.ones(3, ml_dtypes.float8_e4m3fn))
     assert set(codes) == {("unsupported-dtype", "compile for trn3, or use float8_e4m3")}
 
