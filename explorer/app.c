@@ -6,6 +6,7 @@
 #include "api/misses.h"
 #include "api/ready.h"
 #include "http/guard.h"
+#include "http/hold.h"
 #include "job/editors.h"
 #include "job/quota.h"
 #include "job/results.h"
@@ -51,5 +52,7 @@ enum status app_start(const struct config *cfg, int launcher_fd, struct app *app
     st = metrics_start(&app->metrics, err);
   if (!st)
     st = ready_start(app, &app->ready, err);
+  if (!st)
+    st = holds_start(&app->holds, err);
   return st ? st : guard_start(cfg, app->quota, &app->guard, err);
 }

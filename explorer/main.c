@@ -117,6 +117,7 @@ static enum status serve(const struct config *cfg, const sigset_t *stop, int lis
     app.ready = NULL;
     pool_close(app.pool, 0);
     server_drain(server, DRAIN_ANSWERS_MS);
+    holds_stop(app.holds);
     store_stop(app.store); /* what waits for it is called back before the server goes */
     server_stop(server);
   } else if (app.pool) {
@@ -124,6 +125,7 @@ static enum status serve(const struct config *cfg, const sigset_t *stop, int lis
   }
   ready_stop(app.ready);
   guard_stop(app.guard);
+  holds_free(app.holds);
   metrics_stop(app.metrics);
   store_close(app.store);
   editors_stop(app.editors);

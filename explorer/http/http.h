@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "config.h"
 #include "http/address.h"
+#include "http/hold.h"
 #include "jail/confine.h"
 #include "job/editors.h"
 #include "job/quota.h"
@@ -24,6 +25,7 @@ struct client;
 struct db;
 struct editors;
 struct guard;
+struct holds;
 struct metrics;
 struct kept;
 struct misses;
@@ -47,6 +49,7 @@ struct app {
   struct editors *editors;
   struct misses *misses;
   struct guard *guard;
+  struct holds *holds;
   struct metrics *metrics;
   struct ready *ready;
   struct kept *kept;                      /* answers about snippets */
@@ -85,6 +88,7 @@ struct request {
   bool is_private; /* what is answered must not be kept or indexed by anyone */
   bool is_framed;  /* other sites may show the answer in a frame */
   struct store_call call;
+  struct hold hold;
   const char *method;
   int64_t began_us;
   unsigned status; /* of the answer, once it is queued; 0: none */
@@ -147,6 +151,7 @@ struct route {
   enum MHD_Result (*get)(struct request *rq);  /* also answers HEAD */
   enum MHD_Result (*post)(struct request *rq); /* the body is complete */
   enum MHD_Result (*remove)(struct request *rq);
+  bool is_job;    /* starts a compile: whoever was refused one and does not wait as told is held up (hold.h) */
   bool is_change; /* needs X-Nkx-Request, which a form or a link of another site cannot send */
   /* Compiler Explorer's API (ce/ce.h): its habits with slashes, media types and errors.  The other routes are ours. */
   bool is_ce;

@@ -11,7 +11,7 @@
 #define CE .is_ce = true, .is_open = true
 
 static const struct route routes[] = {
-    {.path = "/api/v1/compile", .allow = "POST", .post = api_compile},
+    {.path = "/api/v1/compile", .allow = "POST", .post = api_compile, .is_job = true},
     {.path = "/api/v1/results/", .allow = "GET, HEAD", .get = api_results_get},
     {.path = "/api/v1/snippets", .allow = "POST", .post = api_snippet_post, .is_change = true},
     {.path = "/api/v1/snippets/",
@@ -42,8 +42,8 @@ static const struct route routes[] = {
     {.path = "/api/asm/", .allow = "GET, HEAD", .get = ce_opcode, CE},
     {.path = "/source/builtin/list", .allow = "GET, HEAD", .get = ce_examples, CE},
     {.path = "/source/builtin/load/", .allow = "GET, HEAD", .get = ce_example, CE},
-    {.path = "/api/compiler/", .allow = "POST", .post = ce_compile, CE},
-    {.path = "/api/noscript/compile", .allow = "POST", .post = ce_compile, CE},
+    {.path = "/api/compiler/", .allow = "POST", .post = ce_compile, .is_job = true, CE},
+    {.path = "/api/noscript/compile", .allow = "POST", .post = ce_compile, .is_job = true, CE},
     {.path = "/api/shortener", .allow = "POST", .post = ce_shorten, CE},
     {.path = "/shortener", .allow = "POST", .post = ce_shorten, CE},
     {.path = "/api/shortlinkinfo/", .allow = "GET, HEAD", .get = ce_link_info, CE},

@@ -130,6 +130,16 @@ static enum MHD_Result on_body(struct request *rq, const char *data, size_t n) {
   return MHD_YES;
 }
 
+/* True once for a request of a client that does not wait as it was told: without that, a flood of refusals would cost
+ * others more than the compiles it does not get. */
+static bool is_held_up(struct request *rq) {
+  char address[ADDRESS_TEXT_SIZE];
+  if (rq->hold.was_held)
+    return false;
+  http_client_address(rq, address);
+  return quota_is_early(rq->app->quota, address) && holds_add(rq->app->holds, &rq->hold, rq->connection);
+}
+
 static enum MHD_Result on_end_of_body(struct request *rq, const char *method) {
   if (is_get(method)) {
     if (!rq->route)
@@ -143,6 +153,8 @@ static enum MHD_Result on_end_of_body(struct request *rq, const char *method) {
   }
   if (buf_status(&rq->body))
     return http_problem(rq, PB_INTERNAL, NULL, NULL);
+  if (rq->route->is_job && is_held_up(rq))
+    return MHD_YES; /* we are called again */
   return handler_of(rq->route, method)(rq);
 }
 

@@ -19,7 +19,8 @@ struct client {
   struct quota *quota;
   struct client *chain;
   int holds, jobs, connections;
-  int64_t full_at_us; /* when the bucket will be full again */
+  int64_t full_at_us;    /* when the bucket will be full again */
+  int64_t told_until_us; /* when to try again, as it was told with the last refusal; 0: none, or it got through since */
   char name[NAME_SIZE];
 };
 
@@ -58,12 +59,17 @@ static void make_room(struct quota *q, int64_t now) {
       forget_some(q, &q->buckets[i], now, urgent);
 }
 
+/* Under the lock; NULL: nobody known. */
+static struct client *find(struct client *c, const char *address) {
+  while (c && strcmp(c->name, address) != 0)
+    c = c->chain;
+  return c;
+}
+
 struct client *quota_client(struct quota *q, const char *address) {
   int64_t now = clock_now_us();
   pthread_mutex_lock(&q->lock);
-  struct client **bucket = bucket_of(q, address), *c = *bucket;
-  while (c && strcmp(c->name, address) != 0)
-    c = c->chain;
+  struct client **bucket = bucket_of(q, address), *c = find(*bucket, address);
   if (!c) {
     forget_some(q, bucket, now, false);
     make_room(q, now);
@@ -129,6 +135,7 @@ enum quota_verdict client_begin_job(struct client *c, int *retry_s) {
     return QUOTA_OK;
   pthread_mutex_lock(&c->quota->lock);
   enum quota_verdict v = take(c, retry_s);
+  c->told_until_us = v == QUOTA_OK ? 0 : clock_now_us() + *retry_s * (int64_t)1000000;
   c->quota->counts.refused[v] += v != QUOTA_OK;
   pthread_mutex_unlock(&c->quota->lock);
   return v;
@@ -142,6 +149,23 @@ void client_end_job(struct client *c, bool has_run) {
   if (!has_run && c->quota->cfg.compiles)
     c->full_at_us -= MINUTE_US / c->quota->cfg.compiles;
   pthread_mutex_unlock(&c->quota->lock);
+}
+
+int client_jobs(struct client *c) {
+  if (!c)
+    return 0;
+  pthread_mutex_lock(&c->quota->lock);
+  int n = c->jobs;
+  pthread_mutex_unlock(&c->quota->lock);
+  return n;
+}
+
+bool quota_is_early(struct quota *q, const char *address) {
+  pthread_mutex_lock(&q->lock);
+  const struct client *c = find(*bucket_of(q, address), address);
+  bool is_early = c && c->told_until_us > clock_now_us();
+  pthread_mutex_unlock(&q->lock);
+  return is_early;
 }
 
 enum quota_verdict client_connect(struct client *c) {

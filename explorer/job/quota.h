@@ -39,7 +39,11 @@ void client_let_go(struct client *c);
 enum quota_verdict client_begin_job(struct client *c, int *retry_s);
 /* It ended; has_run: a worker had it. */
 void client_end_job(struct client *c, bool has_run);
-/* The same for a connection, or a request that came through a proxy's. */
+int client_jobs(struct client *c); /* that wait or run at present */
+/* True if the client at this address was refused a compile, and the time it was told to wait is not over. */
+bool quota_is_early(struct quota *q, const char *address);
+
+/* A share of another kind: a connection, or a request that came through a proxy's. */
 enum quota_verdict client_connect(struct client *c);
 void client_disconnect(struct client *c);
 

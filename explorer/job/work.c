@@ -92,6 +92,13 @@ void work_set_payer(struct work *w, struct client *payer) {
   w->payer = payer;
 }
 
+int work_turn(struct work *w) {
+  pthread_mutex_lock(&w->lock);
+  int n = client_jobs(w->payer); /* itself among them */
+  pthread_mutex_unlock(&w->lock);
+  return n > 0 ? n - 1 : 0;
+}
+
 /* Tells who pays that it is over; once. */
 static void let_payer_go(struct work *w) {
   pthread_mutex_lock(&w->lock);

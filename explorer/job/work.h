@@ -47,6 +47,8 @@ void work_on_end(struct work *w, work_end_fn fn, void *user);
 
 /* Who pays for it (job/quota.h): takes the hold over, and tells the client once w has ended, was refused or given up. */
 void work_set_payer(struct work *w, struct client *payer);
+/* How many other works of who pays for it wait or run: its turn comes after those with fewer. */
+int work_turn(struct work *w);
 
 /* ---- the pool's side ------------------------------------------------------------------------------------------- */
 

@@ -42,6 +42,7 @@ struct queued {
   int64_t since_ms;
   uint32_t watch_id; /* names the work in events about its client */
   int tries;         /* children that died before they began it */
+  int turn;          /* works of the same client that were there before it: see struct pool */
 };
 
 enum zygote_role {
@@ -81,7 +82,9 @@ struct pool {
   int64_t memory_at_ms; /* when to look at jobs' memory again */
 
   pthread_mutex_t lock; /* guards what follows */
-  struct queued *queue; /* queue_max places, first come first served */
+  /* queue_max places: the first work of each client, then the second of each, and among those first come first served,
+   * so that who sends many waits for himself */
+  struct queued *queue;
   int n_queued;
   bool is_queue_moved;              /* places in it have changed since they were last told */
   struct work *cancelled[KIDS_MAX]; /* running works whose reader left; references */

@@ -50,6 +50,14 @@ static struct queued queue_remove(struct pool *p, int i) {
   return q;
 }
 
+/* Under the lock; the queue has a place more than pool_submit fills for each child. */
+static void queue_insert(struct pool *p, int at, struct queued q) {
+  memmove(&p->queue[at + 1], &p->queue[at], (size_t)(p->n_queued - at) * sizeof *p->queue);
+  p->queue[at] = q;
+  p->n_queued++;
+  p->is_queue_moved = true;
+}
+
 static bool queue_pop(struct pool *p, struct queued *out) {
   pthread_mutex_lock(&p->lock);
   bool any = p->n_queued > 0;
@@ -61,11 +69,7 @@ static bool queue_pop(struct pool *p, struct queued *out) {
 
 void pool_requeue(struct pool *p, struct work *w, uint32_t watch_id, int tries) {
   pthread_mutex_lock(&p->lock);
-  /* the queue has a place more than pool_submit fills for each child */
-  memmove(&p->queue[1], &p->queue[0], (size_t)p->n_queued * sizeof *p->queue);
-  p->queue[0] = (struct queued){.work = w, .since_ms = clock_now_ms(), .watch_id = watch_id, .tries = tries};
-  p->n_queued++;
-  p->is_queue_moved = true;
+  queue_insert(p, 0, (struct queued){.work = w, .since_ms = clock_now_ms(), .watch_id = watch_id, .tries = tries});
   pthread_mutex_unlock(&p->lock);
 }
 
@@ -324,10 +328,14 @@ void pool_unwatch(struct pool *p, int client_fd) {
 
 enum status pool_submit(struct pool *p, struct work *w, uint32_t watch_id) {
   enum status st = ST_BUSY;
+  int turn = work_turn(w);
   pthread_mutex_lock(&p->lock);
   if (!p->is_closing && p->n_queued < p->cfg.queue_max) {
-    p->queue[p->n_queued++] = (struct queued){.work = work_ref(w), .since_ms = clock_now_ms(), .watch_id = watch_id};
-    p->is_queue_moved = true;
+    int at = p->n_queued;
+    while (at > 0 && p->queue[at - 1].turn > turn)
+      at--;
+    queue_insert(p, at,
+                 (struct queued){.work = work_ref(w), .since_ms = clock_now_ms(), .watch_id = watch_id, .turn = turn});
     st = ST_OK;
   }
   pthread_mutex_unlock(&p->lock);

@@ -200,15 +200,50 @@ def positions(text):
     return [json.loads(line)["position"] for line in text.decode(errors="replace").replace("data: ", "").splitlines() if '"queued"' in line]
 
 
+def test_who_sends_many_waits_for_himself(busy):
+    """The first compile of each client comes before the second of any."""
+    many, few, other = (Client(busy, f"198.51.100.{i}") for i in (11, 12, 13))
+    streams = [many.stream()]
+    read_until(streams[0], b'"frame":"start"')
+    for i in range(1, 3):
+        streams.append(many.stream(source=SLEEPER + "#" * i))
+        read_until(streams[i], b'"position":%d}' % i)
+    streams.append(few.stream(source=ADD_ONE))
+    read_until(streams[3], b'"position":1}')
+    streams.append(other.stream(source=ADD_ONE + "#"))
+    read_until(streams[4], b'"position":2}')
+    read_until(streams[1], b'"position":3}')
+    streams[0].close()
+    for s in streams[3:]:
+        assert b'"status":"ok"' in read_until(s, b'"frame":"end"')
+    for s in streams:
+        s.close()
+    busy.wait_until(lambda: busy.health["running"] == 0, "the end of all")
+
+
+def test_who_comes_back_too_early_is_held_and_the_rest_is_not(shared):
+    one, other = Client(shared, "198.51.100.14"), Client(shared, "198.51.100.15")
+    for _ in range(6):
+        assert one.post().status == 200
+    assert one.post().status == 429
+    with one.stream(source=ADD_ONE) as early:
+        early.settimeout(0.1)
+        with pytest.raises(TimeoutError):
+            early.recv(1)
+        assert other.post().status == 200
+        early.settimeout(60)
+        assert answer_of(early)[0] == 429
+
+
 def test_who_waits_sees_the_place_in_the_queue_move_up(busy):
-    a, b = Client(busy, "198.51.100.1"), Client(busy, "198.51.100.2")
-    first = a.stream()
+    first, second, third, fourth = (Client(busy, f"198.51.100.{i}") for i in range(1, 5))
+    first = first.stream()
     read_until(first, b'"frame":"start"')
-    second = a.stream(source=SLEEPER + "#")
+    second = second.stream(source=SLEEPER + "#")
     read_until(second, b'"position":1}')
-    third = b.stream(source=ADD_ONE)
+    third = third.stream(source=ADD_ONE)
     text = read_until(third, b'"position":2}')
-    fourth = b.stream(source=ADD_ONE + "#", accept="text/event-stream")
+    fourth = fourth.stream(source=ADD_ONE + "#", accept="text/event-stream")
     events = read_until(fourth, b'data: {"frame":"queued","position":3}\n\n')
     second.close()  # leaves the queue
     text += read_until(third, b'"position":1}')

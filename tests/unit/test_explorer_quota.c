@@ -75,6 +75,24 @@ static void jobs_and_connections_at_once_are_limited_and_counted(void **state) {
   quota_stop(q);
 }
 
+static void who_was_refused_is_early_until_it_gets_through(void **state) {
+  struct quota *q = make((struct quota_config){.jobs = 1});
+  struct client *a = quota_client(q, "192.0.2.1");
+  int retry = 0;
+  (void)state;
+  assert_int_equal(client_begin_job(a, &retry), QUOTA_OK);
+  assert_int_equal(client_jobs(a), 1);
+  assert_false(quota_is_early(q, "192.0.2.1"));
+  assert_int_equal(client_begin_job(a, &retry), QUOTA_JOBS);
+  assert_true(quota_is_early(q, "192.0.2.1"));
+  assert_false(quota_is_early(q, "192.0.2.2"));
+  client_end_job(a, true);
+  assert_int_equal(client_begin_job(a, &retry), QUOTA_OK);
+  assert_false(quota_is_early(q, "192.0.2.1"));
+  client_let_go(a);
+  quota_stop(q);
+}
+
 static void without_limits_everything_is_allowed(void **state) {
   struct quota *q = make((struct quota_config){0});
   struct client *a = quota_client(q, "192.0.2.1");
@@ -116,6 +134,7 @@ int main(void) {
       cmocka_unit_test(a_client_may_start_its_minutes_share_and_then_waits),
       cmocka_unit_test(what_was_used_is_remembered_after_the_client_went),
       cmocka_unit_test(jobs_and_connections_at_once_are_limited_and_counted),
+      cmocka_unit_test(who_was_refused_is_early_until_it_gets_through),
       cmocka_unit_test(without_limits_everything_is_allowed),
       cmocka_unit_test(many_clients_take_no_more_room_than_there_is),
   };
