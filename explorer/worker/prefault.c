@@ -25,6 +25,7 @@
 enum {
   RANGES_MAX = 4096,
   CHUNK = 512,      /* pages looked at in one read */
+  SOON_MS = 3,      /* a child whose job comes this soon is wanted now, not kept in stock */
   LOOK_EVERY = 8,   /* ranges taken between two looks for a job */
   PROBE_MAX_S = 20, /* the probe is ended then */
 };
@@ -121,7 +122,8 @@ enum status prefault_learn(struct ir *ir, struct prefault **out, struct error *e
 
 bool prefault_take(const struct prefault *p, int job_fd) {
   struct pollfd job = {.fd = job_fd, .events = POLLIN};
-  for (int i = 0; i < p->n && (i % LOOK_EVERY || poll(&job, 1, 0) == 0); i++)
+  bool is_in_stock = poll(&job, 1, SOON_MS) == 0;
+  for (int i = 0; is_in_stock && i < p->n && (i % LOOK_EVERY || poll(&job, 1, 0) == 0); i++)
     if (madvise((void *)p->v[i].at, p->v[i].len, p->v[i].is_written ? MADV_POPULATE_WRITE : MADV_POPULATE_READ)) {
       /* a mapping of the probe's own, or a kernel that cannot */
     }

@@ -19,7 +19,7 @@ HELLO, SPAWN, CHILD, EXIT, FAIL = range(1, 6)
 MESSAGE = struct.Struct("<IIiiiIiiiii200s")
 JOB = json.dumps({"source": "import numpy as np\n\n\ndef add_one(x):\n    return x + 1\n",
                   "inputs": [{"name": "x", "shape": [8, 16], "dtype": "float32"}]}).encode()
-TAKES_PAGES_S = 0.01  # what a child that is asked for ahead does before its job comes
+TAKES_PAGES_S = 0.02  # what a child that is asked for ahead does before its job comes
 JAILED_P50_MS, JAILED_P99_MS, HEARD_P99_MS, RATE = 4, 15, 5, 250
 
 
