@@ -25,6 +25,8 @@ enum {
   READS_PER_EVENT = 8,  /* then others have a turn */
   GRACE_MS = 1000,      /* from the word that the time is up to the end */
   EXIT_WAIT_MS = 5000,  /* for the zygote's word, once a stream has ended: a large process takes its time */
+  LONG_MS = 250,        /* what someone types is compiled in less */
+  LONG_NICE = 10,       /* a tenth of the processor time of a short job beside it */
   REFILL_DELAY_MS = 30, /* a new child does not compete with a short job */
 };
 
@@ -252,6 +254,11 @@ void kid_overdue(struct pool *p, struct kid *k) {
     kid_drop(p, k); /* the zygote did not say how it ended */
 }
 
+void kid_yield(struct kid *k) {
+  k->yields_at_ms = 0;
+  zygote_nice(k->zygote, k->zygote_id, LONG_NICE);
+}
+
 void kid_cancel(struct pool *p, struct kid *k) {
   work_fail(k->work, DG_WORKER_DIED, "The request was cancelled.", NULL); /* nobody reads it any more */
   leave(p, k, "cancelled");
@@ -294,6 +301,7 @@ void kid_give(struct pool *p, struct kid *k, struct queued *q, int64_t now) {
   k->watch_id = q->watch_id;
   k->began_ms = now;
   k->waited_ms = now - q->since_ms;
+  k->yields_at_ms = now + LONG_MS;
   k->deadline_ms = now + p->cfg.job_timeout_ms - grace_ms(p);
   k->resident_start = p->has_cgroup ? 0 : resident_pages(k->pid);
   k->zygote->jobs++;

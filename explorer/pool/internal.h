@@ -31,6 +31,7 @@ struct kid {
   size_t out_at;
   int64_t deadline_ms; /* RUNNING: of the job; LEAVING: of the wait for its exit */
   int64_t began_ms, waited_ms;
+  int64_t yields_at_ms; /* RUNNING: when a job becomes a long one, which lets short ones go first; 0: it has */
   uint32_t watch_id;
   int tries;
   bool is_warned;      /* RUNNING: was asked to stop */
@@ -109,6 +110,7 @@ void zygote_read(struct pool *p, struct zygote *z, int64_t now);
 void zygote_ask(struct pool *p, struct zygote *z, int n);
 /* Its child gets a signal; of a zygote that is lost or ending the children end anyway. */
 void zygote_signal(struct zygote *z, uint32_t zygote_id, int sig);
+void zygote_nice(struct zygote *z, uint32_t zygote_id, int nice);
 void launcher_read(struct pool *p, int64_t now);
 void zygotes_end(struct pool *p);                       /* all of them, and waits until none is left */
 int64_t zygotes_due(const struct pool *p, int64_t now); /* when zygotes_tend has something to do */
@@ -125,6 +127,7 @@ void kid_give(struct pool *p, struct kid *k, struct queued *q, int64_t now);
 void kid_event(struct pool *p, struct kid *k, uint32_t events, int64_t now);
 void kid_exited(struct pool *p, struct kid *k, const struct ctl_msg *m);
 void kid_overdue(struct pool *p, struct kid *k);
+void kid_yield(struct kid *k); /* its job is a long one */
 void kid_cancel(struct pool *p, struct kid *k);
 void kid_retire(struct kid *k);               /* an idle one that is not needed any more */
 void kid_drop(struct pool *p, struct kid *k); /* kills it; a work it still has ends as "worker died" */

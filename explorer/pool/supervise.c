@@ -195,9 +195,13 @@ static void client_left(struct pool *p, uint32_t watch_id) {
  */
 
 static void handle_deadlines(struct pool *p, int64_t now) {
-  for (int i = p->n_kids; i-- > 0;)
-    if (p->kids[i].state != KID_IDLE && now >= p->kids[i].deadline_ms)
-      kid_overdue(p, &p->kids[i]);
+  for (int i = p->n_kids; i-- > 0;) {
+    struct kid *k = &p->kids[i];
+    if (k->state == KID_RUNNING && k->yields_at_ms && now >= k->yields_at_ms)
+      kid_yield(k);
+    if (k->state != KID_IDLE && now >= k->deadline_ms)
+      kid_overdue(p, k);
+  }
   refuse_overdue(p, now);
 }
 
@@ -210,8 +214,11 @@ static void sooner(int64_t *at, int64_t when) {
 static int next_timeout(struct pool *p, int64_t now) {
   int64_t at = zygotes_due(p, now);
   for (int i = 0; i < p->n_kids; i++)
-    if (p->kids[i].state != KID_IDLE)
+    if (p->kids[i].state != KID_IDLE) {
       sooner(&at, p->kids[i].deadline_ms);
+      if (p->kids[i].state == KID_RUNNING && p->kids[i].yields_at_ms)
+        sooner(&at, p->kids[i].yields_at_ms);
+    }
   if (!p->has_cgroup && kids_in(p, KID_RUNNING))
     sooner(&at, p->memory_at_ms);
   if (p->refill_at_ms > now)

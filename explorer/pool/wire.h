@@ -23,6 +23,7 @@ enum ctl_kind {
   CTL_KILL,   /* server to launcher: end zygote `id` */
   CTL_GONE,   /* launcher: zygote `id` has ended, or could not be started */
   CTL_FAIL,   /* zygote: a child could not be made or jailed; text says why; value: enum ctl_fault */
+  CTL_NICE,   /* server: child `id` gets the nice value `value` */
 };
 
 enum ctl_fault {

@@ -256,11 +256,18 @@ void zygote_ask(struct pool *p, struct zygote *z, int n) {
     lost(p, z, err.text, clock_now_ms());
 }
 
-void zygote_signal(struct zygote *z, uint32_t zygote_id, int sig) {
-  const struct ctl_msg m = {.kind = CTL_SIGNAL, .id = zygote_id, .value = sig};
+static void tell(struct zygote *z, const struct ctl_msg *m) {
   struct error err;
-  if (z->fd >= 0 && wire_ctl_send(z->fd, &m, NULL, 0, &err))
+  if (z->fd >= 0 && wire_ctl_send(z->fd, m, NULL, 0, &err))
     log_debug("zygote", "%s", err.text); /* its end is noticed where its messages are read */
+}
+
+void zygote_signal(struct zygote *z, uint32_t zygote_id, int sig) {
+  tell(z, &(const struct ctl_msg){.kind = CTL_SIGNAL, .id = zygote_id, .value = sig});
+}
+
+void zygote_nice(struct zygote *z, uint32_t zygote_id, int nice) {
+  tell(z, &(const struct ctl_msg){.kind = CTL_NICE, .id = zygote_id, .value = nice});
 }
 
 static void on_hello(struct pool *p, struct zygote *z, const struct ctl_msg *m) {

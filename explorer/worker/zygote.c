@@ -162,6 +162,13 @@ static void signal_kid(const struct zygote *z, uint32_t id, int sig) {
       kill(z->kids[i].pid, sig); /* ours until it is reaped, so the pid is its own */
 }
 
+/* Only ever up: nothing a child does depends on it. */
+static void slow_kid(const struct zygote *z, uint32_t id, int nice) {
+  for (int i = 0; i < z->n_kids; i++)
+    if (z->kids[i].id == id && setpriority(PRIO_PROCESS, (id_t)z->kids[i].pid, nice))
+      log_debug("nice", "%m");
+}
+
 static enum status read_command(struct zygote *z) {
   struct ctl_msg m;
   int fds[2];
@@ -170,6 +177,8 @@ static enum status read_command(struct zygote *z) {
     z->to_spawn = m.value > SPAWN_BURST_MAX ? SPAWN_BURST_MAX : m.value;
   if (!st && m.kind == CTL_SIGNAL)
     signal_kid(z, m.id, m.value);
+  if (!st && m.kind == CTL_NICE)
+    slow_kid(z, m.id, m.value);
   return st == ST_BUSY ? ST_OK : st;
 }
 

@@ -86,6 +86,21 @@ def test_a_killed_child_fails_only_its_job(impatient):
     impatient.settle()
 
 
+def niceness(pid):
+    try:
+        return os.getpriority(os.PRIO_PROCESS, pid)
+    except ProcessLookupError:
+        return None
+
+
+def test_a_long_job_lets_short_ones_go_first(server):
+    with open_stream(server, "while True:\n    pass\n") as s:
+        read_until(s, b'"frame":"start"')
+        server.wait_until(lambda: 10 in map(niceness, server.kids()), "the loop to be a long job", 10)
+        assert server.compile(ADD_ONE)["status"] == "ok"
+    server.wait_until(lambda: server.health["running"] == 0, "the end")
+
+
 def test_children_killed_while_they_wait_are_not_noticed_by_jobs(impatient):
     for _ in range(5):
         impatient.settle()
