@@ -303,6 +303,38 @@ static bool read_reduction(PyObject *o, enum hlo_op *op) {
   return false;
 }
 
+/* An all-to-all leaves the n parts that came one behind the other along `from`; this puts them so along `to`. */
+static hlo_val move_parts(struct tracer *tr, hlo_val x, int n, int from, int to) {
+  int64_t dims[HLO_RANK_MAX + 1], order[HLO_RANK_MAX + 1];
+  int rank = x->shape.rank, k = 0;
+  if (rank == HLO_RANK_MAX) {
+    refuse(DG_UNSUPPORTED_OP, NULL, "all_to_all of %d dimensions is not supported", rank);
+    return NULL;
+  }
+  for (int d = 0; d < rank; d++) { /* [.., n, from / n, ..] */
+    if (d == from)
+      dims[k++] = n;
+    dims[k++] = d == from ? x->shape.dims[d] / n : x->shape.dims[d];
+  }
+  x = hlo_reshape(&tr->b, x, rank + 1, dims);
+  k = 0;
+  for (int d = 0; d < rank; d++) { /* the parts before `to`; what is from `from` on stands one further behind now */
+    if (d == to)
+      order[k++] = from;
+    order[k++] = d < from ? d : d + 1;
+  }
+  x = x ? hlo_transpose(&tr->b, x, order) : NULL;
+  if (!x)
+    return NULL;
+  k = 0;
+  for (int d = 0; d < rank; d++, k++) {
+    dims[d] = x->shape.dims[k];
+    if (d == to)
+      dims[d] *= x->shape.dims[++k];
+  }
+  return hlo_reshape(&tr->b, x, rank, dims);
+}
+
 PyObject *op_collective(struct tracer *tr, const struct op_def *op, PyObject *args, PyObject *kw) {
   static char *gather[] = {"data", "all_gather_dim", "replica_groups", NULL};
   static char *reduce[] = {"data", "replica_groups", "reduce_op", NULL};
@@ -321,8 +353,6 @@ PyObject *op_collective(struct tracer *tr, const struct op_def *op, PyObject *ar
   if (!x || !read_groups(tr, groups, &g) || !read_reduction(with, &combine) ||
       (dim && !axis_parse(dim, x->shape.rank, &at)) || (concat && !axis_parse(concat, x->shape.rank, &to)))
     return NULL;
-  if (concat && to != at)
-    return refuse(DG_UNSUPPORTED_OP, "split and join along the same dimension, and transpose afterwards",
-                  "all_to_all with different split and concat dimensions is not supported");
-  return tensor_wrap(tr, hlo_collective(&tr->b, which, x, &g, combine, at));
+  hlo_val v = hlo_collective(&tr->b, which, x, &g, combine, at);
+  return tensor_wrap(tr, v && concat && to != at ? move_parts(tr, v, (int)g.v[0].n, at, to) : v);
 }

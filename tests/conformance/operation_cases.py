@@ -451,7 +451,7 @@ CASES = {
     # XLA refuses to gather or scatter a dimension of size 0
     "all_gather": lambda d: f"ops.all_gather({d.array(None, (3, 4))}, 0, [[0]])", "all_reduce": choice("ops.all_reduce({x}, [[0]], np.maximum)"),
     "reduce_scatter": lambda d: f"ops.reduce_scatter({d.array(None, (3, 4))}, 0, [[0]])",
-    "all_to_all": lambda d: f"ops.all_to_all({d.array(None, (3, 4))}, 0, 0, [[0]])",
+    "all_to_all": lambda d: f"ops.all_to_all({d.array(None, (3, 4, 2))}, {d.axis(3)}, {d.axis(3)}, [[0]])",
     "zeros_like": choice("np.zeros_like({x})"), "ones_like": choice("np.ones_like({x})"), "empty_like": choice("np.zeros_like(np.empty_like({x}))"), "full_like": choice("np.full_like({x}, 3)"),
     "shape": choice("{x} + {x}.ndim"), "ndim": choice("{x} * np.ndim({x})"), "size": choice("{x}.astype(np.float32) + np.size({x})"),
 }

@@ -46,6 +46,10 @@ KERNELS = {
     "all_reduce": ("((130, 128), 'f32')", """(x):
     return cc.all_reduce(x, PAIR) + cc.all_reduce(x, PAIR) + cc.all_reduce(x, PAIRS) + x
 """, "all_reduce all_reduce all_reduce"),
+    "exchange": ("((4, 6, 2), 'f32')", """(x):
+    return (cc.all_to_all(x, 0, 1, PAIR), cc.all_to_all(x, 1, 0, [[0, 1, 2]]), cc.all_to_all(x, -1, 0, PAIR),
+            cc.all_to_all(x, 0, 2, FOUR), cc.all_to_all(x, 1, 1, PAIR))
+""", "all_to_all all_to_all all_to_all all_to_all all_to_all"),
     "sixty_four_bits": ("((4, 6), 'int64')", "(x):\n    return cc.all_reduce(x, PAIR)\n", "all_reduce"),
 }
 SOURCE = HEAD + "".join(f"\n\n@trace(input_specs=[{inputs}])\ndef {name}{body}"
