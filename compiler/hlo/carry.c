@@ -325,11 +325,11 @@ static void walk_back(struct shrinker *s, struct hlo_computation *c) {
   }
 }
 
-/* Counts the callers of what c calls.  Has c any `op`? */
+/* Counts the callers of what c calls.  Has c any `op` that gives a tuple? */
 static bool look_through(struct shrinker *s, const struct hlo_computation *c, enum hlo_op op) {
   bool any = false;
   hlo_for_each(i, c) {
-    any |= i->op == op;
+    any |= i->op == op && i->shape.dtype == DT_TUPLE;
     for (int k = 0; k < i->n_called; k++)
       s->n_callers[i->called[k]->id]++;
   }

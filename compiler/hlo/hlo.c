@@ -235,15 +235,10 @@ static struct hlo_instr *instr_alloc(struct hlo_computation *c, enum hlo_op op, 
   const size_t operands_size = (size_t)n_operands * sizeof(struct hlo_instr *);
   const size_t dims_size = (size_t)shape.rank * sizeof *shape.dims;
   struct hlo_instr *i = pool_alloc(m->arena, &m->instrs, sizeof *i + operands_size + dims_size);
-  char automatic[24];
 
   i->id = m->next_id++;
-  if (!name) {
-    snprintf(automatic, sizeof automatic, "op%d", i->id);
-    name = automatic;
-  }
   i->op = op;
-  i->name = hlo_names_take(m->arena, m->names, name);
+  i->name = name ? hlo_names_take(m->arena, m->names, name) : hlo_names_take_automatic(m->arena, m->names, i->id);
   i->shape = shape;
   i->n_operands = n_operands;
   i->attrs = &hlo_no_attrs;

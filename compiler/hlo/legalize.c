@@ -87,6 +87,11 @@ static const struct hlo_literal *narrow_literal(struct arena *a, const struct hl
 
 /* ---- the pass ---------------------------------------------------------------------------------------- */
 
+struct wide {
+  struct hlo_instr *instr;
+  struct wide *next;
+};
+
 struct legalizer {
   struct hlo_module *m;
   struct diags *ds;
@@ -110,8 +115,6 @@ static void warn(struct legalizer *g, const struct hlo_instr *i, const struct hl
 
 static void narrow(struct legalizer *g, struct hlo_instr *i) {
   bool fits = true;
-  if (!is_wide(&i->shape))
-    return;
   warn(g, i, &i->shape);
   if (i->attrs->literal)
     hlo_set_attrs(i, &(struct hlo_attrs){.literal = narrow_literal(g->m->arena, i->attrs->literal, &fits)});
@@ -122,21 +125,35 @@ static void narrow(struct legalizer *g, struct hlo_instr *i) {
         ->hint = "the nearest value that fits stands for each";
 }
 
-void hlo_convert_legalization(struct hlo_module *m, struct hlo_pass_result *r) {
-  struct legalizer g = {.m = m, .ds = r->ds};
-  bool any = false;
+/* All wide instructions in one walk, in *out; false, and said, if the module has to stay in 64 bits. */
+static bool find_wide(struct arena *a, const struct hlo_module *m, struct diags *ds, struct wide **out) {
   for (struct hlo_computation *c = m->computations; c; c = c->next)
     hlo_for_each(i, c) {
-      any |= is_wide(&i->shape);
-      if (!depends_on_width(i))
+      if (depends_on_width(i)) {
+        if (ds)
+          diag_add(ds, DS_WARNING, DG_DTYPE_NARROWED, place_of(i),
+                   "the module stays in 64 bits, because %s depends on how many there are", i->name)
+              ->hint = "the hardware has no 64-bit types";
+        return false;
+      }
+      if (!is_wide(&i->shape))
         continue;
-      if (r->ds)
-        diag_add(r->ds, DS_WARNING, DG_DTYPE_NARROWED, place_of(i),
-                 "the module stays in 64 bits, because %s depends on how many there are", i->name)
-            ->hint = "the hardware has no 64-bit types";
-      return;
+      *out = arena_new(a, struct wide);
+      (*out)->instr = i;
+      out = &(*out)->next;
     }
-  for (struct hlo_computation *c = any ? m->computations : NULL; c; c = c->next)
-    hlo_for_each(i, c) narrow(&g, i);
-  r->changed |= any;
+  return true;
+}
+
+void hlo_convert_legalization(struct hlo_module *m, struct hlo_pass_result *r) {
+  struct legalizer g = {.m = m, .ds = r->ds};
+  struct wide *wide = NULL;
+  struct arena scratch;
+  arena_init(&scratch);
+  if (find_wide(&scratch, m, r->ds, &wide))
+    for (const struct wide *w = wide; w; w = w->next) {
+      narrow(&g, w->instr);
+      r->changed = true;
+    }
+  arena_clear(&scratch);
 }

@@ -14,25 +14,30 @@
 
 struct slot {
   const char *name;
-  int n_behind; /* numbers tried behind it: thousands of instructions may want one name */
+  uint32_t hash; /* of name: most comparisons, and growing, need not fetch what is far apart in memory */
+  int n_behind;  /* numbers tried behind it: thousands of instructions may want one name */
 };
 
+/* "op<id>", which instructions without a name get, is in the table only where somebody asked for such a name: ids are
+ * never reused, so the others need no look-up. */
 struct hlo_names {
   struct slot *v;
   size_t n, cap;
+  bool asked_automatic; /* for a name of that kind */
+  int n_automatic;      /* ids below may have such a name */
 };
 
-static size_t hash_text(const char *s) {
+static uint32_t hash_text(const char *s) {
   uint64_t h = 1469598103934665603u; /* FNV-1a */
   for (; *s; s++)
     h = (h ^ (unsigned char)*s) * 1099511628211u;
-  return (size_t)(h ^ h >> 29);
+  return (uint32_t)(h ^ h >> 29);
 }
 
 /* The slot that holds name, or the empty one where it belongs. */
-static size_t find_slot(const struct hlo_names *s, const char *name) {
-  size_t i = hash_text(name) & (s->cap - 1);
-  while (s->v[i].name && strcmp(s->v[i].name, name) != 0)
+static size_t find_slot(const struct hlo_names *s, const char *name, uint32_t hash) {
+  size_t i = hash & (s->cap - 1);
+  while (s->v[i].name && (s->v[i].hash != hash || strcmp(s->v[i].name, name) != 0))
     i = (i + 1) & (s->cap - 1);
   return i;
 }
@@ -45,11 +50,53 @@ struct hlo_names *hlo_names_new(struct arena *a) {
 }
 
 static void grow(struct arena *a, struct hlo_names *s) {
-  struct hlo_names bigger = {arena_new_array(a, struct slot, s->cap * 2), s->n, s->cap * 2};
-  for (size_t i = 0; i < s->cap; i++)
-    if (s->v[i].name)
-      bigger.v[find_slot(&bigger, s->v[i].name)] = s->v[i];
-  *s = bigger;
+  const struct slot *old = s->v;
+  const size_t n = s->cap;
+  s->cap *= 2;
+  s->v = arena_new_array(a, struct slot, s->cap);
+  for (size_t i = 0; i < n; i++) {
+    size_t at = old[i].hash & (s->cap - 1);
+    while (old[i].name && s->v[at].name)
+      at = (at + 1) & (s->cap - 1);
+    if (old[i].name)
+      s->v[at] = old[i];
+  }
+}
+
+/* The id in "op<id>", or -1. */
+static int automatic_id(const char *name) {
+  int64_t id = 0;
+  if (name[0] != 'o' || name[1] != 'p' || !name[2] || (name[2] == '0' && name[3]))
+    return -1;
+  for (const char *p = name + 2; *p; p++) {
+    if (*p < '0' || *p > '9')
+      return -1;
+    id = id * 10 + (*p - '0');
+    if (id > INT32_MAX)
+      return -1;
+  }
+  return (int)id;
+}
+
+static void put(struct hlo_names *s, size_t slot, const char *name, uint32_t hash) {
+  s->v[slot] = (struct slot){.name = name, .hash = hash};
+  s->n++;
+}
+
+/* Somebody asks for `name`: if it is one that an instruction may have already it is taken, and if it is one that may still
+ * be given, automatic names are looked up from now on. */
+static void note_asked(struct arena *a, struct hlo_names *s, const char *name) {
+  const int id = automatic_id(name);
+  if (id < 0)
+    return;
+  if (id >= s->n_automatic) {
+    s->asked_automatic = true;
+    return;
+  }
+  const uint32_t hash = hash_text(name);
+  const size_t slot = find_slot(s, name, hash);
+  if (!s->v[slot].name)
+    put(s, slot, arena_strdup(a, name), hash);
 }
 
 const char *hlo_names_take(struct arena *a, struct hlo_names *s, const char *wanted) {
@@ -58,16 +105,26 @@ const char *hlo_names_take(struct arena *a, struct hlo_names *s, const char *wan
 
   if (s->n * 4 >= s->cap * 3)
     grow(a, s);
-  const size_t first = find_slot(s, name);
+  note_asked(a, s, name);
+  uint32_t hash = hash_text(name);
+  const size_t first = find_slot(s, name, hash);
   size_t slot = first;
   while (s->v[slot].name) {
     name = arena_printf(a, "%s.%d", base, ++s->v[first].n_behind);
-    slot = find_slot(s, name);
+    hash = hash_text(name);
+    slot = find_slot(s, name, hash);
   }
   if (name == wanted)
     name = arena_strdup(a, wanted);
-  s->v[slot].name = name;
-  s->n++;
+  put(s, slot, name, hash);
+  return name;
+}
+
+const char *hlo_names_take_automatic(struct arena *a, struct hlo_names *s, int id) {
+  const char *name = arena_printf(a, "op%d", id);
+  if (s->asked_automatic)
+    return hlo_names_take(a, s, name);
+  s->n_automatic = id + 1;
   return name;
 }
 

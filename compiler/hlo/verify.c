@@ -13,7 +13,8 @@
 
 struct verifier {
   const struct hlo_module *m;
-  struct arena *a; /* for inferred shapes: dropped at the end */
+  struct arena *a;      /* dropped at the end */
+  struct arena *shapes; /* inferred ones, and texts: dropped now and then */
   struct diags *ds;
   bool *is_seen; /* by computation id */
 };
@@ -31,6 +32,14 @@ static PRINTF(3, 4) enum status report(struct verifier *v, const struct hlo_inst
   else
     diag_add(v->ds, DS_ERROR, DG_HLO_INVALID, NULL, "%s", text);
   return ST_INPUT;
+}
+
+/* What was inferred for an instruction is of no use for the next: the same memory serves again, and what the passes work
+ * on stays in the processor's cache. */
+static void forget_shapes(struct verifier *v) {
+  enum { SHAPES_MAX = 128 << 10 };
+  if (v->shapes->total > SHAPES_MAX)
+    arena_clear(v->shapes);
 }
 
 /* ---- one instruction --------------------------------------------------------------------------------- */
@@ -69,7 +78,8 @@ static enum status check_instr(struct verifier *v, struct hlo_instr *i, int mark
     st = check_parameter(v, i);
   if (st)
     return st;
-  if (hlo_infer_shape(v->a, i, &shape, &err))
+  forget_shapes(v);
+  if (hlo_infer_shape(v->shapes, i, &shape, &err))
     return INVALID(v, i, "%s", err.text);
   if (!hlo_shape_equal(&shape, &i->shape))
     return INVALID(v, i, "%s gives %s, not %s", hlo_op_name(i->op), hlo_shape_text(v->a, &shape),
@@ -201,13 +211,15 @@ static enum status check_module(struct verifier *v) {
 }
 
 enum status hlo_verify(const struct hlo_module *m, struct diags *ds) {
-  struct arena scratch;
-  struct verifier v = {.m = m, .a = &scratch, .ds = ds};
+  struct arena scratch, shapes;
+  struct verifier v = {.m = m, .a = &scratch, .shapes = &shapes, .ds = ds};
 
   arena_init(&scratch);
+  arena_init(&shapes);
   v.is_seen = arena_new_array(&scratch, bool, (size_t)m->next_computation_id);
   clear_marks(m);
   enum status st = check_module(&v);
   arena_clear(&scratch);
+  arena_clear(&shapes);
   return st;
 }

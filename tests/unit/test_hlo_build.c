@@ -276,6 +276,21 @@ static void names_are_unique_and_spelled_for_xla(void **state) {
   assert_int_equal(hlo_verify(t->b.module, &t->ds), ST_OK);
 }
 
+static void automatic_names_and_names_like_them_do_not_meet(void **state) {
+  struct test *t = *state;
+  hlo_val p = PARAM(t, "x", DT_F32, 2), q = hlo_unary(&t->b, HLO_EXP, p);
+  assert_string_equal(q->name, "op1");
+  assert_string_equal(PARAM(t, "op1", DT_F32, 2)->name, "op1.1"); /* one that was given */
+  assert_string_equal(hlo_unary(&t->b, HLO_EXP, p)->name, "op3");
+  assert_string_equal(PARAM(t, "op5", DT_F32, 2)->name, "op5"); /* one that will be */
+  assert_string_equal(hlo_unary(&t->b, HLO_EXP, p)->name, "op5.1");
+  assert_string_equal(hlo_unary(&t->b, HLO_EXP, p)->name, "op6");
+  assert_string_equal(PARAM(t, "op6", DT_F32, 2)->name, "op6.1");
+  assert_string_equal(PARAM(t, "op007", DT_F32, 2)->name, "op007");
+  assert_int_equal(hlo_finish(&t->b, 1, &q, (const char *[]){"o"}), ST_OK);
+  assert_int_equal(hlo_verify(t->b.module, &t->ds), ST_OK);
+}
+
 int main(void) {
 #define T(f) cmocka_unit_test_setup_teardown(f, test_setup, test_teardown)
   const struct CMUnitTest tests[] = {
@@ -297,6 +312,7 @@ int main(void) {
       T(narrow_floats_survive_a_round_trip_of_every_bit_pattern),
       T(finish_makes_a_copy_a_tuple_or_nothing),
       T(names_are_unique_and_spelled_for_xla),
+      T(automatic_names_and_names_like_them_do_not_meet),
   };
 #undef T
   return cmocka_run_group_tests(tests, NULL, NULL);
