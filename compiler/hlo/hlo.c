@@ -213,12 +213,12 @@ void hlo_computation_remove(struct hlo_computation *c) {
 
 const struct hlo_attrs hlo_no_attrs = {0};
 
-/* Instructions stand side by side, each with its operands and dims behind it, in pieces of this many bytes: a pass then
- * reads memory in order, whatever else was allocated between one instruction and the next.  Attributes likewise. */
+/* Instructions stand side by side, each with its operands behind it, in pieces of this many bytes: a pass then reads
+ * memory in order, whatever else was allocated between one instruction and the next.  Attributes likewise. */
 enum { POOL_BYTES = 64 << 10 };
 
 static void *pool_alloc(struct arena *a, struct hlo_pool *p, size_t n) {
-  enum { ALIGN = 16 };
+  enum { ALIGN = 8 };
   n = (n + ALIGN - 1) & ~(size_t)(ALIGN - 1);
   if (n > POOL_BYTES / 4)
     return arena_alloc(a, n);
@@ -229,12 +229,22 @@ static void *pool_alloc(struct arena *a, struct hlo_pool *p, size_t n) {
   return p->at - n;
 }
 
+/* Few shapes occur again and again: dims that many instructions share stay in the processor's cache. */
+static const int64_t *shared_dims(struct hlo_module *m, int rank, const int64_t *dims) {
+  uint64_t h = (uint64_t)rank;
+  for (int k = 0; k < rank; k++)
+    h = (h ^ (uint64_t)dims[k]) * 0x9e3779b97f4a7c15u;
+  struct hlo_ints *known = &m->dims[h >> 32 & (HLO_DIMS_KNOWN - 1)];
+  if (known->n != rank || memcmp(known->v, dims, (size_t)rank * sizeof *dims) != 0)
+    *known = hlo_ints_dup(m->arena, rank, dims);
+  return known->v;
+}
+
 static struct hlo_instr *instr_alloc(struct hlo_computation *c, enum hlo_op op, const char *name,
                                      struct hlo_shape shape, int n_operands, struct hlo_instr *const *operands) {
   struct hlo_module *m = c->module;
   const size_t operands_size = (size_t)n_operands * sizeof(struct hlo_instr *);
-  const size_t dims_size = (size_t)shape.rank * sizeof *shape.dims;
-  struct hlo_instr *i = pool_alloc(m->arena, &m->instrs, sizeof *i + operands_size + dims_size);
+  struct hlo_instr *i = pool_alloc(m->arena, &m->instrs, sizeof *i + operands_size);
 
   i->id = m->next_id++;
   i->op = op;
@@ -245,7 +255,7 @@ static struct hlo_instr *instr_alloc(struct hlo_computation *c, enum hlo_op op, 
   if (n_operands)
     i->operands = memcpy(i + 1, operands, operands_size);
   if (shape.rank)
-    i->shape.dims = memcpy((char *)(i + 1) + operands_size, shape.dims, dims_size);
+    i->shape.dims = shared_dims(m, shape.rank, shape.dims);
   i->parent = c;
   c->n_instrs++;
   return i;

@@ -244,6 +244,8 @@ struct hlo_pool {
   size_t left; /* bytes */
 };
 
+enum { HLO_DIMS_KNOWN = 64 };
+
 struct hlo_module {
   struct arena *arena;
   const char *name;                     /* the Python function's name */
@@ -257,8 +259,9 @@ struct hlo_module {
   int n_aliases;
   struct hlo_alias *aliases;
   struct hlo_fuse *fuses, *last_fuse;
-  struct hlo_names *names;       /* instruction names in use; names of removed instructions stay taken */
-  struct hlo_pool instrs, attrs; /* where the next ones go */
+  struct hlo_names *names;              /* instruction names in use; names of removed instructions stay taken */
+  struct hlo_pool instrs, attrs;        /* where the next ones go */
+  struct hlo_ints dims[HLO_DIMS_KNOWN]; /* of instructions' shapes, by hash: the last ones seen */
 };
 
 struct hlo_module *hlo_module_new(struct arena *a, const char *name); /* with an empty entry computation "main" */
@@ -302,8 +305,17 @@ static inline void hlo_prefetch(const struct hlo_instr *i, int direction) {
   __builtin_prefetch(p + 2 * LINE);
 }
 
+/* What an instruction of a walk is followed by, after asking for what is to come: what stands ahead, and the attributes
+ * of the next. */
+static inline struct hlo_instr *hlo_next(const struct hlo_instr *i) {
+  struct hlo_instr *next = i->next;
+  hlo_prefetch(i, 1);
+  __builtin_prefetch(next ? next->attrs : NULL);
+  return next;
+}
+
 /* Iterates over a computation; safe against removal of i. */
 #define hlo_for_each(i, c) \
-  for (struct hlo_instr *i = (c)->first, *i##_next; i && (i##_next = i->next, hlo_prefetch(i, 1), 1); i = i##_next)
+  for (struct hlo_instr *i = (c)->first, *i##_next; i && (i##_next = hlo_next(i), 1); i = i##_next)
 
 #endif
