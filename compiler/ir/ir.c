@@ -5,6 +5,7 @@
  */
 #include "ir/ir.h"
 
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -146,10 +147,44 @@ enum status ir_run_pipeline(struct ir *ir, MlirOperation op, const char *pipelin
 
 /* ---- parsing ---------------------------------------------------------------------------------------------------- */
 
-/* Deepest nesting of brackets outside strings and comments.  MLIR's parser recurses and falls over somewhere above
- * 1,600 nested regions on an 8 MiB stack, so it never sees more than IR_NEST_MAX. */
-static int nesting(const char *text, size_t len) {
-  int depth = 0, deepest = 0;
+/* What MLIR's parser does not survive. */
+struct dangers {
+  int nesting; /* deepest, of brackets; the parser recurses, and falls somewhere above 1,600 nested regions on 8 MiB of stack */
+  size_t index_array; /* where a dense array of index begins, or of what an alias may hide; 0: nowhere */
+};
+
+static size_t skip_space(const char *text, size_t len, size_t at) {
+  for (; at < len; at++) {
+    if (at + 1 < len && text[at] == '/' && text[at + 1] == '/')
+      while (at + 1 < len && text[at + 1] != '\n')
+        at++;
+    else if (!isspace((unsigned char)text[at]))
+      break;
+  }
+  return at;
+}
+
+static bool has_word(const char *text, size_t len, size_t at, const char *word) {
+  size_t n = strlen(word);
+  return len - at >= n && !memcmp(text + at, word, n);
+}
+
+/* True if "array<index" or "array<!alias" begins here.  The types of dialects, as in "!llvm.array<…", are none. */
+static bool is_index_array(const char *text, size_t len, size_t at) {
+  static const char word[] = "array";
+  if (!has_word(text, len, at, word) || (at && (isalnum((unsigned char)text[at - 1]) || strchr("._$", text[at - 1]))))
+    return false;
+  at = skip_space(text, len, at + sizeof word - 1);
+  if (at == len || text[at] != '<')
+    return false;
+  at = skip_space(text, len, at + 1);
+  return at < len && (text[at] == '!' || has_word(text, len, at, "index"));
+}
+
+/* Outside strings and comments. */
+static struct dangers find_dangers(const char *text, size_t len) {
+  struct dangers d = {0};
+  int depth = 0;
   for (size_t i = 0; i < len; i++) {
     switch (text[i]) {
     case '"':
@@ -164,13 +199,17 @@ static int nesting(const char *text, size_t len) {
     case '-':
       i += i + 1 < len && text[i + 1] == '>';
       break;
+    case 'a':
+      if (!d.index_array && is_index_array(text, len, i))
+        d.index_array = i;
+      break;
     case '(':
     case '[':
     case '{':
     case '<':
       depth++;
-      if (depth > deepest)
-        deepest = depth;
+      if (depth > d.nesting)
+        d.nesting = depth;
       break;
     case ')':
     case ']':
@@ -182,7 +221,21 @@ static int nesting(const char *text, size_t len) {
       break;
     }
   }
-  return deepest;
+  return d;
+}
+
+/* As MLIR counts: columns are bytes here. */
+static const struct src_loc *place_at(struct arena *a, const char *name, const char *text, size_t at) {
+  struct src_loc *loc = arena_new(a, struct src_loc);
+  *loc = (struct src_loc){.range = {.file = name, .line = 1, .col = 1}};
+  struct src_range *r = &loc->range;
+  for (size_t i = 0; i < at; i++) {
+    r->line += text[i] == '\n';
+    r->col = text[i] == '\n' ? 1 : r->col + 1;
+  }
+  r->end_line = r->line;
+  r->end_col = r->col + 1;
+  return loc;
 }
 
 /* mlirModuleCreateParse, which alone adds the module around bare functions, calls its input "-". */
@@ -199,11 +252,16 @@ static void name_file(struct diags *ds, int first, const char *name, struct aren
 
 enum status ir_parse(struct ir *ir, const char *text, size_t len, const char *name, struct arena *a, struct diags *ds,
                      MlirModule *out) {
-  int depth = nesting(text, len);
-  if (depth > IR_NEST_MAX) {
-    diag_add(ds, DS_ERROR, DG_NESTING_TOO_DEEP, NULL, "the IR is nested %d levels deep; the limit is %d", depth,
+  const struct dangers d = find_dangers(text, len);
+  if (d.nesting > IR_NEST_MAX) {
+    diag_add(ds, DS_ERROR, DG_NESTING_TOO_DEEP, NULL, "the IR is nested %d levels deep; the limit is %d", d.nesting,
              IR_NEST_MAX);
     return ST_LIMIT;
+  }
+  if (d.index_array) {
+    diag_add(ds, DS_ERROR, DG_IR_INVALID, place_at(a, name, text, d.index_array),
+             "the elements of a dense array are integers or floats, written out");
+    return ST_INPUT;
   }
   struct ir_capture c;
   int first = ds->n;

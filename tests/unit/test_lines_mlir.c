@@ -130,6 +130,37 @@ static void forms_that_printers_treat_in_their_own_way_are_read(void **state) {
     assert_true(compare_text(forms[i], strlen(forms[i]), forms[i]));
 }
 
+/* MLIR's parser falls over a dense array of index. */
+static void an_array_of_index_is_refused_with_its_place(void **state) {
+  static const struct {
+    const char *text;
+    int line, col; /* 0: it is read */
+  } cases[] = {
+      {"module attributes {a = array<index: 1>} {}", 1, 24},
+      {"module attributes {a = array< // why\n  index>} {}", 1, 24},
+      {"!t = index\nmodule attributes {b = array<i64: 1>, a = array <!t: 1>} {}", 2, 40},
+      {"!t = index\nmodule attributes {b = array<i64: 1>, a = array // why\n <!t: 1>} {}", 2, 40},
+      {"module attributes {a = array<i64: 1>, b = \"array<index\", c = !llvm.array<4 x i8>} {}", 0, 0},
+  };
+  (void)state;
+  for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+    struct arena a;
+    struct diags ds;
+    MlirModule m;
+    arena_init(&a);
+    diags_init(&ds, &a);
+    enum status st = ir_parse(&ir, cases[k].text, strlen(cases[k].text), "t", &a, &ds, &m);
+    assert_int_equal(st, cases[k].line ? ST_INPUT : ST_OK);
+    if (cases[k].line) {
+      assert_int_equal(ds.v[0].loc->range.line, cases[k].line);
+      assert_int_equal(ds.v[0].loc->range.col, cases[k].col);
+    } else {
+      mlirModuleDestroy(m);
+    }
+    arena_clear(&a);
+  }
+}
+
 /* scf.index_switch begins lines with words that are no operations. */
 static void a_text_that_is_not_as_expected_is_asked_for(void **state) {
   static const char text[] = "func.func @f(%n: index) {\n  scf.index_switch %n\n  case 2 {\n    scf.yield\n  }\n"
@@ -169,6 +200,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(lines_of_all_golden_programs_are_those_that_mlir_reports),
       cmocka_unit_test(forms_that_printers_treat_in_their_own_way_are_read),
+      cmocka_unit_test(an_array_of_index_is_refused_with_its_place),
       cmocka_unit_test(a_text_that_is_not_as_expected_is_asked_for),
   };
   return cmocka_run_group_tests(tests, start_mlir, stop_mlir);
