@@ -138,9 +138,9 @@ static void an_array_of_index_is_refused_with_its_place(void **state) {
   } cases[] = {
       {"module attributes {a = array<index: 1>} {}", 1, 24},
       {"module attributes {a = array< // why\n  index>} {}", 1, 24},
-      {"!t = index\nmodule attributes {b = array<i64: 1>, a = array <!t: 1>} {}", 2, 43},
-      {"!t = index\nmodule attributes {b = array<i64: 1>, a = array // why\n <!t: 1>} {}", 2, 43},
-      {"module attributes {a = array<i64: 1>, b = \"array<index\", c = !llvm.array<4 x i8>} {}", 0, 0},
+      {"!t = index\nmodule attributes {b.b = array<i64: 1>, a = array <!t: 1>} {}", 2, 45},
+      {"!t = index\nmodule attributes {b.b = array<i64: 1>, a = array // why\n <!t: 1>} {}", 2, 45},
+      {"module attributes {t.a = array<i64: 1>, t.b = \"array<index\", t.c = !llvm.array<4 x i8>} {}", 0, 0},
   };
   (void)state;
   for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
