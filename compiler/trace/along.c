@@ -342,8 +342,11 @@ PyObject *op_isclose(struct tracer *tr, const struct op_def *op, PyObject *args,
       !flag_parse(nan, &equal_nan))
     return NULL;
   hlo_val x = operand_alone(tr, a), y = operand_alone(tr, b);
-  x = x && !dtype_is_float(x->shape.dtype) ? cast(tr, x, DT_F32) : x;
-  y = y && !dtype_is_float(y->shape.dtype) ? cast(tr, y, DT_F32) : y;
+  if (!x || !y)
+    return NULL;
+  /* NumPy takes integers and ml_dtypes' floats to float64 first; some of those have no infinity */
+  x = x->shape.dtype == DT_F16 ? x : cast(tr, x, DT_F32);
+  y = y->shape.dtype == DT_F16 ? y : cast(tr, y, DT_F32);
   hlo_val d = un(tr, HLO_ABS, arith(tr, BIN_SUB, x, y));
   hlo_val limit = bin_k(tr, HLO_ADD, bin_k(tr, HLO_MULTIPLY, un(tr, HLO_ABS, y), rtol), atol);
   hlo_val near = compare_vals(tr, HLO_LE, d, limit),

@@ -488,11 +488,10 @@ static hlo_val value_for_arrays(struct tracer *tr, hlo_val x, PyObject *value, c
   const struct hlo_shape *s = &k->axis[k->arrays[0]].indices->shape;
   int64_t dims[3 * HLO_RANK_MAX], wide[2 * HLO_RANK_MAX];
   int n = 0, w = 0, windows = 0, next_new = 0, seen = 0;
+  if (k->separated)
+    for (int j = 0; j < s->rank; j++)
+      dims[n++] = wide[w++] = s->dims[j];
   for (int i = 0; i <= k->rank; i++) {
-    bool is_array = i < k->rank && k->axis[i].kind == ENTRY_ARRAY;
-    if (k->separated ? i == 0 : is_array && seen == 0)
-      for (int j = 0; j < s->rank; j++)
-        dims[n++] = wide[w++] = s->dims[j];
     while (next_new < k->n_new && k->new_at[next_new] == windows + seen) {
       dims[n++] = 1;
       next_new++;
@@ -500,7 +499,9 @@ static hlo_val value_for_arrays(struct tracer *tr, hlo_val x, PyObject *value, c
     }
     if (i == k->rank)
       break;
-    if (is_array) {
+    if (k->axis[i].kind == ENTRY_ARRAY) {
+      for (int j = 0; !k->separated && seen == 0 && j < s->rank; j++)
+        dims[n++] = wide[w++] = s->dims[j];
       seen++;
       continue;
     }

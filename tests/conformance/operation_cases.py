@@ -442,7 +442,7 @@ CASES = {
     "argsort": lambda d: (lambda x: f"np.argsort({x}, axis={d.axis(len(d.of(x)))}, kind='stable')")(d.array(d.dtype(NUMBERS), d.shape(1, 4, False))),
     "median": lambda d: (lambda x: f"np.median({x}, axis={d.axes(len(d.of(x)))}{d.one('', ', keepdims=True')})")(d.array("float32", d.shape(1, 4, False))),
     "topk": lambda d: f"ops.topk({d.array('float32', d.shape(0, 2, False) + (5,))}, {d.random.randint(1, 5)}, -1, {d.one(True, False)})[{d.one(0, 1)}]",
-    "zeros": lambda d: f"ops.zeros((2, 3), np.{d.one('int32', 'float32')}) + {d.array(None, (3,))}", "ones": lambda d: f"ops.ones((2, 3)) + {d.array('float32', (3,))}",
+    "zeros": lambda d: f"ops.zeros((2, 3), np.{d.one(*ZEROS)}) + {d.array(d.one(*ZEROS), (3,))}", "ones": lambda d: f"ops.ones((2, 3)) + {d.array('float32', (3,))}",
     "full": lambda d: f"ops.full((2, 3), 2.5) + {d.array('float32', (3,))}", "constant": lambda d: f"ops.constant([1, 2, 3], np.int32) * {d.array('int32', (2, 3))}",
     "softmax": lambda d: (lambda x: f"ops.softmax({x}, axis={d.axis(len(d.of(x)))})")(d.array(d.dtype(F), d.shape(1, 4, False))),
     "rms_norm": lambda d: (lambda s: f"ops.rms_norm({d.array('float32', s)}, {d.array('float32', s[-1:])})")(d.shape(1, 4, False)),
