@@ -207,7 +207,8 @@ PyObject *op_nan_reduce(struct tracer *tr, const struct op_def *op, PyObject *ar
   hlo_val there = is_float ? cmp(tr, HLO_EQ, x, x)
                   : x      ? hlo_full(&tr->b, DT_BOOL, x->shape.rank, x->shape.dims, 1)
                            : NULL;
-  double nothing[] = {0, 1, -HUGE_VAL, HUGE_VAL, 0, 0, 0};
+  const double end = x && x->shape.dtype == DT_F8E4M3FN ? 448 : HUGE_VAL; /* that type has no infinity */
+  const double nothing[] = {0, 1, -end, end, 0, 0, 0};
   hlo_val y = is_float ? sel(tr, there, x, like(tr, x, nothing[op->arg])) : x;
   enum hlo_op most = op->arg == NAN_MAX ? HLO_MAXIMUM : HLO_MINIMUM;
   switch (op->arg) {

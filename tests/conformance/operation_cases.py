@@ -19,6 +19,8 @@ ALL = ["bool"] + NUMBERS
 # the promotion table's matter, not NumPy's.
 NARROW = ["bfloat16", "bfloat16", "float8_e4m3", "float8_e4m3fn", "float8_e5m2"]
 
+ZEROS = ["int32", "float32"]  # of these any two give what NumPy gives, rounded to 32 bits
+
 Case = collections.namedtuple("Case", "op expression arrays")
 
 
