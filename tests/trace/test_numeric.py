@@ -261,7 +261,8 @@ trace(kernel).specialize(arr({dtype!r}, (4, 5, 6), -9, 9, 0), arr({dtype!r}, (4,
 
 def test_writing_by_traced_index():
     for statement in ["x[1, i] = y[0, :2]", "x[1:3, i] = y[:2, :2]", "x[0, :, i] = y[:2, :, 0]", "x[i, 1] = 3", "x[:, 2, i] = y[:, 1, :2]",
-                      "x[2, 1:4, i] = y[0, 0, 0]", "x[:0, i] = 1", "x[1, ..., i] = 0", "x[i, 1:3, 5] = y[:2, :2, 0]", "x[i] = y[:2]", "x[:, i] = 0", "x[..., i] = y[..., :2]", "x[i[0]] = y[0]", "x[:, i - 3] = y[:, :2]", "x[i] = y[0]"]:
+                      "x[2, 1:4, i] = y[0, 0, 0]", "x[:0, i] = 1", "x[1, ..., i] = 0", "x[i, 1:3, 5] = y[:2, :2, 0]", "x[i] = y[:2]", "x[:, i] = 0", "x[..., i] = y[..., :2]", "x[i[0]] = y[0]", "x[:, i - 3] = y[:, :2]", "x[i] = y[0]",
+                      "x[1:3, None, i] = y[:2, None, :2]", "x[None, :, i, None] = y[None, :, :2, None]", "x[:, None, 0, i] = y[:, :1, :2]"]:
         source = f"""{HEAD}
 def kernel(x, y, i):
     {statement}
@@ -368,6 +369,26 @@ def test_eight_bit_floats():
         assert xla.trace("def k(x, y): return x + y", inputs=[("x", (3,), a), ("y", (3,), b)])["outputs"][0]["dtype"] == want
     result = xla._nkx.trace_source("def k(x, y): return x + y", inputs=[("x", (3,), "float8_e5m2"), ("y", (3,), "float8_e4m3")])
     assert result["diagnostics"][0]["code"] == "dtype-promotion"
+
+
+def test_limits_of_a_float_without_infinity():
+    source = """
+import numpy as np, ml_dtypes
+from nkipy.core.compile import trace
+@trace
+def kernel(x, y):
+    return np.isclose(x, y, atol=1), np.allclose(x, y, atol=9), np.nanmax(x, axis=0), np.nanmin(x, axis=1), np.isfinite(x)
+v = np.arange(-6, 6).reshape(3, 4)
+kernel(np.where(v == 2, np.nan, v).astype(ml_dtypes.float8_e4m3fn), (v / 2).astype(ml_dtypes.float8_e4m3fn))
+"""
+    kernel = xla.trace(source, evaluate=True)
+    close, all_close, most, least, finite = xla.run(kernel["proto"], kernel["input_values"])
+    x, y = (np.asarray(v).astype(np.float32) for v in kernel["input_values"])
+    np.testing.assert_array_equal(close, np.isclose(x, y, atol=1))
+    assert not all_close and close.any() and not close.all()
+    np.testing.assert_array_equal(np.asarray(most).astype(np.float32), np.nanmax(x, axis=0))
+    np.testing.assert_array_equal(np.asarray(least).astype(np.float32), np.nanmin(x, axis=1))
+    np.testing.assert_array_equal(finite, np.isfinite(x))
 
 
 TOPK = """from nkipy.core import tensor_apis
