@@ -136,7 +136,7 @@ enum status jail_enter(const struct jail *j, int *job_fd, int keep_fd, struct ja
     return ST_IO;
   bool ok = stands(j, r, LAYER_USER, ns & CLONE_NEWUSER ? 0 : ENOSYS) &&
             stands(j, r, LAYER_PID, ns & CLONE_NEWPID ? 0 : ENOSYS) &&
-            stands(j, r, LAYER_NET, ns & CLONE_NEWNET ? 0 : ENOSYS) &&
+            stands(j, r, LAYER_NET, ns & CLONE_NEWNET || j->is_cut_off ? 0 : ENOSYS) &&
             stands(j, r, LAYER_IPC, ns & CLONE_NEWIPC ? 0 : ENOSYS) &&
             stands(j, r, LAYER_CGROUP_NS, ns & CLONE_NEWCGROUP ? 0 : ENOSYS) &&
             stands(j, r, LAYER_CGROUP, cgroup_is_whole(&j->cgroup) ? 0 : ENOSYS);
@@ -205,7 +205,13 @@ static bool reaches(struct jail *j, enum jail_level level, uint64_t clone_flags)
 }
 
 static enum status find_level(struct jail *j, const char *cgroup_dir, struct error *err) {
-  uint64_t all = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS;
+  uint64_t all = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS;
+  /* An empty network for all children: making and ending one for each costs as much as the rest of a jail (the kernel
+   * looks through all its TCP tables), and no child can make a socket in it.  Without the right to do so ourselves,
+   * each child gets its own. */
+  j->is_cut_off = !unshare(CLONE_NEWNET);
+  if (!j->is_cut_off)
+    all |= CLONE_NEWNET;
   if (!access("/proc/self/ns/cgroup", F_OK))
     all |= CLONE_NEWCGROUP;
   cgroup_open(cgroup_dir, j->server_pid, &j->limits, &j->cgroup);

@@ -1,6 +1,6 @@
 /* jail: the walls around one job, finished before the job's first byte is read.
  *
- * jail_prepare does once what every child needs (the system call filter, the limits, what the kernel offers) and finds
+ * jail_prepare does once what every child needs (the system call filter, the limits, an empty network, what the kernel offers) and finds
  * out, by building one, which level can be had; jail_spawn makes a child in new namespaces and its control group;
  * jail_enter, in that child, builds the rest.  The layers and levels are in layer.h; each layer reports whether it
  * stands, and one that the level needs and that does not stand ends the child.
@@ -41,6 +41,7 @@ struct jail {
   int landlock_abi;       /* 0: none */
   uint64_t address_space; /* bytes; RLIMIT_AS of a child */
   uint64_t clone_flags;
+  bool is_cut_off;    /* this process is in an empty network, which its children share */
   pid_t *tid_address; /* libc's cached thread id, which a raw clone3 has to renew; NULL if it cannot be found */
   pid_t server_pid;   /* who starts our parent and us; 0: nobody */
   uid_t outer_uid;    /* what JAIL_ID is outside */
