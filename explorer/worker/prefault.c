@@ -20,23 +20,14 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "worker/prefault.h"
 #include "worker/worker.h"
 
 enum {
-  RANGES_MAX = 4096,
   CHUNK = 512,      /* pages looked at in one read */
   SOON_MS = 3,      /* a child whose job comes this soon is wanted now, not kept in stock */
   LOOK_EVERY = 8,   /* ranges taken between two looks for a job */
   PROBE_MAX_S = 20, /* the probe is ended then */
-};
-
-struct prefault {
-  int n;
-  struct range {
-    uintptr_t at;
-    size_t len;
-    bool is_written;
-  } v[RANGES_MAX];
 };
 
 /* /proc/self/pagemap, as the kernel's Documentation/admin-guide/mm/pagemap.rst has it. */
@@ -45,11 +36,11 @@ static const uint64_t PAGE_PRESENT = 1ull << 63, PAGE_OF_FILE = 1ull << 61, PAGE
 /* ---- the probe -------------------------------------------------------------------------------------------------- */
 
 static void add(struct prefault *p, uintptr_t at, size_t len, bool is_written) {
-  struct range *last = p->n ? &p->v[p->n - 1] : NULL;
+  struct prefault_range *last = p->n ? &p->v[p->n - 1] : NULL;
   if (last && last->is_written == is_written && last->at + last->len == at)
     last->len += len;
-  else if (p->n < RANGES_MAX)
-    p->v[p->n++] = (struct range){at, len, is_written};
+  else if (p->n < PREFAULT_RANGES_MAX)
+    p->v[p->n++] = (struct prefault_range){at, len, is_written};
 }
 
 /* The pages of one mapping that the job has made its own or has read. */
@@ -114,6 +105,7 @@ enum status prefault_learn(struct ir *ir, struct prefault **out, struct error *e
   else
     memcpy(p, seen, sizeof *p);
   munmap(seen, sizeof *seen);
+  hugetext_move(p);
   *out = p;
   return ST_OK;
 }
