@@ -29,6 +29,9 @@ MUST_USE enum status worker_warm_up(const struct worker_config *cfg, struct ir *
 /* Compiles the kernel that stands for any other, with the numeric check and artifacts or without. */
 MUST_USE enum status worker_compile_warm_kernel(struct ir *ir, bool is_checked, struct error *err);
 
+/* Leaves the children a heap of fresh memory; once everything is loaded. */
+void heap_set_aside(void);
+
 /* The pages that a job is going to need, and where a child takes them while it has none: until there is something to read
  * on job_fd; false when there never will be.  Learned once everything is loaded; *out stays as long as the process. */
 struct prefault;

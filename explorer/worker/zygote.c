@@ -213,6 +213,8 @@ static enum status start(struct zygote *z, const struct worker_config *cfg, stru
   sigset_t chld;
   enum status st = worker_warm_up(cfg, &z->ir, err);
   if (!st)
+    heap_set_aside();
+  if (!st)
     st = prefault_learn(&z->ir, &z->pages, err);
   if (!st)
     st = worker_jail(cfg, &z->jail, err);
