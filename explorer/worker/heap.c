@@ -14,8 +14,8 @@
 
 enum {
   HUGE = 2 << 20,
-  ROOM = 16 << 20, /* left free; a job that needs more gets it from the system, as ever */
-  LARGE = 32 << 20, /* the largest that glibc takes */
+  ROOM = 16 << 20,    /* left free; a job that needs more gets it from the system, as ever */
+  LARGE = 32 << 20,   /* the largest that glibc takes */
   SMALL_STEPS = 1024, /* below it, every size there is */
 };
 

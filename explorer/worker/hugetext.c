@@ -69,23 +69,8 @@ static bool move(uintptr_t from, uintptr_t to, int prot) {
   return true;
 }
 
-static void forget(struct prefault *p, uintptr_t from, uintptr_t to) {
-  int n = 0;
-  for (int i = 0; i < p->n; i++) {
-    struct prefault_range r = p->v[i];
-    if (r.at >= from && r.at + r.len <= to)
-      continue;
-    if (r.at < from && r.at + r.len > from) /* what reaches over an edge is taken again, which costs nothing */
-      r.len = from - r.at;
-    else if (r.at < to && r.at + r.len > to)
-      r.len -= to - r.at, r.at = to;
-    p->v[n++] = r;
-  }
-  p->n = n;
-}
-
 /* Moves the hot runs of one mapping; returns how many huge pages that took. */
-static size_t move_hot(struct prefault *p, const struct mapping *m, size_t most) {
+static size_t move_hot(const struct prefault *p, const struct mapping *m, size_t most) {
   uintptr_t at = (m->from + HUGE - 1) & ~(uintptr_t)(HUGE - 1), from = 0;
   size_t moved = 0;
   for (;; at += HUGE) {
@@ -96,7 +81,6 @@ static size_t move_hot(struct prefault *p, const struct mapping *m, size_t most)
     if (!is_hot && from) {
       if (!move(from, at, m->prot))
         return moved;
-      forget(p, from, at);
       moved += (at - from) / HUGE;
       from = 0;
     }
@@ -105,7 +89,7 @@ static size_t move_hot(struct prefault *p, const struct mapping *m, size_t most)
   }
 }
 
-void hugetext_move(struct prefault *p) {
+void hugetext_move(const struct prefault *p) {
   enum { MAPPINGS_MAX = 64 };
   struct mapping found[MAPPINGS_MAX];
   FILE *maps = fopen("/proc/self/maps", "re");

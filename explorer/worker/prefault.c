@@ -1,10 +1,10 @@
 /* prefault: see worker.h.
  *
  * A forked child shares the zygote's pages: the first write to each is a fault and a copy, and what the zygote mapped of
- * files is not mapped in the child at all.  A small job pays more than a thousand such faults, a fifth of its time.
- * Which pages those are is the same for every job, by and large, so one child is asked: it compiles the warm-up kernel,
- * then looks up in /proc/self/pagemap which of its pages are its own by now.  Every later child gets these pages while
- * it waits for its job.  Where the kernel does not offer this (MADV_POPULATE_* came with 5.14) nothing is lost but time.
+ * files is not mapped in the child at all.  A small job pays many such faults, a fifth of its time.
+ * Some of those pages are the same for every job, so one child is asked: it compiles the least of kernels, then looks up
+ * in /proc/self/pagemap which of its pages are its own by now.  Every later child gets these pages while it waits for its
+ * job.  Where the kernel does not offer this (MADV_POPULATE_* came with 5.14) nothing is lost but time.
  */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
@@ -78,36 +78,46 @@ static void look_around(struct prefault *p) {
     close(pagemap);
 }
 
-static _Noreturn void probe(struct ir *ir, struct prefault *out) {
+static _Noreturn void probe(struct ir *ir, enum worker_kernel which, struct prefault *out) {
   struct error err;
   alarm(PROBE_MAX_S);
   child_is_forked();
-  if (!worker_compile_warm_kernel(ir, false, &err))
+  if (!worker_compile_kernel(ir, which, false, &err))
     look_around(out);
   _exit(0);
 }
 
-enum status prefault_learn(struct ir *ir, struct prefault **out, struct error *err) {
+static enum status learn(struct ir *ir, enum worker_kernel which, struct prefault *out, struct error *err) {
   /* shared, so that the probe can write it; no child may, so it does not stay */
   struct prefault *seen = mmap(NULL, sizeof *seen, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-  struct prefault *p = calloc(1, sizeof *p);
   int status = -1;
 
-  if (seen == MAP_FAILED || !p)
+  if (seen == MAP_FAILED)
     return fail(err, ST_NOMEM, "prefault");
   PyOS_BeforeFork();
   pid_t pid = fork();
   if (!pid)
-    probe(ir, seen);
+    probe(ir, which, seen);
   PyOS_AfterFork_Parent();
   if (pid < 0 || waitpid(pid, &status, 0) != pid || status)
     log_warn("prefault", "the probe failed; jobs will take longer");
   else
-    memcpy(p, seen, sizeof *p);
+    memcpy(out, seen, sizeof *out);
   munmap(seen, sizeof *seen);
-  hugetext_move(p);
-  *out = p;
   return ST_OK;
+}
+
+enum status prefault_learn(struct ir *ir, struct prefault **out, struct error *err) {
+  struct prefault *p = calloc(1, sizeof *p);
+  if (!p)
+    return fail(err, ST_NOMEM, "prefault");
+  enum status st = learn(ir, WORKER_ANY_KERNEL, p, err);
+  if (!st)
+    hugetext_move(p); /* what any kernel may run */
+  if (!st)
+    st = learn(ir, WORKER_LEAST_KERNEL, p, err);
+  *out = p;
+  return st;
 }
 
 /* ---- a child ---------------------------------------------------------------------------------------------------- */

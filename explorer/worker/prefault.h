@@ -1,4 +1,4 @@
-/* prefault: the list that prefault.c learns and hugetext.c shortens. */
+/* prefault: what prefault.c learns, and what hugetext.c makes of it. */
 #ifndef WORKER_PREFAULT_H
 #define WORKER_PREFAULT_H
 
@@ -19,7 +19,7 @@ struct prefault {
 };
 
 /* Moves the code and constants of libraries that jobs read into huge pages, which a child has from the moment it is
- * made, and takes them off the list.  Where the kernel has none to give, nothing changes. */
-void hugetext_move(struct prefault *p);
+ * made.  Where the kernel has none to give, nothing changes. */
+void hugetext_move(const struct prefault *p);
 
 #endif

@@ -38,11 +38,18 @@ static const char preload[] =
     "del importlib, name\n";
 static const char freeze[] = "gc.collect(); gc.freeze(); del gc\n";
 
-static const char warm_kernel[] =
-    "import numpy as np\n"
-    "def warm(x, w, b):\n"
-    "    h = np.maximum(np.matmul(x, w) + b, 0)\n"
-    "    return np.exp(h - np.max(h, axis=-1, keepdims=True)) / np.sqrt(np.mean(h * h) + 1)\n";
+/* As a job's JSON, but for its options. */
+static const char *const kernels[] = {
+    [WORKER_ANY_KERNEL] =
+        "\"source\":\"import numpy as np\\n"
+        "def warm(x, w, b):\\n"
+        "    h = np.maximum(np.matmul(x, w) + b, 0)\\n"
+        "    return np.exp(h - np.max(h, axis=-1, keepdims=True)) / np.sqrt(np.mean(h * h) + 1)\\n\","
+        "\"inputs\":[{\"shape\":[64,32],\"dtype\":\"float32\"},{\"shape\":[32,48],\"dtype\":\"float32\"},"
+        "{\"shape\":[48],\"dtype\":\"float32\"}]",
+    [WORKER_LEAST_KERNEL] = "\"source\":\"import numpy as np\\ndef least(x):\\n    return x + 1\\n\","
+                            "\"inputs\":[{\"shape\":[8,16],\"dtype\":\"float32\"}]",
+};
 
 static int count_threads(void) {
   int n = 0;
@@ -62,10 +69,7 @@ static enum status drop_frame(void *user, const char *json, size_t len) {
 }
 
 /* Through job_parse, as every job. */
-enum status worker_compile_warm_kernel(struct ir *ir, bool is_checked, struct error *err) {
-  static const char request[] = "{\"source\":\"%s\",\"inputs\":[{\"shape\":[64,32],\"dtype\":\"float32\"},"
-                                "{\"shape\":[32,48],\"dtype\":\"float32\"},{\"shape\":[48],\"dtype\":\"float32\"}],"
-                                "\"options\":{\"check\":%s,\"artifacts\":%s}}";
+enum status worker_compile_kernel(struct ir *ir, enum worker_kernel which, bool is_checked, struct error *err) {
   const char *flag = is_checked ? "true" : "false";
   struct arena a;
   struct job job;
@@ -73,13 +77,7 @@ enum status worker_compile_warm_kernel(struct ir *ir, bool is_checked, struct er
 
   arena_init(&a);
   job_init(&job);
-  char *source = arena_alloc(&a, 2 * sizeof warm_kernel);
-  for (size_t i = 0, n = 0; warm_kernel[i]; i++) {
-    if (warm_kernel[i] == '\n')
-      source[n++] = '\\';
-    source[n++] = warm_kernel[i] == '\n' ? 'n' : warm_kernel[i];
-  }
-  char *json = arena_printf(&a, request, source, flag, flag);
+  char *json = arena_printf(&a, "{%s,\"options\":{\"check\":%s,\"artifacts\":%s}}", kernels[which], flag, flag);
   enum status st = job_parse(&a, json, strlen(json), &job, err);
   if (!st && compile_run(ir, &job, drop_frame, &bytes)) /* not fatal: jobs then pay for what is still cold */
     log_warn("warm_up", "the warm-up kernel did not compile");
@@ -106,7 +104,7 @@ enum status worker_warm_up(const struct worker_config *cfg, struct ir *ir, struc
   if (!st)
     st = run_python(preload, err);
   if (!st)
-    st = worker_compile_warm_kernel(ir, true, err);
+    st = worker_compile_kernel(ir, WORKER_ANY_KERNEL, true, err);
   if (!st)
     st = run_python(freeze, err);
   if (st)

@@ -26,8 +26,10 @@ MUST_USE enum status worker_config_parse(int argc, char **argv, struct arena *a,
 
 /* Everything that a job would otherwise pay for.  ST_BUG when a thread is left running. */
 MUST_USE enum status worker_warm_up(const struct worker_config *cfg, struct ir *ir, struct error *err);
-/* Compiles the kernel that stands for any other, with the numeric check and artifacts or without. */
-MUST_USE enum status worker_compile_warm_kernel(struct ir *ir, bool is_checked, struct error *err);
+/* Compiles a kernel that uses what any other may, or one that uses what every other does; with the numeric check and
+ * artifacts or without. */
+enum worker_kernel { WORKER_ANY_KERNEL, WORKER_LEAST_KERNEL };
+MUST_USE enum status worker_compile_kernel(struct ir *ir, enum worker_kernel which, bool is_checked, struct error *err);
 
 /* Leaves the children a heap of fresh memory; once everything is loaded. */
 void heap_set_aside(void);
