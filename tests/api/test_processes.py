@@ -1,6 +1,9 @@
 """The processes: what is started, what is left, what happens when one of them dies."""
+import ctypes
+import mmap
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import threading
@@ -207,3 +210,24 @@ def test_no_user_source_in_the_log(server):
     server.compile("raise ValueError('tell-tale-7361')\n")
     assert not [line for line in server.log if "tell-tale" in line]
     assert [line for line in server.log if "job_done" in line and "status=ok" in line and "wall_ms=" in line]
+
+
+def can_collapse():
+    """Whether this kernel makes a huge page of memory when it is asked to."""
+    size, collapse = 2 << 20, 25
+    memory = mmap.mmap(-1, 2 * size, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    memory.write(b"x" * (2 * size))
+    libc = ctypes.CDLL(None, use_errno=True)
+    start = ctypes.addressof(ctypes.c_char.from_buffer(memory))
+    return libc.madvise(ctypes.c_void_p((start + size - 1) // size * size), ctypes.c_size_t(size), collapse) == 0
+
+
+def test_code_that_every_job_runs_is_in_huge_pages_of_the_zygote(server):
+    if not can_collapse():
+        pytest.skip("this kernel has no huge pages to give")
+    kib = 0
+    for part in re.split(r"(?m)^(?=[0-9a-f]+-)", pathlib.Path(f"/proc/{server.zygote()}/smaps").read_text()):
+        if " r-xp " in part:
+            kib += int(re.search(r"AnonHugePages: *(\d+)", part)[1])
+    assert kib >= 4096 and kib % 2048 == 0
+    assert server.compile(ADD_ONE)["status"] == "ok"
