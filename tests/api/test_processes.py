@@ -35,8 +35,9 @@ def test_children_wait_jailed(server):
         assert status(kid, "Uid").split()[0] != "0" or os.geteuid() != 0
         assert status(kid, "NoNewPrivs") == "1" and status(kid, "Seccomp") == "2" and status(kid, "Threads") == "1"
         assert int(status(kid, "CapEff"), 16) == int(status(kid, "CapBnd"), 16) == int(status(kid, "CapPrm"), 16) == 0
-        for ns in ("user", "mnt", "pid", "net", "ipc", "uts"):
+        for ns in ("user", "mnt", "pid", "ipc", "uts"):
             assert os.readlink(f"/proc/{kid}/ns/{ns}") != os.readlink(f"/proc/{zygote}/ns/{ns}"), ns
+        assert os.readlink(f"/proc/{kid}/ns/net") != os.readlink("/proc/self/ns/net")
         held = sorted(os.listdir(f"/proc/{kid}/fd"))
         assert held == ["0", "1", "2", "3"]
         assert [os.readlink(f"/proc/{kid}/fd/{i}") for i in (0, 1, 2)] == ["/dev/null"] * 3
