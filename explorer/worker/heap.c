@@ -23,14 +23,17 @@ void heap_set_aside(void) {
   /* everything from one heap, which stays as large as it gets: children live for one job */
   mallopt(M_MMAP_THRESHOLD, LARGE);
   mallopt(M_TRIM_THRESHOLD, LARGE);
+  const size_t holes = mallinfo2().fordblks; /* 0 where malloc is not glibc's */
   char *room = malloc(ROOM);
   size_t filled = 0;
   if (!room)
     return;
   for (size_t size = ROOM / 2; size >= 16; size -= size > SMALL_STEPS ? size / 8 : 8) {
-    char *hole;
-    while ((hole = malloc(size)) && hole < room)
+    char *hole = NULL;
+    while (filled < holes && (hole = malloc(size)) && hole < room) {
       filled += malloc_usable_size(hole);
+      hole = NULL;
+    }
     free(hole); /* this one lies behind the room */
   }
   uintptr_t from = ((uintptr_t)room + HUGE - 1) & ~(uintptr_t)(HUGE - 1), to = (uintptr_t)room + ROOM;

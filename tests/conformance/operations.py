@@ -241,7 +241,7 @@ FORMS = {
     "all_gather": ["cc.all_gather(x, 1, [[0, 1]])"],
     "all_reduce": ["cc.all_reduce(x, [[0, 1]])"],
     "reduce_scatter": ["cc.reduce_scatter(x, 0, [[0, 1]])"],
-    "all_to_all": ["cc.all_to_all(x, 0, 0, [[0, 1]])", "cc.all_to_all(x, 0, 1, [[0, 1]])", "cc.all_to_all(x, -1, 0, [[0, 1]])"],
+    "all_to_all": ["cc.all_to_all(x, 0, 0, [[0, 1]])", "cc.all_to_all(x, -2, 1, [[0, 1]])"],
     "zeros_like": ["np.zeros_like(x)"],
     "ones_like": ["np.ones_like(x) + x"],
     "empty_like": ["np.zeros_like(np.empty_like(x))"],
