@@ -149,16 +149,17 @@ enum status ir_run_pipeline(struct ir *ir, MlirOperation op, const char *pipelin
 
 /* What MLIR's parser does not survive. */
 struct dangers {
-  int nesting; /* deepest, of brackets; the parser recurses, and falls somewhere above 1,600 nested regions on 8 MiB of stack */
+  int nesting; /* deepest, of brackets: the parser recurses, and falls above some 1,600 regions on 8 MiB of stack */
   size_t index_array; /* where a dense array of index begins, or of what an alias may hide; 0: nowhere */
 };
 
+/* To MLIR a NUL within the text is a space. */
 static size_t skip_space(const char *text, size_t len, size_t at) {
   for (; at < len; at++) {
     if (at + 1 < len && text[at] == '/' && text[at + 1] == '/')
       while (at + 1 < len && text[at + 1] != '\n')
         at++;
-    else if (!isspace((unsigned char)text[at]))
+    else if (text[at] && !isspace((unsigned char)text[at]))
       break;
   }
   return at;
@@ -172,7 +173,8 @@ static bool has_word(const char *text, size_t len, size_t at, const char *word) 
 /* True if "array<index" or "array<!alias" begins here.  The types of dialects, as in "!llvm.array<…", are none. */
 static bool is_index_array(const char *text, size_t len, size_t at) {
   static const char word[] = "array";
-  if (!has_word(text, len, at, word) || (at && (isalnum((unsigned char)text[at - 1]) || strchr("._$", text[at - 1]))))
+  const char before = at ? text[at - 1] : 0;
+  if (!has_word(text, len, at, word) || (before && (isalnum((unsigned char)before) || strchr("._$", before))))
     return false;
   at = skip_space(text, len, at + sizeof word - 1);
   if (at == len || text[at] != '<')

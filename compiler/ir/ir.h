@@ -50,7 +50,7 @@ bool ir_is(MlirOperation op, const char *name);
  * What MLIR reports becomes diagnostics (DG_PASS_FAILED, range from the operation's location). */
 MUST_USE enum status ir_run_pipeline(struct ir *ir, MlirOperation op, const char *pipeline, struct arena *a,
                                      struct diags *ds);
-/* Parses MLIR text after counting its nesting; refuses with DG_NESTING_TOO_DEEP or DG_IR_INVALID. */
+/* Parses MLIR text after looking for what MLIR does not survive; refuses with DG_NESTING_TOO_DEEP or DG_IR_INVALID. */
 enum { IR_NEST_MAX = 512 };
 MUST_USE enum status ir_parse(struct ir *ir, const char *text, size_t len, const char *name, struct arena *a,
                               struct diags *ds, MlirModule *out);

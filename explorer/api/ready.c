@@ -56,16 +56,12 @@ struct event {
 };
 
 static struct event *event_new(int refs) {
-  pthread_condattr_t attr;
   struct event *e = calloc(1, sizeof *e);
   if (!e)
     return NULL;
   atomic_init(&e->refs, refs);
   pthread_mutex_init(&e->lock, NULL);
-  pthread_condattr_init(&attr);
-  pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-  pthread_cond_init(&e->changed, &attr);
-  pthread_condattr_destroy(&attr);
+  pthread_cond_init(&e->changed, NULL);
   return e;
 }
 
@@ -92,7 +88,7 @@ static bool event_wait(struct event *e) {
   int timed_out = 0;
   pthread_mutex_lock(&e->lock);
   while (!e->is_over && !timed_out)
-    timed_out = pthread_cond_timedwait(&e->changed, &e->lock, &until);
+    timed_out = pthread_cond_clockwait(&e->changed, &e->lock, CLOCK_MONOTONIC, &until);
   bool is_over = e->is_over;
   pthread_mutex_unlock(&e->lock);
   return is_over;

@@ -40,7 +40,7 @@ static void *run(void *user) {
     until.tv_nsec += TICK_MS * 1000000L;
     until.tv_sec += until.tv_nsec / 1000000000;
     until.tv_nsec %= 1000000000;
-    pthread_cond_timedwait(&d->stop, &d->lock, &until);
+    pthread_cond_clockwait(&d->stop, &d->lock, CLOCK_MONOTONIC, &until);
     cut_overdue(d, clock_now_ms());
   }
   pthread_mutex_unlock(&d->lock);
@@ -48,15 +48,11 @@ static void *run(void *user) {
 }
 
 enum status deadlines_start(struct deadlines **out, struct error *err) {
-  pthread_condattr_t attr;
   struct deadlines *d = calloc(1, sizeof *d);
   if (!d)
     return fail(err, ST_NOMEM, "deadlines");
   pthread_mutex_init(&d->lock, NULL);
-  pthread_condattr_init(&attr);
-  pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-  pthread_cond_init(&d->stop, &attr);
-  pthread_condattr_destroy(&attr);
+  pthread_cond_init(&d->stop, NULL);
   if (pthread_create(&d->thread, NULL, run, d)) {
     free(d);
     return fail(err, ST_IO, "deadlines: no thread");

@@ -35,7 +35,7 @@ static void *run(void *user) {
       pthread_cond_wait(&h->moved, &h->lock);
     } else {
       struct timespec until = {.tv_sec = h->first->until_ms / 1000, .tv_nsec = h->first->until_ms % 1000 * 1000000};
-      pthread_cond_timedwait(&h->moved, &h->lock, &until);
+      pthread_cond_clockwait(&h->moved, &h->lock, CLOCK_MONOTONIC, &until);
     }
     give_back(h, false);
   }
@@ -63,15 +63,11 @@ bool holds_add(struct holds *h, struct hold *one, struct MHD_Connection *connect
 }
 
 enum status holds_start(struct holds **out, struct error *err) {
-  pthread_condattr_t attr;
   struct holds *h = calloc(1, sizeof *h);
   if (!h)
     return fail(err, ST_NOMEM, "holds");
   pthread_mutex_init(&h->lock, NULL);
-  pthread_condattr_init(&attr);
-  pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-  pthread_cond_init(&h->moved, &attr);
-  pthread_condattr_destroy(&attr);
+  pthread_cond_init(&h->moved, NULL);
   *out = h;
   if (pthread_create(&h->thread, NULL, run, h))
     return fail(err, ST_IO, "holds: no thread");

@@ -1,9 +1,9 @@
 /* jail: the walls around one job, finished before the job's first byte is read.
  *
- * jail_prepare does once what every child needs (the system call filter, the limits, an empty network, what the kernel offers) and finds
- * out, by building one, which level can be had; jail_spawn makes a child in new namespaces and its control group;
- * jail_enter, in that child, builds the rest.  The layers and levels are in layer.h; each layer reports whether it
- * stands, and one that the level needs and that does not stand ends the child.
+ * jail_prepare does once what every child needs (the system call filter, the limits, an empty network, what the kernel
+ * offers) and finds out, by building one, which level can be had; jail_spawn makes a child in new namespaces and its
+ * control group; jail_enter, in that child, builds the rest.  The layers and levels are in layer.h; each layer reports
+ * whether it stands, and one that the level needs and that does not stand ends the child.
  *
  * Assumes a process with one thread: the child is made with clone3, so nothing that other threads held is released
  * in it.  The caller runs CPython's fork hooks around jail_spawn.

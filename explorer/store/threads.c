@@ -56,7 +56,7 @@ static void purge(struct db *db) {
 static struct store_task *take(struct store *s, struct lane *l, const struct timespec *until) {
   int timed_out = 0;
   while (!l->head && !s->is_closing && !timed_out)
-    timed_out = pthread_cond_timedwait(&l->more, &s->lock, until);
+    timed_out = pthread_cond_clockwait(&l->more, &s->lock, CLOCK_MONOTONIC, until);
   struct store_task *t = l->head;
   if (!t)
     return NULL;
@@ -145,19 +145,15 @@ static enum status open_all(struct store *s, const char *url, struct error *err)
 }
 
 enum status store_open(const char *url, struct store **out, struct error *err) {
-  pthread_condattr_t attr;
   struct store *s = calloc(1, sizeof *s);
   if (!s)
     return fail(err, ST_NOMEM, "store");
   s->is_shared = strncmp(url, "sqlite:", 7) != 0;
   pthread_mutex_init(&s->lock, NULL);
-  pthread_condattr_init(&attr);
-  pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
   for (int i = 0; i < STORE_LANES; i++) {
-    pthread_cond_init(&s->lanes[i].more, &attr);
+    pthread_cond_init(&s->lanes[i].more, NULL);
     s->lanes[i].tail = &s->lanes[i].head;
   }
-  pthread_condattr_destroy(&attr);
   enum status st = open_all(s, url, err);
   for (int i = 0; !st && i <= READERS; i++) {
     struct thread *t = &s->threads[i];
