@@ -281,6 +281,7 @@ def test_hardly_a_place_is_told_of_what_runs_at_once(busy):
 def test_a_newer_compile_of_an_editor_ends_the_one_that_runs(busy):
     client = Client(busy, "198.51.100.1")
     before = metric(busy, "nkx_superseded_total")
+    busy.settle()
     with client.stream(editor=EDITOR) as old:
         busy.wait_until(lambda: busy.health["running"] == 1, "it to run")
         with client.stream(source=ADD_ONE, editor=EDITOR) as new:
@@ -391,6 +392,7 @@ def test_the_same_text_again_is_the_same_run(busy):
 def test_typing_is_never_refused_for_its_own_past(shared):
     """Two jobs at once are this client's share, and each newer one takes the place of the one before."""
     client = Client(shared, "198.51.100.20")
+    shared.settle()  # what is counted as running is this test's
     old = client.stream(editor=EDITOR)
     shared.wait_until(lambda: shared.health["running"] == 1, "it to run")
     for i in range(4):
