@@ -222,30 +222,25 @@ enum status compile_start_as(struct request *rq, struct arena *a, struct job *jo
   return st;
 }
 
-/* The same for a request that names its editor, whose compile before this one is called off.  First, since it makes room;
- * but one of the very same job only once this request reads it too. */
+/* The same for a request that names its editor.  It enters first: calling off the editor's compile makes room for it. */
 static enum status start_for_editor(struct request *rq, struct arena *a, struct job *job, const char *name,
                                     struct error *err) {
   struct editor_place *place = &rq->editor;
-  char address[ADDRESS_TEXT_SIZE], key[JOB_KEY_SIZE];
+  char address[ADDRESS_TEXT_SIZE];
   if (!editor_is_name(name))
     return fail(err, ST_INPUT, EDITOR_HEADER ": expected %d to %d letters, digits, \"-\" or \"_\"", EDITOR_NAME_MIN,
                 EDITOR_NAME_MAX);
   if (!job->scope)
     job->scope = own_scope(rq, a);
-  if (!job_key(job, key))
+  if (mode_of(rq) == RESULTS_CACHED && !job_key(job, place->job))
     return fail(err, ST_NOMEM, "request");
   http_client_address(rq, address);
   snprintf(place->key, sizeof place->key, "%s %s", address, name);
-  editors_call_off(rq->app->editors, place->key, mode_of(rq) == RESULTS_CACHED ? key : NULL);
-  enum status st = compile_start(rq, a, job, err);
-  if (st)
-    return st;
-  place->work = rq->work;
-  place->waiter = &rq->waiter;
-  place->client_fd = http_client_fd(rq);
   editors_enter(rq->app->editors, place);
-  return ST_OK;
+  enum status st = compile_start(rq, a, job, err);
+  if (!st)
+    editors_set_work(rq->app->editors, place, rq->work, &rq->waiter, http_client_fd(rq));
+  return st;
 }
 
 static enum status start(struct request *rq, struct error *err) {

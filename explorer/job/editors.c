@@ -30,38 +30,49 @@ static struct editor_place **bucket_of(struct editors *e, const char *key) {
   return &e->buckets[(h ^ h >> 16) % BUCKETS];
 }
 
-static struct editor_place **find(struct editors *e, const char *key) {
-  struct editor_place **at = bucket_of(e, key);
-  while (*at && strcmp((*at)->key, key) != 0)
-    at = &(*at)->chain;
-  return at;
+/* Under the lock. */
+static void call_off(struct editors *e, struct editor_place *p) {
+  e->n_called_off += results_call_off(e->results, p->work, p->waiter, p->client_fd);
 }
 
-/* Under the lock: *at is taken out. */
-static void call_off(struct editors *e, struct editor_place **at) {
-  struct editor_place *old = *at;
-  *at = old->chain;
-  old->is_entered = false;
-  e->n_called_off += results_call_off(e->results, old->work, old->waiter, old->client_fd);
-}
-
-void editors_call_off(struct editors *e, const char *key, const char *but) {
-  pthread_mutex_lock(&e->lock);
-  struct editor_place **at = find(e, key);
-  if (*at && (!but || strcmp(work_key((*at)->work), but) != 0))
-    call_off(e, at);
-  pthread_mutex_unlock(&e->lock);
+/* Under the lock: those of the same editor that stand behind, hence are older, go; but not those of the job `but`. */
+static void end_older(struct editors *e, struct editor_place *place, const char *but) {
+  struct editor_place **at = &place->chain;
+  while (*at) {
+    struct editor_place *old = *at;
+    if (strcmp(old->key, place->key) != 0 || (*but && !strcmp(old->job, but))) {
+      at = &old->chain;
+      continue;
+    }
+    *at = old->chain;
+    old->is_entered = false;
+    if (old->work)
+      call_off(e, old);
+    else
+      old->is_late = true;
+  }
 }
 
 void editors_enter(struct editors *e, struct editor_place *place) {
   pthread_mutex_lock(&e->lock);
-  struct editor_place **at = find(e, place->key);
-  if (*at)
-    call_off(e, at);
-  at = bucket_of(e, place->key);
-  place->chain = *at;
+  struct editor_place **head = bucket_of(e, place->key);
+  place->chain = *head;
   place->is_entered = true;
-  *at = place;
+  *head = place;
+  end_older(e, place, place->job);
+  pthread_mutex_unlock(&e->lock);
+}
+
+void editors_set_work(struct editors *e, struct editor_place *place, struct work *work, struct work_waiter *waiter,
+                      int client_fd) {
+  pthread_mutex_lock(&e->lock);
+  place->work = work;
+  place->waiter = waiter;
+  place->client_fd = client_fd;
+  if (place->is_late)
+    call_off(e, place);
+  else
+    end_older(e, place, "");
   pthread_mutex_unlock(&e->lock);
 }
 

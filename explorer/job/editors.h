@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "driver/job.h"
 #include "job/work.h"
 
 struct editors; /* opaque */
@@ -22,14 +23,16 @@ enum {
   EDITOR_KEY_SIZE = EDITOR_NAME_MAX + 64, /* with the client's address */
 };
 
-/* One request as an editor's newest; its owner's storage, zeroed at first. */
+/* One request of an editor; its owner's storage, zeroed at first. */
 struct editor_place {
-  struct editor_place *chain;
+  struct editor_place *chain; /* newer ones before older */
   char key[EDITOR_KEY_SIZE];
-  struct work *work;
+  char job[JOB_KEY_SIZE]; /* what it compiles; empty: not to be shared with another request */
+  struct work *work;      /* NULL until it is started */
   struct work_waiter *waiter;
   int client_fd;
   bool is_entered;
+  bool is_late; /* a newer one came before its work was started */
 };
 
 MUST_USE enum status editors_start(struct results *r, struct editors **out, struct error *err);
@@ -38,12 +41,14 @@ void editors_stop(struct editors *e); /* once no place is entered; NULL is fine 
 /* An editor's name is 16 to 64 letters, digits, "-" and "_". */
 bool editor_is_name(const char *name);
 
-/* Calls off the present compile of this editor, unless it is of the job with the key `but` (NULL: whichever it is). */
-void editors_call_off(struct editors *e, const char *key, const char *but);
-/* place->key, work, waiter and client_fd are set: this is the editor's newest compile now.  One that came in between is
- * called off. */
+/* place->key and job are set: from now on this request is its editor's newest.  Calls off the older ones, except one of
+ * the same job, which goes on until this request reads it too. */
 void editors_enter(struct editors *e, struct editor_place *place);
-/* The request ends; once this has returned nobody calls it off any more. */
+/* The entered request reads `work`, borrowed, as `waiter`.  Calls off what is left of older ones; and this one, if a newer
+ * one came meanwhile: requests run beside each other, and the last to enter wins, not the last to start. */
+void editors_set_work(struct editors *e, struct editor_place *place, struct work *work, struct work_waiter *waiter,
+                      int client_fd);
+/* The request ends, entered or not; once this has returned nobody calls it off any more. */
 void editors_leave(struct editors *e, struct editor_place *place);
 int64_t editors_called_off(struct editors *e); /* compiles, since start */
 
