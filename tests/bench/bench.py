@@ -179,8 +179,8 @@ def diff_of_large_texts(rounds):
 
 def hlo_passes():
     """build/bench/hlo_speed: the time of each HLO pass for ten times the instructions; 10 would be linear."""
-    few, many = (json.loads(subprocess.run([BUILD / "bench/hlo_speed", n], capture_output=True, check=True).stdout)
-                 for n in ("5000", "50000"))
+    lines = subprocess.run([BUILD / "bench/hlo_speed", "5000", "50000"], capture_output=True, check=True).stdout.splitlines()
+    few, many = map(json.loads, lines)
     growth = {name: many[name] * many["ops"] / (few[name] * few["ops"]) for name in few if name != "ops" and few[name]}
     total = [sum(v for name, v in x.items() if name not in ("ops", "read")) * x["ops"] for x in (few, many)]
     growth["all passes"] = total[1] / total[0]
