@@ -7,12 +7,12 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { ALIGN = 16, FIRST_BLOCK = 64 << 10, HUGE_PAGE = 2 << 20, LARGEST_BLOCK = 4 << 20 };
+enum { ALIGN = 16, FIRST_BLOCK = 64 << 10, LARGEST_BLOCK = 4 << 20, HUGE_PAGE = 2 << 20 };
 
 struct arena_block {
   struct arena_block *next;
-  size_t pad; /* keeps data aligned to ALIGN */
-  char data[];
+  size_t mapped; /* bytes, 0: from the heap */
+  char data[];   /* aligned to ALIGN */
 };
 
 _Noreturn void arena_oom(size_t wanted) {
@@ -28,30 +28,53 @@ void arena_init(struct arena *a) {
   *a = (struct arena){0};
 }
 
+/* Zeroed, in huge pages where there are any: walks over much memory, again and again, wait less for page tables.  Under
+ * a sanitizer none, which then sees more. */
+static struct arena_block *map(size_t n) {
+#ifdef __SANITIZE_ADDRESS__
+  (void)n;
+  return NULL;
+#else
+  size_t size; /* with room to move to where a huge page begins */
+  if (__builtin_add_overflow(n, 2 * HUGE_PAGE - 1, &size))
+    return NULL;
+  size &= ~(size_t)(HUGE_PAGE - 1);
+  char *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (p == MAP_FAILED)
+    return NULL;
+  const size_t head = -(uintptr_t)p & (HUGE_PAGE - 1), tail = HUGE_PAGE - head;
+  if (head)
+    munmap(p, head);
+  munmap(p + size - tail, tail);
+  struct arena_block *b = (struct arena_block *)(p + head);
+  madvise(b, size - HUGE_PAGE, MADV_HUGEPAGE);
+  b->mapped = size - HUGE_PAGE;
+  return b;
+#endif
+}
+
 void arena_clear(struct arena *a) {
   struct arena_block *b = a->blocks;
   while (b) {
     struct arena_block *next = b->next;
-    free(b);
+    if (b->mapped)
+      munmap(b, b->mapped);
+    else
+      free(b);
     b = next;
   }
   arena_init(a);
 }
 
-/* What is large stands in huge pages where there are any: walks over it again and again wait less for page tables. */
-static void *block(size_t n) {
-  if (n < LARGEST_BLOCK)
-    return malloc(n);
-  void *b = aligned_alloc(HUGE_PAGE, (n + HUGE_PAGE - 1) & ~(size_t)(HUGE_PAGE - 1));
-  if (b)
-    madvise(b, n & ~(size_t)(HUGE_PAGE - 1), MADV_HUGEPAGE);
-  return b;
-}
-
 bool arena_reserve(struct arena *a, size_t n) {
-  struct arena_block *b = block(sizeof *b + n);
-  if (!b)
-    return false;
+  struct arena_block *b = n + sizeof *b < LARGEST_BLOCK ? NULL : map(n + sizeof *b);
+  a->is_zero = b != NULL;
+  if (!b) {
+    b = malloc(sizeof *b + n);
+    if (!b)
+      return false;
+    b->mapped = 0;
+  }
   b->next = a->blocks;
   a->blocks = b;
   a->used = 0;
@@ -70,7 +93,8 @@ static void grow(struct arena *a, size_t need) {
     arena_oom(size);
 }
 
-void *arena_alloc(struct arena *a, size_t n) {
+/* n bytes with whatever is in them. */
+static void *take(struct arena *a, size_t n) {
   size_t rounded;
   if (__builtin_add_overflow(n, ALIGN - 1, &rounded))
     arena_oom(n);
@@ -79,7 +103,12 @@ void *arena_alloc(struct arena *a, size_t n) {
     grow(a, rounded);
   char *p = a->blocks->data + a->used;
   a->used += rounded;
-  return memset(p, 0, rounded);
+  return p;
+}
+
+void *arena_alloc(struct arena *a, size_t n) {
+  void *p = take(a, n);
+  return a->is_zero ? p : memset(p, 0, n);
 }
 
 void *arena_array(struct arena *a, size_t n, size_t size) {
@@ -90,15 +119,16 @@ void *arena_array(struct arena *a, size_t n, size_t size) {
 }
 
 void *arena_dup(struct arena *a, const void *p, size_t n) {
-  void *q = arena_alloc(a, n);
+  void *q = take(a, n);
   if (n)
     memcpy(q, p, n);
   return q;
 }
 
 char *arena_strndup(struct arena *a, const char *s, size_t n) {
-  char *q = arena_alloc(a, n + 1);
+  char *q = take(a, n + 1);
   memcpy(q, s, n);
+  q[n] = 0;
   return q;
 }
 

@@ -17,12 +17,13 @@
 struct arena {
   struct arena_block *blocks;
   size_t used, size; /* of the newest block */
-  size_t total;      /* bytes asked from the heap so far */
+  bool is_zero;      /* what is left of it */
+  size_t total;      /* bytes asked for so far */
 };
 
 void arena_init(struct arena *a);
 void arena_clear(struct arena *a); /* frees everything; the arena can be used again */
-/* Takes n bytes from the heap at once, within which nothing can run out; false when there are not as many. */
+/* Takes n bytes at once, within which nothing can run out; false when there are not as many. */
 MUST_USE bool arena_reserve(struct arena *a, size_t n);
 
 /* n zeroed bytes, aligned for any type.  n == 0 gives a valid pointer. */

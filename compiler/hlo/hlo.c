@@ -229,14 +229,21 @@ static void *pool_alloc(struct arena *a, struct hlo_pool *p, size_t n) {
   return p->at - n;
 }
 
-/* Few shapes occur again and again: dims that many instructions share stay in the processor's cache. */
-static const int64_t *shared_dims(struct hlo_module *m, int rank, const int64_t *dims) {
-  uint64_t h = (uint64_t)rank;
-  for (int k = 0; k < rank; k++)
-    h = (h ^ (uint64_t)dims[k]) * 0x9e3779b97f4a7c15u;
-  struct hlo_ints *known = &m->dims[h >> 32 & (HLO_DIMS_KNOWN - 1)];
-  if (known->n != rank || memcmp(known->v, dims, (size_t)rank * sizeof *dims) != 0)
-    *known = hlo_ints_dup(m->arena, rank, dims);
+/* Few lists of numbers, constants and attributes occur again and again: what many instructions share stays in the
+ * processor's cache.  The last ones seen are known, by hash. */
+#define HASH_FACTOR 0x9e3779b97f4a7c15u
+
+static size_t known_place(uint64_t h) {
+  return h >> 32 & (HLO_KNOWN - 1);
+}
+
+static const int64_t *shared_ints(struct hlo_module *m, int n, const int64_t *v) {
+  uint64_t h = (uint64_t)n;
+  for (int k = 0; k < n; k++)
+    h = (h ^ (uint64_t)v[k]) * HASH_FACTOR;
+  struct hlo_ints *known = &m->ints[known_place(h)];
+  if (known->n != n || memcmp(known->v, v, (size_t)n * sizeof *v) != 0)
+    *known = hlo_ints_dup(m->arena, n, v);
   return known->v;
 }
 
@@ -255,7 +262,7 @@ static struct hlo_instr *instr_alloc(struct hlo_computation *c, enum hlo_op op, 
   if (n_operands)
     i->operands = memcpy(i + 1, operands, operands_size);
   if (shape.rank)
-    i->shape.dims = shared_dims(m, shape.rank, shape.dims);
+    i->shape.dims = shared_ints(m, shape.rank, shape.dims);
   i->parent = c;
   c->n_instrs++;
   return i;
@@ -281,10 +288,44 @@ struct hlo_instr *hlo_insert(struct hlo_instr *before, enum hlo_op op, const cha
   return i;
 }
 
+/* Most constants are one number, and most of those the same few. */
+static const struct hlo_literal *shared_literal(struct hlo_module *m, const struct hlo_literal *l) {
+  uint64_t bits = 0;
+  if (l->shape.rank || l->shape.dtype == DT_TUPLE || l->size > sizeof bits)
+    return l;
+  memcpy(&bits, l->data, l->size);
+  const struct hlo_literal **known = &m->literals[known_place((bits ^ (uint64_t)l->shape.dtype) * HASH_FACTOR)];
+  if (!*known || (*known)->shape.dtype != l->shape.dtype || memcmp((*known)->data, l->data, l->size) != 0)
+    *known = l;
+  return *known;
+}
+
+/* What differs between attributes that are often the same; what is behind other pointers is not compared. */
+static const struct hlo_attrs *shared_attrs(struct hlo_module *m, const struct hlo_attrs *attrs) {
+  const uint64_t v[] = {(uintptr_t)attrs->dimensions.v,    (uintptr_t)attrs->literal, (uint64_t)attrs->tuple_index,
+                        (uint64_t)attrs->parameter_number, (uintptr_t)attrs->slice,   (uintptr_t)attrs->dot,
+                        (uint64_t)attrs->direction};
+  uint64_t h = 0;
+  for (size_t k = 0; k < sizeof v / sizeof *v; k++)
+    h = (h ^ v[k]) * HASH_FACTOR ^ h >> 29;
+  const struct hlo_attrs **known = &m->known_attrs[known_place(h)];
+  if (!*known || memcmp(*known, attrs, sizeof *attrs) != 0)
+    *known = memcpy(pool_alloc(m->arena, &m->attrs, sizeof *attrs), attrs, sizeof *attrs);
+  return *known;
+}
+
 void hlo_set_attrs(struct hlo_instr *i, const struct hlo_attrs *attrs) {
-  const bool any = memcmp(attrs, &hlo_no_attrs, sizeof *attrs) != 0;
   struct hlo_module *m = i->parent->module;
-  i->attrs = any ? memcpy(pool_alloc(m->arena, &m->attrs, sizeof *attrs), attrs, sizeof *attrs) : &hlo_no_attrs;
+  struct hlo_attrs own = *attrs;
+  if (!memcmp(attrs, &hlo_no_attrs, sizeof *attrs)) {
+    i->attrs = &hlo_no_attrs;
+    return;
+  }
+  if (own.dimensions.n)
+    own.dimensions.v = shared_ints(m, own.dimensions.n, own.dimensions.v);
+  if (own.literal)
+    own.literal = shared_literal(m, own.literal);
+  i->attrs = shared_attrs(m, &own);
 }
 
 void hlo_remove(struct hlo_instr *i) {

@@ -244,7 +244,7 @@ struct hlo_pool {
   size_t left; /* bytes */
 };
 
-enum { HLO_DIMS_KNOWN = 64 };
+enum { HLO_KNOWN = 128 };
 
 struct hlo_module {
   struct arena *arena;
@@ -259,9 +259,12 @@ struct hlo_module {
   int n_aliases;
   struct hlo_alias *aliases;
   struct hlo_fuse *fuses, *last_fuse;
-  struct hlo_names *names;              /* instruction names in use; names of removed instructions stay taken */
-  struct hlo_pool instrs, attrs;        /* where the next ones go */
-  struct hlo_ints dims[HLO_DIMS_KNOWN]; /* of instructions' shapes, by hash: the last ones seen */
+  struct hlo_names *names;       /* instruction names in use; names of removed instructions stay taken */
+  struct hlo_pool instrs, attrs; /* where the next ones go */
+  /* what instructions share, by hash: the last ones seen */
+  struct hlo_ints ints[HLO_KNOWN];
+  const struct hlo_literal *literals[HLO_KNOWN];
+  const struct hlo_attrs *known_attrs[HLO_KNOWN];
 };
 
 struct hlo_module *hlo_module_new(struct arena *a, const char *name); /* with an empty entry computation "main" */
