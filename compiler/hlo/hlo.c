@@ -295,7 +295,8 @@ static const struct hlo_literal *shared_literal(struct hlo_module *m, const stru
     return l;
   memcpy(&bits, l->data, l->size);
   const struct hlo_literal **known = &m->literals[known_place((bits ^ (uint64_t)l->shape.dtype) * HASH_FACTOR)];
-  if (!*known || (*known)->shape.dtype != l->shape.dtype || memcmp((*known)->data, l->data, l->size) != 0)
+  if (!*known || (*known)->shape.dtype != l->shape.dtype || (*known)->size != l->size ||
+      memcmp((*known)->data, l->data, l->size) != 0)
     *known = l;
   return *known;
 }
