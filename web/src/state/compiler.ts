@@ -11,6 +11,9 @@ import { rebind } from "./selection";
 import { editorName, scope } from "./scope";
 import { settings } from "./settings";
 
+/** Frames that come faster than this are shown together: each showing lays the page out anew. */
+const PACE_MS = 40;
+
 /** After the last key; short enough to feel like an answer to it. */
 export const PAUSE_MS = 300;
 
@@ -68,19 +71,29 @@ export class Compiler {
     const req = this.request();
     this.store.set({ compiling: true, pending: false, problem: null, previous: this.keepPrevious() });
     let outcome = newOutcome(req.source ?? "");
+    let shownAt = -PACE_MS;
+    let soon = 0;
     const file = fileOf(this.store.state.language);
+    const show = () => {
+      soon = 0;
+      if (this.running !== mine) return;
+      shownAt = performance.now();
+      this.show(outcome);
+    };
     try {
       await compile(req, editorName, mine.signal, (frame) => {
         if (this.running !== mine) return;
         outcome = applyFrame(outcome, frame, file);
-        this.show(outcome);
+        if (!soon) soon = window.setTimeout(show, Math.max(0, shownAt + PACE_MS - performance.now()));
       });
+      window.clearTimeout(soon);
       if (this.running !== mine) return;
       if (outcome.status === "running") {
         throw new Problem("ours", "cut-short", "The answer ended before its last frame.", null, "Try again.");
       }
       this.show({ ...outcome, roundTripMs: performance.now() - started });
     } catch (e) {
+      window.clearTimeout(soon);
       if (this.running !== mine) return;
       this.show({ ...outcome, status: "cut" });
       if (!isAbort(e)) {
