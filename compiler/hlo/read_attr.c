@@ -83,6 +83,9 @@ bool read_called(struct cursor *c, const struct text_instr *t, int *n, struct sp
     if (!one_name(c, t, "true_computation", &v[0]) || !one_name(c, t, "false_computation", &v[1]))
       return false;
   } else if (text_attr(t, "to_apply")) {
+    if (!hlo_op_calls((enum hlo_op)t->op))
+      return cur_fail(c, text_attr(t, "to_apply")->key, DG_HLO_INVALID, "%.*s calls no computation", (int)t->opcode.len,
+                      t->opcode.at);
     *n = 1;
     if (!one_name(c, t, "to_apply", &v[0]))
       return false;
