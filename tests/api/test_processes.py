@@ -50,6 +50,13 @@ def test_the_zygote_has_one_thread_and_no_environment(server):
     assert environment == b"" or b"PATH=" not in environment
 
 
+def test_compiled_code_is_written_to_no_file(server):
+    """MLIR's engine would keep a file for `perf`, open in the zygote."""
+    maps = pathlib.Path(f"/proc/{server.zygote()}/maps").read_text()
+    assert "libMLIR" in maps and ".dump" not in maps
+    assert not [fd for fd in pathlib.Path(f"/proc/{server.zygote()}/fd").iterdir() if os.readlink(fd).endswith(".dump")]
+
+
 def test_the_server_links_neither_python_nor_mlir():
     needed = subprocess.run(["ldd", BUILD / "bin/nkx"], capture_output=True, text=True, check=True).stdout
     assert "libsqlite3" in needed and "python" not in needed and "MLIR" not in needed and "LLVM" not in needed

@@ -1,5 +1,6 @@
 """nkx compile and nkx opt, as typed in a terminal."""
 import json
+import os
 import pathlib
 import subprocess
 import sys
@@ -15,8 +16,8 @@ def add(a, b):
 '''
 
 
-def nkx(*arguments, stdin=""):
-    return subprocess.run([kernels.NKX, *arguments], input=stdin, capture_output=True, text=True, timeout=120)
+def nkx(*arguments, stdin="", env=None):
+    return subprocess.run([kernels.NKX, *arguments], input=stdin, capture_output=True, text=True, timeout=120, env=env)
 
 
 def test_prints_the_last_stage_and_a_table():
@@ -42,6 +43,13 @@ def test_dump_dir_holds_every_stage_and_the_proto(tmp_path):
     assert len([f for f in files if f[:2].isdigit()]) == len(kernels.pipeline())
     assert {"hlo.pb", "hlo.txt"} <= set(files)
     assert b"NKIPy_Op" in (tmp_path / "kernel0/hlo.pb").read_bytes()
+
+
+def test_a_check_leaves_nothing_behind(tmp_path):
+    """MLIR's engine would write what it compiled there, for `perf`."""
+    done = nkx("compile", "-", "--check", stdin=ADD, env={**os.environ, "JITDUMPDIR": str(tmp_path)})
+    assert done.returncode == 0 and "pass (max abs" in done.stderr
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_refusal_shows_a_caret_and_exits_1():

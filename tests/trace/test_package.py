@@ -30,8 +30,8 @@ def draw(*shape, dtype=np.float32):
     return RNG.uniform(-2, 2, shape).astype(dtype)
 
 
-def python(program, *arguments):
-    env = {**os.environ, "PYTHONPATH": str(xla.ROOT / os.environ.get("BUILD", "build") / "python")}
+def python(program, *arguments, **variables):
+    env = {**os.environ, "PYTHONPATH": str(xla.ROOT / os.environ.get("BUILD", "build") / "python"), **variables}
     return subprocess.run([sys.executable, *arguments, "-c", program], capture_output=True, text=True, timeout=60, env=env)
 
 
@@ -47,6 +47,13 @@ def test_importing_the_runtime_does_not_load_mlir():
     done = python("import nkipy.runtime, nkigen, nkipy_kernelgen, sys\n"
                   "print('_nkxc' in sys.modules, 'MLIR' in open('/proc/self/maps').read())")
     assert done.stdout.split() == ["False", "False"], done.stderr
+
+
+def test_compiled_code_is_written_to_no_file(tmp_path):
+    done = python("import numpy as np\nfrom nkipy.runtime import baremetal_jit\n"
+                  "assert baremetal_jit(lambda x: x * 2)(np.ones(3, np.float32)).sum() == 6", JITDUMPDIR=str(tmp_path))
+    assert done.returncode == 0, done.stderr
+    assert not list(tmp_path.iterdir()), "MLIR's engine keeps files for perf"
 
 
 def test_what_stands_in_for_the_device_is_said_once_at_the_line_of_the_call():
