@@ -146,14 +146,20 @@ def assert_nisa_is_function(kernel, inputs, function):
         assert_close(got, call(function, kernel, wide), f"{kernel['name']} on NISA")
 
 
-def assert_nisa_as_exact_as_numpy(kernel, inputs, function):
+def assert_as_exact_as_numpy(got, kernel, inputs, function, what):
     """For kernels so long that f32 itself is off by more than the tolerance: the largest error, measured in f64, is at most
     twice NumPy's own in f32."""
-    exact = getattr(function, "__wrapped__", function)(*[a.astype(np.float64) for a in inputs])
-    for got, plain, want in zip(run_nisa(kernel, inputs), call(function, kernel, inputs),
-                                exact if isinstance(exact, tuple) else [exact]):
+    exact = exactly(function, inputs)
+    for g, plain, want in zip(got, call(function, kernel, inputs), exact, strict=True):
         assert want.dtype == np.float64
-        assert np.abs(got - want).max() <= 2 * np.abs(plain - want).max(), kernel["name"]
+        ours, numpys = np.abs(g - want).max(), np.abs(plain - want).max()
+        assert ours <= 2 * numpys, f"{what}: off by {ours}, NumPy by {numpys}"
+
+
+def exactly(function, inputs):
+    """What it computes in f64."""
+    exact = getattr(function, "__wrapped__", function)(*[a.astype(np.float64) for a in inputs])
+    return exact if isinstance(exact, tuple) else [exact]
 
 
 def assert_close(got, want, what):
