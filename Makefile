@@ -133,7 +133,7 @@ $(BUILD)/python/_nkx.so: $(COMPILER_LIB)
 	$(CC) $(filter -fsanitize%,$(OPT)) -shared -Wl,-z,relro,-z,now -Wl,-u,PyInit__nkx -o $@ $< -ljansson -lprotobuf-c -lm
 $(BUILD)/python/_nkxc.so: $(call objs,$(call srcs,compiler/package)) $(COMPILER_LIB) compiler/package/exports.map
 	@mkdir -p $(@D)
-	$(CC) $(filter -fsanitize%,$(OPT)) -shared -Wl,-z,relro,-z,now,--version-script=compiler/package/exports.map -o $@ $(filter-out %.map,$^) $(MLIR_LIBS) $(COMMON_LIBS)
+	$(CC) $(filter -fsanitize%,$(OPT)) -shared -Wl,-z,relro,-z,now,--version-script=$(filter %.map,$^) -o $@ $(filter-out %.map,$^) $(MLIR_LIBS) $(COMMON_LIBS)
 
 # the same as an installable wheel
 wheel: setup

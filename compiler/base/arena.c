@@ -67,10 +67,13 @@ void arena_clear(struct arena *a) {
 }
 
 bool arena_reserve(struct arena *a, size_t n) {
-  struct arena_block *b = n + sizeof *b < LARGEST_BLOCK ? NULL : map(n + sizeof *b);
+  size_t whole;
+  if (__builtin_add_overflow(n, sizeof(struct arena_block), &whole))
+    return false;
+  struct arena_block *b = whole < LARGEST_BLOCK ? NULL : map(whole);
   a->is_zero = b != NULL;
   if (!b) {
-    b = malloc(sizeof *b + n);
+    b = malloc(whole);
     if (!b)
       return false;
     b->mapped = 0;

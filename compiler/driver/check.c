@@ -251,6 +251,14 @@ static enum status run_engine(struct run *r, MlirExecutionEngine engine, const c
   return ok ? ST_OK : check_refuse(r->ds, "the compiled code could not be linked");
 }
 
+/* MLIR's engine asks LLVM for a listener that tells `perf` of all compiled code: it makes a file below /tmp for each
+ * process, which C callers cannot turn off.  This function stands in front of LLVM's, so it must be visible. */
+void *check_perf_listener(void) __asm__("_ZN4llvm16JITEventListener26createPerfJITEventListenerEv")
+    __attribute__((visibility("default")));
+void *check_perf_listener(void) {
+  return NULL; /* none */
+}
+
 static enum status compile(struct ir *ir, struct check_program *p, struct arena *a, struct diags *ds) {
   MlirOperation function = find_function(p->module, ir_str(p->name));
   if (mlirOperationIsNull(function))

@@ -14,16 +14,6 @@
 #include "driver/check_internal.h"
 #include "hlo/literal.h"
 
-/* ---- what LLVM would write to disk -------------------------------------------------------------------- */
-
-/* MLIR's engine asks LLVM for a listener that tells `perf` of all compiled code: it makes a file below /tmp for each
- * process, which C callers cannot turn off.  This function stands in front of LLVM's, so it must be visible. */
-void *check_perf_listener(void) __asm__("_ZN4llvm16JITEventListener26createPerfJITEventListenerEv")
-    __attribute__((visibility("default")));
-void *check_perf_listener(void) {
-  return NULL; /* none */
-}
-
 /* ---- memory ------------------------------------------------------------------------------------------ */
 
 enum { ALIGNMENT = 64 };

@@ -283,7 +283,7 @@ struct hlo_instr *hlo_append(struct hlo_computation *c, enum hlo_op op, const ch
 /* Same, inserted in front of `before`. */
 struct hlo_instr *hlo_insert(struct hlo_instr *before, enum hlo_op op, const char *name, struct hlo_shape shape,
                              int n_operands, struct hlo_instr *const *operands);
-/* Gives i these attributes; what they point to is borrowed. */
+/* Gives i these attributes; what they point to is borrowed, unchanged, for as long as the module lives: others share it. */
 void hlo_set_attrs(struct hlo_instr *i, const struct hlo_attrs *attrs);
 /* Unlinks an instruction that nothing uses any more. */
 void hlo_remove(struct hlo_instr *i);

@@ -146,20 +146,19 @@ def assert_nisa_is_function(kernel, inputs, function):
         assert_close(got, call(function, kernel, wide), f"{kernel['name']} on NISA")
 
 
-def assert_as_exact_as_numpy(got, kernel, inputs, function, what):
-    """For kernels so long that f32 itself is off by more than the tolerance: the largest error, measured in f64, is at most
-    twice NumPy's own in f32."""
-    exact = exactly(function, inputs)
-    for g, plain, want in zip(got, call(function, kernel, inputs), exact, strict=True):
-        assert want.dtype == np.float64
-        ours, numpys = np.abs(g - want).max(), np.abs(plain - want).max()
-        assert ours <= 2 * numpys, f"{what}: off by {ours}, NumPy by {numpys}"
-
-
 def exactly(function, inputs):
     """What it computes in f64."""
     exact = getattr(function, "__wrapped__", function)(*[a.astype(np.float64) for a in inputs])
     return exact if isinstance(exact, tuple) else [exact]
+
+
+def assert_as_exact_as(plain, got, exact, what):
+    """For kernels so long that f32 itself is off by more than the tolerance: the largest error, measured in f64, is at most
+    twice that of NumPy's own result in f32, `plain`."""
+    for g, p, e in zip(got, plain, exact, strict=True):
+        assert e.dtype == np.float64
+        ours, numpys = np.abs(g - e).max(), np.abs(p - e).max()
+        assert ours <= 2 * numpys, f"{what}: off by {ours}, NumPy by {numpys}"
 
 
 def assert_close(got, want, what):
