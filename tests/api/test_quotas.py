@@ -124,10 +124,11 @@ def test_a_compile_that_never_ran_is_given_back(shared):
 
 
 def test_only_so_many_requests_of_a_client_at_once(shared):
-    head = b"POST /api/v1/compile HTTP/1.1\r\nHost: x\r\nX-Forwarded-For: 198.51.100.8\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n"
-    streams = [socket.create_connection(("127.0.0.1", shared.port)) for _ in range(3)]
+    head = b"POST /api/v1/compile HTTP/1.1\r\nHost: x\r\nX-Forwarded-For: 198.51.100.8\r\nContent-Type: application/json\r\nContent-Length: 9\r\nExpect: 100-continue\r\n\r\n"
+    streams = [socket.create_connection(("127.0.0.1", shared.port), timeout=60) for _ in range(3)]
     for s in streams:
         s.sendall(head)  # and no body yet
+        assert s.recv(100).startswith(b"HTTP/1.1 100 "), "it is read, and counted"
 
     def refused():
         answer = shared.request("GET", "/api/v1/targets", headers={"X-Forwarded-For": "198.51.100.8"})
