@@ -23,6 +23,7 @@ struct buf {
 void buf_init(struct buf *b, size_t max); /* max: most bytes it may hold, without the NUL */
 void buf_clear(struct buf *b);            /* frees; usable again with the same ceiling */
 enum status buf_printf(struct buf *b, const char *fmt, ...) PRINTF(2, 3);
+enum status buf_put_int(struct buf *b, long long v); /* decimal */
 /* Ensures room for n more bytes behind data + len; the caller adds to len what it wrote. */
 enum status buf_reserve(struct buf *b, size_t n);
 /* Inline: texts are built from pieces of a few bytes. */

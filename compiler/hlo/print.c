@@ -47,15 +47,24 @@ static void put_string(struct buf *out, const char *s) {
   buf_putc(out, '"');
 }
 
+static void put_list(struct buf *out, const int64_t *v, int n) {
+  for (int k = 0; k < n; k++) {
+    if (k)
+      buf_putc(out, ',');
+    buf_put_int(out, v[k]);
+  }
+}
+
 static void put_ints(struct buf *out, struct hlo_ints v) {
   buf_putc(out, '{');
-  for (int k = 0; k < v.n; k++)
-    buf_printf(out, "%s%" PRId64, k ? "," : "", v.v[k]);
+  put_list(out, v.v, v.n);
   buf_putc(out, '}');
 }
 
 static void put_named_ints(struct buf *out, const char *name, struct hlo_ints v) {
-  buf_printf(out, ", %s=", name);
+  buf_puts(out, ", ");
+  buf_puts(out, name);
+  buf_putc(out, '=');
   put_ints(out, v);
 }
 
@@ -69,14 +78,16 @@ static void put_shape(struct buf *out, const struct hlo_shape *s, bool with_layo
     buf_putc(out, ')');
     return;
   }
-  buf_printf(out, "%s[", dtype_hlo_name(s->dtype));
-  for (int k = 0; k < s->rank; k++)
-    buf_printf(out, "%s%" PRId64, k ? "," : "", s->dims[k]);
+  buf_puts(out, dtype_hlo_name(s->dtype));
+  buf_putc(out, '[');
+  put_list(out, s->dims, s->rank);
   buf_putc(out, ']');
   if (!with_layout || !s->rank)
     return;
-  for (int k = s->rank - 1; k >= 0; k--)
-    buf_printf(out, "%c%d", k == s->rank - 1 ? '{' : ',', k);
+  for (int k = s->rank - 1; k >= 0; k--) {
+    buf_putc(out, k == s->rank - 1 ? '{' : ',');
+    buf_put_int(out, k);
+  }
   buf_putc(out, '}');
 }
 

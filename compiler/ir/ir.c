@@ -65,15 +65,29 @@ void ir_capture_end(struct ir *ir, struct ir_capture *c) {
 
 /* ---- context ---------------------------------------------------------------------------------------------------- */
 
+/* Those of which passes make operations.  The parser loads what else a module names: each one that is loaded costs every
+ * print and every pass that asks all dialects for something. */
+static const char *const loaded[] = {"affine", "arith",  "bufferization", "func",   "linalg",
+                                     "math",   "memref", "scf",           "tensor", "transform"};
+
+static unsigned contexts_made;
+
+unsigned ir_contexts_made(void) {
+  return contexts_made;
+}
+
 enum status ir_init(struct ir *ir, struct error *err) {
   *ir = (struct ir){.passes = NULL};
+  contexts_made++;
   MlirDialectRegistry registry = mlirDialectRegistryCreate();
   mlirRegisterAllDialects(registry);
   mlirRegisterAllPasses();
   ir->ctx = mlirContextCreateWithRegistry(registry, /*threadingEnabled=*/false);
   mlirDialectRegistryDestroy(registry);
   mlirContextAttachDiagnosticHandler(ir->ctx, handle, ir, NULL);
-  mlirContextLoadAllAvailableDialects(ir->ctx);
+  for (size_t i = 0; i < sizeof loaded / sizeof *loaded; i++)
+    if (mlirDialectIsNull(mlirContextGetOrLoadDialect(ir->ctx, ir_str(loaded[i]))))
+      return fail(err, ST_BUG, "there is no dialect %s", loaded[i]);
   mlirRegisterAllLLVMTranslations(ir->ctx);
 
   MlirModule dialects = mlirModuleCreateParse(ir->ctx, ir_str(ir_dialects_irdl));

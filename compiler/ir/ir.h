@@ -19,9 +19,12 @@ struct ir {
   struct ir_capture *capture;
 };
 
-/* Registers all dialects and passes, creates the context, loads nkipy and nisa from dialects.irdl. */
+/* Registers all dialects and passes, creates the context, loads the dialects that passes make operations of, nkipy and
+ * nisa from dialects.irdl; others are loaded when a module names them. */
 MUST_USE enum status ir_init(struct ir *ir, struct error *err);
 void ir_clear(struct ir *ir);
+/* How often ir_init made a context: for those who keep what belongs to one. */
+unsigned ir_contexts_made(void);
 
 /* The IRDL text of the nkipy and nisa dialects, compiled in (also written to build/dialects.irdl for mlir-opt). */
 extern const char ir_dialects_irdl[];

@@ -36,18 +36,33 @@ static MlirAttribute named_attr(MlirContext ctx, const char *kind, const char *v
   return mlirAttributeParseGet(ctx, ir_str(text));
 }
 
+/* The attributes of all spaces: to parse one takes as long as a pass over a small function. */
+static const MlirAttribute *spaces(MlirContext ctx) {
+  static _Thread_local struct {
+    const void *context; /* of which they are */
+    unsigned made;       /* another one may have come to stand where it stood */
+    MlirAttribute v[NISA_SPACE_COUNT];
+  } known;
+  if (known.context != ctx.ptr || known.made != ir_contexts_made()) {
+    for (int s = 1; s < NISA_SPACE_COUNT; s++)
+      known.v[s] = named_attr(ctx, "mem", space_names[s]);
+    known.context = ctx.ptr;
+    known.made = ir_contexts_made();
+  }
+  return known.v;
+}
+
 MlirAttribute nisa_space_attr(MlirContext ctx, enum nisa_space s) {
-  return named_attr(ctx, "mem", space_names[s]);
+  return spaces(ctx)[s];
 }
 
 enum nisa_space nisa_type_space(MlirType memref) {
   if (!mlirTypeIsAMemRef(memref))
     return NISA_NOWHERE;
   MlirAttribute space = mlirMemRefTypeGetMemorySpace(memref);
-  if (mlirAttributeIsNull(space))
-    return NISA_NOWHERE;
+  const MlirAttribute *known = spaces(mlirTypeGetContext(memref));
   for (int s = 1; s < NISA_SPACE_COUNT; s++)
-    if (mlirAttributeEqual(space, nisa_space_attr(mlirTypeGetContext(memref), (enum nisa_space)s)))
+    if (mlirAttributeEqual(space, known[s]))
       return (enum nisa_space)s;
   return NISA_NOWHERE;
 }
