@@ -80,7 +80,7 @@ $(BUILD)/bin/nkx: $(call objs,$(SERVER_SRC)) $(COMPILER_LIB) $(HTTP_LIB)
 
 $(BUILD)/bin/nkx-worker: $(call objs,$(WORKER_SRC)) $(COMPILER_LIB)
 	@mkdir -p $(@D)
-	$(CC) $(LDHARDEN) -o $@ $^ $(WORKER_LIBS)
+	$(CC) $(LDHARDEN) -Wl,--export-dynamic-symbol=register_printf_type -o $@ $^ $(WORKER_LIBS)
 
 $(COMPILER_LIB): $(call objs,$(COMPILER_SRC)) $(PROTO_OBJ)
 	@mkdir -p $(@D)

@@ -2,7 +2,8 @@
  *
  * After warming up, the heap is full of holes.  A child that fills them copies page after page of the zygote's heap, a
  * thousand for a small job.  So the holes are allocated here, for good, and a large piece of fresh memory is left free,
- * which children fill from its start; a few huge pages hold what a small job needs.
+ * which children fill from its start; a few huge pages hold what a small job needs.  None of them may be the zygote's
+ * already, or a child would copy it in small pieces: a small piece before them is left for what the zygote still needs.
  */
 #include <malloc.h>
 #include <stdint.h>
@@ -16,18 +17,21 @@ enum {
   HUGE = 2 << 20,
   ROOM = 16 << 20,    /* left free; a job that needs more gets it from the system, as ever */
   LARGE = 32 << 20,   /* the largest that glibc takes */
+  OURS = 64 << 10,    /* the zygote's */
   SMALL_STEPS = 1024, /* below it, every size there is */
+  KEPT = 256 << 10,   /* most that glibc's cache holds, which it does not count as free: 7 of each small size */
 };
 
 void heap_set_aside(void) {
   /* everything from one heap, which stays as large as it gets: children live for one job */
   mallopt(M_MMAP_THRESHOLD, LARGE);
   mallopt(M_TRIM_THRESHOLD, LARGE);
-  const size_t holes = mallinfo2().fordblks; /* 0 where malloc is not glibc's */
-  char *room = malloc(ROOM);
+  char *ours = malloc(OURS), *room = aligned_alloc(HUGE, ROOM);
   size_t filled = 0;
-  if (!room)
+
+  if (!ours || !room)
     return;
+  const size_t holes = mallinfo2().fordblks + KEPT; /* where malloc is not glibc's, some of them */
   for (size_t size = ROOM / 2; size >= 16; size -= size > SMALL_STEPS ? size / 8 : 8) {
     char *hole = NULL;
     while (filled < holes && (hole = malloc(size)) && hole < room) {
@@ -36,8 +40,9 @@ void heap_set_aside(void) {
     }
     free(hole); /* this one lies behind the room */
   }
-  uintptr_t from = ((uintptr_t)room + HUGE - 1) & ~(uintptr_t)(HUGE - 1), to = (uintptr_t)room + ROOM;
-  madvise((void *)from, (to & ~(uintptr_t)(HUGE - 1)) - from, MADV_HUGEPAGE); /* where there are none, small ones do */
+  /* where there are none, small ones do; the first piece is for small jobs, whose pages prefault knows */
+  madvise(room + HUGE, ROOM - HUGE, MADV_HUGEPAGE);
   free(room);
+  free(ours);
   log_debug("heap", "filled_kib=%zu", filled >> 10);
 }

@@ -11,18 +11,13 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "base/log.h"
 #include "worker/prefault.h"
 
-#ifndef MADV_COLLAPSE
-#define MADV_COLLAPSE 25 /* Linux 6.1; include/uapi/asm-generic/mman-common.h */
-#endif
-
 enum {
-  PAGE = 4096,
-  HUGE = 2 << 20,
+  PAGE = PREFAULT_PAGE,
+  HUGE = PREFAULT_HUGE,
   PAGES_HOT = 12, /* of the 512 of a huge page: as many faults cost more than its share of memory is worth */
   MOVED_MAX = 80, /* huge pages */
 };
@@ -46,27 +41,32 @@ static size_t pages_read(const struct prefault *p, uintptr_t at) {
   return n;
 }
 
+char *hugetext_room(size_t len) {
+  char *all = mmap(NULL, len + HUGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (all == MAP_FAILED)
+    return NULL;
+  char *room = (char *)(((uintptr_t)all + HUGE - 1) & ~(uintptr_t)(HUGE - 1));
+  if (room > all)
+    munmap(all, (size_t)(room - all));
+  munmap(room + len, (size_t)(all + HUGE - room));
+  if (!madvise(room, len, MADV_HUGEPAGE))
+    return room;
+  munmap(room, len);
+  return NULL;
+}
+
 /* Puts a copy in huge pages in the place of [from, to).  False: all is as it was. */
 static bool move(uintptr_t from, uintptr_t to, int prot) {
   const size_t len = to - from;
-  char *room = mmap(NULL, len + HUGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (room == MAP_FAILED)
+  char *copy = hugetext_room(len);
+  if (!copy)
     return false;
-  char *copy = (char *)(((uintptr_t)room + HUGE - 1) & ~(uintptr_t)(HUGE - 1));
-  bool ok = !madvise(copy, len, MADV_HUGEPAGE);
-  if (ok) {
-    memcpy(copy, (const void *)from, len);
-    ok = !madvise(copy, len, MADV_COLLAPSE) && !mprotect(copy, len, prot) &&
-         mremap(copy, len, len, MREMAP_MAYMOVE | MREMAP_FIXED, (void *)from) == (void *)from;
-  }
-  if (!ok) {
-    munmap(room, len + HUGE);
-    return false;
-  }
-  if (copy > room)
-    munmap(room, (size_t)(copy - room));
-  munmap(copy + len, (size_t)(room + HUGE - copy));
-  return true;
+  memcpy(copy, (const void *)from, len);
+  if (!madvise(copy, len, MADV_COLLAPSE) && !mprotect(copy, len, prot) &&
+      mremap(copy, len, len, MREMAP_MAYMOVE | MREMAP_FIXED, (void *)from) == (void *)from)
+    return true;
+  munmap(copy, len);
+  return false;
 }
 
 /* Moves the hot runs of one mapping; returns how many huge pages that took. */

@@ -30,9 +30,6 @@ enum {
   PROBE_MAX_S = 20, /* the probe is ended then */
 };
 
-/* /proc/self/pagemap, as the kernel's Documentation/admin-guide/mm/pagemap.rst has it. */
-static const uint64_t PAGE_PRESENT = 1ull << 63, PAGE_OF_FILE = 1ull << 61, PAGE_EXCLUSIVE = 1ull << 56;
-
 /* ---- the probe -------------------------------------------------------------------------------------------------- */
 
 static void add(struct prefault *p, uintptr_t at, size_t len, bool is_written) {
@@ -108,12 +105,12 @@ static enum status learn(struct ir *ir, enum worker_kernel which, struct prefaul
 }
 
 enum status prefault_learn(struct ir *ir, struct prefault **out, struct error *err) {
-  struct prefault *p = calloc(1, sizeof *p);
-  if (!p)
-    return fail(err, ST_NOMEM, "prefault");
+  static struct prefault p[1]; /* not from the heap, whose fresh memory is the children's */
   enum status st = learn(ir, WORKER_ANY_KERNEL, p, err);
-  if (!st)
+  if (!st) {
     hugetext_move(p); /* what any kernel may run */
+    pack_shared(p);
+  }
   if (!st)
     st = learn(ir, WORKER_LEAST_KERNEL, p, err);
   *out = p;

@@ -1,12 +1,20 @@
-/* prefault: what prefault.c learns, and what hugetext.c makes of it. */
+/* prefault: what prefault.c learns, and what hugetext.c and pack.c make of it. */
 #ifndef WORKER_PREFAULT_H
 #define WORKER_PREFAULT_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/mman.h>
 
-enum { PREFAULT_RANGES_MAX = 4096 };
+#ifndef MADV_COLLAPSE
+#define MADV_COLLAPSE 25 /* Linux 6.1; include/uapi/asm-generic/mman-common.h */
+#endif
+
+enum { PREFAULT_PAGE = 4096, PREFAULT_HUGE = 2 << 20, PREFAULT_RANGES_MAX = 4096 };
+
+/* /proc/self/pagemap, as the kernel's Documentation/admin-guide/mm/pagemap.rst has it. */
+static const uint64_t PAGE_PRESENT = 1ull << 63, PAGE_OF_FILE = 1ull << 61, PAGE_EXCLUSIVE = 1ull << 56;
 
 /* Whole pages, by rising address. */
 struct prefault {
@@ -21,5 +29,10 @@ struct prefault {
 /* Moves the code and constants of libraries that jobs read into huge pages, which a child has from the moment it is
  * made.  Where the kernel has none to give, nothing changes. */
 void hugetext_move(const struct prefault *p);
+/* Memory for huge pages, at the border of one; len is a multiple of PREFAULT_HUGE.  NULL when there is none.  To be
+ * collapsed (MADV_COLLAPSE) once it is full, which fails where there are no huge pages; unmapped by the caller. */
+char *hugetext_room(size_t len);
+/* Moves what else children share with the zygote, or read, into parts of huge pages; likewise. */
+void pack_shared(const struct prefault *p);
 
 #endif
