@@ -36,6 +36,8 @@ struct src_locs src_locs_union(struct arena *a, struct src_locs x, struct src_lo
 
   if (!x.n)
     return y;
+  if (x.n == SRC_LOCS_MAX || x.v == y.v)
+    return x;
   for (int i = 0; i < x.n && n < SRC_LOCS_MAX; i++)
     v[n++] = x.v[i];
   int before = n;

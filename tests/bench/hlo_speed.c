@@ -12,7 +12,7 @@
 #include "hlo/passes.h"
 #include "hlo/read.h"
 
-enum { ROUNDS = 20, TEXT_MAX = 256 << 20, BLOCK_OPS = 28, LOOP_OPS = 13, PASSES_MAX = 32, SIZES_MAX = 8 };
+enum { ROUNDS = 60, TEXT_MAX = 256 << 20, BLOCK_OPS = 28, LOOP_OPS = 13, PASSES_MAX = 32, SIZES_MAX = 8 };
 
 struct figures {
   int n_ops;
