@@ -211,7 +211,7 @@ def test_the_diff_follows_typing(wide):
     open_diff(wide)
     asked = []
     wide.on("request", lambda r: "/diff?" in r.url and asked.append(r.url))
-    wide.locator("#source-editor .cm-content").click(position={"x": 30, "y": 8})
+    wide.locator("#source-editor .cm-content").focus()
     wide.keyboard.press("Control+End")
     with wide.expect_response(re.compile("/diff[?]")) as answer:
         wide.keyboard.type("# more")

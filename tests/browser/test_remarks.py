@@ -61,7 +61,7 @@ def test_notes_stay_with_their_lines_while_the_text_is_edited(page):
     page.reload()
     open_stage(page, TILING)
     expect(page.locator("#source-editor .cm-line.noted").first).to_be_visible()
-    page.locator("#source-editor .cm-content").click(position={"x": 60, "y": 8})
+    page.locator("#source-editor .cm-content").focus()
     page.keyboard.press("Control+Home")
     page.keyboard.press("Enter")
     assert note_behind(page, "product = np.matmul(x, w)").startswith("TILE=[128,512,128]")

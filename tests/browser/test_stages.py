@@ -46,7 +46,7 @@ def test_j_and_k_step_wherever_the_focus_is(page, keys):
 
 def test_letters_typed_into_the_editor_are_text(page, keys):
     open_stage(page, keys[1])
-    page.locator("#source-editor .cm-content").click(position={"x": 30, "y": 8})
+    page.locator("#source-editor .cm-line").first.click()
     page.keyboard.type("jkn")
     at(page, keys[1])
     expect(page.locator("#source-editor .cm-line").first).to_contain_text("jkn")
