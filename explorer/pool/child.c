@@ -226,7 +226,7 @@ void kid_exited(struct pool *p, struct kid *k, const struct ctl_msg *m) {
 
 void kid_drop(struct pool *p, struct kid *k) {
   kill_kid(k);
-  if (k->work && k->state == KID_RUNNING && !work_has_frames(k->work) && k->tries < TRIES_MAX) {
+  if (k->work && !work_has_frames(k->work) && k->tries < TRIES_MAX) { /* also if its stream ended before its zygote's */
     pool_requeue(p, k->work, k->watch_id, k->tries + 1);
     k->work = NULL;
   } else if (k->work) {
@@ -359,7 +359,9 @@ static void idle_event(struct pool *p, struct kid *k) {
   p->refill_at_ms = k->deadline_ms;
 }
 
+/* Its end of the stream closes when it ends, after its exit status is fixed; or else the job closed it, and must end. */
 static void end_of_stream(struct kid *k) {
+  kill_kid(k);
   close_stream(k);
   k->state = KID_LEAVING; /* with its work: the zygote says why it ended */
   k->deadline_ms = clock_now_ms() + EXIT_WAIT_MS;

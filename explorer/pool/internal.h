@@ -81,6 +81,7 @@ struct pool {
   int n_kids;
   int64_t refill_at_ms; /* 0: nothing to refill */
   int64_t memory_at_ms; /* when to look at jobs' memory again */
+  int64_t trim_at_ms;   /* when to give back memory; 0: nothing ran since that was done */
 
   pthread_mutex_t lock; /* guards what follows */
   /* queue_max places: the first work of each client, then the second of each, and among those first come first served,

@@ -4,6 +4,7 @@
  * carry ids, never pointers: what an event was about may be gone by the time it is handled.
  */
 #include <errno.h>
+#include <malloc.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +17,7 @@
 #include "base/log.h"
 #include "pool/internal.h"
 
-enum { SPARE = 2, CLOSING_TICK_MS = 20, MEMORY_TICK_MS = 20 };
+enum { SPARE = 2, CLOSING_TICK_MS = 20, MEMORY_TICK_MS = 20, REST_MS = 500 };
 
 const char *const pool_outcomes[POOL_OUTCOMES] = {
     "ok", "error", "cancelled", "time-limit", "memory-limit", "output-limit", "worker-died", "internal", "refused"};
@@ -223,6 +224,8 @@ static int next_timeout(struct pool *p, int64_t now) {
     sooner(&at, p->memory_at_ms);
   if (p->refill_at_ms > now)
     sooner(&at, p->refill_at_ms);
+  if (p->trim_at_ms)
+    sooner(&at, p->trim_at_ms);
   pthread_mutex_lock(&p->lock);
   for (int i = 0; i < p->n_queued; i++)
     sooner(&at, p->queue[i].since_ms + p->cfg.wait_timeout_ms);
@@ -262,6 +265,16 @@ static void handle_event(struct pool *p, const struct epoll_event *ev, int64_t n
   }
 }
 
+/* Results are large and live for a moment: at rest, what they took goes back to the system. */
+static void trim_at_rest(struct pool *p, int64_t now) {
+  if (kids_in(p, KID_RUNNING))
+    p->trim_at_ms = now + REST_MS;
+  if (!p->trim_at_ms || now < p->trim_at_ms)
+    return;
+  malloc_trim(0);
+  p->trim_at_ms = 0;
+}
+
 /* Ends the works that wait; true when nothing runs any more or the grace is over. */
 static bool closing_is_over(struct pool *p, int64_t now) {
   struct queued q;
@@ -296,6 +309,7 @@ static void *run(void *user) {
     dispatch(p, now);
     tell_places(p);
     refill(p, now);
+    trim_at_rest(p, now);
     if (closing_is_over(p, now))
       break;
     int n = epoll_wait(p->epoll_fd, events, EVENTS_MAX, next_timeout(p, now));

@@ -11,10 +11,11 @@
 #include <sys/mman.h>
 
 #include "base/log.h"
+#include "worker/prefault.h"
 #include "worker/worker.h"
 
 enum {
-  HUGE = 2 << 20,
+  HUGE = PREFAULT_HUGE,
   ROOM = 16 << 20,    /* left free; a job that needs more gets it from the system, as ever */
   LARGE = 32 << 20,   /* the largest that glibc takes */
   OURS = 64 << 10,    /* the zygote's */

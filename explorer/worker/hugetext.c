@@ -55,6 +55,12 @@ char *hugetext_room(size_t len) {
   return NULL;
 }
 
+bool hugetext_place(char *copy, size_t len, int prot, uintptr_t to) {
+  if (prot != (PROT_READ | PROT_WRITE) && mprotect(copy, len, prot))
+    return false;
+  return mremap(copy, len, len, MREMAP_MAYMOVE | MREMAP_FIXED, (void *)to) == (void *)to;
+}
+
 /* Puts a copy in huge pages in the place of [from, to).  False: all is as it was. */
 static bool move(uintptr_t from, uintptr_t to, int prot) {
   const size_t len = to - from;
@@ -62,8 +68,7 @@ static bool move(uintptr_t from, uintptr_t to, int prot) {
   if (!copy)
     return false;
   memcpy(copy, (const void *)from, len);
-  if (!madvise(copy, len, MADV_COLLAPSE) && !mprotect(copy, len, prot) &&
-      mremap(copy, len, len, MREMAP_MAYMOVE | MREMAP_FIXED, (void *)from) == (void *)from)
+  if (!madvise(copy, len, MADV_COLLAPSE) && hugetext_place(copy, len, prot, from))
     return true;
   munmap(copy, len);
   return false;

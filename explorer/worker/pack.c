@@ -153,8 +153,7 @@ void pack_shared(const struct prefault *known) {
   for (int i = 0; i < p.n_runs; i++) {
     const struct run *r = &p.runs[i];
     const size_t n = r->to - r->from;
-    if ((r->prot != (PROT_READ | PROT_WRITE) && mprotect(from, n, r->prot)) ||
-        mremap(from, n, n, MREMAP_MAYMOVE | MREMAP_FIXED, (void *)r->from) != (void *)r->from)
+    if (!hugetext_place(from, n, r->prot, r->from))
       break; /* the rest stays where it is */
     from += n;
     left -= n;

@@ -32,6 +32,8 @@ void hugetext_move(const struct prefault *p);
 /* Memory for huge pages, at the border of one; len is a multiple of PREFAULT_HUGE.  NULL when there is none.  To be
  * collapsed (MADV_COLLAPSE) once it is full, which fails where there are no huge pages; unmapped by the caller. */
 char *hugetext_room(size_t len);
+/* Moves such memory, or a part of it, to where something else was mapped.  False: that is as it was. */
+bool hugetext_place(char *copy, size_t len, int prot, uintptr_t to);
 /* Moves what else children share with the zygote, or read, into parts of huge pages; likewise. */
 void pack_shared(const struct prefault *p);
 

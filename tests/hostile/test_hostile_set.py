@@ -61,10 +61,10 @@ def test_a_malformed_neff_is_refused():
 
 
 def test_every_case_ends_with_its_verdict_and_leaves_nothing(short, patient):
-    for _ in range(2 * AT_ONCE):
-        short.compile(ADD_ONE)
+    with ThreadPoolExecutor(AT_ONCE) as pool:  # as many at once as later: memory that is kept for the next time has been taken
+        list(pool.map(lambda case: short.post(case[2]), all_cases()[::5]))
     before = short.footprint()
-    wrong, slow, late, lock = [], [], [], threading.Lock()
+    wrong, slow, lock = [], [], threading.Lock()
 
     def run(case):
         category, name, request, want = case
@@ -85,13 +85,10 @@ def test_every_case_ends_with_its_verdict_and_leaves_nothing(short, patient):
             if not is_right(got, want):
                 wrong.append((category, name, sorted(got), sorted(want)))
     assert not wrong, "\n".join(map(str, wrong))
-    # the server's own clock, which a busy machine does not move: no job had a worker for longer than it may
-    for line in short.log:
-        ms = re.search(r"job_done .*wall_ms=(\d+)", line)
-        if ms and int(ms[1]) > WALL_MS + 250:
-            late.append(line)
-    figure(f"{len(all_cases())} jobs, {len(late)} ended more than 250 ms after their deadline")
-    assert not [x for x in late if int(re.search(r"wall_ms=(\d+)", x)[1]) > WALL_MS + 5000]
+    # the server's own clock: no job had a worker for longer than it may
+    times = [int(ms[1]) for ms in (re.search(r"job_done .*wall_ms=(\d+)", line) for line in short.log) if ms]
+    figure(f"{len(all_cases())} jobs, the last one ended {max(times) - WALL_MS} ms after its deadline")
+    assert max(times) <= WALL_MS + 250
     assert short.compile(ADD_ONE)["status"] == "ok"
     assert_nothing_is_left(before, short.footprint())
 
