@@ -87,9 +87,15 @@ hlo_val hlo_reduce_window(struct hlo_builder *b, enum hlo_op op, hlo_val x, hlo_
 /* Result dtype t; the window's sizes are the kernel's. */
 hlo_val hlo_convolution(struct hlo_builder *b, hlo_val x, hlo_val kernel, const struct hlo_window *window,
                         const struct hlo_conv_dims *dims, enum dtype t);
-/* The shape is the caller's word; aliases may be NULL when n_aliases is 0. */
-hlo_val hlo_custom_call(struct hlo_builder *b, const char *target, const char *backend_config, struct hlo_shape shape,
-                        int n, hlo_val const *xs, int n_aliases, const struct hlo_operand_alias *aliases);
+struct hlo_custom {
+  const char *target, *backend_config;
+  int n_aliases;
+  const struct hlo_operand_alias *aliases; /* NULL when there are none */
+  bool has_collectives;
+};
+/* The shape is the caller's word. */
+hlo_val hlo_custom_call(struct hlo_builder *b, const struct hlo_custom *what, struct hlo_shape shape, int n,
+                        hlo_val const *xs);
 /* op: HLO_ALL_GATHER, HLO_ALL_REDUCE, HLO_REDUCE_SCATTER or HLO_ALL_TO_ALL; groups of equal size; reduce: what
  * all-reduce and reduce-scatter combine with; dimension: what the others gather, scatter or split along.  The combiner
  * is called collective_add_float32_computation. */

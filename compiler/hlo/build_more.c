@@ -108,17 +108,18 @@ hlo_val hlo_convolution(struct hlo_builder *b, hlo_val x, hlo_val kernel, const 
 
 /* ---- outside ----------------------------------------------------------------------------------------------- */
 
-hlo_val hlo_custom_call(struct hlo_builder *b, const char *target, const char *backend_config, struct hlo_shape shape,
-                        int n, hlo_val const *xs, int n_aliases, const struct hlo_operand_alias *aliases) {
+hlo_val hlo_custom_call(struct hlo_builder *b, const struct hlo_custom *what, struct hlo_shape shape, int n,
+                        hlo_val const *xs) {
   return build_append(b, NULL,
                       &(struct hlo_instr){.op = HLO_CUSTOM_CALL,
                                           .shape = shape,
                                           .n_operands = n,
                                           .operands = (struct hlo_instr **)(uintptr_t)xs,
-                                          .attrs = &(struct hlo_attrs){.custom_call_target = target,
-                                                                       .backend_config = backend_config,
-                                                                       .n_operand_aliases = n_aliases,
-                                                                       .operand_aliases = aliases}});
+                                          .attrs = &(struct hlo_attrs){.custom_call_target = what->target,
+                                                                       .backend_config = what->backend_config,
+                                                                       .n_operand_aliases = what->n_aliases,
+                                                                       .operand_aliases = what->aliases,
+                                                                       .has_collectives = what->has_collectives}});
 }
 
 hlo_val hlo_topk(struct hlo_builder *b, hlo_val x, int64_t k) {
@@ -130,8 +131,8 @@ hlo_val hlo_topk(struct hlo_builder *b, hlo_val x, int64_t k) {
   const struct hlo_shape elems[] = {{.dtype = x->shape.dtype, .rank = x->shape.rank, .dims = dims},
                                     {.dtype = DT_U32, .rank = x->shape.rank, .dims = dims}};
   const char *config = arena_printf(b->module->arena, "%lld", (long long)k);
-  return hlo_custom_call(b, HLO_TOPK_TARGET, config,
-                         (struct hlo_shape){.dtype = DT_TUPLE, .n_elems = 2, .elems = elems}, 1, &x, 0, NULL);
+  return hlo_custom_call(b, &(struct hlo_custom){.target = HLO_TOPK_TARGET, .backend_config = config},
+                         (struct hlo_shape){.dtype = DT_TUPLE, .n_elems = 2, .elems = elems}, 1, &x);
 }
 
 hlo_val hlo_collective(struct hlo_builder *b, enum hlo_op op, hlo_val x, const struct hlo_groups *groups,

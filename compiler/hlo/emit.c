@@ -166,15 +166,8 @@ const char *emit_name(const struct emit *e, const struct hlo_instr *i) {
   return is_entry_param(e, i) ? e->param_names[i->attrs->parameter_number] : i->name;
 }
 
-bool emit_frontend_attribute(const struct emit *e, const struct hlo_instr *i, const char **key, const char **value) {
+static const char *joined_outputs(const struct emit *e) {
   const struct hlo_module *m = e->module;
-  if (is_entry_param(e, i)) {
-    *key = "neff_input_names";
-    *value = e->param_names[i->attrs->parameter_number];
-    return true;
-  }
-  if (i != m->entry->root || !m->n_outputs)
-    return false;
   size_t n = 0;
   for (int k = 0; k < m->n_outputs; k++)
     n += strlen(m->output_names[k]) + 1;
@@ -183,9 +176,18 @@ bool emit_frontend_attribute(const struct emit *e, const struct hlo_instr *i, co
     at = stpcpy(at, m->output_names[k]);
     *at++ = k + 1 < m->n_outputs ? ',' : 0;
   }
-  *key = "neff_output_names";
-  *value = text;
-  return true;
+  return text;
+}
+
+int emit_frontend_attributes(const struct emit *e, const struct hlo_instr *i, struct emit_pair out[EMIT_PAIRS_MAX]) {
+  int n = 0;
+  if (i->attrs->has_collectives)
+    out[n++] = (struct emit_pair){"has_collectives", "1"};
+  if (is_entry_param(e, i))
+    out[n++] = (struct emit_pair){"neff_input_names", e->param_names[i->attrs->parameter_number]};
+  else if (i == e->module->entry->root && e->module->n_outputs)
+    out[n++] = (struct emit_pair){"neff_output_names", joined_outputs(e)};
+  return n;
 }
 
 const struct hlo_instr *emit_root(const struct hlo_computation *c) {

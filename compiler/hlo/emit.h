@@ -31,8 +31,12 @@ struct emit {
 /* with_frames: gather the stack frames of all instructions; without, frames stay empty. */
 void emit_init(struct emit *e, struct arena *a, const struct hlo_module *m, bool with_frames);
 const char *emit_name(const struct emit *e, const struct hlo_instr *i);
-/* The one frontend attribute of an entry parameter or the root; false for everything else. */
-bool emit_frontend_attribute(const struct emit *e, const struct hlo_instr *i, const char **key, const char **value);
+struct emit_pair {
+  const char *key, *value;
+};
+enum { EMIT_PAIRS_MAX = 2 };
+/* The frontend attributes of an entry parameter, the root or a custom call; how many. */
+int emit_frontend_attributes(const struct emit *e, const struct hlo_instr *i, struct emit_pair out[EMIT_PAIRS_MAX]);
 /* The stack frame that i's first place ends in; 0 if it has none or frames were not gathered. */
 int emit_frame(const struct emit *e, const struct hlo_instr *i);
 /* The instruction whose value a computation has: its root, or the last one. */

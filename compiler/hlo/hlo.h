@@ -182,6 +182,7 @@ struct hlo_attrs {
   const char *custom_call_target, *backend_config;
   int n_operand_aliases; /* custom-call */
   const struct hlo_operand_alias *operand_aliases;
+  bool has_collectives; /* custom-call: its code talks to other devices; the frontend attribute of this name */
 };
 extern const struct hlo_attrs hlo_no_attrs;
 

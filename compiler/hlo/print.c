@@ -386,18 +386,24 @@ static void put_operands(struct printer *p, const struct hlo_instr *i) {
   buf_putc(out, ')');
 }
 
+static void put_frontend_attributes(struct printer *p, const struct hlo_instr *i) {
+  struct emit_pair v[EMIT_PAIRS_MAX];
+  const int n = emit_frontend_attributes(&p->emit, i, v);
+  for (int k = 0; k < n; k++) {
+    buf_printf(p->out, "%s%s=", k ? "," : ", frontend_attributes={", v[k].key);
+    put_string(p->out, v[k].value);
+  }
+  if (n)
+    buf_putc(p->out, '}');
+}
+
 static void put_instruction(struct printer *p, const struct hlo_instr *i) {
   struct buf *out = p->out;
-  const char *key, *value;
   buf_printf(out, "  %s%%%s = ", i == i->parent->root ? "ROOT " : "", emit_name(&p->emit, i));
   put_shape(out, &i->shape, true);
   put_operands(p, i);
   put_attributes(out, i);
-  if (emit_frontend_attribute(&p->emit, i, &key, &value)) {
-    buf_printf(out, ", frontend_attributes={%s=", key);
-    put_string(out, value);
-    buf_putc(out, '}');
-  }
+  put_frontend_attributes(p, i);
   if (p->opt->metadata && i->locs.n)
     put_metadata(p, i);
   end_line(p);

@@ -310,13 +310,15 @@ static Xla__OpMetadata *make_metadata(struct writer *w, const struct hlo_instr *
   return m;
 }
 
-static Xla__FrontendAttributes *make_frontend_attributes(struct arena *a, const char *key, const char *value) {
+static Xla__FrontendAttributes *make_frontend_attributes(struct arena *a, int n, const struct emit_pair *v) {
   Xla__FrontendAttributes *f = arena_new(a, Xla__FrontendAttributes);
   xla__frontend_attributes__init(f);
-  f->n_map = 1;
-  MESSAGES(a, 1, Xla__FrontendAttributes__MapEntry, xla__frontend_attributes__map_entry__init, f->map);
-  f->map[0]->key = text_of(key);
-  f->map[0]->value = text_of(value);
+  f->n_map = (size_t)n;
+  MESSAGES(a, n, Xla__FrontendAttributes__MapEntry, xla__frontend_attributes__map_entry__init, f->map);
+  for (int k = 0; k < n; k++) {
+    f->map[k]->key = text_of(v[k].key);
+    f->map[k]->value = text_of(v[k].value);
+  }
   return f;
 }
 
@@ -329,7 +331,7 @@ static int64_t computation_number(const struct hlo_module *m, const struct hlo_c
 
 static void fill_instruction(struct writer *w, const struct hlo_instr *i, Xla__HloInstructionProto *p) {
   struct arena *a = w->arena;
-  const char *key, *value;
+  struct emit_pair pairs[EMIT_PAIRS_MAX];
 
   p->name = text_of(emit_name(&w->emit, i));
   p->opcode = text_of(hlo_op_name(i->op));
@@ -346,8 +348,9 @@ static void fill_instruction(struct writer *w, const struct hlo_instr *i, Xla__H
   add_attributes(a, i, p);
   if (i->locs.n)
     p->metadata = make_metadata(w, i);
-  if (emit_frontend_attribute(&w->emit, i, &key, &value))
-    p->frontend_attributes = make_frontend_attributes(a, key, value);
+  const int n_pairs = emit_frontend_attributes(&w->emit, i, pairs);
+  if (n_pairs)
+    p->frontend_attributes = make_frontend_attributes(a, n_pairs, pairs);
 }
 
 /* ---- the module -------------------------------------------------------------------------------------- */

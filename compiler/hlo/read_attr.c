@@ -27,6 +27,9 @@ static const char *const ignored[] = {
     "result_accuracy",
 };
 
+/* What is read of frontend_attributes, which are ignored otherwise. */
+static const char has_collectives[] = "has_collectives=\"1\"";
+
 static bool is_ignored(struct span key) {
   for (size_t k = 0; k < sizeof ignored / sizeof *ignored; k++)
     if (span_is(key, ignored[k]))
@@ -330,6 +333,8 @@ static bool own_attribute(struct cursor *c, struct span key, const struct hlo_in
       return cur_string(c, &p->own.custom_call_target);
     if (span_is(key, "backend_config") && cur_peek(c, '"'))
       return cur_string(c, &p->own.backend_config);
+    if (span_is(key, "frontend_attributes"))
+      p->own.has_collectives = memmem(c->at, (size_t)(c->end - c->at), has_collectives, sizeof has_collectives - 1);
     break;
   default:
     break;

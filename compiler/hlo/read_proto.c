@@ -347,6 +347,10 @@ static bool read_proto_custom_call(struct proto_reader *r, const Xla__HloInstruc
   }
   at->n_operand_aliases = (int)p->n_output_operand_aliasing;
   at->operand_aliases = v;
+  for (size_t k = 0; p->frontend_attributes && k < p->frontend_attributes->n_map; k++) {
+    const Xla__FrontendAttributes__MapEntry *x = p->frontend_attributes->map[k];
+    at->has_collectives |= x->key && x->value && !strcmp(x->key, "has_collectives") && !strcmp(x->value, "1");
+  }
   return true;
 }
 

@@ -13,6 +13,9 @@
  *     source_target_pairs  collective_permute's
  *     channel_id           i64, if there is one
  *
+ * A custom call's function has its target's name and nkipy.custom_call = {backend_config, aliases = dense<[[output,
+ * operand], …]>, has_collectives}, of which there is what the call has.
+ *
  * So the call goes through every stage as it is and ends as the instruction nisa.<kind> with these attributes
  * (passes/linalg_to_nisa_collective.c).  Where one processor runs a stage, the function gets the body that it has when
  * every device of the group holds the same data (driver/check_collective.c).
@@ -36,27 +39,27 @@ static bool is_same_attribute(MlirAttribute x, MlirAttribute y) {
 }
 
 /* A private declaration of this name, type and meaning, once for each three of them; the kernel's own name is taken. */
-static MlirAttribute declare(struct lower *l, const struct hlo_instr *i, const char *name, MlirAttribute collective,
+static MlirAttribute declare(struct lower *l, const struct hlo_instr *i, const char *name, MlirAttribute what,
                              MlirType type) {
   const char *symbol = name;
   for (int k = 1;; k++) {
     const struct lower_target *t = l->targets;
     while (t && strcmp(t->symbol, symbol))
       t = t->next;
-    if (t && mlirTypeEqual(t->type, type) && is_same_attribute(t->collective, collective))
+    if (t && mlirTypeEqual(t->type, type) && is_same_attribute(t->what, what))
       return mlirFlatSymbolRefAttrGet(l->e.ctx, ir_str(symbol));
     if (!t && strcmp(symbol, l->module->name))
       break;
     symbol = arena_printf(&l->arena, "%s_%d", name, k);
   }
   struct lower_target *t = arena_new(&l->arena, struct lower_target);
-  *t = (struct lower_target){symbol, code_of(i), collective, type, l->targets};
+  *t = (struct lower_target){symbol, code_of(i), hlo_op_is_collective(i->op), what, type, l->targets};
   l->targets = t;
   return mlirFlatSymbolRefAttrGet(l->e.ctx, ir_str(symbol));
 }
 
 /* i as a call of the function `name`. */
-static enum status call(struct lower *l, const struct hlo_instr *i, const char *name, MlirAttribute collective) {
+static enum status call(struct lower *l, const struct hlo_instr *i, const char *name, MlirAttribute what) {
   const bool is_tuple = i->shape.dtype == DT_TUPLE;
   const int n_results = is_tuple ? i->shape.n_elems : 1;
   MlirType *types = arena_new_array(&l->arena, MlirType, (size_t)(i->n_operands + n_results));
@@ -72,7 +75,7 @@ static enum status call(struct lower *l, const struct hlo_instr *i, const char *
       v[k] = lower_value(l, i->operands[k]);
   }
   MlirType type = mlirFunctionTypeGet(l->e.ctx, i->n_operands, types, n_results, types + i->n_operands);
-  MlirNamedAttribute attr = emit_attr(&l->e, "callee", declare(l, i, name, collective, type));
+  MlirNamedAttribute attr = emit_attr(&l->e, "callee", declare(l, i, name, what, type));
   MlirOperation op = emit_operation(&l->e, &(struct emit_op){.name = "func.call",
                                                              .n_operands = i->n_operands,
                                                              .operands = v,
@@ -96,8 +99,8 @@ static void declare_target(struct lower *l, struct emit *top, const struct lower
   int n = 3;
   if (t->code)
     attrs[n++] = emit_attr(&l->e, "nkipy.custom_op", mlirUnitAttrGet(l->e.ctx));
-  if (!mlirAttributeIsNull(t->collective))
-    attrs[n++] = emit_attr(&l->e, "nkipy.collective", t->collective);
+  if (!mlirAttributeIsNull(t->what))
+    attrs[n++] = emit_attr(&l->e, t->is_collective ? "nkipy.collective" : "nkipy.custom_call", t->what);
   emit_operation(
       top, &(struct emit_op){.name = "func.func", .n_attrs = n, .attrs = attrs, .n_regions = 1, .regions = &empty});
 }
@@ -202,6 +205,34 @@ enum status lower_collective(struct lower *l, const struct hlo_instr *i) {
 
 /* ---- custom calls ------------------------------------------------------------------------------------------ */
 
+/* {output, operand} of each alias; output 0 is the result, if that is no tuple. */
+static MlirAttribute aliases_attr(struct lower *l, const struct hlo_attrs *at) {
+  const int64_t dims[] = {at->n_operand_aliases, 2};
+  int64_t *v = arena_new_array(&l->arena, int64_t, (size_t)(2 * at->n_operand_aliases));
+  for (int k = 0; k < at->n_operand_aliases; k++) {
+    const struct hlo_operand_alias *x = &at->operand_aliases[k];
+    v[2 * k] = x->output_index.n ? x->output_index.v[0] : 0;
+    v[2 * k + 1] = x->operand;
+  }
+  return mlirDenseElementsAttrInt64Get(emit_tensor_type(&l->e, DT_I64, 2, dims), 2 * at->n_operand_aliases, v);
+}
+
+/* What is not in the name; null if nothing is. */
+static MlirAttribute what_is_called(struct lower *l, const struct hlo_instr *i) {
+  const struct hlo_attrs *at = i->attrs;
+  MlirNamedAttribute v[3];
+  int n = 0;
+  if (code_of(i))
+    return mlirAttributeGetNull();
+  if (at->backend_config && *at->backend_config)
+    v[n++] = emit_attr(&l->e, "backend_config", text_attr(l, at->backend_config));
+  if (at->n_operand_aliases)
+    v[n++] = emit_attr(&l->e, "aliases", aliases_attr(l, at));
+  if (at->has_collectives)
+    v[n++] = emit_attr(&l->e, "has_collectives", mlirUnitAttrGet(l->e.ctx));
+  return n ? mlirDictionaryAttrGet(l->e.ctx, n, v) : mlirAttributeGetNull();
+}
+
 enum status lower_custom_call(struct lower *l, const struct hlo_instr *i) {
   if (hlo_is_topk(i)) {
     struct hlo_instr topk = *i;
@@ -212,5 +243,5 @@ enum status lower_custom_call(struct lower *l, const struct hlo_instr *i) {
   }
   if (!i->attrs->custom_call_target || !*i->attrs->custom_call_target || i->n_called)
     return lower_refuse(l, i, "the custom call has no name, or calls back");
-  return call(l, i, i->attrs->custom_call_target, mlirAttributeGetNull());
+  return call(l, i, i->attrs->custom_call_target, what_is_called(l, i));
 }

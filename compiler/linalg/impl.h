@@ -47,8 +47,9 @@ struct node {
 /* A function without a body, which custom calls or collectives call. */
 struct lower_target {
   const char *symbol;
-  const char *code;         /* of one that nkigen's CustomOp made: NISA text; else NULL */
-  MlirAttribute collective; /* nkipy.collective, see collective.c; null for custom calls */
+  const char *code; /* of one that nkigen's CustomOp made: NISA text; else NULL */
+  bool is_collective;
+  MlirAttribute what; /* nkipy.collective or nkipy.custom_call, see collective.c; null: nothing but its name */
   MlirType type;
   struct lower_target *next;
 };

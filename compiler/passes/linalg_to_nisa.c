@@ -439,15 +439,22 @@ static bool is_allowed(MlirOperation op) {
   return buffer_is_view(op) && !nisa_is_on_chip(ln_space(mlirOperationGetResult(op, 0)));
 }
 
+static enum status refuse_leftover(struct ln *ln, MlirOperation op) {
+  ln->op = op;
+  if (!ir_is(op, "func.call"))
+    return ln_fail(ln, "no instruction does what it does");
+  MlirStringRef name = mlirFlatSymbolRefAttrGetValue(mlirOperationGetAttributeByName(op, ir_str("callee")));
+  return ln_fail(ln, "no instruction does what @%.*s does, and it came without NISA text; neuronx-cc links such calls",
+                 (int)name.length, name.data);
+}
+
 static enum status refuse_leftovers(struct ln *ln) {
   struct ir_ops all = ir_collect(ln->run->arena, ln->run->module, NULL, NULL);
   enum status st = ST_OK;
 
   for (int k = 0; k < all.n; k++)
-    if (!is_allowed(all.v[k]) && !ln_has_code(all.v[k], ln->codes)) {
-      ln->op = all.v[k];
-      st = ln_fail(ln, "no instruction does what it does");
-    }
+    if (!is_allowed(all.v[k]) && !ln_has_code(all.v[k], ln->codes))
+      st = refuse_leftover(ln, all.v[k]);
   return st;
 }
 

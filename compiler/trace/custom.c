@@ -1,6 +1,7 @@
 /* custom: calls of functions that are given by their code for the hardware: custom-call in HLO.
  *
- * Checked by the caller (python/nkigen/custom_op.py), which also knows what the function means in NumPy.
+ * Checked by the callers: python/nkigen/custom_op.py, which also knows what the function means in NumPy, and
+ * python/nkx/nki_kernel.py, for kernels that the vendor's front end traced.
  */
 #include <string.h>
 
@@ -31,11 +32,26 @@ static PyObject *wrap_results(struct tracer *tr, hlo_val call, int n) {
   return list;
 }
 
+/* [(output, operand), …]: an element of the result, if that is a tuple, which stands where the operand stood. */
+static bool read_aliases(struct tracer *tr, PyObject *list, bool is_tuple, struct hlo_operand_alias *out) {
+  for (int i = 0; i < (int)PyList_GET_SIZE(list); i++) {
+    long long output, operand;
+    if (!PyArg_ParseTuple(PyList_GET_ITEM(list, i), "LL", &output, &operand))
+      return false;
+    int64_t *index = arena_new(tr->a, int64_t);
+    *index = output;
+    out[i] = (struct hlo_operand_alias){{is_tuple, index}, operand};
+  }
+  return true;
+}
+
 static PyObject *op_custom_call(struct tracer *tr, const struct op_def *op, PyObject *args, PyObject *kw) {
   const char *target, *body;
-  PyObject *tensors, *outputs;
+  PyObject *tensors, *outputs, *aliased;
+  int has_collectives;
   (void)op, (void)kw;
-  if (!PyArg_ParseTuple(args, "ssO!O!", &target, &body, &PyList_Type, &tensors, &PyList_Type, &outputs))
+  if (!PyArg_ParseTuple(args, "ssO!O!O!p", &target, &body, &PyList_Type, &tensors, &PyList_Type, &outputs, &PyList_Type,
+                        &aliased, &has_collectives))
     return NULL;
   int n = (int)PyList_GET_SIZE(tensors), n_out = (int)PyList_GET_SIZE(outputs);
   hlo_val *xs = arena_new_array(tr->a, hlo_val, (size_t)n);
@@ -50,7 +66,12 @@ static PyObject *op_custom_call(struct tracer *tr, const struct op_def *op, PyOb
     return refuse(DG_BAD_ARGUMENT, NULL, "%s has no outputs", target);
   struct hlo_shape shape =
       n_out == 1 ? shapes[0] : (struct hlo_shape){.dtype = DT_TUPLE, .n_elems = n_out, .elems = shapes};
-  return wrap_results(tr, hlo_custom_call(&tr->b, target, body, shape, n, xs, 0, NULL), n_out);
+  const int n_aliases = (int)PyList_GET_SIZE(aliased);
+  struct hlo_operand_alias *aliases = arena_new_array(tr->a, struct hlo_operand_alias, (size_t)n_aliases);
+  if (!read_aliases(tr, aliased, n_out > 1, aliases))
+    return NULL;
+  const struct hlo_custom custom = {target, body, n_aliases, aliases, has_collectives};
+  return wrap_results(tr, hlo_custom_call(&tr->b, &custom, shape, n, xs), n_out);
 }
 
 PyObject *custom_call(PyObject *self, PyObject *args) {

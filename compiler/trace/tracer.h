@@ -293,7 +293,8 @@ hlo_val take_axis(struct tracer *tr, hlo_val x, hlo_val indices, int axis);
 PyObject *index_get(struct tracer *tr, struct tensor *t, PyObject *key);
 int index_set(struct tracer *tr, struct tensor *t, PyObject *key, PyObject *value);
 
-/* custom_call(target, code, [tensor, …], [(shape, dtype), …]): the results as a list (custom.c). */
+/* custom_call(target, code, [tensor, …], [(shape, dtype), …], [(output, operand), …], has_collectives): the results as a
+ * list (custom.c). */
 PyObject *custom_call(PyObject *self, PyObject *args);
 
 /* ---- loops (loop.c, loop_index.c) -------------------------------------------------------------------- */

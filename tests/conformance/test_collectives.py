@@ -145,4 +145,4 @@ def test_an_unknown_custom_call_is_kept_and_the_check_says_why_it_does_not_run()
         assert "it calls Vendor.Magic, which is given for the hardware only" in stage["check"]["reason"]
         assert "custom-call(" in stage["text"] or "call @Vendor.Magic(" in stage["text"]
     (error,) = result["diagnostics"]
-    assert error["stage"] == "linalg-to-nisa" and "no instruction does what it does" in error["message"]
+    assert error["stage"] == "linalg-to-nisa" and "no instruction does what @Vendor.Magic does" in error["message"]

@@ -1,18 +1,26 @@
-"""NKI kernels inside of NumPy kernels.  The vendor's compiler, which makes the code that such a call carries, is not here:
-what can be said without it is said, and the rest is refused."""
+"""NKI kernels inside of NumPy kernels: see nkx/nki_kernel.py."""
 import _nkx
 from nkigen.custom_op import CustomOp
+from nkx import nki_kernel
 
 __all__ = ["NKICustomOp", "nki_custom_op", "wrap_nki_kernel"]
 
-
-def _name(kernel):
-    return getattr(kernel, "__name__", type(kernel).__name__)
+nki_kernel.take_over_jit()
 
 
 def wrap_nki_kernel(kernel, operands, grid=(), is_nki_beta_2_version=False, is_nki_beta_3_version=False, **options):
-    raise NotImplementedError(f"{_name(kernel)}: an NKI kernel inside of a NumPy kernel needs the vendor's NKI compiler; "
-                              "compile the NKI kernel by itself")
+    """A function that calls the kernel on traced tensors of the operands' shapes; keyword options are its compile-time
+    values.  The generation of the front end is found out, whatever the flags say."""
+    traced = nki_kernel.trace(kernel, tuple(map(nki_kernel.stand_in, operands)), options, grid)
+    shapes = [o.shape for o in operands if nki_kernel.is_tensor(o)]
+
+    def call(*args):
+        got = [a.shape for a in args if nki_kernel.is_tensor(a)]
+        if got != shapes:
+            raise ValueError(f"{nki_kernel.name_of(kernel)} was traced for operands of shape {shapes}, not {got}")
+        return nki_kernel.emit(kernel, traced, args, options)
+
+    return call
 
 
 class NKICustomOp:

@@ -1,0 +1,236 @@
+"""NKI kernels inside of NumPy kernels, traced by the vendor's NKI front end where one is installed.
+
+Two generations of it are spoken to, found by what they offer, as they move it from module to module:
+
+    compile_kernel_to_nir(kernel, …).build_config()    NKI 0.3 and later: a FrameworkConfig with backend_config_b64,
+                                                       output_specs, operand_output_aliases {in: out}, has_collectives
+    FrameworkKernel                                    NKI 0.1: a subclass says what a tensor is; dump_config(*args)
+                                                       gives the configuration, and return_types what comes back
+
+The result is the custom call AwsNeuronCustomNativeKernel, whose configuration the vendor's compiler understands.
+NKX_NKI_FRONTEND names a module to look in first.
+"""
+import importlib
+import inspect
+import os
+import sys
+
+import _nkx
+import numpy as np
+from nkx import package
+
+TARGET = "AwsNeuronCustomNativeKernel"
+_PACKAGES = ("nki", "neuronxcc.nki")
+
+
+def name_of(kernel):
+    return getattr(kernel, "__name__", None) or getattr(getattr(kernel, "func", None), "__name__", type(kernel).__name__)
+
+
+def refuse(message, hint):
+    e = _nkx.UnsupportedOp(message)
+    e.hint = hint
+    raise e
+
+
+def _imported(name):
+    try:
+        m = importlib.import_module(name)
+    except ImportError:
+        return None
+    return None if hasattr(m, "__nkx_stub__") else m
+
+
+def packages():
+    """The vendor's packages that are installed."""
+    named = os.environ.get("NKX_NKI_FRONTEND")
+    return [m for m in map(_imported, ([named] if named else []) + list(_PACKAGES)) if m]
+
+
+def _find(attribute):
+    """What the vendor's packages, or modules of theirs that they imported, call by this name; None."""
+    for top in packages():
+        within = [m for name, m in list(sys.modules.items()) if m and name.startswith(top.__name__ + ".")]
+        for m in [top, *within]:
+            if callable(getattr(m, attribute, None)):
+                return getattr(m, attribute)
+    return None
+
+
+class Traced:
+    """What a call of the kernel is: config, outputs [(shape, dtype)], aliases {operand: output}, has_collectives,
+    constants (arrays that follow the operands), is_sequence (whether it returns a tuple even of one)."""
+
+    def __init__(self, config, outputs, aliases=None, has_collectives=False, constants=(), is_sequence=False):
+        self.config = config.decode() if isinstance(config, (bytes, bytearray)) else str(config)
+        self.outputs = list(map(_spec, outputs))
+        self.aliases = {int(i): int(o) for i, o in (aliases or {}).items()}
+        self.has_collectives, self.constants = bool(has_collectives), list(constants or ())
+        self.is_sequence = is_sequence or len(self.outputs) > 1
+
+
+def _dtype(d):
+    """Of NumPy's, ml_dtypes' or NKI's types: those of NKI have NumPy's names."""
+    try:
+        return np.dtype(d)
+    except TypeError:
+        return package.dtype(getattr(d, "name", None) or getattr(d, "__name__", None) or str(d).rpartition(".")[2])
+
+
+def _spec(s):
+    """(shape, dtype) of something that has both, or is a pair of them in either order."""
+    if hasattr(s, "shape") and hasattr(s, "dtype"):
+        shape, dtype = s.shape, s.dtype
+    else:
+        shape, dtype = s if isinstance(s[0], (tuple, list)) else reversed(s)
+    return tuple(map(int, shape)), _dtype(dtype)
+
+
+# ---- the two generations -------------------------------------------------------------------------------------------
+
+
+def _call_by_names(function, name, args, kwargs, offered):
+    """Calls a function whose parameters have these names, or others with defaults."""
+    positional, named = [], {}
+    for p in inspect.signature(function).parameters.values():
+        if p.kind is p.VAR_POSITIONAL:
+            positional += args
+        elif p.kind is p.VAR_KEYWORD:
+            named.update(kwargs)
+        elif p.name in offered and p.kind is p.KEYWORD_ONLY:
+            named[p.name] = offered[p.name]
+        elif p.name in offered:
+            positional.append(offered[p.name])
+        elif p.default is p.empty:
+            refuse(f"{name}: the NKI front end's {function.__name__} asks for {p.name}, which is not known here",
+                   "NKX_NKI_FRONTEND can name a module with a compile_kernel_to_nir(kernel, args, kwargs, grid) of your own")
+        elif p.kind is not p.KEYWORD_ONLY:
+            positional.append(p.default)
+    return function(*positional, **named)
+
+
+def _trace_nir(compile_kernel_to_nir, kernel, args, kwargs, grid):
+    offered = dict.fromkeys(("kernel", "kernel_func", "func", "fn"), kernel)
+    offered.update(dict.fromkeys(("args", "inputs", "operands"), args), kwargs=kwargs, grid=grid, lnc=grid[0] if grid else 1)
+    c = _call_by_names(compile_kernel_to_nir, name_of(kernel), args, kwargs, offered).build_config()
+    return Traced(c.backend_config_b64, c.output_specs, c.operand_output_aliases, c.has_collectives,
+                  getattr(c, "constant_values", ()), getattr(c, "result_is_sequence", False))
+
+
+def _trace_framework(framework_kernel, kernel, args, kwargs, grid):
+    class NumPyKernel(framework_kernel):
+        def translate_to_neuron_dtype(self, dtype):
+            return _dtype(dtype)
+
+        def is_framework_tensor(self, t):
+            return isinstance(t, np.ndarray)
+
+        def map_framework_tensor(self, t):
+            return t.shape, t.dtype
+
+    k = NumPyKernel(getattr(kernel, "func", kernel))
+    k = k[grid] if grid else k
+    config = k.dump_config(*args, **kwargs)[0]
+    if not hasattr(k, "return_types"):
+        refuse(f"{name_of(kernel)}: the NKI front end does not say what the kernel returns",
+               "NKX_NKI_FRONTEND can name a module with a FrameworkKernel of your own that has return_types")
+    return Traced(config, k.return_types, getattr(k, "operand_output_aliases", None), getattr(k, "has_collectives", False),
+                  getattr(k, "constant_values", ()), getattr(k, "result_is_sequence", False))
+
+
+_known = {}  # by kernel, shapes and dtypes, other arguments, and grid
+
+
+def _key(kernel, args, kwargs, grid):
+    of = lambda a: (a.shape, a.dtype.str, a.dtype.name) if isinstance(a, np.ndarray) else (type(a), a)
+    return kernel, tuple(map(of, args)), tuple((k, of(v)) for k, v in sorted(kwargs.items())), grid
+
+
+def trace(kernel, args, kwargs, grid=()):
+    """args, kwargs: arrays and compile-time values.  NotImplementedError where no front end is installed."""
+    grid = tuple(grid) if isinstance(grid, (tuple, list)) else (grid,)
+    key = _key(kernel, args, kwargs, grid)
+    try:
+        if key in _known:
+            return _known[key]
+    except TypeError:  # a value that has no hash
+        key = None
+    nir, framework = _find("compile_kernel_to_nir"), _find("FrameworkKernel")
+    if not nir and not framework:
+        refuse(f"{name_of(kernel)}: an NKI kernel inside of a NumPy kernel needs the vendor's NKI compiler, which is not "
+               "installed here", "write what it computes in NumPy, or install the vendor's nki package")
+    r = _trace_nir(nir, kernel, args, kwargs, grid) if nir else _trace_framework(framework, kernel, args, kwargs, grid)
+    if key:
+        _known[key] = r
+    return r
+
+
+# ---- the call --------------------------------------------------------------------------------------------------------
+
+
+def is_tensor(t):
+    """Whether the front end takes it as a tensor: other arguments are compile-time values, NumPy's scalars among them."""
+    return isinstance(t, _nkx.Tensor) or (hasattr(t, "shape") and hasattr(t, "dtype") and not isinstance(t, np.generic))
+
+
+def stand_in(t):
+    """Shape and dtype of a tensor, without memory."""
+    return np.broadcast_to(np.zeros((), t.dtype), t.shape) if is_tensor(t) else t
+
+
+def _operands(kernel, args, kwargs):
+    """The tensors among the arguments, in the order of the kernel's parameters."""
+    try:
+        args, kwargs = package.bind(getattr(kernel, "func", kernel), args, kwargs)
+    except (TypeError, ValueError):
+        pass
+    return [a for a in (*args, *kwargs.values()) if is_tensor(a)]
+
+
+def emit(kernel, traced, args, kwargs):
+    """The custom call, in the trace; what the kernel writes in place is written."""
+    if package.meaning_of_custom_ops():
+        refuse(f"{name_of(kernel)} is an NKI kernel: it runs on a Neuron device only", "to_mlir() and to_proto() work")
+    tensors = _operands(kernel, args, kwargs)
+    constant = _nkx.operation("constant")
+    results = _nkx.custom_call(TARGET, traced.config, tensors + [constant(c) for c in traced.constants], traced.outputs,
+                               [(o, i) for i, o in traced.aliases.items()], traced.has_collectives)
+    for i, o in traced.aliases.items():
+        if isinstance(tensors[i], _nkx.Tensor):
+            tensors[i][...] = results[o]
+    return tuple(results) if traced.is_sequence else results[0]
+
+
+def call(kernel, args, kwargs, grid=None):
+    """An @nki.jit kernel called with traced tensors."""
+    grid = grid if grid is not None else getattr(kernel, "grid", None) or ()
+    traced = trace(kernel, tuple(map(stand_in, args)), {k: stand_in(v) for k, v in kwargs.items()}, grid)
+    return emit(kernel, traced, args, kwargs)
+
+
+def _is_traced_call(args, kwargs):
+    return _nkx.is_tracing() and any(isinstance(a, _nkx.Tensor) for a in (*args, *kwargs.values()))
+
+
+def _take_over(cls):
+    """Calls of this class of the vendor's kernels with traced tensors come here."""
+    plain = cls.__call__
+    if hasattr(plain, "__nkx_plain__"):
+        return
+
+    def __call__(self, *args, **kwargs):
+        return call(self, args, kwargs) if _is_traced_call(args, kwargs) else plain(self, *args, **kwargs)
+
+    __call__.__nkx_plain__ = plain
+    cls.__call__ = __call__
+
+
+def take_over_jit():
+    """Makes the vendor's @nki.jit kernels callable with traced tensors."""
+    for top in packages():
+        try:
+            kernel = top.jit(take_over_jit)
+            _take_over(type(kernel))
+            _take_over(type(kernel[1]))
+        except Exception:  # another one's code, of any version: its kernels go by wrap_nki_kernel
+            continue
