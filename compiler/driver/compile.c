@@ -275,7 +275,8 @@ static enum status run_hlo(struct path *p, hlo_pass *pass) {
   struct hlo_pass_result result = {.ds = &p->run->diags};
   hlo_stage_mark(p->kernel->module);
   pass(p->kernel->module, &result);
-  return hlo_verify(p->kernel->module, &p->run->diags);
+  p->is_same = !result.changed;
+  return p->is_same ? ST_OK : hlo_verify(p->kernel->module, &p->run->diags);
 }
 
 /* What a pass leaves must verify, if it is not what was there before. */
@@ -319,6 +320,7 @@ static enum status run_pass(struct path *p, const struct pass_def *def, struct r
 /* Brings the program from the stage before to this one. */
 static enum status transform(struct path *p, const struct stage_def *def, struct remarks *remarks) {
   struct run *r = p->run;
+  p->is_same = false;
   switch (def->runner) {
   case RUN_TRACE:
     return hlo_verify(p->kernel->module, &r->diags);
@@ -343,16 +345,16 @@ static enum status transform(struct path *p, const struct stage_def *def, struct
 /* What the stage looks like now.  A pass that changed nothing costs no printing. */
 static enum status read_stage(struct path *p, struct stage *s, struct error *err) {
   struct run *r = p->run;
-  if (s->def->runner < RUN_TO_LINALG)
-    return stage_read_hlo(s, p->kernel->module, r->arena, err);
-  MlirOperation module = mlirModuleGetOperation(p->module);
-  if (s->def->runner != RUN_TO_LINALG && p->is_same) {
+  if (p->is_same) {
     s->text = p->before.text;
     s->text_len = p->before.text_len;
     s->truncated = p->before.truncated;
     s->ops = ir_snapshot_again(&p->before.ops, r->arena);
     return ST_OK;
   }
+  if (s->def->runner < RUN_TO_LINALG)
+    return stage_read_hlo(s, p->kernel->module, r->arena, err);
+  MlirOperation module = mlirModuleGetOperation(p->module);
   enum status st = stage_read_mlir(s, r->ir, module, r->arena, err);
   p->fingerprint = st ? 0 : ir_fingerprint(module);
   return st;

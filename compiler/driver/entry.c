@@ -183,6 +183,7 @@ enum status entry_read_mlir(struct ir *ir, struct arena *a, const struct job *jo
     mlirModuleDestroy(m);
     return st;
   }
+  entry_spell_elementwise(ir, a, m);
   *out = k;
   *module = m;
   return ST_OK;

@@ -13,9 +13,12 @@
 MUST_USE enum status entry_read_hlo(struct arena *a, const struct job *job, struct diags *ds,
                                     struct trace_kernel **out);
 /* The first function that has a body and is not private (or the one that the job names) as a kernel; its HLO module is
- * NULL.  The caller destroys *module, which is set on success only. */
+ * NULL.  Operations on whole tensors are spelled out in linalg.  The caller destroys *module, which is set on success only. */
 MUST_USE enum status entry_read_mlir(struct ir *ir, struct arena *a, const struct job *job, struct diags *ds,
                                      struct trace_kernel **out, MlirModule *module);
+
+/* Operations of arith and math on whole tensors as linalg.generic, at their places (entry_elementwise.c). */
+void entry_spell_elementwise(struct ir *ir, struct arena *a, MlirModule m);
 
 /* Inputs of k: floats uniform in (-1, 1), integers 0 to 7, from the seed.  ST_LIMIT if they need more than
  * ENTRY_INPUTS_MAX bytes. */

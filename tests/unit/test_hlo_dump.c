@@ -408,7 +408,7 @@ static void custom(struct hlo_builder *b) {
   const struct hlo_shape elems[] = {x->shape, {.dtype = DT_I32}},
                          pair = {.dtype = DT_TUPLE, .n_elems = 2, .elems = elems};
   const struct hlo_operand_alias alias = {INTS(0), 0};
-  hlo_val c = hlo_custom_call(b, "Opaque", "a \"config\"", pair, 1, &x, 1, &alias);
+  hlo_val c = hlo_custom_call(b, &(struct hlo_custom){"Opaque", "a \"config\"", 1, &alias, true}, pair, 1, &x);
   finish(b, hlo_tuple_element(b, c, 0));
 }
 

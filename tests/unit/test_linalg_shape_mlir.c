@@ -310,9 +310,13 @@ static void custom_calls_become_calls(void **state) {
   (void)state;
   begin(&p);
   hlo_val x = input(&p, DT_F32, -1, 1, DIMS(3, 4));
-  hlo_val c = hlo_custom_call(&p.b, "Opaque", "7", x->shape, 1, &x, 0, NULL);
-  hlo_val again = hlo_custom_call(&p.b, "Opaque", "7", x->shape, 1, &c, 0, NULL);
-  assert_int_equal(hlo_finish(&p.b, 1, &again, (const char *[]){"o"}), ST_OK);
+  const struct hlo_custom seven = {"Opaque", "7", 0, NULL, false};
+  const struct hlo_operand_alias alias = {{0, NULL}, 0};
+  const struct hlo_custom eight = {"Opaque", "8", 1, &alias, true};
+  hlo_val c = hlo_custom_call(&p.b, &seven, x->shape, 1, &x);
+  hlo_val again = hlo_custom_call(&p.b, &seven, x->shape, 1, &c);
+  hlo_val other = hlo_custom_call(&p.b, &eight, x->shape, 1, &again);
+  assert_int_equal(hlo_finish(&p.b, 1, &other, (const char *[]){"o"}), ST_OK);
   assert_int_equal(linalg_from_hlo(&ir, p.module, &p.ds, &m), ST_OK);
   struct buf b;
   buf_init(&b, 1 << 20);
@@ -322,7 +326,10 @@ static void custom_calls_become_calls(void **state) {
   assert_non_null(strstr(first + 1, "call @Opaque("));
   const char *declared = strstr(buf_text(&b), "func.func private @Opaque(tensor<3x4xf32>) -> tensor<3x4xf32>");
   assert_non_null(declared);
-  assert_null(strstr(declared + 1, "func.func private"));
+  assert_non_null(strstr(declared, "{nkipy.custom_call = {backend_config = \"7\"}}"));
+  assert_non_null(strstr(buf_text(&b), "call @Opaque_1("));
+  assert_non_null(strstr(buf_text(&b), "{nkipy.custom_call = {aliases = dense<0> : tensor<1x2xi64>, "
+                                       "backend_config = \"8\", has_collectives}}"));
   buf_clear(&b);
   mlirModuleDestroy(m);
   end(&p);

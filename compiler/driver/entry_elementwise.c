@@ -1,0 +1,74 @@
+/* entry_elementwise: arith and math operations on whole tensors, which MLIR's users write and linalg's passes do not
+ * take, as linalg.generic:
+ *
+ *     %1 = math.exp %0 : tensor<8x4xf32>      ==>      %e = tensor.empty() : tensor<8x4xf32>
+ *                                                      %1 = linalg.generic … ins(%0) outs(%e) { math.exp … }
+ *
+ * As upstream's convert-elementwise-to-linalg, which writes to an operand instead: an argument would be copied for it.
+ */
+#include <string.h>
+
+#include "driver/entry.h"
+#include "ir/structured.h"
+#include "linalg/emit.h"
+
+static bool has_dialect(MlirOperation op, const char *prefix) {
+  MlirStringRef name = mlirIdentifierStr(mlirOperationGetName(op));
+  const size_t n = strlen(prefix);
+  return name.length > n && !memcmp(name.data, prefix, n);
+}
+
+static bool is_wanted(MlirOperation op, void *user) {
+  (void)user;
+  if ((!has_dialect(op, "arith.") && !has_dialect(op, "math.")) || !mlirOperationGetNumOperands(op) ||
+      mlirOperationGetNumResults(op) != 1)
+    return false;
+  MlirType t = mlirValueGetType(mlirOperationGetResult(op, 0));
+  return mlirTypeIsARankedTensor(t) && mlirShapedTypeHasStaticShape(t);
+}
+
+/* op itself, on elements; operands that are no tensors stay. */
+static MlirValue write_body(struct emit *body, MlirValue const *args, void *user) {
+  MlirOperation op = mlirOperationClone(*(MlirOperation *)user);
+  MlirValue result = mlirOperationGetResult(op, 0);
+  for (intptr_t k = 0; k < mlirOperationGetNumOperands(op); k++)
+    if (mlirTypeIsARankedTensor(mlirValueGetType(mlirOperationGetOperand(op, k))))
+      mlirOperationSetOperand(op, k, *args++);
+  mlirValueSetType(result, emit_value_element_type(result));
+  mlirBlockAppendOwnedOperation(body->block, op);
+  return result;
+}
+
+static void spell(struct ir *ir, struct arena *a, MlirOperation op) {
+  struct emit e = {.ctx = ir->ctx,
+                   .block = mlirOperationGetBlock(op),
+                   .loc = mlirOperationGetLocation(op),
+                   .arena = a,
+                   .before = op};
+  const intptr_t n_operands = mlirOperationGetNumOperands(op);
+  MlirValue result = mlirOperationGetResult(op, 0), *inputs = arena_new_array(a, MlirValue, (size_t)n_operands);
+  MlirAffineMap *maps = arena_new_array(a, MlirAffineMap, (size_t)n_operands + 1);
+  const int rank = (int)mlirShapedTypeGetRank(mlirValueGetType(result));
+  int n = 0;
+  for (intptr_t k = 0; k < n_operands; k++)
+    if (mlirTypeIsARankedTensor(mlirValueGetType(mlirOperationGetOperand(op, k))))
+      inputs[n++] = mlirOperationGetOperand(op, k);
+  for (int k = 0; k <= n; k++)
+    maps[k] = emit_identity_map(&e, rank);
+  MlirValue empty = emit_op1(&e, "tensor.empty", mlirValueGetType(result), 0, NULL);
+  MlirOperation made = emit_linalg_generic(&e, &(struct emit_generic){.n_loops = rank,
+                                                                      .n_inputs = n,
+                                                                      .inputs = inputs,
+                                                                      .maps = maps,
+                                                                      .output = empty,
+                                                                      .body = write_body,
+                                                                      .user = &op});
+  mlirValueReplaceAllUsesOfWith(result, emit_result(made));
+  mlirOperationDestroy(op);
+}
+
+void entry_spell_elementwise(struct ir *ir, struct arena *a, MlirModule m) {
+  struct ir_ops ops = ir_collect(a, mlirModuleGetOperation(m), is_wanted, NULL);
+  for (int k = 0; k < ops.n; k++)
+    spell(ir, a, ops.v[k]);
+}
