@@ -182,6 +182,7 @@ def test_what_was_traced_before_a_refusal_is_shown_and_long_chains_are_folded(pa
     problem = page.locator("#problems .problem-error")
     expect(problem.locator("summary")).to_have_text("6 more calls")
     expect(problem.locator("> .problem-text > .call")).to_have_count(5)
+    expect(page.locator("#ir-message")).to_contain_text("was refused in its trace")
     row = page.locator('#stages .stage[data-key="trace"]')
     expect(row).to_have_attribute("data-shape", "failed")
     expect(row).to_have_attribute("aria-label", re.compile("partial"))

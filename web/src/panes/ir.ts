@@ -167,7 +167,9 @@ export class IrPane {
     box.hidden = !row.failed && !old;
     if (box.hidden) return;
     if (old) {
-      fill(box, "This is from the last version that compiled; the kernel as it stands reached no stage.");
+      const began = outcome?.kernels.some((k) => k.stages.length > 0);
+      const reached = began ? "was refused in its trace, which holds what came before" : "reached no stage";
+      fill(box, `This is from the last version that compiled; the kernel as it stands ${reached}.`);
     } else if (row.stage) {
       const { max_abs_err: err, reason } = row.stage.check ?? {};
       const size = err === undefined ? "" : ` Largest absolute error ${err.toExponential(2)}.`;
