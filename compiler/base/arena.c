@@ -7,7 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { ALIGN = 16, FIRST_BLOCK = 64 << 10, LARGEST_BLOCK = 4 << 20, HUGE_PAGE = 2 << 20 };
+enum { ALIGN = 8, FIRST_BLOCK = 64 << 10, LARGEST_BLOCK = 4 << 20, HUGE_PAGE = 2 << 20 };
 
 struct arena_block {
   struct arena_block *next;
@@ -119,6 +119,14 @@ void *arena_array(struct arena *a, size_t n, size_t size) {
   if (__builtin_mul_overflow(n, size, &bytes))
     arena_oom(SIZE_MAX);
   return arena_alloc(a, bytes);
+}
+
+bool arena_extend(struct arena *a, const void *p, size_t n, size_t more) {
+  const size_t from = (n + ALIGN - 1) & ~(size_t)(ALIGN - 1), to = (n + more + ALIGN - 1) & ~(size_t)(ALIGN - 1);
+  if (!a->blocks || (const char *)p + from != a->blocks->data + a->used || to - from > a->size - a->used)
+    return false;
+  a->used += to - from;
+  return true;
 }
 
 void *arena_dup(struct arena *a, const void *p, size_t n) {

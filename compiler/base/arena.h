@@ -26,10 +26,12 @@ void arena_clear(struct arena *a); /* frees everything; the arena can be used ag
 /* Takes n bytes at once, within which nothing can run out; false when there are not as many. */
 MUST_USE bool arena_reserve(struct arena *a, size_t n);
 
-/* n zeroed bytes, aligned for any type.  n == 0 gives a valid pointer. */
+/* n zeroed bytes, aligned to 8: for any type but long double and __int128.  n == 0 gives a valid pointer. */
 void *arena_alloc(struct arena *a, size_t n) __attribute__((malloc, returns_nonnull));
 /* n zeroed elements of size bytes each; an overflowing product counts as out of memory. */
 void *arena_array(struct arena *a, size_t n, size_t size) __attribute__((malloc, returns_nonnull));
+/* Makes the n bytes at p, if they are what was taken last and there is room, `more` bytes longer, with anything in those. */
+bool arena_extend(struct arena *a, const void *p, size_t n, size_t more);
 void *arena_dup(struct arena *a, const void *p, size_t n) __attribute__((returns_nonnull)); /* NULL is fine if n == 0 */
 char *arena_strdup(struct arena *a, const char *s) __attribute__((returns_nonnull));
 char *arena_strndup(struct arena *a, const char *s, size_t n) __attribute__((returns_nonnull)); /* adds a NUL */

@@ -1,5 +1,6 @@
 #include "base/src.h"
 
+#include <stdint.h>
 #include <string.h>
 
 struct src_locs src_locs_one(struct arena *a, const struct src_loc *loc) {
@@ -46,5 +47,10 @@ struct src_locs src_locs_union(struct arena *a, struct src_locs x, struct src_lo
       v[n++] = y.v[i];
   if (n == before)
     return x;
+  /* Often x is what was made last; who shares it reads no further than before. */
+  if (arena_extend(a, x.v, (size_t)before * sizeof *v, (size_t)(n - before) * sizeof *v)) {
+    memcpy((void *)(uintptr_t)(x.v + before), v + before, (size_t)(n - before) * sizeof *v);
+    return (struct src_locs){n, x.v};
+  }
   return (struct src_locs){n, arena_dup(a, v, (size_t)n * sizeof *v)};
 }

@@ -242,8 +242,8 @@ static enum status run_engine(struct run *r, MlirExecutionEngine engine, const c
   bool ok = mlirLogicalResultIsSuccess(mlirExecutionEngineInvokePacked(engine, ir_str(name), args));
   const int64_t *d = results;
   for (int k = 0; ok && k < r->n_out; k++) {
-    enum dtype *t = &r->out[k].shape.dtype;
-    *t = stored_dtype(mlirShapedTypeGetElementType(mlirFunctionTypeGetResult(r->type, k)), *t);
+    const MlirType t = mlirShapedTypeGetElementType(mlirFunctionTypeGetResult(r->type, k));
+    r->out[k].shape.dtype = stored_dtype(t, r->out[k].shape.dtype);
     take_result(r->arena, d, &r->out[k]);
     d += 3 + 2 * r->out[k].shape.rank;
   }

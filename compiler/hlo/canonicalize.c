@@ -48,18 +48,24 @@ static void replace(struct hlo_instr *i, struct hlo_instr *heir) {
   rewrite_remove(i, heir);
 }
 
-static void walk(struct hlo_module *m, struct hlo_pass_result *r,
+static void walk_computation(struct hlo_computation *c, struct hlo_pass_result *r, enum hlo_op op,
+                             struct hlo_instr *(*rule)(struct arena *, struct hlo_instr *)) {
+  hlo_for_each(i, c) {
+    rewrite_forward_operands(i);
+    struct hlo_instr *heir = i->op == op ? rule(c->module->arena, i) : NULL;
+    if (!heir)
+      continue;
+    replace(i, heir);
+    r->changed = true;
+  }
+}
+
+static void walk(struct hlo_module *m, struct hlo_pass_result *r, enum hlo_op op,
                  struct hlo_instr *(*rule)(struct arena *, struct hlo_instr *)) {
   rewrite_begin(m);
   for (struct hlo_computation *c = m->computations; c; c = c->next)
-    hlo_for_each(i, c) {
-      rewrite_forward_operands(i);
-      struct hlo_instr *heir = rule(m->arena, i);
-      if (!heir)
-        continue;
-      replace(i, heir);
-      r->changed = true;
-    }
+    if (hlo_may_have(c, op))
+      walk_computation(c, r, op, rule);
   rewrite_end(m);
 }
 
@@ -69,7 +75,7 @@ static struct hlo_instr *order_broadcast(struct arena *a, struct hlo_instr *i) {
   int64_t to[HLO_RANK_MAX], sorted[HLO_RANK_MAX], dims[HLO_RANK_MAX];
   const int n = i->attrs->dimensions.n;
 
-  if (i->op != HLO_BROADCAST || infer_is_ascending(i->attrs->dimensions))
+  if (infer_is_ascending(i->attrs->dimensions))
     return NULL;
   for (int k = 0; k < i->shape.rank; k++) {
     to[k] = k;
@@ -94,7 +100,7 @@ static struct hlo_instr *order_broadcast(struct arena *a, struct hlo_instr *i) {
 }
 
 void hlo_broadcast_canonicalizer(struct hlo_module *m, struct hlo_pass_result *r) {
-  walk(m, r, order_broadcast);
+  walk(m, r, HLO_BROADCAST, order_broadcast);
 }
 
 /* ---- dots -------------------------------------------------------------------------------------------- */
@@ -145,7 +151,7 @@ static struct hlo_instr *arrange(struct arena *a, struct hlo_instr *dot, struct 
 }
 
 static struct hlo_instr *decompose_dot(struct arena *a, struct hlo_instr *i) {
-  if (i->op != HLO_DOT || is_canonical(i))
+  if (is_canonical(i))
     return NULL;
   const struct hlo_dot_dims *d = i->attrs->dot;
   const int n = d->lhs_batch.n;
@@ -174,5 +180,5 @@ static struct hlo_instr *decompose_dot(struct arena *a, struct hlo_instr *i) {
 }
 
 void hlo_dot_decomposer(struct hlo_module *m, struct hlo_pass_result *r) {
-  walk(m, r, decompose_dot);
+  walk(m, r, HLO_DOT, decompose_dot);
 }

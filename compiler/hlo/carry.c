@@ -34,6 +34,13 @@ struct shrinker {
   bool changed;
 };
 
+/* A computation, and what it has of the `op`s that give tuples. */
+struct found {
+  struct hlo_computation *c;
+  bool any;
+  bool unchanged; /* loops may hand an element around as it is: nothing but their own bodies says so */
+};
+
 static char needed; /* only its address is used */
 
 /* ---- what can be shrunk ------------------------------------------------------------------------------ */
@@ -325,15 +332,28 @@ static void walk_back(struct shrinker *s, struct hlo_computation *c) {
   }
 }
 
-/* Counts the callers of what c calls.  Has c any `op` that gives a tuple? */
-static bool look_through(struct shrinker *s, const struct hlo_computation *c, enum hlo_op op) {
+static bool has_unchanged(const struct hlo_instr *w) {
+  const struct hlo_instr *root = w->called[0]->root;
   bool any = false;
+  for (int k = 0; root && root->op == HLO_TUPLE && k < w->shape.n_elems && !any; k++)
+    any = is_unchanged(w, k);
+  return any;
+}
+
+/* Counts the callers of what c calls. */
+static struct found look_through(struct shrinker *s, struct hlo_computation *c) {
+  struct found f = {.c = c};
+  if (!c->may_call)
+    return f;
   hlo_for_each(i, c) {
-    any |= i->op == op && i->shape.dtype == DT_TUPLE;
+    if (i->op == s->op && i->shape.dtype == DT_TUPLE) {
+      f.any = true;
+      f.unchanged = f.unchanged || (s->op == HLO_WHILE && has_unchanged(i));
+    }
     for (int k = 0; k < i->n_called; k++)
       s->n_callers[i->called[k]->id]++;
   }
-  return any;
+  return f;
 }
 
 void carry_shrink(struct hlo_module *m, struct hlo_pass_result *r, enum hlo_op op) {
@@ -342,21 +362,21 @@ void carry_shrink(struct hlo_module *m, struct hlo_pass_result *r, enum hlo_op o
   int n = 0, most = 0;
 
   arena_init(&scratch);
-  struct hlo_computation **order = arena_new_array(&scratch, struct hlo_computation *, (size_t)m->n_computations);
+  struct found *order = arena_new_array(&scratch, struct found, (size_t)m->n_computations);
   s.n_callers = arena_new_array(&scratch, int, (size_t)m->next_computation_id);
   rewrite_begin(m);
   for (struct hlo_computation *c = m->computations; c; c = c->next) {
-    if (look_through(&s, c, op) && c->root)
-      order[n++] = c;
+    order[n] = look_through(&s, c);
+    n += order[n].any && c->root;
     if (c != m->entry && c->n_instrs > most)
       most = c->n_instrs;
   }
   /* for called computations, with the constants that sink into them: at most one per element */
   s.stack = arena_new_array(&scratch, struct hlo_instr *, 2 * (size_t)most + 1);
   while (n-- > 0) {
-    if (op == HLO_WHILE)
-      replace_unchanged(&s, order[n]);
-    walk_back(&s, order[n]);
+    if (order[n].unchanged)
+      replace_unchanged(&s, order[n].c);
+    walk_back(&s, order[n].c);
   }
   rewrite_end(m);
   r->changed |= s.changed;

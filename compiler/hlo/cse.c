@@ -55,29 +55,21 @@ static uint64_t hash_instr(const struct hlo_instr *i) {
 
 /* ---- equality ---------------------------------------------------------------------------------------- */
 
-static bool ints_equal(struct hlo_ints x, struct hlo_ints y) {
-  return x.n == y.n && (!x.n || !memcmp(x.v, y.v, (size_t)x.n * sizeof *x.v));
-}
-
-static bool dot_equal(const struct hlo_dot_dims *x, const struct hlo_dot_dims *y) {
-  return ints_equal(x->lhs_contracting, y->lhs_contracting) && ints_equal(x->rhs_contracting, y->rhs_contracting) &&
-         ints_equal(x->lhs_batch, y->lhs_batch) && ints_equal(x->rhs_batch, y->rhs_batch);
-}
-
 static bool gather_equal(const struct hlo_gather_dims *x, const struct hlo_gather_dims *y) {
-  return ints_equal(x->offset_dims, y->offset_dims) && ints_equal(x->collapsed_slice_dims, y->collapsed_slice_dims) &&
-         ints_equal(x->start_index_map, y->start_index_map) && ints_equal(x->slice_sizes, y->slice_sizes) &&
-         ints_equal(x->operand_batching_dims, y->operand_batching_dims) &&
-         ints_equal(x->start_indices_batching_dims, y->start_indices_batching_dims) &&
+  return hlo_ints_equal(x->offset_dims, y->offset_dims) &&
+         hlo_ints_equal(x->collapsed_slice_dims, y->collapsed_slice_dims) &&
+         hlo_ints_equal(x->start_index_map, y->start_index_map) && hlo_ints_equal(x->slice_sizes, y->slice_sizes) &&
+         hlo_ints_equal(x->operand_batching_dims, y->operand_batching_dims) &&
+         hlo_ints_equal(x->start_indices_batching_dims, y->start_indices_batching_dims) &&
          x->index_vector_dim == y->index_vector_dim && x->indices_are_sorted == y->indices_are_sorted;
 }
 
 static bool scatter_equal(const struct hlo_scatter_dims *x, const struct hlo_scatter_dims *y) {
-  return ints_equal(x->update_window_dims, y->update_window_dims) &&
-         ints_equal(x->inserted_window_dims, y->inserted_window_dims) &&
-         ints_equal(x->scatter_dims_to_operand_dims, y->scatter_dims_to_operand_dims) &&
-         ints_equal(x->input_batching_dims, y->input_batching_dims) &&
-         ints_equal(x->scatter_indices_batching_dims, y->scatter_indices_batching_dims) &&
+  return hlo_ints_equal(x->update_window_dims, y->update_window_dims) &&
+         hlo_ints_equal(x->inserted_window_dims, y->inserted_window_dims) &&
+         hlo_ints_equal(x->scatter_dims_to_operand_dims, y->scatter_dims_to_operand_dims) &&
+         hlo_ints_equal(x->input_batching_dims, y->input_batching_dims) &&
+         hlo_ints_equal(x->scatter_indices_batching_dims, y->scatter_indices_batching_dims) &&
          x->index_vector_dim == y->index_vector_dim && x->indices_are_sorted == y->indices_are_sorted &&
          x->unique_indices == y->unique_indices;
 }
@@ -99,8 +91,8 @@ static bool conv_equal(const struct hlo_conv_dims *x, const struct hlo_conv_dims
   return x->input_batch == y->input_batch && x->input_feature == y->input_feature &&
          x->kernel_input_feature == y->kernel_input_feature && x->kernel_output_feature == y->kernel_output_feature &&
          x->output_batch == y->output_batch && x->output_feature == y->output_feature &&
-         ints_equal(x->input_spatial, y->input_spatial) && ints_equal(x->kernel_spatial, y->kernel_spatial) &&
-         ints_equal(x->output_spatial, y->output_spatial) && x->feature_group_count == y->feature_group_count &&
+         hlo_ints_equal(x->input_spatial, y->input_spatial) && hlo_ints_equal(x->kernel_spatial, y->kernel_spatial) &&
+         hlo_ints_equal(x->output_spatial, y->output_spatial) && x->feature_group_count == y->feature_group_count &&
          x->batch_group_count == y->batch_group_count;
 }
 
@@ -114,7 +106,7 @@ static bool literal_equal(const struct hlo_literal *x, const struct hlo_literal 
 static bool attributes_equal(const struct hlo_instr *x, const struct hlo_instr *y) {
   size_t rank = x->n_operands ? (size_t)x->operands[0]->shape.rank : 0;
   if (x->op != y->op || !hlo_shape_equal(&x->shape, &y->shape) ||
-      !ints_equal(x->attrs->dimensions, y->attrs->dimensions) || x->attrs->direction != y->attrs->direction ||
+      !hlo_ints_equal(x->attrs->dimensions, y->attrs->dimensions) || x->attrs->direction != y->attrs->direction ||
       x->attrs->is_total_order != y->attrs->is_total_order || x->attrs->k != y->attrs->k ||
       x->attrs->is_smallest != y->attrs->is_smallest || x->attrs->is_stable != y->attrs->is_stable ||
       x->attrs->tuple_index != y->attrs->tuple_index || x->attrs->parameter_number != y->attrs->parameter_number)
@@ -123,7 +115,8 @@ static bool attributes_equal(const struct hlo_instr *x, const struct hlo_instr *
     return false;
   if (x->op == HLO_PAD && memcmp(x->attrs->padding, y->attrs->padding, rank * sizeof *x->attrs->padding) != 0)
     return false;
-  return SAME(x->attrs->dot, y->attrs->dot, dot_equal) && SAME(x->attrs->gather, y->attrs->gather, gather_equal) &&
+  return SAME(x->attrs->dot, y->attrs->dot, hlo_dot_dims_equal) &&
+         SAME(x->attrs->gather, y->attrs->gather, gather_equal) &&
          SAME(x->attrs->window, y->attrs->window, window_equal) && SAME(x->attrs->conv, y->attrs->conv, conv_equal) &&
          SAME(x->attrs->scatter, y->attrs->scatter, scatter_equal) &&
          SAME(x->attrs->literal, y->attrs->literal, literal_equal);
@@ -166,8 +159,8 @@ static bool instrs_equal(const struct hlo_instr *x, const struct hlo_instr *y) {
 }
 
 static bool knobs_equal(const struct hlo_knob *x, const struct hlo_knob *y) {
-  return ints_equal(x->loop_tile, y->loop_tile) && ints_equal(x->tile_size, y->tile_size) &&
-         ints_equal(x->reduction_tile, y->reduction_tile) && ints_equal(x->layout_tile, y->layout_tile) &&
+  return hlo_ints_equal(x->loop_tile, y->loop_tile) && hlo_ints_equal(x->tile_size, y->tile_size) &&
+         hlo_ints_equal(x->reduction_tile, y->reduction_tile) && hlo_ints_equal(x->layout_tile, y->layout_tile) &&
          x->mem_space == y->mem_space && x->partition_dim == y->partition_dim;
 }
 
@@ -187,18 +180,26 @@ static bool can_merge(const struct hlo_instr *i) {
 /* Equal instructions whose wishes differ stand side by side; more than this many are not worth looking through. */
 enum { TRIES_MAX = 16 };
 
-static void merge_computation(struct arena *a, struct hlo_computation *c, struct hlo_pass_result *r) {
+/* Small slots: they are looked at in no order, so the fewer bytes the better. */
+struct slot {
+  uint32_t hash;
+  int n; /* one more than the instruction's place in kept; 0: empty */
+};
+
+static size_t n_slots(const struct hlo_computation *c) {
   size_t cap = 16;
   while (2 * cap < 3 * (size_t)c->n_instrs)
     cap *= 2;
-  /* Small slots: they are looked at in no order, so the fewer bytes the better. */
-  struct slot {
-    uint32_t hash;
-    int n; /* one more than the instruction's place in kept; 0: empty */
-  } *slots = arena_new_array(a, struct slot, cap);
-  struct hlo_instr **kept = arena_new_array(a, struct hlo_instr *, (size_t)c->n_instrs);
+  return cap;
+}
+
+/* With room for the slots and the instructions of c. */
+static void merge_computation(struct slot *slots, struct hlo_instr **kept, struct hlo_computation *c,
+                              struct hlo_pass_result *r) {
+  const size_t cap = n_slots(c);
   int n_kept = 0;
 
+  memset(slots, 0, cap * sizeof *slots);
   hlo_for_each(i, c) {
     rewrite_forward_operands(i);
     if (!can_merge(i))
@@ -228,10 +229,16 @@ static void merge_computation(struct arena *a, struct hlo_computation *c, struct
 
 void hlo_cse(struct hlo_module *m, struct hlo_pass_result *r) {
   struct arena scratch;
+  const struct hlo_computation *largest = m->entry;
   arena_init(&scratch);
+  for (const struct hlo_computation *c = m->computations; c; c = c->next)
+    if (c->n_instrs > largest->n_instrs)
+      largest = c;
+  struct slot *slots = arena_new_array(&scratch, struct slot, n_slots(largest));
+  struct hlo_instr **kept = arena_new_array(&scratch, struct hlo_instr *, (size_t)largest->n_instrs);
   rewrite_begin(m);
   for (struct hlo_computation *c = m->computations; c; c = c->next)
-    merge_computation(&scratch, c, r);
+    merge_computation(slots, kept, c, r);
   rewrite_end(m);
   arena_clear(&scratch);
 }

@@ -40,10 +40,13 @@ static bool fold_side(struct arena *a, struct hlo_instr *dot, int side) {
 
 void hlo_transpose_folding(struct hlo_module *m, struct hlo_pass_result *r) {
   rewrite_begin(m);
-  for (struct hlo_computation *c = m->computations; c; c = c->next)
+  for (struct hlo_computation *c = m->computations; c; c = c->next) {
+    if (!hlo_may_have(c, HLO_DOT))
+      continue;
     hlo_for_each(i, c) {
       for (int side = 0; i->op == HLO_DOT && side < 2; side++)
         r->changed |= fold_side(m->arena, i, side);
     }
+  }
   rewrite_end(m);
 }

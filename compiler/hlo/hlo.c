@@ -82,6 +82,16 @@ struct hlo_ints hlo_ints_dup(struct arena *a, int n, const int64_t *v) {
   return (struct hlo_ints){n, n ? arena_dup(a, v, (size_t)n * sizeof *v) : NULL};
 }
 
+bool hlo_ints_equal(struct hlo_ints x, struct hlo_ints y) {
+  return x.n == y.n && (!x.n || x.v == y.v || !memcmp(x.v, y.v, (size_t)x.n * sizeof *x.v));
+}
+
+bool hlo_dot_dims_equal(const struct hlo_dot_dims *x, const struct hlo_dot_dims *y) {
+  return hlo_ints_equal(x->lhs_contracting, y->lhs_contracting) &&
+         hlo_ints_equal(x->rhs_contracting, y->rhs_contracting) && hlo_ints_equal(x->lhs_batch, y->lhs_batch) &&
+         hlo_ints_equal(x->rhs_batch, y->rhs_batch);
+}
+
 struct hlo_shape hlo_shape_array(struct arena *a, enum dtype t, int rank, const int64_t *dims) {
   struct hlo_ints d = hlo_ints_dup(a, rank, dims);
   return (struct hlo_shape){.dtype = t, .rank = rank, .dims = d.v};
@@ -255,6 +265,8 @@ static struct hlo_instr *instr_alloc(struct hlo_computation *c, enum hlo_op op, 
 
   i->id = m->next_id++;
   i->op = op;
+  c->ops[op / 64] |= (uint64_t)1 << op % 64;
+  c->may_call |= hlo_op_calls(op);
   i->name = name ? hlo_names_take(m->arena, m->names, name) : hlo_names_take_automatic(m->arena, m->names, i->id);
   i->shape = shape;
   i->n_operands = n_operands;
@@ -288,16 +300,28 @@ struct hlo_instr *hlo_insert(struct hlo_instr *before, enum hlo_op op, const cha
   return i;
 }
 
-/* Most constants are one number, and most of those the same few. */
+/* Most constants are one number, or none, and most of those the same few. */
 static const struct hlo_literal *shared_literal(struct hlo_module *m, const struct hlo_literal *l) {
   uint64_t bits = 0;
-  if (l->shape.rank || l->shape.dtype == DT_TUPLE || l->size > sizeof bits)
+  if (l->shape.dtype == DT_TUPLE || l->size > sizeof bits)
     return l;
   memcpy(&bits, l->data, l->size);
   const struct hlo_literal **known = &m->literals[known_place((bits ^ (uint64_t)l->shape.dtype) * HASH_FACTOR)];
-  if (!*known || (*known)->shape.dtype != l->shape.dtype || (*known)->size != l->size ||
+  if (!*known || (*known)->size != l->size || !hlo_shape_equal(&(*known)->shape, &l->shape) ||
       memcmp((*known)->data, l->data, l->size) != 0)
     *known = l;
+  return *known;
+}
+
+/* Models repeat a layer: few ways to multiply matrices. */
+static const struct hlo_dot_dims *shared_dot(struct hlo_module *m, const struct hlo_dot_dims *d) {
+  const struct hlo_ints v[] = {d->lhs_contracting, d->rhs_contracting, d->lhs_batch, d->rhs_batch};
+  uint64_t h = 0;
+  for (size_t k = 0; k < sizeof v / sizeof *v; k++)
+    h = (h ^ (uint64_t)v[k].n ^ (v[k].n ? (uint64_t)v[k].v[0] << 8 : 0)) * HASH_FACTOR;
+  const struct hlo_dot_dims **known = &m->dots[known_place(h)];
+  if (!*known || !hlo_dot_dims_equal(*known, d))
+    *known = d;
   return *known;
 }
 
@@ -326,6 +350,8 @@ void hlo_set_attrs(struct hlo_instr *i, const struct hlo_attrs *attrs) {
     own.dimensions.v = shared_ints(m, own.dimensions.n, own.dimensions.v);
   if (own.literal)
     own.literal = shared_literal(m, own.literal);
+  if (own.dot)
+    own.dot = shared_dot(m, own.dot);
   i->attrs = shared_attrs(m, &own);
 }
 
@@ -342,7 +368,8 @@ void hlo_remove(struct hlo_instr *i) {
 /* ---- provenance -------------------------------------------------------------------------------------- */
 
 /* from is kept ascending, and its storage is the next power of two of n_from: adding one id at a time to a long list
- * (a thousand equal constants merged into one) then costs what the list costs, once. */
+ * (a thousand equal constants merged into one) then costs what the list costs, once.  A full list is only read: several
+ * instructions may have it. */
 static void from_add(struct arena *a, struct hlo_instr *i, int id) {
   int n = i->n_from, lo = 0, hi = n;
   if (n && i->from[n - 1] < id)
@@ -373,7 +400,11 @@ void hlo_derive(struct hlo_instr *heir, const struct hlo_instr *dead) {
     return;
   struct hlo_computation *c = heir->parent ? heir->parent : dead->parent;
   struct arena *a = c->module->arena;
-  for (int k = 0; k < dead->n_from; k++)
+  if (!heir->n_from && !(dead->n_from & (dead->n_from - 1))) {
+    heir->from = dead->from;
+    heir->n_from = dead->n_from;
+  }
+  for (int k = 0; heir->from != dead->from && k < dead->n_from; k++)
     from_add(a, heir, dead->from[k]);
   heir->locs = src_locs_union(a, heir->locs, dead->locs);
   if (!heir->knob)

@@ -42,11 +42,13 @@ enum { HLO_RANK_MAX = 16, HLO_SPATIAL_MAX = 10 /* of a convolution: text has one
 
 /* An array shape, or (dtype == DT_TUPLE) a tuple of shapes.  dims is not NULL unless rank is 0. */
 struct hlo_shape {
-  enum dtype dtype;
-  int rank;
-  const int64_t *dims;
-  int n_elems; /* tuple only */
-  const struct hlo_shape *elems;
+  enum dtype dtype : 8;
+  int rank : 24; /* 0 of a tuple */
+  int n_elems;   /* tuple only */
+  union {
+    const int64_t *dims;
+    const struct hlo_shape *elems; /* tuple only */
+  };
 };
 
 struct hlo_shape hlo_shape_array(struct arena *a, enum dtype t, int rank, const int64_t *dims); /* copies dims */
@@ -80,10 +82,12 @@ struct hlo_ints {
   const int64_t *v;
 };
 struct hlo_ints hlo_ints_dup(struct arena *a, int n, const int64_t *v);
+bool hlo_ints_equal(struct hlo_ints x, struct hlo_ints y);
 
 struct hlo_dot_dims {
   struct hlo_ints lhs_contracting, rhs_contracting, lhs_batch, rhs_batch;
 };
+bool hlo_dot_dims_equal(const struct hlo_dot_dims *x, const struct hlo_dot_dims *y);
 struct hlo_gather_dims {
   struct hlo_ints offset_dims, collapsed_slice_dims, start_index_map, slice_sizes;
   struct hlo_ints operand_batching_dims, start_indices_batching_dims;
@@ -189,7 +193,8 @@ extern const struct hlo_attrs hlo_no_attrs;
 /* Passes walk over all instructions again and again, so they are small, stand side by side in memory, and begin with
  * what every walk reads. */
 struct hlo_instr {
-  enum hlo_op op;
+  enum hlo_op op : 16;
+  bool is_fused; /* see rewrite.h; false between passes */
   int id;
   int n_operands;
   int mark; /* anybody's, who sets it before reading it */
@@ -198,7 +203,6 @@ struct hlo_instr {
   struct hlo_computation *parent; /* NULL once removed */
   void *scratch;                  /* NULL between passes; rewrite.h says what passes keep here */
   const struct hlo_knob *knob;    /* on the value it defines, or NULL */
-  bool is_fused;                  /* see rewrite.h; false between passes */
 
   struct hlo_shape shape;
   struct hlo_instr *prev;
@@ -227,7 +231,14 @@ struct hlo_computation {
   int n_params;
   struct hlo_instr **params; /* by number */
   struct hlo_computation *next;
+  uint64_t ops[(HLO_OP_COUNT + 63) / 64]; /* hlo_may_have */
+  bool may_call;                          /* may any instruction have called computations? */
 };
+
+/* Passes skip what has nothing for them.  False: c never had such an instruction.  True: it had, and may have. */
+static inline bool hlo_may_have(const struct hlo_computation *c, enum hlo_op op) {
+  return c->ops[op / 64] >> op % 64 & 1;
+}
 
 /* What the name of a parameter ends with, wherever it is printed, if the program writes it in place. */
 #define HLO_ALIAS_SUFFIX ".must_alias_input"
@@ -265,6 +276,7 @@ struct hlo_module {
   /* what instructions share, by hash: the last ones seen */
   struct hlo_ints ints[HLO_KNOWN];
   const struct hlo_literal *literals[HLO_KNOWN];
+  const struct hlo_dot_dims *dots[HLO_KNOWN];
   const struct hlo_attrs *known_attrs[HLO_KNOWN];
 };
 

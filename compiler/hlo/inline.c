@@ -52,30 +52,36 @@ static void replace(struct inliner *in, struct hlo_instr *i, struct hlo_instr *h
   in->changed = true;
 }
 
-void inline_walk(struct hlo_module *m, struct hlo_pass_result *r, inline_rule *rule) {
+static void walk(struct inliner *in, struct hlo_computation *c, enum hlo_op op, inline_rule *rule) {
+  hlo_for_each(i, c) {
+    rewrite_forward_operands(i);
+    struct hlo_instr *heir = i->op != op || rewrite_is_pinned(i) ? NULL : rule(in, i);
+    if (heir && !(i == in->m->entry->root && heir->op == HLO_PARAMETER))
+      replace(in, i, heir);
+  }
+}
+
+bool inline_walk(struct hlo_module *m, struct hlo_pass_result *r, enum hlo_op op, inline_rule *rule) {
   struct inliner in = {.m = m};
   rewrite_begin(m);
   for (struct hlo_computation *c = m->computations; c; c = c->next)
     in.n_instrs += c->n_instrs;
   for (struct hlo_computation *c = m->computations; c; c = c->next)
-    hlo_for_each(i, c) {
-      rewrite_forward_operands(i);
-      struct hlo_instr *heir = rewrite_is_pinned(i) ? NULL : rule(&in, i);
-      if (heir && !(i == m->entry->root && heir->op == HLO_PARAMETER))
-        replace(&in, i, heir);
-    }
+    if (hlo_may_have(c, op))
+      walk(&in, c, op, rule);
   rewrite_end(m);
   r->changed |= in.changed;
+  return in.keeps_tuple;
 }
 
 /* ---- the passes ------------------------------------------------------------------------------------------ */
 
 static struct hlo_instr *inline_call(struct inliner *in, struct hlo_instr *i) {
-  return i->op == HLO_CALL && inline_can(in, i->called[0]) ? inline_at(in, i, i->called[0], i->operands) : NULL;
+  return inline_can(in, i->called[0]) ? inline_at(in, i, i->called[0], i->operands) : NULL;
 }
 
 void hlo_call_inliner(struct hlo_module *m, struct hlo_pass_result *r) {
-  inline_walk(m, r, inline_call);
+  inline_walk(m, r, HLO_CALL, inline_call);
 }
 
 /* Do all branches compute the same from the same? */
@@ -86,20 +92,23 @@ static bool branches_agree(const struct hlo_instr *i) {
   return true;
 }
 
+/* The number of the branch that i surely takes, or -1. */
+static int64_t known_branch(const struct hlo_instr *i) {
+  if (i->operands[0]->op != HLO_CONSTANT)
+    return branches_agree(i) ? 0 : -1;
+  const int64_t v = literal_int(i->operands[0]->attrs->literal, 0);
+  return i->operands[0]->shape.dtype == DT_BOOL ? !v : v >= 0 && v < i->n_called ? v : i->n_called - 1;
+}
+
 static struct hlo_instr *choose_branch(struct inliner *in, struct hlo_instr *i) {
-  if (i->op != HLO_CONDITIONAL)
-    return NULL;
-  int64_t k = 0;
-  if (i->operands[0]->op == HLO_CONSTANT) {
-    const int64_t v = literal_int(i->operands[0]->attrs->literal, 0);
-    k = i->operands[0]->shape.dtype == DT_BOOL ? !v : v >= 0 && v < i->n_called ? v : i->n_called - 1;
-  } else if (!branches_agree(i)) {
-    return NULL;
-  }
-  return inline_can(in, i->called[k]) ? inline_at(in, i, i->called[k], i->operands + 1 + k) : NULL;
+  const int64_t k = known_branch(i);
+  if (k >= 0 && inline_can(in, i->called[k]))
+    return inline_at(in, i, i->called[k], i->operands + 1 + k);
+  in->keeps_tuple |= i->shape.dtype == DT_TUPLE;
+  return NULL;
 }
 
 void hlo_conditional_simplifier(struct hlo_module *m, struct hlo_pass_result *r) {
-  carry_shrink(m, r, HLO_CONDITIONAL);
-  inline_walk(m, r, choose_branch);
+  if (inline_walk(m, r, HLO_CONDITIONAL, choose_branch))
+    carry_shrink(m, r, HLO_CONDITIONAL);
 }

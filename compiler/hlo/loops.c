@@ -14,8 +14,6 @@
 
 static struct hlo_instr *replace_loop(struct inliner *in, struct hlo_instr *i) {
   struct hlo_trip t;
-  if (i->op != HLO_WHILE)
-    return NULL;
   const struct hlo_instr *goes_on = i->called[1]->root;
   if (goes_on->op == HLO_CONSTANT && !literal_int(goes_on->attrs->literal, 0))
     return i->operands[0];
@@ -28,5 +26,5 @@ static struct hlo_instr *replace_loop(struct inliner *in, struct hlo_instr *i) {
 
 void hlo_while_loop_simplifier(struct hlo_module *m, struct hlo_pass_result *r) {
   carry_shrink(m, r, HLO_WHILE);
-  inline_walk(m, r, replace_loop);
+  inline_walk(m, r, HLO_WHILE, replace_loop);
 }

@@ -80,7 +80,7 @@ static struct hlo_instr *move(struct mover *v, struct hlo_instr *i, const struct
     rewrite_inherit_places(operands[k], x);
   }
   shape.dtype = i->shape.dtype;
-  struct hlo_instr *moved = rewrite_copy(i, i, shape, operands);
+  struct hlo_instr *moved = rewrite_replace(i, shape, operands);
   struct hlo_instr *down = hlo_insert(i, by->op, NULL, i->shape, 1, &moved);
   down->attrs = by->attrs;
   for (int k = 0; k < i->n_operands; k++)
@@ -114,6 +114,8 @@ void hlo_reshape_mover(struct hlo_module *m, struct hlo_pass_result *r) {
   rewrite_begin(m);
   make_room(&v, m);
   for (struct hlo_computation *c = m->computations; c; c = c->next) {
+    if (!hlo_may_have(c, HLO_RESHAPE) && !hlo_may_have(c, HLO_TRANSPOSE))
+      continue;
     count_uses(&v, c);
     hlo_for_each(i, c) {
       rewrite_forward_operands(i);

@@ -100,14 +100,18 @@ static void note_asked(struct arena *a, struct hlo_names *s, const char *name) {
 }
 
 const char *hlo_names_take(struct arena *a, struct hlo_names *s, const char *wanted) {
-  const char *name = hlo_sanitize_name(a, wanted);
-  const char *base = name;
-
   if (s->n * 4 >= s->cap * 3)
     grow(a, s);
-  note_asked(a, s, name);
+  const char *name = wanted;
   uint32_t hash = hash_text(name);
-  const size_t first = find_slot(s, name, hash);
+  size_t first = find_slot(s, name, hash);
+  if (!s->v[first].name) { /* what is in the table is spelled well */
+    name = hlo_sanitize_name(a, wanted);
+    note_asked(a, s, name);
+    hash = hash_text(name);
+    first = find_slot(s, name, hash);
+  }
+  const char *base = name;
   size_t slot = first;
   while (s->v[slot].name) {
     name = arena_printf(a, "%s.%d", base, ++s->v[first].n_behind);

@@ -27,8 +27,17 @@ static const char *const ignored[] = {
     "result_accuracy",
 };
 
-/* What is read of frontend_attributes, which are ignored otherwise. */
-static const char has_collectives[] = "has_collectives=\"1\"";
+/* Says so a value of frontend_attributes, {has_collectives="1"}?  The rest of it is ignored, and so is its syntax. */
+static bool has_collectives(const struct cursor *c) {
+  static const char wanted[] = "has_collectives=\"1\"";
+  const char *p = c->at;
+  while ((p = memmem(p, (size_t)(c->end - p), wanted, sizeof wanted - 1))) {
+    if (p > c->at && memchr("{, ", p[-1], 3))
+      return true;
+    p++;
+  }
+  return false;
+}
 
 static bool is_ignored(struct span key) {
   for (size_t k = 0; k < sizeof ignored / sizeof *ignored; k++)
@@ -62,7 +71,7 @@ static bool many_names(struct cursor *c, const struct text_attr *x, int *n, stru
     ++*n;
     cur_take(&in, ',');
   }
-  *out = arena_dup(c->a, v, (size_t)*n * sizeof *v);
+  *out = arena_dup(c->tmp, v, (size_t)*n * sizeof *v);
   return !c->is_bad;
 }
 
@@ -93,7 +102,7 @@ bool read_called(struct cursor *c, const struct text_instr *t, int *n, struct sp
     if (!one_name(c, t, "to_apply", &v[0]))
       return false;
   }
-  *out = arena_dup(c->a, v, (size_t)*n * sizeof *v);
+  *out = arena_dup(c->tmp, v, (size_t)*n * sizeof *v);
   return true;
 }
 
@@ -334,7 +343,7 @@ static bool own_attribute(struct cursor *c, struct span key, const struct hlo_in
     if (span_is(key, "backend_config") && cur_peek(c, '"'))
       return cur_string(c, &p->own.backend_config);
     if (span_is(key, "frontend_attributes"))
-      p->own.has_collectives = memmem(c->at, (size_t)(c->end - c->at), has_collectives, sizeof has_collectives - 1);
+      p->own.has_collectives = has_collectives(c);
     break;
   default:
     break;

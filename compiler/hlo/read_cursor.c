@@ -39,11 +39,12 @@ struct src_loc *cur_place(struct cursor *c, struct span where) {
   return p;
 }
 
-void cur_start(struct cursor *c, struct arena *a, const char *text, size_t len, const char *file, struct diags *ds) {
+void cur_start(struct cursor *c, struct arena *a, struct arena *tmp, const char *text, size_t len, const char *file,
+               struct diags *ds) {
   size_t n = 1;
   for (size_t i = 0; i < len; i++)
     n += text[i] == '\n';
-  size_t *starts = arena_new_array(a, size_t, n);
+  size_t *starts = arena_new_array(tmp, size_t, n);
   n = 1;
   for (size_t i = 0; i < len; i++)
     if (text[i] == '\n')
@@ -53,6 +54,7 @@ void cur_start(struct cursor *c, struct arena *a, const char *text, size_t len, 
                        .text = text,
                        .file = file,
                        .a = a,
+                       .tmp = tmp,
                        .ds = ds,
                        .line_starts = starts,
                        .n_lines = (int)n};

@@ -49,7 +49,7 @@ struct reader {
   struct cursor c;
   struct span module_name;
   struct text_comp *comps;
-  struct name_map comp_names;
+  struct name_map comp_names, names; /* names: where map_for puts them */
   struct text_comp *entry;
   struct text_alias *aliases;
   int n_instrs;
@@ -100,7 +100,7 @@ static bool read_alias_table(struct reader *r, struct cursor *c) {
     return false;
   struct text_alias **end = &r->aliases;
   while (!cur_peek(c, '}')) {
-    struct text_alias *x = arena_new(c->a, struct text_alias);
+    struct text_alias *x = arena_new(c->tmp, struct text_alias);
     struct span kind;
     if (!cur_ints(c, &x->output) || !cur_need(c, ':') || !cur_need(c, '(') || !cur_int(c, &x->param))
       return false;
@@ -172,7 +172,7 @@ static bool read_operands(struct cursor *c, struct text_instr *t) {
   if (!cur_peek(c, ')'))
     do {
       if (n == cap) {
-        struct span *more = arena_new_array(c->a, struct span, (size_t)cap * 2);
+        struct span *more = arena_new_array(c->tmp, struct span, (size_t)cap * 2);
         memcpy(more, all, (size_t)n * sizeof *more);
         all = more;
         cap *= 2;
@@ -181,14 +181,14 @@ static bool read_operands(struct cursor *c, struct text_instr *t) {
         return false;
     } while (cur_take(c, ','));
   t->n_operands = n;
-  t->operands = arena_dup(c->a, all, (size_t)n * sizeof *all);
+  t->operands = arena_dup(c->tmp, all, (size_t)n * sizeof *all);
   return cur_need(c, ')');
 }
 
 static bool read_attrs(struct cursor *c, struct text_instr *t) {
   struct text_attr **end = &t->attrs;
   while (cur_take(c, ',')) {
-    struct text_attr *x = arena_new(c->a, struct text_attr);
+    struct text_attr *x = arena_new(c->tmp, struct text_attr);
     if (!cur_word(c, &x->key, "an attribute's name") || !cur_need(c, '=') || !cur_value(c, &x->value))
       return false;
     *end = x;
@@ -206,7 +206,7 @@ const struct text_attr *text_attr(const struct text_instr *t, const char *key) {
 
 static bool read_instr(struct reader *r, struct text_comp *comp) {
   struct cursor *c = &r->c;
-  struct text_instr *t = arena_new(c->a, struct text_instr);
+  struct text_instr *t = arena_new(c->tmp, struct text_instr);
   cur_space(c);
   const char *start = c->at;
   t->is_root = cur_take_word(c, "ROOT");
@@ -249,11 +249,11 @@ static bool skip_signature(struct cursor *c) {
 
 static bool read_computation(struct reader *r) {
   struct cursor *c = &r->c;
-  struct text_comp *comp = arena_new(c->a, struct text_comp);
+  struct text_comp *comp = arena_new(c->tmp, struct text_comp);
   comp->is_entry = cur_take_word(c, "ENTRY");
   if (!cur_name(c, &comp->name) || !skip_signature(c) || !cur_need(c, '{'))
     return false;
-  if (!name_add(c->a, &r->comp_names, comp->name, comp))
+  if (!name_add(c->tmp, &r->comp_names, comp->name, comp))
     return cur_fail(c, comp->name, DG_HLO_INVALID, "two computations are called %.*s", (int)comp->name.len,
                     comp->name.at);
   while (!cur_take(c, '}'))
@@ -297,7 +297,7 @@ static bool read_texts(struct cursor *c, struct table *t) {
     if (c->at >= c->end || *c->at < '0' || *c->at > '9')
       return true;
     int64_t number;
-    const char **text = table_add(c->a, t, sizeof *text);
+    const char **text = table_add(c->tmp, t, sizeof *text);
     if (!cur_int(c, &number) || !cur_string(c, text))
       return false;
   }
@@ -329,7 +329,7 @@ static bool read_records(struct cursor *c, struct table *t, int n, const char *c
     cur_space(c);
     if (c->at >= c->end || *c->at < '0' || *c->at > '9')
       return true;
-    if (!read_record(c, n, keys, table_add(c->a, t, (size_t)n * sizeof(int64_t))))
+    if (!read_record(c, n, keys, table_add(c->tmp, t, (size_t)n * sizeof(int64_t))))
       return false;
   }
 }
@@ -383,7 +383,7 @@ static int as_line(int64_t v) {
 static void link_frames(struct reader *r) {
   struct arena *a = r->c.a;
   const struct stack_frame *f = r->frames.v;
-  r->frame_locs = arena_new_array(a, const struct src_loc *, (size_t)r->frames.n);
+  r->frame_locs = arena_new_array(r->c.tmp, const struct src_loc *, (size_t)r->frames.n);
   for (int k = 0; k < r->frames.n; k++) {
     if (f[k].location < 1 || f[k].location > r->locations.n)
       continue;
@@ -476,7 +476,7 @@ static bool make_params(struct reader *r, struct text_comp *comp, struct hlo_bui
   int n = 0;
   for (struct text_instr *t = comp->first; t; t = t->next)
     n += t->op == HLO_PARAMETER;
-  struct text_instr **v = arena_new_array(c->a, struct text_instr *, (size_t)n);
+  struct text_instr **v = arena_new_array(c->tmp, struct text_instr *, (size_t)n);
   n = 0;
   for (struct text_instr *t = comp->first; t; t = t->next)
     if (t->op == HLO_PARAMETER)
@@ -488,7 +488,7 @@ static bool make_params(struct reader *r, struct text_comp *comp, struct hlo_bui
     if (comp->is_entry && v[k]->shape.dtype == DT_TUPLE)
       return cur_fail(c, v[k]->name, DG_HLO_INVALID, "a tuple as parameter of the entry computation has no form here");
     b->locs = places_of(r, v[k]);
-    v[k]->made = hlo_parameter(b, arena_strndup(c->a, v[k]->name.at, v[k]->name.len), v[k]->shape);
+    v[k]->made = hlo_parameter(b, arena_strndup(c->tmp, v[k]->name.at, v[k]->name.len), v[k]->shape);
     if (!v[k]->made)
       return cur_fail(c, v[k]->name, DG_HLO_INVALID, "%s", b->err.text);
   }
@@ -497,7 +497,7 @@ static bool make_params(struct reader *r, struct text_comp *comp, struct hlo_bui
 
 static bool make_instr(struct reader *r, struct text_comp *comp, const struct name_map *names, struct text_instr *t) {
   struct cursor *c = &r->c;
-  struct hlo_instr **operands = arena_new_array(c->a, struct hlo_instr *, (size_t)t->n_operands);
+  struct hlo_instr **operands = arena_new_array(c->tmp, struct hlo_instr *, (size_t)t->n_operands);
   for (int k = 0; k < t->n_operands; k++) {
     operands[k] = name_find(names, t->operands[k]);
     if (!operands[k])
@@ -508,7 +508,7 @@ static bool make_instr(struct reader *r, struct text_comp *comp, const struct na
   if (arity >= 0 && arity != t->n_operands)
     return cur_fail(c, t->whole, DG_HLO_INVALID, "%s takes %d operands, not %d", hlo_op_name((enum hlo_op)t->op), arity,
                     t->n_operands);
-  t->made = hlo_append(comp->made, (enum hlo_op)t->op, arena_strndup(c->a, t->name.at, t->name.len), t->shape,
+  t->made = hlo_append(comp->made, (enum hlo_op)t->op, arena_strndup(c->tmp, t->name.at, t->name.len), t->shape,
                        t->n_operands, operands);
   t->made->locs = places_of(r, t);
   struct attr_reader attrs = {c, t, find_made, r};
@@ -539,6 +539,20 @@ static bool make_callees(struct reader *r, struct text_comp *comp, int depth) {
   return true;
 }
 
+/* An empty map with room for n names, in the place of the last one. */
+static struct name_map map_for(struct reader *r, int n) {
+  struct name_map m = {.v = r->names.v, .cap = 16};
+  while (m.cap < 2 * ((size_t)n + 1))
+    m.cap *= 2;
+  if (m.cap > r->names.cap) {
+    m.v = arena_new_array(r->c.tmp, struct name_slot, m.cap);
+    r->names = m;
+  } else {
+    memset(m.v, 0, m.cap * sizeof *m.v);
+  }
+  return m;
+}
+
 static bool make_computation(struct reader *r, struct text_comp *comp, int depth) {
   struct cursor *c = &r->c;
   if (comp->is_done)
@@ -549,17 +563,17 @@ static bool make_computation(struct reader *r, struct text_comp *comp, int depth
   if (!make_callees(r, comp, depth))
     return false;
   comp->made =
-      comp->is_entry ? r->m->entry : hlo_computation_new(r->m, arena_strndup(c->a, comp->name.at, comp->name.len));
+      comp->is_entry ? r->m->entry : hlo_computation_new(r->m, arena_strndup(c->tmp, comp->name.at, comp->name.len));
   struct hlo_builder b;
   hlo_builder_init(&b, r->m);
   b.computation = comp->made;
   if (!make_params(r, comp, &b))
     return false;
-  struct name_map names = {0};
+  struct name_map names = map_for(r, comp->n);
   for (struct text_instr *t = comp->first; t; t = t->next) {
     if (t->op != HLO_PARAMETER && !make_instr(r, comp, &names, t))
       return false;
-    if (!name_add(c->a, &names, t->name, t->made))
+    if (!name_add(c->tmp, &names, t->name, t->made))
       return cur_fail(c, t->name, DG_HLO_INVALID, "two instructions of %.*s are called %.*s", (int)comp->name.len,
                       comp->name.at, (int)t->name.len, t->name.at);
     if (t->is_root)
@@ -611,21 +625,25 @@ static bool set_aliases(struct reader *r) {
   return true;
 }
 
+static bool read_module(struct reader *r) {
+  if (!read_structure(r))
+    return false;
+  link_frames(r);
+  r->m = hlo_module_new(r->c.a, arena_strndup(r->c.tmp, r->module_name.at, r->module_name.len));
+  r->entry->is_entry = true;
+  if (!make_computation(r, r->entry, 0))
+    return false;
+  if (!read_set_outputs(r->m))
+    return cur_fail(&r->c, r->entry->name, DG_HLO_INVALID, "a tuple within the result's tuple has no form here");
+  return set_aliases(r);
+}
+
 struct hlo_module *hlo_read_text(struct arena *a, const char *text, size_t len, const char *file, struct diags *ds) {
   struct reader r = {0};
-  cur_start(&r.c, a, arena_strndup(a, text, len), len, file, ds);
-  if (!read_structure(&r))
-    return NULL;
-  link_frames(&r);
-  r.m = hlo_module_new(a, arena_strndup(a, r.module_name.at, r.module_name.len));
-  r.entry->is_entry = true;
-  if (!make_computation(&r, r.entry, 0))
-    return NULL;
-  if (!read_set_outputs(r.m)) {
-    cur_fail(&r.c, r.entry->name, DG_HLO_INVALID, "a tuple within the result's tuple has no form here");
-    return NULL;
-  }
-  if (!set_aliases(&r))
-    return NULL;
-  return hlo_verify(r.m, ds) == ST_OK ? r.m : NULL;
+  struct arena tmp;
+  arena_init(&tmp);
+  cur_start(&r.c, a, &tmp, arena_strndup(&tmp, text, len), len, file, ds);
+  const bool ok = read_module(&r);
+  arena_clear(&tmp);
+  return ok && hlo_verify(r.m, ds) == ST_OK ? r.m : NULL;
 }

@@ -9,7 +9,8 @@ struct cursor {
   const char *at, *end;
   const char *text; /* the whole */
   const char *file;
-  struct arena *a;
+  struct arena *a;   /* the module's */
+  struct arena *tmp; /* for as long as the text is read */
   struct diags *ds;
   const size_t *line_starts;
   int n_lines;
@@ -22,7 +23,9 @@ struct span {
   size_t len;
 };
 
-void cur_start(struct cursor *c, struct arena *a, const char *text, size_t len, const char *file, struct diags *ds);
+/* The text is borrowed. */
+void cur_start(struct cursor *c, struct arena *a, struct arena *tmp, const char *text, size_t len, const char *file,
+               struct diags *ds);
 bool cur_fail(struct cursor *c, struct span where, enum diag_code code, const char *fmt, ...) PRINTF(4, 5);
 struct src_loc *cur_place(struct cursor *c, struct span where); /* its range, lines and columns counted */
 

@@ -66,14 +66,27 @@ void rewrite_inherit_places(struct hlo_instr *heir, const struct hlo_instr *dead
   heir->knob = knob;
 }
 
-struct hlo_instr *rewrite_copy(struct hlo_instr *before, const struct hlo_instr *x, struct hlo_shape shape,
-                               struct hlo_instr *const *operands) {
-  struct hlo_instr *i = hlo_insert(before, x->op, x->name, shape, x->n_operands, operands);
+static struct hlo_instr *copy(struct hlo_instr *before, const struct hlo_instr *x, const char *name,
+                              struct hlo_shape shape, struct hlo_instr *const *operands) {
+  struct hlo_instr *i = hlo_insert(before, x->op, name, shape, x->n_operands, operands);
   i->attrs = x->attrs;
   i->n_called = x->n_called;
   i->called = x->called;
   rewrite_inherit_places(i, x);
   i->knob = x->knob;
+  return i;
+}
+
+struct hlo_instr *rewrite_copy(struct hlo_instr *before, const struct hlo_instr *x, struct hlo_shape shape,
+                               struct hlo_instr *const *operands) {
+  return copy(before, x, x->name, shape, operands);
+}
+
+struct hlo_instr *rewrite_replace(struct hlo_instr *x, struct hlo_shape shape, struct hlo_instr *const *operands) {
+  struct hlo_instr *i = copy(x, x, NULL, shape, operands);
+  const char *name = i->name;
+  i->name = x->name;
+  x->name = name;
   return i;
 }
 

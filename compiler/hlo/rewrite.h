@@ -25,6 +25,8 @@ void rewrite_inherit_places(struct hlo_instr *heir, const struct hlo_instr *dead
 /* x once more, in front of `before`, with other operands and this shape: attributes, places and knob, no fuse group. */
 struct hlo_instr *rewrite_copy(struct hlo_instr *before, const struct hlo_instr *x, struct hlo_shape shape,
                                struct hlo_instr *const *operands);
+/* The same in front of x, under x's name: for an x that is removed next. */
+struct hlo_instr *rewrite_replace(struct hlo_instr *x, struct hlo_shape shape, struct hlo_instr *const *operands);
 /* Unlinks i; users that come later are forwarded to heir. */
 void rewrite_remove(struct hlo_instr *i, struct hlo_instr *heir);
 

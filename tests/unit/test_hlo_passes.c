@@ -301,6 +301,32 @@ static void a_parameter_is_still_copied_into_a_tuple_of_results(void **state) {
   assert_int_equal(t->b.module->entry->root->operands[1]->op, HLO_EXP);
 }
 
+/* An heir without a history begins with a dead one's; what it hears of later is its own. */
+static void histories_that_are_shared_stay_apart(void **state) {
+  struct test *t = *state;
+  hlo_val x = PARAM(t, "x", DT_F32, 4), dead[4], heir[2];
+  for (int k = 0; k < 4; k++)
+    dead[k] = hlo_unary(&t->b, HLO_EXP, x);
+  for (int k = 0; k < 2; k++)
+    heir[k] = hlo_unary(&t->b, HLO_NEGATE, x);
+  assert_int_equal(hlo_finish(&t->b, 1, &heir[0], (const char *[]){"o"}), ST_OK);
+  hlo_stage_mark(t->b.module);
+  heir[0]->n_from = heir[1]->n_from = 0;
+  hlo_derive(dead[0], dead[1]);
+  for (int k = 0; k < 2; k++) {
+    hlo_derive(heir[k], dead[0]);
+    hlo_derive(heir[k], dead[2 + k]);
+  }
+  hlo_derive(dead[0], dead[3]);
+  for (int k = 0; k < 2; k++) {
+    assert_int_equal(heir[k]->n_from, 3);
+    assert_true(comes_from(heir[k], dead[0]->id) && comes_from(heir[k], dead[1]->id));
+    assert_true(comes_from(heir[k], dead[2 + k]->id));
+  }
+  assert_int_equal(dead[0]->n_from, 3);
+  assert_true(comes_from(dead[0], dead[3]->id));
+}
+
 /* ---- wishes ------------------------------------------------------------------------------------------ */
 
 static void a_knob_moves_to_the_heir(void **state) {
@@ -511,6 +537,7 @@ int main(void) {
       T(dot_over_nothing_is_zero),
       T(maximum_of_a_value_with_itself_is_the_value),
       T(a_parameter_is_still_copied_into_a_tuple_of_results),
+      T(histories_that_are_shared_stay_apart),
       T(a_knob_moves_to_the_heir),
       T(a_knob_without_a_home_keeps_its_instruction),
       T(a_fuse_group_follows_its_members),
