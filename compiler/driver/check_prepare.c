@@ -26,16 +26,13 @@ static const char LLVM[] = "builtin.module(func.func(expand-strided-metadata,low
 
 /* ---- dropping what is ours --------------------------------------------------------------------------- */
 
-static bool has_prefix(MlirStringRef name, const char *prefix) {
-  return name.length > strlen(prefix) && !memcmp(name.data, prefix, strlen(prefix));
-}
-
 /* Annotations, and the tiling script beside the program with the attribute that announces it; not what says what a
  * function without a body means. */
 static bool is_ours(MlirStringRef name) {
   if (mlirStringRefEqual(name, ir_str(CHECK_COLLECTIVE)))
     return false;
-  return has_prefix(name, "nkipy.") || has_prefix(name, "transform.named_") || has_prefix(name, "transform.with_");
+  return ir_begins_with(name, "nkipy.") || ir_begins_with(name, "transform.named_") ||
+         ir_begins_with(name, "transform.with_");
 }
 
 static MlirType plain_memref(MlirType t) {

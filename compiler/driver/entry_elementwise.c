@@ -6,21 +6,13 @@
  *
  * As upstream's convert-elementwise-to-linalg, which writes to an operand instead: an argument would be copied for it.
  */
-#include <string.h>
-
 #include "driver/entry.h"
 #include "ir/structured.h"
 #include "linalg/emit.h"
 
-static bool has_dialect(MlirOperation op, const char *prefix) {
-  MlirStringRef name = mlirIdentifierStr(mlirOperationGetName(op));
-  const size_t n = strlen(prefix);
-  return name.length > n && !memcmp(name.data, prefix, n);
-}
-
 static bool is_wanted(MlirOperation op, void *user) {
   (void)user;
-  if ((!has_dialect(op, "arith.") && !has_dialect(op, "math.")) || !mlirOperationGetNumOperands(op) ||
+  if ((!ir_is_of(op, "arith.") && !ir_is_of(op, "math.")) || !mlirOperationGetNumOperands(op) ||
       mlirOperationGetNumResults(op) != 1)
     return false;
   MlirType t = mlirValueGetType(mlirOperationGetResult(op, 0));

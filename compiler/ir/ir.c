@@ -116,6 +116,13 @@ bool ir_is(MlirOperation op, const char *name) {
   return s.length == strlen(name) && !memcmp(s.data, name, s.length);
 }
 
+bool ir_begins_with(MlirStringRef name, const char *prefix) {
+  return name.length > strlen(prefix) && !memcmp(name.data, prefix, strlen(prefix));
+}
+bool ir_is_of(MlirOperation op, const char *prefix) {
+  return ir_begins_with(mlirIdentifierStr(mlirOperationGetName(op)), prefix);
+}
+
 /* ---- passes ----------------------------------------------------------------------------------------------------- */
 
 static void log_text(MlirStringRef s, void *user) {

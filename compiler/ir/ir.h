@@ -45,6 +45,9 @@ static inline MlirStringRef ir_str(const char *s) {
 }
 /* True if op's name is exactly `name`. */
 bool ir_is(MlirOperation op, const char *name);
+/* True if the name begins with `prefix` ("linalg.") and goes on. */
+bool ir_begins_with(MlirStringRef name, const char *prefix);
+bool ir_is_of(MlirOperation op, const char *prefix); /* op's name */
 
 /* ---- passes ------------------------------------------------------------------------------------------ */
 

@@ -39,11 +39,6 @@ MlirValue buffer_passed_on(MlirOperation op, intptr_t k) {
 
 /* ---- accesses --------------------------------------------------------------------------------------- */
 
-static bool has_prefix(MlirOperation op, const char *prefix) {
-  MlirStringRef n = mlirIdentifierStr(mlirOperationGetName(op));
-  return n.length > strlen(prefix) && !memcmp(n.data, prefix, strlen(prefix));
-}
-
 static int linalg_access(MlirOperation op, intptr_t k) {
   struct structured s;
 
@@ -59,7 +54,7 @@ static int linalg_access(MlirOperation op, intptr_t k) {
 }
 
 int buffer_access(MlirOperation op, intptr_t k) {
-  if (has_prefix(op, "linalg."))
+  if (ir_is_of(op, "linalg."))
     return linalg_access(op, k);
   if (ir_is(op, "memref.copy"))
     return k == 0 ? BUFFER_READS : BUFFER_WRITES;
@@ -67,7 +62,7 @@ int buffer_access(MlirOperation op, intptr_t k) {
     return BUFFER_READS;
   if (ir_is(op, "memref.store"))
     return k == 1 ? BUFFER_WRITES : 0;
-  if (has_prefix(op, "nkipy.") || ir_is(op, "memref.dealloc") || ir_is(op, "memref.dim") || buffer_is_view(op))
+  if (ir_is_of(op, "nkipy.") || ir_is(op, "memref.dealloc") || ir_is(op, "memref.dim") || buffer_is_view(op))
     return 0;
   return BUFFER_READS | BUFFER_WRITES;
 }

@@ -249,11 +249,6 @@ static void finish_loads(struct ln *ln, const struct ir_ops *ops) {
 
 /* ---- program order ---------------------------------------------------------------------------------------------- */
 
-static bool has_prefix(MlirOperation op, const char *prefix) {
-  MlirStringRef n = mlirIdentifierStr(mlirOperationGetName(op));
-  return n.length >= strlen(prefix) && !memcmp(n.data, prefix, strlen(prefix));
-}
-
 /* Operations to lower: not those inside the body of another. */
 static bool is_work(MlirOperation op, void *user) {
   static const char *const names[] = {"memref.alloc", "memref.alloca", "memref.dealloc", "memref.copy",
@@ -261,9 +256,9 @@ static bool is_work(MlirOperation op, void *user) {
   MlirOperation parent = mlirOperationGetParentOperation(op);
 
   (void)user;
-  if (!mlirOperationIsNull(parent) && has_prefix(parent, "linalg."))
+  if (!mlirOperationIsNull(parent) && ir_is_of(parent, "linalg."))
     return false;
-  if (has_prefix(op, "linalg.") || has_prefix(op, "nkipy."))
+  if (ir_is_of(op, "linalg.") || ir_is_of(op, "nkipy."))
     return true;
   for (size_t k = 0; k < sizeof names / sizeof *names; k++)
     if (ir_is(op, names[k]))
@@ -321,7 +316,7 @@ static enum status lower(struct ln *ln, MlirOperation op) {
     return lower_call(ln);
   if (ir_is(op, "memref.copy"))
     st = ln_lower_copy(ln);
-  else if (has_prefix(op, "linalg."))
+  else if (ir_is_of(op, "linalg."))
     st = lower_linalg(ln);
   else
     st = ln_fail(ln, "it should be gone by now");
@@ -399,7 +394,7 @@ static void convert_function(MlirContext ctx, MlirOperation f, struct arena *a) 
 static void strip_attributes(MlirOperation op) {
   for (intptr_t k = mlirOperationGetNumDiscardableAttributes(op) - 1; k >= 0; k--) {
     MlirStringRef name = mlirIdentifierStr(mlirOperationGetDiscardableAttribute(op, k).name);
-    if (name.length > 6 && !memcmp(name.data, "nkipy.", 6))
+    if (ir_begins_with(name, "nkipy."))
       mlirOperationRemoveDiscardableAttributeByName(op, name);
   }
 }
@@ -431,7 +426,7 @@ static void convert_types(struct ln *ln) {
 static bool is_allowed(MlirOperation op) {
   static const char *const names[] = {"builtin.module", "func.func", "func.return",   "scf.for",
                                       "scf.if",         "scf.yield", "memref.global", "memref.get_global"};
-  if (has_prefix(op, "nisa.") || has_prefix(op, "arith."))
+  if (ir_is_of(op, "nisa.") || ir_is_of(op, "arith."))
     return true;
   for (size_t k = 0; k < sizeof names / sizeof *names; k++)
     if (ir_is(op, names[k]))
@@ -462,7 +457,7 @@ static enum status refuse_leftovers(struct ln *ln) {
 
 static bool is_affine(MlirOperation op, void *user) {
   (void)user;
-  return has_prefix(op, "affine.");
+  return ir_is_of(op, "affine.");
 }
 
 static enum status read_target(struct pass_run *run) {

@@ -85,12 +85,13 @@ def test_what_is_no_kernel_is_not_opened(page):
     ("np.matmul", "np.matmul", ["dot", "linalg.matmul", "matmul"]), ("np.maximum", "np.maximum", ["maximum", "linalg.max"]),
 ])
 def test_hovering_a_call_tells_what_it_becomes(page, server, text, name, becomes):
-    box = page.evaluate(
+    # the editor colours words, each in an element of its own, a moment after it shows them
+    box = page.wait_for_function(
         """(text) => { const walk = document.createTreeWalker(document.querySelector('#source-editor .cm-content'), NodeFilter.SHOW_TEXT);
              const word = text.split('.')[1];
              while (walk.nextNode()) { if (walk.currentNode.data !== word) continue;
                const r = document.createRange(); r.setStart(walk.currentNode, 1); r.setEnd(walk.currentNode, 2);
-               const b = r.getBoundingClientRect(); return {x: b.x + b.width / 2, y: b.y + b.height / 2}; } }""", text)
+               const b = r.getBoundingClientRect(); return {x: b.x + b.width / 2, y: b.y + b.height / 2}; } }""", arg=text).json_value()
     page.mouse.move(box["x"], box["y"] + 1)
     page.mouse.move(box["x"], box["y"])
     tip = page.locator(".operation-tip")
