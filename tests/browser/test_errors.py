@@ -89,9 +89,37 @@ def test_unknown_shapes_open_the_form_and_the_form_compiles(page):
     form.get_by_role("button", name="Use these").click()
     compiled(page)
     expect(page.locator("#signature")).to_contain_text("a f32[16×32], b f32[16×32]")
+    expect(form.get_by_role("button", name="leave to the source")).to_be_visible()
     form.get_by_label("Data type of input 2").select_option("bfloat16")
     form.get_by_label("Data type of input 1").select_option("bfloat16")
     expect(page.locator("#signature")).to_contain_text("a bf16[16×32], b bf16[16×32]")
+
+
+def rows_of(form) -> list[tuple[str, str]]:
+    return [(r.locator("input.name").input_value(), r.locator("input.shape").input_value()) for r in form.locator(".input-row").all()]
+
+
+def test_the_form_follows_the_parameters(page):
+    """Of the function that the compiler means, which is not the first here."""
+    form = page.locator("#inputs")
+    source = "import numpy as np\ndef double(v):\n    return v + v\n\ndef f({0}):\n    return {1}\n"
+    write(page, source.format("a, b", "double(a) + b"))
+    expect(form.locator(".input-row")).to_have_count(2)
+    for i in (1, 2):
+        form.get_by_label(f"Shape of input {i}").fill("3, 5")
+    write(page, source.format("a, gain, b", "double(a) * gain + b"))
+    expect(form.locator(".input-row")).to_have_count(3)
+    assert rows_of(form) == [("a", "3, 5"), ("gain", "128, 512"), ("b", "3, 5")]
+    form.get_by_label("Shape of input 2").fill("5")
+    form.get_by_role("button", name="Use these").click()
+    compiled(page)
+    expect(page.locator("#signature")).to_contain_text("a f32[3×5], gain f32[5], b f32[3×5]")
+    write(page, source.format("a, scale", "double(a) * scale"))
+    expect(form.locator(".input-row")).to_have_count(2)
+    assert rows_of(form) == [("a", "3, 5"), ("scale", "5")]
+    form.get_by_role("button", name="Compile").click()
+    compiled(page)
+    expect(page.locator("#signature")).to_contain_text("a f32[3×5], scale f32[5]")
 
 
 def test_what_the_kernel_prints_is_shown(page):

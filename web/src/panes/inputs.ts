@@ -1,5 +1,5 @@
 // inputs: a small form for the shapes of a kernel that does not say them itself.
-import type { InputSpec } from "../api/types";
+import type { Diagnostic, InputSpec } from "../api/types";
 import type { AppStore } from "../state/app";
 import type { Compiler } from "../state/compiler";
 import { kernelOf } from "../state/outcome";
@@ -14,10 +14,15 @@ interface Row {
   dtype: string;
 }
 
-/** Parameter names of the first function that looks like a kernel: a guess to start from, which the user can change. */
-export function guessParameters(source: string): string[] {
-  const decorated = /@trace[\s\S]*?\ndef\s+\w+\s*\(([^)]*)\)/.exec(source);
-  const m = decorated ?? /^def\s+\w+\s*\(([^)]*)\)/m.exec(source);
+const NEW_ROW: Row = { name: "", shape: "128, 512", dtype: "float32" };
+
+/** Parameter names of the function at that line (from 1), or else of the first that looks like a kernel: a guess to start
+ * from, which the user can change. */
+export function guessParameters(source: string, line?: number): string[] {
+  const m =
+    line === undefined
+      ? (/@trace[\s\S]*?\ndef\s+\w+\s*\(([^)]*)\)/.exec(source) ?? /^def\s+\w+\s*\(([^)]*)\)/m.exec(source))
+      : /^\s*def\s+\w+\s*\(([^)]*)\)/m.exec(source.split("\n").slice(line - 1).join("\n"));
   return (m?.[1] ?? "")
     .split(",")
     .map((p) => p.trim())
@@ -48,13 +53,29 @@ export function mountInputs(store: AppStore, compiler: Compiler): void {
   let rows: Row[] = [];
   let timer = 0;
 
+  /** What the compiler says of the inputs, if they are what is wrong. */
+  function complaint(): Diagnostic | undefined {
+    const { outcome } = store.state;
+    return outcome?.status === "error" ? outcome.diagnostics.find((d) => d.code === "no-shapes" || d.code === "bad-inputs") : undefined;
+  }
+
   function prefill(): Row[] {
     const { inputs, outcome, previous, kernelName, source } = store.state;
     const known = inputs ?? kernelOf(outcome, kernelName)?.inputs ?? kernelOf(previous, kernelName)?.inputs;
-    const names = guessParameters(source);
+    const names = guessParameters(source, complaint()?.range?.line);
     if (known && known.length > 0 && (inputs || known.every((k, i) => k.name === names[i])))
       return known.map((s, i) => ({ name: s.name ?? names[i] ?? "", shape: s.shape.join(", "), dtype: s.dtype }));
-    return (names.length > 0 ? names : [""]).map((name) => ({ name, shape: "128, 512", dtype: "float32" }));
+    return (names.length > 0 ? names : [""]).map((name) => ({ ...NEW_ROW, name }));
+  }
+
+  /** The kernel has other parameters than the form: those that stay keep their rows, a new one takes what one that went had. */
+  function follow(): void {
+    const range = complaint()?.range;
+    const names = range ? guessParameters(store.state.source, range.line) : [];
+    if (names.length === 0 || names.join() === rows.map((r) => r.name).join()) return;
+    const gone = rows.filter((r) => !names.includes(r.name));
+    rows = names.map((name) => rows.find((r) => r.name === name) ?? { ...(gone.shift() ?? NEW_ROW), name });
+    draw();
   }
 
   function apply(): void {
@@ -112,7 +133,7 @@ export function mountInputs(store: AppStore, compiler: Compiler): void {
       return el("div", { class: "input-row" }, field(row, "name", `Name of input ${i + 1}`), field(row, "shape", `Shape of input ${i + 1}`), dtype, remove);
     });
     const add = button("+ row", "One more input", () => {
-      rows.push({ name: "", shape: "128, 512", dtype: "float32" });
+      rows.push({ ...NEW_ROW });
       draw();
       form.querySelectorAll<HTMLInputElement>("input.name")[rows.length - 1]?.focus();
     });
@@ -132,7 +153,10 @@ export function mountInputs(store: AppStore, compiler: Compiler): void {
 
   form.addEventListener("submit", (e) => {
     e.preventDefault();
-    if (form.reportValidity()) apply();
+    if (!form.reportValidity()) return;
+    apply();
+    draw();
+    form.querySelector<HTMLButtonElement>("button[type=submit]")?.focus();
   });
   store.watch(["showInputs", "inputs"], () => {
     const open = store.state.showInputs;
@@ -142,7 +166,7 @@ export function mountInputs(store: AppStore, compiler: Compiler): void {
     if (open && !focused) draw();
   });
   store.watch(["outcome"], () => {
-    const { outcome } = store.state;
-    if (outcome?.status === "error" && outcome.diagnostics.some((d) => d.code === "no-shapes")) store.set({ showInputs: true });
+    if (complaint()?.code === "no-shapes" && !store.state.showInputs) store.set({ showInputs: true });
+    else if (!form.hidden && !form.contains(document.activeElement)) follow();
   });
 }
