@@ -256,7 +256,7 @@ static hlo_val boundary(struct tracer *tr, PyObject *o, const struct hlo_shape *
 
 /* Joins values of different dtypes. */
 static hlo_val join(struct tracer *tr, int n, hlo_val *xs, int axis) {
-  struct operand ops[3];
+  struct operand ops[3] = {0};
   for (int i = 0; i < n; i++) {
     if (!xs[i])
       return NULL;
