@@ -27,7 +27,7 @@ FLAGS = (
     "--disable-component-update --disable-sync"
 ).split()
 
-expect.set_options(timeout=10_000)
+expect.set_options(timeout=30_000)  # of a machine with other work; what passes does not wait
 
 
 def free_port() -> int:
