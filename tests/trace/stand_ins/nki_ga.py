@@ -63,7 +63,7 @@ class NirResult:
         # a kernel that returns its own argument writes it in place
         aliases = {i: o for o, s in enumerate(specs) for i, a in enumerate(arrays) if s is a}
         config = {"func_name": func.__name__, "platform_target": 3, "kernel_format": "bir", "kernel_version": 1,
-                  "klir_binary": {"binary": "/tmp/none.bir", "input_names": [], "output_names": [],
+                  "klir_binary": {"binary": "none.bir", "input_names": [], "output_names": [],
                                   "version_identifier": "", "aliases": [[i, o] for i, o in aliases.items()]},
                   "grid": self.lnc, "has_collectives": "collective" in func.__name__, "mac_count": 0}
         return FrameworkConfig(config, specs, aliases, config["has_collectives"], isinstance(result, tuple))
