@@ -30,7 +30,7 @@ MUST_USE bool arena_reserve(struct arena *a, size_t n);
 void *arena_alloc(struct arena *a, size_t n) __attribute__((malloc, returns_nonnull));
 /* n zeroed elements of size bytes each; an overflowing product counts as out of memory. */
 void *arena_array(struct arena *a, size_t n, size_t size) __attribute__((malloc, returns_nonnull));
-/* Makes the n bytes at p, if they are what was taken last and there is room, `more` bytes longer, with anything in those. */
+/* Makes the n bytes at p, if they are what was taken last and there is room, `more` bytes longer; those hold anything. */
 bool arena_extend(struct arena *a, const void *p, size_t n, size_t more);
 void *arena_dup(struct arena *a, const void *p, size_t n) __attribute__((returns_nonnull)); /* NULL is fine if n == 0 */
 char *arena_strdup(struct arena *a, const char *s) __attribute__((returns_nonnull));

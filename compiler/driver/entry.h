@@ -13,7 +13,8 @@
 MUST_USE enum status entry_read_hlo(struct arena *a, const struct job *job, struct diags *ds,
                                     struct trace_kernel **out);
 /* The first function that has a body and is not private (or the one that the job names) as a kernel; its HLO module is
- * NULL.  Operations on whole tensors are spelled out in linalg.  The caller destroys *module, which is set on success only. */
+ * NULL.  Operations on whole tensors are spelled out in linalg.  The caller destroys *module, which is set on success
+ * only. */
 MUST_USE enum status entry_read_mlir(struct ir *ir, struct arena *a, const struct job *job, struct diags *ds,
                                      struct trace_kernel **out, MlirModule *module);
 

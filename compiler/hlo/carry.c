@@ -6,10 +6,10 @@
  *     (y, z)      = conditional …, z unused  ==>  (y) = conditional …
  *
  * Callers before callees, because what an outer loop no longer carries an inner one may no longer have to compute.  Per
- * computation a walk forward, which replaces unchanged elements if a loop has any, and one backward, which knows of every
- * instruction whether anything needs it, drops those that nothing needs, and shrinks the tuples.  Only where all uses of a tuple
- * name elements, and where the called computations have one caller.  Each loop's computations are looked through a
- * constant number of times: linear.
+ * computation a walk forward, which replaces unchanged elements if a loop has any, and one backward, which knows of
+ * every instruction whether anything needs it, drops those that nothing needs, and shrinks the tuples.  Only where all
+ * uses of a tuple name elements, and where the called computations have one caller.  Each loop's computations are looked
+ * through a constant number of times: linear.
  */
 #include "hlo/carry.h"
 
