@@ -254,27 +254,39 @@ static bool is_variable_of(const char *name, size_t len, const char *flag) {
   return true;
 }
 
-/* A variable of ours that is none of these may be meant for something else, so it is only told. */
-static enum status parse_environment(struct arena *a, char *const *env, struct config *c, struct error *err) {
+/* The length of the name of a variable that begins as ours do, or 0; *f is its flag, NULL if it has none. */
+static size_t find_variable(const char *entry, const struct flag **f) {
   static const char prefix[] = "NKX_";
-  size_t skip = sizeof prefix - 1;
+  const size_t skip = sizeof prefix - 1;
+  const char *eq = strchr(entry, '=');
+  *f = NULL;
+  if (!eq || strncmp(entry, prefix, skip) != 0)
+    return 0;
+  const size_t len = (size_t)(eq - entry);
+  for (size_t i = 0; i < sizeof flags / sizeof *flags && !*f; i++)
+    if (is_variable_of(entry + skip, len - skip, flags[i].name))
+      *f = &flags[i];
+  return len;
+}
+
+static enum status parse_environment(struct arena *a, char *const *env, struct config *c, struct error *err) {
+  const struct flag *f;
   for (; env && *env; env++) {
-    const char *eq = strchr(*env, '=');
-    const struct flag *f = NULL;
-    if (!eq || strncmp(*env, prefix, skip) != 0)
-      continue;
-    size_t len = (size_t)(eq - *env);
-    for (size_t i = 0; i < sizeof flags / sizeof *flags && !f; i++)
-      if (is_variable_of(*env + skip, len - skip, flags[i].name))
-        f = &flags[i];
-    const char *name = arena_printf(a, "%.*s", (int)len, *env);
-    if (!f)
-      log_warn("config", "variable=%.60s there is no such setting", name);
-    enum status st = f ? set(f, name, eq + 1, c, err) : ST_OK;
+    size_t len = find_variable(*env, &f);
+    enum status st = f ? set(f, arena_printf(a, "%.*s", (int)len, *env), *env + len + 1, c, err) : ST_OK;
     if (st)
       return st;
   }
   return ST_OK;
+}
+
+void config_warn_unknown(char *const *env) {
+  const struct flag *f;
+  for (; env && *env; env++) {
+    size_t len = find_variable(*env, &f);
+    if (len && !f)
+      log_warn("config", "variable=%.*s there is no such setting", len > 60 ? 60 : (int)len, *env);
+  }
 }
 
 /* Only this machine can reach it there. */

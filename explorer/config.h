@@ -42,6 +42,11 @@ extern const char config_help[];
  * the variable and what it takes. */
 MUST_USE enum status config_parse(struct arena *a, int argc, char **argv, char *const *env, struct config *out,
                                   struct error *err);
+
+/* Logs the variables named like ours that are no settings: they may be meant for something else, so they are only told.
+ * Apart from config_parse, as the log's format is a setting. */
+void config_warn_unknown(char *const *env);
+
 /* The directory this program lies in. */
 MUST_USE enum status config_program_dir(struct arena *a, const char **out, struct error *err);
 

@@ -223,6 +223,7 @@ static int serve_main(int argc, char **argv) {
   if (!st) {
     log_set_format((enum log_format)cfg.log_format);
     log_set_level((enum log_level)cfg.log_level);
+    config_warn_unknown(environ);
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is a full disk, not an end */
     sigemptyset(&stop);

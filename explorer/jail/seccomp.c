@@ -41,6 +41,8 @@ struct rule {
 #define ALLOW(name) {#name, SCMP_ACT_ALLOW, 0, {0}},
 #define ALLOW_EQ(name, a, v) {#name, SCMP_ACT_ALLOW, 1, {.arg = (a), .op = SCMP_CMP_EQ, .datum_a = (v)}},
 #define DENY(name, e) {#name, SCMP_ACT_ERRNO(e), 0, {0}},
+#define DENY_BITS(name, a, bits, e) \
+  {#name, SCMP_ACT_ERRNO(e), 1, {.arg = (a), .op = SCMP_CMP_MASKED_EQ, .datum_a = (bits), .datum_b = (bits)}},
 #define DENY_EQ(name, a, v, e) {#name, SCMP_ACT_ERRNO(e), 1, {.arg = (a), .op = SCMP_CMP_EQ, .datum_a = (v)}},
 #define DENY_NE(name, a, v, e) {#name, SCMP_ACT_ERRNO(e), 1, {.arg = (a), .op = SCMP_CMP_NE, .datum_a = (v)}},
 static const struct rule worker_rules[] = {

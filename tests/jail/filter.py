@@ -57,7 +57,7 @@ def numbers():
     return {name: int(nr) for name, nr in re.findall(r"#define __NR_(\w+) (\d+)", text)}
 
 
-CONSTANTS = {"F_DUPFD": 0, "F_GETFD": 1, "F_SETFD": 2, "F_GETFL": 3, "F_SETFL": 4, "F_GETLK": 5, "F_SETLK": 6, "F_SETLKW": 7,
+CONSTANTS = {"MAP_SHARED": 1, "F_DUPFD": 0, "F_GETFD": 1, "F_SETFD": 2, "F_GETFL": 3, "F_SETFL": 4, "F_GETLK": 5, "F_SETLK": 6, "F_SETLKW": 7,
              "F_OFD_GETLK": 36, "F_OFD_SETLK": 37, "F_OFD_SETLKW": 38, "F_SETLEASE": 1024, "F_GETLEASE": 1025, "F_NOTIFY": 1026,
              "FUTEX_WAIT": 0, "FUTEX_WAKE": 1, "FUTEX_WAIT_PRIVATE": 128, "FUTEX_WAKE_PRIVATE": 129, "FUTEX_REQUEUE_PRIVATE": 131,
              "FUTEX_CMP_REQUEUE_PRIVATE": 132, "FUTEX_WAKE_OP_PRIVATE": 133, "FUTEX_WAIT_BITSET_PRIVATE": 137,
@@ -66,7 +66,7 @@ CONSTANTS = {"F_DUPFD": 0, "F_GETFD": 1, "F_SETFD": 2, "F_GETFL": 3, "F_SETFL": 
 
 
 def rules():
-    """{number: [(action, condition or None)]} as syscalls.def says; condition: (argument, "EQ" or "NE", value)."""
+    """{number: [(action, condition or None)]} as syscalls.def says; condition: (argument, "EQ", "NE", "BITS" or "CLEAR", value)."""
     text = re.sub(r"/\*.*?\*/", "", (ROOT / "explorer/jail/syscalls.def").read_text(), flags=re.S)
     known, out = numbers(), {}
     for kind, inner in re.findall(r"(\w+)\(([^)]*)\)", text):
@@ -77,14 +77,18 @@ def rules():
         condition = None
         if "_" in kind:
             value = CONSTANTS.get(words[2])
-            condition = (int(words[1]), kind[-2:], int(words[2]) if value is None else value)
+            condition = (int(words[1]), kind.partition("_")[2], int(words[2]) if value is None else value)
         out.setdefault(known[words[0]], []).append((act, condition))
     return out
+
+
+HOLDS = {"EQ": lambda arg, value: arg == value, "NE": lambda arg, value: arg != value,
+         "BITS": lambda arg, value: arg & value == value, "CLEAR": lambda arg, value: not arg & value}
 
 
 def said_of(listed, nr, args):
     """What the list says of one call."""
     for act, condition in listed.get(nr, []):
-        if condition is None or (args[condition[0]] == condition[2]) == (condition[1] == "EQ"):
+        if condition is None or HOLDS[condition[1]](args[condition[0]], condition[2]):
             return act
     return KILL

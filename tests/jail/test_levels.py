@@ -15,8 +15,8 @@ UNIFIED = next((pathlib.Path(line.split()[4]) for line in pathlib.Path("/proc/se
                 if " - cgroup2 " in line), None)
 
 
-def start(*flags):
-    return Server("--workers", "1", *flags, healthy=False)
+def start(*flags, env=None):
+    return Server("--workers", "1", *flags, healthy=False, env=env)
 
 
 def wait_for_verdict(server):
@@ -75,11 +75,12 @@ def test_a_step_that_fails_later_means_that_no_job_is_read(layer):
 
 
 def test_a_level_that_the_operator_asks_for_is_not_undercut():
-    s = start("--jail-without", "mount", "--jail-min", "B", "--log-format", "json")
+    s = start("--jail-without", "mount", "--jail-min", "B", "--log-format", "json", env={"NKX_NO_SUCH_SETTING": "1"})
     assert_refuses(s)
     assert s.stop() == 0
     s.wait_until(lambda: any("stopping" in line for line in s.log), "the log's end")
-    assert "zygote" in {json.loads(line)["event"] for line in s.log}, "its lines are like the server's"
+    assert [line for line in s.log if not line.startswith("{")] == [], "its lines are like the server's"
+    assert "zygote" in {json.loads(line)["event"] for line in s.log}
 
 
 def test_below_c_only_when_told_so():
