@@ -151,8 +151,6 @@ const char *dispatch_hint(const char *name) {
       {"correlate", "multiply by a constant band matrix"},
       {"cov", "use (x - mean) @ (x - mean).T / (n - 1)"},
       {"corrcoef", "use (x - mean) @ (x - mean).T and divide by the standard deviations"},
-      {"left_shift", "multiply by a power of two"},
-      {"right_shift", "floor-divide by a power of two"},
       {"nextafter", "add a multiple of np.finfo(dtype).eps"},
       {"gcd", "compute it on the host and pass it in"},
       {"lcm", "compute it on the host and pass it in"},

@@ -266,11 +266,18 @@ PyObject *op_bitwise(struct tracer *tr, const struct op_def *op, PyObject *args,
     return NULL;
   hlo_val v = NULL;
   enum dtype t = promote_operands(2, xy);
+  enum hlo_op what = (enum hlo_op)op->arg;
+  const bool is_shift = what == HLO_SHIFT_LEFT || what == HLO_SHIFT_RIGHT_ARITHMETIC;
+  if (is_shift && t == DT_BOOL)
+    t = DT_I8;
+  if (what == HLO_SHIFT_RIGHT_ARITHMETIC && dtype_kind(t) == DK_UNSIGNED)
+    what = HLO_SHIFT_RIGHT_LOGICAL;
   if (t != DT_NONE && dtype_is_float(t))
-    refuse(DG_UNSUPPORTED_DTYPE, "compare first: (x > 0) & (y > 0)", "%s is not defined for %s", op->name,
-           dtype_numpy_name(t));
+    refuse(DG_UNSUPPORTED_DTYPE,
+           is_shift ? "multiply by a power of two: np.ldexp(x, n)" : "compare first: (x > 0) & (y > 0)",
+           "%s is not defined for %s", op->name, dtype_numpy_name(t));
   else if (t != DT_NONE && broadcast_dims(2, xy, &rank, dims))
-    v = bin(tr, (enum hlo_op)op->arg, operand_at(tr, &xy[0], t, rank, dims), operand_at(tr, &xy[1], t, rank, dims));
+    v = bin(tr, what, operand_at(tr, &xy[0], t, rank, dims), operand_at(tr, &xy[1], t, rank, dims));
   return finish(tr, xy, v);
 }
 

@@ -126,6 +126,8 @@ BINARY(nb_remainder, OP_REMAINDER)
 BINARY(nb_and, OP_BITWISE_AND)
 BINARY(nb_or, OP_BITWISE_OR)
 BINARY(nb_xor, OP_BITWISE_XOR)
+BINARY(nb_lshift, OP_LEFT_SHIFT)
+BINARY(nb_rshift, OP_RIGHT_SHIFT)
 BINARY(nb_matmul, OP_MATMUL)
 
 static PyObject *nb_power(PyObject *x, PyObject *y, PyObject *modulus) {
@@ -194,6 +196,8 @@ INPLACE(nb_inplace_remainder, OP_REMAINDER)
 INPLACE(nb_inplace_and, OP_BITWISE_AND)
 INPLACE(nb_inplace_or, OP_BITWISE_OR)
 INPLACE(nb_inplace_xor, OP_BITWISE_XOR)
+INPLACE(nb_inplace_lshift, OP_LEFT_SHIFT)
+INPLACE(nb_inplace_rshift, OP_RIGHT_SHIFT)
 INPLACE(nb_inplace_matmul, OP_MATMUL)
 static PyObject *nb_inplace_power(PyObject *x, PyObject *y, PyObject *m) {
   (void)m;
@@ -211,13 +215,6 @@ static PyObject *nb_absolute(PyObject *x) {
 }
 static PyObject *nb_invert(PyObject *x) {
   return op_call1(OP_INVERT, x);
-}
-
-static PyObject *nb_shift(PyObject *x, PyObject *y) {
-  if (!is_operand(x) || !is_operand(y))
-    Py_RETURN_NOTIMPLEMENTED;
-  return refuse(DG_UNSUPPORTED_OP, "multiply by, or floor-divide by, a power of two",
-                "shifts (<< and >>) are not supported in a kernel");
 }
 
 static PyObject *richcompare(PyObject *x, PyObject *y, int op) {
@@ -440,8 +437,8 @@ bool tensor_init(PyObject *module) {
       {Py_nb_and, nb_and},
       {Py_nb_or, nb_or},
       {Py_nb_xor, nb_xor},
-      {Py_nb_lshift, nb_shift},
-      {Py_nb_rshift, nb_shift},
+      {Py_nb_lshift, nb_lshift},
+      {Py_nb_rshift, nb_rshift},
       {Py_nb_inplace_add, nb_inplace_add},
       {Py_nb_inplace_subtract, nb_inplace_subtract},
       {Py_nb_inplace_multiply, nb_inplace_multiply},
@@ -453,6 +450,8 @@ bool tensor_init(PyObject *module) {
       {Py_nb_inplace_and, nb_inplace_and},
       {Py_nb_inplace_or, nb_inplace_or},
       {Py_nb_inplace_xor, nb_inplace_xor},
+      {Py_nb_inplace_lshift, nb_inplace_lshift},
+      {Py_nb_inplace_rshift, nb_inplace_rshift},
       {Py_nb_negative, nb_negative},
       {Py_nb_positive, nb_positive},
       {Py_nb_absolute, nb_absolute},

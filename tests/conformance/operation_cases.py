@@ -377,7 +377,8 @@ CASES = {
     "ldexp": binary("np.ldexp({x}, {y})", dtypes=["float32"], other=["int32", "int16"]), "arctan2": np2("arctan2", dtypes=F, right=(1, 4)),
     "fmax": np2("fmax", dtypes=ALL), "fmin": np2("fmin", dtypes=ALL), "float_power": np2("float_power", low=1, high=3, dtypes=["float32", "int8"]),
     "bitwise_and": binary("{x} & {y}", dtypes=["bool"] + I), "bitwise_or": binary("{x} | {y}", dtypes=["bool"] + I),
-    "bitwise_xor": binary("{x} ^ {y}", dtypes=["bool"] + I), "logical_and": np2("logical_and", dtypes=ALL, other=ALL),
+    "bitwise_xor": binary("{x} ^ {y}", dtypes=["bool"] + I), "left_shift": binary(("{x} << {y}", "{x} << 3"), dtypes=["bool"] + I),
+    "right_shift": binary(("{x} >> {y}", "{x} >> 1"), dtypes=["bool"] + I), "logical_and": np2("logical_and", dtypes=ALL, other=ALL),
     "logical_or": np2("logical_or", dtypes=ALL, other=ALL), "logical_xor": np2("logical_xor", dtypes=ALL, other=ALL),
     **{n: binary((f"np.{n}({{x}}, {{y}})", f"{{x}} {o} {{y}}", f"{{x}} {o} 1"), dtypes=I + F) for n, o in
        [("equal", "=="), ("not_equal", "!="), ("less", "<"), ("less_equal", "<="), ("greater", ">"), ("greater_equal", ">=")]},

@@ -51,6 +51,8 @@ FORMS = {
     "bitwise_and": ["i:x & y", "c & d"],
     "bitwise_or": ["i:x | 5", "c | d"],
     "bitwise_xor": ["i:x ^ y", "c ^ d"],
+    "left_shift": ["i:x << 3", "i:x << (y & 31)", "i:1 << i"],
+    "right_shift": ["i:x >> 2", "i:x >> (y & 31)"],
     "logical_and": ["np.logical_and(x, c)"],
     "logical_or": ["np.logical_or(c, y)"],
     "logical_xor": ["np.logical_xor(x, y)"],

@@ -62,11 +62,12 @@ PAIRS = [((), ()), ((3, 1), (1, 4)), ((2, 3, 5), (3, 1)), ((), (2, 3))]
 def test_binary_of_one_dtype(dtype):
     for a, b in PAIRS:
         lo = 0 if dtype[0] in "ub" else -9
-        e = BINARY + (["x - y", "np.subtract(x, y)"] if dtype != "bool" else ["x & y", "x | y", "x ^ y"])
+        e = BINARY + (["x - y", "np.subtract(x, y)"] if dtype != "bool" else ["x & y", "x | y", "x ^ y", "x << y", "x >> y"])
         if dtype == "bool":  # XLA turns bool / bool into a select, which loses the NaN of 0 / 0
             e = [i for i in e if "/ y" not in i and "divide" not in i] + ["x / (y | True)", "x // y", "np.divide(y, True)"]
         if dtype in INTS:
-            e = e + ["x & y", "x | y", "x ^ y", "np.bitwise_and(x, y)", "np.bitwise_or(x, y)", "np.bitwise_xor(x, y)"]
+            e = e + ["x & y", "x | y", "x ^ y", "np.bitwise_and(x, y)", "np.bitwise_or(x, y)", "np.bitwise_xor(x, y)", "x << y", "x >> y", "x << 2", "x >> 1", "3 << x",
+                     "np.left_shift(x, y)", "np.right_shift(x, 40)"]
         check(e, [("x", dtype, a, lo, 9), ("y", dtype, b, lo, 9)])
 
 
