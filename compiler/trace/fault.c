@@ -61,7 +61,9 @@ static void report_import(struct trace_job *job, struct diags *ds, PyObject *exc
   struct diag *d =
       missing ? diag_add(ds, DS_ERROR, DG_PYTHON_IMPORT, loc, "the module \"%.200s\" is not available here", module)
               : diag_add(ds, DS_ERROR, DG_PYTHON_IMPORT, loc, "%s", exception_text(job->a, exc));
-  d->hint = "available: numpy, ml_dtypes, Python's standard library, nkipy, nkigen, nkipy_kernelgen, nkx";
+  d->hint = missing && (!strncmp(module, "nki.", 4) || !strncmp(module, "neuronxcc.", 10))
+                ? "NKI kernels are traced by the vendor's nki package, which is not installed here"
+                : "available: numpy, ml_dtypes, Python's standard library, nkipy, nkigen, nkipy_kernelgen, nkx";
   Py_XDECREF(name);
 }
 

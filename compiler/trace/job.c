@@ -129,30 +129,53 @@ static bool execute_main(struct trace_job *job) {
 
 /* ---- finding kernels ------------------------------------------------------------------------------------------ */
 
-static bool is_own_function(const struct trace_job *job, PyObject *o) {
-  return PyFunction_Check(o) &&
-         PyUnicode_Compare(((PyCodeObject *)PyFunction_GET_CODE(o))->co_filename, job->filename) == 0;
+static void add_kernel(struct trace_job *job, PyObject *fn, struct kernel *k, const char *name) {
+  job->kernels[job->n++] = (struct job_kernel){.name = arena_strdup(job->a, name), .fn = Py_NewRef(fn), .kernel = k};
 }
 
-/* The function called `name`, or with NULL the one that is defined last. */
-static PyObject *plain_function(const struct trace_job *job, const char *name) {
-  PyObject *dict = PyModule_GetDict(job->module), *key, *value, *best = NULL;
+/* Whether the source defines the function that `o` is or wraps; its name and line. */
+static bool is_own(const struct trace_job *job, PyObject *o, const char **name, int *line) {
+  PyCodeObject *code = PyCallable_Check(o) && !PyType_Check(o) ? function_code(o) : NULL;
+  const bool is = code && PyUnicode_Compare(code->co_filename, job->filename) == 0;
+  const char *text = is ? PyUnicode_AsUTF8(code->co_name) : NULL;
+  *name = arena_strdup(job->a, text ? text : "kernel");
+  *line = is ? code->co_firstlineno : 0;
+  Py_XDECREF(code);
+  PyErr_Clear();
+  return is;
+}
+
+/* The function called `key`, or with NULL the one that is defined last; is_plain: not what wraps one (@nki.jit,
+ * functools.cache).  False if there is none. */
+static bool add_function(struct trace_job *job, const char *key, bool is_plain) {
+  /* of a copy: looking at what wraps a function may run code of the source */
+  PyObject *all = PyDict_Copy(PyModule_GetDict(job->module)), *k, *value, *best = NULL;
+  const char *name, *best_name = NULL;
   Py_ssize_t pos = 0;
-  int line = 0;
-  while (PyDict_Next(dict, &pos, &key, &value)) {
-    if (!is_own_function(job, value) || !PyUnicode_Check(key))
+  int line, best_line = 0;
+  while (all && PyDict_Next(all, &pos, &k, &value)) {
+    if (!PyUnicode_Check(k) || PyFunction_Check(value) != is_plain || !is_own(job, value, &name, &line))
       continue;
-    int at = ((PyCodeObject *)PyFunction_GET_CODE(value))->co_firstlineno;
-    if (name ? PyUnicode_CompareWithASCIIString(key, name) == 0 : at >= line) {
+    if (key ? PyUnicode_CompareWithASCIIString(k, key) == 0 : line >= best_line) {
       best = value;
-      line = at;
+      best_name = name;
+      best_line = line;
     }
   }
+  if (best)
+    add_kernel(job, best, NULL, best_name);
+  Py_XDECREF(all);
+  PyErr_Clear();
   return best;
 }
 
-static void add_kernel(struct trace_job *job, PyObject *fn, struct kernel *k, const char *name) {
-  job->kernels[job->n++] = (struct job_kernel){.name = arena_strdup(job->a, name), .fn = Py_NewRef(fn), .kernel = k};
+/* An @nki.jit kernel on its own is called with our tensors: the vendor's class of them is told how (nkx/nki_kernel.py). */
+static void adopt_nki_kernels(void) {
+  PyObject *m = PyImport_ImportModule("nkx.nki_kernel");
+  PyObject *r = m ? PyObject_CallMethod(m, "take_over_jit", NULL) : NULL;
+  PyErr_Clear();
+  Py_XDECREF(m);
+  Py_XDECREF(r);
 }
 
 static const char *kernel_name(const struct kernel *k) {
@@ -162,24 +185,25 @@ static const char *kernel_name(const struct kernel *k) {
 }
 
 static bool find_kernels(struct trace_job *job, struct diags *ds) {
+  const char *key = job->rq->kernel;
   Py_ssize_t n = PyList_GET_SIZE(job->found);
   job->kernels = arena_new_array(job->a, struct job_kernel, (size_t)n + 1);
   for (Py_ssize_t i = 0; i < n; i++) {
     struct kernel *k = (struct kernel *)PyList_GET_ITEM(job->found, i);
-    if (!job->rq->kernel || strcmp(kernel_name(k), job->rq->kernel) == 0)
+    if (!key || strcmp(kernel_name(k), key) == 0)
       add_kernel(job, k->fn, k, kernel_name(k));
   }
   if (job->n)
     return true;
-  PyObject *fn = job->module && (n == 0 || job->rq->kernel) ? plain_function(job, job->rq->kernel) : NULL;
-  if (fn) {
-    const char *name = PyUnicode_AsUTF8(((PyFunctionObject *)fn)->func_name);
-    PyErr_Clear();
-    add_kernel(job, fn, NULL, name ? name : "kernel");
-    return true;
+  if (job->module && (n == 0 || key)) {
+    if (add_function(job, key, true))
+      return true;
+    adopt_nki_kernels();
+    if (add_function(job, key, false))
+      return true;
   }
-  if (ds && job->rq->kernel)
-    diag_add(ds, DS_ERROR, DG_NO_KERNEL, NULL, "no kernel is called \"%.200s\"", job->rq->kernel)->hint =
+  if (ds && key)
+    diag_add(ds, DS_ERROR, DG_NO_KERNEL, NULL, "no kernel is called \"%.200s\"", key)->hint =
         n ? "the name is that of a decorated function" : "define a function with this name";
   else if (ds)
     diag_add(ds, DS_ERROR, DG_NO_KERNEL, NULL, "the source defines no function")->hint =

@@ -7,8 +7,7 @@
 
 #include <string.h>
 
-/* A pending exception stays as it is. */
-static PyCodeObject *function_code(PyObject *fn) {
+PyCodeObject *function_code(PyObject *fn) {
   PyObject *o = Py_NewRef(fn), *type, *exc, *tb;
   PyErr_Fetch(&type, &exc, &tb);
   for (int depth = 0; o && !PyFunction_Check(o) && depth < 16; depth++) { /* functools.wraps, methods */
@@ -16,17 +15,18 @@ static PyCodeObject *function_code(PyObject *fn) {
     PyErr_Clear();
     Py_SETREF(o, next);
   }
-  PyCodeObject *code = o && PyFunction_Check(o) ? (PyCodeObject *)PyFunction_GET_CODE(o) : NULL;
-  Py_XDECREF(o); /* the kernel keeps the function, and with it the code */
+  PyCodeObject *code = o && PyFunction_Check(o) ? (PyCodeObject *)Py_NewRef(PyFunction_GET_CODE(o)) : NULL;
+  Py_XDECREF(o);
   PyErr_Restore(type, exc, tb);
   return code;
 }
 
 const struct src_loc *kernel_def_loc(struct trace_job *job, const struct job_kernel *k) {
   PyCodeObject *code = function_code(k->fn);
-  if (!code || PyUnicode_Compare(code->co_filename, job->filename) != 0)
-    return NULL;
-  return ranges_def(&job->ranges, code->co_firstlineno, k->name);
+  const bool is_own = code && PyUnicode_Compare(code->co_filename, job->filename) == 0;
+  const struct src_loc *loc = is_own ? ranges_def(&job->ranges, code->co_firstlineno, k->name) : NULL;
+  Py_XDECREF(code);
+  return loc;
 }
 
 const struct src_loc *kernel_param_loc(struct trace_job *job, const struct job_kernel *k, const char *name) {

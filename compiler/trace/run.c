@@ -159,7 +159,7 @@ static struct trace_kernel *call_and_finish(struct trace_job *job, struct job_ke
   if (!t) {
     int before = job->ds->n;
     job_exception(job, job->ds);
-    if (r && job->ds->n > before && !job->ds->v[job->ds->n - 1].loc) /* raised here, not in the user's code */
+    if (job->ds->n > before && !job->ds->v[job->ds->n - 1].loc) /* raised by no line of the source */
       job->ds->v[job->ds->n - 1].loc = at;
   }
   Py_XDECREF(args);

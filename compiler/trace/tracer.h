@@ -394,6 +394,9 @@ PyObject *npz_array(struct trace_job *job, const char *name, enum dtype t);
 /* New references to the call's arguments with `values` (n_params objects) in the places of the parameters. */
 bool kernel_arguments(const struct job_kernel *k, PyObject *const *values, PyObject **args, PyObject **kw);
 bool kernel_is_annotated(PyObject *fn); /* with the shape of some parameter */
+/* Of the function behind `fn`, which functools.wraps or a method may hide; a new reference, NULL if there is none.  A
+ * pending exception stays as it is. */
+PyCodeObject *function_code(PyObject *fn);
 const struct src_loc *kernel_def_loc(struct trace_job *job, const struct job_kernel *k);
 /* The place of a parameter's name, or of the whole header. */
 const struct src_loc *kernel_param_loc(struct trace_job *job, const struct job_kernel *k, const char *name);

@@ -44,6 +44,16 @@ def test_the_last_function_or_the_named_one_is_the_kernel():
     assert result["diagnostics"][0]["code"] == "no-kernel"
 
 
+def test_what_a_decorator_made_of_a_function_is_the_kernel_where_nothing_else_is():
+    wrap = "import functools\nclass Call:\n    def __init__(self, f):\n        functools.update_wrapper(self, f)\n" \
+           "        self.f = f\n    def __call__(self, x):\n        return self.f(x) + 1\n@Call\ndef g(x): return x * 2\n"
+    kernel = xla.trace(wrap, inputs=[(None, (3,), "f32")])
+    assert kernel["name"] == "g" and [i["opcode"] for i in kernel["instructions"]].count("add") == 1
+    assert xla.trace("def f(x): return x\n" + wrap, inputs=[(None, (3,), "f32")])["name"] == "f"
+    hostile = "class Odd:\n    def __call__(self): pass\n    def __getattr__(self, name):\n        globals().clear()\n        1 / 0\n"
+    assert [d["code"] for d in trace_source(hostile + "odd = [Odd() for i in range(9)]\na, b = odd[:2]\n")["diagnostics"]] == ["no-kernel"]
+
+
 def test_several_kernels_come_in_the_order_of_definition():
     source = "from nkigen import trace\n" + "".join(
         f"@trace(input_specs=[(({n},), 'f32')])\ndef {name}(x): return x * {n}\n" for n, name in [(3, "zeta"), (2, "alpha"), (5, "mid")])

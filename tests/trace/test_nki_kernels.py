@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import xla
+from _nkx import trace_source
 from nkigen import CustomOp, trace
 from nkigen.transforms.nkipy_opt import apply_complete_knob_pipeline
 from nkipy.core import nki_op
@@ -177,6 +178,26 @@ def test_the_first_generation(monkeypatch):
     assert f"custom-call(%x, {constant})" in text  # the kernel's own constant follows its operands
 
 
+def test_a_source_of_nki_kernels_only_is_traced_through_the_front_end(monkeypatch):
+    monkeypatch.setenv("NKX_NKI_FRONTEND", "nki_ga")
+    source = "import nki_ga\n\n@nki_ga.jit\ndef alone(a, b):\n    return nki_ga.like(b)\n"
+    result = trace_source(source, inputs=[(None, (128, 64), "f32"), (None, (4, 4), "bf16")])
+    assert result["diagnostics"] == []
+    kernel = result["kernels"][0]
+    assert kernel["name"] == "alone" and [(t["shape"], t["dtype"]) for t in kernel["outputs"]] == [((4, 4), "bfloat16")]
+    assert 'custom_call_target="AwsNeuronCustomNativeKernel"' in kernel["text"]
+
+
+def test_a_source_of_nki_kernels_only_names_what_is_missing(monkeypatch):
+    monkeypatch.delenv("NKX_NKI_FRONTEND", raising=False)
+    source = "import neuronxcc.nki as nki\n\n@nki.jit\ndef alone(a):\n    return a\n"
+    [d] = trace_source(source, inputs=[(None, (4,), "f32")])["diagnostics"]
+    assert d["code"] == "unsupported-op" and d["message"].startswith("alone: an NKI kernel is traced by the vendor's")
+    assert d["src"][0][1] == 4
+    [d] = trace_source("import nki.isa\n")["diagnostics"]
+    assert d["code"] == "python-import" and "nki package" in d["hint"]
+
+
 def test_without_a_front_end_it_is_refused_by_name(monkeypatch):
     monkeypatch.delenv("NKX_NKI_FRONTEND", raising=False)
     import nki
@@ -186,7 +207,7 @@ def test_without_a_front_end_it_is_refused_by_name(monkeypatch):
         return a
 
     for call in (inner, inner[2]):
-        with pytest.raises(NotImplementedError, match="inner: an NKI kernel inside of a NumPy kernel needs the vendor's NKI compiler"):
+        with pytest.raises(NotImplementedError, match="inner: an NKI kernel is traced by the vendor's NKI compiler"):
             hlo(lambda x: call(x), A)
 
 

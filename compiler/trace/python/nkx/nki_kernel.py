@@ -1,4 +1,4 @@
-"""NKI kernels inside of NumPy kernels, traced by the vendor's NKI front end where one is installed.
+"""NKI kernels, alone or inside of NumPy kernels, traced by the vendor's NKI front end where one is installed.
 
 Two generations of it are spoken to, found by what they offer, as they move it from module to module:
 
@@ -157,8 +157,8 @@ def trace(kernel, args, kwargs, grid=()):
         key = None
     nir, framework = _find("compile_kernel_to_nir"), _find("FrameworkKernel")
     if not nir and not framework:
-        refuse(f"{name_of(kernel)}: an NKI kernel inside of a NumPy kernel needs the vendor's NKI compiler, which is not "
-               "installed here", "write what it computes in NumPy, or install the vendor's nki package")
+        refuse(f"{name_of(kernel)}: an NKI kernel is traced by the vendor's NKI compiler, which is not installed here",
+               "write what it computes in NumPy, or install the vendor's nki package")
     r = _trace_nir(nir, kernel, args, kwargs, grid) if nir else _trace_framework(framework, kernel, args, kwargs, grid)
     if key:
         _known[key] = r
@@ -213,7 +213,7 @@ def _is_traced_call(args, kwargs):
 
 
 def _take_over(cls):
-    """Calls of this class of the vendor's kernels with traced tensors come here."""
+    """Calls of this class of the vendor's kernels with traced tensors come here; its parameters are its function's."""
     plain = cls.__call__
     if hasattr(plain, "__nkx_plain__"):
         return
@@ -223,6 +223,8 @@ def _take_over(cls):
 
     __call__.__nkx_plain__ = plain
     cls.__call__ = __call__
+    if not hasattr(cls, "__wrapped__"):
+        cls.__wrapped__ = property(lambda self: self.func)
 
 
 def take_over_jit():
