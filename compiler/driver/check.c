@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <openssl/evp.h>
+
 #include "mlir-c/BuiltinAttributes.h"
 #include "mlir-c/BuiltinTypes.h"
 
@@ -112,22 +114,6 @@ static void row_major(const struct hlo_shape *s, int64_t *strides) {
   }
 }
 
-/* Copies rank dims between two layouts; strides in elements. */
-static void copy_strided(size_t size, int rank, const int64_t *dims, char *to, const int64_t *to_strides,
-                         const char *from, const int64_t *from_strides) {
-  if (!rank) {
-    memcpy(to, from, size);
-    return;
-  }
-  if (rank == 1 && to_strides[0] == 1 && from_strides[0] == 1) {
-    memcpy(to, from, size * (size_t)dims[0]);
-    return;
-  }
-  for (int64_t k = 0; k < dims[0]; k++)
-    copy_strided(size, rank - 1, dims + 1, to + k * to_strides[0] * (int64_t)size, to_strides + 1,
-                 from + k * from_strides[0] * (int64_t)size, from_strides + 1);
-}
-
 /* Offset and strides of a memref type; what the type leaves open is chosen as row-major. */
 static bool layout_of(MlirType t, const struct hlo_shape *s, int64_t *offset, int64_t *strides) {
   int64_t stated[HLO_RANK_MAX];
@@ -189,7 +175,7 @@ static void *make_argument(struct arena *a, MlirType type, const struct trace_ar
   char *data = arena_alloc(a, empty ? 1 : (size_t)(offset + last + 1) * size);
   row_major(&x->shape, packed);
   if (!empty)
-    copy_strided(size, rank, x->shape.dims, data + offset * (int64_t)size, strides, x->data, packed);
+    check_copy(size, rank, x->shape.dims, data + offset * (int64_t)size, strides, x->data, packed);
 
   int64_t *d = arena_new_array(a, int64_t, 3 + 2 * (size_t)rank);
   memcpy(&d[0], &data, sizeof data);
@@ -213,7 +199,7 @@ static void take_result(struct arena *a, const int64_t *d, struct trace_array *x
   row_major(&x->shape, packed);
   x->data = arena_alloc(a, n * size);
   if (n)
-    copy_strided(size, rank, x->shape.dims, x->data, packed, aligned + d[2] * (int64_t)size, d + 3 + rank);
+    check_copy(size, rank, x->shape.dims, x->data, packed, aligned + d[2] * (int64_t)size, d + 3 + rank);
 }
 
 /* ---- running ----------------------------------------------------------------------------------------- */
@@ -259,24 +245,16 @@ void *check_perf_listener(void) {
   return NULL; /* none */
 }
 
-static enum status compile(struct ir *ir, struct check_program *p, struct arena *a, struct diags *ds) {
+static enum status lower(struct ir *ir, struct check_program *p, struct arena *a, struct diags *ds) {
   MlirOperation function = find_function(p->module, ir_str(p->name));
   if (mlirOperationIsNull(function))
     return check_refuse(ds, "the kernel's function is gone");
   p->type = mlirTypeAttrGetValue(mlirOperationGetAttributeByName(function, ir_str("function_type")));
   enum status st = check_calls(p->module, a, ds);
-  if (!st)
-    st = check_lower(ir, p->module, function, a, ds);
-  if (st)
-    return st;
-  p->engine = mlirExecutionEngineCreate(mlirModuleFromOperation(p->module), OPT_LEVEL, 0, NULL, false, false);
-  if (mlirExecutionEngineIsNull(p->engine))
-    return check_refuse(ds, "it does not translate to LLVM IR");
-  check_register_runtime(p->engine);
-  return ST_OK;
+  return st ? st : check_lower(ir, p->module, function, a, ds);
 }
 
-enum status check_load(struct ir *ir, MlirModule module, const char *name, struct arena *a, struct diags *ds,
+enum status check_open(struct ir *ir, MlirModule module, const char *name, struct arena *a, struct diags *ds,
                        struct check_program **out) {
   struct check_program *p = calloc(1, sizeof *p);
   struct ir_capture capture;
@@ -288,13 +266,52 @@ enum status check_load(struct ir *ir, MlirModule module, const char *name, struc
     arena_oom(strlen(name));
   p->module = mlirOperationClone(mlirModuleGetOperation(module));
   ir_capture_begin(ir, &capture, ds, DG_INTERNAL, a);
-  enum status st = compile(ir, p, a, ds);
+  enum status st = lower(ir, p, a, ds);
   ir_capture_end(ir, &capture);
   if (st)
     check_unload(p);
   else
     *out = p;
   return st;
+}
+
+enum status check_link(struct ir *ir, struct check_program *p, struct arena *a, struct diags *ds) {
+  struct ir_capture capture;
+
+  ir_capture_begin(ir, &capture, ds, DG_INTERNAL, a);
+  p->engine = mlirExecutionEngineCreate(mlirModuleFromOperation(p->module), OPT_LEVEL, 0, NULL, false, false);
+  ir_capture_end(ir, &capture);
+  if (mlirExecutionEngineIsNull(p->engine))
+    return check_refuse(ds, "it does not translate to LLVM IR");
+  check_register_runtime(p->engine);
+  return ST_OK;
+}
+
+enum status check_load(struct ir *ir, MlirModule module, const char *name, struct arena *a, struct diags *ds,
+                       struct check_program **out) {
+  struct check_program *p = NULL;
+  enum status st = check_open(ir, module, name, a, ds, &p);
+  if (!st)
+    st = check_link(ir, p, a, ds);
+  if (st)
+    check_unload(p);
+  else
+    *out = p;
+  return st;
+}
+
+static void add_to_digest(MlirStringRef text, void *ctx) {
+  EVP_DigestUpdate(ctx, text.data, text.length);
+}
+
+void check_digest(const struct check_program *p, unsigned char out[CHECK_DIGEST]) {
+  EVP_MD_CTX *ctx = EVP_MD_CTX_new();
+
+  if (!ctx || !EVP_DigestInit_ex(ctx, EVP_sha256(), NULL))
+    arena_oom(CHECK_DIGEST);
+  mlirOperationPrint(p->module, add_to_digest, ctx); /* without locations; values are numbered as they come */
+  EVP_DigestFinal_ex(ctx, out, NULL);
+  EVP_MD_CTX_free(ctx);
 }
 
 enum status check_run(const struct check_program *p, int n_in, const struct trace_array *in, int n_out,

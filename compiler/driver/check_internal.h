@@ -36,6 +36,10 @@ struct check_heap {
 void check_heap_begin(struct check_heap *h);
 void check_heap_end(struct check_heap *h);
 
+/* Copies an array of any rank between two layouts of elements of `size` bytes; strides in elements. */
+void check_copy(size_t size, int64_t rank, const int64_t *dims, char *to, const int64_t *to_strides, const char *from,
+                const int64_t *from_strides);
+
 /* Makes the functions of check_runtime.c known to the engine. */
 void check_register_runtime(MlirExecutionEngine engine);
 

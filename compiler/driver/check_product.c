@@ -15,7 +15,7 @@ enum {
   ROWS = 4,
   COLS = 2 * LANES,
   DEPTH = 256, /* rows of a block of B */
-  WIDTH = 256, /* columns of a block of B, a multiple of COLS: 256 KiB */
+  WIDTH = 512, /* columns of a block of B, a multiple of COLS: 512 KiB */
 };
 
 typedef float lanes __attribute__((vector_size(LANES * sizeof(float)), aligned(4), may_alias));
@@ -93,6 +93,10 @@ static void pack_panels(const struct check_matrix *b, int64_t q0, int64_t depth,
     const int64_t n = least(COLS, width - j);
     for (int64_t q = 0; q < depth; q++, to += COLS) {
       const float *from = at(b, q0 + q, j0 + j);
+      if (n == COLS && b->col_stride == 1) {
+        memcpy(to, from, COLS * sizeof *to);
+        continue;
+      }
       for (int64_t k = 0; k < n; k++)
         to[k] = from[k * b->col_stride];
       memset(to + n, 0, (size_t)(COLS - n) * sizeof *to);
@@ -102,6 +106,22 @@ static void pack_panels(const struct check_matrix *b, int64_t q0, int64_t depth,
 
 /* Rows i0 … i0+n-1, columns q0 … q0+depth-1 of a as [depth][ROWS]; missing rows are zero. */
 static void pack_rows(const struct check_matrix *a, int64_t i0, int64_t n, int64_t q0, int64_t depth, float *to) {
+  if (n == ROWS && a->row_stride == 1) { /* given transposed */
+    for (int64_t q = 0; q < depth; q++)
+      memcpy(to + q * ROWS, at(a, i0, q0 + q), ROWS * sizeof *to);
+    return;
+  }
+  if (n == ROWS && a->col_stride == 1) {
+    const float *r0 = at(a, i0, q0), *r1 = at(a, i0 + 1, q0), *r2 = at(a, i0 + 2, q0), *r3 = at(a, i0 + 3, q0);
+    _Static_assert(ROWS == 4, "a row each");
+    for (int64_t q = 0; q < depth; q++, to += ROWS) {
+      to[0] = r0[q];
+      to[1] = r1[q];
+      to[2] = r2[q];
+      to[3] = r3[q];
+    }
+    return;
+  }
   for (int64_t i = 0; i < ROWS; i++) {
     const float *from = at(a, i0 + (i < n ? i : 0), q0);
     for (int64_t q = 0; q < depth; q++)
@@ -116,6 +136,11 @@ static void add_tile(const struct check_matrix *c, int64_t i0, int64_t j0, const
 
   for (int64_t i = 0; i < rows; i++) {
     float *out = (float *)(void *)c->data + (i0 + i) * c->row_stride + j0 * c->col_stride;
+    if (cols == COLS && c->col_stride == 1) {
+      for (int64_t j = 0; j < COLS; j++)
+        out[j] += sums[i * COLS + j];
+      continue;
+    }
     for (int64_t j = 0; j < cols; j++)
       out[j * c->col_stride] += sums[i * COLS + j];
   }

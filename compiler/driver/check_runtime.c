@@ -89,15 +89,50 @@ struct unranked {
   struct descriptor *memref;
 };
 
-static void copy_dim(int64_t size, int64_t rank, char *to, const char *from, const int64_t *dims,
-                     const int64_t *to_strides, const int64_t *from_strides) {
-  if (!rank) {
-    memcpy(to, from, (size_t)size);
-    return;
+/* One dimension, element by element: the size is known where it is called, so that a copy is an instruction. */
+static inline void copy_elements(size_t size, int64_t n, char *to, int64_t to_stride, const char *from,
+                                 int64_t from_stride) {
+  for (int64_t k = 0; k < n; k++)
+    memcpy(to + k * to_stride * (int64_t)size, from + k * from_stride * (int64_t)size, size);
+}
+
+static void copy_row(size_t size, int64_t n, char *to, int64_t to_stride, const char *from, int64_t from_stride) {
+  switch (size) {
+  case 1:
+    copy_elements(1, n, to, to_stride, from, from_stride);
+    break;
+  case 2:
+    copy_elements(2, n, to, to_stride, from, from_stride);
+    break;
+  case 4:
+    copy_elements(4, n, to, to_stride, from, from_stride);
+    break;
+  default:
+    copy_elements(size, n, to, to_stride, from, from_stride);
   }
-  for (int64_t k = 0; k < dims[0]; k++)
-    copy_dim(size, rank - 1, to + k * to_strides[0] * size, from + k * from_strides[0] * size, dims + 1, to_strides + 1,
-             from_strides + 1);
+}
+
+/* unit: bytes that are copied at once, of elements that lie behind each other in both. */
+static void copy_dims(size_t size, size_t unit, int64_t rank, const int64_t *dims, char *to, const int64_t *to_strides,
+                      const char *from, const int64_t *from_strides) {
+  if (!rank) {
+    memcpy(to, from, unit);
+  } else if (rank == 1 && unit == size) {
+    copy_row(size, dims[0], to, to_strides[0], from, from_strides[0]);
+  } else {
+    for (int64_t k = 0; k < dims[0]; k++)
+      copy_dims(size, unit, rank - 1, dims + 1, to + k * to_strides[0] * (int64_t)size, to_strides + 1,
+                from + k * from_strides[0] * (int64_t)size, from_strides + 1);
+  }
+}
+
+void check_copy(size_t size, int64_t rank, const int64_t *dims, char *to, const int64_t *to_strides, const char *from,
+                const int64_t *from_strides) {
+  int64_t run = 1;
+
+  while (rank && to_strides[rank - 1] == run && from_strides[rank - 1] == run)
+    run *= dims[--rank];
+  copy_dims(size, size * (size_t)run, rank, dims, to, to_strides, from, from_strides);
 }
 
 /* Called for memref.copy between buffers that are not both contiguous. */
@@ -105,8 +140,8 @@ static void memref_copy(int64_t size, const struct unranked *from, const struct 
   const struct descriptor *a = from->memref, *b = to->memref;
   const int64_t rank = from->rank;
 
-  copy_dim(size, rank, b->aligned + b->offset * size, a->aligned + a->offset * size, a->dims, b->dims + rank,
-           a->dims + rank);
+  check_copy((size_t)size, rank, a->dims, b->aligned + b->offset * size, b->dims + rank, a->aligned + a->offset * size,
+             a->dims + rank);
 }
 
 /* ---- narrow floats ----------------------------------------------------------------------------------- */

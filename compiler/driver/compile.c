@@ -16,6 +16,7 @@
 #include "base/log.h"
 #include "driver/entry.h"
 #include "driver/stage.h"
+#include "driver/stage_check.h"
 #include "hlo/passes.h"
 #include "hlo/print.h"
 #include "linalg/lower.h"
@@ -46,9 +47,7 @@ struct path {
   struct stage before;
   uint64_t fingerprint; /* of the MLIR module as `before` shows it */
   bool is_same;         /* the pass that just ran changed nothing of it */
-  /* the check's inputs and NumPy's outputs; reason: why there are none */
-  struct trace_array *in, *want;
-  const char *no_check;
+  struct stage_checks checks;
 };
 
 /* ---- frames ----------------------------------------------------------------------------------------------------- */
@@ -181,94 +180,6 @@ static enum status send_artifacts(struct path *p) {
   return st;
 }
 
-/* ---- check ------------------------------------------------------------------------------------------------------ */
-
-static enum status execute(struct path *p, const struct stage_def *def, struct trace_array *got, struct diags *ds);
-
-/* What a program computes that does not come from Python: what its first stage does. */
-static enum status run_first_stage(struct path *p, struct diags *ds) {
-  struct trace_kernel *k = p->kernel;
-  enum status st = entry_make_inputs(p->run->arena, k, p->run->job->seed, p->in);
-  if (st) {
-    diag_add(ds, DS_ERROR, DG_MEMORY_LIMIT, NULL, "inputs and outputs exceed %d MiB", ENTRY_INPUTS_MAX >> 20);
-    return st;
-  }
-  for (int i = 0; i < k->n_outputs; i++)
-    p->want[i].shape = k->outputs[i].shape;
-  return execute(p, &pipeline_stages[p->run->first_stage], p->want, ds);
-}
-
-/* Runs NumPy, or the program as it was read, once per kernel; a failure leaves every stage "skipped" with the reason. */
-static void prepare_check(struct path *p) {
-  struct run *r = p->run;
-  struct trace_kernel *k = p->kernel;
-  struct diags ds;
-
-  diags_init(&ds, r->arena);
-  p->in = arena_new_array(r->arena, struct trace_array, (size_t)k->n_inputs);
-  p->want = arena_new_array(r->arena, struct trace_array, (size_t)k->n_outputs);
-  enum status st = k->job ? trace_make_inputs(k, r->job->seed, &ds, p->in) : run_first_stage(p, &ds);
-  if (!st && k->job)
-    st = trace_eval_numpy(k, p->in, &ds, p->want);
-  if (st)
-    p->no_check = ds.n     ? ds.v[0].message
-                  : k->job ? "NumPy could not run the kernel"
-                           : "the program could not be run as it was read";
-}
-
-static enum status execute(struct path *p, const struct stage_def *def, struct trace_array *got, struct diags *ds) {
-  struct trace_kernel *k = p->kernel;
-  struct ir *ir = p->run->ir;
-  MlirModule module = p->module;
-  bool is_hlo = def->runner < RUN_TO_LINALG;
-  enum status st = ST_OK;
-
-  if (is_hlo)
-    st = linalg_from_hlo_plain(ir, k->module, ds, &module);
-  if (!st)
-    st = check_execute(ir, module, k->module ? k->module->name : k->name, k->n_inputs, p->in, k->n_outputs, got,
-                       p->run->arena, ds);
-  if (is_hlo && !mlirModuleIsNull(module))
-    mlirModuleDestroy(module);
-  return st;
-}
-
-static void check_stage(struct path *p, struct stage *s) {
-  struct run *r = p->run;
-  struct trace_kernel *k = p->kernel;
-
-  if (p->before.check.status && !s->changed) { /* the same program was just checked */
-    s->check = p->before.check;
-    return;
-  }
-  s->check.status = "skipped";
-  s->check.reason = p->no_check;
-  if (!p->no_check && s->def->runner == RUN_TO_NISA)
-    s->check.reason = "NISA is verified against the hardware's rules; there is no simulator yet to run it";
-  if (s->check.reason)
-    return;
-  struct trace_array *got = arena_new_array(r->arena, struct trace_array, (size_t)k->n_outputs);
-  for (int i = 0; i < k->n_outputs; i++)
-    got[i].shape = k->outputs[i].shape;
-  struct diags ds;
-  diags_init(&ds, r->arena);
-  if (execute(p, s->def, got, &ds)) {
-    s->check.reason = ds.n ? ds.v[0].message : "the stage could not be run";
-    return;
-  }
-  s->check.reason = NULL;
-  check_compare(k->n_outputs, got, p->want, &s->check.result);
-  s->check.status = s->check.result.pass ? "pass" : "fail";
-  bool is_first = !p->before.check.status || strcmp(p->before.check.status, "fail");
-  if (!s->check.result.pass && is_first) {
-    struct diag *d = diag_add(&r->diags, DS_ERROR, DG_CHECK_FAILED, NULL,
-                              "after %s the kernel no longer computes what %s: output %s differs by %g", s->def->name,
-                              k->job ? "NumPy computes" : "it did when it was read",
-                              k->outputs[s->check.result.worst_output].name, s->check.result.max_abs_err);
-    d->stage = s->def->name;
-  }
-}
-
 /* ---- stages ----------------------------------------------------------------------------------------------------- */
 
 static enum status run_hlo(struct path *p, hlo_pass *pass) {
@@ -397,7 +308,7 @@ static enum status run_stage(struct path *p, int index) {
         ->stage = def->name;
   s.changed = !p->before.def || !same_text(&s, &p->before);
   if (r->job->check)
-    check_stage(p, &s);
+    stage_checks_run(&p->checks, p->module, &s, &r->diags);
 
   struct buf b;
   buf_init(&b, FRAME_MAX);
@@ -413,8 +324,10 @@ static enum status run_path(struct path *p) {
   enum status st = send_kernel(p);
   if (!st && r->job->artifacts && p->kernel->module)
     st = send_artifacts(p);
-  if (!st && r->job->check)
-    prepare_check(p);
+  if (!st && r->job->check) {
+    p->checks = (struct stage_checks){.ir = r->ir, .kernel = p->kernel, .arena = r->arena, .seed = r->job->seed};
+    stage_checks_begin(&p->checks, p->module, &pipeline_stages[r->first_stage]);
+  }
   for (int i = r->first_stage; !st && i <= r->last_stage; i++)
     st = run_stage(p, i);
   if (!mlirModuleIsNull(p->module))

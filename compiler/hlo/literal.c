@@ -144,6 +144,20 @@ double literal_double(const struct hlo_literal *l, size_t k) {
   return literal_decode_float(l->shape.dtype, (uint32_t)literal_int(l, k));
 }
 
+void literal_doubles(const struct hlo_literal *l, size_t first, size_t n, double *out) {
+  if (l->shape.dtype == DT_F32) {
+    const char *p = (const char *)l->data + first * sizeof(float);
+    for (size_t k = 0; k < n; k++) {
+      float f;
+      memcpy(&f, p + k * sizeof f, sizeof f);
+      out[k] = (double)f;
+    }
+    return;
+  }
+  for (size_t k = 0; k < n; k++)
+    out[k] = literal_double(l, first + k);
+}
+
 void literal_store_extreme(enum dtype t, bool lowest, void *out) {
   if (t == DT_F8E4M3FN) {
     literal_store(t, lowest ? -448.0 : 448.0, out);

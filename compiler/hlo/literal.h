@@ -9,6 +9,8 @@
 void literal_store(enum dtype t, double v, void *out);
 /* Element k as a double: exact except for 64-bit integers beyond 2^53. */
 double literal_double(const struct hlo_literal *l, size_t k);
+/* The n elements from `first` on, likewise. */
+void literal_doubles(const struct hlo_literal *l, size_t first, size_t n, double *out);
 /* Element k of an integer or bool literal; uint64 as the same bits. */
 int64_t literal_int(const struct hlo_literal *l, size_t k);
 

@@ -2,6 +2,7 @@
 import json
 import os
 import pathlib
+import resource
 import subprocess
 import sys
 
@@ -16,8 +17,10 @@ def add(a, b):
 '''
 
 
-def nkx(*arguments, stdin="", env=None):
-    return subprocess.run([kernels.NKX, *arguments], input=stdin, capture_output=True, text=True, timeout=120, env=env)
+def nkx(*arguments, stdin="", env=None, cpu_s=None):
+    limit = cpu_s and (lambda: resource.setrlimit(resource.RLIMIT_CPU, (cpu_s, cpu_s)))
+    return subprocess.run([kernels.NKX, *arguments], input=stdin, capture_output=True, text=True, timeout=300, env=env,
+                          preexec_fn=limit)
 
 
 def test_prints_the_last_stage_and_a_table():
@@ -334,3 +337,17 @@ def test_a_check_says_that_a_custom_op_is_for_the_hardware():
     assert done.returncode == 0 and {s["check"]["status"] for s in stages} == {"skipped"}
     assert "it calls __custom_op__double" in stages[0]["check"]["reason"] and not done.stderr.count("JIT")
     assert "nkipy.custom_op_bodies" in stages[-1]["text"]
+
+
+def test_a_check_without_time_for_all_stages_skips_some_and_ends_the_pipeline():
+    source = ADD.replace("(4, 8)", "(2048, 2048)").replace("a + b", "a @ b")
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    assert nkx("compile", "-", "--check", "--json", "-", stdin=source).returncode == 0
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    took = used.ru_utime + used.ru_stime - before.ru_utime - before.ru_stime
+    done = nkx("compile", "-", "--check", "--json", "-", stdin=source, cpu_s=max(1, int(took / 2)))
+    assert done.returncode == 0, done.stderr
+    result = json.loads(done.stdout)
+    checks = [s["check"] for s in result["kernels"][0]["stages"]]
+    assert len(checks) == len(kernels.pipeline()) and result["status"] == "ok"
+    assert checks[0]["status"] == "pass" and checks[-2]["status"] == "skipped" and "s of processor time" in checks[-2]["reason"]

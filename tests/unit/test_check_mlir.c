@@ -196,7 +196,6 @@ static void transposed_products_agree(void **state) {
   }
 }
 
-/* Sizes around the blocks' edges, rows further apart than they are long, B turned; small integers are exact. */
 /* Of a number that bf16 holds exactly. */
 static uint16_t bf16_bits(float f) {
   uint32_t u;
@@ -204,42 +203,134 @@ static uint16_t bf16_bits(float f) {
   return (uint16_t)(u >> 16);
 }
 
-static void products_of_any_size_agree(void **state) {
-  static const int64_t sizes[][3] = {{1, 1, 1}, {4, 256, 32}, {5, 257, 33}, {3, 300, 263}, {9, 511, 520}, {2, 7, 256}};
-  (void)state;
-  for (size_t c = 0; c < sizeof sizes / sizeof *sizes; c++) {
-    const int64_t m = sizes[c][0], k = sizes[c][1], n = sizes[c][2], lda = k + 3;
-    float *a = calloc((size_t)(m * lda), sizeof *a), *out = calloc((size_t)(m * n), sizeof *out);
-    uint16_t *wa = calloc((size_t)(m * lda), sizeof *wa), *wb = calloc((size_t)(k * n), sizeof *wb);
-    float *b = calloc((size_t)(k * n), sizeof *b);
-    for (int64_t i = 0; i < m * lda; i++) {
-      a[i] = (float)(i * 7 % 5 - 2);
-      wa[i] = bf16_bits(a[i]);
-    }
-    for (int64_t i = 0; i < k * n; i++) {
-      b[i] = (float)(i * 11 % 7 - 3);
-      wb[i] = bf16_bits(b[i]);
-    }
-    for (int64_t i = 0; i < m * n; i++)
-      out[i] = 1;
-    const struct check_matrix to = {(char *)out, m, n, n, 1};
-    check_multiply(&(struct check_matrix){(char *)a, m, k, lda, 1}, &(struct check_matrix){(char *)b, k, n, 1, k}, &to,
-                   DT_F32);
-    check_multiply(&(struct check_matrix){(char *)wa, m, k, lda, 1}, &(struct check_matrix){(char *)wb, k, n, 1, k},
-                   &to, DT_BF16);
-    for (int64_t i = 0; i < m; i++)
-      for (int64_t j = 0; j < n; j++) {
-        float want = 0;
-        for (int64_t q = 0; q < k; q++)
-          want += a[i * lda + q] * b[j * k + q];
-        assert_true(out[i * n + j] == 2 * want + 1);
-      }
-    free(a);
-    free(b);
-    free(wa);
-    free(wb);
-    free(out);
+/* A matrix in one of four layouts: by rows, by columns, rows further apart than they are long, every other element. */
+struct layout {
+  int64_t row, col, size;
+};
+static struct layout layout_of(int which, int64_t rows, int64_t cols) {
+  switch (which) {
+  case 0:
+    return (struct layout){cols, 1, rows * cols};
+  case 1:
+    return (struct layout){1, rows, rows * cols};
+  case 2:
+    return (struct layout){cols + 3, 1, rows * (cols + 3)};
+  default:
+    return (struct layout){2 * cols, 2, 2 * rows * cols};
   }
+}
+
+static float a_value(int64_t i, int64_t q) {
+  return (float)((i * 5 + q * 7) % 5 - 2);
+}
+static float b_value(int64_t q, int64_t j) {
+  return (float)((q * 11 + j * 3) % 7 - 3);
+}
+
+static void product_agrees(int64_t m, int64_t k, int64_t n, int of_a, int of_b, int of_c) {
+  const struct layout la = layout_of(of_a, m, k), lb = layout_of(of_b, k, n), lc = layout_of(of_c, m, n);
+  float *a = calloc((size_t)la.size, sizeof *a), *b = calloc((size_t)lb.size, sizeof *b),
+        *out = calloc((size_t)lc.size, sizeof *out), *want = calloc((size_t)(m * n), sizeof *want);
+  uint16_t *wa = calloc((size_t)la.size, sizeof *wa), *wb = calloc((size_t)lb.size, sizeof *wb);
+  for (int64_t i = 0; i < m; i++)
+    for (int64_t q = 0; q < k; q++)
+      wa[i * la.row + q * la.col] = bf16_bits(a[i * la.row + q * la.col] = a_value(i, q));
+  for (int64_t q = 0; q < k; q++)
+    for (int64_t j = 0; j < n; j++)
+      wb[q * lb.row + j * lb.col] = bf16_bits(b[q * lb.row + j * lb.col] = b_value(q, j));
+  for (int64_t i = 0; i < m; i++)
+    for (int64_t q = 0; q < k; q++)
+      for (int64_t j = 0; j < n; j++)
+        want[i * n + j] += a_value(i, q) * b_value(q, j);
+  for (int64_t i = 0; i < lc.size; i++)
+    out[i] = 1;
+
+  const struct check_matrix to = {(char *)out, m, n, lc.row, lc.col};
+  check_multiply(&(struct check_matrix){(char *)a, m, k, la.row, la.col},
+                 &(struct check_matrix){(char *)b, k, n, lb.row, lb.col}, &to, DT_F32);
+  check_multiply(&(struct check_matrix){(char *)wa, m, k, la.row, la.col},
+                 &(struct check_matrix){(char *)wb, k, n, lb.row, lb.col}, &to, DT_BF16);
+  for (int64_t i = 0; i < m; i++)
+    for (int64_t j = 0; j < n; j++)
+      assert_true(out[i * lc.row + j * lc.col] == 2 * want[i * n + j] + 1);
+  free(a);
+  free(b);
+  free(wa);
+  free(wb);
+  free(out);
+  free(want);
+}
+
+/* Sizes around the blocks' edges, in every layout; small integers are exact. */
+static void products_of_any_size_and_layout_agree(void **state) {
+  static const int64_t sizes[][3] = {{1, 1, 1}, {4, 256, 32}, {5, 257, 33}, {3, 300, 519}, {9, 511, 520}, {2, 7, 512}};
+  (void)state;
+  for (int c = 0; c < N(sizes); c++)
+    for (int layouts = 0; layouts < 64; layouts++)
+      product_agrees(sizes[c][0], sizes[c][1], sizes[c][2], layouts & 3, layouts >> 2 & 3, layouts >> 4);
+}
+
+/* Four dimensions in some order, of elements of some size, against a loop over all of them. */
+static void copies_of_any_layout_agree(void **state) {
+  static const int64_t dims[4] = {3, 2, 4, 5};
+  static const size_t sizes[] = {1, 2, 4, 8};
+  static const int orders[][4] = {{0, 1, 2, 3}, {1, 0, 2, 3}, {0, 1, 3, 2}, {3, 2, 1, 0}, {2, 3, 0, 1}};
+  (void)state;
+  for (int k = 0; k < N(sizes) * N(orders) * N(orders); k++) {
+    const size_t size = sizes[k % N(sizes)];
+    int64_t strides[2][4], span = 1; /* of 0: to, with a gap behind each row; of 1: from */
+    for (int which = 0; which < 2; which++) {
+      const int *order = orders[k / N(sizes) / (which ? 1 : N(orders)) % N(orders)];
+      span = which ? 1 : 2;
+      for (int d = 3; d >= 0; d--) {
+        strides[which][order[d]] = span;
+        span *= dims[order[d]];
+      }
+    }
+    char from[120 * 8], to[240 * 8], want[240 * 8];
+    for (size_t i = 0; i < sizeof from; i++)
+      from[i] = (char)(i * 31 + i / 97);
+    memset(to, 77, sizeof to);
+    memset(want, 77, sizeof want);
+    for (int64_t i = 0; i < 120; i++) {
+      const int64_t at[4] = {i / 40, i / 20 % 2, i / 5 % 4, i % 5};
+      int64_t x = 0, y = 0;
+      for (int d = 0; d < 4; d++) {
+        x += at[d] * strides[0][d];
+        y += at[d] * strides[1][d];
+      }
+      memcpy(want + x * (int64_t)size, from + y * (int64_t)size, size);
+    }
+    check_copy(size, 4, dims, to, strides[0], from, strides[1]);
+    assert_memory_equal(to, want, sizeof to);
+  }
+}
+
+/* ---- equal programs ------------------------------------------------------------------------------------- */
+
+static void digest_of(const char *text, unsigned char *out) {
+  struct job j;
+  struct check_program *p;
+  job_begin(&j, text);
+  assert_int_equal(check_open(&ir, j.m, "k", &j.arena, &j.ds, &p), ST_OK);
+  check_digest(p, out);
+  check_unload(p);
+  job_end(&j);
+}
+
+static void digests_tell_programs_apart_and_nothing_else(void **state) {
+  static const char *const body = "func.func @k(%%a: tensor<4xf32>, %%b: tensor<4xf32>) -> tensor<4xf32> {\n"
+                                  "  %%0 = arith.%s %%a, %%b %s: tensor<4xf32>\n  return %%0 : tensor<4xf32>\n}\n";
+  unsigned char digests[3][CHECK_DIGEST];
+  char text[400];
+  (void)state;
+  static const char *const forms[3][2] = {{"addf", ""}, {"addf", "{nkipy.op_id = 3 : i32} "}, {"mulf", ""}};
+  for (int k = 0; k < 3; k++) {
+    snprintf(text, sizeof text, body, forms[k][0], forms[k][1]);
+    digest_of(text, digests[k]);
+  }
+  assert_memory_equal(digests[0], digests[1], CHECK_DIGEST); /* annotations are dropped */
+  assert_memory_not_equal(digests[0], digests[2], CHECK_DIGEST);
 }
 
 /* ---- refusals and processes ----------------------------------------------------------------------------- */
@@ -406,6 +497,35 @@ static void comparison_names_the_worst_output(void **state) {
   arena_clear(&a);
 }
 
+/* Against the definition, element by element, with something wrong anywhere in blocks of any length. */
+static void comparison_sees_every_element(void **state) {
+  static const int lengths[] = {1, 2, 511, 512, 513, 1025};
+  static const double wrong[] = {0, 3e-5, 1.5e-2, NAN, INFINITY};
+  (void)state;
+  for (int l = 0; l < N(lengths); l++)
+    for (int w = 0; w < N(wrong); w++)
+      for (int where = 0; where < 3; where++) {
+        struct arena a;
+        struct check_result r;
+        const int n = lengths[l], at = where == 0 ? 0 : where == 1 ? n / 2 : n - 1;
+        arena_init(&a);
+        float *x = arena_new_array(&a, float, (size_t)n), *y = arena_new_array(&a, float, (size_t)n);
+        for (int i = 0; i < n; i++)
+          x[i] = y[i] = (float)(i % 100) / 64;
+        x[at] += (float)wrong[w];
+        struct trace_array got = {.shape = hlo_shape_array(&a, DT_F32, 1, (int64_t[]){n}), .data = x}, want = got;
+        want.data = y;
+        check_compare(1, &got, &want, &r);
+        const double off = fabs((double)x[at] - (double)y[at]), most = 1.6e-5 + 1e-4 * fabs((double)y[at]);
+        assert_int_equal(r.pass, off <= most);
+        assert_true(isfinite(off) ? r.max_abs_err == off : isinf(r.max_abs_err));
+        y[at] = x[at]; /* equal again, a NaN and an infinity too */
+        check_compare(1, &got, &want, &r);
+        assert_true(r.pass && r.max_abs_err == 0);
+        arena_clear(&a);
+      }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(strided_arguments_and_results_work),
@@ -414,13 +534,16 @@ int main(void) {
       cmocka_unit_test(the_module_and_the_inputs_stay_as_they_are),
       cmocka_unit_test(matmuls_without_a_fill_start_from_zero),
       cmocka_unit_test(transposed_products_agree),
-      cmocka_unit_test(products_of_any_size_agree),
+      cmocka_unit_test(products_of_any_size_and_layout_agree),
+      cmocka_unit_test(copies_of_any_layout_agree),
+      cmocka_unit_test(digests_tell_programs_apart_and_nothing_else),
       cmocka_unit_test(wrong_signatures_are_refused),
       cmocka_unit_test(unknown_operations_are_reported),
       cmocka_unit_test(forked_children_can_check),
       cmocka_unit_test(mlir_opt_accepts_what_is_lowered),
       cmocka_unit_test(comparison_follows_the_dtype),
       cmocka_unit_test(comparison_names_the_worst_output),
+      cmocka_unit_test(comparison_sees_every_element),
   };
   return cmocka_run_group_tests(tests, start_mlir, stop_mlir);
 }

@@ -1,0 +1,174 @@
+#include "driver/stage_check.h"
+
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+
+#include "driver/entry.h"
+#include "linalg/lower.h"
+
+/* ---- processor time --------------------------------------------------------------------------------------------- */
+
+static int64_t cpu_us(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+  return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
+}
+
+/* Whether another run like the longest one, and then the rest of the pipeline, has the time. */
+static bool has_time(const struct stage_checks *c, rlim_t *limit_s) {
+  struct rlimit r;
+  if (getrlimit(RLIMIT_CPU, &r) || r.rlim_cur == RLIM_INFINITY)
+    return true;
+  const int64_t limit = (int64_t)r.rlim_cur * 1000000, rest = limit / 8;
+  *limit_s = r.rlim_cur;
+  return cpu_us() + c->longest_us + c->longest_us / 4 + rest <= limit;
+}
+
+/* ---- one stage -------------------------------------------------------------------------------------------------- */
+
+static enum status open_program(struct stage_checks *c, MlirModule module, const struct stage_def *def,
+                                struct diags *ds, struct check_program **out) {
+  struct trace_kernel *k = c->kernel;
+  const char *name = k->module ? k->module->name : k->name;
+  MlirModule plain = {NULL};
+
+  if (def->runner >= RUN_TO_LINALG)
+    return check_open(c->ir, module, name, c->arena, ds, out);
+  enum status st = linalg_from_hlo_plain(c->ir, k->module, ds, &plain);
+  if (!st)
+    st = check_open(c->ir, plain, name, c->arena, ds, out);
+  if (!mlirModuleIsNull(plain))
+    mlirModuleDestroy(plain);
+  return st;
+}
+
+/* Into got[n_outputs], whose shapes are the kernel's outputs'; data lives in a. */
+static enum status run_program(struct stage_checks *c, struct check_program *p, struct trace_array *got,
+                               struct arena *a, struct diags *ds) {
+  struct trace_kernel *k = c->kernel;
+  for (int i = 0; i < k->n_outputs; i++)
+    got[i].shape = k->outputs[i].shape;
+  enum status st = check_link(c->ir, p, c->arena, ds);
+  return st ? st : check_run(p, k->n_inputs, c->in, k->n_outputs, got, a, ds);
+}
+
+static enum status run_and_compare(struct stage_checks *c, struct check_program *p, struct check_result *result,
+                                   struct diags *ds) {
+  struct arena results;
+  arena_init(&results);
+  struct trace_array *got = arena_new_array(&results, struct trace_array, (size_t)c->kernel->n_outputs);
+  enum status st = run_program(c, p, got, &results, ds);
+  if (!st)
+    check_compare(c->kernel->n_outputs, got, c->want, result);
+  arena_clear(&results);
+  return st;
+}
+
+/* The result of an equal program that was run before, NULL if there was none. */
+static const struct check_result *find_known(const struct stage_checks *c, const unsigned char *digest) {
+  for (int i = 0; i < c->n_known; i++)
+    if (!memcmp(c->known[i].digest, digest, CHECK_DIGEST))
+      return &c->known[i].result;
+  return NULL;
+}
+
+static enum status check(struct stage_checks *c, MlirModule module, const struct stage_def *def,
+                         struct check_result *result, struct diags *ds) {
+  unsigned char digest[CHECK_DIGEST];
+  struct check_program *p = NULL;
+  const int64_t began = cpu_us();
+
+  enum status st = open_program(c, module, def, ds, &p);
+  if (st)
+    return st;
+  check_digest(p, digest);
+  const struct check_result *known = find_known(c, digest);
+  if (known) {
+    *result = *known;
+    check_unload(p);
+    return ST_OK;
+  }
+  st = run_and_compare(c, p, result, ds);
+  check_unload(p);
+  if (!st && c->n_known < STAGE_CHECKS_MAX) {
+    memcpy(c->known[c->n_known].digest, digest, CHECK_DIGEST);
+    c->known[c->n_known++].result = *result;
+  }
+  const int64_t took = cpu_us() - began;
+  if (took > c->longest_us)
+    c->longest_us = took;
+  return st;
+}
+
+/* ---- the kernel's ------------------------------------------------------------------------------------------------ */
+
+/* What a program computes that does not come from Python: what its first stage does. */
+static enum status run_first_stage(struct stage_checks *c, MlirModule module, const struct stage_def *def,
+                                   struct diags *ds) {
+  struct check_program *p = NULL;
+  enum status st = entry_make_inputs(c->arena, c->kernel, c->seed, c->in);
+  if (st) {
+    diag_add(ds, DS_ERROR, DG_MEMORY_LIMIT, NULL, "inputs and outputs exceed %d MiB", ENTRY_INPUTS_MAX >> 20);
+    return st;
+  }
+  st = open_program(c, module, def, ds, &p);
+  if (!st)
+    st = run_program(c, p, c->want, c->arena, ds);
+  check_unload(p);
+  return st;
+}
+
+void stage_checks_begin(struct stage_checks *c, MlirModule module, const struct stage_def *first) {
+  struct trace_kernel *k = c->kernel;
+  struct diags ds;
+
+  diags_init(&ds, c->arena);
+  c->in = arena_new_array(c->arena, struct trace_array, (size_t)k->n_inputs);
+  c->want = arena_new_array(c->arena, struct trace_array, (size_t)k->n_outputs);
+  enum status st = k->job ? trace_make_inputs(k, c->seed, &ds, c->in) : run_first_stage(c, module, first, &ds);
+  if (!st && k->job)
+    st = trace_eval_numpy(k, c->in, &ds, c->want);
+  if (st)
+    c->no_check = ds.n     ? ds.v[0].message
+                  : k->job ? "NumPy could not run the kernel"
+                           : "the program could not be run as it was read";
+}
+
+/* Why the stage is not run, or NULL. */
+static const char *why_not(struct stage_checks *c, const struct stage *s) {
+  rlim_t limit_s;
+  if (c->no_check)
+    return c->no_check;
+  if (s->def->runner == RUN_TO_NISA)
+    return "NISA is verified against the hardware's rules; there is no simulator yet to run it";
+  if (!has_time(c, &limit_s))
+    return arena_printf(c->arena, "running it could take the job past its %d s of processor time", (int)limit_s);
+  return NULL;
+}
+
+void stage_checks_run(struct stage_checks *c, MlirModule module, struct stage *s, struct diags *ds) {
+  struct stage_check *r = &s->check;
+  const bool is_first_failure = !c->last.status || strcmp(c->last.status, "fail") != 0;
+
+  if (c->last.status && !s->changed) { /* the same program was just checked */
+    *r = c->last;
+    return;
+  }
+  *r = (struct stage_check){.status = "skipped", .reason = why_not(c, s)};
+  if (!r->reason) {
+    struct diags own;
+    diags_init(&own, c->arena);
+    if (check(c, module, s->def, &r->result, &own))
+      r->reason = own.n ? own.v[0].message : "the stage could not be run";
+    else
+      r->status = r->result.pass ? "pass" : "fail";
+  }
+  c->last = *r;
+  if (!strcmp(r->status, "fail") && is_first_failure)
+    diag_add(ds, DS_ERROR, DG_CHECK_FAILED, NULL,
+             "after %s the kernel no longer computes what %s: output %s differs by %g", s->def->name,
+             c->kernel->job ? "NumPy computes" : "it did when it was read",
+             c->kernel->outputs[r->result.worst_output].name, r->result.max_abs_err)
+        ->stage = s->def->name;
+}
