@@ -6,7 +6,8 @@
  * missing.  Narrowing them is what NKIPy does to arrays, and the user is told once per type.  Constants that do not fit
  * become the nearest value: they are the limits that reductions start from.  What looks at the bits of a 64-bit value
  * means something else in 32 (hashes, bit casts, custom calls): such a module stays as it is, with a warning, and is
- * refused where instructions are selected.  First of the passes, so that no other meets 64 bits.  Linear.
+ * refused where instructions are selected.  Not so a shift to the right of what is known to have 32 bits at most: counters
+ * of JAX's random numbers are split into halves by one.  First of the passes, so that no other meets 64 bits.  Linear.
  */
 #include <math.h>
 
@@ -29,13 +30,56 @@ static bool touches_wide(const struct hlo_instr *i) {
   return wide;
 }
 
+enum { BOUND_DEPTH = 12 }; /* of the expressions that are looked at */
+
+static uint64_t bound_of_constant(const struct hlo_literal *l) {
+  uint64_t most = 0;
+  const size_t n = (size_t)hlo_shape_elements(&l->shape);
+  for (size_t k = 0; k < n; k++) {
+    const uint64_t v = (uint64_t)literal_int(l, k);
+    most = v > most ? v : most;
+  }
+  return most;
+}
+
+/* No element of the unsigned array i is larger; UINT64_MAX if nothing is known. */
+static uint64_t bound(const struct hlo_instr *i, int depth) {
+  uint64_t x, y;
+  if (dtype_kind(i->shape.dtype) != DK_UNSIGNED || depth > BOUND_DEPTH)
+    return UINT64_MAX;
+  switch (i->op) {
+  case HLO_CONSTANT:
+    return i->attrs->literal ? bound_of_constant(i->attrs->literal) : UINT64_MAX;
+  case HLO_IOTA:
+    return (uint64_t)i->shape.dims[i->attrs->dimensions.v[0]];
+  case HLO_BROADCAST:
+  case HLO_RESHAPE:
+  case HLO_TRANSPOSE:
+  case HLO_SLICE:
+  case HLO_REVERSE:
+  case HLO_COPY:
+    return bound(i->operands[0], depth + 1);
+  case HLO_ADD:
+    x = bound(i->operands[0], depth + 1);
+    return __builtin_add_overflow(x, bound(i->operands[1], depth + 1), &y) ? UINT64_MAX : y;
+  case HLO_MULTIPLY:
+    x = bound(i->operands[0], depth + 1);
+    return __builtin_mul_overflow(x, bound(i->operands[1], depth + 1), &y) ? UINT64_MAX : y;
+  case HLO_SHIFT_RIGHT_LOGICAL:
+    return bound(i->operands[0], depth + 1);
+  default:
+    return UINT64_MAX;
+  }
+}
+
 /* Does i mean something else on fewer bits? */
 static bool depends_on_width(const struct hlo_instr *i) {
   switch (i->op) {
+  case HLO_SHIFT_RIGHT_LOGICAL: /* beyond the width there is nothing left, in 32 bits as in 64 */
+    return touches_wide(i) && (bound(i->operands[0], 0) > UINT32_MAX || bound(i->operands[1], 0) > UINT32_MAX);
   case HLO_BITCAST_CONVERT:
   case HLO_SHIFT_LEFT:
   case HLO_SHIFT_RIGHT_ARITHMETIC:
-  case HLO_SHIFT_RIGHT_LOGICAL:
   case HLO_POPCNT:
   case HLO_CLZ:
     return touches_wide(i);

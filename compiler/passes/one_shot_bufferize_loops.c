@@ -117,6 +117,37 @@ static bool is_in_place(MlirValue yielded, MlirValue carried) {
   return is_written(yielded, carried, &writer) && (mlirOperationIsNull(writer) || is_read_before(carried, writer));
 }
 
+/* Which value of `body` v is a view of that the loop carries, or -1. */
+static intptr_t carried_root(MlirValue v, MlirBlock body) {
+  MlirOperation def = ir_defining_op(v);
+  for (; !mlirOperationIsNull(def) && is_view(def); def = ir_defining_op(v))
+    v = mlirOperationGetOperand(def, 0);
+  const bool is_carried = mlirValueIsABlockArgument(v) && mlirBlockEqual(mlirBlockArgumentGetOwner(v), body);
+  return is_carried ? mlirBlockArgumentGetArgNumber(v) - 1 : -1;
+}
+
+/* A loop may pass on a value in another place than it came in (two that swap places, each time).  Values are written
+ * back one after the other, so that one whose place is overwritten before its turn is copied while it is there. */
+static void copy_moved_values(struct pass_run *run, MlirOperation loop) {
+  MlirBlock body = mlirRegionGetFirstBlock(mlirOperationGetRegion(loop, 0));
+  MlirOperation yield = mlirBlockGetTerminator(body);
+
+  for (intptr_t k = 0; k < mlirOperationGetNumOperands(yield); k++) {
+    MlirValue v = mlirOperationGetOperand(yield, k);
+    MlirOperation first = {NULL}, def = ir_defining_op(v);
+    if (!mlirTypeIsARankedTensor(mlirValueGetType(v)))
+      continue;
+    const intptr_t from = carried_root(v, body);
+    if (from < 0 || from == k)
+      continue;
+    MlirValue place = mlirBlockGetArgument(body, from + 1), next = mlirOperationGetOperand(yield, from);
+    if (from < k ? mlirValueEqual(place, next) : !is_written(next, place, &first) || mlirValueEqual(place, next))
+      continue;
+    MlirOperation at = mlirOperationIsNull(def) ? mlirBlockGetFirstOperation(body) : mlirOperationGetNextInBlock(def);
+    mlirOperationSetOperand(yield, k, bufferize_copy(run, at, v));
+  }
+}
+
 static void write_back(struct pass_run *run, MlirOperation loop) {
   MlirBlock body = mlirRegionGetFirstBlock(mlirOperationGetRegion(loop, 0));
   MlirOperation yield = mlirBlockGetTerminator(body);
@@ -186,6 +217,7 @@ void bufferize_loops_in_place(struct pass_run *run) {
 
   for (int k = 0; k < loops.n; k++) {
     copy_initial_values(run, loops.v[k]);
+    copy_moved_values(run, loops.v[k]);
     write_back(run, loops.v[k]);
   }
 }

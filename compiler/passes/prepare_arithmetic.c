@@ -1,5 +1,7 @@
 /* prepare_arithmetic: arithmetic in the form that the engines have.
  *
+ * Functions (expand.c): log1p, the number of bits set and the like are written out.
+ *
  * Division (divide.c): there is no tensor divided by a tensor; it is a reciprocal and a multiplication.
  *
  * Windows (windows.c): a convolution is a matrix product of slices.
@@ -17,6 +19,7 @@
  */
 #include "passes/divide.h"
 #include "passes/edit.h"
+#include "passes/expand.h"
 #include "passes/normalize.h"
 #include "passes/windows.h"
 
@@ -26,8 +29,11 @@ static bool is_linalg(MlirOperation op, void *user) {
 }
 
 static enum status run_pass(struct pass_run *run) {
-  struct ir_ops ops = ir_collect(run->arena, run->module, is_linalg, NULL);
+  struct ir_ops ops = ir_collect_named(run->arena, run->module, "linalg.generic");
 
+  for (int i = 0; i < ops.n; i++)
+    expand_rewrite(run, ops.v[i]);
+  ops = ir_collect(run->arena, run->module, is_linalg, NULL);
   for (int i = 0; i < ops.n; i++)
     divide_rewrite(run, ops.v[i]);
   ops = ir_collect_named(run->arena, run->module, "linalg.generic");
@@ -40,7 +46,8 @@ static enum status run_pass(struct pass_run *run) {
 
 const struct pass_def prepare_arithmetic = {
     .name = "prepare-arithmetic",
-    .summary = "Divides by multiplying with reciprocals, turns convolutions into matrix products, and gives every "
+    .summary = "Writes out functions that no engine has, divides by multiplying with reciprocals, turns convolutions "
+               "into matrix products, and gives every "
                "operation two dimensions, the first one for "
                "the partitions; what is broadcast over the partitions becomes an explicit copy.",
     .run = run_pass,
