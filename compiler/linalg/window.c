@@ -1,4 +1,4 @@
-/* window: convolution, reduce-window and select-and-scatter.
+/* window: convolution and reduce-window.
  *
  * The operand is padded (base dilation is padding between elements) and read through an affine map: position * stride +
  * element * dilation.  Groups of features or batches become a dimension of their own by a reshape.
@@ -95,86 +95,6 @@ enum status lower_reduce_window(struct lower *l, const struct hlo_instr *i) {
                                                                        .body = write_window,
                                                                        .user = &body});
   lower_set(l, i, convert_tensor(l, emit_result(op), &wide, i->shape.dtype), lower_no_op());
-  return ST_OK;
-}
-
-/* ---- select-and-scatter ---------------------------------------------------------------------------------- */
-
-struct select_scatter {
-  struct lower *l;
-  const struct hlo_instr *instr;
-  MlirValue x, source;
-  MlirValue const *at; /* the window's position */
-};
-
-/* Carried: whether an element has been selected, the element, where it is. */
-static void select_element(struct emit *e, MlirValue const *within, MlirValue *carried, void *user) {
-  const struct select_scatter *s = user;
-  const int rank = s->instr->shape.rank;
-  MlirValue place[HLO_RANK_MAX], inside = emit_int(e, mlirIntegerTypeGet(e->ctx, 1), 1), keeps;
-
-  for (int d = 0; d < rank; d++) {
-    const struct hlo_window_dim *w = &s->instr->attrs->window->v[d];
-    MlirValue p = emit_binary(e, "arith.muli", s->at[d], emit_index(e, w->stride));
-    p = emit_binary(e, "arith.addi", p, within[d]);
-    place[d] = emit_binary(e, "arith.subi", p, emit_index(e, w->low));
-    MlirValue ok = emit_cmpi(e, INT_ULT, place[d], emit_index(e, s->instr->shape.dims[d]));
-    inside = emit_binary(e, "arith.andi", inside, ok);
-  }
-  for (int d = 0; d < rank; d++)
-    place[d] = emit_select(e, inside, place[d], emit_index(e, 0));
-  MlirValue x = emit_extract(e, s->x, rank, place), pair[] = {carried[1], x};
-  inline_computation(s->l, e, s->instr->called[0], pair, &keeps);
-  MlirValue first = emit_binary(e, "arith.xori", carried[0], emit_int(e, mlirIntegerTypeGet(e->ctx, 1), 1));
-  MlirValue loses = emit_binary(e, "arith.xori", keeps, emit_int(e, mlirIntegerTypeGet(e->ctx, 1), 1));
-  MlirValue takes = emit_binary(e, "arith.andi", inside, emit_binary(e, "arith.ori", first, loses));
-  carried[0] = emit_binary(e, "arith.ori", carried[0], inside);
-  carried[1] = emit_select(e, takes, x, carried[1]);
-  for (int d = 0; d < rank; d++)
-    carried[2 + d] = emit_select(e, takes, place[d], carried[2 + d]);
-}
-
-static void scatter_selected(struct emit *e, MlirValue const *at, MlirValue *carried, void *user) {
-  struct select_scatter *s = user;
-  const struct hlo_instr *i = s->instr;
-  const int rank = i->shape.rank;
-  MlirValue best[HLO_RANK_MAX + 2], sum;
-  int64_t sizes[HLO_RANK_MAX];
-
-  for (int d = 0; d < rank; d++) {
-    sizes[d] = i->attrs->window->v[d].size;
-    best[2 + d] = emit_index(e, 0);
-  }
-  best[0] = emit_int(e, mlirIntegerTypeGet(e->ctx, 1), 0);
-  best[1] = emit_number(e, i->shape.dtype, 0);
-  s->at = at;
-  emit_loop_nest(
-      e, &(struct emit_loops){.n = rank, .extents = sizes, .n_carried = 2 + rank, .body = select_element, .user = s},
-      best);
-  MlirValue old = emit_extract(e, carried[0], rank, best + 2);
-  MlirValue pair[] = {old, emit_extract(e, s->source, rank, at)};
-  inline_computation(s->l, e, i->called[1], pair, &sum);
-  carried[0] = emit_insert(e, emit_select(e, best[0], sum, old), carried[0], rank, best + 2);
-}
-
-enum status lower_select_and_scatter(struct lower *l, const struct hlo_instr *i) {
-  struct select_scatter s = {.l = l, .instr = i};
-  enum status st = inline_check(l, i, i->called[0]);
-  if (!st)
-    st = inline_check(l, i, i->called[1]);
-  if (st)
-    return st;
-  s.x = lower_value(l, i->operands[0]);
-  s.source = lower_value(l, i->operands[1]);
-  MlirValue dest = emit_fill(&l->e, scalar_of(l, i->operands[2]), lower_empty(l, &i->shape));
-  const struct hlo_shape *positions = &i->operands[1]->shape;
-  if (hlo_shape_elements(&i->shape))
-    emit_loop_nest(
-        &l->e,
-        &(struct emit_loops){
-            .n = positions->rank, .extents = positions->dims, .n_carried = 1, .body = scatter_selected, .user = &s},
-        &dest);
-  lower_set(l, i, dest, lower_no_op());
   return ST_OK;
 }
 
