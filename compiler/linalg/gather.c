@@ -1,7 +1,8 @@
 /* gather, scatter: reading and writing at computed places.
  *
  * A gather is a generic over its result whose body reads the operand with tensor.extract; the parts of an index
- * vector are inputs of the generic.  A scatter is a loop over the index vectors that inserts one window each, in
+ * vector are inputs of the generic.  Parts for neighbouring dimensions of which a single element is taken (x[i, j]) become
+ * one index into the operand with these dimensions merged: engines gather by one.  A scatter is a loop over the index vectors that inserts one window each, in
  * order.  As in XLA, gather clamps its start indices, and scatter skips a window that does not fit.
  */
 #include "hlo/literal.h"
@@ -39,6 +40,7 @@ static bool is_known_inside(const struct hlo_instr *indices, int64_t vector_dim,
 struct gather_body {
   const struct hlo_instr *instr;
   MlirValue source;
+  int first, n_merged; /* dimensions of the operand that are one in source */
 };
 
 static MlirValue start_index(struct emit *e, const struct hlo_instr *i, int component, MlirValue x) {
@@ -66,6 +68,59 @@ static int batch_loop(const struct hlo_gather_dims *g, int dim) {
   }
 }
 
+/* Sets first and n_merged. */
+static void find_merged(struct gather_body *b) {
+  const struct hlo_gather_dims *g = b->instr->attrs->gather;
+  const int n = g->start_index_map.n, rank = b->instr->operands[0]->shape.rank;
+  int64_t first = rank, last = -1;
+
+  b->n_merged = 1;
+  for (int c = 0; c < n; c++) {
+    const int64_t d = g->start_index_map.v[c];
+    first = d < first ? d : first;
+    last = d > last ? d : last;
+    if (!contains(g->collapsed_slice_dims, d) || g->slice_sizes.v[d] != 1)
+      return;
+  }
+  if (n > 1 && last - first + 1 == n) {
+    b->first = (int)first;
+    b->n_merged = n;
+  }
+}
+
+static MlirValue merged_source(struct lower *l, const struct gather_body *b) {
+  const struct hlo_shape *s = &b->instr->operands[0]->shape;
+  MlirValue v = lower_value(l, b->instr->operands[0]);
+  int64_t dims[HLO_RANK_MAX];
+  int rank = 0;
+
+  if (b->n_merged == 1)
+    return v;
+  for (int d = 0; d < s->rank; d++) {
+    if (d > b->first && d < b->first + b->n_merged)
+      dims[rank - 1] *= s->dims[d];
+    else
+      dims[rank++] = s->dims[d];
+  }
+  return reshape_tensor(l, v, s, rank, dims);
+}
+
+/* at[rank], by the operand's dimensions, as by source's; their number. */
+static int merge_places(struct emit *e, const struct gather_body *b, int rank, MlirValue *at) {
+  const struct hlo_shape *s = &b->instr->operands[0]->shape;
+  const int behind = b->first + b->n_merged;
+
+  if (b->n_merged == 1)
+    return rank;
+  for (int d = b->first + 1; d < behind; d++) {
+    MlirValue rows = emit_binary(e, "arith.muli", at[b->first], emit_index(e, s->dims[d]));
+    at[b->first] = emit_binary(e, "arith.addi", rows, at[d]);
+  }
+  for (int d = behind; d < rank; d++)
+    at[d - b->n_merged + 1] = at[d];
+  return rank - b->n_merged + 1;
+}
+
 static MlirValue write_gather(struct emit *e, MlirValue const *args, void *user) {
   const struct gather_body *b = user;
   const struct hlo_gather_dims *g = b->instr->attrs->gather;
@@ -86,7 +141,7 @@ static MlirValue write_gather(struct emit *e, MlirValue const *args, void *user)
       at[d] = emit_index(e, 0);
     }
   }
-  return emit_extract(e, b->source, rank, at);
+  return emit_extract(e, b->source, merge_places(e, b, rank, at), at);
 }
 
 /* Component c of the index vectors, by the result's batch loops. */
@@ -101,14 +156,15 @@ static MlirAffineMap component_map(struct lower *l, const struct hlo_instr *i, i
 }
 
 enum status lower_gather(struct lower *l, const struct hlo_instr *i) {
-  struct gather_body body = {i, {NULL}};
+  struct gather_body body = {.instr = i};
   MlirValue inputs[HLO_RANK_MAX];
   MlirAffineMap maps[HLO_RANK_MAX + 1];
   const int n = i->attrs->gather->start_index_map.n;
 
   if (hlo_shape_elements(&i->operands[0]->shape) == 0 && hlo_shape_elements(&i->shape) != 0)
     return lower_refuse(l, i, "it reads from a tensor without elements");
-  body.source = lower_value(l, i->operands[0]);
+  find_merged(&body);
+  body.source = merged_source(l, &body);
   for (int c = 0; c < n; c++) {
     inputs[c] = lower_value(l, i->operands[1]);
     maps[c] = component_map(l, i, c);

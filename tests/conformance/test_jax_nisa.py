@@ -16,18 +16,9 @@ import jax_functions
 import kernels
 
 # module -> what the diagnostic says
-REFUSED = {
-    "elementwise": "no engine computes math.log1p",
-    "gather_points": "it gathers by more than one index",
-    "integers": "no engine computes math.ctpop",
-    "max_pool_gradient": "it stores a scalar that is neither a constant nor an element of a tensor",
-    "random_normal": "cannot avoid RaW conflict",
-    "special": "no engine computes math.log1p",
-    "triangles": "it gathers by more than one index",
-    "while_grows": "not supported on NISA: scf.while: how often this loop runs depends on data",
-}
+REFUSED = {"while_grows": "not supported on NISA: scf.while: how often this loop runs depends on data"}
 FEW = ("argmax_and_argmin", "average_pool", "convolution", "convolution_depthwise_gradient", "convolution_transposed",
-       "max_pool", "reflect_pad", "sort", "top_k", "while_grows")
+       "gather_points", "integers", "max_pool", "max_pool_gradient", "random_normal", "reflect_pad", "sort", "top_k", "while_grows")
 NAMES = sorted(p.stem for p in jax_functions.DIRECTORY.glob("*.hlo")) if os.environ.get("NKX_JAX_NISA") == "all" else FEW
 
 
