@@ -378,6 +378,27 @@ def random_normal(key):
     return jax.random.normal(key, (3, 4))
 
 
+@example(((2,), U), (8, 16))
+def dropout(key, x):
+    return jnp.where(jax.random.bernoulli(key, 0.75, x.shape), x / 0.75, 0)
+
+
+@example(((2,), U))
+def random_integers(key):
+    return jax.random.randint(key, (7,), 0, 100), jax.random.permutation(key, 10), jax.random.categorical(key, jnp.ones((3, 5)))
+
+
+@example((4, 5))
+def gamma_functions(x):
+    return lax.lgamma(abs(x) + 1), lax.digamma(abs(x) + 1), jax.scipy.special.i0e(x)
+
+
+@example((4, 5), (4, 5), (4, 5))
+def values_that_change_places(x, y, z):
+    """Each round hands them on to the next place, one of them negated."""
+    return lax.fori_loop(0, 5, lambda i, c: (c[1], -c[2], c[0], c[3] + c[0][:1]), (x, y, z, z))
+
+
 @example(((4, 8), jnp.bfloat16), ((8, 4), jnp.bfloat16))
 def bfloat16(x, w):
     return (nn.relu(x @ w) + 1).astype(jnp.bfloat16), x.astype(F).sum(1)

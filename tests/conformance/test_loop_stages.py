@@ -5,6 +5,7 @@ The kernels are those of tests/trace/test_loops.py, where XLA runs their HLO.
 import pathlib
 import sys
 
+import numpy as np
 import pytest
 
 import kernels
@@ -35,3 +36,52 @@ def test_what_is_carried_is_updated_in_place(name):
     (kernel,) = kernels.compile(loops.kernel(*loops.KERNELS[name]))["kernels"]
     copies = [line for line in kernel["stages"][-1]["text"].split("\n") if "nisa.dma_copy" in line]
     assert copies and not [line for line in copies if WHOLE[name] in line and "sbuf" not in line]
+
+
+# ---- values that a round hands on to other places --------------------------------------------------------------------
+
+SHAPE, ROUNDS = "f32[6,10]", 5
+NEXT = {  # what a place gets: of the values j and k
+    "x{j}": lambda c, j, k: c[j], "negate(x{j})": lambda c, j, k: -c[j],
+    "add(x{j}, x{k})": lambda c, j, k: c[j] + c[k], "maximum(x{j}, x{k})": lambda c, j, k: np.maximum(c[j], c[k]),
+    "reverse(x{j}), dimensions={{1}}": lambda c, j, k: c[j][:, ::-1],
+}
+
+
+def rotation(rng):
+    """HLO of a loop, and the same in NumPy."""
+    n = int(rng.integers(2, 5))
+    picks = [(str(rng.choice(list(NEXT), p=[0.6, 0.1, 0.1, 0.1, 0.1])), *map(int, rng.integers(0, n, 2))) for _ in range(n)]
+    types = ", ".join([SHAPE] * n) + ", s32[]"
+    names = [p.format(j=j, k=k) if p.startswith("x") else f"y{i}" for i, (p, j, k) in enumerate(picks)]
+    made = [f"  y{i} = {SHAPE} {p.format(j=j, k=k)}" for i, (p, j, k) in enumerate(picks) if not p.startswith("x")]
+    text = "\n".join([
+        f"HloModule rotation\n\nbody {{\n  p = ({types}) parameter(0)",
+        *[f"  x{i} = {SHAPE} get-tuple-element(p), index={i}" for i in range(n)],
+        f"  i = s32[] get-tuple-element(p), index={n}\n  one = s32[] constant(1)\n  next = s32[] add(i, one)", *made,
+        f"  ROOT t = ({types}) tuple({', '.join(names)}, next)\n}}\n\ncondition {{\n  p = ({types}) parameter(0)",
+        f"  i = s32[] get-tuple-element(p), index={n}\n  n = s32[] constant({ROUNDS})",
+        "  ROOT less = pred[] compare(i, n), direction=LT\n}\n\nENTRY main {",
+        *[f"  a{i} = {SHAPE} parameter({i})" for i in range(n)],
+        f"  zero = s32[] constant(0)\n  t = ({types}) tuple({', '.join(f'a{i}' for i in range(n))}, zero)",
+        f"  w = ({types}) while(t), condition=condition, body=body",
+        *[f"  r{i} = {SHAPE} get-tuple-element(w), index={i}" for i in range(n)],
+        f"  ROOT all = ({', '.join([SHAPE] * n)}) tuple({', '.join(f'r{i}' for i in range(n))})\n}}\n"])
+
+    def run(*carried):
+        for _ in range(ROUNDS):
+            carried = [NEXT[p](carried, j, k) for p, j, k in picks]
+        return tuple(np.ascontiguousarray(c) for c in carried)
+
+    return text, run
+
+
+@pytest.mark.parametrize("seed", range(16))
+def test_values_that_change_places_in_a_loop_are_not_overwritten_before_their_turn(seed):
+    text, run = rotation(np.random.default_rng(seed))
+    result = kernels.compile(text, "--language", "hlo", check=True)
+    assert result["status"] == "ok", (text, result["diagnostics"])
+    (kernel,) = result["kernels"]
+    assert all(kernels.is_checked(stage) for stage in kernel["stages"]), text
+    inputs = kernels.random_inputs(kernel)
+    kernels.assert_nisa(kernel, inputs, run(*inputs))
