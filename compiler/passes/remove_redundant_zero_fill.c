@@ -8,7 +8,8 @@
  *
  * Every user of the fill has to be a matmul that takes it as its init.  Stricter than "every user is a matmul": a zero
  * that a matmul reads as a factor stays, and so does one that is written over a tensor with contents.  Each matmul gets
- * a tensor.empty of its own, so that no other operation's result can be found in it when buffers are assigned.
+ * a tensor.empty of its own, right in front of it: no other operation's result can be found in it when buffers are
+ * assigned, nor, in a loop, its own of the round before (equal fills in and in front of a loop are one after CSE).
  *
  * An operation one of whose loops has no iteration computes nothing: its users read its init (a sum over nothing is the
  * zero it starts from), and its annotations go.  So no later pass meets a tile of a dimension that is 0.  A matmul's
@@ -87,7 +88,8 @@ static enum status run_pass(struct pass_run *run) {
       continue;
     MlirOpOperand u;
     while (u = mlirValueGetFirstUse(emit_result(fills.v[i])), !mlirOpOperandIsNull(u)) {
-      struct emit e = edit_before(run, fills.v[i]);
+      struct emit e = edit_before(run, mlirOpOperandGetOwner(u));
+      e.loc = mlirOperationGetLocation(fills.v[i]);
       MlirValue fresh = emit_op1(&e, "tensor.empty", mlirValueGetType(emit_result(fills.v[i])), 0, NULL);
       pass_remark(run, mlirOpOperandGetOwner(u), "starts from zero in PSUM: the fill is not needed");
       mlirOperationSetOperand(mlirOpOperandGetOwner(u), mlirOpOperandGetOperandNumber(u), fresh);
