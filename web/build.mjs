@@ -6,7 +6,7 @@
 // them and is never cached.  Each file gets .gz and .br siblings, because the server does not compress static files.
 import { build } from "esbuild";
 import { createHash } from "node:crypto";
-import { cp, mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { cp, mkdir, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { basename, dirname, extname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { brotliCompressSync, constants, gzipSync } from "node:zlib";
@@ -57,14 +57,26 @@ async function compress(dir) {
   }
 }
 
+// The folder itself stays, since a server that is running may look nowhere else: files change places one by one, what
+// names others last.
+async function replace(from) {
+  await mkdir(outdir, { recursive: true });
+  const names = (await readdir(from)).sort((a, b) => a.startsWith("index.html") - b.startsWith("index.html"));
+  for (const name of names) await rename(join(from, name), join(outdir, name));
+  for (const name of await readdir(outdir)) if (!names.includes(name)) await rm(join(outdir, name), { recursive: true });
+  await rm(from, { recursive: true });
+}
+
 const { files, names } = await bundle();
-await rm(outdir, { recursive: true, force: true });
-await mkdir(outdir, { recursive: true });
-await cp(join(here, "public"), outdir, { recursive: true });
-for (const [name, bytes] of files) await writeFile(join(outdir, name), bytes);
-await writeFile(join(outdir, "index.html"), await page(names));
-await compress(outdir);
+const made = outdir + ".new";
+await rm(made, { recursive: true, force: true });
+await mkdir(made, { recursive: true });
+await cp(join(here, "public"), made, { recursive: true });
+for (const [name, bytes] of files) await writeFile(join(made, name), bytes);
+await writeFile(join(made, "index.html"), await page(names));
+await compress(made);
 // so that the content's hash of everything can be compared between builds
 const all = createHash("sha256");
 for (const [, bytes] of files) all.update(bytes);
-await writeFile(join(outdir, "version.txt"), all.digest("hex").slice(0, 16) + "\n");
+await writeFile(join(made, "version.txt"), all.digest("hex").slice(0, 16) + "\n");
+await replace(made);
