@@ -316,7 +316,7 @@ enum status config_parse(struct arena *a, int argc, char **argv, char *const *en
       .queue_max = 64,
       .wait_timeout_ms = 10000,
       .job_timeout_ms = 15000,
-      .limits = {JAIL_CPU_S, JAIL_MEMORY_MIB, JAIL_RESIDENT_MIB},
+      .limits = {JAIL_CPU_S, JAIL_MEMORY_MIB, JAIL_RESIDENT_MIB, 0},
       .zygote_jobs = 1000,
       .zygote_minutes = 60,
       .jail_min = jail_level_name(JAIL_C),

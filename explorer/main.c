@@ -148,11 +148,13 @@ static int exit_of(enum status st, const struct error *err) {
 /* Listens, and splits into launcher and service.  In the launcher *is_to_be_replaced is set when the service has ended
  * for a successor to take over *listen_fd; the result is the exit status. */
 static int listen_and_serve(const struct config *cfg, const sigset_t *stop, int *listen_fd, bool *is_to_be_replaced) {
+  struct jail_limits limits = cfg->limits;
+  limits.wall_ms = cfg->job_timeout_ms;
   const struct launcher_config launcher_cfg = {
       .worker_path = cfg->worker_path,
       .python_dir = cfg->python_dir,
       .site_dir = cfg->site_dir,
-      .limits = cfg->limits,
+      .limits = limits,
       .jail_min = cfg->jail_min,
       .jail_without = cfg->jail_without,
       .jail_failing = cfg->jail_failing,

@@ -325,7 +325,8 @@ static enum status run_path(struct path *p) {
   if (!st && r->job->artifacts && p->kernel->module)
     st = send_artifacts(p);
   if (!st && r->job->check) {
-    p->checks = (struct stage_checks){.ir = r->ir, .kernel = p->kernel, .arena = r->arena, .seed = r->job->seed};
+    p->checks = (struct stage_checks){
+        .ir = r->ir, .kernel = p->kernel, .arena = r->arena, .seed = r->job->seed, .deadline_us = r->job->deadline_us};
     stage_checks_begin(&p->checks, p->module, &pipeline_stages[r->first_stage]);
   }
   for (int i = r->first_stage; !st && i <= r->last_stage; i++)

@@ -47,6 +47,7 @@ struct job {
   bool check, artifacts;
   const char *scope; /* NULL: none */
   uint64_t seed;
+  int64_t deadline_us; /* of clock_now_us, 0: none; for whoever runs it, not part of it: see stage_check.h */
 };
 
 void job_init(struct job *j); /* the defaults above, no source */

@@ -4,10 +4,11 @@
 #include <sys/resource.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "driver/entry.h"
 #include "linalg/lower.h"
 
-/* ---- processor time --------------------------------------------------------------------------------------------- */
+/* ---- time --------------------------------------------------------------------------------------------- */
 
 static int64_t cpu_us(void) {
   struct timespec t;
@@ -15,14 +16,17 @@ static int64_t cpu_us(void) {
   return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
 }
 
-/* Whether another run like the longest one, and then the rest of the pipeline, has the time. */
-static bool has_time(const struct stage_checks *c, rlim_t *limit_s) {
+/* Whether another run like the longest one, and then the rest of the pipeline, fit into what is left of all. */
+static bool fits(int64_t longest_us, int64_t used_us, int64_t all_us) {
+  return used_us + longest_us + longest_us / 4 + all_us / 8 <= all_us;
+}
+
+static bool has_time(const struct stage_checks *c) {
   struct rlimit r;
-  if (getrlimit(RLIMIT_CPU, &r) || r.rlim_cur == RLIM_INFINITY)
-    return true;
-  const int64_t limit = (int64_t)r.rlim_cur * 1000000, rest = limit / 8;
-  *limit_s = r.rlim_cur;
-  return cpu_us() + c->longest_us + c->longest_us / 4 + rest <= limit;
+  if (c->deadline_us && !fits(c->longest_us, clock_now_us() - c->began_us, c->deadline_us - c->began_us))
+    return false;
+  return getrlimit(RLIMIT_CPU, &r) || r.rlim_cur == RLIM_INFINITY ||
+         fits(c->longest_cpu_us, cpu_us(), (int64_t)r.rlim_cur * 1000000);
 }
 
 /* ---- one stage -------------------------------------------------------------------------------------------------- */
@@ -73,11 +77,15 @@ static const struct check_result *find_known(const struct stage_checks *c, const
   return NULL;
 }
 
+static void raise_to(int64_t *most, int64_t v) {
+  *most = v > *most ? v : *most;
+}
+
 static enum status check(struct stage_checks *c, MlirModule module, const struct stage_def *def,
                          struct check_result *result, struct diags *ds) {
   unsigned char digest[CHECK_DIGEST];
   struct check_program *p = NULL;
-  const int64_t began = cpu_us();
+  const int64_t began_us = clock_now_us(), began_cpu_us = cpu_us();
 
   enum status st = open_program(c, module, def, ds, &p);
   if (st)
@@ -95,9 +103,8 @@ static enum status check(struct stage_checks *c, MlirModule module, const struct
     memcpy(c->known[c->n_known].digest, digest, CHECK_DIGEST);
     c->known[c->n_known++].result = *result;
   }
-  const int64_t took = cpu_us() - began;
-  if (took > c->longest_us)
-    c->longest_us = took;
+  raise_to(&c->longest_us, clock_now_us() - began_us);
+  raise_to(&c->longest_cpu_us, cpu_us() - began_cpu_us);
   return st;
 }
 
@@ -123,6 +130,7 @@ void stage_checks_begin(struct stage_checks *c, MlirModule module, const struct 
   struct trace_kernel *k = c->kernel;
   struct diags ds;
 
+  c->began_us = clock_now_us();
   diags_init(&ds, c->arena);
   c->in = arena_new_array(c->arena, struct trace_array, (size_t)k->n_inputs);
   c->want = arena_new_array(c->arena, struct trace_array, (size_t)k->n_outputs);
@@ -135,16 +143,15 @@ void stage_checks_begin(struct stage_checks *c, MlirModule module, const struct 
                            : "the program could not be run as it was read";
 }
 
+static const char out_of_time[] = "running it could take the job past the time that it has";
+
 /* Why the stage is not run, or NULL. */
-static const char *why_not(struct stage_checks *c, const struct stage *s) {
-  rlim_t limit_s;
+static const char *why_not(const struct stage_checks *c, const struct stage *s) {
   if (c->no_check)
     return c->no_check;
   if (s->def->runner == RUN_TO_NISA)
     return "NISA is verified against the hardware's rules; there is no simulator yet to run it";
-  if (!has_time(c, &limit_s))
-    return arena_printf(c->arena, "running it could take the job past its %d s of processor time", (int)limit_s);
-  return NULL;
+  return has_time(c) ? NULL : out_of_time;
 }
 
 void stage_checks_run(struct stage_checks *c, MlirModule module, struct stage *s, struct diags *ds) {
@@ -163,6 +170,13 @@ void stage_checks_run(struct stage_checks *c, MlirModule module, struct stage *s
       r->reason = own.n ? own.v[0].message : "the stage could not be run";
     else
       r->status = r->result.pass ? "pass" : "fail";
+  }
+  if (r->reason == out_of_time && !c->is_out_of_time) {
+    struct diag *d = diag_add(ds, DS_WARNING, DG_CHECK_INCOMPLETE, NULL,
+                              "from %s on stages were not run: the job's time was up", s->def->name);
+    d->stage = s->def->name;
+    d->hint = "smaller shapes are checked faster; `nkx compile --check` in a terminal takes its time";
+    c->is_out_of_time = true;
   }
   c->last = *r;
   if (!strcmp(r->status, "fail") && is_first_failure)

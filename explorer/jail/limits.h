@@ -11,6 +11,7 @@ enum {
 
 struct jail_limits {
   int cpu_s, memory_mib, resident_mib;
+  int wall_ms; /* what the server gives it, for a job to know; 0: no limit */
 };
 
 /* When code is told that its processor time is up, so that it may still say where it is; cpu_s later ends it. */

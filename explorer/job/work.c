@@ -315,7 +315,7 @@ static void put_start(const struct work *w, struct buf *b) {
 /* As the child writes it; quotes within a message are escaped, so that no message can look like this. */
 static bool tells_limit(const struct frame *f) {
   const struct frame_member *d = frame_get(f, "diagnostic");
-  static const enum diag_code limits[] = {DG_TIME_LIMIT, DG_MEMORY_LIMIT};
+  static const enum diag_code limits[] = {DG_TIME_LIMIT, DG_MEMORY_LIMIT, DG_CHECK_INCOMPLETE};
   char code[64];
   for (size_t i = 0; d && i < sizeof limits / sizeof *limits; i++) {
     int n = snprintf(code, sizeof code, "\"code\":\"%s\"", diag_code_name(limits[i]));

@@ -64,7 +64,7 @@ static _Noreturn void become_zygote(char *const *argv, int ctl) {
 
 static pid_t start_zygote(const struct launcher *l, int ctl) {
   const struct launcher_config *cfg = l->cfg;
-  char cpu[12], memory[12], resident[12], format[12], level[12], server[12];
+  char cpu[12], memory[12], resident[12], wall[12], format[12], level[12], server[12];
   const struct {
     const char *flag, *value;
   } flags[] = {
@@ -77,6 +77,7 @@ static pid_t start_zygote(const struct launcher *l, int ctl) {
       {"--cpu-s", cpu},
       {"--memory-mib", memory},
       {"--resident-mib", resident},
+      {"--wall-ms", wall},
       {"--log-format", format},
       {"--log-level", level},
       {"--server-pid", server},
@@ -86,6 +87,7 @@ static pid_t start_zygote(const struct launcher *l, int ctl) {
   snprintf(cpu, sizeof cpu, "%d", cfg->limits.cpu_s);
   snprintf(memory, sizeof memory, "%d", cfg->limits.memory_mib);
   snprintf(resident, sizeof resident, "%d", cfg->limits.resident_mib);
+  snprintf(wall, sizeof wall, "%d", cfg->limits.wall_ms);
   snprintf(format, sizeof format, "%d", cfg->log_format);
   snprintf(level, sizeof level, "%d", cfg->log_level);
   snprintf(server, sizeof server, "%d", (int)l->service);

@@ -63,7 +63,7 @@ static char *read_job(struct arena *a, int fd, size_t *len) {
   return read_all(fd, text, *len) ? text : NULL;
 }
 
-static int serve(struct ir *ir, int fd) {
+static int serve(const struct jail_limits *limits, struct ir *ir, int fd) {
   struct arena a;
   struct job job;
   struct error err;
@@ -73,6 +73,8 @@ static int serve(struct ir *ir, int fd) {
   char *text = read_job(&a, fd, &len);
   if (!text || job_parse(&a, text, len, &job, &err))
     return EXIT_JOB_LOST;
+  if (limits->wall_ms)
+    job.deadline_us = clock_now_us() + limits->wall_ms * INT64_C(1000);
   switch (compile_run(ir, &job, send_frame, &fd)) {
   case ST_OK:
   case ST_INPUT:
@@ -113,5 +115,5 @@ _Noreturn void child_main(const struct jail *j, int64_t began_us, const struct p
   if (!prefault_take(pages, job_fd))
     _exit(EXIT_JOB_LOST);
   child_is_forked();
-  _exit(serve(ir, job_fd));
+  _exit(serve(&j->limits, ir, job_fd));
 }

@@ -1,6 +1,6 @@
 /* nkx-worker: the zygote of the service, and the compiler's commands for the terminal.
  *
- *   nkx-worker [--python-dir DIR] [--site-dir DIR] [--cgroup DIR] [--cpu-s N] [--memory-mib N] [--resident-mib N]
+ *   nkx-worker [--python-dir DIR] [--site-dir DIR] [--cgroup DIR] [--cpu-s N] [--memory-mib N] [--resident-mib N] [--wall-ms N]
  *              [--log-format N] [--log-level N] [--server-pid PID] [--jail-min LEVEL] [--jail-without LAYERS] [--jail-failing LAYERS]
  *                                                      the zygote; needs a control socket
  *   nkx-worker compile|opt|run|neff …                  what `nkx compile …` runs

@@ -170,6 +170,8 @@ static bool take_option(const char *name, const char *value, struct options *o, 
     return value && parse_count(value, &c->limits.memory_mib);
   if (!strcmp(name, "--resident-mib"))
     return value && parse_count(value, &c->limits.resident_mib);
+  if (!strcmp(name, "--wall-ms"))
+    return value && parse_number(value, INT_MAX, &c->limits.wall_ms);
   if (!strcmp(name, "--log-format"))
     return value && parse_number(value, LOG_JSON, &c->log_format);
   if (!strcmp(name, "--log-level"))
@@ -190,7 +192,7 @@ enum status worker_config_parse(int argc, char **argv, struct arena *a, struct w
   struct options o = {0};
 
   *out = (struct worker_config){
-      .limits = {JAIL_CPU_S, JAIL_MEMORY_MIB, JAIL_RESIDENT_MIB}, .min_level = JAIL_C, .log_level = LOG_INFO};
+      .limits = {JAIL_CPU_S, JAIL_MEMORY_MIB, JAIL_RESIDENT_MIB, 0}, .min_level = JAIL_C, .log_level = LOG_INFO};
   for (int i = 1; i < argc; i += 2) {
     bool is_known;
     if (!take_option(argv[i], argv[i + 1], &o, out, &is_known))
