@@ -15,6 +15,7 @@ all_sets() {
   cat <<END
 operations NKX_OPERATIONS=all $pytest tests/conformance/test_every_operation.py
 jax      NKX_JAX_NISA=all $pytest tests/conformance/test_jax_nisa.py
+programs NKX_RANDOM_JAX=600 $pytest tests/conformance/test_random_jax.py
 indices  NKX_INDEX_CASES=3000 $pytest tests/trace/test_index_cases.py
 calls    NKX_OPERATION_CASES=20000 $pytest tests/conformance/test_operation_cases.py
 random   NKX_RANDOM_KERNELS=2000 $pytest tests/conformance/test_random_kernels.py

@@ -1,0 +1,34 @@
+"""Random programs of JAX (jax_programs.py): every stage computes the same, and the instructions what XLA computes.
+
+    NKX_RANDOM_JAX=500 pytest tests/conformance/test_random_jax.py     # so many, in parts
+"""
+import os
+
+import numpy as np
+import pytest
+
+import jax_programs
+import kernels
+
+COUNT, PART = int(os.environ.get("NKX_RANDOM_JAX", "24")), 4
+
+
+def wrong(seed):
+    text, inputs, want, calm = jax_programs.run(seed)
+    result = kernels.compile(text, "--language", "hlo", check=True, timeout=300)
+    if result["status"] != "ok":
+        return [(d["code"], d["message"]) for d in result["diagnostics"]]
+    (kernel,) = result["kernels"]
+    if not all(kernels.is_checked(stage) for stage in kernel["stages"]):
+        return [(s["name"], s["check"]) for s in kernel["stages"] if not kernels.is_checked(s)]
+    for got, w, c in zip(kernels.run_nisa(kernel, [a.copy() for a in inputs]), want, calm, strict=True):
+        size = max(1, np.abs(w).max(initial=0))
+        if not np.isclose(got.astype(np.float64), w.astype(np.float64), 2e-3, 2e-3 * size, equal_nan=True)[c].all():
+            return [("differs", float(np.abs(got - w)[c].max()), int(c.sum()), c.size)]
+    return None
+
+
+@pytest.mark.parametrize("first", range(0, COUNT, PART))
+def test_random_programs_compute_on_nisa_what_xla_computes(first):
+    bad = {seed: what for seed in range(first, min(first + PART, COUNT)) if (what := wrong(seed))}
+    assert not bad, bad
