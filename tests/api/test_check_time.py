@@ -1,8 +1,9 @@
 """A check that the job has no time for: all stages come, say that they were not run, and the result is not kept."""
-import re
+import resource
+import subprocess
 
 import pytest
-from conftest import Server, codes
+from conftest import BUILD, Server, codes
 
 # products, which take long to run and no time to compile; of numbers that keep their size
 SOURCE = "def k(x):\n    for _ in range(6):\n        x = x @ x * 0.03125\n    return x\n"
@@ -14,27 +15,27 @@ def checks(result):
 
 
 @pytest.fixture(scope="module")
-def patient():
-    """(the result with all the time that it takes, how many seconds that is)"""
-    s = Server("--workers", "1", "--job-timeout-ms", "300000", "--job-cpu-s", "300")
-    result = s.post(JOB).json
-    took = [int(found[1]) for found in (re.search(r"job_done .*wall_ms=(\d+)", line) for line in s.log) if found]
-    assert s.stop() == 0
-    return result, max(took) / 1000
+def cpu_s():
+    """How much processor time all of it takes."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run([BUILD / "bin/nkx", "compile", "-", "--check", "--quiet", "--input", "x=1024x1024:float32"], input=SOURCE, text=True,
+                   stdout=subprocess.DEVNULL, check=True)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
 @pytest.fixture(scope="module")
-def hasty(patient):
-    s = Server("--workers", "1", "--job-timeout-ms", "300000", "--job-cpu-s", str(max(1, int(patient[1] / 2))))
+def hasty(cpu_s):
+    s = Server("--workers", "1", "--job-timeout-ms", "300000", "--job-cpu-s", str(max(1, int(cpu_s / 2))))
     yield s
     assert s.stop() == 0
 
 
-def test_stages_that_there_is_no_time_for_are_made_and_not_run(patient, hasty):
-    assert codes(patient[0]) == [] and {check["status"] for check in checks(patient[0])[:-1]} == {"pass"}
+def test_stages_that_there_is_no_time_for_are_made_and_not_run(hasty):
+    n_stages = len(hasty.get("/api/v1/pipeline").json["stages"])
     for _ in range(2):  # the second is compiled anew
         result = hasty.post(JOB, cache=None).json
         assert result["status"] == "ok" and codes(result) == ["check-incomplete"] and not result.get("cached")
         first, *_, last, nisa = checks(result)
         assert first["status"] == "pass" and last["status"] == "skipped" and "past the time" in last["reason"]
-        assert len(checks(result)) == len(checks(patient[0]))
+        assert len(checks(result)) == n_stages
