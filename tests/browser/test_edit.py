@@ -1,4 +1,5 @@
 """Writing, and what comes back while and after it."""
+import json
 import time
 
 from conftest import compile_api, compiled, ir_lines, open_stage, source_of, write
@@ -120,6 +121,22 @@ def test_checks_are_shown_per_stage(page):
     expect(page.locator("#status")).to_contain_text("all checks pass")
     expect(page.locator("#stages .check-pass").first).to_be_visible()
     expect(page.locator("#stages .check-fail")).to_have_count(0)
+
+
+def test_a_check_that_ran_out_of_time_does_not_say_that_all_pass(page):
+    def hasty(route):
+        """The server's answer, as if it had not come to the stages from 20 on."""
+        frames = [json.loads(line) for line in route.fetch().text().splitlines()]
+        for frame in frames:
+            if frame["frame"] == "stage" and frame["stage"]["index"] >= 20:
+                frame["stage"]["check"] = {"status": "skipped", "reason": "no time"}
+        frames.insert(-1, {"frame": "diagnostic", "diagnostic": {"severity": "warning", "code": "check-incomplete", "message": "no time"}})
+        route.fulfill(content_type="application/x-ndjson", body="".join(json.dumps(f) + "\n" for f in frames))
+
+    page.route("**/api/v1/compile", hasty)
+    page.get_by_role("button", name="check").click()
+    expect(page.locator("#status")).to_contain_text("20 of 43 stages checked, which pass")
+    expect(page.locator("#problems .message")).to_contain_text("no time")
 
 
 def test_html_in_a_kernel_stays_text(page):

@@ -89,6 +89,13 @@ interface StatusText {
   title: string;
 }
 
+// Of checks that did not fail; the last stage's is skipped always.
+function passing(outcome: Outcome, checks: string[]): string {
+  const isWhole = !outcome.diagnostics.some((d) => d.code === "check-incomplete");
+  const passed = checks.filter((c) => c === "pass").length;
+  return isWhole ? " · all checks pass" : ` · ${passed} of ${checks.length} stages checked, which pass`;
+}
+
 function finished(outcome: Outcome, stages: number): StatusText {
   const errors = outcome.diagnostics.filter((d) => d.severity === "error");
   const warnings = outcome.diagnostics.filter((d) => d.severity === "warning").length;
@@ -96,7 +103,7 @@ function finished(outcome: Outcome, stages: number): StatusText {
   const reached = plural(stages, "stage");
   if (outcome.status === "ok") {
     const checks = outcome.kernels.flatMap((k) => k.stages.flatMap((s) => (s.check ? [s.check.status] : [])));
-    const checked = checks.includes("pass") && !checks.includes("fail") ? " · all checks pass" : "";
+    const checked = checks.includes("pass") && !checks.includes("fail") ? passing(outcome, checks) : "";
     const also = warnings > 0 ? ` · ${plural(warnings, "warning")}` : "";
     const text = `✓ ${reached} · ${ms(outcome.timeUs)} ms${checked}${also}`;
     return { kind: warnings > 0 ? "warn" : "ok", text, title };
