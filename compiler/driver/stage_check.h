@@ -35,7 +35,8 @@ struct stage_checks {
  * with the reason.  The first five fields are the caller's; module as in stage_checks_run. */
 void stage_checks_begin(struct stage_checks *c, MlirModule module, const struct stage_def *first);
 
-/* Sets s->check; the first stage that is wrong gets a diagnostic, and the first one that there is no time for.  module: the stage's program, for HLO ignored. */
+/* Sets s->check; the first stage that is wrong gets a diagnostic, and the first one that there is no time for.  module:
+ * the stage's program, for HLO ignored. */
 void stage_checks_run(struct stage_checks *c, MlirModule module, struct stage *s, struct diags *ds);
 
 #endif

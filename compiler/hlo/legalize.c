@@ -6,8 +6,9 @@
  * missing.  Narrowing them is what NKIPy does to arrays, and the user is told once per type.  Constants that do not fit
  * become the nearest value: they are the limits that reductions start from.  What looks at the bits of a 64-bit value
  * means something else in 32 (hashes, bit casts, custom calls): such a module stays as it is, with a warning, and is
- * refused where instructions are selected.  Not so a shift to the right of what is known to have 32 bits at most: counters
- * of JAX's random numbers are split into halves by one.  First of the passes, so that no other meets 64 bits.  Linear.
+ * refused where instructions are selected.  Not so a shift to the right of what is known to have 32 bits at most:
+ * counters of JAX's random numbers are split into halves by one.  First of the passes, so that no other meets 64 bits.
+ * Linear.
  */
 #include <math.h>
 

@@ -1,9 +1,10 @@
 /* gather, scatter: reading and writing at computed places.
  *
  * A gather is a generic over its result whose body reads the operand with tensor.extract; the parts of an index
- * vector are inputs of the generic.  Parts for neighbouring dimensions of which a single element is taken (x[i, j]) become
- * one index into the operand with these dimensions merged: engines gather by one.  A scatter is a loop over the index vectors that inserts one window each, in
- * order.  As in XLA, gather clamps its start indices, and scatter skips a window that does not fit.
+ * vector are inputs of the generic.  Parts for neighbouring dimensions of which a single element is taken (x[i, j])
+ * become one index into the operand with these dimensions merged: engines gather by one.  A scatter is a loop over the
+ * index vectors that inserts one window each, in order.  As in XLA, gather clamps its start indices, and scatter skips
+ * a window that does not fit.
  */
 #include "hlo/literal.h"
 #include "linalg/impl.h"

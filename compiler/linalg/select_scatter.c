@@ -7,8 +7,8 @@
  *     for k = 1 … :  keeps = select(best, x[slice k]);  best, which = keeps ? (best, which) : (x[slice k], k)
  *     for k = 0 … :  y[slice k] = which == k ? scatter(y[slice k], source) : y[slice k]
  *
- * Windows that reach into padding, where nothing can be selected, and very large ones go position by position, in loops of
- * scalars, which no engine has.
+ * Windows that reach into padding, where nothing can be selected, and very large ones go position by position, in loops
+ * of scalars, which no engine has.
  */
 #include "linalg/impl.h"
 

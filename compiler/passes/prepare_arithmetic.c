@@ -47,8 +47,7 @@ static enum status run_pass(struct pass_run *run) {
 const struct pass_def prepare_arithmetic = {
     .name = "prepare-arithmetic",
     .summary = "Writes out functions that no engine has, divides by multiplying with reciprocals, turns convolutions "
-               "into matrix products, and gives every "
-               "operation two dimensions, the first one for "
-               "the partitions; what is broadcast over the partitions becomes an explicit copy.",
+               "into matrix products, and gives every operation two dimensions, the first one for the partitions; what "
+               "is broadcast over the partitions becomes an explicit copy.",
     .run = run_pass,
 };

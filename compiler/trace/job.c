@@ -169,7 +169,8 @@ static bool add_function(struct trace_job *job, const char *key, bool is_plain) 
   return best;
 }
 
-/* An @nki.jit kernel on its own is called with our tensors: the vendor's class of them is told how (nkx/nki_kernel.py). */
+/* An @nki.jit kernel on its own is called with our tensors: the vendor's class of them is told how, in
+ * nkx/nki_kernel.py. */
 static void adopt_nki_kernels(void) {
   PyObject *m = PyImport_ImportModule("nkx.nki_kernel");
   PyObject *r = m ? PyObject_CallMethod(m, "take_over_jit", NULL) : NULL;
