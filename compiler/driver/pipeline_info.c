@@ -37,7 +37,7 @@ bool pipeline_has_stage(const char *spec) {
 }
 
 const char *pipeline_version(void) {
-  return "5";
+  return "6";
 }
 
 char *pipeline_describe(size_t *len) {

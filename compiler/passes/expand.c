@@ -157,15 +157,13 @@ static void expand(struct pass_run *run, MlirOperation generic, MlirOperation op
   MlirValue x = mlirOperationGetOperand(op, 0), v;
   MlirType t = mlirValueGetType(x);
 
+  const bool is_int = mlirTypeIsAInteger(t);
+  const unsigned width = is_int ? mlirIntegerTypeGetWidth(t) : mlirFloatTypeGetWidth(t);
+
+  if (width > 32) /* no engine has them: refused where instructions are selected */
+    return;
   p.outside.loc = p.body.loc;
-  if (mlirTypeIsAInteger(t)) {
-    const unsigned width = mlirIntegerTypeGetWidth(t);
-    if (width > 32) /* no engine has them: refused where instructions are selected */
-      return;
-    v = width == 32 ? f->of(&p, x) : of_narrow_int(&p, f, x, width);
-  } else {
-    v = mlirFloatTypeGetWidth(t) < 32 ? of_narrow_float(&p, f, x) : f->of(&p, x);
-  }
+  v = width == 32 ? f->of(&p, x) : is_int ? of_narrow_int(&p, f, x, width) : of_narrow_float(&p, f, x);
   mlirValueReplaceAllUsesOfWith(emit_result(op), v);
   pass_remark(run, generic, "%s written out: no engine has it", f->name);
   mlirOperationDestroy(op);

@@ -141,7 +141,7 @@ static void copy_moved_values(struct pass_run *run, MlirOperation loop) {
     if (from < 0 || from == k)
       continue;
     MlirValue place = mlirBlockGetArgument(body, from + 1), next = mlirOperationGetOperand(yield, from);
-    if (from < k ? mlirValueEqual(place, next) : !is_written(next, place, &first) || mlirValueEqual(place, next))
+    if (mlirValueEqual(place, next) || (from > k && !is_written(next, place, &first)))
       continue;
     MlirOperation at = mlirOperationIsNull(def) ? mlirBlockGetFirstOperation(body) : mlirOperationGetNextInBlock(def);
     mlirOperationSetOperand(yield, k, bufferize_copy(run, at, v));

@@ -133,13 +133,15 @@ static void add_kernel(struct trace_job *job, PyObject *fn, struct kernel *k, co
   job->kernels[job->n++] = (struct job_kernel){.name = arena_strdup(job->a, name), .fn = Py_NewRef(fn), .kernel = k};
 }
 
-/* Whether the source defines the function that `o` is or wraps; its name and line. */
+/* Whether the source defines the function that `o` is or wraps; if so, its name and line. */
 static bool is_own(const struct trace_job *job, PyObject *o, const char **name, int *line) {
   PyCodeObject *code = PyCallable_Check(o) && !PyType_Check(o) ? function_code(o) : NULL;
   const bool is = code && PyUnicode_Compare(code->co_filename, job->filename) == 0;
-  const char *text = is ? PyUnicode_AsUTF8(code->co_name) : NULL;
-  *name = arena_strdup(job->a, text ? text : "kernel");
-  *line = is ? code->co_firstlineno : 0;
+  if (is) {
+    const char *text = PyUnicode_AsUTF8(code->co_name);
+    *name = arena_strdup(job->a, text ? text : "kernel");
+    *line = code->co_firstlineno;
+  }
   Py_XDECREF(code);
   PyErr_Clear();
   return is;
@@ -150,9 +152,9 @@ static bool is_own(const struct trace_job *job, PyObject *o, const char **name, 
 static bool add_function(struct trace_job *job, const char *key, bool is_plain) {
   /* of a copy: looking at what wraps a function may run code of the source */
   PyObject *all = PyDict_Copy(PyModule_GetDict(job->module)), *k, *value, *best = NULL;
-  const char *name, *best_name = NULL;
+  const char *name = NULL, *best_name = NULL;
   Py_ssize_t pos = 0;
-  int line, best_line = 0;
+  int line = 0, best_line = 0;
   while (all && PyDict_Next(all, &pos, &k, &value)) {
     if (!PyUnicode_Check(k) || PyFunction_Check(value) != is_plain || !is_own(job, value, &name, &line))
       continue;
