@@ -1,5 +1,6 @@
 #include "base/arena.h"
 
+#include <assert.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -86,26 +87,31 @@ bool arena_reserve(struct arena *a, size_t n) {
   return true;
 }
 
-static void grow(struct arena *a, size_t need) {
+static bool grow(struct arena *a, size_t need) {
   size_t size = a->size ? a->size * 2 : FIRST_BLOCK;
   if (size > LARGEST_BLOCK)
     size = LARGEST_BLOCK - sizeof(struct arena_block);
-  if (size < need)
-    size = need;
-  if (!arena_reserve(a, size))
-    arena_oom(size);
+  return arena_reserve(a, size < need ? need : size);
 }
 
-/* n bytes with whatever is in them. */
-static void *take(struct arena *a, size_t n) {
+/* n bytes, not zeroed; NULL when out of memory. */
+static void *try_take(struct arena *a, size_t n) {
   size_t rounded;
   if (__builtin_add_overflow(n, ALIGN - 1, &rounded))
-    arena_oom(n);
+    return NULL;
   rounded &= ~(size_t)(ALIGN - 1);
-  if (!a->blocks || a->size - a->used < rounded)
-    grow(a, rounded);
+  if ((!a->blocks || a->size - a->used < rounded) && !grow(a, rounded))
+    return NULL;
   char *p = a->blocks->data + a->used;
   a->used += rounded;
+  assert(a->used <= a->size);
+  return p;
+}
+
+static void *take(struct arena *a, size_t n) {
+  void *p = try_take(a, n);
+  if (!p)
+    arena_oom(n);
   return p;
 }
 
@@ -119,6 +125,14 @@ void *arena_array(struct arena *a, size_t n, size_t size) {
   if (__builtin_mul_overflow(n, size, &bytes))
     arena_oom(SIZE_MAX);
   return arena_alloc(a, bytes);
+}
+
+void *arena_try_array(struct arena *a, size_t n, size_t size) {
+  size_t bytes;
+  if (__builtin_mul_overflow(n, size, &bytes))
+    return NULL;
+  void *p = try_take(a, bytes);
+  return !p || a->is_zero ? p : memset(p, 0, bytes);
 }
 
 bool arena_extend(struct arena *a, const void *p, size_t n, size_t more) {

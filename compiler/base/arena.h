@@ -23,14 +23,17 @@ struct arena {
 
 void arena_init(struct arena *a);
 void arena_clear(struct arena *a); /* frees everything; the arena can be used again */
-/* Takes n bytes at once, within which nothing can run out; false when there are not as many. */
+/* Makes a block of n bytes, so that the next allocations up to that size cannot fail; false when out of memory. */
 MUST_USE bool arena_reserve(struct arena *a, size_t n);
 
 /* n zeroed bytes, aligned to 8: for any type but long double and __int128.  n == 0 gives a valid pointer. */
 void *arena_alloc(struct arena *a, size_t n) __attribute__((malloc, returns_nonnull));
 /* n zeroed elements of size bytes each; an overflowing product counts as out of memory. */
 void *arena_array(struct arena *a, size_t n, size_t size) __attribute__((malloc, returns_nonnull));
-/* Makes the n bytes at p, if they are what was taken last and there is room, `more` bytes longer; those hold anything. */
+/* The same as arena_array; NULL when there is not as much memory: for the server, where that is an answer. */
+MUST_USE void *arena_try_array(struct arena *a, size_t n, size_t size);
+/* Extends the newest allocation, the n bytes at p, by `more` bytes, which are not zeroed.  False when it is not the
+ * newest one or the block has no room; nothing changes then. */
 bool arena_extend(struct arena *a, const void *p, size_t n, size_t more);
 void *arena_dup(struct arena *a, const void *p, size_t n) __attribute__((returns_nonnull)); /* NULL is fine if n == 0 */
 char *arena_strdup(struct arena *a, const char *s) __attribute__((returns_nonnull));

@@ -5,27 +5,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Length of the valid UTF-8 sequence at s (at most n bytes), or 0.  RFC 3629: no surrogates, no overlong forms. */
-static size_t utf8_len(const unsigned char *s, size_t n) {
-  static const struct {
-    unsigned char first_lo, first_hi, second_lo, second_hi, len;
-  } forms[] = {
-      {0xC2, 0xDF, 0x80, 0xBF, 2}, {0xE0, 0xE0, 0xA0, 0xBF, 3}, {0xE1, 0xEC, 0x80, 0xBF, 3},
-      {0xED, 0xED, 0x80, 0x9F, 3}, {0xEE, 0xEF, 0x80, 0xBF, 3}, {0xF0, 0xF0, 0x90, 0xBF, 4},
-      {0xF1, 0xF3, 0x80, 0xBF, 4}, {0xF4, 0xF4, 0x80, 0x8F, 4},
-  };
-  for (size_t f = 0; f < sizeof forms / sizeof *forms; f++) {
-    if (s[0] < forms[f].first_lo || s[0] > forms[f].first_hi)
-      continue;
-    if (n < forms[f].len || s[1] < forms[f].second_lo || s[1] > forms[f].second_hi)
-      return 0;
-    for (size_t i = 2; i < forms[f].len; i++)
-      if ((s[i] & 0xC0) != 0x80)
-        return 0;
-    return forms[f].len;
-  }
-  return 0;
-}
+#include "base/utf8.h"
 
 static void put_escape(struct buf *b, unsigned char c) {
   switch (c) {
@@ -67,7 +47,7 @@ void json_put_string(struct buf *b, const char *s, size_t len) {
     size_t n = 1;
     if (len - i >= 8 && is_plain(p + i)) {
       i += 8;
-    } else if (p[i] >= 0x80 && (n = utf8_len(p + i, len - i)) == 0) {
+    } else if (p[i] >= 0x80 && (n = utf8_char(s + i, len - i)) == 0) {
       buf_append(b, s + from, i - from);
       buf_puts(b, "\xEF\xBF\xBD");
       from = ++i;

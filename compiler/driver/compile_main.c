@@ -18,6 +18,7 @@
 #include <openssl/evp.h>
 
 #include "base/buf.h"
+#include "base/utf8.h"
 #include "driver/compile.h"
 #include "driver/entry.h"
 #include "driver/paths.h"
@@ -72,18 +73,16 @@ static enum status parse_input(struct terminal *t, const char *text) {
 }
 
 static enum status parse_target(struct terminal *t, const char *name) {
-  for (int i = TARGET_TRN1; i <= TARGET_TRN3; i++)
-    if (!strcmp(name, target_name((enum target)i)))
-      return t->job.target = (enum target)i, ST_OK;
-  return fail(&t->err, ST_INPUT, "--target %.60s: expected trn1, trn2 or trn3", name);
+  if (target_from_name(name, &t->job.target))
+    return ST_OK;
+  return fail(&t->err, ST_INPUT, "--target %.60s: expected " TARGET_NAMES, name);
 }
 
 static enum status parse_language(struct terminal *t, const char *name) {
   t->is_language_given = true;
-  for (int i = 0; i < LANG_COUNT; i++)
-    if (!strcmp(name, language_name((enum language)i)))
-      return t->job.language = (enum language)i, ST_OK;
-  return fail(&t->err, ST_INPUT, "--language %.60s: expected nkipy, hlo or mlir", name);
+  if (language_from_name(name, &t->job.language))
+    return ST_OK;
+  return fail(&t->err, ST_INPUT, "--language %.60s: expected " LANGUAGE_NAMES, name);
 }
 
 static enum status parse_options(struct terminal *t, int argc, char **argv) {
@@ -206,7 +205,7 @@ static void show_caret(const struct terminal *t, const json_t *range) {
   fprintf(stderr, "%6d | %.*s\n       | ", line, (int)n, p);
   int at = 1;
   for (size_t i = 0; i < n; i++) {
-    if (((unsigned char)p[i] & 0xC0) == 0x80)
+    if (utf8_is_continuation(p[i]))
       continue;
     bool is_inside = at >= col && (end_line > line || at < end_col);
     if (at > col && !is_inside)

@@ -6,6 +6,7 @@
 #include "mlir-c/BuiltinAttributes.h"
 #include "mlir-c/BuiltinTypes.h"
 
+#include "base/utf8.h"
 #include "hlo/literal.h"
 #include "hlo/read.h"
 
@@ -130,14 +131,6 @@ static struct text_lines split(struct arena *a, const struct job *job) {
   return t;
 }
 
-/* Characters of UTF-8, as ranges count them. */
-static unsigned points(const char *from, const char *to) {
-  unsigned n = 0;
-  for (; from < to; from++)
-    n += ((unsigned char)*from & 0xc0) != 0x80;
-  return n;
-}
-
 /* MLIR's parser notes where an operation's name begins, in a file called "-"; what the reader wants to see is the operation:
  * its first line. */
 static MlirWalkResult widen_place(MlirOperation op, void *user) {
@@ -155,7 +148,9 @@ static MlirWalkResult widen_place(MlirOperation op, void *user) {
   while (to > from && strchr(" \t\r{", to[-1]))
     to--;
   mlirOperationSetLocation(op, mlirLocationFileLineColRangeGet(mlirOperationGetContext(op), ir_str(t->filename), line,
-                                                               points(start, from) + 1, line, points(start, to) + 1));
+                                                               (unsigned)utf8_count(start, (size_t)(from - start)) + 1,
+                                                               line,
+                                                               (unsigned)utf8_count(start, (size_t)(to - start)) + 1));
   return MlirWalkResultAdvance;
 }
 

@@ -18,29 +18,11 @@
 
 enum { NAME_LEN_MAX = 200, DIM_MAX = 1 << 30 };
 
-static const char *const language_names[] = {"nkipy", "hlo", "mlir"};
-static const char *const target_names[] = {"trn1", "trn2", "trn3"};
-
-const char *language_name(enum language l) {
-  return language_names[l];
-}
-const char *target_name(enum target t) {
-  return target_names[t];
-}
-
 void job_init(struct job *j) {
   *j = (struct job){.source = "", .filename = "kernel.py", .language = LANG_NKIPY, .target = TARGET_TRN2, .seed = 42};
 }
 
 /* ---- reading ---------------------------------------------------------------------------------------------------- */
-
-/* Index of s among names, or -1. */
-static int lookup(const char *s, const char *const *names, int n) {
-  for (int i = 0; i < n; i++)
-    if (!strcmp(s, names[i]))
-      return i;
-  return -1;
-}
 
 /* A short string field without control characters: names of files, kernels, inputs. */
 static enum status read_name(struct arena *a, const json_t *v, const char *field, const char **out, struct error *err) {
@@ -57,18 +39,15 @@ static enum status read_name(struct arena *a, const json_t *v, const char *field
   return ST_OK;
 }
 
-static enum status read_choice(const json_t *v, const char *field, const char *const *names, int n, int *out,
-                               struct error *err) {
-  int i = json_is_string(v) ? lookup(json_string_value(v), names, n) : -1;
-  if (i < 0) {
-    char list[120] = "";
-    for (int k = 0; k < n; k++) {
-      strncat(list, k ? ", " : "", sizeof list - strlen(list) - 1);
-      strncat(list, names[k], sizeof list - strlen(list) - 1);
-    }
-    return fail(err, ST_INPUT, "%s: expected one of %s", field, list);
-  }
-  *out = i;
+static enum status read_language(const json_t *v, struct job *j, struct error *err) {
+  if (!json_is_string(v) || !language_from_name(json_string_value(v), &j->language))
+    return fail(err, ST_INPUT, "language: expected " LANGUAGE_NAMES);
+  return ST_OK;
+}
+
+static enum status read_target(const json_t *v, struct job *j, struct error *err) {
+  if (!json_is_string(v) || !target_from_name(json_string_value(v), &j->target))
+    return fail(err, ST_INPUT, "target: expected " TARGET_NAMES);
   return ST_OK;
 }
 
@@ -235,9 +214,6 @@ static enum status read_scope(struct arena *a, const json_t *v, struct job *j, s
 }
 
 static enum status read_field(struct arena *a, const char *key, const json_t *v, struct job *j, struct error *err) {
-  int choice;
-  enum status st;
-
   if (!strcmp(key, "source"))
     return read_source(a, v, j, err);
   if (!strcmp(key, "source_base64"))
@@ -252,18 +228,10 @@ static enum status read_field(struct arena *a, const char *key, const json_t *v,
     return read_options(a, v, j, err);
   if (!strcmp(key, "scope"))
     return read_scope(a, v, j, err);
-  if (!strcmp(key, "language")) {
-    st = read_choice(v, key, language_names, LANG_COUNT, &choice, err);
-    if (!st)
-      j->language = (enum language)choice;
-    return st;
-  }
-  if (!strcmp(key, "target")) {
-    st = read_choice(v, key, target_names, 3, &choice, err);
-    if (!st)
-      j->target = (enum target)choice;
-    return st;
-  }
+  if (!strcmp(key, "language"))
+    return read_language(v, j, err);
+  if (!strcmp(key, "target"))
+    return read_target(v, j, err);
   return fail(err, ST_INPUT, "%.40s: there is no such field", key);
 }
 

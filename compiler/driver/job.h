@@ -20,10 +20,8 @@
 
 #include "base/arena.h"
 #include "base/error.h"
+#include "base/target.h"
 #include "trace/trace.h"
-
-enum language { LANG_NKIPY, LANG_HLO, LANG_MLIR, LANG_COUNT };
-enum target { TARGET_TRN1, TARGET_TRN2, TARGET_TRN3 };
 
 enum {
   JOB_JSON_MAX = 1 << 20, /* bytes of a request: TRACE_SOURCE_MAX with every byte escaped fits */
@@ -67,8 +65,5 @@ char *job_dump(const struct job *j, size_t *len);
  * memory. */
 enum { JOB_KEY_SIZE = 65 };
 MUST_USE bool job_key(const struct job *j, char key[JOB_KEY_SIZE]);
-
-const char *language_name(enum language l);
-const char *target_name(enum target t);
 
 #endif

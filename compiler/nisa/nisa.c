@@ -73,7 +73,7 @@ MlirAttribute nisa_target_attr(MlirContext ctx, enum target t) {
 
 bool nisa_module_target(MlirOperation module, enum target *out) {
   MlirAttribute a = mlirOperationGetAttributeByName(module, ir_str("nisa.target"));
-  for (int t = TARGET_TRN1; t <= TARGET_TRN3 && !mlirAttributeIsNull(a); t++)
+  for (int t = TARGET_TRN1; t < TARGET_COUNT && !mlirAttributeIsNull(a); t++)
     if (mlirAttributeEqual(a, nisa_target_attr(mlirOperationGetContext(module), (enum target)t))) {
       *out = (enum target)t;
       return true;

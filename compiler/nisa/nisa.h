@@ -93,7 +93,7 @@
 #include "mlir-c/IR.h"
 
 #include "base/diag.h"
-#include "driver/job.h"
+#include "base/target.h"
 
 enum nisa_space { NISA_NOWHERE, NISA_HBM, NISA_PSUM, NISA_SBUF, NISA_SHARED_HBM, NISA_SPACE_COUNT };
 enum nisa_engine {

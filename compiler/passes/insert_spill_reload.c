@@ -36,7 +36,6 @@
 
 #include "mlir-c/BuiltinTypes.h"
 
-#include "driver/job.h"
 #include "hlo/hlo.h"
 #include "nisa/nisa.h"
 #include "passes/buffers.h"
@@ -342,17 +341,12 @@ static enum status scan_block(struct pass_run *run, MlirBlock block, MlirBlock e
 /* ---- the pass -------------------------------------------------------------------------------------------------- */
 
 static enum status read_capacity(struct pass_run *run, int64_t *out) {
-  const char *name = pass_option(run, "target"), *capacity = pass_option(run, "sbuf-capacity");
-  bool known = !name;
-
-  *out = nisa_machine(run->target)->sbuf_bytes;
-  for (enum target t = TARGET_TRN1; name && t <= TARGET_TRN3; t++)
-    if (!strcmp(name, target_name(t))) {
-      *out = nisa_machine(t)->sbuf_bytes;
-      known = true;
-    }
-  if (!known)
-    return pass_fail(run, run->module, "unknown target '%s': trn1, trn2 or trn3", name);
+  const char *capacity = pass_option(run, "sbuf-capacity");
+  enum target target;
+  enum status st = pass_target(run, &target);
+  if (st)
+    return st;
+  *out = nisa_machine(target)->sbuf_bytes;
   if (!capacity)
     return ST_OK;
   char *end;

@@ -460,18 +460,6 @@ static bool is_affine(MlirOperation op, void *user) {
   return ir_is_of(op, "affine.");
 }
 
-static enum status read_target(struct pass_run *run) {
-  const char *name = pass_option(run, "target");
-  if (!name)
-    return ST_OK;
-  for (int t = TARGET_TRN1; t <= TARGET_TRN3; t++)
-    if (!strcmp(name, target_name((enum target)t))) {
-      run->target = (enum target)t;
-      return ST_OK;
-    }
-  return pass_fail(run, run->module, "target=%s: there is no such target", name);
-}
-
 static enum status lower_all(struct ln *ln) {
   struct pass_run *run = ln->run;
   struct ir_ops work = ir_collect(run->arena, run->module, is_work, NULL);
@@ -531,7 +519,7 @@ static void erase_declarations(struct pass_run *run) {
 static enum status run_pass(struct pass_run *run) {
   struct ln ln = {.run = run, .allocs = {.arena = run->arena}};
   ln.codes = mlirOperationGetAttributeByName(run->module, ir_str("nkipy.custom_op_bodies"));
-  enum status st = read_target(run);
+  enum status st = pass_target(run, &run->target);
 
   if (!st && ir_collect(run->arena, run->module, is_affine, NULL).n)
     st = ir_run_pipeline(run->ir, run->module, "builtin.module(lower-affine)", run->arena, run->ds);

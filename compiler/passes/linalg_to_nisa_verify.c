@@ -4,23 +4,17 @@
  *
  * The machine is the option's, or else the module's nisa.target.
  */
-#include <string.h>
-
 #include "nisa/nisa.h"
 #include "passes/pass.h"
 
 static enum status run_pass(struct pass_run *run) {
-  const char *name = pass_option(run, "target");
-  enum target t = run->target;
-
-  if (!name) {
+  enum target t;
+  enum status st = pass_target(run, &t);
+  if (st)
+    return st;
+  if (!pass_option(run, "target"))
     nisa_module_target(run->module, &t);
-    return nisa_verify(run->module, t, run->arena, run->ds);
-  }
-  for (int k = TARGET_TRN1; k <= TARGET_TRN3; k++)
-    if (!strcmp(name, target_name((enum target)k)))
-      return nisa_verify(run->module, (enum target)k, run->arena, run->ds);
-  return pass_fail(run, run->module, "target=%s: there is no such target", name);
+  return nisa_verify(run->module, t, run->arena, run->ds);
 }
 
 const struct pass_def nisa_verify_pass = {

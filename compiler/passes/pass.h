@@ -8,7 +8,7 @@
 #define PASSES_PASS_H
 
 #include "base/diag.h"
-#include "driver/job.h"
+#include "base/target.h"
 #include "ir/ir.h"
 
 /* Something a pass decided about one operation, as data: "TILE=[128,128,128]". */
@@ -51,6 +51,8 @@ void pass_remark(struct pass_run *run, MlirOperation op, const char *fmt, ...) P
 /* Adds an error about op, with its first place, and returns ST_INPUT. */
 enum status pass_fail(struct pass_run *run, MlirOperation op, const char *fmt, ...) PRINTF(3, 4);
 
+/* The machine that option "target" names; without it, run->target. */
+MUST_USE enum status pass_target(struct pass_run *run, enum target *out);
 /* The value of option `key` in run->options ("sbuf-capacity=1024 target=trn2"), or NULL; in the arena. */
 const char *pass_option(struct pass_run *run, const char *key);
 

@@ -55,6 +55,14 @@ enum status pass_fail(struct pass_run *run, MlirOperation op, const char *fmt, .
   return ST_INPUT;
 }
 
+enum status pass_target(struct pass_run *run, enum target *out) {
+  const char *name = pass_option(run, "target");
+  *out = run->target;
+  if (name && !target_from_name(name, out))
+    return pass_fail(run, run->module, "target=%s: expected " TARGET_NAMES, name);
+  return ST_OK;
+}
+
 const char *pass_option(struct pass_run *run, const char *key) {
   size_t n = strlen(key);
   for (const char *p = run->options; *p;) {

@@ -8,34 +8,20 @@
 
 #include <string.h>
 
+#include "base/utf8.h"
+
 struct scan {
   const char *p, *end;
   int line, brackets;
   const char *line_start;
 };
 
-/* Length of the UTF-8 character at p, or 0 when it is not valid. */
-static int utf8_length(const unsigned char *p, const unsigned char *end) {
-  if (p[0] < 0x80)
-    return 1;
-  int n = p[0] >= 0xf0 ? 4 : p[0] >= 0xe0 ? 3 : 2;
-  if (p[0] < 0xc2 || p[0] > 0xf4 || end - p < n)
-    return 0;
-  for (int i = 1; i < n; i++)
-    if ((p[i] & 0xc0) != 0x80)
-      return 0;
-  if ((p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xed && p[1] > 0x9f) || (p[0] == 0xf0 && p[1] < 0x90) ||
-      (p[0] == 0xf4 && p[1] > 0x8f))
-    return 0;
-  return n;
-}
-
 /* Line of the first byte that is a NUL or no valid UTF-8; 0 when there is none. */
 static int bad_byte(const char *source, size_t len, bool *is_nul) {
   int line = 1;
-  const unsigned char *p = (const unsigned char *)source, *end = p + len;
+  const char *p = source, *end = p + len;
   while (p < end) {
-    int n = utf8_length(p, end);
+    size_t n = utf8_char(p, (size_t)(end - p));
     if (n == 0 || *p == 0) {
       *is_nul = n != 0;
       return line;

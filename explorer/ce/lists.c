@@ -9,7 +9,7 @@
 #include "ce/internal.h"
 #include "driver/compile.h"
 
-enum { TEXT_MAX = 64 << 10, N_TARGETS = TARGET_TRN3 + 1 };
+enum { TEXT_MAX = 64 << 10 };
 
 static const enum target default_target = TARGET_TRN2;
 
@@ -108,7 +108,7 @@ void ce_compiler_id(enum target t, char out[16]) {
 
 bool ce_find_compiler(const char *id, size_t len, enum target *out) {
   char name[16];
-  for (int i = 0; i < N_TARGETS; i++) {
+  for (int i = 0; i < TARGET_COUNT; i++) {
     ce_compiler_id((enum target)i, name);
     const char *const names[] = {name, target_name((enum target)i),
                                  (enum target)i == default_target ? CE_LANGUAGE : name};
@@ -212,7 +212,7 @@ static json_t *compiler(const struct request *rq, enum target t) {
 enum MHD_Result ce_compilers(struct request *rq) {
   json_t *list = json_array();
   if (!*rq->rest || !strcmp(rq->rest, CE_LANGUAGE))
-    for (int i = 0; i < N_TARGETS; i++)
+    for (int i = 0; i < TARGET_COUNT; i++)
       json_array_append_new(list, compiler(rq, (enum target)i));
   return send_list(rq, "Compiler Name", list);
 }

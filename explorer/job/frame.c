@@ -3,6 +3,8 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "base/utf8.h"
+
 struct cursor {
   const char *p, *end;
 };
@@ -23,28 +25,6 @@ static bool take(struct cursor *c, char want) {
 static void skip_space(struct cursor *c) {
   while (c->p < c->end && (*c->p == ' ' || *c->p == '\t'))
     c->p++;
-}
-
-/* The continuation bytes of a character whose first byte is `first`; no overlong forms, no surrogates. */
-static bool skip_utf8(struct cursor *c, unsigned char first) {
-  unsigned char lo = 0x80, hi = 0xBF;
-  int more = first >= 0xF0 ? 3 : first >= 0xE0 ? 2 : 1;
-  if (first < 0xC2 || first > 0xF4)
-    return false;
-  if (first == 0xE0)
-    lo = 0xA0;
-  else if (first == 0xED)
-    hi = 0x9F;
-  else if (first == 0xF0)
-    lo = 0x90;
-  else if (first == 0xF4)
-    hi = 0x8F;
-  for (int i = 0; i < more; i++, c->p++) {
-    if (c->p == c->end || (unsigned char)*c->p < lo || (unsigned char)*c->p > hi)
-      return false;
-    lo = 0x80, hi = 0xBF;
-  }
-  return true;
 }
 
 /* Four hexadecimal digits, or -1. */
@@ -90,8 +70,14 @@ static bool skip_string(struct cursor *c) {
     unsigned char b = (unsigned char)*c->p++;
     if (b == '"')
       return true;
-    if (b < 0x20 || (b == '\\' && !skip_escape(c)) || (b >= 0x80 && !skip_utf8(c, b)))
+    if (b < 0x20 || (b == '\\' && !skip_escape(c)))
       return false;
+    if (b >= 0x80) {
+      size_t n = utf8_char(c->p - 1, (size_t)(c->end - c->p) + 1);
+      if (!n)
+        return false;
+      c->p += n - 1;
+    }
   }
   return false;
 }

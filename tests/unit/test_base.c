@@ -5,8 +5,11 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "base/arena.h"
+#include "base/array.h"
+#include "base/index.h"
 #include "base/src.h"
+#include "base/target.h"
+#include "base/utf8.h"
 
 #include <cmocka.h> /* behind ours: it defines fail() */
 
@@ -82,13 +85,118 @@ static void lists_of_places_that_share_memory(void **state) {
   assert_ptr_equal(src_locs_union(a, left, one[2]).v, left.v);
 }
 
+static void an_array_keeps_its_elements_as_it_grows(void **state) {
+  struct {
+    int *v;
+    int n, cap;
+  } x = {0};
+  for (int i = 0; i < 1000; i++) {
+    assert_int_equal(*array_push(*state, &x, 3 * i), 3 * i);
+    if (i % 7 == 0)
+      arena_alloc(*state, 24); /* so that it cannot always be extended in place */
+  }
+  assert_int_equal(x.n, 1000);
+  for (int i = 0; i < x.n; i++)
+    assert_int_equal(x.v[i], 3 * i);
+}
+
+/* Hashes that collide, to the last bit and in the low bits only. */
+static void an_index_finds_every_element_in_the_order_of_adding(void **state) {
+  struct index x = {.arena = *state};
+  enum { N = 5000 };
+  struct index_probe none = index_probe(&x, 17);
+  assert_false(index_next(&none));
+  for (int i = 0; i < N; i++)
+    index_add(&x, (uint32_t)(i % 50) << (i % 3 * 12), i);
+  for (uint32_t h = 0; h < 50; h++)
+    for (int shift = 0; shift < 3; shift++) {
+      struct index_probe p = index_probe(&x, h << (shift * 12));
+      int expected = -1, found = 0;
+      while (index_next(&p)) {
+        assert_true(p.entry > expected);
+        expected = p.entry;
+        found++;
+      }
+      int wanted = 0;
+      for (int i = 0; i < N; i++)
+        wanted += (uint32_t)(i % 50) << (i % 3 * 12) == h << (shift * 12);
+      assert_int_equal(found, wanted);
+    }
+  index_reset(&x);
+  struct index_probe p = index_probe(&x, 0);
+  assert_false(index_next(&p));
+}
+
+static void what_was_reserved_for_an_index_suffices(void **state) {
+  struct index x = {.arena = *state};
+  assert_true(index_reserve(&x, 1000));
+  const struct index_slot *slots = x.slots;
+  for (int i = 0; i < 1000; i++)
+    index_add(&x, hash_mix(0, (uint64_t)i) & 0xffffffff, i);
+  assert_ptr_equal(x.slots, slots);
+}
+
+static void utf8_is_what_rfc_3629_says(void **state) {
+  (void)state;
+  static const struct {
+    const char *text;
+    size_t n, len;
+  } cases[] = {
+      {"a", 1, 1},
+      {"\xC2\x80", 2, 2},
+      {"\xDF\xBF", 2, 2},
+      {"\xE0\xA0\x80", 3, 3},
+      {"\xED\x9F\xBF", 3, 3},
+      {"\xEF\xBF\xBF", 3, 3},
+      {"\xF0\x90\x80\x80", 4, 4},
+      {"\xF4\x8F\xBF\xBF", 4, 4},
+      {"\x80", 1, 0},             /* a continuation alone */
+      {"\xC1\xBF", 2, 0},         /* overlong */
+      {"\xE0\x9F\xBF", 3, 0},     /* overlong */
+      {"\xED\xA0\x80", 3, 0},     /* a surrogate */
+      {"\xF0\x8F\xBF\xBF", 4, 0}, /* overlong */
+      {"\xF4\x90\x80\x80", 4, 0}, /* above U+10FFFF */
+      {"\xF5\x80\x80\x80", 4, 0},
+      {"\xC2", 1, 0}, /* cut short */
+      {"\xF0\x90\x80", 3, 0},
+      {"\xE1\x80\x41", 3, 0},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    assert_int_equal(utf8_char(cases[i].text, cases[i].n), cases[i].len);
+    assert_int_equal(utf8_is_valid(cases[i].text, cases[i].n), cases[i].len != 0);
+  }
+  const char *text = "a\u00e9\u20ac\U0001F600z";
+  assert_int_equal(utf8_count(text, strlen(text)), 5);
+  static const size_t cuts[] = {0, 1, 1, 3, 3, 3, 6, 6, 6, 6, 10, 11};
+  for (size_t max = 0; max < sizeof cuts / sizeof *cuts; max++)
+    assert_int_equal(utf8_cut(text, strlen(text), max), cuts[max]);
+}
+
+static void names_of_targets_and_languages_read_back(void **state) {
+  (void)state;
+  for (int i = 0; i < TARGET_COUNT; i++) {
+    enum target t = TARGET_COUNT;
+    assert_true(target_from_name(target_name((enum target)i), &t));
+    assert_int_equal(t, i);
+  }
+  for (int i = 0; i < LANG_COUNT; i++) {
+    enum language l = LANG_COUNT;
+    assert_true(language_from_name(language_name((enum language)i), &l));
+    assert_int_equal(l, i);
+  }
+  enum target t = TARGET_TRN1;
+  assert_false(target_from_name("trn", &t));
+  assert_int_equal(t, TARGET_TRN1);
+}
+
 int main(void) {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
   const struct CMUnitTest tests[] = {
-      T(what_is_taken_is_zero_and_aligned),
-      T(only_what_was_taken_last_gets_longer),
-      T(nothing_gets_longer_than_its_block),
-      T(lists_of_places_that_share_memory),
+      T(what_is_taken_is_zero_and_aligned),        T(only_what_was_taken_last_gets_longer),
+      T(nothing_gets_longer_than_its_block),       T(lists_of_places_that_share_memory),
+      T(an_array_keeps_its_elements_as_it_grows),  T(an_index_finds_every_element_in_the_order_of_adding),
+      T(what_was_reserved_for_an_index_suffices),  T(utf8_is_what_rfc_3629_says),
+      T(names_of_targets_and_languages_read_back),
   };
 #undef T
   return cmocka_run_group_tests(tests, NULL, NULL);

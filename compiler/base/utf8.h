@@ -1,0 +1,20 @@
+/* utf8: UTF-8 as RFC 3629 defines it: no surrogates, no overlong forms, nothing above U+10FFFF. */
+#ifndef BASE_UTF8_H
+#define BASE_UTF8_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Bytes of the character at s, of which n bytes may be read; 0 if it is not valid.  n > 0. */
+size_t utf8_char(const char *s, size_t n);
+bool utf8_is_valid(const char *s, size_t n);
+/* Code points of a valid text. */
+size_t utf8_count(const char *s, size_t n);
+/* The length of the longest prefix of s that is at most `max` bytes and ends between two characters. */
+size_t utf8_cut(const char *s, size_t n, size_t max);
+
+static inline bool utf8_is_continuation(char c) {
+  return ((unsigned char)c & 0xC0) == 0x80;
+}
+
+#endif
