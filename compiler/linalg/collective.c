@@ -17,7 +17,7 @@
  * operand], …]>, has_collectives}, of which there is what the call has.
  *
  * So the call goes through every stage as it is and ends as the instruction nisa.<kind> with these attributes
- * (passes/linalg_to_nisa_collective.c).  Where one processor runs a stage, the function gets the body that it has when
+ * (passes/linalg_to_nisa/collective.c).  Where one processor runs a stage, the function gets the body that it has when
  * every device of the group holds the same data (driver/check_collective.c).
  */
 #include "linalg/impl.h"

@@ -9,7 +9,7 @@
 #include "mlir-c/BuiltinAttributes.h"
 #include "mlir-c/BuiltinTypes.h"
 
-#include "passes/edit.h"
+#include "passes/lib/edit.h"
 
 static const char op_id[] = "nkipy.op_id";
 

@@ -11,7 +11,7 @@
  */
 #include "mlir-c/BuiltinTypes.h"
 
-#include "passes/edit.h"
+#include "passes/lib/edit.h"
 
 struct loop {
   MlirOperation op;

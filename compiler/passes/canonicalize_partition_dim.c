@@ -25,8 +25,8 @@
 #include <string.h>
 
 #include "ir/internal.h"
-#include "passes/edit.h"
-#include "passes/infer_layout.h"
+#include "passes/lib/edit.h"
+#include "passes/infer_layout/infer_layout.h"
 
 /* A value in another order of dimensions: dimension i of `turned` is dimension perm[i] of `value`. */
 struct order {

@@ -22,10 +22,10 @@
 #include "mlir-c/BuiltinTypes.h"
 
 #include "hlo/hlo.h"
-#include "passes/buffers.h"
-#include "passes/edit.h"
-#include "passes/layout.h"
-#include "passes/memrefs.h"
+#include "passes/lib/buffers.h"
+#include "passes/lib/edit.h"
+#include "passes/lib/layout.h"
+#include "passes/lib/memrefs.h"
 
 /* ---- memref.reshape -------------------------------------------------------------------------------------------- */
 

@@ -20,8 +20,8 @@
 #include "mlir-c/BuiltinAttributes.h"
 #include "mlir-c/BuiltinTypes.h"
 
-#include "passes/edit.h"
-#include "passes/layout.h"
+#include "passes/lib/edit.h"
+#include "passes/lib/layout.h"
 
 struct batched {
   MlirOperation op;

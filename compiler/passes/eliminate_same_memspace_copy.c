@@ -30,10 +30,10 @@
 #include <string.h>
 
 #include "hlo/hlo.h"
-#include "passes/buffers.h"
-#include "passes/edit.h"
-#include "passes/layout.h"
-#include "passes/memrefs.h"
+#include "passes/lib/buffers.h"
+#include "passes/lib/edit.h"
+#include "passes/lib/layout.h"
+#include "passes/lib/memrefs.h"
 
 static bool same_memory(MlirValue x, MlirValue y) {
   return memrefs_space(x) == memrefs_space(y) || (memrefs_is_dram(x) && memrefs_is_dram(y));

@@ -16,7 +16,7 @@
  * that loop's counter.  A write to another part of the allocation does not count, as with the tails of a tiled matmul.
  * Linear in the uses of the copied allocations.
  */
-#include "passes/buffers.h"
+#include "passes/lib/buffers.h"
 
 static enum status run_pass(struct pass_run *run) {
   struct ir_ops copies = ir_collect_named(run->arena, run->module, "memref.copy");

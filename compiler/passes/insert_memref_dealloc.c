@@ -12,9 +12,9 @@
  * function returns it.  Buffers that are freed already are left alone.  Linear in uses.
  */
 #include "hlo/hlo.h"
-#include "passes/buffers.h"
-#include "passes/edit.h"
-#include "passes/memrefs.h"
+#include "passes/lib/buffers.h"
+#include "passes/lib/edit.h"
+#include "passes/lib/memrefs.h"
 
 struct extent {
   MlirBlock block;

@@ -17,7 +17,7 @@
 
 #include "mlir-c/BuiltinTypes.h"
 
-#include "passes/edit.h"
+#include "passes/lib/edit.h"
 
 enum { CHAIN_MAX = 64 };
 

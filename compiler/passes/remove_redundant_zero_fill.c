@@ -17,7 +17,7 @@
  */
 #include "mlir-c/BuiltinAttributes.h"
 
-#include "passes/edit.h"
+#include "passes/lib/edit.h"
 
 static bool is_matmul_init(MlirOpOperand use) {
   struct structured s;

@@ -24,9 +24,9 @@
 #include "mlir-c/Dialect/Linalg.h"
 
 #include "hlo/hlo.h"
-#include "passes/edit.h"
-#include "passes/legalize_layout.h"
-#include "passes/memrefs.h"
+#include "passes/lib/edit.h"
+#include "passes/legalize_layout/legalize_layout.h"
+#include "passes/lib/memrefs.h"
 
 enum { TILE = 128, SHORT = 16 };
 

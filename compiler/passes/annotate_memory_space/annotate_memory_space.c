@@ -1,0 +1,340 @@
+/* annotate_memory_space: every buffer gets the memory it lies in.
+ *
+ *     %a = memref.alloc() : memref<256x256xf32>                     %a = memref.alloc() : memref<256x256xf32, 3 : i32>
+ *     "nkipy.layout"(%a) {mem_space = 3 : i32, …}            ==>    "nkipy.layout"(%a) {mem_space = 3 : i32, …}
+ *     "nkipy.tile_op"(%a) {…}
+ *
+ * 1. Views of one buffer, and what loops carry, form a group that lies in one memory (groups.c).
+ *    Arguments, calls and results are SharedHbm; allocations for tiles have their space already; a layout on a whole
+ *    buffer says where it goes; where layouts of values that share a buffer differ, on-chip memory wins, since reads and
+ *    writes of tiles by copies work there too.  A group about which nothing is known is Hbm: what computes on tiles says
+ *    where they are, what is left is moved by copies.  A table of constants (memref.global) is Hbm.
+ * 2. A layout on a part of a buffer that lies elsewhere, such as the product of one iteration over a batch in SBUF, the
+ *    results in SharedHbm: the part gets a buffer of its own.  It is filled from the part first unless that was never
+ *    written, and written back at the end, where the part is put into its place or behind the last use.
+ * 3. What is returned is SharedHbm.  A value that the user put on-chip and returns stays there and is copied out before
+ *    the return.
+ * 4. tile_op operations go, layouts stay and name the space that was chosen.
+ *
+ * Afterwards every memref has a space.  Mem_space Constant is for buffers filled with one scalar only.
+ */
+#include "passes/annotate_memory_space/annotate_memory_space.h"
+
+#include "mlir-c/BuiltinAttributes.h"
+#include "mlir-c/BuiltinTypes.h"
+
+#include "passes/lib/buffers.h"
+#include "passes/lib/layout.h"
+
+/* ---- layouts ---------------------------------------------------------------------------------------- */
+
+static int claim_of(MlirOperation layout) {
+  MlirAttribute a = mlirOperationGetAttributeByName(layout, ir_str("mem_space"));
+  return mlirAttributeIsNull(a) ? MEM_NONE : (int)mlirIntegerAttrGetValueInt(a);
+}
+
+static bool is_on_memref(MlirOperation layout) {
+  return mlirTypeIsAMemRef(mlirValueGetType(mlirOperationGetOperand(layout, 0)));
+}
+
+static bool is_fill_of_constant(MlirOperation op) {
+  MlirOperation def = ir_is(op, "linalg.fill") ? ir_defining_op(mlirOperationGetOperand(op, 0)) : (MlirOperation){NULL};
+  return !mlirOperationIsNull(def) && ir_is(def, "arith.constant");
+}
+
+static enum status check_constant(struct pass_run *run, MlirOperation layout) {
+  MlirValue root = buffer_root(mlirOperationGetOperand(layout, 0));
+
+  for (MlirOpOperand u = mlirValueGetFirstUse(root); !mlirOpOperandIsNull(u); u = mlirOpOperandGetNextUse(u))
+    if (is_fill_of_constant(mlirOpOperandGetOwner(u)))
+      return ST_OK;
+  return pass_fail(run, layout, "CONSTANT memory space requires a scalar broadcast: a buffer filled with one constant");
+}
+
+static void claim(struct space_group *g, int space) {
+  if (g->claimed == MEM_NONE || (space_is_dram(g->claimed) && !space_is_dram(space)))
+    g->claimed = space;
+}
+
+/* ---- what is fixed ---------------------------------------------------------------------------------- */
+
+static void fix(struct space_groups *s, MlirValue v, int space) {
+  struct space_group *g;
+
+  if (!mlirTypeIsAMemRef(mlirValueGetType(v)))
+    return;
+  g = space_group_of(s, v);
+  if (g->fixed == MEM_NONE)
+    g->fixed = space;
+}
+
+static void fix_boundaries(struct space_groups *s, const struct ir_ops *functions) {
+  for (int f = 0; f < functions->n; f++) {
+    MlirBlock body = mlirRegionGetFirstBlock(mlirOperationGetRegion(functions->v[f], 0));
+    for (intptr_t k = 0; !mlirBlockIsNull(body) && k < mlirBlockGetNumArguments(body); k++)
+      fix(s, mlirBlockGetArgument(body, k), MEM_SHARED_HBM);
+  }
+  for (int k = 0; k < s->n; k++) {
+    MlirOperation def = ir_defining_op(s->v[k]);
+    if (!mlirOperationIsNull(def) && ir_is(def, "func.call"))
+      fix(s, s->v[k], MEM_SHARED_HBM);
+    else if (!mlirOperationIsNull(def) && ir_is(def, "memref.get_global"))
+      fix(s, s->v[k], MEM_HBM);
+    else if (space_of(s->v[k]) != MEM_NONE)
+      fix(s, s->v[k], space_of(s->v[k]));
+  }
+}
+
+static void decide(struct space_groups *s, const struct ir_ops *returns) {
+  for (int k = 0; k < s->n; k++) {
+    struct space_group *g = space_group_of(s, s->v[k]);
+    g->space = g->fixed ? g->fixed : g->claimed;
+  }
+  for (int r = 0; r < returns->n; r++)
+    for (intptr_t k = 0; k < mlirOperationGetNumOperands(returns->v[r]); k++) {
+      MlirValue v = mlirOperationGetOperand(returns->v[r], k);
+      struct space_group *g = mlirTypeIsAMemRef(mlirValueGetType(v)) ? space_group_of(s, v) : NULL;
+      if (g && !g->fixed && (g->space == MEM_NONE || space_is_dram(g->space)))
+        g->space = MEM_SHARED_HBM;
+    }
+  for (int k = 0; k < s->n; k++) {
+    struct space_group *g = space_group_of(s, s->v[k]);
+    if (g->space == MEM_NONE)
+      g->space = MEM_HBM;
+  }
+}
+
+/* ---- parts that lie elsewhere ----------------------------------------------------------------------- */
+
+/* The copy in v's block that puts v into its own place: what is left of tensor.insert_slice. */
+static MlirOperation put_back(MlirValue v) {
+  MlirBlock block = mlirOperationGetBlock(ir_defining_op(v));
+
+  for (MlirOpOperand u = mlirValueGetFirstUse(v); !mlirOpOperandIsNull(u); u = mlirOpOperandGetNextUse(u)) {
+    MlirOperation op = mlirOpOperandGetOwner(u);
+    if (ir_is(op, "memref.copy") && mlirOpOperandGetOperandNumber(u) == 0 &&
+        mlirBlockEqual(mlirOperationGetBlock(op), block) && buffer_same_part(v, mlirOperationGetOperand(op, 1)))
+      return op;
+  }
+  return (MlirOperation){NULL};
+}
+
+static void move_uses(MlirValue from, MlirValue to) {
+  MlirOpOperand next;
+
+  for (MlirOpOperand u = mlirValueGetFirstUse(from); !mlirOpOperandIsNull(u); u = next) {
+    next = mlirOpOperandGetNextUse(u);
+    mlirOperationSetOperand(mlirOpOperandGetOwner(u), mlirOpOperandGetOperandNumber(u), to);
+  }
+}
+
+/* Gives views of v, which have a new source, the type that they have with it. */
+static enum status retype_views(struct pass_run *run, MlirValue v) {
+  for (MlirOpOperand u = mlirValueGetFirstUse(v); !mlirOpOperandIsNull(u); u = mlirOpOperandGetNextUse(u)) {
+    MlirOperation op = mlirOpOperandGetOwner(u);
+    if (!buffer_is_view(op))
+      continue;
+    MlirValue result = mlirOperationGetResult(op, 0);
+    MlirType t = mlirValueGetType(v), was = mlirValueGetType(result);
+    if (!ir_is(op, "memref.subview") || mlirShapedTypeGetRank(t) != mlirShapedTypeGetRank(was))
+      return pass_fail(run, op, "a view of a part of a buffer that is to lie in other memory cannot be moved");
+    int64_t strides[STRUCTURED_LOOPS_MAX], offset;
+    if (mlirLogicalResultIsFailure(mlirMemRefTypeGetStridesAndOffset(t, strides, &offset)))
+      return pass_fail(run, op, "a buffer whose strides are not known cannot be moved to other memory");
+    MlirAttribute offsets = mlirOperationGetAttributeByName(op, ir_str("static_offsets"));
+    const intptr_t rank = mlirShapedTypeGetRank(t);
+    int64_t dims[STRUCTURED_LOOPS_MAX], at = offset;
+    for (intptr_t d = 0; d < rank; d++) {
+      const int64_t o = mlirDenseI64ArrayGetElement(offsets, d);
+      const bool dynamic = o == mlirShapedTypeGetDynamicStrideOrOffset() ||
+                           at == mlirShapedTypeGetDynamicStrideOrOffset() ||
+                           strides[d] == mlirShapedTypeGetDynamicStrideOrOffset();
+      at = dynamic ? mlirShapedTypeGetDynamicStrideOrOffset() : at + o * strides[d];
+      dims[d] = mlirShapedTypeGetDimSize(was, d);
+    }
+    MlirAttribute layout = mlirStridedLayoutAttrGet(mlirTypeGetContext(t), at, rank, strides);
+    mlirValueSetType(result, mlirMemRefTypeGet(mlirShapedTypeGetElementType(was), rank, dims, layout,
+                                               mlirMemRefTypeGetMemorySpace(t)));
+    enum status st = retype_views(run, result);
+    if (st)
+      return st;
+  }
+  return ST_OK;
+}
+
+static enum status move_part(struct pass_run *run, MlirOperation layout, int space) {
+  MlirValue v = mlirOperationGetOperand(layout, 0);
+  MlirOperation def = ir_defining_op(v);
+
+  if (mlirOperationIsNull(def) || !buffer_is_view(def))
+    return pass_fail(run, layout, "the value shares a buffer with one that lies in other memory");
+  struct buffer_uses uses = buffer_find_uses(run->arena, v);
+  MlirBlock block = mlirOperationGetBlock(def);
+  MlirOperation last = def, back = put_back(v);
+  bool reads = false, writes = false;
+  for (int k = 0; k < uses.n; k++) {
+    MlirOperation here = buffer_ancestor_in(uses.v[k].op, block);
+    reads |= (uses.v[k].access & BUFFER_READS) && !mlirOperationEqual(uses.v[k].op, back);
+    writes |= (uses.v[k].access & BUFFER_WRITES) != 0;
+    if (buffer_is_before(last, here))
+      last = here;
+  }
+  const bool fill = !buffer_is_undefined(run->arena, def, v);
+  MlirOperation next = mlirOperationGetNextInBlock(def);
+  MlirValue own = space_alloc_before(run, next, v, space);
+  move_uses(v, own);
+  /* a write may leave elements alone, so that it needs the old ones, too */
+  if (fill && (reads || writes))
+    space_copy_before(run, next, v, own);
+  if (writes && mlirOperationIsNull(back))
+    space_copy_after(run, last, own, v);
+  pass_remark(run, layout, "a part of a buffer gets a buffer of its own in %s", layout_space_name(space));
+  return retype_views(run, own);
+}
+
+/* ---- boundaries ------------------------------------------------------------------------------------- */
+
+static MlirType shared(MlirType t) {
+  if (!mlirTypeIsAMemRef(t))
+    return t;
+  int64_t dims[STRUCTURED_LOOPS_MAX];
+  for (intptr_t d = 0; d < mlirShapedTypeGetRank(t); d++)
+    dims[d] = mlirShapedTypeGetDimSize(t, d);
+  return mlirMemRefTypeGet(mlirShapedTypeGetElementType(t), mlirShapedTypeGetRank(t), dims, mlirMemRefTypeGetLayout(t),
+                           mlirIntegerAttrGet(mlirIntegerTypeGet(mlirTypeGetContext(t), 32), MEM_SHARED_HBM));
+}
+
+/* Operands that must be SharedHbm and are not are copied before op. */
+static void copy_out(struct pass_run *run, MlirOperation op) {
+  for (intptr_t k = 0; k < mlirOperationGetNumOperands(op); k++) {
+    MlirValue v = mlirOperationGetOperand(op, k);
+    if (!mlirTypeIsAMemRef(mlirValueGetType(v)) || space_of(v) == MEM_SHARED_HBM)
+      continue;
+    MlirValue out = space_alloc_before(run, op, v, MEM_SHARED_HBM);
+    space_copy_before(run, op, v, out);
+    if (ir_is(op, "func.call")) /* a function returns whatever it returns, but takes what it says */
+      out = space_cast_before(run, op, out, shared(mlirValueGetType(v)));
+    mlirOperationSetOperand(op, k, out);
+    pass_remark(run, op, "copied to shared HBM");
+  }
+}
+
+/* The function's type from its block and what it returns; of a declaration, from what it says. */
+static void retype_function(struct pass_run *run, MlirOperation function) {
+  MlirType was = mlirTypeAttrGetValue(mlirOperationGetAttributeByName(function, ir_str("function_type")));
+  MlirBlock body = mlirRegionGetFirstBlock(mlirOperationGetRegion(function, 0));
+  const intptr_t n = mlirFunctionTypeGetNumInputs(was), m = mlirFunctionTypeGetNumResults(was);
+  MlirType *in = arena_new_array(run->arena, MlirType, (size_t)n);
+  MlirType *out = arena_new_array(run->arena, MlirType, (size_t)m);
+
+  for (intptr_t k = 0; k < n; k++)
+    in[k] = mlirBlockIsNull(body) ? shared(mlirFunctionTypeGetInput(was, k))
+                                  : mlirValueGetType(mlirBlockGetArgument(body, k));
+  for (intptr_t k = 0; k < m; k++)
+    out[k] = mlirBlockIsNull(body) ? shared(mlirFunctionTypeGetResult(was, k))
+                                   : mlirValueGetType(mlirOperationGetOperand(mlirBlockGetTerminator(body), k));
+  MlirType now = mlirFunctionTypeGet(run->ir->ctx, n, in, m, out);
+  mlirOperationSetInherentAttributeByName(function, ir_str("function_type"), mlirTypeAttrGet(now));
+}
+
+static void retype_globals(struct pass_run *run) {
+  struct ir_ops globals = ir_collect_named(run->arena, run->module, "memref.global");
+  struct ir_ops uses = ir_collect_named(run->arena, run->module, "memref.get_global");
+
+  for (int g = 0; g < globals.n; g++) {
+    MlirAttribute name = mlirOperationGetAttributeByName(globals.v[g], ir_str("sym_name"));
+    for (int k = 0; k < uses.n; k++) {
+      MlirAttribute used = mlirOperationGetAttributeByName(uses.v[k], ir_str("name"));
+      if (!mlirStringRefEqual(mlirFlatSymbolRefAttrGetValue(used), mlirStringAttrGetValue(name)))
+        continue;
+      MlirType t = mlirValueGetType(mlirOperationGetResult(uses.v[k], 0));
+      mlirOperationSetInherentAttributeByName(globals.v[g], ir_str("type"), mlirTypeAttrGet(t));
+    }
+  }
+}
+
+/* ---- the pass --------------------------------------------------------------------------------------- */
+
+static enum status read_layouts(struct pass_run *run, struct space_groups *s, const struct ir_ops *layouts) {
+  for (int k = 0; k < layouts->n; k++) {
+    const int space = claim_of(layouts->v[k]);
+    MlirValue v = mlirOperationGetOperand(layouts->v[k], 0);
+    if (space == MEM_NONE || !is_on_memref(layouts->v[k]))
+      continue;
+    if (space < MEM_HBM || space > MEM_CONSTANT)
+      return pass_fail(run, layouts->v[k], "%d is not a memory space", space);
+    enum status st = space == MEM_CONSTANT ? check_constant(run, layouts->v[k]) : ST_OK;
+    if (st)
+      return st;
+    if (mlirValueEqual(buffer_root(v), v))
+      claim(space_group_of(s, v), space);
+  }
+  return ST_OK;
+}
+
+static enum status move_parts(struct pass_run *run, const struct ir_ops *layouts) {
+  for (int k = 0; k < layouts->n; k++) {
+    const int wanted = claim_of(layouts->v[k]);
+    if (wanted == MEM_NONE || !is_on_memref(layouts->v[k]))
+      continue;
+    MlirValue v = mlirOperationGetOperand(layouts->v[k], 0);
+    const int is = space_of(v);
+    if (is == wanted || (space_is_dram(is) && space_is_dram(wanted)) || mlirValueEqual(buffer_root(v), v))
+      continue;
+    enum status st = move_part(run, layouts->v[k], wanted);
+    if (st)
+      return st;
+  }
+  return ST_OK;
+}
+
+static void finish_layouts(struct pass_run *run, const struct ir_ops *layouts) {
+  MlirType i32 = mlirIntegerTypeGet(run->ir->ctx, 32);
+  struct ir_ops tiles = ir_collect_named(run->arena, run->module, "nkipy.tile_op");
+
+  for (int k = 0; k < layouts->n; k++)
+    if (is_on_memref(layouts->v[k]))
+      mlirOperationSetAttributeByName(layouts->v[k], ir_str("mem_space"),
+                                      mlirIntegerAttrGet(i32, space_of(mlirOperationGetOperand(layouts->v[k], 0))));
+  for (int k = 0; k < tiles.n; k++)
+    mlirOperationDestroy(tiles.v[k]);
+}
+
+static enum status run_pass(struct pass_run *run) {
+  struct ir_ops functions = ir_collect_named(run->arena, run->module, "func.func");
+  struct ir_ops returns = ir_collect_named(run->arena, run->module, "func.return");
+  struct ir_ops calls = ir_collect_named(run->arena, run->module, "func.call");
+  struct ir_ops layouts = ir_collect_named(run->arena, run->module, "nkipy.layout");
+  struct space_groups s;
+
+  space_groups_init(&s, run, run->module);
+  fix_boundaries(&s, &functions);
+  enum status st = read_layouts(run, &s, &layouts);
+  if (st)
+    return st;
+  decide(&s, &returns);
+  for (int k = 0; k < s.n; k++)
+    space_set(s.v[k], space_group_of(&s, s.v[k])->space);
+  st = move_parts(run, &layouts);
+  if (st)
+    return st;
+  for (int k = 0; k < calls.n; k++)
+    copy_out(run, calls.v[k]);
+  for (int k = 0; k < returns.n; k++)
+    copy_out(run, returns.v[k]);
+  for (int k = 0; k < functions.n; k++)
+    retype_function(run, functions.v[k]);
+  retype_globals(run);
+  finish_layouts(run, &layouts);
+  struct ir_ops allocs = ir_collect_named(run->arena, run->module, "memref.alloc");
+  for (int k = 0; k < allocs.n; k++)
+    pass_remark(run, allocs.v[k], "lies in %s", layout_space_name(space_of(mlirOperationGetResult(allocs.v[k], 0))));
+  return ST_OK;
+}
+
+const struct pass_def annotate_memory_space = {
+    .name = "annotate-memory-space",
+    .summary = "Puts every buffer into a memory: arguments and results in shared HBM, annotated values where their "
+               "layout says, parts that lie elsewhere in buffers of their own.",
+    .run = run_pass,
+};

@@ -1,0 +1,261 @@
+/* slices: see slices.h. */
+#include "passes/apply_and_strip_transforms/slices.h"
+
+#include <string.h>
+
+#include "mlir-c/BuiltinAttributes.h"
+#include "mlir-c/BuiltinTypes.h"
+
+/* ---- reading and changing --------------------------------------------------------------------------- */
+
+static MlirAttribute attr_of(MlirOperation op, const char *name) {
+  return mlirOperationGetAttributeByName(op, ir_str(name));
+}
+
+bool slice_read(MlirOperation op, struct slice *s) {
+  *s = (struct slice){.op = op, .is_insert = ir_is(op, "tensor.insert_slice")};
+  if (!s->is_insert && !ir_is(op, "tensor.extract_slice"))
+    return false;
+  MlirAttribute offsets = attr_of(op, "static_offsets"), sizes = attr_of(op, "static_sizes"),
+                strides = attr_of(op, "static_strides");
+  s->rank = (int)mlirDenseArrayGetNumElements(offsets);
+  if (s->rank > STRUCTURED_LOOPS_MAX)
+    return false;
+  intptr_t next = s->is_insert ? 2 : 1;
+  for (int d = 0; d < s->rank; d++) {
+    s->offset[d] = mlirDenseI64ArrayGetElement(offsets, d);
+    s->size[d] = mlirDenseI64ArrayGetElement(sizes, d);
+    if (s->offset[d] == mlirShapedTypeGetDynamicStrideOrOffset()) {
+      s->offset[d] = SLICE_DYNAMIC;
+      s->at[d] = mlirOperationGetOperand(op, next++);
+    }
+    if (mlirShapedTypeGetDynamicSize() == s->size[d] || mlirDenseI64ArrayGetElement(strides, d) != 1)
+      return false;
+  }
+  return true;
+}
+
+MlirValue slice_of(const struct slice *s) {
+  return mlirOperationGetOperand(s->op, s->is_insert ? 1 : 0);
+}
+
+/* Gives the operation the tensor `of` and the offsets in s. */
+static void slice_set(const struct slice *s, MlirValue of) {
+  MlirContext ctx = mlirOperationGetContext(s->op);
+  MlirValue operands[2 + STRUCTURED_LOOPS_MAX];
+  int64_t offsets[STRUCTURED_LOOPS_MAX];
+  intptr_t n = 0;
+
+  if (s->is_insert)
+    operands[n++] = mlirOperationGetOperand(s->op, 0);
+  operands[n++] = of;
+  const intptr_t first = n;
+  for (int d = 0; d < s->rank; d++) {
+    offsets[d] = s->offset[d];
+    if (s->offset[d] != SLICE_DYNAMIC)
+      continue;
+    offsets[d] = mlirShapedTypeGetDynamicStrideOrOffset();
+    operands[n++] = s->at[d];
+  }
+  int32_t segments[5] = {1, 1, 0, 0, 0};
+  segments[first] = (int32_t)(n - first);
+  mlirOperationSetOperands(s->op, n, operands);
+  mlirOperationSetInherentAttributeByName(s->op, ir_str("operandSegmentSizes"),
+                                          mlirDenseI32ArrayGet(ctx, first + 3, segments));
+  mlirOperationSetInherentAttributeByName(s->op, ir_str("static_offsets"), mlirDenseI64ArrayGet(ctx, s->rank, offsets));
+}
+
+static bool constant_index(MlirValue v, int64_t *out) {
+  MlirOperation def = ir_defining_op(v);
+  if (mlirOperationIsNull(def) || !ir_is(def, "arith.constant") || !mlirTypeIsAIndex(mlirValueGetType(v)))
+    return false;
+  *out = mlirIntegerAttrGetValueInt(attr_of(def, "value"));
+  return true;
+}
+
+/* The only value of a loop's counter, if the loop runs once. */
+static bool single_value(MlirValue v, int64_t *out) {
+  int64_t upper, step;
+
+  if (!mlirValueIsABlockArgument(v) || mlirBlockArgumentGetArgNumber(v) != 0)
+    return false;
+  MlirOperation loop = mlirBlockGetParentOperation(mlirBlockArgumentGetOwner(v));
+  return ir_is(loop, "scf.for") && constant_index(mlirOperationGetOperand(loop, 0), out) &&
+         constant_index(mlirOperationGetOperand(loop, 1), &upper) &&
+         constant_index(mlirOperationGetOperand(loop, 2), &step) && *out < upper && *out + step >= upper;
+}
+
+/* Makes the offsets of s, which count within `outer`, count within what outer is a slice of. */
+static bool rebase(struct slice *s, const struct slice *outer) {
+  int64_t only;
+
+  if (s->rank != outer->rank)
+    return false;
+  for (int d = 0; d < s->rank; d++) {
+    if (outer->offset[d] == SLICE_DYNAMIC)
+      return false;
+    if (outer->offset[d] == 0)
+      continue;
+    if (s->offset[d] != SLICE_DYNAMIC)
+      s->offset[d] += outer->offset[d];
+    else if (single_value(s->at[d], &only))
+      s->offset[d] = outer->offset[d] + only;
+    else
+      return false;
+  }
+  return true;
+}
+
+/* ---- which slices ----------------------------------------------------------------------------------- */
+
+static bool same_static(const struct slice *x, const struct slice *y) {
+  if (x->rank != y->rank)
+    return false;
+  for (int d = 0; d < x->rank; d++)
+    if (x->offset[d] == SLICE_DYNAMIC || x->offset[d] != y->offset[d] || x->size[d] != y->size[d])
+      return false;
+  return true;
+}
+
+/* An extract_slice at constant offsets that keeps the rank. */
+static bool is_part(MlirOperation op, struct slice *s) {
+  if (!slice_read(op, s) || s->is_insert)
+    return false;
+  if (mlirShapedTypeGetRank(mlirValueGetType(mlirOperationGetResult(op, 0))) != s->rank)
+    return false;
+  for (int d = 0; d < s->rank; d++)
+    if (s->offset[d] == SLICE_DYNAMIC)
+      return false;
+  return true;
+}
+
+static bool is_extract(MlirOperation op, void *user) {
+  (void)user;
+  return ir_is(op, "tensor.extract_slice");
+}
+
+/* ---- loops ------------------------------------------------------------------------------------------ */
+
+/* What becomes of the values that a part is threaded through. */
+struct move {
+  struct slice part;
+  MlirType whole;      /* their type once they are the whole value */
+  MlirOperation end;   /* the insert_slice that puts the part back */
+  bool is_done, apply; /* apply: change, do not only look */
+};
+
+static bool thread(struct move *m, MlirValue v);
+
+static bool thread_loop(struct move *m, MlirOperation loop, intptr_t operand) {
+  if (operand < 3)
+    return false;
+  MlirBlock body = mlirRegionGetFirstBlock(mlirOperationGetRegion(loop, 0));
+  MlirValue carried = mlirBlockGetArgument(body, operand - 2), result = mlirOperationGetResult(loop, operand - 3);
+
+  if (m->apply) {
+    mlirValueSetType(carried, m->whole);
+    mlirValueSetType(result, m->whole);
+  }
+  return thread(m, carried) && thread(m, result);
+}
+
+static bool thread_slice(struct move *m, MlirOperation op, intptr_t operand) {
+  struct slice s;
+
+  if (!slice_read(op, &s))
+    return false;
+  if (s.is_insert && operand == 0) { /* put back: the end, where all began */
+    if (!same_static(&s, &m->part) || m->is_done)
+      return false;
+    m->is_done = true;
+    m->end = op;
+    return true;
+  }
+  if (!rebase(&s, &m->part))
+    return false;
+  if (m->apply)
+    slice_set(&s, slice_of(&s));
+  if (!s.is_insert)
+    return true;
+  if (m->apply)
+    mlirValueSetType(mlirOperationGetResult(op, 0), m->whole);
+  return thread(m, mlirOperationGetResult(op, 0));
+}
+
+/* Looks at, or changes, all uses of v, which is the part or what became of it. */
+static bool thread(struct move *m, MlirValue v) {
+  MlirOpOperand next;
+
+  for (MlirOpOperand u = mlirValueGetFirstUse(v); !mlirOpOperandIsNull(u); u = next) {
+    MlirOperation op = mlirOpOperandGetOwner(u);
+    const intptr_t at = mlirOpOperandGetOperandNumber(u);
+    next = mlirOpOperandGetNextUse(u); /* slice_set changes the list of uses */
+    bool ok = ir_is(op, "scf.for") ? thread_loop(m, op, at) : ir_is(op, "scf.yield") || thread_slice(m, op, at);
+    if (!ok)
+      return false;
+  }
+  return true;
+}
+
+/* The value that the part is taken from is the one it is put back into, or has become it meanwhile. */
+static bool put_back_into(const struct move *m) {
+  struct slice end;
+  return slice_read(m->end, &end) && mlirValueEqual(slice_of(&end), slice_of(&m->part));
+}
+
+static bool move_part(MlirOperation op) {
+  struct move m = {0};
+
+  if (!is_part(op, &m.part))
+    return false;
+  MlirValue whole = slice_of(&m.part), part = mlirOperationGetResult(op, 0);
+  m.whole = mlirValueGetType(whole);
+  if (!thread(&m, part) || !m.is_done || !put_back_into(&m))
+    return false;
+  m.apply = true;
+  m.is_done = false;
+  thread(&m, part);
+  mlirValueReplaceAllUsesOfWith(mlirOperationGetResult(m.end, 0), mlirOperationGetOperand(m.end, 0));
+  mlirOperationDestroy(m.end);
+  mlirValueReplaceAllUsesOfWith(part, whole);
+  mlirOperationDestroy(op);
+  return true;
+}
+
+/* ---- slices of slices ------------------------------------------------------------------------------- */
+
+static bool is_whole(const struct slice *s) {
+  MlirType t = mlirValueGetType(slice_of(s));
+  for (int d = 0; d < s->rank; d++)
+    if (s->size[d] != mlirShapedTypeGetDimSize(t, d))
+      return false;
+  return true;
+}
+
+static void merge(MlirOperation op) {
+  struct slice s, outer;
+
+  while (slice_read(op, &s)) {
+    MlirOperation def = ir_defining_op(slice_of(&s));
+    if (mlirOperationIsNull(def) || !is_part(def, &outer) || is_whole(&outer) || !rebase(&s, &outer))
+      return;
+    slice_set(&s, slice_of(&outer));
+  }
+}
+
+void slices_move_into_loops(struct pass_run *run) {
+  struct ir_ops ops = ir_collect(run->arena, run->module, is_extract, NULL);
+  bool *gone = arena_new_array(run->arena, bool, (size_t)ops.n);
+
+  for (int k = 0; k < ops.n; k++)
+    gone[k] = move_part(ops.v[k]);
+  for (int k = 0; k < ops.n; k++)
+    if (!gone[k])
+      merge(ops.v[k]);
+  for (int k = ops.n - 1; k >= 0; k--) {
+    struct slice s;
+    if (!gone[k] && mlirOpOperandIsNull(mlirValueGetFirstUse(mlirOperationGetResult(ops.v[k], 0))) &&
+        is_part(ops.v[k], &s) && !is_whole(&s))
+      mlirOperationDestroy(ops.v[k]);
+  }
+}

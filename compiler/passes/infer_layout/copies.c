@@ -1,0 +1,93 @@
+/* copies: values that knobs want in two places or in two orders.  See infer_layout.c.
+ *
+ * Results are always in HBM.  If a returned value is in SBUF and is read as well, it stays there for its readers and a
+ * copy is returned:
+ *
+ *     layout(%v) {mem_space = 3}         %c = linalg.copy ins(%v)
+ *     %w = linalg.abs ins(%v)      ==>   layout(%c) {mem_space = 4}
+ *     return %v, %w                      return %c, %w
+ *
+ * If nobody else reads it no copy is made: its tiles are computed in SBUF all the same (space.c warns).
+ *
+ * A matmul leaves its rows on the partitions, and a reduction cannot have what it reduces there.  If that is what
+ * partition_dim asks for, the operation does it its own way, and its readers get a copy that lies as asked:
+ *
+ *     %v = linalg.matmul                 %v = linalg.matmul
+ *     layout(%v) {partition_dim = 1} ==> %c = linalg.copy ins(%v)
+ *     %w = linalg.abs ins(%v)            layout(%c) {partition_dim = 1}
+ *                                        %w = linalg.abs ins(%c)
+ */
+#include "linalg/emit.h"
+#include "passes/lib/edit.h"
+#include "passes/infer_layout/infer_layout.h"
+
+static bool is_read_elsewhere(MlirValue v, MlirOperation ret) {
+  for (MlirOpOperand u = mlirValueGetFirstUse(v); !mlirOpOperandIsNull(u); u = mlirOpOperandGetNextUse(u)) {
+    MlirOperation user = mlirOpOperandGetOwner(u);
+    if (!layout_is_annotation(user) && !ir_is(user, "nkipy.fuse_op") && !mlirOperationEqual(user, ret))
+      return true;
+  }
+  return false;
+}
+
+static MlirValue copy_of(struct emit e, MlirValue v, const struct layout *at, MlirOperation knob) {
+  e.loc = mlirOperationGetLocation(ir_defining_op(v));
+  MlirValue empty = emit_op1(&e, "tensor.empty", mlirValueGetType(v), 0, NULL);
+  MlirValue copy = emit_result(emit_linalg_named(&e, "linalg.copy", 1, &v, empty, 0, NULL));
+  layout_write(copy, at, mlirOperationGetLocation(knob));
+  return copy;
+}
+
+void infer_copy_returned(struct pass_run *run) {
+  struct ir_ops ops = ir_collect_named(run->arena, run->module, "func.return");
+
+  for (int i = 0; i < ops.n; i++)
+    for (intptr_t k = 0; k < mlirOperationGetNumOperands(ops.v[i]); k++) {
+      MlirValue v = mlirOperationGetOperand(ops.v[i], k);
+      MlirOperation def = ir_defining_op(v);
+      struct structured s;
+      const struct layout l = layout_read(v);
+      if (l.space == SPACE_SBUF && !mlirOperationIsNull(def) && structured_read(def, &s) &&
+          structured_is_annotatable(&s) && is_read_elsewhere(v, ops.v[i])) {
+        const struct layout at = {.space = SPACE_SHARED_HBM, .partition_dim = l.partition_dim};
+        mlirOperationSetOperand(ops.v[i], k, copy_of(edit_before(run, ops.v[i]), v, &at, l.layout_op));
+        pass_remark(run, def, "returned as a copy: the value itself is read from SBUF");
+      }
+    }
+}
+
+/* partition_dim names what the operation cannot have there. */
+static bool needs_relaying(const struct structured *s, const struct layout *l) {
+  if (l->partition_dim < 0 || l->partition_dim >= mlirAffineMapGetNumResults(s->maps[s->n_inputs]))
+    return false;
+  if (s->kind == SK_MATMUL || s->kind == SK_FILL)
+    return l->partition_dim > 0;
+  if (s->kind != SK_REDUCTION)
+    return false;
+  const int loop = structured_map_loop(s->maps[s->n_inputs], l->partition_dim);
+  return loop < 0 || s->reduction[loop];
+}
+
+static bool has_layout(MlirOperation op, void *user) {
+  (void)user;
+  return mlirOperationGetNumResults(op) == 1 && structured_read(op, &(struct structured){0}) &&
+         !mlirOperationIsNull(layout_read(mlirOperationGetResult(op, 0)).layout_op);
+}
+
+void infer_copy_relaid(struct pass_run *run) {
+  struct ir_ops ops = ir_collect(run->arena, run->module, has_layout, NULL);
+
+  for (int i = 0; i < ops.n; i++) {
+    MlirValue v = emit_result(ops.v[i]);
+    struct layout l = layout_read(v), wanted = l;
+    struct structured s;
+    if (!structured_read(ops.v[i], &s) || !needs_relaying(&s, &l))
+      continue;
+    wanted.layout_op = wanted.tile_op = (MlirOperation){NULL};
+    wanted.n_loop = 0;
+    MlirValue copy = copy_of(edit_behind(run, ops.v[i]), v, &wanted, l.layout_op);
+    edit_replace_data_uses(run->arena, v, copy, ir_defining_op(copy));
+    mlirOperationDestroy(l.layout_op);
+    pass_remark(run, ops.v[i], "copied, so that dimension %d lies across the partitions as asked", l.partition_dim);
+  }
+}

@@ -1,0 +1,190 @@
+/* infer-layout: where every value lives, and in which tiles it is computed.
+ *
+ *     %c = linalg.matmul …             %c = linalg.matmul …
+ *     %e = linalg.exp ins(%c) …   ==>  "nkipy.layout"(%c) {mem_space = 3, partition_dim = 0, tile_size = [128, 512]}
+ *     return %e                        "nkipy.tile_op"(%c) {loop_tile_size = [128, 512, 128]}
+ *                                      %e = linalg.exp ins(%c) …
+ *                                      "nkipy.layout"(%e) {mem_space = 4, partition_dim = 0, tile_size = [128, 512]} …
+ *
+ * Every element-wise operation, reduction, matmul, transpose and broadcast ends with one layout and one tile_op.  What
+ * the user said stays; the rest follows from three questions, answered in this order:
+ *
+ *   1. Which loop goes over the 128 partitions (tiles.c)?  The user's partition_dim spreads through
+ *      element-wise operations and reductions.  Otherwise it is the leading one, or, where that is reduced, the longest
+ *      parallel one; a short batch in front of a longer dimension gives way to that one.  A matmul's operands keep partition_dim 0: its lowering transposes the first one anyway, so chains
+ *      of matmuls do not contradict each other.  canonicalize-partition-dim then moves these loops to the front.
+ *   2. How long are tiles (tiles.c)?  Loops that walk the same dimension of a value share one tile size,
+ * so that a producer writes what its consumers read.  User's sizes win over ours (128 partitions, a PSUM bank), and two
+ *      of the user's that differ stay apart.
+ *   3. Where does the value live (space.c)?  Results of the function in shared HBM; a value whose readers
+ * all take it tile by tile in SBUF; everything else in HBM.  Only function arguments and results are shared HBM: values
+ *      that a loop carries are not.
+ *
+ * Decisions: a layout that lacks something is completed in place, never doubled.  Order is program order throughout, so
+ * the result does not depend on addresses.  Sizes need not divide anything; tails are the tiling's business.
+ * Where knobs want one value in two places, or lying as its operation cannot leave it, there is a copy
+ * (copies.c).  Two partition_dim that differ meet: each operation has its own, and the data is laid out anew
+ * in between.
+ * Reductions leave a loop for the partitions: prepare-arithmetic splits those to a single element.  Works on tensors with static shapes.  Linear in uses.
+ */
+#include "passes/infer_layout/infer_layout.h"
+
+#include <string.h>
+
+#include "ir/internal.h"
+
+/* ---- lookup ----------------------------------------------------------------------------------------------------- */
+
+struct tiled *infer_find(const struct infer *f, MlirValue value) {
+  MlirOperation op = ir_defining_op(value);
+  return mlirOperationIsNull(op) ? NULL : table_get(&f->by_op, op.ptr);
+}
+
+static void index_operations(struct infer *f) {
+  f->by_op = (struct table){.arena = f->run->arena};
+  for (int i = 0; i < f->n; i++)
+    table_put(&f->by_op, f->v[i].op.ptr, &f->v[i]);
+}
+
+int infer_loop(const struct tiled *t, int o, int dim) {
+  return dim < mlirAffineMapGetNumResults(t->s.maps[o]) ? structured_map_loop(t->s.maps[o], dim) : -1;
+}
+
+int infer_dim(const struct tiled *t, int o, int loop) {
+  for (int d = 0; loop >= 0 && d < mlirAffineMapGetNumResults(t->s.maps[o]); d++)
+    if (infer_loop(t, o, d) == loop)
+      return d;
+  return -1;
+}
+
+/* ---- messages --------------------------------------------------------------------------------------------------- */
+
+const char *infer_place(const struct infer *f, MlirOperation op) {
+  const struct src_loc *at = ir_first_place(f->run->arena, mlirOperationGetLocation(op));
+  return at ? arena_printf(f->run->arena, "%s:%d", at->range.file, at->range.line) : "elsewhere";
+}
+
+enum status infer_bad_knob(const struct infer *f, MlirOperation knob, const char *fmt, ...) {
+  va_list ap;
+  va_start(ap, fmt);
+  const char *text = arena_vprintf(f->run->arena, fmt, ap);
+  va_end(ap);
+  const struct src_loc *at = ir_first_place(f->run->arena, mlirOperationGetLocation(knob));
+  diag_add(f->run->ds, DS_ERROR, DG_BAD_KNOB, at, "%s", text)->stage = f->run->def->name;
+  return ST_INPUT;
+}
+
+void infer_warn_knob(const struct infer *f, MlirOperation knob, const char *fmt, ...) {
+  va_list ap;
+  va_start(ap, fmt);
+  const char *text = arena_vprintf(f->run->arena, fmt, ap);
+  va_end(ap);
+  const struct src_loc *at = ir_first_place(f->run->arena, mlirOperationGetLocation(knob));
+  diag_add(f->run->ds, DS_WARNING, DG_KNOB_IGNORED, at, "%s", text)->stage = f->run->def->name;
+}
+
+/* ---- collecting ------------------------------------------------------------------------------------------------- */
+
+static bool is_linalg_on_tensors(MlirOperation op, void *user) {
+  (void)user;
+  MlirStringRef name = mlirIdentifierStr(mlirOperationGetName(op));
+  return name.length > 7 && !memcmp(name.data, "linalg.", 7) && mlirOperationGetNumResults(op) > 0 &&
+         mlirTypeIsARankedTensor(mlirValueGetType(mlirOperationGetResult(op, 0)));
+}
+
+static bool is_tiled(const struct structured *s) {
+  return structured_is_annotatable(s) || s->kind == SK_TRANSPOSE || s->kind == SK_BROADCAST;
+}
+
+static enum status check_shape(struct infer *f, const struct tiled *t) {
+  if (t->rank > STRUCTURED_LOOPS_MAX)
+    return pass_fail(f->run, t->op, "a value of rank %d has more dimensions than the %d that are handled", t->rank,
+                     STRUCTURED_LOOPS_MAX);
+  for (int i = 0; i < t->s.n_loops; i++)
+    if (t->s.extents[i] < 0)
+      return pass_fail(f->run, t->op, "this operation has a dynamic or unreadable dimension; shapes must be static");
+  return ST_OK;
+}
+
+static enum status add_tiled(struct infer *f, MlirOperation op) {
+  struct tiled *t = &f->v[f->n];
+  *t = (struct tiled){.op = op, .value = mlirOperationGetResult(op, 0), .part = -1};
+  if (!structured_read(op, &t->s) || t->s.kind == SK_OTHER) {
+    MlirStringRef name = mlirIdentifierStr(mlirOperationGetName(op));
+    return pass_fail(f->run, op, "unable to determine a layout for %.*s", (int)name.length, name.data);
+  }
+  if (!is_tiled(&t->s))
+    return ST_OK;
+  t->rank = (int)mlirShapedTypeGetRank(mlirValueGetType(t->value));
+  t->at = layout_read(t->value);
+  t->var = f->n_vars;
+  f->n_vars += t->s.n_loops;
+  f->n++;
+  return check_shape(f, t);
+}
+
+static enum status collect(struct infer *f) {
+  struct ir_ops ops = ir_collect(f->run->arena, f->run->module, is_linalg_on_tensors, NULL);
+  enum status st = ST_OK;
+
+  f->v = arena_new_array(f->run->arena, struct tiled, (size_t)ops.n + 1);
+  for (int i = 0; !st && i < ops.n; i++)
+    st = add_tiled(f, ops.v[i]);
+  f->vars = arena_new_array(f->run->arena, struct tile_var, (size_t)f->n_vars + 1);
+  index_operations(f);
+  return st;
+}
+
+/* ---- writing ---------------------------------------------------------------------------------------------------- */
+
+static void complete(struct infer *f, struct tiled *t) {
+  struct layout l = t->at;
+  const bool is_given = l.n_tile || l.n_loop;
+
+  l.n_loop = t->s.n_loops;
+  for (int i = 0; i < t->s.n_loops; i++)
+    l.loop[i] = infer_tile(f, t, i);
+  if (!l.n_tile) {
+    l.n_tile = t->rank;
+    for (int d = 0; d < t->rank; d++) {
+      const int loop = infer_result_loop(t, d);
+      l.tile[d] = loop < 0 ? 1 : l.loop[loop];
+    }
+  }
+  if (l.partition_dim < 0) {
+    l.partition_dim = infer_dim(t, t->s.n_inputs, t->part);
+    l.partition_dim = l.partition_dim < 0 ? 0 : l.partition_dim;
+  }
+  layout_write(t->value, &l, mlirOperationGetLocation(t->op));
+  struct layout rest = l;
+  rest.n_loop = 0; /* the operation has one tile_op */
+  for (int r = 1; r < mlirOperationGetNumResults(t->op); r++)
+    layout_write(mlirOperationGetResult(t->op, r), &rest, mlirOperationGetLocation(t->op));
+  pass_remark(f->run, t->op, "TILE=%s%s, in %s%s", layout_ints(f->run->arena, l.n_loop, l.loop),
+              is_given ? " (as given)" : "", layout_space_name(l.space),
+              l.partition_dim ? arena_printf(f->run->arena, ", partitions along dimension %d", l.partition_dim) : "");
+}
+
+static enum status run(struct pass_run *r) {
+  struct infer f = {.run = r};
+
+  infer_copy_relaid(r);
+  infer_copy_returned(r);
+  enum status st = collect(&f);
+  if (!st)
+    st = infer_partitions(&f);
+  if (!st)
+    st = infer_tiles(&f);
+  if (!st)
+    st = infer_spaces(&f);
+  for (int i = 0; !st && i < f.n; i++)
+    complete(&f, &f.v[i]);
+  return st;
+}
+
+const struct pass_def infer_layout = {
+    .name = "infer-layout",
+    .summary = "Decides for every value which dimension lies across the partitions, in which memory it lives and in "
+               "which tiles it is computed; what the user said is kept.",
+    .run = run,
+};

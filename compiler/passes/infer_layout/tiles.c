@@ -1,0 +1,401 @@
+/* tiles: partition loops and tile sizes.  See infer_layout.c. */
+#include "passes/infer_layout/infer_layout.h"
+
+static bool spreads_partition(const struct tiled *t) {
+  return structured_is_elementwise(&t->s) || t->s.kind == SK_REDUCTION;
+}
+
+/* ---- partition loops -------------------------------------------------------------------------------------------- */
+
+/* True if no operand is read through a sum of this loop and another: each partition of such an operand would have to hold
+ * more than its own. */
+static bool is_plain(const struct tiled *t, int loop) {
+  for (int o = 0; o < t->s.n_inputs; o++)
+    for (int r = 0; r < mlirAffineMapGetNumResults(t->s.maps[o]); r++) {
+      MlirAffineExpr x = mlirAffineMapGetResult(t->s.maps[o], r);
+      if (!mlirAffineExprIsADim(x) && mlirAffineExprIsFunctionOfDim(x, loop))
+        return false;
+    }
+  return true;
+}
+
+/* The loop over the partitions if nobody says anything: the one that walks the leading dimension of what is read, or,
+ * if that one is reduced, the longest parallel one.  A result's dimension has to stand for it. */
+static int default_part(const struct tiled *t) {
+  const int first = t->rank ? infer_result_loop(t, 0) : -1;
+  int best = -1;
+
+  if (t->s.kind != SK_REDUCTION)
+    return first;
+  const int lead = t->s.n_inputs ? infer_loop(t, 0, 0) : first;
+  if (lead >= 0 && !t->s.reduction[lead])
+    return lead;
+  for (int d = 0; d < t->rank; d++) {
+    const int loop = infer_result_loop(t, d);
+    if (loop >= 0 && !t->s.reduction[loop] && (best < 0 || t->s.extents[loop] > t->s.extents[best]) &&
+        is_plain(t, loop))
+      best = loop;
+  }
+  return best;
+}
+
+static enum status read_part(struct infer *f, struct tiled *t) {
+  const int p = t->at.partition_dim;
+  if (p < 0)
+    return ST_OK;
+  if (p >= t->rank)
+    return infer_bad_knob(f, t->at.layout_op, "partition_dim %d is not a dimension of a value of rank %d", p, t->rank);
+  if (p > 0 && !spreads_partition(t)) { /* canonicalize-partition-dim says what is wrong with it */
+    t->part = infer_result_loop(t, 0);
+    return ST_OK;
+  }
+  t->part = infer_result_loop(t, p);
+  if (t->part < 0 || t->s.reduction[t->part])
+    return infer_bad_knob(f, t->at.layout_op, "dimension %d is reduced; it cannot lie across the partitions", p);
+  t->is_part_given = spreads_partition(t);
+  t->part_knob = t->at.layout_op;
+  return ST_OK;
+}
+
+/* The partition loop of neighbour `to`, whose operand o is the value that `from`'s operand p is. */
+static enum status spread(struct infer *f, const struct tiled *from, int p, struct tiled *to, int o, bool *is_new) {
+  const int dim = infer_dim(from, p, from->part), loop = dim < 0 ? -1 : infer_loop(to, o, dim);
+
+  *is_new = false;
+  if (loop < 0 || to->s.reduction[loop] || !spreads_partition(to) || infer_dim(to, to->s.n_inputs, loop) < 0)
+    return ST_OK;
+  if (to->is_part_given) {
+    const bool differ = to->part != loop && from->s.extents[from->part] > 1 && to->s.extents[to->part] > 1;
+    if (differ && !mlirOperationIsNull(from->part_knob) && !mlirOperationIsNull(to->part_knob) && !to->is_boundary) {
+      to->is_boundary = true;
+      pass_remark(f->run, to->op, "partition_dim changes here: the knobs at %s and %s differ, data is laid out anew",
+                  infer_place(f, from->part_knob), infer_place(f, to->part_knob));
+    }
+    return ST_OK;
+  }
+  to->part = loop;
+  to->is_part_given = *is_new = true;
+  to->part_knob = from->part_knob;
+  return ST_OK;
+}
+
+struct queue {
+  struct tiled **v;
+  int first, n;
+};
+
+/* From t to the operations that compute what it reads and to those that read what it computes. */
+static enum status spread_from(struct infer *f, struct tiled *t, struct queue *q) {
+  enum status st = ST_OK;
+  bool is_new;
+
+  for (int o = 0; !st && o < t->s.n_inputs; o++) {
+    struct tiled *p = infer_find(f, mlirOperationGetOperand(t->op, o));
+    if (!p)
+      continue;
+    st = spread(f, t, o, p, p->s.n_inputs, &is_new);
+    if (is_new)
+      q->v[q->n++] = p;
+  }
+  for (MlirOpOperand u = mlirValueGetFirstUse(t->value); !st && !mlirOpOperandIsNull(u);
+       u = mlirOpOperandGetNextUse(u)) {
+    MlirOperation user = mlirOpOperandGetOwner(u);
+    const int o = (int)mlirOpOperandGetOperandNumber(u);
+    struct tiled *c = mlirOperationGetNumResults(user) ? infer_find(f, mlirOperationGetResult(user, 0)) : NULL;
+    if (!c || o >= c->s.n_inputs)
+      continue;
+    st = spread(f, t, t->s.n_inputs, c, o, &is_new);
+    if (is_new)
+      q->v[q->n++] = c;
+  }
+  return st;
+}
+
+/* ---- partition loops that we choose ------------------------------------------------------------------------------ */
+
+/* Tiles of t when `part` goes over the partitions: the last loop is run through at once, the others step by step. */
+static double steps(const struct tiled *t, int part) {
+  double n = 1;
+  for (int i = 0; i < t->s.n_loops - 1; i++)
+    n *= i == part ? (double)((t->s.extents[i] + PARTITIONS - 1) / PARTITIONS) : (double)t->s.extents[i];
+  return n;
+}
+
+/* At least so many times fewer tiles are worth the copies in another order, at the ends of a chain. */
+enum { WORTH_TURNING = 4 };
+
+/* With three dimensions and more the leading one is often a short batch, which leaves most partitions idle: a longer one
+ * takes its place.  Never the last one: rows stay contiguous, so that the copies are plain strided DMA. */
+static bool choose_part(struct tiled *t) {
+  const int usual = default_part(t);
+  int best = usual;
+
+  if (!spreads_partition(t) || t->s.n_loops < 3 || usual < 0)
+    return false;
+  for (int i = 0; i < t->s.n_loops - 1; i++)
+    if (!t->s.reduction[i] && infer_dim(t, t->s.n_inputs, i) >= 0 && steps(t, i) < steps(t, best) && is_plain(t, i))
+      best = i;
+  if (steps(t, best) * WORTH_TURNING > steps(t, usual))
+    return false;
+  t->part = best;
+  return true;
+}
+
+enum status infer_partitions(struct infer *f) {
+  struct queue q = {.v = arena_new_array(f->run->arena, struct tiled *, 2 * (size_t)f->n + 1)};
+  enum status st = ST_OK;
+
+  for (int i = 0; !st && i < f->n; i++) {
+    st = read_part(f, &f->v[i]);
+    if (f->v[i].is_part_given)
+      q.v[q.n++] = &f->v[i];
+  }
+  while (!st && q.first < q.n)
+    st = spread_from(f, q.v[q.first++], &q);
+  for (int i = 0; !st && i < f->n; i++) {
+    if (f->v[i].is_part_given || !choose_part(&f->v[i]))
+      continue;
+    f->v[i].is_part_given = true;
+    q.v[q.n++] = &f->v[i];
+    while (!st && q.first < q.n)
+      st = spread_from(f, q.v[q.first++], &q);
+  }
+  for (int i = 0; !st && i < f->n; i++) {
+    struct tiled *t = &f->v[i];
+    if (t->part < 0)
+      t->part = default_part(t);
+    if (t->part < 0 && t->s.kind == SK_REDUCTION && t->s.n_loops > 1)
+      st = pass_fail(f->run, t->op,
+                     "every dimension is reduced, so none is left for the partitions; "
+                     "prepare-arithmetic splits such reductions");
+  }
+  return st;
+}
+
+/* ---- limits of one operation ------------------------------------------------------------------------------------ */
+
+static int64_t min64(int64_t x, int64_t y) {
+  return x < y ? x : y;
+}
+
+static void limit(struct infer *f, const struct tiled *t, int loop, int64_t hard, int64_t soft) {
+  struct tile_var *v = &f->vars[t->var + loop];
+  v->hard = min64(v->hard, hard);
+  v->soft = min64(v->soft, soft);
+}
+
+/* The stationary operand has at most 128 columns, the moving one 512 (a PSUM bank); both have at most 128 rows. */
+static void limit_matmul(struct infer *f, const struct tiled *t) {
+  const int batch = t->s.n_loops - 3;
+  static const int64_t most[] = {PARTITIONS, PSUM_BANK_ELEMENTS, PARTITIONS};
+
+  for (int i = 0; i < batch; i++)
+    limit(f, t, i, 1, 1);
+  for (int i = 0; i < 3; i++)
+    limit(f, t, batch + i, most[i], most[i]);
+}
+
+/* Tiles of a transpose are two-dimensional: what becomes the last dimension and what was it, at most 128 each; if the
+ * last one stays, this is a copy in another order, in tiles along the last dimension and the one that fills most
+ * partitions. */
+static void limit_transpose(struct infer *f, const struct tiled *t) {
+  const int last = t->rank - 1, was_last = last < 0 ? -1 : infer_dim(t, 1, infer_loop(t, 0, last));
+  int across = 0;
+
+  for (int d = 1; d < last; d++)
+    if (steps(t, infer_result_loop(t, d)) < steps(t, infer_result_loop(t, across)))
+      across = d;
+
+  for (int d = 0; d < t->rank; d++) {
+    const int loop = infer_result_loop(t, d);
+    if (was_last != last)
+      limit(f, t, loop, d == 0 || loop == infer_loop(t, 0, 0) ? PARTITIONS : INT64_MAX,
+            d == last || d == was_last ? PARTITIONS : 1);
+    else
+      limit(f, t, loop, d == 0 || d == across ? PARTITIONS : INT64_MAX,
+            d == across ? PARTITIONS
+            : d == last ? FREE_TILE_MAX
+                        : 1);
+  }
+}
+
+/* Partitions, then single steps, then a long run along the last loop that is left.  Where the last one of the value
+ * goes to the partitions, transposes are coming: tiles of theirs have 128 rows and columns. */
+static void limit_vector(struct infer *f, const struct tiled *t) {
+  int last = t->s.n_loops - 1;
+  if (last == t->part)
+    last--;
+  const bool is_turned = t->part > last;
+
+  for (int i = 0; i < t->s.n_loops; i++) {
+    if (i == t->part)
+      limit(f, t, i, PARTITIONS, PARTITIONS);
+    else if (i == last)
+      limit(f, t, i, INT64_MAX, is_turned ? PARTITIONS : FREE_TILE_MAX);
+    else
+      limit(f, t, i, INT64_MAX, 1);
+  }
+}
+
+static void limit_operation(struct infer *f, const struct tiled *t) {
+  for (int i = 0; i < t->s.n_loops; i++)
+    f->vars[t->var + i] =
+        (struct tile_var){.parent = t->var + i, .extent = t->s.extents[i], .hard = INT64_MAX, .soft = INT64_MAX};
+  if (t->s.kind == SK_MATMUL || t->s.kind == SK_BATCH_MATMUL)
+    limit_matmul(f, t);
+  else if (t->s.kind == SK_TRANSPOSE)
+    limit_transpose(f, t);
+  else
+    limit_vector(f, t);
+}
+
+/* ---- the user's sizes ------------------------------------------------------------------------------------------- */
+
+static const char *kind_name(const struct tiled *t, int loop) {
+  static const char *const matmul[] = {"M", "N", "K"};
+  if (t->s.kind == SK_MATMUL)
+    return matmul[loop];
+  return loop == t->part ? "partition" : "free";
+}
+
+static enum status give(struct infer *f, const struct tiled *t, int loop, int64_t size, MlirOperation knob) {
+  struct tile_var *v = &f->vars[t->var + loop];
+  if (size < 1)
+    return infer_bad_knob(f, knob, "a tile size of %lld is not possible", (long long)size);
+  if (size > v->hard)
+    return infer_bad_knob(f, knob, "tile size %lld along the %s dimension exceeds the hardware limit of %lld",
+                          (long long)size, kind_name(t, loop), (long long)v->hard);
+  v->user = size;
+  v->knob = knob;
+  return ST_OK;
+}
+
+/* What a transpose reads lies across the partitions, too, in a dimension that the user may see as a free one: a larger
+ * tile is cut. */
+static void cut_transpose(struct infer *f, struct tiled *t) {
+  const int loop = t->s.kind == SK_TRANSPOSE ? infer_loop(t, 0, 0) : -1;
+  const int dim = infer_dim(t, t->s.n_inputs, loop);
+  struct layout *l = &t->at;
+  MlirOperation knob = {NULL};
+  int64_t size = 0;
+
+  if (dim <= 0)
+    return;
+  if (l->n_tile == t->rank && l->tile[dim] > PARTITIONS) {
+    size = l->tile[dim];
+    l->tile[dim] = PARTITIONS;
+    knob = l->layout_op;
+  }
+  if (l->n_loop == t->s.n_loops && l->loop[loop] > PARTITIONS) {
+    size = l->loop[loop];
+    l->loop[loop] = PARTITIONS;
+    knob = l->tile_op;
+  }
+  if (size)
+    infer_warn_knob(f, knob,
+                    "tile size %lld along dimension %d is cut to %d: what this transposes lies across the "
+                    "partitions there",
+                    (long long)size, dim, PARTITIONS);
+}
+
+/* The tile_op says it per loop; without one, the layout says it per dimension of the value. */
+static enum status read_tiles(struct infer *f, const struct tiled *t) {
+  enum status st = ST_OK;
+  const struct layout *l = &t->at;
+
+  if (l->n_loop && l->n_loop != t->s.n_loops)
+    return infer_bad_knob(f, l->tile_op, "loop_tile_size %s has %d entries, but the operation has %d loops",
+                          layout_ints(f->run->arena, l->n_loop, l->loop), l->n_loop, t->s.n_loops);
+  if (l->n_tile && l->n_tile != t->rank)
+    return infer_bad_knob(f, l->layout_op, "tile_size %s has %d entries, but the value has rank %d",
+                          layout_ints(f->run->arena, l->n_tile, l->tile), l->n_tile, t->rank);
+  for (int i = 0; !st && i < l->n_loop; i++)
+    st = give(f, t, i, l->loop[i], l->tile_op);
+  for (int d = 0; !st && d < l->n_tile; d++) {
+    const int loop = infer_result_loop(t, d);
+    if (loop < 0)
+      continue;
+    const int64_t had = f->vars[t->var + loop].user, now = l->tile[d];
+    if (!had)
+      st = give(f, t, loop, now, l->layout_op);
+    else if (now < 1 || (now > had ? now % had : had % now))
+      st = infer_bad_knob(f, l->layout_op, "incompatible tile_size: %lld here and %lld in the tile_op at %s",
+                          (long long)now, (long long)had, infer_place(f, l->tile_op));
+  }
+  return st;
+}
+
+/* ---- merging ---------------------------------------------------------------------------------------------------- */
+
+static int root_of(const struct infer *f, int v) {
+  while (f->vars[v].parent != v)
+    v = f->vars[v].parent = f->vars[f->vars[v].parent].parent;
+  return v;
+}
+
+/* One tile size for both, if what is known of them allows it.  A size given by the user never changes. */
+static enum status merge(struct infer *f, int x, int y) {
+  struct tile_var *a = &f->vars[root_of(f, x)], *b = &f->vars[root_of(f, y)];
+
+  if (a == b || a->extent != b->extent)
+    return ST_OK;
+  if (a->user && b->user && a->user != b->user)
+    return ST_OK; /* both count: the value is not passed on tile by tile */
+  const struct tile_var *given = a->user ? a : b;
+  const int64_t hard = min64(a->hard, b->hard);
+  if (given->user > hard)
+    return ST_OK;
+  a->user = given->user;
+  a->knob = given->knob;
+  a->hard = hard;
+  a->soft = min64(a->soft, b->soft);
+  b->parent = (int)(a - f->vars);
+  return ST_OK;
+}
+
+/* Data changes its place in a broadcast, and in a transpose of more than two dimensions: those read from HBM, in tiles
+ * of their own. */
+static bool reads_tiles(const struct tiled *t) {
+  return t->s.kind != SK_BROADCAST && !(t->s.kind == SK_TRANSPOSE && t->rank > 2);
+}
+
+static enum status merge_reads(struct infer *f, const struct tiled *c) {
+  enum status st = ST_OK;
+
+  for (int o = 0; reads_tiles(c) && o < c->s.n_inputs; o++) {
+    const struct tiled *p = infer_find(f, mlirOperationGetOperand(c->op, o));
+    for (int d = 0; p && !st && d < p->rank; d++) {
+      const int x = infer_result_loop(p, d), y = infer_loop(c, o, d);
+      if (x >= 0 && y >= 0)
+        st = merge(f, p->var + x, c->var + y);
+    }
+  }
+  return st;
+}
+
+int64_t infer_tile(const struct infer *f, const struct tiled *t, int loop) {
+  const struct tile_var *v = &f->vars[root_of(f, t->var + loop)];
+  const int64_t most = min64(v->hard, v->soft);
+
+  if (v->user) /* one that is too long is knob-driven-tiling's to refuse, at the operation that has it */
+    return t->at.n_loop || t->at.n_tile ? v->user : min64(v->user, v->extent);
+  if (v->extent <= most)
+    return v->extent > 0 ? v->extent : 1;
+  /* as few tiles as possible; of a long free dimension equal ones if they come out even */
+  const int64_t n = (v->extent + most - 1) / most;
+  return most > PSUM_BANK_ELEMENTS && v->extent % n == 0 ? v->extent / n : most;
+}
+
+enum status infer_tiles(struct infer *f) {
+  enum status st = ST_OK;
+
+  for (int i = 0; i < f->n; i++)
+    limit_operation(f, &f->v[i]);
+  for (int i = 0; !st && i < f->n; i++) {
+    cut_transpose(f, &f->v[i]);
+    st = read_tiles(f, &f->v[i]);
+  }
+  for (int i = 0; !st && i < f->n; i++)
+    st = merge_reads(f, &f->v[i]);
+  return st;
+}

@@ -1,0 +1,446 @@
+/* insert_spill_reload: where buffers need more SBUF than there is, some wait in HBM until they are needed again.
+ *
+ *     %a = memref.alloc() : …, 3 : i32                 %s = memref.alloc() : …, 1 : i32
+ *     … uses %a …                                      %a = memref.alloc() : …, 3 : i32
+ *     … more than the rest of SBUF …              ==>  … uses %a …
+ *     … uses %a …                                      memref.copy %a, %s
+ *                                                      … more than the rest of SBUF …
+ *                                                      %b = memref.alloc() : …, 3 : i32
+ *                                                      memref.copy %s, %b
+ *                                                      … uses %b …
+ *
+ * Each block is walked from the top with the set of its buffers that are in SBUF.  A buffer enters with its first user
+ * (its allocation moves down to there) and leaves behind its last one; users inside loops and of views count for the
+ * operation of the block that holds them.  What an operation needs is what it uses, what waits meanwhile, and the most
+ * that is allocated at once inside of it.  If that is more than the capacity, buffers that it does not use are put
+ * away, the one whose next use is farthest first (Belady: no other order needs fewer).  If it still does not fit, the
+ * blocks inside are treated the same way with what is left.  A loop that works on more at once than there is, tile
+ * by tile, gets these tiles from HBM instead (large.c); an operation that cannot fit at all is
+ * refused.
+ *
+ * A buffer put away gives its space up: it ends with the copy to HBM, and another one begins with the copy back, to
+ * which later users and their views move.  One that was not written since it came back is not stored again; one that
+ * is a copy of something in HBM comes back from there.  (The reference orders victims the other way round, looks at the
+ * outermost block only, not through views, and keeps the allocation, so that nothing is gained.)  The place in HBM is
+ * allocated once, outside of all loops.  What a loop carries, or an arith.select chooses from, stays in SBUF.
+ *
+ * Lowering to instructions makes some buffers more: a tile on its way from PSUM to HBM, intermediate values of a
+ * generic.  Where SBUF is more than half full the lowering is tried on a clone, and if it needs more than there is,
+ * the pass starts again with as much less.
+ *
+ * Options: sbuf-capacity=N bytes per partition, target=trn1|trn2|trn3.  Time: operations of a block times its buffers.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "mlir-c/BuiltinTypes.h"
+
+#include "hlo/hlo.h"
+#include "nisa/nisa.h"
+#include "passes/lib/buffers.h"
+#include "passes/lib/edit.h"
+#include "passes/insert_spill_reload/insert_spill_reload.h"
+#include "passes/lib/memrefs.h"
+
+/* A buffer that is allocated in the block. */
+struct held {
+  MlirOperation alloc; /* the first one */
+  MlirValue now;       /* the one that stands for it where the walk is */
+  MlirValue slot;      /* in HBM, null if it was never put away */
+  int64_t bytes;       /* per partition */
+  int n_uses, *uses;   /* positions in the block, ascending */
+  bool *writes;
+  int next; /* first of uses that the walk has not passed */
+  bool is_pinned, is_resident;
+  bool is_stored;   /* slot has the contents */
+  bool is_borrowed; /* slot is what the buffer was copied from, not to be written */
+};
+
+struct scan {
+  struct pass_run *run;
+  MlirBlock block, entry;    /* entry: of the function */
+  int64_t capacity, outside; /* outside: what blocks around this one hold, and the lowering's share */
+  int n_ops, n_held;
+  MlirOperation *ops;
+  struct held *held;
+};
+
+/* ---- reading a block ------------------------------------------------------------------------------------------- */
+
+/* An allocation stands right before its first user. */
+static void sink(MlirOperation alloc) {
+  MlirOperation first = {NULL};
+  MlirValue v = mlirOperationGetResult(alloc, 0);
+
+  for (MlirOpOperand u = mlirValueGetFirstUse(v); !mlirOpOperandIsNull(u); u = mlirOpOperandGetNextUse(u)) {
+    MlirOperation here = buffer_ancestor_in(mlirOpOperandGetOwner(u), mlirOperationGetBlock(alloc));
+    if (!mlirOperationIsNull(here) && (mlirOperationIsNull(first) || buffer_is_before(here, first)))
+      first = here;
+  }
+  if (!mlirOperationIsNull(first))
+    mlirOperationMoveBefore(alloc, first);
+}
+
+static void add_use(struct held *h, int at, bool writes) {
+  int k = h->n_uses++;
+  for (; k > 0 && h->uses[k - 1] > at; k--) {
+    h->uses[k] = h->uses[k - 1];
+    h->writes[k] = h->writes[k - 1];
+  }
+  h->uses[k] = at;
+  h->writes[k] = writes;
+}
+
+/* Views count, too: they must be made again of the buffer that comes back. */
+static int count_uses(MlirValue v) {
+  int n = 0;
+  for (MlirOpOperand u = mlirValueGetFirstUse(v); !mlirOpOperandIsNull(u); u = mlirOpOperandGetNextUse(u)) {
+    MlirValue next = buffer_passed_on(mlirOpOperandGetOwner(u), mlirOpOperandGetOperandNumber(u));
+    n += 1 + (mlirValueIsNull(next) ? 0 : count_uses(next));
+  }
+  return n;
+}
+
+static void read_uses(struct scan *s, struct held *h, MlirValue v) {
+  for (MlirOpOperand u = mlirValueGetFirstUse(v); !mlirOpOperandIsNull(u); u = mlirOpOperandGetNextUse(u)) {
+    MlirOperation op = mlirOpOperandGetOwner(u), here = buffer_ancestor_in(op, s->block);
+    const intptr_t k = mlirOpOperandGetOperandNumber(u);
+    MlirValue next = buffer_passed_on(op, k);
+    if (!mlirValueIsNull(next))
+      read_uses(s, h, next);
+    if (buffer_is_view(op) || ir_is(op, "memref.dealloc") || mlirOperationIsNull(here))
+      continue;
+    h->is_pinned |= !mlirValueIsNull(next) || spill_is_handed_on(op);
+    add_use(h, spill_position(s->n_ops, s->ops, here), (buffer_access(op, k) & BUFFER_WRITES) != 0);
+  }
+}
+
+static void read_block(struct scan *s) {
+  struct arena *a = s->run->arena;
+  MlirOperation *before = spill_operations(a, s->block, &s->n_ops);
+
+  for (int k = 0; k < s->n_ops; k++)
+    if (spill_is_sbuf_alloc(before[k]))
+      sink(before[k]);
+  s->ops = spill_operations(a, s->block, &s->n_ops);
+  s->held = arena_new_array(a, struct held, (size_t)s->n_ops + 1);
+  for (int k = 0; k < s->n_ops; k++) {
+    if (!spill_is_sbuf_alloc(s->ops[k]))
+      continue;
+    struct held *h = &s->held[s->n_held++];
+    MlirValue v = mlirOperationGetResult(s->ops[k], 0);
+    const size_t uses = (size_t)count_uses(v) + 1;
+    *h = (struct held){.alloc = s->ops[k], .now = v, .bytes = spill_bytes(v)};
+    h->uses = arena_new_array(s->run->arena, int, uses);
+    h->writes = arena_new_array(s->run->arena, bool, uses);
+    add_use(h, k, false); /* it exists from here on */
+    read_uses(s, h, v);
+  }
+}
+
+/* ---- putting away and bringing back ---------------------------------------------------------------------------- */
+
+/* The place in HBM, in the function's first block: loops use it again and again. */
+static MlirValue make_slot(struct scan *s, struct held *h) {
+  MlirOperation at = buffer_ancestor_in(h->alloc, s->entry);
+  struct emit e = edit_before(s->run, at);
+  int64_t dims[STRUCTURED_LOOPS_MAX];
+  const int rank = ir_shape(h->now, STRUCTURED_LOOPS_MAX, dims);
+
+  e.loc = mlirOperationGetLocation(h->alloc);
+  return memrefs_alloc(&e, memrefs_type(e.ctx, memrefs_element(h->now), rank, dims, MEM_HBM));
+}
+
+/* Puts h away behind the last operation that used it. */
+static void put_away(struct scan *s, struct held *h) {
+  MlirOperation last = s->ops[h->uses[h->next - 1]];
+
+  if (!h->is_stored) {
+    if (mlirValueIsNull(h->slot) || h->is_borrowed)
+      h->slot = make_slot(s, h);
+    h->is_borrowed = false;
+    struct emit e = edit_before(s->run, last);
+    e.before = mlirOperationGetNextInBlock(last);
+    e.loc = mlirOperationGetLocation(h->alloc);
+    memrefs_copy(&e, h->now, h->slot);
+    pass_remark(s->run, h->alloc, "spilled to HBM, %" PRId64 " bytes per partition", h->bytes);
+  }
+  h->is_stored = true;
+  h->is_resident = false;
+}
+
+/* Where `copy`, at position `at`, copies from if h is filled by it and the source keeps its contents until h's last
+ * use; otherwise null. */
+static MlirValue source_of(struct scan *s, const struct held *h, int at, MlirOperation copy) {
+  if (!ir_is(copy, "memref.copy") || !mlirValueEqual(mlirOperationGetOperand(copy, 1), h->now))
+    return (MlirValue){NULL};
+  MlirValue from = mlirOperationGetOperand(copy, 0);
+  if (!memrefs_is_dram(from))
+    return (MlirValue){NULL};
+  MlirOperation def = ir_defining_op(buffer_root(from));
+  if (!mlirOperationIsNull(def) && !ir_is(def, "memref.alloc"))
+    return (MlirValue){NULL}; /* a loop's result, which is another buffer, too */
+  struct buffer_uses uses = buffer_find_uses(s->run->arena, buffer_root(from));
+  for (int k = 0; k < uses.n; k++) {
+    MlirOperation here = buffer_ancestor_in(uses.v[k].op, s->block);
+    if (!mlirValueIsNull(buffer_passed_on(uses.v[k].op, uses.v[k].operand)))
+      return (MlirValue){NULL};
+    /* what is outside of the block does not happen meanwhile */
+    if (!mlirOperationIsNull(here) && (uses.v[k].access & BUFFER_WRITES) && !buffer_is_before(here, s->ops[at]))
+      return (MlirValue){NULL};
+  }
+  MlirOperation owner = mlirOperationIsNull(def)
+                            ? mlirBlockGetParentOperation(mlirBlockArgumentGetOwner(buffer_root(from)))
+                            : (MlirOperation){NULL};
+  return mlirOperationIsNull(owner) || ir_is(owner, "func.func") ? from : (MlirValue){NULL};
+}
+
+/* Uses of `from` at the operation `at` and behind it in the block become uses of `to`; views that are needed there are
+ * made again, where e says. */
+static void redirect(struct scan *s, struct emit *e, MlirValue from, MlirValue to, MlirOperation at) {
+  int n = 0;
+  for (MlirOpOperand u = mlirValueGetFirstUse(from); !mlirOpOperandIsNull(u); u = mlirOpOperandGetNextUse(u))
+    n++;
+  MlirOpOperand *uses = arena_new_array(s->run->arena, MlirOpOperand, (size_t)n + 1);
+  n = 0;
+  for (MlirOpOperand u = mlirValueGetFirstUse(from); !mlirOpOperandIsNull(u); u = mlirOpOperandGetNextUse(u))
+    uses[n++] = u;
+  while (n--) {
+    MlirOperation op = mlirOpOperandGetOwner(uses[n]), here = buffer_ancestor_in(op, s->block);
+    if (!mlirOperationIsNull(here) && !buffer_is_before(here, at)) {
+      mlirOperationSetOperand(op, mlirOpOperandGetOperandNumber(uses[n]), to);
+      continue;
+    }
+    if (!buffer_is_view(op) || !mlirOperationEqual(here, op))
+      continue;
+    MlirOperation again = mlirOperationClone(op);
+    mlirOperationSetOperand(again, 0, to);
+    mlirBlockInsertOwnedOperationBefore(e->block, e->before, again);
+    redirect(s, e, mlirOperationGetResult(op, 0), mlirOperationGetResult(again, 0), at);
+    if (mlirOpOperandIsNull(mlirValueGetFirstUse(mlirOperationGetResult(again, 0))))
+      mlirOperationDestroy(again);
+    if (mlirOpOperandIsNull(mlirValueGetFirstUse(mlirOperationGetResult(op, 0))))
+      mlirOperationDestroy(op); /* it would keep the old buffer */
+  }
+}
+
+/* Brings h back right before the operation at position `at`. */
+static void bring_back(struct scan *s, struct held *h, int at) {
+  struct emit e = edit_before(s->run, s->ops[at]);
+  MlirValue old = h->now;
+
+  e.loc = mlirOperationGetLocation(h->alloc);
+  h->now = memrefs_alloc(&e, mlirValueGetType(old));
+  memrefs_copy(&e, h->slot, h->now);
+  redirect(s, &e, old, h->now, s->ops[at]);
+  pass_remark(s->run, h->alloc, "reloaded from HBM, %" PRId64 " bytes per partition", h->bytes);
+  h->is_resident = true;
+}
+
+/* ---- the walk -------------------------------------------------------------------------------------------------- */
+
+static enum status scan_block(struct pass_run *run, MlirBlock block, MlirBlock entry, int64_t capacity,
+                              int64_t outside);
+
+static bool is_used_at(const struct held *h, int at) {
+  return h->next < h->n_uses && h->uses[h->next] == at;
+}
+
+static int64_t resident_bytes(const struct scan *s) {
+  int64_t sum = 0;
+  for (int k = 0; k < s->n_held; k++)
+    sum += s->held[k].is_resident ? s->held[k].bytes : 0;
+  return sum;
+}
+
+/* True if h is used later than x; as late but need not be stored; or is larger. */
+static bool is_better(const struct held *h, const struct held *x) {
+  if (h->uses[h->next] != x->uses[x->next])
+    return h->uses[h->next] > x->uses[x->next];
+  return h->is_stored != x->is_stored ? h->is_stored : h->bytes > x->bytes;
+}
+
+/* The resident buffer that is not used at `at` and not for the longest time; NULL if there is none. */
+static struct held *victim(struct scan *s, int at) {
+  struct held *best = NULL;
+  for (int k = 0; k < s->n_held; k++) {
+    struct held *h = &s->held[k];
+    if (!h->is_resident || h->is_pinned || is_used_at(h, at))
+      continue;
+    if (!best || is_better(h, best))
+      best = h;
+  }
+  return best;
+}
+
+static enum status fit_inside(struct scan *s, MlirOperation op) {
+  const int64_t left = s->capacity - resident_bytes(s);
+
+  if (left >= 0 && mlirOperationGetNumRegions(op) && spill_peak(s->run->arena, op) > 0) {
+    for (intptr_t r = 0; r < mlirOperationGetNumRegions(op); r++)
+      for (MlirBlock b = mlirRegionGetFirstBlock(mlirOperationGetRegion(op, r)); !mlirBlockIsNull(b);
+           b = mlirBlockGetNextInRegion(b)) {
+        enum status st = scan_block(s->run, b, s->entry, left, s->outside + resident_bytes(s));
+        if (st)
+          return st;
+      }
+    return ST_OK;
+  }
+  return pass_fail(s->run, op, "needs %" PRId64 " bytes of SBUF per partition at once, there are %" PRId64,
+                   s->outside + resident_bytes(s) + spill_peak(s->run->arena, op), s->outside + s->capacity);
+}
+
+static enum status step(struct scan *s, int at) {
+  for (int k = 0; k < s->n_held; k++) {
+    struct held *h = &s->held[k];
+    if (!is_used_at(h, at) || h->is_resident)
+      continue;
+    if (h->next > 0)
+      bring_back(s, h, at);
+    h->is_resident = true;
+  }
+  const int64_t inside = spill_peak(s->run->arena, s->ops[at]);
+  for (struct held *h; resident_bytes(s) + inside > s->capacity && (h = victim(s, at));)
+    put_away(s, h);
+  if (resident_bytes(s) + inside > s->capacity) {
+    enum status st = fit_inside(s, s->ops[at]);
+    if (st)
+      return st;
+  }
+  for (int k = 0; k < s->n_held; k++) {
+    struct held *h = &s->held[k];
+    if (!is_used_at(h, at))
+      continue;
+    for (; is_used_at(h, at); h->next++)
+      h->is_stored &= !h->writes[h->next];
+    MlirValue from = source_of(s, h, at, s->ops[at]);
+    if (!mlirValueIsNull(from)) {
+      h->slot = from;
+      h->is_stored = h->is_borrowed = true;
+    }
+    if (h->is_resident && h->next == h->n_uses)
+      h->is_resident = false;
+  }
+  return ST_OK;
+}
+
+static enum status scan_block(struct pass_run *run, MlirBlock block, MlirBlock entry, int64_t capacity,
+                              int64_t outside) {
+  struct scan s = {.run = run, .block = block, .entry = entry, .capacity = capacity, .outside = outside};
+  enum status st = ST_OK;
+
+  if (spill_block_peak(run->arena, block) <= capacity)
+    return ST_OK;
+  read_block(&s);
+  for (int k = 0; !st && k < s.n_ops; k++)
+    st = step(&s, k);
+  return st;
+}
+
+/* ---- the pass -------------------------------------------------------------------------------------------------- */
+
+static enum status read_capacity(struct pass_run *run, int64_t *out) {
+  const char *capacity = pass_option(run, "sbuf-capacity");
+  enum target target;
+  enum status st = pass_target(run, &target);
+  if (st)
+    return st;
+  *out = nisa_machine(target)->sbuf_bytes;
+  if (!capacity)
+    return ST_OK;
+  char *end;
+  const long long n = strtoll(capacity, &end, 10);
+  if (*end || end == capacity)
+    return pass_fail(run, run->module, "sbuf-capacity is a number of bytes per partition, not '%s'", capacity);
+  if (n >= 0)
+    *out = n;
+  return ST_OK;
+}
+
+/* `less`: bytes of the capacity that the lowering needs for itself. */
+static enum status spill(struct pass_run *run, int64_t capacity, int64_t less) {
+  struct ir_ops functions = ir_collect_named(run->arena, run->module, "func.func");
+  enum status st = ST_OK;
+
+  for (int k = 0; !st && k < functions.n; k++) {
+    MlirBlock body = mlirRegionGetFirstBlock(mlirOperationGetRegion(functions.v[k], 0));
+    if (mlirBlockIsNull(body) || spill_block_peak(run->arena, body) <= capacity - less)
+      continue;
+    spill_move_large(run, body, capacity - less);
+    st = scan_block(run, body, body, capacity - less, less);
+  }
+  return st;
+}
+
+/* How much SBUF the instructions take at once that the module becomes; 0 if it cannot be lowered: that is for
+ * linalg-to-nisa to say. */
+static int64_t lowered_peak(struct pass_run *run) {
+  static const char *const names[] = {"insert-memref-dealloc", "linalg-to-nisa"};
+  MlirOperation clone = mlirOperationClone(run->module);
+  struct pass_run trial = {.ir = run->ir, .module = clone, .target = run->target, .options = "", .arena = run->arena};
+  struct diags ds;
+  enum status st = ST_OK;
+  int64_t sbuf = 0, psum;
+
+  diags_init(&ds, run->arena);
+  trial.ds = &ds;
+  for (int k = 0; !st && k < 2; k++) {
+    trial.def = pass_find(names[k]);
+    st = trial.def->run(&trial);
+  }
+  if (!st)
+    nisa_memory_peak(clone, run->target, run->arena, &sbuf, &psum);
+  mlirOperationDestroy(clone);
+  return sbuf;
+}
+
+static bool is_rather_full(struct pass_run *run, int64_t capacity) {
+  struct ir_ops functions = ir_collect_named(run->arena, run->module, "func.func");
+  for (int k = 0; k < functions.n; k++)
+    if (spill_peak(run->arena, functions.v[k]) > capacity / 2)
+      return true;
+  return false;
+}
+
+static void remark_peaks(struct pass_run *run, int64_t capacity) {
+  struct ir_ops functions = ir_collect_named(run->arena, run->module, "func.func");
+  for (int k = 0; k < functions.n; k++) {
+    const int64_t peak = spill_peak(run->arena, functions.v[k]);
+    if (peak > capacity)
+      pass_remark(run, functions.v[k],
+                  "buffers would take up to %" PRId64 " bytes of SBUF per partition, there are %" PRId64
+                  ": what does not fit waits in HBM",
+                  peak, capacity);
+    else if (peak)
+      pass_remark(run, functions.v[k],
+                  "buffers take at most %" PRId64 " bytes of SBUF per partition, there are %" PRId64, peak, capacity);
+  }
+}
+
+enum { TRIALS_MAX = 4 };
+
+static enum status run_pass(struct pass_run *run) {
+  int64_t capacity = 0, less = 0;
+  enum status st = read_capacity(run, &capacity);
+
+  if (!st) {
+    remark_peaks(run, capacity);
+    st = spill(run, capacity, 0);
+  }
+  for (int k = 0; !st && k < TRIALS_MAX && is_rather_full(run, capacity); k++) {
+    const int64_t peak = lowered_peak(run);
+    if (peak <= capacity)
+      break;
+    less += peak - capacity;
+    st = spill(run, capacity, less);
+  }
+  return st;
+}
+
+const struct pass_def insert_spill_reload = {
+    .name = "insert-spill-reload",
+    .summary = "Where buffers need more SBUF than there is, those not needed for the longest time wait in HBM and come "
+               "back into new buffers.",
+    .run = run_pass,
+};

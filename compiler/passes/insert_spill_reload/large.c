@@ -1,0 +1,242 @@
+/* large: loops over buffers that do not fit into SBUF together.
+ *
+ *     %x = memref.alloc() : …<128x64x1x512xf32, 3 : i32>        %x = memref.alloc() : …, 1 : i32
+ *     scf.for %i {                                        ==>   scf.for %i {
+ *       linalg.exp ins(%x[0, %i, 0, 0]) outs(%y[…]) }             %t = memref.alloc() : …<128x512xf32, 3 : i32>
+ *                                                                 memref.copy %x[0, %i, 0, 0], %t
+ *                                                                 linalg.exp ins(%t) outs(%y[…]) }
+ *
+ * Spilling helps between operations, not within one: a loop needs all that it touches.  As long as some need more than
+ * the capacity, a buffer moves to HBM for good: every tile of it is stored when it is computed and fetched again when
+ * it is used.  It is the one that covers most of what is too much, over all operations that touch it, per byte that
+ * then goes to HBM and back: in a chain of steps every other value is enough, and what a loop fetches to use it many
+ * times stays.  What moving a buffer saves is its size less the largest tile that a computation takes.  Each round moves one buffer, so that they end.  See insert_spill_reload.c.
+ */
+#include <inttypes.h>
+
+#include "mlir-c/BuiltinTypes.h"
+
+#include "hlo/hlo.h"
+#include "passes/lib/buffers.h"
+#include "passes/lib/edit.h"
+#include "passes/insert_spill_reload/insert_spill_reload.h"
+#include "passes/legalize_layout/legalize_layout.h"
+#include "passes/lib/memrefs.h"
+
+struct excess {
+  MlirBlock block;
+  MlirOperation op; /* of the block, needs too much */
+  int64_t bytes;    /* by how much */
+};
+struct search {
+  struct pass_run *run;
+  int n, cap;
+  struct excess *v;
+};
+
+/* What moving the buffer to HBM saves; 0 if it cannot move. */
+static int64_t saving(struct pass_run *run, MlirOperation alloc) {
+  MlirValue v = mlirOperationGetResult(alloc, 0);
+  int64_t dims[LEGAL_RANK_MAX], largest = 0;
+  const int rank = ir_shape(v, LEGAL_RANK_MAX, dims);
+
+  if (rank > LEGAL_RANK_MAX ||
+      !memrefs_can_retype(v, memrefs_type(run->ir->ctx, memrefs_element(v), rank, dims, MEM_HBM)))
+    return 0;
+  struct buffer_uses all = buffer_find_uses(run->arena, v);
+  for (int k = 0; k < all.n; k++) {
+    struct tiled_op t;
+    MlirValue part = mlirOperationGetOperand(all.v[k].op, all.v[k].operand);
+    if (!tiled_read(all.v[k].op, &t))
+      return 0;
+    const int64_t bytes = spill_bytes(part);
+    if (!t.is_copy && bytes > largest)
+      largest = bytes;
+  }
+  return spill_bytes(v) - largest;
+}
+
+/* ---- what is too much ------------------------------------------------------------------------------------------ */
+
+static void add_excess(struct search *s, MlirBlock block, MlirOperation op, int64_t bytes) {
+  if (s->n == s->cap) {
+    struct excess *old = s->v;
+    s->cap = s->cap ? 2 * s->cap : 32;
+    s->v = arena_new_array(s->run->arena, struct excess, (size_t)s->cap);
+    for (int k = 0; k < s->n; k++)
+      s->v[k] = old[k];
+  }
+  s->v[s->n++] = (struct excess){.block = block, .op = op, .bytes = bytes};
+}
+
+static bool is_pinned(const struct buffer_uses *uses) {
+  for (int k = 0; k < uses->n; k++)
+    if (spill_is_handed_on(uses->v[k].op) || !mlirValueIsNull(buffer_passed_on(uses->v[k].op, uses->v[k].operand)))
+      return true;
+  return false;
+}
+
+/* Adds the buffer to what the operations of the block need: those that use it; all it lives through if it cannot wait
+ * in HBM. */
+static void add_buffer(struct search *s, int n, MlirOperation const *ops, int alloc, int64_t *need, int *last_seen) {
+  MlirValue v = mlirOperationGetResult(ops[alloc], 0);
+  struct buffer_uses uses = buffer_find_uses(s->run->arena, v);
+  int last = alloc;
+
+  last_seen[alloc] = alloc;
+  need[alloc] += spill_bytes(v);
+  for (int k = 0; k < uses.n; k++) {
+    MlirOperation here = buffer_ancestor_in(uses.v[k].op, mlirOperationGetBlock(ops[alloc]));
+    if (mlirOperationIsNull(here))
+      continue;
+    const int at = spill_position(n, ops, here);
+    last = at > last ? at : last;
+    if (last_seen[at] != alloc)
+      need[at] += spill_bytes(v);
+    last_seen[at] = alloc;
+  }
+  for (int at = alloc; is_pinned(&uses) && at <= last; at++)
+    need[at] += last_seen[at] != alloc ? spill_bytes(v) : 0;
+}
+
+static int64_t block_need(struct search *s, MlirBlock block, int64_t capacity);
+
+static int64_t inner_need(struct search *s, MlirOperation op, int64_t capacity) {
+  int64_t most = 0;
+  for (intptr_t r = 0; r < mlirOperationGetNumRegions(op); r++)
+    for (MlirBlock b = mlirRegionGetFirstBlock(mlirOperationGetRegion(op, r)); !mlirBlockIsNull(b);
+         b = mlirBlockGetNextInRegion(b)) {
+      const int64_t n = block_need(s, b, capacity);
+      most = n > most ? n : most;
+    }
+  return most;
+}
+
+/* The least that the block needs for the worst of its operations; notes all that need more than the capacity. */
+static int64_t block_need(struct search *s, MlirBlock block, int64_t capacity) {
+  int64_t worst = 0;
+  int n;
+  MlirOperation *ops = spill_operations(s->run->arena, block, &n);
+  int64_t *need = arena_new_array(s->run->arena, int64_t, (size_t)n + 1);
+  int *last_seen = arena_new_array(s->run->arena, int, (size_t)n + 1);
+
+  for (int k = 0; k < n; k++) {
+    need[k] = 0;
+    last_seen[k] = -1;
+  }
+  for (int k = 0; k < n; k++)
+    if (spill_is_sbuf_alloc(ops[k]))
+      add_buffer(s, n, ops, k, need, last_seen);
+  for (int k = 0; k < n; k++) {
+    need[k] += inner_need(s, ops[k], capacity - need[k]);
+    worst = need[k] > worst ? need[k] : worst;
+    if (need[k] > capacity)
+      add_excess(s, block, ops[k], need[k] - capacity);
+  }
+  return worst;
+}
+
+/* ---- what to move ---------------------------------------------------------------------------------------------- */
+
+enum { TRIPS_GUESS = 8 }; /* of a loop whose bounds are no constants */
+
+/* How often op runs in one run of its function. */
+static double runs(MlirOperation op) {
+  double n = 1;
+  for (op = mlirOperationGetParentOperation(op); !mlirOperationIsNull(op); op = mlirOperationGetParentOperation(op)) {
+    int64_t low, high, step;
+    if (!ir_is(op, "scf.for"))
+      continue;
+    const bool known = edit_int(mlirOperationGetOperand(op, 0), &low) &&
+                       edit_int(mlirOperationGetOperand(op, 1), &high) &&
+                       edit_int(mlirOperationGetOperand(op, 2), &step) && step > 0;
+    n *= !known ? TRIPS_GUESS : high > low ? (double)((high - low + step - 1) / step) : 0;
+  }
+  return n;
+}
+
+/* The bytes per partition that go from and to HBM if the buffer is there. */
+static double traffic(struct search *s, MlirOperation alloc) {
+  struct buffer_uses uses = buffer_find_uses(s->run->arena, mlirOperationGetResult(alloc, 0));
+  double sum = 1;
+
+  for (int k = 0; k < uses.n; k++) {
+    MlirOperation op = uses.v[k].op;
+    sum += runs(op) * (double)spill_bytes(mlirOperationGetOperand(op, uses.v[k].operand));
+  }
+  return sum;
+}
+
+/* How much of what is too much goes if the buffer moves. */
+static int64_t gain(struct search *s, MlirOperation alloc) {
+  struct buffer_uses uses = buffer_find_uses(s->run->arena, mlirOperationGetResult(alloc, 0));
+  MlirBlock home = mlirOperationGetBlock(alloc);
+  const int64_t most = saving(s->run, alloc);
+  int64_t sum = 0;
+
+  for (int k = 0; most > 0 && k < s->n; k++) {
+    bool touches = mlirOperationEqual(s->v[k].op, alloc);
+    for (int j = 0; !touches && mlirBlockEqual(s->v[k].block, home) && j < uses.n; j++)
+      touches = mlirOperationEqual(buffer_ancestor_in(uses.v[j].op, home), s->v[k].op);
+    if (touches)
+      sum += most < s->v[k].bytes ? most : s->v[k].bytes;
+  }
+  return sum;
+}
+
+/* The allocation to move, or null. */
+static MlirOperation choose(struct search *s) {
+  MlirOperation best = {NULL};
+  double most = 0;
+
+  for (int k = 0; k < s->n; k++) {
+    bool is_new = true;
+    for (int j = 0; j < k; j++)
+      is_new &= !mlirBlockEqual(s->v[j].block, s->v[k].block);
+    if (!is_new)
+      continue;
+    for (MlirOperation op = mlirBlockGetFirstOperation(s->v[k].block); !mlirOperationIsNull(op);
+         op = mlirOperationGetNextInBlock(op)) {
+      const int64_t g = spill_is_sbuf_alloc(op) ? gain(s, op) : 0;
+      if (g > 0 && (double)g / traffic(s, op) > most) {
+        most = (double)g / traffic(s, op);
+        best = op;
+      }
+    }
+  }
+  return best;
+}
+
+static void move(struct pass_run *run, MlirOperation alloc) {
+  MlirValue v = mlirOperationGetResult(alloc, 0);
+  int64_t dims[LEGAL_RANK_MAX];
+  const int rank = ir_shape(v, LEGAL_RANK_MAX, dims);
+  struct buffer_uses all = buffer_find_uses(run->arena, v);
+
+  pass_remark(run, alloc, "moved to HBM: a loop needs more than there is, %" PRId64 " bytes per partition of it here",
+              spill_bytes(v));
+  mlirValueSetType(v, memrefs_type(run->ir->ctx, memrefs_element(v), rank, dims, MEM_HBM));
+  memrefs_retype_views(v);
+  for (int k = 0; k < all.n; k++) {
+    bool is_first = true;
+    for (int j = 0; j < k; j++)
+      is_first &= !mlirOperationEqual(all.v[j].op, all.v[k].op);
+    if (!is_first)
+      continue;
+    if (ir_is(all.v[k].op, "linalg.transpose"))
+      legal_stage_transpose(run, all.v[k].op);
+    else
+      legal_stage(run, all.v[k].op);
+  }
+}
+
+void spill_move_large(struct pass_run *run, MlirBlock body, int64_t capacity) {
+  for (;;) {
+    struct search s = {.run = run};
+    block_need(&s, body, capacity);
+    MlirOperation alloc = choose(&s);
+    if (mlirOperationIsNull(alloc))
+      return;
+    move(run, alloc);
+  }
+}

@@ -1,0 +1,156 @@
+/* accumulator: see accumulator.h. */
+#include "passes/knob_driven_tiling/accumulator.h"
+
+#include "ir/structured.h"
+#include "linalg/emit.h"
+#include "passes/lib/edit.h"
+
+static MlirAttribute attr_of(MlirOperation op, const char *name) {
+  return mlirOperationGetAttributeByName(op, ir_str(name));
+}
+
+static bool is_zero_fill(MlirOperation op) {
+  return ir_is(op, "linalg.fill") && edit_is_zero(mlirOperationGetOperand(op, 0));
+}
+
+/* True if one offset of the slice is `counter`, and the slice has one element there. */
+static bool is_own_slice(MlirOperation slice, MlirValue counter, int64_t first_offset_operand) {
+  MlirAttribute offsets = attr_of(slice, "static_offsets"), sizes = attr_of(slice, "static_sizes");
+  int64_t dynamic = first_offset_operand;
+
+  for (intptr_t d = 0; d < mlirDenseArrayGetNumElements(offsets); d++) {
+    if (mlirDenseI64ArrayGetElement(offsets, d) != mlirShapedTypeGetDynamicStrideOrOffset())
+      continue;
+    MlirValue at = mlirOperationGetOperand(slice, dynamic++);
+    if (mlirValueEqual(at, counter) && mlirDenseI64ArrayGetElement(sizes, d) == 1)
+      return true;
+  }
+  return false;
+}
+
+/* The loops over batches as decompose-batch-matmul writes them: iteration k of the loop with this counter sees only slice
+ * k of what it carries, before and after the product, also in the loops within.  Then what the loop starts from is what
+ * each product starts from. */
+static bool is_only_sliced(MlirValue carried, MlirValue counter) {
+  for (MlirOpOperand u = mlirValueGetFirstUse(carried); !mlirOpOperandIsNull(u); u = mlirOpOperandGetNextUse(u)) {
+    MlirOperation op = mlirOpOperandGetOwner(u);
+    const intptr_t at = mlirOpOperandGetOperandNumber(u);
+    bool ok = ir_is(op, "tensor.extract_slice") ? is_own_slice(op, counter, 1)
+                                                : ir_is(op, "tensor.insert_slice") && is_own_slice(op, counter, 2);
+    if (ir_is(op, "scf.for") && at > 2)
+      ok =
+          is_only_sliced(mlirBlockGetArgument(mlirRegionGetFirstBlock(mlirOperationGetRegion(op, 0)), at - 2), counter);
+    if (!ok)
+      return false;
+  }
+  return true;
+}
+
+/* True if somebody reads what user writes into v, or v itself: a fill that was cut off does not count. */
+static bool is_live(MlirOperation user) {
+  return mlirOperationGetNumResults(user) != 1 ||
+         !mlirOpOperandIsNull(mlirValueGetFirstUse(mlirOperationGetResult(user, 0)));
+}
+
+/* Gives user a tensor.empty of its own.  One that it shares may get a buffer that others write first. */
+static void own_empty(MlirOperation user, intptr_t at, MlirOperation empty) {
+  int others = -1;
+
+  for (MlirOpOperand u = mlirValueGetFirstUse(mlirOperationGetResult(empty, 0)); !mlirOpOperandIsNull(u);
+       u = mlirOpOperandGetNextUse(u))
+    others += mlirOperationEqual(mlirOpOperandGetOwner(u), user) || is_live(mlirOpOperandGetOwner(u));
+  if (others <= 0)
+    return;
+  MlirOperation own = mlirOperationClone(empty);
+  mlirBlockInsertOwnedOperationBefore(mlirOperationGetBlock(user), user, own);
+  mlirOperationSetOperand(user, at, mlirOperationGetResult(own, 0));
+}
+
+/* True if v is undefined or can be made so: a zero fill on the way is cut off by setting operand `at` of `user` to what
+ * was filled. */
+static bool make_undefined(MlirOperation user, intptr_t at) {
+  MlirValue v = mlirOperationGetOperand(user, at);
+
+  if (mlirValueIsABlockArgument(v)) {
+    MlirOperation loop = mlirBlockGetParentOperation(mlirBlockArgumentGetOwner(v));
+    intptr_t n = mlirBlockArgumentGetArgNumber(v);
+    return ir_is(loop, "scf.for") && n > 0 &&
+           is_only_sliced(v, mlirBlockGetArgument(mlirBlockArgumentGetOwner(v), 0)) && make_undefined(loop, n + 2);
+  }
+  MlirOperation def = ir_defining_op(v);
+  if (ir_is(def, "tensor.empty")) {
+    own_empty(user, at, def);
+    return true;
+  }
+  if (ir_is(def, "tensor.extract_slice"))
+    return make_undefined(def, 0);
+  if (!is_zero_fill(def))
+    return false;
+  mlirOperationSetOperand(user, at, mlirOperationGetOperand(def, 1));
+  return make_undefined(user, at); /* a fill of a fill */
+}
+
+/* Moves what was just appended to its block behind `after`. */
+static MlirOperation settle(MlirOperation made, MlirOperation after) {
+  mlirOperationMoveAfter(made, after);
+  return made;
+}
+
+static void annotate_sum(struct emit *e, MlirOperation tile_op, MlirOperation sum, MlirOperation matmul) {
+  MlirAttribute tile = attr_of(tile_op, "loop_tile_size");
+  int64_t mn[] = {mlirDenseI64ArrayGetElement(tile, 0), mlirDenseI64ArrayGetElement(tile, 1)};
+  MlirType i32 = mlirIntegerTypeGet(e->ctx, 32);
+  MlirValue total = emit_result(sum), product = emit_result(matmul);
+  MlirNamedAttribute loop = emit_attr(e, "loop_tile_size", emit_i64_array(e, 2, mn));
+  MlirNamedAttribute layout[] = {emit_attr(e, "mem_space", mlirIntegerAttrGet(i32, 3)),
+                                 emit_attr(e, "partition_dim", mlirIntegerAttrGet(i32, 0)),
+                                 emit_attr(e, "tile_size", emit_i64_array(e, 2, mn))};
+
+  mlirOperationSetOperand(tile_op, 0, product);
+  mlirOperationMoveAfter(tile_op, matmul);
+  settle(
+      emit_operation(e,
+                     &(struct emit_op){
+                         .name = "nkipy.layout", .n_operands = 1, .operands = &product, .n_attrs = 3, .attrs = layout}),
+      matmul);
+  settle(
+      emit_operation(e,
+                     &(struct emit_op){
+                         .name = "nkipy.tile_op", .n_operands = 1, .operands = &total, .n_attrs = 1, .attrs = &loop}),
+      sum);
+}
+
+void accumulator_start_from_zero(struct pass_run *run, MlirOperation matmul, int64_t *next_id) {
+  if (make_undefined(matmul, 2))
+    return;
+
+  MlirValue product = mlirOperationGetResult(matmul, 0), init = mlirOperationGetOperand(matmul, 2);
+  MlirType t = mlirValueGetType(product);
+  struct emit e = {.ctx = run->ir->ctx,
+                   .block = mlirOperationGetBlock(matmul),
+                   .loc = mlirOperationGetLocation(matmul),
+                   .arena = run->arena};
+  MlirOperation tile_op = {NULL};
+  for (MlirOpOperand u = mlirValueGetFirstUse(product); !mlirOpOperandIsNull(u); u = mlirOpOperandGetNextUse(u))
+    if (ir_is(mlirOpOperandGetOwner(u), "nkipy.tile_op"))
+      tile_op = mlirOpOperandGetOwner(u);
+
+  MlirValue shell = emit_op1(&e, "tensor.empty", t, 0, NULL), to = emit_op1(&e, "tensor.empty", t, 0, NULL);
+  MlirOperation sum = emit_linalg_named(&e, "linalg.add", 2, (MlirValue[]){init, init}, to, 0, NULL);
+  MlirNamedAttribute id = emit_attr(&e, "nkipy.op_id", mlirIntegerAttrGet(mlirIntegerTypeGet(e.ctx, 64), *next_id));
+  mlirOperationMoveBefore(ir_defining_op(shell), matmul);
+  settle(sum, settle(ir_defining_op(to), matmul));
+  mlirValueReplaceAllUsesOfWith(product, emit_result(sum));
+  mlirOperationSetOperand(sum, 0, product);
+  mlirOperationSetOperand(matmul, 2, shell);
+  mlirOperationSetDiscardableAttributeByName(sum, ir_str("nkipy.op_id"), id.attribute);
+  (*next_id)++;
+  /* layouts that sat between the matmul and the addition have to follow what they are about */
+  for (MlirOpOperand u = mlirValueGetFirstUse(emit_result(sum)); !mlirOpOperandIsNull(u);
+       u = mlirOpOperandGetNextUse(u))
+    if (ir_is(mlirOpOperandGetOwner(u), "nkipy.layout"))
+      settle(mlirOpOperandGetOwner(u), sum);
+  if (!mlirOperationIsNull(tile_op))
+    annotate_sum(&e, tile_op, sum, matmul);
+  pass_remark(run, matmul, "the accumulator starts from zero; its initial value is added behind the product");
+}

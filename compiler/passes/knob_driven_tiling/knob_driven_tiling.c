@@ -1,0 +1,461 @@
+/* knob_driven_tiling: from tile annotations to a transform script.
+ *
+ *     %r = linalg.exp {nkipy.op_id = 0} …                     transform.structured.match ops{["linalg.exp"]} …
+ *     "nkipy.tile_op"(%r) {loop_tile_size = [128, 512]}  ==>  transform.structured.tile_using_for … [128, 512]
+ *                                                             transform.structured.promote_tensor to 3 : i32 …
+ *
+ * The payload stays as it is but for one thing: a matmul's accumulator starts from zero (accumulator.h).  One group of
+ * transform operations per tiled operation, in program order, each found by its number; apply-and-strip-transforms
+ * runs the script.
+ *
+ * Element-wise operations, reductions, transposes and broadcasts: one loop per iterator; operands go to SBUF unless
+ * their value already lives there, the destination always does.  A broadcast, and a gather (a generic that reads a
+ * table in its body), read their operands where they are, which a DMA can do.
+ *
+ * Matmul [tM, tN, tK]:  block_m { A block, transposed, to SBUF; block_n { B block to SBUF; tile_m { tile_n {
+ *                         accumulator in PSUM; k { matmul } } } } }
+ * A block is two tiles if their number is even, three if it divides by three, else one, so that no block is ragged;
+ * less if K is so long that the blocks would fill SBUF.  Where even one tile by K does not fit, every step over K
+ * brings its own tiles.
+ *
+ * A dimension d that its tile t does not divide is split at d - d % t first: whole tiles, then the rest as one smaller
+ * tile.  So every slice has a static size.  For a matmul, N is split inside the block of A and K inside the PSUM
+ * accumulator, which therefore are shared by both parts.
+ *
+ * Tiles are checked against the loops and against the machine: at most 128 partitions, a matmul at most 128 by 512 by
+ * 128 (one PSUM bank of f32).  What is wrong is reported where the knob was written.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "mlir-c/BuiltinAttributes.h"
+#include "mlir-c/BuiltinTypes.h"
+
+#include "hlo/hlo.h"
+#include "ir/structured.h"
+#include "nisa/nisa.h"
+#include "passes/knob_driven_tiling/accumulator.h"
+#include "passes/knob_driven_tiling/script.h"
+
+enum { PARTITIONS = 128, MATMUL_M_MAX = 128, MATMUL_N_MAX = 512, MATMUL_K_MAX = 128 };
+
+struct tiled {
+  MlirOperation op, knob; /* knob: the nkipy.tile_op */
+  struct structured s;
+  int64_t tile[STRUCTURED_LOOPS_MAX];
+  int64_t op_id;
+  int most_m, most_n; /* of a matmul: the most tiles of M and N that a block in SBUF may have; 0: no blocks */
+};
+
+/* ---- what is to be tiled ---------------------------------------------------------------------------- */
+
+static bool is_matmul(const struct tiled *t) {
+  return t->s.kind == SK_MATMUL;
+}
+
+static MlirOperation user_named(MlirValue v, const char *name) {
+  for (MlirOpOperand u = mlirValueGetFirstUse(v); !mlirOpOperandIsNull(u); u = mlirOpOperandGetNextUse(u))
+    if (ir_is(mlirOpOperandGetOwner(u), name))
+      return mlirOpOperandGetOwner(u);
+  return (MlirOperation){NULL};
+}
+
+static bool is_tileable(const struct structured *s) {
+  return structured_is_elementwise(s) || s->kind == SK_REDUCTION || s->kind == SK_TRANSPOSE ||
+         s->kind == SK_BROADCAST || s->kind == SK_MATMUL || s->kind == SK_BATCH_MATMUL;
+}
+
+/* A generic whose body reads a tensor at places that it computes. */
+static bool is_gather(const struct tiled *t) {
+  if (!ir_is(t->op, "linalg.generic"))
+    return false;
+  MlirBlock body = mlirRegionGetFirstBlock(mlirOperationGetRegion(t->op, 0));
+  for (MlirOperation op = mlirBlockGetFirstOperation(body); !mlirOperationIsNull(op);
+       op = mlirOperationGetNextInBlock(op))
+    if (ir_is(op, "tensor.extract"))
+      return true;
+  return false;
+}
+
+/* True if the inputs are read by DMA, from where they are. */
+static bool reads_by_dma(const struct tiled *t) {
+  return t->s.kind == SK_BROADCAST || is_gather(t);
+}
+
+/* The text of a tile list, for remarks and messages. */
+static const char *list(struct pass_run *run, int n, const int64_t *v) {
+  const char *s = "[";
+  for (int k = 0; k < n; k++)
+    s = arena_printf(run->arena, "%s%s%" PRId64, s, k ? "," : "", v[k]);
+  return arena_printf(run->arena, "%s]", s);
+}
+
+#define INVALID "Invalid tile configuration: "
+
+/* True if the first operand is [K, M] already. */
+static bool is_lhs_transposed(const struct tiled *t) {
+  return structured_map_loop(t->s.maps[0], 0) == 2;
+}
+
+static enum status check_matmul(struct pass_run *run, const struct tiled *t) {
+  static const int64_t most[] = {MATMUL_M_MAX, MATMUL_N_MAX, MATMUL_K_MAX};
+
+  if (structured_map_loop(t->s.maps[1], 0) != 2 || mlirAffineMapGetNumResults(t->s.maps[0]) != 2)
+    return pass_fail(run, t->op, "a matmul with a transposed or broadcast operand cannot be tiled");
+  for (int k = 0; k < 3; k++) {
+    const char name = "MNK"[k];
+    if (t->tile[k] > t->s.extents[k])
+      return pass_fail(run, t->knob, INVALID "matmul %c tile (%" PRId64 ") is larger than %c dimension (%" PRId64 ")",
+                       name, t->tile[k], name, t->s.extents[k]);
+    if (t->tile[k] > most[k])
+      return pass_fail(run, t->knob,
+                       INVALID "matmul %c tile (%" PRId64 ") is larger than the hardware's limit of %" PRId64 "%s",
+                       name, t->tile[k], most[k], k == 1 ? " (one PSUM bank)" : "");
+  }
+  return ST_OK;
+}
+
+/* The leading dimension of everything that lies in SBUF is spread over the partitions. */
+static enum status check_partitions(struct pass_run *run, const struct tiled *t) {
+  for (int o = 0; o < t->s.n_inputs + t->s.n_inits; o++) {
+    int64_t dims[STRUCTURED_LOOPS_MAX];
+    if (ir_shape(mlirOperationGetOperand(t->op, o), STRUCTURED_LOOPS_MAX, dims) < 1 ||
+        mlirAffineMapGetNumResults(t->s.maps[o]) < 1)
+      continue;
+    if (o < t->s.n_inputs && reads_by_dma(t))
+      continue;
+    int loop = structured_map_loop(t->s.maps[o], 0);
+    if (loop >= 0 && t->tile[loop] > PARTITIONS)
+      return pass_fail(run, t->knob,
+                       INVALID "tile entry %d (%" PRId64 ") goes over the partitions, of which there are %d", loop,
+                       t->tile[loop], PARTITIONS);
+  }
+  return ST_OK;
+}
+
+static enum status check(struct pass_run *run, const struct tiled *t, int n_entries) {
+  if (t->s.kind == SK_BATCH_MATMUL)
+    return pass_fail(run, t->knob, INVALID "a batch_matmul is tiled as a loop of matmuls: run decompose-batch-matmul");
+  if (n_entries != t->s.n_loops && is_matmul(t))
+    return pass_fail(run, t->knob, INVALID "a matmul needs three entries, [M, N, K], not %d", n_entries);
+  if (n_entries != t->s.n_loops)
+    return pass_fail(run, t->knob, INVALID "%d entries for an operation with %d loops", n_entries, t->s.n_loops);
+  for (int k = 0; k < n_entries; k++) {
+    if (t->s.extents[k] < 0)
+      return pass_fail(run, t->op, "only operations with static shapes can be tiled");
+    if (t->tile[k] < 1)
+      return pass_fail(run, t->knob, INVALID "tile entry %d (%" PRId64 ") is not positive", k, t->tile[k]);
+  }
+  if (is_matmul(t))
+    return check_matmul(run, t);
+  for (int k = 0; k < n_entries; k++)
+    if (t->tile[k] > t->s.extents[k])
+      return pass_fail(run, t->knob, INVALID "tile entry %d (%" PRId64 ") is larger than the dimension (%" PRId64 ")",
+                       k, t->tile[k], t->s.extents[k]);
+  return check_partitions(run, t);
+}
+
+static int64_t op_id(MlirOperation op) {
+  MlirAttribute a = mlirOperationGetAttributeByName(op, ir_str("nkipy.op_id"));
+  return mlirAttributeIsNull(a) ? -1 : mlirIntegerAttrGetValueInt(a);
+}
+
+/* Nothing is computed where an extent is 0, so there is nothing to tile. */
+static bool is_empty(const struct structured *s) {
+  for (int k = 0; k < s->n_loops; k++)
+    if (s->extents[k] == 0)
+      return true;
+  return false;
+}
+
+/* Reads what is said about op; false when it is not to be tiled. */
+static bool read_tiled(MlirOperation op, struct tiled *t, int *n_entries) {
+  if (mlirOperationGetNumResults(op) != 1 || !structured_read(op, &t->s) || !is_tileable(&t->s) || is_empty(&t->s))
+    return false;
+  t->op = op;
+  t->op_id = op_id(op);
+  t->knob = user_named(mlirOperationGetResult(op, 0), "nkipy.tile_op");
+  if (mlirOperationIsNull(t->knob))
+    return false;
+  MlirAttribute tile = mlirOperationGetAttributeByName(t->knob, ir_str("loop_tile_size"));
+  if (mlirAttributeIsNull(tile) || !mlirAttributeIsADenseI64Array(tile))
+    return false;
+  *n_entries = (int)mlirDenseArrayGetNumElements(tile);
+  for (int k = 0; k < *n_entries && k < STRUCTURED_LOOPS_MAX; k++)
+    t->tile[k] = mlirDenseI64ArrayGetElement(tile, k);
+  return *n_entries > 0;
+}
+
+static bool is_linalg(MlirOperation op, void *user) {
+  (void)user;
+  MlirStringRef n = mlirIdentifierStr(mlirOperationGetName(op));
+  return n.length > 7 && !memcmp(n.data, "linalg.", 7);
+}
+
+static bool is_numbered(MlirOperation op, void *user) {
+  (void)user;
+  return is_linalg(op, NULL) && op_id(op) >= 0;
+}
+
+/* The script finds an operation by name and number: each pair must be there once. */
+static enum status check_id(struct pass_run *run, const struct tiled *t, const struct ir_ops *numbered) {
+  int same = 0;
+
+  if (t->op_id < 0)
+    return pass_fail(run, t->op, "the operation has no nkipy.op_id: run assign-linalg-op-ids");
+  for (int k = 0; k < numbered->n; k++)
+    same += op_id(numbered->v[k]) == t->op_id &&
+            mlirIdentifierEqual(mlirOperationGetName(numbered->v[k]), mlirOperationGetName(t->op));
+  return same == 1 ? ST_OK
+                   : pass_fail(run, t->op, "nkipy.op_id %" PRId64 " is used more than once: run assign-linalg-op-ids",
+                               t->op_id);
+}
+
+/* ---- element-wise operations, reductions, transposes ------------------------------------------------ */
+
+/* True if the value lives in SBUF or is a part of one that does. */
+static bool is_in_sbuf(MlirValue v) {
+  for (;;) {
+    MlirOperation layout = user_named(v, "nkipy.layout");
+    if (!mlirOperationIsNull(layout)) {
+      MlirAttribute space = mlirOperationGetAttributeByName(layout, ir_str("mem_space"));
+      if (!mlirAttributeIsNull(space))
+        return mlirIntegerAttrGetValueInt(space) == MEM_SBUF;
+    }
+    MlirOperation def = ir_defining_op(v);
+    if (mlirOperationIsNull(def) || !ir_is(def, "tensor.extract_slice"))
+      return false;
+    v = mlirOperationGetOperand(def, 0);
+  }
+}
+
+static bool needs_promotion(const struct tiled *t, int o) {
+  MlirValue v = mlirOperationGetOperand(t->op, o);
+  return !reads_by_dma(t) && mlirTypeIsARankedTensor(mlirValueGetType(v)) && !is_in_sbuf(v);
+}
+
+static void promote_operands(struct script *s, const struct tiled *t, int h) {
+  for (int o = 0; o < t->s.n_inputs; o++)
+    if (needs_promotion(t, o))
+      script_promote(s, h, o, MEM_SBUF);
+  script_promote(s, h, t->s.n_inputs, MEM_SBUF);
+}
+
+/* Splits h at the first loop from `dim` on that its tile does not divide, and goes on with both parts. */
+static void tile_parts(struct script *s, const struct tiled *t, int h, int dim, const int64_t *tile) {
+  while (dim < t->s.n_loops && t->s.extents[dim] % tile[dim] == 0)
+    dim++;
+  if (dim == t->s.n_loops) {
+    promote_operands(s, t, script_tile(s, h, dim, tile));
+    return;
+  }
+  int head, rest;
+  int64_t small[STRUCTURED_LOOPS_MAX];
+  memcpy(small, tile, sizeof small);
+  small[dim] = t->s.extents[dim] % tile[dim];
+  script_split(s, h, t->s.extents[dim] - small[dim], dim, &head, &rest);
+  tile_parts(s, t, head, dim + 1, tile);
+  tile_parts(s, t, rest, dim + 1, small);
+}
+
+/* ---- matmul ----------------------------------------------------------------------------------------- */
+
+/* A block of some tiles, two or three if that divides their number. */
+static int64_t block_of(int64_t extent, int64_t tile, int most) {
+  const int64_t tiles = extent / tile;
+  return tile * (most >= 2 && tiles % 2 == 0 ? 2 : most >= 3 && tiles % 3 == 0 ? 3 : 1);
+}
+
+static int64_t element_bytes(MlirValue v) {
+  MlirType t = mlirShapedTypeGetElementType(mlirValueGetType(v));
+  const unsigned bits = mlirTypeIsAInteger(t) ? mlirIntegerTypeGetWidth(t) : mlirFloatTypeGetWidth(t);
+  return (bits + 7) / 8;
+}
+
+/* Bytes per partition of the blocks of both operands, K in full, with at most so many tiles each. */
+static int64_t block_bytes(const struct tiled *t, int most_m, int most_n) {
+  const int64_t k_tiles = (t->s.extents[2] + t->tile[2] - 1) / t->tile[2];
+  const int64_t m = block_of(t->s.extents[0], t->tile[0], most_m), n = block_of(t->s.extents[1], t->tile[1], most_n);
+  return k_tiles *
+         (m * element_bytes(mlirOperationGetOperand(t->op, 0)) + n * element_bytes(mlirOperationGetOperand(t->op, 1)));
+}
+
+/* Blocks may take half of SBUF, so that something is left for everything else; blocks of one tile three quarters.
+ * Beyond that nothing is kept: every step over K brings its own tiles. */
+static void choose_blocks(struct pass_run *run, struct tiled *t) {
+  static const int most[][2] = {{3, 3}, {3, 1}, {1, 1}};
+  const int64_t sbuf = nisa_machine(run->target)->sbuf_bytes;
+
+  for (int k = 0; k < 3; k++) {
+    t->most_m = most[k][0];
+    t->most_n = most[k][1];
+    if (block_bytes(t, t->most_m, t->most_n) <= sbuf / 2)
+      return;
+  }
+  if (block_bytes(t, 1, 1) > sbuf / 4 * 3)
+    t->most_m = t->most_n = 0;
+}
+
+typedef void (*emit_part)(struct script *s, const struct tiled *t, int h, int64_t extent, int64_t tile);
+
+/* Calls emit for the whole tiles of a loop and for what they leave over. */
+static void each_part(struct script *s, const struct tiled *t, int h, int loop, emit_part emit) {
+  const int64_t extent = t->s.extents[loop], tile = t->tile[loop], over = extent % tile;
+  int head, rest;
+
+  if (!over) {
+    emit(s, t, h, extent, tile);
+    return;
+  }
+  script_split(s, h, extent - over, loop, &head, &rest);
+  emit(s, t, head, extent - over, tile);
+  emit(s, t, rest, over, over);
+}
+
+/* The left operand transposed, which is how the tensor engine wants it, in SBUF. */
+static int promote_lhs(struct script *s, const struct tiled *t, int h) {
+  if (is_lhs_transposed(t)) {
+    if (!is_in_sbuf(mlirOperationGetOperand(t->op, 0)))
+      script_promote(s, h, 0, MEM_SBUF);
+    return h;
+  }
+  h = script_transpose_lhs(s, h);
+  script_annotate(s, h, "nkipy.op_id", t->op_id); /* transposing makes a new operation */
+  script_promote(s, script_producer(s, h, 0), 1, MEM_SBUF);
+  return h;
+}
+
+static void promote_rhs(struct script *s, const struct tiled *t, int h) {
+  if (!is_in_sbuf(mlirOperationGetOperand(t->op, 1)))
+    script_promote(s, h, 1, MEM_SBUF);
+}
+
+static void emit_k(struct script *s, const struct tiled *t, int h, int64_t extent, int64_t tile) {
+  (void)extent;
+  h = script_tile(s, h, 3, (int64_t[]){0, 0, tile});
+  if (!t->most_m)
+    promote_rhs(s, t, promote_lhs(s, t, h));
+}
+
+/* What is N's turn to know of M: the tile, which is smaller behind a split. */
+struct m_part {
+  struct tiled t; /* first: emit_n gets a pointer to it */
+  int64_t tile_m;
+};
+
+static void emit_n(struct script *s, const struct tiled *t, int h, int64_t extent, int64_t tile) {
+  const struct m_part *m = (const struct m_part *)t;
+
+  h = script_tile(s, h, 3, (int64_t[]){0, block_of(extent, tile, t->most_n), 0});
+  if (t->most_n)
+    promote_rhs(s, t, h);
+  h = script_tile(s, h, 3, (int64_t[]){m->tile_m, 0, 0});
+  h = script_tile(s, h, 3, (int64_t[]){0, tile, 0});
+  script_promote(s, h, 2, MEM_PSUM);
+  each_part(s, t, h, 2, emit_k);
+}
+
+static void emit_m(struct script *s, const struct tiled *t, int h, int64_t extent, int64_t tile) {
+  const struct m_part m = {.t = *t, .tile_m = tile};
+
+  h = script_tile(s, h, 3, (int64_t[]){block_of(extent, tile, t->most_m), 0, 0});
+  if (t->most_m)
+    h = promote_lhs(s, t, h);
+  each_part(s, &m.t, h, 1, emit_n);
+}
+
+/* ---- the pass --------------------------------------------------------------------------------------- */
+
+/* "TILE=[128,512,128], 2x1x4 of them", with how many operands the tiles bring to SBUF. */
+static void remark_tile(struct pass_run *run, const struct tiled *t) {
+  const char *count = "";
+  for (int l = 0; l < t->s.n_loops; l++)
+    count =
+        arena_printf(run->arena, "%s%s%" PRId64, count, l ? "x" : "", (t->s.extents[l] + t->tile[l] - 1) / t->tile[l]);
+  pass_remark(run, t->op, "TILE=%s, %s of them", list(run, t->s.n_loops, t->tile), count);
+  const bool turns_lhs = is_matmul(t) && !is_lhs_transposed(t);
+  int promoted = 0;
+  for (int o = 0; o < t->s.n_inputs; o++)
+    promoted += (turns_lhs && o == 0) || needs_promotion(t, o);
+  if (promoted)
+    pass_remark(run, t->op, "promoted %d input%s to SBUF%s", promoted, promoted == 1 ? "" : "s",
+                is_matmul(t) && t->most_m ? ", in blocks that serve several tiles" : "");
+  if (is_matmul(t))
+    pass_remark(run, t->op, "accumulates in PSUM");
+  if (turns_lhs)
+    pass_remark(run, t->op, "the left input is transposed: the tensor engine wants its rows across the partitions");
+}
+
+static void emit(struct script *s, const struct tiled *t) {
+  char name[64];
+  MlirStringRef full = mlirIdentifierStr(mlirOperationGetName(t->op));
+
+  snprintf(name, sizeof name, "%.*s", (int)full.length, full.data);
+  s->at = mlirOperationGetLocation(t->op);
+  int h = script_match(s, name, t->op_id);
+  if (is_matmul(t))
+    each_part(s, t, h, 0, emit_m);
+  else
+    tile_parts(s, t, h, 0, t->tile);
+  remark_tile(s->run, t);
+}
+
+/* Accumulators first: this adds operations, which are tiled like the others. */
+static void start_from_zero(struct pass_run *run) {
+  struct ir_ops ops = ir_collect(run->arena, run->module, is_linalg, NULL);
+  int64_t next_id = 0;
+
+  for (int k = 0; k < ops.n; k++)
+    next_id = op_id(ops.v[k]) >= next_id ? op_id(ops.v[k]) + 1 : next_id;
+  for (int k = 0; k < ops.n; k++) {
+    struct tiled t;
+    int n;
+    if (read_tiled(ops.v[k], &t, &n) && is_matmul(&t) && n == 3)
+      accumulator_start_from_zero(run, t.op, &next_id);
+  }
+}
+
+static enum status write_script(struct pass_run *run, struct script *s, int *n_tiled) {
+  struct ir_ops ops = ir_collect(run->arena, run->module, is_linalg, NULL);
+  struct ir_ops numbered = ir_collect(run->arena, run->module, is_numbered, NULL);
+
+  *n_tiled = 0;
+  for (int k = 0; k < ops.n; k++) {
+    struct tiled t;
+    int n;
+    if (!read_tiled(ops.v[k], &t, &n))
+      continue;
+    enum status st = check(run, &t, n);
+    if (!st)
+      st = check_id(run, &t, &numbered);
+    if (st)
+      return st;
+    if (is_matmul(&t))
+      choose_blocks(run, &t);
+    emit(s, &t);
+    (*n_tiled)++;
+  }
+  return ST_OK;
+}
+
+static enum status run_pass(struct pass_run *run) {
+  struct script s;
+  int n_tiled;
+
+  start_from_zero(run);
+  script_init(&s, run);
+  enum status st = write_script(run, &s, &n_tiled);
+  /* annotations on nothing that can be tiled leave no script at all */
+  if (!st && (n_tiled || !ir_collect_named(run->arena, run->module, "nkipy.tile_op").n))
+    st = script_finish(&s);
+  script_clear(&s);
+  return st;
+}
+
+const struct pass_def knob_driven_tiling = {
+    .name = "knob-driven-tiling",
+    .summary = "Writes a transform script from the tile annotations: loops over tiles, operands in SBUF, matmul "
+               "accumulators in PSUM.",
+    .run = run_pass,
+};

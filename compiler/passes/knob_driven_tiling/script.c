@@ -1,0 +1,149 @@
+/* script: see script.h. */
+#include "passes/knob_driven_tiling/script.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "mlir-c/BuiltinAttributes.h"
+
+#include "ir/structured.h"
+
+/* A line is some 150 bytes; a program has a few thousand tiled operations at most. */
+enum { SCRIPT_MAX = 16 << 20 };
+
+void script_init(struct script *s, struct pass_run *run) {
+  *s = (struct script){.run = run, .at = mlirOperationGetLocation(run->module)};
+  buf_init(&s->text, SCRIPT_MAX);
+  buf_puts(&s->text, "module attributes {transform.with_named_sequence} {\n"
+                     "transform.named_sequence @__transform_main(%arg0: !transform.any_op {transform.readonly}) {\n");
+}
+
+void script_clear(struct script *s) {
+  buf_clear(&s->text);
+}
+
+/* One more operation was written. */
+static void add(struct script *s) {
+  if (s->n_ops == s->cap) {
+    s->cap = s->cap ? 2 * s->cap : 64;
+    MlirLocation *v = arena_new_array(s->run->arena, MlirLocation, (size_t)s->cap);
+    if (s->n_ops)
+      memcpy(v, s->locs, (size_t)s->n_ops * sizeof *v);
+    s->locs = v;
+  }
+  s->locs[s->n_ops++] = s->at;
+}
+
+int script_match(struct script *s, const char *name, int64_t op_id) {
+  add(s);
+  buf_printf(&s->text,
+             "%%%d = transform.structured.match ops{[\"%s\"]} attributes {nkipy.op_id = %" PRId64
+             " : i64} in %%arg0 : (!transform.any_op) -> !transform.any_op\n",
+             s->next, name, op_id);
+  return s->next++;
+}
+
+void script_split(struct script *s, int h, int64_t at, int dim, int *head, int *rest) {
+  const int both = s->next++;
+  add(s);
+  buf_printf(&s->text,
+             "%%%d = transform.structured.split %%%d after %" PRId64 " {dimension = %d} : !transform.any_op\n", both, h,
+             at, dim);
+  *head = s->next++;
+  *rest = s->next++;
+  add(s);
+  buf_printf(&s->text,
+             "%%%d, %%%d = transform.split_handle %%%d : (!transform.any_op) -> (!transform.any_op, "
+             "!transform.any_op)\n",
+             *head, *rest, both);
+}
+
+int script_tile(struct script *s, int h, int n, const int64_t *tile) {
+  const int inside = s->next++;
+  int loops = 0;
+
+  for (int k = 0; k < n; k++)
+    loops += tile[k] != 0;
+  if (!loops)
+    return h;
+  add(s);
+  buf_printf(&s->text, "%%%d", inside);
+  for (int k = 0; k < loops; k++)
+    buf_printf(&s->text, ", %%%d", s->next++);
+  buf_printf(&s->text, " = transform.structured.tile_using_for %%%d tile_sizes [", h);
+  for (int k = 0; k < n; k++)
+    buf_printf(&s->text, "%s%" PRId64, k ? ", " : "", tile[k]);
+  buf_puts(&s->text, "] : (!transform.any_op) -> (!transform.any_op");
+  for (int k = 0; k < loops; k++)
+    buf_puts(&s->text, ", !transform.any_op");
+  buf_puts(&s->text, ")\n");
+  return inside;
+}
+
+void script_promote(struct script *s, int h, int operand, int mem_space) {
+  const int v = s->next++;
+  add(s);
+  buf_printf(&s->text, "%%%d = transform.get_operand %%%d[%d] : (!transform.any_op) -> !transform.any_value\n", v, h,
+             operand);
+  add(s);
+  buf_printf(&s->text, "%%%d = transform.structured.promote_tensor to %d : i32 %%%d : !transform.any_value\n",
+             s->next++, mem_space, v);
+}
+
+int script_transpose_lhs(struct script *s, int h) {
+  add(s);
+  buf_printf(&s->text, "%%%d = transform.structured.transpose_matmul %%%d : (!transform.any_op) -> !transform.any_op\n",
+             s->next, h);
+  return s->next++;
+}
+
+int script_producer(struct script *s, int h, int operand) {
+  add(s);
+  buf_printf(&s->text, "%%%d = transform.get_producer_of_operand %%%d[%d] : (!transform.any_op) -> !transform.any_op\n",
+             s->next, h, operand);
+  return s->next++;
+}
+
+void script_annotate(struct script *s, int h, const char *name, int64_t value) {
+  const int p = s->next++;
+  add(s);
+  buf_printf(&s->text, "%%%d = transform.param.constant %" PRId64 " : i64 -> !transform.param<i64>\n", p, value);
+  add(s);
+  buf_printf(&s->text, "transform.annotate %%%d \"%s\" = %%%d : !transform.any_op, !transform.param<i64>\n", h, name,
+             p);
+}
+
+/* ---- the end ---------------------------------------------------------------------------------------- */
+
+/* The parser gave every operation its line in our text; nobody has that text.  What holds the script together begins
+ * where its first operation does and ends where its last one does. */
+static void set_locations(struct script *s, MlirOperation sequence) {
+  MlirBlock body = mlirRegionGetFirstBlock(mlirOperationGetRegion(sequence, 0));
+  const MlirLocation none = mlirOperationGetLocation(s->run->module);
+  int k = 0;
+
+  mlirOperationSetLocation(sequence, s->n_ops ? s->locs[0] : none);
+  for (MlirOperation op = mlirBlockGetFirstOperation(body); !mlirOperationIsNull(op);
+       op = mlirOperationGetNextInBlock(op), k++)
+    mlirOperationSetLocation(op, k < s->n_ops ? s->locs[k] : s->n_ops ? s->locs[s->n_ops - 1] : none);
+}
+
+enum status script_finish(struct script *s) {
+  MlirModule parsed;
+
+  buf_puts(&s->text, "transform.yield\n}\n}\n");
+  if (buf_status(&s->text))
+    return pass_fail(s->run, s->run->module, "the transform script is larger than %d MiB", SCRIPT_MAX >> 20);
+  enum status st =
+      ir_parse(s->run->ir, buf_text(&s->text), s->text.len, "transform script", s->run->arena, s->run->ds, &parsed);
+  if (st)
+    return st;
+  MlirOperation sequence = mlirBlockGetFirstOperation(mlirModuleGetBody(parsed));
+  set_locations(s, sequence);
+  mlirOperationRemoveFromParent(sequence);
+  mlirBlockAppendOwnedOperation(mlirModuleGetBody(mlirModuleFromOperation(s->run->module)), sequence);
+  mlirOperationSetAttributeByName(s->run->module, ir_str("transform.with_named_sequence"),
+                                  mlirUnitAttrGet(s->run->ir->ctx));
+  mlirModuleDestroy(parsed);
+  return ST_OK;
+}

@@ -1,0 +1,594 @@
+/* rewrite: operations on physical buffers.  See legalize_layout.c.
+ *
+ * An operation is cut along its loops so that no part crosses a border between blocks of any operand: a nest of
+ * scf.for over the whole parts and, behind each loop, the rest.  In there it gets views of single tiles, without the
+ * dimensions in which the part has extent 1 as far as two stay (the partitions first).
+ */
+#include <string.h>
+
+#include "mlir-c/BuiltinAttributes.h"
+#include "mlir-c/BuiltinTypes.h"
+
+#include "passes/lib/edit.h"
+#include "passes/legalize_layout/legalize_layout.h"
+#include "passes/lib/memrefs.h"
+
+/* ---- reading --------------------------------------------------------------------------------------------------- */
+
+static bool read_copy(MlirOperation op, struct tiled_op *t) {
+  t->is_copy = true;
+  t->kind = SK_UNARY;
+  t->n_operands = 2;
+  t->n_inputs = 1;
+  t->n_loops = ir_shape(mlirOperationGetOperand(op, 1), LEGAL_RANK_MAX, t->extents);
+  if (t->n_loops < 0 || t->n_loops > LEGAL_RANK_MAX)
+    return false;
+  for (int o = 0; o < 2; o++) {
+    t->operand_rank[o] = t->n_loops;
+    for (int d = 0; d < t->n_loops; d++)
+      t->loop[o][d] = d;
+  }
+  return true;
+}
+
+bool tiled_read(MlirOperation op, struct tiled_op *t) {
+  struct structured s;
+
+  *t = (struct tiled_op){.op = op};
+  if (ir_is(op, "memref.copy"))
+    return read_copy(op, t);
+  if (!structured_read(op, &s) || s.n_loops > LEGAL_RANK_MAX || s.n_inits != 1)
+    return false;
+  t->kind = s.kind;
+  t->n_inputs = s.n_inputs;
+  t->n_operands = s.n_inputs + s.n_inits;
+  t->n_loops = s.n_loops;
+  for (int l = 0; l < s.n_loops; l++) {
+    t->reduction[l] = s.reduction[l];
+    t->extents[l] = s.extents[l];
+  }
+  for (int o = 0; o < t->n_operands; o++) {
+    if (!mlirTypeIsAMemRef(mlirValueGetType(mlirOperationGetOperand(op, o))))
+      continue; /* a scalar: rank 0 */
+    t->operand_rank[o] = (int)mlirAffineMapGetNumResults(s.maps[o]);
+    if (t->operand_rank[o] > LEGAL_RANK_MAX)
+      return false;
+    for (int d = 0; d < t->operand_rank[o]; d++) {
+      MlirAffineExpr x = mlirAffineMapGetResult(s.maps[o], d);
+      t->loop[o][d] = structured_map_loop(s.maps[o], d);
+      if (t->loop[o][d] < 0 && (!mlirAffineExprIsAConstant(x) || mlirAffineConstantExprGetValue(x) != 0))
+        return false;
+    }
+  }
+  return true;
+}
+
+/* ---- one part -------------------------------------------------------------------------------------------------- */
+
+/* Where a part of an operation lies in its loops: loop l from iv[l] * cut[l] + offset[l] on, size[l] long. */
+struct part {
+  MlirValue iv[LEGAL_RANK_MAX];
+  int64_t offset[LEGAL_RANK_MAX], size[LEGAL_RANK_MAX];
+};
+
+struct rewrite {
+  struct legalize *g;
+  struct tiled_op t;
+  struct access access[STRUCTURED_OPERANDS_MAX];
+  const struct physical *physical[STRUCTURED_OPERANDS_MAX]; /* NULL: the operand is sliced as it is */
+  int64_t cut[LEGAL_RANK_MAX];
+  int partition; /* loop over the partitions, -1 if none */
+  bool whole;    /* one part */
+};
+
+static MlirValue materialize(struct emit *e, const struct linear *l, int64_t divisor) {
+  MlirValue sum = {NULL};
+
+  for (int k = 0; k < l->n; k++) {
+    if (l->term[k].factor == 0)
+      continue;
+    MlirValue v = memrefs_times(e, l->term[k].v, l->term[k].factor / divisor);
+    sum = mlirValueIsNull(sum) ? v : emit_binary(e, "arith.addi", sum, v);
+  }
+  if (mlirValueIsNull(sum))
+    return emit_index(e, l->constant / divisor);
+  return memrefs_plus(e, sum, l->constant / divisor);
+}
+
+static bool factors_divide(const struct linear *l, int64_t by) {
+  for (int k = 0; k < l->n; k++)
+    if (l->term[k].factor % by)
+      return false;
+  return l->constant % by == 0;
+}
+
+static bool is_constant(const struct linear *l) {
+  for (int k = 0; k < l->n; k++)
+    if (l->term[k].factor)
+      return false;
+  return true;
+}
+
+/* An index, static if it can be. */
+struct index {
+  int64_t constant;
+  MlirValue v;
+};
+
+/* Splits an offset into the block and the place in it. */
+static void locate(struct emit *e, const struct linear *at, int64_t tile, struct index *block, struct index *inner) {
+  *block = *inner = (struct index){0};
+  if (is_constant(at)) {
+    block->constant = at->constant / tile;
+    inner->constant = at->constant % tile;
+  } else if (factors_divide(at, tile)) {
+    block->v = materialize(e, at, tile);
+  } else {
+    int64_t g = legal_gcd(tile, at->constant); /* what divides everything need not be divided and multiplied again */
+    for (int k = 0; k < at->n; k++)
+      g = legal_gcd(g, at->term[k].factor);
+    MlirValue v = materialize(e, at, g), t = emit_index(e, tile / g);
+    block->v = emit_binary(e, "arith.divui", v, t);
+    if (linear_granule(at) % tile)
+      inner->v = memrefs_times(e, emit_binary(e, "arith.remui", v, t), g);
+  }
+}
+
+/* The offset and size of a part in one dimension of an operand. */
+static int64_t part_of_loop(const struct rewrite *r, const struct part *p, int l, struct linear *at, int64_t whole) {
+  if (l < 0)
+    return whole;
+  at->constant += p->offset[l];
+  if (!mlirValueIsNull(p->iv[l]))
+    linear_add(at, p->iv[l], r->cut[l]);
+  return p->size[l];
+}
+
+/* Which of the operand's dimensions are left out when the loops not in `keep` are. */
+static void dropped_dims(const struct rewrite *r, int o, const bool *keep, bool *drop) {
+  const struct tiled_op *t = &r->t;
+  for (int d = 0; d < t->operand_rank[o]; d++) {
+    int l = t->loop[o][d];
+    if (l < 0 && t->operand_rank[o] == t->n_loops)
+      l = d;
+    drop[d] = l >= 0 && !keep[l];
+  }
+}
+
+/* The tile of a physical buffer that a part of the operation touches, with the dimensions that are not dropped. */
+static MlirValue view_physical(struct rewrite *r, struct emit *e, int o, const struct part *p, const bool *drop) {
+  const struct physical *b = r->physical[o];
+  const struct access *a = &r->access[o];
+  struct linear at[LEGAL_RANK_MAX];
+  int64_t size[LEGAL_RANK_MAX], offsets[2 * LEGAL_RANK_MAX + 1], sizes[2 * LEGAL_RANK_MAX + 1];
+  MlirValue values[2 * LEGAL_RANK_MAX + 1];
+  struct index block[LEGAL_RANK_MAX], inner[LEGAL_RANK_MAX];
+  int order[LEGAL_RANK_MAX], n = 0, m = 0;
+  bool is_whole = true;
+
+  for (int d = 0; d < b->rank; d++) {
+    at[d] = a->at[d];
+    size[d] = a->size[d];
+  }
+  for (int k = 0; k < a->view_rank; k++)
+    if (a->dim[k] >= 0)
+      size[a->dim[k]] = part_of_loop(r, p, r->t.loop[o][k], &at[a->dim[k]], a->size[a->dim[k]]);
+  for (int d = 0; d < b->rank; d++)
+    locate(e, &at[d], b->tile[d], &block[d], &inner[d]);
+  order[m++] = b->partition;
+  for (int k = 0; k < b->n_free; k++)
+    order[m++] = b->free[k];
+  for (int k = 0; k < m; k++) {
+    const int d = order[k];
+    offsets[n] = inner[d].constant;
+    values[n] = inner[d].v;
+    sizes[n++] = size[d];
+    is_whole &= size[d] == b->tile[d];
+    for (int x = 0; k == 0 && b->is_blocked && x < b->rank; x++) {
+      offsets[n] = block[x].constant;
+      values[n] = block[x].v;
+      sizes[n++] = 1;
+    }
+  }
+  MlirValue v = b->physical;
+  if (b->is_blocked || !is_whole)
+    v = memrefs_subview(e, v, &(struct memrefs_part){.offset = offsets, .size = sizes, .at = values});
+
+  /* the dimensions that the operation wants, in its order; the rest has extent 1 and joins the one in front */
+  int wanted[LEGAL_RANK_MAX], n_wanted = 0;
+  for (int k = 0; k < a->view_rank; k++)
+    if (!drop[k])
+      wanted[n_wanted++] = a->dim[k];
+  int end[LEGAL_RANK_MAX], n_groups = 0, place = b->is_blocked ? 1 + b->rank : 1, w = 0;
+  int64_t shape[LEGAL_RANK_MAX];
+  int fine[LEGAL_RANK_MAX], n_fine = 0; /* for dimensions of extent 1 that have no place in the buffer */
+  bool expands = false;
+  for (int k = 0; k < m; k++, place++) {
+    while (w < n_wanted && wanted[w] != order[k]) {
+      bool comes = false;
+      for (int x = k; x < m; x++)
+        comes |= order[x] == wanted[w];
+      if (comes)
+        break;
+      shape[n_fine++] = 1;
+      expands = true;
+      w++;
+    }
+    if (w < n_wanted && wanted[w] == order[k]) {
+      shape[n_fine++] = size[order[k]];
+      end[n_groups] = place;
+      fine[n_groups++] = n_fine;
+      w++;
+    } else if (n_groups) {
+      end[n_groups - 1] = place;
+    } else { /* the partitions are not wanted: extent 1, joins what follows */
+      continue;
+    }
+  }
+  for (; w < n_wanted; w++) {
+    shape[n_fine++] = 1;
+    expands = true;
+  }
+  if (n_groups)
+    fine[n_groups - 1] = n_fine;
+  if (n_groups != n || (n_groups && end[n_groups - 1] != n))
+    v = memrefs_collapse(e, v, n_groups, end);
+  return expands ? memrefs_expand(e, v, fine, n_fine, shape) : v;
+}
+
+/* The same slice, of the buffer itself if the operand is a subview; null if the operand is no such thing. */
+static MlirValue view_root(struct rewrite *r, struct emit *e, int o, const struct part *p, const bool *drop) {
+  MlirValue v = mlirOperationGetOperand(r->t.op, o);
+  int64_t offsets[LEGAL_RANK_MAX], sizes[LEGAL_RANK_MAX];
+  MlirValue values[LEGAL_RANK_MAX];
+  bool gone[LEGAL_RANK_MAX];
+  MlirOperation def = ir_defining_op(v);
+  struct access a;
+
+  if (mlirOperationIsNull(def) || !ir_is(def, "memref.subview") || !access_read(v, &a))
+    return (MlirValue){NULL};
+  for (int k = 0; k < a.view_rank; k++)
+    if (a.dim[k] < 0 || (k && a.dim[k] <= a.dim[k - 1]))
+      return (MlirValue){NULL};
+  for (int d = 0; d < a.rank; d++)
+    gone[d] = true;
+  for (int k = 0; k < a.view_rank; k++) {
+    gone[a.dim[k]] = drop[k];
+    a.size[a.dim[k]] = part_of_loop(r, p, r->t.loop[o][k], &a.at[a.dim[k]], a.size[a.dim[k]]);
+  }
+  for (int d = 0; d < a.rank; d++) {
+    sizes[d] = a.size[d];
+    offsets[d] = a.at[d].constant;
+    values[d] = is_constant(&a.at[d]) ? (MlirValue){NULL} : materialize(e, &a.at[d], 1);
+  }
+  return memrefs_subview(e, a.root,
+                         &(struct memrefs_part){.offset = offsets, .size = sizes, .at = values, .drop = gone});
+}
+
+/* A slice of an operand that is no physical buffer. */
+static MlirValue view_plain(struct rewrite *r, struct emit *e, int o, const struct part *p, const bool *drop) {
+  MlirValue v = mlirOperationGetOperand(r->t.op, o);
+  int64_t dims[LEGAL_RANK_MAX], offsets[LEGAL_RANK_MAX], sizes[LEGAL_RANK_MAX];
+  MlirValue values[LEGAL_RANK_MAX];
+  bool changes = false;
+
+  if (!mlirTypeIsAMemRef(mlirValueGetType(v)))
+    return v;
+  const int rank = ir_shape(v, LEGAL_RANK_MAX, dims);
+  for (int d = 0; d < rank; d++) {
+    struct linear at = {0};
+    sizes[d] = part_of_loop(r, p, r->t.loop[o][d], &at, dims[d]);
+    changes |= drop[d] || sizes[d] != dims[d];
+  }
+  if (!changes)
+    return v;
+  MlirValue direct = view_root(r, e, o, p, drop);
+  if (!mlirValueIsNull(direct))
+    return direct;
+  for (int d = 0; d < rank; d++) {
+    struct linear at = {0};
+    part_of_loop(r, p, r->t.loop[o][d], &at, dims[d]);
+    offsets[d] = at.constant;
+    values[d] = is_constant(&at) ? (MlirValue){NULL} : materialize(e, &at, 1);
+  }
+  return memrefs_subview(e, v, &(struct memrefs_part){.offset = offsets, .size = sizes, .at = values, .drop = drop});
+}
+
+/* Loops of extent 1 go while two are left; the loop over the partitions and the last reduction stay. */
+static int kept_loops(const struct rewrite *r, const struct part *p, bool *keep) {
+  const struct tiled_op *t = &r->t;
+  int n = t->n_loops, n_reductions = 0;
+
+  for (int l = 0; l < t->n_loops; l++) {
+    n_reductions += t->reduction[l];
+    keep[l] = true;
+  }
+  for (int l = 0; l < t->n_loops && n > 2 && t->kind != SK_MATMUL; l++) {
+    if (p->size[l] != 1 || l == r->partition || (t->reduction[l] && n_reductions == 1))
+      continue;
+    n_reductions -= t->reduction[l];
+    keep[l] = false;
+    n--;
+  }
+  return n;
+}
+
+/* ---- building the operation ------------------------------------------------------------------------------------ */
+
+static MlirAttribute iterator(MlirContext ctx, bool reduction) {
+  return mlirAttributeParseGet(
+      ctx, ir_str(reduction ? "#linalg.iterator_type<reduction>" : "#linalg.iterator_type<parallel>"));
+}
+
+/* linalg.index counts the loops of the part: those that go have one value, and all begin where the part does. */
+static void set_indices(const struct rewrite *r, struct emit *e, const struct part *p, MlirOperation op,
+                        const bool *keep) {
+  struct ir_ops ops = ir_collect_named(e->arena, op, "linalg.index");
+  int number[LEGAL_RANK_MAX], n = 0;
+
+  for (int l = 0; l < r->t.n_loops; l++) {
+    number[l] = n;
+    n += keep[l];
+  }
+  for (int k = 0; k < ops.n; k++) {
+    const int l = (int)mlirIntegerAttrGetValueInt(mlirOperationGetAttributeByName(ops.v[k], ir_str("dim")));
+    MlirValue old = mlirOperationGetResult(ops.v[k], 0);
+    struct emit in = *e;
+    in.block = mlirOperationGetBlock(ops.v[k]);
+    in.before = mlirOperationGetNextInBlock(ops.v[k]);
+    const bool is_first = mlirValueIsNull(p->iv[l]) && p->offset[l] == 0;
+    MlirValue from = {NULL};
+    if (!keep[l] || !is_first)
+      from = mlirValueIsNull(p->iv[l]) ? emit_index(e, p->offset[l])
+                                       : memrefs_plus(e, memrefs_times(e, p->iv[l], r->cut[l]), p->offset[l]);
+    if (!keep[l]) {
+      mlirValueReplaceAllUsesOfWith(old, from);
+      mlirOperationDestroy(ops.v[k]);
+      continue;
+    }
+    MlirAttribute dim = mlirIntegerAttrGet(mlirIntegerTypeGet(e->ctx, 64), number[l]);
+    mlirOperationSetAttributeByName(ops.v[k], ir_str("dim"), dim);
+    if (is_first)
+      continue;
+    MlirValue now = emit_binary(&in, "arith.addi", old, from);
+    mlirValueReplaceAllUsesExcept(old, now, 1, (MlirOperation[]){ir_defining_op(now)});
+  }
+}
+
+static void set_generic(const struct rewrite *r, struct emit *e, MlirOperation op, const bool *keep) {
+  const struct tiled_op *t = &r->t;
+  MlirAttribute maps[STRUCTURED_OPERANDS_MAX], iterators[LEGAL_RANK_MAX];
+  int number[LEGAL_RANK_MAX], n = 0;
+
+  for (int l = 0; l < t->n_loops; l++) {
+    number[l] = n;
+    if (keep[l])
+      iterators[n++] = iterator(e->ctx, t->reduction[l]);
+  }
+  for (int o = 0; o < t->n_operands; o++) {
+    int64_t results[LEGAL_RANK_MAX];
+    bool drop[LEGAL_RANK_MAX];
+    int m = 0;
+    dropped_dims(r, o, keep, drop);
+    for (int d = 0; d < t->operand_rank[o]; d++)
+      if (!drop[d])
+        results[m++] = t->loop[o][d] < 0 ? EMIT_CONST(0) : number[t->loop[o][d]];
+    maps[o] = mlirAffineMapAttrGet(emit_map(e, n, m, results));
+  }
+  mlirOperationSetAttributeByName(op, ir_str("indexing_maps"), mlirArrayAttrGet(e->ctx, t->n_operands, maps));
+  mlirOperationSetAttributeByName(op, ir_str("iterator_types"), mlirArrayAttrGet(e->ctx, n, iterators));
+}
+
+/* A transpose or broadcast of what is kept; false if that moves nothing and a copy will do. */
+static bool set_copying(const struct rewrite *r, struct emit *e, MlirOperation op, const bool *keep) {
+  const struct tiled_op *t = &r->t;
+  int64_t values[LEGAL_RANK_MAX];
+  int number[LEGAL_RANK_MAX], n = 0, m = 0;
+  bool moves = false;
+
+  for (int l = 0; l < t->n_loops; l++) {
+    number[l] = n;
+    n += keep[l];
+  }
+  if (t->kind == SK_TRANSPOSE) { /* permutation: result dimension i is dimension permutation[i] of the input */
+    int place[LEGAL_RANK_MAX];
+    for (int d = 0; d < t->operand_rank[0]; d++)
+      if (keep[t->loop[0][d]])
+        place[number[t->loop[0][d]]] = m++;
+    for (int i = 0; i < n; i++) {
+      values[i] = place[i];
+      moves |= values[i] != i;
+    }
+    mlirOperationSetAttributeByName(op, ir_str("permutation"), emit_i64_array(e, n, values));
+    return moves;
+  }
+  for (int l = 0; l < t->n_loops; l++) {
+    bool is_read = false;
+    for (int d = 0; d < t->operand_rank[0]; d++)
+      is_read |= t->loop[0][d] == l;
+    if (keep[l] && !is_read)
+      values[m++] = number[l];
+  }
+  mlirOperationSetAttributeByName(op, ir_str("dimensions"), emit_i64_array(e, m, values));
+  return m > 0;
+}
+
+/* memref.copy of one dimension goes between two: a column or a row, as the buffer on the chip is. */
+static void widen_copy(struct rewrite *r, struct emit *e, MlirValue *v) {
+  const bool is_column = r->partition == 0;
+  for (int o = 0; o < 2; o++) {
+    int64_t n;
+    if (ir_shape(v[o], 1, &n) != 1)
+      return;
+    v[o] = memrefs_expand(e, v[o], (int[]){2}, 2, is_column ? (int64_t[]){n, 1} : (int64_t[]){1, n});
+  }
+}
+
+static void emit_part(struct rewrite *r, struct emit *e, const struct part *p) {
+  MlirValue operands[STRUCTURED_OPERANDS_MAX];
+  bool keep[LEGAL_RANK_MAX], drop[LEGAL_RANK_MAX];
+  struct tiled_op *t = &r->t;
+  const int n = kept_loops(r, p, keep);
+
+  for (int o = 0; o < t->n_operands; o++) {
+    dropped_dims(r, o, keep, drop);
+    operands[o] = r->physical[o] ? view_physical(r, e, o, p, drop) : view_plain(r, e, o, p, drop);
+  }
+  if (t->is_copy) {
+    if (n == 1)
+      widen_copy(r, e, operands);
+    memrefs_copy(e, operands[0], operands[1]);
+    return;
+  }
+  MlirOperation op = mlirOperationClone(t->op);
+  for (int o = 0; o < t->n_operands; o++)
+    mlirOperationSetOperand(op, o, operands[o]);
+  if ((t->kind == SK_TRANSPOSE || t->kind == SK_BROADCAST) && !set_copying(r, e, op, keep)) {
+    mlirOperationDestroy(op);
+    memrefs_copy(e, operands[0], operands[1]);
+    return;
+  }
+  if (ir_is(op, "linalg.generic")) {
+    set_generic(r, e, op, keep);
+    set_indices(r, e, p, op, keep);
+  }
+  mlirBlockInsertOwnedOperationBefore(e->block, e->before, op);
+}
+
+/* Loops l and on: over the whole parts, then the rest. */
+static void emit_nest(struct rewrite *r, struct emit *e, int l, struct part *p) {
+  if (l == r->t.n_loops) {
+    emit_part(r, e, p);
+    return;
+  }
+  const int64_t extent = r->t.extents[l], cut = r->cut[l], n = extent / cut;
+  p->iv[l] = (MlirValue){NULL};
+  p->offset[l] = 0;
+  p->size[l] = n ? cut : extent;
+  if (n > 1) {
+    struct emit in = memrefs_loop(e, n, &p->iv[l]);
+    emit_nest(r, &in, l + 1, p);
+  } else {
+    emit_nest(r, e, l + 1, p);
+  }
+  if (n && extent % cut) {
+    p->iv[l] = (MlirValue){NULL};
+    p->offset[l] = n * cut;
+    p->size[l] = extent % cut;
+    emit_nest(r, e, l + 1, p);
+  }
+}
+
+/* ---- the operation --------------------------------------------------------------------------------------------- */
+
+/* A fill of a whole buffer is one instruction: partitions by everything else. */
+static bool fill_whole(struct rewrite *r) {
+  const int o = r->t.n_operands - 1;
+  const struct physical *b = r->physical[o];
+
+  if (r->t.kind != SK_FILL || !b || !b->is_blocked)
+    return false;
+  for (int d = 0; d < b->rank; d++)
+    if (r->access[o].size[d] != b->dims[d])
+      return false;
+  struct emit e = edit_before(r->g->run, r->t.op);
+  const int rank = (int)mlirShapedTypeGetRank(mlirValueGetType(b->physical));
+  mlirOperationSetOperand(r->t.op, o, memrefs_collapse(&e, b->physical, 2, (int[]){1, rank}));
+  return true;
+}
+
+/* A gather reads at computed places, by DMA: its indices may lie in any way. */
+static bool is_gather(MlirOperation op) {
+  MlirBlock body = mlirOperationGetNumRegions(op) ? edit_body(op) : (MlirBlock){NULL};
+  MlirOperation x = mlirBlockIsNull(body) ? (MlirOperation){NULL} : mlirBlockGetFirstOperation(body);
+  while (!mlirOperationIsNull(x) && !ir_is(x, "memref.load"))
+    x = mlirOperationGetNextInBlock(x);
+  return !mlirOperationIsNull(x);
+}
+
+bool tiled_is_movement(const struct tiled_op *t) {
+  return t->is_copy || is_gather(t->op) || t->kind == SK_TRANSPOSE || t->kind == SK_BROADCAST || t->kind == SK_MATMUL ||
+         ir_is(t->op, "linalg.copy");
+}
+
+int legal_partition_loop(const struct legalize *g, const struct tiled_op *t, int o) {
+  MlirValue v = mlirOperationGetOperand(t->op, o);
+  struct access a;
+
+  if (!memrefs_is_on_chip(v) || t->operand_rank[o] == 0)
+    return -2;
+  if (!access_read(v, &a))
+    return t->loop[o][0];
+  const struct physical *b = legal_find(g, a.root);
+  for (int k = 0; k < a.view_rank; k++)
+    if (a.dim[k] == (b ? b->partition : 0))
+      return t->loop[o][k];
+  return -1;
+}
+
+/* Finds the loop over the partitions: the result's, or that of the last operand that has one.  Other operands may lie
+ * along another one (what legal_align could not copy, indices of a gather): NISA's instructions get a copy by DMA. */
+static void find_partition(struct rewrite *r) {
+  r->partition = -1;
+  for (int o = r->t.n_operands - 1; o >= 0 && r->partition < 0; o--) {
+    const int l = legal_partition_loop(r->g, &r->t, o);
+    r->partition = l == -2 ? -1 : l;
+  }
+}
+
+static void find_cuts(struct rewrite *r) {
+  struct tiled_op *t = &r->t;
+
+  r->whole = true;
+  for (int l = 0; l < t->n_loops; l++)
+    r->cut[l] = t->extents[l];
+  for (int o = 0; o < t->n_operands; o++)
+    for (int k = 0; r->physical[o] && k < r->access[o].view_rank; k++) {
+      const int l = t->loop[o][k], d = r->access[o].dim[k];
+      if (l < 0 || d < 0)
+        continue;
+      const int64_t cut = legal_cut(&r->access[o].at[d], r->access[o].size[d], r->physical[o]->tile[d]);
+      if (cut < t->extents[l])
+        r->cut[l] = r->cut[l] == t->extents[l] ? cut : legal_gcd(r->cut[l], cut);
+    }
+  for (int l = 0; l < t->n_loops; l++)
+    r->whole &= r->cut[l] >= t->extents[l];
+}
+
+enum status legal_rewrite(struct legalize *g, MlirOperation op) {
+  struct rewrite r = {.g = g};
+  bool changes = false;
+  struct part p;
+
+  if (!tiled_read(op, &r.t))
+    return ST_OK;
+  for (int o = 0; o < r.t.n_operands; o++) {
+    MlirValue v = mlirOperationGetOperand(op, o);
+    if (!mlirTypeIsAMemRef(mlirValueGetType(v)) || !access_read(v, &r.access[o]))
+      continue;
+    r.physical[o] = legal_find(g, r.access[o].root);
+    changes |= r.physical[o] != NULL;
+  }
+  if (!changes || fill_whole(&r))
+    return ST_OK;
+  find_partition(&r);
+  find_cuts(&r);
+  struct emit e = edit_before(g->run, op);
+  emit_nest(&r, &e, 0, &p);
+  mlirOperationDestroy(op);
+  return ST_OK;
+}
+
+void legal_split(struct pass_run *run, MlirOperation op, const int64_t *cut, int partition) {
+  struct legalize g = {.run = run};
+  struct rewrite r = {.g = &g, .partition = partition};
+  struct part p;
+
+  if (!tiled_read(op, &r.t))
+    return;
+  for (int l = 0; l < r.t.n_loops; l++)
+    r.cut[l] = cut[l];
+  struct emit e = edit_before(run, op);
+  emit_nest(&r, &e, 0, &p);
+  mlirOperationDestroy(op);
+}

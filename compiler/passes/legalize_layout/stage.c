@@ -1,0 +1,304 @@
+/* stage: operations on DRAM.  See legalize_layout.h.
+ *
+ *     linalg.exp ins(%h) outs(%x)        %s = memref.alloc() : …, 3 : i32
+ *                                   ==>  memref.copy %h, %s
+ *                                        linalg.exp ins(%s) outs(%x)
+ *
+ *     linalg.fill ins(%c) outs(%h)       %t = memref.alloc() : [at most 128, 1 …, at most 2048], 3 : i32
+ *                                   ==>  linalg.fill ins(%c) outs(%t)
+ *                                        scf.for … { memref.copy %t, %h[…] }
+ *
+ * Moving data needs no engine: copies, transposes and broadcasts stay.  Here is also where a row that all partitions
+ * read becomes a broadcast.
+ */
+#include "hlo/hlo.h"
+#include "passes/lib/buffers.h"
+#include "passes/lib/edit.h"
+#include "passes/lib/layout.h"
+#include "passes/legalize_layout/legalize_layout.h"
+#include "passes/lib/memrefs.h"
+
+enum { FILL_FREE_MAX = 2048 }; /* elements per partition of the tile that is copied */
+
+/* ---- fills ----------------------------------------------------------------------------------------------------- */
+
+struct fill {
+  MlirValue tile, to;
+  int rank;
+  int64_t dims[LEGAL_RANK_MAX], cut[LEGAL_RANK_MAX];
+  MlirValue at[LEGAL_RANK_MAX];
+  int64_t offset[LEGAL_RANK_MAX], size[LEGAL_RANK_MAX];
+};
+
+static MlirValue part_or_all(struct emit *e, MlirValue v, const struct memrefs_part *p) {
+  int64_t dims[LEGAL_RANK_MAX];
+  const int rank = ir_shape(v, LEGAL_RANK_MAX, dims);
+
+  for (int d = 0; d < rank; d++)
+    if (dims[d] != p->size[d])
+      return memrefs_subview(e, v, p);
+  return v;
+}
+
+static void copy_tiles(struct fill *f, struct emit *e, int d) {
+  static const int64_t zero[LEGAL_RANK_MAX] = {0};
+
+  if (d == f->rank) {
+    MlirValue from = part_or_all(e, f->tile, &(struct memrefs_part){.offset = zero, .size = f->size});
+    MlirValue to = part_or_all(e, f->to, &(struct memrefs_part){.offset = f->offset, .size = f->size, .at = f->at});
+    memrefs_copy(e, from, to);
+    return;
+  }
+  const int64_t n = f->dims[d] / f->cut[d], rest = f->dims[d] % f->cut[d];
+  f->at[d] = (MlirValue){NULL};
+  f->offset[d] = 0;
+  f->size[d] = f->cut[d];
+  if (n > 1) {
+    struct emit in = memrefs_loop(e, n, &f->at[d]);
+    f->at[d] = memrefs_times(&in, f->at[d], f->cut[d]);
+    copy_tiles(f, &in, d + 1);
+  } else {
+    copy_tiles(f, e, d + 1);
+  }
+  if (rest) {
+    f->at[d] = (MlirValue){NULL};
+    f->offset[d] = n * f->cut[d];
+    f->size[d] = rest;
+    copy_tiles(f, e, d + 1);
+  }
+}
+
+static void stage_fill(struct pass_run *run, MlirOperation op) {
+  struct emit e = edit_before(run, op);
+  struct fill f = {.to = mlirOperationGetOperand(op, 1)};
+
+  f.rank = ir_shape(f.to, LEGAL_RANK_MAX, f.dims);
+  if (f.rank < 2) {
+    const int64_t n = f.rank ? f.dims[0] : 1;
+    f.to = memrefs_expand(&e, f.to, (int[]){2}, 2, (int64_t[]){1, n});
+    f.rank = ir_shape(f.to, LEGAL_RANK_MAX, f.dims);
+  }
+  for (int d = 0; d < f.rank; d++) {
+    const int64_t most = d == 0 ? LEGAL_PARTITIONS : d == f.rank - 1 ? FILL_FREE_MAX : 1;
+    f.cut[d] = f.dims[d] < most ? f.dims[d] : most;
+  }
+  f.tile = memrefs_alloc(&e, memrefs_type(run->ir->ctx, memrefs_element(f.to), f.rank, f.cut, MEM_SBUF));
+  MlirOperation fill = mlirOperationClone(op);
+  mlirOperationSetOperand(fill, 1, f.tile);
+  mlirBlockInsertOwnedOperationBefore(e.block, op, fill);
+  copy_tiles(&f, &e, 0);
+  mlirOperationDestroy(op);
+}
+
+/* ---- computations ---------------------------------------------------------------------------------------------- */
+
+/* A generic that yields one of its inputs as it is. */
+static bool yields_input(MlirOperation op) {
+  MlirBlock body = edit_body(op);
+  MlirOperation end = mlirBlockGetTerminator(body);
+  return mlirOperationEqual(mlirBlockGetFirstOperation(body), end) &&
+         mlirValueIsABlockArgument(mlirOperationGetOperand(end, 0));
+}
+
+static bool needs_engine(const struct tiled_op *t) {
+  switch (t->kind) {
+  case SK_UNARY:
+    return !t->is_copy && !ir_is(t->op, "linalg.copy");
+  case SK_ELEMENTWISE:
+    return !yields_input(t->op);
+  case SK_BINARY:
+  case SK_REDUCTION:
+  case SK_MATMUL:
+    return true;
+  default:
+    return false;
+  }
+}
+
+static void stage_operand(struct pass_run *run, const struct tiled_op *t, int o) {
+  MlirValue v = mlirOperationGetOperand(t->op, o);
+  int64_t dims[LEGAL_RANK_MAX];
+  const int rank = ir_shape(v, LEGAL_RANK_MAX, dims), access = buffer_access(t->op, o);
+  const bool is_psum = t->kind == SK_MATMUL && o == t->n_operands - 1;
+  struct emit before = edit_before(run, t->op), behind = edit_behind(run, t->op);
+  MlirValue own =
+      memrefs_alloc(&before, memrefs_type(run->ir->ctx, memrefs_element(v), rank, dims, is_psum ? MEM_PSUM : MEM_SBUF));
+
+  if (access & BUFFER_READS)
+    memrefs_copy(&before, v, own);
+  if (access & BUFFER_WRITES)
+    memrefs_copy(&behind, own, v);
+  mlirOperationSetOperand(t->op, o, own);
+}
+
+void legal_stage(struct pass_run *run, MlirOperation op) {
+  struct tiled_op t;
+
+  if (ir_is(op, "linalg.fill") && memrefs_is_dram(mlirOperationGetOperand(op, 1)) &&
+      mlirShapedTypeGetRank(mlirValueGetType(mlirOperationGetOperand(op, 1))) > 0) {
+    stage_fill(run, op);
+    return;
+  }
+  if (!tiled_read(op, &t) || !needs_engine(&t))
+    return;
+  for (int o = 0; o < t.n_operands; o++)
+    if (memrefs_is_dram(mlirOperationGetOperand(op, o)) && t.operand_rank[o] > 0)
+      stage_operand(run, &t, o);
+}
+
+void legal_stage_transpose(struct pass_run *run, MlirOperation op) {
+  MlirValue to = mlirOperationGetOperand(op, 1);
+  int64_t dims[LEGAL_RANK_MAX];
+
+  if (!memrefs_is_dram(mlirOperationGetOperand(op, 0)) || !memrefs_is_dram(to))
+    return;
+  const int rank = ir_shape(to, LEGAL_RANK_MAX, dims);
+  struct emit e = edit_before(run, op), behind = edit_behind(run, op);
+  MlirValue tile = memrefs_alloc(&e, memrefs_type(e.ctx, memrefs_element(to), rank, dims, MEM_SBUF));
+  mlirOperationSetOperand(op, 1, tile);
+  memrefs_copy(&behind, tile, to);
+}
+
+/* ---- rows for all partitions ----------------------------------------------------------------------------------- */
+
+static bool indexes(const struct tiled_op *t, int o, int loop) {
+  for (int d = 0; d < t->operand_rank[o]; d++)
+    if (t->loop[o][d] == loop)
+      return true;
+  return false;
+}
+
+/* Operand o, with extent 1 along loop p, in a buffer of its own with as many rows as the loop has. */
+static void spread_operand(struct pass_run *run, struct tiled_op *t, int o, int p) {
+  MlirValue v = mlirOperationGetOperand(t->op, o);
+  struct emit e = edit_before(run, t->op);
+  int64_t dims[LEGAL_RANK_MAX], wide[LEGAL_RANK_MAX], zero[LEGAL_RANK_MAX] = {0};
+  bool drop[LEGAL_RANK_MAX] = {false};
+  const int rank = ir_shape(v, LEGAL_RANK_MAX, dims);
+
+  for (int d = 0; d < rank; d++)
+    wide[d] = d == p ? t->extents[p] : dims[d];
+  drop[p] = true;
+  MlirValue own = memrefs_alloc(&e, memrefs_type(e.ctx, memrefs_element(v), rank, wide, MEM_SBUF));
+  MlirValue row = memrefs_subview(&e, v, &(struct memrefs_part){.offset = zero, .size = dims, .drop = drop});
+  MlirNamedAttribute attrs[] = {emit_attr(&e, "dimensions", emit_i64_array(&e, 1, (int64_t[]){p}))};
+  MlirType element = memrefs_element(v), types[] = {element, element};
+  MlirLocation locs[] = {e.loc, e.loc};
+  MlirRegion region = mlirRegionCreate();
+  struct emit body = e;
+  body.block = mlirBlockCreate(2, types, locs);
+  body.before = (MlirOperation){NULL};
+  mlirRegionAppendOwnedBlock(region, body.block);
+  MlirValue yielded = mlirBlockGetArgument(body.block, 0);
+  emit_operation(&body, &(struct emit_op){.name = "linalg.yield", .n_operands = 1, .operands = &yielded});
+  emit_operation(&e, &(struct emit_op){.name = "linalg.broadcast",
+                                       .n_operands = 2,
+                                       .operands = (MlirValue[]){row, own},
+                                       .n_attrs = 1,
+                                       .attrs = attrs,
+                                       .n_regions = 1,
+                                       .regions = &region});
+  MlirAttribute maps = mlirOperationGetAttributeByName(t->op, ir_str("indexing_maps")), now[STRUCTURED_OPERANDS_MAX];
+  int64_t results[LEGAL_RANK_MAX];
+  t->loop[o][p] = p;
+  for (int d = 0; d < rank; d++)
+    results[d] = t->loop[o][d] < 0 ? EMIT_CONST(0) : t->loop[o][d];
+  for (int k = 0; k < t->n_operands; k++)
+    now[k] = mlirArrayAttrGetElement(maps, k);
+  now[o] = mlirAffineMapAttrGet(emit_map(&e, t->n_loops, rank, results));
+  mlirOperationSetAttributeByName(t->op, ir_str("indexing_maps"), mlirArrayAttrGet(e.ctx, t->n_operands, now));
+  mlirOperationSetOperand(t->op, o, own);
+}
+
+bool legal_spread(const struct legalize *g, MlirOperation op) {
+  struct tiled_op t;
+  bool changed = false;
+
+  if (!ir_is(op, "linalg.generic") || !tiled_read(op, &t))
+    return false;
+  const int p = legal_partition_loop(g, &t, t.n_operands - 1);
+  for (int o = 0; p >= 0 && t.extents[p] != 1 && o < t.n_inputs; o++) {
+    const int l = legal_partition_loop(g, &t, o);
+    if (l == -2 || l == p || indexes(&t, o, p) || t.operand_rank[o] != t.n_loops)
+      continue;
+    spread_operand(g->run, &t, o, p);
+    changed = true;
+  }
+  return changed;
+}
+
+/* ---- operands in other partitions ------------------------------------------------------------------------------- */
+
+/* Where loop l goes in operand o: the dimension of the buffer, its access in *a; -1 if nowhere. */
+static int dim_of_loop(const struct tiled_op *t, int o, int l, struct access *a) {
+  if (!access_read(mlirOperationGetOperand(t->op, o), a))
+    return -1;
+  for (int k = 0; k < t->operand_rank[o]; k++)
+    if (t->loop[o][k] == l)
+      return a->dim[k];
+  return -1;
+}
+
+/* Operand o can be read in the same parts along loop p as the result is written. */
+static bool has_same_parts(const struct legalize *g, const struct tiled_op *t, int o, int p) {
+  const int result = t->n_operands - 1;
+  struct access a, r;
+  const int d = dim_of_loop(t, o, p, &a), e = dim_of_loop(t, result, p, &r);
+  const struct physical *from = d < 0 ? NULL : legal_find(g, a.root), *to = e < 0 ? NULL : legal_find(g, r.root);
+
+  if (!from || !to)
+    return true;
+  const int64_t x = legal_cut(&a.at[d], a.size[d], from->tile[d]), y = legal_cut(&r.at[e], r.size[e], to->tile[e]);
+  const int64_t n = t->extents[p], cut = x >= n && y >= n ? n : x >= n ? y : y >= n ? x : legal_gcd(x, y);
+  return legal_starts_well(&a.at[d], a.size[d], from->tile[d], cut) &&
+         legal_starts_well(&r.at[e], r.size[e], to->tile[e], cut);
+}
+
+/* The tile of the result along each dimension of operand o; what is in front of the partitions goes one by one.  False if
+ * they are the last of several dimensions, where no buffer has them. */
+static bool tile_like_result(const struct legalize *g, const struct tiled_op *t, int o, int p, struct layout *l) {
+  int64_t dims[LEGAL_RANK_MAX];
+  bool is_behind = false;
+
+  l->n_tile = ir_shape(mlirOperationGetOperand(t->op, o), LEGAL_RANK_MAX, dims);
+  for (int k = 0; k < l->n_tile; k++) {
+    const int loop = t->loop[o][k];
+    struct access r;
+    const int d = loop < 0 ? -1 : dim_of_loop(t, t->n_operands - 1, loop, &r);
+    const struct physical *to = d < 0 ? NULL : legal_find(g, r.root);
+    if (loop == p && k > 0 && (k == l->n_tile - 1 || l->n_tile == 2))
+      return false;
+    is_behind |= loop == p;
+    l->tile[k] = !is_behind ? 1 : to ? to->tile[d] : dims[k];
+    l->tile[k] = l->tile[k] < dims[k] ? l->tile[k] : dims[k];
+  }
+  return is_behind;
+}
+
+bool legal_align(const struct legalize *g, MlirOperation op) {
+  struct tiled_op t;
+  bool changed = false;
+
+  if (!tiled_read(op, &t) || !needs_engine(&t) || tiled_is_movement(&t))
+    return false;
+  const int p = legal_partition_loop(g, &t, t.n_operands - 1);
+  for (int o = 0; p >= 0 && t.extents[p] != 1 && o < t.n_inputs; o++) {
+    const int l = legal_partition_loop(g, &t, o);
+    if (l == -2 || !indexes(&t, o, p) || (l == p && has_same_parts(g, &t, o, p)))
+      continue;
+    struct layout at = {.space = SPACE_SBUF, .partition_dim = 0};
+    if (!tile_like_result(g, &t, o, p, &at))
+      continue;
+    MlirValue v = mlirOperationGetOperand(op, o);
+    struct emit e = edit_before(g->run, op);
+    int64_t dims[LEGAL_RANK_MAX];
+    const int rank = ir_shape(v, LEGAL_RANK_MAX, dims);
+    MlirValue own = memrefs_alloc(&e, memrefs_type(e.ctx, memrefs_element(v), rank, dims, MEM_SBUF));
+    layout_write(own, &at, e.loc);
+    memrefs_copy(&e, v, own);
+    mlirOperationSetOperand(op, o, own);
+    pass_remark(g->run, op, "operand %d is copied to the partitions of the result", o);
+    changed = true;
+  }
+  return changed;
+}

@@ -1,0 +1,175 @@
+/* access: views as boxes.  See legalize_layout.h.
+ *
+ * Subviews with unit strides, casts, and reshapes that only put in or leave out dimensions of extent 1 are boxes of the
+ * buffer they are views of; other reshapes and unknown operations are not.  Offsets are sums of multiples of values, so
+ * that it can be told whether they hit the beginning of a block.
+ */
+#include "mlir-c/BuiltinAttributes.h"
+#include "mlir-c/BuiltinTypes.h"
+
+#include "passes/lib/buffers.h"
+#include "passes/lib/edit.h"
+#include "passes/legalize_layout/legalize_layout.h"
+
+/* ---- offsets --------------------------------------------------------------------------------------------------- */
+
+int64_t legal_gcd(int64_t x, int64_t y) {
+  while (y) {
+    const int64_t r = x % y;
+    x = y;
+    y = r;
+  }
+  return x < 0 ? -x : x;
+}
+
+static bool add_term(struct linear *l, MlirValue v, int64_t factor) {
+  for (int k = 0; k < l->n; k++)
+    if (mlirValueEqual(l->term[k].v, v)) {
+      l->term[k].factor += factor;
+      return true;
+    }
+  if (l->n == LEGAL_TERMS_MAX)
+    return false;
+  l->term[l->n].v = v;
+  l->term[l->n++].factor = factor;
+  return true;
+}
+
+bool linear_add(struct linear *l, MlirValue v, int64_t factor) {
+  MlirOperation def = ir_defining_op(v);
+  int64_t c;
+
+  if (edit_int(v, &c)) {
+    l->constant += c * factor;
+    return true;
+  }
+  if (!mlirOperationIsNull(def) && ir_is(def, "arith.addi"))
+    return linear_add(l, mlirOperationGetOperand(def, 0), factor) &&
+           linear_add(l, mlirOperationGetOperand(def, 1), factor);
+  if (!mlirOperationIsNull(def) && ir_is(def, "arith.subi"))
+    return linear_add(l, mlirOperationGetOperand(def, 0), factor) &&
+           linear_add(l, mlirOperationGetOperand(def, 1), -factor);
+  if (!mlirOperationIsNull(def) && ir_is(def, "arith.muli"))
+    for (int k = 0; k < 2; k++)
+      if (edit_int(mlirOperationGetOperand(def, k), &c))
+        return linear_add(l, mlirOperationGetOperand(def, 1 - k), factor * c);
+  return add_term(l, v, factor);
+}
+
+/* What divides all values of v: the bounds and step of the loop that counts it. */
+static int64_t value_granule(MlirValue v) {
+  int64_t from, step;
+
+  if (!mlirValueIsABlockArgument(v) || mlirBlockArgumentGetArgNumber(v) != 0)
+    return 1;
+  MlirOperation loop = mlirBlockGetParentOperation(mlirBlockArgumentGetOwner(v));
+  if (!ir_is(loop, "scf.for") || !edit_int(mlirOperationGetOperand(loop, 0), &from) ||
+      !edit_int(mlirOperationGetOperand(loop, 2), &step))
+    return 1;
+  return legal_gcd(from, step);
+}
+
+int64_t linear_granule(const struct linear *l) {
+  int64_t g = legal_gcd(l->constant, 0);
+  for (int k = 0; k < l->n; k++)
+    g = legal_gcd(g, l->term[k].factor * value_granule(l->term[k].v));
+  return g;
+}
+
+/* ---- views ----------------------------------------------------------------------------------------------------- */
+
+static MlirAttribute attr_of(MlirOperation op, const char *name) {
+  return mlirOperationGetAttributeByName(op, ir_str(name));
+}
+
+static bool read_subview(MlirOperation op, struct access *a) {
+  MlirAttribute offsets = attr_of(op, "static_offsets"), sizes = attr_of(op, "static_sizes"),
+                strides = attr_of(op, "static_strides");
+  int64_t shape[LEGAL_RANK_MAX];
+  const int n = (int)mlirDenseArrayGetNumElements(offsets),
+            rank = ir_shape(mlirOperationGetResult(op, 0), LEGAL_RANK_MAX, shape);
+  intptr_t next = 1;
+  int kept = 0;
+
+  for (int k = 0; k < n; k++) {
+    const int64_t at = mlirDenseI64ArrayGetElement(offsets, k), size = mlirDenseI64ArrayGetElement(sizes, k);
+    const int d = a->dim[k];
+    MlirValue v = {NULL};
+    if (at == mlirShapedTypeGetDynamicStrideOrOffset())
+      v = mlirOperationGetOperand(op, next++);
+    if (size < 0 || mlirDenseI64ArrayGetElement(strides, k) != 1)
+      return false;
+    if (d >= 0) {
+      a->size[d] = size;
+      if (mlirValueIsNull(v))
+        a->at[d].constant += at;
+      else if (!linear_add(&a->at[d], v, 1))
+        return false;
+    }
+    if (kept < rank && (n - k == rank - kept || size == shape[kept]))
+      a->dim[kept++] = d;
+  }
+  a->view_rank = rank;
+  return true;
+}
+
+/* Groups of dimensions of which at most one is longer than 1. */
+static bool read_reshape(MlirOperation op, struct access *a) {
+  const bool expands = ir_is(op, "memref.expand_shape");
+  MlirType fine = mlirValueGetType(expands ? mlirOperationGetResult(op, 0) : mlirOperationGetOperand(op, 0));
+  MlirAttribute groups = attr_of(op, "reassociation");
+  const int n = (int)mlirArrayAttrGetNumElements(groups), n_fine = (int)mlirShapedTypeGetRank(fine);
+  int coarse[LEGAL_RANK_MAX], before[LEGAL_RANK_MAX];
+
+  if (n_fine > LEGAL_RANK_MAX || n > LEGAL_RANK_MAX || n == 0)
+    return false;
+  for (int k = 0; k < LEGAL_RANK_MAX; k++)
+    before[k] = a->dim[k];
+  for (int k = 0; k < n; k++) {
+    MlirAttribute g = mlirArrayAttrGetElement(groups, k);
+    const int first = (int)mlirIntegerAttrGetValueInt(mlirArrayAttrGetElement(g, 0));
+    const int end = first + (int)mlirArrayAttrGetNumElements(g);
+    int is_long = -1;
+    for (int d = first; d < end; d++) {
+      if (mlirShapedTypeGetDimSize(fine, d) == 1)
+        continue;
+      if (is_long >= 0)
+        return false;
+      is_long = d;
+    }
+    if (is_long < 0) /* all of extent 1: prefer one that is a dimension of the buffer */
+      for (int d = first; d < end && is_long < 0; d++)
+        if (expands || before[d] >= 0)
+          is_long = d;
+    coarse[k] = is_long;
+    if (expands)
+      for (int d = first; d < end; d++)
+        a->dim[d] = d == is_long ? before[k] : -1;
+  }
+  for (int k = 0; !expands && k < n; k++)
+    a->dim[k] = coarse[k] < 0 ? -1 : before[coarse[k]];
+  a->view_rank = expands ? n_fine : n;
+  return true;
+}
+
+bool access_read(MlirValue v, struct access *a) {
+  MlirOperation def = ir_defining_op(v);
+
+  if (mlirOperationIsNull(def) || !buffer_is_view(def)) {
+    *a = (struct access){.root = v, .rank = ir_shape(v, LEGAL_RANK_MAX, a->size)};
+    if (a->rank < 0 || a->rank > LEGAL_RANK_MAX)
+      return false;
+    ir_shape(v, LEGAL_RANK_MAX, a->size);
+    a->view_rank = a->rank;
+    for (int d = 0; d < a->rank; d++)
+      a->dim[d] = d;
+    return true;
+  }
+  if (!access_read(mlirOperationGetOperand(def, 0), a))
+    return false;
+  if (ir_is(def, "memref.cast"))
+    return true;
+  if (ir_is(def, "memref.subview"))
+    return read_subview(def, a);
+  return (ir_is(def, "memref.collapse_shape") || ir_is(def, "memref.expand_shape")) && read_reshape(def, a);
+}

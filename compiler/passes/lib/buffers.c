@@ -1,0 +1,384 @@
+/* buffers: see buffers.h. */
+#include "passes/lib/buffers.h"
+
+#include <string.h>
+
+#include "mlir-c/BuiltinAttributes.h"
+#include "mlir-c/BuiltinTypes.h"
+
+static MlirAttribute attr_of(MlirOperation op, const char *name) {
+  return mlirOperationGetAttributeByName(op, ir_str(name));
+}
+
+bool buffer_is_view(MlirOperation op) {
+  static const char *const views[] = {"memref.subview",          "memref.cast",    "memref.collapse_shape",
+                                      "memref.expand_shape",     "memref.reshape", "memref.transpose",
+                                      "memref.reinterpret_cast", "memref.view",    "memref.memory_space_cast"};
+  for (size_t k = 0; k < sizeof views / sizeof *views; k++)
+    if (ir_is(op, views[k]))
+      return true;
+  return false;
+}
+
+MlirValue buffer_root(MlirValue v) {
+  for (MlirOperation def; !mlirOperationIsNull(def = ir_defining_op(v)) && buffer_is_view(def);)
+    v = mlirOperationGetOperand(def, 0);
+  return v;
+}
+
+MlirValue buffer_passed_on(MlirOperation op, intptr_t k) {
+  if (ir_is(op, "scf.for") && k >= 3)
+    return mlirOperationGetResult(op, k - 3);
+  if (ir_is(op, "arith.select") || (buffer_is_view(op) && k == 0))
+    return mlirOperationGetResult(op, 0);
+  MlirOperation parent = mlirOperationGetParentOperation(op);
+  if (ir_is(op, "scf.yield") && k < mlirOperationGetNumResults(parent))
+    return mlirOperationGetResult(parent, k);
+  return (MlirValue){NULL};
+}
+
+/* ---- accesses --------------------------------------------------------------------------------------- */
+
+static int linalg_access(MlirOperation op, intptr_t k) {
+  struct structured s;
+
+  if (!structured_read(op, &s) || mlirOperationGetNumRegions(op) < 1)
+    return BUFFER_READS | BUFFER_WRITES;
+  MlirBlock body = mlirRegionGetFirstBlock(mlirOperationGetRegion(op, 0));
+  if (mlirBlockIsNull(body) || k >= mlirBlockGetNumArguments(body))
+    return BUFFER_READS | BUFFER_WRITES;
+  bool reads = !mlirOpOperandIsNull(mlirValueGetFirstUse(mlirBlockGetArgument(body, k)));
+  if (k < s.n_inputs)
+    return BUFFER_READS;
+  return BUFFER_WRITES | (reads ? BUFFER_READS : 0);
+}
+
+int buffer_access(MlirOperation op, intptr_t k) {
+  if (ir_is_of(op, "linalg."))
+    return linalg_access(op, k);
+  if (ir_is(op, "memref.copy"))
+    return k == 0 ? BUFFER_READS : BUFFER_WRITES;
+  if (ir_is(op, "memref.load") || ir_is(op, "func.return"))
+    return BUFFER_READS;
+  if (ir_is(op, "memref.store"))
+    return k == 1 ? BUFFER_WRITES : 0;
+  if (ir_is_of(op, "nkipy.") || ir_is(op, "memref.dealloc") || ir_is(op, "memref.dim") || buffer_is_view(op))
+    return 0;
+  return BUFFER_READS | BUFFER_WRITES;
+}
+
+static void find_uses(struct arena *a, struct buffer_uses *uses, MlirValue v) {
+  for (MlirOpOperand u = mlirValueGetFirstUse(v); !mlirOpOperandIsNull(u); u = mlirOpOperandGetNextUse(u)) {
+    MlirOperation op = mlirOpOperandGetOwner(u);
+    const intptr_t k = mlirOpOperandGetOperandNumber(u);
+
+    if (buffer_is_view(op) && k == 0) {
+      find_uses(a, uses, mlirOperationGetResult(op, 0));
+      continue;
+    }
+    if (uses->n == uses->cap) {
+      uses->cap = uses->cap ? 2 * uses->cap : 16;
+      struct buffer_use *grown = arena_new_array(a, struct buffer_use, (size_t)uses->cap);
+      if (uses->n)
+        memcpy(grown, uses->v, (size_t)uses->n * sizeof *grown);
+      uses->v = grown;
+    }
+    uses->v[uses->n++] = (struct buffer_use){.op = op, .operand = k, .access = buffer_access(op, k)};
+  }
+}
+
+struct buffer_uses buffer_find_uses(struct arena *a, MlirValue root) {
+  struct buffer_uses uses = {0};
+  find_uses(a, &uses, root);
+  return uses;
+}
+
+/* ---- order ------------------------------------------------------------------------------------------ */
+
+MlirOperation buffer_ancestor_in(MlirOperation op, MlirBlock block) {
+  while (!mlirOperationIsNull(op) && !mlirBlockEqual(mlirOperationGetBlock(op), block))
+    op = mlirOperationGetParentOperation(op);
+  return op;
+}
+
+bool buffer_is_before(MlirOperation x, MlirOperation y) {
+  return !mlirOperationEqual(x, y) && mlirOperationIsBeforeInBlock(x, y);
+}
+
+/* ---- slices ----------------------------------------------------------------------------------------- */
+
+enum { STEPS_MAX = 32 };
+
+/* The views from root to v, first the one of root.  -1 if v is no view of root or too far away. */
+static int steps_to(MlirValue root, MlirValue v, MlirOperation *out) {
+  MlirOperation back[STEPS_MAX];
+  int n = 0;
+
+  while (!mlirValueEqual(v, root)) {
+    MlirOperation def = ir_defining_op(v);
+    if (mlirOperationIsNull(def) || !buffer_is_view(def) || n == STEPS_MAX)
+      return -1;
+    if (!ir_is(def, "memref.cast")) /* only the type differs */
+      back[n++] = def;
+    v = mlirOperationGetOperand(def, 0);
+  }
+  for (int k = 0; k < n; k++)
+    out[k] = back[n - 1 - k];
+  return n;
+}
+
+/* The same view of the same thing, given that their sources are. */
+static bool same_step(MlirOperation x, MlirOperation y) {
+  if (mlirOperationEqual(x, y))
+    return true;
+  const intptr_t n = mlirOperationGetNumOperands(x);
+  if (!ir_is(x, "memref.subview") || !ir_is(y, "memref.subview") || n != mlirOperationGetNumOperands(y))
+    return false;
+  for (intptr_t k = 1; k < n; k++)
+    if (!mlirValueEqual(mlirOperationGetOperand(x, k), mlirOperationGetOperand(y, k)))
+      return false;
+  static const char *const parts[] = {"static_offsets", "static_sizes", "static_strides"};
+  for (int k = 0; k < 3; k++)
+    if (!mlirAttributeEqual(attr_of(x, parts[k]), attr_of(y, parts[k])))
+      return false;
+  return true;
+}
+
+static bool constant_index(MlirValue v, int64_t *out) {
+  MlirOperation def = ir_defining_op(v);
+  if (mlirOperationIsNull(def) || !ir_is(def, "arith.constant") || !mlirTypeIsAIndex(mlirValueGetType(v)))
+    return false;
+  *out = mlirIntegerAttrGetValueInt(attr_of(def, "value"));
+  return true;
+}
+
+/* By how much v grows from one iteration of the loop to the next, if it is the counter or a multiple; 0 otherwise. */
+static int64_t stride_in(MlirOperation loop, MlirValue v) {
+  int64_t step, factor = 1;
+  MlirOperation def = ir_defining_op(v);
+
+  if (!ir_is(loop, "scf.for") || !constant_index(mlirOperationGetOperand(loop, 2), &step))
+    return 0;
+  if (!mlirOperationIsNull(def) && ir_is(def, "arith.muli")) {
+    if (constant_index(mlirOperationGetOperand(def, 1), &factor))
+      v = mlirOperationGetOperand(def, 0);
+    else if (constant_index(mlirOperationGetOperand(def, 0), &factor))
+      v = mlirOperationGetOperand(def, 1);
+  }
+  MlirBlock body = mlirRegionGetFirstBlock(mlirOperationGetRegion(loop, 0));
+  return mlirValueEqual(v, mlirBlockGetArgument(body, 0)) ? step * factor : 0;
+}
+
+/* True if both subviews have, in one dimension, the same offset that moves with the loop by at least their sizes. */
+static bool move_apart(MlirOperation loop, MlirOperation x, MlirOperation y) {
+  if (!ir_is(x, "memref.subview") || !ir_is(y, "memref.subview"))
+    return false;
+  MlirAttribute ox = attr_of(x, "static_offsets"), oy = attr_of(y, "static_offsets"), sx = attr_of(x, "static_sizes"),
+                sy = attr_of(y, "static_sizes"), tx = attr_of(x, "static_strides"), ty = attr_of(y, "static_strides");
+  intptr_t px = 1, py = 1;
+
+  for (intptr_t d = 0; d < mlirDenseArrayGetNumElements(ox); d++) {
+    const bool dx = mlirDenseI64ArrayGetElement(ox, d) == mlirShapedTypeGetDynamicStrideOrOffset();
+    const bool dy = mlirDenseI64ArrayGetElement(oy, d) == mlirShapedTypeGetDynamicStrideOrOffset();
+    MlirValue vx = {NULL}, vy = {NULL};
+    if (dx)
+      vx = mlirOperationGetOperand(x, px++);
+    if (dy)
+      vy = mlirOperationGetOperand(y, py++);
+    if (!dx || !dy || !mlirValueEqual(vx, vy) || mlirDenseI64ArrayGetElement(tx, d) != 1 ||
+        mlirDenseI64ArrayGetElement(ty, d) != 1)
+      continue;
+    const int64_t stride = stride_in(loop, vx), nx = mlirDenseI64ArrayGetElement(sx, d),
+                  ny = mlirDenseI64ArrayGetElement(sy, d);
+    if (nx >= 0 && ny >= 0 && stride >= nx && stride >= ny && stride > 0)
+      return true;
+  }
+  return false;
+}
+
+bool buffer_disjoint_across(MlirOperation loop, MlirValue root, MlirValue x, MlirValue y) {
+  MlirOperation sx[STEPS_MAX], sy[STEPS_MAX];
+  const int nx = steps_to(root, x, sx), ny = steps_to(root, y, sy);
+
+  for (int k = 0; k < nx && k < ny; k++) {
+    if (move_apart(loop, sx[k], sy[k]))
+      return true;
+    if (!same_step(sx[k], sy[k]))
+      return false;
+  }
+  return false;
+}
+
+/* The values that an index may have: a constant, a loop's counter, multiples and sums of those. */
+static bool index_range(MlirValue v, int64_t *lo, int64_t *hi) {
+  int64_t lb, ub, step, l2, h2;
+  MlirOperation def = ir_defining_op(v);
+
+  if (constant_index(v, lo)) {
+    *hi = *lo;
+    return true;
+  }
+  if (mlirOperationIsNull(def)) {
+    MlirOperation loop = mlirBlockGetParentOperation(mlirBlockArgumentGetOwner(v));
+    if (!ir_is(loop, "scf.for") || mlirBlockArgumentGetArgNumber(v) != 0 ||
+        !constant_index(mlirOperationGetOperand(loop, 0), &lb) ||
+        !constant_index(mlirOperationGetOperand(loop, 1), &ub) ||
+        !constant_index(mlirOperationGetOperand(loop, 2), &step) || step <= 0 || lb >= ub)
+      return false;
+    *lo = lb;
+    *hi = lb + (ub - 1 - lb) / step * step;
+    return true;
+  }
+  if (!ir_is(def, "arith.muli") && !ir_is(def, "arith.addi"))
+    return false;
+  if (!index_range(mlirOperationGetOperand(def, 0), lo, hi) || !index_range(mlirOperationGetOperand(def, 1), &l2, &h2))
+    return false;
+  if (ir_is(def, "arith.addi")) {
+    *lo += l2;
+    *hi += h2;
+    return true;
+  }
+  if (*lo < 0 || l2 < 0)
+    return false;
+  *lo *= l2;
+  *hi *= h2;
+  return true;
+}
+
+/* A part of a buffer, in the buffer's own dimensions: first element between lo and hi, n elements. */
+struct box {
+  int rank, dim[STRUCTURED_LOOPS_MAX]; /* dim[d]: which of the buffer's dimensions the view's dimension d is */
+  int64_t lo[STRUCTURED_LOOPS_MAX], hi[STRUCTURED_LOOPS_MAX], n[STRUCTURED_LOOPS_MAX];
+};
+
+/* Which dimensions a subview keeps: those whose sizes are the result's, from left to right. */
+static void keep_dims(struct box *b, MlirOperation op, int source_rank, MlirAttribute sizes) {
+  int64_t shape[STRUCTURED_LOOPS_MAX];
+  const int rank = ir_shape(mlirOperationGetResult(op, 0), STRUCTURED_LOOPS_MAX, shape);
+  int kept = 0;
+
+  for (int d = 0; d < source_rank; d++) {
+    const int left = source_rank - d;
+    if (kept < rank && (left == rank - kept || mlirDenseI64ArrayGetElement(sizes, d) == shape[kept]))
+      b->dim[kept++] = b->dim[d];
+  }
+  b->rank = rank;
+}
+
+static bool narrow(struct box *b, MlirOperation op) {
+  MlirAttribute offsets = attr_of(op, "static_offsets"), sizes = attr_of(op, "static_sizes"),
+                strides = attr_of(op, "static_strides");
+  const int rank = (int)mlirDenseArrayGetNumElements(offsets);
+  intptr_t next = 1;
+
+  for (int d = 0; d < rank; d++) {
+    const int to = b->dim[d];
+    int64_t lo = mlirDenseI64ArrayGetElement(offsets, d), hi = lo;
+    const int64_t n = mlirDenseI64ArrayGetElement(sizes, d);
+    if (n < 0 || mlirDenseI64ArrayGetElement(strides, d) != 1)
+      return false;
+    if (lo == mlirShapedTypeGetDynamicStrideOrOffset() && !index_range(mlirOperationGetOperand(op, next++), &lo, &hi)) {
+      lo = 0; /* somewhere in what it is a view of */
+      hi = b->n[to] - n;
+    }
+    b->lo[to] += lo;
+    b->hi[to] += hi;
+    b->n[to] = n;
+  }
+  keep_dims(b, op, rank, sizes);
+  return true;
+}
+
+/* The smallest box around what v views that can be told. */
+static bool box_of(MlirValue root, MlirValue v, struct box *b) {
+  MlirOperation steps[STEPS_MAX];
+  int n = steps_to(root, v, steps);
+
+  *b = (struct box){0};
+  b->rank = ir_shape(root, STRUCTURED_LOOPS_MAX, b->n);
+  if (n < 0 || b->rank < 0 || b->rank > STRUCTURED_LOOPS_MAX)
+    return false;
+  for (int d = 0; d < b->rank; d++)
+    b->dim[d] = d;
+  for (int k = 0; k < n; k++) {
+    struct box inner = *b;
+    if (!ir_is(steps[k], "memref.subview") || !narrow(&inner, steps[k]))
+      break; /* the view so far contains the rest */
+    *b = inner;
+  }
+  return true;
+}
+
+bool buffer_disjoint(MlirValue root, MlirValue x, MlirValue y) {
+  struct box bx, by;
+  int64_t dims[STRUCTURED_LOOPS_MAX];
+  const int rank = ir_shape(root, STRUCTURED_LOOPS_MAX, dims);
+
+  if (!box_of(root, x, &bx) || !box_of(root, y, &by))
+    return false;
+  for (int d = 0; d < rank; d++)
+    if (bx.hi[d] + bx.n[d] <= by.lo[d] || by.hi[d] + by.n[d] <= bx.lo[d])
+      return true;
+  return false;
+}
+
+bool buffer_same_part(MlirValue x, MlirValue y) {
+  MlirOperation sx[STEPS_MAX], sy[STEPS_MAX];
+  MlirValue root = buffer_root(x);
+  if (!mlirValueEqual(root, buffer_root(y)))
+    return false;
+  const int nx = steps_to(root, x, sx), ny = steps_to(root, y, sy);
+
+  if (nx != ny || nx < 0)
+    return false;
+  for (int k = 0; k < nx; k++)
+    if (!same_step(sx[k], sy[k]))
+      return false;
+  return true;
+}
+
+/* ---- undefined contents ------------------------------------------------------------------------------ */
+
+/* True if the write may come before `at`.  Both access `alloc`. */
+static bool may_precede(MlirValue alloc, MlirOperation write, MlirValue written, MlirOperation at, MlirValue read) {
+  MlirBlock home = mlirOperationGetBlock(ir_defining_op(alloc));
+  MlirBlock block = mlirOperationGetBlock(at);
+
+  if (buffer_disjoint(alloc, written, read))
+    return false;
+  /* the innermost block that has both */
+  while (mlirOperationIsNull(buffer_ancestor_in(write, block))) {
+    MlirOperation parent = mlirBlockGetParentOperation(block);
+    if (mlirOperationIsNull(parent) || mlirOperationIsNull(mlirOperationGetParentOperation(parent)))
+      return true;
+    block = mlirOperationGetBlock(parent);
+  }
+  MlirOperation w = buffer_ancestor_in(write, block), c = buffer_ancestor_in(at, block);
+  if (mlirOperationEqual(w, c) || buffer_is_before(w, c))
+    return true;
+  /* below `at`: only an earlier iteration of a loop that the allocation is outside of */
+  for (; !mlirBlockEqual(block, home); block = mlirOperationGetBlock(mlirBlockGetParentOperation(block))) {
+    MlirOperation loop = mlirBlockGetParentOperation(block);
+    if (mlirOperationIsNull(loop) || ir_is(loop, "func.func"))
+      return true;
+    if (!buffer_disjoint_across(loop, alloc, written, read) && !ir_is(loop, "scf.if"))
+      return true;
+  }
+  return false;
+}
+
+bool buffer_is_undefined(struct arena *a, MlirOperation at, MlirValue read) {
+  MlirValue alloc = buffer_root(read);
+  MlirOperation def = ir_defining_op(alloc);
+
+  if (mlirOperationIsNull(def) || !ir_is(def, "memref.alloc"))
+    return false;
+  struct buffer_uses uses = buffer_find_uses(a, alloc);
+  for (int k = 0; k < uses.n; k++) {
+    const struct buffer_use *u = &uses.v[k];
+    if ((u->access & BUFFER_WRITES) && !mlirOperationEqual(u->op, at) &&
+        may_precede(alloc, u->op, mlirOperationGetOperand(u->op, u->operand), at, read))
+      return false;
+  }
+  return true;
+}

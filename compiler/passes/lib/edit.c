@@ -1,0 +1,292 @@
+/* edit: see edit.h. */
+#include "passes/lib/edit.h"
+
+#include <string.h>
+
+#include "mlir-c/BuiltinAttributes.h"
+#include "mlir-c/BuiltinTypes.h"
+
+/* ---- places ----------------------------------------------------------------------------------------------------- */
+
+struct emit edit_before(struct pass_run *run, MlirOperation op) {
+  return (struct emit){.ctx = run->ir->ctx,
+                       .block = mlirOperationGetBlock(op),
+                       .loc = mlirOperationGetLocation(op),
+                       .arena = run->arena,
+                       .before = op};
+}
+
+struct emit edit_behind(struct pass_run *run, MlirOperation op) {
+  struct emit e = edit_before(run, op);
+  do
+    e.before = mlirOperationGetNextInBlock(e.before);
+  while (!mlirOperationIsNull(e.before) && edit_is_nkipy(e.before));
+  return e;
+}
+
+MlirBlock edit_body(MlirOperation op) {
+  return mlirRegionGetFirstBlock(mlirOperationGetRegion(op, 0));
+}
+
+bool edit_is_nkipy(MlirOperation op) {
+  MlirStringRef n = mlirIdentifierStr(mlirOperationGetName(op));
+  return n.length > 6 && !memcmp(n.data, "nkipy.", 6);
+}
+
+/* ---- constants -------------------------------------------------------------------------------------------------- */
+
+MlirAttribute edit_constant(MlirValue v) {
+  MlirOperation def = ir_defining_op(v);
+  if (mlirOperationIsNull(def) || !ir_is(def, "arith.constant"))
+    return mlirAttributeGetNull();
+  return mlirOperationGetAttributeByName(def, ir_str("value"));
+}
+
+bool edit_int(MlirValue v, int64_t *out) {
+  MlirAttribute a = edit_constant(v);
+  if (mlirAttributeIsNull(a) || !mlirAttributeIsAInteger(a))
+    return false;
+  *out = mlirIntegerAttrGetValueInt(a);
+  return true;
+}
+
+bool edit_is_zero(MlirValue v) {
+  MlirAttribute a = edit_constant(v);
+  if (mlirAttributeIsNull(a))
+    return false;
+  if (mlirAttributeIsAFloat(a))
+    return mlirFloatAttrGetValueDouble(a) == 0;
+  return mlirAttributeIsAInteger(a) && mlirIntegerAttrGetValueInt(a) == 0;
+}
+
+/* ---- bodies ----------------------------------------------------------------------------------------------------- */
+
+/* Walks over an extension of one element to the accumulator's type. */
+static MlirValue behind_extension(MlirValue v) {
+  static const char *const names[] = {"arith.extf", "arith.extsi", "arith.extui", "arith.sitofp", "arith.uitofp"};
+  MlirOperation def = ir_defining_op(v);
+
+  for (size_t i = 0; !mlirOperationIsNull(def) && i < sizeof names / sizeof *names; i++)
+    if (ir_is(def, names[i]))
+      return mlirOperationGetOperand(def, 0);
+  return v;
+}
+
+/* v is name(x, y) with one operand that is argument `arg` of the body; the other one in *other. */
+static bool is_with_argument(MlirValue v, const char *flt, const char *integer, MlirValue arg, MlirValue *other) {
+  MlirOperation def = ir_defining_op(v);
+  if (mlirOperationIsNull(def) || (!ir_is(def, flt) && !ir_is(def, integer)))
+    return false;
+  for (int i = 0; i < 2; i++)
+    if (mlirValueEqual(behind_extension(mlirOperationGetOperand(def, i)), arg)) {
+      *other = mlirOperationGetOperand(def, 1 - i);
+      return true;
+    }
+  return false;
+}
+
+bool edit_multiplies_and_adds(MlirOperation generic) {
+  MlirBlock body = edit_body(generic);
+  MlirValue product, rest, yielded = mlirOperationGetOperand(mlirBlockGetTerminator(body), 0);
+
+  for (MlirOperation o = mlirBlockGetFirstOperation(body); !mlirOperationIsNull(o); o = mlirOperationGetNextInBlock(o))
+    if (ir_is(o, "arith.extui") || ir_is(o, "arith.sitofp") || ir_is(o, "arith.uitofp"))
+      return false;
+  return is_with_argument(yielded, "arith.addf", "arith.addi", mlirBlockGetArgument(body, 2), &product) &&
+         is_with_argument(product, "arith.mulf", "arith.muli", mlirBlockGetArgument(body, 0), &rest) &&
+         mlirValueEqual(behind_extension(rest), mlirBlockGetArgument(body, 1));
+}
+
+/* ---- uses ------------------------------------------------------------------------------------------------------- */
+
+void edit_replace_data_uses(struct arena *a, MlirValue v, MlirValue by, MlirOperation except) {
+  int n = 0;
+  for (MlirOpOperand u = mlirValueGetFirstUse(v); !mlirOpOperandIsNull(u); u = mlirOpOperandGetNextUse(u))
+    n++;
+  MlirOpOperand *uses = arena_new_array(a, MlirOpOperand, (size_t)n + 1);
+  n = 0;
+  for (MlirOpOperand u = mlirValueGetFirstUse(v); !mlirOpOperandIsNull(u); u = mlirOpOperandGetNextUse(u))
+    uses[n++] = u;
+  while (n--) {
+    MlirOperation op = mlirOpOperandGetOwner(uses[n]);
+    if (!edit_is_nkipy(op) && (mlirOperationIsNull(except) || !mlirOperationEqual(op, except)))
+      mlirOperationSetOperand(op, mlirOpOperandGetOperandNumber(uses[n]), by);
+  }
+}
+
+/* Has results, and nobody reads them: what has none (an operation on memrefs) is there for its effect. */
+static bool is_unused(MlirOperation op) {
+  if (!mlirOperationGetNumResults(op))
+    return false;
+  for (intptr_t r = 0; r < mlirOperationGetNumResults(op); r++)
+    if (!mlirOpOperandIsNull(mlirValueGetFirstUse(mlirOperationGetResult(op, r))))
+      return false;
+  return true;
+}
+
+/* What this file makes, and constants: operations whose only effect is their result. */
+static bool is_erasable(MlirOperation op) {
+  static const char *const names[] = {"tensor.empty",        "linalg.fill",      "tensor.collapse_shape",
+                                      "tensor.expand_shape", "linalg.transpose", "linalg.broadcast",
+                                      "arith.constant"};
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+    if (ir_is(op, names[i]))
+      return true;
+  return false;
+}
+
+void edit_erase_unused(MlirOperation op) {
+  MlirOperation defs[STRUCTURED_OPERANDS_MAX];
+  int n = 0;
+
+  if (!is_unused(op))
+    return;
+  for (intptr_t i = 0; i < mlirOperationGetNumOperands(op) && n < STRUCTURED_OPERANDS_MAX; i++) {
+    MlirOperation def = ir_defining_op(mlirOperationGetOperand(op, i));
+    bool is_known = mlirOperationIsNull(def) || !is_erasable(def);
+    for (int k = 0; k < n; k++)
+      is_known |= mlirOperationEqual(defs[k], def);
+    if (!is_known)
+      defs[n++] = def;
+  }
+  mlirOperationDestroy(op);
+  while (n--)
+    edit_erase_unused(defs[n]);
+}
+
+/* A reshape of a reshape back to the first value's type is that value. */
+static void fold_round_trip(MlirOperation op) {
+  MlirOperation inner = ir_defining_op(mlirOperationGetOperand(op, 0));
+  if (mlirOperationIsNull(inner) || (!ir_is(inner, "tensor.collapse_shape") && !ir_is(inner, "tensor.expand_shape")))
+    return;
+  MlirValue first = mlirOperationGetOperand(inner, 0);
+  if (mlirTypeEqual(mlirValueGetType(first), mlirValueGetType(emit_result(op))))
+    mlirValueReplaceAllUsesOfWith(emit_result(op), first);
+}
+
+void edit_sweep(struct pass_run *run) {
+  struct ir_ops all = ir_collect(run->arena, run->module, NULL, NULL);
+  for (int i = 0; i < all.n; i++)
+    if (ir_is(all.v[i], "tensor.collapse_shape") || ir_is(all.v[i], "tensor.expand_shape"))
+      fold_round_trip(all.v[i]);
+  while (all.n--)
+    if (is_erasable(all.v[all.n]) && is_unused(all.v[all.n]))
+      mlirOperationDestroy(all.v[all.n]);
+}
+
+/* ---- shapes ----------------------------------------------------------------------------------------------------- */
+
+MlirType edit_tensor(MlirType element, int rank, const int64_t *dims) {
+  return mlirRankedTensorTypeGet(rank, dims, element, mlirAttributeGetNull());
+}
+
+/* The same reshape of v, if the block has it in front of where e stands; a null value otherwise. */
+static MlirValue existing(const struct emit *e, const char *name, MlirValue v, MlirType to) {
+  for (MlirOpOperand u = mlirValueGetFirstUse(v); !mlirOpOperandIsNull(u); u = mlirOpOperandGetNextUse(u)) {
+    MlirOperation op = mlirOpOperandGetOwner(u);
+    if (ir_is(op, name) && mlirTypeEqual(mlirValueGetType(emit_result(op)), to) &&
+        mlirBlockEqual(mlirOperationGetBlock(op), e->block) && !mlirOperationIsNull(e->before) &&
+        mlirOperationIsBeforeInBlock(op, e->before))
+      return emit_result(op);
+  }
+  return (MlirValue){NULL};
+}
+
+static MlirValue collapse(struct emit *e, MlirValue v, int rank, const int64_t *dims, const int *end) {
+  MlirType to = edit_tensor(emit_value_element_type(v), rank, dims);
+  MlirNamedAttribute attr = emit_attr(e, "reassociation", emit_reassociation(e, rank, end));
+  MlirValue known = existing(e, "tensor.collapse_shape", v, to);
+
+  if (!mlirValueIsNull(known))
+    return known;
+  return emit_result(emit_operation(e, &(struct emit_op){.name = "tensor.collapse_shape",
+                                                         .n_operands = 1,
+                                                         .operands = &v,
+                                                         .n_results = 1,
+                                                         .results = &to,
+                                                         .n_attrs = 1,
+                                                         .attrs = &attr}));
+}
+
+static MlirValue expand(struct emit *e, MlirValue v, int n, const int *end, int rank, const int64_t *dims) {
+  MlirType to = edit_tensor(emit_value_element_type(v), rank, dims);
+  MlirNamedAttribute attrs[] = {emit_attr(e, "reassociation", emit_reassociation(e, n, end)),
+                                emit_attr(e, "static_output_shape", emit_i64_array(e, rank, dims))};
+  MlirValue known = existing(e, "tensor.expand_shape", v, to);
+
+  if (!mlirValueIsNull(known))
+    return known;
+  return emit_result(emit_operation(e, &(struct emit_op){.name = "tensor.expand_shape",
+                                                         .n_operands = 1,
+                                                         .operands = &v,
+                                                         .n_results = 1,
+                                                         .results = &to,
+                                                         .n_attrs = 2,
+                                                         .attrs = attrs}));
+}
+
+/* The value that v is a reshape of, or v. */
+static MlirValue reshape_source(MlirValue v) {
+  MlirOperation def = ir_defining_op(v);
+  if (mlirOperationIsNull(def) || (!ir_is(def, "tensor.collapse_shape") && !ir_is(def, "tensor.expand_shape")))
+    return v;
+  return mlirOperationGetOperand(def, 0);
+}
+
+static bool has_shape(MlirValue v, int rank, const int64_t *dims) {
+  int64_t own[STRUCTURED_LOOPS_MAX];
+  return ir_shape(v, STRUCTURED_LOOPS_MAX, own) == rank && (!rank || !memcmp(own, dims, (size_t)rank * sizeof *own));
+}
+
+MlirValue edit_transpose(struct emit *e, MlirValue v, int rank, const int64_t *permutation) {
+  int64_t from[STRUCTURED_LOOPS_MAX], to[STRUCTURED_LOOPS_MAX];
+  ir_shape(v, STRUCTURED_LOOPS_MAX, from);
+  for (int i = 0; i < rank; i++)
+    to[i] = from[permutation[i]];
+
+  MlirType type = edit_tensor(emit_value_element_type(v), rank, to);
+  MlirValue empty = emit_op1(e, "tensor.empty", type, 0, NULL);
+  MlirNamedAttribute attr = emit_attr(e, "permutation", emit_i64_array(e, rank, permutation));
+  return emit_result(emit_linalg_copying(e, "linalg.transpose", v, empty, attr));
+}
+
+MlirValue edit_reshape(struct emit *e, MlirValue v, int rank, const int64_t *dims) {
+  int64_t from[STRUCTURED_LOOPS_MAX], total = 1;
+  int end[STRUCTURED_LOOPS_MAX];
+
+  if (has_shape(v, rank, dims))
+    return v;
+  v = reshape_source(v);
+  if (has_shape(v, rank, dims))
+    return v;
+  const int n = ir_shape(v, STRUCTURED_LOOPS_MAX, from);
+  MlirOperation def = ir_defining_op(v);
+  if (n == 2 && rank == 2 && from[0] == dims[1] && from[1] == dims[0] && (from[0] == 1 || from[1] == 1) &&
+      !mlirOperationIsNull(def) && structured_read(def, &(struct structured){0}))
+    return edit_transpose(e, v, 2, (int64_t[]){1, 0});
+  if (n > rank && rank && emit_group_dims(rank, dims, n, from, end))
+    return collapse(e, v, rank, dims, end);
+  if (n < rank && n && emit_group_dims(n, from, rank, dims, end))
+    return expand(e, v, n, end, rank, dims);
+  for (int i = 0; i < n; i++)
+    total *= from[i];
+  const int flat = n && rank; /* the rank in between: 1, or 0 from or to a scalar */
+  if (n > flat)
+    v = collapse(e, v, flat, &total, (int[]){n});
+  return rank > flat ? expand(e, v, flat, (int[]){rank}, rank, dims) : v;
+}
+
+MlirValue edit_reshape_init(struct emit *e, MlirValue init, int rank, const int64_t *dims) {
+  MlirOperation def = ir_defining_op(init);
+
+  if (has_shape(init, rank, dims))
+    return init;
+  if (!mlirOperationIsNull(def) && ir_is(def, "tensor.empty"))
+    return emit_op1(e, "tensor.empty", edit_tensor(emit_value_element_type(init), rank, dims), 0, NULL);
+  if (mlirOperationIsNull(def) || !ir_is(def, "linalg.fill"))
+    return edit_reshape(e, init, rank, dims);
+  struct emit at = *e;
+  at.loc = mlirOperationGetLocation(def);
+  return emit_fill(&at, mlirOperationGetOperand(def, 0),
+                   edit_reshape_init(&at, mlirOperationGetOperand(def, 1), rank, dims));
+}

@@ -1,0 +1,347 @@
+/* memrefs: see memrefs.h.  Result types follow the rules that MLIR's verifier applies to each view. */
+#include "passes/lib/memrefs.h"
+
+#include "mlir-c/BuiltinAttributes.h"
+#include "mlir-c/BuiltinTypes.h"
+
+#include "ir/structured.h"
+#include "passes/lib/buffers.h"
+
+/* ---- types ----------------------------------------------------------------------------------------------------- */
+
+static MlirAttribute space_attr(MlirContext ctx, int space) {
+  return space == MEM_NONE ? mlirAttributeGetNull() : mlirIntegerAttrGet(mlirIntegerTypeGet(ctx, 32), space);
+}
+
+MlirType memrefs_type(MlirContext ctx, MlirType element, int rank, const int64_t *dims, int space) {
+  return mlirMemRefTypeContiguousGet(element, rank, dims, space_attr(ctx, space));
+}
+
+MlirType memrefs_element(MlirValue v) {
+  return mlirShapedTypeGetElementType(mlirValueGetType(v));
+}
+
+int64_t memrefs_bits(MlirType element) {
+  if (mlirTypeIsAIndex(element))
+    return 64;
+  const int64_t bits =
+      mlirTypeIsAInteger(element) ? (int64_t)mlirIntegerTypeGetWidth(element) : (int64_t)mlirFloatTypeGetWidth(element);
+  return (bits + 7) / 8 * 8;
+}
+
+int memrefs_space(MlirValue v) {
+  MlirType t = mlirValueGetType(v);
+  if (!mlirTypeIsAMemRef(t))
+    return MEM_NONE;
+  MlirAttribute a = mlirMemRefTypeGetMemorySpace(t);
+  return mlirAttributeIsNull(a) || !mlirAttributeIsAInteger(a) ? MEM_NONE : (int)mlirIntegerAttrGetValueInt(a);
+}
+
+bool memrefs_is_on_chip(MlirValue v) {
+  const int s = memrefs_space(v);
+  return s == MEM_SBUF || s == MEM_PSUM;
+}
+
+bool memrefs_is_dram(MlirValue v) {
+  const int s = memrefs_space(v);
+  return s == MEM_HBM || s == MEM_SHARED_HBM;
+}
+
+/* The type of a view of v: other dimensions and strides, the same elements and memory. */
+static MlirType view_type(MlirValue v, int rank, const int64_t *dims, int64_t offset, const int64_t *strides) {
+  MlirType t = mlirValueGetType(v);
+  MlirAttribute layout = mlirStridedLayoutAttrGet(mlirTypeGetContext(t), offset, rank, strides);
+  return mlirMemRefTypeGet(mlirShapedTypeGetElementType(t), rank, dims, layout, mlirMemRefTypeGetMemorySpace(t));
+}
+
+static bool is_identity(MlirType t) {
+  return mlirAffineMapIsIdentity(mlirMemRefTypeGetAffineMap(t));
+}
+
+/* ---- allocations and copies ------------------------------------------------------------------------------------ */
+
+MlirValue memrefs_alloc(struct emit *e, MlirType type) {
+  MlirNamedAttribute attrs[] = {
+      emit_attr(e, "alignment", mlirIntegerAttrGet(mlirIntegerTypeGet(e->ctx, 64), 64)),
+      emit_attr(e, "operandSegmentSizes", mlirDenseI32ArrayGet(e->ctx, 2, (int32_t[]){0, 0}))};
+  return emit_result(emit_operation(
+      e, &(struct emit_op){.name = "memref.alloc", .n_results = 1, .results = &type, .n_attrs = 2, .attrs = attrs}));
+}
+
+MlirOperation memrefs_copy(struct emit *e, MlirValue from, MlirValue to) {
+  return emit_operation(e,
+                        &(struct emit_op){.name = "memref.copy", .n_operands = 2, .operands = (MlirValue[]){from, to}});
+}
+
+MlirOperation memrefs_dealloc(struct emit *e, MlirValue v) {
+  return emit_operation(e, &(struct emit_op){.name = "memref.dealloc", .n_operands = 1, .operands = &v});
+}
+
+/* ---- views ----------------------------------------------------------------------------------------------------- */
+
+MlirValue memrefs_subview(struct emit *e, MlirValue v, const struct memrefs_part *p) {
+  const int64_t dynamic = mlirShapedTypeGetDynamicStrideOrOffset();
+  int64_t strides[STRUCTURED_LOOPS_MAX], at[STRUCTURED_LOOPS_MAX], ones[STRUCTURED_LOOPS_MAX];
+  int64_t dims[STRUCTURED_LOOPS_MAX], kept[STRUCTURED_LOOPS_MAX], offset;
+  MlirValue operands[STRUCTURED_LOOPS_MAX + 1] = {v};
+  MlirType t = mlirValueGetType(v);
+  const int rank = (int)mlirShapedTypeGetRank(t);
+  int n = 1, n_kept = 0;
+
+  mlirMemRefTypeGetStridesAndOffset(t, strides, &offset);
+  for (int d = 0; d < rank; d++) {
+    const bool moves = p->at && !mlirValueIsNull(p->at[d]);
+    ones[d] = 1;
+    at[d] = moves ? dynamic : p->offset[d];
+    if (moves)
+      operands[n++] = p->at[d];
+    if (moves || strides[d] == dynamic || offset == dynamic)
+      offset = dynamic;
+    else
+      offset += p->offset[d] * strides[d];
+    if (p->drop && p->drop[d])
+      continue;
+    dims[n_kept] = p->size[d];
+    kept[n_kept++] = strides[d];
+  }
+  MlirType result = view_type(v, n_kept, dims, offset, kept);
+  MlirNamedAttribute attrs[] = {
+      emit_attr(e, "static_offsets", emit_i64_array(e, rank, at)),
+      emit_attr(e, "static_sizes", emit_i64_array(e, rank, p->size)),
+      emit_attr(e, "static_strides", emit_i64_array(e, rank, ones)),
+      emit_attr(e, "operandSegmentSizes", mlirDenseI32ArrayGet(e->ctx, 4, (int32_t[]){1, n - 1, 0, 0}))};
+  return emit_result(emit_operation(e, &(struct emit_op){.name = "memref.subview",
+                                                         .n_operands = n,
+                                                         .operands = operands,
+                                                         .n_results = 1,
+                                                         .results = &result,
+                                                         .n_attrs = 4,
+                                                         .attrs = attrs}));
+}
+
+MlirValue memrefs_collapse(struct emit *e, MlirValue v, int n, const int *end) {
+  int64_t strides[STRUCTURED_LOOPS_MAX], dims[STRUCTURED_LOOPS_MAX], kept[STRUCTURED_LOOPS_MAX], offset;
+  MlirType t = mlirValueGetType(v);
+  int d = 0;
+
+  mlirMemRefTypeGetStridesAndOffset(t, strides, &offset);
+  for (int k = 0; k < n; k++) {
+    int last = end[k] - 1;
+    while (last > d && mlirShapedTypeGetDimSize(t, last) == 1)
+      last--;
+    kept[k] = strides[last];
+    dims[k] = 1;
+    for (; d < end[k]; d++)
+      dims[k] *= mlirShapedTypeGetDimSize(t, d);
+  }
+  MlirType result = is_identity(t) ? memrefs_type(e->ctx, memrefs_element(v), n, dims, memrefs_space(v))
+                                   : view_type(v, n, dims, offset, kept);
+  MlirNamedAttribute attr = emit_attr(e, "reassociation", emit_reassociation(e, n, end));
+  return emit_result(emit_operation(e, &(struct emit_op){.name = "memref.collapse_shape",
+                                                         .n_operands = 1,
+                                                         .operands = &v,
+                                                         .n_results = 1,
+                                                         .results = &result,
+                                                         .n_attrs = 1,
+                                                         .attrs = &attr}));
+}
+
+MlirValue memrefs_expand(struct emit *e, MlirValue v, const int *end, int rank, const int64_t *dims) {
+  const int64_t dynamic = mlirShapedTypeGetDynamicStrideOrOffset();
+  int64_t strides[STRUCTURED_LOOPS_MAX], all[STRUCTURED_LOOPS_MAX], offset;
+  MlirType t = mlirValueGetType(v);
+  const int n = (int)mlirShapedTypeGetRank(t);
+
+  mlirMemRefTypeGetStridesAndOffset(t, strides, &offset);
+  for (int d = 0; d < rank; d++)
+    all[d] = 1; /* of a single element, which has no dimension to split */
+  for (int k = 0; k < n; k++)
+    for (int d = end[k] - 1; d >= (k ? end[k - 1] : 0); d--) {
+      all[d] = strides[k];
+      strides[k] = strides[k] == dynamic ? dynamic : strides[k] * dims[d];
+    }
+  MlirType result = is_identity(t) ? memrefs_type(e->ctx, memrefs_element(v), rank, dims, memrefs_space(v))
+                                   : view_type(v, rank, dims, offset, all);
+  MlirNamedAttribute attrs[] = {emit_attr(e, "reassociation", emit_reassociation(e, n, end)),
+                                emit_attr(e, "static_output_shape", emit_i64_array(e, rank, dims))};
+  return emit_result(emit_operation(e, &(struct emit_op){.name = "memref.expand_shape",
+                                                         .n_operands = 1,
+                                                         .operands = &v,
+                                                         .n_results = 1,
+                                                         .results = &result,
+                                                         .n_attrs = 2,
+                                                         .attrs = attrs}));
+}
+
+/* ---- changing the types of views ------------------------------------------------------------------------------- */
+
+static MlirAttribute attr_of(MlirOperation op, const char *name) {
+  return mlirOperationGetAttributeByName(op, ir_str(name));
+}
+
+/* Which dimensions a subview keeps: those whose sizes are the result's, from left to right. */
+static void kept_dims(MlirOperation op, bool *kept) {
+  MlirAttribute sizes = attr_of(op, "static_sizes");
+  MlirType t = mlirValueGetType(mlirOperationGetResult(op, 0));
+  const int n = (int)mlirDenseArrayGetNumElements(sizes), rank = (int)mlirShapedTypeGetRank(t);
+
+  for (int d = 0, k = 0; d < n; d++) {
+    kept[d] =
+        k < rank && (n - d == rank - k || mlirDenseI64ArrayGetElement(sizes, d) == mlirShapedTypeGetDimSize(t, k));
+    k += kept[d];
+  }
+}
+
+static MlirType with_strides(MlirType was, MlirType source, int64_t offset, const int64_t *strides) {
+  int64_t dims[STRUCTURED_LOOPS_MAX];
+  const intptr_t rank = mlirShapedTypeGetRank(was);
+  for (intptr_t d = 0; d < rank; d++)
+    dims[d] = mlirShapedTypeGetDimSize(was, d);
+  MlirAttribute layout = mlirStridedLayoutAttrGet(mlirTypeGetContext(was), offset, rank, strides);
+  return mlirMemRefTypeGet(mlirShapedTypeGetElementType(was), rank, dims, layout, mlirMemRefTypeGetMemorySpace(source));
+}
+
+static MlirType subview_type(MlirOperation op, MlirType source) {
+  const int64_t dynamic = mlirShapedTypeGetDynamicStrideOrOffset();
+  int64_t strides[STRUCTURED_LOOPS_MAX], result[STRUCTURED_LOOPS_MAX], offset;
+  bool kept[STRUCTURED_LOOPS_MAX];
+  MlirAttribute offsets = attr_of(op, "static_offsets"), steps = attr_of(op, "static_strides");
+  int n = 0;
+
+  mlirMemRefTypeGetStridesAndOffset(source, strides, &offset);
+  kept_dims(op, kept);
+  for (int d = 0; d < mlirDenseArrayGetNumElements(offsets); d++) {
+    const int64_t at = mlirDenseI64ArrayGetElement(offsets, d), step = mlirDenseI64ArrayGetElement(steps, d);
+    offset = offset == dynamic || at == dynamic || strides[d] == dynamic ? dynamic : offset + at * strides[d];
+    if (kept[d])
+      result[n++] = strides[d] == dynamic || step == dynamic ? dynamic : strides[d] * step;
+  }
+  return with_strides(mlirValueGetType(mlirOperationGetResult(op, 0)), source, offset, result);
+}
+
+/* A null type if the view cannot be made of such a source. */
+static MlirType reshape_type(MlirOperation op, MlirType source) {
+  const int64_t dynamic = mlirShapedTypeGetDynamicStrideOrOffset();
+  const bool expands = ir_is(op, "memref.expand_shape");
+  int64_t strides[STRUCTURED_LOOPS_MAX], result[STRUCTURED_LOOPS_MAX], offset;
+  MlirType was = mlirValueGetType(mlirOperationGetResult(op, 0));
+  MlirAttribute groups = attr_of(op, "reassociation");
+
+  if (is_identity(source)) {
+    for (intptr_t d = 0; d < mlirShapedTypeGetRank(was); d++)
+      result[d] = mlirShapedTypeGetDimSize(was, d);
+    return mlirMemRefTypeContiguousGet(mlirShapedTypeGetElementType(was), mlirShapedTypeGetRank(was), result,
+                                       mlirMemRefTypeGetMemorySpace(source));
+  }
+  mlirMemRefTypeGetStridesAndOffset(source, strides, &offset);
+  for (intptr_t k = 0; k < mlirArrayAttrGetNumElements(groups); k++) {
+    MlirAttribute g = mlirArrayAttrGetElement(groups, k);
+    const int first = (int)mlirIntegerAttrGetValueInt(mlirArrayAttrGetElement(g, 0));
+    int64_t stride = 0, extent = 1;
+    bool is_open = true; /* no dimension longer than 1 yet */
+    for (int d = first + (int)mlirArrayAttrGetNumElements(g) - 1; d >= first; d--) {
+      if (expands) {
+        stride = d == first + (int)mlirArrayAttrGetNumElements(g) - 1 ? strides[k] : stride;
+        result[d] = stride;
+        stride = stride == dynamic ? dynamic : stride * mlirShapedTypeGetDimSize(was, d);
+        continue;
+      }
+      const int64_t n = mlirShapedTypeGetDimSize(source, d);
+      if (is_open && (n > 1 || d == first)) {
+        result[k] = strides[d];
+        stride = strides[d];
+        extent = n;
+        is_open = false;
+      } else if (!is_open && n > 1) {
+        if (stride == dynamic || strides[d] != stride * extent)
+          return (MlirType){NULL};
+        extent *= n;
+      }
+    }
+  }
+  return with_strides(was, source, offset, result);
+}
+
+static MlirType retyped(MlirOperation view, MlirType source) {
+  if (ir_is(view, "memref.cast"))
+    return source;
+  if (ir_is(view, "memref.subview"))
+    return subview_type(view, source);
+  if (ir_is(view, "memref.expand_shape") || ir_is(view, "memref.collapse_shape"))
+    return reshape_type(view, source);
+  return (MlirType){NULL};
+}
+
+/* Users whose own types would have to change along, or that give the buffer another name, which nobody follows. */
+static bool pins_type(MlirOperation op) {
+  return ir_is(op, "func.return") || ir_is(op, "func.call") || ir_is(op, "scf.yield") || ir_is(op, "scf.for") ||
+         ir_is(op, "arith.select");
+}
+
+bool memrefs_can_retype(MlirValue v, MlirType t) {
+  for (MlirOpOperand u = mlirValueGetFirstUse(v); !mlirOpOperandIsNull(u); u = mlirOpOperandGetNextUse(u)) {
+    MlirOperation op = mlirOpOperandGetOwner(u);
+    if (pins_type(op))
+      return false;
+    if (!buffer_is_view(op))
+      continue;
+    MlirType to = retyped(op, t);
+    if (mlirTypeIsNull(to) || !memrefs_can_retype(mlirOperationGetResult(op, 0), to))
+      return false;
+  }
+  return true;
+}
+
+/* A cast in front of something that pins its type, as the declaration of a called function does. */
+static bool is_pinned_cast(MlirOperation op) {
+  if (!ir_is(op, "memref.cast"))
+    return false;
+  for (MlirOpOperand u = mlirValueGetFirstUse(mlirOperationGetResult(op, 0)); !mlirOpOperandIsNull(u);
+       u = mlirOpOperandGetNextUse(u))
+    if (pins_type(mlirOpOperandGetOwner(u)))
+      return true;
+  return false;
+}
+
+void memrefs_retype_views(MlirValue v) {
+  MlirOpOperand next;
+
+  for (MlirOpOperand u = mlirValueGetFirstUse(v); !mlirOpOperandIsNull(u); u = next) {
+    MlirOperation op = mlirOpOperandGetOwner(u);
+    next = mlirOpOperandGetNextUse(u);
+    if (!buffer_is_view(op) || is_pinned_cast(op))
+      continue;
+    MlirValue result = mlirOperationGetResult(op, 0);
+    mlirValueSetType(result, retyped(op, mlirValueGetType(v)));
+    memrefs_retype_views(result);
+    if (ir_is(op, "memref.cast")) {
+      mlirValueReplaceAllUsesOfWith(result, v);
+      mlirOperationDestroy(op);
+    }
+  }
+}
+
+/* ---- loops ----------------------------------------------------------------------------------------------------- */
+
+struct emit memrefs_loop(struct emit *e, int64_t n, MlirValue *iv) {
+  MlirValue bounds[] = {emit_index(e, 0), emit_index(e, n), emit_index(e, 1)};
+  MlirType index = emit_index_type(e);
+  MlirBlock body = mlirBlockCreate(1, &index, &e->loc);
+  MlirRegion region = mlirRegionCreate();
+
+  mlirRegionAppendOwnedBlock(region, body);
+  emit_operation(
+      e, &(struct emit_op){.name = "scf.for", .n_operands = 3, .operands = bounds, .n_regions = 1, .regions = &region});
+  *iv = mlirBlockGetArgument(body, 0);
+  struct emit in = {.ctx = e->ctx, .block = body, .loc = e->loc, .arena = e->arena};
+  in.before = emit_operation(&in, &(struct emit_op){.name = "scf.yield"});
+  return in;
+}
+
+MlirValue memrefs_times(struct emit *e, MlirValue v, int64_t factor) {
+  return factor == 1 ? v : emit_binary(e, "arith.muli", v, emit_index(e, factor));
+}
+
+MlirValue memrefs_plus(struct emit *e, MlirValue v, int64_t by) {
+  return by == 0 ? v : emit_binary(e, "arith.addi", v, emit_index(e, by));
+}

@@ -1,0 +1,425 @@
+/* combine: two instructions that one does as well.
+ *
+ *     tensor_copy(t, psum); op(y, t)                           ==>  op(y, psum)
+ *     tensor_scalar(t, x, a, op0); tensor_scalar(y, t, b, op1)     tensor_scalar(y, x, a, b, op0, op1)
+ *     tensor_scalar(t, x, a, multiply, b, add); activation(y, t)   activation(y, x, scale = a, bias = b)
+ *     memset(y, 0); reduce(t, x); tensor_tensor(y, y, t, add)      reduce(y, x)
+ *
+ * t must be f32 and in SBUF, written by the first and read by the second only, element for element the same way: engines
+ * compute in f32, so nothing that was rounded before is not rounded now.  The new instruction stands where the second
+ * stood (the reduction: where it was).  What the first reads must therefore be unchanged until there, and may have to be
+ * released later; that only happens where t, which goes, was as large.
+ *
+ * On trn1 a bias other than zero has to be in memory (hardware.md §7), so a constant is not made one.  Runs at the end
+ * of linalg-to-nisa.  Linear in operations, times the distance between the two.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "mlir-c/BuiltinAttributes.h"
+#include "mlir-c/BuiltinTypes.h"
+
+#include "passes/lib/buffers.h"
+#include "passes/lib/edit.h"
+#include "passes/linalg_to_nisa/linalg_to_nisa.h"
+
+/* A buffer and what happens to it. */
+struct link {
+  struct pass_run *run;
+  MlirOperation alloc, release;
+  MlirValue buffer;
+  struct nisa_instr w, r; /* its writer and its reader */
+  int operand;            /* of the reader */
+};
+
+/* ---- finding links ---------------------------------------------------------------------------------------------- */
+
+static bool same_access(const struct nisa_access *a, const struct nisa_access *b) {
+  if (!mlirAffineMapEqual(a->map, b->map) || a->n_dims != b->n_dims || a->par_dims != b->par_dims ||
+      memcmp(a->tile, b->tile, (size_t)a->n_dims * sizeof *a->tile) || a->n_indices != b->n_indices)
+    return false;
+  for (int k = 0; k < a->n_indices; k++)
+    if (!mlirValueEqual(a->indices[k], b->indices[k]))
+      return false;
+  return true;
+}
+
+static bool same_tile(const struct nisa_access *a, const struct nisa_access *b) {
+  return a->n_dims == b->n_dims && a->par_dims == b->par_dims &&
+         !memcmp(a->tile, b->tile, (size_t)a->n_dims * sizeof *a->tile);
+}
+
+/* The one operand of in that is v; -1 if there is another number of them. */
+static int operand_of(const struct nisa_instr *in, MlirValue v) {
+  int found = -1;
+  for (int k = 0; k < in->def->n_operands; k++)
+    if (!nisa_is_absent(&in->operand[k]) && mlirValueEqual(in->operand[k].base, v)) {
+      if (found >= 0)
+        return -1;
+      found = k;
+    }
+  return found;
+}
+
+static bool add_use(struct link *l, MlirOperation user) {
+  struct nisa_instr in;
+
+  if (!nisa_read(user, &in, NULL) || !mlirBlockEqual(mlirOperationGetBlock(user), mlirOperationGetBlock(l->alloc)))
+    return false;
+  if (in.def->kind == NISA_RELEASE) {
+    l->release = user;
+    return true;
+  }
+  const int k = operand_of(&in, l->buffer);
+  if (k < 0 || nisa_is_scalar(&in.operand[k]))
+    return false;
+  const struct nisa_operand_def *d = &in.def->operand[k];
+  if (d->writes && !d->reads && k == 0 && !l->w.def) {
+    l->w = in;
+    return true;
+  }
+  if (!d->writes && !l->r.def) {
+    l->r = in;
+    l->operand = k;
+    return true;
+  }
+  return false;
+}
+
+static bool find_link(struct pass_run *run, MlirOperation alloc, struct link *l) {
+  *l = (struct link){.run = run, .alloc = alloc, .buffer = mlirOperationGetResult(alloc, 0)};
+  MlirType t = mlirValueGetType(l->buffer);
+
+  if (nisa_type_space(t) != NISA_SBUF || !mlirTypeIsAF32(mlirShapedTypeGetElementType(t)))
+    return false;
+  for (MlirOpOperand u = mlirValueGetFirstUse(l->buffer); !mlirOpOperandIsNull(u); u = mlirOpOperandGetNextUse(u))
+    if (!add_use(l, mlirOpOperandGetOwner(u)))
+      return false;
+  return l->w.def && l->r.def && !mlirOperationIsNull(l->release) && buffer_is_before(l->w.op, l->r.op) &&
+         same_access(&l->w.operand[0], &l->r.operand[l->operand]);
+}
+
+/* ---- moving what the writer reads ------------------------------------------------------------------------------- */
+
+static bool uses(MlirOperation op, MlirValue v) {
+  for (intptr_t k = 0; k < mlirOperationGetNumOperands(op); k++)
+    if (mlirValueEqual(mlirOperationGetOperand(op, k), v))
+      return true;
+  return false;
+}
+
+static bool writes(const struct nisa_instr *in, MlirValue v) {
+  for (int k = 0; k < in->def->n_operands; k++)
+    if (in->def->operand[k].writes && !nisa_is_absent(&in->operand[k]) && mlirValueEqual(in->operand[k].base, v))
+      return true;
+  return false;
+}
+
+static bool is_own_buffer(MlirValue v) {
+  MlirOperation def = ir_defining_op(v);
+  return !mlirOperationIsNull(def) && ir_is(def, "nisa.alloc") && nisa_is_on_chip(nisa_type_space(mlirValueGetType(v)));
+}
+
+/* Buffers that are released between the writer and the reader. */
+struct late {
+  int n;
+  MlirOperation v[NISA_OPERANDS_MAX];
+};
+
+/* True if v stays as it is between the two, but perhaps for its release. */
+static bool is_unchanged(const struct link *l, MlirValue v, struct late *late) {
+  struct nisa_instr in;
+
+  if (!is_own_buffer(v))
+    return false;
+  for (MlirOperation op = mlirOperationGetNextInBlock(l->w.op); !mlirOperationEqual(op, l->r.op);
+       op = mlirOperationGetNextInBlock(op)) {
+    if (mlirOperationGetNumRegions(op))
+      return false;
+    if (!uses(op, v))
+      continue;
+    if (!nisa_read(op, &in, NULL) || writes(&in, v))
+      return false;
+    if (in.def->kind == NISA_RELEASE)
+      late->v[late->n++] = op;
+  }
+  return !writes(&l->r, v);
+}
+
+static bool allocates_psum(const struct link *l) {
+  for (MlirOperation op = l->w.op; !mlirOperationEqual(op, l->r.op); op = mlirOperationGetNextInBlock(op))
+    if (ir_is(op, "nisa.alloc") && nisa_type_space(mlirValueGetType(mlirOperationGetResult(op, 0))) == NISA_PSUM)
+      return true;
+  return false;
+}
+
+/* True if the reader may read what the writer reads, and the longer lives cost no memory. */
+static bool can_read_late(const struct link *l, struct late *late) {
+  enum { COLUMN_BYTES = 64 }; /* per partition: what factors for each of them may cost */
+  int64_t bytes = 0;
+
+  for (int k = 0; k < l->w.def->n_operands; k++) {
+    const struct nisa_access *x = &l->w.operand[k];
+    if (k > 0 && !nisa_is_absent(x) && !nisa_is_scalar(x) && !is_unchanged(l, x->base, late))
+      return false;
+  }
+  for (int k = 0; k < late->n; k++) {
+    MlirType t = mlirValueGetType(mlirOperationGetOperand(late->v[k], 0));
+    if (nisa_type_space(t) == NISA_SBUF)
+      bytes += nisa_type_bytes(t);
+    else if (allocates_psum(l))
+      return false;
+  }
+  return bytes <= nisa_type_bytes(mlirValueGetType(l->buffer)) + COLUMN_BYTES;
+}
+
+/* ---- the new instruction ---------------------------------------------------------------------------------------- */
+
+static void replace(struct link *l, const struct nisa_instr *in, const struct late *late, int n_attrs,
+                    MlirNamedAttribute const *attrs) {
+  MlirLocation both[] = {mlirOperationGetLocation(l->w.op), mlirOperationGetLocation(l->r.op)};
+  MlirLocation loc = mlirLocationFusedGet(mlirLocationGetContext(both[0]), 2, both, mlirAttributeGetNull());
+  MlirOperation op = nisa_create(in, loc, n_attrs, attrs);
+
+  mlirBlockInsertOwnedOperationBefore(mlirOperationGetBlock(l->r.op), l->r.op, op);
+  for (int k = 0; k < late->n; k++)
+    mlirOperationMoveAfter(late->v[k], l->r.op);
+  mlirOperationDestroy(l->r.op);
+  mlirOperationDestroy(l->w.op);
+  mlirOperationDestroy(l->release);
+  mlirOperationDestroy(l->alloc);
+}
+
+static MlirNamedAttribute named(const struct link *l, const char *name, const char *value) {
+  MlirContext ctx = l->run->ir->ctx;
+  return mlirNamedAttributeGet(mlirIdentifierGet(ctx, ir_str(name)), mlirStringAttrGet(ctx, ir_str(value)));
+}
+
+/* The attributes of op that are no part of operands. */
+static int own_attrs(MlirOperation op, MlirNamedAttribute *out, int max) {
+  static const char *const own[] = {"op",           "op0",     "op1",       "reverse_operands",
+                                    "reverse_pred", "negated", "num_r_dim", "unsigned"};
+  int n = 0;
+  for (intptr_t k = 0; k < mlirOperationGetNumAttributes(op); k++)
+    for (size_t j = 0; j < sizeof own / sizeof *own && n < max; j++)
+      if (mlirStringRefEqual(mlirIdentifierStr(mlirOperationGetAttribute(op, k).name), ir_str(own[j])))
+        out[n++] = mlirOperationGetAttribute(op, k);
+  return n;
+}
+
+static bool is_unsigned(const struct nisa_instr *in) {
+  return !mlirAttributeIsNull(mlirOperationGetAttributeByName(in->op, ir_str("unsigned")));
+}
+
+static bool is_data(const struct nisa_access *x) {
+  return !nisa_is_absent(x) && !nisa_is_scalar(x);
+}
+
+static bool is_in(const struct nisa_access *x, enum nisa_space s) {
+  return is_data(x) && nisa_access_space(x) == s;
+}
+
+/* ---- out of PSUM ------------------------------------------------------------------------------------------------ */
+
+static bool combine_eviction(struct link *l) {
+  const struct nisa_access *src = &l->w.operand[1];
+  struct nisa_instr in = l->r;
+  struct late late = {0};
+  MlirNamedAttribute attrs[8];
+
+  if (l->w.def->kind != NISA_TENSOR_COPY || !is_in(src, NISA_PSUM) || !same_tile(src, &l->w.operand[0]) ||
+      !mlirTypeIsAF32(mlirShapedTypeGetElementType(mlirValueGetType(src->base))))
+    return false;
+  if (l->r.engine != NISA_ENGINE_VECTOR && l->r.engine != NISA_ENGINE_SCALAR)
+    return false;
+  for (int k = 1; k < in.def->n_operands; k++)
+    if (k != l->operand && is_in(&in.operand[k], NISA_PSUM))
+      return false;
+  if (!can_read_late(l, &late))
+    return false;
+  in.operand[l->operand] = *src;
+  replace(l, &in, &late, own_attrs(l->r.op, attrs, 8), attrs);
+  return true;
+}
+
+/* ---- two operations with scalars -------------------------------------------------------------------------------- */
+
+enum { DST, SRC, OPERAND0, OPERAND1 };         /* tensor_scalar_arith */
+enum { A_DST, A_RES, A_SRC, A_BIAS, A_SCALE }; /* activation */
+
+static bool is_arithmetic(const char *op) {
+  return strncmp(op, "bitwise_", 8) && strncmp(op, "shift_", 6) && strncmp(op, "logical_", 8);
+}
+
+static bool is_number_type(const struct nisa_access *x) {
+  MlirType t = mlirValueGetType(x->base);
+  return mlirTypeIsAF32(nisa_is_scalar(x) ? t : mlirShapedTypeGetElementType(t));
+}
+
+/* A tensor_scalar_arith in f32. */
+static bool is_float_scaling(const struct nisa_instr *in) {
+  return in->def->kind == NISA_TENSOR_SCALAR_ARITH && in->engine == NISA_ENGINE_VECTOR && !is_unsigned(in) &&
+         is_arithmetic(nisa_text_attr(in->op, "op0")) && is_number_type(&in->operand[OPERAND0]);
+}
+
+static bool is_single(const struct nisa_instr *in) {
+  return nisa_is_absent(&in->operand[OPERAND1]);
+}
+
+static bool reverses_first(const struct nisa_instr *in) {
+  const char *r = nisa_text_attr(in->op, "reverse_operands");
+  return !strcmp(r, "first") || !strcmp(r, "both");
+}
+
+static bool combine_scalings(struct link *l) {
+  static const char *const reverse[] = {"none", "first", "second", "both"};
+  struct nisa_instr in = l->r;
+  struct late late = {0};
+
+  if (!is_float_scaling(&l->w) || !is_float_scaling(&l->r) || l->operand != SRC || !is_single(&l->w) ||
+      !is_single(&l->r) || (is_in(&l->w.operand[SRC], NISA_PSUM) && is_in(&l->r.operand[OPERAND0], NISA_PSUM)))
+    return false;
+  if (!same_tile(&l->w.operand[SRC], &l->w.operand[DST]) || !can_read_late(l, &late))
+    return false;
+  in.operand[SRC] = l->w.operand[SRC];
+  in.operand[OPERAND1] = l->r.operand[OPERAND0];
+  in.operand[OPERAND0] = l->w.operand[OPERAND0];
+  const MlirNamedAttribute attrs[] = {
+      named(l, "op0", nisa_text_attr(l->w.op, "op0")), named(l, "op1", nisa_text_attr(l->r.op, "op0")),
+      named(l, "reverse_operands", reverse[reverses_first(&l->w) + 2 * reverses_first(&l->r)])};
+  replace(l, &in, &late, 3, attrs);
+  return true;
+}
+
+/* ---- scale and bias of activation ------------------------------------------------------------------------------- */
+
+static bool is_constant(const struct nisa_access *x, double want) {
+  MlirAttribute a = nisa_is_scalar(x) ? edit_constant(x->base) : mlirAttributeGetNull();
+  return !mlirAttributeIsNull(a) && mlirAttributeIsAFloat(a) && mlirFloatAttrGetValueDouble(a) == want;
+}
+
+/* The writer as x * scale + bias; null accesses are 1 and 0.  A constant that has to change its sign becomes one in
+ * front of the reader. */
+static bool read_affine(const struct link *l, struct nisa_access *scale, struct nisa_access *bias) {
+  const char *op0 = nisa_text_attr(l->w.op, "op0"), *op1 = nisa_text_attr(l->w.op, "op1");
+  const struct nisa_access *c = &l->w.operand[OPERAND0];
+  const bool turned = reverses_first(&l->w);
+  struct emit e = edit_before(l->run, l->r.op);
+  MlirType f32 = mlirF32TypeGet(e.ctx);
+
+  *scale = *bias = (struct nisa_access){.n_dims = 0};
+  if (!is_single(&l->w)) {
+    *scale = *c;
+    *bias = l->w.operand[OPERAND1];
+    return !strcmp(op0, "multiply") && !strcmp(op1, "add") && is_number_type(bias);
+  }
+  if (!strcmp(op0, "multiply")) {
+    *scale = *c;
+  } else if (!strcmp(op0, "add")) {
+    *bias = *c;
+  } else if (!strcmp(op0, "subtract") && turned) {
+    *scale = ln_scalar(emit_float(&e, f32, -1));
+    *bias = *c;
+  } else if (!strcmp(op0, "subtract") && nisa_is_scalar(c) && !mlirAttributeIsNull(edit_constant(c->base))) {
+    *bias = ln_scalar(emit_float(&e, f32, -mlirFloatAttrGetValueDouble(edit_constant(c->base))));
+  } else {
+    return false;
+  }
+  return true;
+}
+
+static bool combine_activation(struct link *l) {
+  struct nisa_instr in = l->r;
+  struct nisa_access scale, bias;
+  struct late late = {0};
+  MlirNamedAttribute attrs[8];
+
+  if (!is_float_scaling(&l->w) || l->r.def->kind != NISA_ACTIVATION || l->operand != A_SRC ||
+      !is_constant(&l->r.operand[A_SCALE], 1) || is_unsigned(&l->r) ||
+      !same_tile(&l->w.operand[SRC], &l->w.operand[DST]))
+    return false;
+  if (!read_affine(l, &scale, &bias))
+    return false;
+  if (!nisa_is_absent(&bias)) {
+    if (!is_constant(&l->r.operand[A_BIAS], 0) || (l->run->target == TARGET_TRN1 && nisa_is_scalar(&bias)))
+      return false;
+    in.operand[A_BIAS] = bias;
+  }
+  if (!nisa_is_absent(&scale))
+    in.operand[A_SCALE] = scale;
+  in.operand[A_SRC] = l->w.operand[SRC];
+  if (is_in(&in.operand[A_SRC], NISA_PSUM) && (is_in(&scale, NISA_PSUM) || is_in(&bias, NISA_PSUM)))
+    return false;
+  if (!can_read_late(l, &late))
+    return false;
+  replace(l, &in, &late, own_attrs(l->r.op, attrs, 8), attrs);
+  return true;
+}
+
+/* ---- the first part of a reduction ------------------------------------------------------------------------------ */
+
+/* True if v `op` x is x for every x but the sign of zeros. */
+static bool is_neutral(const char *op, const struct nisa_access *v) {
+  if (!strcmp(op, "add"))
+    return is_constant(v, 0);
+  if (!strcmp(op, "multiply"))
+    return is_constant(v, 1);
+  return (!strcmp(op, "max") && is_constant(v, -HUGE_VAL)) || (!strcmp(op, "min") && is_constant(v, HUGE_VAL));
+}
+
+/* The memset that wrote what the reader finds at x; null if something else may have. */
+static MlirOperation fresh_memset(const struct link *l, const struct nisa_access *x, struct nisa_instr *in) {
+  MlirOperation none = {NULL}, last = none;
+
+  if (!is_own_buffer(x->base) ||
+      !mlirBlockEqual(mlirOperationGetBlock(ir_defining_op(x->base)), mlirOperationGetBlock(l->r.op)))
+    return none;
+  for (MlirOperation op = ir_defining_op(x->base); !mlirOperationEqual(op, l->r.op);
+       op = mlirOperationGetNextInBlock(op))
+    if (mlirOperationGetNumRegions(op))
+      last = none;
+    else if (uses(op, x->base))
+      last = op;
+  if (mlirOperationIsNull(last) || !nisa_read(last, in, NULL) || in->def->kind != NISA_MEMSET)
+    return none;
+  return same_access(&in->operand[0], x) ? last : none;
+}
+
+static bool combine_reduction(struct link *l) {
+  struct nisa_instr set, in = l->w;
+  MlirNamedAttribute attrs[8];
+  const int other = l->operand == 1 ? 2 : 1;
+
+  if (l->w.def->kind != NISA_TENSOR_REDUCE_ARITH || l->r.def->kind != NISA_TENSOR_TENSOR_ARITH)
+    return false;
+  const struct nisa_access *dst = &l->r.operand[0], *acc = &l->r.operand[other];
+  const char *op = nisa_text_attr(l->r.op, "op");
+  if (strcmp(op, nisa_text_attr(l->w.op, "op")) || !mlirValueEqual(dst->base, acc->base) || !same_access(dst, acc) ||
+      !mlirTypeEqual(mlirShapedTypeGetElementType(mlirValueGetType(dst->base)), mlirF32TypeGet(l->run->ir->ctx)))
+    return false;
+  MlirOperation memset_op = fresh_memset(l, acc, &set);
+  if (mlirOperationIsNull(memset_op) || !buffer_is_before(memset_op, l->w.op) || !is_neutral(op, &set.operand[1]))
+    return false;
+  in.operand[0] = *dst;
+  MlirOperation made = nisa_create(&in, mlirOperationGetLocation(l->w.op), own_attrs(l->w.op, attrs, 8), attrs);
+  mlirBlockInsertOwnedOperationBefore(mlirOperationGetBlock(l->w.op), l->w.op, made);
+  mlirOperationDestroy(l->r.op);
+  mlirOperationDestroy(l->w.op);
+  mlirOperationDestroy(l->release);
+  mlirOperationDestroy(l->alloc);
+  mlirOperationDestroy(memset_op);
+  return true;
+}
+
+/* ---- all -------------------------------------------------------------------------------------------------------- */
+
+int ln_combine(struct pass_run *run) {
+  struct ir_ops allocs = ir_collect_named(run->arena, run->module, "nisa.alloc");
+  struct link l;
+  int n = 0;
+
+  for (int k = 0; k < allocs.n; k++)
+    if (find_link(run, allocs.v[k], &l))
+      n += combine_eviction(&l) || combine_scalings(&l) || combine_activation(&l) || combine_reduction(&l);
+  return n;
+}

@@ -1,0 +1,177 @@
+/* custom: the code of custom ops in the place of their calls.
+ *
+ *     %y = func.call @__custom_op__f(%x)      ==>      the instructions of f, on %x; its result is %y from here on
+ *
+ * A custom op is a function whose body is NISA text, in the module's nkipy.custom_op_bodies.  Two styles: a function that
+ * returns its results, and one whose last arguments are the outputs, which get buffers of their own.  Arguments are in
+ * DRAM; the caller's buffer may have other strides than the text says, because accesses count elements by dimension.
+ * The text is parsed once per call, so that the operations can move; their places are that of the call.
+ */
+#include "passes/linalg_to_nisa/linalg_to_nisa.h"
+
+#include "mlir-c/BuiltinAttributes.h"
+#include "mlir-c/BuiltinTypes.h"
+
+#include "ir/internal.h"
+#include "nisa/parse.h"
+
+/* ---- the text ---------------------------------------------------------------------------------------------------- */
+
+static MlirStringRef callee_of(MlirOperation call) {
+  return mlirFlatSymbolRefAttrGetValue(mlirOperationGetAttributeByName(call, ir_str("callee")));
+}
+
+static MlirAttribute code_of(MlirOperation call, MlirAttribute codes) {
+  if (mlirAttributeIsNull(codes) || !mlirAttributeIsADictionary(codes))
+    return mlirAttributeGetNull();
+  return mlirDictionaryAttrGetElementByName(codes, callee_of(call));
+}
+
+bool ln_has_code(MlirOperation call, MlirAttribute codes) {
+  return ir_is(call, "func.call") && !mlirAttributeIsNull(code_of(call, codes));
+}
+
+/* The body of the first function of the module that has one. */
+static MlirBlock body_of(MlirModule m) {
+  MlirOperation f = mlirBlockGetFirstOperation(mlirModuleGetBody(m));
+  for (; !mlirOperationIsNull(f); f = mlirOperationGetNextInBlock(f)) {
+    MlirBlock b = ir_is(f, "func.func") ? mlirRegionGetFirstBlock(mlirOperationGetRegion(f, 0)) : (MlirBlock){NULL};
+    if (!mlirBlockIsNull(b))
+      return b;
+  }
+  return (MlirBlock){NULL};
+}
+
+/* ---- one call ---------------------------------------------------------------------------------------------------- */
+
+static bool is_same_array(MlirType x, MlirType y) {
+  if (!mlirTypeIsAMemRef(x) || !mlirTypeIsAMemRef(y) || mlirShapedTypeGetRank(x) != mlirShapedTypeGetRank(y) ||
+      !mlirTypeEqual(mlirShapedTypeGetElementType(x), mlirShapedTypeGetElementType(y)))
+    return false;
+  for (intptr_t d = 0; d < mlirShapedTypeGetRank(x); d++)
+    if (mlirShapedTypeGetDimSize(x, d) != mlirShapedTypeGetDimSize(y, d))
+      return false;
+  return true;
+}
+
+/* A buffer for an output: the array that t describes, in t's memory. */
+static MlirValue new_output(MlirOperation call, MlirType t) {
+  int64_t dims[STRUCTURED_LOOPS_MAX];
+  const intptr_t rank = mlirShapedTypeGetRank(t);
+  for (intptr_t d = 0; d < rank && d < STRUCTURED_LOOPS_MAX; d++)
+    dims[d] = mlirShapedTypeGetDimSize(t, d);
+  MlirType packed =
+      mlirMemRefTypeContiguousGet(mlirShapedTypeGetElementType(t), rank, dims, mlirMemRefTypeGetMemorySpace(t));
+  MlirOperation made = nisa_create_alloc(mlirOperationGetLocation(call), packed, 64);
+  mlirBlockInsertOwnedOperationBefore(mlirOperationGetBlock(call), call, made);
+  return mlirOperationGetResult(made, 0);
+}
+
+static MlirWalkResult set_place(MlirOperation op, void *loc) {
+  mlirOperationSetLocation(op, *(MlirLocation *)loc);
+  return MlirWalkResultAdvance;
+}
+
+static void move_before(MlirOperation call, MlirBlock body) {
+  MlirLocation loc = mlirOperationGetLocation(call);
+  MlirOperation end = mlirBlockGetTerminator(body), op = mlirBlockGetFirstOperation(body), next;
+  for (; !mlirOperationEqual(op, end); op = next) {
+    next = mlirOperationGetNextInBlock(op);
+    mlirOperationRemoveFromParent(op);
+    mlirBlockInsertOwnedOperationBefore(mlirOperationGetBlock(call), call, op);
+    mlirOperationWalk(op, set_place, &loc, MlirWalkPreOrder);
+  }
+}
+
+static enum status splice(struct pass_run *run, MlirOperation call, MlirBlock body) {
+  const intptr_t n_in = mlirOperationGetNumOperands(call), n_out = mlirOperationGetNumResults(call);
+  const intptr_t n_args = mlirBlockGetNumArguments(body);
+  MlirOperation end = mlirBlockGetTerminator(body);
+  const bool returns = mlirOperationGetNumOperands(end) > 0;
+  MlirStringRef name = callee_of(call);
+
+  if (n_args != (returns ? n_in : n_in + n_out) || (returns && mlirOperationGetNumOperands(end) != n_out))
+    return pass_fail(run, call, "the code of %.*s takes or gives another number of arrays", (int)name.length,
+                     name.data);
+  for (intptr_t k = 0; k < n_in + n_out; k++) {
+    MlirType want = k < n_in ? mlirValueGetType(mlirOperationGetOperand(call, k))
+                             : mlirValueGetType(mlirOperationGetResult(call, k - n_in));
+    MlirType has =
+        mlirValueGetType(k < n_args ? mlirBlockGetArgument(body, k) : mlirOperationGetOperand(end, k - n_in));
+    if (!is_same_array(want, has))
+      return pass_fail(run, call, "the code of %.*s has another shape or type for its array %d", (int)name.length,
+                       name.data, (int)k);
+  }
+  for (intptr_t k = 0; k < n_args; k++) {
+    MlirValue arg = mlirBlockGetArgument(body, k);
+    MlirValue by = k < n_in ? mlirOperationGetOperand(call, k) : new_output(call, mlirValueGetType(arg));
+    mlirValueReplaceAllUsesOfWith(arg, by);
+    if (k >= n_in)
+      mlirValueReplaceAllUsesOfWith(mlirOperationGetResult(call, k - n_in), by);
+  }
+  move_before(call, body);
+  for (intptr_t k = 0; returns && k < n_out; k++)
+    mlirValueReplaceAllUsesOfWith(mlirOperationGetResult(call, k), mlirOperationGetOperand(end, k));
+  return ST_OK;
+}
+
+/* What is wrong in the text, at the call: the text is no file of the user's. */
+static void place_errors(struct pass_run *run, int first, MlirOperation call, const char *name) {
+  for (int k = first; k < run->ds->n; k++) {
+    struct diag *d = &run->ds->v[k];
+    d->message = d->loc ? arena_printf(run->arena, "the code of %s, line %d: %s", name, d->loc->range.line, d->message)
+                        : arena_printf(run->arena, "the code of %s: %s", name, d->message);
+    d->loc = ir_first_place(run->arena, mlirOperationGetLocation(call));
+  }
+}
+
+static enum status inline_call(struct pass_run *run, MlirOperation call, MlirAttribute codes) {
+  MlirStringRef name = callee_of(call), text = mlirStringAttrGetValue(code_of(call, codes));
+  const char *file = arena_strndup(run->arena, name.data, name.length);
+  const int first = run->ds->n;
+  MlirModule m;
+
+  enum status st = nisa_parse(run->ir, text.data, text.length, file, run->arena, run->ds, &m);
+  if (st) {
+    place_errors(run, first, call, file);
+    return st;
+  }
+  MlirBlock body = body_of(m);
+  st = mlirBlockIsNull(body) || !mlirBlockIsNull(mlirBlockGetNextInRegion(body))
+           ? pass_fail(run, call, "the code of %s is not a function of one block", file)
+           : splice(run, call, body);
+  if (!st)
+    mlirOperationDestroy(call);
+  mlirModuleDestroy(m);
+  return st;
+}
+
+/* ---- the module -------------------------------------------------------------------------------------------------- */
+
+/* What a function returns may have come to be a buffer of other strides. */
+static void follow_results(struct pass_run *run, MlirOperation f) {
+  MlirBlock body = mlirRegionGetFirstBlock(mlirOperationGetRegion(f, 0));
+  if (mlirBlockIsNull(body))
+    return;
+  MlirType t = mlirTypeAttrGetValue(mlirOperationGetAttributeByName(f, ir_str("function_type")));
+  const intptr_t n = mlirFunctionTypeGetNumInputs(t), m = mlirFunctionTypeGetNumResults(t);
+  MlirType *types = arena_new_array(run->arena, MlirType, (size_t)(n + m) + 1);
+  for (intptr_t k = 0; k < n; k++)
+    types[k] = mlirFunctionTypeGetInput(t, k);
+  for (intptr_t k = 0; k < m; k++)
+    types[n + k] = mlirValueGetType(mlirOperationGetOperand(mlirBlockGetTerminator(body), k));
+  mlirOperationSetAttributeByName(f, ir_str("function_type"),
+                                  mlirTypeAttrGet(mlirFunctionTypeGet(run->ir->ctx, n, types, m, types + n)));
+}
+
+enum status ln_inline_custom(struct pass_run *run, MlirAttribute codes) {
+  struct ir_ops calls = ir_collect_named(run->arena, run->module, "func.call");
+  struct ir_ops functions = ir_collect_named(run->arena, run->module, "func.func");
+  enum status st = ST_OK;
+
+  for (int k = 0; !st && k < calls.n; k++)
+    st = inline_call(run, calls.v[k], codes);
+  for (int k = 0; !st && calls.n && k < functions.n; k++)
+    follow_results(run, functions.v[k]);
+  return st;
+}

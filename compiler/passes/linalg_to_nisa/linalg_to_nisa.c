@@ -1,0 +1,549 @@
+/* linalg_to_nisa: buffers and linalg operations on tiles become NeuronCore instructions.
+ *
+ *     memref.alloc, memref.dealloc                     nisa.alloc, nisa.release
+ *     memref.copy %hbm_tile, %tile             ==>     nisa.dma_copy
+ *     linalg.exp ins(%tile) outs(%out)                 nisa.activation
+ *
+ * Input is what the pipeline has before: static memrefs with integer memory spaces, views, scf loops, arith on indices.
+ * Operations are lowered one by one in program order (the files linalg_to_nisa_*.c).  What has no lowering is an error
+ * that names the operation and the reason; nothing is left over silently, as it is in nkigen.  Then memory
+ * spaces become #nisa.mem, nkipy attributes go, functions get nki.output_names and the module nisa.target.
+ *
+ * On chip a buffer has at least two dimensions, so smaller ones get unit dimensions behind.  A PSUM buffer that a matmul
+ * accumulates into is f32 whatever the value's type: that is what the tensor engine writes.  One for integers lies in SBUF:
+ * their products are summed up elsewhere (move.c).  A scalar that is read from
+ * memory (memref.load) becomes a cell of SBUF, which is broadcast where data is wanted and loaded into a register where an
+ * index is.
+ *
+ * Calls of custom ops become the code that these are given by (custom.c).
+ *
+ * At the end instructions that another one does as well are combined (combine.c).
+ *
+ * Linear in operations, except that a body is searched per operation of it.
+ */
+#include "passes/linalg_to_nisa/linalg_to_nisa.h"
+
+#include <stdarg.h>
+#include <string.h>
+
+#include "mlir-c/BuiltinAttributes.h"
+#include "mlir-c/BuiltinTypes.h"
+
+#include "ir/internal.h"
+#include "passes/lib/buffers.h"
+#include "passes/lib/edit.h"
+
+/* ---- shared by the pass's files --------------------------------------------------------------------------------- */
+
+enum status ln_fail(struct ln *ln, const char *fmt, ...) {
+  va_list ap;
+  va_start(ap, fmt);
+  const char *why = arena_vprintf(ln->run->arena, fmt, ap);
+  va_end(ap);
+  return pass_fail(ln->run, ln->op, "not supported on NISA: %s: %s",
+                   mlirIdentifierStr(mlirOperationGetName(ln->op)).data, why);
+}
+
+static enum nisa_space space_of_type(MlirType t) {
+  MlirAttribute a = mlirTypeIsAMemRef(t) ? mlirMemRefTypeGetMemorySpace(t) : mlirAttributeGetNull();
+  int64_t v = !mlirAttributeIsNull(a) && mlirAttributeIsAInteger(a) ? mlirIntegerAttrGetValueInt(a) : NISA_HBM;
+  return v == NISA_PSUM || v == NISA_SBUF || v == NISA_SHARED_HBM ? (enum nisa_space)v : NISA_HBM;
+}
+
+enum nisa_space ln_space(MlirValue memref) {
+  return space_of_type(mlirValueGetType(memref));
+}
+
+MlirType ln_memref(struct ln *ln, MlirType element, int rank, const int64_t *dims, enum nisa_space s) {
+  MlirAttribute space = mlirIntegerAttrGet(mlirIntegerTypeGet(ln->e.ctx, 32), s);
+  return mlirMemRefTypeContiguousGet(element, rank, dims, space);
+}
+
+MlirValue ln_buffer(struct ln *ln, MlirValue v) {
+  MlirValue known = {table_get(&ln->allocs, v.ptr)};
+  return mlirValueIsNull(known) ? v : known;
+}
+
+MlirOperation ln_insert(struct ln *ln, MlirOperation op) {
+  mlirBlockInsertOwnedOperationBefore(ln->e.block, ln->e.before, op);
+  return op;
+}
+
+MlirAttribute ln_text(struct ln *ln, const char *s) {
+  return mlirStringAttrGet(ln->e.ctx, ir_str(s));
+}
+MlirAttribute ln_bool(struct ln *ln, bool v) {
+  return mlirBoolAttrGet(ln->e.ctx, v);
+}
+MlirAttribute ln_int(struct ln *ln, int64_t v) {
+  return mlirIntegerAttrGet(mlirIntegerTypeGet(ln->e.ctx, 64), v);
+}
+
+enum { ATTRS_MAX = 8 };
+
+MlirOperation ln_emit(struct ln *ln, enum nisa_kind k, enum nisa_engine engine, const struct nisa_access *operands,
+                      const struct ln_attr *attrs) {
+  struct nisa_instr in = {.def = nisa_op_def(k), .engine = engine};
+  MlirNamedAttribute named[ATTRS_MAX];
+  int n = 0;
+
+  memcpy(in.operand, operands, (size_t)in.def->n_operands * sizeof *operands);
+  for (; attrs && attrs[n].name && n < ATTRS_MAX; n++)
+    named[n] = emit_attr(&ln->e, attrs[n].name, attrs[n].value);
+  return ln_insert(ln, nisa_create(&in, ln->e.loc, n, named));
+}
+
+static void point_at(struct ln *ln, MlirOperation op) {
+  ln->op = op;
+  ln->e = edit_before(ln->run, op);
+}
+
+static void remember(struct ln *ln, MlirValue from, MlirValue to) {
+  table_put(&ln->allocs, from.ptr, (void *)(uintptr_t)to.ptr);
+}
+
+/* ---- buffers ---------------------------------------------------------------------------------------------------- */
+
+/* True if a matmul writes to v or a view of it. */
+static bool is_accumulator(struct ln *ln, MlirValue v) {
+  struct buffer_uses uses = buffer_find_uses(ln->run->arena, v);
+  for (int k = 0; k < uses.n; k++)
+    if (ir_is(uses.v[k].op, "linalg.matmul") && uses.v[k].operand == 2)
+      return true;
+  return false;
+}
+
+static enum status clear(struct ln *ln, MlirValue v, int rank, const int64_t *dims, MlirType element) {
+  struct ln_walk w;
+  struct ln_view *dst;
+
+  ln_walk_init(&w, ln, rank, dims);
+  enum status st = ln_trace(&w, v, (MlirAffineMap){NULL}, &dst);
+  return st ? st : ln_set(&w, dst, emit_int(&ln->e, element, 0));
+}
+
+static enum status lower_alloc(struct ln *ln) {
+  MlirValue v = mlirOperationGetResult(ln->op, 0);
+  MlirType t = mlirValueGetType(v), element = mlirShapedTypeGetElementType(t);
+  MlirAttribute alignment = mlirOperationGetAttributeByName(ln->op, ir_str("alignment"));
+  int64_t dims[NISA_RANK_MAX + 2];
+  int rank = ir_shape(v, NISA_RANK_MAX, dims);
+  enum nisa_space s = space_of_type(t);
+  bool is_sum = false; /* of integers, which the tensor engine does not add up */
+
+  if (!mlirShapedTypeHasStaticShape(t))
+    return ln_fail(ln, "its shape is not known");
+  if (rank > NISA_RANK_MAX)
+    return ln_fail(ln, "it has more than %d dimensions", NISA_RANK_MAX);
+  if (mlirAttributeIsNull(mlirMemRefTypeGetMemorySpace(t)))
+    return ln_fail(ln, "it has no memory space");
+  if (nisa_is_on_chip(s)) {
+    while (rank < 2)
+      dims[rank++] = 1;
+    if (s == NISA_PSUM && mlirTypeIsAFloat(element) && nisa_element_bytes(element) < 4 && is_accumulator(ln, v))
+      element = mlirF32TypeGet(ln->e.ctx);
+    is_sum = s == NISA_PSUM && mlirTypeIsAInteger(element) && is_accumulator(ln, v);
+    if (is_sum)
+      s = NISA_SBUF;
+    t = ln_memref(ln, element, rank, dims, s);
+  }
+  int64_t bytes = mlirAttributeIsNull(alignment) ? 0 : mlirIntegerAttrGetValueInt(alignment);
+  MlirOperation made = ln_insert(ln, nisa_create_alloc(ln->e.loc, t, bytes));
+  remember(ln, v, mlirOperationGetResult(made, 0));
+  return is_sum ? clear(ln, v, rank, dims, element) : ST_OK;
+}
+
+static enum status lower_dealloc(struct ln *ln) {
+  MlirValue v = ln_buffer(ln, buffer_root(mlirOperationGetOperand(ln->op, 0)));
+  struct nisa_instr in = {.def = nisa_op_def(NISA_RELEASE), .operand = {{.base = v}}};
+  if (nisa_is_on_chip(ln_space(v)))
+    ln_insert(ln, nisa_create(&in, ln->e.loc, 0, NULL));
+  mlirOperationDestroy(ln->op);
+  return ST_OK;
+}
+
+/* ---- scalars in memory ------------------------------------------------------------------------------------------ */
+
+static MlirValue new_cell(struct ln *ln, MlirType element) {
+  MlirType t = ln_memref(ln, element, 2, (int64_t[]){1, 1}, NISA_SBUF);
+  return mlirOperationGetResult(ln_insert(ln, nisa_create_alloc(ln->e.loc, t, 64)), 0);
+}
+
+static void release_at_end(struct ln *ln, MlirValue cell) {
+  struct nisa_instr in = {.def = nisa_op_def(NISA_RELEASE), .operand = {{.base = cell}}};
+  MlirBlock block = mlirOperationGetBlock(ir_defining_op(cell));
+  mlirBlockInsertOwnedOperationBefore(block, mlirBlockGetTerminator(block), nisa_create(&in, ln->e.loc, 0, NULL));
+}
+
+/* Moves one element: from a cell to memory, or the other way round. */
+static enum status move_element(struct ln *ln, MlirValue cell, MlirValue memref, int first_index, bool to_cell) {
+  MlirValue at[NISA_RANK_MAX];
+  struct ln_walk w;
+  struct ln_view *c, *m;
+  int n = (int)mlirOperationGetNumOperands(ln->op) - first_index;
+
+  ln_walk_init(&w, ln, 0, NULL);
+  for (int k = 0; k < n && k < NISA_RANK_MAX; k++)
+    at[k] = mlirOperationGetOperand(ln->op, first_index + k);
+  enum status st = ln_trace_element(&w, memref, n, at, &m);
+  if (!st)
+    st = ln_trace_element(&w, cell, 0, NULL, &c);
+  return st ? st : ln_move(&w, to_cell ? c : m, to_cell ? m : c, false);
+}
+
+static enum status lower_load(struct ln *ln) {
+  MlirValue result = mlirOperationGetResult(ln->op, 0);
+  if (mlirTypeIsNull(ln_storage(mlirValueGetType(result))) || mlirTypeIsAIndex(mlirValueGetType(result)))
+    return ln_fail(ln, "no engine reads its type");
+  MlirValue cell = new_cell(ln, mlirValueGetType(result));
+  enum status st = move_element(ln, cell, mlirOperationGetOperand(ln->op, 0), 1, true);
+  remember(ln, result, cell);
+  release_at_end(ln, cell);
+  return st;
+}
+
+static enum status lower_store(struct ln *ln) {
+  MlirValue value = mlirOperationGetOperand(ln->op, 0), cell = ln_buffer(ln, value);
+  const bool is_known = !mlirValueEqual(cell, value);
+
+  if (!is_known && mlirAttributeIsNull(edit_constant(value)))
+    return ln_fail(ln, "it stores a scalar that is neither a constant nor an element of a tensor");
+  enum status st = ST_OK;
+  if (!is_known) {
+    cell = new_cell(ln, mlirValueGetType(value));
+    release_at_end(ln, cell);
+    struct ln_walk w;
+    struct ln_view *c;
+    ln_walk_init(&w, ln, 0, NULL);
+    st = ln_trace_element(&w, cell, 0, NULL, &c);
+    if (!st)
+      st = ln_set(&w, c, value);
+  }
+  if (!st)
+    st = move_element(ln, cell, mlirOperationGetOperand(ln->op, 1), 2, false);
+  if (!st)
+    mlirOperationDestroy(ln->op);
+  return st;
+}
+
+/* A loaded scalar that is still wanted as such goes through a register. */
+static void finish_loads(struct ln *ln, const struct ir_ops *ops) {
+  for (int k = 0; k < ops->n; k++) {
+    MlirOperation op = ops->v[k];
+    MlirValue result = mlirOperationGetResult(op, 0), cell = ln_buffer(ln, result);
+    if (!mlirOpOperandIsNull(mlirValueGetFirstUse(result)) && !mlirValueEqual(cell, result)) {
+      struct ln_walk w;
+      struct ln_view *c;
+      struct nisa_access x;
+      point_at(ln, op);
+      ln_walk_init(&w, ln, 0, NULL);
+      struct ln_shape s = {0};
+      if (!ln_trace_element(&w, cell, 0, NULL, &c) && !ln_access(&w, c, &s, &x)) {
+        MlirOperation made = ln_emit(ln, NISA_REGISTER_LOAD, NISA_ENGINE_SYNC, &x, NULL);
+        mlirValueReplaceAllUsesOfWith(result, mlirOperationGetResult(made, 0));
+      }
+    }
+    mlirOperationDestroy(op);
+  }
+}
+
+/* ---- program order ---------------------------------------------------------------------------------------------- */
+
+/* Operations to lower: not those inside the body of another. */
+static bool is_work(MlirOperation op, void *user) {
+  static const char *const names[] = {"memref.alloc", "memref.alloca", "memref.dealloc", "memref.copy",
+                                      "memref.load",  "memref.store",  "func.call"};
+  MlirOperation parent = mlirOperationGetParentOperation(op);
+
+  (void)user;
+  if (!mlirOperationIsNull(parent) && ir_is_of(parent, "linalg."))
+    return false;
+  if (ir_is_of(op, "linalg.") || ir_is_of(op, "nkipy."))
+    return true;
+  for (size_t k = 0; k < sizeof names / sizeof *names; k++)
+    if (ir_is(op, names[k]))
+      return true;
+  return false;
+}
+
+static enum status lower_linalg(struct ln *ln) {
+  struct structured s;
+
+  if (!structured_read(ln->op, &s))
+    return ln_fail(ln, "it is none of the linalg operations that are known");
+  switch (s.kind) {
+  case SK_FILL:
+    return ln_lower_fill(ln);
+  case SK_TRANSPOSE:
+  case SK_BROADCAST:
+    return ln_lower_copy(ln);
+  case SK_MATMUL:
+    return ln_lower_matmul(ln);
+  case SK_BATCH_MATMUL:
+    return ln_fail(ln, "batches are taken apart before (decompose-batch-matmul)");
+  case SK_UNARY:
+  case SK_BINARY:
+  case SK_ELEMENTWISE:
+  case SK_REDUCTION:
+    return ln_lower_structured(ln, &s);
+  default:
+    return ln_fail(ln, "no instruction does what it does");
+  }
+}
+
+/* A call of a function that has code is replaced at the end, and others are refused. */
+static enum status lower_call(struct ln *ln) {
+  MlirAttribute what = ln_collective_of(ln->run->module, ln->op);
+  enum status st = mlirAttributeIsNull(what) ? ST_OK : ln_lower_collective(ln, what);
+  if (!st && !mlirAttributeIsNull(what))
+    mlirOperationDestroy(ln->op);
+  return st;
+}
+
+static enum status lower(struct ln *ln, MlirOperation op) {
+  enum status st;
+
+  point_at(ln, op);
+  if (ir_is(op, "memref.alloc"))
+    return lower_alloc(ln);
+  if (ir_is(op, "memref.dealloc"))
+    return lower_dealloc(ln);
+  if (ir_is(op, "memref.load"))
+    return lower_load(ln);
+  if (ir_is(op, "memref.store"))
+    return lower_store(ln);
+  if (ir_is(op, "func.call"))
+    return lower_call(ln);
+  if (ir_is(op, "memref.copy"))
+    st = ln_lower_copy(ln);
+  else if (ir_is_of(op, "linalg."))
+    st = lower_linalg(ln);
+  else
+    st = ln_fail(ln, "it should be gone by now");
+  if (!st)
+    mlirOperationDestroy(op);
+  return st;
+}
+
+/* ---- cleaning up ------------------------------------------------------------------------------------------------ */
+
+static bool is_view(MlirOperation op, void *user) {
+  (void)user;
+  return buffer_is_view(op);
+}
+
+static void erase_dead_views(struct ln *ln) {
+  struct ir_ops views = ir_collect(ln->run->arena, ln->run->module, is_view, NULL);
+  while (views.n--)
+    if (mlirOpOperandIsNull(mlirValueGetFirstUse(mlirOperationGetResult(views.v[views.n], 0))))
+      mlirOperationDestroy(views.v[views.n]);
+}
+
+/* What is still used of the old allocations: results, reshapes in HBM, values of loops. */
+static enum status replace_allocs(struct ln *ln, const struct ir_ops *allocs) {
+  enum status st = ST_OK;
+
+  for (int k = 0; k < allocs->n; k++) {
+    MlirValue old = mlirOperationGetResult(allocs->v[k], 0), new = ln_buffer(ln, old);
+    const bool used = !mlirOpOperandIsNull(mlirValueGetFirstUse(old));
+    if (used && !mlirTypeEqual(mlirValueGetType(old), mlirValueGetType(new))) {
+      point_at(ln, allocs->v[k]);
+      st = ln_fail(ln, "it is used in a way that its form on chip does not allow");
+      continue;
+    }
+    mlirValueReplaceAllUsesOfWith(old, new);
+    mlirOperationDestroy(allocs->v[k]);
+  }
+  return st;
+}
+
+static MlirType converted(MlirContext ctx, MlirType t) {
+  if (!mlirTypeIsAMemRef(t))
+    return t;
+  MlirType element = mlirShapedTypeGetElementType(t);
+  int64_t dims[STRUCTURED_LOOPS_MAX];
+  intptr_t rank = mlirShapedTypeGetRank(t);
+  for (intptr_t d = 0; d < rank && d < STRUCTURED_LOOPS_MAX; d++)
+    dims[d] = mlirShapedTypeGetDimSize(t, d);
+  return mlirMemRefTypeGet(element, rank, dims, mlirMemRefTypeGetLayout(t), nisa_space_attr(ctx, space_of_type(t)));
+}
+
+static void convert_value(MlirContext ctx, MlirValue v) {
+  mlirValueSetType(v, converted(ctx, mlirValueGetType(v)));
+}
+
+static void convert_function(MlirContext ctx, MlirOperation f, struct arena *a) {
+  MlirType t = mlirTypeAttrGetValue(mlirOperationGetAttributeByName(f, ir_str("function_type")));
+  intptr_t n = mlirFunctionTypeGetNumInputs(t), m = mlirFunctionTypeGetNumResults(t);
+  MlirType *types = arena_new_array(a, MlirType, (size_t)(n + m) + 1);
+
+  for (intptr_t k = 0; k < n; k++)
+    types[k] = converted(ctx, mlirFunctionTypeGetInput(t, k));
+  for (intptr_t k = 0; k < m; k++)
+    types[n + k] = converted(ctx, mlirFunctionTypeGetResult(t, k));
+  MlirType new = mlirFunctionTypeGet(ctx, n, types, m, types + n);
+  mlirOperationSetAttributeByName(f, ir_str("function_type"), mlirTypeAttrGet(new));
+  if (m == 0 || !mlirAttributeIsNull(mlirOperationGetAttributeByName(f, ir_str("nki.output_names"))))
+    return;
+  MlirAttribute *names = arena_new_array(a, MlirAttribute, (size_t)m);
+  for (intptr_t k = 0; k < m; k++)
+    names[k] = mlirStringAttrGet(ctx, ir_str(m == 1 ? "output" : arena_printf(a, "output_%d", (int)k)));
+  mlirOperationSetAttributeByName(f, ir_str("nki.output_names"), mlirArrayAttrGet(ctx, m, names));
+}
+
+static void strip_attributes(MlirOperation op) {
+  for (intptr_t k = mlirOperationGetNumDiscardableAttributes(op) - 1; k >= 0; k--) {
+    MlirStringRef name = mlirIdentifierStr(mlirOperationGetDiscardableAttribute(op, k).name);
+    if (ir_begins_with(name, "nkipy."))
+      mlirOperationRemoveDiscardableAttributeByName(op, name);
+  }
+}
+
+static void convert_types(struct ln *ln) {
+  MlirContext ctx = ln->run->ir->ctx;
+  struct ir_ops all = ir_collect(ln->run->arena, ln->run->module, NULL, NULL);
+
+  for (int k = 0; k < all.n; k++) {
+    MlirOperation op = all.v[k];
+    for (intptr_t r = 0; r < mlirOperationGetNumResults(op); r++)
+      convert_value(ctx, mlirOperationGetResult(op, r));
+    for (intptr_t r = 0; r < mlirOperationGetNumRegions(op); r++)
+      for (MlirBlock b = mlirRegionGetFirstBlock(mlirOperationGetRegion(op, r)); !mlirBlockIsNull(b);
+           b = mlirBlockGetNextInRegion(b))
+        for (intptr_t i = 0; i < mlirBlockGetNumArguments(b); i++)
+          convert_value(ctx, mlirBlockGetArgument(b, i));
+    if (ir_is(op, "func.func"))
+      convert_function(ctx, op, ln->run->arena);
+    if (ir_is(op, "memref.global")) {
+      MlirAttribute t = mlirOperationGetAttributeByName(op, ir_str("type"));
+      mlirOperationSetAttributeByName(op, ir_str("type"), mlirTypeAttrGet(converted(ctx, mlirTypeAttrGetValue(t))));
+    }
+    strip_attributes(op);
+  }
+}
+
+/* Everything that may stand beside the instructions. */
+static bool is_allowed(MlirOperation op) {
+  static const char *const names[] = {"builtin.module", "func.func", "func.return",   "scf.for",
+                                      "scf.if",         "scf.yield", "memref.global", "memref.get_global"};
+  if (ir_is_of(op, "nisa.") || ir_is_of(op, "arith."))
+    return true;
+  for (size_t k = 0; k < sizeof names / sizeof *names; k++)
+    if (ir_is(op, names[k]))
+      return true;
+  return buffer_is_view(op) && !nisa_is_on_chip(ln_space(mlirOperationGetResult(op, 0)));
+}
+
+static enum status refuse_leftover(struct ln *ln, MlirOperation op) {
+  ln->op = op;
+  if (!ir_is(op, "func.call"))
+    return ln_fail(ln, "no instruction does what it does");
+  MlirStringRef name = mlirFlatSymbolRefAttrGetValue(mlirOperationGetAttributeByName(op, ir_str("callee")));
+  return ln_fail(ln, "no instruction does what @%.*s does, and it came without NISA text; neuronx-cc links such calls",
+                 (int)name.length, name.data);
+}
+
+static enum status refuse_leftovers(struct ln *ln) {
+  struct ir_ops all = ir_collect(ln->run->arena, ln->run->module, NULL, NULL);
+  enum status st = ST_OK;
+
+  for (int k = 0; k < all.n; k++)
+    if (!is_allowed(all.v[k]) && !ln_has_code(all.v[k], ln->codes))
+      st = refuse_leftover(ln, all.v[k]);
+  return st;
+}
+
+/* ---- the pass --------------------------------------------------------------------------------------------------- */
+
+static bool is_affine(MlirOperation op, void *user) {
+  (void)user;
+  return ir_is_of(op, "affine.");
+}
+
+static enum status lower_all(struct ln *ln) {
+  struct pass_run *run = ln->run;
+  struct ir_ops work = ir_collect(run->arena, run->module, is_work, NULL);
+  struct ir_ops loads = {.v = arena_new_array(run->arena, MlirOperation, (size_t)work.n + 1)};
+  struct ir_ops allocs = {.v = arena_new_array(run->arena, MlirOperation, (size_t)work.n + 1)};
+  enum status st = ST_OK;
+
+  for (int k = 0; k < work.n; k++) {
+    MlirOperation op = work.v[k];
+    if (ir_is(op, "memref.load"))
+      loads.v[loads.n++] = op;
+    if (ir_is(op, "memref.alloc"))
+      allocs.v[allocs.n++] = op;
+    enum status one = lower(ln, op);
+    if (one)
+      st = one;
+  }
+  if (st)
+    return st;
+  finish_loads(ln, &loads);
+  erase_dead_views(ln);
+  st = replace_allocs(ln, &allocs);
+  return st ? st : refuse_leftovers(ln);
+}
+
+/* "12 instructions: 4 tensor, 3 vector, 5 dma", of each function as it is written, loops counted once. */
+static void remark_engines(struct pass_run *run) {
+  struct ir_ops functions = ir_collect_named(run->arena, run->module, "func.func");
+
+  for (int k = 0; k < functions.n; k++) {
+    struct ir_ops all = ir_collect(run->arena, functions.v[k], NULL, NULL);
+    int n[NISA_ENGINE_COUNT] = {0}, total = 0;
+    const char *text = "";
+    for (int i = 0; i < all.n; i++) {
+      MlirAttribute engine = mlirOperationGetAttributeByName(all.v[i], ir_str("engine"));
+      if (!nisa_op_of(all.v[i]) || mlirAttributeIsNull(engine))
+        continue;
+      n[nisa_engine_from_name(mlirStringAttrGetValue(engine))]++;
+      total++;
+    }
+    for (int e = NISA_ENGINE_NONE + 1; e < NISA_ENGINE_COUNT; e++)
+      if (n[e])
+        text =
+            arena_printf(run->arena, "%s%s %d %s", text, *text ? "," : "", n[e], nisa_engine_name((enum nisa_engine)e));
+    pass_remark(run, functions.v[k], "%d instruction%s, loops counted once:%s", total, total == 1 ? "" : "s", text);
+  }
+}
+
+/* Of functions that nobody calls any more. */
+static void erase_declarations(struct pass_run *run) {
+  struct ir_ops functions = ir_collect_named(run->arena, run->module, "func.func");
+  for (int k = 0; k < functions.n; k++)
+    if (mlirBlockIsNull(mlirRegionGetFirstBlock(mlirOperationGetRegion(functions.v[k], 0))))
+      mlirOperationDestroy(functions.v[k]);
+}
+
+static enum status run_pass(struct pass_run *run) {
+  struct ln ln = {.run = run, .allocs = {.arena = run->arena}};
+  ln.codes = mlirOperationGetAttributeByName(run->module, ir_str("nkipy.custom_op_bodies"));
+  enum status st = pass_target(run, &run->target);
+
+  if (!st && ir_collect(run->arena, run->module, is_affine, NULL).n)
+    st = ir_run_pipeline(run->ir, run->module, "builtin.module(lower-affine)", run->arena, run->ds);
+  if (!st)
+    st = lower_all(&ln);
+  if (st)
+    return st;
+  convert_types(&ln);
+  st = ln_inline_custom(run, ln.codes);
+  if (st)
+    return st;
+  erase_declarations(run);
+  mlirOperationSetAttributeByName(run->module, ir_str("nisa.target"), nisa_target_attr(run->ir->ctx, run->target));
+  st = ir_run_pipeline(run->ir, run->module, "builtin.module(canonicalize,cse)", run->arena, run->ds);
+  if (!st && ln_combine(run)) /* numbers that were operands */
+    st = ir_run_pipeline(run->ir, run->module, "builtin.module(canonicalize)", run->arena, run->ds);
+  if (!st)
+    remark_engines(run);
+  return st;
+}
+
+const struct pass_def linalg_to_nisa = {
+    .name = "linalg-to-nisa",
+    .summary = "Lowers every operation on tiles to NeuronCore instructions: which engine, which memories, which access "
+               "patterns.",
+    .run = run_pass,
+};

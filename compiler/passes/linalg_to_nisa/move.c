@@ -1,0 +1,423 @@
+/* move: copies, transposes, broadcasts, fills: dst = src for any two views.
+ *
+ *     HBM <-> HBM, SBUF     dma_copy                        a source that lacks a loop is repeated, also over partitions
+ *     SBUF -> SBUF, PSUM    tensor_copy                     if both sides have the same loops on the partitions
+ *     SBUF -> SBUF          dma_copy                        otherwise, and where no engine can begin
+ *     two loops, turned     dma_transpose into SBUF         2- and 4-byte elements; others by dma_copy, element-wise
+ *     PSUM <-> HBM          through SBUF, which is released again
+ *
+ * nkigen refuses what its table does not list (real transposes out of SBUF, copies inside PSUM, fills of HBM) and
+ * never releases the buffer in between.
+ */
+#include "mlir-c/BuiltinAttributes.h"
+#include "mlir-c/BuiltinTypes.h"
+
+#include "passes/lib/edit.h"
+#include "passes/legalize_layout/legalize_layout.h"
+#include "passes/linalg_to_nisa/linalg_to_nisa.h"
+
+static bool is_int(MlirType t) {
+  return mlirTypeIsAInteger(t);
+}
+
+bool ln_has_partitions(const struct ln_walk *w, const struct ln_view *v, ln_atoms par) {
+  const struct ln_form *f = &v->index[0];
+  int64_t factor = 1;
+  int n = 0;
+
+  if (!nisa_is_on_chip(v->space))
+    return false;
+  for (int k = w->n_atoms - 1; k >= 0; k--) {
+    int a = w->order[k];
+    if (!(par >> a & 1))
+      continue;
+    int t = 0;
+    while (t < f->n && f->term[t].atom != a)
+      t++;
+    if (t == f->n || f->term[t].coef != factor)
+      return false;
+    factor *= w->atom[a].extent;
+    n++;
+  }
+  return n == f->n;
+}
+
+enum status ln_choose_partitions(struct ln_walk *w, const struct ln_view *dst, int n, struct ln_view *const *inputs,
+                                 ln_atoms *out) {
+  if (nisa_is_on_chip(dst->space)) {
+    *out = ln_partition_atoms(dst);
+    return ST_OK;
+  }
+  for (int k = 0; k < n; k++) {
+    ln_atoms par = ln_partition_atoms(inputs[k]);
+    if (par && ln_has_partitions(w, inputs[k], par)) {
+      *out = par;
+      return ST_OK;
+    }
+  }
+  *out = w->n_loops ? ln_loop_atoms(w, 0) : 0;
+  if (ln_extent(w, *out) > 128)
+    return ln_fail(w->ln, "it works on HBM and its first dimension of %lld is more than the 128 partitions",
+                   (long long)ln_extent(w, *out));
+  return ST_OK;
+}
+
+/* ---- single instructions ---------------------------------------------------------------------------------------- */
+
+static enum status emit_pair(struct ln_walk *w, enum nisa_kind kind, enum nisa_engine engine, ln_atoms par,
+                             const struct ln_view *dst, const struct ln_view *src, bool is_unsigned) {
+  struct ln_shape s = ln_shape_of(w, par, ln_view_atoms(dst));
+  struct nisa_access x[2];
+  struct ln_attr attrs[] = {{is_unsigned ? "unsigned" : NULL, mlirUnitAttrGet(w->ln->e.ctx)}, {NULL, {NULL}}};
+  enum status st = ln_access(w, dst, &s, &x[0]);
+
+  if (!st)
+    st = ln_access(w, src, &s, &x[1]);
+  if (!st)
+    ln_emit(w->ln, kind, engine, x, attrs);
+  return st;
+}
+
+static enum status engine_copy(struct ln_walk *w, const struct ln_view *dst, const struct ln_view *src,
+                               bool is_unsigned) {
+  const bool converts = !mlirTypeEqual(dst->element, src->element);
+  const bool integers = converts && is_int(dst->element) && is_int(src->element);
+  const bool matters = converts && is_unsigned && (is_int(dst->element) || is_int(src->element));
+
+  return emit_pair(w, NISA_TENSOR_COPY, integers ? NISA_ENGINE_GPSIMD : NISA_ENGINE_VECTOR, ln_partition_atoms(dst),
+                   dst, src, matters);
+}
+
+/* The atom whose neighbours are closest in memory; -1 if there is none. */
+static int innermost(const struct ln_view *v) {
+  for (int r = v->rank - 1; r >= (nisa_is_on_chip(v->space) ? 1 : 0); r--) {
+    const struct ln_form *f = &v->index[r];
+    int best = 0;
+    if (!f->n)
+      continue;
+    for (int k = 1; k < f->n; k++)
+      if (f->term[k].coef < f->term[best].coef)
+        best = k;
+    return f->term[best].atom;
+  }
+  return -1;
+}
+
+/* Two loops, of which dst has one on the partitions and src the other, or src's rows run along dst's partitions. */
+static bool is_turned(const struct ln_walk *w, const struct ln_view *dst, const struct ln_view *src, ln_atoms par) {
+  ln_atoms atoms = ln_view_atoms(dst);
+  int64_t bytes = nisa_element_bytes(dst->element);
+
+  if (__builtin_popcountll(par) != 1 || __builtin_popcountll(atoms) != 2 || ln_view_atoms(src) != atoms)
+    return false;
+  if ((bytes != 2 && bytes != 4) || !mlirTypeEqual(dst->element, src->element))
+    return false;
+  (void)w;
+  if (nisa_is_on_chip(src->space))
+    return ln_partition_atoms(src) == (atoms & ~par);
+  int inner = innermost(src);
+  return inner >= 0 && (par >> inner & 1);
+}
+
+/* dst(i, j) = src(j, i): each side goes through its own rows. */
+static enum status emit_transpose_copy(struct ln_walk *w, const struct ln_view *dst, const struct ln_view *src,
+                                       ln_atoms par) {
+  ln_atoms atoms = ln_view_atoms(dst);
+  struct ln_shape s = ln_shape_of(w, par, atoms), t = ln_shape_of(w, atoms & ~par, atoms);
+  struct nisa_access x[2];
+  struct ln_attr attrs[] = {{"permutation", emit_i64_array(&w->ln->e, 2, (int64_t[]){1, 0})}, {NULL, {NULL}}};
+  enum status st = ln_access(w, dst, &s, &x[0]);
+
+  if (!st)
+    st = ln_access(w, src, &t, &x[1]);
+  if (!st)
+    ln_emit(w->ln, NISA_DMA_TRANSPOSE, NISA_ENGINE_DMA, x, attrs);
+  return st;
+}
+
+/* ---- moving ----------------------------------------------------------------------------------------------------- */
+
+/* dst = src by way of a new buffer in SBUF with these partitions. */
+static enum status move_through(struct ln_walk *w, const struct ln_view *dst, const struct ln_view *src,
+                                MlirType element, ln_atoms par, bool is_unsigned) {
+  const struct ln_view *temp = ln_temp(w, element, NISA_SBUF, par, ln_view_atoms(src) & ln_view_atoms(dst));
+  if (!temp)
+    return ln_fail(w->ln, "it has too many dimensions");
+  enum status st = ln_move(w, temp, src, is_unsigned);
+  if (!st)
+    st = ln_move(w, dst, temp, is_unsigned);
+  ln_release(w->ln, temp);
+  return st;
+}
+
+static enum status move_by_dma(struct ln_walk *w, const struct ln_view *dst, const struct ln_view *src,
+                               bool is_unsigned) {
+  const bool into_chip = nisa_is_on_chip(dst->space), from_chip = nisa_is_on_chip(src->space);
+  ln_atoms par = ln_partition_atoms(into_chip ? dst : src);
+
+  if (!into_chip && !from_chip) { /* no side says what the partitions are: the first loop */
+    struct ln_shape all = ln_shape_of(w, 0, ln_view_atoms(dst));
+    par = all.n ? (ln_atoms)1 << all.atom[0] : 0;
+  }
+  if (is_int(dst->element) && is_int(src->element) && !mlirTypeEqual(dst->element, src->element))
+    return ln_fail(w->ln, "DMA does not convert between integer types");
+  if (into_chip && is_turned(w, dst, src, par))
+    return emit_transpose_copy(w, dst, src, par);
+  if (!into_chip && from_chip) {
+    ln_atoms other = ln_view_atoms(dst) & ~par;
+    int inner = innermost(dst);
+    if (__builtin_popcountll(par) == 1 && __builtin_popcountll(other) == 1 && inner >= 0 && (par >> inner & 1) &&
+        ln_extent(w, other) <= 128 && ln_view_atoms(src) == (other | par))
+      return move_through(w, dst, src, src->element, other, is_unsigned);
+  }
+  return emit_pair(w, NISA_DMA_COPY, NISA_ENGINE_DMA, par, dst, src, false);
+}
+
+/* Engines begin at every 32nd partition, depending on how many follow. */
+static bool starts_well(const struct ln_walk *w, const struct ln_view *v) {
+  const struct ln_form *f = &v->index[0];
+  struct linear at = {.constant = f->constant};
+
+  if (!mlirValueIsNull(f->offset) && !linear_add(&at, f->offset, 1))
+    return false;
+  const int64_t n = ln_extent(w, ln_partition_atoms(v));
+  return legal_starts_well(&at, n, LEGAL_PARTITIONS, n);
+}
+
+enum status ln_move(struct ln_walk *w, const struct ln_view *dst, const struct ln_view *src, bool is_unsigned) {
+  if (ln_same_elements(dst, src))
+    return ST_OK;
+  if (ln_view_atoms(src) & ~ln_view_atoms(dst))
+    return ln_fail(w->ln, "several elements would be written to the same place");
+  const bool is_dma = dst->space == NISA_SBUF && src->space == NISA_SBUF && mlirTypeEqual(dst->element, src->element) &&
+                      !(starts_well(w, dst) && starts_well(w, src));
+  if (ln_same_partitions(dst, src) && !is_dma)
+    return engine_copy(w, dst, src, is_unsigned);
+  if (src->space == NISA_PSUM)
+    return move_through(w, dst, src, dst->element, ln_partition_atoms(src), is_unsigned);
+  if (dst->space == NISA_PSUM)
+    return move_through(w, dst, src, src->element, ln_partition_atoms(dst), is_unsigned);
+  /* DMA moves; what it cannot convert an engine converts first */
+  if (nisa_is_on_chip(src->space) && !mlirTypeEqual(dst->element, src->element))
+    return move_through(w, dst, src, dst->element, ln_partition_atoms(src), is_unsigned);
+  if (nisa_is_on_chip(dst->space) && !mlirTypeEqual(dst->element, src->element))
+    return move_through(w, dst, src, src->element, ln_partition_atoms(dst), is_unsigned);
+  return move_by_dma(w, dst, src, is_unsigned);
+}
+
+enum status ln_stage(struct ln_walk *w, struct ln_view *src, ln_atoms par, struct ln_view **out) {
+  *out = src;
+  if (ln_has_partitions(w, src, par))
+    return ST_OK;
+  struct ln_view *temp = ln_temp(w, src->element, NISA_SBUF, par, ln_view_atoms(src) | par);
+  if (!temp)
+    return ln_fail(w->ln, "it has too many dimensions");
+  *out = temp;
+  return ln_move(w, temp, src, false);
+}
+
+/* ---- scalars ---------------------------------------------------------------------------------------------------- */
+
+enum status ln_set(struct ln_walk *w, const struct ln_view *dst, MlirValue scalar) {
+  if (!nisa_is_on_chip(dst->space)) {
+    const struct ln_view *cell = ln_temp(w, dst->element, NISA_SBUF, 0, 0);
+    enum status st = ln_set(w, cell, scalar);
+    if (!st)
+      st = ln_move(w, dst, cell, false);
+    ln_release(w->ln, cell);
+    return st;
+  }
+  struct ln_shape s = ln_shape_of(w, ln_partition_atoms(dst), ln_view_atoms(dst));
+  struct nisa_access x[2] = {{.n_dims = 0}, ln_scalar(scalar)};
+  enum status st = ln_access(w, dst, &s, &x[0]);
+  const bool gpsimd = is_int(dst->element) && dst->space == NISA_SBUF;
+  if (!st)
+    ln_emit(w->ln, NISA_MEMSET, gpsimd ? NISA_ENGINE_GPSIMD : NISA_ENGINE_VECTOR, x, NULL);
+  return st;
+}
+
+/* An allocation in PSUM starts from zero: the first thing done to it need not be filling it with zeros, which a matmul
+ * could not add to on the hardware. */
+static bool is_fresh_accumulator(struct ln *ln, const struct ln_view *dst) {
+  MlirOperation alloc = ir_defining_op(dst->base);
+
+  if (dst->space != NISA_PSUM || mlirOperationIsNull(alloc) || !ir_is(alloc, "nisa.alloc") ||
+      !mlirBlockEqual(mlirOperationGetBlock(alloc), mlirOperationGetBlock(ln->op)))
+    return false;
+  for (MlirOperation op = alloc; !mlirOperationEqual(op, ln->op); op = mlirOperationGetNextInBlock(op)) {
+    if (mlirOperationGetNumRegions(op) && !ir_is(op, "linalg.fill"))
+      return false;
+    for (intptr_t k = 0; k < mlirOperationGetNumOperands(op); k++)
+      if (mlirValueEqual(mlirOperationGetOperand(op, k), dst->base))
+        return false;
+  }
+  return true;
+}
+
+enum status ln_lower_fill(struct ln *ln) {
+  MlirValue value = mlirOperationGetOperand(ln->op, 0), out = mlirOperationGetOperand(ln->op, 1);
+  int64_t dims[NISA_RANK_MAX];
+  struct ln_walk w;
+  struct ln_view *dst;
+
+  int rank = ir_shape(out, NISA_RANK_MAX, dims);
+  ln_walk_init(&w, ln, rank < NISA_RANK_MAX ? rank : NISA_RANK_MAX, dims);
+  enum status st = ln_trace(&w, out, (MlirAffineMap){NULL}, &dst);
+  if (st)
+    return st;
+  if (edit_is_zero(value) && is_fresh_accumulator(ln, dst))
+    return ST_OK;
+  MlirValue cell = ln_buffer(ln, value);
+  if (mlirValueEqual(cell, value))
+    return ln_set(&w, dst, value);
+  struct ln_view *src;
+  st = ln_trace_element(&w, cell, 0, NULL, &src);
+  return st ? st : ln_move(&w, dst, src, false);
+}
+
+/* ---- operations ------------------------------------------------------------------------------------------------- */
+
+enum status ln_lower_copy(struct ln *ln) {
+  MlirValue in = mlirOperationGetOperand(ln->op, 0), out = mlirOperationGetOperand(ln->op, 1);
+  struct structured s = {.n_loops = 0};
+  int64_t dims[STRUCTURED_LOOPS_MAX];
+  struct ln_walk w;
+  struct ln_view *dst, *src;
+
+  if (structured_read(ln->op, &s)) {
+    ln_walk_init(&w, ln, s.n_loops, s.extents);
+  } else {
+    int rank = ir_shape(out, STRUCTURED_LOOPS_MAX, dims);
+    ln_walk_init(&w, ln, rank < NISA_RANK_MAX ? rank : NISA_RANK_MAX, dims);
+  }
+  enum status st = ln_trace(&w, out, s.maps[1], &dst);
+  if (!st)
+    st = ln_trace(&w, in, s.maps[0], &src);
+  return st ? st : ln_move(&w, dst, src, false);
+}
+
+/* ---- matmul ----------------------------------------------------------------------------------------------------- */
+
+static enum status emit_matmul(struct ln_walk *w, const struct ln_view *c, const struct ln_view *a,
+                               const struct ln_view *b) {
+  ln_atoms m = ln_loop_atoms(w, 0), n = ln_loop_atoms(w, 1), k = ln_loop_atoms(w, 2);
+  struct ln_shape cs = ln_shape_of(w, m, m | n), as = ln_shape_of(w, k, k | m), bs = ln_shape_of(w, k, k | n);
+  struct nisa_access x[5];
+  const struct ln_attr attrs[] = {{"is_transpose", ln_bool(w->ln, false)},
+                                  {"perf_opt", ln_text(w->ln, "none_")},
+                                  {"psum_zero_region", ln_text(w->ln, "size2048")},
+                                  {NULL, {NULL}}};
+
+  enum status st = ln_access(w, c, &cs, &x[0]);
+  if (!st)
+    st = ln_access(w, a, &as, &x[1]);
+  if (!st)
+    st = ln_access(w, b, &bs, &x[2]);
+  if (st)
+    return st;
+  x[3] = x[4] = ln_scalar(emit_index(&w->ln->e, 0));
+  ln_emit(w->ln, NISA_MATMUL, NISA_ENGINE_TENSOR, x, attrs);
+  return ST_OK;
+}
+
+/* A result that is not an accumulator in PSUM: multiply into one, then add. */
+static enum status matmul_then_add(struct ln_walk *w, struct ln_view *c, const struct ln_view *a,
+                                   const struct ln_view *b) {
+  ln_atoms m = ln_loop_atoms(w, 0), n = ln_loop_atoms(w, 1);
+  struct ln_view *acc = ln_temp(w, mlirF32TypeGet(w->ln->e.ctx), NISA_PSUM, m, m | n);
+  struct ln_view *old;
+
+  if (!acc)
+    return ln_fail(w->ln, "it has too many dimensions");
+  enum status st = emit_matmul(w, acc, a, b);
+  if (!st)
+    st = ln_stage(w, c, m, &old);
+  if (st)
+    return st;
+  st = ln_arith(w, m, "add", old, ln_data(old), ln_data(acc), false);
+  if (!st)
+    st = ln_move(w, c, old, false);
+  if (old != c)
+    ln_release(w->ln, old);
+  ln_release(w->ln, acc);
+  return st;
+}
+
+/* Integers: for every k the row of b, given to all partitions, times the column of a, on gpsimd, which does not round. */
+static enum status multiply_integers(struct ln_walk *w, struct ln_view *c, struct ln_view *a, const struct ln_view *b) {
+  struct ln *ln = w->ln;
+  const ln_atoms m = ln_loop_atoms(w, 0), n = ln_loop_atoms(w, 1), k = ln_loop_atoms(w, 2);
+  struct ln_view *rows, *sum, *term = ln_temp(w, c->element, NISA_SBUF, m, m | n);
+  struct ln_view *row = ln_temp(w, b->element, NISA_SBUF, m, m | n);
+
+  if (!term || !row)
+    return ln_fail(ln, "it has too many dimensions");
+  enum status st = ln_stage(w, a, m, &rows);
+  if (!st)
+    st = ln_stage(w, c, m, &sum);
+  if (st)
+    return st;
+  struct emit outside = ln->e;
+  struct ln_view column = *rows, from = *b;
+  for (int at = 0; at < w->n_atoms; at++) {
+    if (!(k >> w->order[at] & 1))
+      continue;
+    MlirValue iv = ln_open_loop(ln, w->atom[w->order[at]].extent);
+    ln_fix_atom(ln, &column, w->order[at], iv);
+    ln_fix_atom(ln, &from, w->order[at], iv);
+  }
+  st = ln_move(w, row, &from, false);
+  if (!st)
+    st = ln_arith(w, m, "multiply", term, ln_data(row), ln_data(&column), false);
+  if (!st)
+    st = ln_arith(w, m, "add", sum, ln_data(sum), ln_data(term), false);
+  ln->e = outside;
+  if (!st)
+    st = ln_move(w, c, sum, false);
+  if (sum != c)
+    ln_release(ln, sum);
+  if (rows != a)
+    ln_release(ln, rows);
+  ln_release(ln, row);
+  ln_release(ln, term);
+  return st;
+}
+
+enum status ln_lower_matmul(struct ln *ln) {
+  struct structured s;
+  struct ln_walk w;
+  struct ln_view *a, *b, *c;
+  struct ln_view *stationary, *moving;
+
+  if (!structured_read(ln->op, &s) || s.n_loops != 3 || s.n_inputs != 2)
+    return ln_fail(ln, "it is not a plain matrix product");
+  ln_walk_init(&w, ln, 3, s.extents);
+  enum status st = ln_trace(&w, mlirOperationGetOperand(ln->op, 2), s.maps[2], &c);
+  if (!st)
+    st = ln_trace(&w, mlirOperationGetOperand(ln->op, 0), s.maps[0], &a);
+  if (!st)
+    st = ln_trace(&w, mlirOperationGetOperand(ln->op, 1), s.maps[1], &b);
+  if (st)
+    return st;
+  if (is_int(c->element) && mlirTypeEqual(a->element, c->element) && mlirTypeEqual(b->element, c->element))
+    return multiply_integers(&w, c, a, b);
+  if (!mlirTypeIsAFloat(a->element) || !mlirTypeIsAFloat(b->element))
+    return ln_fail(ln, "the tensor engine multiplies floats only, and others multiply integers of one type");
+  ln_atoms k = ln_loop_atoms(&w, 2);
+  st = ln_stage(&w, a, k, &stationary);
+  if (!st && stationary->space == NISA_PSUM)
+    return ln_fail(ln, "its first operand is in PSUM");
+  if (!st)
+    st = ln_stage(&w, b, k, &moving);
+  if (!st && moving->space == NISA_PSUM)
+    return ln_fail(ln, "its second operand is in PSUM");
+  if (!st)
+    st = c->space == NISA_PSUM && ln_has_partitions(&w, c, ln_loop_atoms(&w, 0))
+             ? emit_matmul(&w, c, stationary, moving)
+             : matmul_then_add(&w, c, stationary, moving);
+  if (!st && moving != b)
+    ln_release(ln, moving);
+  if (!st && stationary != a)
+    ln_release(ln, stationary);
+  return st;
+}

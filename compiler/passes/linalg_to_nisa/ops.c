@@ -1,0 +1,676 @@
+/* ops: one scalar operation on a whole tile.
+ *
+ *   two operands      tensor_tensor_arith; tensor_scalar_arith if one is a scalar or has one element per partition;
+ *                     tensor_tensor_power.  On gpsimd when integers have to stay integers, otherwise on vector
+ *   comparison        the same, yielding 1 or 0 of the destination's type: a conversion of the result costs nothing.
+ *                     Unordered and one-sided forms are made of several (nkigen knows no != for floats)
+ *   function          activation; 1/x is reciprocal, -x a multiplication; angles: angles.c
+ *   conversion        tensor_copy; from narrow floats and bools nothing, what reads them converts
+ *   bitcast           or with 0, which sees the bits of whatever type and yields them as another of that width
+ *   select            a copy of one side and a predicated copy of the other over it
+ *
+ * The select may not write its destination first when that is also what it reads; then it turns around or takes a detour.
+ * GpSimd does not reach PSUM and vector reads at most one operand there, so others are copied to SBUF first.
+ */
+#include <string.h>
+
+#include "mlir-c/BuiltinAttributes.h"
+#include "mlir-c/BuiltinTypes.h"
+
+#include "passes/lib/edit.h"
+#include "passes/linalg_to_nisa/linalg_to_nisa.h"
+
+#define N(a) (int)(sizeof(a) / sizeof(a)[0])
+
+/* ---- two operands ----------------------------------------------------------------------------------------------- */
+
+static bool is_int(MlirType t) {
+  return mlirTypeIsAInteger(t);
+}
+
+static bool is_bool(MlirType t) {
+  return is_int(t) && mlirIntegerTypeGetWidth(t) == 1;
+}
+
+const char *ln_operator(MlirOperation op, bool *is_unsigned) {
+  static const struct {
+    const char *name, *op;
+    bool is_unsigned;
+  } table[] = {
+      {"arith.addf", "add", 0},
+      {"arith.addi", "add", 0},
+      {"arith.subf", "subtract", 0},
+      {"arith.subi", "subtract", 0},
+      {"arith.mulf", "multiply", 0},
+      {"arith.muli", "multiply", 0},
+      {"arith.divf", "divide", 0},
+      {"arith.maximumf", "max", 0},
+      {"arith.minimumf", "min", 0},
+      {"arith.maxsi", "max", 0},
+      {"arith.minsi", "min", 0},
+      {"arith.maxui", "max", 1},
+      {"arith.minui", "min", 1},
+      {"arith.remf", "mod", 0},
+      {"arith.divsi", "divide_int", 0},
+      {"arith.divui", "divide_int", 1},
+      {"arith.remsi", "mod_int", 0},
+      {"arith.remui", "mod_int", 1},
+      {"arith.shli", "shift_left", 0},
+      {"arith.shrsi", "shift_right_arith", 0},
+      {"arith.shrui", "shift_right_logical", 0},
+      {"math.powf", "pow", 0},
+      {"math.ipowi", "pow", 0},
+  };
+  *is_unsigned = false;
+  for (int k = 0; k < N(table); k++)
+    if (ir_is(op, table[k].name)) {
+      *is_unsigned = table[k].is_unsigned;
+      return table[k].op;
+    }
+  const bool logical = mlirOperationGetNumResults(op) && is_bool(mlirValueGetType(mlirOperationGetResult(op, 0)));
+  if (ir_is(op, "arith.andi"))
+    return logical ? "logical_and" : "bitwise_and";
+  if (ir_is(op, "arith.ori"))
+    return logical ? "logical_or" : "bitwise_or";
+  if (ir_is(op, "arith.xori"))
+    return logical ? "logical_xor" : "bitwise_xor";
+  return NULL;
+}
+
+static bool is_comparison(const char *op) {
+  return !strncmp(op, "is_", 3);
+}
+
+static bool is_bitwise(const char *op) {
+  return !strncmp(op, "bitwise_", 8) || !strncmp(op, "logical_", 8) || !strncmp(op, "shift_", 6);
+}
+
+static bool is_commutative(const char *op) {
+  return !strcmp(op, "add") || !strcmp(op, "multiply") || !strcmp(op, "max") || !strcmp(op, "min") ||
+         !strcmp(op, "is_eq") || !strcmp(op, "is_ne") || !strncmp(op, "bitwise_", 8) || !strncmp(op, "logical_", 8);
+}
+
+static bool needs_integers(const struct ln_arg *x) {
+  MlirType t = x->view ? x->view->element : mlirValueGetType(x->scalar);
+  return is_int(t) && mlirIntegerTypeGetWidth(t) > 16;
+}
+
+/* Vector computes in f32, which holds integers up to 16 bits, but does not wrap around. */
+static enum nisa_engine engine_for(const char *op, const struct ln_view *dst, const struct ln_arg *x,
+                                   const struct ln_arg *y) {
+  if (!strcmp(op, "pow"))
+    return NISA_ENGINE_GPSIMD;
+  if (is_bitwise(op))
+    return NISA_ENGINE_VECTOR;
+  if (needs_integers(x) || needs_integers(y) || (is_int(dst->element) && !is_comparison(op)))
+    return NISA_ENGINE_GPSIMD;
+  return NISA_ENGINE_VECTOR;
+}
+
+/* A copy in SBUF of what is in PSUM. */
+static enum status into_sbuf(struct ln_walk *w, const struct ln_view **v, const struct ln_view **temp) {
+  *temp = ln_temp(w, (*v)->element, NISA_SBUF, ln_partition_atoms(*v), ln_view_atoms(*v));
+  if (!*temp)
+    return ln_fail(w->ln, "it has too many dimensions");
+  const struct ln_view *src = *v;
+  *v = *temp;
+  return ln_move(w, *temp, src, false);
+}
+
+static bool is_in_psum(const struct ln_arg *x) {
+  return x->view && x->view->space == NISA_PSUM;
+}
+
+static bool is_per_partition(const struct ln_view *v, ln_atoms par) {
+  return !(ln_view_atoms(v) & ~par);
+}
+
+static enum status emit_arith(struct ln_walk *w, ln_atoms par, const char *op, enum nisa_engine engine,
+                              const struct ln_view *dst, struct ln_arg x, struct ln_arg y, bool is_unsigned) {
+  struct ln *ln = w->ln;
+  struct ln_shape s = ln_shape_of(w, par, ln_view_atoms(dst)), column = ln_shape_of(w, par, par);
+  struct ln_attr attrs[4] = {{"op", ln_text(ln, op)}};
+  struct nisa_access o[4] = {{.n_dims = 0}};
+  enum status st = ln_access(w, dst, &s, &o[0]);
+  bool swapped = false;
+
+  /* the side with one element per partition, or none, is the scalar */
+  if (!x.view || (y.view && is_per_partition(x.view, par) && !is_per_partition(y.view, par))) {
+    struct ln_arg t = x;
+    x = y;
+    y = t;
+    swapped = true;
+  }
+  const bool tensors = y.view && !(is_per_partition(y.view, par) && !is_per_partition(dst, par));
+  if (!st)
+    st = ln_access(w, x.view, &s, &o[1]);
+  if (y.view && !st)
+    st = ln_access(w, y.view, tensors ? &s : &column, &o[2]);
+  if (!y.view)
+    o[2] = ln_scalar(y.scalar);
+  if (st)
+    return st;
+  int n = 1;
+  if (tensors && swapped) {
+    struct nisa_access t = o[1];
+    o[1] = o[2];
+    o[2] = t;
+  }
+  if (tensors && !strcmp(op, "pow")) {
+    ln_emit(ln, NISA_TENSOR_TENSOR_POWER, engine, o, NULL);
+    return ST_OK;
+  }
+  if (!tensors) {
+    attrs[0].name = "op0";
+    attrs[n++] = (struct ln_attr){"reverse_operands", ln_text(ln, swapped && !is_commutative(op) ? "first" : "none")};
+  }
+  if (is_unsigned)
+    attrs[n++] = (struct ln_attr){"unsigned", mlirUnitAttrGet(ln->e.ctx)};
+  ln_emit(ln, tensors ? NISA_TENSOR_TENSOR_ARITH : NISA_TENSOR_SCALAR_ARITH, engine, o, attrs);
+  return ST_OK;
+}
+
+enum status ln_arith(struct ln_walk *w, ln_atoms par, const char *op, const struct ln_view *dst, struct ln_arg x,
+                     struct ln_arg y, bool is_unsigned) {
+  enum nisa_engine engine = engine_for(op, dst, &x, &y);
+  const struct ln_view *tx = NULL, *ty = NULL, *td = NULL, *to = dst;
+  enum status st = ST_OK;
+  const bool gpsimd = engine == NISA_ENGINE_GPSIMD;
+
+  if (is_in_psum(&x) && (gpsimd || is_in_psum(&y)))
+    st = into_sbuf(w, &x.view, &tx);
+  if (!st && is_in_psum(&y) && gpsimd)
+    st = into_sbuf(w, &y.view, &ty);
+  if (!st && gpsimd && dst->space == NISA_PSUM) {
+    to = td = ln_temp(w, dst->element, NISA_SBUF, par, ln_view_atoms(dst));
+    if (!td)
+      st = ln_fail(w->ln, "it has too many dimensions");
+  }
+  if (!st)
+    st = emit_arith(w, par, op, engine, to, x, y, is_unsigned);
+  if (!st && td)
+    st = ln_move(w, dst, td, false);
+  ln_release(w->ln, td);
+  ln_release(w->ln, ty);
+  ln_release(w->ln, tx);
+  return st;
+}
+
+enum status ln_two_ops(struct ln_walk *w, ln_atoms par, const struct ln_view *dst, const struct ln_view *x,
+                       const char *op0, double c0, bool reverse0, const char *op1, double c1) {
+  struct ln *ln = w->ln;
+  struct ln_shape s = ln_shape_of(w, par, ln_view_atoms(dst));
+  MlirType f32 = mlirF32TypeGet(ln->e.ctx);
+  struct nisa_access o[4] = {{.n_dims = 0}};
+  const struct ln_attr attrs[] = {{"op0", ln_text(ln, op0)},
+                                  {"op1", ln_text(ln, op1)},
+                                  {"reverse_operands", ln_text(ln, reverse0 ? "first" : "none")},
+                                  {NULL, {NULL}}};
+
+  enum status st = ln_access(w, dst, &s, &o[0]);
+  if (!st)
+    st = ln_access(w, x, &s, &o[1]);
+  if (st)
+    return st;
+  o[2] = ln_scalar(emit_float(&ln->e, f32, c0));
+  o[3] = ln_scalar(emit_float(&ln->e, f32, c1));
+  ln_emit(ln, NISA_TENSOR_SCALAR_ARITH, NISA_ENGINE_VECTOR, o, attrs);
+  return ST_OK;
+}
+
+/* ---- operands and results in a body ----------------------------------------------------------------------------- */
+
+static MlirValue operand(MlirOperation op, int k) {
+  return mlirOperationGetOperand(op, k);
+}
+
+/* Index scalars meet data that is stored as i32. */
+static MlirValue storable(struct ln_body *b, MlirValue v) {
+  MlirType t = mlirValueGetType(v);
+  int64_t c;
+  if (!mlirTypeIsAIndex(t))
+    return v;
+  struct emit *e = &b->w->ln->e;
+  MlirType i32 = mlirIntegerTypeGet(e->ctx, 32);
+  return edit_int(v, &c) ? emit_int(e, i32, c) : emit_op1(e, "arith.index_cast", i32, 1, &v);
+}
+
+enum status ln_arg_of(struct ln_body *b, MlirValue v, struct ln_arg *out) {
+  struct ln_value *x = ln_value_of(b, v);
+  *out = (struct ln_arg){.view = NULL};
+  if (x->kind == LN_ONE) {
+    out->scalar = storable(b, x->one);
+    return ST_OK;
+  }
+  struct ln_view *view;
+  enum status st = ln_materialize(b, x, &view);
+  out->view = view;
+  return st;
+}
+
+static ln_atoms atoms_of(const struct ln_arg *x) {
+  return x->view ? ln_view_atoms(x->view) : 0;
+}
+
+static MlirOperation only_user(MlirValue v) {
+  MlirOpOperand u = mlirValueGetFirstUse(v);
+  if (mlirOpOperandIsNull(u) || !mlirOpOperandIsNull(mlirOpOperandGetNextUse(u)))
+    return (MlirOperation){NULL};
+  return mlirOpOperandGetOwner(u);
+}
+
+/* The value that op's result is only converted to for free: 1 or 0 to any number, f32 to a narrower float. */
+static MlirValue converted_result(MlirOperation op) {
+  MlirValue r = mlirOperationGetResult(op, 0);
+  MlirOperation user = only_user(r);
+
+  if (mlirOperationIsNull(user) || mlirOperationGetNumResults(user) != 1)
+    return r;
+  const bool compares = ir_is(op, "arith.cmpf") || ir_is(op, "arith.cmpi");
+  if (compares && (ir_is(user, "arith.uitofp") || ir_is(user, "arith.extui")))
+    return mlirOperationGetResult(user, 0);
+  const bool computes = mlirTypeIsAF32(mlirValueGetType(r)) && !ir_is(op, "arith.select");
+  return computes && ir_is(user, "arith.truncf") ? mlirOperationGetResult(user, 0) : r;
+}
+
+struct ln_view *ln_temp_like(struct ln_body *b, MlirType t, ln_atoms atoms) {
+  return ln_temp(b->w, t, NISA_SBUF, b->par, atoms | b->par);
+}
+
+static MlirType bool_type(struct ln_body *b) {
+  return mlirIntegerTypeGet(b->w->ln->e.ctx, 1);
+}
+
+struct ln_arg ln_number_arg(struct ln_body *b, MlirType t, double v) {
+  struct emit *e = &b->w->ln->e;
+  return (struct ln_arg){.scalar = mlirTypeIsAFloat(t) ? emit_float(e, t, v) : emit_int(e, t, (int64_t)v)};
+}
+
+/* ---- comparisons ------------------------------------------------------------------------------------------------ */
+
+/* A float predicate: one operator; or two joined; or the opposite of those. */
+struct predicate {
+  const char *op, *second, *join;
+  bool negate, self; /* self: each operand is compared with itself */
+};
+
+static const struct predicate float_predicates[16] = {
+    [1] = {.op = "is_eq"},
+    [2] = {.op = "is_gt"},
+    [3] = {.op = "is_ge"},
+    [4] = {.op = "is_lt"},
+    [5] = {.op = "is_le"},
+    [6] = {.op = "is_lt", .second = "is_gt", .join = "logical_or"},
+    [7] = {.op = "is_eq", .second = "is_eq", .join = "logical_and", .self = true},
+    [8] = {.op = "is_lt", .second = "is_gt", .join = "logical_or", .negate = true},
+    [9] = {.op = "is_le", .negate = true},
+    [10] = {.op = "is_lt", .negate = true},
+    [11] = {.op = "is_ge", .negate = true},
+    [12] = {.op = "is_gt", .negate = true},
+    [13] = {.op = "is_ne"},
+    [14] = {.op = "is_ne", .second = "is_ne", .join = "logical_or", .self = true},
+};
+
+static enum status compare_pair(struct ln_body *b, const struct predicate *p, const struct ln_view *dst,
+                                struct ln_arg x, struct ln_arg y, ln_atoms atoms) {
+  if (p->self && (!x.view || !y.view)) { /* a number: it is not NaN unless somebody wrote NaN, which compares so, too */
+    struct ln_arg v = x.view ? x : y;
+    return ln_arith(b->w, b->par, p->op, dst, v, v, false);
+  }
+  struct ln_view *first = ln_temp_like(b, bool_type(b), atoms), *second = ln_temp_like(b, bool_type(b), atoms);
+  if (!first || !second)
+    return ln_fail(b->w->ln, "it needs more than %d buffers", LN_VIEWS_MAX);
+  enum status st = ln_arith(b->w, b->par, p->op, first, x, p->self ? x : y, false);
+  if (!st)
+    st = ln_arith(b->w, b->par, p->second, second, p->self ? y : x, y, false);
+  if (!st)
+    st = ln_arith(b->w, b->par, p->join, dst, ln_data(first), ln_data(second), false);
+  ln_release(b->w->ln, second);
+  ln_release(b->w->ln, first);
+  return st;
+}
+
+static enum status compare_floats(struct ln_body *b, const struct predicate *p, const struct ln_view *dst,
+                                  struct ln_arg x, struct ln_arg y) {
+  ln_atoms atoms = atoms_of(&x) | atoms_of(&y);
+  const struct ln_view *to = p->negate ? ln_temp_like(b, bool_type(b), atoms) : dst;
+
+  if (!to)
+    return ln_fail(b->w->ln, "it needs more than %d buffers", LN_VIEWS_MAX);
+  enum status st = p->second ? compare_pair(b, p, to, x, y, atoms) : ln_arith(b->w, b->par, p->op, to, x, y, false);
+  if (!st && p->negate)
+    st = ln_arith(b->w, b->par, "is_eq", dst, ln_data(to), ln_number_arg(b, bool_type(b), 0), false);
+  if (p->negate)
+    ln_release(b->w->ln, to);
+  return st;
+}
+
+static enum status apply_compare(struct ln_body *b, MlirOperation op) {
+  static const char *const integers[] = {"is_eq", "is_ne", "is_lt", "is_le", "is_gt",
+                                         "is_ge", "is_lt", "is_le", "is_gt", "is_ge"};
+  int64_t p = mlirIntegerAttrGetValueInt(mlirOperationGetAttributeByName(op, ir_str("predicate")));
+  struct ln_arg x, y;
+  struct ln_view *dst;
+
+  enum status st = ln_arg_of(b, operand(op, 0), &x);
+  if (!st)
+    st = ln_arg_of(b, operand(op, 1), &y);
+  if (!st)
+    st = ln_target(b, converted_result(op), atoms_of(&x) | atoms_of(&y), &dst);
+  if (st)
+    return st;
+  if (ir_is(op, "arith.cmpi"))
+    return ln_arith(b->w, b->par, integers[p], dst, x, y, p >= 6);
+  if (p <= 0 || p >= 15)
+    return ln_set(b->w, dst, ln_number_arg(b, dst->element, p >= 15).scalar);
+  return compare_floats(b, &float_predicates[p], dst, x, y);
+}
+
+/* ---- select ----------------------------------------------------------------------------------------------------- */
+
+static enum status put(struct ln_body *b, const struct ln_view *dst, const struct ln_arg *x) {
+  return x->view ? ln_move(b->w, dst, x->view, false) : ln_set(b->w, dst, x->scalar);
+}
+
+enum status ln_copy_where(struct ln_body *b, const struct ln_view *dst, const struct ln_arg *src,
+                          const struct ln_view *predicate, bool reverse) {
+  struct ln *ln = b->w->ln;
+  struct ln_shape s = ln_shape_of(b->w, b->par, ln_view_atoms(dst));
+  struct nisa_access o[3];
+  const struct ln_attr attrs[] = {{"reverse_pred", ln_bool(ln, reverse)}, {NULL, {NULL}}};
+
+  enum status st = ln_access(b->w, dst, &s, &o[0]);
+  if (!st && src->view)
+    st = ln_access(b->w, src->view, &s, &o[1]);
+  else
+    o[1] = ln_scalar(src->scalar);
+  if (!st)
+    st = ln_access(b->w, predicate, &s, &o[2]);
+  if (!st)
+    ln_emit(ln, NISA_TENSOR_COPY_PREDICATED, NISA_ENGINE_VECTOR, o, attrs);
+  return st;
+}
+
+static bool shares(const struct ln_view *dst, const struct ln_view *v) {
+  return v && mlirValueEqual(dst->base, v->base);
+}
+
+static enum status apply_select(struct ln_body *b, MlirOperation op) {
+  struct ln_value *c = ln_value_of(b, operand(op, 0));
+  struct ln_arg yes, no;
+  struct ln_view *cond, *dst;
+
+  enum status st = ln_materialize(b, c, &cond);
+  if (!st)
+    st = ln_arg_of(b, operand(op, 1), &yes);
+  if (!st)
+    st = ln_arg_of(b, operand(op, 2), &no);
+  if (!st)
+    st = ln_target(b, mlirOperationGetResult(op, 0), ln_view_atoms(cond) | atoms_of(&yes) | atoms_of(&no), &dst);
+  if (st)
+    return st;
+  if (yes.view && ln_same_elements(dst, yes.view) && !shares(dst, cond) && !shares(dst, no.view))
+    return ln_copy_where(b, dst, &no, cond, true);
+  const bool reads_dst = shares(dst, cond) || shares(dst, yes.view);
+  struct ln_view *to = reads_dst ? ln_temp_like(b, dst->element, ln_view_atoms(dst)) : dst;
+  if (!to)
+    return ln_fail(b->w->ln, "it needs more than %d buffers", LN_VIEWS_MAX);
+  st = put(b, to, &no);
+  if (!st)
+    st = ln_copy_where(b, to, &yes, cond, false);
+  if (!st && reads_dst)
+    st = ln_move(b->w, dst, to, false);
+  if (reads_dst)
+    ln_release(b->w->ln, to);
+  return st;
+}
+
+/* ---- functions -------------------------------------------------------------------------------------------------- */
+
+enum status ln_activate(struct ln_walk *w, ln_atoms par, const char *function, const struct ln_view *dst,
+                        const struct ln_view *src) {
+  struct ln *ln = w->ln;
+  struct ln_shape s = ln_shape_of(w, par, ln_view_atoms(dst));
+  MlirType f32 = mlirF32TypeGet(ln->e.ctx);
+  struct nisa_access o[6] = {{.n_dims = 0}};
+  const struct ln_attr attrs[] = {{"op", ln_text(ln, function)}, {NULL, {NULL}}};
+
+  enum status st = ln_access(w, dst, &s, &o[0]);
+  if (!st)
+    st = ln_access(w, src, &s, &o[2]);
+  if (st)
+    return st;
+  o[3] = ln_scalar(emit_float(&ln->e, f32, 0));
+  o[4] = ln_scalar(emit_float(&ln->e, f32, 1));
+  ln_emit(ln, NISA_ACTIVATION, NISA_ENGINE_SCALAR, o, attrs);
+  return ST_OK;
+}
+
+enum status ln_reciprocal(struct ln_walk *w, ln_atoms par, const struct ln_view *dst, const struct ln_view *src) {
+  struct ln_shape s = ln_shape_of(w, par, ln_view_atoms(dst));
+  struct nisa_access o[2];
+  enum status st = ln_access(w, dst, &s, &o[0]);
+  if (!st)
+    st = ln_access(w, src, &s, &o[1]);
+  if (!st)
+    ln_emit(w->ln, NISA_RECIPROCAL, NISA_ENGINE_VECTOR, o, NULL);
+  return st;
+}
+
+static const char *function_of(MlirOperation op) {
+  static const char *const table[][2] = {
+      {"math.exp", "exp"},     {"math.log", "log"},   {"math.sqrt", "sqrt"},   {"math.rsqrt", "rsqrt"},
+      {"math.tanh", "tanh"},   {"math.sin", "sin"},   {"math.erf", "erf"},     {"math.absf", "abs"},
+      {"math.floor", "floor"}, {"math.ceil", "ceil"}, {"math.round", "round"}, {"math.roundeven", "round_even"},
+      {"math.trunc", "trunc"},
+  };
+  for (int k = 0; k < N(table); k++)
+    if (ir_is(op, table[k][0]))
+      return table[k][1];
+  return NULL;
+}
+
+static enum status apply_absi(struct ln_body *b, const struct ln_view *dst, const struct ln_view *src) {
+  struct ln_view *minus = ln_temp_like(b, src->element, ln_view_atoms(src));
+  if (!minus)
+    return ln_fail(b->w->ln, "it needs more than %d buffers", LN_VIEWS_MAX);
+  enum status st = ln_arith(b->w, b->par, "subtract", minus, ln_number_arg(b, src->element, 0), ln_data(src), false);
+  if (!st)
+    st = ln_arith(b->w, b->par, "max", dst, ln_data(src), ln_data(minus), false);
+  ln_release(b->w->ln, minus);
+  return st;
+}
+
+static enum status apply_unary(struct ln_body *b, MlirOperation op) {
+  struct ln_arg x;
+  struct ln_view *dst;
+  enum status st = ln_arg_of(b, operand(op, 0), &x);
+  if (!st)
+    st = ln_target(b, converted_result(op), atoms_of(&x), &dst);
+  if (st)
+    return st;
+  if (ir_is(op, "arith.negf"))
+    return ln_arith(b->w, b->par, "multiply", dst, x, ln_number_arg(b, mlirValueGetType(operand(op, 0)), -1), false);
+  if (ir_is(op, "math.cos"))
+    return ln_cos(b, dst, x.view);
+  if (ir_is(op, "math.atan"))
+    return ln_arctan2(b, dst, x, ln_number_arg(b, mlirF32TypeGet(b->w->ln->e.ctx), 1));
+  if (ir_is(op, "math.absi"))
+    return apply_absi(b, dst, x.view);
+  return ln_activate(b->w, b->par, function_of(op), dst, x.view);
+}
+
+/* ---- sign ------------------------------------------------------------------------------------------------------- */
+
+static bool is_number(MlirValue v, double want) {
+  MlirAttribute a = edit_constant(v);
+  if (mlirAttributeIsNull(a))
+    return false;
+  return mlirAttributeIsAFloat(a) ? mlirFloatAttrGetValueDouble(a) == want
+                                  : mlirAttributeIsAInteger(a) && (double)mlirIntegerAttrGetValueInt(a) == want;
+}
+
+/* select(x != 0 and not NaN, copysign(1, x), x) */
+static bool is_sign(MlirOperation op) {
+  MlirOperation c, s;
+  if (!ir_is(op, "arith.select"))
+    return false;
+  c = ir_defining_op(operand(op, 0));
+  s = ir_defining_op(operand(op, 1));
+  MlirValue x = operand(op, 2);
+  if (mlirOperationIsNull(c) || !ir_is(c, "arith.cmpf") || mlirOperationIsNull(s) || !ir_is(s, "math.copysign"))
+    return false;
+  return mlirIntegerAttrGetValueInt(mlirOperationGetAttributeByName(c, ir_str("predicate"))) == FLT_ONE &&
+         mlirValueEqual(operand(c, 0), x) && is_number(operand(c, 1), 0) && is_number(operand(s, 0), 1) &&
+         mlirValueEqual(operand(s, 1), x);
+}
+
+bool ln_is_absorbed(MlirOperation op) {
+  if (!ir_is(op, "arith.cmpf") && !ir_is(op, "math.copysign"))
+    return false;
+  MlirOperation user = only_user(mlirOperationGetResult(op, 0));
+  return !mlirOperationIsNull(user) && is_sign(user);
+}
+
+static enum status apply_sign(struct ln_body *b, MlirOperation op) {
+  struct ln_arg x;
+  struct ln_view *dst;
+  enum status st = ln_arg_of(b, operand(op, 2), &x);
+  if (!st)
+    st = ln_target(b, mlirOperationGetResult(op, 0), atoms_of(&x), &dst);
+  return st ? st : ln_activate(b->w, b->par, "sign", dst, x.view);
+}
+
+/* ---- conversions ------------------------------------------------------------------------------------------------ */
+
+static bool is_conversion(MlirOperation op) {
+  static const char *const names[] = {"arith.extf",   "arith.truncf",     "arith.sitofp",      "arith.uitofp",
+                                      "arith.fptosi", "arith.fptoui",     "arith.extsi",       "arith.extui",
+                                      "arith.trunci", "arith.index_cast", "arith.index_castui"};
+  for (int k = 0; k < N(names); k++)
+    if (ir_is(op, names[k]))
+      return true;
+  return false;
+}
+
+/* True if whatever reads x reads the converted value anyway. */
+static bool is_free(MlirOperation op, MlirType from, MlirType to) {
+  if (mlirTypeEqual(from, to) || ir_is(op, "arith.extf"))
+    return true;
+  return ir_is(op, "arith.uitofp") && is_bool(from);
+}
+
+static enum status truncate_to_bool(struct ln_body *b, const struct ln_view *dst, const struct ln_view *src) {
+  struct ln_view *bit = ln_temp_like(b, src->element, ln_view_atoms(src));
+  if (!bit)
+    return ln_fail(b->w->ln, "it needs more than %d buffers", LN_VIEWS_MAX);
+  enum status st = ln_arith(b->w, b->par, "bitwise_and", bit, ln_data(src), ln_number_arg(b, src->element, 1), false);
+  if (!st)
+    st = ln_move(b->w, dst, bit, false);
+  ln_release(b->w->ln, bit);
+  return st;
+}
+
+static enum status apply_conversion(struct ln_body *b, MlirOperation op) {
+  MlirValue r = mlirOperationGetResult(op, 0);
+  MlirType from = ln_storage(mlirValueGetType(operand(op, 0))), to = ln_storage(mlirValueGetType(r));
+  struct ln_value *x = ln_value_of(b, operand(op, 0));
+  const bool is_sink = !mlirValueIsNull(b->sink) && mlirValueEqual(r, b->sink);
+  struct ln_view *dst, *src;
+  enum status st;
+
+  if (x->kind == LN_POSITION) { /* positions become data of the new type at once */
+    struct ln_form f = x->position;
+    ln_atoms atoms = 0;
+    for (int k = 0; k < f.n; k++)
+      atoms |= (ln_atoms)1 << f.term[k].atom;
+    st = ln_target(b, r, atoms, &dst);
+    return st ? st : ln_iota(b->w, b->par, dst, &f);
+  }
+  if (!is_sink && !mlirTypeIsNull(from) && !mlirTypeIsNull(to) && is_free(op, from, to)) {
+    ln_define(b, (struct ln_value){.v = r, .kind = LN_MANY, .at = x->at});
+    return ST_OK;
+  }
+  st = ln_materialize(b, x, &src);
+  if (!st)
+    st = ln_target(b, r, ln_view_atoms(src), &dst);
+  if (st)
+    return st;
+  if (is_bool(src->element) && (ir_is(op, "arith.sitofp") || ir_is(op, "arith.extsi")))
+    return ln_arith(b->w, b->par, "multiply", dst, ln_data(src), ln_number_arg(b, dst->element, -1), false);
+  if (is_bool(dst->element) && is_int(src->element) && !is_bool(src->element))
+    return truncate_to_bool(b, dst, src);
+  const bool is_unsigned = (ir_is(op, "arith.uitofp") || ir_is(op, "arith.fptoui") || ir_is(op, "arith.extui") ||
+                            ir_is(op, "arith.index_castui")) &&
+                           !is_bool(src->element);
+  return ln_move(b->w, dst, src, is_unsigned);
+}
+
+static enum status apply_bitcast(struct ln_body *b, MlirOperation op) {
+  struct ln_arg x;
+  struct ln_view *dst;
+  enum status st = ln_arg_of(b, operand(op, 0), &x);
+  if (!st)
+    st = ln_target(b, mlirOperationGetResult(op, 0), atoms_of(&x), &dst);
+  if (st)
+    return st;
+  const unsigned bits = (unsigned)(8 * nisa_element_bytes(dst->element));
+  MlirType t = mlirIntegerTypeGet(b->w->ln->e.ctx, bits);
+  if (8 * nisa_element_bytes(x.view->element) != bits) /* kept wider than it is, with the same value */
+    return ln_fail(b->w->ln, "the bits of this value are not in memory");
+  return ln_arith(b->w, b->par, "bitwise_or", dst, x, ln_number_arg(b, t, 0), false);
+}
+
+/* ---- all -------------------------------------------------------------------------------------------------------- */
+
+static enum status apply_binary(struct ln_body *b, MlirOperation op, const char *name, bool is_unsigned) {
+  struct ln_arg x, y;
+  struct ln_view *dst;
+  enum status st = ln_arg_of(b, operand(op, 0), &x);
+  if (!st)
+    st = ln_arg_of(b, operand(op, 1), &y);
+  if (!st)
+    st = ln_target(b, converted_result(op), atoms_of(&x) | atoms_of(&y), &dst);
+  if (st)
+    return st;
+  if (ir_is(op, "arith.divf") && !x.view && is_number(x.scalar, 1))
+    return ln_reciprocal(b->w, b->par, dst, y.view);
+  if (ir_is(op, "arith.mulf") && mlirValueEqual(operand(op, 0), operand(op, 1)))
+    return ln_activate(b->w, b->par, "square", dst, x.view);
+  return ln_arith(b->w, b->par, name, dst, x, y, is_unsigned);
+}
+
+static enum status apply_arctan2(struct ln_body *b, MlirOperation op) {
+  struct ln_arg y = {.view = NULL}, x = {.view = NULL};
+  struct ln_view *dst;
+  enum status st = ln_arg_of(b, operand(op, 0), &y);
+  if (!st)
+    st = ln_arg_of(b, operand(op, 1), &x);
+  if (!st)
+    st = ln_target(b, converted_result(op), atoms_of(&y) | atoms_of(&x), &dst);
+  return st ? st : ln_arctan2(b, dst, y, x);
+}
+
+enum status ln_apply(struct ln_body *b, MlirOperation op) {
+  bool is_unsigned;
+  const char *name = ln_operator(op, &is_unsigned);
+
+  if (name)
+    return apply_binary(b, op, name, is_unsigned);
+  if (ir_is(op, "arith.cmpf") || ir_is(op, "arith.cmpi"))
+    return apply_compare(b, op);
+  if (is_sign(op))
+    return apply_sign(b, op);
+  if (ir_is(op, "arith.select"))
+    return apply_select(b, op);
+  if (is_conversion(op))
+    return apply_conversion(b, op);
+  if (ir_is(op, "arith.bitcast"))
+    return apply_bitcast(b, op);
+  if (ir_is(op, "math.atan2"))
+    return apply_arctan2(b, op);
+  if (function_of(op) || ir_is(op, "math.atan") || ir_is(op, "arith.negf") || ir_is(op, "math.cos") ||
+      ir_is(op, "math.absi"))
+    return apply_unary(b, op);
+  return ln_fail(b->w->ln, "no engine computes %s", mlirIdentifierStr(mlirOperationGetName(op)).data);
+}

@@ -1,0 +1,223 @@
+/* one_shot_bufferize_loops: what a loop carries stays in one buffer.
+ *
+ * One-shot bufferization wants a loop to yield the buffer that it was given, and refuses anything else.  A loop over
+ * tiles does that by itself: it inserts tiles into what it carries.  Others may yield a new value, or one that reads what it
+ * overwrites; for them the value is written back explicitly:
+ *
+ *     scf.for … iter_args(%a = %x) { %n = f(%a); scf.yield %n }
+ *       ==>  scf.for … iter_args(%a = %x) { %n = f(%a); %m = materialize_in_destination %n in %a; scf.yield %m }
+ *
+ * What is read of the old value before any of it is overwritten (a row that is read, changed and stored) needs no copy.
+ * A loop writes into its initial value, too, so one that is needed afterwards is copied before the loop.  Where the write
+ * turns out to be no copy at all (it is in place already), bufferization and canonicalize fold it.
+ */
+#include "passes/one_shot_bufferize/loops.h"
+
+#include "mlir-c/BuiltinTypes.h"
+
+#include "ir/structured.h"
+#include "linalg/emit.h"
+
+/* The operand that v's definition writes into, or a null value. */
+static MlirValue destination(MlirValue v) {
+  MlirOperation def = ir_defining_op(v);
+  struct structured s;
+
+  if (mlirOperationIsNull(def))
+    return (MlirValue){NULL};
+  if (ir_is(def, "tensor.insert_slice") || ir_is(def, "bufferization.materialize_in_destination"))
+    return mlirOperationGetOperand(def, 1);
+  if (ir_is(def, "scf.for"))
+    return mlirOperationGetOperand(def, mlirOpResultGetResultNumber(v) + 3);
+  if (structured_read(def, &s) && s.n_inits == 1)
+    return mlirOperationGetOperand(def, s.n_inputs);
+  return (MlirValue){NULL};
+}
+
+static bool is_init(MlirOperation op, intptr_t operand) {
+  struct structured s;
+  return structured_read(op, &s) && operand >= s.n_inputs;
+}
+
+/* The operation of `block` that op is, or is in. */
+static MlirOperation in_block(MlirOperation op, MlirBlock block) {
+  while (!mlirOperationIsNull(op) && !mlirBlockEqual(mlirOperationGetBlock(op), block))
+    op = mlirOperationGetParentOperation(op);
+  return op;
+}
+
+static bool is_view(MlirOperation op) {
+  return ir_is(op, "tensor.extract_slice") || ir_is(op, "tensor.expand_shape") || ir_is(op, "tensor.collapse_shape");
+}
+
+/* True if whoever reads v, which the operation `writer` overwrites, comes before it.  Being cut into the tiles that are
+ * written, and handed on to be written, is not reading. */
+static bool is_read_before(MlirValue v, MlirOperation writer) {
+  for (MlirOpOperand u = mlirValueGetFirstUse(v); !mlirOpOperandIsNull(u); u = mlirOpOperandGetNextUse(u)) {
+    MlirOperation op = mlirOpOperandGetOwner(u), at = in_block(op, mlirOperationGetBlock(writer));
+    const intptr_t k = mlirOpOperandGetOperandNumber(u);
+    const bool is_earlier = !mlirOperationEqual(at, writer) && mlirOperationIsBeforeInBlock(at, writer);
+    bool ok;
+
+    if (is_view(op))
+      ok = is_read_before(mlirOperationGetResult(op, 0), writer);
+    else if (ir_is(op, "tensor.insert_slice"))
+      ok = k == 1 || is_earlier;
+    else if (ir_is(op, "scf.for"))
+      ok = k >= 3;
+    else
+      ok = is_earlier || ir_is(op, "bufferization.materialize_in_destination") || ir_is(op, "scf.yield") ||
+           is_init(op, k);
+    if (!ok)
+      return false;
+  }
+  return true;
+}
+
+/* True if v is what is left of `carried` after writes into it, on every branch (a scatter writes some windows only).
+ * *first is the first of the writes, in carried's own block; it stays as it is when there is none. */
+static bool is_written(MlirValue v, MlirValue carried, MlirOperation *first) {
+  while (!mlirValueIsNull(v) && !mlirValueEqual(v, carried)) {
+    MlirOperation def = ir_defining_op(v);
+    MlirOperation within = {NULL};
+    *first = def;
+    if (mlirOperationIsNull(def) || !ir_is(def, "scf.if")) {
+      v = destination(v);
+      continue;
+    }
+    for (intptr_t k = 0; k < mlirOperationGetNumRegions(def); k++) {
+      MlirBlock branch = mlirRegionGetFirstBlock(mlirOperationGetRegion(def, k));
+      if (!is_written(mlirOperationGetOperand(mlirBlockGetTerminator(branch), mlirOpResultGetResultNumber(v)), carried,
+                      &within))
+        return false;
+    }
+    return true;
+  }
+  return !mlirValueIsNull(v);
+}
+
+static bool has_branches(MlirValue v) {
+  for (; !mlirValueIsNull(v); v = destination(v)) {
+    MlirOperation def = ir_defining_op(v);
+    if (mlirOperationIsNull(def))
+      return false;
+    if (ir_is(def, "scf.if"))
+      return true;
+    if (!ir_is(def, "scf.for"))
+      continue;
+    MlirOperation yield = mlirBlockGetTerminator(mlirRegionGetFirstBlock(mlirOperationGetRegion(def, 0)));
+    if (has_branches(mlirOperationGetOperand(yield, mlirOpResultGetResultNumber(v))))
+      return true;
+  }
+  return false;
+}
+
+static bool is_in_place(MlirValue yielded, MlirValue carried) {
+  MlirOperation writer = {NULL};
+  return is_written(yielded, carried, &writer) && (mlirOperationIsNull(writer) || is_read_before(carried, writer));
+}
+
+/* Which value of `body` v is a view of that the loop carries, or -1. */
+static intptr_t carried_root(MlirValue v, MlirBlock body) {
+  MlirOperation def = ir_defining_op(v);
+  for (; !mlirOperationIsNull(def) && is_view(def); def = ir_defining_op(v))
+    v = mlirOperationGetOperand(def, 0);
+  const bool is_carried = mlirValueIsABlockArgument(v) && mlirBlockEqual(mlirBlockArgumentGetOwner(v), body);
+  return is_carried ? mlirBlockArgumentGetArgNumber(v) - 1 : -1;
+}
+
+/* A loop may pass on a value in another place than it came in (two that swap places, each time).  Values are written
+ * back one after the other, so that one whose place is overwritten before its turn is copied while it is there. */
+static void copy_moved_values(struct pass_run *run, MlirOperation loop) {
+  MlirBlock body = mlirRegionGetFirstBlock(mlirOperationGetRegion(loop, 0));
+  MlirOperation yield = mlirBlockGetTerminator(body);
+
+  for (intptr_t k = 0; k < mlirOperationGetNumOperands(yield); k++) {
+    MlirValue v = mlirOperationGetOperand(yield, k);
+    MlirOperation first = {NULL}, def = ir_defining_op(v);
+    if (!mlirTypeIsARankedTensor(mlirValueGetType(v)))
+      continue;
+    const intptr_t from = carried_root(v, body);
+    if (from < 0 || from == k)
+      continue;
+    MlirValue place = mlirBlockGetArgument(body, from + 1), next = mlirOperationGetOperand(yield, from);
+    if (mlirValueEqual(place, next) || (from > k && !is_written(next, place, &first)))
+      continue;
+    MlirOperation at = mlirOperationIsNull(def) ? mlirBlockGetFirstOperation(body) : mlirOperationGetNextInBlock(def);
+    mlirOperationSetOperand(yield, k, bufferize_copy(run, at, v));
+  }
+}
+
+static void write_back(struct pass_run *run, MlirOperation loop) {
+  MlirBlock body = mlirRegionGetFirstBlock(mlirOperationGetRegion(loop, 0));
+  MlirOperation yield = mlirBlockGetTerminator(body);
+  struct emit e = {.ctx = run->ir->ctx, .block = body, .arena = run->arena};
+
+  for (intptr_t k = 0; k < mlirOperationGetNumOperands(yield); k++) {
+    MlirValue v = mlirOperationGetOperand(yield, k), carried = mlirBlockGetArgument(body, k + 1);
+    if (!mlirTypeIsARankedTensor(mlirValueGetType(v)) || is_in_place(v, carried))
+      continue;
+    MlirOperation def = ir_defining_op(v);
+    e.loc = mlirOperationGetLocation(mlirOperationIsNull(def) ? yield : def);
+    MlirOperation op = emit_operation(&e, &(struct emit_op){.name = "bufferization.materialize_in_destination",
+                                                            .n_operands = 2,
+                                                            .operands = (MlirValue[]){v, carried},
+                                                            .n_results = 1,
+                                                            .results = (MlirType[]){mlirValueGetType(v)}});
+    mlirOperationMoveBefore(op, yield);
+    mlirOperationSetOperand(yield, k, emit_result(op));
+  }
+}
+
+/* ---- initial values ---------------------------------------------------------------------------------- */
+
+/* True if somebody but the loop's operand k needs v, or a view of it, when the loop has begun to overwrite it. */
+static bool is_needed_later(MlirValue v, MlirOperation loop, intptr_t k) {
+  for (MlirOpOperand u = mlirValueGetFirstUse(v); !mlirOpOperandIsNull(u); u = mlirOpOperandGetNextUse(u)) {
+    MlirOperation op = mlirOpOperandGetOwner(u), at = in_block(op, mlirOperationGetBlock(loop));
+    const intptr_t operand = mlirOpOperandGetOperandNumber(u);
+
+    if (ir_is(op, "nkipy.layout") || ir_is(op, "nkipy.tile_op"))
+      continue;
+    if (mlirOperationEqual(op, loop)
+            ? operand > k
+            : mlirOperationIsNull(at) || mlirOperationEqual(at, loop) || !mlirOperationIsBeforeInBlock(at, loop))
+      return true;
+    if (is_view(op) && is_needed_later(mlirOperationGetResult(op, 0), loop, -1))
+      return true;
+  }
+  return false;
+}
+
+static void copy_initial_values(struct pass_run *run, MlirOperation loop) {
+  for (intptr_t k = 3; k < mlirOperationGetNumOperands(loop); k++) {
+    MlirValue v = mlirOperationGetOperand(loop, k);
+    if (mlirTypeIsARankedTensor(mlirValueGetType(v)) && is_needed_later(v, loop, k))
+      mlirOperationSetOperand(loop, k, bufferize_copy(run, loop, v));
+  }
+}
+
+bool bufferize_writes_in_place(MlirValue v, MlirValue argument) {
+  const bool branches = has_branches(v);
+  bool is_loop = true;
+  for (MlirValue next; !mlirValueEqual(v, argument); v = next) {
+    MlirOperation def = ir_defining_op(v);
+    if (!mlirOperationIsNull(def) && ir_is(def, "bufferization.alloc_tensor") && mlirOperationGetNumOperands(def))
+      return false;
+    is_loop = is_loop && !mlirOperationIsNull(def) && ir_is(def, "scf.for");
+    next = destination(v);
+    if (mlirValueIsNull(next))
+      return branches;
+  }
+  return branches || is_loop;
+}
+
+void bufferize_loops_in_place(struct pass_run *run) {
+  struct ir_ops loops = ir_collect_named(run->arena, run->module, "scf.for");
+
+  for (int k = 0; k < loops.n; k++) {
+    copy_initial_values(run, loops.v[k]);
+    copy_moved_values(run, loops.v[k]);
+    write_back(run, loops.v[k]);
+  }
+}

@@ -1,0 +1,377 @@
+/* one_shot_bufferize: every tensor gets a buffer.
+ *
+ * The work is upstream's one-shot-bufferize with function boundaries: arguments become memrefs of any strides, writes
+ * happen in place where nobody reads the old value.  Around it:
+ *
+ *  - Annotations.  Upstream knows nothing about "nkipy.layout"(%t) and would take it for a reader and writer of %t that
+ *    needs a copy.  So it is put on bufferization.to_buffer %t read_only, right behind the definition, where reading
+ * never conflicts with a write.  Afterwards it sits on a cast of the buffer and is moved to the buffer itself.
+ *  - Aliases.  Output k of an argument with nkipy.alias = k is written into that argument's buffer: the value is
+ *    materialised there at the end of the function, and the argument is what the function returns.  An output that
+ *    is the argument's old value is copied before.  A value that went through branches (a scatter) cannot be
+ *    materialised, upstream sees a conflict: its buffer is copied afterwards; the copy goes if it is the argument.
+ *  - Loops.  What a loop carries stays in one buffer (loops.c).
+ *  - Collectives.  Of a function without a body upstream has to think that it writes its arguments and returns views of
+ *    them.  A collective (linalg/collective.c) does neither: for the time of the analysis its function has a body that
+ *    reads the argument and returns a new tensor, and so its call gives a new, packed buffer.
+ *  - Undefined tensors.  Every user of a tensor.empty gets its own, and so its own buffer.
+ *
+ * A fuse_op that is left means that knob-driven-fusion did not run; that is an error, as is anything else that cannot
+ * be bufferized: allow-unknown-ops is not used, so that nothing stays on tensors unnoticed.
+ */
+#include <string.h>
+
+#include "mlir-c/BuiltinAttributes.h"
+#include "mlir-c/BuiltinTypes.h"
+
+#include "ir/structured.h"
+#include "linalg/emit.h"
+#include "passes/one_shot_bufferize/loops.h"
+#include "passes/pass.h"
+
+static struct emit emit_at(struct pass_run *run, MlirOperation near) {
+  return (struct emit){.ctx = run->ir->ctx,
+                       .block = mlirOperationGetBlock(near),
+                       .loc = mlirOperationGetLocation(near),
+                       .arena = run->arena};
+}
+
+/* ---- annotations ------------------------------------------------------------------------------------ */
+
+static bool is_annotation(MlirOperation op, void *user) {
+  (void)user;
+  return ir_is(op, "nkipy.layout") || ir_is(op, "nkipy.tile_op");
+}
+
+/* memref<…, strided<[?, …], offset: ?>>: what any buffer can be cast to without a copy. */
+static MlirType any_strides(MlirType tensor) {
+  int64_t dims[STRUCTURED_LOOPS_MAX], strides[STRUCTURED_LOOPS_MAX];
+  const intptr_t rank = mlirShapedTypeGetRank(tensor);
+
+  for (intptr_t d = 0; d < rank; d++) {
+    dims[d] = mlirShapedTypeGetDimSize(tensor, d);
+    strides[d] = mlirShapedTypeGetDynamicStrideOrOffset();
+  }
+  MlirAttribute layout =
+      mlirStridedLayoutAttrGet(mlirTypeGetContext(tensor), mlirShapedTypeGetDynamicStrideOrOffset(), rank, strides);
+  return mlirMemRefTypeGet(mlirShapedTypeGetElementType(tensor), rank, dims, layout, mlirAttributeGetNull());
+}
+
+static void put_on_buffer(struct pass_run *run, MlirOperation annotation) {
+  MlirValue v = mlirOperationGetOperand(annotation, 0);
+  MlirType t = mlirValueGetType(v);
+
+  if (!mlirTypeIsARankedTensor(t) || mlirShapedTypeGetRank(t) > STRUCTURED_LOOPS_MAX)
+    return;
+  struct emit e = emit_at(run, annotation);
+  MlirNamedAttribute read_only = emit_attr(&e, "read_only", mlirUnitAttrGet(e.ctx));
+  MlirType buffer = any_strides(t);
+  MlirOperation op = emit_operation(&e, &(struct emit_op){.name = "bufferization.to_buffer",
+                                                          .n_operands = 1,
+                                                          .operands = &v,
+                                                          .n_results = 1,
+                                                          .results = &buffer,
+                                                          .n_attrs = 1,
+                                                          .attrs = &read_only});
+  MlirOperation def = ir_defining_op(v);
+  if (mlirOperationIsNull(def))
+    mlirOperationMoveBefore(op, mlirBlockGetFirstOperation(mlirBlockArgumentGetOwner(v)));
+  else
+    mlirOperationMoveAfter(op, def);
+  mlirOperationMoveAfter(annotation, op);
+  mlirOperationSetOperand(annotation, 0, emit_result(op));
+}
+
+static bool same_attributes(MlirOperation x, MlirOperation y) {
+  const intptr_t n = mlirOperationGetNumAttributes(x);
+
+  if (n != mlirOperationGetNumAttributes(y))
+    return false;
+  for (intptr_t k = 0; k < n; k++) {
+    MlirNamedAttribute a = mlirOperationGetAttribute(x, k);
+    if (!mlirAttributeEqual(a.attribute, mlirOperationGetAttributeByName(y, mlirIdentifierStr(a.name))))
+      return false;
+  }
+  return true;
+}
+
+/* The same annotation may now be on a buffer twice: a value and what was made of it in place share one. */
+static bool is_repeated(MlirOperation annotation) {
+  MlirValue v = mlirOperationGetOperand(annotation, 0);
+
+  for (MlirOpOperand u = mlirValueGetFirstUse(v); !mlirOpOperandIsNull(u); u = mlirOpOperandGetNextUse(u)) {
+    MlirOperation op = mlirOpOperandGetOwner(u);
+    if (!mlirOperationEqual(op, annotation) &&
+        mlirIdentifierEqual(mlirOperationGetName(op), mlirOperationGetName(annotation)) &&
+        same_attributes(op, annotation))
+      return true;
+  }
+  return false;
+}
+
+/* From the cast that to_buffer has become to what was cast. */
+static void put_on_alloc(MlirOperation annotation) {
+  for (;;) {
+    MlirValue v = mlirOperationGetOperand(annotation, 0);
+    MlirOperation def = ir_defining_op(v);
+    if (mlirOperationIsNull(def) || !ir_is(def, "memref.cast"))
+      break;
+    mlirOperationSetOperand(annotation, 0, mlirOperationGetOperand(def, 0));
+    if (mlirOpOperandIsNull(mlirValueGetFirstUse(v)))
+      mlirOperationDestroy(def);
+  }
+  if (is_repeated(annotation))
+    mlirOperationDestroy(annotation);
+}
+
+/* ---- aliases ---------------------------------------------------------------------------------------- */
+
+static MlirOperation return_of(MlirOperation function) {
+  MlirBlock body = mlirRegionGetFirstBlock(mlirOperationGetRegion(function, 0));
+  return mlirBlockIsNull(body) ? (MlirOperation){NULL} : mlirBlockGetTerminator(body);
+}
+
+/* The output that argument k is an alias of, or -1. */
+static int64_t alias_of(MlirOperation function, intptr_t k) {
+  MlirAttribute attrs = mlirOperationGetAttributeByName(function, ir_str("arg_attrs"));
+  if (mlirAttributeIsNull(attrs) || k >= mlirArrayAttrGetNumElements(attrs))
+    return -1;
+  MlirAttribute a = mlirDictionaryAttrGetElementByName(mlirArrayAttrGetElement(attrs, k), ir_str("nkipy.alias"));
+  return mlirAttributeIsNull(a) ? -1 : mlirIntegerAttrGetValueInt(a);
+}
+
+/* What v is a view of, as far as tensors tell. */
+static MlirValue root_of(MlirValue v) {
+  static const char *const views[] = {"tensor.extract_slice", "tensor.expand_shape", "tensor.collapse_shape",
+                                      "tensor.cast", "tensor.reshape"};
+  for (MlirOperation def; !mlirOperationIsNull(def = ir_defining_op(v));) {
+    bool is_view = false;
+    for (size_t k = 0; k < sizeof views / sizeof *views; k++)
+      is_view |= ir_is(def, views[k]);
+    if (!is_view)
+      break;
+    v = mlirOperationGetOperand(def, 0);
+  }
+  return v;
+}
+
+MlirValue bufferize_copy(struct pass_run *run, MlirOperation op, MlirValue v) {
+  struct emit e = emit_at(run, op);
+  MlirType t = mlirValueGetType(v);
+  MlirNamedAttribute segments =
+      emit_attr(&e, "operandSegmentSizes", mlirDenseI32ArrayGet(e.ctx, 3, (int32_t[]){0, 1, 0}));
+  MlirOperation copy = emit_operation(&e, &(struct emit_op){.name = "bufferization.alloc_tensor",
+                                                            .n_operands = 1,
+                                                            .operands = &v,
+                                                            .n_results = 1,
+                                                            .results = &t,
+                                                            .n_attrs = 1,
+                                                            .attrs = &segments});
+  mlirOperationMoveBefore(copy, op);
+  return emit_result(copy);
+}
+
+static void write_in_place(struct pass_run *run, MlirOperation end, MlirValue argument, intptr_t output) {
+  MlirValue v = mlirOperationGetOperand(end, output), operands[] = {v, argument};
+
+  if (mlirValueEqual(v, argument) || bufferize_writes_in_place(v, argument))
+    return;
+  struct emit e = emit_at(run, end);
+  if (!mlirOperationIsNull(ir_defining_op(v)))
+    e.loc = mlirOperationGetLocation(ir_defining_op(v));
+  MlirOperation op = emit_operation(&e, &(struct emit_op){.name = "bufferization.materialize_in_destination",
+                                                          .n_operands = 2,
+                                                          .operands = operands,
+                                                          .n_results = 1,
+                                                          .results = (MlirType[]){mlirValueGetType(argument)}});
+  mlirOperationMoveBefore(op, end);
+  mlirOperationSetOperand(end, output, emit_result(op));
+}
+
+static enum status write_aliases(struct pass_run *run, MlirOperation function) {
+  MlirOperation end = return_of(function);
+  if (mlirOperationIsNull(end))
+    return ST_OK;
+  MlirBlock body = mlirOperationGetBlock(end);
+  const intptr_t n = mlirBlockGetNumArguments(body), outputs = mlirOperationGetNumOperands(end);
+
+  /* what else is returned of an argument must be its old value: copied before anything is written */
+  for (intptr_t k = 0; k < n; k++)
+    for (intptr_t o = 0; alias_of(function, k) >= 0 && o < outputs; o++) {
+      MlirValue v = mlirOperationGetOperand(end, o);
+      if (alias_of(function, k) != o && mlirTypeIsARankedTensor(mlirValueGetType(v)) &&
+          mlirValueEqual(root_of(v), mlirBlockGetArgument(body, k)))
+        mlirOperationSetOperand(end, o, bufferize_copy(run, end, v));
+    }
+  for (intptr_t k = 0; k < n; k++) {
+    const int64_t o = alias_of(function, k);
+    if (o < 0)
+      continue;
+    MlirValue argument = mlirBlockGetArgument(body, k);
+    if (o >= outputs || !mlirTypeEqual(mlirValueGetType(argument), mlirValueGetType(mlirOperationGetOperand(end, o))))
+      return pass_fail(run, function, "argument %d is to be written in place, but output %d is not of its type", (int)k,
+                       (int)o);
+    write_in_place(run, end, argument, o);
+  }
+  return ST_OK;
+}
+
+/* The function's result types become those of what it returns. */
+static void retype(struct pass_run *run, MlirOperation function, MlirOperation end) {
+  MlirType old = mlirTypeAttrGetValue(mlirOperationGetAttributeByName(function, ir_str("function_type")));
+  const intptr_t n_in = mlirFunctionTypeGetNumInputs(old), n_out = mlirOperationGetNumOperands(end);
+  MlirType *types = arena_new_array(run->arena, MlirType, (size_t)(n_in + n_out));
+
+  for (intptr_t k = 0; k < n_in; k++)
+    types[k] = mlirFunctionTypeGetInput(old, k);
+  for (intptr_t k = 0; k < n_out; k++)
+    types[n_in + k] = mlirValueGetType(mlirOperationGetOperand(end, k));
+  MlirType type = mlirFunctionTypeGet(run->ir->ctx, n_in, types, n_out, types + n_in);
+  mlirOperationSetAttributeByName(function, ir_str("function_type"), mlirTypeAttrGet(type));
+}
+
+/* Aliases that could not be materialised: now on buffers. */
+static void copy_aliases(struct pass_run *run, MlirOperation function) {
+  MlirOperation end = return_of(function);
+  if (mlirOperationIsNull(end))
+    return;
+  MlirBlock body = mlirOperationGetBlock(end);
+
+  for (intptr_t k = 0; k < mlirBlockGetNumArguments(body); k++) {
+    const int64_t o = alias_of(function, k);
+    MlirValue argument = mlirBlockGetArgument(body, k);
+    if (o < 0 || mlirValueEqual(mlirOperationGetOperand(end, o), argument))
+      continue;
+    struct emit e = emit_at(run, end);
+    MlirOperation copy =
+        emit_operation(&e, &(struct emit_op){.name = "memref.copy",
+                                             .n_operands = 2,
+                                             .operands = (MlirValue[]){mlirOperationGetOperand(end, o), argument}});
+    mlirOperationMoveBefore(copy, end);
+    mlirOperationSetOperand(end, o, argument);
+    retype(run, function, end);
+  }
+}
+
+/* ---- collectives ------------------------------------------------------------------------------------ */
+
+static bool is_collective(MlirOperation op, void *user) {
+  (void)user;
+  return ir_is(op, "func.func") &&
+         !mlirAttributeIsNull(mlirOperationGetAttributeByName(op, ir_str("nkipy.collective")));
+}
+
+/* %f = linalg.fill ins(an element of the argument) outs(tensor.empty) */
+static void add_body(struct pass_run *run, MlirOperation function) {
+  MlirType t = mlirTypeAttrGetValue(mlirOperationGetAttributeByName(function, ir_str("function_type")));
+  MlirValue zeros[STRUCTURED_LOOPS_MAX];
+  MlirRegion region = mlirOperationGetRegion(function, 0);
+
+  if (!mlirBlockIsNull(mlirRegionGetFirstBlock(region)) || mlirFunctionTypeGetNumInputs(t) != 1 ||
+      mlirFunctionTypeGetNumResults(t) != 1)
+    return;
+  MlirType in = mlirFunctionTypeGetInput(t, 0), out = mlirFunctionTypeGetResult(t, 0);
+  if (!mlirTypeIsARankedTensor(in) || !mlirTypeIsARankedTensor(out) || mlirShapedTypeGetRank(in) > STRUCTURED_LOOPS_MAX)
+    return;
+  struct emit e = emit_at(run, function);
+  e.block = mlirBlockCreate(1, &in, &e.loc);
+  mlirRegionAppendOwnedBlock(region, e.block);
+  for (intptr_t d = 0; d < mlirShapedTypeGetRank(in); d++)
+    zeros[d] = emit_index(&e, 0);
+  MlirValue element = emit_extract(&e, mlirBlockGetArgument(e.block, 0), (int)mlirShapedTypeGetRank(in), zeros);
+  MlirValue filled = emit_fill(&e, element, emit_op1(&e, "tensor.empty", out, 0, NULL));
+  emit_operation(&e, &(struct emit_op){.name = "func.return", .n_operands = 1, .operands = &filled});
+}
+
+static void drop_body(MlirOperation function) {
+  MlirRegion empty = mlirRegionCreate();
+  mlirRegionTakeBody(mlirOperationGetRegion(function, 0), empty);
+  mlirRegionDestroy(empty);
+}
+
+/* ---- undefined tensors ------------------------------------------------------------------------------ */
+
+/* The buffer stands for what is computed into it; CSE had left it with the first of several such operations. */
+static void take_place(MlirOperation empty, MlirOperation user) {
+  MlirLocation loc = mlirOperationGetLocation(user);
+  if (!mlirLocationEqual(loc, mlirLocationUnknownGet(mlirOperationGetContext(user))))
+    mlirOperationSetLocation(empty, loc);
+}
+
+/* Gives every user of a tensor.empty one of its own.  Shared, they may end in one buffer, and what the first one has
+ * left there the next one would start from; besides, the two may belong into different memories. */
+static void unshare(MlirOperation empty) {
+  MlirValue v = mlirOperationGetResult(empty, 0);
+
+  for (;;) {
+    MlirOpOperand u = mlirValueGetFirstUse(v);
+    if (mlirOpOperandIsNull(u))
+      return;
+    if (mlirOpOperandIsNull(mlirOpOperandGetNextUse(u))) {
+      take_place(empty, mlirOpOperandGetOwner(u));
+      return;
+    }
+    MlirOperation own = mlirOperationClone(empty);
+    take_place(own, mlirOpOperandGetOwner(u));
+    mlirBlockInsertOwnedOperationAfter(mlirOperationGetBlock(empty), empty, own);
+    mlirOperationSetOperand(mlirOpOperandGetOwner(u), mlirOpOperandGetOperandNumber(u), mlirOperationGetResult(own, 0));
+  }
+}
+
+/* ---- the pass --------------------------------------------------------------------------------------- */
+
+static enum status run_pass(struct pass_run *run) {
+  struct ir_ops fuse = ir_collect_named(run->arena, run->module, "nkipy.fuse_op");
+  struct ir_ops loops = ir_collect_named(run->arena, run->module, "scf.while");
+  struct ir_ops functions = ir_collect_named(run->arena, run->module, "func.func");
+  struct ir_ops annotations = ir_collect(run->arena, run->module, is_annotation, NULL);
+  struct ir_ops empties = ir_collect_named(run->arena, run->module, "tensor.empty");
+  struct ir_ops collectives = ir_collect(run->arena, run->module, is_collective, NULL);
+  enum status st = ST_OK;
+
+  if (loops.n)
+    return pass_fail(
+        run, loops.v[0],
+        "not supported on NISA: scf.while: how often this loop runs depends on data, and the instructions of "
+        "the machine have no such loop; count with a constant, and choose with a select what an iteration "
+        "leaves behind");
+  if (fuse.n)
+    return pass_fail(run, fuse.v[0], "the loops of a fuse group are not fused yet: run knob-driven-fusion");
+  for (int k = 0; k < empties.n; k++)
+    unshare(empties.v[k]);
+  bufferize_loops_in_place(run);
+  for (int k = 0; !st && k < functions.n; k++)
+    st = write_aliases(run, functions.v[k]);
+  for (int k = annotations.n - 1; !st && k >= 0; k--) /* backwards: each moves directly behind the definition */
+    put_on_buffer(run, annotations.v[k]);
+  for (int k = 0; k < collectives.n; k++)
+    add_body(run, collectives.v[k]);
+  if (!st)
+    st = ir_run_pipeline(run->ir, run->module, "builtin.module(one-shot-bufferize{bufferize-function-boundaries})",
+                         run->arena, run->ds);
+  collectives = ir_collect(run->arena, run->module, is_collective, NULL);
+  for (int k = 0; k < collectives.n; k++)
+    drop_body(collectives.v[k]);
+  if (st)
+    return st;
+  functions = ir_collect_named(run->arena, run->module, "func.func");
+  for (int k = 0; k < functions.n; k++)
+    copy_aliases(run, functions.v[k]);
+  annotations = ir_collect(run->arena, run->module, is_annotation, NULL);
+  for (int k = 0; k < annotations.n; k++)
+    put_on_alloc(annotations.v[k]);
+  functions = ir_collect_named(run->arena, run->module, "func.func");
+  for (int k = 0; k < functions.n; k++)
+    if (!mlirOperationIsNull(return_of(functions.v[k])))
+      pass_remark(run, functions.v[k], "buffers: %d, copies: %d",
+                  ir_collect_named(run->arena, functions.v[k], "memref.alloc").n,
+                  ir_collect_named(run->arena, functions.v[k], "memref.copy").n);
+  return ST_OK;
+}
+
+const struct pass_def one_shot_bufferize = {
+    .name = "one-shot-bufferize",
+    .summary = "Gives every tensor a buffer; writes happen in place where no reader needs the old value. Layouts end "
+               "on the buffers, aliased arguments are written in place.",
+    .run = run_pass,
+};

@@ -1,0 +1,296 @@
+/* divide: division of floats as multiplication by the reciprocal.
+ *
+ *     linalg.div(a, b)             ==>  linalg.mul(a, linalg.reciprocal(b))
+ *     generic { x / c }            ==>  generic { x * (1/c) }                  c constant
+ *     generic { 1 / x }            ==>  linalg.reciprocal(x)                   nothing else in the body, x whole
+ *     generic { f(x, a / b) }      ==>  generic { f(x, a * r) }, r = linalg.reciprocal(b) of b's own, maybe smaller, shape
+ *     generic { a / f(x) }         ==>  generic { a * (1 / f(x)) }             1 / y in a body means: reciprocal
+ *
+ * The last form is left for everything whose divisor is not just an input that is only divided by: a divisor computed in
+ * the body, two uses of it, the accumulator of a reduction.  Any number of divisions in one body, and reductions, too.
+ *
+ * Constants: 1/c is exact in meaning for 0, infinity and NaN, too (x/0 is x times infinity, sign and NaN included).
+ * Where 1/c is not a normal number of the type (c tiny or huge), two factors are used.
+ *
+ * Left alone: integers (exact), and quotients that are rounded to an integer right away (floor, ceil, a conversion): the
+ * reciprocal's rounding would turn 49/49 into 0.  Those become or stay a divf in a generic's body, for the vector
+ * engine's divide.
+ */
+#include "passes/prepare_arithmetic/divide.h"
+
+#include <float.h>
+#include <math.h>
+
+#include "mlir-c/BuiltinAttributes.h"
+#include "mlir-c/BuiltinTypes.h"
+
+#include "passes/lib/edit.h"
+#include "passes/lib/layout.h"
+
+/* ---- what must stay exact --------------------------------------------------------------------------------------- */
+
+static bool rounds_to_integer(MlirOperation op) {
+  static const char *const names[] = {"math.floor",   "math.ceil",    "math.round",   "math.roundeven", "math.trunc",
+                                      "arith.fptosi", "arith.fptoui", "linalg.floor", "linalg.ceil",    "linalg.round"};
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+    if (ir_is(op, names[i]))
+      return true;
+  return false;
+}
+
+/* True if an operation in the body of the generic `user` that reads operand `operand` rounds it. */
+static bool body_rounds(MlirOperation user, intptr_t operand) {
+  if (!ir_is(user, "linalg.generic"))
+    return false;
+  MlirValue arg = mlirBlockGetArgument(edit_body(user), operand);
+  for (MlirOpOperand u = mlirValueGetFirstUse(arg); !mlirOpOperandIsNull(u); u = mlirOpOperandGetNextUse(u))
+    if (rounds_to_integer(mlirOpOperandGetOwner(u)))
+      return true;
+  return false;
+}
+
+static bool is_rounded(MlirValue v) {
+  for (MlirOpOperand u = mlirValueGetFirstUse(v); !mlirOpOperandIsNull(u); u = mlirOpOperandGetNextUse(u)) {
+    MlirOperation user = mlirOpOperandGetOwner(u);
+    if (rounds_to_integer(user) || body_rounds(user, mlirOpOperandGetOperandNumber(u)))
+      return true;
+  }
+  return false;
+}
+
+/* A division inside op: what reads the quotient there, or the whole result if it is yielded. */
+static bool is_quotient_rounded(MlirOperation op, MlirOperation div) {
+  MlirValue q = emit_result(div);
+
+  if (is_rounded(q))
+    return true;
+  for (MlirOpOperand u = mlirValueGetFirstUse(q); !mlirOpOperandIsNull(u); u = mlirOpOperandGetNextUse(u))
+    if (ir_is(mlirOpOperandGetOwner(u), "linalg.yield") &&
+        is_rounded(mlirOperationGetResult(op, mlirOpOperandGetOperandNumber(u))))
+      return true;
+  return false;
+}
+
+/* ---- reciprocals ------------------------------------------------------------------------------------------------ */
+
+/* What the reciprocal of `like`'s divisor, a value of like's shape, knows of its knobs: the tiles, and SBUF, since
+ * nobody but the product reads it. */
+static void annotate_like(MlirValue r, MlirValue like, MlirLocation loc) {
+  struct layout l = layout_read(like);
+  if (mlirOperationIsNull(l.layout_op) && mlirOperationIsNull(l.tile_op))
+    return;
+  l.layout_op = l.tile_op = (MlirOperation){NULL};
+  l.space = SPACE_SBUF;
+  layout_write(r, &l, loc);
+}
+
+static MlirValue reciprocal(struct emit *e, MlirValue x) {
+  MlirValue empty = emit_op1(e, "tensor.empty", mlirValueGetType(x), 0, NULL);
+  return emit_result(emit_linalg_named(e, "linalg.reciprocal", 1, &x, empty, 0, NULL));
+}
+
+static bool is_number(MlirValue v, double *out) {
+  MlirAttribute a = edit_constant(v);
+  if (mlirAttributeIsNull(a) || !mlirAttributeIsAFloat(a))
+    return false;
+  *out = mlirFloatAttrGetValueDouble(a);
+  return true;
+}
+
+/* The normal numbers of a type; false for types nobody divides in. */
+static bool float_range(MlirType t, double *min, double *max) {
+  if (mlirTypeIsAF16(t)) {
+    *min = 6.103515625e-05;
+    *max = 65504;
+  } else if (mlirTypeIsAF32(t) || mlirTypeIsABF16(t)) {
+    *min = FLT_MIN;
+    *max = FLT_MAX;
+  } else if (mlirTypeIsAF64(t)) {
+    *min = DBL_MIN;
+    *max = DBL_MAX;
+  } else {
+    return false;
+  }
+  return true;
+}
+
+/* c's reciprocal as first * second; second is 1 if one factor does.  False if it cannot be. */
+static bool reciprocal_factors(MlirType t, double c, double *first, double *second) {
+  double min, max;
+
+  if (!float_range(t, &min, &max))
+    return false;
+  *first = 1 / c;
+  *second = 1;
+  if (c == 0 || !isfinite(c) || (fabs(*first) >= min && fabs(*first) <= max))
+    return true;
+  int exponent;
+  frexp(c, &exponent);
+  *first = ldexp(1, -exponent / 2);
+  *second = 1 / (c * *first);
+  return isfinite(*second);
+}
+
+/* ---- one division in a body -------------------------------------------------------------------------------------- */
+
+static void replace(MlirOperation div, MlirValue by) {
+  mlirValueReplaceAllUsesOfWith(emit_result(div), by);
+  mlirOperationDestroy(div);
+}
+
+static bool by_constant(struct pass_run *run, MlirOperation op, MlirOperation div) {
+  MlirValue x = mlirOperationGetOperand(div, 0);
+  MlirType t = mlirValueGetType(x);
+  double c, first, second;
+
+  if (!is_number(mlirOperationGetOperand(div, 1), &c) || !reciprocal_factors(t, c, &first, &second))
+    return false;
+  struct emit outer = edit_before(run, op), e = edit_before(run, div);
+  outer.loc = e.loc;
+  MlirValue product = emit_binary(&e, "arith.mulf", x, emit_float(&outer, t, first));
+  if (second != 1)
+    product = emit_binary(&e, "arith.mulf", product, emit_float(&outer, t, second));
+  pass_remark(run, op, "x / %g as x * %g", c, 1 / c);
+  replace(div, product);
+  return true;
+}
+
+/* True if the body reads argument arg only as the divisor of quotients that need not be exact. */
+static bool only_divides(MlirOperation op, MlirValue arg) {
+  for (MlirOpOperand u = mlirValueGetFirstUse(arg); !mlirOpOperandIsNull(u); u = mlirOpOperandGetNextUse(u)) {
+    MlirOperation user = mlirOpOperandGetOwner(u);
+    if (!ir_is(user, "arith.divf") || mlirOpOperandGetOperandNumber(u) != 1 || is_quotient_rounded(op, user))
+      return false;
+  }
+  return true;
+}
+
+static bool is_input(MlirOperation op, const struct structured *s, MlirValue arg) {
+  return mlirValueIsABlockArgument(arg) && mlirBlockEqual(mlirBlockArgumentGetOwner(arg), edit_body(op)) &&
+         mlirBlockArgumentGetArgNumber(arg) < s->n_inputs;
+}
+
+/* The input b that div divides by is inverted in front of op, once for all divisions. */
+static void invert_input(struct pass_run *run, MlirOperation op, const struct structured *s, MlirValue b) {
+  const intptr_t k = mlirBlockArgumentGetArgNumber(b);
+  MlirValue divisor = mlirOperationGetOperand(op, k);
+  struct emit e = edit_before(run, op);
+  MlirValue r = reciprocal(&e, divisor);
+  const bool is_whole = mlirAffineMapEqual(s->maps[k], s->maps[s->n_inputs]) && structured_is_elementwise(s);
+  if (is_whole && mlirTypeEqual(mlirValueGetType(r), mlirValueGetType(emit_result(op))))
+    annotate_like(r, emit_result(op), e.loc);
+  mlirOperationSetOperand(op, k, r);
+  struct ir_ops divs = ir_collect_named(run->arena, op, "arith.divf");
+  for (int i = 0; i < divs.n; i++) {
+    if (!mlirValueEqual(mlirOperationGetOperand(divs.v[i], 1), b))
+      continue;
+    struct emit body = edit_before(run, divs.v[i]);
+    replace(divs.v[i], emit_binary(&body, "arith.mulf", mlirOperationGetOperand(divs.v[i], 0), b));
+  }
+  pass_remark(run, op, "division as multiplication by a reciprocal");
+}
+
+static bool in_body(struct pass_run *run, MlirOperation op, MlirOperation div) {
+  MlirValue a = mlirOperationGetOperand(div, 0), b = mlirOperationGetOperand(div, 1);
+  struct emit outer = edit_before(run, op), e = edit_before(run, div);
+  double c;
+
+  if (is_number(a, &c) && c == 1)
+    return false;
+  outer.loc = e.loc;
+  MlirValue one = emit_float(&outer, mlirValueGetType(b), 1);
+  replace(div, emit_binary(&e, "arith.mulf", a, emit_binary(&e, "arith.divf", one, b)));
+  pass_remark(run, op, "division as multiplication by a reciprocal");
+  return true;
+}
+
+/* ---- whole operations -------------------------------------------------------------------------------------------- */
+
+/* generic { yield 1 / x } over all of x. */
+static bool whole_reciprocal(struct pass_run *run, MlirOperation op, const struct structured *s, MlirOperation div) {
+  MlirOperation last = mlirBlockGetTerminator(edit_body(op));
+  double c;
+
+  if (s->kind != SK_ELEMENTWISE || s->n_inputs != 1 || s->n_inits != 1 || !mlirAffineMapIsIdentity(s->maps[0]) ||
+      !mlirAffineMapIsIdentity(s->maps[1]) || !is_number(mlirOperationGetOperand(div, 0), &c) || c != 1 ||
+      !mlirValueEqual(mlirOperationGetOperand(div, 1), mlirBlockGetArgument(edit_body(op), 0)) ||
+      !mlirValueEqual(mlirOperationGetOperand(last, 0), emit_result(div)))
+    return false;
+  if (!mlirTypeEqual(mlirValueGetType(mlirOperationGetOperand(op, 0)), mlirValueGetType(emit_result(op))))
+    return false;
+  struct emit e = edit_before(run, op);
+  MlirValue x = mlirOperationGetOperand(op, 0);
+  MlirOperation made = emit_linalg_named(&e, "linalg.reciprocal", 1, &x, mlirOperationGetOperand(op, 1), 0, NULL);
+  mlirValueReplaceAllUsesOfWith(emit_result(op), emit_result(made));
+  mlirOperationDestroy(op);
+  return true;
+}
+
+static MlirValue divide_elements(struct emit *e, MlirValue const *args, void *user) {
+  (void)user;
+  return emit_binary(e, "arith.divf", args[0], args[1]);
+}
+
+static void rewrite_named(struct pass_run *run, MlirOperation op, const struct structured *s) {
+  MlirValue in[] = {mlirOperationGetOperand(op, 0), mlirOperationGetOperand(op, 1)};
+  MlirValue out = mlirOperationGetOperand(op, 2), made;
+  struct emit e = edit_before(run, op);
+
+  if (is_rounded(emit_result(op))) {
+    made = emit_result(emit_linalg_generic(&e, &(struct emit_generic){.n_loops = s->n_loops,
+                                                                      .n_inputs = 2,
+                                                                      .inputs = in,
+                                                                      .maps = s->maps,
+                                                                      .output = out,
+                                                                      .body = divide_elements}));
+  } else {
+    pass_remark(run, op, "division as multiplication by a reciprocal");
+    in[1] = reciprocal(&e, in[1]);
+    annotate_like(in[1], emit_result(op), e.loc);
+    made = emit_result(emit_linalg_named(&e, "linalg.mul", 2, in, out, 0, NULL));
+  }
+  mlirValueReplaceAllUsesOfWith(emit_result(op), made);
+  mlirOperationDestroy(op);
+}
+
+/* One step on one division of op's body; false if it stays as it is. */
+static bool rewrite_one(struct pass_run *run, MlirOperation op, const struct structured *s, MlirOperation div) {
+  MlirValue b = mlirOperationGetOperand(div, 1);
+
+  if (is_quotient_rounded(op, div))
+    return false;
+  if (by_constant(run, op, div))
+    return true;
+  if (!is_input(op, s, b) || !only_divides(op, b))
+    return in_body(run, op, div);
+  invert_input(run, op, s, b);
+  return true;
+}
+
+/* Every step removes a division that can be replaced, so this ends. */
+static void rewrite_body(struct pass_run *run, MlirOperation op, const struct structured *s) {
+  struct ir_ops divs = ir_collect_named(run->arena, op, "arith.divf");
+  int i = 0;
+
+  if (divs.n == 1 && !is_quotient_rounded(op, divs.v[0]) && whole_reciprocal(run, op, s, divs.v[0]))
+    return;
+  while (i < divs.n) {
+    if (!rewrite_one(run, op, s, divs.v[i])) {
+      i++;
+      continue;
+    }
+    divs = ir_collect_named(run->arena, op, "arith.divf");
+    i = 0;
+  }
+}
+
+void divide_rewrite(struct pass_run *run, MlirOperation op) {
+  struct structured s;
+
+  if (!structured_read(op, &s) || !mlirOperationGetNumResults(op))
+    return;
+  if (ir_is(op, "linalg.generic"))
+    rewrite_body(run, op, &s);
+  else if (ir_is(op, "linalg.div") && mlirTypeIsAFloat(emit_value_element_type(emit_result(op))))
+    rewrite_named(run, op, &s);
+}

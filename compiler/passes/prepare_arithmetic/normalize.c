@@ -1,0 +1,418 @@
+/* normalize: two dimensions for everything, the first one for the partitions.
+ *
+ * A value of rank 1 can stand as a column [N,1] (N partitions), a row [1,N] (one partition) or spread [P,N/P].  Going
+ * from one to another moves data across partitions, so an operation takes the form of what it reads, or else of what
+ * reads it (a factor per partition is a column, a bias along the free dimension a row), or else what is fast.
+ *
+ * Inputs of operations with two loops and more are brought to full rank, and copied along the partitions where they
+ * are broadcast over them: an engine reads each partition's own memory.  Broadcast along the other dimensions is an
+ * access pattern and stays.
+ */
+#include "passes/prepare_arithmetic/normalize.h"
+
+#include <string.h>
+
+#include "mlir-c/BuiltinAttributes.h"
+#include "mlir-c/BuiltinTypes.h"
+
+#include "passes/lib/layout.h"
+
+enum form { FORM_NONE, FORM_COLUMN, FORM_ROW, FORM_SPREAD };
+
+struct shape2 {
+  enum form form;
+  int64_t dims[2];
+};
+
+int64_t normalize_partitions(int64_t n) {
+  for (int64_t p = NORM_PARTITIONS; p > 1; p--)
+    if (n % p == 0)
+      return p;
+  return 1;
+}
+
+/* ---- changing an operation ---------------------------------------------------------------------------------------- */
+
+void normalize_set_maps(struct pass_run *run, MlirOperation op, int n, MlirAffineMap const *maps) {
+  MlirAttribute v[STRUCTURED_OPERANDS_MAX];
+  for (int i = 0; i < n; i++)
+    v[i] = mlirAffineMapAttrGet(maps[i]);
+  mlirOperationSetAttributeByName(op, ir_str("indexing_maps"), mlirArrayAttrGet(run->ir->ctx, n, v));
+}
+
+void normalize_set_iterators(struct pass_run *run, MlirOperation op, int n, const bool *reduction) {
+  MlirAttribute v[STRUCTURED_LOOPS_MAX];
+  for (int i = 0; i < n; i++)
+    v[i] = mlirAttributeParseGet(
+        run->ir->ctx, ir_str(reduction[i] ? "#linalg.iterator_type<reduction>" : "#linalg.iterator_type<parallel>"));
+  mlirOperationSetAttributeByName(op, ir_str("iterator_types"), mlirArrayAttrGet(run->ir->ctx, n, v));
+}
+
+bool normalize_has_op(struct pass_run *run, MlirOperation op, const char *name) {
+  return ir_collect_named(run->arena, op, name).n > 0;
+}
+
+void normalize_result(struct pass_run *run, MlirOperation op, const struct structured *s, int r, int rank,
+                      const int64_t *dims) {
+  struct emit before = edit_before(run, op), behind = edit_behind(run, op);
+  MlirValue result = mlirOperationGetResult(op, r), init = mlirOperationGetOperand(op, s->n_inputs + r);
+  int64_t old[STRUCTURED_LOOPS_MAX];
+  const int old_rank = ir_shape(result, STRUCTURED_LOOPS_MAX, old);
+
+  MlirValue new_init = edit_reshape_init(&before, init, rank, dims);
+  mlirOperationSetOperand(op, s->n_inputs + r, new_init);
+  mlirValueSetType(result, edit_tensor(emit_value_element_type(result), rank, dims));
+  MlirValue back = edit_reshape(&behind, result, old_rank, old);
+  if (mlirValueEqual(back, result))
+    return;
+  MlirOperation first = mlirOpResultGetOwner(back); /* the reshape that reads the result itself: one step or two */
+  while (!mlirValueEqual(mlirOperationGetOperand(first, 0), result))
+    first = mlirOpResultGetOwner(mlirOperationGetOperand(first, 0));
+  edit_replace_data_uses(run->arena, result, back, first);
+  if (!mlirOperationIsNull(ir_defining_op(init)))
+    edit_erase_unused(ir_defining_op(init));
+}
+
+/* ---- which form a value of rank 1 takes ------------------------------------------------------------------------------ */
+
+/* The form of a value with n elements that was brought back to rank 1 from these dimensions. */
+static enum form form_of_dims(int rank, const int64_t *dims, int64_t n) {
+  if (rank < 2)
+    return FORM_NONE;
+  if (dims[0] == n)
+    return FORM_COLUMN;
+  return dims[0] == 1 ? FORM_ROW : rank == 2 ? FORM_SPREAD : FORM_NONE;
+}
+
+static enum form form_of_source(MlirValue v, int64_t n) {
+  int64_t dims[STRUCTURED_LOOPS_MAX];
+  MlirOperation def = ir_defining_op(v);
+
+  if (mlirOperationIsNull(def) || !ir_is(def, "tensor.collapse_shape"))
+    return FORM_NONE;
+  MlirValue source = mlirOperationGetOperand(def, 0);
+  MlirOperation origin = ir_defining_op(source); /* only a value computed in this form is worth following */
+  if (mlirOperationIsNull(origin) || !structured_read(origin, &(struct structured){0}))
+    return FORM_NONE;
+  return form_of_dims(ir_shape(source, STRUCTURED_LOOPS_MAX, dims), dims, n);
+}
+
+enum { FOLLOW_MAX = 6 };
+
+static enum form form_of_users(MlirValue v, int64_t n, int depth);
+
+static enum form form_of_user(MlirOpOperand use, int64_t n, int depth) {
+  MlirOperation user = mlirOpOperandGetOwner(use);
+  const int k = (int)mlirOpOperandGetOperandNumber(use);
+  struct structured s;
+  int64_t dims[STRUCTURED_LOOPS_MAX];
+
+  if (ir_is(user, "tensor.expand_shape"))
+    return form_of_dims(ir_shape(emit_result(user), STRUCTURED_LOOPS_MAX, dims), dims, n);
+  if (!structured_read(user, &s) || !structured_is_elementwise(&s) || k >= s.n_inputs)
+    return FORM_NONE;
+  if (s.n_loops == 1)
+    return form_of_users(emit_result(user), n, depth + 1);
+  if (mlirAffineMapGetNumResults(s.maps[k]) != 1)
+    return FORM_NONE;
+  const int loop = structured_map_loop(s.maps[k], 0);
+  return loop < 0 ? FORM_NONE : loop == 0 ? FORM_COLUMN : FORM_ROW;
+}
+
+static enum form form_of_users(MlirValue v, int64_t n, int depth) {
+  enum form f = FORM_NONE;
+  if (depth > FOLLOW_MAX)
+    return f;
+  for (MlirOpOperand u = mlirValueGetFirstUse(v); !f && !mlirOpOperandIsNull(u); u = mlirOpOperandGetNextUse(u))
+    f = form_of_user(u, n, depth);
+  return f;
+}
+
+/* The form of a value that this one is to be fused with, if that has been chosen: their loops have to agree. */
+static enum form form_of_fused(MlirValue v, int64_t n) {
+  int64_t dims[STRUCTURED_LOOPS_MAX];
+  enum form f = FORM_NONE;
+
+  for (MlirOpOperand u = mlirValueGetFirstUse(v); !f && !mlirOpOperandIsNull(u); u = mlirOpOperandGetNextUse(u)) {
+    MlirOperation fuse = mlirOpOperandGetOwner(u);
+    for (intptr_t k = 0; !f && ir_is(fuse, "nkipy.fuse_op") && k < mlirOperationGetNumOperands(fuse); k++)
+      f = form_of_dims(ir_shape(mlirOperationGetOperand(fuse, k), STRUCTURED_LOOPS_MAX, dims), dims, n);
+  }
+  return f;
+}
+
+static enum form fast_form(int64_t n) {
+  return n > NORM_ROW_MAX && normalize_partitions(n) > 1 ? FORM_SPREAD : FORM_ROW;
+}
+
+/* True if operand o of an operation with one loop can be looked at in another shape: it has an element per turn, or one
+ * element. */
+static bool is_plain(MlirOperation op, const struct structured *s, int o, int64_t n) {
+  int64_t dims[STRUCTURED_LOOPS_MAX], total = 1;
+  const int rank = ir_shape(mlirOperationGetOperand(op, o), STRUCTURED_LOOPS_MAX, dims);
+  bool has_loop = false;
+
+  for (int r = 0; r < rank; r++) {
+    total *= dims[r];
+    has_loop |= structured_map_loop(s->maps[o], r) == 0;
+  }
+  return rank >= 0 && total == (has_loop ? n : 1);
+}
+
+static struct shape2 choose_shape(struct pass_run *run, MlirOperation op, const struct structured *s, int64_t n) {
+  struct layout l = layout_read(emit_result(op));
+  const int64_t tile = l.n_loop ? l.loop[0] : l.n_tile ? l.tile[0] : 0;
+  bool is_plain_op = !normalize_has_op(run, op, "linalg.index");
+  enum form f = form_of_fused(emit_result(op), n);
+
+  for (int o = 0; o < s->n_inputs + s->n_inits; o++)
+    is_plain_op &= is_plain(op, s, o, n);
+  if (n == 1)
+    f = FORM_ROW;
+  else if (!f && normalize_has_op(run, op, "tensor.extract")) /* a gather: an index per partition */
+    f = FORM_COLUMN;
+  else if (!f && tile)
+    f = tile <= NORM_PARTITIONS ? FORM_COLUMN : FORM_ROW;
+  for (int o = 0; !f && o < s->n_inputs; o++)
+    f = form_of_source(mlirOperationGetOperand(op, o), n);
+  if (!f)
+    f = form_of_users(emit_result(op), n, 0);
+  if (!f)
+    f = fast_form(n);
+  if (f == FORM_SPREAD && (!is_plain_op || tile || normalize_partitions(n) == 1))
+    f = FORM_ROW;
+  const int64_t p = f == FORM_COLUMN ? n : f == FORM_ROW ? 1 : normalize_partitions(n);
+  return (struct shape2){f, {p, n / p}};
+}
+
+/* ---- rank 0 and 1 ------------------------------------------------------------------------------------------------------ */
+
+static void annotate_2d(MlirValue v, const struct shape2 *to, MlirLocation loc) {
+  struct layout l = layout_read(v);
+  int64_t *lists[] = {l.loop, l.tile};
+  int *counts[] = {&l.n_loop, &l.n_tile};
+
+  if (mlirOperationIsNull(l.layout_op) && mlirOperationIsNull(l.tile_op))
+    return;
+  for (int i = 0; i < 2; i++) {
+    if (*counts[i] != 1)
+      continue;
+    const int64_t t = lists[i][0];
+    lists[i][0] = to->form == FORM_COLUMN ? t : 1;
+    lists[i][1] = to->form == FORM_COLUMN ? 1 : t;
+    *counts[i] = 2;
+  }
+  layout_write(v, &l, loc);
+}
+
+/* An operand that is not plain keeps its shape; loop 0 of its map becomes the loop it is now. */
+static MlirAffineMap renamed(struct emit *e, MlirAffineMap m, const struct shape2 *to) {
+  int64_t results[STRUCTURED_LOOPS_MAX];
+  const int n = (int)mlirAffineMapGetNumResults(m);
+
+  for (int r = 0; r < n; r++) {
+    MlirAffineExpr x = mlirAffineMapGetResult(m, r);
+    if (mlirAffineExprIsADim(x))
+      results[r] = to->form == FORM_COLUMN ? 0 : 1;
+    else
+      results[r] = EMIT_CONST(mlirAffineExprIsAConstant(x) ? mlirAffineConstantExprGetValue(x) : 0);
+  }
+  return emit_map(e, 2, n, results);
+}
+
+static void shift_indices(struct pass_run *run, MlirOperation op, int by) {
+  struct ir_ops at = ir_collect_named(run->arena, op, "linalg.index");
+  for (int i = 0; i < at.n; i++) {
+    MlirAttribute dim = mlirOperationGetAttributeByName(at.v[i], ir_str("dim"));
+    mlirOperationSetAttributeByName(
+        at.v[i], ir_str("dim"), mlirIntegerAttrGet(mlirAttributeGetType(dim), mlirIntegerAttrGetValueInt(dim) + by));
+  }
+}
+
+/* True if every map is made of loops and constants, which is all that is understood here. */
+static bool has_simple_maps(const struct structured *s) {
+  for (int o = 0; o < s->n_inputs + s->n_inits; o++)
+    for (int r = 0; r < mlirAffineMapGetNumResults(s->maps[o]); r++) {
+      MlirAffineExpr x = mlirAffineMapGetResult(s->maps[o], r);
+      if (!mlirAffineExprIsADim(x) && !mlirAffineExprIsAConstant(x))
+        return false;
+    }
+  return true;
+}
+
+static void raise_rank(struct pass_run *run, MlirOperation op, const struct structured *s) {
+  const int64_t n = s->n_loops ? s->extents[0] : 1, one[] = {1, 1};
+  const struct shape2 to = choose_shape(run, op, s, n);
+  struct emit e = edit_before(run, op);
+  MlirAffineMap maps[STRUCTURED_OPERANDS_MAX];
+
+  for (int o = 0; o < s->n_inputs; o++) {
+    bool has_loop = false;
+    for (int r = 0; r < mlirAffineMapGetNumResults(s->maps[o]); r++)
+      has_loop |= structured_map_loop(s->maps[o], r) == 0;
+    maps[o] = has_loop || n == 1 ? emit_identity_map(&e, 2) : emit_map(&e, 2, 2, (int64_t[]){-1, -1});
+    MlirValue v = mlirOperationGetOperand(op, o);
+    if (is_plain(op, s, o, n))
+      mlirOperationSetOperand(op, o, edit_reshape(&e, v, 2, has_loop ? to.dims : one));
+    else
+      maps[o] = renamed(&e, s->maps[o], &to);
+  }
+  for (int r = 0; r < s->n_inits; r++) {
+    maps[s->n_inputs + r] = emit_identity_map(&e, 2);
+    normalize_result(run, op, s, r, 2, to.dims);
+    annotate_2d(mlirOperationGetResult(op, r), &to, e.loc);
+  }
+  if (!ir_is(op, "linalg.generic"))
+    return;
+  normalize_set_maps(run, op, s->n_inputs + s->n_inits, maps);
+  normalize_set_iterators(run, op, 2, (const bool[]){false, false});
+  if (to.form == FORM_ROW)
+    shift_indices(run, op, 1);
+}
+
+/* ---- inputs ------------------------------------------------------------------------------------------------------------- */
+
+/* The loops of map m in order, each at most once, constants only where the operand has one element; at[loop] says which
+ * loops it has. */
+static bool read_input(MlirAffineMap m, int rank, const int64_t *dims, bool *at) {
+  int last = -1;
+  memset(at, 0, STRUCTURED_LOOPS_MAX * sizeof *at);
+  for (int r = 0; r < rank; r++) {
+    const int loop = structured_map_loop(m, r);
+    if (loop < 0 && dims[r] == 1)
+      continue;
+    if (loop <= last)
+      return false;
+    at[loop] = true;
+    last = loop;
+  }
+  return true;
+}
+
+/* v[…, 1, …] copied along dimension p, which gets n elements.  A copy of the same value that an earlier operation of
+ * the block made is used again. */
+static MlirValue broadcast(struct emit *e, MlirValue v, int rank, int64_t *dims, int p, int64_t n) {
+  int64_t less[STRUCTURED_LOOPS_MAX];
+  for (int i = 0, k = 0; i < rank; i++)
+    if (i != p)
+      less[k++] = dims[i];
+  dims[p] = n;
+  MlirType type = edit_tensor(emit_value_element_type(v), rank, dims);
+  MlirValue narrow = edit_reshape(e, v, rank - 1, less);
+  for (MlirOpOperand u = mlirValueGetFirstUse(narrow); !mlirOpOperandIsNull(u); u = mlirOpOperandGetNextUse(u)) {
+    MlirOperation b = mlirOpOperandGetOwner(u);
+    if (ir_is(b, "linalg.broadcast") && mlirTypeEqual(mlirValueGetType(emit_result(b)), type) &&
+        mlirBlockEqual(mlirOperationGetBlock(b), e->block) &&
+        mlirAttributeEqual(mlirOperationGetAttributeByName(b, ir_str("dimensions")),
+                           emit_i64_array(e, 1, (int64_t[]){p})) &&
+        mlirOperationIsBeforeInBlock(b, e->before))
+      return emit_result(b);
+  }
+  MlirValue empty = emit_op1(e, "tensor.empty", type, 0, NULL);
+  MlirNamedAttribute attr = emit_attr(e, "dimensions", emit_i64_array(e, 1, (int64_t[]){p}));
+  return emit_result(emit_linalg_copying(e, "linalg.broadcast", narrow, empty, attr));
+}
+
+void normalize_inputs(struct pass_run *run, MlirOperation op, int partition) {
+  struct structured s;
+  struct emit e = edit_before(run, op);
+  bool changed = false;
+
+  if (!structured_read(op, &s) || !ir_is(op, "linalg.generic"))
+    return;
+  for (int o = 0; o < s.n_inputs; o++) {
+    int64_t dims[STRUCTURED_LOOPS_MAX], results[STRUCTURED_LOOPS_MAX];
+    bool at[STRUCTURED_LOOPS_MAX];
+    MlirValue v = mlirOperationGetOperand(op, o);
+    const int rank = ir_shape(v, STRUCTURED_LOOPS_MAX, dims);
+
+    if (rank < 0 || !read_input(s.maps[o], rank, dims, at) || mlirAffineMapIsIdentity(s.maps[o]))
+      continue;
+    for (int l = 0; l < s.n_loops; l++) {
+      dims[l] = at[l] ? s.extents[l] : 1;
+      results[l] = at[l] || s.extents[l] == 1 ? l : EMIT_CONST(0);
+    }
+    v = edit_reshape(&e, v, s.n_loops, dims);
+    if (results[partition] != partition) {
+      v = broadcast(&e, v, s.n_loops, dims, partition, s.extents[partition]);
+      results[partition] = partition;
+      pass_remark(run, op, "input %d is copied to all partitions", o);
+    }
+    mlirOperationSetOperand(op, o, v);
+    s.maps[o] = emit_map(&e, s.n_loops, s.n_loops, results);
+    changed = true;
+  }
+  if (changed)
+    normalize_set_maps(run, op, s.n_inputs + s.n_inits, s.maps);
+}
+
+/* ---- all ---------------------------------------------------------------------------------------------------------------- */
+
+static void normalize_elementwise(struct pass_run *run, MlirOperation op) {
+  struct structured s;
+
+  structured_read(op, &s);
+  if (s.n_loops < 2) {
+    if (!has_simple_maps(&s))
+      return;
+    raise_rank(run, op, &s);
+    structured_read(op, &s);
+  }
+  if (normalize_has_op(run, op, "tensor.extract")) /* its inputs are indices, read by the DMA */
+    return;
+  struct layout l = layout_read(emit_result(op));
+  normalize_inputs(run, op, l.partition_dim > 0 && l.partition_dim < s.n_loops ? l.partition_dim : 0);
+}
+
+/* A fill that somebody else than an operation's init reads. */
+static void normalize_fill(struct pass_run *run, MlirOperation fill) {
+  int64_t dims[STRUCTURED_LOOPS_MAX], n = 1;
+  const int rank = ir_shape(emit_result(fill), STRUCTURED_LOOPS_MAX, dims);
+  struct structured s;
+
+  if (rank < 0 || rank > 1 || mlirOpOperandIsNull(mlirValueGetFirstUse(emit_result(fill))))
+    return;
+  if (rank)
+    n = dims[0];
+  enum form f = form_of_users(emit_result(fill), n, 0);
+  if (!f)
+    f = fast_form(n);
+  const int64_t p = f == FORM_COLUMN ? n : f == FORM_ROW ? 1 : normalize_partitions(n);
+  structured_read(fill, &s);
+  normalize_result(run, fill, &s, 0, 2, (int64_t[]){p, n / p});
+}
+
+static bool is_static(const struct structured *s) {
+  for (int l = 0; l < s->n_loops; l++)
+    if (s->extents[l] <= 0) /* dynamic, or nothing to do */
+      return false;
+  return true;
+}
+
+static bool is_wanted(MlirOperation op, void *user) {
+  const bool fills = *(const bool *)user;
+  struct structured s;
+
+  if (!structured_read(op, &s) || mlirOperationGetNumResults(op) < 1 || !is_static(&s))
+    return false;
+  return fills ? s.kind == SK_FILL : structured_is_elementwise(&s) || s.kind == SK_REDUCTION;
+}
+
+enum status normalize_shapes(struct pass_run *run) {
+  bool fills = false;
+  struct ir_ops ops = ir_collect(run->arena, run->module, is_wanted, &fills);
+
+  for (int i = 0; i < ops.n; i++) {
+    struct structured s;
+    structured_read(ops.v[i], &s);
+    if (s.kind == SK_REDUCTION)
+      normalize_reduction(run, ops.v[i]);
+    else
+      normalize_elementwise(run, ops.v[i]);
+  }
+  fills = true;
+  ops = ir_collect(run->arena, run->module, is_wanted, &fills);
+  for (int i = 0; i < ops.n; i++)
+    normalize_fill(run, ops.v[i]);
+  return ST_OK;
+}

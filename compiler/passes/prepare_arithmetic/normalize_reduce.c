@@ -1,0 +1,295 @@
+/* normalize_reduce: reductions whose result has fewer than two dimensions, or that leave no loop for the partitions.
+ *
+ *     [M,N] -> [M]       ==>  [M,N] -> [M,1], collapsed            (a reduced dimension stays, with one element)
+ *     [M,N] -> []        ==>  [M,N] -> [M,1], transpose, [1,M] -> [1,1]
+ *     [N]   -> []        ==>  the same from [P,N/P], or [1,N] -> [1,1] for a short one
+ *
+ * The two steps need a combiner with a neutral element to start the first one from; the initial value goes into the
+ * second.  Any other reduction to a scalar (an argmax, say) gets a unit dimension in front and runs in one partition.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "mlir-c/BuiltinAttributes.h"
+#include "mlir-c/BuiltinTypes.h"
+
+#include "passes/lib/layout.h"
+#include "passes/prepare_arithmetic/normalize.h"
+
+/* ---- combiners ------------------------------------------------------------------------------------------------------ */
+
+enum neutral { N_ZERO, N_ONE, N_LOWEST, N_HIGHEST, N_ONES };
+
+static const struct combiner {
+  const char *name;
+  enum neutral neutral;
+} combiners[] = {
+    {"arith.addf", N_ZERO},        {"arith.addi", N_ZERO},       {"arith.mulf", N_ONE},      {"arith.muli", N_ONE},
+    {"arith.maximumf", N_LOWEST},  {"arith.maxnumf", N_LOWEST},  {"arith.maxsi", N_LOWEST},  {"arith.maxui", N_ZERO},
+    {"arith.minimumf", N_HIGHEST}, {"arith.minnumf", N_HIGHEST}, {"arith.minsi", N_HIGHEST}, {"arith.minui", N_ONES},
+    {"arith.andi", N_ONES},        {"arith.ori", N_ZERO},        {"arith.xori", N_ZERO},
+};
+
+/* The body is combiner(out, f(inputs)): the combiner, or NULL. */
+static const struct combiner *combiner_of(MlirOperation op, const struct structured *s) {
+  MlirBlock body = edit_body(op);
+  MlirValue out = mlirBlockGetArgument(body, s->n_inputs);
+  MlirOpOperand use = mlirValueGetFirstUse(out);
+  MlirOperation def = ir_defining_op(mlirOperationGetOperand(mlirBlockGetTerminator(body), 0));
+
+  if (mlirOperationIsNull(def) || mlirOpOperandIsNull(use) || !mlirOpOperandIsNull(mlirOpOperandGetNextUse(use)) ||
+      !mlirOperationEqual(mlirOpOperandGetOwner(use), def))
+    return NULL;
+  for (size_t i = 0; i < sizeof combiners / sizeof *combiners; i++)
+    if (ir_is(def, combiners[i].name))
+      return &combiners[i];
+  return NULL;
+}
+
+static MlirValue neutral_value(struct emit *e, MlirType t, enum neutral n) {
+  if (mlirTypeIsAFloat(t))
+    return emit_float(e, t, n == N_ONE ? 1 : n == N_LOWEST ? -INFINITY : n == N_HIGHEST ? INFINITY : 0);
+  const unsigned bits = mlirIntegerTypeGetWidth(t);
+  const int64_t lowest = (int64_t)(UINT64_MAX << (bits - 1));
+  return emit_int(e, t, n == N_ONE ? 1 : n == N_LOWEST ? lowest : n == N_HIGHEST ? ~lowest : n == N_ONES ? -1 : 0);
+}
+
+/* ---- keeping the reduced dimensions ----------------------------------------------------------------------------------- */
+
+/* The tile of a value whose reduced dimensions come back with one element. */
+static void keep_tile(MlirValue v, const struct structured *s, MlirLocation loc) {
+  struct layout l = layout_read(v);
+  int64_t tile[STRUCTURED_LOOPS_MAX];
+  int n = 0, loop = 0;
+
+  if (mlirOperationIsNull(l.layout_op))
+    return;
+  for (; loop < s->n_loops; loop++)
+    tile[loop] = s->reduction[loop] || n >= l.n_tile ? 1 : l.tile[n++];
+  if (l.n_tile && n == l.n_tile) {
+    l.n_tile = s->n_loops;
+    memcpy(l.tile, tile, (size_t)loop * sizeof *tile);
+  }
+  if (l.partition_dim >= 0) /* counts the dimensions that were left; now it counts loops */
+    for (loop = 0, n = l.partition_dim; loop < s->n_loops; loop++)
+      if (!s->reduction[loop] && n-- == 0) {
+        l.partition_dim = loop;
+        break;
+      }
+  layout_write(v, &l, loc);
+}
+
+/* Every result in full rank: a loop that is reduced is 1 there. */
+static void keep_dims(struct pass_run *run, MlirOperation op, struct structured *s) {
+  struct emit e = edit_before(run, op);
+  int64_t dims[STRUCTURED_LOOPS_MAX], results[STRUCTURED_LOOPS_MAX];
+
+  for (int l = 0; l < s->n_loops; l++) {
+    dims[l] = s->reduction[l] ? 1 : s->extents[l];
+    results[l] = s->reduction[l] ? EMIT_CONST(0) : l;
+  }
+  for (int r = 0; r < s->n_inits; r++) {
+    int64_t old[STRUCTURED_LOOPS_MAX];
+    const int rank = ir_shape(mlirOperationGetResult(op, r), STRUCTURED_LOOPS_MAX, old);
+    s->maps[s->n_inputs + r] = emit_map(&e, s->n_loops, s->n_loops, results);
+    normalize_result(run, op, s, r, s->n_loops, dims);
+    if (rank < s->n_loops)
+      keep_tile(mlirOperationGetResult(op, r), s, e.loc);
+  }
+  normalize_set_maps(run, op, s->n_inputs + s->n_inits, s->maps);
+}
+
+/* ---- a unit loop in front ------------------------------------------------------------------------------------------------ */
+
+static MlirAffineMap behind_unit(struct emit *e, MlirAffineMap m, int n_loops) {
+  int64_t results[STRUCTURED_LOOPS_MAX] = {0};
+  const int n = (int)mlirAffineMapGetNumResults(m);
+
+  for (int r = 0; r < n; r++) {
+    MlirAffineExpr x = mlirAffineMapGetResult(m, r);
+    results[r + 1] =
+        mlirAffineExprIsADim(x) ? structured_map_loop(m, r) + 1 : EMIT_CONST(mlirAffineConstantExprGetValue(x));
+  }
+  return emit_map(e, n_loops + 1, n + 1, results);
+}
+
+static void prepend_tile(MlirValue v, MlirLocation loc) {
+  struct layout l = layout_read(v);
+  if (mlirOperationIsNull(l.layout_op) && mlirOperationIsNull(l.tile_op))
+    return;
+  if (l.n_loop) {
+    memmove(l.loop + 1, l.loop, (size_t)l.n_loop * sizeof *l.loop);
+    l.loop[0] = 1;
+    l.n_loop++;
+  }
+  l.n_tile = 0; /* of one element */
+  l.partition_dim = -1;
+  layout_write(v, &l, loc);
+}
+
+/* A loop of one turn in front of all others; the result is [1,1,…]. */
+static void prepend_unit(struct pass_run *run, MlirOperation op, struct structured *s) {
+  struct emit e = edit_before(run, op);
+  bool reduction[STRUCTURED_LOOPS_MAX + 1] = {false};
+  int64_t dims[STRUCTURED_LOOPS_MAX] = {1}, results[STRUCTURED_LOOPS_MAX] = {0};
+
+  for (int o = 0; o < s->n_inputs; o++) {
+    MlirValue v = mlirOperationGetOperand(op, o);
+    const int rank = ir_shape(v, STRUCTURED_LOOPS_MAX - 1, dims + 1);
+    dims[0] = 1;
+    mlirOperationSetOperand(op, o, edit_reshape(&e, v, rank + 1, dims));
+    s->maps[o] = behind_unit(&e, s->maps[o], s->n_loops);
+  }
+  for (int l = 1; l <= s->n_loops; l++) {
+    reduction[l] = true;
+    dims[l] = 1;
+    results[l] = EMIT_CONST(0);
+  }
+  for (int r = 0; r < s->n_inits; r++) {
+    s->maps[s->n_inputs + r] = emit_map(&e, s->n_loops + 1, s->n_loops + 1, results);
+    normalize_result(run, op, s, r, s->n_loops + 1, dims);
+    prepend_tile(mlirOperationGetResult(op, r), e.loc);
+  }
+  struct ir_ops at = ir_collect_named(run->arena, op, "linalg.index");
+  for (int i = 0; i < at.n; i++) {
+    MlirAttribute dim = mlirOperationGetAttributeByName(at.v[i], ir_str("dim"));
+    mlirOperationSetAttributeByName(at.v[i], ir_str("dim"),
+                                    mlirIntegerAttrGet(mlirAttributeGetType(dim), mlirIntegerAttrGetValueInt(dim) + 1));
+  }
+  normalize_set_maps(run, op, s->n_inputs + s->n_inits, s->maps);
+  normalize_set_iterators(run, op, s->n_loops + 1, reduction);
+}
+
+/* ---- two steps ------------------------------------------------------------------------------------------------------------ */
+
+static MlirValue combine(struct emit *e, MlirValue const *args, void *user) {
+  return emit_binary(e, user, args[1], args[0]);
+}
+
+/* The input of a reduction of one dimension as [P, N/P] or [1, N]. */
+static void view_as_matrix(struct pass_run *run, MlirOperation op, struct structured *s) {
+  struct emit e = edit_before(run, op);
+  const int64_t n = s->extents[0], p = n > NORM_ROW_MAX ? normalize_partitions(n) : 1;
+
+  mlirOperationSetOperand(op, 0, edit_reshape(&e, mlirOperationGetOperand(op, 0), 2, (int64_t[]){p, n / p}));
+  s->n_loops = 2;
+  s->extents[0] = p;
+  s->extents[1] = n / p;
+  s->reduction[1] = true;
+  s->maps[0] = emit_identity_map(&e, 2);
+}
+
+/* A loop tile with an entry per loop; one of the single loop there was goes over the free dimension. */
+static void retile(MlirValue v, const struct structured *s, MlirLocation loc, struct layout *scalar) {
+  struct layout first = *scalar = layout_read(v);
+
+  scalar->tile_op = (MlirOperation){NULL};
+  scalar->n_loop = scalar->n_tile = 0;
+  scalar->partition_dim = -1;
+  if (mlirOperationIsNull(first.layout_op) && mlirOperationIsNull(first.tile_op))
+    return;
+  if (first.n_loop == 1 && s->n_loops == 2) {
+    first.loop[1] = first.loop[0] < s->extents[1] ? first.loop[0] : s->extents[1];
+    first.loop[0] = s->extents[0] < NORM_PARTITIONS ? s->extents[0] : NORM_PARTITIONS;
+    first.n_loop = 2;
+  }
+  first.n_tile = 0;
+  first.partition_dim = -1;
+  first.space = s->extents[0] == 1 ? first.space : SPACE_SBUF;
+  layout_write(v, &first, loc);
+}
+
+static void split(struct pass_run *run, MlirOperation op, struct structured *s, const struct combiner *c) {
+  if (s->n_loops == 1)
+    view_as_matrix(run, op, s);
+  struct emit e = edit_before(run, op);
+  MlirValue result = emit_result(op), init = mlirOperationGetOperand(op, 1);
+  MlirType element = emit_value_element_type(result);
+  const bool is_one_step = s->extents[0] == 1;
+  int64_t dims[STRUCTURED_LOOPS_MAX], results[STRUCTURED_LOOPS_MAX], old[STRUCTURED_LOOPS_MAX];
+  const int old_rank = ir_shape(result, STRUCTURED_LOOPS_MAX, old);
+  struct layout scalar;
+
+  for (int l = 0; l < s->n_loops; l++) {
+    dims[l] = l ? 1 : s->extents[0];
+    results[l] = l ? EMIT_CONST(0) : 0;
+  }
+  s->reduction[0] = false;
+  s->maps[1] = emit_map(&e, s->n_loops, s->n_loops, results);
+  retile(result, s, e.loc, &scalar);
+  normalize_set_iterators(run, op, s->n_loops, s->reduction);
+  normalize_set_maps(run, op, 2, s->maps);
+  if (is_one_step) {
+    normalize_result(run, op, s, 0, s->n_loops, dims);
+    return;
+  }
+  MlirValue empty = emit_op1(&e, "tensor.empty", edit_tensor(element, s->n_loops, dims), 0, NULL);
+  mlirOperationSetOperand(op, 1, emit_fill(&e, neutral_value(&e, element, c->neutral), empty));
+  mlirValueSetType(result, mlirValueGetType(empty));
+
+  struct emit behind = edit_behind(run, op);
+  const int64_t one[] = {1, 1};
+  const bool reduction[] = {false, true};
+  MlirValue column = edit_reshape(&behind, result, 2, (int64_t[]){s->extents[0], 1});
+  MlirValue row = edit_transpose(&behind, column, 2, (int64_t[]){1, 0});
+  MlirAffineMap maps[] = {emit_identity_map(&behind, 2), emit_map(&behind, 2, 2, (int64_t[]){0, EMIT_CONST(0)})};
+  MlirOperation second =
+      emit_linalg_generic(&behind, &(struct emit_generic){.n_loops = 2,
+                                                          .reduction = reduction,
+                                                          .n_inputs = 1,
+                                                          .inputs = &row,
+                                                          .maps = maps,
+                                                          .output = edit_reshape_init(&behind, init, 2, one),
+                                                          .body = combine,
+                                                          .user = (void *)(uintptr_t)c->name});
+  MlirValue back = edit_reshape(&behind, emit_result(second), old_rank, old);
+  MlirOperation reader = mlirOpOperandGetOwner(mlirValueGetFirstUse(column));
+  if (!mlirValueEqual(column, result))
+    reader = mlirOpResultGetOwner(column);
+  edit_replace_data_uses(run->arena, result, back, reader);
+  if (!mlirOperationIsNull(scalar.layout_op)) {
+    scalar.layout_op = (MlirOperation){NULL};
+    layout_write(emit_result(second), &scalar, e.loc);
+  }
+  if (!mlirOperationIsNull(ir_defining_op(init)))
+    edit_erase_unused(ir_defining_op(init));
+  pass_remark(run, op, "reduced in two steps: within the partitions, then across them");
+}
+
+/* ---- all -------------------------------------------------------------------------------------------------------------------- */
+
+static bool has_simple_maps(const struct structured *s) {
+  for (int o = 0; o < s->n_inputs + s->n_inits; o++)
+    for (int r = 0; r < mlirAffineMapGetNumResults(s->maps[o]); r++) {
+      MlirAffineExpr x = mlirAffineMapGetResult(s->maps[o], r);
+      if (!mlirAffineExprIsADim(x) && !mlirAffineExprIsAConstant(x))
+        return false;
+    }
+  return true;
+}
+
+void normalize_reduction(struct pass_run *run, MlirOperation op) {
+  struct structured s;
+  int partition = -1;
+
+  if (!structured_read(op, &s) || !has_simple_maps(&s) || !ir_is(op, "linalg.generic"))
+    return;
+  for (int l = s.n_loops - 1; l >= 0; l--)
+    if (!s.reduction[l])
+      partition = l;
+  if (partition < 0) {
+    const struct combiner *c = s.n_inputs == 1 && s.n_inits == 1 && mlirAffineMapIsIdentity(s.maps[0]) &&
+                                       !normalize_has_op(run, op, "linalg.index")
+                                   ? combiner_of(op, &s)
+                                   : NULL;
+    if (c)
+      split(run, op, &s, c);
+    else
+      prepend_unit(run, op, &s);
+    return;
+  }
+  if (mlirAffineMapGetNumResults(s.maps[s.n_inputs]) < 2)
+    keep_dims(run, op, &s);
+  struct layout l = layout_read(emit_result(op));
+  normalize_inputs(run, op, l.partition_dim > 0 && l.partition_dim < s.n_loops ? l.partition_dim : partition);
+}

@@ -1,0 +1,53 @@
+/* prepare_arithmetic: arithmetic in the form that the engines have.
+ *
+ * Functions (expand.c): log1p, the number of bits set and the like are written out.
+ *
+ * Division (divide.c): there is no tensor divided by a tensor; it is a reciprocal and a multiplication.
+ *
+ * Windows (windows.c): a convolution is a matrix product of slices.
+ *
+ * Shape (normalize.c, normalize_reduce.c): engines work on two dimensions and more, the first being the partitions.
+ *
+ *     tensor<N>            ==>  a column [N,1], a row [1,N] or [P,N/P], and tensor.collapse_shape behind it
+ *     x[M,N] + bias[N]     ==>  x + linalg.broadcast of bias over the partitions
+ *     x[M,N] * scale[M]    ==>  x * scale[M,1]            one number per partition needs no copy
+ *     sum of x[M,N]        ==>  sum over N to [M,1], transpose, sum to [1,1]
+ *
+ * Runs before layouts are inferred, so that what it makes gets one.  Values: quotients change by the rounding of the
+ * reciprocal, sums by their order; everything else is exact.  Linear in operations, but for the users that are looked
+ * at to choose a shape.
+ */
+#include "passes/prepare_arithmetic/divide.h"
+#include "passes/lib/edit.h"
+#include "passes/prepare_arithmetic/expand.h"
+#include "passes/prepare_arithmetic/normalize.h"
+#include "passes/prepare_arithmetic/windows.h"
+
+static bool is_linalg(MlirOperation op, void *user) {
+  (void)user;
+  return structured_read(op, &(struct structured){0});
+}
+
+static enum status run_pass(struct pass_run *run) {
+  struct ir_ops ops = ir_collect_named(run->arena, run->module, "linalg.generic");
+
+  for (int i = 0; i < ops.n; i++)
+    expand_rewrite(run, ops.v[i]);
+  ops = ir_collect(run->arena, run->module, is_linalg, NULL);
+  for (int i = 0; i < ops.n; i++)
+    divide_rewrite(run, ops.v[i]);
+  ops = ir_collect_named(run->arena, run->module, "linalg.generic");
+  for (int i = 0; i < ops.n; i++)
+    windows_rewrite(run, ops.v[i]);
+  enum status st = normalize_shapes(run);
+  edit_sweep(run);
+  return st;
+}
+
+const struct pass_def prepare_arithmetic = {
+    .name = "prepare-arithmetic",
+    .summary = "Writes out functions that no engine has, divides by multiplying with reciprocals, turns convolutions "
+               "into matrix products, and gives every operation two dimensions, the first one for the partitions; what "
+               "is broadcast over the partitions becomes an explicit copy.",
+    .run = run_pass,
+};
