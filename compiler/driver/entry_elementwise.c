@@ -8,7 +8,7 @@
  */
 #include "driver/entry.h"
 #include "ir/structured.h"
-#include "linalg/emit.h"
+#include "ir/build.h"
 
 static bool is_wanted(MlirOperation op, void *user) {
   (void)user;
@@ -20,23 +20,23 @@ static bool is_wanted(MlirOperation op, void *user) {
 }
 
 /* op itself, on elements; operands that are no tensors stay. */
-static MlirValue write_body(struct emit *body, MlirValue const *args, void *user) {
+static MlirValue write_body(struct ir_builder *body, MlirValue const *args, void *user) {
   MlirOperation op = mlirOperationClone(*(MlirOperation *)user);
   MlirValue result = mlirOperationGetResult(op, 0);
   for (intptr_t k = 0; k < mlirOperationGetNumOperands(op); k++)
     if (mlirTypeIsARankedTensor(mlirValueGetType(mlirOperationGetOperand(op, k))))
       mlirOperationSetOperand(op, k, *args++);
-  mlirValueSetType(result, emit_value_element_type(result));
+  mlirValueSetType(result, ir_value_element(result));
   mlirBlockAppendOwnedOperation(body->block, op);
   return result;
 }
 
 static void spell(struct ir *ir, struct arena *a, MlirOperation op) {
-  struct emit e = {.ctx = ir->ctx,
-                   .block = mlirOperationGetBlock(op),
-                   .loc = mlirOperationGetLocation(op),
-                   .arena = a,
-                   .before = op};
+  struct ir_builder b = {.ctx = ir->ctx,
+                         .block = mlirOperationGetBlock(op),
+                         .loc = mlirOperationGetLocation(op),
+                         .arena = a,
+                         .before = op};
   const intptr_t n_operands = mlirOperationGetNumOperands(op);
   MlirValue result = mlirOperationGetResult(op, 0), *inputs = arena_new_array(a, MlirValue, (size_t)n_operands);
   MlirAffineMap *maps = arena_new_array(a, MlirAffineMap, (size_t)n_operands + 1);
@@ -46,16 +46,16 @@ static void spell(struct ir *ir, struct arena *a, MlirOperation op) {
     if (mlirTypeIsARankedTensor(mlirValueGetType(mlirOperationGetOperand(op, k))))
       inputs[n++] = mlirOperationGetOperand(op, k);
   for (int k = 0; k <= n; k++)
-    maps[k] = emit_identity_map(&e, rank);
-  MlirValue empty = emit_op1(&e, "tensor.empty", mlirValueGetType(result), 0, NULL);
-  MlirOperation made = emit_linalg_generic(&e, &(struct emit_generic){.n_loops = rank,
-                                                                      .n_inputs = n,
-                                                                      .inputs = inputs,
-                                                                      .maps = maps,
-                                                                      .output = empty,
-                                                                      .body = write_body,
-                                                                      .user = &op});
-  mlirValueReplaceAllUsesOfWith(result, emit_result(made));
+    maps[k] = ir_identity_map(&b, rank);
+  MlirValue empty = ir_op1(&b, "tensor.empty", mlirValueGetType(result), 0, NULL);
+  MlirOperation made = ir_linalg_generic(&b, &(struct ir_generic){.n_loops = rank,
+                                                                  .n_inputs = n,
+                                                                  .inputs = inputs,
+                                                                  .maps = maps,
+                                                                  .output = empty,
+                                                                  .body = write_body,
+                                                                  .user = &op});
+  mlirValueReplaceAllUsesOfWith(result, ir_result(made));
   mlirOperationDestroy(op);
 }
 

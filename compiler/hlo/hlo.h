@@ -19,6 +19,7 @@
 #include "base/arena.h"
 #include "base/dtype.h"
 #include "base/error.h"
+#include "base/memory.h"
 #include "base/src.h"
 
 enum hlo_op {
@@ -129,7 +130,6 @@ struct hlo_operand_alias {
 
 /* ---- knobs ----------------------------------------------------------------------------------------- */
 
-enum mem_space { MEM_NONE, MEM_HBM, MEM_PSUM, MEM_SBUF, MEM_SHARED_HBM, MEM_CONSTANT };
 const char *mem_space_name(enum mem_space m); /* "Sbuf" */
 
 /* The loops that computed a value when a knob was put on it: what the user saw, whatever became of them since. */

@@ -7,8 +7,6 @@
 #include "mlir-c/BuiltinTypes.h"
 #include "mlir-c/Dialect/Linalg.h"
 
-#include "ir/ir.h"
-
 static const struct {
   const char *name;
   enum structured_kind kind;
@@ -58,7 +56,7 @@ static void read_iterators(MlirOperation op, struct structured *s) {
     s->reduction[s->n_loops - 1] = true;
     return;
   }
-  MlirAttribute types = mlirOperationGetAttributeByName(op, ir_str("iterator_types"));
+  MlirAttribute types = ir_attr(op, "iterator_types");
   if (mlirAttributeIsNull(types) || !mlirAttributeIsAArray(types))
     return;
   MlirAttribute reduction =
@@ -90,7 +88,7 @@ bool structured_read(MlirOperation op, struct structured *out) {
   if (s.kind == SK_NONE)
     return false;
   MlirAttribute maps = mlirLinalgGetIndexingMapsAttribute(op);
-  MlirAttribute segments = mlirOperationGetAttributeByName(op, ir_str("operandSegmentSizes"));
+  MlirAttribute segments = ir_attr(op, "operandSegmentSizes");
   if (mlirAttributeIsNull(maps))
     return false;
   intptr_t n = mlirArrayAttrGetNumElements(maps);
@@ -124,57 +122,12 @@ int structured_map_loop(MlirAffineMap map, int r) {
   return mlirAffineExprIsADim(e) ? (int)mlirAffineDimExprGetPosition(e) : -1;
 }
 
-/* ---- lists ------------------------------------------------------------------------------------------------------ */
-
-struct collect {
-  struct arena *a;
-  bool (*want)(MlirOperation, void *);
-  void *user;
-  struct ir_ops ops;
-  int cap;
-};
-
-static MlirWalkResult add_op(MlirOperation op, void *user) {
-  struct collect *c = user;
-  if (c->want && !c->want(op, c->user))
-    return MlirWalkResultAdvance;
-  if (c->ops.n == c->cap) {
-    c->cap = c->cap ? c->cap * 2 : 32;
-    MlirOperation *v = arena_new_array(c->a, MlirOperation, (size_t)c->cap);
-    if (c->ops.n)
-      memcpy(v, c->ops.v, (size_t)c->ops.n * sizeof *v);
-    c->ops.v = v;
-  }
-  c->ops.v[c->ops.n++] = op;
-  return MlirWalkResultAdvance;
-}
-
-struct ir_ops ir_collect(struct arena *a, MlirOperation root, bool (*want)(MlirOperation, void *), void *user) {
-  struct collect c = {.a = a, .want = want, .user = user};
-  mlirOperationWalk(root, add_op, &c, MlirWalkPreOrder);
-  return c.ops;
-}
-
-static bool has_name(MlirOperation op, void *user) {
-  return ir_is(op, user);
-}
-
-struct ir_ops ir_collect_named(struct arena *a, MlirOperation root, const char *name) {
-  return ir_collect(a, root, has_name, (void *)(uintptr_t)name);
-}
-
-/* ---- types ------------------------------------------------------------------------------------------------------ */
-
-int ir_shape(MlirValue v, int max, int64_t *dims) {
-  MlirType t = mlirValueGetType(v);
-  if (!mlirTypeIsAShaped(t) || !mlirShapedTypeHasRank(t))
-    return -1;
-  int rank = (int)mlirShapedTypeGetRank(t);
-  for (int i = 0; i < rank && i < max; i++)
-    dims[i] = mlirShapedTypeIsDynamicDim(t, i) ? -1 : mlirShapedTypeGetDimSize(t, i);
-  return rank;
-}
-
-MlirOperation ir_defining_op(MlirValue v) {
-  return mlirValueIsAOpResult(v) ? mlirOpResultGetOwner(v) : (MlirOperation){NULL};
+bool structured_has_simple_maps(const struct structured *s) {
+  for (int o = 0; o < s->n_inputs + s->n_inits; o++)
+    for (int r = 0; r < mlirAffineMapGetNumResults(s->maps[o]); r++) {
+      MlirAffineExpr x = mlirAffineMapGetResult(s->maps[o], r);
+      if (!mlirAffineExprIsADim(x) && !mlirAffineExprIsAConstant(x))
+        return false;
+    }
+  return true;
 }

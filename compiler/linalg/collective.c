@@ -1,32 +1,33 @@
-/* collective: collectives and custom calls, which become calls of functions that have no body.
+/* collective: collectives and custom calls, which become calls of functions without a body.
  *
- * What a collective is stands in its function's declaration, and nowhere else:
+ * The function's declaration alone says which collective it is:
  *
  *     func.func private @all_reduce(tensor<4x6xf32>) -> tensor<4x6xf32> attributes
  *         {nkipy.collective = {kind = "all_reduce", op = "add", replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>}}
  *
  *     kind                 "all_gather", "all_reduce", "reduce_scatter", "all_to_all" or "collective_permute"
- *     op                   of all_reduce and reduce_scatter: add, multiply, max, min, bitwise_and or bitwise_or;
- *     unsigned             there, if the integers are, and max and min depend on it
- *     dim                  i64, of the others but collective_permute: what they gather, scatter or split along
- *     replica_groups       a row for each group of devices; missing: all devices are one
- *     source_target_pairs  collective_permute's
+ *     op                   all_reduce and reduce_scatter: add, multiply, max, min, bitwise_and or bitwise_or
+ *     unsigned             all_reduce and reduce_scatter of unsigned integers: max and min depend on it
+ *     dim                  i64; all_gather, reduce_scatter, all_to_all: the dimension to gather, scatter or split
+ *     replica_groups       a row for each group of devices; missing: all devices are one group
+ *     source_target_pairs  collective_permute
  *     channel_id           i64, if there is one
  *
- * A custom call's function has its target's name and nkipy.custom_call = {backend_config, aliases = dense<[[output,
- * operand], …]>, has_collectives}, of which there is what the call has.
+ * The function of a custom call has the name of the call's target and nkipy.custom_call = {backend_config, aliases =
+ * dense<[[output, operand], …]>, has_collectives}; entries that the call does not have are missing.
  *
- * So the call goes through every stage as it is and ends as the instruction nisa.<kind> with these attributes
- * (passes/linalg_to_nisa/collective.c).  Where one processor runs a stage, the function gets the body that it has when
+ * The call passes through every stage unchanged and ends as the instruction nisa.<kind> with these attributes
+ * (passes/linalg_to_nisa/collective.c).  To run a stage on one processor, the function gets the body that is right when
  * every device of the group holds the same data (driver/check_collective.c).
  */
-#include "linalg/impl.h"
-
+#include <assert.h>
 #include <string.h>
+
+#include "linalg/impl.h"
 
 /* ---- declarations and calls --------------------------------------------------------------------------------- */
 
-/* nkigen's custom ops: the configuration is the function's code. */
+/* The code of nkigen's custom ops is in their configuration; NULL for other calls. */
 static const char *code_of(const struct hlo_instr *i) {
   static const char prefix[] = "__custom_op__";
   return i->op != HLO_CUSTOM_CALL || strncmp(i->attrs->custom_call_target, prefix, sizeof prefix - 1)
@@ -38,7 +39,8 @@ static bool is_same_attribute(MlirAttribute x, MlirAttribute y) {
   return mlirAttributeIsNull(x) || mlirAttributeIsNull(y) ? x.ptr == y.ptr : mlirAttributeEqual(x, y);
 }
 
-/* A private declaration of this name, type and meaning, once for each three of them; the kernel's own name is taken. */
+/* The symbol of a private declaration with this name, type and meaning; made when there is none yet.  A name that has
+ * another type or meaning, or is the kernel's own, gets a number. */
 static MlirAttribute declare(struct lower *l, const struct hlo_instr *i, const char *name, MlirAttribute what,
                              MlirType type) {
   const char *symbol = name;
@@ -47,7 +49,7 @@ static MlirAttribute declare(struct lower *l, const struct hlo_instr *i, const c
     while (t && strcmp(t->symbol, symbol))
       t = t->next;
     if (t && mlirTypeEqual(t->type, type) && is_same_attribute(t->what, what))
-      return mlirFlatSymbolRefAttrGet(l->e.ctx, ir_str(symbol));
+      return mlirFlatSymbolRefAttrGet(l->b.ctx, ir_str(symbol));
     if (!t && strcmp(symbol, l->module->name))
       break;
     symbol = arena_printf(&l->arena, "%s_%d", name, k);
@@ -55,7 +57,7 @@ static MlirAttribute declare(struct lower *l, const struct hlo_instr *i, const c
   struct lower_target *t = arena_new(&l->arena, struct lower_target);
   *t = (struct lower_target){symbol, code_of(i), hlo_op_is_collective(i->op), what, type, l->targets};
   l->targets = t;
-  return mlirFlatSymbolRefAttrGet(l->e.ctx, ir_str(symbol));
+  return mlirFlatSymbolRefAttrGet(l->b.ctx, ir_str(symbol));
 }
 
 /* i as a call of the function `name`. */
@@ -70,57 +72,59 @@ static enum status call(struct lower *l, const struct hlo_instr *i, const char *
                                                   : &i->shape;
     if (s->dtype == DT_TUPLE)
       return lower_refuse(l, i, "tuples in tuples, or as operands, are not possible");
-    types[k] = emit_tensor_type(&l->e, s->dtype, s->rank, s->dims);
+    types[k] = ir_tensor_type(&l->b, s->dtype, s->rank, s->dims);
     if (k < i->n_operands)
       v[k] = lower_value(l, i->operands[k]);
   }
-  MlirType type = mlirFunctionTypeGet(l->e.ctx, i->n_operands, types, n_results, types + i->n_operands);
-  MlirNamedAttribute attr = emit_attr(&l->e, "callee", declare(l, i, name, what, type));
-  MlirOperation op = emit_operation(&l->e, &(struct emit_op){.name = "func.call",
-                                                             .n_operands = i->n_operands,
-                                                             .operands = v,
-                                                             .n_results = n_results,
-                                                             .results = types + i->n_operands,
-                                                             .n_attrs = 1,
-                                                             .attrs = &attr});
+  MlirType type = mlirFunctionTypeGet(l->b.ctx, i->n_operands, types, n_results, types + i->n_operands);
+  MlirNamedAttribute attr = ir_named(&l->b, "callee", declare(l, i, name, what, type));
+  MlirOperation op = ir_create(&l->b, &(struct ir_parts){.name = "func.call",
+                                                         .n_operands = i->n_operands,
+                                                         .operands = v,
+                                                         .n_results = n_results,
+                                                         .results = types + i->n_operands,
+                                                         .n_attrs = 1,
+                                                         .attrs = &attr});
   for (int k = 0; k < n_results; k++)
     v[k] = mlirOperationGetResult(op, k);
   lower_set_parts(l, i, v);
   return ST_OK;
 }
 
-static void declare_target(struct lower *l, struct emit *top, const struct lower_target *t) {
+static void declare_target(struct lower *l, struct ir_builder *top, const struct lower_target *t) {
   MlirRegion empty = mlirRegionCreate();
-  MlirNamedAttribute attrs[4] = {
-      emit_attr(&l->e, "sym_name", mlirStringAttrGet(l->e.ctx, ir_str(t->symbol))),
-      emit_attr(&l->e, "function_type", mlirTypeAttrGet(t->type)),
-      emit_attr(&l->e, "sym_visibility", mlirStringAttrGet(l->e.ctx, ir_str("private"))),
+  enum { N_ATTRS_MAX = 5 };
+  MlirNamedAttribute attrs[N_ATTRS_MAX] = {
+      ir_named(&l->b, "sym_name", mlirStringAttrGet(l->b.ctx, ir_str(t->symbol))),
+      ir_named(&l->b, "function_type", mlirTypeAttrGet(t->type)),
+      ir_named(&l->b, "sym_visibility", mlirStringAttrGet(l->b.ctx, ir_str("private"))),
   };
   int n = 3;
   if (t->code)
-    attrs[n++] = emit_attr(&l->e, "nkipy.custom_op", mlirUnitAttrGet(l->e.ctx));
+    attrs[n++] = ir_named(&l->b, "nkipy.custom_op", mlirUnitAttrGet(l->b.ctx));
   if (!mlirAttributeIsNull(t->what))
-    attrs[n++] = emit_attr(&l->e, t->is_collective ? "nkipy.collective" : "nkipy.custom_call", t->what);
-  emit_operation(
-      top, &(struct emit_op){.name = "func.func", .n_attrs = n, .attrs = attrs, .n_regions = 1, .regions = &empty});
+    attrs[n++] = ir_named(&l->b, t->is_collective ? "nkipy.collective" : "nkipy.custom_call", t->what);
+  assert(n <= N_ATTRS_MAX);
+  ir_create(top,
+            &(struct ir_parts){.name = "func.func", .n_attrs = n, .attrs = attrs, .n_regions = 1, .regions = &empty});
 }
 
-void declare_targets(struct lower *l, MlirModule module) {
-  struct emit top = l->e;
+void lower_declare_targets(struct lower *l, MlirModule module) {
+  struct ir_builder top = l->b;
   int n = 0, n_codes = 0;
   top.block = mlirModuleGetBody(module);
-  top.loc = mlirLocationUnknownGet(l->e.ctx);
+  top.loc = mlirLocationUnknownGet(l->b.ctx);
   for (const struct lower_target *t = l->targets; t; t = t->next)
     n++;
   MlirNamedAttribute *codes = arena_new_array(&l->arena, MlirNamedAttribute, (size_t)n);
   for (const struct lower_target *t = l->targets; t; t = t->next) {
     declare_target(l, &top, t);
     if (t->code)
-      codes[n_codes++] = emit_attr(&l->e, t->symbol, mlirStringAttrGet(l->e.ctx, ir_str(t->code)));
+      codes[n_codes++] = ir_named(&l->b, t->symbol, mlirStringAttrGet(l->b.ctx, ir_str(t->code)));
   }
   if (n_codes)
     mlirOperationSetDiscardableAttributeByName(mlirModuleGetOperation(module), ir_str("nkipy.custom_op_bodies"),
-                                               mlirDictionaryAttrGet(l->e.ctx, n_codes, codes));
+                                               mlirDictionaryAttrGet(l->b.ctx, n_codes, codes));
 }
 
 /* ---- collectives ---------------------------------------------------------------------------------------------- */
@@ -140,7 +144,8 @@ static const char *kind_of(enum hlo_op op) {
   }
 }
 
-/* The combiner's name; NULL if it is none that devices combine with.  Of bool sums and maxima are or, the others and. */
+/* The combiner's name; NULL when devices cannot combine with it.  On bool, sums and maxima are or, products and minima
+ * and. */
 static const char *reduction_of(const struct hlo_instr *i) {
   const bool is_bool = i->shape.dtype == DT_BOOL;
   if (!reduce_is_plain(i))
@@ -161,22 +166,24 @@ static const char *reduction_of(const struct hlo_instr *i) {
   }
 }
 
-/* dense<[[0, 1], [2, 3]]>: all groups are of one length. */
+/* dense<[[0, 1], [2, 3]]>: all groups have the same length. */
 static MlirAttribute groups_attr(struct lower *l, const struct hlo_groups *g) {
   const int64_t dims[] = {g->n, g->v[0].n};
-  MlirType type = emit_tensor_type(&l->e, DT_I64, 2, dims);
+  MlirType type = ir_tensor_type(&l->b, DT_I64, 2, dims);
   int64_t *v = arena_new_array(&l->arena, int64_t, (size_t)(dims[0] * dims[1]));
-  for (int k = 0; k < g->n; k++)
+  for (int k = 0; k < g->n; k++) {
+    assert(g->v[k].n == dims[1]); /* hlo_verify */
     memcpy(v + k * dims[1], g->v[k].v, (size_t)dims[1] * sizeof *v);
+  }
   return mlirDenseElementsAttrInt64Get(type, dims[0] * dims[1], v);
 }
 
 static MlirAttribute text_attr(struct lower *l, const char *text) {
-  return mlirStringAttrGet(l->e.ctx, ir_str(text));
+  return mlirStringAttrGet(l->b.ctx, ir_str(text));
 }
 
 static MlirAttribute i64_attr(struct lower *l, int64_t v) {
-  return mlirIntegerAttrGet(mlirIntegerTypeGet(l->e.ctx, 64), v);
+  return ir_i64_attr(&l->b, v);
 }
 
 enum status lower_collective(struct lower *l, const struct hlo_instr *i) {
@@ -188,24 +195,24 @@ enum status lower_collective(struct lower *l, const struct hlo_instr *i) {
 
   if (combines && !reduction)
     return lower_refuse(l, i,
-                        "its computation is not add, multiply, maximum, minimum, and or or of its two parameters");
-  v[n++] = emit_attr(&l->e, "kind", text_attr(l, kind_of(i->op)));
+                        "its computation must be add, multiply, maximum, minimum, and or or of its two parameters");
+  v[n++] = ir_named(&l->b, "kind", text_attr(l, kind_of(i->op)));
   if (combines)
-    v[n++] = emit_attr(&l->e, "op", text_attr(l, reduction));
+    v[n++] = ir_named(&l->b, "op", text_attr(l, reduction));
   if (combines && dtype_kind(i->shape.dtype) == DK_UNSIGNED)
-    v[n++] = emit_attr(&l->e, "unsigned", mlirUnitAttrGet(l->e.ctx));
+    v[n++] = ir_named(&l->b, "unsigned", mlirUnitAttrGet(l->b.ctx));
   if (!permutes && i->op != HLO_ALL_REDUCE)
-    v[n++] = emit_attr(&l->e, "dim", i64_attr(l, i->attrs->dimensions.v[0]));
+    v[n++] = ir_named(&l->b, "dim", i64_attr(l, i->attrs->dimensions.v[0]));
   if (i->attrs->groups && i->attrs->groups->n && i->attrs->groups->v[0].n)
-    v[n++] = emit_attr(&l->e, permutes ? "source_target_pairs" : "replica_groups", groups_attr(l, i->attrs->groups));
+    v[n++] = ir_named(&l->b, permutes ? "source_target_pairs" : "replica_groups", groups_attr(l, i->attrs->groups));
   if (i->attrs->channel_id)
-    v[n++] = emit_attr(&l->e, "channel_id", i64_attr(l, i->attrs->channel_id));
-  return call(l, i, kind_of(i->op), mlirDictionaryAttrGet(l->e.ctx, n, v));
+    v[n++] = ir_named(&l->b, "channel_id", i64_attr(l, i->attrs->channel_id));
+  return call(l, i, kind_of(i->op), mlirDictionaryAttrGet(l->b.ctx, n, v));
 }
 
 /* ---- custom calls ------------------------------------------------------------------------------------------ */
 
-/* {output, operand} of each alias; output 0 is the result, if that is no tuple. */
+/* {output, operand} of each alias.  When the result is not a tuple, it is output 0. */
 static MlirAttribute aliases_attr(struct lower *l, const struct hlo_attrs *at) {
   const int64_t dims[] = {at->n_operand_aliases, 2};
   int64_t *v = arena_new_array(&l->arena, int64_t, (size_t)(2 * at->n_operand_aliases));
@@ -214,10 +221,10 @@ static MlirAttribute aliases_attr(struct lower *l, const struct hlo_attrs *at) {
     v[2 * k] = x->output_index.n ? x->output_index.v[0] : 0;
     v[2 * k + 1] = x->operand;
   }
-  return mlirDenseElementsAttrInt64Get(emit_tensor_type(&l->e, DT_I64, 2, dims), 2 * at->n_operand_aliases, v);
+  return mlirDenseElementsAttrInt64Get(ir_tensor_type(&l->b, DT_I64, 2, dims), 2 * at->n_operand_aliases, v);
 }
 
-/* What is not in the name; null if nothing is. */
+/* What the target's name does not say; null if the name says everything. */
 static MlirAttribute what_is_called(struct lower *l, const struct hlo_instr *i) {
   const struct hlo_attrs *at = i->attrs;
   MlirNamedAttribute v[3];
@@ -225,12 +232,12 @@ static MlirAttribute what_is_called(struct lower *l, const struct hlo_instr *i) 
   if (code_of(i))
     return mlirAttributeGetNull();
   if (at->backend_config && *at->backend_config)
-    v[n++] = emit_attr(&l->e, "backend_config", text_attr(l, at->backend_config));
+    v[n++] = ir_named(&l->b, "backend_config", text_attr(l, at->backend_config));
   if (at->n_operand_aliases)
-    v[n++] = emit_attr(&l->e, "aliases", aliases_attr(l, at));
+    v[n++] = ir_named(&l->b, "aliases", aliases_attr(l, at));
   if (at->has_collectives)
-    v[n++] = emit_attr(&l->e, "has_collectives", mlirUnitAttrGet(l->e.ctx));
-  return n ? mlirDictionaryAttrGet(l->e.ctx, n, v) : mlirAttributeGetNull();
+    v[n++] = ir_named(&l->b, "has_collectives", mlirUnitAttrGet(l->b.ctx));
+  return n ? mlirDictionaryAttrGet(l->b.ctx, n, v) : mlirAttributeGetNull();
 }
 
 enum status lower_custom_call(struct lower *l, const struct hlo_instr *i) {
@@ -242,6 +249,6 @@ enum status lower_custom_call(struct lower *l, const struct hlo_instr *i) {
     return lower_topk(l, &topk);
   }
   if (!i->attrs->custom_call_target || !*i->attrs->custom_call_target || i->n_called)
-    return lower_refuse(l, i, "the custom call has no name, or calls back");
+    return lower_refuse(l, i, "a custom call needs a target name and must not have called computations");
   return call(l, i, i->attrs->custom_call_target, what_is_called(l, i));
 }

@@ -5,10 +5,12 @@
  *     conditional                                           ==>  scf.if
  *     call                                                  ==>  the called computation's body
  *
- * A tuple is never a value here: its elements are.  Those that a while hands around unchanged are read where they come
- * from, and its counter is the loop's induction variable (counter.c), so neither becomes an iter_arg.  What is carried is
- * written in place by the loop, hence an initial value that is the caller's own buffer is copied first.
+ * A tuple is never a value here: its elements are.  Elements that a while passes on unchanged are read from outside the
+ * loop, and its counter is the loop's induction variable (counter.c), so neither becomes an iter_arg.  The loop writes
+ * carried values in place, so an initial value that is an argument of the caller is copied first.
  */
+#include <assert.h>
+
 #include "hlo/literal.h"
 #include "linalg/impl.h"
 
@@ -20,7 +22,7 @@ static const struct hlo_shape *part_shape(const struct hlo_shape *s, int k) {
 }
 static MlirType part_type(struct lower *l, const struct hlo_shape *s, int k) {
   const struct hlo_shape *p = part_shape(s, k);
-  return emit_tensor_type(&l->e, p->dtype, p->rank, p->dims);
+  return ir_tensor_type(&l->b, p->dtype, p->rank, p->dims);
 }
 
 static bool is_flat(const struct hlo_shape *s) {
@@ -73,7 +75,7 @@ void lower_copy_tuple(struct lower *l, const struct hlo_instr *i) {
 
 /* ---- regions ------------------------------------------------------------------------------------------- */
 
-/* Emits x for regions that are about to be opened. */
+/* Emits x now, so that regions that are opened next can use it. */
 static void prepare(struct lower *l, const struct hlo_instr *x) {
   if (x->shape.dtype == DT_TUPLE && x->op == HLO_TUPLE)
     for (int k = 0; k < x->n_operands; k++)
@@ -83,7 +85,7 @@ static void prepare(struct lower *l, const struct hlo_instr *x) {
   scalar_prepare(l, x);
 }
 
-/* The parameter of a called computation is x, which has been prepared. */
+/* Gives the parameter of a called computation the value of x, which prepare has emitted. */
 static void bind(struct lower *l, const struct hlo_instr *param, const struct hlo_instr *x) {
   struct node *n = node_of(l, param);
   n->is_done = true;
@@ -107,26 +109,14 @@ static MlirValue *all_parts(struct lower *l, const struct hlo_instr *x) {
   return parts;
 }
 
-/* The parts of `root` that `keep` names (NULL: all), as the operands of a terminator. */
-static void terminate(struct lower *l, const char *name, MlirValue first, const struct hlo_instr *root,
-                      const bool *keep) {
-  MlirValue *v = arena_new_array(&l->arena, MlirValue, (size_t)n_parts(&root->shape) + 1);
+/* Ends a region with a yield of the parts of `root` that `keep` selects (NULL: all). */
+static void yield_parts(struct lower *l, const struct hlo_instr *root, const bool *keep) {
+  MlirValue *v = arena_new_array(&l->arena, MlirValue, (size_t)n_parts(&root->shape));
   int n = 0;
-  if (!mlirValueIsNull(first))
-    v[n++] = first;
   for (int k = 0; k < n_parts(&root->shape); k++)
     if (!keep || keep[k])
       v[n++] = lower_part(l, root, k);
-  emit_operation(&l->e, &(struct emit_op){.name = name, .n_operands = n, .operands = v});
-}
-
-static MlirBlock new_block(struct lower *l, MlirRegion region, int n, MlirType const *types) {
-  MlirLocation *locs = arena_new_array(&l->arena, MlirLocation, (size_t)n);
-  for (int k = 0; k < n; k++)
-    locs[k] = l->e.loc;
-  MlirBlock b = mlirBlockCreate(n, types, locs);
-  mlirRegionAppendOwnedBlock(region, b);
-  return b;
+  ir_yield(&l->b, n, v);
 }
 
 /* ---- call ---------------------------------------------------------------------------------------------- */
@@ -152,12 +142,12 @@ struct loop {
   const struct hlo_instr *instr;
   const struct hlo_instr *init; /* its operand */
   int n;                        /* parts of the state */
-  MlirValue *outside; /* by part: what it is before the loop; null for a counter, and where there is an origin */
-  const struct hlo_instr **origins; /* by part: what is handed around unchanged, or NULL */
-  bool *carried;                    /* by part: changes from one iteration to the next, in a way that is not counting */
+  MlirValue *outside;           /* by part: its value before the loop; null for a counter, and where origins is set */
+  const struct hlo_instr **origins; /* by part: the instruction that is passed on unchanged, or NULL */
+  bool *carried;                    /* by part: changes from one iteration to the next, and is not the counter */
   struct counter counter;
-  int n_types;
-  MlirType *types; /* of what is carried */
+  int n_types;     /* carried parts */
+  MlirType *types; /* their types */
 };
 
 static const struct hlo_instr *body_next(const struct hlo_instr *w, int k) {
@@ -169,9 +159,9 @@ static bool is_part_of(const struct hlo_instr *x, const struct hlo_instr *param,
   return x && x->op == HLO_GET_TUPLE_ELEMENT && x->operands[0] == param && x->attrs->tuple_index == k;
 }
 
-/* A constant that the loop overwrites: made by a fill, not copied out of the constants. */
+/* A constant that the loop overwrites: a fill, because constants cannot be written. */
 static MlirValue filled(struct lower *l, const struct hlo_instr *x) {
-  return emit_fill(&l->e, lower_splat(l, x), lower_empty(l, &x->shape));
+  return ir_fill(&l->b, lower_splat(l, x), lower_empty(l, &x->shape));
 }
 
 static void read_loop(struct lower *l, const struct hlo_instr *w, bool counts, struct loop *p) {
@@ -193,13 +183,13 @@ static void read_loop(struct lower *l, const struct hlo_instr *w, bool counts, s
       continue;
     }
     MlirValue v = x && lower_is_splat(x) ? filled(l, x) : lower_part(l, p->init, k);
-    p->outside[k] = p->carried[k] ? writable_value(l, v) : v;
+    p->outside[k] = p->carried[k] ? lower_writable_value(l, v) : v;
     if (p->carried[k])
       p->types[p->n_types++] = part_type(l, &w->shape, k);
   }
 }
 
-/* The state's parts inside a region whose block has what is carried as its arguments from `first` on. */
+/* The state's parts inside a region: the carried ones are the block's arguments from `first` on. */
 static MlirValue *inner_parts(struct lower *l, const struct loop *p, MlirBlock block, int first) {
   MlirValue *parts = arena_dup(&l->arena, p->outside, (size_t)p->n * sizeof *parts);
   for (int k = 0; k < p->n; k++)
@@ -208,15 +198,17 @@ static MlirValue *inner_parts(struct lower *l, const struct loop *p, MlirBlock b
   return parts;
 }
 
-static MlirValue *initial_values(struct lower *l, const struct loop *p, int skip) {
-  MlirValue *v = arena_new_array(&l->arena, MlirValue, (size_t)(p->n_types + skip));
-  for (int k = 0, at = skip; k < p->n; k++)
+/* Of the carried parts. */
+static MlirValue *initial_values(struct lower *l, const struct loop *p) {
+  MlirValue *v = arena_new_array(&l->arena, MlirValue, (size_t)p->n_types);
+  for (int k = 0, at = 0; k < p->n; k++)
     if (p->carried[k])
       v[at++] = p->outside[k];
   return v;
 }
 
 static void set_results(struct lower *l, const struct loop *p, MlirOperation op) {
+  assert(mlirOperationGetNumResults(op) == p->n_types);
   MlirValue *parts = arena_dup(&l->arena, p->outside, (size_t)p->n * sizeof *parts);
   for (int k = 0, at = 0; k < p->n; k++)
     if (p->carried[k])
@@ -225,10 +217,10 @@ static void set_results(struct lower *l, const struct loop *p, MlirOperation op)
   node_of(l, p->instr)->origins = p->origins;
 }
 
-/* Lowers one region of the loop. */
+/* Lowers c into one region of the loop; leaves l->b there. */
 static enum status lower_region(struct lower *l, const struct loop *p, const struct hlo_computation *c, MlirBlock block,
                                 int first, const struct counter *counter) {
-  l->e.block = block;
+  l->b.block = block;
   lower_forget(l, c);
   lower_set_parts(l, c->params[0], inner_parts(l, p, block, first));
   node_of(l, c->params[0])->origins = p->origins;
@@ -239,42 +231,29 @@ static enum status lower_region(struct lower *l, const struct loop *p, const str
 
 static enum status lower_for(struct lower *l, struct loop *p) {
   const struct hlo_computation *body = p->instr->called[0];
-  MlirValue *operands = initial_values(l, p, 3);
-  MlirType *types = arena_new_array(&l->arena, MlirType, (size_t)p->n_types + 1);
-  MlirRegion region = mlirRegionCreate();
-  struct emit outer = l->e;
+  MlirValue *init = initial_values(l, p);
+  struct ir_builder outer = l->b, inside;
+  struct counter counter = p->counter;
 
-  operands[0] = emit_index(&l->e, counter_lower(&p->counter));
-  operands[1] = emit_index(&l->e, counter_upper(&p->counter));
-  operands[2] = emit_index(&l->e, counter_step(&p->counter));
-  types[0] = emit_index_type(&l->e);
-  for (int k = 0; k < p->n_types; k++)
-    types[1 + k] = p->types[k];
-  MlirBlock block = new_block(l, region, 1 + p->n_types, types);
-  struct counter inside = p->counter;
-  inside.iv = mlirBlockGetArgument(block, 0);
-  enum status st = lower_region(l, p, body, block, 1, &inside);
+  MlirValue bounds[] = {ir_index(&l->b, counter_lower(&counter)), ir_index(&l->b, counter_upper(&counter)),
+                        ir_index(&l->b, counter_step(&counter))};
+  MlirRegion region = ir_loop_region(&l->b, p->n_types, init, &inside);
+  counter.iv = mlirBlockGetArgument(inside.block, 0);
+  enum status st = lower_region(l, p, body, inside.block, 1, &counter);
   if (!st)
-    terminate(l, "scf.yield", (MlirValue){NULL}, body->root, p->carried);
-  l->e = outer;
+    yield_parts(l, body->root, p->carried);
+  l->b = outer;
   if (st) {
     mlirRegionDestroy(region);
     return st;
   }
-  set_results(l, p,
-              emit_operation(&l->e, &(struct emit_op){.name = "scf.for",
-                                                      .n_operands = 3 + p->n_types,
-                                                      .operands = operands,
-                                                      .n_results = p->n_types,
-                                                      .results = p->types,
-                                                      .n_regions = 1,
-                                                      .regions = &region}));
+  set_results(l, p, ir_for(&l->b, bounds, p->n_types, init, region));
   counter_after(&p->counter);
   node_of(l, p->instr)->counter = p->counter;
   return ST_OK;
 }
 
-/* The condition's region hands on what it was given. */
+/* The region of the condition passes its arguments on to the body. */
 static enum status lower_condition(struct lower *l, const struct loop *p, MlirBlock block) {
   const struct hlo_computation *c = p->instr->called[1];
   enum status st = lower_region(l, p, c, block, 0, NULL);
@@ -284,37 +263,36 @@ static enum status lower_condition(struct lower *l, const struct loop *p, MlirBl
   v[0] = scalar_of(l, c->root);
   for (int k = 0; k < p->n_types; k++)
     v[1 + k] = mlirBlockGetArgument(block, k);
-  emit_operation(&l->e, &(struct emit_op){.name = "scf.condition", .n_operands = 1 + p->n_types, .operands = v});
+  ir_op0(&l->b, "scf.condition", 1 + p->n_types, v);
   return ST_OK;
 }
 
 static enum status lower_general_while(struct lower *l, struct loop *p) {
   const struct hlo_computation *body = p->instr->called[0];
-  MlirValue *operands = initial_values(l, p, 0);
-  MlirRegion regions[] = {mlirRegionCreate(), mlirRegionCreate()};
-  MlirBlock before = new_block(l, regions[0], p->n_types, p->types),
-            after = new_block(l, regions[1], p->n_types, p->types);
-  struct emit outer = l->e;
+  MlirValue *init = initial_values(l, p);
+  struct ir_builder outer = l->b, before, after;
+  MlirRegion regions[] = {ir_region(&l->b, p->n_types, p->types, &before),
+                          ir_region(&l->b, p->n_types, p->types, &after)};
 
-  enum status st = lower_condition(l, p, before);
+  enum status st = lower_condition(l, p, before.block);
   if (!st)
-    st = lower_region(l, p, body, after, 0, NULL);
+    st = lower_region(l, p, body, after.block, 0, NULL);
   if (!st)
-    terminate(l, "scf.yield", (MlirValue){NULL}, body->root, p->carried);
-  l->e = outer;
+    yield_parts(l, body->root, p->carried);
+  l->b = outer;
   if (st) {
     mlirRegionDestroy(regions[0]);
     mlirRegionDestroy(regions[1]);
     return st;
   }
   set_results(l, p,
-              emit_operation(&l->e, &(struct emit_op){.name = "scf.while",
-                                                      .n_operands = p->n_types,
-                                                      .operands = operands,
-                                                      .n_results = p->n_types,
-                                                      .results = p->types,
-                                                      .n_regions = 2,
-                                                      .regions = regions}));
+              ir_create(&l->b, &(struct ir_parts){.name = "scf.while",
+                                                  .n_operands = p->n_types,
+                                                  .operands = init,
+                                                  .n_results = p->n_types,
+                                                  .results = p->types,
+                                                  .n_regions = 2,
+                                                  .regions = regions}));
   return ST_OK;
 }
 
@@ -330,7 +308,7 @@ enum status lower_while(struct lower *l, const struct hlo_instr *i) {
 
 static enum status lower_branches(struct lower *l, const struct hlo_instr *i, MlirValue index, int k);
 
-/* One region of an scf.if: branch k, or the choice between the rest. */
+/* Lowers one region of an scf.if: branch k, or for the rest the choice between branch k and those after it. */
 static enum status lower_branch(struct lower *l, const struct hlo_instr *i, MlirValue index, int k, bool is_rest) {
   const struct hlo_computation *c = i->called[k];
   if (is_rest && k + 1 < i->n_called)
@@ -343,24 +321,24 @@ static enum status lower_branch(struct lower *l, const struct hlo_instr *i, Mlir
   return st;
 }
 
-/* Leaves i's parts as the results of the scf.if that chooses between branch k and those behind it. */
+/* Sets i's parts to the results of the scf.if that chooses between branch k and those after it. */
 static enum status lower_branches(struct lower *l, const struct hlo_instr *i, MlirValue index, int k) {
   const int n = n_parts(&i->shape);
-  MlirRegion regions[] = {mlirRegionCreate(), mlirRegionCreate()};
+  struct ir_builder outer = l->b, inside[2];
+  MlirRegion regions[] = {ir_region(&l->b, 0, NULL, &inside[0]), ir_region(&l->b, 0, NULL, &inside[1])};
   MlirType *types = arena_new_array(&l->arena, MlirType, (size_t)n);
   MlirValue *parts = arena_new_array(&l->arena, MlirValue, (size_t)n), is_this = index;
-  struct emit outer = l->e;
   enum status st = ST_OK;
 
   if (i->operands[0]->shape.dtype != DT_BOOL)
-    is_this = emit_cmpi(&l->e, INT_EQ, index, emit_int(&l->e, mlirValueGetType(index), k));
+    is_this = ir_cmpi(&l->b, IR_INT_EQ, index, ir_int(&l->b, mlirValueGetType(index), k));
   for (int j = 0; j < 2 && !st; j++) {
-    l->e.block = new_block(l, regions[j], 0, NULL);
+    l->b = inside[j];
     st = lower_branch(l, i, index, k + j, j);
     if (!st)
-      terminate(l, "scf.yield", (MlirValue){NULL}, i, NULL);
+      yield_parts(l, i, NULL);
   }
-  l->e = outer;
+  l->b = outer;
   if (st) {
     mlirRegionDestroy(regions[0]);
     mlirRegionDestroy(regions[1]);
@@ -368,13 +346,7 @@ static enum status lower_branches(struct lower *l, const struct hlo_instr *i, Ml
   }
   for (int j = 0; j < n; j++)
     types[j] = part_type(l, &i->shape, j);
-  MlirOperation op = emit_operation(&l->e, &(struct emit_op){.name = "scf.if",
-                                                             .n_operands = 1,
-                                                             .operands = &is_this,
-                                                             .n_results = n,
-                                                             .results = types,
-                                                             .n_regions = 2,
-                                                             .regions = regions});
+  MlirOperation op = ir_if(&l->b, is_this, n, types, regions);
   for (int j = 0; j < n; j++)
     parts[j] = mlirOperationGetResult(op, j);
   lower_set_parts(l, i, parts);
@@ -384,7 +356,7 @@ static enum status lower_branches(struct lower *l, const struct hlo_instr *i, Ml
 enum status lower_conditional(struct lower *l, const struct hlo_instr *i) {
   if (!is_flat(&i->shape))
     return lower_refuse(l, i, "tuples in tuples are not possible");
-  for (int k = 0; k < i->n_called; k++) /* in front of the branches: only one of them runs */
+  for (int k = 0; k < i->n_called; k++) /* before the branches: only one of them runs */
     prepare(l, i->operands[1 + k]);
   if (i->n_called == 1)
     return lower_branch(l, i, (MlirValue){NULL}, 0, false);

@@ -1,10 +1,12 @@
-/* counter: the part of a while's state that counts, and scalars that are computed from it.
+/* counter: the element of a while's state that counts, and scalars that are computed from it.
  *
- * A counter begins at a constant, grows or shrinks by a constant, and is compared with a constant: then the number of
- * iterations is known, and the counter is an scf.for's induction variable.  Integers computed from it (the starts of
- * slices) stay index arithmetic instead of becoming 0-d tensors, as long as their range shows that nothing wraps; what
- * else is 0-d and comes from such integers alone is computed as scalars, too.
+ * A counter starts at a constant, changes by a constant, and is compared with a constant.  The number of iterations is
+ * then known, and the counter becomes the induction variable of an scf.for.  Integers computed from it (the starts of
+ * slices) become index arithmetic instead of 0-d tensors if their range shows that they do not overflow.  Other 0-d
+ * values that depend only on such integers are computed as scalars, too.
  */
+#include <assert.h>
+
 #include "hlo/trip.h"
 #include "linalg/impl.h"
 
@@ -15,7 +17,7 @@ void counter_find(const struct hlo_instr *w, struct counter *out) {
     *out = (struct counter){.at = t.at, .first = t.first, .step = t.step, .n = t.n};
 }
 
-/* A loop that counts down is one that counts its iterations. */
+/* A loop that counts down becomes one that counts its iterations from 0. */
 int64_t counter_lower(const struct counter *c) {
   return c->step > 0 ? c->first : 0;
 }
@@ -34,23 +36,25 @@ void counter_after(struct counter *c) {
 
 static MlirValue counter_index(struct lower *l, const struct counter *c) {
   if (mlirValueIsNull(c->iv))
-    return emit_index(&l->e, c->first);
+    return ir_index(&l->b, c->first);
   if (c->step > 0)
     return c->iv;
-  MlirValue scaled = emit_binary(&l->e, "arith.muli", c->iv, emit_index(&l->e, c->step));
-  return emit_binary(&l->e, "arith.addi", scaled, emit_index(&l->e, c->first));
+  MlirValue scaled = ir_binary(&l->b, "arith.muli", c->iv, ir_index(&l->b, c->step));
+  return ir_binary(&l->b, "arith.addi", scaled, ir_index(&l->b, c->first));
 }
 
 MlirValue counter_tensor(struct lower *l, const struct counter *c, enum dtype t) {
   MlirValue index = counter_index(l, c);
-  MlirValue v = emit_op1(&l->e, "arith.index_cast", emit_element_type(&l->e, t), 1, &index);
-  return emit_op1(&l->e, "tensor.from_elements", emit_tensor_type(&l->e, t, 0, NULL), 1, &v);
+  MlirValue v = ir_op1(&l->b, "arith.index_cast", ir_element_type(&l->b, t), 1, &index);
+  return ir_op1(&l->b, "tensor.from_elements", ir_tensor_type(&l->b, t, 0, NULL), 1, &v);
 }
 
-/* ---- scalars that come from it ------------------------------------------------------------------------- */
+/* ---- scalars computed from a counter ------------------------------------------------------------------------- */
 
-enum { DEPTH_MAX = 64 }; /* of nested scalar expressions: they are emitted by recursion */
+/* Scalar expressions are emitted by recursion.  A deeper one starts from a 0-d tensor again. */
+enum { DEPTH_MAX = 64 };
 
+/* The signed type t holds all values of the range. */
 static bool fits(enum dtype t, __int128 low, __int128 high) {
   const int bits = 8 * (int)dtype_size(t) - 1;
   return low >= -((__int128)1 << bits) && high < (__int128)1 << bits;
@@ -69,6 +73,7 @@ static bool range_of(struct lower *l, const struct hlo_instr *x, __int128 *low, 
   return n->scalar_kind == SCALAR_INDEX;
 }
 
+/* True if i is a signed integer that is computed from indices and constants and cannot overflow; its range. */
 static bool is_index_expression(struct lower *l, const struct hlo_instr *i, __int128 *low, __int128 *high) {
   __int128 a, b, c, d;
   if (dtype_kind(i->shape.dtype) != DK_SIGNED)
@@ -130,23 +135,33 @@ bool scalar_inherit(struct lower *l, const struct hlo_instr *i, const struct hlo
   return true;
 }
 
+/* An element of a while's state: a scalar if it is the counter, or comes from outside the loop as one. */
+static bool note_element(struct lower *l, const struct hlo_instr *i) {
+  const struct hlo_instr *t = i->operands[0];
+  const struct node *from = node_of(l, t);
+  const struct counter *c = &from->counter;
+  struct node *n = node_of(l, i);
+
+  if (from->origins && from->origins[i->attrs->tuple_index])
+    return scalar_inherit(l, i, from->origins[i->attrs->tuple_index]);
+  if (t->op == HLO_TUPLE || c->at != i->attrs->tuple_index)
+    return false;
+  const int64_t last = c->first + (c->n ? c->n - 1 : 0) * c->step;
+  n->scalar_kind = SCALAR_INDEX;
+  n->low = c->step > 0 ? c->first : last;
+  n->high = c->step > 0 ? last : c->first;
+  return true;
+}
+
 bool scalar_note(struct lower *l, const struct hlo_instr *i) {
   struct node *n = node_of(l, i);
-  const struct counter *c = i->op == HLO_GET_TUPLE_ELEMENT ? &node_of(l, i->operands[0])->counter : NULL;
   __int128 low, high;
   bool from_counter = false;
 
   if (i->shape.rank || i->shape.dtype == DT_TUPLE || i->knob)
     return false;
-  if (c && node_of(l, i->operands[0])->origins && node_of(l, i->operands[0])->origins[i->attrs->tuple_index])
-    return scalar_inherit(l, i, node_of(l, i->operands[0])->origins[i->attrs->tuple_index]);
-  if (c && i->operands[0]->op != HLO_TUPLE && c->at == i->attrs->tuple_index) {
-    const int64_t last = c->first + (c->n ? c->n - 1 : 0) * c->step;
-    n->scalar_kind = SCALAR_INDEX;
-    n->low = c->step > 0 ? c->first : last;
-    n->high = c->step > 0 ? last : c->first;
+  if (i->op == HLO_GET_TUPLE_ELEMENT && note_element(l, i))
     return true;
-  }
   for (int k = 0; k < i->n_operands; k++) {
     const struct node *x = node_of(l, i->operands[k]);
     from_counter |= x->scalar_kind != SCALAR_NONE;
@@ -168,23 +183,23 @@ MlirValue scalar_index(struct lower *l, const struct hlo_instr *i) {
   struct node *n = node_of(l, i);
   int64_t v;
   if (hlo_int_constant(i, &v))
-    return emit_index(&l->e, v);
+    return ir_index(&l->b, v);
   if (!mlirValueIsNull(n->index))
     return n->index;
-  MlirLocation outer = l->e.loc;
-  l->e.loc = lower_location(l, i, NULL);
+  MlirLocation outer = l->b.loc;
+  l->b.loc = lower_location(l, i, NULL);
   if (i->op == HLO_GET_TUPLE_ELEMENT) {
     n->index = counter_index(l, &node_of(l, i->operands[0])->counter);
   } else {
     MlirValue x = scalar_index(l, i->operands[0]);
     n->index = i->n_operands == 1 ? x
-                                  : emit_binary(&l->e,
-                                                i->op == HLO_ADD        ? "arith.addi"
-                                                : i->op == HLO_SUBTRACT ? "arith.subi"
-                                                                        : "arith.muli",
-                                                x, scalar_index(l, i->operands[1]));
+                                  : ir_binary(&l->b,
+                                              i->op == HLO_ADD        ? "arith.addi"
+                                              : i->op == HLO_SUBTRACT ? "arith.subi"
+                                                                      : "arith.muli",
+                                              x, scalar_index(l, i->operands[1]));
   }
-  l->e.loc = outer;
+  l->b.loc = outer;
   return n->index;
 }
 
@@ -193,25 +208,27 @@ MlirValue scalar_of(struct lower *l, const struct hlo_instr *i) {
   MlirValue x[3];
   if (lower_is_splat(i))
     return lower_splat(l, i);
+  assert(i->shape.dtype != DT_TUPLE && !i->shape.rank);
   if (n->scalar_kind == SCALAR_NONE)
-    return emit_extract(&l->e, lower_value(l, i), 0, NULL);
+    return ir_extract(&l->b, lower_value(l, i), 0, NULL);
   if (!mlirValueIsNull(n->scalar))
     return n->scalar;
-  MlirLocation outer = l->e.loc;
-  l->e.loc = lower_location(l, i, NULL);
+  MlirLocation outer = l->b.loc;
+  l->b.loc = lower_location(l, i, NULL);
   if (n->scalar_kind == SCALAR_INDEX) {
     x[0] = scalar_index(l, i);
-    n->scalar = emit_op1(&l->e, "arith.index_cast", emit_element_type(&l->e, i->shape.dtype), 1, x);
+    n->scalar = ir_op1(&l->b, "arith.index_cast", ir_element_type(&l->b, i->shape.dtype), 1, x);
   } else {
+    assert(i->n_operands <= 3);
     for (int k = 0; k < i->n_operands; k++)
       x[k] = scalar_of(l, i->operands[k]);
-    n->scalar = scalar_apply(&l->e, i, x);
+    n->scalar = scalar_apply(&l->b, i, x);
   }
-  l->e.loc = outer;
+  l->b.loc = outer;
   return n->scalar;
 }
 
 MlirValue scalar_tensor(struct lower *l, const struct hlo_instr *i) {
   MlirValue v = scalar_of(l, i);
-  return emit_op1(&l->e, "tensor.from_elements", emit_tensor_type(&l->e, i->shape.dtype, 0, NULL), 1, &v);
+  return ir_op1(&l->b, "tensor.from_elements", ir_tensor_type(&l->b, i->shape.dtype, 0, NULL), 1, &v);
 }

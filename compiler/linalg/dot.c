@@ -1,12 +1,14 @@
 /* dot: contractions as linalg.matmul and linalg.batch_matmul.
  *
- * Operands are brought to [batch…, m, k] and [batch…, k, n] by a transpose where the dimension numbers ask for it, and
- * groups of several dimensions are collapsed to one, so that only two forms reach the later passes.  The accumulator
- * is f32 for f16, bf16 and fp8 (as XLA and the hardware do) and is rounded once behind the matmul.
+ * A transpose brings operands to [batch, m, k] and [batch, k, n] where the dimension numbers need it, and groups of
+ * several dimensions are collapsed to one, so that later passes see only two forms.  The accumulator is f32 for f16, bf16
+ * and fp8, as in XLA and in the hardware; the result is rounded once, after the matmul.
  */
+#include <assert.h>
+
 #include "linalg/impl.h"
 
-/* One side, as groups of its dimensions. */
+/* One operand, its dimensions in groups. */
 struct side {
   const struct hlo_instr *x;
   struct hlo_ints batch, contracting;
@@ -57,23 +59,24 @@ static MlirValue arrange(struct lower *l, const struct side *s, bool is_lhs, enu
   n = append(perm, n, s->contracting.n, s->contracting.v);
   if (!is_lhs)
     n = append(perm, n, s->n_free, s->free);
+  assert(n == from->rank); /* every dimension is in one group */
   for (int k = 0; k < n; k++) {
     identity &= perm[k] == k;
     permuted[k] = from->dims[perm[k]];
   }
-  MlirValue v = convert_tensor(l, lower_value(l, s->x), from, t);
+  MlirValue v = lower_convert_tensor(l, lower_value(l, s->x), from, t);
   if (!identity)
-    v = emit_transpose(&l->e, v, t, n, from->dims, perm, NULL);
+    v = ir_result(ir_transpose(&l->b, v, n, perm));
   if (s->batch.n)
     flat[rank++] = s->batch_size;
   flat[rank++] = is_lhs ? s->free_size : s->contract_size;
   flat[rank++] = is_lhs ? s->contract_size : s->free_size;
   struct hlo_shape now = {.dtype = t, .rank = n, .dims = permuted};
-  return reshape_tensor(l, v, &now, rank, flat);
+  return lower_reshape_tensor(l, v, &now, rank, flat);
 }
 
-/* Operands whose element type is not the accumulator's are extended in the matmul's body, which MLIR does right only
- * between floats; others are converted in front. */
+/* The matmul's body extends operands to the accumulator's type.  MLIR does that correctly only between floats; other
+ * operands are converted before. */
 static enum dtype operand_type(enum dtype t, enum dtype acc) {
   return dtype_is_float(t) && dtype_is_float(acc) && dtype_size(t) <= dtype_size(acc) ? t : acc;
 }
@@ -84,8 +87,8 @@ static MlirNamedAttribute matmul_maps(struct lower *l, bool batched) {
   MlirAttribute maps[3];
 
   for (int k = 0; k < 3; k++)
-    maps[k] = mlirAffineMapAttrGet(batched ? emit_map(&l->e, 4, 3, batch[k]) : emit_map(&l->e, 3, 2, plain[k]));
-  return emit_attr(&l->e, "indexing_maps", mlirArrayAttrGet(l->e.ctx, 3, maps));
+    maps[k] = mlirAffineMapAttrGet(batched ? ir_map(&l->b, 4, 3, batch[k]) : ir_map(&l->b, 3, 2, plain[k]));
+  return ir_named(&l->b, "indexing_maps", mlirArrayAttrGet(l->b.ctx, 3, maps));
 }
 
 static void record_loops(struct lower *l, const struct hlo_instr *i, MlirOperation op, bool batched,
@@ -116,13 +119,13 @@ enum status lower_dot(struct lower *l, const struct hlo_instr *i) {
   int64_t dims[] = {a.batch_size, a.free_size, b.free_size};
   struct hlo_shape out = {.dtype = acc, .rank = batched ? 3 : 2, .dims = batched ? dims : dims + 1};
 
-  MlirValue dest = emit_fill(&l->e, emit_number(&l->e, acc, 0), lower_empty(l, &out));
+  MlirValue dest = ir_fill(&l->b, ir_number(&l->b, acc, 0), lower_empty(l, &out));
   MlirNamedAttribute maps = matmul_maps(l, batched);
   MlirOperation op =
-      emit_linalg_named(&l->e, batched ? "linalg.batch_matmul" : "linalg.matmul", 2, inputs, dest, 1, &maps);
-  MlirValue v = convert_tensor(l, emit_result(op), &out, t);
+      ir_linalg_named(&l->b, batched ? "linalg.batch_matmul" : "linalg.matmul", 2, inputs, dest, 1, &maps);
+  MlirValue v = lower_convert_tensor(l, ir_result(op), &out, t);
   out.dtype = t;
-  lower_set(l, i, reshape_tensor(l, v, &out, i->shape.rank, i->shape.dims), lower_no_op());
+  lower_set(l, i, lower_reshape_tensor(l, v, &out, i->shape.rank, i->shape.dims), lower_no_op());
   record_loops(l, i, op, batched, &a, &b);
   return ST_OK;
 }

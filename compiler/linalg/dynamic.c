@@ -1,12 +1,12 @@
 /* dynamic: dynamic-slice and dynamic-update-slice, slices whose start is a value.
  *
- * XLA clamps every start so that the slice stays inside; a constant start becomes a static offset, and one that comes
- * from a loop's counter is not clamped where its range shows that it stays inside.
+ * XLA clamps every start so that the slice stays inside the tensor.  A constant start becomes a static offset.  A start
+ * that depends on a loop's counter is not clamped when its range shows that the slice stays inside.
  */
 #include "hlo/literal.h"
 #include "linalg/impl.h"
 
-/* Clamped starts of a window of the given sizes, static where constant. */
+/* Clamped starts of a window of the given sizes: static in offsets, or a value in dynamic (null where static). */
 static void read_starts(struct lower *l, const struct hlo_shape *x, const int64_t *sizes,
                         struct hlo_instr *const *starts, int64_t *offsets, MlirValue *dynamic) {
   for (int d = 0; d < x->rank; d++) {
@@ -14,7 +14,7 @@ static void read_starts(struct lower *l, const struct hlo_shape *x, const int64_
     const bool is_constant = starts[d]->op == HLO_CONSTANT;
     int64_t v = is_constant ? literal_int(starts[d]->attrs->literal, 0) : 0;
 
-    if (v < 0 && starts[d]->shape.dtype == DT_U64) /* beyond every limit */
+    if (v < 0 && starts[d]->shape.dtype == DT_U64) /* as an unsigned number it exceeds every limit */
       v = limit;
     dynamic[d] = (MlirValue){NULL};
     if (limit == 0 || is_constant) {
@@ -26,11 +26,11 @@ static void read_starts(struct lower *l, const struct hlo_shape *x, const int64_
     if (n->scalar_kind == SCALAR_INDEX) {
       dynamic[d] = scalar_index(l, starts[d]);
       if (n->low < 0 || n->high > limit)
-        dynamic[d] = scalar_clamp_index(&l->e, dynamic[d], limit);
+        dynamic[d] = scalar_clamp_index(&l->b, dynamic[d], limit);
       continue;
     }
     MlirValue scalar = scalar_of(l, starts[d]);
-    dynamic[d] = scalar_clamp_index(&l->e, scalar_to_index(&l->e, scalar, starts[d]->shape.dtype), limit);
+    dynamic[d] = scalar_clamp_index(&l->b, scalar_to_index(&l->b, scalar, starts[d]->shape.dtype), limit);
   }
 }
 
@@ -40,9 +40,9 @@ enum status lower_dynamic_slice(struct lower *l, const struct hlo_instr *i) {
   MlirValue dynamic[HLO_RANK_MAX];
 
   read_starts(l, &x->shape, i->shape.dims, i->operands + 1, offsets, dynamic);
-  struct emit_slice s = {.rank = i->shape.rank, .offsets = offsets, .sizes = i->shape.dims, .dynamic = dynamic};
-  MlirType t = emit_tensor_type(&l->e, i->shape.dtype, i->shape.rank, i->shape.dims);
-  lower_set(l, i, emit_extract_slice(&l->e, lower_value(l, x), &s, t), lower_no_op());
+  struct ir_slice s = {.rank = i->shape.rank, .offsets = offsets, .sizes = i->shape.dims, .dynamic = dynamic};
+  MlirType t = ir_tensor_type(&l->b, i->shape.dtype, i->shape.rank, i->shape.dims);
+  lower_set(l, i, ir_extract_slice(&l->b, lower_value(l, x), &s, t), lower_no_op());
   return ST_OK;
 }
 
@@ -52,11 +52,11 @@ enum status lower_dynamic_update_slice(struct lower *l, const struct hlo_instr *
   MlirValue dynamic[HLO_RANK_MAX];
 
   read_starts(l, &x->shape, update->shape.dims, i->operands + 2, offsets, dynamic);
-  struct emit_slice s = {.rank = x->shape.rank, .offsets = offsets, .sizes = update->shape.dims, .dynamic = dynamic};
-  MlirValue dest = writable_tensor(l, x);
+  struct ir_slice s = {.rank = x->shape.rank, .offsets = offsets, .sizes = update->shape.dims, .dynamic = dynamic};
+  MlirValue dest = lower_writable(l, x);
   MlirValue v = lower_value(l, update);
   if (hlo_shape_elements(&update->shape))
-    dest = emit_insert_slice(&l->e, v, dest, &s);
+    dest = ir_insert_slice(&l->b, v, dest, &s);
   lower_set(l, i, dest, lower_no_op());
   return ST_OK;
 }

@@ -1,27 +1,28 @@
 /* elementwise: unary, binary, compare, select, convert; broadcast and iota.
  *
- * An operand that is a broadcast is not materialised when the other operands already span the result: it is read
- * through an indexing map (size-1 dimensions become the constant 0), and a splat constant becomes a scalar in the
- * body.  That is the form the later passes look for:
+ * An operand that is a broadcast is not materialised when the other operands span the result: it is read through an
+ * indexing map (dimensions of size 1 become the constant 0), and a splat constant becomes a scalar in the body.  Later
+ * passes look for this form:
  *
  *     %s = reshape(%m), %b = broadcast(%s), %d = subtract(%x, %b)
  *       ==>  linalg.generic [(d0, d1) -> (d0, d1), (d0, d1) -> (d0, 0), (d0, d1) -> (d0, d1)] ins(%x, %m)
  *
- * When nothing is folded and linalg has a named operation with the same meaning, that is used.
+ * When nothing is folded and linalg has a named operation with the same meaning, the named operation is used.
  */
+#include <assert.h>
 #include <string.h>
 
 #include "linalg/impl.h"
 
-enum { MAX_OPERANDS = 3 };
+enum { OPERANDS_MAX = 3 }; /* select and clamp have three */
 
 /* How one operand is read. */
 struct operand {
   const struct hlo_instr *src; /* the instruction that is read */
-  struct hlo_shape shape;      /* of what is read: src's, or with its reduced axes kept */
-  bool is_scalar;              /* a splat constant or a loop's scalar, used in the body */
+  struct hlo_shape shape;      /* the shape that is read: src's, or the one with the reduced axes kept */
+  bool is_scalar;              /* a splat constant or a loop's scalar, which the body uses directly */
   bool is_full;                /* has the result's shape */
-  int64_t map[HLO_RANK_MAX];   /* per dimension of shape: a loop or EMIT_CONST(0) */
+  int64_t map[HLO_RANK_MAX];   /* per dimension of shape: a loop or IR_CONST(0) */
 };
 
 /* ---- looking through broadcasts ---------------------------------------------------------------------- */
@@ -47,7 +48,7 @@ bool lower_is_unit_reshape(const struct hlo_instr *r) {
   return true;
 }
 
-/* Rewrites the map of r's result into one of its operand. */
+/* Turns a map of r's result into a map of its operand. */
 static void through_reshape(const struct hlo_instr *r, int64_t *map) {
   const struct hlo_shape *to = &r->shape, *from = &r->operands[0]->shape;
   int a[HLO_RANK_MAX], b[HLO_RANK_MAX], n = big_dims(to, a);
@@ -56,25 +57,26 @@ static void through_reshape(const struct hlo_instr *r, int64_t *map) {
   big_dims(from, b);
   memcpy(old, map, sizeof old);
   for (int k = 0; k < from->rank; k++)
-    map[k] = EMIT_CONST(0);
+    map[k] = IR_CONST(0);
   for (int k = 0; k < n; k++)
     map[b[k]] = old[a[k]];
 }
 
-/* From a map of the reduce's result to one of the value that keeps its axes. */
+/* Turns a map of the reduce's result into a map of the value that keeps the reduced axes. */
 static void keep_axes(const struct hlo_instr *reduce, const struct hlo_shape *kept, int64_t *map) {
   int64_t old[HLO_RANK_MAX];
 
   memcpy(old, map, sizeof old);
   for (int d = 0, k = 0; d < kept->rank; d++)
-    map[d] = reduce_has_axis(reduce, d) ? EMIT_CONST(0) : old[k++];
+    map[d] = reduce_has_axis(reduce, d) ? IR_CONST(0) : old[k++];
 }
 
-/* Used in the body of whoever reads it. */
+/* True if the body of a reader uses x as a scalar. */
 static bool is_scalar(struct lower *l, const struct hlo_instr *x) {
   return lower_is_splat(x) || node_of(l, x)->scalar_kind;
 }
 
+/* Sets o to what x is read from once unit reshapes and broadcasts are folded into the map. */
 static void look_through(struct lower *l, const struct hlo_instr *x, struct operand *o) {
   for (;;) {
     if (x->op == HLO_BROADCAST && !x->knob) {
@@ -82,7 +84,7 @@ static void look_through(struct lower *l, const struct hlo_instr *x, struct oper
       int64_t old[HLO_RANK_MAX];
       memcpy(old, o->map, sizeof old);
       for (int k = 0; k < from->rank; k++)
-        o->map[k] = from->dims[k] == 1 ? EMIT_CONST(0) : old[x->attrs->dimensions.v[k]];
+        o->map[k] = from->dims[k] == 1 ? IR_CONST(0) : old[x->attrs->dimensions.v[k]];
     } else if (x->op == HLO_RESHAPE && !x->knob && lower_is_unit_reshape(x)) {
       through_reshape(x, o->map);
     } else {
@@ -99,7 +101,7 @@ static void look_through(struct lower *l, const struct hlo_instr *x, struct oper
   }
 }
 
-/* A unit dimension of src that sits where the result has one too is written as the loop. */
+/* Where the operand and the result both have size 1 in a dimension, the map names the loop. */
 static void align_unit_dims(const struct hlo_shape *result, struct operand *o) {
   const struct hlo_shape *s = &o->shape;
   if (s->rank != result->rank)
@@ -128,7 +130,7 @@ static void read_operand(struct lower *l, const struct hlo_instr *x, int rank, s
   }
 }
 
-/* True if the operands that are tensors together name every loop longer than 1. */
+/* True if the maps of the tensor operands together name every loop longer than 1. */
 static bool spans(const struct hlo_shape *s, int n, const struct operand *o) {
   bool seen[HLO_RANK_MAX] = {false};
 
@@ -145,8 +147,8 @@ static bool spans(const struct hlo_shape *s, int n, const struct operand *o) {
   return true;
 }
 
-/* Materialises one operand if the others do not span the result: the first that is a tensor, or else the first. */
-static void ensure_span(struct lower *l, const struct hlo_instr *i, struct operand *o) {
+/* Materialises one operand when the operands do not span the result: the first tensor, or else the first operand. */
+static void ensure_span(const struct hlo_instr *i, struct operand *o) {
   int first = 0;
   bool tensor = false;
 
@@ -159,7 +161,7 @@ static void ensure_span(struct lower *l, const struct hlo_instr *i, struct opera
   for (int k = 0; first == i->n_operands && k < i->n_operands; k++) /* the only tensors are 0-d bounds */
     if (i->operands[k]->shape.rank == i->shape.rank)
       first = k;
-  (void)l;
+  assert(first < i->n_operands);
   read_full(i->operands[first], &o[first]);
 }
 
@@ -174,7 +176,7 @@ static const char *named_operation(const struct hlo_instr *i) {
       [HLO_MAXIMUM] = "linalg.max",  [HLO_MINIMUM] = "linalg.min",  [HLO_RSQRT] = "linalg.rsqrt",
       [HLO_ERF] = "linalg.erf",
   };
-  /* linalg.max and min compare signed; division needs the guards of scalar.c */
+  /* linalg.max and min compare as signed; division needs the checks of scalar.c */
   static const char *const sgn[HLO_OP_COUNT] = {
       [HLO_ADD] = "linalg.add",     [HLO_SUBTRACT] = "linalg.sub", [HLO_MULTIPLY] = "linalg.mul",
       [HLO_MAXIMUM] = "linalg.max", [HLO_MINIMUM] = "linalg.min",
@@ -199,16 +201,16 @@ static const char *named_operation(const struct hlo_instr *i) {
 
 struct body {
   const struct hlo_instr *instr;
-  MlirValue scalars[MAX_OPERANDS]; /* null where an argument is read */
+  MlirValue scalars[OPERANDS_MAX]; /* null where an argument is read */
 };
 
-static MlirValue write_body(struct emit *e, MlirValue const *args, void *user) {
-  const struct body *b = user;
-  MlirValue x[MAX_OPERANDS];
+static MlirValue write_body(struct ir_builder *b, MlirValue const *args, void *user) {
+  const struct body *body = user;
+  MlirValue x[OPERANDS_MAX];
 
-  for (int k = 0; k < b->instr->n_operands; k++)
-    x[k] = mlirValueIsNull(b->scalars[k]) ? *args++ : b->scalars[k];
-  return scalar_apply(e, b->instr, x);
+  for (int k = 0; k < body->instr->n_operands; k++)
+    x[k] = mlirValueIsNull(body->scalars[k]) ? *args++ : body->scalars[k];
+  return scalar_apply(b, body->instr, x);
 }
 
 static MlirValue operand_value(struct lower *l, const struct operand *o) {
@@ -216,19 +218,19 @@ static MlirValue operand_value(struct lower *l, const struct operand *o) {
   return n->keeps_dims ? n->kept : lower_value(l, o->src);
 }
 
-/* The location of a generic names the broadcasts that went into it, too. */
+/* The location of a generic also names a broadcast that was folded into it. */
 static void locate(struct lower *l, const struct hlo_instr *i, const struct operand *o) {
   for (int k = 0; k < i->n_operands; k++)
     if (i->operands[k] != o[k].src && i->operands[k]->op == HLO_BROADCAST) {
-      l->e.loc = lower_location(l, i, i->operands[k]);
+      l->b.loc = lower_location(l, i, i->operands[k]);
       return;
     }
 }
 
-static MlirOperation emit_folded(struct lower *l, const struct hlo_instr *i, const struct operand *o) {
+static MlirOperation make_folded(struct lower *l, const struct hlo_instr *i, const struct operand *o) {
   struct body body = {.instr = i};
-  MlirValue inputs[MAX_OPERANDS];
-  MlirAffineMap maps[MAX_OPERANDS + 1];
+  MlirValue inputs[OPERANDS_MAX];
+  MlirAffineMap maps[OPERANDS_MAX + 1];
   int n = 0;
 
   locate(l, i, o);
@@ -238,28 +240,29 @@ static MlirOperation emit_folded(struct lower *l, const struct hlo_instr *i, con
       continue;
     }
     inputs[n] = operand_value(l, &o[k]);
-    maps[n++] = emit_map(&l->e, i->shape.rank, o[k].shape.rank, o[k].map);
+    maps[n++] = ir_map(&l->b, i->shape.rank, o[k].shape.rank, o[k].map);
   }
-  maps[n] = emit_identity_map(&l->e, i->shape.rank);
-  return emit_linalg_generic(&l->e, &(struct emit_generic){.n_loops = i->shape.rank,
-                                                           .n_inputs = n,
-                                                           .inputs = inputs,
-                                                           .maps = maps,
-                                                           .output = lower_empty(l, &i->shape),
-                                                           .body = write_body,
-                                                           .user = &body});
+  maps[n] = ir_identity_map(&l->b, i->shape.rank);
+  return ir_linalg_generic(&l->b, &(struct ir_generic){.n_loops = i->shape.rank,
+                                                       .n_inputs = n,
+                                                       .inputs = inputs,
+                                                       .maps = maps,
+                                                       .output = lower_empty(l, &i->shape),
+                                                       .body = write_body,
+                                                       .user = &body});
 }
 
 enum status lower_elementwise(struct lower *l, const struct hlo_instr *i) {
-  struct operand o[MAX_OPERANDS];
-  MlirValue inputs[MAX_OPERANDS];
+  struct operand o[OPERANDS_MAX];
+  MlirValue inputs[OPERANDS_MAX];
   bool all_full = true;
 
+  assert(i->n_operands <= OPERANDS_MAX);
   if (!scalar_is_supported(i))
     return lower_refuse(l, i, "it is not defined for %s", dtype_numpy_name(i->operands[0]->shape.dtype));
   for (int k = 0; k < i->n_operands; k++)
     read_operand(l, i->operands[k], i->shape.rank, &o[k]);
-  ensure_span(l, i, o);
+  ensure_span(i, o);
   for (int k = 0; k < i->n_operands; k++)
     all_full &= o[k].is_full;
 
@@ -268,11 +271,11 @@ enum status lower_elementwise(struct lower *l, const struct hlo_instr *i) {
   if (all_full && name) {
     for (int k = 0; k < i->n_operands; k++)
       inputs[k] = lower_value(l, o[k].src);
-    op = emit_linalg_named(&l->e, name, i->n_operands, inputs, lower_empty(l, &i->shape), 0, NULL);
+    op = ir_linalg_named(&l->b, name, i->n_operands, inputs, lower_empty(l, &i->shape), 0, NULL);
   } else {
-    op = emit_folded(l, i, o);
+    op = make_folded(l, i, o);
   }
-  lower_set(l, i, emit_result(op), op);
+  lower_set(l, i, ir_result(op), op);
   return ST_OK;
 }
 
@@ -282,35 +285,35 @@ struct conversion {
   enum dtype from, to;
 };
 
-static MlirValue write_conversion(struct emit *e, MlirValue const *args, void *user) {
+static MlirValue write_conversion(struct ir_builder *b, MlirValue const *args, void *user) {
   const struct conversion *c = user;
-  return scalar_convert(e, args[0], c->from, c->to);
+  return scalar_convert(b, args[0], c->from, c->to);
 }
 
-MlirValue convert_tensor(struct lower *l, MlirValue x, const struct hlo_shape *shape, enum dtype to) {
+MlirValue lower_convert_tensor(struct lower *l, MlirValue x, const struct hlo_shape *shape, enum dtype to) {
   struct conversion c = {shape->dtype, to};
-  MlirAffineMap id = emit_identity_map(&l->e, shape->rank);
+  MlirAffineMap id = ir_identity_map(&l->b, shape->rank);
 
   if (c.from == c.to)
     return x;
-  return emit_result(
-      emit_linalg_generic(&l->e, &(struct emit_generic){.n_loops = shape->rank,
-                                                        .n_inputs = 1,
-                                                        .inputs = &x,
-                                                        .maps = (MlirAffineMap[]){id, id},
-                                                        .output = emit_empty(&l->e, to, shape->rank, shape->dims),
-                                                        .body = write_conversion,
-                                                        .user = &c}));
+  return ir_result(
+      ir_linalg_generic(&l->b, &(struct ir_generic){.n_loops = shape->rank,
+                                                    .n_inputs = 1,
+                                                    .inputs = &x,
+                                                    .maps = (MlirAffineMap[]){id, id},
+                                                    .output = ir_empty(&l->b, to, shape->rank, shape->dims),
+                                                    .body = write_conversion,
+                                                    .user = &c}));
 }
 
 /* ---- broadcast, iota --------------------------------------------------------------------------------- */
 
-static MlirValue write_identity(struct emit *e, MlirValue const *args, void *user) {
-  (void)e, (void)user;
+static MlirValue write_identity(struct ir_builder *b, MlirValue const *args, void *user) {
+  (void)b, (void)user;
   return args[0];
 }
 
-/* Somebody needs the whole tensor: a fill of a scalar, or a generic that reads through the map. */
+/* The whole tensor is needed: a fill with a scalar, or a generic that reads its input through the map. */
 enum status lower_broadcast(struct lower *l, const struct hlo_instr *i) {
   struct operand o;
   read_full(i, &o);
@@ -318,25 +321,25 @@ enum status lower_broadcast(struct lower *l, const struct hlo_instr *i) {
 
   const struct hlo_instr *x = i->operands[0];
   for (int k = 0; k < x->shape.rank; k++)
-    o.map[k] = x->shape.dims[k] == 1 ? EMIT_CONST(0) : i->attrs->dimensions.v[k];
+    o.map[k] = x->shape.dims[k] == 1 ? IR_CONST(0) : i->attrs->dimensions.v[k];
   look_through(l, x, &o);
   align_unit_dims(&i->shape, &o);
 
   if (o.is_scalar || o.shape.rank == 0) {
-    MlirValue v = o.is_scalar ? scalar_of(l, o.src) : emit_extract(&l->e, lower_value(l, o.src), 0, NULL);
-    MlirValue filled = emit_fill(&l->e, v, lower_empty(l, &i->shape));
+    MlirValue v = o.is_scalar ? scalar_of(l, o.src) : ir_extract(&l->b, lower_value(l, o.src), 0, NULL);
+    MlirValue filled = ir_fill(&l->b, v, lower_empty(l, &i->shape));
     lower_set(l, i, filled, mlirOpResultGetOwner(filled));
     return ST_OK;
   }
   MlirValue input = operand_value(l, &o);
-  MlirAffineMap maps[] = {emit_map(&l->e, i->shape.rank, o.shape.rank, o.map), emit_identity_map(&l->e, i->shape.rank)};
-  MlirOperation op = emit_linalg_generic(&l->e, &(struct emit_generic){.n_loops = i->shape.rank,
-                                                                       .n_inputs = 1,
-                                                                       .inputs = &input,
-                                                                       .maps = maps,
-                                                                       .output = lower_empty(l, &i->shape),
-                                                                       .body = write_identity});
-  lower_set(l, i, emit_result(op), op);
+  MlirAffineMap maps[] = {ir_map(&l->b, i->shape.rank, o.shape.rank, o.map), ir_identity_map(&l->b, i->shape.rank)};
+  MlirOperation op = ir_linalg_generic(&l->b, &(struct ir_generic){.n_loops = i->shape.rank,
+                                                                   .n_inputs = 1,
+                                                                   .inputs = &input,
+                                                                   .maps = maps,
+                                                                   .output = lower_empty(l, &i->shape),
+                                                                   .body = write_identity});
+  lower_set(l, i, ir_result(op), op);
   return ST_OK;
 }
 
@@ -345,29 +348,29 @@ struct iota {
   int dim;
 };
 
-static MlirValue write_iota(struct emit *e, MlirValue const *args, void *user) {
+static MlirValue write_iota(struct ir_builder *b, MlirValue const *args, void *user) {
   const struct iota *i = user;
-  MlirValue at = emit_linalg_index(e, i->dim);
+  MlirValue at = ir_linalg_index(b, i->dim);
   const enum dtype t = i->dtype;
 
   (void)args;
   if (!dtype_is_float(t))
-    return emit_op1(e, "arith.index_cast", emit_element_type(e, t), 1, &at);
-  MlirValue wide = emit_op1(e, "arith.index_cast", mlirIntegerTypeGet(e->ctx, 64), 1, &at);
-  return scalar_convert(e, wide, DT_I64, t);
+    return ir_op1(b, "arith.index_cast", ir_element_type(b, t), 1, &at);
+  MlirValue wide = ir_op1(b, "arith.index_cast", mlirIntegerTypeGet(b->ctx, 64), 1, &at);
+  return scalar_convert(b, wide, DT_I64, t);
 }
 
-MlirOperation iota_tensor(struct lower *l, const struct hlo_shape *s, int64_t dim) {
-  MlirAffineMap id = emit_identity_map(&l->e, s->rank);
+MlirOperation lower_iota_tensor(struct lower *l, const struct hlo_shape *s, int64_t dim) {
+  MlirAffineMap id = ir_identity_map(&l->b, s->rank);
   struct iota iota = {s->dtype, (int)dim};
-  return emit_linalg_generic(
-      &l->e, &(struct emit_generic){
+  return ir_linalg_generic(
+      &l->b, &(struct ir_generic){
                  .n_loops = s->rank, .maps = &id, .output = lower_empty(l, s), .body = write_iota, .user = &iota});
 }
 
 enum status lower_iota(struct lower *l, const struct hlo_instr *i) {
-  MlirOperation op = iota_tensor(l, &i->shape, i->attrs->dimensions.v[0]);
-  lower_set(l, i, emit_result(op), op);
+  MlirOperation op = lower_iota_tensor(l, &i->shape, i->attrs->dimensions.v[0]);
+  lower_set(l, i, ir_result(op), op);
   return ST_OK;
 }
 
@@ -378,10 +381,10 @@ struct mapping {
   const struct hlo_computation *computation;
 };
 
-static MlirValue write_map(struct emit *e, MlirValue const *args, void *user) {
+static MlirValue write_map(struct ir_builder *b, MlirValue const *args, void *user) {
   const struct mapping *m = user;
   MlirValue result;
-  inline_computation(m->l, e, m->computation, args, &result);
+  body_write(m->l, b, m->computation, args, &result);
   return result;
 }
 
@@ -389,21 +392,21 @@ enum status lower_map(struct lower *l, const struct hlo_instr *i) {
   struct mapping m = {l, i->called[0]};
   MlirValue *inputs = arena_new_array(&l->arena, MlirValue, (size_t)i->n_operands);
   MlirAffineMap *maps = arena_new_array(&l->arena, MlirAffineMap, (size_t)i->n_operands + 1);
-  enum status st = inline_check(l, i, i->called[0]);
+  enum status st = body_check(l, i, i->called[0]);
 
   if (st)
     return st;
   for (int k = 0; k <= i->n_operands; k++)
-    maps[k] = emit_identity_map(&l->e, i->shape.rank);
+    maps[k] = ir_identity_map(&l->b, i->shape.rank);
   for (int k = 0; k < i->n_operands; k++)
     inputs[k] = lower_value(l, i->operands[k]);
-  MlirOperation op = emit_linalg_generic(&l->e, &(struct emit_generic){.n_loops = i->shape.rank,
-                                                                       .n_inputs = i->n_operands,
-                                                                       .inputs = inputs,
-                                                                       .maps = maps,
-                                                                       .output = lower_empty(l, &i->shape),
-                                                                       .body = write_map,
-                                                                       .user = &m});
-  lower_set(l, i, emit_result(op), op);
+  MlirOperation op = ir_linalg_generic(&l->b, &(struct ir_generic){.n_loops = i->shape.rank,
+                                                                   .n_inputs = i->n_operands,
+                                                                   .inputs = inputs,
+                                                                   .maps = maps,
+                                                                   .output = lower_empty(l, &i->shape),
+                                                                   .body = write_map,
+                                                                   .user = &m});
+  lower_set(l, i, ir_result(op), op);
   return ST_OK;
 }

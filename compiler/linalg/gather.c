@@ -1,11 +1,13 @@
-/* gather, scatter: reading and writing at computed places.
+/* gather: gather and scatter, which read and write at computed indices.
  *
- * A gather is a generic over its result whose body reads the operand with tensor.extract; the parts of an index
- * vector are inputs of the generic.  Parts for neighbouring dimensions of which a single element is taken (x[i, j])
- * become one index into the operand with these dimensions merged: engines gather by one.  A scatter is a loop over the
- * index vectors that inserts one window each, in order.  As in XLA, gather clamps its start indices, and scatter skips
- * a window that does not fit.
+ * A gather is a generic over its result whose body reads the operand with tensor.extract.  The components of an index
+ * vector are inputs of the generic.  Components for neighbouring dimensions from which a single element is taken
+ * (x[i, j]) become one index into the operand with these dimensions merged, because engines gather by one index.  A
+ * scatter is a loop over the index vectors that inserts one window each, in order.  As in XLA, gather clamps its start
+ * indices, and scatter skips a window that does not fit.
  */
+#include <assert.h>
+
 #include "hlo/literal.h"
 #include "linalg/impl.h"
 
@@ -16,7 +18,7 @@ static bool contains(struct hlo_ints v, int64_t x) {
   return false;
 }
 
-/* True if component c of every index vector of a constant lies in [0, limit]. */
+/* True if the indices are constant and component c of every index vector lies in [0, limit]. */
 static bool is_known_inside(const struct hlo_instr *indices, int64_t vector_dim, int64_t c, int64_t limit) {
   const struct hlo_shape *s = &indices->shape;
   int64_t inner = 1, n = hlo_shape_elements(s);
@@ -41,18 +43,18 @@ static bool is_known_inside(const struct hlo_instr *indices, int64_t vector_dim,
 struct gather_body {
   const struct hlo_instr *instr;
   MlirValue source;
-  int first, n_merged; /* dimensions of the operand that are one in source */
+  int first, n_merged; /* the operand's dimensions that are merged into one in source */
 };
 
-static MlirValue start_index(struct emit *e, const struct hlo_instr *i, int component, MlirValue x) {
+static MlirValue start_index(struct ir_builder *b, const struct hlo_instr *i, int component, MlirValue x) {
   const struct hlo_instr *indices = i->operands[1];
   const int64_t dim = i->attrs->gather->start_index_map.v[component];
   const int64_t limit = i->operands[0]->shape.dims[dim] - i->attrs->gather->slice_sizes.v[dim];
-  MlirValue at = scalar_to_index(e, x, indices->shape.dtype);
+  MlirValue at = scalar_to_index(b, x, indices->shape.dtype);
 
   if (is_known_inside(indices, i->attrs->gather->index_vector_dim, component, limit))
     return at;
-  return scalar_clamp_index(e, at, limit);
+  return scalar_clamp_index(b, at, limit);
 }
 
 /* The loop of the result that runs over dimension `dim` of the indices. */
@@ -103,57 +105,57 @@ static MlirValue merged_source(struct lower *l, const struct gather_body *b) {
     else
       dims[rank++] = s->dims[d];
   }
-  return reshape_tensor(l, v, s, rank, dims);
+  return lower_reshape_tensor(l, v, s, rank, dims);
 }
 
-/* at[rank], by the operand's dimensions, as by source's; their number. */
-static int merge_places(struct emit *e, const struct gather_body *b, int rank, MlirValue *at) {
-  const struct hlo_shape *s = &b->instr->operands[0]->shape;
-  const int behind = b->first + b->n_merged;
+/* Turns at, the index for each of the operand's dimensions, into the index for each of source's; returns their number. */
+static int merge_places(struct ir_builder *b, const struct gather_body *body, int rank, MlirValue *at) {
+  const struct hlo_shape *s = &body->instr->operands[0]->shape;
+  const int after = body->first + body->n_merged;
 
-  if (b->n_merged == 1)
+  if (body->n_merged == 1)
     return rank;
-  for (int d = b->first + 1; d < behind; d++) {
-    MlirValue rows = emit_binary(e, "arith.muli", at[b->first], emit_index(e, s->dims[d]));
-    at[b->first] = emit_binary(e, "arith.addi", rows, at[d]);
+  for (int d = body->first + 1; d < after; d++) {
+    MlirValue rows = ir_binary(b, "arith.muli", at[body->first], ir_index(b, s->dims[d]));
+    at[body->first] = ir_binary(b, "arith.addi", rows, at[d]);
   }
-  for (int d = behind; d < rank; d++)
-    at[d - b->n_merged + 1] = at[d];
-  return rank - b->n_merged + 1;
+  for (int d = after; d < rank; d++)
+    at[d - body->n_merged + 1] = at[d];
+  return rank - body->n_merged + 1;
 }
 
-static MlirValue write_gather(struct emit *e, MlirValue const *args, void *user) {
-  const struct gather_body *b = user;
-  const struct hlo_gather_dims *g = b->instr->attrs->gather;
-  const int rank = b->instr->operands[0]->shape.rank;
+static MlirValue write_gather(struct ir_builder *b, MlirValue const *args, void *user) {
+  const struct gather_body *body = user;
+  const struct hlo_gather_dims *g = body->instr->attrs->gather;
+  const int rank = body->instr->operands[0]->shape.rank;
   MlirValue at[HLO_RANK_MAX] = {{NULL}};
 
   for (int c = 0; c < g->start_index_map.n; c++)
-    at[g->start_index_map.v[c]] = start_index(e, b->instr, c, args[c]);
+    at[g->start_index_map.v[c]] = start_index(b, body->instr, c, args[c]);
   for (int k = 0; k < g->operand_batching_dims.n; k++)
-    at[g->operand_batching_dims.v[k]] = emit_linalg_index(e, batch_loop(g, (int)g->start_indices_batching_dims.v[k]));
+    at[g->operand_batching_dims.v[k]] = ir_linalg_index(b, batch_loop(g, (int)g->start_indices_batching_dims.v[k]));
   for (int d = 0, o = 0; d < rank; d++) {
     if (contains(g->operand_batching_dims, d))
       continue;
     if (!contains(g->collapsed_slice_dims, d)) {
-      MlirValue within = emit_linalg_index(e, (int)g->offset_dims.v[o++]);
-      at[d] = mlirValueIsNull(at[d]) ? within : emit_binary(e, "arith.addi", at[d], within);
+      MlirValue within = ir_linalg_index(b, (int)g->offset_dims.v[o++]);
+      at[d] = mlirValueIsNull(at[d]) ? within : ir_binary(b, "arith.addi", at[d], within);
     } else if (mlirValueIsNull(at[d])) {
-      at[d] = emit_index(e, 0);
+      at[d] = ir_index(b, 0);
     }
   }
-  return emit_extract(e, b->source, merge_places(e, b, rank, at), at);
+  return ir_extract(b, body->source, merge_places(b, body, rank, at), at);
 }
 
-/* Component c of the index vectors, by the result's batch loops. */
+/* The map that reads component c of the index vectors in the loops of the result. */
 static MlirAffineMap component_map(struct lower *l, const struct hlo_instr *i, int c) {
   const struct hlo_gather_dims *g = i->attrs->gather;
   const int rank = i->operands[1]->shape.rank;
   int64_t results[HLO_RANK_MAX];
 
   for (int d = 0; d < rank; d++)
-    results[d] = d == g->index_vector_dim ? EMIT_CONST(c) : batch_loop(g, d);
-  return emit_map(&l->e, i->shape.rank, rank, results);
+    results[d] = d == g->index_vector_dim ? IR_CONST(c) : batch_loop(g, d);
+  return ir_map(&l->b, i->shape.rank, rank, results);
 }
 
 enum status lower_gather(struct lower *l, const struct hlo_instr *i) {
@@ -170,21 +172,21 @@ enum status lower_gather(struct lower *l, const struct hlo_instr *i) {
     inputs[c] = lower_value(l, i->operands[1]);
     maps[c] = component_map(l, i, c);
   }
-  maps[n] = emit_identity_map(&l->e, i->shape.rank);
-  MlirOperation op = emit_linalg_generic(&l->e, &(struct emit_generic){.n_loops = i->shape.rank,
-                                                                       .n_inputs = n,
-                                                                       .inputs = inputs,
-                                                                       .maps = maps,
-                                                                       .output = lower_empty(l, &i->shape),
-                                                                       .body = write_gather,
-                                                                       .user = &body});
-  lower_set(l, i, emit_result(op), op);
+  maps[n] = ir_identity_map(&l->b, i->shape.rank);
+  MlirOperation op = ir_linalg_generic(&l->b, &(struct ir_generic){.n_loops = i->shape.rank,
+                                                                   .n_inputs = n,
+                                                                   .inputs = inputs,
+                                                                   .maps = maps,
+                                                                   .output = lower_empty(l, &i->shape),
+                                                                   .body = write_gather,
+                                                                   .user = &body});
+  lower_set(l, i, ir_result(op), op);
   return ST_OK;
 }
 
 /* ---- scatter ----------------------------------------------------------------------------------------- */
 
-/* Everything about one scatter that does not change from loop to loop. */
+/* One scatter, the same in all its loops except for `at`. */
 struct scatter {
   struct lower *l;
   const struct hlo_instr *instr;
@@ -194,8 +196,8 @@ struct scatter {
   int64_t window[HLO_RANK_MAX];       /* the window in the operand: 1 where a dimension is inserted */
   int64_t update[HLO_RANK_MAX];       /* the window in updates: 1 in the batch dimensions */
   int64_t dims[HLO_RANK_MAX], n_dims; /* window without the inserted dimensions */
-  MlirValue at[HLO_RANK_MAX];         /* the batch loops' variables */
-  bool combines;                      /* the update with what is there; otherwise it takes its place */
+  MlirValue const *at;                /* the batch loops' counters */
+  bool combines;                      /* combines the update with the old element; otherwise replaces it */
 };
 
 static void scatter_init(struct lower *l, struct scatter *s, const struct hlo_instr *i) {
@@ -222,19 +224,19 @@ static void scatter_init(struct lower *l, struct scatter *s, const struct hlo_in
 }
 
 /* Component c of the index vector at the current batch position, as an index. */
-static MlirValue scatter_index(struct emit *e, const struct scatter *s, int c) {
+static MlirValue scatter_index(struct ir_builder *b, const struct scatter *s, int c) {
   const struct hlo_shape *idx = &s->instr->operands[1]->shape;
   MlirValue at[HLO_RANK_MAX];
 
-  for (int b = 0; b < s->n_batch; b++)
-    at[s->batch_in_indices[b]] = s->at[b];
+  for (int k = 0; k < s->n_batch; k++)
+    at[s->batch_in_indices[k]] = s->at[k];
   if (s->instr->attrs->scatter->index_vector_dim < idx->rank)
-    at[s->instr->attrs->scatter->index_vector_dim] = emit_index(e, c);
-  return scalar_to_index(e, emit_extract(e, s->indices, idx->rank, at), idx->dtype);
+    at[s->instr->attrs->scatter->index_vector_dim] = ir_index(b, c);
+  return scalar_to_index(b, ir_extract(b, s->indices, idx->rank, at), idx->dtype);
 }
 
-/* A slice of fewer dimensions says by its sizes alone which ones it leaves out.  With a dimension of size 1 in the window
- * that is ambiguous, and the window keeps all of them. */
+/* The result type of a rank-reducing slice says only by its sizes which dimensions were dropped.  With a dimension of
+ * size 1 in the window that is ambiguous, so the window then keeps all dimensions. */
 static bool has_unit(const struct scatter *s) {
   for (int k = 0; k < s->n_dims; k++)
     if (s->dims[k] == 1)
@@ -242,138 +244,104 @@ static bool has_unit(const struct scatter *s) {
   return false;
 }
 
-/* piece, of the window's shape in updates, in its shape in the operand. */
-static MlirValue as_window(struct emit *e, const struct scatter *s, MlirValue piece) {
+/* Reshapes piece from the window's shape in updates to its shape in the operand. */
+static MlirValue as_window(struct ir_builder *b, const struct scatter *s, MlirValue piece) {
   const struct hlo_shape *x = &s->instr->operands[0]->shape;
   struct hlo_shape from = s->instr->operands[2]->shape;
   struct lower *l = s->l;
-  const struct emit outer = l->e;
+  const struct ir_builder outer = l->b;
 
   from.dims = s->update;
-  l->e = *e;
-  piece = reshape_tensor(l, piece, &from, x->rank, s->window);
-  l->e = outer;
+  l->b = *b;
+  piece = lower_reshape_tensor(l, piece, &from, x->rank, s->window);
+  l->b = outer;
   return piece;
 }
 
-static MlirValue write_combination(struct emit *e, MlirValue const *args, void *user) {
+static MlirValue write_combination(struct ir_builder *b, MlirValue const *args, void *user) {
   const struct scatter *s = user;
   MlirValue result;
-  inline_computation(s->l, e, s->instr->called[0], args, &result);
+  body_write(s->l, b, s->instr->called[0], args, &result);
   return result;
 }
 
-static MlirValue combine_windows(struct emit *e, const struct scatter *s, MlirValue old, MlirValue update) {
+static MlirValue combine_windows(struct ir_builder *b, const struct scatter *s, MlirValue old, MlirValue update) {
   const int rank = (int)mlirShapedTypeGetRank(mlirValueGetType(old));
   int64_t dims[HLO_RANK_MAX];
-  MlirAffineMap id = emit_identity_map(e, rank);
+  MlirAffineMap id = ir_identity_map(b, rank);
   for (int k = 0; k < rank; k++)
     dims[k] = mlirShapedTypeGetDimSize(mlirValueGetType(old), k);
-  return emit_result(
-      emit_linalg_generic(e, &(struct emit_generic){.n_loops = rank,
-                                                    .n_inputs = 2,
-                                                    .inputs = (MlirValue[]){old, update},
-                                                    .maps = (MlirAffineMap[]){id, id, id},
-                                                    .output = emit_empty(e, s->instr->shape.dtype, rank, dims),
-                                                    .body = write_combination,
-                                                    .user = (void *)(uintptr_t)s}));
+  return ir_result(ir_linalg_generic(b, &(struct ir_generic){.n_loops = rank,
+                                                             .n_inputs = 2,
+                                                             .inputs = (MlirValue[]){old, update},
+                                                             .maps = (MlirAffineMap[]){id, id, id},
+                                                             .output = ir_empty(b, s->instr->shape.dtype, rank, dims),
+                                                             .body = write_combination,
+                                                             .user = (void *)(uintptr_t)s}));
 }
 
-static MlirValue insert_window(struct emit *e, const struct scatter *s, MlirValue const *start, MlirValue dest) {
+static MlirValue insert_window(struct ir_builder *b, const struct scatter *s, MlirValue const *start, MlirValue dest) {
   const struct hlo_shape *x = &s->instr->operands[0]->shape, *u = &s->instr->operands[2]->shape;
   const int64_t zeros[HLO_RANK_MAX] = {0};
   MlirValue from[HLO_RANK_MAX] = {{NULL}};
 
-  for (int b = 0; b < s->n_batch; b++)
-    from[s->batch_in_updates[b]] = s->at[b];
-  struct emit_slice take = {.rank = u->rank, .offsets = zeros, .sizes = s->update, .dynamic = from};
+  for (int k = 0; k < s->n_batch; k++)
+    from[s->batch_in_updates[k]] = s->at[k];
+  struct ir_slice take = {.rank = u->rank, .offsets = zeros, .sizes = s->update, .dynamic = from};
   const bool clear = !has_unit(s);
-  MlirType t = clear ? emit_tensor_type(e, u->dtype, (int)s->n_dims, s->dims)
-                     : emit_tensor_type(e, u->dtype, u->rank, s->update);
-  MlirValue piece = emit_extract_slice(e, s->updates, &take, t);
+  MlirType t =
+      clear ? ir_tensor_type(b, u->dtype, (int)s->n_dims, s->dims) : ir_tensor_type(b, u->dtype, u->rank, s->update);
+  MlirValue piece = ir_extract_slice(b, s->updates, &take, t);
   if (!clear)
-    piece = as_window(e, s, piece);
-  struct emit_slice put = {.rank = x->rank, .offsets = zeros, .sizes = s->window, .dynamic = start};
+    piece = as_window(b, s, piece);
+  struct ir_slice put = {.rank = x->rank, .offsets = zeros, .sizes = s->window, .dynamic = start};
   if (s->combines) {
-    MlirValue old = emit_extract_slice(e, dest, &put, mlirValueGetType(piece));
-    piece = combine_windows(e, s, old, piece);
+    MlirValue old = ir_extract_slice(b, dest, &put, mlirValueGetType(piece));
+    piece = combine_windows(b, s, old, piece);
   }
-  return emit_insert_slice(e, piece, dest, &put);
-}
-
-static MlirBlock region_block(MlirRegion r, int n, MlirType const *types, MlirLocation loc) {
-  MlirLocation locs[2] = {loc, loc};
-  MlirBlock b = mlirBlockCreate(n, types, locs);
-  mlirRegionAppendOwnedBlock(r, b);
-  return b;
-}
-
-static void yield(struct emit *e, MlirValue v) {
-  emit_operation(e, &(struct emit_op){.name = "scf.yield", .n_operands = 1, .operands = &v});
+  return ir_insert_slice(b, piece, dest, &put);
 }
 
 /* if (inside) dest with the window, else dest */
-static MlirValue insert_if(struct emit *e, const struct scatter *s, MlirValue inside, MlirValue const *start,
+static MlirValue insert_if(struct ir_builder *b, const struct scatter *s, MlirValue inside, MlirValue const *start,
                            MlirValue dest) {
-  MlirRegion regions[] = {mlirRegionCreate(), mlirRegionCreate()};
+  struct ir_builder then, otherwise;
+  MlirRegion regions[] = {ir_region(b, 0, NULL, &then), ir_region(b, 0, NULL, &otherwise)};
   MlirType t = mlirValueGetType(dest);
-  struct emit then = *e, otherwise = *e;
 
-  then.block = region_block(regions[0], 0, NULL, e->loc);
-  yield(&then, insert_window(&then, s, start, dest));
-  otherwise.block = region_block(regions[1], 0, NULL, e->loc);
-  yield(&otherwise, dest);
-  return emit_result(emit_operation(e, &(struct emit_op){.name = "scf.if",
-                                                         .n_operands = 1,
-                                                         .operands = &inside,
-                                                         .n_results = 1,
-                                                         .results = &t,
-                                                         .n_regions = 2,
-                                                         .regions = regions}));
+  MlirValue changed = insert_window(&then, s, start, dest);
+  ir_yield(&then, 1, &changed);
+  ir_yield(&otherwise, 1, &dest);
+  return ir_result(ir_if(b, inside, 1, &t, regions));
 }
 
-static MlirValue scatter_one(struct emit *e, const struct scatter *s, MlirValue dest) {
+static MlirValue scatter_one(struct ir_builder *b, const struct scatter *s, MlirValue dest) {
   const struct hlo_scatter_dims *d = s->instr->attrs->scatter;
   const struct hlo_shape *x = &s->instr->operands[0]->shape;
   MlirValue start[HLO_RANK_MAX] = {{NULL}}, inside = {NULL};
 
   for (int c = 0; c < d->scatter_dims_to_operand_dims.n; c++) {
     const int64_t dim = d->scatter_dims_to_operand_dims.v[c], limit = x->dims[dim] - s->window[dim];
-    start[dim] = scatter_index(e, s, c);
+    start[dim] = scatter_index(b, s, c);
     if (is_known_inside(s->instr->operands[1], d->index_vector_dim, c, limit))
       continue;
-    /* one unsigned comparison also catches negative indices */
-    MlirValue ok = emit_cmpi(e, INT_ULE, start[dim], emit_index(e, limit));
-    inside = mlirValueIsNull(inside) ? ok : emit_binary(e, "arith.andi", inside, ok);
+    /* an unsigned comparison also refuses negative indices */
+    MlirValue ok = ir_cmpi(b, IR_INT_ULE, start[dim], ir_index(b, limit));
+    inside = mlirValueIsNull(inside) ? ok : ir_binary(b, "arith.andi", inside, ok);
   }
-  for (int b = 0; b < d->input_batching_dims.n; b++)
+  for (int i = 0; i < d->input_batching_dims.n; i++)
     for (int k = 0; k < s->n_batch; k++)
-      if (s->batch_in_indices[k] == d->scatter_indices_batching_dims.v[b])
-        start[d->input_batching_dims.v[b]] = s->at[k];
+      if (s->batch_in_indices[k] == d->scatter_indices_batching_dims.v[i])
+        start[d->input_batching_dims.v[i]] = s->at[k];
   if (mlirValueIsNull(inside))
-    return insert_window(e, s, start, dest);
-  return insert_if(e, s, inside, start, dest);
+    return insert_window(b, s, start, dest);
+  return insert_if(b, s, inside, start, dest);
 }
 
-static MlirValue scatter_loop(struct emit *e, struct scatter *s, int depth, MlirValue dest) {
-  if (depth == s->n_batch)
-    return scatter_one(e, s, dest);
-
-  MlirValue operands[] = {emit_index(e, 0), emit_index(e, s->batch[depth]), emit_index(e, 1), dest};
-  MlirType types[] = {emit_index_type(e), mlirValueGetType(dest)};
-  MlirRegion region = mlirRegionCreate();
-  struct emit body = *e;
-
-  body.block = region_block(region, 2, types, e->loc);
-  s->at[depth] = mlirBlockGetArgument(body.block, 0);
-  yield(&body, scatter_loop(&body, s, depth + 1, mlirBlockGetArgument(body.block, 1)));
-  return emit_result(emit_operation(e, &(struct emit_op){.name = "scf.for",
-                                                         .n_operands = 4,
-                                                         .operands = operands,
-                                                         .n_results = 1,
-                                                         .results = types + 1,
-                                                         .n_regions = 1,
-                                                         .regions = &region}));
+static void scatter_in_loop(struct ir_builder *b, MlirValue const *at, MlirValue *carried, void *user) {
+  struct scatter *s = user;
+  s->at = at;
+  carried[0] = scatter_one(b, s, carried[0]);
 }
 
 enum status lower_scatter(struct lower *l, const struct hlo_instr *i) {
@@ -385,14 +353,17 @@ enum status lower_scatter(struct lower *l, const struct hlo_instr *i) {
     root = root->operands[0];
   scatter_init(l, &s, i);
   s.combines = root->op != HLO_PARAMETER || root->attrs->parameter_number != 1;
-  enum status st = s.combines ? inline_check(l, i, c) : ST_OK;
+  enum status st = s.combines ? body_check(l, i, c) : ST_OK;
   if (st)
     return st;
-  MlirValue dest = writable_tensor(l, i->operands[0]);
+  MlirValue dest = lower_writable(l, i->operands[0]);
   s.indices = lower_value(l, i->operands[1]);
   s.updates = lower_value(l, i->operands[2]);
   if (hlo_shape_elements(&i->operands[2]->shape))
-    dest = scatter_loop(&l->e, &s, 0, dest);
+    ir_loop_nest(
+        &l->b,
+        &(struct ir_loops){.n = s.n_batch, .extents = s.batch, .n_carried = 1, .body = scatter_in_loop, .user = &s},
+        &dest);
   lower_set(l, i, dest, lower_no_op());
   return ST_OK;
 }

@@ -1,26 +1,28 @@
-/* knob: what the user said about a value, as an annotation right behind the operation that computes it.
+/* knob: the user's knobs, as annotations directly after the operation that computes the value.
  *
- * A knob on a reshape, copy, convert or broadcast behind a reduce or dot is meant for that reduce or dot; on a
- * reshape or copy of anything else, for the operation behind it.  The loop tile is stated per iterator of the
- * operation; the function form, which keeps parallel and reduction entries apart, is interleaved here.  A wrong list
- * is refused only if no reading of it makes sense, with the range of the knob call; if it made sense for the loops that
- * the value had before simplification, there is a warning instead.  A tile that fits a regrouped value
- * (heads merged into rows behind a transpose), but not the loops that compute it, is left to inference with a warning.
+ * A knob on a reshape, copy, convert or broadcast of a reduce or dot applies to that reduce or dot; a knob on a reshape or
+ * copy of any other operation applies to that operation.  An annotation states the loop tile per iterator of the
+ * operation; the function form, which keeps parallel and reduction entries apart, is interleaved here.
+ *
+ * A list that fits the loops in no reading is refused, with the range of the knob call.  If it fits the loops that the
+ * value had before simplification, it is ignored with a warning.  A tile that fits a regrouped value (heads merged into
+ * rows after a transpose) but not the loops that compute it is ignored with a warning, too.
  */
+#include <assert.h>
 #include <string.h>
 
 #include "linalg/impl.h"
 
 /* ---- which operation ---------------------------------------------------------------------------------- */
 
-/* The instruction whose operation carries the knob of i; NULL when there is none (a parameter, say). */
+/* The instruction whose operation carries the knob of i; NULL when there is none, as for a parameter. */
 static const struct hlo_instr *working_instr(struct lower *l, const struct hlo_instr *i) {
-  const struct hlo_instr *behind = i;
+  const struct hlo_instr *source = i;
 
-  while (hlo_is_light(behind))
-    behind = behind->operands[0];
-  if (behind->op == HLO_REDUCE || behind->op == HLO_DOT)
-    return behind;
+  while (hlo_is_light(source))
+    source = source->operands[0];
+  if (source->op == HLO_REDUCE || source->op == HLO_DOT)
+    return source;
   while (mlirOperationIsNull(node_of(l, i)->work) && hlo_is_light(i))
     i = i->operands[0];
   return mlirOperationIsNull(node_of(l, i)->work) ? NULL : i;
@@ -32,12 +34,12 @@ static bool is_annotation(MlirOperation op) {
   return !mlirOperationIsNull(op) && (ir_is(op, "nkipy.tile_op") || ir_is(op, "nkipy.layout"));
 }
 
-/* Puts the operation `name` on w's result, right behind it.  A second knob of the same kind on the same operation
- * overrides, attribute by attribute.  The annotation stands for the knob call. */
+/* Adds the annotation `name` to w's result, directly after the operation.  A second knob of the same kind on the same
+ * operation overrides the first, attribute by attribute.  The annotation has the location of the knob call. */
 static void annotate(struct lower *l, const struct hlo_instr *i, const struct hlo_instr *w, const char *name, int n,
                      MlirNamedAttribute const *attrs) {
   MlirOperation work = node_of(l, w)->work, at = mlirOperationGetNextInBlock(work);
-  MlirValue v = emit_result(work);
+  MlirValue v = ir_result(work);
 
   for (; is_annotation(at); at = mlirOperationGetNextInBlock(at)) {
     if (!ir_is(at, name))
@@ -46,10 +48,10 @@ static void annotate(struct lower *l, const struct hlo_instr *i, const struct hl
       mlirOperationSetAttributeByName(at, mlirIdentifierStr(attrs[k].name), attrs[k].attribute);
     return;
   }
-  struct emit e = l->e;
-  e.before = at;
-  e.loc = ir_loc_tagged(l->ir->ctx, w->id, src_locs_one(&l->arena, i->knob->loc));
-  emit_operation(&e, &(struct emit_op){.name = name, .n_operands = 1, .operands = &v, .n_attrs = n, .attrs = attrs});
+  struct ir_builder b = l->b;
+  b.before = at;
+  b.loc = ir_loc_tagged(l->ir->ctx, w->id, src_locs_one(&l->arena, i->knob->loc));
+  ir_op0_with(&b, name, 1, &v, n, attrs);
 }
 
 /* ---- loop tiles --------------------------------------------------------------------------------------- */
@@ -68,7 +70,7 @@ static int count_reductions(const struct node *n) {
   return count;
 }
 
-/* Leading 1s more than there are loops belong to batch dimensions that were collapsed into one. */
+/* Entries beyond the number of loops that are leading 1s belong to batch dimensions that were collapsed into one. */
 static struct hlo_ints drop_collapsed(enum hlo_op op, const struct node *n, struct hlo_ints v) {
   while (op == HLO_DOT && v.n > n->n_loops && v.v[0] == 1)
     v = (struct hlo_ints){v.n - 1, v.v + 1};
@@ -77,14 +79,14 @@ static struct hlo_ints drop_collapsed(enum hlo_op op, const struct node *n, stru
 
 enum { DOT_K_MAX = 128 }; /* rows of the tensor engine */
 
-/* The function form as one entry per loop.  tile may have an entry per parallel loop, or per dimension of a value
- * that keeps its reduced axes; for a dot it may already be the whole [M, N, K].  Loops about which nothing was said are
- * not tiled, as far as the tensor engine can do that. */
+/* The function form as one entry per loop; false when it does not fit.  tile has an entry per parallel loop, or per
+ * dimension of a value that keeps its reduced axes; for a dot it may be the whole [M, N, K].  A loop without an entry is
+ * not tiled, except where the tensor engine needs it. */
 static bool interleave(enum hlo_op op, const struct node *n, const struct hlo_knob *knob, int64_t *out) {
   const int n_red = count_reductions(n), n_par = n->n_loops - n_red;
   struct hlo_ints tile = drop_collapsed(op, n, knob->tile_size), red = knob->reduction_tile;
 
-  if (!n_red && red.n) { /* an element-wise operation behind a reduction, on a value that keeps the reduced axes */
+  if (!n_red && red.n) { /* an element-wise operation after a reduction, on a value that keeps the reduced axes */
     if (tile.n + red.n != n->n_loops)
       return false;
     for (int k = 0; k < n->n_loops; k++)
@@ -117,8 +119,8 @@ static bool fits(const struct node *n, const int64_t *tile) {
   return true;
 }
 
-/* Where dimension d of the annotated value is in the operation's result, if they differ only in dimensions of size 1;
- * those have no place: -1.  False if the shapes differ in another way. */
+/* at[d]: the dimension of the operation's result that dimension d of the annotated value is, -1 for a dimension of size
+ * 1 that the result does not have.  False if the shapes differ in more than dimensions of size 1. */
 static bool match_dims(const struct hlo_shape *s, MlirType result, int64_t at[HLO_RANK_MAX]) {
   const int rank = (int)mlirShapedTypeGetRank(result);
   int r = 0;
@@ -141,7 +143,7 @@ static bool match_dims(const struct hlo_shape *s, MlirType result, int64_t at[HL
   return equal || r == rank;
 }
 
-/* True if the tile is about a value that a reshape makes of w's result, with other dimensions than that has. */
+/* True if the tile fits the value i, which a reshape makes from w's result with other dimensions. */
 static bool is_of_regrouped(struct lower *l, const struct hlo_instr *i, const struct hlo_instr *w,
                             struct hlo_ints tile) {
   int64_t at[HLO_RANK_MAX];
@@ -151,10 +153,10 @@ static bool is_of_regrouped(struct lower *l, const struct hlo_instr *i, const st
   for (int k = 0; k < tile.n; k++)
     if (tile.v[k] < 1 || tile.v[k] > i->shape.dims[k])
       return false;
-  return !match_dims(&i->shape, mlirValueGetType(emit_result(node_of(l, w)->work)), at);
+  return !match_dims(&i->shape, mlirValueGetType(ir_result(node_of(l, w)->work)), at);
 }
 
-/* What the knob says of the loops n, one entry per loop; false if it cannot be meant for them. */
+/* The knob's tile for the loops of n, one entry per loop; false when it does not fit them. */
 static bool read_loop_tile(enum hlo_op op, const struct node *n, const struct hlo_knob *knob, int64_t *out) {
   const struct hlo_knob moved = {.tile_size = knob->loop_tile};
 
@@ -179,7 +181,7 @@ static bool was_right(const struct hlo_knob *knob) {
   return read_loop_tile(had->op, &then, knob, tile);
 }
 
-/* An error, if the user asks for what cannot be; a warning, if it is simplification that took the loops away. */
+/* An error; only a warning if the knob fitted the loops that the value had before simplification. */
 static enum status refuse(struct lower *l, const struct hlo_instr *i, const struct hlo_instr *w, const struct node *n) {
   const struct hlo_knob *knob = i->knob;
   const struct hlo_ints given = knob->loop_tile.n   ? knob->loop_tile
@@ -219,7 +221,7 @@ static enum status set_loop_tile(struct lower *l, const struct hlo_instr *i, con
   }
   if (i->op == HLO_BROADCAST && i->shape.rank != w->shape.rank && (knob->loop_tile.n || knob->tile_size.n)) {
     diag_add(l->ds, DS_WARNING, DG_KNOB_IGNORED, knob->loc,
-             "this tile size has no effect: %%%s repeats what %%%s computes and has no loops of its own", i->name,
+             "this tile size has no effect: %%%s repeats the values of %%%s and has no loops of its own", i->name,
              w->name);
     return ST_OK;
   }
@@ -227,7 +229,7 @@ static enum status set_loop_tile(struct lower *l, const struct hlo_instr *i, con
     return ST_OK;
   if (!read_loop_tile(w->op, n, knob, tile))
     return refuse(l, i, w, n);
-  MlirNamedAttribute attr = emit_attr(&l->e, "loop_tile_size", emit_i64_array(&l->e, n->n_loops, tile));
+  MlirNamedAttribute attr = ir_named(&l->b, "loop_tile_size", ir_i64_array(&l->b, n->n_loops, tile));
   annotate(l, i, w, "nkipy.tile_op", 1, &attr);
   return ST_OK;
 }
@@ -251,11 +253,11 @@ static enum status check_layout(struct lower *l, const struct hlo_instr *i) {
   return ST_OK;
 }
 
-/* True if the dimension is reduced by what computes the value now, but was not when the knob was set. */
+/* True if the operation reduces dimension d now but did not when the knob was set; adds the warning. */
 static bool lost_partition_dim(struct lower *l, const struct hlo_instr *i, const struct hlo_instr *w, int64_t d) {
   const struct node *n = node_of(l, w);
   const struct hlo_loops *had = i->knob->loops;
-  const int rank = (int)mlirShapedTypeGetRank(mlirValueGetType(emit_result(n->work)));
+  const int rank = (int)mlirShapedTypeGetRank(mlirValueGetType(ir_result(n->work)));
 
   d = d < 0 ? 0 : d;
   if (!had || !n->reduction || n->n_loops != rank || !n->reduction[d])
@@ -268,15 +270,14 @@ static bool lost_partition_dim(struct lower *l, const struct hlo_instr *i, const
   return true;
 }
 
-/* The layout is stated for the annotated value and written down for the operation's result.  When a reshape in between
- * does more than insert or remove dimensions of size 1, the tile and the partition dimension have no counterpart and
- * are left to inference. */
+/* The user gives the layout for the annotated value; the annotation gives it for the operation's result.  When a reshape
+ * in between does more than insert or remove dimensions of size 1, tile and partition dimension are left to inference. */
 static enum status set_layout(struct lower *l, const struct hlo_instr *i, const struct hlo_instr *w) {
   const struct hlo_knob *knob = i->knob;
   MlirOperation work = node_of(l, w)->work;
-  MlirType i32 = mlirIntegerTypeGet(l->e.ctx, 32), result = mlirValueGetType(emit_result(work));
+  MlirType result = mlirValueGetType(ir_result(work));
   const int rank = (int)mlirShapedTypeGetRank(result);
-  /* the function form's tile_size is value-shaped too, unless it has an entry less or more */
+  /* the function form's tile_size also has an entry per dimension of the value, unless it has fewer or more entries */
   struct hlo_ints tile = knob->layout_tile.n ? knob->layout_tile : knob->tile_size;
   int64_t at[HLO_RANK_MAX], dims[HLO_RANK_MAX];
   MlirNamedAttribute attrs[3];
@@ -285,12 +286,13 @@ static enum status set_layout(struct lower *l, const struct hlo_instr *i, const 
   enum status st = check_layout(l, i);
   if (st)
     return st;
+  assert(mlirOperationGetNumResults(work) == 1);
   const bool matches = match_dims(&i->shape, result, at);
   if (knob->mem_space != MEM_NONE)
-    attrs[n++] = emit_attr(&l->e, "mem_space", mlirIntegerAttrGet(i32, knob->mem_space));
+    attrs[n++] = ir_named(&l->b, "mem_space", ir_i32_attr(&l->b, knob->mem_space));
   if (knob->partition_dim >= 0 && matches && !lost_partition_dim(l, i, w, at[knob->partition_dim])) {
     int64_t d = at[knob->partition_dim];
-    attrs[n++] = emit_attr(&l->e, "partition_dim", mlirIntegerAttrGet(i32, d < 0 ? 0 : d));
+    attrs[n++] = ir_named(&l->b, "partition_dim", ir_i32_attr(&l->b, d < 0 ? 0 : d));
   }
   if (tile.n && tile.n == i->shape.rank && matches) {
     for (int k = 0; k < rank; k++)
@@ -298,7 +300,7 @@ static enum status set_layout(struct lower *l, const struct hlo_instr *i, const 
     for (int k = 0; k < tile.n; k++)
       if (at[k] >= 0)
         dims[at[k]] = tile.v[k];
-    attrs[n++] = emit_attr(&l->e, "tile_size", emit_i64_array(&l->e, rank, dims));
+    attrs[n++] = ir_named(&l->b, "tile_size", ir_i64_array(&l->b, rank, dims));
   }
   if (n)
     annotate(l, i, w, "nkipy.layout", n, attrs);
@@ -307,10 +309,10 @@ static enum status set_layout(struct lower *l, const struct hlo_instr *i, const 
 
 /* ---- fuse groups --------------------------------------------------------------------------------------- */
 
-/* A pair with the earliest value for each of the others: so two values of different shapes may be named at once, which one
- * variadic operand cannot have in IRDL, and passes that go through the operations have seen the common one first. */
+/* One nkipy.fuse_op with the earliest value for each of the others.  Pairs allow values of different shapes, which a
+ * variadic operand in IRDL does not, and passes that walk the operations see the common value first. */
 static void set_fuse(struct lower *l, const struct hlo_fuse *f) {
-  struct emit e = l->e;
+  struct ir_builder b = l->b;
   int first = 0;
 
   for (int k = 0; k < f->n; k++) {
@@ -322,12 +324,12 @@ static void set_fuse(struct lower *l, const struct hlo_fuse *f) {
   }
   for (int k = 1; k < f->n; k++)
     first = working_instr(l, f->v[k])->id < working_instr(l, f->v[first])->id ? k : first;
-  e.loc = ir_loc_tagged(l->ir->ctx, f->v[f->n - 1]->id, src_locs_one(&l->arena, f->loc));
+  b.loc = ir_loc_tagged(l->ir->ctx, f->v[f->n - 1]->id, src_locs_one(&l->arena, f->loc));
   for (int k = 0; k < f->n; k++) {
-    MlirValue pair[] = {emit_result(node_of(l, working_instr(l, f->v[first]))->work),
-                        emit_result(node_of(l, working_instr(l, f->v[k]))->work)};
+    MlirValue pair[] = {ir_result(node_of(l, working_instr(l, f->v[first]))->work),
+                        ir_result(node_of(l, working_instr(l, f->v[k]))->work)};
     if (k != first && !mlirValueEqual(pair[0], pair[1]))
-      emit_operation(&e, &(struct emit_op){.name = "nkipy.fuse_op", .n_operands = 2, .operands = pair});
+      ir_op0(&b, "nkipy.fuse_op", 2, pair);
   }
 }
 

@@ -1,32 +1,31 @@
-/* lower: HLO to linalg, the walk and the table; the themes have files of their own.
+/* lower: HLO to linalg: the walk over the module and the table of lowerings, which are in files by theme.
  *
- * Integers from NumPy are signless in MLIR, so each lowering chooses operations by the HLO dtype, never by the MLIR
- * type.  Shapes are static throughout.
+ * Integers are signless in MLIR, so each lowering chooses operations by the HLO dtype, never by the MLIR type.  Shapes
+ * are static.
  */
 #include "linalg/lower.h"
 
+#include <assert.h>
 #include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/log.h"
 #include "linalg/impl.h"
 
-/* ---- helpers for all themes -------------------------------------------------------------------------- */
+/* ---- helpers for all files -------------------------------------------------------------------------- */
 
 enum status lower_refuse(struct lower *l, const struct hlo_instr *i, const char *fmt, ...) {
-  char why[160];
   va_list ap;
 
   va_start(ap, fmt);
-  vsnprintf(why, sizeof why, fmt, ap);
+  const char *why = arena_vprintf(l->ds->arena, fmt, ap);
   va_end(ap);
   diag_add(l->ds, DS_ERROR, DG_LOWERING_UNSUPPORTED, i->locs.n ? i->locs.v[0] : NULL, "%%%s = %s %s: %s", i->name,
            hlo_shape_text(l->ds->arena, &i->shape), hlo_op_name(i->op), why);
   return ST_INPUT;
 }
 
-/* A constant, maybe broadcast, all of whose elements are equal. */
+/* A constant whose elements are all equal, or a broadcast of one. */
 static bool is_number(const struct hlo_instr *i) {
   while (i->op == HLO_BROADCAST || i->op == HLO_RESHAPE)
     i = i->operands[0];
@@ -38,7 +37,7 @@ MlirLocation lower_location(struct lower *l, const struct hlo_instr *i, const st
 
   if (!other)
     return locs[0];
-  /* a number that CSE shares has as many places as users: each user has its own, and that one says it */
+  /* a number that several instructions share has the places of all of them; here i's own place is enough */
   locs[1] = ir_loc_tagged(l->ir->ctx, other->id, is_number(other) ? (struct src_locs){0} : other->locs);
   return mlirLocationFusedGet(l->ir->ctx, 2, locs, mlirAttributeGetNull());
 }
@@ -46,6 +45,7 @@ MlirLocation lower_location(struct lower *l, const struct hlo_instr *i, const st
 void lower_set(struct lower *l, const struct hlo_instr *i, MlirValue v, MlirOperation op) {
   struct node *n = node_of(l, i);
 
+  assert(!mlirValueIsNull(v));
   n->value = v;
   n->is_done = true;
   if (mlirOperationIsNull(op))
@@ -56,7 +56,7 @@ void lower_set(struct lower *l, const struct hlo_instr *i, MlirValue v, MlirOper
 }
 
 MlirValue lower_empty(struct lower *l, const struct hlo_shape *s) {
-  return emit_empty(&l->e, s->dtype, s->rank, s->dims);
+  return ir_empty(&l->b, s->dtype, s->rank, s->dims);
 }
 
 bool lower_is_splat(const struct hlo_instr *i) {
@@ -71,9 +71,9 @@ MlirValue lower_splat(struct lower *l, const struct hlo_instr *i) {
   struct node *n = node_of(l, i);
 
   if (mlirValueIsNull(n->scalar) && lower_is_splat(i)) {
-    struct emit e = l->e;
-    e.loc = lower_location(l, i, NULL);
-    n->scalar = emit_element(&e, i->shape.dtype, i->attrs->literal->data);
+    struct ir_builder b = l->b;
+    b.loc = lower_location(l, i, NULL);
+    n->scalar = ir_element(&b, i->shape.dtype, i->attrs->literal->data);
   }
   return n->scalar;
 }
@@ -101,21 +101,17 @@ static enum status lower_constant(struct lower *l, const struct hlo_instr *i) {
     lower_set(l, i, lower_empty(l, &i->shape), lower_no_op());
     return ST_OK;
   }
-  MlirType type = emit_tensor_type(&l->e, i->shape.dtype, i->shape.rank, i->shape.dims);
-  MlirNamedAttribute attr = emit_attr(&l->e, "value", literal_attr(l, i, type));
-  MlirOperation op = emit_operation(
-      &l->e,
-      &(struct emit_op){.name = "arith.constant", .n_results = 1, .results = &type, .n_attrs = 1, .attrs = &attr});
-  lower_set(l, i, emit_result(op), lower_no_op());
+  MlirType type = ir_tensor_type(&l->b, i->shape.dtype, i->shape.rank, i->shape.dims);
+  lower_set(l, i, ir_constant_of(&l->b, literal_attr(l, i, type)), lower_no_op());
   return ST_OK;
 }
 
 static enum status lower_parameter(struct lower *l, const struct hlo_instr *i) {
-  lower_set(l, i, mlirBlockGetArgument(l->e.block, i->attrs->parameter_number), lower_no_op());
+  lower_set(l, i, mlirBlockGetArgument(l->b.block, i->attrs->parameter_number), lower_no_op());
   return ST_OK;
 }
 
-/* Keeps others from moving across it, which nobody does here. */
+/* A barrier against moving instructions across it, which this lowering never does. */
 static enum status lower_opt_barrier(struct lower *l, const struct hlo_instr *i) {
   if (i->shape.dtype == DT_TUPLE)
     lower_copy_tuple(l, i);
@@ -212,8 +208,8 @@ bool lower_is_elementwise(enum hlo_op op) {
   return table[op] == lower_elementwise || op == HLO_COPY;
 }
 
-/* Emitted when first needed as a tensor, which element-wise users often do not.  One of these reads at most a few of
- * its kind when it is emitted (chains are looked through in a loop), so that emitting never recurses deeply. */
+/* True if i is emitted only when an instruction needs it as a tensor; element-wise users often do not.  Emitting one
+ * reads few others of this kind, because chains are followed in a loop, so the recursion is never deep. */
 static bool is_put_off(const struct hlo_instr *i) {
   if (i->op == HLO_CONSTANT)
     return true;
@@ -222,13 +218,13 @@ static bool is_put_off(const struct hlo_instr *i) {
 
 static enum status lower_instr(struct lower *l, const struct hlo_instr *i) {
   lower_fn fn = table[i->op];
-  MlirLocation outer = l->e.loc;
+  MlirLocation outer = l->b.loc;
 
   if (!fn)
     return lower_refuse(l, i, "there is no lowering for it");
-  l->e.loc = lower_location(l, i, NULL);
+  l->b.loc = lower_location(l, i, NULL);
   enum status st = fn(l, i);
-  l->e.loc = outer;
+  l->b.loc = outer;
   return st;
 }
 
@@ -238,7 +234,8 @@ MlirValue lower_value(struct lower *l, const struct hlo_instr *i) {
   if (mlirValueIsNull(n->value) && n->scalar_kind)
     n->value = scalar_tensor(l, i);
   else if (mlirValueIsNull(n->value) && is_put_off(i))
-    (void)lower_instr(l, i); /* none of these is ever refused */
+    (void)lower_instr(l, i); /* instructions that are put off are never refused */
+  assert(!mlirValueIsNull(n->value));
   return n->value;
 }
 
@@ -285,13 +282,13 @@ static MlirAttribute argument_attrs(struct lower *l) {
   MlirAttribute *v = arena_new_array(&l->arena, MlirAttribute, (size_t)n);
 
   for (int k = 0; k < n; k++)
-    v[k] = mlirDictionaryAttrGet(l->e.ctx, 0, NULL);
+    v[k] = mlirDictionaryAttrGet(l->b.ctx, 0, NULL);
   for (int k = 0; k < m->n_aliases; k++) {
-    MlirAttribute index = mlirIntegerAttrGet(mlirIntegerTypeGet(l->e.ctx, 64), m->aliases[k].output_index);
-    MlirNamedAttribute attr = emit_attr(&l->e, "nkipy.alias", index);
-    v[m->aliases[k].param_index] = mlirDictionaryAttrGet(l->e.ctx, 1, &attr);
+    MlirAttribute index = ir_i64_attr(&l->b, m->aliases[k].output_index);
+    MlirNamedAttribute attr = ir_named(&l->b, "nkipy.alias", index);
+    v[m->aliases[k].param_index] = mlirDictionaryAttrGet(l->b.ctx, 1, &attr);
   }
-  return mlirArrayAttrGet(l->e.ctx, n, v);
+  return mlirArrayAttrGet(l->b.ctx, n, v);
 }
 
 /* The function's block, with an argument per parameter. */
@@ -302,31 +299,31 @@ static MlirRegion function_region(struct lower *l, MlirType *types) {
 
   for (int k = 0; k < c->n_params; k++) {
     const struct hlo_shape *s = &c->params[k]->shape;
-    types[k] = emit_tensor_type(&l->e, s->dtype, s->rank, s->dims);
+    types[k] = ir_tensor_type(&l->b, s->dtype, s->rank, s->dims);
     locs[k] = lower_location(l, c->params[k], NULL);
   }
-  l->e.block = mlirBlockCreate(c->n_params, types, locs);
-  mlirRegionAppendOwnedBlock(region, l->e.block);
+  l->b.block = mlirBlockCreate(c->n_params, types, locs);
+  mlirRegionAppendOwnedBlock(region, l->b.block);
   return region;
 }
 
 static void add_function(struct lower *l, MlirModule module, MlirRegion region, MlirType *args, int n_results,
                          MlirType *results) {
-  MlirType type = mlirFunctionTypeGet(l->e.ctx, l->module->entry->n_params, args, n_results, results);
+  MlirType type = mlirFunctionTypeGet(l->b.ctx, l->module->entry->n_params, args, n_results, results);
   MlirNamedAttribute attrs[] = {
-      emit_attr(&l->e, "sym_name", mlirStringAttrGet(l->e.ctx, ir_str(l->module->name))),
-      emit_attr(&l->e, "function_type", mlirTypeAttrGet(type)),
-      emit_attr(&l->e, "arg_attrs", argument_attrs(l)),
+      ir_named(&l->b, "sym_name", mlirStringAttrGet(l->b.ctx, ir_str(l->module->name))),
+      ir_named(&l->b, "function_type", mlirTypeAttrGet(type)),
+      ir_named(&l->b, "arg_attrs", argument_attrs(l)),
   };
-  struct emit top = l->e;
+  struct ir_builder top = l->b;
 
   top.block = mlirModuleGetBody(module);
-  top.loc = mlirLocationUnknownGet(l->e.ctx);
-  emit_operation(&top, &(struct emit_op){.name = "func.func",
-                                         .n_attrs = l->module->n_aliases ? 3 : 2,
-                                         .attrs = attrs,
-                                         .n_regions = 1,
-                                         .regions = &region});
+  top.loc = mlirLocationUnknownGet(l->b.ctx);
+  ir_create(&top, &(struct ir_parts){.name = "func.func",
+                                     .n_attrs = l->module->n_aliases ? 3 : 2,
+                                     .attrs = attrs,
+                                     .n_regions = 1,
+                                     .regions = &region});
 }
 
 static enum status lower_function(struct lower *l, MlirModule module) {
@@ -338,7 +335,7 @@ static enum status lower_function(struct lower *l, MlirModule module) {
   MlirType *results = arena_new_array(&l->arena, MlirType, (size_t)max_results);
   MlirRegion region = function_region(l, args);
 
-  l->function = l->e.block;
+  l->function = l->b.block;
   lower_forget(l, c);
   enum status st = lower_computation(l, c);
   if (st) {
@@ -349,10 +346,10 @@ static enum status lower_function(struct lower *l, MlirModule module) {
   for (int k = 0; k < n; k++)
     results[k] = mlirValueGetType(values[k]);
   if (root)
-    l->e.loc = lower_location(l, root, NULL);
-  emit_operation(&l->e, &(struct emit_op){.name = "func.return", .n_operands = n, .operands = values});
+    l->b.loc = lower_location(l, root, NULL);
+  ir_op0(&l->b, "func.return", n, values);
   add_function(l, module, region, args, n, results);
-  declare_targets(l, module);
+  lower_declare_targets(l, module);
   return ST_OK;
 }
 
@@ -364,7 +361,7 @@ static enum status lower_module(struct ir *ir, const struct hlo_module *m, bool 
 
   arena_init(&l.arena);
   l.nodes = arena_new_array(&l.arena, struct node, (size_t)m->next_id);
-  l.e = (struct emit){.ctx = ir->ctx, .loc = mlirLocationUnknownGet(ir->ctx), .arena = &l.arena};
+  l.b = (struct ir_builder){.ctx = ir->ctx, .loc = mlirLocationUnknownGet(ir->ctx), .arena = &l.arena};
   ir_capture_begin(ir, &capture, ds, DG_INTERNAL, ds->arena);
   enum status st = lower_function(&l, module);
   if (!st && !mlirOperationVerify(mlirModuleGetOperation(module))) {

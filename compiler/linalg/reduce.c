@@ -1,9 +1,11 @@
-/* reduce: a fill with the initial value and a generic whose reduction iterators stay where the axes are.
+/* reduce: a fill with the initial value, and a generic with a reduction iterator for each reduced axis.
  *
- * When everything behind the reduce wants the reduced axes back with size 1 (NumPy's keepdims, with or without a
- * broadcast), the generic computes that shape itself; its output map then has the constant 0 there.  Sums and products
- * of floats narrower than f32 are accumulated in f32 and rounded once, as XLA and the hardware do.
+ * When all users of the reduce put the reduced axes back with size 1 (NumPy's keepdims, with or without a broadcast), the
+ * generic computes that shape itself; its output map then has the constant 0 for these axes.  Sums and products of floats
+ * narrower than f32 are accumulated in f32 and rounded once, as in XLA and in the hardware.
  */
+#include <assert.h>
+
 #include "linalg/impl.h"
 
 bool reduce_has_axis(const struct hlo_instr *i, int64_t dim) {
@@ -24,8 +26,8 @@ static bool puts_axes_back(const struct hlo_instr *reduce, const struct hlo_inst
   return true;
 }
 
-/* A broadcast that stretches the reduced axes again, as NumPy's x - max(x, keepdims=True) ends up after simplification.
- */
+/* A broadcast that stretches the reduced axes again: the form of NumPy's x - max(x, keepdims=True) after
+ * simplification. */
 static bool stretches_axes(const struct hlo_instr *reduce, const struct hlo_instr *b) {
   const int rank = reduce->operands[0]->shape.rank;
 
@@ -37,7 +39,7 @@ static bool stretches_axes(const struct hlo_instr *reduce, const struct hlo_inst
   return true;
 }
 
-/* A knob on the reduce itself speaks of the shape without the axes, so that shape stays. */
+/* A knob on the reduce itself is about the shape without the reduced axes, so that shape is kept. */
 void reduce_plan(struct lower *l, const struct hlo_computation *c) {
   hlo_for_each(r, c) {
     if (r->op == HLO_REDUCE && r->n_operands == 2)
@@ -60,19 +62,19 @@ struct body {
   enum dtype from, to;
 };
 
-static MlirValue write_body(struct emit *e, MlirValue const *args, void *user) {
-  const struct body *b = user;
-  MlirValue x = scalar_convert(e, args[0], b->from, b->to), pair[] = {args[1], x}, result;
-  if (b->computation) {
-    inline_computation(b->l, e, b->computation, pair, &result);
+static MlirValue write_body(struct ir_builder *b, MlirValue const *args, void *user) {
+  const struct body *body = user;
+  MlirValue x = scalar_convert(b, args[0], body->from, body->to), pair[] = {args[1], x}, result;
+  if (body->computation) {
+    body_write(body->l, b, body->computation, pair, &result);
     return result;
   }
-  return scalar_binary(e, b->op, b->to, args[1], x); /* accumulator first */
+  return scalar_binary(b, body->op, body->to, args[1], x); /* the accumulator is the first operand */
 }
 
 static MlirValue initial_value(struct lower *l, const struct hlo_instr *init, enum dtype t) {
-  MlirValue v = lower_is_splat(init) ? lower_splat(l, init) : emit_extract(&l->e, lower_value(l, init), 0, NULL);
-  return scalar_convert(&l->e, v, init->shape.dtype, t);
+  MlirValue v = lower_is_splat(init) ? lower_splat(l, init) : ir_extract(&l->b, lower_value(l, init), 0, NULL);
+  return scalar_convert(&l->b, v, init->shape.dtype, t);
 }
 
 static bool is_combiner(enum hlo_op op, enum dtype t) {
@@ -102,6 +104,7 @@ bool reduce_rounds(const struct hlo_instr *i) {
   return reduce_is_plain(i) && (op == HLO_ADD || op == HLO_MULTIPLY);
 }
 
+/* The shape of the generic's result: with the reduced axes as size 1 if the reduce keeps them. */
 static struct hlo_shape result_shape(struct lower *l, const struct hlo_instr *i) {
   const struct hlo_shape *x = &i->operands[0]->shape;
   int64_t *dims;
@@ -114,12 +117,12 @@ static struct hlo_shape result_shape(struct lower *l, const struct hlo_instr *i)
   return (struct hlo_shape){.dtype = x->dtype, .rank = x->rank, .dims = dims};
 }
 
-/* The reshapes that put the axes back have been computed, too. */
+/* The reduce has computed the reshapes that put its axes back, too. */
 static void finish_reshapes(struct lower *l, const struct hlo_instr *reduce, MlirValue v) {
   int left = node_of(l, reduce)->n_users;
 
   for (const struct hlo_instr *i = reduce->next; i && left; i = i->next) {
-    if (!i->n_operands || i->operands[0] != reduce) /* its users are reshapes and broadcasts */
+    if (!i->n_operands || i->operands[0] != reduce) /* its users read it as their first operand */
       continue;
     left--;
     if (i->op != HLO_RESHAPE)
@@ -131,7 +134,8 @@ static void finish_reshapes(struct lower *l, const struct hlo_instr *reduce, Mli
 
 static const struct hlo_instr *first_reshape(const struct hlo_instr *reduce) {
   const struct hlo_instr *i = reduce->next;
-  return i && i->op == HLO_RESHAPE && i->operands[0] == reduce ? i : NULL; /* tracing puts it right behind */
+  return i && i->op == HLO_RESHAPE && i->operands[0] == reduce ? i
+                                                               : NULL; /* tracing puts it directly after the reduce */
 }
 
 enum status lower_reduce(struct lower *l, const struct hlo_instr *i) {
@@ -142,9 +146,10 @@ enum status lower_reduce(struct lower *l, const struct hlo_instr *i) {
 
   if (i->n_operands > 2)
     return lower_wide_reduce(l, i);
+  assert(i->n_operands == 2);
   struct body body = {l, reduce_is_plain(i) ? NULL : i->called[0], root->op, t,
                       reduce_rounds(i) ? scalar_accumulator(t) : t};
-  enum status st = body.computation ? inline_check(l, i, body.computation) : ST_OK;
+  enum status st = body.computation ? body_check(l, i, body.computation) : ST_OK;
   if (st)
     return st;
   bool *reduction = arena_new_array(&l->arena, bool, (size_t)rank);
@@ -156,24 +161,24 @@ enum status lower_reduce(struct lower *l, const struct hlo_instr *i) {
     if (!reduction[d])
       results[n++] = d;
     else if (node->keeps_dims)
-      results[n++] = EMIT_CONST(0);
+      results[n++] = IR_CONST(0);
   }
   if (node->keeps_dims)
-    l->e.loc = lower_location(l, i, first_reshape(i));
+    l->b.loc = lower_location(l, i, first_reshape(i));
   struct hlo_shape out = result_shape(l, i), wide = out;
   wide.dtype = body.to;
   MlirValue input = lower_value(l, x);
-  MlirValue dest = emit_fill(&l->e, initial_value(l, i->operands[1], body.to), lower_empty(l, &wide));
-  MlirAffineMap maps[] = {emit_identity_map(&l->e, rank), emit_map(&l->e, rank, n, results)};
-  MlirOperation op = emit_linalg_generic(&l->e, &(struct emit_generic){.n_loops = rank,
-                                                                       .reduction = reduction,
-                                                                       .n_inputs = 1,
-                                                                       .inputs = &input,
-                                                                       .maps = maps,
-                                                                       .output = dest,
-                                                                       .body = write_body,
-                                                                       .user = &body});
-  MlirValue v = convert_tensor(l, emit_result(op), &wide, t);
+  MlirValue dest = ir_fill(&l->b, initial_value(l, i->operands[1], body.to), lower_empty(l, &wide));
+  MlirAffineMap maps[] = {ir_identity_map(&l->b, rank), ir_map(&l->b, rank, n, results)};
+  MlirOperation op = ir_linalg_generic(&l->b, &(struct ir_generic){.n_loops = rank,
+                                                                   .reduction = reduction,
+                                                                   .n_inputs = 1,
+                                                                   .inputs = &input,
+                                                                   .maps = maps,
+                                                                   .output = dest,
+                                                                   .body = write_body,
+                                                                   .user = &body});
+  MlirValue v = lower_convert_tensor(l, ir_result(op), &wide, t);
 
   node->work = op;
   node->n_loops = rank;

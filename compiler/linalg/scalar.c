@@ -1,16 +1,17 @@
 /* scalar: what one element-wise HLO instruction does to one element, as arith and math operations.
  *
- * Meanings are XLA's, which agree with NumPy where NumPy defines a result: maximum and minimum propagate NaN, sign
+ * The semantics are XLA's, which agree with NumPy where NumPy defines a result: maximum and minimum propagate NaN, sign
  * keeps NaN and signed zeros, integer division truncates and neither traps nor overflows (x/0 is all ones, x%0 is x,
  * MIN/-1 is MIN), arithmetic on bool is logical.
  */
+#include <assert.h>
 #include <math.h>
 
 #include "hlo/literal.h"
 #include "linalg/impl.h"
 
-static MlirValue all_ones(struct emit *e, MlirType t) {
-  return emit_int(e, t, -1);
+static MlirValue all_ones(struct ir_builder *b, MlirType t) {
+  return ir_int(b, t, -1);
 }
 
 static int64_t int_min(enum dtype t) {
@@ -40,67 +41,67 @@ static const char *const float_unary[HLO_OP_COUNT] = {
     [HLO_ROUND_AFZ] = "math.round",
 };
 
-static MlirValue float_sign(struct emit *e, MlirValue x) {
+static MlirValue float_sign(struct ir_builder *b, MlirValue x) {
   MlirType t = mlirValueGetType(x);
-  MlirValue nonzero = emit_cmpf(e, FLT_ONE, x, emit_float(e, t, 0)); /* false for NaN */
-  MlirValue one = emit_binary(e, "math.copysign", emit_float(e, t, 1), x);
-  return emit_select(e, nonzero, one, x);
+  MlirValue nonzero = ir_cmpf(b, IR_FLT_ONE, x, ir_float(b, t, 0)); /* false for NaN */
+  MlirValue one = ir_binary(b, "math.copysign", ir_float(b, t, 1), x);
+  return ir_select(b, nonzero, one, x);
 }
 
-static MlirValue int_sign(struct emit *e, MlirValue x, enum dtype t) {
+static MlirValue int_sign(struct ir_builder *b, MlirValue x, enum dtype t) {
   MlirType type = mlirValueGetType(x);
-  MlirValue zero = emit_int(e, type, 0), one = emit_int(e, type, 1);
+  MlirValue zero = ir_int(b, type, 0), one = ir_int(b, type, 1);
 
   if (dtype_kind(t) == DK_UNSIGNED)
-    return emit_select(e, emit_cmpi(e, INT_NE, x, zero), one, zero);
-  MlirValue negative = emit_select(e, emit_cmpi(e, INT_SLT, x, zero), all_ones(e, type), zero);
-  return emit_select(e, emit_cmpi(e, INT_SGT, x, zero), one, negative);
+    return ir_select(b, ir_cmpi(b, IR_INT_NE, x, zero), one, zero);
+  MlirValue negative = ir_select(b, ir_cmpi(b, IR_INT_SLT, x, zero), all_ones(b, type), zero);
+  return ir_select(b, ir_cmpi(b, IR_INT_SGT, x, zero), one, negative);
 }
 
 /* 1 / (1 + exp(-x)) */
-static MlirValue logistic(struct emit *e, MlirValue x) {
-  MlirValue one = emit_float(e, mlirValueGetType(x), 1);
-  MlirValue below = emit_binary(e, "arith.addf", one, emit_unary(e, "math.exp", emit_unary(e, "arith.negf", x)));
-  return emit_binary(e, "arith.divf", one, below);
+static MlirValue logistic(struct ir_builder *b, MlirValue x) {
+  MlirValue one = ir_float(b, mlirValueGetType(x), 1);
+  MlirValue below = ir_binary(b, "arith.addf", one, ir_unary(b, "math.exp", ir_unary(b, "arith.negf", x)));
+  return ir_binary(b, "arith.divf", one, below);
 }
 
-static MlirValue is_finite(struct emit *e, enum dtype t, MlirValue x) {
+static MlirValue is_finite(struct ir_builder *b, enum dtype t, MlirValue x) {
   if (t == DT_F8E4M3FN) /* has no infinities */
-    return emit_cmpf(e, FLT_OEQ, x, x);
-  return emit_cmpf(e, FLT_OLT, emit_unary(e, "math.absf", x), emit_float(e, mlirValueGetType(x), __builtin_inf()));
+    return ir_cmpf(b, IR_FLT_OEQ, x, x);
+  return ir_cmpf(b, IR_FLT_OLT, ir_unary(b, "math.absf", x), ir_float(b, mlirValueGetType(x), __builtin_inf()));
 }
 
-/* The bits as a signed integer that compares as the total order does: the magnitude of negative numbers is turned. */
-static MlirValue order_bits(struct emit *e, enum dtype t, MlirValue x) {
-  MlirType type = mlirIntegerTypeGet(e->ctx, 8 * (unsigned)dtype_size(t));
-  MlirValue bits = emit_op1(e, "arith.bitcast", type, 1, &x);
+/* The bits as a signed integer that compares like the total order: the magnitude bits of negative numbers are inverted. */
+static MlirValue order_bits(struct ir_builder *b, enum dtype t, MlirValue x) {
+  MlirType type = mlirIntegerTypeGet(b->ctx, 8 * (unsigned)dtype_size(t));
+  MlirValue bits = ir_op1(b, "arith.bitcast", type, 1, &x);
   const int64_t magnitude = (int64_t)(UINT64_MAX >> (65 - 8 * dtype_size(t)));
-  MlirValue turned = emit_binary(e, "arith.xori", bits, emit_int(e, type, magnitude));
-  return emit_select(e, emit_cmpi(e, INT_SLT, bits, emit_int(e, type, 0)), turned, bits);
+  MlirValue inverted = ir_binary(b, "arith.xori", bits, ir_int(b, type, magnitude));
+  return ir_select(b, ir_cmpi(b, IR_INT_SLT, bits, ir_int(b, type, 0)), inverted, bits);
 }
 
-static MlirValue unary(struct emit *e, enum hlo_op op, enum dtype t, MlirValue x) {
+static MlirValue unary(struct ir_builder *b, enum hlo_op op, enum dtype t, MlirValue x) {
   MlirType type = mlirValueGetType(x);
 
   if (op == HLO_COPY)
     return x;
   if (op == HLO_LOGISTIC)
-    return logistic(e, x);
+    return logistic(b, x);
   if (dtype_is_float(t))
-    return op == HLO_SIGN ? float_sign(e, x) : emit_unary(e, float_unary[op], x);
+    return op == HLO_SIGN ? float_sign(b, x) : ir_unary(b, float_unary[op], x);
   switch (op) {
   case HLO_POPCNT:
-    return emit_unary(e, "math.ctpop", x);
+    return ir_unary(b, "math.ctpop", x);
   case HLO_CLZ:
-    return emit_unary(e, "math.ctlz", x);
+    return ir_unary(b, "math.ctlz", x);
   case HLO_ABS:
-    return dtype_kind(t) == DK_SIGNED ? emit_unary(e, "math.absi", x) : x;
+    return dtype_kind(t) == DK_SIGNED ? ir_unary(b, "math.absi", x) : x;
   case HLO_NEGATE:
-    return emit_binary(e, "arith.subi", emit_int(e, type, 0), x);
+    return ir_binary(b, "arith.subi", ir_int(b, type, 0), x);
   case HLO_SIGN:
-    return int_sign(e, x, t);
+    return int_sign(b, x, t);
   default:
-    return emit_binary(e, "arith.xori", x, all_ones(e, type));
+    return ir_binary(b, "arith.xori", x, all_ones(b, type));
   }
 }
 
@@ -134,97 +135,100 @@ static bool is_safe_divisor(MlirValue v) {
   MlirOperation def = mlirOpResultGetOwner(v);
   if (!ir_is(def, "arith.constant"))
     return false;
-  MlirAttribute a = mlirOperationGetAttributeByName(def, ir_str("value"));
+  MlirAttribute a = ir_attr(def, "value");
   if (!mlirAttributeIsAInteger(a))
     return false;
   int64_t c = mlirIntegerAttrGetValueInt(a);
   return c != 0 && c != -1;
 }
 
-/* The machine's division is undefined where HLO's is not, so the divisor is replaced there first. */
-static MlirValue int_divide(struct emit *e, enum hlo_op op, enum dtype t, MlirValue x, MlirValue y) {
+/* The machine's division is undefined for some operands, HLO's for none; there the divisor is replaced first. */
+static MlirValue int_divide(struct ir_builder *b, enum hlo_op op, enum dtype t, MlirValue x, MlirValue y) {
   const bool is_signed = dtype_kind(t) == DK_SIGNED, is_div = op == HLO_DIVIDE;
   const char *name = is_div ? is_signed ? "arith.divsi" : "arith.divui" : is_signed ? "arith.remsi" : "arith.remui";
 
   if (is_safe_divisor(y))
-    return emit_binary(e, name, x, y);
+    return ir_binary(b, name, x, y);
   MlirType type = mlirValueGetType(x);
-  MlirValue zero = emit_int(e, type, 0), one = emit_int(e, type, 1);
-  MlirValue by_zero = emit_cmpi(e, INT_EQ, y, zero), bad = by_zero;
+  MlirValue zero = ir_int(b, type, 0), one = ir_int(b, type, 1);
+  MlirValue by_zero = ir_cmpi(b, IR_INT_EQ, y, zero), bad = by_zero;
   if (is_signed) {
-    MlirValue overflow = emit_binary(e, "arith.andi", emit_cmpi(e, INT_EQ, y, all_ones(e, type)),
-                                     emit_cmpi(e, INT_EQ, x, emit_int(e, type, int_min(t))));
-    bad = emit_binary(e, "arith.ori", by_zero, overflow);
+    MlirValue overflow = ir_binary(b, "arith.andi", ir_cmpi(b, IR_INT_EQ, y, all_ones(b, type)),
+                                   ir_cmpi(b, IR_INT_EQ, x, ir_int(b, type, int_min(t))));
+    bad = ir_binary(b, "arith.ori", by_zero, overflow);
   }
-  MlirValue quotient = emit_binary(e, name, x, emit_select(e, bad, one, y));
-  return emit_select(e, by_zero, is_div ? all_ones(e, type) : x, quotient);
+  MlirValue quotient = ir_binary(b, name, x, ir_select(b, bad, one, y));
+  return ir_select(b, by_zero, is_div ? all_ones(b, type) : x, quotient);
 }
 
-/* math.ipowi reads the exponent as signed and divides by the base when it is negative, so unsigned types are widened
- * and 0 to a negative power, which XLA calls 0, is computed as 0 to the first. */
-static MlirValue int_power(struct emit *e, enum dtype t, MlirValue x, MlirValue y) {
-  MlirType type = mlirValueGetType(x), i64 = mlirIntegerTypeGet(e->ctx, 64);
+/* math.ipowi reads the exponent as signed and divides by the base when it is negative.  So unsigned types are widened,
+ * and 0 to a negative power, which XLA defines as 0, is computed as 0 to the power 1. */
+static MlirValue int_power(struct ir_builder *b, enum dtype t, MlirValue x, MlirValue y) {
+  MlirType type = mlirValueGetType(x), i64 = mlirIntegerTypeGet(b->ctx, 64);
 
   if (dtype_kind(t) == DK_UNSIGNED) {
     if (t == DT_U64)
-      return emit_binary(e, "math.ipowi", x, y);
+      return ir_binary(b, "math.ipowi", x, y);
     MlirValue wide =
-        emit_binary(e, "math.ipowi", emit_op1(e, "arith.extui", i64, 1, &x), emit_op1(e, "arith.extui", i64, 1, &y));
-    return emit_op1(e, "arith.trunci", type, 1, &wide);
+        ir_binary(b, "math.ipowi", ir_op1(b, "arith.extui", i64, 1, &x), ir_op1(b, "arith.extui", i64, 1, &y));
+    return ir_op1(b, "arith.trunci", type, 1, &wide);
   }
-  MlirValue zero = emit_int(e, type, 0);
-  MlirValue bad = emit_binary(e, "arith.andi", emit_cmpi(e, INT_EQ, x, zero), emit_cmpi(e, INT_SLT, y, zero));
-  return emit_binary(e, "math.ipowi", x, emit_select(e, bad, emit_int(e, type, 1), y));
+  MlirValue zero = ir_int(b, type, 0);
+  MlirValue bad = ir_binary(b, "arith.andi", ir_cmpi(b, IR_INT_EQ, x, zero), ir_cmpi(b, IR_INT_SLT, y, zero));
+  return ir_binary(b, "math.ipowi", x, ir_select(b, bad, ir_int(b, type, 1), y));
 }
 
-/* Beyond the width everything is shifted out, which the machine's shifts do not define. */
-static MlirValue shift(struct emit *e, enum hlo_op op, enum dtype t, MlirValue x, MlirValue y) {
+/* A shift by the width or more shifts every bit out; the machine's shifts do not define that. */
+static MlirValue shift(struct ir_builder *b, enum hlo_op op, enum dtype t, MlirValue x, MlirValue y) {
   MlirType type = mlirValueGetType(x);
   const int64_t bits = 8 * (int64_t)dtype_size(t);
-  MlirValue inside = emit_cmpi(e, INT_ULT, y, emit_int(e, type, bits));
-  MlirValue zero = emit_int(e, type, 0), last = emit_int(e, type, bits - 1);
+  MlirValue inside = ir_cmpi(b, IR_INT_ULT, y, ir_int(b, type, bits));
+  MlirValue zero = ir_int(b, type, 0), last = ir_int(b, type, bits - 1);
   if (op == HLO_SHIFT_RIGHT_ARITHMETIC)
-    return emit_binary(e, "arith.shrsi", x, emit_select(e, inside, y, last));
-  MlirValue v = emit_binary(e, op == HLO_SHIFT_LEFT ? "arith.shli" : "arith.shrui", x, emit_select(e, inside, y, zero));
-  return emit_select(e, inside, v, zero);
+    return ir_binary(b, "arith.shrsi", x, ir_select(b, inside, y, last));
+  MlirValue v = ir_binary(b, op == HLO_SHIFT_LEFT ? "arith.shli" : "arith.shrui", x, ir_select(b, inside, y, zero));
+  return ir_select(b, inside, v, zero);
 }
 
 static bool is_shift(enum hlo_op op) {
   return op == HLO_SHIFT_LEFT || op == HLO_SHIFT_RIGHT_ARITHMETIC || op == HLO_SHIFT_RIGHT_LOGICAL;
 }
 
-MlirValue scalar_binary(struct emit *e, enum hlo_op op, enum dtype t, MlirValue x, MlirValue y) {
+MlirValue scalar_binary(struct ir_builder *b, enum hlo_op op, enum dtype t, MlirValue x, MlirValue y) {
   switch (dtype_kind(t)) {
   case DK_FLOAT:
-    return emit_binary(e, float_binary[op], x, y);
+    assert(float_binary[op]); /* scalar_is_supported */
+    return ir_binary(b, float_binary[op], x, y);
   case DK_BOOL:
-    return emit_binary(e, bool_binary[op], x, y);
+    assert(bool_binary[op]);
+    return ir_binary(b, bool_binary[op], x, y);
   default:
     break;
   }
   if (op == HLO_DIVIDE || op == HLO_REMAINDER)
-    return int_divide(e, op, t, x, y);
+    return int_divide(b, op, t, x, y);
   if (op == HLO_POWER)
-    return int_power(e, t, x, y);
+    return int_power(b, t, x, y);
   if (is_shift(op))
-    return shift(e, op, t, x, y);
-  return emit_binary(e, dtype_kind(t) == DK_SIGNED ? signed_binary[op] : unsigned_binary[op], x, y);
+    return shift(b, op, t, x, y);
+  return ir_binary(b, dtype_kind(t) == DK_SIGNED ? signed_binary[op] : unsigned_binary[op], x, y);
 }
 
 /* ---- compare, convert -------------------------------------------------------------------------------- */
 
-MlirValue scalar_compare(struct emit *e, enum hlo_direction d, enum dtype t, bool is_total, MlirValue x, MlirValue y) {
-  static const enum emit_float_pred flt[] = {[HLO_EQ] = FLT_OEQ, [HLO_NE] = FLT_UNE, [HLO_GE] = FLT_OGE,
-                                             [HLO_GT] = FLT_OGT, [HLO_LE] = FLT_OLE, [HLO_LT] = FLT_OLT};
-  static const enum emit_int_pred sgn[] = {[HLO_EQ] = INT_EQ,  [HLO_NE] = INT_NE,  [HLO_GE] = INT_SGE,
-                                           [HLO_GT] = INT_SGT, [HLO_LE] = INT_SLE, [HLO_LT] = INT_SLT};
-  static const enum emit_int_pred uns[] = {[HLO_EQ] = INT_EQ,  [HLO_NE] = INT_NE,  [HLO_GE] = INT_UGE,
-                                           [HLO_GT] = INT_UGT, [HLO_LE] = INT_ULE, [HLO_LT] = INT_ULT};
+MlirValue scalar_compare(struct ir_builder *b, enum hlo_direction d, enum dtype t, bool is_total, MlirValue x,
+                         MlirValue y) {
+  static const enum ir_float_pred flt[] = {[HLO_EQ] = IR_FLT_OEQ, [HLO_NE] = IR_FLT_UNE, [HLO_GE] = IR_FLT_OGE,
+                                           [HLO_GT] = IR_FLT_OGT, [HLO_LE] = IR_FLT_OLE, [HLO_LT] = IR_FLT_OLT};
+  static const enum ir_int_pred sgn[] = {[HLO_EQ] = IR_INT_EQ,  [HLO_NE] = IR_INT_NE,  [HLO_GE] = IR_INT_SGE,
+                                         [HLO_GT] = IR_INT_SGT, [HLO_LE] = IR_INT_SLE, [HLO_LT] = IR_INT_SLT};
+  static const enum ir_int_pred uns[] = {[HLO_EQ] = IR_INT_EQ,  [HLO_NE] = IR_INT_NE,  [HLO_GE] = IR_INT_UGE,
+                                         [HLO_GT] = IR_INT_UGT, [HLO_LE] = IR_INT_ULE, [HLO_LT] = IR_INT_ULT};
   if (is_total)
-    return emit_cmpi(e, sgn[d], order_bits(e, t, x), order_bits(e, t, y));
+    return ir_cmpi(b, sgn[d], order_bits(b, t, x), order_bits(b, t, y));
   if (dtype_is_float(t))
-    return emit_cmpf(e, flt[d], x, y);
-  return emit_cmpi(e, dtype_kind(t) == DK_SIGNED ? sgn[d] : uns[d], x, y);
+    return ir_cmpf(b, flt[d], x, y);
+  return ir_cmpi(b, dtype_kind(t) == DK_SIGNED ? sgn[d] : uns[d], x, y);
 }
 
 static bool is_number(const struct hlo_instr *i, double v) {
@@ -244,7 +248,8 @@ static bool is_compare(const struct hlo_instr *i, enum hlo_direction d, const st
          i->operands[1] == y;
 }
 
-/* x where i is select(x != x, NaN, select(x == 0, 0, x)), as sorts write it to have one zero and one NaN; else NULL. */
+/* x when i is select(x != x, NaN, select(x == 0, 0, x)), which sorts use so that there is one zero and one NaN; otherwise
+ * NULL. */
 static const struct hlo_instr *source_of_plain(const struct hlo_instr *i) {
   if (i->op != HLO_SELECT || i->operands[2]->op != HLO_SELECT || !is_positive_nan(i->operands[1]))
     return NULL;
@@ -264,85 +269,85 @@ bool scalar_plain_order(const struct hlo_instr *i, const struct hlo_instr **x, c
   return *x && *y;
 }
 
-/* x below y; NaN is above everything but itself. */
-static MlirValue is_below(struct emit *e, MlirValue x, MlirValue y) {
-  return emit_binary(e, "arith.andi", emit_cmpf(e, FLT_ULT, x, y), emit_cmpf(e, FLT_OEQ, x, x));
+/* x < y, where NaN is above every number and equal to NaN. */
+static MlirValue is_below(struct ir_builder *b, MlirValue x, MlirValue y) {
+  return ir_binary(b, "arith.andi", ir_cmpf(b, IR_FLT_ULT, x, y), ir_cmpf(b, IR_FLT_OEQ, x, x));
 }
 
-MlirValue scalar_plain_compare(struct emit *e, enum hlo_direction d, MlirValue x, MlirValue y) {
-  const bool is_turned = d == HLO_GT || d == HLO_LE;
-  MlirValue below = is_below(e, is_turned ? y : x, is_turned ? x : y);
-  return d == HLO_LT || d == HLO_GT ? below : emit_binary(e, "arith.xori", below, all_ones(e, mlirValueGetType(below)));
+MlirValue scalar_plain_compare(struct ir_builder *b, enum hlo_direction d, MlirValue x, MlirValue y) {
+  const bool is_swapped = d == HLO_GT || d == HLO_LE;
+  MlirValue below = is_below(b, is_swapped ? y : x, is_swapped ? x : y);
+  return d == HLO_LT || d == HLO_GT ? below : ir_binary(b, "arith.xori", below, all_ones(b, mlirValueGetType(below)));
 }
 
-static MlirValue cast(struct emit *e, const char *name, MlirValue x, enum dtype to) {
-  return emit_op1(e, name, emit_element_type(e, to), 1, &x);
+static MlirValue cast(struct ir_builder *b, const char *name, MlirValue x, enum dtype to) {
+  return ir_op1(b, name, ir_element_type(b, to), 1, &x);
 }
 
-/* Floats go through f32 where no single instruction exists (f16 <-> bf16) and where going directly would need a
- * runtime function (f64 -> 16 and 8 bits); NumPy's own bf16 and fp8 conversions do the same. */
-static MlirValue float_to_float(struct emit *e, MlirValue x, enum dtype from, enum dtype to) {
-  const size_t a = dtype_size(from), b = dtype_size(to);
+/* Converts by way of f32 where no single instruction exists (f16 <-> bf16) and where a direct conversion would need a
+ * runtime function (f64 -> 16 and 8 bits).  NumPy's own bf16 and fp8 conversions do the same. */
+static MlirValue float_to_float(struct ir_builder *b, MlirValue x, enum dtype from, enum dtype to) {
+  const size_t from_size = dtype_size(from), to_size = dtype_size(to);
 
-  if ((a <= 2 && b <= 2) || (a == 8 && b <= 2) || (a <= 2 && b == 8)) {
-    MlirValue mid = cast(e, a < 4 ? "arith.extf" : "arith.truncf", x, DT_F32);
-    return cast(e, b < 4 ? "arith.truncf" : "arith.extf", mid, to);
+  if ((from_size <= 2 && to_size <= 2) || (from_size == 8 && to_size <= 2) || (from_size <= 2 && to_size == 8)) {
+    MlirValue mid = cast(b, from_size < 4 ? "arith.extf" : "arith.truncf", x, DT_F32);
+    return cast(b, to_size < 4 ? "arith.truncf" : "arith.extf", mid, to);
   }
-  return cast(e, a < b ? "arith.extf" : "arith.truncf", x, to);
+  return cast(b, from_size < to_size ? "arith.extf" : "arith.truncf", x, to);
 }
 
-static MlirValue int_to_float(struct emit *e, MlirValue x, enum dtype from, enum dtype to) {
+static MlirValue int_to_float(struct ir_builder *b, MlirValue x, enum dtype from, enum dtype to) {
   const char *name = dtype_kind(from) == DK_SIGNED ? "arith.sitofp" : "arith.uitofp";
 
   if (dtype_size(to) < 4)
-    return cast(e, "arith.truncf", cast(e, name, x, DT_F32), to);
-  return cast(e, name, x, to);
+    return cast(b, "arith.truncf", cast(b, name, x, DT_F32), to);
+  return cast(b, name, x, to);
 }
 
-static MlirValue to_bool(struct emit *e, MlirValue x, enum dtype from) {
+static MlirValue to_bool(struct ir_builder *b, MlirValue x, enum dtype from) {
   MlirType t = mlirValueGetType(x);
   if (dtype_is_float(from))
-    return emit_cmpf(e, FLT_UNE, x, emit_float(e, t, 0));
-  return emit_cmpi(e, INT_NE, x, emit_int(e, t, 0));
+    return ir_cmpf(b, IR_FLT_UNE, x, ir_float(b, t, 0));
+  return ir_cmpi(b, IR_INT_NE, x, ir_int(b, t, 0));
 }
 
-MlirValue scalar_convert(struct emit *e, MlirValue x, enum dtype from, enum dtype to) {
+MlirValue scalar_convert(struct ir_builder *b, MlirValue x, enum dtype from, enum dtype to) {
   if (from == to)
     return x;
   if (to == DT_BOOL)
-    return to_bool(e, x, from);
+    return to_bool(b, x, from);
   if (dtype_is_float(from)) {
     if (dtype_is_float(to))
-      return float_to_float(e, x, from, to);
+      return float_to_float(b, x, from, to);
     if (dtype_size(from) < 4)
-      x = cast(e, "arith.extf", x, DT_F32);
-    return cast(e, dtype_kind(to) == DK_SIGNED ? "arith.fptosi" : "arith.fptoui", x, to);
+      x = cast(b, "arith.extf", x, DT_F32);
+    return cast(b, dtype_kind(to) == DK_SIGNED ? "arith.fptosi" : "arith.fptoui", x, to);
   }
   if (dtype_is_float(to))
-    return int_to_float(e, x, from, to);
-  const size_t a = from == DT_BOOL ? 0 : dtype_size(from), b = dtype_size(to);
-  if (a == b) /* only the sign's meaning changes */
+    return int_to_float(b, x, from, to);
+  const size_t from_size = from == DT_BOOL ? 0 : dtype_size(from), to_size = dtype_size(to);
+  if (from_size == to_size) /* the same bits, read as signed or unsigned */
     return x;
-  if (a > b)
-    return cast(e, "arith.trunci", x, to);
-  return cast(e, dtype_kind(from) == DK_SIGNED ? "arith.extsi" : "arith.extui", x, to);
+  if (from_size > to_size)
+    return cast(b, "arith.trunci", x, to);
+  return cast(b, dtype_kind(from) == DK_SIGNED ? "arith.extsi" : "arith.extui", x, to);
 }
 
-MlirValue scalar_to_index(struct emit *e, MlirValue x, enum dtype t) {
+MlirValue scalar_to_index(struct ir_builder *b, MlirValue x, enum dtype t) {
   const char *name = dtype_kind(t) == DK_SIGNED ? "arith.index_cast" : "arith.index_castui";
-  return emit_op1(e, name, emit_index_type(e), 1, &x);
+  return ir_op1(b, name, ir_index_type(b), 1, &x);
 }
 
-MlirValue scalar_clamp_index(struct emit *e, MlirValue x, int64_t limit) {
-  MlirValue low = emit_binary(e, "arith.maxsi", x, emit_index(e, 0));
-  return emit_binary(e, "arith.minsi", low, emit_index(e, limit));
+MlirValue scalar_clamp_index(struct ir_builder *b, MlirValue x, int64_t limit) {
+  MlirValue low = ir_binary(b, "arith.maxsi", x, ir_index(b, 0));
+  return ir_binary(b, "arith.minsi", low, ir_index(b, limit));
 }
 
 enum dtype scalar_accumulator(enum dtype t) {
   return dtype_is_float(t) && dtype_size(t) < 4 ? DT_F32 : t;
 }
 
-/* ---- all --------------------------------------------------------------------------------------------- */
+/* ---- any instruction --------------------------------------------------------------------------------------------- */
 
 bool scalar_is_supported(const struct hlo_instr *i) {
   const enum dtype t = i->operands[0]->shape.dtype;
@@ -364,25 +369,25 @@ bool scalar_is_supported(const struct hlo_instr *i) {
   return signed_binary[i->op] || i->op == HLO_DIVIDE || i->op == HLO_REMAINDER || i->op == HLO_POWER || is_shift(i->op);
 }
 
-MlirValue scalar_apply(struct emit *e, const struct hlo_instr *i, MlirValue const *x) {
+MlirValue scalar_apply(struct ir_builder *b, const struct hlo_instr *i, MlirValue const *x) {
   const enum dtype t = i->operands[0]->shape.dtype;
 
   switch (i->op) {
   case HLO_COMPARE:
-    return scalar_compare(e, i->attrs->direction, t, i->attrs->is_total_order, x[0], x[1]);
+    return scalar_compare(b, i->attrs->direction, t, i->attrs->is_total_order, x[0], x[1]);
   case HLO_CLAMP:
-    return scalar_binary(e, HLO_MINIMUM, t, scalar_binary(e, HLO_MAXIMUM, t, x[1], x[0]), x[2]);
+    return scalar_binary(b, HLO_MINIMUM, t, scalar_binary(b, HLO_MAXIMUM, t, x[1], x[0]), x[2]);
   case HLO_IS_FINITE:
-    return is_finite(e, t, x[0]);
+    return is_finite(b, t, x[0]);
   case HLO_BITCAST_CONVERT:
-    return mlirTypeEqual(mlirValueGetType(x[0]), emit_element_type(e, i->shape.dtype))
+    return mlirTypeEqual(mlirValueGetType(x[0]), ir_element_type(b, i->shape.dtype))
                ? x[0]
-               : emit_op1(e, "arith.bitcast", emit_element_type(e, i->shape.dtype), 1, x);
+               : ir_op1(b, "arith.bitcast", ir_element_type(b, i->shape.dtype), 1, x);
   case HLO_SELECT:
-    return emit_select(e, x[0], x[1], x[2]);
+    return ir_select(b, x[0], x[1], x[2]);
   case HLO_CONVERT:
-    return scalar_convert(e, x[0], t, i->shape.dtype);
+    return scalar_convert(b, x[0], t, i->shape.dtype);
   default:
-    return hlo_op_class(i->op) == HC_UNARY ? unary(e, i->op, t, x[0]) : scalar_binary(e, i->op, t, x[0], x[1]);
+    return hlo_op_class(i->op) == HC_UNARY ? unary(b, i->op, t, x[0]) : scalar_binary(b, i->op, t, x[0], x[1]);
   }
 }

@@ -1,66 +1,43 @@
 /* shape: reshape, transpose, slice, pad, concatenate, copy.
  *
- * Reshapes become tensor.collapse_shape / expand_shape, which cost nothing once bufferized; pad and concatenate
- * write their pieces into a fresh tensor with insert_slice.
+ * Reshapes become tensor.collapse_shape and expand_shape, which are views after bufferization.  Pad and concatenate
+ * write their pieces into a new tensor with insert_slice.
  */
-#include <string.h>
+#include <assert.h>
 
 #include "linalg/impl.h"
 
 /* ---- reshape ----------------------------------------------------------------------------------------- */
 
-static MlirValue collapse(struct emit *e, MlirValue x, MlirType to, int n, const int *end) {
-  MlirNamedAttribute attr = emit_attr(e, "reassociation", emit_reassociation(e, n, end));
-  return emit_result(emit_operation(e, &(struct emit_op){.name = "tensor.collapse_shape",
-                                                         .n_operands = 1,
-                                                         .operands = &x,
-                                                         .n_results = 1,
-                                                         .results = &to,
-                                                         .n_attrs = 1,
-                                                         .attrs = &attr}));
-}
-
-static MlirValue expand(struct emit *e, MlirValue x, MlirType to, int n, const int *end, int rank,
-                        const int64_t *dims) {
-  MlirNamedAttribute attrs[] = {emit_attr(e, "reassociation", emit_reassociation(e, n, end)),
-                                emit_attr(e, "static_output_shape", emit_i64_array(e, rank, dims))};
-  return emit_result(emit_operation(e, &(struct emit_op){.name = "tensor.expand_shape",
-                                                         .n_operands = 1,
-                                                         .operands = &x,
-                                                         .n_results = 1,
-                                                         .results = &to,
-                                                         .n_attrs = 2,
-                                                         .attrs = attrs}));
-}
-
-/* All elements are 1, or a group would be empty: through one flat dimension (rank 0: none). */
-static MlirValue through_flat(struct emit *e, MlirValue x, const struct hlo_shape *from, int rank,
+/* Reshapes by way of one flat dimension, or of rank 0 when one of the ranks is 0. */
+static MlirValue through_flat(struct ir_builder *b, MlirValue x, const struct hlo_shape *from, int rank,
                               const int64_t *dims) {
   const int64_t total = hlo_shape_elements(from);
   int from_end = from->rank, to_end = rank;
   const int flat = from->rank && rank; /* rank of the shape in between */
 
   if (from->rank > flat)
-    x = collapse(e, x, emit_tensor_type(e, from->dtype, flat, &total), flat, &from_end);
+    x = ir_collapse_shape(b, x, ir_tensor_type(b, from->dtype, flat, &total), flat, &from_end);
   if (rank > flat)
-    x = expand(e, x, emit_tensor_type(e, from->dtype, rank, dims), flat, &to_end, rank, dims);
+    x = ir_expand_shape(b, x, ir_tensor_type(b, from->dtype, rank, dims), flat, &to_end, rank, dims);
   return x;
 }
 
-MlirValue reshape_tensor(struct lower *l, MlirValue x, const struct hlo_shape *from, int rank, const int64_t *dims) {
-  struct emit *e = &l->e;
+MlirValue lower_reshape_tensor(struct lower *l, MlirValue x, const struct hlo_shape *from, int rank,
+                               const int64_t *dims) {
+  struct ir_builder *b = &l->b;
   int end[HLO_RANK_MAX];
-  MlirType to = emit_tensor_type(e, from->dtype, rank, dims);
+  MlirType to = ir_tensor_type(b, from->dtype, rank, dims);
 
   if (mlirTypeEqual(to, mlirValueGetType(x)))
     return x;
-  if (hlo_shape_elements(from) == 0) /* nothing to carry over, and groups of zeros are ambiguous */
-    return emit_empty(e, from->dtype, rank, dims);
-  if (from->rank > rank && rank && emit_group_dims(rank, dims, from->rank, from->dims, end))
-    return collapse(e, x, to, rank, end);
-  if (from->rank < rank && from->rank && emit_group_dims(from->rank, from->dims, rank, dims, end))
-    return expand(e, x, to, from->rank, end, rank, dims);
-  return through_flat(e, x, from, rank, dims);
+  if (hlo_shape_elements(from) == 0) /* there is no data, and groups of zeros are ambiguous */
+    return ir_empty(b, from->dtype, rank, dims);
+  if (from->rank > rank && rank && ir_group_dims(rank, dims, from->rank, from->dims, end))
+    return ir_collapse_shape(b, x, to, rank, end);
+  if (from->rank < rank && from->rank && ir_group_dims(from->rank, from->dims, rank, dims, end))
+    return ir_expand_shape(b, x, to, from->rank, end, rank, dims);
+  return through_flat(b, x, from, rank, dims);
 }
 
 enum status lower_reshape(struct lower *l, const struct hlo_instr *i) {
@@ -68,7 +45,7 @@ enum status lower_reshape(struct lower *l, const struct hlo_instr *i) {
 
   while (x->op == HLO_RESHAPE && mlirValueIsNull(node_of(l, x)->value)) /* put off */
     x = x->operands[0];
-  lower_set(l, i, reshape_tensor(l, lower_value(l, x), &x->shape, i->shape.rank, i->shape.dims), lower_no_op());
+  lower_set(l, i, lower_reshape_tensor(l, lower_value(l, x), &x->shape, i->shape.rank, i->shape.dims), lower_no_op());
   return ST_OK;
 }
 
@@ -85,19 +62,17 @@ enum status lower_transpose(struct lower *l, const struct hlo_instr *i) {
     lower_set(l, i, lower_value(l, x), lower_no_op());
     return ST_OK;
   }
-  MlirValue v = emit_transpose(&l->e, lower_value(l, x), x->shape.dtype, x->shape.rank, x->shape.dims,
-                               i->attrs->dimensions.v, &op);
-  lower_set(l, i, v, op);
+  op = ir_transpose(&l->b, lower_value(l, x), x->shape.rank, i->attrs->dimensions.v);
+  lower_set(l, i, ir_result(op), op);
   return ST_OK;
 }
 
 static MlirOperation copy_value(struct lower *l, MlirValue v) {
-  MlirType t = mlirValueGetType(v);
-  MlirOperation empty = emit_operation(&l->e, &(struct emit_op){.name = "tensor.empty", .n_results = 1, .results = &t});
-  return emit_linalg_named(&l->e, "linalg.copy", 1, &v, emit_result(empty), 0, NULL);
+  MlirValue empty = ir_empty_of(&l->b, mlirValueGetType(v));
+  return ir_linalg_named(&l->b, "linalg.copy", 1, &v, empty, 0, NULL);
 }
 
-/* The number of the function's argument whose buffer v is a view of, or -1. */
+/* The number of the function's argument that v is a view of, or -1. */
 static int viewed_argument(struct lower *l, MlirValue v) {
   static const char *const views[] = {"tensor.extract_slice", "tensor.expand_shape", "tensor.collapse_shape"};
   while (mlirValueIsAOpResult(v)) {
@@ -119,7 +94,7 @@ static bool is_aliased(const struct hlo_module *m, int parameter) {
   return false;
 }
 
-/* Tensors are values, so a copy is needed only where the result would otherwise be the caller's own buffer. */
+/* Tensors are values, so a copy is needed only where the result would otherwise be an argument of the caller. */
 enum status lower_copy(struct lower *l, const struct hlo_instr *i) {
   if (i->shape.dtype == DT_TUPLE) {
     lower_copy_tuple(l, i);
@@ -131,17 +106,17 @@ enum status lower_copy(struct lower *l, const struct hlo_instr *i) {
     return ST_OK;
   }
   MlirOperation op = copy_value(l, v);
-  lower_set(l, i, emit_result(op), op);
+  lower_set(l, i, ir_result(op), op);
   return ST_OK;
 }
 
-MlirValue writable_value(struct lower *l, MlirValue x) {
+MlirValue lower_writable_value(struct lower *l, MlirValue x) {
   const int p = viewed_argument(l, x);
-  return p < 0 || is_aliased(l->module, p) ? x : emit_result(copy_value(l, x));
+  return p < 0 || is_aliased(l->module, p) ? x : ir_result(copy_value(l, x));
 }
 
-MlirValue writable_tensor(struct lower *l, const struct hlo_instr *x) {
-  return writable_value(l, lower_value(l, x));
+MlirValue lower_writable(struct lower *l, const struct hlo_instr *x) {
+  return lower_writable_value(l, lower_value(l, x));
 }
 
 /* ---- slice, pad, concatenate ------------------------------------------------------------------------- */
@@ -158,13 +133,14 @@ enum status lower_slice(struct lower *l, const struct hlo_instr *i) {
     offsets[k] = i->shape.dims[k] ? i->attrs->slice[k].start : 0;
     strides[k] = i->attrs->slice[k].stride;
   }
-  struct emit_slice s = {.rank = i->shape.rank, .offsets = offsets, .sizes = i->shape.dims, .strides = strides};
-  MlirType t = emit_tensor_type(&l->e, i->shape.dtype, i->shape.rank, i->shape.dims);
-  lower_set(l, i, emit_extract_slice(&l->e, lower_value(l, x), &s, t), lower_no_op());
+  struct ir_slice s = {.rank = i->shape.rank, .offsets = offsets, .sizes = i->shape.dims, .strides = strides};
+  MlirType t = ir_tensor_type(&l->b, i->shape.dtype, i->shape.rank, i->shape.dims);
+  lower_set(l, i, ir_extract_slice(&l->b, lower_value(l, x), &s, t), lower_no_op());
   return ST_OK;
 }
 
-/* Which elements [first, first + count) of a dimension of size n survive the padding, and where the first lands. */
+/* The elements [first, first + count) of a dimension of size n that negative padding does not cut, and the index of the
+ * first one in the result. */
 static void pad_window(const struct hlo_pad_dim *p, int64_t n, int64_t result, int64_t *first, int64_t *count,
                        int64_t *at) {
   const int64_t step = p->interior + 1;
@@ -181,15 +157,16 @@ static void pad_window(const struct hlo_pad_dim *p, int64_t n, int64_t result, i
 static MlirValue scalar_operand(struct lower *l, const struct hlo_instr *x) {
   if (lower_is_splat(x))
     return lower_splat(l, x);
-  return emit_extract(&l->e, lower_value(l, x), 0, NULL);
+  return ir_extract(&l->b, lower_value(l, x), 0, NULL);
 }
 
-MlirValue pad_tensor(struct lower *l, MlirValue v, const struct hlo_shape *from, const struct hlo_pad_dim *pads,
-                     MlirValue fill, const struct hlo_shape *to) {
+MlirValue lower_pad_tensor(struct lower *l, MlirValue v, const struct hlo_shape *from, const struct hlo_pad_dim *pads,
+                           MlirValue fill, const struct hlo_shape *to) {
   int64_t first[HLO_RANK_MAX], count[HLO_RANK_MAX], at[HLO_RANK_MAX], steps[HLO_RANK_MAX];
   bool cut = false;
 
-  MlirValue dest = emit_fill(&l->e, fill, lower_empty(l, to));
+  MlirValue dest = ir_fill(&l->b, fill, lower_empty(l, to));
+  assert(from->rank == to->rank);
   for (int k = 0; k < to->rank; k++) {
     pad_window(&pads[k], from->dims[k], to->dims[k], &first[k], &count[k], &at[k]);
     steps[k] = pads[k].interior + 1;
@@ -198,17 +175,17 @@ MlirValue pad_tensor(struct lower *l, MlirValue v, const struct hlo_shape *from,
       return dest;
   }
   if (cut) {
-    struct emit_slice s = {.rank = to->rank, .offsets = first, .sizes = count};
-    v = emit_extract_slice(&l->e, v, &s, emit_tensor_type(&l->e, to->dtype, to->rank, count));
+    struct ir_slice s = {.rank = to->rank, .offsets = first, .sizes = count};
+    v = ir_extract_slice(&l->b, v, &s, ir_tensor_type(&l->b, to->dtype, to->rank, count));
   }
-  struct emit_slice s = {.rank = to->rank, .offsets = at, .sizes = count, .strides = steps};
-  return emit_insert_slice(&l->e, v, dest, &s);
+  struct ir_slice s = {.rank = to->rank, .offsets = at, .sizes = count, .strides = steps};
+  return ir_insert_slice(&l->b, v, dest, &s);
 }
 
 enum status lower_pad(struct lower *l, const struct hlo_instr *i) {
   const struct hlo_instr *x = i->operands[0];
   MlirValue fill = scalar_operand(l, i->operands[1]);
-  lower_set(l, i, pad_tensor(l, lower_value(l, x), &x->shape, i->attrs->padding, fill, &i->shape), lower_no_op());
+  lower_set(l, i, lower_pad_tensor(l, lower_value(l, x), &x->shape, i->attrs->padding, fill, &i->shape), lower_no_op());
   return ST_OK;
 }
 
@@ -223,9 +200,9 @@ enum status lower_concatenate(struct lower *l, const struct hlo_instr *i) {
   MlirValue dest = lower_empty(l, &i->shape);
   for (int k = 0; k < i->n_operands; k++) {
     const struct hlo_instr *x = i->operands[k];
-    struct emit_slice s = {.rank = i->shape.rank, .offsets = offsets, .sizes = x->shape.dims};
+    struct ir_slice s = {.rank = i->shape.rank, .offsets = offsets, .sizes = x->shape.dims};
     if (hlo_shape_elements(&x->shape))
-      dest = emit_insert_slice(&l->e, lower_value(l, x), dest, &s);
+      dest = ir_insert_slice(&l->b, lower_value(l, x), dest, &s);
     offsets[axis] += x->shape.dims[axis];
   }
   lower_set(l, i, dest, lower_no_op());

@@ -6,7 +6,7 @@
 #include "mlir-c/BuiltinAttributes.h"
 #include "mlir-c/BuiltinTypes.h"
 
-#include "ir/ir.h"
+#include "ir/query.h"
 #include "nisa/nisa.h"
 
 enum { NAME_MAX_LEN = 48, ATTRS_MAX = 40 };
@@ -31,8 +31,8 @@ int64_t nisa_free_elements(const struct nisa_access *x) {
   return product(x->n_dims - x->par_dims, x->tile + x->par_dims);
 }
 
-enum nisa_space nisa_access_space(const struct nisa_access *x) {
-  return nisa_is_absent(x) ? NISA_NOWHERE : nisa_type_space(mlirValueGetType(x->base));
+enum mem_space nisa_access_space(const struct nisa_access *x) {
+  return nisa_is_absent(x) ? MEM_NONE : nisa_type_space(mlirValueGetType(x->base));
 }
 
 /* ---- index expressions ------------------------------------------------------------------------------------------ */
@@ -129,7 +129,7 @@ bool nisa_read(MlirOperation op, struct nisa_instr *out, const char **why) {
     out->operand[0].base = mlirOperationGetOperand(op, 0);
     return true;
   }
-  MlirAttribute segments = mlirOperationGetAttributeByName(op, ir_str("operandSegmentSizes"));
+  MlirAttribute segments = ir_attr(op, "operandSegmentSizes");
   *text = "its operandSegmentSizes do not fit";
   if (mlirAttributeIsNull(segments) || !mlirAttributeIsADenseI32Array(segments) ||
       mlirDenseArrayGetNumElements(segments) != 2 * out->def->n_operands)
@@ -138,7 +138,7 @@ bool nisa_read(MlirOperation op, struct nisa_instr *out, const char **why) {
   *text = NULL;
   for (int k = 0; k < out->def->n_operands && !*text; k++)
     *text = read_operand(op, &out->def->operand[k], segments, k, &next, &out->operand[k]);
-  MlirAttribute engine = mlirOperationGetAttributeByName(op, ir_str("engine"));
+  MlirAttribute engine = ir_attr(op, "engine");
   if (!mlirAttributeIsNull(engine) && mlirAttributeIsAString(engine))
     out->engine = nisa_engine_from_name(mlirStringAttrGetValue(engine));
   return !*text;

@@ -7,14 +7,16 @@
 #include "mlir-c/BuiltinAttributes.h"
 #include "mlir-c/BuiltinTypes.h"
 
-#include "ir/ir.h"
+#include "ir/query.h"
 
 /* ---- names ------------------------------------------------------------------------------------------------------ */
 
-static const char *const space_names[NISA_SPACE_COUNT] = {"", "hbm", "psum", "sbuf", "shared_hbm"};
+/* Spaces that an instruction can use: MEM_HBM … MEM_SHARED_HBM. */
+enum { N_SPACES = MEM_SHARED_HBM + 1 };
+static const char *const space_names[N_SPACES] = {"", "hbm", "psum", "sbuf", "shared_hbm"};
 static const char *const engine_names[NISA_ENGINE_COUNT] = {"", "tensor", "vector", "scalar", "gpsimd", "dma", "sync"};
 
-const char *nisa_space_name(enum nisa_space s) {
+const char *nisa_space_name(enum mem_space s) {
   return space_names[s];
 }
 
@@ -41,10 +43,10 @@ static const MlirAttribute *spaces(MlirContext ctx) {
   static _Thread_local struct {
     const void *context; /* of which they are */
     unsigned made;       /* another one may have come to stand where it stood */
-    MlirAttribute v[NISA_SPACE_COUNT];
+    MlirAttribute v[N_SPACES];
   } known;
   if (known.context != ctx.ptr || known.made != ir_contexts_made()) {
-    for (int s = 1; s < NISA_SPACE_COUNT; s++)
+    for (int s = 1; s < N_SPACES; s++)
       known.v[s] = named_attr(ctx, "mem", space_names[s]);
     known.context = ctx.ptr;
     known.made = ir_contexts_made();
@@ -52,19 +54,19 @@ static const MlirAttribute *spaces(MlirContext ctx) {
   return known.v;
 }
 
-MlirAttribute nisa_space_attr(MlirContext ctx, enum nisa_space s) {
+MlirAttribute nisa_space_attr(MlirContext ctx, enum mem_space s) {
   return spaces(ctx)[s];
 }
 
-enum nisa_space nisa_type_space(MlirType memref) {
+enum mem_space nisa_type_space(MlirType memref) {
   if (!mlirTypeIsAMemRef(memref))
-    return NISA_NOWHERE;
+    return MEM_NONE;
   MlirAttribute space = mlirMemRefTypeGetMemorySpace(memref);
   const MlirAttribute *known = spaces(mlirTypeGetContext(memref));
-  for (int s = 1; s < NISA_SPACE_COUNT; s++)
+  for (int s = 1; s < N_SPACES; s++)
     if (mlirAttributeEqual(space, known[s]))
-      return (enum nisa_space)s;
-  return NISA_NOWHERE;
+      return (enum mem_space)s;
+  return MEM_NONE;
 }
 
 MlirAttribute nisa_target_attr(MlirContext ctx, enum target t) {
@@ -72,7 +74,7 @@ MlirAttribute nisa_target_attr(MlirContext ctx, enum target t) {
 }
 
 bool nisa_module_target(MlirOperation module, enum target *out) {
-  MlirAttribute a = mlirOperationGetAttributeByName(module, ir_str("nisa.target"));
+  MlirAttribute a = ir_attr(module, "nisa.target");
   for (int t = TARGET_TRN1; t < TARGET_COUNT && !mlirAttributeIsNull(a); t++)
     if (mlirAttributeEqual(a, nisa_target_attr(mlirOperationGetContext(module), (enum target)t))) {
       *out = (enum target)t;
@@ -149,7 +151,7 @@ const struct nisa_op_def *nisa_op_of(MlirOperation op) {
 }
 
 const char *nisa_text_attr(MlirOperation op, const char *name) {
-  MlirAttribute a = mlirOperationGetAttributeByName(op, ir_str(name));
+  MlirAttribute a = ir_attr(op, name);
   return !mlirAttributeIsNull(a) && mlirAttributeIsAString(a) ? mlirStringAttrGetValue(a).data : "";
 }
 
@@ -177,7 +179,7 @@ int64_t nisa_element_bytes(MlirType t) {
 
 int64_t nisa_type_bytes(MlirType memref) {
   int64_t n = nisa_element_bytes(mlirShapedTypeGetElementType(memref));
-  const bool on_chip = nisa_is_on_chip(nisa_type_space(memref));
+  const bool on_chip = mem_is_on_chip(nisa_type_space(memref));
 
   for (intptr_t d = on_chip ? 1 : 0; d < mlirShapedTypeGetRank(memref); d++)
     if (mlirShapedTypeIsDynamicDim(memref, d) || __builtin_mul_overflow(n, mlirShapedTypeGetDimSize(memref, d), &n))

@@ -93,9 +93,9 @@
 #include "mlir-c/IR.h"
 
 #include "base/diag.h"
+#include "base/memory.h"
 #include "base/target.h"
 
-enum nisa_space { NISA_NOWHERE, NISA_HBM, NISA_PSUM, NISA_SBUF, NISA_SHARED_HBM, NISA_SPACE_COUNT };
 enum nisa_engine {
   NISA_ENGINE_NONE,
   NISA_ENGINE_TENSOR,
@@ -107,17 +107,13 @@ enum nisa_engine {
   NISA_ENGINE_COUNT
 };
 
-const char *nisa_space_name(enum nisa_space s);   /* "sbuf" */
+const char *nisa_space_name(enum mem_space s);    /* "sbuf" */
 const char *nisa_engine_name(enum nisa_engine e); /* "vector" */
 enum nisa_engine nisa_engine_from_name(MlirStringRef name);
 
-static inline bool nisa_is_on_chip(enum nisa_space s) {
-  return s == NISA_PSUM || s == NISA_SBUF;
-}
-
-/* The memory space attribute, and the space of a memref type (NISA_NOWHERE for other types and other attributes). */
-MlirAttribute nisa_space_attr(MlirContext ctx, enum nisa_space s);
-enum nisa_space nisa_type_space(MlirType memref);
+/* The memory space attribute, and the space of a memref type (MEM_NONE for other types and other attributes). */
+MlirAttribute nisa_space_attr(MlirContext ctx, enum mem_space s);
+enum mem_space nisa_type_space(MlirType memref);
 MlirAttribute nisa_target_attr(MlirContext ctx, enum target t);
 /* From the module's attribute; false when it has none. */
 bool nisa_module_target(MlirOperation module, enum target *out);
@@ -174,7 +170,7 @@ static inline bool nisa_is_scalar(const struct nisa_access *x) {
 }
 int64_t nisa_partitions(const struct nisa_access *x);    /* product of the partition dimensions */
 int64_t nisa_free_elements(const struct nisa_access *x); /* product of the others */
-enum nisa_space nisa_access_space(const struct nisa_access *x);
+enum mem_space nisa_access_space(const struct nisa_access *x);
 
 /* One result of the map, taken apart: constant + sum dim[k] * d_k + sum sym[k] * s_k. */
 struct nisa_index {

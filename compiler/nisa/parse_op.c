@@ -15,7 +15,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "ir/ir.h"
+#include "ir/query.h"
 #include "nisa/print_op.h"
 
 enum { ATTRS_MAX = 32, TERMS_MAX = 64, MAP_RESULTS_MAX = NISA_RANK_MAX };

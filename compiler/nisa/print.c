@@ -88,7 +88,7 @@ static const char *loop_name(MlirOperation loop) {
 }
 
 static const char *alloc_name(MlirType t) {
-  static const char *const names[NISA_SPACE_COUNT] = {"mem", "hbm", "psum", "sbuf", "hbm"};
+  static const char *const names[] = {"mem", "hbm", "psum", "sbuf", "hbm"};
   return names[nisa_type_space(t)];
 }
 
@@ -100,7 +100,7 @@ static void give_names(MlirContext ctx, const struct listing *l) {
     else if (ir_is(op, "nisa.register_load"))
       mlirOperationSetLocation(op, named(ctx, "reg"));
     else if (ir_is(op, "scf.for")) {
-      MlirBlock body = mlirRegionGetFirstBlock(mlirOperationGetRegion(op, 0));
+      MlirBlock body = ir_body(op);
       mlirBlockArgumentSetLocation(mlirBlockGetArgument(body, 0), named(ctx, loop_name(op)));
     }
   }

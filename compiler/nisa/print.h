@@ -23,7 +23,7 @@
 #include <stdint.h>
 
 #include "base/buf.h"
-#include "ir/ir.h"
+#include "ir/query.h"
 
 /* The first line of a file that holds the readable form.  nisa_print does not write it. */
 #define NISA_TEXT_MARKER "// nisa text 1"

@@ -9,7 +9,7 @@
 #include "mlir-c/BuiltinAttributes.h"
 #include "mlir-c/BuiltinTypes.h"
 
-#include "ir/ir.h"
+#include "ir/query.h"
 
 /* ---- words ------------------------------------------------------------------------------------------------------ */
 
@@ -168,7 +168,7 @@ static bool can_write_attrs(const struct nisa_instr *in) {
 
 static bool has_only_alignment(MlirOperation op) {
   intptr_t n = mlirOperationGetNumAttributes(op);
-  return n == 0 || (n == 1 && is_integer_of(mlirOperationGetAttributeByName(op, ir_str("alignment")), 64));
+  return n == 0 || (n == 1 && is_integer_of(ir_attr(op, "alignment"), 64));
 }
 
 bool nisa_can_write(struct nisa_line *w, MlirOperation op) {
@@ -323,7 +323,7 @@ void nisa_write(struct nisa_line *w, MlirOperation op) {
   put_results(w, op);
   buf_puts(w->out, in->def->full_name);
   if (in->def->kind == NISA_ALLOC) {
-    MlirAttribute v = mlirOperationGetAttributeByName(op, ir_str("alignment"));
+    MlirAttribute v = ir_attr(op, "alignment");
     if (!mlirAttributeIsNull(v))
       buf_printf(w->out, " alignment=%" PRId64, mlirIntegerAttrGetValueInt(v));
     buf_puts(w->out, " : ");

@@ -2,7 +2,7 @@
 
 #include "mlir-c/BuiltinAttributes.h"
 
-#include "ir/ir.h"
+#include "ir/query.h"
 #include "ir/structured.h"
 
 enum { DEPTH_MAX = 16 };
@@ -20,7 +20,7 @@ bool nisa_constant(MlirValue v, int64_t *out) {
   MlirOperation def = ir_defining_op(v);
   if (mlirOperationIsNull(def) || !ir_is(def, "arith.constant"))
     return false;
-  MlirAttribute a = mlirOperationGetAttributeByName(def, ir_str("value"));
+  MlirAttribute a = ir_attr(def, "value");
   if (mlirAttributeIsNull(a) || !mlirAttributeIsAInteger(a))
     return false;
   *out = mlirIntegerAttrGetValueInt(a);

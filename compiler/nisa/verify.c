@@ -41,26 +41,26 @@ struct diag *nisa_complain(struct nisa_check *c, MlirOperation op, const char *f
 
 /* Bits of the memories that an engine reads or writes. */
 static unsigned reach(enum nisa_engine e, bool writes) {
-  const unsigned chip = BIT(NISA_SBUF) | BIT(NISA_PSUM), hbm = BIT(NISA_HBM) | BIT(NISA_SHARED_HBM);
+  const unsigned chip = BIT(MEM_SBUF) | BIT(MEM_PSUM), hbm = BIT(MEM_HBM) | BIT(MEM_SHARED_HBM);
   switch (e) {
   case NISA_ENGINE_TENSOR:
-    return writes ? BIT(NISA_PSUM) : BIT(NISA_SBUF);
+    return writes ? BIT(MEM_PSUM) : BIT(MEM_SBUF);
   case NISA_ENGINE_VECTOR:
   case NISA_ENGINE_SCALAR:
     return chip;
   case NISA_ENGINE_GPSIMD:
-    return BIT(NISA_SBUF);
+    return BIT(MEM_SBUF);
   case NISA_ENGINE_DMA:
-    return hbm | BIT(NISA_SBUF);
+    return hbm | BIT(MEM_SBUF);
   case NISA_ENGINE_SYNC:
-    return writes ? 0 : BIT(NISA_SBUF);
+    return writes ? 0 : BIT(MEM_SBUF);
   default:
     return 0;
   }
 }
 
 static void check_memory(struct nisa_check *c, const struct nisa_instr *in, const struct nisa_operand_def *d,
-                         enum nisa_space s) {
+                         enum mem_space s) {
   const char *engine = nisa_engine_name(in->engine);
 
   if (d->writes && !(reach(in->engine, true) & BIT(s)))
@@ -235,11 +235,11 @@ void nisa_check_access(struct nisa_check *c, const struct nisa_instr *in, int k)
   const struct nisa_operand_def *d = &in->def->operand[k];
   const struct nisa_access *x = &in->operand[k];
   MlirType t = mlirValueGetType(x->base);
-  enum nisa_space s = nisa_access_space(x);
+  enum mem_space s = nisa_access_space(x);
   struct nisa_index i[NISA_RANK_MAX];
   int64_t low, high;
 
-  if (s == NISA_NOWHERE) {
+  if (s == MEM_NONE) {
     nisa_complain(c, in->op, "%s has no memory space", d->name);
     return;
   }
@@ -261,7 +261,7 @@ void nisa_check_access(struct nisa_check *c, const struct nisa_instr *in, int k)
   if (d->writes)
     check_written_once(c, in, d, x, i);
   /* for DMA a partition is an address like any other */
-  if (!nisa_is_on_chip(s) || mlirShapedTypeGetRank(t) < 2 || in->engine == NISA_ENGINE_DMA)
+  if (!mem_is_on_chip(s) || mlirShapedTypeGetRank(t) < 2 || in->engine == NISA_ENGINE_DMA)
     return;
   check_partitions(c, in, d, x, &i[0]);
   check_uniform(c, in, d, x, i);
@@ -302,7 +302,7 @@ static void check_op(struct nisa_check *c, MlirOperation op) {
     if (!is_allowed(op))
       nisa_complain(c, op, "it is no NISA operation, and nothing that may stand beside them");
     for (intptr_t k = 0; k < mlirOperationGetNumResults(op); k++)
-      if (nisa_is_on_chip(nisa_type_space(mlirValueGetType(mlirOperationGetResult(op, k)))))
+      if (mem_is_on_chip(nisa_type_space(mlirValueGetType(mlirOperationGetResult(op, k)))))
         nisa_complain(c, op, "only nisa.alloc makes buffers on chip");
     return;
   }

@@ -6,7 +6,7 @@
 #include "mlir-c/BuiltinAttributes.h"
 #include "mlir-c/BuiltinTypes.h"
 
-#include "ir/ir.h"
+#include "ir/query.h"
 #include "ir/structured.h"
 #include "nisa/verify.h"
 
@@ -22,16 +22,16 @@ static MlirOperation ancestor_in(MlirOperation op, MlirBlock block) {
 static bool check_form(struct nisa_check *c, MlirOperation alloc) {
   MlirType t = mlirValueGetType(mlirOperationGetResult(alloc, 0));
   const struct nisa_machine *m = c->machine;
-  enum nisa_space s = nisa_type_space(t);
+  enum mem_space s = nisa_type_space(t);
   int before = c->n_errors;
 
-  if (s == NISA_NOWHERE)
+  if (s == MEM_NONE)
     nisa_complain(c, alloc, "it has no memory space");
   else if (!mlirShapedTypeHasStaticShape(t))
     nisa_complain(c, alloc, "its shape is not static");
   else if (nisa_element_bytes(mlirShapedTypeGetElementType(t)) == 0)
     nisa_complain(c, alloc, "its elements have a type that no memory holds");
-  if (c->n_errors > before || !nisa_is_on_chip(s))
+  if (c->n_errors > before || !mem_is_on_chip(s))
     return c->n_errors == before;
   if (mlirShapedTypeGetRank(t) < 2)
     nisa_complain(c, alloc, "a buffer on chip has at least two dimensions");
@@ -93,7 +93,7 @@ static void check_alloc(struct nisa_check *c, MlirOperation alloc) {
 
   if (!check_form(c, alloc))
     return;
-  if (!nisa_is_on_chip(nisa_type_space(t))) {
+  if (!mem_is_on_chip(nisa_type_space(t))) {
     MlirValue v = mlirOperationGetResult(alloc, 0);
     for (MlirOpOperand use = mlirValueGetFirstUse(v); !mlirOpOperandIsNull(use); use = mlirOpOperandGetNextUse(use))
       if (ir_is(mlirOpOperandGetOwner(use), "nisa.release"))
@@ -102,7 +102,7 @@ static void check_alloc(struct nisa_check *c, MlirOperation alloc) {
   }
   struct uses u = find_uses(c, alloc);
   check_lifetime(c, alloc, &u);
-  if (nisa_type_space(t) == NISA_PSUM && !mlirOperationIsNull(u.matmul) && !mlirOperationIsNull(u.other_writer))
+  if (nisa_type_space(t) == MEM_PSUM && !mlirOperationIsNull(u.matmul) && !mlirOperationIsNull(u.other_writer))
     nisa_complain(c, u.other_writer, "it writes to PSUM that a matmul accumulates in");
 }
 
@@ -120,9 +120,9 @@ static int64_t whole_banks(int64_t bytes, int64_t bank) {
 static void count_buffer(const struct nisa_machine *m, struct live *l, MlirOperation op, MlirType t, int sign) {
   int64_t bytes = nisa_type_bytes(t);
 
-  if (nisa_type_space(t) == NISA_SBUF)
+  if (nisa_type_space(t) == MEM_SBUF)
     l->sbuf += sign * bytes;
-  if (nisa_type_space(t) == NISA_PSUM)
+  if (nisa_type_space(t) == MEM_PSUM)
     l->psum += sign * whole_banks(bytes, m->psum_bank_bytes);
   if (l->sbuf > l->sbuf_peak) {
     l->sbuf_peak = l->sbuf;

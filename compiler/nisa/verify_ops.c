@@ -5,7 +5,7 @@
 #include "mlir-c/BuiltinAttributes.h"
 #include "mlir-c/BuiltinTypes.h"
 
-#include "ir/ir.h"
+#include "ir/query.h"
 #include "nisa/range.h"
 #include "nisa/verify.h"
 
@@ -14,12 +14,12 @@ static MlirType element(const struct nisa_access *x) {
 }
 
 static int64_t int_attr(MlirOperation op, const char *name, int64_t missing) {
-  MlirAttribute a = mlirOperationGetAttributeByName(op, ir_str(name));
+  MlirAttribute a = ir_attr(op, name);
   return !mlirAttributeIsNull(a) && mlirAttributeIsAInteger(a) ? mlirIntegerAttrGetValueInt(a) : missing;
 }
 
 static bool is_in_psum(const struct nisa_access *x) {
-  return x && !nisa_is_scalar(x) && nisa_access_space(x) == NISA_PSUM;
+  return x && !nisa_is_scalar(x) && nisa_access_space(x) == MEM_PSUM;
 }
 
 /* ---- sizes ------------------------------------------------------------------------------------------------------ */
@@ -121,7 +121,7 @@ static void check_dma_copy(struct nisa_check *c, const struct nisa_instr *in) {
 
 static void check_dma_transpose(struct nisa_check *c, const struct nisa_instr *in) {
   const struct nisa_access *dst = &in->operand[0], *src = &in->operand[1];
-  MlirAttribute p = mlirOperationGetAttributeByName(in->op, ir_str("permutation"));
+  MlirAttribute p = ir_attr(in->op, "permutation");
   int64_t bytes = nisa_element_bytes(element(dst));
 
   if (mlirAttributeIsNull(p) || !mlirAttributeIsADenseI64Array(p) || mlirDenseArrayGetNumElements(p) != 2 ||
@@ -133,7 +133,7 @@ static void check_dma_transpose(struct nisa_check *c, const struct nisa_instr *i
                   (long long)nisa_free_elements(src));
   if (!mlirTypeEqual(element(dst), element(src)) || (bytes != 2 && bytes != 4))
     nisa_complain(c, in->op, "DMA transposes elements of 2 or 4 bytes, without conversion");
-  if (nisa_access_space(dst) != NISA_SBUF)
+  if (nisa_access_space(dst) != MEM_SBUF)
     nisa_complain(c, in->op, "DMA transposes into SBUF only");
 }
 
@@ -144,9 +144,9 @@ static void check_indirect(struct nisa_check *c, const struct nisa_instr *in) {
 
   check_same(c, in, "src");
   check_column(c, in, "src_index");
-  if (nisa_is_on_chip(nisa_access_space(src)))
+  if (mem_is_on_chip(nisa_access_space(src)))
     nisa_complain(c, in->op, "src must be in HBM");
-  if (nisa_access_space(&in->operand[0]) != NISA_SBUF || nisa_access_space(index) != NISA_SBUF)
+  if (nisa_access_space(&in->operand[0]) != MEM_SBUF || nisa_access_space(index) != MEM_SBUF)
     nisa_complain(c, in->op, "dst and src_index must be in SBUF");
   if (!mlirTypeIsAInteger(element(index)) || mlirIntegerTypeGetWidth(element(index)) != 32)
     nisa_complain(c, in->op, "src_index must be i32");
@@ -162,7 +162,7 @@ static void check_indirect(struct nisa_check *c, const struct nisa_instr *in) {
 
 /* A matrix of i64: a group of devices in each row.  Its columns; 0 if it is missing, -1 if it is no such matrix. */
 static int64_t group_size(const struct nisa_instr *in, const char *name) {
-  MlirAttribute a = mlirOperationGetAttributeByName(in->op, ir_str(name));
+  MlirAttribute a = ir_attr(in->op, name);
   if (mlirAttributeIsNull(a))
     return 0;
   MlirType t = mlirAttributeIsADenseElements(a) ? mlirAttributeGetType(a) : (MlirType){NULL};
@@ -178,7 +178,7 @@ static void check_whole(struct nisa_check *c, const struct nisa_instr *in, int k
   int64_t n = 1;
   for (intptr_t d = 0; d < mlirShapedTypeGetRank(t); d++)
     n *= mlirShapedTypeGetDimSize(t, d);
-  if (nisa_is_on_chip(nisa_access_space(x)))
+  if (mem_is_on_chip(nisa_access_space(x)))
     nisa_complain(c, in->op, "%s must be in HBM", in->def->operand[k].name);
   if (nisa_partitions(x) * nisa_free_elements(x) != n)
     nisa_complain(c, in->op, "%s is not the whole array", in->def->operand[k].name);
@@ -258,7 +258,7 @@ static bool is_zero(MlirValue v) {
   MlirOperation def = mlirValueIsAOpResult(v) ? mlirOpResultGetOwner(v) : (MlirOperation){NULL};
   if (mlirOperationIsNull(def) || !ir_is(def, "arith.constant"))
     return false;
-  MlirAttribute a = mlirOperationGetAttributeByName(def, ir_str("value"));
+  MlirAttribute a = ir_attr(def, "value");
   return mlirAttributeIsAFloat(a) && mlirFloatAttrGetValueDouble(a) == 0;
 }
 
@@ -276,7 +276,7 @@ static void check_activation(struct nisa_check *c, const struct nisa_instr *in) 
 }
 
 static void check_iota(struct nisa_check *c, const struct nisa_instr *in) {
-  MlirAttribute a = mlirOperationGetAttributeByName(in->op, ir_str("coefficients"));
+  MlirAttribute a = ir_attr(in->op, "coefficients");
   if (mlirAttributeIsNull(a) || !mlirAttributeIsADenseI64Array(a) ||
       mlirDenseArrayGetNumElements(a) != in->operand[0].n_dims)
     nisa_complain(c, in->op, "it needs a coefficient for each dimension of dst");
@@ -286,7 +286,7 @@ static void check_iota(struct nisa_check *c, const struct nisa_instr *in) {
 
 /* A bit operation on floats sees their bits: operands as wide as the result. */
 static void check_bits(struct nisa_check *c, const struct nisa_instr *in, const char *attr) {
-  MlirAttribute op = mlirOperationGetAttributeByName(in->op, ir_str(attr));
+  MlirAttribute op = ir_attr(in->op, attr);
   const struct nisa_access *other = NULL;
   int64_t width = nisa_element_bytes(element(&in->operand[0]));
   bool has_float = false;

@@ -20,7 +20,7 @@ static bool is_linalg(MlirOperation op, void *user) {
 
 /* The number of op, or -1. */
 static int64_t id_of(MlirOperation op) {
-  MlirAttribute a = mlirOperationGetAttributeByName(op, ir_str(op_id));
+  MlirAttribute a = ir_attr(op, op_id);
   return mlirAttributeIsNull(a) || !mlirAttributeIsAInteger(a) ? -1 : mlirIntegerAttrGetValueInt(a);
 }
 

@@ -18,32 +18,33 @@ struct loop {
   MlirValue lower, upper, step;
 };
 
-static MlirValue number(struct emit *e, const struct loop *l, int64_t v) {
-  return emit_int(e, mlirValueGetType(l->lower), v);
+static MlirValue number(struct ir_builder *b, const struct loop *l, int64_t v) {
+  return ir_int(b, mlirValueGetType(l->lower), v);
 }
 
 /* In front of the loop: how often it turns. */
-static MlirValue count_turns(struct emit *e, const struct loop *l) {
+static MlirValue count_turns(struct ir_builder *b, const struct loop *l) {
   int64_t lower, upper, step;
 
-  if (edit_int(l->lower, &lower) && edit_int(l->upper, &upper) && edit_int(l->step, &step) && step > 0)
-    return number(e, l, upper > lower ? (upper - lower - 1) / step + 1 : 0);
-  MlirValue length = emit_binary(e, "arith.subi", l->upper, l->lower);
-  return emit_binary(e, "arith.ceildivsi", length, l->step);
+  if (ir_int_constant(l->lower, &lower) && ir_int_constant(l->upper, &upper) && ir_int_constant(l->step, &step) &&
+      step > 0)
+    return number(b, l, upper > lower ? (upper - lower - 1) / step + 1 : 0);
+  MlirValue length = ir_binary(b, "arith.subi", l->upper, l->lower);
+  return ir_binary(b, "arith.ceildivsi", length, l->step);
 }
 
 static void normalize(struct pass_run *run, const struct loop *l) {
-  struct emit e = edit_before(run, l->op);
-  MlirValue iv = mlirBlockGetArgument(edit_body(l->op), 0);
+  struct ir_builder b = edit_before(run, l->op);
+  MlirValue iv = mlirBlockGetArgument(ir_body(l->op), 0);
   int64_t lower;
 
-  MlirValue turns = count_turns(&e, l), zero = number(&e, l, 0), one = number(&e, l, 1);
-  struct emit body = edit_before(run, mlirBlockGetFirstOperation(edit_body(l->op)));
-  body.loc = e.loc;
-  MlirValue at = emit_binary(&body, "arith.muli", iv, l->step);
+  MlirValue turns = count_turns(&b, l), zero = number(&b, l, 0), one = number(&b, l, 1);
+  struct ir_builder body = edit_before(run, mlirBlockGetFirstOperation(ir_body(l->op)));
+  body.loc = b.loc;
+  MlirValue at = ir_binary(&body, "arith.muli", iv, l->step);
   MlirOperation scaled = mlirOpResultGetOwner(at);
-  if (!edit_int(l->lower, &lower) || lower != 0)
-    at = emit_binary(&body, "arith.addi", l->lower, at);
+  if (!ir_int_constant(l->lower, &lower) || lower != 0)
+    at = ir_binary(&body, "arith.addi", l->lower, at);
   edit_replace_data_uses(run->arena, iv, at, scaled);
   mlirOperationSetOperand(l->op, 0, zero);
   mlirOperationSetOperand(l->op, 1, turns);
@@ -57,7 +58,7 @@ static enum status run_pass(struct pass_run *run) {
   for (int i = 0; i < loops.n; i++) {
     struct loop l = {loops.v[i], mlirOperationGetOperand(loops.v[i], 0), mlirOperationGetOperand(loops.v[i], 1),
                      mlirOperationGetOperand(loops.v[i], 2)};
-    if (!edit_int(l.step, &step) || step != 1)
+    if (!ir_int_constant(l.step, &step) || step != 1)
       normalize(run, &l);
   }
   return ST_OK;

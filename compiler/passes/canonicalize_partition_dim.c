@@ -169,14 +169,14 @@ static struct order *find_order(struct turn *t, MlirValue value, int rank, const
 }
 
 /* Where something that is made of v stands: behind its definition and annotations, with its location. */
-static struct emit behind_value(struct turn *t, MlirValue v, MlirOperation reader) {
+static struct ir_builder behind_value(struct turn *t, MlirValue v, MlirOperation reader) {
   MlirOperation def = ir_defining_op(v);
   if (!mlirOperationIsNull(def))
-    return edit_behind(t->run, def);
-  struct emit e = edit_before(t->run, reader);
-  e.block = mlirBlockArgumentGetOwner(v);
-  e.before = mlirBlockGetFirstOperation(e.block);
-  return e;
+    return edit_after(t->run, def);
+  struct ir_builder b = edit_before(t->run, reader);
+  b.block = mlirBlockArgumentGetOwner(v);
+  b.before = mlirBlockGetFirstOperation(b.block);
+  return b;
 }
 
 static bool same_tile(const struct layout *l, int n, const int64_t *tile) {
@@ -191,16 +191,16 @@ static MlirValue turned(struct turn *t, MlirOperation reader, MlirValue x, int r
   struct order *known = find_order(t, x, rank, perm);
   if (known) {
     struct layout l = layout_read(known->turned);
-    if (!known->is_back && !same_tile(&l, rank, tile) && l.space == SPACE_SBUF) {
-      l.space = SPACE_HBM; /* nobody's tiles are everybody's */
+    if (!known->is_back && !same_tile(&l, rank, tile) && l.space == MEM_SBUF) {
+      l.space = MEM_HBM; /* nobody's tiles are everybody's */
       layout_write(known->turned, &l, mlirOperationGetLocation(reader));
     }
     return known->turned;
   }
-  struct emit e = behind_value(t, x, reader);
+  struct ir_builder b = behind_value(t, x, reader);
   MlirOperation def = ir_defining_op(x);
   int64_t dims[STRUCTURED_LOOPS_MAX];
-  struct layout l = {.space = SPACE_SBUF, .partition_dim = 0, .n_tile = rank, .n_loop = rank};
+  struct layout l = {.space = MEM_SBUF, .partition_dim = 0, .n_tile = rank, .n_loop = rank};
 
   memcpy(l.tile, tile, (size_t)rank * sizeof *tile);
   memcpy(l.loop, tile, (size_t)rank * sizeof *tile);
@@ -209,11 +209,11 @@ static MlirValue turned(struct turn *t, MlirOperation reader, MlirValue x, int r
     int64_t to[STRUCTURED_LOOPS_MAX];
     for (int i = 0; i < rank; i++)
       to[i] = dims[perm[i]];
-    MlirValue y = edit_reshape_init(&e, x, rank, to);
+    MlirValue y = edit_reshape_init(&b, x, rank, to);
     return add_order(t, x, y, rank, perm)->turned;
   }
-  MlirValue y = edit_transpose(&e, x, rank, perm);
-  layout_write(y, &l, e.loc);
+  MlirValue y = ir_result(ir_transpose(&b, x, rank, perm));
+  layout_write(y, &l, b.loc);
   add_order(t, x, y, rank, perm);
   pass_remark(t->run, ir_defining_op(y), "transposed, so that dimension %d lies across the partitions", (int)perm[0]);
   return y;
@@ -232,10 +232,10 @@ static MlirAffineMap renaming(const struct turn *t, const struct turning *g) {
 /* x spread over `count` partitions in a new first dimension.  One dimension that only stood for the missing one goes. */
 static MlirValue spread(struct turn *t, const struct turning *g, int o, int64_t count, MlirAffineMap *map) {
   MlirValue x = mlirOperationGetOperand(g->op, o);
-  struct emit e = edit_before(t->run, g->op);
+  struct ir_builder b = edit_before(t->run, g->op);
   int64_t dims[STRUCTURED_LOOPS_MAX], to[STRUCTURED_LOOPS_MAX + 1];
   MlirAffineExpr results[STRUCTURED_LOOPS_MAX + 1];
-  struct layout l = {.space = SPACE_SBUF, .partition_dim = 0};
+  struct layout l = {.space = MEM_SBUF, .partition_dim = 0};
   const int rank = ir_shape(x, STRUCTURED_LOOPS_MAX, dims);
   bool is_dropped = false;
   int n = 1;
@@ -253,13 +253,13 @@ static MlirValue spread(struct turn *t, const struct turning *g, int o, int64_t 
     l.tile[n] = loop >= 0 && g->at.n_loop ? g->at.loop[loop] : dims[d];
     results[n++] = mlirAffineExprCompose(mlirAffineMapGetResult(g->s.maps[o], d), renaming(t, g));
   }
-  MlirValue small = edit_reshape(&e, x, n - 1, to + 1);
-  MlirValue empty = emit_op1(&e, "tensor.empty", edit_tensor(emit_value_element_type(x), n, to), 0, NULL);
-  MlirNamedAttribute attr = emit_attr(&e, "dimensions", emit_i64_array(&e, 1, (int64_t[]){0}));
-  MlirValue y = emit_result(emit_linalg_copying(&e, "linalg.broadcast", small, empty, attr));
+  MlirValue small = edit_reshape(&b, x, n - 1, to + 1);
+  MlirValue empty = ir_empty_of(&b, ir_tensor_of(ir_value_element(x), n, to));
+  MlirNamedAttribute attr = ir_named(&b, "dimensions", ir_i64_array(&b, 1, (int64_t[]){0}));
+  MlirValue y = ir_result(ir_linalg_copying(&b, "linalg.broadcast", small, empty, attr));
   l.n_tile = l.n_loop = n;
   memcpy(l.loop, l.tile, sizeof l.loop);
-  layout_write(y, &l, e.loc);
+  layout_write(y, &l, b.loc);
   *map = mlirAffineMapGet(t->run->ir->ctx, g->s.n_loops, 0, n, results);
   return y;
 }
@@ -301,15 +301,15 @@ static void rename_indices(struct turn *t, const struct turning *g) {
   MlirType i64 = mlirIntegerTypeGet(t->run->ir->ctx, 64);
 
   for (int i = 0; i < ops.n; i++) {
-    const int64_t dim = mlirIntegerAttrGetValueInt(mlirOperationGetAttributeByName(ops.v[i], ir_str("dim")));
-    mlirOperationSetAttributeByName(ops.v[i], ir_str("dim"), mlirIntegerAttrGet(i64, g->new_of[dim]));
+    const int64_t dim = mlirIntegerAttrGetValueInt(ir_attr(ops.v[i], "dim"));
+    ir_set_attr(ops.v[i], "dim", mlirIntegerAttrGet(i64, g->new_of[dim]));
   }
 }
 
 static void set_structure(struct turn *t, const struct turning *g, int n, MlirAffineMap const *maps) {
   MlirContext ctx = t->run->ir->ctx;
   MlirAttribute m[STRUCTURED_OPERANDS_MAX], types[STRUCTURED_LOOPS_MAX];
-  MlirAttribute old = mlirOperationGetAttributeByName(g->op, ir_str("iterator_types"));
+  MlirAttribute old = ir_attr(g->op, "iterator_types");
 
   if (!ir_is(g->op, "linalg.generic"))
     return; /* a named operation: all its maps are identities, before and after */
@@ -317,8 +317,8 @@ static void set_structure(struct turn *t, const struct turning *g, int n, MlirAf
     m[i] = mlirAffineMapAttrGet(maps[i]);
   for (int i = 0; i < g->s.n_loops; i++)
     types[g->new_of[i]] = mlirArrayAttrGetElement(old, i);
-  mlirOperationSetAttributeByName(g->op, ir_str("indexing_maps"), mlirArrayAttrGet(ctx, n, m));
-  mlirOperationSetAttributeByName(g->op, ir_str("iterator_types"), mlirArrayAttrGet(ctx, g->s.n_loops, types));
+  ir_set_attr(g->op, "indexing_maps", mlirArrayAttrGet(ctx, n, m));
+  ir_set_attr(g->op, "iterator_types", mlirArrayAttrGet(ctx, g->s.n_loops, types));
   rename_indices(t, g);
 }
 
@@ -328,7 +328,7 @@ static MlirValue turn_init(struct turn *t, const struct turning *g, int rank, co
   MlirValue init = mlirOperationGetOperand(g->op, g->s.n_inputs);
   MlirOperation def = ir_defining_op(init);
   int64_t dims[STRUCTURED_LOOPS_MAX], to[STRUCTURED_LOOPS_MAX];
-  struct emit e = edit_before(t->run, g->op);
+  struct ir_builder b = edit_before(t->run, g->op);
 
   if (is_identity(rank, perm))
     return init;
@@ -339,7 +339,7 @@ static MlirValue turn_init(struct turn *t, const struct turning *g, int rank, co
     to[i] = dims[perm[i]];
   if (!memcmp(to, dims, (size_t)rank * sizeof *to))
     return init; /* as many rows as columns; uninitialised or all the same */
-  return edit_reshape_init(&e, init, rank, to);
+  return edit_reshape_init(&b, init, rank, to);
 }
 
 static void permute(int n, int64_t *v, const int64_t *perm) {
@@ -352,11 +352,11 @@ static void permute(int n, int64_t *v, const int64_t *perm) {
 /* The result in its original order for those who read that, made behind the operation. */
 static void turn_back(struct turn *t, const struct turning *g, int rank, const int64_t *perm) {
   int64_t inverse[STRUCTURED_LOOPS_MAX];
-  struct emit e = edit_behind(t->run, g->op);
+  struct ir_builder b = edit_after(t->run, g->op);
 
   for (int i = 0; i < rank; i++)
     inverse[perm[i]] = i;
-  MlirValue back = edit_transpose(&e, g->value, rank, inverse);
+  MlirValue back = ir_result(ir_transpose(&b, g->value, rank, inverse));
   edit_replace_data_uses(t->run->arena, g->value, back, ir_defining_op(back));
   struct order *o = add_order(t, back, g->value, rank, perm);
   o->is_back = true;
@@ -392,7 +392,7 @@ static enum status turn_operation(struct turn *t, struct turning *g) {
     edit_erase_unused(ir_defining_op(old_init));
   set_structure(t, g, g->s.n_inputs + 1, maps);
   ir_shape(init, STRUCTURED_LOOPS_MAX, dims);
-  mlirValueSetType(g->value, edit_tensor(emit_value_element_type(init), rank, dims));
+  mlirValueSetType(g->value, ir_tensor_of(ir_value_element(init), rank, dims));
   layout_write(g->value, &now, mlirOperationGetLocation(g->op));
   if (!is_identity(rank, perm))
     turn_back(t, g, rank, perm);
@@ -419,15 +419,15 @@ static void turn_movement(struct turn *t, MlirOperation op, const struct structu
   }
   now = at;
   now.partition_dim = 0;
-  if (s->kind != SK_TRANSPOSE || at.space != SPACE_SBUF || at.n_tile != rank || is_identity(rank, from)) {
+  if (s->kind != SK_TRANSPOSE || at.space != MEM_SBUF || at.n_tile != rank || is_identity(rank, from)) {
     now.tile[0] = now.tile[0] > PARTITIONS ? PARTITIONS : now.tile[0];
     now.loop[0] = now.loop[0] > PARTITIONS ? PARTITIONS : now.loop[0];
     layout_write(v, &now, mlirOperationGetLocation(op));
     return;
   }
-  struct emit e = edit_behind(t->run, op);
-  MlirValue y = edit_transpose(&e, mlirOperationGetOperand(op, 0), rank, from);
-  MlirValue back = edit_transpose(&e, y, rank, inverse);
+  struct ir_builder b = edit_after(t->run, op);
+  MlirValue y = ir_result(ir_transpose(&b, mlirOperationGetOperand(op, 0), rank, from));
+  MlirValue back = ir_result(ir_transpose(&b, y, rank, inverse));
   permute(rank, now.tile, perm);
   now.n_loop = rank;
   memcpy(now.loop, now.tile, sizeof now.loop);
@@ -436,7 +436,7 @@ static void turn_movement(struct turn *t, MlirOperation op, const struct structu
   if (!mlirOperationIsNull(at.tile_op))
     mlirOperationDestroy(at.tile_op);
   edit_erase_unused(op);
-  layout_write(y, &now, e.loc);
+  layout_write(y, &now, b.loc);
   struct order *o = add_order(t, back, y, rank, perm);
   o->is_back = true;
   o->at = at;
@@ -458,13 +458,13 @@ static void settle(struct order *o) {
   MlirOperation op = ir_defining_op(o->value);
   struct layout now = layout_read(o->turned), back = o->at;
 
-  if (mlirOpOperandIsNull(mlirValueGetFirstUse(o->value))) {
+  if (!ir_is_used(o->value)) {
     edit_erase_unused(op);
     return;
   }
-  now.space = back.space == SPACE_SBUF || is_only_read_by(o->turned, op) ? SPACE_SBUF : SPACE_HBM;
+  now.space = back.space == MEM_SBUF || is_only_read_by(o->turned, op) ? MEM_SBUF : MEM_HBM;
   layout_write(o->turned, &now, mlirOperationGetLocation(op));
-  back.space = back.space == SPACE_SBUF && o->rank > 2 ? SPACE_HBM : back.space;
+  back.space = back.space == MEM_SBUF && o->rank > 2 ? MEM_HBM : back.space;
   back.partition_dim = 0;
   back.tile[0] = back.tile[0] > PARTITIONS ? PARTITIONS : back.tile[0];
   back.n_loop = back.n_tile;

@@ -21,7 +21,6 @@
 #include "mlir-c/BuiltinAttributes.h"
 #include "mlir-c/BuiltinTypes.h"
 
-#include "hlo/hlo.h"
 #include "passes/lib/buffers.h"
 #include "passes/lib/edit.h"
 #include "passes/lib/layout.h"
@@ -34,23 +33,22 @@ static enum status unfold_reshape(struct pass_run *run, MlirOperation op) {
   MlirOperation shape = ir_defining_op(mlirOperationGetOperand(op, 1));
   int64_t from[STRUCTURED_LOOPS_MAX], to[STRUCTURED_LOOPS_MAX];
   const int n = ir_shape(v, STRUCTURED_LOOPS_MAX, from), m = ir_shape(result, STRUCTURED_LOOPS_MAX, to);
-  struct emit e = edit_before(run, op);
+  struct ir_builder b = edit_before(run, op);
 
   if (!mlirShapedTypeHasStaticShape(mlirValueGetType(v)) || !mlirShapedTypeHasStaticShape(mlirValueGetType(result)))
     return pass_fail(run, op, "a reshape of a buffer whose extents are not known");
   if (n != 1)
-    v = memrefs_collapse(&e, v, n ? 1 : 0, &n);
+    v = memrefs_collapse(&b, v, n ? 1 : 0, &n);
   if (n == 0)
-    v = memrefs_expand(&e, v, (int[]){0}, 1, (int64_t[]){1});
+    v = memrefs_expand(&b, v, (int[]){0}, 1, (int64_t[]){1});
   if (m != 1)
-    v = m ? memrefs_expand(&e, v, &m, m, to) : memrefs_collapse(&e, v, 0, NULL);
+    v = m ? memrefs_expand(&b, v, &m, m, to) : memrefs_collapse(&b, v, 0, NULL);
   if (!mlirTypeEqual(mlirValueGetType(result), mlirValueGetType(v)) && !memrefs_can_retype(result, mlirValueGetType(v)))
     return pass_fail(run, op, "a reshape whose result is handed on by a loop or a call");
   mlirValueReplaceAllUsesOfWith(result, v);
   memrefs_retype_views(v);
   mlirOperationDestroy(op);
-  if (!mlirOperationIsNull(shape) && ir_is(shape, "memref.get_global") &&
-      mlirOpOperandIsNull(mlirValueGetFirstUse(mlirOperationGetResult(shape, 0))))
+  if (!mlirOperationIsNull(shape) && ir_is(shape, "memref.get_global") && !ir_is_used(mlirOperationGetResult(shape, 0)))
     mlirOperationDestroy(shape);
   return ST_OK;
 }
@@ -60,7 +58,7 @@ static enum status unfold_reshape(struct pass_run *run, MlirOperation op) {
 /* The first group of dimensions has several that are longer than 1: the partitions are split, or merged with others. */
 static bool crosses_partitions(MlirOperation view) {
   MlirValue v = mlirOperationGetOperand(view, 0), result = mlirOperationGetResult(view, 0);
-  MlirAttribute groups = mlirOperationGetAttributeByName(view, ir_str("reassociation"));
+  MlirAttribute groups = ir_attr(view, "reassociation");
   MlirType fine = mlirValueGetType(ir_is(view, "memref.expand_shape") ? result : v);
   int n_long = 0;
 
@@ -113,15 +111,15 @@ static void give_buffer(struct pass_run *run, MlirOperation view) {
   MlirValue v = mlirOperationGetResult(view, 0);
   int64_t dims[STRUCTURED_LOOPS_MAX];
   const int rank = ir_shape(v, STRUCTURED_LOOPS_MAX, dims);
-  struct emit e = edit_behind(run, view);
+  struct ir_builder b = edit_after(run, view);
   MlirType t = memrefs_type(run->ir->ctx, memrefs_element(v), rank, dims, memrefs_space(v));
 
   if (!memrefs_can_retype(v, t))
     return;
-  MlirValue own = memrefs_alloc(&e, t);
+  MlirValue own = memrefs_alloc(&b, t);
   mlirValueReplaceAllUsesOfWith(v, own);
   memrefs_retype_views(own);
-  memrefs_copy(&e, v, own);
+  memrefs_copy(&b, v, own);
   pass_remark(run, view, "a reshape across partitions gets a buffer of its own");
 }
 
@@ -135,7 +133,7 @@ static bool is_on_chip_reshape(MlirOperation op, void *user) {
 
 /* The argument is returned in this place on purpose. */
 static bool is_alias(MlirOperation function, MlirValue argument, intptr_t k) {
-  MlirAttribute all = mlirOperationGetAttributeByName(function, ir_str("arg_attrs"));
+  MlirAttribute all = ir_attr(function, "arg_attrs");
   const intptr_t n = mlirBlockArgumentGetArgNumber(argument);
 
   if (mlirAttributeIsNull(all) || n >= mlirArrayAttrGetNumElements(all))
@@ -158,7 +156,7 @@ static bool is_own_buffer(MlirOperation function, MlirOperation ret, intptr_t k)
 
 static void return_own_buffers(struct pass_run *run, MlirOperation ret) {
   MlirOperation function = mlirOperationGetParentOperation(ret);
-  MlirType was = mlirTypeAttrGetValue(mlirOperationGetAttributeByName(function, ir_str("function_type")));
+  MlirType was = mlirTypeAttrGetValue(ir_attr(function, "function_type"));
   const intptr_t n = mlirOperationGetNumOperands(ret), n_in = mlirFunctionTypeGetNumInputs(was);
   MlirType *in = arena_new_array(run->arena, MlirType, (size_t)n_in + 1);
   MlirType *out = arena_new_array(run->arena, MlirType, (size_t)n + 1);
@@ -167,10 +165,10 @@ static void return_own_buffers(struct pass_run *run, MlirOperation ret) {
     MlirValue v = mlirOperationGetOperand(ret, k);
     int64_t dims[STRUCTURED_LOOPS_MAX];
     if (mlirTypeIsAMemRef(mlirValueGetType(v)) && !is_own_buffer(function, ret, k)) {
-      struct emit e = edit_before(run, ret);
+      struct ir_builder b = edit_before(run, ret);
       const int rank = ir_shape(v, STRUCTURED_LOOPS_MAX, dims);
-      MlirValue own = memrefs_alloc(&e, memrefs_type(run->ir->ctx, memrefs_element(v), rank, dims, memrefs_space(v)));
-      memrefs_copy(&e, v, own);
+      MlirValue own = memrefs_alloc(&b, memrefs_type(run->ir->ctx, memrefs_element(v), rank, dims, memrefs_space(v)));
+      memrefs_copy(&b, v, own);
       mlirOperationSetOperand(ret, k, own);
       pass_remark(run, ret, "result %d is copied to a buffer of its own", (int)k);
     }

@@ -29,7 +29,6 @@
  */
 #include <string.h>
 
-#include "hlo/hlo.h"
 #include "passes/lib/buffers.h"
 #include "passes/lib/edit.h"
 #include "passes/lib/layout.h"
@@ -245,7 +244,7 @@ static bool hoist(MlirOperation op, MlirOperation at, bool dry) {
 }
 
 /* v without dimensions of extent 1 such that it has like's shape; null if there is no such view. */
-static MlirValue in_shape_of(struct emit *e, MlirValue v, MlirValue like) {
+static MlirValue in_shape_of(struct ir_builder *b, MlirValue v, MlirValue like) {
   int64_t x[STRUCTURED_LOOPS_MAX], y[STRUCTURED_LOOPS_MAX], zero[STRUCTURED_LOOPS_MAX] = {0};
   bool drop[STRUCTURED_LOOPS_MAX] = {false};
   const int nx = ir_shape(v, STRUCTURED_LOOPS_MAX, x), ny = ir_shape(like, STRUCTURED_LOOPS_MAX, y);
@@ -263,7 +262,7 @@ static MlirValue in_shape_of(struct emit *e, MlirValue v, MlirValue like) {
   }
   if (j != ny)
     return (MlirValue){NULL};
-  return memrefs_subview(e, v, &(struct memrefs_part){.offset = zero, .size = x, .drop = drop});
+  return memrefs_subview(b, v, &(struct memrefs_part){.offset = zero, .size = x, .drop = drop});
 }
 
 /* The first operation in the copy's block that uses the buffer; null if one comes behind the copy, or reads first. */
@@ -332,9 +331,9 @@ static bool compute_in_place(struct pass_run *run, MlirOperation copy) {
   if (!hoist(ir_defining_op(to), at, true))
     return false;
   hoist(ir_defining_op(to), at, false);
-  struct emit e = edit_before(run, at);
-  e.loc = mlirOperationGetLocation(copy);
-  MlirValue target = in_shape_of(&e, to, buffer);
+  struct ir_builder b = edit_before(run, at);
+  b.loc = mlirOperationGetLocation(copy);
+  MlirValue target = in_shape_of(&b, to, buffer);
   if (mlirValueIsNull(target))
     return false;
   if (!memrefs_can_retype(buffer, mlirValueGetType(target))) {
@@ -371,7 +370,7 @@ static void erase_unused_views(struct pass_run *run) {
   struct ir_ops views = ir_collect(run->arena, run->module, NULL, NULL);
 
   for (int k = views.n - 1; k >= 0; k--)
-    if (buffer_is_view(views.v[k]) && mlirOpOperandIsNull(mlirValueGetFirstUse(mlirOperationGetResult(views.v[k], 0))))
+    if (buffer_is_view(views.v[k]) && !ir_is_used(mlirOperationGetResult(views.v[k], 0)))
       mlirOperationDestroy(views.v[k]);
 }
 

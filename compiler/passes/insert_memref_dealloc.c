@@ -11,7 +11,6 @@
  * a buffer that leaves the block it is allocated in (a loop yields it) has no end there and is refused, unless the
  * function returns it.  Buffers that are freed already are left alone.  Linear in uses.
  */
-#include "hlo/hlo.h"
 #include "passes/lib/buffers.h"
 #include "passes/lib/edit.h"
 #include "passes/lib/memrefs.h"
@@ -54,10 +53,10 @@ static enum status free_alloc(struct pass_run *run, MlirOperation alloc) {
   if (x.leaves)
     return pass_fail(run, alloc, "an on-chip buffer is handed out of the loop that allocates it, so it never ends");
   MlirOperation after = mlirOperationIsNull(x.last) ? alloc : x.last;
-  struct emit e = edit_before(run, after);
-  e.before = mlirOperationGetNextInBlock(after);
-  e.loc = mlirOperationGetLocation(alloc);
-  memrefs_dealloc(&e, v);
+  struct ir_builder b = edit_before(run, after);
+  b.before = mlirOperationGetNextInBlock(after);
+  b.loc = mlirOperationGetLocation(alloc);
+  memrefs_dealloc(&b, v);
   return ST_OK;
 }
 

@@ -50,7 +50,7 @@ static struct chain loops_of(MlirValue v) {
 
 static bool is_same_number(MlirValue x, MlirValue y) {
   int64_t a, b;
-  return mlirValueEqual(x, y) || (edit_int(x, &a) && edit_int(y, &b) && a == b);
+  return mlirValueEqual(x, y) || (ir_int_constant(x, &a) && ir_int_constant(y, &b) && a == b);
 }
 
 static bool has_same_bounds(MlirOperation a, MlirOperation b) {
@@ -136,39 +136,26 @@ static MlirLocation both(MlirContext ctx, MlirOperation a, MlirOperation b) {
 }
 
 /* The empty merged loop in front of a. */
-static MlirOperation make_loop(struct pass_run *run, MlirOperation a, MlirOperation b, MlirBlock *body) {
-  const int na = n_carried(a), nb = n_carried(b), n = na + nb;
-  MlirValue *operands = arena_new_array(run->arena, MlirValue, (size_t)n + 3);
-  MlirType *types = arena_new_array(run->arena, MlirType, (size_t)n + 1);
-  MlirLocation *locs = arena_new_array(run->arena, MlirLocation, (size_t)n + 1);
-  MlirRegion region = mlirRegionCreate();
-  struct emit e = edit_before(run, a);
+static MlirOperation make_loop(struct pass_run *run, MlirOperation first, MlirOperation second, MlirBlock *body) {
+  const int na = n_carried(first), nb = n_carried(second), n = na + nb;
+  MlirValue bounds[3], *carried = arena_new_array(run->arena, MlirValue, (size_t)n);
+  struct ir_builder b = edit_before(run, first), inside;
 
-  e.loc = both(e.ctx, a, b);
-  for (int i = 0; i < 3 + na; i++)
-    operands[i] = mlirOperationGetOperand(a, i);
+  b.loc = both(b.ctx, first, second);
+  for (int i = 0; i < 3; i++)
+    bounds[i] = mlirOperationGetOperand(first, i);
+  for (int i = 0; i < na; i++)
+    carried[i] = mlirOperationGetOperand(first, 3 + i);
   for (int i = 0; i < nb; i++)
-    operands[3 + na + i] = mlirOperationGetOperand(b, 3 + i);
-  types[0] = mlirValueGetType(operands[0]);
-  locs[0] = e.loc;
-  for (int i = 0; i < n; i++) {
-    types[i + 1] = mlirValueGetType(operands[3 + i]);
-    locs[i + 1] = e.loc;
-  }
-  *body = mlirBlockCreate(n + 1, types, locs);
-  mlirRegionAppendOwnedBlock(region, *body);
-  return emit_operation(&e, &(struct emit_op){.name = "scf.for",
-                                              .n_operands = n + 3,
-                                              .operands = operands,
-                                              .n_results = n,
-                                              .results = types + 1,
-                                              .n_regions = 1,
-                                              .regions = &region});
+    carried[na + i] = mlirOperationGetOperand(second, 3 + i);
+  MlirRegion region = ir_loop_region(&b, n, carried, &inside);
+  *body = inside.block;
+  return ir_for(&b, bounds, n, carried, region);
 }
 
 /* Moves the body of loop into `to`, whose carried arguments for it start at `first`; its yielded values go to out. */
 static void take_body(MlirOperation loop, MlirBlock to, int first, MlirValue *out) {
-  MlirBlock from = edit_body(loop);
+  MlirBlock from = ir_body(loop);
   MlirOperation last = mlirBlockGetTerminator(from), op;
 
   mlirValueReplaceAllUsesOfWith(mlirBlockGetArgument(from, 0), mlirBlockGetArgument(to, 0));
@@ -207,23 +194,24 @@ static void merge_inner(struct pass_run *run, const struct chain *a, const struc
 }
 
 /* Loops a and b of one block, a first, become one; false if b needs a. */
-static bool merge(struct pass_run *run, MlirOperation a, MlirOperation b) {
-  const int na = n_carried(a), nb = n_carried(b);
+static bool merge(struct pass_run *run, MlirOperation first, MlirOperation second) {
+  const int na = n_carried(first), nb = n_carried(second);
   struct chain inner_a, inner_b;
   MlirBlock body;
 
-  if (!hoist(run, a, b))
+  if (!hoist(run, first, second))
     return false;
-  MlirOperation made = make_loop(run, a, b, &body);
+  MlirOperation made = make_loop(run, first, second, &body);
   MlirValue *yielded = arena_new_array(run->arena, MlirValue, (size_t)(na + nb) + 1);
-  inner_a.n = loops_in(edit_body(a), inner_a.loop, CHAIN_MAX);
-  inner_b.n = loops_in(edit_body(b), inner_b.loop, CHAIN_MAX);
-  take_body(a, body, 0, yielded);
-  take_body(b, body, na, yielded + na);
-  struct emit e = {.ctx = run->ir->ctx, .block = body, .loc = mlirOperationGetLocation(made), .arena = run->arena};
-  emit_operation(&e, &(struct emit_op){.name = "scf.yield", .n_operands = na + nb, .operands = yielded});
-  replace_loop(a, made, 0);
-  replace_loop(b, made, na);
+  inner_a.n = loops_in(ir_body(first), inner_a.loop, CHAIN_MAX);
+  inner_b.n = loops_in(ir_body(second), inner_b.loop, CHAIN_MAX);
+  take_body(first, body, 0, yielded);
+  take_body(second, body, na, yielded + na);
+  struct ir_builder b = {
+      .ctx = run->ir->ctx, .block = body, .loc = mlirOperationGetLocation(made), .arena = run->arena};
+  ir_yield(&b, na + nb, yielded);
+  replace_loop(first, made, 0);
+  replace_loop(second, made, na);
   merge_inner(run, &inner_a, &inner_b);
   return true;
 }

@@ -29,10 +29,9 @@ static bool is_redundant(MlirOperation fill) {
   MlirOperation dest = ir_defining_op(mlirOperationGetOperand(fill, 1));
 
   if (mlirOperationGetNumResults(fill) != 1 || mlirOperationIsNull(dest) || !ir_is(dest, "tensor.empty") ||
-      !edit_is_zero(mlirOperationGetOperand(fill, 0)))
+      !ir_is_zero(mlirOperationGetOperand(fill, 0)))
     return false;
-  for (MlirOpOperand u = mlirValueGetFirstUse(emit_result(fill)); !mlirOpOperandIsNull(u);
-       u = mlirOpOperandGetNextUse(u))
+  for (MlirOpOperand u = mlirValueGetFirstUse(ir_result(fill)); !mlirOpOperandIsNull(u); u = mlirOpOperandGetNextUse(u))
     if (!is_matmul_init(u))
       return false;
   return true;
@@ -87,10 +86,10 @@ static enum status run_pass(struct pass_run *run) {
     if (!is_redundant(fills.v[i]))
       continue;
     MlirOpOperand u;
-    while (u = mlirValueGetFirstUse(emit_result(fills.v[i])), !mlirOpOperandIsNull(u)) {
-      struct emit e = edit_before(run, mlirOpOperandGetOwner(u));
-      e.loc = mlirOperationGetLocation(fills.v[i]);
-      MlirValue fresh = emit_op1(&e, "tensor.empty", mlirValueGetType(emit_result(fills.v[i])), 0, NULL);
+    while (u = mlirValueGetFirstUse(ir_result(fills.v[i])), !mlirOpOperandIsNull(u)) {
+      struct ir_builder b = edit_before(run, mlirOpOperandGetOwner(u));
+      b.loc = mlirOperationGetLocation(fills.v[i]);
+      MlirValue fresh = ir_empty_of(&b, mlirValueGetType(ir_result(fills.v[i])));
       pass_remark(run, mlirOpOperandGetOwner(u), "starts from zero in PSUM: the fill is not needed");
       mlirOperationSetOperand(mlirOpOperandGetOwner(u), mlirOpOperandGetOperandNumber(u), fresh);
     }

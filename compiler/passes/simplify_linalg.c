@@ -21,9 +21,7 @@
  */
 #include "mlir-c/BuiltinAttributes.h"
 #include "mlir-c/BuiltinTypes.h"
-#include "mlir-c/Dialect/Linalg.h"
 
-#include "hlo/hlo.h"
 #include "passes/lib/edit.h"
 #include "passes/legalize_layout/legalize_layout.h"
 #include "passes/lib/memrefs.h"
@@ -99,7 +97,7 @@ static bool keeps_order(const struct tiled_op *t) {
 }
 
 /* v without its dimensions of extent 1; one dimension stays. */
-static MlirValue without_units(struct emit *e, MlirValue v) {
+static MlirValue without_units(struct ir_builder *b, MlirValue v) {
   int64_t dims[LEGAL_RANK_MAX], zero[LEGAL_RANK_MAX] = {0};
   bool drop[LEGAL_RANK_MAX];
   const int rank = ir_shape(v, LEGAL_RANK_MAX, dims);
@@ -109,7 +107,7 @@ static MlirValue without_units(struct emit *e, MlirValue v) {
     drop[d] = dims[d] == 1 && left > 1;
     left -= drop[d];
   }
-  return left == rank ? v : memrefs_subview(e, v, &(struct memrefs_part){.offset = zero, .size = dims, .drop = drop});
+  return left == rank ? v : memrefs_subview(b, v, &(struct memrefs_part){.offset = zero, .size = dims, .drop = drop});
 }
 
 static void split_transpose(struct pass_run *run, MlirOperation op) {
@@ -122,10 +120,10 @@ static void split_transpose(struct pass_run *run, MlirOperation op) {
   if (!tiled_read(op, &t))
     return;
   if (!on_chip && keeps_order(&t)) { /* nothing moves */
-    struct emit e = edit_before(run, op);
-    MlirValue from = without_units(&e, mlirOperationGetOperand(op, 0));
+    struct ir_builder b = edit_before(run, op);
+    MlirValue from = without_units(&b, mlirOperationGetOperand(op, 0));
     pass_remark(run, op, "a transpose that moves nothing is a copy");
-    memrefs_copy(&e, from, without_units(&e, mlirOperationGetOperand(op, 1)));
+    memrefs_copy(&b, from, without_units(&b, mlirOperationGetOperand(op, 1)));
     mlirOperationDestroy(op);
     return;
   }
@@ -193,7 +191,7 @@ static void name_generic(struct pass_run *run, MlirOperation op) {
   for (int o = 0; o < 3; o++)
     if (!mlirTypeIsAMemRef(mlirValueGetType(mlirOperationGetOperand(op, o))))
       return;
-  MlirBlock body = edit_body(op);
+  MlirBlock body = ir_body(op);
   MlirOperation arith = mlirBlockGetFirstOperation(body), end = mlirBlockGetTerminator(body);
   const char *name = named(arith);
   if (!name || !mlirOperationEqual(mlirOperationGetNextInBlock(arith), end) || !same_types(op) ||
@@ -207,21 +205,13 @@ static void name_generic(struct pass_run *run, MlirOperation op) {
       return;
     operands[k] = mlirOperationGetOperand(op, mlirBlockArgumentGetArgNumber(v));
   }
-  struct emit e = edit_before(run, op);
-  MlirRegion region = mlirRegionCreate();
-  MlirNamedAttribute attrs[2] = {
-      emit_attr(&e, "operandSegmentSizes", mlirDenseI32ArrayGet(e.ctx, 2, (int32_t[]){2, 1}))};
-  MlirAttribute id = mlirOperationGetAttributeByName(op, ir_str("nkipy.op_id"));
-  if (!mlirAttributeIsNull(id))
-    attrs[1] = emit_attr(&e, "nkipy.op_id", id);
-  MlirOperation made = emit_operation(&e, &(struct emit_op){.name = name,
-                                                            .n_operands = 3,
-                                                            .operands = operands,
-                                                            .n_attrs = mlirAttributeIsNull(id) ? 1 : 2,
-                                                            .attrs = attrs,
-                                                            .n_regions = 1,
-                                                            .regions = &region});
-  mlirLinalgFillBuiltinNamedOpRegion(made);
+  struct ir_builder b = edit_before(run, op);
+  MlirAttribute id = ir_attr(op, "nkipy.op_id");
+  const bool has_id = !mlirAttributeIsNull(id);
+  MlirNamedAttribute attr = {{NULL}, id};
+  if (has_id)
+    attr = ir_named(&b, "nkipy.op_id", id);
+  ir_linalg_named(&b, name, 2, operands, operands[2], has_id, &attr);
   mlirOperationDestroy(op);
 }
 

@@ -64,8 +64,8 @@ static void an_operation_is_taken_apart(void **state) {
   assert_int_equal(in.def->kind, NISA_DMA_COPY);
   assert_int_equal(in.engine, NISA_ENGINE_DMA);
   const struct nisa_access *src = nisa_operand(&in, "src");
-  assert_int_equal(nisa_access_space(src), NISA_HBM);
-  assert_int_equal(nisa_access_space(nisa_operand(&in, "dst")), NISA_SBUF);
+  assert_int_equal(nisa_access_space(src), MEM_HBM);
+  assert_int_equal(nisa_access_space(nisa_operand(&in, "dst")), MEM_SBUF);
   assert_int_equal(src->n_indices, 2);
   assert_int_equal(nisa_partitions(src), 32);
   assert_int_equal(nisa_free_elements(src), 16);
@@ -138,16 +138,16 @@ static void every_operation_is_declared(void **state) {
 
 static void spaces_and_targets_have_attributes(void **state) {
   (void)state;
-  for (int s = NISA_HBM; s < NISA_SPACE_COUNT; s++) {
-    MlirAttribute a = nisa_space_attr(ir.ctx, (enum nisa_space)s);
+  for (int s = MEM_HBM; s <= MEM_SHARED_HBM; s++) {
+    MlirAttribute a = nisa_space_attr(ir.ctx, (enum mem_space)s);
     assert_false(mlirAttributeIsNull(a));
     MlirType t = mlirMemRefTypeContiguousGet(mlirF32TypeGet(ir.ctx), 2, (int64_t[]){128, 8}, a);
     assert_int_equal(nisa_type_space(t), s);
-    assert_int_equal(nisa_type_bytes(t), nisa_is_on_chip((enum nisa_space)s) ? 32 : 4096);
+    assert_int_equal(nisa_type_bytes(t), mem_is_on_chip((enum mem_space)s) ? 32 : 4096);
   }
   assert_int_equal(
       nisa_type_space(mlirMemRefTypeContiguousGet(mlirF32TypeGet(ir.ctx), 0, NULL, mlirAttributeGetNull())),
-      NISA_NOWHERE);
+      MEM_NONE);
   for (int k = TARGET_TRN1; k <= TARGET_TRN3; k++)
     assert_false(mlirAttributeIsNull(nisa_target_attr(ir.ctx, (enum target)k)));
 }

@@ -25,11 +25,12 @@
 
 #include "passes/lib/buffers.h"
 #include "passes/lib/layout.h"
+#include "passes/lib/memrefs.h"
 
 /* ---- layouts ---------------------------------------------------------------------------------------- */
 
 static int claim_of(MlirOperation layout) {
-  MlirAttribute a = mlirOperationGetAttributeByName(layout, ir_str("mem_space"));
+  MlirAttribute a = ir_attr(layout, "mem_space");
   return mlirAttributeIsNull(a) ? MEM_NONE : (int)mlirIntegerAttrGetValueInt(a);
 }
 
@@ -52,7 +53,7 @@ static enum status check_constant(struct pass_run *run, MlirOperation layout) {
 }
 
 static void claim(struct space_group *g, int space) {
-  if (g->claimed == MEM_NONE || (space_is_dram(g->claimed) && !space_is_dram(space)))
+  if (g->claimed == MEM_NONE || (mem_is_dram(g->claimed) && !mem_is_dram(space)))
     g->claimed = space;
 }
 
@@ -70,7 +71,7 @@ static void fix(struct space_groups *s, MlirValue v, int space) {
 
 static void fix_boundaries(struct space_groups *s, const struct ir_ops *functions) {
   for (int f = 0; f < functions->n; f++) {
-    MlirBlock body = mlirRegionGetFirstBlock(mlirOperationGetRegion(functions->v[f], 0));
+    MlirBlock body = ir_body(functions->v[f]);
     for (intptr_t k = 0; !mlirBlockIsNull(body) && k < mlirBlockGetNumArguments(body); k++)
       fix(s, mlirBlockGetArgument(body, k), MEM_SHARED_HBM);
   }
@@ -80,8 +81,8 @@ static void fix_boundaries(struct space_groups *s, const struct ir_ops *function
       fix(s, s->v[k], MEM_SHARED_HBM);
     else if (!mlirOperationIsNull(def) && ir_is(def, "memref.get_global"))
       fix(s, s->v[k], MEM_HBM);
-    else if (space_of(s->v[k]) != MEM_NONE)
-      fix(s, s->v[k], space_of(s->v[k]));
+    else if (memrefs_space(s->v[k]) != MEM_NONE)
+      fix(s, s->v[k], memrefs_space(s->v[k]));
   }
 }
 
@@ -94,7 +95,7 @@ static void decide(struct space_groups *s, const struct ir_ops *returns) {
     for (intptr_t k = 0; k < mlirOperationGetNumOperands(returns->v[r]); k++) {
       MlirValue v = mlirOperationGetOperand(returns->v[r], k);
       struct space_group *g = mlirTypeIsAMemRef(mlirValueGetType(v)) ? space_group_of(s, v) : NULL;
-      if (g && !g->fixed && (g->space == MEM_NONE || space_is_dram(g->space)))
+      if (g && !g->fixed && (g->space == MEM_NONE || mem_is_dram(g->space)))
         g->space = MEM_SHARED_HBM;
     }
   for (int k = 0; k < s->n; k++) {
@@ -141,7 +142,7 @@ static enum status retype_views(struct pass_run *run, MlirValue v) {
     int64_t strides[STRUCTURED_LOOPS_MAX], offset;
     if (mlirLogicalResultIsFailure(mlirMemRefTypeGetStridesAndOffset(t, strides, &offset)))
       return pass_fail(run, op, "a buffer whose strides are not known cannot be moved to other memory");
-    MlirAttribute offsets = mlirOperationGetAttributeByName(op, ir_str("static_offsets"));
+    MlirAttribute offsets = ir_attr(op, "static_offsets");
     const intptr_t rank = mlirShapedTypeGetRank(t);
     int64_t dims[STRUCTURED_LOOPS_MAX], at = offset;
     for (intptr_t d = 0; d < rank; d++) {
@@ -208,7 +209,7 @@ static MlirType shared(MlirType t) {
 static void copy_out(struct pass_run *run, MlirOperation op) {
   for (intptr_t k = 0; k < mlirOperationGetNumOperands(op); k++) {
     MlirValue v = mlirOperationGetOperand(op, k);
-    if (!mlirTypeIsAMemRef(mlirValueGetType(v)) || space_of(v) == MEM_SHARED_HBM)
+    if (!mlirTypeIsAMemRef(mlirValueGetType(v)) || memrefs_space(v) == MEM_SHARED_HBM)
       continue;
     MlirValue out = space_alloc_before(run, op, v, MEM_SHARED_HBM);
     space_copy_before(run, op, v, out);
@@ -221,8 +222,8 @@ static void copy_out(struct pass_run *run, MlirOperation op) {
 
 /* The function's type from its block and what it returns; of a declaration, from what it says. */
 static void retype_function(struct pass_run *run, MlirOperation function) {
-  MlirType was = mlirTypeAttrGetValue(mlirOperationGetAttributeByName(function, ir_str("function_type")));
-  MlirBlock body = mlirRegionGetFirstBlock(mlirOperationGetRegion(function, 0));
+  MlirType was = mlirTypeAttrGetValue(ir_attr(function, "function_type"));
+  MlirBlock body = ir_body(function);
   const intptr_t n = mlirFunctionTypeGetNumInputs(was), m = mlirFunctionTypeGetNumResults(was);
   MlirType *in = arena_new_array(run->arena, MlirType, (size_t)n);
   MlirType *out = arena_new_array(run->arena, MlirType, (size_t)m);
@@ -242,9 +243,9 @@ static void retype_globals(struct pass_run *run) {
   struct ir_ops uses = ir_collect_named(run->arena, run->module, "memref.get_global");
 
   for (int g = 0; g < globals.n; g++) {
-    MlirAttribute name = mlirOperationGetAttributeByName(globals.v[g], ir_str("sym_name"));
+    MlirAttribute name = ir_attr(globals.v[g], "sym_name");
     for (int k = 0; k < uses.n; k++) {
-      MlirAttribute used = mlirOperationGetAttributeByName(uses.v[k], ir_str("name"));
+      MlirAttribute used = ir_attr(uses.v[k], "name");
       if (!mlirStringRefEqual(mlirFlatSymbolRefAttrGetValue(used), mlirStringAttrGetValue(name)))
         continue;
       MlirType t = mlirValueGetType(mlirOperationGetResult(uses.v[k], 0));
@@ -278,8 +279,8 @@ static enum status move_parts(struct pass_run *run, const struct ir_ops *layouts
     if (wanted == MEM_NONE || !is_on_memref(layouts->v[k]))
       continue;
     MlirValue v = mlirOperationGetOperand(layouts->v[k], 0);
-    const int is = space_of(v);
-    if (is == wanted || (space_is_dram(is) && space_is_dram(wanted)) || mlirValueEqual(buffer_root(v), v))
+    const int is = memrefs_space(v);
+    if (is == wanted || (mem_is_dram(is) && mem_is_dram(wanted)) || mlirValueEqual(buffer_root(v), v))
       continue;
     enum status st = move_part(run, layouts->v[k], wanted);
     if (st)
@@ -294,8 +295,8 @@ static void finish_layouts(struct pass_run *run, const struct ir_ops *layouts) {
 
   for (int k = 0; k < layouts->n; k++)
     if (is_on_memref(layouts->v[k]))
-      mlirOperationSetAttributeByName(layouts->v[k], ir_str("mem_space"),
-                                      mlirIntegerAttrGet(i32, space_of(mlirOperationGetOperand(layouts->v[k], 0))));
+      ir_set_attr(layouts->v[k], "mem_space",
+                  mlirIntegerAttrGet(i32, memrefs_space(mlirOperationGetOperand(layouts->v[k], 0))));
   for (int k = 0; k < tiles.n; k++)
     mlirOperationDestroy(tiles.v[k]);
 }
@@ -328,7 +329,8 @@ static enum status run_pass(struct pass_run *run) {
   finish_layouts(run, &layouts);
   struct ir_ops allocs = ir_collect_named(run->arena, run->module, "memref.alloc");
   for (int k = 0; k < allocs.n; k++)
-    pass_remark(run, allocs.v[k], "lies in %s", layout_space_name(space_of(mlirOperationGetResult(allocs.v[k], 0))));
+    pass_remark(run, allocs.v[k], "lies in %s",
+                layout_space_name(memrefs_space(mlirOperationGetResult(allocs.v[k], 0))));
   return ST_OK;
 }
 

@@ -2,8 +2,8 @@
 #ifndef PASSES_ANNOTATE_MEMORY_SPACE_H
 #define PASSES_ANNOTATE_MEMORY_SPACE_H
 
-#include "hlo/hlo.h"
 #include "ir/structured.h"
+#include "base/memory.h"
 #include "passes/pass.h"
 
 /* ---- groups: memref values that must lie in one memory because they are views of one buffer ---------- */
@@ -29,8 +29,6 @@ struct space_group *space_group_of(struct space_groups *s, MlirValue v);
 
 /* ---- types ------------------------------------------------------------------------------------------- */
 
-int space_of(MlirValue memref); /* enum mem_space; MEM_NONE if it has none */
-bool space_is_dram(int space);  /* Hbm or SharedHbm */
 void space_set(MlirValue memref, int space);
 /* memref<the shape of v, row-major, space>. */
 MlirType space_plain_type(MlirValue v, int space);

@@ -5,20 +5,12 @@
 #include "mlir-c/BuiltinAttributes.h"
 #include "mlir-c/BuiltinTypes.h"
 
-#include "linalg/emit.h"
 #include "passes/annotate_memory_space/annotate_memory_space.h"
 #include "passes/lib/buffers.h"
+#include "passes/lib/edit.h"
+#include "passes/lib/memrefs.h"
 
 /* ---- types ------------------------------------------------------------------------------------------ */
-
-int space_of(MlirValue memref) {
-  MlirAttribute a = mlirMemRefTypeGetMemorySpace(mlirValueGetType(memref));
-  return mlirAttributeIsNull(a) || !mlirAttributeIsAInteger(a) ? MEM_NONE : (int)mlirIntegerAttrGetValueInt(a);
-}
-
-bool space_is_dram(int space) {
-  return space == MEM_HBM || space == MEM_SHARED_HBM;
-}
 
 static MlirAttribute space_attr(MlirContext ctx, int space) {
   return mlirIntegerAttrGet(mlirIntegerTypeGet(ctx, 32), space);
@@ -45,55 +37,32 @@ MlirType space_plain_type(MlirValue v, int space) {
 
 /* ---- copies ----------------------------------------------------------------------------------------- */
 
-static struct emit emit_at(struct pass_run *run, MlirOperation near) {
-  return (struct emit){.ctx = run->ir->ctx,
-                       .block = mlirOperationGetBlock(near),
-                       .loc = mlirOperationGetLocation(near),
-                       .arena = run->arena};
+/* Before op, with the location of v's definition. */
+static struct ir_builder builder_for(struct pass_run *run, MlirOperation op, MlirValue v) {
+  struct ir_builder b = edit_before(run, op);
+  MlirOperation def = ir_defining_op(v);
+  if (!mlirOperationIsNull(def))
+    b.loc = mlirOperationGetLocation(def);
+  return b;
 }
 
 MlirValue space_alloc_before(struct pass_run *run, MlirOperation op, MlirValue v, int space) {
-  struct emit e = emit_at(run, op);
-  MlirOperation def = ir_defining_op(v);
-  if (!mlirOperationIsNull(def))
-    e.loc = mlirOperationGetLocation(def);
-  MlirType t = space_plain_type(v, space);
-  MlirNamedAttribute attrs[] = {
-      emit_attr(&e, "alignment", mlirIntegerAttrGet(mlirIntegerTypeGet(e.ctx, 64), 64)),
-      emit_attr(&e, "operandSegmentSizes", mlirDenseI32ArrayGet(e.ctx, 2, (int32_t[]){0, 0})),
-  };
-  MlirOperation alloc = emit_operation(
-      &e, &(struct emit_op){.name = "memref.alloc", .n_results = 1, .results = &t, .n_attrs = 2, .attrs = attrs});
-  mlirOperationMoveBefore(alloc, op);
-  return emit_result(alloc);
+  struct ir_builder b = builder_for(run, op, v);
+  return memrefs_alloc(&b, space_plain_type(v, space));
 }
 
 MlirValue space_cast_before(struct pass_run *run, MlirOperation op, MlirValue v, MlirType t) {
-  if (mlirTypeEqual(mlirValueGetType(v), t))
-    return v;
-  struct emit e = emit_at(run, op);
-  MlirValue cast = emit_op1(&e, "memref.cast", t, 1, &v);
-  mlirOperationMoveBefore(ir_defining_op(cast), op);
-  return cast;
-}
-
-static MlirOperation copy(struct pass_run *run, MlirOperation near, MlirValue from, MlirValue to) {
-  struct emit e = emit_at(run, near);
-  MlirOperation def = ir_defining_op(from);
-  if (!mlirOperationIsNull(def))
-    e.loc = mlirOperationGetLocation(def);
-  MlirValue operands[] = {from, to};
-  return emit_operation(&e, &(struct emit_op){.name = "memref.copy", .n_operands = 2, .operands = operands});
+  struct ir_builder b = edit_before(run, op);
+  return mlirTypeEqual(mlirValueGetType(v), t) ? v : ir_op1(&b, "memref.cast", t, 1, &v);
 }
 
 MlirOperation space_copy_before(struct pass_run *run, MlirOperation op, MlirValue from, MlirValue to) {
-  MlirOperation made = copy(run, op, from, to);
-  mlirOperationMoveBefore(made, op);
-  return made;
+  struct ir_builder b = builder_for(run, op, from);
+  return memrefs_copy(&b, from, to);
 }
 
 MlirOperation space_copy_after(struct pass_run *run, MlirOperation op, MlirValue from, MlirValue to) {
-  MlirOperation made = copy(run, op, from, to);
+  MlirOperation made = space_copy_before(run, op, from, to);
   mlirOperationMoveAfter(made, op);
   return made;
 }
@@ -159,7 +128,7 @@ static MlirWalkResult join_op(MlirOperation op, void *user) {
     join(s, mlirOperationGetOperand(op, 1), mlirOperationGetResult(op, 0));
     join(s, mlirOperationGetOperand(op, 2), mlirOperationGetResult(op, 0));
   } else if (ir_is(op, "scf.for")) {
-    MlirBlock body = mlirRegionGetFirstBlock(mlirOperationGetRegion(op, 0));
+    MlirBlock body = ir_body(op);
     for (intptr_t k = 0; k < mlirOperationGetNumResults(op); k++) {
       MlirValue result = mlirOperationGetResult(op, k);
       join(s, mlirOperationGetOperand(op, k + 3), result);
@@ -171,7 +140,7 @@ static MlirWalkResult join_op(MlirOperation op, void *user) {
       for (intptr_t k = 0; k < mlirOperationGetNumResults(op); k++)
         join(s, mlirOperationGetOperand(terminator(op, r), k), mlirOperationGetResult(op, k));
   } else if (ir_is(op, "scf.while")) {
-    MlirBlock before = mlirRegionGetFirstBlock(mlirOperationGetRegion(op, 0));
+    MlirBlock before = ir_body(op);
     MlirBlock after = mlirRegionGetFirstBlock(mlirOperationGetRegion(op, 1));
     for (intptr_t k = 0; k < mlirBlockGetNumArguments(before); k++) {
       join(s, mlirOperationGetOperand(op, k), mlirBlockGetArgument(before, k));

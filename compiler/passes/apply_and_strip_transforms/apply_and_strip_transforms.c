@@ -33,7 +33,7 @@ static bool is_entry(MlirOperation op, void *user) {
   (void)user;
   if (!ir_is(op, "transform.named_sequence"))
     return false;
-  MlirAttribute name = mlirOperationGetAttributeByName(op, ir_str("sym_name"));
+  MlirAttribute name = ir_attr(op, "sym_name");
   return mlirStringRefEqual(mlirStringAttrGetValue(name), ir_str("__transform_main"));
 }
 
@@ -41,13 +41,13 @@ static bool is_entry(MlirOperation op, void *user) {
  * are looked for first.  Each handle then waits for its step; no step touches the operations of others. */
 static void match_first(struct pass_run *run, MlirOperation entry) {
   struct ir_ops matches = ir_collect_named(run->arena, entry, "transform.structured.match");
-  MlirBlock body = mlirRegionGetFirstBlock(mlirOperationGetRegion(entry, 0));
+  MlirBlock body = ir_body(entry);
   MlirValue root = mlirBlockGetArgument(body, 0);
   MlirOperation last = {NULL};
 
   for (int k = 0; k < matches.n; k++) {
     MlirOperation op = matches.v[k];
-    MlirAttribute attrs = mlirOperationGetAttributeByName(op, ir_str("op_attrs"));
+    MlirAttribute attrs = ir_attr(op, "op_attrs");
     if (!mlirBlockEqual(mlirOperationGetBlock(op), body) || !mlirValueEqual(mlirOperationGetOperand(op, 0), root) ||
         mlirAttributeIsNull(attrs) ||
         mlirAttributeIsNull(mlirDictionaryAttrGetElementByName(attrs, ir_str("nkipy.op_id"))))

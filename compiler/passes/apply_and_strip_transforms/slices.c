@@ -8,16 +8,12 @@
 
 /* ---- reading and changing --------------------------------------------------------------------------- */
 
-static MlirAttribute attr_of(MlirOperation op, const char *name) {
-  return mlirOperationGetAttributeByName(op, ir_str(name));
-}
-
 bool slice_read(MlirOperation op, struct slice *s) {
   *s = (struct slice){.op = op, .is_insert = ir_is(op, "tensor.insert_slice")};
   if (!s->is_insert && !ir_is(op, "tensor.extract_slice"))
     return false;
-  MlirAttribute offsets = attr_of(op, "static_offsets"), sizes = attr_of(op, "static_sizes"),
-                strides = attr_of(op, "static_strides");
+  MlirAttribute offsets = ir_attr(op, "static_offsets"), sizes = ir_attr(op, "static_sizes"),
+                strides = ir_attr(op, "static_strides");
   s->rank = (int)mlirDenseArrayGetNumElements(offsets);
   if (s->rank > STRUCTURED_LOOPS_MAX)
     return false;
@@ -69,7 +65,7 @@ static bool constant_index(MlirValue v, int64_t *out) {
   MlirOperation def = ir_defining_op(v);
   if (mlirOperationIsNull(def) || !ir_is(def, "arith.constant") || !mlirTypeIsAIndex(mlirValueGetType(v)))
     return false;
-  *out = mlirIntegerAttrGetValueInt(attr_of(def, "value"));
+  *out = mlirIntegerAttrGetValueInt(ir_attr(def, "value"));
   return true;
 }
 
@@ -149,7 +145,7 @@ static bool thread(struct move *m, MlirValue v);
 static bool thread_loop(struct move *m, MlirOperation loop, intptr_t operand) {
   if (operand < 3)
     return false;
-  MlirBlock body = mlirRegionGetFirstBlock(mlirOperationGetRegion(loop, 0));
+  MlirBlock body = ir_body(loop);
   MlirValue carried = mlirBlockGetArgument(body, operand - 2), result = mlirOperationGetResult(loop, operand - 3);
 
   if (m->apply) {
@@ -254,8 +250,7 @@ void slices_move_into_loops(struct pass_run *run) {
       merge(ops.v[k]);
   for (int k = ops.n - 1; k >= 0; k--) {
     struct slice s;
-    if (!gone[k] && mlirOpOperandIsNull(mlirValueGetFirstUse(mlirOperationGetResult(ops.v[k], 0))) &&
-        is_part(ops.v[k], &s) && !is_whole(&s))
+    if (!gone[k] && !ir_is_used(mlirOperationGetResult(ops.v[k], 0)) && is_part(ops.v[k], &s) && !is_whole(&s))
       mlirOperationDestroy(ops.v[k]);
   }
 }

@@ -17,7 +17,7 @@
  *     %w = linalg.abs ins(%v)            layout(%c) {partition_dim = 1}
  *                                        %w = linalg.abs ins(%c)
  */
-#include "linalg/emit.h"
+#include "ir/build.h"
 #include "passes/lib/edit.h"
 #include "passes/infer_layout/infer_layout.h"
 
@@ -30,10 +30,10 @@ static bool is_read_elsewhere(MlirValue v, MlirOperation ret) {
   return false;
 }
 
-static MlirValue copy_of(struct emit e, MlirValue v, const struct layout *at, MlirOperation knob) {
-  e.loc = mlirOperationGetLocation(ir_defining_op(v));
-  MlirValue empty = emit_op1(&e, "tensor.empty", mlirValueGetType(v), 0, NULL);
-  MlirValue copy = emit_result(emit_linalg_named(&e, "linalg.copy", 1, &v, empty, 0, NULL));
+static MlirValue copy_of(struct ir_builder b, MlirValue v, const struct layout *at, MlirOperation knob) {
+  b.loc = mlirOperationGetLocation(ir_defining_op(v));
+  MlirValue empty = ir_empty_of(&b, mlirValueGetType(v));
+  MlirValue copy = ir_result(ir_linalg_named(&b, "linalg.copy", 1, &v, empty, 0, NULL));
   layout_write(copy, at, mlirOperationGetLocation(knob));
   return copy;
 }
@@ -47,9 +47,9 @@ void infer_copy_returned(struct pass_run *run) {
       MlirOperation def = ir_defining_op(v);
       struct structured s;
       const struct layout l = layout_read(v);
-      if (l.space == SPACE_SBUF && !mlirOperationIsNull(def) && structured_read(def, &s) &&
+      if (l.space == MEM_SBUF && !mlirOperationIsNull(def) && structured_read(def, &s) &&
           structured_is_annotatable(&s) && is_read_elsewhere(v, ops.v[i])) {
-        const struct layout at = {.space = SPACE_SHARED_HBM, .partition_dim = l.partition_dim};
+        const struct layout at = {.space = MEM_SHARED_HBM, .partition_dim = l.partition_dim};
         mlirOperationSetOperand(ops.v[i], k, copy_of(edit_before(run, ops.v[i]), v, &at, l.layout_op));
         pass_remark(run, def, "returned as a copy: the value itself is read from SBUF");
       }
@@ -78,14 +78,14 @@ void infer_copy_relaid(struct pass_run *run) {
   struct ir_ops ops = ir_collect(run->arena, run->module, has_layout, NULL);
 
   for (int i = 0; i < ops.n; i++) {
-    MlirValue v = emit_result(ops.v[i]);
+    MlirValue v = ir_result(ops.v[i]);
     struct layout l = layout_read(v), wanted = l;
     struct structured s;
     if (!structured_read(ops.v[i], &s) || !needs_relaying(&s, &l))
       continue;
     wanted.layout_op = wanted.tile_op = (MlirOperation){NULL};
     wanted.n_loop = 0;
-    MlirValue copy = copy_of(edit_behind(run, ops.v[i]), v, &wanted, l.layout_op);
+    MlirValue copy = copy_of(edit_after(run, ops.v[i]), v, &wanted, l.layout_op);
     edit_replace_data_uses(run->arena, v, copy, ir_defining_op(copy));
     mlirOperationDestroy(l.layout_op);
     pass_remark(run, ops.v[i], "copied, so that dimension %d lies across the partitions as asked", l.partition_dim);

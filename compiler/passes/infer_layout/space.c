@@ -45,7 +45,7 @@ static void set_done(struct spaces *s, MlirValue v) {
 
 /* A layout says another memory than the value gets.  Which part of HBM is nothing to warn about. */
 static void warn_ignored(struct infer *f, const struct layout *l, int space, const char *why) {
-  if (l->space == space || l->space == SPACE_NONE || l->space == SPACE_HBM || l->space == SPACE_SHARED_HBM)
+  if (l->space == space || l->space == MEM_NONE || l->space == MEM_HBM || l->space == MEM_SHARED_HBM)
     return;
   infer_warn_knob(f, l->layout_op, "%s lives in %s, not in %s; its tiles are computed as asked", why,
                   layout_space_name(space), layout_space_name(l->space));
@@ -57,7 +57,7 @@ static void default_tile(struct infer *f, MlirValue v, struct layout *l, int ran
   const struct tiled *t = NULL;
 
   for (int i = 0; i < 8 && !mlirOperationIsNull(def) && ir_is(def, "scf.for"); i++) {
-    MlirOperation yield = mlirBlockGetTerminator(mlirRegionGetFirstBlock(mlirOperationGetRegion(def, 0)));
+    MlirOperation yield = mlirBlockGetTerminator(ir_body(def));
     def = ir_defining_op(mlirOperationGetOperand(yield, mlirOpResultGetResultNumber(v)));
     v = mlirOperationIsNull(def) ? v : mlirOperationGetResult(def, 0);
   }
@@ -86,7 +86,7 @@ static void annotate(struct infer *f, MlirValue v, int space, const char *why) {
     return;
   if (why)
     warn_ignored(f, &l, space, why);
-  if (l.space == SPACE_NONE || why)
+  if (l.space == MEM_NONE || why)
     l.space = space;
   if (!l.n_tile)
     default_tile(f, v, &l, rank, dims);
@@ -105,11 +105,11 @@ static bool is_view(MlirOperation op) {
 static void alias(struct spaces *s, MlirValue v, int space, const char *why, bool is_said, int depth);
 
 static void alias_tiled(struct infer *f, struct tiled *t, int space, const char *why) {
-  if (t->at.space == SPACE_SHARED_HBM && space == SPACE_HBM)
+  if (t->at.space == MEM_SHARED_HBM && space == MEM_HBM)
     return; /* a kind of HBM */
   if (t->is_user_space)
     warn_ignored(f, &t->at, space, why);
-  else if (t->at.space == SPACE_SHARED_HBM)
+  else if (t->at.space == MEM_SHARED_HBM)
     return; /* returned, too */
   t->at.space = space;
   t->is_user_space = false;
@@ -154,10 +154,10 @@ static void alias(struct spaces *s, MlirValue v, int space, const char *why, boo
 
 /* What the user says of a loop's result, or of what it yields, if it is a part of HBM; otherwise HBM. */
 static int carried_space(MlirOperation op, intptr_t result) {
-  MlirBlock b = mlirRegionGetFirstBlock(mlirOperationGetRegion(op, 0));
+  MlirBlock b = ir_body(op);
   const int own = layout_read(mlirOperationGetResult(op, result)).space;
   const int yielded = layout_read(mlirOperationGetOperand(mlirBlockGetTerminator(b), result)).space;
-  return own == SPACE_SHARED_HBM || yielded == SPACE_SHARED_HBM ? SPACE_SHARED_HBM : SPACE_HBM;
+  return own == MEM_SHARED_HBM || yielded == MEM_SHARED_HBM ? MEM_SHARED_HBM : MEM_HBM;
 }
 
 static void alias_returned(struct spaces *s) {
@@ -165,7 +165,7 @@ static void alias_returned(struct spaces *s) {
 
   for (int i = 0; i < ops.n; i++)
     for (intptr_t k = 0; k < mlirOperationGetNumOperands(ops.v[i]); k++)
-      alias(s, mlirOperationGetOperand(ops.v[i], k), SPACE_SHARED_HBM, "a returned value", false, 0);
+      alias(s, mlirOperationGetOperand(ops.v[i], k), MEM_SHARED_HBM, "a returned value", false, 0);
 }
 
 /* Results of loops and branches. */
@@ -182,7 +182,7 @@ static void alias_gathered(struct spaces *s) {
   struct ir_ops ops = ir_collect_named(s->f->run->arena, s->f->run->module, "tensor.extract");
 
   for (int i = 0; i < ops.n; i++)
-    alias(s, mlirOperationGetOperand(ops.v[i], 0), SPACE_HBM, "a table that elements are picked from", false, 0);
+    alias(s, mlirOperationGetOperand(ops.v[i], 0), MEM_HBM, "a table that elements are picked from", false, 0);
 }
 
 /* ---- tiled values ----------------------------------------------------------------------------------------------- */
@@ -226,7 +226,7 @@ static bool is_too_large(const struct infer *f, const struct tiled *t) {
 
 static int space_of(const struct infer *f, const struct tiled *t) {
   if (is_too_large(f, t))
-    return SPACE_HBM;
+    return MEM_HBM;
   for (MlirOpOperand u = mlirValueGetFirstUse(t->value); !mlirOpOperandIsNull(u); u = mlirOpOperandGetNextUse(u)) {
     MlirOperation user = mlirOpOperandGetOwner(u);
     const int o = (int)mlirOpOperandGetOperandNumber(u);
@@ -236,9 +236,9 @@ static int space_of(const struct infer *f, const struct tiled *t) {
       continue; /* copied into the target */
     const struct tiled *c = mlirOperationGetNumResults(user) ? infer_find(f, mlirOperationGetResult(user, 0)) : NULL;
     if (!c || o >= c->s.n_inputs || !reads_its_tiles(f, t, c, o))
-      return SPACE_HBM;
+      return MEM_HBM;
   }
-  return SPACE_SBUF;
+  return MEM_SBUF;
 }
 
 /* ---- the rest --------------------------------------------------------------------------------------------------- */
@@ -252,14 +252,14 @@ static int space_behind(const struct infer *f, MlirValue v) {
       return t->at.space;
     if (mlirOperationIsNull(def)) {
       MlirOperation owner = mlirBlockGetParentOperation(mlirBlockArgumentGetOwner(v));
-      return ir_is(owner, "func.func") ? SPACE_SHARED_HBM : SPACE_HBM;
+      return ir_is(owner, "func.func") ? MEM_SHARED_HBM : MEM_HBM;
     }
     if (!is_view(def))
       break;
     v = mlirOperationGetOperand(def, 0);
   }
   const int said = layout_read(v).space;
-  return said == SPACE_NONE ? SPACE_HBM : said;
+  return said == MEM_NONE ? MEM_HBM : said;
 }
 
 /* A user's layout of a value that no tiled operation computes: completed, a view's with what it looks at. */
@@ -276,7 +276,7 @@ static void complete_others(struct spaces *s) {
     if (infer_find(s->f, v[i]) || is_done(s, v[i]) || mlirOperationIsNull(def))
       continue;
     set_done(s, v[i]);
-    annotate(s->f, v[i], is_view(def) ? space_behind(s->f, v[i]) : SPACE_HBM, is_view(def) ? "a view" : NULL);
+    annotate(s->f, v[i], is_view(def) ? space_behind(s->f, v[i]) : MEM_HBM, is_view(def) ? "a view" : NULL);
   }
 }
 
@@ -290,13 +290,13 @@ static void alias_views(struct spaces *s) {
     MlirOperation def = ir_defining_op(v);
     const int space = layout_read(v).space;
     struct tiled *t = NULL;
-    if (space != SPACE_HBM && space != SPACE_SHARED_HBM)
+    if (space != MEM_HBM && space != MEM_SHARED_HBM)
       continue;
     for (; !mlirOperationIsNull(def) && is_view(def) && !t; def = ir_defining_op(v)) {
       v = mlirOperationGetOperand(def, 0);
       t = infer_find(s->f, v);
     }
-    if (t && !t->is_user_space && t->at.space == SPACE_NONE)
+    if (t && !t->is_user_space && t->at.space == MEM_NONE)
       t->at.space = space;
   }
 }
@@ -325,21 +325,21 @@ enum status infer_spaces(struct infer *f) {
   struct spaces s = {.f = f};
 
   for (int i = 0; i < f->n; i++)
-    f->v[i].is_user_space = f->v[i].at.space != SPACE_NONE;
+    f->v[i].is_user_space = f->v[i].at.space != MEM_NONE;
   alias_returned(&s);
   alias_carried(&s, "scf.for", "a value that a loop carries");
   alias_carried(&s, "scf.if", "a value of a branch");
   alias_gathered(&s);
   alias_views(&s);
   for (int i = 0; i < f->n; i++)
-    if (f->v[i].at.space == SPACE_NONE)
+    if (f->v[i].at.space == MEM_NONE)
       f->v[i].at.space = space_of(f, &f->v[i]);
   struct ir_ops ops = ir_collect(f->run->arena, f->run->module, needs_space, NULL);
   for (int i = 0; i < ops.n; i++) {
     MlirValue v = mlirOperationGetResult(ops.v[i], 0);
     if (!is_done(&s, v)) {
       set_done(&s, v);
-      annotate(f, v, SPACE_HBM, NULL);
+      annotate(f, v, MEM_HBM, NULL);
     }
   }
   complete_others(&s);

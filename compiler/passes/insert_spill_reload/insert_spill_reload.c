@@ -36,7 +36,6 @@
 
 #include "mlir-c/BuiltinTypes.h"
 
-#include "hlo/hlo.h"
 #include "nisa/nisa.h"
 #include "passes/lib/buffers.h"
 #include "passes/lib/edit.h"
@@ -144,12 +143,12 @@ static void read_block(struct scan *s) {
 /* The place in HBM, in the function's first block: loops use it again and again. */
 static MlirValue make_slot(struct scan *s, struct held *h) {
   MlirOperation at = buffer_ancestor_in(h->alloc, s->entry);
-  struct emit e = edit_before(s->run, at);
+  struct ir_builder b = edit_before(s->run, at);
   int64_t dims[STRUCTURED_LOOPS_MAX];
   const int rank = ir_shape(h->now, STRUCTURED_LOOPS_MAX, dims);
 
-  e.loc = mlirOperationGetLocation(h->alloc);
-  return memrefs_alloc(&e, memrefs_type(e.ctx, memrefs_element(h->now), rank, dims, MEM_HBM));
+  b.loc = mlirOperationGetLocation(h->alloc);
+  return memrefs_alloc(&b, memrefs_type(b.ctx, memrefs_element(h->now), rank, dims, MEM_HBM));
 }
 
 /* Puts h away behind the last operation that used it. */
@@ -160,10 +159,10 @@ static void put_away(struct scan *s, struct held *h) {
     if (mlirValueIsNull(h->slot) || h->is_borrowed)
       h->slot = make_slot(s, h);
     h->is_borrowed = false;
-    struct emit e = edit_before(s->run, last);
-    e.before = mlirOperationGetNextInBlock(last);
-    e.loc = mlirOperationGetLocation(h->alloc);
-    memrefs_copy(&e, h->now, h->slot);
+    struct ir_builder b = edit_before(s->run, last);
+    b.before = mlirOperationGetNextInBlock(last);
+    b.loc = mlirOperationGetLocation(h->alloc);
+    memrefs_copy(&b, h->now, h->slot);
     pass_remark(s->run, h->alloc, "spilled to HBM, %" PRId64 " bytes per partition", h->bytes);
   }
   h->is_stored = true;
@@ -198,7 +197,7 @@ static MlirValue source_of(struct scan *s, const struct held *h, int at, MlirOpe
 
 /* Uses of `from` at the operation `at` and behind it in the block become uses of `to`; views that are needed there are
  * made again, where e says. */
-static void redirect(struct scan *s, struct emit *e, MlirValue from, MlirValue to, MlirOperation at) {
+static void redirect(struct scan *s, struct ir_builder *b, MlirValue from, MlirValue to, MlirOperation at) {
   int n = 0;
   for (MlirOpOperand u = mlirValueGetFirstUse(from); !mlirOpOperandIsNull(u); u = mlirOpOperandGetNextUse(u))
     n++;
@@ -216,24 +215,24 @@ static void redirect(struct scan *s, struct emit *e, MlirValue from, MlirValue t
       continue;
     MlirOperation again = mlirOperationClone(op);
     mlirOperationSetOperand(again, 0, to);
-    mlirBlockInsertOwnedOperationBefore(e->block, e->before, again);
-    redirect(s, e, mlirOperationGetResult(op, 0), mlirOperationGetResult(again, 0), at);
-    if (mlirOpOperandIsNull(mlirValueGetFirstUse(mlirOperationGetResult(again, 0))))
+    mlirBlockInsertOwnedOperationBefore(b->block, b->before, again);
+    redirect(s, b, mlirOperationGetResult(op, 0), mlirOperationGetResult(again, 0), at);
+    if (!ir_is_used(mlirOperationGetResult(again, 0)))
       mlirOperationDestroy(again);
-    if (mlirOpOperandIsNull(mlirValueGetFirstUse(mlirOperationGetResult(op, 0))))
+    if (!ir_is_used(mlirOperationGetResult(op, 0)))
       mlirOperationDestroy(op); /* it would keep the old buffer */
   }
 }
 
 /* Brings h back right before the operation at position `at`. */
 static void bring_back(struct scan *s, struct held *h, int at) {
-  struct emit e = edit_before(s->run, s->ops[at]);
+  struct ir_builder b = edit_before(s->run, s->ops[at]);
   MlirValue old = h->now;
 
-  e.loc = mlirOperationGetLocation(h->alloc);
-  h->now = memrefs_alloc(&e, mlirValueGetType(old));
-  memrefs_copy(&e, h->slot, h->now);
-  redirect(s, &e, old, h->now, s->ops[at]);
+  b.loc = mlirOperationGetLocation(h->alloc);
+  h->now = memrefs_alloc(&b, mlirValueGetType(old));
+  memrefs_copy(&b, h->slot, h->now);
+  redirect(s, &b, old, h->now, s->ops[at]);
   pass_remark(s->run, h->alloc, "reloaded from HBM, %" PRId64 " bytes per partition", h->bytes);
   h->is_resident = true;
 }
@@ -364,7 +363,7 @@ static enum status spill(struct pass_run *run, int64_t capacity, int64_t less) {
   enum status st = ST_OK;
 
   for (int k = 0; !st && k < functions.n; k++) {
-    MlirBlock body = mlirRegionGetFirstBlock(mlirOperationGetRegion(functions.v[k], 0));
+    MlirBlock body = ir_body(functions.v[k]);
     if (mlirBlockIsNull(body) || spill_block_peak(run->arena, body) <= capacity - less)
       continue;
     spill_move_large(run, body, capacity - less);

@@ -16,7 +16,6 @@
 
 #include "mlir-c/BuiltinTypes.h"
 
-#include "hlo/hlo.h"
 #include "passes/lib/buffers.h"
 #include "passes/lib/edit.h"
 #include "passes/insert_spill_reload/insert_spill_reload.h"
@@ -147,9 +146,9 @@ static double runs(MlirOperation op) {
     int64_t low, high, step;
     if (!ir_is(op, "scf.for"))
       continue;
-    const bool known = edit_int(mlirOperationGetOperand(op, 0), &low) &&
-                       edit_int(mlirOperationGetOperand(op, 1), &high) &&
-                       edit_int(mlirOperationGetOperand(op, 2), &step) && step > 0;
+    const bool known = ir_int_constant(mlirOperationGetOperand(op, 0), &low) &&
+                       ir_int_constant(mlirOperationGetOperand(op, 1), &high) &&
+                       ir_int_constant(mlirOperationGetOperand(op, 2), &step) && step > 0;
     n *= !known ? TRIPS_GUESS : high > low ? (double)((high - low + step - 1) / step) : 0;
   }
   return n;

@@ -1,7 +1,6 @@
 /* live: how long buffers live, and how much of them lives at once.  See insert_spill_reload.h. */
 #include "mlir-c/BuiltinTypes.h"
 
-#include "hlo/hlo.h"
 #include "passes/lib/buffers.h"
 #include "passes/insert_spill_reload/insert_spill_reload.h"
 #include "passes/lib/memrefs.h"

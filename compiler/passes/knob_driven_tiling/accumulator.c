@@ -2,20 +2,16 @@
 #include "passes/knob_driven_tiling/accumulator.h"
 
 #include "ir/structured.h"
-#include "linalg/emit.h"
+#include "ir/build.h"
 #include "passes/lib/edit.h"
 
-static MlirAttribute attr_of(MlirOperation op, const char *name) {
-  return mlirOperationGetAttributeByName(op, ir_str(name));
-}
-
 static bool is_zero_fill(MlirOperation op) {
-  return ir_is(op, "linalg.fill") && edit_is_zero(mlirOperationGetOperand(op, 0));
+  return ir_is(op, "linalg.fill") && ir_is_zero(mlirOperationGetOperand(op, 0));
 }
 
 /* True if one offset of the slice is `counter`, and the slice has one element there. */
 static bool is_own_slice(MlirOperation slice, MlirValue counter, int64_t first_offset_operand) {
-  MlirAttribute offsets = attr_of(slice, "static_offsets"), sizes = attr_of(slice, "static_sizes");
+  MlirAttribute offsets = ir_attr(slice, "static_offsets"), sizes = ir_attr(slice, "static_sizes");
   int64_t dynamic = first_offset_operand;
 
   for (intptr_t d = 0; d < mlirDenseArrayGetNumElements(offsets); d++) {
@@ -38,8 +34,7 @@ static bool is_only_sliced(MlirValue carried, MlirValue counter) {
     bool ok = ir_is(op, "tensor.extract_slice") ? is_own_slice(op, counter, 1)
                                                 : ir_is(op, "tensor.insert_slice") && is_own_slice(op, counter, 2);
     if (ir_is(op, "scf.for") && at > 2)
-      ok =
-          is_only_sliced(mlirBlockGetArgument(mlirRegionGetFirstBlock(mlirOperationGetRegion(op, 0)), at - 2), counter);
+      ok = is_only_sliced(mlirBlockGetArgument(ir_body(op), at - 2), counter);
     if (!ok)
       return false;
   }
@@ -48,8 +43,7 @@ static bool is_only_sliced(MlirValue carried, MlirValue counter) {
 
 /* True if somebody reads what user writes into v, or v itself: a fill that was cut off does not count. */
 static bool is_live(MlirOperation user) {
-  return mlirOperationGetNumResults(user) != 1 ||
-         !mlirOpOperandIsNull(mlirValueGetFirstUse(mlirOperationGetResult(user, 0)));
+  return mlirOperationGetNumResults(user) != 1 || ir_is_used(mlirOperationGetResult(user, 0));
 }
 
 /* Gives user a tensor.empty of its own.  One that it shares may get a buffer that others write first. */
@@ -96,28 +90,20 @@ static MlirOperation settle(MlirOperation made, MlirOperation after) {
   return made;
 }
 
-static void annotate_sum(struct emit *e, MlirOperation tile_op, MlirOperation sum, MlirOperation matmul) {
-  MlirAttribute tile = attr_of(tile_op, "loop_tile_size");
+static void annotate_sum(struct ir_builder *b, MlirOperation tile_op, MlirOperation sum, MlirOperation matmul) {
+  MlirAttribute tile = ir_attr(tile_op, "loop_tile_size");
   int64_t mn[] = {mlirDenseI64ArrayGetElement(tile, 0), mlirDenseI64ArrayGetElement(tile, 1)};
-  MlirType i32 = mlirIntegerTypeGet(e->ctx, 32);
-  MlirValue total = emit_result(sum), product = emit_result(matmul);
-  MlirNamedAttribute loop = emit_attr(e, "loop_tile_size", emit_i64_array(e, 2, mn));
-  MlirNamedAttribute layout[] = {emit_attr(e, "mem_space", mlirIntegerAttrGet(i32, 3)),
-                                 emit_attr(e, "partition_dim", mlirIntegerAttrGet(i32, 0)),
-                                 emit_attr(e, "tile_size", emit_i64_array(e, 2, mn))};
+  MlirType i32 = mlirIntegerTypeGet(b->ctx, 32);
+  MlirValue total = ir_result(sum), product = ir_result(matmul);
+  MlirNamedAttribute loop = ir_named(b, "loop_tile_size", ir_i64_array(b, 2, mn));
+  MlirNamedAttribute layout[] = {ir_named(b, "mem_space", mlirIntegerAttrGet(i32, 3)),
+                                 ir_named(b, "partition_dim", mlirIntegerAttrGet(i32, 0)),
+                                 ir_named(b, "tile_size", ir_i64_array(b, 2, mn))};
 
   mlirOperationSetOperand(tile_op, 0, product);
   mlirOperationMoveAfter(tile_op, matmul);
-  settle(
-      emit_operation(e,
-                     &(struct emit_op){
-                         .name = "nkipy.layout", .n_operands = 1, .operands = &product, .n_attrs = 3, .attrs = layout}),
-      matmul);
-  settle(
-      emit_operation(e,
-                     &(struct emit_op){
-                         .name = "nkipy.tile_op", .n_operands = 1, .operands = &total, .n_attrs = 1, .attrs = &loop}),
-      sum);
+  settle(ir_op0_with(b, "nkipy.layout", 1, &product, 3, layout), matmul);
+  settle(ir_op0_with(b, "nkipy.tile_op", 1, &total, 1, &loop), sum);
 }
 
 void accumulator_start_from_zero(struct pass_run *run, MlirOperation matmul, int64_t *next_id) {
@@ -126,31 +112,30 @@ void accumulator_start_from_zero(struct pass_run *run, MlirOperation matmul, int
 
   MlirValue product = mlirOperationGetResult(matmul, 0), init = mlirOperationGetOperand(matmul, 2);
   MlirType t = mlirValueGetType(product);
-  struct emit e = {.ctx = run->ir->ctx,
-                   .block = mlirOperationGetBlock(matmul),
-                   .loc = mlirOperationGetLocation(matmul),
-                   .arena = run->arena};
+  struct ir_builder b = {.ctx = run->ir->ctx,
+                         .block = mlirOperationGetBlock(matmul),
+                         .loc = mlirOperationGetLocation(matmul),
+                         .arena = run->arena};
   MlirOperation tile_op = {NULL};
   for (MlirOpOperand u = mlirValueGetFirstUse(product); !mlirOpOperandIsNull(u); u = mlirOpOperandGetNextUse(u))
     if (ir_is(mlirOpOperandGetOwner(u), "nkipy.tile_op"))
       tile_op = mlirOpOperandGetOwner(u);
 
-  MlirValue shell = emit_op1(&e, "tensor.empty", t, 0, NULL), to = emit_op1(&e, "tensor.empty", t, 0, NULL);
-  MlirOperation sum = emit_linalg_named(&e, "linalg.add", 2, (MlirValue[]){init, init}, to, 0, NULL);
-  MlirNamedAttribute id = emit_attr(&e, "nkipy.op_id", mlirIntegerAttrGet(mlirIntegerTypeGet(e.ctx, 64), *next_id));
+  MlirValue shell = ir_empty_of(&b, t), to = ir_empty_of(&b, t);
+  MlirOperation sum = ir_linalg_named(&b, "linalg.add", 2, (MlirValue[]){init, init}, to, 0, NULL);
+  MlirNamedAttribute id = ir_named(&b, "nkipy.op_id", ir_i64_attr(&b, *next_id));
   mlirOperationMoveBefore(ir_defining_op(shell), matmul);
   settle(sum, settle(ir_defining_op(to), matmul));
-  mlirValueReplaceAllUsesOfWith(product, emit_result(sum));
+  mlirValueReplaceAllUsesOfWith(product, ir_result(sum));
   mlirOperationSetOperand(sum, 0, product);
   mlirOperationSetOperand(matmul, 2, shell);
   mlirOperationSetDiscardableAttributeByName(sum, ir_str("nkipy.op_id"), id.attribute);
   (*next_id)++;
   /* layouts that sat between the matmul and the addition have to follow what they are about */
-  for (MlirOpOperand u = mlirValueGetFirstUse(emit_result(sum)); !mlirOpOperandIsNull(u);
-       u = mlirOpOperandGetNextUse(u))
+  for (MlirOpOperand u = mlirValueGetFirstUse(ir_result(sum)); !mlirOpOperandIsNull(u); u = mlirOpOperandGetNextUse(u))
     if (ir_is(mlirOpOperandGetOwner(u), "nkipy.layout"))
       settle(mlirOpOperandGetOwner(u), sum);
   if (!mlirOperationIsNull(tile_op))
-    annotate_sum(&e, tile_op, sum, matmul);
+    annotate_sum(&b, tile_op, sum, matmul);
   pass_remark(run, matmul, "the accumulator starts from zero; its initial value is added behind the product");
 }

@@ -32,7 +32,6 @@
 #include "mlir-c/BuiltinAttributes.h"
 #include "mlir-c/BuiltinTypes.h"
 
-#include "hlo/hlo.h"
 #include "ir/structured.h"
 #include "nisa/nisa.h"
 #include "passes/knob_driven_tiling/accumulator.h"
@@ -70,7 +69,7 @@ static bool is_tileable(const struct structured *s) {
 static bool is_gather(const struct tiled *t) {
   if (!ir_is(t->op, "linalg.generic"))
     return false;
-  MlirBlock body = mlirRegionGetFirstBlock(mlirOperationGetRegion(t->op, 0));
+  MlirBlock body = ir_body(t->op);
   for (MlirOperation op = mlirBlockGetFirstOperation(body); !mlirOperationIsNull(op);
        op = mlirOperationGetNextInBlock(op))
     if (ir_is(op, "tensor.extract"))
@@ -157,7 +156,7 @@ static enum status check(struct pass_run *run, const struct tiled *t, int n_entr
 }
 
 static int64_t op_id(MlirOperation op) {
-  MlirAttribute a = mlirOperationGetAttributeByName(op, ir_str("nkipy.op_id"));
+  MlirAttribute a = ir_attr(op, "nkipy.op_id");
   return mlirAttributeIsNull(a) ? -1 : mlirIntegerAttrGetValueInt(a);
 }
 
@@ -178,7 +177,7 @@ static bool read_tiled(MlirOperation op, struct tiled *t, int *n_entries) {
   t->knob = user_named(mlirOperationGetResult(op, 0), "nkipy.tile_op");
   if (mlirOperationIsNull(t->knob))
     return false;
-  MlirAttribute tile = mlirOperationGetAttributeByName(t->knob, ir_str("loop_tile_size"));
+  MlirAttribute tile = ir_attr(t->knob, "loop_tile_size");
   if (mlirAttributeIsNull(tile) || !mlirAttributeIsADenseI64Array(tile))
     return false;
   *n_entries = (int)mlirDenseArrayGetNumElements(tile);
@@ -219,7 +218,7 @@ static bool is_in_sbuf(MlirValue v) {
   for (;;) {
     MlirOperation layout = user_named(v, "nkipy.layout");
     if (!mlirOperationIsNull(layout)) {
-      MlirAttribute space = mlirOperationGetAttributeByName(layout, ir_str("mem_space"));
+      MlirAttribute space = ir_attr(layout, "mem_space");
       if (!mlirAttributeIsNull(space))
         return mlirIntegerAttrGetValueInt(space) == MEM_SBUF;
     }

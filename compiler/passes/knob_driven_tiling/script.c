@@ -118,7 +118,7 @@ void script_annotate(struct script *s, int h, const char *name, int64_t value) {
 /* The parser gave every operation its line in our text; nobody has that text.  What holds the script together begins
  * where its first operation does and ends where its last one does. */
 static void set_locations(struct script *s, MlirOperation sequence) {
-  MlirBlock body = mlirRegionGetFirstBlock(mlirOperationGetRegion(sequence, 0));
+  MlirBlock body = ir_body(sequence);
   const MlirLocation none = mlirOperationGetLocation(s->run->module);
   int k = 0;
 
@@ -142,8 +142,7 @@ enum status script_finish(struct script *s) {
   set_locations(s, sequence);
   mlirOperationRemoveFromParent(sequence);
   mlirBlockAppendOwnedOperation(mlirModuleGetBody(mlirModuleFromOperation(s->run->module)), sequence);
-  mlirOperationSetAttributeByName(s->run->module, ir_str("transform.with_named_sequence"),
-                                  mlirUnitAttrGet(s->run->ir->ctx));
+  ir_set_attr(s->run->module, "transform.with_named_sequence", mlirUnitAttrGet(s->run->ir->ctx));
   mlirModuleDestroy(parsed);
   return ST_OK;
 }

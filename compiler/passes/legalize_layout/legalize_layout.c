@@ -25,7 +25,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "hlo/hlo.h"
 #include "passes/lib/buffers.h"
 #include "passes/lib/edit.h"
 #include "passes/lib/layout.h"
@@ -300,9 +299,9 @@ static void make(struct legalize *g, struct physical *b) {
     shape[n++] = b->blocks[d];
   for (int k = 0; k < b->n_free; k++)
     shape[n++] = b->tile[b->free[k]];
-  struct emit e = edit_before(g->run, ir_defining_op(b->logical));
-  MlirType t = memrefs_type(e.ctx, memrefs_element(b->logical), n, shape, memrefs_space(b->logical));
-  b->physical = memrefs_alloc(&e, t);
+  struct ir_builder at = edit_before(g->run, ir_defining_op(b->logical));
+  MlirType t = memrefs_type(at.ctx, memrefs_element(b->logical), n, shape, memrefs_space(b->logical));
+  b->physical = memrefs_alloc(&at, t);
   const char *blocks = "";
   for (int d = 0; b->is_blocked && d < b->rank; d++)
     blocks = arena_printf(g->run->arena, "%s%s%" PRId64, blocks, d ? "x" : ", blocks ", b->blocks[d]);
@@ -317,10 +316,10 @@ static void clean_up(struct legalize *g) {
 
   for (int k = all.n - 1; k >= 0; k--)
     if (ir_is(all.v[k], "nkipy.layout") ||
-        (buffer_is_view(all.v[k]) && mlirOpOperandIsNull(mlirValueGetFirstUse(mlirOperationGetResult(all.v[k], 0)))))
+        (buffer_is_view(all.v[k]) && !ir_is_used(mlirOperationGetResult(all.v[k], 0))))
       mlirOperationDestroy(all.v[k]);
   for (struct physical *b = g->buffers; b; b = b->next)
-    if (!mlirValueEqual(b->logical, b->physical) && mlirOpOperandIsNull(mlirValueGetFirstUse(b->logical)))
+    if (!mlirValueEqual(b->logical, b->physical) && !ir_is_used(b->logical))
       mlirOperationDestroy(ir_defining_op(b->logical));
 }
 

@@ -4,7 +4,7 @@
  * scf.for over the whole parts and, behind each loop, the rest.  In there it gets views of single tiles, without the
  * dimensions in which the part has extent 1 as far as two stay (the partitions first).
  */
-#include <string.h>
+#include <assert.h>
 
 #include "mlir-c/BuiltinAttributes.h"
 #include "mlir-c/BuiltinTypes.h"
@@ -81,18 +81,18 @@ struct rewrite {
   bool whole;    /* one part */
 };
 
-static MlirValue materialize(struct emit *e, const struct linear *l, int64_t divisor) {
+static MlirValue materialize(struct ir_builder *b, const struct linear *l, int64_t divisor) {
   MlirValue sum = {NULL};
 
   for (int k = 0; k < l->n; k++) {
     if (l->term[k].factor == 0)
       continue;
-    MlirValue v = memrefs_times(e, l->term[k].v, l->term[k].factor / divisor);
-    sum = mlirValueIsNull(sum) ? v : emit_binary(e, "arith.addi", sum, v);
+    MlirValue v = memrefs_times(b, l->term[k].v, l->term[k].factor / divisor);
+    sum = mlirValueIsNull(sum) ? v : ir_binary(b, "arith.addi", sum, v);
   }
   if (mlirValueIsNull(sum))
-    return emit_index(e, l->constant / divisor);
-  return memrefs_plus(e, sum, l->constant / divisor);
+    return ir_index(b, l->constant / divisor);
+  return memrefs_plus(b, sum, l->constant / divisor);
 }
 
 static bool factors_divide(const struct linear *l, int64_t by) {
@@ -109,28 +109,29 @@ static bool is_constant(const struct linear *l) {
   return true;
 }
 
-/* An index, static if it can be. */
-struct index {
+/* An index: v, or the constant where v is null. */
+struct place {
   int64_t constant;
   MlirValue v;
 };
 
 /* Splits an offset into the block and the place in it. */
-static void locate(struct emit *e, const struct linear *at, int64_t tile, struct index *block, struct index *inner) {
-  *block = *inner = (struct index){0};
+static void locate(struct ir_builder *b, const struct linear *at, int64_t tile, struct place *block,
+                   struct place *inner) {
+  *block = *inner = (struct place){0};
   if (is_constant(at)) {
     block->constant = at->constant / tile;
     inner->constant = at->constant % tile;
   } else if (factors_divide(at, tile)) {
-    block->v = materialize(e, at, tile);
+    block->v = materialize(b, at, tile);
   } else {
     int64_t g = legal_gcd(tile, at->constant); /* what divides everything need not be divided and multiplied again */
     for (int k = 0; k < at->n; k++)
       g = legal_gcd(g, at->term[k].factor);
-    MlirValue v = materialize(e, at, g), t = emit_index(e, tile / g);
-    block->v = emit_binary(e, "arith.divui", v, t);
+    MlirValue v = materialize(b, at, g), t = ir_index(b, tile / g);
+    block->v = ir_binary(b, "arith.divui", v, t);
     if (linear_granule(at) % tile)
-      inner->v = memrefs_times(e, emit_binary(e, "arith.remui", v, t), g);
+      inner->v = memrefs_times(b, ir_binary(b, "arith.remui", v, t), g);
   }
 }
 
@@ -155,89 +156,129 @@ static void dropped_dims(const struct rewrite *r, int o, const bool *keep, bool 
   }
 }
 
-/* The tile of a physical buffer that a part of the operation touches, with the dimensions that are not dropped. */
-static MlirValue view_physical(struct rewrite *r, struct emit *e, int o, const struct part *p, const bool *drop) {
-  const struct physical *b = r->physical[o];
-  const struct access *a = &r->access[o];
-  struct linear at[LEGAL_RANK_MAX];
-  int64_t size[LEGAL_RANK_MAX], offsets[2 * LEGAL_RANK_MAX + 1], sizes[2 * LEGAL_RANK_MAX + 1];
-  MlirValue values[2 * LEGAL_RANK_MAX + 1];
-  struct index block[LEGAL_RANK_MAX], inner[LEGAL_RANK_MAX];
-  int order[LEGAL_RANK_MAX], n = 0, m = 0;
-  bool is_whole = true;
+/* The tile of a physical buffer that one part of the operation touches, by dimension of the logical buffer. */
+struct tile_part {
+  const struct physical *buffer;
+  int64_t size[LEGAL_RANK_MAX];
+  struct place block[LEGAL_RANK_MAX], inner[LEGAL_RANK_MAX]; /* which block, and the offset in it */
+  int order[LEGAL_RANK_MAX], n_order; /* dimensions that the tile has: the partitions, then the free ones */
+};
 
-  for (int d = 0; d < b->rank; d++) {
+static void find_tile(const struct rewrite *r, struct ir_builder *b, int o, const struct part *p, struct tile_part *t) {
+  const struct access *a = &r->access[o];
+  const struct physical *buffer = r->physical[o];
+  struct linear at[LEGAL_RANK_MAX];
+
+  *t = (struct tile_part){.buffer = buffer};
+  for (int d = 0; d < buffer->rank; d++) {
     at[d] = a->at[d];
-    size[d] = a->size[d];
+    t->size[d] = a->size[d];
   }
   for (int k = 0; k < a->view_rank; k++)
     if (a->dim[k] >= 0)
-      size[a->dim[k]] = part_of_loop(r, p, r->t.loop[o][k], &at[a->dim[k]], a->size[a->dim[k]]);
-  for (int d = 0; d < b->rank; d++)
-    locate(e, &at[d], b->tile[d], &block[d], &inner[d]);
-  order[m++] = b->partition;
-  for (int k = 0; k < b->n_free; k++)
-    order[m++] = b->free[k];
-  for (int k = 0; k < m; k++) {
-    const int d = order[k];
-    offsets[n] = inner[d].constant;
-    values[n] = inner[d].v;
-    sizes[n++] = size[d];
-    is_whole &= size[d] == b->tile[d];
-    for (int x = 0; k == 0 && b->is_blocked && x < b->rank; x++) {
-      offsets[n] = block[x].constant;
-      values[n] = block[x].v;
+      t->size[a->dim[k]] = part_of_loop(r, p, r->t.loop[o][k], &at[a->dim[k]], a->size[a->dim[k]]);
+  for (int d = 0; d < buffer->rank; d++)
+    locate(b, &at[d], buffer->tile[d], &t->block[d], &t->inner[d]);
+  t->order[t->n_order++] = buffer->partition;
+  for (int k = 0; k < buffer->n_free; k++)
+    t->order[t->n_order++] = buffer->free[k];
+}
+
+/* The tile as a subview of the physical buffer, in all dimensions of that buffer; *rank: how many. */
+static MlirValue slice_tile(struct ir_builder *b, const struct tile_part *t, int *rank) {
+  const struct physical *buffer = t->buffer;
+  int64_t offsets[2 * LEGAL_RANK_MAX + 1], sizes[2 * LEGAL_RANK_MAX + 1];
+  MlirValue values[2 * LEGAL_RANK_MAX + 1];
+  bool is_whole = !buffer->is_blocked;
+  int n = 0;
+
+  for (int k = 0; k < t->n_order; k++) {
+    const int d = t->order[k];
+    offsets[n] = t->inner[d].constant;
+    values[n] = t->inner[d].v;
+    sizes[n++] = t->size[d];
+    is_whole &= t->size[d] == buffer->tile[d];
+    for (int x = 0; k == 0 && buffer->is_blocked && x < buffer->rank; x++) { /* after the partitions */
+      offsets[n] = t->block[x].constant;
+      values[n] = t->block[x].v;
       sizes[n++] = 1;
     }
   }
-  MlirValue v = b->physical;
-  if (b->is_blocked || !is_whole)
-    v = memrefs_subview(e, v, &(struct memrefs_part){.offset = offsets, .size = sizes, .at = values});
+  assert(n == mlirShapedTypeGetRank(mlirValueGetType(buffer->physical)));
+  *rank = n;
+  if (is_whole)
+    return buffer->physical;
+  return memrefs_subview(b, buffer->physical, &(struct memrefs_part){.offset = offsets, .size = sizes, .at = values});
+}
 
-  /* the dimensions that the operation wants, in its order; the rest has extent 1 and joins the one in front */
-  int wanted[LEGAL_RANK_MAX], n_wanted = 0;
+/* How to reshape a sliced tile into the dimensions that an operation wants: the slice's dimensions collapse into groups,
+ * one for each wanted dimension that the tile has, and expand by wanted dimensions that it does not have (extent 1). */
+struct tile_shape {
+  int n_groups, end[LEGAL_RANK_MAX]; /* first dimension of the slice after group g */
+  int n, fine[LEGAL_RANK_MAX];       /* wanted dimensions; the first one after group g */
+  int64_t extents[LEGAL_RANK_MAX];   /* of the wanted dimensions */
+  bool expands;
+};
+
+static void add_unit(struct tile_shape *s) {
+  s->extents[s->n++] = 1;
+  s->expands = true;
+}
+
+/* True if the tile has dimension d at position k of its order or later. */
+static bool comes_later(const struct tile_part *t, int k, int d) {
+  for (; k < t->n_order; k++)
+    if (t->order[k] == d)
+      return true;
+  return false;
+}
+
+/* wanted: dimensions of the buffer, -1 for one of extent 1.  Those that are not wanted have extent 1 and join the group
+ * before them; at the beginning, the group after them. */
+static void plan_shape(const struct tile_part *t, int n_wanted, const int *wanted, struct tile_shape *s) {
+  int place = t->buffer->is_blocked ? 1 + t->buffer->rank : 1, w = 0;
+
+  *s = (struct tile_shape){0};
+  for (int k = 0; k < t->n_order; k++, place++) {
+    const int d = t->order[k];
+    for (; w < n_wanted && wanted[w] != d && !comes_later(t, k, wanted[w]); w++)
+      add_unit(s);
+    if (w < n_wanted && wanted[w] == d) {
+      s->extents[s->n++] = t->size[d];
+      s->end[s->n_groups] = place;
+      s->fine[s->n_groups++] = s->n;
+      w++;
+    } else if (s->n_groups) {
+      s->end[s->n_groups - 1] = place;
+    }
+  }
+  for (; w < n_wanted; w++)
+    add_unit(s);
+  if (s->n_groups)
+    s->fine[s->n_groups - 1] = s->n;
+}
+
+/* The tile of a physical buffer that a part of the operation touches, with the dimensions that are not dropped. */
+static MlirValue view_physical(struct rewrite *r, struct ir_builder *b, int o, const struct part *p, const bool *drop) {
+  const struct access *a = &r->access[o];
+  int wanted[LEGAL_RANK_MAX], n_wanted = 0, rank;
+  struct tile_part tile;
+  struct tile_shape s;
+
+  find_tile(r, b, o, p, &tile);
+  MlirValue v = slice_tile(b, &tile, &rank);
   for (int k = 0; k < a->view_rank; k++)
     if (!drop[k])
       wanted[n_wanted++] = a->dim[k];
-  int end[LEGAL_RANK_MAX], n_groups = 0, place = b->is_blocked ? 1 + b->rank : 1, w = 0;
-  int64_t shape[LEGAL_RANK_MAX];
-  int fine[LEGAL_RANK_MAX], n_fine = 0; /* for dimensions of extent 1 that have no place in the buffer */
-  bool expands = false;
-  for (int k = 0; k < m; k++, place++) {
-    while (w < n_wanted && wanted[w] != order[k]) {
-      bool comes = false;
-      for (int x = k; x < m; x++)
-        comes |= order[x] == wanted[w];
-      if (comes)
-        break;
-      shape[n_fine++] = 1;
-      expands = true;
-      w++;
-    }
-    if (w < n_wanted && wanted[w] == order[k]) {
-      shape[n_fine++] = size[order[k]];
-      end[n_groups] = place;
-      fine[n_groups++] = n_fine;
-      w++;
-    } else if (n_groups) {
-      end[n_groups - 1] = place;
-    } else { /* the partitions are not wanted: extent 1, joins what follows */
-      continue;
-    }
-  }
-  for (; w < n_wanted; w++) {
-    shape[n_fine++] = 1;
-    expands = true;
-  }
-  if (n_groups)
-    fine[n_groups - 1] = n_fine;
-  if (n_groups != n || (n_groups && end[n_groups - 1] != n))
-    v = memrefs_collapse(e, v, n_groups, end);
-  return expands ? memrefs_expand(e, v, fine, n_fine, shape) : v;
+  plan_shape(&tile, n_wanted, wanted, &s);
+  assert(s.n == n_wanted);
+  if (s.n_groups != rank || (s.n_groups && s.end[s.n_groups - 1] != rank))
+    v = memrefs_collapse(b, v, s.n_groups, s.end);
+  return s.expands ? memrefs_expand(b, v, s.fine, s.n, s.extents) : v;
 }
 
 /* The same slice, of the buffer itself if the operand is a subview; null if the operand is no such thing. */
-static MlirValue view_root(struct rewrite *r, struct emit *e, int o, const struct part *p, const bool *drop) {
+static MlirValue view_root(struct rewrite *r, struct ir_builder *b, int o, const struct part *p, const bool *drop) {
   MlirValue v = mlirOperationGetOperand(r->t.op, o);
   int64_t offsets[LEGAL_RANK_MAX], sizes[LEGAL_RANK_MAX];
   MlirValue values[LEGAL_RANK_MAX];
@@ -259,14 +300,14 @@ static MlirValue view_root(struct rewrite *r, struct emit *e, int o, const struc
   for (int d = 0; d < a.rank; d++) {
     sizes[d] = a.size[d];
     offsets[d] = a.at[d].constant;
-    values[d] = is_constant(&a.at[d]) ? (MlirValue){NULL} : materialize(e, &a.at[d], 1);
+    values[d] = is_constant(&a.at[d]) ? (MlirValue){NULL} : materialize(b, &a.at[d], 1);
   }
-  return memrefs_subview(e, a.root,
+  return memrefs_subview(b, a.root,
                          &(struct memrefs_part){.offset = offsets, .size = sizes, .at = values, .drop = gone});
 }
 
 /* A slice of an operand that is no physical buffer. */
-static MlirValue view_plain(struct rewrite *r, struct emit *e, int o, const struct part *p, const bool *drop) {
+static MlirValue view_plain(struct rewrite *r, struct ir_builder *b, int o, const struct part *p, const bool *drop) {
   MlirValue v = mlirOperationGetOperand(r->t.op, o);
   int64_t dims[LEGAL_RANK_MAX], offsets[LEGAL_RANK_MAX], sizes[LEGAL_RANK_MAX];
   MlirValue values[LEGAL_RANK_MAX];
@@ -282,16 +323,16 @@ static MlirValue view_plain(struct rewrite *r, struct emit *e, int o, const stru
   }
   if (!changes)
     return v;
-  MlirValue direct = view_root(r, e, o, p, drop);
+  MlirValue direct = view_root(r, b, o, p, drop);
   if (!mlirValueIsNull(direct))
     return direct;
   for (int d = 0; d < rank; d++) {
     struct linear at = {0};
     part_of_loop(r, p, r->t.loop[o][d], &at, dims[d]);
     offsets[d] = at.constant;
-    values[d] = is_constant(&at) ? (MlirValue){NULL} : materialize(e, &at, 1);
+    values[d] = is_constant(&at) ? (MlirValue){NULL} : materialize(b, &at, 1);
   }
-  return memrefs_subview(e, v, &(struct memrefs_part){.offset = offsets, .size = sizes, .at = values, .drop = drop});
+  return memrefs_subview(b, v, &(struct memrefs_part){.offset = offsets, .size = sizes, .at = values, .drop = drop});
 }
 
 /* Loops of extent 1 go while two are left; the loop over the partitions and the last reduction stay. */
@@ -321,9 +362,9 @@ static MlirAttribute iterator(MlirContext ctx, bool reduction) {
 }
 
 /* linalg.index counts the loops of the part: those that go have one value, and all begin where the part does. */
-static void set_indices(const struct rewrite *r, struct emit *e, const struct part *p, MlirOperation op,
+static void set_indices(const struct rewrite *r, struct ir_builder *b, const struct part *p, MlirOperation op,
                         const bool *keep) {
-  struct ir_ops ops = ir_collect_named(e->arena, op, "linalg.index");
+  struct ir_ops ops = ir_collect_named(b->arena, op, "linalg.index");
   int number[LEGAL_RANK_MAX], n = 0;
 
   for (int l = 0; l < r->t.n_loops; l++) {
@@ -331,31 +372,31 @@ static void set_indices(const struct rewrite *r, struct emit *e, const struct pa
     n += keep[l];
   }
   for (int k = 0; k < ops.n; k++) {
-    const int l = (int)mlirIntegerAttrGetValueInt(mlirOperationGetAttributeByName(ops.v[k], ir_str("dim")));
+    const int l = (int)mlirIntegerAttrGetValueInt(ir_attr(ops.v[k], "dim"));
     MlirValue old = mlirOperationGetResult(ops.v[k], 0);
-    struct emit in = *e;
+    struct ir_builder in = *b;
     in.block = mlirOperationGetBlock(ops.v[k]);
     in.before = mlirOperationGetNextInBlock(ops.v[k]);
     const bool is_first = mlirValueIsNull(p->iv[l]) && p->offset[l] == 0;
     MlirValue from = {NULL};
     if (!keep[l] || !is_first)
-      from = mlirValueIsNull(p->iv[l]) ? emit_index(e, p->offset[l])
-                                       : memrefs_plus(e, memrefs_times(e, p->iv[l], r->cut[l]), p->offset[l]);
+      from = mlirValueIsNull(p->iv[l]) ? ir_index(b, p->offset[l])
+                                       : memrefs_plus(b, memrefs_times(b, p->iv[l], r->cut[l]), p->offset[l]);
     if (!keep[l]) {
       mlirValueReplaceAllUsesOfWith(old, from);
       mlirOperationDestroy(ops.v[k]);
       continue;
     }
-    MlirAttribute dim = mlirIntegerAttrGet(mlirIntegerTypeGet(e->ctx, 64), number[l]);
-    mlirOperationSetAttributeByName(ops.v[k], ir_str("dim"), dim);
+    MlirAttribute dim = ir_i64_attr(b, number[l]);
+    ir_set_attr(ops.v[k], "dim", dim);
     if (is_first)
       continue;
-    MlirValue now = emit_binary(&in, "arith.addi", old, from);
+    MlirValue now = ir_binary(&in, "arith.addi", old, from);
     mlirValueReplaceAllUsesExcept(old, now, 1, (MlirOperation[]){ir_defining_op(now)});
   }
 }
 
-static void set_generic(const struct rewrite *r, struct emit *e, MlirOperation op, const bool *keep) {
+static void set_generic(const struct rewrite *r, struct ir_builder *b, MlirOperation op, const bool *keep) {
   const struct tiled_op *t = &r->t;
   MlirAttribute maps[STRUCTURED_OPERANDS_MAX], iterators[LEGAL_RANK_MAX];
   int number[LEGAL_RANK_MAX], n = 0;
@@ -363,7 +404,7 @@ static void set_generic(const struct rewrite *r, struct emit *e, MlirOperation o
   for (int l = 0; l < t->n_loops; l++) {
     number[l] = n;
     if (keep[l])
-      iterators[n++] = iterator(e->ctx, t->reduction[l]);
+      iterators[n++] = iterator(b->ctx, t->reduction[l]);
   }
   for (int o = 0; o < t->n_operands; o++) {
     int64_t results[LEGAL_RANK_MAX];
@@ -372,15 +413,15 @@ static void set_generic(const struct rewrite *r, struct emit *e, MlirOperation o
     dropped_dims(r, o, keep, drop);
     for (int d = 0; d < t->operand_rank[o]; d++)
       if (!drop[d])
-        results[m++] = t->loop[o][d] < 0 ? EMIT_CONST(0) : number[t->loop[o][d]];
-    maps[o] = mlirAffineMapAttrGet(emit_map(e, n, m, results));
+        results[m++] = t->loop[o][d] < 0 ? IR_CONST(0) : number[t->loop[o][d]];
+    maps[o] = mlirAffineMapAttrGet(ir_map(b, n, m, results));
   }
-  mlirOperationSetAttributeByName(op, ir_str("indexing_maps"), mlirArrayAttrGet(e->ctx, t->n_operands, maps));
-  mlirOperationSetAttributeByName(op, ir_str("iterator_types"), mlirArrayAttrGet(e->ctx, n, iterators));
+  ir_set_attr(op, "indexing_maps", mlirArrayAttrGet(b->ctx, t->n_operands, maps));
+  ir_set_attr(op, "iterator_types", mlirArrayAttrGet(b->ctx, n, iterators));
 }
 
 /* A transpose or broadcast of what is kept; false if that moves nothing and a copy will do. */
-static bool set_copying(const struct rewrite *r, struct emit *e, MlirOperation op, const bool *keep) {
+static bool set_copying(const struct rewrite *r, struct ir_builder *b, MlirOperation op, const bool *keep) {
   const struct tiled_op *t = &r->t;
   int64_t values[LEGAL_RANK_MAX];
   int number[LEGAL_RANK_MAX], n = 0, m = 0;
@@ -399,7 +440,7 @@ static bool set_copying(const struct rewrite *r, struct emit *e, MlirOperation o
       values[i] = place[i];
       moves |= values[i] != i;
     }
-    mlirOperationSetAttributeByName(op, ir_str("permutation"), emit_i64_array(e, n, values));
+    ir_set_attr(op, "permutation", ir_i64_array(b, n, values));
     return moves;
   }
   for (int l = 0; l < t->n_loops; l++) {
@@ -409,22 +450,22 @@ static bool set_copying(const struct rewrite *r, struct emit *e, MlirOperation o
     if (keep[l] && !is_read)
       values[m++] = number[l];
   }
-  mlirOperationSetAttributeByName(op, ir_str("dimensions"), emit_i64_array(e, m, values));
+  ir_set_attr(op, "dimensions", ir_i64_array(b, m, values));
   return m > 0;
 }
 
 /* memref.copy of one dimension goes between two: a column or a row, as the buffer on the chip is. */
-static void widen_copy(struct rewrite *r, struct emit *e, MlirValue *v) {
+static void widen_copy(struct rewrite *r, struct ir_builder *b, MlirValue *v) {
   const bool is_column = r->partition == 0;
   for (int o = 0; o < 2; o++) {
     int64_t n;
     if (ir_shape(v[o], 1, &n) != 1)
       return;
-    v[o] = memrefs_expand(e, v[o], (int[]){2}, 2, is_column ? (int64_t[]){n, 1} : (int64_t[]){1, n});
+    v[o] = memrefs_expand(b, v[o], (int[]){2}, 2, is_column ? (int64_t[]){n, 1} : (int64_t[]){1, n});
   }
 }
 
-static void emit_part(struct rewrite *r, struct emit *e, const struct part *p) {
+static void emit_part(struct rewrite *r, struct ir_builder *b, const struct part *p) {
   MlirValue operands[STRUCTURED_OPERANDS_MAX];
   bool keep[LEGAL_RANK_MAX], drop[LEGAL_RANK_MAX];
   struct tiled_op *t = &r->t;
@@ -432,33 +473,33 @@ static void emit_part(struct rewrite *r, struct emit *e, const struct part *p) {
 
   for (int o = 0; o < t->n_operands; o++) {
     dropped_dims(r, o, keep, drop);
-    operands[o] = r->physical[o] ? view_physical(r, e, o, p, drop) : view_plain(r, e, o, p, drop);
+    operands[o] = r->physical[o] ? view_physical(r, b, o, p, drop) : view_plain(r, b, o, p, drop);
   }
   if (t->is_copy) {
     if (n == 1)
-      widen_copy(r, e, operands);
-    memrefs_copy(e, operands[0], operands[1]);
+      widen_copy(r, b, operands);
+    memrefs_copy(b, operands[0], operands[1]);
     return;
   }
   MlirOperation op = mlirOperationClone(t->op);
   for (int o = 0; o < t->n_operands; o++)
     mlirOperationSetOperand(op, o, operands[o]);
-  if ((t->kind == SK_TRANSPOSE || t->kind == SK_BROADCAST) && !set_copying(r, e, op, keep)) {
+  if ((t->kind == SK_TRANSPOSE || t->kind == SK_BROADCAST) && !set_copying(r, b, op, keep)) {
     mlirOperationDestroy(op);
-    memrefs_copy(e, operands[0], operands[1]);
+    memrefs_copy(b, operands[0], operands[1]);
     return;
   }
   if (ir_is(op, "linalg.generic")) {
-    set_generic(r, e, op, keep);
-    set_indices(r, e, p, op, keep);
+    set_generic(r, b, op, keep);
+    set_indices(r, b, p, op, keep);
   }
-  mlirBlockInsertOwnedOperationBefore(e->block, e->before, op);
+  mlirBlockInsertOwnedOperationBefore(b->block, b->before, op);
 }
 
 /* Loops l and on: over the whole parts, then the rest. */
-static void emit_nest(struct rewrite *r, struct emit *e, int l, struct part *p) {
+static void emit_nest(struct rewrite *r, struct ir_builder *b, int l, struct part *p) {
   if (l == r->t.n_loops) {
-    emit_part(r, e, p);
+    emit_part(r, b, p);
     return;
   }
   const int64_t extent = r->t.extents[l], cut = r->cut[l], n = extent / cut;
@@ -466,16 +507,17 @@ static void emit_nest(struct rewrite *r, struct emit *e, int l, struct part *p) 
   p->offset[l] = 0;
   p->size[l] = n ? cut : extent;
   if (n > 1) {
-    struct emit in = memrefs_loop(e, n, &p->iv[l]);
+    struct ir_builder in;
+    p->iv[l] = ir_count_loop(b, n, &in);
     emit_nest(r, &in, l + 1, p);
   } else {
-    emit_nest(r, e, l + 1, p);
+    emit_nest(r, b, l + 1, p);
   }
   if (n && extent % cut) {
     p->iv[l] = (MlirValue){NULL};
     p->offset[l] = n * cut;
     p->size[l] = extent % cut;
-    emit_nest(r, e, l + 1, p);
+    emit_nest(r, b, l + 1, p);
   }
 }
 
@@ -484,22 +526,22 @@ static void emit_nest(struct rewrite *r, struct emit *e, int l, struct part *p) 
 /* A fill of a whole buffer is one instruction: partitions by everything else. */
 static bool fill_whole(struct rewrite *r) {
   const int o = r->t.n_operands - 1;
-  const struct physical *b = r->physical[o];
+  const struct physical *buffer = r->physical[o];
 
-  if (r->t.kind != SK_FILL || !b || !b->is_blocked)
+  if (r->t.kind != SK_FILL || !buffer || !buffer->is_blocked)
     return false;
-  for (int d = 0; d < b->rank; d++)
-    if (r->access[o].size[d] != b->dims[d])
+  for (int d = 0; d < buffer->rank; d++)
+    if (r->access[o].size[d] != buffer->dims[d])
       return false;
-  struct emit e = edit_before(r->g->run, r->t.op);
-  const int rank = (int)mlirShapedTypeGetRank(mlirValueGetType(b->physical));
-  mlirOperationSetOperand(r->t.op, o, memrefs_collapse(&e, b->physical, 2, (int[]){1, rank}));
+  struct ir_builder b = edit_before(r->g->run, r->t.op);
+  const int rank = (int)mlirShapedTypeGetRank(mlirValueGetType(buffer->physical));
+  mlirOperationSetOperand(r->t.op, o, memrefs_collapse(&b, buffer->physical, 2, (int[]){1, rank}));
   return true;
 }
 
 /* A gather reads at computed places, by DMA: its indices may lie in any way. */
 static bool is_gather(MlirOperation op) {
-  MlirBlock body = mlirOperationGetNumRegions(op) ? edit_body(op) : (MlirBlock){NULL};
+  MlirBlock body = mlirOperationGetNumRegions(op) ? ir_body(op) : (MlirBlock){NULL};
   MlirOperation x = mlirBlockIsNull(body) ? (MlirOperation){NULL} : mlirBlockGetFirstOperation(body);
   while (!mlirOperationIsNull(x) && !ir_is(x, "memref.load"))
     x = mlirOperationGetNextInBlock(x);
@@ -573,8 +615,8 @@ enum status legal_rewrite(struct legalize *g, MlirOperation op) {
     return ST_OK;
   find_partition(&r);
   find_cuts(&r);
-  struct emit e = edit_before(g->run, op);
-  emit_nest(&r, &e, 0, &p);
+  struct ir_builder b = edit_before(g->run, op);
+  emit_nest(&r, &b, 0, &p);
   mlirOperationDestroy(op);
   return ST_OK;
 }
@@ -588,7 +630,7 @@ void legal_split(struct pass_run *run, MlirOperation op, const int64_t *cut, int
     return;
   for (int l = 0; l < r.t.n_loops; l++)
     r.cut[l] = cut[l];
-  struct emit e = edit_before(run, op);
-  emit_nest(&r, &e, 0, &p);
+  struct ir_builder b = edit_before(run, op);
+  emit_nest(&r, &b, 0, &p);
   mlirOperationDestroy(op);
 }

@@ -11,7 +11,6 @@
  * Moving data needs no engine: copies, transposes and broadcasts stay.  Here is also where a row that all partitions
  * read becomes a broadcast.
  */
-#include "hlo/hlo.h"
 #include "passes/lib/buffers.h"
 #include "passes/lib/edit.h"
 #include "passes/lib/layout.h"
@@ -30,23 +29,23 @@ struct fill {
   int64_t offset[LEGAL_RANK_MAX], size[LEGAL_RANK_MAX];
 };
 
-static MlirValue part_or_all(struct emit *e, MlirValue v, const struct memrefs_part *p) {
+static MlirValue part_or_all(struct ir_builder *b, MlirValue v, const struct memrefs_part *p) {
   int64_t dims[LEGAL_RANK_MAX];
   const int rank = ir_shape(v, LEGAL_RANK_MAX, dims);
 
   for (int d = 0; d < rank; d++)
     if (dims[d] != p->size[d])
-      return memrefs_subview(e, v, p);
+      return memrefs_subview(b, v, p);
   return v;
 }
 
-static void copy_tiles(struct fill *f, struct emit *e, int d) {
+static void copy_tiles(struct fill *f, struct ir_builder *b, int d) {
   static const int64_t zero[LEGAL_RANK_MAX] = {0};
 
   if (d == f->rank) {
-    MlirValue from = part_or_all(e, f->tile, &(struct memrefs_part){.offset = zero, .size = f->size});
-    MlirValue to = part_or_all(e, f->to, &(struct memrefs_part){.offset = f->offset, .size = f->size, .at = f->at});
-    memrefs_copy(e, from, to);
+    MlirValue from = part_or_all(b, f->tile, &(struct memrefs_part){.offset = zero, .size = f->size});
+    MlirValue to = part_or_all(b, f->to, &(struct memrefs_part){.offset = f->offset, .size = f->size, .at = f->at});
+    memrefs_copy(b, from, to);
     return;
   }
   const int64_t n = f->dims[d] / f->cut[d], rest = f->dims[d] % f->cut[d];
@@ -54,39 +53,40 @@ static void copy_tiles(struct fill *f, struct emit *e, int d) {
   f->offset[d] = 0;
   f->size[d] = f->cut[d];
   if (n > 1) {
-    struct emit in = memrefs_loop(e, n, &f->at[d]);
+    struct ir_builder in;
+    f->at[d] = ir_count_loop(b, n, &in);
     f->at[d] = memrefs_times(&in, f->at[d], f->cut[d]);
     copy_tiles(f, &in, d + 1);
   } else {
-    copy_tiles(f, e, d + 1);
+    copy_tiles(f, b, d + 1);
   }
   if (rest) {
     f->at[d] = (MlirValue){NULL};
     f->offset[d] = n * f->cut[d];
     f->size[d] = rest;
-    copy_tiles(f, e, d + 1);
+    copy_tiles(f, b, d + 1);
   }
 }
 
 static void stage_fill(struct pass_run *run, MlirOperation op) {
-  struct emit e = edit_before(run, op);
+  struct ir_builder b = edit_before(run, op);
   struct fill f = {.to = mlirOperationGetOperand(op, 1)};
 
   f.rank = ir_shape(f.to, LEGAL_RANK_MAX, f.dims);
   if (f.rank < 2) {
     const int64_t n = f.rank ? f.dims[0] : 1;
-    f.to = memrefs_expand(&e, f.to, (int[]){2}, 2, (int64_t[]){1, n});
+    f.to = memrefs_expand(&b, f.to, (int[]){2}, 2, (int64_t[]){1, n});
     f.rank = ir_shape(f.to, LEGAL_RANK_MAX, f.dims);
   }
   for (int d = 0; d < f.rank; d++) {
     const int64_t most = d == 0 ? LEGAL_PARTITIONS : d == f.rank - 1 ? FILL_FREE_MAX : 1;
     f.cut[d] = f.dims[d] < most ? f.dims[d] : most;
   }
-  f.tile = memrefs_alloc(&e, memrefs_type(run->ir->ctx, memrefs_element(f.to), f.rank, f.cut, MEM_SBUF));
+  f.tile = memrefs_alloc(&b, memrefs_type(run->ir->ctx, memrefs_element(f.to), f.rank, f.cut, MEM_SBUF));
   MlirOperation fill = mlirOperationClone(op);
   mlirOperationSetOperand(fill, 1, f.tile);
-  mlirBlockInsertOwnedOperationBefore(e.block, op, fill);
-  copy_tiles(&f, &e, 0);
+  mlirBlockInsertOwnedOperationBefore(b.block, op, fill);
+  copy_tiles(&f, &b, 0);
   mlirOperationDestroy(op);
 }
 
@@ -94,7 +94,7 @@ static void stage_fill(struct pass_run *run, MlirOperation op) {
 
 /* A generic that yields one of its inputs as it is. */
 static bool yields_input(MlirOperation op) {
-  MlirBlock body = edit_body(op);
+  MlirBlock body = ir_body(op);
   MlirOperation end = mlirBlockGetTerminator(body);
   return mlirOperationEqual(mlirBlockGetFirstOperation(body), end) &&
          mlirValueIsABlockArgument(mlirOperationGetOperand(end, 0));
@@ -120,7 +120,7 @@ static void stage_operand(struct pass_run *run, const struct tiled_op *t, int o)
   int64_t dims[LEGAL_RANK_MAX];
   const int rank = ir_shape(v, LEGAL_RANK_MAX, dims), access = buffer_access(t->op, o);
   const bool is_psum = t->kind == SK_MATMUL && o == t->n_operands - 1;
-  struct emit before = edit_before(run, t->op), behind = edit_behind(run, t->op);
+  struct ir_builder before = edit_before(run, t->op), behind = edit_after(run, t->op);
   MlirValue own =
       memrefs_alloc(&before, memrefs_type(run->ir->ctx, memrefs_element(v), rank, dims, is_psum ? MEM_PSUM : MEM_SBUF));
 
@@ -153,8 +153,8 @@ void legal_stage_transpose(struct pass_run *run, MlirOperation op) {
   if (!memrefs_is_dram(mlirOperationGetOperand(op, 0)) || !memrefs_is_dram(to))
     return;
   const int rank = ir_shape(to, LEGAL_RANK_MAX, dims);
-  struct emit e = edit_before(run, op), behind = edit_behind(run, op);
-  MlirValue tile = memrefs_alloc(&e, memrefs_type(e.ctx, memrefs_element(to), rank, dims, MEM_SBUF));
+  struct ir_builder b = edit_before(run, op), behind = edit_after(run, op);
+  MlirValue tile = memrefs_alloc(&b, memrefs_type(b.ctx, memrefs_element(to), rank, dims, MEM_SBUF));
   mlirOperationSetOperand(op, 1, tile);
   memrefs_copy(&behind, tile, to);
 }
@@ -171,7 +171,7 @@ static bool indexes(const struct tiled_op *t, int o, int loop) {
 /* Operand o, with extent 1 along loop p, in a buffer of its own with as many rows as the loop has. */
 static void spread_operand(struct pass_run *run, struct tiled_op *t, int o, int p) {
   MlirValue v = mlirOperationGetOperand(t->op, o);
-  struct emit e = edit_before(run, t->op);
+  struct ir_builder b = edit_before(run, t->op);
   int64_t dims[LEGAL_RANK_MAX], wide[LEGAL_RANK_MAX], zero[LEGAL_RANK_MAX] = {0};
   bool drop[LEGAL_RANK_MAX] = {false};
   const int rank = ir_shape(v, LEGAL_RANK_MAX, dims);
@@ -179,34 +179,18 @@ static void spread_operand(struct pass_run *run, struct tiled_op *t, int o, int 
   for (int d = 0; d < rank; d++)
     wide[d] = d == p ? t->extents[p] : dims[d];
   drop[p] = true;
-  MlirValue own = memrefs_alloc(&e, memrefs_type(e.ctx, memrefs_element(v), rank, wide, MEM_SBUF));
-  MlirValue row = memrefs_subview(&e, v, &(struct memrefs_part){.offset = zero, .size = dims, .drop = drop});
-  MlirNamedAttribute attrs[] = {emit_attr(&e, "dimensions", emit_i64_array(&e, 1, (int64_t[]){p}))};
-  MlirType element = memrefs_element(v), types[] = {element, element};
-  MlirLocation locs[] = {e.loc, e.loc};
-  MlirRegion region = mlirRegionCreate();
-  struct emit body = e;
-  body.block = mlirBlockCreate(2, types, locs);
-  body.before = (MlirOperation){NULL};
-  mlirRegionAppendOwnedBlock(region, body.block);
-  MlirValue yielded = mlirBlockGetArgument(body.block, 0);
-  emit_operation(&body, &(struct emit_op){.name = "linalg.yield", .n_operands = 1, .operands = &yielded});
-  emit_operation(&e, &(struct emit_op){.name = "linalg.broadcast",
-                                       .n_operands = 2,
-                                       .operands = (MlirValue[]){row, own},
-                                       .n_attrs = 1,
-                                       .attrs = attrs,
-                                       .n_regions = 1,
-                                       .regions = &region});
-  MlirAttribute maps = mlirOperationGetAttributeByName(t->op, ir_str("indexing_maps")), now[STRUCTURED_OPERANDS_MAX];
+  MlirValue own = memrefs_alloc(&b, memrefs_type(b.ctx, memrefs_element(v), rank, wide, MEM_SBUF));
+  MlirValue row = memrefs_subview(&b, v, &(struct memrefs_part){.offset = zero, .size = dims, .drop = drop});
+  ir_broadcast(&b, row, own, p);
+  MlirAttribute maps = ir_attr(t->op, "indexing_maps"), now[STRUCTURED_OPERANDS_MAX];
   int64_t results[LEGAL_RANK_MAX];
   t->loop[o][p] = p;
   for (int d = 0; d < rank; d++)
-    results[d] = t->loop[o][d] < 0 ? EMIT_CONST(0) : t->loop[o][d];
+    results[d] = t->loop[o][d] < 0 ? IR_CONST(0) : t->loop[o][d];
   for (int k = 0; k < t->n_operands; k++)
     now[k] = mlirArrayAttrGetElement(maps, k);
-  now[o] = mlirAffineMapAttrGet(emit_map(&e, t->n_loops, rank, results));
-  mlirOperationSetAttributeByName(t->op, ir_str("indexing_maps"), mlirArrayAttrGet(e.ctx, t->n_operands, now));
+  now[o] = mlirAffineMapAttrGet(ir_map(&b, t->n_loops, rank, results));
+  ir_set_attr(t->op, "indexing_maps", mlirArrayAttrGet(b.ctx, t->n_operands, now));
   mlirOperationSetOperand(t->op, o, own);
 }
 
@@ -286,16 +270,16 @@ bool legal_align(const struct legalize *g, MlirOperation op) {
     const int l = legal_partition_loop(g, &t, o);
     if (l == -2 || !indexes(&t, o, p) || (l == p && has_same_parts(g, &t, o, p)))
       continue;
-    struct layout at = {.space = SPACE_SBUF, .partition_dim = 0};
+    struct layout at = {.space = MEM_SBUF, .partition_dim = 0};
     if (!tile_like_result(g, &t, o, p, &at))
       continue;
     MlirValue v = mlirOperationGetOperand(op, o);
-    struct emit e = edit_before(g->run, op);
+    struct ir_builder b = edit_before(g->run, op);
     int64_t dims[LEGAL_RANK_MAX];
     const int rank = ir_shape(v, LEGAL_RANK_MAX, dims);
-    MlirValue own = memrefs_alloc(&e, memrefs_type(e.ctx, memrefs_element(v), rank, dims, MEM_SBUF));
-    layout_write(own, &at, e.loc);
-    memrefs_copy(&e, v, own);
+    MlirValue own = memrefs_alloc(&b, memrefs_type(b.ctx, memrefs_element(v), rank, dims, MEM_SBUF));
+    layout_write(own, &at, b.loc);
+    memrefs_copy(&b, v, own);
     mlirOperationSetOperand(op, o, own);
     pass_remark(g->run, op, "operand %d is copied to the partitions of the result", o);
     changed = true;

@@ -39,7 +39,7 @@ bool linear_add(struct linear *l, MlirValue v, int64_t factor) {
   MlirOperation def = ir_defining_op(v);
   int64_t c;
 
-  if (edit_int(v, &c)) {
+  if (ir_int_constant(v, &c)) {
     l->constant += c * factor;
     return true;
   }
@@ -51,7 +51,7 @@ bool linear_add(struct linear *l, MlirValue v, int64_t factor) {
            linear_add(l, mlirOperationGetOperand(def, 1), -factor);
   if (!mlirOperationIsNull(def) && ir_is(def, "arith.muli"))
     for (int k = 0; k < 2; k++)
-      if (edit_int(mlirOperationGetOperand(def, k), &c))
+      if (ir_int_constant(mlirOperationGetOperand(def, k), &c))
         return linear_add(l, mlirOperationGetOperand(def, 1 - k), factor * c);
   return add_term(l, v, factor);
 }
@@ -63,8 +63,8 @@ static int64_t value_granule(MlirValue v) {
   if (!mlirValueIsABlockArgument(v) || mlirBlockArgumentGetArgNumber(v) != 0)
     return 1;
   MlirOperation loop = mlirBlockGetParentOperation(mlirBlockArgumentGetOwner(v));
-  if (!ir_is(loop, "scf.for") || !edit_int(mlirOperationGetOperand(loop, 0), &from) ||
-      !edit_int(mlirOperationGetOperand(loop, 2), &step))
+  if (!ir_is(loop, "scf.for") || !ir_int_constant(mlirOperationGetOperand(loop, 0), &from) ||
+      !ir_int_constant(mlirOperationGetOperand(loop, 2), &step))
     return 1;
   return legal_gcd(from, step);
 }
@@ -78,13 +78,9 @@ int64_t linear_granule(const struct linear *l) {
 
 /* ---- views ----------------------------------------------------------------------------------------------------- */
 
-static MlirAttribute attr_of(MlirOperation op, const char *name) {
-  return mlirOperationGetAttributeByName(op, ir_str(name));
-}
-
 static bool read_subview(MlirOperation op, struct access *a) {
-  MlirAttribute offsets = attr_of(op, "static_offsets"), sizes = attr_of(op, "static_sizes"),
-                strides = attr_of(op, "static_strides");
+  MlirAttribute offsets = ir_attr(op, "static_offsets"), sizes = ir_attr(op, "static_sizes"),
+                strides = ir_attr(op, "static_strides");
   int64_t shape[LEGAL_RANK_MAX];
   const int n = (int)mlirDenseArrayGetNumElements(offsets),
             rank = ir_shape(mlirOperationGetResult(op, 0), LEGAL_RANK_MAX, shape);
@@ -117,7 +113,7 @@ static bool read_subview(MlirOperation op, struct access *a) {
 static bool read_reshape(MlirOperation op, struct access *a) {
   const bool expands = ir_is(op, "memref.expand_shape");
   MlirType fine = mlirValueGetType(expands ? mlirOperationGetResult(op, 0) : mlirOperationGetOperand(op, 0));
-  MlirAttribute groups = attr_of(op, "reassociation");
+  MlirAttribute groups = ir_attr(op, "reassociation");
   const int n = (int)mlirArrayAttrGetNumElements(groups), n_fine = (int)mlirShapedTypeGetRank(fine);
   int coarse[LEGAL_RANK_MAX], before[LEGAL_RANK_MAX];
 

@@ -6,10 +6,6 @@
 #include "mlir-c/BuiltinAttributes.h"
 #include "mlir-c/BuiltinTypes.h"
 
-static MlirAttribute attr_of(MlirOperation op, const char *name) {
-  return mlirOperationGetAttributeByName(op, ir_str(name));
-}
-
 bool buffer_is_view(MlirOperation op) {
   static const char *const views[] = {"memref.subview",          "memref.cast",    "memref.collapse_shape",
                                       "memref.expand_shape",     "memref.reshape", "memref.transpose",
@@ -44,10 +40,10 @@ static int linalg_access(MlirOperation op, intptr_t k) {
 
   if (!structured_read(op, &s) || mlirOperationGetNumRegions(op) < 1)
     return BUFFER_READS | BUFFER_WRITES;
-  MlirBlock body = mlirRegionGetFirstBlock(mlirOperationGetRegion(op, 0));
+  MlirBlock body = ir_body(op);
   if (mlirBlockIsNull(body) || k >= mlirBlockGetNumArguments(body))
     return BUFFER_READS | BUFFER_WRITES;
-  bool reads = !mlirOpOperandIsNull(mlirValueGetFirstUse(mlirBlockGetArgument(body, k)));
+  bool reads = ir_is_used(mlirBlockGetArgument(body, k));
   if (k < s.n_inputs)
     return BUFFER_READS;
   return BUFFER_WRITES | (reads ? BUFFER_READS : 0);
@@ -139,7 +135,7 @@ static bool same_step(MlirOperation x, MlirOperation y) {
       return false;
   static const char *const parts[] = {"static_offsets", "static_sizes", "static_strides"};
   for (int k = 0; k < 3; k++)
-    if (!mlirAttributeEqual(attr_of(x, parts[k]), attr_of(y, parts[k])))
+    if (!mlirAttributeEqual(ir_attr(x, parts[k]), ir_attr(y, parts[k])))
       return false;
   return true;
 }
@@ -148,7 +144,7 @@ static bool constant_index(MlirValue v, int64_t *out) {
   MlirOperation def = ir_defining_op(v);
   if (mlirOperationIsNull(def) || !ir_is(def, "arith.constant") || !mlirTypeIsAIndex(mlirValueGetType(v)))
     return false;
-  *out = mlirIntegerAttrGetValueInt(attr_of(def, "value"));
+  *out = mlirIntegerAttrGetValueInt(ir_attr(def, "value"));
   return true;
 }
 
@@ -165,7 +161,7 @@ static int64_t stride_in(MlirOperation loop, MlirValue v) {
     else if (constant_index(mlirOperationGetOperand(def, 0), &factor))
       v = mlirOperationGetOperand(def, 1);
   }
-  MlirBlock body = mlirRegionGetFirstBlock(mlirOperationGetRegion(loop, 0));
+  MlirBlock body = ir_body(loop);
   return mlirValueEqual(v, mlirBlockGetArgument(body, 0)) ? step * factor : 0;
 }
 
@@ -173,8 +169,8 @@ static int64_t stride_in(MlirOperation loop, MlirValue v) {
 static bool move_apart(MlirOperation loop, MlirOperation x, MlirOperation y) {
   if (!ir_is(x, "memref.subview") || !ir_is(y, "memref.subview"))
     return false;
-  MlirAttribute ox = attr_of(x, "static_offsets"), oy = attr_of(y, "static_offsets"), sx = attr_of(x, "static_sizes"),
-                sy = attr_of(y, "static_sizes"), tx = attr_of(x, "static_strides"), ty = attr_of(y, "static_strides");
+  MlirAttribute ox = ir_attr(x, "static_offsets"), oy = ir_attr(y, "static_offsets"), sx = ir_attr(x, "static_sizes"),
+                sy = ir_attr(y, "static_sizes"), tx = ir_attr(x, "static_strides"), ty = ir_attr(y, "static_strides");
   intptr_t px = 1, py = 1;
 
   for (intptr_t d = 0; d < mlirDenseArrayGetNumElements(ox); d++) {
@@ -266,8 +262,8 @@ static void keep_dims(struct box *b, MlirOperation op, int source_rank, MlirAttr
 }
 
 static bool narrow(struct box *b, MlirOperation op) {
-  MlirAttribute offsets = attr_of(op, "static_offsets"), sizes = attr_of(op, "static_sizes"),
-                strides = attr_of(op, "static_strides");
+  MlirAttribute offsets = ir_attr(op, "static_offsets"), sizes = ir_attr(op, "static_sizes"),
+                strides = ir_attr(op, "static_strides");
   const int rank = (int)mlirDenseArrayGetNumElements(offsets);
   intptr_t next = 1;
 

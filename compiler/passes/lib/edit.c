@@ -8,55 +8,25 @@
 
 /* ---- places ----------------------------------------------------------------------------------------------------- */
 
-struct emit edit_before(struct pass_run *run, MlirOperation op) {
-  return (struct emit){.ctx = run->ir->ctx,
-                       .block = mlirOperationGetBlock(op),
-                       .loc = mlirOperationGetLocation(op),
-                       .arena = run->arena,
-                       .before = op};
+struct ir_builder edit_before(struct pass_run *run, MlirOperation op) {
+  return (struct ir_builder){.ctx = run->ir->ctx,
+                             .block = mlirOperationGetBlock(op),
+                             .loc = mlirOperationGetLocation(op),
+                             .arena = run->arena,
+                             .before = op};
 }
 
-struct emit edit_behind(struct pass_run *run, MlirOperation op) {
-  struct emit e = edit_before(run, op);
+struct ir_builder edit_after(struct pass_run *run, MlirOperation op) {
+  struct ir_builder b = edit_before(run, op);
   do
-    e.before = mlirOperationGetNextInBlock(e.before);
-  while (!mlirOperationIsNull(e.before) && edit_is_nkipy(e.before));
-  return e;
-}
-
-MlirBlock edit_body(MlirOperation op) {
-  return mlirRegionGetFirstBlock(mlirOperationGetRegion(op, 0));
+    b.before = mlirOperationGetNextInBlock(b.before);
+  while (!mlirOperationIsNull(b.before) && edit_is_nkipy(b.before));
+  return b;
 }
 
 bool edit_is_nkipy(MlirOperation op) {
   MlirStringRef n = mlirIdentifierStr(mlirOperationGetName(op));
   return n.length > 6 && !memcmp(n.data, "nkipy.", 6);
-}
-
-/* ---- constants -------------------------------------------------------------------------------------------------- */
-
-MlirAttribute edit_constant(MlirValue v) {
-  MlirOperation def = ir_defining_op(v);
-  if (mlirOperationIsNull(def) || !ir_is(def, "arith.constant"))
-    return mlirAttributeGetNull();
-  return mlirOperationGetAttributeByName(def, ir_str("value"));
-}
-
-bool edit_int(MlirValue v, int64_t *out) {
-  MlirAttribute a = edit_constant(v);
-  if (mlirAttributeIsNull(a) || !mlirAttributeIsAInteger(a))
-    return false;
-  *out = mlirIntegerAttrGetValueInt(a);
-  return true;
-}
-
-bool edit_is_zero(MlirValue v) {
-  MlirAttribute a = edit_constant(v);
-  if (mlirAttributeIsNull(a))
-    return false;
-  if (mlirAttributeIsAFloat(a))
-    return mlirFloatAttrGetValueDouble(a) == 0;
-  return mlirAttributeIsAInteger(a) && mlirIntegerAttrGetValueInt(a) == 0;
 }
 
 /* ---- bodies ----------------------------------------------------------------------------------------------------- */
@@ -86,7 +56,7 @@ static bool is_with_argument(MlirValue v, const char *flt, const char *integer, 
 }
 
 bool edit_multiplies_and_adds(MlirOperation generic) {
-  MlirBlock body = edit_body(generic);
+  MlirBlock body = ir_body(generic);
   MlirValue product, rest, yielded = mlirOperationGetOperand(mlirBlockGetTerminator(body), 0);
 
   for (MlirOperation o = mlirBlockGetFirstOperation(body); !mlirOperationIsNull(o); o = mlirOperationGetNextInBlock(o))
@@ -119,7 +89,7 @@ static bool is_unused(MlirOperation op) {
   if (!mlirOperationGetNumResults(op))
     return false;
   for (intptr_t r = 0; r < mlirOperationGetNumResults(op); r++)
-    if (!mlirOpOperandIsNull(mlirValueGetFirstUse(mlirOperationGetResult(op, r))))
+    if (ir_is_used(mlirOperationGetResult(op, r)))
       return false;
   return true;
 }
@@ -160,8 +130,21 @@ static void fold_round_trip(MlirOperation op) {
   if (mlirOperationIsNull(inner) || (!ir_is(inner, "tensor.collapse_shape") && !ir_is(inner, "tensor.expand_shape")))
     return;
   MlirValue first = mlirOperationGetOperand(inner, 0);
-  if (mlirTypeEqual(mlirValueGetType(first), mlirValueGetType(emit_result(op))))
-    mlirValueReplaceAllUsesOfWith(emit_result(op), first);
+  if (mlirTypeEqual(mlirValueGetType(first), mlirValueGetType(ir_result(op))))
+    mlirValueReplaceAllUsesOfWith(ir_result(op), first);
+}
+
+void edit_retype_function(struct pass_run *run, MlirOperation function) {
+  MlirBlock body = ir_body(function);
+  MlirOperation end = mlirBlockGetTerminator(body);
+  const intptr_t n = mlirBlockGetNumArguments(body), m = mlirOperationGetNumOperands(end);
+  MlirType *types = arena_new_array(run->arena, MlirType, (size_t)(n + m));
+
+  for (intptr_t k = 0; k < n; k++)
+    types[k] = mlirValueGetType(mlirBlockGetArgument(body, k));
+  for (intptr_t k = 0; k < m; k++)
+    types[n + k] = mlirValueGetType(mlirOperationGetOperand(end, k));
+  ir_set_attr(function, "function_type", mlirTypeAttrGet(mlirFunctionTypeGet(run->ir->ctx, n, types, m, types + n)));
 }
 
 void edit_sweep(struct pass_run *run) {
@@ -176,53 +159,28 @@ void edit_sweep(struct pass_run *run) {
 
 /* ---- shapes ----------------------------------------------------------------------------------------------------- */
 
-MlirType edit_tensor(MlirType element, int rank, const int64_t *dims) {
-  return mlirRankedTensorTypeGet(rank, dims, element, mlirAttributeGetNull());
-}
-
 /* The same reshape of v, if the block has it in front of where e stands; a null value otherwise. */
-static MlirValue existing(const struct emit *e, const char *name, MlirValue v, MlirType to) {
+static MlirValue existing(const struct ir_builder *b, const char *name, MlirValue v, MlirType to) {
   for (MlirOpOperand u = mlirValueGetFirstUse(v); !mlirOpOperandIsNull(u); u = mlirOpOperandGetNextUse(u)) {
     MlirOperation op = mlirOpOperandGetOwner(u);
-    if (ir_is(op, name) && mlirTypeEqual(mlirValueGetType(emit_result(op)), to) &&
-        mlirBlockEqual(mlirOperationGetBlock(op), e->block) && !mlirOperationIsNull(e->before) &&
-        mlirOperationIsBeforeInBlock(op, e->before))
-      return emit_result(op);
+    if (ir_is(op, name) && mlirTypeEqual(mlirValueGetType(ir_result(op)), to) &&
+        mlirBlockEqual(mlirOperationGetBlock(op), b->block) && !mlirOperationIsNull(b->before) &&
+        mlirOperationIsBeforeInBlock(op, b->before))
+      return ir_result(op);
   }
   return (MlirValue){NULL};
 }
 
-static MlirValue collapse(struct emit *e, MlirValue v, int rank, const int64_t *dims, const int *end) {
-  MlirType to = edit_tensor(emit_value_element_type(v), rank, dims);
-  MlirNamedAttribute attr = emit_attr(e, "reassociation", emit_reassociation(e, rank, end));
-  MlirValue known = existing(e, "tensor.collapse_shape", v, to);
-
-  if (!mlirValueIsNull(known))
-    return known;
-  return emit_result(emit_operation(e, &(struct emit_op){.name = "tensor.collapse_shape",
-                                                         .n_operands = 1,
-                                                         .operands = &v,
-                                                         .n_results = 1,
-                                                         .results = &to,
-                                                         .n_attrs = 1,
-                                                         .attrs = &attr}));
+static MlirValue collapse(struct ir_builder *b, MlirValue v, int rank, const int64_t *dims, const int *end) {
+  MlirType to = ir_tensor_of(ir_value_element(v), rank, dims);
+  MlirValue known = existing(b, "tensor.collapse_shape", v, to);
+  return mlirValueIsNull(known) ? ir_collapse_shape(b, v, to, rank, end) : known;
 }
 
-static MlirValue expand(struct emit *e, MlirValue v, int n, const int *end, int rank, const int64_t *dims) {
-  MlirType to = edit_tensor(emit_value_element_type(v), rank, dims);
-  MlirNamedAttribute attrs[] = {emit_attr(e, "reassociation", emit_reassociation(e, n, end)),
-                                emit_attr(e, "static_output_shape", emit_i64_array(e, rank, dims))};
-  MlirValue known = existing(e, "tensor.expand_shape", v, to);
-
-  if (!mlirValueIsNull(known))
-    return known;
-  return emit_result(emit_operation(e, &(struct emit_op){.name = "tensor.expand_shape",
-                                                         .n_operands = 1,
-                                                         .operands = &v,
-                                                         .n_results = 1,
-                                                         .results = &to,
-                                                         .n_attrs = 2,
-                                                         .attrs = attrs}));
+static MlirValue expand(struct ir_builder *b, MlirValue v, int n, const int *end, int rank, const int64_t *dims) {
+  MlirType to = ir_tensor_of(ir_value_element(v), rank, dims);
+  MlirValue known = existing(b, "tensor.expand_shape", v, to);
+  return mlirValueIsNull(known) ? ir_expand_shape(b, v, to, n, end, rank, dims) : known;
 }
 
 /* The value that v is a reshape of, or v. */
@@ -238,19 +196,7 @@ static bool has_shape(MlirValue v, int rank, const int64_t *dims) {
   return ir_shape(v, STRUCTURED_LOOPS_MAX, own) == rank && (!rank || !memcmp(own, dims, (size_t)rank * sizeof *own));
 }
 
-MlirValue edit_transpose(struct emit *e, MlirValue v, int rank, const int64_t *permutation) {
-  int64_t from[STRUCTURED_LOOPS_MAX], to[STRUCTURED_LOOPS_MAX];
-  ir_shape(v, STRUCTURED_LOOPS_MAX, from);
-  for (int i = 0; i < rank; i++)
-    to[i] = from[permutation[i]];
-
-  MlirType type = edit_tensor(emit_value_element_type(v), rank, to);
-  MlirValue empty = emit_op1(e, "tensor.empty", type, 0, NULL);
-  MlirNamedAttribute attr = emit_attr(e, "permutation", emit_i64_array(e, rank, permutation));
-  return emit_result(emit_linalg_copying(e, "linalg.transpose", v, empty, attr));
-}
-
-MlirValue edit_reshape(struct emit *e, MlirValue v, int rank, const int64_t *dims) {
+MlirValue edit_reshape(struct ir_builder *b, MlirValue v, int rank, const int64_t *dims) {
   int64_t from[STRUCTURED_LOOPS_MAX], total = 1;
   int end[STRUCTURED_LOOPS_MAX];
 
@@ -263,30 +209,30 @@ MlirValue edit_reshape(struct emit *e, MlirValue v, int rank, const int64_t *dim
   MlirOperation def = ir_defining_op(v);
   if (n == 2 && rank == 2 && from[0] == dims[1] && from[1] == dims[0] && (from[0] == 1 || from[1] == 1) &&
       !mlirOperationIsNull(def) && structured_read(def, &(struct structured){0}))
-    return edit_transpose(e, v, 2, (int64_t[]){1, 0});
-  if (n > rank && rank && emit_group_dims(rank, dims, n, from, end))
-    return collapse(e, v, rank, dims, end);
-  if (n < rank && n && emit_group_dims(n, from, rank, dims, end))
-    return expand(e, v, n, end, rank, dims);
+    return ir_result(ir_transpose(b, v, 2, (int64_t[]){1, 0}));
+  if (n > rank && rank && ir_group_dims(rank, dims, n, from, end))
+    return collapse(b, v, rank, dims, end);
+  if (n < rank && n && ir_group_dims(n, from, rank, dims, end))
+    return expand(b, v, n, end, rank, dims);
   for (int i = 0; i < n; i++)
     total *= from[i];
   const int flat = n && rank; /* the rank in between: 1, or 0 from or to a scalar */
   if (n > flat)
-    v = collapse(e, v, flat, &total, (int[]){n});
-  return rank > flat ? expand(e, v, flat, (int[]){rank}, rank, dims) : v;
+    v = collapse(b, v, flat, &total, (int[]){n});
+  return rank > flat ? expand(b, v, flat, (int[]){rank}, rank, dims) : v;
 }
 
-MlirValue edit_reshape_init(struct emit *e, MlirValue init, int rank, const int64_t *dims) {
+MlirValue edit_reshape_init(struct ir_builder *b, MlirValue init, int rank, const int64_t *dims) {
   MlirOperation def = ir_defining_op(init);
 
   if (has_shape(init, rank, dims))
     return init;
   if (!mlirOperationIsNull(def) && ir_is(def, "tensor.empty"))
-    return emit_op1(e, "tensor.empty", edit_tensor(emit_value_element_type(init), rank, dims), 0, NULL);
+    return ir_empty_of(b, ir_tensor_of(ir_value_element(init), rank, dims));
   if (mlirOperationIsNull(def) || !ir_is(def, "linalg.fill"))
-    return edit_reshape(e, init, rank, dims);
-  struct emit at = *e;
+    return edit_reshape(b, init, rank, dims);
+  struct ir_builder at = *b;
   at.loc = mlirOperationGetLocation(def);
-  return emit_fill(&at, mlirOperationGetOperand(def, 0),
-                   edit_reshape_init(&at, mlirOperationGetOperand(def, 1), rank, dims));
+  return ir_fill(&at, mlirOperationGetOperand(def, 0),
+                 edit_reshape_init(&at, mlirOperationGetOperand(def, 1), rank, dims));
 }

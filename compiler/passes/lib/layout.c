@@ -12,7 +12,7 @@ bool layout_is_annotation(MlirOperation op) {
 
 const char *layout_space_name(int space) {
   static const char *const names[] = {"no memory", "HBM", "PSUM", "SBUF", "shared HBM", "constant memory"};
-  return space >= 0 && space <= SPACE_CONSTANT ? names[space] : "unknown memory";
+  return space >= 0 && space <= MEM_CONSTANT ? names[space] : "unknown memory";
 }
 
 const char *layout_ints(struct arena *a, int n, const int64_t *v) {
@@ -25,7 +25,7 @@ const char *layout_ints(struct arena *a, int n, const int64_t *v) {
 /* ---- reading ---------------------------------------------------------------------------------------------------- */
 
 static int read_ints(MlirOperation op, const char *name, int64_t *out) {
-  MlirAttribute a = mlirOperationGetAttributeByName(op, ir_str(name));
+  MlirAttribute a = ir_attr(op, name);
   if (mlirAttributeIsNull(a) || !mlirAttributeIsADenseI64Array(a))
     return 0;
   intptr_t n = mlirDenseArrayGetNumElements(a);
@@ -35,7 +35,7 @@ static int read_ints(MlirOperation op, const char *name, int64_t *out) {
 }
 
 static int read_int(MlirOperation op, const char *name, int missing) {
-  MlirAttribute a = mlirOperationGetAttributeByName(op, ir_str(name));
+  MlirAttribute a = ir_attr(op, name);
   return mlirAttributeIsNull(a) || !mlirAttributeIsAInteger(a) ? missing : (int)mlirIntegerAttrGetValueInt(a);
 }
 
@@ -78,7 +78,7 @@ static int annotations(MlirValue v, const char *name, MlirOperation *out) {
 }
 
 struct layout layout_read(MlirValue v) {
-  struct layout l = {.space = SPACE_NONE, .partition_dim = -1};
+  struct layout l = {.space = MEM_NONE, .partition_dim = -1};
   MlirOperation ops[ANNOTATIONS_MAX];
 
   for (int i = annotations(v, layout_name, ops) - 1; i >= 0; i--)
@@ -133,7 +133,7 @@ static MlirOperation only(MlirValue v, const char *name, MlirLocation loc, bool 
 
 static void set_int(MlirOperation op, const char *name, int value) {
   MlirType i32 = mlirIntegerTypeGet(mlirOperationGetContext(op), 32);
-  mlirOperationSetAttributeByName(op, ir_str(name), mlirIntegerAttrGet(i32, value));
+  ir_set_attr(op, name, mlirIntegerAttrGet(i32, value));
 }
 
 static void unset(MlirOperation op, const char *name) {
@@ -141,7 +141,7 @@ static void unset(MlirOperation op, const char *name) {
 }
 
 static void set_ints(MlirOperation op, const char *name, int n, const int64_t *v) {
-  mlirOperationSetAttributeByName(op, ir_str(name), mlirDenseI64ArrayGet(mlirOperationGetContext(op), n, v));
+  ir_set_attr(op, name, mlirDenseI64ArrayGet(mlirOperationGetContext(op), n, v));
 }
 
 void layout_write(MlirValue v, const struct layout *l, MlirLocation loc) {
@@ -150,7 +150,7 @@ void layout_write(MlirValue v, const struct layout *l, MlirLocation loc) {
     set_ints(tile, "loop_tile_size", l->n_loop, l->loop);
 
   MlirOperation layout = only(v, layout_name, loc, true);
-  if (l->space != SPACE_NONE)
+  if (l->space != MEM_NONE)
     set_int(layout, "mem_space", l->space);
   else
     unset(layout, "mem_space");

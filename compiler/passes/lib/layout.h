@@ -6,15 +6,14 @@
 #ifndef PASSES_LAYOUT_H
 #define PASSES_LAYOUT_H
 
+#include "base/memory.h"
 #include "ir/structured.h"
 #include "passes/pass.h"
-
-enum { SPACE_NONE, SPACE_HBM, SPACE_PSUM, SPACE_SBUF, SPACE_SHARED_HBM, SPACE_CONSTANT };
 
 /* What the annotations of one value say. */
 struct layout {
   MlirOperation layout_op, tile_op; /* null operations if there are none */
-  int space;                        /* SPACE_NONE if not said */
+  int space;                        /* MEM_NONE if not said */
   int partition_dim;                /* -1 if not said */
   int n_tile, n_loop;               /* 0 if not said */
   int64_t tile[STRUCTURED_LOOPS_MAX], loop[STRUCTURED_LOOPS_MAX];

@@ -60,26 +60,22 @@ static bool is_identity(MlirType t) {
 
 /* ---- allocations and copies ------------------------------------------------------------------------------------ */
 
-MlirValue memrefs_alloc(struct emit *e, MlirType type) {
-  MlirNamedAttribute attrs[] = {
-      emit_attr(e, "alignment", mlirIntegerAttrGet(mlirIntegerTypeGet(e->ctx, 64), 64)),
-      emit_attr(e, "operandSegmentSizes", mlirDenseI32ArrayGet(e->ctx, 2, (int32_t[]){0, 0}))};
-  return emit_result(emit_operation(
-      e, &(struct emit_op){.name = "memref.alloc", .n_results = 1, .results = &type, .n_attrs = 2, .attrs = attrs}));
+MlirValue memrefs_alloc(struct ir_builder *b, MlirType type) {
+  MlirNamedAttribute attrs[] = {ir_named(b, "alignment", ir_i64_attr(b, 64)), ir_segments(b, 2, (int32_t[]){0, 0})};
+  return ir_op1_with(b, "memref.alloc", type, 0, NULL, 2, attrs);
 }
 
-MlirOperation memrefs_copy(struct emit *e, MlirValue from, MlirValue to) {
-  return emit_operation(e,
-                        &(struct emit_op){.name = "memref.copy", .n_operands = 2, .operands = (MlirValue[]){from, to}});
+MlirOperation memrefs_copy(struct ir_builder *b, MlirValue from, MlirValue to) {
+  return ir_op0(b, "memref.copy", 2, (MlirValue[]){from, to});
 }
 
-MlirOperation memrefs_dealloc(struct emit *e, MlirValue v) {
-  return emit_operation(e, &(struct emit_op){.name = "memref.dealloc", .n_operands = 1, .operands = &v});
+MlirOperation memrefs_dealloc(struct ir_builder *b, MlirValue v) {
+  return ir_op0(b, "memref.dealloc", 1, &v);
 }
 
 /* ---- views ----------------------------------------------------------------------------------------------------- */
 
-MlirValue memrefs_subview(struct emit *e, MlirValue v, const struct memrefs_part *p) {
+MlirValue memrefs_subview(struct ir_builder *b, MlirValue v, const struct memrefs_part *p) {
   const int64_t dynamic = mlirShapedTypeGetDynamicStrideOrOffset();
   int64_t strides[STRUCTURED_LOOPS_MAX], at[STRUCTURED_LOOPS_MAX], ones[STRUCTURED_LOOPS_MAX];
   int64_t dims[STRUCTURED_LOOPS_MAX], kept[STRUCTURED_LOOPS_MAX], offset;
@@ -104,22 +100,14 @@ MlirValue memrefs_subview(struct emit *e, MlirValue v, const struct memrefs_part
     dims[n_kept] = p->size[d];
     kept[n_kept++] = strides[d];
   }
-  MlirType result = view_type(v, n_kept, dims, offset, kept);
-  MlirNamedAttribute attrs[] = {
-      emit_attr(e, "static_offsets", emit_i64_array(e, rank, at)),
-      emit_attr(e, "static_sizes", emit_i64_array(e, rank, p->size)),
-      emit_attr(e, "static_strides", emit_i64_array(e, rank, ones)),
-      emit_attr(e, "operandSegmentSizes", mlirDenseI32ArrayGet(e->ctx, 4, (int32_t[]){1, n - 1, 0, 0}))};
-  return emit_result(emit_operation(e, &(struct emit_op){.name = "memref.subview",
-                                                         .n_operands = n,
-                                                         .operands = operands,
-                                                         .n_results = 1,
-                                                         .results = &result,
-                                                         .n_attrs = 4,
-                                                         .attrs = attrs}));
+  MlirNamedAttribute attrs[] = {ir_named(b, "static_offsets", ir_i64_array(b, rank, at)),
+                                ir_named(b, "static_sizes", ir_i64_array(b, rank, p->size)),
+                                ir_named(b, "static_strides", ir_i64_array(b, rank, ones)),
+                                ir_segments(b, 4, (int32_t[]){1, n - 1, 0, 0})};
+  return ir_op1_with(b, "memref.subview", view_type(v, n_kept, dims, offset, kept), n, operands, 4, attrs);
 }
 
-MlirValue memrefs_collapse(struct emit *e, MlirValue v, int n, const int *end) {
+MlirValue memrefs_collapse(struct ir_builder *b, MlirValue v, int n, const int *end) {
   int64_t strides[STRUCTURED_LOOPS_MAX], dims[STRUCTURED_LOOPS_MAX], kept[STRUCTURED_LOOPS_MAX], offset;
   MlirType t = mlirValueGetType(v);
   int d = 0;
@@ -134,19 +122,12 @@ MlirValue memrefs_collapse(struct emit *e, MlirValue v, int n, const int *end) {
     for (; d < end[k]; d++)
       dims[k] *= mlirShapedTypeGetDimSize(t, d);
   }
-  MlirType result = is_identity(t) ? memrefs_type(e->ctx, memrefs_element(v), n, dims, memrefs_space(v))
+  MlirType result = is_identity(t) ? memrefs_type(b->ctx, memrefs_element(v), n, dims, memrefs_space(v))
                                    : view_type(v, n, dims, offset, kept);
-  MlirNamedAttribute attr = emit_attr(e, "reassociation", emit_reassociation(e, n, end));
-  return emit_result(emit_operation(e, &(struct emit_op){.name = "memref.collapse_shape",
-                                                         .n_operands = 1,
-                                                         .operands = &v,
-                                                         .n_results = 1,
-                                                         .results = &result,
-                                                         .n_attrs = 1,
-                                                         .attrs = &attr}));
+  return ir_collapse_shape(b, v, result, n, end);
 }
 
-MlirValue memrefs_expand(struct emit *e, MlirValue v, const int *end, int rank, const int64_t *dims) {
+MlirValue memrefs_expand(struct ir_builder *b, MlirValue v, const int *end, int rank, const int64_t *dims) {
   const int64_t dynamic = mlirShapedTypeGetDynamicStrideOrOffset();
   int64_t strides[STRUCTURED_LOOPS_MAX], all[STRUCTURED_LOOPS_MAX], offset;
   MlirType t = mlirValueGetType(v);
@@ -160,28 +141,16 @@ MlirValue memrefs_expand(struct emit *e, MlirValue v, const int *end, int rank, 
       all[d] = strides[k];
       strides[k] = strides[k] == dynamic ? dynamic : strides[k] * dims[d];
     }
-  MlirType result = is_identity(t) ? memrefs_type(e->ctx, memrefs_element(v), rank, dims, memrefs_space(v))
+  MlirType result = is_identity(t) ? memrefs_type(b->ctx, memrefs_element(v), rank, dims, memrefs_space(v))
                                    : view_type(v, rank, dims, offset, all);
-  MlirNamedAttribute attrs[] = {emit_attr(e, "reassociation", emit_reassociation(e, n, end)),
-                                emit_attr(e, "static_output_shape", emit_i64_array(e, rank, dims))};
-  return emit_result(emit_operation(e, &(struct emit_op){.name = "memref.expand_shape",
-                                                         .n_operands = 1,
-                                                         .operands = &v,
-                                                         .n_results = 1,
-                                                         .results = &result,
-                                                         .n_attrs = 2,
-                                                         .attrs = attrs}));
+  return ir_expand_shape(b, v, result, n, end, rank, dims);
 }
 
 /* ---- changing the types of views ------------------------------------------------------------------------------- */
 
-static MlirAttribute attr_of(MlirOperation op, const char *name) {
-  return mlirOperationGetAttributeByName(op, ir_str(name));
-}
-
 /* Which dimensions a subview keeps: those whose sizes are the result's, from left to right. */
 static void kept_dims(MlirOperation op, bool *kept) {
-  MlirAttribute sizes = attr_of(op, "static_sizes");
+  MlirAttribute sizes = ir_attr(op, "static_sizes");
   MlirType t = mlirValueGetType(mlirOperationGetResult(op, 0));
   const int n = (int)mlirDenseArrayGetNumElements(sizes), rank = (int)mlirShapedTypeGetRank(t);
 
@@ -205,7 +174,7 @@ static MlirType subview_type(MlirOperation op, MlirType source) {
   const int64_t dynamic = mlirShapedTypeGetDynamicStrideOrOffset();
   int64_t strides[STRUCTURED_LOOPS_MAX], result[STRUCTURED_LOOPS_MAX], offset;
   bool kept[STRUCTURED_LOOPS_MAX];
-  MlirAttribute offsets = attr_of(op, "static_offsets"), steps = attr_of(op, "static_strides");
+  MlirAttribute offsets = ir_attr(op, "static_offsets"), steps = ir_attr(op, "static_strides");
   int n = 0;
 
   mlirMemRefTypeGetStridesAndOffset(source, strides, &offset);
@@ -225,7 +194,7 @@ static MlirType reshape_type(MlirOperation op, MlirType source) {
   const bool expands = ir_is(op, "memref.expand_shape");
   int64_t strides[STRUCTURED_LOOPS_MAX], result[STRUCTURED_LOOPS_MAX], offset;
   MlirType was = mlirValueGetType(mlirOperationGetResult(op, 0));
-  MlirAttribute groups = attr_of(op, "reassociation");
+  MlirAttribute groups = ir_attr(op, "reassociation");
 
   if (is_identity(source)) {
     for (intptr_t d = 0; d < mlirShapedTypeGetRank(was); d++)
@@ -323,25 +292,10 @@ void memrefs_retype_views(MlirValue v) {
 
 /* ---- loops ----------------------------------------------------------------------------------------------------- */
 
-struct emit memrefs_loop(struct emit *e, int64_t n, MlirValue *iv) {
-  MlirValue bounds[] = {emit_index(e, 0), emit_index(e, n), emit_index(e, 1)};
-  MlirType index = emit_index_type(e);
-  MlirBlock body = mlirBlockCreate(1, &index, &e->loc);
-  MlirRegion region = mlirRegionCreate();
-
-  mlirRegionAppendOwnedBlock(region, body);
-  emit_operation(
-      e, &(struct emit_op){.name = "scf.for", .n_operands = 3, .operands = bounds, .n_regions = 1, .regions = &region});
-  *iv = mlirBlockGetArgument(body, 0);
-  struct emit in = {.ctx = e->ctx, .block = body, .loc = e->loc, .arena = e->arena};
-  in.before = emit_operation(&in, &(struct emit_op){.name = "scf.yield"});
-  return in;
+MlirValue memrefs_times(struct ir_builder *b, MlirValue v, int64_t factor) {
+  return factor == 1 ? v : ir_binary(b, "arith.muli", v, ir_index(b, factor));
 }
 
-MlirValue memrefs_times(struct emit *e, MlirValue v, int64_t factor) {
-  return factor == 1 ? v : emit_binary(e, "arith.muli", v, emit_index(e, factor));
-}
-
-MlirValue memrefs_plus(struct emit *e, MlirValue v, int64_t by) {
-  return by == 0 ? v : emit_binary(e, "arith.addi", v, emit_index(e, by));
+MlirValue memrefs_plus(struct ir_builder *b, MlirValue v, int64_t by) {
+  return by == 0 ? v : ir_binary(b, "arith.addi", v, ir_index(b, by));
 }

@@ -2,7 +2,8 @@
 #ifndef PASSES_MEMREFS_H
 #define PASSES_MEMREFS_H
 
-#include "linalg/emit.h"
+#include "ir/build.h"
+#include "base/memory.h"
 #include "passes/pass.h"
 
 /* memref<dims x element, space>, row-major; space is an enum mem_space. */
@@ -13,10 +14,10 @@ int memrefs_space(MlirValue v);         /* enum mem_space, MEM_NONE if it has no
 bool memrefs_is_on_chip(MlirValue v);   /* in SBUF or PSUM */
 bool memrefs_is_dram(MlirValue v);      /* in Hbm or SharedHbm */
 
-MlirValue memrefs_alloc(struct emit *e, MlirType type);
-MlirOperation memrefs_copy(struct emit *e, MlirValue from, MlirValue to);
+MlirValue memrefs_alloc(struct ir_builder *b, MlirType type);
+MlirOperation memrefs_copy(struct ir_builder *b, MlirValue from, MlirValue to);
 /* memref.memory operations without results: "memref.dealloc". */
-MlirOperation memrefs_dealloc(struct emit *e, MlirValue v);
+MlirOperation memrefs_dealloc(struct ir_builder *b, MlirValue v);
 
 /* A part of v with unit strides: first element at[d] if not null, else offset[d].  Dimensions d with drop[d] (extent 1)
  * are left out of the result; drop NULL keeps all. */
@@ -25,11 +26,11 @@ struct memrefs_part {
   MlirValue const *at;
   const bool *drop;
 };
-MlirValue memrefs_subview(struct emit *e, MlirValue v, const struct memrefs_part *p);
+MlirValue memrefs_subview(struct ir_builder *b, MlirValue v, const struct memrefs_part *p);
 /* Dimensions end[k-1] … end[k]-1 become one. */
-MlirValue memrefs_collapse(struct emit *e, MlirValue v, int n, const int *end);
+MlirValue memrefs_collapse(struct ir_builder *b, MlirValue v, int n, const int *end);
 /* Dimension k becomes dimensions end[k-1] … end[k]-1 of the given shape. */
-MlirValue memrefs_expand(struct emit *e, MlirValue v, const int *end, int rank, const int64_t *dims);
+MlirValue memrefs_expand(struct ir_builder *b, MlirValue v, const int *end, int rank, const int64_t *dims);
 
 /* Whether views of a value of type t, all the way down, can be given other strides and memory: casts, subviews and
  * expand_shape can, a collapse_shape if what it merges stays contiguous.  Not if v is returned or handed on. */
@@ -40,10 +41,8 @@ void memrefs_retype_views(MlirValue v);
 /* Removes copies within one memory that nobody needs: what eliminate-same-memspace-copy does. */
 void memrefs_drop_copies(struct pass_run *run);
 
-/* scf.for from 0 to n by 1; *iv is its counter.  Operations put into the result go into its body. */
-struct emit memrefs_loop(struct emit *e, int64_t n, MlirValue *iv);
 /* v * factor, v + by as index values; factor 1 and constant 0 make nothing. */
-MlirValue memrefs_times(struct emit *e, MlirValue v, int64_t factor);
-MlirValue memrefs_plus(struct emit *e, MlirValue v, int64_t by);
+MlirValue memrefs_times(struct ir_builder *b, MlirValue v, int64_t factor);
+MlirValue memrefs_plus(struct ir_builder *b, MlirValue v, int64_t by);
 
 #endif

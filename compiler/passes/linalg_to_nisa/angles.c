@@ -31,7 +31,7 @@ struct steps {
 };
 
 static struct steps begin(struct ln_body *b, ln_atoms atoms) {
-  MlirContext ctx = b->w->ln->e.ctx;
+  MlirContext ctx = b->w->ln->b.ctx;
   return (struct steps){.b = b, .atoms = atoms, .f32 = mlirF32TypeGet(ctx), .bit = mlirIntegerTypeGet(ctx, 1)};
 }
 
@@ -107,7 +107,7 @@ static struct ln_view *data_of(struct steps *s, const struct ln_arg *x) {
 }
 
 static bool is_positive(const struct ln_arg *x) {
-  MlirAttribute a = x->view ? mlirAttributeGetNull() : edit_constant(x->scalar);
+  MlirAttribute a = x->view ? mlirAttributeGetNull() : ir_constant(x->scalar);
   return !mlirAttributeIsNull(a) && mlirAttributeIsAFloat(a) && mlirFloatAttrGetValueDouble(a) > 0 &&
          mlirFloatAttrGetValueDouble(a) < HUGE_VAL;
 }

@@ -65,7 +65,7 @@ enum status ln_target(struct ln_body *b, MlirValue result, ln_atoms atoms, struc
     MlirType t = ln_storage(mlirValueGetType(result));
     if (mlirTypeIsNull(t))
       return ln_fail(b->w->ln, "no engine computes on a type as wide as this");
-    *out = ln_temp(b->w, t, NISA_SBUF, b->par, atoms | b->par);
+    *out = ln_temp(b->w, t, MEM_SBUF, b->par, atoms | b->par);
     if (!*out)
       return ln_fail(b->w->ln, "it needs more than %d buffers", LN_VIEWS_MAX);
   }
@@ -75,7 +75,7 @@ enum status ln_target(struct ln_body *b, MlirValue result, ln_atoms atoms, struc
 
 enum status ln_iota(struct ln_walk *w, ln_atoms par, const struct ln_view *dst, const struct ln_form *position) {
   struct ln *ln = w->ln;
-  struct emit *e = &ln->e;
+  struct ir_builder *b = &ln->b;
   struct ln_shape s = ln_shape_of(w, par, ln_view_atoms(dst));
   struct nisa_access x[2];
   int64_t coef[NISA_TILE_MAX] = {0};
@@ -87,11 +87,11 @@ enum status ln_iota(struct ln_walk *w, ln_atoms par, const struct ln_view *dst, 
     for (int t = 0; t < position->n; t++)
       if (position->term[t].atom == s.atom[k]) /* tiles without partitions start with an extra 1 */
         coef[k + (s.n_par == 0)] = position->term[t].coef;
-  MlirValue offset = emit_index(e, position->constant);
+  MlirValue offset = ir_index(b, position->constant);
   if (!mlirValueIsNull(position->offset))
-    offset = position->constant ? emit_binary(e, "arith.addi", position->offset, offset) : position->offset;
+    offset = position->constant ? ir_binary(b, "arith.addi", position->offset, offset) : position->offset;
   x[1] = ln_scalar(offset);
-  const struct ln_attr attrs[] = {{"coefficients", emit_i64_array(e, x[0].n_dims, coef)}, {NULL, {NULL}}};
+  const struct ln_attr attrs[] = {{"coefficients", ir_i64_array(b, x[0].n_dims, coef)}, {NULL, {NULL}}};
   ln_emit(ln, NISA_IOTA, NISA_ENGINE_GPSIMD, x, attrs);
   return ST_OK;
 }
@@ -109,10 +109,10 @@ enum status ln_materialize(struct ln_body *b, struct ln_value *x, struct ln_view
   MlirType t = ln_storage(mlirValueGetType(x->v));
   ln_atoms atoms = b->par;
   if (mlirTypeIsNull(t)) /* positions may pass through i64 */
-    t = mlirIntegerTypeGet(w->ln->e.ctx, 32);
+    t = mlirIntegerTypeGet(w->ln->b.ctx, 32);
   for (int k = 0; x->kind == LN_POSITION && k < x->position.n; k++)
     atoms |= (ln_atoms)1 << x->position.term[k].atom;
-  struct ln_view *v = ln_temp(w, t, NISA_SBUF, b->par, atoms);
+  struct ln_view *v = ln_temp(w, t, MEM_SBUF, b->par, atoms);
   if (!v)
     return ln_fail(w->ln, "it needs more than %d buffers", LN_VIEWS_MAX);
   st = x->kind == LN_ONE ? ln_set(w, v, x->one) : ln_iota(w, b->par, v, &x->position);
@@ -199,7 +199,7 @@ static bool position_of(struct ln_body *b, MlirValue v, struct ln_form *out) {
   *out = x->position;
   if (x->kind == LN_ONE) {
     *out = (struct ln_form){.n = 0};
-    if (!edit_int(x->one, &out->constant)) {
+    if (!ir_int_constant(x->one, &out->constant)) {
       if (!mlirTypeIsAIndex(mlirValueGetType(x->one)))
         return false;
       out->offset = x->one;
@@ -213,13 +213,13 @@ static void scale(struct ln_body *b, struct ln_form *f, int64_t c) {
   for (int k = 0; k < f->n; k++)
     f->term[k].coef *= c;
   if (!mlirValueIsNull(f->offset))
-    f->offset = emit_binary(&b->w->ln->e, "arith.muli", f->offset, emit_index(&b->w->ln->e, c));
+    f->offset = ir_binary(&b->w->ln->b, "arith.muli", f->offset, ir_index(&b->w->ln->b, c));
 }
 
 static void accumulate(struct ln_body *b, struct ln_form *f, const struct ln_form *g) {
   f->constant += g->constant;
   if (!mlirValueIsNull(g->offset))
-    f->offset = mlirValueIsNull(f->offset) ? g->offset : emit_binary(&b->w->ln->e, "arith.addi", f->offset, g->offset);
+    f->offset = mlirValueIsNull(f->offset) ? g->offset : ir_binary(&b->w->ln->b, "arith.addi", f->offset, g->offset);
   for (int k = 0; k < g->n; k++) {
     int j = 0;
     while (j < f->n && f->term[j].atom != g->term[k].atom)
@@ -269,7 +269,7 @@ static enum status compile_op(struct ln_body *b, MlirOperation op) {
   if (find(b, r) || ln_is_absorbed(op))
     return ST_OK;
   if (ir_is(op, "linalg.index")) {
-    MlirAttribute dim = mlirOperationGetAttributeByName(op, ir_str("dim"));
+    MlirAttribute dim = ir_attr(op, "dim");
     struct ln_form f = ln_loop_form(b->w, (int)mlirIntegerAttrGetValueInt(dim));
     ln_define(b, (struct ln_value){.v = r, .kind = LN_POSITION, .position = f});
     return ST_OK;

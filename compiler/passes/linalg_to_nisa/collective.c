@@ -14,15 +14,14 @@
 enum { SAYS_MAX = 7 };
 
 MlirAttribute ln_collective_of(MlirOperation module, MlirOperation call) {
-  MlirStringRef callee = mlirFlatSymbolRefAttrGetValue(mlirOperationGetAttributeByName(call, ir_str("callee")));
+  MlirStringRef callee = mlirFlatSymbolRefAttrGetValue(ir_attr(call, "callee"));
   MlirOperation f = mlirBlockGetFirstOperation(mlirModuleGetBody(mlirModuleFromOperation(module)));
   for (; !mlirOperationIsNull(f); f = mlirOperationGetNextInBlock(f)) {
-    MlirAttribute name = mlirOperationGetAttributeByName(f, ir_str("sym_name"));
+    MlirAttribute name = ir_attr(f, "sym_name");
     if (ir_is(f, "func.func") && mlirStringRefEqual(mlirStringAttrGetValue(name), callee))
       break;
   }
-  return mlirOperationIsNull(f) ? mlirAttributeGetNull()
-                                : mlirOperationGetAttributeByName(f, ir_str("nkipy.collective"));
+  return mlirOperationIsNull(f) ? mlirAttributeGetNull() : ir_attr(f, "nkipy.collective");
 }
 
 /* The operation of that name, NISA_KIND_COUNT if there is none. */
@@ -49,7 +48,7 @@ static struct nisa_access whole(struct ln *ln, MlirValue v) {
     x.tile[pad + d] = dims[d];
     results[d] = pad + d;
   }
-  x.map = emit_map(&ln->e, x.n_dims, rank, results);
+  x.map = ir_map(&ln->b, x.n_dims, rank, results);
   return x;
 }
 
@@ -65,9 +64,9 @@ static MlirValue new_result(struct ln *ln, MlirValue result) {
   MlirType t = mlirValueGetType(result);
   int64_t dims[NISA_TILE_MAX];
   const int rank = ir_shape(result, NISA_TILE_MAX, dims);
-  MlirType made = ln_memref(ln, mlirShapedTypeGetElementType(t), rank, dims, NISA_SHARED_HBM);
-  MlirValue out = mlirOperationGetResult(ln_insert(ln, nisa_create_alloc(ln->e.loc, made, 64)), 0);
-  mlirValueReplaceAllUsesOfWith(result, mlirTypeEqual(made, t) ? out : emit_op1(&ln->e, "memref.cast", t, 1, &out));
+  MlirType made = ln_memref(ln, mlirShapedTypeGetElementType(t), rank, dims, MEM_SHARED_HBM);
+  MlirValue out = mlirOperationGetResult(ln_insert(ln, nisa_create_alloc(ln->b.loc, made, 64)), 0);
+  mlirValueReplaceAllUsesOfWith(result, mlirTypeEqual(made, t) ? out : ir_op1(&ln->b, "memref.cast", t, 1, &out));
   return out;
 }
 

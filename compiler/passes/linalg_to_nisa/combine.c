@@ -90,7 +90,7 @@ static bool find_link(struct pass_run *run, MlirOperation alloc, struct link *l)
   *l = (struct link){.run = run, .alloc = alloc, .buffer = mlirOperationGetResult(alloc, 0)};
   MlirType t = mlirValueGetType(l->buffer);
 
-  if (nisa_type_space(t) != NISA_SBUF || !mlirTypeIsAF32(mlirShapedTypeGetElementType(t)))
+  if (nisa_type_space(t) != MEM_SBUF || !mlirTypeIsAF32(mlirShapedTypeGetElementType(t)))
     return false;
   for (MlirOpOperand u = mlirValueGetFirstUse(l->buffer); !mlirOpOperandIsNull(u); u = mlirOpOperandGetNextUse(u))
     if (!add_use(l, mlirOpOperandGetOwner(u)))
@@ -117,7 +117,7 @@ static bool writes(const struct nisa_instr *in, MlirValue v) {
 
 static bool is_own_buffer(MlirValue v) {
   MlirOperation def = ir_defining_op(v);
-  return !mlirOperationIsNull(def) && ir_is(def, "nisa.alloc") && nisa_is_on_chip(nisa_type_space(mlirValueGetType(v)));
+  return !mlirOperationIsNull(def) && ir_is(def, "nisa.alloc") && mem_is_on_chip(nisa_type_space(mlirValueGetType(v)));
 }
 
 /* Buffers that are released between the writer and the reader. */
@@ -148,7 +148,7 @@ static bool is_unchanged(const struct link *l, MlirValue v, struct late *late) {
 
 static bool allocates_psum(const struct link *l) {
   for (MlirOperation op = l->w.op; !mlirOperationEqual(op, l->r.op); op = mlirOperationGetNextInBlock(op))
-    if (ir_is(op, "nisa.alloc") && nisa_type_space(mlirValueGetType(mlirOperationGetResult(op, 0))) == NISA_PSUM)
+    if (ir_is(op, "nisa.alloc") && nisa_type_space(mlirValueGetType(mlirOperationGetResult(op, 0))) == MEM_PSUM)
       return true;
   return false;
 }
@@ -165,7 +165,7 @@ static bool can_read_late(const struct link *l, struct late *late) {
   }
   for (int k = 0; k < late->n; k++) {
     MlirType t = mlirValueGetType(mlirOperationGetOperand(late->v[k], 0));
-    if (nisa_type_space(t) == NISA_SBUF)
+    if (nisa_type_space(t) == MEM_SBUF)
       bytes += nisa_type_bytes(t);
     else if (allocates_psum(l))
       return false;
@@ -208,14 +208,14 @@ static int own_attrs(MlirOperation op, MlirNamedAttribute *out, int max) {
 }
 
 static bool is_unsigned(const struct nisa_instr *in) {
-  return !mlirAttributeIsNull(mlirOperationGetAttributeByName(in->op, ir_str("unsigned")));
+  return !mlirAttributeIsNull(ir_attr(in->op, "unsigned"));
 }
 
 static bool is_data(const struct nisa_access *x) {
   return !nisa_is_absent(x) && !nisa_is_scalar(x);
 }
 
-static bool is_in(const struct nisa_access *x, enum nisa_space s) {
+static bool is_in(const struct nisa_access *x, enum mem_space s) {
   return is_data(x) && nisa_access_space(x) == s;
 }
 
@@ -227,13 +227,13 @@ static bool combine_eviction(struct link *l) {
   struct late late = {0};
   MlirNamedAttribute attrs[8];
 
-  if (l->w.def->kind != NISA_TENSOR_COPY || !is_in(src, NISA_PSUM) || !same_tile(src, &l->w.operand[0]) ||
+  if (l->w.def->kind != NISA_TENSOR_COPY || !is_in(src, MEM_PSUM) || !same_tile(src, &l->w.operand[0]) ||
       !mlirTypeIsAF32(mlirShapedTypeGetElementType(mlirValueGetType(src->base))))
     return false;
   if (l->r.engine != NISA_ENGINE_VECTOR && l->r.engine != NISA_ENGINE_SCALAR)
     return false;
   for (int k = 1; k < in.def->n_operands; k++)
-    if (k != l->operand && is_in(&in.operand[k], NISA_PSUM))
+    if (k != l->operand && is_in(&in.operand[k], MEM_PSUM))
       return false;
   if (!can_read_late(l, &late))
     return false;
@@ -277,7 +277,7 @@ static bool combine_scalings(struct link *l) {
   struct late late = {0};
 
   if (!is_float_scaling(&l->w) || !is_float_scaling(&l->r) || l->operand != SRC || !is_single(&l->w) ||
-      !is_single(&l->r) || (is_in(&l->w.operand[SRC], NISA_PSUM) && is_in(&l->r.operand[OPERAND0], NISA_PSUM)))
+      !is_single(&l->r) || (is_in(&l->w.operand[SRC], MEM_PSUM) && is_in(&l->r.operand[OPERAND0], MEM_PSUM)))
     return false;
   if (!same_tile(&l->w.operand[SRC], &l->w.operand[DST]) || !can_read_late(l, &late))
     return false;
@@ -294,7 +294,7 @@ static bool combine_scalings(struct link *l) {
 /* ---- scale and bias of activation ------------------------------------------------------------------------------- */
 
 static bool is_constant(const struct nisa_access *x, double want) {
-  MlirAttribute a = nisa_is_scalar(x) ? edit_constant(x->base) : mlirAttributeGetNull();
+  MlirAttribute a = nisa_is_scalar(x) ? ir_constant(x->base) : mlirAttributeGetNull();
   return !mlirAttributeIsNull(a) && mlirAttributeIsAFloat(a) && mlirFloatAttrGetValueDouble(a) == want;
 }
 
@@ -304,8 +304,8 @@ static bool read_affine(const struct link *l, struct nisa_access *scale, struct 
   const char *op0 = nisa_text_attr(l->w.op, "op0"), *op1 = nisa_text_attr(l->w.op, "op1");
   const struct nisa_access *c = &l->w.operand[OPERAND0];
   const bool turned = reverses_first(&l->w);
-  struct emit e = edit_before(l->run, l->r.op);
-  MlirType f32 = mlirF32TypeGet(e.ctx);
+  struct ir_builder b = edit_before(l->run, l->r.op);
+  MlirType f32 = mlirF32TypeGet(b.ctx);
 
   *scale = *bias = (struct nisa_access){.n_dims = 0};
   if (!is_single(&l->w)) {
@@ -318,10 +318,10 @@ static bool read_affine(const struct link *l, struct nisa_access *scale, struct 
   } else if (!strcmp(op0, "add")) {
     *bias = *c;
   } else if (!strcmp(op0, "subtract") && turned) {
-    *scale = ln_scalar(emit_float(&e, f32, -1));
+    *scale = ln_scalar(ir_float(&b, f32, -1));
     *bias = *c;
-  } else if (!strcmp(op0, "subtract") && nisa_is_scalar(c) && !mlirAttributeIsNull(edit_constant(c->base))) {
-    *bias = ln_scalar(emit_float(&e, f32, -mlirFloatAttrGetValueDouble(edit_constant(c->base))));
+  } else if (!strcmp(op0, "subtract") && nisa_is_scalar(c) && !mlirAttributeIsNull(ir_constant(c->base))) {
+    *bias = ln_scalar(ir_float(&b, f32, -mlirFloatAttrGetValueDouble(ir_constant(c->base))));
   } else {
     return false;
   }
@@ -348,7 +348,7 @@ static bool combine_activation(struct link *l) {
   if (!nisa_is_absent(&scale))
     in.operand[A_SCALE] = scale;
   in.operand[A_SRC] = l->w.operand[SRC];
-  if (is_in(&in.operand[A_SRC], NISA_PSUM) && (is_in(&scale, NISA_PSUM) || is_in(&bias, NISA_PSUM)))
+  if (is_in(&in.operand[A_SRC], MEM_PSUM) && (is_in(&scale, MEM_PSUM) || is_in(&bias, MEM_PSUM)))
     return false;
   if (!can_read_late(l, &late))
     return false;

@@ -18,7 +18,7 @@
 /* ---- the text ---------------------------------------------------------------------------------------------------- */
 
 static MlirStringRef callee_of(MlirOperation call) {
-  return mlirFlatSymbolRefAttrGetValue(mlirOperationGetAttributeByName(call, ir_str("callee")));
+  return mlirFlatSymbolRefAttrGetValue(ir_attr(call, "callee"));
 }
 
 static MlirAttribute code_of(MlirOperation call, MlirAttribute codes) {
@@ -35,7 +35,7 @@ bool ln_has_code(MlirOperation call, MlirAttribute codes) {
 static MlirBlock body_of(MlirModule m) {
   MlirOperation f = mlirBlockGetFirstOperation(mlirModuleGetBody(m));
   for (; !mlirOperationIsNull(f); f = mlirOperationGetNextInBlock(f)) {
-    MlirBlock b = ir_is(f, "func.func") ? mlirRegionGetFirstBlock(mlirOperationGetRegion(f, 0)) : (MlirBlock){NULL};
+    MlirBlock b = ir_is(f, "func.func") ? ir_body(f) : (MlirBlock){NULL};
     if (!mlirBlockIsNull(b))
       return b;
   }
@@ -150,18 +150,17 @@ static enum status inline_call(struct pass_run *run, MlirOperation call, MlirAtt
 
 /* What a function returns may have come to be a buffer of other strides. */
 static void follow_results(struct pass_run *run, MlirOperation f) {
-  MlirBlock body = mlirRegionGetFirstBlock(mlirOperationGetRegion(f, 0));
+  MlirBlock body = ir_body(f);
   if (mlirBlockIsNull(body))
     return;
-  MlirType t = mlirTypeAttrGetValue(mlirOperationGetAttributeByName(f, ir_str("function_type")));
+  MlirType t = mlirTypeAttrGetValue(ir_attr(f, "function_type"));
   const intptr_t n = mlirFunctionTypeGetNumInputs(t), m = mlirFunctionTypeGetNumResults(t);
   MlirType *types = arena_new_array(run->arena, MlirType, (size_t)(n + m) + 1);
   for (intptr_t k = 0; k < n; k++)
     types[k] = mlirFunctionTypeGetInput(t, k);
   for (intptr_t k = 0; k < m; k++)
     types[n + k] = mlirValueGetType(mlirOperationGetOperand(mlirBlockGetTerminator(body), k));
-  mlirOperationSetAttributeByName(f, ir_str("function_type"),
-                                  mlirTypeAttrGet(mlirFunctionTypeGet(run->ir->ctx, n, types, m, types + n)));
+  ir_set_attr(f, "function_type", mlirTypeAttrGet(mlirFunctionTypeGet(run->ir->ctx, n, types, m, types + n)));
 }
 
 enum status ln_inline_custom(struct pass_run *run, MlirAttribute codes) {

@@ -27,7 +27,7 @@ static MlirValue operand(const struct ln *ln, int k) {
 }
 
 static bool is_used(MlirValue v) {
-  return !mlirOpOperandIsNull(mlirValueGetFirstUse(v));
+  return ir_is_used(v);
 }
 
 /* ---- operands --------------------------------------------------------------------------------------------------- */
@@ -49,7 +49,7 @@ static enum status begin(struct generic *g, struct ln *ln, const struct structur
     if (s->extents[k] < 0)
       return ln_fail(ln, "its shape is not known");
   ln_walk_init(&g->w, ln, s->n_loops, s->extents);
-  g->body = (struct ln_body){.w = &g->w, .block = edit_body(ln->op)};
+  g->body = (struct ln_body){.w = &g->w, .block = ir_body(ln->op)};
   g->yield = mlirBlockGetTerminator(g->body.block);
   for (int k = 0; k < s->n_inputs + s->n_inits; k++) {
     MlirValue arg = mlirBlockGetArgument(g->body.block, k);
@@ -175,13 +175,13 @@ static enum status reduce_free(struct reduction *r, struct ln_view *src, ln_atom
   if (!reduced)
     return ST_OK;
   struct ln_view *from = src;
-  if (engine == NISA_ENGINE_GPSIMD && src->space == NISA_PSUM) {
-    from = ln_temp(w, src->element, NISA_SBUF, par, ln_view_atoms(src));
+  if (engine == NISA_ENGINE_GPSIMD && src->space == MEM_PSUM) {
+    from = ln_temp(w, src->element, MEM_SBUF, par, ln_view_atoms(src));
     enum status st = from ? ln_move(w, from, src, false) : ln_fail(ln, "it has too many dimensions");
     if (st)
       return st;
   }
-  *out = ln_temp(w, type, NISA_SBUF, par, kept);
+  *out = ln_temp(w, type, MEM_SBUF, par, kept);
   if (!*out)
     return ln_fail(ln, "it has too many dimensions");
   struct ln_shape to = ln_shape_of(w, par, kept), all = to, inner = ln_shape_of(w, 0, reduced);
@@ -191,7 +191,7 @@ static enum status reduce_free(struct reduction *r, struct ln_view *src, ln_atom
   struct ln_attr attrs[5] = {{"op", ln_text(ln, r->op)},
                              {"negated", ln_bool(ln, false)},
                              {"num_r_dim", ln_int(ln, inner.n)},
-                             {r->is_unsigned ? "unsigned" : NULL, mlirUnitAttrGet(ln->e.ctx)}};
+                             {r->is_unsigned ? "unsigned" : NULL, mlirUnitAttrGet(ln->b.ctx)}};
   enum status st = ln_access(w, *out, &to, &x[0]);
   if (!st)
     st = ln_access(w, from, &all, &x[1]);
@@ -210,7 +210,7 @@ static enum status cross_lanes(struct reduction *r, const char *op, const struct
   struct nisa_access x[2];
   struct ln_attr attrs[4] = {{"reduce_op", ln_text(ln, op)},
                              {"num_r_dim", ln_int(ln, 0)},
-                             {r->is_unsigned ? "unsigned" : NULL, mlirUnitAttrGet(ln->e.ctx)}};
+                             {r->is_unsigned ? "unsigned" : NULL, mlirUnitAttrGet(ln->b.ctx)}};
   enum status st = ln_access(w, dst, &to, &x[0]);
   if (!st)
     st = ln_access(w, src, &from, &x[1]);
@@ -220,8 +220,8 @@ static enum status cross_lanes(struct reduction *r, const char *op, const struct
 }
 
 static enum status negate(struct reduction *r, const struct ln_view *dst, const struct ln_view *src, ln_atoms par) {
-  struct emit *e = &r->g.ln->e;
-  MlirValue by = is_int(src->element) ? emit_int(e, src->element, -1) : emit_float(e, src->element, -1);
+  struct ir_builder *b = &r->g.ln->b;
+  MlirValue by = is_int(src->element) ? ir_int(b, src->element, -1) : ir_float(b, src->element, -1);
   return ln_arith(&r->g.w, par, "multiply", dst, ln_data(src), ln_number(by), false);
 }
 
@@ -230,7 +230,7 @@ static enum status lanes(struct ln_walk *w, const struct ln_view *v, ln_atoms ke
                          struct nisa_access *out) {
   struct ln_shape s = ln_shape_of(w, 0, kept);
   MlirAffineExpr results[NISA_RANK_MAX];
-  MlirContext ctx = w->ln->e.ctx;
+  MlirContext ctx = w->ln->b.ctx;
 
   enum status st = ln_access(w, v, &s, out);
   if (st)
@@ -251,7 +251,7 @@ static enum status fold_once(struct reduction *r, const struct ln_view *all, con
   const int64_t first = (n + 1) / 2, rest = n - first;
   struct nisa_access upper, lower, moved;
   const struct ln_attr attrs[] = {
-      {"op", ln_text(ln, r->op)}, {r->is_unsigned ? "unsigned" : NULL, mlirUnitAttrGet(ln->e.ctx)}, {NULL, {NULL}}};
+      {"op", ln_text(ln, r->op)}, {r->is_unsigned ? "unsigned" : NULL, mlirUnitAttrGet(ln->b.ctx)}, {NULL, {NULL}}};
 
   enum status st = lanes(w, all, kept, first, rest, &upper);
   if (!st)
@@ -271,11 +271,11 @@ static enum status fold_partitions(struct reduction *r, struct ln_view *src, ln_
   struct ln_walk *w = &r->g.w;
   struct ln *ln = r->g.ln;
   const ln_atoms kept = ln_all_atoms(w) & ~r->reduced;
-  struct ln_view *all = ln_temp(w, src->element, NISA_SBUF, par, par | kept);
-  struct ln_view *half = ln_temp(w, src->element, NISA_SBUF, par, par | kept);
+  struct ln_view *all = ln_temp(w, src->element, MEM_SBUF, par, par | kept);
+  struct ln_view *half = ln_temp(w, src->element, MEM_SBUF, par, par | kept);
   struct nisa_access x[2];
 
-  *out = ln_temp(w, src->element, NISA_SBUF, 0, kept);
+  *out = ln_temp(w, src->element, MEM_SBUF, 0, kept);
   if (!all || !half || !*out)
     return ln_fail(ln, "it has too many dimensions");
   enum status st = ln_move(w, all, src, r->is_unsigned);
@@ -307,12 +307,12 @@ static enum status reduce_partitions(struct reduction *r, struct ln_view *src, l
   const bool narrow = is_int(src->element) && mlirIntegerTypeGetWidth(src->element) < 32;
   if ((strcmp(r->op, "add") && strcmp(r->op, "max") && !minimum) || (minimum && (r->is_unsigned || narrow)))
     return fold_partitions(r, src, par, out);
-  *out = ln_temp(w, src->element, NISA_SBUF, 0, kept);
-  struct ln_view *work = minimum ? ln_temp(w, src->element, NISA_SBUF, par, par | kept) : src;
+  *out = ln_temp(w, src->element, MEM_SBUF, 0, kept);
+  struct ln_view *work = minimum ? ln_temp(w, src->element, MEM_SBUF, par, par | kept) : src;
   if (!*out || !work)
     return ln_fail(ln, "it has too many dimensions");
   enum status st = minimum ? negate(r, work, src, par) : ST_OK;
-  if (!st && work->space == NISA_PSUM) {
+  if (!st && work->space == MEM_PSUM) {
     st = ln_fail(ln, "partitions of PSUM cannot be reduced");
   }
   if (!st)
@@ -328,7 +328,7 @@ static enum status reduce_partitions(struct reduction *r, struct ln_view *src, l
 static enum status combine(struct reduction *r, struct ln_view *dst, struct ln_view *part) {
   struct ln_walk *w = &r->g.w;
   struct ln *ln = r->g.ln;
-  ln_atoms par = nisa_is_on_chip(dst->space) ? ln_partition_atoms(dst) : ln_partition_atoms(part);
+  ln_atoms par = mem_is_on_chip(dst->space) ? ln_partition_atoms(dst) : ln_partition_atoms(part);
   struct ln_view *old = NULL, *fresh = NULL;
 
   enum status st = ln_stage(w, dst, par, &old);
@@ -363,7 +363,7 @@ static enum status lower_reduction(struct ln *ln, const struct structured *s) {
   int n = inputs_of(&r.g, inputs);
   ln_atoms par = ln_partition_atoms(dst);
   if (!par)
-    st = ln_choose_partitions(w, &(struct ln_view){.space = NISA_HBM}, n, inputs, &par);
+    st = ln_choose_partitions(w, &(struct ln_view){.space = MEM_HBM}, n, inputs, &par);
   if (st)
     return st;
   r.g.body.par = par;
@@ -398,14 +398,14 @@ struct gather {
 };
 
 void ln_fix_atom(struct ln *ln, struct ln_view *v, int atom, MlirValue iv) {
-  struct emit *e = &ln->e;
+  struct ir_builder *b = &ln->b;
   for (int r = 0; r < v->rank; r++) {
     struct ln_form *f = &v->index[r];
     for (int k = 0; k < f->n; k++) {
       if (f->term[k].atom != atom)
         continue;
-      MlirValue at = f->term[k].coef == 1 ? iv : emit_binary(e, "arith.muli", iv, emit_index(e, f->term[k].coef));
-      f->offset = mlirValueIsNull(f->offset) ? at : emit_binary(e, "arith.addi", f->offset, at);
+      MlirValue at = f->term[k].coef == 1 ? iv : ir_binary(b, "arith.muli", iv, ir_index(b, f->term[k].coef));
+      f->offset = mlirValueIsNull(f->offset) ? at : ir_binary(b, "arith.addi", f->offset, at);
       f->term[k--] = f->term[--f->n];
     }
   }
@@ -429,26 +429,14 @@ static enum status emit_indirect(struct gather *g, ln_atoms atoms) {
   return st;
 }
 
-/* A loop over an atom that the index depends on; code goes into its body from now on. */
 MlirValue ln_open_loop(struct ln *ln, int64_t n) {
-  struct emit *e = &ln->e;
-  MlirValue bounds[] = {emit_index(e, 0), emit_index(e, n), emit_index(e, 1)};
-  MlirRegion region = mlirRegionCreate();
-  MlirType t = emit_index_type(e);
-  MlirBlock body = mlirBlockCreate(1, &t, &e->loc);
-
-  mlirRegionAppendOwnedBlock(region, body);
-  emit_operation(
-      e, &(struct emit_op){.name = "scf.for", .n_operands = 3, .operands = bounds, .n_regions = 1, .regions = &region});
-  e->block = body;
-  e->before = emit_operation(e, &(struct emit_op){.name = "scf.yield"});
-  return mlirBlockGetArgument(body, 0);
+  return ir_count_loop(&ln->b, n, &ln->b);
 }
 
 static enum status gather_rows(struct gather *g) {
   struct ln_walk *w = g->b->w;
   struct ln *ln = w->ln;
-  struct emit outside = ln->e;
+  struct ir_builder outside = ln->b;
   ln_atoms atoms = ln_view_atoms(&g->dst) | g->b->par, looped = ln_view_atoms(&g->index) & ~g->b->par;
 
   for (int k = 0; k < w->n_atoms; k++) {
@@ -461,21 +449,21 @@ static enum status gather_rows(struct gather *g) {
     ln_fix_atom(ln, &g->index, a, iv);
   }
   enum status st = emit_indirect(g, atoms & ~looped);
-  ln->e = outside;
+  ln->b = outside;
   return st;
 }
 
 /* The index as i32 in SBUF. */
 static enum status index_data(struct ln_body *b, MlirValue v, struct ln_view **out) {
-  MlirType i32 = mlirIntegerTypeGet(b->w->ln->e.ctx, 32);
+  MlirType i32 = mlirIntegerTypeGet(b->w->ln->b.ctx, 32);
   struct ln_value *x = ln_value_of(b, v);
   struct ln_view *data;
 
   enum status st = ln_materialize(b, x, &data);
   *out = data;
-  if (st || (mlirTypeEqual(data->element, i32) && data->space == NISA_SBUF))
+  if (st || (mlirTypeEqual(data->element, i32) && data->space == MEM_SBUF))
     return st;
-  *out = ln_temp(b->w, i32, NISA_SBUF, b->par, ln_view_atoms(data));
+  *out = ln_temp(b->w, i32, MEM_SBUF, b->par, ln_view_atoms(data));
   if (!*out)
     return ln_fail(b->w->ln, "it has too many dimensions");
   x->at = *out; /* released with the value */
@@ -494,7 +482,7 @@ static enum status read_places(struct ln_body *b, MlirOperation load, struct gat
     if (x->kind == LN_POSITION) {
       g->src.index[k] = x->position;
     } else if (x->kind == LN_ONE) {
-      if (!edit_int(x->one, &g->src.index[k].constant))
+      if (!ir_int_constant(x->one, &g->src.index[k].constant))
         g->src.index[k].offset = x->one;
     } else if (g->dim >= 0) {
       return ln_fail(ln, "it gathers by more than one index");
@@ -508,7 +496,7 @@ static enum status read_places(struct ln_body *b, MlirOperation load, struct gat
 /* dst = src, where src may run backwards along some atoms: access patterns go forwards only, so those become loops. */
 static enum status move_either_way(struct ln_walk *w, const struct ln_view *dst, const struct ln_view *src) {
   struct ln *ln = w->ln;
-  struct emit outside = ln->e;
+  struct ir_builder outside = ln->b;
   struct ln_view to = *dst, from = *src;
   ln_atoms backwards = 0;
 
@@ -525,7 +513,7 @@ static enum status move_either_way(struct ln_walk *w, const struct ln_view *dst,
     ln_fix_atom(ln, &from, a, iv);
   }
   enum status st = ln_move(w, &to, &from, false);
-  ln->e = outside;
+  ln->b = outside;
   return st;
 }
 
@@ -536,7 +524,7 @@ enum status ln_gather(struct ln_body *b, MlirOperation load) {
   struct gather g = {.b = b};
   struct ln_view *index = NULL, *dst;
 
-  if (nisa_is_on_chip(ln_space(source)))
+  if (mem_is_on_chip(ln_space(source)))
     return ln_fail(ln, "it gathers from on-chip memory");
   if (!mlirShapedTypeHasStaticShape(mlirValueGetType(source)))
     return ln_fail(ln, "the shape of an operand is not known");
@@ -559,8 +547,8 @@ enum status ln_gather(struct ln_body *b, MlirOperation load) {
   if (!index)
     return move_either_way(w, dst, &g.src);
   struct ln_view *to = dst;
-  if (dst->space != NISA_SBUF)
-    to = ln_temp(w, dst->element, NISA_SBUF, b->par, ln_view_atoms(dst));
+  if (dst->space != MEM_SBUF)
+    to = ln_temp(w, dst->element, MEM_SBUF, b->par, ln_view_atoms(dst));
   if (!to)
     return ln_fail(ln, "it has too many dimensions");
   g.dst = *to;

@@ -44,18 +44,18 @@ enum status ln_fail(struct ln *ln, const char *fmt, ...) {
                    mlirIdentifierStr(mlirOperationGetName(ln->op)).data, why);
 }
 
-static enum nisa_space space_of_type(MlirType t) {
+static enum mem_space space_of_type(MlirType t) {
   MlirAttribute a = mlirTypeIsAMemRef(t) ? mlirMemRefTypeGetMemorySpace(t) : mlirAttributeGetNull();
-  int64_t v = !mlirAttributeIsNull(a) && mlirAttributeIsAInteger(a) ? mlirIntegerAttrGetValueInt(a) : NISA_HBM;
-  return v == NISA_PSUM || v == NISA_SBUF || v == NISA_SHARED_HBM ? (enum nisa_space)v : NISA_HBM;
+  int64_t v = !mlirAttributeIsNull(a) && mlirAttributeIsAInteger(a) ? mlirIntegerAttrGetValueInt(a) : MEM_HBM;
+  return v == MEM_PSUM || v == MEM_SBUF || v == MEM_SHARED_HBM ? (enum mem_space)v : MEM_HBM;
 }
 
-enum nisa_space ln_space(MlirValue memref) {
+enum mem_space ln_space(MlirValue memref) {
   return space_of_type(mlirValueGetType(memref));
 }
 
-MlirType ln_memref(struct ln *ln, MlirType element, int rank, const int64_t *dims, enum nisa_space s) {
-  MlirAttribute space = mlirIntegerAttrGet(mlirIntegerTypeGet(ln->e.ctx, 32), s);
+MlirType ln_memref(struct ln *ln, MlirType element, int rank, const int64_t *dims, enum mem_space s) {
+  MlirAttribute space = ir_i32_attr(&ln->b, s);
   return mlirMemRefTypeContiguousGet(element, rank, dims, space);
 }
 
@@ -65,18 +65,18 @@ MlirValue ln_buffer(struct ln *ln, MlirValue v) {
 }
 
 MlirOperation ln_insert(struct ln *ln, MlirOperation op) {
-  mlirBlockInsertOwnedOperationBefore(ln->e.block, ln->e.before, op);
+  mlirBlockInsertOwnedOperationBefore(ln->b.block, ln->b.before, op);
   return op;
 }
 
 MlirAttribute ln_text(struct ln *ln, const char *s) {
-  return mlirStringAttrGet(ln->e.ctx, ir_str(s));
+  return mlirStringAttrGet(ln->b.ctx, ir_str(s));
 }
 MlirAttribute ln_bool(struct ln *ln, bool v) {
-  return mlirBoolAttrGet(ln->e.ctx, v);
+  return mlirBoolAttrGet(ln->b.ctx, v);
 }
 MlirAttribute ln_int(struct ln *ln, int64_t v) {
-  return mlirIntegerAttrGet(mlirIntegerTypeGet(ln->e.ctx, 64), v);
+  return ir_i64_attr(&ln->b, v);
 }
 
 enum { ATTRS_MAX = 8 };
@@ -89,13 +89,13 @@ MlirOperation ln_emit(struct ln *ln, enum nisa_kind k, enum nisa_engine engine, 
 
   memcpy(in.operand, operands, (size_t)in.def->n_operands * sizeof *operands);
   for (; attrs && attrs[n].name && n < ATTRS_MAX; n++)
-    named[n] = emit_attr(&ln->e, attrs[n].name, attrs[n].value);
-  return ln_insert(ln, nisa_create(&in, ln->e.loc, n, named));
+    named[n] = ir_named(&ln->b, attrs[n].name, attrs[n].value);
+  return ln_insert(ln, nisa_create(&in, ln->b.loc, n, named));
 }
 
 static void point_at(struct ln *ln, MlirOperation op) {
   ln->op = op;
-  ln->e = edit_before(ln->run, op);
+  ln->b = edit_before(ln->run, op);
 }
 
 static void remember(struct ln *ln, MlirValue from, MlirValue to) {
@@ -119,16 +119,16 @@ static enum status clear(struct ln *ln, MlirValue v, int rank, const int64_t *di
 
   ln_walk_init(&w, ln, rank, dims);
   enum status st = ln_trace(&w, v, (MlirAffineMap){NULL}, &dst);
-  return st ? st : ln_set(&w, dst, emit_int(&ln->e, element, 0));
+  return st ? st : ln_set(&w, dst, ir_int(&ln->b, element, 0));
 }
 
 static enum status lower_alloc(struct ln *ln) {
   MlirValue v = mlirOperationGetResult(ln->op, 0);
   MlirType t = mlirValueGetType(v), element = mlirShapedTypeGetElementType(t);
-  MlirAttribute alignment = mlirOperationGetAttributeByName(ln->op, ir_str("alignment"));
+  MlirAttribute alignment = ir_attr(ln->op, "alignment");
   int64_t dims[NISA_RANK_MAX + 2];
   int rank = ir_shape(v, NISA_RANK_MAX, dims);
-  enum nisa_space s = space_of_type(t);
+  enum mem_space s = space_of_type(t);
   bool is_sum = false; /* of integers, which the tensor engine does not add up */
 
   if (!mlirShapedTypeHasStaticShape(t))
@@ -137,18 +137,18 @@ static enum status lower_alloc(struct ln *ln) {
     return ln_fail(ln, "it has more than %d dimensions", NISA_RANK_MAX);
   if (mlirAttributeIsNull(mlirMemRefTypeGetMemorySpace(t)))
     return ln_fail(ln, "it has no memory space");
-  if (nisa_is_on_chip(s)) {
+  if (mem_is_on_chip(s)) {
     while (rank < 2)
       dims[rank++] = 1;
-    if (s == NISA_PSUM && mlirTypeIsAFloat(element) && nisa_element_bytes(element) < 4 && is_accumulator(ln, v))
-      element = mlirF32TypeGet(ln->e.ctx);
-    is_sum = s == NISA_PSUM && mlirTypeIsAInteger(element) && is_accumulator(ln, v);
+    if (s == MEM_PSUM && mlirTypeIsAFloat(element) && nisa_element_bytes(element) < 4 && is_accumulator(ln, v))
+      element = mlirF32TypeGet(ln->b.ctx);
+    is_sum = s == MEM_PSUM && mlirTypeIsAInteger(element) && is_accumulator(ln, v);
     if (is_sum)
-      s = NISA_SBUF;
+      s = MEM_SBUF;
     t = ln_memref(ln, element, rank, dims, s);
   }
   int64_t bytes = mlirAttributeIsNull(alignment) ? 0 : mlirIntegerAttrGetValueInt(alignment);
-  MlirOperation made = ln_insert(ln, nisa_create_alloc(ln->e.loc, t, bytes));
+  MlirOperation made = ln_insert(ln, nisa_create_alloc(ln->b.loc, t, bytes));
   remember(ln, v, mlirOperationGetResult(made, 0));
   return is_sum ? clear(ln, v, rank, dims, element) : ST_OK;
 }
@@ -156,8 +156,8 @@ static enum status lower_alloc(struct ln *ln) {
 static enum status lower_dealloc(struct ln *ln) {
   MlirValue v = ln_buffer(ln, buffer_root(mlirOperationGetOperand(ln->op, 0)));
   struct nisa_instr in = {.def = nisa_op_def(NISA_RELEASE), .operand = {{.base = v}}};
-  if (nisa_is_on_chip(ln_space(v)))
-    ln_insert(ln, nisa_create(&in, ln->e.loc, 0, NULL));
+  if (mem_is_on_chip(ln_space(v)))
+    ln_insert(ln, nisa_create(&in, ln->b.loc, 0, NULL));
   mlirOperationDestroy(ln->op);
   return ST_OK;
 }
@@ -165,14 +165,14 @@ static enum status lower_dealloc(struct ln *ln) {
 /* ---- scalars in memory ------------------------------------------------------------------------------------------ */
 
 static MlirValue new_cell(struct ln *ln, MlirType element) {
-  MlirType t = ln_memref(ln, element, 2, (int64_t[]){1, 1}, NISA_SBUF);
-  return mlirOperationGetResult(ln_insert(ln, nisa_create_alloc(ln->e.loc, t, 64)), 0);
+  MlirType t = ln_memref(ln, element, 2, (int64_t[]){1, 1}, MEM_SBUF);
+  return mlirOperationGetResult(ln_insert(ln, nisa_create_alloc(ln->b.loc, t, 64)), 0);
 }
 
 static void release_at_end(struct ln *ln, MlirValue cell) {
   struct nisa_instr in = {.def = nisa_op_def(NISA_RELEASE), .operand = {{.base = cell}}};
   MlirBlock block = mlirOperationGetBlock(ir_defining_op(cell));
-  mlirBlockInsertOwnedOperationBefore(block, mlirBlockGetTerminator(block), nisa_create(&in, ln->e.loc, 0, NULL));
+  mlirBlockInsertOwnedOperationBefore(block, mlirBlockGetTerminator(block), nisa_create(&in, ln->b.loc, 0, NULL));
 }
 
 /* Moves one element: from a cell to memory, or the other way round. */
@@ -206,7 +206,7 @@ static enum status lower_store(struct ln *ln) {
   MlirValue value = mlirOperationGetOperand(ln->op, 0), cell = ln_buffer(ln, value);
   const bool is_known = !mlirValueEqual(cell, value);
 
-  if (!is_known && mlirAttributeIsNull(edit_constant(value)))
+  if (!is_known && mlirAttributeIsNull(ir_constant(value)))
     return ln_fail(ln, "it stores a scalar that is neither a constant nor an element of a tensor");
   enum status st = ST_OK;
   if (!is_known) {
@@ -231,7 +231,7 @@ static void finish_loads(struct ln *ln, const struct ir_ops *ops) {
   for (int k = 0; k < ops->n; k++) {
     MlirOperation op = ops->v[k];
     MlirValue result = mlirOperationGetResult(op, 0), cell = ln_buffer(ln, result);
-    if (!mlirOpOperandIsNull(mlirValueGetFirstUse(result)) && !mlirValueEqual(cell, result)) {
+    if (ir_is_used(result) && !mlirValueEqual(cell, result)) {
       struct ln_walk w;
       struct ln_view *c;
       struct nisa_access x;
@@ -335,7 +335,7 @@ static bool is_view(MlirOperation op, void *user) {
 static void erase_dead_views(struct ln *ln) {
   struct ir_ops views = ir_collect(ln->run->arena, ln->run->module, is_view, NULL);
   while (views.n--)
-    if (mlirOpOperandIsNull(mlirValueGetFirstUse(mlirOperationGetResult(views.v[views.n], 0))))
+    if (!ir_is_used(mlirOperationGetResult(views.v[views.n], 0)))
       mlirOperationDestroy(views.v[views.n]);
 }
 
@@ -345,7 +345,7 @@ static enum status replace_allocs(struct ln *ln, const struct ir_ops *allocs) {
 
   for (int k = 0; k < allocs->n; k++) {
     MlirValue old = mlirOperationGetResult(allocs->v[k], 0), new = ln_buffer(ln, old);
-    const bool used = !mlirOpOperandIsNull(mlirValueGetFirstUse(old));
+    const bool used = ir_is_used(old);
     if (used && !mlirTypeEqual(mlirValueGetType(old), mlirValueGetType(new))) {
       point_at(ln, allocs->v[k]);
       st = ln_fail(ln, "it is used in a way that its form on chip does not allow");
@@ -373,7 +373,7 @@ static void convert_value(MlirContext ctx, MlirValue v) {
 }
 
 static void convert_function(MlirContext ctx, MlirOperation f, struct arena *a) {
-  MlirType t = mlirTypeAttrGetValue(mlirOperationGetAttributeByName(f, ir_str("function_type")));
+  MlirType t = mlirTypeAttrGetValue(ir_attr(f, "function_type"));
   intptr_t n = mlirFunctionTypeGetNumInputs(t), m = mlirFunctionTypeGetNumResults(t);
   MlirType *types = arena_new_array(a, MlirType, (size_t)(n + m) + 1);
 
@@ -382,13 +382,13 @@ static void convert_function(MlirContext ctx, MlirOperation f, struct arena *a) 
   for (intptr_t k = 0; k < m; k++)
     types[n + k] = converted(ctx, mlirFunctionTypeGetResult(t, k));
   MlirType new = mlirFunctionTypeGet(ctx, n, types, m, types + n);
-  mlirOperationSetAttributeByName(f, ir_str("function_type"), mlirTypeAttrGet(new));
-  if (m == 0 || !mlirAttributeIsNull(mlirOperationGetAttributeByName(f, ir_str("nki.output_names"))))
+  ir_set_attr(f, "function_type", mlirTypeAttrGet(new));
+  if (m == 0 || !mlirAttributeIsNull(ir_attr(f, "nki.output_names")))
     return;
   MlirAttribute *names = arena_new_array(a, MlirAttribute, (size_t)m);
   for (intptr_t k = 0; k < m; k++)
     names[k] = mlirStringAttrGet(ctx, ir_str(m == 1 ? "output" : arena_printf(a, "output_%d", (int)k)));
-  mlirOperationSetAttributeByName(f, ir_str("nki.output_names"), mlirArrayAttrGet(ctx, m, names));
+  ir_set_attr(f, "nki.output_names", mlirArrayAttrGet(ctx, m, names));
 }
 
 static void strip_attributes(MlirOperation op) {
@@ -415,8 +415,8 @@ static void convert_types(struct ln *ln) {
     if (ir_is(op, "func.func"))
       convert_function(ctx, op, ln->run->arena);
     if (ir_is(op, "memref.global")) {
-      MlirAttribute t = mlirOperationGetAttributeByName(op, ir_str("type"));
-      mlirOperationSetAttributeByName(op, ir_str("type"), mlirTypeAttrGet(converted(ctx, mlirTypeAttrGetValue(t))));
+      MlirAttribute t = ir_attr(op, "type");
+      ir_set_attr(op, "type", mlirTypeAttrGet(converted(ctx, mlirTypeAttrGetValue(t))));
     }
     strip_attributes(op);
   }
@@ -431,14 +431,14 @@ static bool is_allowed(MlirOperation op) {
   for (size_t k = 0; k < sizeof names / sizeof *names; k++)
     if (ir_is(op, names[k]))
       return true;
-  return buffer_is_view(op) && !nisa_is_on_chip(ln_space(mlirOperationGetResult(op, 0)));
+  return buffer_is_view(op) && !mem_is_on_chip(ln_space(mlirOperationGetResult(op, 0)));
 }
 
 static enum status refuse_leftover(struct ln *ln, MlirOperation op) {
   ln->op = op;
   if (!ir_is(op, "func.call"))
     return ln_fail(ln, "no instruction does what it does");
-  MlirStringRef name = mlirFlatSymbolRefAttrGetValue(mlirOperationGetAttributeByName(op, ir_str("callee")));
+  MlirStringRef name = mlirFlatSymbolRefAttrGetValue(ir_attr(op, "callee"));
   return ln_fail(ln, "no instruction does what @%.*s does, and it came without NISA text; neuronx-cc links such calls",
                  (int)name.length, name.data);
 }
@@ -494,7 +494,7 @@ static void remark_engines(struct pass_run *run) {
     int n[NISA_ENGINE_COUNT] = {0}, total = 0;
     const char *text = "";
     for (int i = 0; i < all.n; i++) {
-      MlirAttribute engine = mlirOperationGetAttributeByName(all.v[i], ir_str("engine"));
+      MlirAttribute engine = ir_attr(all.v[i], "engine");
       if (!nisa_op_of(all.v[i]) || mlirAttributeIsNull(engine))
         continue;
       n[nisa_engine_from_name(mlirStringAttrGetValue(engine))]++;
@@ -512,13 +512,13 @@ static void remark_engines(struct pass_run *run) {
 static void erase_declarations(struct pass_run *run) {
   struct ir_ops functions = ir_collect_named(run->arena, run->module, "func.func");
   for (int k = 0; k < functions.n; k++)
-    if (mlirBlockIsNull(mlirRegionGetFirstBlock(mlirOperationGetRegion(functions.v[k], 0))))
+    if (mlirBlockIsNull(ir_body(functions.v[k])))
       mlirOperationDestroy(functions.v[k]);
 }
 
 static enum status run_pass(struct pass_run *run) {
   struct ln ln = {.run = run, .allocs = {.arena = run->arena}};
-  ln.codes = mlirOperationGetAttributeByName(run->module, ir_str("nkipy.custom_op_bodies"));
+  ln.codes = ir_attr(run->module, "nkipy.custom_op_bodies");
   enum status st = pass_target(run, &run->target);
 
   if (!st && ir_collect(run->arena, run->module, is_affine, NULL).n)
@@ -532,7 +532,7 @@ static enum status run_pass(struct pass_run *run) {
   if (st)
     return st;
   erase_declarations(run);
-  mlirOperationSetAttributeByName(run->module, ir_str("nisa.target"), nisa_target_attr(run->ir->ctx, run->target));
+  ir_set_attr(run->module, "nisa.target", nisa_target_attr(run->ir->ctx, run->target));
   st = ir_run_pipeline(run->ir, run->module, "builtin.module(canonicalize,cse)", run->arena, run->ds);
   if (!st && ln_combine(run)) /* numbers that were operands */
     st = ir_run_pipeline(run->ir, run->module, "builtin.module(canonicalize)", run->arena, run->ds);

@@ -9,7 +9,7 @@
 
 #include "base/table.h"
 #include "ir/structured.h"
-#include "linalg/emit.h"
+#include "ir/build.h"
 #include "nisa/nisa.h"
 #include "passes/pass.h"
 
@@ -20,7 +20,7 @@ enum { LN_TERMS_MAX = 24, LN_ATOMS_MAX = 40, LN_VIEWS_MAX = 64 };
 struct ln {
   struct pass_run *run;
   MlirOperation op;    /* being lowered */
-  struct emit e;       /* in front of it */
+  struct ir_builder b; /* before it */
   struct table allocs; /* memref.alloc -> the nisa.alloc that stands for it */
   MlirAttribute codes; /* of custom ops, or null */
 };
@@ -28,11 +28,11 @@ struct ln {
 /* An error about ln->op: "not supported on NISA: linalg.pooling: <reason>".  Returns ST_INPUT. */
 enum status ln_fail(struct ln *ln, const char *fmt, ...) PRINTF(2, 3);
 /* Until the end of the pass memory spaces are integers. */
-enum nisa_space ln_space(MlirValue memref);
-MlirType ln_memref(struct ln *ln, MlirType element, int rank, const int64_t *dims, enum nisa_space s);
+enum mem_space ln_space(MlirValue memref);
+MlirType ln_memref(struct ln *ln, MlirType element, int rank, const int64_t *dims, enum mem_space s);
 /* The buffer that NISA operations use for v: v itself unless it is a memref.alloc that was replaced. */
 MlirValue ln_buffer(struct ln *ln, MlirValue v);
-MlirOperation ln_insert(struct ln *ln, MlirOperation op); /* at ln->e */
+MlirOperation ln_insert(struct ln *ln, MlirOperation op); /* at ln->b */
 
 /* Custom ops (custom.c); codes: the module's nkipy.custom_op_bodies, or null. */
 bool ln_has_code(MlirOperation call, MlirAttribute codes);
@@ -59,7 +59,7 @@ struct ln_form {
 
 struct ln_view {
   MlirValue base;
-  enum nisa_space space;
+  enum mem_space space;
   MlirType element;
   bool is_temp; /* to be released by ln_release */
   int rank;
@@ -94,7 +94,7 @@ enum status ln_trace(struct ln_walk *w, MlirValue v, MlirAffineMap map, struct l
 enum status ln_trace_element(struct ln_walk *w, MlirValue v, int n, MlirValue const *indices, struct ln_view **out);
 
 /* A new buffer that has an element for every value of `atoms`, the atoms of `par` on the partitions. */
-struct ln_view *ln_temp(struct ln_walk *w, MlirType element, enum nisa_space s, ln_atoms par, ln_atoms atoms);
+struct ln_view *ln_temp(struct ln_walk *w, MlirType element, enum mem_space s, ln_atoms par, ln_atoms atoms);
 void ln_release(struct ln *ln, const struct ln_view *v);
 
 /* Row-major position in a loop. */
@@ -226,7 +226,7 @@ enum status ln_copy_where(struct ln_body *b, const struct ln_view *dst, const st
 enum status ln_arg_of(struct ln_body *b, MlirValue v, struct ln_arg *out);
 struct ln_view *ln_temp_like(struct ln_body *b, MlirType t, ln_atoms atoms);
 struct ln_arg ln_number_arg(struct ln_body *b, MlirType t, double v);
-/* A loop of n turns at ln->e, which goes into its body; its counter.  An atom of v becomes that counter. */
+/* A loop of n turns at ln->b, which goes into its body; its counter.  An atom of v becomes that counter. */
 MlirValue ln_open_loop(struct ln *ln, int64_t n);
 void ln_fix_atom(struct ln *ln, struct ln_view *v, int atom, MlirValue iv);
 /* angles.c */

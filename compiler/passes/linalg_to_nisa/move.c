@@ -25,7 +25,7 @@ bool ln_has_partitions(const struct ln_walk *w, const struct ln_view *v, ln_atom
   int64_t factor = 1;
   int n = 0;
 
-  if (!nisa_is_on_chip(v->space))
+  if (!mem_is_on_chip(v->space))
     return false;
   for (int k = w->n_atoms - 1; k >= 0; k--) {
     int a = w->order[k];
@@ -44,7 +44,7 @@ bool ln_has_partitions(const struct ln_walk *w, const struct ln_view *v, ln_atom
 
 enum status ln_choose_partitions(struct ln_walk *w, const struct ln_view *dst, int n, struct ln_view *const *inputs,
                                  ln_atoms *out) {
-  if (nisa_is_on_chip(dst->space)) {
+  if (mem_is_on_chip(dst->space)) {
     *out = ln_partition_atoms(dst);
     return ST_OK;
   }
@@ -68,7 +68,7 @@ static enum status emit_pair(struct ln_walk *w, enum nisa_kind kind, enum nisa_e
                              const struct ln_view *dst, const struct ln_view *src, bool is_unsigned) {
   struct ln_shape s = ln_shape_of(w, par, ln_view_atoms(dst));
   struct nisa_access x[2];
-  struct ln_attr attrs[] = {{is_unsigned ? "unsigned" : NULL, mlirUnitAttrGet(w->ln->e.ctx)}, {NULL, {NULL}}};
+  struct ln_attr attrs[] = {{is_unsigned ? "unsigned" : NULL, mlirUnitAttrGet(w->ln->b.ctx)}, {NULL, {NULL}}};
   enum status st = ln_access(w, dst, &s, &x[0]);
 
   if (!st)
@@ -90,7 +90,7 @@ static enum status engine_copy(struct ln_walk *w, const struct ln_view *dst, con
 
 /* The atom whose neighbours are closest in memory; -1 if there is none. */
 static int innermost(const struct ln_view *v) {
-  for (int r = v->rank - 1; r >= (nisa_is_on_chip(v->space) ? 1 : 0); r--) {
+  for (int r = v->rank - 1; r >= (mem_is_on_chip(v->space) ? 1 : 0); r--) {
     const struct ln_form *f = &v->index[r];
     int best = 0;
     if (!f->n)
@@ -113,7 +113,7 @@ static bool is_turned(const struct ln_walk *w, const struct ln_view *dst, const 
   if ((bytes != 2 && bytes != 4) || !mlirTypeEqual(dst->element, src->element))
     return false;
   (void)w;
-  if (nisa_is_on_chip(src->space))
+  if (mem_is_on_chip(src->space))
     return ln_partition_atoms(src) == (atoms & ~par);
   int inner = innermost(src);
   return inner >= 0 && (par >> inner & 1);
@@ -125,7 +125,7 @@ static enum status emit_transpose_copy(struct ln_walk *w, const struct ln_view *
   ln_atoms atoms = ln_view_atoms(dst);
   struct ln_shape s = ln_shape_of(w, par, atoms), t = ln_shape_of(w, atoms & ~par, atoms);
   struct nisa_access x[2];
-  struct ln_attr attrs[] = {{"permutation", emit_i64_array(&w->ln->e, 2, (int64_t[]){1, 0})}, {NULL, {NULL}}};
+  struct ln_attr attrs[] = {{"permutation", ir_i64_array(&w->ln->b, 2, (int64_t[]){1, 0})}, {NULL, {NULL}}};
   enum status st = ln_access(w, dst, &s, &x[0]);
 
   if (!st)
@@ -140,7 +140,7 @@ static enum status emit_transpose_copy(struct ln_walk *w, const struct ln_view *
 /* dst = src by way of a new buffer in SBUF with these partitions. */
 static enum status move_through(struct ln_walk *w, const struct ln_view *dst, const struct ln_view *src,
                                 MlirType element, ln_atoms par, bool is_unsigned) {
-  const struct ln_view *temp = ln_temp(w, element, NISA_SBUF, par, ln_view_atoms(src) & ln_view_atoms(dst));
+  const struct ln_view *temp = ln_temp(w, element, MEM_SBUF, par, ln_view_atoms(src) & ln_view_atoms(dst));
   if (!temp)
     return ln_fail(w->ln, "it has too many dimensions");
   enum status st = ln_move(w, temp, src, is_unsigned);
@@ -152,7 +152,7 @@ static enum status move_through(struct ln_walk *w, const struct ln_view *dst, co
 
 static enum status move_by_dma(struct ln_walk *w, const struct ln_view *dst, const struct ln_view *src,
                                bool is_unsigned) {
-  const bool into_chip = nisa_is_on_chip(dst->space), from_chip = nisa_is_on_chip(src->space);
+  const bool into_chip = mem_is_on_chip(dst->space), from_chip = mem_is_on_chip(src->space);
   ln_atoms par = ln_partition_atoms(into_chip ? dst : src);
 
   if (!into_chip && !from_chip) { /* no side says what the partitions are: the first loop */
@@ -189,18 +189,18 @@ enum status ln_move(struct ln_walk *w, const struct ln_view *dst, const struct l
     return ST_OK;
   if (ln_view_atoms(src) & ~ln_view_atoms(dst))
     return ln_fail(w->ln, "several elements would be written to the same place");
-  const bool is_dma = dst->space == NISA_SBUF && src->space == NISA_SBUF && mlirTypeEqual(dst->element, src->element) &&
+  const bool is_dma = dst->space == MEM_SBUF && src->space == MEM_SBUF && mlirTypeEqual(dst->element, src->element) &&
                       !(starts_well(w, dst) && starts_well(w, src));
   if (ln_same_partitions(dst, src) && !is_dma)
     return engine_copy(w, dst, src, is_unsigned);
-  if (src->space == NISA_PSUM)
+  if (src->space == MEM_PSUM)
     return move_through(w, dst, src, dst->element, ln_partition_atoms(src), is_unsigned);
-  if (dst->space == NISA_PSUM)
+  if (dst->space == MEM_PSUM)
     return move_through(w, dst, src, src->element, ln_partition_atoms(dst), is_unsigned);
   /* DMA moves; what it cannot convert an engine converts first */
-  if (nisa_is_on_chip(src->space) && !mlirTypeEqual(dst->element, src->element))
+  if (mem_is_on_chip(src->space) && !mlirTypeEqual(dst->element, src->element))
     return move_through(w, dst, src, dst->element, ln_partition_atoms(src), is_unsigned);
-  if (nisa_is_on_chip(dst->space) && !mlirTypeEqual(dst->element, src->element))
+  if (mem_is_on_chip(dst->space) && !mlirTypeEqual(dst->element, src->element))
     return move_through(w, dst, src, src->element, ln_partition_atoms(dst), is_unsigned);
   return move_by_dma(w, dst, src, is_unsigned);
 }
@@ -209,7 +209,7 @@ enum status ln_stage(struct ln_walk *w, struct ln_view *src, ln_atoms par, struc
   *out = src;
   if (ln_has_partitions(w, src, par))
     return ST_OK;
-  struct ln_view *temp = ln_temp(w, src->element, NISA_SBUF, par, ln_view_atoms(src) | par);
+  struct ln_view *temp = ln_temp(w, src->element, MEM_SBUF, par, ln_view_atoms(src) | par);
   if (!temp)
     return ln_fail(w->ln, "it has too many dimensions");
   *out = temp;
@@ -219,8 +219,8 @@ enum status ln_stage(struct ln_walk *w, struct ln_view *src, ln_atoms par, struc
 /* ---- scalars ---------------------------------------------------------------------------------------------------- */
 
 enum status ln_set(struct ln_walk *w, const struct ln_view *dst, MlirValue scalar) {
-  if (!nisa_is_on_chip(dst->space)) {
-    const struct ln_view *cell = ln_temp(w, dst->element, NISA_SBUF, 0, 0);
+  if (!mem_is_on_chip(dst->space)) {
+    const struct ln_view *cell = ln_temp(w, dst->element, MEM_SBUF, 0, 0);
     enum status st = ln_set(w, cell, scalar);
     if (!st)
       st = ln_move(w, dst, cell, false);
@@ -230,7 +230,7 @@ enum status ln_set(struct ln_walk *w, const struct ln_view *dst, MlirValue scala
   struct ln_shape s = ln_shape_of(w, ln_partition_atoms(dst), ln_view_atoms(dst));
   struct nisa_access x[2] = {{.n_dims = 0}, ln_scalar(scalar)};
   enum status st = ln_access(w, dst, &s, &x[0]);
-  const bool gpsimd = is_int(dst->element) && dst->space == NISA_SBUF;
+  const bool gpsimd = is_int(dst->element) && dst->space == MEM_SBUF;
   if (!st)
     ln_emit(w->ln, NISA_MEMSET, gpsimd ? NISA_ENGINE_GPSIMD : NISA_ENGINE_VECTOR, x, NULL);
   return st;
@@ -241,7 +241,7 @@ enum status ln_set(struct ln_walk *w, const struct ln_view *dst, MlirValue scala
 static bool is_fresh_accumulator(struct ln *ln, const struct ln_view *dst) {
   MlirOperation alloc = ir_defining_op(dst->base);
 
-  if (dst->space != NISA_PSUM || mlirOperationIsNull(alloc) || !ir_is(alloc, "nisa.alloc") ||
+  if (dst->space != MEM_PSUM || mlirOperationIsNull(alloc) || !ir_is(alloc, "nisa.alloc") ||
       !mlirBlockEqual(mlirOperationGetBlock(alloc), mlirOperationGetBlock(ln->op)))
     return false;
   for (MlirOperation op = alloc; !mlirOperationEqual(op, ln->op); op = mlirOperationGetNextInBlock(op)) {
@@ -265,7 +265,7 @@ enum status ln_lower_fill(struct ln *ln) {
   enum status st = ln_trace(&w, out, (MlirAffineMap){NULL}, &dst);
   if (st)
     return st;
-  if (edit_is_zero(value) && is_fresh_accumulator(ln, dst))
+  if (ir_is_zero(value) && is_fresh_accumulator(ln, dst))
     return ST_OK;
   MlirValue cell = ln_buffer(ln, value);
   if (mlirValueEqual(cell, value))
@@ -315,7 +315,7 @@ static enum status emit_matmul(struct ln_walk *w, const struct ln_view *c, const
     st = ln_access(w, b, &bs, &x[2]);
   if (st)
     return st;
-  x[3] = x[4] = ln_scalar(emit_index(&w->ln->e, 0));
+  x[3] = x[4] = ln_scalar(ir_index(&w->ln->b, 0));
   ln_emit(w->ln, NISA_MATMUL, NISA_ENGINE_TENSOR, x, attrs);
   return ST_OK;
 }
@@ -324,7 +324,7 @@ static enum status emit_matmul(struct ln_walk *w, const struct ln_view *c, const
 static enum status matmul_then_add(struct ln_walk *w, struct ln_view *c, const struct ln_view *a,
                                    const struct ln_view *b) {
   ln_atoms m = ln_loop_atoms(w, 0), n = ln_loop_atoms(w, 1);
-  struct ln_view *acc = ln_temp(w, mlirF32TypeGet(w->ln->e.ctx), NISA_PSUM, m, m | n);
+  struct ln_view *acc = ln_temp(w, mlirF32TypeGet(w->ln->b.ctx), MEM_PSUM, m, m | n);
   struct ln_view *old;
 
   if (!acc)
@@ -347,8 +347,8 @@ static enum status matmul_then_add(struct ln_walk *w, struct ln_view *c, const s
 static enum status multiply_integers(struct ln_walk *w, struct ln_view *c, struct ln_view *a, const struct ln_view *b) {
   struct ln *ln = w->ln;
   const ln_atoms m = ln_loop_atoms(w, 0), n = ln_loop_atoms(w, 1), k = ln_loop_atoms(w, 2);
-  struct ln_view *rows, *sum, *term = ln_temp(w, c->element, NISA_SBUF, m, m | n);
-  struct ln_view *row = ln_temp(w, b->element, NISA_SBUF, m, m | n);
+  struct ln_view *rows, *sum, *term = ln_temp(w, c->element, MEM_SBUF, m, m | n);
+  struct ln_view *row = ln_temp(w, b->element, MEM_SBUF, m, m | n);
 
   if (!term || !row)
     return ln_fail(ln, "it has too many dimensions");
@@ -357,7 +357,7 @@ static enum status multiply_integers(struct ln_walk *w, struct ln_view *c, struc
     st = ln_stage(w, c, m, &sum);
   if (st)
     return st;
-  struct emit outside = ln->e;
+  struct ir_builder outside = ln->b;
   struct ln_view column = *rows, from = *b;
   for (int at = 0; at < w->n_atoms; at++) {
     if (!(k >> w->order[at] & 1))
@@ -371,7 +371,7 @@ static enum status multiply_integers(struct ln_walk *w, struct ln_view *c, struc
     st = ln_arith(w, m, "multiply", term, ln_data(row), ln_data(&column), false);
   if (!st)
     st = ln_arith(w, m, "add", sum, ln_data(sum), ln_data(term), false);
-  ln->e = outside;
+  ln->b = outside;
   if (!st)
     st = ln_move(w, c, sum, false);
   if (sum != c)
@@ -405,14 +405,14 @@ enum status ln_lower_matmul(struct ln *ln) {
     return ln_fail(ln, "the tensor engine multiplies floats only, and others multiply integers of one type");
   ln_atoms k = ln_loop_atoms(&w, 2);
   st = ln_stage(&w, a, k, &stationary);
-  if (!st && stationary->space == NISA_PSUM)
+  if (!st && stationary->space == MEM_PSUM)
     return ln_fail(ln, "its first operand is in PSUM");
   if (!st)
     st = ln_stage(&w, b, k, &moving);
-  if (!st && moving->space == NISA_PSUM)
+  if (!st && moving->space == MEM_PSUM)
     return ln_fail(ln, "its second operand is in PSUM");
   if (!st)
-    st = c->space == NISA_PSUM && ln_has_partitions(&w, c, ln_loop_atoms(&w, 0))
+    st = c->space == MEM_PSUM && ln_has_partitions(&w, c, ln_loop_atoms(&w, 0))
              ? emit_matmul(&w, c, stationary, moving)
              : matmul_then_add(&w, c, stationary, moving);
   if (!st && moving != b)

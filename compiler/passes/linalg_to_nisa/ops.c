@@ -109,7 +109,7 @@ static enum nisa_engine engine_for(const char *op, const struct ln_view *dst, co
 
 /* A copy in SBUF of what is in PSUM. */
 static enum status into_sbuf(struct ln_walk *w, const struct ln_view **v, const struct ln_view **temp) {
-  *temp = ln_temp(w, (*v)->element, NISA_SBUF, ln_partition_atoms(*v), ln_view_atoms(*v));
+  *temp = ln_temp(w, (*v)->element, MEM_SBUF, ln_partition_atoms(*v), ln_view_atoms(*v));
   if (!*temp)
     return ln_fail(w->ln, "it has too many dimensions");
   const struct ln_view *src = *v;
@@ -118,7 +118,7 @@ static enum status into_sbuf(struct ln_walk *w, const struct ln_view **v, const 
 }
 
 static bool is_in_psum(const struct ln_arg *x) {
-  return x->view && x->view->space == NISA_PSUM;
+  return x->view && x->view->space == MEM_PSUM;
 }
 
 static bool is_per_partition(const struct ln_view *v, ln_atoms par) {
@@ -165,7 +165,7 @@ static enum status emit_arith(struct ln_walk *w, ln_atoms par, const char *op, e
     attrs[n++] = (struct ln_attr){"reverse_operands", ln_text(ln, swapped && !is_commutative(op) ? "first" : "none")};
   }
   if (is_unsigned)
-    attrs[n++] = (struct ln_attr){"unsigned", mlirUnitAttrGet(ln->e.ctx)};
+    attrs[n++] = (struct ln_attr){"unsigned", mlirUnitAttrGet(ln->b.ctx)};
   ln_emit(ln, tensors ? NISA_TENSOR_TENSOR_ARITH : NISA_TENSOR_SCALAR_ARITH, engine, o, attrs);
   return ST_OK;
 }
@@ -181,8 +181,8 @@ enum status ln_arith(struct ln_walk *w, ln_atoms par, const char *op, const stru
     st = into_sbuf(w, &x.view, &tx);
   if (!st && is_in_psum(&y) && gpsimd)
     st = into_sbuf(w, &y.view, &ty);
-  if (!st && gpsimd && dst->space == NISA_PSUM) {
-    to = td = ln_temp(w, dst->element, NISA_SBUF, par, ln_view_atoms(dst));
+  if (!st && gpsimd && dst->space == MEM_PSUM) {
+    to = td = ln_temp(w, dst->element, MEM_SBUF, par, ln_view_atoms(dst));
     if (!td)
       st = ln_fail(w->ln, "it has too many dimensions");
   }
@@ -200,7 +200,7 @@ enum status ln_two_ops(struct ln_walk *w, ln_atoms par, const struct ln_view *ds
                        const char *op0, double c0, bool reverse0, const char *op1, double c1) {
   struct ln *ln = w->ln;
   struct ln_shape s = ln_shape_of(w, par, ln_view_atoms(dst));
-  MlirType f32 = mlirF32TypeGet(ln->e.ctx);
+  MlirType f32 = mlirF32TypeGet(ln->b.ctx);
   struct nisa_access o[4] = {{.n_dims = 0}};
   const struct ln_attr attrs[] = {{"op0", ln_text(ln, op0)},
                                   {"op1", ln_text(ln, op1)},
@@ -212,8 +212,8 @@ enum status ln_two_ops(struct ln_walk *w, ln_atoms par, const struct ln_view *ds
     st = ln_access(w, x, &s, &o[1]);
   if (st)
     return st;
-  o[2] = ln_scalar(emit_float(&ln->e, f32, c0));
-  o[3] = ln_scalar(emit_float(&ln->e, f32, c1));
+  o[2] = ln_scalar(ir_float(&ln->b, f32, c0));
+  o[3] = ln_scalar(ir_float(&ln->b, f32, c1));
   ln_emit(ln, NISA_TENSOR_SCALAR_ARITH, NISA_ENGINE_VECTOR, o, attrs);
   return ST_OK;
 }
@@ -230,9 +230,9 @@ static MlirValue storable(struct ln_body *b, MlirValue v) {
   int64_t c;
   if (!mlirTypeIsAIndex(t))
     return v;
-  struct emit *e = &b->w->ln->e;
-  MlirType i32 = mlirIntegerTypeGet(e->ctx, 32);
-  return edit_int(v, &c) ? emit_int(e, i32, c) : emit_op1(e, "arith.index_cast", i32, 1, &v);
+  struct ir_builder *at = &b->w->ln->b;
+  MlirType i32 = mlirIntegerTypeGet(at->ctx, 32);
+  return ir_int_constant(v, &c) ? ir_int(at, i32, c) : ir_op1(at, "arith.index_cast", i32, 1, &v);
 }
 
 enum status ln_arg_of(struct ln_body *b, MlirValue v, struct ln_arg *out) {
@@ -274,16 +274,16 @@ static MlirValue converted_result(MlirOperation op) {
 }
 
 struct ln_view *ln_temp_like(struct ln_body *b, MlirType t, ln_atoms atoms) {
-  return ln_temp(b->w, t, NISA_SBUF, b->par, atoms | b->par);
+  return ln_temp(b->w, t, MEM_SBUF, b->par, atoms | b->par);
 }
 
 static MlirType bool_type(struct ln_body *b) {
-  return mlirIntegerTypeGet(b->w->ln->e.ctx, 1);
+  return mlirIntegerTypeGet(b->w->ln->b.ctx, 1);
 }
 
 struct ln_arg ln_number_arg(struct ln_body *b, MlirType t, double v) {
-  struct emit *e = &b->w->ln->e;
-  return (struct ln_arg){.scalar = mlirTypeIsAFloat(t) ? emit_float(e, t, v) : emit_int(e, t, (int64_t)v)};
+  struct ir_builder *at = &b->w->ln->b;
+  return (struct ln_arg){.scalar = mlirTypeIsAFloat(t) ? ir_float(at, t, v) : ir_int(at, t, (int64_t)v)};
 }
 
 /* ---- comparisons ------------------------------------------------------------------------------------------------ */
@@ -348,7 +348,7 @@ static enum status compare_floats(struct ln_body *b, const struct predicate *p, 
 static enum status apply_compare(struct ln_body *b, MlirOperation op) {
   static const char *const integers[] = {"is_eq", "is_ne", "is_lt", "is_le", "is_gt",
                                          "is_ge", "is_lt", "is_le", "is_gt", "is_ge"};
-  int64_t p = mlirIntegerAttrGetValueInt(mlirOperationGetAttributeByName(op, ir_str("predicate")));
+  int64_t p = mlirIntegerAttrGetValueInt(ir_attr(op, "predicate"));
   struct ln_arg x, y;
   struct ln_view *dst;
 
@@ -431,7 +431,7 @@ enum status ln_activate(struct ln_walk *w, ln_atoms par, const char *function, c
                         const struct ln_view *src) {
   struct ln *ln = w->ln;
   struct ln_shape s = ln_shape_of(w, par, ln_view_atoms(dst));
-  MlirType f32 = mlirF32TypeGet(ln->e.ctx);
+  MlirType f32 = mlirF32TypeGet(ln->b.ctx);
   struct nisa_access o[6] = {{.n_dims = 0}};
   const struct ln_attr attrs[] = {{"op", ln_text(ln, function)}, {NULL, {NULL}}};
 
@@ -440,8 +440,8 @@ enum status ln_activate(struct ln_walk *w, ln_atoms par, const char *function, c
     st = ln_access(w, src, &s, &o[2]);
   if (st)
     return st;
-  o[3] = ln_scalar(emit_float(&ln->e, f32, 0));
-  o[4] = ln_scalar(emit_float(&ln->e, f32, 1));
+  o[3] = ln_scalar(ir_float(&ln->b, f32, 0));
+  o[4] = ln_scalar(ir_float(&ln->b, f32, 1));
   ln_emit(ln, NISA_ACTIVATION, NISA_ENGINE_SCALAR, o, attrs);
   return ST_OK;
 }
@@ -494,7 +494,7 @@ static enum status apply_unary(struct ln_body *b, MlirOperation op) {
   if (ir_is(op, "math.cos"))
     return ln_cos(b, dst, x.view);
   if (ir_is(op, "math.atan"))
-    return ln_arctan2(b, dst, x, ln_number_arg(b, mlirF32TypeGet(b->w->ln->e.ctx), 1));
+    return ln_arctan2(b, dst, x, ln_number_arg(b, mlirF32TypeGet(b->w->ln->b.ctx), 1));
   if (ir_is(op, "math.absi"))
     return apply_absi(b, dst, x.view);
   return ln_activate(b->w, b->par, function_of(op), dst, x.view);
@@ -503,7 +503,7 @@ static enum status apply_unary(struct ln_body *b, MlirOperation op) {
 /* ---- sign ------------------------------------------------------------------------------------------------------- */
 
 static bool is_number(MlirValue v, double want) {
-  MlirAttribute a = edit_constant(v);
+  MlirAttribute a = ir_constant(v);
   if (mlirAttributeIsNull(a))
     return false;
   return mlirAttributeIsAFloat(a) ? mlirFloatAttrGetValueDouble(a) == want
@@ -520,9 +520,8 @@ static bool is_sign(MlirOperation op) {
   MlirValue x = operand(op, 2);
   if (mlirOperationIsNull(c) || !ir_is(c, "arith.cmpf") || mlirOperationIsNull(s) || !ir_is(s, "math.copysign"))
     return false;
-  return mlirIntegerAttrGetValueInt(mlirOperationGetAttributeByName(c, ir_str("predicate"))) == FLT_ONE &&
-         mlirValueEqual(operand(c, 0), x) && is_number(operand(c, 1), 0) && is_number(operand(s, 0), 1) &&
-         mlirValueEqual(operand(s, 1), x);
+  return mlirIntegerAttrGetValueInt(ir_attr(c, "predicate")) == IR_FLT_ONE && mlirValueEqual(operand(c, 0), x) &&
+         is_number(operand(c, 1), 0) && is_number(operand(s, 0), 1) && mlirValueEqual(operand(s, 1), x);
 }
 
 bool ln_is_absorbed(MlirOperation op) {
@@ -615,7 +614,7 @@ static enum status apply_bitcast(struct ln_body *b, MlirOperation op) {
   if (st)
     return st;
   const unsigned bits = (unsigned)(8 * nisa_element_bytes(dst->element));
-  MlirType t = mlirIntegerTypeGet(b->w->ln->e.ctx, bits);
+  MlirType t = mlirIntegerTypeGet(b->w->ln->b.ctx, bits);
   if (8 * nisa_element_bytes(x.view->element) != bits) /* kept wider than it is, with the same value */
     return ln_fail(b->w->ln, "the bits of this value are not in memory");
   return ln_arith(b->w, b->par, "bitwise_or", dst, x, ln_number_arg(b, t, 0), false);

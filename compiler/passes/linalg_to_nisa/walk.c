@@ -22,20 +22,20 @@
 
 /* ---- forms ------------------------------------------------------------------------------------------------------ */
 
-static MlirValue times(struct emit *e, MlirValue v, int64_t c) {
-  return c == 1 ? v : emit_binary(e, "arith.muli", v, emit_index(e, c));
+static MlirValue times(struct ir_builder *b, MlirValue v, int64_t c) {
+  return c == 1 ? v : ir_binary(b, "arith.muli", v, ir_index(b, c));
 }
 
-static void add_value(struct emit *e, struct ln_form *f, MlirValue v, int64_t factor) {
+static void add_value(struct ir_builder *b, struct ln_form *f, MlirValue v, int64_t factor) {
   int64_t c;
   if (mlirValueIsNull(v))
     return;
-  if (edit_int(v, &c)) {
+  if (ir_int_constant(v, &c)) {
     f->constant += factor * c;
     return;
   }
-  v = times(e, v, factor);
-  f->offset = mlirValueIsNull(f->offset) ? v : emit_binary(e, "arith.addi", f->offset, v);
+  v = times(b, v, factor);
+  f->offset = mlirValueIsNull(f->offset) ? v : ir_binary(b, "arith.addi", f->offset, v);
 }
 
 static void add_term(struct ln_form *f, int atom, int64_t coef) {
@@ -49,9 +49,9 @@ static void add_term(struct ln_form *f, int atom, int64_t coef) {
 }
 
 /* f += factor * g */
-static void add_form(struct emit *e, struct ln_form *f, const struct ln_form *g, int64_t factor) {
+static void add_form(struct ir_builder *b, struct ln_form *f, const struct ln_form *g, int64_t factor) {
   f->constant += factor * g->constant;
-  add_value(e, f, g->offset, factor);
+  add_value(b, f, g->offset, factor);
   for (int k = 0; k < g->n; k++)
     add_term(f, g->term[k].atom, factor * g->term[k].coef);
 }
@@ -91,7 +91,7 @@ static bool split_atom(struct ln_walk *w, int atom, int64_t inner, int n_extra, 
 /* ---- division --------------------------------------------------------------------------------------------------- */
 
 /* v / n, v being a multiple of n. */
-static MlirValue exact_quotient(struct emit *e, MlirValue v, int64_t n) {
+static MlirValue exact_quotient(struct ir_builder *b, MlirValue v, int64_t n) {
   MlirOperation def = ir_defining_op(v);
   int64_t c;
 
@@ -99,14 +99,14 @@ static MlirValue exact_quotient(struct emit *e, MlirValue v, int64_t n) {
     return v;
   if (!mlirOperationIsNull(def) && ir_is(def, "arith.muli"))
     for (int k = 0; k < 2; k++)
-      if (edit_int(mlirOperationGetOperand(def, k), &c) && c % n == 0)
-        return times(e, mlirOperationGetOperand(def, 1 - k), c / n);
+      if (ir_int_constant(mlirOperationGetOperand(def, k), &c) && c % n == 0)
+        return times(b, mlirOperationGetOperand(def, 1 - k), c / n);
   if (!mlirOperationIsNull(def) && ir_is(def, "arith.addi")) {
     MlirValue x = mlirOperationGetOperand(def, 0), y = mlirOperationGetOperand(def, 1);
     if (nisa_divisor(x) % n == 0 && nisa_divisor(y) % n == 0)
-      return emit_binary(e, "arith.addi", exact_quotient(e, x, n), exact_quotient(e, y, n));
+      return ir_binary(b, "arith.addi", exact_quotient(b, x, n), exact_quotient(b, y, n));
   }
-  return emit_binary(e, "arith.divui", v, emit_index(e, n));
+  return ir_binary(b, "arith.divui", v, ir_index(b, n));
 }
 
 struct division {
@@ -149,7 +149,7 @@ static int64_t reach(const struct ln_walk *w, const struct ln_form *f) {
 }
 
 static bool divide_offset(struct division *d, int64_t n) {
-  struct emit *e = &d->w->ln->e;
+  struct ir_builder *b = &d->w->ln->b;
   struct ln_form *f = d->f;
   const int64_t above = reach(d->w, &d->rest);
   int64_t k = f->constant;
@@ -163,7 +163,7 @@ static bool divide_offset(struct division *d, int64_t n) {
     d->rest.constant = k % n;
     f->constant = k / n;
     if (!mlirValueIsNull(f->offset))
-      f->offset = exact_quotient(e, f->offset, n);
+      f->offset = exact_quotient(b, f->offset, n);
     return true;
   }
   g = nisa_gcd(g, n);
@@ -171,11 +171,11 @@ static bool divide_offset(struct division *d, int64_t n) {
     return false;
   MlirValue o = f->offset;
   if (k - k % g)
-    o = emit_binary(e, "arith.addi", o, emit_index(e, k - k % g));
-  MlirValue by = emit_index(e, n);
-  d->rest.offset = emit_binary(e, "arith.remui", o, by);
+    o = ir_binary(b, "arith.addi", o, ir_index(b, k - k % g));
+  MlirValue by = ir_index(b, n);
+  d->rest.offset = ir_binary(b, "arith.remui", o, by);
   d->rest.constant = k % g;
-  f->offset = emit_binary(e, "arith.divui", o, by);
+  f->offset = ir_binary(b, "arith.divui", o, by);
   f->constant = 0;
   return true;
 }
@@ -213,11 +213,11 @@ static bool delinearize(struct ln_walk *w, struct ln_form *f, int n_dims, const 
 /* ---- following views -------------------------------------------------------------------------------------------- */
 
 static int64_t dense_at(MlirOperation op, const char *name, int k) {
-  return mlirDenseI64ArrayGetElement(mlirOperationGetAttributeByName(op, ir_str(name)), k);
+  return mlirDenseI64ArrayGetElement(ir_attr(op, name), k);
 }
 
 static int segment(MlirOperation op, int k) {
-  return mlirDenseI32ArrayGetElement(mlirOperationGetAttributeByName(op, ir_str("operandSegmentSizes")), k);
+  return mlirDenseI32ArrayGetElement(ir_attr(op, "operandSegmentSizes"), k);
 }
 
 /* Which dimensions a rank-reducing subview keeps: any choice of unit dimensions is right, their index is 0. */
@@ -232,7 +232,7 @@ static void kept_dims(MlirOperation op, int rank, bool *kept) {
 }
 
 static enum status follow_subview(struct ln_walk *w, MlirOperation op, struct ln_view *v) {
-  struct emit *e = &w->ln->e;
+  struct ir_builder *b = &w->ln->b;
   int rank = (int)mlirShapedTypeGetRank(mlirValueGetType(mlirOperationGetOperand(op, 0)));
   int next = 1, from = 0;
   bool kept[NISA_RANK_MAX];
@@ -248,9 +248,9 @@ static enum status follow_subview(struct ln_walk *w, MlirOperation op, struct ln
     struct ln_form f = {.n = 0};
     int64_t offset = dense_at(op, "static_offsets", d);
     if (kept[d])
-      add_form(e, &f, &old[from++], dense_at(op, "static_strides", d));
+      add_form(b, &f, &old[from++], dense_at(op, "static_strides", d));
     if (offset == mlirShapedTypeGetDynamicStrideOrOffset())
-      add_value(e, &f, mlirOperationGetOperand(op, next++), 1);
+      add_value(b, &f, mlirOperationGetOperand(op, next++), 1);
     else
       f.constant += offset;
     v->index[d] = f;
@@ -261,7 +261,7 @@ static enum status follow_subview(struct ln_walk *w, MlirOperation op, struct ln
 }
 
 static void follow_expand(struct ln_walk *w, MlirOperation op, struct ln_view *v) {
-  MlirAttribute groups = mlirOperationGetAttributeByName(op, ir_str("reassociation"));
+  MlirAttribute groups = ir_attr(op, "reassociation");
   int64_t dims[NISA_RANK_MAX];
   struct ln_form out[NISA_RANK_MAX] = {{.n = 0}};
   int rank = (int)mlirArrayAttrGetNumElements(groups), end = 0;
@@ -272,7 +272,7 @@ static void follow_expand(struct ln_walk *w, MlirOperation op, struct ln_view *v
     int64_t factor = 1;
     end += (int)mlirArrayAttrGetNumElements(mlirArrayAttrGetElement(groups, g));
     for (int d = end - 1; d >= first; d--) {
-      add_form(&w->ln->e, &out[g], &v->index[d], factor);
+      add_form(&w->ln->b, &out[g], &v->index[d], factor);
       factor *= dims[d];
     }
   }
@@ -283,7 +283,7 @@ static void follow_expand(struct ln_walk *w, MlirOperation op, struct ln_view *v
 
 /* False if the split is not possible; v is then as it was, except that loops may have been split further. */
 static bool follow_collapse(struct ln_walk *w, MlirOperation op, struct ln_view *v) {
-  MlirAttribute groups = mlirOperationGetAttributeByName(op, ir_str("reassociation"));
+  MlirAttribute groups = ir_attr(op, "reassociation");
   MlirValue src = mlirOperationGetOperand(op, 0);
   int64_t dims[NISA_RANK_MAX];
   /* all in one array, so that splits reach what is done and what is to come */
@@ -340,7 +340,7 @@ static bool follow_reinterpret(struct ln_walk *w, MlirOperation op, struct ln_vi
   struct ln_form saved[NISA_RANK_MAX];
   memcpy(saved, v->index, sizeof saved);
   for (int d = 0; d < n; d++)
-    add_form(&w->ln->e, &flat, &saved[d], dense_at(op, "static_strides", d));
+    add_form(&w->ln->b, &flat, &saved[d], dense_at(op, "static_strides", d));
   if (!delinearize(w, &flat, rank, from, out, 0, NULL))
     return false;
   memcpy(v->index, out, sizeof out);
@@ -370,7 +370,7 @@ static enum status follow(struct ln_walk *w, struct ln_view *v) {
       return ST_OK;
     if (st)
       return st;
-    if (!ok && nisa_is_on_chip(v->space))
+    if (!ok && mem_is_on_chip(v->space))
       return ln_fail(w->ln, "an operand's reshape mixes partitions and blocks in a way no access pattern has");
     if (!ok)
       return ST_OK;
@@ -447,7 +447,7 @@ static enum status begin(struct ln_walk *w, MlirValue v, struct ln_view **out) {
 static bool add_affine(struct ln_walk *w, struct ln_form *f, MlirAffineExpr x, int64_t factor) {
   if (mlirAffineExprIsADim(x)) {
     struct ln_form loop = ln_loop_form(w, (int)mlirAffineDimExprGetPosition(x));
-    add_form(&w->ln->e, f, &loop, factor);
+    add_form(&w->ln->b, f, &loop, factor);
     return true;
   }
   if (mlirAffineExprIsAConstant(x)) {
@@ -483,7 +483,7 @@ enum status ln_trace_element(struct ln_walk *w, MlirValue v, int n, MlirValue co
   if (st)
     return st;
   for (int r = 0; r < n && r < view->rank; r++)
-    add_value(&w->ln->e, &view->index[r], indices[r], 1);
+    add_value(&w->ln->b, &view->index[r], indices[r], 1);
   return finish(w, view, out);
 }
 
@@ -516,7 +516,7 @@ ln_atoms ln_view_atoms(const struct ln_view *v) {
 }
 
 ln_atoms ln_partition_atoms(const struct ln_view *v) {
-  return nisa_is_on_chip(v->space) && v->rank ? form_atoms(&v->index[0]) : 0;
+  return mem_is_on_chip(v->space) && v->rank ? form_atoms(&v->index[0]) : 0;
 }
 
 static bool same_terms(const struct ln_form *a, const struct ln_form *b) {
@@ -533,7 +533,7 @@ static bool same_terms(const struct ln_form *a, const struct ln_form *b) {
 }
 
 bool ln_same_partitions(const struct ln_view *a, const struct ln_view *b) {
-  return nisa_is_on_chip(a->space) && nisa_is_on_chip(b->space) && same_terms(&a->index[0], &b->index[0]);
+  return mem_is_on_chip(a->space) && mem_is_on_chip(b->space) && same_terms(&a->index[0], &b->index[0]);
 }
 
 bool ln_same_elements(const struct ln_view *a, const struct ln_view *b) {
@@ -557,7 +557,7 @@ int64_t ln_extent(const struct ln_walk *w, ln_atoms atoms) {
 /* ---- buffers and accesses --------------------------------------------------------------------------------------- */
 
 /* The dimensions of a temporary: the partitions, then one for every loop that has other atoms. */
-struct ln_view *ln_temp(struct ln_walk *w, MlirType element, enum nisa_space s, ln_atoms par, ln_atoms atoms) {
+struct ln_view *ln_temp(struct ln_walk *w, MlirType element, enum mem_space s, ln_atoms par, ln_atoms atoms) {
   struct ln_form index[NISA_RANK_MAX] = {{.n = 0}};
   int64_t dims[NISA_RANK_MAX] = {1, 1};
   int rank = 1, loop = -1;
@@ -586,7 +586,7 @@ struct ln_view *ln_temp(struct ln_walk *w, MlirType element, enum nisa_space s, 
   if (rank == 1)
     rank = 2;
   MlirType t = ln_memref(w->ln, element, rank, dims, s);
-  MlirOperation op = ln_insert(w->ln, nisa_create_alloc(w->ln->e.loc, t, 64));
+  MlirOperation op = ln_insert(w->ln, nisa_create_alloc(w->ln->b.loc, t, 64));
   struct ln_view *v = new_view(w, mlirOperationGetResult(op, 0));
   if (!v)
     return NULL;
@@ -600,7 +600,7 @@ void ln_release(struct ln *ln, const struct ln_view *v) {
   if (!v || !v->is_temp)
     return;
   struct nisa_instr in = {.def = nisa_op_def(NISA_RELEASE), .operand = {{.base = v->base}}};
-  ln_insert(ln, nisa_create(&in, ln->e.loc, 0, NULL));
+  ln_insert(ln, nisa_create(&in, ln->b.loc, 0, NULL));
 }
 
 struct ln_shape ln_shape_of(const struct ln_walk *w, ln_atoms par, ln_atoms atoms) {
@@ -644,7 +644,7 @@ static MlirAffineExpr index_expr(MlirContext ctx, const struct ln_form *f, const
 }
 
 enum status ln_access(struct ln_walk *w, const struct ln_view *v, const struct ln_shape *s, struct nisa_access *out) {
-  MlirContext ctx = w->ln->e.ctx;
+  MlirContext ctx = w->ln->b.ctx;
   MlirAffineExpr results[NISA_RANK_MAX];
   int dim_of[LN_ATOMS_MAX];
 

@@ -16,7 +16,8 @@
 #include "mlir-c/BuiltinTypes.h"
 
 #include "ir/structured.h"
-#include "linalg/emit.h"
+#include "ir/build.h"
+#include "passes/lib/edit.h"
 
 /* The operand that v's definition writes into, or a null value. */
 static MlirValue destination(MlirValue v) {
@@ -39,13 +40,6 @@ static bool is_init(MlirOperation op, intptr_t operand) {
   return structured_read(op, &s) && operand >= s.n_inputs;
 }
 
-/* The operation of `block` that op is, or is in. */
-static MlirOperation in_block(MlirOperation op, MlirBlock block) {
-  while (!mlirOperationIsNull(op) && !mlirBlockEqual(mlirOperationGetBlock(op), block))
-    op = mlirOperationGetParentOperation(op);
-  return op;
-}
-
 static bool is_view(MlirOperation op) {
   return ir_is(op, "tensor.extract_slice") || ir_is(op, "tensor.expand_shape") || ir_is(op, "tensor.collapse_shape");
 }
@@ -54,7 +48,7 @@ static bool is_view(MlirOperation op) {
  * written, and handed on to be written, is not reading. */
 static bool is_read_before(MlirValue v, MlirOperation writer) {
   for (MlirOpOperand u = mlirValueGetFirstUse(v); !mlirOpOperandIsNull(u); u = mlirOpOperandGetNextUse(u)) {
-    MlirOperation op = mlirOpOperandGetOwner(u), at = in_block(op, mlirOperationGetBlock(writer));
+    MlirOperation op = mlirOpOperandGetOwner(u), at = ir_ancestor_in(op, mlirOperationGetBlock(writer));
     const intptr_t k = mlirOpOperandGetOperandNumber(u);
     const bool is_earlier = !mlirOperationEqual(at, writer) && mlirOperationIsBeforeInBlock(at, writer);
     bool ok;
@@ -105,7 +99,7 @@ static bool has_branches(MlirValue v) {
       return true;
     if (!ir_is(def, "scf.for"))
       continue;
-    MlirOperation yield = mlirBlockGetTerminator(mlirRegionGetFirstBlock(mlirOperationGetRegion(def, 0)));
+    MlirOperation yield = mlirBlockGetTerminator(ir_body(def));
     if (has_branches(mlirOperationGetOperand(yield, mlirOpResultGetResultNumber(v))))
       return true;
   }
@@ -129,7 +123,7 @@ static intptr_t carried_root(MlirValue v, MlirBlock body) {
 /* A loop may pass on a value in another place than it came in (two that swap places, each time).  Values are written
  * back one after the other, so that one whose place is overwritten before its turn is copied while it is there. */
 static void copy_moved_values(struct pass_run *run, MlirOperation loop) {
-  MlirBlock body = mlirRegionGetFirstBlock(mlirOperationGetRegion(loop, 0));
+  MlirBlock body = ir_body(loop);
   MlirOperation yield = mlirBlockGetTerminator(body);
 
   for (intptr_t k = 0; k < mlirOperationGetNumOperands(yield); k++) {
@@ -149,23 +143,19 @@ static void copy_moved_values(struct pass_run *run, MlirOperation loop) {
 }
 
 static void write_back(struct pass_run *run, MlirOperation loop) {
-  MlirBlock body = mlirRegionGetFirstBlock(mlirOperationGetRegion(loop, 0));
+  MlirBlock body = ir_body(loop);
   MlirOperation yield = mlirBlockGetTerminator(body);
-  struct emit e = {.ctx = run->ir->ctx, .block = body, .arena = run->arena};
+  struct ir_builder b = edit_before(run, yield);
 
   for (intptr_t k = 0; k < mlirOperationGetNumOperands(yield); k++) {
     MlirValue v = mlirOperationGetOperand(yield, k), carried = mlirBlockGetArgument(body, k + 1);
     if (!mlirTypeIsARankedTensor(mlirValueGetType(v)) || is_in_place(v, carried))
       continue;
     MlirOperation def = ir_defining_op(v);
-    e.loc = mlirOperationGetLocation(mlirOperationIsNull(def) ? yield : def);
-    MlirOperation op = emit_operation(&e, &(struct emit_op){.name = "bufferization.materialize_in_destination",
-                                                            .n_operands = 2,
-                                                            .operands = (MlirValue[]){v, carried},
-                                                            .n_results = 1,
-                                                            .results = (MlirType[]){mlirValueGetType(v)}});
-    mlirOperationMoveBefore(op, yield);
-    mlirOperationSetOperand(yield, k, emit_result(op));
+    b.loc = mlirOperationGetLocation(mlirOperationIsNull(def) ? yield : def);
+    MlirValue written =
+        ir_op1(&b, "bufferization.materialize_in_destination", mlirValueGetType(v), 2, (MlirValue[]){v, carried});
+    mlirOperationSetOperand(yield, k, written);
   }
 }
 
@@ -174,7 +164,7 @@ static void write_back(struct pass_run *run, MlirOperation loop) {
 /* True if somebody but the loop's operand k needs v, or a view of it, when the loop has begun to overwrite it. */
 static bool is_needed_later(MlirValue v, MlirOperation loop, intptr_t k) {
   for (MlirOpOperand u = mlirValueGetFirstUse(v); !mlirOpOperandIsNull(u); u = mlirOpOperandGetNextUse(u)) {
-    MlirOperation op = mlirOpOperandGetOwner(u), at = in_block(op, mlirOperationGetBlock(loop));
+    MlirOperation op = mlirOpOperandGetOwner(u), at = ir_ancestor_in(op, mlirOperationGetBlock(loop));
     const intptr_t operand = mlirOpOperandGetOperandNumber(u);
 
     if (ir_is(op, "nkipy.layout") || ir_is(op, "nkipy.tile_op"))

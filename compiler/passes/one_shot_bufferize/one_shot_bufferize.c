@@ -25,16 +25,11 @@
 #include "mlir-c/BuiltinTypes.h"
 
 #include "ir/structured.h"
-#include "linalg/emit.h"
+#include "ir/build.h"
+#include "passes/lib/edit.h"
+#include "passes/lib/memrefs.h"
 #include "passes/one_shot_bufferize/loops.h"
 #include "passes/pass.h"
-
-static struct emit emit_at(struct pass_run *run, MlirOperation near) {
-  return (struct emit){.ctx = run->ir->ctx,
-                       .block = mlirOperationGetBlock(near),
-                       .loc = mlirOperationGetLocation(near),
-                       .arena = run->arena};
-}
 
 /* ---- annotations ------------------------------------------------------------------------------------ */
 
@@ -63,23 +58,17 @@ static void put_on_buffer(struct pass_run *run, MlirOperation annotation) {
 
   if (!mlirTypeIsARankedTensor(t) || mlirShapedTypeGetRank(t) > STRUCTURED_LOOPS_MAX)
     return;
-  struct emit e = emit_at(run, annotation);
-  MlirNamedAttribute read_only = emit_attr(&e, "read_only", mlirUnitAttrGet(e.ctx));
-  MlirType buffer = any_strides(t);
-  MlirOperation op = emit_operation(&e, &(struct emit_op){.name = "bufferization.to_buffer",
-                                                          .n_operands = 1,
-                                                          .operands = &v,
-                                                          .n_results = 1,
-                                                          .results = &buffer,
-                                                          .n_attrs = 1,
-                                                          .attrs = &read_only});
+  struct ir_builder b = edit_before(run, annotation);
+  MlirNamedAttribute read_only = ir_named(&b, "read_only", mlirUnitAttrGet(b.ctx));
+  MlirValue made = ir_op1_with(&b, "bufferization.to_buffer", any_strides(t), 1, &v, 1, &read_only);
+  MlirOperation op = ir_defining_op(made);
   MlirOperation def = ir_defining_op(v);
   if (mlirOperationIsNull(def))
     mlirOperationMoveBefore(op, mlirBlockGetFirstOperation(mlirBlockArgumentGetOwner(v)));
   else
     mlirOperationMoveAfter(op, def);
   mlirOperationMoveAfter(annotation, op);
-  mlirOperationSetOperand(annotation, 0, emit_result(op));
+  mlirOperationSetOperand(annotation, 0, made);
 }
 
 static bool same_attributes(MlirOperation x, MlirOperation y) {
@@ -117,7 +106,7 @@ static void put_on_alloc(MlirOperation annotation) {
     if (mlirOperationIsNull(def) || !ir_is(def, "memref.cast"))
       break;
     mlirOperationSetOperand(annotation, 0, mlirOperationGetOperand(def, 0));
-    if (mlirOpOperandIsNull(mlirValueGetFirstUse(v)))
+    if (!ir_is_used(v))
       mlirOperationDestroy(def);
   }
   if (is_repeated(annotation))
@@ -127,13 +116,13 @@ static void put_on_alloc(MlirOperation annotation) {
 /* ---- aliases ---------------------------------------------------------------------------------------- */
 
 static MlirOperation return_of(MlirOperation function) {
-  MlirBlock body = mlirRegionGetFirstBlock(mlirOperationGetRegion(function, 0));
+  MlirBlock body = ir_body(function);
   return mlirBlockIsNull(body) ? (MlirOperation){NULL} : mlirBlockGetTerminator(body);
 }
 
 /* The output that argument k is an alias of, or -1. */
 static int64_t alias_of(MlirOperation function, intptr_t k) {
-  MlirAttribute attrs = mlirOperationGetAttributeByName(function, ir_str("arg_attrs"));
+  MlirAttribute attrs = ir_attr(function, "arg_attrs");
   if (mlirAttributeIsNull(attrs) || k >= mlirArrayAttrGetNumElements(attrs))
     return -1;
   MlirAttribute a = mlirDictionaryAttrGetElementByName(mlirArrayAttrGetElement(attrs, k), ir_str("nkipy.alias"));
@@ -156,36 +145,22 @@ static MlirValue root_of(MlirValue v) {
 }
 
 MlirValue bufferize_copy(struct pass_run *run, MlirOperation op, MlirValue v) {
-  struct emit e = emit_at(run, op);
-  MlirType t = mlirValueGetType(v);
-  MlirNamedAttribute segments =
-      emit_attr(&e, "operandSegmentSizes", mlirDenseI32ArrayGet(e.ctx, 3, (int32_t[]){0, 1, 0}));
-  MlirOperation copy = emit_operation(&e, &(struct emit_op){.name = "bufferization.alloc_tensor",
-                                                            .n_operands = 1,
-                                                            .operands = &v,
-                                                            .n_results = 1,
-                                                            .results = &t,
-                                                            .n_attrs = 1,
-                                                            .attrs = &segments});
-  mlirOperationMoveBefore(copy, op);
-  return emit_result(copy);
+  struct ir_builder b = edit_before(run, op);
+  MlirNamedAttribute segments = ir_segments(&b, 3, (int32_t[]){0, 1, 0});
+  return ir_op1_with(&b, "bufferization.alloc_tensor", mlirValueGetType(v), 1, &v, 1, &segments);
 }
 
 static void write_in_place(struct pass_run *run, MlirOperation end, MlirValue argument, intptr_t output) {
-  MlirValue v = mlirOperationGetOperand(end, output), operands[] = {v, argument};
+  MlirValue v = mlirOperationGetOperand(end, output);
 
   if (mlirValueEqual(v, argument) || bufferize_writes_in_place(v, argument))
     return;
-  struct emit e = emit_at(run, end);
+  struct ir_builder b = edit_before(run, end);
   if (!mlirOperationIsNull(ir_defining_op(v)))
-    e.loc = mlirOperationGetLocation(ir_defining_op(v));
-  MlirOperation op = emit_operation(&e, &(struct emit_op){.name = "bufferization.materialize_in_destination",
-                                                          .n_operands = 2,
-                                                          .operands = operands,
-                                                          .n_results = 1,
-                                                          .results = (MlirType[]){mlirValueGetType(argument)}});
-  mlirOperationMoveBefore(op, end);
-  mlirOperationSetOperand(end, output, emit_result(op));
+    b.loc = mlirOperationGetLocation(ir_defining_op(v));
+  MlirValue written =
+      ir_op1(&b, "bufferization.materialize_in_destination", mlirValueGetType(argument), 2, (MlirValue[]){v, argument});
+  mlirOperationSetOperand(end, output, written);
 }
 
 static enum status write_aliases(struct pass_run *run, MlirOperation function) {
@@ -216,20 +191,6 @@ static enum status write_aliases(struct pass_run *run, MlirOperation function) {
   return ST_OK;
 }
 
-/* The function's result types become those of what it returns. */
-static void retype(struct pass_run *run, MlirOperation function, MlirOperation end) {
-  MlirType old = mlirTypeAttrGetValue(mlirOperationGetAttributeByName(function, ir_str("function_type")));
-  const intptr_t n_in = mlirFunctionTypeGetNumInputs(old), n_out = mlirOperationGetNumOperands(end);
-  MlirType *types = arena_new_array(run->arena, MlirType, (size_t)(n_in + n_out));
-
-  for (intptr_t k = 0; k < n_in; k++)
-    types[k] = mlirFunctionTypeGetInput(old, k);
-  for (intptr_t k = 0; k < n_out; k++)
-    types[n_in + k] = mlirValueGetType(mlirOperationGetOperand(end, k));
-  MlirType type = mlirFunctionTypeGet(run->ir->ctx, n_in, types, n_out, types + n_in);
-  mlirOperationSetAttributeByName(function, ir_str("function_type"), mlirTypeAttrGet(type));
-}
-
 /* Aliases that could not be materialised: now on buffers. */
 static void copy_aliases(struct pass_run *run, MlirOperation function) {
   MlirOperation end = return_of(function);
@@ -242,14 +203,10 @@ static void copy_aliases(struct pass_run *run, MlirOperation function) {
     MlirValue argument = mlirBlockGetArgument(body, k);
     if (o < 0 || mlirValueEqual(mlirOperationGetOperand(end, o), argument))
       continue;
-    struct emit e = emit_at(run, end);
-    MlirOperation copy =
-        emit_operation(&e, &(struct emit_op){.name = "memref.copy",
-                                             .n_operands = 2,
-                                             .operands = (MlirValue[]){mlirOperationGetOperand(end, o), argument}});
-    mlirOperationMoveBefore(copy, end);
+    struct ir_builder b = edit_before(run, end);
+    memrefs_copy(&b, mlirOperationGetOperand(end, o), argument);
     mlirOperationSetOperand(end, o, argument);
-    retype(run, function, end);
+    edit_retype_function(run, function);
   }
 }
 
@@ -257,13 +214,12 @@ static void copy_aliases(struct pass_run *run, MlirOperation function) {
 
 static bool is_collective(MlirOperation op, void *user) {
   (void)user;
-  return ir_is(op, "func.func") &&
-         !mlirAttributeIsNull(mlirOperationGetAttributeByName(op, ir_str("nkipy.collective")));
+  return ir_is(op, "func.func") && !mlirAttributeIsNull(ir_attr(op, "nkipy.collective"));
 }
 
 /* %f = linalg.fill ins(an element of the argument) outs(tensor.empty) */
 static void add_body(struct pass_run *run, MlirOperation function) {
-  MlirType t = mlirTypeAttrGetValue(mlirOperationGetAttributeByName(function, ir_str("function_type")));
+  MlirType t = mlirTypeAttrGetValue(ir_attr(function, "function_type"));
   MlirValue zeros[STRUCTURED_LOOPS_MAX];
   MlirRegion region = mlirOperationGetRegion(function, 0);
 
@@ -273,14 +229,14 @@ static void add_body(struct pass_run *run, MlirOperation function) {
   MlirType in = mlirFunctionTypeGetInput(t, 0), out = mlirFunctionTypeGetResult(t, 0);
   if (!mlirTypeIsARankedTensor(in) || !mlirTypeIsARankedTensor(out) || mlirShapedTypeGetRank(in) > STRUCTURED_LOOPS_MAX)
     return;
-  struct emit e = emit_at(run, function);
-  e.block = mlirBlockCreate(1, &in, &e.loc);
-  mlirRegionAppendOwnedBlock(region, e.block);
+  struct ir_builder b = edit_before(run, function);
+  b.block = mlirBlockCreate(1, &in, &b.loc);
+  mlirRegionAppendOwnedBlock(region, b.block);
   for (intptr_t d = 0; d < mlirShapedTypeGetRank(in); d++)
-    zeros[d] = emit_index(&e, 0);
-  MlirValue element = emit_extract(&e, mlirBlockGetArgument(e.block, 0), (int)mlirShapedTypeGetRank(in), zeros);
-  MlirValue filled = emit_fill(&e, element, emit_op1(&e, "tensor.empty", out, 0, NULL));
-  emit_operation(&e, &(struct emit_op){.name = "func.return", .n_operands = 1, .operands = &filled});
+    zeros[d] = ir_index(&b, 0);
+  MlirValue element = ir_extract(&b, mlirBlockGetArgument(b.block, 0), (int)mlirShapedTypeGetRank(in), zeros);
+  MlirValue filled = ir_fill(&b, element, ir_empty_of(&b, out));
+  ir_op0(&b, "func.return", 1, &filled);
 }
 
 static void drop_body(MlirOperation function) {

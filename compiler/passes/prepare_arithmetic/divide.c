@@ -42,7 +42,7 @@ static bool rounds_to_integer(MlirOperation op) {
 static bool body_rounds(MlirOperation user, intptr_t operand) {
   if (!ir_is(user, "linalg.generic"))
     return false;
-  MlirValue arg = mlirBlockGetArgument(edit_body(user), operand);
+  MlirValue arg = mlirBlockGetArgument(ir_body(user), operand);
   for (MlirOpOperand u = mlirValueGetFirstUse(arg); !mlirOpOperandIsNull(u); u = mlirOpOperandGetNextUse(u))
     if (rounds_to_integer(mlirOpOperandGetOwner(u)))
       return true;
@@ -60,7 +60,7 @@ static bool is_rounded(MlirValue v) {
 
 /* A division inside op: what reads the quotient there, or the whole result if it is yielded. */
 static bool is_quotient_rounded(MlirOperation op, MlirOperation div) {
-  MlirValue q = emit_result(div);
+  MlirValue q = ir_result(div);
 
   if (is_rounded(q))
     return true;
@@ -80,17 +80,17 @@ static void annotate_like(MlirValue r, MlirValue like, MlirLocation loc) {
   if (mlirOperationIsNull(l.layout_op) && mlirOperationIsNull(l.tile_op))
     return;
   l.layout_op = l.tile_op = (MlirOperation){NULL};
-  l.space = SPACE_SBUF;
+  l.space = MEM_SBUF;
   layout_write(r, &l, loc);
 }
 
-static MlirValue reciprocal(struct emit *e, MlirValue x) {
-  MlirValue empty = emit_op1(e, "tensor.empty", mlirValueGetType(x), 0, NULL);
-  return emit_result(emit_linalg_named(e, "linalg.reciprocal", 1, &x, empty, 0, NULL));
+static MlirValue reciprocal(struct ir_builder *b, MlirValue x) {
+  MlirValue empty = ir_empty_of(b, mlirValueGetType(x));
+  return ir_result(ir_linalg_named(b, "linalg.reciprocal", 1, &x, empty, 0, NULL));
 }
 
 static bool is_number(MlirValue v, double *out) {
-  MlirAttribute a = edit_constant(v);
+  MlirAttribute a = ir_constant(v);
   if (mlirAttributeIsNull(a) || !mlirAttributeIsAFloat(a))
     return false;
   *out = mlirFloatAttrGetValueDouble(a);
@@ -134,7 +134,7 @@ static bool reciprocal_factors(MlirType t, double c, double *first, double *seco
 /* ---- one division in a body -------------------------------------------------------------------------------------- */
 
 static void replace(MlirOperation div, MlirValue by) {
-  mlirValueReplaceAllUsesOfWith(emit_result(div), by);
+  mlirValueReplaceAllUsesOfWith(ir_result(div), by);
   mlirOperationDestroy(div);
 }
 
@@ -145,11 +145,11 @@ static bool by_constant(struct pass_run *run, MlirOperation op, MlirOperation di
 
   if (!is_number(mlirOperationGetOperand(div, 1), &c) || !reciprocal_factors(t, c, &first, &second))
     return false;
-  struct emit outer = edit_before(run, op), e = edit_before(run, div);
-  outer.loc = e.loc;
-  MlirValue product = emit_binary(&e, "arith.mulf", x, emit_float(&outer, t, first));
+  struct ir_builder outer = edit_before(run, op), b = edit_before(run, div);
+  outer.loc = b.loc;
+  MlirValue product = ir_binary(&b, "arith.mulf", x, ir_float(&outer, t, first));
   if (second != 1)
-    product = emit_binary(&e, "arith.mulf", product, emit_float(&outer, t, second));
+    product = ir_binary(&b, "arith.mulf", product, ir_float(&outer, t, second));
   pass_remark(run, op, "x / %g as x * %g", c, 1 / c);
   replace(div, product);
   return true;
@@ -166,7 +166,7 @@ static bool only_divides(MlirOperation op, MlirValue arg) {
 }
 
 static bool is_input(MlirOperation op, const struct structured *s, MlirValue arg) {
-  return mlirValueIsABlockArgument(arg) && mlirBlockEqual(mlirBlockArgumentGetOwner(arg), edit_body(op)) &&
+  return mlirValueIsABlockArgument(arg) && mlirBlockEqual(mlirBlockArgumentGetOwner(arg), ir_body(op)) &&
          mlirBlockArgumentGetArgNumber(arg) < s->n_inputs;
 }
 
@@ -174,32 +174,32 @@ static bool is_input(MlirOperation op, const struct structured *s, MlirValue arg
 static void invert_input(struct pass_run *run, MlirOperation op, const struct structured *s, MlirValue b) {
   const intptr_t k = mlirBlockArgumentGetArgNumber(b);
   MlirValue divisor = mlirOperationGetOperand(op, k);
-  struct emit e = edit_before(run, op);
-  MlirValue r = reciprocal(&e, divisor);
+  struct ir_builder at = edit_before(run, op);
+  MlirValue r = reciprocal(&at, divisor);
   const bool is_whole = mlirAffineMapEqual(s->maps[k], s->maps[s->n_inputs]) && structured_is_elementwise(s);
-  if (is_whole && mlirTypeEqual(mlirValueGetType(r), mlirValueGetType(emit_result(op))))
-    annotate_like(r, emit_result(op), e.loc);
+  if (is_whole && mlirTypeEqual(mlirValueGetType(r), mlirValueGetType(ir_result(op))))
+    annotate_like(r, ir_result(op), at.loc);
   mlirOperationSetOperand(op, k, r);
   struct ir_ops divs = ir_collect_named(run->arena, op, "arith.divf");
   for (int i = 0; i < divs.n; i++) {
     if (!mlirValueEqual(mlirOperationGetOperand(divs.v[i], 1), b))
       continue;
-    struct emit body = edit_before(run, divs.v[i]);
-    replace(divs.v[i], emit_binary(&body, "arith.mulf", mlirOperationGetOperand(divs.v[i], 0), b));
+    struct ir_builder body = edit_before(run, divs.v[i]);
+    replace(divs.v[i], ir_binary(&body, "arith.mulf", mlirOperationGetOperand(divs.v[i], 0), b));
   }
   pass_remark(run, op, "division as multiplication by a reciprocal");
 }
 
 static bool in_body(struct pass_run *run, MlirOperation op, MlirOperation div) {
   MlirValue a = mlirOperationGetOperand(div, 0), b = mlirOperationGetOperand(div, 1);
-  struct emit outer = edit_before(run, op), e = edit_before(run, div);
+  struct ir_builder outer = edit_before(run, op), at = edit_before(run, div);
   double c;
 
   if (is_number(a, &c) && c == 1)
     return false;
-  outer.loc = e.loc;
-  MlirValue one = emit_float(&outer, mlirValueGetType(b), 1);
-  replace(div, emit_binary(&e, "arith.mulf", a, emit_binary(&e, "arith.divf", one, b)));
+  outer.loc = at.loc;
+  MlirValue one = ir_float(&outer, mlirValueGetType(b), 1);
+  replace(div, ir_binary(&at, "arith.mulf", a, ir_binary(&at, "arith.divf", one, b)));
   pass_remark(run, op, "division as multiplication by a reciprocal");
   return true;
 }
@@ -208,48 +208,48 @@ static bool in_body(struct pass_run *run, MlirOperation op, MlirOperation div) {
 
 /* generic { yield 1 / x } over all of x. */
 static bool whole_reciprocal(struct pass_run *run, MlirOperation op, const struct structured *s, MlirOperation div) {
-  MlirOperation last = mlirBlockGetTerminator(edit_body(op));
+  MlirOperation last = mlirBlockGetTerminator(ir_body(op));
   double c;
 
   if (s->kind != SK_ELEMENTWISE || s->n_inputs != 1 || s->n_inits != 1 || !mlirAffineMapIsIdentity(s->maps[0]) ||
       !mlirAffineMapIsIdentity(s->maps[1]) || !is_number(mlirOperationGetOperand(div, 0), &c) || c != 1 ||
-      !mlirValueEqual(mlirOperationGetOperand(div, 1), mlirBlockGetArgument(edit_body(op), 0)) ||
-      !mlirValueEqual(mlirOperationGetOperand(last, 0), emit_result(div)))
+      !mlirValueEqual(mlirOperationGetOperand(div, 1), mlirBlockGetArgument(ir_body(op), 0)) ||
+      !mlirValueEqual(mlirOperationGetOperand(last, 0), ir_result(div)))
     return false;
-  if (!mlirTypeEqual(mlirValueGetType(mlirOperationGetOperand(op, 0)), mlirValueGetType(emit_result(op))))
+  if (!mlirTypeEqual(mlirValueGetType(mlirOperationGetOperand(op, 0)), mlirValueGetType(ir_result(op))))
     return false;
-  struct emit e = edit_before(run, op);
+  struct ir_builder b = edit_before(run, op);
   MlirValue x = mlirOperationGetOperand(op, 0);
-  MlirOperation made = emit_linalg_named(&e, "linalg.reciprocal", 1, &x, mlirOperationGetOperand(op, 1), 0, NULL);
-  mlirValueReplaceAllUsesOfWith(emit_result(op), emit_result(made));
+  MlirOperation made = ir_linalg_named(&b, "linalg.reciprocal", 1, &x, mlirOperationGetOperand(op, 1), 0, NULL);
+  mlirValueReplaceAllUsesOfWith(ir_result(op), ir_result(made));
   mlirOperationDestroy(op);
   return true;
 }
 
-static MlirValue divide_elements(struct emit *e, MlirValue const *args, void *user) {
+static MlirValue divide_elements(struct ir_builder *b, MlirValue const *args, void *user) {
   (void)user;
-  return emit_binary(e, "arith.divf", args[0], args[1]);
+  return ir_binary(b, "arith.divf", args[0], args[1]);
 }
 
 static void rewrite_named(struct pass_run *run, MlirOperation op, const struct structured *s) {
   MlirValue in[] = {mlirOperationGetOperand(op, 0), mlirOperationGetOperand(op, 1)};
   MlirValue out = mlirOperationGetOperand(op, 2), made;
-  struct emit e = edit_before(run, op);
+  struct ir_builder b = edit_before(run, op);
 
-  if (is_rounded(emit_result(op))) {
-    made = emit_result(emit_linalg_generic(&e, &(struct emit_generic){.n_loops = s->n_loops,
-                                                                      .n_inputs = 2,
-                                                                      .inputs = in,
-                                                                      .maps = s->maps,
-                                                                      .output = out,
-                                                                      .body = divide_elements}));
+  if (is_rounded(ir_result(op))) {
+    made = ir_result(ir_linalg_generic(&b, &(struct ir_generic){.n_loops = s->n_loops,
+                                                                .n_inputs = 2,
+                                                                .inputs = in,
+                                                                .maps = s->maps,
+                                                                .output = out,
+                                                                .body = divide_elements}));
   } else {
     pass_remark(run, op, "division as multiplication by a reciprocal");
-    in[1] = reciprocal(&e, in[1]);
-    annotate_like(in[1], emit_result(op), e.loc);
-    made = emit_result(emit_linalg_named(&e, "linalg.mul", 2, in, out, 0, NULL));
+    in[1] = reciprocal(&b, in[1]);
+    annotate_like(in[1], ir_result(op), b.loc);
+    made = ir_result(ir_linalg_named(&b, "linalg.mul", 2, in, out, 0, NULL));
   }
-  mlirValueReplaceAllUsesOfWith(emit_result(op), made);
+  mlirValueReplaceAllUsesOfWith(ir_result(op), made);
   mlirOperationDestroy(op);
 }
 
@@ -291,6 +291,6 @@ void divide_rewrite(struct pass_run *run, MlirOperation op) {
     return;
   if (ir_is(op, "linalg.generic"))
     rewrite_body(run, op, &s);
-  else if (ir_is(op, "linalg.div") && mlirTypeIsAFloat(emit_value_element_type(emit_result(op))))
+  else if (ir_is(op, "linalg.div") && mlirTypeIsAFloat(ir_value_element(ir_result(op))))
     rewrite_named(run, op, &s);
 }

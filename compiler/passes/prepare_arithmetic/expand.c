@@ -19,23 +19,23 @@
 
 /* Where operations go, and where constants: in front of the generic, which is no place for operations of elements. */
 struct place {
-  struct emit body, outside;
+  struct ir_builder body, outside;
 };
 
 static MlirValue number(struct place *p, MlirValue like, double v) {
-  return emit_float(&p->outside, mlirValueGetType(like), v);
+  return ir_float(&p->outside, mlirValueGetType(like), v);
 }
 
 static MlirValue bits(struct place *p, MlirValue like, int64_t v) {
-  return emit_int(&p->outside, mlirValueGetType(like), v);
+  return ir_int(&p->outside, mlirValueGetType(like), v);
 }
 
 static MlirValue op1(struct place *p, const char *name, MlirValue x) {
-  return emit_unary(&p->body, name, x);
+  return ir_unary(&p->body, name, x);
 }
 
 static MlirValue op2(struct place *p, const char *name, MlirValue x, MlirValue y) {
-  return emit_binary(&p->body, name, x, y);
+  return ir_binary(&p->body, name, x, y);
 }
 
 static MlirValue scaled(struct place *p, MlirValue x, double by) {
@@ -43,7 +43,7 @@ static MlirValue scaled(struct place *p, MlirValue x, double by) {
 }
 
 static MlirValue is_within(struct place *p, MlirValue x, double limit) {
-  return emit_cmpf(&p->body, FLT_OLT, op1(p, "math.absf", x), number(p, x, limit));
+  return ir_cmpf(&p->body, IR_FLT_OLT, op1(p, "math.absf", x), number(p, x, limit));
 }
 
 /* ---- floats ----------------------------------------------------------------------------------------------------- */
@@ -56,13 +56,13 @@ static MlirValue log1p_of(struct place *p, MlirValue x) {
     sum = op2(p, "arith.addf", op2(p, "arith.mulf", sum, z), number(p, x, terms[i]));
   MlirValue near = op2(p, "arith.mulf", op2(p, "arith.addf", s, s), sum);
   MlirValue far = op1(p, "math.log", op2(p, "arith.addf", x, number(p, x, 1)));
-  return emit_select(&p->body, is_within(p, x, 0.25), near, far);
+  return ir_select(&p->body, is_within(p, x, 0.25), near, far);
 }
 
 static MlirValue expm1_of(struct place *p, MlirValue x) {
   MlirValue one = number(p, x, 1), t = op1(p, "math.tanh", scaled(p, x, 0.5));
   MlirValue near = op2(p, "arith.divf", op2(p, "arith.addf", t, t), op2(p, "arith.subf", one, t));
-  return emit_select(&p->body, is_within(p, x, 0.5), near, op2(p, "arith.subf", op1(p, "math.exp", x), one));
+  return ir_select(&p->body, is_within(p, x, 0.5), near, op2(p, "arith.subf", op1(p, "math.exp", x), one));
 }
 
 static MlirValue tan_of(struct place *p, MlirValue x) {
@@ -71,8 +71,8 @@ static MlirValue tan_of(struct place *p, MlirValue x) {
 
 static MlirValue cbrt_of(struct place *p, MlirValue x) {
   MlirValue root = op2(p, "math.powf", op1(p, "math.absf", x), number(p, x, 1.0 / 3));
-  MlirValue is_negative = emit_cmpf(&p->body, FLT_OLT, x, number(p, x, 0));
-  return emit_select(&p->body, is_negative, op1(p, "arith.negf", root), root);
+  MlirValue is_negative = ir_cmpf(&p->body, IR_FLT_OLT, x, number(p, x, 0));
+  return ir_select(&p->body, is_negative, op1(p, "arith.negf", root), root);
 }
 
 static MlirValue log2_of(struct place *p, MlirValue x) {
@@ -137,18 +137,18 @@ static bool is_lacking(MlirOperation op, void *user) {
 /* Of an integer with fewer bits: the zeros that widening puts in front are no leading zeros of it. */
 static MlirValue of_narrow_int(struct place *p, const struct function *f, MlirValue x, unsigned width) {
   MlirType type = mlirValueGetType(x), i32 = mlirIntegerTypeGet(p->body.ctx, 32);
-  MlirValue wide = emit_op1(&p->body, "arith.extui", i32, 1, &x);
+  MlirValue wide = ir_op1(&p->body, "arith.extui", i32, 1, &x);
   MlirValue v = f->of(p, wide);
   if (f->of == ctlz_of)
     v = op2(p, "arith.subi", v, bits(p, wide, 32 - (int64_t)width));
-  return emit_op1(&p->body, "arith.trunci", type, 1, &v);
+  return ir_op1(&p->body, "arith.trunci", type, 1, &v);
 }
 
 static MlirValue of_narrow_float(struct place *p, const struct function *f, MlirValue x) {
   MlirType type = mlirValueGetType(x);
-  MlirValue wide = emit_op1(&p->body, "arith.extf", mlirF32TypeGet(p->body.ctx), 1, &x);
+  MlirValue wide = ir_op1(&p->body, "arith.extf", mlirF32TypeGet(p->body.ctx), 1, &x);
   MlirValue v = f->of(p, wide);
-  return emit_op1(&p->body, "arith.truncf", type, 1, &v);
+  return ir_op1(&p->body, "arith.truncf", type, 1, &v);
 }
 
 static void expand(struct pass_run *run, MlirOperation generic, MlirOperation op) {
@@ -164,7 +164,7 @@ static void expand(struct pass_run *run, MlirOperation generic, MlirOperation op
     return;
   p.outside.loc = p.body.loc;
   v = width == 32 ? f->of(&p, x) : is_int ? of_narrow_int(&p, f, x, width) : of_narrow_float(&p, f, x);
-  mlirValueReplaceAllUsesOfWith(emit_result(op), v);
+  mlirValueReplaceAllUsesOfWith(ir_result(op), v);
   pass_remark(run, generic, "%s written out: no engine has it", f->name);
   mlirOperationDestroy(op);
 }

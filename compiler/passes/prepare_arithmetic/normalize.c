@@ -37,7 +37,7 @@ void normalize_set_maps(struct pass_run *run, MlirOperation op, int n, MlirAffin
   MlirAttribute v[STRUCTURED_OPERANDS_MAX];
   for (int i = 0; i < n; i++)
     v[i] = mlirAffineMapAttrGet(maps[i]);
-  mlirOperationSetAttributeByName(op, ir_str("indexing_maps"), mlirArrayAttrGet(run->ir->ctx, n, v));
+  ir_set_attr(op, "indexing_maps", mlirArrayAttrGet(run->ir->ctx, n, v));
 }
 
 void normalize_set_iterators(struct pass_run *run, MlirOperation op, int n, const bool *reduction) {
@@ -45,7 +45,7 @@ void normalize_set_iterators(struct pass_run *run, MlirOperation op, int n, cons
   for (int i = 0; i < n; i++)
     v[i] = mlirAttributeParseGet(
         run->ir->ctx, ir_str(reduction[i] ? "#linalg.iterator_type<reduction>" : "#linalg.iterator_type<parallel>"));
-  mlirOperationSetAttributeByName(op, ir_str("iterator_types"), mlirArrayAttrGet(run->ir->ctx, n, v));
+  ir_set_attr(op, "iterator_types", mlirArrayAttrGet(run->ir->ctx, n, v));
 }
 
 bool normalize_has_op(struct pass_run *run, MlirOperation op, const char *name) {
@@ -54,14 +54,14 @@ bool normalize_has_op(struct pass_run *run, MlirOperation op, const char *name) 
 
 void normalize_result(struct pass_run *run, MlirOperation op, const struct structured *s, int r, int rank,
                       const int64_t *dims) {
-  struct emit before = edit_before(run, op), behind = edit_behind(run, op);
+  struct ir_builder before = edit_before(run, op), behind = edit_after(run, op);
   MlirValue result = mlirOperationGetResult(op, r), init = mlirOperationGetOperand(op, s->n_inputs + r);
   int64_t old[STRUCTURED_LOOPS_MAX];
   const int old_rank = ir_shape(result, STRUCTURED_LOOPS_MAX, old);
 
   MlirValue new_init = edit_reshape_init(&before, init, rank, dims);
   mlirOperationSetOperand(op, s->n_inputs + r, new_init);
-  mlirValueSetType(result, edit_tensor(emit_value_element_type(result), rank, dims));
+  mlirValueSetType(result, ir_tensor_of(ir_value_element(result), rank, dims));
   MlirValue back = edit_reshape(&behind, result, old_rank, old);
   if (mlirValueEqual(back, result))
     return;
@@ -108,11 +108,11 @@ static enum form form_of_user(MlirOpOperand use, int64_t n, int depth) {
   int64_t dims[STRUCTURED_LOOPS_MAX];
 
   if (ir_is(user, "tensor.expand_shape"))
-    return form_of_dims(ir_shape(emit_result(user), STRUCTURED_LOOPS_MAX, dims), dims, n);
+    return form_of_dims(ir_shape(ir_result(user), STRUCTURED_LOOPS_MAX, dims), dims, n);
   if (!structured_read(user, &s) || !structured_is_elementwise(&s) || k >= s.n_inputs)
     return FORM_NONE;
   if (s.n_loops == 1)
-    return form_of_users(emit_result(user), n, depth + 1);
+    return form_of_users(ir_result(user), n, depth + 1);
   if (mlirAffineMapGetNumResults(s.maps[k]) != 1)
     return FORM_NONE;
   const int loop = structured_map_loop(s.maps[k], 0);
@@ -160,10 +160,10 @@ static bool is_plain(MlirOperation op, const struct structured *s, int o, int64_
 }
 
 static struct shape2 choose_shape(struct pass_run *run, MlirOperation op, const struct structured *s, int64_t n) {
-  struct layout l = layout_read(emit_result(op));
+  struct layout l = layout_read(ir_result(op));
   const int64_t tile = l.n_loop ? l.loop[0] : l.n_tile ? l.tile[0] : 0;
   bool is_plain_op = !normalize_has_op(run, op, "linalg.index");
-  enum form f = form_of_fused(emit_result(op), n);
+  enum form f = form_of_fused(ir_result(op), n);
 
   for (int o = 0; o < s->n_inputs + s->n_inits; o++)
     is_plain_op &= is_plain(op, s, o, n);
@@ -176,7 +176,7 @@ static struct shape2 choose_shape(struct pass_run *run, MlirOperation op, const 
   for (int o = 0; !f && o < s->n_inputs; o++)
     f = form_of_source(mlirOperationGetOperand(op, o), n);
   if (!f)
-    f = form_of_users(emit_result(op), n, 0);
+    f = form_of_users(ir_result(op), n, 0);
   if (!f)
     f = fast_form(n);
   if (f == FORM_SPREAD && (!is_plain_op || tile || normalize_partitions(n) == 1))
@@ -206,7 +206,7 @@ static void annotate_2d(MlirValue v, const struct shape2 *to, MlirLocation loc) 
 }
 
 /* An operand that is not plain keeps its shape; loop 0 of its map becomes the loop it is now. */
-static MlirAffineMap renamed(struct emit *e, MlirAffineMap m, const struct shape2 *to) {
+static MlirAffineMap renamed(struct ir_builder *b, MlirAffineMap m, const struct shape2 *to) {
   int64_t results[STRUCTURED_LOOPS_MAX];
   const int n = (int)mlirAffineMapGetNumResults(m);
 
@@ -215,17 +215,16 @@ static MlirAffineMap renamed(struct emit *e, MlirAffineMap m, const struct shape
     if (mlirAffineExprIsADim(x))
       results[r] = to->form == FORM_COLUMN ? 0 : 1;
     else
-      results[r] = EMIT_CONST(mlirAffineExprIsAConstant(x) ? mlirAffineConstantExprGetValue(x) : 0);
+      results[r] = IR_CONST(mlirAffineExprIsAConstant(x) ? mlirAffineConstantExprGetValue(x) : 0);
   }
-  return emit_map(e, 2, n, results);
+  return ir_map(b, 2, n, results);
 }
 
 static void shift_indices(struct pass_run *run, MlirOperation op, int by) {
   struct ir_ops at = ir_collect_named(run->arena, op, "linalg.index");
   for (int i = 0; i < at.n; i++) {
-    MlirAttribute dim = mlirOperationGetAttributeByName(at.v[i], ir_str("dim"));
-    mlirOperationSetAttributeByName(
-        at.v[i], ir_str("dim"), mlirIntegerAttrGet(mlirAttributeGetType(dim), mlirIntegerAttrGetValueInt(dim) + by));
+    MlirAttribute dim = ir_attr(at.v[i], "dim");
+    ir_set_attr(at.v[i], "dim", mlirIntegerAttrGet(mlirAttributeGetType(dim), mlirIntegerAttrGetValueInt(dim) + by));
   }
 }
 
@@ -243,24 +242,24 @@ static bool has_simple_maps(const struct structured *s) {
 static void raise_rank(struct pass_run *run, MlirOperation op, const struct structured *s) {
   const int64_t n = s->n_loops ? s->extents[0] : 1, one[] = {1, 1};
   const struct shape2 to = choose_shape(run, op, s, n);
-  struct emit e = edit_before(run, op);
+  struct ir_builder b = edit_before(run, op);
   MlirAffineMap maps[STRUCTURED_OPERANDS_MAX];
 
   for (int o = 0; o < s->n_inputs; o++) {
     bool has_loop = false;
     for (int r = 0; r < mlirAffineMapGetNumResults(s->maps[o]); r++)
       has_loop |= structured_map_loop(s->maps[o], r) == 0;
-    maps[o] = has_loop || n == 1 ? emit_identity_map(&e, 2) : emit_map(&e, 2, 2, (int64_t[]){-1, -1});
+    maps[o] = has_loop || n == 1 ? ir_identity_map(&b, 2) : ir_map(&b, 2, 2, (int64_t[]){-1, -1});
     MlirValue v = mlirOperationGetOperand(op, o);
     if (is_plain(op, s, o, n))
-      mlirOperationSetOperand(op, o, edit_reshape(&e, v, 2, has_loop ? to.dims : one));
+      mlirOperationSetOperand(op, o, edit_reshape(&b, v, 2, has_loop ? to.dims : one));
     else
-      maps[o] = renamed(&e, s->maps[o], &to);
+      maps[o] = renamed(&b, s->maps[o], &to);
   }
   for (int r = 0; r < s->n_inits; r++) {
-    maps[s->n_inputs + r] = emit_identity_map(&e, 2);
+    maps[s->n_inputs + r] = ir_identity_map(&b, 2);
     normalize_result(run, op, s, r, 2, to.dims);
-    annotate_2d(mlirOperationGetResult(op, r), &to, e.loc);
+    annotate_2d(mlirOperationGetResult(op, r), &to, b.loc);
   }
   if (!ir_is(op, "linalg.generic"))
     return;
@@ -291,31 +290,30 @@ static bool read_input(MlirAffineMap m, int rank, const int64_t *dims, bool *at)
 
 /* v[…, 1, …] copied along dimension p, which gets n elements.  A copy of the same value that an earlier operation of
  * the block made is used again. */
-static MlirValue broadcast(struct emit *e, MlirValue v, int rank, int64_t *dims, int p, int64_t n) {
+static MlirValue broadcast(struct ir_builder *b, MlirValue v, int rank, int64_t *dims, int p, int64_t n) {
   int64_t less[STRUCTURED_LOOPS_MAX];
   for (int i = 0, k = 0; i < rank; i++)
     if (i != p)
       less[k++] = dims[i];
   dims[p] = n;
-  MlirType type = edit_tensor(emit_value_element_type(v), rank, dims);
-  MlirValue narrow = edit_reshape(e, v, rank - 1, less);
+  MlirType type = ir_tensor_of(ir_value_element(v), rank, dims);
+  MlirValue narrow = edit_reshape(b, v, rank - 1, less);
   for (MlirOpOperand u = mlirValueGetFirstUse(narrow); !mlirOpOperandIsNull(u); u = mlirOpOperandGetNextUse(u)) {
-    MlirOperation b = mlirOpOperandGetOwner(u);
-    if (ir_is(b, "linalg.broadcast") && mlirTypeEqual(mlirValueGetType(emit_result(b)), type) &&
-        mlirBlockEqual(mlirOperationGetBlock(b), e->block) &&
-        mlirAttributeEqual(mlirOperationGetAttributeByName(b, ir_str("dimensions")),
-                           emit_i64_array(e, 1, (int64_t[]){p})) &&
-        mlirOperationIsBeforeInBlock(b, e->before))
-      return emit_result(b);
+    MlirOperation made = mlirOpOperandGetOwner(u);
+    if (ir_is(made, "linalg.broadcast") && mlirTypeEqual(mlirValueGetType(ir_result(made)), type) &&
+        mlirBlockEqual(mlirOperationGetBlock(made), b->block) &&
+        mlirAttributeEqual(ir_attr(made, "dimensions"), ir_i64_array(b, 1, (int64_t[]){p})) &&
+        mlirOperationIsBeforeInBlock(made, b->before))
+      return ir_result(made);
   }
-  MlirValue empty = emit_op1(e, "tensor.empty", type, 0, NULL);
-  MlirNamedAttribute attr = emit_attr(e, "dimensions", emit_i64_array(e, 1, (int64_t[]){p}));
-  return emit_result(emit_linalg_copying(e, "linalg.broadcast", narrow, empty, attr));
+  MlirValue empty = ir_empty_of(b, type);
+  MlirNamedAttribute attr = ir_named(b, "dimensions", ir_i64_array(b, 1, (int64_t[]){p}));
+  return ir_result(ir_linalg_copying(b, "linalg.broadcast", narrow, empty, attr));
 }
 
 void normalize_inputs(struct pass_run *run, MlirOperation op, int partition) {
   struct structured s;
-  struct emit e = edit_before(run, op);
+  struct ir_builder b = edit_before(run, op);
   bool changed = false;
 
   if (!structured_read(op, &s) || !ir_is(op, "linalg.generic"))
@@ -330,16 +328,16 @@ void normalize_inputs(struct pass_run *run, MlirOperation op, int partition) {
       continue;
     for (int l = 0; l < s.n_loops; l++) {
       dims[l] = at[l] ? s.extents[l] : 1;
-      results[l] = at[l] || s.extents[l] == 1 ? l : EMIT_CONST(0);
+      results[l] = at[l] || s.extents[l] == 1 ? l : IR_CONST(0);
     }
-    v = edit_reshape(&e, v, s.n_loops, dims);
+    v = edit_reshape(&b, v, s.n_loops, dims);
     if (results[partition] != partition) {
-      v = broadcast(&e, v, s.n_loops, dims, partition, s.extents[partition]);
+      v = broadcast(&b, v, s.n_loops, dims, partition, s.extents[partition]);
       results[partition] = partition;
       pass_remark(run, op, "input %d is copied to all partitions", o);
     }
     mlirOperationSetOperand(op, o, v);
-    s.maps[o] = emit_map(&e, s.n_loops, s.n_loops, results);
+    s.maps[o] = ir_map(&b, s.n_loops, s.n_loops, results);
     changed = true;
   }
   if (changed)
@@ -360,21 +358,21 @@ static void normalize_elementwise(struct pass_run *run, MlirOperation op) {
   }
   if (normalize_has_op(run, op, "tensor.extract")) /* its inputs are indices, read by the DMA */
     return;
-  struct layout l = layout_read(emit_result(op));
+  struct layout l = layout_read(ir_result(op));
   normalize_inputs(run, op, l.partition_dim > 0 && l.partition_dim < s.n_loops ? l.partition_dim : 0);
 }
 
 /* A fill that somebody else than an operation's init reads. */
 static void normalize_fill(struct pass_run *run, MlirOperation fill) {
   int64_t dims[STRUCTURED_LOOPS_MAX], n = 1;
-  const int rank = ir_shape(emit_result(fill), STRUCTURED_LOOPS_MAX, dims);
+  const int rank = ir_shape(ir_result(fill), STRUCTURED_LOOPS_MAX, dims);
   struct structured s;
 
-  if (rank < 0 || rank > 1 || mlirOpOperandIsNull(mlirValueGetFirstUse(emit_result(fill))))
+  if (rank < 0 || rank > 1 || !ir_is_used(ir_result(fill)))
     return;
   if (rank)
     n = dims[0];
-  enum form f = form_of_users(emit_result(fill), n, 0);
+  enum form f = form_of_users(ir_result(fill), n, 0);
   if (!f)
     f = fast_form(n);
   const int64_t p = f == FORM_COLUMN ? n : f == FORM_ROW ? 1 : normalize_partitions(n);

@@ -32,7 +32,7 @@ static const struct combiner {
 
 /* The body is combiner(out, f(inputs)): the combiner, or NULL. */
 static const struct combiner *combiner_of(MlirOperation op, const struct structured *s) {
-  MlirBlock body = edit_body(op);
+  MlirBlock body = ir_body(op);
   MlirValue out = mlirBlockGetArgument(body, s->n_inputs);
   MlirOpOperand use = mlirValueGetFirstUse(out);
   MlirOperation def = ir_defining_op(mlirOperationGetOperand(mlirBlockGetTerminator(body), 0));
@@ -46,12 +46,12 @@ static const struct combiner *combiner_of(MlirOperation op, const struct structu
   return NULL;
 }
 
-static MlirValue neutral_value(struct emit *e, MlirType t, enum neutral n) {
+static MlirValue neutral_value(struct ir_builder *b, MlirType t, enum neutral n) {
   if (mlirTypeIsAFloat(t))
-    return emit_float(e, t, n == N_ONE ? 1 : n == N_LOWEST ? -INFINITY : n == N_HIGHEST ? INFINITY : 0);
+    return ir_float(b, t, n == N_ONE ? 1 : n == N_LOWEST ? -INFINITY : n == N_HIGHEST ? INFINITY : 0);
   const unsigned bits = mlirIntegerTypeGetWidth(t);
   const int64_t lowest = (int64_t)(UINT64_MAX << (bits - 1));
-  return emit_int(e, t, n == N_ONE ? 1 : n == N_LOWEST ? lowest : n == N_HIGHEST ? ~lowest : n == N_ONES ? -1 : 0);
+  return ir_int(b, t, n == N_ONE ? 1 : n == N_LOWEST ? lowest : n == N_HIGHEST ? ~lowest : n == N_ONES ? -1 : 0);
 }
 
 /* ---- keeping the reduced dimensions ----------------------------------------------------------------------------------- */
@@ -81,36 +81,36 @@ static void keep_tile(MlirValue v, const struct structured *s, MlirLocation loc)
 
 /* Every result in full rank: a loop that is reduced is 1 there. */
 static void keep_dims(struct pass_run *run, MlirOperation op, struct structured *s) {
-  struct emit e = edit_before(run, op);
+  struct ir_builder b = edit_before(run, op);
   int64_t dims[STRUCTURED_LOOPS_MAX], results[STRUCTURED_LOOPS_MAX];
 
   for (int l = 0; l < s->n_loops; l++) {
     dims[l] = s->reduction[l] ? 1 : s->extents[l];
-    results[l] = s->reduction[l] ? EMIT_CONST(0) : l;
+    results[l] = s->reduction[l] ? IR_CONST(0) : l;
   }
   for (int r = 0; r < s->n_inits; r++) {
     int64_t old[STRUCTURED_LOOPS_MAX];
     const int rank = ir_shape(mlirOperationGetResult(op, r), STRUCTURED_LOOPS_MAX, old);
-    s->maps[s->n_inputs + r] = emit_map(&e, s->n_loops, s->n_loops, results);
+    s->maps[s->n_inputs + r] = ir_map(&b, s->n_loops, s->n_loops, results);
     normalize_result(run, op, s, r, s->n_loops, dims);
     if (rank < s->n_loops)
-      keep_tile(mlirOperationGetResult(op, r), s, e.loc);
+      keep_tile(mlirOperationGetResult(op, r), s, b.loc);
   }
   normalize_set_maps(run, op, s->n_inputs + s->n_inits, s->maps);
 }
 
 /* ---- a unit loop in front ------------------------------------------------------------------------------------------------ */
 
-static MlirAffineMap behind_unit(struct emit *e, MlirAffineMap m, int n_loops) {
+static MlirAffineMap behind_unit(struct ir_builder *b, MlirAffineMap m, int n_loops) {
   int64_t results[STRUCTURED_LOOPS_MAX] = {0};
   const int n = (int)mlirAffineMapGetNumResults(m);
 
   for (int r = 0; r < n; r++) {
     MlirAffineExpr x = mlirAffineMapGetResult(m, r);
     results[r + 1] =
-        mlirAffineExprIsADim(x) ? structured_map_loop(m, r) + 1 : EMIT_CONST(mlirAffineConstantExprGetValue(x));
+        mlirAffineExprIsADim(x) ? structured_map_loop(m, r) + 1 : IR_CONST(mlirAffineConstantExprGetValue(x));
   }
-  return emit_map(e, n_loops + 1, n + 1, results);
+  return ir_map(b, n_loops + 1, n + 1, results);
 }
 
 static void prepend_tile(MlirValue v, MlirLocation loc) {
@@ -129,7 +129,7 @@ static void prepend_tile(MlirValue v, MlirLocation loc) {
 
 /* A loop of one turn in front of all others; the result is [1,1,…]. */
 static void prepend_unit(struct pass_run *run, MlirOperation op, struct structured *s) {
-  struct emit e = edit_before(run, op);
+  struct ir_builder b = edit_before(run, op);
   bool reduction[STRUCTURED_LOOPS_MAX + 1] = {false};
   int64_t dims[STRUCTURED_LOOPS_MAX] = {1}, results[STRUCTURED_LOOPS_MAX] = {0};
 
@@ -137,24 +137,23 @@ static void prepend_unit(struct pass_run *run, MlirOperation op, struct structur
     MlirValue v = mlirOperationGetOperand(op, o);
     const int rank = ir_shape(v, STRUCTURED_LOOPS_MAX - 1, dims + 1);
     dims[0] = 1;
-    mlirOperationSetOperand(op, o, edit_reshape(&e, v, rank + 1, dims));
-    s->maps[o] = behind_unit(&e, s->maps[o], s->n_loops);
+    mlirOperationSetOperand(op, o, edit_reshape(&b, v, rank + 1, dims));
+    s->maps[o] = behind_unit(&b, s->maps[o], s->n_loops);
   }
   for (int l = 1; l <= s->n_loops; l++) {
     reduction[l] = true;
     dims[l] = 1;
-    results[l] = EMIT_CONST(0);
+    results[l] = IR_CONST(0);
   }
   for (int r = 0; r < s->n_inits; r++) {
-    s->maps[s->n_inputs + r] = emit_map(&e, s->n_loops + 1, s->n_loops + 1, results);
+    s->maps[s->n_inputs + r] = ir_map(&b, s->n_loops + 1, s->n_loops + 1, results);
     normalize_result(run, op, s, r, s->n_loops + 1, dims);
-    prepend_tile(mlirOperationGetResult(op, r), e.loc);
+    prepend_tile(mlirOperationGetResult(op, r), b.loc);
   }
   struct ir_ops at = ir_collect_named(run->arena, op, "linalg.index");
   for (int i = 0; i < at.n; i++) {
-    MlirAttribute dim = mlirOperationGetAttributeByName(at.v[i], ir_str("dim"));
-    mlirOperationSetAttributeByName(at.v[i], ir_str("dim"),
-                                    mlirIntegerAttrGet(mlirAttributeGetType(dim), mlirIntegerAttrGetValueInt(dim) + 1));
+    MlirAttribute dim = ir_attr(at.v[i], "dim");
+    ir_set_attr(at.v[i], "dim", mlirIntegerAttrGet(mlirAttributeGetType(dim), mlirIntegerAttrGetValueInt(dim) + 1));
   }
   normalize_set_maps(run, op, s->n_inputs + s->n_inits, s->maps);
   normalize_set_iterators(run, op, s->n_loops + 1, reduction);
@@ -162,21 +161,21 @@ static void prepend_unit(struct pass_run *run, MlirOperation op, struct structur
 
 /* ---- two steps ------------------------------------------------------------------------------------------------------------ */
 
-static MlirValue combine(struct emit *e, MlirValue const *args, void *user) {
-  return emit_binary(e, user, args[1], args[0]);
+static MlirValue combine(struct ir_builder *b, MlirValue const *args, void *user) {
+  return ir_binary(b, user, args[1], args[0]);
 }
 
 /* The input of a reduction of one dimension as [P, N/P] or [1, N]. */
 static void view_as_matrix(struct pass_run *run, MlirOperation op, struct structured *s) {
-  struct emit e = edit_before(run, op);
+  struct ir_builder b = edit_before(run, op);
   const int64_t n = s->extents[0], p = n > NORM_ROW_MAX ? normalize_partitions(n) : 1;
 
-  mlirOperationSetOperand(op, 0, edit_reshape(&e, mlirOperationGetOperand(op, 0), 2, (int64_t[]){p, n / p}));
+  mlirOperationSetOperand(op, 0, edit_reshape(&b, mlirOperationGetOperand(op, 0), 2, (int64_t[]){p, n / p}));
   s->n_loops = 2;
   s->extents[0] = p;
   s->extents[1] = n / p;
   s->reduction[1] = true;
-  s->maps[0] = emit_identity_map(&e, 2);
+  s->maps[0] = ir_identity_map(&b, 2);
 }
 
 /* A loop tile with an entry per loop; one of the single loop there was goes over the free dimension. */
@@ -195,16 +194,16 @@ static void retile(MlirValue v, const struct structured *s, MlirLocation loc, st
   }
   first.n_tile = 0;
   first.partition_dim = -1;
-  first.space = s->extents[0] == 1 ? first.space : SPACE_SBUF;
+  first.space = s->extents[0] == 1 ? first.space : MEM_SBUF;
   layout_write(v, &first, loc);
 }
 
 static void split(struct pass_run *run, MlirOperation op, struct structured *s, const struct combiner *c) {
   if (s->n_loops == 1)
     view_as_matrix(run, op, s);
-  struct emit e = edit_before(run, op);
-  MlirValue result = emit_result(op), init = mlirOperationGetOperand(op, 1);
-  MlirType element = emit_value_element_type(result);
+  struct ir_builder b = edit_before(run, op);
+  MlirValue result = ir_result(op), init = mlirOperationGetOperand(op, 1);
+  MlirType element = ir_value_element(result);
   const bool is_one_step = s->extents[0] == 1;
   int64_t dims[STRUCTURED_LOOPS_MAX], results[STRUCTURED_LOOPS_MAX], old[STRUCTURED_LOOPS_MAX];
   const int old_rank = ir_shape(result, STRUCTURED_LOOPS_MAX, old);
@@ -212,44 +211,44 @@ static void split(struct pass_run *run, MlirOperation op, struct structured *s, 
 
   for (int l = 0; l < s->n_loops; l++) {
     dims[l] = l ? 1 : s->extents[0];
-    results[l] = l ? EMIT_CONST(0) : 0;
+    results[l] = l ? IR_CONST(0) : 0;
   }
   s->reduction[0] = false;
-  s->maps[1] = emit_map(&e, s->n_loops, s->n_loops, results);
-  retile(result, s, e.loc, &scalar);
+  s->maps[1] = ir_map(&b, s->n_loops, s->n_loops, results);
+  retile(result, s, b.loc, &scalar);
   normalize_set_iterators(run, op, s->n_loops, s->reduction);
   normalize_set_maps(run, op, 2, s->maps);
   if (is_one_step) {
     normalize_result(run, op, s, 0, s->n_loops, dims);
     return;
   }
-  MlirValue empty = emit_op1(&e, "tensor.empty", edit_tensor(element, s->n_loops, dims), 0, NULL);
-  mlirOperationSetOperand(op, 1, emit_fill(&e, neutral_value(&e, element, c->neutral), empty));
+  MlirValue empty = ir_empty_of(&b, ir_tensor_of(element, s->n_loops, dims));
+  mlirOperationSetOperand(op, 1, ir_fill(&b, neutral_value(&b, element, c->neutral), empty));
   mlirValueSetType(result, mlirValueGetType(empty));
 
-  struct emit behind = edit_behind(run, op);
+  struct ir_builder behind = edit_after(run, op);
   const int64_t one[] = {1, 1};
   const bool reduction[] = {false, true};
   MlirValue column = edit_reshape(&behind, result, 2, (int64_t[]){s->extents[0], 1});
-  MlirValue row = edit_transpose(&behind, column, 2, (int64_t[]){1, 0});
-  MlirAffineMap maps[] = {emit_identity_map(&behind, 2), emit_map(&behind, 2, 2, (int64_t[]){0, EMIT_CONST(0)})};
+  MlirValue row = ir_result(ir_transpose(&behind, column, 2, (int64_t[]){1, 0}));
+  MlirAffineMap maps[] = {ir_identity_map(&behind, 2), ir_map(&behind, 2, 2, (int64_t[]){0, IR_CONST(0)})};
   MlirOperation second =
-      emit_linalg_generic(&behind, &(struct emit_generic){.n_loops = 2,
-                                                          .reduction = reduction,
-                                                          .n_inputs = 1,
-                                                          .inputs = &row,
-                                                          .maps = maps,
-                                                          .output = edit_reshape_init(&behind, init, 2, one),
-                                                          .body = combine,
-                                                          .user = (void *)(uintptr_t)c->name});
-  MlirValue back = edit_reshape(&behind, emit_result(second), old_rank, old);
+      ir_linalg_generic(&behind, &(struct ir_generic){.n_loops = 2,
+                                                      .reduction = reduction,
+                                                      .n_inputs = 1,
+                                                      .inputs = &row,
+                                                      .maps = maps,
+                                                      .output = edit_reshape_init(&behind, init, 2, one),
+                                                      .body = combine,
+                                                      .user = (void *)(uintptr_t)c->name});
+  MlirValue back = edit_reshape(&behind, ir_result(second), old_rank, old);
   MlirOperation reader = mlirOpOperandGetOwner(mlirValueGetFirstUse(column));
   if (!mlirValueEqual(column, result))
     reader = mlirOpResultGetOwner(column);
   edit_replace_data_uses(run->arena, result, back, reader);
   if (!mlirOperationIsNull(scalar.layout_op)) {
     scalar.layout_op = (MlirOperation){NULL};
-    layout_write(emit_result(second), &scalar, e.loc);
+    layout_write(ir_result(second), &scalar, b.loc);
   }
   if (!mlirOperationIsNull(ir_defining_op(init)))
     edit_erase_unused(ir_defining_op(init));
@@ -290,6 +289,6 @@ void normalize_reduction(struct pass_run *run, MlirOperation op) {
   }
   if (mlirAffineMapGetNumResults(s.maps[s.n_inputs]) < 2)
     keep_dims(run, op, &s);
-  struct layout l = layout_read(emit_result(op));
+  struct layout l = layout_read(ir_result(op));
   normalize_inputs(run, op, l.partition_dim > 0 && l.partition_dim < s.n_loops ? l.partition_dim : partition);
 }

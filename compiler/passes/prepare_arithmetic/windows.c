@@ -144,7 +144,7 @@ static int window_of(const struct side *side, int loop) {
 /* ---- changing an operand ---------------------------------------------------------------------------------------- */
 
 /* Dimensions of one term become that loop's, by a slice where it has a stride or does not see all of it. */
-static void cut(struct emit *e, const struct windowed *w, struct side *side) {
+static void cut(struct ir_builder *b, const struct windowed *w, struct side *side) {
   int64_t dims[STRUCTURED_LOOPS_MAX], offsets[STRUCTURED_LOOPS_MAX], sizes[STRUCTURED_LOOPS_MAX],
       strides[STRUCTURED_LOOPS_MAX];
   bool is_whole = true;
@@ -163,12 +163,12 @@ static void cut(struct emit *e, const struct windowed *w, struct side *side) {
   }
   if (is_whole)
     return;
-  struct emit_slice slice = {.rank = side->rank, .offsets = offsets, .sizes = sizes, .strides = strides};
-  side->v = emit_extract_slice(e, side->v, &slice, edit_tensor(emit_value_element_type(side->v), side->rank, sizes));
+  struct ir_slice slice = {.rank = side->rank, .offsets = offsets, .sizes = sizes, .strides = strides};
+  side->v = ir_extract_slice(b, side->v, &slice, ir_tensor_of(ir_value_element(side->v), side->rank, sizes));
 }
 
 /* Drops the dimensions of one element. */
-static void squeeze(struct emit *e, struct side *side) {
+static void squeeze(struct ir_builder *b, struct side *side) {
   int64_t dims[STRUCTURED_LOOPS_MAX];
   int n = 0;
 
@@ -179,17 +179,17 @@ static void squeeze(struct emit *e, struct side *side) {
       side->d[n++] = side->d[r];
     }
   side->rank = n;
-  side->v = edit_reshape(e, side->v, n, dims);
+  side->v = edit_reshape(b, side->v, n, dims);
 }
 
 /* Dimension r, a window, becomes its position; its element becomes a dimension of its own in front of dimension `at`. */
-static void unfold(struct emit *e, const struct windowed *w, struct side *side, int r, int at) {
+static void unfold(struct ir_builder *b, const struct windowed *w, struct side *side, int r, int at) {
   const struct dim d = side->d[r];
   int64_t dims[STRUCTURED_LOOPS_MAX], to[STRUCTURED_LOOPS_MAX], zeros[STRUCTURED_LOOPS_MAX] = {0},
                                                                 ones[STRUCTURED_LOOPS_MAX], put[STRUCTURED_LOOPS_MAX],
                                                                 from[STRUCTURED_LOOPS_MAX] = {0};
   const int64_t n = w->s.extents[d.loop[1]];
-  MlirType element = emit_value_element_type(side->v);
+  MlirType element = ir_value_element(side->v);
 
   ir_shape(side->v, STRUCTURED_LOOPS_MAX, dims);
   dims[r] = w->s.extents[d.loop[0]];
@@ -199,14 +199,13 @@ static void unfold(struct emit *e, const struct windowed *w, struct side *side, 
   }
   put[at] = 1;
   ones[r] = d.coef[0];
-  MlirValue all = emit_op1(e, "tensor.empty", edit_tensor(element, side->rank + 1, to), 0, NULL);
+  MlirValue all = ir_empty_of(b, ir_tensor_of(element, side->rank + 1, to));
   for (int64_t k = 0; k < n; k++) {
-    struct emit_slice take = {.rank = side->rank, .offsets = from, .sizes = dims, .strides = ones},
-                      give = {.rank = side->rank + 1, .offsets = zeros, .sizes = put};
+    struct ir_slice take = {.rank = side->rank, .offsets = from, .sizes = dims, .strides = ones},
+                    give = {.rank = side->rank + 1, .offsets = zeros, .sizes = put};
     from[r] = d.offset + k * d.coef[1];
     zeros[at] = k;
-    all =
-        emit_insert_slice(e, emit_extract_slice(e, side->v, &take, edit_tensor(element, side->rank, dims)), all, &give);
+    all = ir_insert_slice(b, ir_extract_slice(b, side->v, &take, ir_tensor_of(element, side->rank, dims)), all, &give);
   }
   memmove(side->d + at + 1, side->d + at, (size_t)(side->rank - at) * sizeof *side->d);
   side->d[at] = (struct dim){1, {d.loop[1]}, {1}, 0};
@@ -241,13 +240,13 @@ static int64_t product(const struct windowed *w, const struct loops *l) {
 }
 
 /* The operand with a dimension for each loop of `want`, in that order. */
-static void arrange(struct emit *e, const struct windowed *w, struct side *side, const struct loops *want) {
+static void arrange(struct ir_builder *b, const struct windowed *w, struct side *side, const struct loops *want) {
   struct dim old[STRUCTURED_LOOPS_MAX];
   int64_t perm[STRUCTURED_LOOPS_MAX];
   bool is_moved = false;
 
-  cut(e, w, side);
-  squeeze(e, side);
+  cut(b, w, side);
+  squeeze(b, side);
   for (int r = 0; r < side->rank; r++) { /* insertion sort by place */
     int k = r;
     for (; k > 0 && place_of(want, side->d[perm[k - 1]].loop[0]) > place_of(want, side->d[r].loop[0]); k--)
@@ -256,7 +255,7 @@ static void arrange(struct emit *e, const struct windowed *w, struct side *side,
     is_moved |= k != r;
   }
   if (is_moved) {
-    side->v = edit_transpose(e, side->v, side->rank, perm);
+    side->v = ir_result(ir_transpose(b, side->v, side->rank, perm));
     memcpy(old, side->d, sizeof old);
     for (int r = 0; r < side->rank; r++)
       side->d[r] = old[perm[r]];
@@ -267,7 +266,7 @@ static void arrange(struct emit *e, const struct windowed *w, struct side *side,
     int at = 0;
     while (at < side->rank && place_of(want, side->d[at].loop[0]) < place_of(want, side->d[r].loop[1]))
       at++;
-    unfold(e, w, side, r, at);
+    unfold(b, w, side, r, at);
     r = -1;
   }
 }
@@ -340,7 +339,7 @@ static bool read_conv(const struct windowed *w, struct conv *c) {
 }
 
 /* Operand `side` as [its batch…, rows, columns]; its map over (batch…, m, n, k) into *map. */
-static MlirValue matrix(struct emit *e, const struct windowed *w, const struct conv *c, const struct side *from,
+static MlirValue matrix(struct ir_builder *b, const struct windowed *w, const struct conv *c, const struct side *from,
                         bool is_left, MlirAffineMap *map) {
   struct side side = *from;
   struct loops want = {0};
@@ -355,37 +354,37 @@ static MlirValue matrix(struct emit *e, const struct windowed *w, const struct c
     }
   append(&want, is_left ? &c->m : &c->k);
   append(&want, is_left ? &c->k : &c->n);
-  arrange(e, w, &side, &want);
+  arrange(b, w, &side, &want);
   dims[n] = product(w, is_left ? &c->m : &c->k);
   results[n++] = is_left ? c->batch.n : c->batch.n + 2;
   dims[n] = product(w, is_left ? &c->k : &c->n);
   results[n++] = is_left ? c->batch.n + 2 : c->batch.n + 1;
-  *map = emit_map(e, c->batch.n + 3, n, results);
-  return edit_reshape(e, side.v, n, dims);
+  *map = ir_map(b, c->batch.n + 3, n, results);
+  return edit_reshape(b, side.v, n, dims);
 }
 
 /* The product in the order (batch…, m, n): the batch of one operand alone is one more of its rows or columns, which
  * linalg.contract allows. */
-static MlirValue multiply(struct emit *e, const struct windowed *w, const struct conv *c, MlirValue init) {
+static MlirValue multiply(struct ir_builder *b, const struct windowed *w, const struct conv *c, MlirValue init) {
   const int n = c->batch.n + 2;
   int64_t results[STRUCTURED_LOOPS_MAX];
   MlirAffineMap maps[3];
   MlirAttribute all[3];
   const struct side *left = c->kernel_is_left ? c->kernel : c->x, *right = c->kernel_is_left ? c->x : c->kernel;
-  MlirValue inputs[] = {matrix(e, w, c, left, true, &maps[0]), matrix(e, w, c, right, false, &maps[1])};
+  MlirValue inputs[] = {matrix(b, w, c, left, true, &maps[0]), matrix(b, w, c, right, false, &maps[1])};
 
   for (int k = 0; k < n; k++)
     results[k] = k;
-  maps[2] = emit_map(e, n + 1, n, results);
+  maps[2] = ir_map(b, n + 1, n, results);
   for (int k = 0; k < 3; k++)
     all[k] = mlirAffineMapAttrGet(maps[k]);
-  MlirNamedAttribute attr = emit_attr(e, "indexing_maps", mlirArrayAttrGet(e->ctx, 3, all));
-  return emit_result(emit_linalg_named(e, c->batch.n ? "linalg.contract" : "linalg.matmul", 2, inputs, init, 1, &attr));
+  MlirNamedAttribute attr = ir_named(b, "indexing_maps", mlirArrayAttrGet(b->ctx, 3, all));
+  return ir_result(ir_linalg_named(b, c->batch.n ? "linalg.contract" : "linalg.matmul", 2, inputs, init, 1, &attr));
 }
 
 /* The knobs of an operation whose loops are gone. */
 static void drop_knobs(struct pass_run *run, MlirOperation op, const char *why) {
-  const struct layout l = layout_read(emit_result(op));
+  const struct layout l = layout_read(ir_result(op));
   MlirOperation knobs[] = {l.layout_op, l.tile_op};
 
   for (int k = 0; k < 2; k++) {
@@ -400,23 +399,22 @@ static void drop_knobs(struct pass_run *run, MlirOperation op, const char *why) 
 
 /* What the product starts from, in the shape of the product; a null value if that cannot be made.  PSUM starts from zero:
  * see remove-redundant-zero-fill. */
-static MlirValue first_sum(struct emit *e, MlirValue init, bool is_moved, int rank, const int64_t *dims) {
+static MlirValue first_sum(struct ir_builder *b, MlirValue init, bool is_moved, int rank, const int64_t *dims) {
   MlirOperation def = ir_defining_op(init);
   const bool is_fill = !mlirOperationIsNull(def) && ir_is(def, "linalg.fill");
 
   if (!is_fill && (mlirOperationIsNull(def) || !ir_is(def, "tensor.empty")))
-    return is_moved ? (MlirValue){NULL} : edit_reshape(e, init, rank, dims);
-  MlirValue empty = emit_op1(e, "tensor.empty", edit_tensor(emit_value_element_type(init), rank, dims), 0, NULL);
-  return is_fill && !edit_is_zero(mlirOperationGetOperand(def, 0))
-             ? emit_fill(e, mlirOperationGetOperand(def, 0), empty)
-             : empty;
+    return is_moved ? (MlirValue){NULL} : edit_reshape(b, init, rank, dims);
+  MlirValue empty = ir_empty_of(b, ir_tensor_of(ir_value_element(init), rank, dims));
+  return is_fill && !ir_is_zero(mlirOperationGetOperand(def, 0)) ? ir_fill(b, mlirOperationGetOperand(def, 0), empty)
+                                                                 : empty;
 }
 
 static bool rewrite_conv(struct windowed *w) {
   struct conv c;
   if (!read_conv(w, &c))
     return false;
-  struct emit e = edit_before(w->run, w->op);
+  struct ir_builder b = edit_before(w->run, w->op);
   struct loops order = c.batch;
   int64_t dims[STRUCTURED_LOOPS_MAX], perm[STRUCTURED_LOOPS_MAX], flat[STRUCTURED_LOOPS_MAX];
   bool is_moved = false;
@@ -434,22 +432,22 @@ static bool rewrite_conv(struct windowed *w) {
     flat[k] = w->s.extents[c.batch.v[k]];
   flat[c.batch.n] = product(w, &c.m);
   flat[c.batch.n + 1] = product(w, &c.n);
-  MlirValue init = first_sum(&e, c.y->v, is_moved, c.batch.n + 2, flat);
+  MlirValue init = first_sum(&b, c.y->v, is_moved, c.batch.n + 2, flat);
   if (mlirValueIsNull(init))
     return false;
-  MlirValue y = multiply(&e, w, &c, init);
+  MlirValue y = multiply(&b, w, &c, init);
   pass_remark(w->run, ir_defining_op(y), "the convolution as a matrix product: M=%lld, N=%lld, K=%lld%s",
               (long long)flat[c.batch.n], (long long)flat[c.batch.n + 1], (long long)product(w, &c.k),
               c.batch.n ? ", in batches" : "");
   if (is_moved) {
     for (int k = 0; k < n; k++)
       dims[k] = w->s.extents[order.v[k]];
-    y = edit_transpose(&e, edit_reshape(&e, y, n, dims), n, perm);
+    y = ir_result(ir_transpose(&b, edit_reshape(&b, y, n, dims), n, perm));
   }
-  ir_shape(emit_result(w->op), STRUCTURED_LOOPS_MAX, dims);
-  y = edit_reshape(&e, y, c.y->rank, dims);
+  ir_shape(ir_result(w->op), STRUCTURED_LOOPS_MAX, dims);
+  y = edit_reshape(&b, y, c.y->rank, dims);
   drop_knobs(w->run, w->op, "the convolution is computed as a matrix product");
-  mlirValueReplaceAllUsesOfWith(emit_result(w->op), y);
+  mlirValueReplaceAllUsesOfWith(ir_result(w->op), y);
   edit_erase_unused(w->op);
   return true;
 }
@@ -461,11 +459,11 @@ enum { CHAIN_MAX = 64 };
 
 /* The one input that the body reads; -1 if it reads several, or positions. */
 static int only_input(const struct windowed *w) {
-  MlirBlock body = edit_body(w->op);
+  MlirBlock body = ir_body(w->op);
   int only = -1;
 
   for (int o = 0; o < w->s.n_inputs; o++)
-    if (!mlirOpOperandIsNull(mlirValueGetFirstUse(mlirBlockGetArgument(body, o)))) {
+    if (ir_is_used(mlirBlockGetArgument(body, o))) {
       if (only >= 0)
         return -1;
       only = o;
@@ -497,7 +495,7 @@ static bool is_small_window(const struct windowed *w, const struct side *x, int6
 }
 
 /* Element k of all windows of x, counted with the last dimension as the fastest. */
-static MlirValue window_element(struct emit *e, const struct windowed *w, const struct side *x, int64_t k) {
+static MlirValue window_element(struct ir_builder *b, const struct windowed *w, const struct side *x, int64_t k) {
   int64_t offsets[STRUCTURED_LOOPS_MAX], sizes[STRUCTURED_LOOPS_MAX], strides[STRUCTURED_LOOPS_MAX];
 
   for (int r = x->rank - 1; r >= 0; r--) {
@@ -508,8 +506,8 @@ static MlirValue window_element(struct emit *e, const struct windowed *w, const 
     strides[r] = d->n ? d->coef[0] : 1;
     k /= turns;
   }
-  struct emit_slice slice = {.rank = x->rank, .offsets = offsets, .sizes = sizes, .strides = strides};
-  return emit_extract_slice(e, x->v, &slice, edit_tensor(emit_value_element_type(x->v), x->rank, sizes));
+  struct ir_slice slice = {.rank = x->rank, .offsets = offsets, .sizes = sizes, .strides = strides};
+  return ir_extract_slice(b, x->v, &slice, ir_tensor_of(ir_value_element(x->v), x->rank, sizes));
 }
 
 struct copied_body {
@@ -518,15 +516,16 @@ struct copied_body {
 };
 
 /* args: the element, what was combined so far */
-static MlirValue copy_body(struct emit *e, MlirValue const *args, void *user) {
-  const struct copied_body *b = user;
-  MlirOperation end = mlirBlockGetTerminator(b->from);
+static MlirValue copy_body(struct ir_builder *b, MlirValue const *args, void *user) {
+  const struct copied_body *body = user;
+  MlirOperation end = mlirBlockGetTerminator(body->from);
   struct {
     MlirValue from, to;
-  } known[64] = {{mlirBlockGetArgument(b->from, b->in), args[0]}, {mlirBlockGetArgument(b->from, b->out), args[1]}};
+  } known[64] = {{mlirBlockGetArgument(body->from, body->in), args[0]},
+                 {mlirBlockGetArgument(body->from, body->out), args[1]}};
   int n = 2;
 
-  for (MlirOperation op = mlirBlockGetFirstOperation(b->from);; op = mlirOperationGetNextInBlock(op)) {
+  for (MlirOperation op = mlirBlockGetFirstOperation(body->from);; op = mlirOperationGetNextInBlock(op)) {
     const bool is_end = mlirOperationEqual(op, end);
     MlirOperation copy = is_end ? op : mlirOperationClone(op);
     for (intptr_t k = 0; k < mlirOperationGetNumOperands(op); k++)
@@ -539,9 +538,9 @@ static MlirValue copy_body(struct emit *e, MlirValue const *args, void *user) {
         }
     if (is_end)
       return mlirOperationGetOperand(op, 0); /* a value from outside */
-    mlirBlockAppendOwnedOperation(e->block, copy);
-    known[n].from = emit_result(op);
-    known[n++].to = emit_result(copy);
+    mlirBlockAppendOwnedOperation(b->block, copy);
+    known[n].from = ir_result(op);
+    known[n++].to = ir_result(copy);
   }
 }
 
@@ -558,35 +557,34 @@ static bool is_simple_body(MlirBlock body) {
 static bool rewrite_chain(struct windowed *w) {
   const int in = w->s.kind == SK_REDUCTION ? only_input(w) : -1;
   const struct side *x = &w->sides[in < 0 ? 0 : in], *y = &w->sides[w->s.n_inputs];
-  struct copied_body body = {edit_body(w->op), in, w->s.n_inputs};
+  struct copied_body body = {ir_body(w->op), in, w->s.n_inputs};
   int64_t n, maps[STRUCTURED_LOOPS_MAX];
 
   if (in < 0 || !is_small_window(w, x, &n) || !is_simple_body(body.from))
     return false;
-  struct emit e = edit_before(w->run, w->op);
+  struct ir_builder b = edit_before(w->run, w->op);
   for (int r = 0; r < x->rank; r++) {
-    maps[r] = EMIT_CONST(0);
+    maps[r] = IR_CONST(0);
     for (int k = 0; k < y->rank && x->d[r].n; k++)
       if (y->d[k].n && y->d[k].loop[0] == x->d[r].loop[0])
         maps[r] = k;
   }
-  MlirAffineMap all[] = {emit_map(&e, y->rank, x->rank, maps), emit_identity_map(&e, y->rank),
-                         emit_identity_map(&e, y->rank)};
+  MlirAffineMap all[] = {ir_map(&b, y->rank, x->rank, maps), ir_identity_map(&b, y->rank),
+                         ir_identity_map(&b, y->rank)};
   MlirValue sum = y->v;
   for (int64_t k = 0; k < n; k++) {
-    MlirValue inputs[] = {window_element(&e, w, x, k), sum};
-    sum = emit_result(emit_linalg_generic(
-        &e, &(struct emit_generic){.n_loops = y->rank,
-                                   .n_inputs = 2,
-                                   .inputs = inputs,
-                                   .maps = all,
-                                   .output = emit_op1(&e, "tensor.empty", mlirValueGetType(sum), 0, NULL),
-                                   .body = copy_body,
-                                   .user = &body}));
+    MlirValue inputs[] = {window_element(&b, w, x, k), sum};
+    sum = ir_result(ir_linalg_generic(&b, &(struct ir_generic){.n_loops = y->rank,
+                                                               .n_inputs = 2,
+                                                               .inputs = inputs,
+                                                               .maps = all,
+                                                               .output = ir_empty_of(&b, mlirValueGetType(sum)),
+                                                               .body = copy_body,
+                                                               .user = &body}));
   }
   pass_remark(w->run, ir_defining_op(sum), "the %lld elements of the windows are combined one by one", (long long)n);
   drop_knobs(w->run, w->op, "the window's elements are combined one by one");
-  mlirValueReplaceAllUsesOfWith(emit_result(w->op), sum);
+  mlirValueReplaceAllUsesOfWith(ir_result(w->op), sum);
   edit_erase_unused(w->op);
   return true;
 }
@@ -608,7 +606,7 @@ enum { WORTH_UNFOLDING = 4 };
 
 /* The parallel loop of a window that should go over the partitions, or -1. */
 static int loop_to_free(const struct windowed *w) {
-  const struct layout l = layout_read(emit_result(w->op));
+  const struct layout l = layout_read(ir_result(w->op));
   int64_t plain = 1;
   int best = -1;
 
@@ -630,36 +628,36 @@ static int loop_to_free(const struct windowed *w) {
   return filled >= WORTH_UNFOLDING * plain ? best : -1;
 }
 
-static MlirAffineMap map_of(struct emit *e, const struct windowed *w, const struct side *side) {
+static MlirAffineMap map_of(struct ir_builder *b, const struct windowed *w, const struct side *side) {
   MlirAffineExpr x[STRUCTURED_LOOPS_MAX];
   for (int r = 0; r < side->rank; r++) {
     const struct dim *d = &side->d[r];
-    x[r] = mlirAffineConstantExprGet(e->ctx, d->offset);
+    x[r] = mlirAffineConstantExprGet(b->ctx, d->offset);
     for (int k = d->n - 1; k >= 0; k--) {
       MlirAffineExpr term =
-          mlirAffineMulExprGet(mlirAffineDimExprGet(e->ctx, d->loop[k]), mlirAffineConstantExprGet(e->ctx, d->coef[k]));
+          mlirAffineMulExprGet(mlirAffineDimExprGet(b->ctx, d->loop[k]), mlirAffineConstantExprGet(b->ctx, d->coef[k]));
       x[r] = mlirAffineAddExprGet(term, x[r]);
     }
   }
-  return mlirAffineMapGet(e->ctx, w->s.n_loops, 0, side->rank, x);
+  return mlirAffineMapGet(b->ctx, w->s.n_loops, 0, side->rank, x);
 }
 
 static void rewrite_reduction(struct windowed *w) {
-  struct emit e = edit_before(w->run, w->op);
+  struct ir_builder b = edit_before(w->run, w->op);
   const int loop = loop_to_free(w);
 
   for (int o = 0; o < w->s.n_inputs; o++) {
     struct side *side = &w->sides[o];
     if (mlirAffineMapIsProjectedPermutation(w->s.maps[o]))
       continue; /* as it is; it may say how long a loop is */
-    cut(&e, w, side);
+    cut(&b, w, side);
     const int r = loop < 0 ? -1 : window_of(side, loop);
     if (r >= 0 && w->s.extents[side->d[r].loop[1]] <= UNFOLD_MAX) {
-      unfold(&e, w, side, r, side->rank);
+      unfold(&b, w, side, r, side->rank);
       pass_remark(w->run, w->op, "the windows of input %d along dimension %d are copied out, for the partitions", o, r);
     }
     mlirOperationSetOperand(w->op, o, side->v);
-    w->s.maps[o] = map_of(&e, w, side);
+    w->s.maps[o] = map_of(&b, w, side);
   }
   normalize_set_maps(w->run, w->op, w->s.n_inputs + 1, w->s.maps);
 }

@@ -1,0 +1,81 @@
+/* query: see query.h. */
+#include "ir/query.h"
+
+#include "mlir-c/BuiltinAttributes.h"
+#include "mlir-c/BuiltinTypes.h"
+
+#include <string.h>
+
+#include "base/array.h"
+
+MlirOperation ir_ancestor_in(MlirOperation op, MlirBlock block) {
+  while (!mlirOperationIsNull(op) && !mlirBlockEqual(mlirOperationGetBlock(op), block))
+    op = mlirOperationGetParentOperation(op);
+  return op;
+}
+
+/* ---- constants -------------------------------------------------------------------------------------------------- */
+
+MlirAttribute ir_constant(MlirValue v) {
+  MlirOperation def = ir_defining_op(v);
+  return mlirOperationIsNull(def) || !ir_is(def, "arith.constant") ? mlirAttributeGetNull() : ir_attr(def, "value");
+}
+
+bool ir_int_constant(MlirValue v, int64_t *out) {
+  MlirAttribute a = ir_constant(v);
+  if (mlirAttributeIsNull(a) || !mlirAttributeIsAInteger(a))
+    return false;
+  *out = mlirIntegerAttrGetValueInt(a);
+  return true;
+}
+
+bool ir_is_zero(MlirValue v) {
+  MlirAttribute a = ir_constant(v);
+  if (mlirAttributeIsNull(a))
+    return false;
+  if (mlirAttributeIsAFloat(a))
+    return mlirFloatAttrGetValueDouble(a) == 0;
+  return mlirAttributeIsAInteger(a) && mlirIntegerAttrGetValueInt(a) == 0;
+}
+
+/* ---- types ------------------------------------------------------------------------------------------------------ */
+
+int ir_shape(MlirValue v, int max, int64_t *dims) {
+  MlirType t = mlirValueGetType(v);
+  if (!mlirTypeIsAShaped(t) || !mlirShapedTypeHasRank(t))
+    return -1;
+  int rank = (int)mlirShapedTypeGetRank(t);
+  for (int i = 0; i < rank && i < max; i++)
+    dims[i] = mlirShapedTypeIsDynamicDim(t, i) ? -1 : mlirShapedTypeGetDimSize(t, i);
+  return rank;
+}
+
+/* ---- lists ------------------------------------------------------------------------------------------------------ */
+
+struct collect {
+  struct arena *a;
+  bool (*want)(MlirOperation, void *);
+  void *user;
+  struct ir_ops ops;
+};
+
+static MlirWalkResult add_op(MlirOperation op, void *user) {
+  struct collect *c = user;
+  if (!c->want || c->want(op, c->user))
+    array_push(c->a, &c->ops, op);
+  return MlirWalkResultAdvance;
+}
+
+struct ir_ops ir_collect(struct arena *a, MlirOperation root, bool (*want)(MlirOperation, void *), void *user) {
+  struct collect c = {.a = a, .want = want, .user = user};
+  mlirOperationWalk(root, add_op, &c, MlirWalkPreOrder);
+  return c.ops;
+}
+
+static bool has_name(MlirOperation op, void *user) {
+  return ir_is(op, user);
+}
+
+struct ir_ops ir_collect_named(struct arena *a, MlirOperation root, const char *name) {
+  return ir_collect(a, root, has_name, (void *)(uintptr_t)name);
+}

@@ -1,0 +1,59 @@
+/* query: what code asks about operations, values and types of any dialect. */
+#ifndef IR_QUERY_H
+#define IR_QUERY_H
+
+#include <stdint.h>
+
+#include "ir/ir.h"
+
+/* ---- operations -------------------------------------------------------------------------------------- */
+
+/* Attribute of op, inherent or discardable; null when op has none of that name. */
+static inline MlirAttribute ir_attr(MlirOperation op, const char *name) {
+  return mlirOperationGetAttributeByName(op, ir_str(name));
+}
+static inline void ir_set_attr(MlirOperation op, const char *name, MlirAttribute v) {
+  mlirOperationSetAttributeByName(op, ir_str(name), v);
+}
+
+/* First block of the first region; null when that region is empty.  op has a region. */
+static inline MlirBlock ir_body(MlirOperation op) {
+  return mlirRegionGetFirstBlock(mlirOperationGetRegion(op, 0));
+}
+/* The operation in `block` that is op or contains it; null when there is none. */
+MlirOperation ir_ancestor_in(MlirOperation op, MlirBlock block);
+
+/* ---- values ------------------------------------------------------------------------------------------ */
+
+static inline MlirOperation ir_defining_op(MlirValue v) { /* null for a block argument */
+  return mlirValueIsAOpResult(v) ? mlirOpResultGetOwner(v) : (MlirOperation){NULL};
+}
+static inline bool ir_is_used(MlirValue v) {
+  return !mlirOpOperandIsNull(mlirValueGetFirstUse(v));
+}
+
+/* The arith.constant that defines v: its attribute; null when v is defined otherwise. */
+MlirAttribute ir_constant(MlirValue v);
+/* The integer constant that defines v, into *out; false when v is defined otherwise. */
+bool ir_int_constant(MlirValue v, int64_t *out);
+/* v is a constant 0 or -0. */
+bool ir_is_zero(MlirValue v);
+
+/* ---- types ------------------------------------------------------------------------------------------- */
+
+/* Rank of a ranked tensor or memref value, -1 otherwise.  Writes the first `max` extents to dims, -1 where dynamic. */
+int ir_shape(MlirValue v, int max, int64_t *dims);
+
+/* ---- lists of operations ----------------------------------------------------------------------------- */
+
+struct ir_ops {
+  MlirOperation *v;
+  int n, cap;
+};
+/* All operations under root (root included) for which want returns true, in pre-order; want NULL: all.  The list is
+ * complete before the caller sees it, so the caller may change the IR while it goes through the list. */
+struct ir_ops ir_collect(struct arena *a, MlirOperation root, bool (*want)(MlirOperation, void *), void *user);
+/* Those with exactly this name. */
+struct ir_ops ir_collect_named(struct arena *a, MlirOperation root, const char *name);
+
+#endif
