@@ -1,15 +1,17 @@
 /* ir: the one MLIR context of a process, upstream passes, parsing, and MLIR's diagnostics.
  *
- * Everything upstream is registered, because `nkx opt` and stages name passes by text.  Errors that MLIR reports
- * are caught by a handler and become diagnostics of the innermost ir_capture; without one they go to the log.
+ * All upstream passes are registered, because `nkx opt` and stages name passes by text.  A handler turns MLIR's errors
+ * into diagnostics of the innermost ir_capture; without one they go to the log.
  */
 #include "ir/ir.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "mlir-c/BuiltinAttributes.h"
+#include "mlir-c/BuiltinTypes.h"
 #include "mlir-c/Diagnostics.h"
 #include "mlir-c/Dialect/IRDL.h"
 #include "mlir-c/RegisterEverything.h"
@@ -60,13 +62,14 @@ void ir_capture_begin(struct ir *ir, struct ir_capture *c, struct diags *ds, enu
 }
 
 void ir_capture_end(struct ir *ir, struct ir_capture *c) {
+  assert(ir->capture == c); /* captures end in the reverse order of their beginning */
   ir->capture = c->outer;
 }
 
 /* ---- context ---------------------------------------------------------------------------------------------------- */
 
-/* Those of which passes make operations.  The parser loads what else a module names: each one that is loaded costs every
- * print and every pass that asks all dialects for something. */
+/* The dialects whose operations our passes create.  The parser loads the others when a module names them: every loaded
+ * dialect makes printing slower, and every pass that asks all dialects. */
 static const char *const loaded[] = {"affine", "arith",  "bufferization", "func",   "linalg",
                                      "math",   "memref", "scf",           "tensor", "transform"};
 
@@ -168,13 +171,13 @@ enum status ir_run_pipeline(struct ir *ir, MlirOperation op, const char *pipelin
 
 /* ---- parsing ---------------------------------------------------------------------------------------------------- */
 
-/* What MLIR's parser does not survive. */
+/* Input that crashes MLIR's parser. */
 struct dangers {
-  int nesting; /* deepest, of brackets: the parser recurses, and falls above some 1,600 regions on 8 MiB of stack */
-  size_t index_array; /* where a dense array of index begins, or of what an alias may hide; 0: nowhere */
+  int nesting; /* deepest nesting of brackets: the parser recurses, and 1,600 regions overflow a stack of 8 MiB */
+  size_t index_array; /* where a dense array of index, or of a type behind an alias, begins; 0: nowhere */
 };
 
-/* To MLIR a NUL within the text is a space. */
+/* MLIR reads a NUL within the text as a space. */
 static size_t skip_space(const char *text, size_t len, size_t at) {
   for (; at < len; at++) {
     if (at + 1 < len && text[at] == '/' && text[at + 1] == '/')
@@ -191,7 +194,7 @@ static bool has_word(const char *text, size_t len, size_t at, const char *word) 
   return len - at >= n && !memcmp(text + at, word, n);
 }
 
-/* True if "array<index" or "array<!alias" begins here.  The types of dialects, as in "!llvm.array<…", are none. */
+/* True if "array<index" or "array<!alias" begins here, and not the type of a dialect, as in "!llvm.array<…". */
 static bool is_index_array(const char *text, size_t len, size_t at) {
   static const char word[] = "array";
   const char before = at ? text[at - 1] : 0;
@@ -204,7 +207,7 @@ static bool is_index_array(const char *text, size_t len, size_t at) {
   return at < len && (text[at] == '!' || has_word(text, len, at, "index"));
 }
 
-/* Outside strings and comments. */
+/* Skips strings and comments. */
 static struct dangers find_dangers(const char *text, size_t len) {
   struct dangers d = {0};
   int depth = 0;
@@ -247,7 +250,7 @@ static struct dangers find_dangers(const char *text, size_t len) {
   return d;
 }
 
-/* As MLIR counts: columns are bytes here. */
+/* Columns count bytes, as MLIR does. */
 static const struct src_loc *place_at(struct arena *a, const char *name, const char *text, size_t at) {
   struct src_loc *loc = arena_new(a, struct src_loc);
   *loc = (struct src_loc){.range = {.file = name, .line = 1, .col = 1}};
@@ -261,7 +264,7 @@ static const struct src_loc *place_at(struct arena *a, const char *name, const c
   return loc;
 }
 
-/* mlirModuleCreateParse, which alone adds the module around bare functions, calls its input "-". */
+/* mlirModuleCreateParse is the only parser that adds the module around bare functions; it calls its input "-". */
 static void name_file(struct diags *ds, int first, const char *name, struct arena *a) {
   for (int i = first; i < ds->n; i++) {
     const struct src_loc *loc = ds->v[i].loc;
@@ -271,6 +274,40 @@ static void name_file(struct diags *ds, int first, const char *name, struct aren
     named->range.file = name;
     ds->v[i].loc = named;
   }
+}
+
+static bool has_too_many_dims(MlirValue v) {
+  MlirType t = mlirValueGetType(v);
+  return mlirTypeIsAShaped(t) && mlirShapedTypeHasRank(t) &&
+         mlirShapedTypeGetRank(t) > (mlirTypeIsAMemRef(t) ? IR_MEMREF_RANK_MAX : IR_RANK_MAX);
+}
+
+/* Sets *user to an operation with a result or a block argument that has too many dimensions. */
+static MlirWalkResult find_too_many_dims(MlirOperation op, void *user) {
+  bool found = false;
+
+  for (intptr_t k = 0; k < mlirOperationGetNumResults(op); k++)
+    found |= has_too_many_dims(mlirOperationGetResult(op, k));
+  for (intptr_t r = 0; r < mlirOperationGetNumRegions(op); r++)
+    for (MlirBlock b = mlirRegionGetFirstBlock(mlirOperationGetRegion(op, r)); !mlirBlockIsNull(b);
+         b = mlirBlockGetNextInRegion(b))
+      for (intptr_t k = 0; k < mlirBlockGetNumArguments(b); k++)
+        found |= has_too_many_dims(mlirBlockGetArgument(b, k));
+  if (!found)
+    return MlirWalkResultAdvance;
+  *(MlirOperation *)user = op;
+  return MlirWalkResultInterrupt;
+}
+
+static enum status check_dims(MlirModule m, struct arena *a, struct diags *ds) {
+  MlirOperation op = {NULL};
+
+  mlirOperationWalk(mlirModuleGetOperation(m), find_too_many_dims, &op, MlirWalkPreOrder);
+  if (mlirOperationIsNull(op))
+    return ST_OK;
+  diag_add(ds, DS_ERROR, DG_IR_INVALID, ir_first_place(a, mlirOperationGetLocation(op)),
+           "a value has more than %d dimensions", IR_RANK_MAX);
+  return ST_INPUT;
 }
 
 enum status ir_parse(struct ir *ir, const char *text, size_t len, const char *name, struct arena *a, struct diags *ds,
@@ -283,21 +320,22 @@ enum status ir_parse(struct ir *ir, const char *text, size_t len, const char *na
   }
   if (d.index_array) {
     diag_add(ds, DS_ERROR, DG_IR_INVALID, place_at(a, name, text, d.index_array),
-             "the elements of a dense array are integers or floats, written out");
+             "a dense array must have elements of a builtin integer or float type");
     return ST_INPUT;
   }
   struct ir_capture c;
   int first = ds->n;
   ir_capture_begin(ir, &c, ds, DG_IR_INVALID, a);
-  char *terminated = arena_strndup(a, text, len); /* the parser wants a NUL behind the text */
+  char *terminated = arena_strndup(a, text, len); /* the parser needs a NUL after the text */
   MlirModule m = mlirModuleCreateParse(ir->ctx, mlirStringRefCreate(terminated, len));
   ir_capture_end(ir, &c);
+  enum status st = mlirModuleIsNull(m) ? ST_INPUT : check_dims(m, a, ds);
   name_file(ds, first, name, a);
-  if (mlirModuleIsNull(m)) {
-    if (!c.errors)
-      diag_add(ds, DS_ERROR, DG_IR_INVALID, NULL, "the text is not a module");
-    return ST_INPUT;
-  }
-  *out = m;
-  return ST_OK;
+  if (mlirModuleIsNull(m) && !c.errors)
+    diag_add(ds, DS_ERROR, DG_IR_INVALID, NULL, "the text is not a module");
+  if (!st)
+    *out = m;
+  else if (!mlirModuleIsNull(m))
+    mlirModuleDestroy(m);
+  return st;
 }

@@ -1,7 +1,7 @@
-/* ir: what every MLIR part shares: the context, locations, and running upstream passes.
+/* ir: the MLIR context, locations, parsing, and running upstream passes.
  *
- * One context per process, threading off (a process that forks must not have MLIR's threads).  Creating it costs
- * about 100 ms, so it is made once, before any fork.
+ * There is one context per process, with threading off, because a process that forks must not have MLIR's threads.
+ * Creating it costs about 100 ms, so it is created once, before any fork.
  */
 #ifndef IR_IR_H
 #define IR_IR_H
@@ -15,28 +15,31 @@
 
 struct ir {
   MlirContext ctx;
-  struct ir_passes *passes; /* parsed pass pipelines, kept */
+  struct ir_passes *passes; /* cache of parsed pass pipelines */
   struct ir_capture *capture;
 };
 
-/* Registers all dialects and passes, creates the context, loads the dialects that passes make operations of, nkipy and
- * nisa from dialects.irdl; others are loaded when a module names them. */
+/* Registers all dialects and passes, creates the context, and loads the dialects whose operations our passes create, with
+ * nkipy and nisa from dialects.irdl.  Other dialects are loaded when a module names them. */
 MUST_USE enum status ir_init(struct ir *ir, struct error *err);
 void ir_clear(struct ir *ir);
-/* How often ir_init made a context: for those who keep what belongs to one. */
+/* How many contexts ir_init has created.  A cache of attributes or types is valid as long as this number is the same. */
 unsigned ir_contexts_made(void);
 
-/* The IRDL text of the nkipy and nisa dialects, compiled in (also written to build/dialects.irdl for mlir-opt). */
+/* The IRDL text of the nkipy and nisa dialects, which is compiled in; build/dialects.irdl is a copy for mlir-opt. */
 extern const char ir_dialects_irdl[];
 
 /* ---- locations --------------------------------------------------------------------------------------
- * An operation's location is  name("#<id>", places): <id> is its id in the stage it belongs to and places a file
- * range, a callsite chain or a fusion of those.  Passes carry and fuse these; ir/snapshot.h reads them back. */
+ * An operation's location is  name("#<id>", places): <id> is the operation's id in its stage, places is a file range, a
+ * callsite chain or a fusion of those.  Passes keep and fuse them; ir/snapshot.h reads them back. */
 
 /* Places only, no id.  {0} gives an unknown location. */
 MlirLocation ir_loc_places(MlirContext ctx, struct src_locs locs);
-/* With id: for code that lowers one of our operations (id) to MLIR. */
+/* With the id of the operation that the new operation comes from. */
 MlirLocation ir_loc_tagged(MlirContext ctx, int id, struct src_locs locs);
+
+/* The most dimensions of a value: HLO has up to 16; a memref in its physical form has up to 17 (legalize_layout). */
+enum { IR_RANK_MAX = 16, IR_MEMREF_RANK_MAX = 17 };
 
 /* ---- small helpers ---------------------------------------------------------------------------------- */
 
@@ -45,22 +48,24 @@ static inline MlirStringRef ir_str(const char *s) {
 }
 /* True if op's name is exactly `name`. */
 bool ir_is(MlirOperation op, const char *name);
-/* True if the name begins with `prefix` ("linalg.") and goes on. */
+/* True if the name is longer than `prefix` ("linalg.") and begins with it. */
 bool ir_begins_with(MlirStringRef name, const char *prefix);
-bool ir_is_of(MlirOperation op, const char *prefix); /* op's name */
+bool ir_is_of(MlirOperation op, const char *prefix); /* the same of op's name */
 
 /* ---- passes ------------------------------------------------------------------------------------------ */
 
-/* Runs an upstream pipeline ("builtin.module(canonicalize,cse)") on op; parsed pipelines are kept for the next time.
- * Does not verify what it leaves: that costs as much as a pass, and whoever runs several verifies once, at the end.
- * What MLIR reports becomes diagnostics (DG_PASS_FAILED, range from the operation's location). */
+/* Runs an upstream pipeline ("builtin.module(canonicalize,cse)") on op.  Parsed pipelines are cached.  Does not verify the
+ * result: that costs as much as a pass, and a caller that runs several pipelines verifies once, at the end.  MLIR's
+ * errors become diagnostics (DG_PASS_FAILED, range from the operation's location). */
 MUST_USE enum status ir_run_pipeline(struct ir *ir, MlirOperation op, const char *pipeline, struct arena *a,
                                      struct diags *ds);
-/* Parses MLIR text after looking for what MLIR does not survive; refuses with DG_NESTING_TOO_DEEP or DG_IR_INVALID. */
+/* Parses MLIR text, after a search for input on which MLIR's parser crashes.  Refuses such input with
+ * DG_NESTING_TOO_DEEP or DG_IR_INVALID; refuses values that have more dimensions than our passes handle with
+ * DG_IR_INVALID. */
 enum { IR_NEST_MAX = 512 };
 MUST_USE enum status ir_parse(struct ir *ir, const char *text, size_t len, const char *name, struct arena *a,
                               struct diags *ds, MlirModule *out);
-/* While open, MLIR's diagnostics go to ds with `code` and the stage's name; nests. */
+/* Between begin and end, MLIR's diagnostics go to ds with `code`.  Captures nest: the innermost one gets them. */
 struct ir_capture {
   struct diags *ds;
   enum diag_code code;

@@ -1,6 +1,7 @@
 /* lines: see the header. */
 #include "ir/lines.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "ir/internal.h"
@@ -11,12 +12,12 @@ struct reader {
   const struct ir_printed *p;
   int *depth;  /* nesting of each operation, 0 for the first */
   int *parent; /* index; -1 */
-  int *end;    /* index behind its last descendant */
+  int *end;    /* index after its last descendant */
   int *lines;
-  int next; /* the first operation that is not placed yet */
+  int next; /* the first operation that has no line yet */
 };
 
-/* What stands at the head of a line: indentation and the operation's name. */
+/* The beginning of a line: indentation and the operation's name. */
 struct head {
   int depth;
   bool is_quoted;
@@ -66,7 +67,7 @@ static bool read_head(const char *s, const char *eol, struct head *h) {
   return h->len && (!h->is_quoted || (at < eol && *at == '"'));
 }
 
-/* Inside some operations the name stands without its dialect. */
+/* True if h has op's name.  Inside some operations the printer omits the dialect. */
 static bool is_called(MlirOperation op, const struct head *h) {
   MlirStringRef n = mlirIdentifierStr(mlirOperationGetName(op));
   if (n.length < h->len || memcmp(n.data + n.length - h->len, h->name, h->len))
@@ -77,7 +78,7 @@ static bool is_called(MlirOperation op, const struct head *h) {
   return !h->is_quoted && dot && dot + 1 == n.data + n.length - h->len;
 }
 
-/* Takes the next operation as not printed; false if printers never leave out such a one. */
+/* Takes the next operation as not printed; false if printers never leave out such an operation. */
 static bool skip(struct reader *r) {
   const int k = r->next, up = r->parent[k];
   if (up < 0)
@@ -91,6 +92,7 @@ static bool skip(struct reader *r) {
   return true;
 }
 
+/* Gives the line to the next operation that it can belong to; false when there is none. */
 static bool place(struct reader *r, const struct head *h, int line) {
   for (; r->next < r->p->n;) {
     if (r->depth[r->next] == h->depth && is_called(r->p->ops[r->next], h)) {
@@ -112,6 +114,7 @@ bool ir_lines_read(const struct ir_printed *p, struct arena *a, int *lines) {
                      .end = arena_new_array(a, int, n),
                      .lines = lines};
 
+  assert(p->n > 0);
   memset(lines, 0, n * sizeof *lines);
   find_nesting(&r, a);
   for (int line = 1; s < end; line++) {
@@ -119,7 +122,7 @@ bool ir_lines_read(const struct ir_printed *p, struct arena *a, int *lines) {
     struct head h;
     if (!eol)
       eol = end;
-    if (eol - s >= 3 && !memcmp(s, "{-#", 3)) /* resources, behind everything else */
+    if (eol - s >= 3 && !memcmp(s, "{-#", 3)) /* resources, at the end of the text */
       break;
     if (read_head(s, eol, &h) && !place(&r, &h, line))
       return false;
@@ -133,8 +136,8 @@ bool ir_lines_read(const struct ir_printed *p, struct arena *a, int *lines) {
 
 /* ---- asking MLIR ------------------------------------------------------------------------------------------------ */
 
-/* The pass gives every operation that it prints the location /dev/null:line:column.  Those that it does not print keep
- * theirs, which is why all are unknown before; afterwards they are put back. */
+/* The pass gives every operation that it prints the location /dev/null:line:column.  Operations that it does not print
+ * keep theirs, so all are set to unknown first; afterwards all are restored. */
 enum status ir_lines_ask(struct ir *ir, const struct ir_printed *p, struct arena *a, int *lines, struct error *err) {
   MlirPassManager pm = ir_pass_manager(
       ir, p->has_local_scope ? "builtin.module(snapshot-op-locations{filename=/dev/null print-local-scope})"

@@ -1,12 +1,13 @@
-/* loc: Python places as MLIR locations, and back.
+/* loc: Python places as MLIR locations.  snapshot.c reads them back.
  *
  *   one place          loc("kernel.py":10:8 to 10:23), wrapped in name("function") when the function is known
  *   with its callers   callsite(<place> at <caller's place>)
  *   several            fused[<place>, …]
- *   an operation of ours   name("#<id>")(<places>)
+ *   an operation           name("#<id>")(<places>)
  *
  * A function name that starts with '#' would look like an id; Python has no such names.
  */
+#include <assert.h>
 #include <stdio.h>
 
 #include "ir/internal.h"
@@ -22,6 +23,7 @@ static MlirLocation place(MlirContext ctx, const struct src_loc *p) {
 
 MlirLocation ir_loc_places(MlirContext ctx, struct src_locs locs) {
   MlirLocation v[SRC_LOCS_MAX];
+  assert(locs.n >= 0 && locs.n <= SRC_LOCS_MAX);
   if (!locs.n)
     return mlirLocationUnknownGet(ctx);
   for (int i = 0; i < locs.n; i++)

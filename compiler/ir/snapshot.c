@@ -1,35 +1,56 @@
-/* snapshot: see the header.  The module is printed once; where each operation stands is lines.c's to find. */
+/* snapshot: see the header.  The module is printed once; lines.c finds the line of every operation in the text. */
 #include "ir/snapshot.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
+#include "base/index.h"
 #include "ir/internal.h"
 #include "ir/lines.h"
+#include "ir/query.h"
 
-enum {
-  FROM_MAX = 64,       /* ancestors kept per operation: after tiling and CSE a few dozen can meet in one */
-  LOC_DEPTH_MAX = 256, /* nesting of locations: callsite chains of recursive helpers */
-};
+enum { LOC_DEPTH_MAX = 256 }; /* nesting of locations: call chains of recursive helpers; deeper callers are dropped */
 
 /* ---- from an MLIR location to places ---------------------------------------------------------------------------- */
 
+/* What the location of one operation says. */
 struct gather {
   struct arena *a;
-  int from[FROM_MAX], n_from;
+  struct walk *walk; /* or NULL */
+  struct {
+    int *v;
+    int n, cap;
+  } from;             /* ids in the stage before, each once */
+  struct index by_id; /* of `from`, when there are many */
   const struct src_loc *places[SRC_LOCS_MAX];
-  MlirLocation locs[SRC_LOCS_MAX]; /* the same places as MLIR has them */
+  MlirLocation locs[SRC_LOCS_MAX]; /* the same places as MLIR locations */
   int n_places;
-  struct known *known; /* KNOWN_SLOTS entries, or NULL */
 };
 
-/* Many operations share a few places: what an MLIR location was read as, by its address (locations are unique in their
- * context), one entry per slot. */
+/* Many operations share a few places.  One entry per slot: the place that an MLIR location was read as, by the location's
+ * address (locations are unique in their context). */
 enum { KNOWN_SLOTS = 256 };
 struct known {
   const void *loc;
   const struct src_loc *place;
+};
+
+struct walk {
+  struct arena *a;
+  MlirContext ctx;
+  struct ir_ops handles;
+  struct {
+    struct ir_op *v;
+    int n, cap;
+  } ops;
+  struct {
+    MlirLocation *v;
+    int n, cap;
+  } places; /* per operation, null: it has none of its own */
+  struct known known[KNOWN_SLOTS];
 };
 
 static const char *dup_ref(struct arena *a, MlirStringRef s) {
@@ -50,7 +71,7 @@ static const struct src_loc *read_place(struct arena *a, MlirLocation loc, const
 }
 
 static void add_place(struct gather *g, const struct src_loc *p, MlirLocation loc) {
-  if (!p || !p->range.line) /* the module of a text that MLIR wrapped has such a place */
+  if (!p || !p->range.line) /* the module that MLIR adds around bare functions has no line */
     return;
   for (int i = 0; i < g->n_places; i++)
     if (src_loc_equal(g->places[i], p))
@@ -61,15 +82,34 @@ static void add_place(struct gather *g, const struct src_loc *p, MlirLocation lo
   }
 }
 
-static void add_from(struct gather *g, int id) {
-  for (int i = 0; i < g->n_from; i++)
-    if (g->from[i] == id)
-      return;
-  if (g->n_from < FROM_MAX)
-    g->from[g->n_from++] = id;
+static uint32_t hash_id(int id) {
+  return (uint32_t)hash_mix(0, (uint64_t)id);
 }
 
-/* The chain for a callsite's caller side: the first place in it, with its own callers. */
+static bool has_id(struct gather *g, int id) {
+  enum { FEW = 16 }; /* searched one by one, without an index */
+  if (g->from.n < FEW) {
+    for (int i = 0; i < g->from.n; i++)
+      if (g->from.v[i] == id)
+        return true;
+    return false;
+  }
+  for (; (int)g->by_id.n < g->from.n;) {
+    const int next = (int)g->by_id.n;
+    index_add(&g->by_id, hash_id(g->from.v[next]), next);
+  }
+  for (struct index_probe p = index_probe(&g->by_id, hash_id(id)); index_next(&p);)
+    if (g->from.v[p.entry] == id)
+      return true;
+  return false;
+}
+
+static void add_from(struct gather *g, int id) {
+  if (!has_id(g, id))
+    array_push(g->a, &g->from, id);
+}
+
+/* The first place in loc, with its callers. */
 static const struct src_loc *chain(struct arena *a, MlirLocation loc, const char *func, int depth) {
   if (depth > LOC_DEPTH_MAX)
     return NULL;
@@ -90,7 +130,7 @@ static const struct src_loc *chain(struct arena *a, MlirLocation loc, const char
 }
 
 static void read_chain(struct gather *g, MlirLocation loc, int depth) {
-  struct known *k = g->known ? &g->known[((uintptr_t)loc.ptr >> 4) % KNOWN_SLOTS] : NULL;
+  struct known *k = g->walk ? &g->walk->known[((uintptr_t)loc.ptr >> 4) % KNOWN_SLOTS] : NULL;
   if (k && k->loc == loc.ptr) {
     add_place(g, k->place, loc);
     return;
@@ -101,18 +141,23 @@ static void read_chain(struct gather *g, MlirLocation loc, int depth) {
   add_place(g, p, loc);
 }
 
+/* The id in a location's name, "#<id>"; -1 when the name is that of a function. */
+static int id_of_name(MlirLocation loc) {
+  MlirStringRef n = mlirIdentifierStr(mlirLocationNameGetName(loc));
+  return n.length && n.data[0] == '#' ? atoi(n.data + 1) : -1;
+}
+
 static void collect(struct gather *g, MlirLocation loc, int depth) {
   if (depth > LOC_DEPTH_MAX)
     return;
   if (mlirLocationIsAName(loc)) {
-    MlirStringRef n = mlirIdentifierStr(mlirLocationNameGetName(loc));
-    MlirLocation child = mlirLocationNameGetChildLoc(loc);
-    if (n.length && n.data[0] == '#') {
-      add_from(g, atoi(n.data + 1));
-      collect(g, child, depth + 1);
-    } else {
+    const int id = id_of_name(loc);
+    if (id < 0) {
       read_chain(g, loc, depth);
+      return;
     }
+    add_from(g, id);
+    collect(g, mlirLocationNameGetChildLoc(loc), depth + 1);
   } else if (mlirLocationIsAFused(loc)) {
     unsigned n = mlirLocationFusedGetNumLocations(loc);
     MlirLocation *v = arena_new_array(g->a, MlirLocation, n);
@@ -125,124 +170,83 @@ static void collect(struct gather *g, MlirLocation loc, int depth) {
 }
 
 const struct src_loc *ir_first_place(struct arena *a, MlirLocation loc) {
-  struct gather g = {.a = a};
+  struct gather g = {.a = a, .by_id.arena = a};
   collect(&g, loc, 0);
   return g.n_places ? g.places[0] : NULL;
 }
 
 int ir_op_id(MlirLocation loc) {
-  if (mlirLocationIsAName(loc)) {
-    MlirStringRef n = mlirIdentifierStr(mlirLocationNameGetName(loc));
-    if (n.length && n.data[0] == '#')
-      return atoi(n.data + 1);
-  }
-  return -1;
+  return mlirLocationIsAName(loc) ? id_of_name(loc) : -1;
 }
 
 /* ---- the walk --------------------------------------------------------------------------------------------------- */
 
-struct walk {
-  struct arena *a;
-  MlirContext ctx;
-  struct ir_op *ops;
-  MlirOperation *handles;
-  MlirLocation *places; /* per operation, null: it has none of its own */
-  int n, cap;
-  struct known *known;
-};
-
-static void *grown(struct arena *a, const void *old, int n, int cap, size_t size) {
-  void *v = arena_array(a, (size_t)cap, size);
-  if (n)
-    memcpy(v, old, (size_t)n * size);
-  return v;
-}
-
 static MlirWalkResult read_op(MlirOperation op, void *user) {
   struct walk *w = user;
-  if (w->n == w->cap) {
-    int cap = w->cap ? w->cap * 2 : 64;
-    w->ops = grown(w->a, w->ops, w->n, cap, sizeof *w->ops);
-    w->handles = grown(w->a, w->handles, w->n, cap, sizeof *w->handles);
-    w->places = grown(w->a, w->places, w->n, cap, sizeof *w->places);
-    w->cap = cap;
-  }
-  struct gather g = {.a = w->a, .known = w->known};
+  struct gather g = {.a = w->a, .walk = w, .by_id.arena = w->a};
+  MlirLocation place = {NULL};
+
   collect(&g, mlirOperationGetLocation(op), 0);
-  w->handles[w->n] = op;
   if (g.n_places)
-    w->places[w->n] =
-        g.n_places == 1 ? g.locs[0] : mlirLocationFusedGet(w->ctx, g.n_places, g.locs, (MlirAttribute){NULL});
-  w->ops[w->n] = (struct ir_op){
-      .id = w->n,
-      .name = dup_ref(w->a, mlirIdentifierStr(mlirOperationGetName(op))),
-      .n_from = g.n_from,
-      .from = arena_dup(w->a, g.from, (size_t)g.n_from * sizeof *g.from),
-      .locs = {g.n_places, arena_dup(w->a, g.places, (size_t)g.n_places * sizeof *g.places)},
-  };
-  w->n++;
+    place = g.n_places == 1 ? g.locs[0] : mlirLocationFusedGet(w->ctx, g.n_places, g.locs, (MlirAttribute){NULL});
+  array_push(w->a, &w->handles, op);
+  array_push(w->a, &w->places, place);
+  array_push(w->a, &w->ops,
+             (struct ir_op){
+                 .id = w->ops.n,
+                 .name = dup_ref(w->a, mlirIdentifierStr(mlirOperationGetName(op))),
+                 .n_from = g.from.n,
+                 .from = g.from.v,
+                 .locs = {g.n_places, arena_dup(w->a, g.places, (size_t)g.n_places * sizeof *g.places)},
+             });
+  assert(w->ops.n == w->handles.n && w->ops.n == w->places.n);
   return MlirWalkResultAdvance;
 }
 
-/* id of an operation: its index, found by the hash of its pointer. */
-struct index {
-  int *slot;
-  unsigned mask;
-};
-
-static unsigned hash(const void *p) {
-  return (unsigned)(((uintptr_t)p >> 4) * 2654435761u);
-}
-
 static struct index index_ops(const struct walk *w) {
-  unsigned size = 16;
-  while (size < (unsigned)w->n * 2)
-    size *= 2;
-  struct index x = {arena_new_array(w->a, int, size), size - 1};
-  for (int i = 0; i < w->n; i++) {
-    unsigned h = hash(w->handles[i].ptr) & x.mask;
-    while (x.slot[h])
-      h = (h + 1) & x.mask;
-    x.slot[h] = i + 1;
-  }
+  struct index x = {.arena = w->a};
+  for (int i = 0; i < w->ops.n; i++)
+    index_add(&x, hash_pointer(w->handles.v[i].ptr), i);
   return x;
 }
 
-static int find_op(const struct walk *w, struct index x, MlirOperation op) {
-  for (unsigned h = hash(op.ptr) & x.mask; x.slot[h]; h = (h + 1) & x.mask)
-    if (w->handles[x.slot[h] - 1].ptr == op.ptr)
-      return x.slot[h] - 1;
+/* The number of op; -1 when it is not below the module. */
+static int find_op(const struct walk *w, const struct index *x, MlirOperation op) {
+  for (struct index_probe p = index_probe(x, hash_pointer(op.ptr)); index_next(&p);)
+    if (w->handles.v[p.entry].ptr == op.ptr)
+      return p.entry;
   return -1;
 }
 
-/* Folding materialises constants anew, without a location: they stand for what their users stand for.  Users come
- * later in the list, so going backwards gives chains of such operations their places too. */
+/* Folding creates constants without a location: they get the places of their users.  Users come later in the list, so
+ * going backwards gives chains of such operations their places, too. */
 static void adopt_from_users(struct walk *w) {
   struct index x = {0};
-  for (int i = w->n - 1; i >= 0; i--) {
-    struct ir_op *o = &w->ops[i];
-    if (o->locs.n || !mlirOperationGetNumResults(w->handles[i]))
+  for (int i = w->ops.n - 1; i >= 0; i--) {
+    struct ir_op *o = &w->ops.v[i];
+    MlirOperation op = w->handles.v[i];
+    if (o->locs.n || !mlirOperationGetNumResults(op))
       continue;
-    if (!x.slot)
+    if (!x.arena)
       x = index_ops(w);
-    for (intptr_t r = 0; r < mlirOperationGetNumResults(w->handles[i]); r++) {
-      MlirOpOperand use = mlirValueGetFirstUse(mlirOperationGetResult(w->handles[i], r));
+    for (intptr_t r = 0; r < mlirOperationGetNumResults(op); r++) {
+      MlirOpOperand use = mlirValueGetFirstUse(mlirOperationGetResult(op, r));
       for (; !mlirOpOperandIsNull(use); use = mlirOpOperandGetNextUse(use)) {
-        int u = find_op(w, x, mlirOpOperandGetOwner(use));
+        int u = find_op(w, &x, mlirOpOperandGetOwner(use));
         if (u >= 0)
-          o->locs = src_locs_union(w->a, o->locs, w->ops[u].locs);
+          o->locs = src_locs_union(w->a, o->locs, w->ops.v[u].locs);
       }
     }
   }
 }
 
-/* The location that operation i gets for the next pass: ir_loc_tagged, from what is there already. */
+/* The location that operation i gets for the next pass: ir_loc_tagged, made from its present location. */
 static MlirLocation tagged(const struct walk *w, int i) {
   char name[16];
-  if (mlirLocationIsNull(w->places[i]))
-    return ir_loc_tagged(w->ctx, i, w->ops[i].locs);
+  if (mlirLocationIsNull(w->places.v[i]))
+    return ir_loc_tagged(w->ctx, i, w->ops.v[i].locs);
   snprintf(name, sizeof name, "#%d", i);
-  return mlirLocationNameGet(w->ctx, ir_str(name), w->places[i]);
+  return mlirLocationNameGet(w->ctx, ir_str(name), w->places.v[i]);
 }
 
 static void append(MlirStringRef s, void *user) {
@@ -251,77 +255,68 @@ static void append(MlirStringRef s, void *user) {
 
 static void print(MlirOperation module, int64_t elide_above, struct buf *text) {
   MlirOpPrintingFlags flags = mlirOpPrintingFlagsCreate();
-  mlirOpPrintingFlagsAssumeVerified(flags); /* what a pass leaves was verified */
+  mlirOpPrintingFlagsAssumeVerified(flags); /* the pass's output was verified */
   if (elide_above)
     mlirOpPrintingFlagsElideLargeElementsAttrs(flags, elide_above);
   mlirOperationPrintWithFlags(module, flags, append, text);
   mlirOpPrintingFlagsDestroy(flags);
 }
 
-/* Reads every operation and gives it its id. */
-static struct walk take_ops(struct ir *ir, MlirOperation module, struct arena *a) {
-  struct known known[KNOWN_SLOTS] = {{NULL, NULL}};
-  struct walk w = {.a = a, .ctx = ir->ctx, .known = known};
-  mlirOperationWalk(module, read_op, &w, MlirWalkPreOrder);
-  w.known = NULL;
-  adopt_from_users(&w);
-  for (int i = 0; i < w.n; i++)
-    mlirOperationSetLocation(w.handles[i], tagged(&w, i));
+/* Reads every operation and gives it its id.  In a. */
+static struct walk *take_ops(struct ir *ir, MlirOperation module, struct arena *a) {
+  struct walk *w = arena_new(a, struct walk);
+  w->a = a;
+  w->ctx = ir->ctx;
+  mlirOperationWalk(module, read_op, w, MlirWalkPreOrder);
+  adopt_from_users(w);
+  for (int i = 0; i < w->ops.n; i++)
+    mlirOperationSetLocation(w->handles.v[i], tagged(w, i));
   return w;
 }
 
-static void set_lines(struct walk *w, const int *lines) {
-  for (int i = 0; i < w->n; i++)
-    w->ops[i].line = lines[i];
+static struct ir_snapshot with_lines(const struct walk *w, const int *lines) {
+  for (int i = 0; i < w->ops.n; i++)
+    w->ops.v[i].line = lines[i];
+  return (struct ir_snapshot){w->ops.n, w->ops.v};
 }
 
 enum status ir_snapshot(struct ir *ir, MlirOperation module, int64_t elide_above, struct buf *text, struct arena *a,
                         struct ir_snapshot *out, struct error *err) {
   const size_t before = text->len;
   const int *lines;
-  struct walk w = take_ops(ir, module, a);
+  struct walk *w = take_ops(ir, module, a);
   print(module, elide_above, text);
   if (buf_status(text))
     return fail(err, buf_status(text), "the stage's text exceeds its limit");
-  const struct ir_printed p = {.n = w.n, .ops = w.handles, .text = text->data + before, .len = text->len - before};
+  const struct ir_printed p = {
+      .n = w->ops.n, .ops = w->handles.v, .text = text->data + before, .len = text->len - before};
   enum status st = ir_lines(ir, &p, a, &lines, err);
-  if (st)
-    return st;
-  set_lines(&w, lines);
-  *out = (struct ir_snapshot){w.n, w.ops};
-  return ST_OK;
+  if (!st)
+    *out = with_lines(w, lines);
+  return st;
 }
 
 enum status ir_snapshot_with(struct ir *ir, MlirOperation module, ir_printer *printer, int64_t elide_above,
                              struct buf *text, struct arena *a, struct ir_snapshot *out, struct error *err) {
   const int *lines = NULL;
-  struct walk w = take_ops(ir, module, a);
+  struct walk *w = take_ops(ir, module, a);
   enum status st = printer(ir, module, elide_above, text, a, &lines, err);
-  if (st)
-    return st;
-  set_lines(&w, lines);
-  *out = (struct ir_snapshot){w.n, w.ops};
-  return ST_OK;
+  if (!st)
+    *out = with_lines(w, lines);
+  return st;
 }
 
-/* ---- nothing changed -------------------------------------------------------------------------------------------- */
-
-static uint64_t mix(uint64_t h, uint64_t v) { /* splitmix64's finaliser over a running sum */
-  h += v + 0x9e3779b97f4a7c15u;
-  h = (h ^ h >> 30) * 0xbf58476d1ce4e5b9u;
-  h = (h ^ h >> 27) * 0x94d049bb133111ebu;
-  return h ^ h >> 31;
-}
+/* ---- unchanged stages ------------------------------------------------------------------------------------------- */
 
 static MlirWalkResult hash_op(MlirOperation op, void *user) {
-  uint64_t h = mix(*(uint64_t *)user, mlirOperationHashValue(op));
-  h = mix(h, (uintptr_t)op.ptr);
-  h = mix(h, (uintptr_t)mlirOperationGetBlock(op).ptr);
+  uint64_t h = hash_mix(*(uint64_t *)user, mlirOperationHashValue(op));
+  h = hash_mix(h, (uintptr_t)op.ptr);
+  h = hash_mix(h, (uintptr_t)mlirOperationGetBlock(op).ptr);
   for (intptr_t r = 0; r < mlirOperationGetNumRegions(op); r++)
     for (MlirBlock b = mlirRegionGetFirstBlock(mlirOperationGetRegion(op, r)); !mlirBlockIsNull(b);
          b = mlirBlockGetNextInRegion(b))
       for (intptr_t k = 0; k < mlirBlockGetNumArguments(b); k++)
-        h = mix(h, (uintptr_t)mlirValueGetType(mlirBlockGetArgument(b, k)).ptr);
+        h = hash_mix(h, (uintptr_t)mlirValueGetType(mlirBlockGetArgument(b, k)).ptr);
   *(uint64_t *)user = h;
   return MlirWalkResultAdvance;
 }

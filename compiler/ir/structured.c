@@ -1,5 +1,6 @@
 #include "ir/structured.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "mlir-c/AffineExpr.h"
@@ -50,7 +51,7 @@ static enum structured_kind kind_of(MlirOperation op) {
   return ir_is(op, "linalg.generic") ? SK_ELEMENTWISE : SK_OTHER;
 }
 
-/* The last loop of a matmul is the contraction; a generic says it in iterator_types. */
+/* The last loop of a matmul is the contraction; a generic has iterator_types. */
 static void read_iterators(MlirOperation op, struct structured *s) {
   if (s->kind == SK_MATMUL || s->kind == SK_BATCH_MATMUL) {
     s->reduction[s->n_loops - 1] = true;
@@ -94,12 +95,16 @@ bool structured_read(MlirOperation op, struct structured *out) {
   intptr_t n = mlirArrayAttrGetNumElements(maps);
   if (n > STRUCTURED_OPERANDS_MAX || n > mlirOperationGetNumOperands(op))
     return false;
-  for (intptr_t i = 0; i < n; i++)
+  for (intptr_t i = 0; i < n; i++) {
     s.maps[i] = mlirAffineMapAttrGetValue(mlirArrayAttrGetElement(maps, i));
+    if (mlirAffineMapGetNumResults(s.maps[i]) > STRUCTURED_LOOPS_MAX)
+      return false;
+  }
   s.n_inits = !mlirAttributeIsNull(segments) && mlirAttributeIsADenseI32Array(segments)
                   ? mlirDenseI32ArrayGetElement(segments, 1)
                   : 1;
   s.n_inputs = (int)n - s.n_inits;
+  assert(s.n_inputs >= 0 && s.n_inits >= 0); /* the operation has been verified */
   s.n_loops = n ? (int)mlirAffineMapGetNumDims(s.maps[0]) : 0;
   if (s.n_loops > STRUCTURED_LOOPS_MAX)
     return false;

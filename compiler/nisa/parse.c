@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "nisa/parse_op.h"
 #include "nisa/print.h"
 #include "nisa/print_op.h"
@@ -75,14 +76,7 @@ enum status nisa_source_too_deep(struct nisa_source *s, size_t at) {
 /* ---- the new text ----------------------------------------------------------------------------------------------- */
 
 static void add_piece(struct nisa_source *s, size_t in, bool is_copy) {
-  if (s->n == s->cap) {
-    s->cap = s->cap ? 2 * s->cap : 256;
-    struct nisa_piece *v = arena_new_array(s->arena, struct nisa_piece, s->cap);
-    if (s->n)
-      memcpy(v, s->pieces, s->n * sizeof *v);
-    s->pieces = v;
-  }
-  s->pieces[s->n++] = (struct nisa_piece){s->out.len, in, is_copy};
+  array_push(s->arena, &s->pieces, (struct nisa_piece){s->out.len, in, is_copy});
 }
 
 void nisa_source_put(struct nisa_source *s, size_t in, const char *fmt, ...) {
@@ -206,17 +200,18 @@ struct mapping {
 /* Place in the given text of a place in the new one (columns there count bytes). */
 static void map_place(const struct mapping *m, int *line, int *col) {
   const struct nisa_source *s = m->s;
-  if (*line < 1 || *line > m->out.n || !s->n)
+  if (*line < 1 || *line > m->out.n || !s->pieces.n)
     return;
-  size_t at = m->out.start[*line - 1] + (size_t)(*col > 0 ? *col - 1 : 0), low = 0, high = s->n;
+  size_t at = m->out.start[*line - 1] + (size_t)(*col > 0 ? *col - 1 : 0);
+  int low = 0, high = s->pieces.n;
   while (high - low > 1) {
-    size_t mid = low + (high - low) / 2;
-    if (s->pieces[mid].out <= at)
+    int mid = low + (high - low) / 2;
+    if (s->pieces.v[mid].out <= at)
       low = mid;
     else
       high = mid;
   }
-  const struct nisa_piece *p = &s->pieces[low];
+  const struct nisa_piece *p = &s->pieces.v[low];
   size_t in = p->in + (p->is_copy ? at - p->out : 0);
   place_of(m->in, s->text, in < s->len ? in : s->len, line, col);
 }

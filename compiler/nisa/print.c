@@ -1,55 +1,46 @@
 /* print: see the header.
  *
- * MLIR prints the module; then the line of every NISA operation is replaced.  They take one line in either form, so
- * the lines of MLIR's text are the lines of the result.  Names come from locations,
- * which MLIR takes as hints (name-loc-as-prefix) and makes unique; the module's own locations are put back.
+ * MLIR prints the module; then the line of every NISA operation is replaced.  An operation takes one line in either form,
+ * so the line numbers of MLIR's text are those of the result.  Names come from locations, which MLIR takes as hints
+ * (name-loc-as-prefix) and makes unique; afterwards the module gets its own locations back.
  */
 #include "nisa/print.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "mlir-c/BuiltinAttributes.h"
 
+#include "base/array.h"
 #include "ir/lines.h"
 #include "nisa/print_op.h"
 
 /* ---- the module's operations and their locations ---------------------------------------------------------------- */
 
-struct listing {
-  struct arena *a;
-  int n, cap, n_args, cap_args;
-  MlirOperation *ops; /* pre-order */
-  MlirLocation *locs;
-  MlirValue *args; /* of blocks */
-  MlirLocation *arg_locs;
+struct locations {
+  MlirLocation *v;
+  int n, cap;
 };
 
-static void *grow(struct arena *a, const void *old, int n, int cap, size_t size) {
-  void *p = arena_array(a, (size_t)cap, size);
-  if (n)
-    memcpy(p, old, (size_t)n * size);
-  return p;
-}
+struct listing {
+  struct arena *a;
+  struct ir_ops ops; /* pre-order */
+  struct {
+    MlirValue *v;
+    int n, cap;
+  } args;                          /* of blocks */
+  struct locations locs, arg_locs; /* their own, as they were */
+};
 
 static void list_arg(struct listing *l, MlirValue v) {
-  if (l->n_args == l->cap_args) {
-    l->cap_args = l->cap_args ? 2 * l->cap_args : 32;
-    l->args = grow(l->a, l->args, l->n_args, l->cap_args, sizeof *l->args);
-    l->arg_locs = grow(l->a, l->arg_locs, l->n_args, l->cap_args, sizeof *l->arg_locs);
-  }
-  l->args[l->n_args] = v;
-  l->arg_locs[l->n_args++] = mlirValueGetLocation(v);
+  array_push(l->a, &l->args, v);
+  array_push(l->a, &l->arg_locs, mlirValueGetLocation(v));
 }
 
 static MlirWalkResult list_op(MlirOperation op, void *user) {
   struct listing *l = user;
-  if (l->n == l->cap) {
-    l->cap = l->cap ? 2 * l->cap : 128;
-    l->ops = grow(l->a, l->ops, l->n, l->cap, sizeof *l->ops);
-    l->locs = grow(l->a, l->locs, l->n, l->cap, sizeof *l->locs);
-  }
-  l->ops[l->n] = op;
-  l->locs[l->n++] = mlirOperationGetLocation(op);
+  array_push(l->a, &l->ops, op);
+  array_push(l->a, &l->locs, mlirOperationGetLocation(op));
   for (intptr_t r = 0; r < mlirOperationGetNumRegions(op); r++)
     for (MlirBlock b = mlirRegionGetFirstBlock(mlirOperationGetRegion(op, r)); !mlirBlockIsNull(b);
          b = mlirBlockGetNextInRegion(b))
@@ -59,17 +50,18 @@ static MlirWalkResult list_op(MlirOperation op, void *user) {
 }
 
 static void forget_locations(const struct listing *l, MlirLocation unknown) {
-  for (int k = 0; k < l->n; k++)
-    mlirOperationSetLocation(l->ops[k], unknown);
-  for (int k = 0; k < l->n_args; k++)
-    mlirBlockArgumentSetLocation(l->args[k], unknown);
+  for (int k = 0; k < l->ops.n; k++)
+    mlirOperationSetLocation(l->ops.v[k], unknown);
+  for (int k = 0; k < l->args.n; k++)
+    mlirBlockArgumentSetLocation(l->args.v[k], unknown);
 }
 
 static void restore_locations(const struct listing *l) {
-  for (int k = 0; k < l->n; k++)
-    mlirOperationSetLocation(l->ops[k], l->locs[k]);
-  for (int k = 0; k < l->n_args; k++)
-    mlirBlockArgumentSetLocation(l->args[k], l->arg_locs[k]);
+  assert(l->locs.n == l->ops.n && l->arg_locs.n == l->args.n);
+  for (int k = 0; k < l->ops.n; k++)
+    mlirOperationSetLocation(l->ops.v[k], l->locs.v[k]);
+  for (int k = 0; k < l->args.n; k++)
+    mlirBlockArgumentSetLocation(l->args.v[k], l->arg_locs.v[k]);
 }
 
 /* ---- names ------------------------------------------------------------------------------------------------------ */
@@ -93,8 +85,8 @@ static const char *alloc_name(MlirType t) {
 }
 
 static void give_names(MlirContext ctx, const struct listing *l) {
-  for (int k = 0; k < l->n; k++) {
-    MlirOperation op = l->ops[k];
+  for (int k = 0; k < l->ops.n; k++) {
+    MlirOperation op = l->ops.v[k];
     if (ir_is(op, "nisa.alloc"))
       mlirOperationSetLocation(op, named(ctx, alloc_name(mlirValueGetType(mlirOperationGetResult(op, 0)))));
     else if (ir_is(op, "nisa.register_load"))
@@ -115,7 +107,8 @@ static void append(MlirStringRef s, void *user) {
 static MlirAsmState names_of(MlirOperation module, int64_t elide_above) {
   MlirOpPrintingFlags flags = mlirOpPrintingFlagsCreate();
   mlirOpPrintingFlagsAssumeVerified(flags);
-  mlirOpPrintingFlagsUseLocalScope(flags); /* no aliases, which would shift the lines */
+  mlirOpPrintingFlagsUseLocalScope(
+      flags); /* no aliases: they are printed before the module, and would shift the lines */
   mlirOpPrintingFlagsPrintNameLocAsPrefix(flags);
   if (elide_above)
     mlirOpPrintingFlagsElideLargeElementsAttrs(flags, elide_above);
@@ -124,7 +117,7 @@ static MlirAsmState names_of(MlirOperation module, int64_t elide_above) {
   return names;
 }
 
-/* Copies text, with  #nisa.mem<"sbuf">  as  #nisa.mem<sbuf>. */
+/* Appends [s, end), with  #nisa.mem<"sbuf">  as  #nisa.mem<sbuf>. */
 static void put_unquoted(struct buf *out, const char *s, const char *end) {
   const char *from = s;
 
@@ -158,12 +151,12 @@ static void rewrite(struct arena *a, const struct listing *l, const int *lines, 
     const char *eol = memchr(s, '\n', (size_t)(end - s));
     if (!eol)
       eol = end;
-    while (k < l->n && (lines[k] < line || !nisa_op_of(l->ops[k])))
+    while (k < l->ops.n && (lines[k] < line || !nisa_op_of(l->ops.v[k])))
       k++;
     struct nisa_line own = {.arena = a, .names = names, .out = out};
-    if (k < l->n && lines[k] == line && nisa_can_write(&own, l->ops[k])) {
+    if (k < l->ops.n && lines[k] == line && nisa_can_write(&own, l->ops.v[k])) {
       buf_append(out, s, strspn(s, " "));
-      nisa_write(&own, l->ops[k]);
+      nisa_write(&own, l->ops.v[k]);
     } else {
       buf_append(out, s, (size_t)(eol - s));
     }
@@ -179,7 +172,7 @@ static enum status print(struct ir *ir, MlirOperation module, int64_t elide_abov
   MlirAsmState names = names_of(module, elide_above);
   mlirOperationPrintWithState(module, names, append, plain);
   const struct ir_printed p = {
-      .n = l->n, .ops = l->ops, .text = buf_text(plain), .len = plain->len, .has_local_scope = true};
+      .n = l->ops.n, .ops = l->ops.v, .text = buf_text(plain), .len = plain->len, .has_local_scope = true};
   enum status st = buf_status(plain);
   if (st)
     fail(err, st, "the NISA text exceeds its limit");
@@ -196,7 +189,7 @@ enum status nisa_print(struct ir *ir, MlirOperation module, int64_t elide_above,
   struct listing l = {.a = a};
   struct buf plain, quoted;
 
-  buf_init(&plain, 4 * text->max); /* the generic form says every type twice */
+  buf_init(&plain, 4 * text->max); /* the generic form has every type twice */
   buf_init(&quoted, 2 * text->max);
   mlirOperationWalk(module, list_op, &l, MlirWalkPreOrder);
   forget_locations(&l, mlirLocationUnknownGet(ir->ctx));

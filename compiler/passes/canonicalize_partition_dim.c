@@ -24,6 +24,7 @@
  */
 #include <string.h>
 
+#include "base/array.h"
 #include "ir/internal.h"
 #include "passes/lib/edit.h"
 #include "passes/infer_layout/infer_layout.h"
@@ -39,8 +40,10 @@ struct order {
 
 struct turn {
   struct pass_run *run;
-  struct order *orders;
-  int n, cap;
+  struct {
+    struct order *v;
+    int n, cap;
+  } orders;
 };
 
 /* One operation on its way. */
@@ -147,24 +150,17 @@ static bool needs_turn(MlirOperation op, struct turning *t) {
 /* ---- values in another order ------------------------------------------------------------------------------------ */
 
 static struct order *add_order(struct turn *t, MlirValue value, MlirValue turned, int rank, const int64_t *perm) {
-  if (t->n == t->cap) {
-    struct order *old = t->orders;
-    t->cap = t->cap ? 2 * t->cap : 32;
-    t->orders = arena_new_array(t->run->arena, struct order, (size_t)t->cap);
-    if (t->n)
-      memcpy(t->orders, old, (size_t)t->n * sizeof *old);
-  }
-  struct order *o = &t->orders[t->n++];
-  *o = (struct order){.value = value, .turned = turned, .rank = rank};
+  struct order *o =
+      array_push(t->run->arena, &t->orders, (struct order){.value = value, .turned = turned, .rank = rank});
   memcpy(o->perm, perm, (size_t)rank * sizeof *perm);
   return o;
 }
 
 static struct order *find_order(struct turn *t, MlirValue value, int rank, const int64_t *perm) {
-  for (int i = t->n - 1; i >= 0; i--)
-    if (mlirValueEqual(t->orders[i].value, value) && t->orders[i].rank == rank &&
-        !memcmp(t->orders[i].perm, perm, (size_t)rank * sizeof *perm))
-      return &t->orders[i];
+  for (int i = t->orders.n - 1; i >= 0; i--)
+    if (mlirValueEqual(t->orders.v[i].value, value) && t->orders.v[i].rank == rank &&
+        !memcmp(t->orders.v[i].perm, perm, (size_t)rank * sizeof *perm))
+      return &t->orders.v[i];
   return NULL;
 }
 
@@ -498,9 +494,9 @@ static enum status run_pass(struct pass_run *run) {
       turn_movement(&t, ops.v[i], &s);
   }
   /* from the last to the first: one that goes may have been the only reader of an earlier one */
-  for (int i = t.n - 1; !st && i >= 0; i--)
-    if (t.orders[i].is_back)
-      settle(&t.orders[i]);
+  for (int i = t.orders.n - 1; !st && i >= 0; i--)
+    if (t.orders.v[i].is_back)
+      settle(&t.orders.v[i]);
   return st;
 }
 

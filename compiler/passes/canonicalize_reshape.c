@@ -31,8 +31,8 @@
 static enum status unfold_reshape(struct pass_run *run, MlirOperation op) {
   MlirValue v = mlirOperationGetOperand(op, 0), result = mlirOperationGetResult(op, 0);
   MlirOperation shape = ir_defining_op(mlirOperationGetOperand(op, 1));
-  int64_t from[STRUCTURED_LOOPS_MAX], to[STRUCTURED_LOOPS_MAX];
-  const int n = ir_shape(v, STRUCTURED_LOOPS_MAX, from), m = ir_shape(result, STRUCTURED_LOOPS_MAX, to);
+  int64_t from[IR_MEMREF_RANK_MAX], to[IR_MEMREF_RANK_MAX];
+  const int n = ir_shape(v, IR_MEMREF_RANK_MAX, from), m = ir_shape(result, IR_MEMREF_RANK_MAX, to);
   struct ir_builder b = edit_before(run, op);
 
   if (!mlirShapedTypeHasStaticShape(mlirValueGetType(v)) || !mlirShapedTypeHasStaticShape(mlirValueGetType(result)))
@@ -109,8 +109,8 @@ static bool is_final(struct pass_run *run, MlirOperation view) {
 
 static void give_buffer(struct pass_run *run, MlirOperation view) {
   MlirValue v = mlirOperationGetResult(view, 0);
-  int64_t dims[STRUCTURED_LOOPS_MAX];
-  const int rank = ir_shape(v, STRUCTURED_LOOPS_MAX, dims);
+  int64_t dims[IR_MEMREF_RANK_MAX];
+  const int rank = ir_shape(v, IR_MEMREF_RANK_MAX, dims);
   struct ir_builder b = edit_after(run, view);
   MlirType t = memrefs_type(run->ir->ctx, memrefs_element(v), rank, dims, memrefs_space(v));
 
@@ -163,10 +163,10 @@ static void return_own_buffers(struct pass_run *run, MlirOperation ret) {
 
   for (intptr_t k = 0; k < n; k++) {
     MlirValue v = mlirOperationGetOperand(ret, k);
-    int64_t dims[STRUCTURED_LOOPS_MAX];
+    int64_t dims[IR_MEMREF_RANK_MAX];
     if (mlirTypeIsAMemRef(mlirValueGetType(v)) && !is_own_buffer(function, ret, k)) {
       struct ir_builder b = edit_before(run, ret);
-      const int rank = ir_shape(v, STRUCTURED_LOOPS_MAX, dims);
+      const int rank = ir_shape(v, IR_MEMREF_RANK_MAX, dims);
       MlirValue own = memrefs_alloc(&b, memrefs_type(run->ir->ctx, memrefs_element(v), rank, dims, memrefs_space(v)));
       memrefs_copy(&b, v, own);
       mlirOperationSetOperand(ret, k, own);

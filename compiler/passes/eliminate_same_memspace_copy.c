@@ -44,10 +44,10 @@ static bool is_alloc(MlirValue v) {
 }
 
 static bool same_shape(MlirValue x, MlirValue y) {
-  int64_t dx[STRUCTURED_LOOPS_MAX], dy[STRUCTURED_LOOPS_MAX];
-  const int rank = ir_shape(x, STRUCTURED_LOOPS_MAX, dx);
+  int64_t dx[IR_MEMREF_RANK_MAX], dy[IR_MEMREF_RANK_MAX];
+  const int rank = ir_shape(x, IR_MEMREF_RANK_MAX, dx);
 
-  if (rank != ir_shape(y, STRUCTURED_LOOPS_MAX, dy) || !mlirTypeEqual(memrefs_element(x), memrefs_element(y)))
+  if (rank != ir_shape(y, IR_MEMREF_RANK_MAX, dy) || !mlirTypeEqual(memrefs_element(x), memrefs_element(y)))
     return false;
   for (int d = 0; d < rank; d++)
     if (dx[d] != dy[d])
@@ -98,8 +98,8 @@ static MlirValue behind_unit_dims(MlirValue v) {
         (!ir_is(def, "memref.expand_shape") && !ir_is(def, "memref.collapse_shape") && !ir_is(def, "memref.cast")))
       return v;
     MlirValue source = mlirOperationGetOperand(def, 0);
-    int64_t x[STRUCTURED_LOOPS_MAX], y[STRUCTURED_LOOPS_MAX];
-    const int nx = ir_shape(v, STRUCTURED_LOOPS_MAX, x), ny = ir_shape(source, STRUCTURED_LOOPS_MAX, y);
+    int64_t x[IR_MEMREF_RANK_MAX], y[IR_MEMREF_RANK_MAX];
+    const int nx = ir_shape(v, IR_MEMREF_RANK_MAX, x), ny = ir_shape(source, IR_MEMREF_RANK_MAX, y);
     int i = 0, j = 0;
     for (;; i++, j++) {
       while (i < nx && x[i] == 1)
@@ -245,9 +245,9 @@ static bool hoist(MlirOperation op, MlirOperation at, bool dry) {
 
 /* v without dimensions of extent 1 such that it has like's shape; null if there is no such view. */
 static MlirValue in_shape_of(struct ir_builder *b, MlirValue v, MlirValue like) {
-  int64_t x[STRUCTURED_LOOPS_MAX], y[STRUCTURED_LOOPS_MAX], zero[STRUCTURED_LOOPS_MAX] = {0};
-  bool drop[STRUCTURED_LOOPS_MAX] = {false};
-  const int nx = ir_shape(v, STRUCTURED_LOOPS_MAX, x), ny = ir_shape(like, STRUCTURED_LOOPS_MAX, y);
+  int64_t x[IR_MEMREF_RANK_MAX], y[IR_MEMREF_RANK_MAX], zero[IR_MEMREF_RANK_MAX] = {0};
+  bool drop[IR_MEMREF_RANK_MAX] = {false};
+  const int nx = ir_shape(v, IR_MEMREF_RANK_MAX, x), ny = ir_shape(like, IR_MEMREF_RANK_MAX, y);
   int j = 0;
 
   if (same_shape(v, like))

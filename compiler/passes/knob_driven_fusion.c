@@ -17,6 +17,7 @@
 
 #include "mlir-c/BuiltinTypes.h"
 
+#include "base/array.h"
 #include "passes/lib/edit.h"
 
 enum { CHAIN_MAX = 64 };
@@ -66,27 +67,15 @@ struct needs {
   struct arena *arena;
   MlirBlock block;
   MlirOperation first; /* everything needed between here and … */
-  int n, cap;
-  MlirOperation *v;
+  struct ir_ops ops;
   bool is_circular; /* first itself is needed */
 };
 
 static bool contains(const struct needs *s, MlirOperation op) {
-  for (int i = 0; i < s->n; i++)
-    if (mlirOperationEqual(s->v[i], op))
+  for (int i = 0; i < s->ops.n; i++)
+    if (mlirOperationEqual(s->ops.v[i], op))
       return true;
   return false;
-}
-
-static void need(struct needs *s, MlirOperation op) {
-  if (s->n == s->cap) {
-    MlirOperation *old = s->v;
-    s->cap = s->cap ? 2 * s->cap : 32;
-    s->v = arena_new_array(s->arena, MlirOperation, (size_t)s->cap);
-    if (s->n)
-      memcpy(s->v, old, (size_t)s->n * sizeof *old);
-  }
-  s->v[s->n++] = op;
 }
 
 /* Everything that op and the operations inside it read, as far as it stands behind s->first. */
@@ -100,7 +89,7 @@ static void need_operands(struct needs *s, MlirOperation op) {
         continue;
       s->is_circular |= mlirOperationEqual(def, s->first);
       if (mlirOperationIsBeforeInBlock(s->first, def))
-        need(s, def);
+        array_push(s->arena, &s->ops, def);
     }
 }
 
@@ -109,18 +98,18 @@ static bool hoist(struct pass_run *run, MlirOperation first, MlirOperation secon
   struct needs s = {.arena = run->arena, .block = mlirOperationGetBlock(first), .first = first};
 
   need_operands(&s, second);
-  for (int i = 0; i < s.n; i++)
-    need_operands(&s, s.v[i]);
+  for (int i = 0; i < s.ops.n; i++)
+    need_operands(&s, s.ops.v[i]);
   if (s.is_circular)
     return false;
-  for (int i = 1; i < s.n; i++) /* into program order */
-    for (int k = i; k > 0 && mlirOperationIsBeforeInBlock(s.v[k], s.v[k - 1]); k--) {
-      MlirOperation o = s.v[k];
-      s.v[k] = s.v[k - 1];
-      s.v[k - 1] = o;
+  for (int i = 1; i < s.ops.n; i++) /* into program order */
+    for (int k = i; k > 0 && mlirOperationIsBeforeInBlock(s.ops.v[k], s.ops.v[k - 1]); k--) {
+      MlirOperation o = s.ops.v[k];
+      s.ops.v[k] = s.ops.v[k - 1];
+      s.ops.v[k - 1] = o;
     }
-  for (int i = 0; i < s.n; i++)
-    mlirOperationMoveBefore(s.v[i], first);
+  for (int i = 0; i < s.ops.n; i++)
+    mlirOperationMoveBefore(s.ops.v[i], first);
   return true;
 }
 

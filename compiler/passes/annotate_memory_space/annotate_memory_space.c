@@ -75,20 +75,20 @@ static void fix_boundaries(struct space_groups *s, const struct ir_ops *function
     for (intptr_t k = 0; !mlirBlockIsNull(body) && k < mlirBlockGetNumArguments(body); k++)
       fix(s, mlirBlockGetArgument(body, k), MEM_SHARED_HBM);
   }
-  for (int k = 0; k < s->n; k++) {
-    MlirOperation def = ir_defining_op(s->v[k]);
+  for (int k = 0; k < s->values.n; k++) {
+    MlirOperation def = ir_defining_op(s->values.v[k]);
     if (!mlirOperationIsNull(def) && ir_is(def, "func.call"))
-      fix(s, s->v[k], MEM_SHARED_HBM);
+      fix(s, s->values.v[k], MEM_SHARED_HBM);
     else if (!mlirOperationIsNull(def) && ir_is(def, "memref.get_global"))
-      fix(s, s->v[k], MEM_HBM);
-    else if (memrefs_space(s->v[k]) != MEM_NONE)
-      fix(s, s->v[k], memrefs_space(s->v[k]));
+      fix(s, s->values.v[k], MEM_HBM);
+    else if (memrefs_space(s->values.v[k]) != MEM_NONE)
+      fix(s, s->values.v[k], memrefs_space(s->values.v[k]));
   }
 }
 
 static void decide(struct space_groups *s, const struct ir_ops *returns) {
-  for (int k = 0; k < s->n; k++) {
-    struct space_group *g = space_group_of(s, s->v[k]);
+  for (int k = 0; k < s->values.n; k++) {
+    struct space_group *g = space_group_of(s, s->values.v[k]);
     g->space = g->fixed ? g->fixed : g->claimed;
   }
   for (int r = 0; r < returns->n; r++)
@@ -98,8 +98,8 @@ static void decide(struct space_groups *s, const struct ir_ops *returns) {
       if (g && !g->fixed && (g->space == MEM_NONE || mem_is_dram(g->space)))
         g->space = MEM_SHARED_HBM;
     }
-  for (int k = 0; k < s->n; k++) {
-    struct space_group *g = space_group_of(s, s->v[k]);
+  for (int k = 0; k < s->values.n; k++) {
+    struct space_group *g = space_group_of(s, s->values.v[k]);
     if (g->space == MEM_NONE)
       g->space = MEM_HBM;
   }
@@ -139,12 +139,12 @@ static enum status retype_views(struct pass_run *run, MlirValue v) {
     MlirType t = mlirValueGetType(v), was = mlirValueGetType(result);
     if (!ir_is(op, "memref.subview") || mlirShapedTypeGetRank(t) != mlirShapedTypeGetRank(was))
       return pass_fail(run, op, "a view of a part of a buffer that is to lie in other memory cannot be moved");
-    int64_t strides[STRUCTURED_LOOPS_MAX], offset;
+    int64_t strides[IR_MEMREF_RANK_MAX], offset;
     if (mlirLogicalResultIsFailure(mlirMemRefTypeGetStridesAndOffset(t, strides, &offset)))
       return pass_fail(run, op, "a buffer whose strides are not known cannot be moved to other memory");
     MlirAttribute offsets = ir_attr(op, "static_offsets");
     const intptr_t rank = mlirShapedTypeGetRank(t);
-    int64_t dims[STRUCTURED_LOOPS_MAX], at = offset;
+    int64_t dims[IR_MEMREF_RANK_MAX], at = offset;
     for (intptr_t d = 0; d < rank; d++) {
       const int64_t o = mlirDenseI64ArrayGetElement(offsets, d);
       const bool dynamic = o == mlirShapedTypeGetDynamicStrideOrOffset() ||
@@ -198,7 +198,7 @@ static enum status move_part(struct pass_run *run, MlirOperation layout, int spa
 static MlirType shared(MlirType t) {
   if (!mlirTypeIsAMemRef(t))
     return t;
-  int64_t dims[STRUCTURED_LOOPS_MAX];
+  int64_t dims[IR_MEMREF_RANK_MAX];
   for (intptr_t d = 0; d < mlirShapedTypeGetRank(t); d++)
     dims[d] = mlirShapedTypeGetDimSize(t, d);
   return mlirMemRefTypeGet(mlirShapedTypeGetElementType(t), mlirShapedTypeGetRank(t), dims, mlirMemRefTypeGetLayout(t),
@@ -314,8 +314,8 @@ static enum status run_pass(struct pass_run *run) {
   if (st)
     return st;
   decide(&s, &returns);
-  for (int k = 0; k < s.n; k++)
-    space_set(s.v[k], space_group_of(&s, s.v[k])->space);
+  for (int k = 0; k < s.values.n; k++)
+    space_set(s.values.v[k], space_group_of(&s, s.values.v[k])->space);
   st = move_parts(run, &layouts);
   if (st)
     return st;

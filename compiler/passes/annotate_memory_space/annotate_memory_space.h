@@ -2,7 +2,8 @@
 #ifndef PASSES_ANNOTATE_MEMORY_SPACE_H
 #define PASSES_ANNOTATE_MEMORY_SPACE_H
 
-#include "ir/structured.h"
+#include "base/index.h"
+#include "ir/query.h"
 #include "base/memory.h"
 #include "passes/pass.h"
 
@@ -16,11 +17,13 @@ struct space_group {
 
 struct space_groups {
   struct pass_run *run;
-  int n, cap;
-  MlirValue *v;          /* the memref values of the module, in order of their definition */
+  struct {
+    MlirValue *v;
+    int n, cap;
+  } values;              /* the memref values of the module, in the order of their definition */
+  struct index by_value; /* their numbers */
   int *parent;           /* union-find over them */
-  struct space_group *g; /* of the values that stand for their group */
-  int *slots, n_slots;   /* hash from a value to its number */
+  struct space_group *g; /* by number of a group's root */
 };
 
 /* Collects all memref values under root and joins views with what they are views of, loops with what they carry. */

@@ -1,10 +1,11 @@
 /* groups: see annotate_memory_space.h. */
-#include <stdint.h>
+#include <assert.h>
 #include <string.h>
 
 #include "mlir-c/BuiltinAttributes.h"
 #include "mlir-c/BuiltinTypes.h"
 
+#include "base/array.h"
 #include "passes/annotate_memory_space/annotate_memory_space.h"
 #include "passes/lib/buffers.h"
 #include "passes/lib/edit.h"
@@ -17,7 +18,7 @@ static MlirAttribute space_attr(MlirContext ctx, int space) {
 }
 
 static MlirType with_space(MlirType t, MlirAttribute layout, int space) {
-  int64_t dims[STRUCTURED_LOOPS_MAX];
+  int64_t dims[IR_MEMREF_RANK_MAX];
   const intptr_t rank = mlirShapedTypeGetRank(t);
 
   for (intptr_t d = 0; d < rank; d++)
@@ -72,14 +73,8 @@ MlirOperation space_copy_after(struct pass_run *run, MlirOperation op, MlirValue
 static void add_value(struct space_groups *s, MlirValue v) {
   if (!mlirTypeIsAMemRef(mlirValueGetType(v)))
     return;
-  if (s->n == s->cap) {
-    s->cap = s->cap ? 2 * s->cap : 256;
-    MlirValue *grown = arena_new_array(s->run->arena, MlirValue, (size_t)s->cap);
-    if (s->n)
-      memcpy(grown, s->v, (size_t)s->n * sizeof *grown);
-    s->v = grown;
-  }
-  s->v[s->n++] = v;
+  index_add(&s->by_value, hash_pointer(v.ptr), s->values.n);
+  array_push(s->run->arena, &s->values, v);
 }
 
 static MlirWalkResult add_values(MlirOperation op, void *user) {
@@ -93,12 +88,13 @@ static MlirWalkResult add_values(MlirOperation op, void *user) {
   return MlirWalkResultAdvance;
 }
 
-static int *slot_of(struct space_groups *s, MlirValue v) {
-  size_t h = (size_t)(uintptr_t)v.ptr / 16 * 0x9E3779B97F4A7C15ull;
-
-  for (h = (h >> 20) % (size_t)s->n_slots;; h = (h + 1) % (size_t)s->n_slots)
-    if (s->slots[h] < 0 || mlirValueEqual(s->v[s->slots[h]], v))
-      return &s->slots[h];
+/* The number of v, a memref value of the module. */
+static int number_of(const struct space_groups *s, MlirValue v) {
+  struct index_probe p = index_probe(&s->by_value, hash_pointer(v.ptr));
+  while (index_next(&p) && !mlirValueEqual(s->values.v[p.entry], v))
+    continue;
+  assert(p.entry >= 0 && mlirValueEqual(s->values.v[p.entry], v));
+  return p.entry;
 }
 
 static int find(struct space_groups *s, int k) {
@@ -110,7 +106,7 @@ static int find(struct space_groups *s, int k) {
 static void join(struct space_groups *s, MlirValue x, MlirValue y) {
   if (!mlirTypeIsAMemRef(mlirValueGetType(x)) || !mlirTypeIsAMemRef(mlirValueGetType(y)))
     return;
-  const int a = find(s, *slot_of(s, x)), b = find(s, *slot_of(s, y));
+  const int a = find(s, number_of(s, x)), b = find(s, number_of(s, y));
   s->parent[a > b ? a : b] = a < b ? a : b;
 }
 
@@ -155,20 +151,15 @@ static MlirWalkResult join_op(MlirOperation op, void *user) {
 }
 
 void space_groups_init(struct space_groups *s, struct pass_run *run, MlirOperation root) {
-  *s = (struct space_groups){.run = run};
+  *s = (struct space_groups){.run = run, .by_value.arena = run->arena};
   mlirOperationWalk(root, add_values, s, MlirWalkPreOrder);
-  s->n_slots = 2 * s->n + 1;
-  s->slots = arena_new_array(run->arena, int, (size_t)s->n_slots);
-  s->parent = arena_new_array(run->arena, int, (size_t)s->n);
-  s->g = arena_new_array(run->arena, struct space_group, (size_t)s->n);
-  memset(s->slots, -1, (size_t)s->n_slots * sizeof *s->slots);
-  for (int k = 0; k < s->n; k++) {
+  s->parent = arena_new_array(run->arena, int, (size_t)s->values.n);
+  s->g = arena_new_array(run->arena, struct space_group, (size_t)s->values.n);
+  for (int k = 0; k < s->values.n; k++)
     s->parent[k] = k;
-    *slot_of(s, s->v[k]) = k;
-  }
   mlirOperationWalk(root, join_op, s, MlirWalkPreOrder);
 }
 
 struct space_group *space_group_of(struct space_groups *s, MlirValue v) {
-  return &s->g[find(s, *slot_of(s, v))];
+  return &s->g[find(s, number_of(s, v))];
 }

@@ -19,28 +19,17 @@
 
 struct spaces {
   struct infer *f;
-  int n, cap;
-  MlirValue *done; /* values that are not tiled operations' and have their space */
+  struct table done; /* values that have their space, and are not computed by a tiled operation */
 };
 
 /* ---- annotating what is no tiled operation ---------------------------------------------------------------------- */
 
 static bool is_done(const struct spaces *s, MlirValue v) {
-  for (int i = 0; i < s->n; i++)
-    if (mlirValueEqual(s->done[i], v))
-      return true;
-  return false;
+  return table_get(&s->done, v.ptr) != NULL;
 }
 
 static void set_done(struct spaces *s, MlirValue v) {
-  if (s->n == s->cap) {
-    MlirValue *old = s->done;
-    s->cap = s->cap ? 2 * s->cap : 32;
-    s->done = arena_new_array(s->f->run->arena, MlirValue, (size_t)s->cap);
-    for (int i = 0; i < s->n; i++)
-      s->done[i] = old[i];
-  }
-  s->done[s->n++] = v;
+  table_put(&s->done, v.ptr, s);
 }
 
 /* A layout says another memory than the value gets.  Which part of HBM is nothing to warn about. */
@@ -322,7 +311,7 @@ static bool needs_space(MlirOperation op, void *user) {
 }
 
 enum status infer_spaces(struct infer *f) {
-  struct spaces s = {.f = f};
+  struct spaces s = {.f = f, .done = {.arena = f->run->arena}};
 
   for (int i = 0; i < f->n; i++)
     f->v[i].is_user_space = f->v[i].at.space != MEM_NONE;

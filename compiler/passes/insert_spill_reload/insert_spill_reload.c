@@ -144,8 +144,8 @@ static void read_block(struct scan *s) {
 static MlirValue make_slot(struct scan *s, struct held *h) {
   MlirOperation at = buffer_ancestor_in(h->alloc, s->entry);
   struct ir_builder b = edit_before(s->run, at);
-  int64_t dims[STRUCTURED_LOOPS_MAX];
-  const int rank = ir_shape(h->now, STRUCTURED_LOOPS_MAX, dims);
+  int64_t dims[IR_MEMREF_RANK_MAX];
+  const int rank = ir_shape(h->now, IR_MEMREF_RANK_MAX, dims);
 
   b.loc = mlirOperationGetLocation(h->alloc);
   return memrefs_alloc(&b, memrefs_type(b.ctx, memrefs_element(h->now), rank, dims, MEM_HBM));

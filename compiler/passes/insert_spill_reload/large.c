@@ -13,11 +13,13 @@
  * times stays.  What moving a buffer saves is its size less the largest tile that a computation takes.  Each round moves one buffer, so that they end.  See insert_spill_reload.c.
  */
 #include <inttypes.h>
+#include <string.h>
 
 #include "mlir-c/BuiltinTypes.h"
 
 #include "passes/lib/buffers.h"
 #include "passes/lib/edit.h"
+#include "base/array.h"
 #include "passes/insert_spill_reload/insert_spill_reload.h"
 #include "passes/legalize_layout/legalize_layout.h"
 #include "passes/lib/memrefs.h"
@@ -29,8 +31,10 @@ struct excess {
 };
 struct search {
   struct pass_run *run;
-  int n, cap;
-  struct excess *v;
+  struct {
+    struct excess *v;
+    int n, cap;
+  } excess;
 };
 
 /* What moving the buffer to HBM saves; 0 if it cannot move. */
@@ -56,17 +60,6 @@ static int64_t saving(struct pass_run *run, MlirOperation alloc) {
 }
 
 /* ---- what is too much ------------------------------------------------------------------------------------------ */
-
-static void add_excess(struct search *s, MlirBlock block, MlirOperation op, int64_t bytes) {
-  if (s->n == s->cap) {
-    struct excess *old = s->v;
-    s->cap = s->cap ? 2 * s->cap : 32;
-    s->v = arena_new_array(s->run->arena, struct excess, (size_t)s->cap);
-    for (int k = 0; k < s->n; k++)
-      s->v[k] = old[k];
-  }
-  s->v[s->n++] = (struct excess){.block = block, .op = op, .bytes = bytes};
-}
 
 static bool is_pinned(const struct buffer_uses *uses) {
   for (int k = 0; k < uses->n; k++)
@@ -130,7 +123,7 @@ static int64_t block_need(struct search *s, MlirBlock block, int64_t capacity) {
     need[k] += inner_need(s, ops[k], capacity - need[k]);
     worst = need[k] > worst ? need[k] : worst;
     if (need[k] > capacity)
-      add_excess(s, block, ops[k], need[k] - capacity);
+      array_push(s->run->arena, &s->excess, (struct excess){block, ops[k], need[k] - capacity});
   }
   return worst;
 }
@@ -173,12 +166,12 @@ static int64_t gain(struct search *s, MlirOperation alloc) {
   const int64_t most = saving(s->run, alloc);
   int64_t sum = 0;
 
-  for (int k = 0; most > 0 && k < s->n; k++) {
-    bool touches = mlirOperationEqual(s->v[k].op, alloc);
-    for (int j = 0; !touches && mlirBlockEqual(s->v[k].block, home) && j < uses.n; j++)
-      touches = mlirOperationEqual(buffer_ancestor_in(uses.v[j].op, home), s->v[k].op);
+  for (int k = 0; most > 0 && k < s->excess.n; k++) {
+    bool touches = mlirOperationEqual(s->excess.v[k].op, alloc);
+    for (int j = 0; !touches && mlirBlockEqual(s->excess.v[k].block, home) && j < uses.n; j++)
+      touches = mlirOperationEqual(buffer_ancestor_in(uses.v[j].op, home), s->excess.v[k].op);
     if (touches)
-      sum += most < s->v[k].bytes ? most : s->v[k].bytes;
+      sum += most < s->excess.v[k].bytes ? most : s->excess.v[k].bytes;
   }
   return sum;
 }
@@ -188,13 +181,13 @@ static MlirOperation choose(struct search *s) {
   MlirOperation best = {NULL};
   double most = 0;
 
-  for (int k = 0; k < s->n; k++) {
+  for (int k = 0; k < s->excess.n; k++) {
     bool is_new = true;
     for (int j = 0; j < k; j++)
-      is_new &= !mlirBlockEqual(s->v[j].block, s->v[k].block);
+      is_new &= !mlirBlockEqual(s->excess.v[j].block, s->excess.v[k].block);
     if (!is_new)
       continue;
-    for (MlirOperation op = mlirBlockGetFirstOperation(s->v[k].block); !mlirOperationIsNull(op);
+    for (MlirOperation op = mlirBlockGetFirstOperation(s->excess.v[k].block); !mlirOperationIsNull(op);
          op = mlirOperationGetNextInBlock(op)) {
       const int64_t g = spill_is_sbuf_alloc(op) ? gain(s, op) : 0;
       if (g > 0 && (double)g / traffic(s, op) > most) {

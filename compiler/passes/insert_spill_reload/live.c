@@ -6,8 +6,8 @@
 #include "passes/lib/memrefs.h"
 
 int64_t spill_bytes(MlirValue v) {
-  int64_t dims[STRUCTURED_LOOPS_MAX], bytes = memrefs_bits(memrefs_element(v)) / 8;
-  const int rank = ir_shape(v, STRUCTURED_LOOPS_MAX, dims);
+  int64_t dims[IR_MEMREF_RANK_MAX], bytes = memrefs_bits(memrefs_element(v)) / 8;
+  const int rank = ir_shape(v, IR_MEMREF_RANK_MAX, dims);
 
   for (int d = 1; d < rank; d++)
     bytes *= dims[d];

@@ -6,7 +6,8 @@
 
 #include "mlir-c/BuiltinAttributes.h"
 
-#include "ir/structured.h"
+#include "base/array.h"
+#include "ir/query.h"
 
 /* A line is some 150 bytes; a program has a few thousand tiled operations at most. */
 enum { SCRIPT_MAX = 16 << 20 };
@@ -22,16 +23,9 @@ void script_clear(struct script *s) {
   buf_clear(&s->text);
 }
 
-/* One more operation was written. */
+/* Records the location of one more operation. */
 static void add(struct script *s) {
-  if (s->n_ops == s->cap) {
-    s->cap = s->cap ? 2 * s->cap : 64;
-    MlirLocation *v = arena_new_array(s->run->arena, MlirLocation, (size_t)s->cap);
-    if (s->n_ops)
-      memcpy(v, s->locs, (size_t)s->n_ops * sizeof *v);
-    s->locs = v;
-  }
-  s->locs[s->n_ops++] = s->at;
+  array_push(s->run->arena, &s->locs, s->at);
 }
 
 int script_match(struct script *s, const char *name, int64_t op_id) {
@@ -122,10 +116,10 @@ static void set_locations(struct script *s, MlirOperation sequence) {
   const MlirLocation none = mlirOperationGetLocation(s->run->module);
   int k = 0;
 
-  mlirOperationSetLocation(sequence, s->n_ops ? s->locs[0] : none);
+  mlirOperationSetLocation(sequence, s->locs.n ? s->locs.v[0] : none);
   for (MlirOperation op = mlirBlockGetFirstOperation(body); !mlirOperationIsNull(op);
        op = mlirOperationGetNextInBlock(op), k++)
-    mlirOperationSetLocation(op, k < s->n_ops ? s->locs[k] : s->n_ops ? s->locs[s->n_ops - 1] : none);
+    mlirOperationSetLocation(op, k < s->locs.n ? s->locs.v[k] : s->locs.n ? s->locs.v[s->locs.n - 1] : none);
 }
 
 enum status script_finish(struct script *s) {

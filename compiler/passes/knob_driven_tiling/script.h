@@ -15,9 +15,12 @@
 struct script {
   struct pass_run *run;
   struct buf text;
-  MlirLocation at;      /* of the operations written from now on */
-  MlirLocation *locs;   /* per operation, in order */
-  int n_ops, cap, next; /* next: the next free handle */
+  MlirLocation at; /* location of the operations that are written from now on */
+  struct {
+    MlirLocation *v;
+    int n, cap;
+  } locs;   /* per operation, in order */
+  int next; /* the next free handle */
 };
 
 void script_init(struct script *s, struct pass_run *run);

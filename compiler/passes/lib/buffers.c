@@ -6,6 +6,8 @@
 #include "mlir-c/BuiltinAttributes.h"
 #include "mlir-c/BuiltinTypes.h"
 
+#include "base/array.h"
+
 bool buffer_is_view(MlirOperation op) {
   static const char *const views[] = {"memref.subview",          "memref.cast",    "memref.collapse_shape",
                                       "memref.expand_shape",     "memref.reshape", "memref.transpose",
@@ -72,14 +74,7 @@ static void find_uses(struct arena *a, struct buffer_uses *uses, MlirValue v) {
       find_uses(a, uses, mlirOperationGetResult(op, 0));
       continue;
     }
-    if (uses->n == uses->cap) {
-      uses->cap = uses->cap ? 2 * uses->cap : 16;
-      struct buffer_use *grown = arena_new_array(a, struct buffer_use, (size_t)uses->cap);
-      if (uses->n)
-        memcpy(grown, uses->v, (size_t)uses->n * sizeof *grown);
-      uses->v = grown;
-    }
-    uses->v[uses->n++] = (struct buffer_use){.op = op, .operand = k, .access = buffer_access(op, k)};
+    array_push(a, uses, (struct buffer_use){.op = op, .operand = k, .access = buffer_access(op, k)});
   }
 }
 
@@ -243,14 +238,14 @@ static bool index_range(MlirValue v, int64_t *lo, int64_t *hi) {
 
 /* A part of a buffer, in the buffer's own dimensions: first element between lo and hi, n elements. */
 struct box {
-  int rank, dim[STRUCTURED_LOOPS_MAX]; /* dim[d]: which of the buffer's dimensions the view's dimension d is */
-  int64_t lo[STRUCTURED_LOOPS_MAX], hi[STRUCTURED_LOOPS_MAX], n[STRUCTURED_LOOPS_MAX];
+  int rank, dim[IR_MEMREF_RANK_MAX]; /* dim[d]: which of the buffer's dimensions the view's dimension d is */
+  int64_t lo[IR_MEMREF_RANK_MAX], hi[IR_MEMREF_RANK_MAX], n[IR_MEMREF_RANK_MAX];
 };
 
 /* Which dimensions a subview keeps: those whose sizes are the result's, from left to right. */
 static void keep_dims(struct box *b, MlirOperation op, int source_rank, MlirAttribute sizes) {
-  int64_t shape[STRUCTURED_LOOPS_MAX];
-  const int rank = ir_shape(mlirOperationGetResult(op, 0), STRUCTURED_LOOPS_MAX, shape);
+  int64_t shape[IR_MEMREF_RANK_MAX];
+  const int rank = ir_shape(mlirOperationGetResult(op, 0), IR_MEMREF_RANK_MAX, shape);
   int kept = 0;
 
   for (int d = 0; d < source_rank; d++) {
@@ -291,8 +286,8 @@ static bool box_of(MlirValue root, MlirValue v, struct box *b) {
   int n = steps_to(root, v, steps);
 
   *b = (struct box){0};
-  b->rank = ir_shape(root, STRUCTURED_LOOPS_MAX, b->n);
-  if (n < 0 || b->rank < 0 || b->rank > STRUCTURED_LOOPS_MAX)
+  b->rank = ir_shape(root, IR_MEMREF_RANK_MAX, b->n);
+  if (n < 0 || b->rank < 0 || b->rank > IR_MEMREF_RANK_MAX)
     return false;
   for (int d = 0; d < b->rank; d++)
     b->dim[d] = d;
@@ -307,8 +302,8 @@ static bool box_of(MlirValue root, MlirValue v, struct box *b) {
 
 bool buffer_disjoint(MlirValue root, MlirValue x, MlirValue y) {
   struct box bx, by;
-  int64_t dims[STRUCTURED_LOOPS_MAX];
-  const int rank = ir_shape(root, STRUCTURED_LOOPS_MAX, dims);
+  int64_t dims[IR_MEMREF_RANK_MAX];
+  const int rank = ir_shape(root, IR_MEMREF_RANK_MAX, dims);
 
   if (!box_of(root, x, &bx) || !box_of(root, y, &by))
     return false;

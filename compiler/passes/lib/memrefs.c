@@ -77,9 +77,9 @@ MlirOperation memrefs_dealloc(struct ir_builder *b, MlirValue v) {
 
 MlirValue memrefs_subview(struct ir_builder *b, MlirValue v, const struct memrefs_part *p) {
   const int64_t dynamic = mlirShapedTypeGetDynamicStrideOrOffset();
-  int64_t strides[STRUCTURED_LOOPS_MAX], at[STRUCTURED_LOOPS_MAX], ones[STRUCTURED_LOOPS_MAX];
-  int64_t dims[STRUCTURED_LOOPS_MAX], kept[STRUCTURED_LOOPS_MAX], offset;
-  MlirValue operands[STRUCTURED_LOOPS_MAX + 1] = {v};
+  int64_t strides[IR_MEMREF_RANK_MAX], at[IR_MEMREF_RANK_MAX], ones[IR_MEMREF_RANK_MAX];
+  int64_t dims[IR_MEMREF_RANK_MAX], kept[IR_MEMREF_RANK_MAX], offset;
+  MlirValue operands[IR_MEMREF_RANK_MAX + 1] = {v};
   MlirType t = mlirValueGetType(v);
   const int rank = (int)mlirShapedTypeGetRank(t);
   int n = 1, n_kept = 0;
@@ -108,7 +108,7 @@ MlirValue memrefs_subview(struct ir_builder *b, MlirValue v, const struct memref
 }
 
 MlirValue memrefs_collapse(struct ir_builder *b, MlirValue v, int n, const int *end) {
-  int64_t strides[STRUCTURED_LOOPS_MAX], dims[STRUCTURED_LOOPS_MAX], kept[STRUCTURED_LOOPS_MAX], offset;
+  int64_t strides[IR_MEMREF_RANK_MAX], dims[IR_MEMREF_RANK_MAX], kept[IR_MEMREF_RANK_MAX], offset;
   MlirType t = mlirValueGetType(v);
   int d = 0;
 
@@ -129,7 +129,7 @@ MlirValue memrefs_collapse(struct ir_builder *b, MlirValue v, int n, const int *
 
 MlirValue memrefs_expand(struct ir_builder *b, MlirValue v, const int *end, int rank, const int64_t *dims) {
   const int64_t dynamic = mlirShapedTypeGetDynamicStrideOrOffset();
-  int64_t strides[STRUCTURED_LOOPS_MAX], all[STRUCTURED_LOOPS_MAX], offset;
+  int64_t strides[IR_MEMREF_RANK_MAX], all[IR_MEMREF_RANK_MAX], offset;
   MlirType t = mlirValueGetType(v);
   const int n = (int)mlirShapedTypeGetRank(t);
 
@@ -162,7 +162,7 @@ static void kept_dims(MlirOperation op, bool *kept) {
 }
 
 static MlirType with_strides(MlirType was, MlirType source, int64_t offset, const int64_t *strides) {
-  int64_t dims[STRUCTURED_LOOPS_MAX];
+  int64_t dims[IR_MEMREF_RANK_MAX];
   const intptr_t rank = mlirShapedTypeGetRank(was);
   for (intptr_t d = 0; d < rank; d++)
     dims[d] = mlirShapedTypeGetDimSize(was, d);
@@ -172,8 +172,8 @@ static MlirType with_strides(MlirType was, MlirType source, int64_t offset, cons
 
 static MlirType subview_type(MlirOperation op, MlirType source) {
   const int64_t dynamic = mlirShapedTypeGetDynamicStrideOrOffset();
-  int64_t strides[STRUCTURED_LOOPS_MAX], result[STRUCTURED_LOOPS_MAX], offset;
-  bool kept[STRUCTURED_LOOPS_MAX];
+  int64_t strides[IR_MEMREF_RANK_MAX], result[IR_MEMREF_RANK_MAX], offset;
+  bool kept[IR_MEMREF_RANK_MAX];
   MlirAttribute offsets = ir_attr(op, "static_offsets"), steps = ir_attr(op, "static_strides");
   int n = 0;
 
@@ -192,7 +192,7 @@ static MlirType subview_type(MlirOperation op, MlirType source) {
 static MlirType reshape_type(MlirOperation op, MlirType source) {
   const int64_t dynamic = mlirShapedTypeGetDynamicStrideOrOffset();
   const bool expands = ir_is(op, "memref.expand_shape");
-  int64_t strides[STRUCTURED_LOOPS_MAX], result[STRUCTURED_LOOPS_MAX], offset;
+  int64_t strides[IR_MEMREF_RANK_MAX], result[IR_MEMREF_RANK_MAX], offset;
   MlirType was = mlirValueGetType(mlirOperationGetResult(op, 0));
   MlirAttribute groups = ir_attr(op, "reassociation");
 

@@ -13,26 +13,20 @@
 #include "mlir-c/BuiltinAttributes.h"
 #include "mlir-c/BuiltinTypes.h"
 
+#include "base/array.h"
 #include "passes/lib/edit.h"
 #include "passes/linalg_to_nisa/linalg_to_nisa.h"
 
 /* ---- values ----------------------------------------------------------------------------------------------------- */
 
 void ln_define(struct ln_body *b, struct ln_value value) {
-  if (b->n == b->cap) {
-    b->cap = b->cap ? 2 * b->cap : 16;
-    struct ln_value *v = arena_new_array(b->w->ln->run->arena, struct ln_value, (size_t)b->cap);
-    if (b->n)
-      memcpy(v, b->values, (size_t)b->n * sizeof *v);
-    b->values = v;
-  }
-  b->values[b->n++] = value;
+  array_push(b->w->ln->run->arena, &b->values, value);
 }
 
 static struct ln_value *find(struct ln_body *b, MlirValue v) {
-  for (int k = 0; k < b->n; k++)
-    if (mlirValueEqual(b->values[k].v, v))
-      return &b->values[k];
+  for (int k = 0; k < b->values.n; k++)
+    if (mlirValueEqual(b->values.v[k].v, v))
+      return &b->values.v[k];
   return NULL;
 }
 
@@ -46,7 +40,7 @@ struct ln_value *ln_value_of(struct ln_body *b, MlirValue v) {
     ln_define(b, (struct ln_value){.v = v, .kind = LN_MANY, .at = cell});
   else
     ln_define(b, (struct ln_value){.v = v, .kind = LN_ONE, .one = v});
-  return &b->values[b->n - 1];
+  return &b->values.v[b->values.n - 1];
 }
 
 MlirType ln_storage(MlirType t) {
@@ -144,22 +138,22 @@ static void release(struct ln_body *b, struct ln_view *v) {
 
 /* Releases the buffers whose values nothing behind `at` needs. */
 static void release_dead(struct ln_body *b, MlirOperation at) {
-  for (int k = 0; k < b->n; k++) {
-    struct ln_view *v = b->values[k].kind == LN_MANY ? b->values[k].at : NULL;
+  for (int k = 0; k < b->values.n; k++) {
+    struct ln_view *v = b->values.v[k].kind == LN_MANY ? b->values.v[k].at : NULL;
     bool live = false;
     if (!v || !v->is_temp)
       continue;
-    for (int j = 0; j < b->n && !live; j++)
-      live = b->values[j].kind == LN_MANY && b->values[j].at == v && is_used_behind(b, at, b->values[j].v);
+    for (int j = 0; j < b->values.n && !live; j++)
+      live = b->values.v[j].kind == LN_MANY && b->values.v[j].at == v && is_used_behind(b, at, b->values.v[j].v);
     if (!live)
       release(b, v);
   }
 }
 
 void ln_body_finish(struct ln_body *b) {
-  for (int k = 0; k < b->n; k++)
-    if (b->values[k].kind == LN_MANY && b->values[k].at->is_temp)
-      release(b, b->values[k].at);
+  for (int k = 0; k < b->values.n; k++)
+    if (b->values.v[k].kind == LN_MANY && b->values.v[k].at->is_temp)
+      release(b, b->values.v[k].at);
 }
 
 /* ---- operations that make no data ------------------------------------------------------------------------------- */

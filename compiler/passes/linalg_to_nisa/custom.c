@@ -56,9 +56,9 @@ static bool is_same_array(MlirType x, MlirType y) {
 
 /* A buffer for an output: the array that t describes, in t's memory. */
 static MlirValue new_output(MlirOperation call, MlirType t) {
-  int64_t dims[STRUCTURED_LOOPS_MAX];
+  int64_t dims[IR_MEMREF_RANK_MAX];
   const intptr_t rank = mlirShapedTypeGetRank(t);
-  for (intptr_t d = 0; d < rank && d < STRUCTURED_LOOPS_MAX; d++)
+  for (intptr_t d = 0; d < rank && d < IR_MEMREF_RANK_MAX; d++)
     dims[d] = mlirShapedTypeGetDimSize(t, d);
   MlirType packed =
       mlirMemRefTypeContiguousGet(mlirShapedTypeGetElementType(t), rank, dims, mlirMemRefTypeGetMemorySpace(t));

@@ -361,9 +361,9 @@ static MlirType converted(MlirContext ctx, MlirType t) {
   if (!mlirTypeIsAMemRef(t))
     return t;
   MlirType element = mlirShapedTypeGetElementType(t);
-  int64_t dims[STRUCTURED_LOOPS_MAX];
+  int64_t dims[IR_MEMREF_RANK_MAX];
   intptr_t rank = mlirShapedTypeGetRank(t);
-  for (intptr_t d = 0; d < rank && d < STRUCTURED_LOOPS_MAX; d++)
+  for (intptr_t d = 0; d < rank && d < IR_MEMREF_RANK_MAX; d++)
     dims[d] = mlirShapedTypeGetDimSize(t, d);
   return mlirMemRefTypeGet(element, rank, dims, mlirMemRefTypeGetLayout(t), nisa_space_attr(ctx, space_of_type(t)));
 }

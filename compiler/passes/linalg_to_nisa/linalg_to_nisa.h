@@ -175,8 +175,10 @@ struct ln_body {
   ln_atoms par;
   MlirValue sink; /* the value that is to be computed right into dst; null: none */
   struct ln_view *dst;
-  int n, cap;
-  struct ln_value *values;
+  struct {
+    struct ln_value *v;
+    int n, cap;
+  } values;
 };
 
 struct ln_value *ln_value_of(struct ln_body *b, MlirValue v); /* an unknown value comes from outside: LN_ONE */
