@@ -128,6 +128,8 @@ enum nisa_kind {
 };
 
 enum { NISA_OPERANDS_MAX = 6, NISA_TILE_MAX = 10, NISA_RANK_MAX = 12 };
+/* The same on all targets: the partitions of SBUF and PSUM; the elements of f32 in each partition of a PSUM bank. */
+enum { NISA_PARTITIONS = 128, NISA_BANK_F32 = 512 };
 
 struct nisa_operand_def {
   const char *name; /* NULL behind the last */

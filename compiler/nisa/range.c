@@ -1,7 +1,5 @@
 #include "nisa/range.h"
 
-#include "mlir-c/BuiltinAttributes.h"
-
 #include "ir/query.h"
 #include "ir/structured.h"
 
@@ -16,17 +14,6 @@ int64_t nisa_gcd(int64_t a, int64_t b) {
   return a < 0 ? -a : a;
 }
 
-bool nisa_constant(MlirValue v, int64_t *out) {
-  MlirOperation def = ir_defining_op(v);
-  if (mlirOperationIsNull(def) || !ir_is(def, "arith.constant"))
-    return false;
-  MlirAttribute a = ir_attr(def, "value");
-  if (mlirAttributeIsNull(a) || !mlirAttributeIsAInteger(a))
-    return false;
-  *out = mlirIntegerAttrGetValueInt(a);
-  return true;
-}
-
 /* The loop that v counts; null if it is something else. */
 static MlirOperation loop_of(MlirValue v) {
   if (!mlirValueIsABlockArgument(v) || mlirBlockArgumentGetArgNumber(v) != 0)
@@ -38,7 +25,7 @@ static MlirOperation loop_of(MlirValue v) {
 static int64_t divisor(MlirValue v, int depth) {
   int64_t c, d;
 
-  if (nisa_constant(v, &c))
+  if (ir_int_constant(v, &c))
     return nisa_gcd(c, 0);
   if (depth == DEPTH_MAX)
     return 1;
@@ -76,7 +63,7 @@ static bool loop_bounds(MlirOperation loop, int depth, struct bounds *out) {
 
   if (!bounds(mlirOperationGetOperand(loop, 0), depth + 1, &lower) ||
       !bounds(mlirOperationGetOperand(loop, 1), depth + 1, &upper) ||
-      !nisa_constant(mlirOperationGetOperand(loop, 2), &step) || step < 1)
+      !ir_int_constant(mlirOperationGetOperand(loop, 2), &step) || step < 1)
     return false;
   /* with constant bounds the last turn is known exactly */
   int64_t last = upper.high - 1;
@@ -110,7 +97,7 @@ static bool bounds(MlirValue v, int depth, struct bounds *out) {
   struct bounds a, b;
   int64_t c;
 
-  if (nisa_constant(v, &c)) {
+  if (ir_int_constant(v, &c)) {
     *out = (struct bounds){c, c};
     return true;
   }

@@ -106,7 +106,7 @@ static void check_matmul(struct nisa_check *c, const struct nisa_instr *in) {
   if (!fits_a_bank(dst, whole))
     nisa_complain(c, in->op, "dst does not lie within %lld bytes of PSUM per partition", (long long)whole);
   for (int p = 3; p <= 4; p++)
-    if (!nisa_constant(in->operand[p].base, &position) || position)
+    if (!ir_int_constant(in->operand[p].base, &position) || position)
       nisa_complain(c, in->op, "%s must be 0: the array is not split", in->def->operand[p].name);
 }
 

@@ -47,6 +47,5 @@ static enum status run_pass(struct pass_run *run) {
 
 const struct pass_def assign_linalg_op_ids = {
     .name = "assign-linalg-op-ids",
-    .summary = "Numbers the linalg operations, so that the tiling script can name each of them.",
     .run = run_pass,
 };

@@ -66,6 +66,5 @@ static enum status run_pass(struct pass_run *run) {
 
 const struct pass_def canonicalize_loop_step = {
     .name = "canonicalize-loop-step",
-    .summary = "Makes every loop count from 0 in steps of 1 and computes the element's position in the body.",
     .run = run_pass,
 };

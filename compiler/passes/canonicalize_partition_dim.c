@@ -25,9 +25,10 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "nisa/nisa.h"
 #include "ir/internal.h"
 #include "passes/lib/edit.h"
-#include "passes/infer_layout/infer_layout.h"
+#include "passes/lib/layout.h"
 
 /* A value in another order of dimensions: dimension i of `turned` is dimension perm[i] of `value`. */
 struct order {
@@ -76,9 +77,9 @@ static enum status check_layout(struct pass_run *run, MlirOperation op) {
     return pass_fail(run, op, "partition_dim %d of something that is not a ranked tensor", p);
   if (p >= rank)
     return pass_fail(run, op, "partition_dim %d is not a dimension of a value of rank %d", p, rank);
-  if (p < l.n_tile && l.tile[p] > PARTITIONS)
+  if (p < l.n_tile && l.tile[p] > NISA_PARTITIONS)
     return pass_fail(run, op, "tile size %lld along partition_dim %d exceeds the hardware partition limit of %d",
-                     (long long)l.tile[p], p, PARTITIONS);
+                     (long long)l.tile[p], p, NISA_PARTITIONS);
   if (mlirOperationIsNull(def)) {
     const struct src_loc *at = ir_first_place(run->arena, mlirOperationGetLocation(op));
     diag_add(run->ds, DS_WARNING, DG_KNOB_IGNORED, at,
@@ -238,7 +239,7 @@ static MlirValue spread(struct turn *t, const struct turning *g, int o, int64_t 
 
   to[0] = count;
   results[0] = mlirAffineDimExprGet(t->run->ir->ctx, 0);
-  l.tile[0] = g->at.n_loop ? g->at.loop[g->part] : count < PARTITIONS ? count : PARTITIONS;
+  l.tile[0] = g->at.n_loop ? g->at.loop[g->part] : count < NISA_PARTITIONS ? count : NISA_PARTITIONS;
   for (int d = 0; d < rank; d++) {
     const int loop = structured_map_loop(g->s.maps[o], d);
     if (loop < 0 && dims[d] == 1 && !is_dropped) {
@@ -385,7 +386,7 @@ static enum status turn_operation(struct turn *t, struct turning *g) {
   mlirOperationSetOperand(g->op, g->s.n_inputs, init);
   if (!mlirValueEqual(old_init, init) && !mlirOperationIsNull(ir_defining_op(old_init)) &&
       (ir_is(ir_defining_op(old_init), "tensor.empty") || ir_is(ir_defining_op(old_init), "linalg.fill")))
-    edit_erase_unused(ir_defining_op(old_init));
+    edit_erase_unused(t->run->arena, ir_defining_op(old_init));
   set_structure(t, g, g->s.n_inputs + 1, maps);
   ir_shape(init, STRUCTURED_LOOPS_MAX, dims);
   mlirValueSetType(g->value, ir_tensor_of(ir_value_element(init), rank, dims));
@@ -416,8 +417,8 @@ static void turn_movement(struct turn *t, MlirOperation op, const struct structu
   now = at;
   now.partition_dim = 0;
   if (s->kind != SK_TRANSPOSE || at.space != MEM_SBUF || at.n_tile != rank || is_identity(rank, from)) {
-    now.tile[0] = now.tile[0] > PARTITIONS ? PARTITIONS : now.tile[0];
-    now.loop[0] = now.loop[0] > PARTITIONS ? PARTITIONS : now.loop[0];
+    now.tile[0] = now.tile[0] > NISA_PARTITIONS ? NISA_PARTITIONS : now.tile[0];
+    now.loop[0] = now.loop[0] > NISA_PARTITIONS ? NISA_PARTITIONS : now.loop[0];
     layout_write(v, &now, mlirOperationGetLocation(op));
     return;
   }
@@ -431,7 +432,7 @@ static void turn_movement(struct turn *t, MlirOperation op, const struct structu
   mlirOperationDestroy(at.layout_op);
   if (!mlirOperationIsNull(at.tile_op))
     mlirOperationDestroy(at.tile_op);
-  edit_erase_unused(op);
+  edit_erase_unused(t->run->arena, op);
   layout_write(y, &now, b.loc);
   struct order *o = add_order(t, back, y, rank, perm);
   o->is_back = true;
@@ -450,19 +451,19 @@ static bool is_only_read_by(MlirValue v, MlirOperation reader) {
 }
 
 /* Once all readers are known: transposes back that nobody reads go, the others get the value's place in memory. */
-static void settle(struct order *o) {
+static void settle(struct arena *a, struct order *o) {
   MlirOperation op = ir_defining_op(o->value);
   struct layout now = layout_read(o->turned), back = o->at;
 
   if (!ir_is_used(o->value)) {
-    edit_erase_unused(op);
+    edit_erase_unused(a, op);
     return;
   }
   now.space = back.space == MEM_SBUF || is_only_read_by(o->turned, op) ? MEM_SBUF : MEM_HBM;
   layout_write(o->turned, &now, mlirOperationGetLocation(op));
   back.space = back.space == MEM_SBUF && o->rank > 2 ? MEM_HBM : back.space;
   back.partition_dim = 0;
-  back.tile[0] = back.tile[0] > PARTITIONS ? PARTITIONS : back.tile[0];
+  back.tile[0] = back.tile[0] > NISA_PARTITIONS ? NISA_PARTITIONS : back.tile[0];
   back.n_loop = back.n_tile;
   memcpy(back.loop, back.tile, sizeof back.loop);
   layout_write(o->value, &back, mlirOperationGetLocation(op));
@@ -496,13 +497,11 @@ static enum status run_pass(struct pass_run *run) {
   /* from the last to the first: one that goes may have been the only reader of an earlier one */
   for (int i = t.orders.n - 1; !st && i >= 0; i--)
     if (t.orders.v[i].is_back)
-      settle(&t.orders.v[i]);
+      settle(run->arena, &t.orders.v[i]);
   return st;
 }
 
 const struct pass_def canonicalize_partition_dim = {
     .name = "canonicalize-partition-dim",
-    .summary = "Turns operations so that the dimension across the partitions is the first one, with transposes where a "
-               "chain of such operations begins and ends.",
     .run = run_pass,
 };

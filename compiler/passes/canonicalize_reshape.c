@@ -100,7 +100,7 @@ static bool is_final(struct pass_run *run, MlirOperation view) {
     if (own.v[k].access & BUFFER_WRITES)
       return false;
   for (int k = 0; k < all.n; k++) {
-    MlirOperation here = buffer_ancestor_in(all.v[k].op, block);
+    MlirOperation here = ir_ancestor_in(all.v[k].op, block);
     if ((all.v[k].access & BUFFER_WRITES) && (mlirOperationIsNull(here) || !buffer_is_before(here, view)))
       return false;
   }
@@ -203,7 +203,5 @@ static enum status run_pass(struct pass_run *run) {
 
 const struct pass_def canonicalize_reshape = {
     .name = "canonicalize-reshape",
-    .summary = "Reshapes become views; one that would cross partitions gets a buffer of its own, and so does every "
-               "result that is a view of an argument.",
     .run = run_pass,
 };

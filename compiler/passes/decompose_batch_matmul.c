@@ -245,6 +245,5 @@ static enum status run_pass(struct pass_run *run) {
 
 const struct pass_def decompose_batch_matmul = {
     .name = "decompose-batch-matmul",
-    .summary = "Turns a batched matrix product into loops over plain ones, which is what the tensor engine does.",
     .run = run_pass,
 };

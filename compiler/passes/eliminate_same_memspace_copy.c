@@ -57,7 +57,7 @@ static bool same_shape(MlirValue x, MlirValue y) {
 
 /* Accesses to one buffer as positions in a block. */
 static MlirOperation position(const struct buffer_use *u, MlirBlock block) {
-  return buffer_ancestor_in(u->op, block);
+  return ir_ancestor_in(u->op, block);
 }
 
 static MlirValue used_value(const struct buffer_use *u) {
@@ -272,7 +272,7 @@ static MlirOperation first_use(const struct buffer_uses *uses, MlirOperation cop
 
   for (int k = 0; k < uses->n; k++) {
     const struct buffer_use *u = &uses->v[k];
-    MlirOperation here = buffer_ancestor_in(u->op, mlirOperationGetBlock(copy));
+    MlirOperation here = ir_ancestor_in(u->op, mlirOperationGetBlock(copy));
     if (layout_is_annotation(u->op) || is_same(u->op, copy))
       continue;
     if (mlirOperationIsNull(here) || !buffer_is_before(here, copy))
@@ -308,7 +308,7 @@ static MlirOperation first_user(MlirValue buffer, MlirOperation copy) {
   MlirOperation first = copy;
 
   for (MlirOpOperand u = mlirValueGetFirstUse(buffer); !mlirOpOperandIsNull(u); u = mlirOpOperandGetNextUse(u)) {
-    MlirOperation op = mlirOpOperandGetOwner(u), here = buffer_ancestor_in(op, mlirOperationGetBlock(copy));
+    MlirOperation op = mlirOpOperandGetOwner(u), here = ir_ancestor_in(op, mlirOperationGetBlock(copy));
     if (!layout_is_annotation(op) && !mlirOperationIsNull(here) && buffer_is_before(here, first))
       first = here;
   }
@@ -401,7 +401,5 @@ static enum status run_pass(struct pass_run *run) {
 
 const struct pass_def eliminate_same_memspace_copy = {
     .name = "eliminate-same-memspace-copy",
-    .summary = "Removes copies within SBUF and within HBM: of a part to itself, into a buffer that could be the "
-               "original, and out of a buffer that could have been computed where it is copied to.",
     .run = run_pass,
 };

@@ -33,7 +33,5 @@ static enum status run_pass(struct pass_run *run) {
 
 const struct pass_def eliminate_uninitialized_copies = {
     .name = "eliminate-uninitialized-copies",
-    .summary = "Removes copies out of buffers that were never written, above all into matmul accumulators, which start "
-               "from zero.",
     .run = run_pass,
 };

@@ -23,7 +23,7 @@ struct extent {
 
 static void visit(struct extent *x, MlirValue v) {
   for (MlirOpOperand u = mlirValueGetFirstUse(v); !mlirOpOperandIsNull(u); u = mlirOpOperandGetNextUse(u)) {
-    MlirOperation op = mlirOpOperandGetOwner(u), here = buffer_ancestor_in(op, x->block);
+    MlirOperation op = mlirOpOperandGetOwner(u), here = ir_ancestor_in(op, x->block);
 
     x->returned |= ir_is(op, "func.return");
     x->is_freed |= ir_is(op, "memref.dealloc");
@@ -75,6 +75,5 @@ static enum status run_pass(struct pass_run *run) {
 
 const struct pass_def insert_memref_dealloc = {
     .name = "insert-memref-dealloc",
-    .summary = "Frees every SBUF and PSUM buffer right behind the last operation that uses it or a view of it.",
     .run = run_pass,
 };

@@ -276,6 +276,5 @@ static enum status run_pass(struct pass_run *run) {
 
 const struct pass_def knob_driven_fusion = {
     .name = "knob-driven-fusion",
-    .summary = "Merges the loops of the values that the kernel asked to fuse, outer and inner ones.",
     .run = run_pass,
 };

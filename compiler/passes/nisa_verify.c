@@ -19,6 +19,5 @@ static enum status run_pass(struct pass_run *run) {
 
 const struct pass_def nisa_verify_pass = {
     .name = "nisa-verify",
-    .summary = "Checks instructions against what the hardware demands; changes nothing.",
     .run = run_pass,
 };

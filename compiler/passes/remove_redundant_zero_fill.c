@@ -69,7 +69,7 @@ static void forward_inits(struct pass_run *run, MlirOperation op) {
     mlirValueReplaceAllUsesOfWith(v, mlirOperationGetOperand(op, inputs + r));
   }
   pass_remark(run, op, "a dimension is 0: nothing to compute");
-  edit_erase_unused(op);
+  edit_erase_unused(run->arena, op);
 }
 
 /* ---- the pass ----------------------------------------------------------------------------------------------------- */
@@ -93,14 +93,12 @@ static enum status run_pass(struct pass_run *run) {
       pass_remark(run, mlirOpOperandGetOwner(u), "starts from zero in PSUM: the fill is not needed");
       mlirOperationSetOperand(mlirOpOperandGetOwner(u), mlirOpOperandGetOperandNumber(u), fresh);
     }
-    edit_erase_unused(fills.v[i]);
+    edit_erase_unused(run->arena, fills.v[i]);
   }
   return ST_OK;
 }
 
 const struct pass_def remove_redundant_zero_fill = {
     .name = "remove-redundant-zero-fill",
-    .summary = "Drops zero fills that only initialise a matmul: the hardware starts every accumulation from zero.  "
-               "Operations over a dimension of 0 go, too.",
     .run = run_pass,
 };

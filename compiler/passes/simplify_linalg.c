@@ -234,7 +234,5 @@ static enum status run_pass(struct pass_run *run) {
 
 const struct pass_def simplify_linalg = {
     .name = "simplify-linalg",
-    .summary = "Transposes of many dimensions become loops around copies and transposes of two; generics that add, "
-               "multiply, … become the named operations.",
     .run = run_pass,
 };

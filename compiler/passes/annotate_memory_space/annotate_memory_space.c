@@ -52,14 +52,14 @@ static enum status check_constant(struct pass_run *run, MlirOperation layout) {
   return pass_fail(run, layout, "CONSTANT memory space requires a scalar broadcast: a buffer filled with one constant");
 }
 
-static void claim(struct space_group *g, int space) {
+static void claim(struct space_group *g, enum mem_space space) {
   if (g->claimed == MEM_NONE || (mem_is_dram(g->claimed) && !mem_is_dram(space)))
     g->claimed = space;
 }
 
 /* ---- what is fixed ---------------------------------------------------------------------------------- */
 
-static void fix(struct space_groups *s, MlirValue v, int space) {
+static void fix(struct space_groups *s, MlirValue v, enum mem_space space) {
   struct space_group *g;
 
   if (!mlirTypeIsAMemRef(mlirValueGetType(v)))
@@ -163,7 +163,7 @@ static enum status retype_views(struct pass_run *run, MlirValue v) {
   return ST_OK;
 }
 
-static enum status move_part(struct pass_run *run, MlirOperation layout, int space) {
+static enum status move_part(struct pass_run *run, MlirOperation layout, enum mem_space space) {
   MlirValue v = mlirOperationGetOperand(layout, 0);
   MlirOperation def = ir_defining_op(v);
 
@@ -174,7 +174,7 @@ static enum status move_part(struct pass_run *run, MlirOperation layout, int spa
   MlirOperation last = def, back = put_back(v);
   bool reads = false, writes = false;
   for (int k = 0; k < uses.n; k++) {
-    MlirOperation here = buffer_ancestor_in(uses.v[k].op, block);
+    MlirOperation here = ir_ancestor_in(uses.v[k].op, block);
     reads |= (uses.v[k].access & BUFFER_READS) && !mlirOperationEqual(uses.v[k].op, back);
     writes |= (uses.v[k].access & BUFFER_WRITES) != 0;
     if (buffer_is_before(last, here))
@@ -268,18 +268,18 @@ static enum status read_layouts(struct pass_run *run, struct space_groups *s, co
     if (st)
       return st;
     if (mlirValueEqual(buffer_root(v), v))
-      claim(space_group_of(s, v), space);
+      claim(space_group_of(s, v), (enum mem_space)space);
   }
   return ST_OK;
 }
 
 static enum status move_parts(struct pass_run *run, const struct ir_ops *layouts) {
   for (int k = 0; k < layouts->n; k++) {
-    const int wanted = claim_of(layouts->v[k]);
+    const enum mem_space wanted = (enum mem_space)claim_of(layouts->v[k]); /* read_layouts has checked it */
     if (wanted == MEM_NONE || !is_on_memref(layouts->v[k]))
       continue;
     MlirValue v = mlirOperationGetOperand(layouts->v[k], 0);
-    const int is = memrefs_space(v);
+    const enum mem_space is = memrefs_space(v);
     if (is == wanted || (mem_is_dram(is) && mem_is_dram(wanted)) || mlirValueEqual(buffer_root(v), v))
       continue;
     enum status st = move_part(run, layouts->v[k], wanted);
@@ -336,7 +336,5 @@ static enum status run_pass(struct pass_run *run) {
 
 const struct pass_def annotate_memory_space = {
     .name = "annotate-memory-space",
-    .summary = "Puts every buffer into a memory: arguments and results in shared HBM, annotated values where their "
-               "layout says, parts that lie elsewhere in buffers of their own.",
     .run = run_pass,
 };

@@ -13,11 +13,11 @@
 
 /* ---- types ------------------------------------------------------------------------------------------ */
 
-static MlirAttribute space_attr(MlirContext ctx, int space) {
+static MlirAttribute space_attr(MlirContext ctx, enum mem_space space) {
   return mlirIntegerAttrGet(mlirIntegerTypeGet(ctx, 32), space);
 }
 
-static MlirType with_space(MlirType t, MlirAttribute layout, int space) {
+static MlirType with_space(MlirType t, MlirAttribute layout, enum mem_space space) {
   int64_t dims[IR_MEMREF_RANK_MAX];
   const intptr_t rank = mlirShapedTypeGetRank(t);
 
@@ -27,12 +27,12 @@ static MlirType with_space(MlirType t, MlirAttribute layout, int space) {
                            space_attr(mlirTypeGetContext(t), space));
 }
 
-void space_set(MlirValue memref, int space) {
+void space_set(MlirValue memref, enum mem_space space) {
   MlirType t = mlirValueGetType(memref);
   mlirValueSetType(memref, with_space(t, mlirMemRefTypeGetLayout(t), space));
 }
 
-MlirType space_plain_type(MlirValue v, int space) {
+MlirType space_plain_type(MlirValue v, enum mem_space space) {
   return with_space(mlirValueGetType(v), mlirAttributeGetNull(), space);
 }
 
@@ -47,7 +47,7 @@ static struct ir_builder builder_for(struct pass_run *run, MlirOperation op, Mli
   return b;
 }
 
-MlirValue space_alloc_before(struct pass_run *run, MlirOperation op, MlirValue v, int space) {
+MlirValue space_alloc_before(struct pass_run *run, MlirOperation op, MlirValue v, enum mem_space space) {
   struct ir_builder b = builder_for(run, op, v);
   return memrefs_alloc(&b, space_plain_type(v, space));
 }

@@ -107,6 +107,5 @@ static enum status run_pass(struct pass_run *run) {
 
 const struct pass_def apply_and_strip_transforms = {
     .name = "apply-and-strip-transforms",
-    .summary = "Applies the transform script, which tiles every operation, and removes it.",
     .run = run_pass,
 };

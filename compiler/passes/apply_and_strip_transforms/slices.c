@@ -61,14 +61,6 @@ static void slice_set(const struct slice *s, MlirValue of) {
   mlirOperationSetInherentAttributeByName(s->op, ir_str("static_offsets"), mlirDenseI64ArrayGet(ctx, s->rank, offsets));
 }
 
-static bool constant_index(MlirValue v, int64_t *out) {
-  MlirOperation def = ir_defining_op(v);
-  if (mlirOperationIsNull(def) || !ir_is(def, "arith.constant") || !mlirTypeIsAIndex(mlirValueGetType(v)))
-    return false;
-  *out = mlirIntegerAttrGetValueInt(ir_attr(def, "value"));
-  return true;
-}
-
 /* The only value of a loop's counter, if the loop runs once. */
 static bool single_value(MlirValue v, int64_t *out) {
   int64_t upper, step;
@@ -76,9 +68,9 @@ static bool single_value(MlirValue v, int64_t *out) {
   if (!mlirValueIsABlockArgument(v) || mlirBlockArgumentGetArgNumber(v) != 0)
     return false;
   MlirOperation loop = mlirBlockGetParentOperation(mlirBlockArgumentGetOwner(v));
-  return ir_is(loop, "scf.for") && constant_index(mlirOperationGetOperand(loop, 0), out) &&
-         constant_index(mlirOperationGetOperand(loop, 1), &upper) &&
-         constant_index(mlirOperationGetOperand(loop, 2), &step) && *out < upper && *out + step >= upper;
+  return ir_is(loop, "scf.for") && ir_int_constant(mlirOperationGetOperand(loop, 0), out) &&
+         ir_int_constant(mlirOperationGetOperand(loop, 1), &upper) &&
+         ir_int_constant(mlirOperationGetOperand(loop, 2), &step) && *out < upper && *out + step >= upper;
 }
 
 /* Makes the offsets of s, which count within `outer`, count within what outer is a slice of. */

@@ -1,4 +1,4 @@
-/* slices: tensor.extract_slice and tensor.insert_slice in C, and moving the slices of split operations into loops. */
+/* slices: reads tensor.extract_slice and insert_slice, and moves the slices of split operations into loops. */
 #ifndef PASSES_SLICES_H
 #define PASSES_SLICES_H
 
@@ -15,13 +15,13 @@ struct slice {
   MlirValue at[STRUCTURED_LOOPS_MAX];
 };
 
-/* Reads an extract_slice or insert_slice; false for others, for other strides and for dynamic sizes. */
+/* Reads an extract_slice or insert_slice; false for other operations, for other strides and for dynamic sizes. */
 bool slice_read(MlirOperation op, struct slice *s);
-/* The tensor that is sliced: what is extracted from, or inserted into. */
+/* The tensor that is sliced: the source of an extract_slice, the destination of an insert_slice. */
 MlirValue slice_of(const struct slice *s);
 
-/* Where a whole value is sliced for a part of an operation, worked on in loops and put back, the loops work on the
- * whole value instead; a slice of such a slice becomes one slice.  See apply_and_strip_transforms.c. */
+/* Finds values of which one part is extracted, processed in loops and inserted again; the loops then work on the whole
+ * value.  A slice of such a slice becomes one slice.  See apply_and_strip_transforms.c. */
 void slices_move_into_loops(struct pass_run *run);
 
 #endif

@@ -176,7 +176,7 @@ static enum status run(struct pass_run *r) {
   if (!st)
     st = infer_tiles(&f);
   if (!st)
-    st = infer_spaces(&f);
+    infer_spaces(&f);
   for (int i = 0; !st && i < f.n; i++)
     complete(&f, &f.v[i]);
   return st;
@@ -184,7 +184,5 @@ static enum status run(struct pass_run *r) {
 
 const struct pass_def infer_layout = {
     .name = "infer-layout",
-    .summary = "Decides for every value which dimension lies across the partitions, in which memory it lives and in "
-               "which tiles it is computed; what the user said is kept.",
     .run = run,
 };

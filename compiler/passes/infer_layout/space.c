@@ -55,7 +55,7 @@ static void default_tile(struct infer *f, MlirValue v, struct layout *l, int ran
   l->n_tile = rank;
   for (int d = 0; d < rank; d++) {
     const int own = t ? d - (rank - t->rank) : -1, loop = own < 0 ? -1 : infer_result_loop(t, own);
-    const int64_t most = d == 0 ? PARTITIONS : d == rank - 1 ? FREE_TILE_MAX : 1;
+    const int64_t most = d == 0 ? NISA_PARTITIONS : d == rank - 1 ? FREE_TILE_MAX : 1;
     l->tile[d] = dims[d] < most ? dims[d] : most;
     if (t && rank >= t->rank)
       l->tile[d] = loop >= 0 ? infer_tile(f, t, loop) : 1;
@@ -310,7 +310,7 @@ static bool needs_space(MlirOperation op, void *user) {
   return false;
 }
 
-enum status infer_spaces(struct infer *f) {
+void infer_spaces(struct infer *f) {
   struct spaces s = {.f = f, .done = {.arena = f->run->arena}};
 
   for (int i = 0; i < f->n; i++)
@@ -332,5 +332,4 @@ enum status infer_spaces(struct infer *f) {
     }
   }
   complete_others(&s);
-  return ST_OK;
 }

@@ -117,7 +117,7 @@ static enum status spread_from(struct infer *f, struct tiled *t, struct queue *q
 static double steps(const struct tiled *t, int part) {
   double n = 1;
   for (int i = 0; i < t->s.n_loops - 1; i++)
-    n *= i == part ? (double)((t->s.extents[i] + PARTITIONS - 1) / PARTITIONS) : (double)t->s.extents[i];
+    n *= i == part ? (double)((t->s.extents[i] + NISA_PARTITIONS - 1) / NISA_PARTITIONS) : (double)t->s.extents[i];
   return n;
 }
 
@@ -187,7 +187,7 @@ static void limit(struct infer *f, const struct tiled *t, int loop, int64_t hard
 /* The stationary operand has at most 128 columns, the moving one 512 (a PSUM bank); both have at most 128 rows. */
 static void limit_matmul(struct infer *f, const struct tiled *t) {
   const int batch = t->s.n_loops - 3;
-  static const int64_t most[] = {PARTITIONS, PSUM_BANK_ELEMENTS, PARTITIONS};
+  static const int64_t most[] = {NISA_PARTITIONS, NISA_BANK_F32, NISA_PARTITIONS};
 
   for (int i = 0; i < batch; i++)
     limit(f, t, i, 1, 1);
@@ -209,11 +209,11 @@ static void limit_transpose(struct infer *f, const struct tiled *t) {
   for (int d = 0; d < t->rank; d++) {
     const int loop = infer_result_loop(t, d);
     if (was_last != last)
-      limit(f, t, loop, d == 0 || loop == infer_loop(t, 0, 0) ? PARTITIONS : INT64_MAX,
-            d == last || d == was_last ? PARTITIONS : 1);
+      limit(f, t, loop, d == 0 || loop == infer_loop(t, 0, 0) ? NISA_PARTITIONS : INT64_MAX,
+            d == last || d == was_last ? NISA_PARTITIONS : 1);
     else
-      limit(f, t, loop, d == 0 || d == across ? PARTITIONS : INT64_MAX,
-            d == across ? PARTITIONS
+      limit(f, t, loop, d == 0 || d == across ? NISA_PARTITIONS : INT64_MAX,
+            d == across ? NISA_PARTITIONS
             : d == last ? FREE_TILE_MAX
                         : 1);
   }
@@ -229,9 +229,9 @@ static void limit_vector(struct infer *f, const struct tiled *t) {
 
   for (int i = 0; i < t->s.n_loops; i++) {
     if (i == t->part)
-      limit(f, t, i, PARTITIONS, PARTITIONS);
+      limit(f, t, i, NISA_PARTITIONS, NISA_PARTITIONS);
     else if (i == last)
-      limit(f, t, i, INT64_MAX, is_turned ? PARTITIONS : FREE_TILE_MAX);
+      limit(f, t, i, INT64_MAX, is_turned ? NISA_PARTITIONS : FREE_TILE_MAX);
     else
       limit(f, t, i, INT64_MAX, 1);
   }
@@ -281,21 +281,21 @@ static void cut_transpose(struct infer *f, struct tiled *t) {
 
   if (dim <= 0)
     return;
-  if (l->n_tile == t->rank && l->tile[dim] > PARTITIONS) {
+  if (l->n_tile == t->rank && l->tile[dim] > NISA_PARTITIONS) {
     size = l->tile[dim];
-    l->tile[dim] = PARTITIONS;
+    l->tile[dim] = NISA_PARTITIONS;
     knob = l->layout_op;
   }
-  if (l->n_loop == t->s.n_loops && l->loop[loop] > PARTITIONS) {
+  if (l->n_loop == t->s.n_loops && l->loop[loop] > NISA_PARTITIONS) {
     size = l->loop[loop];
-    l->loop[loop] = PARTITIONS;
+    l->loop[loop] = NISA_PARTITIONS;
     knob = l->tile_op;
   }
   if (size)
     infer_warn_knob(f, knob,
                     "tile size %lld along dimension %d is cut to %d: what this transposes lies across the "
                     "partitions there",
-                    (long long)size, dim, PARTITIONS);
+                    (long long)size, dim, NISA_PARTITIONS);
 }
 
 /* The tile_op says it per loop; without one, the layout says it per dimension of the value. */
@@ -383,7 +383,7 @@ int64_t infer_tile(const struct infer *f, const struct tiled *t, int loop) {
     return v->extent > 0 ? v->extent : 1;
   /* as few tiles as possible; of a long free dimension equal ones if they come out even */
   const int64_t n = (v->extent + most - 1) / most;
-  return most > PSUM_BANK_ELEMENTS && v->extent % n == 0 ? v->extent / n : most;
+  return most > NISA_BANK_F32 && v->extent % n == 0 ? v->extent / n : most;
 }
 
 enum status infer_tiles(struct infer *f) {

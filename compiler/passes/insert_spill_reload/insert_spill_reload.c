@@ -73,7 +73,7 @@ static void sink(MlirOperation alloc) {
   MlirValue v = mlirOperationGetResult(alloc, 0);
 
   for (MlirOpOperand u = mlirValueGetFirstUse(v); !mlirOpOperandIsNull(u); u = mlirOpOperandGetNextUse(u)) {
-    MlirOperation here = buffer_ancestor_in(mlirOpOperandGetOwner(u), mlirOperationGetBlock(alloc));
+    MlirOperation here = ir_ancestor_in(mlirOpOperandGetOwner(u), mlirOperationGetBlock(alloc));
     if (!mlirOperationIsNull(here) && (mlirOperationIsNull(first) || buffer_is_before(here, first)))
       first = here;
   }
@@ -103,7 +103,7 @@ static int count_uses(MlirValue v) {
 
 static void read_uses(struct scan *s, struct held *h, MlirValue v) {
   for (MlirOpOperand u = mlirValueGetFirstUse(v); !mlirOpOperandIsNull(u); u = mlirOpOperandGetNextUse(u)) {
-    MlirOperation op = mlirOpOperandGetOwner(u), here = buffer_ancestor_in(op, s->block);
+    MlirOperation op = mlirOpOperandGetOwner(u), here = ir_ancestor_in(op, s->block);
     const intptr_t k = mlirOpOperandGetOperandNumber(u);
     MlirValue next = buffer_passed_on(op, k);
     if (!mlirValueIsNull(next))
@@ -142,7 +142,7 @@ static void read_block(struct scan *s) {
 
 /* The place in HBM, in the function's first block: loops use it again and again. */
 static MlirValue make_slot(struct scan *s, struct held *h) {
-  MlirOperation at = buffer_ancestor_in(h->alloc, s->entry);
+  MlirOperation at = ir_ancestor_in(h->alloc, s->entry);
   struct ir_builder b = edit_before(s->run, at);
   int64_t dims[IR_MEMREF_RANK_MAX];
   const int rank = ir_shape(h->now, IR_MEMREF_RANK_MAX, dims);
@@ -182,7 +182,7 @@ static MlirValue source_of(struct scan *s, const struct held *h, int at, MlirOpe
     return (MlirValue){NULL}; /* a loop's result, which is another buffer, too */
   struct buffer_uses uses = buffer_find_uses(s->run->arena, buffer_root(from));
   for (int k = 0; k < uses.n; k++) {
-    MlirOperation here = buffer_ancestor_in(uses.v[k].op, s->block);
+    MlirOperation here = ir_ancestor_in(uses.v[k].op, s->block);
     if (!mlirValueIsNull(buffer_passed_on(uses.v[k].op, uses.v[k].operand)))
       return (MlirValue){NULL};
     /* what is outside of the block does not happen meanwhile */
@@ -206,7 +206,7 @@ static void redirect(struct scan *s, struct ir_builder *b, MlirValue from, MlirV
   for (MlirOpOperand u = mlirValueGetFirstUse(from); !mlirOpOperandIsNull(u); u = mlirOpOperandGetNextUse(u))
     uses[n++] = u;
   while (n--) {
-    MlirOperation op = mlirOpOperandGetOwner(uses[n]), here = buffer_ancestor_in(op, s->block);
+    MlirOperation op = mlirOpOperandGetOwner(uses[n]), here = ir_ancestor_in(op, s->block);
     if (!mlirOperationIsNull(here) && !buffer_is_before(here, at)) {
       mlirOperationSetOperand(op, mlirOpOperandGetOperandNumber(uses[n]), to);
       continue;
@@ -439,7 +439,5 @@ static enum status run_pass(struct pass_run *run) {
 
 const struct pass_def insert_spill_reload = {
     .name = "insert-spill-reload",
-    .summary = "Where buffers need more SBUF than there is, those not needed for the longest time wait in HBM and come "
-               "back into new buffers.",
     .run = run_pass,
 };

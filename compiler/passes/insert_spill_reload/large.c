@@ -78,7 +78,7 @@ static void add_buffer(struct search *s, int n, MlirOperation const *ops, int al
   last_seen[alloc] = alloc;
   need[alloc] += spill_bytes(v);
   for (int k = 0; k < uses.n; k++) {
-    MlirOperation here = buffer_ancestor_in(uses.v[k].op, mlirOperationGetBlock(ops[alloc]));
+    MlirOperation here = ir_ancestor_in(uses.v[k].op, mlirOperationGetBlock(ops[alloc]));
     if (mlirOperationIsNull(here))
       continue;
     const int at = spill_position(n, ops, here);
@@ -169,7 +169,7 @@ static int64_t gain(struct search *s, MlirOperation alloc) {
   for (int k = 0; most > 0 && k < s->excess.n; k++) {
     bool touches = mlirOperationEqual(s->excess.v[k].op, alloc);
     for (int j = 0; !touches && mlirBlockEqual(s->excess.v[k].block, home) && j < uses.n; j++)
-      touches = mlirOperationEqual(buffer_ancestor_in(uses.v[j].op, home), s->excess.v[k].op);
+      touches = mlirOperationEqual(ir_ancestor_in(uses.v[j].op, home), s->excess.v[k].op);
     if (touches)
       sum += most < s->excess.v[k].bytes ? most : s->excess.v[k].bytes;
   }

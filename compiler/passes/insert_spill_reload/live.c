@@ -51,7 +51,7 @@ bool spill_is_handed_on(MlirOperation op) {
 /* The last operation of the block that uses v or what it becomes, `last` if there is none behind it. */
 static MlirOperation last_user(MlirValue v, MlirBlock block, MlirOperation last) {
   for (MlirOpOperand u = mlirValueGetFirstUse(v); !mlirOpOperandIsNull(u); u = mlirOpOperandGetNextUse(u)) {
-    MlirOperation op = mlirOpOperandGetOwner(u), here = buffer_ancestor_in(op, block);
+    MlirOperation op = mlirOpOperandGetOwner(u), here = ir_ancestor_in(op, block);
     MlirValue next = buffer_passed_on(op, mlirOpOperandGetOperandNumber(u));
     if (!mlirOperationIsNull(here) && buffer_is_before(last, here))
       last = here;

@@ -1,20 +1,19 @@
-/* accumulator: what a matmul adds to.
+/* accumulator: the initial value of a matmul.
  *
- * In PSUM an accumulation group starts from zero, so a matmul can only compute A B, never C + A B with a C from
- * elsewhere.
+ * In PSUM an accumulation group starts from zero, so a matmul can compute A B, but not C + A B with another C.
  */
 #ifndef PASSES_ACCUMULATOR_H
 #define PASSES_ACCUMULATOR_H
 
 #include "passes/pass.h"
 
-/* Lets the matmul start from zero.  An init that is zero or undefined becomes plainly undefined (which counts as zero);
- * any other value C is added behind it:
+/* Makes the matmul start from zero.  An init that is zero or undefined becomes undefined, which counts as zero.  Any
+ * other value C is added after the matmul:
  *
  *     %r = linalg.matmul outs(%c)   ==>   %p = linalg.matmul outs(%empty); %r = linalg.add ins(%p, %c)
  *
- * The addition takes over the users and the layout; the loop tile [M, N, K] stays with the matmul, the addition gets
- * [M, N].  next_id: the next free nkipy.op_id, advanced. */
+ * The addition gets the users and the layout.  The loop tile [M, N, K] stays with the matmul, the addition gets [M, N].
+ * *next_id is the next free nkipy.op_id; it is increased for each one used. */
 void accumulator_start_from_zero(struct pass_run *run, MlirOperation matmul, int64_t *next_id);
 
 #endif

@@ -37,7 +37,7 @@
 #include "passes/knob_driven_tiling/accumulator.h"
 #include "passes/knob_driven_tiling/script.h"
 
-enum { PARTITIONS = 128, MATMUL_M_MAX = 128, MATMUL_N_MAX = 512, MATMUL_K_MAX = 128 };
+enum { MATMUL_M_MAX = 128, MATMUL_N_MAX = 512, MATMUL_K_MAX = 128 };
 
 struct tiled {
   MlirOperation op, knob; /* knob: the nkipy.tile_op */
@@ -125,10 +125,10 @@ static enum status check_partitions(struct pass_run *run, const struct tiled *t)
     if (o < t->s.n_inputs && reads_by_dma(t))
       continue;
     int loop = structured_map_loop(t->s.maps[o], 0);
-    if (loop >= 0 && t->tile[loop] > PARTITIONS)
+    if (loop >= 0 && t->tile[loop] > NISA_PARTITIONS)
       return pass_fail(run, t->knob,
                        INVALID "tile entry %d (%" PRId64 ") goes over the partitions, of which there are %d", loop,
-                       t->tile[loop], PARTITIONS);
+                       t->tile[loop], NISA_PARTITIONS);
   }
   return ST_OK;
 }
@@ -454,7 +454,5 @@ static enum status run_pass(struct pass_run *run) {
 
 const struct pass_def knob_driven_tiling = {
     .name = "knob-driven-tiling",
-    .summary = "Writes a transform script from the tile annotations: loops over tiles, operands in SBUF, matmul "
-               "accumulators in PSUM.",
     .run = run_pass,
 };

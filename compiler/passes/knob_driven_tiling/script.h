@@ -1,8 +1,8 @@
-/* script: writing a transform script, one operation after the other.
+/* script: writes a transform script, one operation after the other.
  *
- * The script is text (the transform dialect's operations are easier to read than to build), parsed once at the end.
- * A handle is the number of the SSA value that names it.  Every operation remembers which payload operation it stands
- * for and gets that one's location, so that the script leads back to the source like everything else.
+ * The script is text, which is easier to read than code that builds the transform dialect's operations; it is parsed once,
+ * at the end.  A handle is the number of the SSA value that names it.  Every operation of the script gets the location
+ * of the payload operation that it transforms, so that the script leads back to the source, too.
  */
 #ifndef PASSES_SCRIPT_H
 #define PASSES_SCRIPT_H
@@ -28,15 +28,15 @@ void script_clear(struct script *s);
 
 /* The payload operation with this name and nkipy.op_id. */
 int script_match(struct script *s, const char *name, int64_t op_id);
-/* Splits the loop `dim` at `at`: two operations, the second one works on the first one's result. */
+/* Splits the loop `dim` at `at` into two operations, of which the second works on the first one's result. */
 void script_split(struct script *s, int h, int64_t at, int dim, int *head, int *rest);
-/* Loops of these tile sizes (0: none for that dimension) around h; the handle of the operation inside. */
+/* Puts loops with these tile sizes (0: no loop for that dimension) around h; returns the handle of the operation inside. */
 int script_tile(struct script *s, int h, int n, const int64_t *tile);
-/* Gives operand `operand` of h a buffer in a memory space, and copies into it what h reads of it. */
+/* Gives operand `operand` of h a buffer in a memory space, and copies the part that h reads into it. */
 void script_promote(struct script *s, int h, int operand, int mem_space);
-int script_transpose_lhs(struct script *s, int h); /* C = A B as the transposed A times B */
+int script_transpose_lhs(struct script *s, int h); /* computes C = A B from the transposed A */
 int script_producer(struct script *s, int h, int operand);
-/* An integer attribute for h. */
+/* Sets an integer attribute of h. */
 void script_annotate(struct script *s, int h, const char *name, int64_t value);
 
 /* Ends the script and puts it at the end of the module, as @__transform_main. */

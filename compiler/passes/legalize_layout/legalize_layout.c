@@ -14,7 +14,7 @@
  * between whose tile is not 1.  With a single block there are no block counts, so that a tile of 64x1x16 is 64x16.
  *
  * The tile is the layout's, or else the largest part that a computation takes, or else [128, 1 …, all].  The first of
- * these is taken in which each access hits whole blocks or stays within one; the others are cut, see legal_cut.  A
+ * these is taken in which each access hits whole blocks or stays within one; the others are cut, see access_cut.  A
  * buffer that no tile fits, because it is reshaped across partitions or sliced anyhow, or that is the table of a
  * gather, is moved to HBM, and what computes on it gets staged tiles (stage.c).  nkigen refuses
  * most of these.
@@ -25,6 +25,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "nisa/nisa.h"
 #include "passes/lib/buffers.h"
 #include "passes/lib/edit.h"
 #include "passes/lib/layout.h"
@@ -34,7 +35,6 @@
 enum {
   PARTS_MAX = 512, /* of one operation along one dimension; more means that the tile does not fit the access */
   ROUNDS_MAX = 3,  /* of finding operands that need a copy: one, and what a copy may bring along */
-  QUADRANT = 32,   /* engines start at a multiple of this many partitions */
 };
 
 const struct physical *legal_find(const struct legalize *g, MlirValue root) {
@@ -44,33 +44,12 @@ const struct physical *legal_find(const struct legalize *g, MlirValue root) {
 
 /* ---- does a tile fit ------------------------------------------------------------------------------------------- */
 
-int64_t legal_cut(const struct linear *at, int64_t size, int64_t tile) {
-  bool is_constant = true;
-  for (int k = 0; k < at->n; k++)
-    is_constant &= at->term[k].factor == 0;
-  if (is_constant && at->constant % tile + size <= tile)
-    return size;
-  const int64_t g = legal_gcd(tile, linear_granule(at));
-  return size <= g ? size : g;
-}
-
-bool legal_starts_well(const struct linear *at, int64_t size, int64_t tile, int64_t cut) {
-  bool is_constant = true;
-  for (int k = 0; k < at->n; k++)
-    is_constant &= at->term[k].factor == 0;
-  int64_t start = is_constant ? at->constant % tile : legal_gcd(tile, linear_granule(at)) % tile;
-  if (cut < size)
-    start = legal_gcd(start, cut % tile);
-  const int64_t n = cut < size ? cut : size;
-  return start == 0 || (start % (2 * QUADRANT) == 0 && n <= 2 * QUADRANT) || (start % QUADRANT == 0 && n <= QUADRANT);
-}
-
 static bool suits(const struct physical *b, const struct tiled_op *t, const struct access *a) {
   for (int d = 0; d < b->rank; d++) {
-    const int64_t cut = legal_cut(&a->at[d], a->size[d], b->tile[d]);
+    const int64_t cut = access_cut(&a->at[d], a->size[d], b->tile[d]);
     if ((a->size[d] + cut - 1) / cut > PARTS_MAX)
       return false;
-    if (d == b->partition && !tiled_is_movement(t) && !legal_starts_well(&a->at[d], a->size[d], b->tile[d], cut))
+    if (d == b->partition && !tiled_is_movement(t) && !access_starts_well(&a->at[d], a->size[d], b->tile[d], cut))
       return false;
   }
   return true;
@@ -163,12 +142,12 @@ static void plain_tile(const struct physical *b, int64_t *tile) {
     p++;
   for (int d = 0; d < b->rank; d++)
     tile[d] = d == b->rank - 1 ? b->dims[d] : 1;
-  tile[p] = b->dims[p] < LEGAL_PARTITIONS ? b->dims[p] : LEGAL_PARTITIONS;
+  tile[p] = b->dims[p] < NISA_PARTITIONS ? b->dims[p] : NISA_PARTITIONS;
 }
 
 static bool try_tile(struct physical *b, const struct uses *u, const int64_t *tile) {
   set_tile(b, tile);
-  if (b->tile[b->partition] > LEGAL_PARTITIONS)
+  if (b->tile[b->partition] > NISA_PARTITIONS)
     return false;
   for (int k = 0; k < u->n; k++)
     if (!suits(b, &u->op[k], &u->access[k]))
@@ -198,7 +177,7 @@ static bool is_opaque_tile(struct pass_run *run, const struct physical *b) {
   struct buffer_uses all = buffer_find_uses(run->arena, b->logical);
   struct tiled_op t;
 
-  if (b->rank > 2 || b->dims[0] > LEGAL_PARTITIONS)
+  if (b->rank > 2 || b->dims[0] > NISA_PARTITIONS)
     return false;
   for (int k = 0; k < all.n; k++)
     if (!layout_is_annotation(all.v[k].op) && !tiled_read(all.v[k].op, &t))
@@ -349,7 +328,7 @@ static enum status run_pass(struct pass_run *run) {
     make(&g, b);
   ops = ir_collect(run->arena, run->module, is_tiled, NULL);
   for (int k = 0; !st && k < ops.n; k++)
-    st = legal_rewrite(&g, ops.v[k]);
+    legal_rewrite(&g, ops.v[k]);
   if (!st)
     clean_up(&g);
   return st;
@@ -357,7 +336,5 @@ static enum status run_pass(struct pass_run *run) {
 
 const struct pass_def legalize_layout = {
     .name = "legalize-layout",
-    .summary = "Gives on-chip buffers their physical form, tiles side by side in at most 128 partitions, and makes "
-               "every operation work on tiles: two dimensions, the first one for the partitions.",
     .run = run_pass,
 };

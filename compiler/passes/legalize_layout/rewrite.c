@@ -9,6 +9,7 @@
 #include "mlir-c/BuiltinAttributes.h"
 #include "mlir-c/BuiltinTypes.h"
 
+#include "nisa/range.h"
 #include "passes/lib/edit.h"
 #include "passes/legalize_layout/legalize_layout.h"
 #include "passes/lib/memrefs.h"
@@ -102,13 +103,6 @@ static bool factors_divide(const struct linear *l, int64_t by) {
   return l->constant % by == 0;
 }
 
-static bool is_constant(const struct linear *l) {
-  for (int k = 0; k < l->n; k++)
-    if (l->term[k].factor)
-      return false;
-  return true;
-}
-
 /* An index: v, or the constant where v is null. */
 struct place {
   int64_t constant;
@@ -119,15 +113,15 @@ struct place {
 static void locate(struct ir_builder *b, const struct linear *at, int64_t tile, struct place *block,
                    struct place *inner) {
   *block = *inner = (struct place){0};
-  if (is_constant(at)) {
+  if (linear_is_constant(at)) {
     block->constant = at->constant / tile;
     inner->constant = at->constant % tile;
   } else if (factors_divide(at, tile)) {
     block->v = materialize(b, at, tile);
   } else {
-    int64_t g = legal_gcd(tile, at->constant); /* what divides everything need not be divided and multiplied again */
+    int64_t g = nisa_gcd(tile, at->constant); /* what divides everything need not be divided and multiplied again */
     for (int k = 0; k < at->n; k++)
-      g = legal_gcd(g, at->term[k].factor);
+      g = nisa_gcd(g, at->term[k].factor);
     MlirValue v = materialize(b, at, g), t = ir_index(b, tile / g);
     block->v = ir_binary(b, "arith.divui", v, t);
     if (linear_granule(at) % tile)
@@ -300,7 +294,7 @@ static MlirValue view_root(struct rewrite *r, struct ir_builder *b, int o, const
   for (int d = 0; d < a.rank; d++) {
     sizes[d] = a.size[d];
     offsets[d] = a.at[d].constant;
-    values[d] = is_constant(&a.at[d]) ? (MlirValue){NULL} : materialize(b, &a.at[d], 1);
+    values[d] = linear_is_constant(&a.at[d]) ? (MlirValue){NULL} : materialize(b, &a.at[d], 1);
   }
   return memrefs_subview(b, a.root,
                          &(struct memrefs_part){.offset = offsets, .size = sizes, .at = values, .drop = gone});
@@ -330,7 +324,7 @@ static MlirValue view_plain(struct rewrite *r, struct ir_builder *b, int o, cons
     struct linear at = {0};
     part_of_loop(r, p, r->t.loop[o][d], &at, dims[d]);
     offsets[d] = at.constant;
-    values[d] = is_constant(&at) ? (MlirValue){NULL} : materialize(b, &at, 1);
+    values[d] = linear_is_constant(&at) ? (MlirValue){NULL} : materialize(b, &at, 1);
   }
   return memrefs_subview(b, v, &(struct memrefs_part){.offset = offsets, .size = sizes, .at = values, .drop = drop});
 }
@@ -355,11 +349,6 @@ static int kept_loops(const struct rewrite *r, const struct part *p, bool *keep)
 }
 
 /* ---- building the operation ------------------------------------------------------------------------------------ */
-
-static MlirAttribute iterator(MlirContext ctx, bool reduction) {
-  return mlirAttributeParseGet(
-      ctx, ir_str(reduction ? "#linalg.iterator_type<reduction>" : "#linalg.iterator_type<parallel>"));
-}
 
 /* linalg.index counts the loops of the part: those that go have one value, and all begin where the part does. */
 static void set_indices(const struct rewrite *r, struct ir_builder *b, const struct part *p, MlirOperation op,
@@ -404,7 +393,7 @@ static void set_generic(const struct rewrite *r, struct ir_builder *b, MlirOpera
   for (int l = 0; l < t->n_loops; l++) {
     number[l] = n;
     if (keep[l])
-      iterators[n++] = iterator(b->ctx, t->reduction[l]);
+      iterators[n++] = ir_iterator(b->ctx, t->reduction[l]);
   }
   for (int o = 0; o < t->n_operands; o++) {
     int64_t results[LEGAL_RANK_MAX];
@@ -589,21 +578,21 @@ static void find_cuts(struct rewrite *r) {
       const int l = t->loop[o][k], d = r->access[o].dim[k];
       if (l < 0 || d < 0)
         continue;
-      const int64_t cut = legal_cut(&r->access[o].at[d], r->access[o].size[d], r->physical[o]->tile[d]);
+      const int64_t cut = access_cut(&r->access[o].at[d], r->access[o].size[d], r->physical[o]->tile[d]);
       if (cut < t->extents[l])
-        r->cut[l] = r->cut[l] == t->extents[l] ? cut : legal_gcd(r->cut[l], cut);
+        r->cut[l] = r->cut[l] == t->extents[l] ? cut : nisa_gcd(r->cut[l], cut);
     }
   for (int l = 0; l < t->n_loops; l++)
     r->whole &= r->cut[l] >= t->extents[l];
 }
 
-enum status legal_rewrite(struct legalize *g, MlirOperation op) {
+void legal_rewrite(struct legalize *g, MlirOperation op) {
   struct rewrite r = {.g = g};
   bool changes = false;
   struct part p;
 
   if (!tiled_read(op, &r.t))
-    return ST_OK;
+    return;
   for (int o = 0; o < r.t.n_operands; o++) {
     MlirValue v = mlirOperationGetOperand(op, o);
     if (!mlirTypeIsAMemRef(mlirValueGetType(v)) || !access_read(v, &r.access[o]))
@@ -612,13 +601,12 @@ enum status legal_rewrite(struct legalize *g, MlirOperation op) {
     changes |= r.physical[o] != NULL;
   }
   if (!changes || fill_whole(&r))
-    return ST_OK;
+    return;
   find_partition(&r);
   find_cuts(&r);
   struct ir_builder b = edit_before(g->run, op);
   emit_nest(&r, &b, 0, &p);
   mlirOperationDestroy(op);
-  return ST_OK;
 }
 
 void legal_split(struct pass_run *run, MlirOperation op, const int64_t *cut, int partition) {

@@ -11,6 +11,8 @@
  * Moving data needs no engine: copies, transposes and broadcasts stay.  Here is also where a row that all partitions
  * read becomes a broadcast.
  */
+#include "nisa/nisa.h"
+#include "nisa/range.h"
 #include "passes/lib/buffers.h"
 #include "passes/lib/edit.h"
 #include "passes/lib/layout.h"
@@ -79,7 +81,7 @@ static void stage_fill(struct pass_run *run, MlirOperation op) {
     f.rank = ir_shape(f.to, LEGAL_RANK_MAX, f.dims);
   }
   for (int d = 0; d < f.rank; d++) {
-    const int64_t most = d == 0 ? LEGAL_PARTITIONS : d == f.rank - 1 ? FILL_FREE_MAX : 1;
+    const int64_t most = d == 0 ? NISA_PARTITIONS : d == f.rank - 1 ? FILL_FREE_MAX : 1;
     f.cut[d] = f.dims[d] < most ? f.dims[d] : most;
   }
   f.tile = memrefs_alloc(&b, memrefs_type(run->ir->ctx, memrefs_element(f.to), f.rank, f.cut, MEM_SBUF));
@@ -232,10 +234,10 @@ static bool has_same_parts(const struct legalize *g, const struct tiled_op *t, i
 
   if (!from || !to)
     return true;
-  const int64_t x = legal_cut(&a.at[d], a.size[d], from->tile[d]), y = legal_cut(&r.at[e], r.size[e], to->tile[e]);
-  const int64_t n = t->extents[p], cut = x >= n && y >= n ? n : x >= n ? y : y >= n ? x : legal_gcd(x, y);
-  return legal_starts_well(&a.at[d], a.size[d], from->tile[d], cut) &&
-         legal_starts_well(&r.at[e], r.size[e], to->tile[e], cut);
+  const int64_t x = access_cut(&a.at[d], a.size[d], from->tile[d]), y = access_cut(&r.at[e], r.size[e], to->tile[e]);
+  const int64_t n = t->extents[p], cut = x >= n && y >= n ? n : x >= n ? y : y >= n ? x : nisa_gcd(x, y);
+  return access_starts_well(&a.at[d], a.size[d], from->tile[d], cut) &&
+         access_starts_well(&r.at[e], r.size[e], to->tile[e], cut);
 }
 
 /* The tile of the result along each dimension of operand o; what is in front of the partitions goes one by one.  False if

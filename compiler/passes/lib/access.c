@@ -1,26 +1,21 @@
-/* access: views as boxes.  See legalize_layout.h.
+/* access: see access.h.
  *
- * Subviews with unit strides, casts, and reshapes that only put in or leave out dimensions of extent 1 are boxes of the
- * buffer they are views of; other reshapes and unknown operations are not.  Offsets are sums of multiples of values, so
- * that it can be told whether they hit the beginning of a block.
+ * Subviews with unit strides, casts, and reshapes that only insert or remove dimensions of extent 1 are boxes of the
+ * buffer that they are views of.  Other reshapes and unknown operations are not.  Offsets are sums of multiples of
+ * values, so that the beginning of a block can be recognised.
  */
+#include "passes/lib/access.h"
+
+#include <assert.h>
+
 #include "mlir-c/BuiltinAttributes.h"
 #include "mlir-c/BuiltinTypes.h"
 
+#include "nisa/nisa.h"
+#include "nisa/range.h"
 #include "passes/lib/buffers.h"
-#include "passes/lib/edit.h"
-#include "passes/legalize_layout/legalize_layout.h"
 
 /* ---- offsets --------------------------------------------------------------------------------------------------- */
-
-int64_t legal_gcd(int64_t x, int64_t y) {
-  while (y) {
-    const int64_t r = x % y;
-    x = y;
-    y = r;
-  }
-  return x < 0 ? -x : x;
-}
 
 static bool add_term(struct linear *l, MlirValue v, int64_t factor) {
   for (int k = 0; k < l->n; k++)
@@ -28,7 +23,7 @@ static bool add_term(struct linear *l, MlirValue v, int64_t factor) {
       l->term[k].factor += factor;
       return true;
     }
-  if (l->n == LEGAL_TERMS_MAX)
+  if (l->n == ACCESS_TERMS_MAX)
     return false;
   l->term[l->n].v = v;
   l->term[l->n++].factor = factor;
@@ -66,14 +61,40 @@ static int64_t value_granule(MlirValue v) {
   if (!ir_is(loop, "scf.for") || !ir_int_constant(mlirOperationGetOperand(loop, 0), &from) ||
       !ir_int_constant(mlirOperationGetOperand(loop, 2), &step))
     return 1;
-  return legal_gcd(from, step);
+  return nisa_gcd(from, step);
 }
 
 int64_t linear_granule(const struct linear *l) {
-  int64_t g = legal_gcd(l->constant, 0);
+  int64_t g = nisa_gcd(l->constant, 0);
   for (int k = 0; k < l->n; k++)
-    g = legal_gcd(g, l->term[k].factor * value_granule(l->term[k].v));
+    g = nisa_gcd(g, l->term[k].factor * value_granule(l->term[k].v));
   return g;
+}
+
+bool linear_is_constant(const struct linear *l) {
+  for (int k = 0; k < l->n; k++)
+    if (l->term[k].factor)
+      return false;
+  return true;
+}
+
+/* ---- tiles ----------------------------------------------------------------------------------------------------- */
+
+enum { QUADRANT = 32 }; /* engines start at a multiple of this many partitions */
+
+int64_t access_cut(const struct linear *at, int64_t size, int64_t tile) {
+  if (linear_is_constant(at) && at->constant % tile + size <= tile)
+    return size;
+  const int64_t g = nisa_gcd(tile, linear_granule(at));
+  return size <= g ? size : g;
+}
+
+bool access_starts_well(const struct linear *at, int64_t size, int64_t tile, int64_t cut) {
+  int64_t start = linear_is_constant(at) ? at->constant % tile : nisa_gcd(tile, linear_granule(at)) % tile;
+  if (cut < size)
+    start = nisa_gcd(start, cut % tile);
+  const int64_t n = cut < size ? cut : size;
+  return start == 0 || (start % (2 * QUADRANT) == 0 && n <= 2 * QUADRANT) || (start % QUADRANT == 0 && n <= QUADRANT);
 }
 
 /* ---- views ----------------------------------------------------------------------------------------------------- */
@@ -81,12 +102,12 @@ int64_t linear_granule(const struct linear *l) {
 static bool read_subview(MlirOperation op, struct access *a) {
   MlirAttribute offsets = ir_attr(op, "static_offsets"), sizes = ir_attr(op, "static_sizes"),
                 strides = ir_attr(op, "static_strides");
-  int64_t shape[LEGAL_RANK_MAX];
-  const int n = (int)mlirDenseArrayGetNumElements(offsets),
-            rank = ir_shape(mlirOperationGetResult(op, 0), LEGAL_RANK_MAX, shape);
+  bool kept[IR_MEMREF_RANK_MAX];
+  const int n = buffer_kept_dims(op, kept);
   intptr_t next = 1;
-  int kept = 0;
 
+  assert(n == a->view_rank);
+  a->view_rank = 0;
   for (int k = 0; k < n; k++) {
     const int64_t at = mlirDenseI64ArrayGetElement(offsets, k), size = mlirDenseI64ArrayGetElement(sizes, k);
     const int d = a->dim[k];
@@ -102,10 +123,9 @@ static bool read_subview(MlirOperation op, struct access *a) {
       else if (!linear_add(&a->at[d], v, 1))
         return false;
     }
-    if (kept < rank && (n - k == rank - kept || size == shape[kept]))
-      a->dim[kept++] = d;
+    if (kept[k])
+      a->dim[a->view_rank++] = d;
   }
-  a->view_rank = rank;
   return true;
 }
 
@@ -115,11 +135,11 @@ static bool read_reshape(MlirOperation op, struct access *a) {
   MlirType fine = mlirValueGetType(expands ? mlirOperationGetResult(op, 0) : mlirOperationGetOperand(op, 0));
   MlirAttribute groups = ir_attr(op, "reassociation");
   const int n = (int)mlirArrayAttrGetNumElements(groups), n_fine = (int)mlirShapedTypeGetRank(fine);
-  int coarse[LEGAL_RANK_MAX], before[LEGAL_RANK_MAX];
+  int coarse[ACCESS_RANK_MAX], before[ACCESS_RANK_MAX];
 
-  if (n_fine > LEGAL_RANK_MAX || n > LEGAL_RANK_MAX || n == 0)
+  if (n_fine > ACCESS_RANK_MAX || n > ACCESS_RANK_MAX || n == 0)
     return false;
-  for (int k = 0; k < LEGAL_RANK_MAX; k++)
+  for (int k = 0; k < ACCESS_RANK_MAX; k++)
     before[k] = a->dim[k];
   for (int k = 0; k < n; k++) {
     MlirAttribute g = mlirArrayAttrGetElement(groups, k);
@@ -152,10 +172,10 @@ bool access_read(MlirValue v, struct access *a) {
   MlirOperation def = ir_defining_op(v);
 
   if (mlirOperationIsNull(def) || !buffer_is_view(def)) {
-    *a = (struct access){.root = v, .rank = ir_shape(v, LEGAL_RANK_MAX, a->size)};
-    if (a->rank < 0 || a->rank > LEGAL_RANK_MAX)
+    *a = (struct access){.root = v, .rank = ir_shape(v, ACCESS_RANK_MAX, a->size)};
+    if (a->rank < 0 || a->rank > ACCESS_RANK_MAX)
       return false;
-    ir_shape(v, LEGAL_RANK_MAX, a->size);
+    ir_shape(v, ACCESS_RANK_MAX, a->size);
     a->view_rank = a->rank;
     for (int d = 0; d < a->rank; d++)
       a->dim[d] = d;

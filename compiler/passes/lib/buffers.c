@@ -1,12 +1,14 @@
 /* buffers: see buffers.h. */
 #include "passes/lib/buffers.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "mlir-c/BuiltinAttributes.h"
 #include "mlir-c/BuiltinTypes.h"
 
 #include "base/array.h"
+#include "ir/structured.h"
 
 bool buffer_is_view(MlirOperation op) {
   static const char *const views[] = {"memref.subview",          "memref.cast",    "memref.collapse_shape",
@@ -33,6 +35,23 @@ MlirValue buffer_passed_on(MlirOperation op, intptr_t k) {
   if (ir_is(op, "scf.yield") && k < mlirOperationGetNumResults(parent))
     return mlirOperationGetResult(parent, k);
   return (MlirValue){NULL};
+}
+
+int buffer_kept_dims(MlirOperation op, bool *kept) {
+  MlirAttribute sizes = ir_attr(op, "static_sizes");
+  int64_t shape[IR_MEMREF_RANK_MAX];
+  const int n = (int)mlirDenseArrayGetNumElements(sizes),
+            rank = ir_shape(mlirOperationGetResult(op, 0), IR_MEMREF_RANK_MAX, shape);
+  int k = 0; /* dimensions kept so far */
+
+  assert(n <= IR_MEMREF_RANK_MAX && rank <= n);
+  for (int d = 0; d < n; d++) {
+    const bool all_are_needed = n - d == rank - k;
+    kept[d] = k < rank && (all_are_needed || mlirDenseI64ArrayGetElement(sizes, d) == shape[k]);
+    k += kept[d];
+  }
+  assert(k == rank);
+  return n;
 }
 
 /* ---- accesses --------------------------------------------------------------------------------------- */
@@ -86,39 +105,42 @@ struct buffer_uses buffer_find_uses(struct arena *a, MlirValue root) {
 
 /* ---- order ------------------------------------------------------------------------------------------ */
 
-MlirOperation buffer_ancestor_in(MlirOperation op, MlirBlock block) {
-  while (!mlirOperationIsNull(op) && !mlirBlockEqual(mlirOperationGetBlock(op), block))
-    op = mlirOperationGetParentOperation(op);
-  return op;
-}
-
 bool buffer_is_before(MlirOperation x, MlirOperation y) {
   return !mlirOperationEqual(x, y) && mlirOperationIsBeforeInBlock(x, y);
 }
 
 /* ---- slices ----------------------------------------------------------------------------------------- */
 
-enum { STEPS_MAX = 32 };
+/* A cast changes only the type. */
+static bool is_step(MlirOperation view) {
+  return !ir_is(view, "memref.cast");
+}
 
-/* The views from root to v, first the one of root.  -1 if v is no view of root or too far away. */
-static int steps_to(MlirValue root, MlirValue v, MlirOperation *out) {
-  MlirOperation back[STEPS_MAX];
+/* The number of views between root and v, without casts; -1 if v is no view of root. */
+static int n_steps(MlirValue root, MlirValue v) {
   int n = 0;
 
   while (!mlirValueEqual(v, root)) {
     MlirOperation def = ir_defining_op(v);
-    if (mlirOperationIsNull(def) || !buffer_is_view(def) || n == STEPS_MAX)
+    if (mlirOperationIsNull(def) || !buffer_is_view(def))
       return -1;
-    if (!ir_is(def, "memref.cast")) /* only the type differs */
-      back[n++] = def;
+    n += is_step(def);
     v = mlirOperationGetOperand(def, 0);
   }
-  for (int k = 0; k < n; k++)
-    out[k] = back[n - 1 - k];
   return n;
 }
 
-/* The same view of the same thing, given that their sources are. */
+/* The view from which v is `left` more views away: v's own definition for 0. */
+static MlirOperation step_of(MlirValue v, int left) {
+  MlirOperation def = ir_defining_op(v);
+
+  while (!is_step(def) || left-- > 0)
+    def = ir_defining_op(mlirOperationGetOperand(def, 0));
+  assert(buffer_is_view(def));
+  return def;
+}
+
+/* x and y are the same part of their sources. */
 static bool same_step(MlirOperation x, MlirOperation y) {
   if (mlirOperationEqual(x, y))
     return true;
@@ -135,25 +157,17 @@ static bool same_step(MlirOperation x, MlirOperation y) {
   return true;
 }
 
-static bool constant_index(MlirValue v, int64_t *out) {
-  MlirOperation def = ir_defining_op(v);
-  if (mlirOperationIsNull(def) || !ir_is(def, "arith.constant") || !mlirTypeIsAIndex(mlirValueGetType(v)))
-    return false;
-  *out = mlirIntegerAttrGetValueInt(ir_attr(def, "value"));
-  return true;
-}
-
 /* By how much v grows from one iteration of the loop to the next, if it is the counter or a multiple; 0 otherwise. */
 static int64_t stride_in(MlirOperation loop, MlirValue v) {
   int64_t step, factor = 1;
   MlirOperation def = ir_defining_op(v);
 
-  if (!ir_is(loop, "scf.for") || !constant_index(mlirOperationGetOperand(loop, 2), &step))
+  if (!ir_is(loop, "scf.for") || !ir_int_constant(mlirOperationGetOperand(loop, 2), &step))
     return 0;
   if (!mlirOperationIsNull(def) && ir_is(def, "arith.muli")) {
-    if (constant_index(mlirOperationGetOperand(def, 1), &factor))
+    if (ir_int_constant(mlirOperationGetOperand(def, 1), &factor))
       v = mlirOperationGetOperand(def, 0);
-    else if (constant_index(mlirOperationGetOperand(def, 0), &factor))
+    else if (ir_int_constant(mlirOperationGetOperand(def, 0), &factor))
       v = mlirOperationGetOperand(def, 1);
   }
   MlirBlock body = ir_body(loop);
@@ -188,13 +202,13 @@ static bool move_apart(MlirOperation loop, MlirOperation x, MlirOperation y) {
 }
 
 bool buffer_disjoint_across(MlirOperation loop, MlirValue root, MlirValue x, MlirValue y) {
-  MlirOperation sx[STEPS_MAX], sy[STEPS_MAX];
-  const int nx = steps_to(root, x, sx), ny = steps_to(root, y, sy);
+  const int nx = n_steps(root, x), ny = n_steps(root, y);
 
   for (int k = 0; k < nx && k < ny; k++) {
-    if (move_apart(loop, sx[k], sy[k]))
+    MlirOperation sx = step_of(x, nx - 1 - k), sy = step_of(y, ny - 1 - k);
+    if (move_apart(loop, sx, sy))
       return true;
-    if (!same_step(sx[k], sy[k]))
+    if (!same_step(sx, sy))
       return false;
   }
   return false;
@@ -205,16 +219,16 @@ static bool index_range(MlirValue v, int64_t *lo, int64_t *hi) {
   int64_t lb, ub, step, l2, h2;
   MlirOperation def = ir_defining_op(v);
 
-  if (constant_index(v, lo)) {
+  if (ir_int_constant(v, lo)) {
     *hi = *lo;
     return true;
   }
   if (mlirOperationIsNull(def)) {
     MlirOperation loop = mlirBlockGetParentOperation(mlirBlockArgumentGetOwner(v));
     if (!ir_is(loop, "scf.for") || mlirBlockArgumentGetArgNumber(v) != 0 ||
-        !constant_index(mlirOperationGetOperand(loop, 0), &lb) ||
-        !constant_index(mlirOperationGetOperand(loop, 1), &ub) ||
-        !constant_index(mlirOperationGetOperand(loop, 2), &step) || step <= 0 || lb >= ub)
+        !ir_int_constant(mlirOperationGetOperand(loop, 0), &lb) ||
+        !ir_int_constant(mlirOperationGetOperand(loop, 1), &ub) ||
+        !ir_int_constant(mlirOperationGetOperand(loop, 2), &step) || step <= 0 || lb >= ub)
       return false;
     *lo = lb;
     *hi = lb + (ub - 1 - lb) / step * step;
@@ -242,26 +256,14 @@ struct box {
   int64_t lo[IR_MEMREF_RANK_MAX], hi[IR_MEMREF_RANK_MAX], n[IR_MEMREF_RANK_MAX];
 };
 
-/* Which dimensions a subview keeps: those whose sizes are the result's, from left to right. */
-static void keep_dims(struct box *b, MlirOperation op, int source_rank, MlirAttribute sizes) {
-  int64_t shape[IR_MEMREF_RANK_MAX];
-  const int rank = ir_shape(mlirOperationGetResult(op, 0), IR_MEMREF_RANK_MAX, shape);
-  int kept = 0;
-
-  for (int d = 0; d < source_rank; d++) {
-    const int left = source_rank - d;
-    if (kept < rank && (left == rank - kept || mlirDenseI64ArrayGetElement(sizes, d) == shape[kept]))
-      b->dim[kept++] = b->dim[d];
-  }
-  b->rank = rank;
-}
-
 static bool narrow(struct box *b, MlirOperation op) {
   MlirAttribute offsets = ir_attr(op, "static_offsets"), sizes = ir_attr(op, "static_sizes"),
                 strides = ir_attr(op, "static_strides");
-  const int rank = (int)mlirDenseArrayGetNumElements(offsets);
+  bool kept[IR_MEMREF_RANK_MAX];
+  const int rank = buffer_kept_dims(op, kept);
   intptr_t next = 1;
 
+  b->rank = 0;
   for (int d = 0; d < rank; d++) {
     const int to = b->dim[d];
     int64_t lo = mlirDenseI64ArrayGetElement(offsets, d), hi = lo;
@@ -275,25 +277,27 @@ static bool narrow(struct box *b, MlirOperation op) {
     b->lo[to] += lo;
     b->hi[to] += hi;
     b->n[to] = n;
+    if (kept[d])
+      b->dim[b->rank++] = to;
   }
-  keep_dims(b, op, rank, sizes);
   return true;
 }
 
 /* The smallest box around what v views that can be told. */
 static bool box_of(MlirValue root, MlirValue v, struct box *b) {
-  MlirOperation steps[STEPS_MAX];
-  int n = steps_to(root, v, steps);
+  const int n = n_steps(root, v);
 
   *b = (struct box){0};
   b->rank = ir_shape(root, IR_MEMREF_RANK_MAX, b->n);
-  if (n < 0 || b->rank < 0 || b->rank > IR_MEMREF_RANK_MAX)
+  assert(b->rank <= IR_MEMREF_RANK_MAX);
+  if (n < 0 || b->rank < 0)
     return false;
   for (int d = 0; d < b->rank; d++)
     b->dim[d] = d;
   for (int k = 0; k < n; k++) {
     struct box inner = *b;
-    if (!ir_is(steps[k], "memref.subview") || !narrow(&inner, steps[k]))
+    MlirOperation view = step_of(v, n - 1 - k);
+    if (!ir_is(view, "memref.subview") || !narrow(&inner, view))
       break; /* the view so far contains the rest */
     *b = inner;
   }
@@ -314,16 +318,14 @@ bool buffer_disjoint(MlirValue root, MlirValue x, MlirValue y) {
 }
 
 bool buffer_same_part(MlirValue x, MlirValue y) {
-  MlirOperation sx[STEPS_MAX], sy[STEPS_MAX];
   MlirValue root = buffer_root(x);
   if (!mlirValueEqual(root, buffer_root(y)))
     return false;
-  const int nx = steps_to(root, x, sx), ny = steps_to(root, y, sy);
-
-  if (nx != ny || nx < 0)
+  const int n = n_steps(root, x);
+  if (n < 0 || n != n_steps(root, y))
     return false;
-  for (int k = 0; k < nx; k++)
-    if (!same_step(sx[k], sy[k]))
+  for (int k = 0; k < n; k++)
+    if (!same_step(step_of(x, k), step_of(y, k)))
       return false;
   return true;
 }
@@ -338,13 +340,13 @@ static bool may_precede(MlirValue alloc, MlirOperation write, MlirValue written,
   if (buffer_disjoint(alloc, written, read))
     return false;
   /* the innermost block that has both */
-  while (mlirOperationIsNull(buffer_ancestor_in(write, block))) {
+  while (mlirOperationIsNull(ir_ancestor_in(write, block))) {
     MlirOperation parent = mlirBlockGetParentOperation(block);
     if (mlirOperationIsNull(parent) || mlirOperationIsNull(mlirOperationGetParentOperation(parent)))
       return true;
     block = mlirOperationGetBlock(parent);
   }
-  MlirOperation w = buffer_ancestor_in(write, block), c = buffer_ancestor_in(at, block);
+  MlirOperation w = ir_ancestor_in(write, block), c = ir_ancestor_in(at, block);
   if (mlirOperationEqual(w, c) || buffer_is_before(w, c))
     return true;
   /* below `at`: only an earlier iteration of a loop that the allocation is outside of */

@@ -1,10 +1,13 @@
 /* edit: see edit.h. */
 #include "passes/lib/edit.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "mlir-c/BuiltinAttributes.h"
 #include "mlir-c/BuiltinTypes.h"
+
+#include "base/array.h"
 
 /* ---- places ----------------------------------------------------------------------------------------------------- */
 
@@ -105,23 +108,22 @@ static bool is_erasable(MlirOperation op) {
   return false;
 }
 
-void edit_erase_unused(MlirOperation op) {
-  MlirOperation defs[STRUCTURED_OPERANDS_MAX];
-  int n = 0;
+void edit_erase_unused(struct arena *a, MlirOperation op) {
+  struct ir_ops defs = {0};
 
   if (!is_unused(op))
     return;
-  for (intptr_t i = 0; i < mlirOperationGetNumOperands(op) && n < STRUCTURED_OPERANDS_MAX; i++) {
+  for (intptr_t i = 0; i < mlirOperationGetNumOperands(op); i++) {
     MlirOperation def = ir_defining_op(mlirOperationGetOperand(op, i));
     bool is_known = mlirOperationIsNull(def) || !is_erasable(def);
-    for (int k = 0; k < n; k++)
-      is_known |= mlirOperationEqual(defs[k], def);
+    for (int k = 0; k < defs.n; k++)
+      is_known |= mlirOperationEqual(defs.v[k], def);
     if (!is_known)
-      defs[n++] = def;
+      array_push(a, &defs, def);
   }
   mlirOperationDestroy(op);
-  while (n--)
-    edit_erase_unused(defs[n]);
+  while (defs.n)
+    edit_erase_unused(a, defs.v[--defs.n]);
 }
 
 /* A reshape of a reshape back to the first value's type is that value. */
@@ -235,4 +237,34 @@ MlirValue edit_reshape_init(struct ir_builder *b, MlirValue init, int rank, cons
   at.loc = mlirOperationGetLocation(def);
   return ir_fill(&at, mlirOperationGetOperand(def, 0),
                  edit_reshape_init(&at, mlirOperationGetOperand(def, 1), rank, dims));
+}
+
+/* ---- generics --------------------------------------------------------------------------------------------------- */
+
+void edit_set_maps(MlirOperation generic, int n, MlirAffineMap const *maps) {
+  MlirAttribute v[STRUCTURED_OPERANDS_MAX];
+
+  assert(n <= STRUCTURED_OPERANDS_MAX);
+  for (int i = 0; i < n; i++)
+    v[i] = mlirAffineMapAttrGet(maps[i]);
+  ir_set_attr(generic, "indexing_maps", mlirArrayAttrGet(mlirOperationGetContext(generic), n, v));
+}
+
+void edit_set_iterators(MlirOperation generic, int n, const bool *reduction) {
+  MlirContext ctx = mlirOperationGetContext(generic);
+  MlirAttribute v[STRUCTURED_LOOPS_MAX];
+
+  assert(n <= STRUCTURED_LOOPS_MAX);
+  for (int i = 0; i < n; i++)
+    v[i] = ir_iterator(ctx, reduction[i]);
+  ir_set_attr(generic, "iterator_types", mlirArrayAttrGet(ctx, n, v));
+}
+
+void edit_shift_indices(struct pass_run *run, MlirOperation generic, int by) {
+  struct ir_ops ops = ir_collect_named(run->arena, generic, "linalg.index");
+
+  for (int i = 0; i < ops.n; i++) {
+    MlirAttribute dim = ir_attr(ops.v[i], "dim");
+    ir_set_attr(ops.v[i], "dim", mlirIntegerAttrGet(mlirAttributeGetType(dim), mlirIntegerAttrGetValueInt(dim) + by));
+  }
 }

@@ -1,39 +1,45 @@
-/* edit: changing linalg operations where they stand.
+/* edit: changing linalg operations in place.
  *
- * Our passes go through a list of operations and change each in place: new operands, new maps, a new result type.
- * Users of the result that want the old type get a reshape of the new one; annotations stay with the new one.
+ * Our passes go through a list of operations and change each in place: new operands, new maps, a new result type.  Users
+ * of the result that need the old type get a reshape of the new one; annotations stay with the new one.
  */
 #ifndef PASSES_EDIT_H
 #define PASSES_EDIT_H
 
-#include "ir/structured.h"
 #include "ir/build.h"
+#include "ir/structured.h"
 #include "passes/pass.h"
 
-/* New operations go in front of op and get its location. */
+/* Builds before op, with op's location. */
 struct ir_builder edit_before(struct pass_run *run, MlirOperation op);
-/* New operations go behind op and the annotations of its results. */
+/* Builds after op and the annotations of its results, with op's location. */
 struct ir_builder edit_after(struct pass_run *run, MlirOperation op);
 
 bool edit_is_nkipy(MlirOperation op);
-/* The body of a generic of two inputs is out + left * right.  Extensions of floats and signed integers only: those
- * linalg.matmul does by itself. */
+/* The body of a generic with two inputs is out + left * right, with extensions of floats and of signed integers only,
+ * which linalg.matmul does itself. */
 bool edit_multiplies_and_adds(MlirOperation generic);
 
-/* Uses of v, except by nkipy operations and by `except` (may be null), read `by` from now on. */
+/* Replaces the uses of v, except those by nkipy operations and by `except` (may be null). */
 void edit_replace_data_uses(struct arena *a, MlirValue v, MlirValue by, MlirOperation except);
-/* Erases op if none of its results is used; then the operations that only it used, as far as they have no effect. */
-void edit_erase_unused(MlirOperation op);
-/* Sets the function's type to the types of its body's arguments and of what it returns.  It has a body. */
+/* Erases op if it has results and none is used; then the operations without an effect that only op used.  a: for lists. */
+void edit_erase_unused(struct arena *a, MlirOperation op);
+/* Sets the function's type to the types of its body's arguments and of what it returns.  The function has a body. */
 void edit_retype_function(struct pass_run *run, MlirOperation function);
-/* Tidies up behind a pass: round trips of reshapes; fills, empty tensors, reshapes, transposes, broadcasts and
- * constants that nobody reads. */
+/* Cleans up after a pass: folds reshapes of reshapes that lead back to the first value; erases fills, empty tensors,
+ * reshapes, transposes, broadcasts and constants that are not used. */
 void edit_sweep(struct pass_run *run);
 
-/* v in another shape with as many elements: nothing, the value that v is itself a reshape of, a transpose between a
- * column and a row that were computed, or tensor.collapse_shape and expand_shape.  No dimension is 0. */
+/* v in another shape with the same number of elements: v itself; the value that v is a reshape of; a transpose between a
+ * column and a row that were computed; or tensor.collapse_shape and expand_shape.  No dimension is 0. */
 MlirValue edit_reshape(struct ir_builder *b, MlirValue v, int rank, const int64_t *dims);
-/* What op writes to, in another shape: a new tensor.empty or fill if it is one, otherwise a reshape. */
+/* The destination `init` of an operation in another shape: a new tensor.empty or fill if it is one, otherwise a reshape. */
 MlirValue edit_reshape_init(struct ir_builder *b, MlirValue init, int rank, const int64_t *dims);
+
+/* Sets indexing_maps and iterator_types of a generic. */
+void edit_set_maps(MlirOperation generic, int n, MlirAffineMap const *maps);
+void edit_set_iterators(MlirOperation generic, int n, const bool *reduction);
+/* Adds `by` to the dimension of every linalg.index in the generic. */
+void edit_shift_indices(struct pass_run *run, MlirOperation generic, int by);
 
 #endif

@@ -1,8 +1,12 @@
 /* layout: see layout.h. */
 #include "passes/lib/layout.h"
 
+#include <assert.h>
+
 #include "mlir-c/BuiltinAttributes.h"
 #include "mlir-c/BuiltinTypes.h"
+
+#include "ir/build.h"
 
 static const char layout_name[] = "nkipy.layout", tile_name[] = "nkipy.tile_op";
 
@@ -24,14 +28,16 @@ const char *layout_ints(struct arena *a, int n, const int64_t *v) {
 
 /* ---- reading ---------------------------------------------------------------------------------------------------- */
 
+/* The number of entries, at most LAYOUT_ENTRIES_MAX. */
 static int read_ints(MlirOperation op, const char *name, int64_t *out) {
   MlirAttribute a = ir_attr(op, name);
   if (mlirAttributeIsNull(a) || !mlirAttributeIsADenseI64Array(a))
     return 0;
-  intptr_t n = mlirDenseArrayGetNumElements(a);
-  for (intptr_t i = 0; i < n && i < STRUCTURED_LOOPS_MAX; i++)
+  const intptr_t all = mlirDenseArrayGetNumElements(a);
+  const int n = all < LAYOUT_ENTRIES_MAX ? (int)all : LAYOUT_ENTRIES_MAX;
+  for (int i = 0; i < n; i++)
     out[i] = mlirDenseI64ArrayGetElement(a, i);
-  return n < STRUCTURED_LOOPS_MAX ? (int)n : STRUCTURED_LOOPS_MAX;
+  return n;
 }
 
 static int read_int(MlirOperation op, const char *name, int missing) {
@@ -39,69 +45,63 @@ static int read_int(MlirOperation op, const char *name, int missing) {
   return mlirAttributeIsNull(a) || !mlirAttributeIsAInteger(a) ? missing : (int)mlirIntegerAttrGetValueInt(a);
 }
 
-/* Uses are listed from the last to the first, and earlier annotations win: later reads overwrite earlier ones. */
-static void read_layout_op(MlirOperation op, struct layout *l) {
-  int64_t tile[STRUCTURED_LOOPS_MAX];
-  const int n = read_ints(op, "tile_size", tile);
-
-  l->layout_op = op;
-  l->space = read_int(op, "mem_space", l->space);
-  l->partition_dim = read_int(op, "partition_dim", l->partition_dim);
-  for (int i = 0; i < n; i++)
-    l->tile[i] = tile[i];
-  l->n_tile = n ? n : l->n_tile;
-}
-
-/* True if x stands before y, both in one block. */
+/* x comes before y in their block.  Annotations in different blocks have no order. */
 static bool is_before(MlirOperation x, MlirOperation y) {
-  for (MlirOperation o = x; !mlirOperationIsNull(o); o = mlirOperationGetNextInBlock(o))
-    if (mlirOperationEqual(o, y))
-      return true;
-  return false;
+  return mlirBlockEqual(mlirOperationGetBlock(x), mlirOperationGetBlock(y)) && !mlirOperationEqual(x, y) &&
+         mlirOperationIsBeforeInBlock(x, y);
 }
 
-enum { ANNOTATIONS_MAX = 16 };
+/* The first annotation of v called `name` that has the attribute `attr` (NULL: any); null when there is none. */
+static MlirOperation first_annotation(MlirValue v, const char *name, const char *attr) {
+  MlirOperation first = {NULL};
 
-/* The annotations of v called name, in program order. */
-static int annotations(MlirValue v, const char *name, MlirOperation *out) {
-  int n = 0;
   for (MlirOpOperand u = mlirValueGetFirstUse(v); !mlirOpOperandIsNull(u); u = mlirOpOperandGetNextUse(u)) {
     MlirOperation op = mlirOpOperandGetOwner(u);
-    if (!ir_is(op, name) || n == ANNOTATIONS_MAX)
-      continue;
-    int at = n++;
-    for (; at > 0 && is_before(op, out[at - 1]); at--)
-      out[at] = out[at - 1];
-    out[at] = op;
+    if (ir_is(op, name) && (!attr || !mlirAttributeIsNull(ir_attr(op, attr))) &&
+        (mlirOperationIsNull(first) || is_before(op, first)))
+      first = op;
   }
-  return n;
+  return first;
 }
 
 struct layout layout_read(MlirValue v) {
   struct layout l = {.space = MEM_NONE, .partition_dim = -1};
-  MlirOperation ops[ANNOTATIONS_MAX];
 
-  for (int i = annotations(v, layout_name, ops) - 1; i >= 0; i--)
-    read_layout_op(ops[i], &l);
-  if (annotations(v, tile_name, ops)) {
-    l.tile_op = ops[0];
-    l.n_loop = read_ints(ops[0], "loop_tile_size", l.loop);
+  l.layout_op = first_annotation(v, layout_name, NULL);
+  if (!mlirOperationIsNull(l.layout_op)) {
+    MlirOperation space = first_annotation(v, layout_name, "mem_space");
+    MlirOperation partition = first_annotation(v, layout_name, "partition_dim");
+    MlirOperation tile = first_annotation(v, layout_name, "tile_size");
+    if (!mlirOperationIsNull(space))
+      l.space = read_int(space, "mem_space", MEM_NONE);
+    if (!mlirOperationIsNull(partition))
+      l.partition_dim = read_int(partition, "partition_dim", -1);
+    if (!mlirOperationIsNull(tile))
+      l.n_tile = read_ints(tile, "tile_size", l.tile);
   }
+  l.tile_op = first_annotation(v, tile_name, NULL);
+  if (!mlirOperationIsNull(l.tile_op))
+    l.n_loop = read_ints(l.tile_op, "loop_tile_size", l.loop);
   return l;
 }
 
 /* ---- writing ---------------------------------------------------------------------------------------------------- */
 
-void layout_insert_behind(MlirValue v, MlirOperation op) {
+/* Builds directly after v's definition. */
+static struct ir_builder after_definition(MlirValue v, MlirLocation loc) {
+  struct ir_builder b = {.ctx = mlirLocationGetContext(loc), .loc = loc};
+
   if (mlirValueIsABlockArgument(v)) {
-    mlirBlockInsertOwnedOperation(mlirBlockArgumentGetOwner(v), 0, op);
-    return;
+    b.block = mlirBlockArgumentGetOwner(v);
+    b.before = mlirBlockGetFirstOperation(b.block);
+  } else {
+    b.block = mlirOperationGetBlock(mlirOpResultGetOwner(v));
+    b.before = mlirOperationGetNextInBlock(mlirOpResultGetOwner(v));
   }
-  MlirOperation def = mlirOpResultGetOwner(v);
-  mlirBlockInsertOwnedOperationAfter(mlirOperationGetBlock(def), def, op);
+  return b;
 }
 
-static void move_behind(MlirValue v, MlirOperation op) {
+static void move_after(MlirValue v, MlirOperation op) {
   if (mlirValueIsABlockArgument(v)) {
     MlirOperation first = mlirBlockGetFirstOperation(mlirBlockArgumentGetOwner(v));
     if (!mlirOperationEqual(first, op))
@@ -111,24 +111,30 @@ static void move_behind(MlirValue v, MlirOperation op) {
   mlirOperationMoveAfter(op, mlirOpResultGetOwner(v));
 }
 
-/* The first annotation called name, made if there is none, behind the definition; the others are erased. */
-static MlirOperation only(MlirValue v, const char *name, MlirLocation loc, bool is_wanted) {
-  MlirOperation ops[ANNOTATIONS_MAX];
-  const int n = annotations(v, name, ops);
+/* Erases the annotations of v called `name`, except `kept` (may be null). */
+static void erase_annotations(MlirValue v, const char *name, MlirOperation kept) {
+  MlirOpOperand next;
 
-  for (int i = is_wanted ? 1 : 0; i < n; i++)
-    mlirOperationDestroy(ops[i]);
-  if (!is_wanted)
-    return (MlirOperation){NULL};
-  if (n) {
-    move_behind(v, ops[0]);
-    return ops[0];
+  for (MlirOpOperand u = mlirValueGetFirstUse(v); !mlirOpOperandIsNull(u); u = next) {
+    MlirOperation op = mlirOpOperandGetOwner(u);
+    next = mlirOpOperandGetNextUse(u);
+    if (ir_is(op, name) && !mlirOperationEqual(op, kept))
+      mlirOperationDestroy(op);
   }
-  MlirOperationState st = mlirOperationStateGet(ir_str(name), loc);
-  mlirOperationStateAddOperands(&st, 1, &v);
-  MlirOperation made = mlirOperationCreate(&st);
-  layout_insert_behind(v, made);
-  return made;
+}
+
+/* The first annotation of v called `name`, directly after the definition; a new one if there is none.  Erases the
+ * others. */
+static MlirOperation only_annotation(MlirValue v, const char *name, MlirLocation loc) {
+  MlirOperation op = first_annotation(v, name, NULL);
+
+  if (!mlirOperationIsNull(op)) {
+    erase_annotations(v, name, op);
+    move_after(v, op);
+    return op;
+  }
+  struct ir_builder b = after_definition(v, loc);
+  return ir_op0(&b, name, 1, &v);
 }
 
 static void set_int(MlirOperation op, const char *name, int value) {
@@ -145,11 +151,13 @@ static void set_ints(MlirOperation op, const char *name, int n, const int64_t *v
 }
 
 void layout_write(MlirValue v, const struct layout *l, MlirLocation loc) {
-  MlirOperation tile = only(v, tile_name, loc, l->n_loop > 0);
+  assert(l->n_loop <= LAYOUT_ENTRIES_MAX && l->n_tile <= LAYOUT_ENTRIES_MAX);
   if (l->n_loop)
-    set_ints(tile, "loop_tile_size", l->n_loop, l->loop);
+    set_ints(only_annotation(v, tile_name, loc), "loop_tile_size", l->n_loop, l->loop);
+  else
+    erase_annotations(v, tile_name, (MlirOperation){NULL});
 
-  MlirOperation layout = only(v, layout_name, loc, true);
+  MlirOperation layout = only_annotation(v, layout_name, loc);
   if (l->space != MEM_NONE)
     set_int(layout, "mem_space", l->space);
   else

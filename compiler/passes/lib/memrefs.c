@@ -9,11 +9,11 @@
 
 /* ---- types ----------------------------------------------------------------------------------------------------- */
 
-static MlirAttribute space_attr(MlirContext ctx, int space) {
+static MlirAttribute space_attr(MlirContext ctx, enum mem_space space) {
   return space == MEM_NONE ? mlirAttributeGetNull() : mlirIntegerAttrGet(mlirIntegerTypeGet(ctx, 32), space);
 }
 
-MlirType memrefs_type(MlirContext ctx, MlirType element, int rank, const int64_t *dims, int space) {
+MlirType memrefs_type(MlirContext ctx, MlirType element, int rank, const int64_t *dims, enum mem_space space) {
   return mlirMemRefTypeContiguousGet(element, rank, dims, space_attr(ctx, space));
 }
 
@@ -29,22 +29,13 @@ int64_t memrefs_bits(MlirType element) {
   return (bits + 7) / 8 * 8;
 }
 
-int memrefs_space(MlirValue v) {
+enum mem_space memrefs_space(MlirValue v) {
   MlirType t = mlirValueGetType(v);
   if (!mlirTypeIsAMemRef(t))
     return MEM_NONE;
   MlirAttribute a = mlirMemRefTypeGetMemorySpace(t);
-  return mlirAttributeIsNull(a) || !mlirAttributeIsAInteger(a) ? MEM_NONE : (int)mlirIntegerAttrGetValueInt(a);
-}
-
-bool memrefs_is_on_chip(MlirValue v) {
-  const int s = memrefs_space(v);
-  return s == MEM_SBUF || s == MEM_PSUM;
-}
-
-bool memrefs_is_dram(MlirValue v) {
-  const int s = memrefs_space(v);
-  return s == MEM_HBM || s == MEM_SHARED_HBM;
+  return mlirAttributeIsNull(a) || !mlirAttributeIsAInteger(a) ? MEM_NONE
+                                                               : (enum mem_space)mlirIntegerAttrGetValueInt(a);
 }
 
 /* The type of a view of v: other dimensions and strides, the same elements and memory. */
@@ -148,19 +139,6 @@ MlirValue memrefs_expand(struct ir_builder *b, MlirValue v, const int *end, int 
 
 /* ---- changing the types of views ------------------------------------------------------------------------------- */
 
-/* Which dimensions a subview keeps: those whose sizes are the result's, from left to right. */
-static void kept_dims(MlirOperation op, bool *kept) {
-  MlirAttribute sizes = ir_attr(op, "static_sizes");
-  MlirType t = mlirValueGetType(mlirOperationGetResult(op, 0));
-  const int n = (int)mlirDenseArrayGetNumElements(sizes), rank = (int)mlirShapedTypeGetRank(t);
-
-  for (int d = 0, k = 0; d < n; d++) {
-    kept[d] =
-        k < rank && (n - d == rank - k || mlirDenseI64ArrayGetElement(sizes, d) == mlirShapedTypeGetDimSize(t, k));
-    k += kept[d];
-  }
-}
-
 static MlirType with_strides(MlirType was, MlirType source, int64_t offset, const int64_t *strides) {
   int64_t dims[IR_MEMREF_RANK_MAX];
   const intptr_t rank = mlirShapedTypeGetRank(was);
@@ -178,8 +156,8 @@ static MlirType subview_type(MlirOperation op, MlirType source) {
   int n = 0;
 
   mlirMemRefTypeGetStridesAndOffset(source, strides, &offset);
-  kept_dims(op, kept);
-  for (int d = 0; d < mlirDenseArrayGetNumElements(offsets); d++) {
+  const int rank = buffer_kept_dims(op, kept);
+  for (int d = 0; d < rank; d++) {
     const int64_t at = mlirDenseI64ArrayGetElement(offsets, d), step = mlirDenseI64ArrayGetElement(steps, d);
     offset = offset == dynamic || at == dynamic || strides[d] == dynamic ? dynamic : offset + at * strides[d];
     if (kept[d])

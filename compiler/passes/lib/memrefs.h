@@ -1,26 +1,29 @@
-/* memrefs: creating memref operations: allocations, views with the type they must have, copies, loops over blocks. */
+/* memrefs: makes operations on memrefs: allocations, views with the type that they must have, and copies. */
 #ifndef PASSES_MEMREFS_H
 #define PASSES_MEMREFS_H
 
-#include "ir/build.h"
 #include "base/memory.h"
+#include "ir/build.h"
 #include "passes/pass.h"
 
-/* memref<dims x element, space>, row-major; space is an enum mem_space. */
-MlirType memrefs_type(MlirContext ctx, MlirType element, int rank, const int64_t *dims, int space);
+/* memref<dims x element, space>, row-major. */
+MlirType memrefs_type(MlirContext ctx, MlirType element, int rank, const int64_t *dims, enum mem_space space);
 MlirType memrefs_element(MlirValue v);
-int64_t memrefs_bits(MlirType element); /* of one element in memory: i1 takes a byte */
-int memrefs_space(MlirValue v);         /* enum mem_space, MEM_NONE if it has none */
-bool memrefs_is_on_chip(MlirValue v);   /* in SBUF or PSUM */
-bool memrefs_is_dram(MlirValue v);      /* in Hbm or SharedHbm */
+int64_t memrefs_bits(MlirType element);    /* of one element in memory: i1 takes a byte */
+enum mem_space memrefs_space(MlirValue v); /* MEM_NONE if it has none, or is not a memref */
+static inline bool memrefs_is_on_chip(MlirValue v) {
+  return mem_is_on_chip(memrefs_space(v));
+}
+static inline bool memrefs_is_dram(MlirValue v) {
+  return mem_is_dram(memrefs_space(v));
+}
 
 MlirValue memrefs_alloc(struct ir_builder *b, MlirType type);
 MlirOperation memrefs_copy(struct ir_builder *b, MlirValue from, MlirValue to);
-/* memref.memory operations without results: "memref.dealloc". */
 MlirOperation memrefs_dealloc(struct ir_builder *b, MlirValue v);
 
-/* A part of v with unit strides: first element at[d] if not null, else offset[d].  Dimensions d with drop[d] (extent 1)
- * are left out of the result; drop NULL keeps all. */
+/* A part of v with unit strides.  It begins at index at[d] in dimension d, or at offset[d] where at[d] is null (at NULL:
+ * everywhere).  The result has no dimension d where drop[d] is set (extent 1); drop NULL keeps all. */
 struct memrefs_part {
   const int64_t *offset, *size;
   MlirValue const *at;
@@ -32,16 +35,17 @@ MlirValue memrefs_collapse(struct ir_builder *b, MlirValue v, int n, const int *
 /* Dimension k becomes dimensions end[k-1] … end[k]-1 of the given shape. */
 MlirValue memrefs_expand(struct ir_builder *b, MlirValue v, const int *end, int rank, const int64_t *dims);
 
-/* Whether views of a value of type t, all the way down, can be given other strides and memory: casts, subviews and
- * expand_shape can, a collapse_shape if what it merges stays contiguous.  Not if v is returned or handed on. */
+/* True if v can get type t, and all views of v and of its views can get the strides and the memory that follow.  Casts,
+ * subviews and expand_shape can; a collapse_shape can if what it merges stays contiguous.  False if v is returned, passed
+ * to a call or carried by a loop. */
 bool memrefs_can_retype(MlirValue v, MlirType t);
-/* Gives the views of v the types they have now that v's type has changed; casts go. */
+/* After v's type has changed, gives the views of v the types that follow; removes casts. */
 void memrefs_retype_views(MlirValue v);
 
-/* Removes copies within one memory that nobody needs: what eliminate-same-memspace-copy does. */
+/* Removes copies within one memory that no operation needs: the work of eliminate-same-memspace-copy. */
 void memrefs_drop_copies(struct pass_run *run);
 
-/* v * factor, v + by as index values; factor 1 and constant 0 make nothing. */
+/* v * factor, v + by, of type index; emits nothing for factor 1 and for 0. */
 MlirValue memrefs_times(struct ir_builder *b, MlirValue v, int64_t factor);
 MlirValue memrefs_plus(struct ir_builder *b, MlirValue v, int64_t by);
 

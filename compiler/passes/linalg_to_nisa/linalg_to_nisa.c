@@ -543,7 +543,5 @@ static enum status run_pass(struct pass_run *run) {
 
 const struct pass_def linalg_to_nisa = {
     .name = "linalg-to-nisa",
-    .summary = "Lowers every operation on tiles to NeuronCore instructions: which engine, which memories, which access "
-               "patterns.",
     .run = run_pass,
 };

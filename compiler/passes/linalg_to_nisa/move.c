@@ -181,7 +181,7 @@ static bool starts_well(const struct ln_walk *w, const struct ln_view *v) {
   if (!mlirValueIsNull(f->offset) && !linear_add(&at, f->offset, 1))
     return false;
   const int64_t n = ln_extent(w, ln_partition_atoms(v));
-  return legal_starts_well(&at, n, LEGAL_PARTITIONS, n);
+  return access_starts_well(&at, n, NISA_PARTITIONS, n);
 }
 
 enum status ln_move(struct ln_walk *w, const struct ln_view *dst, const struct ln_view *src, bool is_unsigned) {

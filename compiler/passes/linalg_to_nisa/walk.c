@@ -17,6 +17,7 @@
 #include "mlir-c/BuiltinTypes.h"
 
 #include "nisa/range.h"
+#include "passes/lib/buffers.h"
 #include "passes/lib/edit.h"
 #include "passes/linalg_to_nisa/linalg_to_nisa.h"
 
@@ -220,29 +221,17 @@ static int segment(MlirOperation op, int k) {
   return mlirDenseI32ArrayGetElement(ir_attr(op, "operandSegmentSizes"), k);
 }
 
-/* Which dimensions a rank-reducing subview keeps: any choice of unit dimensions is right, their index is 0. */
-static void kept_dims(MlirOperation op, int rank, bool *kept) {
-  int64_t dims[NISA_RANK_MAX] = {0};
-  int n = ir_shape(mlirOperationGetResult(op, 0), NISA_RANK_MAX, dims), k = 0;
-
-  for (int d = 0; d < rank; d++) {
-    kept[d] = k < n && dense_at(op, "static_sizes", d) == dims[k];
-    k += kept[d];
-  }
-}
-
 static enum status follow_subview(struct ln_walk *w, MlirOperation op, struct ln_view *v) {
   struct ir_builder *b = &w->ln->b;
-  int rank = (int)mlirShapedTypeGetRank(mlirValueGetType(mlirOperationGetOperand(op, 0)));
+  bool kept[IR_MEMREF_RANK_MAX];
+  const int rank = buffer_kept_dims(op, kept);
   int next = 1, from = 0;
-  bool kept[NISA_RANK_MAX];
   struct ln_form old[NISA_RANK_MAX];
 
   if (rank > NISA_RANK_MAX)
     return ln_fail(w->ln, "an operand has %d dimensions", rank);
   if (segment(op, 2) || segment(op, 3))
     return ln_fail(w->ln, "the size or stride of an operand's slice is not known");
-  kept_dims(op, rank, kept);
   memcpy(old, v->index, sizeof old);
   for (int d = 0; d < rank; d++) {
     struct ln_form f = {.n = 0};

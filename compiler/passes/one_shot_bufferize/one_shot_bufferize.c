@@ -327,7 +327,5 @@ static enum status run_pass(struct pass_run *run) {
 
 const struct pass_def one_shot_bufferize = {
     .name = "one-shot-bufferize",
-    .summary = "Gives every tensor a buffer; writes happen in place where no reader needs the old value. Layouts end "
-               "on the buffers, aliased arguments are written in place.",
     .run = run_pass,
 };

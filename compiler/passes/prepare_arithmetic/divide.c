@@ -16,7 +16,7 @@
  * reciprocal's rounding would turn 49/49 into 0.  Those become or stay a divf in a generic's body, for the vector
  * engine's divide.
  */
-#include "passes/prepare_arithmetic/divide.h"
+#include "passes/prepare_arithmetic/prepare_arithmetic.h"
 
 #include <float.h>
 #include <math.h>
@@ -284,7 +284,7 @@ static void rewrite_body(struct pass_run *run, MlirOperation op, const struct st
   }
 }
 
-void divide_rewrite(struct pass_run *run, MlirOperation op) {
+void prepare_divide(struct pass_run *run, MlirOperation op) {
   struct structured s;
 
   if (!structured_read(op, &s) || !mlirOperationGetNumResults(op))

@@ -11,7 +11,7 @@
  * Functions of 16-bit floats are computed in f32, as MLIR rounds them once.  The formulas for log1p and expm1 keep the
  * digits of small x that 1 + x and exp(x) lose; see also trace/unary.c, which writes NumPy's functions so.
  */
-#include "passes/prepare_arithmetic/expand.h"
+#include "passes/prepare_arithmetic/prepare_arithmetic.h"
 
 #include <math.h>
 
@@ -169,7 +169,7 @@ static void expand(struct pass_run *run, MlirOperation generic, MlirOperation op
   mlirOperationDestroy(op);
 }
 
-void expand_rewrite(struct pass_run *run, MlirOperation generic) {
+void prepare_expand(struct pass_run *run, MlirOperation generic) {
   struct ir_ops ops = ir_collect(run->arena, generic, is_lacking, NULL);
 
   for (int i = 0; i < ops.n; i++)

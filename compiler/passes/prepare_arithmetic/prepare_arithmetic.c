@@ -17,11 +17,8 @@
  * reciprocal, sums by their order; everything else is exact.  Linear in operations, but for the users that are looked
  * at to choose a shape.
  */
-#include "passes/prepare_arithmetic/divide.h"
+#include "passes/prepare_arithmetic/prepare_arithmetic.h"
 #include "passes/lib/edit.h"
-#include "passes/prepare_arithmetic/expand.h"
-#include "passes/prepare_arithmetic/normalize.h"
-#include "passes/prepare_arithmetic/windows.h"
 
 static bool is_linalg(MlirOperation op, void *user) {
   (void)user;
@@ -32,22 +29,19 @@ static enum status run_pass(struct pass_run *run) {
   struct ir_ops ops = ir_collect_named(run->arena, run->module, "linalg.generic");
 
   for (int i = 0; i < ops.n; i++)
-    expand_rewrite(run, ops.v[i]);
+    prepare_expand(run, ops.v[i]);
   ops = ir_collect(run->arena, run->module, is_linalg, NULL);
   for (int i = 0; i < ops.n; i++)
-    divide_rewrite(run, ops.v[i]);
+    prepare_divide(run, ops.v[i]);
   ops = ir_collect_named(run->arena, run->module, "linalg.generic");
   for (int i = 0; i < ops.n; i++)
-    windows_rewrite(run, ops.v[i]);
-  enum status st = normalize_shapes(run);
+    prepare_windows(run, ops.v[i]);
+  prepare_shapes(run);
   edit_sweep(run);
-  return st;
+  return ST_OK;
 }
 
 const struct pass_def prepare_arithmetic = {
     .name = "prepare-arithmetic",
-    .summary = "Writes out functions that no engine has, divides by multiplying with reciprocals, turns convolutions "
-               "into matrix products, and gives every operation two dimensions, the first one for the partitions; what "
-               "is broadcast over the partitions becomes an explicit copy.",
     .run = run_pass,
 };

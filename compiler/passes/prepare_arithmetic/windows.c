@@ -17,7 +17,7 @@
  * Left alone: sums of three loops, a loop that is in two dimensions of one operand, dynamic shapes.  Values: the order of
  * summation changes.  Linear in operations and window sizes.
  */
-#include "passes/prepare_arithmetic/windows.h"
+#include "passes/prepare_arithmetic/prepare_arithmetic.h"
 
 #include <string.h>
 
@@ -25,9 +25,9 @@
 #include "mlir-c/BuiltinTypes.h"
 
 #include "ir/internal.h"
+#include "nisa/nisa.h"
 #include "passes/lib/edit.h"
 #include "passes/lib/layout.h"
-#include "passes/prepare_arithmetic/normalize.h"
 
 /* One dimension of an operand: offset + the sum of coef * loop; two terms are a window's position and element. */
 struct dim {
@@ -448,7 +448,7 @@ static bool rewrite_conv(struct windowed *w) {
   y = edit_reshape(&b, y, c.y->rank, dims);
   drop_knobs(w->run, w->op, "the convolution is computed as a matrix product");
   mlirValueReplaceAllUsesOfWith(ir_result(w->op), y);
-  edit_erase_unused(w->op);
+  edit_erase_unused(w->run->arena, w->op);
   return true;
 }
 
@@ -468,7 +468,7 @@ static int only_input(const struct windowed *w) {
         return -1;
       only = o;
     }
-  return normalize_has_op(w->run, w->op, "linalg.index") ? -1 : only;
+  return prepare_has_op(w->run, w->op, "linalg.index") ? -1 : only;
 }
 
 /* Every loop that is reduced is the element of a window of x, the others are the result's dimensions; *n becomes the
@@ -585,7 +585,7 @@ static bool rewrite_chain(struct windowed *w) {
   pass_remark(w->run, ir_defining_op(sum), "the %lld elements of the windows are combined one by one", (long long)n);
   drop_knobs(w->run, w->op, "the window's elements are combined one by one");
   mlirValueReplaceAllUsesOfWith(ir_result(w->op), sum);
-  edit_erase_unused(w->op);
+  edit_erase_unused(w->run->arena, w->op);
   return true;
 }
 
@@ -624,7 +624,7 @@ static int loop_to_free(const struct windowed *w) {
   }
   if (best < 0)
     return -1;
-  const int64_t filled = w->s.extents[best] < NORM_PARTITIONS ? w->s.extents[best] : NORM_PARTITIONS;
+  const int64_t filled = w->s.extents[best] < NISA_PARTITIONS ? w->s.extents[best] : NISA_PARTITIONS;
   return filled >= WORTH_UNFOLDING * plain ? best : -1;
 }
 
@@ -659,12 +659,12 @@ static void rewrite_reduction(struct windowed *w) {
     mlirOperationSetOperand(w->op, o, side->v);
     w->s.maps[o] = map_of(&b, w, side);
   }
-  normalize_set_maps(w->run, w->op, w->s.n_inputs + 1, w->s.maps);
+  edit_set_maps(w->op, w->s.n_inputs + 1, w->s.maps);
 }
 
 /* ---- all -------------------------------------------------------------------------------------------------------- */
 
-void windows_rewrite(struct pass_run *run, MlirOperation op) {
+void prepare_windows(struct pass_run *run, MlirOperation op) {
   struct windowed w;
   if (read_windowed(run, op, &w) && !rewrite_conv(&w) && !rewrite_chain(&w))
     rewrite_reduction(&w);

@@ -13,8 +13,10 @@
 #include "mlir-c/BuiltinAttributes.h"
 #include "mlir-c/BuiltinTypes.h"
 
+#include "nisa/nisa.h"
+#include "passes/lib/edit.h"
 #include "passes/lib/layout.h"
-#include "passes/prepare_arithmetic/normalize.h"
+#include "passes/prepare_arithmetic/prepare_arithmetic.h"
 
 /* ---- combiners ------------------------------------------------------------------------------------------------------ */
 
@@ -92,11 +94,11 @@ static void keep_dims(struct pass_run *run, MlirOperation op, struct structured 
     int64_t old[STRUCTURED_LOOPS_MAX];
     const int rank = ir_shape(mlirOperationGetResult(op, r), STRUCTURED_LOOPS_MAX, old);
     s->maps[s->n_inputs + r] = ir_map(&b, s->n_loops, s->n_loops, results);
-    normalize_result(run, op, s, r, s->n_loops, dims);
+    prepare_result(run, op, s, r, s->n_loops, dims);
     if (rank < s->n_loops)
       keep_tile(mlirOperationGetResult(op, r), s, b.loc);
   }
-  normalize_set_maps(run, op, s->n_inputs + s->n_inits, s->maps);
+  edit_set_maps(op, s->n_inputs + s->n_inits, s->maps);
 }
 
 /* ---- a unit loop in front ------------------------------------------------------------------------------------------------ */
@@ -147,16 +149,12 @@ static void prepend_unit(struct pass_run *run, MlirOperation op, struct structur
   }
   for (int r = 0; r < s->n_inits; r++) {
     s->maps[s->n_inputs + r] = ir_map(&b, s->n_loops + 1, s->n_loops + 1, results);
-    normalize_result(run, op, s, r, s->n_loops + 1, dims);
+    prepare_result(run, op, s, r, s->n_loops + 1, dims);
     prepend_tile(mlirOperationGetResult(op, r), b.loc);
   }
-  struct ir_ops at = ir_collect_named(run->arena, op, "linalg.index");
-  for (int i = 0; i < at.n; i++) {
-    MlirAttribute dim = ir_attr(at.v[i], "dim");
-    ir_set_attr(at.v[i], "dim", mlirIntegerAttrGet(mlirAttributeGetType(dim), mlirIntegerAttrGetValueInt(dim) + 1));
-  }
-  normalize_set_maps(run, op, s->n_inputs + s->n_inits, s->maps);
-  normalize_set_iterators(run, op, s->n_loops + 1, reduction);
+  edit_shift_indices(run, op, 1);
+  edit_set_maps(op, s->n_inputs + s->n_inits, s->maps);
+  edit_set_iterators(op, s->n_loops + 1, reduction);
 }
 
 /* ---- two steps ------------------------------------------------------------------------------------------------------------ */
@@ -168,7 +166,7 @@ static MlirValue combine(struct ir_builder *b, MlirValue const *args, void *user
 /* The input of a reduction of one dimension as [P, N/P] or [1, N]. */
 static void view_as_matrix(struct pass_run *run, MlirOperation op, struct structured *s) {
   struct ir_builder b = edit_before(run, op);
-  const int64_t n = s->extents[0], p = n > NORM_ROW_MAX ? normalize_partitions(n) : 1;
+  const int64_t n = s->extents[0], p = n > PREPARE_ROW_MAX ? prepare_partitions(n) : 1;
 
   mlirOperationSetOperand(op, 0, edit_reshape(&b, mlirOperationGetOperand(op, 0), 2, (int64_t[]){p, n / p}));
   s->n_loops = 2;
@@ -189,7 +187,7 @@ static void retile(MlirValue v, const struct structured *s, MlirLocation loc, st
     return;
   if (first.n_loop == 1 && s->n_loops == 2) {
     first.loop[1] = first.loop[0] < s->extents[1] ? first.loop[0] : s->extents[1];
-    first.loop[0] = s->extents[0] < NORM_PARTITIONS ? s->extents[0] : NORM_PARTITIONS;
+    first.loop[0] = s->extents[0] < NISA_PARTITIONS ? s->extents[0] : NISA_PARTITIONS;
     first.n_loop = 2;
   }
   first.n_tile = 0;
@@ -216,10 +214,10 @@ static void split(struct pass_run *run, MlirOperation op, struct structured *s, 
   s->reduction[0] = false;
   s->maps[1] = ir_map(&b, s->n_loops, s->n_loops, results);
   retile(result, s, b.loc, &scalar);
-  normalize_set_iterators(run, op, s->n_loops, s->reduction);
-  normalize_set_maps(run, op, 2, s->maps);
+  edit_set_iterators(op, s->n_loops, s->reduction);
+  edit_set_maps(op, 2, s->maps);
   if (is_one_step) {
-    normalize_result(run, op, s, 0, s->n_loops, dims);
+    prepare_result(run, op, s, 0, s->n_loops, dims);
     return;
   }
   MlirValue empty = ir_empty_of(&b, ir_tensor_of(element, s->n_loops, dims));
@@ -251,34 +249,24 @@ static void split(struct pass_run *run, MlirOperation op, struct structured *s, 
     layout_write(ir_result(second), &scalar, b.loc);
   }
   if (!mlirOperationIsNull(ir_defining_op(init)))
-    edit_erase_unused(ir_defining_op(init));
+    edit_erase_unused(run->arena, ir_defining_op(init));
   pass_remark(run, op, "reduced in two steps: within the partitions, then across them");
 }
 
 /* ---- all -------------------------------------------------------------------------------------------------------------------- */
 
-static bool has_simple_maps(const struct structured *s) {
-  for (int o = 0; o < s->n_inputs + s->n_inits; o++)
-    for (int r = 0; r < mlirAffineMapGetNumResults(s->maps[o]); r++) {
-      MlirAffineExpr x = mlirAffineMapGetResult(s->maps[o], r);
-      if (!mlirAffineExprIsADim(x) && !mlirAffineExprIsAConstant(x))
-        return false;
-    }
-  return true;
-}
-
-void normalize_reduction(struct pass_run *run, MlirOperation op) {
+void prepare_reduction(struct pass_run *run, MlirOperation op) {
   struct structured s;
   int partition = -1;
 
-  if (!structured_read(op, &s) || !has_simple_maps(&s) || !ir_is(op, "linalg.generic"))
+  if (!structured_read(op, &s) || !structured_has_simple_maps(&s) || !ir_is(op, "linalg.generic"))
     return;
   for (int l = s.n_loops - 1; l >= 0; l--)
     if (!s.reduction[l])
       partition = l;
   if (partition < 0) {
     const struct combiner *c = s.n_inputs == 1 && s.n_inits == 1 && mlirAffineMapIsIdentity(s.maps[0]) &&
-                                       !normalize_has_op(run, op, "linalg.index")
+                                       !prepare_has_op(run, op, "linalg.index")
                                    ? combiner_of(op, &s)
                                    : NULL;
     if (c)
@@ -290,5 +278,5 @@ void normalize_reduction(struct pass_run *run, MlirOperation op) {
   if (mlirAffineMapGetNumResults(s.maps[s.n_inputs]) < 2)
     keep_dims(run, op, &s);
   struct layout l = layout_read(ir_result(op));
-  normalize_inputs(run, op, l.partition_dim > 0 && l.partition_dim < s.n_loops ? l.partition_dim : partition);
+  prepare_inputs(run, op, l.partition_dim > 0 && l.partition_dim < s.n_loops ? l.partition_dim : partition);
 }

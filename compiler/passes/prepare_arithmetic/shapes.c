@@ -8,13 +8,15 @@
  * are broadcast over them: an engine reads each partition's own memory.  Broadcast along the other dimensions is an
  * access pattern and stays.
  */
-#include "passes/prepare_arithmetic/normalize.h"
+#include "passes/prepare_arithmetic/prepare_arithmetic.h"
 
 #include <string.h>
 
 #include "mlir-c/BuiltinAttributes.h"
 #include "mlir-c/BuiltinTypes.h"
 
+#include "nisa/nisa.h"
+#include "passes/lib/edit.h"
 #include "passes/lib/layout.h"
 
 enum form { FORM_NONE, FORM_COLUMN, FORM_ROW, FORM_SPREAD };
@@ -24,8 +26,8 @@ struct shape2 {
   int64_t dims[2];
 };
 
-int64_t normalize_partitions(int64_t n) {
-  for (int64_t p = NORM_PARTITIONS; p > 1; p--)
+int64_t prepare_partitions(int64_t n) {
+  for (int64_t p = NISA_PARTITIONS; p > 1; p--)
     if (n % p == 0)
       return p;
   return 1;
@@ -33,27 +35,12 @@ int64_t normalize_partitions(int64_t n) {
 
 /* ---- changing an operation ---------------------------------------------------------------------------------------- */
 
-void normalize_set_maps(struct pass_run *run, MlirOperation op, int n, MlirAffineMap const *maps) {
-  MlirAttribute v[STRUCTURED_OPERANDS_MAX];
-  for (int i = 0; i < n; i++)
-    v[i] = mlirAffineMapAttrGet(maps[i]);
-  ir_set_attr(op, "indexing_maps", mlirArrayAttrGet(run->ir->ctx, n, v));
-}
-
-void normalize_set_iterators(struct pass_run *run, MlirOperation op, int n, const bool *reduction) {
-  MlirAttribute v[STRUCTURED_LOOPS_MAX];
-  for (int i = 0; i < n; i++)
-    v[i] = mlirAttributeParseGet(
-        run->ir->ctx, ir_str(reduction[i] ? "#linalg.iterator_type<reduction>" : "#linalg.iterator_type<parallel>"));
-  ir_set_attr(op, "iterator_types", mlirArrayAttrGet(run->ir->ctx, n, v));
-}
-
-bool normalize_has_op(struct pass_run *run, MlirOperation op, const char *name) {
+bool prepare_has_op(struct pass_run *run, MlirOperation op, const char *name) {
   return ir_collect_named(run->arena, op, name).n > 0;
 }
 
-void normalize_result(struct pass_run *run, MlirOperation op, const struct structured *s, int r, int rank,
-                      const int64_t *dims) {
+void prepare_result(struct pass_run *run, MlirOperation op, const struct structured *s, int r, int rank,
+                    const int64_t *dims) {
   struct ir_builder before = edit_before(run, op), behind = edit_after(run, op);
   MlirValue result = mlirOperationGetResult(op, r), init = mlirOperationGetOperand(op, s->n_inputs + r);
   int64_t old[STRUCTURED_LOOPS_MAX];
@@ -70,7 +57,7 @@ void normalize_result(struct pass_run *run, MlirOperation op, const struct struc
     first = mlirOpResultGetOwner(mlirOperationGetOperand(first, 0));
   edit_replace_data_uses(run->arena, result, back, first);
   if (!mlirOperationIsNull(ir_defining_op(init)))
-    edit_erase_unused(ir_defining_op(init));
+    edit_erase_unused(run->arena, ir_defining_op(init));
 }
 
 /* ---- which form a value of rank 1 takes ------------------------------------------------------------------------------ */
@@ -142,7 +129,7 @@ static enum form form_of_fused(MlirValue v, int64_t n) {
 }
 
 static enum form fast_form(int64_t n) {
-  return n > NORM_ROW_MAX && normalize_partitions(n) > 1 ? FORM_SPREAD : FORM_ROW;
+  return n > PREPARE_ROW_MAX && prepare_partitions(n) > 1 ? FORM_SPREAD : FORM_ROW;
 }
 
 /* True if operand o of an operation with one loop can be looked at in another shape: it has an element per turn, or one
@@ -162,26 +149,26 @@ static bool is_plain(MlirOperation op, const struct structured *s, int o, int64_
 static struct shape2 choose_shape(struct pass_run *run, MlirOperation op, const struct structured *s, int64_t n) {
   struct layout l = layout_read(ir_result(op));
   const int64_t tile = l.n_loop ? l.loop[0] : l.n_tile ? l.tile[0] : 0;
-  bool is_plain_op = !normalize_has_op(run, op, "linalg.index");
+  bool is_plain_op = !prepare_has_op(run, op, "linalg.index");
   enum form f = form_of_fused(ir_result(op), n);
 
   for (int o = 0; o < s->n_inputs + s->n_inits; o++)
     is_plain_op &= is_plain(op, s, o, n);
   if (n == 1)
     f = FORM_ROW;
-  else if (!f && normalize_has_op(run, op, "tensor.extract")) /* a gather: an index per partition */
+  else if (!f && prepare_has_op(run, op, "tensor.extract")) /* a gather: an index per partition */
     f = FORM_COLUMN;
   else if (!f && tile)
-    f = tile <= NORM_PARTITIONS ? FORM_COLUMN : FORM_ROW;
+    f = tile <= NISA_PARTITIONS ? FORM_COLUMN : FORM_ROW;
   for (int o = 0; !f && o < s->n_inputs; o++)
     f = form_of_source(mlirOperationGetOperand(op, o), n);
   if (!f)
     f = form_of_users(ir_result(op), n, 0);
   if (!f)
     f = fast_form(n);
-  if (f == FORM_SPREAD && (!is_plain_op || tile || normalize_partitions(n) == 1))
+  if (f == FORM_SPREAD && (!is_plain_op || tile || prepare_partitions(n) == 1))
     f = FORM_ROW;
-  const int64_t p = f == FORM_COLUMN ? n : f == FORM_ROW ? 1 : normalize_partitions(n);
+  const int64_t p = f == FORM_COLUMN ? n : f == FORM_ROW ? 1 : prepare_partitions(n);
   return (struct shape2){f, {p, n / p}};
 }
 
@@ -220,25 +207,6 @@ static MlirAffineMap renamed(struct ir_builder *b, MlirAffineMap m, const struct
   return ir_map(b, 2, n, results);
 }
 
-static void shift_indices(struct pass_run *run, MlirOperation op, int by) {
-  struct ir_ops at = ir_collect_named(run->arena, op, "linalg.index");
-  for (int i = 0; i < at.n; i++) {
-    MlirAttribute dim = ir_attr(at.v[i], "dim");
-    ir_set_attr(at.v[i], "dim", mlirIntegerAttrGet(mlirAttributeGetType(dim), mlirIntegerAttrGetValueInt(dim) + by));
-  }
-}
-
-/* True if every map is made of loops and constants, which is all that is understood here. */
-static bool has_simple_maps(const struct structured *s) {
-  for (int o = 0; o < s->n_inputs + s->n_inits; o++)
-    for (int r = 0; r < mlirAffineMapGetNumResults(s->maps[o]); r++) {
-      MlirAffineExpr x = mlirAffineMapGetResult(s->maps[o], r);
-      if (!mlirAffineExprIsADim(x) && !mlirAffineExprIsAConstant(x))
-        return false;
-    }
-  return true;
-}
-
 static void raise_rank(struct pass_run *run, MlirOperation op, const struct structured *s) {
   const int64_t n = s->n_loops ? s->extents[0] : 1, one[] = {1, 1};
   const struct shape2 to = choose_shape(run, op, s, n);
@@ -258,15 +226,15 @@ static void raise_rank(struct pass_run *run, MlirOperation op, const struct stru
   }
   for (int r = 0; r < s->n_inits; r++) {
     maps[s->n_inputs + r] = ir_identity_map(&b, 2);
-    normalize_result(run, op, s, r, 2, to.dims);
+    prepare_result(run, op, s, r, 2, to.dims);
     annotate_2d(mlirOperationGetResult(op, r), &to, b.loc);
   }
   if (!ir_is(op, "linalg.generic"))
     return;
-  normalize_set_maps(run, op, s->n_inputs + s->n_inits, maps);
-  normalize_set_iterators(run, op, 2, (const bool[]){false, false});
+  edit_set_maps(op, s->n_inputs + s->n_inits, maps);
+  edit_set_iterators(op, 2, (const bool[]){false, false});
   if (to.form == FORM_ROW)
-    shift_indices(run, op, 1);
+    edit_shift_indices(run, op, 1);
 }
 
 /* ---- inputs ------------------------------------------------------------------------------------------------------------- */
@@ -311,7 +279,7 @@ static MlirValue broadcast(struct ir_builder *b, MlirValue v, int rank, int64_t 
   return ir_result(ir_linalg_copying(b, "linalg.broadcast", narrow, empty, attr));
 }
 
-void normalize_inputs(struct pass_run *run, MlirOperation op, int partition) {
+void prepare_inputs(struct pass_run *run, MlirOperation op, int partition) {
   struct structured s;
   struct ir_builder b = edit_before(run, op);
   bool changed = false;
@@ -341,7 +309,7 @@ void normalize_inputs(struct pass_run *run, MlirOperation op, int partition) {
     changed = true;
   }
   if (changed)
-    normalize_set_maps(run, op, s.n_inputs + s.n_inits, s.maps);
+    edit_set_maps(op, s.n_inputs + s.n_inits, s.maps);
 }
 
 /* ---- all ---------------------------------------------------------------------------------------------------------------- */
@@ -351,15 +319,15 @@ static void normalize_elementwise(struct pass_run *run, MlirOperation op) {
 
   structured_read(op, &s);
   if (s.n_loops < 2) {
-    if (!has_simple_maps(&s))
+    if (!structured_has_simple_maps(&s))
       return;
     raise_rank(run, op, &s);
     structured_read(op, &s);
   }
-  if (normalize_has_op(run, op, "tensor.extract")) /* its inputs are indices, read by the DMA */
+  if (prepare_has_op(run, op, "tensor.extract")) /* its inputs are indices, read by the DMA */
     return;
   struct layout l = layout_read(ir_result(op));
-  normalize_inputs(run, op, l.partition_dim > 0 && l.partition_dim < s.n_loops ? l.partition_dim : 0);
+  prepare_inputs(run, op, l.partition_dim > 0 && l.partition_dim < s.n_loops ? l.partition_dim : 0);
 }
 
 /* A fill that somebody else than an operation's init reads. */
@@ -375,9 +343,9 @@ static void normalize_fill(struct pass_run *run, MlirOperation fill) {
   enum form f = form_of_users(ir_result(fill), n, 0);
   if (!f)
     f = fast_form(n);
-  const int64_t p = f == FORM_COLUMN ? n : f == FORM_ROW ? 1 : normalize_partitions(n);
+  const int64_t p = f == FORM_COLUMN ? n : f == FORM_ROW ? 1 : prepare_partitions(n);
   structured_read(fill, &s);
-  normalize_result(run, fill, &s, 0, 2, (int64_t[]){p, n / p});
+  prepare_result(run, fill, &s, 0, 2, (int64_t[]){p, n / p});
 }
 
 static bool is_static(const struct structured *s) {
@@ -396,7 +364,7 @@ static bool is_wanted(MlirOperation op, void *user) {
   return fills ? s.kind == SK_FILL : structured_is_elementwise(&s) || s.kind == SK_REDUCTION;
 }
 
-enum status normalize_shapes(struct pass_run *run) {
+void prepare_shapes(struct pass_run *run) {
   bool fills = false;
   struct ir_ops ops = ir_collect(run->arena, run->module, is_wanted, &fills);
 
@@ -404,7 +372,7 @@ enum status normalize_shapes(struct pass_run *run) {
     struct structured s;
     structured_read(ops.v[i], &s);
     if (s.kind == SK_REDUCTION)
-      normalize_reduction(run, ops.v[i]);
+      prepare_reduction(run, ops.v[i]);
     else
       normalize_elementwise(run, ops.v[i]);
   }
@@ -412,5 +380,4 @@ enum status normalize_shapes(struct pass_run *run) {
   ops = ir_collect(run->arena, run->module, is_wanted, &fills);
   for (int i = 0; i < ops.n; i++)
     normalize_fill(run, ops.v[i]);
-  return ST_OK;
 }

@@ -1,0 +1,38 @@
+/* prepare_arithmetic: the steps of the pass, each in a file of its own.  prepare_arithmetic.c describes the pass. */
+#ifndef PASSES_PREPARE_ARITHMETIC_H
+#define PASSES_PREPARE_ARITHMETIC_H
+
+#include "ir/structured.h"
+#include "passes/pass.h"
+
+/* A row of this many elements is one instruction of about as many cycles.  That is less than the DMA descriptors cost that
+ * spread it over the partitions. */
+enum { PREPARE_ROW_MAX = 512 };
+
+/* expand.c: replaces functions that no engine has, in the body of `generic`. */
+void prepare_expand(struct pass_run *run, MlirOperation generic);
+/* divide.c: replaces divisions of floats by op, a linalg operation, where possible; may erase op. */
+void prepare_divide(struct pass_run *run, MlirOperation op);
+/* windows.c: a convolution becomes a matrix product; any other linalg.generic gets maps that leave a loop for the
+ * partitions.  May erase op. */
+void prepare_windows(struct pass_run *run, MlirOperation op);
+/* shapes.c: gives every operation two dimensions, the first for the partitions. */
+void prepare_shapes(struct pass_run *run);
+
+/* ---- between shapes.c and reduce.c --------------------------------------------------------------------------------- */
+
+/* The largest divisor of n that is at most NISA_PARTITIONS. */
+int64_t prepare_partitions(int64_t n);
+bool prepare_has_op(struct pass_run *run, MlirOperation op, const char *name);
+/* Gives result r of op, and its init, another shape; users other than annotations get a reshape.  The caller sets the
+ * maps. */
+void prepare_result(struct pass_run *run, MlirOperation op, const struct structured *s, int r, int rank,
+                    const int64_t *dims);
+/* Gives every input of the generic op full rank: its dimension d is loop d, or has extent 1 (map result 0) where the input
+ * lacks the loop.  An input that lacks loop `partition` is copied along it by linalg.broadcast.  Inputs with other maps
+ * (permuted, or with computed indices) do not change. */
+void prepare_inputs(struct pass_run *run, MlirOperation op, int partition);
+/* reduce.c */
+void prepare_reduction(struct pass_run *run, MlirOperation op);
+
+#endif
