@@ -24,6 +24,7 @@
 #include "mlir-c/BuiltinTypes.h"
 
 #include "passes/lib/buffers.h"
+#include "passes/lib/edit.h"
 #include "passes/lib/layout.h"
 #include "passes/lib/memrefs.h"
 
@@ -220,22 +221,24 @@ static void copy_out(struct pass_run *run, MlirOperation op) {
   }
 }
 
-/* The function's type from its block and what it returns; of a declaration, from what it says. */
-static void retype_function(struct pass_run *run, MlirOperation function) {
+/* All memrefs of a declaration's type are in shared HBM. */
+static void retype_declaration(struct pass_run *run, MlirOperation function) {
   MlirType was = mlirTypeAttrGetValue(ir_attr(function, "function_type"));
-  MlirBlock body = ir_body(function);
   const intptr_t n = mlirFunctionTypeGetNumInputs(was), m = mlirFunctionTypeGetNumResults(was);
-  MlirType *in = arena_new_array(run->arena, MlirType, (size_t)n);
-  MlirType *out = arena_new_array(run->arena, MlirType, (size_t)m);
+  MlirType *types = arena_new_array(run->arena, MlirType, (size_t)(n + m));
 
   for (intptr_t k = 0; k < n; k++)
-    in[k] = mlirBlockIsNull(body) ? shared(mlirFunctionTypeGetInput(was, k))
-                                  : mlirValueGetType(mlirBlockGetArgument(body, k));
+    types[k] = shared(mlirFunctionTypeGetInput(was, k));
   for (intptr_t k = 0; k < m; k++)
-    out[k] = mlirBlockIsNull(body) ? shared(mlirFunctionTypeGetResult(was, k))
-                                   : mlirValueGetType(mlirOperationGetOperand(mlirBlockGetTerminator(body), k));
-  MlirType now = mlirFunctionTypeGet(run->ir->ctx, n, in, m, out);
-  mlirOperationSetInherentAttributeByName(function, ir_str("function_type"), mlirTypeAttrGet(now));
+    types[n + k] = shared(mlirFunctionTypeGetResult(was, k));
+  ir_set_attr(function, "function_type", mlirTypeAttrGet(mlirFunctionTypeGet(run->ir->ctx, n, types, m, types + n)));
+}
+
+static void retype_function(struct pass_run *run, MlirOperation function) {
+  if (mlirBlockIsNull(ir_body(function)))
+    retype_declaration(run, function);
+  else
+    edit_retype_function(run, function);
 }
 
 static void retype_globals(struct pass_run *run) {

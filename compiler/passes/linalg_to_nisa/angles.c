@@ -3,10 +3,11 @@
  *     cos(x)      = sin(pi/2 - |x|), pi/2 in two parts: the difference keeps its digits where the cosine is near 0
  *     atan2(y, x)   r = arctan(min(|x|, |y|) / max(|x|, |y|)); if |y| > |x|: pi/2 - r; if x < 0: pi - r; the sign of y
  *
- * The quotient is within 0…1, for the table of arctan is good up to pi/2 only (nki.md §6.1).  Where both are equal it is 1,
- * also for two infinities, and where the smaller is 0 it is 0, also for two zeros.  The sign of a zero counts: -0 is
- * told from 0 by its reciprocal.  A positive constant x, as in arctan(y) = atan2(y, 1), needs about half of this.
+ * The quotient is in [0, 1], because the table of arctan ends at pi/2 (nki.md §6.1).  If both operands are equal the
+ * quotient is 1, also for two infinities; if the smaller one is 0 it is 0, also for two zeros.  The sign of a zero counts:
+ * the reciprocal tells -0 from 0.  A positive constant x, as in arctan(y) = atan2(y, 1), needs about half of the steps.
  */
+#include <assert.h>
 #include <math.h>
 
 #include "mlir-c/BuiltinAttributes.h"
@@ -18,9 +19,9 @@
 #define PI 3.14159265358979323846
 #define HALF_PI (PI / 2)
 
-enum { TEMPS_MAX = 8 };
+enum { TEMPS_MAX = 8 }; /* of ln_arctan2, which needs the most */
 
-/* Instructions one after the other on tiles of the same shape; after an error nothing happens any more. */
+/* A sequence of instructions on tiles of the same shape.  After an error the others are not emitted. */
 struct steps {
   struct ln_body *b;
   ln_atoms atoms;
@@ -42,12 +43,8 @@ static enum status end(struct steps *s) {
 }
 
 static struct ln_view *temp(struct steps *s, MlirType t) {
-  struct ln_view *v = s->st ? NULL : ln_temp_like(s->b, t, s->atoms);
-  if (v)
-    s->temps[s->n++] = v;
-  else if (!s->st)
-    s->st = ln_fail(s->b->w->ln, "it needs more than %d buffers", LN_VIEWS_MAX);
-  return v;
+  assert(s->n < TEMPS_MAX);
+  return s->temps[s->n++] = ln_temp_like(s->b, t, s->atoms);
 }
 
 static struct ln_arg number(struct steps *s, double v) {
@@ -96,13 +93,12 @@ enum status ln_cos(struct ln_body *b, const struct ln_view *dst, const struct ln
   return end(&s);
 }
 
-/* An operand as data, whatever it is. */
+/* An operand as data, also if it is a scalar. */
 static struct ln_view *data_of(struct steps *s, const struct ln_arg *x) {
   if (x->view || s->st)
     return (struct ln_view *)x->view;
   struct ln_view *v = temp(s, s->f32);
-  if (v)
-    s->st = ln_set(s->b->w, v, x->scalar);
+  s->st = ln_set(s->b->w, v, x->scalar);
   return v;
 }
 
@@ -114,7 +110,7 @@ static bool is_positive(const struct ln_arg *x) {
 
 enum status ln_arctan2(struct ln_body *b, const struct ln_view *dst, struct ln_arg y_arg, struct ln_arg x_arg) {
   struct steps s = begin(b, ln_view_atoms(dst));
-  const bool right = is_positive(&x_arg); /* of the axis: x is a positive constant */
+  const bool right = is_positive(&x_arg); /* (x, y) is in the right half-plane for all y */
   const struct ln_view *y = data_of(&s, &y_arg), *x = right ? NULL : data_of(&s, &x_arg);
   struct ln_view *r = temp(&s, s.f32), *u = temp(&s, s.f32), *is_steep = temp(&s, s.bit), *bits = temp(&s, s.bit),
                  *more_bits = temp(&s, s.bit);

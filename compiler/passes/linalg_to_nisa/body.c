@@ -4,9 +4,9 @@
  *     %u = math.exp %t                     ==>     tensor_tensor_arith(t, a, b, multiply)
  *     linalg.yield %u                              activation(out, t, exp); nisa.release t
  *
- * Each operation goes over the whole tile at once.  A value that all elements share stays a scalar, linalg.index and what
- * is linear in it stays a formula until data is needed; a value lacks the loops it does not depend on.  The last
- * operation writes the result, the others buffers in SBUF that are released behind their last use.
+ * Each operation goes over the whole tile at once.  A value that all elements share stays a scalar; linalg.index, and what
+ * is linear in it, stays a formula until an instruction needs it as data.  A value has only the loops that it depends on.
+ * The last operation writes the result, the others write buffers in SBUF, which are released after their last use.
  */
 #include <string.h>
 
@@ -60,8 +60,6 @@ enum status ln_target(struct ln_body *b, MlirValue result, ln_atoms atoms, struc
     if (mlirTypeIsNull(t))
       return ln_fail(b->w->ln, "no engine computes on a type as wide as this");
     *out = ln_temp(b->w, t, MEM_SBUF, b->par, atoms | b->par);
-    if (!*out)
-      return ln_fail(b->w->ln, "it needs more than %d buffers", LN_VIEWS_MAX);
   }
   ln_define(b, (struct ln_value){.v = result, .kind = LN_MANY, .at = *out});
   return ST_OK;
@@ -79,7 +77,7 @@ enum status ln_iota(struct ln_walk *w, ln_atoms par, const struct ln_view *dst, 
     return st;
   for (int k = 0; k < s.n; k++)
     for (int t = 0; t < position->n; t++)
-      if (position->term[t].atom == s.atom[k]) /* tiles without partitions start with an extra 1 */
+      if (position->term[t].atom == s.atom[k]) /* a tile without partitions starts with an extra 1 */
         coef[k + (s.n_par == 0)] = position->term[t].coef;
   MlirValue offset = ir_index(b, position->constant);
   if (!mlirValueIsNull(position->offset))
@@ -104,11 +102,9 @@ enum status ln_materialize(struct ln_body *b, struct ln_value *x, struct ln_view
   ln_atoms atoms = b->par;
   if (mlirTypeIsNull(t)) /* positions may pass through i64 */
     t = mlirIntegerTypeGet(w->ln->b.ctx, 32);
-  for (int k = 0; x->kind == LN_POSITION && k < x->position.n; k++)
-    atoms |= (ln_atoms)1 << x->position.term[k].atom;
+  if (x->kind == LN_POSITION)
+    atoms |= ln_form_atoms(&x->position);
   struct ln_view *v = ln_temp(w, t, MEM_SBUF, b->par, atoms);
-  if (!v)
-    return ln_fail(w->ln, "it needs more than %d buffers", LN_VIEWS_MAX);
   st = x->kind == LN_ONE ? ln_set(w, v, x->one) : ln_iota(w, b->par, v, &x->position);
   x->kind = LN_MANY;
   x->at = *out = v;
@@ -117,8 +113,8 @@ enum status ln_materialize(struct ln_body *b, struct ln_value *x, struct ln_view
 
 /* ---- lifetimes -------------------------------------------------------------------------------------------------- */
 
-/* True if an operation behind `at` in the block uses v. */
-static bool is_used_behind(struct ln_body *b, MlirOperation at, MlirValue v) {
+/* An operation after `at` in the block uses v. */
+static bool is_used_after(struct ln_body *b, MlirOperation at, MlirValue v) {
   for (MlirOpOperand u = mlirValueGetFirstUse(v); !mlirOpOperandIsNull(u); u = mlirOpOperandGetNextUse(u)) {
     MlirOperation user = mlirOpOperandGetOwner(u);
     if (!mlirBlockEqual(mlirOperationGetBlock(user), b->block))
@@ -136,7 +132,7 @@ static void release(struct ln_body *b, struct ln_view *v) {
   v->is_temp = false;
 }
 
-/* Releases the buffers whose values nothing behind `at` needs. */
+/* Releases the buffers whose values no operation after `at` needs. */
 static void release_dead(struct ln_body *b, MlirOperation at) {
   for (int k = 0; k < b->values.n; k++) {
     struct ln_view *v = b->values.v[k].kind == LN_MANY ? b->values.v[k].at : NULL;
@@ -144,7 +140,7 @@ static void release_dead(struct ln_body *b, MlirOperation at) {
     if (!v || !v->is_temp)
       continue;
     for (int j = 0; j < b->values.n && !live; j++)
-      live = b->values.v[j].kind == LN_MANY && b->values.v[j].at == v && is_used_behind(b, at, b->values.v[j].v);
+      live = b->values.v[j].kind == LN_MANY && b->values.v[j].at == v && is_used_after(b, at, b->values.v[j].v);
     if (!live)
       release(b, v);
   }
@@ -164,7 +160,7 @@ static bool is_pure_scalar(MlirOperation op) {
          ((n.length > 6 && !memcmp(n.data, "arith.", 6)) || (n.length > 5 && !memcmp(n.data, "math.", 5)));
 }
 
-/* An operation on scalars is done once, in front of the generic. */
+/* An operation on scalars is done once, before the generic. */
 static void hoist(struct ln_body *b, MlirOperation op) {
   MlirOperation copy = mlirOperationClone(op);
   for (intptr_t k = 0; k < mlirOperationGetNumOperands(op); k++)
@@ -185,7 +181,7 @@ static bool is_wide_integer(MlirType t) {
   return mlirTypeIsAIndex(t) || (mlirTypeIsAInteger(t) && mlirIntegerTypeGetWidth(t) >= 32);
 }
 
-/* The formula of a or b: constants and index scalars, too. */
+/* v as a formula: a position, a constant, or an index that all elements share.  False if it is none of these. */
 static bool position_of(struct ln_body *b, MlirValue v, struct ln_form *out) {
   struct ln_value *x = ln_value_of(b, v);
   if (x->kind == LN_MANY)
@@ -210,20 +206,6 @@ static void scale(struct ln_body *b, struct ln_form *f, int64_t c) {
     f->offset = ir_binary(&b->w->ln->b, "arith.muli", f->offset, ir_index(&b->w->ln->b, c));
 }
 
-static void accumulate(struct ln_body *b, struct ln_form *f, const struct ln_form *g) {
-  f->constant += g->constant;
-  if (!mlirValueIsNull(g->offset))
-    f->offset = mlirValueIsNull(f->offset) ? g->offset : ir_binary(&b->w->ln->b, "arith.addi", f->offset, g->offset);
-  for (int k = 0; k < g->n; k++) {
-    int j = 0;
-    while (j < f->n && f->term[j].atom != g->term[k].atom)
-      j++;
-    if (j == f->n)
-      f->term[f->n++] = (struct ln_term){g->term[k].atom, 0};
-    f->term[j].coef += g->term[k].coef;
-  }
-}
-
 /* Sums, multiples and casts of positions are positions. */
 static bool fold_position(struct ln_body *b, MlirOperation op) {
   MlirValue r = mlirOperationGetResult(op, 0);
@@ -244,7 +226,7 @@ static bool fold_position(struct ln_body *b, MlirOperation op) {
     } else {
       if (ir_is(op, "arith.subi"))
         scale(b, &g, -1);
-      accumulate(b, &f, &g);
+      ln_add_form(&b->w->ln->b, &f, &g, 1);
     }
   } else if (!ir_is(op, "arith.index_cast") && !ir_is(op, "arith.index_castui") && !ir_is(op, "arith.extsi") &&
              !ir_is(op, "arith.extui") && !ir_is(op, "arith.trunci")) {

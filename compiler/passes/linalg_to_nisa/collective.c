@@ -11,8 +11,6 @@
 #include "ir/ir.h"
 #include "passes/lib/buffers.h"
 
-enum { SAYS_MAX = 7 };
-
 MlirAttribute ln_collective_of(MlirOperation module, MlirOperation call) {
   MlirStringRef callee = mlirFlatSymbolRefAttrGetValue(ir_attr(call, "callee"));
   MlirOperation f = mlirBlockGetFirstOperation(mlirModuleGetBody(mlirModuleFromOperation(module)));
@@ -72,12 +70,12 @@ static MlirValue new_result(struct ln *ln, MlirValue result) {
 
 enum status ln_lower_collective(struct ln *ln, MlirAttribute what) {
   const enum nisa_kind kind = kind_of(what);
-  struct ln_attr says[SAYS_MAX + 1] = {{NULL, {NULL}}};
+  struct ln_attr attrs[LN_ATTRS_MAX + 1] = {{NULL, {NULL}}};
   int n = 0;
 
   if (kind == NISA_KIND_COUNT || mlirOperationGetNumOperands(ln->op) != 1 || mlirOperationGetNumResults(ln->op) != 1 ||
-      mlirDictionaryAttrGetNumElements(what) > SAYS_MAX)
-    return ln_fail(ln, "its nkipy.collective is none that is known");
+      mlirDictionaryAttrGetNumElements(what) > LN_ATTRS_MAX)
+    return ln_fail(ln, "its nkipy.collective is not a known one");
   MlirValue given = mlirOperationGetOperand(ln->op, 0), result = mlirOperationGetResult(ln->op, 0);
   if (!mlirTypeIsAMemRef(mlirValueGetType(given)) || !mlirTypeIsAMemRef(mlirValueGetType(result)))
     return ln_fail(ln, "it is not on buffers");
@@ -89,8 +87,8 @@ enum status ln_lower_collective(struct ln *ln, MlirAttribute what) {
     MlirNamedAttribute a = mlirDictionaryAttrGetElement(what, k);
     MlirStringRef name = mlirIdentifierStr(a.name);
     if (!mlirStringRefEqual(name, ir_str("kind")))
-      says[n++] = (struct ln_attr){arena_strndup(ln->run->arena, name.data, name.length), a.attribute};
+      attrs[n++] = (struct ln_attr){arena_strndup(ln->run->arena, name.data, name.length), a.attribute};
   }
-  ln_emit(ln, kind, NISA_ENGINE_DMA, operands, says);
+  ln_emit(ln, kind, NISA_ENGINE_DMA, operands, attrs);
   return ST_OK;
 }

@@ -1,18 +1,19 @@
-/* combine: two instructions that one does as well.
+/* combine: replaces two instructions by one that does the work of both.
  *
  *     tensor_copy(t, psum); op(y, t)                           ==>  op(y, psum)
  *     tensor_scalar(t, x, a, op0); tensor_scalar(y, t, b, op1)     tensor_scalar(y, x, a, b, op0, op1)
  *     tensor_scalar(t, x, a, multiply, b, add); activation(y, t)   activation(y, x, scale = a, bias = b)
  *     memset(y, 0); reduce(t, x); tensor_tensor(y, y, t, add)      reduce(y, x)
  *
- * t must be f32 and in SBUF, written by the first and read by the second only, element for element the same way: engines
- * compute in f32, so nothing that was rounded before is not rounded now.  The new instruction stands where the second
- * stood (the reduction: where it was).  What the first reads must therefore be unchanged until there, and may have to be
- * released later; that only happens where t, which goes, was as large.
+ * t is f32 and in SBUF, only the first instruction writes it and only the second reads it, with the same access.  Engines
+ * compute in f32, so t was not rounded, and the result is the same without it.  The new instruction takes the place of the
+ * second one (for the reduction: of the reduction).  So what the first one reads must be unchanged up to there, and may
+ * have to be released later.  That is done only if the memory of t, which is saved, is as large.
  *
- * On trn1 a bias other than zero has to be in memory (hardware.md §7), so a constant is not made one.  Runs at the end
+ * On trn1 a bias other than zero has to be in memory (hardware.md §7), so a constant does not become one.  Runs at the end
  * of linalg-to-nisa.  Linear in operations, times the distance between the two.
  */
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -49,7 +50,7 @@ static bool same_tile(const struct nisa_access *a, const struct nisa_access *b) 
          !memcmp(a->tile, b->tile, (size_t)a->n_dims * sizeof *a->tile);
 }
 
-/* The one operand of in that is v; -1 if there is another number of them. */
+/* The operand of `in` whose base is v; -1 if there is none, or more than one. */
 static int operand_of(const struct nisa_instr *in, MlirValue v) {
   int found = -1;
   for (int k = 0; k < in->def->n_operands; k++)
@@ -120,14 +121,15 @@ static bool is_own_buffer(MlirValue v) {
   return !mlirOperationIsNull(def) && ir_is(def, "nisa.alloc") && mem_is_on_chip(nisa_type_space(mlirValueGetType(v)));
 }
 
-/* Buffers that are released between the writer and the reader. */
+/* Buffers that are released between the writer and the reader: at most one for each operand of the writer. */
 struct late {
   int n;
   MlirOperation v[NISA_OPERANDS_MAX];
 };
 
-/* True if v stays as it is between the two, but perhaps for its release. */
+/* Nothing writes v between the writer and the reader, and it is not used after its release. */
 static bool is_unchanged(const struct link *l, MlirValue v, struct late *late) {
+  bool is_released = false;
   struct nisa_instr in;
 
   if (!is_own_buffer(v))
@@ -138,10 +140,13 @@ static bool is_unchanged(const struct link *l, MlirValue v, struct late *late) {
       return false;
     if (!uses(op, v))
       continue;
-    if (!nisa_read(op, &in, NULL) || writes(&in, v))
+    if (is_released || !nisa_read(op, &in, NULL) || writes(&in, v))
       return false;
-    if (in.def->kind == NISA_RELEASE)
+    if (in.def->kind == NISA_RELEASE) {
+      assert(late->n < NISA_OPERANDS_MAX);
       late->v[late->n++] = op;
+      is_released = true;
+    }
   }
   return !writes(&l->r, v);
 }
@@ -153,9 +158,9 @@ static bool allocates_psum(const struct link *l) {
   return false;
 }
 
-/* True if the reader may read what the writer reads, and the longer lives cost no memory. */
+/* The reader may read what the writer reads, and releasing that later costs no memory. */
 static bool can_read_late(const struct link *l, struct late *late) {
-  enum { COLUMN_BYTES = 64 }; /* per partition: what factors for each of them may cost */
+  enum { COLUMN_BYTES = 64 }; /* per partition: a column of factors may cost this much */
   int64_t bytes = 0;
 
   for (int k = 0; k < l->w.def->n_operands; k++) {
@@ -195,13 +200,14 @@ static MlirNamedAttribute named(const struct link *l, const char *name, const ch
   return mlirNamedAttributeGet(mlirIdentifierGet(ctx, ir_str(name)), mlirStringAttrGet(ctx, ir_str(value)));
 }
 
-/* The attributes of op that are no part of operands. */
-static int own_attrs(MlirOperation op, MlirNamedAttribute *out, int max) {
+/* The attributes of op that are not part of an operand. */
+static int own_attrs(MlirOperation op, MlirNamedAttribute out[LN_ATTRS_MAX]) {
   static const char *const own[] = {"op",           "op0",     "op1",       "reverse_operands",
                                     "reverse_pred", "negated", "num_r_dim", "unsigned"};
+  static_assert(sizeof own / sizeof *own <= LN_ATTRS_MAX, "each attribute has a place");
   int n = 0;
   for (intptr_t k = 0; k < mlirOperationGetNumAttributes(op); k++)
-    for (size_t j = 0; j < sizeof own / sizeof *own && n < max; j++)
+    for (size_t j = 0; j < sizeof own / sizeof *own; j++)
       if (mlirStringRefEqual(mlirIdentifierStr(mlirOperationGetAttribute(op, k).name), ir_str(own[j])))
         out[n++] = mlirOperationGetAttribute(op, k);
   return n;
@@ -225,7 +231,7 @@ static bool combine_eviction(struct link *l) {
   const struct nisa_access *src = &l->w.operand[1];
   struct nisa_instr in = l->r;
   struct late late = {0};
-  MlirNamedAttribute attrs[8];
+  MlirNamedAttribute attrs[LN_ATTRS_MAX];
 
   if (l->w.def->kind != NISA_TENSOR_COPY || !is_in(src, MEM_PSUM) || !same_tile(src, &l->w.operand[0]) ||
       !mlirTypeIsAF32(mlirShapedTypeGetElementType(mlirValueGetType(src->base))))
@@ -238,7 +244,7 @@ static bool combine_eviction(struct link *l) {
   if (!can_read_late(l, &late))
     return false;
   in.operand[l->operand] = *src;
-  replace(l, &in, &late, own_attrs(l->r.op, attrs, 8), attrs);
+  replace(l, &in, &late, own_attrs(l->r.op, attrs), attrs);
   return true;
 }
 
@@ -298,8 +304,8 @@ static bool is_constant(const struct nisa_access *x, double want) {
   return !mlirAttributeIsNull(a) && mlirAttributeIsAFloat(a) && mlirFloatAttrGetValueDouble(a) == want;
 }
 
-/* The writer as x * scale + bias; null accesses are 1 and 0.  A constant that has to change its sign becomes one in
- * front of the reader. */
+/* The writer as x * scale + bias; null accesses are 1 and 0.  A constant whose sign changes becomes a new one
+ * before the reader. */
 static bool read_affine(const struct link *l, struct nisa_access *scale, struct nisa_access *bias) {
   const char *op0 = nisa_text_attr(l->w.op, "op0"), *op1 = nisa_text_attr(l->w.op, "op1");
   const struct nisa_access *c = &l->w.operand[OPERAND0];
@@ -332,7 +338,7 @@ static bool combine_activation(struct link *l) {
   struct nisa_instr in = l->r;
   struct nisa_access scale, bias;
   struct late late = {0};
-  MlirNamedAttribute attrs[8];
+  MlirNamedAttribute attrs[LN_ATTRS_MAX];
 
   if (!is_float_scaling(&l->w) || l->r.def->kind != NISA_ACTIVATION || l->operand != A_SRC ||
       !is_constant(&l->r.operand[A_SCALE], 1) || is_unsigned(&l->r) ||
@@ -352,13 +358,13 @@ static bool combine_activation(struct link *l) {
     return false;
   if (!can_read_late(l, &late))
     return false;
-  replace(l, &in, &late, own_attrs(l->r.op, attrs, 8), attrs);
+  replace(l, &in, &late, own_attrs(l->r.op, attrs), attrs);
   return true;
 }
 
 /* ---- the first part of a reduction ------------------------------------------------------------------------------ */
 
-/* True if v `op` x is x for every x but the sign of zeros. */
+/* v `op` x is x for every x, except for the sign of zeros. */
 static bool is_neutral(const char *op, const struct nisa_access *v) {
   if (!strcmp(op, "add"))
     return is_constant(v, 0);
@@ -367,7 +373,7 @@ static bool is_neutral(const char *op, const struct nisa_access *v) {
   return (!strcmp(op, "max") && is_constant(v, -HUGE_VAL)) || (!strcmp(op, "min") && is_constant(v, HUGE_VAL));
 }
 
-/* The memset that wrote what the reader finds at x; null if something else may have. */
+/* The memset that wrote what the reader reads at x; null if another operation may have written it. */
 static MlirOperation fresh_memset(const struct link *l, const struct nisa_access *x, struct nisa_instr *in) {
   MlirOperation none = {NULL}, last = none;
 
@@ -387,7 +393,7 @@ static MlirOperation fresh_memset(const struct link *l, const struct nisa_access
 
 static bool combine_reduction(struct link *l) {
   struct nisa_instr set, in = l->w;
-  MlirNamedAttribute attrs[8];
+  MlirNamedAttribute attrs[LN_ATTRS_MAX];
   const int other = l->operand == 1 ? 2 : 1;
 
   if (l->w.def->kind != NISA_TENSOR_REDUCE_ARITH || l->r.def->kind != NISA_TENSOR_TENSOR_ARITH)
@@ -401,7 +407,7 @@ static bool combine_reduction(struct link *l) {
   if (mlirOperationIsNull(memset_op) || !buffer_is_before(memset_op, l->w.op) || !is_neutral(op, &set.operand[1]))
     return false;
   in.operand[0] = *dst;
-  MlirOperation made = nisa_create(&in, mlirOperationGetLocation(l->w.op), own_attrs(l->w.op, attrs, 8), attrs);
+  MlirOperation made = nisa_create(&in, mlirOperationGetLocation(l->w.op), own_attrs(l->w.op, attrs), attrs);
   mlirBlockInsertOwnedOperationBefore(mlirOperationGetBlock(l->w.op), l->w.op, made);
   mlirOperationDestroy(l->r.op);
   mlirOperationDestroy(l->w.op);

@@ -1,19 +1,22 @@
-/* custom: the code of custom ops in the place of their calls.
+/* custom: replaces the calls of custom ops by their code.
  *
- *     %y = func.call @__custom_op__f(%x)      ==>      the instructions of f, on %x; its result is %y from here on
+ *     %y = func.call @__custom_op__f(%x)      ==>      the instructions of f, on %x; %y is the result of f
  *
- * A custom op is a function whose body is NISA text, in the module's nkipy.custom_op_bodies.  Two styles: a function that
- * returns its results, and one whose last arguments are the outputs, which get buffers of their own.  Arguments are in
- * DRAM; the caller's buffer may have other strides than the text says, because accesses count elements by dimension.
- * The text is parsed once per call, so that the operations can move; their places are that of the call.
+ * A custom op is a function whose body is NISA text, in the module's nkipy.custom_op_bodies.  There are two styles: a
+ * function that returns its results, and one whose last arguments are the outputs; for those, new buffers are allocated.
+ * Arguments are in DRAM.  The caller's buffer may have other strides than the text says, because accesses count elements
+ * by dimension.  The text is parsed once for each call, so that its operations can move to the call; their place is the
+ * call's.
  */
-#include "passes/linalg_to_nisa/linalg_to_nisa.h"
+#include <assert.h>
 
 #include "mlir-c/BuiltinAttributes.h"
 #include "mlir-c/BuiltinTypes.h"
 
 #include "ir/internal.h"
 #include "nisa/parse.h"
+#include "passes/lib/edit.h"
+#include "passes/linalg_to_nisa/linalg_to_nisa.h"
 
 /* ---- the text ---------------------------------------------------------------------------------------------------- */
 
@@ -58,7 +61,8 @@ static bool is_same_array(MlirType x, MlirType y) {
 static MlirValue new_output(MlirOperation call, MlirType t) {
   int64_t dims[IR_MEMREF_RANK_MAX];
   const intptr_t rank = mlirShapedTypeGetRank(t);
-  for (intptr_t d = 0; d < rank && d < IR_MEMREF_RANK_MAX; d++)
+  assert(rank <= IR_MEMREF_RANK_MAX);
+  for (intptr_t d = 0; d < rank; d++)
     dims[d] = mlirShapedTypeGetDimSize(t, d);
   MlirType packed =
       mlirMemRefTypeContiguousGet(mlirShapedTypeGetElementType(t), rank, dims, mlirMemRefTypeGetMemorySpace(t));
@@ -115,7 +119,7 @@ static enum status splice(struct pass_run *run, MlirOperation call, MlirBlock bo
   return ST_OK;
 }
 
-/* What is wrong in the text, at the call: the text is no file of the user's. */
+/* Moves the diagnostics from `first` on to the call, because the text is not a file of the user. */
 static void place_errors(struct pass_run *run, int first, MlirOperation call, const char *name) {
   for (int k = first; k < run->ds->n; k++) {
     struct diag *d = &run->ds->v[k];
@@ -148,21 +152,6 @@ static enum status inline_call(struct pass_run *run, MlirOperation call, MlirAtt
 
 /* ---- the module -------------------------------------------------------------------------------------------------- */
 
-/* What a function returns may have come to be a buffer of other strides. */
-static void follow_results(struct pass_run *run, MlirOperation f) {
-  MlirBlock body = ir_body(f);
-  if (mlirBlockIsNull(body))
-    return;
-  MlirType t = mlirTypeAttrGetValue(ir_attr(f, "function_type"));
-  const intptr_t n = mlirFunctionTypeGetNumInputs(t), m = mlirFunctionTypeGetNumResults(t);
-  MlirType *types = arena_new_array(run->arena, MlirType, (size_t)(n + m) + 1);
-  for (intptr_t k = 0; k < n; k++)
-    types[k] = mlirFunctionTypeGetInput(t, k);
-  for (intptr_t k = 0; k < m; k++)
-    types[n + k] = mlirValueGetType(mlirOperationGetOperand(mlirBlockGetTerminator(body), k));
-  ir_set_attr(f, "function_type", mlirTypeAttrGet(mlirFunctionTypeGet(run->ir->ctx, n, types, m, types + n)));
-}
-
 enum status ln_inline_custom(struct pass_run *run, MlirAttribute codes) {
   struct ir_ops calls = ir_collect_named(run->arena, run->module, "func.call");
   struct ir_ops functions = ir_collect_named(run->arena, run->module, "func.func");
@@ -170,7 +159,9 @@ enum status ln_inline_custom(struct pass_run *run, MlirAttribute codes) {
 
   for (int k = 0; !st && k < calls.n; k++)
     st = inline_call(run, calls.v[k], codes);
+  /* a function may return a buffer of other strides than before */
   for (int k = 0; !st && calls.n && k < functions.n; k++)
-    follow_results(run, functions.v[k]);
+    if (!mlirBlockIsNull(ir_body(functions.v[k])))
+      edit_retype_function(run, functions.v[k]);
   return st;
 }

@@ -4,25 +4,25 @@
  *     memref.copy %hbm_tile, %tile             ==>     nisa.dma_copy
  *     linalg.exp ins(%tile) outs(%out)                 nisa.activation
  *
- * Input is what the pipeline has before: static memrefs with integer memory spaces, views, scf loops, arith on indices.
- * Operations are lowered one by one in program order (the files linalg_to_nisa_*.c).  What has no lowering is an error
- * that names the operation and the reason; nothing is left over silently, as it is in nkigen.  Then memory
- * spaces become #nisa.mem, nkipy attributes go, functions get nki.output_names and the module nisa.target.
+ * Input: static memrefs with integer memory spaces, views, scf loops, arith on indices.  Operations are lowered one by one
+ * in program order.  An operation without a lowering is an error that names it and the reason; nothing is left over
+ * silently, as it is in nkigen.
  *
- * On chip a buffer has at least two dimensions, so smaller ones get unit dimensions behind.  A PSUM buffer that a matmul
- * accumulates into is f32 whatever the value's type: that is what the tensor engine writes.  One for integers lies in SBUF:
- * their products are summed up elsewhere (move.c).  A scalar that is read from
- * memory (memref.load) becomes a cell of SBUF, which is broadcast where data is wanted and loaded into a register where an
- * index is.
+ * On chip a buffer has at least two dimensions, so smaller ones get dimensions of extent 1 at the end.  A PSUM buffer that
+ * a matmul accumulates into is f32 whatever the type of the value is, because the tensor engine writes f32.  One of
+ * integers is in SBUF, because another engine adds their products (move.c).  A scalar that is read from memory
+ * (memref.load) becomes an element of SBUF.  It is broadcast where an instruction needs data, and loaded into a register
+ * where an index is needed.
  *
- * Calls of custom ops become the code that these are given by (custom.c).
+ * At the end, memory spaces become #nisa.mem, nkipy attributes go, functions get nki.output_names and the module
+ * nisa.target (finish.c); code replaces the calls of custom ops (custom.c); and pairs of instructions that one instruction
+ * can replace are combined (combine.c).
  *
- * At the end instructions that another one does as well are combined (combine.c).
- *
- * Linear in operations, except that a body is searched per operation of it.
+ * Linear in operations, except that a body is searched for each of its operations.
  */
 #include "passes/linalg_to_nisa/linalg_to_nisa.h"
 
+#include <assert.h>
 #include <stdarg.h>
 #include <string.h>
 
@@ -44,14 +44,14 @@ enum status ln_fail(struct ln *ln, const char *fmt, ...) {
                    mlirIdentifierStr(mlirOperationGetName(ln->op)).data, why);
 }
 
-static enum mem_space space_of_type(MlirType t) {
+enum mem_space ln_type_space(MlirType t) {
   MlirAttribute a = mlirTypeIsAMemRef(t) ? mlirMemRefTypeGetMemorySpace(t) : mlirAttributeGetNull();
   int64_t v = !mlirAttributeIsNull(a) && mlirAttributeIsAInteger(a) ? mlirIntegerAttrGetValueInt(a) : MEM_HBM;
   return v == MEM_PSUM || v == MEM_SBUF || v == MEM_SHARED_HBM ? (enum mem_space)v : MEM_HBM;
 }
 
 enum mem_space ln_space(MlirValue memref) {
-  return space_of_type(mlirValueGetType(memref));
+  return ln_type_space(mlirValueGetType(memref));
 }
 
 MlirType ln_memref(struct ln *ln, MlirType element, int rank, const int64_t *dims, enum mem_space s) {
@@ -79,17 +79,17 @@ MlirAttribute ln_int(struct ln *ln, int64_t v) {
   return ir_i64_attr(&ln->b, v);
 }
 
-enum { ATTRS_MAX = 8 };
-
 MlirOperation ln_emit(struct ln *ln, enum nisa_kind k, enum nisa_engine engine, const struct nisa_access *operands,
                       const struct ln_attr *attrs) {
   struct nisa_instr in = {.def = nisa_op_def(k), .engine = engine};
-  MlirNamedAttribute named[ATTRS_MAX];
+  MlirNamedAttribute named[LN_ATTRS_MAX];
   int n = 0;
 
   memcpy(in.operand, operands, (size_t)in.def->n_operands * sizeof *operands);
-  for (; attrs && attrs[n].name && n < ATTRS_MAX; n++)
+  for (; attrs && attrs[n].name; n++) {
+    assert(n < LN_ATTRS_MAX);
     named[n] = ir_named(&ln->b, attrs[n].name, attrs[n].value);
+  }
   return ln_insert(ln, nisa_create(&in, ln->b.loc, n, named));
 }
 
@@ -104,7 +104,7 @@ static void remember(struct ln *ln, MlirValue from, MlirValue to) {
 
 /* ---- buffers ---------------------------------------------------------------------------------------------------- */
 
-/* True if a matmul writes to v or a view of it. */
+/* A matmul writes to v or a view of it. */
 static bool is_accumulator(struct ln *ln, MlirValue v) {
   struct buffer_uses uses = buffer_find_uses(ln->run->arena, v);
   for (int k = 0; k < uses.n; k++)
@@ -113,12 +113,14 @@ static bool is_accumulator(struct ln *ln, MlirValue v) {
   return false;
 }
 
+/* Fills v with zeros. */
 static enum status clear(struct ln *ln, MlirValue v, int rank, const int64_t *dims, MlirType element) {
   struct ln_walk w;
   struct ln_view *dst;
 
-  ln_walk_init(&w, ln, rank, dims);
-  enum status st = ln_trace(&w, v, (MlirAffineMap){NULL}, &dst);
+  enum status st = ln_walk_init(&w, ln, rank, dims);
+  if (!st)
+    st = ln_trace(&w, v, (MlirAffineMap){NULL}, &dst);
   return st ? st : ln_set(&w, dst, ir_int(&ln->b, element, 0));
 }
 
@@ -128,7 +130,7 @@ static enum status lower_alloc(struct ln *ln) {
   MlirAttribute alignment = ir_attr(ln->op, "alignment");
   int64_t dims[NISA_RANK_MAX + 2];
   int rank = ir_shape(v, NISA_RANK_MAX, dims);
-  enum mem_space s = space_of_type(t);
+  enum mem_space s = ln_type_space(t);
   bool is_sum = false; /* of integers, which the tensor engine does not add up */
 
   if (!mlirShapedTypeHasStaticShape(t))
@@ -164,26 +166,30 @@ static enum status lower_dealloc(struct ln *ln) {
 
 /* ---- scalars in memory ------------------------------------------------------------------------------------------ */
 
+/* A buffer in SBUF for one element. */
 static MlirValue new_cell(struct ln *ln, MlirType element) {
   MlirType t = ln_memref(ln, element, 2, (int64_t[]){1, 1}, MEM_SBUF);
   return mlirOperationGetResult(ln_insert(ln, nisa_create_alloc(ln->b.loc, t, 64)), 0);
 }
 
+/* Releases the cell at the end of its block. */
 static void release_at_end(struct ln *ln, MlirValue cell) {
   struct nisa_instr in = {.def = nisa_op_def(NISA_RELEASE), .operand = {{.base = cell}}};
   MlirBlock block = mlirOperationGetBlock(ir_defining_op(cell));
   mlirBlockInsertOwnedOperationBefore(block, mlirBlockGetTerminator(block), nisa_create(&in, ln->b.loc, 0, NULL));
 }
 
-/* Moves one element: from a cell to memory, or the other way round. */
+/* Copies one element of `memref`, at the indices that ln->op has from first_index on, to the cell or from it. */
 static enum status move_element(struct ln *ln, MlirValue cell, MlirValue memref, int first_index, bool to_cell) {
   MlirValue at[NISA_RANK_MAX];
   struct ln_walk w;
   struct ln_view *c, *m;
   int n = (int)mlirOperationGetNumOperands(ln->op) - first_index;
 
-  ln_walk_init(&w, ln, 0, NULL);
-  for (int k = 0; k < n && k < NISA_RANK_MAX; k++)
+  if (n > NISA_RANK_MAX)
+    return ln_fail(ln, "an operand has more than %d dimensions", NISA_RANK_MAX);
+  ln_walk_element(&w, ln);
+  for (int k = 0; k < n; k++)
     at[k] = mlirOperationGetOperand(ln->op, first_index + k);
   enum status st = ln_trace_element(&w, memref, n, at, &m);
   if (!st)
@@ -214,7 +220,7 @@ static enum status lower_store(struct ln *ln) {
     release_at_end(ln, cell);
     struct ln_walk w;
     struct ln_view *c;
-    ln_walk_init(&w, ln, 0, NULL);
+    ln_walk_element(&w, ln);
     st = ln_trace_element(&w, cell, 0, NULL, &c);
     if (!st)
       st = ln_set(&w, c, value);
@@ -226,7 +232,7 @@ static enum status lower_store(struct ln *ln) {
   return st;
 }
 
-/* A loaded scalar that is still wanted as such goes through a register. */
+/* Where the result of a memref.load is still used, it is loaded into a register. */
 static void finish_loads(struct ln *ln, const struct ir_ops *ops) {
   for (int k = 0; k < ops->n; k++) {
     MlirOperation op = ops->v[k];
@@ -236,7 +242,7 @@ static void finish_loads(struct ln *ln, const struct ir_ops *ops) {
       struct ln_view *c;
       struct nisa_access x;
       point_at(ln, op);
-      ln_walk_init(&w, ln, 0, NULL);
+      ln_walk_element(&w, ln);
       struct ln_shape s = {0};
       if (!ln_trace_element(&w, cell, 0, NULL, &c) && !ln_access(&w, c, &s, &x)) {
         MlirOperation made = ln_emit(ln, NISA_REGISTER_LOAD, NISA_ENGINE_SYNC, &x, NULL);
@@ -249,7 +255,7 @@ static void finish_loads(struct ln *ln, const struct ir_ops *ops) {
 
 /* ---- program order ---------------------------------------------------------------------------------------------- */
 
-/* Operations to lower: not those inside the body of another. */
+/* op is lowered: it is not in the body of another operation. */
 static bool is_work(MlirOperation op, void *user) {
   static const char *const names[] = {"memref.alloc", "memref.alloca", "memref.dealloc", "memref.copy",
                                       "memref.load",  "memref.store",  "func.call"};
@@ -325,134 +331,6 @@ static enum status lower(struct ln *ln, MlirOperation op) {
   return st;
 }
 
-/* ---- cleaning up ------------------------------------------------------------------------------------------------ */
-
-static bool is_view(MlirOperation op, void *user) {
-  (void)user;
-  return buffer_is_view(op);
-}
-
-static void erase_dead_views(struct ln *ln) {
-  struct ir_ops views = ir_collect(ln->run->arena, ln->run->module, is_view, NULL);
-  while (views.n--)
-    if (!ir_is_used(mlirOperationGetResult(views.v[views.n], 0)))
-      mlirOperationDestroy(views.v[views.n]);
-}
-
-/* What is still used of the old allocations: results, reshapes in HBM, values of loops. */
-static enum status replace_allocs(struct ln *ln, const struct ir_ops *allocs) {
-  enum status st = ST_OK;
-
-  for (int k = 0; k < allocs->n; k++) {
-    MlirValue old = mlirOperationGetResult(allocs->v[k], 0), new = ln_buffer(ln, old);
-    const bool used = ir_is_used(old);
-    if (used && !mlirTypeEqual(mlirValueGetType(old), mlirValueGetType(new))) {
-      point_at(ln, allocs->v[k]);
-      st = ln_fail(ln, "it is used in a way that its form on chip does not allow");
-      continue;
-    }
-    mlirValueReplaceAllUsesOfWith(old, new);
-    mlirOperationDestroy(allocs->v[k]);
-  }
-  return st;
-}
-
-static MlirType converted(MlirContext ctx, MlirType t) {
-  if (!mlirTypeIsAMemRef(t))
-    return t;
-  MlirType element = mlirShapedTypeGetElementType(t);
-  int64_t dims[IR_MEMREF_RANK_MAX];
-  intptr_t rank = mlirShapedTypeGetRank(t);
-  for (intptr_t d = 0; d < rank && d < IR_MEMREF_RANK_MAX; d++)
-    dims[d] = mlirShapedTypeGetDimSize(t, d);
-  return mlirMemRefTypeGet(element, rank, dims, mlirMemRefTypeGetLayout(t), nisa_space_attr(ctx, space_of_type(t)));
-}
-
-static void convert_value(MlirContext ctx, MlirValue v) {
-  mlirValueSetType(v, converted(ctx, mlirValueGetType(v)));
-}
-
-static void convert_function(MlirContext ctx, MlirOperation f, struct arena *a) {
-  MlirType t = mlirTypeAttrGetValue(ir_attr(f, "function_type"));
-  intptr_t n = mlirFunctionTypeGetNumInputs(t), m = mlirFunctionTypeGetNumResults(t);
-  MlirType *types = arena_new_array(a, MlirType, (size_t)(n + m) + 1);
-
-  for (intptr_t k = 0; k < n; k++)
-    types[k] = converted(ctx, mlirFunctionTypeGetInput(t, k));
-  for (intptr_t k = 0; k < m; k++)
-    types[n + k] = converted(ctx, mlirFunctionTypeGetResult(t, k));
-  MlirType new = mlirFunctionTypeGet(ctx, n, types, m, types + n);
-  ir_set_attr(f, "function_type", mlirTypeAttrGet(new));
-  if (m == 0 || !mlirAttributeIsNull(ir_attr(f, "nki.output_names")))
-    return;
-  MlirAttribute *names = arena_new_array(a, MlirAttribute, (size_t)m);
-  for (intptr_t k = 0; k < m; k++)
-    names[k] = mlirStringAttrGet(ctx, ir_str(m == 1 ? "output" : arena_printf(a, "output_%d", (int)k)));
-  ir_set_attr(f, "nki.output_names", mlirArrayAttrGet(ctx, m, names));
-}
-
-static void strip_attributes(MlirOperation op) {
-  for (intptr_t k = mlirOperationGetNumDiscardableAttributes(op) - 1; k >= 0; k--) {
-    MlirStringRef name = mlirIdentifierStr(mlirOperationGetDiscardableAttribute(op, k).name);
-    if (ir_begins_with(name, "nkipy."))
-      mlirOperationRemoveDiscardableAttributeByName(op, name);
-  }
-}
-
-static void convert_types(struct ln *ln) {
-  MlirContext ctx = ln->run->ir->ctx;
-  struct ir_ops all = ir_collect(ln->run->arena, ln->run->module, NULL, NULL);
-
-  for (int k = 0; k < all.n; k++) {
-    MlirOperation op = all.v[k];
-    for (intptr_t r = 0; r < mlirOperationGetNumResults(op); r++)
-      convert_value(ctx, mlirOperationGetResult(op, r));
-    for (intptr_t r = 0; r < mlirOperationGetNumRegions(op); r++)
-      for (MlirBlock b = mlirRegionGetFirstBlock(mlirOperationGetRegion(op, r)); !mlirBlockIsNull(b);
-           b = mlirBlockGetNextInRegion(b))
-        for (intptr_t i = 0; i < mlirBlockGetNumArguments(b); i++)
-          convert_value(ctx, mlirBlockGetArgument(b, i));
-    if (ir_is(op, "func.func"))
-      convert_function(ctx, op, ln->run->arena);
-    if (ir_is(op, "memref.global")) {
-      MlirAttribute t = ir_attr(op, "type");
-      ir_set_attr(op, "type", mlirTypeAttrGet(converted(ctx, mlirTypeAttrGetValue(t))));
-    }
-    strip_attributes(op);
-  }
-}
-
-/* Everything that may stand beside the instructions. */
-static bool is_allowed(MlirOperation op) {
-  static const char *const names[] = {"builtin.module", "func.func", "func.return",   "scf.for",
-                                      "scf.if",         "scf.yield", "memref.global", "memref.get_global"};
-  if (ir_is_of(op, "nisa.") || ir_is_of(op, "arith."))
-    return true;
-  for (size_t k = 0; k < sizeof names / sizeof *names; k++)
-    if (ir_is(op, names[k]))
-      return true;
-  return buffer_is_view(op) && !mem_is_on_chip(ln_space(mlirOperationGetResult(op, 0)));
-}
-
-static enum status refuse_leftover(struct ln *ln, MlirOperation op) {
-  ln->op = op;
-  if (!ir_is(op, "func.call"))
-    return ln_fail(ln, "no instruction does what it does");
-  MlirStringRef name = mlirFlatSymbolRefAttrGetValue(ir_attr(op, "callee"));
-  return ln_fail(ln, "no instruction does what @%.*s does, and it came without NISA text; neuronx-cc links such calls",
-                 (int)name.length, name.data);
-}
-
-static enum status refuse_leftovers(struct ln *ln) {
-  struct ir_ops all = ir_collect(ln->run->arena, ln->run->module, NULL, NULL);
-  enum status st = ST_OK;
-
-  for (int k = 0; k < all.n; k++)
-    if (!is_allowed(all.v[k]) && !ln_has_code(all.v[k], ln->codes))
-      st = refuse_leftover(ln, all.v[k]);
-  return st;
-}
-
 /* ---- the pass --------------------------------------------------------------------------------------------------- */
 
 static bool is_affine(MlirOperation op, void *user) {
@@ -480,40 +358,8 @@ static enum status lower_all(struct ln *ln) {
   if (st)
     return st;
   finish_loads(ln, &loads);
-  erase_dead_views(ln);
-  st = replace_allocs(ln, &allocs);
-  return st ? st : refuse_leftovers(ln);
-}
-
-/* "12 instructions: 4 tensor, 3 vector, 5 dma", of each function as it is written, loops counted once. */
-static void remark_engines(struct pass_run *run) {
-  struct ir_ops functions = ir_collect_named(run->arena, run->module, "func.func");
-
-  for (int k = 0; k < functions.n; k++) {
-    struct ir_ops all = ir_collect(run->arena, functions.v[k], NULL, NULL);
-    int n[NISA_ENGINE_COUNT] = {0}, total = 0;
-    const char *text = "";
-    for (int i = 0; i < all.n; i++) {
-      MlirAttribute engine = ir_attr(all.v[i], "engine");
-      if (!nisa_op_of(all.v[i]) || mlirAttributeIsNull(engine))
-        continue;
-      n[nisa_engine_from_name(mlirStringAttrGetValue(engine))]++;
-      total++;
-    }
-    for (int e = NISA_ENGINE_NONE + 1; e < NISA_ENGINE_COUNT; e++)
-      if (n[e])
-        text =
-            arena_printf(run->arena, "%s%s %d %s", text, *text ? "," : "", n[e], nisa_engine_name((enum nisa_engine)e));
-    pass_remark(run, functions.v[k], "%d instruction%s, loops counted once:%s", total, total == 1 ? "" : "s", text);
-  }
-}
-
-/* Of functions that nobody calls any more. */
-static void erase_declarations(struct pass_run *run) {
-  struct ir_ops functions = ir_collect_named(run->arena, run->module, "func.func");
-  for (int k = 0; k < functions.n; k++)
-    if (mlirBlockIsNull(ir_body(functions.v[k])))
-      mlirOperationDestroy(functions.v[k]);
+  st = ln_replace_allocs(ln, &allocs);
+  return st ? st : ln_refuse_leftovers(ln);
 }
 
 static enum status run_pass(struct pass_run *run) {
@@ -527,17 +373,17 @@ static enum status run_pass(struct pass_run *run) {
     st = lower_all(&ln);
   if (st)
     return st;
-  convert_types(&ln);
+  ln_convert_types(&ln);
   st = ln_inline_custom(run, ln.codes);
   if (st)
     return st;
-  erase_declarations(run);
+  ln_erase_declarations(run);
   ir_set_attr(run->module, "nisa.target", nisa_target_attr(run->ir->ctx, run->target));
   st = ir_run_pipeline(run->ir, run->module, "builtin.module(canonicalize,cse)", run->arena, run->ds);
   if (!st && ln_combine(run)) /* numbers that were operands */
     st = ir_run_pipeline(run->ir, run->module, "builtin.module(canonicalize)", run->arena, run->ds);
   if (!st)
-    remark_engines(run);
+    ln_remark_engines(run);
   return st;
 }
 

@@ -1,10 +1,10 @@
-/* move: copies, transposes, broadcasts, fills: dst = src for any two views.
+/* move: copies, transposes, broadcasts and fills: dst = src for any two views.
  *
  *     HBM <-> HBM, SBUF     dma_copy                        a source that lacks a loop is repeated, also over partitions
  *     SBUF -> SBUF, PSUM    tensor_copy                     if both sides have the same loops on the partitions
- *     SBUF -> SBUF          dma_copy                        otherwise, and where no engine can begin
- *     two loops, turned     dma_transpose into SBUF         2- and 4-byte elements; others by dma_copy, element-wise
- *     PSUM <-> HBM          through SBUF, which is released again
+ *     SBUF -> SBUF          dma_copy                        otherwise, and if no engine can start at the partition
+ *     transpose of 2 loops  dma_transpose into SBUF         elements of 2 and 4 bytes; dma_copy of elements otherwise
+ *     PSUM <-> HBM          through a buffer in SBUF, which is released again
  *
  * nkigen refuses what its table does not list (real transposes out of SBUF, copies inside PSUM, fills of HBM) and
  * never releases the buffer in between.
@@ -15,32 +15,6 @@
 #include "passes/lib/edit.h"
 #include "passes/legalize_layout/legalize_layout.h"
 #include "passes/linalg_to_nisa/linalg_to_nisa.h"
-
-static bool is_int(MlirType t) {
-  return mlirTypeIsAInteger(t);
-}
-
-bool ln_has_partitions(const struct ln_walk *w, const struct ln_view *v, ln_atoms par) {
-  const struct ln_form *f = &v->index[0];
-  int64_t factor = 1;
-  int n = 0;
-
-  if (!mem_is_on_chip(v->space))
-    return false;
-  for (int k = w->n_atoms - 1; k >= 0; k--) {
-    int a = w->order[k];
-    if (!(par >> a & 1))
-      continue;
-    int t = 0;
-    while (t < f->n && f->term[t].atom != a)
-      t++;
-    if (t == f->n || f->term[t].coef != factor)
-      return false;
-    factor *= w->atom[a].extent;
-    n++;
-  }
-  return n == f->n;
-}
 
 enum status ln_choose_partitions(struct ln_walk *w, const struct ln_view *dst, int n, struct ln_view *const *inputs,
                                  ln_atoms *out) {
@@ -56,9 +30,9 @@ enum status ln_choose_partitions(struct ln_walk *w, const struct ln_view *dst, i
     }
   }
   *out = w->n_loops ? ln_loop_atoms(w, 0) : 0;
-  if (ln_extent(w, *out) > 128)
-    return ln_fail(w->ln, "it works on HBM and its first dimension of %lld is more than the 128 partitions",
-                   (long long)ln_extent(w, *out));
+  if (ln_extent(w, *out) > NISA_PARTITIONS)
+    return ln_fail(w->ln, "it works on HBM and its first dimension of %lld is more than the %d partitions",
+                   (long long)ln_extent(w, *out), NISA_PARTITIONS);
   return ST_OK;
 }
 
@@ -81,14 +55,15 @@ static enum status emit_pair(struct ln_walk *w, enum nisa_kind kind, enum nisa_e
 static enum status engine_copy(struct ln_walk *w, const struct ln_view *dst, const struct ln_view *src,
                                bool is_unsigned) {
   const bool converts = !mlirTypeEqual(dst->element, src->element);
-  const bool integers = converts && is_int(dst->element) && is_int(src->element);
-  const bool matters = converts && is_unsigned && (is_int(dst->element) || is_int(src->element));
+  const bool integers = converts && mlirTypeIsAInteger(dst->element) && mlirTypeIsAInteger(src->element);
+  const bool matters =
+      converts && is_unsigned && (mlirTypeIsAInteger(dst->element) || mlirTypeIsAInteger(src->element));
 
   return emit_pair(w, NISA_TENSOR_COPY, integers ? NISA_ENGINE_GPSIMD : NISA_ENGINE_VECTOR, ln_partition_atoms(dst),
                    dst, src, matters);
 }
 
-/* The atom whose neighbours are closest in memory; -1 if there is none. */
+/* The atom with the smallest stride in memory; -1 if v has no atoms. */
 static int innermost(const struct ln_view *v) {
   for (int r = v->rank - 1; r >= (mem_is_on_chip(v->space) ? 1 : 0); r--) {
     const struct ln_form *f = &v->index[r];
@@ -103,8 +78,9 @@ static int innermost(const struct ln_view *v) {
   return -1;
 }
 
-/* Two loops, of which dst has one on the partitions and src the other, or src's rows run along dst's partitions. */
-static bool is_turned(const struct ln_walk *w, const struct ln_view *dst, const struct ln_view *src, ln_atoms par) {
+/* dst = src is a transpose of two loops, par on dst's partitions: src has the other loop on its partitions, or, in HBM,
+ * its rows run along dst's partitions. */
+static bool is_transpose(const struct ln_view *dst, const struct ln_view *src, ln_atoms par) {
   ln_atoms atoms = ln_view_atoms(dst);
   int64_t bytes = nisa_element_bytes(dst->element);
 
@@ -112,14 +88,13 @@ static bool is_turned(const struct ln_walk *w, const struct ln_view *dst, const 
     return false;
   if ((bytes != 2 && bytes != 4) || !mlirTypeEqual(dst->element, src->element))
     return false;
-  (void)w;
   if (mem_is_on_chip(src->space))
     return ln_partition_atoms(src) == (atoms & ~par);
   int inner = innermost(src);
   return inner >= 0 && (par >> inner & 1);
 }
 
-/* dst(i, j) = src(j, i): each side goes through its own rows. */
+/* dst(i, j) = src(j, i).  Each side goes over its own rows. */
 static enum status emit_transpose_copy(struct ln_walk *w, const struct ln_view *dst, const struct ln_view *src,
                                        ln_atoms par) {
   ln_atoms atoms = ln_view_atoms(dst);
@@ -137,12 +112,10 @@ static enum status emit_transpose_copy(struct ln_walk *w, const struct ln_view *
 
 /* ---- moving ----------------------------------------------------------------------------------------------------- */
 
-/* dst = src by way of a new buffer in SBUF with these partitions. */
+/* dst = src through a new buffer in SBUF with these partitions. */
 static enum status move_through(struct ln_walk *w, const struct ln_view *dst, const struct ln_view *src,
                                 MlirType element, ln_atoms par, bool is_unsigned) {
   const struct ln_view *temp = ln_temp(w, element, MEM_SBUF, par, ln_view_atoms(src) & ln_view_atoms(dst));
-  if (!temp)
-    return ln_fail(w->ln, "it has too many dimensions");
   enum status st = ln_move(w, temp, src, is_unsigned);
   if (!st)
     st = ln_move(w, dst, temp, is_unsigned);
@@ -155,25 +128,26 @@ static enum status move_by_dma(struct ln_walk *w, const struct ln_view *dst, con
   const bool into_chip = mem_is_on_chip(dst->space), from_chip = mem_is_on_chip(src->space);
   ln_atoms par = ln_partition_atoms(into_chip ? dst : src);
 
-  if (!into_chip && !from_chip) { /* no side says what the partitions are: the first loop */
+  if (!into_chip && !from_chip) { /* neither side has partitions: take the first loop */
     struct ln_shape all = ln_shape_of(w, 0, ln_view_atoms(dst));
     par = all.n ? (ln_atoms)1 << all.atom[0] : 0;
   }
-  if (is_int(dst->element) && is_int(src->element) && !mlirTypeEqual(dst->element, src->element))
+  if (mlirTypeIsAInteger(dst->element) && mlirTypeIsAInteger(src->element) &&
+      !mlirTypeEqual(dst->element, src->element))
     return ln_fail(w->ln, "DMA does not convert between integer types");
-  if (into_chip && is_turned(w, dst, src, par))
+  if (into_chip && is_transpose(dst, src, par))
     return emit_transpose_copy(w, dst, src, par);
   if (!into_chip && from_chip) {
     ln_atoms other = ln_view_atoms(dst) & ~par;
     int inner = innermost(dst);
     if (__builtin_popcountll(par) == 1 && __builtin_popcountll(other) == 1 && inner >= 0 && (par >> inner & 1) &&
-        ln_extent(w, other) <= 128 && ln_view_atoms(src) == (other | par))
+        ln_extent(w, other) <= NISA_PARTITIONS && ln_view_atoms(src) == (other | par))
       return move_through(w, dst, src, src->element, other, is_unsigned);
   }
   return emit_pair(w, NISA_DMA_COPY, NISA_ENGINE_DMA, par, dst, src, false);
 }
 
-/* Engines begin at every 32nd partition, depending on how many follow. */
+/* An engine can start at the first partition of v.  access_starts_well has the rule. */
 static bool starts_well(const struct ln_walk *w, const struct ln_view *v) {
   const struct ln_form *f = &v->index[0];
   struct linear at = {.constant = f->constant};
@@ -197,7 +171,7 @@ enum status ln_move(struct ln_walk *w, const struct ln_view *dst, const struct l
     return move_through(w, dst, src, dst->element, ln_partition_atoms(src), is_unsigned);
   if (dst->space == MEM_PSUM)
     return move_through(w, dst, src, src->element, ln_partition_atoms(dst), is_unsigned);
-  /* DMA moves; what it cannot convert an engine converts first */
+  /* DMA does not convert all types: an engine converts before or after it */
   if (mem_is_on_chip(src->space) && !mlirTypeEqual(dst->element, src->element))
     return move_through(w, dst, src, dst->element, ln_partition_atoms(src), is_unsigned);
   if (mem_is_on_chip(dst->space) && !mlirTypeEqual(dst->element, src->element))
@@ -210,8 +184,6 @@ enum status ln_stage(struct ln_walk *w, struct ln_view *src, ln_atoms par, struc
   if (ln_has_partitions(w, src, par))
     return ST_OK;
   struct ln_view *temp = ln_temp(w, src->element, MEM_SBUF, par, ln_view_atoms(src) | par);
-  if (!temp)
-    return ln_fail(w->ln, "it has too many dimensions");
   *out = temp;
   return ln_move(w, temp, src, false);
 }
@@ -230,14 +202,14 @@ enum status ln_set(struct ln_walk *w, const struct ln_view *dst, MlirValue scala
   struct ln_shape s = ln_shape_of(w, ln_partition_atoms(dst), ln_view_atoms(dst));
   struct nisa_access x[2] = {{.n_dims = 0}, ln_scalar(scalar)};
   enum status st = ln_access(w, dst, &s, &x[0]);
-  const bool gpsimd = is_int(dst->element) && dst->space == MEM_SBUF;
+  const bool gpsimd = mlirTypeIsAInteger(dst->element) && dst->space == MEM_SBUF;
   if (!st)
     ln_emit(w->ln, NISA_MEMSET, gpsimd ? NISA_ENGINE_GPSIMD : NISA_ENGINE_VECTOR, x, NULL);
   return st;
 }
 
-/* An allocation in PSUM starts from zero: the first thing done to it need not be filling it with zeros, which a matmul
- * could not add to on the hardware. */
+/* dst is an accumulator in PSUM that has not been used yet.  It is zero already, so zeros need not be written to it; on the
+ * hardware a matmul could not add to them. */
 static bool is_fresh_accumulator(struct ln *ln, const struct ln_view *dst) {
   MlirOperation alloc = ir_defining_op(dst->base);
 
@@ -260,9 +232,11 @@ enum status ln_lower_fill(struct ln *ln) {
   struct ln_walk w;
   struct ln_view *dst;
 
-  int rank = ir_shape(out, NISA_RANK_MAX, dims);
-  ln_walk_init(&w, ln, rank < NISA_RANK_MAX ? rank : NISA_RANK_MAX, dims);
-  enum status st = ln_trace(&w, out, (MlirAffineMap){NULL}, &dst);
+  const int rank = ir_shape(out, NISA_RANK_MAX, dims);
+  enum status st = rank > NISA_RANK_MAX ? ln_fail(ln, "an operand has more than %d dimensions", NISA_RANK_MAX)
+                                        : ln_walk_init(&w, ln, rank, dims);
+  if (!st)
+    st = ln_trace(&w, out, (MlirAffineMap){NULL}, &dst);
   if (st)
     return st;
   if (ir_is_zero(value) && is_fresh_accumulator(ln, dst))
@@ -280,17 +254,17 @@ enum status ln_lower_fill(struct ln *ln) {
 enum status ln_lower_copy(struct ln *ln) {
   MlirValue in = mlirOperationGetOperand(ln->op, 0), out = mlirOperationGetOperand(ln->op, 1);
   struct structured s = {.n_loops = 0};
-  int64_t dims[STRUCTURED_LOOPS_MAX];
   struct ln_walk w;
   struct ln_view *dst, *src;
 
-  if (structured_read(ln->op, &s)) {
-    ln_walk_init(&w, ln, s.n_loops, s.extents);
-  } else {
-    int rank = ir_shape(out, STRUCTURED_LOOPS_MAX, dims);
-    ln_walk_init(&w, ln, rank < NISA_RANK_MAX ? rank : NISA_RANK_MAX, dims);
+  if (!structured_read(ln->op, &s)) { /* memref.copy: its maps are null, the identity */
+    s.n_loops = ir_shape(out, STRUCTURED_LOOPS_MAX, s.extents);
+    if (s.n_loops > STRUCTURED_LOOPS_MAX)
+      return ln_fail(ln, "it has more than %d dimensions", STRUCTURED_LOOPS_MAX);
   }
-  enum status st = ln_trace(&w, out, s.maps[1], &dst);
+  enum status st = ln_walk_init(&w, ln, s.n_loops, s.extents);
+  if (!st)
+    st = ln_trace(&w, out, s.maps[1], &dst);
   if (!st)
     st = ln_trace(&w, in, s.maps[0], &src);
   return st ? st : ln_move(&w, dst, src, false);
@@ -320,15 +294,13 @@ static enum status emit_matmul(struct ln_walk *w, const struct ln_view *c, const
   return ST_OK;
 }
 
-/* A result that is not an accumulator in PSUM: multiply into one, then add. */
+/* For a result that is not an accumulator in PSUM: multiplies into an accumulator, then adds that to the result. */
 static enum status matmul_then_add(struct ln_walk *w, struct ln_view *c, const struct ln_view *a,
                                    const struct ln_view *b) {
   ln_atoms m = ln_loop_atoms(w, 0), n = ln_loop_atoms(w, 1);
   struct ln_view *acc = ln_temp(w, mlirF32TypeGet(w->ln->b.ctx), MEM_PSUM, m, m | n);
   struct ln_view *old;
 
-  if (!acc)
-    return ln_fail(w->ln, "it has too many dimensions");
   enum status st = emit_matmul(w, acc, a, b);
   if (!st)
     st = ln_stage(w, c, m, &old);
@@ -343,15 +315,14 @@ static enum status matmul_then_add(struct ln_walk *w, struct ln_view *c, const s
   return st;
 }
 
-/* Integers: for every k the row of b, given to all partitions, times the column of a, on gpsimd, which does not round. */
+/* Integers: for every k, adds the product of row k of b, copied to all partitions, and column k of a.  gpsimd computes it
+ * without rounding. */
 static enum status multiply_integers(struct ln_walk *w, struct ln_view *c, struct ln_view *a, const struct ln_view *b) {
   struct ln *ln = w->ln;
   const ln_atoms m = ln_loop_atoms(w, 0), n = ln_loop_atoms(w, 1), k = ln_loop_atoms(w, 2);
   struct ln_view *rows, *sum, *term = ln_temp(w, c->element, MEM_SBUF, m, m | n);
   struct ln_view *row = ln_temp(w, b->element, MEM_SBUF, m, m | n);
 
-  if (!term || !row)
-    return ln_fail(ln, "it has too many dimensions");
   enum status st = ln_stage(w, a, m, &rows);
   if (!st)
     st = ln_stage(w, c, m, &sum);
@@ -391,15 +362,16 @@ enum status ln_lower_matmul(struct ln *ln) {
 
   if (!structured_read(ln->op, &s) || s.n_loops != 3 || s.n_inputs != 2)
     return ln_fail(ln, "it is not a plain matrix product");
-  ln_walk_init(&w, ln, 3, s.extents);
-  enum status st = ln_trace(&w, mlirOperationGetOperand(ln->op, 2), s.maps[2], &c);
+  enum status st = ln_walk_init(&w, ln, 3, s.extents);
+  if (!st)
+    st = ln_trace(&w, mlirOperationGetOperand(ln->op, 2), s.maps[2], &c);
   if (!st)
     st = ln_trace(&w, mlirOperationGetOperand(ln->op, 0), s.maps[0], &a);
   if (!st)
     st = ln_trace(&w, mlirOperationGetOperand(ln->op, 1), s.maps[1], &b);
   if (st)
     return st;
-  if (is_int(c->element) && mlirTypeEqual(a->element, c->element) && mlirTypeEqual(b->element, c->element))
+  if (mlirTypeIsAInteger(c->element) && mlirTypeEqual(a->element, c->element) && mlirTypeEqual(b->element, c->element))
     return multiply_integers(&w, c, a, b);
   if (!mlirTypeIsAFloat(a->element) || !mlirTypeIsAFloat(b->element))
     return ln_fail(ln, "the tensor engine multiplies floats only, and others multiply integers of one type");

@@ -1,16 +1,13 @@
-/* ops: one scalar operation on a whole tile.
+/* ops: one scalar operation of a body, on a whole tile.
  *
  *   two operands      tensor_tensor_arith; tensor_scalar_arith if one is a scalar or has one element per partition;
- *                     tensor_tensor_power.  On gpsimd when integers have to stay integers, otherwise on vector
- *   comparison        the same, yielding 1 or 0 of the destination's type: a conversion of the result costs nothing.
- *                     Unordered and one-sided forms are made of several (nkigen knows no != for floats)
+ *                     tensor_tensor_power.  gpsimd if integers have to stay integers, otherwise vector
  *   function          activation; 1/x is reciprocal, -x a multiplication; angles: angles.c
- *   conversion        tensor_copy; from narrow floats and bools nothing, what reads them converts
- *   bitcast           or with 0, which sees the bits of whatever type and yields them as another of that width
- *   select            a copy of one side and a predicated copy of the other over it
+ *   conversion        tensor_copy; none from narrow floats and bools, because the instruction that reads them converts
+ *   bitcast           bitwise_or with 0, which takes the bits of one type and yields them as another of that width
+ *   comparison        compare.c
  *
- * The select may not write its destination first when that is also what it reads; then it turns around or takes a detour.
- * GpSimd does not reach PSUM and vector reads at most one operand there, so others are copied to SBUF first.
+ * GpSimd does not reach PSUM, and vector reads at most one operand there; other operands are copied to SBUF first.
  */
 #include <string.h>
 
@@ -24,12 +21,8 @@
 
 /* ---- two operands ----------------------------------------------------------------------------------------------- */
 
-static bool is_int(MlirType t) {
-  return mlirTypeIsAInteger(t);
-}
-
 static bool is_bool(MlirType t) {
-  return is_int(t) && mlirIntegerTypeGetWidth(t) == 1;
+  return mlirTypeIsAInteger(t) && mlirIntegerTypeGetWidth(t) == 1;
 }
 
 const char *ln_operator(MlirOperation op, bool *is_unsigned) {
@@ -92,7 +85,7 @@ static bool is_commutative(const char *op) {
 
 static bool needs_integers(const struct ln_arg *x) {
   MlirType t = x->view ? x->view->element : mlirValueGetType(x->scalar);
-  return is_int(t) && mlirIntegerTypeGetWidth(t) > 16;
+  return mlirTypeIsAInteger(t) && mlirIntegerTypeGetWidth(t) > 16;
 }
 
 /* Vector computes in f32, which holds integers up to 16 bits, but does not wrap around. */
@@ -102,7 +95,7 @@ static enum nisa_engine engine_for(const char *op, const struct ln_view *dst, co
     return NISA_ENGINE_GPSIMD;
   if (is_bitwise(op))
     return NISA_ENGINE_VECTOR;
-  if (needs_integers(x) || needs_integers(y) || (is_int(dst->element) && !is_comparison(op)))
+  if (needs_integers(x) || needs_integers(y) || (mlirTypeIsAInteger(dst->element) && !is_comparison(op)))
     return NISA_ENGINE_GPSIMD;
   return NISA_ENGINE_VECTOR;
 }
@@ -110,8 +103,6 @@ static enum nisa_engine engine_for(const char *op, const struct ln_view *dst, co
 /* A copy in SBUF of what is in PSUM. */
 static enum status into_sbuf(struct ln_walk *w, const struct ln_view **v, const struct ln_view **temp) {
   *temp = ln_temp(w, (*v)->element, MEM_SBUF, ln_partition_atoms(*v), ln_view_atoms(*v));
-  if (!*temp)
-    return ln_fail(w->ln, "it has too many dimensions");
   const struct ln_view *src = *v;
   *v = *temp;
   return ln_move(w, *temp, src, false);
@@ -181,11 +172,8 @@ enum status ln_arith(struct ln_walk *w, ln_atoms par, const char *op, const stru
     st = into_sbuf(w, &x.view, &tx);
   if (!st && is_in_psum(&y) && gpsimd)
     st = into_sbuf(w, &y.view, &ty);
-  if (!st && gpsimd && dst->space == MEM_PSUM) {
+  if (!st && gpsimd && dst->space == MEM_PSUM)
     to = td = ln_temp(w, dst->element, MEM_SBUF, par, ln_view_atoms(dst));
-    if (!td)
-      st = ln_fail(w->ln, "it has too many dimensions");
-  }
   if (!st)
     st = emit_arith(w, par, op, engine, to, x, y, is_unsigned);
   if (!st && td)
@@ -248,10 +236,6 @@ enum status ln_arg_of(struct ln_body *b, MlirValue v, struct ln_arg *out) {
   return st;
 }
 
-static ln_atoms atoms_of(const struct ln_arg *x) {
-  return x->view ? ln_view_atoms(x->view) : 0;
-}
-
 static MlirOperation only_user(MlirValue v) {
   MlirOpOperand u = mlirValueGetFirstUse(v);
   if (mlirOpOperandIsNull(u) || !mlirOpOperandIsNull(mlirOpOperandGetNextUse(u)))
@@ -259,8 +243,8 @@ static MlirOperation only_user(MlirValue v) {
   return mlirOpOperandGetOwner(u);
 }
 
-/* The value that op's result is only converted to for free: 1 or 0 to any number, f32 to a narrower float. */
-static MlirValue converted_result(MlirOperation op) {
+/* Free conversions: 1 or 0 to any number, f32 to a narrower float. */
+MlirValue ln_converted_result(MlirOperation op) {
   MlirValue r = mlirOperationGetResult(op, 0);
   MlirOperation user = only_user(r);
 
@@ -277,152 +261,9 @@ struct ln_view *ln_temp_like(struct ln_body *b, MlirType t, ln_atoms atoms) {
   return ln_temp(b->w, t, MEM_SBUF, b->par, atoms | b->par);
 }
 
-static MlirType bool_type(struct ln_body *b) {
-  return mlirIntegerTypeGet(b->w->ln->b.ctx, 1);
-}
-
 struct ln_arg ln_number_arg(struct ln_body *b, MlirType t, double v) {
   struct ir_builder *at = &b->w->ln->b;
   return (struct ln_arg){.scalar = mlirTypeIsAFloat(t) ? ir_float(at, t, v) : ir_int(at, t, (int64_t)v)};
-}
-
-/* ---- comparisons ------------------------------------------------------------------------------------------------ */
-
-/* A float predicate: one operator; or two joined; or the opposite of those. */
-struct predicate {
-  const char *op, *second, *join;
-  bool negate, self; /* self: each operand is compared with itself */
-};
-
-static const struct predicate float_predicates[16] = {
-    [1] = {.op = "is_eq"},
-    [2] = {.op = "is_gt"},
-    [3] = {.op = "is_ge"},
-    [4] = {.op = "is_lt"},
-    [5] = {.op = "is_le"},
-    [6] = {.op = "is_lt", .second = "is_gt", .join = "logical_or"},
-    [7] = {.op = "is_eq", .second = "is_eq", .join = "logical_and", .self = true},
-    [8] = {.op = "is_lt", .second = "is_gt", .join = "logical_or", .negate = true},
-    [9] = {.op = "is_le", .negate = true},
-    [10] = {.op = "is_lt", .negate = true},
-    [11] = {.op = "is_ge", .negate = true},
-    [12] = {.op = "is_gt", .negate = true},
-    [13] = {.op = "is_ne"},
-    [14] = {.op = "is_ne", .second = "is_ne", .join = "logical_or", .self = true},
-};
-
-static enum status compare_pair(struct ln_body *b, const struct predicate *p, const struct ln_view *dst,
-                                struct ln_arg x, struct ln_arg y, ln_atoms atoms) {
-  if (p->self && (!x.view || !y.view)) { /* a number: it is not NaN unless somebody wrote NaN, which compares so, too */
-    struct ln_arg v = x.view ? x : y;
-    return ln_arith(b->w, b->par, p->op, dst, v, v, false);
-  }
-  struct ln_view *first = ln_temp_like(b, bool_type(b), atoms), *second = ln_temp_like(b, bool_type(b), atoms);
-  if (!first || !second)
-    return ln_fail(b->w->ln, "it needs more than %d buffers", LN_VIEWS_MAX);
-  enum status st = ln_arith(b->w, b->par, p->op, first, x, p->self ? x : y, false);
-  if (!st)
-    st = ln_arith(b->w, b->par, p->second, second, p->self ? y : x, y, false);
-  if (!st)
-    st = ln_arith(b->w, b->par, p->join, dst, ln_data(first), ln_data(second), false);
-  ln_release(b->w->ln, second);
-  ln_release(b->w->ln, first);
-  return st;
-}
-
-static enum status compare_floats(struct ln_body *b, const struct predicate *p, const struct ln_view *dst,
-                                  struct ln_arg x, struct ln_arg y) {
-  ln_atoms atoms = atoms_of(&x) | atoms_of(&y);
-  const struct ln_view *to = p->negate ? ln_temp_like(b, bool_type(b), atoms) : dst;
-
-  if (!to)
-    return ln_fail(b->w->ln, "it needs more than %d buffers", LN_VIEWS_MAX);
-  enum status st = p->second ? compare_pair(b, p, to, x, y, atoms) : ln_arith(b->w, b->par, p->op, to, x, y, false);
-  if (!st && p->negate)
-    st = ln_arith(b->w, b->par, "is_eq", dst, ln_data(to), ln_number_arg(b, bool_type(b), 0), false);
-  if (p->negate)
-    ln_release(b->w->ln, to);
-  return st;
-}
-
-static enum status apply_compare(struct ln_body *b, MlirOperation op) {
-  static const char *const integers[] = {"is_eq", "is_ne", "is_lt", "is_le", "is_gt",
-                                         "is_ge", "is_lt", "is_le", "is_gt", "is_ge"};
-  int64_t p = mlirIntegerAttrGetValueInt(ir_attr(op, "predicate"));
-  struct ln_arg x, y;
-  struct ln_view *dst;
-
-  enum status st = ln_arg_of(b, operand(op, 0), &x);
-  if (!st)
-    st = ln_arg_of(b, operand(op, 1), &y);
-  if (!st)
-    st = ln_target(b, converted_result(op), atoms_of(&x) | atoms_of(&y), &dst);
-  if (st)
-    return st;
-  if (ir_is(op, "arith.cmpi"))
-    return ln_arith(b->w, b->par, integers[p], dst, x, y, p >= 6);
-  if (p <= 0 || p >= 15)
-    return ln_set(b->w, dst, ln_number_arg(b, dst->element, p >= 15).scalar);
-  return compare_floats(b, &float_predicates[p], dst, x, y);
-}
-
-/* ---- select ----------------------------------------------------------------------------------------------------- */
-
-static enum status put(struct ln_body *b, const struct ln_view *dst, const struct ln_arg *x) {
-  return x->view ? ln_move(b->w, dst, x->view, false) : ln_set(b->w, dst, x->scalar);
-}
-
-enum status ln_copy_where(struct ln_body *b, const struct ln_view *dst, const struct ln_arg *src,
-                          const struct ln_view *predicate, bool reverse) {
-  struct ln *ln = b->w->ln;
-  struct ln_shape s = ln_shape_of(b->w, b->par, ln_view_atoms(dst));
-  struct nisa_access o[3];
-  const struct ln_attr attrs[] = {{"reverse_pred", ln_bool(ln, reverse)}, {NULL, {NULL}}};
-
-  enum status st = ln_access(b->w, dst, &s, &o[0]);
-  if (!st && src->view)
-    st = ln_access(b->w, src->view, &s, &o[1]);
-  else
-    o[1] = ln_scalar(src->scalar);
-  if (!st)
-    st = ln_access(b->w, predicate, &s, &o[2]);
-  if (!st)
-    ln_emit(ln, NISA_TENSOR_COPY_PREDICATED, NISA_ENGINE_VECTOR, o, attrs);
-  return st;
-}
-
-static bool shares(const struct ln_view *dst, const struct ln_view *v) {
-  return v && mlirValueEqual(dst->base, v->base);
-}
-
-static enum status apply_select(struct ln_body *b, MlirOperation op) {
-  struct ln_value *c = ln_value_of(b, operand(op, 0));
-  struct ln_arg yes, no;
-  struct ln_view *cond, *dst;
-
-  enum status st = ln_materialize(b, c, &cond);
-  if (!st)
-    st = ln_arg_of(b, operand(op, 1), &yes);
-  if (!st)
-    st = ln_arg_of(b, operand(op, 2), &no);
-  if (!st)
-    st = ln_target(b, mlirOperationGetResult(op, 0), ln_view_atoms(cond) | atoms_of(&yes) | atoms_of(&no), &dst);
-  if (st)
-    return st;
-  if (yes.view && ln_same_elements(dst, yes.view) && !shares(dst, cond) && !shares(dst, no.view))
-    return ln_copy_where(b, dst, &no, cond, true);
-  const bool reads_dst = shares(dst, cond) || shares(dst, yes.view);
-  struct ln_view *to = reads_dst ? ln_temp_like(b, dst->element, ln_view_atoms(dst)) : dst;
-  if (!to)
-    return ln_fail(b->w->ln, "it needs more than %d buffers", LN_VIEWS_MAX);
-  st = put(b, to, &no);
-  if (!st)
-    st = ln_copy_where(b, to, &yes, cond, false);
-  if (!st && reads_dst)
-    st = ln_move(b->w, dst, to, false);
-  if (reads_dst)
-    ln_release(b->w->ln, to);
-  return st;
 }
 
 /* ---- functions -------------------------------------------------------------------------------------------------- */
@@ -472,8 +313,6 @@ static const char *function_of(MlirOperation op) {
 
 static enum status apply_absi(struct ln_body *b, const struct ln_view *dst, const struct ln_view *src) {
   struct ln_view *minus = ln_temp_like(b, src->element, ln_view_atoms(src));
-  if (!minus)
-    return ln_fail(b->w->ln, "it needs more than %d buffers", LN_VIEWS_MAX);
   enum status st = ln_arith(b->w, b->par, "subtract", minus, ln_number_arg(b, src->element, 0), ln_data(src), false);
   if (!st)
     st = ln_arith(b->w, b->par, "max", dst, ln_data(src), ln_data(minus), false);
@@ -486,7 +325,7 @@ static enum status apply_unary(struct ln_body *b, MlirOperation op) {
   struct ln_view *dst;
   enum status st = ln_arg_of(b, operand(op, 0), &x);
   if (!st)
-    st = ln_target(b, converted_result(op), atoms_of(&x), &dst);
+    st = ln_target(b, ln_converted_result(op), ln_arg_atoms(&x), &dst);
   if (st)
     return st;
   if (ir_is(op, "arith.negf"))
@@ -536,7 +375,7 @@ static enum status apply_sign(struct ln_body *b, MlirOperation op) {
   struct ln_view *dst;
   enum status st = ln_arg_of(b, operand(op, 2), &x);
   if (!st)
-    st = ln_target(b, mlirOperationGetResult(op, 0), atoms_of(&x), &dst);
+    st = ln_target(b, mlirOperationGetResult(op, 0), ln_arg_atoms(&x), &dst);
   return st ? st : ln_activate(b->w, b->par, "sign", dst, x.view);
 }
 
@@ -561,8 +400,6 @@ static bool is_free(MlirOperation op, MlirType from, MlirType to) {
 
 static enum status truncate_to_bool(struct ln_body *b, const struct ln_view *dst, const struct ln_view *src) {
   struct ln_view *bit = ln_temp_like(b, src->element, ln_view_atoms(src));
-  if (!bit)
-    return ln_fail(b->w->ln, "it needs more than %d buffers", LN_VIEWS_MAX);
   enum status st = ln_arith(b->w, b->par, "bitwise_and", bit, ln_data(src), ln_number_arg(b, src->element, 1), false);
   if (!st)
     st = ln_move(b->w, dst, bit, false);
@@ -597,7 +434,7 @@ static enum status apply_conversion(struct ln_body *b, MlirOperation op) {
     return st;
   if (is_bool(src->element) && (ir_is(op, "arith.sitofp") || ir_is(op, "arith.extsi")))
     return ln_arith(b->w, b->par, "multiply", dst, ln_data(src), ln_number_arg(b, dst->element, -1), false);
-  if (is_bool(dst->element) && is_int(src->element) && !is_bool(src->element))
+  if (is_bool(dst->element) && mlirTypeIsAInteger(src->element) && !is_bool(src->element))
     return truncate_to_bool(b, dst, src);
   const bool is_unsigned = (ir_is(op, "arith.uitofp") || ir_is(op, "arith.fptoui") || ir_is(op, "arith.extui") ||
                             ir_is(op, "arith.index_castui")) &&
@@ -610,7 +447,7 @@ static enum status apply_bitcast(struct ln_body *b, MlirOperation op) {
   struct ln_view *dst;
   enum status st = ln_arg_of(b, operand(op, 0), &x);
   if (!st)
-    st = ln_target(b, mlirOperationGetResult(op, 0), atoms_of(&x), &dst);
+    st = ln_target(b, mlirOperationGetResult(op, 0), ln_arg_atoms(&x), &dst);
   if (st)
     return st;
   const unsigned bits = (unsigned)(8 * nisa_element_bytes(dst->element));
@@ -629,7 +466,7 @@ static enum status apply_binary(struct ln_body *b, MlirOperation op, const char 
   if (!st)
     st = ln_arg_of(b, operand(op, 1), &y);
   if (!st)
-    st = ln_target(b, converted_result(op), atoms_of(&x) | atoms_of(&y), &dst);
+    st = ln_target(b, ln_converted_result(op), ln_arg_atoms(&x) | ln_arg_atoms(&y), &dst);
   if (st)
     return st;
   if (ir_is(op, "arith.divf") && !x.view && is_number(x.scalar, 1))
@@ -646,7 +483,7 @@ static enum status apply_arctan2(struct ln_body *b, MlirOperation op) {
   if (!st)
     st = ln_arg_of(b, operand(op, 1), &x);
   if (!st)
-    st = ln_target(b, converted_result(op), atoms_of(&y) | atoms_of(&x), &dst);
+    st = ln_target(b, ln_converted_result(op), ln_arg_atoms(&y) | ln_arg_atoms(&x), &dst);
   return st ? st : ln_arctan2(b, dst, y, x);
 }
 
@@ -657,11 +494,11 @@ enum status ln_apply(struct ln_body *b, MlirOperation op) {
   if (name)
     return apply_binary(b, op, name, is_unsigned);
   if (ir_is(op, "arith.cmpf") || ir_is(op, "arith.cmpi"))
-    return apply_compare(b, op);
+    return ln_compare(b, op);
   if (is_sign(op))
     return apply_sign(b, op);
   if (ir_is(op, "arith.select"))
-    return apply_select(b, op);
+    return ln_select(b, op);
   if (is_conversion(op))
     return apply_conversion(b, op);
   if (ir_is(op, "arith.bitcast"))
