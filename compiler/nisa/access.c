@@ -1,4 +1,5 @@
 /* access: operands of NISA operations, taken apart and put together.  See nisa.h. */
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -9,10 +10,12 @@
 #include "ir/query.h"
 #include "nisa/nisa.h"
 
-enum { NAME_MAX_LEN = 48, ATTRS_MAX = 40 };
+/* The name of an operand and "_par_dims"; three attributes for each operand, the segments and the engine. */
+enum { NAME_MAX_LEN = 48, OWN_ATTRS_MAX = 3 * NISA_OPERANDS_MAX + 2 };
 
 static MlirStringRef part(char *out, const char *operand, const char *what) {
-  snprintf(out, NAME_MAX_LEN, "%s_%s", operand, what);
+  const int n = snprintf(out, NAME_MAX_LEN, "%s_%s", operand, what);
+  assert(n > 0 && n < NAME_MAX_LEN);
   return ir_str(out);
 }
 
@@ -104,7 +107,7 @@ static const char *read_operand(MlirOperation op, const struct nisa_operand_def 
   *x = (struct nisa_access){.n_indices = n_index};
   if (n_base == 0)
     return d->is_optional && n_index == 0 ? NULL : "an operand is missing";
-  if (n_base != 1 || n_index > NISA_RANK_MAX)
+  if (n_base != 1 || n_index < 0 || n_index > NISA_RANK_MAX || *next + 1 + n_index > mlirOperationGetNumOperands(op))
     return "an operand has too many indices";
   x->base = mlirOperationGetOperand(op, (*next)++);
   for (int i = 0; i < n_index; i++)
@@ -119,7 +122,7 @@ bool nisa_read(MlirOperation op, struct nisa_instr *out, const char **why) {
   const char **text = why ? why : &ignored;
 
   *out = (struct nisa_instr){.def = nisa_op_of(op), .op = op};
-  *text = "it is no NISA operation";
+  *text = "it is not a NISA operation";
   if (!out->def)
     return false;
   *text = NULL;
@@ -157,11 +160,12 @@ struct making {
   MlirContext ctx;
   int n_values, n_attrs;
   MlirValue values[NISA_OPERANDS_MAX * (NISA_RANK_MAX + 1)];
-  MlirNamedAttribute attrs[ATTRS_MAX];
+  MlirNamedAttribute attrs[OWN_ATTRS_MAX];
   int32_t segments[2 * NISA_OPERANDS_MAX];
 };
 
 static void add_attr(struct making *m, MlirStringRef name, MlirAttribute v) {
+  assert(m->n_attrs < OWN_ATTRS_MAX);
   m->attrs[m->n_attrs++] = mlirNamedAttributeGet(mlirIdentifierGet(m->ctx, name), v);
 }
 

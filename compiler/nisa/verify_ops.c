@@ -1,5 +1,6 @@
 /* verify_ops: what each operation demands of its operands together: sizes that correspond, limits of the tensor
  * engine (hardware.md §6), types.  Every operand has been checked by itself. */
+#include <assert.h>
 #include <string.h>
 
 #include "mlir-c/BuiltinAttributes.h"
@@ -316,66 +317,55 @@ static void check_predicated(struct nisa_check *c, const struct nisa_instr *in) 
     nisa_complain(c, in->op, "the predicate must be an integer");
 }
 
+static void check_source(struct nisa_check *c, const struct nisa_instr *in) {
+  check_same(c, in, "src");
+}
+
+static void check_tensors(struct nisa_check *c, const struct nisa_instr *in) {
+  check_same(c, in, "lhs");
+  check_same(c, in, "rhs");
+  check_one_in_psum(c, in, "lhs", "rhs");
+  check_bits(c, in, "op");
+}
+
+static void check_scalars(struct nisa_check *c, const struct nisa_instr *in) {
+  check_same(c, in, "src");
+  check_column(c, in, "operand0");
+  check_column(c, in, "operand1");
+  check_one_in_psum(c, in, "src", "operand0");
+  check_bits(c, in, "op0");
+  check_bits(c, in, "op1");
+}
+
+static void check_register(struct nisa_check *c, const struct nisa_instr *in) {
+  if (nisa_partitions(&in->operand[0]) != 1 || nisa_free_elements(&in->operand[0]) != 1)
+    nisa_complain(c, in->op, "a register holds one element");
+}
+
 void nisa_check_instr(struct nisa_check *c, const struct nisa_instr *in) {
-  switch (in->def->kind) {
-  case NISA_DMA_COPY:
-    check_dma_copy(c, in);
-    break;
-  case NISA_DMA_TRANSPOSE:
-    check_dma_transpose(c, in);
-    break;
-  case NISA_DMA_COPY_INDIRECT:
-    check_indirect(c, in);
-    break;
-  case NISA_ALL_GATHER:
-  case NISA_ALL_REDUCE:
-  case NISA_REDUCE_SCATTER:
-  case NISA_ALL_TO_ALL:
-  case NISA_COLLECTIVE_PERMUTE:
-    check_collective(c, in);
-    break;
-  case NISA_MATMUL:
-    check_matmul(c, in);
-    break;
-  case NISA_TENSOR_COPY:
-  case NISA_RECIPROCAL:
-    check_same(c, in, "src");
-    break;
-  case NISA_TENSOR_COPY_PREDICATED:
-    check_predicated(c, in);
-    break;
-  case NISA_TENSOR_TENSOR_ARITH:
-  case NISA_TENSOR_TENSOR_POWER:
-    check_same(c, in, "lhs");
-    check_same(c, in, "rhs");
-    check_one_in_psum(c, in, "lhs", "rhs");
-    check_bits(c, in, "op");
-    break;
-  case NISA_TENSOR_SCALAR_ARITH:
-    check_same(c, in, "src");
-    check_column(c, in, "operand0");
-    check_column(c, in, "operand1");
-    check_one_in_psum(c, in, "src", "operand0");
-    check_bits(c, in, "op0");
-    check_bits(c, in, "op1");
-    break;
-  case NISA_TENSOR_REDUCE_ARITH:
-    check_reduce(c, in);
-    break;
-  case NISA_CROSS_LANE_REDUCE_ARITH:
-    check_cross_lane(c, in);
-    break;
-  case NISA_ACTIVATION:
-    check_activation(c, in);
-    break;
-  case NISA_IOTA:
-    check_iota(c, in);
-    break;
-  case NISA_REGISTER_LOAD:
-    if (nisa_partitions(&in->operand[0]) != 1 || nisa_free_elements(&in->operand[0]) != 1)
-      nisa_complain(c, in->op, "a register holds one element");
-    break;
-  default:
-    break;
-  }
+  static void (*const checks[NISA_KIND_COUNT])(struct nisa_check *, const struct nisa_instr *) = {
+      [NISA_DMA_COPY] = check_dma_copy,
+      [NISA_DMA_TRANSPOSE] = check_dma_transpose,
+      [NISA_DMA_COPY_INDIRECT] = check_indirect,
+      [NISA_ALL_GATHER] = check_collective,
+      [NISA_ALL_REDUCE] = check_collective,
+      [NISA_REDUCE_SCATTER] = check_collective,
+      [NISA_ALL_TO_ALL] = check_collective,
+      [NISA_COLLECTIVE_PERMUTE] = check_collective,
+      [NISA_MATMUL] = check_matmul,
+      [NISA_TENSOR_COPY] = check_source,
+      [NISA_RECIPROCAL] = check_source,
+      [NISA_TENSOR_COPY_PREDICATED] = check_predicated,
+      [NISA_TENSOR_TENSOR_ARITH] = check_tensors,
+      [NISA_TENSOR_TENSOR_POWER] = check_tensors,
+      [NISA_TENSOR_SCALAR_ARITH] = check_scalars,
+      [NISA_TENSOR_REDUCE_ARITH] = check_reduce,
+      [NISA_CROSS_LANE_REDUCE_ARITH] = check_cross_lane,
+      [NISA_ACTIVATION] = check_activation,
+      [NISA_IOTA] = check_iota,
+      [NISA_REGISTER_LOAD] = check_register,
+  };
+  assert(in->def && in->def->kind < NISA_KIND_COUNT);
+  if (checks[in->def->kind])
+    checks[in->def->kind](c, in);
 }

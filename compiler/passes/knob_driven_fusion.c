@@ -1,17 +1,17 @@
-/* knob_driven_fusion: merge the loops of values that the user asked to fuse.
+/* knob_driven_fusion: merges the loops of values that the user wants to be fused.
  *
  *     %a = scf.for %i … { A }                      %ab:2 = scf.for %i … { A; B }
  *     %b = scf.for %i … { B }               ==>
  *     "nkipy.fuse_op"(%a, %b)
  *
- * The merged loop stands where the first one stood; what the second one needs moves in front of it.  Loops inside are
- * merged the same way, in pairs, as far as their bounds agree; what is inside may be anything.  A shape with a tail is
- * computed by several loops, one on top of the other's result (or by the last tile alone): these are merged pair by pair
- * from the last one back.  Values that a single tile computes have no loop and need none.
+ * The merged loop takes the place of the first one; what the second one needs moves to before it.  Loops inside are merged
+ * the same way, in pairs, if their bounds agree; their bodies may contain anything.  A shape with a tail is computed by
+ * several loops, each on the result of the one before it (or by the last tile alone).  These are merged in pairs, from the
+ * last loop to the first.  A value that a single tile computes has no loop and needs none.
  *
- * Legal only if no loop depends on another's result; otherwise, and when bounds differ, the pass fails and names the
- * value.  Operations on tensors have no effect but their results, so moving them is safe.  Annotations stay with their
- * values.  Runs before loop steps are normalised, so that tile sizes can be compared.  fuse_op is gone afterwards.
+ * Legal only if no loop depends on the result of another.  Otherwise, and if bounds differ, the pass fails and names the
+ * value.  Operations on tensors have no effect besides their results, so it is safe to move them.  Annotations stay with
+ * their values.  The pass runs before loop steps are normalised, so that tile sizes can be compared.  It erases fuse_op.
  */
 #include <string.h>
 
@@ -20,23 +20,16 @@
 #include "base/array.h"
 #include "passes/lib/edit.h"
 
-enum { CHAIN_MAX = 64 };
-
-/* The loops that make one value, the last one first. */
-struct chain {
-  int n;
-  MlirOperation loop[CHAIN_MAX];
-};
-
 /* ---- the loops of a value ------------------------------------------------------------------------------------------- */
 
-static struct chain loops_of(MlirValue v) {
-  struct chain c = {0};
+/* The loops that compute v, the last one first. */
+static struct ir_ops loops_of(struct arena *a, MlirValue v) {
+  struct ir_ops loops = {0};
 
-  while (mlirValueIsAOpResult(v) && c.n < CHAIN_MAX) {
+  while (mlirValueIsAOpResult(v)) {
     MlirOperation def = mlirOpResultGetOwner(v);
     if (ir_is(def, "scf.for")) {
-      c.loop[c.n++] = def;
+      array_push(a, &loops, def);
       v = mlirOperationGetOperand(def, 3 + mlirOpResultGetResultNumber(v));
     } else if (ir_is(def, "tensor.insert_slice")) {
       v = mlirOperationGetOperand(def, 1);
@@ -46,7 +39,7 @@ static struct chain loops_of(MlirValue v) {
       break;
     }
   }
-  return c;
+  return loops;
 }
 
 static bool is_same_number(MlirValue x, MlirValue y) {
@@ -66,7 +59,7 @@ static bool has_same_bounds(MlirOperation a, MlirOperation b) {
 struct needs {
   struct arena *arena;
   MlirBlock block;
-  MlirOperation first; /* everything needed between here and … */
+  MlirOperation first;
   struct ir_ops ops;
   bool is_circular; /* first itself is needed */
 };
@@ -78,7 +71,7 @@ static bool contains(const struct needs *s, MlirOperation op) {
   return false;
 }
 
-/* Everything that op and the operations inside it read, as far as it stands behind s->first. */
+/* Adds what op and the operations inside it read and that is defined after s->first. */
 static void need_operands(struct needs *s, MlirOperation op) {
   struct ir_ops inside = ir_collect(s->arena, op, NULL, NULL);
 
@@ -93,7 +86,7 @@ static void need_operands(struct needs *s, MlirOperation op) {
     }
 }
 
-/* Moves what `second` needs in front of `first`; false if it needs first. */
+/* Moves what `second` needs to before `first`.  False if it needs `first` itself. */
 static bool hoist(struct pass_run *run, MlirOperation first, MlirOperation second) {
   struct needs s = {.arena = run->arena, .block = mlirOperationGetBlock(first), .first = first};
 
@@ -124,7 +117,7 @@ static MlirLocation both(MlirContext ctx, MlirOperation a, MlirOperation b) {
   return mlirLocationEqual(l[0], l[1]) ? l[0] : mlirLocationFusedGet(ctx, 2, l, mlirAttributeGetNull());
 }
 
-/* The empty merged loop in front of a. */
+/* The merged loop, before `first`.  Its body is empty. */
 static MlirOperation make_loop(struct pass_run *run, MlirOperation first, MlirOperation second, MlirBlock *body) {
   const int na = n_carried(first), nb = n_carried(second), n = na + nb;
   MlirValue bounds[3], *carried = arena_new_array(run->arena, MlirValue, (size_t)n);
@@ -142,7 +135,8 @@ static MlirOperation make_loop(struct pass_run *run, MlirOperation first, MlirOp
   return ir_for(&b, bounds, n, carried, region);
 }
 
-/* Moves the body of loop into `to`, whose carried arguments for it start at `first`; its yielded values go to out. */
+/* Moves the body of the loop to the end of `to`, in which its carried values begin at number `first`.  out: what it
+ * yielded. */
 static void take_body(MlirOperation loop, MlirBlock to, int first, MlirValue *out) {
   MlirBlock from = ir_body(loop);
   MlirOperation last = mlirBlockGetTerminator(from), op;
@@ -164,36 +158,34 @@ static void replace_loop(MlirOperation loop, MlirOperation by, int first) {
   mlirOperationDestroy(loop);
 }
 
-/* The loops that stand directly in block. */
-static int loops_in(MlirBlock block, MlirOperation *out, int max) {
-  int n = 0;
+/* The loops of the block, but not those inside them. */
+static struct ir_ops loops_in(struct arena *a, MlirBlock block) {
+  struct ir_ops loops = {0};
   for (MlirOperation o = mlirBlockGetFirstOperation(block); !mlirOperationIsNull(o); o = mlirOperationGetNextInBlock(o))
-    if (ir_is(o, "scf.for") && n < max)
-      out[n++] = o;
-  return n;
+    if (ir_is(o, "scf.for"))
+      array_push(a, &loops, o);
+  return loops;
 }
 
 static bool merge(struct pass_run *run, MlirOperation a, MlirOperation b);
 
-/* The loops of two bodies that are one now: the k-th of the one with the k-th of the other. */
-static void merge_inner(struct pass_run *run, const struct chain *a, const struct chain *b) {
+/* Merges the k-th loop of one body with the k-th loop of the other, after the bodies have become one. */
+static void merge_inner(struct pass_run *run, const struct ir_ops *a, const struct ir_ops *b) {
   for (int k = 0; k < a->n && k < b->n; k++)
-    if (has_same_bounds(a->loop[k], b->loop[k]))
-      merge(run, a->loop[k], b->loop[k]);
+    if (has_same_bounds(a->v[k], b->v[k]))
+      merge(run, a->v[k], b->v[k]);
 }
 
-/* Loops a and b of one block, a first, become one; false if b needs a. */
+/* Merges two loops of one block, in program order.  False if the second needs the first. */
 static bool merge(struct pass_run *run, MlirOperation first, MlirOperation second) {
   const int na = n_carried(first), nb = n_carried(second);
-  struct chain inner_a, inner_b;
   MlirBlock body;
 
   if (!hoist(run, first, second))
     return false;
   MlirOperation made = make_loop(run, first, second, &body);
   MlirValue *yielded = arena_new_array(run->arena, MlirValue, (size_t)(na + nb) + 1);
-  inner_a.n = loops_in(ir_body(first), inner_a.loop, CHAIN_MAX);
-  inner_b.n = loops_in(ir_body(second), inner_b.loop, CHAIN_MAX);
+  const struct ir_ops inner_a = loops_in(run->arena, ir_body(first)), inner_b = loops_in(run->arena, ir_body(second));
   take_body(first, body, 0, yielded);
   take_body(second, body, na, yielded + na);
   struct ir_builder b = {
@@ -215,7 +207,7 @@ static MlirOperation about(MlirValue v, MlirOperation otherwise) {
 /* Merges the loops of target k into those of target 0. */
 static enum status fuse_target(struct pass_run *run, MlirOperation fuse, int k) {
   MlirValue va = mlirOperationGetOperand(fuse, 0), vb = mlirOperationGetOperand(fuse, k);
-  struct chain a = loops_of(va), b = loops_of(vb);
+  struct ir_ops a = loops_of(run->arena, va), b = loops_of(run->arena, vb);
 
   if (mlirValueEqual(va, vb) || (!a.n && !b.n))
     return ST_OK;
@@ -225,11 +217,11 @@ static enum status fuse_target(struct pass_run *run, MlirOperation fuse, int k) 
         "fuse: this value is not produced by an scf.for, while the one to fuse it with is: mismatched loop "
         "bounds; give both the same tile size");
   for (int i = 0; i < a.n && i < b.n; i++) {
-    MlirOperation x = a.loop[i], y = b.loop[i];
+    MlirOperation x = a.v[i], y = b.v[i];
     if (mlirOperationEqual(x, y))
       return ST_OK;
     if (!has_same_bounds(x, y) || !mlirBlockEqual(mlirOperationGetBlock(x), mlirOperationGetBlock(y))) {
-      if (i) /* further back stands what the values were before */
+      if (i) /* the loops before this one compute what the values were made from */
         return ST_OK;
       return pass_fail(run, y,
                        "fuse: mismatched loop bounds: the loops that compute this value differ from those of the value "
@@ -240,8 +232,8 @@ static enum status fuse_target(struct pass_run *run, MlirOperation fuse, int k) 
       return pass_fail(
           run, in_order ? y : x,
           "fuse: this value is computed from the one it is to be fused with, so their loops cannot be one");
-    a = loops_of(mlirOperationGetOperand(fuse, 0));
-    b = loops_of(mlirOperationGetOperand(fuse, k));
+    a = loops_of(run->arena, mlirOperationGetOperand(fuse, 0));
+    b = loops_of(run->arena, mlirOperationGetOperand(fuse, k));
   }
   return ST_OK;
 }

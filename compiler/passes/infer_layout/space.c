@@ -1,19 +1,22 @@
-/* space: in which memory values live.  See infer_layout.c.
+/* space: chooses the memory of values.  See infer_layout.c.
  *
- * Values that share one buffer must agree: what a function returns, a loop's initial, carried and final value, the
- * target of an insert_slice and its result, a view and what it looks at.  alias() goes from the end of such a chain to
- * the operations that fill the buffer.  Returned buffers are shared HBM, those that loops carry HBM.
+ * Values that share one buffer must agree: what a function returns, the initial, carried and final value of a loop, the
+ * target of an insert_slice and its result, a view and its source.  alias() goes from the end of such a chain to the
+ * operations that fill the buffer.  Buffers that are returned are in shared HBM, those that loops carry in HBM.
  *
- * A tiled value outside of such chains is in SBUF if it leaves room there and all its readers take it in the tiles it is
- * made of.  Readers that do not: views, broadcasts and transposes of more than two dimensions (they change partitions,
- * which only DMA can do), bodies that pick elements, operations with other tiles.  The user's choice wins, except for
- * returned and carried values and tables of a gather: those keep their tiles, but not SBUF or PSUM, and a warning says
- * so.
+ * A tiled value that is in no such chain is in SBUF if it leaves room there and all its readers read it in the tiles that
+ * it is computed in.  Readers that do not: views, broadcasts and transposes of more than two dimensions (they change
+ * partitions, which only DMA can do), bodies that pick elements, operations with other tiles.  The user's choice wins,
+ * except for values that are returned or carried and for tables of a gather: these keep their tiles but are in HBM, and a
+ * warning says so.
  */
 #include "passes/infer_layout/infer_layout.h"
 
+#include <string.h>
+
 #include "mlir-c/BuiltinTypes.h"
 
+#include "base/array.h"
 #include "ir/internal.h"
 #include "nisa/nisa.h"
 
@@ -22,7 +25,7 @@ struct spaces {
   struct table done; /* values that have their space, and are not computed by a tiled operation */
 };
 
-/* ---- annotating what is no tiled operation ---------------------------------------------------------------------- */
+/* ---- values that no tiled operation computes ---------------------------------------------------------------------- */
 
 static bool is_done(const struct spaces *s, MlirValue v) {
   return table_get(&s->done, v.ptr) != NULL;
@@ -32,23 +35,22 @@ static void set_done(struct spaces *s, MlirValue v) {
   table_put(&s->done, v.ptr, s);
 }
 
-/* A layout says another memory than the value gets.  Which part of HBM is nothing to warn about. */
-static void warn_ignored(struct infer *f, const struct layout *l, int space, const char *why) {
-  if (l->space == space || l->space == MEM_NONE || l->space == MEM_HBM || l->space == MEM_SHARED_HBM)
+/* Warns if a layout says another memory than the value gets.  HBM and shared HBM count as one. */
+static void warn_ignored(struct infer *f, const struct layout *l, enum mem_space space, const char *why) {
+  if (l->space == (int)space || l->space == MEM_NONE || l->space == MEM_HBM || l->space == MEM_SHARED_HBM)
     return;
   infer_warn_knob(f, l->layout_op, "%s lives in %s, not in %s; its tiles are computed as asked", why,
                   layout_space_name(space), layout_space_name(l->space));
 }
 
-/* The tile of the operation whose result is inserted into v, or one row of partitions and a long run. */
+/* The tile of the operation whose result is inserted into v; otherwise all partitions, one row of the last dimension. */
 static void default_tile(struct infer *f, MlirValue v, struct layout *l, int rank, const int64_t *dims) {
   MlirOperation def = ir_defining_op(v);
   const struct tiled *t = NULL;
 
-  for (int i = 0; i < 8 && !mlirOperationIsNull(def) && ir_is(def, "scf.for"); i++) {
-    MlirOperation yield = mlirBlockGetTerminator(ir_body(def));
-    def = ir_defining_op(mlirOperationGetOperand(yield, mlirOpResultGetResultNumber(v)));
-    v = mlirOperationIsNull(def) ? v : mlirOperationGetResult(def, 0);
+  while (!mlirOperationIsNull(def) && ir_is(def, "scf.for")) {
+    v = mlirOperationGetOperand(mlirBlockGetTerminator(ir_body(def)), mlirOpResultGetResultNumber(v));
+    def = ir_defining_op(v);
   }
   if (!mlirOperationIsNull(def))
     t = ir_is(def, "tensor.insert_slice") ? infer_find(f, mlirOperationGetOperand(def, 0)) : infer_find(f, v);
@@ -64,8 +66,9 @@ static void default_tile(struct infer *f, MlirValue v, struct layout *l, int ran
   }
 }
 
-/* Gives v a complete layout in `space`, unless the user chose one that can hold; no tile_op: nothing is tiled here. */
-static void annotate(struct infer *f, MlirValue v, int space, const char *why) {
+/* Gives v a complete layout in `space`, but no tile_op.  why: the reason that the user's choice of a space does not count,
+ * for the warning; NULL if it counts. */
+static void annotate(struct infer *f, MlirValue v, enum mem_space space, const char *why) {
   int64_t dims[STRUCTURED_LOOPS_MAX];
   const int rank = ir_shape(v, STRUCTURED_LOOPS_MAX, dims);
   struct layout l = layout_read(v);
@@ -91,9 +94,7 @@ static bool is_view(MlirOperation op) {
          ir_is(op, "tensor.extract_slice") || ir_is(op, "tensor.reshape");
 }
 
-static void alias(struct spaces *s, MlirValue v, int space, const char *why, bool is_said, int depth);
-
-static void alias_tiled(struct infer *f, struct tiled *t, int space, const char *why) {
+static void alias_tiled(struct infer *f, struct tiled *t, enum mem_space space, const char *why) {
   if (t->at.space == MEM_SHARED_HBM && space == MEM_HBM)
     return; /* a kind of HBM */
   if (t->is_user_space)
@@ -104,45 +105,69 @@ static void alias_tiled(struct infer *f, struct tiled *t, int space, const char 
   t->is_user_space = false;
 }
 
-static void alias_yields(struct spaces *s, MlirOperation op, intptr_t result, int space, const char *why, int depth) {
-  for (intptr_t r = 0; r < mlirOperationGetNumRegions(op); r++) {
+/* Values that are still to get the space of their buffer.  is_said: another value of the buffer has a layout that says
+ * the space, and one layout for each buffer is enough. */
+struct aliased {
+  MlirValue v;
+  bool is_said;
+};
+struct pending {
+  struct aliased *v;
+  int n, cap;
+};
+
+static void add_pending(struct spaces *s, struct pending *p, MlirValue v, bool is_said) {
+  array_push(s->f->run->arena, p, (struct aliased){v, is_said});
+}
+
+/* What the regions of op yield as this result. */
+static void add_yields(struct spaces *s, struct pending *p, MlirOperation op, intptr_t result) {
+  for (intptr_t r = mlirOperationGetNumRegions(op) - 1; r >= 0; r--) { /* the first region comes out first */
     MlirBlock b = mlirRegionGetFirstBlock(mlirOperationGetRegion(op, r));
     if (!mlirBlockIsNull(b))
-      alias(s, mlirOperationGetOperand(mlirBlockGetTerminator(b), result), space, why, true, depth);
+      add_pending(s, p, mlirOperationGetOperand(mlirBlockGetTerminator(b), result), true);
   }
 }
 
-enum { ALIAS_DEPTH_MAX = 4000 };
+/* One value of the buffer.  Adds the values that it is made from. */
+static void alias_one(struct spaces *s, struct pending *p, MlirValue v, bool is_said, enum mem_space space,
+                      const char *why) {
+  struct tiled *t = infer_find(s->f, v);
+  MlirOperation def = ir_defining_op(v);
 
-/* Everything that may be in the same buffer as v gets `space`.  One layout per buffer is enough: is_said tells that the
- * buffer has it already. */
-static void alias(struct spaces *s, MlirValue v, int space, const char *why, bool is_said, int depth) {
-  for (; depth < ALIAS_DEPTH_MAX; depth++) {
-    struct tiled *t = infer_find(s->f, v);
-    MlirOperation def = ir_defining_op(v);
-    if (t) {
-      alias_tiled(s->f, t, space, why);
-      return;
-    }
-    if (mlirOperationIsNull(def) || is_done(s, v) || !mlirTypeIsARankedTensor(mlirValueGetType(v)))
-      return;
-    set_done(s, v);
-    const bool is_insert = ir_is(def, "tensor.insert_slice");
-    const bool is_loop = ir_is(def, "scf.for"), is_if = ir_is(def, "scf.if");
-    const bool has_buffer = ir_is(def, "linalg.fill") || is_insert || is_loop || is_if;
-    if ((has_buffer && !is_said) || layout_read(v).layout_op.ptr)
-      annotate(s->f, v, space, why);
-    is_said = is_said || has_buffer;
-    if (is_loop || is_if)
-      alias_yields(s, def, mlirOpResultGetResultNumber(v), space, why, depth + 1);
-    if (!is_insert && !is_loop && !is_view(def))
-      return;
-    v = mlirOperationGetOperand(def, is_insert ? 1 : is_loop ? 3 + mlirOpResultGetResultNumber(v) : 0);
+  if (t) {
+    alias_tiled(s->f, t, space, why);
+    return;
+  }
+  if (mlirOperationIsNull(def) || is_done(s, v) || !mlirTypeIsARankedTensor(mlirValueGetType(v)))
+    return;
+  set_done(s, v);
+  const bool is_insert = ir_is(def, "tensor.insert_slice"), is_loop = ir_is(def, "scf.for"),
+             is_if = ir_is(def, "scf.if");
+  const bool has_buffer = ir_is(def, "linalg.fill") || is_insert || is_loop || is_if;
+  if ((has_buffer && !is_said) || layout_read(v).layout_op.ptr)
+    annotate(s->f, v, space, why);
+  if (is_insert || is_loop || is_view(def)) {
+    const intptr_t source = is_insert ? 1 : is_loop ? 3 + mlirOpResultGetResultNumber(v) : 0;
+    add_pending(s, p, mlirOperationGetOperand(def, source), is_said || has_buffer);
+  }
+  if (is_loop || is_if)
+    add_yields(s, p, def, mlirOpResultGetResultNumber(v));
+}
+
+/* Everything that may be in the same buffer as v gets `space`. */
+static void alias(struct spaces *s, MlirValue v, enum mem_space space, const char *why) {
+  struct pending p = {0};
+
+  add_pending(s, &p, v, false);
+  while (p.n > 0) {
+    const struct aliased one = p.v[--p.n];
+    alias_one(s, &p, one.v, one.is_said, space, why);
   }
 }
 
 /* What the user says of a loop's result, or of what it yields, if it is a part of HBM; otherwise HBM. */
-static int carried_space(MlirOperation op, intptr_t result) {
+static enum mem_space carried_space(MlirOperation op, intptr_t result) {
   MlirBlock b = ir_body(op);
   const int own = layout_read(mlirOperationGetResult(op, result)).space;
   const int yielded = layout_read(mlirOperationGetOperand(mlirBlockGetTerminator(b), result)).space;
@@ -154,7 +179,7 @@ static void alias_returned(struct spaces *s) {
 
   for (int i = 0; i < ops.n; i++)
     for (intptr_t k = 0; k < mlirOperationGetNumOperands(ops.v[i]); k++)
-      alias(s, mlirOperationGetOperand(ops.v[i], k), MEM_SHARED_HBM, "a returned value", false, 0);
+      alias(s, mlirOperationGetOperand(ops.v[i], k), MEM_SHARED_HBM, "a returned value");
 }
 
 /* Results of loops and branches. */
@@ -163,7 +188,7 @@ static void alias_carried(struct spaces *s, const char *name, const char *why) {
 
   for (int i = 0; i < ops.n; i++)
     for (intptr_t k = 0; k < mlirOperationGetNumResults(ops.v[i]); k++)
-      alias(s, mlirOperationGetResult(ops.v[i], k), carried_space(ops.v[i], k), why, false, 0);
+      alias(s, mlirOperationGetResult(ops.v[i], k), carried_space(ops.v[i], k), why);
 }
 
 /* Rows are picked by DMA, out of HBM. */
@@ -171,12 +196,12 @@ static void alias_gathered(struct spaces *s) {
   struct ir_ops ops = ir_collect_named(s->f->run->arena, s->f->run->module, "tensor.extract");
 
   for (int i = 0; i < ops.n; i++)
-    alias(s, mlirOperationGetOperand(ops.v[i], 0), MEM_HBM, "a table that elements are picked from", false, 0);
+    alias(s, mlirOperationGetOperand(ops.v[i], 0), MEM_HBM, "a table that elements are picked from");
 }
 
 /* ---- tiled values ----------------------------------------------------------------------------------------------- */
 
-/* True if reader c takes its operand o, which p computes, in the tiles that p makes. */
+/* c reads its operand o, which p computes, in the tiles that p computes it in. */
 static bool reads_its_tiles(const struct infer *f, const struct tiled *p, const struct tiled *c, int o) {
   int64_t dims[STRUCTURED_LOOPS_MAX];
   const int rank = ir_shape(p->value, STRUCTURED_LOOPS_MAX, dims);
@@ -197,7 +222,7 @@ static bool reads_its_tiles(const struct infer *f, const struct tiled *p, const 
   return true;
 }
 
-/* A value whose part in one partition takes more than half of SBUF is kept in HBM: nothing could be computed beside it. */
+/* The part of the value in one partition takes more than half of SBUF.  Its readers would have no room there. */
 static bool is_too_large(const struct infer *f, const struct tiled *t) {
   const int64_t sbuf = nisa_machine(f->run->target)->sbuf_bytes;
   int64_t dims[STRUCTURED_LOOPS_MAX];
@@ -213,7 +238,7 @@ static bool is_too_large(const struct infer *f, const struct tiled *t) {
   return bytes > sbuf / 2;
 }
 
-static int space_of(const struct infer *f, const struct tiled *t) {
+static enum mem_space space_of(const struct infer *f, const struct tiled *t) {
   if (is_too_large(f, t))
     return MEM_HBM;
   for (MlirOpOperand u = mlirValueGetFirstUse(t->value); !mlirOpOperandIsNull(u); u = mlirOpOperandGetNextUse(u)) {
@@ -232,9 +257,9 @@ static int space_of(const struct infer *f, const struct tiled *t) {
 
 /* ---- the rest --------------------------------------------------------------------------------------------------- */
 
-/* Where the buffer is that v, a view, looks at. */
-static int space_behind(const struct infer *f, MlirValue v) {
-  for (int depth = 0; depth < ALIAS_DEPTH_MAX; depth++) {
+/* The space of the buffer that v is a view of. */
+static enum mem_space space_of_source(const struct infer *f, MlirValue v) {
+  for (;;) {
     const struct tiled *t = infer_find(f, v);
     MlirOperation def = ir_defining_op(v);
     if (t)
@@ -248,10 +273,10 @@ static int space_behind(const struct infer *f, MlirValue v) {
     v = mlirOperationGetOperand(def, 0);
   }
   const int said = layout_read(v).space;
-  return said == MEM_NONE ? MEM_HBM : said;
+  return said == MEM_NONE ? MEM_HBM : (enum mem_space)said;
 }
 
-/* A user's layout of a value that no tiled operation computes: completed, a view's with what it looks at. */
+/* Completes the user's layouts of values that no tiled operation computes.  A view gets the space of its source. */
 static void complete_others(struct spaces *s) {
   struct pass_run *run = s->f->run;
   struct ir_ops ops = ir_collect_named(run->arena, run->module, "nkipy.layout");
@@ -265,11 +290,11 @@ static void complete_others(struct spaces *s) {
     if (infer_find(s->f, v[i]) || is_done(s, v[i]) || mlirOperationIsNull(def))
       continue;
     set_done(s, v[i]);
-    annotate(s->f, v[i], is_view(def) ? space_behind(s->f, v[i]) : MEM_HBM, is_view(def) ? "a view" : NULL);
+    annotate(s->f, v[i], is_view(def) ? space_of_source(s->f, v[i]) : MEM_HBM, is_view(def) ? "a view" : NULL);
   }
 }
 
-/* Views that the user puts somewhere take what they look at along. */
+/* A space in HBM that the user gives to a view is also that of its source. */
 static void alias_views(struct spaces *s) {
   struct pass_run *run = s->f->run;
   struct ir_ops ops = ir_collect_named(run->arena, run->module, "nkipy.layout");
@@ -290,7 +315,7 @@ static void alias_views(struct spaces *s) {
   }
 }
 
-/* Fills and concatenations that are read, and are in no chain: they need a buffer in some memory. */
+/* Fills and concatenations that are read and in no chain need a buffer, too. */
 static bool needs_space(MlirOperation op, void *user) {
   (void)user;
   if (!ir_is(op, "linalg.fill") && !ir_is(op, "tensor.insert_slice"))

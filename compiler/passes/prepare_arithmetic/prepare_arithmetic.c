@@ -1,21 +1,21 @@
-/* prepare_arithmetic: arithmetic in the form that the engines have.
+/* prepare_arithmetic: rewrites arithmetic into what the engines can do.
  *
- * Functions (expand.c): log1p, the number of bits set and the like are written out.
+ * Functions (expand.c): log1p, the number of bits set and others are written as arithmetic that the engines have.
  *
- * Division (divide.c): there is no tensor divided by a tensor; it is a reciprocal and a multiplication.
+ * Division (divide.c): no engine divides a tensor by a tensor; the division becomes a reciprocal and a multiplication.
  *
- * Windows (windows.c): a convolution is a matrix product of slices.
+ * Windows (windows.c, convolution.c): a convolution becomes a matrix product of slices.
  *
- * Shape (normalize.c, normalize_reduce.c): engines work on two dimensions and more, the first being the partitions.
+ * Shapes (shapes.c, reduce.c): engines work on two and more dimensions, of which the first is the partitions.
  *
- *     tensor<N>            ==>  a column [N,1], a row [1,N] or [P,N/P], and tensor.collapse_shape behind it
+ *     tensor<N>            ==>  a column [N,1], a row [1,N] or [P,N/P], then tensor.collapse_shape
  *     x[M,N] + bias[N]     ==>  x + linalg.broadcast of bias over the partitions
  *     x[M,N] * scale[M]    ==>  x * scale[M,1]            one number per partition needs no copy
  *     sum of x[M,N]        ==>  sum over N to [M,1], transpose, sum to [1,1]
  *
- * Runs before layouts are inferred, so that what it makes gets one.  Values: quotients change by the rounding of the
- * reciprocal, sums by their order; everything else is exact.  Linear in operations, but for the users that are looked
- * at to choose a shape.
+ * Runs before layouts are inferred, so that new values get a layout.  Values: quotients change by the rounding of the
+ * reciprocal, sums by their order; everything else is exact.  Linear in operations, except for the users that are read to
+ * choose a shape.
  */
 #include "passes/prepare_arithmetic/prepare_arithmetic.h"
 #include "passes/lib/edit.h"

@@ -1,12 +1,14 @@
-/* normalize_reduce: reductions whose result has fewer than two dimensions, or that leave no loop for the partitions.
+/* reduce: reductions whose result has fewer than two dimensions, or that leave no loop for the partitions.
  *
- *     [M,N] -> [M]       ==>  [M,N] -> [M,1], collapsed            (a reduced dimension stays, with one element)
+ *     [M,N] -> [M]       ==>  [M,N] -> [M,1], collapsed            (the reduced dimension stays, with one element)
  *     [M,N] -> []        ==>  [M,N] -> [M,1], transpose, [1,M] -> [1,1]
- *     [N]   -> []        ==>  the same from [P,N/P], or [1,N] -> [1,1] for a short one
+ *     [N]   -> []        ==>  the same from [P,N/P], or [1,N] -> [1,1] for a small N
  *
- * The two steps need a combiner with a neutral element to start the first one from; the initial value goes into the
- * second.  Any other reduction to a scalar (an argmax, say) gets a unit dimension in front and runs in one partition.
+ * The first of two steps starts from the neutral element of the combiner, the second from the initial value.  A reduction
+ * to a scalar whose combiner has no neutral element (an argmax, for example) gets a first dimension of one element and
+ * runs in one partition.
  */
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -32,7 +34,7 @@ static const struct combiner {
     {"arith.andi", N_ONES},        {"arith.ori", N_ZERO},        {"arith.xori", N_ZERO},
 };
 
-/* The body is combiner(out, f(inputs)): the combiner, or NULL. */
+/* The combiner of a body combiner(out, f(inputs)); NULL for any other body. */
 static const struct combiner *combiner_of(MlirOperation op, const struct structured *s) {
   MlirBlock body = ir_body(op);
   MlirValue out = mlirBlockGetArgument(body, s->n_inputs);
@@ -58,7 +60,7 @@ static MlirValue neutral_value(struct ir_builder *b, MlirType t, enum neutral n)
 
 /* ---- keeping the reduced dimensions ----------------------------------------------------------------------------------- */
 
-/* The tile of a value whose reduced dimensions come back with one element. */
+/* The tile of v, which has got a dimension of one element for each reduced loop. */
 static void keep_tile(MlirValue v, const struct structured *s, MlirLocation loc) {
   struct layout l = layout_read(v);
   int64_t tile[STRUCTURED_LOOPS_MAX];
@@ -72,7 +74,7 @@ static void keep_tile(MlirValue v, const struct structured *s, MlirLocation loc)
     l.n_tile = s->n_loops;
     memcpy(l.tile, tile, (size_t)loop * sizeof *tile);
   }
-  if (l.partition_dim >= 0) /* counts the dimensions that were left; now it counts loops */
+  if (l.partition_dim >= 0) /* was a number among the dimensions that are not reduced; becomes the number of the loop */
     for (loop = 0, n = l.partition_dim; loop < s->n_loops; loop++)
       if (!s->reduction[loop] && n-- == 0) {
         l.partition_dim = loop;
@@ -81,7 +83,7 @@ static void keep_tile(MlirValue v, const struct structured *s, MlirLocation loc)
   layout_write(v, &l, loc);
 }
 
-/* Every result in full rank: a loop that is reduced is 1 there. */
+/* Gives every result a dimension for each loop, with one element where the loop is reduced. */
 static void keep_dims(struct pass_run *run, MlirOperation op, struct structured *s) {
   struct ir_builder b = edit_before(run, op);
   int64_t dims[STRUCTURED_LOOPS_MAX], results[STRUCTURED_LOOPS_MAX];
@@ -101,9 +103,10 @@ static void keep_dims(struct pass_run *run, MlirOperation op, struct structured 
   edit_set_maps(op, s->n_inputs + s->n_inits, s->maps);
 }
 
-/* ---- a unit loop in front ------------------------------------------------------------------------------------------------ */
+/* ---- a first loop of one iteration ------------------------------------------------------------------------------------------------ */
 
-static MlirAffineMap behind_unit(struct ir_builder *b, MlirAffineMap m, int n_loops) {
+/* m after a first loop, and a first dimension, of one iteration. */
+static MlirAffineMap shifted(struct ir_builder *b, MlirAffineMap m, int n_loops) {
   int64_t results[STRUCTURED_LOOPS_MAX] = {0};
   const int n = (int)mlirAffineMapGetNumResults(m);
 
@@ -119,7 +122,7 @@ static void prepend_tile(MlirValue v, MlirLocation loc) {
   struct layout l = layout_read(v);
   if (mlirOperationIsNull(l.layout_op) && mlirOperationIsNull(l.tile_op))
     return;
-  if (l.n_loop) {
+  if (l.n_loop && l.n_loop < LAYOUT_ENTRIES_MAX) {
     memmove(l.loop + 1, l.loop, (size_t)l.n_loop * sizeof *l.loop);
     l.loop[0] = 1;
     l.n_loop++;
@@ -129,18 +132,27 @@ static void prepend_tile(MlirValue v, MlirLocation loc) {
   layout_write(v, &l, loc);
 }
 
-/* A loop of one turn in front of all others; the result is [1,1,…]. */
+/* A new loop and dimension fit into the operation's arrays. */
+static bool has_room(const struct structured *s) {
+  bool fits = s->n_loops < STRUCTURED_LOOPS_MAX;
+  for (int o = 0; o < s->n_inputs + s->n_inits; o++)
+    fits &= mlirAffineMapGetNumResults(s->maps[o]) < STRUCTURED_LOOPS_MAX;
+  return fits;
+}
+
+/* Adds a first loop of one iteration; the result becomes [1,1,…].  s has room for it. */
 static void prepend_unit(struct pass_run *run, MlirOperation op, struct structured *s) {
   struct ir_builder b = edit_before(run, op);
-  bool reduction[STRUCTURED_LOOPS_MAX + 1] = {false};
+  bool reduction[STRUCTURED_LOOPS_MAX] = {false};
   int64_t dims[STRUCTURED_LOOPS_MAX] = {1}, results[STRUCTURED_LOOPS_MAX] = {0};
 
+  assert(has_room(s));
   for (int o = 0; o < s->n_inputs; o++) {
     MlirValue v = mlirOperationGetOperand(op, o);
     const int rank = ir_shape(v, STRUCTURED_LOOPS_MAX - 1, dims + 1);
     dims[0] = 1;
     mlirOperationSetOperand(op, o, edit_reshape(&b, v, rank + 1, dims));
-    s->maps[o] = behind_unit(&b, s->maps[o], s->n_loops);
+    s->maps[o] = shifted(&b, s->maps[o], s->n_loops);
   }
   for (int l = 1; l <= s->n_loops; l++) {
     reduction[l] = true;
@@ -176,36 +188,38 @@ static void view_as_matrix(struct pass_run *run, MlirOperation op, struct struct
   s->maps[0] = ir_identity_map(&b, 2);
 }
 
-/* A loop tile with an entry per loop; one of the single loop there was goes over the free dimension. */
-static void retile(MlirValue v, const struct structured *s, MlirLocation loc, struct layout *scalar) {
-  struct layout first = *scalar = layout_read(v);
+/* The annotations of the first step, from those of v.  A loop tile for the single loop that there was is for the free
+ * dimension. */
+static void annotate_first(MlirValue v, const struct structured *s, MlirLocation loc) {
+  struct layout l = layout_read(v);
 
-  scalar->tile_op = (MlirOperation){NULL};
-  scalar->n_loop = scalar->n_tile = 0;
-  scalar->partition_dim = -1;
-  if (mlirOperationIsNull(first.layout_op) && mlirOperationIsNull(first.tile_op))
+  if (mlirOperationIsNull(l.layout_op) && mlirOperationIsNull(l.tile_op))
     return;
-  if (first.n_loop == 1 && s->n_loops == 2) {
-    first.loop[1] = first.loop[0] < s->extents[1] ? first.loop[0] : s->extents[1];
-    first.loop[0] = s->extents[0] < NISA_PARTITIONS ? s->extents[0] : NISA_PARTITIONS;
-    first.n_loop = 2;
+  if (l.n_loop == 1 && s->n_loops == 2) {
+    l.loop[1] = l.loop[0] < s->extents[1] ? l.loop[0] : s->extents[1];
+    l.loop[0] = s->extents[0] < NISA_PARTITIONS ? s->extents[0] : NISA_PARTITIONS;
+    l.n_loop = 2;
   }
-  first.n_tile = 0;
-  first.partition_dim = -1;
-  first.space = s->extents[0] == 1 ? first.space : MEM_SBUF;
-  layout_write(v, &first, loc);
+  l.n_tile = 0;
+  l.partition_dim = -1;
+  l.space = s->extents[0] == 1 ? l.space : MEM_SBUF;
+  layout_write(v, &l, loc);
 }
 
-static void split(struct pass_run *run, MlirOperation op, struct structured *s, const struct combiner *c) {
-  if (s->n_loops == 1)
-    view_as_matrix(run, op, s);
+/* The layout of the scalar, which has no tile and no partition dimension. */
+static void annotate_scalar(MlirValue v, struct layout l, MlirLocation loc) {
+  if (mlirOperationIsNull(l.layout_op))
+    return;
+  l.layout_op = l.tile_op = (MlirOperation){NULL};
+  l.n_loop = l.n_tile = 0;
+  l.partition_dim = -1;
+  layout_write(v, &l, loc);
+}
+
+/* op reduces all loops but the first.  dims: the shape of its result, [P, 1, …]. */
+static void keep_first_loop(struct pass_run *run, MlirOperation op, struct structured *s, int64_t *dims) {
   struct ir_builder b = edit_before(run, op);
-  MlirValue result = ir_result(op), init = mlirOperationGetOperand(op, 1);
-  MlirType element = ir_value_element(result);
-  const bool is_one_step = s->extents[0] == 1;
-  int64_t dims[STRUCTURED_LOOPS_MAX], results[STRUCTURED_LOOPS_MAX], old[STRUCTURED_LOOPS_MAX];
-  const int old_rank = ir_shape(result, STRUCTURED_LOOPS_MAX, old);
-  struct layout scalar;
+  int64_t results[STRUCTURED_LOOPS_MAX];
 
   for (int l = 0; l < s->n_loops; l++) {
     dims[l] = l ? 1 : s->extents[0];
@@ -213,41 +227,60 @@ static void split(struct pass_run *run, MlirOperation op, struct structured *s, 
   }
   s->reduction[0] = false;
   s->maps[1] = ir_map(&b, s->n_loops, s->n_loops, results);
-  retile(result, s, b.loc, &scalar);
+  annotate_first(ir_result(op), s, b.loc);
   edit_set_iterators(op, s->n_loops, s->reduction);
   edit_set_maps(op, 2, s->maps);
-  if (is_one_step) {
+}
+
+/* op starts from the neutral element, in a tensor of these dimensions. */
+static void start_neutral(struct pass_run *run, MlirOperation op, const struct combiner *c, int rank,
+                          const int64_t *dims) {
+  struct ir_builder b = edit_before(run, op);
+  MlirType element = ir_value_element(ir_result(op));
+  MlirValue empty = ir_empty_of(&b, ir_tensor_of(element, rank, dims));
+
+  mlirOperationSetOperand(op, 1, ir_fill(&b, neutral_value(&b, element, c->neutral), empty));
+  mlirValueSetType(ir_result(op), mlirValueGetType(empty));
+}
+
+/* The second step: a row [1,P] to [1,1], starting from init. */
+static MlirValue reduce_row(struct ir_builder *b, MlirValue row, MlirValue init, const struct combiner *c) {
+  const bool reduction[] = {false, true};
+  MlirAffineMap maps[] = {ir_identity_map(b, 2), ir_map(b, 2, 2, (int64_t[]){0, IR_CONST(0)})};
+
+  return ir_result(ir_linalg_generic(b, &(struct ir_generic){.n_loops = 2,
+                                                             .reduction = reduction,
+                                                             .n_inputs = 1,
+                                                             .inputs = &row,
+                                                             .maps = maps,
+                                                             .output = edit_reshape_init(b, init, 2, (int64_t[]){1, 1}),
+                                                             .body = combine,
+                                                             .user = (void *)(uintptr_t)c->name}));
+}
+
+/* A reduction of all loops, to a scalar: within the partitions, then across them.  One step if there is one partition. */
+static void reduce_in_two_steps(struct pass_run *run, MlirOperation op, struct structured *s,
+                                const struct combiner *c) {
+  MlirValue result = ir_result(op), init = mlirOperationGetOperand(op, 1);
+  const struct layout asked = layout_read(result);
+  int64_t dims[STRUCTURED_LOOPS_MAX], old[STRUCTURED_LOOPS_MAX];
+  const int old_rank = ir_shape(result, STRUCTURED_LOOPS_MAX, old);
+
+  if (s->n_loops == 1)
+    view_as_matrix(run, op, s);
+  keep_first_loop(run, op, s, dims);
+  if (s->extents[0] == 1) {
     prepare_result(run, op, s, 0, s->n_loops, dims);
     return;
   }
-  MlirValue empty = ir_empty_of(&b, ir_tensor_of(element, s->n_loops, dims));
-  mlirOperationSetOperand(op, 1, ir_fill(&b, neutral_value(&b, element, c->neutral), empty));
-  mlirValueSetType(result, mlirValueGetType(empty));
-
-  struct ir_builder behind = edit_after(run, op);
-  const int64_t one[] = {1, 1};
-  const bool reduction[] = {false, true};
-  MlirValue column = edit_reshape(&behind, result, 2, (int64_t[]){s->extents[0], 1});
-  MlirValue row = ir_result(ir_transpose(&behind, column, 2, (int64_t[]){1, 0}));
-  MlirAffineMap maps[] = {ir_identity_map(&behind, 2), ir_map(&behind, 2, 2, (int64_t[]){0, IR_CONST(0)})};
-  MlirOperation second =
-      ir_linalg_generic(&behind, &(struct ir_generic){.n_loops = 2,
-                                                      .reduction = reduction,
-                                                      .n_inputs = 1,
-                                                      .inputs = &row,
-                                                      .maps = maps,
-                                                      .output = edit_reshape_init(&behind, init, 2, one),
-                                                      .body = combine,
-                                                      .user = (void *)(uintptr_t)c->name});
-  MlirValue back = edit_reshape(&behind, ir_result(second), old_rank, old);
-  MlirOperation reader = mlirOpOperandGetOwner(mlirValueGetFirstUse(column));
-  if (!mlirValueEqual(column, result))
-    reader = mlirOpResultGetOwner(column);
-  edit_replace_data_uses(run->arena, result, back, reader);
-  if (!mlirOperationIsNull(scalar.layout_op)) {
-    scalar.layout_op = (MlirOperation){NULL};
-    layout_write(ir_result(second), &scalar, b.loc);
-  }
+  start_neutral(run, op, c, s->n_loops, dims);
+  struct ir_builder b = edit_after(run, op);
+  MlirValue column = edit_reshape(&b, result, 2, (int64_t[]){s->extents[0], 1});
+  MlirValue row = ir_result(ir_transpose(&b, column, 2, (int64_t[]){1, 0}));
+  MlirValue scalar = reduce_row(&b, row, init, c);
+  MlirOperation reader = ir_defining_op(mlirValueEqual(column, result) ? row : column);
+  edit_replace_data_uses(run->arena, result, edit_reshape(&b, scalar, old_rank, old), reader);
+  annotate_scalar(scalar, asked, mlirOperationGetLocation(op));
   if (!mlirOperationIsNull(ir_defining_op(init)))
     edit_erase_unused(run->arena, ir_defining_op(init));
   pass_remark(run, op, "reduced in two steps: within the partitions, then across them");
@@ -270,8 +303,8 @@ void prepare_reduction(struct pass_run *run, MlirOperation op) {
                                    ? combiner_of(op, &s)
                                    : NULL;
     if (c)
-      split(run, op, &s, c);
-    else
+      reduce_in_two_steps(run, op, &s, c);
+    else if (has_room(&s))
       prepend_unit(run, op, &s);
     return;
   }

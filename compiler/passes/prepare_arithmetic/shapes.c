@@ -1,12 +1,12 @@
-/* normalize: two dimensions for everything, the first one for the partitions.
+/* shapes: gives every operation at least two dimensions, the first one for the partitions.
  *
- * A value of rank 1 can stand as a column [N,1] (N partitions), a row [1,N] (one partition) or spread [P,N/P].  Going
- * from one to another moves data across partitions, so an operation takes the form of what it reads, or else of what
- * reads it (a factor per partition is a column, a bias along the free dimension a row), or else what is fast.
+ * A value of rank 1 can be a column [N,1] (N partitions), a row [1,N] (one partition) or spread [P,N/P].  Changing from
+ * one form to another moves data across partitions.  So an operation takes the form of what it reads, or else of what
+ * reads it (a factor for each partition is a column, a bias along the free dimension is a row), or else the fastest one.
  *
- * Inputs of operations with two loops and more are brought to full rank, and copied along the partitions where they
- * are broadcast over them: an engine reads each partition's own memory.  Broadcast along the other dimensions is an
- * access pattern and stays.
+ * Inputs of operations with two and more loops get full rank.  Those that are broadcast along the partitions are copied
+ * along them, because an engine reads each partition's own memory.  A broadcast along another dimension stays: it is an
+ * access pattern.
  */
 #include "passes/prepare_arithmetic/prepare_arithmetic.h"
 
@@ -41,7 +41,7 @@ bool prepare_has_op(struct pass_run *run, MlirOperation op, const char *name) {
 
 void prepare_result(struct pass_run *run, MlirOperation op, const struct structured *s, int r, int rank,
                     const int64_t *dims) {
-  struct ir_builder before = edit_before(run, op), behind = edit_after(run, op);
+  struct ir_builder before = edit_before(run, op), after = edit_after(run, op);
   MlirValue result = mlirOperationGetResult(op, r), init = mlirOperationGetOperand(op, s->n_inputs + r);
   int64_t old[STRUCTURED_LOOPS_MAX];
   const int old_rank = ir_shape(result, STRUCTURED_LOOPS_MAX, old);
@@ -49,10 +49,10 @@ void prepare_result(struct pass_run *run, MlirOperation op, const struct structu
   MlirValue new_init = edit_reshape_init(&before, init, rank, dims);
   mlirOperationSetOperand(op, s->n_inputs + r, new_init);
   mlirValueSetType(result, ir_tensor_of(ir_value_element(result), rank, dims));
-  MlirValue back = edit_reshape(&behind, result, old_rank, old);
+  MlirValue back = edit_reshape(&after, result, old_rank, old);
   if (mlirValueEqual(back, result))
     return;
-  MlirOperation first = mlirOpResultGetOwner(back); /* the reshape that reads the result itself: one step or two */
+  MlirOperation first = mlirOpResultGetOwner(back); /* of one or two reshapes, the one that reads the result */
   while (!mlirValueEqual(mlirOperationGetOperand(first, 0), result))
     first = mlirOpResultGetOwner(mlirOperationGetOperand(first, 0));
   edit_replace_data_uses(run->arena, result, back, first);
@@ -62,7 +62,7 @@ void prepare_result(struct pass_run *run, MlirOperation op, const struct structu
 
 /* ---- which form a value of rank 1 takes ------------------------------------------------------------------------------ */
 
-/* The form of a value with n elements that was brought back to rank 1 from these dimensions. */
+/* The form of a value of n elements that these dimensions were collapsed to. */
 static enum form form_of_dims(int rank, const int64_t *dims, int64_t n) {
   if (rank < 2)
     return FORM_NONE;
@@ -78,13 +78,13 @@ static enum form form_of_source(MlirValue v, int64_t n) {
   if (mlirOperationIsNull(def) || !ir_is(def, "tensor.collapse_shape"))
     return FORM_NONE;
   MlirValue source = mlirOperationGetOperand(def, 0);
-  MlirOperation origin = ir_defining_op(source); /* only a value computed in this form is worth following */
+  MlirOperation origin = ir_defining_op(source); /* only a computed value has chosen its form */
   if (mlirOperationIsNull(origin) || !structured_read(origin, &(struct structured){0}))
     return FORM_NONE;
   return form_of_dims(ir_shape(source, STRUCTURED_LOOPS_MAX, dims), dims, n);
 }
 
-enum { FOLLOW_MAX = 6 };
+enum { FOLLOW_MAX = 6 }; /* how far users of users are asked: this is a heuristic, and the form is right either way */
 
 static enum form form_of_users(MlirValue v, int64_t n, int depth);
 
@@ -115,7 +115,7 @@ static enum form form_of_users(MlirValue v, int64_t n, int depth) {
   return f;
 }
 
-/* The form of a value that this one is to be fused with, if that has been chosen: their loops have to agree. */
+/* The form of a value that v is to be fused with, whose loops must agree with v's; FORM_NONE if it has none yet. */
 static enum form form_of_fused(MlirValue v, int64_t n) {
   int64_t dims[STRUCTURED_LOOPS_MAX];
   enum form f = FORM_NONE;
@@ -132,8 +132,7 @@ static enum form fast_form(int64_t n) {
   return n > PREPARE_ROW_MAX && prepare_partitions(n) > 1 ? FORM_SPREAD : FORM_ROW;
 }
 
-/* True if operand o of an operation with one loop can be looked at in another shape: it has an element per turn, or one
- * element. */
+/* Operand o of an operation with one loop has one element for each iteration, or one element.  Then it can be reshaped. */
 static bool is_plain(MlirOperation op, const struct structured *s, int o, int64_t n) {
   int64_t dims[STRUCTURED_LOOPS_MAX], total = 1;
   const int rank = ir_shape(mlirOperationGetOperand(op, o), STRUCTURED_LOOPS_MAX, dims);
@@ -192,7 +191,7 @@ static void annotate_2d(MlirValue v, const struct shape2 *to, MlirLocation loc) 
   layout_write(v, &l, loc);
 }
 
-/* An operand that is not plain keeps its shape; loop 0 of its map becomes the loop it is now. */
+/* The map of an operand that keeps its shape: loop 0 becomes the loop that it is in form `to`. */
 static MlirAffineMap renamed(struct ir_builder *b, MlirAffineMap m, const struct shape2 *to) {
   int64_t results[STRUCTURED_LOOPS_MAX];
   const int n = (int)mlirAffineMapGetNumResults(m);
@@ -239,8 +238,7 @@ static void raise_rank(struct pass_run *run, MlirOperation op, const struct stru
 
 /* ---- inputs ------------------------------------------------------------------------------------------------------------- */
 
-/* The loops of map m in order, each at most once, constants only where the operand has one element; at[loop] says which
- * loops it has. */
+/* at[loop]: map m has the loop.  False if the loops are not in order, or if a dimension of several elements has none. */
 static bool read_input(MlirAffineMap m, int rank, const int64_t *dims, bool *at) {
   int last = -1;
   memset(at, 0, STRUCTURED_LOOPS_MAX * sizeof *at);
@@ -256,8 +254,7 @@ static bool read_input(MlirAffineMap m, int rank, const int64_t *dims, bool *at)
   return true;
 }
 
-/* v[…, 1, …] copied along dimension p, which gets n elements.  A copy of the same value that an earlier operation of
- * the block made is used again. */
+/* v[…, 1, …] copied along dimension p, which gets n elements.  Takes an earlier copy of the block if there is one. */
 static MlirValue broadcast(struct ir_builder *b, MlirValue v, int rank, int64_t *dims, int p, int64_t n) {
   int64_t less[STRUCTURED_LOOPS_MAX];
   for (int i = 0, k = 0; i < rank; i++)
@@ -314,7 +311,7 @@ void prepare_inputs(struct pass_run *run, MlirOperation op, int partition) {
 
 /* ---- all ---------------------------------------------------------------------------------------------------------------- */
 
-static void normalize_elementwise(struct pass_run *run, MlirOperation op) {
+static void shape_elementwise(struct pass_run *run, MlirOperation op) {
   struct structured s;
 
   structured_read(op, &s);
@@ -324,14 +321,14 @@ static void normalize_elementwise(struct pass_run *run, MlirOperation op) {
     raise_rank(run, op, &s);
     structured_read(op, &s);
   }
-  if (prepare_has_op(run, op, "tensor.extract")) /* its inputs are indices, read by the DMA */
+  if (prepare_has_op(run, op, "tensor.extract")) /* its inputs are indices, which DMA reads */
     return;
   struct layout l = layout_read(ir_result(op));
   prepare_inputs(run, op, l.partition_dim > 0 && l.partition_dim < s.n_loops ? l.partition_dim : 0);
 }
 
-/* A fill that somebody else than an operation's init reads. */
-static void normalize_fill(struct pass_run *run, MlirOperation fill) {
+/* A fill that is still used: the initial values of operations have got their own. */
+static void shape_fill(struct pass_run *run, MlirOperation fill) {
   int64_t dims[STRUCTURED_LOOPS_MAX], n = 1;
   const int rank = ir_shape(ir_result(fill), STRUCTURED_LOOPS_MAX, dims);
   struct structured s;
@@ -374,10 +371,10 @@ void prepare_shapes(struct pass_run *run) {
     if (s.kind == SK_REDUCTION)
       prepare_reduction(run, ops.v[i]);
     else
-      normalize_elementwise(run, ops.v[i]);
+      shape_elementwise(run, ops.v[i]);
   }
   fills = true;
   ops = ir_collect(run->arena, run->module, is_wanted, &fills);
   for (int i = 0; i < ops.n; i++)
-    normalize_fill(run, ops.v[i]);
+    shape_fill(run, ops.v[i]);
 }
