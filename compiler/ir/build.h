@@ -124,8 +124,8 @@ MlirOperation ir_if(struct ir_builder *b, MlirValue cond, int n, MlirType const 
 /* scf.for from 0 to n by 1 that carries nothing; *inside builds before its yield.  Returns the counter. */
 MlirValue ir_count_loop(struct ir_builder *b, int64_t n, struct ir_builder *inside);
 
-/* A nest of n loops from 0 to extents[k] around the body, which replaces the values that are carried.  No loops are made
- * when an extent is 0. */
+/* A nest of n loops from 0 to extents[k] around the body, which replaces the values that are carried.  No loops are
+ * made when an extent is 0. */
 struct ir_loops {
   int n;
   const int64_t *extents;
@@ -142,8 +142,8 @@ MlirValue ir_empty_of(struct ir_builder *b, MlirType tensor);
 MlirValue ir_extract(struct ir_builder *b, MlirValue tensor, int n, MlirValue const *indices);
 MlirValue ir_insert(struct ir_builder *b, MlirValue scalar, MlirValue tensor, int n, MlirValue const *indices);
 
-/* Groups the dimensions of `fine` so that group k's product is coarse[k], greedily from the left; dimensions of size
- * 1 left over at the end join the last group.  end[k] is the first dimension after group k.  False when there is no such
+/* Groups the dimensions of `fine` so that group k's product is coarse[k], greedily from the left; dimensions of size 1
+ * left over at the end join the last group.  end[k] is the first dimension after group k.  False when there is no such
  * grouping.  Sizes are positive. */
 bool ir_group_dims(int n_coarse, const int64_t *coarse, int n_fine, const int64_t *fine, int *end);
 /* The attribute "reassociation" of expand_shape and collapse_shape: n groups, the k-th of which ends before dimension

@@ -19,11 +19,12 @@ struct ir {
   struct ir_capture *capture;
 };
 
-/* Registers all dialects and passes, creates the context, and loads the dialects whose operations our passes create, with
- * nkipy and nisa from dialects.irdl.  Other dialects are loaded when a module names them. */
+/* Registers all dialects and passes, creates the context, and loads the dialects whose operations our passes create,
+ * with nkipy and nisa from dialects.irdl.  Other dialects are loaded when a module names them. */
 MUST_USE enum status ir_init(struct ir *ir, struct error *err);
 void ir_clear(struct ir *ir);
-/* How many contexts ir_init has created.  A cache of attributes or types is valid as long as this number is the same. */
+/* How many contexts ir_init has created.  A cache of attributes or types is valid as long as this number is the
+ * same. */
 unsigned ir_contexts_made(void);
 
 /* The IRDL text of the nkipy and nisa dialects, which is compiled in; build/dialects.irdl is a copy for mlir-opt. */
@@ -54,8 +55,8 @@ bool ir_is_of(MlirOperation op, const char *prefix); /* the same of op's name */
 
 /* ---- passes ------------------------------------------------------------------------------------------ */
 
-/* Runs an upstream pipeline ("builtin.module(canonicalize,cse)") on op.  Parsed pipelines are cached.  Does not verify the
- * result: that costs as much as a pass, and a caller that runs several pipelines verifies once, at the end.  MLIR's
+/* Runs an upstream pipeline ("builtin.module(canonicalize,cse)") on op.  Parsed pipelines are cached.  Does not verify
+ * the result: that costs as much as a pass, and a caller that runs several pipelines verifies once, at the end.  MLIR's
  * errors become diagnostics (DG_PASS_FAILED, range from the operation's location). */
 MUST_USE enum status ir_run_pipeline(struct ir *ir, MlirOperation op, const char *pipeline, struct arena *a,
                                      struct diags *ds);

@@ -30,8 +30,8 @@ struct gather {
   int n_places;
 };
 
-/* Many operations share a few places.  One entry per slot: the place that an MLIR location was read as, by the location's
- * address (locations are unique in their context). */
+/* Many operations share a few places.  One entry per slot: the place that an MLIR location was read as, by the
+ * location's address (locations are unique in their context). */
 enum { KNOWN_SLOTS = 256 };
 struct known {
   const void *loc;

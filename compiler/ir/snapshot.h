@@ -26,8 +26,8 @@ struct ir_snapshot {
   struct ir_op *ops; /* in printing order, id == index */
 };
 
-/* Appends the text of `module` to `text` and records its operations in a.  The text omits the elements of constants that
- * have more than elide_above of them (0: never). */
+/* Appends the text of `module` to `text` and records its operations in a.  The text omits the elements of constants
+ * that have more than elide_above of them (0: never). */
 MUST_USE enum status ir_snapshot(struct ir *ir, MlirOperation module, int64_t elide_above, struct buf *text,
                                  struct arena *a, struct ir_snapshot *out, struct error *err);
 

@@ -1,8 +1,8 @@
 /* dot: contractions as linalg.matmul and linalg.batch_matmul.
  *
  * A transpose brings operands to [batch, m, k] and [batch, k, n] where the dimension numbers need it, and groups of
- * several dimensions are collapsed to one, so that later passes see only two forms.  The accumulator is f32 for f16, bf16
- * and fp8, as in XLA and in the hardware; the result is rounded once, after the matmul.
+ * several dimensions are collapsed to one, so that later passes see only two forms.  The accumulator is f32 for f16,
+ * bf16 and fp8, as in XLA and in the hardware; the result is rounded once, after the matmul.
  */
 #include <assert.h>
 

@@ -108,7 +108,8 @@ static MlirValue merged_source(struct lower *l, const struct gather_body *b) {
   return lower_reshape_tensor(l, v, s, rank, dims);
 }
 
-/* Turns at, the index for each of the operand's dimensions, into the index for each of source's; returns their number. */
+/* Turns at, the index for each of the operand's dimensions, into the index for each of source's; returns their
+ * number. */
 static int merge_places(struct ir_builder *b, const struct gather_body *body, int rank, MlirValue *at) {
   const struct hlo_shape *s = &body->instr->operands[0]->shape;
   const int after = body->first + body->n_merged;

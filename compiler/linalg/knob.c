@@ -1,7 +1,7 @@
 /* knob: the user's knobs, as annotations directly after the operation that computes the value.
  *
- * A knob on a reshape, copy, convert or broadcast of a reduce or dot applies to that reduce or dot; a knob on a reshape or
- * copy of any other operation applies to that operation.  An annotation states the loop tile per iterator of the
+ * A knob on a reshape, copy, convert or broadcast of a reduce or dot applies to that reduce or dot; a knob on a reshape
+ * or copy of any other operation applies to that operation.  An annotation states the loop tile per iterator of the
  * operation; the function form, which keeps parallel and reduction entries apart, is interleaved here.
  *
  * A list that fits the loops in no reading is refused, with the range of the knob call.  If it fits the loops that the
@@ -80,8 +80,8 @@ static struct hlo_ints drop_collapsed(enum hlo_op op, const struct node *n, stru
 enum { DOT_K_MAX = 128 }; /* rows of the tensor engine */
 
 /* The function form as one entry per loop; false when it does not fit.  tile has an entry per parallel loop, or per
- * dimension of a value that keeps its reduced axes; for a dot it may be the whole [M, N, K].  A loop without an entry is
- * not tiled, except where the tensor engine needs it. */
+ * dimension of a value that keeps its reduced axes; for a dot it may be the whole [M, N, K].  A loop without an entry
+ * is not tiled, except where the tensor engine needs it. */
 static bool interleave(enum hlo_op op, const struct node *n, const struct hlo_knob *knob, int64_t *out) {
   const int n_red = count_reductions(n), n_par = n->n_loops - n_red;
   struct hlo_ints tile = drop_collapsed(op, n, knob->tile_size), red = knob->reduction_tile;
@@ -270,8 +270,9 @@ static bool lost_partition_dim(struct lower *l, const struct hlo_instr *i, const
   return true;
 }
 
-/* The user gives the layout for the annotated value; the annotation gives it for the operation's result.  When a reshape
- * in between does more than insert or remove dimensions of size 1, tile and partition dimension are left to inference. */
+/* The user gives the layout for the annotated value; the annotation gives it for the operation's result.  When a
+ * reshape in between does more than insert or remove dimensions of size 1, tile and partition dimension are left to
+ * inference. */
 static enum status set_layout(struct lower *l, const struct hlo_instr *i, const struct hlo_instr *w) {
   const struct hlo_knob *knob = i->knob;
   MlirOperation work = node_of(l, w)->work;

@@ -1,7 +1,7 @@
 /* lower: HLO → linalg on tensors, one lowering per HLO opcode.
  *
- * The module gets one public func.func with the kernel's name, ranked tensors in and out, no tuple.  Every operation has
- * the location ir_loc_tagged(id of the HLO instruction, its places).  Knobs become operations of the nkipy dialect
+ * The module gets one public func.func with the kernel's name, ranked tensors in and out, no tuple.  Every operation
+ * has the location ir_loc_tagged(id of the HLO instruction, its places).  Knobs become operations of the nkipy dialect
  * directly after the operation that computes the value; a reshape, convert or copy that tracing puts after it is looked
  * through:
  *

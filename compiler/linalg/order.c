@@ -1,8 +1,8 @@
 /* order: sort, topk, reverse, and reduce with several operands.
  *
  * A sort counts: the rank of an element is the number of elements that come before it, found by comparing all pairs (a
- * generic with a reduction).  Then every element is written to its rank.  That takes n comparisons per element, which are
- * independent of each other, and equal elements keep their order.
+ * generic with a reduction).  Then every element is written to its rank.  That takes n comparisons per element, which
+ * are independent of each other, and equal elements keep their order.
  */
 #include <assert.h>
 #include <string.h>
@@ -68,8 +68,8 @@ static MlirValue comes_before(struct ir_builder *b, const struct sort *s, MlirVa
   return result;
 }
 
-/* args: this element of each operand, the other element of each operand, the count so far.  Elements that the comparator
- * calls equal keep their order. */
+/* args: this element of each operand, the other element of each operand, the count so far.  Elements that the
+ * comparator calls equal keep their order. */
 static MlirValue write_rank(struct ir_builder *b, MlirValue const *args, void *user) {
   const struct sort *s = user;
   MlirValue other_first = comes_before(b, s, args + s->n, args), this_first = comes_before(b, s, args, args + s->n);
@@ -219,8 +219,8 @@ struct wide {
   MlirValue const *init;      /* the initial values in the last step, NULL before */
 };
 
-/* args: the left elements, then the right ones.  In the last step the initial values are the left elements, and args has
- * the right ones only. */
+/* args: the left elements, then the right ones.  In the last step the initial values are the left elements, and args
+ * has the right ones only. */
 static MlirValue write_combined(struct ir_builder *b, MlirValue const *args, void *user) {
   const struct wide *w = user;
   MlirValue *both = arena_new_array(b->arena, MlirValue, 2 * (size_t)w->n);
@@ -254,7 +254,8 @@ static void combine(struct wide *w, int n_inputs, MlirValue const *inputs, MlirV
   }
 }
 
-/* Slices `count` elements of every operand along the axis, from `first` on with this step, and makes their shape w->dims. */
+/* Slices `count` elements of every operand along the axis, from `first` on with this step, and makes their shape
+ * w->dims. */
 static void take(struct wide *w, int axis, int64_t first, int64_t count, int64_t step, MlirValue *out) {
   int64_t offsets[HLO_RANK_MAX] = {0}, strides[HLO_RANK_MAX];
 

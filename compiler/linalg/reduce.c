@@ -1,8 +1,8 @@
 /* reduce: a fill with the initial value, and a generic with a reduction iterator for each reduced axis.
  *
- * When all users of the reduce put the reduced axes back with size 1 (NumPy's keepdims, with or without a broadcast), the
- * generic computes that shape itself; its output map then has the constant 0 for these axes.  Sums and products of floats
- * narrower than f32 are accumulated in f32 and rounded once, as in XLA and in the hardware.
+ * When all users of the reduce put the reduced axes back with size 1 (NumPy's keepdims, with or without a broadcast),
+ * the generic computes that shape itself; its output map then has the constant 0 for these axes.  Sums and products of
+ * floats narrower than f32 are accumulated in f32 and rounded once, as in XLA and in the hardware.
  */
 #include <assert.h>
 

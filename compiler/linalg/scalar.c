@@ -71,7 +71,8 @@ static MlirValue is_finite(struct ir_builder *b, enum dtype t, MlirValue x) {
   return ir_cmpf(b, IR_FLT_OLT, ir_unary(b, "math.absf", x), ir_float(b, mlirValueGetType(x), __builtin_inf()));
 }
 
-/* The bits as a signed integer that compares like the total order: the magnitude bits of negative numbers are inverted. */
+/* The bits as a signed integer that compares like the total order: the magnitude bits of negative numbers are
+ * inverted. */
 static MlirValue order_bits(struct ir_builder *b, enum dtype t, MlirValue x) {
   MlirType type = mlirIntegerTypeGet(b->ctx, 8 * (unsigned)dtype_size(t));
   MlirValue bits = ir_op1(b, "arith.bitcast", type, 1, &x);
@@ -248,8 +249,8 @@ static bool is_compare(const struct hlo_instr *i, enum hlo_direction d, const st
          i->operands[1] == y;
 }
 
-/* x when i is select(x != x, NaN, select(x == 0, 0, x)), which sorts use so that there is one zero and one NaN; otherwise
- * NULL. */
+/* x when i is select(x != x, NaN, select(x == 0, 0, x)), which sorts use so that there is one zero and one NaN;
+ * otherwise NULL. */
 static const struct hlo_instr *source_of_plain(const struct hlo_instr *i) {
   if (i->op != HLO_SELECT || i->operands[2]->op != HLO_SELECT || !is_positive_nan(i->operands[1]))
     return NULL;

@@ -1,5 +1,5 @@
-/* select_scatter: each window of the operand selects one of its elements, and the window's source value is combined into
- * the result at that element.  This is the gradient of max-pooling.
+/* select_scatter: each window of the operand selects one of its elements, and the window's source value is combined
+ * into the result at that element.  This is the gradient of max-pooling.
  *
  * All windows are processed together, one element of the window after the other, as slices with the windows' strides:
  *
@@ -120,7 +120,7 @@ static MlirValue scatter_by_elements(struct select_scatter *s, MlirValue dest, i
   return dest;
 }
 
-/* ---- one window after the other --------------------------------------------------------------------------------------- */
+/* ---- one window after the other ---------------------------------------------------------------------------------- */
 
 /* Carried: whether an element has been selected, the element, its indices. */
 static void select_element(struct ir_builder *b, MlirValue const *within, MlirValue *carried, void *user) {

@@ -160,9 +160,9 @@ const char *nisa_text_attr(MlirOperation op, const char *name) {
 const struct nisa_machine *nisa_machine(enum target t) {
   /* A result of v4 may use all banks: 4096 f32 or 8192 bf16. */
   static const struct nisa_machine machines[] = {
-      [TARGET_TRN1] = {128, 180224, 16384, 2048, 128, 128, 512, true, false, 4},
-      [TARGET_TRN2] = {128, 212984, 16384, 2048, 128, 128, 512, true, false, 4},
-      [TARGET_TRN3] = {128, 245752, 16384, 2048, 128, 128, 8192, false, true, 4},
+      [TARGET_TRN1] = {NISA_PARTITIONS, 180224, 16384, 2048, 128, 128, 512, true, false, 4},
+      [TARGET_TRN2] = {NISA_PARTITIONS, 212984, 16384, 2048, 128, 128, 512, true, false, 4},
+      [TARGET_TRN3] = {NISA_PARTITIONS, 245752, 16384, 2048, 128, 128, 8192, false, true, 4},
   };
   return &machines[t];
 }

@@ -1,74 +1,77 @@
 /* nisa: the NeuronCore's instructions as MLIR operations.
  *
- * The dialect is declared in ir/dialects.irdl, its operations are listed in ops.def; this is how C code makes and reads
- * them, and what they mean.  Around them stand func, scf.for and scf.if, arith on indices and scalars, and memref views
- * of HBM (collapse_shape, expand_shape, subview, cast, reinterpret_cast, get_global); nothing else.  The module
- * says for which machine it is: nisa.target = #nisa.target<"trn2">.
+ * The dialect is declared in ir/dialects.irdl, and its operations are listed in ops.def.  This header says how C code
+ * makes and reads them, and what they mean.  Beside them a module has func, scf.for and scf.if, arith on indices and
+ * scalars, and memref views of HBM (collapse_shape, expand_shape, subview, cast, reinterpret_cast, get_global); nothing
+ * else.  The module names its machine: nisa.target = #nisa.target<"trn2">.
  *
- * Memories.  A memref's memory space is #nisa.mem<"hbm" | "psum" | "sbuf" | "shared_hbm">; kernel arguments and results
- * are in shared_hbm.  HBM is flat and row-major, with the memref's strides.  On chip dimension 0 of the memref is the
- * partition and the others lie row-major inside each partition, one element after the other, whatever strides the
- * type has.  A bool (i1) takes one byte, 0 or 1.
+ * Memories.  The memory space of a memref is #nisa.mem<"hbm" | "psum" | "sbuf" | "shared_hbm">.  Arguments and results
+ * of a kernel are in shared_hbm.  HBM is flat and row-major, with the memref's strides.  On chip, dimension 0 of the
+ * memref is the partition; the other dimensions are row-major inside each partition, without gaps, whatever the strides
+ * of the type are.  A bool (i1) takes one byte, 0 or 1.
  *
  * Accesses.  An operand that is data names a part of a memref:
  *
  *     base        the memref, an SSA operand                                    %x
  *     indices     SSA operands of type index                                    %x_indices…
  *     map         attribute X_ap: (d0, …, dn-1)[s0, …] -> one result per dimension of the base
- *     tile        attribute X_tile: the extent of d0, …, dn-1
- *     par_dims    attribute X_par_dims: how many of the leading d are partitions, the others are the free dimensions
+ *     tile        attribute X_tile: the extents of d0, …, dn-1
+ *     par_dims    attribute X_par_dims: the number of leading d that are partitions; the others are the free dimensions
  *
- * The symbols are the indices.  Each result is a sum of d's and s's times positive constants, and a constant.  Element
- * (t0, …, tn-1) of the operand is base[map(t; indices)]; a d that the map does not use repeats the same data (stride 0).
- * An instruction walks its operands together: partition by partition, inside each in row-major order of the free
- * dimensions.  Only the map of a DMA operand may mix partitions and free dimensions (a transposing copy).  Operands that correspond element by element have the same number of partitions and of elements per
- * partition.  A tile has at least one partition dimension and one free dimension.
+ * The symbols are the indices.  Each result is a constant plus a sum of positive multiples of d's and s's.  Element
+ * (t0, …, tn-1) of the operand is base[map(t; indices)].  A d that the map does not use repeats the same data (stride
+ * 0).  An instruction goes over its operands together: partition by partition, and inside each in row-major order of
+ * the free dimensions.  Only the map of a DMA operand may mix partitions and free dimensions (a copy that transposes).
+ * Operands that correspond element by element have the same number of partitions, and of elements in each partition.  A
+ * tile has at least one partition dimension and one free dimension.
  *
  *     memref<128x2x2x128>, view [0, %i, 1, 0][128, 1, 1, 128] as 128x128
  *       ==>  indices (%i), map (d0, d1)[s0] -> (d0, s0, 1, d1), tile [128, 128], par_dims 1
- *     64x128 of a row that every partition gets: memref<1x128>, map (d0, d1) -> (0, d1), tile [64, 128], par_dims 1
+ *     a row that each of 64 partitions reads: memref<1x128>, map (d0, d1) -> (0, d1), tile [64, 128], par_dims 1
  *
- * In the operand list an operand X is its base followed by its indices; operandSegmentSizes has one entry for each of
- * the two.  Scalars (S in ops.def, or E that is no memref) have no indices and no X_… attributes.
+ * In the operand list, an operand X is its base and then its indices; operandSegmentSizes has one entry for each of the
+ * two.  Scalars (S in ops.def, or E that is not a memref) have no indices and no X_… attributes.
  *
  * Every operation but alloc and release has the attribute engine = "tensor" | "vector" | "scalar" | "gpsimd" | "dma" |
  * "sync".
  *
- * Arithmetic.  Vector and scalar engine convert what they read to f32, compute in f32 and convert the result to the
- * destination's type: to a narrower float by rounding to nearest even, to an integer by truncation, out of range to the
- * nearest value.  With engine = "gpsimd" integers stay integers: operands are widened to 32 bits, results wrap around to
- * the destination's width.  Bit operations (bitwise_…) never convert: of a float they take and give the bits, and then all
- * operands are of one width.  Integers are signed, but i1 is 0 or 1; with the unit
- * attribute `unsigned` integers that an operation reads and writes are unsigned.  Scalars are converted like elements.
+ * Arithmetic.  The vector and scalar engines convert what they read to f32, compute in f32, and convert the result to
+ * the type of the destination: to a narrower float by rounding to nearest even; to an integer by truncation, and if out
+ * of range to the nearest value.  With engine = "gpsimd" integers stay integers: operands are extended to 32 bits, and
+ * results wrap around at the width of the destination.  Bit operations (bitwise_…) never convert: they read and write
+ * the bits of a float, and then all operands have the same width.  Integers are signed, except that i1 is 0 or 1; with
+ * the unit attribute `unsigned`, all integers that the operation reads and writes are unsigned.  Scalars are converted
+ * like elements.
  *
- *   alloc             uninitialised; in psum: zero, see matmul.  alignment = N : i64 bytes if given.
+ *   alloc             memory that is not initialised; in psum it is zero, see matmul.  alignment = N : i64, in bytes, if
+ *                     given.
  *   release           the memory may be reused.  HBM is never released.
  *   dma_copy          dst = src, with conversion as above.
  *   dma_transpose     permutation = [1, 0]: both tiles are 2-D, dst(i, j) = src(j, i).  No conversion.
- *   dma_copy_indirect dst(p, f…) = src(p, f…) with the index of base dimension `src_index_dim` of src increased by
+ *   dma_copy_indirect dst(p, f…) = src(p, f…), where the index of base dimension `src_index_dim` of src is increased by
  *                     src_index(p, 0); src_indirect_max_index is the extent of that dimension.
  *   all_gather all_reduce reduce_scatter all_to_all collective_permute
  *                     exchange arrays with other devices: dst and src are whole arrays of one element type in HBM.
- *                     replica_groups = dense<[[0, 1], [2, 3]]>: a group of devices in each row; missing: all devices
- *                     are one.  channel_id = N : i64 if given.  Of n devices in a group:
- *     all_gather          dst is the src of all, one behind the other along dimension `dim`.
- *     all_reduce          dst = `op` over the src of all.
- *     reduce_scatter      device k gets part k of n, along `dim`, of that.
- *     all_to_all          src is cut into n along `dim`; device k gets part k of all, one behind the other.
+ *                     replica_groups = dense<[[0, 1], [2, 3]]>: each row is a group of devices; without it all devices
+ *                     are one group.  channel_id = N : i64 if given.  With n devices in a group:
+ *     all_gather          dst is the src of all devices, concatenated along dimension `dim`.
+ *     all_reduce          dst = `op` over the src of all devices.
+ *     reduce_scatter      device k gets part k of n of that, along `dim`.
+ *     all_to_all          src is cut into n parts along `dim`; device k gets part k of all devices, concatenated.
  *     collective_permute  source_target_pairs = dense<[[0, 1], …]>: device 1 gets the src of device 0.
- *                     op is add, multiply, max, min, bitwise_and or bitwise_or, in src's own type.
+ *                     op is add, multiply, max, min, bitwise_and or bitwise_or, in the type of src.
  *   matmul            dst(m, n) += sum over k of stationary(k, m) * moving(k, n), products and sum in f32.  An allocation
- *                     in psum starts an accumulation group: the first matmul into each element overwrites
+ *                     in psum starts an accumulation group: the first matmul that writes an element overwrites it
  *                     (psum_zero_region = "size2048": the group is one bank).
- *   tensor_copy       dst = src; between equal types bit by bit, as every copy.
+ *   tensor_copy       dst = src; between equal types the bits do not change, as in every copy.
  *   tensor_copy_predicated  dst = src where predicate != 0 (reverse_pred = true: where it is 0), else unchanged.
  *   tensor_tensor_arith     dst = lhs `op` rhs.
  *   tensor_tensor_power     dst = lhs to the power rhs.
  *   tensor_scalar_arith     r = src `op0` operand0, dst = r `op1` operand1.  An operand is a scalar or has one element per
- *                     partition.  reverse_operands = "none" | "first" | "second" | "both": which operations have
- *                     the operand on their left.
+ *                     partition.  reverse_operands = "none" | "first" | "second" | "both": the operations that have the
+ *                     operand on their left.
  *   tensor_reduce_arith     dst = op over the last num_r_dim free dimensions of src; negated: of -src.  dst has as many
- *                     elements per partition as are left.  Does not read dst.
+ *                     elements per partition as remain.  Does not read dst.
  *   cross_lane_reduce_arith dst = reduce_op over the partitions of src; dst has one partition.
  *   activation        dst = op(src * scale + bias), in f32; reduce_res(p, 0) += its sum over the free dimensions.
  *   reciprocal        dst = 1 / src.
@@ -76,12 +79,11 @@
  *   iota              dst(t) = offset + sum of coefficients[k] * t[k], an integer, then converted.
  *   register_load     the one element of src as an SSA value, for indices.
  *
- * Operators (op, op0, op1): add subtract multiply divide max min mod pow (f32, max and min let NaN through, mod has the
- * sign of the left side), divide_int mod_int (integers, truncating), is_eq is_ne is_gt is_ge is_lt is_le logical_and
- * logical_or logical_xor (1 or 0; != is true for NaN, the others false), bitwise_and bitwise_or bitwise_xor shift_left
- * shift_right_arith shift_right_logical.
- * Functions (activation): copy exp log sqrt rsqrt square abs tanh sin erf sign floor ceil round (half away from zero)
- * round_even trunc arctan.  sign keeps zeros and NaN.
+ * Operators (op, op0, op1): add subtract multiply divide max min mod pow (f32; max and min yield NaN if an operand is
+ * NaN; mod has the sign of the left side), divide_int mod_int (integers, truncating), is_eq is_ne is_gt is_ge is_lt
+ * is_le logical_and logical_or logical_xor (1 or 0; is_ne is 1 for NaN, the others are 0), bitwise_and bitwise_or
+ * bitwise_xor shift_left shift_right_arith shift_right_logical.  Functions (activation): copy exp log sqrt rsqrt square
+ * abs tanh sin erf sign floor ceil round (half away from zero) round_even trunc arctan.  sign keeps zeros and NaN.
  */
 #ifndef NISA_NISA_H
 #define NISA_NISA_H
@@ -115,7 +117,7 @@ enum nisa_engine nisa_engine_from_name(MlirStringRef name);
 MlirAttribute nisa_space_attr(MlirContext ctx, enum mem_space s);
 enum mem_space nisa_type_space(MlirType memref);
 MlirAttribute nisa_target_attr(MlirContext ctx, enum target t);
-/* From the module's attribute; false when it has none. */
+/* The target that the module's attribute names; false when it has none. */
 bool nisa_module_target(MlirOperation module, enum target *out);
 
 /* ---- operations ------------------------------------------------------------------------------------------------- */
@@ -132,7 +134,7 @@ enum { NISA_OPERANDS_MAX = 6, NISA_TILE_MAX = 10, NISA_RANK_MAX = 12 };
 enum { NISA_PARTITIONS = 128, NISA_BANK_F32 = 512 };
 
 struct nisa_operand_def {
-  const char *name; /* NULL behind the last */
+  const char *name; /* NULL after the last operand */
   bool reads, writes;
   bool may_be_access, may_be_scalar, is_optional;
 };
@@ -148,12 +150,13 @@ struct nisa_op_def {
 };
 
 const struct nisa_op_def *nisa_op_def(enum nisa_kind k);
-/* NULL for an operation that is not ours. */
+/* NULL for an operation that is not a NISA operation. */
 const struct nisa_op_def *nisa_op_of(MlirOperation op);
 
 /* ---- operands --------------------------------------------------------------------------------------------------- */
 
-/* An access, or a scalar (base is the value, everything else empty).  A null base: the operand is left out. */
+/* An access; or a scalar, whose base is the value and whose other members are zero.  A null base: the operand is
+ * absent. */
 struct nisa_access {
   MlirValue base;
   int n_indices;
@@ -174,13 +177,13 @@ int64_t nisa_partitions(const struct nisa_access *x);    /* product of the parti
 int64_t nisa_free_elements(const struct nisa_access *x); /* product of the others */
 enum mem_space nisa_access_space(const struct nisa_access *x);
 
-/* One result of the map, taken apart: constant + sum dim[k] * d_k + sum sym[k] * s_k. */
+/* One result of the map: constant + sum dim[k] * d_k + sum sym[k] * s_k. */
 struct nisa_index {
   int64_t constant;
   int64_t dim[NISA_TILE_MAX];
   int64_t sym[NISA_RANK_MAX];
 };
-/* False when result r is not of that form. */
+/* False when result r has another form. */
 bool nisa_access_index(const struct nisa_access *x, int r, struct nisa_index *out);
 
 struct nisa_instr {
@@ -190,17 +193,17 @@ struct nisa_instr {
   struct nisa_access operand[NISA_OPERANDS_MAX]; /* as in def */
 };
 
-/* Takes an operation apart.  False, with a reason, when it is not one of ours or its attributes do not fit together. */
+/* Reads an operation.  False, with a reason, when it is not a NISA operation or its attributes do not fit together. */
 bool nisa_read(MlirOperation op, struct nisa_instr *out, const char **why);
-/* Operand by name, NULL if it is left out or there is none. */
+/* The operand of this name; NULL if it is absent, or the operation has none of this name. */
 const struct nisa_access *nisa_operand(const struct nisa_instr *in, const char *name);
 
-/* A new operation from def, engine and operands, with further attributes; not yet in a block.  register_load has one
- * result of its operand's element type. */
+/* A new operation of in's def, engine and operands, with further attributes; in no block yet.  register_load has one
+ * result, of its operand's element type. */
 MlirOperation nisa_create(const struct nisa_instr *in, MlirLocation loc, int n_attrs, MlirNamedAttribute const *attrs);
 MlirOperation nisa_create_alloc(MlirLocation loc, MlirType memref, int64_t alignment); /* alignment 0: no attribute */
 
-/* String attribute of an operation ("op", "op0"); "" when it is missing.  Borrowed from the context, NUL-terminated. */
+/* A string attribute of an operation ("op", "op0"); "" when it is missing.  NUL-terminated, owned by the context. */
 const char *nisa_text_attr(MlirOperation op, const char *name);
 
 /* ---- the machine ------------------------------------------------------------------------------------------------ */
@@ -216,16 +219,16 @@ struct nisa_machine {
 };
 const struct nisa_machine *nisa_machine(enum target t);
 
-/* Bytes that a static memref type takes in each partition (on chip) or altogether (HBM); -1 if it is dynamic. */
+/* The bytes that a static memref type takes: in each partition if on chip, of the whole array in HBM; -1 if dynamic. */
 int64_t nisa_type_bytes(MlirType memref);
-/* Bytes of an element in memory; 0 for a type that no memory holds. */
+/* The bytes of an element in memory; 0 for a type that no memory holds. */
 int64_t nisa_element_bytes(MlirType element);
 
-/* Checks the whole module against what the hardware demands (engines, memories, sizes, types, access patterns,
- * lifetimes, capacity at every point).  Each violation becomes a diagnostic with the operation's place.  ST_OK when
- * there is none, otherwise ST_INPUT.  The module has passed MLIR's own verifier. */
+/* Checks a module, which MLIR's verifier has accepted, against the rules of the hardware: engines, memories, sizes,
+ * types, access patterns, lifetimes, and the memory in use at every point.  Each violation becomes a diagnostic at the
+ * operation's place.  ST_OK without violations, otherwise ST_INPUT. */
 MUST_USE enum status nisa_verify(MlirOperation module, enum target target, struct arena *a, struct diags *ds);
-/* The most bytes per partition that are allocated at once under root, PSUM in whole banks. */
+/* The most bytes in each partition that are allocated at the same time under root, of PSUM in whole banks. */
 void nisa_memory_peak(MlirOperation root, enum target target, struct arena *a, int64_t *sbuf, int64_t *psum);
 
 #endif

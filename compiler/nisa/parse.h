@@ -1,8 +1,8 @@
-/* parse: reads the readable form of NISA (nisa/print.h) back.
+/* parse: reads the readable form of NISA (nisa/print.h).
  *
- * Every NISA operation of the text is rewritten in MLIR's generic form and MLIR parses the result: the types that the
- * form says are all that takes.  Places in what MLIR reports, and in the locations of the operations, are those of
- * the text that was given.  Generic operations among the readable ones are fine.
+ * The parser rewrites every NISA operation of the text in MLIR's generic form, and MLIR parses the result.  The types
+ * in the readable form are all that this needs.  Places in MLIR's diagnostics, and the locations of operations, are
+ * places in the given text.  Operations in the generic form may stand between the readable ones.
  */
 #ifndef NISA_PARSE_H
 #define NISA_PARSE_H
@@ -12,11 +12,12 @@
 
 #include "ir/ir.h"
 
-/* Whether the text's first line is NISA_TEXT_MARKER. */
+/* The first line of the text is NISA_TEXT_MARKER. */
 bool nisa_is_text(const char *text, size_t len);
 
-/* As ir_parse, with or without the marker line.  ST_INPUT with a DG_IR_INVALID at line and column if the text is wrong
- * or an operation's operands do not fit its access maps; ST_LIMIT if it is too long or nested too deeply. */
+/* As ir_parse.  The text may begin with the marker line.  ST_INPUT and a DG_IR_INVALID at line and column if the text
+ * is not valid, or the operands of an operation do not fit its access maps; ST_LIMIT if it is too long or nested too
+ * deeply. */
 MUST_USE enum status nisa_parse(struct ir *ir, const char *text, size_t len, const char *name, struct arena *a,
                                 struct diags *ds, MlirModule *out);
 

@@ -5,8 +5,8 @@
 #include "base/buf.h"
 #include "nisa/nisa.h"
 
-/* The bytes of the new text from `out` on come from the old text at `in`: byte by byte if they were copied, otherwise all
- * from that one place. */
+/* The bytes of the new text from `out` on come from the old text at `in`: byte by byte if they were copied, otherwise
+ * all from that one place. */
 struct nisa_piece {
   size_t out, in;
   bool is_copy;

@@ -1,8 +1,8 @@
 /* print: see the header.
  *
- * MLIR prints the module; then the line of every NISA operation is replaced.  An operation takes one line in either form,
- * so the line numbers of MLIR's text are those of the result.  Names come from locations, which MLIR takes as hints
- * (name-loc-as-prefix) and makes unique; afterwards the module gets its own locations back.
+ * MLIR prints the module; then the line of every NISA operation is replaced.  An operation takes one line in either
+ * form, so the line numbers of MLIR's text are those of the result.  Names come from locations, which MLIR takes as
+ * hints (name-loc-as-prefix) and makes unique; afterwards the module gets its own locations back.
  */
 #include "nisa/print.h"
 

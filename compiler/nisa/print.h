@@ -1,6 +1,6 @@
-/* print: the readable form of a module that holds NISA operations.
+/* print: the readable form of a module with NISA operations.
  *
- * func, scf, arith and whatever else there is look as MLIR prints them, without aliases; a NISA operation is one line:
+ * func, scf, arith and all other operations look as MLIR prints them, without aliases.  A NISA operation is one line:
  *
  *     %sbuf = nisa.alloc alignment=64 : memref<128x128xf32, #nisa.mem<sbuf>>
  *     nisa.dma_copy(dst<128| 128>=memref<…> %sbuf[d0, d1], src<128| 128>=memref<…> %arg0[%0 + d0, %i*128 + d1 + 64])
@@ -8,14 +8,15 @@
  *     nisa.activation(dst<…>=…, src<…>=…, bias=f32 %cst, scale=f32 %cst_0, op=exp) engine=scalar
  *     nisa.release %sbuf : memref<…>
  *
- * (all on one line each).  An operand that is data is  name<partition dimensions| free dimensions>=TYPE %base[…]  with an
- * index for every dimension of the base, a sum of SSA values, tile coordinates d0, d1, … and a constant.  An access map
- * that is no such sum, or has its symbols in another order, is written out:  %base affine_map<…>[%i, %j].  Scalars are
- * name=TYPE %value.  Attributes follow the operands: 1 is an i64, word a string, [1, 0] an array<i64>, a name alone
- * a unit attribute, everything else as in MLIR.  An operation that this cannot hold is left in MLIR's generic form,
- * so the text always says all of it; nisa/parse.h reads it back.
+ * (Each is one line in the text.)  An operand that is data is  name<partition dimensions| free dimensions>=TYPE
+ * %base[…], with one index for each dimension of the base: a sum of SSA values, tile coordinates d0, d1, … and a
+ * constant.  An access map that is not such a sum, or has its symbols in another order, is written as a map:  %base
+ * affine_map<…>[%i, %j].  Scalars are  name=TYPE %value.  Attributes follow the operands: 1 is an i64, a word is a
+ * string, [1, 0] an array<i64>, a name alone a unit attribute; all others are as in MLIR.  An operation that this form
+ * cannot express stays in MLIR's generic form, so the text is always complete; nisa/parse.h reads it.
  *
- * Allocations are called %sbuf, %psum, %hbm, induction variables %i, %j, … by depth; everything else as MLIR calls it.
+ * Allocations are called %sbuf, %psum, %hbm; induction variables %i, %j, … by depth; all other values as MLIR calls
+ * them.
  */
 #ifndef NISA_PRINT_H
 #define NISA_PRINT_H
@@ -25,12 +26,12 @@
 #include "base/buf.h"
 #include "ir/query.h"
 
-/* The first line of a file that holds the readable form.  nisa_print does not write it. */
+/* The first line of a file in the readable form.  nisa_print does not write it. */
 #define NISA_TEXT_MARKER "// nisa text 1"
 
-/* Appends the readable form of a builtin.module to text.  Fits ir_snapshot_with: (*lines)[k] is the line, from 1, of
- * the k-th operation in pre-order, 0 if it is not shown.  Constants with more elements than elide_above are cut short
- * (0: never).  ST_LIMIT when text is full.  The module is as before afterwards. */
+/* Appends the readable form of a builtin.module to text.  (*lines)[k] is the line, from 1, of the k-th operation in
+ * pre-order, 0 if it is not shown; ir_snapshot_with takes this function.  Constants with more elements than elide_above
+ * are shortened (0: never).  ST_LIMIT when text is full.  Does not change the module. */
 MUST_USE enum status nisa_print(struct ir *ir, MlirOperation module, int64_t elide_above, struct buf *text,
                                 struct arena *a, const int **lines, struct error *err);
 

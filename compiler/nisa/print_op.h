@@ -1,4 +1,4 @@
-/* print_op: one NISA operation in the readable form of print.h, and what the printer and the parser agree on. */
+/* print_op: prints one NISA operation in the readable form of print.h; the rules that printer and parser share. */
 #ifndef NISA_PRINT_OP_H
 #define NISA_PRINT_OP_H
 
@@ -12,14 +12,15 @@ struct nisa_line {
   struct nisa_instr in; /* filled by nisa_can_write */
 };
 
-/* False if only the generic form says everything about op. */
+/* False if the readable form cannot express op. */
 bool nisa_can_write(struct nisa_line *w, MlirOperation op);
 /* After nisa_can_write: appends op, without indentation and newline. */
 void nisa_write(struct nisa_line *w, MlirOperation op);
 
-/* Length of  #nisa.mem<  or  #nisa.target<  at s, 0 if neither stands there.  Their keyword has no quotes in our form. */
+/* The length of  #nisa.mem<  or  #nisa.target<  at s; 0 if s begins otherwise.  The readable form omits the quotes of
+ * their keyword. */
 size_t nisa_text_keyword_attr(const char *s, const char *end);
-/* A word that may stand for a string, or for the name of an attribute. */
+/* The text can be a string without quotes, or the name of an attribute. */
 bool nisa_text_is_word(const char *s, size_t len);
 
 #endif

@@ -2,9 +2,9 @@
  *
  * Per operand (hardware.md §4, §5): a memory that the engine reaches; a type that it computes on; a range inside the
  * buffer.  For engines, not for DMA, to which a partition is an address like any other: partitions that are
- * consecutive, at most 128, and start where the hardware allows (more than 64 at 0, more than 32 at 0 or 64, otherwise at
- * a multiple of 32); at most four free dimensions after merging those that are one in memory, with extents and strides
- * that fit their fields.
+ * consecutive, at most 128, and start where the hardware allows (more than 64 at 0, more than 32 at 0 or 64, otherwise
+ * at a multiple of 32); at most four free dimensions after merging those that are one in memory, with extents and
+ * strides that fit their fields.
  *
  * Indices are bounded through constants, loops and arith; what is not bounded is not complained about, except where the
  * hardware needs to know (start partitions).

@@ -1,4 +1,4 @@
-/* verify: what the files of the hardware verifier share.  nisa_verify itself is in nisa.h. */
+/* verify: what the files of the hardware verifier share.  nisa.h declares nisa_verify. */
 #ifndef NISA_VERIFY_H
 #define NISA_VERIFY_H
 
@@ -12,14 +12,14 @@ struct nisa_check {
   int n_errors;
 };
 
-/* A violation by op: a diagnostic with its place, "nisa.matmul: <text>", which the caller may make more precise. */
+/* Adds a diagnostic about op, at its place: "nisa.matmul: <text>".  The caller may make it more precise. */
 struct diag *nisa_complain(struct nisa_check *c, MlirOperation op, const char *fmt, ...) PRINTF(3, 4);
 
-/* One operand: memory, types, partitions, access pattern. */
+/* Checks operand k: memory, types, partitions, access pattern. */
 void nisa_check_access(struct nisa_check *c, const struct nisa_instr *in, int k);
-/* What the operation demands of its operands together. */
+/* Checks that the operands fit together. */
 void nisa_check_instr(struct nisa_check *c, const struct nisa_instr *in);
-/* Allocations: forms, release, writers; and how much is live where. */
+/* Checks allocations: their forms, releases and writers, and the memory in use at every point. */
 void nisa_check_memory(struct nisa_check *c, MlirOperation module);
 
 #endif

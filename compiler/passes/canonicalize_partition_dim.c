@@ -6,17 +6,18 @@
  *                                               %b = linalg.transpose ins(%e) permutation = [1, 0]
  *                                               return %b
  *
- * Each element-wise operation and reduction whose partition loop is not its first, or not the first dimension of all its
- * operands, is turned where it stands: its loops in a new order (iterator types, maps, linalg.index and the tiles with
- * them), its operands in the order it wants.  An operand that a turned operation computes in that order is taken as it
- * is, so transposes appear only where a chain begins and ends; there is one per value and order.  This covers reductions
- * of the leading dimension, for which infer-layout chose another partition dimension, and results without the reduced
- * dimension.  An operand that lacks the partition dimension is spread over the partitions by a linalg.broadcast.
+ * Each element-wise operation and reduction whose partition loop is not its first, or not the first dimension of all
+ * its operands, is turned where it stands: its loops in a new order (iterator types, maps, linalg.index and the tiles
+ * with them), its operands in the order it wants.  An operand that a turned operation computes in that order is taken
+ * as it is, so transposes appear only where a chain begins and ends; there is one per value and order.  This covers
+ * reductions of the leading dimension, for which infer-layout chose another partition dimension, and results without
+ * the reduced dimension.  An operand that lacks the partition dimension is spread over the partitions by a
+ * linalg.broadcast.
  *
  * The value keeps its place in memory on the side where it is read in the original order; in the turned order it is in
- * SBUF if it was there or if it only waits to be turned back.  Turning back more than two dimensions ends in HBM, because
- * a tile of the result need not have partitions.  Tiles of the transposes are those of the operation, which are 128 x 128
- * unless the user wanted others.
+ * SBUF if it was there or if it only waits to be turned back.  Turning back more than two dimensions ends in HBM,
+ * because a tile of the result need not have partitions.  Tiles of the transposes are those of the operation, which are
+ * 128 x 128 unless the user wanted others.
  *
  * Not turned: layouts of values that no linalg operation computes (loop results, slices): there the dimension only
  * informs.  A transpose in SBUF goes to the wanted order at once.  An argument's is ignored with a warning.  Refused:
@@ -226,7 +227,8 @@ static MlirAffineMap renaming(const struct turn *t, const struct turning *g) {
   return mlirAffineMapGet(t->run->ir->ctx, g->s.n_loops, 0, g->s.n_loops, loops);
 }
 
-/* x spread over `count` partitions in a new first dimension.  One dimension that only stood for the missing one goes. */
+/* x spread over `count` partitions in a new first dimension.  One dimension that only stood for the missing one
+ * goes. */
 static MlirValue spread(struct turn *t, const struct turning *g, int o, int64_t count, MlirAffineMap *map) {
   MlirValue x = mlirOperationGetOperand(g->op, o);
   struct ir_builder b = edit_before(t->run, g->op);

@@ -4,14 +4,15 @@
  *     %b = scf.for %i … { B }               ==>
  *     "nkipy.fuse_op"(%a, %b)
  *
- * The merged loop takes the place of the first one; what the second one needs moves to before it.  Loops inside are merged
- * the same way, in pairs, if their bounds agree; their bodies may contain anything.  A shape with a tail is computed by
- * several loops, each on the result of the one before it (or by the last tile alone).  These are merged in pairs, from the
- * last loop to the first.  A value that a single tile computes has no loop and needs none.
+ * The merged loop takes the place of the first one; what the second one needs moves to before it.  Loops inside are
+ * merged the same way, in pairs, if their bounds agree; their bodies may contain anything.  A shape with a tail is
+ * computed by several loops, each on the result of the one before it (or by the last tile alone).  These are merged in
+ * pairs, from the last loop to the first.  A value that a single tile computes has no loop and needs none.
  *
- * Legal only if no loop depends on the result of another.  Otherwise, and if bounds differ, the pass fails and names the
- * value.  Operations on tensors have no effect besides their results, so it is safe to move them.  Annotations stay with
- * their values.  The pass runs before loop steps are normalised, so that tile sizes can be compared.  It erases fuse_op.
+ * Legal only if no loop depends on the result of another.  Otherwise, and if bounds differ, the pass fails and names
+ * the value.  Operations on tensors have no effect besides their results, so it is safe to move them.  Annotations stay
+ * with their values.  The pass runs before loop steps are normalised, so that tile sizes can be compared.  It erases
+ * fuse_op.
  */
 #include <string.h>
 
@@ -20,7 +21,7 @@
 #include "base/array.h"
 #include "passes/lib/edit.h"
 
-/* ---- the loops of a value ------------------------------------------------------------------------------------------- */
+/* ---- the loops of a value ---------------------------------------------------------------------------------------- */
 
 /* The loops that compute v, the last one first. */
 static struct ir_ops loops_of(struct arena *a, MlirValue v) {
@@ -54,7 +55,7 @@ static bool has_same_bounds(MlirOperation a, MlirOperation b) {
   return true;
 }
 
-/* ---- what has to move ------------------------------------------------------------------------------------------------ */
+/* ---- what has to move -------------------------------------------------------------------------------------------- */
 
 struct needs {
   struct arena *arena;
@@ -106,7 +107,7 @@ static bool hoist(struct pass_run *run, MlirOperation first, MlirOperation secon
   return true;
 }
 
-/* ---- merging two loops ------------------------------------------------------------------------------------------------ */
+/* ---- merging two loops ------------------------------------------------------------------------------------------- */
 
 static int n_carried(MlirOperation loop) {
   return (int)mlirOperationGetNumOperands(loop) - 3;
@@ -197,7 +198,7 @@ static bool merge(struct pass_run *run, MlirOperation first, MlirOperation secon
   return true;
 }
 
-/* ---- one fuse_op -------------------------------------------------------------------------------------------------------- */
+/* ---- one fuse_op ------------------------------------------------------------------------------------------------- */
 
 static MlirOperation about(MlirValue v, MlirOperation otherwise) {
   MlirOperation def = ir_defining_op(v);

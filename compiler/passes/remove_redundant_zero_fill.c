@@ -72,7 +72,7 @@ static void forward_inits(struct pass_run *run, MlirOperation op) {
   edit_erase_unused(run->arena, op);
 }
 
-/* ---- the pass ----------------------------------------------------------------------------------------------------- */
+/* ---- the pass ---------------------------------------------------------------------------------------------------- */
 
 static enum status run_pass(struct pass_run *run) {
   struct ir_ops nothing = ir_collect(run->arena, run->module, is_over_nothing, NULL);

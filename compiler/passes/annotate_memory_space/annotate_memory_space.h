@@ -26,7 +26,8 @@ struct space_groups {
   struct space_group *g; /* by the number of a group's root */
 };
 
-/* Collects all memref values under root.  Joins views with the values they are views of, and loops with what they carry. */
+/* Collects all memref values under root.  Joins views with the values they are views of, and loops with what they
+ * carry. */
 void space_groups_init(struct space_groups *s, struct pass_run *run, MlirOperation root);
 struct space_group *space_group_of(struct space_groups *s, MlirValue v);
 

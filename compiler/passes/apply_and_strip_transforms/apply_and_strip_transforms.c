@@ -37,8 +37,8 @@ static bool is_entry(MlirOperation op, void *user) {
   return mlirStringRefEqual(mlirStringAttrGetValue(name), ir_str("__transform_main"));
 }
 
-/* Looking for an operation by its number goes through the whole function, which tiling makes several times as large: all
- * are looked for first.  Each handle then waits for its step; no step touches the operations of others. */
+/* Looking for an operation by its number goes through the whole function, which tiling makes several times as large:
+ * all are looked for first.  Each handle then waits for its step; no step touches the operations of others. */
 static void match_first(struct pass_run *run, MlirOperation entry) {
   struct ir_ops matches = ir_collect_named(run->arena, entry, "transform.structured.match");
   MlirBlock body = ir_body(entry);

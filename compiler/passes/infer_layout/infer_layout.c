@@ -21,11 +21,11 @@
  *      that a loop carries are not.
  *
  * Decisions: a layout that lacks something is completed in place, never doubled.  Order is program order throughout, so
- * the result does not depend on addresses.  Sizes need not divide anything; tails are the tiling's business.
- * Where knobs want one value in two places, or lying as its operation cannot leave it, there is a copy
- * (copies.c).  Two partition_dim that differ meet: each operation has its own, and the data is laid out anew
- * in between.
- * Reductions leave a loop for the partitions: prepare-arithmetic splits those to a single element.  Works on tensors with static shapes.  Linear in uses.
+ * the result does not depend on addresses.  Sizes need not divide anything; tails are the tiling's business.  Where
+ * knobs want one value in two places, or lying as its operation cannot leave it, there is a copy (copies.c).  Two
+ * partition_dim that differ meet: each operation has its own, and the data is laid out anew in between.  Reductions
+ * leave a loop for the partitions: prepare-arithmetic splits those to a single element.  Works on tensors with static
+ * shapes.  Linear in uses.
  */
 #include "passes/infer_layout/infer_layout.h"
 

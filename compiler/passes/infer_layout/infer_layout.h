@@ -8,8 +8,8 @@
 #include "nisa/nisa.h"
 #include "passes/lib/layout.h"
 
-/* Longest free dimension of a tile unless the user gives another: 8 KiB per partition in f32.  16 tile buffers then take
- * 128 KiB of the smallest SBUF (176 KiB per partition) and leave room for whole values. */
+/* Longest free dimension of a tile unless the user gives another: 8 KiB per partition in f32.  16 tile buffers then
+ * take 128 KiB of the smallest SBUF (176 KiB per partition) and leave room for whole values. */
 enum { FREE_TILE_MAX = 2048 };
 
 /* The tile size along one loop of one operation.  Loops that go over the same dimension of a value are merged: a

@@ -4,11 +4,11 @@
  * target of an insert_slice and its result, a view and its source.  alias() goes from the end of such a chain to the
  * operations that fill the buffer.  Buffers that are returned are in shared HBM, those that loops carry in HBM.
  *
- * A tiled value that is in no such chain is in SBUF if it leaves room there and all its readers read it in the tiles that
- * it is computed in.  Readers that do not: views, broadcasts and transposes of more than two dimensions (they change
- * partitions, which only DMA can do), bodies that pick elements, operations with other tiles.  The user's choice wins,
- * except for values that are returned or carried and for tables of a gather: these keep their tiles but are in HBM, and a
- * warning says so.
+ * A tiled value that is in no such chain is in SBUF if it leaves room there and all its readers read it in the tiles
+ * that it is computed in.  Readers that do not: views, broadcasts and transposes of more than two dimensions (they
+ * change partitions, which only DMA can do), bodies that pick elements, operations with other tiles.  The user's choice
+ * wins, except for values that are returned or carried and for tables of a gather: these keep their tiles but are in
+ * HBM, and a warning says so.
  */
 #include "passes/infer_layout/infer_layout.h"
 
@@ -25,7 +25,7 @@ struct spaces {
   struct table done; /* values that have their space, and are not computed by a tiled operation */
 };
 
-/* ---- values that no tiled operation computes ---------------------------------------------------------------------- */
+/* ---- values that no tiled operation computes --------------------------------------------------------------------- */
 
 static bool is_done(const struct spaces *s, MlirValue v) {
   return table_get(&s->done, v.ptr) != NULL;
@@ -43,7 +43,8 @@ static void warn_ignored(struct infer *f, const struct layout *l, enum mem_space
                   layout_space_name(space), layout_space_name(l->space));
 }
 
-/* The tile of the operation whose result is inserted into v; otherwise all partitions, one row of the last dimension. */
+/* The tile of the operation whose result is inserted into v; otherwise all partitions, one row of the last
+ * dimension. */
 static void default_tile(struct infer *f, MlirValue v, struct layout *l, int rank, const int64_t *dims) {
   MlirOperation def = ir_defining_op(v);
   const struct tiled *t = NULL;
@@ -66,8 +67,8 @@ static void default_tile(struct infer *f, MlirValue v, struct layout *l, int ran
   }
 }
 
-/* Gives v a complete layout in `space`, but no tile_op.  why: the reason that the user's choice of a space does not count,
- * for the warning; NULL if it counts. */
+/* Gives v a complete layout in `space`, but no tile_op.  why: the reason that the user's choice of a space does not
+ * count, for the warning; NULL if it counts. */
 static void annotate(struct infer *f, MlirValue v, enum mem_space space, const char *why) {
   int64_t dims[STRUCTURED_LOOPS_MAX];
   const int rank = ir_shape(v, STRUCTURED_LOOPS_MAX, dims);

@@ -7,8 +7,8 @@ static bool spreads_partition(const struct tiled *t) {
 
 /* ---- partition loops -------------------------------------------------------------------------------------------- */
 
-/* True if no operand is read through a sum of this loop and another: each partition of such an operand would have to hold
- * more than its own. */
+/* True if no operand is read through a sum of this loop and another: each partition of such an operand would have to
+ * hold more than its own. */
 static bool is_plain(const struct tiled *t, int loop) {
   for (int o = 0; o < t->s.n_inputs; o++)
     for (int r = 0; r < mlirAffineMapGetNumResults(t->s.maps[o]); r++) {
@@ -124,8 +124,8 @@ static double steps(const struct tiled *t, int part) {
 /* At least so many times fewer tiles are worth the copies in another order, at the ends of a chain. */
 enum { WORTH_TURNING = 4 };
 
-/* With three dimensions and more the leading one is often a short batch, which leaves most partitions idle: a longer one
- * takes its place.  Never the last one: rows stay contiguous, so that the copies are plain strided DMA. */
+/* With three dimensions and more the leading one is often a short batch, which leaves most partitions idle: a longer
+ * one takes its place.  Never the last one: rows stay contiguous, so that the copies are plain strided DMA. */
 static bool choose_part(struct tiled *t) {
   const int usual = default_part(t);
   int best = usual;

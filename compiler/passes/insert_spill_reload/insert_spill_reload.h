@@ -21,8 +21,8 @@ bool spill_is_handed_on(MlirOperation op);
 int64_t spill_peak(struct arena *a, MlirOperation op);
 int64_t spill_block_peak(struct arena *a, MlirBlock block);
 
-/* While an operation of the function needs more than the capacity even with everything else spilled, moves a buffer that
- * the operation reads tile by tile to HBM for good.  Stops when there is no such buffer. */
+/* While an operation of the function needs more than the capacity even with everything else spilled, moves a buffer
+ * that the operation reads tile by tile to HBM for good.  Stops when there is no such buffer. */
 void spill_move_large(struct pass_run *run, MlirBlock body, int64_t capacity);
 
 #endif

@@ -10,7 +10,8 @@
  * the capacity, a buffer moves to HBM for good: every tile of it is stored when it is computed and fetched again when
  * it is used.  It is the one that covers most of what is too much, over all operations that touch it, per byte that
  * then goes to HBM and back: in a chain of steps every other value is enough, and what a loop fetches to use it many
- * times stays.  What moving a buffer saves is its size less the largest tile that a computation takes.  Each round moves one buffer, so that they end.  See insert_spill_reload.c.
+ * times stays.  What moving a buffer saves is its size less the largest tile that a computation takes.  Each round
+ * moves one buffer, so that they end.  See insert_spill_reload.c.
  */
 #include <inttypes.h>
 #include <string.h>

@@ -24,9 +24,9 @@ static bool is_own_slice(MlirOperation slice, MlirValue counter, int64_t first_o
   return false;
 }
 
-/* The loops over batches as decompose-batch-matmul writes them: iteration k of the loop with this counter sees only slice
- * k of what it carries, before and after the product, also in the loops within.  Then what the loop starts from is what
- * each product starts from. */
+/* The loops over batches as decompose-batch-matmul writes them: iteration k of the loop with this counter sees only
+ * slice k of what it carries, before and after the product, also in the loops within.  Then what the loop starts from
+ * is what each product starts from. */
 static bool is_only_sliced(MlirValue carried, MlirValue counter) {
   for (MlirOpOperand u = mlirValueGetFirstUse(carried); !mlirOpOperandIsNull(u); u = mlirOpOperandGetNextUse(u)) {
     MlirOperation op = mlirOpOperandGetOwner(u);

@@ -1,8 +1,8 @@
 /* script: writes a transform script, one operation after the other.
  *
- * The script is text, which is easier to read than code that builds the transform dialect's operations; it is parsed once,
- * at the end.  A handle is the number of the SSA value that names it.  Every operation of the script gets the location
- * of the payload operation that it transforms, so that the script leads back to the source, too.
+ * The script is text, which is easier to read than code that builds the transform dialect's operations; it is parsed
+ * once, at the end.  A handle is the number of the SSA value that names it.  Every operation of the script gets the
+ * location of the payload operation that it transforms, so that the script leads back to the source, too.
  */
 #ifndef PASSES_SCRIPT_H
 #define PASSES_SCRIPT_H
@@ -30,7 +30,8 @@ void script_clear(struct script *s);
 int script_match(struct script *s, const char *name, int64_t op_id);
 /* Splits the loop `dim` at `at` into two operations, of which the second works on the first one's result. */
 void script_split(struct script *s, int h, int64_t at, int dim, int *head, int *rest);
-/* Puts loops with these tile sizes (0: no loop for that dimension) around h; returns the handle of the operation inside. */
+/* Puts loops with these tile sizes (0: no loop for that dimension) around h; returns the handle of the operation
+ * inside. */
 int script_tile(struct script *s, int h, int n, const int64_t *tile);
 /* Gives operand `operand` of h a buffer in a memory space, and copies the part that h reads into it. */
 void script_promote(struct script *s, int h, int operand, int mem_space);

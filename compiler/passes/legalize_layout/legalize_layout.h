@@ -11,8 +11,8 @@ enum { LEGAL_RANK_MAX = ACCESS_RANK_MAX };
 
 /* ---- physical buffers (legalize_layout.c) ---------------------------------------------------------------------- */
 
-/* The form of a buffer in the machine: [tile of the partition dimension, number of blocks of each dimension, tile of each
- * free dimension]; without the numbers of blocks when there is one block. */
+/* The form of a buffer in the machine: [tile of the partition dimension, number of blocks of each dimension, tile of
+ * each free dimension]; without the numbers of blocks when there is one block. */
 struct physical {
   MlirValue logical, physical; /* physical: null until it is made; equal to logical when the form does not change */
   int rank;
@@ -61,16 +61,16 @@ void legal_split(struct pass_run *run, MlirOperation op, const int64_t *cut, int
 
 /* ---- DRAM operands (stage.c) ----------------------------------------------------------------------------------- */
 
-/* Engines compute on chip: operands of op in DRAM get buffers on chip, which are filled before op and written back after
- * it.  A fill of DRAM becomes a fill of a tile that is copied to all of it. */
+/* Engines compute on chip: operands of op in DRAM get buffers on chip, which are filled before op and written back
+ * after it.  A fill of DRAM becomes a fill of a tile that is copied to all of it. */
 void legal_stage(struct pass_run *run, MlirOperation op);
 /* DMA transposes into SBUF only: a linalg.transpose from DRAM to DRAM goes through a tile in SBUF. */
 void legal_stage_transpose(struct pass_run *run, MlirOperation op);
 /* Engines read each partition's own memory: an input of a generic with one row for all partitions of the result is
  * broadcast to a buffer that has a row for each.  True if there was one. */
 bool legal_spread(const struct legalize *g, MlirOperation op);
-/* An input whose partitions are another dimension than the result's, or whose blocks would cut the result at a partition
- * where no engine can start, is copied to a buffer with the result's tiles.  True if there was one. */
+/* An input whose partitions are another dimension than the result's, or whose blocks would cut the result at a
+ * partition where no engine can start, is copied to a buffer with the result's tiles.  True if there was one. */
 bool legal_align(const struct legalize *g, MlirOperation op);
 
 #endif

@@ -205,8 +205,9 @@ static MlirValue slice_tile(struct ir_builder *b, const struct tile_part *t, int
   return memrefs_subview(b, buffer->physical, &(struct memrefs_part){.offset = offsets, .size = sizes, .at = values});
 }
 
-/* How to reshape a sliced tile into the dimensions that an operation wants: the slice's dimensions collapse into groups,
- * one for each wanted dimension that the tile has, and expand by wanted dimensions that it does not have (extent 1). */
+/* How to reshape a sliced tile into the dimensions that an operation wants: the slice's dimensions collapse into
+ * groups, one for each wanted dimension that the tile has, and expand by wanted dimensions that it does not have
+ * (extent 1). */
 struct tile_shape {
   int n_groups, end[LEGAL_RANK_MAX]; /* first dimension of the slice after group g */
   int n, fine[LEGAL_RANK_MAX];       /* wanted dimensions; the first one after group g */

@@ -240,8 +240,8 @@ static bool has_same_parts(const struct legalize *g, const struct tiled_op *t, i
          access_starts_well(&r.at[e], r.size[e], to->tile[e], cut);
 }
 
-/* The tile of the result along each dimension of operand o; what is in front of the partitions goes one by one.  False if
- * they are the last of several dimensions, where no buffer has them. */
+/* The tile of the result along each dimension of operand o; what is in front of the partitions goes one by one.  False
+ * if they are the last of several dimensions, where no buffer has them. */
 static bool tile_like_result(const struct legalize *g, const struct tiled_op *t, int o, int p, struct layout *l) {
   int64_t dims[LEGAL_RANK_MAX];
   bool is_behind = false;

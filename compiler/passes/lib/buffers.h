@@ -9,11 +9,11 @@
 bool buffer_is_view(MlirOperation op);
 /* The value that v is a view of: an allocation, an argument, a loop's result. */
 MlirValue buffer_root(MlirValue v);
-/* The value that may be the same buffer as operand k of op after op: a view's, a loop's or a select's result; for a yield,
- * the result of its loop or branch.  Null if there is none. */
+/* The value that may be the same buffer as operand k of op after op: a view's, a loop's or a select's result; for a
+ * yield, the result of its loop or branch.  Null if there is none. */
 MlirValue buffer_passed_on(MlirOperation op, intptr_t k);
-/* kept[d]: the result of the subview `op` has dimension d of its operand.  A result of fewer dimensions keeps those whose
- * sizes are the result's, from left to right.  Returns the operand's rank, at most IR_MEMREF_RANK_MAX. */
+/* kept[d]: the result of the subview `op` has dimension d of its operand.  A result of fewer dimensions keeps those
+ * whose sizes are the result's, from left to right.  Returns the operand's rank, at most IR_MEMREF_RANK_MAX. */
 int buffer_kept_dims(MlirOperation op, bool *kept);
 
 enum { BUFFER_READS = 1, BUFFER_WRITES = 2 };
@@ -43,8 +43,8 @@ bool buffer_disjoint_across(MlirOperation loop, MlirValue root, MlirValue x, Mli
 /* True if x and y, views of root, have no element in common, for all values of the loops' counters. */
 bool buffer_disjoint(MlirValue root, MlirValue x, MlirValue y);
 
-/* True if no write to the elements of `read` can be executed before `at`, not even in an earlier iteration of a loop, and
- * they belong to an allocation: then their values are undefined.  at itself does not count as a write. */
+/* True if no write to the elements of `read` can be executed before `at`, not even in an earlier iteration of a loop,
+ * and they belong to an allocation: then their values are undefined.  at itself does not count as a write. */
 bool buffer_is_undefined(struct arena *a, MlirOperation at, MlirValue read);
 
 /* True if both views are the same part of the same buffer: the same sequence of views of a common value. */

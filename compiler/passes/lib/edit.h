@@ -1,7 +1,7 @@
 /* edit: changing linalg operations in place.
  *
- * Our passes go through a list of operations and change each in place: new operands, new maps, a new result type.  Users
- * of the result that need the old type get a reshape of the new one; annotations stay with the new one.
+ * Our passes go through a list of operations and change each in place: new operands, new maps, a new result type.
+ * Users of the result that need the old type get a reshape of the new one; annotations stay with the new one.
  */
 #ifndef PASSES_EDIT_H
 #define PASSES_EDIT_H
@@ -22,7 +22,8 @@ bool edit_multiplies_and_adds(MlirOperation generic);
 
 /* Replaces the uses of v, except those by nkipy operations and by `except` (may be null). */
 void edit_replace_data_uses(struct arena *a, MlirValue v, MlirValue by, MlirOperation except);
-/* Erases op if it has results and none is used; then the operations without an effect that only op used.  a: for lists. */
+/* Erases op if it has results and none is used; then the operations without an effect that only op used.  a: for
+ * lists. */
 void edit_erase_unused(struct arena *a, MlirOperation op);
 /* Sets the function's type to the types of its body's arguments and of what it returns.  The function has a body. */
 void edit_retype_function(struct pass_run *run, MlirOperation function);
@@ -30,10 +31,11 @@ void edit_retype_function(struct pass_run *run, MlirOperation function);
  * reshapes, transposes, broadcasts and constants that are not used. */
 void edit_sweep(struct pass_run *run);
 
-/* v in another shape with the same number of elements: v itself; the value that v is a reshape of; a transpose between a
- * column and a row that were computed; or tensor.collapse_shape and expand_shape.  No dimension is 0. */
+/* v in another shape with the same number of elements: v itself; the value that v is a reshape of; a transpose between
+ * a column and a row that were computed; or tensor.collapse_shape and expand_shape.  No dimension is 0. */
 MlirValue edit_reshape(struct ir_builder *b, MlirValue v, int rank, const int64_t *dims);
-/* The destination `init` of an operation in another shape: a new tensor.empty or fill if it is one, otherwise a reshape. */
+/* The destination `init` of an operation in another shape: a new tensor.empty or fill if it is one, otherwise a
+ * reshape. */
 MlirValue edit_reshape_init(struct ir_builder *b, MlirValue init, int rank, const int64_t *dims);
 
 /* Sets indexing_maps and iterator_types of a generic. */

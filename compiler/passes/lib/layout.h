@@ -1,7 +1,7 @@
 /* layout: the annotations of values, nkipy.layout and nkipy.tile_op, as passes read and write them.
  *
- * A value has at most one of each, directly after its definition and before its other users, the layout first.  Both are
- * users of the value: code that replaces the value's uses moves them along, unless it excepts them.
+ * A value has at most one of each, directly after its definition and before its other users, the layout first.  Both
+ * are users of the value: code that replaces the value's uses moves them along, unless it excepts them.
  */
 #ifndef PASSES_LAYOUT_H
 #define PASSES_LAYOUT_H
@@ -25,8 +25,8 @@ struct layout {
 /* Reads them.  If a value has several, the first tile_op counts, and the first layout operation that gives an attribute
  * counts for that attribute.  layout_op is then the first of all. */
 struct layout layout_read(MlirValue v);
-/* Makes the value's annotations say what l says: one layout operation, and one tile_op if l->n_loop.  Existing operations
- * are changed and keep their location, new ones get loc.  They end up directly after the definition. */
+/* Makes the value's annotations say what l says: one layout operation, and one tile_op if l->n_loop.  Existing
+ * operations are changed and keep their location, new ones get loc.  They end up directly after the definition. */
 void layout_write(MlirValue v, const struct layout *l, MlirLocation loc);
 
 /* op is a layout or tile_op. */

@@ -22,8 +22,8 @@ MlirValue memrefs_alloc(struct ir_builder *b, MlirType type);
 MlirOperation memrefs_copy(struct ir_builder *b, MlirValue from, MlirValue to);
 MlirOperation memrefs_dealloc(struct ir_builder *b, MlirValue v);
 
-/* A part of v with unit strides.  It begins at index at[d] in dimension d, or at offset[d] where at[d] is null (at NULL:
- * everywhere).  The result has no dimension d where drop[d] is set (extent 1); drop NULL keeps all. */
+/* A part of v with unit strides.  It begins at index at[d] in dimension d, or at offset[d] where at[d] is null (at
+ * NULL: everywhere).  The result has no dimension d where drop[d] is set (extent 1); drop NULL keeps all. */
 struct memrefs_part {
   const int64_t *offset, *size;
   MlirValue const *at;
@@ -36,8 +36,8 @@ MlirValue memrefs_collapse(struct ir_builder *b, MlirValue v, int n, const int *
 MlirValue memrefs_expand(struct ir_builder *b, MlirValue v, const int *end, int rank, const int64_t *dims);
 
 /* True if v can get type t, and all views of v and of its views can get the strides and the memory that follow.  Casts,
- * subviews and expand_shape can; a collapse_shape can if what it merges stays contiguous.  False if v is returned, passed
- * to a call or carried by a loop. */
+ * subviews and expand_shape can; a collapse_shape can if what it merges stays contiguous.  False if v is returned,
+ * passed to a call or carried by a loop. */
 bool memrefs_can_retype(MlirValue v, MlirType t);
 /* After v's type has changed, gives the views of v the types that follow; removes casts. */
 void memrefs_retype_views(MlirValue v);

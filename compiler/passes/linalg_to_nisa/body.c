@@ -4,9 +4,10 @@
  *     %u = math.exp %t                     ==>     tensor_tensor_arith(t, a, b, multiply)
  *     linalg.yield %u                              activation(out, t, exp); nisa.release t
  *
- * Each operation goes over the whole tile at once.  A value that all elements share stays a scalar; linalg.index, and what
- * is linear in it, stays a formula until an instruction needs it as data.  A value has only the loops that it depends on.
- * The last operation writes the result, the others write buffers in SBUF, which are released after their last use.
+ * Each operation goes over the whole tile at once.  A value that all elements share stays a scalar; linalg.index, and
+ * what is linear in it, stays a formula until an instruction needs it as data.  A value has only the loops that it
+ * depends on.  The last operation writes the result, the others write buffers in SBUF, which are released after their
+ * last use.
  */
 #include <string.h>
 

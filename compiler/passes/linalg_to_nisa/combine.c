@@ -5,13 +5,13 @@
  *     tensor_scalar(t, x, a, multiply, b, add); activation(y, t)   activation(y, x, scale = a, bias = b)
  *     memset(y, 0); reduce(t, x); tensor_tensor(y, y, t, add)      reduce(y, x)
  *
- * t is f32 and in SBUF, only the first instruction writes it and only the second reads it, with the same access.  Engines
- * compute in f32, so t was not rounded, and the result is the same without it.  The new instruction takes the place of the
- * second one (for the reduction: of the reduction).  So what the first one reads must be unchanged up to there, and may
- * have to be released later.  That is done only if the memory of t, which is saved, is as large.
+ * t is f32 and in SBUF, only the first instruction writes it and only the second reads it, with the same access.
+ * Engines compute in f32, so t was not rounded, and the result is the same without it.  The new instruction takes the
+ * place of the second one (for the reduction: of the reduction).  So what the first one reads must be unchanged up to
+ * there, and may have to be released later.  That is done only if the memory of t, which is saved, is as large.
  *
- * On trn1 a bias other than zero has to be in memory (hardware.md §7), so a constant does not become one.  Runs at the end
- * of linalg-to-nisa.  Linear in operations, times the distance between the two.
+ * On trn1 a bias other than zero has to be in memory (hardware.md §7), so a constant does not become one.  Runs at the
+ * end of linalg-to-nisa.  Linear in operations, times the distance between the two.
  */
 #include <assert.h>
 #include <math.h>

@@ -3,10 +3,10 @@
  *     %y = func.call @__custom_op__f(%x)      ==>      the instructions of f, on %x; %y is the result of f
  *
  * A custom op is a function whose body is NISA text, in the module's nkipy.custom_op_bodies.  There are two styles: a
- * function that returns its results, and one whose last arguments are the outputs; for those, new buffers are allocated.
- * Arguments are in DRAM.  The caller's buffer may have other strides than the text says, because accesses count elements
- * by dimension.  The text is parsed once for each call, so that its operations can move to the call; their place is the
- * call's.
+ * function that returns its results, and one whose last arguments are the outputs; for those, new buffers are
+ * allocated.  Arguments are in DRAM.  The caller's buffer may have other strides than the text says, because accesses
+ * count elements by dimension.  The text is parsed once for each call, so that its operations can move to the call;
+ * their place is the call's.
  */
 #include <assert.h>
 

@@ -1,7 +1,7 @@
 /* finish: the end of the pass, after all operations are lowered.
  *
- * Replaces the old allocations where they are still used: by results, reshapes in HBM, and values of loops.  Refuses what
- * is neither an instruction nor allowed beside instructions.  Gives all memrefs #nisa.mem memory spaces.
+ * Replaces the old allocations where they are still used: by results, reshapes in HBM, and values of loops.  Refuses
+ * what is neither an instruction nor allowed beside instructions.  Gives all memrefs #nisa.mem memory spaces.
  */
 #include <assert.h>
 

@@ -1,7 +1,7 @@
 /* generic: element-wise operations and reductions.
  *
- * Named operations have a body, too, so linalg.add is a generic like any other.  Operands in HBM, or with other loops on
- * the partitions than the result, are copied to SBUF first; a result in HBM is computed in SBUF and stored.
+ * Named operations have a body, too, so linalg.add is a generic like any other.  Operands in HBM, or with other loops
+ * on the partitions than the result, are copied to SBUF first; a result in HBM is computed in SBUF and stored.
  *
  * A reduction reduces what its body computes into a temporary buffer and combines that with the destination.  So the
  * destination may hold the result of earlier tiles.  (nkigen overwrites it when it reduces partitions.)

@@ -4,19 +4,19 @@
  *     memref.copy %hbm_tile, %tile             ==>     nisa.dma_copy
  *     linalg.exp ins(%tile) outs(%out)                 nisa.activation
  *
- * Input: static memrefs with integer memory spaces, views, scf loops, arith on indices.  Operations are lowered one by one
- * in program order.  An operation without a lowering is an error that names it and the reason; nothing is left over
+ * Input: static memrefs with integer memory spaces, views, scf loops, arith on indices.  Operations are lowered one by
+ * one in program order.  An operation without a lowering is an error that names it and the reason; nothing is left over
  * silently, as it is in nkigen.
  *
- * On chip a buffer has at least two dimensions, so smaller ones get dimensions of extent 1 at the end.  A PSUM buffer that
- * a matmul accumulates into is f32 whatever the type of the value is, because the tensor engine writes f32.  One of
- * integers is in SBUF, because another engine adds their products (move.c).  A scalar that is read from memory
- * (memref.load) becomes an element of SBUF.  It is broadcast where an instruction needs data, and loaded into a register
- * where an index is needed.
+ * On chip a buffer has at least two dimensions, so smaller ones get dimensions of extent 1 at the end.  A PSUM buffer
+ * that a matmul accumulates into is f32 whatever the type of the value is, because the tensor engine writes f32.  One
+ * of integers is in SBUF, because another engine adds their products (move.c).  A scalar that is read from memory
+ * (memref.load) becomes an element of SBUF.  It is broadcast where an instruction needs data, and loaded into a
+ * register where an index is needed.
  *
  * At the end, memory spaces become #nisa.mem, nkipy attributes go, functions get nki.output_names and the module
- * nisa.target (finish.c); code replaces the calls of custom ops (custom.c); and pairs of instructions that one instruction
- * can replace are combined (combine.c).
+ * nisa.target (finish.c); code replaces the calls of custom ops (custom.c); and pairs of instructions that one
+ * instruction can replace are combined (combine.c).
  *
  * Linear in operations, except that a body is searched for each of its operations.
  */

@@ -1,8 +1,8 @@
 /* linalg_to_nisa: what the files of the pass share.  linalg_to_nisa.c describes the pass.
  *
- * The pass lowers one operation at a time.  A loop of the operation is one atom, or several atoms in row-major order once
- * the loop has been split.  Every operand is a view of a buffer: for each dimension of the buffer, the index as a sum of
- * multiples of atoms.  All views of one operation use the same atoms, so any two of them can be operands of one
+ * The pass lowers one operation at a time.  A loop of the operation is one atom, or several atoms in row-major order
+ * once the loop has been split.  Every operand is a view of a buffer: for each dimension of the buffer, the index as a
+ * sum of multiples of atoms.  All views of one operation use the same atoms, so any two of them can be operands of one
  * instruction.
  */
 #ifndef PASSES_LINALG_TO_NISA_H
@@ -45,7 +45,8 @@ MlirAttribute ln_collective_of(MlirOperation module, MlirOperation call);
 /* Lowers ln->op, a call of a function with this attribute. */
 enum status ln_lower_collective(struct ln *ln, MlirAttribute what);
 
-/* finish.c: the end of the pass.  Replaces the allocations that were lowered where they are still used, and erases them. */
+/* finish.c: the end of the pass.  Replaces the allocations that were lowered where they are still used, and erases
+ * them. */
 enum status ln_replace_allocs(struct ln *ln, const struct ir_ops *allocs);
 /* Adds an error about each operation that is neither an instruction nor allowed beside instructions. */
 enum status ln_refuse_leftovers(struct ln *ln);
@@ -118,7 +119,8 @@ enum status ln_trace_element(struct ln_walk *w, MlirValue v, int n, MlirValue co
 /* Follows the views that v->base is made by. */
 enum status ln_follow(struct ln_walk *w, struct ln_view *v);
 
-/* Allocates a buffer with an element for every value of `atoms`.  Those of them that are in `par` are its partitions. */
+/* Allocates a buffer with an element for every value of `atoms`.  Those of them that are in `par` are its
+ * partitions. */
 struct ln_view *ln_temp(struct ln_walk *w, MlirType element, enum mem_space s, ln_atoms par, ln_atoms atoms);
 /* Releases v if it is a temporary buffer; v may be NULL. */
 void ln_release(struct ln *ln, const struct ln_view *v);
@@ -228,8 +230,8 @@ struct ln_body {
 /* What is known about v; a value that was not defined comes from outside the body: LN_ONE. */
 struct ln_value *ln_value_of(struct ln_body *b, MlirValue v);
 void ln_define(struct ln_body *b, struct ln_value value);
-/* Compiles the operations of the block up to `until`.  A temporary buffer is released after the last operation that needs
- * it; ln_body_finish releases the others. */
+/* Compiles the operations of the block up to `until`.  A temporary buffer is released after the last operation that
+ * needs it; ln_body_finish releases the others. */
 enum status ln_compile_body(struct ln_body *b, MlirOperation until);
 void ln_body_finish(struct ln_body *b);
 

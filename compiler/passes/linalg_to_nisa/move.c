@@ -208,8 +208,8 @@ enum status ln_set(struct ln_walk *w, const struct ln_view *dst, MlirValue scala
   return st;
 }
 
-/* dst is an accumulator in PSUM that has not been used yet.  It is zero already, so zeros need not be written to it; on the
- * hardware a matmul could not add to them. */
+/* dst is an accumulator in PSUM that has not been used yet.  It is zero already, so zeros need not be written to it; on
+ * the hardware a matmul could not add to them. */
 static bool is_fresh_accumulator(struct ln *ln, const struct ln_view *dst) {
   MlirOperation alloc = ir_defining_op(dst->base);
 
@@ -315,8 +315,8 @@ static enum status matmul_then_add(struct ln_walk *w, struct ln_view *c, const s
   return st;
 }
 
-/* Integers: for every k, adds the product of row k of b, copied to all partitions, and column k of a.  gpsimd computes it
- * without rounding. */
+/* Integers: for every k, adds the product of row k of b, copied to all partitions, and column k of a.  gpsimd computes
+ * it without rounding. */
 static enum status multiply_integers(struct ln_walk *w, struct ln_view *c, struct ln_view *a, const struct ln_view *b) {
   struct ln *ln = w->ln;
   const ln_atoms m = ln_loop_atoms(w, 0), n = ln_loop_atoms(w, 1), k = ln_loop_atoms(w, 2);

@@ -279,8 +279,8 @@ static MlirAffineExpr plus(MlirAffineExpr a, MlirAffineExpr b) {
   return mlirAffineExprIsNull(a) ? b : mlirAffineAddExprGet(a, b);
 }
 
-/* One result of the access map.  dim_of[atom]: the dimension of the tile, -1 if the instruction does not go over the atom.
- * Adds the offset to the indices of x. */
+/* One result of the access map.  dim_of[atom]: the dimension of the tile, -1 if the instruction does not go over the
+ * atom.  Adds the offset to the indices of x. */
 static MlirAffineExpr index_expr(MlirContext ctx, const struct ln_form *f, const int *dim_of, int n_dims,
                                  struct nisa_access *x) {
   MlirAffineExpr sum = {NULL};

@@ -5,10 +5,10 @@
  *
  * Follows the views from the operand to the buffer.  The index of every dimension is offset + constant + sum of
  * coefficient * atom: subview adds its offset and multiplies by its stride, expand_shape adds up its group, and
- * collapse_shape divides.  The division is exact: multiples of the trailing extents go to the leading dimension, the rest
- * must fit into the trailing ones, and a loop that contributes to both is split into two atoms (d1 = 64 * hi + lo).  An
- * SSA offset is divided only as far as it is known to be a multiple; otherwise by arith.divui and remui, if the rest still
- * fits.  Offsets are computed before the operation.
+ * collapse_shape divides.  The division is exact: multiples of the trailing extents go to the leading dimension, the
+ * rest must fit into the trailing ones, and a loop that contributes to both is split into two atoms (d1 = 64 * hi +
+ * lo).  An SSA offset is divided only as far as it is known to be a multiple; otherwise by arith.divui and remui, if
+ * the rest still fits.  Offsets are computed before the operation.
  *
  * On chip every view must be expressed that way.  In HBM a reshape may stay: it is a view that moves no data.
  */
@@ -77,8 +77,8 @@ static void split_in(struct ln_form *f, int atom, int64_t inner, int lo) {
     }
 }
 
-/* Splits atom into inner * atom + a new atom, in all views and in the forms `extra`, which are under construction.  False
- * if inner does not divide its extent, or there are too many atoms. */
+/* Splits atom into inner * atom + a new atom, in all views and in the forms `extra`, which are under construction.
+ * False if inner does not divide its extent, or there are too many atoms. */
 static bool split_atom(struct ln_walk *w, int atom, int64_t inner, int n_extra, struct ln_form *const *extra) {
   int at = 0, lo = w->n_atoms;
 
@@ -128,7 +128,8 @@ struct division {
   struct ln_form *extra[3 * NISA_RANK_MAX + 2]; /* forms that splits must follow */
 };
 
-/* Terms that are multiples of n stay in f and are divided; the others go to rest.  An atom whose term is both is split. */
+/* Terms that are multiples of n stay in f and are divided; the others go to rest.  An atom whose term is both is
+ * split. */
 static bool divide_terms(struct division *d, int64_t n) {
   for (int k = 0; k < d->f->n; k++) {
     struct ln_term t = d->f->term[k];
@@ -191,8 +192,9 @@ static bool divide_offset(struct division *d, int64_t n) {
   return true;
 }
 
-/* Divides the index f of a dimension that n_dims dimensions were collapsed into: out[j] is the index in dims[j].  others:
- * further forms in which atoms must be split.  If it fails, f may have changed, and what it emitted is not used. */
+/* Divides the index f of a dimension that n_dims dimensions were collapsed into: out[j] is the index in dims[j].
+ * others: further forms in which atoms must be split.  If it fails, f may have changed, and what it emitted is not
+ * used. */
 static bool delinearize(struct ln_walk *w, struct ln_form *f, int n_dims, const int64_t *dims, struct ln_form *out,
                         int n_others, struct ln_form *others) {
   struct division d = {.w = w, .f = f};
@@ -321,8 +323,8 @@ static bool is_contiguous(MlirType memref, int rank, const int64_t *dims) {
   return true;
 }
 
-/* The address of the element, divided by the source's dimensions.  With the source's shape and no offset only the strides
- * change: they say how the buffer lies in memory, and indices stay as they are. */
+/* The address of the element, divided by the source's dimensions.  With the source's shape and no offset only the
+ * strides change: they say how the buffer lies in memory, and indices stay as they are. */
 static bool follow_reinterpret(struct ln_walk *w, MlirOperation op, struct ln_view *v) {
   MlirValue src = mlirOperationGetOperand(op, 0);
   int64_t from[NISA_RANK_MAX], to[NISA_RANK_MAX];

@@ -1,15 +1,15 @@
 /* one_shot_bufferize_loops: what a loop carries stays in one buffer.
  *
  * One-shot bufferization wants a loop to yield the buffer that it was given, and refuses anything else.  A loop over
- * tiles does that by itself: it inserts tiles into what it carries.  Others may yield a new value, or one that reads what it
- * overwrites; for them the value is written back explicitly:
+ * tiles does that by itself: it inserts tiles into what it carries.  Others may yield a new value, or one that reads
+ * what it overwrites; for them the value is written back explicitly:
  *
  *     scf.for … iter_args(%a = %x) { %n = f(%a); scf.yield %n }
  *       ==>  scf.for … iter_args(%a = %x) { %n = f(%a); %m = materialize_in_destination %n in %a; scf.yield %m }
  *
  * What is read of the old value before any of it is overwritten (a row that is read, changed and stored) needs no copy.
- * A loop writes into its initial value, too, so one that is needed afterwards is copied before the loop.  Where the write
- * turns out to be no copy at all (it is in place already), bufferization and canonicalize fold it.
+ * A loop writes into its initial value, too, so one that is needed afterwards is copied before the loop.  Where the
+ * write turns out to be no copy at all (it is in place already), bufferization and canonicalize fold it.
  */
 #include "passes/one_shot_bufferize/loops.h"
 

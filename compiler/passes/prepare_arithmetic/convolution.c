@@ -3,9 +3,10 @@
  *     x[n,c,2*i+p,j+q] * w[o,c,p,q]  ==>  %p[n,c,p,q,i,j] = slices of x, one for each p and then one for each q
  *     summed over c, p, q                 %y[n,o,i*j] = w[o,c*p*q] * %p[n,c*p*q,i*j]
  *
- * The tensor engine computes the product, and the copies are plain strided DMA: kernel height + kernel width of them.  The
- * right operand is the one that has the last dimension of the result.  Groups, and images of a batch before their features,
- * are batches, over which decompose-batch-matmul loops.  So neither NCHW nor NHWC needs a transpose; other orders get one.
+ * The tensor engine computes the product, and the copies are plain strided DMA: kernel height + kernel width of them.
+ * The right operand is the one that has the last dimension of the result.  Groups, and images of a batch before their
+ * features, are batches, over which decompose-batch-matmul loops.  So neither NCHW nor NHWC needs a transpose; other
+ * orders get one.
  */
 #include <assert.h>
 #include <string.h>
@@ -201,8 +202,8 @@ static MlirValue multiply(struct ir_builder *b, const struct windowed *w, const 
   return ir_result(ir_linalg_named(b, c->batch.n ? "linalg.contract" : "linalg.matmul", 2, inputs, init, 1, &attr));
 }
 
-/* The initial value in the shape of the product; null if that needs a transpose.  Zeros become tensor.empty, because PSUM
- * starts from zero: see remove-redundant-zero-fill. */
+/* The initial value in the shape of the product; null if that needs a transpose.  Zeros become tensor.empty, because
+ * PSUM starts from zero: see remove-redundant-zero-fill. */
 static MlirValue first_sum(struct ir_builder *b, MlirValue init, bool is_moved, int rank, const int64_t *dims) {
   MlirOperation def = ir_defining_op(init);
   const bool is_fill = !mlirOperationIsNull(def) && ir_is(def, "linalg.fill");

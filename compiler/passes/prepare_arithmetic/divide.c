@@ -6,14 +6,15 @@
  *     generic { f(x, a / b) }      ==>  generic { f(x, a * r) }, r = linalg.reciprocal(b) of b's own, maybe smaller, shape
  *     generic { a / f(x) }         ==>  generic { a * (1 / f(x)) }             1 / y in a body means: reciprocal
  *
- * The last form is left for everything whose divisor is not just an input that is only divided by: a divisor computed in
- * the body, two uses of it, the accumulator of a reduction.  Any number of divisions in one body, and reductions, too.
+ * The last form is left for everything whose divisor is not just an input that is only divided by: a divisor computed
+ * in the body, two uses of it, the accumulator of a reduction.  Any number of divisions in one body, and reductions,
+ * too.
  *
  * Constants: 1/c is exact in meaning for 0, infinity and NaN, too (x/0 is x times infinity, sign and NaN included).
  * Where 1/c is not a normal number of the type (c tiny or huge), two factors are used.
  *
- * Left alone: integers (exact), and quotients that are rounded to an integer right away (floor, ceil, a conversion): the
- * reciprocal's rounding would turn 49/49 into 0.  Those become or stay a divf in a generic's body, for the vector
+ * Left alone: integers (exact), and quotients that are rounded to an integer right away (floor, ceil, a conversion):
+ * the reciprocal's rounding would turn 49/49 into 0.  Those become or stay a divf in a generic's body, for the vector
  * engine's divide.
  */
 #include "passes/prepare_arithmetic/prepare_arithmetic.h"

@@ -14,8 +14,8 @@
  *     sum of x[M,N]        ==>  sum over N to [M,1], transpose, sum to [1,1]
  *
  * Runs before layouts are inferred, so that new values get a layout.  Values: quotients change by the rounding of the
- * reciprocal, sums by their order; everything else is exact.  Linear in operations, except for the users that are read to
- * choose a shape.
+ * reciprocal, sums by their order; everything else is exact.  Linear in operations, except for the users that are read
+ * to choose a shape.
  */
 #include "passes/prepare_arithmetic/prepare_arithmetic.h"
 #include "passes/lib/edit.h"

@@ -5,8 +5,8 @@
 #include "ir/structured.h"
 #include "passes/pass.h"
 
-/* A row of this many elements is one instruction of about as many cycles.  That is less than the DMA descriptors cost that
- * spread it over the partitions. */
+/* A row of this many elements is one instruction of about as many cycles.  That is less than the DMA descriptors cost
+ * that spread it over the partitions. */
 enum { PREPARE_ROW_MAX = 512 };
 
 /* expand.c: replaces functions that no engine has, in the body of `generic`. */
@@ -19,7 +19,7 @@ void prepare_windows(struct pass_run *run, MlirOperation op);
 /* shapes.c: gives every operation two dimensions, the first for the partitions. */
 void prepare_shapes(struct pass_run *run);
 
-/* ---- between shapes.c and reduce.c --------------------------------------------------------------------------------- */
+/* ---- between shapes.c and reduce.c ------------------------------------------------------------------------------- */
 
 /* The largest divisor of n that is at most NISA_PARTITIONS. */
 int64_t prepare_partitions(int64_t n);
@@ -28,9 +28,9 @@ bool prepare_has_op(struct pass_run *run, MlirOperation op, const char *name);
  * maps. */
 void prepare_result(struct pass_run *run, MlirOperation op, const struct structured *s, int r, int rank,
                     const int64_t *dims);
-/* Gives every input of the generic op full rank: its dimension d is loop d, or has extent 1 (map result 0) where the input
- * lacks the loop.  An input that lacks loop `partition` is copied along it by linalg.broadcast.  Inputs with other maps
- * (permuted, or with computed indices) do not change. */
+/* Gives every input of the generic op full rank: its dimension d is loop d, or has extent 1 (map result 0) where the
+ * input lacks the loop.  An input that lacks loop `partition` is copied along it by linalg.broadcast.  Inputs with
+ * other maps (permuted, or with computed indices) do not change. */
 void prepare_inputs(struct pass_run *run, MlirOperation op, int partition);
 /* reduce.c */
 void prepare_reduction(struct pass_run *run, MlirOperation op);

@@ -4,9 +4,9 @@
  *     [M,N] -> []        ==>  [M,N] -> [M,1], transpose, [1,M] -> [1,1]
  *     [N]   -> []        ==>  the same from [P,N/P], or [1,N] -> [1,1] for a small N
  *
- * The first of two steps starts from the neutral element of the combiner, the second from the initial value.  A reduction
- * to a scalar whose combiner has no neutral element (an argmax, for example) gets a first dimension of one element and
- * runs in one partition.
+ * The first of two steps starts from the neutral element of the combiner, the second from the initial value.  A
+ * reduction to a scalar whose combiner has no neutral element (an argmax, for example) gets a first dimension of one
+ * element and runs in one partition.
  */
 #include <assert.h>
 #include <math.h>
@@ -20,7 +20,7 @@
 #include "passes/lib/layout.h"
 #include "passes/prepare_arithmetic/prepare_arithmetic.h"
 
-/* ---- combiners ------------------------------------------------------------------------------------------------------ */
+/* ---- combiners --------------------------------------------------------------------------------------------------- */
 
 enum neutral { N_ZERO, N_ONE, N_LOWEST, N_HIGHEST, N_ONES };
 
@@ -58,7 +58,7 @@ static MlirValue neutral_value(struct ir_builder *b, MlirType t, enum neutral n)
   return ir_int(b, t, n == N_ONE ? 1 : n == N_LOWEST ? lowest : n == N_HIGHEST ? ~lowest : n == N_ONES ? -1 : 0);
 }
 
-/* ---- keeping the reduced dimensions ----------------------------------------------------------------------------------- */
+/* ---- keeping the reduced dimensions ------------------------------------------------------------------------------ */
 
 /* The tile of v, which has got a dimension of one element for each reduced loop. */
 static void keep_tile(MlirValue v, const struct structured *s, MlirLocation loc) {
@@ -103,7 +103,7 @@ static void keep_dims(struct pass_run *run, MlirOperation op, struct structured 
   edit_set_maps(op, s->n_inputs + s->n_inits, s->maps);
 }
 
-/* ---- a first loop of one iteration ------------------------------------------------------------------------------------------------ */
+/* ---- a first loop of one iteration ------------------------------------------------------------------------------- */
 
 /* m after a first loop, and a first dimension, of one iteration. */
 static MlirAffineMap shifted(struct ir_builder *b, MlirAffineMap m, int n_loops) {
@@ -169,7 +169,7 @@ static void prepend_unit(struct pass_run *run, MlirOperation op, struct structur
   edit_set_iterators(op, s->n_loops + 1, reduction);
 }
 
-/* ---- two steps ------------------------------------------------------------------------------------------------------------ */
+/* ---- two steps --------------------------------------------------------------------------------------------------- */
 
 static MlirValue combine(struct ir_builder *b, MlirValue const *args, void *user) {
   return ir_binary(b, user, args[1], args[0]);
@@ -258,7 +258,8 @@ static MlirValue reduce_row(struct ir_builder *b, MlirValue row, MlirValue init,
                                                              .user = (void *)(uintptr_t)c->name}));
 }
 
-/* A reduction of all loops, to a scalar: within the partitions, then across them.  One step if there is one partition. */
+/* A reduction of all loops, to a scalar: within the partitions, then across them.  One step if there is one
+ * partition. */
 static void reduce_in_two_steps(struct pass_run *run, MlirOperation op, struct structured *s,
                                 const struct combiner *c) {
   MlirValue result = ir_result(op), init = mlirOperationGetOperand(op, 1);
@@ -286,7 +287,7 @@ static void reduce_in_two_steps(struct pass_run *run, MlirOperation op, struct s
   pass_remark(run, op, "reduced in two steps: within the partitions, then across them");
 }
 
-/* ---- all -------------------------------------------------------------------------------------------------------------------- */
+/* ---- all --------------------------------------------------------------------------------------------------------- */
 
 void prepare_reduction(struct pass_run *run, MlirOperation op) {
   struct structured s;

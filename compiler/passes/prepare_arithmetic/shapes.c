@@ -2,7 +2,8 @@
  *
  * A value of rank 1 can be a column [N,1] (N partitions), a row [1,N] (one partition) or spread [P,N/P].  Changing from
  * one form to another moves data across partitions.  So an operation takes the form of what it reads, or else of what
- * reads it (a factor for each partition is a column, a bias along the free dimension is a row), or else the fastest one.
+ * reads it (a factor for each partition is a column, a bias along the free dimension is a row), or else the fastest
+ * one.
  *
  * Inputs of operations with two and more loops get full rank.  Those that are broadcast along the partitions are copied
  * along them, because an engine reads each partition's own memory.  A broadcast along another dimension stays: it is an
@@ -33,7 +34,7 @@ int64_t prepare_partitions(int64_t n) {
   return 1;
 }
 
-/* ---- changing an operation ---------------------------------------------------------------------------------------- */
+/* ---- changing an operation --------------------------------------------------------------------------------------- */
 
 bool prepare_has_op(struct pass_run *run, MlirOperation op, const char *name) {
   return ir_collect_named(run->arena, op, name).n > 0;
@@ -60,7 +61,7 @@ void prepare_result(struct pass_run *run, MlirOperation op, const struct structu
     edit_erase_unused(run->arena, ir_defining_op(init));
 }
 
-/* ---- which form a value of rank 1 takes ------------------------------------------------------------------------------ */
+/* ---- which form a value of rank 1 takes -------------------------------------------------------------------------- */
 
 /* The form of a value of n elements that these dimensions were collapsed to. */
 static enum form form_of_dims(int rank, const int64_t *dims, int64_t n) {
@@ -132,7 +133,8 @@ static enum form fast_form(int64_t n) {
   return n > PREPARE_ROW_MAX && prepare_partitions(n) > 1 ? FORM_SPREAD : FORM_ROW;
 }
 
-/* Operand o of an operation with one loop has one element for each iteration, or one element.  Then it can be reshaped. */
+/* Operand o of an operation with one loop has one element for each iteration, or one element.  Then it can be
+ * reshaped. */
 static bool is_plain(MlirOperation op, const struct structured *s, int o, int64_t n) {
   int64_t dims[STRUCTURED_LOOPS_MAX], total = 1;
   const int rank = ir_shape(mlirOperationGetOperand(op, o), STRUCTURED_LOOPS_MAX, dims);
@@ -171,7 +173,7 @@ static struct shape2 choose_shape(struct pass_run *run, MlirOperation op, const 
   return (struct shape2){f, {p, n / p}};
 }
 
-/* ---- rank 0 and 1 ------------------------------------------------------------------------------------------------------ */
+/* ---- rank 0 and 1 ------------------------------------------------------------------------------------------------ */
 
 static void annotate_2d(MlirValue v, const struct shape2 *to, MlirLocation loc) {
   struct layout l = layout_read(v);
@@ -236,9 +238,10 @@ static void raise_rank(struct pass_run *run, MlirOperation op, const struct stru
     edit_shift_indices(run, op, 1);
 }
 
-/* ---- inputs ------------------------------------------------------------------------------------------------------------- */
+/* ---- inputs ------------------------------------------------------------------------------------------------------ */
 
-/* at[loop]: map m has the loop.  False if the loops are not in order, or if a dimension of several elements has none. */
+/* at[loop]: map m has the loop.  False if the loops are not in order, or if a dimension of several elements has
+ * none. */
 static bool read_input(MlirAffineMap m, int rank, const int64_t *dims, bool *at) {
   int last = -1;
   memset(at, 0, STRUCTURED_LOOPS_MAX * sizeof *at);
@@ -309,7 +312,7 @@ void prepare_inputs(struct pass_run *run, MlirOperation op, int partition) {
     edit_set_maps(op, s.n_inputs + s.n_inits, s.maps);
 }
 
-/* ---- all ---------------------------------------------------------------------------------------------------------------- */
+/* ---- all --------------------------------------------------------------------------------------------------------- */
 
 static void shape_elementwise(struct pass_run *run, MlirOperation op) {
   struct structured s;

@@ -4,10 +4,10 @@
  *
  * A convolution becomes a matrix product (convolution.c).
  *
- * Any other reduction over a small window (pooling) becomes a chain of element-wise operations, one for each element of the
- * window, on a slice of the whole operand.  A reduction over a large window stays if a dimension without a window fills the
- * partitions.  Otherwise the windows of the longest dimension, or of the user's partition_dim, are copied out as for a
- * convolution, because partition p of an operand must hold what position p needs.
+ * Any other reduction over a small window (pooling) becomes a chain of element-wise operations, one for each element of
+ * the window, on a slice of the whole operand.  A reduction over a large window stays if a dimension without a window
+ * fills the partitions.  Otherwise the windows of the longest dimension, or of the user's partition_dim, are copied out
+ * as for a convolution, because partition p of an operand must hold what position p needs.
  *
  * A loop of one iteration adds nothing and is dropped from the maps first; a dimension with one loop but a stride or an
  * offset becomes a slice.  Not changed: sums of three loops, a loop that is in two dimensions of one operand, dynamic
@@ -201,8 +201,8 @@ static int only_input(const struct windowed *w) {
   return prepare_has_op(w->run, w->op, "linalg.index") ? -1 : only;
 }
 
-/* Every loop that is reduced is the element of a window of x, and the other loops are dimensions of the result.  *n: the
- * number of elements, at most CHAIN_MAX. */
+/* Every loop that is reduced is the element of a window of x, and the other loops are dimensions of the result.  *n:
+ * the number of elements, at most CHAIN_MAX. */
 static bool is_small_window(const struct windowed *w, const struct window_side *x, int64_t *n) {
   const struct window_side *y = &w->sides[w->s.n_inputs];
 

@@ -6,8 +6,8 @@
 #include "ir/structured.h"
 #include "passes/pass.h"
 
-/* The index in one dimension of an operand: offset + sum of coef * loop.  With two terms it is a window: the first loop is
- * the position, the second the element.  Loops of one iteration are left out. */
+/* The index in one dimension of an operand: offset + sum of coef * loop.  With two terms it is a window: the first loop
+ * is the position, the second the element.  Loops of one iteration are left out. */
 struct window_dim {
   int n, loop[2];
   int64_t coef[2], offset;
