@@ -1,6 +1,7 @@
 /* nisa: names, attributes and the table of operations.  See nisa.h. */
 #include "nisa/nisa.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "mlir-c/AffineExpr.h"
@@ -17,10 +18,12 @@ static const char *const space_names[N_SPACES] = {"", "hbm", "psum", "sbuf", "sh
 static const char *const engine_names[NISA_ENGINE_COUNT] = {"", "tensor", "vector", "scalar", "gpsimd", "dma", "sync"};
 
 const char *nisa_space_name(enum mem_space s) {
+  assert((int)s < N_SPACES);
   return space_names[s];
 }
 
 const char *nisa_engine_name(enum nisa_engine e) {
+  assert(e < NISA_ENGINE_COUNT);
   return engine_names[e];
 }
 
@@ -34,6 +37,7 @@ enum nisa_engine nisa_engine_from_name(MlirStringRef name) {
 /* An attribute that IRDL declares has no accessors in C; its text is its identity. */
 static MlirAttribute named_attr(MlirContext ctx, const char *kind, const char *value) {
   char text[64] = "#nisa.";
+  assert(strlen(text) + strlen(kind) + strlen(value) + sizeof "<\"\">" <= sizeof text);
   strcat(strcat(strcat(strcat(text, kind), "<\""), value), "\">");
   return mlirAttributeParseGet(ctx, ir_str(text));
 }
@@ -55,6 +59,7 @@ static const MlirAttribute *spaces(MlirContext ctx) {
 }
 
 MlirAttribute nisa_space_attr(MlirContext ctx, enum mem_space s) {
+  assert(s > MEM_NONE && (int)s < N_SPACES);
   return spaces(ctx)[s];
 }
 
@@ -132,6 +137,7 @@ const struct nisa_op_def *nisa_op_def(enum nisa_kind k) {
   struct nisa_op_def *d = &defs[k];
   if (d->name)
     return d;
+  assert(table[k].kind == k); /* ops.def is in the order of the enum, which it also makes */
   for (int i = 0; i < NISA_OPERANDS_MAX && table[k].operand[i].name; i++)
     d->operand[d->n_operands++] = table[k].operand[i];
   for (int i = 0; i < 3; i++)
@@ -164,6 +170,7 @@ const struct nisa_machine *nisa_machine(enum target t) {
       [TARGET_TRN2] = {NISA_PARTITIONS, 212984, 16384, 2048, 128, 128, 512, true, false, 4},
       [TARGET_TRN3] = {NISA_PARTITIONS, 245752, 16384, 2048, 128, 128, 8192, false, true, 4},
   };
+  assert(t < sizeof machines / sizeof *machines && machines[t].partitions);
   return &machines[t];
 }
 

@@ -1,6 +1,7 @@
 /* parse: see the header.  parse_op.c rewrites an operation, this file everything around it. */
 #include "nisa/parse.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <stdarg.h>
 #include <string.h>
@@ -76,6 +77,7 @@ enum status nisa_source_too_deep(struct nisa_source *s, size_t at) {
 /* ---- the new text ----------------------------------------------------------------------------------------------- */
 
 static void add_piece(struct nisa_source *s, size_t in, bool is_copy) {
+  assert(!s->pieces.n || s->pieces.v[s->pieces.n - 1].out <= s->out.len);
   array_push(s->arena, &s->pieces, (struct nisa_piece){s->out.len, in, is_copy});
 }
 
@@ -89,6 +91,7 @@ void nisa_source_put(struct nisa_source *s, size_t in, const char *fmt, ...) {
 }
 
 static void copy_bytes(struct nisa_source *s, size_t from, size_t to) {
+  assert(from <= to && to <= s->len);
   if (from == to)
     return;
   add_piece(s, from, true);

@@ -285,8 +285,7 @@ static bool is_allowed(MlirOperation op) {
                                       "memref.cast",
                                       "memref.reinterpret_cast",
                                       "memref.transpose"};
-  MlirStringRef n = mlirIdentifierStr(mlirOperationGetName(op));
-  if (n.length > 6 && !memcmp(n.data, "arith.", 6))
+  if (ir_is_of(op, "arith."))
     return true;
   for (size_t k = 0; k < sizeof names / sizeof *names; k++)
     if (ir_is(op, names[k]))
@@ -300,7 +299,7 @@ static void check_op(struct nisa_check *c, MlirOperation op) {
 
   if (!nisa_op_of(op)) {
     if (!is_allowed(op))
-      nisa_complain(c, op, "it is no NISA operation, and nothing that may stand beside them");
+      nisa_complain(c, op, "it is not a NISA operation, and it may not stand beside them");
     for (intptr_t k = 0; k < mlirOperationGetNumResults(op); k++)
       if (mem_is_on_chip(nisa_type_space(mlirValueGetType(mlirOperationGetResult(op, k)))))
         nisa_complain(c, op, "only nisa.alloc makes buffers on chip");

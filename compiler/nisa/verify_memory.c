@@ -3,19 +3,14 @@
  *
  * Every allocation on chip is released in the block that it stands in, so a loop's body leaves nothing behind and one
  * walk in program order sees every point.  PSUM is given out in banks, because groups in one bank are one group. */
+#include <assert.h>
+
 #include "mlir-c/BuiltinAttributes.h"
 #include "mlir-c/BuiltinTypes.h"
 
 #include "ir/query.h"
 #include "ir/structured.h"
 #include "nisa/verify.h"
-
-/* The operation in `block` that is op or contains it; null if there is none. */
-static MlirOperation ancestor_in(MlirOperation op, MlirBlock block) {
-  while (!mlirOperationIsNull(op) && !mlirBlockEqual(mlirOperationGetBlock(op), block))
-    op = mlirOperationGetParentOperation(op);
-  return op;
-}
 
 /* ---- one allocation --------------------------------------------------------------------------------------------- */
 
@@ -81,7 +76,7 @@ static void check_lifetime(struct nisa_check *c, MlirOperation alloc, const stru
     return;
   }
   for (MlirOpOperand use = mlirValueGetFirstUse(v); !mlirOpOperandIsNull(use); use = mlirOpOperandGetNextUse(use)) {
-    MlirOperation op = mlirOpOperandGetOwner(use), here = ancestor_in(op, block);
+    MlirOperation op = mlirOpOperandGetOwner(use), here = ir_ancestor_in(op, block);
     if (!mlirOperationEqual(op, u->release) && !mlirOperationIsNull(here) &&
         mlirOperationIsBeforeInBlock(u->release, here))
       nisa_complain(c, op, "it uses a buffer that was released");
@@ -120,6 +115,7 @@ static int64_t whole_banks(int64_t bytes, int64_t bank) {
 static void count_buffer(const struct nisa_machine *m, struct live *l, MlirOperation op, MlirType t, int sign) {
   int64_t bytes = nisa_type_bytes(t);
 
+  assert(bytes >= 0 || !mem_is_on_chip(nisa_type_space(t))); /* check_form refuses dynamic shapes on chip */
   if (nisa_type_space(t) == MEM_SBUF)
     l->sbuf += sign * bytes;
   if (nisa_type_space(t) == MEM_PSUM)

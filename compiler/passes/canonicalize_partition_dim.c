@@ -23,6 +23,7 @@
  * informs.  A transpose in SBUF goes to the wanted order at once.  An argument's is ignored with a warning.  Refused:
  * matmuls, fills.  Works on tensors with static shapes.  Linear in uses.
  */
+#include <assert.h>
 #include <string.h>
 
 #include "base/array.h"
@@ -152,6 +153,7 @@ static bool needs_turn(MlirOperation op, struct turning *t) {
 /* ---- values in another order ------------------------------------------------------------------------------------ */
 
 static struct order *add_order(struct turn *t, MlirValue value, MlirValue turned, int rank, const int64_t *perm) {
+  assert(rank <= STRUCTURED_LOOPS_MAX);
   struct order *o =
       array_push(t->run->arena, &t->orders, (struct order){.value = value, .turned = turned, .rank = rank});
   memcpy(o->perm, perm, (size_t)rank * sizeof *perm);
@@ -446,7 +448,7 @@ static void turn_movement(struct turn *t, MlirOperation op, const struct structu
 static bool is_only_read_by(MlirValue v, MlirOperation reader) {
   for (MlirOpOperand u = mlirValueGetFirstUse(v); !mlirOpOperandIsNull(u); u = mlirOpOperandGetNextUse(u)) {
     MlirOperation user = mlirOpOperandGetOwner(u);
-    if (!edit_is_nkipy(user) && !mlirOperationEqual(user, reader))
+    if (!ir_is_of(user, "nkipy.") && !mlirOperationEqual(user, reader))
       return false;
   }
   return true;
@@ -455,6 +457,7 @@ static bool is_only_read_by(MlirValue v, MlirOperation reader) {
 /* Once all readers are known: transposes back that nobody reads go, the others get the value's place in memory. */
 static void settle(struct arena *a, struct order *o) {
   MlirOperation op = ir_defining_op(o->value);
+  assert(o->is_back && ir_is(op, "linalg.transpose"));
   struct layout now = layout_read(o->turned), back = o->at;
 
   if (!ir_is_used(o->value)) {

@@ -15,6 +15,7 @@
  * the layout stays on the whole result, with the loop tile's [1…, M, N] if it has no tile of its own (infer-layout
  * does not look at results of loops).  A loop tile without a layout makes one, for the same reason.  Linear in ops.
  */
+#include <assert.h>
 #include <string.h>
 
 #include "mlir-c/BuiltinAttributes.h"
@@ -91,6 +92,7 @@ static enum status check_tile(struct pass_run *run, const struct batched *mm, Ml
 /* The knobs of the whole, and *inner, those of the matmul. */
 static enum status split_knobs(struct pass_run *run, const struct batched *mm, struct layout *whole,
                                struct layout *inner) {
+  assert(mm->rank == mm->n_batch + 2);
   *inner = (struct layout){.partition_dim = -1};
   enum status st = check_tile(run, mm, whole->tile_op, whole->n_loop, mm->rank + 1, whole->loop, "loop tile");
   if (!st)

@@ -226,14 +226,12 @@ static bool rename_copy(struct pass_run *run, MlirOperation copy, MlirOperation 
 
 /* ---- c: a buffer that is computed to be copied ----------------------------------------------------------------- */
 
-/* Makes op stand before `at`, with what it needs; false if it cannot.  dry: only looks. */
+/* Moves op, and what it needs, to before `at`; false if that is not possible.  dry: changes nothing. */
 static bool hoist(MlirOperation op, MlirOperation at, bool dry) {
   if (mlirOperationIsNull(op) || !mlirBlockEqual(mlirOperationGetBlock(op), mlirOperationGetBlock(at)) ||
       buffer_is_before(op, at))
     return true; /* from outside, or before already */
-  MlirStringRef name = mlirIdentifierStr(mlirOperationGetName(op));
-  const bool is_arith = name.length > 6 && !memcmp(name.data, "arith.", 6);
-  if (!is_arith && !buffer_is_view(op) && !ir_is(op, "memref.alloc"))
+  if (!ir_is_of(op, "arith.") && !buffer_is_view(op) && !ir_is(op, "memref.alloc"))
     return false;
   for (intptr_t k = 0; k < mlirOperationGetNumOperands(op); k++)
     if (!hoist(ir_defining_op(mlirOperationGetOperand(op, k)), at, dry))

@@ -1,4 +1,5 @@
 /* registry: finding a pass by name, and what passes share: remarks, failures, options. */
+#include <assert.h>
 #include <stdarg.h>
 #include <string.h>
 
@@ -25,6 +26,7 @@ const struct pass_def *pass_find(const char *name) {
 
 void pass_remark(struct pass_run *run, MlirOperation op, const char *fmt, ...) {
   struct remarks *rs = run->remarks;
+  assert(run->def);
   if (!rs || rs->is_cut)
     return;
   if (rs->n == REMARKS_MAX) {

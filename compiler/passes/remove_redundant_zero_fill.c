@@ -60,7 +60,7 @@ static void forward_inits(struct pass_run *run, MlirOperation op) {
     for (MlirOpOperand u = mlirValueGetFirstUse(v); !mlirOpOperandIsNull(u); u = next) {
       next = mlirOpOperandGetNextUse(u);
       MlirOperation by = mlirOpOperandGetOwner(u);
-      if (!edit_is_nkipy(by))
+      if (!ir_is_of(by, "nkipy."))
         continue;
       while (!mlirOpOperandIsNull(next) && mlirOperationEqual(mlirOpOperandGetOwner(next), by))
         next = mlirOpOperandGetNextUse(next);

@@ -20,6 +20,8 @@
  */
 #include "passes/annotate_memory_space/annotate_memory_space.h"
 
+#include <assert.h>
+
 #include "mlir-c/BuiltinAttributes.h"
 #include "mlir-c/BuiltinTypes.h"
 
@@ -122,6 +124,7 @@ static MlirOperation put_back(MlirValue v) {
 }
 
 static void move_uses(MlirValue from, MlirValue to) {
+  assert(!mlirValueEqual(from, to));
   MlirOpOperand next;
 
   for (MlirOpOperand u = mlirValueGetFirstUse(from); !mlirOpOperandIsNull(u); u = next) {

@@ -1,6 +1,7 @@
 /* slices: see slices.h. */
 #include "passes/apply_and_strip_transforms/slices.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "mlir-c/BuiltinAttributes.h"
@@ -42,6 +43,7 @@ static void slice_set(const struct slice *s, MlirValue of) {
   int64_t offsets[STRUCTURED_LOOPS_MAX];
   intptr_t n = 0;
 
+  assert(s->rank <= STRUCTURED_LOOPS_MAX);
   if (s->is_insert)
     operands[n++] = mlirOperationGetOperand(s->op, 0);
   operands[n++] = of;

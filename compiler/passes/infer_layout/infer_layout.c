@@ -1,4 +1,4 @@
-/* infer-layout: where every value lives, and in which tiles it is computed.
+/* infer-layout: the memory of every value, and the tiles in which it is computed.
  *
  *     %c = linalg.matmul …             %c = linalg.matmul …
  *     %e = linalg.exp ins(%c) …   ==>  "nkipy.layout"(%c) {mem_space = 3, partition_dim = 0, tile_size = [128, 512]}
@@ -6,29 +6,31 @@
  *                                      %e = linalg.exp ins(%c) …
  *                                      "nkipy.layout"(%e) {mem_space = 4, partition_dim = 0, tile_size = [128, 512]} …
  *
- * Every element-wise operation, reduction, matmul, transpose and broadcast ends with one layout and one tile_op.  What
- * the user said stays; the rest follows from three questions, answered in this order:
+ * Every element-wise operation, reduction, matmul, transpose and broadcast gets one layout and one tile_op.  What the
+ * user said stays.  The rest follows from three questions, answered in this order:
  *
- *   1. Which loop goes over the 128 partitions (tiles.c)?  The user's partition_dim spreads through
- *      element-wise operations and reductions.  Otherwise it is the leading one, or, where that is reduced, the longest
- *      parallel one; a short batch in front of a longer dimension gives way to that one.  A matmul's operands keep partition_dim 0: its lowering transposes the first one anyway, so chains
- *      of matmuls do not contradict each other.  canonicalize-partition-dim then moves these loops to the front.
- *   2. How long are tiles (tiles.c)?  Loops that walk the same dimension of a value share one tile size,
- * so that a producer writes what its consumers read.  User's sizes win over ours (128 partitions, a PSUM bank), and two
- *      of the user's that differ stay apart.
- *   3. Where does the value live (space.c)?  Results of the function in shared HBM; a value whose readers
- * all take it tile by tile in SBUF; everything else in HBM.  Only function arguments and results are shared HBM: values
- *      that a loop carries are not.
+ *   1. Which loop goes over the 128 partitions (tiles.c)?  The user's partition_dim spreads through element-wise
+ *      operations and reductions.  Otherwise it is the first loop, or, if that is reduced, the longest parallel one.  A
+ *      first loop that is short, as that of a batch, is replaced by a longer one.  The operands of a matmul keep
+ *      partition_dim 0: its lowering transposes the first operand in any case, so chains of matmuls do not contradict
+ *      each other.  canonicalize-partition-dim then moves these loops to the front.
+ *   2. How large are tiles (tiles.c)?  Loops over the same dimension of a value share one tile size, so that an
+ *      operation writes the tiles that its readers read.  The user's sizes win over ours (128 partitions, a PSUM bank);
+ *      two different sizes of the user both stay.
+ *   3. In which memory is the value (space.c)?  Results of the function are in shared HBM; a value that all its readers
+ *      read tile by tile is in SBUF; all others are in HBM.  Only arguments and results of the function are in shared
+ *      HBM: values that a loop carries are not.
  *
- * Decisions: a layout that lacks something is completed in place, never doubled.  Order is program order throughout, so
- * the result does not depend on addresses.  Sizes need not divide anything; tails are the tiling's business.  Where
- * knobs want one value in two places, or lying as its operation cannot leave it, there is a copy (copies.c).  Two
- * partition_dim that differ meet: each operation has its own, and the data is laid out anew in between.  Reductions
- * leave a loop for the partitions: prepare-arithmetic splits those to a single element.  Works on tensors with static
- * shapes.  Linear in uses.
+ * An incomplete layout is completed in place; there is never a second one.  The order is program order throughout, so
+ * the result does not depend on addresses.  Sizes need not divide anything: tiling handles the rests.  If knobs want
+ * one value in two places, or in a form that its operation cannot produce, there is a copy (copies.c).  If two
+ * different partition_dim meet, each operation has its own, and the data is copied to the other form between them.
+ * Reductions keep a loop for the partitions, because prepare-arithmetic splits those to a single element.  Works on
+ * tensors with static shapes.  Linear in uses.
  */
 #include "passes/infer_layout/infer_layout.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "ir/internal.h"
@@ -64,31 +66,33 @@ const char *infer_place(const struct infer *f, MlirOperation op) {
   return at ? arena_printf(f->run->arena, "%s:%d", at->range.file, at->range.line) : "elsewhere";
 }
 
+/* Adds a diagnostic at an annotation. */
+static void report(const struct infer *f, MlirOperation knob, enum diag_severity severity, enum diag_code code,
+                   const char *fmt, va_list ap) {
+  const struct src_loc *at = ir_first_place(f->run->arena, mlirOperationGetLocation(knob));
+  diag_add(f->run->ds, severity, code, at, "%s", arena_vprintf(f->run->arena, fmt, ap))->stage = f->run->def->name;
+}
+
 enum status infer_bad_knob(const struct infer *f, MlirOperation knob, const char *fmt, ...) {
   va_list ap;
   va_start(ap, fmt);
-  const char *text = arena_vprintf(f->run->arena, fmt, ap);
+  report(f, knob, DS_ERROR, DG_BAD_KNOB, fmt, ap);
   va_end(ap);
-  const struct src_loc *at = ir_first_place(f->run->arena, mlirOperationGetLocation(knob));
-  diag_add(f->run->ds, DS_ERROR, DG_BAD_KNOB, at, "%s", text)->stage = f->run->def->name;
   return ST_INPUT;
 }
 
 void infer_warn_knob(const struct infer *f, MlirOperation knob, const char *fmt, ...) {
   va_list ap;
   va_start(ap, fmt);
-  const char *text = arena_vprintf(f->run->arena, fmt, ap);
+  report(f, knob, DS_WARNING, DG_KNOB_IGNORED, fmt, ap);
   va_end(ap);
-  const struct src_loc *at = ir_first_place(f->run->arena, mlirOperationGetLocation(knob));
-  diag_add(f->run->ds, DS_WARNING, DG_KNOB_IGNORED, at, "%s", text)->stage = f->run->def->name;
 }
 
 /* ---- collecting ------------------------------------------------------------------------------------------------- */
 
 static bool is_linalg_on_tensors(MlirOperation op, void *user) {
   (void)user;
-  MlirStringRef name = mlirIdentifierStr(mlirOperationGetName(op));
-  return name.length > 7 && !memcmp(name.data, "linalg.", 7) && mlirOperationGetNumResults(op) > 0 &&
+  return ir_is_of(op, "linalg.") && mlirOperationGetNumResults(op) > 0 &&
          mlirTypeIsARankedTensor(mlirValueGetType(mlirOperationGetResult(op, 0)));
 }
 
@@ -141,6 +145,7 @@ static void complete(struct infer *f, struct tiled *t) {
   struct layout l = t->at;
   const bool is_given = l.n_tile || l.n_loop;
 
+  assert(t->part < t->s.n_loops);
   l.n_loop = t->s.n_loops;
   for (int i = 0; i < t->s.n_loops; i++)
     l.loop[i] = infer_tile(f, t, i);

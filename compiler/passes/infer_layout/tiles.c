@@ -1,4 +1,6 @@
 /* tiles: partition loops and tile sizes.  See infer_layout.c. */
+#include <assert.h>
+
 #include "passes/infer_layout/infer_layout.h"
 
 static bool spreads_partition(const struct tiled *t) {
@@ -152,6 +154,7 @@ enum status infer_partitions(struct infer *f) {
   }
   while (!st && q.first < q.n)
     st = spread_from(f, q.v[q.first++], &q);
+  assert(q.n <= f->n); /* each operation is given its loop once */
   for (int i = 0; !st && i < f->n; i++) {
     if (f->v[i].is_part_given || !choose_part(&f->v[i]))
       continue;
@@ -179,6 +182,7 @@ static int64_t min64(int64_t x, int64_t y) {
 }
 
 static void limit(struct infer *f, const struct tiled *t, int loop, int64_t hard, int64_t soft) {
+  assert(loop >= 0 && loop < t->s.n_loops);
   struct tile_var *v = &f->vars[t->var + loop];
   v->hard = min64(v->hard, hard);
   v->soft = min64(v->soft, soft);
@@ -374,6 +378,7 @@ static enum status merge_reads(struct infer *f, const struct tiled *c) {
 }
 
 int64_t infer_tile(const struct infer *f, const struct tiled *t, int loop) {
+  assert(loop >= 0 && loop < t->s.n_loops);
   const struct tile_var *v = &f->vars[root_of(f, t->var + loop)];
   const int64_t most = min64(v->hard, v->soft);
 

@@ -30,6 +30,7 @@
  *
  * Options: sbuf-capacity=N bytes per partition, target=trn1|trn2|trn3.  Time: operations of a block times its buffers.
  */
+#include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -82,6 +83,7 @@ static void sink(MlirOperation alloc) {
 }
 
 static void add_use(struct held *h, int at, bool writes) {
+  assert(at >= 0);
   int k = h->n_uses++;
   for (; k > 0 && h->uses[k - 1] > at; k--) {
     h->uses[k] = h->uses[k - 1];

@@ -1,6 +1,10 @@
 /* live: how long buffers live, and how much of them lives at once.  See insert_spill_reload.h. */
+#include <assert.h>
+#include <string.h>
+
 #include "mlir-c/BuiltinTypes.h"
 
+#include "base/array.h"
 #include "passes/lib/buffers.h"
 #include "passes/insert_spill_reload/insert_spill_reload.h"
 #include "passes/lib/memrefs.h"
@@ -20,20 +24,17 @@ bool spill_is_sbuf_alloc(MlirOperation op) {
 }
 
 MlirOperation *spill_operations(struct arena *a, MlirBlock block, int *n) {
-  *n = 0;
+  struct ir_ops ops = {0};
   for (MlirOperation op = mlirBlockGetFirstOperation(block); !mlirOperationIsNull(op);
        op = mlirOperationGetNextInBlock(op))
-    ++*n;
-  MlirOperation *ops = arena_new_array(a, MlirOperation, (size_t)*n + 1);
-  *n = 0;
-  for (MlirOperation op = mlirBlockGetFirstOperation(block); !mlirOperationIsNull(op);
-       op = mlirOperationGetNextInBlock(op))
-    ops[(*n)++] = op;
-  return ops;
+    array_push(a, &ops, op);
+  *n = ops.n;
+  return ops.v;
 }
 
 int spill_position(int n, MlirOperation const *ops, MlirOperation op) {
   int low = 0;
+  assert(n > 0);
   while (n - low > 1) {
     const int middle = low + (n - low) / 2;
     if (buffer_is_before(op, ops[middle]))
@@ -48,7 +49,7 @@ bool spill_is_handed_on(MlirOperation op) {
   return ir_is(op, "scf.yield") || ir_is(op, "func.return") || ir_is(op, "func.call");
 }
 
-/* The last operation of the block that uses v or what it becomes, `last` if there is none behind it. */
+/* The last operation of the block that uses v or what it becomes; `last` if there is none after it. */
 static MlirOperation last_user(MlirValue v, MlirBlock block, MlirOperation last) {
   for (MlirOpOperand u = mlirValueGetFirstUse(v); !mlirOpOperandIsNull(u); u = mlirOpOperandGetNextUse(u)) {
     MlirOperation op = mlirOpOperandGetOwner(u), here = ir_ancestor_in(op, block);
@@ -78,6 +79,7 @@ int64_t spill_block_peak(struct arena *a, MlirBlock block) {
     const int64_t here = live + spill_peak(a, ops[k]);
     peak = here > peak ? here : peak;
     live -= ends[k];
+    assert(live >= 0);
   }
   return peak;
 }

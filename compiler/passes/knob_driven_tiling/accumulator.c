@@ -1,6 +1,9 @@
 /* accumulator: see accumulator.h. */
 #include "passes/knob_driven_tiling/accumulator.h"
 
+#include <assert.h>
+
+#include "base/memory.h"
 #include "ir/structured.h"
 #include "ir/build.h"
 #include "passes/lib/edit.h"
@@ -92,11 +95,12 @@ static MlirOperation settle(MlirOperation made, MlirOperation after) {
 
 static void annotate_sum(struct ir_builder *b, MlirOperation tile_op, MlirOperation sum, MlirOperation matmul) {
   MlirAttribute tile = ir_attr(tile_op, "loop_tile_size");
+  assert(mlirDenseArrayGetNumElements(tile) == 3); /* check() has seen it */
   int64_t mn[] = {mlirDenseI64ArrayGetElement(tile, 0), mlirDenseI64ArrayGetElement(tile, 1)};
   MlirType i32 = mlirIntegerTypeGet(b->ctx, 32);
   MlirValue total = ir_result(sum), product = ir_result(matmul);
   MlirNamedAttribute loop = ir_named(b, "loop_tile_size", ir_i64_array(b, 2, mn));
-  MlirNamedAttribute layout[] = {ir_named(b, "mem_space", mlirIntegerAttrGet(i32, 3)),
+  MlirNamedAttribute layout[] = {ir_named(b, "mem_space", mlirIntegerAttrGet(i32, MEM_SBUF)),
                                  ir_named(b, "partition_dim", mlirIntegerAttrGet(i32, 0)),
                                  ir_named(b, "tile_size", ir_i64_array(b, 2, mn))};
 

@@ -25,6 +25,7 @@
  * Tiles are checked against the loops and against the machine: at most 128 partitions, a matmul at most 128 by 512 by
  * 128 (one PSUM bank of f32).  What is wrong is reported where the knob was written.
  */
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -36,6 +37,7 @@
 #include "nisa/nisa.h"
 #include "passes/knob_driven_tiling/accumulator.h"
 #include "passes/knob_driven_tiling/script.h"
+#include "passes/lib/layout.h"
 
 enum { MATMUL_M_MAX = 128, MATMUL_N_MAX = 512, MATMUL_K_MAX = 128 };
 
@@ -80,14 +82,6 @@ static bool is_gather(const struct tiled *t) {
 /* True if the inputs are read by DMA, from where they are. */
 static bool reads_by_dma(const struct tiled *t) {
   return t->s.kind == SK_BROADCAST || is_gather(t);
-}
-
-/* The text of a tile list, for remarks and messages. */
-static const char *list(struct pass_run *run, int n, const int64_t *v) {
-  const char *s = "[";
-  for (int k = 0; k < n; k++)
-    s = arena_printf(run->arena, "%s%s%" PRId64, s, k ? "," : "", v[k]);
-  return arena_printf(run->arena, "%s]", s);
 }
 
 #define INVALID "Invalid tile configuration: "
@@ -180,7 +174,7 @@ static bool read_tiled(MlirOperation op, struct tiled *t, int *n_entries) {
   MlirAttribute tile = ir_attr(t->knob, "loop_tile_size");
   if (mlirAttributeIsNull(tile) || !mlirAttributeIsADenseI64Array(tile))
     return false;
-  *n_entries = (int)mlirDenseArrayGetNumElements(tile);
+  *n_entries = (int)mlirDenseArrayGetNumElements(tile); /* check() refuses another number than that of the loops */
   for (int k = 0; k < *n_entries && k < STRUCTURED_LOOPS_MAX; k++)
     t->tile[k] = mlirDenseI64ArrayGetElement(tile, k);
   return *n_entries > 0;
@@ -188,8 +182,7 @@ static bool read_tiled(MlirOperation op, struct tiled *t, int *n_entries) {
 
 static bool is_linalg(MlirOperation op, void *user) {
   (void)user;
-  MlirStringRef n = mlirIdentifierStr(mlirOperationGetName(op));
-  return n.length > 7 && !memcmp(n.data, "linalg.", 7);
+  return ir_is_of(op, "linalg.");
 }
 
 static bool is_numbered(MlirOperation op, void *user) {
@@ -243,6 +236,7 @@ static void promote_operands(struct script *s, const struct tiled *t, int h) {
 
 /* Splits h at the first loop from `dim` on that its tile does not divide, and goes on with both parts. */
 static void tile_parts(struct script *s, const struct tiled *t, int h, int dim, const int64_t *tile) {
+  assert(dim >= 0 && dim <= t->s.n_loops);
   while (dim < t->s.n_loops && t->s.extents[dim] % tile[dim] == 0)
     dim++;
   if (dim == t->s.n_loops) {
@@ -372,7 +366,7 @@ static void remark_tile(struct pass_run *run, const struct tiled *t) {
   for (int l = 0; l < t->s.n_loops; l++)
     count =
         arena_printf(run->arena, "%s%s%" PRId64, count, l ? "x" : "", (t->s.extents[l] + t->tile[l] - 1) / t->tile[l]);
-  pass_remark(run, t->op, "TILE=%s, %s of them", list(run, t->s.n_loops, t->tile), count);
+  pass_remark(run, t->op, "TILE=%s, %s of them", layout_ints(run->arena, t->s.n_loops, t->tile), count);
   const bool turns_lhs = is_matmul(t) && !is_lhs_transposed(t);
   int promoted = 0;
   for (int o = 0; o < t->s.n_inputs; o++)

@@ -1,6 +1,7 @@
 /* script: see script.h. */
 #include "passes/knob_driven_tiling/script.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -109,8 +110,8 @@ void script_annotate(struct script *s, int h, const char *name, int64_t value) {
 
 /* ---- the end ---------------------------------------------------------------------------------------- */
 
-/* The parser gave every operation its line in our text; nobody has that text.  What holds the script together begins
- * where its first operation does and ends where its last one does. */
+/* Replaces the locations, which are lines of the script's text: the user does not have that text.  The sequence gets
+ * the location of its first operation, the yield that of its last one. */
 static void set_locations(struct script *s, MlirOperation sequence) {
   MlirBlock body = ir_body(sequence);
   const MlirLocation none = mlirOperationGetLocation(s->run->module);
@@ -120,6 +121,7 @@ static void set_locations(struct script *s, MlirOperation sequence) {
   for (MlirOperation op = mlirBlockGetFirstOperation(body); !mlirOperationIsNull(op);
        op = mlirOperationGetNextInBlock(op), k++)
     mlirOperationSetLocation(op, k < s->locs.n ? s->locs.v[k] : s->locs.n ? s->locs.v[s->locs.n - 1] : none);
+  assert(k == s->locs.n + 1); /* the last one is the yield */
 }
 
 enum status script_finish(struct script *s) {

@@ -32,7 +32,7 @@ struct legalize {
 /* The physical form of a buffer; NULL when it equals the logical form. */
 const struct physical *legal_find(const struct legalize *g, MlirValue root);
 
-/* ---- operations (rewrite.c) ------------------------------------------------------------------------------------ */
+/* ---- operations (tiled.c, rewrite.c) ----------------------------------------------------------------------------- */
 
 /* A linalg operation or memref.copy: its loops, and the loops that index each operand. */
 struct tiled_op {

@@ -11,6 +11,8 @@
  * Moving data needs no engine: copies, transposes and broadcasts stay.  Here is also where a row that all partitions
  * read becomes a broadcast.
  */
+#include <assert.h>
+
 #include "nisa/nisa.h"
 #include "nisa/range.h"
 #include "passes/lib/buffers.h"
@@ -75,6 +77,7 @@ static void stage_fill(struct pass_run *run, MlirOperation op) {
   struct fill f = {.to = mlirOperationGetOperand(op, 1)};
 
   f.rank = ir_shape(f.to, LEGAL_RANK_MAX, f.dims);
+  assert(f.rank >= 0 && f.rank <= LEGAL_RANK_MAX); /* tiled_read understands the fill */
   if (f.rank < 2) {
     const int64_t n = f.rank ? f.dims[0] : 1;
     f.to = memrefs_expand(&b, f.to, (int[]){2}, 2, (int64_t[]){1, n});

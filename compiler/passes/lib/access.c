@@ -51,6 +51,12 @@ bool linear_add(struct linear *l, MlirValue v, int64_t factor) {
   return add_term(l, v, factor);
 }
 
+void linear_add_new(struct linear *l, MlirValue v, int64_t factor) {
+  assert(l->n <= ACCESS_TERMS_MAX);
+  l->term[l->n].v = v;
+  l->term[l->n++].factor = factor;
+}
+
 /* What divides all values of v: the bounds and step of the loop that counts it. */
 static int64_t value_granule(MlirValue v) {
   int64_t from, step;

@@ -14,11 +14,13 @@ struct linear {
   struct {
     MlirValue v;
     int64_t factor;
-  } term[ACCESS_TERMS_MAX];
+  } term[ACCESS_TERMS_MAX + 1]; /* one more for linear_add_new */
 };
 
 /* Adds v * factor to l, with sums and products of constants taken apart.  False when l has too many terms. */
 bool linear_add(struct linear *l, MlirValue v, int64_t factor);
+/* Adds v * factor, where v is a new value: a counter that l does not have.  Once for each l. */
+void linear_add_new(struct linear *l, MlirValue v, int64_t factor);
 bool linear_is_constant(const struct linear *l);
 /* The largest number that divides l for all values; 0 for the constant 0. */
 int64_t linear_granule(const struct linear *l);

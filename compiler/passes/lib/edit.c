@@ -23,19 +23,14 @@ struct ir_builder edit_after(struct pass_run *run, MlirOperation op) {
   struct ir_builder b = edit_before(run, op);
   do
     b.before = mlirOperationGetNextInBlock(b.before);
-  while (!mlirOperationIsNull(b.before) && edit_is_nkipy(b.before));
+  while (!mlirOperationIsNull(b.before) && ir_is_of(b.before, "nkipy."));
   return b;
-}
-
-bool edit_is_nkipy(MlirOperation op) {
-  MlirStringRef n = mlirIdentifierStr(mlirOperationGetName(op));
-  return n.length > 6 && !memcmp(n.data, "nkipy.", 6);
 }
 
 /* ---- bodies ----------------------------------------------------------------------------------------------------- */
 
-/* Walks over an extension of one element to the accumulator's type. */
-static MlirValue behind_extension(MlirValue v) {
+/* The element that v extends to the type of the accumulator; otherwise v. */
+static MlirValue before_extension(MlirValue v) {
   static const char *const names[] = {"arith.extf", "arith.extsi", "arith.extui", "arith.sitofp", "arith.uitofp"};
   MlirOperation def = ir_defining_op(v);
 
@@ -51,7 +46,7 @@ static bool is_with_argument(MlirValue v, const char *flt, const char *integer, 
   if (mlirOperationIsNull(def) || (!ir_is(def, flt) && !ir_is(def, integer)))
     return false;
   for (int i = 0; i < 2; i++)
-    if (mlirValueEqual(behind_extension(mlirOperationGetOperand(def, i)), arg)) {
+    if (mlirValueEqual(before_extension(mlirOperationGetOperand(def, i)), arg)) {
       *other = mlirOperationGetOperand(def, 1 - i);
       return true;
     }
@@ -67,7 +62,7 @@ bool edit_multiplies_and_adds(MlirOperation generic) {
       return false;
   return is_with_argument(yielded, "arith.addf", "arith.addi", mlirBlockGetArgument(body, 2), &product) &&
          is_with_argument(product, "arith.mulf", "arith.muli", mlirBlockGetArgument(body, 0), &rest) &&
-         mlirValueEqual(behind_extension(rest), mlirBlockGetArgument(body, 1));
+         mlirValueEqual(before_extension(rest), mlirBlockGetArgument(body, 1));
 }
 
 /* ---- uses ------------------------------------------------------------------------------------------------------- */
@@ -82,12 +77,12 @@ void edit_replace_data_uses(struct arena *a, MlirValue v, MlirValue by, MlirOper
     uses[n++] = u;
   while (n--) {
     MlirOperation op = mlirOpOperandGetOwner(uses[n]);
-    if (!edit_is_nkipy(op) && (mlirOperationIsNull(except) || !mlirOperationEqual(op, except)))
+    if (!ir_is_of(op, "nkipy.") && (mlirOperationIsNull(except) || !mlirOperationEqual(op, except)))
       mlirOperationSetOperand(op, mlirOpOperandGetOperandNumber(uses[n]), by);
   }
 }
 
-/* Has results, and nobody reads them: what has none (an operation on memrefs) is there for its effect. */
+/* op has results, and none is used.  An operation without results (on memrefs) is there for its effect. */
 static bool is_unused(MlirOperation op) {
   if (!mlirOperationGetNumResults(op))
     return false;
@@ -97,7 +92,7 @@ static bool is_unused(MlirOperation op) {
   return true;
 }
 
-/* What this file makes, and constants: operations whose only effect is their result. */
+/* Operations that this file makes, and constants: their only effect is their result. */
 static bool is_erasable(MlirOperation op) {
   static const char *const names[] = {"tensor.empty",        "linalg.fill",      "tensor.collapse_shape",
                                       "tensor.expand_shape", "linalg.transpose", "linalg.broadcast",

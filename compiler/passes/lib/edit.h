@@ -15,7 +15,6 @@ struct ir_builder edit_before(struct pass_run *run, MlirOperation op);
 /* Builds after op and the annotations of its results, with op's location. */
 struct ir_builder edit_after(struct pass_run *run, MlirOperation op);
 
-bool edit_is_nkipy(MlirOperation op);
 /* The body of a generic with two inputs is out + left * right, with extensions of floats and of signed integers only,
  * which linalg.matmul does itself. */
 bool edit_multiplies_and_adds(MlirOperation generic);

@@ -1,6 +1,8 @@
 /* memrefs: see memrefs.h.  Result types follow the rules that MLIR's verifier applies to each view. */
 #include "passes/lib/memrefs.h"
 
+#include <assert.h>
+
 #include "mlir-c/BuiltinAttributes.h"
 #include "mlir-c/BuiltinTypes.h"
 
@@ -75,6 +77,7 @@ MlirValue memrefs_subview(struct ir_builder *b, MlirValue v, const struct memref
   const int rank = (int)mlirShapedTypeGetRank(t);
   int n = 1, n_kept = 0;
 
+  assert(rank <= IR_MEMREF_RANK_MAX);
   mlirMemRefTypeGetStridesAndOffset(t, strides, &offset);
   for (int d = 0; d < rank; d++) {
     const bool moves = p->at && !mlirValueIsNull(p->at[d]);
@@ -103,6 +106,7 @@ MlirValue memrefs_collapse(struct ir_builder *b, MlirValue v, int n, const int *
   MlirType t = mlirValueGetType(v);
   int d = 0;
 
+  assert(n ? end[n - 1] == mlirShapedTypeGetRank(t) : true);
   mlirMemRefTypeGetStridesAndOffset(t, strides, &offset);
   for (int k = 0; k < n; k++) {
     int last = end[k] - 1;
@@ -124,6 +128,7 @@ MlirValue memrefs_expand(struct ir_builder *b, MlirValue v, const int *end, int 
   MlirType t = mlirValueGetType(v);
   const int n = (int)mlirShapedTypeGetRank(t);
 
+  assert(rank <= IR_MEMREF_RANK_MAX && (n ? end[n - 1] == rank : true));
   mlirMemRefTypeGetStridesAndOffset(t, strides, &offset);
   for (int d = 0; d < rank; d++)
     all[d] = 1; /* of a single element, which has no dimension to split */
@@ -166,10 +171,49 @@ static MlirType subview_type(MlirOperation op, MlirType source) {
   return with_strides(mlirValueGetType(mlirOperationGetResult(op, 0)), source, offset, result);
 }
 
-/* A null type if the view cannot be made of such a source. */
-static MlirType reshape_type(MlirOperation op, MlirType source) {
+/* The dimensions [first, end) of a group of a reassociation. */
+struct group {
+  int first, end;
+};
+
+static struct group group_of(MlirAttribute reassociation, intptr_t k) {
+  MlirAttribute g = mlirArrayAttrGetElement(reassociation, k);
+  const int first = (int)mlirIntegerAttrGetValueInt(mlirArrayAttrGetElement(g, 0));
+  return (struct group){first, first + (int)mlirArrayAttrGetNumElements(g)};
+}
+
+/* The strides of the dimensions that a dimension of this stride is expanded to. */
+static void expand_stride(int64_t stride, struct group g, MlirType expanded, int64_t *out) {
   const int64_t dynamic = mlirShapedTypeGetDynamicStrideOrOffset();
-  const bool expands = ir_is(op, "memref.expand_shape");
+
+  for (int d = g.end - 1; d >= g.first; d--) {
+    out[d] = stride;
+    stride = stride == dynamic ? dynamic : stride * mlirShapedTypeGetDimSize(expanded, d);
+  }
+}
+
+/* The stride of the dimension that a group is collapsed to; false if its elements are not in one sequence. */
+static bool collapse_stride(const int64_t *strides, struct group g, MlirType source, int64_t *out) {
+  int64_t stride = strides[g.first], extent = 1;
+  bool is_first = true; /* of the dimensions longer than 1, from the last one on */
+
+  for (int d = g.end - 1; d >= g.first; d--) {
+    const int64_t n = mlirShapedTypeGetDimSize(source, d);
+    if (n == 1)
+      continue;
+    if (is_first)
+      stride = strides[d];
+    else if (stride == mlirShapedTypeGetDynamicStrideOrOffset() || strides[d] != stride * extent)
+      return false;
+    extent *= n;
+    is_first = false;
+  }
+  *out = stride;
+  return true;
+}
+
+/* The type of a reshape of a source of this type; null if it cannot be reshaped so. */
+static MlirType reshape_type(MlirOperation op, MlirType source) {
   int64_t strides[IR_MEMREF_RANK_MAX], result[IR_MEMREF_RANK_MAX], offset;
   MlirType was = mlirValueGetType(mlirOperationGetResult(op, 0));
   MlirAttribute groups = ir_attr(op, "reassociation");
@@ -182,29 +226,10 @@ static MlirType reshape_type(MlirOperation op, MlirType source) {
   }
   mlirMemRefTypeGetStridesAndOffset(source, strides, &offset);
   for (intptr_t k = 0; k < mlirArrayAttrGetNumElements(groups); k++) {
-    MlirAttribute g = mlirArrayAttrGetElement(groups, k);
-    const int first = (int)mlirIntegerAttrGetValueInt(mlirArrayAttrGetElement(g, 0));
-    int64_t stride = 0, extent = 1;
-    bool is_open = true; /* no dimension longer than 1 yet */
-    for (int d = first + (int)mlirArrayAttrGetNumElements(g) - 1; d >= first; d--) {
-      if (expands) {
-        stride = d == first + (int)mlirArrayAttrGetNumElements(g) - 1 ? strides[k] : stride;
-        result[d] = stride;
-        stride = stride == dynamic ? dynamic : stride * mlirShapedTypeGetDimSize(was, d);
-        continue;
-      }
-      const int64_t n = mlirShapedTypeGetDimSize(source, d);
-      if (is_open && (n > 1 || d == first)) {
-        result[k] = strides[d];
-        stride = strides[d];
-        extent = n;
-        is_open = false;
-      } else if (!is_open && n > 1) {
-        if (stride == dynamic || strides[d] != stride * extent)
-          return (MlirType){NULL};
-        extent *= n;
-      }
-    }
+    if (ir_is(op, "memref.expand_shape"))
+      expand_stride(strides[k], group_of(groups, k), was, result);
+    else if (!collapse_stride(strides, group_of(groups, k), source, &result[k]))
+      return (MlirType){NULL};
   }
   return with_strides(was, source, offset, result);
 }
@@ -219,7 +244,7 @@ static MlirType retyped(MlirOperation view, MlirType source) {
   return (MlirType){NULL};
 }
 
-/* Users whose own types would have to change along, or that give the buffer another name, which nobody follows. */
+/* op's own types would have to change with that of its operand, or its result is the same buffer under another name. */
 static bool pins_type(MlirOperation op) {
   return ir_is(op, "func.return") || ir_is(op, "func.call") || ir_is(op, "scf.yield") || ir_is(op, "scf.for") ||
          ir_is(op, "arith.select");
@@ -239,7 +264,7 @@ bool memrefs_can_retype(MlirValue v, MlirType t) {
   return true;
 }
 
-/* A cast in front of something that pins its type, as the declaration of a called function does. */
+/* A cast whose result has a user that needs its type, as the declaration of a called function does. */
 static bool is_pinned_cast(MlirOperation op) {
   if (!ir_is(op, "memref.cast"))
     return false;
@@ -259,7 +284,9 @@ void memrefs_retype_views(MlirValue v) {
     if (!buffer_is_view(op) || is_pinned_cast(op))
       continue;
     MlirValue result = mlirOperationGetResult(op, 0);
-    mlirValueSetType(result, retyped(op, mlirValueGetType(v)));
+    MlirType t = retyped(op, mlirValueGetType(v));
+    assert(!mlirTypeIsNull(t)); /* memrefs_can_retype was true */
+    mlirValueSetType(result, t);
     memrefs_retype_views(result);
     if (ir_is(op, "memref.cast")) {
       mlirValueReplaceAllUsesOfWith(result, v);

@@ -9,6 +9,7 @@
  * depends on.  The last operation writes the result, the others write buffers in SBUF, which are released after their
  * last use.
  */
+#include <assert.h>
 #include <string.h>
 
 #include "mlir-c/BuiltinAttributes.h"
@@ -55,6 +56,7 @@ MlirType ln_storage(MlirType t) {
 
 enum status ln_target(struct ln_body *b, MlirValue result, ln_atoms atoms, struct ln_view **out) {
   if (!mlirValueIsNull(b->sink) && mlirValueEqual(result, b->sink)) {
+    assert(b->dst);
     *out = b->dst;
   } else {
     MlirType t = ln_storage(mlirValueGetType(result));
@@ -156,16 +158,18 @@ void ln_body_finish(struct ln_body *b) {
 /* ---- operations that make no data ------------------------------------------------------------------------------- */
 
 static bool is_pure_scalar(MlirOperation op) {
-  MlirStringRef n = mlirIdentifierStr(mlirOperationGetName(op));
   return mlirOperationGetNumResults(op) == 1 && !mlirOperationGetNumRegions(op) &&
-         ((n.length > 6 && !memcmp(n.data, "arith.", 6)) || (n.length > 5 && !memcmp(n.data, "math.", 5)));
+         (ir_is_of(op, "arith.") || ir_is_of(op, "math."));
 }
 
 /* An operation on scalars is done once, before the generic. */
 static void hoist(struct ln_body *b, MlirOperation op) {
   MlirOperation copy = mlirOperationClone(op);
-  for (intptr_t k = 0; k < mlirOperationGetNumOperands(op); k++)
-    mlirOperationSetOperand(copy, k, ln_value_of(b, mlirOperationGetOperand(op, k))->one);
+  for (intptr_t k = 0; k < mlirOperationGetNumOperands(op); k++) {
+    const struct ln_value *x = ln_value_of(b, mlirOperationGetOperand(op, k));
+    assert(x->kind == LN_ONE);
+    mlirOperationSetOperand(copy, k, x->one);
+  }
   ln_insert(b->w->ln, copy);
   ln_define(
       b, (struct ln_value){.v = mlirOperationGetResult(op, 0), .kind = LN_ONE, .one = mlirOperationGetResult(copy, 0)});

@@ -5,6 +5,8 @@
  * If the index depends on other loops as well, these become scf.for around the instruction.  A load at places that are
  * linear in the loops is a copy.
  */
+#include <assert.h>
+
 #include "mlir-c/BuiltinAttributes.h"
 #include "mlir-c/BuiltinTypes.h"
 
@@ -19,6 +21,7 @@ struct gather {
 };
 
 static enum status emit_indirect(struct gather *g, ln_atoms atoms) {
+  assert(g->dim >= 0 && g->dim < g->src.rank);
   struct ln_walk *w = g->b->w;
   struct ln *ln = w->ln;
   struct ln_shape s = ln_shape_of(w, g->b->par, atoms), column = ln_shape_of(w, g->b->par, g->b->par);

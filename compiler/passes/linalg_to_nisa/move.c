@@ -9,6 +9,8 @@
  * nkigen refuses what its table does not list (real transposes out of SBUF, copies inside PSUM, fills of HBM) and
  * never releases the buffer in between.
  */
+#include <assert.h>
+
 #include "mlir-c/BuiltinAttributes.h"
 #include "mlir-c/BuiltinTypes.h"
 
@@ -98,6 +100,7 @@ static bool is_transpose(const struct ln_view *dst, const struct ln_view *src, l
 static enum status emit_transpose_copy(struct ln_walk *w, const struct ln_view *dst, const struct ln_view *src,
                                        ln_atoms par) {
   ln_atoms atoms = ln_view_atoms(dst);
+  assert(__builtin_popcountll(atoms) == 2 && (par & atoms) == par);
   struct ln_shape s = ln_shape_of(w, par, atoms), t = ln_shape_of(w, atoms & ~par, atoms);
   struct nisa_access x[2];
   struct ln_attr attrs[] = {{"permutation", ir_i64_array(&w->ln->b, 2, (int64_t[]){1, 0})}, {NULL, {NULL}}};

@@ -9,6 +9,7 @@
  *
  * GpSimd does not reach PSUM, and vector reads at most one operand there; other operands are copied to SBUF first.
  */
+#include <assert.h>
 #include <string.h>
 
 #include "mlir-c/BuiltinAttributes.h"
@@ -132,6 +133,7 @@ static enum status emit_arith(struct ln_walk *w, ln_atoms par, const char *op, e
     y = t;
     swapped = true;
   }
+  assert(x.view);
   const bool tensors = y.view && !(is_per_partition(y.view, par) && !is_per_partition(dst, par));
   if (!st)
     st = ln_access(w, x.view, &s, &o[1]);

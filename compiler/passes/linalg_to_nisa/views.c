@@ -309,6 +309,7 @@ enum status ln_access(struct ln_walk *w, const struct ln_view *v, const struct l
   memset(dim_of, -1, sizeof dim_of);
   if (s->n + 2 > NISA_TILE_MAX)
     return ln_fail(w->ln, "it works on more than %d dimensions", NISA_TILE_MAX - 2);
+  assert(s->n_par <= s->n);
   for (int k = 0; k < s->n_par; k++) {
     dim_of[s->atom[k]] = out->n_dims;
     out->tile[out->n_dims++] = w->atom[s->atom[k]].extent;

@@ -1,4 +1,4 @@
-/* one_shot_bufferize_loops: what a loop carries stays in one buffer.
+/* loops: what a loop carries stays in one buffer.
  *
  * One-shot bufferization wants a loop to yield the buffer that it was given, and refuses anything else.  A loop over
  * tiles does that by itself: it inserts tiles into what it carries.  Others may yield a new value, or one that reads

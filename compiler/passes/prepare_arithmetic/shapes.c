@@ -11,6 +11,7 @@
  */
 #include "passes/prepare_arithmetic/prepare_arithmetic.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "mlir-c/BuiltinAttributes.h"
@@ -209,6 +210,7 @@ static MlirAffineMap renamed(struct ir_builder *b, MlirAffineMap m, const struct
 }
 
 static void raise_rank(struct pass_run *run, MlirOperation op, const struct structured *s) {
+  assert(s->n_loops < 2);
   const int64_t n = s->n_loops ? s->extents[0] : 1, one[] = {1, 1};
   const struct shape2 to = choose_shape(run, op, s, n);
   struct ir_builder b = edit_before(run, op);
@@ -260,6 +262,7 @@ static bool read_input(MlirAffineMap m, int rank, const int64_t *dims, bool *at)
 /* v[…, 1, …] copied along dimension p, which gets n elements.  Takes an earlier copy of the block if there is one. */
 static MlirValue broadcast(struct ir_builder *b, MlirValue v, int rank, int64_t *dims, int p, int64_t n) {
   int64_t less[STRUCTURED_LOOPS_MAX];
+  assert(dims[p] == 1);
   for (int i = 0, k = 0; i < rank; i++)
     if (i != p)
       less[k++] = dims[i];

@@ -29,7 +29,7 @@ func.func @cases(%h: !h) {
   "nisa.dma_copy"(%i, %h) {operandSegmentSizes = array<i32: 1, 0, 1, 0>, engine = "dma", dst_ap = #v, dst_tile = array<i64: 64, 64>, dst_par_dims = 1 : i32, src_ap = #v, src_tile = array<i64: 64, 64>, src_par_dims = 1 : i32} : (!i, !h) -> ()
   // CHECK: [[@LINE+1]]:3: error: nisa.iota: it needs a coefficient for each dimension of dst
   "nisa.iota"(%i, %c0) {operandSegmentSizes = array<i32: 1, 0, 1, 0>, engine = "gpsimd", coefficients = array<i64: 1>, dst_ap = #v, dst_tile = array<i64: 64, 64>, dst_par_dims = 1 : i32} : (!i, index) -> ()
-  // CHECK: [[@LINE+1]]:8: error: memref.alloc: it is no NISA operation, and nothing that may stand beside them
+  // CHECK: [[@LINE+1]]:8: error: memref.alloc: it is not a NISA operation, and it may not stand beside them
   %m = memref.alloc() : memref<4xf32>
   "nisa.release"(%q) : (!p) -> ()
   "nisa.release"(%p) : (!p) -> ()
