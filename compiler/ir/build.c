@@ -323,7 +323,9 @@ bool ir_group_dims(int n_coarse, const int64_t *coarse, int n_fine, const int64_
   return f == n_fine;
 }
 
-MlirNamedAttribute ir_reassociation(const struct ir_builder *b, int n, const int *end) {
+/* The attribute "reassociation" of expand_shape and collapse_shape: n groups, the k-th of which ends before dimension
+ * end[k]: [[0, 1], [2]]. */
+static MlirNamedAttribute reassociation(const struct ir_builder *b, int n, const int *end) {
   const int n_fine = n ? end[n - 1] : 0;
   MlirAttribute *groups = arena_new_array(b->arena, MlirAttribute, (size_t)n);
   MlirAttribute *dims = arena_new_array(b->arena, MlirAttribute, (size_t)n_fine);
@@ -343,13 +345,13 @@ static bool is_memref(MlirValue v) {
 }
 
 MlirValue ir_collapse_shape(struct ir_builder *b, MlirValue x, MlirType result, int n, const int *end) {
-  MlirNamedAttribute attr = ir_reassociation(b, n, end);
+  MlirNamedAttribute attr = reassociation(b, n, end);
   return ir_op1_with(b, is_memref(x) ? "memref.collapse_shape" : "tensor.collapse_shape", result, 1, &x, 1, &attr);
 }
 
 MlirValue ir_expand_shape(struct ir_builder *b, MlirValue x, MlirType result, int n, const int *end, int rank,
                           const int64_t *dims) {
-  MlirNamedAttribute attrs[] = {ir_reassociation(b, n, end),
+  MlirNamedAttribute attrs[] = {reassociation(b, n, end),
                                 ir_named(b, "static_output_shape", ir_i64_array(b, rank, dims))};
   return ir_op1_with(b, is_memref(x) ? "memref.expand_shape" : "tensor.expand_shape", result, 1, &x, 2, attrs);
 }

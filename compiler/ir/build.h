@@ -146,9 +146,6 @@ MlirValue ir_insert(struct ir_builder *b, MlirValue scalar, MlirValue tensor, in
  * left over at the end join the last group.  end[k] is the first dimension after group k.  False when there is no such
  * grouping.  Sizes are positive. */
 bool ir_group_dims(int n_coarse, const int64_t *coarse, int n_fine, const int64_t *fine, int *end);
-/* The attribute "reassociation" of expand_shape and collapse_shape: n groups, the k-th of which ends before dimension
- * end[k]: [[0, 1], [2]]. */
-MlirNamedAttribute ir_reassociation(const struct ir_builder *b, int n, const int *end);
 /* expand_shape and collapse_shape of tensors and memrefs, by the type of x; `end` as above.  result is x in another
  * shape, dims are its extents. */
 MlirValue ir_collapse_shape(struct ir_builder *b, MlirValue x, MlirType result, int n, const int *end);

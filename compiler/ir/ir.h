@@ -34,8 +34,6 @@ extern const char ir_dialects_irdl[];
  * An operation's location is  name("#<id>", places): <id> is the operation's id in its stage, places is a file range, a
  * callsite chain or a fusion of those.  Passes keep and fuse them; ir/snapshot.h reads them back. */
 
-/* Places only, no id.  {0} gives an unknown location. */
-MlirLocation ir_loc_places(MlirContext ctx, struct src_locs locs);
 /* With the id of the operation that the new operation comes from. */
 MlirLocation ir_loc_tagged(MlirContext ctx, int id, struct src_locs locs);
 

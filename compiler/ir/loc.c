@@ -21,7 +21,8 @@ static MlirLocation place(MlirContext ctx, const struct src_loc *p) {
   return p->caller ? mlirLocationCallSiteGet(loc, place(ctx, p->caller)) : loc;
 }
 
-MlirLocation ir_loc_places(MlirContext ctx, struct src_locs locs) {
+/* Places only, no id.  {0} gives an unknown location. */
+static MlirLocation places(MlirContext ctx, struct src_locs locs) {
   MlirLocation v[SRC_LOCS_MAX];
   assert(locs.n >= 0 && locs.n <= SRC_LOCS_MAX);
   if (!locs.n)
@@ -34,5 +35,5 @@ MlirLocation ir_loc_places(MlirContext ctx, struct src_locs locs) {
 MlirLocation ir_loc_tagged(MlirContext ctx, int id, struct src_locs locs) {
   char name[16];
   snprintf(name, sizeof name, "#%d", id);
-  return mlirLocationNameGet(ctx, ir_str(name), ir_loc_places(ctx, locs));
+  return mlirLocationNameGet(ctx, ir_str(name), places(ctx, locs));
 }

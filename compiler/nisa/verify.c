@@ -231,7 +231,8 @@ static void check_written_once(struct nisa_check *c, const struct nisa_instr *in
 
 /* ---- an operand ------------------------------------------------------------------------------------------------- */
 
-void nisa_check_access(struct nisa_check *c, const struct nisa_instr *in, int k) {
+/* Checks operand k: memory, types, partitions, access pattern. */
+static void check_access(struct nisa_check *c, const struct nisa_instr *in, int k) {
   const struct nisa_operand_def *d = &in->def->operand[k];
   const struct nisa_access *x = &in->operand[k];
   MlirType t = mlirValueGetType(x->base);
@@ -318,7 +319,7 @@ static void check_op(struct nisa_check *c, MlirOperation op) {
   int before = c->n_errors;
   for (int k = 0; k < in.def->n_operands; k++)
     if (!nisa_is_absent(&in.operand[k]) && !nisa_is_scalar(&in.operand[k]))
-      nisa_check_access(c, &in, k);
+      check_access(c, &in, k);
   if (c->n_errors == before)
     nisa_check_instr(c, &in);
 }

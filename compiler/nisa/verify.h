@@ -15,8 +15,6 @@ struct nisa_check {
 /* Adds a diagnostic about op, at its place: "nisa.matmul: <text>".  The caller may make it more precise. */
 struct diag *nisa_complain(struct nisa_check *c, MlirOperation op, const char *fmt, ...) PRINTF(3, 4);
 
-/* Checks operand k: memory, types, partitions, access pattern. */
-void nisa_check_access(struct nisa_check *c, const struct nisa_instr *in, int k);
 /* Checks that the operands fit together. */
 void nisa_check_instr(struct nisa_check *c, const struct nisa_instr *in);
 /* Checks allocations: their forms, releases and writers, and the memory in use at every point. */

@@ -34,8 +34,6 @@ struct space_group *space_group_of(struct space_groups *s, MlirValue v);
 /* ---- types ------------------------------------------------------------------------------------------- */
 
 void space_set(MlirValue memref, enum mem_space space);
-/* memref<the shape of v, row-major, space>. */
-MlirType space_plain_type(MlirValue v, enum mem_space space);
 
 /* ---- copies ------------------------------------------------------------------------------------------ */
 

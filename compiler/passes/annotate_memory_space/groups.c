@@ -32,7 +32,8 @@ void space_set(MlirValue memref, enum mem_space space) {
   mlirValueSetType(memref, with_space(t, mlirMemRefTypeGetLayout(t), space));
 }
 
-MlirType space_plain_type(MlirValue v, enum mem_space space) {
+/* memref<the shape of v, row-major, space>. */
+static MlirType plain_type(MlirValue v, enum mem_space space) {
   return with_space(mlirValueGetType(v), mlirAttributeGetNull(), space);
 }
 
@@ -49,7 +50,7 @@ static struct ir_builder builder_for(struct pass_run *run, MlirOperation op, Mli
 
 MlirValue space_alloc_before(struct pass_run *run, MlirOperation op, MlirValue v, enum mem_space space) {
   struct ir_builder b = builder_for(run, op, v);
-  return memrefs_alloc(&b, space_plain_type(v, space));
+  return memrefs_alloc(&b, plain_type(v, space));
 }
 
 MlirValue space_cast_before(struct pass_run *run, MlirOperation op, MlirValue v, MlirType t) {

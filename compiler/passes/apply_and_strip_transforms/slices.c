@@ -7,9 +7,23 @@
 #include "mlir-c/BuiltinAttributes.h"
 #include "mlir-c/BuiltinTypes.h"
 
+#include "ir/query.h"
+#include "ir/structured.h"
+
+/* Offsets and sizes of a slice with unit strides.  at[d] is used where offset[d] is SLICE_DYNAMIC. */
+#define SLICE_DYNAMIC INT64_MIN
+struct slice {
+  MlirOperation op;
+  bool is_insert;
+  int rank; /* of the tensor that is sliced */
+  int64_t offset[STRUCTURED_LOOPS_MAX], size[STRUCTURED_LOOPS_MAX];
+  MlirValue at[STRUCTURED_LOOPS_MAX];
+};
+
 /* ---- reading and changing --------------------------------------------------------------------------- */
 
-bool slice_read(MlirOperation op, struct slice *s) {
+/* Reads an extract_slice or insert_slice; false for other operations, for other strides and for dynamic sizes. */
+static bool read_slice(MlirOperation op, struct slice *s) {
   *s = (struct slice){.op = op, .is_insert = ir_is(op, "tensor.insert_slice")};
   if (!s->is_insert && !ir_is(op, "tensor.extract_slice"))
     return false;
@@ -32,7 +46,8 @@ bool slice_read(MlirOperation op, struct slice *s) {
   return true;
 }
 
-MlirValue slice_of(const struct slice *s) {
+/* The tensor that is sliced: the source of an extract_slice, the destination of an insert_slice. */
+static MlirValue slice_of(const struct slice *s) {
   return mlirOperationGetOperand(s->op, s->is_insert ? 1 : 0);
 }
 
@@ -109,7 +124,7 @@ static bool same_static(const struct slice *x, const struct slice *y) {
 
 /* An extract_slice at constant offsets that keeps the rank. */
 static bool is_part(MlirOperation op, struct slice *s) {
-  if (!slice_read(op, s) || s->is_insert)
+  if (!read_slice(op, s) || s->is_insert)
     return false;
   if (mlirShapedTypeGetRank(mlirValueGetType(mlirOperationGetResult(op, 0))) != s->rank)
     return false;
@@ -152,7 +167,7 @@ static bool thread_loop(struct move *m, MlirOperation loop, intptr_t operand) {
 static bool thread_slice(struct move *m, MlirOperation op, intptr_t operand) {
   struct slice s;
 
-  if (!slice_read(op, &s))
+  if (!read_slice(op, &s))
     return false;
   if (s.is_insert && operand == 0) { /* put back: the end, where all began */
     if (!same_static(&s, &m->part) || m->is_done)
@@ -190,7 +205,7 @@ static bool thread(struct move *m, MlirValue v) {
 /* The value that the part is taken from is the one it is put back into, or has become it meanwhile. */
 static bool put_back_into(const struct move *m) {
   struct slice end;
-  return slice_read(m->end, &end) && mlirValueEqual(slice_of(&end), slice_of(&m->part));
+  return read_slice(m->end, &end) && mlirValueEqual(slice_of(&end), slice_of(&m->part));
 }
 
 static bool move_part(MlirOperation op) {
@@ -225,7 +240,7 @@ static bool is_whole(const struct slice *s) {
 static void merge(MlirOperation op) {
   struct slice s, outer;
 
-  while (slice_read(op, &s)) {
+  while (read_slice(op, &s)) {
     MlirOperation def = ir_defining_op(slice_of(&s));
     if (mlirOperationIsNull(def) || !is_part(def, &outer) || is_whole(&outer) || !rebase(&s, &outer))
       return;

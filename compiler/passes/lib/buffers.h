@@ -36,10 +36,6 @@ struct buffer_uses buffer_find_uses(struct arena *a, MlirValue root);
 /* True if x comes before y in their block. */
 bool buffer_is_before(MlirOperation x, MlirOperation y);
 
-/* True if the view x in one iteration of the loop never overlaps the view y in another iteration: both are slices of
- * `root` whose offset moves with the loop's counter by at least their size. */
-bool buffer_disjoint_across(MlirOperation loop, MlirValue root, MlirValue x, MlirValue y);
-
 /* True if x and y, views of root, have no element in common, for all values of the loops' counters. */
 bool buffer_disjoint(MlirValue root, MlirValue x, MlirValue y);
 
