@@ -381,12 +381,8 @@ static void remark_tile(struct pass_run *run, const struct tiled *t) {
 }
 
 static void emit(struct script *s, const struct tiled *t) {
-  char name[64];
-  MlirStringRef full = mlirIdentifierStr(mlirOperationGetName(t->op));
-
-  snprintf(name, sizeof name, "%.*s", (int)full.length, full.data);
   s->at = mlirOperationGetLocation(t->op);
-  int h = script_match(s, name, t->op_id);
+  int h = script_match(s, mlirIdentifierStr(mlirOperationGetName(t->op)).data, t->op_id);
   if (is_matmul(t))
     each_part(s, t, h, 0, emit_m);
   else
