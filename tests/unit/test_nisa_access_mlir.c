@@ -146,8 +146,7 @@ static void spaces_and_targets_have_attributes(void **state) {
     assert_int_equal(nisa_type_bytes(t), mem_is_on_chip((enum mem_space)s) ? 32 : 4096);
   }
   assert_int_equal(
-      nisa_type_space(mlirMemRefTypeContiguousGet(mlirF32TypeGet(ir.ctx), 0, NULL, mlirAttributeGetNull())),
-      MEM_NONE);
+      nisa_type_space(mlirMemRefTypeContiguousGet(mlirF32TypeGet(ir.ctx), 0, NULL, mlirAttributeGetNull())), MEM_NONE);
   for (int k = TARGET_TRN1; k <= TARGET_TRN3; k++)
     assert_false(mlirAttributeIsNull(nisa_target_attr(ir.ctx, (enum target)k)));
 }

@@ -274,6 +274,10 @@ enum status ln_gather(struct ln_body *b, MlirOperation load);
 /* compare.c: arith.cmpi, cmpf and select. */
 enum status ln_compare(struct ln_body *b, MlirOperation op);
 enum status ln_select(struct ln_body *b, MlirOperation op);
+/* convert.c: conversions between types, and arith.bitcast. */
+bool ln_is_conversion(MlirOperation op);
+enum status ln_convert(struct ln_body *b, MlirOperation op);
+enum status ln_bitcast(struct ln_body *b, MlirOperation op);
 /* angles.c */
 enum status ln_cos(struct ln_body *b, const struct ln_view *dst, const struct ln_view *x);
 enum status ln_arctan2(struct ln_body *b, const struct ln_view *dst, struct ln_arg y, struct ln_arg x);

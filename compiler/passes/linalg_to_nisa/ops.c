@@ -3,8 +3,7 @@
  *   two operands      tensor_tensor_arith; tensor_scalar_arith if one is a scalar or has one element per partition;
  *                     tensor_tensor_power.  gpsimd if integers have to stay integers, otherwise vector
  *   function          activation; 1/x is reciprocal, -x a multiplication; angles: angles.c
- *   conversion        tensor_copy; none from narrow floats and bools, because the instruction that reads them converts
- *   bitcast           bitwise_or with 0, which takes the bits of one type and yields them as another of that width
+ *   conversion        convert.c
  *   comparison        compare.c
  *
  * GpSimd does not reach PSUM, and vector reads at most one operand there; other operands are copied to SBUF first.
@@ -381,84 +380,6 @@ static enum status apply_sign(struct ln_body *b, MlirOperation op) {
   return st ? st : ln_activate(b->w, b->par, "sign", dst, x.view);
 }
 
-/* ---- conversions ------------------------------------------------------------------------------------------------ */
-
-static bool is_conversion(MlirOperation op) {
-  static const char *const names[] = {"arith.extf",   "arith.truncf",     "arith.sitofp",      "arith.uitofp",
-                                      "arith.fptosi", "arith.fptoui",     "arith.extsi",       "arith.extui",
-                                      "arith.trunci", "arith.index_cast", "arith.index_castui"};
-  for (int k = 0; k < N(names); k++)
-    if (ir_is(op, names[k]))
-      return true;
-  return false;
-}
-
-/* True if whatever reads x reads the converted value anyway. */
-static bool is_free(MlirOperation op, MlirType from, MlirType to) {
-  if (mlirTypeEqual(from, to) || ir_is(op, "arith.extf"))
-    return true;
-  return ir_is(op, "arith.uitofp") && is_bool(from);
-}
-
-static enum status truncate_to_bool(struct ln_body *b, const struct ln_view *dst, const struct ln_view *src) {
-  struct ln_view *bit = ln_temp_like(b, src->element, ln_view_atoms(src));
-  enum status st = ln_arith(b->w, b->par, "bitwise_and", bit, ln_data(src), ln_number_arg(b, src->element, 1), false);
-  if (!st)
-    st = ln_move(b->w, dst, bit, false);
-  ln_release(b->w->ln, bit);
-  return st;
-}
-
-static enum status apply_conversion(struct ln_body *b, MlirOperation op) {
-  MlirValue r = mlirOperationGetResult(op, 0);
-  MlirType from = ln_storage(mlirValueGetType(operand(op, 0))), to = ln_storage(mlirValueGetType(r));
-  struct ln_value *x = ln_value_of(b, operand(op, 0));
-  const bool is_sink = !mlirValueIsNull(b->sink) && mlirValueEqual(r, b->sink);
-  struct ln_view *dst, *src;
-  enum status st;
-
-  if (x->kind == LN_POSITION) { /* positions become data of the new type at once */
-    struct ln_form f = x->position;
-    ln_atoms atoms = 0;
-    for (int k = 0; k < f.n; k++)
-      atoms |= (ln_atoms)1 << f.term[k].atom;
-    st = ln_target(b, r, atoms, &dst);
-    return st ? st : ln_iota(b->w, b->par, dst, &f);
-  }
-  if (!is_sink && !mlirTypeIsNull(from) && !mlirTypeIsNull(to) && is_free(op, from, to)) {
-    ln_define(b, (struct ln_value){.v = r, .kind = LN_MANY, .at = x->at});
-    return ST_OK;
-  }
-  st = ln_materialize(b, x, &src);
-  if (!st)
-    st = ln_target(b, r, ln_view_atoms(src), &dst);
-  if (st)
-    return st;
-  if (is_bool(src->element) && (ir_is(op, "arith.sitofp") || ir_is(op, "arith.extsi")))
-    return ln_arith(b->w, b->par, "multiply", dst, ln_data(src), ln_number_arg(b, dst->element, -1), false);
-  if (is_bool(dst->element) && mlirTypeIsAInteger(src->element) && !is_bool(src->element))
-    return truncate_to_bool(b, dst, src);
-  const bool is_unsigned = (ir_is(op, "arith.uitofp") || ir_is(op, "arith.fptoui") || ir_is(op, "arith.extui") ||
-                            ir_is(op, "arith.index_castui")) &&
-                           !is_bool(src->element);
-  return ln_move(b->w, dst, src, is_unsigned);
-}
-
-static enum status apply_bitcast(struct ln_body *b, MlirOperation op) {
-  struct ln_arg x;
-  struct ln_view *dst;
-  enum status st = ln_arg_of(b, operand(op, 0), &x);
-  if (!st)
-    st = ln_target(b, mlirOperationGetResult(op, 0), ln_arg_atoms(&x), &dst);
-  if (st)
-    return st;
-  const unsigned bits = (unsigned)(8 * nisa_element_bytes(dst->element));
-  MlirType t = mlirIntegerTypeGet(b->w->ln->b.ctx, bits);
-  if (8 * nisa_element_bytes(x.view->element) != bits) /* kept wider than it is, with the same value */
-    return ln_fail(b->w->ln, "the bits of this value are not in memory");
-  return ln_arith(b->w, b->par, "bitwise_or", dst, x, ln_number_arg(b, t, 0), false);
-}
-
 /* ---- all -------------------------------------------------------------------------------------------------------- */
 
 static enum status apply_binary(struct ln_body *b, MlirOperation op, const char *name, bool is_unsigned) {
@@ -501,10 +422,10 @@ enum status ln_apply(struct ln_body *b, MlirOperation op) {
     return apply_sign(b, op);
   if (ir_is(op, "arith.select"))
     return ln_select(b, op);
-  if (is_conversion(op))
-    return apply_conversion(b, op);
+  if (ln_is_conversion(op))
+    return ln_convert(b, op);
   if (ir_is(op, "arith.bitcast"))
-    return apply_bitcast(b, op);
+    return ln_bitcast(b, op);
   if (ir_is(op, "math.atan2"))
     return apply_arctan2(b, op);
   if (function_of(op) || ir_is(op, "math.atan") || ir_is(op, "arith.negf") || ir_is(op, "math.cos") ||
