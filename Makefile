@@ -40,7 +40,7 @@ COMPILER_SRC := $(call tree,$(addprefix compiler/,base hlo trace linalg ir passe
 # the walls that a process raises around itself: the server's and the workers'
 WALL_SRC := $(addprefix explorer/jail/,caps.c confine.c landlock.c seccomp.c)
 SERVER_SRC := $(call srcs,explorer $(addprefix explorer/,http api ce job pool store diff)) $(WALL_SRC)
-WORKER_SRC := $(call srcs,$(addprefix explorer/,worker jail)) explorer/pool/wire.c
+WORKER_SRC := $(call srcs,$(addprefix explorer/,worker worker/memory jail)) explorer/pool/wire.c
 UNIT_SRC := $(call srcs,tests/unit)
 PROTO_OBJ := $(BUILD)/obj/gen/hlo.pb-c.o
 COMPILER_LIB := $(BUILD)/lib/libnkxcompiler.a
@@ -120,7 +120,7 @@ $(BUILD)/gen/migrations.inc: $(wildcard explorer/store/migrate/*.sql)
 $(call objs,$(wildcard explorer/store/*.c)): | $(BUILD)/gen/migrations.inc
 $(call objs,explorer/store/db_pg.c): CFLAGS += $(PG_INC)
 
-$(call objs,$(wildcard compiler/trace/*.c compiler/package/*.c explorer/worker/*.c)): CFLAGS += $(PYTHON_INC)
+$(call objs,$(wildcard compiler/trace/*.c compiler/package/*.c explorer/worker/*.c explorer/worker/memory/*.c)): CFLAGS += $(PYTHON_INC)
 $(call objs,compiler/driver/paths.c): CFLAGS += -DNKX_VENV='"$(abspath $(VENV))"'
 $(BUILD)/obj/%.o: %.c
 	@mkdir -p $(@D)

@@ -11,6 +11,7 @@
 
 #include "base/log.h"
 #include "jail/layer.h"
+#include "worker/memory/memory.h"
 
 const char config_help[] =
     "usage: nkx serve [flags]\n"
@@ -29,6 +30,7 @@ const char config_help[] =
     "  --cgroup DIR                 a delegated control group for jobs (the one it lies in, if it can)\n"
     "  --jail-without LAYERS        as if the kernel lacked them: mount,landlock (for tests)\n"
     "  --jail-failing LAYERS        as if they failed after the start (for tests)\n"
+    "  --worker-memory LIST         on, off, or some of heap,hugetext,pack,prefault: see worker/memory/memory.h (on)\n"
     "  --confine yes|no             whether the server gives up what it does not need (yes)\n"
     "  --user NAME                  who it becomes when root starts it (the data directory's owner, nkx, or 65533)\n"
     "  --drain-timeout-ms MS        how long jobs may go on after SIGTERM (15000)\n"
@@ -67,6 +69,7 @@ enum flag_kind {
   FLAG_PROGRAM,
   FLAG_LEVEL,
   FLAG_LAYERS,
+  FLAG_MEMORY,
   FLAG_NETS
 };
 
@@ -111,6 +114,7 @@ static const struct flag flags[] = {
     {"--jail-without", FLAG_LAYERS, AT(jail_without)},
     {"--jail-failing", FLAG_LAYERS, AT(jail_failing)},
     {"--cgroup", FLAG_DIR, AT(cgroup_dir)},
+    {"--worker-memory", FLAG_MEMORY, AT(worker_memory)},
     {"--confine", FLAG_CHOICE, AT(is_confined), .choices = yes_no},
     {"--user", FLAG_TEXT, AT(user)},
     {"--drain-timeout-ms", INT(drain_timeout_ms, 0, HOUR_MS)},
@@ -191,6 +195,15 @@ static enum status check_jail(const char *name, const char *text, enum flag_kind
   return ST_OK;
 }
 
+static enum status check_memory(const char *name, const char *text, struct error *err) {
+  uint32_t bits;
+  return memory_tricks_find(text, &bits) ? ST_OK
+                                         : fail(err, ST_INPUT,
+                                                "%s: expected on, off or a list of heap, hugetext, pack"
+                                                " and prefault, got \"%.60s\"",
+                                                name, text);
+}
+
 static enum status parse_nets(const char *name, const char *text, struct address_nets *out, struct error *err) {
   struct error e;
   return address_nets_parse(text, out, &e) ? fail(err, ST_INPUT, "%s: %.160s", name, e.text) : ST_OK;
@@ -210,6 +223,8 @@ static enum status set(const struct flag *f, const char *name, const char *text,
     st = parse_number(name, text, 0, 65535, &port, err);
   else if (f->kind == FLAG_LEVEL || f->kind == FLAG_LAYERS)
     st = check_jail(name, text, f->kind, err);
+  else if (f->kind == FLAG_MEMORY)
+    st = check_memory(name, text, err);
   else if (f->kind != FLAG_TEXT)
     st = check_path(name, text, f->kind, err);
   else if (!*text)
@@ -320,6 +335,7 @@ enum status config_parse(struct arena *a, int argc, char **argv, char *const *en
       .zygote_jobs = 1000,
       .zygote_minutes = 60,
       .jail_min = jail_level_name(JAIL_C),
+      .worker_memory = "on",
       .is_confined = 1,
       .drain_timeout_ms = 15000,
       .connections_max = 10000,

@@ -19,6 +19,7 @@ struct config {
   const char *jail_min;                    /* the least level: enum jail_level by name */
   const char *jail_without, *jail_failing; /* layers; for tests */
   const char *cgroup_dir;                  /* NULL: find one */
+  const char *worker_memory;               /* memory_tricks_find of worker/memory/memory.h reads it */
   int is_confined;                         /* the server gives up what it does not need */
   const char *user;                        /* who it becomes, if it is root; NULL: jail/confine.h finds one */
   int connections_max;

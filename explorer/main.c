@@ -158,6 +158,7 @@ static int listen_and_serve(const struct config *cfg, const sigset_t *stop, int 
       .jail_min = cfg->jail_min,
       .jail_without = cfg->jail_without,
       .jail_failing = cfg->jail_failing,
+      .memory_tricks = cfg->worker_memory,
       .cgroup_dir = cfg->cgroup_dir,
       .log_format = cfg->log_format,
       .log_level = cfg->log_level,

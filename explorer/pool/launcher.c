@@ -74,6 +74,7 @@ static pid_t start_zygote(const struct launcher *l, int ctl) {
       {"--jail-without", cfg->jail_without},
       {"--jail-min", cfg->jail_min},
       {"--jail-failing", cfg->jail_failing},
+      {"--memory-tricks", cfg->memory_tricks},
       {"--cpu-s", cpu},
       {"--memory-mib", memory},
       {"--resident-mib", resident},

@@ -22,6 +22,7 @@ struct launcher_config {
   const char *jail_min;                    /* the least level of the jail; NULL: C */
   const char *jail_without, *jail_failing; /* layers to do without, for tests; NULL: none */
   const char *cgroup_dir;                  /* a delegated control group; NULL: look for one */
+  const char *memory_tricks;               /* worker/memory/memory.h; NULL: all */
   int log_format, log_level;               /* of base/log.h; the workers' lines are like ours */
 };
 

@@ -1,8 +1,9 @@
 /* One child: jail, one job, exit.
  *
- * From the moment the job is read this process belongs to its author: ctypes gives Python code the whole address
- * space.  So nothing here is relied on afterwards; the server checks every byte that comes back.
+ * Once the job is read, its author controls this process: ctypes gives Python code the whole address space.  So nothing
+ * here is trusted from then on; the server checks every byte that comes back.
  */
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/time.h>
@@ -50,8 +51,7 @@ static enum status send_frame(void *user, const char *json, size_t len) {
   return ST_OK;
 }
 
-/* The job's text, in the arena; NULL when it does not arrive whole, which is also how an idle child learns that the
- * server is gone. */
+/* The job's text, in the arena.  NULL when it does not arrive whole; an idle child also gets NULL when the server ends. */
 static char *read_job(struct arena *a, int fd, size_t *len) {
   unsigned char head[WIRE_HEADER];
   if (!read_all(fd, head, sizeof head))
@@ -88,32 +88,33 @@ static int serve(const struct jail_limits *limits, struct ir *ir, int fd) {
   }
 }
 
-/* Tells CPython, some time before RLIMIT_CPU ends the process, that its processor time is up (trace.h); again every
- * second, for code that carries on.  Waiting for a job takes no processor time. */
+/* Sends SIGPROF, which CPython handles (trace/trace.h), some time before RLIMIT_CPU ends the process; again every second,
+ * for code that carries on.  Waiting for a job takes no processor time. */
 static void limit_python(const struct jail_limits *l) {
   int ms = jail_cpu_warning_ms(l);
   const struct itimerval t = {.it_interval = {.tv_sec = 1}, .it_value = {ms / 1000, ms % 1000 * 1000}};
   setitimer(ITIMER_PROF, &t, NULL);
 }
 
-void child_is_forked(void) {
+void child_after_fork(void) {
   struct job defaults;
   job_init(&defaults);
   trace_after_fork(defaults.seed);
 }
 
-_Noreturn void child_main(const struct jail *j, int64_t began_us, const struct prefault *pages, struct ir *ir,
+_Noreturn void child_main(const struct jail *j, int64_t began_us, const struct memory_pages *pages, struct ir *ir,
                           int job_fd) {
   struct jail_report report;
 
-  limit_python(&j->limits); /* timers do not pass to a child, and the jail allows none to be set */
+  assert(job_fd >= 0 && began_us > 0);
+  limit_python(&j->limits); /* before the jail, which allows no timer; a child does not inherit its parent's */
   enum status st = jail_enter(j, &job_fd, WIRE_JOB_FD, &report);
   report.took_us = (int32_t)(clock_now_us() - began_us);
   if (write(job_fd, &report, sizeof report) != (ssize_t)sizeof report || st)
     _exit(EXIT_JOB_LOST);
-  /* what forking costs, paid while there is no job */
-  if (!prefault_take(pages, job_fd))
+  /* the costs of forking, paid while there is no job */
+  if (!memory_prefault(pages, job_fd))
     _exit(EXIT_JOB_LOST);
-  child_is_forked();
+  child_after_fork();
   _exit(serve(&j->limits, ir, job_fd));
 }

@@ -1,10 +1,13 @@
 /* nkx-worker: the zygote of the service, and the compiler's commands for the terminal.
  *
- *   nkx-worker [--python-dir DIR] [--site-dir DIR] [--cgroup DIR] [--cpu-s N] [--memory-mib N] [--resident-mib N] [--wall-ms N]
- *              [--log-format N] [--log-level N] [--server-pid PID] [--jail-min LEVEL] [--jail-without LAYERS] [--jail-failing LAYERS]
- *                                                      the zygote; needs a control socket
- *   nkx-worker compile|opt|run|neff …                  what `nkx compile …` runs
- *   nkx-worker doctor                                  which walls of the jail this machine has
+ *   nkx-worker [OPTION VALUE]…             the zygote; needs a control socket, so `nkx serve` starts it.  Options:
+ *     --python-dir DIR  --site-dir DIR       the kernels' packages; site-packages with NumPy
+ *     --cpu-s N  --memory-mib N  --resident-mib N  --wall-ms N       limits of a job (jail/limits.h)
+ *     --jail-min LEVEL  --jail-without LAYERS  --jail-failing LAYERS  --cgroup DIR    (jail/jail.h)
+ *     --memory-tricks on|off|LIST            (memory/memory.h)
+ *     --log-format N  --log-level N  --server-pid PID
+ *   nkx-worker compile|opt …               what `nkx compile …` runs
+ *   nkx-worker doctor                      which layers of the jail this machine supports
  */
 #include <stdio.h>
 #include <string.h>

@@ -1,11 +1,13 @@
-/* The zygote's loop: makes children when the server asks, hands them over once they are jailed, reaps them.
+/* The zygote's loop: makes children when the server asks, passes their descriptors to the server once they are jailed,
+ * and reaps them.
  *
- * One thread, one poll.  When the server is gone the loop ends, and with it every child (each asked the kernel to be
- * killed with its parent).
+ * One thread, one poll.  When the server is gone the loop ends and so does every child: each asked the kernel to kill it
+ * when its parent ends.
  */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -26,17 +28,16 @@
 
 enum { CHILDREN_MAX = 256, SPAWN_BURST_MAX = 64 };
 
-/* A child between clone3 and the end of its set-up has gate >= 0; then the server owns its socket and pidfd. */
 struct kid {
   pid_t pid;
   uint32_t id;
-  int gate, pidfd;
+  int gate, pidfd; /* its socket and pidfd while it enters its jail; then -1: the server has them */
 };
 
 struct zygote {
   struct jail jail;
   struct ir ir;
-  struct prefault *pages;
+  const struct memory_pages *pages;
   struct kid kids[CHILDREN_MAX];
   int n_kids, to_spawn;
   uint32_t next_id;
@@ -55,6 +56,7 @@ static enum status report_failure(const char *text, enum ctl_fault fault) {
 static enum status spawn(struct zygote *z, struct error *err) {
   struct jail_child c;
 
+  assert(z->n_kids < CHILDREN_MAX && worker_has_one_thread());
   PyOS_BeforeFork();
   uint32_t id = ++z->next_id;
   int64_t began_us = clock_now_us();
@@ -73,7 +75,7 @@ static enum status spawn(struct zygote *z, struct error *err) {
   return ST_OK;
 }
 
-/* One child per turn of the loop, so that exits and hand-overs are not held up by a burst. */
+/* One child per turn of the loop, so that many requested children do not delay exits and hand-overs. */
 static enum status spawn_one(struct zygote *z) {
   struct error err;
   if (z->n_kids == CHILDREN_MAX) {
@@ -88,12 +90,13 @@ static enum status spawn_one(struct zygote *z) {
   return report_failure(err.text, FAULT_LAYER);
 }
 
-/* The child has said how its jail went: hand it over, or say what failed. */
+/* The child has reported on its jail: gives it to the server, or tells the server what failed. */
 static enum status hand_over(struct kid *k) {
   struct jail_report r;
   struct ctl_msg m = {.kind = CTL_CHILD, .id = k->id, .value = (int32_t)k->pid};
   enum status st;
 
+  assert(k->gate >= 0 && k->pidfd >= 0);
   ssize_t n = recv(k->gate, &r, sizeof r, MSG_DONTWAIT);
   if (n < 0 && errno == EAGAIN)
     return ST_OK;
@@ -121,6 +124,7 @@ static enum status hand_over(struct kid *k) {
  */
 
 static void forget(struct zygote *z, int i) {
+  assert(i >= 0 && i < z->n_kids);
   if (z->kids[i].gate >= 0) {
     close(z->kids[i].gate);
     close(z->kids[i].pidfd);
@@ -159,10 +163,10 @@ static enum status reap(struct zygote *z) {
 static void signal_kid(const struct zygote *z, uint32_t id, int sig) {
   for (int i = 0; i < z->n_kids; i++)
     if (z->kids[i].id == id && (sig == SIGKILL || sig == SIGPROF))
-      kill(z->kids[i].pid, sig); /* ours until it is reaped, so the pid is its own */
+      kill(z->kids[i].pid, sig); /* not reaped yet, so no other process has this pid */
 }
 
-/* Only ever up: nothing a child does depends on it. */
+/* Nothing depends on it, so a failure is only logged. */
 static void slow_kid(const struct zygote *z, uint32_t id, int nice) {
   for (int i = 0; i < z->n_kids; i++)
     if (z->kids[i].id == id && setpriority(PRIO_PROCESS, (id_t)z->kids[i].pid, nice))
@@ -209,13 +213,18 @@ static enum status turn(struct zygote *z) {
   return st;
 }
 
+/* Compiles a kernel in a process that was just forked, for memory_prepare. */
+static bool run_as_child(void *ir, enum memory_kernel which) {
+  struct error err;
+  child_after_fork();
+  return !worker_compile_kernel(ir, which, false, &err);
+}
+
 static enum status start(struct zygote *z, const struct worker_config *cfg, struct error *err) {
   sigset_t chld;
   enum status st = worker_warm_up(cfg, &z->ir, err);
   if (!st)
-    heap_set_aside();
-  if (!st)
-    st = prefault_learn(&z->ir, &z->pages, err);
+    st = memory_prepare(cfg->memory_tricks, run_as_child, &z->ir, &z->pages, err);
   if (!st)
     st = worker_jail(cfg, &z->jail, err);
   if (st)
@@ -223,7 +232,7 @@ static enum status start(struct zygote *z, const struct worker_config *cfg, stru
   sigemptyset(&chld);
   sigaddset(&chld, SIGCHLD);
   sigprocmask(SIG_BLOCK, &chld, NULL);
-  signal(SIGINT, SIG_IGN); /* a terminal's Ctrl-C goes to the whole group; the server decides when we end */
+  signal(SIGINT, SIG_IGN); /* a terminal sends Ctrl-C to the whole group; the server decides when the zygote ends */
   signal(SIGPIPE, SIG_IGN);
   z->signals = signalfd(-1, &chld, SFD_NONBLOCK | SFD_CLOEXEC);
   return z->signals < 0 ? fail(err, ST_IO, "signalfd: %m") : ST_OK;
@@ -256,7 +265,7 @@ int zygote_main(const struct worker_config *cfg) {
     st = turn(z);
   for (int i = 0; i < z->n_kids; i++)
     kill(z->kids[i].pid, SIGKILL);
-  while (wait(NULL) > 0) /* so that none is left to somebody else */
+  while (wait(NULL) > 0) /* leaves no child for another process to reap */
     ;
   cgroup_close(&z->jail.cgroup);
   _exit(0);

@@ -1,0 +1,38 @@
+/* The order of the tricks: see memory.h.
+ *
+ * heap comes first, because the probes allocate as children do.  hugetext and pack use the pages of a kernel that uses
+ * everything, prefault those of the least kernel; it comes last, because the addresses that are worth a fault depend on
+ * what is in huge pages by then.
+ */
+#include "worker/memory/memory.h"
+
+#include <assert.h>
+
+#include "worker/memory/pages.h"
+
+static bool is_on(uint32_t tricks, enum memory_trick t) {
+  return tricks >> t & 1;
+}
+
+enum status memory_prepare(uint32_t tricks, memory_run run, void *user, const struct memory_pages **out,
+                           struct error *err) {
+  static struct memory_pages shared, least;
+  static bool is_prepared;
+  enum status st = ST_OK;
+
+  assert(!is_prepared && tricks <= MEMORY_ALL);
+  is_prepared = true;
+  if (is_on(tricks, MEMORY_HEAP))
+    heap_set_aside();
+  if (is_on(tricks, MEMORY_HUGETEXT) || is_on(tricks, MEMORY_PACK))
+    st = pages_learn(run, user, MEMORY_ANY_KERNEL, &shared, err);
+  if (!st && is_on(tricks, MEMORY_HUGETEXT))
+    hugetext_move(&shared);
+  if (!st && is_on(tricks, MEMORY_PACK))
+    pack_shared(&shared);
+  if (!st && is_on(tricks, MEMORY_PREFAULT))
+    st = pages_learn(run, user, MEMORY_LEAST_KERNEL, &least, err);
+  if (!st)
+    *out = &least;
+  return st;
+}
