@@ -1,4 +1,4 @@
-/* Capabilities: none held, none to be gained. */
+/* Capabilities: none is held and none can be gained. */
 #include "jail/wall.h"
 
 #include <errno.h>

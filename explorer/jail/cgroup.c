@@ -1,5 +1,7 @@
+/* cgroup: see cgroup.h.  Files of a control group are read and written as text. */
 #include "jail/cgroup.h"
 
+#include <assert.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -11,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* The leaf for the server and its zygotes: a group with controllers switched on has processes in its leaves only. */
+/* The leaf for the server and its zygotes: a group whose controllers are enabled may have processes in its leaves only. */
 static const char own_leaf[] = "nkx-server";
 static const char prefix[] = "nkx-jobs-";
 
@@ -45,21 +47,22 @@ static bool lists(const char *list, const char *word) {
   return false;
 }
 
-/* ---- the place ----------------------------------------------------------------------------------------------------- */
+/* ---- the directory ------------------------------------------------------------------------------------------------- */
 
-/* Where version 2 is mounted; false if it is not. */
+/* Finds the mount point of version 2; false if it is not mounted. */
 static bool find_mount(char path[PATH_MAX]) {
   FILE *f = fopen("/proc/self/mountinfo", "re");
   char line[2 * PATH_MAX];
   bool found = false;
-  while (f && !found && fgets(line, sizeof line, f)) /* … root mount-point options - type …; a path's blanks are \040 */
+  while (f && !found &&
+         fgets(line, sizeof line, f)) /* … root mount-point options - type …; a blank in a path is \040 */
     found = strstr(line, " - cgroup2 ") && sscanf(line, "%*s %*s %*s %*s %4095s", path) == 1;
   if (f)
     fclose(f);
   return found;
 }
 
-/* The group of this process; when it lies in our own leaf, the one above. */
+/* Finds the group of this process; if that is our own leaf, its parent. */
 static bool find_own(char path[PATH_MAX]) {
   char mount[PATH_MAX], line[PATH_MAX];
   FILE *f = find_mount(mount) ? fopen("/proc/self/cgroup", "re") : NULL;
@@ -78,7 +81,7 @@ static bool find_own(char path[PATH_MAX]) {
   return found;
 }
 
-/* Opens the place and notes its controllers; -1 with t->why set. */
+/* Opens the directory and notes its controllers; -1 with t->why set. */
 static int look(const char *dir, struct cgroup_tree *t) {
   char own[PATH_MAX], text[TEXT_MAX];
   *t = (struct cgroup_tree){.fd = -1, .home = -1};
@@ -111,10 +114,10 @@ void cgroup_look(const char *dir, struct cgroup_tree *t) {
 /* ---- opening ------------------------------------------------------------------------------------------------------- */
 
 static void kill_group(int dir) {
-  write_text(dir, "cgroup.kill", "1"); /* since Linux 5.14; what is in the group is also in a pid namespace */
+  write_text(dir, "cgroup.kill", "1"); /* Linux 5.14; on older kernels the end of the pid namespace kills them */
 }
 
-/* rmdir fails for a moment while the last process is being torn down. */
+/* rmdir fails with EBUSY while the kernel still removes the last process. */
 static bool remove_group(int dir, const char *name) {
   for (int i = 0; i < REMOVE_TRIES; i++) {
     if (!unlinkat(dir, name, AT_REMOVEDIR) || errno == ENOENT)
@@ -126,7 +129,7 @@ static bool remove_group(int dir, const char *name) {
   return false;
 }
 
-/* A jobs' directory and the groups in it. */
+/* Removes a jobs' directory and the groups in it. */
 static void remove_tree(int home, const char *name) {
   int fd = openat(home, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   DIR *d = fd < 0 ? NULL : fdopendir(fd);
@@ -143,7 +146,7 @@ static void remove_tree(int home, const char *name) {
   remove_group(home, name);
 }
 
-/* What zygotes left that were killed: the directory's name ends in the pid of its maker. */
+/* Removes the directories of zygotes that were killed: the name ends in the pid of the zygote that made it. */
 static void remove_stale(int home) {
   int fd = openat(home, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   DIR *d = fd < 0 ? NULL : fdopendir(fd);
@@ -155,7 +158,8 @@ static void remove_stale(int home) {
     closedir(d);
 }
 
-/* Moves the server, its launcher and us, their zygote, into the leaf, so that the group above may hand controllers on. */
+/* Moves the server, the launcher and this zygote into the leaf, so that the parent group can enable controllers for its
+ * children. */
 static bool clear_out(int home, pid_t server) {
   char text[32];
   if (mkdirat(home, own_leaf, 0755) && errno != EEXIST)
@@ -172,7 +176,8 @@ static bool clear_out(int home, pid_t server) {
   return ok;
 }
 
-static bool hand_on(const struct cgroup_tree *t, int dir) {
+/* Enables the controllers for the groups in dir. */
+static bool enable_controllers(const struct cgroup_tree *t, int dir) {
   char text[64];
   snprintf(text, sizeof text, "%s%s%s", t->has_memory ? "+memory " : "", t->has_pids ? "+pids " : "",
            t->has_cpu ? "+cpu " : "");
@@ -184,10 +189,10 @@ static bool open_jobs(struct cgroup_tree *t, bool is_own, pid_t server) {
     return false;
   remove_stale(t->home);
   snprintf(t->name, sizeof t->name, "%s%d", prefix, (int)getpid());
-  if (!hand_on(t, t->home) || mkdirat(t->home, t->name, 0755))
+  if (!enable_controllers(t, t->home) || mkdirat(t->home, t->name, 0755))
     return false;
   t->fd = openat(t->home, t->name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  return t->fd >= 0 && hand_on(t, t->fd);
+  return t->fd >= 0 && enable_controllers(t, t->fd);
 }
 
 void cgroup_open(const char *dir, pid_t server, const struct jail_limits *limits, struct cgroup_tree *t) {
@@ -196,7 +201,7 @@ void cgroup_open(const char *dir, pid_t server, const struct jail_limits *limits
     return;
   t->home = home;
   t->resident_mib = limits->resident_mib;
-  if (!dir && t->why[0]) { /* half of it is not worth moving processes for */
+  if (!dir && t->why[0]) { /* without all controllers it is not worth moving processes */
     close(home);
     t->home = -1;
     return;
@@ -206,7 +211,7 @@ void cgroup_open(const char *dir, pid_t server, const struct jail_limits *limits
     return;
   }
   snprintf(t->why, sizeof t->why, "the control group cannot be used: %s", strerror(errno));
-  t->is_open = true; /* for a moment: remove what was made */
+  t->is_open = true; /* so that cgroup_close removes what was made */
   cgroup_close(t);
 }
 
@@ -231,6 +236,7 @@ static const char *group_name(uint32_t id, char name[24]) {
 
 enum status cgroup_make(const struct cgroup_tree *t, uint32_t id, int *fd, struct error *err) {
   char name[24], most[24];
+  assert(t->is_open && t->resident_mib > 0);
   if (mkdirat(t->fd, group_name(id, name), 0755))
     return fail(err, ST_DENIED, "control group: %m");
   int dir = openat(t->fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -247,7 +253,7 @@ enum status cgroup_make(const struct cgroup_tree *t, uint32_t id, int *fd, struc
   bool ok = dir >= 0;
   for (size_t i = 0; i < sizeof limits / sizeof *limits && ok; i++)
     ok = !limits[i].is_there || write_text(dir, limits[i].file, limits[i].value);
-  if (ok && t->has_memory && !faccessat(dir, "memory.swap.max", F_OK, 0)) /* not there without swap accounting */
+  if (ok && t->has_memory && !faccessat(dir, "memory.swap.max", F_OK, 0)) /* absent without swap accounting */
     ok = write_text(dir, "memory.swap.max", "0");
   if (ok) {
     *fd = dir;
@@ -263,6 +269,7 @@ enum status cgroup_make(const struct cgroup_tree *t, uint32_t id, int *fd, struc
 bool cgroup_remove(const struct cgroup_tree *t, uint32_t id) {
   char name[24], text[TEXT_MAX];
   bool was_oom = false;
+  assert(t->is_open);
   int dir = openat(t->fd, group_name(id, name), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (dir < 0)
     return false;

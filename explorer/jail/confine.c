@@ -1,5 +1,11 @@
+/* confine: see confine.h.
+ *
+ * The user changes first, because that needs root; then capabilities and new privileges go, and Landlock and the filter
+ * come last, because they forbid the calls that the earlier steps need.
+ */
 #include "jail/confine.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
@@ -16,11 +22,12 @@
 
 #define BIT(layer) (1u << (layer))
 
-struct who {
+struct user_ids {
   uid_t uid;
   gid_t gid;
 };
 
+/* Keeps the first reason why a layer is missing. */
 static void note(struct confinement *c, const char *what, const char *detail) {
   if (!c->why[0])
     snprintf(c->why, sizeof c->why, "%.40s: %.140s", what, detail);
@@ -36,21 +43,21 @@ static bool is_number(const char *text) {
   return n > 0 && n < 10 && !text[n];
 }
 
-static enum status find_user(const struct confine_plan *plan, struct who *out, struct error *err) {
+static enum status find_user(const struct confine_plan *plan, struct user_ids *out, struct error *err) {
   const char *name = plan->user ? plan->user : "nkx";
   struct stat s;
   if (plan->user && is_number(plan->user)) {
-    *out = (struct who){(uid_t)atoi(plan->user), (gid_t)atoi(plan->user)};
+    *out = (struct user_ids){(uid_t)atoi(plan->user), (gid_t)atoi(plan->user)};
     return out->uid ? ST_OK : fail(err, ST_INPUT, "--user: 0 is root");
   }
   if (!plan->user && plan->n_own && !stat(plan->own[0], &s) && s.st_uid) {
-    *out = (struct who){s.st_uid, s.st_gid};
+    *out = (struct user_ids){s.st_uid, s.st_gid};
     return ST_OK;
   }
   const struct passwd *pw = getpwnam(name);
   if (plan->user && (!pw || !pw->pw_uid))
     return fail(err, ST_INPUT, "--user: %.60s is no user but root", name);
-  *out = pw && pw->pw_uid ? (struct who){pw->pw_uid, pw->pw_gid} : (struct who){CONFINE_UID, CONFINE_UID};
+  *out = pw && pw->pw_uid ? (struct user_ids){pw->pw_uid, pw->pw_gid} : (struct user_ids){CONFINE_UID, CONFINE_UID};
   return ST_OK;
 }
 
@@ -58,11 +65,11 @@ static bool is_of_family(const char *name, const char *family) {
   return family && *family && !strncmp(name, family, strlen(family));
 }
 
-/* False if somebody else's files lie there: then the directory is not ours to give away. */
+/* False if the directory holds other files than the server's: then it must keep its owner. */
 static bool holds_family_only(int dir, const char *family) {
   int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   DIR *d = fd < 0 ? NULL : fdopendir(fd);
-  bool ok = d;
+  bool ok = d != NULL;
   for (const struct dirent *e; ok && (e = readdir(d));)
     ok = !strcmp(e->d_name, ".") || !strcmp(e->d_name, "..") || is_of_family(e->d_name, family);
   if (d)
@@ -70,9 +77,9 @@ static bool holds_family_only(int dir, const char *family) {
   return ok;
 }
 
-/* The files of the family that belong to one get another owner.  The server may have planted links there: none is
- * followed, and a file with a second name stays as it is. */
-static void hand_over_files(int dir, const char *family, uid_t from, const struct who *to) {
+/* Gives the family's files that belong to `from` to another user.  An attacker in the server may have planted links there:
+ * no symbolic link is followed, and a file with a second hard link keeps its owner. */
+static void hand_over_files(int dir, const char *family, uid_t from, const struct user_ids *to) {
   int at = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   DIR *d = at < 0 ? NULL : fdopendir(at);
   struct stat s;
@@ -81,7 +88,7 @@ static void hand_over_files(int dir, const char *family, uid_t from, const struc
       continue;
     int fd = openat(dir, e->d_name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (fd >= 0 && !fstat(fd, &s) && S_ISREG(s.st_mode) && s.st_nlink == 1 && s.st_uid == from)
-      (void)!fchown(fd, to->uid, to->gid); /* if not, the look at what is within reach finds it */
+      (void)!fchown(fd, to->uid, to->gid); /* if it fails, `unreachable` reports it later */
     if (fd >= 0)
       close(fd);
   }
@@ -89,8 +96,9 @@ static void hand_over_files(int dir, const char *family, uid_t from, const struc
     closedir(d);
 }
 
-/* A directory that is one's alone and has nothing but the server's files becomes another's, with them. */
-static void hand_over(const char *path, const char *family, uid_t from, const struct who *to) {
+/* Gives a directory and the family's files in it from one user to another.  Only a directory that belongs to `from`, that
+ * nobody else may write to, and that holds nothing else changes its owner. */
+static void hand_over(const char *path, const char *family, uid_t from, const struct user_ids *to) {
   struct stat s;
   int dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (dir < 0)
@@ -103,13 +111,14 @@ static void hand_over(const char *path, const char *family, uid_t from, const st
   close(dir);
 }
 
-/* A directory can be looked up if all those above it may be entered; its own rights do not count yet. */
+/* Whether this user may search all parent directories; the rights of the path itself do not matter. */
 static bool can_look_up(const char *path) {
   struct stat s;
   return !stat(path, &s) || errno != EACCES;
 }
 
-/* Can this user get there, and work there?  NULL, or the first path that it cannot. */
+/* The first path of the plan that this user cannot use, or NULL.  Before the hand-over, the rights of own[] themselves do
+ * not matter. */
 static const char *unreachable(const struct confine_plan *plan, bool is_before_hand_over) {
   for (int i = 0; i < plan->n_read; i++)
     if (plan->read[i] && faccessat(AT_FDCWD, plan->read[i], R_OK, AT_EACCESS) && errno == EACCES)
@@ -124,20 +133,21 @@ static const char *unreachable(const struct confine_plan *plan, bool is_before_h
   return NULL;
 }
 
-/* The answer as the other user; root again afterwards, or ST_BUG. */
-static enum status ask_as(const struct who *who, const struct confine_plan *plan, bool is_before_hand_over,
+/* Calls `unreachable` as the other user.  ST_BUG if the process cannot become root again. */
+static enum status ask_as(const struct user_ids *user, const struct confine_plan *plan, bool is_before_hand_over,
                           const char **out, struct error *err) {
-  if (setegid(who->gid) || seteuid(who->uid))
-    *out = "another user";
+  if (setegid(user->gid) || seteuid(user->uid))
+    *out = "another user's identity";
   else
     *out = unreachable(plan, is_before_hand_over);
-  return seteuid(0) || setegid(0) ? fail(err, ST_BUG, "root does not come back: %m") : ST_OK;
+  return seteuid(0) || setegid(0) ? fail(err, ST_BUG, "cannot become root again: %m") : ST_OK;
 }
 
-/* Root becomes the user, if that one can do the work: a checkout below /root, say, is out of everybody else's reach. */
+/* Changes from root to the user, if that user can reach all paths of the plan; a checkout below /root, for example, is out
+ * of reach for everybody else. */
 static enum status change_user(const struct confine_plan *plan, struct confinement *c, struct error *err) {
-  const struct who root = {0, 0};
-  struct who to = {0, 0};
+  const struct user_ids root = {0, 0};
+  struct user_ids to = {0, 0};
   const char *what = NULL;
   char text[160];
   int death_signal = 0;
@@ -153,30 +163,31 @@ static enum status change_user(const struct confine_plan *plan, struct confineme
     st = ask_as(&to, plan, false, &what, err);
   if (st)
     return st;
-  if (what) { /* root without its powers does the work; what is another's it could not even read */
-    snprintf(text, sizeof text, "%u has no way to %.120s", to.uid, what);
+  if (what) { /* stay root, but without capabilities, which could not read another user's files: take them back */
+    snprintf(text, sizeof text, "user %u cannot reach %.120s", to.uid, what);
     note(c, "user", text);
     for (int i = 0; i < plan->n_own; i++)
       if (plan->own[i])
         hand_over(plan->own[i], plan->family, to.uid, &root);
     return ST_OK;
   }
-  prctl(PR_GET_PDEATHSIG, &death_signal); /* changing ids clears it */
+  prctl(PR_GET_PDEATHSIG, &death_signal); /* a change of ids clears it */
   if (setresgid(to.gid, to.gid, to.gid) || setresuid(to.uid, to.uid, to.uid))
-    return fail(err, ST_BUG, "another user: %m");
+    return fail(err, ST_BUG, "cannot become another user: %m");
   prctl(PR_SET_PDEATHSIG, death_signal);
-  prctl(PR_SET_DUMPABLE, 1); /* or /proc/self would be root's */
+  prctl(PR_SET_DUMPABLE, 1); /* otherwise /proc/self would belong to root */
   return ST_OK;
 }
 
-/* ---- the walls -----------------------------------------------------------------------------------------------------
+/* ---- the layers ----------------------------------------------------------------------------------------------------
  */
 
-static int raise_landlock(const struct confine_plan *plan) {
+static int enter_landlock(const struct confine_plan *plan) {
   struct wall_path paths[2 * CONFINE_PATHS_MAX];
   const struct wall_extent extent = {
       .no_bind = true, .no_connect = !plan->may_connect, .no_abstract = !plan->may_connect, .no_signal = true};
   int n = 0, abi = wall_landlock_abi();
+  assert(plan->n_own <= CONFINE_PATHS_MAX && plan->n_read <= CONFINE_PATHS_MAX);
   for (int i = 0; i < plan->n_own; i++)
     if (plan->own[i] && !access(plan->own[i], F_OK))
       paths[n++] = (struct wall_path){plan->own[i], WALL_OWN};
@@ -186,23 +197,25 @@ static int raise_landlock(const struct confine_plan *plan) {
   return abi ? wall_landlock(abi, paths, n, &extent) : ENOSYS;
 }
 
-static void stands(struct confinement *c, enum confine_layer layer, int error) {
+/* Notes whether a step succeeded; error: 0 or errno. */
+static void set_layer(struct confinement *c, enum confine_layer layer, int error) {
+  assert((unsigned)layer < CONFINE_COUNT);
   if (error)
     note(c, confine_layer_name(layer), strerror(error));
   else
     c->layers |= BIT(layer);
 }
 
-enum status confine(const struct confine_plan *wish, struct confinement *out, struct error *err) {
-  struct confine_plan there = *wish, *plan = &there;
+enum status confine(const struct confine_plan *wanted, struct confinement *out, struct error *err) {
+  struct confine_plan present = *wanted, *plan = &present;
   struct confinement c = {0};
   struct sock_fprog filter = {0};
   bool was_root = !geteuid();
-  for (int i = 0; i < plan->n_read; i++) /* what is not there is not missed */
+  for (int i = 0; i < plan->n_read; i++) /* a path that does not exist is not needed */
     if (plan->read[i] && access(plan->read[i], F_OK))
       plan->read[i] = NULL;
   enum status st = wall_filter_build(WALL_SERVER, &filter, err);
-  int bound = was_root ? wall_caps_bound() : 0; /* while it can be */
+  int bound = was_root ? wall_caps_bound() : 0; /* needs root */
   if (!st && was_root)
     st = change_user(plan, &c, err);
   if (st) {
@@ -212,10 +225,10 @@ enum status confine(const struct confine_plan *wish, struct confinement *out, st
   c.uid = geteuid();
   if (c.uid)
     c.layers |= BIT(CONFINE_USER);
-  stands(&c, CONFINE_CAPS, bound ? bound : wall_caps_drop());
-  stands(&c, CONFINE_NO_NEW_PRIVS, prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ? errno : 0);
-  stands(&c, CONFINE_LANDLOCK, raise_landlock(plan));
-  stands(&c, CONFINE_SECCOMP, wall_filter_install(&filter));
+  set_layer(&c, CONFINE_CAPS, bound ? bound : wall_caps_drop());
+  set_layer(&c, CONFINE_NO_NEW_PRIVS, prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ? errno : 0);
+  set_layer(&c, CONFINE_LANDLOCK, enter_landlock(plan));
+  set_layer(&c, CONFINE_SECCOMP, wall_filter_install(&filter));
   free(filter.filter);
   *out = c;
   return ST_OK;
@@ -235,7 +248,7 @@ enum status confine_probe(struct confinement *out, struct error *err) {
   }
   close(ends[1]);
   if (pid < 0 || read(ends[0], out, sizeof *out) != (ssize_t)sizeof *out)
-    st = fail(err, ST_DENIED, "the server's own walls cannot be raised");
+    st = fail(err, ST_DENIED, "the server cannot be confined");
   close(ends[0]);
   if (pid > 0)
     waitpid(pid, NULL, 0);

@@ -1,8 +1,9 @@
-/* confine: the server gives up what it does not need, before its first thread and its first client.
+/* confine: the server drops the privileges that it does not need, before its first thread and its first client.
  *
- * It runs no user code, but it reads what everybody sends.  So: another user than root, no capabilities, no new
- * privileges, Landlock on its own few paths, and a list of system calls without processes and programs.  What a machine
- * does not offer is left out and told; what has to stay root (the launcher, pool/launcher.h) is another process.
+ * It runs no user code, but it reads input from everybody.  So it runs as another user than root, without capabilities,
+ * with no_new_privs, with Landlock access to a few paths, and with a filter that allows no system call that makes
+ * processes or runs programs.  A layer that the machine does not support is left out and reported.  What must stay root
+ * (the launcher, pool/launcher.h) is another process.
  */
 #ifndef JAIL_CONFINE_H
 #define JAIL_CONFINE_H
@@ -30,19 +31,20 @@ enum confine_layer {
 
 enum {
   CONFINE_PATHS_MAX = 16,
-  CONFINE_UID = 65533, /* where there is no user for it; not 65534, which workers are (jail.h) */
+  CONFINE_UID = 65533, /* where no user is given or found; not 65534, which the workers use (jail.h) */
 };
 
 struct confine_plan {
-  const char *user; /* a name or a number; NULL: the one that owns `own[0]`, "nkx", or CONFINE_UID */
+  const char *user; /* a name or a number; NULL: the owner of own[0], else "nkx", else CONFINE_UID */
   int n_read, n_own;
-  const char *read[CONFINE_PATHS_MAX], *own[CONFINE_PATHS_MAX]; /* NULL or absent ones do not count */
-  const char *family; /* files in own[] that start with this are the server's: root hands them over */
-  bool may_connect;   /* to a database elsewhere */
+  /* paths that the server reads, and directories that it also writes; NULL and absent ones are skipped */
+  const char *read[CONFINE_PATHS_MAX], *own[CONFINE_PATHS_MAX];
+  const char *family; /* the prefix of the server's files in own[]; root gives these to the new user */
+  bool may_connect;   /* to a database on another machine */
 };
 
 struct confinement {
-  uint32_t layers; /* a bit for each that stands */
+  uint32_t layers; /* a bit for each active one */
   uid_t uid;
   char why[200]; /* what is missing, if anything */
 };
@@ -56,9 +58,10 @@ static inline const char *confine_layer_name(enum confine_layer l) {
   return (unsigned)l < CONFINE_COUNT ? names[l] : "?";
 }
 
-/* For this process and for good.  ST_INPUT when there is no such user; a layer that cannot be had is no error. */
+/* Confines this process for the rest of its life.  ST_INPUT when plan->user does not exist or is root; a layer that is
+ * not supported is no error. */
 MUST_USE enum status confine(const struct confine_plan *plan, struct confinement *out, struct error *err);
-/* What a server would reach here, found out in a child. */
+/* Confines a child process, to find out which layers a server would have on this machine. */
 MUST_USE enum status confine_probe(struct confinement *out, struct error *err);
 
 #endif

@@ -1,4 +1,4 @@
-/* doctor: what this machine offers for the jail, found out by building one. */
+/* doctor: prints which layers of the jail this machine supports, found out by building a jail. */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -40,7 +40,7 @@ static void print_layers(const struct jail *j, const struct jail_report *r) {
   printf("landlock ABI       %d\n", j->landlock_abi);
 }
 
-/* What stands between this machine and the next levels. */
+/* Prints what to change on this machine for a higher level. */
 static void print_way_up(const struct jail *j) {
   if (j->level < JAIL_B) {
     printf("For level B: %s.\n", j->why);
@@ -63,7 +63,7 @@ static void print_way_up(const struct jail *j) {
 static void print_server(void) {
   struct confinement c;
   struct error err;
-  puts("\nThe server, which runs no kernels, gives up:");
+  puts("\nThe server, which runs no kernels, drops or restricts:");
   if (confine_probe(&c, &err)) {
     printf("  %s\n", err.text);
     return;
@@ -84,7 +84,7 @@ int jail_doctor(void) {
   if (!st)
     st = jail_add_path(&j, "/dev/null", true, &err);
   if (!st)
-    st = jail_prepare(&j, "/dev/null", &err); /* no control group: nobody is moved for a question */
+    st = jail_prepare(&j, "/dev/null", &err); /* no control group: a question must not move processes */
   if (!st)
     st = jail_probe(&j, &r, &err);
   if (st) {

@@ -1,12 +1,14 @@
 /* The order of the layers.
  *
- * With namespaces: outer identity first (open the trees to show, before they are covered), then the inner identity (what is made from
- * here on belongs to "nobody"), then what needs capabilities in the new namespaces (mounts, host name), then limits
- * and capabilities away, and the system call filter last, because everything above needs calls it forbids.  Without
- * namespaces the ids come after Landlock, because giving them up is what takes away the right to look.
+ * With namespaces: the child first opens, as the outer user, the trees that the jail shows, before a mount covers them.
+ * Then it takes the inner ids, so that everything it makes belongs to "nobody".  Then come the steps that need
+ * capabilities in the new namespaces (mounts, host name), then the limits, then it drops its capabilities.  The system
+ * call filter comes last, because all other steps need calls that it forbids.  Without namespaces the ids change after
+ * Landlock, because Landlock's rules open paths that "nobody" may not reach.
  */
 #include "jail/jail.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
@@ -26,6 +28,7 @@ enum status jail_add_path(struct jail *j, const char *path, bool is_device, stru
   struct stat s;
   if (stat(path, &s))
     return ST_OK;
+  assert(path[0] == '/');
   if (j->n_paths == JAIL_PATHS_MAX)
     return fail(err, ST_BUG, "more than %d paths in the jail", JAIL_PATHS_MAX);
   j->paths[j->n_paths++] = (struct wall_path){path, is_device ? WALL_DEVICE : WALL_READ};
@@ -33,15 +36,15 @@ enum status jail_add_path(struct jail *j, const char *path, bool is_device, stru
 }
 
 static int enter_ids(void) {
-  if (setgroups(0, NULL) && errno != EPERM) /* EPERM: not root, and setgroups is denied for good */
+  if (setgroups(0, NULL) && errno != EPERM) /* EPERM: not root; ns.c has denied setgroups */
     return errno;
   if (setresgid(JAIL_ID, JAIL_ID, JAIL_ID) || setresuid(JAIL_ID, JAIL_ID, JAIL_ID))
     return errno;
-  /* changing ids cleared it; a parent that died before this line has closed the job socket, which the child reads */
+  /* a change of ids clears it; if the parent ended before this line, reading the job socket fails */
   return prctl(PR_SET_PDEATHSIG, SIGKILL) ? errno : 0;
 }
 
-/* No user namespace inside this one, where the kernel lets us say so; /proc is still the host's here. */
+/* Forbids user namespaces inside this one, if the kernel allows that; /proc is still the host's here. */
 static bool forbid_nested(void) {
   int fd = open("/proc/sys/user/max_user_namespaces", O_WRONLY | O_CLOEXEC);
   bool ok = fd >= 0 && write(fd, "0", 1) == 1;
@@ -50,8 +53,9 @@ static bool forbid_nested(void) {
   return ok;
 }
 
-/* Stdio becomes /dev/null, keep_fd the job socket, and nothing else stays open. */
+/* Puts /dev/null on stdio and the job socket on keep_fd, and closes everything else. */
 static int keep_only(int *job_fd, int keep_fd) {
+  assert(*job_fd >= 0 && keep_fd >= 3);
   int null = open("/dev/null", O_RDWR | O_CLOEXEC);
   if (null < 0)
     return errno;
@@ -66,8 +70,8 @@ static int keep_only(int *job_fd, int keep_fd) {
   return close_range((unsigned)keep_fd + 1, ~0u, 0) ? errno : 0;
 }
 
-/* A child inherits the zygote's blocked signals and handlers; it starts like any program, but for the signal that says
- * that its time is up, which CPython handles (trace/trace.h). */
+/* A child inherits the zygote's blocked signals and handlers.  It gets the defaults of a new program, except for SIGPROF,
+ * the warning about processor time, which CPython handles (trace/trace.h). */
 static void reset_signals(void) {
   sigset_t none;
   for (int s = 1; s < NSIG; s++)
@@ -78,8 +82,9 @@ static void reset_signals(void) {
   sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-/* Notes how one step went.  False if the jail cannot go on without it; where no level is asked for, everything can. */
-static bool stands(const struct jail *j, struct jail_report *r, enum jail_layer layer, int error) {
+/* Notes whether a step succeeded; error: 0 or errno.  False if the level requires the layer. */
+static bool set_layer(const struct jail *j, struct jail_report *r, enum jail_layer layer, int error) {
+  assert((unsigned)layer < LAYER_COUNT && error >= 0);
   uint32_t off = j->missing | (j->is_probing ? 0 : j->failing);
   if (!error && off >> layer & 1)
     error = ENOSYS;
@@ -92,36 +97,37 @@ static bool stands(const struct jail *j, struct jail_report *r, enum jail_layer 
   return !(jail_layers_needed(j->level) >> layer & 1);
 }
 
-static int raise_landlock(const struct jail *j) {
+static int enter_landlock(const struct jail *j) {
   static const struct wall_extent nothing = {
       .no_bind = true, .no_connect = true, .no_abstract = true, .no_signal = true};
   return j->landlock_abi ? wall_landlock(j->landlock_abi, j->paths, j->n_paths, &nothing) : ENOSYS;
 }
 
-/* With namespaces: a file system of our own, nobody's ids in it, no capabilities. */
-static bool raise_inside(const struct jail *j, int *job_fd, int keep_fd, struct jail_report *r) {
+/* With namespaces: a file system of its own, the ids of "nobody", no capabilities. */
+static bool enter_with_namespaces(const struct jail *j, int *job_fd, int keep_fd, struct jail_report *r) {
   struct jail_trees trees;
   bool is_nested_off;
 
-  if (!stands(j, r, LAYER_MOUNT, jail_mounts_open(j, &trees)) || !stands(j, r, LAYER_IDS, enter_ids()))
+  if (!set_layer(j, r, LAYER_MOUNT, jail_mounts_open(j, &trees)) || !set_layer(j, r, LAYER_IDS, enter_ids()))
     return false;
   is_nested_off = forbid_nested();
-  stands(j, r, LAYER_NO_USERNS, is_nested_off ? 0 : EPERM);
-  return stands(j, r, LAYER_UTS, sethostname("nkx", 3) ? errno : 0) &&
-         stands(j, r, LAYER_MOUNT, jail_mounts_pivot(j, &trees)) &&
-         stands(j, r, LAYER_FDS, keep_only(job_fd, keep_fd)) && stands(j, r, LAYER_LIMITS, jail_limits_set(j)) &&
-         stands(j, r, LAYER_CAPS, wall_caps_bound() || wall_caps_drop() ? errno : 0) &&
-         stands(j, r, LAYER_NO_NEW_PRIVS, prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ? errno : 0) &&
-         stands(j, r, LAYER_LANDLOCK, raise_landlock(j));
+  set_layer(j, r, LAYER_NO_USERNS, is_nested_off ? 0 : EPERM);
+  return set_layer(j, r, LAYER_UTS, sethostname("nkx", 3) ? errno : 0) &&
+         set_layer(j, r, LAYER_MOUNT, jail_mounts_pivot(j, &trees)) &&
+         set_layer(j, r, LAYER_FDS, keep_only(job_fd, keep_fd)) && set_layer(j, r, LAYER_LIMITS, jail_limits_set(j)) &&
+         set_layer(j, r, LAYER_CAPS, wall_caps_bound() || wall_caps_drop() ? errno : 0) &&
+         set_layer(j, r, LAYER_NO_NEW_PRIVS, prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ? errno : 0) &&
+         set_layer(j, r, LAYER_LANDLOCK, enter_landlock(j));
 }
 
-/* Without: Landlock first, while the trees can still be opened, then another uid, which needs our capabilities. */
-static bool raise_outside(const struct jail *j, int *job_fd, int keep_fd, struct jail_report *r) {
-  return stands(j, r, LAYER_FDS, keep_only(job_fd, keep_fd)) &&
-         stands(j, r, LAYER_NO_NEW_PRIVS, prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ? errno : 0) &&
-         stands(j, r, LAYER_LANDLOCK, raise_landlock(j)) && stands(j, r, LAYER_LIMITS, jail_limits_set(j)) &&
-         stands(j, r, LAYER_CAPS, wall_caps_bound() ? errno : 0) && stands(j, r, LAYER_IDS, enter_ids()) &&
-         stands(j, r, LAYER_CAPS, wall_caps_drop() ? errno : 0);
+/* Without namespaces: Landlock before the ids, while all paths can still be opened; the ids before the capabilities,
+ * which a change of ids needs. */
+static bool enter_without_namespaces(const struct jail *j, int *job_fd, int keep_fd, struct jail_report *r) {
+  return set_layer(j, r, LAYER_FDS, keep_only(job_fd, keep_fd)) &&
+         set_layer(j, r, LAYER_NO_NEW_PRIVS, prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ? errno : 0) &&
+         set_layer(j, r, LAYER_LANDLOCK, enter_landlock(j)) && set_layer(j, r, LAYER_LIMITS, jail_limits_set(j)) &&
+         set_layer(j, r, LAYER_CAPS, wall_caps_bound() ? errno : 0) && set_layer(j, r, LAYER_IDS, enter_ids()) &&
+         set_layer(j, r, LAYER_CAPS, wall_caps_drop() ? errno : 0);
 }
 
 enum status jail_enter(const struct jail *j, int *job_fd, int keep_fd, struct jail_report *r) {
@@ -132,26 +138,26 @@ enum status jail_enter(const struct jail *j, int *job_fd, int keep_fd, struct ja
   reset_signals();
   if (prctl(PR_SET_PDEATHSIG, SIGKILL))
     return ST_DENIED;
-  if (read(*job_fd, &go, 1) != 1) /* the parent has written our ids, or is gone */
+  if (read(*job_fd, &go, 1) != 1) /* the parent has written the ids, or has ended */
     return ST_IO;
-  bool ok = stands(j, r, LAYER_USER, ns & CLONE_NEWUSER ? 0 : ENOSYS) &&
-            stands(j, r, LAYER_PID, ns & CLONE_NEWPID ? 0 : ENOSYS) &&
-            stands(j, r, LAYER_NET, ns & CLONE_NEWNET || j->is_cut_off ? 0 : ENOSYS) &&
-            stands(j, r, LAYER_IPC, ns & CLONE_NEWIPC ? 0 : ENOSYS) &&
-            stands(j, r, LAYER_CGROUP_NS, ns & CLONE_NEWCGROUP ? 0 : ENOSYS) &&
-            stands(j, r, LAYER_CGROUP, cgroup_is_whole(&j->cgroup) ? 0 : ENOSYS);
-  ok = ok && (ns ? raise_inside : raise_outside)(j, job_fd, keep_fd, r) &&
-       stands(j, r, LAYER_SECCOMP, wall_filter_install(&j->filter));
+  bool ok = set_layer(j, r, LAYER_USER, ns & CLONE_NEWUSER ? 0 : ENOSYS) &&
+            set_layer(j, r, LAYER_PID, ns & CLONE_NEWPID ? 0 : ENOSYS) &&
+            set_layer(j, r, LAYER_NET, ns & CLONE_NEWNET || j->is_cut_off ? 0 : ENOSYS) &&
+            set_layer(j, r, LAYER_IPC, ns & CLONE_NEWIPC ? 0 : ENOSYS) &&
+            set_layer(j, r, LAYER_CGROUP_NS, ns & CLONE_NEWCGROUP ? 0 : ENOSYS) &&
+            set_layer(j, r, LAYER_CGROUP, cgroup_is_whole(&j->cgroup) ? 0 : ENOSYS);
+  ok = ok && (ns ? enter_with_namespaces : enter_without_namespaces)(j, job_fd, keep_fd, r) &&
+       set_layer(j, r, LAYER_SECCOMP, wall_filter_install(&j->filter));
   if (!ok)
     return ST_DENIED;
-  r->failed = -1; /* what failed was not needed */
+  r->failed = -1; /* a layer may be missing, but the level does not need it */
   return ST_OK;
 }
 
 enum status jail_settle(const struct jail *j, const struct jail_child *c, struct error *err) {
   enum status st = jail_ns_settle(j, c->pid, err);
   if (!st && send(c->fd, "g", 1, MSG_NOSIGNAL) != 1)
-    st = fail(err, ST_IO, "child gone before its jail was built");
+    st = fail(err, ST_IO, "the child ended before its jail was built");
   return st;
 }
 
@@ -163,7 +169,7 @@ void jail_end(const struct jail *j, uint32_t id, const struct jail_child *c) {
   close(c->fd);
 }
 
-/* ---- which level can be had ---------------------------------------------------------------------------------------- */
+/* ---- which level this machine reaches ------------------------------------------------------------------------------ */
 
 enum { PROBE_FD = 3, PROBE_ID = 0 };
 
@@ -174,7 +180,7 @@ enum status jail_probe(struct jail *j, struct jail_report *r, struct error *err)
   j->is_probing = true;
   enum status st = jail_spawn(j, PROBE_ID, &c, err);
   if (!st && c.pid == 0) {
-    (void)!jail_enter(j, &c.fd, PROBE_FD, r); /* r says more than the status */
+    (void)!jail_enter(j, &c.fd, PROBE_FD, r); /* the parent reads r, not the status */
     _exit(write(c.fd, r, sizeof *r) == (ssize_t)sizeof *r ? 0 : 1);
   }
   j->is_probing = false;
@@ -206,9 +212,9 @@ static bool reaches(struct jail *j, enum jail_level level, uint64_t clone_flags)
 
 static enum status find_level(struct jail *j, const char *cgroup_dir, struct error *err) {
   uint64_t all = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS;
-  /* An empty network for all children: making and ending one for each costs as much as the rest of a jail (the kernel
-   * looks through all its TCP tables), and no child can make a socket in it.  Without the right to do so ourselves,
-   * each child gets its own. */
+  /* All children share one empty network namespace: making and ending one for each costs as much as the rest of a jail
+   * (the kernel scans all its TCP tables), and the filter allows no child to make a socket in it.  If the zygote may not
+   * unshare, each child gets its own. */
   j->is_cut_off = !unshare(CLONE_NEWNET);
   if (!j->is_cut_off)
     all |= CLONE_NEWNET;
@@ -224,7 +230,7 @@ static enum status find_level(struct jail *j, const char *cgroup_dir, struct err
   char without[sizeof j->why];
   memcpy(without, j->why, sizeof without);
   if (reaches(j, JAIL_C, 0)) {
-    memcpy(j->why, without, sizeof without); /* what keeps it from being B */
+    memcpy(j->why, without, sizeof without); /* why it is not B */
     return ST_OK;
   }
   if (j->min_level == JAIL_NONE && reaches(j, JAIL_NONE, 0))
@@ -243,14 +249,14 @@ enum status jail_prepare(struct jail *j, const char *cgroup_dir, struct error *e
   j->landlock_abi = j->missing >> LAYER_LANDLOCK & 1 ? 0 : wall_landlock_abi();
   j->outer_uid = geteuid() ? geteuid() : JAIL_ID;
   j->outer_gid = geteuid() ? getegid() : JAIL_ID;
-  /* libc registered the address of its cached id when it started the main thread */
+  /* libc registered the address of its cached thread id when it started the main thread */
   if (!prctl(PR_GET_TID_ADDRESS, &tid, 0, 0, 0) && tid && *tid == gettid())
     j->tid_address = tid;
   enum status st = wall_filter_build(WALL_WORKER, &j->filter, err);
   if (!st)
     st = find_level(j, cgroup_dir, err);
   if (!st && j->level < j->min_level)
-    st = fail(err, ST_DENIED, "the jail reaches level %s, and %s is the least: %.140s", jail_level_name(j->level),
+    st = fail(err, ST_DENIED, "the jail reaches level %s, but %s is required: %.140s", jail_level_name(j->level),
               jail_level_name(j->min_level), j->why);
   return st;
 }

@@ -1,10 +1,11 @@
-/* Landlock: a second wall behind a worker's read-only mounts, and the one around the server's files.
+/* Landlock: a second layer in addition to a worker's read-only mounts, and the only one around the server's files.
  *
- * Every right that the kernel's ABI knows is handled, so that what is not granted here is denied.  The structures are
+ * Every right that the kernel's ABI knows is handled, so that whatever is not granted is denied.  The structures are
  * declared here because the system's headers may be older than the kernel.
  */
 #include "jail/wall.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>
@@ -39,7 +40,7 @@ int wall_landlock_abi(void) {
   return abi > 0 ? (int)abi : 0;
 }
 
-/* How many file system rights each ABI has: 13 at first, then refer, truncate, and (ABI 5) ioctl of devices. */
+/* The file system rights of each ABI: 13 in the first; 2 adds refer, 3 truncate, 5 ioctl on devices. */
 static uint64_t fs_rights(int abi) {
   return abi >= 5 ? LAST(16) : abi >= 3 ? LAST(15) : abi == 2 ? LAST(14) : LAST(13);
 }
@@ -65,6 +66,7 @@ static int allow(int ruleset, const struct wall_path *p, uint64_t handled) {
 }
 
 int wall_landlock(int abi, const struct wall_path *paths, int n, const struct wall_extent *extent) {
+  assert(abi >= 1 && n >= 0);
   struct ruleset_attr attr = {.handled_fs = fs_rights(abi)};
   size_t size = sizeof attr.handled_fs;
   if (abi >= 4) {

@@ -1,4 +1,4 @@
-/* layer: the walls of the jail, by name, and the levels that they add up to.  Shared by the jail and by whoever reports
+/* layer: the names of the jail's layers, and the levels that they make up.  Shared by the jail and by code that reports
  * on it. */
 #ifndef JAIL_LAYER_H
 #define JAIL_LAYER_H
@@ -33,11 +33,11 @@ enum jail_layer {
       LAYER_COUNT
 };
 
-/* What the layers add up to; a higher number holds more. */
+/* What the active layers make up; a higher level is safer. */
 enum jail_level {
-  JAIL_NONE, /* less than C: no code is run, unless the operator says so */
+  JAIL_NONE, /* less than C: the server runs no code, unless the operator allows it */
   JAIL_C,    /* no namespaces: another uid, Landlock, system call filter, rlimits */
-  JAIL_B,    /* namespaces, Landlock, filter, rlimits; resident memory is watched */
+  JAIL_B,    /* namespaces, Landlock, filter, rlimits; the server watches resident memory */
   JAIL_A,    /* B, and a control group for each job */
 };
 
@@ -46,7 +46,7 @@ static inline const char *jail_level_name(enum jail_level l) {
   return (unsigned)l < sizeof names / sizeof *names ? names[l] : "?";
 }
 
-/* -1: there is no such level. */
+/* -1 if there is no level of this name. */
 static inline int jail_level_find(const char *name) {
   for (int l = JAIL_NONE; l <= JAIL_A; l++)
     if (!strcmp(name, jail_level_name((enum jail_level)l)))
@@ -63,7 +63,7 @@ static inline const char *jail_layer_name(enum jail_layer l) {
   return (unsigned)l < LAYER_COUNT ? names[l] : "?";
 }
 
-/* "mount,landlock" as bits, added to *out; false if there is no such layer. */
+/* Adds the layers of a list such as "mount,landlock" to *out, a bit each.  False if a name is unknown. */
 static inline bool jail_layers_find(const char *text, uint32_t *out) {
   for (const char *p = text; *p; p += strspn(p, ",")) {
     size_t n = strcspn(p, ",");
@@ -79,7 +79,7 @@ static inline bool jail_layers_find(const char *text, uint32_t *out) {
   return true;
 }
 
-/* A bit for each layer that a level cannot do without. */
+/* A bit for each layer that a level requires. */
 static inline uint32_t jail_layers_needed(enum jail_level level) {
 #define LAYER(e, name, with_ns, without_ns) \
   | (uint32_t)(level == JAIL_NONE ? 0 : level == JAIL_C ? (without_ns) : (with_ns)) << e

@@ -1,6 +1,7 @@
-/* Limits. */
+/* limits: the resource limits of a child. */
 #include "jail/jail.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <sys/resource.h>
@@ -22,7 +23,7 @@ int jail_limits_set(const struct jail *j) {
     rlim_t value;
   } limits[] = {
       {RLIMIT_AS, j->address_space},         /* refuses a large allocation with MemoryError */
-      {RLIMIT_CPU, (rlim_t)j->limits.cpu_s}, /* hard = soft: SIGKILL, which code inside cannot put off */
+      {RLIMIT_CPU, (rlim_t)j->limits.cpu_s}, /* soft and hard limit are equal: SIGKILL at once */
       {RLIMIT_NOFILE, JAIL_NOFILE},
       {RLIMIT_FSIZE, 0},
       {RLIMIT_NPROC, 1},
@@ -33,6 +34,7 @@ int jail_limits_set(const struct jail *j) {
       {RLIMIT_NICE, 0},
       {RLIMIT_RTPRIO, 0},
   };
+  assert(j->address_space && j->limits.cpu_s > 0);
   for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) {
     struct rlimit r = {.rlim_cur = limits[i].value, .rlim_max = limits[i].value};
     if (setrlimit(limits[i].what, &r))

@@ -1,11 +1,12 @@
-/* Mounts: an empty read-only root with the few trees that imports and passes read.
+/* mounts: an empty read-only root with the few trees that imports and passes read.
  *
- * The trees are cloned as detached mounts while the outer identity can still reach them (a checkout may lie below a
- * directory that only its owner may enter) and before anything covers them; they are attached to a fresh tmpfs, which
- * becomes the root.  No proc, no sys, no dev but /dev/null, nothing writable.
+ * The outer user clones the trees as detached mounts while it can still reach them (a checkout may be below a directory
+ * that only its owner may search) and before a mount covers them.  They are then attached to a new tmpfs, which becomes
+ * the root.  There is no /proc, no /sys, no device but /dev/null, and nothing is writable.
  */
 #include "jail/jail.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -15,7 +16,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Any directory that surely exists: the new root is mounted over it and then moved away. */
+/* A directory that exists on every system: the new root is mounted over it and then becomes "/". */
 static const char stage_dir[] = "/usr";
 
 int jail_mounts_open(const struct jail *j, struct jail_trees *t) {
@@ -31,7 +32,7 @@ int jail_mounts_open(const struct jail *j, struct jail_trees *t) {
   return 0;
 }
 
-/* Makes the directories above `path` (relative), and path itself as a directory or an empty file. */
+/* Makes the parent directories of `path` (relative), and path itself as a directory or an empty file.  0 or errno. */
 static int make_place(const char *path, bool is_file) {
   char part[PATH_MAX];
   size_t n = strlen(path);
@@ -56,7 +57,8 @@ static int make_place(const char *path, bool is_file) {
 
 static int attach(const struct jail *j, const struct jail_trees *t) {
   for (int i = 0; i < j->n_paths; i++) {
-    const char *place = j->paths[i].path + 1; /* all are absolute */
+    const char *place = j->paths[i].path + 1; /* relative to the new root */
+    assert(j->paths[i].path[0] == '/');
     struct stat s;
     if (fstat(t->fd[i], &s))
       return errno;
@@ -72,7 +74,7 @@ static int attach(const struct jail *j, const struct jail_trees *t) {
 int jail_mounts_pivot(const struct jail *j, const struct jail_trees *t) {
   struct mount_attr attr = {.attr_set = MOUNT_ATTR_RDONLY};
 
-  /* a page for each directory is enough; noexec is for files of the tmpfs itself, of which there are none */
+  /* each directory takes one page; noexec only concerns the tmpfs itself, which holds no files */
   if (mount("nkx", stage_dir, "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC, "size=64k,nr_inodes=256,mode=0755") ||
       chdir(stage_dir))
     return errno;

@@ -1,11 +1,12 @@
-/* Namespaces: one clone3 makes them all, the parent then writes who the child is.
+/* ns: one clone3 makes all namespaces; the parent then writes the child's ids.
  *
- * clone3 and not fork + unshare: it is one process fewer per job, and the new pid namespace's init is the child
- * itself, so that killing it ends whatever it may have made.  What libc's fork would have renewed, its cached thread
- * id, the kernel renews for us (CLONE_CHILD_SETTID).
+ * clone3 instead of fork and unshare saves one process per job, and makes the child the init of its pid namespace, so
+ * that killing it kills every process in there.  libc's fork would also update its cached thread id; here the kernel does
+ * it (CLONE_CHILD_SETTID).
  */
 #include "jail/jail.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/sched.h>
@@ -27,7 +28,7 @@ static enum status clone_child(const struct jail *j, uint32_t id, struct jail_ch
     args.flags |= CLONE_CHILD_SETTID | CLONE_CHILD_CLEARTID;
     args.child_tid = (uint64_t)(uintptr_t)j->tid_address;
   }
-  if (cgroup_is_open(&j->cgroup)) { /* born inside: there is no moment without its limits */
+  if (cgroup_is_open(&j->cgroup)) { /* the child starts inside, so its limits hold from the first moment */
     enum status st = cgroup_make(&j->cgroup, id, &group, err);
     if (st)
       return st;
@@ -61,7 +62,7 @@ enum status jail_spawn(const struct jail *j, uint32_t id, struct jail_child *out
     close(pair[1]);
     return st;
   }
-  /* the child's copy of our end would keep it from noticing that we are gone */
+  /* with a copy of the parent's end the child would never see the end of the stream */
   const int other = out->pid == 0;
   out->fd = pair[other];
   close(pair[!other]);
@@ -88,10 +89,11 @@ static enum status write_proc(pid_t pid, const char *name, const char *text, str
 enum status jail_ns_settle(const struct jail *j, pid_t pid, struct error *err) {
   char map[64];
   enum status st = ST_OK;
+  assert(pid > 0);
 
   if (!(j->clone_flags & CLONE_NEWUSER))
     return ST_OK;
-  if (geteuid() != 0) /* the kernel asks for this before an unprivileged gid_map */
+  if (geteuid() != 0) /* the kernel requires this before an unprivileged gid_map */
     st = write_proc(pid, "setgroups", "deny", err);
   snprintf(map, sizeof map, "%d %u 1\n", JAIL_ID, j->outer_gid);
   if (!st)

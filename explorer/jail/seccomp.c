@@ -1,9 +1,11 @@
-/* System call filters: compiled from a list by libseccomp; the workers' once, then only copied into each child.
+/* seccomp: system call filters, compiled from a list by libseccomp.  The workers' filter is compiled once in the zygote;
+ * each child installs it.
  *
- * libseccomp checks the architecture first and treats the x32 and 32-bit numbers as foreign, which kills.
+ * libseccomp's program checks the architecture first: a call with an x32 or 32-bit number kills the process.
  */
 #include "jail/wall.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/futex.h>
@@ -17,7 +19,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Locks on open files have no name without _GNU_SOURCE's fcntl.h on every libc. */
+/* Not every libc defines the locks on open file descriptions. */
 #ifndef F_OFD_GETLK
 #define F_OFD_GETLK 36
 #define F_OFD_SETLK 37
@@ -53,7 +55,7 @@ static const struct rule server_rules[] = {
 };
 
 static const struct {
-  uint32_t otherwise; /* an action: for what the list does not name */
+  uint32_t otherwise; /* the action for calls that are not in the list */
   const struct rule *rules;
   size_t n;
 } filters[] = {
@@ -63,13 +65,13 @@ static const struct {
 
 static enum status add_rule(scmp_filter_ctx ctx, const struct rule *r, struct error *err) {
   int nr = seccomp_syscall_resolve_name(r->name);
-  if (nr < 0) /* this machine does not have it, so nobody can call it */
+  if (nr < 0) /* this architecture does not have it */
     return ST_OK;
   int e = seccomp_rule_add_array(ctx, r->action, nr, (unsigned)r->n_args, &r->arg);
   return e ? fail(err, ST_BUG, "seccomp rule for %s: error %d", r->name, -e) : ST_OK;
 }
 
-/* libseccomp writes programs to descriptors only. */
+/* Reads the compiled program; libseccomp only writes it to a descriptor. */
 static enum status read_program(scmp_filter_ctx ctx, struct sock_fprog *out, struct error *err) {
   enum status st = ST_BUG;
   struct stat s;
@@ -91,15 +93,17 @@ static enum status read_program(scmp_filter_ctx ctx, struct sock_fprog *out, str
 }
 
 enum status wall_filter_build(enum wall_filter which, struct sock_fprog *out, struct error *err) {
+  assert((size_t)which < sizeof filters / sizeof *filters);
   scmp_filter_ctx ctx = seccomp_init(filters[which].otherwise);
   enum status st = ST_OK;
 
   if (!ctx)
     return fail(err, ST_NOMEM, "seccomp");
-  if (seccomp_attr_set(ctx, SCMP_FLTATR_CTL_OPTIMIZE, 2)) /* a tree, not a list: the filter runs on every call */
+  if (seccomp_attr_set(ctx, SCMP_FLTATR_CTL_OPTIMIZE,
+                       2)) /* a binary tree instead of a list: the filter runs on every call */
     st = fail(err, ST_BUG, "seccomp: no binary tree");
   if (!st && seccomp_attr_set(ctx, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS))
-    st = fail(err, ST_BUG, "seccomp: no action for foreign calls");
+    st = fail(err, ST_BUG, "seccomp: no action for other architectures");
   for (size_t i = 0; i < filters[which].n && !st; i++)
     st = add_rule(ctx, &filters[which].rules[i], err);
   if (!st)

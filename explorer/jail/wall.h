@@ -1,6 +1,6 @@
-/* wall: the walls that a process puts around itself for good: Landlock and the system call filter.
+/* wall: restrictions that a process puts on itself and cannot remove: Landlock, the system call filter, capabilities.
  *
- * A worker's child (jail.c) and the server (confine.c) build theirs with these, each from its own lists.
+ * A worker's child (jail.c) and the server (confine.c) use them, each with its own lists.
  */
 #ifndef JAIL_WALL_H
 #define JAIL_WALL_H
@@ -12,8 +12,8 @@
 
 enum wall_rights {
   WALL_READ,
-  WALL_DEVICE, /* and write: /dev/null */
-  WALL_OWN,    /* a directory: also write, make and remove below it */
+  WALL_DEVICE, /* read and write: /dev/null */
+  WALL_OWN,    /* a directory: read, write, make and remove below it */
 };
 
 struct wall_path {
@@ -21,27 +21,28 @@ struct wall_path {
   enum wall_rights rights;
 };
 
-/* What besides paths is forbidden, as far as the kernel's ABI knows it. */
+/* What is forbidden besides paths, as far as the kernel's Landlock ABI supports it. */
 struct wall_extent {
   bool no_bind, no_connect; /* TCP */
-  bool no_abstract;         /* abstract sockets of processes outside */
-  bool no_signal;           /* to processes outside */
+  bool no_abstract;         /* abstract sockets of other processes */
+  bool no_signal;           /* to other processes */
 };
 
 int wall_landlock_abi(void); /* 0: none */
-/* Everything that the ABI knows is denied but for these paths.  0 or errno. */
+/* Denies every access that the ABI can deny, except to these paths.  0 or errno. */
 int wall_landlock(int abi, const struct wall_path *paths, int n, const struct wall_extent *extent);
 
 enum wall_filter {
-  WALL_WORKER, /* syscalls.def; what is not named kills */
-  WALL_SERVER, /* server_syscalls.def; what is not named fails */
+  WALL_WORKER, /* syscalls.def; any other call kills the process */
+  WALL_SERVER, /* server_syscalls.def; any other call fails */
 };
-/* The program, heap: out->filter is the caller's. */
+/* Builds the filter's program; the caller frees out->filter. */
 MUST_USE enum status wall_filter_build(enum wall_filter which, struct sock_fprog *out, struct error *err);
 int wall_filter_install(const struct sock_fprog *filter); /* 0 or errno */
 
-/* Nothing can be gained any more, while still privileged; and what is still held goes.  0 or errno. */
+/* While still privileged: no capability can be gained from now on.  0 or errno. */
 int wall_caps_bound(void);
+/* Drops the capabilities that are still held.  0 or errno. */
 int wall_caps_drop(void);
 
 #endif
