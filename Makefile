@@ -1,5 +1,5 @@
 # Neuron Kernel Explorer.  `make run` serves on http://localhost:10240, `make test` runs all tests; both install what
-# they need first (docker/setup.sh).  BUILD=dir builds somewhere else, SAN=1 with the sanitizers.
+# they need first (docker/setup.sh).  BUILD=dir builds somewhere else, SAN=1 with the sanitizers, V=1 shows whole commands.
 
 BUILD ?= build
 LLVM ?= /usr/lib/llvm-22
@@ -31,6 +31,8 @@ COMMON_LIBS = -ljansson -lprotobuf-c -lcrypto -lz -lm
 SERVER_LIBS = -lseccomp -lgnutls -lsqlite3 -lpq -lzstd $(COMMON_LIBS) -lpthread
 WORKER_LIBS = $(MLIR_LIBS) -lpython3.11 -lseccomp $(COMMON_LIBS)
 
+# the first words of a recipe's line: shows `CC file.c` instead of the command, unless V=1
+short = $(if $(filter 1,$(V)),,@$(info $(1)))
 srcs = $(sort $(wildcard $(addsuffix /*.c,$(1))))
 # the same with all folders below
 tree = $(sort $(shell find $(1) -name '*.c'))
@@ -74,48 +76,58 @@ examples:
 HTTP_LIB := $(BUILD)/lib/libmicrohttpd-guarded.a
 $(HTTP_LIB):
 	@mkdir -p $(@D)
-	objcopy --redefine-sym recv=guard_recv $$($(CC) -print-file-name=libmicrohttpd.a) $@
+	$(call short,OBJCOPY $@)objcopy --redefine-sym recv=guard_recv $$($(CC) -print-file-name=libmicrohttpd.a) $@
 
 $(BUILD)/bin/nkx: $(call objs,$(SERVER_SRC)) $(COMPILER_LIB) $(HTTP_LIB)
 	@mkdir -p $(@D)
-	$(CC) $(LDHARDEN) -o $@ $^ $(SERVER_LIBS)
+	$(call short,LINK $@)$(CC) $(LDHARDEN) -o $@ $^ $(SERVER_LIBS)
 
 $(BUILD)/bin/nkx-worker: $(call objs,$(WORKER_SRC)) $(COMPILER_LIB)
 	@mkdir -p $(@D)
-	$(CC) $(LDHARDEN) -Wl,--export-dynamic-symbol=register_printf_type -o $@ $^ $(WORKER_LIBS)
+	$(call short,LINK $@)$(CC) $(LDHARDEN) -Wl,--export-dynamic-symbol=register_printf_type -o $@ $^ $(WORKER_LIBS)
 
 $(COMPILER_LIB): $(call objs,$(COMPILER_SRC)) $(PROTO_OBJ)
 	@mkdir -p $(@D)
 	@rm -f $@
-	ar rcs $@ $^
+	$(call short,AR $@)ar rcs $@ $^
 
 $(BUILD)/gen/hlo.pb-c.c: compiler/hlo/hlo.proto
 	@mkdir -p $(@D)
-	protoc-c --proto_path=compiler/hlo --c_out=$(BUILD)/gen hlo.proto
+	$(call short,PROTOC $<)protoc-c --proto_path=compiler/hlo --c_out=$(BUILD)/gen hlo.proto
 $(BUILD)/gen/hlo.pb-c.h: $(BUILD)/gen/hlo.pb-c.c ;
 $(PROTO_OBJ): $(BUILD)/gen/hlo.pb-c.c
 	@mkdir -p $(@D)
-	$(CC) $(filter-out $(WARN) -Werror,$(CFLAGS)) -c -o $@ $<
+	$(call short,CC $<)$(CC) $(filter-out $(WARN) -Werror,$(CFLAGS)) -c -o $@ $<
 $(call objs,$(wildcard compiler/hlo/*.c)): | $(BUILD)/gen/hlo.pb-c.h
+
+# Release and version of the pipeline.  Computed by every build and written only when it has changed, so it is never stale.
+$(BUILD)/gen/version.h: FORCE
+	@mkdir -p $(@D)
+	@release=$$(cat VERSION) && pipeline=$$(compiler/driver/version.sh $(LLVM)) && \
+	  printf '#define NKX_RELEASE "%s"\n#define NKX_PIPELINE "%s"\n' "$$release" "$$pipeline" > $@.new
+	@if cmp -s $@.new $@; then rm $@.new; else echo GEN $@; mv $@.new $@; fi
+$(call objs,compiler/driver/pipeline_info.c): $(BUILD)/gen/version.h
+.PHONY: FORCE
+FORCE:
 
 # the dialects' IRDL text, as a C string and as a file for mlir-opt
 $(BUILD)/gen/dialects.inc: compiler/ir/dialects.irdl
 	@mkdir -p $(@D)
-	sed 's/\\/\\\\/g; s/"/\\"/g; s/.*/"&\\n"/' $< > $@
+	$(call short,GEN $@)sed 's/\\/\\\\/g; s/"/\\"/g; s/.*/"&\\n"/' $< > $@
 $(BUILD)/dialects.irdl: compiler/ir/dialects.irdl
 	@mkdir -p $(@D)
-	cp $< $@
+	@cp $< $@
 $(call objs,$(wildcard compiler/ir/*.c)): | $(BUILD)/gen/dialects.inc
 
 $(BUILD)/gen/%.inc: explorer/api/%.json
 	@mkdir -p $(@D)
-	sed 's/\\/\\\\/g; s/"/\\"/g; s/.*/"&\\n"/' $< > $@
+	$(call short,GEN $@)sed 's/\\/\\\\/g; s/"/\\"/g; s/.*/"&\\n"/' $< > $@
 $(call objs,explorer/api/documents.c): $(BUILD)/gen/openapi.inc $(BUILD)/gen/ops.inc
 
 # the store's migrations in the order of their numbers: {1, "text"},
 $(BUILD)/gen/migrations.inc: $(wildcard explorer/store/migrate/*.sql)
 	@mkdir -p $(@D)
-	for f in $(sort $^); do n=$$(basename $$f | sed 's/_.*//; s/^0*//'); echo "{$$n,"; \
+	$(call short,GEN $@)for f in $(sort $^); do n=$$(basename $$f | sed 's/_.*//; s/^0*//'); echo "{$$n,"; \
 	  sed 's/\\/\\\\/g; s/"/\\"/g; s/.*/"&\\n"/' $$f; echo "},"; done > $@
 $(call objs,$(wildcard explorer/store/*.c)): | $(BUILD)/gen/migrations.inc
 $(call objs,explorer/store/db_pg.c): CFLAGS += $(PG_INC)
@@ -124,7 +136,7 @@ $(call objs,$(wildcard compiler/trace/*.c compiler/package/*.c explorer/worker/*
 $(call objs,compiler/driver/paths.c): CFLAGS += -DNKX_VENV='"$(abspath $(VENV))"'
 $(BUILD)/obj/%.o: %.c
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) -c -o $@ $<
+	$(call short,CC $<)$(CC) $(CFLAGS) -c -o $@ $<
 
 # importable packages: the shims, and tracer and compiler as extensions of an ordinary Python
 python-shims: $(PY_SRC)
@@ -132,10 +144,10 @@ python-shims: $(PY_SRC)
 	@cp -r compiler/trace/python/. $(BUILD)/python/
 $(BUILD)/python/_nkx.so: $(COMPILER_LIB)
 	@mkdir -p $(@D)
-	$(CC) $(filter -fsanitize%,$(OPT)) -shared -Wl,-z,relro,-z,now -Wl,-u,PyInit__nkx -o $@ $< -ljansson -lprotobuf-c -lm
+	$(call short,LINK $@)$(CC) $(filter -fsanitize%,$(OPT)) -shared -Wl,-z,relro,-z,now -Wl,-u,PyInit__nkx -o $@ $< -ljansson -lprotobuf-c -lm
 $(BUILD)/python/_nkxc.so: $(call objs,$(call srcs,compiler/package)) $(COMPILER_LIB) compiler/package/exports.map
 	@mkdir -p $(@D)
-	$(CC) $(filter -fsanitize%,$(OPT)) -shared -Wl,-z,relro,-z,now,--version-script=$(filter %.map,$^) -o $@ $(filter-out %.map,$^) $(MLIR_LIBS) $(COMMON_LIBS)
+	$(call short,LINK $@)$(CC) $(filter -fsanitize%,$(OPT)) -shared -Wl,-z,relro,-z,now,--version-script=$(filter %.map,$^) -o $@ $(filter-out %.map,$^) $(MLIR_LIBS) $(COMMON_LIBS)
 
 # the same as an installable wheel
 wheel: setup
@@ -143,7 +155,7 @@ wheel: setup
 	$(VENV)/bin/python3 compiler/package/wheel.py $(BUILD)/python $(BUILD)/wheel
 
 $(BUILD)/web/index.html: $(WEB_SRC)
-	cd web && PATH="$(CURDIR)/$(VENV)/bin:$$PATH" npm run --silent build -- --outdir="$(abspath $(BUILD))/web"
+	$(call short,WEB $(BUILD)/web)cd web && PATH="$(CURDIR)/$(VENV)/bin:$$PATH" npm run --silent build -- --outdir="$(abspath $(BUILD))/web"
 
 run: build
 	$(BUILD)/bin/nkx serve --port $(PORT)
@@ -154,26 +166,26 @@ UNIT_BIN := $(patsubst tests/unit/%.c,$(BUILD)/test/%,$(UNIT_SRC))
 # unit tests that need MLIR are called *_mlir.c, those that need CPython *_py.c; the others link neither
 $(BUILD)/test/%_mlir: $(BUILD)/obj/tests/unit/%_mlir.o $(COMPILER_LIB)
 	@mkdir -p $(@D)
-	$(CC) $(LDHARDEN) -o $@ $^ $(MLIR_LIBS) $(COMMON_LIBS) -lcmocka
+	$(call short,LINK $@)$(CC) $(LDHARDEN) -o $@ $^ $(MLIR_LIBS) $(COMMON_LIBS) -lcmocka
 $(BUILD)/test/%_py: $(BUILD)/obj/tests/unit/%_py.o $(COMPILER_LIB)
 	@mkdir -p $(@D)
-	$(CC) $(LDHARDEN) -o $@ $^ -lpython3.11 $(COMMON_LIBS) -lcmocka
+	$(call short,LINK $@)$(CC) $(LDHARDEN) -o $@ $^ -lpython3.11 $(COMMON_LIBS) -lcmocka
 # those of the server and of the jail are called test_explorer_*.c
 $(BUILD)/test/test_explorer_%: $(BUILD)/obj/tests/unit/test_explorer_%.o \
   $(filter-out $(BUILD)/obj/explorer/main.o,$(call objs,$(sort $(SERVER_SRC) $(call srcs,explorer/jail)))) \
   $(COMPILER_LIB) $(HTTP_LIB)
 	@mkdir -p $(@D)
-	$(CC) $(LDHARDEN) -o $@ $^ $(SERVER_LIBS) -lcmocka
+	$(call short,LINK $@)$(CC) $(LDHARDEN) -o $@ $^ $(SERVER_LIBS) -lcmocka
 $(BUILD)/test/%: $(BUILD)/obj/tests/unit/%.o $(COMPILER_LIB)
 	@mkdir -p $(@D)
-	$(CC) $(LDHARDEN) -o $@ $^ $(COMMON_LIBS) -lcmocka
+	$(call short,LINK $@)$(CC) $(LDHARDEN) -o $@ $^ $(COMMON_LIBS) -lcmocka
 
 $(BUILD)/bench/hlo_speed: $(BUILD)/obj/tests/bench/hlo_speed.o $(COMPILER_LIB)
 	@mkdir -p $(@D)
-	$(CC) $(LDHARDEN) -o $@ $^ $(COMMON_LIBS)
+	$(call short,LINK $@)$(CC) $(LDHARDEN) -o $@ $^ $(COMMON_LIBS)
 $(BUILD)/bench/diff_speed: $(BUILD)/obj/tests/bench/diff_speed.o $(call objs,$(call srcs,explorer/diff)) $(COMPILER_LIB)
 	@mkdir -p $(@D)
-	$(CC) $(LDHARDEN) -o $@ $^
+	$(call short,LINK $@)$(CC) $(LDHARDEN) -o $@ $^
 
 .PHONY: unit-bin
 unit-bin: $(UNIT_BIN)
@@ -215,19 +227,19 @@ FUZZED_LIB := $(BUILD)/lib/libfuzzed.a
 $(FUZZED_LIB): $(call objs,$(FUZZED_SRC)) $(PROTO_OBJ)
 	@mkdir -p $(@D)
 	@rm -f $@
-	ar rcs $@ $^
+	$(call short,AR $@)ar rcs $@ $^
 $(call objs,$(wildcard tests/fuzz/*.c)): CFLAGS += -Itests/fuzz
 $(BUILD)/obj/tests/fuzz/fuzz_source.o: CFLAGS += $(PYTHON_INC)
 $(BUILD)/fuzz/fuzz_%_mlir: $(BUILD)/obj/tests/fuzz/fuzz_%_mlir.o $(FUZZED_LIB)
 	@mkdir -p $(@D)
-	$(CC) $(LDHARDEN) -o $@ $^ $(MLIR_LIBS) $(COMMON_LIBS)
+	$(call short,LINK $@)$(CC) $(LDHARDEN) -o $@ $^ $(MLIR_LIBS) $(COMMON_LIBS)
 $(BUILD)/fuzz/fuzz_explorer_%: $(BUILD)/obj/tests/fuzz/fuzz_explorer_%.o $(BUILD)/obj/tests/fuzz/serving.o \
   $(filter-out $(BUILD)/obj/explorer/main.o,$(call objs,$(SERVER_SRC))) $(FUZZED_LIB) $(HTTP_LIB)
 	@mkdir -p $(@D)
-	$(CC) $(LDHARDEN) -o $@ $^ $(SERVER_LIBS)
+	$(call short,LINK $@)$(CC) $(LDHARDEN) -o $@ $^ $(SERVER_LIBS)
 $(BUILD)/fuzz/fuzz_%: $(BUILD)/obj/tests/fuzz/fuzz_%.o $(FUZZED_LIB)
 	@mkdir -p $(@D)
-	$(CC) $(LDHARDEN) -o $@ $^ $(COMMON_LIBS)
+	$(call short,LINK $@)$(CC) $(LDHARDEN) -o $@ $^ $(COMMON_LIBS)
 
 .PHONY: fuzz fuzz-bin
 fuzz-bin: $(FUZZ_BIN)
@@ -237,7 +249,7 @@ fuzz: setup-test
 
 C_FILES = $(shell git ls-files '*.c' '*.h')
 lint: setup-test
-	@$(MAKE) --no-print-directory -j$(shell nproc) $(BUILD)/gen/hlo.pb-c.h $(BUILD)/gen/dialects.inc $(BUILD)/gen/migrations.inc $(BUILD)/gen/openapi.inc $(BUILD)/gen/ops.inc
+	@$(MAKE) --no-print-directory -j$(shell nproc) $(BUILD)/gen/hlo.pb-c.h $(BUILD)/gen/dialects.inc $(BUILD)/gen/migrations.inc $(BUILD)/gen/openapi.inc $(BUILD)/gen/ops.inc $(BUILD)/gen/version.h
 	clang-format-22 --dry-run -Werror $(C_FILES)
 	@$(MAKE) --no-print-directory -j$(shell nproc) BUILD=build-lint VENV=$(VENV) WERROR=-Werror OPT="-O2 -g $(HARDEN)" binaries python unit-bin
 	cppcheck --quiet --error-exitcode=1 --std=c11 --enable=warning,performance,portability --inline-suppr \

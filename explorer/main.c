@@ -274,7 +274,7 @@ int main(int argc, char **argv) {
     if (!strcmp(what, worker_commands[i]))
       return become_worker(argv);
   if (!strcmp(what, "--version")) {
-    printf("nkx, pipeline %s\n", pipeline_version());
+    printf("nkx %s, pipeline %s\n", release_version(), pipeline_version());
     return EXIT_DONE;
   }
   if (!strcmp(what, "--help") || !strcmp(what, "-h")) {

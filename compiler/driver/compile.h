@@ -53,8 +53,10 @@ MUST_USE enum status compile_traced(struct ir *ir, const struct job *job, struct
 /* Describes the stages: a JSON array of {"index","name","pass","phase","dialect","summary"}, heap, caller frees.
  * Needs neither CPython nor MLIR (pipeline_info.c). */
 char *pipeline_describe(size_t *len);
-/* Version of the pipeline: changes whenever any stage's output may change. */
+/* Version of the pipeline, 12 hex digits: changes whenever a stage's output may change (driver/version.sh). */
 const char *pipeline_version(void);
+/* The release number, such as "0.2.0": the file VERSION. */
+const char *release_version(void);
 /* True if `spec` ("name" or "name:N", N-th stage of that name, 1-based) names a stage. */
 bool pipeline_has_stage(const char *spec);
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "version.h" /* made by the build: compiler/driver/version.sh and VERSION */
 
 const struct stage_def pipeline_stages[] = {
 #define STAGE(runner, name, phase, dialect, pass, summary) {runner, name, phase, dialect, pass, summary},
@@ -37,7 +38,11 @@ bool pipeline_has_stage(const char *spec) {
 }
 
 const char *pipeline_version(void) {
-  return "6";
+  return NKX_PIPELINE;
+}
+
+const char *release_version(void) {
+  return NKX_RELEASE;
 }
 
 char *pipeline_describe(size_t *len) {

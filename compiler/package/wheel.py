@@ -10,10 +10,10 @@ import sys
 import sysconfig
 import tempfile
 
-NAME, VERSION = "nkx", "0.1.0"
 PACKAGES = ("nkx", "nkipy", "nkigen", "nkipy_kernelgen")
 EXTENSIONS = ("_nkx", "_nkxc")
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+NAME, VERSION = "nkx", (ROOT / "VERSION").read_text().strip()
 
 
 def pinned(package):
