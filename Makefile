@@ -154,7 +154,11 @@ wheel: setup
 	@$(MAKE) --no-print-directory -j$(shell nproc) python
 	$(VENV)/bin/python3 compiler/package/wheel.py $(BUILD)/python $(BUILD)/wheel
 
-$(BUILD)/web/index.html: $(WEB_SRC)
+# the page's types of what the server sends and accepts; the page's build refuses a file that is not current
+.PHONY: types
+types: setup
+	$(VENV)/bin/node web/types.mjs
+$(BUILD)/web/index.html: $(WEB_SRC) explorer/api/openapi.json
 	$(call short,WEB $(BUILD)/web)cd web && PATH="$(CURDIR)/$(VENV)/bin:$$PATH" npm run --silent build -- --outdir="$(abspath $(BUILD))/web"
 
 run: build

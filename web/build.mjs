@@ -2,14 +2,15 @@
 //
 //   node build.mjs --outdir=DIR
 //
-// Scripts and styles get a hash of their content in the name, so that they can be cached for good; index.html names
-// them and is never cached.  Each file gets .gz and .br siblings, because the server does not compress static files.
+// The names of scripts and styles contain a hash of their content, so that browsers may cache them forever; index.html
+// names them and is never cached.  Each file gets .gz and .br siblings, because the server does not compress static files.
 import { build } from "esbuild";
 import { createHash } from "node:crypto";
 import { cp, mkdir, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { basename, dirname, extname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { brotliCompressSync, constants, gzipSync } from "node:zlib";
+import { check as checkTypes } from "./types.mjs";
 
 const here = dirname(fileURLToPath(import.meta.url));
 const arg = process.argv.find((a) => a.startsWith("--outdir="));
@@ -57,8 +58,8 @@ async function compress(dir) {
   }
 }
 
-// The folder itself stays, since a server that is running may look nowhere else: files change places one by one, what
-// names others last.
+// The folder itself is not replaced, because a running server has it open.  Files are replaced one by one, index.html last,
+// because it names the others.
 async function replace(from) {
   await mkdir(outdir, { recursive: true });
   const names = (await readdir(from)).sort((a, b) => a.startsWith("index.html") - b.startsWith("index.html"));
@@ -67,6 +68,7 @@ async function replace(from) {
   await rm(from, { recursive: true });
 }
 
+await checkTypes();
 const { files, names } = await bundle();
 const made = outdir + ".new";
 await rm(made, { recursive: true, force: true });
@@ -75,7 +77,7 @@ await cp(join(here, "public"), made, { recursive: true });
 for (const [name, bytes] of files) await writeFile(join(made, name), bytes);
 await writeFile(join(made, "index.html"), await page(names));
 await compress(made);
-// so that the content's hash of everything can be compared between builds
+// a hash of all content, to compare builds
 const all = createHash("sha256");
 for (const [, bytes] of files) all.update(bytes);
 await writeFile(join(made, "version.txt"), all.digest("hex").slice(0, 16) + "\n");

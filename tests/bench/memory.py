@@ -2,10 +2,10 @@
 
 One server has all tricks on, one has all off, and for each trick one has all but that one.  A small kernel is compiled on
 each in turn, so that all meet the same load of the machine.  A ratio is "without the trick" over "all on": 1.10 means that
-the trick saves a tenth.  Processor time is that of the zygote and its children for a job; memory is the proportional set
+the trick saves a tenth; that of p50 is the median of the rounds' ratios.  Processor time is that of the zygote and its children for a job; memory is the proportional set
 size of all processes of a server at rest.
 
-    python3 tests/bench/memory.py [--rounds N] [--json FILE]
+    python3 tests/bench/memory.py [--rounds N] [--example NAME] [--json FILE]
 """
 import argparse
 import http.client
@@ -13,14 +13,11 @@ import json
 import os
 import pathlib
 import re
-import signal
 import statistics
-import subprocess
-import tempfile
 import time
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-BUILD = ROOT / os.environ.get("BUILD", "build")
+from loading import ROOT, Server
+
 TRICKS = re.findall(r'TRICK\(MEMORY_\w+, "(\w+)"\)', (ROOT / "explorer/worker/memory/memory.h").read_text())
 TICK_MS = 1000 / os.sysconf("SC_CLK_TCK")
 
@@ -33,18 +30,11 @@ def name(pid):
     return pathlib.Path(f"/proc/{pid}/comm").read_text().strip()
 
 
-class Server:
+class Service(Server):
     def __init__(self, tricks):
-        self.data = tempfile.TemporaryDirectory(prefix="nkx-bench-")
-        self.process = subprocess.Popen(
-            [BUILD / "bin/nkx", "serve", "--port", "0", "--data-dir", self.data.name, "--worker-memory", tricks],
-            stderr=subprocess.PIPE, text=True)
+        super().__init__("--worker-memory", tricks)
+        self.connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
         self.times = []
-        for line in self.process.stderr:
-            if found := re.search(r"url=http://[^:]+:(\d+)", line):
-                self.connection = http.client.HTTPConnection("127.0.0.1", int(found[1]), timeout=60)
-                return
-        raise SystemExit("the server did not start")
 
     def zygotes(self):
         return [p for p in children(self.process.pid) if name(p) == "nkx-worker"]
@@ -82,19 +72,16 @@ class Server:
         rollups = [pathlib.Path(f"/proc/{p}/smaps_rollup").read_text() for p in pids]
         return sum(int(re.search(r"^Pss:\s+(\d+)", text, re.M)[1]) for text in rollups) / 1024
 
-    def stop(self):
-        self.process.send_signal(signal.SIGTERM)
-        self.process.wait(60)
-
 
 def main():
     args = argparse.ArgumentParser()
     args.add_argument("--rounds", type=int, default=300)
+    args.add_argument("--example", default="01_matmul_bias_relu")
     args.add_argument("--json")
     args = args.parse_args()
-    source = (ROOT / "explorer/examples/01_matmul_bias_relu.py").read_text()
-    servers = {"all on": Server("on"), "all off": Server("off")}
-    servers |= {f"without {t}": Server(",".join(x for x in TRICKS if x != t)) for t in TRICKS}
+    source = (ROOT / f"explorer/examples/{args.example}.py").read_text()
+    servers = {"all on": Service("on"), "all off": Service("off")}
+    servers |= {f"without {t}": Service(",".join(x for x in TRICKS if x != t)) for t in TRICKS}
     for s in servers.values():
         s.wait_until_calm()
     for i in range(args.rounds + 5):
@@ -113,11 +100,13 @@ def main():
     base = out["all on"]
     print(f"{'':18s} {'p50':>9s} {'ratio':>6s} {'p99':>9s} {'ratio':>6s} {'processor':>11s} {'ratio':>6s} {'memory':>10s} {'ratio':>6s}")
     for n, row in out.items():
-        cells = (f"{row[k]:7.1f} {unit} {row[k] / base[k]:6.2f}" for k, unit in
+        row["ratio"] = {k: row[k] / base[k] for k in row}
+        row["ratio"]["p50"] = statistics.median(a / b for a, b in zip(servers[n].times, servers["all on"].times))
+        cells = (f"{row[k]:7.1f} {unit} {row['ratio'][k]:6.2f}" for k, unit in
                  (("p50", "ms"), ("p99", "ms"), ("processor", "ms"), ("memory", "MiB")))
         print(f"{n:18s} " + "  ".join(cells))
     for s in servers.values():
-        s.stop()
+        s.end()
     if args.json:
         pathlib.Path(args.json).write_text(json.dumps(out, indent=1) + "\n")
 

@@ -73,6 +73,17 @@ def test_the_system_theme_is_followed(new_page, server, scheme):
     assert (level > 200) == (scheme == "light")
 
 
+def test_a_change_of_the_systems_theme_is_followed_unless_the_user_chose_one(page):
+    html = page.locator("html")
+    for scheme in ("dark", "light"):
+        page.emulate_media(color_scheme=scheme)
+        expect(html).to_have_attribute("data-theme", scheme)
+    page.locator("#theme").click()
+    expect(html).to_have_attribute("data-theme", "light")
+    page.emulate_media(color_scheme="dark")
+    expect(html).to_have_attribute("data-theme", "light")
+
+
 def test_the_theme_button_goes_round(page):
     button = page.locator("#theme")
     expect(button).to_have_attribute("aria-label", "Theme: system")

@@ -1,7 +1,10 @@
-// boot: sets the theme before the first paint, so that the page never flashes in the other one.
+// boot: sets the theme before the first paint, so that the page never shows the other one first.
+import { showTheme } from "./state/theme";
+
+let choice: unknown = "system";
 try {
-  const kept = JSON.parse(localStorage.getItem("nkx.settings") ?? "{}") as { theme?: unknown };
-  if (kept.theme === "light" || kept.theme === "dark") document.documentElement.dataset["theme"] = kept.theme;
+  choice = (JSON.parse(localStorage.getItem("nkx.settings") ?? "{}") as { theme?: unknown } | null)?.theme;
 } catch {
   // no storage: the system's theme
 }
+showTheme(choice);

@@ -26,8 +26,9 @@ import { Compiler } from "./state/compiler";
 import { foreignAddress } from "./state/foreign";
 import { readFragment, readView, type LinkState } from "./state/fragment";
 import { linksWereDamaged } from "./state/mylinks";
-import { settingsWereDamaged } from "./state/settings";
+import { settings, settingsWereDamaged } from "./state/settings";
 import { idInPath } from "./state/shared";
+import { followTheme } from "./state/theme";
 
 function openExample(store: AppStore, compiler: Compiler, name: string): void {
   const example = store.state.examples.find((e) => e.name === name);
@@ -113,6 +114,7 @@ function main(): void {
   const store = newStore();
   const isEmbed = idInPath(location.pathname)?.embed === true;
   const compiler = new Compiler(store);
+  followTheme(() => settings.state.theme);
   mountSettings();
   const source = new SourcePane(store, compiler, (file) => void openFile(store, compiler, file));
   const ir = new IrPane(store, say);

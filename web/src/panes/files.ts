@@ -3,7 +3,7 @@
 // A serialized HloModuleProto has no text of its own: it is shown as the HLO text that the server's first stage prints.
 import { compile } from "../api/client";
 import { Problem } from "../api/problem";
-import type { Frame } from "../api/types";
+import type { CompileRequest, Frame } from "../api/types";
 import type { AppStore } from "../state/app";
 import type { Compiler } from "../state/compiler";
 import { languageOf } from "../state/languages";
@@ -31,7 +31,13 @@ function textOf(bytes: Uint8Array): string | null {
 async function textOfProto(bytes: Uint8Array): Promise<string> {
   let text: string | null = null;
   let why = "It is no HloModuleProto.";
-  const request = { source_base64: base64(bytes), filename: "kernel.pb", language: "hlo", scope: scope(), options: { stop_after: "trace" } };
+  const request: CompileRequest = {
+    source_base64: base64(bytes),
+    filename: "kernel.pb",
+    language: "hlo",
+    scope: scope(),
+    options: { stop_after: "trace" },
+  };
   await compile(request, editorName, new AbortController().signal, (frame: Frame) => {
     if (frame.frame === "stage") text ??= frame.stage.text;
     if (frame.frame === "diagnostic" && frame.diagnostic.severity === "error") why = frame.diagnostic.message;

@@ -4,6 +4,7 @@ import type { Compiler } from "../state/compiler";
 import { LANGUAGES } from "../state/languages";
 import { blame, kernelOf, type Outcome } from "../state/outcome";
 import { settings, type Theme } from "../state/settings";
+import { showTheme } from "../state/theme";
 import { allRows } from "../state/view";
 import { byId, el, fill, ms, plural } from "./dom";
 import { icon } from "./icons";
@@ -192,8 +193,7 @@ function themeButton(): void {
     fill(b, icon(theme === "system" ? "system" : theme === "light" ? "sun" : "moon"));
     b.title = `Theme: ${theme}`;
     b.setAttribute("aria-label", `Theme: ${theme}`);
-    if (theme === "system") delete document.documentElement.dataset["theme"];
-    else document.documentElement.dataset["theme"] = theme;
+    showTheme(theme);
   });
 }
 

@@ -1,23 +1,23 @@
-// inputs: a small form for the shapes of a kernel that does not say them itself.
-import type { Diagnostic, InputSpec } from "../api/types";
+// inputs: a small form for the shapes of a kernel whose source does not say them.
+import type { Diagnostic, Dtype, InputSpec, TensorInfo } from "../api/types";
 import type { AppStore } from "../state/app";
-import type { Compiler } from "../state/compiler";
+import { PAUSE_MS, type Compiler } from "../state/compiler";
 import { kernelOf } from "../state/outcome";
 import { byId, button, el, fill } from "./dom";
 import { icon } from "./icons";
 
-const DTYPES = ["float32", "bfloat16", "float16", "int32", "int16", "int8", "uint32", "uint8", "bool", "float64", "int64"];
+const DTYPES: Dtype[] = ["float32", "bfloat16", "float16", "int32", "int16", "int8", "uint32", "uint8", "bool", "float64", "int64"];
 
 interface Row {
   name: string;
   shape: string;
-  dtype: string;
+  dtype: Dtype;
 }
 
 const NEW_ROW: Row = { name: "", shape: "128, 512", dtype: "float32" };
 
-/** Parameter names of the function at that line (from 1), or else of the first that looks like a kernel: a guess to start
- * from, which the user can change. */
+/** Parameter names of the function at that line (from 1), otherwise of the first function that looks like a kernel: a
+ * guess, which the user can change. */
 export function guessParameters(source: string, line?: number): string[] {
   const m =
     line === undefined
@@ -48,50 +48,86 @@ function specsOf(rows: Row[]): InputSpec[] | null {
   return specs.length > 0 ? specs : null;
 }
 
-export function mountInputs(store: AppStore, compiler: Compiler): void {
-  const form = byId<HTMLFormElement>("inputs");
-  let rows: Row[] = [];
-  let timer = 0;
+/** The form.  Its rows are what the user sees; the store's inputs are what is compiled, null while the source says it. */
+class InputForm {
+  private readonly form = byId<HTMLFormElement>("inputs");
+  private rows: Row[] = [];
+  private timer = 0;
 
-  /** What the compiler says of the inputs, if they are what is wrong. */
-  function complaint(): Diagnostic | undefined {
-    const { outcome } = store.state;
+  constructor(
+    private readonly store: AppStore,
+    private readonly compiler: Compiler,
+  ) {
+    this.form.addEventListener("submit", (e) => this.submit(e));
+    store.watch(["showInputs", "inputs"], () => this.show());
+    store.watch(["outcome"], () => this.answered());
+  }
+
+  /** The error about the inputs in the last outcome, if there is one. */
+  private complaint(): Diagnostic | undefined {
+    const { outcome } = this.store.state;
     return outcome?.status === "error" ? outcome.diagnostics.find((d) => d.code === "no-shapes" || d.code === "bad-inputs") : undefined;
   }
 
-  function prefill(): Row[] {
-    const { inputs, outcome, previous, kernelName, source } = store.state;
-    const known = inputs ?? kernelOf(outcome, kernelName)?.inputs ?? kernelOf(previous, kernelName)?.inputs;
-    const names = guessParameters(source, complaint()?.range?.line);
+  private hasFocus(): boolean {
+    return this.form.contains(document.activeElement);
+  }
+
+  /** The first rows: the inputs of the last compile if they still fit the source, otherwise the parameters' names. */
+  private prefill(): Row[] {
+    const { inputs, outcome, previous, kernelName, source } = this.store.state;
+    const known: InputSpec[] | TensorInfo[] | undefined =
+      inputs ?? kernelOf(outcome, kernelName)?.inputs ?? kernelOf(previous, kernelName)?.inputs;
+    const names = guessParameters(source, this.complaint()?.range?.line);
     if (known && known.length > 0 && (inputs || known.every((k, i) => k.name === names[i])))
-      return known.map((s, i) => ({ name: s.name ?? names[i] ?? "", shape: s.shape.join(", "), dtype: s.dtype }));
+      return known.map((s, i) => ({ name: s.name ?? names[i] ?? "", shape: s.shape.join(", "), dtype: (s.dtype ?? NEW_ROW.dtype) as Dtype }));
     return (names.length > 0 ? names : [""]).map((name) => ({ ...NEW_ROW, name }));
   }
 
-  /** The kernel has other parameters than the form: those that stay keep their rows, a new one takes what one that went had. */
-  function follow(): void {
-    const range = complaint()?.range;
-    const names = range ? guessParameters(store.state.source, range.line) : [];
-    if (names.length === 0 || names.join() === rows.map((r) => r.name).join()) return;
-    const gone = rows.filter((r) => !names.includes(r.name));
-    rows = names.map((name) => rows.find((r) => r.name === name) ?? { ...(gone.shift() ?? NEW_ROW), name });
-    draw();
+  /** Follows a change of the kernel's parameters: those that remain keep their rows, a renamed one takes over an old row. */
+  private follow(): void {
+    const range = this.complaint()?.range;
+    const names = range ? guessParameters(this.store.state.source, range.line) : [];
+    if (names.length === 0 || names.join() === this.rows.map((r) => r.name).join()) return;
+    const gone = this.rows.filter((r) => !names.includes(r.name));
+    this.rows = names.map((name) => this.rows.find((r) => r.name === name) ?? { ...(gone.shift() ?? NEW_ROW), name });
+    this.draw();
   }
 
-  function apply(): void {
-    const specs = specsOf(rows);
+  private apply(): void {
+    const specs = specsOf(this.rows);
     if (!specs) return;
-    store.set({ inputs: specs });
-    void compiler.now();
+    this.store.set({ inputs: specs });
+    void this.compiler.now();
   }
 
-  function changed(): void {
-    window.clearTimeout(timer);
+  private changed(): void {
+    window.clearTimeout(this.timer);
     // once the form is in use, it follows typing like the editor does
-    if (store.state.inputs) timer = window.setTimeout(apply, 300);
+    if (this.store.state.inputs) this.timer = window.setTimeout(() => this.apply(), PAUSE_MS);
   }
 
-  function field(row: Row, key: "name" | "shape", label: string): HTMLInputElement {
+  private submit(e: Event): void {
+    e.preventDefault();
+    if (!this.form.reportValidity()) return;
+    this.apply();
+    this.draw();
+    this.form.querySelector<HTMLButtonElement>("button[type=submit]")?.focus();
+  }
+
+  private show(): void {
+    const open = this.store.state.showInputs;
+    if (open && (this.form.hidden || this.store.state.inputs === null)) this.rows = this.prefill();
+    this.form.hidden = !open;
+    if (open && !this.hasFocus()) this.draw();
+  }
+
+  private answered(): void {
+    if (this.complaint()?.code === "no-shapes" && !this.store.state.showInputs) this.store.set({ showInputs: true });
+    else if (!this.form.hidden && !this.hasFocus()) this.follow();
+  }
+
+  private field(row: Row, key: "name" | "shape", label: string): HTMLInputElement {
     const input = el("input", {
       class: key,
       attrs: { type: "text", value: row[key], "aria-label": label, spellcheck: "false", autocomplete: "off" },
@@ -100,73 +136,66 @@ export function mountInputs(store: AppStore, compiler: Compiler): void {
       row[key] = input.value;
       input.setCustomValidity(key === "shape" && !parseShape(input.value) ? "Write the sizes like 128, 512" : "");
       input.toggleAttribute("aria-invalid", !input.checkValidity());
-      changed();
+      this.changed();
     });
     return input;
   }
 
-  function draw(): void {
-    const lines = rows.map((row, i) => {
-      const dtype = el("select", { attrs: { "aria-label": `Data type of input ${i + 1}` } });
-      const names = DTYPES.includes(row.dtype) ? DTYPES : [row.dtype, ...DTYPES];
-      fill(dtype, ...names.map((d) => el("option", { attrs: { value: d } }, d)));
-      dtype.value = row.dtype;
-      dtype.addEventListener("change", () => {
-        row.dtype = dtype.value;
-        changed();
-      });
-      const remove = el(
-        "button",
-        {
-          class: "quiet tool",
-          attrs: { type: "button", "aria-label": `Remove input ${i + 1}` },
-          on: {
-            click: () => {
-              rows.splice(i, 1);
-              draw();
-              changed();
-            },
-          },
-        },
-        icon("close"),
-      );
-      return el("div", { class: "input-row" }, field(row, "name", `Name of input ${i + 1}`), field(row, "shape", `Shape of input ${i + 1}`), dtype, remove);
+  private dtypeChoice(row: Row, label: string): HTMLSelectElement {
+    const choice = el("select", { attrs: { "aria-label": label } });
+    const names = DTYPES.includes(row.dtype) ? DTYPES : [row.dtype, ...DTYPES];
+    fill(choice, ...names.map((d) => el("option", { attrs: { value: d } }, d)));
+    choice.value = row.dtype;
+    choice.addEventListener("change", () => {
+      row.dtype = choice.value as Dtype;
+      this.changed();
     });
-    const add = button("+ row", "One more input", () => {
-      rows.push({ ...NEW_ROW });
-      draw();
-      form.querySelectorAll<HTMLInputElement>("input.name")[rows.length - 1]?.focus();
-    });
-    const used = store.state.inputs !== null;
-    const clear = button("leave to the source", "Shapes come from the source again", () => {
-      store.set({ inputs: null, showInputs: false });
-      void compiler.now();
-    });
-    clear.hidden = !used;
-    fill(
-      form,
-      el("p", {}, "Shapes of the kernel's inputs, for a source that does not say them."),
-      ...lines,
-      el("div", { class: "input-actions" }, add, el("span", { class: "spring" }), clear, el("button", { class: "plain", attrs: { type: "submit" } }, used ? "Compile" : "Use these")),
+    return choice;
+  }
+
+  private line(row: Row, i: number): HTMLElement {
+    const click = () => {
+      this.rows.splice(i, 1);
+      this.draw();
+      this.changed();
+    };
+    const attrs = { type: "button", "aria-label": `Remove input ${i + 1}` };
+    return el(
+      "div",
+      { class: "input-row" },
+      this.field(row, "name", `Name of input ${i + 1}`),
+      this.field(row, "shape", `Shape of input ${i + 1}`),
+      this.dtypeChoice(row, `Data type of input ${i + 1}`),
+      el("button", { class: "quiet tool", attrs, on: { click } }, icon("close")),
     );
   }
 
-  form.addEventListener("submit", (e) => {
-    e.preventDefault();
-    if (!form.reportValidity()) return;
-    apply();
-    draw();
-    form.querySelector<HTMLButtonElement>("button[type=submit]")?.focus();
-  });
-  store.watch(["showInputs", "inputs"], () => {
-    const open = store.state.showInputs;
-    if (open && (form.hidden || store.state.inputs === null)) rows = prefill();
-    const focused = form.contains(document.activeElement);
-    form.hidden = !open;
-    if (open && !focused) draw();
-  });
-  store.watch(["outcome"], () => {
-    if (complaint()?.code === "no-shapes" && !store.state.showInputs) store.set({ showInputs: true });
-    else if (!form.hidden && !form.contains(document.activeElement)) follow();
-  });
+  private actions(): HTMLElement {
+    const add = button("+ row", "One more input", () => {
+      this.rows.push({ ...NEW_ROW });
+      this.draw();
+      this.form.querySelectorAll<HTMLInputElement>("input.name")[this.rows.length - 1]?.focus();
+    });
+    const clear = button("leave to the source", "Shapes come from the source again", () => {
+      this.store.set({ inputs: null, showInputs: false });
+      void this.compiler.now();
+    });
+    const isUsed = this.store.state.inputs !== null;
+    clear.hidden = !isUsed;
+    const submit = el("button", { class: "plain", attrs: { type: "submit" } }, isUsed ? "Compile" : "Use these");
+    return el("div", { class: "input-actions" }, add, el("span", { class: "spring" }), clear, submit);
+  }
+
+  private draw(): void {
+    fill(
+      this.form,
+      el("p", {}, "Shapes of the kernel's inputs, for a source that does not say them."),
+      ...this.rows.map((row, i) => this.line(row, i)),
+      this.actions(),
+    );
+  }
+}
+
+export function mountInputs(store: AppStore, compiler: Compiler): void {
+  new InputForm(store, compiler);
 }

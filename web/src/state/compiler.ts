@@ -3,7 +3,7 @@
 // One compilation at a time: a newer one cancels the one under way, and frames of a cancelled one are dropped.
 import { compile, isAbort } from "../api/client";
 import { Problem } from "../api/problem";
-import type { CompileRequest } from "../api/types";
+import type { CompileRequest, LanguageName, TargetName } from "../api/types";
 import type { AppStore } from "./app";
 import { applyFrame, kernelOf, newOutcome, type Outcome } from "./outcome";
 import { fileOf } from "./languages";
@@ -35,10 +35,16 @@ export class Compiler {
     this.running?.abort();
   }
 
-  /** What is compiled now, as the server takes it. */
+  /** What is compiled now, as the server takes it.  Names may come from a link; the server refuses those it does not know. */
   request(): CompileRequest {
     const { source, language, target, inputs, check } = this.store.state;
-    const req: CompileRequest = { source, filename: fileOf(language), language, target, scope: scope() };
+    const req: CompileRequest = {
+      source,
+      filename: fileOf(language),
+      language: language as LanguageName,
+      target: target as TargetName,
+      scope: scope(),
+    };
     if (inputs) req.inputs = inputs;
     if (check) req.options = { check: true };
     return req;
