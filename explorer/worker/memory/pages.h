@@ -23,8 +23,7 @@ enum {
 /* The bits of an entry of /proc/self/pagemap: the kernel's Documentation/admin-guide/mm/pagemap.rst. */
 static const uint64_t PAGE_PRESENT = 1ull << 63, PAGE_OF_FILE = 1ull << 61, PAGE_EXCLUSIVE = 1ull << 56;
 
-/* Ranges of whole pages, in rising order of their addresses, without overlap.  Not from the heap, whose fresh memory
- * belongs to the children. */
+/* Ranges of whole pages, in rising order of their addresses, without overlap. */
 struct memory_pages {
   int n;
   int n_dropped; /* ranges beyond PAGE_RANGES_MAX: they cost time, nothing else */
@@ -34,9 +33,6 @@ struct memory_pages {
     bool is_written; /* by jobs; otherwise read */
   } v[PAGE_RANGES_MAX];
 };
-
-/* heap.c */
-void heap_set_aside(void);
 
 /* pages.c: runs the kernel in a forked process and notes which pages it touched.  Where that process fails, *out stays
  * as it is. */
