@@ -1,7 +1,7 @@
 /* The order of the tricks: see memory.h.
  *
- * hugetext and pack use the pages of a kernel that uses everything.  prefault uses those of the least kernel; it comes
- * last, because the pages that are worth prefaulting depend on what is in huge pages by then.
+ * hugetext uses the pages of a kernel that uses everything.  prefault uses those of the least kernel; it comes last,
+ * because the pages that are worth prefaulting depend on what is in huge pages by then.
  */
 #include "worker/memory/memory.h"
 
@@ -15,18 +15,17 @@ static bool is_on(uint32_t tricks, enum memory_trick t) {
 
 enum status memory_prepare(uint32_t tricks, memory_run run, void *user, const struct memory_pages **out,
                            struct error *err) {
-  static struct memory_pages shared, least;
+  static struct memory_pages any, least;
   static bool is_prepared;
   enum status st = ST_OK;
 
   assert(!is_prepared && tricks <= MEMORY_ALL);
   is_prepared = true;
-  if (is_on(tricks, MEMORY_HUGETEXT) || is_on(tricks, MEMORY_PACK))
-    st = pages_learn(run, user, MEMORY_ANY_KERNEL, &shared, err);
-  if (!st && is_on(tricks, MEMORY_HUGETEXT))
-    hugetext_move(&shared);
-  if (!st && is_on(tricks, MEMORY_PACK))
-    pack_shared(&shared);
+  if (is_on(tricks, MEMORY_HUGETEXT)) {
+    st = pages_learn(run, user, MEMORY_ANY_KERNEL, &any, err);
+    if (!st)
+      hugetext_move(&any);
+  }
   if (!st && is_on(tricks, MEMORY_PREFAULT))
     st = pages_learn(run, user, MEMORY_LEAST_KERNEL, &least, err);
   if (!st)

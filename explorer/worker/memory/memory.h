@@ -6,11 +6,10 @@
  *
  *   hugetext  moves the code and constants of libraries that jobs use into huge pages, which are mapped in a child from
  *             its start (hugetext.c)
- *   pack      moves the other pages that children share with the zygote into huge pages, without gaps (pack.c)
  *   prefault  lets a waiting child fault in the pages that every job touches before its job arrives (prefault.c)
  *
- * hugetext and pack move memory while the process runs; addresses and contents stay the same.  The worker computes the
- * same results with any of the tricks off, and where the kernel does not support one, it runs without it.  All of them
+ * hugetext moves memory while the process runs; addresses and contents stay the same.  The worker computes the
+ * same results with any of the tricks off, and where the kernel does not support one, it runs without it.  Both
  * assume a process with one thread.  tests/bench/memory.py measures what each one gains.
  */
 #ifndef WORKER_MEMORY_H
@@ -25,7 +24,6 @@
 /* TRICK(enum, "name") */
 #define MEMORY_TRICKS(TRICK) \
   TRICK(MEMORY_HUGETEXT, "hugetext") \
-  TRICK(MEMORY_PACK, "pack") \
   TRICK(MEMORY_PREFAULT, "prefault")
 
 enum memory_trick {
@@ -46,7 +44,7 @@ static inline const char *memory_trick_name(enum memory_trick t) {
   return (unsigned)t < MEMORY_TRICK_COUNT ? names[t] : "?";
 }
 
-/* The tricks in "on", "off" or a list such as "hugetext,pack", a bit each.  False, and *out unchanged: a name is unknown, or
+/* The tricks in "on", "off" or a list such as "hugetext,prefault", a bit each.  False, and *out unchanged: a name is unknown, or
  * the text is empty. */
 static inline bool memory_tricks_find(const char *text, uint32_t *out) {
   uint32_t bits = 0;

@@ -47,8 +47,7 @@ bool huge_collapse(char *copy, size_t len);
  * changed at `to`. */
 bool huge_move(char *copy, size_t len, int prot, uintptr_t to);
 
-/* hugetext.c, pack.c */
+/* hugetext.c */
 void hugetext_move(const struct memory_pages *p);
-void pack_shared(const struct memory_pages *p);
 
 #endif
