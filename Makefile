@@ -164,6 +164,17 @@ $(BUILD)/web/index.html: $(WEB_SRC) explorer/api/openapi.json
 run: build
 	$(BUILD)/bin/nkx serve --port $(PORT)
 
+# ---- for contributors ----------------------------------------------------------------------------------------
+
+# what clangd needs to know; written anew when a command has changed
+.PHONY: compile_commands.json dev
+compile_commands.json:
+	@$(MAKE) --no-print-directory -nB V=1 binaries python unit-bin | $(VENV)/bin/python3 dev/compile_commands.py $@
+# builds, prepares this checkout for editing, and then builds and restarts the server at each change
+dev: build setup-test compile_commands.json
+	@dev/install-hook.sh
+	@$(VENV)/bin/python3 dev/watch.py --port $(PORT) --build $(BUILD)
+
 # ---- tests ---------------------------------------------------------------------------------------------------
 
 UNIT_BIN := $(patsubst tests/unit/%.c,$(BUILD)/test/%,$(UNIT_SRC))
