@@ -30,7 +30,7 @@ const char config_help[] =
     "  --cgroup DIR                 a delegated control group for jobs (the one it lies in, if it can)\n"
     "  --jail-without LAYERS        as if the kernel lacked them: mount,landlock (for tests)\n"
     "  --jail-failing LAYERS        as if they failed after the start (for tests)\n"
-    "  --worker-memory LIST         on, off, or some of hugetext,prefault: see worker/memory/memory.h (on)\n"
+    "  --worker-memory LIST         on, off, or some of heap,hugetext,prefault: see worker/memory/memory.h (on)\n"
     "  --confine yes|no             whether the server gives up what it does not need (yes)\n"
     "  --user NAME                  who it becomes when root starts it (the data directory's owner, nkx, or 65533)\n"
     "  --drain-timeout-ms MS        how long jobs may go on after SIGTERM (15000)\n"
@@ -199,7 +199,7 @@ static enum status check_memory(const char *name, const char *text, struct error
   uint32_t bits;
   return memory_tricks_find(text, &bits)
              ? ST_OK
-             : fail(err, ST_INPUT, "%s: expected on, off or a list of hugetext and prefault, got \"%.60s\"", name,
+             : fail(err, ST_INPUT, "%s: expected on, off or a list of heap, hugetext and prefault, got \"%.60s\"", name,
                     text);
 }
 

@@ -1,7 +1,8 @@
 /* The order of the tricks: see memory.h.
  *
- * hugetext uses the pages of a kernel that uses everything.  prefault uses those of the least kernel; it comes last,
- * because the pages that are worth prefaulting depend on what is in huge pages by then.
+ * heap comes first, because the probes allocate as children do.  hugetext uses the pages of a kernel that uses
+ * everything.  prefault uses those of the least kernel; it comes last, because the pages that are worth prefaulting depend
+ * on what is in huge pages by then.
  */
 #include "worker/memory/memory.h"
 
@@ -21,6 +22,8 @@ enum status memory_prepare(uint32_t tricks, memory_run run, void *user, const st
 
   assert(!is_prepared && tricks <= MEMORY_ALL);
   is_prepared = true;
+  if (is_on(tricks, MEMORY_HEAP))
+    heap_set_aside();
   if (is_on(tricks, MEMORY_HUGETEXT)) {
     st = pages_learn(run, user, MEMORY_ANY_KERNEL, &any, err);
     if (!st)

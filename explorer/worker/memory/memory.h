@@ -4,12 +4,14 @@
  * fault for the first read of each page of a mapped file; at its end the kernel releases its page table entries one by
  * one.  For a small job this is a large part of its time.  Each of these tricks lowers the cost:
  *
+ *   heap      fills the holes of glibc's heap and leaves one large block of fresh memory free, so that a child allocates
+ *             from new pages instead of copying the zygote's (heap.c)
  *   hugetext  moves the code and constants of libraries that jobs use into huge pages, which are mapped in a child from
  *             its start (hugetext.c)
  *   prefault  lets a waiting child fault in the pages that every job touches before its job arrives (prefault.c)
  *
  * hugetext moves memory while the process runs; addresses and contents stay the same.  The worker computes the
- * same results with any of the tricks off, and where the kernel does not support one, it runs without it.  Both
+ * same results with any of the tricks off, and where the kernel does not support one, it runs without it.  All of them
  * assume a process with one thread.  tests/bench/memory.py measures what each one gains.
  */
 #ifndef WORKER_MEMORY_H
@@ -23,6 +25,7 @@
 
 /* TRICK(enum, "name") */
 #define MEMORY_TRICKS(TRICK) \
+  TRICK(MEMORY_HEAP, "heap") \
   TRICK(MEMORY_HUGETEXT, "hugetext") \
   TRICK(MEMORY_PREFAULT, "prefault")
 
@@ -44,7 +47,7 @@ static inline const char *memory_trick_name(enum memory_trick t) {
   return (unsigned)t < MEMORY_TRICK_COUNT ? names[t] : "?";
 }
 
-/* The tricks in "on", "off" or a list such as "hugetext,prefault", a bit each.  False, and *out unchanged: a name is unknown, or
+/* The tricks in "on", "off" or a list such as "heap,prefault", a bit each.  False, and *out unchanged: a name is unknown, or
  * the text is empty. */
 static inline bool memory_tricks_find(const char *text, uint32_t *out) {
   uint32_t bits = 0;

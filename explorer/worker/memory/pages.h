@@ -23,7 +23,8 @@ enum {
 /* The bits of an entry of /proc/self/pagemap: the kernel's Documentation/admin-guide/mm/pagemap.rst. */
 static const uint64_t PAGE_PRESENT = 1ull << 63, PAGE_OF_FILE = 1ull << 61, PAGE_EXCLUSIVE = 1ull << 56;
 
-/* Ranges of whole pages, in rising order of their addresses, without overlap. */
+/* Ranges of whole pages, in rising order of their addresses, without overlap.  Not from the heap, whose fresh memory
+ * belongs to the children. */
 struct memory_pages {
   int n;
   int n_dropped; /* ranges beyond PAGE_RANGES_MAX: they cost time, nothing else */
@@ -47,6 +48,8 @@ bool huge_collapse(char *copy, size_t len);
  * changed at `to`. */
 bool huge_move(char *copy, size_t len, int prot, uintptr_t to);
 
+/* heap.c */
+void heap_set_aside(void);
 /* hugetext.c */
 void hugetext_move(const struct memory_pages *p);
 
