@@ -8,6 +8,7 @@
 
 #include <assert.h>
 
+#include "base/log.h"
 #include "worker/memory/pages.h"
 
 static bool is_on(uint32_t tricks, enum memory_trick t) {
@@ -29,8 +30,10 @@ enum status memory_prepare(uint32_t tricks, memory_run run, void *user, const st
     if (!st)
       hugetext_move(&any);
   }
-  if (!st && is_on(tricks, MEMORY_PREFAULT))
+  if (!st && is_on(tricks, MEMORY_PREFAULT)) {
     st = pages_learn(run, user, MEMORY_LEAST_KERNEL, &least, err);
+    log_debug("prefault", "ranges=%d", least.n);
+  }
   if (!st)
     *out = &least;
   return st;
