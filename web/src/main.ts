@@ -1,4 +1,4 @@
-// main: puts the page together and decides what it opens on.
+// main: assembles the page and decides what it shows first.
 import { getExamples, getPipeline, getTargets } from "./api/client";
 import { Problem } from "./api/problem";
 import { adoptEditorStyles } from "./editor/stylesheets";
@@ -55,7 +55,7 @@ async function openLink(store: AppStore, compiler: Compiler, link: LinkState): P
   lookAtSelection(store, view);
 }
 
-/** What the address asks for, or null; a damaged link is said and treated as none. */
+/** The kernel and view in the address, or null; a damaged link is reported and then ignored. */
 async function linkFromAddress(): Promise<LinkState | null> {
   try {
     const elsewhere = foreignAddress(location.hash);
@@ -70,7 +70,7 @@ async function linkFromAddress(): Promise<LinkState | null> {
   }
 }
 
-/** Lists the page can do without are asked for, and asked for again after a lost connection. */
+/** Requests the lists that the page can work without; called again after a lost connection. */
 function loadLists(store: AppStore): Promise<void>[] {
   const failed = (e: unknown) => {
     if (e instanceof Problem) store.set({ problem: e });
@@ -83,7 +83,7 @@ function loadLists(store: AppStore): Promise<void>[] {
   ];
 }
 
-/** A stored link that could not be opened: why, and a way on. */
+/** For a stored link that cannot be opened: shows the reason and a link to start with. */
 function tellNoLink(title: string, text: string): void {
   announce(`${title} ${text}`);
   const start = el("a", { class: "button primary", attrs: { href: "/", target: window.parent === window ? null : "_blank", rel: "noopener" } }, "Start with an example");
@@ -120,7 +120,7 @@ function main(): void {
   const ir = new IrPane(store, say);
   const openStage = () => {
     store.set({ pane: "ir" });
-    // on a narrow window the pane appears with the next rendering
+    // in a narrow window the pane appears with the next rendering
     requestAnimationFrame(() => ir.viewer.view.focus());
   };
   const diff = new DiffPane(store, () => void compiler.now());

@@ -45,7 +45,7 @@ export function getPipeline(): Promise<StageDescription[]> {
   return getList("/pipeline", "stages");
 }
 
-/** Where the stages of a result are found: under its key while the server has it, or for good in a snippet. */
+/** Where the server finds the stages of a result: under its key while it is cached, or in a snippet. */
 export type Holder = { key: string } | { snippet: string };
 
 /** What changed between two stages, by their index. */
@@ -55,7 +55,7 @@ export async function getDiff(holder: Holder, kernel: number, from: number, to: 
   return (await response.json()) as StageDiff;
 }
 
-/** Calls that change something carry this, so that no other site's page can send them. */
+/** Requests that change something need this header, which pages of other sites cannot send. */
 const OURS = { "x-nkx-request": "1" };
 
 export async function getSnippet(id: string): Promise<Snippet> {
@@ -73,7 +73,7 @@ export async function deleteSnippet(id: string, token: string): Promise<void> {
   await request(`/snippets/${id}`, { method: "DELETE", headers: { ...OURS, "x-nkx-edit-token": token } });
 }
 
-/** Compiles, handing on each frame as it arrives; the server ends what it still compiles for the same editor. */
+/** Compiles and passes each frame to `sink` as it arrives; the server ends an older compile of the same editor. */
 export async function compile(
   req: CompileRequest,
   editor: string,

@@ -3,7 +3,7 @@
 export async function* readLines(stream: ReadableStream<Uint8Array>): AsyncGenerator<string> {
   const reader = stream.getReader();
   const decoder = new TextDecoder();
-  // Pieces of the line that is not finished yet; joined once, so that a long line costs linear time.
+  // Pieces of the unfinished line; joined once, so that a long line takes linear time.
   let pieces: string[] = [];
   try {
     for (;;) {

@@ -1,10 +1,10 @@
-// problem: a request that did not lead to a result, told apart by whose fault it is.
+// problem: a failed request, classified by its cause.
 
 export type FaultKind =
-  | "request" // the request itself was refused: the text says why
+  | "request" // the server refused the request; the message says why
   | "limit" // a limit of the service: too large, too many, too long
   | "ours" // a fault of the service
-  | "network"; // the service was not reached
+  | "network"; // the service could not be reached
 
 export class Problem extends Error {
   constructor(
@@ -26,13 +26,13 @@ interface ProblemBody {
   error?: { code?: string; message?: string };
 }
 
-/** Reads an answer that is not 2xx: a problem object, or whatever a proxy put in its place. */
+/** Reads an answer that is not 2xx: a problem object, or whatever a proxy sent instead. */
 export async function problemFrom(response: Response): Promise<Problem> {
   let body: ProblemBody | null = null;
   try {
     body = (await response.json()) as ProblemBody | null;
   } catch {
-    // not JSON: the status line has to do
+    // not JSON: the status line is all there is
   }
   const { status } = response;
   const kind: FaultKind = LIMIT_STATUS.has(status) ? "limit" : status >= 500 ? "ours" : "request";

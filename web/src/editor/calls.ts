@@ -1,4 +1,4 @@
-// calls: which NumPy function or tensor method stands at a place of the source.
+// calls: which NumPy function or tensor method is at a position of the source.
 import { syntaxTree } from "@codemirror/language";
 import type { EditorView } from "@codemirror/view";
 

@@ -1,4 +1,4 @@
-// diffview: one column of a comparison: lines of one side, or of both, with what differs marked.
+// diffview: one column of a comparison: the lines of one side, or of both, with the differences marked.
 //
 // The text holds a line for every row, empty where this side has none, so that two columns of the same height scroll as
 // one.  Only visible lines are decorated.
@@ -23,7 +23,7 @@ export interface DiffSide {
   lines: readonly string[];
 }
 
-/** What a column shows. */
+/** The content of a column. */
 export interface Column {
   lines: readonly DiffLine[];
   from: DiffSide;
@@ -56,7 +56,7 @@ const columnField = StateField.define<ColumnState>({
   },
 });
 
-/** A line is read on the side that it is on; one that is on both, on the newer. */
+/** The side whose stage a line is looked up in; a line on both sides is looked up in the newer. */
 function sideOf(column: Column, line: DiffLine): { side: DiffSide; which: "from" | "to"; no: number } {
   const which = line.side === "from" ? "from" : "to";
   return { side: column[which], which, no: line[which] };
@@ -264,7 +264,7 @@ export class DiffColumn {
     this.view.dispatch({ effects: this.wrap.reconfigure(on ? EditorView.lineWrapping : []) });
   }
 
-  /** Brings a line (from 0) into sight and puts the caret there. */
+  /** Scrolls to a line (from 0) and puts the caret there. */
   goTo(index: number): void {
     const { doc } = this.view.state;
     const line = doc.line(Math.min(Math.max(index + 1, 1), doc.lines));
@@ -274,7 +274,7 @@ export class DiffColumn {
     });
   }
 
-  /** The line (from 0) that stands at the top. */
+  /** The line (from 0) at the top of the viewport. */
   topLine(): number {
     const { view } = this;
     return view.state.doc.lineAt(view.lineBlockAtHeight(view.scrollDOM.scrollTop).from).number - 1;
@@ -285,7 +285,7 @@ export class DiffColumn {
   }
 }
 
-/** Two columns scroll as one. */
+/** Makes two columns scroll together. */
 export function scrollTogether(a: EditorView, b: EditorView): void {
   const follow = (one: HTMLElement, other: HTMLElement) => {
     one.addEventListener("scroll", () => {

@@ -1,13 +1,14 @@
-// links: the source editor's side of the maps: bands behind lines, exact marks, and which ranges lie at a position.
+// links: the source maps in the source editor: a coloured band for each line, marks on exact ranges, and the ranges at a
+// position.
 //
-// Ranges move with edits, so that they stay on their expressions until the next outcome replaces them.
+// Ranges move with edits: they stay on their expressions until the next outcome replaces them.
 import { type Extension, RangeSet, RangeSetBuilder, RangeValue, StateEffect, StateField, type Text } from "@codemirror/state";
 import { Decoration, type DecorationSet, EditorView, gutterLineClass, GutterMarker } from "@codemirror/view";
 import type { Light } from "../state/selection";
 import type { SourceMap } from "../state/sourcemap";
 import { spanOfRange, type Span } from "./positions";
 
-/** Bands there are in a palette; style/bands.css has as many. */
+/** Colours in a palette; style/bands.css has the same number. */
 export const BANDS = 8;
 
 class LinkRange extends RangeValue {
@@ -19,7 +20,7 @@ class LinkRange extends RangeValue {
   }
 }
 
-/** The colour's bar, in the gutter, where it does not scroll away. */
+/** The bar in the line's colour, in the gutter, which does not scroll sideways. */
 class BandMarker extends GutterMarker {
   override readonly elementClass: string;
   constructor(readonly band: number) {
@@ -137,7 +138,7 @@ export function mapShown(view: EditorView): SourceMap | null {
   return view.state.field(linkField).map;
 }
 
-/** Numbers of the ranges around a position; if there are none, of those that begin on its line. */
+/** The numbers of the ranges that contain a position; if there are none, of those that begin on its line. */
 export function rangesAt(view: EditorView, pos: number): { exact: boolean; ranges: number[] } {
   const { ranges } = view.state.field(linkField);
   const around: number[] = [];

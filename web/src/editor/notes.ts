@@ -1,11 +1,11 @@
-// notes: what passes decided, written above the lines of a stage and behind the lines of the source.
+// notes: the remarks of passes, shown above the lines of a stage and after the lines of the source.
 import { type Extension, RangeSetBuilder, StateEffect, StateField, type Text } from "@codemirror/state";
 import { Decoration, type DecorationSet, EditorView, WidgetType } from "@codemirror/view";
 
 /** Texts by line, from 1. */
 export type Notes = ReadonlyMap<number, readonly string[]>;
 
-/** A line with more says how many more; all of them are in the list and in the tooltip. */
+/** More texts of a line are only counted there; the list and the tooltip show all of them. */
 const MANY = 3;
 
 function shortened(texts: readonly string[]): string[] {
@@ -37,7 +37,7 @@ class NoteWidget extends WidgetType {
     return this.texts.length * 18;
   }
   override ignoreEvent(): boolean {
-    return false; // a click on a note is one on its line
+    return false; // a click on a note counts as a click on its line
   }
 }
 
@@ -55,7 +55,7 @@ function above(notes: Notes, doc: Text): DecorationSet {
   return builder.finish();
 }
 
-/** An attribute that the style sheet shows: the text of the line stays the user's. */
+/** An attribute that the style sheet shows, so that the text of the line does not change. */
 function behind(notes: Notes, doc: Text): DecorationSet {
   const builder = new RangeSetBuilder<Decoration>();
   for (const [number, texts] of inOrder(notes, doc)) {

@@ -1,10 +1,10 @@
-// positions: between the API's columns (code points, from 1) and the editor's offsets (UTF-16 units, from 0).
+// positions: converts between the API's columns (code points, from 1) and the editor's offsets (UTF-16 units, from 0).
 import type { Text } from "@codemirror/state";
 import type { SourceRange } from "../api/types";
 
 const SURROGATE = /[\ud800-\udbff][\udc00-\udfff]/;
 
-/** UTF-16 offset within `line` of the 1-based code point column, no further than its end. */
+/** The UTF-16 offset within `line` of a 1-based code point column; at most the line's length. */
 export function offsetOfColumn(line: string, column: number): number {
   const points = column - 1;
   if (!SURROGATE.test(line)) return Math.max(0, Math.min(points, line.length));
@@ -23,7 +23,7 @@ export interface Span {
   to: number;
 }
 
-/** Null if the range does not lie in the text. */
+/** Null if the range is not inside the text. */
 export function spanOfRange(doc: Text, r: SourceRange): Span | null {
   if (r.line < 1 || r.line > doc.lines) return null;
   const first = doc.line(r.line);

@@ -1,4 +1,4 @@
-// python: the classes that Python's syntax gets; style/syntax.css has their colours.
+// python: the CSS classes of Python's syntax; style/syntax.css has their colours.
 import { python } from "@codemirror/lang-python";
 import { syntaxHighlighting } from "@codemirror/language";
 import type { Extension } from "@codemirror/state";

@@ -1,4 +1,4 @@
-// source: the editor in which the kernel is written.
+// source: the editor for the kernel.
 import { closeBrackets, closeBracketsKeymap } from "@codemirror/autocomplete";
 import { defaultKeymap, history, historyKeymap, indentWithTab } from "@codemirror/commands";
 import { bracketMatching, foldGutter, foldKeymap, indentOnInput, indentUnit } from "@codemirror/language";
@@ -22,19 +22,19 @@ import { spanOfRange } from "./positions";
 import { changeLanguage, sourceLanguage } from "./sourcelanguage";
 import { typeOverSelection } from "./typing";
 
-/** Marks a change that came from the page and not from the keyboard. */
+/** Marks a change that the page made, not the user. */
 const fromPage = Annotation.define<boolean>();
 
 export interface SourceEvents {
   edited(text: string): void;
   /** The caret moved without an edit. */
   caret(pos: number): void;
-  /** The pointer is over a character, or (null) left. */
+  /** The pointer is over a character; null: it has left. */
   point(pos: number | null): void;
   clicked(pos: number): void;
-  /** A file was let go over the text. */
+  /** A file was dropped on the text. */
   dropped(file: File): void;
-  /** What to tell of a character when the pointer rests on it. */
+  /** The tooltip for a character. */
   explain(pos: number): Promise<{ from: number; to: number; dom: HTMLElement } | null>;
 }
 
@@ -45,7 +45,7 @@ function pointer(events: SourceEvents) {
   const locate = (view: EditorView) => {
     frame = 0;
     const pos = view.posAtCoords(at);
-    // posAtCoords also answers beside the text: only a character under the pointer counts
+    // posAtCoords also answers for points beside the text; only a character under the pointer counts
     const box = pos === null ? null : view.coordsAtPos(pos, 1);
     const onText = box !== null && at.y >= box.top && at.y <= box.bottom;
     events.point(onText ? exactPos(view, pos as number, at.x) : null);
@@ -79,7 +79,7 @@ function pointer(events: SourceEvents) {
   });
 }
 
-/** The character under x, where posAtCoords names the nearest gap between two. */
+/** The character under x; posAtCoords returns the nearest gap between two characters. */
 function exactPos(view: EditorView, pos: number, x: number): number {
   const left = view.coordsAtPos(pos, 1);
   return left && x < left.left && pos > view.state.doc.lineAt(pos).from ? pos - 1 : pos;
@@ -144,7 +144,7 @@ export class SourceEditor {
     return this.view.state.doc.toString();
   }
 
-  /** From now on it can be read only. */
+  /** Makes it read-only. */
   freeze(): void {
     const readable = EditorView.contentAttributes.of({ role: "textbox", "aria-readonly": "true", "aria-multiline": "true" });
     this.view.dispatch({
@@ -174,7 +174,7 @@ export class SourceEditor {
     if (focus) this.view.focus();
   }
 
-  /** Scrolls only when the place is out of sight. */
+  /** Scrolls only when the place is not visible. */
   reveal(from: number): void {
     this.view.dispatch({ effects: EditorView.scrollIntoView(from, { y: "nearest", yMargin: 60 }) });
   }

@@ -1,4 +1,4 @@
-// sourcelanguage: how the editor reads and colours what is written in it.
+// sourcelanguage: the editor's syntax highlighting for each language of the source.
 import { Compartment, type Extension } from "@codemirror/state";
 import { EditorView } from "@codemirror/view";
 import { tokenizeHlo } from "../highlight/hlo";

@@ -1,4 +1,4 @@
-// stagelines: how the lines of a stage's text look: their source's colour, lit partners, and what has no source.
+// stagelines: the look of a stage's lines: the colour of their source line, highlighted lines, lines without a source.
 import { type Extension, RangeSet, RangeSetBuilder, StateEffect, StateField } from "@codemirror/state";
 import { Decoration, type DecorationSet, type EditorView, gutter, GutterMarker, ViewPlugin, type ViewUpdate } from "@codemirror/view";
 import type { Light } from "../state/selection";
@@ -96,7 +96,7 @@ class PlaceMarker extends GutterMarker {
   }
 }
 
-/** The colour's bar, which stays in sight when a long line is scrolled, and how many places there are. */
+/** The bar in the line's colour, which stays visible when a long line is scrolled, and the number of source places. */
 function placeMarker(s: LineState, index: number): GutterMarker | null {
   const places = s.links?.places[index];
   if (!places || !s.map) return null;

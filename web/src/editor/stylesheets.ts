@@ -1,7 +1,7 @@
-// stylesheets: lets CodeMirror's styles in under `style-src 'self'`.
+// stylesheets: makes CodeMirror's styles work under `style-src 'self'`.
 //
 // style-mod writes a <style> element, which our Content-Security-Policy refuses.  Constructed sheets are allowed, so
-// its mount function is replaced by one that uses them; must run before the first editor is created.
+// this replaces its mount function with one that uses them.  It must run before the first editor is created.
 import { StyleModule } from "style-mod";
 
 type Root = Document | ShadowRoot;
@@ -22,7 +22,7 @@ function sheetOf(module: StyleModule): CSSStyleSheet {
 export function adoptEditorStyles(): void {
   const mount: Mount = (root, modules) => {
     const wanted = (Array.isArray(modules) ? (modules as StyleModule[]) : [modules as StyleModule]).map(sheetOf);
-    // later modules take precedence over earlier ones, whenever they were mounted
+    // later modules override earlier ones, in whatever order they were mounted
     const others = root.adoptedStyleSheets.filter((s) => !wanted.includes(s));
     root.adoptedStyleSheets = [...others, ...wanted];
   };

@@ -1,7 +1,7 @@
-// typing: replaces a selection by typed text without the browser's help.
+// typing: replaces a selection by typed text itself instead of leaving it to the browser.
 //
-// Chromium keeps the look of replaced text with a style attribute, which our Content-Security-Policy refuses and
-// reports.  CodeMirror would throw the attribute away in any case, so it makes the change itself.
+// Chromium preserves the look of replaced text with a style attribute, which our Content-Security-Policy refuses and
+// reports.  CodeMirror would discard the attribute anyway, so here it makes the change itself.
 import type { Extension } from "@codemirror/state";
 import { EditorView } from "@codemirror/view";
 

@@ -15,15 +15,15 @@ import { lineField, type LineState, setLineLights, setLines, stageLines } from "
 import { tokenColours, tokenizer } from "./tokens";
 
 export interface ViewerEvents {
-  /** The pointer is over a line (1-based), or (null) left. */
+  /** The pointer is over a line (1-based); null: it has left. */
   point(line: number | null): void;
   clicked(line: number, add: boolean): void;
   caret(line: number): void;
-  /** What to tell of a line when the pointer rests on it; null for nothing. */
+  /** The tooltip for a line; null for none. */
   explain(line: number): HTMLElement | null;
 }
 
-/** What ties the lines of a text to other things: the source's ranges, and what the pass decided. */
+/** What belongs to the lines of a text: ranges of the source, and the pass's remarks. */
 export interface Ties {
   map: SourceMap;
   links: StageLinks;
@@ -107,7 +107,7 @@ export class StageViewer {
     return this.stage;
   }
 
-  /** Replaces the text.  `follow` names the line of the new text that should stand where the line `from` stands now. */
+  /** Replaces the text.  `follow` is a line of the new text; it is scrolled to where the line `from` is now. */
   show(stage: Stage, ties: Ties, label: string, follow: { from: number; to: number } | null): void {
     const { view } = this;
     const offset = follow && this.stage ? this.offsetOfLine(follow.from) : null;
@@ -136,7 +136,7 @@ export class StageViewer {
     this.view.dispatch({ changes: { from: 0, to: this.view.state.doc.length }, annotations: fromPage.of(true) });
   }
 
-  /** Pixels between the viewport's top and the line. */
+  /** Pixels from the viewport's top to the line. */
   private offsetOfLine(line: number): number {
     const { view } = this;
     const at = view.state.doc.line(Math.min(Math.max(line, 1), view.state.doc.lines));
@@ -146,7 +146,7 @@ export class StageViewer {
     return text.top - view.scrollDOM.scrollTop;
   }
 
-  /** First and last line in sight. */
+  /** The first and last visible line. */
   visibleLines(): { first: number; last: number } {
     const { view } = this;
     const top = view.scrollDOM.scrollTop;

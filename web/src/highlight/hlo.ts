@@ -22,7 +22,7 @@ const REST = new RegExp(
   "g",
 );
 
-/** Where the operand list that starts with "(" at `open` ends. */
+/** The end of the operand list that starts with "(" at `open`. */
 function closing(line: string, open: number): number {
   let depth = 0;
   for (let i = open; i < line.length; i++) {
@@ -40,7 +40,7 @@ class Scanner {
     if (to > from) this.tokens.push({ from, to, cls });
   }
 
-  /** Shapes, tuples of shapes and layouts from `at`; returns where the opcode begins. */
+  /** Reads shapes, tuples of shapes and layouts from `at`; returns where the opcode begins. */
   shape(at: number): number {
     const { line } = this;
     while (at < line.length) {
@@ -90,7 +90,7 @@ export function tokenizeHlo(line: string): Token[] {
   return scan.tokens;
 }
 
-/** Lines that are no instruction: the module, a computation's head, a lone brace, a comment. */
+/** Lines that are not instructions: the module, a computation's head, a lone brace, a comment. */
 function header(scan: Scanner, line: string): Token[] {
   const module = /^HloModule\s+([^\s,]+)/.exec(line);
   if (module) {

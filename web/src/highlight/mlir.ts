@@ -1,6 +1,6 @@
 // mlir: colours for MLIR's textual form, custom and generic, one line at a time.
 //
-// Within an attribute dictionary everything is quiet.  A dictionary is told from a region by what follows its brace:
+// Everything inside an attribute dictionary has a muted colour.  What follows its brace tells a dictionary from a region:
 // "{name = …" or "{name}" or "{name," is a dictionary.
 import { mlirClass } from "./opclass";
 import { TOKEN_LINE_MAX, type Token, type TokenClass } from "./token";
@@ -89,7 +89,7 @@ export function tokenizeMlir(line: string): Token[] {
       const dict = DICT.test(line.slice(from, from + 200));
       braces.push(dict);
       if (dict) push(from, to, "attr");
-      else sawOp = false; // a region's first operation may stand on the same line
+      else sawOp = false; // a region's first operation may be on the same line
     } else if (g["close"] !== undefined) {
       if (braces.includes(true)) push(from, to, "attr");
       braces.pop();

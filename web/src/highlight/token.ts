@@ -1,5 +1,5 @@
-// token: a coloured piece of one line.  Both languages can be read a line at a time, so that a jump into the middle
-// of a long text costs nothing.
+// token: a coloured piece of one line.  Both languages can be read one line at a time, so a jump into the middle of a long
+// text needs no lines before it.
 
 export type TokenClass =
   | "compute"
@@ -15,7 +15,7 @@ export type TokenClass =
   | "number"
   | "string"
   | "comment"
-  | "attr"; // names and values of attributes, layouts: there, but quiet
+  | "attr"; // names and values of attributes, layouts: muted
 
 export interface Token {
   from: number;
@@ -23,7 +23,7 @@ export interface Token {
   cls: TokenClass;
 }
 
-/** Beyond this many characters a line stays plain: constants can be megabytes long. */
+/** Characters; the rest of a longer line is not coloured, because constants can be megabytes long. */
 export const TOKEN_LINE_MAX = 6000;
 
 export type Tokenizer = (line: string) => Token[];

@@ -1,4 +1,4 @@
-// bottom: the kernel's signature and the keys worth knowing; on a narrow window, the switch between panes.
+// bottom: the kernel's signature and the most useful keys; in a narrow window, the switch between panes.
 import type { TensorInfo } from "../api/types";
 import type { AppState, AppStore } from "../state/app";
 import { kernelOf } from "../state/outcome";

@@ -1,4 +1,4 @@
-// diff: the shown stage compared with another, in place of its text: side by side, or in one column.
+// diff: compares the shown stage with another, instead of showing its text: side by side, or in one column.
 import { getDiff, type Holder } from "../api/client";
 import { Problem } from "../api/problem";
 import type { Stage, StageDiff } from "../api/types";
@@ -11,7 +11,7 @@ import { allRows, choose, shownStage, STAGE_KEYS } from "../state/view";
 import { byId, button, el, fill, plural, toggle } from "./dom";
 import { icon } from "./icons";
 
-/** Pixels below which two columns show too little of each line. */
+/** Pixels; in a narrower pane two columns show too little of each line. */
 const SPLIT_MIN = 760;
 
 interface Pair {
@@ -23,7 +23,7 @@ interface Pair {
 
 const NO_CHANGE: Omit<StageDiff, "lines_from" | "lines_to"> = { changed: 0, removed: 0, added: 0, hunks: [] };
 
-/** The stage that the shown one is compared with: the one that was chosen, or the one before. */
+/** The stage that the shown one is compared with: the chosen one, otherwise the previous one. */
 export function comparedRow(s: Readonly<AppState>): StageRow | null {
   if (s.diffFrom === null) return null;
   const shown = shownStage(s);
@@ -52,7 +52,7 @@ export class DiffPane {
   private rows: DiffRow[] = [];
   private columns: { left: Column; right: Column } | null = null;
   private hunk = -1;
-  /** The reader has said how many columns; else the room there is decides. */
+  /** Whether the user has chosen the number of columns; otherwise the pane's width decides. */
   private hasChosen = false;
   private readonly pick: HTMLSelectElement;
   private readonly facts = el("span", { class: "diff-facts" });
@@ -110,7 +110,7 @@ export class DiffPane {
     const focused = byId("diff-viewer").contains(document.activeElement) || byId("diff-bar").contains(document.activeElement);
     if (this.isOpen) this.store.set({ diffFrom: null, pane: "ir" });
     else this.start("");
-    // what had the focus is gone then
+    // the focused element is gone then
     if (focused) requestAnimationFrame(() => byId("ir-viewer").querySelector<HTMLElement>(".cm-content")?.focus());
   }
 
@@ -120,7 +120,7 @@ export class DiffPane {
     this.store.set({ diffFrom, unified: this.hasChosen || this.isOpen ? unified : narrow, pane: "ir" });
   }
 
-  /** The shown stage becomes the one that others are compared with. */
+  /** Makes the shown stage the one that others are compared with. */
   mark(): void {
     const shown = shownStage(this.store.state);
     if (shown) this.start(shown.row.key);
@@ -142,12 +142,12 @@ export class DiffPane {
     const shown = shownStage(s);
     const kernel = shown?.row.kernel;
     const outcome = [s.outcome, s.previous].find((o) => kernel && o?.kernels.includes(kernel));
-    // an answer that is still coming in has its kernel under a new object, but the same map
+    // while frames arrive, the kernel is a new object each time, but its map stays the same
     const byMap = outcome ?? [s.outcome, s.previous].find((o) => o?.kernels.some((k) => k.map === kernel?.map));
     return from && shown && kernel && byMap ? { from, to: shown.stage, kernel, outcome: byMap } : null;
   }
 
-  /** Asks for the diff of what is to be compared now, unless it is known. */
+  /** Requests the diff of the two stages, unless it is known. */
   private follow(): void {
     const open = this.isOpen;
     byId("ir-pane").classList.toggle("comparing", open);
@@ -161,7 +161,7 @@ export class DiffPane {
     }
     this.drawPick();
     const pair = this.wanted();
-    // stages that are still coming in are compared once they are all there
+    // a running compile is compared after its last stage has arrived
     if (pair?.outcome.status === "running" && this.pair) return;
     if (pair?.from === this.pair?.from && pair?.to === this.pair?.to) return;
     this.pair = pair;
@@ -284,7 +284,7 @@ export class DiffPane {
     this.drawWhere();
   }
 
-  /** To the next or previous change; round at the ends. */
+  /** Goes to the next or previous change; wraps at the ends. */
   step(by: 1 | -1): void {
     const n = this.diff?.hunks.length ?? 0;
     if (n > 0) this.goTo((this.hunk + by + n) % n);

@@ -1,4 +1,4 @@
-// dom: making elements.  Text goes in through textContent only.
+// dom: makes elements.  Text is only ever set through textContent.
 
 type Child = Node | string | null | false | undefined;
 type Handlers = { [K in keyof HTMLElementEventMap]?: (e: HTMLElementEventMap[K]) => void };

@@ -1,4 +1,4 @@
-// embed: the form in which other sites show a stored link in a frame: to read and to step through, nothing else.
+// embed: the page inside another site's frame: a stored link to read and step through, nothing else.
 import type { AppStore } from "../state/app";
 import { writeView } from "../state/fragment";
 import { viewOf } from "../state/look";
@@ -9,7 +9,7 @@ import { icon } from "./icons";
 const HEIGHT_MIN = 220;
 const LINE = 20;
 
-/** Tells the page around the frame how high it would like to be; whoever does not listen loses nothing. */
+/** Tells the page around the frame the height that it needs; that page may ignore it. */
 function sayHeight(store: AppStore): void {
   const lines = store.state.source.split("\n").length;
   const height = Math.max(HEIGHT_MIN, byId("embed-bar").offsetHeight + 60 + lines * LINE);

@@ -1,6 +1,6 @@
-// files: opens a kernel from a file of the reader's machine.
+// files: opens a kernel from a file of the user's machine.
 //
-// A serialized HloModuleProto has no text of its own: it is shown as the HLO text that the server's first stage prints.
+// A serialized HloModuleProto is no text: the page shows the HLO text that the server's first stage prints.
 import { compile } from "../api/client";
 import { Problem } from "../api/problem";
 import type { CompileRequest, Frame } from "../api/types";

@@ -1,4 +1,4 @@
-// header: what is compiled (example, kernel, target), how it went, and what can be done with it.
+// header: what is compiled (example, kernel, target), the compile's status, and the main buttons.
 import type { AppStore } from "../state/app";
 import type { Compiler } from "../state/compiler";
 import { LANGUAGES } from "../state/languages";
@@ -90,7 +90,7 @@ interface StatusText {
   title: string;
 }
 
-// Of checks that did not fail; the last stage's is skipped always.
+// For checks without a failure; the last stage's check is always skipped.
 function passing(outcome: Outcome, checks: string[]): string {
   const isWhole = !outcome.diagnostics.some((d) => d.code === "check-incomplete");
   const passed = checks.filter((c) => c === "pass").length;
@@ -146,7 +146,7 @@ function status(store: AppStore): void {
     out.title = s.title;
     out.dataset["kind"] = s.kind;
   };
-  // a quick compilation goes from one result to the next without a word in between
+  // a quick compilation goes from one result to the next without a message in between
   store.watch(["compiling"], () => {
     window.clearTimeout(late);
     isLate = false;
@@ -163,7 +163,7 @@ function status(store: AppStore): void {
   });
 }
 
-/** The thin bar and the Cancel button, after 0.4 s. */
+/** Shows the thin bar and the Cancel button after 0.4 s. */
 function progress(store: AppStore, compiler: Compiler): void {
   const cancel = byId<HTMLButtonElement>("cancel");
   cancel.addEventListener("click", () => compiler.cancel());

@@ -1,4 +1,4 @@
-// help: the sheet of keys.
+// help: the dialog that lists the keyboard shortcuts.
 import { byId, button, el, fill } from "./dom";
 
 const KEYS: [string, [string, string][]][] = [

@@ -1,4 +1,4 @@
-// history: the chosen operation or expression, stage by stage, as chips that lead there.
+// history: the selected operation or expression in each stage, as chips that open it.
 import { Text } from "@codemirror/state";
 import type { SourceRange } from "../api/types";
 import { rangeText, snippet } from "../editor/positions";
@@ -29,7 +29,7 @@ function linesOf(stage: { text: string }): string[] {
   return lines;
 }
 
-/** Operations that do the work come before the constants and buffers that serve them. */
+/** Sorts operations that compute before the constants and buffers that they use. */
 function rank(label: string, dialect: string): number {
   const cls = dialect === "hlo" ? hloClass(label) : mlirClass(label);
   const scalar = /^(arith|math)\./.test(label) ? 3 : 0;

@@ -1,4 +1,4 @@
-// ir: the chosen stage's text.
+// ir: the text of the shown stage.
 import { StageViewer } from "../editor/viewer";
 import type { AppStore } from "../state/app";
 import { opCount, type StageRow } from "../state/outcome";
@@ -23,7 +23,7 @@ function download(name: string, text: string): void {
   const url = URL.createObjectURL(new Blob([text], { type: "text/plain" }));
   const a = el("a", { attrs: { href: url, download: name } });
   a.click();
-  // the download has taken its own reference by then
+  // the download has its own reference by then
   setTimeout(() => URL.revokeObjectURL(url), 1000);
 }
 
@@ -94,19 +94,19 @@ export class IrPane {
     const { map } = now.row.kernel;
     const label = `IR after stage ${now.stage.index} ${now.stage.name}`;
     const links = map.linksOf(now.stage);
-    // the text before a pass that failed has remarks of another pass
+    // before a failed pass, the text and its remarks are those of another pass
     const notes = now.row.stage ? remarksByLine(now.stage, links) : new Map<number, string[]>();
     this.viewer.show(now.stage, { map, links, notes }, label, was ? this.follow(was, now) : null);
   }
 
-  /** The line to keep in place: the selected operation's, else that of an operation in sight. */
+  /** The line that must not move: that of the selected operation, otherwise of a visible one. */
   private follow(was: Shown, now: Shown): { from: number; to: number } | null {
     const { first, last } = this.viewer.visibleLines();
     const oldLinks = was.row.kernel.map.linksOf(was.stage);
     const links = now.row.kernel.map.linksOf(now.stage);
     const lineOf = (op: number) => links.opLines.get(op)?.[0];
     if (was.row.kernel.map !== now.row.kernel.map) {
-      // another compilation: the same line number is the best there is
+      // another compilation: the same line number is the best guess
       return was.stage.name === now.stage.name && first > 1 ? { from: first, to: first } : null;
     }
     const from = was.row.kernel.stages.indexOf(was.stage);
@@ -233,7 +233,7 @@ export class IrPane {
     choose(this.store, ops.length > 0 ? { kind: "ops", map: kernel.map, stage, ops } : null);
   }
 
-  /** The keyboard's click. */
+  /** What a click does, from the keyboard. */
   chooseCaret(): void {
     this.clicked(this.viewer.caretLine(), false);
   }

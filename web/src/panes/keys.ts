@@ -1,7 +1,7 @@
-// keys: what the keyboard does wherever the focus is.
+// keys: keyboard shortcuts of the whole page.
 //
-// Letters count only outside text fields and can be switched off; what an editor or a control has used is not used
-// again.
+// Letters work only outside text fields and can be switched off; a key that an editor or a control has handled is not
+// handled again.
 import type { AppStore } from "../state/app";
 import type { Compiler } from "../state/compiler";
 import { settings } from "../state/settings";
@@ -114,7 +114,7 @@ export function mountKeys(t: KeyTargets): void {
     }
     if (e.ctrlKey || e.metaKey || e.altKey) return;
     if (e.key === "Escape") {
-      if (document.querySelector(":popover-open")) return; // it closes that
+      if (document.querySelector(":popover-open")) return; // Escape closes the popover
       if (t.store.state.anchor) choose(t.store, null);
       return;
     }

@@ -1,9 +1,9 @@
-// notices: the banner for what is wrong with the service, short messages that pass, and words for screen readers.
+// notices: the banner about trouble with the service, short messages that disappear, and texts for screen readers.
 import type { AppStore } from "../state/app";
 import type { Compiler } from "../state/compiler";
 import { byId, button, el, fill, plural } from "./dom";
 
-/** Says something once, to everyone: a line that fades, and the polite live region. */
+/** Shows a message that fades, and puts it into the polite live region. */
 export function say(text: string): void {
   announce(text);
   document.querySelector(".toast")?.remove();
@@ -14,7 +14,7 @@ export function say(text: string): void {
 
 export function announce(text: string): void {
   const live = byId("live");
-  // the same words twice are news, too
+  // a repeated message must be announced again
   live.textContent = live.textContent === text ? text + "\u00a0" : text;
 }
 

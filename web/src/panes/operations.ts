@@ -1,4 +1,4 @@
-// operations: what a NumPy function becomes, as the tooltip of its call.
+// operations: the tooltip of a NumPy call: what the function becomes in each stage.
 import type { Operation } from "../api/types";
 import { el } from "./dom";
 

@@ -1,4 +1,4 @@
-// places: the list of source places that one operation stands for, each with the calls that led there.
+// places: the list of an operation's source places, each with the calls that led there.
 import { Text } from "@codemirror/state";
 import type { SourceRange } from "../api/types";
 import { rangeText, snippet } from "../editor/positions";

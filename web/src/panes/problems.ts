@@ -1,4 +1,4 @@
-// problems: what is wrong or worth knowing, and what the kernel printed.
+// problems: the list of diagnostics, and what the kernel printed.
 import { spanOfRange, rangeText } from "../editor/positions";
 import type { SourceEditor } from "../editor/source";
 import type { Diagnostic, SourceRange } from "../api/types";
@@ -6,7 +6,7 @@ import type { AppStore } from "../state/app";
 import { blame } from "../state/outcome";
 import { byId, el, fill, plural } from "./dom";
 
-/** Lines of a long chain of calls that are shown, besides the outermost. */
+/** Lines of a long chain of calls that are shown, in addition to the outermost. */
 const INNER_CALLS = 3;
 
 const GLYPH = { error: "✕", warning: "▲", note: "i" } as const;
@@ -30,7 +30,7 @@ export function mountProblems(store: AppStore, editor: SourceEditor): void {
     );
   }
 
-  /** The chain of calls; of a long one, the middle is folded. */
+  /** The chain of calls; the middle of a long one is folded. */
   function callLines(d: Diagnostic): HTMLElement[] {
     const all = (d.calls ?? []).map((c) =>
       el("div", { class: "call" }, "called from ", place(c, "called from"), c.fn ? ` in ${c.fn}` : ""),

@@ -1,4 +1,4 @@
-// remarks: the list of what the pass of the shown stage decided, opened from the pane's header.
+// remarks: the list of the shown stage's remarks, opened from the pane's header.
 import { Text } from "@codemirror/state";
 import type { Remark, Stage } from "../api/types";
 import { rangeText, snippet } from "../editor/positions";
@@ -8,7 +8,7 @@ import { lightOfOps, lightOfRanges, type Anchor, type Light } from "../state/sel
 import { choose, sourceOf, type Shown } from "../state/view";
 import { byId, el, fill, plural, toggle } from "./dom";
 
-/** For tooltips: what each stage's pass decided. */
+/** For tooltips: the remarks of each stage's pass. */
 export function remarkTip(list: readonly { stage: Stage; texts: readonly string[] }[]): HTMLElement {
   const rows = list.flatMap(({ stage, texts }) => [
     el("dt", {}, el("span", { class: "no" }, String(stage.index)), stage.name),
@@ -40,7 +40,7 @@ export class RemarkList {
   }
 
   private get remarks(): readonly Remark[] {
-    // the text of a stage before the one that failed stands in for it: its remarks are not this pass's
+    // for a failed stage the previous stage's text is shown, whose remarks are those of another pass
     return this.shown?.row.stage?.remarks ?? [];
   }
 

@@ -1,4 +1,4 @@
-// ruler: ticks at the right edge of a text, where its lit lines are, in sight or not.
+// ruler: ticks at the right edge of a text for its highlighted lines, visible or not.
 import type { EditorView } from "@codemirror/view";
 import { el } from "./dom";
 
@@ -35,7 +35,7 @@ export class Ruler {
     const style = getComputedStyle(canvas);
     g.scale(ratio, ratio);
     const content = this.view.contentHeight;
-    // a text that fits has its ticks beside its lines, a longer one is scaled to the edge
+    // if the text fits, the ticks are beside its lines; otherwise they are scaled to the edge's height
     const scale = Math.min(1, height / Math.max(content, 1));
     const tick = (line: number, colour: string) => {
       const { doc } = this.view.state;

@@ -1,4 +1,4 @@
-// settings: the reader's own choices, in a small panel.
+// settings: the panel with the user's settings.
 import { FONT_SIZES, settings, type Palette, type Theme } from "../state/settings";
 import { byId, el, fill } from "./dom";
 

@@ -1,7 +1,7 @@
-// share: the address of what is seen, kept up to date while browsing, and the dialog that gives it away.
+// share: keeps the address up to date with what the page shows, and the dialog that makes links.
 //
-// A link either holds everything itself, then nothing is stored; or the server keeps the kernel with its result under an
-// id.  Nothing is ever stored without being asked for.
+// A link either contains everything itself, and nothing is stored, or the server keeps the kernel with its result under an
+// id.  Nothing is stored unless the user asks for it.
 import { createSnippet, deleteSnippet } from "../api/client";
 import { Problem } from "../api/problem";
 import type { SnippetMade, Visibility } from "../api/types";
@@ -39,7 +39,7 @@ async function toClipboard(text: string): Promise<boolean> {
   }
 }
 
-/** A text to copy: the field, and the button that does it. */
+/** A field with a text, and a button that copies it. */
 function copyField(label: string, value: string, say: (text: string) => void): HTMLElement {
   const field = el("input", { attrs: { type: "text", readonly: true, value, "aria-label": label } });
   field.addEventListener("focus", () => field.select());
@@ -58,7 +58,7 @@ function copyField(label: string, value: string, say: (text: string) => void): H
 export class Share {
   private timer = 0;
   private readonly dialog = byId<HTMLDialogElement>("share-dialog");
-  /** What this page wrote itself: a change to anything else came from the user. */
+  /** The address that this page wrote last; any other address came from the user. */
   written = location.href;
 
   constructor(
@@ -72,13 +72,13 @@ export class Share {
     });
   }
 
-  /** From now on the address bar follows. */
+  /** From now on the address follows the page's state. */
   follow(): void {
     let first = true;
     this.store.watch(
       ["source", "target", "language", "stageKey", "kernelName", "diffFrom", "unified", "anchor", "inputs", "check", "filter", "hideUnchanged"],
       () => {
-        // an untouched page keeps its short address
+        // an unchanged page keeps its short address
         if (first) first = false;
         else this.soon();
       },
@@ -94,7 +94,7 @@ export class Share {
     return viewOf(this.store.state, settings.state.splits);
   }
 
-  /** The address of what is seen: a stored link as long as the kernel is the one it holds. */
+  /** The address of what the page shows: a stored link while the kernel is the stored one. */
   private async address(): Promise<string> {
     const s = this.store.state;
     const { shared, source, language, target, inputs, check, parent } = s;
@@ -111,7 +111,7 @@ export class Share {
     return url;
   }
 
-  /** Ctrl+S: the link at once, if it is one that travels well. */
+  /** Ctrl+S: copies the link at once, unless it is too long for some programs. */
   async copy(): Promise<void> {
     const url = await this.update();
     if (url.length > LONG_URL || !(await toClipboard(url))) await this.openWith(url);

@@ -1,6 +1,6 @@
-// shared: opens a stored link, and says above the panes what it is.
+// shared: opens a stored link and describes it in a bar above the panes.
 //
-// Its stages are shown as they were kept, whatever today's compiler would make of the kernel.  An edit starts a fork.
+// The page shows its stages as they were stored, not as today's compiler would make them.  An edit starts a fork.
 import { getSnippet } from "../api/client";
 import { Problem } from "../api/problem";
 import type { Ancestor } from "../api/types";
@@ -15,7 +15,7 @@ import { choose, selectionFromText } from "../state/view";
 import { byId, button, el, fill } from "./dom";
 import { when } from "./when";
 
-/** Applies how something was looked at; the stages must be there for the selection to be found. */
+/** Applies a stored view.  Its selection is only found after the stages have arrived. */
 export function look(store: AppStore, view: View): void {
   const { kernelName, stageKey, diffFrom, unified, filter, hideUnchanged, wrap, splits } = view;
   store.set({ kernelName, stageKey, diffFrom, unified, filter, hideUnchanged, wrap, splits, ...(view.pane ? { pane: view.pane } : {}) });
@@ -28,7 +28,7 @@ export function lookAtSelection(store: AppStore, view: View): void {
 
 const NOWHERE = "It was deleted, has expired, or lost a character when it was copied.";
 
-/** Shows what the link holds, or tells why not. */
+/** Shows the stored kernel, or the reason why it cannot. */
 export async function openShared(store: AppStore, id: string, say: (text: string) => void, tell: (title: string, text: string) => void): Promise<void> {
   try {
     const snippet = await getSnippet(encodeURIComponent(id));

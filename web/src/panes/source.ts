@@ -1,4 +1,4 @@
-// source: the kernel's text and what is tied to it.
+// source: the kernel's text, with the marks, notes and tooltips of its ranges.
 import { calledAt } from "../editor/calls";
 import { mapShown, rangesAt, showLights, showMap, spanOf } from "../editor/links";
 import type { Stage } from "../api/types";
@@ -20,7 +20,7 @@ import { Ruler } from "./ruler";
 export class SourcePane {
   readonly editor: SourceEditor;
   private readonly ruler: Ruler;
-  /** The map and the number of its ranges that the editor has. */
+  /** The map that the editor shows, and how many of its ranges it has. */
   private mapped: { map: unknown; size: number } = { map: null, size: -1 };
   /** The stage whose remarks the editor shows. */
   private noted: Stage | null = null;
@@ -57,7 +57,7 @@ export class SourcePane {
     store.watch(["language"], () => {
       const { language } = store.state;
       byId("source-title").textContent = fileOf(language);
-      inputs.hidden = language !== "nkipy"; // the others say their shapes
+      inputs.hidden = language !== "nkipy"; // the other languages state their shapes
       this.editor.read(language);
     });
     store.watch(["source"], () => {
@@ -77,7 +77,7 @@ export class SourcePane {
   private drawMap(): void {
     const { outcome, kernelName } = this.store.state;
     const kernel = kernelOf(outcome, kernelName);
-    // ranges count in the text that was compiled: any other text keeps its old ones, moved along by its edits
+    // ranges refer to the compiled text: an edited text keeps its old ranges, which move with the edits
     if (!kernel || outcome?.source !== this.editor.text) return;
     const size = kernel.map.ranges.length;
     if (size === 0 || (this.mapped.map === kernel.map && this.mapped.size === size)) return;
@@ -85,7 +85,7 @@ export class SourcePane {
     showMap(this.editor.view, kernel.map);
   }
 
-  /** What the pass of the shown stage decided, behind the expressions that it is about. */
+  /** Shows the remarks of the shown stage's pass after the expressions that they are about. */
   private drawNotes(): void {
     const shown = shownStage(this.store.state);
     const { view } = this.editor;
@@ -104,7 +104,7 @@ export class SourcePane {
     showNotes(view, notes);
   }
 
-  /** What the operation becomes, and what every pass decided about the expression. */
+  /** The tooltip: what the operation becomes, and every pass's remarks about the expression. */
   private async explain(pos: number): Promise<{ from: number; to: number; dom: HTMLElement } | null> {
     const called = this.store.state.language === "nkipy" ? calledAt(this.editor.view, pos) : null;
     const decided = this.decidedAt(pos);
@@ -133,7 +133,7 @@ export class SourcePane {
   private drawDiagnostics(): void {
     const { outcome } = this.store.state;
     if (!outcome || outcome.source !== this.editor.text) return;
-    // an answer that is still coming in has not said yet that the old complaints are gone
+    // while frames arrive, it is not known yet whether the old diagnostics are gone
     if (outcome.status === "running" && outcome.diagnostics.length === 0) return;
     this.editor.showDiagnostics(outcome.diagnostics.filter((d) => d.code !== "kernel-output"));
   }
@@ -160,7 +160,7 @@ export class SourcePane {
     if (spans[0]) this.editor.reveal(spans[0].from);
   }
 
-  /** What lies under a position: the smallest range that has operations in this stage, or the line's ranges. */
+  /** What a position selects: the smallest range that has operations in this stage, otherwise the line's ranges. */
   private rangesUnder(pos: number): number[] {
     const shown = shownStage(this.store.state);
     const map = mapShown(this.editor.view);
@@ -194,7 +194,7 @@ export class SourcePane {
     if (ranges.length > 0 && map) choose(this.store, { kind: "ranges", map, ranges });
   }
 
-  /** The keyboard's click. */
+  /** What a click does, from the keyboard. */
   chooseCaret(): void {
     this.chooseAt(this.editor.view.state.selection.main.head);
   }

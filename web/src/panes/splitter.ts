@@ -1,7 +1,7 @@
 // splitter: a bar between two panes, for the pointer and for the keyboard.
 //
-// It sets a custom property on the container to the share of the width that the pane before it gets; the style sheet
-// does the rest.
+// It sets a custom property of the container to the share of the width that the pane before it gets; the style sheet
+// lays the panes out.
 import type { AppStore } from "../state/app";
 import { settings } from "../state/settings";
 import { byId } from "./dom";
@@ -14,7 +14,7 @@ export interface SplitSpec {
   initial: number;
   min: number;
   max: number;
-  /** The pane whose width is set. */
+  /** The pane whose width it changes. */
   pane: string;
 }
 
@@ -28,7 +28,7 @@ export function mountSplitter(store: AppStore, spec: SplitSpec): void {
   bar.setAttribute("aria-valuemin", String(spec.min * 100));
   bar.setAttribute("aria-valuemax", String(spec.max * 100));
 
-  // a link's widths count until the reader moves one
+  // widths from a link count until the user moves a splitter
   const now = () => (store.state.splits ?? settings.state.splits)[spec.id];
   const set = (share: number | null) => {
     const splits = { ...(store.state.splits ?? settings.state.splits) };
@@ -39,7 +39,7 @@ export function mountSplitter(store: AppStore, spec: SplitSpec): void {
   };
   const draw = () => {
     const share = now();
-    // without a choice of the user's the style sheet decides
+    // until the user chooses a width, the style sheet decides
     if (share === undefined) container.style.removeProperty(spec.property);
     else container.style.setProperty(spec.property, `${(share * 100).toFixed(2)}%`);
     bar.setAttribute("aria-valuenow", String(Math.round((share ?? spec.initial) * 100)));

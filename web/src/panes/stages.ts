@@ -1,4 +1,4 @@
-// stages: the list of stages, the page's spine.
+// stages: the list of stages.
 import type { AppStore } from "../state/app";
 import type { Compiler } from "../state/compiler";
 import { opCount, opDelta, type StageRow } from "../state/outcome";
@@ -168,7 +168,7 @@ export function mountStages(store: AppStore, compiler: Compiler, openStage: () =
     const row = allRows(store.state).find((r) => r.key === key);
     if (!row) return;
     showStage(store, row);
-    // where the panes share one place, choosing a stage means wanting to see it
+    // in a narrow window, where one pane is shown at a time, choosing a stage shows it
     if (matchMedia("(max-width: 799px)").matches) openStage();
   });
   list.addEventListener("dblclick", openStage);
@@ -181,7 +181,7 @@ export function mountStages(store: AppStore, compiler: Compiler, openStage: () =
   return { focusFilter: () => filter.focus() };
 }
 
-/** The keys that step through the stages, wherever the focus is outside text. */
+/** The keys that step through the stages while the focus is outside a text. */
 export function stageKey(store: AppStore, key: string): boolean {
   switch (key) {
     case "ArrowDown":

@@ -1,4 +1,4 @@
-// when: a moment in words that a reader understands at a glance.
+// when: a time as a short text.
 
 /** "3 March 2026, 14:05"; the year is left out when it is this one. */
 export function when(ms: number): string {

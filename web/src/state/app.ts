@@ -15,26 +15,26 @@ export interface AppState {
   inputs: InputSpec[] | null;
   check: boolean;
 
-  // what came back
+  // the result
   outcome: Outcome | null;
-  /** Kept until its parts are replaced. */
+  /** The outcome before it, kept until its parts are replaced. */
   previous: Outcome | null;
   compiling: boolean;
-  /** The source has changes that no compilation has seen. */
+  /** The source has changes that are not compiled yet. */
   pending: boolean;
   problem: Problem | null;
 
-  // where it came from
+  // its origin
   /** The stored link that the page was opened on. */
   shared: Shared | null;
   /** The snippet that this kernel is a fork of. */
   parent: string | null;
 
-  // what is looked at
+  // the view
   kernelName: string | null;
   /** Which stage, as "name" or "name:N"; null follows the last one. */
   stageKey: string | null;
-  /** The stage that the shown one is compared with, by key; "" is the one before it, null: none. */
+  /** The stage that the shown one is compared with, by key; "": the previous one; null: none. */
   diffFrom: string | null;
   /** The diff in one column. */
   unified: boolean;
@@ -43,15 +43,15 @@ export interface AppState {
   filter: string;
   hideUnchanged: boolean;
   wrap: boolean;
-  /** On a narrow window: the pane that is shown. */
+  /** In a narrow window: the shown pane. */
   pane: "source" | "stages" | "ir";
   showInputs: boolean;
-  /** Widths of the panes that came with a link, until they are moved; null: the reader's own. */
+  /** The panes' widths from a link, until the user moves one; null: the user's own. */
   splits: Record<string, number> | null;
-  /** Increases with every wish to bring the selection into view. */
+  /** Increases whenever the views must scroll to the selection. */
   reveal: number;
 
-  // what the server offers
+  // lists from the server
   examples: Example[];
   targets: Target[];
   pipeline: StageDescription[];

@@ -1,6 +1,6 @@
-// compiler: keeps what is shown in step with what is written.
+// compiler: compiles the source and shows the result.
 //
-// One compilation at a time: a newer one cancels the one under way, and frames of a cancelled one are dropped.
+// One compilation at a time: a newer one cancels the running one, and frames of a cancelled one are dropped.
 import { compile, isAbort } from "../api/client";
 import { Problem } from "../api/problem";
 import type { CompileRequest, LanguageName, TargetName } from "../api/types";
@@ -11,10 +11,10 @@ import { rebind } from "./selection";
 import { editorName, scope } from "./scope";
 import { settings } from "./settings";
 
-/** Frames that come faster than this are shown together: each showing lays the page out anew. */
+/** Frames that arrive within this time are shown together, because each rendering lays out the whole page. */
 const PACE_MS = 40;
 
-/** After the last key; short enough to feel like an answer to it. */
+/** Time after the last key until the source is compiled. */
 export const PAUSE_MS = 300;
 
 export class Compiler {
@@ -23,7 +23,7 @@ export class Compiler {
 
   constructor(private readonly store: AppStore) {}
 
-  /** The source changed: compile once the typing pauses. */
+  /** The source has changed: compiles when the user stops typing. */
   soon(): void {
     window.clearTimeout(this.timer);
     this.store.set({ pending: true });
@@ -35,7 +35,7 @@ export class Compiler {
     this.running?.abort();
   }
 
-  /** What is compiled now, as the server takes it.  Names may come from a link; the server refuses those it does not know. */
+  /** The request for what the page shows.  Names may come from a link; the server refuses those it does not know. */
   request(): CompileRequest {
     const { source, language, target, inputs, check } = this.store.state;
     const req: CompileRequest = {
@@ -50,7 +50,7 @@ export class Compiler {
     return req;
   }
 
-  /** The outcome that takes the place of unfinished parts: never an empty one. */
+  /** The outcome to show for unfinished parts: never an empty one. */
   private keepPrevious(): Outcome | null {
     const { outcome, previous } = this.store.state;
     return outcome && outcome.kernels.some((k) => k.stages.length > 0) ? outcome : previous;
@@ -59,7 +59,7 @@ export class Compiler {
   private show(outcome: Outcome): void {
     const { anchor, previous, kernelName, outcome: shown } = this.store.state;
     const now = kernelOf(outcome, kernelName);
-    // the choice is carried over as soon as the new outcome knows what it meant
+    // the selection is carried over as soon as the new outcome has its operations or ranges
     if (anchor && now && anchor.map !== now.map) {
       const old = [...(shown?.kernels ?? []), ...(previous?.kernels ?? [])].find((k) => k.map === anchor.map);
       const again = old ? rebind(anchor, old, now) : null;

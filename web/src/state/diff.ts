@@ -1,4 +1,4 @@
-// diff: the rows of a comparison, made of the server's hunks.
+// diff: the rows of a comparison, made from the server's hunks.
 //
 // A row is a line on one side or on both.  Long stretches without a change are folded into a row of their own.
 import type { StageDiff, WordRange } from "../api/types";
@@ -18,9 +18,9 @@ export interface DiffRow {
   hunk: number;
 }
 
-/** Lines that stay in sight around a change. */
+/** Unchanged lines that are shown around a change. */
 const CONTEXT = 4;
-/** A gap must be worth its own row. */
+/** Fewer lines than this are not folded. */
 const GAP_MIN = 4;
 const NONE: readonly WordRange[] = [];
 
@@ -83,7 +83,7 @@ export interface DiffLine {
 
 const filler = (r: DiffRow, side: "from" | "to"): DiffLine => ({ side, kind: "filler", from: 0, to: 0, words: NONE, count: 1, hunk: r.hunk });
 
-/** One side of two: as many lines as there are rows. */
+/** One side of two, with one line for each row. */
 export function sideLines(rows: readonly DiffRow[], side: "from" | "to"): DiffLine[] {
   return rows.map((r) => {
     if (r[side] === 0) return filler(r, side);
@@ -92,7 +92,7 @@ export function sideLines(rows: readonly DiffRow[], side: "from" | "to"): DiffLi
   });
 }
 
-/** All in one column: what went above what came. */
+/** Both sides in one column: removed lines above added ones. */
 export function unifiedLines(rows: readonly DiffRow[]): DiffLine[] {
   const lines: DiffLine[] = [];
   for (let i = 0; i < rows.length; ) {

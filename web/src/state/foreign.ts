@@ -1,10 +1,10 @@
-// foreign: links of Compiler Explorer's page, which have the whole state behind the '#', in one of three encodings.
+// foreign: links of Compiler Explorer's page, which have the whole state after the '#', in one of three encodings.
 //
 //   #%7B%22version%22:4,"content":…      a layout as percent-encoded JSON
 //   #g:!((g:!((h:codeEditor,i:(…         rison of the layout with its usual keys and values cut to one character
 //   #z:OYLghAFBqd5Q…                     that, compressed as lz-string does, in base64
 //
-// What they mean is the server's to know: it takes the layout at /clientstate/ and answers with an address of ours.
+// The server interprets the layout: it takes it at /clientstate/ and answers with an address of our page.
 
 type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
 
@@ -13,7 +13,7 @@ const SIZE_MAX = 1 << 20;
 
 // ---- rison
 
-/** A value of rison, from the front of the text. */
+/** Reads a value of rison from the start of the text. */
 class Rison {
   private at = 0;
 
@@ -78,7 +78,7 @@ class Rison {
   }
 }
 
-/** An object whose own parentheses are left out. */
+/** Reads an object without its own parentheses. */
 function readRison(text: string): Json {
   return new Rison(`(${text})`).whole();
 }
@@ -92,7 +92,7 @@ const KEYS = (
 ).split(" ");
 const VALUES: Json[] = [true, false, "row", "column", "stack", "component", "close", "maximise", "minimise", "open in new window"];
 
-/** One character stands for a usual word, "___x" for the character x itself. */
+/** One character means a common word; "___x" means the character x itself. */
 function lengthen(value: Json): Json {
   if (Array.isArray(value)) return value.map(lengthen);
   if (typeof value === "string") {
@@ -167,7 +167,7 @@ function toBase64(text: string): string {
   return btoa(binary);
 }
 
-/** Where the server turns such a link into one of ours; null for a fragment that is none; throws when it is damaged. */
+/** The address at which the server converts such a link into ours; null for any other fragment; throws when it is damaged. */
 export function foreignAddress(hash: string): string | null {
   const text = hash.replace(/^#/, "");
   if (!/^(\w+:|\{|%7B)/i.test(text)) return null;

@@ -1,9 +1,9 @@
-// fragment: what is seen, in the part of the address that never leaves the browser.
+// fragment: the page's state in the part of the address that browsers do not send.
 //
 //   #stage=cse:2&kernel=main&target=trn2&sel=10:9-10:24&code=<base64url of zlib-compressed UTF-8>
 //
-// The readable parts come first.  Compression is the browser's own ("deflate" is the zlib format).  Behind a stored link
-// stand only the parts that say how it is looked at.
+// The readable parts come first.  The browser compresses ("deflate" is the zlib format).  After a stored link there are only
+// the parts of the view.
 import type { InputSpec } from "../api/types";
 import { readInputs } from "./inputs";
 import { NO_VIEW, type View } from "./look";
@@ -62,7 +62,7 @@ function viewParts(view: View): Part[] {
 }
 
 function join(parts: Part[]): string {
-  // ":" and "," are legal in a fragment and stay readable
+  // ":" and "," are legal in a fragment and remain readable
   const quote = (s: string) => encodeURIComponent(s).replaceAll("%3A", ":").replaceAll("%2C", ",");
   return parts.length > 0 ? "#" + parts.map(([k, v]) => `${k}=${quote(v)}`).join("&") : "";
 }
@@ -98,13 +98,13 @@ function viewOf(params: URLSearchParams): View {
   };
 }
 
-/** What stands behind a stored link; null if that is nothing: it is looked at as it was shared. */
+/** The view after a stored link; null if there is none: the page shows the stored view. */
 export function readView(hash: string): View | null {
   const params = paramsOf(hash);
   return ["stage", "kernel", "diff", "sel", "q", "hide", "unified"].some((k) => params.has(k)) ? viewOf(params) : null;
 }
 
-/** Null when the fragment holds no kernel; throws when it is damaged. */
+/** Null when the fragment has no kernel; throws when it is damaged. */
 export async function readFragment(hash: string): Promise<LinkState | null> {
   const params = paramsOf(hash);
   const code = params.get("code");

@@ -1,9 +1,9 @@
-// languages: what a kernel can be written in, and which of them a text looks like.
+// languages: the languages of kernels, and a guess which one a text is in.
 
 export interface Language {
   name: string;
   label: string;
-  /** What the text is called in ranges and diagnostics. */
+  /** The file name in ranges and diagnostics. */
   file: string;
 }
 
@@ -21,7 +21,7 @@ const HLO = /^(?:\s|\/\/[^\n]*\n|\/\*[\s\S]*?\*\/)*HloModule\s/;
 const MLIR = /^(?:\s|\/\/[^\n]*\n)*(?:module\b|builtin\.module\b|"builtin\.module"|func\.func\b|"func\.func"|[#!][\w.]+ = )/;
 const PYTHON = /^(?:@\w|(?:def|import|from|class)\s)/m;
 
-/** Null if the text may be anything, as while it is being written. */
+/** Null if the text fits none, as while it is being typed. */
 export function languageOf(text: string): string | null {
   if (HLO.test(text)) return "hlo";
   if (MLIR.test(text)) return "mlir";

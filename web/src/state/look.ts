@@ -1,7 +1,7 @@
-// look: how something is looked at: what a link says besides the kernel itself.
+// look: the view, which is what a link contains in addition to the kernel: the shown stage, the selection, the filter, …
 //
-// Snippets keep it as JSON.  Whatever comes back from there may have been written by anyone and by another version of this
-// page, so each member is checked, and one that is not what it should be is left out.
+// Snippets store it as JSON.  Anyone, and any version of this page, may have written that, so each member is checked, and a
+// wrong one is left out.
 import type { AppState } from "./app";
 import { currentRow, selectionText } from "./view";
 
@@ -71,7 +71,7 @@ function readSplits(v: unknown): Record<string, number> | null {
   return splits;
 }
 
-/** `odd`: something in it was not understood, and is left out. */
+/** `odd`: a member was wrong and is left out. */
 export function readViewJson(json: unknown): { view: View; odd: boolean } {
   const view: View = { ...NO_VIEW };
   if (json === null || json === undefined) return { view, odd: false };

@@ -1,6 +1,6 @@
 // mylinks: the stored links that were made in this browser, with the tokens that can delete them.
 //
-// They are nowhere else: the server has the tokens' hashes only.
+// The tokens are nowhere else: the server only has their hashes.
 import type { SnippetMade, Visibility } from "../api/types";
 import { Store } from "./store";
 
@@ -50,7 +50,7 @@ export const myLinks = new Store<{ links: MyLink[] }>({ links: first.links });
 /** Something in the list could not be read. */
 export const linksWereDamaged = first.damaged;
 
-/** False if this browser keeps nothing. */
+/** False if this browser stores nothing. */
 function keep(links: MyLink[]): boolean {
   myLinks.set({ links });
   try {
@@ -61,7 +61,7 @@ function keep(links: MyLink[]): boolean {
   }
 }
 
-/** Other tabs may have added to the list in the meantime: what is kept counts. */
+/** Reads the stored list again, because other tabs may have changed it. */
 export function rememberLink(made: SnippetMade, title: string): boolean {
   const { id, edit_token: token, visibility, created_ms: createdMs, expires_ms: expiresMs } = made;
   const others = read().links.filter((l) => l.id !== id);

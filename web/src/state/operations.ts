@@ -1,4 +1,4 @@
-// operations: what the server says that NumPy's functions become; asked for when first wanted.
+// operations: what NumPy's functions become, from the server; requested when first needed.
 import { getOperations } from "../api/client";
 import type { Operation } from "../api/types";
 
@@ -13,7 +13,7 @@ async function load(): Promise<Map<string, Operation>> {
   return byName;
 }
 
-/** By "np.exp" or ".sum".  A failure is no one's trouble, since only hovers tell of operations: the next one asks again. */
+/** By "np.exp" or ".sum".  A failure is not reported, since only tooltips show operations; the next tooltip asks again. */
 export async function operationNamed(name: string): Promise<Operation | null> {
   asked ??= load();
   try {

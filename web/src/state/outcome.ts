@@ -1,8 +1,8 @@
-// outcome: the frames of one compilation, gathered, and the rows of stages to show for it.
+// outcome: the gathered frames of one compilation, and the rows of the stage list made from them.
 //
-// While a compilation runs, the rows it has not reached yet are the previous outcome's, marked stale.  When it ended
-// early, the rows after the last one are absent; only if it reached nothing but a part of its trace does the previous
-// outcome stay, stale, so that a half-typed word does not empty the page.
+// While a compilation runs, rows that it has not reached yet are the previous outcome's, marked stale.  After it has ended
+// early, the rows after its last stage are absent.  If it reached only a part of its trace, the previous outcome stays,
+// marked stale, so that a half-typed word does not empty the page.
 import type { Diagnostic, Frame, Result, Stage, StageDescription, TensorInfo } from "../api/types";
 import { SourceMap } from "./sourcemap";
 
@@ -15,7 +15,7 @@ export interface KernelOutcome {
 }
 
 export interface Outcome {
-  /** The text that was compiled: ranges count in it. */
+  /** The compiled text, which the ranges refer to. */
   source: string;
   key: string;
   /** The stored link whose frozen result this is. */
@@ -45,7 +45,7 @@ export function newOutcome(source: string): Outcome {
   };
 }
 
-/** The outcome with one more frame: a new object, so that it is seen to have changed. */
+/** The outcome with one more frame: a new object, so that watchers notice the change. */
 export function applyFrame(outcome: Outcome, frame: Frame, filename: string): Outcome {
   switch (frame.frame) {
     case "queued":
@@ -75,7 +75,7 @@ export function applyFrame(outcome: Outcome, frame: Frame, filename: string): Ou
   }
 }
 
-/** A result that came whole, and was kept in a snippet. */
+/** The outcome of a whole result, as a snippet has it. */
 export function frozenOutcome(source: string, filename: string, result: Result, snippet: string): Outcome {
   const kernels = result.kernels.map(({ name, inputs, outputs, stages }) => {
     const map = new SourceMap(filename);
@@ -92,7 +92,7 @@ export interface StageRow {
   name: string;
   phase: string;
   dialect: string;
-  /** Missing for a stage that failed: nothing came out of it. */
+  /** Absent for a failed stage. */
   stage: Stage | null;
   kernel: KernelOutcome;
   failed: boolean;
@@ -173,7 +173,7 @@ export interface OpDelta {
   removed: number;
 }
 
-/** By kind of operation, against the stage before if it speaks the same dialect. */
+/** By kind of operation, compared with the previous stage if that has the same dialect. */
 export function opDelta(stage: Stage, before: Stage | undefined): OpDelta | null {
   if (!before || before.dialect !== stage.dialect) return null;
   let added = 0;
@@ -198,7 +198,7 @@ const LIMIT = new Set([
   "superseded",
 ]);
 
-/** Whose fault a diagnostic is: the reader should never look for our mistakes in their kernel. */
+/** The cause of a diagnostic: users must not search their kernel for our mistakes. */
 export function blame(d: Diagnostic): "kernel" | "limit" | "ours" {
   if (OUR_FAULT.has(d.code)) return "ours";
   return LIMIT.has(d.code) ? "limit" : "kernel";

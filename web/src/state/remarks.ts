@@ -1,8 +1,8 @@
-// remarks: what a pass decided, by the line of its stage and by the range of the source that it is about.
+// remarks: a pass's remarks, by line of its stage and by range of the source.
 import type { Remark, Stage } from "../api/types";
 import type { SourceMap, StageLinks } from "./sourcemap";
 
-/** Equal texts once, with how often they came. */
+/** Each text once, with its number of occurrences. */
 function counted(texts: readonly string[]): string[] {
   const times = new Map<string, number>();
   for (const text of texts) times.set(text, (times.get(text) ?? 0) + 1);
@@ -27,7 +27,7 @@ export function remarksByLine(stage: Stage, links: StageLinks): Map<number, stri
   return group(stage.remarks ?? [], (r) => (r.op === undefined ? null : (links.opLines.get(r.op)?.[0] ?? null)));
 }
 
-/** The innermost range of a remark that lies in the text that the editor shows. */
+/** The innermost range of a remark that is in the text that the editor shows. */
 export function rangeOfRemark(remark: Remark, map: SourceMap): number | null {
   for (const range of remark.src ?? []) {
     const n = map.find(range);

@@ -1,5 +1,5 @@
-// scope: random texts that nobody else can guess.  One per browser keeps its results from everybody else, one per page says
-// which compilation is a newer one of the same editor (README).
+// scope: random texts that nobody else can guess.  The one of the browser keeps its results private; the one of the page
+// tells the server which compiles belong to the same editor (README).
 const KEY = "nkx.scope";
 
 let known: string | null = null;
@@ -9,7 +9,7 @@ function make(): string {
   return [...bytes].map((b) => b.toString(16).padStart(2, "0")).join("");
 }
 
-/** One per page and visit: two windows compile beside each other. */
+/** One for each page load, so that two windows do not end each other's compiles. */
 export const editorName: string = make();
 
 export function scope(): string {
@@ -19,7 +19,7 @@ export function scope(): string {
     known = kept !== null && /^[0-9a-f]{32}$/.test(kept) ? kept : make();
     localStorage.setItem(KEY, known);
   } catch {
-    known ??= make(); // for this visit
+    known ??= make(); // only for this page load
   }
   return known;
 }

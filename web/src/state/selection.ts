@@ -1,8 +1,8 @@
-// selection: what the reader chose or points at, and what that means in each stage.
+// selection: what the user has selected or points at, and what belongs to it in each stage.
 //
-// A choice (anchor) is made once, of operations in one stage or of ranges in the source, and followed from there into
-// every stage: operations by provenance, ranges by the maps.  Going through the stages never changes the anchor, so
-// coming back finds it where it was.
+// The anchor is the selection: operations of one stage, or ranges of the source.  From there it is followed into every
+// stage: operations by provenance, ranges by the source maps.  Stepping through the stages does not change the anchor, so
+// that going back finds the same selection.
 import type { SourceRange, Stage } from "../api/types";
 import type { KernelOutcome } from "./outcome";
 import type { Place, SourceMap, StageLinks } from "./sourcemap";
@@ -11,7 +11,7 @@ export type Anchor =
   | { kind: "ops"; map: SourceMap; stage: number; ops: readonly number[] }
   | { kind: "ranges"; map: SourceMap; ranges: readonly number[] };
 
-/** What is lit in the two views. */
+/** What is highlighted in the two views. */
 export interface Light {
   map: SourceMap;
   /** Operations of the shown stage. */
@@ -26,7 +26,7 @@ export interface Hover {
   light: Light;
 }
 
-/** How an operation of another stage is known to belong to the anchor. */
+/** How an operation of another stage was found to belong to the anchor. */
 export type Via = "provenance" | "range";
 
 export interface Image {
@@ -101,7 +101,7 @@ export function images(anchor: Anchor, kernel: KernelOutcome): Image[] {
     ops = stepOn(map, stages[i] as Stage, ops);
     found[i] = { ops, via: "provenance" };
   }
-  // Where the thread breaks, operations made from the same expression are the next best answer.
+  // where provenance ends, operations from the same expression are the next best answer
   const ranges = rangesOfOps(map.linksOf(at), anchor.ops);
   return found.map((image, i) =>
     image.ops.length > 0 ? image : { ops: opsOfRanges(map.linksOf(stages[i] as Stage), ranges), via: "range" },
@@ -131,12 +131,12 @@ export function lightOfAnchor(anchor: Anchor | null, kernel: KernelOutcome, inde
   const image = images(anchor, kernel)[index] ?? NOTHING;
   const light = lightOfOps(kernel.map, stage, image.ops);
   if (image.ops.length > 0 || !kernel.stages[anchor.stage]) return light;
-  // nothing of it is left here: the source still shows where it came from
+  // none of its operations is left in this stage; the source still shows where it came from
   const origin = lightOfOps(kernel.map, kernel.stages[anchor.stage] as Stage, anchor.ops);
   return { ...origin, ops: new Set() };
 }
 
-/** The smallest of the ranges, by extent. */
+/** The smallest of the ranges. */
 export function smallest(map: SourceMap, ranges: Iterable<number>): number | null {
   let best: number | null = null;
   let size = Infinity;
@@ -148,7 +148,7 @@ export function smallest(map: SourceMap, ranges: Iterable<number>): number | nul
   return best;
 }
 
-/** The same choice in a newer outcome: by range, or by operation if its line still reads the same. */
+/** The same selection in a newer outcome: by range, or by operation if the text of its line is the same. */
 export function rebind(anchor: Anchor, old: KernelOutcome, now: KernelOutcome): Anchor | null {
   if (anchor.kind === "ranges") {
     const ranges = anchor.ranges.flatMap((n) => now.map.find(anchor.map.ranges[n] as SourceRange) ?? []);

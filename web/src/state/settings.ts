@@ -1,4 +1,4 @@
-// settings: what belongs to the reader and not to the kernel: kept in this browser, never in links.
+// settings: the user's settings; kept in this browser, never in links.
 import { Store } from "./store";
 
 export type Theme = "system" | "light" | "dark";
@@ -8,7 +8,7 @@ export interface Settings {
   theme: Theme;
   palette: Palette;
   bands: boolean;
-  /** Shortcuts of a single letter (j, k, n, …); WCAG 2.1.4 asks that they can be switched off. */
+  /** Shortcuts of a single letter (j, k, n, …); WCAG 2.1.4 requires that they can be switched off. */
   letterKeys: boolean;
   autoCompile: boolean;
   fontSize: number;
@@ -20,7 +20,7 @@ const KEY = "nkx.settings";
 
 export const FONT_SIZES = [11, 12, 13, 14, 16, 18, 20];
 
-/** What was kept could not be read. */
+/** The stored settings could not be read. */
 export let settingsWereDamaged = false;
 
 function load(): Settings {
@@ -49,7 +49,7 @@ function load(): Settings {
       for (const [name, share] of Object.entries(k["splits"]))
         if (typeof share === "number" && share > 0 && share < 1) settings.splits[name] = share;
   } catch {
-    settingsWereDamaged = true; // the defaults serve
+    settingsWereDamaged = true; // the defaults are used
   }
   return settings;
 }
@@ -60,6 +60,6 @@ settings.watch(["theme", "palette", "bands", "letterKeys", "autoCompile", "fontS
   try {
     localStorage.setItem(KEY, JSON.stringify(settings.state));
   } catch {
-    // not kept, and that is all
+    // no storage: the settings last until the page is closed
   }
 });

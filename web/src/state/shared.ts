@@ -1,9 +1,9 @@
-// shared: the stored link that the page was opened on, and whether the page still shows what it holds.
+// shared: the stored link that the page was opened on, and whether the page still shows its kernel.
 import type { Ancestor, Snippet } from "../api/types";
 import type { AppState } from "./app";
 import { readInputs } from "./inputs";
 
-/** A stored link's facts; its result is an outcome like any other. */
+/** A stored link without its result, which is an outcome like any other. */
 export interface Shared {
   id: string;
   title: string;
@@ -36,7 +36,7 @@ export function sharedOf(snippet: Snippet): Shared {
   };
 }
 
-/** The page's kernel is, letter by letter, what the link holds; else it is a fork. */
+/** Whether the page's kernel is exactly the stored one; otherwise it is a fork. */
 export function isAsShared(s: Readonly<AppState>): boolean {
   const { shared } = s;
   return (

@@ -1,18 +1,18 @@
-// sourcemap: which lines of which stage stand for which ranges of the source, in both directions.
+// sourcemap: which lines of each stage belong to which ranges of the source, in both directions.
 //
-// Ranges are interned: equal ranges have one number over all stages of a kernel, so that "the same expression" is an
-// integer comparison.  The tables of a stage are built when it is first looked at.
+// Ranges are interned: equal ranges have the same number in all stages of a kernel, so that "the same expression" is an
+// integer comparison.  The tables of a stage are built when it is first shown.
 import type { LineInfo, SourceRange, Stage } from "../api/types";
 
 /** One place and its callers, innermost first, as range numbers. */
 export type Place = readonly number[];
 
 export interface StageLinks {
-  /** By line - 1; null for a line that is no operation. */
+  /** By line - 1; null for a line without an operation. */
   places: (readonly Place[] | null)[];
   /** Lines (1-based) on which an operation is printed, in order. */
   opLines: Map<number, number[]>;
-  /** Operation at each line - 1, or -1. */
+  /** The operation of each line, by line - 1; -1 for none. */
   lineOp: Int32Array;
   /** Operations that a range takes part in: as the innermost place, or (calls) as a caller. */
   rangeOps: Map<number, number[]>;
@@ -35,7 +35,7 @@ export class SourceMap {
 
   constructor(private readonly filename: string) {}
 
-  /** Numbers the stage's ranges at once: the colours of the source must not wait for a stage to be looked at. */
+  /** Numbers the stage's ranges at once: the source's colours must not depend on which stages were shown. */
   addStage(stage: Stage): void {
     for (const info of stage.lines) for (const range of info.src ?? []) this.intern(range);
   }
@@ -51,7 +51,7 @@ export class SourceMap {
     return n;
   }
 
-  /** True if the range lies in the text that the editor shows. */
+  /** True if the range is in the text that the editor shows. */
   isShown(n: number): boolean {
     const range = this.ranges[n];
     return range !== undefined && range.line > 0 && range.file === this.filename;
@@ -93,7 +93,7 @@ export class SourceMap {
     return links;
   }
 
-  /** For each operation of the stage before, what became of it in `stage`. */
+  /** For each operation of the previous stage, the operations of `stage` that came from it. */
   descendants(stage: Stage): Map<number, number[]> {
     let inverse = this.inverses.get(stage);
     if (!inverse) {
@@ -104,7 +104,7 @@ export class SourceMap {
     return inverse;
   }
 
-  /** The colour of a source line: counted in source order over the lines that anything was made from. */
+  /** The colour of a source line: counted in source order over the lines that have operations. */
   band(line: number): number | null {
     if (this.coloured !== this.ranges.length) {
       const lines = new Set<number>();
@@ -152,5 +152,5 @@ export class SourceMap {
 function push<K, V>(map: Map<K, V[]>, key: K, value: V): void {
   const list = map.get(key);
   if (!list) map.set(key, [value]);
-  else if (list.at(-1) !== value) list.push(value); // equal values come one after the other
+  else if (list.at(-1) !== value) list.push(value); // equal values are adjacent
 }

@@ -1,6 +1,6 @@
-// store: one object with everything the page shows, and who wants to know when it changes.
+// store: one object with the state of the page, and functions that are called when it changes.
 //
-// Listeners run once per turn of the event loop however many changes came, so that a burst of frames costs one
+// Watchers run once per turn of the event loop, however many changes there were, so that many frames at once cost one
 // rendering.
 
 export class Store<S extends object> {
@@ -34,7 +34,7 @@ export class Store<S extends object> {
   }
 
   private flush(): void {
-    // A listener may change the state again: then everyone concerned hears of it in the next round.
+    // a watcher may change the state again: the watchers of those keys run in the next round
     for (let round = 0; this.dirty.size > 0; round++) {
       if (round > 20) throw new Error("the page's state does not settle");
       const changed = new Set(this.dirty);

@@ -1,4 +1,4 @@
-// view: what follows from the state and is needed in several panes: the rows, the stage that is shown, the selection.
+// view: values derived from the state that several panes need: the rows, the shown stage, the selection.
 import type { Stage } from "../api/types";
 import type { AppState, AppStore } from "./app";
 import { kernelOf, stageRows, type KernelOutcome, type StageRow } from "./outcome";
@@ -9,7 +9,7 @@ type RowState = Pick<AppState, "outcome" | "previous" | "kernelName" | "pipeline
 let rowsFor: RowState | null = null;
 let rows: StageRow[] = [];
 
-/** Rows of the stage list; the same array until something changes. */
+/** The rows of the stage list; the same array until something changes. */
 export function allRows(s: Readonly<AppState>): StageRow[] {
   const keys = ["outcome", "previous", "kernelName", "pipeline"] as const;
   if (!rowsFor || keys.some((k) => rowsFor?.[k] !== s[k])) {
@@ -30,7 +30,7 @@ export function currentRow(s: Readonly<AppState>): StageRow | null {
 
 export interface Shown {
   row: StageRow;
-  /** The stage whose text is shown: the row's own, or the one before the pass that failed. */
+  /** The stage whose text is shown: the row's, or the stage before a failed pass. */
   stage: Stage;
 }
 
@@ -57,12 +57,12 @@ export function selectedLight(s: Readonly<AppState>): Light | null {
   return shown ? lightOfAnchor(s.anchor, shown.row.kernel, shown.row.kernel.stages.indexOf(shown.stage)) : null;
 }
 
-/** The source that the kernel's ranges count in. */
+/** The source that the kernel's ranges refer to. */
 export function sourceOf(s: Readonly<AppState>, kernel: KernelOutcome): string | null {
   return [s.outcome, s.previous].find((o) => o?.kernels.some((k) => k.map === kernel.map))?.source ?? null;
 }
 
-/** Chooses, and asks both views to bring the choice into sight. */
+/** Selects, and scrolls both views to the selection. */
 export function choose(store: AppStore, anchor: Anchor | null): void {
   store.set({ anchor, reveal: store.state.reveal + 1 });
 }
@@ -80,7 +80,7 @@ export function stepStage(store: AppStore, by: number | "first" | "last"): void 
   if (row) showStage(store, row);
 }
 
-/** To the first row of the next or previous phase. */
+/** Goes to the first row of the next or previous phase. */
 export function stepPhase(store: AppStore, by: 1 | -1): void {
   const list = visibleRows(store.state);
   const starts = list.flatMap((r, i) => (i === 0 || list[i - 1]?.phase !== r.phase ? [i] : []));
@@ -90,7 +90,7 @@ export function stepPhase(store: AppStore, by: 1 | -1): void {
   if (row) showStage(store, row);
 }
 
-/** The selection as it stands in links: a range of the source, or an operation of a stage. */
+/** The selection as written in links: a range of the source, or an operation of a stage. */
 export function selectionText(s: Readonly<AppState>): string | null {
   const { anchor } = s;
   if (!anchor) return null;
