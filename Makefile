@@ -50,7 +50,7 @@ PY_SRC := $(shell find compiler/trace/python -name '*.py' 2>/dev/null)
 WEB_SRC := $(shell find web/src web/public -type f 2>/dev/null) $(wildcard web/package*.json web/*.mjs web/tsconfig.json)
 
 all: build
-.PHONY: all build run test bench nightly lint asan clean setup setup-test binaries web python python-shims wheel
+.PHONY: all build run test quick bench nightly lint asan clean setup setup-test binaries web python python-shims wheel
 
 # ---- set-up: make runs it before anything else is looked at --------------------------------------------------
 
@@ -209,6 +209,11 @@ test: setup-test
 	@$(MAKE) --no-print-directory -j$(shell nproc) binaries python web unit-bin
 	@$(MAKE) --no-print-directory -j$(shell nproc) BUILD=build-fuzz VENV=$(VENV) SAN=fuzz fuzz-bin
 	@BUILD=$(BUILD) VENV=$(VENV) tests/run.sh
+
+# the suites that need no server
+quick: setup-test
+	@$(MAKE) --no-print-directory -j$(shell nproc) binaries python web unit-bin
+	@BUILD=$(BUILD) VENV=$(VENV) SUITES="unit lit page" tests/run.sh
 
 # only these suites: make test-unit, test-lit, test-fuzz, test-core, test-api, …, test-browser, test-page (tests/run.sh)
 test-%: setup-test
