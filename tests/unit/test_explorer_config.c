@@ -30,6 +30,7 @@ static const struct {
     {"--cgroup", "/sys", "/nowhere"},
     {"--jail-without", "mount,landlock", "mounts"},
     {"--jail-failing", "seccomp", "everything"},
+    {"--worker-memory", "heap,prefault", "heap,pack"},
     {"--confine", "no", "maybe"},
     {"--user", "nobody", ""},
     {"--drain-timeout-ms", "0", "soon"},
