@@ -39,7 +39,7 @@ tree = $(sort $(shell find $(1) -name '*.c'))
 objs = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 
 COMPILER_SRC := $(call tree,$(addprefix compiler/,base hlo trace linalg ir passes nisa driver))
-# the walls that a process raises around itself: the server's and the workers'
+# restrictions that a process puts on itself: the server and the workers
 WALL_SRC := $(addprefix explorer/jail/,caps.c confine.c landlock.c seccomp.c)
 SERVER_SRC := $(call srcs,explorer $(addprefix explorer/,http api ce job pool store diff)) $(WALL_SRC)
 WORKER_SRC := $(call srcs,$(addprefix explorer/,worker worker/memory jail)) explorer/pool/wire.c
@@ -52,7 +52,7 @@ WEB_SRC := $(shell find web/src web/public -type f 2>/dev/null) $(wildcard web/p
 all: build
 .PHONY: all build run test quick bench nightly lint asan clean setup setup-test binaries web python python-shims wheel
 
-# ---- set-up: make runs it before anything else is looked at --------------------------------------------------
+# ---- set-up: installs missing packages before anything is built --------------------------------------------------
 
 setup:
 	@docker/setup.sh build
@@ -72,7 +72,7 @@ web: $(BUILD)/web/index.html
 examples:
 	@mkdir -p $(BUILD)/examples && cp explorer/examples/*.py $(BUILD)/examples/
 
-# libmicrohttpd with its recv renamed: what it reads passes explorer/http/guard.c first
+# libmicrohttpd with its recv renamed, so that explorer/http/guard.c checks what it reads
 HTTP_LIB := $(BUILD)/lib/libmicrohttpd-guarded.a
 $(HTTP_LIB):
 	@mkdir -p $(@D)
@@ -231,6 +231,7 @@ bench: setup-test
 	@$(MAKE) --no-print-directory -j$(shell nproc) binaries python web $(BUILD)/bench/diff_speed $(BUILD)/bench/hlo_speed
 	@BUILD=$(BUILD) $(VENV)/bin/python3 tests/bench/bench.py
 	@BUILD=$(BUILD) $(VENV)/bin/python3 tests/bench/load.py
+	@BUILD=$(BUILD) $(VENV)/bin/python3 tests/bench/memory.py
 
 # the C tests and the terminal's path through every example, under AddressSanitizer and UBSan
 asan: setup-test

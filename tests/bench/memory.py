@@ -93,8 +93,8 @@ class Service(Server):
 
 def main():
     args = argparse.ArgumentParser()
-    args.add_argument("--rounds", type=int, default=500)
-    args.add_argument("--bursts", type=int, default=9)
+    args.add_argument("--rounds", type=int, default=300)
+    args.add_argument("--bursts", type=int, default=7)
     args.add_argument("--json")
     args = args.parse_args()
     servers = {"all on": Service("on"), "all off": Service("off")}
@@ -110,9 +110,9 @@ def main():
     for s in servers.values():
         s.wait_until_calm()
     out = {n: s.figures(servers["all on"]) for n, s in servers.items()}
-    print(" " * 17 + "".join(f"{f'{column}, {unit}':>12s}  ratio" for column, unit in COLUMNS))
+    print(" " * 17 + "".join(f"{f'{column}, {unit}':>14s}  ratio" for column, unit in COLUMNS))
     for n, row in out.items():
-        print(f"{n:17s}" + "".join(f"{row[c][0]:12.1f}  {row[c][1]:5.2f}" for c, _ in COLUMNS))
+        print(f"{n:17s}" + "".join(f"{row[c][0]:14.1f}  {row[c][1]:5.2f}" for c, _ in COLUMNS))
     for s in servers.values():
         s.end()
     if args.json:
