@@ -271,15 +271,15 @@ fuzz: setup-test
 C_FILES = $(shell git ls-files '*.c' '*.h')
 lint: setup-test
 	@$(MAKE) --no-print-directory -j$(shell nproc) $(BUILD)/gen/hlo.pb-c.h $(BUILD)/gen/dialects.inc $(BUILD)/gen/migrations.inc $(BUILD)/gen/openapi.inc $(BUILD)/gen/ops.inc $(BUILD)/gen/version.h
-	clang-format-22 --dry-run -Werror $(C_FILES)
-	$(VENV)/bin/python3 tests/lint/lint.py --build $(BUILD)
+	$(call short,FORMAT)clang-format-22 --dry-run -Werror $(C_FILES)
+	$(call short,LINT)$(VENV)/bin/python3 tests/lint/lint.py --build $(BUILD)
 	$(VENV)/bin/python3 -m pytest -q -p no:cacheprovider tests/lint
 	@$(MAKE) --no-print-directory -j$(shell nproc) BUILD=build-lint VENV=$(VENV) WERROR=-Werror OPT="-O2 -g $(HARDEN)" binaries python unit-bin
-	cppcheck --quiet --error-exitcode=1 --std=c11 --enable=warning,performance,portability --inline-suppr \
+	$(call short,CPPCHECK)cppcheck --quiet --error-exitcode=1 --std=c11 --enable=warning,performance,portability --inline-suppr \
 	  --suppress=missingInclude --suppress=unknownMacro --suppress=nullPointerOutOfMemory \
 	  --suppress=internalAstError --suppress=nullPointerRedundantCheck -Icompiler -Iexplorer -j2 \
 	  $(filter %.c,$(C_FILES))
-	cd web && PATH="$(CURDIR)/$(VENV)/bin:$$PATH" npm run --silent check
+	$(call short,TYPES web)cd web && PATH="$(CURDIR)/$(VENV)/bin:$$PATH" npm run --silent check
 
 clean:
 	rm -rf $(BUILD)/obj $(BUILD)/gen $(BUILD)/bin $(BUILD)/lib $(BUILD)/python $(BUILD)/web $(BUILD)/test

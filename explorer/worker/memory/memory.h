@@ -10,9 +10,9 @@
  *             its start (hugetext.c)
  *   prefault  lets a waiting child fault in the pages that every job touches before its job arrives (prefault.c)
  *
- * hugetext moves memory while the process runs; addresses and contents stay the same.  The worker computes the
- * same results with any of the tricks off, and where the kernel does not support one, it runs without it.  All of them
- * assume a process with one thread.  tests/bench/memory.py measures what each one gains.
+ * hugetext moves memory while the process runs; addresses and contents stay the same.  The worker computes the same
+ * results with any of the tricks off, and where the kernel does not support one, it runs without it.  All of them assume a
+ * process with one thread.  tests/bench/memory.py measures what each one gains.
  */
 #ifndef WORKER_MEMORY_H
 #define WORKER_MEMORY_H
