@@ -10,7 +10,7 @@ import threading
 import time
 
 import pytest
-from conftest import ADD_ONE, BUILD, FLOAT_INPUT, Server, children, is_sanitized, open_stream, read_until
+from conftest import ADD_ONE, BUILD, FLOAT_INPUT, ROOT, Server, children, is_sanitized, open_stream, read_until
 
 
 def alive(pid):
@@ -210,7 +210,13 @@ def test_usage():
     assert subprocess.run([BUILD / "bin/nkx"], capture_output=True).returncode == 2
     assert subprocess.run([BUILD / "bin/nkx", "--help"], capture_output=True).returncode == 0
     assert subprocess.run([BUILD / "bin/nkx", "serve", "--help"], capture_output=True).returncode == 0
-    assert b"nkx" in subprocess.run([BUILD / "bin/nkx", "--version"], capture_output=True).stdout
+
+
+def test_the_version_is_that_of_the_release_and_of_the_sources():
+    said = subprocess.run([BUILD / "bin/nkx", "--version"], capture_output=True, text=True).stdout
+    release = (ROOT / "VERSION").read_text().strip()
+    sources = subprocess.run([ROOT / "compiler/driver/version.sh"], capture_output=True, text=True, check=True).stdout.strip()
+    assert said == f"nkx {release}, pipeline {sources}\n"
 
 
 def test_no_user_source_in_the_log(server):
@@ -230,12 +236,15 @@ def can_collapse():
     return libc.madvise(ctypes.c_void_p((start + size - 1) // size * size), ctypes.c_size_t(size), collapse) == 0
 
 
-def test_code_that_every_job_runs_is_in_huge_pages_of_the_zygote(server):
+def test_code_that_every_job_runs_is_in_huge_pages_of_the_zygote():
     if not can_collapse():
         pytest.skip("this kernel has no huge pages to give")
+    server = Server("--worker-memory", "hugetext")
+    server.settle()
     kib = 0
     for part in re.split(r"(?m)^(?=[0-9a-f]+-)", pathlib.Path(f"/proc/{server.zygote()}/smaps").read_text()):
         if " r-xp " in part:
             kib += int(re.search(r"AnonHugePages: *(\d+)", part)[1])
     assert kib >= 4096 and kib % 2048 == 0
     assert server.compile(ADD_ONE)["status"] == "ok"
+    assert server.stop() == 0
