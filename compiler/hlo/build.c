@@ -12,7 +12,7 @@ void hlo_builder_init(struct hlo_builder *b, struct hlo_module *m) {
   *b = (struct hlo_builder){.module = m, .computation = m->entry};
 }
 
-hlo_val build_refuse(struct hlo_builder *b, const char *fmt, ...) {
+hlo_val hlo_build_refuse(struct hlo_builder *b, const char *fmt, ...) {
   if (!b->err.code) {
     va_list ap;
     va_start(ap, fmt);
@@ -118,7 +118,7 @@ static void copy_attributes(struct arena *a, struct hlo_instr *i, const struct h
     i->called = arena_dup(a, draft->called, (size_t)draft->n_called * sizeof(struct hlo_computation *));
 }
 
-hlo_val build_append(struct hlo_builder *b, const char *name, const struct hlo_instr *asked) {
+hlo_val hlo_build_append(struct hlo_builder *b, const char *name, const struct hlo_instr *asked) {
   struct arena *a = b->module->arena;
   struct hlo_instr draft = *asked;
   struct hlo_shape shape;
@@ -130,9 +130,9 @@ hlo_val build_append(struct hlo_builder *b, const char *name, const struct hlo_i
     draft.attrs = &hlo_no_attrs;
   for (int k = 0; k < draft.n_operands; k++)
     if (!draft.operands[k])
-      return build_refuse(b, "%s: operand %d is missing", hlo_op_name(draft.op), k);
+      return hlo_build_refuse(b, "%s: operand %d is missing", hlo_op_name(draft.op), k);
   if (hlo_infer_shape(a, &draft, &shape, &err))
-    return build_refuse(b, "%s", err.text);
+    return hlo_build_refuse(b, "%s", err.text);
   shape = hlo_shape_dup(a, &shape); /* inferred from the draft, which may be the caller's storage */
   struct hlo_instr *i = hlo_append(b->computation, draft.op, name, shape, draft.n_operands, draft.operands);
   copy_attributes(a, i, &draft);
@@ -158,8 +158,8 @@ hlo_val hlo_parameter(struct hlo_builder *b, const char *name, struct hlo_shape 
   struct hlo_instr draft = {
       .op = HLO_PARAMETER, .shape = shape, .attrs = &(struct hlo_attrs){.parameter_number = b->computation->n_params}};
   if (shape.dtype == DT_NONE || (shape.dtype == DT_TUPLE && b->computation == b->module->entry))
-    return build_refuse(b, "parameter %s: must be an array", name);
-  hlo_val p = build_append(b, name, &draft);
+    return hlo_build_refuse(b, "parameter %s: must be an array", name);
+  hlo_val p = hlo_build_append(b, name, &draft);
   if (p)
     add_param(b->computation, p);
   return p;
@@ -173,18 +173,18 @@ hlo_val hlo_constant(struct hlo_builder *b, struct hlo_shape shape, const void *
   if (b->err.code)
     return NULL;
   if (!dtype_size(shape.dtype) || n < 0 || __builtin_mul_overflow(n, (int64_t)dtype_size(shape.dtype), &bytes))
-    return build_refuse(b, "constant: %s cannot be a constant", hlo_shape_text(a, &shape));
+    return hlo_build_refuse(b, "constant: %s cannot be a constant", hlo_shape_text(a, &shape));
   l->shape = hlo_shape_array(a, shape.dtype, shape.rank, shape.dims);
   l->size = (size_t)bytes;
   l->data = arena_dup(a, data, l->size);
-  return build_append(
+  return hlo_build_append(
       b, NULL, &(struct hlo_instr){.op = HLO_CONSTANT, .shape = l->shape, .attrs = &(struct hlo_attrs){.literal = l}});
 }
 
 hlo_val hlo_scalar(struct hlo_builder *b, enum dtype t, double v) {
   char bytes[8] = {0};
   if (dtype_size(t))
-    literal_store(t, v, bytes);
+    hlo_literal_store(t, v, bytes);
   return hlo_constant(b, (struct hlo_shape){.dtype = t}, bytes);
 }
 
@@ -196,15 +196,15 @@ hlo_val hlo_full(struct hlo_builder *b, enum dtype t, int rank, const int64_t *d
 hlo_val hlo_extreme(struct hlo_builder *b, enum dtype t, bool lowest) {
   char bytes[8] = {0};
   if (dtype_size(t))
-    literal_store_extreme(t, lowest, bytes);
+    hlo_literal_store_extreme(t, lowest, bytes);
   return hlo_constant(b, (struct hlo_shape){.dtype = t}, bytes);
 }
 
 hlo_val hlo_iota(struct hlo_builder *b, enum dtype t, int rank, const int64_t *dims, int64_t dimension) {
   struct hlo_shape shape = {.dtype = t, .rank = rank, .dims = dims};
   if (t == DT_NONE || t == DT_TUPLE)
-    return build_refuse(b, "iota: unknown data type");
-  return build_append(
+    return hlo_build_refuse(b, "iota: unknown data type");
+  return hlo_build_append(
       b, NULL,
       &(struct hlo_instr){.op = HLO_IOTA, .shape = shape, .attrs = &(struct hlo_attrs){.dimensions = {1, &dimension}}});
 }
@@ -218,13 +218,13 @@ enum status hlo_finish(struct hlo_builder *b, int n, hlo_val const *results, con
   b->computation = m->entry;
   for (int k = 0; k < n && !b->err.code; k++)
     if (!results[k] || results[k]->parent != m->entry)
-      build_refuse(b, "result %d is not a value of this kernel", k);
+      hlo_build_refuse(b, "result %d is not a value of this kernel", k);
   if (b->err.code)
     return b->err.code;
   if (n) {
     struct hlo_instr draft = {
         .op = n == 1 ? HLO_COPY : HLO_TUPLE, .n_operands = n, .operands = (struct hlo_instr **)(uintptr_t)results};
-    m->entry->root = build_append(b, "result", &draft);
+    m->entry->root = hlo_build_append(b, "result", &draft);
     if (!m->entry->root)
       return b->err.code;
   }

@@ -201,7 +201,7 @@ static void merge_computation(struct slot *slots, struct hlo_instr **kept, struc
 
   memset(slots, 0, cap * sizeof *slots);
   hlo_for_each(i, c) {
-    rewrite_forward_operands(i);
+    hlo_rewrite_forward_operands(i);
     if (!can_merge(i))
       continue;
     const uint32_t h = (uint32_t)hash_instr(i);
@@ -217,8 +217,8 @@ static void merge_computation(struct slot *slots, struct hlo_instr **kept, struc
         same = other;
     }
     if (same) {
-      rewrite_inherit(same, i);
-      rewrite_remove(i, same);
+      hlo_rewrite_inherit(same, i);
+      hlo_rewrite_remove(i, same);
       r->changed = true;
     } else if (!slots[at].n) {
       kept[n_kept++] = i;
@@ -236,9 +236,9 @@ void hlo_cse(struct hlo_module *m, struct hlo_pass_result *r) {
       largest = c;
   struct slot *slots = arena_new_array(&scratch, struct slot, n_slots(largest));
   struct hlo_instr **kept = arena_new_array(&scratch, struct hlo_instr *, (size_t)largest->n_instrs);
-  rewrite_begin(m);
+  hlo_rewrite_begin(m);
   for (struct hlo_computation *c = m->computations; c; c = c->next)
     merge_computation(slots, kept, c, r);
-  rewrite_end(m);
+  hlo_rewrite_end(m);
   arena_clear(&scratch);
 }

@@ -58,6 +58,21 @@ bool hlo_op_is_collective(enum hlo_op op) {
          op == HLO_COLLECTIVE_PERMUTE;
 }
 
+bool hlo_can_reduce(enum hlo_op op, enum dtype t) {
+  switch (op) {
+  case HLO_ADD:
+  case HLO_MULTIPLY:
+  case HLO_MAXIMUM:
+  case HLO_MINIMUM:
+    return true;
+  case HLO_AND:
+  case HLO_OR:
+    return !dtype_is_float(t);
+  default:
+    return false;
+  }
+}
+
 int hlo_op_from_name(const char *name, size_t n) {
   for (int op = 0; op < HLO_OP_COUNT; op++)
     if (!strncmp(ops[op].name, name, n) && !ops[op].name[n])
@@ -70,7 +85,7 @@ const char *hlo_direction_name(enum hlo_direction d) {
   return (unsigned)d < sizeof names / sizeof *names ? names[d] : "?";
 }
 
-const char *mem_space_name(enum mem_space m) {
+const char *hlo_mem_space_name(enum mem_space m) {
   static const char *const names[] = {"", "Hbm", "Psum", "Sbuf", "SharedHbm", "Constant"};
   return (unsigned)m < sizeof names / sizeof *names ? names[m] : "";
 }

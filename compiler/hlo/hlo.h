@@ -34,6 +34,8 @@ int hlo_op_arity(enum hlo_op op);        /* -1: any number */
 enum hlo_class hlo_op_class(enum hlo_op op);
 bool hlo_op_calls(enum hlo_op op); /* has called computations */
 bool hlo_op_is_collective(enum hlo_op op);
+/* True if a reduction over elements of type t may combine them with op: add, multiply, maximum, minimum, and, or. */
+bool hlo_can_reduce(enum hlo_op op, enum dtype t);
 int hlo_op_from_name(const char *name, size_t n); /* -1 when unknown */
 
 /* ---- shapes and literals --------------------------------------------------------------------------- */
@@ -130,7 +132,7 @@ struct hlo_operand_alias {
 /* ---- knobs ----------------------------------------------------------------------------------------- */
 
 enum mem_space { MEM_NONE, MEM_HBM, MEM_PSUM, MEM_SBUF, MEM_SHARED_HBM, MEM_CONSTANT };
-const char *mem_space_name(enum mem_space m); /* "Sbuf" */
+const char *hlo_mem_space_name(enum mem_space m); /* "Sbuf" */
 
 /* The loops that computed a value when a knob was put on it: what the user saw, whatever became of them since. */
 struct hlo_loops {

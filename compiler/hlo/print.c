@@ -9,11 +9,11 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "hlo/emit.h"
+#include "hlo/export.h"
 #include "hlo/print_literal.h"
 
 struct printer {
-  struct emit emit;
+  struct hlo_export emit;
   const struct hlo_print_options *opt;
   struct buf *out;
   int line; /* being written */
@@ -366,7 +366,7 @@ static void put_metadata(struct printer *p, const struct hlo_instr *i) {
   }
   buf_printf(out, " source_line=%d source_end_line=%d source_column=%d source_end_column=%d", r->line, r->end_line,
              r->col, r->end_col);
-  int frame = emit_frame(&p->emit, i);
+  int frame = hlo_export_frame(&p->emit, i);
   if (frame)
     buf_printf(out, " stack_frame_id=%d", frame);
   buf_putc(out, '}');
@@ -380,15 +380,15 @@ static void put_operands(struct printer *p, const struct hlo_instr *i) {
   if (i->op == HLO_PARAMETER)
     buf_printf(out, "%" PRId64, i->attrs->parameter_number);
   if (i->op == HLO_CONSTANT)
-    print_literal(out, i->attrs->literal, p->opt->elide_above);
+    hlo_print_literal(out, i->attrs->literal, p->opt->elide_above);
   for (int k = 0; k < i->n_operands; k++)
-    buf_printf(out, "%s%%%s", k ? ", " : "", emit_name(&p->emit, i->operands[k]));
+    buf_printf(out, "%s%%%s", k ? ", " : "", hlo_export_name(&p->emit, i->operands[k]));
   buf_putc(out, ')');
 }
 
 static void put_frontend_attributes(struct printer *p, const struct hlo_instr *i) {
-  struct emit_pair v[EMIT_PAIRS_MAX];
-  const int n = emit_frontend_attributes(&p->emit, i, v);
+  struct hlo_export_pair v[HLO_EXPORT_PAIRS_MAX];
+  const int n = hlo_export_frontend_attributes(&p->emit, i, v);
   for (int k = 0; k < n; k++) {
     buf_printf(p->out, "%s%s=", k ? "," : ", frontend_attributes={", v[k].key);
     put_string(p->out, v[k].value);
@@ -399,7 +399,7 @@ static void put_frontend_attributes(struct printer *p, const struct hlo_instr *i
 
 static void put_instruction(struct printer *p, const struct hlo_instr *i) {
   struct buf *out = p->out;
-  buf_printf(out, "  %s%%%s = ", i == i->parent->root ? "ROOT " : "", emit_name(&p->emit, i));
+  buf_printf(out, "  %s%%%s = ", i == i->parent->root ? "ROOT " : "", hlo_export_name(&p->emit, i));
   put_shape(out, &i->shape, true);
   put_operands(p, i);
   put_attributes(out, i);
@@ -411,11 +411,11 @@ static void put_instruction(struct printer *p, const struct hlo_instr *i) {
 
 static void put_computation(struct printer *p, const struct hlo_computation *c, struct hlo_lines *lines) {
   struct buf *out = p->out;
-  const struct hlo_instr *root = emit_root(c);
+  const struct hlo_instr *root = hlo_export_root(c);
   end_line(p);
   buf_printf(out, "%s%%%s (", c == p->emit.module->entry ? "ENTRY " : "", c->name);
   for (int k = 0; k < c->n_params; k++) {
-    buf_printf(out, "%s%s: ", k ? ", " : "", emit_name(&p->emit, c->params[k]));
+    buf_printf(out, "%s%s: ", k ? ", " : "", hlo_export_name(&p->emit, c->params[k]));
     put_shape(out, &c->params[k]->shape, false);
   }
   buf_puts(out, ") -> ");
@@ -451,7 +451,7 @@ static void put_aliases(struct buf *out, const struct hlo_module *m) {
 
 static void put_header(struct printer *p) {
   const struct hlo_module *m = p->emit.module;
-  const struct hlo_instr *root = emit_root(m->entry);
+  const struct hlo_instr *root = hlo_export_root(m->entry);
   struct buf *out = p->out;
   buf_printf(out, "HloModule %s", p->emit.module_name);
   if (m->n_aliases)
@@ -483,7 +483,7 @@ static void put_texts(struct printer *p, const char *title, int n, const char **
 
 /* In the text, and only there, a frame without a parent says 1 and every other parent one more than its number. */
 static void put_stack_frames(struct printer *p) {
-  const struct frames *f = &p->emit.frames;
+  const struct hlo_frames *f = &p->emit.frames;
   if (!f->n_frames)
     return;
   put_texts(p, "FileNames", f->n_files, f->files);
@@ -492,7 +492,7 @@ static void put_stack_frames(struct printer *p) {
   buf_puts(p->out, "FileLocations");
   end_line(p);
   for (int k = 0; k < f->n_locations; k++) {
-    const struct frame_file_location *l = &f->locations[k];
+    const struct hlo_frame_file_location *l = &f->locations[k];
     buf_printf(p->out, "%d {file_name_id=%d function_name_id=%d line=%d end_line=%d column=%d end_column=%d}", k + 1,
                l->file, l->function, l->range.line, l->range.end_line, l->range.col, l->range.end_col);
     end_line(p);
@@ -514,7 +514,7 @@ enum status hlo_print(const struct hlo_module *m, const struct hlo_print_options
   int n = 0;
 
   arena_init(&scratch);
-  emit_init(&p.emit, &scratch, m, opt->metadata);
+  hlo_export_init(&p.emit, &scratch, m, opt->metadata);
   for (const struct hlo_computation *c = m->computations; c; c = c->next)
     n += c->n_instrs;
   if (lines)

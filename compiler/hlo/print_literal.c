@@ -32,11 +32,11 @@ static void put_nan(struct buf *out, enum dtype t, uint64_t bits) {
 
 static void put_float(struct buf *out, const struct hlo_literal *l, size_t k) {
   enum dtype t = l->shape.dtype;
-  double v = literal_double(l, k);
+  double v = hlo_literal_double(l, k);
   char text[40];
 
   if (isnan(v)) {
-    put_nan(out, t, (uint64_t)literal_int(l, k));
+    put_nan(out, t, (uint64_t)hlo_literal_int(l, k));
     return;
   }
   if (isinf(v)) {
@@ -51,7 +51,7 @@ static void put_float(struct buf *out, const struct hlo_literal *l, size_t k) {
   for (int digits = t == DT_F64 ? 15 : t == DT_F32 ? 6 : 2; digits <= most; digits++) {
     char back[8] = {0};
     snprintf(text, sizeof text, "%.*g", digits, v);
-    literal_store(t, strtod(text, NULL), back);
+    hlo_literal_store(t, strtod(text, NULL), back);
     if (!memcmp(back, (const char *)l->data + k * dtype_size(t), dtype_size(t)))
       break;
   }
@@ -64,13 +64,13 @@ static void put_element(struct buf *out, const struct hlo_literal *l, size_t k) 
     put_float(out, l, k);
     break;
   case DK_BOOL:
-    buf_puts(out, l->shape.rank ? (literal_int(l, k) ? "1" : "0") : literal_int(l, k) ? "true" : "false");
+    buf_puts(out, l->shape.rank ? (hlo_literal_int(l, k) ? "1" : "0") : hlo_literal_int(l, k) ? "true" : "false");
     break;
   case DK_UNSIGNED:
-    buf_printf(out, "%" PRIu64, (uint64_t)literal_int(l, k));
+    buf_printf(out, "%" PRIu64, (uint64_t)hlo_literal_int(l, k));
     break;
   default:
-    buf_printf(out, "%" PRId64, literal_int(l, k));
+    buf_printf(out, "%" PRId64, hlo_literal_int(l, k));
   }
 }
 
@@ -90,7 +90,7 @@ static void put_elements(struct buf *out, const struct hlo_literal *l, int dim, 
   buf_puts(out, is_innermost ? "}" : " }");
 }
 
-void print_literal(struct buf *out, const struct hlo_literal *l, int64_t elide_above) {
+void hlo_print_literal(struct buf *out, const struct hlo_literal *l, int64_t elide_above) {
   size_t at = 0;
   if (elide_above && hlo_shape_elements(&l->shape) > elide_above)
     buf_puts(out, "{...}");

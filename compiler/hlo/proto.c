@@ -9,10 +9,10 @@
 #include <string.h>
 
 #include "hlo.pb-c.h"
-#include "hlo/emit.h"
+#include "hlo/export.h"
 
 struct writer {
-  struct emit emit;
+  struct hlo_export emit;
   struct arena *arena;
   int *ids; /* by hlo_instr.id */
 };
@@ -73,14 +73,14 @@ static Xla__ShapeProto *make_shape(struct arena *a, const struct hlo_shape *s) {
 static Xla__ProgramShapeProto *make_program_shape(struct writer *w, const struct hlo_computation *c) {
   struct arena *a = w->arena;
   Xla__ProgramShapeProto *p = arena_new(a, Xla__ProgramShapeProto);
-  const struct hlo_instr *root = emit_root(c);
+  const struct hlo_instr *root = hlo_export_root(c);
   xla__program_shape_proto__init(p);
   p->n_parameters = p->n_parameter_names = (size_t)c->n_params;
   p->parameters = arena_new_array(a, Xla__ShapeProto *, (size_t)c->n_params);
   p->parameter_names = arena_new_array(a, char *, (size_t)c->n_params);
   for (int k = 0; k < c->n_params; k++) {
     p->parameters[k] = make_shape(a, &c->params[k]->shape);
-    p->parameter_names[k] = text_of(c == w->emit.module->entry ? emit_name(&w->emit, c->params[k]) : "param");
+    p->parameter_names[k] = text_of(c == w->emit.module->entry ? hlo_export_name(&w->emit, c->params[k]) : "param");
   }
   if (root)
     p->result = make_shape(a, &root->shape);
@@ -306,11 +306,11 @@ static Xla__OpMetadata *make_metadata(struct writer *w, const struct hlo_instr *
   m->source_end_line = r->end_line;
   m->source_column = r->col;
   m->source_end_column = r->end_col;
-  m->stack_frame_id = emit_frame(&w->emit, i);
+  m->stack_frame_id = hlo_export_frame(&w->emit, i);
   return m;
 }
 
-static Xla__FrontendAttributes *make_frontend_attributes(struct arena *a, int n, const struct emit_pair *v) {
+static Xla__FrontendAttributes *make_frontend_attributes(struct arena *a, int n, const struct hlo_export_pair *v) {
   Xla__FrontendAttributes *f = arena_new(a, Xla__FrontendAttributes);
   xla__frontend_attributes__init(f);
   f->n_map = (size_t)n;
@@ -331,9 +331,9 @@ static int64_t computation_number(const struct hlo_module *m, const struct hlo_c
 
 static void fill_instruction(struct writer *w, const struct hlo_instr *i, Xla__HloInstructionProto *p) {
   struct arena *a = w->arena;
-  struct emit_pair pairs[EMIT_PAIRS_MAX];
+  struct hlo_export_pair pairs[HLO_EXPORT_PAIRS_MAX];
 
-  p->name = text_of(emit_name(&w->emit, i));
+  p->name = text_of(hlo_export_name(&w->emit, i));
   p->opcode = text_of(hlo_op_name(i->op));
   p->shape = make_shape(a, &i->shape);
   p->id = w->ids[i->id];
@@ -348,7 +348,7 @@ static void fill_instruction(struct writer *w, const struct hlo_instr *i, Xla__H
   add_attributes(a, i, p);
   if (i->locs.n)
     p->metadata = make_metadata(w, i);
-  const int n_pairs = emit_frontend_attributes(&w->emit, i, pairs);
+  const int n_pairs = hlo_export_frontend_attributes(&w->emit, i, pairs);
   if (n_pairs)
     p->frontend_attributes = make_frontend_attributes(a, n_pairs, pairs);
 }
@@ -356,7 +356,7 @@ static void fill_instruction(struct writer *w, const struct hlo_instr *i, Xla__H
 /* ---- the module -------------------------------------------------------------------------------------- */
 
 static void fill_computation(struct writer *w, const struct hlo_computation *c, Xla__HloComputationProto *p) {
-  const struct hlo_instr *root = emit_root(c);
+  const struct hlo_instr *root = hlo_export_root(c);
   int n = 0;
   p->name = text_of(c->name);
   p->id = computation_number(w->emit.module, c);
@@ -384,7 +384,7 @@ static Xla__HloInputOutputAliasProto *make_aliases(struct arena *a, const struct
   return p;
 }
 
-static Xla__StackFrameIndexProto *make_stack_frames(struct arena *a, const struct frames *f) {
+static Xla__StackFrameIndexProto *make_stack_frames(struct arena *a, const struct hlo_frames *f) {
   Xla__StackFrameIndexProto *p = arena_new(a, Xla__StackFrameIndexProto);
   xla__stack_frame_index_proto__init(p);
   p->n_file_names = (size_t)f->n_files;
@@ -395,7 +395,7 @@ static Xla__StackFrameIndexProto *make_stack_frames(struct arena *a, const struc
   MESSAGES(a, f->n_locations, Xla__StackFrameIndexProto__FileLocation,
            xla__stack_frame_index_proto__file_location__init, p->file_locations);
   for (int k = 0; k < f->n_locations; k++) {
-    const struct frame_file_location *l = &f->locations[k];
+    const struct hlo_frame_file_location *l = &f->locations[k];
     p->file_locations[k]->file_name_id = l->file;
     p->file_locations[k]->function_name_id = l->function;
     p->file_locations[k]->line = l->range.line;
@@ -442,7 +442,7 @@ enum status hlo_write_proto(const struct hlo_module *m, struct buf *out) {
   Xla__HloModuleProto p = XLA__HLO_MODULE_PROTO__INIT;
 
   arena_init(&a);
-  emit_init(&w.emit, &a, m, true);
+  hlo_export_init(&w.emit, &a, m, true);
   number_instructions(&w, m);
   fill_module(&w, m, &p);
   size_t size = xla__hlo_module_proto__get_packed_size(&p);

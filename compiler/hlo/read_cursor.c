@@ -15,7 +15,7 @@ static bool is_continuation(char ch) {
   return ((unsigned char)ch & 0xc0) == 0x80;
 }
 
-static void locate(const struct cursor *c, const char *at, int *line, int *col) {
+static void locate(const struct hlo_cursor *c, const char *at, int *line, int *col) {
   size_t offset = (size_t)(at - c->text);
   int lo = 0, hi = c->n_lines - 1;
   while (lo < hi) {
@@ -31,7 +31,7 @@ static void locate(const struct cursor *c, const char *at, int *line, int *col) 
     *col += !is_continuation(*s);
 }
 
-struct src_loc *cur_place(struct cursor *c, struct span where) {
+struct src_loc *hlo_cur_place(struct hlo_cursor *c, struct hlo_span where) {
   struct src_loc *p = arena_new(c->a, struct src_loc);
   p->range.file = c->file;
   locate(c, where.at, &p->range.line, &p->range.col);
@@ -39,8 +39,8 @@ struct src_loc *cur_place(struct cursor *c, struct span where) {
   return p;
 }
 
-void cur_start(struct cursor *c, struct arena *a, struct arena *tmp, const char *text, size_t len, const char *file,
-               struct diags *ds) {
+void hlo_cur_start(struct hlo_cursor *c, struct arena *a, struct arena *tmp, const char *text, size_t len,
+                   const char *file, struct diags *ds) {
   size_t n = 1;
   for (size_t i = 0; i < len; i++)
     n += text[i] == '\n';
@@ -49,18 +49,18 @@ void cur_start(struct cursor *c, struct arena *a, struct arena *tmp, const char 
   for (size_t i = 0; i < len; i++)
     if (text[i] == '\n')
       starts[n++] = i + 1;
-  *c = (struct cursor){.at = text,
-                       .end = text + len,
-                       .text = text,
-                       .file = file,
-                       .a = a,
-                       .tmp = tmp,
-                       .ds = ds,
-                       .line_starts = starts,
-                       .n_lines = (int)n};
+  *c = (struct hlo_cursor){.at = text,
+                           .end = text + len,
+                           .text = text,
+                           .file = file,
+                           .a = a,
+                           .tmp = tmp,
+                           .ds = ds,
+                           .line_starts = starts,
+                           .n_lines = (int)n};
 }
 
-bool cur_fail(struct cursor *c, struct span where, enum diag_code code, const char *fmt, ...) {
+bool hlo_cur_fail(struct hlo_cursor *c, struct hlo_span where, enum diag_code code, const char *fmt, ...) {
   if (c->is_bad)
     return false;
   c->is_bad = true;
@@ -68,22 +68,22 @@ bool cur_fail(struct cursor *c, struct span where, enum diag_code code, const ch
   va_start(ap, fmt);
   const char *text = arena_vprintf(c->a, fmt, ap);
   va_end(ap);
-  diag_add(c->ds, DS_ERROR, code, cur_place(c, where), "%s", text);
+  diag_add(c->ds, DS_ERROR, code, hlo_cur_place(c, where), "%s", text);
   return false;
 }
 
-static bool fail_here(struct cursor *c, const char *wanted) {
-  cur_space(c);
+static bool fail_here(struct hlo_cursor *c, const char *wanted) {
+  hlo_cur_space(c);
   size_t n = c->at < c->end;
   if (!n)
-    return cur_fail(c, (struct span){c->at, 0}, DG_HLO_INVALID, "expected %s, found the end", wanted);
-  return cur_fail(c, (struct span){c->at, n}, DG_HLO_INVALID, "expected %s, found '%c'", wanted,
-                  *c->at >= 0x20 && *c->at < 0x7f ? *c->at : '?');
+    return hlo_cur_fail(c, (struct hlo_span){c->at, 0}, DG_HLO_INVALID, "expected %s, found the end", wanted);
+  return hlo_cur_fail(c, (struct hlo_span){c->at, n}, DG_HLO_INVALID, "expected %s, found '%c'", wanted,
+                      *c->at >= 0x20 && *c->at < 0x7f ? *c->at : '?');
 }
 
 /* ---- words -------------------------------------------------------------------------------------------------------- */
 
-void cur_space(struct cursor *c) {
+void hlo_cur_space(struct hlo_cursor *c) {
   while (c->at < c->end) {
     if (*c->at == ' ' || *c->at == '\t' || *c->at == '\n' || *c->at == '\r') {
       c->at++;
@@ -99,21 +99,21 @@ void cur_space(struct cursor *c) {
   }
 }
 
-bool cur_peek(struct cursor *c, char ch) {
-  cur_space(c);
+bool hlo_cur_peek(struct hlo_cursor *c, char ch) {
+  hlo_cur_space(c);
   return !c->is_bad && c->at < c->end && *c->at == ch;
 }
 
-bool cur_take(struct cursor *c, char ch) {
-  if (!cur_peek(c, ch))
+bool hlo_cur_take(struct hlo_cursor *c, char ch) {
+  if (!hlo_cur_peek(c, ch))
     return false;
   c->at++;
   return true;
 }
 
-bool cur_need(struct cursor *c, char ch) {
+bool hlo_cur_need(struct hlo_cursor *c, char ch) {
   char wanted[] = {'\'', ch, '\'', 0};
-  return cur_take(c, ch) || fail_here(c, wanted);
+  return hlo_cur_take(c, ch) || fail_here(c, wanted);
 }
 
 static bool is_word(char ch) {
@@ -121,25 +121,25 @@ static bool is_word(char ch) {
          ch == '-';
 }
 
-bool cur_word(struct cursor *c, struct span *out, const char *what) {
-  cur_space(c);
+bool hlo_cur_word(struct hlo_cursor *c, struct hlo_span *out, const char *what) {
+  hlo_cur_space(c);
   const char *p = c->at;
   while (p < c->end && is_word(*p) && !(*p == '-' && p + 1 < c->end && p[1] == '>'))
     p++;
   if (c->is_bad || p == c->at)
     return fail_here(c, what);
-  *out = (struct span){c->at, (size_t)(p - c->at)};
+  *out = (struct hlo_span){c->at, (size_t)(p - c->at)};
   c->at = p;
   return true;
 }
 
-bool cur_name(struct cursor *c, struct span *out) {
-  cur_take(c, '%');
-  return cur_word(c, out, "a name");
+bool hlo_cur_name(struct hlo_cursor *c, struct hlo_span *out) {
+  hlo_cur_take(c, '%');
+  return hlo_cur_word(c, out, "a name");
 }
 
-bool cur_take_word(struct cursor *c, const char *word) {
-  cur_space(c);
+bool hlo_cur_take_word(struct hlo_cursor *c, const char *word) {
+  hlo_cur_space(c);
   size_t n = strlen(word);
   if (c->is_bad || (size_t)(c->end - c->at) < n || memcmp(c->at, word, n) != 0 ||
       ((size_t)(c->end - c->at) > n && is_word(c->at[n])))
@@ -149,8 +149,8 @@ bool cur_take_word(struct cursor *c, const char *word) {
 }
 
 /* A number's text in a buffer of its own, so that it ends. */
-static bool number_text(struct cursor *c, char *out, size_t size) {
-  cur_space(c);
+static bool number_text(struct hlo_cursor *c, char *out, size_t size) {
+  hlo_cur_space(c);
   size_t n = 0;
   while (c->at + n < c->end && n + 1 < size && (is_word(c->at[n]) || c->at[n] == '+'))
     n++;
@@ -159,7 +159,7 @@ static bool number_text(struct cursor *c, char *out, size_t size) {
   return n > 0;
 }
 
-bool cur_int(struct cursor *c, int64_t *out) {
+bool hlo_cur_int(struct hlo_cursor *c, int64_t *out) {
   char text[32], *end;
   if (c->is_bad || !number_text(c, text, sizeof text))
     return fail_here(c, "a number");
@@ -171,7 +171,7 @@ bool cur_int(struct cursor *c, int64_t *out) {
   return true;
 }
 
-static bool put_escape(struct cursor *c, char *to, size_t *n) {
+static bool put_escape(struct hlo_cursor *c, char *to, size_t *n) {
   char ch = *c->at++;
   if (ch >= '0' && ch <= '7') {
     int v = ch - '0';
@@ -186,8 +186,8 @@ static bool put_escape(struct cursor *c, char *to, size_t *n) {
   return true;
 }
 
-bool cur_string(struct cursor *c, const char **out) {
-  if (!cur_need(c, '"'))
+bool hlo_cur_string(struct hlo_cursor *c, const char **out) {
+  if (!hlo_cur_need(c, '"'))
     return false;
   char *to = arena_alloc(c->a, (size_t)(c->end - c->at) < 4096 ? (size_t)(c->end - c->at) + 1 : 4096);
   size_t n = 0, cap = (size_t)(c->end - c->at) < 4096 ? (size_t)(c->end - c->at) + 1 : 4096;
@@ -207,23 +207,23 @@ bool cur_string(struct cursor *c, const char **out) {
   }
   to[n] = 0;
   *out = to;
-  return cur_need(c, '"');
+  return hlo_cur_need(c, '"');
 }
 
-bool cur_ints(struct cursor *c, struct hlo_ints *out) {
+bool hlo_cur_ints(struct hlo_cursor *c, struct hlo_ints *out) {
   int64_t v[256];
   int n = 0;
-  if (!cur_need(c, '{'))
+  if (!hlo_cur_need(c, '{'))
     return false;
-  if (!cur_peek(c, '}'))
+  if (!hlo_cur_peek(c, '}'))
     do {
       if (n == 256)
         return fail_here(c, "at most 256 numbers");
-      if (!cur_int(c, &v[n++]))
+      if (!hlo_cur_int(c, &v[n++]))
         return false;
-    } while (cur_take(c, ','));
+    } while (hlo_cur_take(c, ','));
   *out = hlo_ints_dup(c->a, n, v);
-  return cur_need(c, '}');
+  return hlo_cur_need(c, '}');
 }
 
 static const char *string_end(const char *p, const char *end) {
@@ -233,8 +233,8 @@ static const char *string_end(const char *p, const char *end) {
   return p < end ? p + 1 : end;
 }
 
-bool cur_value(struct cursor *c, struct span *out) {
-  cur_space(c);
+bool hlo_cur_value(struct hlo_cursor *c, struct hlo_span *out) {
+  hlo_cur_space(c);
   const char *p = c->at;
   int depth = 0;
   while (p < c->end) {
@@ -252,30 +252,30 @@ bool cur_value(struct cursor *c, struct span *out) {
   }
   if (c->is_bad || p == c->at)
     return fail_here(c, "a value");
-  *out = (struct span){c->at, (size_t)(p - c->at)};
+  *out = (struct hlo_span){c->at, (size_t)(p - c->at)};
   c->at = p;
   return true;
 }
 
-struct cursor cur_within(const struct cursor *c, struct span s) {
-  struct cursor in = *c;
+struct hlo_cursor hlo_cur_within(const struct hlo_cursor *c, struct hlo_span s) {
+  struct hlo_cursor in = *c;
   in.at = s.at;
   in.end = s.at + s.len;
   return in;
 }
 
-bool span_is(struct span s, const char *word) {
+bool hlo_span_is(struct hlo_span s, const char *word) {
   return s.len == strlen(word) && !memcmp(s.at, word, s.len);
 }
 
-bool span_equal(struct span x, struct span y) {
+bool hlo_span_equal(struct hlo_span x, struct hlo_span y) {
   return x.len == y.len && !memcmp(x.at, y.at, x.len);
 }
 
 /* ---- shapes ------------------------------------------------------------------------------------------------------- */
 
 /* {1,0:T(8,128)}: the order in memory is XLA's business; values are addressed by index here. */
-static bool skip_layout(struct cursor *c) {
+static bool skip_layout(struct hlo_cursor *c) {
   if (c->at >= c->end || *c->at != '{')
     return true;
   int depth = 0;
@@ -289,23 +289,23 @@ static bool skip_layout(struct cursor *c) {
   return fail_here(c, "'}'");
 }
 
-static bool read_dims(struct cursor *c, struct hlo_shape *out, enum dtype t) {
+static bool read_dims(struct hlo_cursor *c, struct hlo_shape *out, enum dtype t) {
   int64_t dims[HLO_RANK_MAX];
   int n = 0;
-  if (!cur_need(c, '['))
+  if (!hlo_cur_need(c, '['))
     return false;
-  if (!cur_peek(c, ']'))
+  if (!hlo_cur_peek(c, ']'))
     do {
       if (n == HLO_RANK_MAX)
         return fail_here(c, "at most 16 dimensions");
-      if (cur_take(c, '<'))
-        return cur_fail(c, (struct span){c->at, 1}, DG_HLO_INVALID, "dynamic dimensions have no form here");
-      if (!cur_int(c, &dims[n++]))
+      if (hlo_cur_take(c, '<'))
+        return hlo_cur_fail(c, (struct hlo_span){c->at, 1}, DG_HLO_INVALID, "dynamic dimensions have no form here");
+      if (!hlo_cur_int(c, &dims[n++]))
         return false;
       if (dims[n - 1] < 0)
         return fail_here(c, "a dimension that is not negative");
-    } while (cur_take(c, ','));
-  if (!cur_need(c, ']'))
+    } while (hlo_cur_take(c, ','));
+  if (!hlo_cur_need(c, ']'))
     return false;
   *out = hlo_shape_array(c->a, t, n, dims);
   if (hlo_shape_elements(out) < 0)
@@ -313,13 +313,13 @@ static bool read_dims(struct cursor *c, struct hlo_shape *out, enum dtype t) {
   return skip_layout(c);
 }
 
-static bool read_shape_at(struct cursor *c, struct hlo_shape *out, int depth) {
-  if (cur_take(c, '(')) {
+static bool read_shape_at(struct hlo_cursor *c, struct hlo_shape *out, int depth) {
+  if (hlo_cur_take(c, '(')) {
     struct hlo_shape *elems = NULL;
     int n = 0, cap = 0;
     if (depth == HLO_READ_NEST_MAX)
       return fail_here(c, "tuples nested less deeply");
-    if (!cur_peek(c, ')'))
+    if (!hlo_cur_peek(c, ')'))
       do {
         if (n == cap) {
           struct hlo_shape *more = arena_new_array(c->a, struct hlo_shape, (size_t)(cap ? cap * 2 : 8));
@@ -330,29 +330,29 @@ static bool read_shape_at(struct cursor *c, struct hlo_shape *out, int depth) {
         }
         if (!read_shape_at(c, &elems[n++], depth + 1))
           return false;
-      } while (cur_take(c, ','));
+      } while (hlo_cur_take(c, ','));
     *out = (struct hlo_shape){.dtype = DT_TUPLE, .n_elems = n, .elems = elems};
-    return cur_need(c, ')');
+    return hlo_cur_need(c, ')');
   }
-  struct span word;
-  if (!cur_word(c, &word, "a shape"))
+  struct hlo_span word;
+  if (!hlo_cur_word(c, &word, "a shape"))
     return false;
   char name[24];
   snprintf(name, sizeof name, "%.*s", (int)(word.len < 23 ? word.len : 23), word.at);
   enum dtype t = dtype_from_hlo_name(name);
   if (t == DT_NONE)
-    return cur_fail(c, word, DG_UNSUPPORTED_DTYPE, "the data type %s has no form here", name);
+    return hlo_cur_fail(c, word, DG_UNSUPPORTED_DTYPE, "the data type %s has no form here", name);
   return read_dims(c, out, t);
 }
 
-bool read_shape(struct cursor *c, struct hlo_shape *out) {
+bool hlo_read_shape(struct hlo_cursor *c, struct hlo_shape *out) {
   return read_shape_at(c, out, 0);
 }
 
 /* ---- literals ----------------------------------------------------------------------------------------------------- */
 
 static void store_nan(enum dtype t, uint64_t payload, bool has_payload, bool is_negative, char *out) {
-  literal_store(t, is_negative ? -NAN : NAN, out);
+  hlo_literal_store(t, is_negative ? -NAN : NAN, out);
   if (!has_payload)
     return;
   int mantissa = t == DT_F64      ? 52
@@ -368,7 +368,7 @@ static void store_nan(enum dtype t, uint64_t payload, bool has_payload, bool is_
   memcpy(out, &bits, dtype_size(t));
 }
 
-static bool store_float(struct cursor *c, enum dtype t, const char *text, char *out) {
+static bool store_float(struct hlo_cursor *c, enum dtype t, const char *text, char *out) {
   const char *body = text + (*text == '-');
   if (!strncmp(body, "nan", 3)) {
     c->at += body - text + 3;
@@ -381,7 +381,7 @@ static bool store_float(struct cursor *c, enum dtype t, const char *text, char *
       payload = strtoull(hex, &end, 16);
       c->at += 1 + (end - hex);
       has = true;
-      if (!cur_need(c, ')'))
+      if (!hlo_cur_need(c, ')'))
         return false;
     }
     store_nan(t, payload, has, *text == '-', out);
@@ -391,16 +391,16 @@ static bool store_float(struct cursor *c, enum dtype t, const char *text, char *
   double v = strtod(text, &end);
   if (end == text)
     return fail_here(c, "a number");
-  literal_store(t, v, out);
+  hlo_literal_store(t, v, out);
   c->at += end - text;
   return true;
 }
 
-static bool read_element(struct cursor *c, enum dtype t, char *out) {
+static bool read_element(struct hlo_cursor *c, enum dtype t, char *out) {
   char text[64], *end;
   if (c->is_bad)
     return false;
-  if (cur_take_word(c, "true") || cur_take_word(c, "false")) {
+  if (hlo_cur_take_word(c, "true") || hlo_cur_take_word(c, "false")) {
     if (t != DT_BOOL)
       return fail_here(c, "a number");
     *out = c->at[-2] == 'u';
@@ -423,33 +423,33 @@ static bool read_element(struct cursor *c, enum dtype t, char *out) {
 }
 
 struct literal_reader {
-  struct cursor *c;
+  struct hlo_cursor *c;
   const struct hlo_shape *shape;
   char *data;
   int64_t at, n;
 };
 
 static bool read_elements(struct literal_reader *r, int dim) {
-  struct cursor *c = r->c;
+  struct hlo_cursor *c = r->c;
   if (dim == r->shape->rank) {
     if (r->at == r->n)
       return fail_here(c, "no more elements");
     return read_element(c, r->shape->dtype, r->data + (size_t)r->at++ * dtype_size(r->shape->dtype));
   }
-  if (!cur_need(c, '{'))
+  if (!hlo_cur_need(c, '{'))
     return false;
-  if (cur_take_word(c, "..."))
+  if (hlo_cur_take_word(c, "..."))
     return fail_here(c, "all elements: the constant was cut short when it was printed");
   for (int64_t k = 0; k < r->shape->dims[dim]; k++) {
-    if (k && !cur_need(c, ','))
+    if (k && !hlo_cur_need(c, ','))
       return false;
     if (!read_elements(r, dim + 1))
       return false;
   }
-  return cur_need(c, '}');
+  return hlo_cur_need(c, '}');
 }
 
-bool read_literal(struct cursor *c, const struct hlo_shape *shape, const struct hlo_literal **out) {
+bool hlo_read_literal(struct hlo_cursor *c, const struct hlo_shape *shape, const struct hlo_literal **out) {
   if (shape->dtype == DT_TUPLE)
     return fail_here(c, "an array constant");
   struct literal_reader r = {.c = c, .shape = shape, .n = hlo_shape_elements(shape)};
@@ -457,9 +457,9 @@ bool read_literal(struct cursor *c, const struct hlo_shape *shape, const struct 
   if (r.n > (c->end - c->at)) /* each element takes a character at least */
     return fail_here(c, "as many elements as the shape has");
   r.data = arena_array(c->a, (size_t)r.n, size);
-  if (r.n == 0 && cur_take(c, '{')) { /* {} or { { }, … } */
+  if (r.n == 0 && hlo_cur_take(c, '{')) { /* {} or { { }, … } */
     int depth = 1;
-    while (depth && (cur_take(c, ',') || cur_take(c, '{') || cur_take(c, '}')))
+    while (depth && (hlo_cur_take(c, ',') || hlo_cur_take(c, '{') || hlo_cur_take(c, '}')))
       depth += c->at[-1] == '{' ? 1 : c->at[-1] == '}' ? -1 : 0;
     if (depth)
       return fail_here(c, "'}'");

@@ -581,7 +581,7 @@ static bool read_proto_aliases(struct proto_reader *r) {
         x->parameter_number >= m->entry->n_params ||
         (x->n_output_shape_index && (x->output_shape_index[0] < 0 || x->output_shape_index[0] > INT32_MAX)))
       return refuse(r, DG_HLO_INVALID, "an alias of the module names something that is not there");
-    read_add_alias(m, x->n_output_shape_index ? (int)x->output_shape_index[0] : 0, (int)x->parameter_number);
+    hlo_read_add_alias(m, x->n_output_shape_index ? (int)x->output_shape_index[0] : 0, (int)x->parameter_number);
   }
   return true;
 }
@@ -606,7 +606,7 @@ static bool read_all(struct proto_reader *r) {
   for (size_t k = 0; k < r->p->n_computations; k++)
     if (!read_proto_computation(r, k))
       return false;
-  if (!read_set_outputs(r->m))
+  if (!hlo_read_set_outputs(r->m))
     return refuse(r, DG_HLO_INVALID, "a tuple within the result's tuple has no form here");
   return read_proto_aliases(r);
 }

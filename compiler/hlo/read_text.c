@@ -10,9 +10,9 @@
 #include "hlo/passes.h"
 
 struct text_comp {
-  struct span name;
+  struct hlo_span name;
   bool is_entry, is_open, is_done; /* open: being built, so whoever calls it now calls in a ring */
-  struct text_instr *first, *last;
+  struct hlo_text_instr *first, *last;
   int n;
   struct hlo_computation *made;
   struct text_comp *next;
@@ -20,7 +20,7 @@ struct text_comp {
 
 /* Names, of computations or of one computation's instructions, to what they stand for. */
 struct name_slot {
-  struct span name;
+  struct hlo_span name;
   void *what;
 };
 struct name_map {
@@ -46,8 +46,8 @@ struct table { /* of the sections behind the computations; entry k is number k +
 };
 
 struct reader {
-  struct cursor c;
-  struct span module_name;
+  struct hlo_cursor c;
+  struct hlo_span module_name;
   struct text_comp *comps;
   struct name_map comp_names, names; /* names: where map_for puts them */
   struct text_comp *entry;
@@ -60,22 +60,22 @@ struct reader {
 
 /* ---- names -------------------------------------------------------------------------------------------------------- */
 
-static struct name_slot *name_slot(const struct name_map *m, struct span name) {
+static struct name_slot *name_slot(const struct name_map *m, struct hlo_span name) {
   uint64_t h = 1469598103934665603u;
   for (size_t k = 0; k < name.len; k++)
     h = (h ^ (unsigned char)name.at[k]) * 1099511628211u;
   size_t at = (size_t)(h ^ h >> 31) & (m->cap - 1);
-  while (m->v[at].name.at && !span_equal(m->v[at].name, name))
+  while (m->v[at].name.at && !hlo_span_equal(m->v[at].name, name))
     at = (at + 1) & (m->cap - 1);
   return &m->v[at];
 }
 
-static void *name_find(const struct name_map *m, struct span name) {
+static void *name_find(const struct name_map *m, struct hlo_span name) {
   return m->cap ? name_slot(m, name)->what : NULL;
 }
 
 /* False if the name is taken. */
-static bool name_add(struct arena *a, struct name_map *m, struct span name, void *what) {
+static bool name_add(struct arena *a, struct name_map *m, struct hlo_span name, void *what) {
   if (2 * (m->n + 1) > m->cap) {
     struct name_map bigger = {.n = m->n, .cap = m->cap ? 2 * m->cap : 16};
     bigger.v = arena_new_array(a, struct name_slot, bigger.cap);
@@ -95,41 +95,42 @@ static bool name_add(struct arena *a, struct name_map *m, struct span name, void
 /* ---- structure: the header ---------------------------------------------------------------------------------------- */
 
 /* { {0}: (1, {}, may-alias), … } */
-static bool read_alias_table(struct reader *r, struct cursor *c) {
-  if (!cur_need(c, '{'))
+static bool read_alias_table(struct reader *r, struct hlo_cursor *c) {
+  if (!hlo_cur_need(c, '{'))
     return false;
   struct text_alias **end = &r->aliases;
-  while (!cur_peek(c, '}')) {
+  while (!hlo_cur_peek(c, '}')) {
     struct text_alias *x = arena_new(c->tmp, struct text_alias);
-    struct span kind;
-    if (!cur_ints(c, &x->output) || !cur_need(c, ':') || !cur_need(c, '(') || !cur_int(c, &x->param))
+    struct hlo_span kind;
+    if (!hlo_cur_ints(c, &x->output) || !hlo_cur_need(c, ':') || !hlo_cur_need(c, '(') || !hlo_cur_int(c, &x->param))
       return false;
-    if (cur_take(c, ',') && !cur_ints(c, &x->param_index))
+    if (hlo_cur_take(c, ',') && !hlo_cur_ints(c, &x->param_index))
       return false;
-    if (cur_take(c, ',') && !cur_word(c, &kind, "may-alias or must-alias"))
+    if (hlo_cur_take(c, ',') && !hlo_cur_word(c, &kind, "may-alias or must-alias"))
       return false;
-    if (!cur_need(c, ')'))
+    if (!hlo_cur_need(c, ')'))
       return false;
     *end = x;
     end = &x->next;
-    if (!cur_take(c, ','))
+    if (!hlo_cur_take(c, ','))
       break;
   }
-  return cur_need(c, '}');
+  return hlo_cur_need(c, '}');
 }
 
 static bool read_header(struct reader *r) {
-  struct cursor *c = &r->c;
-  if (!cur_take_word(c, "HloModule"))
-    return cur_fail(c, (struct span){c->at, c->at < c->end}, DG_HLO_INVALID, "expected 'HloModule' at the start");
-  if (!cur_name(c, &r->module_name))
+  struct hlo_cursor *c = &r->c;
+  if (!hlo_cur_take_word(c, "HloModule"))
+    return hlo_cur_fail(c, (struct hlo_span){c->at, c->at < c->end}, DG_HLO_INVALID,
+                        "expected 'HloModule' at the start");
+  if (!hlo_cur_name(c, &r->module_name))
     return false;
-  while (cur_take(c, ',')) {
-    struct span key, value;
-    if (!cur_word(c, &key, "an attribute's name") || !cur_need(c, '=') || !cur_value(c, &value))
+  while (hlo_cur_take(c, ',')) {
+    struct hlo_span key, value;
+    if (!hlo_cur_word(c, &key, "an attribute's name") || !hlo_cur_need(c, '=') || !hlo_cur_value(c, &value))
       return false;
-    struct cursor in = cur_within(c, value);
-    if (span_is(key, "input_output_alias") && !read_alias_table(r, &in)) {
+    struct hlo_cursor in = hlo_cur_within(c, value);
+    if (hlo_span_is(key, "input_output_alias") && !read_alias_table(r, &in)) {
       c->is_bad = true;
       return false;
     }
@@ -140,56 +141,56 @@ static bool read_header(struct reader *r) {
 /* ---- structure: instructions -------------------------------------------------------------------------------------- */
 
 /* An operand is a name, in older prints with its shape in front. */
-static bool read_operand(struct cursor *c, struct span *out) {
-  cur_space(c);
-  struct span word;
+static bool read_operand(struct hlo_cursor *c, struct hlo_span *out) {
+  hlo_cur_space(c);
+  struct hlo_span word;
   if (c->at < c->end && *c->at == '(') { /* a tuple's shape */
     struct hlo_shape skipped;
-    return read_shape(c, &skipped) && cur_name(c, out);
+    return hlo_read_shape(c, &skipped) && hlo_cur_name(c, out);
   }
-  bool is_name = cur_peek(c, '%');
+  bool is_name = hlo_cur_peek(c, '%');
   const char *start = c->at;
-  if (!cur_name(c, &word))
+  if (!hlo_cur_name(c, &word))
     return false;
   if (!is_name && c->at < c->end && *c->at == '[') {
     struct hlo_shape skipped;
     c->at = start;
-    return read_shape(c, &skipped) && cur_name(c, out);
+    return hlo_read_shape(c, &skipped) && hlo_cur_name(c, out);
   }
   *out = word;
   return true;
 }
 
-static bool read_operands(struct cursor *c, struct text_instr *t) {
-  struct span v[1024], *all = v;
+static bool read_operands(struct hlo_cursor *c, struct hlo_text_instr *t) {
+  struct hlo_span v[1024], *all = v;
   int n = 0, cap = 1024;
-  if (!cur_need(c, '('))
+  if (!hlo_cur_need(c, '('))
     return false;
   if (t->op == HLO_PARAMETER)
-    return cur_int(c, &t->number) && cur_need(c, ')');
+    return hlo_cur_int(c, &t->number) && hlo_cur_need(c, ')');
   if (t->op == HLO_CONSTANT)
-    return read_literal(c, &t->shape, &t->literal) && cur_need(c, ')');
-  if (!cur_peek(c, ')'))
+    return hlo_read_literal(c, &t->shape, &t->literal) && hlo_cur_need(c, ')');
+  if (!hlo_cur_peek(c, ')'))
     do {
       if (n == cap) {
-        struct span *more = arena_new_array(c->tmp, struct span, (size_t)cap * 2);
+        struct hlo_span *more = arena_new_array(c->tmp, struct hlo_span, (size_t)cap * 2);
         memcpy(more, all, (size_t)n * sizeof *more);
         all = more;
         cap *= 2;
       }
       if (!read_operand(c, &all[n++]))
         return false;
-    } while (cur_take(c, ','));
+    } while (hlo_cur_take(c, ','));
   t->n_operands = n;
   t->operands = arena_dup(c->tmp, all, (size_t)n * sizeof *all);
-  return cur_need(c, ')');
+  return hlo_cur_need(c, ')');
 }
 
-static bool read_attrs(struct cursor *c, struct text_instr *t) {
-  struct text_attr **end = &t->attrs;
-  while (cur_take(c, ',')) {
-    struct text_attr *x = arena_new(c->tmp, struct text_attr);
-    if (!cur_word(c, &x->key, "an attribute's name") || !cur_need(c, '=') || !cur_value(c, &x->value))
+static bool read_attrs(struct hlo_cursor *c, struct hlo_text_instr *t) {
+  struct hlo_text_attr **end = &t->attrs;
+  while (hlo_cur_take(c, ',')) {
+    struct hlo_text_attr *x = arena_new(c->tmp, struct hlo_text_attr);
+    if (!hlo_cur_word(c, &x->key, "an attribute's name") || !hlo_cur_need(c, '=') || !hlo_cur_value(c, &x->value))
       return false;
     *end = x;
     end = &x->next;
@@ -197,33 +198,34 @@ static bool read_attrs(struct cursor *c, struct text_instr *t) {
   return true;
 }
 
-const struct text_attr *text_attr(const struct text_instr *t, const char *key) {
-  for (const struct text_attr *x = t->attrs; x; x = x->next)
-    if (span_is(x->key, key))
+const struct hlo_text_attr *hlo_text_attr(const struct hlo_text_instr *t, const char *key) {
+  for (const struct hlo_text_attr *x = t->attrs; x; x = x->next)
+    if (hlo_span_is(x->key, key))
       return x;
   return NULL;
 }
 
 static bool read_instr(struct reader *r, struct text_comp *comp) {
-  struct cursor *c = &r->c;
-  struct text_instr *t = arena_new(c->tmp, struct text_instr);
-  cur_space(c);
+  struct hlo_cursor *c = &r->c;
+  struct hlo_text_instr *t = arena_new(c->tmp, struct hlo_text_instr);
+  hlo_cur_space(c);
   const char *start = c->at;
-  t->is_root = cur_take_word(c, "ROOT");
-  if (!cur_name(c, &t->name) || !cur_need(c, '=') || !read_shape(c, &t->shape) || !cur_word(c, &t->opcode, "an opcode"))
+  t->is_root = hlo_cur_take_word(c, "ROOT");
+  if (!hlo_cur_name(c, &t->name) || !hlo_cur_need(c, '=') || !hlo_read_shape(c, &t->shape) ||
+      !hlo_cur_word(c, &t->opcode, "an opcode"))
     return false;
   t->op = hlo_op_from_name(t->opcode.at, t->opcode.len);
   if (t->op < 0)
-    return cur_fail(c, t->opcode, DG_UNSUPPORTED_OP, "the opcode %.*s has no form here", (int)t->opcode.len,
-                    t->opcode.at);
+    return hlo_cur_fail(c, t->opcode, DG_UNSUPPORTED_OP, "the opcode %.*s has no form here", (int)t->opcode.len,
+                        t->opcode.at);
   if (++r->n_instrs > HLO_READ_INSTRS_MAX)
-    return cur_fail(c, t->name, DG_TOO_MANY_OPS, "the module has more than %d instructions", HLO_READ_INSTRS_MAX);
+    return hlo_cur_fail(c, t->name, DG_TOO_MANY_OPS, "the module has more than %d instructions", HLO_READ_INSTRS_MAX);
   if (!read_operands(c, t) || !read_attrs(c, t))
     return false;
   const char *end = c->at;
   while (end > start && strchr(" \t\r\n", end[-1])) /* space in front of a comma that was not there */
     end--;
-  t->whole = (struct span){start, (size_t)(end - start)};
+  t->whole = (struct hlo_span){start, (size_t)(end - start)};
   if (comp->last)
     comp->last->next = t;
   else
@@ -234,9 +236,9 @@ static bool read_instr(struct reader *r, struct text_comp *comp) {
 }
 
 /* (a: f32[2], b: f32[]) -> f32[2]: the parameters and the root say it again */
-static bool skip_signature(struct cursor *c) {
+static bool skip_signature(struct hlo_cursor *c) {
   int depth = 0;
-  if (!cur_peek(c, '('))
+  if (!hlo_cur_peek(c, '('))
     return true;
   for (; c->at < c->end; c->at++) {
     depth += (*c->at == '(') - (*c->at == ')');
@@ -244,32 +246,32 @@ static bool skip_signature(struct cursor *c) {
       break;
   }
   struct hlo_shape result;
-  return cur_need(c, ')') && cur_need(c, '-') && cur_need(c, '>') && read_shape(c, &result);
+  return hlo_cur_need(c, ')') && hlo_cur_need(c, '-') && hlo_cur_need(c, '>') && hlo_read_shape(c, &result);
 }
 
 static bool read_computation(struct reader *r) {
-  struct cursor *c = &r->c;
+  struct hlo_cursor *c = &r->c;
   struct text_comp *comp = arena_new(c->tmp, struct text_comp);
-  comp->is_entry = cur_take_word(c, "ENTRY");
-  if (!cur_name(c, &comp->name) || !skip_signature(c) || !cur_need(c, '{'))
+  comp->is_entry = hlo_cur_take_word(c, "ENTRY");
+  if (!hlo_cur_name(c, &comp->name) || !skip_signature(c) || !hlo_cur_need(c, '{'))
     return false;
   if (!name_add(c->tmp, &r->comp_names, comp->name, comp))
-    return cur_fail(c, comp->name, DG_HLO_INVALID, "two computations are called %.*s", (int)comp->name.len,
-                    comp->name.at);
-  while (!cur_take(c, '}'))
+    return hlo_cur_fail(c, comp->name, DG_HLO_INVALID, "two computations are called %.*s", (int)comp->name.len,
+                        comp->name.at);
+  while (!hlo_cur_take(c, '}'))
     if (!read_instr(r, comp))
       return false;
   if (!comp->n)
-    return cur_fail(c, comp->name, DG_HLO_INVALID, "computation %.*s is empty", (int)comp->name.len, comp->name.at);
-  if (cur_take(c, ',')) { /* execution_thread="main" and the like */
-    struct span key, value;
+    return hlo_cur_fail(c, comp->name, DG_HLO_INVALID, "computation %.*s is empty", (int)comp->name.len, comp->name.at);
+  if (hlo_cur_take(c, ',')) { /* execution_thread="main" and the like */
+    struct hlo_span key, value;
     do {
-      if (!cur_word(c, &key, "an attribute's name") || !cur_need(c, '=') || !cur_value(c, &value))
+      if (!hlo_cur_word(c, &key, "an attribute's name") || !hlo_cur_need(c, '=') || !hlo_cur_value(c, &value))
         return false;
-    } while (cur_take(c, ','));
+    } while (hlo_cur_take(c, ','));
   }
   if (comp->is_entry && r->entry)
-    return cur_fail(c, comp->name, DG_HLO_INVALID, "there are two entry computations");
+    return hlo_cur_fail(c, comp->name, DG_HLO_INVALID, "there are two entry computations");
   if (comp->is_entry)
     r->entry = comp;
   comp->next = r->comps;
@@ -291,42 +293,42 @@ static void *table_add(struct arena *a, struct table *t, size_t size) {
   return (char *)t->v + (size_t)t->n++ * size;
 }
 
-static bool read_texts(struct cursor *c, struct table *t) {
+static bool read_texts(struct hlo_cursor *c, struct table *t) {
   while (c->at < c->end) {
-    cur_space(c);
+    hlo_cur_space(c);
     if (c->at >= c->end || *c->at < '0' || *c->at > '9')
       return true;
     int64_t number;
     const char **text = table_add(c->tmp, t, sizeof *text);
-    if (!cur_int(c, &number) || !cur_string(c, text))
+    if (!hlo_cur_int(c, &number) || !hlo_cur_string(c, text))
       return false;
   }
   return true;
 }
 
 /* 3 {key=1 key=2 …}: the values of the given keys, -1 where one is missing */
-static bool read_record(struct cursor *c, int n, const char *const *keys, int64_t *out) {
+static bool read_record(struct hlo_cursor *c, int n, const char *const *keys, int64_t *out) {
   int64_t number;
   for (int k = 0; k < n; k++)
     out[k] = -1;
-  if (!cur_int(c, &number) || !cur_need(c, '{'))
+  if (!hlo_cur_int(c, &number) || !hlo_cur_need(c, '{'))
     return false;
-  while (!cur_take(c, '}')) {
-    struct span key;
+  while (!hlo_cur_take(c, '}')) {
+    struct hlo_span key;
     int64_t value;
-    if (!cur_word(c, &key, "a name") || !cur_need(c, '=') || !cur_int(c, &value))
+    if (!hlo_cur_word(c, &key, "a name") || !hlo_cur_need(c, '=') || !hlo_cur_int(c, &value))
       return false;
     for (int k = 0; k < n; k++)
-      if (span_is(key, keys[k]))
+      if (hlo_span_is(key, keys[k]))
         out[k] = value;
-    cur_take(c, ',');
+    hlo_cur_take(c, ',');
   }
   return true;
 }
 
-static bool read_records(struct cursor *c, struct table *t, int n, const char *const *keys) {
+static bool read_records(struct hlo_cursor *c, struct table *t, int n, const char *const *keys) {
   for (;;) {
-    cur_space(c);
+    hlo_cur_space(c);
     if (c->at >= c->end || *c->at < '0' || *c->at > '9')
       return true;
     if (!read_record(c, n, keys, table_add(c->tmp, t, (size_t)n * sizeof(int64_t))))
@@ -338,25 +340,25 @@ static bool read_section(struct reader *r, bool *found) {
   static const char *const of_location[] = {"file_name_id", "function_name_id", "line",
                                             "end_line",     "column",           "end_column"};
   static const char *const of_frame[] = {"file_location_id", "parent_frame_id"};
-  struct cursor *c = &r->c;
+  struct hlo_cursor *c = &r->c;
   *found = true;
-  if (cur_take_word(c, "FileNames"))
+  if (hlo_cur_take_word(c, "FileNames"))
     return read_texts(c, &r->files);
-  if (cur_take_word(c, "FunctionNames"))
+  if (hlo_cur_take_word(c, "FunctionNames"))
     return read_texts(c, &r->functions);
-  if (cur_take_word(c, "FileLocations"))
+  if (hlo_cur_take_word(c, "FileLocations"))
     return read_records(c, &r->locations, 6, of_location);
-  if (cur_take_word(c, "StackFrames"))
+  if (hlo_cur_take_word(c, "StackFrames"))
     return read_records(c, &r->frames, 2, of_frame);
   *found = false;
   return true;
 }
 
 static bool read_structure(struct reader *r) {
-  struct cursor *c = &r->c;
+  struct hlo_cursor *c = &r->c;
   if (!read_header(r))
     return false;
-  for (cur_space(c); c->at < c->end; cur_space(c)) {
+  for (hlo_cur_space(c); c->at < c->end; hlo_cur_space(c)) {
     bool found;
     if (!read_section(r, &found) || (!found && !read_computation(r)))
       return false;
@@ -364,7 +366,7 @@ static bool read_structure(struct reader *r) {
   if (!r->entry && r->comps && !r->comps->next) /* one computation needs no ENTRY */
     r->entry = r->comps;
   if (!r->entry)
-    return cur_fail(c, r->module_name, DG_HLO_INVALID, "the module has no ENTRY computation");
+    return hlo_cur_fail(c, r->module_name, DG_HLO_INVALID, "the module has no ENTRY computation");
   return true;
 }
 
@@ -401,43 +403,43 @@ static void link_frames(struct reader *r) {
 }
 
 /* metadata={op_type="…" op_name="…" source_file="…" source_line=3 … stack_frame_id=2} */
-static const struct src_loc *metadata_place(struct reader *r, const struct text_attr *attr) {
-  struct cursor c = cur_within(&r->c, attr->value);
+static const struct src_loc *metadata_place(struct reader *r, const struct hlo_text_attr *attr) {
+  struct hlo_cursor c = hlo_cur_within(&r->c, attr->value);
   struct src_range range = {0};
   int64_t frame = 0, v;
-  struct span key;
+  struct hlo_span key;
   const char *text;
-  if (!cur_need(&c, '{'))
+  if (!hlo_cur_need(&c, '{'))
     return NULL;
-  while (!cur_take(&c, '}')) {
-    if (!cur_word(&c, &key, "a name") || !cur_need(&c, '='))
+  while (!hlo_cur_take(&c, '}')) {
+    if (!hlo_cur_word(&c, &key, "a name") || !hlo_cur_need(&c, '='))
       break;
-    if (cur_peek(&c, '"')) {
-      if (!cur_string(&c, &text))
+    if (hlo_cur_peek(&c, '"')) {
+      if (!hlo_cur_string(&c, &text))
         break;
-      if (span_is(key, "source_file"))
+      if (hlo_span_is(key, "source_file"))
         range.file = text;
-    } else if (cur_peek(&c, '{')) {
-      struct span skipped;
-      if (!cur_value(&c, &skipped))
+    } else if (hlo_cur_peek(&c, '{')) {
+      struct hlo_span skipped;
+      if (!hlo_cur_value(&c, &skipped))
         break;
     } else {
-      if (!cur_int(&c, &v)) {
-        struct span skipped;
+      if (!hlo_cur_int(&c, &v)) {
+        struct hlo_span skipped;
         c.is_bad = false;
-        if (!cur_word(&c, &skipped, "a value"))
+        if (!hlo_cur_word(&c, &skipped, "a value"))
           break;
         continue;
       }
-      if (span_is(key, "source_line"))
+      if (hlo_span_is(key, "source_line"))
         range.line = as_line(v);
-      else if (span_is(key, "source_end_line"))
+      else if (hlo_span_is(key, "source_end_line"))
         range.end_line = as_line(v);
-      else if (span_is(key, "source_column"))
+      else if (hlo_span_is(key, "source_column"))
         range.col = as_line(v);
-      else if (span_is(key, "source_end_column"))
+      else if (hlo_span_is(key, "source_end_column"))
         range.end_col = as_line(v);
-      else if (span_is(key, "stack_frame_id"))
+      else if (hlo_span_is(key, "stack_frame_id"))
         frame = v;
     }
   }
@@ -450,9 +452,9 @@ static const struct src_loc *metadata_place(struct reader *r, const struct text_
   return p;
 }
 
-static struct src_locs places_of(struct reader *r, const struct text_instr *t) {
-  struct src_loc *p = cur_place(&r->c, t->whole);
-  const struct text_attr *metadata = text_attr(t, "metadata");
+static struct src_locs places_of(struct reader *r, const struct hlo_text_instr *t) {
+  struct src_loc *p = hlo_cur_place(&r->c, t->whole);
+  const struct hlo_text_attr *metadata = hlo_text_attr(t, "metadata");
   if (metadata)
     p->caller = metadata_place(r, metadata);
   return src_locs_one(r->c.a, p);
@@ -460,78 +462,80 @@ static struct src_locs places_of(struct reader *r, const struct text_instr *t) {
 
 /* ---- graph: computations ------------------------------------------------------------------------------------------ */
 
-static struct hlo_computation *find_made(void *user, struct span name) {
+static struct hlo_computation *find_made(void *user, struct hlo_span name) {
   const struct reader *r = user;
   const struct text_comp *x = name_find(&r->comp_names, name);
   return x ? x->made : NULL;
 }
 
 static int compare_numbers(const void *x, const void *y) {
-  const struct text_instr *const *a = x, *const *b = y;
+  const struct hlo_text_instr *const *a = x, *const *b = y;
   return (*a)->number<(*b)->number ? -1 : (*a)->number>(*b)->number;
 }
 
 static bool make_params(struct reader *r, struct text_comp *comp, struct hlo_builder *b) {
-  struct cursor *c = &r->c;
+  struct hlo_cursor *c = &r->c;
   int n = 0;
-  for (struct text_instr *t = comp->first; t; t = t->next)
+  for (struct hlo_text_instr *t = comp->first; t; t = t->next)
     n += t->op == HLO_PARAMETER;
-  struct text_instr **v = arena_new_array(c->tmp, struct text_instr *, (size_t)n);
+  struct hlo_text_instr **v = arena_new_array(c->tmp, struct hlo_text_instr *, (size_t)n);
   n = 0;
-  for (struct text_instr *t = comp->first; t; t = t->next)
+  for (struct hlo_text_instr *t = comp->first; t; t = t->next)
     if (t->op == HLO_PARAMETER)
       v[n++] = t;
   qsort(v, (size_t)n, sizeof *v, compare_numbers);
   for (int k = 0; k < n; k++) {
     if (v[k]->number != k)
-      return cur_fail(c, v[k]->name, DG_HLO_INVALID, "parameter numbers must count from 0 without gaps");
+      return hlo_cur_fail(c, v[k]->name, DG_HLO_INVALID, "parameter numbers must count from 0 without gaps");
     if (comp->is_entry && v[k]->shape.dtype == DT_TUPLE)
-      return cur_fail(c, v[k]->name, DG_HLO_INVALID, "a tuple as parameter of the entry computation has no form here");
+      return hlo_cur_fail(c, v[k]->name, DG_HLO_INVALID,
+                          "a tuple as parameter of the entry computation has no form here");
     b->locs = places_of(r, v[k]);
     v[k]->made = hlo_parameter(b, arena_strndup(c->tmp, v[k]->name.at, v[k]->name.len), v[k]->shape);
     if (!v[k]->made)
-      return cur_fail(c, v[k]->name, DG_HLO_INVALID, "%s", b->err.text);
+      return hlo_cur_fail(c, v[k]->name, DG_HLO_INVALID, "%s", b->err.text);
   }
   return true;
 }
 
-static bool make_instr(struct reader *r, struct text_comp *comp, const struct name_map *names, struct text_instr *t) {
-  struct cursor *c = &r->c;
+static bool make_instr(struct reader *r, struct text_comp *comp, const struct name_map *names,
+                       struct hlo_text_instr *t) {
+  struct hlo_cursor *c = &r->c;
   struct hlo_instr **operands = arena_new_array(c->tmp, struct hlo_instr *, (size_t)t->n_operands);
   for (int k = 0; k < t->n_operands; k++) {
     operands[k] = name_find(names, t->operands[k]);
     if (!operands[k])
-      return cur_fail(c, t->operands[k], DG_HLO_INVALID, "%.*s is not an instruction before this one in %.*s",
-                      (int)t->operands[k].len, t->operands[k].at, (int)comp->name.len, comp->name.at);
+      return hlo_cur_fail(c, t->operands[k], DG_HLO_INVALID, "%.*s is not an instruction before this one in %.*s",
+                          (int)t->operands[k].len, t->operands[k].at, (int)comp->name.len, comp->name.at);
   }
   int arity = hlo_op_arity((enum hlo_op)t->op);
   if (arity >= 0 && arity != t->n_operands)
-    return cur_fail(c, t->whole, DG_HLO_INVALID, "%s takes %d operands, not %d", hlo_op_name((enum hlo_op)t->op), arity,
-                    t->n_operands);
+    return hlo_cur_fail(c, t->whole, DG_HLO_INVALID, "%s takes %d operands, not %d", hlo_op_name((enum hlo_op)t->op),
+                        arity, t->n_operands);
   t->made = hlo_append(comp->made, (enum hlo_op)t->op, arena_strndup(c->tmp, t->name.at, t->name.len), t->shape,
                        t->n_operands, operands);
   t->made->locs = places_of(r, t);
   struct attr_reader attrs = {c, t, find_made, r};
-  return read_attributes(&attrs, t->made);
+  return hlo_read_attributes(&attrs, t->made);
 }
 
 static bool make_computation(struct reader *r, struct text_comp *comp, int depth);
 
 /* Whatever the instructions of comp call, first. */
 static bool make_callees(struct reader *r, struct text_comp *comp, int depth) {
-  struct cursor *c = &r->c;
-  for (struct text_instr *t = comp->first; t; t = t->next) {
-    struct span *names;
+  struct hlo_cursor *c = &r->c;
+  for (struct hlo_text_instr *t = comp->first; t; t = t->next) {
+    struct hlo_span *names;
     int n;
-    if (!read_called(c, t, &n, &names))
+    if (!hlo_read_called(c, t, &n, &names))
       return false;
     for (int k = 0; k < n; k++) {
       struct text_comp *x = name_find(&r->comp_names, names[k]);
       if (!x || x->is_entry)
-        return cur_fail(c, names[k], DG_HLO_INVALID, "%.*s is not a computation of this module", (int)names[k].len,
-                        names[k].at);
+        return hlo_cur_fail(c, names[k], DG_HLO_INVALID, "%.*s is not a computation of this module", (int)names[k].len,
+                            names[k].at);
       if (x->is_open)
-        return cur_fail(c, names[k], DG_HLO_INVALID, "computations call each other in a ring");
+        return hlo_cur_fail(c, names[k], DG_HLO_INVALID, "computations call each other in a ring");
       if (!make_computation(r, x, depth + 1))
         return false;
     }
@@ -554,11 +558,11 @@ static struct name_map map_for(struct reader *r, int n) {
 }
 
 static bool make_computation(struct reader *r, struct text_comp *comp, int depth) {
-  struct cursor *c = &r->c;
+  struct hlo_cursor *c = &r->c;
   if (comp->is_done)
     return true;
   if (depth > 256)
-    return cur_fail(c, comp->name, DG_NESTING_TOO_DEEP, "computations call each other more than 256 deep");
+    return hlo_cur_fail(c, comp->name, DG_NESTING_TOO_DEEP, "computations call each other more than 256 deep");
   comp->is_open = true;
   if (!make_callees(r, comp, depth))
     return false;
@@ -570,12 +574,12 @@ static bool make_computation(struct reader *r, struct text_comp *comp, int depth
   if (!make_params(r, comp, &b))
     return false;
   struct name_map names = map_for(r, comp->n);
-  for (struct text_instr *t = comp->first; t; t = t->next) {
+  for (struct hlo_text_instr *t = comp->first; t; t = t->next) {
     if (t->op != HLO_PARAMETER && !make_instr(r, comp, &names, t))
       return false;
     if (!name_add(c->tmp, &names, t->name, t->made))
-      return cur_fail(c, t->name, DG_HLO_INVALID, "two instructions of %.*s are called %.*s", (int)comp->name.len,
-                      comp->name.at, (int)t->name.len, t->name.at);
+      return hlo_cur_fail(c, t->name, DG_HLO_INVALID, "two instructions of %.*s are called %.*s", (int)comp->name.len,
+                          comp->name.at, (int)t->name.len, t->name.at);
     if (t->is_root)
       comp->made->root = t->made;
   }
@@ -588,7 +592,7 @@ static bool make_computation(struct reader *r, struct text_comp *comp, int depth
 
 /* ---- graph: the module's outside ---------------------------------------------------------------------------------- */
 
-bool read_set_outputs(struct hlo_module *m) {
+bool hlo_read_set_outputs(struct hlo_module *m) {
   const struct hlo_shape *s = &m->entry->root->shape;
   m->n_outputs = s->dtype == DT_TUPLE ? s->n_elems : 1;
   m->output_names = arena_new_array(m->arena, const char *, (size_t)m->n_outputs);
@@ -600,7 +604,7 @@ bool read_set_outputs(struct hlo_module *m) {
   return true;
 }
 
-void read_add_alias(struct hlo_module *m, int output, int param) {
+void hlo_read_add_alias(struct hlo_module *m, int output, int param) {
   const char *name = m->entry->params[param]->name;
   const size_t n = strlen(name), k = sizeof HLO_ALIAS_SUFFIX - 1;
   if (n > k && !strcmp(name + n - k, HLO_ALIAS_SUFFIX))
@@ -618,9 +622,9 @@ static bool set_aliases(struct reader *r) {
   m->aliases = arena_new_array(r->c.a, struct hlo_alias, (size_t)n);
   for (const struct text_alias *x = r->aliases; x; x = x->next) {
     if (x->output.n > 1 || x->param_index.n || x->param < 0 || x->param >= m->entry->n_params)
-      return cur_fail(&r->c, r->module_name, DG_HLO_INVALID,
-                      "an alias of the module names something that is not there");
-    read_add_alias(m, x->output.n ? (int)x->output.v[0] : 0, (int)x->param);
+      return hlo_cur_fail(&r->c, r->module_name, DG_HLO_INVALID,
+                          "an alias of the module names something that is not there");
+    hlo_read_add_alias(m, x->output.n ? (int)x->output.v[0] : 0, (int)x->param);
   }
   return true;
 }
@@ -633,8 +637,8 @@ static bool read_module(struct reader *r) {
   r->entry->is_entry = true;
   if (!make_computation(r, r->entry, 0))
     return false;
-  if (!read_set_outputs(r->m))
-    return cur_fail(&r->c, r->entry->name, DG_HLO_INVALID, "a tuple within the result's tuple has no form here");
+  if (!hlo_read_set_outputs(r->m))
+    return hlo_cur_fail(&r->c, r->entry->name, DG_HLO_INVALID, "a tuple within the result's tuple has no form here");
   return set_aliases(r);
 }
 
@@ -642,7 +646,7 @@ struct hlo_module *hlo_read_text(struct arena *a, const char *text, size_t len, 
   struct reader r = {0};
   struct arena tmp;
   arena_init(&tmp);
-  cur_start(&r.c, a, &tmp, arena_strndup(&tmp, text, len), len, file, ds);
+  hlo_cur_start(&r.c, a, &tmp, arena_strndup(&tmp, text, len), len, file, ds);
   const bool ok = read_module(&r);
   arena_clear(&tmp);
   return ok && hlo_verify(r.m, ds) == ST_OK ? r.m : NULL;
