@@ -110,16 +110,16 @@ hlo_val hlo_convolution(struct hlo_builder *b, hlo_val x, hlo_val kernel, const 
 
 hlo_val hlo_custom_call(struct hlo_builder *b, const struct hlo_custom *what, struct hlo_shape shape, int n,
                         hlo_val const *xs) {
-  return hlo_build_append(b, NULL,
-                          &(struct hlo_instr){.op = HLO_CUSTOM_CALL,
-                                              .shape = shape,
-                                              .n_operands = n,
-                                              .operands = (struct hlo_instr **)(uintptr_t)xs,
-                                              .attrs = &(struct hlo_attrs){.custom_call_target = what->target,
-                                                                           .backend_config = what->backend_config,
-                                                                           .n_operand_aliases = what->n_aliases,
-                                                                           .operand_aliases = what->aliases,
-                                                                           .has_collectives = what->has_collectives}});
+  return hlo_build_append(
+      b, NULL,
+      &(struct hlo_instr){.op = HLO_CUSTOM_CALL,
+                          .shape = shape,
+                          .n_operands = n,
+                          .operands = (struct hlo_instr **)(uintptr_t)xs,
+                          .attrs = &(struct hlo_attrs){.custom_call_target = what->target,
+                                                       .backend_config = what->backend_config,
+                                                       .operand_aliases = {what->n_aliases, what->aliases},
+                                                       .has_collectives = what->has_collectives}});
 }
 
 hlo_val hlo_topk(struct hlo_builder *b, hlo_val x, int64_t k) {

@@ -382,8 +382,8 @@ static enum status infer_get_tuple_element(struct arena *a, const struct hlo_ins
 /* The shape is whatever it says; an alias has to name something that is there. */
 static enum status infer_custom_call(const struct hlo_instr *i, struct hlo_shape *out, struct error *err) {
   *out = i->shape;
-  for (int k = 0; k < i->attrs->n_operand_aliases; k++) {
-    const struct hlo_operand_alias *x = &i->attrs->operand_aliases[k];
+  for (int k = 0; k < i->attrs->operand_aliases.n; k++) {
+    const struct hlo_operand_alias *x = &i->attrs->operand_aliases.v[k];
     bool fits = x->operand >= 0 && x->operand < i->n_operands && x->output_index.n <= 1;
     if (fits && x->output_index.n)
       fits = i->shape.dtype == DT_TUPLE && x->output_index.v[0] >= 0 && x->output_index.v[0] < i->shape.n_elems;

@@ -76,6 +76,15 @@ uint32_t hlo_literal_encode_float(enum dtype t, double v) {
   return sign | (bits > largest ? beyond : bits);
 }
 
+int hlo_literal_nan_bits(enum dtype t) {
+  assert(dtype_is_float(t));
+  if (t == DT_F64)
+    return 52;
+  if (t == DT_F32)
+    return 23;
+  return format_of(t)->is_finite_only ? 0 : format_of(t)->mantissa_bits;
+}
+
 static int64_t to_int(double v) {
   if (isnan(v))
     return 0;

@@ -20,5 +20,7 @@ void hlo_literal_store_extreme(enum dtype t, bool lowest, void *out);
 /* Narrow floats.  bits: the element's bit pattern. */
 double hlo_literal_decode_float(enum dtype t, uint32_t bits);
 uint32_t hlo_literal_encode_float(enum dtype t, double v);
+/* The low bits of a NaN of this float type that are free to be anything but all 0; 0 for a type with one NaN. */
+int hlo_literal_nan_bits(enum dtype t);
 
 #endif

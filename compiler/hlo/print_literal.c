@@ -14,15 +14,7 @@
 #include "hlo/literal.h"
 
 static void put_nan(struct buf *out, enum dtype t, uint64_t bits) {
-  static const struct {
-    enum dtype t;
-    int mantissa_bits;
-  } formats[] = {{DT_F16, 10},   {DT_BF16, 7},   {DT_F32, 23},    {DT_F64, 52},
-                 {DT_F8E4M3, 3}, {DT_F8E5M2, 2}, {DT_F8E4M3FN, 0}};
-  int mantissa_bits = 0;
-  for (size_t k = 0; k < sizeof formats / sizeof *formats; k++)
-    if (formats[k].t == t)
-      mantissa_bits = formats[k].mantissa_bits;
+  const int mantissa_bits = hlo_literal_nan_bits(t);
   uint64_t payload = bits & (((uint64_t)1 << mantissa_bits) - 1);
   bool is_negative = bits >> (8 * dtype_size(t) - 1) & 1;
   buf_puts(out, is_negative ? "-nan" : "nan");
