@@ -1,28 +1,31 @@
 /* array: growing an array of elements in an arena.
  *
- * The caller declares three members, { T *v; int n, cap; }, zero at first, in a struct of its own.  The old elements
- * stay in the arena when the array moves, so that a pointer to one still reads what it read before.
+ * The caller declares three members, { T *v; int n, cap; }, zero at first, in a struct of its own.  When the array moves,
+ * the old elements stay in the arena, so that a pointer to one still reads what it read before.
  */
 #ifndef BASE_ARRAY_H
 #define BASE_ARRAY_H
 
+#include <assert.h>
 #include <limits.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/arena.h"
 
 enum { ARRAY_FIRST = 16 }; /* elements of the first block */
 
-/* Elements in the next block after one of `cap`. */
+/* The capacity after `cap`. */
 static inline int array_next_cap(int cap) {
   if (cap > INT_MAX / 2)
     arena_oom((size_t)cap);
   return cap ? 2 * cap : ARRAY_FIRST;
 }
 
-/* The n elements of `size` bytes at v in a block with room for at least one more; *cap is its new capacity. */
+/* Returns the n elements of `size` bytes at v in a block with room for at least one more; *cap is its new capacity. */
 static inline void *array_grow(struct arena *a, void *v, int n, int *cap, size_t size) {
   const int from = *cap;
+  assert(n >= 0 && n <= from && (v || !n));
   *cap = array_next_cap(from);
   if (v && arena_extend(a, v, (size_t)from * size, (size_t)(*cap - from) * size))
     return v;

@@ -3,7 +3,7 @@
 #include <assert.h>
 #include <limits.h>
 
-enum { FIRST_SIZE = 64 };
+enum { FIRST_SIZE = 16 };
 
 /* Slots for n elements: at most half of them are taken, so that probes stay short. */
 static size_t size_for(size_t n) {
@@ -25,6 +25,7 @@ static void move_slots(struct index *x, const struct index_slot *old, size_t n) 
   size_t first = 0;
   while (first < n && old[first].entry)
     first++;
+  assert(first < n || !n);
   for (size_t k = 0; k < n; k++) {
     const struct index_slot s = old[(first + k) & (n - 1)];
     if (s.entry)
@@ -34,11 +35,12 @@ static void move_slots(struct index *x, const struct index_slot *old, size_t n) 
 
 static bool resize(struct index *x, size_t size) {
   const struct index old = *x;
+  assert(size > old.size && !(size & (size - 1)));
   struct index_slot *slots = arena_try_array(x->arena, size, sizeof *slots);
   if (!slots)
     return false;
   x->slots = slots;
-  x->size = size;
+  x->size = x->room = size;
   move_slots(x, old.slots, old.size);
   return true;
 }
@@ -54,6 +56,18 @@ void index_add(struct index *x, uint32_t hash, int entry) {
     arena_oom(x->size * sizeof *x->slots);
   put(x, (struct index_slot){hash, (uint32_t)entry + 1});
   x->n++;
+}
+
+void index_restart(struct index *x, size_t n) {
+  const size_t size = size_for(n);
+  x->n = 0;
+  if (size > x->room) {
+    x->slots = arena_new_array(x->arena, struct index_slot, size);
+    x->room = size;
+  } else {
+    memset(x->slots, 0, size * sizeof *x->slots);
+  }
+  x->size = size;
 }
 
 void index_reset(struct index *x) {

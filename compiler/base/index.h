@@ -11,6 +11,7 @@
 #ifndef BASE_INDEX_H
 #define BASE_INDEX_H
 
+#include <assert.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -23,14 +24,18 @@ struct index_slot {
 
 struct index {
   struct arena *arena;
-  size_t n, size; /* size: slots, a power of two or 0 */
+  size_t n, size; /* size: slots, a power of two or 0; at most half of them are taken */
+  size_t room;    /* slots that have memory, at least size */
   struct index_slot *slots;
 };
 
 /* The index is {.arena = …}, otherwise zero, at first. */
 void index_add(struct index *x, uint32_t hash, int entry);
-/* Room for n elements at least, so that index_add takes no memory up to there; false when there is none. */
+/* Makes room for n elements at least, so that index_add takes no memory up to there; false when out of memory. */
 MUST_USE bool index_reserve(struct index *x, size_t n);
+/* Makes the index empty and ready for n elements.  Takes time for n, not for the elements that it had, and reuses their
+ * memory: for one index after another of very different sizes. */
+void index_restart(struct index *x, size_t n);
 /* Makes the index empty and keeps its room. */
 void index_reset(struct index *x);
 
@@ -48,6 +53,7 @@ static inline bool index_next(struct index_probe *p) {
   const struct index *x = p->x;
   if (!x->size)
     return false;
+  assert(p->at < x->size);
   for (;;) {
     const struct index_slot *s = &x->slots[p->at];
     if (!s->entry)

@@ -1,22 +1,27 @@
-/* table: what is known of a pointer.  Open addressing; grows in its arena; keys are compared by address and never leave.
+/* table: a value for each of a set of pointers.  Keys are compared by address and are never removed.
  *
- * Only for looking up: nothing goes through a table in its own order, so results do not depend on addresses. */
+ * A table can only be looked up, not walked, so results never depend on addresses.
+ */
 #ifndef BASE_TABLE_H
 #define BASE_TABLE_H
 
 #include "base/arena.h"
 
+struct index;
+
 struct table {
   struct arena *arena;
-  size_t n, size; /* size: slots, a power of two or 0 */
-  struct table_slot {
+  struct index *index; /* of the entries, by key; NULL while there are none */
+  struct table_entry {
     const void *key;
     void *value;
-  } *slots;
+  } *v;
+  int n, cap;
 };
 
-/* The table is {.arena = …}, otherwise zero, at first.  A key has one value, the last one; it is not NULL. */
+/* The table is {.arena = …}, otherwise zero, at first.  A later value of a key takes the place of the earlier one.
+ * Neither key nor value may be NULL. */
 void table_put(struct table *t, const void *key, void *value);
-void *table_get(const struct table *t, const void *key); /* NULL: never put */
+void *table_get(const struct table *t, const void *key); /* NULL when the key has no value */
 
 #endif

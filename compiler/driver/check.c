@@ -149,8 +149,8 @@ static struct trace_array convert(struct arena *a, const struct trace_array *x, 
   struct trace_array out = {.shape = x->shape, .data = arena_alloc(a, n * size + 1)};
   out.shape.dtype = t;
   for (size_t k = 0; k < n; k++)
-    literal_store(t, dtype_is_float(t) ? literal_double(&from, k) : (double)literal_int(&from, k),
-                  (char *)out.data + k * size);
+    hlo_literal_store(t, dtype_is_float(t) ? hlo_literal_double(&from, k) : (double)hlo_literal_int(&from, k),
+                      (char *)out.data + k * size);
   return out;
 }
 

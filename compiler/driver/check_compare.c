@@ -49,7 +49,7 @@ static double largest_magnitude(const struct hlo_literal *x, int64_t n) {
   double most = 1, v[BLOCK];
   for (int64_t k = 0; k < n; k += BLOCK) {
     const int m = n - k < BLOCK ? (int)(n - k) : BLOCK;
-    literal_doubles(x, (size_t)k, (size_t)m, v);
+    hlo_literal_doubles(x, (size_t)k, (size_t)m, v);
     for (int i = 0; i < m; i++) {
       const double size = fabs(v[i]);
       most = size > most && size < INFINITY ? size : most;
@@ -97,8 +97,8 @@ static void compare_floats(const struct hlo_literal *x, const struct hlo_literal
   double got[BLOCK], want[BLOCK];
   for (int64_t k = 0; k < n; k += BLOCK) {
     const int m = n - k < BLOCK ? (int)(n - k) : BLOCK;
-    literal_doubles(x, (size_t)k, (size_t)m, got);
-    literal_doubles(y, (size_t)k, (size_t)m, want);
+    hlo_literal_doubles(x, (size_t)k, (size_t)m, got);
+    hlo_literal_doubles(y, (size_t)k, (size_t)m, want);
     const double largest = largest_difference(got, want, m, atol);
     if (largest <= atol) { /* no element asks for more than that */
       e->abs = fmax(e->abs, largest);
@@ -137,7 +137,7 @@ static struct errors compare_array(const struct trace_array *got, const struct t
     return e;
   }
   for (int64_t k = 0; k < n; k++)
-    compare_int(literal_int(&x, (size_t)k), literal_int(&y, (size_t)k), dtype_kind(t) == DK_UNSIGNED, &e);
+    compare_int(hlo_literal_int(&x, (size_t)k), hlo_literal_int(&y, (size_t)k), dtype_kind(t) == DK_UNSIGNED, &e);
   return e;
 }
 

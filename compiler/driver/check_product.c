@@ -50,7 +50,7 @@ static float element(enum dtype t, const char *p) {
 
   memcpy(&bits, p, sizeof bits);
   if (t != DT_BF16)
-    return (float)literal_decode_float(t, bits);
+    return (float)hlo_literal_decode_float(t, bits);
   wide = (uint32_t)bits << 16;
   memcpy(&v, &wide, sizeof v);
   return v;

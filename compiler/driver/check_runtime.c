@@ -147,22 +147,22 @@ static void memref_copy(int64_t size, const struct unranked *from, const struct 
 /* ---- narrow floats ----------------------------------------------------------------------------------- */
 
 static float widen_f8e4m3(uint8_t x) {
-  return (float)literal_decode_float(DT_F8E4M3, x);
+  return (float)hlo_literal_decode_float(DT_F8E4M3, x);
 }
 static float widen_f8e4m3fn(uint8_t x) {
-  return (float)literal_decode_float(DT_F8E4M3FN, x);
+  return (float)hlo_literal_decode_float(DT_F8E4M3FN, x);
 }
 static float widen_f8e5m2(uint8_t x) {
-  return (float)literal_decode_float(DT_F8E5M2, x);
+  return (float)hlo_literal_decode_float(DT_F8E5M2, x);
 }
 static uint8_t narrow_f8e4m3(float x) {
-  return (uint8_t)literal_encode_float(DT_F8E4M3, (double)x);
+  return (uint8_t)hlo_literal_encode_float(DT_F8E4M3, (double)x);
 }
 static uint8_t narrow_f8e4m3fn(float x) {
-  return (uint8_t)literal_encode_float(DT_F8E4M3FN, (double)x);
+  return (uint8_t)hlo_literal_encode_float(DT_F8E4M3FN, (double)x);
 }
 static uint8_t narrow_f8e5m2(float x) {
-  return (uint8_t)literal_encode_float(DT_F8E5M2, (double)x);
+  return (uint8_t)hlo_literal_encode_float(DT_F8E5M2, (double)x);
 }
 
 const char *check_widen_name(MlirType t) {

@@ -213,7 +213,7 @@ enum status entry_make_inputs(struct arena *a, const struct trace_kernel *k, uin
       const double v = dtype_is_float(s->dtype) ? (double)(r >> 11) * 0x1p-52 - 1
                        : s->dtype == DT_BOOL    ? (double)(r >> 63)
                                                 : (double)(r >> 61);
-      literal_store(s->dtype, v, data + at * size);
+      hlo_literal_store(s->dtype, v, data + at * size);
     }
     in[i] = (struct trace_array){.shape = *s, .data = data};
   }

@@ -3,24 +3,24 @@
 
 hlo_val hlo_clamp(struct hlo_builder *b, hlo_val low, hlo_val x, hlo_val high) {
   hlo_val v[] = {low, x, high};
-  return build_append(b, NULL, &(struct hlo_instr){.op = HLO_CLAMP, .n_operands = 3, .operands = v});
+  return hlo_build_append(b, NULL, &(struct hlo_instr){.op = HLO_CLAMP, .n_operands = 3, .operands = v});
 }
 
 hlo_val hlo_reverse(struct hlo_builder *b, hlo_val x, int n, const int64_t *dimensions) {
-  return build_append(b, NULL,
-                      &(struct hlo_instr){.op = HLO_REVERSE,
-                                          .n_operands = 1,
-                                          .operands = &x,
-                                          .attrs = &(struct hlo_attrs){.dimensions = {n, dimensions}}});
+  return hlo_build_append(b, NULL,
+                          &(struct hlo_instr){.op = HLO_REVERSE,
+                                              .n_operands = 1,
+                                              .operands = &x,
+                                              .attrs = &(struct hlo_attrs){.dimensions = {n, dimensions}}});
 }
 
 hlo_val hlo_bitcast_convert(struct hlo_builder *b, hlo_val x, enum dtype t) {
   if (!x)
-    return build_refuse(b, "bitcast-convert: operand 0 is missing");
+    return hlo_build_refuse(b, "bitcast-convert: operand 0 is missing");
   struct hlo_shape to = x->shape;
   to.dtype = t;
-  return build_append(b, NULL,
-                      &(struct hlo_instr){.op = HLO_BITCAST_CONVERT, .shape = to, .n_operands = 1, .operands = &x});
+  return hlo_build_append(b, NULL,
+                          &(struct hlo_instr){.op = HLO_BITCAST_CONVERT, .shape = to, .n_operands = 1, .operands = &x});
 }
 
 /* ---- order ----------------------------------------------------------------------------------------------- */
@@ -53,7 +53,7 @@ static struct hlo_computation *comparator(struct hlo_builder *b, int n, hlo_val 
     hlo_set_attrs(before, &(struct hlo_attrs){.direction = before->attrs->direction, .is_total_order = is_float});
   in.computation->root = before;
   if (in.err.code)
-    build_refuse(b, "%s", in.err.text);
+    hlo_build_refuse(b, "%s", in.err.text);
   return in.computation;
 }
 
@@ -62,11 +62,11 @@ hlo_val hlo_sort(struct hlo_builder *b, int n, hlo_val const *xs, int64_t dimens
     return NULL;
   for (int k = 0; k < n; k++)
     if (!xs[k] || !dtype_size(xs[k]->shape.dtype))
-      return build_refuse(b, "sort: operand %d is not an array", k);
+      return hlo_build_refuse(b, "sort: operand %d is not an array", k);
   if (n < 1)
-    return build_refuse(b, "sort: no operands");
+    return hlo_build_refuse(b, "sort: no operands");
   struct hlo_computation *c = comparator(b, n, xs, is_descending);
-  return build_append(
+  return hlo_build_append(
       b, NULL,
       &(struct hlo_instr){.op = HLO_SORT,
                           .n_operands = n,
@@ -80,51 +80,51 @@ hlo_val hlo_sort(struct hlo_builder *b, int n, hlo_val const *xs, int64_t dimens
 
 hlo_val hlo_reduce_window(struct hlo_builder *b, enum hlo_op op, hlo_val x, hlo_val init,
                           const struct hlo_window *window) {
-  if (!x || !build_can_reduce(op, x->shape.dtype) || !dtype_size(x->shape.dtype))
-    return build_refuse(b, "reduce-window: %s does not combine its operand", hlo_op_name(op));
-  struct hlo_computation *c = build_combiner(b->module, hlo_op_name(op), op, x->shape.dtype);
+  if (!x || !hlo_can_reduce(op, x->shape.dtype) || !dtype_size(x->shape.dtype))
+    return hlo_build_refuse(b, "reduce-window: %s does not combine its operand", hlo_op_name(op));
+  struct hlo_computation *c = hlo_build_combiner(b->module, hlo_op_name(op), op, x->shape.dtype);
   hlo_val v[] = {x, init};
-  return build_append(b, NULL,
-                      &(struct hlo_instr){.op = HLO_REDUCE_WINDOW,
-                                          .n_operands = 2,
-                                          .operands = v,
-                                          .attrs = &(struct hlo_attrs){.window = window},
-                                          .n_called = 1,
-                                          .called = &c});
+  return hlo_build_append(b, NULL,
+                          &(struct hlo_instr){.op = HLO_REDUCE_WINDOW,
+                                              .n_operands = 2,
+                                              .operands = v,
+                                              .attrs = &(struct hlo_attrs){.window = window},
+                                              .n_called = 1,
+                                              .called = &c});
 }
 
 hlo_val hlo_convolution(struct hlo_builder *b, hlo_val x, hlo_val kernel, const struct hlo_window *window,
                         const struct hlo_conv_dims *dims, enum dtype t) {
   hlo_val v[] = {x, kernel};
   if (!dtype_size(t))
-    return build_refuse(b, "convolution: unknown data type");
-  return build_append(b, NULL,
-                      &(struct hlo_instr){.op = HLO_CONVOLUTION,
-                                          .shape = {.dtype = t},
-                                          .n_operands = 2,
-                                          .operands = v,
-                                          .attrs = &(struct hlo_attrs){.window = window, .conv = dims}});
+    return hlo_build_refuse(b, "convolution: unknown data type");
+  return hlo_build_append(b, NULL,
+                          &(struct hlo_instr){.op = HLO_CONVOLUTION,
+                                              .shape = {.dtype = t},
+                                              .n_operands = 2,
+                                              .operands = v,
+                                              .attrs = &(struct hlo_attrs){.window = window, .conv = dims}});
 }
 
 /* ---- outside ----------------------------------------------------------------------------------------------- */
 
 hlo_val hlo_custom_call(struct hlo_builder *b, const struct hlo_custom *what, struct hlo_shape shape, int n,
                         hlo_val const *xs) {
-  return build_append(b, NULL,
-                      &(struct hlo_instr){.op = HLO_CUSTOM_CALL,
-                                          .shape = shape,
-                                          .n_operands = n,
-                                          .operands = (struct hlo_instr **)(uintptr_t)xs,
-                                          .attrs = &(struct hlo_attrs){.custom_call_target = what->target,
-                                                                       .backend_config = what->backend_config,
-                                                                       .n_operand_aliases = what->n_aliases,
-                                                                       .operand_aliases = what->aliases,
-                                                                       .has_collectives = what->has_collectives}});
+  return hlo_build_append(
+      b, NULL,
+      &(struct hlo_instr){.op = HLO_CUSTOM_CALL,
+                          .shape = shape,
+                          .n_operands = n,
+                          .operands = (struct hlo_instr **)(uintptr_t)xs,
+                          .attrs = &(struct hlo_attrs){.custom_call_target = what->target,
+                                                       .backend_config = what->backend_config,
+                                                       .operand_aliases = {what->n_aliases, what->aliases},
+                                                       .has_collectives = what->has_collectives}});
 }
 
 hlo_val hlo_topk(struct hlo_builder *b, hlo_val x, int64_t k) {
   if (!x || x->shape.rank < 1 || k < 1 || k > x->shape.dims[x->shape.rank - 1])
-    return build_refuse(b, "topk: there are no %lld elements in the last dimension", (long long)k);
+    return hlo_build_refuse(b, "topk: there are no %lld elements in the last dimension", (long long)k);
   int64_t dims[HLO_RANK_MAX];
   for (int d = 0; d < x->shape.rank; d++)
     dims[d] = d < x->shape.rank - 1 ? x->shape.dims[d] : k;
@@ -140,18 +140,19 @@ hlo_val hlo_collective(struct hlo_builder *b, enum hlo_op op, hlo_val x, const s
   const bool combines = op == HLO_ALL_REDUCE || op == HLO_REDUCE_SCATTER;
   struct hlo_computation *c = NULL;
   if (!x || !groups || !groups->n || !hlo_op_is_collective(op))
-    return build_refuse(b, "%s: needs an operand and groups of devices", hlo_op_name(op));
-  if (combines && (!build_can_reduce(reduce, x->shape.dtype) || !dtype_size(x->shape.dtype)))
-    return build_refuse(b, "%s: %s does not combine its operand", hlo_op_name(op), hlo_op_name(reduce));
+    return hlo_build_refuse(b, "%s: needs an operand and groups of devices", hlo_op_name(op));
+  if (combines && (!hlo_can_reduce(reduce, x->shape.dtype) || !dtype_size(x->shape.dtype)))
+    return hlo_build_refuse(b, "%s: %s does not combine its operand", hlo_op_name(op), hlo_op_name(reduce));
   if (combines)
-    c = build_combiner(b->module, arena_printf(b->module->arena, "collective_%s", hlo_op_name(reduce)), reduce,
-                       x->shape.dtype);
-  return build_append(b, NULL,
-                      &(struct hlo_instr){.op = op,
-                                          .n_operands = 1,
-                                          .operands = &x,
-                                          .attrs = &(struct hlo_attrs){.dimensions = {op != HLO_ALL_REDUCE, &dimension},
-                                                                       .groups = groups},
-                                          .n_called = combines,
-                                          .called = combines ? &c : NULL});
+    c = hlo_build_combiner(b->module, arena_printf(b->module->arena, "collective_%s", hlo_op_name(reduce)), reduce,
+                           x->shape.dtype);
+  return hlo_build_append(
+      b, NULL,
+      &(struct hlo_instr){.op = op,
+                          .n_operands = 1,
+                          .operands = &x,
+                          .attrs =
+                              &(struct hlo_attrs){.dimensions = {op != HLO_ALL_REDUCE, &dimension}, .groups = groups},
+                          .n_called = combines,
+                          .called = combines ? &c : NULL});
 }

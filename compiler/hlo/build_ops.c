@@ -9,27 +9,27 @@
     if ((b)->err.code) \
       return NULL; \
     if (!(x)) \
-      return build_refuse(b, "%s: an operand is missing", hlo_op_name(op)); \
+      return hlo_build_refuse(b, "%s: an operand is missing", hlo_op_name(op)); \
   } while (0)
 
 /* ---- element-wise ------------------------------------------------------------------------------------ */
 
 hlo_val hlo_unary(struct hlo_builder *b, enum hlo_op op, hlo_val x) {
   if (hlo_op_class(op) != HC_UNARY)
-    return build_refuse(b, "%s: is not unary", hlo_op_name(op));
-  return build_append(b, NULL, &(struct hlo_instr){.op = op, .n_operands = 1, .operands = &x});
+    return hlo_build_refuse(b, "%s: is not unary", hlo_op_name(op));
+  return hlo_build_append(b, NULL, &(struct hlo_instr){.op = op, .n_operands = 1, .operands = &x});
 }
 
 hlo_val hlo_binary(struct hlo_builder *b, enum hlo_op op, hlo_val x, hlo_val y) {
   hlo_val v[] = {x, y};
   if (hlo_op_class(op) != HC_BINARY)
-    return build_refuse(b, "%s: is not binary", hlo_op_name(op));
-  return build_append(b, NULL, &(struct hlo_instr){.op = op, .n_operands = 2, .operands = v});
+    return hlo_build_refuse(b, "%s: is not binary", hlo_op_name(op));
+  return hlo_build_append(b, NULL, &(struct hlo_instr){.op = op, .n_operands = 2, .operands = v});
 }
 
 hlo_val hlo_compare(struct hlo_builder *b, enum hlo_direction d, hlo_val x, hlo_val y) {
   hlo_val v[] = {x, y};
-  return build_append(
+  return hlo_build_append(
       b, NULL,
       &(struct hlo_instr){
           .op = HLO_COMPARE, .n_operands = 2, .operands = v, .attrs = &(struct hlo_attrs){.direction = d}});
@@ -37,7 +37,7 @@ hlo_val hlo_compare(struct hlo_builder *b, enum hlo_direction d, hlo_val x, hlo_
 
 hlo_val hlo_select(struct hlo_builder *b, hlo_val pred, hlo_val on_true, hlo_val on_false) {
   hlo_val v[] = {pred, on_true, on_false};
-  return build_append(b, NULL, &(struct hlo_instr){.op = HLO_SELECT, .n_operands = 3, .operands = v});
+  return hlo_build_append(b, NULL, &(struct hlo_instr){.op = HLO_SELECT, .n_operands = 3, .operands = v});
 }
 
 hlo_val hlo_convert(struct hlo_builder *b, hlo_val x, enum dtype t) {
@@ -45,10 +45,10 @@ hlo_val hlo_convert(struct hlo_builder *b, hlo_val x, enum dtype t) {
   if (x->shape.dtype == t)
     return x;
   if (!dtype_size(t))
-    return build_refuse(b, "convert: unknown data type");
+    return hlo_build_refuse(b, "convert: unknown data type");
   struct hlo_shape s = x->shape;
   s.dtype = t;
-  return build_append(b, NULL, &(struct hlo_instr){.op = HLO_CONVERT, .shape = s, .n_operands = 1, .operands = &x});
+  return hlo_build_append(b, NULL, &(struct hlo_instr){.op = HLO_CONVERT, .shape = s, .n_operands = 1, .operands = &x});
 }
 
 /* ---- same elements, other shape ---------------------------------------------------------------------- */
@@ -56,12 +56,12 @@ hlo_val hlo_convert(struct hlo_builder *b, hlo_val x, enum dtype t) {
 hlo_val hlo_broadcast(struct hlo_builder *b, hlo_val x, int rank, const int64_t *dims, const int64_t *dimensions) {
   NEED(b, x, HLO_BROADCAST);
   struct hlo_shape s = {.dtype = x->shape.dtype, .rank = rank, .dims = dims};
-  return build_append(b, NULL,
-                      &(struct hlo_instr){.op = HLO_BROADCAST,
-                                          .shape = s,
-                                          .n_operands = 1,
-                                          .operands = &x,
-                                          .attrs = &(struct hlo_attrs){.dimensions = {x->shape.rank, dimensions}}});
+  return hlo_build_append(b, NULL,
+                          &(struct hlo_instr){.op = HLO_BROADCAST,
+                                              .shape = s,
+                                              .n_operands = 1,
+                                              .operands = &x,
+                                              .attrs = &(struct hlo_attrs){.dimensions = {x->shape.rank, dimensions}}});
 }
 
 hlo_val hlo_reshape(struct hlo_builder *b, hlo_val x, int rank, const int64_t *dims) {
@@ -69,21 +69,22 @@ hlo_val hlo_reshape(struct hlo_builder *b, hlo_val x, int rank, const int64_t *d
   struct hlo_shape s = {.dtype = x->shape.dtype, .rank = rank, .dims = dims};
   if (hlo_shape_equal(&x->shape, &s))
     return x;
-  return build_append(b, NULL, &(struct hlo_instr){.op = HLO_RESHAPE, .shape = s, .n_operands = 1, .operands = &x});
+  return hlo_build_append(b, NULL, &(struct hlo_instr){.op = HLO_RESHAPE, .shape = s, .n_operands = 1, .operands = &x});
 }
 
 hlo_val hlo_transpose(struct hlo_builder *b, hlo_val x, const int64_t *permutation) {
   NEED(b, x, HLO_TRANSPOSE);
-  return build_append(b, NULL,
-                      &(struct hlo_instr){.op = HLO_TRANSPOSE,
-                                          .n_operands = 1,
-                                          .operands = &x,
-                                          .attrs = &(struct hlo_attrs){.dimensions = {x->shape.rank, permutation}}});
+  return hlo_build_append(
+      b, NULL,
+      &(struct hlo_instr){.op = HLO_TRANSPOSE,
+                          .n_operands = 1,
+                          .operands = &x,
+                          .attrs = &(struct hlo_attrs){.dimensions = {x->shape.rank, permutation}}});
 }
 
 hlo_val hlo_slice(struct hlo_builder *b, hlo_val x, const struct hlo_slice_dim *dims) {
   NEED(b, x, HLO_SLICE);
-  return build_append(
+  return hlo_build_append(
       b, NULL,
       &(struct hlo_instr){
           .op = HLO_SLICE, .n_operands = 1, .operands = &x, .attrs = &(struct hlo_attrs){.slice = dims}});
@@ -94,42 +95,42 @@ hlo_val hlo_pad(struct hlo_builder *b, hlo_val x, hlo_val value, const struct hl
   NEED(b, x, HLO_PAD);
   if (!x->shape.rank)
     return x;
-  return build_append(
+  return hlo_build_append(
       b, NULL,
       &(struct hlo_instr){
           .op = HLO_PAD, .n_operands = 2, .operands = v, .attrs = &(struct hlo_attrs){.padding = dims}});
 }
 
 hlo_val hlo_concatenate(struct hlo_builder *b, int n, hlo_val const *xs, int64_t dimension) {
-  return build_append(b, NULL,
-                      &(struct hlo_instr){.op = HLO_CONCATENATE,
-                                          .n_operands = n,
-                                          .operands = (struct hlo_instr **)(uintptr_t)xs,
-                                          .attrs = &(struct hlo_attrs){.dimensions = {1, &dimension}}});
+  return hlo_build_append(b, NULL,
+                          &(struct hlo_instr){.op = HLO_CONCATENATE,
+                                              .n_operands = n,
+                                              .operands = (struct hlo_instr **)(uintptr_t)xs,
+                                              .attrs = &(struct hlo_attrs){.dimensions = {1, &dimension}}});
 }
 
 hlo_val hlo_dynamic_slice(struct hlo_builder *b, hlo_val x, hlo_val const *starts, const int64_t *sizes) {
   NEED(b, x, HLO_DYNAMIC_SLICE);
   hlo_val v[1 + HLO_RANK_MAX] = {x};
   memcpy(v + 1, starts, (size_t)x->shape.rank * sizeof *v);
-  return build_append(b, NULL,
-                      &(struct hlo_instr){.op = HLO_DYNAMIC_SLICE,
-                                          .n_operands = 1 + x->shape.rank,
-                                          .operands = v,
-                                          .attrs = &(struct hlo_attrs){.dimensions = {x->shape.rank, sizes}}});
+  return hlo_build_append(b, NULL,
+                          &(struct hlo_instr){.op = HLO_DYNAMIC_SLICE,
+                                              .n_operands = 1 + x->shape.rank,
+                                              .operands = v,
+                                              .attrs = &(struct hlo_attrs){.dimensions = {x->shape.rank, sizes}}});
 }
 
 hlo_val hlo_dynamic_update_slice(struct hlo_builder *b, hlo_val x, hlo_val update, hlo_val const *starts) {
   NEED(b, x, HLO_DYNAMIC_UPDATE_SLICE);
   hlo_val v[2 + HLO_RANK_MAX] = {x, update};
   memcpy(v + 2, starts, (size_t)x->shape.rank * sizeof *v);
-  return build_append(
+  return hlo_build_append(
       b, NULL, &(struct hlo_instr){.op = HLO_DYNAMIC_UPDATE_SLICE, .n_operands = 2 + x->shape.rank, .operands = v});
 }
 
 /* ---- with called computations ------------------------------------------------------------------------ */
 
-struct hlo_computation *build_combiner(struct hlo_module *m, const char *prefix, enum hlo_op op, enum dtype t) {
+struct hlo_computation *hlo_build_combiner(struct hlo_module *m, const char *prefix, enum hlo_op op, enum dtype t) {
   struct arena *a = m->arena;
   const char *base = arena_printf(a, "%s_%s", prefix, dtype_numpy_name(t));
   const char *name = arena_printf(a, "%s_computation", base);
@@ -149,62 +150,47 @@ struct hlo_computation *build_combiner(struct hlo_module *m, const char *prefix,
     draft.n_operands = 1;
     draft.operands = v + 1;
   }
-  b.computation->root = build_append(&b, arena_printf(a, "%s_result", base), &draft);
+  b.computation->root = hlo_build_append(&b, arena_printf(a, "%s_result", base), &draft);
   return b.computation;
-}
-
-bool build_can_reduce(enum hlo_op op, enum dtype t) {
-  switch (op) {
-  case HLO_ADD:
-  case HLO_MULTIPLY:
-  case HLO_MAXIMUM:
-  case HLO_MINIMUM:
-    return true;
-  case HLO_AND:
-  case HLO_OR:
-    return !dtype_is_float(t);
-  default:
-    return false;
-  }
 }
 
 hlo_val hlo_reduce(struct hlo_builder *b, enum hlo_op op, hlo_val x, hlo_val init, int n, const int64_t *dimensions) {
   NEED(b, x, HLO_REDUCE);
   enum dtype t = x->shape.dtype;
-  if (!build_can_reduce(op, t) || !dtype_size(t))
-    return build_refuse(b, "reduce: %s does not combine %s", hlo_op_name(op),
-                        hlo_shape_text(b->module->arena, &x->shape));
-  struct hlo_computation *c = build_combiner(b->module, hlo_op_name(op), op, t);
+  if (!hlo_can_reduce(op, t) || !dtype_size(t))
+    return hlo_build_refuse(b, "reduce: %s does not combine %s", hlo_op_name(op),
+                            hlo_shape_text(b->module->arena, &x->shape));
+  struct hlo_computation *c = hlo_build_combiner(b->module, hlo_op_name(op), op, t);
   hlo_val v[] = {x, init};
-  return build_append(b, NULL,
-                      &(struct hlo_instr){.op = HLO_REDUCE,
-                                          .n_operands = 2,
-                                          .operands = v,
-                                          .attrs = &(struct hlo_attrs){.dimensions = {n, dimensions}},
-                                          .n_called = 1,
-                                          .called = &c});
+  return hlo_build_append(b, NULL,
+                          &(struct hlo_instr){.op = HLO_REDUCE,
+                                              .n_operands = 2,
+                                              .operands = v,
+                                              .attrs = &(struct hlo_attrs){.dimensions = {n, dimensions}},
+                                              .n_called = 1,
+                                              .called = &c});
 }
 
 hlo_val hlo_scatter_assign(struct hlo_builder *b, hlo_val x, hlo_val indices, hlo_val updates,
                            const struct hlo_scatter_dims *dims) {
   NEED(b, x, HLO_SCATTER);
   if (!dtype_size(x->shape.dtype))
-    return build_refuse(b, "scatter: the operand must be an array");
-  struct hlo_computation *c = build_combiner(b->module, "scatter_assign", HLO_COPY, x->shape.dtype);
+    return hlo_build_refuse(b, "scatter: the operand must be an array");
+  struct hlo_computation *c = hlo_build_combiner(b->module, "scatter_assign", HLO_COPY, x->shape.dtype);
   hlo_val v[] = {x, indices, updates};
-  return build_append(b, NULL,
-                      &(struct hlo_instr){.op = HLO_SCATTER,
-                                          .n_operands = 3,
-                                          .operands = v,
-                                          .attrs = &(struct hlo_attrs){.scatter = dims},
-                                          .n_called = 1,
-                                          .called = &c});
+  return hlo_build_append(b, NULL,
+                          &(struct hlo_instr){.op = HLO_SCATTER,
+                                              .n_operands = 3,
+                                              .operands = v,
+                                              .attrs = &(struct hlo_attrs){.scatter = dims},
+                                              .n_called = 1,
+                                              .called = &c});
 }
 
 /* ---- control flow ------------------------------------------------------------------------------------- */
 
 hlo_val hlo_tuple(struct hlo_builder *b, int n, hlo_val const *xs) {
-  return build_append(
+  return hlo_build_append(
       b, NULL, &(struct hlo_instr){.op = HLO_TUPLE, .n_operands = n, .operands = (struct hlo_instr **)(uintptr_t)xs});
 }
 
@@ -212,25 +198,25 @@ hlo_val hlo_tuple_element(struct hlo_builder *b, hlo_val x, int k) {
   NEED(b, x, HLO_GET_TUPLE_ELEMENT);
   if (x->op == HLO_TUPLE && k >= 0 && k < x->n_operands)
     return x->operands[k];
-  return build_append(b, NULL,
-                      &(struct hlo_instr){.op = HLO_GET_TUPLE_ELEMENT,
-                                          .n_operands = 1,
-                                          .operands = &x,
-                                          .attrs = &(struct hlo_attrs){.tuple_index = k}});
+  return hlo_build_append(b, NULL,
+                          &(struct hlo_instr){.op = HLO_GET_TUPLE_ELEMENT,
+                                              .n_operands = 1,
+                                              .operands = &x,
+                                              .attrs = &(struct hlo_attrs){.tuple_index = k}});
 }
 
 hlo_val hlo_call(struct hlo_builder *b, struct hlo_computation *c, int n, hlo_val const *xs) {
-  return build_append(b, NULL,
-                      &(struct hlo_instr){.op = HLO_CALL,
-                                          .n_operands = n,
-                                          .operands = (struct hlo_instr **)(uintptr_t)xs,
-                                          .n_called = 1,
-                                          .called = &c});
+  return hlo_build_append(b, NULL,
+                          &(struct hlo_instr){.op = HLO_CALL,
+                                              .n_operands = n,
+                                              .operands = (struct hlo_instr **)(uintptr_t)xs,
+                                              .n_called = 1,
+                                              .called = &c});
 }
 
 hlo_val hlo_while(struct hlo_builder *b, struct hlo_computation *condition, struct hlo_computation *body, hlo_val x) {
   struct hlo_computation *called[] = {body, condition};
-  return build_append(
+  return hlo_build_append(
       b, NULL, &(struct hlo_instr){.op = HLO_WHILE, .n_operands = 1, .operands = &x, .n_called = 2, .called = called});
 }
 
@@ -239,14 +225,14 @@ hlo_val hlo_conditional(struct hlo_builder *b, hlo_val index, int n, struct hlo_
   enum { BRANCHES_MAX = 64 };
   hlo_val v[1 + BRANCHES_MAX] = {index};
   if (n < 1 || n > BRANCHES_MAX)
-    return build_refuse(b, "conditional: %d branches; 1 to %d are possible", n, BRANCHES_MAX);
+    return hlo_build_refuse(b, "conditional: %d branches; 1 to %d are possible", n, BRANCHES_MAX);
   memcpy(v + 1, operands, (size_t)n * sizeof *v);
-  return build_append(b, NULL,
-                      &(struct hlo_instr){.op = HLO_CONDITIONAL,
-                                          .n_operands = 1 + n,
-                                          .operands = v,
-                                          .n_called = n,
-                                          .called = (struct hlo_computation **)(uintptr_t)branches});
+  return hlo_build_append(b, NULL,
+                          &(struct hlo_instr){.op = HLO_CONDITIONAL,
+                                              .n_operands = 1 + n,
+                                              .operands = v,
+                                              .n_called = n,
+                                              .called = (struct hlo_computation **)(uintptr_t)branches});
 }
 
 /* ---- with dimension numbers -------------------------------------------------------------------------- */
@@ -254,18 +240,18 @@ hlo_val hlo_conditional(struct hlo_builder *b, hlo_val index, int n, struct hlo_
 hlo_val hlo_dot(struct hlo_builder *b, hlo_val lhs, hlo_val rhs, const struct hlo_dot_dims *dims, enum dtype t) {
   hlo_val v[] = {lhs, rhs};
   if (!dtype_size(t))
-    return build_refuse(b, "dot: unknown data type");
-  return build_append(b, NULL,
-                      &(struct hlo_instr){.op = HLO_DOT,
-                                          .shape = {.dtype = t},
-                                          .n_operands = 2,
-                                          .operands = v,
-                                          .attrs = &(struct hlo_attrs){.dot = dims}});
+    return hlo_build_refuse(b, "dot: unknown data type");
+  return hlo_build_append(b, NULL,
+                          &(struct hlo_instr){.op = HLO_DOT,
+                                              .shape = {.dtype = t},
+                                              .n_operands = 2,
+                                              .operands = v,
+                                              .attrs = &(struct hlo_attrs){.dot = dims}});
 }
 
 hlo_val hlo_gather(struct hlo_builder *b, hlo_val x, hlo_val indices, const struct hlo_gather_dims *dims) {
   hlo_val v[] = {x, indices};
-  return build_append(
+  return hlo_build_append(
       b, NULL,
       &(struct hlo_instr){
           .op = HLO_GATHER, .n_operands = 2, .operands = v, .attrs = &(struct hlo_attrs){.gather = dims}});

@@ -28,7 +28,7 @@ static struct hlo_instr *permute(struct arena *a, struct hlo_instr *before, stru
     return x;
   struct hlo_instr *t = hlo_insert(before, HLO_TRANSPOSE, NULL, hlo_shape_array(a, x->shape.dtype, n, dims), 1, &x);
   hlo_set_attrs(t, &(struct hlo_attrs){.dimensions = hlo_ints_dup(a, n, permutation)});
-  rewrite_inherit_places(t, before);
+  hlo_rewrite_inherit_places(t, before);
   return t;
 }
 
@@ -37,21 +37,21 @@ static struct hlo_instr *regroup(struct arena *a, struct hlo_instr *before, stru
   if (rank == x->shape.rank && (!rank || !memcmp(dims, x->shape.dims, (size_t)rank * sizeof *dims)))
     return x;
   struct hlo_instr *r = hlo_insert(before, HLO_RESHAPE, NULL, hlo_shape_array(a, x->shape.dtype, rank, dims), 1, &x);
-  rewrite_inherit_places(r, before);
+  hlo_rewrite_inherit_places(r, before);
   return r;
 }
 
 static void replace(struct hlo_instr *i, struct hlo_instr *heir) {
   if (i->parent->root == i)
     i->parent->root = heir;
-  rewrite_inherit(heir, i);
-  rewrite_remove(i, heir);
+  hlo_rewrite_inherit(heir, i);
+  hlo_rewrite_remove(i, heir);
 }
 
 static void walk_computation(struct hlo_computation *c, struct hlo_pass_result *r, enum hlo_op op,
                              struct hlo_instr *(*rule)(struct arena *, struct hlo_instr *)) {
   hlo_for_each(i, c) {
-    rewrite_forward_operands(i);
+    hlo_rewrite_forward_operands(i);
     struct hlo_instr *heir = i->op == op ? rule(c->module->arena, i) : NULL;
     if (!heir)
       continue;
@@ -62,11 +62,11 @@ static void walk_computation(struct hlo_computation *c, struct hlo_pass_result *
 
 static void walk(struct hlo_module *m, struct hlo_pass_result *r, enum hlo_op op,
                  struct hlo_instr *(*rule)(struct arena *, struct hlo_instr *)) {
-  rewrite_begin(m);
+  hlo_rewrite_begin(m);
   for (struct hlo_computation *c = m->computations; c; c = c->next)
     if (hlo_may_have(c, op))
       walk_computation(c, r, op, rule);
-  rewrite_end(m);
+  hlo_rewrite_end(m);
 }
 
 /* ---- broadcasts -------------------------------------------------------------------------------------- */
@@ -75,7 +75,7 @@ static struct hlo_instr *order_broadcast(struct arena *a, struct hlo_instr *i) {
   int64_t to[HLO_RANK_MAX], sorted[HLO_RANK_MAX], dims[HLO_RANK_MAX];
   const int n = i->attrs->dimensions.n;
 
-  if (infer_is_ascending(i->attrs->dimensions))
+  if (hlo_infer_is_ascending(i->attrs->dimensions))
     return NULL;
   for (int k = 0; k < i->shape.rank; k++) {
     to[k] = k;
@@ -95,7 +95,7 @@ static struct hlo_instr *order_broadcast(struct arena *a, struct hlo_instr *i) {
   struct hlo_instr *b =
       hlo_insert(i, HLO_BROADCAST, NULL, hlo_shape_array(a, i->shape.dtype, i->shape.rank, dims), 1, i->operands);
   hlo_set_attrs(b, &(struct hlo_attrs){.dimensions = hlo_ints_dup(a, n, sorted)});
-  rewrite_inherit_places(b, i);
+  hlo_rewrite_inherit_places(b, i);
   return permute(a, i, b, i->shape.rank, to);
 }
 
@@ -133,7 +133,7 @@ static struct hlo_instr *arrange(struct arena *a, struct hlo_instr *dot, struct 
   for (int k = 0; !is_lhs && k < contracting.n; k++)
     order[n++] = contracting.v[k];
   for (int d = 0; d < x->shape.rank; d++)
-    if (!infer_contains(batch, d) && !infer_contains(contracting, d)) {
+    if (!hlo_infer_contains(batch, d) && !hlo_infer_contains(contracting, d)) {
       order[n++] = d;
       rows *= x->shape.dims[d];
     }
@@ -175,7 +175,7 @@ static struct hlo_instr *decompose_dot(struct arena *a, struct hlo_instr *i) {
   struct hlo_instr *dot =
       hlo_insert(i, HLO_DOT, NULL, hlo_shape_array(a, i->shape.dtype, rank, dims), 2, (struct hlo_instr *[]){x, y});
   hlo_set_attrs(dot, &(struct hlo_attrs){.dot = arena_dup(a, &now, sizeof now)});
-  rewrite_inherit_places(dot, i);
+  hlo_rewrite_inherit_places(dot, i);
   return regroup(a, i, dot, i->shape.rank, i->shape.dims);
 }
 

@@ -66,12 +66,12 @@ static bool calls_its_own(const struct shrinker *s, const struct hlo_instr *i) {
 }
 
 static bool is_loop(const struct shrinker *s, const struct hlo_instr *w) {
-  return w->op == HLO_WHILE && w->shape.dtype == DT_TUPLE && !rewrite_is_pinned(w) && calls_its_own(s, w) &&
+  return w->op == HLO_WHILE && w->shape.dtype == DT_TUPLE && !hlo_rewrite_is_pinned(w) && calls_its_own(s, w) &&
          w->called[0]->root->op == HLO_TUPLE;
 }
 
 static bool is_choice(const struct shrinker *s, const struct hlo_instr *i) {
-  if (i->op != HLO_CONDITIONAL || i->shape.dtype != DT_TUPLE || rewrite_is_pinned(i) || !calls_its_own(s, i))
+  if (i->op != HLO_CONDITIONAL || i->shape.dtype != DT_TUPLE || hlo_rewrite_is_pinned(i) || !calls_its_own(s, i))
     return false;
   for (int k = 0; k < i->n_called; k++)
     if (i->called[k]->root->op != HLO_TUPLE)
@@ -94,12 +94,12 @@ static void sink_constants(struct shrinker *s, const struct hlo_instr *w, struct
     if (!is_part(i, c->params[0]) || !is_unchanged(w, i->attrs->tuple_index))
       continue;
     struct hlo_instr *v = init->operands[i->attrs->tuple_index];
-    if (v->op != HLO_CONSTANT || v->shape.rank || rewrite_is_pinned(i) || i == c->root)
+    if (v->op != HLO_CONSTANT || v->shape.rank || hlo_rewrite_is_pinned(i) || i == c->root)
       continue;
     struct hlo_instr *constant = hlo_insert(i, HLO_CONSTANT, v->name, v->shape, 0, NULL);
     constant->attrs = v->attrs;
-    rewrite_inherit_places(constant, v);
-    rewrite_inherit_places(constant, i);
+    hlo_rewrite_inherit_places(constant, v);
+    hlo_rewrite_inherit_places(constant, i);
     i->scratch = constant;
     any = true;
   }
@@ -118,18 +118,18 @@ static void sink_constants(struct shrinker *s, const struct hlo_instr *w, struct
 
 static void replace_unchanged(struct shrinker *s, struct hlo_computation *c) {
   hlo_for_each(i, c) {
-    rewrite_forward_operands(i);
+    hlo_rewrite_forward_operands(i);
     if (is_loop(s, i) && i->operands[0]->op == HLO_TUPLE)
       for (int k = 0; k < 2; k++)
         sink_constants(s, i, i->called[k]);
-    if (i->op != HLO_GET_TUPLE_ELEMENT || i == c->root || rewrite_is_pinned(i) || !is_loop(s, i->operands[0]))
+    if (i->op != HLO_GET_TUPLE_ELEMENT || i == c->root || hlo_rewrite_is_pinned(i) || !is_loop(s, i->operands[0]))
       continue;
     const struct hlo_instr *w = i->operands[0];
     if (w->operands[0]->op != HLO_TUPLE || !is_unchanged(w, i->attrs->tuple_index))
       continue;
     struct hlo_instr *before = w->operands[0]->operands[i->attrs->tuple_index];
-    rewrite_inherit_places(before, i);
-    rewrite_remove(i, before);
+    hlo_rewrite_inherit_places(before, i);
+    hlo_rewrite_remove(i, before);
     s->changed = true;
   }
 }
@@ -241,10 +241,10 @@ static struct hlo_instr *smaller_init(struct hlo_instr *w, struct hlo_shape shap
     }
     v[n] = hlo_insert(w, HLO_GET_TUPLE_ELEMENT, NULL, init->shape.elems[k], 1, &init);
     hlo_set_attrs(v[n], &(struct hlo_attrs){.tuple_index = k});
-    rewrite_inherit_places(v[n++], init);
+    hlo_rewrite_inherit_places(v[n++], init);
   }
   struct hlo_instr *t = hlo_insert(w, HLO_TUPLE, NULL, shape, n, v);
-  rewrite_inherit_places(t, init);
+  hlo_rewrite_inherit_places(t, init);
   return t;
 }
 
@@ -356,7 +356,7 @@ static struct found look_through(struct shrinker *s, struct hlo_computation *c) 
   return f;
 }
 
-void carry_shrink(struct hlo_module *m, struct hlo_pass_result *r, enum hlo_op op) {
+void hlo_carry_shrink(struct hlo_module *m, struct hlo_pass_result *r, enum hlo_op op) {
   struct arena scratch;
   struct shrinker s = {.scratch = &scratch, .m = m, .op = op};
   int n = 0, most = 0;
@@ -364,7 +364,7 @@ void carry_shrink(struct hlo_module *m, struct hlo_pass_result *r, enum hlo_op o
   arena_init(&scratch);
   struct found *order = arena_new_array(&scratch, struct found, (size_t)m->n_computations);
   s.n_callers = arena_new_array(&scratch, int, (size_t)m->next_computation_id);
-  rewrite_begin(m);
+  hlo_rewrite_begin(m);
   for (struct hlo_computation *c = m->computations; c; c = c->next) {
     order[n] = look_through(&s, c);
     n += order[n].any && c->root;
@@ -378,7 +378,7 @@ void carry_shrink(struct hlo_module *m, struct hlo_pass_result *r, enum hlo_op o
       replace_unchanged(&s, order[n].c);
     walk_back(&s, order[n].c);
   }
-  rewrite_end(m);
+  hlo_rewrite_end(m);
   r->changed |= s.changed;
   arena_clear(&scratch);
 }

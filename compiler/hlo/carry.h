@@ -5,6 +5,6 @@
 #include "hlo/passes.h"
 
 /* op: HLO_WHILE or HLO_CONDITIONAL. */
-void carry_shrink(struct hlo_module *m, struct hlo_pass_result *r, enum hlo_op op);
+void hlo_carry_shrink(struct hlo_module *m, struct hlo_pass_result *r, enum hlo_op op);
 
 #endif

@@ -53,7 +53,7 @@ void hlo_dce(struct hlo_module *m, struct hlo_pass_result *r) {
   arena_init(&scratch);
   bool *is_called = arena_new_array(&scratch, bool, (size_t)m->next_computation_id);
   order = arena_new_array(&scratch, struct hlo_computation *, (size_t)m->n_computations);
-  rewrite_begin(m);
+  hlo_rewrite_begin(m);
   for (struct hlo_computation *c = m->computations; c; c = c->next)
     order[n++] = c;
   is_called[m->entry->id] = true;
@@ -61,6 +61,6 @@ void hlo_dce(struct hlo_module *m, struct hlo_pass_result *r) {
     if (is_called[order[n]->id])
       sweep(order[n], is_called, r);
   drop_uncalled(m, is_called, r);
-  rewrite_end(m);
+  hlo_rewrite_end(m);
   arena_clear(&scratch);
 }

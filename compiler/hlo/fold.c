@@ -104,10 +104,10 @@ static struct hlo_instr *fold(struct hlo_module *m, struct hlo_instr *i) {
   for (int64_t at = 0; at < n; at++) {
     double x[3], v;
     for (int k = 0; k < i->n_operands; k++)
-      x[k] = literal_double(i->operands[k]->attrs->literal, (size_t)at);
+      x[k] = hlo_literal_double(i->operands[k]->attrs->literal, (size_t)at);
     if (!fold_element(i, x, &v))
       return NULL;
-    literal_store(i->shape.dtype, v, (char *)data + (size_t)at * dtype_size(i->shape.dtype));
+    hlo_literal_store(i->shape.dtype, v, (char *)data + (size_t)at * dtype_size(i->shape.dtype));
   }
   return put_constant(i, l);
 }
@@ -121,21 +121,21 @@ static struct hlo_instr *make_empty(struct hlo_module *m, struct hlo_instr *i) {
 
 static void walk(struct hlo_module *m, struct hlo_pass_result *r,
                  struct hlo_instr *(*rule)(struct hlo_module *, struct hlo_instr *)) {
-  rewrite_begin(m);
+  hlo_rewrite_begin(m);
   for (struct hlo_computation *c = m->computations; c; c = c->next)
     hlo_for_each(i, c) {
-      rewrite_forward_operands(i);
+      hlo_rewrite_forward_operands(i);
       struct hlo_instr *heir =
-          rewrite_is_pinned(i) || i->op == HLO_PARAMETER || (i == c->root && c == m->entry) ? NULL : rule(m, i);
+          hlo_rewrite_is_pinned(i) || i->op == HLO_PARAMETER || (i == c->root && c == m->entry) ? NULL : rule(m, i);
       if (!heir)
         continue;
       if (c->root == i)
         c->root = heir;
-      rewrite_inherit(heir, i);
-      rewrite_remove(i, heir);
+      hlo_rewrite_inherit(heir, i);
+      hlo_rewrite_remove(i, heir);
       r->changed = true;
     }
-  rewrite_end(m);
+  hlo_rewrite_end(m);
 }
 
 void hlo_constant_folding(struct hlo_module *m, struct hlo_pass_result *r) {

@@ -28,18 +28,18 @@ static bool fold_side(struct arena *a, struct hlo_instr *dot, int side) {
   struct hlo_dot_dims d = *dot->attrs->dot;
   struct hlo_ints *batch = side ? &d.rhs_batch : &d.lhs_batch,
                   *contracting = side ? &d.rhs_contracting : &d.lhs_contracting;
-  if (t->op != HLO_TRANSPOSE || rewrite_is_pinned(t) || !swaps_rows_and_columns(t, *batch, *contracting))
+  if (t->op != HLO_TRANSPOSE || hlo_rewrite_is_pinned(t) || !swaps_rows_and_columns(t, *batch, *contracting))
     return false;
   *batch = through(a, t, *batch);
   *contracting = through(a, t, *contracting);
   hlo_set_attrs(dot, &(struct hlo_attrs){.dot = arena_dup(a, &d, sizeof d)});
   dot->operands[side] = t->operands[0];
-  rewrite_inherit_places(dot, t);
+  hlo_rewrite_inherit_places(dot, t);
   return true;
 }
 
 void hlo_transpose_folding(struct hlo_module *m, struct hlo_pass_result *r) {
-  rewrite_begin(m);
+  hlo_rewrite_begin(m);
   for (struct hlo_computation *c = m->computations; c; c = c->next) {
     if (!hlo_may_have(c, HLO_DOT))
       continue;
@@ -48,5 +48,5 @@ void hlo_transpose_folding(struct hlo_module *m, struct hlo_pass_result *r) {
         r->changed |= fold_side(m->arena, i, side);
     }
   }
-  rewrite_end(m);
+  hlo_rewrite_end(m);
 }

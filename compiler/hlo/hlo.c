@@ -33,29 +33,24 @@ int hlo_op_arity(enum hlo_op op) {
 enum hlo_class hlo_op_class(enum hlo_op op) {
   return ops[op].class;
 }
-bool hlo_op_calls(enum hlo_op op) {
-  switch (op) {
-  case HLO_MAP:
-  case HLO_REDUCE:
-  case HLO_REDUCE_WINDOW:
-  case HLO_SELECT_AND_SCATTER:
-  case HLO_SORT:
-  case HLO_SCATTER:
-  case HLO_CALL:
-  case HLO_CONDITIONAL:
-  case HLO_WHILE:
-  case HLO_ALL_REDUCE:
-  case HLO_REDUCE_SCATTER:
-  case HLO_CUSTOM_CALL:
-    return true;
-  default:
-    return false;
-  }
-}
-
 bool hlo_op_is_collective(enum hlo_op op) {
   return op == HLO_ALL_GATHER || op == HLO_ALL_REDUCE || op == HLO_REDUCE_SCATTER || op == HLO_ALL_TO_ALL ||
          op == HLO_COLLECTIVE_PERMUTE;
+}
+
+bool hlo_can_reduce(enum hlo_op op, enum dtype t) {
+  switch (op) {
+  case HLO_ADD:
+  case HLO_MULTIPLY:
+  case HLO_MAXIMUM:
+  case HLO_MINIMUM:
+    return true;
+  case HLO_AND:
+  case HLO_OR:
+    return !dtype_is_float(t);
+  default:
+    return false;
+  }
 }
 
 int hlo_op_from_name(const char *name, size_t n) {
@@ -70,7 +65,7 @@ const char *hlo_direction_name(enum hlo_direction d) {
   return (unsigned)d < sizeof names / sizeof *names ? names[d] : "?";
 }
 
-const char *mem_space_name(enum mem_space m) {
+const char *hlo_mem_space_name(enum mem_space m) {
   static const char *const names[] = {"", "Hbm", "Psum", "Sbuf", "SharedHbm", "Constant"};
   return (unsigned)m < sizeof names / sizeof *names ? names[m] : "";
 }
@@ -179,6 +174,7 @@ struct hlo_module *hlo_module_new(struct arena *a, const char *name) {
   m->arena = a;
   m->name = arena_strdup(a, name);
   m->names = hlo_names_new(a);
+  m->attr_rows = arena_new_array(a, const struct hlo_attr_row *const *, HLO_OP_COUNT);
   m->entry = computation_alloc(m, "main");
   m->computations = m->entry;
   m->entry_link = &m->computations;

@@ -35,6 +35,8 @@ int hlo_op_arity(enum hlo_op op);        /* -1: any number */
 enum hlo_class hlo_op_class(enum hlo_op op);
 bool hlo_op_calls(enum hlo_op op); /* has called computations */
 bool hlo_op_is_collective(enum hlo_op op);
+/* True if a reduction over elements of type t may combine them with op: add, multiply, maximum, minimum, and, or. */
+bool hlo_can_reduce(enum hlo_op op, enum dtype t);
 int hlo_op_from_name(const char *name, size_t n); /* -1 when unknown */
 
 /* ---- shapes and literals --------------------------------------------------------------------------- */
@@ -127,10 +129,14 @@ struct hlo_operand_alias {
   struct hlo_ints output_index;
   int64_t operand;
 };
+struct hlo_operand_aliases {
+  int n;
+  const struct hlo_operand_alias *v;
+};
 
 /* ---- knobs ----------------------------------------------------------------------------------------- */
 
-const char *mem_space_name(enum mem_space m); /* "Sbuf" */
+const char *hlo_mem_space_name(enum mem_space m); /* "Sbuf" */
 
 /* The loops that computed a value when a knob was put on it: what the user saw, whatever became of them since. */
 struct hlo_loops {
@@ -162,31 +168,13 @@ struct hlo_fuse {
 
 /* ---- instructions ---------------------------------------------------------------------------------- */
 
-/* What an opcode needs beside operands and called computations; all of it is "none" in the others.  Immutable, as
- * copies share them: hlo_set_attrs gives an instruction others. */
+/* What an instruction has besides operands and called computations: attrs.def lists the members with their opcodes.
+ * Members that an opcode does not have are zero.  Immutable, because copies share it: hlo_set_attrs gives an instruction
+ * other attributes. */
 struct hlo_attrs {
-  struct hlo_ints dimensions; /* broadcast, transpose, reduce, concatenate, iota, reverse, sort, map, collectives;
-                                        dynamic-slice sizes */
-  const struct hlo_literal *literal; /* constant */
-  int64_t parameter_number, tuple_index;
-  const struct hlo_slice_dim *slice; /* shape.rank of the operand entries */
-  const struct hlo_dot_dims *dot;
-  enum hlo_direction direction; /* compare */
-  bool is_total_order;          /* compare of floats: -NaN < -inf < … < -0 < 0 < … < inf < NaN */
-  bool is_stable;               /* sort */
-  bool is_smallest;             /* topk: the k smallest */
-
-  const struct hlo_pad_dim *padding; /* shape.rank of the operand entries */
-  const struct hlo_gather_dims *gather;
-  const struct hlo_scatter_dims *scatter;
-  const struct hlo_window *window;
-  const struct hlo_conv_dims *conv;
-  const struct hlo_groups *groups; /* collectives; NULL: one group of all devices */
-  int64_t k, channel_id;           /* topk; collectives, 0: none */
-  const char *custom_call_target, *backend_config;
-  int n_operand_aliases; /* custom-call */
-  const struct hlo_operand_alias *operand_aliases;
-  bool has_collectives; /* custom-call: its code talks to other devices; the frontend attribute of this name */
+#define HLO_ATTR(type, member, ...) type member;
+#define HLO_PART(type, member, ...) const type *member;
+#include "hlo/attrs.def"
 };
 extern const struct hlo_attrs hlo_no_attrs;
 
@@ -271,8 +259,9 @@ struct hlo_module {
   int n_aliases;
   struct hlo_alias *aliases;
   struct hlo_fuse *fuses, *last_fuse;
-  struct hlo_names *names;       /* instruction names in use; names of removed instructions stay taken */
-  struct hlo_pool instrs, attrs; /* where the next ones go */
+  struct hlo_names *names;                      /* instruction names in use; names of removed instructions stay taken */
+  struct hlo_pool instrs, attrs;                /* where the next ones go */
+  const struct hlo_attr_row *const **attr_rows; /* by opcode: see attrs.c */
   /* what instructions share, by hash: the last ones seen */
   struct hlo_ints ints[HLO_KNOWN];
   const struct hlo_literal *literals[HLO_KNOWN];

@@ -11,28 +11,28 @@
 #define TEXT(x) hlo_shape_text(a, &(x)->shape)
 #define OP(i, k) ((i)->operands[k])
 
-bool infer_contains(struct hlo_ints v, int64_t x) {
+bool hlo_infer_contains(struct hlo_ints v, int64_t x) {
   for (int k = 0; k < v.n; k++)
     if (v.v[k] == x)
       return true;
   return false;
 }
 
-bool infer_is_ascending(struct hlo_ints v) {
+bool hlo_infer_is_ascending(struct hlo_ints v) {
   for (int k = 1; k < v.n; k++)
     if (v.v[k] <= v.v[k - 1])
       return false;
   return true;
 }
 
-bool infer_is_distinct_below(struct hlo_ints v, int64_t limit) {
+bool hlo_infer_is_distinct_below(struct hlo_ints v, int64_t limit) {
   for (int k = 0; k < v.n; k++)
-    if (v.v[k] < 0 || v.v[k] >= limit || infer_contains((struct hlo_ints){k, v.v}, v.v[k]))
+    if (v.v[k] < 0 || v.v[k] >= limit || hlo_infer_contains((struct hlo_ints){k, v.v}, v.v[k]))
       return false;
   return true;
 }
 
-const char *infer_ints_text(struct arena *a, struct hlo_ints v) {
+const char *hlo_infer_ints_text(struct arena *a, struct hlo_ints v) {
   struct hlo_shape s = {.dtype = DT_NONE, .rank = v.n < HLO_RANK_MAX ? v.n : HLO_RANK_MAX, .dims = v.v};
   char *text = arena_strdup(a, hlo_shape_text(a, &s)); /* "[0,1]" */
   text[0] = '{';
@@ -195,8 +195,8 @@ static enum status infer_constant(struct arena *a, const struct hlo_instr *i, st
 static enum status infer_iota(struct arena *a, const struct hlo_instr *i, struct hlo_shape *out, struct error *err) {
   if (i->shape.dtype == DT_BOOL)
     REFUSE("iota: %s cannot count", TEXT(i));
-  if (i->attrs->dimensions.n != 1 || !infer_is_distinct_below(i->attrs->dimensions, i->shape.rank))
-    REFUSE("iota: dimension %s of %s does not exist", infer_ints_text(a, i->attrs->dimensions), TEXT(i));
+  if (i->attrs->dimensions.n != 1 || !hlo_infer_is_distinct_below(i->attrs->dimensions, i->shape.rank))
+    REFUSE("iota: dimension %s of %s does not exist", hlo_infer_ints_text(a, i->attrs->dimensions), TEXT(i));
   *out = i->shape;
   return ST_OK;
 }
@@ -208,10 +208,10 @@ static enum status infer_broadcast(struct arena *a, const struct hlo_instr *i, s
   const struct hlo_instr *x = OP(i, 0);
   if (i->attrs->dimensions.n != x->shape.rank)
     REFUSE("broadcast: %s needs %d dimension numbers, not %s", TEXT(x), x->shape.rank,
-           infer_ints_text(a, i->attrs->dimensions));
-  if (!infer_is_distinct_below(i->attrs->dimensions, i->shape.rank))
+           hlo_infer_ints_text(a, i->attrs->dimensions));
+  if (!hlo_infer_is_distinct_below(i->attrs->dimensions, i->shape.rank))
     REFUSE("broadcast: dimensions %s of %s must differ and exist in the result %s",
-           infer_ints_text(a, i->attrs->dimensions), TEXT(x), TEXT(i));
+           hlo_infer_ints_text(a, i->attrs->dimensions), TEXT(x), TEXT(i));
   for (int k = 0; k < x->shape.rank; k++)
     if (x->shape.dims[k] != i->shape.dims[i->attrs->dimensions.v[k]])
       REFUSE("broadcast: dimension %d of %s does not have the size of dimension %lld of the result %s", k, TEXT(x),
@@ -235,8 +235,8 @@ static enum status infer_transpose(struct arena *a, const struct hlo_instr *i, s
                                    struct error *err) {
   const struct hlo_instr *x = OP(i, 0);
   int64_t dims[HLO_RANK_MAX];
-  if (i->attrs->dimensions.n != x->shape.rank || !infer_is_distinct_below(i->attrs->dimensions, x->shape.rank))
-    REFUSE("transpose: %s is not a permutation of the dimensions of %s", infer_ints_text(a, i->attrs->dimensions),
+  if (i->attrs->dimensions.n != x->shape.rank || !hlo_infer_is_distinct_below(i->attrs->dimensions, x->shape.rank))
+    REFUSE("transpose: %s is not a permutation of the dimensions of %s", hlo_infer_ints_text(a, i->attrs->dimensions),
            TEXT(x));
   for (int k = 0; k < x->shape.rank; k++)
     dims[k] = x->shape.dims[i->attrs->dimensions.v[k]];
@@ -261,7 +261,7 @@ static enum status infer_slice(struct arena *a, const struct hlo_instr *i, struc
   return ST_OK;
 }
 
-bool infer_padded_size(int64_t dim, struct hlo_pad_dim p, int64_t *size) {
+bool hlo_infer_padded_size(int64_t dim, struct hlo_pad_dim p, int64_t *size) {
   int64_t inner;
   return !__builtin_mul_overflow(dim > 0 ? dim - 1 : 0, p.interior, &inner) &&
          !__builtin_add_overflow(dim, inner, size) && !__builtin_add_overflow(*size, p.low, size) &&
@@ -279,7 +279,7 @@ static enum status infer_pad(struct arena *a, const struct hlo_instr *i, struct 
     REFUSE("pad: no padding");
   for (int k = 0; k < x->shape.rank; k++) {
     struct hlo_pad_dim p = i->attrs->padding[k];
-    if (p.interior < 0 || !infer_padded_size(x->shape.dims[k], p, &dims[k]) || dims[k] < 0)
+    if (p.interior < 0 || !hlo_infer_padded_size(x->shape.dims[k], p, &dims[k]) || dims[k] < 0)
       REFUSE("pad: padding %lld_%lld_%lld does not fit dimension %d of %s", (long long)p.low, (long long)p.high,
              (long long)p.interior, k, TEXT(x));
   }
@@ -293,8 +293,8 @@ static enum status infer_concatenate(struct arena *a, const struct hlo_instr *i,
   if (!i->n_operands)
     REFUSE("concatenate: no operands");
   const struct hlo_shape *s = &OP(i, 0)->shape;
-  if (i->attrs->dimensions.n != 1 || !infer_is_distinct_below(i->attrs->dimensions, s->rank))
-    REFUSE("concatenate: dimension %s of %s does not exist", infer_ints_text(a, i->attrs->dimensions),
+  if (i->attrs->dimensions.n != 1 || !hlo_infer_is_distinct_below(i->attrs->dimensions, s->rank))
+    REFUSE("concatenate: dimension %s of %s does not exist", hlo_infer_ints_text(a, i->attrs->dimensions),
            hlo_shape_text(a, s));
   int64_t at = i->attrs->dimensions.v[0];
   memcpy(dims, s->dims, (size_t)s->rank * sizeof *dims);
@@ -335,10 +335,10 @@ static enum status infer_dynamic_slice(struct arena *a, const struct hlo_instr *
     return st;
   if (i->attrs->dimensions.n != x->shape.rank)
     REFUSE("dynamic-slice: %s needs %d sizes, not %s", TEXT(x), x->shape.rank,
-           infer_ints_text(a, i->attrs->dimensions));
+           hlo_infer_ints_text(a, i->attrs->dimensions));
   for (int k = 0; k < x->shape.rank; k++)
     if (i->attrs->dimensions.v[k] < 0 || i->attrs->dimensions.v[k] > x->shape.dims[k])
-      REFUSE("dynamic-slice: sizes %s do not fit %s", infer_ints_text(a, i->attrs->dimensions), TEXT(x));
+      REFUSE("dynamic-slice: sizes %s do not fit %s", hlo_infer_ints_text(a, i->attrs->dimensions), TEXT(x));
   *out = hlo_shape_array(a, x->shape.dtype, x->shape.rank, i->attrs->dimensions.v);
   return ST_OK;
 }
@@ -382,8 +382,8 @@ static enum status infer_get_tuple_element(struct arena *a, const struct hlo_ins
 /* The shape is whatever it says; an alias has to name something that is there. */
 static enum status infer_custom_call(const struct hlo_instr *i, struct hlo_shape *out, struct error *err) {
   *out = i->shape;
-  for (int k = 0; k < i->attrs->n_operand_aliases; k++) {
-    const struct hlo_operand_alias *x = &i->attrs->operand_aliases[k];
+  for (int k = 0; k < i->attrs->operand_aliases.n; k++) {
+    const struct hlo_operand_alias *x = &i->attrs->operand_aliases.v[k];
     bool fits = x->operand >= 0 && x->operand < i->n_operands && x->output_index.n <= 1;
     if (fits && x->output_index.n)
       fits = i->shape.dtype == DT_TUPLE && x->output_index.v[0] >= 0 && x->output_index.v[0] < i->shape.n_elems;
@@ -438,33 +438,33 @@ static enum status infer_by_op(struct arena *a, const struct hlo_instr *i, struc
     *out = OP(i, 0)->shape;
     return ST_OK;
   case HLO_MAP:
-    return infer_map(i, out, err);
+    return hlo_infer_map(i, out, err);
   case HLO_REVERSE:
-    return infer_reverse(a, i, out, err);
+    return hlo_infer_reverse(a, i, out, err);
   case HLO_REDUCE:
-    return infer_reduce(a, i, out, err);
+    return hlo_infer_reduce(a, i, out, err);
   case HLO_REDUCE_WINDOW:
-    return infer_reduce_window(a, i, out, err);
+    return hlo_infer_reduce_window(a, i, out, err);
   case HLO_SELECT_AND_SCATTER:
-    return infer_select_and_scatter(a, i, out, err);
+    return hlo_infer_select_and_scatter(a, i, out, err);
   case HLO_SORT:
-    return infer_sort(a, i, out, err);
+    return hlo_infer_sort(a, i, out, err);
   case HLO_TOPK:
-    return infer_topk(a, i, out, err);
+    return hlo_infer_topk(a, i, out, err);
   case HLO_CONVOLUTION:
-    return infer_convolution(a, i, out, err);
+    return hlo_infer_convolution(a, i, out, err);
   case HLO_ALL_GATHER:
   case HLO_ALL_REDUCE:
   case HLO_REDUCE_SCATTER:
   case HLO_ALL_TO_ALL:
   case HLO_COLLECTIVE_PERMUTE:
-    return infer_collective(a, i, out, err);
+    return hlo_infer_collective(a, i, out, err);
   case HLO_DOT:
-    return infer_dot(a, i, out, err);
+    return hlo_infer_dot(a, i, out, err);
   case HLO_GATHER:
-    return infer_gather(a, i, out, err);
+    return hlo_infer_gather(a, i, out, err);
   case HLO_SCATTER:
-    return infer_scatter(a, i, out, err);
+    return hlo_infer_scatter(a, i, out, err);
   case HLO_DYNAMIC_SLICE:
     return infer_dynamic_slice(a, i, out, err);
   case HLO_DYNAMIC_UPDATE_SLICE:
@@ -474,11 +474,11 @@ static enum status infer_by_op(struct arena *a, const struct hlo_instr *i, struc
   case HLO_GET_TUPLE_ELEMENT:
     return infer_get_tuple_element(a, i, out, err);
   case HLO_CALL:
-    return infer_call(a, i, out, err);
+    return hlo_infer_call(a, i, out, err);
   case HLO_CONDITIONAL:
-    return infer_conditional(a, i, out, err);
+    return hlo_infer_conditional(a, i, out, err);
   case HLO_WHILE:
-    return infer_while(a, i, out, err);
+    return hlo_infer_while(a, i, out, err);
   case HLO_CUSTOM_CALL:
     return infer_custom_call(i, out, err);
   default: /* parameter: whatever it says */

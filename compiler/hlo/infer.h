@@ -12,44 +12,51 @@ MUST_USE enum status hlo_infer_shape(struct arena *a, const struct hlo_instr *i,
                                      struct error *err);
 
 /* infer_dims.c: the rules that speak of dimension numbers. */
-MUST_USE enum status infer_dot(struct arena *a, const struct hlo_instr *i, struct hlo_shape *out, struct error *err);
-MUST_USE enum status infer_gather(struct arena *a, const struct hlo_instr *i, struct hlo_shape *out, struct error *err);
-MUST_USE enum status infer_scatter(struct arena *a, const struct hlo_instr *i, struct hlo_shape *out,
+MUST_USE enum status hlo_infer_dot(struct arena *a, const struct hlo_instr *i, struct hlo_shape *out,
                                    struct error *err);
-
-/* infer_reduce.c: instructions with a combiner or a comparator, and those that order elements. */
-MUST_USE enum status infer_map(const struct hlo_instr *i, struct hlo_shape *out, struct error *err);
-MUST_USE enum status infer_reverse(struct arena *a, const struct hlo_instr *i, struct hlo_shape *out,
-                                   struct error *err);
-MUST_USE enum status infer_reduce(struct arena *a, const struct hlo_instr *i, struct hlo_shape *out, struct error *err);
-MUST_USE enum status infer_sort(struct arena *a, const struct hlo_instr *i, struct hlo_shape *out, struct error *err);
-MUST_USE enum status infer_topk(struct arena *a, const struct hlo_instr *i, struct hlo_shape *out, struct error *err);
-MUST_USE enum status infer_collective(struct arena *a, const struct hlo_instr *i, struct hlo_shape *out,
+MUST_USE enum status hlo_infer_gather(struct arena *a, const struct hlo_instr *i, struct hlo_shape *out,
                                       struct error *err);
+MUST_USE enum status hlo_infer_scatter(struct arena *a, const struct hlo_instr *i, struct hlo_shape *out,
+                                       struct error *err);
+
+/* hlo_infer_reduce.c: instructions with a combiner or a comparator, and those that order elements. */
+MUST_USE enum status hlo_infer_map(const struct hlo_instr *i, struct hlo_shape *out, struct error *err);
+MUST_USE enum status hlo_infer_reverse(struct arena *a, const struct hlo_instr *i, struct hlo_shape *out,
+                                       struct error *err);
+MUST_USE enum status hlo_infer_reduce(struct arena *a, const struct hlo_instr *i, struct hlo_shape *out,
+                                      struct error *err);
+MUST_USE enum status hlo_infer_sort(struct arena *a, const struct hlo_instr *i, struct hlo_shape *out,
+                                    struct error *err);
+MUST_USE enum status hlo_infer_topk(struct arena *a, const struct hlo_instr *i, struct hlo_shape *out,
+                                    struct error *err);
+MUST_USE enum status hlo_infer_collective(struct arena *a, const struct hlo_instr *i, struct hlo_shape *out,
+                                          struct error *err);
 
 /* infer_window.c */
-MUST_USE enum status infer_reduce_window(struct arena *a, const struct hlo_instr *i, struct hlo_shape *out,
-                                         struct error *err);
-MUST_USE enum status infer_select_and_scatter(struct arena *a, const struct hlo_instr *i, struct hlo_shape *out,
-                                              struct error *err);
-MUST_USE enum status infer_convolution(struct arena *a, const struct hlo_instr *i, struct hlo_shape *out,
-                                       struct error *err);
+MUST_USE enum status hlo_infer_reduce_window(struct arena *a, const struct hlo_instr *i, struct hlo_shape *out,
+                                             struct error *err);
+MUST_USE enum status hlo_infer_select_and_scatter(struct arena *a, const struct hlo_instr *i, struct hlo_shape *out,
+                                                  struct error *err);
+MUST_USE enum status hlo_infer_convolution(struct arena *a, const struct hlo_instr *i, struct hlo_shape *out,
+                                           struct error *err);
 /* Positions of a window over n elements; false if the window is not one.  *padded: the elements with padding. */
-bool infer_window_positions(const struct hlo_window_dim *w, int64_t n, int64_t *padded, int64_t *positions);
+bool hlo_infer_window_positions(const struct hlo_window_dim *w, int64_t n, int64_t *padded, int64_t *positions);
 
 /* infer_control.c: the rules of instructions whose called computations do the work. */
-MUST_USE enum status infer_call(struct arena *a, const struct hlo_instr *i, struct hlo_shape *out, struct error *err);
-MUST_USE enum status infer_while(struct arena *a, const struct hlo_instr *i, struct hlo_shape *out, struct error *err);
-MUST_USE enum status infer_conditional(struct arena *a, const struct hlo_instr *i, struct hlo_shape *out,
-                                       struct error *err);
+MUST_USE enum status hlo_infer_call(struct arena *a, const struct hlo_instr *i, struct hlo_shape *out,
+                                    struct error *err);
+MUST_USE enum status hlo_infer_while(struct arena *a, const struct hlo_instr *i, struct hlo_shape *out,
+                                     struct error *err);
+MUST_USE enum status hlo_infer_conditional(struct arena *a, const struct hlo_instr *i, struct hlo_shape *out,
+                                           struct error *err);
 
 /* dim + low + high + interior between elements; false on overflow. */
-bool infer_padded_size(int64_t dim, struct hlo_pad_dim p, int64_t *size);
+bool hlo_infer_padded_size(int64_t dim, struct hlo_pad_dim p, int64_t *size);
 /* The called computation must be (T[], T[]) -> T[]. */
-MUST_USE enum status infer_combiner(const struct hlo_instr *i, enum dtype t, struct error *err);
-const char *infer_ints_text(struct arena *a, struct hlo_ints v); /* "{0,1}" */
-bool infer_contains(struct hlo_ints v, int64_t x);
-bool infer_is_ascending(struct hlo_ints v);
-bool infer_is_distinct_below(struct hlo_ints v, int64_t limit); /* each in [0, limit), none twice */
+MUST_USE enum status hlo_infer_combiner(const struct hlo_instr *i, enum dtype t, struct error *err);
+const char *hlo_infer_ints_text(struct arena *a, struct hlo_ints v); /* "{0,1}" */
+bool hlo_infer_contains(struct hlo_ints v, int64_t x);
+bool hlo_infer_is_ascending(struct hlo_ints v);
+bool hlo_infer_is_distinct_below(struct hlo_ints v, int64_t limit); /* each in [0, limit), none twice */
 
 #endif

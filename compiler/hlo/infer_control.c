@@ -22,7 +22,7 @@ static enum status check_takes(struct arena *a, const struct hlo_instr *i, const
   return ST_OK;
 }
 
-enum status infer_call(struct arena *a, const struct hlo_instr *i, struct hlo_shape *out, struct error *err) {
+enum status hlo_infer_call(struct arena *a, const struct hlo_instr *i, struct hlo_shape *out, struct error *err) {
   if (i->n_called != 1)
     REFUSE("call: needs exactly one called computation");
   enum status st = check_takes(a, i, i->called[0], i->n_operands, i->operands, err);
@@ -31,7 +31,7 @@ enum status infer_call(struct arena *a, const struct hlo_instr *i, struct hlo_sh
   return st;
 }
 
-enum status infer_while(struct arena *a, const struct hlo_instr *i, struct hlo_shape *out, struct error *err) {
+enum status hlo_infer_while(struct arena *a, const struct hlo_instr *i, struct hlo_shape *out, struct error *err) {
   const struct hlo_shape truth = {.dtype = DT_BOOL};
   if (i->n_called != 2)
     REFUSE("while: needs a body and a condition");
@@ -49,7 +49,8 @@ enum status infer_while(struct arena *a, const struct hlo_instr *i, struct hlo_s
   return ST_OK;
 }
 
-enum status infer_conditional(struct arena *a, const struct hlo_instr *i, struct hlo_shape *out, struct error *err) {
+enum status hlo_infer_conditional(struct arena *a, const struct hlo_instr *i, struct hlo_shape *out,
+                                  struct error *err) {
   if (i->n_operands < 2 || i->n_called != i->n_operands - 1)
     REFUSE("conditional: %d branches for %d operands", i->n_called, i->n_operands - 1);
   const struct hlo_shape *index = &i->operands[0]->shape;

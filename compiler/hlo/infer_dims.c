@@ -7,7 +7,7 @@
 
 #define REFUSE(...) return fail(err, ST_INPUT, __VA_ARGS__)
 #define TEXT(x) hlo_shape_text(a, &(x)->shape)
-#define INTS(v) infer_ints_text(a, v)
+#define INTS(v) hlo_infer_ints_text(a, v)
 
 /* ---- dot --------------------------------------------------------------------------------------------- */
 
@@ -20,7 +20,7 @@ static enum status check_dot_side(struct arena *a, const char *side, const struc
     all[n++] = batch.v[k];
   for (int k = 0; fits && k < contracting.n; k++)
     all[n++] = contracting.v[k];
-  if (!fits || !infer_is_distinct_below((struct hlo_ints){n, all}, x->shape.rank))
+  if (!fits || !hlo_infer_is_distinct_below((struct hlo_ints){n, all}, x->shape.rank))
     REFUSE("dot: batch %s and contracting %s are not different dimensions of %s %s", INTS(batch), INTS(contracting),
            side, TEXT(x));
   return ST_OK;
@@ -42,12 +42,12 @@ static enum status check_dot_pairs(struct arena *a, const char *what, const stru
 static int add_free_dims(const struct hlo_shape *s, struct hlo_ints batch, struct hlo_ints contracting, int64_t *dims,
                          int n) {
   for (int k = 0; k < s->rank; k++)
-    if (!infer_contains(batch, k) && !infer_contains(contracting, k))
+    if (!hlo_infer_contains(batch, k) && !hlo_infer_contains(contracting, k))
       dims[n++] = s->dims[k];
   return n;
 }
 
-enum status infer_dot(struct arena *a, const struct hlo_instr *i, struct hlo_shape *out, struct error *err) {
+enum status hlo_infer_dot(struct arena *a, const struct hlo_instr *i, struct hlo_shape *out, struct error *err) {
   const struct hlo_instr *l = i->operands[0], *r = i->operands[1];
   const struct hlo_dot_dims *d = i->attrs->dot;
   int64_t dims[2 * HLO_RANK_MAX];
@@ -81,7 +81,7 @@ enum status infer_dot(struct arena *a, const struct hlo_instr *i, struct hlo_sha
 static enum status check_batching(struct arena *a, const char *op, const struct hlo_instr *x, struct hlo_ints xs,
                                   const struct hlo_instr *idx, struct hlo_ints is, int64_t vector_dim,
                                   struct error *err) {
-  bool fits = xs.n == is.n && infer_is_distinct_below(is, idx->shape.rank) && !infer_contains(is, vector_dim);
+  bool fits = xs.n == is.n && hlo_infer_is_distinct_below(is, idx->shape.rank) && !hlo_infer_contains(is, vector_dim);
   for (int k = 0; fits && k < xs.n; k++)
     fits = x->shape.dims[xs.v[k]] == idx->shape.dims[is.v[k]];
   if (!fits)
@@ -112,27 +112,28 @@ static enum status check_gather_sizes(struct arena *a, const struct hlo_instr *x
                                       struct error *err) {
   if (g->slice_sizes.n != x->shape.rank)
     REFUSE("gather: %s needs %d slice sizes, not %s", TEXT(x), x->shape.rank, INTS(g->slice_sizes));
-  if (!infer_is_distinct_below(g->collapsed_slice_dims, x->shape.rank) || !infer_is_ascending(g->collapsed_slice_dims))
+  if (!hlo_infer_is_distinct_below(g->collapsed_slice_dims, x->shape.rank) ||
+      !hlo_infer_is_ascending(g->collapsed_slice_dims))
     REFUSE("gather: collapsed_slice_dims %s must ascend and exist in %s", INTS(g->collapsed_slice_dims), TEXT(x));
-  if (!infer_is_distinct_below(g->operand_batching_dims, x->shape.rank) ||
-      !infer_is_ascending(g->operand_batching_dims))
+  if (!hlo_infer_is_distinct_below(g->operand_batching_dims, x->shape.rank) ||
+      !hlo_infer_is_ascending(g->operand_batching_dims))
     REFUSE("gather: operand_batching_dims %s must ascend and exist in %s", INTS(g->operand_batching_dims), TEXT(x));
-  if (!infer_is_distinct_below(g->start_index_map, x->shape.rank))
+  if (!hlo_infer_is_distinct_below(g->start_index_map, x->shape.rank))
     REFUSE("gather: start_index_map %s are not different dimensions of %s", INTS(g->start_index_map), TEXT(x));
   for (int k = 0; k < x->shape.rank; k++) {
     int64_t size = g->slice_sizes.v[k];
     if (size < 0 || size > x->shape.dims[k])
       REFUSE("gather: slice sizes %s do not fit %s", INTS(g->slice_sizes), TEXT(x));
-    if (infer_contains(g->operand_batching_dims, k) &&
-        (infer_contains(g->collapsed_slice_dims, k) || infer_contains(g->start_index_map, k)))
+    if (hlo_infer_contains(g->operand_batching_dims, k) &&
+        (hlo_infer_contains(g->collapsed_slice_dims, k) || hlo_infer_contains(g->start_index_map, k)))
       REFUSE("gather: batching dimension %d of %s has another role as well", k, TEXT(x));
-    if (size > 1 && (infer_contains(g->collapsed_slice_dims, k) || infer_contains(g->operand_batching_dims, k)))
+    if (size > 1 && (hlo_infer_contains(g->collapsed_slice_dims, k) || hlo_infer_contains(g->operand_batching_dims, k)))
       REFUSE("gather: collapsed dimension %d of %s has slice size %lld instead of 1", k, TEXT(x), (long long)size);
   }
   return ST_OK;
 }
 
-enum status infer_gather(struct arena *a, const struct hlo_instr *i, struct hlo_shape *out, struct error *err) {
+enum status hlo_infer_gather(struct arena *a, const struct hlo_instr *i, struct hlo_shape *out, struct error *err) {
   const struct hlo_instr *x = i->operands[0], *idx = i->operands[1];
   const struct hlo_gather_dims *g = i->attrs->gather;
   int64_t batch[HLO_RANK_MAX] = {0}, dims[2 * HLO_RANK_MAX], vector = 0;
@@ -152,15 +153,16 @@ enum status infer_gather(struct arena *a, const struct hlo_instr *i, struct hlo_
   int rank = g->offset_dims.n + n_batch;
   if (rank > HLO_RANK_MAX)
     REFUSE("gather: the result has %d dimensions; at most %d are possible", rank, HLO_RANK_MAX);
-  if (!infer_is_distinct_below(g->offset_dims, rank) || !infer_is_ascending(g->offset_dims) ||
+  if (!hlo_infer_is_distinct_below(g->offset_dims, rank) || !hlo_infer_is_ascending(g->offset_dims) ||
       g->offset_dims.n + g->collapsed_slice_dims.n + g->operand_batching_dims.n != x->shape.rank)
     REFUSE("gather: offset_dims %s do not fit a result of %d dimensions from %s", INTS(g->offset_dims), rank, TEXT(x));
   for (int k = 0; k < rank; k++) {
-    if (!infer_contains(g->offset_dims, k)) {
+    if (!hlo_infer_contains(g->offset_dims, k)) {
       dims[k] = batch[at_batch++];
       continue;
     }
-    while (infer_contains(g->collapsed_slice_dims, at_offset) || infer_contains(g->operand_batching_dims, at_offset))
+    while (hlo_infer_contains(g->collapsed_slice_dims, at_offset) ||
+           hlo_infer_contains(g->operand_batching_dims, at_offset))
       at_offset++;
     dims[k] = g->slice_sizes.v[at_offset++];
   }
@@ -172,18 +174,21 @@ enum status infer_gather(struct arena *a, const struct hlo_instr *i, struct hlo_
 
 static enum status check_scatter_numbers(struct arena *a, const struct hlo_instr *x, const struct hlo_instr *u,
                                          const struct hlo_scatter_dims *s, struct error *err) {
-  if (!infer_is_distinct_below(s->update_window_dims, u->shape.rank) || !infer_is_ascending(s->update_window_dims))
+  if (!hlo_infer_is_distinct_below(s->update_window_dims, u->shape.rank) ||
+      !hlo_infer_is_ascending(s->update_window_dims))
     REFUSE("scatter: update_window_dims %s must ascend and exist in updates %s", INTS(s->update_window_dims), TEXT(u));
-  if (!infer_is_distinct_below(s->inserted_window_dims, x->shape.rank) || !infer_is_ascending(s->inserted_window_dims))
+  if (!hlo_infer_is_distinct_below(s->inserted_window_dims, x->shape.rank) ||
+      !hlo_infer_is_ascending(s->inserted_window_dims))
     REFUSE("scatter: inserted_window_dims %s must ascend and exist in %s", INTS(s->inserted_window_dims), TEXT(x));
-  if (!infer_is_distinct_below(s->scatter_dims_to_operand_dims, x->shape.rank))
+  if (!hlo_infer_is_distinct_below(s->scatter_dims_to_operand_dims, x->shape.rank))
     REFUSE("scatter: scatter_dims_to_operand_dims %s are not different dimensions of %s",
            INTS(s->scatter_dims_to_operand_dims), TEXT(x));
-  if (!infer_is_distinct_below(s->input_batching_dims, x->shape.rank) || !infer_is_ascending(s->input_batching_dims))
+  if (!hlo_infer_is_distinct_below(s->input_batching_dims, x->shape.rank) ||
+      !hlo_infer_is_ascending(s->input_batching_dims))
     REFUSE("scatter: input_batching_dims %s must ascend and exist in %s", INTS(s->input_batching_dims), TEXT(x));
   for (int k = 0; k < s->input_batching_dims.n; k++)
-    if (infer_contains(s->inserted_window_dims, s->input_batching_dims.v[k]) ||
-        infer_contains(s->scatter_dims_to_operand_dims, s->input_batching_dims.v[k]))
+    if (hlo_infer_contains(s->inserted_window_dims, s->input_batching_dims.v[k]) ||
+        hlo_infer_contains(s->scatter_dims_to_operand_dims, s->input_batching_dims.v[k]))
       REFUSE("scatter: batching dimension %lld of %s has another role as well", (long long)s->input_batching_dims.v[k],
              TEXT(x));
   if (s->update_window_dims.n + s->inserted_window_dims.n + s->input_batching_dims.n != x->shape.rank)
@@ -192,7 +197,7 @@ static enum status check_scatter_numbers(struct arena *a, const struct hlo_instr
   return ST_OK;
 }
 
-enum status infer_scatter(struct arena *a, const struct hlo_instr *i, struct hlo_shape *out, struct error *err) {
+enum status hlo_infer_scatter(struct arena *a, const struct hlo_instr *i, struct hlo_shape *out, struct error *err) {
   const struct hlo_instr *x = i->operands[0], *idx = i->operands[1], *u = i->operands[2];
   const struct hlo_scatter_dims *s = i->attrs->scatter;
   int64_t batch[HLO_RANK_MAX] = {0}, vector = 0;
@@ -215,8 +220,9 @@ enum status infer_scatter(struct arena *a, const struct hlo_instr *i, struct hlo
     REFUSE("scatter: updates %s must have %d dimensions", TEXT(u), n_batch + s->update_window_dims.n);
   for (int k = 0; k < u->shape.rank; k++) {
     bool fits;
-    if (infer_contains(s->update_window_dims, k)) {
-      while (infer_contains(s->inserted_window_dims, at_window) || infer_contains(s->input_batching_dims, at_window))
+    if (hlo_infer_contains(s->update_window_dims, k)) {
+      while (hlo_infer_contains(s->inserted_window_dims, at_window) ||
+             hlo_infer_contains(s->input_batching_dims, at_window))
         at_window++;
       fits = u->shape.dims[k] <= x->shape.dims[at_window++];
     } else {
@@ -226,5 +232,5 @@ enum status infer_scatter(struct arena *a, const struct hlo_instr *i, struct hlo
       REFUSE("scatter: dimension %d of updates %s does not fit %s with indices %s", k, TEXT(u), TEXT(x), TEXT(idx));
   }
   *out = x->shape;
-  return infer_combiner(i, x->shape.dtype, err);
+  return hlo_infer_combiner(i, x->shape.dtype, err);
 }

@@ -1,16 +1,16 @@
-/* infer_reduce: shape rules of instructions with a combiner or a comparator, and of collectives (XLA's operation
+/* hlo_infer_reduce: shape rules of instructions with a combiner or a comparator, and of collectives (XLA's operation
  * semantics).
  */
 #include "hlo/infer.h"
 
 #define REFUSE(...) return fail(err, ST_INPUT, __VA_ARGS__)
 #define TEXT(x) hlo_shape_text(a, &(x)->shape)
-#define INTS(v) infer_ints_text(a, v)
+#define INTS(v) hlo_infer_ints_text(a, v)
 #define OP(i, k) ((i)->operands[k])
 
 /* ---- called computations ------------------------------------------------------------------------------- */
 
-enum status infer_combiner(const struct hlo_instr *i, enum dtype t, struct error *err) {
+enum status hlo_infer_combiner(const struct hlo_instr *i, enum dtype t, struct error *err) {
   const char *op = hlo_op_name(i->op);
   const struct hlo_shape want = {.dtype = t};
   if (i->n_called != 1 || !i->called[0])
@@ -28,7 +28,7 @@ static bool is_scalar(const struct hlo_shape *s, enum dtype t) {
   return s->dtype == t && s->rank == 0;
 }
 
-enum status infer_map(const struct hlo_instr *i, struct hlo_shape *out, struct error *err) {
+enum status hlo_infer_map(const struct hlo_instr *i, struct hlo_shape *out, struct error *err) {
   if (i->n_called != 1 || !i->called[0] || !i->called[0]->root || !i->n_operands)
     REFUSE("map: needs operands and exactly one called computation");
   const struct hlo_computation *c = i->called[0];
@@ -60,7 +60,7 @@ static bool is_wide_combiner(const struct hlo_instr *i, int n) {
   return true;
 }
 
-enum status infer_reduce(struct arena *a, const struct hlo_instr *i, struct hlo_shape *out, struct error *err) {
+enum status hlo_infer_reduce(struct arena *a, const struct hlo_instr *i, struct hlo_shape *out, struct error *err) {
   int64_t dims[HLO_RANK_MAX];
   int rank = 0, n = i->n_operands / 2;
 
@@ -73,14 +73,14 @@ enum status infer_reduce(struct arena *a, const struct hlo_instr *i, struct hlo_
     if (!hlo_shape_same_dims(&OP(i, k)->shape, &x->shape))
       REFUSE("reduce: operands %s and %s must have the same dimensions", TEXT(x), TEXT(OP(i, k)));
   }
-  if (!infer_is_distinct_below(i->attrs->dimensions, x->shape.rank))
+  if (!hlo_infer_is_distinct_below(i->attrs->dimensions, x->shape.rank))
     REFUSE("reduce: dimensions %s are not different dimensions of %s", INTS(i->attrs->dimensions), TEXT(x));
   for (int k = 0; k < x->shape.rank; k++)
-    if (!infer_contains(i->attrs->dimensions, k))
+    if (!hlo_infer_contains(i->attrs->dimensions, k))
       dims[rank++] = x->shape.dims[k];
   *out = hlo_shape_array(a, x->shape.dtype, rank, dims);
   if (n == 1)
-    return infer_combiner(i, x->shape.dtype, err);
+    return hlo_infer_combiner(i, x->shape.dtype, err);
   if (!is_wide_combiner(i, n))
     REFUSE("reduce: the called computation does not take %d accumulators and %d elements and give the accumulators", n,
            n);
@@ -93,8 +93,8 @@ enum status infer_reduce(struct arena *a, const struct hlo_instr *i, struct hlo_
 
 /* ---- order ----------------------------------------------------------------------------------------------- */
 
-enum status infer_reverse(struct arena *a, const struct hlo_instr *i, struct hlo_shape *out, struct error *err) {
-  if (!infer_is_distinct_below(i->attrs->dimensions, OP(i, 0)->shape.rank))
+enum status hlo_infer_reverse(struct arena *a, const struct hlo_instr *i, struct hlo_shape *out, struct error *err) {
+  if (!hlo_infer_is_distinct_below(i->attrs->dimensions, OP(i, 0)->shape.rank))
     REFUSE("reverse: dimensions %s are not different dimensions of %s", INTS(i->attrs->dimensions), TEXT(OP(i, 0)));
   *out = OP(i, 0)->shape;
   return ST_OK;
@@ -111,10 +111,10 @@ static bool is_comparator(const struct hlo_instr *i) {
   return true;
 }
 
-enum status infer_sort(struct arena *a, const struct hlo_instr *i, struct hlo_shape *out, struct error *err) {
+enum status hlo_infer_sort(struct arena *a, const struct hlo_instr *i, struct hlo_shape *out, struct error *err) {
   if (!i->n_operands)
     REFUSE("sort: no operands");
-  if (i->attrs->dimensions.n != 1 || !infer_is_distinct_below(i->attrs->dimensions, OP(i, 0)->shape.rank))
+  if (i->attrs->dimensions.n != 1 || !hlo_infer_is_distinct_below(i->attrs->dimensions, OP(i, 0)->shape.rank))
     REFUSE("sort: dimension %s of %s does not exist", INTS(i->attrs->dimensions), TEXT(OP(i, 0)));
   struct hlo_shape *elems = arena_new_array(a, struct hlo_shape, (size_t)i->n_operands);
   for (int k = 0; k < i->n_operands; k++) {
@@ -130,7 +130,7 @@ enum status infer_sort(struct arena *a, const struct hlo_instr *i, struct hlo_sh
   return ST_OK;
 }
 
-enum status infer_topk(struct arena *a, const struct hlo_instr *i, struct hlo_shape *out, struct error *err) {
+enum status hlo_infer_topk(struct arena *a, const struct hlo_instr *i, struct hlo_shape *out, struct error *err) {
   const struct hlo_shape *x = &OP(i, 0)->shape;
   int64_t dims[HLO_RANK_MAX];
   if (!x->rank || i->attrs->k < 0 || i->attrs->k > x->dims[x->rank - 1])
@@ -162,7 +162,7 @@ static enum status infer_resizing(struct arena *a, const struct hlo_instr *i, in
   const struct hlo_shape *x = &OP(i, 0)->shape;
   const bool grows = i->op == HLO_ALL_GATHER;
   int64_t dims[HLO_RANK_MAX];
-  if (i->attrs->dimensions.n != 1 || !infer_is_distinct_below(i->attrs->dimensions, x->rank))
+  if (i->attrs->dimensions.n != 1 || !hlo_infer_is_distinct_below(i->attrs->dimensions, x->rank))
     REFUSE("%s: dimension %s of %s does not exist", hlo_op_name(i->op), INTS(i->attrs->dimensions), TEXT(OP(i, 0)));
   for (int k = 0; k < x->rank; k++)
     dims[k] = x->dims[k];
@@ -184,18 +184,18 @@ static enum status infer_resizing(struct arena *a, const struct hlo_instr *i, in
   return ST_OK;
 }
 
-enum status infer_collective(struct arena *a, const struct hlo_instr *i, struct hlo_shape *out, struct error *err) {
+enum status hlo_infer_collective(struct arena *a, const struct hlo_instr *i, struct hlo_shape *out, struct error *err) {
   const struct hlo_shape *x = &OP(i, 0)->shape;
   int64_t size;
   enum status st = check_groups(i, &size, err);
   if (st)
     return st;
   if (i->op == HLO_ALL_REDUCE || i->op == HLO_REDUCE_SCATTER)
-    st = infer_combiner(i, x->dtype, err);
+    st = hlo_infer_combiner(i, x->dtype, err);
   if (!st && (i->op == HLO_ALL_GATHER || i->op == HLO_REDUCE_SCATTER))
     return infer_resizing(a, i, size, out, err);
   if (i->op == HLO_ALL_TO_ALL &&
-      (i->attrs->dimensions.n != 1 || !infer_is_distinct_below(i->attrs->dimensions, x->rank) ||
+      (i->attrs->dimensions.n != 1 || !hlo_infer_is_distinct_below(i->attrs->dimensions, x->rank) ||
        (size && x->dims[i->attrs->dimensions.v[0]] % size)))
     REFUSE("all-to-all: dimension %s of %s does not divide among the devices", INTS(i->attrs->dimensions),
            TEXT(OP(i, 0)));

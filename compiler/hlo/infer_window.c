@@ -9,11 +9,11 @@
 #define TEXT(x) hlo_shape_text(a, &(x)->shape)
 #define OP(i, k) ((i)->operands[k])
 
-bool infer_window_positions(const struct hlo_window_dim *w, int64_t n, int64_t *padded, int64_t *positions) {
+bool hlo_infer_window_positions(const struct hlo_window_dim *w, int64_t n, int64_t *padded, int64_t *positions) {
   int64_t extent;
   if (w->size < 1 || w->stride < 1 || w->window_dilation < 1 || w->base_dilation < 1)
     return false;
-  if (!infer_padded_size(n, (struct hlo_pad_dim){w->low, w->high, w->base_dilation - 1}, padded) || *padded < 0 ||
+  if (!hlo_infer_padded_size(n, (struct hlo_pad_dim){w->low, w->high, w->base_dilation - 1}, padded) || *padded < 0 ||
       __builtin_mul_overflow(w->size - 1, w->window_dilation, &extent) || __builtin_add_overflow(extent, 1, &extent))
     return false;
   *positions = *padded < extent ? 0 : (*padded - extent) / w->stride + 1;
@@ -27,18 +27,19 @@ static enum status window_shape(struct arena *a, const struct hlo_instr *i, stru
     REFUSE("%s: the window must have the %d dimensions of %s", hlo_op_name(i->op), x->rank, TEXT(OP(i, 0)));
   for (int k = 0; k < x->rank; k++)
     if (i->attrs->window->v[k].is_reversed ||
-        !infer_window_positions(&i->attrs->window->v[k], x->dims[k], &padded, &dims[k]))
+        !hlo_infer_window_positions(&i->attrs->window->v[k], x->dims[k], &padded, &dims[k]))
       REFUSE("%s: the window does not fit dimension %d of %s", hlo_op_name(i->op), k, TEXT(OP(i, 0)));
   *out = hlo_shape_array(a, x->dtype, x->rank, dims);
   return ST_OK;
 }
 
-enum status infer_reduce_window(struct arena *a, const struct hlo_instr *i, struct hlo_shape *out, struct error *err) {
+enum status hlo_infer_reduce_window(struct arena *a, const struct hlo_instr *i, struct hlo_shape *out,
+                                    struct error *err) {
   const struct hlo_instr *x = OP(i, 0), *init = OP(i, 1);
   if (init->shape.rank || init->shape.dtype != x->shape.dtype)
     REFUSE("reduce-window: the initial value %s must be %s[]", TEXT(init), dtype_hlo_name(x->shape.dtype));
   enum status st = window_shape(a, i, out, err);
-  return st ? st : infer_combiner(i, x->shape.dtype, err);
+  return st ? st : hlo_infer_combiner(i, x->shape.dtype, err);
 }
 
 static bool is_binary(const struct hlo_computation *c, enum dtype from, enum dtype to) {
@@ -48,8 +49,8 @@ static bool is_binary(const struct hlo_computation *c, enum dtype from, enum dty
 }
 
 /* Operands: what is selected in, one value per window position, and what the others become. */
-enum status infer_select_and_scatter(struct arena *a, const struct hlo_instr *i, struct hlo_shape *out,
-                                     struct error *err) {
+enum status hlo_infer_select_and_scatter(struct arena *a, const struct hlo_instr *i, struct hlo_shape *out,
+                                         struct error *err) {
   const struct hlo_instr *x = OP(i, 0), *source = OP(i, 1), *init = OP(i, 2);
   const enum dtype t = x->shape.dtype;
   struct hlo_shape positions;
@@ -81,7 +82,7 @@ static bool are_roles(int64_t x, int64_t y, struct hlo_ints spatial, int rank) {
   all[1] = y;
   for (int k = 0; k < spatial.n; k++)
     all[2 + k] = spatial.v[k];
-  return infer_is_distinct_below((struct hlo_ints){rank, all}, rank);
+  return hlo_infer_is_distinct_below((struct hlo_ints){rank, all}, rank);
 }
 
 static enum status check_features(struct arena *a, const struct hlo_instr *i, struct error *err) {
@@ -101,7 +102,8 @@ static enum status check_features(struct arena *a, const struct hlo_instr *i, st
   return ST_OK;
 }
 
-enum status infer_convolution(struct arena *a, const struct hlo_instr *i, struct hlo_shape *out, struct error *err) {
+enum status hlo_infer_convolution(struct arena *a, const struct hlo_instr *i, struct hlo_shape *out,
+                                  struct error *err) {
   const struct hlo_shape *x = &OP(i, 0)->shape, *w = &OP(i, 1)->shape;
   const struct hlo_conv_dims *c = i->attrs->conv;
   const int n = x->rank - 2;
@@ -126,8 +128,8 @@ enum status infer_convolution(struct arena *a, const struct hlo_instr *i, struct
   dims[c->output_feature] = w->dims[c->kernel_output_feature];
   for (int k = 0; k < n; k++)
     if (i->attrs->window->v[k].size != w->dims[c->kernel_spatial.v[k]] ||
-        !infer_window_positions(&i->attrs->window->v[k], x->dims[c->input_spatial.v[k]], &padded,
-                                &dims[c->output_spatial.v[k]]))
+        !hlo_infer_window_positions(&i->attrs->window->v[k], x->dims[c->input_spatial.v[k]], &padded,
+                                    &dims[c->output_spatial.v[k]]))
       REFUSE("convolution: the window does not fit spatial dimension %d of %s and %s", k, TEXT(OP(i, 0)),
              TEXT(OP(i, 1)));
   *out = hlo_shape_array(a, t, x->rank, dims);

@@ -37,7 +37,7 @@ static uint64_t bound_of_constant(const struct hlo_literal *l) {
   uint64_t most = 0;
   const size_t n = (size_t)hlo_shape_elements(&l->shape);
   for (size_t k = 0; k < n; k++) {
-    const uint64_t v = (uint64_t)literal_int(l, k);
+    const uint64_t v = (uint64_t)hlo_literal_int(l, k);
     most = v > most ? v : most;
   }
   return most;
@@ -107,14 +107,14 @@ static struct hlo_shape narrow_shape(struct arena *a, const struct hlo_shape *s)
 /* Element k of l as the nearest value of t; false if it is another one. */
 static bool narrow_element(const struct hlo_literal *l, size_t k, enum dtype t, void *out) {
   if (dtype_is_float(t)) {
-    const double v = literal_double(l, k);
-    literal_store(t, v, out);
+    const double v = hlo_literal_double(l, k);
+    hlo_literal_store(t, v, out);
     return isinf(v) || fabs(v) <= 0x1.fffffep127 || isnan(v);
   }
-  const int64_t v = literal_int(l, k);
+  const int64_t v = hlo_literal_int(l, k);
   const int64_t low = t == DT_I32 ? INT32_MIN : 0, high = t == DT_I32 ? INT32_MAX : UINT32_MAX;
   const bool is_above = t == DT_I32 ? v > high : (uint64_t)v > (uint64_t)high, is_below = t == DT_I32 && v < low;
-  literal_store(t, (double)(is_above ? high : is_below ? low : v), out);
+  hlo_literal_store(t, (double)(is_above ? high : is_below ? low : v), out);
   return !is_above && !is_below;
 }
 

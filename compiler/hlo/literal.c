@@ -33,7 +33,7 @@ static const struct format *format_of(enum dtype t) {
   }
 }
 
-double literal_decode_float(enum dtype t, uint32_t bits) {
+double hlo_literal_decode_float(enum dtype t, uint32_t bits) {
   const struct format *f = format_of(t);
   uint32_t top = (1u << f->exponent_bits) - 1, ones = (1u << f->mantissa_bits) - 1;
   uint32_t mantissa = bits & ones, exponent = bits >> f->mantissa_bits & top;
@@ -46,7 +46,7 @@ double literal_decode_float(enum dtype t, uint32_t bits) {
   return sign * ldexp(mantissa + (ones + 1.0), (int)exponent - f->bias - f->mantissa_bits);
 }
 
-uint32_t literal_encode_float(enum dtype t, double v) {
+uint32_t hlo_literal_encode_float(enum dtype t, double v) {
   const struct format *f = format_of(t);
   uint32_t top = (1u << f->exponent_bits) - 1, ones = (1u << f->mantissa_bits) - 1;
   uint32_t sign = signbit(v) ? 1u << (f->exponent_bits + f->mantissa_bits) : 0;
@@ -76,6 +76,15 @@ uint32_t literal_encode_float(enum dtype t, double v) {
   return sign | (bits > largest ? beyond : bits);
 }
 
+int hlo_literal_nan_bits(enum dtype t) {
+  assert(dtype_is_float(t));
+  if (t == DT_F64)
+    return 52;
+  if (t == DT_F32)
+    return 23;
+  return format_of(t)->is_finite_only ? 0 : format_of(t)->mantissa_bits;
+}
+
 static int64_t to_int(double v) {
   if (isnan(v))
     return 0;
@@ -84,7 +93,7 @@ static int64_t to_int(double v) {
   return v <= -0x1p63 ? INT64_MIN : (int64_t)v;
 }
 
-void literal_store(enum dtype t, double v, void *out) {
+void hlo_literal_store(enum dtype t, double v, void *out) {
   switch (dtype_kind(t)) {
   case DK_BOOL:
     *(uint8_t *)out = v != 0;
@@ -106,12 +115,12 @@ void literal_store(enum dtype t, double v, void *out) {
     float f = (float)v;
     memcpy(out, &f, sizeof f);
   } else {
-    uint32_t bits = literal_encode_float(t, v);
+    uint32_t bits = hlo_literal_encode_float(t, v);
     memcpy(out, &bits, dtype_size(t));
   }
 }
 
-int64_t literal_int(const struct hlo_literal *l, size_t k) {
+int64_t hlo_literal_int(const struct hlo_literal *l, size_t k) {
   enum dtype t = l->shape.dtype;
   size_t size = dtype_size(t);
   uint64_t bits = 0;
@@ -121,7 +130,7 @@ int64_t literal_int(const struct hlo_literal *l, size_t k) {
   return (int64_t)bits;
 }
 
-double literal_double(const struct hlo_literal *l, size_t k) {
+double hlo_literal_double(const struct hlo_literal *l, size_t k) {
   const char *p = (const char *)l->data + k * dtype_size(l->shape.dtype);
   switch (l->shape.dtype) {
   case DT_F64: {
@@ -135,16 +144,16 @@ double literal_double(const struct hlo_literal *l, size_t k) {
     return (double)f;
   }
   case DT_U64:
-    return (double)(uint64_t)literal_int(l, k);
+    return (double)(uint64_t)hlo_literal_int(l, k);
   default:
     break;
   }
   if (!dtype_is_float(l->shape.dtype))
-    return (double)literal_int(l, k);
-  return literal_decode_float(l->shape.dtype, (uint32_t)literal_int(l, k));
+    return (double)hlo_literal_int(l, k);
+  return hlo_literal_decode_float(l->shape.dtype, (uint32_t)hlo_literal_int(l, k));
 }
 
-void literal_doubles(const struct hlo_literal *l, size_t first, size_t n, double *out) {
+void hlo_literal_doubles(const struct hlo_literal *l, size_t first, size_t n, double *out) {
   if (l->shape.dtype == DT_F32) {
     const char *p = (const char *)l->data + first * sizeof(float);
     for (size_t k = 0; k < n; k++) {
@@ -155,16 +164,16 @@ void literal_doubles(const struct hlo_literal *l, size_t first, size_t n, double
     return;
   }
   for (size_t k = 0; k < n; k++)
-    out[k] = literal_double(l, first + k);
+    out[k] = hlo_literal_double(l, first + k);
 }
 
-void literal_store_extreme(enum dtype t, bool lowest, void *out) {
+void hlo_literal_store_extreme(enum dtype t, bool lowest, void *out) {
   if (t == DT_F8E4M3FN) {
-    literal_store(t, lowest ? -448.0 : 448.0, out);
+    hlo_literal_store(t, lowest ? -448.0 : 448.0, out);
   } else if (dtype_is_float(t)) {
-    literal_store(t, lowest ? -INFINITY : INFINITY, out);
+    hlo_literal_store(t, lowest ? -INFINITY : INFINITY, out);
   } else if (t == DT_BOOL) {
-    literal_store(t, !lowest, out);
+    hlo_literal_store(t, !lowest, out);
   } else {
     memset(out, lowest ? 0 : 0xff, dtype_size(t));
     if (dtype_kind(t) == DK_SIGNED)

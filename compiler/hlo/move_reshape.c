@@ -29,11 +29,11 @@ static bool is_elementwise(const struct hlo_instr *i) {
 }
 
 static bool is_scalar_everywhere(const struct hlo_instr *x) {
-  return x->op == HLO_BROADCAST && !x->operands[0]->shape.rank && !rewrite_is_pinned(x);
+  return x->op == HLO_BROADCAST && !x->operands[0]->shape.rank && !hlo_rewrite_is_pinned(x);
 }
 
 static bool is_rearrangement(const struct hlo_instr *x) {
-  return (x->op == HLO_RESHAPE || x->op == HLO_TRANSPOSE) && !rewrite_is_pinned(x);
+  return (x->op == HLO_RESHAPE || x->op == HLO_TRANSPOSE) && !hlo_rewrite_is_pinned(x);
 }
 
 static bool is_same_rearrangement(const struct hlo_instr *x, const struct hlo_instr *y) {
@@ -48,7 +48,7 @@ static bool is_same_rearrangement(const struct hlo_instr *x, const struct hlo_in
 /* The rearrangement that all of i's operands share, or NULL. */
 static const struct hlo_instr *shared_rearrangement(const struct mover *v, const struct hlo_instr *i) {
   const struct hlo_instr *found = NULL;
-  if (!is_elementwise(i) || rewrite_is_pinned(i) || !i->shape.rank)
+  if (!is_elementwise(i) || hlo_rewrite_is_pinned(i) || !i->shape.rank)
     return NULL;
   for (int k = 0; k < i->n_operands; k++) {
     const struct hlo_instr *x = i->operands[k];
@@ -77,15 +77,15 @@ static struct hlo_instr *move(struct mover *v, struct hlo_instr *i, const struct
     }
     shape.dtype = x->shape.dtype;
     operands[k] = hlo_insert(i, HLO_BROADCAST, NULL, shape, 1, x->operands);
-    rewrite_inherit_places(operands[k], x);
+    hlo_rewrite_inherit_places(operands[k], x);
   }
   shape.dtype = i->shape.dtype;
-  struct hlo_instr *moved = rewrite_replace(i, shape, operands);
+  struct hlo_instr *moved = hlo_rewrite_replace(i, shape, operands);
   struct hlo_instr *down = hlo_insert(i, by->op, NULL, i->shape, 1, &moved);
   down->attrs = by->attrs;
   for (int k = 0; k < i->n_operands; k++)
     if (!is_scalar_everywhere(i->operands[k]))
-      rewrite_inherit_places(down, i->operands[k]);
+      hlo_rewrite_inherit_places(down, i->operands[k]);
   v->n_uses[moved->id] = 1;
   v->n_uses[down->id] = v->n_uses[i->id];
   return down;
@@ -111,23 +111,23 @@ void hlo_reshape_mover(struct hlo_module *m, struct hlo_pass_result *r) {
   struct arena scratch;
   struct mover v = {.arena = &scratch};
   arena_init(&scratch);
-  rewrite_begin(m);
+  hlo_rewrite_begin(m);
   make_room(&v, m);
   for (struct hlo_computation *c = m->computations; c; c = c->next) {
     if (!hlo_may_have(c, HLO_RESHAPE) && !hlo_may_have(c, HLO_TRANSPOSE))
       continue;
     count_uses(&v, c);
     hlo_for_each(i, c) {
-      rewrite_forward_operands(i);
+      hlo_rewrite_forward_operands(i);
       const struct hlo_instr *by = i == c->root ? NULL : shared_rearrangement(&v, i);
       if (!by)
         continue;
       struct hlo_instr *heir = move(&v, i, by);
-      rewrite_inherit(heir, i);
-      rewrite_remove(i, heir);
+      hlo_rewrite_inherit(heir, i);
+      hlo_rewrite_remove(i, heir);
       r->changed = true;
     }
   }
-  rewrite_end(m);
+  hlo_rewrite_end(m);
   arena_clear(&scratch);
 }

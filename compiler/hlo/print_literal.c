@@ -14,15 +14,7 @@
 #include "hlo/literal.h"
 
 static void put_nan(struct buf *out, enum dtype t, uint64_t bits) {
-  static const struct {
-    enum dtype t;
-    int mantissa_bits;
-  } formats[] = {{DT_F16, 10},   {DT_BF16, 7},   {DT_F32, 23},    {DT_F64, 52},
-                 {DT_F8E4M3, 3}, {DT_F8E5M2, 2}, {DT_F8E4M3FN, 0}};
-  int mantissa_bits = 0;
-  for (size_t k = 0; k < sizeof formats / sizeof *formats; k++)
-    if (formats[k].t == t)
-      mantissa_bits = formats[k].mantissa_bits;
+  const int mantissa_bits = hlo_literal_nan_bits(t);
   uint64_t payload = bits & (((uint64_t)1 << mantissa_bits) - 1);
   bool is_negative = bits >> (8 * dtype_size(t) - 1) & 1;
   buf_puts(out, is_negative ? "-nan" : "nan");
@@ -32,11 +24,11 @@ static void put_nan(struct buf *out, enum dtype t, uint64_t bits) {
 
 static void put_float(struct buf *out, const struct hlo_literal *l, size_t k) {
   enum dtype t = l->shape.dtype;
-  double v = literal_double(l, k);
+  double v = hlo_literal_double(l, k);
   char text[40];
 
   if (isnan(v)) {
-    put_nan(out, t, (uint64_t)literal_int(l, k));
+    put_nan(out, t, (uint64_t)hlo_literal_int(l, k));
     return;
   }
   if (isinf(v)) {
@@ -51,7 +43,7 @@ static void put_float(struct buf *out, const struct hlo_literal *l, size_t k) {
   for (int digits = t == DT_F64 ? 15 : t == DT_F32 ? 6 : 2; digits <= most; digits++) {
     char back[8] = {0};
     snprintf(text, sizeof text, "%.*g", digits, v);
-    literal_store(t, strtod(text, NULL), back);
+    hlo_literal_store(t, strtod(text, NULL), back);
     if (!memcmp(back, (const char *)l->data + k * dtype_size(t), dtype_size(t)))
       break;
   }
@@ -64,13 +56,13 @@ static void put_element(struct buf *out, const struct hlo_literal *l, size_t k) 
     put_float(out, l, k);
     break;
   case DK_BOOL:
-    buf_puts(out, l->shape.rank ? (literal_int(l, k) ? "1" : "0") : literal_int(l, k) ? "true" : "false");
+    buf_puts(out, l->shape.rank ? (hlo_literal_int(l, k) ? "1" : "0") : hlo_literal_int(l, k) ? "true" : "false");
     break;
   case DK_UNSIGNED:
-    buf_printf(out, "%" PRIu64, (uint64_t)literal_int(l, k));
+    buf_printf(out, "%" PRIu64, (uint64_t)hlo_literal_int(l, k));
     break;
   default:
-    buf_printf(out, "%" PRId64, literal_int(l, k));
+    buf_printf(out, "%" PRId64, hlo_literal_int(l, k));
   }
 }
 
@@ -90,7 +82,7 @@ static void put_elements(struct buf *out, const struct hlo_literal *l, int dim, 
   buf_puts(out, is_innermost ? "}" : " }");
 }
 
-void print_literal(struct buf *out, const struct hlo_literal *l, int64_t elide_above) {
+void hlo_print_literal(struct buf *out, const struct hlo_literal *l, int64_t elide_above) {
   size_t at = 0;
   if (elide_above && hlo_shape_elements(&l->shape) > elide_above)
     buf_puts(out, "{...}");

@@ -6,6 +6,6 @@
 #include "hlo/hlo.h"
 
 /* "1.5", "{ { 1, 2 }, { 3, 4 } }"; "{...}" when elide_above is not 0 and there are more elements than that. */
-void print_literal(struct buf *out, const struct hlo_literal *l, int64_t elide_above);
+void hlo_print_literal(struct buf *out, const struct hlo_literal *l, int64_t elide_above);
 
 #endif

@@ -1,22 +1,19 @@
-/* read_cursor: the small parts of HLO text: words, numbers, strings, shapes, literals. */
+/* read_cursor: the small parts of HLO text: words, numbers, strings and lists. */
 #include "hlo/read_text.h"
 
+#include <assert.h>
 #include <errno.h>
-#include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "hlo/literal.h"
+#include "base/array.h"
+#include "base/utf8.h"
 
-/* ---- places and errors -------------------------------------------------------------------------------------------- */
+/* ---- places and errors --------------------------------------------------------------------------------------------- */
 
-static bool is_continuation(char ch) {
-  return ((unsigned char)ch & 0xc0) == 0x80;
-}
-
-static void locate(const struct cursor *c, const char *at, int *line, int *col) {
-  size_t offset = (size_t)(at - c->text);
+static void locate(const struct hlo_cursor *c, const char *at, int *line, int *col) {
+  assert(at >= c->text);
+  const size_t offset = (size_t)(at - c->text);
   int lo = 0, hi = c->n_lines - 1;
   while (lo < hi) {
     int mid = (lo + hi + 1) / 2;
@@ -25,13 +22,12 @@ static void locate(const struct cursor *c, const char *at, int *line, int *col) 
     else
       hi = mid - 1;
   }
+  const char *start = c->text + c->line_starts[lo];
   *line = lo + 1;
-  *col = 1;
-  for (const char *s = c->text + c->line_starts[lo]; s < at; s++)
-    *col += !is_continuation(*s);
+  *col = 1 + (int)utf8_count(start, (size_t)(at - start));
 }
 
-struct src_loc *cur_place(struct cursor *c, struct span where) {
+struct src_loc *hlo_cur_place(struct hlo_cursor *c, struct hlo_span where) {
   struct src_loc *p = arena_new(c->a, struct src_loc);
   p->range.file = c->file;
   locate(c, where.at, &p->range.line, &p->range.col);
@@ -39,8 +35,9 @@ struct src_loc *cur_place(struct cursor *c, struct span where) {
   return p;
 }
 
-void cur_start(struct cursor *c, struct arena *a, struct arena *tmp, const char *text, size_t len, const char *file,
-               struct diags *ds) {
+void hlo_cur_start(struct hlo_cursor *c, struct arena *a, struct arena *tmp, const char *text, size_t len,
+                   const char *file, struct diags *ds) {
+  assert(!text[len]);
   size_t n = 1;
   for (size_t i = 0; i < len; i++)
     n += text[i] == '\n';
@@ -49,18 +46,26 @@ void cur_start(struct cursor *c, struct arena *a, struct arena *tmp, const char 
   for (size_t i = 0; i < len; i++)
     if (text[i] == '\n')
       starts[n++] = i + 1;
-  *c = (struct cursor){.at = text,
-                       .end = text + len,
-                       .text = text,
-                       .file = file,
-                       .a = a,
-                       .tmp = tmp,
-                       .ds = ds,
-                       .line_starts = starts,
-                       .n_lines = (int)n};
+  *c = (struct hlo_cursor){.at = text,
+                           .end = text + len,
+                           .text = text,
+                           .file = file,
+                           .a = a,
+                           .tmp = tmp,
+                           .ds = ds,
+                           .line_starts = starts,
+                           .n_lines = (int)n};
 }
 
-bool cur_fail(struct cursor *c, struct span where, enum diag_code code, const char *fmt, ...) {
+struct hlo_cursor hlo_cur_within(const struct hlo_cursor *c, struct hlo_span s) {
+  struct hlo_cursor in = *c;
+  assert(s.at >= c->text);
+  in.at = s.at;
+  in.end = s.at + s.len;
+  return in;
+}
+
+bool hlo_cur_fail(struct hlo_cursor *c, struct hlo_span where, enum diag_code code, const char *fmt, ...) {
   if (c->is_bad)
     return false;
   c->is_bad = true;
@@ -68,22 +73,31 @@ bool cur_fail(struct cursor *c, struct span where, enum diag_code code, const ch
   va_start(ap, fmt);
   const char *text = arena_vprintf(c->a, fmt, ap);
   va_end(ap);
-  diag_add(c->ds, DS_ERROR, code, cur_place(c, where), "%s", text);
+  diag_add(c->ds, DS_ERROR, code, hlo_cur_place(c, where), "%s", text);
   return false;
 }
 
-static bool fail_here(struct cursor *c, const char *wanted) {
-  cur_space(c);
-  size_t n = c->at < c->end;
+bool hlo_cur_refuse_here(struct hlo_cursor *c, const char *wanted) {
+  hlo_cur_space(c);
+  const size_t n = c->at < c->end;
   if (!n)
-    return cur_fail(c, (struct span){c->at, 0}, DG_HLO_INVALID, "expected %s, found the end", wanted);
-  return cur_fail(c, (struct span){c->at, n}, DG_HLO_INVALID, "expected %s, found '%c'", wanted,
-                  *c->at >= 0x20 && *c->at < 0x7f ? *c->at : '?');
+    return hlo_cur_fail(c, (struct hlo_span){c->at, 0}, DG_HLO_INVALID, "expected %s, found the end", wanted);
+  return hlo_cur_fail(c, (struct hlo_span){c->at, n}, DG_HLO_INVALID, "expected %s, found '%c'", wanted,
+                      *c->at >= 0x20 && *c->at < 0x7f ? *c->at : '?');
 }
 
-/* ---- words -------------------------------------------------------------------------------------------------------- */
+/* ---- words --------------------------------------------------------------------------------------------------------- */
 
-void cur_space(struct cursor *c) {
+bool hlo_span_is(struct hlo_span s, const char *word) {
+  return s.len == strlen(word) && !memcmp(s.at, word, s.len);
+}
+
+bool hlo_span_equal(struct hlo_span x, struct hlo_span y) {
+  return x.len == y.len && !memcmp(x.at, y.at, x.len);
+}
+
+void hlo_cur_space(struct hlo_cursor *c) {
+  assert(c->at <= c->end);
   while (c->at < c->end) {
     if (*c->at == ' ' || *c->at == '\t' || *c->at == '\n' || *c->at == '\r') {
       c->at++;
@@ -99,21 +113,21 @@ void cur_space(struct cursor *c) {
   }
 }
 
-bool cur_peek(struct cursor *c, char ch) {
-  cur_space(c);
+bool hlo_cur_peek(struct hlo_cursor *c, char ch) {
+  hlo_cur_space(c);
   return !c->is_bad && c->at < c->end && *c->at == ch;
 }
 
-bool cur_take(struct cursor *c, char ch) {
-  if (!cur_peek(c, ch))
+bool hlo_cur_take(struct hlo_cursor *c, char ch) {
+  if (!hlo_cur_peek(c, ch))
     return false;
   c->at++;
   return true;
 }
 
-bool cur_need(struct cursor *c, char ch) {
-  char wanted[] = {'\'', ch, '\'', 0};
-  return cur_take(c, ch) || fail_here(c, wanted);
+bool hlo_cur_need(struct hlo_cursor *c, char ch) {
+  const char wanted[] = {'\'', ch, '\'', 0};
+  return hlo_cur_take(c, ch) || hlo_cur_refuse_here(c, wanted);
 }
 
 static bool is_word(char ch) {
@@ -121,111 +135,73 @@ static bool is_word(char ch) {
          ch == '-';
 }
 
-bool cur_word(struct cursor *c, struct span *out, const char *what) {
-  cur_space(c);
+bool hlo_cur_word(struct hlo_cursor *c, struct hlo_span *out, const char *what) {
+  hlo_cur_space(c);
   const char *p = c->at;
   while (p < c->end && is_word(*p) && !(*p == '-' && p + 1 < c->end && p[1] == '>'))
     p++;
   if (c->is_bad || p == c->at)
-    return fail_here(c, what);
-  *out = (struct span){c->at, (size_t)(p - c->at)};
+    return hlo_cur_refuse_here(c, what);
+  *out = (struct hlo_span){c->at, (size_t)(p - c->at)};
   c->at = p;
   return true;
 }
 
-bool cur_name(struct cursor *c, struct span *out) {
-  cur_take(c, '%');
-  return cur_word(c, out, "a name");
+bool hlo_cur_name(struct hlo_cursor *c, struct hlo_span *out) {
+  hlo_cur_take(c, '%');
+  return hlo_cur_word(c, out, "a name");
 }
 
-bool cur_take_word(struct cursor *c, const char *word) {
-  cur_space(c);
-  size_t n = strlen(word);
-  if (c->is_bad || (size_t)(c->end - c->at) < n || memcmp(c->at, word, n) != 0 ||
-      ((size_t)(c->end - c->at) > n && is_word(c->at[n])))
+bool hlo_cur_take_word(struct hlo_cursor *c, const char *word) {
+  hlo_cur_space(c);
+  const size_t n = strlen(word), left = (size_t)(c->end - c->at);
+  if (c->is_bad || left < n || memcmp(c->at, word, n) != 0 || (left > n && is_word(c->at[n])))
     return false;
   c->at += n;
   return true;
 }
 
-/* A number's text in a buffer of its own, so that it ends. */
-static bool number_text(struct cursor *c, char *out, size_t size) {
-  cur_space(c);
-  size_t n = 0;
-  while (c->at + n < c->end && n + 1 < size && (is_word(c->at[n]) || c->at[n] == '+'))
-    n++;
-  memcpy(out, c->at, n);
-  out[n] = 0;
-  return n > 0;
+/* ---- numbers ------------------------------------------------------------------------------------------------------- */
+
+/* Numbers are read in place: strtoll and its kin stop at the NUL after the text at the latest. */
+bool hlo_cur_number_starts(struct hlo_cursor *c) {
+  hlo_cur_space(c);
+  return !c->is_bad && c->at < c->end && (is_word(*c->at) || *c->at == '+');
 }
 
-bool cur_int(struct cursor *c, int64_t *out) {
-  char text[32], *end;
-  if (c->is_bad || !number_text(c, text, sizeof text))
-    return fail_here(c, "a number");
+bool hlo_cur_int(struct hlo_cursor *c, int64_t *out) {
+  char *end;
+  if (!hlo_cur_number_starts(c))
+    return hlo_cur_refuse_here(c, "a number");
   errno = 0;
-  *out = strtoll(text, &end, 10);
-  if (end == text || errno)
-    return fail_here(c, "a number of 64 bits");
-  c->at += end - text;
+  *out = strtoll(c->at, &end, 10);
+  if (end == c->at || end > c->end || errno)
+    return hlo_cur_refuse_here(c, "a number of 64 bits");
+  c->at = end;
   return true;
 }
 
-static bool put_escape(struct cursor *c, char *to, size_t *n) {
-  char ch = *c->at++;
-  if (ch >= '0' && ch <= '7') {
-    int v = ch - '0';
-    for (int k = 0; k < 2 && c->at < c->end && *c->at >= '0' && *c->at <= '7'; k++)
-      v = v * 8 + (*c->at++ - '0');
-    to[(*n)++] = (char)v;
-    return true;
-  }
-  static const char from[] = "nrt\"'\\", is[] = "\n\r\t\"'\\";
-  const char *k = strchr(from, ch);
-  to[(*n)++] = k && ch ? is[k - from] : ch;
-  return true;
-}
-
-bool cur_string(struct cursor *c, const char **out) {
-  if (!cur_need(c, '"'))
+bool hlo_cur_ints(struct hlo_cursor *c, struct hlo_ints *out) {
+  enum { FEW = 16 };
+  int64_t few[FEW]; /* most lists are short */
+  struct {
+    int64_t *v;
+    int n, cap;
+  } list = {few, 0, FEW};
+  if (!hlo_cur_need(c, '{'))
     return false;
-  char *to = arena_alloc(c->a, (size_t)(c->end - c->at) < 4096 ? (size_t)(c->end - c->at) + 1 : 4096);
-  size_t n = 0, cap = (size_t)(c->end - c->at) < 4096 ? (size_t)(c->end - c->at) + 1 : 4096;
-  while (c->at < c->end && *c->at != '"') {
-    if (n + 2 > cap) {
-      char *more = arena_alloc(c->a, cap * 2);
-      memcpy(more, to, n);
-      to = more;
-      cap *= 2;
-    }
-    if (*c->at == '\\' && c->at + 1 < c->end) {
-      c->at++;
-      put_escape(c, to, &n);
-    } else {
-      to[n++] = *c->at++;
-    }
-  }
-  to[n] = 0;
-  *out = to;
-  return cur_need(c, '"');
-}
-
-bool cur_ints(struct cursor *c, struct hlo_ints *out) {
-  int64_t v[256];
-  int n = 0;
-  if (!cur_need(c, '{'))
-    return false;
-  if (!cur_peek(c, '}'))
+  if (!hlo_cur_peek(c, '}'))
     do {
-      if (n == 256)
-        return fail_here(c, "at most 256 numbers");
-      if (!cur_int(c, &v[n++]))
+      if (!hlo_cur_int(c, array_push(c->tmp, &list, 0)))
         return false;
-    } while (cur_take(c, ','));
-  *out = hlo_ints_dup(c->a, n, v);
-  return cur_need(c, '}');
+    } while (hlo_cur_take(c, ','));
+  *out = hlo_ints_dup(c->a, list.n, list.v);
+  return hlo_cur_need(c, '}');
 }
 
+/* ---- strings ------------------------------------------------------------------------------------------------------- */
+
+/* The end of the string that starts with the quote at p, after its closing quote if there is one. */
 static const char *string_end(const char *p, const char *end) {
   for (p++; p < end && *p != '"'; p++)
     if (*p == '\\' && p + 1 < end)
@@ -233,241 +209,71 @@ static const char *string_end(const char *p, const char *end) {
   return p < end ? p + 1 : end;
 }
 
-bool cur_value(struct cursor *c, struct span *out) {
-  cur_space(c);
-  const char *p = c->at;
+/* The character of the escape at the cursor, which is after its backslash. */
+static char take_escape(struct hlo_cursor *c) {
+  static const char from[] = "nrt\"'\\", to[] = "\n\r\t\"'\\";
+  const char ch = *c->at++;
+  if (ch >= '0' && ch <= '7') {
+    int v = ch - '0';
+    for (int k = 0; k < 2 && c->at < c->end && *c->at >= '0' && *c->at <= '7'; k++)
+      v = v * 8 + (*c->at++ - '0');
+    return (char)v;
+  }
+  const char *k = ch ? strchr(from, ch) : NULL;
+  return k ? to[k - from] : ch;
+}
+
+bool hlo_cur_string(struct hlo_cursor *c, const char **out) {
+  if (!hlo_cur_need(c, '"'))
+    return false;
+  const size_t room = (size_t)(string_end(c->at - 1, c->end) - c->at) + 1; /* escapes only make it shorter */
+  char *text = arena_alloc(c->a, room);
+  size_t n = 0;
+  while (c->at < c->end && *c->at != '"') {
+    if (*c->at == '\\' && c->at + 1 < c->end) {
+      c->at++;
+      text[n++] = take_escape(c);
+    } else {
+      text[n++] = *c->at++;
+    }
+  }
+  assert(n < room);
+  *out = text;
+  return hlo_cur_need(c, '"');
+}
+
+/* ---- values of attributes ------------------------------------------------------------------------------------------ */
+
+/* The first of the characters `stops` from p on that is outside all brackets and quotes; or a closing bracket there. */
+static const char *value_end(const char *p, const char *end, const char *stops) {
   int depth = 0;
-  while (p < c->end) {
+  while (p < end) {
     if (*p == '"') {
-      p = string_end(p, c->end);
+      p = string_end(p, end);
       continue;
     }
     if (*p == '{' || *p == '(' || *p == '[')
       depth++;
     if ((*p == '}' || *p == ')' || *p == ']') && --depth < 0)
       break;
-    if (!depth && (*p == ',' || *p == '\n'))
+    if (!depth && *p && strchr(stops, *p))
       break;
     p++;
   }
-  if (c->is_bad || p == c->at)
-    return fail_here(c, "a value");
-  *out = (struct span){c->at, (size_t)(p - c->at)};
-  c->at = p;
+  return p;
+}
+
+bool hlo_cur_value(struct hlo_cursor *c, struct hlo_span *out) {
+  hlo_cur_space(c);
+  const char *end = value_end(c->at, c->end, ",\n");
+  if (c->is_bad || end == c->at)
+    return hlo_cur_refuse_here(c, "a value");
+  *out = (struct hlo_span){c->at, (size_t)(end - c->at)};
+  c->at = end;
   return true;
 }
 
-struct cursor cur_within(const struct cursor *c, struct span s) {
-  struct cursor in = *c;
-  in.at = s.at;
-  in.end = s.at + s.len;
-  return in;
-}
-
-bool span_is(struct span s, const char *word) {
-  return s.len == strlen(word) && !memcmp(s.at, word, s.len);
-}
-
-bool span_equal(struct span x, struct span y) {
-  return x.len == y.len && !memcmp(x.at, y.at, x.len);
-}
-
-/* ---- shapes ------------------------------------------------------------------------------------------------------- */
-
-/* {1,0:T(8,128)}: the order in memory is XLA's business; values are addressed by index here. */
-static bool skip_layout(struct cursor *c) {
-  if (c->at >= c->end || *c->at != '{')
-    return true;
-  int depth = 0;
-  for (; c->at < c->end; c->at++) {
-    depth += (*c->at == '{') - (*c->at == '}');
-    if (!depth) {
-      c->at++;
-      return true;
-    }
-  }
-  return fail_here(c, "'}'");
-}
-
-static bool read_dims(struct cursor *c, struct hlo_shape *out, enum dtype t) {
-  int64_t dims[HLO_RANK_MAX];
-  int n = 0;
-  if (!cur_need(c, '['))
-    return false;
-  if (!cur_peek(c, ']'))
-    do {
-      if (n == HLO_RANK_MAX)
-        return fail_here(c, "at most 16 dimensions");
-      if (cur_take(c, '<'))
-        return cur_fail(c, (struct span){c->at, 1}, DG_HLO_INVALID, "dynamic dimensions have no form here");
-      if (!cur_int(c, &dims[n++]))
-        return false;
-      if (dims[n - 1] < 0)
-        return fail_here(c, "a dimension that is not negative");
-    } while (cur_take(c, ','));
-  if (!cur_need(c, ']'))
-    return false;
-  *out = hlo_shape_array(c->a, t, n, dims);
-  if (hlo_shape_elements(out) < 0)
-    return fail_here(c, "a shape whose size fits 64 bits");
-  return skip_layout(c);
-}
-
-static bool read_shape_at(struct cursor *c, struct hlo_shape *out, int depth) {
-  if (cur_take(c, '(')) {
-    struct hlo_shape *elems = NULL;
-    int n = 0, cap = 0;
-    if (depth == HLO_READ_NEST_MAX)
-      return fail_here(c, "tuples nested less deeply");
-    if (!cur_peek(c, ')'))
-      do {
-        if (n == cap) {
-          struct hlo_shape *more = arena_new_array(c->a, struct hlo_shape, (size_t)(cap ? cap * 2 : 8));
-          if (n)
-            memcpy(more, elems, (size_t)n * sizeof *more);
-          elems = more;
-          cap = cap ? cap * 2 : 8;
-        }
-        if (!read_shape_at(c, &elems[n++], depth + 1))
-          return false;
-      } while (cur_take(c, ','));
-    *out = (struct hlo_shape){.dtype = DT_TUPLE, .n_elems = n, .elems = elems};
-    return cur_need(c, ')');
-  }
-  struct span word;
-  if (!cur_word(c, &word, "a shape"))
-    return false;
-  char name[24];
-  snprintf(name, sizeof name, "%.*s", (int)(word.len < 23 ? word.len : 23), word.at);
-  enum dtype t = dtype_from_hlo_name(name);
-  if (t == DT_NONE)
-    return cur_fail(c, word, DG_UNSUPPORTED_DTYPE, "the data type %s has no form here", name);
-  return read_dims(c, out, t);
-}
-
-bool read_shape(struct cursor *c, struct hlo_shape *out) {
-  return read_shape_at(c, out, 0);
-}
-
-/* ---- literals ----------------------------------------------------------------------------------------------------- */
-
-static void store_nan(enum dtype t, uint64_t payload, bool has_payload, bool is_negative, char *out) {
-  literal_store(t, is_negative ? -NAN : NAN, out);
-  if (!has_payload)
-    return;
-  int mantissa = t == DT_F64      ? 52
-                 : t == DT_F32    ? 23
-                 : t == DT_F16    ? 10
-                 : t == DT_BF16   ? 7
-                 : t == DT_F8E4M3 ? 3
-                 : t == DT_F8E5M2 ? 2
-                                  : 0;
-  uint64_t bits = 0, mask = ((uint64_t)1 << mantissa) - 1;
-  memcpy(&bits, out, dtype_size(t));
-  bits = (bits & ~mask) | (payload & mask);
-  memcpy(out, &bits, dtype_size(t));
-}
-
-static bool store_float(struct cursor *c, enum dtype t, const char *text, char *out) {
-  const char *body = text + (*text == '-');
-  if (!strncmp(body, "nan", 3)) {
-    c->at += body - text + 3;
-    uint64_t payload = 0;
-    bool has = false;
-    if (c->at < c->end && *c->at == '(') {
-      char *end;
-      char hex[24];
-      snprintf(hex, sizeof hex, "%.*s", (int)(c->end - c->at - 1 < 20 ? c->end - c->at - 1 : 20), c->at + 1);
-      payload = strtoull(hex, &end, 16);
-      c->at += 1 + (end - hex);
-      has = true;
-      if (!cur_need(c, ')'))
-        return false;
-    }
-    store_nan(t, payload, has, *text == '-', out);
-    return true;
-  }
-  char *end;
-  double v = strtod(text, &end);
-  if (end == text)
-    return fail_here(c, "a number");
-  literal_store(t, v, out);
-  c->at += end - text;
-  return true;
-}
-
-static bool read_element(struct cursor *c, enum dtype t, char *out) {
-  char text[64], *end;
-  if (c->is_bad)
-    return false;
-  if (cur_take_word(c, "true") || cur_take_word(c, "false")) {
-    if (t != DT_BOOL)
-      return fail_here(c, "a number");
-    *out = c->at[-2] == 'u';
-    return true;
-  }
-  if (!number_text(c, text, sizeof text))
-    return fail_here(c, "an element");
-  if (dtype_is_float(t))
-    return store_float(c, t, text, out);
-  errno = 0;
-  int64_t v = *text == '-' ? strtoll(text, &end, 10) : (int64_t)strtoull(text, &end, 10);
-  if (end == text || errno)
-    return fail_here(c, "an integer");
-  c->at += end - text;
-  if (t == DT_BOOL)
-    *out = v != 0;
-  else
-    memcpy(out, &v, dtype_size(t)); /* little-endian: the low bytes */
-  return true;
-}
-
-struct literal_reader {
-  struct cursor *c;
-  const struct hlo_shape *shape;
-  char *data;
-  int64_t at, n;
-};
-
-static bool read_elements(struct literal_reader *r, int dim) {
-  struct cursor *c = r->c;
-  if (dim == r->shape->rank) {
-    if (r->at == r->n)
-      return fail_here(c, "no more elements");
-    return read_element(c, r->shape->dtype, r->data + (size_t)r->at++ * dtype_size(r->shape->dtype));
-  }
-  if (!cur_need(c, '{'))
-    return false;
-  if (cur_take_word(c, "..."))
-    return fail_here(c, "all elements: the constant was cut short when it was printed");
-  for (int64_t k = 0; k < r->shape->dims[dim]; k++) {
-    if (k && !cur_need(c, ','))
-      return false;
-    if (!read_elements(r, dim + 1))
-      return false;
-  }
-  return cur_need(c, '}');
-}
-
-bool read_literal(struct cursor *c, const struct hlo_shape *shape, const struct hlo_literal **out) {
-  if (shape->dtype == DT_TUPLE)
-    return fail_here(c, "an array constant");
-  struct literal_reader r = {.c = c, .shape = shape, .n = hlo_shape_elements(shape)};
-  size_t size = dtype_size(shape->dtype);
-  if (r.n > (c->end - c->at)) /* each element takes a character at least */
-    return fail_here(c, "as many elements as the shape has");
-  r.data = arena_array(c->a, (size_t)r.n, size);
-  if (r.n == 0 && cur_take(c, '{')) { /* {} or { { }, … } */
-    int depth = 1;
-    while (depth && (cur_take(c, ',') || cur_take(c, '{') || cur_take(c, '}')))
-      depth += c->at[-1] == '{' ? 1 : c->at[-1] == '}' ? -1 : 0;
-    if (depth)
-      return fail_here(c, "'}'");
-  } else if (!read_elements(&r, 0)) {
-    return false;
-  }
-  struct hlo_literal *l = arena_new(c->a, struct hlo_literal);
-  *l = (struct hlo_literal){*shape, r.data, (size_t)r.n * size};
-  *out = l;
-  return true;
+void hlo_cur_skip_item(struct hlo_cursor *c) {
+  hlo_cur_space(c);
+  c->at = value_end(c->at, c->end, ", \t\n");
 }

@@ -1,31 +1,37 @@
-/* read_text: HLO text to a module, in two steps: the text's own structure first (every computation a list of parsed
- * instructions), then the graph, callees before callers.
+/* read_text: HLO text to a module, in two steps: first the structure of the text, every computation a list of parsed
+ * instructions; then the graph, callees before callers.
  */
 #include "hlo/read_text.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
+#include "base/index.h"
+#include "hlo/attrs.h"
 #include "hlo/build.h"
 #include "hlo/passes.h"
 
+enum { CALL_DEPTH_MAX = 256 }; /* make_computation calls itself */
+
 struct text_comp {
-  struct span name;
-  bool is_entry, is_open, is_done; /* open: being built, so whoever calls it now calls in a ring */
-  struct text_instr *first, *last;
+  struct hlo_span name;
+  bool is_entry, is_open, is_done; /* open: its callees are being built, so that a call of it closes a ring */
+  struct hlo_text_instr *first, *last;
   int n;
   struct hlo_computation *made;
   struct text_comp *next;
 };
 
-/* Names, of computations or of one computation's instructions, to what they stand for. */
-struct name_slot {
-  struct span name;
-  void *what;
-};
-struct name_map {
-  struct name_slot *v;
-  size_t n, cap;
+/* The computations, or the instructions of one computation, by name. */
+struct names {
+  struct index index;
+  struct named {
+    struct hlo_span name;
+    void *what;
+  } *v;
+  int n, cap;
 };
 
 struct text_alias {
@@ -34,102 +40,97 @@ struct text_alias {
   struct text_alias *next;
 };
 
-struct file_location {
-  int64_t file, function, line, end_line, col, end_col;
-};
-struct stack_frame {
-  int64_t location, parent;
-};
-struct table { /* of the sections behind the computations; entry k is number k + 1 */
+/* The sections before the computations: entry k has number k + 1 in the text. */
+struct texts {
+  const char **v;
   int n, cap;
-  void *v;
 };
+struct records { /* of named numbers, -1 where the text has none */
+  struct record {
+    int64_t v[6];
+  } *v;
+  int n, cap;
+};
+enum { LOC_FILE, LOC_FUNCTION, LOC_LINE, LOC_END_LINE, LOC_COLUMN, LOC_END_COLUMN, LOC_COUNT };
+enum { FRAME_LOCATION, FRAME_PARENT, FRAME_COUNT };
 
 struct reader {
-  struct cursor c;
-  struct span module_name;
+  struct hlo_cursor c;
+  struct hlo_span module_name;
   struct text_comp *comps;
-  struct name_map comp_names, names; /* names: where map_for puts them */
+  struct names comp_names, instr_names; /* the second: of the computation that is being built */
   struct text_comp *entry;
   struct text_alias *aliases;
   int n_instrs;
-  struct table files, functions, locations, frames;
-  const struct src_loc **frame_locs;
+  struct texts files, functions;
+  struct records locations, frames;
+  const struct src_loc **frame_locs; /* by place in frames */
   struct hlo_module *m;
 };
 
-/* ---- names -------------------------------------------------------------------------------------------------------- */
+/* ---- names --------------------------------------------------------------------------------------------------------- */
 
-static struct name_slot *name_slot(const struct name_map *m, struct span name) {
-  uint64_t h = 1469598103934665603u;
-  for (size_t k = 0; k < name.len; k++)
-    h = (h ^ (unsigned char)name.at[k]) * 1099511628211u;
-  size_t at = (size_t)(h ^ h >> 31) & (m->cap - 1);
-  while (m->v[at].name.at && !span_equal(m->v[at].name, name))
-    at = (at + 1) & (m->cap - 1);
-  return &m->v[at];
+static void *name_find_hashed(const struct names *x, struct hlo_span name, uint32_t hash) {
+  for (struct index_probe p = index_probe(&x->index, hash); index_next(&p);)
+    if (hlo_span_equal(x->v[p.entry].name, name))
+      return x->v[p.entry].what;
+  return NULL;
 }
 
-static void *name_find(const struct name_map *m, struct span name) {
-  return m->cap ? name_slot(m, name)->what : NULL;
+static void *name_find(const struct names *x, struct hlo_span name) {
+  return name_find_hashed(x, name, hash_bytes(name.at, name.len));
 }
 
 /* False if the name is taken. */
-static bool name_add(struct arena *a, struct name_map *m, struct span name, void *what) {
-  if (2 * (m->n + 1) > m->cap) {
-    struct name_map bigger = {.n = m->n, .cap = m->cap ? 2 * m->cap : 16};
-    bigger.v = arena_new_array(a, struct name_slot, bigger.cap);
-    for (size_t k = 0; k < m->cap; k++)
-      if (m->v[k].what)
-        *name_slot(&bigger, m->v[k].name) = m->v[k];
-    *m = bigger;
-  }
-  struct name_slot *s = name_slot(m, name);
-  if (s->what)
+static bool name_add(struct arena *a, struct names *x, struct hlo_span name, void *what) {
+  const uint32_t hash = hash_bytes(name.at, name.len);
+  assert(what);
+  if (name_find_hashed(x, name, hash))
     return false;
-  *s = (struct name_slot){name, what};
-  m->n++;
+  index_add(&x->index, hash, x->n);
+  array_push(a, x, (struct named){name, what});
   return true;
 }
 
-/* ---- structure: the header ---------------------------------------------------------------------------------------- */
+/* ---- structure: the header ----------------------------------------------------------------------------------------- */
 
 /* { {0}: (1, {}, may-alias), … } */
-static bool read_alias_table(struct reader *r, struct cursor *c) {
-  if (!cur_need(c, '{'))
+static bool read_alias_table(struct reader *r, struct hlo_cursor *c) {
+  if (!hlo_cur_need(c, '{'))
     return false;
   struct text_alias **end = &r->aliases;
-  while (!cur_peek(c, '}')) {
+  while (!hlo_cur_peek(c, '}')) {
     struct text_alias *x = arena_new(c->tmp, struct text_alias);
-    struct span kind;
-    if (!cur_ints(c, &x->output) || !cur_need(c, ':') || !cur_need(c, '(') || !cur_int(c, &x->param))
+    struct hlo_span kind;
+    if (!hlo_cur_ints(c, &x->output) || !hlo_cur_need(c, ':') || !hlo_cur_need(c, '(') || !hlo_cur_int(c, &x->param))
       return false;
-    if (cur_take(c, ',') && !cur_ints(c, &x->param_index))
+    if (hlo_cur_take(c, ',') && !hlo_cur_ints(c, &x->param_index))
       return false;
-    if (cur_take(c, ',') && !cur_word(c, &kind, "may-alias or must-alias"))
+    if (hlo_cur_take(c, ',') && !hlo_cur_word(c, &kind, "may-alias or must-alias"))
       return false;
-    if (!cur_need(c, ')'))
+    if (!hlo_cur_need(c, ')'))
       return false;
     *end = x;
     end = &x->next;
-    if (!cur_take(c, ','))
+    if (!hlo_cur_take(c, ','))
       break;
   }
-  return cur_need(c, '}');
+  return hlo_cur_need(c, '}');
 }
 
 static bool read_header(struct reader *r) {
-  struct cursor *c = &r->c;
-  if (!cur_take_word(c, "HloModule"))
-    return cur_fail(c, (struct span){c->at, c->at < c->end}, DG_HLO_INVALID, "expected 'HloModule' at the start");
-  if (!cur_name(c, &r->module_name))
+  struct hlo_cursor *c = &r->c;
+  if (!hlo_cur_take_word(c, "HloModule"))
+    return hlo_cur_fail(c, (struct hlo_span){c->at, c->at < c->end}, DG_HLO_INVALID,
+                        "expected 'HloModule' at the start");
+  if (!hlo_cur_name(c, &r->module_name))
     return false;
-  while (cur_take(c, ',')) {
-    struct span key, value;
-    if (!cur_word(c, &key, "an attribute's name") || !cur_need(c, '=') || !cur_value(c, &value))
+  while (hlo_cur_take(c, ',')) {
+    struct hlo_span key, value;
+    if (!hlo_cur_word(c, &key, "an attribute's name") || !hlo_cur_need(c, '=') || !hlo_cur_value(c, &value))
       return false;
-    struct cursor in = cur_within(c, value);
-    if (span_is(key, "input_output_alias") && !read_alias_table(r, &in)) {
+    struct hlo_cursor in = hlo_cur_within(c, value);
+    if (hlo_span_is(key, "input_output_alias") && !read_alias_table(r, &in)) {
       c->is_bad = true;
       return false;
     }
@@ -137,59 +138,53 @@ static bool read_header(struct reader *r) {
   return true;
 }
 
-/* ---- structure: instructions -------------------------------------------------------------------------------------- */
+/* ---- structure: instructions --------------------------------------------------------------------------------------- */
 
-/* An operand is a name, in older prints with its shape in front. */
-static bool read_operand(struct cursor *c, struct span *out) {
-  cur_space(c);
-  struct span word;
-  if (c->at < c->end && *c->at == '(') { /* a tuple's shape */
-    struct hlo_shape skipped;
-    return read_shape(c, &skipped) && cur_name(c, out);
-  }
-  bool is_name = cur_peek(c, '%');
+/* An operand is a name; older prints have its shape before it. */
+static bool read_operand(struct hlo_cursor *c, struct hlo_span *out) {
+  struct hlo_shape skipped;
+  hlo_cur_space(c);
+  if (hlo_cur_peek(c, '(')) /* a tuple's shape */
+    return hlo_read_shape(c, &skipped) && hlo_cur_name(c, out);
+  const bool is_name = hlo_cur_peek(c, '%');
   const char *start = c->at;
-  if (!cur_name(c, &word))
+  if (!hlo_cur_name(c, out))
     return false;
-  if (!is_name && c->at < c->end && *c->at == '[') {
-    struct hlo_shape skipped;
-    c->at = start;
-    return read_shape(c, &skipped) && cur_name(c, out);
-  }
-  *out = word;
-  return true;
+  if (is_name || c->at >= c->end || *c->at != '[')
+    return true;
+  c->at = start;
+  return hlo_read_shape(c, &skipped) && hlo_cur_name(c, out);
 }
 
-static bool read_operands(struct cursor *c, struct text_instr *t) {
-  struct span v[1024], *all = v;
-  int n = 0, cap = 1024;
-  if (!cur_need(c, '('))
+static bool read_operands(struct hlo_cursor *c, struct hlo_text_instr *t) {
+  enum { FEW = 16 };
+  struct hlo_span few[FEW], operand; /* most instructions have few */
+  struct {
+    struct hlo_span *v;
+    int n, cap;
+  } list = {few, 0, FEW};
+  if (!hlo_cur_need(c, '('))
     return false;
   if (t->op == HLO_PARAMETER)
-    return cur_int(c, &t->number) && cur_need(c, ')');
+    return hlo_cur_int(c, &t->number) && hlo_cur_need(c, ')');
   if (t->op == HLO_CONSTANT)
-    return read_literal(c, &t->shape, &t->literal) && cur_need(c, ')');
-  if (!cur_peek(c, ')'))
+    return hlo_read_literal(c, &t->shape, &t->literal) && hlo_cur_need(c, ')');
+  if (!hlo_cur_peek(c, ')'))
     do {
-      if (n == cap) {
-        struct span *more = arena_new_array(c->tmp, struct span, (size_t)cap * 2);
-        memcpy(more, all, (size_t)n * sizeof *more);
-        all = more;
-        cap *= 2;
-      }
-      if (!read_operand(c, &all[n++]))
+      if (!read_operand(c, &operand))
         return false;
-    } while (cur_take(c, ','));
-  t->n_operands = n;
-  t->operands = arena_dup(c->tmp, all, (size_t)n * sizeof *all);
-  return cur_need(c, ')');
+      array_push(c->tmp, &list, operand);
+    } while (hlo_cur_take(c, ','));
+  t->n_operands = list.n;
+  t->operands = arena_dup(c->tmp, list.v, (size_t)list.n * sizeof *list.v);
+  return hlo_cur_need(c, ')');
 }
 
-static bool read_attrs(struct cursor *c, struct text_instr *t) {
-  struct text_attr **end = &t->attrs;
-  while (cur_take(c, ',')) {
-    struct text_attr *x = arena_new(c->tmp, struct text_attr);
-    if (!cur_word(c, &x->key, "an attribute's name") || !cur_need(c, '=') || !cur_value(c, &x->value))
+static bool read_attrs(struct hlo_cursor *c, struct hlo_text_instr *t) {
+  struct hlo_text_attr **end = &t->attrs;
+  while (hlo_cur_take(c, ',')) {
+    struct hlo_text_attr *x = arena_new(c->tmp, struct hlo_text_attr);
+    if (!hlo_cur_word(c, &x->key, "an attribute's name") || !hlo_cur_need(c, '=') || !hlo_cur_value(c, &x->value))
       return false;
     *end = x;
     end = &x->next;
@@ -197,33 +192,34 @@ static bool read_attrs(struct cursor *c, struct text_instr *t) {
   return true;
 }
 
-const struct text_attr *text_attr(const struct text_instr *t, const char *key) {
-  for (const struct text_attr *x = t->attrs; x; x = x->next)
-    if (span_is(x->key, key))
+const struct hlo_text_attr *hlo_text_attr(const struct hlo_text_instr *t, const char *key) {
+  for (const struct hlo_text_attr *x = t->attrs; x; x = x->next)
+    if (hlo_span_is(x->key, key))
       return x;
   return NULL;
 }
 
 static bool read_instr(struct reader *r, struct text_comp *comp) {
-  struct cursor *c = &r->c;
-  struct text_instr *t = arena_new(c->tmp, struct text_instr);
-  cur_space(c);
+  struct hlo_cursor *c = &r->c;
+  struct hlo_text_instr *t = arena_new(c->tmp, struct hlo_text_instr);
+  hlo_cur_space(c);
   const char *start = c->at;
-  t->is_root = cur_take_word(c, "ROOT");
-  if (!cur_name(c, &t->name) || !cur_need(c, '=') || !read_shape(c, &t->shape) || !cur_word(c, &t->opcode, "an opcode"))
+  t->is_root = hlo_cur_take_word(c, "ROOT");
+  if (!hlo_cur_name(c, &t->name) || !hlo_cur_need(c, '=') || !hlo_read_shape(c, &t->shape) ||
+      !hlo_cur_word(c, &t->opcode, "an opcode"))
     return false;
   t->op = hlo_op_from_name(t->opcode.at, t->opcode.len);
   if (t->op < 0)
-    return cur_fail(c, t->opcode, DG_UNSUPPORTED_OP, "the opcode %.*s has no form here", (int)t->opcode.len,
-                    t->opcode.at);
+    return hlo_cur_fail(c, t->opcode, DG_UNSUPPORTED_OP, "the opcode %.*s is not supported", (int)t->opcode.len,
+                        t->opcode.at);
   if (++r->n_instrs > HLO_READ_INSTRS_MAX)
-    return cur_fail(c, t->name, DG_TOO_MANY_OPS, "the module has more than %d instructions", HLO_READ_INSTRS_MAX);
+    return hlo_cur_fail(c, t->name, DG_TOO_MANY_OPS, "the module has more than %d instructions", HLO_READ_INSTRS_MAX);
   if (!read_operands(c, t) || !read_attrs(c, t))
     return false;
   const char *end = c->at;
-  while (end > start && strchr(" \t\r\n", end[-1])) /* space in front of a comma that was not there */
+  while (end > start && strchr(" \t\r\n", end[-1])) /* read_attrs looked for a comma after them */
     end--;
-  t->whole = (struct span){start, (size_t)(end - start)};
+  t->whole = (struct hlo_span){start, (size_t)(end - start)};
   if (comp->last)
     comp->last->next = t;
   else
@@ -233,10 +229,10 @@ static bool read_instr(struct reader *r, struct text_comp *comp) {
   return true;
 }
 
-/* (a: f32[2], b: f32[]) -> f32[2]: the parameters and the root say it again */
-static bool skip_signature(struct cursor *c) {
+/* (a: f32[2], b: f32[]) -> f32[2]: the parameters and the root repeat it */
+static bool skip_signature(struct hlo_cursor *c) {
   int depth = 0;
-  if (!cur_peek(c, '('))
+  if (!hlo_cur_peek(c, '('))
     return true;
   for (; c->at < c->end; c->at++) {
     depth += (*c->at == '(') - (*c->at == ')');
@@ -244,32 +240,36 @@ static bool skip_signature(struct cursor *c) {
       break;
   }
   struct hlo_shape result;
-  return cur_need(c, ')') && cur_need(c, '-') && cur_need(c, '>') && read_shape(c, &result);
+  return hlo_cur_need(c, ')') && hlo_cur_need(c, '-') && hlo_cur_need(c, '>') && hlo_read_shape(c, &result);
+}
+
+/* , execution_thread="main": what may follow a computation */
+static bool skip_computation_attrs(struct hlo_cursor *c) {
+  struct hlo_span key, value;
+  while (hlo_cur_take(c, ','))
+    if (!hlo_cur_word(c, &key, "an attribute's name") || !hlo_cur_need(c, '=') || !hlo_cur_value(c, &value))
+      return false;
+  return true;
 }
 
 static bool read_computation(struct reader *r) {
-  struct cursor *c = &r->c;
+  struct hlo_cursor *c = &r->c;
   struct text_comp *comp = arena_new(c->tmp, struct text_comp);
-  comp->is_entry = cur_take_word(c, "ENTRY");
-  if (!cur_name(c, &comp->name) || !skip_signature(c) || !cur_need(c, '{'))
+  comp->is_entry = hlo_cur_take_word(c, "ENTRY");
+  if (!hlo_cur_name(c, &comp->name) || !skip_signature(c) || !hlo_cur_need(c, '{'))
     return false;
   if (!name_add(c->tmp, &r->comp_names, comp->name, comp))
-    return cur_fail(c, comp->name, DG_HLO_INVALID, "two computations are called %.*s", (int)comp->name.len,
-                    comp->name.at);
-  while (!cur_take(c, '}'))
+    return hlo_cur_fail(c, comp->name, DG_HLO_INVALID, "two computations are called %.*s", (int)comp->name.len,
+                        comp->name.at);
+  while (!hlo_cur_take(c, '}'))
     if (!read_instr(r, comp))
       return false;
   if (!comp->n)
-    return cur_fail(c, comp->name, DG_HLO_INVALID, "computation %.*s is empty", (int)comp->name.len, comp->name.at);
-  if (cur_take(c, ',')) { /* execution_thread="main" and the like */
-    struct span key, value;
-    do {
-      if (!cur_word(c, &key, "an attribute's name") || !cur_need(c, '=') || !cur_value(c, &value))
-        return false;
-    } while (cur_take(c, ','));
-  }
+    return hlo_cur_fail(c, comp->name, DG_HLO_INVALID, "computation %.*s is empty", (int)comp->name.len, comp->name.at);
+  if (!skip_computation_attrs(c))
+    return false;
   if (comp->is_entry && r->entry)
-    return cur_fail(c, comp->name, DG_HLO_INVALID, "there are two entry computations");
+    return hlo_cur_fail(c, comp->name, DG_HLO_INVALID, "there are two entry computations");
   if (comp->is_entry)
     r->entry = comp;
   comp->next = r->comps;
@@ -277,261 +277,261 @@ static bool read_computation(struct reader *r) {
   return true;
 }
 
-/* ---- structure: places -------------------------------------------------------------------------------------------- */
+/* ---- structure: places --------------------------------------------------------------------------------------------- */
 
-static void *table_add(struct arena *a, struct table *t, size_t size) {
-  if (t->n == t->cap) {
-    int cap = t->cap ? t->cap * 2 : 32;
-    void *more = arena_array(a, (size_t)cap, size);
-    if (t->n)
-      memcpy(more, t->v, (size_t)t->n * size);
-    t->v = more;
-    t->cap = cap;
-  }
-  return (char *)t->v + (size_t)t->n++ * size;
+static bool digit_is_next(struct hlo_cursor *c) {
+  hlo_cur_space(c);
+  return c->at < c->end && *c->at >= '0' && *c->at <= '9';
 }
 
-static bool read_texts(struct cursor *c, struct table *t) {
-  while (c->at < c->end) {
-    cur_space(c);
-    if (c->at >= c->end || *c->at < '0' || *c->at > '9')
-      return true;
+static bool read_texts(struct hlo_cursor *c, struct texts *t) {
+  while (digit_is_next(c)) {
     int64_t number;
-    const char **text = table_add(c->tmp, t, sizeof *text);
-    if (!cur_int(c, &number) || !cur_string(c, text))
+    const char *text;
+    if (!hlo_cur_int(c, &number) || !hlo_cur_string(c, &text))
       return false;
+    array_push(c->tmp, t, text);
   }
   return true;
 }
 
-/* 3 {key=1 key=2 …}: the values of the given keys, -1 where one is missing */
-static bool read_record(struct cursor *c, int n, const char *const *keys, int64_t *out) {
+/* 3 {key=1 key=2 …}: the values of the given keys in their order */
+static bool read_record(struct hlo_cursor *c, int n, const char *const *keys, struct record *out) {
   int64_t number;
-  for (int k = 0; k < n; k++)
-    out[k] = -1;
-  if (!cur_int(c, &number) || !cur_need(c, '{'))
+  memset(out, -1, sizeof *out);
+  if (!hlo_cur_int(c, &number) || !hlo_cur_need(c, '{'))
     return false;
-  while (!cur_take(c, '}')) {
-    struct span key;
+  while (!hlo_cur_take(c, '}')) {
+    struct hlo_span key;
     int64_t value;
-    if (!cur_word(c, &key, "a name") || !cur_need(c, '=') || !cur_int(c, &value))
+    if (!hlo_cur_word(c, &key, "a name") || !hlo_cur_need(c, '=') || !hlo_cur_int(c, &value))
       return false;
     for (int k = 0; k < n; k++)
-      if (span_is(key, keys[k]))
-        out[k] = value;
-    cur_take(c, ',');
+      if (hlo_span_is(key, keys[k]))
+        out->v[k] = value;
+    hlo_cur_take(c, ',');
   }
   return true;
 }
 
-static bool read_records(struct cursor *c, struct table *t, int n, const char *const *keys) {
-  for (;;) {
-    cur_space(c);
-    if (c->at >= c->end || *c->at < '0' || *c->at > '9')
-      return true;
-    if (!read_record(c, n, keys, table_add(c->tmp, t, (size_t)n * sizeof(int64_t))))
+static bool read_records(struct hlo_cursor *c, struct records *t, int n, const char *const *keys) {
+  struct record x;
+  while (digit_is_next(c)) {
+    if (!read_record(c, n, keys, &x))
       return false;
+    array_push(c->tmp, t, x);
   }
+  return true;
 }
 
 static bool read_section(struct reader *r, bool *found) {
-  static const char *const of_location[] = {"file_name_id", "function_name_id", "line",
-                                            "end_line",     "column",           "end_column"};
-  static const char *const of_frame[] = {"file_location_id", "parent_frame_id"};
-  struct cursor *c = &r->c;
+  static const char *const of_location[LOC_COUNT] = {"file_name_id", "function_name_id", "line",
+                                                     "end_line",     "column",           "end_column"};
+  static const char *const of_frame[FRAME_COUNT] = {"file_location_id", "parent_frame_id"};
+  struct hlo_cursor *c = &r->c;
   *found = true;
-  if (cur_take_word(c, "FileNames"))
+  if (hlo_cur_take_word(c, "FileNames"))
     return read_texts(c, &r->files);
-  if (cur_take_word(c, "FunctionNames"))
+  if (hlo_cur_take_word(c, "FunctionNames"))
     return read_texts(c, &r->functions);
-  if (cur_take_word(c, "FileLocations"))
-    return read_records(c, &r->locations, 6, of_location);
-  if (cur_take_word(c, "StackFrames"))
-    return read_records(c, &r->frames, 2, of_frame);
+  if (hlo_cur_take_word(c, "FileLocations"))
+    return read_records(c, &r->locations, LOC_COUNT, of_location);
+  if (hlo_cur_take_word(c, "StackFrames"))
+    return read_records(c, &r->frames, FRAME_COUNT, of_frame);
   *found = false;
   return true;
 }
 
 static bool read_structure(struct reader *r) {
-  struct cursor *c = &r->c;
+  struct hlo_cursor *c = &r->c;
   if (!read_header(r))
     return false;
-  for (cur_space(c); c->at < c->end; cur_space(c)) {
+  for (hlo_cur_space(c); c->at < c->end; hlo_cur_space(c)) {
     bool found;
     if (!read_section(r, &found) || (!found && !read_computation(r)))
       return false;
   }
-  if (!r->entry && r->comps && !r->comps->next) /* one computation needs no ENTRY */
+  if (!r->entry && r->comps && !r->comps->next) /* a single computation needs no ENTRY */
     r->entry = r->comps;
   if (!r->entry)
-    return cur_fail(c, r->module_name, DG_HLO_INVALID, "the module has no ENTRY computation");
+    return hlo_cur_fail(c, r->module_name, DG_HLO_INVALID, "the module has no ENTRY computation");
   return true;
 }
 
-/* ---- graph: places ------------------------------------------------------------------------------------------------ */
+/* ---- graph: places ------------------------------------------------------------------------------------------------- */
 
-static const char *text_number(const struct table *t, int64_t number) {
-  return number >= 1 && number <= t->n ? ((const char **)t->v)[number - 1] : NULL;
+static const char *text_number(const struct texts *t, int64_t number) {
+  return number >= 1 && number <= t->n ? t->v[number - 1] : NULL;
 }
 
+/* A line or column, 0 ("unknown") for a number that cannot be one. */
 static int as_line(int64_t v) {
   return v > 0 && v < 1 << 30 ? (int)v : 0;
 }
 
-/* Frames refer to earlier ones only, or they are cut off there: parent_frame_id counts from one more than the number in
- * text, 1 being none. */
+/* In the text, parent_frame_id is one more than the parent's number, and 1 where there is no parent.  A frame that names a
+ * later one as its parent loses it, so that chains end. */
 static void link_frames(struct reader *r) {
-  struct arena *a = r->c.a;
-  const struct stack_frame *f = r->frames.v;
   r->frame_locs = arena_new_array(r->c.tmp, const struct src_loc *, (size_t)r->frames.n);
   for (int k = 0; k < r->frames.n; k++) {
-    if (f[k].location < 1 || f[k].location > r->locations.n)
+    const int64_t location = r->frames.v[k].v[FRAME_LOCATION], parent = r->frames.v[k].v[FRAME_PARENT] - 1;
+    if (location < 1 || location > r->locations.n)
       continue;
-    const struct file_location *l = (const struct file_location *)r->locations.v + (f[k].location - 1);
-    struct src_loc *p = arena_new(a, struct src_loc);
-    const char *file = text_number(&r->files, l->file);
-    p->range = (struct src_range){file ? file : "?", as_line(l->line), as_line(l->col), as_line(l->end_line),
-                                  as_line(l->end_col)};
-    p->func = text_number(&r->functions, l->function);
-    int64_t parent = f[k].parent - 1; /* 0: none; else a frame's number */
+    const int64_t *l = r->locations.v[location - 1].v;
+    const char *file = text_number(&r->files, l[LOC_FILE]);
+    struct src_loc *p = arena_new(r->c.a, struct src_loc);
+    p->range = (struct src_range){file ? file : "?", as_line(l[LOC_LINE]), as_line(l[LOC_COLUMN]),
+                                  as_line(l[LOC_END_LINE]), as_line(l[LOC_END_COLUMN])};
+    p->func = text_number(&r->functions, l[LOC_FUNCTION]);
     if (parent >= 1 && parent <= k)
       p->caller = r->frame_locs[parent - 1];
     r->frame_locs[k] = p;
   }
 }
 
-/* metadata={op_type="…" op_name="…" source_file="…" source_line=3 … stack_frame_id=2} */
-static const struct src_loc *metadata_place(struct reader *r, const struct text_attr *attr) {
-  struct cursor c = cur_within(&r->c, attr->value);
-  struct src_range range = {0};
-  int64_t frame = 0, v;
-  struct span key;
+/* One key=value of metadata into range or *frame; others are skipped. */
+static bool read_metadata_entry(struct hlo_cursor *c, struct src_range *range, int64_t *frame) {
+  struct hlo_span key;
   const char *text;
-  if (!cur_need(&c, '{'))
-    return NULL;
-  while (!cur_take(&c, '}')) {
-    if (!cur_word(&c, &key, "a name") || !cur_need(&c, '='))
-      break;
-    if (cur_peek(&c, '"')) {
-      if (!cur_string(&c, &text))
-        break;
-      if (span_is(key, "source_file"))
-        range.file = text;
-    } else if (cur_peek(&c, '{')) {
-      struct span skipped;
-      if (!cur_value(&c, &skipped))
-        break;
-    } else {
-      if (!cur_int(&c, &v)) {
-        struct span skipped;
-        c.is_bad = false;
-        if (!cur_word(&c, &skipped, "a value"))
-          break;
-        continue;
-      }
-      if (span_is(key, "source_line"))
-        range.line = as_line(v);
-      else if (span_is(key, "source_end_line"))
-        range.end_line = as_line(v);
-      else if (span_is(key, "source_column"))
-        range.col = as_line(v);
-      else if (span_is(key, "source_end_column"))
-        range.end_col = as_line(v);
-      else if (span_is(key, "stack_frame_id"))
-        frame = v;
-    }
+  int64_t v;
+  if (!hlo_cur_word(c, &key, "a name") || !hlo_cur_need(c, '='))
+    return false;
+  if (hlo_cur_peek(c, '"')) {
+    if (!hlo_cur_string(c, &text))
+      return false;
+    if (hlo_span_is(key, "source_file"))
+      range->file = text;
+    return true;
   }
-  if (frame >= 1 && frame <= r->frames.n && r->frame_locs[frame - 1])
-    return r->frame_locs[frame - 1];
-  if (!range.file || !range.line)
-    return NULL;
-  struct src_loc *p = arena_new(r->c.a, struct src_loc);
-  p->range = range;
-  return p;
+  if (!digit_is_next(c)) {
+    hlo_cur_skip_item(c);
+    return true;
+  }
+  if (!hlo_cur_int(c, &v))
+    return false;
+  if (hlo_span_is(key, "source_line"))
+    range->line = as_line(v);
+  else if (hlo_span_is(key, "source_end_line"))
+    range->end_line = as_line(v);
+  else if (hlo_span_is(key, "source_column"))
+    range->col = as_line(v);
+  else if (hlo_span_is(key, "source_end_column"))
+    range->end_col = as_line(v);
+  else if (hlo_span_is(key, "stack_frame_id"))
+    *frame = v;
+  return true;
 }
 
-static struct src_locs places_of(struct reader *r, const struct text_instr *t) {
-  struct src_loc *p = cur_place(&r->c, t->whole);
-  const struct text_attr *metadata = text_attr(t, "metadata");
-  if (metadata)
-    p->caller = metadata_place(r, metadata);
-  return src_locs_one(r->c.a, p);
+/* metadata={op_type="…" op_name="…" source_file="…" source_line=3 … stack_frame_id=2} */
+static bool read_metadata(struct reader *r, const struct hlo_text_attr *attr, const struct src_loc **out) {
+  struct hlo_cursor c = hlo_cur_within(&r->c, attr->value);
+  struct src_range range = {0};
+  int64_t frame = 0;
+  *out = NULL;
+  bool ok = hlo_cur_need(&c, '{');
+  while (ok && !hlo_cur_take(&c, '}'))
+    ok = read_metadata_entry(&c, &range, &frame);
+  r->c.is_bad |= c.is_bad;
+  if (frame >= 1 && frame <= r->frames.n && r->frame_locs[frame - 1]) {
+    *out = r->frame_locs[frame - 1];
+  } else if (range.file && range.line) {
+    struct src_loc *p = arena_new(r->c.a, struct src_loc);
+    p->range = range;
+    *out = p;
+  }
+  return ok;
 }
 
-/* ---- graph: computations ------------------------------------------------------------------------------------------ */
-
-static struct hlo_computation *find_made(void *user, struct span name) {
-  const struct reader *r = user;
-  const struct text_comp *x = name_find(&r->comp_names, name);
-  return x ? x->made : NULL;
+static bool read_places(struct reader *r, const struct hlo_text_instr *t, struct src_locs *out) {
+  struct src_loc *p = hlo_cur_place(&r->c, t->whole);
+  const struct hlo_text_attr *metadata = hlo_text_attr(t, "metadata");
+  if (metadata && !read_metadata(r, metadata, &p->caller))
+    return false;
+  *out = src_locs_one(r->c.a, p);
+  return true;
 }
+
+/* ---- graph: computations ------------------------------------------------------------------------------------------- */
 
 static int compare_numbers(const void *x, const void *y) {
-  const struct text_instr *const *a = x, *const *b = y;
-  return (*a)->number<(*b)->number ? -1 : (*a)->number>(*b)->number;
+  const struct hlo_text_instr *const *a = x, *const *b = y;
+  return ((*a)->number > (*b)->number) - ((*a)->number < (*b)->number);
 }
 
 static bool make_params(struct reader *r, struct text_comp *comp, struct hlo_builder *b) {
-  struct cursor *c = &r->c;
+  struct hlo_cursor *c = &r->c;
   int n = 0;
-  for (struct text_instr *t = comp->first; t; t = t->next)
+  for (struct hlo_text_instr *t = comp->first; t; t = t->next)
     n += t->op == HLO_PARAMETER;
-  struct text_instr **v = arena_new_array(c->tmp, struct text_instr *, (size_t)n);
+  struct hlo_text_instr **v = arena_new_array(c->tmp, struct hlo_text_instr *, (size_t)n);
   n = 0;
-  for (struct text_instr *t = comp->first; t; t = t->next)
+  for (struct hlo_text_instr *t = comp->first; t; t = t->next)
     if (t->op == HLO_PARAMETER)
       v[n++] = t;
   qsort(v, (size_t)n, sizeof *v, compare_numbers);
   for (int k = 0; k < n; k++) {
     if (v[k]->number != k)
-      return cur_fail(c, v[k]->name, DG_HLO_INVALID, "parameter numbers must count from 0 without gaps");
+      return hlo_cur_fail(c, v[k]->name, DG_HLO_INVALID, "parameter numbers must count from 0 without gaps");
     if (comp->is_entry && v[k]->shape.dtype == DT_TUPLE)
-      return cur_fail(c, v[k]->name, DG_HLO_INVALID, "a tuple as parameter of the entry computation has no form here");
-    b->locs = places_of(r, v[k]);
+      return hlo_cur_fail(c, v[k]->name, DG_HLO_INVALID,
+                          "a tuple as parameter of the entry computation is not supported");
+    if (!read_places(r, v[k], &b->locs))
+      return false;
     v[k]->made = hlo_parameter(b, arena_strndup(c->tmp, v[k]->name.at, v[k]->name.len), v[k]->shape);
     if (!v[k]->made)
-      return cur_fail(c, v[k]->name, DG_HLO_INVALID, "%s", b->err.text);
+      return hlo_cur_fail(c, v[k]->name, DG_HLO_INVALID, "%s", b->err.text);
   }
   return true;
 }
 
-static bool make_instr(struct reader *r, struct text_comp *comp, const struct name_map *names, struct text_instr *t) {
-  struct cursor *c = &r->c;
+static bool set_called(struct reader *r, const struct hlo_text_instr *t, struct hlo_instr *out) {
+  struct hlo_span *names;
+  if (!hlo_attrs_read_called(&r->c, t, &out->n_called, &names))
+    return false;
+  out->called = arena_new_array(r->c.a, struct hlo_computation *, (size_t)out->n_called);
+  for (int k = 0; k < out->n_called; k++) {
+    const struct text_comp *x = name_find(&r->comp_names, names[k]);
+    assert(x && x->made); /* by make_callees */
+    out->called[k] = x->made;
+  }
+  return true;
+}
+
+static bool make_instr(struct reader *r, struct text_comp *comp, struct hlo_text_instr *t) {
+  struct hlo_cursor *c = &r->c;
   struct hlo_instr **operands = arena_new_array(c->tmp, struct hlo_instr *, (size_t)t->n_operands);
   for (int k = 0; k < t->n_operands; k++) {
-    operands[k] = name_find(names, t->operands[k]);
+    operands[k] = name_find(&r->instr_names, t->operands[k]);
     if (!operands[k])
-      return cur_fail(c, t->operands[k], DG_HLO_INVALID, "%.*s is not an instruction before this one in %.*s",
-                      (int)t->operands[k].len, t->operands[k].at, (int)comp->name.len, comp->name.at);
+      return hlo_cur_fail(c, t->operands[k], DG_HLO_INVALID, "%.*s is not an instruction before this one in %.*s",
+                          (int)t->operands[k].len, t->operands[k].at, (int)comp->name.len, comp->name.at);
   }
-  int arity = hlo_op_arity((enum hlo_op)t->op);
+  const int arity = hlo_op_arity((enum hlo_op)t->op);
   if (arity >= 0 && arity != t->n_operands)
-    return cur_fail(c, t->whole, DG_HLO_INVALID, "%s takes %d operands, not %d", hlo_op_name((enum hlo_op)t->op), arity,
-                    t->n_operands);
+    return hlo_cur_fail(c, t->whole, DG_HLO_INVALID, "%s takes %d operands, not %d", hlo_op_name((enum hlo_op)t->op),
+                        arity, t->n_operands);
   t->made = hlo_append(comp->made, (enum hlo_op)t->op, arena_strndup(c->tmp, t->name.at, t->name.len), t->shape,
                        t->n_operands, operands);
-  t->made->locs = places_of(r, t);
-  struct attr_reader attrs = {c, t, find_made, r};
-  return read_attributes(&attrs, t->made);
+  return read_places(r, t, &t->made->locs) && hlo_attrs_read(c, t, t->made) && set_called(r, t, t->made);
 }
 
 static bool make_computation(struct reader *r, struct text_comp *comp, int depth);
 
-/* Whatever the instructions of comp call, first. */
+/* Everything that the instructions of comp call. */
 static bool make_callees(struct reader *r, struct text_comp *comp, int depth) {
-  struct cursor *c = &r->c;
-  for (struct text_instr *t = comp->first; t; t = t->next) {
-    struct span *names;
+  struct hlo_cursor *c = &r->c;
+  for (struct hlo_text_instr *t = comp->first; t; t = t->next) {
+    struct hlo_span *names;
     int n;
-    if (!read_called(c, t, &n, &names))
+    if (!hlo_attrs_read_called(c, t, &n, &names))
       return false;
     for (int k = 0; k < n; k++) {
       struct text_comp *x = name_find(&r->comp_names, names[k]);
       if (!x || x->is_entry)
-        return cur_fail(c, names[k], DG_HLO_INVALID, "%.*s is not a computation of this module", (int)names[k].len,
-                        names[k].at);
+        return hlo_cur_fail(c, names[k], DG_HLO_INVALID, "%.*s is not a computation of this module", (int)names[k].len,
+                            names[k].at);
       if (x->is_open)
-        return cur_fail(c, names[k], DG_HLO_INVALID, "computations call each other in a ring");
+        return hlo_cur_fail(c, names[k], DG_HLO_INVALID, "computations call each other in a ring");
       if (!make_computation(r, x, depth + 1))
         return false;
     }
@@ -539,26 +539,13 @@ static bool make_callees(struct reader *r, struct text_comp *comp, int depth) {
   return true;
 }
 
-/* An empty map with room for n names, in the place of the last one. */
-static struct name_map map_for(struct reader *r, int n) {
-  struct name_map m = {.v = r->names.v, .cap = 16};
-  while (m.cap < 2 * ((size_t)n + 1))
-    m.cap *= 2;
-  if (m.cap > r->names.cap) {
-    m.v = arena_new_array(r->c.tmp, struct name_slot, m.cap);
-    r->names = m;
-  } else {
-    memset(m.v, 0, m.cap * sizeof *m.v);
-  }
-  return m;
-}
-
 static bool make_computation(struct reader *r, struct text_comp *comp, int depth) {
-  struct cursor *c = &r->c;
+  struct hlo_cursor *c = &r->c;
   if (comp->is_done)
     return true;
-  if (depth > 256)
-    return cur_fail(c, comp->name, DG_NESTING_TOO_DEEP, "computations call each other more than 256 deep");
+  if (depth > CALL_DEPTH_MAX)
+    return hlo_cur_fail(c, comp->name, DG_NESTING_TOO_DEEP, "computations call each other more than %d deep",
+                        CALL_DEPTH_MAX);
   comp->is_open = true;
   if (!make_callees(r, comp, depth))
     return false;
@@ -569,13 +556,14 @@ static bool make_computation(struct reader *r, struct text_comp *comp, int depth
   b.computation = comp->made;
   if (!make_params(r, comp, &b))
     return false;
-  struct name_map names = map_for(r, comp->n);
-  for (struct text_instr *t = comp->first; t; t = t->next) {
-    if (t->op != HLO_PARAMETER && !make_instr(r, comp, &names, t))
+  index_restart(&r->instr_names.index, (size_t)comp->n);
+  r->instr_names.n = 0;
+  for (struct hlo_text_instr *t = comp->first; t; t = t->next) {
+    if (t->op != HLO_PARAMETER && !make_instr(r, comp, t))
       return false;
-    if (!name_add(c->tmp, &names, t->name, t->made))
-      return cur_fail(c, t->name, DG_HLO_INVALID, "two instructions of %.*s are called %.*s", (int)comp->name.len,
-                      comp->name.at, (int)t->name.len, t->name.at);
+    if (!name_add(c->tmp, &r->instr_names, t->name, t->made))
+      return hlo_cur_fail(c, t->name, DG_HLO_INVALID, "two instructions of %.*s are called %.*s", (int)comp->name.len,
+                          comp->name.at, (int)t->name.len, t->name.at);
     if (t->is_root)
       comp->made->root = t->made;
   }
@@ -586,29 +574,7 @@ static bool make_computation(struct reader *r, struct text_comp *comp, int depth
   return true;
 }
 
-/* ---- graph: the module's outside ---------------------------------------------------------------------------------- */
-
-bool read_set_outputs(struct hlo_module *m) {
-  const struct hlo_shape *s = &m->entry->root->shape;
-  m->n_outputs = s->dtype == DT_TUPLE ? s->n_elems : 1;
-  m->output_names = arena_new_array(m->arena, const char *, (size_t)m->n_outputs);
-  for (int k = 0; k < m->n_outputs; k++) {
-    if (s->dtype == DT_TUPLE && s->elems[k].dtype == DT_TUPLE)
-      return false;
-    m->output_names[k] = arena_printf(m->arena, "output%d", k);
-  }
-  return true;
-}
-
-void read_add_alias(struct hlo_module *m, int output, int param) {
-  const char *name = m->entry->params[param]->name;
-  const size_t n = strlen(name), k = sizeof HLO_ALIAS_SUFFIX - 1;
-  if (n > k && !strcmp(name + n - k, HLO_ALIAS_SUFFIX))
-    name = arena_strndup(m->arena, name, n - k);
-  m->aliases[m->n_aliases++] = (struct hlo_alias){output, param, name, true};
-  if (output >= 0 && output < m->n_outputs) /* the verifier refuses the others */
-    m->output_names[output] = name;
-}
+/* ---- graph: the module's outside ----------------------------------------------------------------------------------- */
 
 static bool set_aliases(struct reader *r) {
   struct hlo_module *m = r->m;
@@ -617,10 +583,11 @@ static bool set_aliases(struct reader *r) {
     n++;
   m->aliases = arena_new_array(r->c.a, struct hlo_alias, (size_t)n);
   for (const struct text_alias *x = r->aliases; x; x = x->next) {
-    if (x->output.n > 1 || x->param_index.n || x->param < 0 || x->param >= m->entry->n_params)
-      return cur_fail(&r->c, r->module_name, DG_HLO_INVALID,
-                      "an alias of the module names something that is not there");
-    read_add_alias(m, x->output.n ? (int)x->output.v[0] : 0, (int)x->param);
+    if (x->output.n > 1 || x->param_index.n || x->param < 0 || x->param >= m->entry->n_params ||
+        (x->output.n && (x->output.v[0] < 0 || x->output.v[0] >= m->n_outputs)))
+      return hlo_cur_fail(&r->c, r->module_name, DG_HLO_INVALID,
+                          "an alias of the module names a parameter or an output that does not exist");
+    hlo_read_add_alias(m, x->output.n ? (int)x->output.v[0] : 0, (int)x->param);
   }
   return true;
 }
@@ -633,17 +600,18 @@ static bool read_module(struct reader *r) {
   r->entry->is_entry = true;
   if (!make_computation(r, r->entry, 0))
     return false;
-  if (!read_set_outputs(r->m))
-    return cur_fail(&r->c, r->entry->name, DG_HLO_INVALID, "a tuple within the result's tuple has no form here");
+  if (!hlo_read_set_outputs(r->m))
+    return hlo_cur_fail(&r->c, r->entry->name, DG_HLO_INVALID, "a tuple within the result's tuple is not supported");
   return set_aliases(r);
 }
 
 struct hlo_module *hlo_read_text(struct arena *a, const char *text, size_t len, const char *file, struct diags *ds) {
-  struct reader r = {0};
   struct arena tmp;
   arena_init(&tmp);
-  cur_start(&r.c, a, &tmp, arena_strndup(&tmp, text, len), len, file, ds);
+  struct reader r = {.comp_names.index.arena = &tmp, .instr_names.index.arena = &tmp};
+  hlo_cur_start(&r.c, a, &tmp, arena_strndup(&tmp, text, len), len, file, ds);
   const bool ok = read_module(&r);
+  assert(ok != r.c.is_bad);
   arena_clear(&tmp);
   return ok && hlo_verify(r.m, ds) == ST_OK ? r.m : NULL;
 }

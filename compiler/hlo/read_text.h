@@ -1,16 +1,20 @@
-/* What the reader of HLO text shares: a cursor over the text, and the parsed form of one instruction. */
+/* read_text: what the files of the text reader share: a cursor over the text, and one instruction as it was parsed.
+ *
+ * Private to hlo/.  Functions that return bool return false when they refuse the text; the cursor then holds the fact and
+ * its diagnostics the reason.
+ */
 #ifndef HLO_READ_TEXT_H
 #define HLO_READ_TEXT_H
 
 #include "hlo/read.h"
 
-/* A place in the text.  The first error sticks: later reads do nothing and say false. */
-struct cursor {
+/* A position in the text.  The first error stays: later reads do nothing and return false. */
+struct hlo_cursor {
   const char *at, *end;
-  const char *text; /* the whole */
-  const char *file;
+  const char *text;  /* the whole text, with a NUL after it */
+  const char *file;  /* its name, for ranges */
   struct arena *a;   /* the module's */
-  struct arena *tmp; /* for as long as the text is read */
+  struct arena *tmp; /* dropped when the text has been read */
   struct diags *ds;
   const size_t *line_starts;
   int n_lines;
@@ -18,81 +22,75 @@ struct cursor {
 };
 
 /* A stretch of the text. */
-struct span {
+struct hlo_span {
   const char *at;
   size_t len;
 };
+bool hlo_span_is(struct hlo_span s, const char *word);
+bool hlo_span_equal(struct hlo_span x, struct hlo_span y);
 
-/* The text is borrowed. */
-void cur_start(struct cursor *c, struct arena *a, struct arena *tmp, const char *text, size_t len, const char *file,
-               struct diags *ds);
-bool cur_fail(struct cursor *c, struct span where, enum diag_code code, const char *fmt, ...) PRINTF(4, 5);
-struct src_loc *cur_place(struct cursor *c, struct span where); /* its range, lines and columns counted */
+/* ---- read_cursor.c ------------------------------------------------------------------------------------------------- */
 
-void cur_space(struct cursor *c);         /* white space and comments */
-bool cur_peek(struct cursor *c, char ch); /* after space */
-bool cur_take(struct cursor *c, char ch); /* takes it if it is next */
-bool cur_need(struct cursor *c, char ch); /* or fails */
-bool cur_take_word(struct cursor *c, const char *word);
-bool cur_word(struct cursor *c, struct span *out, const char *what); /* letters, digits, _ . - */
-bool cur_name(struct cursor *c, struct span *out);                   /* the same, with or without % */
-bool cur_int(struct cursor *c, int64_t *out);
-bool cur_string(struct cursor *c, const char **out);   /* in quotes, unescaped, in the arena */
-bool cur_ints(struct cursor *c, struct hlo_ints *out); /* {1,2}, or {} */
-/* The value of an attribute: up to the comma or the line's end outside all brackets and quotes. */
-bool cur_value(struct cursor *c, struct span *out);
-struct cursor cur_within(const struct cursor *c, struct span s);
+/* The text is borrowed; text[len] is NUL. */
+void hlo_cur_start(struct hlo_cursor *c, struct arena *a, struct arena *tmp, const char *text, size_t len,
+                   const char *file, struct diags *ds);
+/* A cursor over part of the text.  It shares the diagnostics, but not is_bad. */
+struct hlo_cursor hlo_cur_within(const struct hlo_cursor *c, struct hlo_span s);
+/* Refuses the text, unless it was refused before; always false. */
+bool hlo_cur_fail(struct hlo_cursor *c, struct hlo_span where, enum diag_code code, const char *fmt, ...) PRINTF(4, 5);
+bool hlo_cur_refuse_here(struct hlo_cursor *c, const char *wanted);         /* "expected …, found 'x'" */
+struct src_loc *hlo_cur_place(struct hlo_cursor *c, struct hlo_span where); /* as lines and columns */
 
-bool span_is(struct span s, const char *word);
-bool span_equal(struct span x, struct span y);
+void hlo_cur_space(struct hlo_cursor *c);         /* skips white space and comments */
+bool hlo_cur_peek(struct hlo_cursor *c, char ch); /* whether ch is next, after space */
+bool hlo_cur_take(struct hlo_cursor *c, char ch); /* takes ch if it is next; false: it is not */
+bool hlo_cur_need(struct hlo_cursor *c, char ch); /* refuses the text if ch is not next */
+bool hlo_cur_take_word(struct hlo_cursor *c, const char *word);
+/* A word of letters, digits, _ . and -; `what` names it in the refusal. */
+bool hlo_cur_word(struct hlo_cursor *c, struct hlo_span *out, const char *what);
+bool hlo_cur_name(struct hlo_cursor *c, struct hlo_span *out); /* a word with or without % */
+bool hlo_cur_number_starts(struct hlo_cursor *c);              /* whether a character that can start a number is next */
+bool hlo_cur_int(struct hlo_cursor *c, int64_t *out);
+bool hlo_cur_string(struct hlo_cursor *c, const char **out);   /* in quotes; without escapes, in the module's arena */
+bool hlo_cur_ints(struct hlo_cursor *c, struct hlo_ints *out); /* {1,2}, or {} */
+/* The value of an attribute: up to the comma or the end of the line outside all brackets and quotes. */
+bool hlo_cur_value(struct hlo_cursor *c, struct hlo_span *out);
+void hlo_cur_skip_item(struct hlo_cursor *c); /* the same up to a space, and unread */
 
-bool read_shape(struct cursor *c, struct hlo_shape *out);
-/* read_window.c: {size=2x2 stride=…}; b01f_01io->b01f; {{0,1},{2,3}} or [2,2]<=[4]; {{0}: (1, {})} */
-bool read_window(struct cursor *c, const struct hlo_window **out);
-bool read_dim_labels(struct cursor *c, struct hlo_conv_dims *out);
-bool read_groups(struct cursor *c, const struct hlo_groups **out);
-bool read_operand_aliases(struct cursor *c, struct hlo_attrs *out);
-bool read_literal(struct cursor *c, const struct hlo_shape *shape, const struct hlo_literal **out);
+/* read_literal.c */
+bool hlo_read_shape(struct hlo_cursor *c, struct hlo_shape *out);
+bool hlo_read_literal(struct hlo_cursor *c, const struct hlo_shape *shape, const struct hlo_literal **out);
 
-/* ---- one instruction, not yet linked to others ----------------------------------------------------------------- */
+/* ---- one instruction, not yet linked to others ---------------------------------------------------------------------- */
 
-struct text_attr {
-  struct span key, value;
-  struct text_attr *next;
+struct hlo_text_attr {
+  struct hlo_span key, value;
+  struct hlo_text_attr *next;
 };
 
-struct text_instr {
-  struct span whole, name, opcode;
+struct hlo_text_instr {
+  struct hlo_span whole, name, opcode;
   struct hlo_shape shape;
   bool is_root;
   int op; /* enum hlo_op */
   int n_operands;
-  struct span *operands;
-  const struct hlo_literal *literal; /* constant */
-  int64_t number;                    /* parameter */
-  struct text_attr *attrs;
-  struct hlo_instr *made;
-  struct text_instr *next;
+  struct hlo_span *operands;
+  const struct hlo_literal *literal; /* of a constant */
+  int64_t number;                    /* of a parameter */
+  struct hlo_text_attr *attrs;
+  struct hlo_instr *made; /* NULL until the graph has it */
+  struct hlo_text_instr *next;
 };
 
-/* Looks for an attribute; NULL if it is not there. */
-const struct text_attr *text_attr(const struct text_instr *t, const char *key);
+/* The attribute of this name; NULL if there is none. */
+const struct hlo_text_attr *hlo_text_attr(const struct hlo_text_instr *t, const char *key);
 
-/* Names the module's outputs by number; false if one is a tuple. */
-bool read_set_outputs(struct hlo_module *m);
-/* The program writes parameter `param` in place and gives it as result `output`, which is named like it. */
-void read_add_alias(struct hlo_module *m, int output, int param);
+/* ---- read_outputs.c: for both readers ------------------------------------------------------------------------------ */
 
-/* read_attr.c: fills the attributes of `out` (its op, shape and operands are there).  called names computations: they are
- * found with `find`. */
-struct attr_reader {
-  struct cursor *c;
-  const struct text_instr *t;
-  struct hlo_computation *(*find)(void *user, struct span name);
-  void *user;
-};
-bool read_attributes(struct attr_reader *r, struct hlo_instr *out);
-/* The computations that t calls, by name, in the order of hlo_instr.called. */
-bool read_called(struct cursor *c, const struct text_instr *t, int *n, struct span **out);
+/* Names the module's outputs by number; false if one of several is a tuple itself. */
+bool hlo_read_set_outputs(struct hlo_module *m);
+/* The program writes parameter `param` in place and returns it as result `output`, which gets its name.  The caller has
+ * made room in m->aliases. */
+void hlo_read_add_alias(struct hlo_module *m, int output, int param);
 
 #endif

@@ -1,7 +1,7 @@
 /* rewrite: forwarding, provenance and fuse groups while a pass edits a module. */
 #include "hlo/rewrite.h"
 
-void rewrite_begin(struct hlo_module *m) {
+void hlo_rewrite_begin(struct hlo_module *m) {
   for (struct hlo_fuse *f = m->fuses; f; f = f->next)
     for (int k = 0; k < f->n; k++)
       f->v[k]->is_fused = true;
@@ -20,7 +20,7 @@ static bool fuse_contains(const struct hlo_fuse *f, int n, const struct hlo_inst
   return false;
 }
 
-void rewrite_end(struct hlo_module *m) {
+void hlo_rewrite_end(struct hlo_module *m) {
   struct hlo_fuse **at = &m->fuses, *last = NULL;
   while (*at) {
     struct hlo_fuse *f = *at;
@@ -45,22 +45,22 @@ void rewrite_end(struct hlo_module *m) {
   m->last_fuse = last;
 }
 
-bool rewrite_is_pinned(const struct hlo_instr *i) {
+bool hlo_rewrite_is_pinned(const struct hlo_instr *i) {
   return i->knob || i->is_fused;
 }
 
-void rewrite_forward_operands(struct hlo_instr *i) {
+void hlo_rewrite_forward_operands(struct hlo_instr *i) {
   for (int k = 0; k < i->n_operands; k++)
     if (i->operands[k]->scratch)
       i->operands[k] = i->operands[k]->scratch;
 }
 
-void rewrite_inherit(struct hlo_instr *heir, struct hlo_instr *dead) {
+void hlo_rewrite_inherit(struct hlo_instr *heir, struct hlo_instr *dead) {
   hlo_derive(heir, dead);
   heir->is_fused |= dead->is_fused;
 }
 
-void rewrite_inherit_places(struct hlo_instr *heir, const struct hlo_instr *dead) {
+void hlo_rewrite_inherit_places(struct hlo_instr *heir, const struct hlo_instr *dead) {
   const struct hlo_knob *knob = heir->knob;
   hlo_derive(heir, dead);
   heir->knob = knob;
@@ -72,17 +72,17 @@ static struct hlo_instr *copy(struct hlo_instr *before, const struct hlo_instr *
   i->attrs = x->attrs;
   i->n_called = x->n_called;
   i->called = x->called;
-  rewrite_inherit_places(i, x);
+  hlo_rewrite_inherit_places(i, x);
   i->knob = x->knob;
   return i;
 }
 
-struct hlo_instr *rewrite_copy(struct hlo_instr *before, const struct hlo_instr *x, struct hlo_shape shape,
-                               struct hlo_instr *const *operands) {
+struct hlo_instr *hlo_rewrite_copy(struct hlo_instr *before, const struct hlo_instr *x, struct hlo_shape shape,
+                                   struct hlo_instr *const *operands) {
   return copy(before, x, x->name, shape, operands);
 }
 
-struct hlo_instr *rewrite_replace(struct hlo_instr *x, struct hlo_shape shape, struct hlo_instr *const *operands) {
+struct hlo_instr *hlo_rewrite_replace(struct hlo_instr *x, struct hlo_shape shape, struct hlo_instr *const *operands) {
   struct hlo_instr *i = copy(x, x, NULL, shape, operands);
   const char *name = i->name;
   i->name = x->name;
@@ -90,7 +90,7 @@ struct hlo_instr *rewrite_replace(struct hlo_instr *x, struct hlo_shape shape, s
   return i;
 }
 
-void rewrite_remove(struct hlo_instr *i, struct hlo_instr *heir) {
+void hlo_rewrite_remove(struct hlo_instr *i, struct hlo_instr *heir) {
   i->scratch = heir;
   hlo_remove(i);
 }

@@ -11,23 +11,23 @@
 
 #include "hlo/hlo.h"
 
-void rewrite_begin(struct hlo_module *m); /* sets is_fused */
+void hlo_rewrite_begin(struct hlo_module *m); /* sets is_fused */
 /* Points fuse groups at heirs; drops members that are gone, and groups of one; clears is_fused. */
-void rewrite_end(struct hlo_module *m);
+void hlo_rewrite_end(struct hlo_module *m);
 
-bool rewrite_is_pinned(const struct hlo_instr *i);
+bool hlo_rewrite_is_pinned(const struct hlo_instr *i);
 /* Replaces i's operands by what took their place. */
-void rewrite_forward_operands(struct hlo_instr *i);
+void hlo_rewrite_forward_operands(struct hlo_instr *i);
 /* heir takes over for dead: places, provenance, knob, fuse group. */
-void rewrite_inherit(struct hlo_instr *heir, struct hlo_instr *dead);
+void hlo_rewrite_inherit(struct hlo_instr *heir, struct hlo_instr *dead);
 /* The same without knob and fuse group, for an instruction that helps to compute what dead computed. */
-void rewrite_inherit_places(struct hlo_instr *heir, const struct hlo_instr *dead);
+void hlo_rewrite_inherit_places(struct hlo_instr *heir, const struct hlo_instr *dead);
 /* x once more, in front of `before`, with other operands and this shape: attributes, places and knob, no fuse group. */
-struct hlo_instr *rewrite_copy(struct hlo_instr *before, const struct hlo_instr *x, struct hlo_shape shape,
-                               struct hlo_instr *const *operands);
+struct hlo_instr *hlo_rewrite_copy(struct hlo_instr *before, const struct hlo_instr *x, struct hlo_shape shape,
+                                   struct hlo_instr *const *operands);
 /* The same in front of x, under x's name: for an x that is removed next. */
-struct hlo_instr *rewrite_replace(struct hlo_instr *x, struct hlo_shape shape, struct hlo_instr *const *operands);
+struct hlo_instr *hlo_rewrite_replace(struct hlo_instr *x, struct hlo_shape shape, struct hlo_instr *const *operands);
 /* Unlinks i; users that come later are forwarded to heir. */
-void rewrite_remove(struct hlo_instr *i, struct hlo_instr *heir);
+void hlo_rewrite_remove(struct hlo_instr *i, struct hlo_instr *heir);
 
 #endif

@@ -1,4 +1,4 @@
-/* simplify_math: rules about values.
+/* hlo_simplify_math: rules about values.
  *
  * What XLA's simplifier assumes of floats is assumed here and nothing more: x+0 is x although -0.0+0 is 0.0; x*0 is
  * left alone because of NaN and infinities; x-x is left alone.
@@ -10,15 +10,15 @@
 #include "hlo/literal.h"
 
 static bool is_all(const struct hlo_instr *x, double v) {
-  const struct hlo_literal *l = simplify_splat_of(x);
-  return l && literal_double(l, 0) == v;
+  const struct hlo_literal *l = hlo_simplify_splat_of(x);
+  return l && hlo_literal_double(l, 0) == v;
 }
 
 /* ---- unary and binary -------------------------------------------------------------------------------- */
 
 /* negate(negate(x)), not(not(x)) ==> x */
-static struct hlo_instr *involution(struct simplifier *s, struct hlo_instr *i) {
-  return simplify_skips(s, i, 0, i->op) ? i->operands[0]->operands[0] : NULL;
+static struct hlo_instr *involution(struct hlo_simplifier *s, struct hlo_instr *i) {
+  return hlo_simplify_skips(s, i, 0, i->op) ? i->operands[0]->operands[0] : NULL;
 }
 
 /* copy(x) ==> x, except a copy of a parameter into the tuple of results: the caller gets a buffer of its own. */
@@ -48,7 +48,7 @@ static struct hlo_instr *power(struct hlo_instr *i) {
   if (is_all(i->operands[1], 1))
     return x;
   if (is_all(i->operands[1], 2))
-    return simplify_new(i, HLO_MULTIPLY, i->shape, 2, (struct hlo_instr *[]){x, x});
+    return hlo_simplify_new(i, HLO_MULTIPLY, i->shape, 2, (struct hlo_instr *[]){x, x});
   return NULL;
 }
 
@@ -76,10 +76,10 @@ static struct hlo_instr *binary(struct hlo_instr *i) {
 }
 
 /* compare(x, x) of integers: floats have NaN */
-static struct hlo_instr *compare(struct simplifier *s, struct hlo_instr *i) {
+static struct hlo_instr *compare(struct hlo_simplifier *s, struct hlo_instr *i) {
   if (i->operands[0] != i->operands[1] || dtype_is_float(i->operands[0]->shape.dtype))
     return NULL;
-  return simplify_splat(
+  return hlo_simplify_splat(
       s, i, i->attrs->direction == HLO_EQ || i->attrs->direction == HLO_GE || i->attrs->direction == HLO_LE);
 }
 
@@ -143,11 +143,11 @@ static bool is_lossless(enum dtype t, enum dtype u) {
 
 /* convert to the same type ==> x; convert(convert(x)) ==> convert(x) when the inner one loses nothing.  An integer
  * that went through a float comes back only to its own type: a float out of range converts differently. */
-static struct hlo_instr *convert(struct simplifier *s, struct hlo_instr *i) {
+static struct hlo_instr *convert(struct hlo_simplifier *s, struct hlo_instr *i) {
   struct hlo_instr *x = i->operands[0];
   if (x->shape.dtype == i->shape.dtype)
     return x;
-  if (!simplify_skips(s, i, 0, HLO_CONVERT))
+  if (!hlo_simplify_skips(s, i, 0, HLO_CONVERT))
     return NULL;
   enum dtype from = x->operands[0]->shape.dtype, via = x->shape.dtype, to = i->shape.dtype;
   if (!is_lossless(from, via))
@@ -156,7 +156,7 @@ static struct hlo_instr *convert(struct simplifier *s, struct hlo_instr *i) {
     return x->operands[0];
   if (dtype_is_int(from) && dtype_is_float(via) && dtype_is_int(to))
     return NULL;
-  return simplify_new(i, HLO_CONVERT, i->shape, 1, x->operands);
+  return hlo_simplify_new(i, HLO_CONVERT, i->shape, 1, x->operands);
 }
 
 /* ---- reductions and products ------------------------------------------------------------------------- */
@@ -164,22 +164,22 @@ static struct hlo_instr *convert(struct simplifier *s, struct hlo_instr *i) {
 /* Is `init` the neutral element of i's combiner? */
 static bool is_neutral(const struct hlo_instr *i) {
   const struct hlo_instr *root = i->called[0]->root;
-  const struct hlo_literal *l = simplify_splat_of(i->operands[1]);
+  const struct hlo_literal *l = hlo_simplify_splat_of(i->operands[1]);
   char extreme[8] = {0};
   if (!l || root->n_operands != 2 || root->operands[0]->op != HLO_PARAMETER || root->operands[1]->op != HLO_PARAMETER ||
       root->operands[0] == root->operands[1])
     return false;
   switch (root->op) {
   case HLO_ADD:
-    return literal_double(l, 0) == 0;
+    return hlo_literal_double(l, 0) == 0;
   case HLO_MULTIPLY:
-    return literal_double(l, 0) == 1;
+    return hlo_literal_double(l, 0) == 1;
   case HLO_MAXIMUM:
   case HLO_MINIMUM:
-    literal_store_extreme(l->shape.dtype, root->op == HLO_MAXIMUM, extreme);
+    hlo_literal_store_extreme(l->shape.dtype, root->op == HLO_MAXIMUM, extreme);
     return !memcmp(extreme, l->data, l->size);
   case HLO_OR:
-    return literal_int(l, 0) == 0;
+    return hlo_literal_int(l, 0) == 0;
   case HLO_AND:
     memset(extreme, l->shape.dtype == DT_BOOL ? 1 : 0xff, sizeof extreme);
     return !memcmp(extreme, l->data, l->size);
@@ -198,18 +198,18 @@ static struct hlo_instr *reduce(struct hlo_instr *i) {
       return NULL;
   if (!is_neutral(i))
     return NULL;
-  return i->attrs->dimensions.n ? simplify_new(i, HLO_RESHAPE, i->shape, 1, &x) : x;
+  return i->attrs->dimensions.n ? hlo_simplify_new(i, HLO_RESHAPE, i->shape, 1, &x) : x;
 }
 
 /* A dot over nothing is 0. */
-static struct hlo_instr *dot(struct simplifier *s, struct hlo_instr *i) {
+static struct hlo_instr *dot(struct hlo_simplifier *s, struct hlo_instr *i) {
   for (int k = 0; k < 2; k++)
     if (!hlo_shape_elements(&i->operands[k]->shape))
-      return simplify_splat(s, i, 0);
+      return hlo_simplify_splat(s, i, 0);
   return NULL;
 }
 
-struct hlo_instr *simplify_math(struct simplifier *s, struct hlo_instr *i) {
+struct hlo_instr *hlo_simplify_math(struct hlo_simplifier *s, struct hlo_instr *i) {
   switch (i->op) {
   case HLO_NEGATE:
   case HLO_NOT:

@@ -1,4 +1,4 @@
-/* simplify_shape: rules about where elements are. */
+/* hlo_simplify_shape: rules about where elements are. */
 #include "hlo/simplify.h"
 
 static bool is_identity(struct hlo_ints v) {
@@ -18,44 +18,45 @@ static struct hlo_ints compose(struct arena *a, struct hlo_ints outer, struct hl
 
 /* A broadcast of the same scalar in i's shape. */
 static struct hlo_instr *broadcast_scalar(struct hlo_instr *i, struct hlo_instr *scalar) {
-  return simplify_new(i, HLO_BROADCAST, i->shape, 1, &scalar);
+  return hlo_simplify_new(i, HLO_BROADCAST, i->shape, 1, &scalar);
 }
 
-static struct hlo_instr *reshape(struct simplifier *s, struct hlo_instr *i) {
+static struct hlo_instr *reshape(struct hlo_simplifier *s, struct hlo_instr *i) {
   struct hlo_instr *x = i->operands[0];
   if (hlo_shape_equal(&x->shape, &i->shape))
     return x;
-  if (simplify_skips(s, i, 0, HLO_RESHAPE))
-    return hlo_shape_equal(&x->operands[0]->shape, &i->shape) ? x->operands[0]
-                                                              : simplify_new(i, HLO_RESHAPE, i->shape, 1, x->operands);
-  if (x->op == HLO_BROADCAST && !x->operands[0]->shape.rank && simplify_skips(s, i, 0, HLO_BROADCAST))
+  if (hlo_simplify_skips(s, i, 0, HLO_RESHAPE))
+    return hlo_shape_equal(&x->operands[0]->shape, &i->shape)
+               ? x->operands[0]
+               : hlo_simplify_new(i, HLO_RESHAPE, i->shape, 1, x->operands);
+  if (x->op == HLO_BROADCAST && !x->operands[0]->shape.rank && hlo_simplify_skips(s, i, 0, HLO_BROADCAST))
     return i->shape.rank ? broadcast_scalar(i, x->operands[0]) : x->operands[0];
   return NULL;
 }
 
-static struct hlo_instr *broadcast(struct simplifier *s, struct hlo_instr *i) {
+static struct hlo_instr *broadcast(struct hlo_simplifier *s, struct hlo_instr *i) {
   struct hlo_instr *x = i->operands[0];
   if (i->attrs->dimensions.n == i->shape.rank && is_identity(i->attrs->dimensions))
     return x;
-  if (x->op == HLO_RESHAPE && !x->operands[0]->shape.rank && simplify_skips(s, i, 0, HLO_RESHAPE))
+  if (x->op == HLO_RESHAPE && !x->operands[0]->shape.rank && hlo_simplify_skips(s, i, 0, HLO_RESHAPE))
     return broadcast_scalar(i, x->operands[0]);
-  if (!simplify_skips(s, i, 0, HLO_BROADCAST))
+  if (!hlo_simplify_skips(s, i, 0, HLO_BROADCAST))
     return NULL;
-  struct hlo_instr *b = simplify_new(i, HLO_BROADCAST, i->shape, 1, x->operands);
+  struct hlo_instr *b = hlo_simplify_new(i, HLO_BROADCAST, i->shape, 1, x->operands);
   hlo_set_attrs(b, &(struct hlo_attrs){.dimensions = compose(s->m->arena, i->attrs->dimensions, x->attrs->dimensions)});
   return b;
 }
 
-static struct hlo_instr *transpose(struct simplifier *s, struct hlo_instr *i) {
+static struct hlo_instr *transpose(struct hlo_simplifier *s, struct hlo_instr *i) {
   struct hlo_instr *x = i->operands[0];
   if (is_identity(i->attrs->dimensions))
     return x;
-  if (!simplify_skips(s, i, 0, HLO_TRANSPOSE))
+  if (!hlo_simplify_skips(s, i, 0, HLO_TRANSPOSE))
     return NULL;
   struct hlo_ints both = compose(s->m->arena, x->attrs->dimensions, i->attrs->dimensions);
   if (is_identity(both))
     return x->operands[0];
-  struct hlo_instr *t = simplify_new(i, HLO_TRANSPOSE, i->shape, 1, x->operands);
+  struct hlo_instr *t = hlo_simplify_new(i, HLO_TRANSPOSE, i->shape, 1, x->operands);
   hlo_set_attrs(t, &(struct hlo_attrs){.dimensions = both});
   return t;
 }
@@ -71,12 +72,12 @@ static bool is_whole(const struct hlo_instr *i) {
 
 /* slice(slice(x)): starts and strides scale with the inner stride; no element lies outside the inner range, so the
  * products cannot overflow except for a stride beyond the range, which then says no more than 1. */
-static struct hlo_instr *slice(struct simplifier *s, struct hlo_instr *i) {
+static struct hlo_instr *slice(struct hlo_simplifier *s, struct hlo_instr *i) {
   struct hlo_instr *x = i->operands[0];
   int rank = x->shape.rank;
   if (is_whole(i))
     return x;
-  if (!simplify_skips(s, i, 0, HLO_SLICE))
+  if (!hlo_simplify_skips(s, i, 0, HLO_SLICE))
     return NULL;
   struct hlo_slice_dim *both = arena_new_array(s->m->arena, struct hlo_slice_dim, (size_t)rank);
   for (int k = 0; k < rank; k++) {
@@ -90,7 +91,7 @@ static struct hlo_instr *slice(struct simplifier *s, struct hlo_instr *i) {
     both[k].stride = n > 1 ? in->stride * out->stride : 1;
     both[k].limit = both[k].start + (n - 1) * both[k].stride + 1;
   }
-  struct hlo_instr *r = simplify_new(i, HLO_SLICE, i->shape, 1, x->operands);
+  struct hlo_instr *r = hlo_simplify_new(i, HLO_SLICE, i->shape, 1, x->operands);
   hlo_set_attrs(r, &(struct hlo_attrs){.slice = both});
   return r;
 }
@@ -103,7 +104,7 @@ static struct hlo_instr *pad(struct hlo_instr *i) {
 }
 
 /* Operands without elements say nothing. */
-static struct hlo_instr *concatenate(struct simplifier *s, struct hlo_instr *i) {
+static struct hlo_instr *concatenate(struct hlo_simplifier *s, struct hlo_instr *i) {
   int64_t at = i->attrs->dimensions.v[0];
   struct hlo_instr **rest = arena_new_array(s->m->arena, struct hlo_instr *, (size_t)i->n_operands);
   int n = 0;
@@ -116,12 +117,12 @@ static struct hlo_instr *concatenate(struct simplifier *s, struct hlo_instr *i) 
     return rest[0];
   if (n == i->n_operands)
     return NULL;
-  struct hlo_instr *c = simplify_new(i, HLO_CONCATENATE, i->shape, n, rest);
+  struct hlo_instr *c = hlo_simplify_new(i, HLO_CONCATENATE, i->shape, n, rest);
   hlo_set_attrs(c, &(struct hlo_attrs){.dimensions = i->attrs->dimensions});
   return c;
 }
 
-struct hlo_instr *simplify_shape(struct simplifier *s, struct hlo_instr *i) {
+struct hlo_instr *hlo_simplify_shape(struct hlo_simplifier *s, struct hlo_instr *i) {
   switch (i->op) {
   case HLO_RESHAPE:
     return reshape(s, i);

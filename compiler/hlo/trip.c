@@ -9,7 +9,7 @@
 bool hlo_int_constant(const struct hlo_instr *x, int64_t *v) {
   if (x->op != HLO_CONSTANT || x->shape.rank || dtype_kind(x->shape.dtype) != DK_SIGNED)
     return false;
-  *v = literal_int(x->attrs->literal, 0);
+  *v = hlo_literal_int(x->attrs->literal, 0);
   return true;
 }
 

@@ -214,14 +214,14 @@ enum status lower_collective(struct lower *l, const struct hlo_instr *i) {
 
 /* {output, operand} of each alias.  When the result is not a tuple, it is output 0. */
 static MlirAttribute aliases_attr(struct lower *l, const struct hlo_attrs *at) {
-  const int64_t dims[] = {at->n_operand_aliases, 2};
-  int64_t *v = arena_new_array(&l->arena, int64_t, (size_t)(2 * at->n_operand_aliases));
-  for (int k = 0; k < at->n_operand_aliases; k++) {
-    const struct hlo_operand_alias *x = &at->operand_aliases[k];
+  const int64_t dims[] = {at->operand_aliases.n, 2};
+  int64_t *v = arena_new_array(&l->arena, int64_t, (size_t)(2 * at->operand_aliases.n));
+  for (int k = 0; k < at->operand_aliases.n; k++) {
+    const struct hlo_operand_alias *x = &at->operand_aliases.v[k];
     v[2 * k] = x->output_index.n ? x->output_index.v[0] : 0;
     v[2 * k + 1] = x->operand;
   }
-  return mlirDenseElementsAttrInt64Get(ir_tensor_type(&l->b, DT_I64, 2, dims), 2 * at->n_operand_aliases, v);
+  return mlirDenseElementsAttrInt64Get(ir_tensor_type(&l->b, DT_I64, 2, dims), 2 * at->operand_aliases.n, v);
 }
 
 /* What the target's name does not say; null if the name says everything. */
@@ -233,7 +233,7 @@ static MlirAttribute what_is_called(struct lower *l, const struct hlo_instr *i) 
     return mlirAttributeGetNull();
   if (at->backend_config && *at->backend_config)
     v[n++] = ir_named(&l->b, "backend_config", text_attr(l, at->backend_config));
-  if (at->n_operand_aliases)
+  if (at->operand_aliases.n)
     v[n++] = ir_named(&l->b, "aliases", aliases_attr(l, at));
   if (at->has_collectives)
     v[n++] = ir_named(&l->b, "has_collectives", mlirUnitAttrGet(l->b.ctx));

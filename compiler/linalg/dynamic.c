@@ -12,7 +12,7 @@ static void read_starts(struct lower *l, const struct hlo_shape *x, const int64_
   for (int d = 0; d < x->rank; d++) {
     const int64_t limit = x->dims[d] - sizes[d];
     const bool is_constant = starts[d]->op == HLO_CONSTANT;
-    int64_t v = is_constant ? literal_int(starts[d]->attrs->literal, 0) : 0;
+    int64_t v = is_constant ? hlo_literal_int(starts[d]->attrs->literal, 0) : 0;
 
     if (v < 0 && starts[d]->shape.dtype == DT_U64) /* as an unsigned number it exceeds every limit */
       v = limit;

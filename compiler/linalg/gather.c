@@ -31,7 +31,7 @@ static bool is_known_inside(const struct hlo_instr *indices, int64_t vector_dim,
   for (int64_t k = 0; k < n; k++) {
     if (k / inner % length != c)
       continue;
-    int64_t v = literal_int(indices->attrs->literal, (size_t)k);
+    int64_t v = hlo_literal_int(indices->attrs->literal, (size_t)k);
     if (v < 0 || v > limit)
       return false;
   }

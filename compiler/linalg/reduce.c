@@ -77,24 +77,9 @@ static MlirValue initial_value(struct lower *l, const struct hlo_instr *init, en
   return scalar_convert(&l->b, v, init->shape.dtype, t);
 }
 
-static bool is_combiner(enum hlo_op op, enum dtype t) {
-  switch (op) {
-  case HLO_ADD:
-  case HLO_MULTIPLY:
-  case HLO_MAXIMUM:
-  case HLO_MINIMUM:
-    return true;
-  case HLO_AND:
-  case HLO_OR:
-    return !dtype_is_float(t);
-  default:
-    return false;
-  }
-}
-
 bool reduce_is_plain(const struct hlo_instr *i) {
   const struct hlo_instr *root = i->called[0]->root;
-  return root && root->shape.dtype != DT_TUPLE && is_combiner(root->op, root->shape.dtype) &&
+  return root && root->shape.dtype != DT_TUPLE && hlo_can_reduce(root->op, root->shape.dtype) &&
          root->operands[0]->op == HLO_PARAMETER && root->operands[1]->op == HLO_PARAMETER &&
          root->operands[0] != root->operands[1];
 }

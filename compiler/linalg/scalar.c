@@ -233,13 +233,13 @@ MlirValue scalar_compare(struct ir_builder *b, enum hlo_direction d, enum dtype 
 }
 
 static bool is_number(const struct hlo_instr *i, double v) {
-  return i->op == HLO_CONSTANT && i->shape.rank == 0 && literal_double(i->attrs->literal, 0) == v;
+  return i->op == HLO_CONSTANT && i->shape.rank == 0 && hlo_literal_double(i->attrs->literal, 0) == v;
 }
 
 static bool is_positive_nan(const struct hlo_instr *i) {
   if (i->op != HLO_CONSTANT || i->shape.rank)
     return false;
-  const double v = literal_double(i->attrs->literal, 0);
+  const double v = hlo_literal_double(i->attrs->literal, 0);
   return isnan(v) && !signbit(v);
 }
 

@@ -42,7 +42,7 @@ static PyObject *knob_dict(const struct hlo_knob *k) {
   return Py_BuildValue(
       "{s:N,s:N,s:N,s:N,s:z,s:i}", "loop_tile", int_list(k->loop_tile), "tile_size", int_list(k->tile_size),
       "reduction_tile", int_list(k->reduction_tile), "layout_tile", int_list(k->layout_tile), "mem_space",
-      k->mem_space == MEM_NONE ? NULL : mem_space_name(k->mem_space), "partition_dim", k->partition_dim);
+      k->mem_space == MEM_NONE ? NULL : hlo_mem_space_name(k->mem_space), "partition_dim", k->partition_dim);
 }
 
 /* A list of n things that make(i) gives. */

@@ -23,7 +23,7 @@ static bool read_space(PyObject *o, enum mem_space *out) {
   const char *s = PyUnicode_Check(o) ? PyUnicode_AsUTF8(o) : NULL;
   PyErr_Clear();
   for (int m = MEM_HBM; s && m <= MEM_SHARED_HBM; m++)
-    if (strcmp(s, mem_space_name((enum mem_space)m)) == 0) {
+    if (strcmp(s, hlo_mem_space_name((enum mem_space)m)) == 0) {
       *out = (enum mem_space)m;
       return true;
     }

@@ -255,7 +255,7 @@ static double distance(const struct trace_array *x, const struct trace_array *ex
   int64_t n = hlo_shape_elements(&x->shape);
   double most = 0;
   for (int64_t k = 0; k < n; k++) {
-    double d = fabs(literal_double(&a, (size_t)k) - literal_double(&b, (size_t)k));
+    double d = fabs(hlo_literal_double(&a, (size_t)k) - hlo_literal_double(&b, (size_t)k));
     if (isfinite(d) && d > most)
       most = d;
   }

@@ -21,9 +21,9 @@ struct ev {
 
 static inline double ev_round(enum dtype t, double x) {
   uint64_t bits = 0;
-  literal_store(t, x, &bits);
+  hlo_literal_store(t, x, &bits);
   struct hlo_literal l = {.shape = {.dtype = t}, .data = &bits, .size = dtype_size(t)};
-  return literal_double(&l, 0);
+  return hlo_literal_double(&l, 0);
 }
 
 /* Integers wrap at their width. */
@@ -371,7 +371,7 @@ static inline void ev_instr(struct ev *e, const struct hlo_instr *i, const struc
     struct hlo_literal l = {.shape = i->shape};
     l.data = i->op == HLO_PARAMETER ? in[i->attrs->parameter_number].data : i->attrs->literal->data;
     for (int64_t k = 0; k < n; k++)
-      out[k] = literal_double(&l, (size_t)k);
+      out[k] = hlo_literal_double(&l, (size_t)k);
     return;
   }
   if (i->op == HLO_REDUCE || i->op == HLO_DOT || i->op == HLO_GATHER || i->op == HLO_SCATTER) {
@@ -418,7 +418,7 @@ static inline void hlo_eval(struct arena *a, const struct hlo_module *m, const s
     out[k].shape = r->shape;
     out[k].data = arena_alloc(a, size * count);
     for (size_t q = 0; q < count; q++)
-      literal_store(r->shape.dtype, e.v[r->id][q], (char *)out[k].data + q * size);
+      hlo_literal_store(r->shape.dtype, e.v[r->id][q], (char *)out[k].data + q * size);
   }
 }
 

@@ -72,7 +72,7 @@ static inline hlo_val input(struct program *p, enum dtype t, double low, double 
   for (size_t k = 0; k < n; k++) {
     double u = (double)next_random(p) / 2147483648.0;
     double v = dtype_is_float(t) ? low + u * (high - low) : floor(low + u * (high - low + 1));
-    literal_store(t, v, (char *)x->data + k * size);
+    hlo_literal_store(t, v, (char *)x->data + k * size);
   }
   return hlo_parameter(&p->b, arena_printf(&p->arena, "p%d", p->n_in++), x->shape);
 }
@@ -81,7 +81,7 @@ static inline hlo_val input(struct program *p, enum dtype t, double low, double 
 static inline hlo_val input_values(struct program *p, enum dtype t, int n, const double *v) {
   hlo_val x = input(p, t, 0, 0, 1, (int64_t[]){n});
   for (int k = 0; k < n; k++)
-    literal_store(t, v[k], (char *)p->in[p->n_in - 1].data + (size_t)k * dtype_size(t));
+    hlo_literal_store(t, v[k], (char *)p->in[p->n_in - 1].data + (size_t)k * dtype_size(t));
   return x;
 }
 #define VALUES(...) \

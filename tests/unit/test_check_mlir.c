@@ -431,7 +431,7 @@ static struct trace_array values(struct arena *a, enum dtype t, int n, const dou
   struct trace_array x = {.shape = hlo_shape_array(a, t, 1, (int64_t[]){n})};
   x.data = arena_alloc(a, (size_t)n * dtype_size(t));
   for (int k = 0; k < n; k++)
-    literal_store(t, v[k], (char *)x.data + (size_t)k * dtype_size(t));
+    hlo_literal_store(t, v[k], (char *)x.data + (size_t)k * dtype_size(t));
   return x;
 }
 

@@ -221,7 +221,7 @@ static void scalars_round_to_nearest_even(void **state) {
   for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
     uint32_t bits = 0;
     char bytes[8] = {0};
-    literal_store(cases[k].t, cases[k].v, bytes);
+    hlo_literal_store(cases[k].t, cases[k].v, bytes);
     memcpy(&bits, bytes, dtype_size(cases[k].t));
     if (bits != cases[k].bits)
       fail_msg("%s(%g): %#x instead of %#x", dtype_numpy_name(cases[k].t), cases[k].v, bits, cases[k].bits);
@@ -233,9 +233,9 @@ static void narrow_floats_survive_a_round_trip_of_every_bit_pattern(void **state
   (void)state;
   for (size_t k = 0; k < sizeof types / sizeof *types; k++)
     for (uint32_t bits = 0; bits < 1u << (8 * dtype_size(types[k])); bits++) {
-      double v = literal_decode_float(types[k], bits);
+      double v = hlo_literal_decode_float(types[k], bits);
       if (!isnan(v))
-        assert_int_equal(literal_encode_float(types[k], v), bits);
+        assert_int_equal(hlo_literal_encode_float(types[k], v), bits);
     }
 }
 

@@ -51,7 +51,7 @@ static void the_branch_that_is_chosen_runs(void **state) {
       struct program p;
       begin(&p);
       hlo_val x = input_values(&p, DT_F32, VALUES(1, -2)), i = input(&p, n == 2 ? DT_BOOL : DT_I32, 0, 0, SCALAR);
-      literal_store(n == 2 ? DT_BOOL : DT_I32, n == 2 ? at == 0 : at, p.in[1].data);
+      hlo_literal_store(n == 2 ? DT_BOOL : DT_I32, n == 2 ? at == 0 : at, p.in[1].data);
       struct hlo_computation *f[] = {scaled(&p, "a", 2), scaled(&p, "b", 3), scaled(&p, "c", 5)};
       const float want = factors[at >= 0 && at < n ? at : n - 1];
       expect_values(&p, hlo_conditional(&p.b, i, n, f, (hlo_val[]){x, x, x}), 2, (float[]){want, -2 * want}, "scf.if");

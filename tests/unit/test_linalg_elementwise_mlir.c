@@ -210,7 +210,7 @@ static void constants_agree(void **state) {
     char data[6 * 8];
     begin(&p);
     for (int k = 0; k < 6; k++)
-      literal_store((enum dtype)t, k % 2 ? k : 0, data + (size_t)k * dtype_size((enum dtype)t));
+      hlo_literal_store((enum dtype)t, k % 2 ? k : 0, data + (size_t)k * dtype_size((enum dtype)t));
     hlo_val c = hlo_constant(&p.b, hlo_shape_array(&p.arena, (enum dtype)t, DIMS(2, 3)), data);
     hlo_val out[] = {c, hlo_full(&p.b, (enum dtype)t, DIMS(4), 1), hlo_scalar(&p.b, (enum dtype)t, 1),
                      hlo_constant(&p.b, hlo_shape_array(&p.arena, (enum dtype)t, DIMS(2, 0)), data)};

@@ -1,45 +1,46 @@
 /* emit: what the text and the proto of a module have in common: names at the boundary, and the stack-frame index. */
-#ifndef HLO_EMIT_H
-#define HLO_EMIT_H
+#ifndef HLO_EXPORT_H
+#define HLO_EXPORT_H
 
 #include "hlo/hlo.h"
 
 /* Stack frames as HloModuleProto.stack_frame_index has them: each list is numbered from 1, 0 means none. */
-struct frame_file_location {
+struct hlo_frame_file_location {
   int file, function;
   struct src_range range;
 };
-struct frame {
+struct hlo_frame {
   int location, parent;
 };
-struct frames {
+struct hlo_frames {
   int n_files, n_functions, n_locations, n_frames;
   const char **files, **functions;
-  struct frame_file_location *locations;
-  struct frame *frames;
-  struct frame_index *index; /* finds entries; emit.c */
+  struct hlo_frame_file_location *locations;
+  struct hlo_frame *frames;
+  struct hlo_frame_index *index; /* finds entries; emit.c */
 };
 
-struct emit {
+struct hlo_export {
   const struct hlo_module *module;
   struct arena *arena;
   const char *module_name;
   const char **param_names; /* of the entry, with ".must_alias_input" where the program writes in place */
-  struct frames frames;
+  struct hlo_frames frames;
 };
 
 /* with_frames: gather the stack frames of all instructions; without, frames stay empty. */
-void emit_init(struct emit *e, struct arena *a, const struct hlo_module *m, bool with_frames);
-const char *emit_name(const struct emit *e, const struct hlo_instr *i);
-struct emit_pair {
+void hlo_export_init(struct hlo_export *e, struct arena *a, const struct hlo_module *m, bool with_frames);
+const char *hlo_export_name(const struct hlo_export *e, const struct hlo_instr *i);
+struct hlo_export_pair {
   const char *key, *value;
 };
-enum { EMIT_PAIRS_MAX = 2 };
+enum { HLO_EXPORT_PAIRS_MAX = 2 };
 /* The frontend attributes of an entry parameter, the root or a custom call; how many. */
-int emit_frontend_attributes(const struct emit *e, const struct hlo_instr *i, struct emit_pair out[EMIT_PAIRS_MAX]);
+int hlo_export_frontend_attributes(const struct hlo_export *e, const struct hlo_instr *i,
+                                   struct hlo_export_pair out[HLO_EXPORT_PAIRS_MAX]);
 /* The stack frame that i's first place ends in; 0 if it has none or frames were not gathered. */
-int emit_frame(const struct emit *e, const struct hlo_instr *i);
+int hlo_export_frame(const struct hlo_export *e, const struct hlo_instr *i);
 /* The instruction whose value a computation has: its root, or the last one. */
-const struct hlo_instr *emit_root(const struct hlo_computation *c);
+const struct hlo_instr *hlo_export_root(const struct hlo_computation *c);
 
 #endif

@@ -7,7 +7,7 @@
  * Callees stand before their callers, so what is copied has no calls left in it.  Copies come from the instructions they
  * copy.  A module that would grow beyond GROWTH_MAX keeps its calls.  Callees that nobody calls any more stay for dce.
  */
-#include "hlo/inline.h"
+#include "hlo/inliner.h"
 
 #include "hlo/carry.h"
 #include "hlo/literal.h"
@@ -16,8 +16,8 @@
 
 enum { GROWTH_MAX = 100000 };
 
-struct hlo_instr *inline_at(struct inliner *in, struct hlo_instr *i, const struct hlo_computation *c,
-                            struct hlo_instr *const *args) {
+struct hlo_instr *hlo_inline_at(struct hlo_inliner *in, struct hlo_instr *i, const struct hlo_computation *c,
+                                struct hlo_instr *const *args) {
   struct arena scratch;
   struct hlo_instr *root = NULL;
   arena_init(&scratch);
@@ -27,7 +27,7 @@ struct hlo_instr *inline_at(struct inliner *in, struct hlo_instr *i, const struc
     struct hlo_instr **operands = arena_new_array(&scratch, struct hlo_instr *, (size_t)x->n_operands);
     for (int k = 0; k < x->n_operands; k++)
       operands[k] = made[x->operands[k]->mark];
-    made[n] = x->op == HLO_PARAMETER ? args[x->attrs->parameter_number] : rewrite_copy(i, x, x->shape, operands);
+    made[n] = x->op == HLO_PARAMETER ? args[x->attrs->parameter_number] : hlo_rewrite_copy(i, x, x->shape, operands);
     x->mark = n; /* its number, for its users here */
     if (x == c->root)
       root = made[n];
@@ -37,51 +37,51 @@ struct hlo_instr *inline_at(struct inliner *in, struct hlo_instr *i, const struc
   return root;
 }
 
-bool inline_can(const struct inliner *in, const struct hlo_computation *c) {
+bool hlo_inline_can(const struct hlo_inliner *in, const struct hlo_computation *c) {
   for (const struct hlo_instr *x = c->first; x; x = x->next)
     if (x->is_fused)
       return false;
   return c->root && in->n_instrs + c->n_instrs <= GROWTH_MAX;
 }
 
-static void replace(struct inliner *in, struct hlo_instr *i, struct hlo_instr *heir) {
+static void replace(struct hlo_inliner *in, struct hlo_instr *i, struct hlo_instr *heir) {
   if (i->parent->root == i)
     i->parent->root = heir;
-  rewrite_inherit_places(heir, i);
-  rewrite_remove(i, heir);
+  hlo_rewrite_inherit_places(heir, i);
+  hlo_rewrite_remove(i, heir);
   in->changed = true;
 }
 
-static void walk(struct inliner *in, struct hlo_computation *c, enum hlo_op op, inline_rule *rule) {
+static void walk(struct hlo_inliner *in, struct hlo_computation *c, enum hlo_op op, hlo_inline_rule *rule) {
   hlo_for_each(i, c) {
-    rewrite_forward_operands(i);
-    struct hlo_instr *heir = i->op != op || rewrite_is_pinned(i) ? NULL : rule(in, i);
+    hlo_rewrite_forward_operands(i);
+    struct hlo_instr *heir = i->op != op || hlo_rewrite_is_pinned(i) ? NULL : rule(in, i);
     if (heir && !(i == in->m->entry->root && heir->op == HLO_PARAMETER))
       replace(in, i, heir);
   }
 }
 
-bool inline_walk(struct hlo_module *m, struct hlo_pass_result *r, enum hlo_op op, inline_rule *rule) {
-  struct inliner in = {.m = m};
-  rewrite_begin(m);
+bool hlo_inline_walk(struct hlo_module *m, struct hlo_pass_result *r, enum hlo_op op, hlo_inline_rule *rule) {
+  struct hlo_inliner in = {.m = m};
+  hlo_rewrite_begin(m);
   for (struct hlo_computation *c = m->computations; c; c = c->next)
     in.n_instrs += c->n_instrs;
   for (struct hlo_computation *c = m->computations; c; c = c->next)
     if (hlo_may_have(c, op))
       walk(&in, c, op, rule);
-  rewrite_end(m);
+  hlo_rewrite_end(m);
   r->changed |= in.changed;
   return in.keeps_tuple;
 }
 
 /* ---- the passes ------------------------------------------------------------------------------------------ */
 
-static struct hlo_instr *inline_call(struct inliner *in, struct hlo_instr *i) {
-  return inline_can(in, i->called[0]) ? inline_at(in, i, i->called[0], i->operands) : NULL;
+static struct hlo_instr *inline_call(struct hlo_inliner *in, struct hlo_instr *i) {
+  return hlo_inline_can(in, i->called[0]) ? hlo_inline_at(in, i, i->called[0], i->operands) : NULL;
 }
 
 void hlo_call_inliner(struct hlo_module *m, struct hlo_pass_result *r) {
-  inline_walk(m, r, HLO_CALL, inline_call);
+  hlo_inline_walk(m, r, HLO_CALL, inline_call);
 }
 
 /* Do all branches compute the same from the same? */
@@ -96,19 +96,19 @@ static bool branches_agree(const struct hlo_instr *i) {
 static int64_t known_branch(const struct hlo_instr *i) {
   if (i->operands[0]->op != HLO_CONSTANT)
     return branches_agree(i) ? 0 : -1;
-  const int64_t v = literal_int(i->operands[0]->attrs->literal, 0);
+  const int64_t v = hlo_literal_int(i->operands[0]->attrs->literal, 0);
   return i->operands[0]->shape.dtype == DT_BOOL ? !v : v >= 0 && v < i->n_called ? v : i->n_called - 1;
 }
 
-static struct hlo_instr *choose_branch(struct inliner *in, struct hlo_instr *i) {
+static struct hlo_instr *choose_branch(struct hlo_inliner *in, struct hlo_instr *i) {
   const int64_t k = known_branch(i);
-  if (k >= 0 && inline_can(in, i->called[k]))
-    return inline_at(in, i, i->called[k], i->operands + 1 + k);
+  if (k >= 0 && hlo_inline_can(in, i->called[k]))
+    return hlo_inline_at(in, i, i->called[k], i->operands + 1 + k);
   in->keeps_tuple |= i->shape.dtype == DT_TUPLE;
   return NULL;
 }
 
 void hlo_conditional_simplifier(struct hlo_module *m, struct hlo_pass_result *r) {
-  if (inline_walk(m, r, HLO_CONDITIONAL, choose_branch))
-    carry_shrink(m, r, HLO_CONDITIONAL);
+  if (hlo_inline_walk(m, r, HLO_CONDITIONAL, choose_branch))
+    hlo_carry_shrink(m, r, HLO_CONDITIONAL);
 }

@@ -4,7 +4,7 @@
  * open-addressing table over (kind, up to six integers), strings having been numbered first, so that a kernel with
  * 100,000 instructions costs 100,000 look-ups.
  */
-#include "hlo/emit.h"
+#include "hlo/export.h"
 
 #include <string.h>
 
@@ -18,7 +18,7 @@ struct frame_key {
   const char *text; /* files and functions */
   int v[6];
 };
-struct frame_index {
+struct hlo_frame_index {
   size_t n, cap;
   struct frame_slot {
     struct frame_key key;
@@ -41,15 +41,15 @@ static size_t key_hash(const struct frame_key *k) {
   return (size_t)(h ^ h >> 31);
 }
 
-static struct frame_slot *find_slot(const struct frame_index *x, const struct frame_key *key) {
+static struct frame_slot *find_slot(const struct hlo_frame_index *x, const struct frame_key *key) {
   size_t at = key_hash(key) & (x->cap - 1);
   while (x->slots[at].id && !key_equal(&x->slots[at].key, key))
     at = (at + 1) & (x->cap - 1);
   return &x->slots[at];
 }
 
-static void grow_index(struct arena *a, struct frame_index *x) {
-  struct frame_index bigger = {.n = x->n, .cap = x->cap ? 2 * x->cap : 64};
+static void grow_index(struct arena *a, struct hlo_frame_index *x) {
+  struct hlo_frame_index bigger = {.n = x->n, .cap = x->cap ? 2 * x->cap : 64};
   bigger.slots = arena_new_array(a, struct frame_slot, bigger.cap);
   for (size_t i = 0; i < x->cap; i++)
     if (x->slots[i].id)
@@ -68,7 +68,7 @@ static void *grow_list(struct arena *a, void *v, int n, size_t size) {
 }
 
 /* The number of key; *is_new when the caller has to append the entry. */
-static int number_of(struct arena *a, struct frame_index *x, const struct frame_key *key, int n, bool *is_new) {
+static int number_of(struct arena *a, struct hlo_frame_index *x, const struct frame_key *key, int n, bool *is_new) {
   if (x->n * 4 >= x->cap * 3)
     grow_index(a, x);
   struct frame_slot *s = find_slot(x, key);
@@ -80,7 +80,7 @@ static int number_of(struct arena *a, struct frame_index *x, const struct frame_
   return s->id;
 }
 
-static int number_text(struct arena *a, struct frames *f, enum frame_kind kind, const char *text) {
+static int number_text(struct arena *a, struct hlo_frames *f, enum frame_kind kind, const char *text) {
   bool is_file = kind == FK_FILE, is_new;
   int *n = is_file ? &f->n_files : &f->n_functions;
   const char ***list = is_file ? &f->files : &f->functions;
@@ -92,7 +92,7 @@ static int number_text(struct arena *a, struct frames *f, enum frame_kind kind, 
   return id;
 }
 
-static int number_location(struct arena *a, struct frames *f, const struct src_loc *loc) {
+static int number_location(struct arena *a, struct hlo_frames *f, const struct src_loc *loc) {
   const struct src_range *r = &loc->range;
   int file = number_text(a, f, FK_FILE, r->file ? r->file : "");
   int function = number_text(a, f, FK_FUNCTION, loc->func ? loc->func : "<unknown>");
@@ -101,7 +101,7 @@ static int number_location(struct arena *a, struct frames *f, const struct src_l
   int id = number_of(a, f->index, &key, f->n_locations, &is_new);
   if (is_new) {
     f->locations = grow_list(a, f->locations, f->n_locations, sizeof *f->locations);
-    f->locations[f->n_locations++] = (struct frame_file_location){file, function, *r};
+    f->locations[f->n_locations++] = (struct hlo_frame_file_location){file, function, *r};
   }
   return id;
 }
@@ -109,7 +109,7 @@ static int number_location(struct arena *a, struct frames *f, const struct src_l
 /* Chains deeper than this lose their outermost calls; Python's own limit is lower. */
 enum { CHAIN_MAX = 4096 };
 
-static int number_frame(struct arena *a, struct frames *f, const struct src_loc *loc) {
+static int number_frame(struct arena *a, struct hlo_frames *f, const struct src_loc *loc) {
   const struct src_loc *chain[CHAIN_MAX];
   int n = 0, id = 0;
   for (; loc && n < CHAIN_MAX; loc = loc->caller)
@@ -120,14 +120,14 @@ static int number_frame(struct arena *a, struct frames *f, const struct src_loc 
     int next = number_of(a, f->index, &(struct frame_key){FK_FRAME, NULL, {location, id}}, f->n_frames, &is_new);
     if (is_new) {
       f->frames = grow_list(a, f->frames, f->n_frames, sizeof *f->frames);
-      f->frames[f->n_frames++] = (struct frame){location, id};
+      f->frames[f->n_frames++] = (struct hlo_frame){location, id};
     }
     id = next;
   }
   return id;
 }
 
-int emit_frame(const struct emit *e, const struct hlo_instr *i) {
+int hlo_export_frame(const struct hlo_export *e, const struct hlo_instr *i) {
   return e->frames.index && i->locs.n ? i->mark : 0;
 }
 
@@ -138,9 +138,9 @@ static bool has_suffix(const char *s) {
   return n >= k && !strcmp(s + n - k, HLO_ALIAS_SUFFIX);
 }
 
-void emit_init(struct emit *e, struct arena *a, const struct hlo_module *m, bool with_frames) {
+void hlo_export_init(struct hlo_export *e, struct arena *a, const struct hlo_module *m, bool with_frames) {
   const struct hlo_computation *entry = m->entry;
-  *e = (struct emit){.module = m, .arena = a};
+  *e = (struct hlo_export){.module = m, .arena = a};
   e->module_name = hlo_sanitize_name(a, m->name);
   e->param_names = arena_new_array(a, const char *, (size_t)entry->n_params);
   for (int k = 0; k < entry->n_params; k++)
@@ -152,21 +152,21 @@ void emit_init(struct emit *e, struct arena *a, const struct hlo_module *m, bool
   }
   if (!with_frames)
     return;
-  e->frames.index = arena_new(a, struct frame_index);
+  e->frames.index = arena_new(a, struct hlo_frame_index);
   for (struct hlo_computation *c = m->computations; c; c = c->next)
     hlo_for_each(i, c) i->mark = i->locs.n ? number_frame(a, &e->frames, i->locs.v[0]) : 0;
 }
 
-static bool is_entry_param(const struct emit *e, const struct hlo_instr *i) {
+static bool is_entry_param(const struct hlo_export *e, const struct hlo_instr *i) {
   return i->op == HLO_PARAMETER && i->parent == e->module->entry && i->attrs->parameter_number >= 0 &&
          i->attrs->parameter_number < e->module->entry->n_params;
 }
 
-const char *emit_name(const struct emit *e, const struct hlo_instr *i) {
+const char *hlo_export_name(const struct hlo_export *e, const struct hlo_instr *i) {
   return is_entry_param(e, i) ? e->param_names[i->attrs->parameter_number] : i->name;
 }
 
-static const char *joined_outputs(const struct emit *e) {
+static const char *joined_outputs(const struct hlo_export *e) {
   const struct hlo_module *m = e->module;
   size_t n = 0;
   for (int k = 0; k < m->n_outputs; k++)
@@ -179,17 +179,18 @@ static const char *joined_outputs(const struct emit *e) {
   return text;
 }
 
-int emit_frontend_attributes(const struct emit *e, const struct hlo_instr *i, struct emit_pair out[EMIT_PAIRS_MAX]) {
+int hlo_export_frontend_attributes(const struct hlo_export *e, const struct hlo_instr *i,
+                                   struct hlo_export_pair out[HLO_EXPORT_PAIRS_MAX]) {
   int n = 0;
   if (i->attrs->has_collectives)
-    out[n++] = (struct emit_pair){"has_collectives", "1"};
+    out[n++] = (struct hlo_export_pair){"has_collectives", "1"};
   if (is_entry_param(e, i))
-    out[n++] = (struct emit_pair){"neff_input_names", e->param_names[i->attrs->parameter_number]};
+    out[n++] = (struct hlo_export_pair){"neff_input_names", e->param_names[i->attrs->parameter_number]};
   else if (i == e->module->entry->root && e->module->n_outputs)
-    out[n++] = (struct emit_pair){"neff_output_names", joined_outputs(e)};
+    out[n++] = (struct hlo_export_pair){"neff_output_names", joined_outputs(e)};
   return n;
 }
 
-const struct hlo_instr *emit_root(const struct hlo_computation *c) {
+const struct hlo_instr *hlo_export_root(const struct hlo_computation *c) {
   return c->root ? c->root : c->last;
 }
