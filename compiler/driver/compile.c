@@ -362,7 +362,7 @@ static enum status send_partial(struct path *p) {
   return st ? st : send_diags(r, p->number);
 }
 
-static enum status run_kernel(struct run *r, struct trace_job *job, int number, int *n_sent) {
+static enum status run_kernel(struct run *r, struct trace_program *job, int number, int *n_sent) {
   struct path p = {.run = r, .number = *n_sent};
   enum status st = trace_kernel(job, number, &r->diags, &p.kernel);
   *n_sent += p.kernel != NULL;
@@ -373,7 +373,7 @@ static enum status run_kernel(struct run *r, struct trace_job *job, int number, 
 }
 
 /* What the source printed, as a note, so that print() helps while writing a kernel. */
-static void report_output(struct run *r, const struct trace_job *job) {
+static void report_output(struct run *r, const struct trace_program *job) {
   size_t len;
   const char *text = job ? trace_output(job, &len) : NULL;
   if (text && len)
@@ -391,7 +391,7 @@ static enum status run_source(struct run *r) {
       .inputs = j->inputs,
       .inputs_npz = j->inputs_npz,
   };
-  struct trace_job *job = NULL;
+  struct trace_program *job = NULL;
   int n_sent = 0;
 
   enum status opened = trace_open(r->arena, &rq, &r->diags, &job);

@@ -144,12 +144,12 @@ void stage_checks_begin(struct stage_checks *c, MlirModule module, const struct 
   diags_init(&ds, c->arena);
   c->in = arena_new_array(c->arena, struct trace_array, (size_t)k->n_inputs);
   c->want = arena_new_array(c->arena, struct trace_array, (size_t)k->n_outputs);
-  enum status st = k->job ? trace_make_inputs(k, c->seed, &ds, c->in) : run_first_stage(c, module, first, &ds);
-  if (!st && k->job)
+  enum status st = k->program ? trace_make_inputs(k, c->seed, &ds, c->in) : run_first_stage(c, module, first, &ds);
+  if (!st && k->program)
     st = trace_eval_numpy(k, c->in, &ds, c->want);
   if (st)
     c->no_check = ds.n     ? ds.v[0].message
-                  : k->job ? "NumPy could not run the kernel"
+                  : k->program ? "NumPy could not run the kernel"
                            : "the program could not be run as it was read";
 }
 
@@ -192,7 +192,7 @@ void stage_checks_run(struct stage_checks *c, MlirModule module, struct stage *s
   if (!strcmp(r->status, "fail") && is_first_failure)
     diag_add(ds, DS_ERROR, DG_CHECK_FAILED, NULL,
              "after %s the kernel no longer computes what %s: output %s differs by %g", s->def->name,
-             c->kernel->job ? "NumPy computes" : "it did when it was read",
+             c->kernel->program ? "NumPy computes" : "it did when it was read",
              c->kernel->outputs[r->result.worst_output].name, r->result.max_abs_err)
         ->stage = s->def->name;
 }

@@ -1,11 +1,11 @@
-/* module: `_nkxc`, the compiler as a Python extension: what the package does with a kernel once it is traced.
+/* module: `_nkxc`, the compiler as a Python extension: compiles and runs kernels that were traced.
  *
- * Apart from _nkx because of its weight: this one needs MLIR, which takes a tenth of a second to load and set up, and is
- * imported only when a kernel is compiled or run (python/nkx/package.py).  Traces come over in capsules: both modules are
- * made of the same objects.  Everything but the run of a program keeps the interpreter's lock, which is the lock of the
- * one MLIR context; a program runs without it.
+ * It is apart from _nkx because it needs MLIR, which takes a tenth of a second to load and set up: it is imported only when
+ * a kernel is compiled or run (python/nkx/package.py).  A trace is passed from one module to the other in a capsule: both
+ * are linked from the same objects.  Every function holds the interpreter's lock, which also guards the one MLIR context;
+ * only a program runs without it.
  */
-#include "trace/tracer.h"
+#include "trace/python.h"
 
 #include <string.h>
 
@@ -17,6 +17,9 @@
 #include "hlo/passes.h"
 #include "linalg/lower.h"
 #include "passes/pass.h"
+#include "trace/inspect.h"
+#include "trace/module.h"
+#include "trace/operand.h"
 
 enum { TEXT_MAX = 256 << 20 };
 
@@ -35,7 +38,7 @@ static bool start(void) {
   return is_started = true;
 }
 
-/* Raises what the errors say; always NULL. */
+/* Raises CompileError with the errors' messages; returns NULL. */
 static void *raise_diags(const struct diags *ds, const char *what) {
   PyObject *text = PyUnicode_FromString(what);
   for (int i = 0; text && i < ds->n; i++) {
@@ -67,7 +70,8 @@ static PyObject *wrap_program(struct check_program *p, const struct trace_kernel
                        inspect_tensors(k->inputs, k->n_inputs), "outputs", inspect_tensors(k->outputs, k->n_outputs));
 }
 
-/* The linalg of a trace, or MLIR text: of tensors with its signature; of a named function as it is. */
+/* The linalg of a trace, or MLIR text.  With a function's name the text is taken as it is; otherwise it must be on tensors,
+ * and its signature is read. */
 static enum status read_program(PyObject *o, const char *function, struct arena *a, struct diags *ds,
                                 struct trace_kernel **k, MlirModule *module) {
   struct job job;
@@ -90,8 +94,8 @@ static enum status read_program(PyObject *o, const char *function, struct arena 
   return ir_parse(&ir, job.source, job.source_len, job.filename, a, ds, module);
 }
 
-/* load(trace or MLIR text, function or None): {"program", "name", "inputs", "outputs"}.  A text's function can
- * be at any stage before NISA if it is named; the caller then knows its inputs and outputs. */
+/* load(trace or MLIR text, function or None): {"program", "name", "inputs", "outputs"}.  A text whose function is named
+ * can be of any stage before NISA; it gives no inputs and outputs: the caller knows them. */
 static PyObject *load(PyObject *self, PyObject *args) {
   PyObject *o, *r = NULL;
   const char *function;
@@ -133,7 +137,7 @@ static bool read_array(PyObject *o, struct trace_array *out) {
   return true;
 }
 
-/* Arguments and results; the arrays themselves belong to the caller's lists. */
+/* The arrays of a list, which keeps owning them; false with an exception. */
 static bool read_arrays(struct arena *a, PyObject *list, int *n, struct trace_array **out) {
   *n = (int)PyList_GET_SIZE(list);
   *out = arena_new_array(a, struct trace_array, (size_t)*n);
@@ -143,8 +147,8 @@ static bool read_arrays(struct arena *a, PyObject *list, int *n, struct trace_ar
   return true;
 }
 
-/* run(program, inputs, outputs): fills the arrays of the list `outputs`; all of them in C order, with the shapes and
- * dtypes that load named. */
+/* run(program, inputs, outputs): fills the arrays of the list `outputs`.  All arrays are in C order and have the shapes and
+ * dtypes that load returned. */
 static PyObject *run(PyObject *self, PyObject *args) {
   PyObject *capsule, *inputs, *outputs;
   struct trace_array *in, *out;
@@ -182,8 +186,8 @@ static enum status give_frame(void *user, const char *json, size_t len) {
   return r ? ST_OK : ST_DENIED;
 }
 
-/* stages(trace or None, job as JSON, function): calls function with each frame (compile.h).  With a trace, which is
- * changed, the job says only target and stop_after; without, it is a program in HLO or MLIR. */
+/* stages(trace or None, job as JSON, function): calls function with each frame (compile.h).  With a trace, which the
+ * stages change, the job needs only target and stop_after; without one, it is a program in HLO or MLIR. */
 static PyObject *stages(PyObject *self, PyObject *args) {
   PyObject *capsule, *function;
   const char *json;
@@ -220,7 +224,7 @@ static PyObject *pipeline(PyObject *self, PyObject *unused) {
 
 static void put(MlirStringRef s, void *user) {
   if (buf_append(user, s.data, s.length)) {
-    /* the buffer remembers */
+    /* print asks buf_status */
   }
 }
 
@@ -250,7 +254,7 @@ static enum status run_list(MlirModule module, PyObject *list, enum target targe
   return st;
 }
 
-/* passes(MLIR text, ["name=options", …], target, is_generic): the text behind the last. */
+/* passes(MLIR text, ["name=options", …], target, is_generic): the text after the last pass. */
 static PyObject *passes(PyObject *self, PyObject *args) {
   PyObject *list, *r = NULL;
   const char *text;
@@ -286,7 +290,7 @@ static PyMethodDef methods[] = {
 
 static struct PyModuleDef definition = {.m_base = PyModuleDef_HEAD_INIT,
                                         .m_name = "_nkxc",
-                                        .m_doc = "The compiler of nkx, behind its tracer.",
+                                        .m_doc = "The compiler of nkx.",
                                         .m_size = -1,
                                         .m_methods = methods};
 
@@ -294,7 +298,7 @@ PyMODINIT_FUNC PyInit__nkxc(void);
 PyMODINIT_FUNC PyInit__nkxc(void) {
   PyObject *m = PyModule_Create(&definition);
   error_class = m ? PyErr_NewException("nkx.CompileError", PyExc_RuntimeError, NULL) : NULL;
-  if (m && error_class && nkx_ready() && dtypes_init() && PyModule_AddObjectRef(m, "CompileError", error_class) == 0)
+  if (m && error_class && module_ready() && dtype_init() && PyModule_AddObjectRef(m, "CompileError", error_class) == 0)
     return m;
   Py_XDECREF(m);
   return NULL;

@@ -1,14 +1,20 @@
-/* along: elements picked by arrays of indices, and stores by condition: take_along_axis, put_along_axis, select, copyto …
+/* along: elements picked by arrays of indices (take_along_axis), and functions that store: put_along_axis, copyto,
+ * putmask, fill_diagonal; also select, compress, comparisons of arrays, and searching.
  */
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
+#include "trace/args.h"
 #include "trace/compose.h"
+#include "trace/loop.h"
+#include "trace/refuse.h"
+#include "trace/tensor.h"
 
-hlo_val wrap_indices(struct tracer *tr, hlo_val i, int64_t size) {
+hlo_val val_wrap_indices(struct tracer *tr, hlo_val i, int64_t size) {
   if (i && !dtype_is_int(i->shape.dtype))
-    return refuse(DG_UNSUPPORTED_INDEX, "convert them: idx.astype(np.int32)", "indices must be integers, not %s",
-                  dtype_numpy_name(i->shape.dtype));
+    return trace_refuse(DG_UNSUPPORTED_INDEX, "convert them: idx.astype(np.int32)", "indices must be integers, not %s",
+                        dtype_numpy_name(i->shape.dtype));
   bool is_signed = i && dtype_kind(i->shape.dtype) == DK_SIGNED;
   i = cast(tr, i, DT_I32);
   if (!i || i->op == HLO_CONSTANT || i->op == HLO_IOTA || size == 0 || !is_signed)
@@ -16,18 +22,19 @@ hlo_val wrap_indices(struct tracer *tr, hlo_val i, int64_t size) {
   return sel(tr, cmp_k(tr, HLO_LT, i, 0), bin_k(tr, HLO_ADD, i, (double)size), i);
 }
 
-/* The index arrays as one, with a last axis that runs over them; one array stays as it is. */
+/* The index arrays as one array, with a last axis over them; a single one stays as it is. */
 static hlo_val index_vectors(struct tracer *tr, int n, hlo_val const *indices) {
   hlo_val xs[HLO_RANK_MAX];
   if (n == 1)
     return indices[0];
   for (int i = 0; i < n; i++)
-    if (!(xs[i] = indices[i] ? expand_at(tr, indices[i], indices[i]->shape.rank) : NULL))
+    if (!(xs[i] = indices[i] ? val_expand(tr, indices[i], indices[i]->shape.rank) : NULL))
       return NULL;
   return hlo_concatenate(&tr->b, n, xs, xs[0]->shape.rank - 1);
 }
 
-/* The other axes of x, and where they go around the indices' axes. */
+/* window: the positions of x's other axes in the result, around the indices' axes; sizes: 1 for an indexed axis.
+ * Returns the number of other axes. */
 static int window_axes(const struct hlo_shape *s, int n, const int *axes, int index_rank, int place, int64_t *window,
                        int64_t *sizes) {
   int w = 0;
@@ -44,7 +51,8 @@ static int window_axes(const struct hlo_shape *s, int n, const int *axes, int in
   return w;
 }
 
-/* Axes that follow each other are merged into one, their indices into one linear index: most machines gather by one. */
+/* Merges adjacent axes into one, and their indices into one linear index: most machines gather along one axis. False if
+ * the axes are not adjacent. */
 static bool merge_axes(struct tracer *tr, hlo_val *x, int n, const int *axes, hlo_val const *indices, hlo_val *index) {
   int64_t dims[HLO_RANK_MAX];
   int rank = 0;
@@ -63,16 +71,17 @@ static bool merge_axes(struct tracer *tr, hlo_val *x, int n, const int *axes, hl
   return true;
 }
 
-hlo_val gather_at(struct tracer *tr, hlo_val x, int n, const int *axes, hlo_val const *indices, int place) {
+hlo_val val_gather(struct tracer *tr, hlo_val x, int n, const int *axes, hlo_val const *indices, int place) {
   int64_t window[HLO_RANK_MAX], sizes[HLO_RANK_MAX], at[HLO_RANK_MAX];
   if (!x || !indices[0])
     return NULL;
+  assert(n >= 1 && place >= 0 && place <= x->shape.rank - n);
   int rank = indices[0]->shape.rank;
   hlo_val one;
   if (x->shape.rank - n + rank > HLO_RANK_MAX)
-    return refuse(DG_BAD_ARGUMENT, NULL, "at most %d dimensions are supported", HLO_RANK_MAX);
+    return trace_refuse(DG_BAD_ARGUMENT, NULL, "at most %d dimensions are supported", HLO_RANK_MAX);
   if (n > 1 && merge_axes(tr, &x, n, axes, indices, &one))
-    return gather_at(tr, x, 1, axes, &one, place);
+    return val_gather(tr, x, 1, axes, &one, place);
   int w = window_axes(&x->shape, n, axes, rank, place, window, sizes);
   for (int i = 0; i < n; i++)
     at[i] = axes[i];
@@ -84,7 +93,8 @@ hlo_val gather_at(struct tracer *tr, hlo_val x, int n, const int *axes, hlo_val 
   return hlo_gather(&tr->b, x, index_vectors(tr, n, indices), &d);
 }
 
-hlo_val scatter_at(struct tracer *tr, hlo_val x, int n, const int *axes, hlo_val const *indices, int place, hlo_val v) {
+hlo_val val_scatter(struct tracer *tr, hlo_val x, int n, const int *axes, hlo_val const *indices, int place,
+                    hlo_val v) {
   int64_t window[HLO_RANK_MAX], sizes[HLO_RANK_MAX], at[HLO_RANK_MAX];
   if (!x || !v || !indices[0])
     return NULL;
@@ -100,15 +110,15 @@ hlo_val scatter_at(struct tracer *tr, hlo_val x, int n, const int *axes, hlo_val
 
 /* ---- one index per element ---------------------------------------------------------------------------------------- */
 
-/* Coordinates for every element of idx: itself along `axis`, its own place elsewhere.  Sizes of 1 in idx or x are
- * broadcast, as NumPy does; *x is changed accordingly. */
+/* The coordinates of every element of idx: idx itself along `axis`, its own position along other axes. Sizes of 1 in
+ * idx or x are broadcast, as NumPy does, and *x is the broadcast array then. */
 static bool along_coordinates(struct tracer *tr, hlo_val *x, hlo_val idx, int axis, bool may_widen_x, int *axes,
                               hlo_val *coordinates) {
   int64_t dims[HLO_RANK_MAX], wide[HLO_RANK_MAX] = {0};
   int rank = (*x)->shape.rank;
   if (idx->shape.rank != rank) {
-    refuse(DG_SHAPE_MISMATCH, "add axes to the indices with np.expand_dims",
-           "`indices` and `arr` must have the same number of dimensions");
+    trace_refuse(DG_SHAPE_MISMATCH, "add axes to the indices with np.expand_dims",
+                 "`indices` and `arr` must have the same number of dimensions");
     return false;
   }
   for (int i = 0; i < rank; i++) {
@@ -116,24 +126,24 @@ static bool along_coordinates(struct tracer *tr, hlo_val *x, hlo_val idx, int ax
     dims[i] = i == axis ? b : a == 1 && may_widen_x ? b : a;
     wide[i] = i == axis ? a : dims[i];
     if (i != axis && a != b && b != 1 && !(a == 1 && may_widen_x)) {
-      refuse(DG_SHAPE_MISMATCH, NULL, "the indices do not broadcast to the array along axis %d", i);
+      trace_refuse(DG_SHAPE_MISMATCH, NULL, "the indices do not broadcast to the array along axis %d", i);
       return false;
     }
   }
-  *x = broadcast_val(tr, *x, rank, wide);
-  idx = broadcast_val(tr, wrap_indices(tr, idx, wide[axis]), rank, dims);
+  *x = val_broadcast(tr, *x, rank, wide);
+  idx = val_broadcast(tr, val_wrap_indices(tr, idx, wide[axis]), rank, dims);
   if (!*x || !idx)
     return false;
   for (int i = 0; i < rank; i++) {
     axes[i] = i;
-    coordinates[i] = i == axis ? idx : positions(tr, idx, i);
+    coordinates[i] = i == axis ? idx : val_positions(tr, idx, i);
   }
   return true;
 }
 
-/* Constant indices are checked and made non-negative. */
+/* Constant indices are checked, and made non-negative. */
 static hlo_val read_indices(struct tracer *tr, PyObject *o, int axis, int64_t size) {
-  return tensor_check(o) ? tensor_val(tr, o) : constant_indices(tr, o, axis, size);
+  return tensor_check(o) ? tensor_val(tr, o) : val_known_indices(tr, o, axis, size);
 }
 
 PyObject *op_take_along_axis(struct tracer *tr, const struct op_def *op, PyObject *args, PyObject *kw) {
@@ -144,19 +154,19 @@ PyObject *op_take_along_axis(struct tracer *tr, const struct op_def *op, PyObjec
   if (!PyArg_ParseTupleAndKeywords(args, kw, "OO|O", names, &a, &o, &axis))
     return NULL;
   hlo_val x = operand_alone(tr, a);
-  if (!x || !axis_or_flat(tr, op->name, axis, &x, &at))
+  if (!x || !args_axis_or_flat(tr, op->name, axis, &x, &at))
     return NULL;
   hlo_val idx = read_indices(tr, o, at, x->shape.dims[at]);
   if (!idx || !along_coordinates(tr, &x, idx, at, true, axes, coordinates))
     return NULL;
-  return tensor_wrap(tr, gather_at(tr, x, x->shape.rank, axes, coordinates, 0));
+  return tensor_wrap(tr, val_gather(tr, x, x->shape.rank, axes, coordinates, 0));
 }
 
-/* The tensor that a function stores into. */
+/* The tensor that a function stores into; NULL with an exception if it is none. */
 static struct tensor *written(struct tracer *tr, const struct op_def *op, PyObject *o) {
   if (!tensor_check(o))
-    return refuse(DG_UNSUPPORTED_OP, "start with a tensor, for example np.zeros_like(x) + 0",
-                  "%s: a NumPy array cannot receive a traced result", op->name);
+    return trace_refuse(DG_UNSUPPORTED_OP, "start with a tensor, for example np.zeros_like(x) + 0",
+                        "%s: a NumPy array cannot receive a traced result", op->name);
   return tensor_val(tr, o) && loop_may_write(tr, (struct tensor *)o) ? (struct tensor *)o : NULL;
 }
 
@@ -180,14 +190,14 @@ PyObject *op_put_along_axis(struct tracer *tr, const struct op_def *op, PyObject
   if (!x)
     return NULL;
   if (axis == Py_None)
-    x = flat(tr, x);
-  else if (!axis_parse(axis, x->shape.rank, &at))
+    x = val_flat(tr, x);
+  else if (!args_axis(axis, x->shape.rank, &at))
     return NULL;
   hlo_val idx = x ? read_indices(tr, o, at, x->shape.dims[at]) : NULL;
   if (!idx || !along_coordinates(tr, &x, idx, at, false, axes, coordinates))
     return NULL;
-  hlo_val v = stored_value(tr, values, x->shape.dtype, idx->shape.rank, coordinates[0]->shape.dims);
-  v = scatter_at(tr, x, x->shape.rank, axes, coordinates, 0, v);
+  hlo_val v = val_stored(tr, values, x->shape.dtype, idx->shape.rank, coordinates[0]->shape.dims);
+  v = val_scatter(tr, x, x->shape.rank, axes, coordinates, 0, v);
   return store(t, v ? hlo_reshape(&tr->b, v, whole->shape.rank, whole->shape.dims) : NULL);
 }
 
@@ -201,38 +211,40 @@ PyObject *op_copyto(struct tracer *tr, const struct op_def *op, PyObject *args, 
     return NULL;
   struct tensor *t = written(tr, op, a);
   hlo_val x = t ? tensor_val(tr, a) : NULL;
-  hlo_val v = x ? stored_value(tr, src, x->shape.dtype, x->shape.rank, x->shape.dims) : NULL;
+  hlo_val v = x ? val_stored(tr, src, x->shape.dtype, x->shape.rank, x->shape.dims) : NULL;
   if (v && where && where != Py_True) {
     hlo_val c = operand_alone(tr, where);
-    v = c ? sel(tr, broadcast_val(tr, nonzero(tr, c), x->shape.rank, x->shape.dims), v, x) : NULL;
+    v = c ? sel(tr, val_broadcast(tr, val_nonzero(tr, c), x->shape.rank, x->shape.dims), v, x) : NULL;
   }
   return store(t, v);
 }
 
-hlo_val store_masked(struct tracer *tr, hlo_val x, hlo_val mask, PyObject *value) {
+hlo_val val_store_masked(struct tracer *tr, hlo_val x, hlo_val mask, PyObject *value) {
   int64_t dims[HLO_RANK_MAX], rest[HLO_RANK_MAX];
   int rank = x->shape.rank, n = mask->shape.rank;
   for (int i = 0; i < rank; i++) {
     dims[i] = i < n ? mask->shape.dims[i] : 1;
     if (i < n && mask->shape.dims[i] != x->shape.dims[i])
-      return refuse(DG_SHAPE_MISMATCH, NULL, "the mask does not have the array's shape along axis %d", i);
+      return trace_refuse(DG_SHAPE_MISMATCH, NULL, "the mask does not have the array's shape along axis %d", i);
   }
   hlo_val v = operand_alone(tr, value);
   for (int i = 0; v && i < v->shape.rank; i++)
     rest[i] = x->shape.dims[rank - v->shape.rank + i >= 0 ? rank - v->shape.rank + i : 0];
-  bool fits = v && v->shape.rank <= rank - n; /* one value for every place of the mask */
+  bool fits = v && v->shape.rank <= rank - n; /* one value for every element of the mask */
   for (int i = 0; fits && i < v->shape.rank; i++)
     fits = v->shape.dims[i] == 1 || v->shape.dims[i] == rest[i];
   if (!v || !fits)
-    return v ? refuse(DG_UNSUPPORTED_INDEX, "use x[...] = np.where(mask, values, x)",
-                      "writing an array at a boolean mask is not supported: how much of it is used depends on data")
+    return v ? trace_refuse(
+                   DG_UNSUPPORTED_INDEX, "use x[...] = np.where(mask, values, x)",
+                   "writing an array at a boolean mask is not supported: how much of it is used depends on data")
              : NULL;
-  v = stored_value(tr, value, x->shape.dtype, rank, x->shape.dims);
+  v = val_stored(tr, value, x->shape.dtype, rank, x->shape.dims);
   mask = hlo_reshape(&tr->b, mask, rank, dims);
-  return sel(tr, broadcast_val(tr, mask, rank, x->shape.dims), v, x);
+  return sel(tr, val_broadcast(tr, mask, rank, x->shape.dims), v, x);
 }
 
-/* putmask(a, mask, values): values repeat when they are fewer; only one, or as many as a has, are supported. */
+/* putmask(a, mask, values). NumPy repeats values if they are fewer than a's elements; only one value, or as many as a
+ * has, are supported. */
 PyObject *op_putmask(struct tracer *tr, const struct op_def *op, PyObject *args, PyObject *kw) {
   static char *names[] = {"a", "mask", "values", NULL};
   PyObject *a, *mask, *values;
@@ -244,29 +256,29 @@ PyObject *op_putmask(struct tracer *tr, const struct op_def *op, PyObject *args,
   if (!v)
     return NULL;
   if (hlo_shape_elements(&v->shape) != 1 && hlo_shape_elements(&v->shape) != hlo_shape_elements(&x->shape))
-    return refuse(DG_UNSUPPORTED_OP, "use np.copyto(a, values, where=mask)",
-                  "%s with values that repeat is not supported", op->name);
+    return trace_refuse(DG_UNSUPPORTED_OP, "use np.copyto(a, values, where=mask)",
+                        "%s with values that repeat is not supported", op->name);
   v = hlo_shape_elements(&v->shape) == 1 ? hlo_reshape(&tr->b, v, 0, NULL)
                                          : hlo_reshape(&tr->b, v, x->shape.rank, x->shape.dims);
-  v = broadcast_val(tr, cast(tr, v, x->shape.dtype), x->shape.rank, x->shape.dims);
-  return store(t, sel(tr, broadcast_val(tr, nonzero(tr, c), x->shape.rank, x->shape.dims), v, x));
+  v = val_broadcast(tr, cast(tr, v, x->shape.dtype), x->shape.rank, x->shape.dims);
+  return store(t, sel(tr, val_broadcast(tr, val_nonzero(tr, c), x->shape.rank, x->shape.dims), v, x));
 }
 
 PyObject *op_fill_diagonal(struct tracer *tr, const struct op_def *op, PyObject *args, PyObject *kw) {
   static char *names[] = {"a", "val", "wrap", NULL};
   PyObject *a, *value, *wrap = NULL;
   bool wraps = false;
-  if (!PyArg_ParseTupleAndKeywords(args, kw, "OO|O", names, &a, &value, &wrap) || !flag_parse(wrap, &wraps))
+  if (!PyArg_ParseTupleAndKeywords(args, kw, "OO|O", names, &a, &value, &wrap) || !args_flag(wrap, &wraps))
     return NULL;
   struct tensor *t = written(tr, op, a);
   hlo_val x = t ? tensor_val(tr, a) : NULL, v = x ? operand_alone(tr, value) : NULL;
   if (!v)
     return NULL;
   if (x->shape.rank != 2 || v->shape.rank || wraps)
-    return refuse(DG_UNSUPPORTED_OP, "use np.where(np.eye(n, dtype=bool), value, a)",
-                  "fill_diagonal is only supported for a matrix and one value");
-  v = broadcast_val(tr, cast(tr, v, x->shape.dtype), 2, x->shape.dims);
-  return store(t, sel(tr, cmp(tr, HLO_EQ, positions(tr, x, 0), positions(tr, x, 1)), v, x));
+    return trace_refuse(DG_UNSUPPORTED_OP, "use np.where(np.eye(n, dtype=bool), value, a)",
+                        "fill_diagonal is only supported for a matrix and one value");
+  v = val_broadcast(tr, cast(tr, v, x->shape.dtype), 2, x->shape.dims);
+  return store(t, sel(tr, cmp(tr, HLO_EQ, val_positions(tr, x, 0), val_positions(tr, x, 1)), v, x));
 }
 
 /* ---- choosing -------------------------------------------------------------------------------------------------------- */
@@ -283,13 +295,13 @@ PyObject *op_select(struct tracer *tr, const struct op_def *op, PyObject *args, 
            *list = cs ? PySequence_List(choices) : NULL;
   zero = PyLong_FromLong(0);
   if (list && PyList_GET_SIZE(list) != PySequence_Fast_GET_SIZE(cs))
-    refuse(DG_BAD_ARGUMENT, NULL, "list of cases must be same length as list of conditions");
+    trace_refuse(DG_BAD_ARGUMENT, NULL, "list of cases must be same length as list of conditions");
   else if (list && zero && PyList_Append(list, other ? other : zero) == 0 && (all = Py_NewRef(list)) &&
-           read_arrays(tr, op, all, NULL, &n, &xs)) {
+           operand_read_list(tr, op->name, all, NULL, &n, &xs)) {
     v = xs[n - 1];
     for (int i = n - 1; v && i-- > 0;) {
       hlo_val c = operand_alone(tr, PySequence_Fast_GET_ITEM(cs, i));
-      v = where_vals(tr, c, xs[i], v);
+      v = val_where(tr, c, xs[i], v);
     }
   }
   Py_XDECREF(all);
@@ -304,24 +316,25 @@ PyObject *op_compress(struct tracer *tr, const struct op_def *op, PyObject *args
   static char *names[] = {"condition", "a", "axis", "out", NULL};
   PyObject *c, *a, *axis = NULL, *out = NULL;
   int at = 0;
-  if (!PyArg_ParseTupleAndKeywords(args, kw, "OO|OO", names, &c, &a, &axis, &out) || !only_none(out, op->name, "out"))
+  if (!PyArg_ParseTupleAndKeywords(args, kw, "OO|OO", names, &c, &a, &axis, &out) ||
+      !args_only_none(out, op->name, "out"))
     return NULL;
   if (tensor_check(c))
-    return refuse(DG_UNSUPPORTED_OP, "use np.where(condition, x, y)",
-                  "%s with a traced condition is not supported: the result's size depends on data", op->name);
+    return trace_refuse(DG_UNSUPPORTED_OP, "use np.where(condition, x, y)",
+                        "%s with a traced condition is not supported: the result's size depends on data", op->name);
   hlo_val x = operand_alone(tr, a);
   if (!x)
     return NULL;
   if (!axis || axis == Py_None)
-    x = flat(tr, x);
-  else if (!axis_parse(axis, x->shape.rank, &at))
+    x = val_flat(tr, x);
+  else if (!args_axis(axis, x->shape.rank, &at))
     return NULL;
   PyObject *numpy = PyImport_ImportModule("numpy"),
            *where = numpy ? PyObject_CallMethod(numpy, "flatnonzero", "O", c) : NULL;
-  hlo_val idx = where && x ? constant_indices(tr, where, at, x->shape.dims[at]) : NULL;
+  hlo_val idx = where && x ? val_known_indices(tr, where, at, x->shape.dims[at]) : NULL;
   Py_XDECREF(numpy);
   Py_XDECREF(where);
-  return tensor_wrap(tr, take_axis(tr, x, idx, at));
+  return tensor_wrap(tr, val_take(tr, x, idx, at));
 }
 
 /* ---- comparing ------------------------------------------------------------------------------------------------------- */
@@ -329,7 +342,7 @@ PyObject *op_compress(struct tracer *tr, const struct op_def *op, PyObject *args
 static hlo_val all_of(struct tracer *tr, hlo_val x) {
   bool mask[HLO_RANK_MAX];
   memset(mask, true, sizeof mask);
-  return x ? reduce_axes(tr, HLO_AND, x, mask, false) : NULL;
+  return x ? val_reduce(tr, HLO_AND, x, mask, false) : NULL;
 }
 
 /* |a - b| <= atol + rtol |b|, equal infinities included.  arg: 0 isclose, 1 allclose */
@@ -339,7 +352,7 @@ PyObject *op_isclose(struct tracer *tr, const struct op_def *op, PyObject *args,
   double rtol = 1e-5, atol = 1e-8;
   bool equal_nan = false;
   if (!PyArg_ParseTupleAndKeywords(args, kw, "OO|ddO", names, &a, &b, &rtol, &atol, &nan) ||
-      !flag_parse(nan, &equal_nan))
+      !args_flag(nan, &equal_nan))
     return NULL;
   hlo_val x = operand_alone(tr, a), y = operand_alone(tr, b);
   if (!x || !y)
@@ -347,15 +360,14 @@ PyObject *op_isclose(struct tracer *tr, const struct op_def *op, PyObject *args,
   /* NumPy takes integers and ml_dtypes' floats to float64 first; some of those have no infinity */
   x = x->shape.dtype == DT_F16 ? x : cast(tr, x, DT_F32);
   y = y->shape.dtype == DT_F16 ? y : cast(tr, y, DT_F32);
-  hlo_val d = un(tr, HLO_ABS, arith(tr, BIN_SUB, x, y));
+  hlo_val d = un(tr, HLO_ABS, val_arith(tr, OP_SUBTRACT, x, y));
   hlo_val limit = bin_k(tr, HLO_ADD, bin_k(tr, HLO_MULTIPLY, un(tr, HLO_ABS, y), rtol), atol);
-  hlo_val near = compare_vals(tr, HLO_LE, d, limit),
-          finite = y ? cmp_k(tr, HLO_LT, un(tr, HLO_ABS, y), HUGE_VAL) : NULL;
-  hlo_val r = arith(tr, BIN_MUL, near, finite); /* and */
-  r = arith(tr, BIN_ADD, r, compare_vals(tr, HLO_EQ, x, y));
+  hlo_val near = val_compare(tr, HLO_LE, d, limit), finite = y ? cmp_k(tr, HLO_LT, un(tr, HLO_ABS, y), HUGE_VAL) : NULL;
+  hlo_val r = val_arith(tr, OP_MULTIPLY, near, finite); /* and */
+  r = val_arith(tr, OP_ADD, r, val_compare(tr, HLO_EQ, x, y));
   if (equal_nan && x && y)
-    r = arith(tr, BIN_ADD, r, arith(tr, BIN_MUL, cmp(tr, HLO_NE, x, x), cmp(tr, HLO_NE, y, y)));
-  return tensor_wrap(tr, op->arg ? all_of(tr, r) : r);
+    r = val_arith(tr, OP_ADD, r, val_arith(tr, OP_MULTIPLY, cmp(tr, HLO_NE, x, x), cmp(tr, HLO_NE, y, y)));
+  return tensor_wrap(tr, op->arg.n ? all_of(tr, r) : r);
 }
 
 /* arg: 0 array_equal, 1 array_equiv (shapes may broadcast) */
@@ -370,15 +382,15 @@ PyObject *op_array_equal(struct tracer *tr, const struct op_def *op, PyObject *a
   if (!x || !y)
     return NULL;
   struct operand xy[] = {operand_of(x), operand_of(y)};
-  bool fit = op->arg ? broadcast_dims(2, xy, &rank, dims) : hlo_shape_same_dims(&x->shape, &y->shape);
+  bool fit = op->arg.n ? operand_broadcast(2, xy, &rank, dims) : hlo_shape_same_dims(&x->shape, &y->shape);
   PyErr_Clear();
-  return tensor_wrap(tr, fit ? all_of(tr, compare_vals(tr, HLO_EQ, x, y)) : hlo_scalar(&tr->b, DT_BOOL, 0));
+  return tensor_wrap(tr, fit ? all_of(tr, val_compare(tr, HLO_EQ, x, y)) : hlo_scalar(&tr->b, DT_BOOL, 0));
 }
 
-/* How many elements of the sorted vector are below (or at) each value. */
+/* The number of elements of the sorted vector that are below each value, or at most equal to it. */
 static hlo_val count_below(struct tracer *tr, hlo_val sorted, hlo_val v, enum hlo_direction d) {
-  hlo_val hit = compare_vals(tr, d, sorted, v ? expand_at(tr, v, v->shape.rank) : NULL);
-  return hit ? reduce_axis(tr, HLO_ADD, cast(tr, hit, DT_I32), hit->shape.rank - 1, false) : NULL;
+  hlo_val hit = val_compare(tr, d, sorted, v ? val_expand(tr, v, v->shape.rank) : NULL);
+  return hit ? val_reduce_axis(tr, HLO_ADD, cast(tr, hit, DT_I32), hit->shape.rank - 1, false) : NULL;
 }
 
 PyObject *op_searchsorted(struct tracer *tr, const struct op_def *op, PyObject *args, PyObject *kw) {
@@ -386,24 +398,24 @@ PyObject *op_searchsorted(struct tracer *tr, const struct op_def *op, PyObject *
   PyObject *a, *v, *sorter = NULL;
   const char *side = "left";
   if (!PyArg_ParseTupleAndKeywords(args, kw, "OO|sO", names, &a, &v, &side, &sorter) ||
-      !only_none(sorter, op->name, "sorter"))
+      !args_only_none(sorter, op->name, "sorter"))
     return NULL;
   hlo_val x = operand_alone(tr, a);
   if (x && x->shape.rank != 1)
-    return refuse(DG_BAD_ARGUMENT, NULL, "%s: the first array must have one dimension", op->name);
+    return trace_refuse(DG_BAD_ARGUMENT, NULL, "%s: the first array must have one dimension", op->name);
   return tensor_wrap(tr, count_below(tr, x, x ? operand_alone(tr, v) : NULL, side[0] == 'r' ? HLO_LE : HLO_LT));
 }
 
-/* digitize(x, bins, right=False) for bins that are known to rise. */
+/* digitize(x, bins, right=False). The bins must be constant and rise. */
 PyObject *op_digitize(struct tracer *tr, const struct op_def *op, PyObject *args, PyObject *kw) {
   static char *names[] = {"x", "bins", "right", NULL};
   PyObject *a, *bins, *o = NULL;
   bool right = false;
-  if (!PyArg_ParseTupleAndKeywords(args, kw, "OO|O", names, &a, &bins, &o) || !flag_parse(o, &right))
+  if (!PyArg_ParseTupleAndKeywords(args, kw, "OO|O", names, &a, &bins, &o) || !args_flag(o, &right))
     return NULL;
   if (tensor_check(bins))
-    return refuse(DG_UNSUPPORTED_OP, "use np.searchsorted with bins that rise",
-                  "%s with traced bins is not supported: their order depends on data", op->name);
+    return trace_refuse(DG_UNSUPPORTED_OP, "use np.searchsorted with bins that rise",
+                        "%s with traced bins is not supported: their order depends on data", op->name);
   PyObject *numpy = PyImport_ImportModule("numpy"), *d = numpy ? PyObject_CallMethod(numpy, "diff", "O", bins) : NULL;
   PyObject *least = d && PyObject_Size(d) > 0 ? PyObject_CallMethod(d, "min", NULL) : d ? PyFloat_FromDouble(0) : NULL;
   double smallest = least ? PyFloat_AsDouble(least) : -1;
@@ -413,7 +425,7 @@ PyObject *op_digitize(struct tracer *tr, const struct op_def *op, PyObject *args
   if (PyErr_Occurred())
     return NULL;
   if (smallest < 0)
-    return refuse(DG_UNSUPPORTED_OP, "reverse the bins", "%s with falling bins is not supported", op->name);
+    return trace_refuse(DG_UNSUPPORTED_OP, "reverse the bins", "%s with falling bins is not supported", op->name);
   hlo_val x = operand_alone(tr, a), b = operand_alone(tr, bins);
   return tensor_wrap(tr, count_below(tr, b, x, right ? HLO_LT : HLO_LE));
 }
@@ -424,11 +436,11 @@ PyObject *op_isin(struct tracer *tr, const struct op_def *op, PyObject *args, Py
   PyObject *a, *b, *unique = NULL, *o = NULL;
   bool invert = false;
   (void)op;
-  if (!PyArg_ParseTupleAndKeywords(args, kw, "OO|OO", names, &a, &b, &unique, &o) || !flag_parse(o, &invert))
+  if (!PyArg_ParseTupleAndKeywords(args, kw, "OO|OO", names, &a, &b, &unique, &o) || !args_flag(o, &invert))
     return NULL;
-  hlo_val x = operand_alone(tr, a), y = flat(tr, operand_alone(tr, b));
-  hlo_val hit = compare_vals(tr, HLO_EQ, x ? expand_at(tr, x, x->shape.rank) : NULL, y);
-  hlo_val v = hit ? reduce_axis(tr, HLO_OR, hit, hit->shape.rank - 1, false) : NULL;
+  hlo_val x = operand_alone(tr, a), y = val_flat(tr, operand_alone(tr, b));
+  hlo_val hit = val_compare(tr, HLO_EQ, x ? val_expand(tr, x, x->shape.rank) : NULL, y);
+  hlo_val v = hit ? val_reduce_axis(tr, HLO_OR, hit, hit->shape.rank - 1, false) : NULL;
   return tensor_wrap(tr, invert ? un(tr, HLO_NOT, v) : v);
 }
 
@@ -441,7 +453,7 @@ PyObject *op_modf(struct tracer *tr, const struct op_def *op, PyObject *args, Py
   hlo_val x = as_float(tr, operand_alone(tr, a));
   hlo_val whole = x ? sel(tr, cmp_k(tr, HLO_GE, x, 0), un(tr, HLO_FLOOR, x), un(tr, HLO_CEIL, x)) : NULL;
   hlo_val rest =
-      x ? sel(tr, cmp_k(tr, HLO_EQ, un(tr, HLO_ABS, x), HUGE_VAL), like(tr, x, 0), bin(tr, HLO_SUBTRACT, x, whole))
+      x ? sel(tr, cmp_k(tr, HLO_EQ, un(tr, HLO_ABS, x), HUGE_VAL), val_like(tr, x, 0), bin(tr, HLO_SUBTRACT, x, whole))
         : NULL;
   PyObject *f = tensor_wrap(tr, rest), *w = f ? tensor_wrap(tr, whole) : NULL, *r = w ? PyTuple_Pack(2, f, w) : NULL;
   Py_XDECREF(f);

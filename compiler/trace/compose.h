@@ -1,12 +1,15 @@
-/* compose: short names for what composed operations are written in.
+/* compose: what composed operations are written in.
  *
- * The first group takes equal shapes and dtypes, as HLO does; the second promotes and broadcasts, as NumPy does.  NULL
- * operands give NULL, so that a composition checks once, at its end.
+ * The short names take equal shapes and dtypes, as HLO does.  A NULL operand gives NULL, so that a composition checks once,
+ * at its end (tracer.h says who reports the reason).  Axes count from 0 and are in range, unless it says otherwise.
  */
 #ifndef TRACE_COMPOSE_H
 #define TRACE_COMPOSE_H
 
-#include "trace/tracer.h"
+#include "trace/ops.h"
+
+/* v in x's shape and dtype. */
+hlo_val val_like(struct tracer *tr, hlo_val x, double v);
 
 static inline hlo_val un(struct tracer *tr, enum hlo_op op, hlo_val x) {
   return hlo_unary(&tr->b, op, x);
@@ -23,68 +26,82 @@ static inline hlo_val sel(struct tracer *tr, hlo_val c, hlo_val x, hlo_val y) {
 static inline hlo_val cast(struct tracer *tr, hlo_val x, enum dtype t) {
   return x ? hlo_convert(&tr->b, x, t) : NULL;
 }
-/* With a number on the right. */
+/* With a number as the second operand. */
 static inline hlo_val bin_k(struct tracer *tr, enum hlo_op op, hlo_val x, double k) {
-  return bin(tr, op, x, like(tr, x, k));
+  return bin(tr, op, x, val_like(tr, x, k));
 }
 static inline hlo_val cmp_k(struct tracer *tr, enum hlo_direction d, hlo_val x, double k) {
-  return cmp(tr, d, x, like(tr, x, k));
+  return cmp(tr, d, x, val_like(tr, x, k));
 }
 static inline hlo_val as_float(struct tracer *tr, hlo_val x) {
   return x ? cast(tr, x, promote_float(x->shape.dtype)) : NULL;
 }
 
-/* The largest finite number of a float type. */
-double dtype_largest(enum dtype t);
+/* ---- arithmetic (elementwise.c) ---- */
 
-/* BIN_… of two values, promoted and broadcast. */
-hlo_val arith(struct tracer *tr, int which, hlo_val x, hlo_val y);
-/* x == y, x < y, … likewise. */
-hlo_val compare_vals(struct tracer *tr, enum hlo_direction d, hlo_val x, hlo_val y);
-hlo_val sign_bit(struct tracer *tr, hlo_val x); /* of a float, as bool */
-hlo_val where_vals(struct tracer *tr, hlo_val c, hlo_val x, hlo_val y);
+hlo_val val_nonzero(struct tracer *tr, hlo_val x);  /* x != 0, as bool */
+hlo_val val_sign_bit(struct tracer *tr, hlo_val x); /* of a float, as bool */
+/* A binary operation of the table, of equal shapes and dtypes. */
+hlo_val val_binary(struct tracer *tr, enum op_id which, hlo_val x, hlo_val y);
+/* The same of operands, promoted and broadcast as NumPy does; as: DT_NONE, or the dtype to compute in. */
+hlo_val operand_binary(struct tracer *tr, enum op_id which, struct operand xy[2], enum dtype as);
+/* Promoted and broadcast: a binary operation, a comparison, and c ? x : y. */
+hlo_val val_arith(struct tracer *tr, enum op_id which, hlo_val x, hlo_val y);
+hlo_val val_compare(struct tracer *tr, enum hlo_direction d, hlo_val x, hlo_val y);
+hlo_val val_where(struct tracer *tr, hlo_val c, hlo_val x, hlo_val y);
 
-/* Moving elements (shapes.c).  Axes are not negative. */
-hlo_val flat(struct tracer *tr, hlo_val x);
-/* The one axis to work along: the last one without an argument; None flattens x first.  False with an exception. */
-bool axis_or_flat(struct tracer *tr, const char *name, PyObject *axis, hlo_val *x, int *at);
-hlo_val reshape_to(struct tracer *tr, hlo_val x, int rank, const int64_t *dims);
-hlo_val transpose_by(struct tracer *tr, hlo_val x, const int64_t *permutation); /* x itself where nothing moves */
-hlo_val expand_at(struct tracer *tr, hlo_val x, int axis);                      /* a new axis of size 1 */
-hlo_val slice_axis(struct tracer *tr, hlo_val x, int axis, int64_t start, int64_t stop);
-hlo_val reverse_axis(struct tracer *tr, hlo_val x, int axis);
-hlo_val concat_vals(struct tracer *tr, int n, hlo_val const *xs, int axis); /* equal dtypes */
-/* Reads a sequence of arrays as values of one dtype (as: DT_NONE for the promoted one); *xs is in the arena. */
-bool read_arrays(struct tracer *tr, const struct op_def *op, PyObject *o, PyObject *as, int *n, hlo_val **xs);
-/* Two operands of one dtype, each with its own shape. */
-bool read_pair(struct tracer *tr, PyObject *a, PyObject *b, enum dtype as, hlo_val out[2]);
+/* ---- constants and broadcasting (operand.c) ---- */
 
+/* The array as a constant of dtype t. */
+hlo_val val_array(struct tracer *tr, PyArrayObject *array, enum dtype t);
+hlo_val val_broadcast(struct tracer *tr, hlo_val v, int rank, const int64_t *dims);
+
+/* ---- moving elements (shapes.c, index.c) ---- */
+
+hlo_val val_flat(struct tracer *tr, hlo_val x); /* with one axis */
+hlo_val val_reshape(struct tracer *tr, hlo_val x, int rank, const int64_t *dims);
+hlo_val val_transpose(struct tracer *tr, hlo_val x, const int64_t *permutation); /* x itself where nothing moves */
+hlo_val val_expand(struct tracer *tr, hlo_val x, int axis);                      /* a new axis of size 1 */
+hlo_val val_slice(struct tracer *tr, hlo_val x, int axis, int64_t start, int64_t stop);
+hlo_val val_reverse(struct tracer *tr, hlo_val x, int axis);
+hlo_val val_concat(struct tracer *tr, int n, hlo_val const *xs, int axis); /* of equal dtypes */
+/* The one axis to work along: the last one without an argument; None makes *x flat first.  False with an exception. */
+bool args_axis_or_flat(struct tracer *tr, const char *func, PyObject *axis, hlo_val *x, int *at);
+
+/* ---- products (products.c, matrices.c) ---- */
+
+hlo_val val_matmul(struct tracer *tr, hlo_val x, hlo_val y); /* of equal dtypes */
 /* A dot of two values of one dtype; booleans too. */
-hlo_val dot_of(struct tracer *tr, hlo_val x, hlo_val y, const struct hlo_dot_dims *d);
-/* The diagonal col = row + k of axes i and j: both are dropped, it becomes the last axis. */
-hlo_val diagonal_of(struct tracer *tr, hlo_val x, int i, int j, int64_t k);
+hlo_val val_dot(struct tracer *tr, hlo_val x, hlo_val y, const struct hlo_dot_dims *d);
+/* The diagonal column = row + k of axes i (rows) and j (columns): it becomes the last axis in place of both. */
+hlo_val val_diagonal(struct tracer *tr, hlo_val x, int i, int j, int64_t k);
 
-/* reduce_axes over one axis. */
-hlo_val reduce_axis(struct tracer *tr, enum hlo_op op, hlo_val x, int axis, bool keepdims);
-/* Adds up along the axes of mask, in float32 where x's dtype is narrower; the result has x's dtype. */
-hlo_val sum_axes(struct tracer *tr, hlo_val x, const bool mask[HLO_RANK_MAX], bool keepdims);
+/* ---- reductions (reduce.c) ---- */
+
+/* Over the axes of mask.  op: HLO_ADD, HLO_MULTIPLY, HLO_MAXIMUM, HLO_MINIMUM, HLO_AND or HLO_OR. */
+hlo_val val_reduce(struct tracer *tr, enum hlo_op op, hlo_val x, const bool mask[HLO_RANK_MAX], bool keepdims);
+hlo_val val_reduce_axis(struct tracer *tr, enum hlo_op op, hlo_val x, int axis, bool keepdims);
+/* The sum over the axes of mask, in x's dtype; a dtype narrower than float32 is summed in float32. */
+hlo_val val_sum(struct tracer *tr, hlo_val x, const bool mask[HLO_RANK_MAX], bool keepdims);
 /* The positions 0, 1, … along an axis of x, as s32 in x's shape. */
-hlo_val positions(struct tracer *tr, hlo_val x, int axis);
+hlo_val val_positions(struct tracer *tr, hlo_val x, int axis);
 
-/* x at n index arrays of one shape: axes[i] of x is indexed by indices[i], whose values count from 0.  The result has the
- * indices' axes at `place`, the other axes of x in their order around them. */
-hlo_val gather_at(struct tracer *tr, hlo_val x, int n, const int *axes, hlo_val const *indices, int place);
-/* x with v stored there; v has the shape gather_at would give. */
-hlo_val scatter_at(struct tracer *tr, hlo_val x, int n, const int *axes, hlo_val const *indices, int place, hlo_val v);
-/* Indices as s32 that count from 0: negative ones are moved by size. */
-hlo_val wrap_indices(struct tracer *tr, hlo_val indices, int64_t size);
-/* Indices that are known: checked, made non-negative. */
-hlo_val constant_indices(struct tracer *tr, PyObject *o, int axis, int64_t size);
-/* A value to be stored in dtype t and broadcast to dims, by NumPy's rules for assignment. */
-hlo_val stored_value(struct tracer *tr, PyObject *value, enum dtype t, int rank, const int64_t *dims);
-/* x with value where the mask (of x's leading axes) holds. */
-hlo_val store_masked(struct tracer *tr, hlo_val x, hlo_val mask, PyObject *value);
-/* ufunc.accumulate; which: BIN_… */
-PyObject *accumulate_call(struct tracer *tr, int which, PyObject *args, PyObject *kw);
+/* ---- elements by index (along.c, select.c, index.c) ---- */
+
+/* x at n index arrays of one shape: indices[i], whose values count from 0, index axis axes[i] of x.  The result has the
+ * indices' axes at `place`, and the other axes of x in their order around them. */
+hlo_val val_gather(struct tracer *tr, hlo_val x, int n, const int *axes, hlo_val const *indices, int place);
+/* x with v stored there; v has the shape that val_gather would give. */
+hlo_val val_scatter(struct tracer *tr, hlo_val x, int n, const int *axes, hlo_val const *indices, int place, hlo_val v);
+/* x at integer indices along one axis, which the indices' axes replace.  Negative indices count from the end. */
+hlo_val val_take(struct tracer *tr, hlo_val x, hlo_val indices, int axis);
+/* Indices as s32 that count from 0: `size` is added to negative ones. */
+hlo_val val_wrap_indices(struct tracer *tr, hlo_val indices, int64_t size);
+/* Indices that are known while tracing: checked, and made non-negative. */
+hlo_val val_known_indices(struct tracer *tr, PyObject *o, int axis, int64_t size);
+/* A value to be stored in an array of dtype t: converted, and broadcast to dims by NumPy's rules for assignment. */
+hlo_val val_stored(struct tracer *tr, PyObject *value, enum dtype t, int rank, const int64_t *dims);
+/* x with `value` where the mask, which covers x's leading axes, is true. */
+hlo_val val_store_masked(struct tracer *tr, hlo_val x, hlo_val mask, PyObject *value);
 
 #endif

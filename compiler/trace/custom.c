@@ -1,18 +1,22 @@
-/* custom: calls of functions that are given by their code for the hardware: custom-call in HLO.
+/* custom: calls of functions that are given as code for the hardware: custom-call in HLO.
  *
- * Checked by the callers: python/nkigen/custom_op.py, which also knows what the function means in NumPy, and
- * python/nkx/nki_kernel.py, for kernels that the vendor's front end traced.
+ * The callers check the arguments: python/nkigen/custom_op.py, which also knows what the function computes in NumPy,
+ * and python/nkx/nki_kernel.py, for kernels that the vendor's front end traced.
  */
 #include <string.h>
 
+#include "trace/args.h"
 #include "trace/compose.h"
+#include "trace/module.h"
+#include "trace/refuse.h"
+#include "trace/tensor.h"
 
-/* (shape, dtype) as a shape of the trace. */
+/* Reads (shape, dtype) as a shape. */
 static bool read_shape(struct tracer *tr, PyObject *o, struct hlo_shape *out) {
   PyObject *shape, *dtype;
   int64_t dims[HLO_RANK_MAX];
   int rank = 0;
-  if (!PyArg_ParseTuple(o, "OO", &shape, &dtype) || !dims_parse(shape, "shape", &rank, dims))
+  if (!PyArg_ParseTuple(o, "OO", &shape, &dtype) || !args_dims(shape, "shape", &rank, dims))
     return false;
   enum dtype t = dtype_from_py(dtype);
   *out = hlo_shape_array(tr->a, t, rank, dims);
@@ -32,7 +36,8 @@ static PyObject *wrap_results(struct tracer *tr, hlo_val call, int n) {
   return list;
 }
 
-/* [(output, operand), …]: an element of the result, if that is a tuple, which stands where the operand stood. */
+/* Reads [(output, operand), …]: outputs that share the memory of an operand. An output is an element of the result if
+ * that is a tuple, and the whole result otherwise. */
 static bool read_aliases(struct tracer *tr, PyObject *list, bool is_tuple, struct hlo_operand_alias *out) {
   for (int i = 0; i < (int)PyList_GET_SIZE(list); i++) {
     long long output, operand;
@@ -63,7 +68,7 @@ static PyObject *op_custom_call(struct tracer *tr, const struct op_def *op, PyOb
     if (!read_shape(tr, PyList_GET_ITEM(outputs, i), &shapes[i]))
       return NULL;
   if (!n_out)
-    return refuse(DG_BAD_ARGUMENT, NULL, "%s has no outputs", target);
+    return trace_refuse(DG_BAD_ARGUMENT, NULL, "%s has no outputs", target);
   struct hlo_shape shape =
       n_out == 1 ? shapes[0] : (struct hlo_shape){.dtype = DT_TUPLE, .n_elems = n_out, .elems = shapes};
   const int n_aliases = (int)PyList_GET_SIZE(aliased);

@@ -1,14 +1,26 @@
 /* dispatch: from a NumPy callable to the function that records it.
  *
  * One table (ops.def) serves __array_ufunc__, __array_function__, the operators and the methods.  Callables are found
- * by identity.  What is not in the table is refused by the name a user would write.
+ * by identity.  What is not in the table is refused by the name that a user would write.
  */
+#include <assert.h>
 #include <string.h>
 
+#include "trace/bytecode.h"
 #include "trace/compose.h"
+#include "trace/index.h"
+#include "trace/ranges.h"
+#include "trace/refuse.h"
+#include "trace/trace.h"
 
-const struct op_def op_table[] = {
-#define TRACE_OP(id, name, numpy, method, kind, call, arg) {name, numpy, method, call, arg, kind},
+const struct op_def op_table[OP_COUNT] = {
+#define OP_ARG_N(number) {.n = number}
+#define OP_ARG_UNARY(f) {.unary = unary_##f}
+#define OP_ARG_BINARY(f, rule) \
+  { \
+    .binary = { binary_##f, binary_as_##rule } \
+  }
+#define TRACE_OP(id, name, numpy, method, kind, call, arg) {name, numpy, method, call, OP_ARG_##arg, kind},
 #include "trace/ops.def"
 #undef TRACE_OP
 };
@@ -16,6 +28,7 @@ const struct op_def op_table[] = {
 struct tracer *tracer_now;
 static PyObject *by_callable; /* NumPy callable -> index in op_table */
 
+/* Enters the callable at a path below numpy ("linalg.norm"). */
 static bool add_path(PyObject *numpy, const char *path, size_t len, int index) {
   PyObject *o = Py_NewRef(numpy), *i = PyLong_FromLong(index);
   for (const char *p = path, *end = path + len; o && p < end;) {
@@ -59,37 +72,37 @@ static const struct op_def *find_op(PyObject *callable) {
 struct tracer *tracer_enter(void) {
   struct tracer *tr = tracer_now;
   if (!tr)
-    return refuse(DG_BAD_ARGUMENT, "a tensor only exists while its kernel is traced: do not keep it in a global",
-                  "a traced tensor was used outside of its kernel");
+    return trace_refuse(DG_BAD_ARGUMENT, "a tensor only exists while its kernel is traced: do not keep it in a global",
+                        "a traced tensor was used outside of its kernel");
   tr->b.locs = src_locs_one(tr->a, ranges_here(tr->ranges, tr->base));
   return tr;
 }
 
-/* Turns what a builder left behind into an exception. */
-static void raise_builder_error(struct tracer *tr) {
-  if (tr->b.err.code && !PyErr_Occurred())
-    refuse(tr->b.err.code == ST_INPUT ? DG_SHAPE_MISMATCH : DG_INTERNAL, NULL, "%s", tr->b.err.text);
-  tr->b.err = (struct error){0};
+void op_raise(struct tracer *tr, enum diag_code code) {
+  if (!PyErr_Occurred() && tr->b.err.code)
+    trace_refuse(tr->b.err.code == ST_INPUT ? code : DG_INTERNAL, NULL, "%s", tr->b.err.text);
   if (!PyErr_Occurred())
-    refuse(DG_INTERNAL, NULL, "an operation failed without saying why");
+    trace_refuse(DG_INTERNAL, NULL, "an operation failed without saying why");
+  tr->b.err = (struct error){0};
+  refuse_adopt();
 }
 
 static bool too_many(const struct tracer *tr) {
   if (tr->b.computation->n_instrs <= TRACE_OPS_MAX)
     return false;
-  refuse(DG_TOO_MANY_OPS, "loops over traced values are unrolled: use whole-array operations instead",
-         "the kernel traces to more than %d operations", TRACE_OPS_MAX);
+  trace_refuse(DG_TOO_MANY_OPS, "loops over traced values are unrolled: use whole-array operations instead",
+               "the kernel traces to more than %d operations", TRACE_OPS_MAX);
   return true;
 }
 
-/* Checks an operation's result (stolen) and what the builder left behind. */
+/* Checks an operation's result, which it takes, and what the builder left behind. */
 static PyObject *op_end(struct tracer *tr, PyObject *r) {
   if (!r || tr->b.err.code) {
     Py_CLEAR(r);
-    raise_builder_error(tr);
-    refuse_adopt();
+    op_raise(tr, DG_SHAPE_MISMATCH);
     return NULL;
   }
+  assert(!PyErr_Occurred());
   if (too_many(tr))
     Py_CLEAR(r);
   return r;
@@ -122,55 +135,57 @@ PyObject *op_compare2(int comparison, PyObject *x, PyObject *y) {
 
 /* ---- refusing by name ---------------------------------------------------------------------------------- */
 
+/* By the last part of the name. */
+static const char *const hints[][2] = {
+    {"svd", "decompositions do not run on the device: compute it on the host and pass the factors in"},
+    {"inv", "compute the inverse on the host and pass it in"},
+    {"solve", "solve on the host and pass the result in"},
+    {"nonzero", "the result's size depends on data: use np.where(condition, x, y)"},
+    {"unique", "the result's size depends on data"},
+    {"item", "a traced tensor has no value yet: return it from the kernel"},
+    {"tolist", "a traced tensor has no value yet: return it from the kernel"},
+    {"view", "use .astype to convert values"},
+    {"fill", "use x[...] = value"},
+    {"det", "compute it on the host and pass it in"},
+    {"eig", "decompositions do not run on the device: compute it on the host and pass the factors in"},
+    {"eigh", "decompositions do not run on the device: compute it on the host and pass the factors in"},
+    {"qr", "decompositions do not run on the device: compute it on the host and pass the factors in"},
+    {"cholesky", "decompositions do not run on the device: compute it on the host and pass the factors in"},
+    {"pinv", "compute the inverse on the host and pass it in"},
+    {"lstsq", "solve on the host and pass the result in"},
+    {"fft", "multiply by a constant matrix of cosines and one of sines"},
+    {"argwhere", "the result's size depends on data: use np.where(condition, x, y)"},
+    {"flatnonzero", "the result's size depends on data: use np.where(condition, x, y)"},
+    {"extract", "the result's size depends on data: use np.where(condition, x, y)"},
+    {"bincount", "use np.sum(x[:, None] == np.arange(n), axis=0)"},
+    {"histogram", "use np.searchsorted with bins that rise, then np.sum(i[:, None] == np.arange(n), axis=0)"},
+    {"interp", "use np.searchsorted and np.take"},
+    {"convolve", "multiply by a constant band matrix"},
+    {"correlate", "multiply by a constant band matrix"},
+    {"cov", "use (x - mean) @ (x - mean).T / (n - 1)"},
+    {"corrcoef", "use (x - mean) @ (x - mean).T and divide by the standard deviations"},
+    {"nextafter", "add a multiple of np.finfo(dtype).eps"},
+    {"gcd", "compute it on the host and pass it in"},
+    {"lcm", "compute it on the host and pass it in"},
+    {"delete", "use np.take with the indices that stay"},
+    {"insert", "use slices and np.concatenate"},
+    {"resize", "use np.tile and a slice"},
+    {"choose", "use np.select"},
+    {"piecewise", "use np.select"},
+    {"place", "use np.copyto(x, value, where=mask)"},
+    {"put", "use x[indices] = values on x.ravel()"},
+    {"apply_along_axis", "call the function on whole arrays, with axis="},
+    {"vectorize", "call the function on whole arrays"},
+    {"gradient", "use slices: (x[2:] - x[:-2]) / 2"},
+    {"trapezoid", "use np.sum((y[1:] + y[:-1]) / 2)"},
+    {"block", "use np.concatenate, or np.stack"},
+    {"percentile", "use np.mean, or np.max and np.min"},
+    {"quantile", "use np.mean, or np.max and np.min"},
+    {"partition", "use np.max, or np.argmax"},
+    {"lexsort", "sort on the host"},
+};
+
 const char *dispatch_hint(const char *name) {
-  static const char *const hints[][2] = {
-      {"svd", "decompositions do not run on the device: compute it on the host and pass the factors in"},
-      {"inv", "compute the inverse on the host and pass it in"},
-      {"solve", "solve on the host and pass the result in"},
-      {"nonzero", "the result's size depends on data: use np.where(condition, x, y)"},
-      {"unique", "the result's size depends on data"},
-      {"item", "a traced tensor has no value yet: return it from the kernel"},
-      {"tolist", "a traced tensor has no value yet: return it from the kernel"},
-      {"view", "use .astype to convert values"},
-      {"fill", "use x[...] = value"},
-      {"det", "compute it on the host and pass it in"},
-      {"eig", "decompositions do not run on the device: compute it on the host and pass the factors in"},
-      {"eigh", "decompositions do not run on the device: compute it on the host and pass the factors in"},
-      {"qr", "decompositions do not run on the device: compute it on the host and pass the factors in"},
-      {"cholesky", "decompositions do not run on the device: compute it on the host and pass the factors in"},
-      {"pinv", "compute the inverse on the host and pass it in"},
-      {"lstsq", "solve on the host and pass the result in"},
-      {"fft", "multiply by a constant matrix of cosines and one of sines"},
-      {"argwhere", "the result's size depends on data: use np.where(condition, x, y)"},
-      {"flatnonzero", "the result's size depends on data: use np.where(condition, x, y)"},
-      {"extract", "the result's size depends on data: use np.where(condition, x, y)"},
-      {"bincount", "use np.sum(x[:, None] == np.arange(n), axis=0)"},
-      {"histogram", "use np.searchsorted with bins that rise, then np.sum(i[:, None] == np.arange(n), axis=0)"},
-      {"interp", "use np.searchsorted and np.take"},
-      {"convolve", "multiply by a constant band matrix"},
-      {"correlate", "multiply by a constant band matrix"},
-      {"cov", "use (x - mean) @ (x - mean).T / (n - 1)"},
-      {"corrcoef", "use (x - mean) @ (x - mean).T and divide by the standard deviations"},
-      {"nextafter", "add a multiple of np.finfo(dtype).eps"},
-      {"gcd", "compute it on the host and pass it in"},
-      {"lcm", "compute it on the host and pass it in"},
-      {"delete", "use np.take with the indices that stay"},
-      {"insert", "use slices and np.concatenate"},
-      {"resize", "use np.tile and a slice"},
-      {"choose", "use np.select"},
-      {"piecewise", "use np.select"},
-      {"place", "use np.copyto(x, value, where=mask)"},
-      {"put", "use x[indices] = values on x.ravel()"},
-      {"apply_along_axis", "call the function on whole arrays, with axis="},
-      {"vectorize", "call the function on whole arrays"},
-      {"gradient", "use slices: (x[2:] - x[:-2]) / 2"},
-      {"trapezoid", "use np.sum((y[1:] + y[:-1]) / 2)"},
-      {"block", "use np.concatenate, or np.stack"},
-      {"percentile", "use np.mean, or np.max and np.min"},
-      {"quantile", "use np.mean, or np.max and np.min"},
-      {"partition", "use np.max, or np.argmax"},
-      {"lexsort", "sort on the host"},
-  };
   for (size_t i = 0; i < sizeof hints / sizeof *hints; i++)
     if (strcmp(hints[i][0], name) == 0)
       return hints[i][1];
@@ -201,103 +216,91 @@ static PyObject *refuse_callable(PyObject *func, const char *method) {
     return NULL;
   const char *text = PyUnicode_AsUTF8(full), *dot = strrchr(text, '.');
   if (method)
-    refuse(DG_UNSUPPORTED_OP, NULL, "%s.%s is not supported in a kernel", text, method);
+    trace_refuse(DG_UNSUPPORTED_OP, NULL, "%s.%s is not supported in a kernel", text, method);
   else
-    refuse(DG_UNSUPPORTED_OP, dispatch_hint(dot ? dot + 1 : text), "%s is not supported in a kernel", text);
+    trace_refuse(DG_UNSUPPORTED_OP, dispatch_hint(dot ? dot + 1 : text), "%s is not supported in a kernel", text);
   Py_DECREF(full);
   return NULL;
 }
 
 /* ---- the two protocols ---------------------------------------------------------------------------------- */
 
-/* True when the user wrote `a += x` with a NumPy array a: the result then takes a's name, as NKIPy's kernels expect of
- * an accumulator that starts as np.zeros.  An explicit out= would not rebind anything, so it is refused. */
-static bool is_inplace_operator(void) {
-  enum { BINARY_OP = 122, NB_INPLACE_ADD = 13 }; /* CPython 3.11 */
-  PyFrameObject *f = PyThreadState_GetFrame(PyThreadState_Get());
-  if (!f)
-    return false;
-  PyCodeObject *code = PyFrame_GetCode(f);
-  PyObject *bytes = PyCode_GetCode(code);
-  int lasti = PyFrame_GetLasti(f);
-  bool yes = false;
-  if (bytes && lasti >= 0 && lasti + 1 < PyBytes_GET_SIZE(bytes)) {
-    const unsigned char *p = (const unsigned char *)PyBytes_AS_STRING(bytes) + lasti;
-    yes = p[0] == BINARY_OP && p[1] >= NB_INPLACE_ADD;
-  }
-  PyErr_Clear();
-  Py_XDECREF(bytes);
-  Py_DECREF(code);
-  Py_DECREF(f);
-  return yes;
+/* out= is a tensor: r is written into it. */
+static PyObject *store_in_tensor(PyObject *out, PyObject *r) {
+  struct tracer *tr = tracer_enter();
+  const struct tensor *from = (struct tensor *)r, *to = (struct tensor *)out;
+  if (tensor_check(r) && dtype_is_float(from->dtype) && !dtype_is_float(to->dtype))
+    return trace_refuse(DG_DTYPE_PROMOTION, "convert the result first: .astype(…)",
+                        "out=: cannot store a %s result in a %s tensor", dtype_numpy_name(from->dtype),
+                        dtype_numpy_name(to->dtype));
+  return tr && index_set(tr, (struct tensor *)out, Py_Ellipsis, r) == 0 ? Py_NewRef(out) : NULL;
 }
 
-/* Stores a result where out= says.  Steals r. */
-static PyObject *store_out(PyObject *out, PyObject *r) {
-  if (!r || !out || out == Py_None)
-    return r;
-  if (tensor_check(out)) {
-    struct tracer *tr = tracer_enter();
-    struct tensor *from = (struct tensor *)r, *to = (struct tensor *)out;
-    if (tensor_check(r) && dtype_is_float(from->dtype) && !dtype_is_float(to->dtype)) {
-      refuse(DG_DTYPE_PROMOTION, "convert the result first: .astype(…)",
-             "out=: cannot store a %s result in a %s tensor", dtype_numpy_name(from->dtype),
-             dtype_numpy_name(to->dtype));
-      Py_DECREF(r);
-      return NULL;
-    }
-    if (tr && index_set(tr, (struct tensor *)out, Py_Ellipsis, r) == 0) {
-      Py_DECREF(r);
-      return Py_NewRef(out);
-    }
-    Py_DECREF(r);
-    return NULL;
-  }
-  if (!is_inplace_operator()) {
-    Py_DECREF(r);
-    return refuse(DG_UNSUPPORTED_OP, "assign the result instead: y = np.add(a, b)",
-                  "out= with a NumPy array cannot receive a traced result");
-  }
-  /* An accumulator keeps its dtype and its shape. */
-  struct tensor *t = (struct tensor *)r;
-  PyArrayObject *a = (PyArrayObject *)out;
-  if (!tensor_check(r) || !PyArray_Check(out))
-    return r;
-  if (PyArray_NDIM(a) != t->rank || memcmp(PyArray_DIMS(a), t->dims, (size_t)t->rank * sizeof *t->dims) != 0) {
-    Py_DECREF(r);
-    return refuse(DG_SHAPE_MISMATCH, "start the accumulator with the result's shape",
-                  "the result of an in-place operation does not have the array's shape");
-  }
-  enum dtype have = dtype_narrow(dtype_from_num(PyArray_TYPE(a)));
+/* The user wrote `a += x` with a NumPy array a: the result takes a's name, and keeps its shape and dtype.  NKIPy's kernels
+ * expect that of an accumulator that starts as np.zeros. */
+static PyObject *replace_array(PyArrayObject *a, PyObject *r) {
+  const struct tensor *t = (struct tensor *)r;
+  if (PyArray_NDIM(a) != t->rank || memcmp(PyArray_DIMS(a), t->dims, (size_t)t->rank * sizeof *t->dims) != 0)
+    return trace_refuse(DG_SHAPE_MISMATCH, "start the accumulator with the result's shape",
+                        "the result of an in-place operation does not have the array's shape");
+  const enum dtype have = dtype_narrow(dtype_from_num(PyArray_TYPE(a)));
   if (have == DT_NONE || have == t->dtype)
-    return r;
-  if (dtype_is_float(t->dtype) && !dtype_is_float(have)) {
-    refuse(DG_DTYPE_PROMOTION, "start the accumulator with the right dtype: np.zeros(shape, np.float32)",
-           "cannot store a %s result in a %s array", dtype_numpy_name(t->dtype), dtype_numpy_name(have));
-    Py_DECREF(r);
-    return NULL;
-  }
-  PyObject *d = (PyObject *)dtype_descr(have);
-  PyObject *converted = op_call2(OP_ASTYPE, r, d);
+    return Py_NewRef(r);
+  if (dtype_is_float(t->dtype) && !dtype_is_float(have))
+    return trace_refuse(DG_DTYPE_PROMOTION, "start the accumulator with the right dtype: np.zeros(shape, np.float32)",
+                        "cannot store a %s result in a %s array", dtype_numpy_name(t->dtype), dtype_numpy_name(have));
+  PyObject *d = (PyObject *)dtype_descr(have), *converted = op_call2(OP_ASTYPE, r, d);
   Py_DECREF(d);
-  Py_DECREF(r);
   return converted;
 }
 
+/* Stores a result, which it takes, where out= says.  An explicit out= with a NumPy array is refused: it would rebind
+ * nothing. */
+static PyObject *store_out(PyObject *out, PyObject *r) {
+  PyObject *stored;
+  if (!r || !out || out == Py_None)
+    return r;
+  if (tensor_check(out))
+    stored = store_in_tensor(out, r);
+  else if (!bytecode_in_place_runs())
+    stored = trace_refuse(DG_UNSUPPORTED_OP, "assign the result instead: y = np.add(a, b)",
+                          "out= with a NumPy array cannot receive a traced result");
+  else if (tensor_check(r) && PyArray_Check(out))
+    stored = replace_array((PyArrayObject *)out, r);
+  else
+    stored = Py_NewRef(r);
+  Py_DECREF(r);
+  return stored;
+}
+
+/* *rest: the keywords without out=, or NULL if there are none; *out: its value, or NULL.  New references; false with an
+ * exception. */
+static bool split_out(PyObject *kw, PyObject **rest, PyObject **out) {
+  *rest = *out = NULL;
+  if (!kw || !PyDict_GET_SIZE(kw))
+    return true;
+  if (!(*rest = PyDict_Copy(kw)))
+    return false;
+  PyObject *o = PyDict_GetItemString(kw, "out");
+  if (!o)
+    return true;
+  if (PyDict_DelItemString(*rest, "out") < 0)
+    return false;
+  *out = Py_NewRef(PyTuple_Check(o) && PyTuple_GET_SIZE(o) == 1 ? PyTuple_GET_ITEM(o, 0) : o);
+  if (!PyDict_GET_SIZE(*rest))
+    Py_CLEAR(*rest);
+  return true;
+}
+
 PyObject *op_call_out(const struct op_def *op, PyObject *args, PyObject *kw) {
-  PyObject *out = kw ? PyDict_GetItemString(kw, "out") : NULL;
-  if (!out || out == Py_None)
-    return op_call(op, args, kw);
-  PyObject *rest = PyDict_Copy(kw), *r = NULL;
-  Py_INCREF(out);
-  if (rest && PyDict_DelItemString(rest, "out") == 0)
-    r = store_out(out, op_call(op, args, rest));
-  Py_DECREF(out);
+  PyObject *rest, *out;
+  PyObject *r = split_out(kw, &rest, &out) ? store_out(out, op_call(op, args, rest)) : NULL;
+  Py_XDECREF(out);
   Py_XDECREF(rest);
   return r;
 }
 
-/* ufunc.reduce: the reduction of the same name, with axis 0 as the default. */
+/* ufunc.reduce: the reduction that it is, along axis 0 by default. */
 static PyObject *ufunc_reduce(const struct op_def *op, PyObject *args, PyObject *kw, PyObject *ufunc) {
   static const struct {
     enum op_id ufunc, reduction;
@@ -318,17 +321,18 @@ static PyObject *ufunc_reduce(const struct op_def *op, PyObject *args, PyObject 
   return refuse_callable(ufunc, "reduce");
 }
 
+/* ufunc.accumulate, of the ufuncs that have one here. */
 static PyObject *ufunc_accumulate(struct tracer *tr, const struct op_def *op, PyObject *args, PyObject *kw,
                                   PyObject *ufunc) {
   if (!tr)
     return NULL;
   if (op && (op == &op_table[OP_ADD] || op == &op_table[OP_MULTIPLY] || op == &op_table[OP_MAXIMUM] ||
              op == &op_table[OP_MINIMUM]))
-    return op_end(tr, accumulate_call(tr, op->arg, args, kw));
+    return op_end(tr, op_accumulate(tr, (enum op_id)(op - op_table), args, kw));
   return refuse_callable(ufunc, "accumulate");
 }
 
-/* ufunc.outer(a, b): a gets an axis of size 1 for each of b's. */
+/* ufunc.outer(a, b): a gets a last axis of size 1 for each axis of b. */
 static PyObject *ufunc_outer(struct tracer *tr, const struct op_def *op, PyObject *args, PyObject *kw,
                              PyObject *ufunc) {
   if (!tr)
@@ -337,7 +341,7 @@ static PyObject *ufunc_outer(struct tracer *tr, const struct op_def *op, PyObjec
     return refuse_callable(ufunc, "outer");
   hlo_val x = operand_alone(tr, PyTuple_GET_ITEM(args, 0)), y = operand_alone(tr, PyTuple_GET_ITEM(args, 1));
   for (int i = 0; x && y && i < y->shape.rank; i++)
-    x = expand_at(tr, x, x->shape.rank);
+    x = val_expand(tr, x, x->shape.rank);
   PyObject *a = y ? tensor_wrap(tr, x) : NULL, *pair = a ? PyTuple_Pack(2, a, PyTuple_GET_ITEM(args, 1)) : NULL;
   PyObject *r = pair ? op_call(op, pair, kw) : op_end(tr, NULL);
   Py_XDECREF(a);
@@ -345,39 +349,31 @@ static PyObject *ufunc_outer(struct tracer *tr, const struct op_def *op, PyObjec
   return r;
 }
 
+/* ufunc.METHOD(*args, **kw); op is the ufunc's, or NULL. */
+static PyObject *call_method(PyObject *ufunc, const struct op_def *op, PyObject *method, PyObject *args, PyObject *kw) {
+  const char *name = PyUnicode_AsUTF8(method);
+  if (!name)
+    return NULL;
+  if (strcmp(name, "__call__") == 0)
+    return op ? op_call(op, args, kw) : refuse_callable(ufunc, NULL);
+  if (strcmp(name, "reduce") == 0)
+    return ufunc_reduce(op, args, kw, ufunc);
+  if (strcmp(name, "accumulate") == 0)
+    return ufunc_accumulate(tracer_enter(), op, args, kw, ufunc);
+  if (strcmp(name, "outer") == 0)
+    return ufunc_outer(tracer_enter(), op, args, kw, ufunc);
+  return refuse_callable(ufunc, name);
+}
+
 /* __array_ufunc__(ufunc, method, *inputs, **kwargs) */
 PyObject *dispatch_ufunc(PyObject *self, PyObject *args, PyObject *kw) {
+  PyObject *rest = NULL, *out = NULL, *r = NULL;
   (void)self;
   if (PyTuple_GET_SIZE(args) < 2 || !PyUnicode_Check(PyTuple_GET_ITEM(args, 1)))
-    return refuse(DG_BAD_ARGUMENT, NULL, "__array_ufunc__ needs a ufunc and a method");
-  PyObject *ufunc = PyTuple_GET_ITEM(args, 0);
-  const struct op_def *op = find_op(ufunc);
-  PyObject *inputs = PyTuple_GetSlice(args, 2, PyTuple_GET_SIZE(args));
-  PyObject *rest = kw ? PyDict_Copy(kw) : NULL, *r = NULL, *out = NULL;
-  if (!inputs || (kw && !rest))
-    goto done;
-  if (rest && (out = PyDict_GetItemString(rest, "out"))) {
-    out = PyTuple_Check(out) && PyTuple_GET_SIZE(out) == 1 ? PyTuple_GET_ITEM(out, 0) : out;
-    Py_INCREF(out);
-    if (PyDict_DelItemString(rest, "out") < 0)
-      goto done;
-  }
-  if (PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(args, 1), "__call__") != 0) {
-    if (PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(args, 1), "reduce") == 0)
-      r = ufunc_reduce(op, inputs, rest, ufunc);
-    else if (PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(args, 1), "accumulate") == 0)
-      r = ufunc_accumulate(tracer_enter(), op, inputs, rest, ufunc);
-    else if (PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(args, 1), "outer") == 0)
-      r = ufunc_outer(tracer_enter(), op, inputs, rest, ufunc);
-    else
-      refuse_callable(ufunc, PyUnicode_AsUTF8(PyTuple_GET_ITEM(args, 1)));
-  } else if (!op) {
-    refuse_callable(ufunc, NULL);
-  } else {
-    r = op_call(op, inputs, rest && PyDict_GET_SIZE(rest) ? rest : NULL);
-  }
-  r = store_out(out, r);
-done:
+    return trace_refuse(DG_BAD_ARGUMENT, NULL, "__array_ufunc__ needs a ufunc and a method");
+  PyObject *ufunc = PyTuple_GET_ITEM(args, 0), *inputs = PyTuple_GetSlice(args, 2, PyTuple_GET_SIZE(args));
+  if (inputs && split_out(kw, &rest, &out))
+    r = store_out(out, call_method(ufunc, find_op(ufunc), PyTuple_GET_ITEM(args, 1), inputs, rest));
   Py_XDECREF(out);
   Py_XDECREF(inputs);
   Py_XDECREF(rest);
@@ -392,7 +388,5 @@ PyObject *dispatch_function(PyObject *self, PyObject *args, PyObject *kw) {
   if (!PyArg_ParseTuple(args, "OOO!O!:__array_function__", &func, &types, &PyTuple_Type, &a, &PyDict_Type, &k))
     return NULL;
   const struct op_def *op = find_op(func);
-  if (!op)
-    return refuse_callable(func, NULL);
-  return op_call_out(op, a, PyDict_GET_SIZE(k) ? k : NULL);
+  return op ? op_call_out(op, a, k) : refuse_callable(func, NULL);
 }

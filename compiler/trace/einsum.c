@@ -1,13 +1,17 @@
-/* einsum: sums of products named by index letters.
+/* einsum: sums of products that index letters describe.
  *
- * Letters and "..." are turned into labels (the ellipsis' axes get labels of their own, counted from the right).  Each
- * operand first loses what concerns it alone: repeated labels become a diagonal, labels that nobody else has are summed.
- * Then operands are multiplied from left to right by HLO dots: labels of both are batch dimensions where they are needed
- * later, and contracted otherwise.
+ * Letters and "..." become labels; the ellipsis' axes get labels of their own, counted from the right. Each operand is
+ * first simplified alone: repeated labels become a diagonal, and labels that no other operand and not the output has
+ * are summed. Then the operands are multiplied from left to right by HLO dots. A label that both have is a batch
+ * dimension if it is needed later, and contracted otherwise.
  */
+#include <assert.h>
 #include <string.h>
 
+#include "trace/args.h"
 #include "trace/compose.h"
+#include "trace/refuse.h"
+#include "trace/tensor.h"
 
 enum { LABEL_DOTS = 52, LABELS = LABEL_DOTS + HLO_RANK_MAX }; /* a–z, A–Z, and the ellipsis' axes */
 
@@ -22,11 +26,11 @@ static int letter(char c) {
 }
 
 static bool refuse_subscripts(const char *why) {
-  refuse(DG_BAD_ARGUMENT, "write it like np.einsum(\"ij,jk->ik\", a, b)", "einsum: %s", why);
+  trace_refuse(DG_BAD_ARGUMENT, "write it like np.einsum(\"ij,jk->ik\", a, b)", "einsum: %s", why);
   return false;
 }
 
-/* Reads subscripts up to a comma or the arrow; rank < 0: the output, whose ellipsis has n_dots axes. */
+/* Reads subscripts up to a comma or the arrow. rank < 0: these are the output's, whose ellipsis has n_dots axes. */
 static bool read_labels(const char **at, const char *end, int rank, int n_dots, struct term *t) {
   const char *p = *at;
   int letters = 0;
@@ -42,13 +46,17 @@ static bool read_labels(const char **at, const char *end, int rank, int n_dots, 
       if (dots || end - p < 3 || p[1] != '.' || p[2] != '.')
         return refuse_subscripts("an ellipsis is three dots, and there is at most one per operand");
       dots = true;
-      for (int i = 0; i < fill && t->n < HLO_RANK_MAX; i++)
+      if (!args_rank(t->n + fill))
+        return false;
+      for (int i = 0; i < fill; i++)
         t->label[t->n++] = LABEL_DOTS + HLO_RANK_MAX - fill + i;
       p += 2;
       continue;
     }
-    if (letter(*p) < 0 || t->n == HLO_RANK_MAX)
+    if (letter(*p) < 0)
       return refuse_subscripts("only letters, commas, \"->\" and \"...\" are allowed");
+    if (!args_rank(t->n + 1))
+      return false;
     t->label[t->n++] = letter(*p);
   }
   *at = p;
@@ -57,21 +65,26 @@ static bool read_labels(const char **at, const char *end, int rank, int n_dots, 
   return true;
 }
 
-/* Without "->": the ellipsis, then every letter that occurs once, in alphabetical order (capitals first). */
-static void implicit_output(int n, const struct term *ts, struct term *out) {
-  int count[LABELS] = {0};
+/* The output without "->": the ellipsis, then every letter that occurs once, in alphabetical order (capitals first). */
+static bool implicit_output(int n, const struct term *ts, struct term *out) {
+  int count[LABELS] = {0}, total = 0;
   out->n = 0;
   for (int i = 0; i < n; i++)
     for (int k = 0; k < ts[i].n; k++)
       count[ts[i].label[k]]++;
+  for (int l = 0; l < LABELS; l++)
+    total += l < LABEL_DOTS ? count[l] == 1 : count[l] > 0;
+  if (!args_rank(total))
+    return false;
   for (int l = LABEL_DOTS; l < LABELS; l++)
-    if (count[l] && out->n < HLO_RANK_MAX)
+    if (count[l])
       out->label[out->n++] = l;
   for (int i = 0; i < LABEL_DOTS; i++) {
     int l = i < 26 ? i + 26 : i - 26;
-    if (count[l] == 1 && out->n < HLO_RANK_MAX)
+    if (count[l] == 1)
       out->label[out->n++] = l;
   }
+  return true;
 }
 
 static bool has(const struct term *t, int label) {
@@ -83,17 +96,20 @@ static bool has(const struct term *t, int label) {
 
 static int axis_of(const struct term *t, int label) {
   int k = 0;
-  while (t->label[k] != label)
+  while (t->label[k] != label) {
     k++;
+    assert(k < t->n);
+  }
   return k;
 }
 
 static void drop(struct term *t, int axis) {
+  assert(axis >= 0 && axis < t->n);
   memmove(t->label + axis, t->label + axis + 1, (size_t)(t->n - axis - 1) * sizeof *t->label);
   t->n--;
 }
 
-/* Repeated labels become one, on the diagonal. */
+/* Makes one label of repeated ones, on the diagonal. */
 static bool take_diagonals(struct tracer *tr, struct term *t) {
   for (int i = 0; i < t->n; i++)
     for (int j = i + 1; j < t->n; j++)
@@ -101,7 +117,7 @@ static bool take_diagonals(struct tracer *tr, struct term *t) {
         int label = t->label[i];
         if (t->v->shape.dims[i] != t->v->shape.dims[j])
           return refuse_subscripts("an index is repeated on axes of different size");
-        t->v = diagonal_of(tr, t->v, i, j, 0);
+        t->v = val_diagonal(tr, t->v, i, j, 0);
         drop(t, j);
         drop(t, i);
         t->label[t->n++] = label;
@@ -110,7 +126,7 @@ static bool take_diagonals(struct tracer *tr, struct term *t) {
   return t->v;
 }
 
-/* Sums labels that only this term has. */
+/* Sums over labels that only this term has. */
 static bool sum_alone(struct tracer *tr, struct term *t, const bool needed[LABELS]) {
   bool mask[HLO_RANK_MAX] = {0}, any = false;
   int n = 0;
@@ -120,7 +136,7 @@ static bool sum_alone(struct tracer *tr, struct term *t, const bool needed[LABEL
   }
   if (!any)
     return true;
-  t->v = sum_axes(tr, t->v, mask, false);
+  t->v = val_sum(tr, t->v, mask, false);
   for (int k = 0; k < t->n; k++)
     if (!mask[k])
       t->label[n++] = t->label[k];
@@ -128,7 +144,7 @@ static bool sum_alone(struct tracer *tr, struct term *t, const bool needed[LABEL
   return t->v;
 }
 
-/* What terms (but `skip` of them at the front) and the output still need. */
+/* The labels that these terms or the output have. */
 static void mark_needed(const struct term *out, int n, const struct term *ts, bool needed[LABELS]) {
   memset(needed, 0, LABELS * sizeof *needed);
   for (int k = 0; k < out->n; k++)
@@ -160,12 +176,12 @@ static bool multiply(struct tracer *tr, struct term *x, const struct term *y, co
       r.label[r.n++] = y->label[k];
   struct hlo_dot_dims d = {hlo_ints_dup(tr->a, nc, xc), hlo_ints_dup(tr->a, nc, yc), hlo_ints_dup(tr->a, nb, xb),
                            hlo_ints_dup(tr->a, nb, yb)};
-  r.v = dot_of(tr, x->v, y->v, &d);
+  r.v = val_dot(tr, x->v, y->v, &d);
   *x = r;
   return r.v;
 }
 
-/* A label has one size; axes of size 1 are broadcast to it. */
+/* Gives every label one size: axes of size 1 are broadcast to it. */
 static bool match_sizes(struct tracer *tr, int n, struct term *ts) {
   int64_t size[LABELS], dims[HLO_RANK_MAX];
   for (int l = 0; l < LABELS; l++)
@@ -174,8 +190,8 @@ static bool match_sizes(struct tracer *tr, int n, struct term *ts) {
     for (int k = 0; k < ts[i].n; k++) {
       int64_t d = ts[i].v->shape.dims[k], *s = &size[ts[i].label[k]];
       if (d != 1 && *s != 1 && d != *s) {
-        refuse(DG_SHAPE_MISMATCH, "one letter stands for one size", "einsum: an index has the sizes %lld and %lld",
-               (long long)*s, (long long)d);
+        trace_refuse(DG_SHAPE_MISMATCH, "one letter stands for one size",
+                     "einsum: an index has the sizes %lld and %lld", (long long)*s, (long long)d);
         return false;
       }
       *s = d == 1 ? *s : d;
@@ -183,7 +199,7 @@ static bool match_sizes(struct tracer *tr, int n, struct term *ts) {
   for (int i = 0; i < n; i++) {
     for (int k = 0; k < ts[i].n; k++)
       dims[k] = size[ts[i].label[k]];
-    if (!(ts[i].v = broadcast_val(tr, ts[i].v, ts[i].n, dims)))
+    if (!(ts[i].v = val_broadcast(tr, ts[i].v, ts[i].n, dims)))
       return false;
   }
   return true;
@@ -198,7 +214,7 @@ static hlo_val evaluate(struct tracer *tr, int n, struct term *ts, const struct 
     if (!take_diagonals(tr, &ts[i]))
       return NULL;
     struct term self = ts[i];
-    ts[i].n = 0; /* the others */
+    ts[i].n = 0; /* only the other terms count */
     mark_needed(out, n, ts, needed);
     ts[i] = self;
     if (!sum_alone(tr, &ts[i], needed))
@@ -211,7 +227,7 @@ static hlo_val evaluate(struct tracer *tr, int n, struct term *ts, const struct 
   }
   for (int k = 0; k < out->n; k++)
     p[k] = axis_of(&ts[0], out->label[k]);
-  return transpose_by(tr, ts[0].v, p);
+  return val_transpose(tr, ts[0].v, p);
 }
 
 static bool check_output(int n, const struct term *ts, const struct term *out) {
@@ -243,10 +259,8 @@ static bool parse(const char *text, int n, struct term *ts, struct term *out) {
   }
   if (p < end && *p == ',')
     return refuse_subscripts("more subscripts than operands");
-  if (p == end) {
-    implicit_output(n, ts, out);
-    return true;
-  }
+  if (p == end)
+    return implicit_output(n, ts, out);
   if (end - p < 2 || p[1] != '>')
     return refuse_subscripts("an arrow is written \"->\"");
   p += 2;
@@ -261,13 +275,13 @@ PyObject *op_einsum(struct tracer *tr, const struct op_def *op, PyObject *args, 
       n >= 1 && PyUnicode_Check(PyTuple_GET_ITEM(args, 0)) ? PyUnicode_AsUTF8(PyTuple_GET_ITEM(args, 0)) : NULL;
   PyObject *dtype = kw ? PyDict_GetItemString(kw, "dtype") : NULL;
   if (!text)
-    return refuse(DG_UNSUPPORTED_OP, "write it like np.einsum(\"ij,jk->ik\", a, b)",
-                  "einsum without a text of subscripts is not supported");
+    return trace_refuse(DG_UNSUPPORTED_OP, "write it like np.einsum(\"ij,jk->ik\", a, b)",
+                        "einsum without a text of subscripts is not supported");
   PyObject *arrays = PyTuple_GetSlice(args, 1, n + 1);
   hlo_val *xs = NULL;
   int got = 0;
   struct term out = {.n = 0}, *ts = arena_new_array(tr->a, struct term, (size_t)n);
-  bool ok = arrays && read_arrays(tr, op, arrays, dtype, &got, &xs);
+  bool ok = arrays && operand_read_list(tr, op->name, arrays, dtype, &got, &xs);
   Py_XDECREF(arrays);
   if (!ok)
     return NULL;

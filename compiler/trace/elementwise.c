@@ -3,31 +3,35 @@
  * Promote, broadcast, convert, then emit.  Operations without an HLO opcode are composed here so that they give what
  * NumPy gives, division by zero and signs included.
  */
+#include <assert.h>
 #include <math.h>
 
+#include "trace/args.h"
 #include "trace/compose.h"
+#include "trace/refuse.h"
+#include "trace/tensor.h"
 
-hlo_val like(struct tracer *tr, hlo_val x, double v) {
+hlo_val val_like(struct tracer *tr, hlo_val x, double v) {
   return x ? hlo_full(&tr->b, x->shape.dtype, x->shape.rank, x->shape.dims, v) : NULL;
 }
 
-hlo_val nonzero(struct tracer *tr, hlo_val x) {
+hlo_val val_nonzero(struct tracer *tr, hlo_val x) {
   if (!x || x->shape.dtype == DT_BOOL)
     return x;
-  return hlo_compare(&tr->b, HLO_NE, x, like(tr, x, 0));
+  return hlo_compare(&tr->b, HLO_NE, x, val_like(tr, x, 0));
 }
 
-/* Whether a truncated remainder r of a division by y must be moved to y's sign. */
+/* Whether the remainder r of a truncating division by y has to be corrected to y's sign. */
 static hlo_val sign_differs(struct tracer *tr, hlo_val r, hlo_val y) {
-  hlo_val zero = like(tr, r, 0);
+  hlo_val zero = val_like(tr, r, 0);
   hlo_val differ = bin(tr, HLO_XOR, cmp(tr, HLO_LT, r, zero), cmp(tr, HLO_LT, y, zero));
   return bin(tr, HLO_AND, cmp(tr, HLO_NE, r, zero), differ);
 }
 
-/* NumPy's integer division by zero gives 0; the hardware's, and LLVM's, is undefined: divide by 1 there. */
+/* An integer divided by zero is 0 in NumPy, and undefined on the hardware and in LLVM: divide by 1 there. */
 static hlo_val int_divmod(struct tracer *tr, hlo_val x, hlo_val y, bool want_mod, bool truncate) {
-  hlo_val zero = like(tr, y, 0), by_zero = cmp(tr, HLO_EQ, y, zero);
-  hlo_val safe = sel(tr, by_zero, like(tr, y, 1), y);
+  hlo_val zero = val_like(tr, y, 0), by_zero = cmp(tr, HLO_EQ, y, zero);
+  hlo_val safe = sel(tr, by_zero, val_like(tr, y, 1), y);
   bool is_signed = x && dtype_kind(x->shape.dtype) == DK_SIGNED && !truncate;
   hlo_val q = bin(tr, HLO_DIVIDE, x, safe), r = NULL;
   if (is_signed || want_mod)
@@ -37,20 +41,20 @@ static hlo_val int_divmod(struct tracer *tr, hlo_val x, hlo_val y, bool want_mod
     if (want_mod)
       r = sel(tr, fix, bin(tr, HLO_ADD, r, safe), r);
     else
-      q = sel(tr, fix, bin(tr, HLO_SUBTRACT, q, like(tr, q, 1)), q);
+      q = sel(tr, fix, bin(tr, HLO_SUBTRACT, q, val_like(tr, q, 1)), q);
   }
   return sel(tr, by_zero, zero, want_mod ? r : q);
 }
 
-/* NumPy's rule (npy_divmod): exact where x / y would round up to a whole number. */
+/* NumPy's rule (npy_divmod): correct also where x / y would be rounded up to a whole number. */
 static hlo_val float_floor_divide(struct tracer *tr, hlo_val x, hlo_val y) {
   hlo_val rem = bin(tr, HLO_REMAINDER, x, y);
   hlo_val div = bin(tr, HLO_DIVIDE, bin(tr, HLO_SUBTRACT, x, rem), y);
-  div = sel(tr, sign_differs(tr, rem, y), bin(tr, HLO_SUBTRACT, div, like(tr, div, 1)), div);
+  div = sel(tr, sign_differs(tr, rem, y), bin(tr, HLO_SUBTRACT, div, val_like(tr, div, 1)), div);
   hlo_val down = hlo_unary(&tr->b, HLO_FLOOR, div);
-  hlo_val up = cmp(tr, HLO_GT, bin(tr, HLO_SUBTRACT, div, down), like(tr, div, 0.5));
-  down = sel(tr, up, bin(tr, HLO_ADD, down, like(tr, down, 1)), down);
-  return sel(tr, cmp(tr, HLO_EQ, y, like(tr, y, 0)), bin(tr, HLO_DIVIDE, x, y), down);
+  hlo_val up = cmp(tr, HLO_GT, bin(tr, HLO_SUBTRACT, div, down), val_like(tr, div, 0.5));
+  down = sel(tr, up, bin(tr, HLO_ADD, down, val_like(tr, down, 1)), down);
+  return sel(tr, cmp(tr, HLO_EQ, y, val_like(tr, y, 0)), bin(tr, HLO_DIVIDE, x, y), down);
 }
 
 static hlo_val float_remainder(struct tracer *tr, hlo_val x, hlo_val y) {
@@ -59,33 +63,33 @@ static hlo_val float_remainder(struct tracer *tr, hlo_val x, hlo_val y) {
 }
 
 /* max + log(1 + exp(-|x - y|)); equal operands (infinities too) give x + ln 2. */
-static hlo_val logaddexp(struct tracer *tr, hlo_val x, hlo_val y) {
+hlo_val binary_logaddexp(struct tracer *tr, hlo_val x, hlo_val y) {
   hlo_val d = hlo_unary(&tr->b, HLO_ABS, bin(tr, HLO_SUBTRACT, x, y));
   hlo_val e = hlo_unary(&tr->b, HLO_EXP, hlo_unary(&tr->b, HLO_NEGATE, d));
   hlo_val r =
-      bin(tr, HLO_ADD, bin(tr, HLO_MAXIMUM, x, y), hlo_unary(&tr->b, HLO_LOG, bin(tr, HLO_ADD, e, like(tr, e, 1))));
-  return sel(tr, cmp(tr, HLO_EQ, x, y), bin(tr, HLO_ADD, x, like(tr, x, log(2.0))), r);
+      bin(tr, HLO_ADD, bin(tr, HLO_MAXIMUM, x, y), hlo_unary(&tr->b, HLO_LOG, bin(tr, HLO_ADD, e, val_like(tr, e, 1))));
+  return sel(tr, cmp(tr, HLO_EQ, x, y), bin(tr, HLO_ADD, x, val_like(tr, x, log(2.0))), r);
 }
 
 /* sqrt(x² + y²) without overflow: the larger one times sqrt(1 + (smaller / larger)²). */
-static hlo_val hypot_val(struct tracer *tr, hlo_val x, hlo_val y) {
+hlo_val binary_hypot(struct tracer *tr, hlo_val x, hlo_val y) {
   hlo_val a = un(tr, HLO_ABS, x), b = un(tr, HLO_ABS, y);
   hlo_val most = bin(tr, HLO_MAXIMUM, a, b), least = bin(tr, HLO_MINIMUM, a, b), zero = cmp_k(tr, HLO_EQ, most, 0);
-  hlo_val r = bin(tr, HLO_DIVIDE, least, sel(tr, zero, like(tr, most, 1), most));
+  hlo_val r = bin(tr, HLO_DIVIDE, least, sel(tr, zero, val_like(tr, most, 1), most));
   hlo_val v = bin(tr, HLO_MULTIPLY, most, un(tr, HLO_SQRT, bin_k(tr, HLO_ADD, bin(tr, HLO_MULTIPLY, r, r), 1)));
   hlo_val infinite = bin(tr, HLO_OR, cmp_k(tr, HLO_EQ, a, HUGE_VAL), cmp_k(tr, HLO_EQ, b, HUGE_VAL));
-  return sel(tr, infinite, like(tr, v, HUGE_VAL), v);
+  return sel(tr, infinite, val_like(tr, v, HUGE_VAL), v);
 }
 
 /* Whether the sign bit of a float is set; -0 is told from 0 by 1 / x. */
-hlo_val sign_bit(struct tracer *tr, hlo_val x) {
-  hlo_val inverse = bin(tr, HLO_DIVIDE, like(tr, x, 1), x);
+hlo_val val_sign_bit(struct tracer *tr, hlo_val x) {
+  hlo_val inverse = bin(tr, HLO_DIVIDE, val_like(tr, x, 1), x);
   return cmp_k(tr, HLO_LT, sel(tr, cmp_k(tr, HLO_EQ, x, 0), inverse, x), 0);
 }
 
-static hlo_val copysign_val(struct tracer *tr, hlo_val x, hlo_val y) {
+hlo_val binary_copysign(struct tracer *tr, hlo_val x, hlo_val y) {
   hlo_val size = un(tr, HLO_ABS, x);
-  return sel(tr, sign_bit(tr, y), un(tr, HLO_NEGATE, size), size);
+  return sel(tr, val_sign_bit(tr, y), un(tr, HLO_NEGATE, size), size);
 }
 
 /* fmax and fmin: the other operand where one is NaN. */
@@ -93,128 +97,153 @@ static hlo_val ignoring_nan(struct tracer *tr, enum hlo_op op, hlo_val x, hlo_va
   return sel(tr, cmp(tr, HLO_NE, x, x), y, sel(tr, cmp(tr, HLO_NE, y, y), x, bin(tr, op, x, y)));
 }
 
-static hlo_val heaviside_val(struct tracer *tr, hlo_val x, hlo_val at_zero) {
-  hlo_val step = sel(tr, cmp_k(tr, HLO_LT, x, 0), like(tr, x, 0), like(tr, x, 1));
+hlo_val binary_heaviside(struct tracer *tr, hlo_val x, hlo_val at_zero) {
+  hlo_val step = sel(tr, cmp_k(tr, HLO_LT, x, 0), val_like(tr, x, 0), val_like(tr, x, 1));
   return sel(tr, cmp(tr, HLO_NE, x, x), x, sel(tr, cmp_k(tr, HLO_EQ, x, 0), at_zero, step));
 }
 
-static hlo_val logaddexp2_val(struct tracer *tr, hlo_val x, hlo_val y) {
+/* ---- what the table names ---------------------------------------------------------------------------------------- */
+
+static bool is_bool(hlo_val x) {
+  return x->shape.dtype == DT_BOOL;
+}
+
+static bool is_float(hlo_val x) {
+  return dtype_is_float(x->shape.dtype);
+}
+
+#define DIRECT(name, op) \
+  hlo_val binary_##name(struct tracer *tr, hlo_val x, hlo_val y) { \
+    return bin(tr, op, x, y); \
+  }
+DIRECT(subtract, HLO_SUBTRACT)
+DIRECT(divide, HLO_DIVIDE)
+DIRECT(power, HLO_POWER)
+DIRECT(arctan2, HLO_ATAN2)
+
+/* Arithmetic on bool is logic. */
+#define LOGICAL(name, op, of_bool) \
+  hlo_val binary_##name(struct tracer *tr, hlo_val x, hlo_val y) { \
+    return bin(tr, is_bool(x) ? of_bool : op, x, y); \
+  }
+LOGICAL(add, HLO_ADD, HLO_OR)
+LOGICAL(multiply, HLO_MULTIPLY, HLO_AND)
+LOGICAL(maximum, HLO_MAXIMUM, HLO_OR)
+LOGICAL(minimum, HLO_MINIMUM, HLO_AND)
+
+hlo_val binary_floor_divide(struct tracer *tr, hlo_val x, hlo_val y) {
+  return is_float(x) ? float_floor_divide(tr, x, y) : int_divmod(tr, x, y, false, false);
+}
+
+hlo_val binary_remainder(struct tracer *tr, hlo_val x, hlo_val y) {
+  return is_float(x) ? float_remainder(tr, x, y) : int_divmod(tr, x, y, true, false);
+}
+
+hlo_val binary_fmod(struct tracer *tr, hlo_val x, hlo_val y) {
+  return is_float(x) ? bin(tr, HLO_REMAINDER, x, y) : int_divmod(tr, x, y, true, true);
+}
+
+hlo_val binary_logaddexp2(struct tracer *tr, hlo_val x, hlo_val y) {
   const double ln2 = log(2.0);
-  hlo_val v = logaddexp(tr, bin_k(tr, HLO_MULTIPLY, x, ln2), bin_k(tr, HLO_MULTIPLY, y, ln2));
+  hlo_val v = binary_logaddexp(tr, bin_k(tr, HLO_MULTIPLY, x, ln2), bin_k(tr, HLO_MULTIPLY, y, ln2));
   return bin_k(tr, HLO_DIVIDE, v, ln2);
 }
 
-hlo_val binary_emit(struct tracer *tr, int which, hlo_val x, hlo_val y) {
-  if (!x || !y)
-    return NULL;
-  bool is_bool = x->shape.dtype == DT_BOOL, is_float = dtype_is_float(x->shape.dtype);
-  switch (which) {
-  case BIN_ADD:
-    return bin(tr, is_bool ? HLO_OR : HLO_ADD, x, y);
-  case BIN_SUB:
-    return bin(tr, HLO_SUBTRACT, x, y);
-  case BIN_MUL:
-    return bin(tr, is_bool ? HLO_AND : HLO_MULTIPLY, x, y);
-  case BIN_DIV:
-    return bin(tr, HLO_DIVIDE, x, y);
-  case BIN_POW:
-  case BIN_FLOAT_POWER:
-    return bin(tr, HLO_POWER, x, y);
-  case BIN_MAX:
-    return bin(tr, is_bool ? HLO_OR : HLO_MAXIMUM, x, y);
-  case BIN_MIN:
-    return bin(tr, is_bool ? HLO_AND : HLO_MINIMUM, x, y);
-  case BIN_FLOORDIV:
-    return is_float ? float_floor_divide(tr, x, y) : int_divmod(tr, x, y, false, false);
-  case BIN_MOD:
-    return is_float ? float_remainder(tr, x, y) : int_divmod(tr, x, y, true, false);
-  case BIN_FMOD:
-    return is_float ? bin(tr, HLO_REMAINDER, x, y) : int_divmod(tr, x, y, true, true);
-  case BIN_LOGADDEXP:
-    return logaddexp(tr, x, y);
-  case BIN_ARCTAN2:
-    return bin(tr, HLO_ATAN2, x, y);
-  case BIN_LOGADDEXP2:
-    return logaddexp2_val(tr, x, y);
-  case BIN_HYPOT:
-    return hypot_val(tr, x, y);
-  case BIN_COPYSIGN:
-    return copysign_val(tr, x, y);
-  case BIN_HEAVISIDE:
-    return heaviside_val(tr, x, y);
-  case BIN_LDEXP:
-    return bin(tr, HLO_MULTIPLY, x, bin(tr, HLO_POWER, like(tr, x, 2), y));
-  case BIN_FMAX:
-    return is_float ? ignoring_nan(tr, HLO_MAXIMUM, x, y) : bin(tr, is_bool ? HLO_OR : HLO_MAXIMUM, x, y);
-  case BIN_FMIN:
-    return is_float ? ignoring_nan(tr, HLO_MINIMUM, x, y) : bin(tr, is_bool ? HLO_AND : HLO_MINIMUM, x, y);
-  }
-  return NULL;
+hlo_val binary_ldexp(struct tracer *tr, hlo_val x, hlo_val y) {
+  return bin(tr, HLO_MULTIPLY, x, bin(tr, HLO_POWER, val_like(tr, x, 2), y));
 }
 
-/* The dtype the operation computes in, from the promoted one. */
-static enum dtype compute_dtype(int which, enum dtype t, const struct operand xy[2]) {
-  switch (which) {
-  case BIN_SUB:
-    if (t == DT_BOOL)
-      refuse(DG_UNSUPPORTED_DTYPE, "use the ^ operator or np.logical_xor", "subtraction of booleans is not supported");
-    return t == DT_BOOL ? DT_NONE : t;
-  case BIN_DIV:
-    return dtype_is_float(t) ? t : DT_F32;
-  case BIN_POW:
-    if (!dtype_is_float(t) && xy[1].weak == WEAK_INT && !xy[1].v && xy[1].integer < 0) {
-      refuse(DG_BAD_ARGUMENT, "use a float base: x.astype(np.float32) ** n",
-             "integers to negative integer powers are not allowed");
-      return DT_NONE;
-    }
-    return t == DT_BOOL ? DT_I8 : t;
-  case BIN_FLOORDIV:
-  case BIN_MOD:
-  case BIN_FMOD:
-    return t == DT_BOOL ? DT_I8 : t;
-  case BIN_LOGADDEXP:
-  case BIN_LOGADDEXP2:
-  case BIN_ARCTAN2:
-  case BIN_HYPOT:
-  case BIN_COPYSIGN:
-  case BIN_HEAVISIDE:
-    return promote_float(t);
-  case BIN_FLOAT_POWER: /* float64 in NumPy */
-    return DT_F32;
-  case BIN_LDEXP: /* the exponent has no say */
-    return promote_float(operand_dtype(&xy[0]));
-  default:
-    return t;
-  }
+hlo_val binary_fmax(struct tracer *tr, hlo_val x, hlo_val y) {
+  return is_float(x) ? ignoring_nan(tr, HLO_MAXIMUM, x, y) : binary_maximum(tr, x, y);
 }
 
-/* dtype=: NumPy allows only casts within a kind (or upwards) on the way in. */
+hlo_val binary_fmin(struct tracer *tr, hlo_val x, hlo_val y) {
+  return is_float(x) ? ignoring_nan(tr, HLO_MINIMUM, x, y) : binary_minimum(tr, x, y);
+}
+
+hlo_val val_binary(struct tracer *tr, enum op_id which, hlo_val x, hlo_val y) {
+  assert(op_table[which].call == op_binary);
+  return x && y ? op_table[which].arg.binary.emit(tr, x, y) : NULL;
+}
+
+/* ---- the dtype to compute in ------------------------------------------------------------------------------------- */
+
+enum dtype binary_as_promoted(enum dtype t, const struct operand xy[2]) {
+  (void)xy;
+  return t;
+}
+
+enum dtype binary_as_number(enum dtype t, const struct operand xy[2]) {
+  (void)xy;
+  return t == DT_BOOL ? DT_I8 : t;
+}
+
+enum dtype binary_as_float(enum dtype t, const struct operand xy[2]) {
+  (void)xy;
+  return promote_float(t);
+}
+
+enum dtype binary_as_subtract(enum dtype t, const struct operand xy[2]) {
+  (void)xy;
+  if (t == DT_BOOL)
+    trace_refuse(DG_UNSUPPORTED_DTYPE, "use the ^ operator or np.logical_xor",
+                 "subtraction of booleans is not supported");
+  return t == DT_BOOL ? DT_NONE : t;
+}
+
+enum dtype binary_as_divide(enum dtype t, const struct operand xy[2]) {
+  (void)xy;
+  return dtype_is_float(t) ? t : DT_F32;
+}
+
+enum dtype binary_as_power(enum dtype t, const struct operand xy[2]) {
+  if (!dtype_is_float(t) && xy[1].weak == WEAK_INT && !xy[1].v && xy[1].integer < 0) {
+    trace_refuse(DG_BAD_ARGUMENT, "use a float base: x.astype(np.float32) ** n",
+                 "integers to negative integer powers are not allowed");
+    return DT_NONE;
+  }
+  return t == DT_BOOL ? DT_I8 : t;
+}
+
+/* The exponent has no say. */
+enum dtype binary_as_ldexp(enum dtype t, const struct operand xy[2]) {
+  (void)t;
+  return promote_float(operand_dtype(&xy[0]));
+}
+
+/* float64 in NumPy. */
+enum dtype binary_as_float32(enum dtype t, const struct operand xy[2]) {
+  (void)t, (void)xy;
+  return DT_F32;
+}
+
+/* The conversion of operands to dtype=.  NumPy allows no narrower kind. */
 static bool cast_allowed(enum dtype from, enum dtype to) {
   if (dtype_is_float(from) && !dtype_is_float(to)) {
-    refuse(DG_DTYPE_PROMOTION, "convert the result instead: .astype(…)", "cannot cast %s operands to dtype %s",
-           dtype_numpy_name(from), dtype_numpy_name(to));
+    trace_refuse(DG_DTYPE_PROMOTION, "convert the result instead: .astype(…)", "cannot cast %s operands to dtype %s",
+                 dtype_numpy_name(from), dtype_numpy_name(to));
     return false;
   }
   return true;
 }
 
-hlo_val binary_operands(struct tracer *tr, int which, struct operand xy[2], enum dtype as) {
+hlo_val operand_binary(struct tracer *tr, enum op_id which, struct operand xy[2], enum dtype as) {
   int rank = 0;
   int64_t dims[HLO_RANK_MAX];
   enum dtype t = promote_operands(2, xy);
-  if (t == DT_NONE || !broadcast_dims(2, xy, &rank, dims))
+  if (t == DT_NONE || !operand_broadcast(2, xy, &rank, dims))
     return NULL;
   if (as != DT_NONE) {
     if (!cast_allowed(t, as))
       return NULL;
     t = as;
   }
-  t = compute_dtype(which, t, xy);
+  t = op_table[which].arg.binary.as(t, xy);
   if (t == DT_NONE)
     return NULL;
   hlo_val x = operand_at(tr, &xy[0], t, rank, dims);
   hlo_val y = x ? operand_at(tr, &xy[1], t, rank, dims) : NULL;
-  return binary_emit(tr, which, x, y);
+  return val_binary(tr, which, x, y);
 }
 
 /* Parses (x1, x2, /, out=None, where=True, dtype=None) into two operands, which the caller clears. */
@@ -230,7 +259,7 @@ static bool parse_binary(struct tracer *tr, const struct op_def *op, PyObject *a
                                           &ignored, &ignored)) {
     return false;
   }
-  if (!only_none(out, op->name, "out") || !only_none(where, op->name, "where"))
+  if (!args_only_none(out, op->name, "out") || !args_only_none(where, op->name, "where"))
     return false;
   if (dtype && dtype != Py_None && (*as = dtype_from_py(dtype)) == DT_NONE)
     return false;
@@ -254,7 +283,7 @@ PyObject *op_binary(struct tracer *tr, const struct op_def *op, PyObject *args, 
   enum dtype as;
   if (!parse_binary(tr, op, args, kw, xy, &as))
     return NULL;
-  return finish(tr, xy, binary_operands(tr, op->arg, xy, as));
+  return finish(tr, xy, operand_binary(tr, (enum op_id)(op - op_table), xy, as));
 }
 
 PyObject *op_bitwise(struct tracer *tr, const struct op_def *op, PyObject *args, PyObject *kw) {
@@ -266,17 +295,17 @@ PyObject *op_bitwise(struct tracer *tr, const struct op_def *op, PyObject *args,
     return NULL;
   hlo_val v = NULL;
   enum dtype t = promote_operands(2, xy);
-  enum hlo_op what = (enum hlo_op)op->arg;
+  enum hlo_op what = (enum hlo_op)op->arg.n;
   const bool is_shift = what == HLO_SHIFT_LEFT || what == HLO_SHIFT_RIGHT_ARITHMETIC;
   if (is_shift && t == DT_BOOL)
     t = DT_I8;
   if (what == HLO_SHIFT_RIGHT_ARITHMETIC && dtype_kind(t) == DK_UNSIGNED)
     what = HLO_SHIFT_RIGHT_LOGICAL;
   if (t != DT_NONE && dtype_is_float(t))
-    refuse(DG_UNSUPPORTED_DTYPE,
-           is_shift ? "multiply by a power of two: np.ldexp(x, n)" : "compare first: (x > 0) & (y > 0)",
-           "%s is not defined for %s", op->name, dtype_numpy_name(t));
-  else if (t != DT_NONE && broadcast_dims(2, xy, &rank, dims))
+    trace_refuse(DG_UNSUPPORTED_DTYPE,
+                 is_shift ? "multiply by a power of two: np.ldexp(x, n)" : "compare first: (x > 0) & (y > 0)",
+                 "%s is not defined for %s", op->name, dtype_numpy_name(t));
+  else if (t != DT_NONE && operand_broadcast(2, xy, &rank, dims))
     v = bin(tr, what, operand_at(tr, &xy[0], t, rank, dims), operand_at(tr, &xy[1], t, rank, dims));
   return finish(tr, xy, v);
 }
@@ -284,7 +313,7 @@ PyObject *op_bitwise(struct tracer *tr, const struct op_def *op, PyObject *args,
 /* An operand as truth values: tensors compare with 0, constants are converted by NumPy. */
 static hlo_val truth(struct tracer *tr, const struct operand *x, int rank, const int64_t *dims) {
   if (x->v)
-    return nonzero(tr, broadcast_val(tr, x->v, rank, dims));
+    return val_nonzero(tr, val_broadcast(tr, x->v, rank, dims));
   return operand_at(tr, x, DT_BOOL, rank, dims);
 }
 
@@ -296,12 +325,12 @@ PyObject *op_logical(struct tracer *tr, const struct op_def *op, PyObject *args,
   if (!parse_binary(tr, op, args, kw, xy, &as))
     return NULL;
   hlo_val v = NULL;
-  if (broadcast_dims(2, xy, &rank, dims))
-    v = bin(tr, (enum hlo_op)op->arg, truth(tr, &xy[0], rank, dims), truth(tr, &xy[1], rank, dims));
+  if (operand_broadcast(2, xy, &rank, dims))
+    v = bin(tr, (enum hlo_op)op->arg.n, truth(tr, &xy[0], rank, dims), truth(tr, &xy[1], rank, dims));
   return finish(tr, xy, v);
 }
 
-/* A Python integer that the tensor's integer type cannot hold compares the same with every element. */
+/* A Python integer that the tensor's integer type cannot hold: it compares the same with every element. */
 static bool out_of_range(const struct operand *x, enum dtype t, bool *above) {
   if (x->weak != WEAK_INT || x->v || !dtype_is_int(t))
     return false;
@@ -320,13 +349,13 @@ PyObject *op_compare(struct tracer *tr, const struct op_def *op, PyObject *args,
   if (!parse_binary(tr, op, args, kw, xy, &as))
     return NULL;
   hlo_val v = NULL;
-  enum hlo_direction d = (enum hlo_direction)op->arg;
+  enum hlo_direction d = (enum hlo_direction)op->arg.n;
   bool above = false, first = false;
   enum dtype t = promote_operands(2, xy);
-  if (t == DT_NONE || !broadcast_dims(2, xy, &rank, dims))
+  if (t == DT_NONE || !operand_broadcast(2, xy, &rank, dims))
     return finish(tr, xy, NULL);
   if ((first = out_of_range(&xy[0], t, &above)) || out_of_range(&xy[1], t, &above)) {
-    bool less = above != first; /* the left side is smaller */
+    bool less = above != first; /* whether the left side is the smaller one */
     bool r = d == HLO_NE || (less ? d == HLO_LT || d == HLO_LE : d == HLO_GT || d == HLO_GE);
     v = hlo_full(&tr->b, DT_BOOL, rank, dims, r);
   } else {
@@ -335,14 +364,14 @@ PyObject *op_compare(struct tracer *tr, const struct op_def *op, PyObject *args,
   return finish(tr, xy, v);
 }
 
-hlo_val arith(struct tracer *tr, int which, hlo_val x, hlo_val y) {
+hlo_val val_arith(struct tracer *tr, enum op_id which, hlo_val x, hlo_val y) {
   if (!x || !y)
     return NULL;
   struct operand xy[2] = {operand_of(x), operand_of(y)};
-  return binary_operands(tr, which, xy, DT_NONE);
+  return operand_binary(tr, which, xy, DT_NONE);
 }
 
-/* Two values (and c, or NULL) brought to one dtype and shape. */
+/* Brings two values to one dtype and shape, and the condition c (or NULL) to that shape. */
 static bool align(struct tracer *tr, hlo_val c, hlo_val *x, hlo_val *y, hlo_val *out_c) {
   int rank = 0;
   int64_t dims[HLO_RANK_MAX];
@@ -350,19 +379,19 @@ static bool align(struct tracer *tr, hlo_val c, hlo_val *x, hlo_val *y, hlo_val 
     return false;
   struct operand xs[3] = {operand_of(*x), operand_of(*y), operand_of(c ? c : *x)};
   enum dtype t = promote_operands(2, xs);
-  if (t == DT_NONE || !broadcast_dims(3, xs, &rank, dims))
+  if (t == DT_NONE || !operand_broadcast(3, xs, &rank, dims))
     return false;
   *x = operand_at(tr, &xs[0], t, rank, dims);
   *y = operand_at(tr, &xs[1], t, rank, dims);
   if (out_c)
-    *out_c = broadcast_val(tr, nonzero(tr, c), rank, dims);
+    *out_c = val_broadcast(tr, val_nonzero(tr, c), rank, dims);
   return *x && *y;
 }
 
-hlo_val compare_vals(struct tracer *tr, enum hlo_direction d, hlo_val x, hlo_val y) {
+hlo_val val_compare(struct tracer *tr, enum hlo_direction d, hlo_val x, hlo_val y) {
   return align(tr, NULL, &x, &y, NULL) ? cmp(tr, d, x, y) : NULL;
 }
 
-hlo_val where_vals(struct tracer *tr, hlo_val c, hlo_val x, hlo_val y) {
+hlo_val val_where(struct tracer *tr, hlo_val c, hlo_val x, hlo_val y) {
   return align(tr, c, &x, &y, &c) ? sel(tr, c, x, y) : NULL;
 }

@@ -1,13 +1,14 @@
 /* embed: CPython inside the compiler's process.
  *
- * Debian's standard library, the venv's site-packages and our shims are the whole module path; the environment, the
- * site module and bytecode files are left out.  Everything a kernel is likely to import is imported here, once, and
- * frozen out of the garbage collector's sight, so that forked children share those pages.
+ * The module path is Debian's standard library, the venv's site-packages and our own modules, and nothing else: the
+ * environment, the site module and bytecode files are not read. Modules that kernels often import are imported here,
+ * once. They are excluded from garbage collection, so that forked children share their pages.
  */
-#include "trace/tracer.h"
-
 #include <dirent.h>
 #include <string.h>
+
+#include "trace/module.h"
+#include "trace/trace.h"
 
 /* Directories of Debian's python3.11. */
 static const char *const stdlib[] = {"/usr/lib/python311.zip", "/usr/lib/python3.11",
@@ -64,7 +65,7 @@ static enum status fail_python(struct error *err, const char *what) {
   return st;
 }
 
-/* What kernels import, and what the tracer itself uses while a job runs. */
+/* Modules that kernels import, and those that the tracer uses while a job runs. */
 static const char *const modules[] = {"numpy",
                                       "ml_dtypes",
                                       "inspect",
@@ -83,6 +84,7 @@ static const char *const modules[] = {"numpy",
                                       "nkx.annotations",
                                       "nkx.device",
                                       "nkx.mainguard",
+                                      "nkx.places",
                                       "ast",
                                       "nkipy",
                                       "nkipy.core.compile",
@@ -104,7 +106,7 @@ static const char *const modules[] = {"numpy",
                                       "numpy.linalg",
                                       "numpy.random"};
 
-/* A process that ends here would take the job's diagnostics with it.  SIGPROF says that the time is up (trace.h). */
+/* A program that ends its process would lose the diagnostics: it gets a SystemExit instead. SIGPROF: see trace.h. */
 static const char *const setup = "import warnings, os, posix, signal, sys, _nkx\n"
                                  "signal.signal(signal.SIGPROF, _nkx.stop_job)\n"
                                  "warnings.showwarning = _nkx.show_warning\n"
@@ -132,8 +134,8 @@ static bool freeze(void) {
   return r;
 }
 
-/* NumPy's memory comes zeroed: what np.empty gives to a kernel becomes a constant of the program, which has to be the
- * same each time and must not show what this process had in its memory. */
+/* NumPy gets zeroed memory. An array of np.empty becomes a constant of the program: it must be the same in every run,
+ * and must not show what this process had in its memory. */
 static void *zeroed_calloc(void *ctx, size_t n, size_t size) {
   (void)ctx;
   return calloc(n ? n : 1, size ? size : 1);
@@ -176,7 +178,7 @@ enum status trace_init(const char *python_dir, const char *site_dir, struct erro
       return fail_python(err, modules[i]);
     Py_DECREF(m);
   }
-  if (!nkx_ready() || !use_zeroed_memory())
+  if (!module_ready() || !use_zeroed_memory())
     return fail_python(err, "numpy's C interface");
   if (PyRun_SimpleString(setup) != 0)
     return fail(err, ST_BUG, "python: setup failed");

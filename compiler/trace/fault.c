@@ -1,22 +1,22 @@
-/* fault: from a Python exception to a diagnostic. */
-#include "trace/tracer.h"
-
+/* fault: makes a diagnostic of a Python exception. */
 #include <string.h>
+
+#include "base/utf8.h"
+#include "trace/program.h"
+#include "trace/refuse.h"
 
 enum { MESSAGE_MAX = 2000 }; /* bytes of an exception's text that are kept */
 
-/* str(exc) in the arena; user code may run here, and fail. */
+/* str(exc) in the arena.  This may run user code, which may fail. */
 static const char *exception_text(struct arena *a, PyObject *exc) {
   PyObject *s = PyObject_Str(exc);
   PyObject *bytes = s ? PyUnicode_AsEncodedString(s, "utf-8", "replace") : NULL;
   PyErr_Clear();
   size_t n = bytes ? (size_t)PyBytes_GET_SIZE(bytes) : 0;
   const char *text = bytes ? PyBytes_AS_STRING(bytes) : "";
-  if (n > MESSAGE_MAX)
-    for (n = MESSAGE_MAX; n > 0 && (text[n] & 0xc0) == 0x80; n--) {
-    }
+  n = utf8_cut(text, n, MESSAGE_MAX);
   char *r = arena_strndup(a, text, n);
-  text_without_nul(r, n);
+  output_without_nul(r, n);
   Py_XDECREF(bytes);
   Py_XDECREF(s);
   return r;
@@ -30,13 +30,13 @@ static int int_attr(PyObject *o, const char *name) {
   return i < 0 || i > 1 << 24 ? 0 : (int)i;
 }
 
-/* A SyntaxError of the job's own file says where; its columns are code points already. */
-static const struct src_loc *syntax_loc(struct trace_job *job, PyObject *exc) {
+/* The place that a SyntaxError of the program's own file names; its columns are code points already. */
+static const struct src_loc *syntax_loc(struct trace_program *program, PyObject *exc) {
   PyObject *file = PyObject_GetAttrString(exc, "filename");
-  bool ours = file && PyUnicode_Check(file) && PyUnicode_Compare(file, job->filename) == 0;
+  bool ours = file && PyUnicode_Check(file) && PyUnicode_Compare(file, program->filename) == 0;
   PyErr_Clear();
   Py_XDECREF(file);
-  return ours ? ranges_exact(&job->ranges, int_attr(exc, "lineno"), int_attr(exc, "offset"),
+  return ours ? ranges_exact(&program->ranges, int_attr(exc, "lineno"), int_attr(exc, "offset"),
                              int_attr(exc, "end_lineno"), int_attr(exc, "end_offset"))
               : NULL;
 }
@@ -53,46 +53,46 @@ static bool is_a(PyObject *exc, PyObject *cls) {
   return PyObject_TypeCheck(exc, (PyTypeObject *)cls);
 }
 
-static void report_import(struct trace_job *job, struct diags *ds, PyObject *exc, const struct src_loc *loc) {
+static void report_import(struct trace_program *program, struct diags *ds, PyObject *exc, const struct src_loc *loc) {
   PyObject *name = PyObject_GetAttrString(exc, "name");
   const char *module = name && PyUnicode_Check(name) ? PyUnicode_AsUTF8(name) : NULL;
   PyErr_Clear();
   bool missing = is_a(exc, PyExc_ModuleNotFoundError) && module;
   struct diag *d =
       missing ? diag_add(ds, DS_ERROR, DG_PYTHON_IMPORT, loc, "the module \"%.200s\" is not available here", module)
-              : diag_add(ds, DS_ERROR, DG_PYTHON_IMPORT, loc, "%s", exception_text(job->a, exc));
+              : diag_add(ds, DS_ERROR, DG_PYTHON_IMPORT, loc, "%s", exception_text(program->a, exc));
   d->hint = missing && (!strncmp(module, "nki.", 4) || !strncmp(module, "neuronxcc.", 10))
                 ? "NKI kernels are traced by the vendor's nki package, which is not installed here"
                 : "available: numpy, ml_dtypes, Python's standard library, nkipy, nkigen, nkipy_kernelgen, nkx";
   Py_XDECREF(name);
 }
 
-static enum status report(struct trace_job *job, struct diags *ds, PyObject *exc, PyObject *tb) {
-  const struct src_loc *loc = ranges_traceback(&job->ranges, tb);
+static enum status report(struct trace_program *program, struct diags *ds, PyObject *exc, PyObject *tb) {
+  const struct src_loc *loc = ranges_traceback(&program->ranges, tb);
   const char *hint = NULL, *name = Py_TYPE(exc)->tp_name, *dot = strrchr(name, '.');
   int code = refuse_code(exc, &hint);
   if (code >= 0) {
-    struct diag *d = diag_add(ds, DS_ERROR, (enum diag_code)code, loc, "%s", exception_text(job->a, exc));
-    d->hint = hint ? arena_strdup(job->a, hint) : NULL;
+    struct diag *d = diag_add(ds, DS_ERROR, (enum diag_code)code, loc, "%s", exception_text(program->a, exc));
+    d->hint = hint ? arena_strdup(program->a, hint) : NULL;
     return code == DG_TOO_MANY_OPS || code == DG_TIME_LIMIT ? ST_LIMIT : ST_INPUT;
   }
   if (is_a(exc, PyExc_SyntaxError)) {
-    const struct src_loc *at = syntax_loc(job, exc);
-    diag_add(ds, DS_ERROR, DG_PYTHON_SYNTAX, at ? at : loc, "%s: %s", name, syntax_text(job->a, exc));
+    const struct src_loc *at = syntax_loc(program, exc);
+    diag_add(ds, DS_ERROR, DG_PYTHON_SYNTAX, at ? at : loc, "%s: %s", name, syntax_text(program->a, exc));
     return ST_INPUT;
   }
   if (is_a(exc, PyExc_ImportError)) {
-    report_import(job, ds, exc, loc);
+    report_import(program, ds, exc, loc);
     return ST_INPUT;
   }
   if (is_a(exc, PyExc_MemoryError)) {
-    const char *text = exception_text(job->a, exc);
+    const char *text = exception_text(program->a, exc);
     diag_add(ds, DS_ERROR, DG_MEMORY_LIMIT, loc, "out of memory%s%s", *text ? ": " : "", text)->hint =
         "use smaller shapes";
     return ST_LIMIT;
   }
   if (is_a(exc, PyExc_RecursionError)) {
-    diag_add(ds, DS_ERROR, DG_NESTING_TOO_DEEP, loc, "%s", exception_text(job->a, exc))->hint =
+    diag_add(ds, DS_ERROR, DG_NESTING_TOO_DEEP, loc, "%s", exception_text(program->a, exc))->hint =
         "is a recursion without end?";
     return ST_LIMIT;
   }
@@ -101,12 +101,12 @@ static enum status report(struct trace_job *job, struct diags *ds, PyObject *exc
         "remove the call of sys.exit, exit or quit";
     return ST_INPUT;
   }
-  const char *text = exception_text(job->a, exc);
+  const char *text = exception_text(program->a, exc);
   diag_add(ds, DS_ERROR, DG_PYTHON_EXCEPTION, loc, "%s%s%s", dot ? dot + 1 : name, *text ? ": " : "", text);
   return ST_INPUT;
 }
 
-enum status job_exception(struct trace_job *job, struct diags *ds) {
+enum status program_exception(struct trace_program *program, struct diags *ds) {
   PyObject *type, *exc, *tb;
   PyErr_Fetch(&type, &exc, &tb);
   PyErr_NormalizeException(&type, &exc, &tb);
@@ -116,12 +116,12 @@ enum status job_exception(struct trace_job *job, struct diags *ds) {
     Py_XDECREF(tb);
     return ST_BUG;
   }
-  enum status st = report(job, ds, exc, tb);
+  enum status st = report(program, ds, exc, tb);
   PyErr_Clear();
-  if (job->is_live && !job->raised) {
-    job->raised_type = type;
-    job->raised = exc;
-    job->raised_tb = tb;
+  if (program->is_live && !program->raised) {
+    program->raised_type = type;
+    program->raised = exc;
+    program->raised_tb = tb;
     return st;
   }
   Py_DECREF(type);

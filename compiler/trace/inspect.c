@@ -1,15 +1,19 @@
-/* inspect: the tracer as Python sees it, for tests and for the package of ordinary Python.
+/* inspect: traces as Python objects, for tests and for the package of ordinary Python.
  *
- *   _nkx.trace_source(source, filename="kernel.py", kernel=None, inputs=None, seed=0, evaluate=False)
+ *   _nkx.trace_source(source, filename="kernel.py", kernel=None, inputs=None, seed=0, evaluate=False, npz=None)
  *
- * gives {"status", "diagnostics", "output", "kernels"}; each kernel has its module as text, as a proto and as a list of
- * instructions with their ranges, and with evaluate=True input values and NumPy's results.  It goes through the same
- * functions (trace.h) as the compiler.
+ * returns {"status", "diagnostics", "output", "kernels"}.  Each kernel has its module as text, as a proto and as a list of
+ * instructions with their ranges; with evaluate=True also input values and NumPy's results.  inputs is a list of
+ * (name or None, shape, dtype name).  The work is done by the functions of trace.h, as in the compiler.
  */
-#include "trace/tracer.h"
+#include "trace/inspect.h"
 
 #include "base/buf.h"
 #include "hlo/print.h"
+#include "trace/args.h"
+#include "trace/operand.h"
+#include "trace/program.h"
+#include "trace/tracer.h"
 
 enum { TEXT_MAX = 256 << 20 };
 
@@ -45,7 +49,7 @@ static PyObject *knob_dict(const struct hlo_knob *k) {
       k->mem_space == MEM_NONE ? NULL : hlo_mem_space_name(k->mem_space), "partition_dim", k->partition_dim);
 }
 
-/* A list of n things that make(i) gives. */
+/* The list of `make`, which is evaluated for i = 0 … n - 1. */
 #define LIST(n, make) \
   ({ \
     PyObject *list_ = PyList_New(0); \
@@ -94,7 +98,6 @@ PyObject *inspect_tensors(const struct trace_tensor *v, int n) {
   return LIST(n, tensor_dict(&v[i]));
 }
 
-/* [(output_index, param_index, param_name, is_user_returned), …] */
 PyObject *inspect_aliases(const struct hlo_module *m) {
   return LIST(m->n_aliases,
               Py_BuildValue("(iisO)", m->aliases[i].output_index, m->aliases[i].param_index, m->aliases[i].param_name,
@@ -126,14 +129,15 @@ static PyObject *fuse_list(const struct hlo_module *m) {
   return list;
 }
 
-static bool put(PyObject *dict, const char *key, PyObject *value) { /* steals value */
+/* dict[key] = value; takes value. */
+static bool put(PyObject *dict, const char *key, PyObject *value) {
   bool ok = value && PyDict_SetItemString(dict, key, value) == 0;
   Py_XDECREF(value);
   return ok;
 }
 
 static bool put_values(PyObject *d, struct trace_kernel *t, uint64_t seed, struct diags *ds) {
-  struct arena *a = t->job->a;
+  struct arena *a = t->program->a;
   struct trace_array *in = arena_new_array(a, struct trace_array, (size_t)t->n_inputs),
                      *out = arena_new_array(a, struct trace_array, (size_t)t->n_outputs);
   if (trace_make_inputs(t, seed, ds, in) || trace_eval_numpy(t, in, ds, out))
@@ -165,7 +169,6 @@ static PyObject *diag_dict(const struct diag *d) {
                        diag_code_name(d->code), "message", d->message, "hint", d->hint, "src", loc_list(d->loc));
 }
 
-/* inputs=[(name or None, shape, dtype name), …] */
 static bool read_inputs(struct arena *a, PyObject *o, struct trace_request *rq) {
   PyObject *seq = o && o != Py_None ? PySequence_Fast(o, "inputs must be a list") : NULL;
   if (!seq)
@@ -179,7 +182,7 @@ static bool read_inputs(struct arena *a, PyObject *o, struct trace_request *rq) 
     int64_t dims[HLO_RANK_MAX];
     int rank = 0;
     ok = PyArg_ParseTuple(PySequence_Fast_GET_ITEM(seq, i), "zOs", &name, &shape, &dtype) &&
-         dims_parse(shape, "shape", &rank, dims);
+         args_dims(shape, "shape", &rank, dims);
     if (ok) {
       in[i].name = name ? arena_strdup(a, name) : NULL;
       in[i].shape = hlo_shape_array(a, dtype_from_name(dtype), rank, dims);
@@ -193,35 +196,35 @@ static bool read_inputs(struct arena *a, PyObject *o, struct trace_request *rq) 
 
 static PyObject *run(struct arena *a, const struct trace_request *rq, bool evaluate, uint64_t seed) {
   struct diags ds;
-  struct trace_job *job = NULL;
+  struct trace_program *program = NULL;
   size_t len = 0;
   diags_init(&ds, a);
-  enum status st = trace_open(a, rq, &ds, &job);
+  enum status st = trace_open(a, rq, &ds, &program);
   PyObject *kernels = PyList_New(0), *d = PyDict_New();
-  for (int i = 0; kernels && i < trace_count(job); i++) {
+  for (int i = 0; kernels && i < trace_count(program); i++) {
     struct trace_kernel *t = NULL;
-    enum status one = trace_kernel(job, i, &ds, &t);
+    enum status one = trace_kernel(program, i, &ds, &t);
     st = st ? st : one;
-    if (one) /* a part of a kernel is not one */
+    if (one) /* a partial trace is not wanted */
       continue;
     PyObject *k = kernel_dict(t, evaluate, seed, &ds);
     if (!k || PyList_Append(kernels, k) < 0)
       Py_CLEAR(kernels);
     Py_XDECREF(k);
   }
-  const char *text = trace_output(job, &len);
+  const char *text = trace_output(program, &len);
   bool ok = kernels && d && put(d, "kernels", Py_NewRef(kernels)) &&
             put(d, "status", PyUnicode_FromString(status_name(st))) &&
             put(d, "output", PyUnicode_DecodeUTF8(text, (Py_ssize_t)len, "replace")) &&
             put(d, "diagnostics", LIST(ds.n, diag_dict(&ds.v[i])));
-  trace_close(job);
+  trace_close(program);
   Py_XDECREF(kernels);
   if (!ok)
     Py_CLEAR(d);
   return d;
 }
 
-PyObject *debug_trace_source(PyObject *self, PyObject *args, PyObject *kw) {
+PyObject *inspect_trace_source(PyObject *self, PyObject *args, PyObject *kw) {
   static char *names[] = {"source", "filename", "kernel", "inputs", "seed", "evaluate", "npz", NULL};
   struct trace_request rq = {.filename = "kernel.py"};
   struct arena a;
@@ -233,8 +236,8 @@ PyObject *debug_trace_source(PyObject *self, PyObject *args, PyObject *kw) {
   if (!PyArg_ParseTupleAndKeywords(args, kw, "s#|szOKpz:trace_source", names, &rq.source, &len, &rq.filename,
                                    &rq.kernel, &inputs, &seed, &evaluate, &rq.inputs_npz))
     return NULL;
-  if (job_now) {
-    PyErr_SetString(PyExc_RuntimeError, "a job is running already");
+  if (program_now || tracer_now) {
+    PyErr_SetString(PyExc_RuntimeError, "another source is being traced");
     return NULL;
   }
   rq.source_len = (size_t)len;

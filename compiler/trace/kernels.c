@@ -1,12 +1,15 @@
-/* kernels: the `trace` decorator, and what is known about a kernel's inputs.
+/* kernels: the `trace` decorator, which makes Kernel objects of functions.
  *
- * A decorated function is a Kernel object: calling it runs the plain function, so that kernels can be checked as NumPy
- * code; in a job, a call (or .specialize) with real arrays also records shapes.  When a kernel is to be traced, kernel_resolve
- * decides which parameters are arrays, in this order: input_specs, recorded arrays, the request's inputs.
+ * Calling a Kernel calls the plain function, so that it can be checked as NumPy code. In a job the first call (or
+ * .specialize) with arrays also records them: their shapes are what the kernel is compiled for (resolve.c).
  */
-#include "trace/tracer.h"
+#include "trace/kernels.h"
 
 #include <string.h>
+
+#include "trace/program.h"
+#include "trace/refuse.h"
+#include "trace/tracer.h"
 
 PyTypeObject *kernel_type;
 
@@ -36,7 +39,7 @@ static bool has_array(PyObject *args, PyObject *kw) {
   return false;
 }
 
-/* Copies of the arrays, because the kernel may write into them. */
+/* The object, or its copy if it is an array: the kernel may write into its arguments. Tuples are copied in depth. */
 static PyObject *copy_arrays(PyObject *o) {
   if (PyTuple_Check(o)) {
     PyObject *t = PyTuple_New(PyTuple_GET_SIZE(o));
@@ -95,14 +98,14 @@ static PyObject *trace_decorator(PyObject *self, PyObject *args, PyObject *kw);
 
 static PyObject *kernel_call(PyObject *self, PyObject *args, PyObject *kw) {
   struct kernel *k = (struct kernel *)self;
-  if (job_now && !k->args && !tracer_now && has_array(args, kw) && !record(k, args, kw))
+  if (program_now && !k->args && !tracer_now && has_array(args, kw) && !record(k, args, kw))
     return NULL;
   return PyObject_Call(k->fn, args, kw);
 }
 
-/* In an ordinary Python the package traces at once (nkx/package.py); in a job this is one way to say the shapes. */
+/* In an ordinary Python the package traces at once (nkx/package.py). In a job this says the shapes. */
 static PyObject *kernel_specialize(PyObject *self, PyObject *args, PyObject *kw) {
-  if (!job_now)
+  if (!program_now)
     return call_package("specialize", self, args, kw);
   return record((struct kernel *)self, args, kw) ? Py_NewRef(self) : NULL;
 }
@@ -154,7 +157,8 @@ static PyObject *kernel_get(PyObject *self, void *which) {
   PyObject *o = which == (void *)0 ? k->fn : which == (void *)1 ? k->name : k->input_specs;
   return Py_NewRef(o ? o : Py_None);
 }
-/* _code: what nkx.package keeps of the last specialize; in a job, made of the recorded call when it is asked for. */
+/* _code: what nkx.package keeps of the last specialize. In a job it is made of the recorded call when it is asked for.
+ */
 static PyObject *kernel_get_code(PyObject *self, void *closure) {
   (void)closure;
   struct kernel *k = (struct kernel *)self;
@@ -183,8 +187,8 @@ static PyObject *kernel_doc(PyObject *self, void *closure) {
 
 PyObject *kernel_make(PyObject *fn, PyObject *specs, PyObject *name) {
   if (!PyCallable_Check(fn))
-    return refuse(DG_BAD_ARGUMENT, "write @trace or @trace(input_specs=[…]) above the function",
-                  "trace needs a function, not %s", Py_TYPE(fn)->tp_name);
+    return trace_refuse(DG_BAD_ARGUMENT, "write @trace or @trace(input_specs=[…]) above the function",
+                        "trace needs a function, not %s", Py_TYPE(fn)->tp_name);
   PyObject *own_name = name && name != Py_None ? Py_NewRef(name) : PyObject_GetAttrString(fn, "__name__");
   if (!own_name || !PyUnicode_Check(own_name)) {
     PyErr_Clear();
@@ -206,10 +210,10 @@ PyObject *kernel_make(PyObject *fn, PyObject *specs, PyObject *name) {
   return (PyObject *)k;
 }
 
-/* In a job the kernel is one of those that are looked for. */
+/* A Kernel; in a job it is added to the kernels that were found. */
 static PyObject *make_and_register(PyObject *fn, PyObject *specs, PyObject *name) {
   PyObject *k = kernel_make(fn, specs, name);
-  if (k && job_now && job_now->found && PyList_Append(job_now->found, k) < 0)
+  if (k && program_now && program_now->found && PyList_Append(program_now->found, k) < 0)
     Py_CLEAR(k);
   return k;
 }
@@ -229,7 +233,7 @@ static PyObject *trace_decorator(PyObject *self, PyObject *args, PyObject *kw) {
   if (backend && backend != Py_None) {
     const char *b = PyUnicode_Check(backend) ? PyUnicode_AsUTF8(backend) : "";
     if (!b || (strcmp(b, "hlo") && strcmp(b, "nkigen") && strcmp(b, "cpu")))
-      return refuse(DG_BAD_ARGUMENT, "use \"hlo\" or \"nkigen\"", "unknown backend %R", backend);
+      return trace_refuse(DG_BAD_ARGUMENT, "use \"hlo\" or \"nkigen\"", "unknown backend %R", backend);
   }
   if (fn && fn != Py_None)
     return make_and_register(fn, specs, name);

@@ -1,20 +1,25 @@
-/* knobs: how a kernel says how a value is to be tiled and where it is to live.
+/* knobs: the kernel says how a value is to be tiled, and in which memory it is to be.
  *
  *   knob.knob(x).tile_op(tile_size=[…]).layout(mem_space=…, partition_dim=…, tile_size=[…])      nkigen
  *   knob(x, partition_dim=…, mem_space=…, tile_size=…, reduction_tile=…)                         nkipy, older nkigen
  *   knob.fuse(a, b, …)
  *
- * All are recorded on the instruction that defines the value; several calls merge, the later one wins attribute by
- * attribute.  On NumPy arrays they do nothing, so that a kernel runs as plain Python.
+ * A knob is recorded on the instruction that defines the value. Several calls for one value merge: each attribute has
+ * the last value that was given. On NumPy arrays knobs do nothing, so that a kernel runs as plain Python.
  */
-#include "trace/tracer.h"
+#include "trace/knobs.h"
 
+#include <assert.h>
 #include <string.h>
+
+#include "trace/refuse.h"
+#include "trace/tensor.h"
+#include "trace/trace.h"
 
 static PyTypeObject *builder_type;
 
 struct builder {
-  PyObject_HEAD PyObject *target; /* the tensor, or NULL: inert */
+  PyObject_HEAD PyObject *target; /* the tensor; NULL: the builder does nothing */
 };
 
 /* ---- reading the attributes -------------------------------------------------------------------------------- */
@@ -27,7 +32,7 @@ static bool read_space(PyObject *o, enum mem_space *out) {
       *out = (enum mem_space)m;
       return true;
     }
-  refuse(DG_BAD_KNOB, "use \"Hbm\", \"Psum\", \"Sbuf\" or \"SharedHbm\"", "unknown mem_space %R", o);
+  trace_refuse(DG_BAD_KNOB, "use \"Hbm\", \"Psum\", \"Sbuf\" or \"SharedHbm\"", "unknown mem_space %R", o);
   return false;
 }
 
@@ -40,8 +45,8 @@ static bool read_partition(PyObject *o, int rank, int *out) {
   Py_XDECREF(i);
   *out = (int)v;
   if (!ok)
-    refuse(DG_BAD_KNOB, "partition_dim names an axis of the value, counted from 0",
-           "partition_dim %R is out of range for a value with %d axes", o, rank);
+    trace_refuse(DG_BAD_KNOB, "partition_dim names an axis of the value, counted from 0",
+                 "partition_dim %R is out of range for a value with %d axes", o, rank);
   return ok;
 }
 
@@ -51,7 +56,7 @@ static bool read_tile(struct tracer *tr, PyObject *o, const char *name, bool int
   bool is_int = PyIndex_Check(o) && !tensor_check(o);
   PyObject *seq = is_int ? NULL : PyTuple_Check(o) || PyList_Check(o) ? PySequence_Fast(o, "") : NULL;
   if ((is_int && !int_ok) || (!is_int && !seq)) {
-    refuse(DG_BAD_KNOB, "write it as a list: [128, 128]", "%s must be a list of positive integers", name);
+    trace_refuse(DG_BAD_KNOB, "write it as a list: [128, 128]", "%s must be a list of positive integers", name);
     return false;
   }
   Py_ssize_t len = seq ? PySequence_Fast_GET_SIZE(seq) : 1;
@@ -66,7 +71,7 @@ static bool read_tile(struct tracer *tr, PyObject *o, const char *name, bool int
   }
   Py_XDECREF(seq);
   if (!ok)
-    refuse(DG_BAD_KNOB, NULL, "%s must hold positive integers, not %R", name, o);
+    trace_refuse(DG_BAD_KNOB, NULL, "%s must hold positive integers, not %R", name, o);
   else
     *out = hlo_ints_dup(tr->a, n, v);
   return ok;
@@ -78,8 +83,9 @@ static bool given(PyObject *o) {
 
 /* ---- recording ---------------------------------------------------------------------------------------------- */
 
-/* A copy of what the value has, for the caller to change; NULL when the knob has no effect here. */
+/* A copy of the value's knob, for the caller to change and store; NULL if the knob has no effect here. */
 static struct hlo_knob *begin(struct tracer *tr, struct tensor *t) {
+  assert(tr == tracer_now && t->serial == tr->serial);
   const struct src_loc *loc = tr->b.locs.n ? tr->b.locs.v[0] : NULL;
   if (t->v->op == HLO_PARAMETER) {
     struct diag *d =
@@ -94,7 +100,7 @@ static struct hlo_knob *begin(struct tracer *tr, struct tensor *t) {
   return k;
 }
 
-/* Function form.  True when all is well, with or without effect. */
+/* The function form. False with an exception; true also if the knob has no effect. */
 static bool apply_function(struct tracer *tr, struct tensor *t, PyObject *pd, PyObject *ms, PyObject *tile,
                            PyObject *red) {
   struct hlo_knob scratch = {.partition_dim = -1};
@@ -106,9 +112,10 @@ static bool apply_function(struct tracer *tr, struct tensor *t, PyObject *pd, Py
   if (!given(pd) && !given(ms) && !given(tile) && !given(red))
     return true;
   int n = scratch.tile_size.n, m = scratch.reduction_tile.n;
-  if (n && n != t->rank && n + m != t->rank && !(n == 3 && t->rank == 2)) { /* 3: old spelling of matmul's [M, N, K] */
-    refuse(DG_BAD_KNOB, "give one entry per axis of the value, and the reduced axes in reduction_tile",
-           "tile_size has %d entries for a value with %d axes", n, t->rank);
+  if (n && n != t->rank && n + m != t->rank &&
+      !(n == 3 && t->rank == 2)) { /* 3: an old spelling of matmul's [M, N, K] */
+    trace_refuse(DG_BAD_KNOB, "give one entry per axis of the value, and the reduced axes in reduction_tile",
+                 "tile_size has %d entries for a value with %d axes", n, t->rank);
     return false;
   }
   struct hlo_knob *k = begin(tr, t);
@@ -155,14 +162,14 @@ static struct tensor *builder_target(PyObject *self, struct tracer **tr) {
   return *tr && tensor_val(*tr, b->target) ? (struct tensor *)b->target : NULL;
 }
 
-/* A wrong keyword or a positional argument is a wrong knob, too. */
+/* Gives the TypeError of a wrong keyword or a positional argument the code bad-knob. */
 static void adopt_knob_error(void) {
   PyObject *type, *value, *tb;
   if (!PyErr_ExceptionMatches(PyExc_TypeError))
     return;
   PyErr_Fetch(&type, &value, &tb);
   PyErr_NormalizeException(&type, &value, &tb);
-  refuse(DG_BAD_KNOB, NULL, "%S", value ? value : Py_None);
+  trace_refuse(DG_BAD_KNOB, NULL, "%S", value ? value : Py_None);
   Py_XDECREF(type);
   Py_XDECREF(value);
   Py_XDECREF(tb);
@@ -250,7 +257,7 @@ PyObject *knob_fuse(PyObject *self, PyObject *const *args, Py_ssize_t n) {
   for (Py_ssize_t i = 0; i < n; i++)
     traced = traced && tensor_check(args[i]);
   if (n < 2)
-    return refuse(DG_BAD_KNOB, NULL, "fuse needs at least two tensors, not %zd", n);
+    return trace_refuse(DG_BAD_KNOB, NULL, "fuse needs at least two tensors, not %zd", n);
   if (!traced)
     return Py_NewRef(Py_None);
   struct tracer *tr = tracer_enter();

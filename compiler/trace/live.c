@@ -1,13 +1,17 @@
 /* live: traces a function of the Python program that runs, for the package (python/nkx/package.py).
  *
- * The same path as a job's kernels (job.c, run.c), with the differences that a program of one's own expects: nothing is
- * executed or found first, what the kernel prints is printed, and a refusal is an exception with its traceback, its hint
- * as a note.  What comes back is a capsule that owns the trace; the module that compiles (compiler/package/) takes the
- * trace_kernel in it.
+ * It takes the path of a job's kernels (program.c, run.c) with three differences: the function is given, so no source is
+ * executed; what the kernel prints is printed; and a refusal is an exception with its traceback, and its hint as a note.
+ * The result is a capsule that owns the trace.  The module that compiles (compiler/package/) takes the trace_kernel in it.
  */
-#include "trace/tracer.h"
-
 #include <string.h>
+
+#include "trace/inspect.h"
+#include "trace/kernels.h"
+#include "trace/module.h"
+#include "trace/program.h"
+#include "trace/refuse.h"
+#include "trace/tracer.h"
 
 struct live {
   struct arena arena;
@@ -32,18 +36,14 @@ static struct trace_kernel *kernel_of(PyObject *capsule) {
 /* ---- the function's file --------------------------------------------------------------------------------------- */
 
 static PyObject *file_of(PyObject *fn) {
-  PyObject *inspect = PyImport_ImportModule("inspect");
-  PyObject *inner = inspect ? PyObject_CallMethod(inspect, "unwrap", "O", fn) : NULL;
-  PyObject *code = inner ? PyObject_GetAttrString(inner, "__code__") : NULL;
-  PyObject *name = code ? PyObject_GetAttrString(code, "co_filename") : NULL;
-  PyErr_Clear();
-  Py_XDECREF(inspect);
-  Py_XDECREF(inner);
+  PyCodeObject *code = bytecode_of(fn);
+  PyObject *name = code ? PyObject_GetAttrString((PyObject *)code, "co_filename") : NULL;
   Py_XDECREF(code);
+  PyErr_Clear();
   return name && PyUnicode_Check(name) ? name : PyUnicode_FromString("<kernel>");
 }
 
-/* The file's text as tracebacks would show it; empty when nobody has it. */
+/* The file's text, from linecache as for a traceback; empty if it is not known. */
 static PyObject *text_of(PyObject *filename) {
   PyObject *linecache = PyImport_ImportModule("linecache"), *empty = PyUnicode_FromString("");
   PyObject *lines = linecache ? PyObject_CallMethod(linecache, "getlines", "O", filename) : NULL;
@@ -65,19 +65,19 @@ static void add_note(PyObject *exc) {
   PyErr_Clear();
 }
 
-/* The exception that ended the trace, or one that says what the first error does. */
-static void raise_failure(struct trace_job *job, const struct diags *ds) {
-  if (!job->raised)
+/* Raises the exception that ended the trace, or one with the message of the first error. */
+static void raise_failure(struct trace_program *program, const struct diags *ds) {
+  if (!program->raised)
     for (int i = 0; i < ds->n && !PyErr_Occurred(); i++)
       if (ds->v[i].severity == DS_ERROR)
-        refuse(ds->v[i].code, ds->v[i].hint, "%s", ds->v[i].message);
+        trace_refuse(ds->v[i].code, ds->v[i].hint, "%s", ds->v[i].message);
   if (PyErr_Occurred()) {
-    PyErr_Fetch(&job->raised_type, &job->raised, &job->raised_tb);
-    PyErr_NormalizeException(&job->raised_type, &job->raised, &job->raised_tb);
+    PyErr_Fetch(&program->raised_type, &program->raised, &program->raised_tb);
+    PyErr_NormalizeException(&program->raised_type, &program->raised, &program->raised_tb);
   }
-  if (job->raised)
-    add_note(job->raised);
-  PyErr_Restore(job->raised_type, job->raised, job->raised_tb);
+  if (program->raised)
+    add_note(program->raised);
+  PyErr_Restore(program->raised_type, program->raised, program->raised_tb);
 }
 
 static PyObject *warnings_of(const struct diags *ds) {
@@ -95,22 +95,23 @@ static PyObject *warnings_of(const struct diags *ds) {
 }
 
 static void trace_live(struct live *v, struct kernel *k, PyObject *filename, const char *text, size_t len) {
-  struct trace_job job = {.a = &v->arena, .rq = &v->rq, .filename = filename, .n = 1, .depth = 1, .is_live = true};
+  struct trace_program program = {
+      .a = &v->arena, .rq = &v->rq, .filename = filename, .n = 1, .depth = 1, .is_live = true};
   const char *name = PyUnicode_AsUTF8(k->name);
-  struct job_kernel one = {.name = arena_strdup(&v->arena, name ? name : "kernel"), .fn = k->fn, .kernel = k};
+  struct program_kernel one = {.name = arena_strdup(&v->arena, name ? name : "kernel"), .fn = k->fn, .kernel = k};
 
   PyErr_Clear();
-  job.kernels = &one;
+  program.kernels = &one;
   diags_init(&v->ds, &v->arena);
-  ranges_init(&job.ranges, &v->arena, filename, text, len);
-  if (trace_kernel(&job, 0, &v->ds, &v->kernel)) {
+  ranges_init(&program.ranges, &v->arena, filename, text, len);
+  if (trace_kernel(&program, 0, &v->ds, &v->kernel)) {
     v->kernel = NULL;
-    raise_failure(&job, &v->ds);
+    raise_failure(&program, &v->ds);
   } else {
-    v->kernel->job = NULL; /* it ends here */
+    v->kernel->program = NULL; /* the program ends here */
   }
-  job_kernel_drop(&one);
-  ranges_clear(&job.ranges);
+  program_kernel_drop(&one);
+  ranges_clear(&program.ranges);
 }
 
 static PyObject *wrap(struct live *v) {
@@ -126,15 +127,16 @@ static PyObject *wrap(struct live *v) {
                        inspect_aliases(v->kernel->module), "warnings", warnings_of(&v->ds));
 }
 
-/* trace_function(fn, args, kwargs, input_specs, name): the arrays among args and kwargs, complete with defaults, are the
- * inputs; with args None they come from input_specs or, that being None too, from annotations. */
+/* trace_function(fn, args, kwargs, input_specs, name).  args and kwargs are the call complete with defaults: the arrays
+ * among them are the inputs.  If args is None, the inputs come from input_specs, or from annotations if that is None
+ * too. */
 static PyObject *trace_function(PyObject *self, PyObject *const *o, Py_ssize_t n) {
   (void)self;
   if (n != 5 || (o[1] != Py_None && (!PyTuple_Check(o[1]) || !PyDict_Check(o[2]))))
     return PyErr_Format(PyExc_TypeError, "trace_function(fn, args, kwargs, input_specs, name)");
   if (tracer_now)
-    return refuse(DG_BAD_ARGUMENT, "call the function itself: it becomes part of the kernel around it",
-                  "a kernel cannot be compiled while another one is traced");
+    return trace_refuse(DG_BAD_ARGUMENT, "call the function itself: it becomes part of the kernel around it",
+                        "a kernel cannot be compiled while another one is traced");
   struct kernel *k = (struct kernel *)kernel_make(o[0], o[3], o[4]);
   if (!k)
     return NULL;
@@ -184,7 +186,7 @@ static PyObject *trace_contents(PyObject *self, PyObject *capsule) {
 
 static PyObject *in_job(PyObject *self, PyObject *unused) {
   (void)self, (void)unused;
-  return PyBool_FromLong(job_now != NULL);
+  return PyBool_FromLong(program_now != NULL);
 }
 
 PyMethodDef live_methods[] = {
@@ -192,5 +194,5 @@ PyMethodDef live_methods[] = {
     {"trace_text", trace_text, METH_O, "The HLO of a trace as text."},
     {"trace_proto", trace_proto, METH_O, "The same as the bytes of a HloModuleProto."},
     {"trace_contents", trace_contents, METH_O, "The same as dicts and lists; see compiler/trace/inspect.c."},
-    {"in_job", in_job, METH_NOARGS, "Whether the explorer executes this program to find its kernels."},
+    {"in_job", in_job, METH_NOARGS, "True while the explorer executes this program to find its kernels."},
     {NULL, NULL, 0, NULL}};

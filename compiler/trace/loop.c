@@ -1,56 +1,48 @@
-/* loop: fori_loop(lower, upper, body, init), traced once into an HLO while.
+/* loop: fori_loop(lower, upper, body, init), whose body is traced once, as an HLO while.
  *
- * The loop's state is one tuple: the counter (s32), what the body carries from one iteration to the next, and what it
- * reads from outside, which goes around unchanged: an HLO computation sees nothing but its parameters.  Which values
- * those are is only known when the body has run, so the tuple grows while it is traced; a constant is copied instead.
+ * The loop's state is one tuple: the counter (s32), the values that the body carries from one iteration to the next, and
+ * the values that it reads from outside, which stay the same: an HLO computation sees nothing but its parameters.  Which
+ * values are read is only known after the body has run, so the tuple grows while the body is traced.  A constant is not
+ * put in the tuple but repeated in the body.
  *
  *     while (s32[] i, carried…, outside…)   condition: i < upper   body: (i + 1, body(i, carried), outside…)
  *
- * The body runs in Python exactly once, with a LoopIndex (loop_index.c) for i and fresh tensors for what it carries.
- * As in NumPy, a body that writes into a carried tensor and returns it gives back the caller's own object.
+ * The body runs in Python exactly once, with a LoopIndex (loop_index.c) as i and new tensors for the carried values.  As
+ * in NumPy, a body that writes into a carried tensor and returns it gives back the caller's own object.
  */
-#include "trace/tracer.h"
+#include "trace/loop.h"
 
+#include <assert.h>
 #include <string.h>
+
+#include "base/array.h"
+#include "trace/args.h"
+#include "trace/operand.h"
+#include "trace/ops.h"
+#include "trace/refuse.h"
 
 /* ---- values from outside ------------------------------------------------------------------------------------- */
 
-/* The list with room for one more: storage is the next power of two of n. */
-static void *grow(struct arena *a, void *v, int n, size_t size) {
-  if (n & (n - 1))
-    return v;
-  void *bigger = arena_array(a, n ? 2 * (size_t)n : 1, size);
-  if (n)
-    memcpy(bigger, v, (size_t)n * size);
-  return bigger;
-}
-
 /* One more element of the loop's state, as the body sees it. */
 static hlo_val add_element(struct tracer *tr, struct loop *l, const struct hlo_shape *s) {
-  struct hlo_shape *state = &l->state->shape;
   struct hlo_computation *here = tr->b.computation;
-  struct hlo_shape *elems = grow(tr->a, (void *)(uintptr_t)state->elems, state->n_elems, sizeof *elems);
-  elems[state->n_elems++] = *s;
-  state->elems = elems;
+  array_push(tr->a, &l->elems, *s);
+  l->state->shape.elems = l->elems.v;
+  l->state->shape.n_elems = l->elems.n;
   tr->b.computation = l->body;
-  hlo_val v = hlo_tuple_element(&tr->b, l->state, state->n_elems - 1);
+  hlo_val v = hlo_tuple_element(&tr->b, l->state, l->elems.n - 1);
   tr->b.computation = here;
   return v;
 }
 
-/* What the state's next element is before the first iteration. */
-static void add_init(struct tracer *tr, struct loop *l, hlo_val v) {
-  l->init = grow(tr->a, l->init, l->n_init, sizeof(hlo_val));
-  l->init[l->n_init++] = v;
-}
-
-/* Cheap to repeat, and clearer in the body than an element of the state. */
+/* A constant is cheap to repeat, and clearer in the body than an element of the state. */
 static bool is_constant(hlo_val v) {
   if (v->op == HLO_BROADCAST)
     v = v->operands[0];
   return v->op == HLO_CONSTANT && !v->shape.rank;
 }
 
+/* The constant v, or a broadcast of one, once more in the loop's body. */
 static hlo_val repeat(struct tracer *tr, struct loop *l, hlo_val v) {
   struct hlo_computation *here = tr->b.computation;
   tr->b.computation = l->body;
@@ -62,58 +54,55 @@ static hlo_val repeat(struct tracer *tr, struct loop *l, hlo_val v) {
   return r;
 }
 
-/* v as l's body sees it; NULL if v is not a value of anything around that body. */
+/* v as l's body sees it (l NULL: as the kernel does); NULL if v is no value of a computation around that body. */
 static hlo_val see(struct tracer *tr, struct loop *l, hlo_val v) {
   if (!l)
     return v->parent == tr->b.module->entry ? v : NULL;
   if (v->parent == l->body)
     return v;
-  for (int k = 0; k < l->n_seen; k++)
-    if (l->outside[k] == v)
-      return l->inside[k];
+  for (int k = 0; k < l->seen.n; k++)
+    if (l->seen.v[k].outside == v)
+      return l->seen.v[k].inside;
   hlo_val out = see(tr, l->outer, v);
   if (!out)
     return NULL;
-  l->outside = grow(tr->a, l->outside, l->n_seen, sizeof(hlo_val));
-  l->inside = grow(tr->a, l->inside, l->n_seen, sizeof(hlo_val));
   hlo_val in = is_constant(out) ? repeat(tr, l, out) : add_element(tr, l, &out->shape);
-  l->outside[l->n_seen] = v;
-  l->inside[l->n_seen++] = in;
+  array_push(tr->a, &l->seen, (struct seen){v, in});
   if (!is_constant(out))
-    add_init(tr, l, out);
+    array_push(tr->a, &l->init, out);
   return in;
 }
 
 hlo_val loop_see(struct tracer *tr, hlo_val v) {
   hlo_val r = see(tr, tr->loop, v);
   if (!r && !tr->b.err.code)
-    refuse(DG_BAD_ARGUMENT, "return it from the body: what a loop computes leaves it as the carried value",
-           "a tensor that was made in the body of a fori_loop is used outside of that body");
+    trace_refuse(DG_BAD_ARGUMENT, "return it from the body: what a loop computes leaves it as the carried value",
+                 "a tensor that was made in the body of a fori_loop is used outside of that body");
   return r;
 }
 
 bool loop_may_write(struct tracer *tr, const struct tensor *t) {
   if (t->v->parent == tr->b.computation)
     return true;
-  refuse(DG_UNSUPPORTED_INDEX, "carry it: give it to fori_loop in init, and return it from the body",
-         "the body of a fori_loop writes to a tensor from outside of it");
+  trace_refuse(DG_UNSUPPORTED_INDEX, "carry it: give it to fori_loop in init, and return it from the body",
+               "the body of a fori_loop writes to a tensor from outside of it");
   return false;
 }
 
-/* ---- what the loop carries ----------------------------------------------------------------------------------- */
+/* ---- carried values -------------------------------------------------------------------------------------- */
 
 struct carried {
   int n;
   bool is_tuple;
-  PyObject **init;    /* what the caller gave, borrowed */
+  PyObject **init;    /* from the caller, borrowed */
   hlo_val *value;     /* the same as values */
-  hlo_val *inside;    /* what the body starts with */
-  PyObject **given;   /* as tensors, owned */
+  hlo_val *inside;    /* the values as the body sees them at its start */
+  PyObject **given;   /* the tensors that the body is given, owned */
   PyObject *returned; /* by the body, owned */
   PyObject **result;  /* its parts, borrowed */
 };
 
-/* An array whose elements are all equal is a number that is broadcast. */
+/* A constant array; one number that is broadcast, if all elements are equal. */
 static hlo_val array_value(struct tracer *tr, const struct operand *x) {
   hlo_val c = operand_val(tr, x, x->dtype);
   const size_t size = dtype_size(x->dtype);
@@ -126,7 +115,7 @@ static hlo_val array_value(struct tracer *tr, const struct operand *x) {
                        c->shape.rank, c->shape.dims, NULL);
 }
 
-/* Python numbers are float32, as the initial values of sums usually are. */
+/* The value of one part of init.  Python numbers become float32, as the initial values of sums usually are. */
 static hlo_val init_value(struct tracer *tr, PyObject *o) {
   struct operand x;
   if (PyBool_Check(o))
@@ -141,8 +130,8 @@ static hlo_val init_value(struct tracer *tr, PyObject *o) {
 static bool read_init(struct tracer *tr, PyObject *init, struct carried *c) {
   c->is_tuple = PyTuple_Check(init);
   if (PyList_Check(init) || PyDict_Check(init)) {
-    refuse(DG_BAD_ARGUMENT, "give a tensor, or a tuple of tensors", "fori_loop: init must not be a %s",
-           Py_TYPE(init)->tp_name);
+    trace_refuse(DG_BAD_ARGUMENT, "give a tensor, or a tuple of tensors", "fori_loop: init must not be a %s",
+                 Py_TYPE(init)->tp_name);
     return false;
   }
   c->n = c->is_tuple ? (int)PyTuple_GET_SIZE(init) : 1;
@@ -159,7 +148,7 @@ static bool read_init(struct tracer *tr, PyObject *init, struct carried *c) {
   return true;
 }
 
-/* n tensors as the body gets them and fori_loop returns them: one, or a tuple. */
+/* Tensors as the body gets them and fori_loop returns them: one, or a tuple. */
 static PyObject *pack(const struct carried *c, PyObject **v) {
   if (!c->is_tuple)
     return Py_NewRef(v[0]);
@@ -170,11 +159,11 @@ static PyObject *pack(const struct carried *c, PyObject **v) {
 }
 
 static const char *type_text(struct tracer *tr, const struct hlo_shape *s) {
-  char dims[HLO_RANK_MAX * 24 + 8];
-  return arena_printf(tr->a, "%s %s", dtype_numpy_name(s->dtype), dims_text(s->rank, s->dims, dims, sizeof dims));
+  char dims[DIMS_TEXT_MAX];
+  return arena_printf(tr->a, "%s %s", dtype_numpy_name(s->dtype), dims_text(s->rank, s->dims, dims));
 }
 
-/* What the body made of carried value k, which has to be of its type. */
+/* The value of carried value k at the body's end, which must have the type that it began with. */
 static hlo_val result_value(struct tracer *tr, const struct carried *c, int k) {
   const struct hlo_shape *want = &c->value[k]->shape;
   struct operand x;
@@ -185,11 +174,12 @@ static hlo_val result_value(struct tracer *tr, const struct carried *c, int k) {
   const char *which = c->is_tuple ? arena_printf(tr->a, "carried value %d", k) : "the carried value";
   hlo_val v = NULL;
   if (!hlo_shape_same_dims(&got, want))
-    refuse(DG_SHAPE_MISMATCH, "give init the shape that the body returns: every iteration must leave it as it was",
-           "fori_loop: %s is %s, but the body returns %s", which, type_text(tr, want), type_text(tr, &got));
+    trace_refuse(DG_SHAPE_MISMATCH,
+                 "give init the shape that the body returns: every iteration must leave it as it was",
+                 "fori_loop: %s is %s, but the body returns %s", which, type_text(tr, want), type_text(tr, &got));
   else if (got.dtype != want->dtype)
-    refuse(DG_DTYPE_PROMOTION, "give init that dtype, or convert what the body returns with .astype",
-           "fori_loop: %s is %s, but the body returns %s", which, type_text(tr, want), type_text(tr, &got));
+    trace_refuse(DG_DTYPE_PROMOTION, "give init that dtype, or convert what the body returns with .astype",
+                 "fori_loop: %s is %s, but the body returns %s", which, type_text(tr, want), type_text(tr, &got));
   else
     v = operand_val(tr, &x, want->dtype);
   operand_clear(&x);
@@ -199,15 +189,15 @@ static hlo_val result_value(struct tracer *tr, const struct carried *c, int k) {
 static bool read_results(struct carried *c) {
   PyObject *r = c->returned;
   if (c->is_tuple && (!PyTuple_Check(r) || PyTuple_GET_SIZE(r) != c->n)) {
-    refuse(DG_BAD_ARGUMENT, "return a tuple with one entry per carried value",
-           PyTuple_Check(r) ? "fori_loop: init has %d values, but the body returns a tuple of %zd"
-                            : "fori_loop: init is a tuple of %d, but the body returns another type",
-           c->n, PyTuple_Check(r) ? PyTuple_GET_SIZE(r) : 0);
+    trace_refuse(DG_BAD_ARGUMENT, "return a tuple with one entry per carried value",
+                 PyTuple_Check(r) ? "fori_loop: init has %d values, but the body returns a tuple of %zd"
+                                  : "fori_loop: init is a tuple of %d, but the body returns another type",
+                 c->n, PyTuple_Check(r) ? PyTuple_GET_SIZE(r) : 0);
     return false;
   }
   if (!c->is_tuple && (PyTuple_Check(r) || r == Py_None)) {
-    refuse(DG_BAD_ARGUMENT, "return the new value of what the loop carries",
-           "fori_loop: the body must return one tensor, not a %s", r == Py_None ? "None" : "tuple");
+    trace_refuse(DG_BAD_ARGUMENT, "return the new value of what the loop carries",
+                 "fori_loop: the body must return one tensor, not a %s", r == Py_None ? "None" : "tuple");
     return false;
   }
   for (int k = 0; k < c->n; k++)
@@ -220,8 +210,8 @@ static bool read_results(struct carried *c) {
 static void begin(struct tracer *tr, struct loop *l, int64_t lower, int64_t upper) {
   struct hlo_module *m = tr->b.module;
   struct hlo_shape counter = {.dtype = DT_I32}, none = {.dtype = DT_TUPLE};
-  *l = (struct loop){.outer = tr->loop, .serial = ++tr->loops, .lower = lower, .upper = upper};
-  add_init(tr, l, hlo_scalar(&tr->b, DT_I32, (double)lower));
+  *l = (struct loop){.outer = tr->loop, .serial = ++tr->n_loops, .lower = lower, .upper = upper};
+  array_push(tr->a, &l->init, hlo_scalar(&tr->b, DT_I32, (double)lower));
   l->body = hlo_computation_new(m, arena_printf(tr->a, "fori_loop_%llu_body", (unsigned long long)l->serial));
   l->around = tr->b.computation;
   l->last_fuse = m->last_fuse;
@@ -231,8 +221,9 @@ static void begin(struct tracer *tr, struct loop *l, int64_t lower, int64_t uppe
   l->index = l->state ? add_element(tr, l, &counter) : NULL;
 }
 
-/* Back to what is around the loop; a body that failed leaves nothing that is read. */
+/* Back to the computation around the loop.  Nothing of a body that failed is read by later stages. */
 static void end(struct tracer *tr, struct loop *l, bool ok) {
+  assert(tr->loop == l && tr->b.computation == l->body);
   struct hlo_module *m = tr->b.module;
   tr->b.computation = l->around;
   tr->loop = l->outer;
@@ -259,16 +250,19 @@ static struct hlo_computation *make_condition(struct tracer *tr, const struct lo
   return b.computation;
 }
 
-/* The body's root: what every element of the state becomes. */
+/* The body's root: the state after an iteration. */
 static bool close_body(struct tracer *tr, struct loop *l, int n, hlo_val const *results) {
   hlo_val *next = arena_new_array(tr->a, hlo_val, (size_t)l->state->shape.n_elems);
   int at = 0;
   next[at++] = hlo_binary(&tr->b, HLO_ADD, l->index, hlo_scalar(&tr->b, DT_I32, 1));
   for (int k = 0; k < n; k++)
     next[at++] = results[k];
-  for (int k = 0; k < l->n_seen; k++)
-    if (l->inside[k]->op == HLO_GET_TUPLE_ELEMENT && l->inside[k]->operands[0] == l->state)
-      next[at++] = l->inside[k];
+  for (int k = 0; k < l->seen.n; k++) {
+    hlo_val in = l->seen.v[k].inside;
+    if (in->op == HLO_GET_TUPLE_ELEMENT && in->operands[0] == l->state)
+      next[at++] = in;
+  }
+  assert(at == l->elems.n && at == l->init.n);
   l->body->root = hlo_tuple(&tr->b, at, next);
   return l->body->root;
 }
@@ -278,7 +272,7 @@ static bool trace_body(struct tracer *tr, struct loop *l, struct carried *c, PyO
   const struct src_locs locs = tr->b.locs;
   hlo_val *next = arena_new_array(tr->a, hlo_val, (size_t)c->n);
   for (int k = 0; k < c->n; k++) {
-    add_init(tr, l, c->value[k]);
+    array_push(tr->a, &l->init, c->value[k]);
     c->inside[k] = add_element(tr, l, &c->value[k]->shape);
     if (!(c->given[k] = tensor_wrap(tr, c->inside[k])))
       return false;
@@ -296,8 +290,8 @@ static bool trace_body(struct tracer *tr, struct loop *l, struct carried *c, PyO
   return close_body(tr, l, c->n, next);
 }
 
-/* In NumPy a body that writes into what it is given writes into the caller's array.  When it also returns it, that array
- * is the loop's result; anything else could only be followed by unrolling. */
+/* In NumPy a body that writes into a carried array writes into the caller's.  If the body also returns it, that array is
+ * the loop's result (*in_place); if not, only unrolling the loop could tell what the array holds: refused. */
 static bool writes_in_place(struct tracer *tr, const struct carried *c, int k, bool *in_place) {
   const bool is_written = ((struct tensor *)c->given[k])->v != c->inside[k], is_same = c->result[k] == c->given[k];
   *in_place = is_same && tensor_check(c->init[k]);
@@ -305,8 +299,8 @@ static bool writes_in_place(struct tracer *tr, const struct carried *c, int k, b
     return true;
   if (is_same)
     return loop_may_write(tr, (struct tensor *)c->init[k]);
-  refuse(DG_UNSUPPORTED_INDEX, "return the tensor that is written to, or write to a copy: np.copy(acc)",
-         "fori_loop: the body writes to carried value %d and returns another tensor in its place", k);
+  trace_refuse(DG_UNSUPPORTED_INDEX, "return the tensor that is written to, or write to a copy: np.copy(acc)",
+               "fori_loop: the body writes to carried value %d and returns another tensor in its place", k);
   return false;
 }
 
@@ -339,7 +333,7 @@ static PyObject *trace_loop(struct tracer *tr, int64_t lower, int64_t upper, PyO
   bool ok = l.index && trace_body(tr, &l, c, body);
   end(tr, &l, ok);
   if (ok)
-    state = hlo_while(&tr->b, make_condition(tr, &l), l.body, hlo_tuple(&tr->b, l.n_init, l.init));
+    state = hlo_while(&tr->b, make_condition(tr, &l), l.body, hlo_tuple(&tr->b, l.init.n, l.init.v));
   PyObject *r = results_of(tr, c, state);
   for (int k = 0; k < c->n; k++)
     Py_XDECREF(c->given[k]);
@@ -347,7 +341,7 @@ static PyObject *trace_loop(struct tracer *tr, int64_t lower, int64_t upper, PyO
   return r;
 }
 
-/* A loop without iterations gives what it was given. */
+/* A loop without iterations returns init. */
 static PyObject *untouched(struct tracer *tr, const struct carried *c) {
   PyObject **out = arena_new_array(tr->a, PyObject *, (size_t)c->n), *r = NULL;
   bool ok = true;
@@ -364,14 +358,14 @@ static PyObject *untouched(struct tracer *tr, const struct carried *c) {
 
 static bool read_bound(PyObject *o, const char *which, int64_t *out) {
   if (loop_index_check(o)) {
-    refuse(DG_BAD_ARGUMENT, "loop over the largest range, and use np.where for what lies outside",
-           "fori_loop: %s is another loop's index; bounds must be Python integers", which);
+    trace_refuse(DG_BAD_ARGUMENT, "loop over the largest range, and use np.where for what lies outside",
+                 "fori_loop: %s is another loop's index; bounds must be Python integers", which);
     return false;
   }
-  if (!int_parse(o, which, out))
+  if (!args_int(o, which, out))
     return false;
   if (*out < INT32_MIN || *out > INT32_MAX)
-    refuse(DG_BAD_ARGUMENT, NULL, "fori_loop: %s does not fit in 32 bits", which);
+    trace_refuse(DG_BAD_ARGUMENT, NULL, "fori_loop: %s does not fit in 32 bits", which);
   return *out >= INT32_MIN && *out <= INT32_MAX;
 }
 
@@ -384,14 +378,14 @@ static PyObject *fori_loop_traced(PyObject *lower, PyObject *upper, PyObject *bo
   for (const struct loop *l = tr->loop; l; l = l->outer)
     depth++;
   if (depth >= LOOP_NEST_MAX)
-    refuse(DG_BAD_ARGUMENT, NULL, "fori_loop: more than %d loops in each other", LOOP_NEST_MAX);
+    trace_refuse(DG_BAD_ARGUMENT, NULL, "fori_loop: more than %d loops in each other", LOOP_NEST_MAX);
   else if (!PyCallable_Check(body))
-    refuse(DG_BAD_ARGUMENT, "give a function of (i, acc)", "fori_loop: body must be a function, not a %s",
-           Py_TYPE(body)->tp_name);
+    trace_refuse(DG_BAD_ARGUMENT, "give a function of (i, acc)", "fori_loop: body must be a function, not a %s",
+                 Py_TYPE(body)->tp_name);
   else if (read_bound(lower, "lower", &from) && read_bound(upper, "upper", &to) && read_init(tr, init, &c))
     r = from < to ? trace_loop(tr, from, to, body, &c) : untouched(tr, &c);
   if (!r && !PyErr_Occurred())
-    refuse(tr->b.err.code == ST_INPUT ? DG_SHAPE_MISMATCH : DG_INTERNAL, NULL, "%s", tr->b.err.text);
+    trace_refuse(tr->b.err.code == ST_INPUT ? DG_SHAPE_MISMATCH : DG_INTERNAL, NULL, "%s", tr->b.err.text);
   tr->b.err = (struct error){0};
   return r;
 }
@@ -412,7 +406,7 @@ static PyObject *fori_loop_plain(PyObject *lower, PyObject *upper, PyObject *bod
   return acc;
 }
 
-PyObject *fori_loop(PyObject *self, PyObject *args, PyObject *kw) {
+PyObject *loop_fori(PyObject *self, PyObject *args, PyObject *kw) {
   static char *names[] = {"lower", "upper", "body", "init", NULL};
   PyObject *lower, *upper, *body, *init;
   (void)self;

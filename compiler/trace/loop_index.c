@@ -1,23 +1,27 @@
 /* loop_index: the `i` that the body of a fori_loop is given.
  *
- * It stands for an int whose value is not known while tracing, but whose range is.  Sums with integers and other
- * indices, and products with integers, stay such objects (offset + coefficient * index of a running loop + …), so that
- * x[i * T : (i + 1) * T] has a size and every bound can be checked.  In all other arithmetic it becomes a 0-d int32
- * tensor that adapts to the other operand as a Python int would.  Whatever would need the value is refused.
+ * It is an int whose value is not known while tracing, but whose range is.  Sums with integers and other indices, and
+ * products with integers, stay such objects (offset + coefficient * index of a running loop + …): so the slice
+ * x[i * T : (i + 1) * T] has a known size, and every bound can be checked.  In all other arithmetic it becomes a 0-d int32
+ * tensor that adapts to the other operand as a Python int would.  What would need its value is refused (number.c).
  */
-#include "trace/tracer.h"
-
+#include <assert.h>
 #include <string.h>
+
+#include "trace/loop.h"
+#include "trace/number.h"
+#include "trace/ops.h"
+#include "trace/refuse.h"
 
 PyTypeObject *loop_index_type;
 
 struct term {
-  uint64_t loop;
-  int64_t times;
+  uint64_t loop; /* its serial number */
+  int64_t times; /* not 0 */
 };
 struct loop_index {
   PyObject_HEAD uint64_t serial; /* of its trace */
-  int n;                         /* terms, by ascending loop, none with 0 times */
+  int n;                         /* terms, by ascending loop */
   struct term term[LOOP_NEST_MAX];
   int64_t offset;
 };
@@ -47,7 +51,7 @@ static void dealloc(PyObject *self) {
 
 /* ---- arithmetic ------------------------------------------------------------------------------------------------ */
 
-/* An int or a LoopIndex as one of them; false (without an exception) for anything else. */
+/* An int or a LoopIndex as a sum; false without an exception for anything else. */
 static bool read_side(PyObject *o, struct loop_index *out) {
   int overflow = 0;
   if (loop_index_check(o)) {
@@ -63,10 +67,11 @@ static bool read_side(PyObject *o, struct loop_index *out) {
   return i && !overflow;
 }
 
-/* out = x + times * y; false on overflow. */
+/* out = x + times * y; false on overflow, or if it has more than LOOP_NEST_MAX terms. */
 static bool combine(const struct loop_index *x, const struct loop_index *y, int64_t times, struct loop_index *out) {
   int64_t scaled;
   int i = 0, j = 0;
+  assert(x->n <= LOOP_NEST_MAX && y->n <= LOOP_NEST_MAX);
   out->n = 0;
   if (__builtin_mul_overflow(y->offset, times, &scaled) || __builtin_add_overflow(x->offset, scaled, &out->offset))
     return false;
@@ -88,12 +93,12 @@ static bool combine(const struct loop_index *x, const struct loop_index *y, int6
   return true;
 }
 
-/* An int again when nothing of an index is left. */
+/* x + times * y as an object: an int where no index is left in it. */
 static PyObject *combined(uint64_t serial, const struct loop_index *x, const struct loop_index *y, int64_t times) {
   struct loop_index *r = make(serial);
   if (r && !combine(x, y, times, r)) {
     Py_DECREF(r);
-    return refuse(DG_BAD_ARGUMENT, NULL, "arithmetic on a loop's index leaves the range of integers");
+    return trace_refuse(DG_BAD_ARGUMENT, NULL, "arithmetic on a loop's index leaves the range of integers");
   }
   if (r && !r->n) {
     PyObject *i = PyLong_FromLongLong(r->offset);
@@ -107,74 +112,21 @@ static uint64_t serial_of(PyObject *x, PyObject *y) {
   return ((struct loop_index *)(loop_index_check(x) ? x : y))->serial;
 }
 
-static PyObject *nb_add(PyObject *x, PyObject *y) {
+bool loop_index_add(PyObject *x, PyObject *y, int64_t times, PyObject **out) {
   struct loop_index a, b;
-  return read_side(x, &a) && read_side(y, &b) ? combined(serial_of(x, y), &a, &b, 1) : op_call2(OP_ADD, x, y);
+  if (!(loop_index_check(x) || loop_index_check(y)) || !read_side(x, &a) || !read_side(y, &b))
+    return false;
+  *out = combined(serial_of(x, y), &a, &b, times);
+  return true;
 }
 
-static PyObject *nb_subtract(PyObject *x, PyObject *y) {
-  struct loop_index a, b;
-  return read_side(x, &a) && read_side(y, &b) ? combined(serial_of(x, y), &a, &b, -1) : op_call2(OP_SUBTRACT, x, y);
-}
-
-static PyObject *nb_multiply(PyObject *x, PyObject *y) {
+bool loop_index_multiply(PyObject *x, PyObject *y, PyObject **out) {
   const struct loop_index zero = {.n = 0};
   struct loop_index a, b;
-  if (!read_side(x, &a) || !read_side(y, &b) || (a.n && b.n))
-    return op_call2(OP_MULTIPLY, x, y);
-  return a.n ? combined(serial_of(x, y), &zero, &a, b.offset) : combined(serial_of(x, y), &zero, &b, a.offset);
-}
-
-static PyObject *nb_negative(PyObject *x) {
-  const struct loop_index zero = {.n = 0};
-  return combined(serial_of(x, x), &zero, (struct loop_index *)x, -1);
-}
-
-#define AS_TENSOR(slot, id) \
-  static PyObject *slot(PyObject *x, PyObject *y) { \
-    return op_call2(id, x, y); \
-  }
-AS_TENSOR(nb_divide, OP_DIVIDE)
-AS_TENSOR(nb_floor_divide, OP_FLOOR_DIVIDE)
-AS_TENSOR(nb_remainder, OP_REMAINDER)
-
-static PyObject *nb_power(PyObject *x, PyObject *y, PyObject *modulus) {
-  (void)modulus;
-  return op_call2(OP_POWER, x, y);
-}
-
-static PyObject *richcompare(PyObject *x, PyObject *y, int op) {
-  return op_compare2(op, x, y);
-}
-
-/* ---- what would need the value ---------------------------------------------------------------------------------- */
-
-static int nb_bool(PyObject *self) {
-  (void)self;
-  refuse(DG_TRACED_BOOL, "use np.where(i == 0, a, b); a Python `if` is decided while tracing",
-         "the truth of a fori_loop's index is not known while tracing: the body is traced once for all iterations");
-  return -1;
-}
-
-static PyObject *refuse_value(const char *what) {
-  return refuse(DG_TRACED_VALUE, "index a tensor with it, or use a Python for loop, which is unrolled",
-                "a fori_loop's index cannot be %s: the body is traced once for all iterations", what);
-}
-static PyObject *nb_int(PyObject *self) {
-  (void)self;
-  return refuse_value("converted to a Python int");
-}
-static PyObject *nb_float(PyObject *self) {
-  (void)self;
-  return refuse_value("converted to a Python float");
-}
-static PyObject *nb_index(PyObject *self) {
-  (void)self;
-  return refuse_value("used as a Python index or size");
-}
-static PyObject *m_array(PyObject *self, PyObject *args, PyObject *kw) {
-  (void)self, (void)args, (void)kw;
-  return refuse_value("converted to a NumPy array");
+  if (!(loop_index_check(x) || loop_index_check(y)) || !read_side(x, &a) || !read_side(y, &b) || (a.n && b.n))
+    return false;
+  *out = a.n ? combined(serial_of(x, y), &zero, &a, b.offset) : combined(serial_of(x, y), &zero, &b, a.offset);
+  return true;
 }
 
 static PyObject *repr(PyObject *self) {
@@ -190,15 +142,15 @@ static PyObject *repr(PyObject *self) {
   return s;
 }
 
-/* ---- what the tracer asks --------------------------------------------------------------------------------------- */
+/* ---- what the tracer asks for --------------------------------------------------------------------------------------- */
 
 static const struct loop *find_loop(struct tracer *tr, const struct loop_index *x, const struct term *t) {
   const struct loop *l = x->serial == tr->serial ? tr->loop : NULL;
   while (l && l->serial != t->loop)
     l = l->outer;
   if (!l)
-    refuse(DG_BAD_ARGUMENT, "what a loop computes leaves it as the carried value",
-           "the index of a fori_loop is used outside of its body");
+    trace_refuse(DG_BAD_ARGUMENT, "what a loop computes leaves it as the carried value",
+                 "the index of a fori_loop is used outside of its body");
   return l;
 }
 
@@ -214,7 +166,7 @@ bool loop_index_range(struct tracer *tr, PyObject *o, int64_t *low, int64_t *hig
     hi += first < last ? last : first;
   }
   if (lo < INT32_MIN || hi > INT32_MAX) {
-    refuse(DG_BAD_ARGUMENT, NULL, "arithmetic on a loop's index leaves the range of int32");
+    trace_refuse(DG_BAD_ARGUMENT, NULL, "arithmetic on a loop's index leaves the range of int32");
     return false;
   }
   *low = (int64_t)lo;
@@ -237,6 +189,7 @@ hlo_val loop_index_val(struct tracer *tr, PyObject *o) {
       return NULL;
     sum = sum ? hlo_binary(&tr->b, HLO_ADD, sum, v) : v;
   }
+  assert(sum); /* an index without terms is an int */
   return x->offset ? hlo_binary(&tr->b, HLO_ADD, sum, hlo_scalar(&tr->b, DT_I32, (double)x->offset)) : sum;
 }
 
@@ -248,29 +201,19 @@ bool loop_index_distance(PyObject *start, PyObject *stop, int64_t *out) {
   return true;
 }
 
+static PyMethodDef methods[] = {{"__array_ufunc__", PYFUNC(dispatch_ufunc), METH_VARARGS | METH_KEYWORDS, NULL},
+                                {"__array_function__", PYFUNC(dispatch_function), METH_VARARGS | METH_KEYWORDS, NULL},
+                                {"__array__", PYFUNC(number_array), METH_VARARGS | METH_KEYWORDS, NULL},
+                                {NULL, NULL, 0, NULL}};
+
+static PyType_Slot slots[] = {NUMBER_SLOTS,
+                              {Py_tp_dealloc, dealloc},
+                              {Py_tp_repr, repr},
+                              {Py_tp_hash, PyObject_HashNotImplemented},
+                              {Py_tp_methods, methods},
+                              {0, NULL}};
+
 bool loop_index_init(PyObject *module) {
-  static PyMethodDef methods[] = {{"__array_ufunc__", PYFUNC(dispatch_ufunc), METH_VARARGS | METH_KEYWORDS, NULL},
-                                  {"__array_function__", PYFUNC(dispatch_function), METH_VARARGS | METH_KEYWORDS, NULL},
-                                  {"__array__", PYFUNC(m_array), METH_VARARGS | METH_KEYWORDS, NULL},
-                                  {NULL, NULL, 0, NULL}};
-  static PyType_Slot slots[] = {{Py_tp_dealloc, dealloc},
-                                {Py_tp_repr, repr},
-                                {Py_tp_hash, PyObject_HashNotImplemented},
-                                {Py_tp_richcompare, richcompare},
-                                {Py_tp_methods, methods},
-                                {Py_nb_add, nb_add},
-                                {Py_nb_subtract, nb_subtract},
-                                {Py_nb_multiply, nb_multiply},
-                                {Py_nb_true_divide, nb_divide},
-                                {Py_nb_floor_divide, nb_floor_divide},
-                                {Py_nb_remainder, nb_remainder},
-                                {Py_nb_power, nb_power},
-                                {Py_nb_negative, nb_negative},
-                                {Py_nb_bool, nb_bool},
-                                {Py_nb_int, nb_int},
-                                {Py_nb_float, nb_float},
-                                {Py_nb_index, nb_index},
-                                {0, NULL}};
   static PyType_Spec spec = {.name = "nkx.LoopIndex",
                              .basicsize = sizeof(struct loop_index),
                              .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION | Py_TPFLAGS_IMMUTABLETYPE,

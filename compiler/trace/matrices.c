@@ -1,16 +1,20 @@
 /* matrices: triangles, diagonals, norms, and products other than matmul and dot.
  *
  * Triangles and diagonals select by comparing row and column numbers, so that NaN and infinity outside of them have no
- * say.
+ * effect.
  */
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
+#include "trace/args.h"
 #include "trace/compose.h"
+#include "trace/refuse.h"
+#include "trace/tensor.h"
 
-/* col - row of axes i (rows) and j (columns), compared with k. */
+/* Compares column - row, of axes i (rows) and j (columns), with k. */
 static hlo_val band(struct tracer *tr, hlo_val x, int i, int j, enum hlo_direction d, int64_t k) {
-  return cmp_k(tr, d, bin(tr, HLO_SUBTRACT, positions(tr, x, j), positions(tr, x, i)), (double)k);
+  return cmp_k(tr, d, bin(tr, HLO_SUBTRACT, val_positions(tr, x, j), val_positions(tr, x, i)), (double)k);
 }
 
 /* arg: 0 tril, 1 triu */
@@ -22,17 +26,17 @@ PyObject *op_triangle(struct tracer *tr, const struct op_def *op, PyObject *args
     return NULL;
   hlo_val x = operand_alone(tr, a);
   if (!x || x->shape.rank == 0)
-    return x ? refuse(DG_BAD_ARGUMENT, NULL, "%s: a 0-d tensor has no triangle", op->name) : NULL;
-  if (x->shape.rank == 1) { /* as many copies as elements */
+    return x ? trace_refuse(DG_BAD_ARGUMENT, NULL, "%s: a 0-d tensor has no triangle", op->name) : NULL;
+  if (x->shape.rank == 1) { /* a matrix whose rows are the vector */
     int64_t dims[] = {x->shape.dims[0], x->shape.dims[0]};
-    x = broadcast_val(tr, x, 2, dims);
+    x = val_broadcast(tr, x, 2, dims);
   }
   int rank = x ? x->shape.rank : 2;
-  hlo_val keep = band(tr, x, rank - 2, rank - 1, op->arg ? HLO_GE : HLO_LE, k);
-  return tensor_wrap(tr, sel(tr, keep, x, like(tr, x, 0)));
+  hlo_val keep = band(tr, x, rank - 2, rank - 1, op->arg.n ? HLO_GE : HLO_LE, k);
+  return tensor_wrap(tr, sel(tr, keep, x, val_like(tr, x, 0)));
 }
 
-hlo_val diagonal_of(struct tracer *tr, hlo_val x, int i, int j, int64_t k) {
+hlo_val val_diagonal(struct tracer *tr, hlo_val x, int i, int j, int64_t k) {
   int64_t p[HLO_RANK_MAX];
   int n = 0;
   if (!x)
@@ -42,59 +46,60 @@ hlo_val diagonal_of(struct tracer *tr, hlo_val x, int i, int j, int64_t k) {
       p[n++] = d;
   p[n] = i;
   p[n + 1] = j;
+  assert(i != j && n == x->shape.rank - 2);
   int64_t rows = x->shape.dims[i], cols = x->shape.dims[j];
   int64_t first = k < 0 ? -k : 0, last = rows < cols - k ? rows : cols - k;
   first = first > rows ? rows : first;
-  x = transpose_by(tr, x, p);
-  hlo_val kept = sel(tr, band(tr, x, n, n + 1, HLO_EQ, k), x, like(tr, x, 0));
+  x = val_transpose(tr, x, p);
+  hlo_val kept = sel(tr, band(tr, x, n, n + 1, HLO_EQ, k), x, val_like(tr, x, 0));
   enum hlo_op add = x && x->shape.dtype == DT_BOOL ? HLO_OR : HLO_ADD;
-  hlo_val v = reduce_axis(tr, add, kept, n + 1, false);
-  return v ? slice_axis(tr, v, n, first, last < first ? first : last) : NULL;
+  hlo_val v = val_reduce_axis(tr, add, kept, n + 1, false);
+  return v ? val_slice(tr, v, n, first, last < first ? first : last) : NULL;
 }
 
 static bool two_axes(PyObject *o1, PyObject *o2, int rank, int *i, int *j) {
   *i = 0;
   *j = 1;
   if (rank < 2) {
-    refuse(DG_BAD_ARGUMENT, NULL, "a diagonal requires an array of at least two dimensions");
+    trace_refuse(DG_BAD_ARGUMENT, NULL, "a diagonal requires an array of at least two dimensions");
     return false;
   }
-  if ((o1 && !axis_parse(o1, rank, i)) || (o2 && !axis_parse(o2, rank, j)))
+  if ((o1 && !args_axis(o1, rank, i)) || (o2 && !args_axis(o2, rank, j)))
     return false;
   if (*i == *j)
-    refuse(DG_BAD_ARGUMENT, NULL, "axis1 and axis2 cannot be the same");
+    trace_refuse(DG_BAD_ARGUMENT, NULL, "axis1 and axis2 cannot be the same");
   return *i != *j;
 }
 
-/* arg: 0 np.diagonal, 1 np.trace, 2 and 3 those of np.linalg, which take the last two axes */
+/* arg: 0 np.diagonal, 1 np.trace, 2 and 3 the same of np.linalg, which take the last two axes */
 PyObject *op_diagonal(struct tracer *tr, const struct op_def *op, PyObject *args, PyObject *kw) {
   static char *names[] = {"a", "offset", "axis1", "axis2", "dtype", NULL};
   static char *last[] = {"x", "offset", "dtype", NULL};
   PyObject *a, *o1 = NULL, *o2 = NULL, *dtype = NULL;
   int k = 0, i, j;
-  bool mask[HLO_RANK_MAX] = {0}, is_trace = op->arg & 1;
-  if (op->arg >= 2 ? !PyArg_ParseTupleAndKeywords(args, kw, "O|$iO", last, &a, &k, &dtype)
-                   : !PyArg_ParseTupleAndKeywords(args, kw, "O|iOOO", names, &a, &k, &o1, &o2, &dtype))
+  bool mask[HLO_RANK_MAX] = {0}, is_trace = op->arg.n & 1;
+  if (op->arg.n >= 2 ? !PyArg_ParseTupleAndKeywords(args, kw, "O|$iO", last, &a, &k, &dtype)
+                     : !PyArg_ParseTupleAndKeywords(args, kw, "O|iOOO", names, &a, &k, &o1, &o2, &dtype))
     return NULL;
   hlo_val x = operand_alone(tr, a);
   if (!x || !two_axes(o1, o2, x->shape.rank, &i, &j))
     return NULL;
-  if (op->arg >= 2) {
+  if (op->arg.n >= 2) {
     i = x->shape.rank - 2;
     j = i + 1;
   }
   if (!is_trace)
-    return tensor_wrap(tr, diagonal_of(tr, x, i, j, k));
+    return tensor_wrap(tr, val_diagonal(tr, x, i, j, k));
   enum dtype t = dtype && dtype != Py_None ? dtype_from_py(dtype) : promote_sum(x->shape.dtype);
   if (t == DT_NONE)
     return NULL;
   mask[i] = mask[j] = true;
-  hlo_val kept = sel(tr, band(tr, x, i, j, HLO_EQ, k), x, like(tr, x, 0));
-  return tensor_wrap(tr, sum_axes(tr, cast(tr, kept, t), mask, false));
+  hlo_val kept = sel(tr, band(tr, x, i, j, HLO_EQ, k), x, val_like(tr, x, 0));
+  return tensor_wrap(tr, val_sum(tr, cast(tr, kept, t), mask, false));
 }
 
-/* diag(v, k): a vector becomes a matrix that holds it on diagonal k, a matrix gives its diagonal.
- * arg 1: diagflat, which flattens first. */
+/* diag(v, k) makes a matrix with the vector v on diagonal k; of a matrix it takes that diagonal. arg 1: diagflat, which
+ * flattens first. */
 PyObject *op_diag(struct tracer *tr, const struct op_def *op, PyObject *args, PyObject *kw) {
   static char *names[] = {"v", "k", NULL};
   PyObject *a;
@@ -102,18 +107,18 @@ PyObject *op_diag(struct tracer *tr, const struct op_def *op, PyObject *args, Py
   if (!PyArg_ParseTupleAndKeywords(args, kw, "O|i", names, &a, &k))
     return NULL;
   hlo_val x = operand_alone(tr, a);
-  x = x && op->arg ? flat(tr, x) : x;
+  x = x && op->arg.n ? val_flat(tr, x) : x;
   if (!x)
     return NULL;
   if (x->shape.rank == 2)
-    return tensor_wrap(tr, diagonal_of(tr, x, 0, 1, k));
+    return tensor_wrap(tr, val_diagonal(tr, x, 0, 1, k));
   if (x->shape.rank != 1)
-    return refuse(DG_BAD_ARGUMENT, "use np.diagonal for more dimensions", "input must be 1- or 2-d");
+    return trace_refuse(DG_BAD_ARGUMENT, "use np.diagonal for more dimensions", "input must be 1- or 2-d");
   int64_t n = x->shape.dims[0] + (k < 0 ? -k : k), dims[] = {n, n};
   struct hlo_pad_dim around = {k < 0 ? -k : 0, k > 0 ? k : 0, 0};
   x = k ? hlo_pad(&tr->b, x, hlo_scalar(&tr->b, x->shape.dtype, 0), &around) : x;
-  hlo_val rows = x ? hlo_broadcast(&tr->b, x, 2, dims, (int64_t[]){0}) : NULL; /* element i along row i */
-  return tensor_wrap(tr, sel(tr, band(tr, rows, 0, 1, HLO_EQ, k), rows, like(tr, rows, 0)));
+  hlo_val rows = x ? hlo_broadcast(&tr->b, x, 2, dims, (int64_t[]){0}) : NULL; /* row i holds element i */
+  return tensor_wrap(tr, sel(tr, band(tr, rows, 0, 1, HLO_EQ, k), rows, val_like(tr, rows, 0)));
 }
 
 /* ---- norms ------------------------------------------------------------------------------------------------------ */
@@ -121,26 +126,26 @@ PyObject *op_diag(struct tracer *tr, const struct op_def *op, PyObject *args, Py
 static hlo_val vector_norm(struct tracer *tr, hlo_val x, double p, const bool mask[HLO_RANK_MAX], bool keepdims) {
   hlo_val a = un(tr, HLO_ABS, x);
   if (p == 2)
-    return un(tr, HLO_SQRT, sum_axes(tr, bin(tr, HLO_MULTIPLY, x, x), mask, keepdims));
+    return un(tr, HLO_SQRT, val_sum(tr, bin(tr, HLO_MULTIPLY, x, x), mask, keepdims));
   if (p == 1)
-    return sum_axes(tr, a, mask, keepdims);
+    return val_sum(tr, a, mask, keepdims);
   if (isinf(p))
-    return reduce_axes(tr, p > 0 ? HLO_MAXIMUM : HLO_MINIMUM, a, mask, keepdims);
+    return val_reduce(tr, p > 0 ? HLO_MAXIMUM : HLO_MINIMUM, a, mask, keepdims);
   if (p == 0)
-    return sum_axes(tr, cast(tr, nonzero(tr, x), x->shape.dtype), mask, keepdims);
-  return bin_k(tr, HLO_POWER, sum_axes(tr, bin_k(tr, HLO_POWER, a, p), mask, keepdims), 1 / p);
+    return val_sum(tr, cast(tr, val_nonzero(tr, x), x->shape.dtype), mask, keepdims);
+  return bin_k(tr, HLO_POWER, val_sum(tr, bin_k(tr, HLO_POWER, a, p), mask, keepdims), 1 / p);
 }
 
-/* 1 and inf: the largest column or row sum; -1 and -inf the smallest. */
+/* Order 1 is the largest column sum, inf the largest row sum; -1 and -inf are the smallest ones. */
 static hlo_val matrix_norm(struct tracer *tr, hlo_val x, double p, int row, int col, bool keepdims) {
   if (fabs(p) != 1 && !isinf(p))
-    return refuse(DG_UNSUPPORTED_OP, "use ord=None, \"fro\", 1, -1, np.inf or -np.inf",
-                  "the matrix norm of order %g needs singular values, which is not supported", p);
+    return trace_refuse(DG_UNSUPPORTED_OP, "use ord=None, \"fro\", 1, -1, np.inf or -np.inf",
+                        "the matrix norm of order %g needs singular values, which is not supported", p);
   bool sum[HLO_RANK_MAX] = {0};
   int over = isinf(p) ? col : row, other = isinf(p) ? row : col;
   sum[over] = true;
-  hlo_val s = sum_axes(tr, un(tr, HLO_ABS, x), sum, true);
-  s = reduce_axis(tr, p > 0 ? HLO_MAXIMUM : HLO_MINIMUM, s, other, true);
+  hlo_val s = val_sum(tr, un(tr, HLO_ABS, x), sum, true);
+  s = val_reduce_axis(tr, p > 0 ? HLO_MAXIMUM : HLO_MINIMUM, s, other, true);
   int64_t dims[HLO_RANK_MAX];
   int n = 0;
   for (int i = 0; s && !keepdims && i < s->shape.rank; i++)
@@ -149,14 +154,15 @@ static hlo_val matrix_norm(struct tracer *tr, hlo_val x, double p, int row, int 
   return s && !keepdims ? hlo_reshape(&tr->b, s, n, dims) : s;
 }
 
-/* The order as a number; *is_fro for "fro". */
+/* Reads the order as a number; *is_fro: "fro". */
 static bool read_order(PyObject *ord, double *p, bool *is_fro) {
   *is_fro = PyUnicode_Check(ord) && PyUnicode_CompareWithASCIIString(ord, "fro") == 0;
   *p = 2;
   if (*is_fro)
     return true;
   if (PyUnicode_Check(ord)) {
-    refuse(DG_UNSUPPORTED_OP, "use ord=None, \"fro\", 1, 2, np.inf or -np.inf", "norm order %R is not supported", ord);
+    trace_refuse(DG_UNSUPPORTED_OP, "use ord=None, \"fro\", 1, 2, np.inf or -np.inf", "norm order %R is not supported",
+                 ord);
     return false;
   }
   *p = PyFloat_AsDouble(ord);
@@ -170,31 +176,31 @@ PyObject *op_norm(struct tracer *tr, const struct op_def *op, PyObject *args, Py
   PyObject *a, *ord = NULL, *axis = NULL, *keep = NULL;
   bool mask[HLO_RANK_MAX], keepdims = false, is_fro = false;
   double p = 2;
-  if (op->arg ? !PyArg_ParseTupleAndKeywords(args, kw, "O|$OOO", vector, &a, &axis, &keep, &ord)
-              : !PyArg_ParseTupleAndKeywords(args, kw, "O|OOO", names, &a, &ord, &axis, &keep))
+  if (op->arg.n ? !PyArg_ParseTupleAndKeywords(args, kw, "O|$OOO", vector, &a, &axis, &keep, &ord)
+                : !PyArg_ParseTupleAndKeywords(args, kw, "O|OOO", names, &a, &ord, &axis, &keep))
     return NULL;
   ord = ord == Py_None ? NULL : ord;
   axis = axis == Py_None ? NULL : axis;
   hlo_val x = as_float(tr, operand_alone(tr, a));
-  if (!x || !flag_parse(keep, &keepdims) || !axes_parse(axis, x->shape.rank, mask) ||
+  if (!x || !args_flag(keep, &keepdims) || !args_axes(axis, x->shape.rank, mask) ||
       (ord && !read_order(ord, &p, &is_fro)))
     return NULL;
   int at[HLO_RANK_MAX], n = 0;
   for (int i = 0; i < x->shape.rank; i++)
     if (mask[i])
       at[n++] = i;
-  if (!ord || op->arg || n == 1) {
+  if (!ord || op->arg.n || n == 1) {
     if (is_fro && n == 1)
-      return refuse(DG_BAD_ARGUMENT, "leave ord= out", "norm order \"fro\" is not defined for vectors");
+      return trace_refuse(DG_BAD_ARGUMENT, "leave ord= out", "norm order \"fro\" is not defined for vectors");
     return tensor_wrap(tr, vector_norm(tr, x, p, mask, keepdims));
   }
   if (n != 2)
-    return refuse(DG_BAD_ARGUMENT, "give axis=", "norm: improper number of dimensions (%d) for this order", n);
+    return trace_refuse(DG_BAD_ARGUMENT, "give axis=", "norm: improper number of dimensions (%d) for this order", n);
   if (is_fro)
     return tensor_wrap(tr, vector_norm(tr, x, 2, mask, keepdims));
-  int row = at[0]; /* the order of the axes says which are rows */
+  int row = at[0]; /* the first axis counts rows, whichever it is */
   if (axis && (PyTuple_Check(axis) || PyList_Check(axis)) &&
-      !axis_parse(PySequence_Fast_GET_ITEM(axis, 0), x->shape.rank, &row))
+      !args_axis(PySequence_Fast_GET_ITEM(axis, 0), x->shape.rank, &row))
     return NULL;
   return tensor_wrap(tr, matrix_norm(tr, x, p, row, row == at[0] ? at[1] : at[0], keepdims));
 }
@@ -202,39 +208,41 @@ PyObject *op_norm(struct tracer *tr, const struct op_def *op, PyObject *args, Py
 /* ---- products ----------------------------------------------------------------------------------------------------- */
 
 static PyObject *refuse_product(const char *name, hlo_val x, hlo_val y) {
-  char a[256], b[256];
-  return refuse(DG_SHAPE_MISMATCH, "axes that are summed over must have the same size",
-                "%s: shapes %s and %s do not fit together", name, dims_text(x->shape.rank, x->shape.dims, a, sizeof a),
-                dims_text(y->shape.rank, y->shape.dims, b, sizeof b));
+  char a[DIMS_TEXT_MAX], b[DIMS_TEXT_MAX];
+  return trace_refuse(DG_SHAPE_MISMATCH, "axes that are summed over must have the same size",
+                      "%s: shapes %s and %s do not fit together", name, dims_text(x->shape.rank, x->shape.dims, a),
+                      dims_text(y->shape.rank, y->shape.dims, b));
 }
 
 static PyObject *multiply(struct tracer *tr, hlo_val x, hlo_val y) {
-  return tensor_wrap(tr, arith(tr, BIN_MUL, x, y));
+  return tensor_wrap(tr, val_arith(tr, OP_MULTIPLY, x, y));
 }
 
-/* inner (arg 0): the last axes meet; vdot (arg 1): everything meets; vecdot (arg 2): the last axes, others broadcast */
+/* inner (arg 0) sums over the last axes, vdot (arg 1) over all axes; vecdot (arg 2) over the last axis, and other axes
+ * are broadcast */
 PyObject *op_inner(struct tracer *tr, const struct op_def *op, PyObject *args, PyObject *kw) {
   static char *names[] = {"", "", "axis", NULL};
   PyObject *a, *b, *axis = NULL;
   hlo_val xy[2];
   int at = 0;
-  if (!PyArg_ParseTupleAndKeywords(args, kw, "OO|$O", names, &a, &b, &axis) || !read_pair(tr, a, b, DT_NONE, xy))
+  if (!PyArg_ParseTupleAndKeywords(args, kw, "OO|$O", names, &a, &b, &axis) ||
+      !operand_read_pair(tr, a, b, DT_NONE, xy))
     return NULL;
   hlo_val x = xy[0], y = xy[1];
-  if (op->arg == 2) {
-    hlo_val p = arith(tr, BIN_MUL, x, y);
+  if (op->arg.n == 2) {
+    hlo_val p = val_arith(tr, OP_MULTIPLY, x, y);
     if (!p)
       return NULL;
     at = p->shape.rank - 1;
-    if (p->shape.rank == 0 || (axis && !axis_parse(axis, p->shape.rank, &at)))
-      return refuse(DG_BAD_ARGUMENT, NULL, "vecdot needs at least one dimension");
+    if (p->shape.rank == 0 || (axis && !args_axis(axis, p->shape.rank, &at)))
+      return trace_refuse(DG_BAD_ARGUMENT, NULL, "vecdot needs at least one dimension");
     bool mask[HLO_RANK_MAX] = {0};
     mask[at] = true;
-    return tensor_wrap(tr, sum_axes(tr, p, mask, false));
+    return tensor_wrap(tr, val_sum(tr, p, mask, false));
   }
-  if (op->arg == 1) {
-    x = flat(tr, x);
-    y = flat(tr, y);
+  if (op->arg.n == 1) {
+    x = val_flat(tr, x);
+    y = val_flat(tr, y);
   }
   if (!x || !y || x->shape.rank == 0 || y->shape.rank == 0)
     return multiply(tr, x, y);
@@ -243,19 +251,19 @@ PyObject *op_inner(struct tracer *tr, const struct op_def *op, PyObject *args, P
     return refuse_product(op->name, x, y);
   struct hlo_dot_dims d = {.lhs_contracting = hlo_ints_dup(tr->a, 1, &i),
                            .rhs_contracting = hlo_ints_dup(tr->a, 1, &j)};
-  return tensor_wrap(tr, dot_of(tr, x, y, &d));
+  return tensor_wrap(tr, val_dot(tr, x, y, &d));
 }
 
-/* The axes argument of tensordot. */
+/* Reads the axes argument of tensordot: n axes i of x and j of y. */
 static bool tensordot_axes(PyObject *axes, const struct hlo_shape *x, const struct hlo_shape *y, int *n, int64_t *i,
                            int64_t *j) {
   int m = 0;
   if (!axes || PyIndex_Check(axes)) {
     int64_t count = 2;
-    if (axes && !int_parse(axes, "axes", &count))
+    if (axes && !args_int(axes, "axes", &count))
       return false;
     if (count < 0 || count > x->rank || count > y->rank) {
-      refuse(DG_BAD_ARGUMENT, NULL, "tensordot: %lld axes cannot be summed over here", (long long)count);
+      trace_refuse(DG_BAD_ARGUMENT, NULL, "tensordot: %lld axes cannot be summed over here", (long long)count);
       return false;
     }
     for (*n = 0; *n < count; ++*n) {
@@ -265,9 +273,8 @@ static bool tensordot_axes(PyObject *axes, const struct hlo_shape *x, const stru
     return true;
   }
   PyObject *pair = PySequence_Fast(axes, "tensordot: axes must be a number or a pair of lists");
-  bool ok = pair && PySequence_Fast_GET_SIZE(pair) == 2 &&
-            dims_parse(PySequence_Fast_GET_ITEM(pair, 0), "axes", n, i) &&
-            dims_parse(PySequence_Fast_GET_ITEM(pair, 1), "axes", &m, j);
+  bool ok = pair && PySequence_Fast_GET_SIZE(pair) == 2 && args_dims(PySequence_Fast_GET_ITEM(pair, 0), "axes", n, i) &&
+            args_dims(PySequence_Fast_GET_ITEM(pair, 1), "axes", &m, j);
   Py_XDECREF(pair);
   for (int k = 0; ok && k < *n; k++) {
     i[k] += i[k] < 0 ? x->rank : 0;
@@ -275,7 +282,7 @@ static bool tensordot_axes(PyObject *axes, const struct hlo_shape *x, const stru
     ok = k < m && i[k] >= 0 && i[k] < x->rank && j[k] >= 0 && j[k] < y->rank;
   }
   if ((!ok || *n != m) && !PyErr_Occurred())
-    refuse(DG_BAD_ARGUMENT, NULL, "tensordot: the axes do not fit the arrays");
+    trace_refuse(DG_BAD_ARGUMENT, NULL, "tensordot: the axes do not fit the arrays");
   return ok && *n == m;
 }
 
@@ -285,33 +292,33 @@ PyObject *op_tensordot(struct tracer *tr, const struct op_def *op, PyObject *arg
   int64_t i[HLO_RANK_MAX], j[HLO_RANK_MAX];
   hlo_val xy[2];
   int n = 0;
-  if (!PyArg_ParseTupleAndKeywords(args, kw, "OO|O", names, &a, &b, &axes) || !read_pair(tr, a, b, DT_NONE, xy) ||
-      !tensordot_axes(axes, &xy[0]->shape, &xy[1]->shape, &n, i, j))
+  if (!PyArg_ParseTupleAndKeywords(args, kw, "OO|O", names, &a, &b, &axes) ||
+      !operand_read_pair(tr, a, b, DT_NONE, xy) || !tensordot_axes(axes, &xy[0]->shape, &xy[1]->shape, &n, i, j))
     return NULL;
   for (int k = 0; k < n; k++)
     if (xy[0]->shape.dims[i[k]] != xy[1]->shape.dims[j[k]])
       return refuse_product(op->name, xy[0], xy[1]);
   struct hlo_dot_dims d = {.lhs_contracting = hlo_ints_dup(tr->a, n, i), .rhs_contracting = hlo_ints_dup(tr->a, n, j)};
-  return tensor_wrap(tr, dot_of(tr, xy[0], xy[1], &d));
+  return tensor_wrap(tr, val_dot(tr, xy[0], xy[1], &d));
 }
 
-/* Each axis of a, then the same axis of b, multiplied and merged. */
+/* The product over pairs of axes, one of a and one of b; each pair is merged. */
 PyObject *op_kron(struct tracer *tr, const struct op_def *op, PyObject *args, PyObject *kw) {
   static char *names[] = {"a", "b", NULL};
   PyObject *a, *b;
   hlo_val xy[2];
   int64_t left[HLO_RANK_MAX], right[HLO_RANK_MAX], merged[HLO_RANK_MAX];
   (void)op;
-  if (!PyArg_ParseTupleAndKeywords(args, kw, "OO", names, &a, &b) || !read_pair(tr, a, b, DT_NONE, xy))
+  if (!PyArg_ParseTupleAndKeywords(args, kw, "OO", names, &a, &b) || !operand_read_pair(tr, a, b, DT_NONE, xy))
     return NULL;
   hlo_val x = xy[0], y = xy[1];
   while (x && y && x->shape.rank != y->shape.rank)
     if (x->shape.rank < y->shape.rank)
-      x = expand_at(tr, x, 0);
+      x = val_expand(tr, x, 0);
     else
-      y = expand_at(tr, y, 0);
+      y = val_expand(tr, y, 0);
   if (!x || !y || 2 * x->shape.rank > HLO_RANK_MAX)
-    return x && y ? refuse(DG_BAD_ARGUMENT, NULL, "kron: too many dimensions") : NULL;
+    return x && y ? trace_refuse(DG_BAD_ARGUMENT, NULL, "kron: too many dimensions") : NULL;
   int rank = x->shape.rank;
   for (int i = 0; i < rank; i++) {
     left[2 * i] = x->shape.dims[i];
@@ -319,33 +326,36 @@ PyObject *op_kron(struct tracer *tr, const struct op_def *op, PyObject *args, Py
     left[2 * i + 1] = right[2 * i] = 1;
     merged[i] = x->shape.dims[i] * y->shape.dims[i];
   }
-  hlo_val p = arith(tr, BIN_MUL, hlo_reshape(&tr->b, x, 2 * rank, left), hlo_reshape(&tr->b, y, 2 * rank, right));
+  hlo_val p =
+      val_arith(tr, OP_MULTIPLY, hlo_reshape(&tr->b, x, 2 * rank, left), hlo_reshape(&tr->b, y, 2 * rank, right));
   return tensor_wrap(tr, p ? hlo_reshape(&tr->b, p, rank, merged) : NULL);
 }
 
-/* a × b for vectors of three along the last axis. */
+/* a × b of vectors of three along the last axis. */
 PyObject *op_cross(struct tracer *tr, const struct op_def *op, PyObject *args, PyObject *kw) {
   static char *names[] = {"a", "b", "axis", NULL};
   PyObject *a, *b;
   hlo_val xy[2], part[2][3], out[3];
   int axis = -1;
-  if (!PyArg_ParseTupleAndKeywords(args, kw, "OO|$i", names, &a, &b, &axis) || !read_pair(tr, a, b, DT_NONE, xy))
+  if (!PyArg_ParseTupleAndKeywords(args, kw, "OO|$i", names, &a, &b, &axis) ||
+      !operand_read_pair(tr, a, b, DT_NONE, xy))
     return NULL;
   for (int i = 0; i < 2; i++) {
     int rank = xy[i]->shape.rank;
     if (axis != -1 || rank == 0 || xy[i]->shape.dims[rank - 1] != 3)
-      return refuse(DG_UNSUPPORTED_OP, "bring the axis of size 3 to the end with np.moveaxis",
-                    "%s is only supported for vectors of three along the last axis", op->name);
+      return trace_refuse(DG_UNSUPPORTED_OP, "bring the axis of size 3 to the end with np.moveaxis",
+                          "%s is only supported for vectors of three along the last axis", op->name);
     for (int k = 0; k < 3; k++)
-      part[i][k] = slice_axis(tr, xy[i], rank - 1, k, k + 1);
+      part[i][k] = val_slice(tr, xy[i], rank - 1, k, k + 1);
   }
   for (int k = 0; k < 3; k++) {
     int i = (k + 1) % 3, j = (k + 2) % 3;
-    out[k] = arith(tr, BIN_SUB, arith(tr, BIN_MUL, part[0][i], part[1][j]), arith(tr, BIN_MUL, part[0][j], part[1][i]));
+    out[k] = val_arith(tr, OP_SUBTRACT, val_arith(tr, OP_MULTIPLY, part[0][i], part[1][j]),
+                       val_arith(tr, OP_MULTIPLY, part[0][j], part[1][i]));
     if (!out[k])
       return NULL;
   }
-  return tensor_wrap(tr, concat_vals(tr, 3, out, out[0]->shape.rank - 1));
+  return tensor_wrap(tr, val_concat(tr, 3, out, out[0]->shape.rank - 1));
 }
 
 PyObject *op_matrix_power(struct tracer *tr, const struct op_def *op, PyObject *args, PyObject *kw) {
@@ -360,16 +370,16 @@ PyObject *op_matrix_power(struct tracer *tr, const struct op_def *op, PyObject *
     return NULL;
   int rank = x->shape.rank;
   if (rank < 2 || x->shape.dims[rank - 1] != x->shape.dims[rank - 2])
-    return refuse(DG_SHAPE_MISMATCH, NULL, "matrix_power needs square matrices");
+    return trace_refuse(DG_SHAPE_MISMATCH, NULL, "matrix_power needs square matrices");
   if (n < 0)
-    return refuse(DG_UNSUPPORTED_OP, "invert on the host and pass the inverse in",
-                  "matrix_power with a negative power is not supported");
+    return trace_refuse(DG_UNSUPPORTED_OP, "invert on the host and pass the inverse in",
+                        "matrix_power with a negative power is not supported");
   if (n == 0)
     v = cast(tr, band(tr, x, rank - 2, rank - 1, HLO_EQ, 0), x->shape.dtype);
   for (hlo_val square = x; n > 0; n >>= 1) { /* x, x², x⁴, … */
     if (n & 1)
-      v = v ? matmul_vals(tr, v, square) : square;
-    if (n > 1 && !(square = matmul_vals(tr, square, square)))
+      v = v ? val_matmul(tr, v, square) : square;
+    if (n > 1 && !(square = val_matmul(tr, square, square)))
       return NULL;
   }
   return tensor_wrap(tr, v == x ? un(tr, HLO_COPY, x) : v);
@@ -380,10 +390,11 @@ PyObject *op_multi_dot(struct tracer *tr, const struct op_def *op, PyObject *arg
   PyObject *arrays;
   hlo_val *xs = NULL;
   int n = 0;
-  if (!PyArg_ParseTupleAndKeywords(args, kw, "O", names, &arrays) || !read_arrays(tr, op, arrays, NULL, &n, &xs))
+  if (!PyArg_ParseTupleAndKeywords(args, kw, "O", names, &arrays) ||
+      !operand_read_list(tr, op->name, arrays, NULL, &n, &xs))
     return NULL;
   hlo_val v = xs[0];
   for (int i = 1; i < n; i++)
-    v = matmul_vals(tr, v, xs[i]);
+    v = val_matmul(tr, v, xs[i]);
   return tensor_wrap(tr, v);
 }

@@ -1,12 +1,21 @@
-/* module: `_nkx`, the extension that the shims import, in an ordinary Python and in the embedded one alike. */
+/* module: `_nkx`, the extension that the Python modules import, in an ordinary Python and in the embedded one. */
 #define TRACE_IMPORT_ARRAY
-#include "trace/tracer.h"
+#include "trace/module.h"
 
-bool nkx_ready(void) {
+#include "trace/inspect.h"
+#include "trace/kernels.h"
+#include "trace/knobs.h"
+#include "trace/loop.h"
+#include "trace/ops.h"
+#include "trace/program.h"
+#include "trace/refuse.h"
+#include "trace/tensor.h"
+
+bool module_ready(void) {
   return PyArray_API != NULL || _import_array() == 0;
 }
 
-/* [{"name", "kind", "numpy": names under numpy separated by spaces, "method": "sum" or None}, …] */
+/* operations(): [{"name", "kind", "numpy": names under numpy separated by spaces, "method": "sum" or None}, …] */
 static PyObject *operations(PyObject *self, PyObject *unused) {
   PyObject *list = PyList_New(0);
   (void)self, (void)unused;
@@ -20,7 +29,7 @@ static PyObject *operations(PyObject *self, PyObject *unused) {
   return list;
 }
 
-/* What operation(name) returns: calls the operation of that index. */
+/* The function that operation(name) returns: it calls the operation of that index. */
 static PyObject *run_operation(PyObject *index, PyObject *args, PyObject *kw) {
   return op_call_out(&op_table[PyLong_AsLong(index)], args, kw);
 }
@@ -50,14 +59,14 @@ static PyMethodDef methods[] = {
      "Builder with one argument, function form with attributes."},
     {"knob_function", PYFUNC(knob_function), METH_VARARGS | METH_KEYWORDS, "Function form: returns the tensor."},
     {"fuse", PYFUNC(knob_fuse), METH_FASTCALL, "Asks for the loops of several values to be merged."},
-    {"fori_loop", PYFUNC(fori_loop), METH_VARARGS | METH_KEYWORDS,
+    {"fori_loop", PYFUNC(loop_fori), METH_VARARGS | METH_KEYWORDS,
      "fori_loop(lower, upper, body, init): acc = init; for i in range(lower, upper): acc = body(i, acc)."},
     {"custom_call", custom_call, METH_VARARGS,
      "custom_call(target, code, tensors, [(shape, dtype), …], [(output, operand), …], has_collectives)"},
     {"operations", operations, METH_NOARGS, "The table of operations."},
-    {"stop_job", PYFUNC(time_is_up), METH_FASTCALL, NULL},
-    {"show_warning", PYFUNC(warning_show), METH_VARARGS | METH_KEYWORDS, NULL},
-    {"trace_source", PYFUNC(debug_trace_source), METH_VARARGS | METH_KEYWORDS,
+    {"stop_job", PYFUNC(refuse_timeout), METH_FASTCALL, NULL},
+    {"show_warning", PYFUNC(output_warning), METH_VARARGS | METH_KEYWORDS, NULL},
+    {"trace_source", PYFUNC(inspect_trace_source), METH_VARARGS | METH_KEYWORDS,
      "Traces the kernels of a source text; see compiler/trace/inspect.c."},
     {NULL, NULL, 0, NULL}};
 
@@ -69,7 +78,7 @@ static struct PyModuleDef definition = {.m_base = PyModuleDef_HEAD_INIT,
 
 PyMODINIT_FUNC PyInit__nkx(void) {
   PyObject *m = PyModule_Create(&definition);
-  if (m && PyModule_AddFunctions(m, live_methods) == 0 && nkx_ready() && dtypes_init() && refuse_init(m) &&
+  if (m && PyModule_AddFunctions(m, live_methods) == 0 && module_ready() && dtype_init() && refuse_init(m) &&
       tensor_init(m) && loop_index_init(m) && dispatch_init() && knobs_init(m) && kernels_init(m) && output_init(m))
     return m;
   Py_XDECREF(m);

@@ -1,12 +1,17 @@
-/* nn: what neural networks use beyond NumPy (softmax, rms_norm, topk, convolutions), sorting, constants and collectives.
+/* nn: what neural networks use beyond NumPy (softmax, rms_norm, topk, convolutions), sorting, constants and
+ * collectives.
  *
- * Users reach those that NumPy lacks through nkipy.core.ops; arguments are NKIPy's.  Collectives are emitted as such; what
- * they compute on one device is the business of the stages behind.
+ * Functions that NumPy lacks are in nkipy.core.ops, with NKIPy's arguments. Collectives are recorded as such; later
+ * stages decide what they compute on one device.
  */
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
+#include "trace/args.h"
 #include "trace/compose.h"
+#include "trace/refuse.h"
+#include "trace/tensor.h"
 
 /* ---- normalisation ---------------------------------------------------------------------------------------------- */
 
@@ -14,17 +19,17 @@ static enum dtype wide(enum dtype t) {
   return dtype_size(t) < 4 ? DT_F32 : t;
 }
 
-/* What is normalised, as a float, and along which axis; false with an exception. */
+/* Reads the array to be normalised, as a float, and the axis; false with an exception. */
 static bool normalised(struct tracer *tr, const struct op_def *op, PyObject *o, PyObject *axis, hlo_val *x, int *at) {
   *x = as_float(tr, operand_alone(tr, o));
   if (!*x)
     return false;
   *at = (*x)->shape.rank - 1;
   if ((*x)->shape.rank == 0) {
-    refuse(DG_BAD_ARGUMENT, NULL, "%s needs at least one dimension", op->name);
+    trace_refuse(DG_BAD_ARGUMENT, NULL, "%s needs at least one dimension", op->name);
     return false;
   }
-  return !axis || axis_parse(axis, (*x)->shape.rank, at);
+  return !axis || args_axis(axis, (*x)->shape.rank, at);
 }
 
 /* exp(x - max) / sum, in float32 for narrower types. */
@@ -39,8 +44,8 @@ PyObject *op_softmax(struct tracer *tr, const struct op_def *op, PyObject *args,
     return NULL;
   enum dtype t = x->shape.dtype;
   x = cast(tr, x, wide(t));
-  hlo_val e = un(tr, HLO_EXP, arith(tr, BIN_SUB, x, x ? reduce_axis(tr, HLO_MAXIMUM, x, at, true) : NULL));
-  hlo_val v = arith(tr, BIN_DIV, e, e ? reduce_axis(tr, HLO_ADD, e, at, true) : NULL);
+  hlo_val e = un(tr, HLO_EXP, val_arith(tr, OP_SUBTRACT, x, x ? val_reduce_axis(tr, HLO_MAXIMUM, x, at, true) : NULL));
+  hlo_val v = val_arith(tr, OP_DIVIDE, e, e ? val_reduce_axis(tr, HLO_ADD, e, at, true) : NULL);
   return tensor_wrap(tr, cast(tr, v, t));
 }
 
@@ -58,18 +63,18 @@ PyObject *op_rms_norm(struct tracer *tr, const struct op_def *op, PyObject *args
   enum dtype t = x->shape.dtype;
   double n = (double)x->shape.dims[at];
   x = cast(tr, x, wide(t));
-  hlo_val sum = x ? reduce_axis(tr, HLO_ADD, bin(tr, HLO_MULTIPLY, x, x), at, true) : NULL;
+  hlo_val sum = x ? val_reduce_axis(tr, HLO_ADD, bin(tr, HLO_MULTIPLY, x, x), at, true) : NULL;
   hlo_val root = un(tr, HLO_SQRT, bin_k(tr, HLO_ADD, bin_k(tr, HLO_DIVIDE, sum, n), eps));
-  hlo_val v = cast(tr, arith(tr, BIN_DIV, x, root), t);
+  hlo_val v = cast(tr, val_arith(tr, OP_DIVIDE, x, root), t);
   if (weight && weight != Py_None)
-    v = arith(tr, BIN_MUL, v, operand_alone(tr, weight));
+    v = val_arith(tr, OP_MULTIPLY, v, operand_alone(tr, weight));
   return tensor_wrap(tr, v);
 }
 
 /* ---- order --------------------------------------------------------------------------------------------------------- */
 
 static hlo_val sorted(struct tracer *tr, hlo_val x, int axis, bool want_positions) {
-  hlo_val xs[2] = {x, want_positions ? positions(tr, x, axis) : NULL};
+  hlo_val xs[2] = {x, want_positions ? val_positions(tr, x, axis) : NULL};
   if (!x)
     return NULL;
   if (!want_positions)
@@ -78,21 +83,21 @@ static hlo_val sorted(struct tracer *tr, hlo_val x, int axis, bool want_position
   return pair ? hlo_tuple_element(&tr->b, pair, 1) : NULL;
 }
 
-/* sort(a, axis=-1) and argsort; arg 1: positions.  The order of equal elements is kept, whatever kind= says. */
+/* sort(a, axis=-1) and argsort (arg 1). The sort is stable, whatever kind= says. */
 PyObject *op_sort(struct tracer *tr, const struct op_def *op, PyObject *args, PyObject *kw) {
   static char *names[] = {"a", "axis", "kind", "order", "stable", NULL};
   PyObject *a, *axis = NULL, *kind, *order = NULL, *stable;
   if (!PyArg_ParseTupleAndKeywords(args, kw, "O|OOO$O", names, &a, &axis, &kind, &order, &stable) ||
-      !only_none(order, op->name, "order"))
+      !args_only_none(order, op->name, "order"))
     return NULL;
   hlo_val x = operand_alone(tr, a);
   int at = 0;
-  if (!x || !axis_or_flat(tr, op->name, axis, &x, &at))
+  if (!x || !args_axis_or_flat(tr, op->name, axis, &x, &at))
     return NULL;
-  return tensor_wrap(tr, sorted(tr, x, at, op->arg));
+  return tensor_wrap(tr, sorted(tr, x, at, op->arg.n));
 }
 
-/* The middle of what is sorted along one axis; several axes are merged first. */
+/* The middle of the sorted elements along one axis; several axes are merged first. */
 PyObject *op_median(struct tracer *tr, const struct op_def *op, PyObject *args, PyObject *kw) {
   static char *names[] = {"a", "axis", "out", "overwrite_input", "keepdims", NULL};
   PyObject *a, *axis = NULL, *out = NULL, *over, *keep = NULL;
@@ -100,10 +105,10 @@ PyObject *op_median(struct tracer *tr, const struct op_def *op, PyObject *args, 
   int64_t p[HLO_RANK_MAX], dims[HLO_RANK_MAX], kept[HLO_RANK_MAX], n = 1;
   int rest = 0, k = 0;
   if (!PyArg_ParseTupleAndKeywords(args, kw, "O|OOOO", names, &a, &axis, &out, &over, &keep) ||
-      !only_none(out, op->name, "out") || !flag_parse(keep, &keepdims))
+      !args_only_none(out, op->name, "out") || !args_flag(keep, &keepdims))
     return NULL;
   hlo_val x = operand_alone(tr, a);
-  if (!x || !axes_parse(axis, x->shape.rank, mask))
+  if (!x || !args_axes(axis, x->shape.rank, mask))
     return NULL;
   if (!dtype_is_float(x->shape.dtype))
     x = cast(tr, x, DT_F32);
@@ -121,19 +126,19 @@ PyObject *op_median(struct tracer *tr, const struct op_def *op, PyObject *args, 
     if (mask[i])
       p[at++] = i, k++;
   if (!x || n == 0)
-    return x ? refuse(DG_BAD_ARGUMENT, NULL, "the median of nothing is not defined") : NULL;
+    return x ? trace_refuse(DG_BAD_ARGUMENT, NULL, "the median of nothing is not defined") : NULL;
   dims[rest] = n;
-  x = hlo_reshape(&tr->b, transpose_by(tr, x, p), rest + 1, dims);
+  x = hlo_reshape(&tr->b, val_transpose(tr, x, p), rest + 1, dims);
   hlo_val s = sorted(tr, x, rest, false), nan = x ? cmp(tr, HLO_NE, x, x) : NULL;
-  hlo_val low = s ? slice_axis(tr, s, rest, (n - 1) / 2, (n - 1) / 2 + 1) : NULL;
-  hlo_val high = s ? slice_axis(tr, s, rest, n / 2, n / 2 + 1) : NULL;
+  hlo_val low = s ? val_slice(tr, s, rest, (n - 1) / 2, (n - 1) / 2 + 1) : NULL;
+  hlo_val high = s ? val_slice(tr, s, rest, n / 2, n / 2 + 1) : NULL;
   hlo_val v = bin_k(tr, HLO_MULTIPLY, bin(tr, HLO_ADD, low, high), 0.5);
-  hlo_val any = nan ? reduce_axis(tr, HLO_OR, nan, rest, true) : NULL;
-  v = sel(tr, any, like(tr, v, NAN), v);
+  hlo_val any = nan ? val_reduce_axis(tr, HLO_OR, nan, rest, true) : NULL;
+  v = sel(tr, any, val_like(tr, v, NAN), v);
   return tensor_wrap(tr, v ? hlo_reshape(&tr->b, v, keepdims ? rank : rest, keepdims ? kept : dims) : NULL);
 }
 
-/* x, in the opposite order; twice, it is x again: -x of floats, ~x of integers, which has no overflow. */
+/* x in the opposite order: -x of floats, and ~x of integers, which cannot overflow. Applied twice it gives x. */
 static hlo_val reversed(struct tracer *tr, hlo_val x) {
   return x ? un(tr, dtype_is_float(x->shape.dtype) ? HLO_NEGATE : HLO_NOT, x) : NULL;
 }
@@ -144,20 +149,20 @@ PyObject *op_topk(struct tracer *tr, const struct op_def *op, PyObject *args, Py
   PyObject *a, *axis = NULL, *ascend = NULL;
   bool is_ascend = false;
   int k, at;
-  if (!PyArg_ParseTupleAndKeywords(args, kw, "Oi|OO", names, &a, &k, &axis, &ascend) || !flag_parse(ascend, &is_ascend))
+  if (!PyArg_ParseTupleAndKeywords(args, kw, "Oi|OO", names, &a, &k, &axis, &ascend) || !args_flag(ascend, &is_ascend))
     return NULL;
   hlo_val x = operand_alone(tr, a);
   if (!x)
     return NULL;
   at = x->shape.rank - 1;
-  if (axis && !axis_parse(axis, x->shape.rank, &at))
+  if (axis && !args_axis(axis, x->shape.rank, &at))
     return NULL;
   if (x->shape.rank == 0 || at != x->shape.rank - 1)
-    return refuse(DG_UNSUPPORTED_OP, "bring the axis to the end with np.swapaxes",
-                  "%s is only supported along the last axis", op->name);
+    return trace_refuse(DG_UNSUPPORTED_OP, "bring the axis to the end with np.swapaxes",
+                        "%s is only supported along the last axis", op->name);
   if (k < 1 || k > x->shape.dims[at])
-    return refuse(DG_BAD_ARGUMENT, NULL, "k = %d is out of range for an axis of size %lld", k,
-                  (long long)x->shape.dims[at]);
+    return trace_refuse(DG_BAD_ARGUMENT, NULL, "k = %d is out of range for an axis of size %lld", k,
+                        (long long)x->shape.dims[at]);
   hlo_val pair = hlo_topk(&tr->b, is_ascend ? reversed(tr, x) : x, k);
   hlo_val values = pair ? hlo_tuple_element(&tr->b, pair, 0) : NULL;
   PyObject *v = tensor_wrap(tr, is_ascend ? reversed(tr, values) : values);
@@ -176,21 +181,21 @@ PyObject *op_filled(struct tracer *tr, const struct op_def *op, PyObject *args, 
   PyObject *shape, *value = NULL, *dtype = NULL;
   int64_t dims[HLO_RANK_MAX];
   int n = 0;
-  if (op->arg == 2 ? !PyArg_ParseTupleAndKeywords(args, kw, "OO|O", full, &shape, &value, &dtype)
-                   : !PyArg_ParseTupleAndKeywords(args, kw, "O|O", names, &shape, &dtype))
+  if (op->arg.n == 2 ? !PyArg_ParseTupleAndKeywords(args, kw, "OO|O", full, &shape, &value, &dtype)
+                     : !PyArg_ParseTupleAndKeywords(args, kw, "O|O", names, &shape, &dtype))
     return NULL;
   enum dtype t = dtype && dtype != Py_None ? dtype_from_py(dtype) : DT_F32;
-  if (t == DT_NONE || !dims_parse(shape, "shape", &n, dims))
+  if (t == DT_NONE || !args_dims(shape, "shape", &n, dims))
     return NULL;
   for (int i = 0; i < n; i++)
     if (dims[i] < 0)
-      return refuse(DG_BAD_ARGUMENT, NULL, "negative dimensions are not allowed");
-  if (op->arg != 2)
-    return tensor_wrap(tr, hlo_full(&tr->b, t, n, dims, op->arg));
+      return trace_refuse(DG_BAD_ARGUMENT, NULL, "negative dimensions are not allowed");
+  if (op->arg.n != 2)
+    return tensor_wrap(tr, hlo_full(&tr->b, t, n, dims, op->arg.n));
   hlo_val v = operand_alone(tr, value);
   if (!dtype || dtype == Py_None)
     t = v ? v->shape.dtype : t;
-  return tensor_wrap(tr, broadcast_val(tr, cast(tr, v, t), n, dims));
+  return tensor_wrap(tr, val_broadcast(tr, cast(tr, v, t), n, dims));
 }
 
 PyObject *op_constant(struct tracer *tr, const struct op_def *op, PyObject *args, PyObject *kw) {
@@ -208,17 +213,17 @@ PyObject *op_constant(struct tracer *tr, const struct op_def *op, PyObject *args
 
 /* ---- convolution ------------------------------------------------------------------------------------------------------ */
 
-/* One number, or one per spatial dimension. */
+/* Reads one number, or one per spatial dimension. */
 static bool per_dimension(PyObject *o, const char *what, int n, int64_t by_default, int64_t least, int64_t *out) {
   int64_t given[HLO_RANK_MAX] = {by_default};
   int m = 1;
-  if (o && !dims_parse(o, what, &m, given))
+  if (o && !args_dims(o, what, &m, given))
     return false;
   bool ok = m == 1 || m == n;
   for (int i = 0; ok && i < n; i++)
     ok = (out[i] = given[m == 1 ? 0 : i]) >= least;
   if (!ok)
-    refuse(DG_BAD_ARGUMENT, NULL, "%s must be one number or %d, each at least %lld", what, n, (long long)least);
+    trace_refuse(DG_BAD_ARGUMENT, NULL, "%s must be one number or %d, each at least %lld", what, n, (long long)least);
   return ok;
 }
 
@@ -227,16 +232,17 @@ PyObject *op_conv(struct tracer *tr, const struct op_def *op, PyObject *args, Py
   static char *names[] = {"input", "weight", "bias", "stride", "padding", "dilation", "groups", NULL};
   PyObject *a, *b, *bias = NULL, *o_stride = NULL, *o_padding = NULL, *o_dilation = NULL;
   int64_t stride[3], padding[3], dilation[3], groups = 1, spatial[] = {2, 3, 4}, dims[5] = {1};
-  int n = op->arg;
+  int n = op->arg.n;
   hlo_val xy[2];
+  assert(n == 2 || n == 3);
   if (!PyArg_ParseTupleAndKeywords(args, kw, "OO|OOOOL", names, &a, &b, &bias, &o_stride, &o_padding, &o_dilation,
                                    &groups) ||
       !per_dimension(o_stride, "stride", n, 1, 1, stride) || !per_dimension(o_padding, "padding", n, 0, 0, padding) ||
-      !per_dimension(o_dilation, "dilation", n, 1, 1, dilation) || !read_pair(tr, a, b, DT_NONE, xy))
+      !per_dimension(o_dilation, "dilation", n, 1, 1, dilation) || !operand_read_pair(tr, a, b, DT_NONE, xy))
     return NULL;
   if (xy[0]->shape.rank != n + 2 || xy[1]->shape.rank != n + 2)
-    return refuse(DG_SHAPE_MISMATCH, "the input is N, C, …; the weight is O, I, …", "%s needs arrays of %d dimensions",
-                  op->name, n + 2);
+    return trace_refuse(DG_SHAPE_MISMATCH, "the input is N, C, …; the weight is O, I, …",
+                        "%s needs arrays of %d dimensions", op->name, n + 2);
   struct hlo_window_dim *w = arena_new_array(tr->a, struct hlo_window_dim, (size_t)n);
   for (int i = 0; i < n; i++)
     w[i] = (struct hlo_window_dim){.size = xy[1]->shape.dims[2 + i],
@@ -262,20 +268,20 @@ PyObject *op_conv(struct tracer *tr, const struct op_def *op, PyObject *args, Py
     hlo_val c = operand_alone(tr, bias);
     for (int i = 0; i < n + 2; i++)
       dims[i] = i == 1 && c ? hlo_shape_elements(&c->shape) : 1;
-    v = arith(tr, BIN_ADD, v, reshape_to(tr, c, n + 2, dims));
+    v = val_arith(tr, OP_ADD, v, val_reshape(tr, c, n + 2, dims));
   }
   return tensor_wrap(tr, v);
 }
 
 /* ---- collectives -------------------------------------------------------------------------------------------------------- */
 
-/* replica_groups: a list of lists of device numbers, all of one length. */
+/* Reads replica_groups: a list of lists of device numbers, all of one length. */
 static bool read_groups(struct tracer *tr, PyObject *o, struct hlo_groups *g) {
   PyArrayObject *a = (PyArrayObject *)PyArray_FROMANY(o, NPY_INT64, 2, 2, NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_ALIGNED);
   if (!a) {
     PyErr_Clear();
-    refuse(DG_BAD_ARGUMENT, "write replica_groups=[[0, 1], [2, 3]]",
-           "replica_groups must be a list of lists of one length");
+    trace_refuse(DG_BAD_ARGUMENT, "write replica_groups=[[0, 1], [2, 3]]",
+                 "replica_groups must be a list of lists of one length");
     return false;
   }
   struct hlo_ints *v = arena_new_array(tr->a, struct hlo_ints, (size_t)PyArray_DIM(a, 0));
@@ -299,26 +305,28 @@ static bool read_reduction(PyObject *o, enum hlo_op *op) {
       return true;
     }
   Py_XDECREF(name);
-  refuse(DG_UNSUPPORTED_OP, "use np.add, np.multiply, np.maximum or np.minimum", "reduce_op=%R is not supported", o);
+  trace_refuse(DG_UNSUPPORTED_OP, "use np.add, np.multiply, np.maximum or np.minimum", "reduce_op=%R is not supported",
+               o);
   return false;
 }
 
-/* An all-to-all leaves the n parts that came one behind the other along `from`; this puts them so along `to`. */
+/* An all-to-all gives n parts that are concatenated along `from`: concatenates them along `to` instead. */
 static hlo_val move_parts(struct tracer *tr, hlo_val x, int n, int from, int to) {
   int64_t dims[HLO_RANK_MAX + 1], order[HLO_RANK_MAX + 1];
   int rank = x->shape.rank, k = 0;
+  assert(n > 0 && x->shape.dims[from] % n == 0);
   if (rank == HLO_RANK_MAX) {
-    refuse(DG_UNSUPPORTED_OP, NULL, "all_to_all of %d dimensions is not supported", rank);
+    trace_refuse(DG_UNSUPPORTED_OP, NULL, "all_to_all of %d dimensions is not supported", rank);
     return NULL;
   }
-  for (int d = 0; d < rank; d++) { /* [.., n, from / n, ..] */
+  for (int d = 0; d < rank; d++) { /* […, n, from / n, …] */
     if (d == from)
       dims[k++] = n;
     dims[k++] = d == from ? x->shape.dims[d] / n : x->shape.dims[d];
   }
   x = hlo_reshape(&tr->b, x, rank + 1, dims);
   k = 0;
-  for (int d = 0; d < rank; d++) { /* the parts before `to`; what is from `from` on stands one further behind now */
+  for (int d = 0; d < rank; d++) { /* the axis of parts goes before `to`; axes from `from` on are one further now */
     if (d == to)
       order[k++] = from;
     order[k++] = d < from ? d : d + 1;
@@ -341,7 +349,7 @@ PyObject *op_collective(struct tracer *tr, const struct op_def *op, PyObject *ar
   static char *scatter[] = {"data", "reduce_scatter_dim", "replica_groups", "reduce_op", NULL};
   static char *exchange[] = {"data", "split_dimension", "concat_dimension", "replica_groups", NULL};
   PyObject *a, *dim = NULL, *concat = NULL, *groups = NULL, *with = NULL;
-  enum hlo_op which = (enum hlo_op)op->arg, combine = HLO_ADD;
+  enum hlo_op which = (enum hlo_op)op->arg.n, combine = HLO_ADD;
   struct hlo_groups g;
   int at = 0, to = 0;
   bool ok = which == HLO_ALL_GATHER   ? PyArg_ParseTupleAndKeywords(args, kw, "OOO", gather, &a, &dim, &groups)
@@ -351,7 +359,7 @@ PyObject *op_collective(struct tracer *tr, const struct op_def *op, PyObject *ar
                 : PyArg_ParseTupleAndKeywords(args, kw, "OOOO", exchange, &a, &dim, &concat, &groups);
   hlo_val x = ok ? operand_alone(tr, a) : NULL;
   if (!x || !read_groups(tr, groups, &g) || !read_reduction(with, &combine) ||
-      (dim && !axis_parse(dim, x->shape.rank, &at)) || (concat && !axis_parse(concat, x->shape.rank, &to)))
+      (dim && !args_axis(dim, x->shape.rank, &at)) || (concat && !args_axis(concat, x->shape.rank, &to)))
     return NULL;
   hlo_val v = hlo_collective(&tr->b, which, x, &g, combine, at);
   return tensor_wrap(tr, v && concat && to != at ? move_parts(tr, v, (int)g.v[0].n, at, to) : v);

@@ -1,17 +1,24 @@
 /* operand: what users pass to an operation, read once.
  *
- * A tensor stays a value; arrays, NumPy scalars, lists and Python numbers become constants of the dtype that the
- * operation computes in, converted by NumPy itself.  64-bit constants are narrowed; an integer that does not fit in 32
- * bits is refused, because dropping its upper half would give wrong results silently.
+ * A tensor stays a value. Arrays, NumPy scalars, lists and Python numbers become constants of the dtype that the
+ * operation computes in; NumPy converts them. 64-bit constants are narrowed. An integer that does not fit in 32 bits is
+ * refused: without its upper half results would be wrong.
  */
-#include "trace/tracer.h"
+#include "trace/operand.h"
 
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
-static PyArray_Descr *descrs[DT_COUNT]; /* filled by dtypes_init */
+#include "trace/args.h"
+#include "trace/compose.h"
+#include "trace/loop.h"
+#include "trace/refuse.h"
+#include "trace/tensor.h"
 
-bool dtypes_init(void) {
+static PyArray_Descr *descrs[DT_COUNT]; /* filled by dtype_init */
+
+bool dtype_init(void) {
   static const struct {
     enum dtype t;
     int num;
@@ -35,7 +42,7 @@ bool dtypes_init(void) {
 }
 
 enum dtype dtype_from_num(int type_num) {
-  if (type_num == NPY_LONGLONG) /* a second name of int64 on this platform, with its own number */
+  if (type_num == NPY_LONGLONG) /* a second name of int64 on this platform, with a number of its own */
     return DT_I64;
   if (type_num == NPY_ULONGLONG)
     return DT_U64;
@@ -46,14 +53,15 @@ enum dtype dtype_from_num(int type_num) {
 }
 
 PyArray_Descr *dtype_descr(enum dtype t) {
+  assert(t > DT_NONE && t < DT_COUNT && descrs[t]);
   Py_INCREF(descrs[t]);
   return descrs[t];
 }
 
 static enum dtype refuse_dtype(PyObject *o) {
   PyErr_Clear();
-  refuse(DG_UNSUPPORTED_DTYPE, "use float32, bfloat16, float16, int32, int8, uint8 or bool",
-         "the dtype %R is not supported", o);
+  trace_refuse(DG_UNSUPPORTED_DTYPE, "use float32, bfloat16, float16, int32, int8, uint8 or bool",
+               "the dtype %R is not supported", o);
   return DT_NONE;
 }
 
@@ -72,7 +80,7 @@ enum dtype dtype_from_py(PyObject *o) {
 
 /* ---- reading ------------------------------------------------------------------------------------------ */
 
-/* Whether the 64-bit integers of the array fit in the 32-bit type t. */
+/* True if the array's 64-bit integers fit in the 32-bit type t; refuses otherwise. */
 static bool fits(PyArrayObject *array, enum dtype t) {
   PyArrayObject *c = (PyArrayObject *)PyArray_GETCONTIGUOUS(array);
   if (!c)
@@ -84,8 +92,8 @@ static bool fits(PyArrayObject *array, enum dtype t) {
     ok = t == DT_U32 ? (uint64_t)p[i] <= UINT32_MAX : p[i] >= INT32_MIN && p[i] <= INT32_MAX;
   Py_DECREF(c);
   if (!ok && !PyErr_Occurred())
-    refuse(DG_UNSUPPORTED_DTYPE, "use values that fit in 32 bits", "a 64-bit integer constant does not fit in %s",
-           dtype_numpy_name(t));
+    trace_refuse(DG_UNSUPPORTED_DTYPE, "use values that fit in 32 bits", "a 64-bit integer constant does not fit in %s",
+                 dtype_numpy_name(t));
   return ok;
 }
 
@@ -96,7 +104,7 @@ static bool read_array(PyObject *o, struct operand *x) {
   enum dtype t = dtype_from_num(PyArray_TYPE(x->array));
   if (t == DT_NONE) {
     if (PyArray_TYPE(x->array) == NPY_OBJECT && !PyArray_Check(o))
-      refuse(DG_BAD_ARGUMENT, NULL, "an object of type %s cannot be an operand", Py_TYPE(o)->tp_name);
+      trace_refuse(DG_BAD_ARGUMENT, NULL, "an object of type %s cannot be an operand", Py_TYPE(o)->tp_name);
     else
       refuse_dtype((PyObject *)PyArray_DESCR(x->array));
     return false;
@@ -107,7 +115,8 @@ static bool read_array(PyObject *o, struct operand *x) {
   x->rank = PyArray_NDIM(x->array);
   x->dims = PyArray_DIMS(x->array);
   if (x->rank > HLO_RANK_MAX) {
-    refuse(DG_BAD_ARGUMENT, NULL, "arrays of %d dimensions are not supported (at most %d)", x->rank, HLO_RANK_MAX);
+    trace_refuse(DG_BAD_ARGUMENT, NULL, "arrays of %d dimensions are not supported (at most %d)", x->rank,
+                 HLO_RANK_MAX);
     return false;
   }
   return true;
@@ -147,7 +156,7 @@ bool operand_read(struct tracer *tr, PyObject *o, struct operand *x) {
     return true;
   }
   if (o == Py_None || PyUnicode_Check(o) || PyBytes_Check(o) || PyDict_Check(o) || PySet_Check(o)) {
-    refuse(DG_BAD_ARGUMENT, NULL, "an object of type %s cannot be an operand", Py_TYPE(o)->tp_name);
+    trace_refuse(DG_BAD_ARGUMENT, NULL, "an object of type %s cannot be an operand", Py_TYPE(o)->tp_name);
     return false;
   }
   if (!read_array(o, x)) {
@@ -171,7 +180,7 @@ enum dtype operand_dtype(const struct operand *x) {
 
 /* ---- making values ------------------------------------------------------------------------------------- */
 
-hlo_val array_constant(struct tracer *tr, PyArrayObject *array, enum dtype t) {
+hlo_val val_array(struct tracer *tr, PyArrayObject *array, enum dtype t) {
   PyArrayObject *c = (PyArrayObject *)PyArray_FromArray(
       array, dtype_descr(t), NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_ALIGNED | NPY_ARRAY_NOTSWAPPED | NPY_ARRAY_FORCECAST);
   if (!c)
@@ -193,21 +202,22 @@ hlo_val operand_val(struct tracer *tr, const struct operand *x, enum dtype t) {
   if (x->v)
     return hlo_convert(&tr->b, x->v, t);
   if (x->array)
-    return array_constant(tr, x->array, t);
+    return val_array(tr, x->array, t);
   if (x->weak == WEAK_INT && dtype_is_int(t)) {
     long long lo, hi;
     int_limits(t, &lo, &hi);
     if (x->integer < lo || x->integer > hi)
-      return refuse(DG_BAD_ARGUMENT, "convert the tensor to a wider type first: x.astype(np.int32)",
-                    "Python integer %lld out of bounds for %s", x->integer, dtype_numpy_name(t));
+      return trace_refuse(DG_BAD_ARGUMENT, "convert the tensor to a wider type first: x.astype(np.int32)",
+                          "Python integer %lld out of bounds for %s", x->integer, dtype_numpy_name(t));
   }
+  assert(x->weak != STRONG);
   return hlo_scalar(&tr->b, t, t == DT_BOOL ? x->value != 0 : x->value);
 }
 
 hlo_val operand_at(struct tracer *tr, const struct operand *x, enum dtype t, int rank, const int64_t *dims) {
-  if (x->v) /* broadcast first, convert then, as NKIPy does */
-    return hlo_convert(&tr->b, broadcast_val(tr, x->v, rank, dims), t);
-  return broadcast_val(tr, operand_val(tr, x, t), rank, dims);
+  if (x->v) /* NKIPy broadcasts before it converts */
+    return hlo_convert(&tr->b, val_broadcast(tr, x->v, rank, dims), t);
+  return val_broadcast(tr, operand_val(tr, x, t), rank, dims);
 }
 
 hlo_val operand_alone(struct tracer *tr, PyObject *o) {
@@ -219,23 +229,65 @@ hlo_val operand_alone(struct tracer *tr, PyObject *o) {
   return v;
 }
 
+bool operand_read_list(struct tracer *tr, const char *func, PyObject *o, PyObject *dtype, int *n, hlo_val **xs) {
+  enum dtype as = DT_NONE;
+  if (dtype && dtype != Py_None && (as = dtype_from_py(dtype)) == DT_NONE)
+    return false;
+  PyObject *seq = PySequence_Fast(o, "a sequence of arrays is needed");
+  if (!seq)
+    return false;
+  *n = (int)PySequence_Fast_GET_SIZE(seq);
+  if (*n == 0) {
+    Py_DECREF(seq);
+    trace_refuse(DG_BAD_ARGUMENT, NULL, "%s needs at least one array", func);
+    return false;
+  }
+  struct operand *ops = arena_new_array(tr->a, struct operand, (size_t)*n);
+  *xs = arena_new_array(tr->a, hlo_val, (size_t)*n);
+  int got = 0;
+  while (got < *n && operand_read(tr, PySequence_Fast_GET_ITEM(seq, got), &ops[got]))
+    got++;
+  enum dtype t = got < *n ? DT_NONE : as != DT_NONE ? as : promote_operands(*n, ops);
+  bool ok = t != DT_NONE;
+  for (int i = 0; i < got; i++) {
+    (*xs)[i] = ok ? operand_val(tr, &ops[i], t) : NULL;
+    ok = ok && (*xs)[i];
+    operand_clear(&ops[i]);
+  }
+  Py_DECREF(seq);
+  return ok;
+}
+
+bool operand_read_pair(struct tracer *tr, PyObject *a, PyObject *b, enum dtype as, hlo_val out[2]) {
+  struct operand xy[2] = {{0}};
+  bool ok = operand_read(tr, a, &xy[0]) && operand_read(tr, b, &xy[1]);
+  enum dtype t = ok ? promote_operands(2, xy) : DT_NONE;
+  if (t != DT_NONE && as != DT_NONE)
+    t = as;
+  if (t != DT_NONE) {
+    out[0] = operand_val(tr, &xy[0], t);
+    out[1] = operand_val(tr, &xy[1], t);
+  }
+  operand_clear(&xy[0]);
+  operand_clear(&xy[1]);
+  return t != DT_NONE && out[0] && out[1];
+}
+
 /* ---- broadcasting -------------------------------------------------------------------------------------- */
 
 static bool refuse_broadcast(int n, const struct operand *xs) {
-  char text[HLO_RANK_MAX * 24 + 8], all[512];
-  size_t len = 0;
-  all[0] = 0;
-  for (int i = 0; i < n; i++) {
-    const char *s = dims_text(xs[i].rank, xs[i].dims, text, sizeof text);
-    if (len + strlen(s) + 2 < sizeof all)
-      len += (size_t)snprintf(all + len, sizeof all - len, "%s%s", i ? " " : "", s);
-  }
-  refuse(DG_SHAPE_MISMATCH, "the axes are matched from the right; each pair must be equal or one of them 1",
-         "operands could not be broadcast together with shapes %s", all);
+  char text[DIMS_TEXT_MAX];
+  PyObject *all = PyUnicode_FromString("");
+  for (int i = 0; all && i < n; i++)
+    Py_SETREF(all, PyUnicode_FromFormat("%U%s%s", all, i ? " " : "", dims_text(xs[i].rank, xs[i].dims, text)));
+  if (all)
+    trace_refuse(DG_SHAPE_MISMATCH, "the axes are matched from the right; each pair must be equal or one of them 1",
+                 "operands could not be broadcast together with shapes %U", all);
+  Py_XDECREF(all);
   return false;
 }
 
-bool broadcast_dims(int n, const struct operand *xs, int *rank, int64_t *dims) {
+bool operand_broadcast(int n, const struct operand *xs, int *rank, int64_t *dims) {
   *rank = 0;
   for (int i = 0; i < n; i++)
     *rank = xs[i].rank > *rank ? xs[i].rank : *rank;
@@ -252,12 +304,13 @@ bool broadcast_dims(int n, const struct operand *xs, int *rank, int64_t *dims) {
   return true;
 }
 
-/* Kept dimensions keep their place; expanded ones are reshaped away first.  A 0-d value needs no reshape. */
-hlo_val broadcast_val(struct tracer *tr, hlo_val v, int rank, const int64_t *dims) {
+/* Dimensions that change are reshaped away, and the others keep their position. A 0-d value needs no reshape. */
+hlo_val val_broadcast(struct tracer *tr, hlo_val v, int rank, const int64_t *dims) {
   if (!v || (v->shape.rank == rank && memcmp(v->shape.dims, dims, (size_t)rank * sizeof *dims) == 0))
     return v;
   int64_t kept[HLO_RANK_MAX], place[HLO_RANK_MAX];
   int n = 0, lead = rank - v->shape.rank;
+  assert(lead >= 0);
   for (int d = 0; d < v->shape.rank; d++)
     if (v->shape.dims[d] == dims[lead + d]) {
       kept[n] = v->shape.dims[d];

@@ -1,30 +1,32 @@
 /* output: what the source prints and warns.
  *
- * sys.stdout and sys.stderr are replaced by one object that keeps the first TRACE_OUTPUT_MAX bytes in the job; Python's
- * warnings become diagnostics.
+ * One object replaces sys.stdout and sys.stderr while user code runs: the program keeps the first TRACE_OUTPUT_MAX bytes
+ * that it is given, and says so if there were more.  Python's warnings become diagnostics.
  */
-#include "trace/tracer.h"
-
+#include <assert.h>
 #include <string.h>
+
+#include "base/utf8.h"
+#include "trace/program.h"
 
 static PyTypeObject *writer_type;
 
-void text_without_nul(char *s, size_t n) {
+void output_without_nul(char *s, size_t n) {
   enum { SUB = 0x1a };
   for (size_t i = 0; i < n; i++)
     s[i] = s[i] ? s[i] : SUB;
 }
 
-static void keep(struct trace_job *job, const char *s, size_t n) {
-  size_t room = TRACE_OUTPUT_MAX - job->output_len;
+static void keep(struct trace_program *program, const char *s, size_t n) {
+  assert(program->output_len <= TRACE_OUTPUT_MAX);
+  size_t room = TRACE_OUTPUT_MAX - program->output_len;
   if (n > room) {
-    job->output_cut = true;
-    for (n = room; n > 0 && (s[n] & 0xc0) == 0x80; n--) {
-    } /* whole characters only */
+    program->output_cut = true;
+    n = utf8_cut(s, n, room);
   }
-  memcpy(job->output + job->output_len, s, n);
-  text_without_nul(job->output + job->output_len, n);
-  job->output_len += n;
+  memcpy(program->output + program->output_len, s, n);
+  output_without_nul(program->output + program->output_len, n);
+  program->output_len += n;
 }
 
 static PyObject *writer_write(PyObject *self, PyObject *text) {
@@ -33,11 +35,11 @@ static PyObject *writer_write(PyObject *self, PyObject *text) {
     PyErr_Format(PyExc_TypeError, "write() argument must be str, not %s", Py_TYPE(text)->tp_name);
     return NULL;
   }
-  if (job_now) {
+  if (program_now) {
     PyObject *bytes = PyUnicode_AsEncodedString(text, "utf-8", "replace");
     if (!bytes)
       return NULL;
-    keep(job_now, PyBytes_AS_STRING(bytes), (size_t)PyBytes_GET_SIZE(bytes));
+    keep(program_now, PyBytes_AS_STRING(bytes), (size_t)PyBytes_GET_SIZE(bytes));
     Py_DECREF(bytes);
   }
   return PyLong_FromSsize_t(PyUnicode_GET_LENGTH(text));
@@ -86,17 +88,16 @@ PyObject *output_new(void) {
   return PyObject_CallNoArgs((PyObject *)writer_type);
 }
 
-/* warnings.showwarning(message, category, filename, lineno, file=None, line=None) */
-PyObject *warning_show(PyObject *self, PyObject *args, PyObject *kw) {
+PyObject *output_warning(PyObject *self, PyObject *args, PyObject *kw) {
   (void)self, (void)kw;
-  if (!job_now || !job_now->ds || PyTuple_GET_SIZE(args) < 2)
+  if (!program_now || !program_now->ds || PyTuple_GET_SIZE(args) < 2)
     return Py_NewRef(Py_None);
   PyObject *message = PyObject_Str(PyTuple_GET_ITEM(args, 0));
   PyObject *category = PyObject_GetAttrString(PyTuple_GET_ITEM(args, 1), "__name__");
   const char *text = message ? PyUnicode_AsUTF8(message) : NULL, *name = category ? PyUnicode_AsUTF8(category) : NULL;
   if (text && name)
-    diag_add(job_now->ds, DS_WARNING, DG_PYTHON_EXCEPTION, ranges_here(&job_now->ranges, NULL), "%s: %.1000s", name,
-             text);
+    diag_add(program_now->ds, DS_WARNING, DG_PYTHON_EXCEPTION, ranges_here(&program_now->ranges, NULL), "%s: %.1000s",
+             name, text);
   PyErr_Clear();
   Py_XDECREF(message);
   Py_XDECREF(category);

@@ -1,14 +1,13 @@
-/* precheck: what is looked at before CPython sees the source.
+/* precheck: refuses a hostile source before CPython parses it.
  *
- * CPython's parser and compiler recurse on the nesting of brackets and blocks; their own limits end in MemoryError or
- * RecursionError without a place.  A scan over the text finds the place where the nesting passes TRACE_NEST_MAX.  It
+ * CPython's parser and compiler recurse on nested brackets and blocks. Their own limits end in a MemoryError or
+ * RecursionError without a place. A scan over the text finds the place where the nesting passes TRACE_NEST_MAX. It
  * knows strings and comments, and nothing else of the language.
  */
-#include "trace/tracer.h"
-
 #include <string.h>
 
 #include "base/utf8.h"
+#include "trace/program.h"
 
 struct scan {
   const char *p, *end;
@@ -16,7 +15,7 @@ struct scan {
   const char *line_start;
 };
 
-/* Line of the first byte that is a NUL or no valid UTF-8; 0 when there is none. */
+/* The line of the first byte that is a NUL or no valid UTF-8; 0 if there is none. */
 static int bad_byte(const char *source, size_t len, bool *is_nul) {
   int line = 1;
   const char *p = source, *end = p + len;
@@ -45,7 +44,7 @@ static void skip_string(struct scan *s) {
     }
     if (*s->p == '\n') {
       if (!triple && s->p[-1] != '\\')
-        return; /* unterminated: CPython will say so */
+        return; /* an unterminated string, which CPython refuses */
       s->line++;
       s->line_start = s->p + 1;
     }
@@ -53,7 +52,7 @@ static void skip_string(struct scan *s) {
   }
 }
 
-/* Depth of blocks from the indentation of a line that begins a statement. */
+/* The depth of blocks at a line that begins a statement, from its indentation. */
 static int block_depth(struct scan *s, int indents[TRACE_NEST_MAX + 2], int depth) {
   int width = 0;
   const char *p = s->p;
@@ -69,7 +68,7 @@ static int block_depth(struct scan *s, int indents[TRACE_NEST_MAX + 2], int dept
   return depth;
 }
 
-/* The line and column where nesting goes too far; 0 when it does not. */
+/* The line where the nesting passes the limit, and its column; 0 if it does not. */
 static int too_deep(const char *source, size_t len, int *col) {
   struct scan s = {.p = source, .end = source + len, .line = 1, .line_start = source};
   int indents[TRACE_NEST_MAX + 2] = {0}, depth = 0;

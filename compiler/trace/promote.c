@@ -1,12 +1,14 @@
 /* promote: which dtype an operation computes in.
  *
- * The table of NKIPy's HLO back end, with 64-bit types narrowed to 32 bits first, as the hardware has none.  It is
- * NumPy's but for integers with float16 or bfloat16, which give that float (NumPy: float32 or float64).  Where an
- * operation has its own rule in NumPy (division of integers, exp of integers, sums), the functions at the end say it.
+ * The table of NKIPy's HLO back end. 64-bit types are narrowed to 32 bits first: the hardware has none. It differs from
+ * NumPy's for an integer with float16 or bfloat16, which gives that float (NumPy: float32 or float64). For operations
+ * with a rule of their own in NumPy (division of integers, exp of integers, sums) there are functions at the end.
  */
+#include <assert.h>
 #include <float.h>
 
-#include "trace/compose.h"
+#include "trace/operand.h"
+#include "trace/refuse.h"
 
 static bool is_f8(enum dtype t) {
   return dtype_is_float(t) && dtype_size(t) == 1;
@@ -23,7 +25,8 @@ static enum dtype promote_ints(enum dtype x, enum dtype y) {
   return dtype_size(s) > dtype_size(u) ? s : signed_of(2 * dtype_size(u)); /* i32 with u32: i64, narrowed */
 }
 
-enum dtype promote(enum dtype x, enum dtype y) {
+enum dtype promote_pair(enum dtype x, enum dtype y) {
+  assert(x != DT_TUPLE && y != DT_TUPLE);
   x = dtype_narrow(x);
   y = dtype_narrow(y);
   if (x == y || y == DT_BOOL)
@@ -61,10 +64,10 @@ enum dtype promote_operands(int n, const struct operand *xs) {
       w = xs[i].weak > w ? xs[i].weak : w;
       continue;
     }
-    enum dtype next = t == DT_NONE ? xs[i].dtype : promote(t, xs[i].dtype);
+    enum dtype next = t == DT_NONE ? xs[i].dtype : promote_pair(t, xs[i].dtype);
     if (next == DT_NONE) {
-      refuse(DG_DTYPE_PROMOTION, "convert one of them with .astype(np.float32)",
-             "no implicit promotion between %s and %s", dtype_numpy_name(t), dtype_numpy_name(xs[i].dtype));
+      trace_refuse(DG_DTYPE_PROMOTION, "convert one of them with .astype(np.float32)",
+                   "no implicit promotion between %s and %s", dtype_numpy_name(t), dtype_numpy_name(xs[i].dtype));
       return DT_NONE;
     }
     t = next;

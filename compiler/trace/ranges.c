@@ -1,223 +1,203 @@
-/* ranges: from running Python frames to places in the user's source.
+/* ranges: places of instructions come from CPython, those of functions, parameters and loops from its syntax tree.
  *
- * CPython 3.11 keeps, for every instruction, the line and UTF-8 byte columns of the expression it was compiled from
- * (PyCode_Addr2Location).  A place is that range of the innermost frame of the user's file, with the chain of calls
- * outside it; frames of other files (our shims, NumPy's Python parts) are left out.  Places are built once and found
- * again by (code object, instruction, caller), so that an operation in a loop costs a hash look-up per frame.
+ * CPython keeps the expression of every instruction (bytecode.h).  A place has the chain of calls outside of it; frames
+ * of other files (our Python modules, NumPy's) are left out of the chain.  A place is found again by its code object,
+ * instruction and caller, so that an operation in a loop costs one look-up per frame.
+ *
+ * The syntax tree (python/nkx/places.py) is made when it is asked for.  Its columns, like CPython's, are bytes of UTF-8
+ * and counted from 0; those of a src_loc are code points and counted from 1.
  */
-#include "trace/tracer.h"
+#include "trace/ranges.h"
 
+#include <assert.h>
+#include <stdarg.h>
 #include <string.h>
 
-enum { CHAIN_MAX = 64 }; /* frames kept of one chain: the innermost ones, which are the ones that help */
+#include "base/array.h"
+#include "base/utf8.h"
+
+enum { CHAIN_MAX = 64 }; /* frames of one chain: the innermost ones, which help most */
 
 struct range_entry {
-  const void *code; /* identity only; the code objects outlive the job's module */
+  const void *code; /* compared, never followed: the code may be gone */
   int lasti;
   const struct src_loc *caller, *loc;
 };
+
+static bool ends_line(const char *p) {
+  return *p == '\n' || (*p == '\r' && p[1] != '\n');
+}
 
 static void split_lines(struct ranges *r, const char *source, size_t len) {
   const char *text = arena_strndup(r->a, source, len);
   int n = 1;
   for (size_t i = 0; i < len; i++)
-    n += text[i] == '\n' || (text[i] == '\r' && text[i + 1] != '\n');
+    n += ends_line(text + i);
   r->lines = arena_new_array(r->a, const char *, (size_t)n + 1);
   r->n_lines = n;
   n = 0;
-  r->lines[n++] = strncmp(text, "\xef\xbb\xbf", 3) == 0 ? text + 3 : text; /* Python drops the mark, columns too */
+  r->lines[n++] = strncmp(text, "\xef\xbb\xbf", 3) == 0 ? text + 3 : text; /* columns do not count a byte order mark */
   for (size_t i = 0; i < len; i++)
-    if (text[i] == '\n' || (text[i] == '\r' && text[i + 1] != '\n'))
+    if (ends_line(text + i))
       r->lines[n++] = text + i + 1;
   r->lines[n] = text + len;
+  assert(n == r->n_lines);
 }
 
 void ranges_init(struct ranges *r, struct arena *a, PyObject *filename, const char *source, size_t len) {
-  *r = (struct ranges){.a = a};
+  *r = (struct ranges){.a = a, .index = {.arena = a}};
   r->filename = Py_NewRef(filename);
   const char *name = PyUnicode_AsUTF8(filename);
   PyErr_Clear();
   r->file = arena_strdup(a, name ? name : "kernel.py");
   split_lines(r, source ? source : "", source ? len : 0);
-  r->table_size = 256;
-  r->table = arena_new_array(a, struct range_entry *, r->table_size);
 }
 
 void ranges_clear(struct ranges *r) {
   Py_CLEAR(r->filename);
+  Py_CLEAR(r->tree);
   r->code_seen = NULL;
 }
 
-/* 1-based column in code points of the byte offset `byte` of line `line`. */
+/* Column of the byte offset `byte` of a line, in code points from 1. */
 static int column(const struct ranges *r, int line, int byte) {
   if (byte < 0 || line < 1 || line > r->n_lines)
     return byte < 0 ? 1 : byte + 1;
   const char *p = r->lines[line - 1], *end = r->lines[line];
   int col = 1;
   for (const char *stop = p + byte; p < stop && p < end; p++)
-    col += (*p & 0xc0) != 0x80;
+    col += !utf8_is_continuation(*p);
   return col;
 }
 
-static const struct src_loc *make_loc(struct ranges *r, int line, int col, int end_line, int end_col, const char *func,
+static const struct src_loc *make_loc(struct ranges *r, struct bytecode_place p, const char *func,
                                       const struct src_loc *caller) {
   struct src_loc *loc = arena_new(r->a, struct src_loc);
-  *loc = (struct src_loc){.range = {r->file, line, col, end_line, end_col}, .func = func, .caller = caller};
+  const int first = column(r, p.line, p.col), last = column(r, p.end_line, p.end_col);
+  *loc = (struct src_loc){.range = {r->file, p.line, first, p.end_line, last}, .func = func, .caller = caller};
+  if (p.end_line == p.line && last <= first)
+    loc->range.end_col = first + 1;
+  assert(loc->range.line >= 1 && loc->range.col >= 1);
   return loc;
 }
 
 const struct src_loc *ranges_exact(struct ranges *r, int line, int col, int end_line, int end_col) {
   if (line < 1)
     return NULL;
-  if (col < 1)
-    col = 1;
+  col = col < 1 ? 1 : col;
   if (end_line < line || (end_line == line && end_col <= col)) {
     end_line = line;
     end_col = col + 1;
   }
-  return make_loc(r, line, col, end_line, end_col, NULL, NULL);
+  struct src_loc *loc = arena_new(r->a, struct src_loc);
+  loc->range = (struct src_range){r->file, line, col, end_line, end_col};
+  return loc;
 }
 
-/* ---- headers of statements ------------------------------------------------------------------------------- */
+/* ---- the syntax tree --------------------------------------------------------------------------------------------- */
 
-/* Past the string that begins at p. */
-static const char *skip_string(const char *p, const char *end) {
-  char quote = *p;
-  bool triple = end - p >= 3 && p[1] == quote && p[2] == quote;
-  for (p += triple ? 3 : 1; p < end; p++) {
-    if (*p == '\\' && p + 1 < end)
-      p++;
-    else if (*p == quote && !triple)
-      return p + 1;
-    else if (*p == quote && end - p >= 3 && p[1] == quote && p[2] == quote)
-      return p + 3;
+static PyObject *syntax_tree(struct ranges *r) {
+  if (!r->tree) {
+    const char *text = r->lines[0], *end = r->lines[r->n_lines];
+    PyObject *module = PyImport_ImportModule("nkx.places");
+    r->tree = module ? PyObject_CallMethod(module, "source", "s#", text, (Py_ssize_t)(end - text)) : NULL;
+    Py_XDECREF(module);
   }
-  return end;
+  return r->tree;
 }
 
-/* The colon that ends the header of the statement at p, or NULL.  *in: behind its first ` in `, where it has one. */
-static const char *header_end(const struct ranges *r, const char *p, const char **in) {
-  const char *end = r->lines[r->n_lines];
-  for (int depth = 0; p < end;) {
-    if (*p == '"' || *p == '\'') {
-      p = skip_string(p, end);
-      continue;
-    }
-    if (*p == '#')
-      while (p < end && *p != '\n')
-        p++;
-    else if (strchr("([{", *p))
-      depth++;
-    else if (strchr(")]}", *p))
-      depth--;
-    else if (*p == ':' && depth == 0)
-      return p;
-    else if (in && !*in && depth == 0 && end - p > 4 && strncmp(p, " in ", 4) == 0)
-      *in = p + 4 + strspn(p + 4, " ");
-    p += p < end;
+/* Calls a method of nkx.places.Source, whose arguments are built from `format` as a tuple; false if it knows no place.  A
+ * pending exception stays as it is. */
+static bool ask_tree(struct ranges *r, struct bytecode_place *out, const char *method, const char *format, ...) {
+  PyObject *type, *exc, *tb;
+  va_list ap;
+  PyErr_Fetch(&type, &exc, &tb);
+  va_start(ap, format);
+  PyObject *args = Py_VaBuildValue(format, ap), *tree = syntax_tree(r);
+  va_end(ap);
+  PyObject *f = tree && args ? PyObject_GetAttrString(tree, method) : NULL;
+  PyObject *place = f ? PyObject_CallObject(f, args) : NULL;
+  const bool ok = place && place != Py_None &&
+                  PyArg_ParseTuple(place, "iiii", &out->line, &out->col, &out->end_line, &out->end_col);
+  Py_XDECREF(place);
+  Py_XDECREF(f);
+  Py_XDECREF(args);
+  PyErr_Restore(type, exc, tb); /* and forgets one of the above: then no place is known */
+  return ok;
+}
+
+/* CPython gives the text of a whole `for` statement to the instructions that iterate: narrow it to what is iterated. */
+static void narrow_for(struct ranges *r, struct bytecode_place *p) {
+  struct bytecode_place iterated;
+  if (ask_tree(r, &iterated, "iterated", "(ii)", p->line, p->col))
+    *p = iterated;
+}
+
+/* The colon that ends a header whose last part ends at this place: before it are only brackets, commas and comments. */
+static void extend_to_colon(const struct ranges *r, struct bytecode_place *p) {
+  if (p->end_line < 1 || p->end_line > r->n_lines)
+    return;
+  const char *end = r->lines[r->n_lines], *at = r->lines[p->end_line - 1] + p->end_col;
+  while (at < end && *at != ':')
+    at += *at == '#' ? strcspn(at, "\r\n") : 1;
+  if (at >= end)
+    return;
+  while (p->end_line < r->n_lines && r->lines[p->end_line] <= at)
+    p->end_line++;
+  p->end_col = (int)(at - r->lines[p->end_line - 1]);
+}
+
+const struct src_loc *ranges_function(struct ranges *r, PyCodeObject *code, const char *func) {
+  if (!r->filename || !bytecode_is_from(code, r->filename))
+    return NULL;
+  struct bytecode_place p;
+  if (ask_tree(r, &p, "header", "(O)", code)) {
+    extend_to_colon(r, &p);
+    return make_loc(r, p, func, NULL);
   }
-  return NULL;
+  const int line = bytecode_first_line(code);
+  return line < 1 ? NULL : make_loc(r, (struct bytecode_place){line, 0, line, 0}, func, NULL);
 }
 
-/* Line and byte column of a place in the text at or after line `line`. */
-static void place_of(const struct ranges *r, const char *p, int *line, int *byte) {
-  while (*line < r->n_lines && r->lines[*line] <= p)
-    (*line)++;
-  *byte = (int)(p - r->lines[*line - 1]);
+const struct src_loc *ranges_param(struct ranges *r, PyCodeObject *code, const char *name, const char *func) {
+  if (!r->filename || !bytecode_is_from(code, r->filename))
+    return NULL;
+  struct bytecode_place p;
+  return ask_tree(r, &p, "param", "(Os)", code, name) ? make_loc(r, p, func, NULL) : NULL;
 }
 
-/* CPython gives a `for` statement's whole text to the instructions that iterate; what iterates is behind `in`. */
-static void narrow_for(const struct ranges *r, int *line, int *col, int *end_line, int *end_col) {
-  if (*line > r->n_lines || *col < 0 || r->lines[*line - 1] + *col >= r->lines[*line])
-    return;
-  const char *p = r->lines[*line - 1] + *col, *in = NULL;
-  if (strncmp(p, "async ", 6) == 0)
-    p += 6;
-  const char *colon = strncmp(p, "for ", 4) == 0 ? header_end(r, p, &in) : NULL;
-  if (!colon || !in || in >= colon)
-    return;
-  while (colon > in && strchr(" \t", colon[-1]))
-    colon--;
-  place_of(r, in, line, col);
-  *end_line = *line;
-  place_of(r, colon, end_line, end_col);
-}
-
-/* ---- frames ---------------------------------------------------------------------------------------------- */
+/* ---- frames ------------------------------------------------------------------------------------------------------ */
 
 static bool is_user_code(struct ranges *r, PyCodeObject *code) {
-  if (r->code_seen == (PyObject *)code)
+  if (r->code_seen == code)
     return r->code_is_user;
   if (!r->filename)
     return false;
-  bool yes = code->co_filename == r->filename;
-  if (!yes && PyUnicode_GET_LENGTH(code->co_filename) == PyUnicode_GET_LENGTH(r->filename))
-    yes = PyUnicode_Compare(code->co_filename, r->filename) == 0;
-  r->code_seen = (PyObject *)code;
-  r->code_is_user = yes;
-  return yes;
+  r->code_seen = code;
+  return r->code_is_user = bytecode_is_from(code, r->filename);
 }
 
-static size_t entry_hash(const void *code, int lasti, const struct src_loc *caller) {
-  uint64_t h = (uintptr_t)code * 0x9e3779b97f4a7c15u ^ (uintptr_t)caller * 0xc2b2ae3d27d4eb4fu ^ (uint64_t)lasti;
-  h ^= h >> 29;
-  h *= 0xbf58476d1ce4e5b9u;
-  return (size_t)(h ^ h >> 32);
-}
-
-/* The slot of an entry: the entry itself or the empty place for it. */
-static struct range_entry **find_slot(struct range_entry **table, size_t size, const void *code, int lasti,
-                                      const struct src_loc *caller) {
-  size_t i = entry_hash(code, lasti, caller) & (size - 1);
-  while (table[i] && (table[i]->code != code || table[i]->lasti != lasti || table[i]->caller != caller))
-    i = (i + 1) & (size - 1);
-  return &table[i];
-}
-
-static void grow(struct ranges *r) {
-  size_t size = r->table_size * 2;
-  struct range_entry **table = arena_new_array(r->a, struct range_entry *, size);
-  for (size_t i = 0; i < r->table_size; i++)
-    if (r->table[i])
-      *find_slot(table, size, r->table[i]->code, r->table[i]->lasti, r->table[i]->caller) = r->table[i];
-  r->table = table;
-  r->table_size = size;
-}
-
-static bool is_iteration(PyCodeObject *code, int lasti) {
-  enum { GET_ITER = 68, FOR_ITER = 93 }; /* CPython 3.11 */
-  PyObject *bytes = lasti >= 0 ? PyCode_GetCode(code) : NULL;
-  int op = bytes && lasti < PyBytes_GET_SIZE(bytes) ? (unsigned char)PyBytes_AS_STRING(bytes)[lasti] : 0;
-  Py_XDECREF(bytes);
-  PyErr_Clear();
-  return op == GET_ITER || op == FOR_ITER;
+static uint32_t entry_hash(const void *code, int lasti, const struct src_loc *caller) {
+  return (uint32_t)hash_mix(hash_mix(hash_mix(0, (uintptr_t)code), (uintptr_t)caller), (uint64_t)lasti);
 }
 
 const struct src_loc *ranges_code(struct ranges *r, PyCodeObject *code, int lasti, const struct src_loc *caller) {
   if (!is_user_code(r, code))
     return NULL;
-  struct range_entry **slot = find_slot(r->table, r->table_size, code, lasti, caller);
-  if (*slot)
-    return (*slot)->loc;
-  int line = 0, col = 0, end_line = 0, end_col = 0;
-  if (!PyCode_Addr2Location(code, lasti, &line, &col, &end_line, &end_col) || line < 1) {
-    line = end_line = code->co_firstlineno;
-    col = end_col = 0;
+  const uint32_t hash = entry_hash(code, lasti, caller);
+  for (struct index_probe p = index_probe(&r->index, hash); index_next(&p);) {
+    const struct range_entry *e = &r->known.v[p.entry];
+    if (e->code == code && e->lasti == lasti && e->caller == caller)
+      return e->loc;
   }
-  if (is_iteration(code, lasti))
-    narrow_for(r, &line, &col, &end_line, &end_col);
-  const char *func = PyUnicode_AsUTF8(code->co_qualname);
-  PyErr_Clear();
-  struct range_entry *e = arena_new(r->a, struct range_entry);
-  *e = (struct range_entry){code, lasti, caller, NULL};
-  int first = column(r, line, col), last = column(r, end_line, end_col);
-  if (end_line == line && last <= first)
-    last = first + 1;
-  e->loc = make_loc(r, line, first, end_line, last, func ? arena_strdup(r->a, func) : NULL, caller);
-  *slot = e;
-  if (++r->n_entries * 2 > r->table_size)
-    grow(r);
-  return e->loc;
+  struct bytecode_place place = bytecode_place(code, lasti);
+  if (bytecode_is_iteration(code, lasti))
+    narrow_for(r, &place);
+  const char *func = bytecode_qualified_name(code);
+  const struct src_loc *loc = make_loc(r, place, func ? arena_strdup(r->a, func) : NULL, caller);
+  index_add(&r->index, hash, r->known.n);
+  array_push(r->a, &r->known, (struct range_entry){code, lasti, caller, loc});
+  return loc;
 }
 
 const struct src_loc *ranges_here(struct ranges *r, PyFrameObject *base) {
@@ -250,72 +230,16 @@ const struct src_loc *ranges_traceback(struct ranges *r, PyObject *traceback) {
   int depth = 0;
   for (PyTracebackObject *t = (PyTracebackObject *)traceback; t; t = t->tb_next) {
     PyCodeObject *code = PyFrame_GetCode(t->tb_frame);
-    if (depth >= CHAIN_MAX) /* endless recursion: keep the chain short, from here on */
-      depth = 0, loc = NULL;
+    if (depth >= CHAIN_MAX) { /* an endless recursion: its innermost frames are kept */
+      depth = 0;
+      loc = NULL;
+    }
     const struct src_loc *next = ranges_code(r, code, t->tb_lasti, loc);
-    if (next)
-      loc = next, depth++;
+    if (next) {
+      loc = next;
+      depth++;
+    }
     Py_DECREF(code);
   }
   return loc;
-}
-
-/* The first line at or after `line` that begins with def (decorators come first): its text, or NULL. */
-static const char *find_def(const struct ranges *r, int *line) {
-  for (; *line >= 1 && *line <= r->n_lines; (*line)++) {
-    const char *p = r->lines[*line - 1], *start = p + strspn(p, " \t");
-    if (strncmp(start, "def ", 4) == 0 || strncmp(start, "async def ", 10) == 0)
-      return start;
-  }
-  return NULL;
-}
-
-/* The place of n bytes at p, which lie on one line at or after `line`. */
-static const struct src_loc *text_loc(struct ranges *r, int line, const char *p, size_t n, const char *func) {
-  int byte = 0;
-  place_of(r, p, &line, &byte);
-  return make_loc(r, line, column(r, line, byte), line, column(r, line, byte + (int)n), func, NULL);
-}
-
-const struct src_loc *ranges_def(struct ranges *r, int line, const char *func) {
-  int first = line, byte = 0;
-  const char *start = find_def(r, &line);
-  if (!start)
-    return first >= 1 && first <= r->n_lines ? make_loc(r, first, 1, first, 2, func, NULL) : NULL;
-  const char *colon = header_end(r, start, NULL);
-  int end_line = line;
-  place_of(r, colon ? colon : start + 3, &end_line, &byte);
-  return make_loc(r, line, column(r, line, (int)(start - r->lines[line - 1])), end_line, column(r, end_line, byte),
-                  func, NULL);
-}
-
-static size_t word_length(const char *p, const char *end) {
-  const char *q = p;
-  while (q < end && (*q == '_' || (*q >= '0' && *q <= '9') || ((*q | 32) >= 'a' && (*q | 32) <= 'z') || (*q & 0x80)))
-    q++;
-  return (size_t)(q - p);
-}
-
-const struct src_loc *ranges_param(struct ranges *r, int line, const char *name, const char *func) {
-  const char *start = find_def(r, &line), *end = start ? header_end(r, start, NULL) : NULL;
-  const char *p = end ? memchr(start, '(', (size_t)(end - start)) : NULL;
-  bool fresh = false; /* behind the opening bracket or a comma: a parameter's name comes next */
-  for (int depth = 0; p && p < end;) {
-    size_t n = word_length(p, end);
-    if (n) {
-      if (fresh && strlen(name) == n && memcmp(p, name, n) == 0)
-        return text_loc(r, line, p, n, func);
-      fresh = false;
-      p += n;
-    } else if (*p == '"' || *p == '\'') {
-      p = skip_string(p, end);
-    } else if (*p == '#') {
-      p += strcspn(p, "\n");
-    } else {
-      depth += strchr("([{", *p) ? 1 : strchr(")]}", *p) ? -1 : 0;
-      fresh = fresh || (depth == 1 && strchr("(,", *p));
-      p++;
-    }
-  }
-  return NULL;
 }

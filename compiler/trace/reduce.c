@@ -1,13 +1,17 @@
-/* reduce: sums, extremes, means and what is built from them.
+/* reduce: sums, extremes, means and what is made of them.
  *
- * float16 and bfloat16 add up in float32 and are rounded once at the end, as NumPy's float16 sum (and the hardware's
- * accumulator) does; a chain of roundings would drift away from it.
+ * A sum of float16 or bfloat16 is added up in float32 and rounded once at the end, as NumPy's float16 sum and the
+ * hardware's accumulator do: rounding each step would drift away from it.
  */
+#include <assert.h>
 #include <string.h>
 
+#include "trace/args.h"
 #include "trace/compose.h"
+#include "trace/refuse.h"
+#include "trace/tensor.h"
 
-/* Arguments that reductions share.  Those that a reduction does not have stay NULL. */
+/* Arguments that reductions share. One that a reduction lacks stays NULL. */
 struct reduction {
   hlo_val x;
   bool mask[HLO_RANK_MAX];
@@ -16,7 +20,7 @@ struct reduction {
   PyObject *initial;
 };
 
-hlo_val reduce_axes(struct tracer *tr, enum hlo_op op, hlo_val x, const bool mask[HLO_RANK_MAX], bool keepdims) {
+hlo_val val_reduce(struct tracer *tr, enum hlo_op op, hlo_val x, const bool mask[HLO_RANK_MAX], bool keepdims) {
   if (!x)
     return NULL;
   int64_t axes[HLO_RANK_MAX], kept[HLO_RANK_MAX];
@@ -40,40 +44,40 @@ static int64_t reduced_count(const struct reduction *r) {
   return n;
 }
 
-/* (a, axis=None, dtype=None, out=None, keepdims=False, …): `format` and `names` say which there are and in what order;
- * slots follow the same order as names after the array. */
+/* Reads the common arguments (NULL for one that is not there); false with an exception. */
 static bool common(struct tracer *tr, const struct op_def *op, PyObject *a, PyObject *axis, PyObject *dtype,
                    PyObject *out, PyObject *keepdims, PyObject *where, struct reduction *r) {
   *r = (struct reduction){0};
-  if (!only_none(out, op->name, "out") || !only_none(where, op->name, "where"))
+  if (!args_only_none(out, op->name, "out") || !args_only_none(where, op->name, "where"))
     return false;
   if (dtype && dtype != Py_None && (r->dtype = dtype_from_py(dtype)) == DT_NONE)
     return false;
   r->x = operand_alone(tr, a);
-  return r->x && axes_parse(axis, r->x->shape.rank, r->mask) && flag_parse(keepdims, &r->keepdims);
+  return r->x && args_axes(axis, r->x->shape.rank, r->mask) && args_flag(keepdims, &r->keepdims);
 }
 
 static bool is_half(enum dtype t) {
   return dtype_is_float(t) && dtype_size(t) < 4;
 }
 
-/* Adds (or multiplies) up in dtype t. */
+/* The sum or product in dtype t. */
 static hlo_val accumulate(struct tracer *tr, enum hlo_op op, const struct reduction *r, hlo_val x, enum dtype t) {
   enum dtype acc = is_half(t) && op == HLO_ADD ? DT_F32 : t;
-  if (t == DT_BOOL) { /* dtype=bool: any or all */
+  if (t == DT_BOOL) { /* with dtype=bool a sum is any, and a product all */
     op = op == HLO_ADD ? HLO_OR : HLO_AND;
-    x = nonzero(tr, x);
+    x = val_nonzero(tr, x);
   }
-  return hlo_convert(&tr->b, reduce_axes(tr, op, hlo_convert(&tr->b, x, acc), r->mask, r->keepdims), t);
+  return hlo_convert(&tr->b, val_reduce(tr, op, hlo_convert(&tr->b, x, acc), r->mask, r->keepdims), t);
 }
 
-hlo_val reduce_axis(struct tracer *tr, enum hlo_op op, hlo_val x, int axis, bool keepdims) {
+hlo_val val_reduce_axis(struct tracer *tr, enum hlo_op op, hlo_val x, int axis, bool keepdims) {
   bool mask[HLO_RANK_MAX] = {0};
+  assert(axis >= 0 && (!x || axis < x->shape.rank));
   mask[axis] = true;
-  return reduce_axes(tr, op, x, mask, keepdims);
+  return val_reduce(tr, op, x, mask, keepdims);
 }
 
-hlo_val sum_axes(struct tracer *tr, hlo_val x, const bool mask[HLO_RANK_MAX], bool keepdims) {
+hlo_val val_sum(struct tracer *tr, hlo_val x, const bool mask[HLO_RANK_MAX], bool keepdims) {
   if (!x)
     return NULL;
   struct reduction r = {.keepdims = keepdims};
@@ -81,7 +85,8 @@ hlo_val sum_axes(struct tracer *tr, hlo_val x, const bool mask[HLO_RANK_MAX], bo
   return accumulate(tr, HLO_ADD, &r, x, x->shape.dtype);
 }
 
-hlo_val positions(struct tracer *tr, hlo_val x, int axis) {
+hlo_val val_positions(struct tracer *tr, hlo_val x, int axis) {
+  assert(axis >= 0 && (!x || axis < x->shape.rank));
   return x ? hlo_iota(&tr->b, DT_I32, x->shape.rank, x->shape.dims, axis) : NULL;
 }
 
@@ -94,7 +99,7 @@ static hlo_val with_initial(struct tracer *tr, hlo_val v, PyObject *initial, int
     return NULL;
   hlo_val y = operand_at(tr, &x, v->shape.dtype, v->shape.rank, v->shape.dims);
   operand_clear(&x);
-  return binary_emit(tr, which, v, y);
+  return val_binary(tr, which, v, y);
 }
 
 PyObject *op_sum(struct tracer *tr, const struct op_def *op, PyObject *args, PyObject *kw) {
@@ -105,8 +110,8 @@ PyObject *op_sum(struct tracer *tr, const struct op_def *op, PyObject *args, PyO
       !common(tr, op, a, axis, dtype, out, keep, where, &r))
     return NULL;
   enum dtype t = r.dtype != DT_NONE ? r.dtype : promote_sum(r.x->shape.dtype);
-  hlo_val v = accumulate(tr, (enum hlo_op)op->arg, &r, r.x, t);
-  return tensor_wrap(tr, with_initial(tr, v, initial, op->arg == HLO_ADD ? BIN_ADD : BIN_MUL));
+  hlo_val v = accumulate(tr, (enum hlo_op)op->arg.n, &r, r.x, t);
+  return tensor_wrap(tr, with_initial(tr, v, initial, op->arg.n == HLO_ADD ? OP_ADD : OP_MULTIPLY));
 }
 
 PyObject *op_extreme(struct tracer *tr, const struct op_def *op, PyObject *args, PyObject *kw) {
@@ -118,16 +123,16 @@ PyObject *op_extreme(struct tracer *tr, const struct op_def *op, PyObject *args,
     return NULL;
   bool has_initial = initial && initial != Py_None;
   if (reduced_count(&r) == 0 && !has_initial)
-    return refuse(DG_BAD_ARGUMENT, "give initial=", "zero-size array to reduction operation %s which has no identity",
-                  op->name);
-  enum hlo_op which = (enum hlo_op)op->arg;
+    return trace_refuse(DG_BAD_ARGUMENT,
+                        "give initial=", "zero-size array to reduction operation %s which has no identity", op->name);
+  enum hlo_op which = (enum hlo_op)op->arg.n;
   if (r.x->shape.dtype == DT_BOOL)
     which = which == HLO_MAXIMUM ? HLO_OR : HLO_AND;
-  hlo_val v = reduce_axes(tr, which, r.x, r.mask, r.keepdims);
-  return tensor_wrap(tr, with_initial(tr, v, initial, op->arg == HLO_MAXIMUM ? BIN_MAX : BIN_MIN));
+  hlo_val v = val_reduce(tr, which, r.x, r.mask, r.keepdims);
+  return tensor_wrap(tr, with_initial(tr, v, initial, op->arg.n == HLO_MAXIMUM ? OP_MAXIMUM : OP_MINIMUM));
 }
 
-/* The dtype in which a mean or variance is computed, and the one it is returned in. */
+/* The dtype in which a mean or variance is computed; *result: the one that it is returned in. */
 static enum dtype mean_dtype(const struct reduction *r, enum dtype *result) {
   enum dtype t = r->x->shape.dtype;
   *result = r->dtype != DT_NONE ? r->dtype : dtype_is_float(t) ? t : DT_F32;
@@ -135,7 +140,7 @@ static enum dtype mean_dtype(const struct reduction *r, enum dtype *result) {
 }
 
 static hlo_val divide_by(struct tracer *tr, hlo_val v, double n) {
-  return hlo_binary(&tr->b, HLO_DIVIDE, v, like(tr, v, n));
+  return hlo_binary(&tr->b, HLO_DIVIDE, v, val_like(tr, v, n));
 }
 
 PyObject *op_mean(struct tracer *tr, const struct op_def *op, PyObject *args, PyObject *kw) {
@@ -148,8 +153,8 @@ PyObject *op_mean(struct tracer *tr, const struct op_def *op, PyObject *args, Py
     return NULL;
   enum dtype t = mean_dtype(&r, &result);
   if (!dtype_is_float(t))
-    return refuse(DG_UNSUPPORTED_DTYPE, "leave dtype= out and convert the result",
-                  "mean with dtype=%s is not supported", dtype_numpy_name(t));
+    return trace_refuse(DG_UNSUPPORTED_DTYPE, "leave dtype= out and convert the result",
+                        "mean with dtype=%s is not supported", dtype_numpy_name(t));
   hlo_val sum = accumulate(tr, HLO_ADD, &r, r.x, t);
   return tensor_wrap(tr, hlo_convert(&tr->b, divide_by(tr, sum, (double)reduced_count(&r)), result));
 }
@@ -158,15 +163,15 @@ static PyObject *variance(struct tracer *tr, const struct reduction *given, doub
   struct reduction r = *given;
   enum dtype result, t = mean_dtype(&r, &result);
   if (!dtype_is_float(t))
-    return refuse(DG_UNSUPPORTED_DTYPE, "leave dtype= out and convert the result", "var with dtype=%s is not supported",
-                  dtype_numpy_name(t));
+    return trace_refuse(DG_UNSUPPORTED_DTYPE, "leave dtype= out and convert the result",
+                        "var with dtype=%s is not supported", dtype_numpy_name(t));
   double n = (double)reduced_count(&r);
   hlo_val x = hlo_convert(&tr->b, r.x, t);
   r.keepdims = true;
   hlo_val mean = divide_by(tr, accumulate(tr, HLO_ADD, &r, x, t), n);
   if (!mean)
     return NULL;
-  hlo_val d = hlo_binary(&tr->b, HLO_SUBTRACT, x, broadcast_val(tr, mean, x->shape.rank, x->shape.dims));
+  hlo_val d = hlo_binary(&tr->b, HLO_SUBTRACT, x, val_broadcast(tr, mean, x->shape.rank, x->shape.dims));
   r.keepdims = given->keepdims;
   hlo_val sum = accumulate(tr, HLO_ADD, &r, hlo_binary(&tr->b, HLO_MULTIPLY, d, d), t);
   hlo_val v = divide_by(tr, sum, n - ddof > 0 ? n - ddof : 0);
@@ -182,9 +187,9 @@ PyObject *op_var(struct tracer *tr, const struct op_def *op, PyObject *args, PyO
   struct reduction r;
   if (!PyArg_ParseTupleAndKeywords(args, kw, "O|OOOdO$OOd", names, &a, &axis, &dtype, &out, &ddof, &keep, &where, &mean,
                                    &correction) ||
-      !only_none(mean, op->name, "mean") || !common(tr, op, a, axis, dtype, out, keep, where, &r))
+      !args_only_none(mean, op->name, "mean") || !common(tr, op, a, axis, dtype, out, keep, where, &r))
     return NULL;
-  return variance(tr, &r, ddof + correction, op->arg);
+  return variance(tr, &r, ddof + correction, op->arg.n);
 }
 
 PyObject *op_any(struct tracer *tr, const struct op_def *op, PyObject *args, PyObject *kw) {
@@ -194,7 +199,7 @@ PyObject *op_any(struct tracer *tr, const struct op_def *op, PyObject *args, PyO
   if (!PyArg_ParseTupleAndKeywords(args, kw, "O|OOO$O", names, &a, &axis, &out, &keep, &where) ||
       !common(tr, op, a, axis, NULL, out, keep, where, &r))
     return NULL;
-  return tensor_wrap(tr, reduce_axes(tr, (enum hlo_op)op->arg, nonzero(tr, r.x), r.mask, r.keepdims));
+  return tensor_wrap(tr, val_reduce(tr, (enum hlo_op)op->arg.n, val_nonzero(tr, r.x), r.mask, r.keepdims));
 }
 
 PyObject *op_count_nonzero(struct tracer *tr, const struct op_def *op, PyObject *args, PyObject *kw) {
@@ -204,22 +209,22 @@ PyObject *op_count_nonzero(struct tracer *tr, const struct op_def *op, PyObject 
   if (!PyArg_ParseTupleAndKeywords(args, kw, "O|O$O", names, &a, &axis, &keep) ||
       !common(tr, op, a, axis, NULL, NULL, keep, NULL, &r))
     return NULL;
-  return tensor_wrap(tr, accumulate(tr, HLO_ADD, &r, nonzero(tr, r.x), DT_I32));
+  return tensor_wrap(tr, accumulate(tr, HLO_ADD, &r, val_nonzero(tr, r.x), DT_I32));
 }
 
-/* The first position of the extreme value: the smallest position at which x equals it.  A NaN is extreme (NumPy's
- * rule): the reduction then gives NaN, which equals nothing, and x != x marks the positions instead. */
+/* The first position of the extreme value: the smallest one at which x equals it. In NumPy a NaN is extreme. The
+ * reduction gives NaN then, which equals nothing; x != x marks its positions instead. */
 static hlo_val arg_positions(struct tracer *tr, hlo_val x, int axis, bool largest, bool keepdims) {
   bool mask[HLO_RANK_MAX] = {0};
   mask[axis] = true;
   const struct hlo_shape *s = &x->shape;
-  hlo_val best = reduce_axes(tr, largest ? HLO_MAXIMUM : HLO_MINIMUM, x, mask, true);
-  hlo_val hit = hlo_compare(&tr->b, HLO_EQ, x, broadcast_val(tr, best, s->rank, s->dims));
+  hlo_val best = val_reduce(tr, largest ? HLO_MAXIMUM : HLO_MINIMUM, x, mask, true);
+  hlo_val hit = hlo_compare(&tr->b, HLO_EQ, x, val_broadcast(tr, best, s->rank, s->dims));
   if (dtype_is_float(s->dtype))
     hit = hlo_binary(&tr->b, HLO_OR, hit, hlo_compare(&tr->b, HLO_NE, x, x));
   hlo_val at = hlo_iota(&tr->b, DT_I32, s->rank, s->dims, axis);
-  hlo_val none = like(tr, at, (double)s->dims[axis]);
-  return reduce_axes(tr, HLO_MINIMUM, hlo_select(&tr->b, hit, at, none), mask, keepdims);
+  hlo_val none = val_like(tr, at, (double)s->dims[axis]);
+  return val_reduce(tr, HLO_MINIMUM, hlo_select(&tr->b, hit, at, none), mask, keepdims);
 }
 
 PyObject *op_argextreme(struct tracer *tr, const struct op_def *op, PyObject *args, PyObject *kw) {
@@ -227,7 +232,7 @@ PyObject *op_argextreme(struct tracer *tr, const struct op_def *op, PyObject *ar
   PyObject *a, *axis = NULL, *out = NULL, *keep = NULL;
   bool keepdims = false;
   if (!PyArg_ParseTupleAndKeywords(args, kw, "O|OO$O", names, &a, &axis, &out, &keep) ||
-      !only_none(out, op->name, "out") || !flag_parse(keep, &keepdims))
+      !args_only_none(out, op->name, "out") || !args_flag(keep, &keepdims))
     return NULL;
   hlo_val x = operand_alone(tr, a);
   if (!x)
@@ -239,11 +244,11 @@ PyObject *op_argextreme(struct tracer *tr, const struct op_def *op, PyObject *ar
   bool flat = !axis || axis == Py_None;
   if (flat)
     x = hlo_reshape(&tr->b, x, 1, &n);
-  else if (!axis_parse(axis, rank, &at))
+  else if (!args_axis(axis, rank, &at))
     return NULL;
   if (!x || x->shape.dims[at] == 0)
-    return refuse(DG_BAD_ARGUMENT, NULL, "attempt to get %s of an empty sequence", op->name);
-  hlo_val v = arg_positions(tr, x, at, op->arg, keepdims && !flat);
+    return trace_refuse(DG_BAD_ARGUMENT, NULL, "attempt to get %s of an empty sequence", op->name);
+  hlo_val v = arg_positions(tr, x, at, op->arg.n, keepdims && !flat);
   if (flat && keepdims) {
     for (int i = 0; i < rank; i++)
       ones[i] = 1;

@@ -1,16 +1,17 @@
-/* refuse: the exceptions that say no, one class per diagnostic code.
+/* refuse: one exception class for each diagnostic code.
  *
- * Each class also derives from the exception that NumPy would raise in the same place, so that a kernel's own
- * `except ValueError` keeps its meaning.  The code is found again by the class, the hint is an attribute.
+ * Each class is also derived from the exception that NumPy would raise in the same situation, so that a kernel's own
+ * `except ValueError` keeps its meaning. The class tells the code; the hint is an attribute.
  */
-#include "trace/tracer.h"
+#include "trace/refuse.h"
 
+#include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
 
-static PyObject *classes[DIAG_COUNT]; /* made by refuse_init; the same for every job */
+static PyObject *classes[DIAG_COUNT]; /* made by refuse_init, and the same for every program */
 static PyObject *base_class;
-static PyObject *time_class; /* TimeLimit: a BaseException, so that `except Exception` in a loop does not swallow it */
+static PyObject *time_class; /* TimeLimit: a BaseException, which `except Exception` in a loop does not catch */
 
 static PyObject *make_class(PyObject *module, const char *name, PyObject *second, PyObject *third) {
   char full[64];
@@ -59,6 +60,7 @@ bool refuse_init(PyObject *module) {
 }
 
 static void raise_with(enum diag_code code, const char *hint, PyObject *message) {
+  assert(classes[DG_INTERNAL]);
   PyObject *cls = classes[code] ? classes[code] : classes[DG_INTERNAL];
   PyObject *exc = message ? PyObject_CallOneArg(cls, message) : NULL;
   PyObject *h = exc && hint ? PyUnicode_FromString(hint) : NULL;
@@ -68,7 +70,7 @@ static void raise_with(enum diag_code code, const char *hint, PyObject *message)
   Py_XDECREF(exc);
 }
 
-void *refuse(enum diag_code code, const char *hint, const char *fmt, ...) {
+void *trace_refuse(enum diag_code code, const char *hint, const char *fmt, ...) {
   va_list ap;
   va_start(ap, fmt);
   PyObject *message = PyUnicode_FromFormatV(fmt, ap);
@@ -100,7 +102,7 @@ void refuse_adopt(void) {
   }
 }
 
-PyObject *time_is_up(PyObject *self, PyObject *const *args, Py_ssize_t n) {
+PyObject *refuse_timeout(PyObject *self, PyObject *const *args, Py_ssize_t n) {
   (void)self, (void)args, (void)n;
   PyErr_SetString(time_class, "the kernel ran longer than its time limit; this is where it was");
   return NULL;
@@ -119,7 +121,7 @@ int refuse_code(PyObject *exc, const char **hint) {
       continue;
     PyObject *h = PyObject_GetAttrString(exc, "hint");
     if (h && PyUnicode_Check(h))
-      *hint = PyUnicode_AsUTF8(h); /* lives as long as the attribute does */
+      *hint = PyUnicode_AsUTF8(h); /* borrowed from the attribute */
     Py_XDECREF(h);
     PyErr_Clear();
     return i;

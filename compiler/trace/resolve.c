@@ -1,50 +1,43 @@
 /* resolve: which of a kernel's parameters are arrays, and with which shapes.
  *
- * In this order: input_specs of @trace, the arrays of a .specialize or a call in the source, the request's inputs, its npz
- * file, annotations with a shape.  What is left over keeps its default or its given Python value.
+ * The first of these that there is decides: input_specs of @trace, the arrays of a .specialize or a call in the source,
+ * the request's inputs, its npz file, annotations with a shape.  Every other parameter keeps its default or the Python
+ * value that it was given.
  */
-#include "trace/tracer.h"
-
+#include <assert.h>
 #include <string.h>
 
-PyCodeObject *function_code(PyObject *fn) {
-  PyObject *o = Py_NewRef(fn), *type, *exc, *tb;
-  PyErr_Fetch(&type, &exc, &tb);
-  for (int depth = 0; o && !PyFunction_Check(o) && depth < 16; depth++) { /* functools.wraps, methods */
-    PyObject *next = PyObject_GetAttrString(o, PyMethod_Check(o) ? "__func__" : "__wrapped__");
-    PyErr_Clear();
-    Py_SETREF(o, next);
-  }
-  PyCodeObject *code = o && PyFunction_Check(o) ? (PyCodeObject *)Py_NewRef(PyFunction_GET_CODE(o)) : NULL;
-  Py_XDECREF(o);
-  PyErr_Restore(type, exc, tb);
-  return code;
-}
+#include "trace/args.h"
+#include "trace/bytecode.h"
+#include "trace/kernels.h"
+#include "trace/operand.h"
+#include "trace/program.h"
 
-const struct src_loc *kernel_def_loc(struct trace_job *job, const struct job_kernel *k) {
-  PyCodeObject *code = function_code(k->fn);
-  const bool is_own = code && PyUnicode_Compare(code->co_filename, job->filename) == 0;
-  const struct src_loc *loc = is_own ? ranges_def(&job->ranges, code->co_firstlineno, k->name) : NULL;
+const struct src_loc *kernel_def_loc(struct trace_program *program, const struct program_kernel *k) {
+  PyCodeObject *code = bytecode_of(k->fn);
+  const struct src_loc *loc = code ? ranges_function(&program->ranges, code, k->name) : NULL;
   Py_XDECREF(code);
   return loc;
 }
 
-const struct src_loc *kernel_param_loc(struct trace_job *job, const struct job_kernel *k, const char *name) {
-  const struct src_loc *def = kernel_def_loc(job, k);
-  const struct src_loc *at = def ? ranges_param(&job->ranges, def->range.line, name, k->name) : NULL;
-  return at ? at : def;
+const struct src_loc *kernel_param_loc(struct trace_program *program, const struct program_kernel *k,
+                                       const char *name) {
+  PyCodeObject *code = bytecode_of(k->fn);
+  const struct src_loc *at = code ? ranges_param(&program->ranges, code, name, k->name) : NULL;
+  Py_XDECREF(code);
+  return at ? at : kernel_def_loc(program, k);
 }
 
 /* ---- parameters --------------------------------------------------------------------------------------------- */
 
-/* The function's parameters as inspect sees them: names, and whether each needs a value. */
+/* The function's parameters, from Python's inspect. */
 struct signature {
   int n;
   const char **names;
-  bool *needed, *variadic;
+  bool *needed, *variadic; /* without a default; *args or **kwargs */
 };
 
-static bool read_signature(struct trace_job *job, PyObject *fn, struct signature *s) {
+static bool read_signature(struct trace_program *program, PyObject *fn, struct signature *s) {
   PyObject *inspect = PyImport_ImportModule("inspect");
   PyObject *sig = inspect ? PyObject_CallMethod(inspect, "signature", "O", fn) : NULL;
   PyObject *map = sig ? PyObject_GetAttrString(sig, "parameters") : NULL;
@@ -52,9 +45,9 @@ static bool read_signature(struct trace_job *job, PyObject *fn, struct signature
   PyObject *empty = inspect ? PyObject_GetAttrString(inspect, "_empty") : NULL;
   Py_ssize_t n = values ? PyList_GET_SIZE(values) : 0;
   s->n = (int)n;
-  s->names = arena_new_array(job->a, const char *, (size_t)n);
-  s->needed = arena_new_array(job->a, bool, (size_t)n);
-  s->variadic = arena_new_array(job->a, bool, (size_t)n);
+  s->names = arena_new_array(program->a, const char *, (size_t)n);
+  s->needed = arena_new_array(program->a, bool, (size_t)n);
+  s->variadic = arena_new_array(program->a, bool, (size_t)n);
   bool ok = values && empty;
   for (Py_ssize_t i = 0; ok && i < n; i++) {
     PyObject *p = PyList_GET_ITEM(values, i), *name = PyObject_GetAttrString(p, "name"),
@@ -62,7 +55,7 @@ static bool read_signature(struct trace_job *job, PyObject *fn, struct signature
     ok = name && dflt && kind;
     if (ok) {
       long kd = PyLong_AsLong(kind);
-      s->names[i] = arena_strdup(job->a, PyUnicode_AsUTF8(name));
+      s->names[i] = arena_strdup(program->a, PyUnicode_AsUTF8(name));
       s->variadic[i] = kd == 2 || kd == 4; /* VAR_POSITIONAL, VAR_KEYWORD */
       s->needed[i] = dflt == empty && !s->variadic[i];
     }
@@ -78,17 +71,18 @@ static bool read_signature(struct trace_job *job, PyObject *fn, struct signature
   return ok;
 }
 
-static void narrow_param(struct trace_job *job, const struct job_kernel *k, struct kparam *p, enum dtype t) {
+static void narrow_param(struct trace_program *program, const struct program_kernel *k, struct kparam *p,
+                         enum dtype t) {
   p->given = t;
   p->dtype = dtype_narrow(t);
   if (p->dtype != t)
-    diag_add(job->ds, DS_WARNING, DG_DTYPE_NARROWED, kernel_param_loc(job, k, p->name),
+    diag_add(program->ds, DS_WARNING, DG_DTYPE_NARROWED, kernel_param_loc(program, k, p->name),
              "input \"%s\" is narrowed from %s to %s", p->name, dtype_numpy_name(t), dtype_numpy_name(p->dtype))
         ->hint = "the hardware has no 64-bit types; give a 32-bit array to silence this";
 }
 
-static bool add_array(struct trace_job *job, struct job_kernel *k, const char *name, PyObject *o, Py_ssize_t index,
-                      PyObject *key) {
+static bool add_array(struct trace_program *program, struct program_kernel *k, const char *name, PyObject *o,
+                      Py_ssize_t index, PyObject *key) {
   PyArrayObject *a = (PyArrayObject *)o;
   struct kparam *p = &k->params[k->n_params];
   enum dtype t = dtype_from_num(PyArray_TYPE(a));
@@ -99,7 +93,7 @@ static bool add_array(struct trace_job *job, struct job_kernel *k, const char *n
     const char *text = "?";
     PyObject *d = PyObject_Str((PyObject *)PyArray_DESCR(a));
     text = d ? PyUnicode_AsUTF8(d) : text;
-    diag_add(job->ds, DS_ERROR, DG_UNSUPPORTED_DTYPE, kernel_def_loc(job, k),
+    diag_add(program->ds, DS_ERROR, DG_UNSUPPORTED_DTYPE, kernel_def_loc(program, k),
              "input \"%s\" has dtype %s and %d dimensions, which is not supported", name, text ? text : "?", p->rank)
         ->hint =
         PyArray_TYPE(a) == NPY_VOID ? "say what it is, as in --input x=128x64:f8e4m3; an npz file does not" : NULL;
@@ -107,16 +101,16 @@ static bool add_array(struct trace_job *job, struct job_kernel *k, const char *n
     return false;
   }
   memcpy(p->dims, PyArray_DIMS(a), (size_t)p->rank * sizeof *p->dims);
-  narrow_param(job, k, p, t);
+  narrow_param(program, k, p, t);
   return true;
 }
 
 /* ---- from recorded arrays --------------------------------------------------------------------------------------- */
 
-static bool from_arrays(struct trace_job *job, struct job_kernel *k, const struct signature *s) {
+static bool from_arrays(struct trace_program *program, struct program_kernel *k, const struct signature *s) {
   PyObject *args = k->kernel->args, *kw = k->kernel->kw, *key, *value;
   Py_ssize_t n = PyTuple_GET_SIZE(args), pos = 0;
-  k->params = arena_new_array(job->a, struct kparam, (size_t)(n + PyDict_GET_SIZE(kw)));
+  k->params = arena_new_array(program->a, struct kparam, (size_t)(n + PyDict_GET_SIZE(kw)));
   k->args = PyTuple_New(n);
   k->kw = PyDict_Copy(kw);
   if (!k->args || !k->kw)
@@ -132,43 +126,44 @@ static bool from_arrays(struct trace_job *job, struct job_kernel *k, const struc
       at++;
     const char *name = at < s->n ? s->names[at] : "p";
     if (at < s->n && s->variadic[at])
-      name = arena_printf(job->a, "%s_%d", name, (int)(i - at));
-    ok = add_array(job, k, name, o, i, NULL);
+      name = arena_printf(program->a, "%s_%d", name, (int)(i - at));
+    ok = add_array(program, k, name, o, i, NULL);
   }
   while (ok && PyDict_Next(kw, &pos, &key, &value))
     if (PyArray_Check(value)) {
-      ok = add_array(job, k, arena_strdup(job->a, PyUnicode_AsUTF8(key)), value, -1, key) &&
+      ok = add_array(program, k, arena_strdup(program->a, PyUnicode_AsUTF8(key)), value, -1, key) &&
            PyDict_SetItem(k->kw, key, Py_None) == 0;
     }
   return ok;
 }
 
-/* ---- from specs ---------------------------------------------------------------------------------------------------
- */
+/* ---- from specs ------------------------------------------------------------------------------------------------- */
 
-static void bad_inputs(struct trace_job *job, const struct job_kernel *k, const char *hint, const char *fmt, ...)
-    PRINTF(4, 5);
-static void bad_inputs(struct trace_job *job, const struct job_kernel *k, const char *hint, const char *fmt, ...) {
+static void bad_inputs(struct trace_program *program, const struct program_kernel *k, const char *hint, const char *fmt,
+                       ...) PRINTF(4, 5);
+static void bad_inputs(struct trace_program *program, const struct program_kernel *k, const char *hint, const char *fmt,
+                       ...) {
   va_list ap;
   va_start(ap, fmt);
-  const char *text = arena_vprintf(job->a, fmt, ap);
+  const char *text = arena_vprintf(program->a, fmt, ap);
   va_end(ap);
-  diag_add(job->ds, DS_ERROR, DG_BAD_INPUTS, kernel_def_loc(job, k), "%s", text)->hint = hint;
+  diag_add(program->ds, DS_ERROR, DG_BAD_INPUTS, kernel_def_loc(program, k), "%s", text)->hint = hint;
 }
 
-/* Makes the call from k->params, whose index says which entry of the signature each fills: by position where they are
- * the first ones, by name where parameters in between keep their defaults. */
-static bool make_call(struct trace_job *job, struct job_kernel *k, const struct signature *s) {
-  bool *filled = arena_new_array(job->a, bool, (size_t)s->n + 1);
+/* Makes the call from k->params, whose index is the parameter of the signature that each fills.  The arrays are passed by
+ * position if they are the first parameters, and by name if a parameter before one of them keeps its default. */
+static bool make_call(struct trace_program *program, struct program_kernel *k, const struct signature *s) {
+  bool *filled = arena_new_array(program->a, bool, (size_t)s->n + 1);
   bool prefix = true;
   for (int i = 0; i < k->n_params; i++) {
+    assert(k->params[i].index >= 0 && k->params[i].index < s->n);
     filled[k->params[i].index] = true;
     prefix = prefix && k->params[i].index == i;
   }
   for (int i = 0; i < s->n; i++)
     if (s->needed[i] && !filled[i]) {
-      bad_inputs(job, k, "give a shape for every parameter without a default", "no shape is known for parameter \"%s\"",
-                 s->names[i]);
+      bad_inputs(program, k, "give a shape for every parameter without a default",
+                 "no shape is known for parameter \"%s\"", s->names[i]);
       return false;
     }
   k->args = PyTuple_New(prefix ? k->n_params : 0);
@@ -186,8 +181,9 @@ static bool make_call(struct trace_job *job, struct job_kernel *k, const struct 
   return ok;
 }
 
-/* One (shape, dtype) of `what`. */
-static bool read_spec(struct trace_job *job, struct job_kernel *k, const char *what, PyObject *spec, struct kparam *p) {
+/* Reads one (shape, dtype); what: where it is from, for the user. */
+static bool read_spec(struct trace_program *program, struct program_kernel *k, const char *what, PyObject *spec,
+                      struct kparam *p) {
   PyObject *shape = NULL, *dtype = NULL;
   int64_t dims[HLO_RANK_MAX];
   int n = 0;
@@ -205,52 +201,52 @@ static bool read_spec(struct trace_job *job, struct job_kernel *k, const char *w
     }
     PyErr_Clear();
   }
-  bool ok = shape && t != DT_NONE && dims_parse(shape, "shape", &n, dims);
+  bool ok = shape && t != DT_NONE && args_dims(shape, "shape", &n, dims);
   for (int i = 0; ok && i < n; i++)
     ok = dims[i] >= 0;
   PyErr_Clear();
   if (!ok) {
     PyObject *r = PyObject_Repr(spec);
     const char *text = r ? PyUnicode_AsUTF8(r) : NULL;
-    bad_inputs(job, k, "write ((128, 256), \"f32\"); dtypes: f32 f16 bf16 i32 i16 i8 u8 bool", "%s: cannot use %s",
+    bad_inputs(program, k, "write ((128, 256), \"f32\"); dtypes: f32 f16 bf16 i32 i16 i8 u8 bool", "%s: cannot use %s",
                what, text ? text : "this entry");
     PyErr_Clear();
     Py_XDECREF(r);
   } else {
     p->rank = n;
     memcpy(p->dims, dims, (size_t)n * sizeof *dims);
-    narrow_param(job, k, p, t);
+    narrow_param(program, k, p, t);
   }
   Py_XDECREF(shape);
   Py_XDECREF(dtype);
   return ok;
 }
 
-static bool from_specs(struct trace_job *job, struct job_kernel *k, const struct signature *s) {
+static bool from_specs(struct trace_program *program, struct program_kernel *k, const struct signature *s) {
   PyObject *seq = PySequence_Fast(k->kernel->input_specs, "");
   if (!seq) {
     PyErr_Clear();
-    bad_inputs(job, k, "write input_specs=[((128, 256), \"f32\"), …]", "input_specs must be a list");
+    bad_inputs(program, k, "write input_specs=[((128, 256), \"f32\"), …]", "input_specs must be a list");
     return false;
   }
   Py_ssize_t n = PySequence_Fast_GET_SIZE(seq);
   bool ok = n <= s->n;
   if (!ok)
-    bad_inputs(job, k, NULL, "input_specs has %zd entries for %d parameters", n, s->n);
-  k->params = arena_new_array(job->a, struct kparam, (size_t)n);
+    bad_inputs(program, k, NULL, "input_specs has %zd entries for %d parameters", n, s->n);
+  k->params = arena_new_array(program->a, struct kparam, (size_t)n);
   for (Py_ssize_t i = 0; ok && i < n; i++) {
     k->params[i] = (struct kparam){.name = s->names[i], .index = i};
-    ok = read_spec(job, k, "input_specs", PySequence_Fast_GET_ITEM(seq, i), &k->params[i]);
+    ok = read_spec(program, k, "input_specs", PySequence_Fast_GET_ITEM(seq, i), &k->params[i]);
     k->n_params++;
   }
   Py_DECREF(seq);
-  return ok && make_call(job, k, s);
+  return ok && make_call(program, k, s);
 }
 
-static bool from_request(struct trace_job *job, struct job_kernel *k, const struct signature *s) {
-  const struct trace_request *rq = job->rq;
-  bool *taken = arena_new_array(job->a, bool, (size_t)s->n + 1);
-  k->params = arena_new_array(job->a, struct kparam, (size_t)rq->n_inputs);
+static bool from_request(struct trace_program *program, struct program_kernel *k, const struct signature *s) {
+  const struct trace_request *rq = program->rq;
+  bool *taken = arena_new_array(program->a, bool, (size_t)s->n + 1);
+  k->params = arena_new_array(program->a, struct kparam, (size_t)rq->n_inputs);
   for (int i = 0; i < rq->n_inputs; i++) {
     const struct trace_input_spec *in = &rq->inputs[i];
     int at = i;
@@ -259,57 +255,57 @@ static bool from_request(struct trace_job *job, struct job_kernel *k, const stru
         at++;
     if (at >= s->n || s->variadic[at]) {
       if (in->name)
-        bad_inputs(job, k, "names must be those of the function's parameters", "the kernel has no parameter \"%s\"",
+        bad_inputs(program, k, "names must be those of the function's parameters", "the kernel has no parameter \"%s\"",
                    in->name);
       else
-        bad_inputs(job, k, NULL, "%d inputs were given for %d parameters", rq->n_inputs, s->n);
+        bad_inputs(program, k, NULL, "%d inputs were given for %d parameters", rq->n_inputs, s->n);
       return false;
     }
     if (taken[at] || in->shape.dtype == DT_TUPLE || in->shape.dtype == DT_NONE) {
-      bad_inputs(job, k, NULL, taken[at] ? "parameter \"%s\" is given twice" : "parameter \"%s\" has no usable dtype",
-                 s->names[at]);
+      bad_inputs(program, k, NULL,
+                 taken[at] ? "parameter \"%s\" is given twice" : "parameter \"%s\" has no usable dtype", s->names[at]);
       return false;
     }
     taken[at] = true;
     struct kparam *p = &k->params[k->n_params++];
     *p = (struct kparam){.name = s->names[at], .index = at, .rank = in->shape.rank};
     memcpy(p->dims, in->shape.dims, (size_t)p->rank * sizeof *p->dims);
-    narrow_param(job, k, p, in->shape.dtype);
+    narrow_param(program, k, p, in->shape.dtype);
   }
-  for (int i = 1; i < k->n_params; i++) /* parameters in the order of the function, whatever order they were named in */
+  for (int i = 1; i < k->n_params; i++) /* sort by the order of the function */
     for (int j = i; j > 0 && k->params[j - 1].index > k->params[j].index; j--) {
       struct kparam t = k->params[j];
       k->params[j] = k->params[j - 1];
       k->params[j - 1] = t;
     }
-  return make_call(job, k, s);
+  return make_call(program, k, s);
 }
 
-static void say_no_shapes(struct trace_job *job, struct job_kernel *k) {
-  diag_add(job->ds, DS_ERROR, DG_NO_SHAPES, kernel_def_loc(job, k), "the shapes of the inputs of \"%s\" are not known",
-           k->name)
-      ->hint = job->rq->inputs_npz
+static void say_no_shapes(struct trace_program *program, struct program_kernel *k) {
+  diag_add(program->ds, DS_ERROR, DG_NO_SHAPES, kernel_def_loc(program, k),
+           "the shapes of the inputs of \"%s\" are not known", k->name)
+      ->hint = program->rq->inputs_npz
                    ? "name the arrays of the file like the parameters"
                    : "decorate it with @trace(input_specs=[((128, 128), \"f32\"), …]), or call it with real arrays";
 }
 
-static bool from_npz(struct trace_job *job, struct job_kernel *k, const struct signature *s) {
-  k->params = arena_new_array(job->a, struct kparam, (size_t)s->n);
+static bool from_npz(struct trace_program *program, struct program_kernel *k, const struct signature *s) {
+  k->params = arena_new_array(program->a, struct kparam, (size_t)s->n);
   for (int i = 0; i < s->n; i++) {
-    PyObject *o = s->variadic[i] ? NULL : npz_array(job, s->names[i], DT_NONE);
-    bool ok = !o || (PyArray_Check(o) && add_array(job, k, s->names[i], o, i, NULL));
+    PyObject *o = s->variadic[i] ? NULL : values_npz_array(program, s->names[i], DT_NONE);
+    bool ok = !o || (PyArray_Check(o) && add_array(program, k, s->names[i], o, i, NULL));
     Py_XDECREF(o);
     if (!ok || PyErr_Occurred())
       return false;
   }
   if (!k->n_params) {
-    say_no_shapes(job, k);
+    say_no_shapes(program, k);
     return false;
   }
-  return make_call(job, k, s);
+  return make_call(program, k, s);
 }
 
-/* [(number of the parameter, (shape, dtype)), …], of python/nkx/annotations.py; NULL when there are none. */
+/* [(number of the parameter, (shape, dtype)), …] from python/nkx/annotations.py; NULL if there are none. */
 static PyObject *annotated_specs(PyObject *fn) {
   PyObject *module = PyImport_ImportModule("nkx.annotations");
   PyObject *list = module ? PyObject_CallMethod(module, "specs_of", "O", fn) : NULL;
@@ -326,56 +322,57 @@ bool kernel_is_annotated(PyObject *fn) {
   return specs;
 }
 
-static bool from_annotations(struct trace_job *job, struct job_kernel *k, const struct signature *s, PyObject *specs) {
+static bool from_annotations(struct trace_program *program, struct program_kernel *k, const struct signature *s,
+                             PyObject *specs) {
   Py_ssize_t n = PyList_GET_SIZE(specs);
   bool ok = true;
-  k->params = arena_new_array(job->a, struct kparam, (size_t)n);
+  k->params = arena_new_array(program->a, struct kparam, (size_t)n);
   for (Py_ssize_t i = 0; ok && i < n; i++) {
     int at = 0;
     PyObject *spec = NULL;
     ok = PyArg_ParseTuple(PyList_GET_ITEM(specs, i), "iO", &at, &spec) && at >= 0 && at < s->n;
     if (ok) {
       k->params[i] = (struct kparam){.name = s->names[at], .index = at};
-      ok = read_spec(job, k, "annotations", spec, &k->params[i]);
+      ok = read_spec(program, k, "annotations", spec, &k->params[i]);
       k->n_params++;
     }
   }
-  return ok && make_call(job, k, s);
+  return ok && make_call(program, k, s);
 }
 
-bool kernel_resolve(struct trace_job *job, struct job_kernel *k) {
+bool kernel_resolve(struct trace_program *program, struct program_kernel *k) {
   struct signature s = {0};
   if (k->resolved)
     return !k->refused;
   k->resolved = k->refused = true;
-  if (!read_signature(job, k->fn, &s)) {
+  if (!read_signature(program, k->fn, &s)) {
     PyErr_Clear();
-    diag_add(job->ds, DS_ERROR, DG_BAD_ARGUMENT, kernel_def_loc(job, k), "the parameters of \"%s\" cannot be read",
-             k->name);
+    diag_add(program->ds, DS_ERROR, DG_BAD_ARGUMENT, kernel_def_loc(program, k),
+             "the parameters of \"%s\" cannot be read", k->name);
     return false;
   }
   bool ok = false;
   PyObject *specs = NULL;
   if (k->kernel && k->kernel->input_specs)
-    ok = from_specs(job, k, &s);
+    ok = from_specs(program, k, &s);
   else if (k->kernel && k->kernel->args)
-    ok = from_arrays(job, k, &s);
-  else if (job->rq->n_inputs || s.n == 0)
-    ok = from_request(job, k, &s);
-  else if (job->rq->inputs_npz)
-    ok = from_npz(job, k, &s);
+    ok = from_arrays(program, k, &s);
+  else if (program->rq->n_inputs || s.n == 0)
+    ok = from_request(program, k, &s);
+  else if (program->rq->inputs_npz)
+    ok = from_npz(program, k, &s);
   else if ((specs = annotated_specs(k->fn)))
-    ok = from_annotations(job, k, &s, specs);
+    ok = from_annotations(program, k, &s, specs);
   else
-    say_no_shapes(job, k);
+    say_no_shapes(program, k);
   Py_XDECREF(specs);
   if (!ok && PyErr_Occurred())
-    job_exception(job, job->ds);
+    program_exception(program, program->ds);
   k->refused = !ok;
   return ok;
 }
 
-bool kernel_arguments(const struct job_kernel *k, PyObject *const *values, PyObject **args, PyObject **kw) {
+bool kernel_arguments(const struct program_kernel *k, PyObject *const *values, PyObject **args, PyObject **kw) {
   Py_ssize_t n = PyTuple_GET_SIZE(k->args);
   *args = PyTuple_New(n);
   *kw = PyDict_Copy(k->kw);
@@ -385,6 +382,7 @@ bool kernel_arguments(const struct job_kernel *k, PyObject *const *values, PyObj
     PyTuple_SET_ITEM(*args, i, Py_NewRef(PyTuple_GET_ITEM(k->args, i)));
   for (int i = 0; i < k->n_params; i++) {
     if (k->params[i].index >= 0) {
+      assert(k->params[i].index < n);
       PyObject *old = PyTuple_GET_ITEM(*args, k->params[i].index);
       PyTuple_SET_ITEM(*args, k->params[i].index, Py_NewRef(values[i]));
       Py_DECREF(old);

@@ -1,37 +1,32 @@
-/* run: calls one kernel with tensors and makes a module of what it recorded. */
-#include "trace/tracer.h"
-
+/* run: calls one kernel with tensors, and makes a module of what they recorded. */
+#include <assert.h>
 #include <string.h>
 
 #include "base/clock.h"
+#include "trace/bytecode.h"
+#include "trace/program.h"
+#include "trace/refuse.h"
+#include "trace/tensor.h"
 
-static uint64_t serials; /* never reused, so that a tensor of an earlier trace is recognised */
+static uint64_t serials; /* of traces; never reused, so that a tensor of an earlier trace is recognised */
 
-/* The place of the function's only return statement, or NULL when there are several. */
-static const struct src_loc *return_loc(struct trace_job *job, const struct job_kernel *k) {
-  enum { RETURN_VALUE = 83 }; /* CPython 3.11 */
+/* The place of the function's only return statement; NULL if there are several. */
+static const struct src_loc *return_loc(struct trace_program *program, const struct program_kernel *k) {
   if (!PyFunction_Check(k->fn))
     return NULL;
   PyCodeObject *code = (PyCodeObject *)PyFunction_GET_CODE(k->fn);
-  PyObject *bytes = PyCode_GetCode(code);
-  int at = -1, n = 0;
-  for (Py_ssize_t i = 0; bytes && i + 1 < PyBytes_GET_SIZE(bytes); i += 2)
-    if ((unsigned char)PyBytes_AS_STRING(bytes)[i] == RETURN_VALUE) {
-      at = (int)i;
-      n++;
-    }
-  PyErr_Clear();
-  Py_XDECREF(bytes);
-  return n == 1 ? ranges_code(&job->ranges, code, at, NULL) : NULL;
+  const int at = bytecode_only_return(code);
+  return at >= 0 ? ranges_code(&program->ranges, code, at, NULL) : NULL;
 }
 
 /* ---- results -------------------------------------------------------------------------------------------------- */
 
+/* The kernel's outputs: what it returned, then the parameters that it wrote and did not return. */
 struct results {
   int n;
-  struct tensor **v; /* borrowed from the returned object and the parameters */
-  int *alias;        /* parameter, or -1 */
-  bool *own;         /* returned by the kernel itself */
+  struct tensor **v; /* borrowed */
+  int *alias;        /* the parameter that it is, or -1 */
+  bool *own;         /* returned by the kernel */
 };
 
 static bool not_tensor(PyObject *o, int index, bool single) {
@@ -39,11 +34,11 @@ static bool not_tensor(PyObject *o, int index, bool single) {
                          ? "it does not depend on the inputs; add it to a tensor, or leave it out"
                          : "return a tensor, or a tuple or list of tensors";
   if (single)
-    refuse(DG_RESULT_NOT_TENSOR, hint, "the kernel returned an object of type %s, not a traced tensor",
-           Py_TYPE(o)->tp_name);
+    trace_refuse(DG_RESULT_NOT_TENSOR, hint, "the kernel returned an object of type %s, not a traced tensor",
+                 Py_TYPE(o)->tp_name);
   else
-    refuse(DG_RESULT_NOT_TENSOR, hint, "result %d is an object of type %s, not a traced tensor", index,
-           Py_TYPE(o)->tp_name);
+    trace_refuse(DG_RESULT_NOT_TENSOR, hint, "result %d is an object of type %s, not a traced tensor", index,
+                 Py_TYPE(o)->tp_name);
   return false;
 }
 
@@ -70,7 +65,7 @@ static bool collect(struct tracer *tr, PyObject *r, int n_params, struct tensor 
     int at = 0;
     while (at < n && out->v[at] != params[p])
       at++;
-    if (at == n) { /* written but not returned: one more output */
+    if (at == n) { /* written but not returned: an output of its own */
       at = out->n++;
       out->v[at] = params[p];
     }
@@ -79,10 +74,11 @@ static bool collect(struct tracer *tr, PyObject *r, int n_params, struct tensor 
   return true;
 }
 
-static struct trace_kernel *finish(struct trace_job *job, struct job_kernel *k, struct tracer *tr,
+static struct trace_kernel *finish(struct trace_program *program, struct program_kernel *k, struct tracer *tr,
                                    struct tensor **params, const struct results *rs) {
   struct hlo_module *m = tr->b.module;
-  struct trace_kernel *t = arena_new(job->a, struct trace_kernel);
+  assert(m->entry->n_params == k->n_params);
+  struct trace_kernel *t = arena_new(program->a, struct trace_kernel);
   for (const struct unfinished *u = tr->unfinished; u; u = u->next)
     hlo_computation_remove(u->body);
   hlo_val *values = arena_new_array(tr->a, hlo_val, (size_t)rs->n);
@@ -109,16 +105,18 @@ static struct trace_kernel *finish(struct trace_job *job, struct job_kernel *k, 
   t->module = m;
   t->n_inputs = k->n_params;
   t->n_outputs = rs->n;
-  t->job = job;
+  t->program = program;
   return hlo_finish(&tr->b, rs->n, values, names) == ST_OK ? t : NULL;
 }
 
-/* The operations before a refusal; a loop whose body was being traced has that, but nothing goes around in it yet. */
-static struct trace_kernel *keep_partial(struct trace_job *job, const struct job_kernel *k, struct tracer *tr) {
+/* The operations before a refusal, or NULL if there are none.  A loop that was being traced has its body, but no `while`
+ * that calls it. */
+static struct trace_kernel *keep_partial(struct trace_program *program, const struct program_kernel *k,
+                                         struct tracer *tr) {
   const struct hlo_module *m = tr->b.module;
   if (m->entry->n_params != k->n_params || (m->entry->n_instrs == k->n_params && m->computations == m->entry))
     return NULL;
-  struct trace_kernel *t = arena_new(job->a, struct trace_kernel);
+  struct trace_kernel *t = arena_new(program->a, struct trace_kernel);
   *t = (struct trace_kernel){.name = k->name, .module = tr->b.module, .is_partial = true, .n_inputs = k->n_params};
   t->inputs = arena_new_array(tr->a, struct trace_tensor, (size_t)k->n_params);
   for (int p = 0; p < k->n_params; p++)
@@ -128,11 +126,11 @@ static struct trace_kernel *keep_partial(struct trace_job *job, const struct job
 
 /* ---- the call ------------------------------------------------------------------------------------------------- */
 
-static bool make_parameters(struct trace_job *job, struct tracer *tr, const struct job_kernel *k,
+static bool make_parameters(struct trace_program *program, struct tracer *tr, const struct program_kernel *k,
                             struct tensor **params) {
   for (int i = 0; i < k->n_params; i++) {
     const struct kparam *p = &k->params[i];
-    tr->b.locs = src_locs_one(tr->a, kernel_param_loc(job, k, p->name));
+    tr->b.locs = src_locs_one(tr->a, kernel_param_loc(program, k, p->name));
     hlo_val v = hlo_parameter(&tr->b, p->name, hlo_shape_array(tr->a, p->dtype, p->rank, p->dims));
     params[i] = (struct tensor *)tensor_wrap(tr, v);
     if (!params[i])
@@ -142,25 +140,25 @@ static bool make_parameters(struct trace_job *job, struct tracer *tr, const stru
   return true;
 }
 
-static struct trace_kernel *call_and_finish(struct trace_job *job, struct job_kernel *k, struct tracer *tr,
+static struct trace_kernel *call_and_finish(struct trace_program *program, struct program_kernel *k, struct tracer *tr,
                                             struct tensor **params) {
   PyObject *args = NULL, *kw = NULL, *r = NULL;
   struct trace_kernel *t = NULL;
   struct results rs;
-  if (make_parameters(job, tr, k, params) && kernel_arguments(k, (PyObject *const *)params, &args, &kw))
+  if (make_parameters(program, tr, k, params) && kernel_arguments(k, (PyObject *const *)params, &args, &kw))
     r = PyObject_Call(k->fn, args, kw);
-  const struct src_loc *at = r ? return_loc(job, k) : NULL;
-  at = at ? at : kernel_def_loc(job, k);
+  const struct src_loc *at = r ? return_loc(program, k) : NULL;
+  at = at ? at : kernel_def_loc(program, k);
   tr->b.locs = src_locs_one(tr->a, at);
   if (r && collect(tr, r, k->n_params, params, &rs))
-    t = finish(job, k, tr, params, &rs);
+    t = finish(program, k, tr, params, &rs);
   if (!t && tr->b.err.code && !PyErr_Occurred())
-    refuse(DG_INTERNAL, NULL, "%s", tr->b.err.text);
+    trace_refuse(DG_INTERNAL, NULL, "%s", tr->b.err.text);
   if (!t) {
-    int before = job->ds->n;
-    job_exception(job, job->ds);
-    if (job->ds->n > before && !job->ds->v[job->ds->n - 1].loc) /* raised by no line of the source */
-      job->ds->v[job->ds->n - 1].loc = at;
+    int before = program->ds->n;
+    program_exception(program, program->ds);
+    if (program->ds->n > before && !program->ds->v[program->ds->n - 1].loc) /* no line of the source raised it */
+      program->ds->v[program->ds->n - 1].loc = at;
   }
   Py_XDECREF(args);
   Py_XDECREF(kw);
@@ -168,31 +166,32 @@ static struct trace_kernel *call_and_finish(struct trace_job *job, struct job_ke
   return t;
 }
 
-enum status trace_kernel(struct trace_job *job, int i, struct diags *ds, struct trace_kernel **out) {
-  struct job_kernel *k = &job->kernels[i];
+enum status trace_kernel(struct trace_program *program, int i, struct diags *ds, struct trace_kernel **out) {
+  assert(i >= 0 && i < program->n && !tracer_now);
+  struct program_kernel *k = &program->kernels[i];
   int64_t start = clock_now_us();
   *out = NULL;
-  job_enter(job, ds);
-  if (!kernel_resolve(job, k)) {
-    job_leave(job);
+  program_enter(program, ds);
+  if (!kernel_resolve(program, k)) {
+    program_leave(program);
     return ST_INPUT;
   }
-  struct tracer *tr = arena_new(job->a, struct tracer);
-  *tr = (struct tracer){.a = job->a, .ranges = &job->ranges, .ds = ds, .serial = ++serials};
+  struct tracer *tr = arena_new(program->a, struct tracer);
+  *tr = (struct tracer){.a = program->a, .ranges = &program->ranges, .ds = ds, .serial = ++serials};
   tr->base = PyThreadState_GetFrame(PyThreadState_Get());
-  hlo_builder_init(&tr->b, hlo_module_new(job->a, k->name));
-  tr->b.locs = src_locs_one(tr->a, kernel_def_loc(job, k));
-  struct tensor **params = arena_new_array(job->a, struct tensor *, (size_t)k->n_params);
+  hlo_builder_init(&tr->b, hlo_module_new(program->a, k->name));
+  tr->b.locs = src_locs_one(tr->a, kernel_def_loc(program, k));
+  struct tensor **params = arena_new_array(program->a, struct tensor *, (size_t)k->n_params);
   tracer_now = tr;
-  *out = call_and_finish(job, k, tr, params);
+  *out = call_and_finish(program, k, tr, params);
   tracer_now = NULL;
   bool is_refused = !*out;
   if (is_refused)
-    *out = keep_partial(job, k, tr);
+    *out = keep_partial(program, k, tr);
   Py_CLEAR(tr->base);
   for (int p = 0; p < k->n_params; p++)
     Py_XDECREF(params[p]);
-  job_leave(job);
+  program_leave(program);
   if (*out)
     (*out)->time_us = clock_now_us() - start;
   if (is_refused)

@@ -1,259 +1,289 @@
 /* unary: operations of one operand, and clip, round, astype and copy.
  *
- * Results have NumPy's dtypes (narrowed to 32 bits): exp of int32 is float32, floor of an integer stays an integer.
+ * Results have NumPy's dtypes, narrowed to 32 bits: exp of int32 is float32, floor of an integer stays an integer.
  */
 #include <math.h>
 
+#include "trace/args.h"
 #include "trace/compose.h"
+#include "trace/refuse.h"
+#include "trace/tensor.h"
+
+static bool is_float(hlo_val x) {
+  return dtype_is_float(x->shape.dtype);
+}
+
+static bool is_bool(hlo_val x) {
+  return x->shape.dtype == DT_BOOL;
+}
+
+static hlo_val refuse_bool(const char *name, const char *hint) {
+  return trace_refuse(DG_UNSUPPORTED_DTYPE, hint, "%s is not defined for bool", name);
+}
+
+/* ---- one HLO operation ------------------------------------------------------------------------------------------- */
+
+#define DIRECT(name, op) \
+  hlo_val unary_##name(struct tracer *tr, hlo_val x) { \
+    return un(tr, op, x); \
+  }
+DIRECT(fabs, HLO_ABS)
+DIRECT(exp, HLO_EXP)
+DIRECT(log, HLO_LOG)
+DIRECT(sqrt, HLO_SQRT)
+DIRECT(sin, HLO_SIN)
+DIRECT(cos, HLO_COS)
+DIRECT(tanh, HLO_TANH)
+
+/* ---- operations that keep integers ------------------------------------------------------------------------------- */
+
+/* Rounding an integer copies it. */
+#define ROUNDING(name, op) \
+  hlo_val unary_##name(struct tracer *tr, hlo_val x) { \
+    return un(tr, is_float(x) ? op : HLO_COPY, x); \
+  }
+ROUNDING(ceil, HLO_CEIL)
+ROUNDING(floor, HLO_FLOOR)
+
+hlo_val unary_trunc(struct tracer *tr, hlo_val x) {
+  if (!is_float(x))
+    return un(tr, HLO_COPY, x);
+  hlo_val positive = cmp_k(tr, HLO_GE, x, 0);
+  return sel(tr, positive, un(tr, HLO_FLOOR, x), un(tr, HLO_CEIL, x));
+}
+
+static bool has_sign(hlo_val x) {
+  return is_float(x) || dtype_kind(x->shape.dtype) == DK_SIGNED;
+}
+
+hlo_val unary_abs(struct tracer *tr, hlo_val x) {
+  return un(tr, has_sign(x) ? HLO_ABS : HLO_COPY, x);
+}
+
+hlo_val unary_negative(struct tracer *tr, hlo_val x) {
+  return is_bool(x) ? refuse_bool("negative", "use ~x or np.logical_not") : un(tr, HLO_NEGATE, x);
+}
+
+hlo_val unary_positive(struct tracer *tr, hlo_val x) {
+  return is_bool(x) ? refuse_bool("positive", NULL) : un(tr, HLO_COPY, x);
+}
+
+hlo_val unary_sign(struct tracer *tr, hlo_val x) {
+  if (is_bool(x))
+    return refuse_bool("sign", NULL);
+  return has_sign(x) ? un(tr, HLO_SIGN, x) : bin_k(tr, HLO_MINIMUM, x, 1);
+}
+
+/* NumPy's int8 for arithmetic on bool. */
+static hlo_val as_number(struct tracer *tr, hlo_val x) {
+  return is_bool(x) ? hlo_convert(&tr->b, x, DT_I8) : x;
+}
+
+hlo_val unary_square(struct tracer *tr, hlo_val x) {
+  x = as_number(tr, x);
+  return bin(tr, HLO_MULTIPLY, x, x);
+}
+
+/* 1 / x of integers is 1, 0 or -1.  NumPy leaves 1 / 0 undefined; here it is 0. */
+static hlo_val reciprocal_int(struct tracer *tr, hlo_val x) {
+  hlo_val one = val_like(tr, x, 1), zero = cmp_k(tr, HLO_EQ, x, 0);
+  hlo_val q = bin(tr, HLO_DIVIDE, one, sel(tr, zero, one, x));
+  return sel(tr, zero, val_like(tr, x, 0), q);
+}
+
+hlo_val unary_reciprocal(struct tracer *tr, hlo_val x) {
+  if (is_float(x))
+    return bin(tr, HLO_DIVIDE, val_like(tr, x, 1), x);
+  x = as_number(tr, x);
+  return x ? reciprocal_int(tr, x) : NULL;
+}
+
+hlo_val unary_invert(struct tracer *tr, hlo_val x) {
+  if (is_float(x))
+    return trace_refuse(DG_UNSUPPORTED_DTYPE, "use np.logical_not", "invert is not defined for %s",
+                        dtype_numpy_name(x->shape.dtype));
+  return un(tr, HLO_NOT, x);
+}
+
+hlo_val unary_logical_not(struct tracer *tr, hlo_val x) {
+  return is_bool(x) ? un(tr, HLO_NOT, x) : cmp_k(tr, HLO_EQ, x, 0);
+}
+
+/* ---- questions about floats, which have one answer for all integers ---------------------------------------------- */
+
+static hlo_val everywhere(struct tracer *tr, hlo_val x, bool answer) {
+  return hlo_full(&tr->b, DT_BOOL, x->shape.rank, x->shape.dims, answer);
+}
+
+hlo_val unary_isnan(struct tracer *tr, hlo_val x) {
+  return is_float(x) ? cmp(tr, HLO_NE, x, x) : everywhere(tr, x, false);
+}
+
+hlo_val unary_isinf(struct tracer *tr, hlo_val x) {
+  return is_float(x) ? cmp(tr, HLO_EQ, un(tr, HLO_ABS, x), val_like(tr, x, HUGE_VAL)) : everywhere(tr, x, false);
+}
+
+hlo_val unary_isposinf(struct tracer *tr, hlo_val x) {
+  return is_float(x) ? cmp_k(tr, HLO_EQ, x, HUGE_VAL) : everywhere(tr, x, false);
+}
+
+hlo_val unary_isneginf(struct tracer *tr, hlo_val x) {
+  return is_float(x) ? cmp_k(tr, HLO_EQ, x, -HUGE_VAL) : everywhere(tr, x, false);
+}
+
+hlo_val unary_isfinite(struct tracer *tr, hlo_val x) {
+  if (!is_float(x))
+    return everywhere(tr, x, true);
+  hlo_val d = bin(tr, HLO_SUBTRACT, x, x);
+  return cmp(tr, HLO_EQ, d, val_like(tr, x, 0));
+}
+
+hlo_val unary_signbit(struct tracer *tr, hlo_val x) {
+  return val_sign_bit(tr, x);
+}
+
+/* ---- exponentials and logarithms --------------------------------------------------------------------------------- */
 
 static hlo_val within(struct tracer *tr, hlo_val x, double limit) { /* |x| < limit */
-  return hlo_compare(&tr->b, HLO_LT, un(tr, HLO_ABS, x), like(tr, x, limit));
+  return cmp(tr, HLO_LT, un(tr, HLO_ABS, x), val_like(tr, x, limit));
 }
 
-/* Near 0, 1 + x has rounded x's digits away, so log(1 + x) must not be used: 2 artanh(x / (2 + x)) there, four terms of
- * the series, exact to float32 for |x| < 1/4.  (Dividing by (1 + x) - 1 as Kahan does would be shorter, but XLA's
- * simplifier folds that to x.) */
-static hlo_val log1p_val(struct tracer *tr, hlo_val x) {
+/* Near 0 the sum 1 + x has rounded x's digits away, so log(1 + x) must not be used there: 2 artanh(x / (2 + x)) instead,
+ * four terms of the series, exact to float32 for |x| < 1/4.  (Dividing by (1 + x) - 1 as Kahan does would be shorter, but
+ * XLA's simplifier folds that to x.) */
+hlo_val unary_log1p(struct tracer *tr, hlo_val x) {
   static const double c[] = {1.0 / 5, 1.0 / 3, 1};
-  hlo_val s = bin(tr, HLO_DIVIDE, x, bin(tr, HLO_ADD, x, like(tr, x, 2))), z = bin(tr, HLO_MULTIPLY, s, s);
-  hlo_val p = like(tr, x, 1.0 / 7);
+  hlo_val s = bin(tr, HLO_DIVIDE, x, bin_k(tr, HLO_ADD, x, 2)), z = bin(tr, HLO_MULTIPLY, s, s);
+  hlo_val p = val_like(tr, x, 1.0 / 7);
   for (size_t i = 0; i < sizeof c / sizeof *c; i++)
-    p = bin(tr, HLO_ADD, bin(tr, HLO_MULTIPLY, p, z), like(tr, x, c[i]));
+    p = bin(tr, HLO_ADD, bin(tr, HLO_MULTIPLY, p, z), val_like(tr, x, c[i]));
   hlo_val near = bin(tr, HLO_MULTIPLY, bin(tr, HLO_ADD, s, s), p);
-  return hlo_select(&tr->b, within(tr, x, 0.25), near, un(tr, HLO_LOG, bin(tr, HLO_ADD, x, like(tr, x, 1))));
+  return sel(tr, within(tr, x, 0.25), near, un(tr, HLO_LOG, bin_k(tr, HLO_ADD, x, 1)));
 }
 
-/* Likewise exp(x) - 1 is 2 t / (1 - t) with t = tanh(x / 2) near 0. */
-static hlo_val expm1_val(struct tracer *tr, hlo_val x) {
-  hlo_val one = like(tr, x, 1), t = un(tr, HLO_TANH, bin(tr, HLO_MULTIPLY, x, like(tr, x, 0.5)));
+/* exp(x) - 1 is 2 t / (1 - t) with t = tanh(x / 2) near 0. */
+hlo_val unary_expm1(struct tracer *tr, hlo_val x) {
+  hlo_val one = val_like(tr, x, 1), t = un(tr, HLO_TANH, bin_k(tr, HLO_MULTIPLY, x, 0.5));
   hlo_val near = bin(tr, HLO_DIVIDE, bin(tr, HLO_ADD, t, t), bin(tr, HLO_SUBTRACT, one, t));
-  return hlo_select(&tr->b, within(tr, x, 0.5), near, bin(tr, HLO_SUBTRACT, un(tr, HLO_EXP, x), one));
+  return sel(tr, within(tr, x, 0.5), near, bin(tr, HLO_SUBTRACT, un(tr, HLO_EXP, x), one));
 }
 
-/* To the nearest whole number, ties to even: below, plus one when the rest is over a half, or is a half and below is
- * odd.  Of |x|, so that -0.25 becomes -0. */
-static hlo_val rint_val(struct tracer *tr, hlo_val signed_x) {
-  hlo_val x = un(tr, HLO_ABS, signed_x), sign = un(tr, HLO_SIGN, signed_x);
-  hlo_val down = un(tr, HLO_FLOOR, x), rest = bin(tr, HLO_SUBTRACT, x, down), half = like(tr, x, 0.5);
-  hlo_val halved = bin(tr, HLO_MULTIPLY, down, half);
-  hlo_val odd = hlo_compare(&tr->b, HLO_NE, un(tr, HLO_FLOOR, halved), halved);
-  hlo_val tie = bin(tr, HLO_AND, hlo_compare(&tr->b, HLO_EQ, rest, half), odd);
-  hlo_val up = bin(tr, HLO_OR, hlo_compare(&tr->b, HLO_GT, rest, half), tie);
-  return bin(tr, HLO_MULTIPLY, sign, hlo_select(&tr->b, up, bin(tr, HLO_ADD, down, like(tr, x, 1)), down));
+hlo_val unary_exp2(struct tracer *tr, hlo_val x) {
+  return bin(tr, HLO_POWER, val_like(tr, x, 2), x);
+}
+
+hlo_val unary_log2(struct tracer *tr, hlo_val x) {
+  return bin(tr, HLO_DIVIDE, un(tr, HLO_LOG, x), val_like(tr, x, log(2.0)));
+}
+
+hlo_val unary_log10(struct tracer *tr, hlo_val x) {
+  return bin_k(tr, HLO_DIVIDE, un(tr, HLO_LOG, x), log(10.0));
+}
+
+hlo_val unary_cbrt(struct tracer *tr, hlo_val x) {
+  return bin(tr, HLO_MULTIPLY, un(tr, HLO_SIGN, x), bin_k(tr, HLO_POWER, un(tr, HLO_ABS, x), 1.0 / 3));
+}
+
+/* ---- trigonometry ------------------------------------------------------------------------------------------------ */
+
+hlo_val unary_tan(struct tracer *tr, hlo_val x) {
+  return bin(tr, HLO_DIVIDE, un(tr, HLO_SIN, x), un(tr, HLO_COS, x));
+}
+
+hlo_val unary_arctan(struct tracer *tr, hlo_val x) {
+  return bin(tr, HLO_ATAN2, x, val_like(tr, x, 1));
+}
+
+/* sqrt(1 - x²), as a product that does not cancel near 1. */
+static hlo_val cosine_of_sine(struct tracer *tr, hlo_val x) {
+  hlo_val one = val_like(tr, x, 1);
+  return un(tr, HLO_SQRT, bin(tr, HLO_MULTIPLY, bin(tr, HLO_SUBTRACT, one, x), bin(tr, HLO_ADD, one, x)));
+}
+
+hlo_val unary_arcsin(struct tracer *tr, hlo_val x) {
+  return bin(tr, HLO_ATAN2, x, cosine_of_sine(tr, x));
+}
+
+hlo_val unary_arccos(struct tracer *tr, hlo_val x) {
+  return bin(tr, HLO_ATAN2, cosine_of_sine(tr, x), x);
+}
+
+hlo_val unary_radians(struct tracer *tr, hlo_val x) {
+  return bin_k(tr, HLO_MULTIPLY, x, acos(-1.0) / 180);
+}
+
+hlo_val unary_degrees(struct tracer *tr, hlo_val x) {
+  return bin_k(tr, HLO_MULTIPLY, x, 180 / acos(-1.0));
+}
+
+hlo_val unary_sinc(struct tracer *tr, hlo_val x) {
+  hlo_val zero = cmp_k(tr, HLO_EQ, x, 0), y = bin_k(tr, HLO_MULTIPLY, sel(tr, zero, val_like(tr, x, 1), x), acos(-1.0));
+  return sel(tr, zero, val_like(tr, x, 1), bin(tr, HLO_DIVIDE, un(tr, HLO_SIN, y), y));
 }
 
 /* exp(|x|) - 1 keeps sinh's digits near 0. */
-static hlo_val sinh_val(struct tracer *tr, hlo_val x) {
-  hlo_val t = expm1_val(tr, un(tr, HLO_ABS, x));
+hlo_val unary_sinh(struct tracer *tr, hlo_val x) {
+  hlo_val t = unary_expm1(tr, un(tr, HLO_ABS, x));
   hlo_val v = bin(tr, HLO_ADD, t, bin(tr, HLO_DIVIDE, t, bin_k(tr, HLO_ADD, t, 1)));
   v = sel(tr, cmp_k(tr, HLO_EQ, t, HUGE_VAL), t, v);
   return bin(tr, HLO_MULTIPLY, un(tr, HLO_SIGN, x), bin_k(tr, HLO_MULTIPLY, v, 0.5));
 }
 
-static hlo_val cosh_val(struct tracer *tr, hlo_val x) {
+hlo_val unary_cosh(struct tracer *tr, hlo_val x) {
   hlo_val e = un(tr, HLO_EXP, un(tr, HLO_ABS, x));
-  return bin_k(tr, HLO_MULTIPLY, bin(tr, HLO_ADD, e, bin(tr, HLO_DIVIDE, like(tr, e, 1), e)), 0.5);
+  return bin_k(tr, HLO_MULTIPLY, bin(tr, HLO_ADD, e, bin(tr, HLO_DIVIDE, val_like(tr, e, 1), e)), 0.5);
 }
 
-/* sqrt(1 - x²), as a product that does not cancel near 1. */
-static hlo_val cosine_of_sine(struct tracer *tr, hlo_val x) {
-  hlo_val one = like(tr, x, 1);
-  return un(tr, HLO_SQRT, bin(tr, HLO_MULTIPLY, bin(tr, HLO_SUBTRACT, one, x), bin(tr, HLO_ADD, one, x)));
+/* Beyond this, x² may overflow. */
+static hlo_val is_large(struct tracer *tr, hlo_val x) {
+  return cmp_k(tr, HLO_GT, x, x && x->shape.dtype == DT_F16 ? 100 : 1e4);
 }
 
-/* sign(x) log1p(|x| + x² / (1 + sqrt(1 + x²))); beyond 1e4 (where x² may overflow) log(2 |x|). */
-static hlo_val arcsinh_val(struct tracer *tr, hlo_val x) {
-  hlo_val a = un(tr, HLO_ABS, x), large = cmp_k(tr, HLO_GT, a, x && x->shape.dtype == DT_F16 ? 100 : 1e4);
-  hlo_val b = sel(tr, large, like(tr, a, 1), a), z = bin(tr, HLO_MULTIPLY, b, b);
+/* sign(x) log1p(|x| + x² / (1 + sqrt(1 + x²))); log(2 |x|) for a large x. */
+hlo_val unary_arcsinh(struct tracer *tr, hlo_val x) {
+  hlo_val a = un(tr, HLO_ABS, x), large = is_large(tr, a);
+  hlo_val b = sel(tr, large, val_like(tr, a, 1), a), z = bin(tr, HLO_MULTIPLY, b, b);
   hlo_val root = bin_k(tr, HLO_ADD, un(tr, HLO_SQRT, bin_k(tr, HLO_ADD, z, 1)), 1);
-  hlo_val near = log1p_val(tr, bin(tr, HLO_ADD, b, bin(tr, HLO_DIVIDE, z, root)));
+  hlo_val near = unary_log1p(tr, bin(tr, HLO_ADD, b, bin(tr, HLO_DIVIDE, z, root)));
   hlo_val far = bin_k(tr, HLO_ADD, un(tr, HLO_LOG, a), log(2.0));
   return bin(tr, HLO_MULTIPLY, un(tr, HLO_SIGN, x), sel(tr, large, far, near));
 }
 
-/* log1p(t + sqrt(t² + 2 t)) with t = x - 1; far out log(2 x). */
-static hlo_val arccosh_val(struct tracer *tr, hlo_val x) {
-  hlo_val large = cmp_k(tr, HLO_GT, x, x && x->shape.dtype == DT_F16 ? 100 : 1e4);
-  hlo_val t = bin_k(tr, HLO_SUBTRACT, sel(tr, large, like(tr, x, 1), x), 1);
+/* log1p(t + sqrt(t² + 2 t)) with t = x - 1; log(2 x) for a large x. */
+hlo_val unary_arccosh(struct tracer *tr, hlo_val x) {
+  hlo_val large = is_large(tr, x);
+  hlo_val t = bin_k(tr, HLO_SUBTRACT, sel(tr, large, val_like(tr, x, 1), x), 1);
   hlo_val root = un(tr, HLO_SQRT, bin(tr, HLO_MULTIPLY, t, bin_k(tr, HLO_ADD, t, 2)));
   hlo_val far = bin_k(tr, HLO_ADD, un(tr, HLO_LOG, x), log(2.0));
-  return sel(tr, large, far, log1p_val(tr, bin(tr, HLO_ADD, t, root)));
+  return sel(tr, large, far, unary_log1p(tr, bin(tr, HLO_ADD, t, root)));
 }
 
-static hlo_val arctanh_val(struct tracer *tr, hlo_val x) {
-  hlo_val a = un(tr, HLO_ABS, x), rest = bin(tr, HLO_SUBTRACT, like(tr, a, 1), a);
-  hlo_val v = log1p_val(tr, bin(tr, HLO_DIVIDE, bin(tr, HLO_ADD, a, a), rest));
+hlo_val unary_arctanh(struct tracer *tr, hlo_val x) {
+  hlo_val a = un(tr, HLO_ABS, x), rest = bin(tr, HLO_SUBTRACT, val_like(tr, a, 1), a);
+  hlo_val v = unary_log1p(tr, bin(tr, HLO_DIVIDE, bin(tr, HLO_ADD, a, a), rest));
   return bin(tr, HLO_MULTIPLY, un(tr, HLO_SIGN, x), bin_k(tr, HLO_MULTIPLY, v, 0.5));
 }
 
-static hlo_val cbrt_val(struct tracer *tr, hlo_val x) {
-  return bin(tr, HLO_MULTIPLY, un(tr, HLO_SIGN, x), bin_k(tr, HLO_POWER, un(tr, HLO_ABS, x), 1.0 / 3));
+/* To the nearest whole number, ties to even: |x| rounded down, plus one if the rest is over a half, or is a half and the
+ * number below is odd.  The sign is multiplied in at the end, so that -0.25 becomes -0. */
+hlo_val unary_rint(struct tracer *tr, hlo_val signed_x) {
+  hlo_val x = un(tr, HLO_ABS, signed_x), sign = un(tr, HLO_SIGN, signed_x);
+  hlo_val down = un(tr, HLO_FLOOR, x), rest = bin(tr, HLO_SUBTRACT, x, down), half = val_like(tr, x, 0.5);
+  hlo_val halved = bin(tr, HLO_MULTIPLY, down, half);
+  hlo_val odd = cmp(tr, HLO_NE, un(tr, HLO_FLOOR, halved), halved);
+  hlo_val tie = bin(tr, HLO_AND, cmp(tr, HLO_EQ, rest, half), odd);
+  hlo_val up = bin(tr, HLO_OR, cmp(tr, HLO_GT, rest, half), tie);
+  return bin(tr, HLO_MULTIPLY, sign, sel(tr, up, bin_k(tr, HLO_ADD, down, 1), down));
 }
 
-static hlo_val sinc_val(struct tracer *tr, hlo_val x) {
-  hlo_val zero = cmp_k(tr, HLO_EQ, x, 0), y = bin_k(tr, HLO_MULTIPLY, sel(tr, zero, like(tr, x, 1), x), acos(-1.0));
-  return sel(tr, zero, like(tr, x, 1), bin(tr, HLO_DIVIDE, un(tr, HLO_SIN, y), y));
-}
+/* ---- the operations ---------------------------------------------------------------------------------------------- */
 
-static hlo_val trunc_val(struct tracer *tr, hlo_val x) {
-  hlo_val positive = hlo_compare(&tr->b, HLO_GE, x, like(tr, x, 0));
-  return hlo_select(&tr->b, positive, un(tr, HLO_FLOOR, x), un(tr, HLO_CEIL, x));
-}
-
-/* 1 / x on integers: 1, 0 or -1; NumPy leaves 1 / 0 undefined, here it is 0. */
-static hlo_val reciprocal_int(struct tracer *tr, hlo_val x) {
-  hlo_val one = like(tr, x, 1), zero = hlo_compare(&tr->b, HLO_EQ, x, like(tr, x, 0));
-  hlo_val q = bin(tr, HLO_DIVIDE, one, hlo_select(&tr->b, zero, one, x));
-  return hlo_select(&tr->b, zero, like(tr, x, 0), q);
-}
-
-static hlo_val refuse_bool(const char *name, const char *hint) {
-  return refuse(DG_UNSUPPORTED_DTYPE, hint, "%s is not defined for bool", name);
-}
-
-/* Operations that keep integers. */
-static hlo_val emit_any(struct tracer *tr, const struct op_def *op, hlo_val x) {
-  enum dtype t = x->shape.dtype;
-  bool is_float = dtype_is_float(t), is_signed = dtype_kind(t) == DK_SIGNED;
-  switch (op->arg) {
-  case UN_ABS:
-    return un(tr, is_float || is_signed ? HLO_ABS : HLO_COPY, x);
-  case UN_NEGATIVE:
-    return t == DT_BOOL ? refuse_bool("negative", "use ~x or np.logical_not") : un(tr, HLO_NEGATE, x);
-  case UN_POSITIVE:
-    return t == DT_BOOL ? refuse_bool("positive", NULL) : un(tr, HLO_COPY, x);
-  case UN_SIGN:
-    if (t == DT_BOOL)
-      return refuse_bool("sign", NULL);
-    return is_float || is_signed ? un(tr, HLO_SIGN, x) : bin(tr, HLO_MINIMUM, x, like(tr, x, 1));
-  case UN_SQUARE:
-    x = t == DT_BOOL ? hlo_convert(&tr->b, x, DT_I8) : x;
-    return bin(tr, HLO_MULTIPLY, x, x);
-  case UN_RECIPROCAL:
-    x = t == DT_BOOL ? hlo_convert(&tr->b, x, DT_I8) : x;
-    return is_float ? bin(tr, HLO_DIVIDE, like(tr, x, 1), x) : reciprocal_int(tr, x);
-  case UN_CEIL:
-    return un(tr, is_float ? HLO_CEIL : HLO_COPY, x);
-  case UN_FLOOR:
-    return un(tr, is_float ? HLO_FLOOR : HLO_COPY, x);
-  case UN_TRUNC:
-    return is_float ? trunc_val(tr, x) : un(tr, HLO_COPY, x);
-  case UN_INVERT:
-    if (is_float)
-      return refuse(DG_UNSUPPORTED_DTYPE, "use np.logical_not", "invert is not defined for %s", dtype_numpy_name(t));
-    return un(tr, HLO_NOT, x);
-  case UN_LOGICAL_NOT:
-    return t == DT_BOOL ? un(tr, HLO_NOT, x) : hlo_compare(&tr->b, HLO_EQ, x, like(tr, x, 0));
-  case UN_ISNAN:
-    return is_float ? hlo_compare(&tr->b, HLO_NE, x, x) : hlo_full(&tr->b, DT_BOOL, x->shape.rank, x->shape.dims, 0);
-  case UN_ISINF:
-    return is_float ? hlo_compare(&tr->b, HLO_EQ, un(tr, HLO_ABS, x), like(tr, x, HUGE_VAL))
-                    : hlo_full(&tr->b, DT_BOOL, x->shape.rank, x->shape.dims, 0);
-  case UN_ISPOSINF:
-  case UN_ISNEGINF:
-    return is_float ? cmp_k(tr, HLO_EQ, x, op->arg == UN_ISPOSINF ? HUGE_VAL : -HUGE_VAL)
-                    : hlo_full(&tr->b, DT_BOOL, x->shape.rank, x->shape.dims, 0);
-  case UN_ISFINITE: {
-    if (!is_float)
-      return hlo_full(&tr->b, DT_BOOL, x->shape.rank, x->shape.dims, 1);
-    hlo_val d = bin(tr, HLO_SUBTRACT, x, x);
-    return hlo_compare(&tr->b, HLO_EQ, d, like(tr, x, 0));
-  }
-  }
-  return NULL;
-}
-
-/* Operations that compute in floats. */
-static hlo_val emit_float(struct tracer *tr, const struct op_def *op, hlo_val x) {
-  switch (op->arg) {
-  case UN_FABS:
-    return un(tr, HLO_ABS, x);
-  case UN_EXP:
-    return un(tr, HLO_EXP, x);
-  case UN_EXPM1:
-    return expm1_val(tr, x);
-  case UN_LOG:
-    return un(tr, HLO_LOG, x);
-  case UN_LOG1P:
-    return log1p_val(tr, x);
-  case UN_LOG2:
-    return bin(tr, HLO_DIVIDE, un(tr, HLO_LOG, x), like(tr, x, log(2.0)));
-  case UN_SQRT:
-    return un(tr, HLO_SQRT, x);
-  case UN_SIN:
-    return un(tr, HLO_SIN, x);
-  case UN_COS:
-    return un(tr, HLO_COS, x);
-  case UN_TAN:
-    return bin(tr, HLO_DIVIDE, un(tr, HLO_SIN, x), un(tr, HLO_COS, x));
-  case UN_TANH:
-    return un(tr, HLO_TANH, x);
-  case UN_ARCTAN:
-    return bin(tr, HLO_ATAN2, x, like(tr, x, 1));
-  case UN_RINT:
-    return rint_val(tr, x);
-  case UN_SIGNBIT:
-    return sign_bit(tr, x);
-  case UN_EXP2:
-    return bin(tr, HLO_POWER, like(tr, x, 2), x);
-  case UN_LOG10:
-    return bin_k(tr, HLO_DIVIDE, un(tr, HLO_LOG, x), log(10.0));
-  case UN_CBRT:
-    return cbrt_val(tr, x);
-  case UN_SINH:
-    return sinh_val(tr, x);
-  case UN_COSH:
-    return cosh_val(tr, x);
-  case UN_ARCSIN:
-    return bin(tr, HLO_ATAN2, x, cosine_of_sine(tr, x));
-  case UN_ARCCOS:
-    return bin(tr, HLO_ATAN2, cosine_of_sine(tr, x), x);
-  case UN_ARCSINH:
-    return arcsinh_val(tr, x);
-  case UN_ARCCOSH:
-    return arccosh_val(tr, x);
-  case UN_ARCTANH:
-    return arctanh_val(tr, x);
-  case UN_RADIANS:
-    return bin_k(tr, HLO_MULTIPLY, x, acos(-1.0) / 180);
-  case UN_DEGREES:
-    return bin_k(tr, HLO_MULTIPLY, x, 180 / acos(-1.0));
-  case UN_SINC:
-    return sinc_val(tr, x);
-  }
-  return NULL;
-}
-
-static bool computes_in_floats(int which) {
-  switch (which) {
-  case UN_ABS:
-  case UN_NEGATIVE:
-  case UN_POSITIVE:
-  case UN_SIGN:
-  case UN_SQUARE:
-  case UN_RECIPROCAL:
-  case UN_CEIL:
-  case UN_FLOOR:
-  case UN_TRUNC:
-  case UN_INVERT:
-  case UN_LOGICAL_NOT:
-  case UN_ISNAN:
-  case UN_ISINF:
-  case UN_ISFINITE:
-  case UN_ISPOSINF:
-  case UN_ISNEGINF:
-    return false;
-  default:
-    return true;
-  }
-}
-
-PyObject *op_unary(struct tracer *tr, const struct op_def *op, PyObject *args, PyObject *kw) {
+static PyObject *unary(struct tracer *tr, const struct op_def *op, PyObject *args, PyObject *kw, bool as_floats) {
   static char *names[] = {"", "out", "where", "dtype", "casting", "order", "subok", NULL};
   PyObject *o, *out = NULL, *where = NULL, *dtype = NULL, *ignored;
   if (!PyArg_ParseTupleAndKeywords(args, kw, "O|OOOOOO", names, &o, &out, &where, &dtype, &ignored, &ignored, &ignored))
     return NULL;
-  if (!only_none(out, op->name, "out") || !only_none(where, op->name, "where"))
+  if (!args_only_none(out, op->name, "out") || !args_only_none(where, op->name, "where"))
     return NULL;
   enum dtype as = DT_NONE;
   if (dtype && dtype != Py_None && (as = dtype_from_py(dtype)) == DT_NONE)
@@ -261,14 +291,22 @@ PyObject *op_unary(struct tracer *tr, const struct op_def *op, PyObject *args, P
   hlo_val x = operand_alone(tr, o);
   if (!x)
     return NULL;
-  if (as != DT_NONE && dtype_is_float(x->shape.dtype) && !dtype_is_float(as))
-    return refuse(DG_DTYPE_PROMOTION, "convert the result instead: .astype(…)", "cannot cast a %s operand to dtype %s",
-                  dtype_numpy_name(x->shape.dtype), dtype_numpy_name(as));
+  if (as != DT_NONE && is_float(x) && !dtype_is_float(as))
+    return trace_refuse(DG_DTYPE_PROMOTION, "convert the result instead: .astype(…)",
+                        "cannot cast a %s operand to dtype %s", dtype_numpy_name(x->shape.dtype), dtype_numpy_name(as));
   if (as != DT_NONE)
     x = hlo_convert(&tr->b, x, as);
-  if (!x)
-    return NULL;
-  return tensor_wrap(tr, computes_in_floats(op->arg) ? emit_float(tr, op, as_float(tr, x)) : emit_any(tr, op, x));
+  if (as_floats)
+    x = as_float(tr, x);
+  return x ? tensor_wrap(tr, op->arg.unary(tr, x)) : NULL;
+}
+
+PyObject *op_unary(struct tracer *tr, const struct op_def *op, PyObject *args, PyObject *kw) {
+  return unary(tr, op, args, kw, false);
+}
+
+PyObject *op_unary_float(struct tracer *tr, const struct op_def *op, PyObject *args, PyObject *kw) {
+  return unary(tr, op, args, kw, true);
 }
 
 /* round(a, decimals=0): halves go to the even neighbour, as in NumPy, which also scales by the power of ten. */
@@ -276,28 +314,27 @@ PyObject *op_round(struct tracer *tr, const struct op_def *op, PyObject *args, P
   static char *names[] = {"a", "decimals", "out", NULL};
   PyObject *o, *places = NULL, *out = NULL;
   int64_t n = 0;
-  if (!PyArg_ParseTupleAndKeywords(args, kw, "O|OO", names, &o, &places, &out) || !only_none(out, op->name, "out") ||
-      (places && !int_parse(places, "decimals", &n)))
+  if (!PyArg_ParseTupleAndKeywords(args, kw, "O|OO", names, &o, &places, &out) ||
+      !args_only_none(out, op->name, "out") || (places && !args_int(places, "decimals", &n)))
     return NULL;
   hlo_val x = operand_alone(tr, o);
   if (!x)
     return NULL;
-  bool is_float = dtype_is_float(x->shape.dtype);
-  if (!is_float && x->shape.dtype != DT_BOOL && n >= 0)
+  if (!is_float(x) && x->shape.dtype != DT_BOOL && n >= 0)
     return tensor_wrap(tr, un(tr, HLO_COPY, x));
-  if (!is_float && n < 0)
-    return refuse(DG_UNSUPPORTED_DTYPE, "convert to float32 first",
-                  "round with negative decimals is not supported for %s", dtype_numpy_name(x->shape.dtype));
+  if (!is_float(x) && n < 0)
+    return trace_refuse(DG_UNSUPPORTED_DTYPE, "convert to float32 first",
+                        "round with negative decimals is not supported for %s", dtype_numpy_name(x->shape.dtype));
   x = as_float(tr, x);
   if (n == 0)
-    return tensor_wrap(tr, rint_val(tr, x));
-  hlo_val scale = like(tr, x, pow(10, (double)(n < 0 ? -n : n)));
+    return tensor_wrap(tr, unary_rint(tr, x));
+  hlo_val scale = val_like(tr, x, pow(10, (double)(n < 0 ? -n : n)));
   enum hlo_op up = n > 0 ? HLO_MULTIPLY : HLO_DIVIDE, down = n > 0 ? HLO_DIVIDE : HLO_MULTIPLY;
-  return tensor_wrap(tr, bin(tr, down, rint_val(tr, bin(tr, up, x, scale)), scale));
+  return tensor_wrap(tr, bin(tr, down, unary_rint(tr, bin(tr, up, x, scale)), scale));
 }
 
-/* One bound of clip; None leaves x alone.  Steals nothing. */
-static PyObject *bound(struct tracer *tr, PyObject *x, PyObject *limit, int which) {
+/* One bound of clip, a new reference; None leaves x as it is. */
+static PyObject *bound(struct tracer *tr, PyObject *x, PyObject *limit, enum op_id which) {
   struct operand xy[2];
   if (!limit || limit == Py_None)
     return Py_NewRef(x);
@@ -307,7 +344,7 @@ static PyObject *bound(struct tracer *tr, PyObject *x, PyObject *limit, int whic
     operand_clear(&xy[0]);
     return NULL;
   }
-  hlo_val v = binary_operands(tr, which, xy, DT_NONE);
+  hlo_val v = operand_binary(tr, which, xy, DT_NONE);
   operand_clear(&xy[0]);
   operand_clear(&xy[1]);
   return tensor_wrap(tr, v);
@@ -317,14 +354,14 @@ PyObject *op_clip(struct tracer *tr, const struct op_def *op, PyObject *args, Py
   static char *names[] = {"a", "a_min", "a_max", "out", "min", "max", "dtype", NULL};
   PyObject *x, *lo = NULL, *hi = NULL, *out = NULL, *min = NULL, *max = NULL, *dtype = NULL;
   if (!PyArg_ParseTupleAndKeywords(args, kw, "O|OOO$OOO", names, &x, &lo, &hi, &out, &min, &max, &dtype) ||
-      !only_none(out, op->name, "out") || !only_none(dtype, op->name, "dtype"))
+      !args_only_none(out, op->name, "out") || !args_only_none(dtype, op->name, "dtype"))
     return NULL;
   lo = min ? min : lo;
   hi = max ? max : hi;
   if ((!lo || lo == Py_None) && (!hi || hi == Py_None))
     return tensor_wrap(tr, un(tr, HLO_COPY, operand_alone(tr, x)));
-  PyObject *low = bound(tr, x, lo, BIN_MAX);
-  PyObject *r = low ? bound(tr, low, hi, BIN_MIN) : NULL;
+  PyObject *low = bound(tr, x, lo, OP_MAXIMUM);
+  PyObject *r = low ? bound(tr, low, hi, OP_MINIMUM) : NULL;
   Py_XDECREF(low);
   return r;
 }
@@ -341,7 +378,7 @@ PyObject *op_astype(struct tracer *tr, const struct op_def *op, PyObject *args, 
   if (!x)
     return NULL;
   return tensor_wrap(tr, x->shape.dtype == t ? un(tr, HLO_COPY, x)
-                         : t == DT_BOOL      ? nonzero(tr, x)
+                         : t == DT_BOOL      ? val_nonzero(tr, x)
                                              : hlo_convert(&tr->b, x, t));
 }
 
@@ -354,7 +391,7 @@ PyObject *op_copy(struct tracer *tr, const struct op_def *op, PyObject *args, Py
   return tensor_wrap(tr, un(tr, HLO_COPY, operand_alone(tr, o)));
 }
 
-/* nan_to_num(x, copy=True, nan=0.0, posinf=None, neginf=None): None stands for the largest finite number. */
+/* nan_to_num(x, copy=True, nan=0.0, posinf=None, neginf=None): None means the largest finite number. */
 PyObject *op_nan_to_num(struct tracer *tr, const struct op_def *op, PyObject *args, PyObject *kw) {
   static char *names[] = {"x", "copy", "nan", "posinf", "neginf", NULL};
   PyObject *o, *copy = NULL, *given[3] = {NULL, NULL, NULL};
@@ -370,7 +407,7 @@ PyObject *op_nan_to_num(struct tracer *tr, const struct op_def *op, PyObject *ar
     if (given[i] && given[i] != Py_None && (to[i] = PyFloat_AsDouble(given[i])) == -1 && PyErr_Occurred())
       return NULL;
     hlo_val hit = i == 0 ? cmp(tr, HLO_NE, x, x) : cmp_k(tr, HLO_EQ, x, i == 1 ? HUGE_VAL : -HUGE_VAL);
-    v = sel(tr, hit, like(tr, x, to[i]), v);
+    v = sel(tr, hit, val_like(tr, x, to[i]), v);
   }
   return tensor_wrap(tr, v);
 }

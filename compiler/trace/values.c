@@ -1,13 +1,16 @@
-/* values: inputs for the numeric check, and NumPy's own answer.
+/* values: inputs for the numeric check, and NumPy's answer.
  *
- * The oracle is the user's function run on plain arrays: no tensor is involved, knobs do nothing.
+ * The oracle is the user's function, called with NumPy arrays: no tensor is involved, and knobs do nothing.
  */
-#include "trace/tracer.h"
-
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
 #include "hlo/literal.h"
+#include "trace/args.h"
+#include "trace/operand.h"
+#include "trace/program.h"
+#include "trace/refuse.h"
 
 /* ---- inputs --------------------------------------------------------------------------------------------------- */
 
@@ -20,7 +23,7 @@ static uint64_t next_random(uint64_t *state) { /* splitmix64 */
 
 enum { RANDOM_INT_MAX = 4 }; /* integers are below it: small enough to index most axes */
 
-/* As float32 or int32 first; NumPy rounds to the dtype that is wanted. */
+/* Of float32 or int32; NumPy converts it to the input's dtype. */
 static PyObject *random_array(enum dtype t, int rank, const int64_t *dims, uint64_t *state) {
   bool is_float = dtype_is_float(t);
   PyObject *a = PyArray_SimpleNew(rank, (npy_intp *)(uintptr_t)dims, is_float ? NPY_FLOAT32 : NPY_INT32);
@@ -38,7 +41,7 @@ static PyObject *random_array(enum dtype t, int rank, const int64_t *dims, uint6
   return a;
 }
 
-/* The array in dtype t and C order. */
+/* The array in dtype t and C order, a new reference. */
 static PyObject *convert(PyObject *o, enum dtype t) {
   PyObject *a = PyArray_FROM_O(o);
   PyObject *c =
@@ -49,10 +52,11 @@ static PyObject *convert(PyObject *o, enum dtype t) {
   return c;
 }
 
-static PyObject *load_npz(struct trace_job *job) {
+static PyObject *load_npz(struct trace_program *program) {
   PyObject *numpy = PyImport_ImportModule("numpy");
   PyObject *load = numpy ? PyObject_GetAttrString(numpy, "load") : NULL;
-  PyObject *args = Py_BuildValue("(s)", job->rq->inputs_npz), *kw = Py_BuildValue("{s:O}", "allow_pickle", Py_False);
+  PyObject *args = Py_BuildValue("(s)", program->rq->inputs_npz),
+           *kw = Py_BuildValue("{s:O}", "allow_pickle", Py_False);
   PyObject *z = load && args && kw ? PyObject_Call(load, args, kw) : NULL;
   Py_XDECREF(numpy);
   Py_XDECREF(load);
@@ -61,6 +65,7 @@ static PyObject *load_npz(struct trace_job *job) {
   return z;
 }
 
+/* An array of bytes without a name as one of dtype t (program.h); takes o. */
 static PyObject *with_dtype(PyObject *o, enum dtype t) {
   PyArrayObject *a = (PyArrayObject *)o;
   if (!PyArray_Check(o) || PyArray_TYPE(a) != NPY_VOID || PyDataType_HASFIELDS(PyArray_DESCR(a)))
@@ -74,29 +79,28 @@ static PyObject *with_dtype(PyObject *o, enum dtype t) {
   return view;
 }
 
-PyObject *npz_array(struct trace_job *job, const char *name, enum dtype t) {
-  if (!job->rq->inputs_npz || (!job->npz && !(job->npz = load_npz(job))))
+PyObject *values_npz_array(struct trace_program *program, const char *name, enum dtype t) {
+  if (!program->rq->inputs_npz || (!program->npz && !(program->npz = load_npz(program))))
     return NULL;
   PyObject *key = PyUnicode_FromString(name), *o = NULL;
-  if (key && PySequence_Contains(job->npz, key) > 0)
-    o = PyObject_GetItem(job->npz, key);
+  if (key && PySequence_Contains(program->npz, key) > 0)
+    o = PyObject_GetItem(program->npz, key);
   Py_XDECREF(key);
   return o ? with_dtype(o, t) : NULL;
 }
 
-static bool fits_param(const struct kparam *p, PyObject *a, struct trace_job *job) {
+static bool fits_param(const struct kparam *p, PyObject *a, struct trace_program *program) {
   PyArrayObject *x = (PyArrayObject *)a;
-  char want[256], have[256];
+  char want[DIMS_TEXT_MAX], have[DIMS_TEXT_MAX];
   if (PyArray_NDIM(x) == p->rank && memcmp(PyArray_DIMS(x), p->dims, (size_t)p->rank * sizeof *p->dims) == 0)
     return true;
-  diag_add(job->ds, DS_ERROR, DG_BAD_INPUTS, NULL, "the array \"%s\" has shape %s; the kernel was traced with %s",
-           p->name, dims_text(PyArray_NDIM(x), PyArray_DIMS(x), have, sizeof have),
-           dims_text(p->rank, p->dims, want, sizeof want));
+  diag_add(program->ds, DS_ERROR, DG_BAD_INPUTS, NULL, "the array \"%s\" has shape %s; the kernel was traced with %s",
+           p->name, dims_text(PyArray_NDIM(x), PyArray_DIMS(x), have), dims_text(p->rank, p->dims, want));
   return false;
 }
 
-static PyObject *input_array(struct trace_job *job, const struct kparam *p, uint64_t *state) {
-  PyObject *o = npz_array(job, p->name, p->dtype);
+static PyObject *input_array(struct trace_program *program, const struct kparam *p, uint64_t *state) {
+  PyObject *o = values_npz_array(program, p->name, p->dtype);
   if (!o && PyErr_Occurred())
     return NULL;
   if (!o)
@@ -107,36 +111,37 @@ static PyObject *input_array(struct trace_job *job, const struct kparam *p, uint
 }
 
 /* Copies an array's data into the arena. */
-static void store(struct trace_job *job, PyObject *o, enum dtype t, struct trace_array *out) {
+static void store(struct trace_program *program, PyObject *o, enum dtype t, struct trace_array *out) {
   PyArrayObject *a = (PyArrayObject *)o;
-  out->shape = hlo_shape_array(job->a, t, PyArray_NDIM(a), PyArray_DIMS(a));
-  out->data = arena_dup(job->a, PyArray_DATA(a), (size_t)PyArray_NBYTES(a));
+  out->shape = hlo_shape_array(program->a, t, PyArray_NDIM(a), PyArray_DIMS(a));
+  out->data = arena_dup(program->a, PyArray_DATA(a), (size_t)PyArray_NBYTES(a));
 }
 
 enum status trace_make_inputs(struct trace_kernel *tk, uint64_t seed, struct diags *ds, struct trace_array *in) {
-  struct trace_job *job = tk->job;
-  const struct job_kernel *k = &job->kernels[tk->index];
+  struct trace_program *program = tk->program;
+  assert(program && tk->index >= 0 && tk->index < program->n);
+  const struct program_kernel *k = &program->kernels[tk->index];
   enum status st = ST_OK;
   uint64_t state = seed;
-  job_enter(job, ds);
+  program_enter(program, ds);
   for (int i = 0; !st && i < k->n_params; i++) {
-    PyObject *a = input_array(job, &k->params[i], &state);
+    PyObject *a = input_array(program, &k->params[i], &state);
     if (!a)
-      st = job_exception(job, ds);
-    else if (!fits_param(&k->params[i], a, job))
+      st = program_exception(program, ds);
+    else if (!fits_param(&k->params[i], a, program))
       st = ST_INPUT;
     else
-      store(job, a, k->params[i].dtype, &in[i]);
+      store(program, a, k->params[i].dtype, &in[i]);
     Py_XDECREF(a);
   }
-  job_leave(job);
+  program_leave(program);
   return st;
 }
 
 /* ---- the oracle ----------------------------------------------------------------------------------------------- */
 
-/* ml_dtypes' types round every step of a sum, so that NumPy itself loses a long one (a bfloat16 sum stops growing at 256
- * ones): the oracle computes them in float32 and is rounded once, at the end. */
+/* NumPy rounds every step of a sum of ml_dtypes' types, and a long sum is lost (in bfloat16 it stops growing at 256
+ * ones): the oracle computes them in float32 and rounds once, at the end. */
 static bool is_computed_wider(enum dtype t) {
   return dtype_is_float(t) && t != DT_F16 && t != DT_F32 && t != DT_F64;
 }
@@ -158,7 +163,7 @@ static PyObject *wrap_input(const struct trace_array *in, bool in_double) {
 static bool store_result(struct trace_kernel *tk, int i, PyObject *o, bool in_double, struct trace_array *out) {
   const struct trace_tensor *want = &tk->outputs[i];
   enum dtype t = in_double && dtype_is_float(want->shape.dtype) ? DT_F64 : want->shape.dtype;
-  char a[256], b[256];
+  char a[DIMS_TEXT_MAX], b[DIMS_TEXT_MAX];
   PyObject *c = o ? convert(o, t) : NULL;
   if (!c)
     return false;
@@ -166,11 +171,10 @@ static bool store_result(struct trace_kernel *tk, int i, PyObject *o, bool in_do
   bool ok = PyArray_NDIM(x) == want->shape.rank &&
             memcmp(PyArray_DIMS(x), want->shape.dims, (size_t)want->shape.rank * sizeof(int64_t)) == 0;
   if (ok)
-    store(tk->job, c, t, out);
+    store(tk->program, c, t, out);
   else
-    refuse(DG_INTERNAL, NULL, "output \"%s\" has shape %s in NumPy and %s in the trace", want->name,
-           dims_text(PyArray_NDIM(x), PyArray_DIMS(x), a, sizeof a),
-           dims_text(want->shape.rank, want->shape.dims, b, sizeof b));
+    trace_refuse(DG_INTERNAL, NULL, "output \"%s\" has shape %s in NumPy and %s in the trace", want->name,
+                 dims_text(PyArray_NDIM(x), PyArray_DIMS(x), a), dims_text(want->shape.rank, want->shape.dims, b));
   Py_DECREF(c);
   return ok;
 }
@@ -192,14 +196,14 @@ static bool store_results(struct trace_kernel *tk, PyObject *r, PyObject *const 
     else if (own && i < n)
       o = single ? r : PySequence_Fast_GET_ITEM(r, i);
     if (!o)
-      return refuse(DG_INTERNAL, NULL, "the function returned fewer results with NumPy than when it was traced");
+      return trace_refuse(DG_INTERNAL, NULL, "the function returned fewer results with NumPy than when it was traced");
     if (!store_result(tk, i, o, in_double, &out[i]))
       return false;
   }
   return true;
 }
 
-/* NumPy's floating-point warnings are not news here: the trace computes the same infinities. */
+/* Turns NumPy's floating-point warnings off: the trace computes the same infinities. */
 static PyObject *quiet_errors(PyObject *numpy) {
   PyObject *seterr = numpy ? PyObject_GetAttrString(numpy, "seterr") : NULL;
   PyObject *kw = Py_BuildValue("{s:s}", "all", "ignore"), *none = PyTuple_New(0);
@@ -223,12 +227,12 @@ static void restore_errors(PyObject *numpy, PyObject *old) {
 
 static enum status eval(struct trace_kernel *tk, const struct trace_array *in, bool in_double, struct diags *ds,
                         struct trace_array *out) {
-  struct trace_job *job = tk->job;
-  const struct job_kernel *k = &job->kernels[tk->index];
-  PyObject **arrays = arena_new_array(job->a, PyObject *, (size_t)k->n_params), *args = NULL, *kw = NULL, *r = NULL;
+  struct trace_program *program = tk->program;
+  const struct program_kernel *k = &program->kernels[tk->index];
+  PyObject **arrays = arena_new_array(program->a, PyObject *, (size_t)k->n_params), *args = NULL, *kw = NULL, *r = NULL;
   enum status st = ST_OK;
   bool ok = true;
-  job_enter(job, ds);
+  program_enter(program, ds);
   PyObject *numpy = PyImport_ImportModule("numpy"), *old = quiet_errors(numpy);
   for (int i = 0; ok && i < k->n_params; i++)
     ok = (arrays[i] = wrap_input(&in[i], in_double));
@@ -237,7 +241,7 @@ static enum status eval(struct trace_kernel *tk, const struct trace_array *in, b
   ok = r && store_results(tk, r, arrays, in_double, out);
   restore_errors(numpy, old);
   if (!ok)
-    st = job_exception(job, ds);
+    st = program_exception(program, ds);
   for (int i = 0; i < k->n_params; i++)
     Py_XDECREF(arrays[i]);
   Py_XDECREF(numpy);
@@ -245,11 +249,11 @@ static enum status eval(struct trace_kernel *tk, const struct trace_array *in, b
   Py_XDECREF(args);
   Py_XDECREF(kw);
   Py_XDECREF(r);
-  job_leave(job);
+  program_leave(program);
   return st;
 }
 
-/* The largest distance between x and the float64 answer; infinities and NaNs say nothing. */
+/* The largest distance between x and the float64 answer, where both are finite. */
 static double distance(const struct trace_array *x, const struct trace_array *exact) {
   struct hlo_literal a = {.shape = x->shape, .data = x->data}, b = {.shape = exact->shape, .data = exact->data};
   int64_t n = hlo_shape_elements(&x->shape);
@@ -264,14 +268,14 @@ static double distance(const struct trace_array *x, const struct trace_array *ex
 
 enum status trace_eval_numpy(struct trace_kernel *tk, const struct trace_array *in, struct diags *ds,
                              struct trace_array *out) {
-  struct trace_array *exact = arena_new_array(tk->job->a, struct trace_array, (size_t)tk->n_outputs);
+  struct trace_array *exact = arena_new_array(tk->program->a, struct trace_array, (size_t)tk->n_outputs);
   struct diags ignored;
   enum status st = eval(tk, in, false, ds, out);
   if (st)
     return st;
-  diags_init(&ignored, tk->job->a);
+  diags_init(&ignored, tk->program->a);
   if (eval(tk, in, true, &ignored, exact))
-    return ST_OK; /* a kernel that minds float64 */
+    return ST_OK; /* the kernel cannot compute in float64 */
   for (int i = 0; i < tk->n_outputs; i++)
     if (dtype_is_float(out[i].shape.dtype))
       out[i].rounding = distance(&out[i], &exact[i]);

@@ -1,4 +1,6 @@
 """Every instruction knows the exact columns of the expression that made it, and the calls that led there."""
+import pytest
+
 import xla
 
 
@@ -104,7 +106,7 @@ def test_the_filename_of_the_request():
 
 def test_iteration_belongs_to_what_is_iterated():
     got = places(kernel("    z = x[0]\n    for a, b in [(y, 1)]: z = z + b\n    for r in (  # a: comment\n        y\n    ):\n        z = z + r\n    return z\n"))
-    assert [t for t, _ in got["slice"]] == ["x[0]"] + ["(  # a: comment\n        y\n    )"] * 4
+    assert [t for t, _ in got["slice"]] == ["x[0]"] + ["y"] * 4
 
 
 def test_parameters_belong_to_their_names():
@@ -116,3 +118,40 @@ def kernel(x: "x, (y)", größe: dict[str, int] = {"n": 1}, # n, y
 """
     got = xla.trace(source)["instructions"][:3]
     assert [i["src"][0][1:5] for i in got] == [(3, 12, 3, 13), (3, 25, 3, 30), (4, 12, 4, 13)]
+
+
+HEADERS = """from nkigen import trace
+shapes = trace(input_specs=[((3,), 'f32'), ((3,), 'f32')])
+class Group:
+    if True:
+        @shapes
+        @shapes
+        def nested(x, /, größe: "a:b" = {1: 2}[1], # : x
+          ) -> "int:": # c
+            async def inner(q, *x): pass
+            return x * größe
+line = shapes(lambda a, b=(lambda a: a): a + b if True else (lambda a, b: a)(a, b))
+def outer():
+    def kernel(a, b=lambda a=":": a
+              ):
+        return a - b
+    return kernel
+inner = shapes(outer())
+"""
+
+
+def test_parameters_are_found_in_every_kind_of_header():
+    kernels = xla._nkx.trace_source(HEADERS)["kernels"]
+    got = {k["name"]: [i["src"][0][1:5] for i in k["instructions"] if i["opcode"] == "parameter"] for k in kernels}
+    assert got == {"nested": [(7, 20, 7, 21), (7, 26, 7, 31)], "<lambda>": [(11, 22, 11, 23), (11, 25, 11, 26)],
+                   "kernel": [(13, 16, 13, 17), (13, 19, 13, 20)]}
+
+
+@pytest.mark.parametrize("source, place", [
+    ("@trace\ndef f(\n  x: 'a:b', # c:\n  ): return x\n", (3, 1, 5, 4)),
+    ("f = trace(lambda x, y=':': x)\n", (2, 11, 2, 26)),
+    ("@trace\ndef f(x) -> 'x:y' : return x\n", (3, 1, 3, 19)),
+])
+def test_a_kernel_without_shapes_belongs_to_its_header(source, place):
+    (d,) = xla._nkx.trace_source("from nkigen import trace\n" + source)["diagnostics"]
+    assert d["code"] == "no-shapes" and d["src"][0][1:5] == place

@@ -18,7 +18,7 @@ struct fixture {
   struct arena a;
   struct diags ds;
   struct trace_request rq;
-  struct trace_job *job;
+  struct trace_program *job;
 };
 
 static enum status open_source(struct fixture *f, const char *source) {

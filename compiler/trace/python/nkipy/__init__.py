@@ -5,7 +5,7 @@ import sys
 import nkx
 from _nkx import knob_function as knob
 
-# Stand-ins for what model kernels import beside NKIPy; last, so that the real ones come first where they are installed.
+# Stand-ins for other packages that model kernels import.  They are last in the path: an installed package comes first.
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(nkx.__file__)), "stubs"))
 
 __all__ = ["knob"]

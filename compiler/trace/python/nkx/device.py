@@ -1,7 +1,7 @@
-"""The device that NKIPy's runtime sees: this processor, running the machine code that a kernel's linalg becomes.
+"""The device of NKIPy's runtime: this processor, which runs machine code made from the kernel's linalg.
 
-Inside the explorer, which executes a program only to find its kernels, the device is NumPy itself: calling a kernel says
-which shapes it is compiled for.
+The explorer executes a program only to find its kernels.  There the device is NumPy, and a call of a kernel gives the
+shapes that it is compiled for.
 """
 import dataclasses
 import statistics
@@ -14,7 +14,7 @@ from . import package
 
 
 class DeviceWarning(UserWarning):
-    """Said once: what stands in for the device."""
+    """Says once that this processor takes the place of a device."""
 
 
 _announced = False
@@ -36,7 +36,7 @@ def is_neuron_compatible():
 
 
 class DeviceTensor:
-    """An array that lives on the device: what goes in and out of a DeviceKernel."""
+    """An array on the device: an input or output of a DeviceKernel."""
 
     def __init__(self, data, name=None):
         self._data, self.name = data, name or "tensor"
@@ -129,7 +129,7 @@ def baremetal_jit(fn=None, *, backend="hlo", additional_compiler_args="", target
 
 
 class Jit:
-    """What baremetal_jit gives."""
+    """A function decorated with baremetal_jit."""
 
     def __init__(self, fn):
         self.__wrapped__, self.__name__, self.__doc__ = fn, fn.__name__, fn.__doc__
@@ -200,8 +200,8 @@ class DeviceKernel:
         return {o.name: o for o in self.code.outputs}
 
     def __call__(self, inputs=None, outputs=None, save_trace=False, ntff_name=None):
-        """inputs, outputs: {name: tensor}.  Without outputs, new tensors come back, in the kernel's order; what an input
-        aliases is written there as well."""
+        """inputs, outputs: {name: tensor}.  Without outputs, returns new tensors in the kernel's order.  An output that
+        aliases an input is also written into that input."""
         given = {k.removesuffix(".must_alias_input"): v for k, v in (inputs or {}).items()}
         missing = [i.name for i in self.code.inputs if i.name not in given]
         unknown = [k for k in given if k not in self.input_tensors_info]
@@ -223,7 +223,7 @@ class DeviceKernel:
 
 
 class _JobKernel:
-    """A DeviceKernel while the explorer looks for kernels: NumPy, by the names of the inputs."""
+    """The DeviceKernel while the explorer looks for kernels: calls the function with NumPy arrays."""
 
     def __init__(self, kernel, args, kwargs):
         self.name, self._kernel = kernel.__name__, kernel

@@ -1,6 +1,6 @@
-"""What operations that NumPy lacks compute on arrays, outside of a trace: NKIPy's "cpu" implementations.
+"""Operations that NumPy lacks, on arrays outside a trace: NKIPy's "cpu" implementations.
 
-Collectives mean what they mean when every device of a group holds the same data.
+A collective computes what it would if every device of a group held the same data.
 """
 import numpy as np
 
@@ -27,7 +27,7 @@ def rms_norm(x, weight=None, axis=-1, eps=1e-6):
 
 
 def _total_order(x):
-    """Integers that compare as the total order of floats does: -0 below 0, NaN outermost."""
+    """Integers in the total order of the floats: -0 is below 0, and NaNs are the extremes."""
     if x.dtype.kind in "iub":
         return x
     bits = x.view(f"i{x.dtype.itemsize}")
@@ -40,7 +40,7 @@ def topk(x, k, axis=-1, is_ascend=False):
     key = _total_order(x)
     if is_ascend:
         order = np.argsort(key, axis=-1, kind="stable")[..., :k]
-    else:  # from the end, where equal ones keep their order, too
+    else:  # from the end; equal elements keep their order
         order = x.shape[-1] - 1 - np.argsort(key[..., ::-1], axis=-1, kind="stable")[..., ::-1][..., :k]
     return np.take_along_axis(x, order, axis=-1), order.astype(np.uint32)
 

@@ -1,6 +1,6 @@
-"""NKI kernels, alone or inside of NumPy kernels, traced by the vendor's NKI front end where one is installed.
+"""NKI kernels, alone or inside NumPy kernels, traced by the vendor's NKI front end if one is installed.
 
-Two generations of it are spoken to, found by what they offer, as they move it from module to module:
+Two generations of the front end are supported.  They are told apart by the names that they define, in any module:
 
     compile_kernel_to_nir(kernel, …).build_config()    NKI 0.3 and later: a FrameworkConfig with backend_config_b64,
                                                        output_specs, operand_output_aliases {in: out}, has_collectives
@@ -48,7 +48,7 @@ def packages():
 
 
 def _find(attribute):
-    """What the vendor's packages, or modules of theirs that they imported, call by this name; None."""
+    """The callable of this name in the vendor's packages or in modules that they imported; None if there is none."""
     for top in packages():
         within = [m for name, m in list(sys.modules.items()) if m and name.startswith(top.__name__ + ".")]
         for m in [top, *within]:
@@ -58,8 +58,8 @@ def _find(attribute):
 
 
 class Traced:
-    """What a call of the kernel is: config, outputs [(shape, dtype)], aliases {operand: output}, has_collectives,
-    constants (arrays that follow the operands), is_sequence (whether it returns a tuple even of one)."""
+    """A traced call: config, outputs [(shape, dtype)], aliases {operand: output}, has_collectives, constants (arrays that
+    follow the operands), is_sequence (a single result is returned as a tuple, too)."""
 
     def __init__(self, config, outputs, aliases=None, has_collectives=False, constants=(), is_sequence=False):
         self.config = config.decode() if isinstance(config, (bytes, bytearray)) else str(config)
@@ -70,7 +70,7 @@ class Traced:
 
 
 def _dtype(d):
-    """Of NumPy's, ml_dtypes' or NKI's types: those of NKI have NumPy's names."""
+    """The dtype for a type of NumPy, ml_dtypes or NKI; those of NKI have NumPy's names."""
     try:
         return np.dtype(d)
     except TypeError:
@@ -78,7 +78,7 @@ def _dtype(d):
 
 
 def _spec(s):
-    """(shape, dtype) of something that has both, or is a pair of them in either order."""
+    """(shape, dtype) of an object that has both, or that is a pair of them in either order."""
     if hasattr(s, "shape") and hasattr(s, "dtype"):
         shape, dtype = s.shape, s.dtype
     else:
@@ -90,7 +90,7 @@ def _spec(s):
 
 
 def _call_by_names(function, name, args, kwargs, offered):
-    """Calls a function whose parameters have these names, or others with defaults."""
+    """Calls a function with the arguments that are offered for the names of its parameters; others need defaults."""
     positional, named = [], {}
     for p in inspect.signature(function).parameters.values():
         if p.kind is p.VAR_POSITIONAL:
@@ -169,12 +169,12 @@ def trace(kernel, args, kwargs, grid=()):
 
 
 def is_tensor(t):
-    """Whether the front end takes it as a tensor: other arguments are compile-time values, NumPy's scalars among them."""
+    """True for what the front end takes as a tensor.  Other arguments, NumPy's scalars too, are compile-time values."""
     return isinstance(t, _nkx.Tensor) or (hasattr(t, "shape") and hasattr(t, "dtype") and not isinstance(t, np.generic))
 
 
 def stand_in(t):
-    """Shape and dtype of a tensor, without memory."""
+    """An array of the tensor's shape and dtype that needs no memory."""
     return np.broadcast_to(np.zeros((), t.dtype), t.shape) if is_tensor(t) else t
 
 
@@ -188,7 +188,7 @@ def _operands(kernel, args, kwargs):
 
 
 def emit(kernel, traced, args, kwargs):
-    """The custom call, in the trace; what the kernel writes in place is written."""
+    """Records the custom call, and writes the results that alias operands into them."""
     if package.meaning_of_custom_ops():
         refuse(f"{name_of(kernel)} is an NKI kernel: it runs on a Neuron device only", "to_mlir() and to_proto() work")
     tensors = _operands(kernel, args, kwargs)
@@ -213,7 +213,7 @@ def _is_traced_call(args, kwargs):
 
 
 def _take_over(cls):
-    """Calls of this class of the vendor's kernels with traced tensors come here; its parameters are its function's."""
+    """Lets call() handle calls of this class of kernels with traced tensors; inspect sees the function's parameters."""
     plain = cls.__call__
     if hasattr(plain, "__nkx_plain__"):
         return
@@ -234,5 +234,5 @@ def take_over_jit():
             kernel = top.jit(take_over_jit)
             _take_over(type(kernel))
             _take_over(type(kernel[1]))
-        except Exception:  # another one's code, of any version: its kernels go by wrap_nki_kernel
+        except Exception:  # a version with another interface: its kernels need wrap_nki_kernel
             continue

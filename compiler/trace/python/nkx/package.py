@@ -1,6 +1,6 @@
 """Traces, compiles and runs kernels of the Python program that runs.
 
-`_nkx` traces; `_nkxc`, which brings MLIR along, is imported when something is compiled or run for the first time.
+`_nkx` traces.  `_nkxc`, which loads MLIR, is imported when something is compiled or run for the first time.
 """
 import functools
 import hashlib
@@ -36,7 +36,7 @@ _OWN = tuple(os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file
 
 
 def warn(message, category=UserWarning):
-    """Of the first line of the program that is not ours."""
+    """A warning at the innermost line of the program that is not in our modules."""
     f, level = sys._getframe(1), 2
     while f and f.f_code.co_filename.startswith(_OWN):
         f, level = f.f_back, level + 1
@@ -67,7 +67,7 @@ class Alias:
 
 
 class Operation:
-    """One instruction of the HLO: op_name, attributes, and where it comes from."""
+    """One instruction of the HLO, with its op_name, attributes and source places."""
 
     def __init__(self, d):
         self.op_name, self.name, self.shape, self.dtype = d["opcode"], d["name"], tuple(d["shape"]), d["dtype"]
@@ -104,7 +104,7 @@ def arrays_of(args, kwargs):
 
 
 def _stand_in(a):
-    """Only shape and dtype of an array, without its memory."""
+    """An array of the same shape and dtype that needs no memory."""
     return np.broadcast_to(np.zeros((), a.dtype), a.shape) if isinstance(a, np.ndarray) else a
 
 
@@ -112,13 +112,13 @@ _custom_ops = {"seen": False, "meaning": False}
 
 
 def meaning_of_custom_ops():
-    """Asked by a CustomOp that is traced: whether what it means in NumPy is wanted, rather than its call."""
+    """True if a traced CustomOp is to be replaced by its reference_fn instead of being called."""
     _custom_ops["seen"] = True
     return _custom_ops["meaning"]
 
 
 def _trace(request, meaning=False):
-    """What _nkx.trace_function gives, and whether there are custom ops in it."""
+    """The result of _nkx.trace_function, and whether the trace has custom ops."""
     _custom_ops.update(seen=False, meaning=meaning)
     try:
         return _nkx.trace_function(*request), _custom_ops["seen"]
@@ -157,12 +157,12 @@ class Code:
         return hashlib.sha256(self.to_proto() + compiler_args.encode()).hexdigest()[:12]
 
     def to_mlir(self, debug=False):
-        """Linalg on tensors, with the knobs."""
+        """The kernel as linalg on tensors, with its knobs."""
         return self.stages("trace", debug=debug)[-1][1]
 
     def stages(self, stop_after=None, target="trn2", debug=False):
-        """[(name, text), …]: the linalg, then what each pass leaves."""
-        again = _trace(self._request)[0]["trace"]  # the stages change it
+        """[(name, text), …]: the linalg, then the text after each pass."""
+        again = _trace(self._request)[0]["trace"]  # the stages change the module
         return _from_linalg(run_stages(again, {"source": "# traced already", "target": target}, stop_after, debug))
 
     def load(self):
@@ -173,12 +173,12 @@ class Code:
         return self._program
 
     def run(self, arrays):
-        """All outputs, aliases included, as new arrays."""
+        """All outputs as new arrays, aliases included."""
         return run_program(self.load(), self.inputs, self.outputs, arrays) if self.outputs else []
 
 
 def code_of(kernel, specs=None):
-    """The Code of a kernel: of its last specialize, or by its input_specs."""
+    """The Code of a kernel: from its input_specs, or from its last specialize."""
     if isinstance(kernel, Code):
         return kernel
     specs = specs if specs is not None else getattr(kernel, "input_specs", None)
@@ -192,7 +192,7 @@ def function_of(kernel):
 
 
 def specialize(kernel, *args, **kwargs):
-    """NKIPyKernel.specialize: traces now; the arrays become inputs, everything else is part of the kernel."""
+    """NKIPyKernel.specialize: traces now.  Arrays become inputs; all other arguments are constants of the kernel."""
     fn = function_of(kernel)
     kernel._code = Code(fn, kernel.__name__, *bind(fn, args, kwargs))
     return kernel._code
@@ -227,7 +227,7 @@ def run_program(program, inputs, outputs, arrays):
 
 
 def write_back(code, arrays, results):
-    """What the caller of the kernel gets: results in the arrays that the kernel wrote, and those it returned itself."""
+    """Copies aliased results into the arrays that the kernel wrote, and returns what the kernel itself returned."""
     returned, written = [], {a.output_index: a for a in code.aliases}
     for i, r in enumerate(results):
         alias = written.get(i)
@@ -248,12 +248,12 @@ def _stages():
 
 
 def _first_pass():
-    """Index of the first pass behind the linalg that a kernel is lowered to."""
+    """The index of the first pass after the linalg that a kernel is lowered to."""
     return _stages().index("remove-redundant-zero-fill")
 
 
 def _from_linalg(stages):
-    """The last form before the passes, and everything behind it."""
+    """The last stage before the passes, and all stages after it."""
     before = [s for s in stages if s[2] < _first_pass()]
     return [(name, text) for name, text, _ in before[-1:] + stages[len(before) :]]
 
@@ -262,7 +262,7 @@ _GROUPS = {"canonicalize-linalg-for-nisa": "decompose-batch-matmul"}
 
 
 def find_stage(stop_after):
-    """The index of a stage: of the passes' number n, a name, "name:N"; "trace" and 0 are the one before the passes."""
+    """The index of a stage: the number of a pass, its name, or "name:N"; "trace" and 0 are the stage before the passes."""
     first, names = _first_pass(), _stages()
     if stop_after is None:
         return len(names) - 1
@@ -284,7 +284,7 @@ def find_stage(stop_after):
 
 
 def _with_places(stage):
-    """The text with each line's Python place behind it."""
+    """The text with the Python place at the end of each line."""
     lines = stage["text"].split("\n")
     for i, m in enumerate(stage["lines"]):
         if m.get("src"):

@@ -1,4 +1,4 @@
-"""trace, and the drivers of the vendor's compiler for machines that have it."""
+"""trace, and calls of the vendor's compiler on machines that have it."""
 import enum
 import os
 import shutil
@@ -21,7 +21,7 @@ class CompilationTarget(enum.Enum):
 
 def compile_to_neff(trace_kernel, output_dir=".", neff_name="kernel.neff", target=CompilationTarget.DEFAULT,
                     additional_compiler_args=nkipy_compiler_args, **options):
-    """Writes hlo_module.pb and has neuronx-cc make a NEFF of it; the NEFF's path."""
+    """Writes hlo_module.pb, compiles it with neuronx-cc, and returns the path of the NEFF."""
     os.makedirs(output_dir, exist_ok=True)
     with open(os.path.join(output_dir, "hlo_module.pb"), "wb") as f:
         f.write(code_of(trace_kernel).to_proto())

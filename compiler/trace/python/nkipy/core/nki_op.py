@@ -1,4 +1,4 @@
-"""NKI kernels inside of NumPy kernels: see nkx/nki_kernel.py."""
+"""NKI kernels inside NumPy kernels: see nkx/nki_kernel.py."""
 import _nkx
 from nkigen.custom_op import CustomOp
 from nkx import nki_kernel
@@ -10,7 +10,7 @@ nki_kernel.take_over_jit()
 
 def wrap_nki_kernel(kernel, operands, grid=(), is_nki_beta_2_version=False, is_nki_beta_3_version=False, **options):
     """A function that calls the kernel on traced tensors of the operands' shapes; keyword options are its compile-time
-    values.  The generation of the front end is found out, whatever the flags say."""
+    values.  The flags are ignored: the generation of the front end is found from its modules."""
     traced = nki_kernel.trace(kernel, tuple(map(nki_kernel.stand_in, operands)), options, grid)
     shapes = [o.shape for o in operands if nki_kernel.is_tensor(o)]
 

@@ -1,4 +1,4 @@
-"""What a program needs of nki to be read where the vendor's package is not installed."""
+"""The part of nki that a program needs to be imported where the vendor's package is not installed."""
 import functools
 
 from nkx import nki_kernel

@@ -1,0 +1,108 @@
+/* bytecode: code objects and instructions of CPython 3.11 (Python/compile.c, Include/opcode.h). */
+#include "trace/bytecode.h"
+
+#include <assert.h>
+#include <opcode.h>
+
+#if PY_VERSION_HEX < 0x030b0000 || PY_VERSION_HEX >= 0x030c0000
+#error "the tracer reads the instructions of CPython 3.11: check every function of this file against another version"
+#endif
+
+/* __wrapped__ can lead in a circle; no program wraps a function as often as this. */
+enum { WRAPPERS_MAX = 100 };
+
+PyCodeObject *bytecode_of(PyObject *fn) {
+  PyObject *o = Py_NewRef(fn), *type, *exc, *tb;
+  PyErr_Fetch(&type, &exc, &tb);
+  for (int depth = 0; o && !PyFunction_Check(o); depth++) {
+    PyObject *next =
+        depth < WRAPPERS_MAX ? PyObject_GetAttrString(o, PyMethod_Check(o) ? "__func__" : "__wrapped__") : NULL;
+    PyErr_Clear();
+    Py_SETREF(o, next);
+  }
+  PyCodeObject *code = o ? (PyCodeObject *)Py_NewRef(PyFunction_GET_CODE(o)) : NULL;
+  Py_XDECREF(o);
+  PyErr_Restore(type, exc, tb);
+  return code;
+}
+
+bool bytecode_is_from(PyCodeObject *code, PyObject *filename) {
+  assert(PyUnicode_Check(filename));
+  return code->co_filename == filename || (PyUnicode_GET_LENGTH(code->co_filename) == PyUnicode_GET_LENGTH(filename) &&
+                                           PyUnicode_Compare(code->co_filename, filename) == 0);
+}
+
+int bytecode_first_line(PyCodeObject *code) {
+  return code->co_firstlineno;
+}
+
+static const char *text_of(PyObject *name) {
+  const char *text = PyUnicode_AsUTF8(name);
+  PyErr_Clear();
+  return text;
+}
+
+const char *bytecode_qualified_name(PyCodeObject *code) {
+  return text_of(code->co_qualname);
+}
+
+const char *bytecode_name(PyCodeObject *code) {
+  return text_of(code->co_name);
+}
+
+struct bytecode_place bytecode_place(PyCodeObject *code, int lasti) {
+  struct bytecode_place p = {0};
+  if (!PyCode_Addr2Location(code, lasti, &p.line, &p.col, &p.end_line, &p.end_col) || p.line < 1) {
+    const int first = code->co_firstlineno > 1 ? code->co_firstlineno : 1; /* code.replace() takes any number */
+    p = (struct bytecode_place){first, 0, first, 0};
+  }
+  return p;
+}
+
+/* ---- instructions: two bytes each, the operation and its argument ------------------------------------------------ */
+
+/* The instructions as the compiler wrote them, without the interpreter's specializations: a new reference. */
+static PyObject *instructions(PyCodeObject *code) {
+  PyObject *bytes = PyCode_GetCode(code);
+  PyErr_Clear();
+  return bytes;
+}
+
+/* The instruction at byte offset lasti; false if there is none. */
+static bool read_at(PyCodeObject *code, int lasti, unsigned char out[2]) {
+  PyObject *bytes = lasti >= 0 ? instructions(code) : NULL;
+  const bool ok = bytes && lasti + 1 < PyBytes_GET_SIZE(bytes);
+  for (int i = 0; ok && i < 2; i++)
+    out[i] = (unsigned char)PyBytes_AS_STRING(bytes)[lasti + i];
+  Py_XDECREF(bytes);
+  return ok;
+}
+
+bool bytecode_is_iteration(PyCodeObject *code, int lasti) {
+  unsigned char in[2];
+  return read_at(code, lasti, in) && (in[0] == GET_ITER || in[0] == FOR_ITER);
+}
+
+int bytecode_only_return(PyCodeObject *code) {
+  PyObject *bytes = instructions(code);
+  int at = -1, n = 0;
+  for (Py_ssize_t i = 0; bytes && i + 1 < PyBytes_GET_SIZE(bytes); i += 2)
+    if ((unsigned char)PyBytes_AS_STRING(bytes)[i] == RETURN_VALUE) {
+      at = (int)i;
+      n++;
+    }
+  Py_XDECREF(bytes);
+  return n == 1 ? at : -1;
+}
+
+bool bytecode_in_place_runs(void) {
+  unsigned char in[2];
+  PyFrameObject *f = PyThreadState_GetFrame(PyThreadState_Get());
+  if (!f)
+    return false;
+  PyCodeObject *code = PyFrame_GetCode(f);
+  const bool yes = read_at(code, PyFrame_GetLasti(f), in) && in[0] == BINARY_OP && in[1] >= NB_INPLACE_ADD;
+  Py_DECREF(code);
+  Py_DECREF(f);
+  return yes;
+}

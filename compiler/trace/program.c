@@ -1,0 +1,287 @@
+/* program: executes one source as a module, and finds the kernels in it. */
+#include "trace/program.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "trace/bytecode.h"
+#include "trace/kernels.h"
+
+struct trace_program *program_now;
+
+/* ---- running user code ------------------------------------------------------------------------------------------- */
+
+void program_enter(struct trace_program *program, struct diags *ds) {
+  program->ds = ds;
+  if (program->depth++)
+    return;
+  program->old_stdout = Py_XNewRef(PySys_GetObject("stdout"));
+  program->old_stderr = Py_XNewRef(PySys_GetObject("stderr"));
+  PyObject *w = output_new();
+  if (!w || PySys_SetObject("stdout", w) < 0 || PySys_SetObject("stderr", w) < 0)
+    PyErr_Clear();
+  Py_XDECREF(w);
+}
+
+void program_leave(struct trace_program *program) {
+  assert(program->depth > 0);
+  if (--program->depth)
+    return;
+  if (program->output_cut && !program->output_cut_said) {
+    program->output_cut_said = true;
+    diag_add(program->ds, DS_WARNING, DG_OUTPUT_LIMIT, NULL, "what the source prints is cut after %d bytes",
+             TRACE_OUTPUT_MAX);
+  }
+  PyObject *type, *exc, *tb;
+  PyErr_Fetch(&type, &exc, &tb);
+  if (PySys_SetObject("stdout", program->old_stdout) < 0 || PySys_SetObject("stderr", program->old_stderr) < 0)
+    PyErr_Clear();
+  Py_CLEAR(program->old_stdout);
+  Py_CLEAR(program->old_stderr);
+  PyErr_Restore(type, exc, tb);
+}
+
+/* ---- executing the source ------------------------------------------------------------------------------------- */
+
+/* linecache.cache[filename] = (size, None, lines, filename): tracebacks that user code prints then show its lines. */
+static bool register_lines(struct trace_program *program, PyObject *source) {
+  PyObject *linecache = PyImport_ImportModule("linecache");
+  PyObject *cache = linecache ? PyObject_GetAttrString(linecache, "cache") : NULL;
+  PyObject *lines = PyObject_CallMethod(source, "splitlines", "O", Py_True);
+  PyObject *entry =
+      lines ? Py_BuildValue("nOOO", (Py_ssize_t)program->rq->source_len, Py_None, lines, program->filename) : NULL;
+  bool ok = cache && entry && PyObject_SetItem(cache, program->filename, entry) == 0;
+  Py_XDECREF(linecache);
+  Py_XDECREF(cache);
+  Py_XDECREF(lines);
+  Py_XDECREF(entry);
+  return ok;
+}
+
+static PyObject *make_module(struct trace_program *program) {
+  PyObject *m = PyModule_New("kernel"), *modules = PyImport_GetModuleDict();
+  if (m && (PyModule_AddObjectRef(m, "__file__", program->filename) < 0 ||
+            PyModule_AddObjectRef(m, "__builtins__", PyEval_GetBuiltins()) < 0 ||
+            PyDict_SetItemString(modules, "kernel", m) < 0))
+    Py_CLEAR(m);
+  return m;
+}
+
+static PyObject *compile_source(struct trace_program *program) {
+  PyCompilerFlags flags = {.cf_flags = PyCF_IGNORE_COOKIE | PyCF_SOURCE_IS_UTF8,
+                           .cf_feature_version = PY_MINOR_VERSION};
+  const char *text = arena_strndup(program->a, program->rq->source, program->rq->source_len);
+  if (strncmp(text, "\xef\xbb\xbf", 3) == 0) /* a byte order mark is not part of the text */
+    text += 3;
+  PyObject *code = Py_CompileStringObject(text, program->filename, Py_file_input, &flags, 0);
+  if (!code && PyErr_ExceptionMatches(PyExc_MemoryError)) { /* the parser's own stack is full */
+    PyErr_Clear();
+    PyErr_SetString(PyExc_RecursionError, "the source is nested too deeply for the parser");
+  }
+  return code;
+}
+
+static bool execute(struct trace_program *program) {
+  PyObject *source = PyUnicode_DecodeUTF8(program->rq->source, (Py_ssize_t)program->rq->source_len, "strict");
+  bool ok = source && register_lines(program, source) && (program->module = make_module(program));
+  Py_XDECREF(source);
+  program->code = ok ? compile_source(program) : NULL;
+  PyObject *dict = program->code ? PyModule_GetDict(program->module) : NULL;
+  PyObject *r = dict ? PyEval_EvalCode(program->code, dict, dict) : NULL;
+  Py_XDECREF(r);
+  return r;
+}
+
+/* True if some decorated function has shapes, or the request gives them. */
+static bool has_shapes(const struct trace_program *program) {
+  bool any = program->rq->n_inputs > 0 || program->rq->inputs_npz;
+  for (Py_ssize_t i = 0; !any && i < PyList_GET_SIZE(program->found); i++) {
+    const struct kernel *k = (const struct kernel *)PyList_GET_ITEM(program->found, i);
+    any = k->input_specs || k->args || kernel_is_annotated(k->fn);
+  }
+  return any;
+}
+
+/* The code under `if __name__ == "__main__":` (python/nkx/mainguard.py), a new reference, or NULL. */
+static PyObject *main_code(const struct trace_program *program) {
+  if (!memmem(program->rq->source, program->rq->source_len, "__main__", 8))
+    return NULL;
+  PyObject *module = PyImport_ImportModule("nkx.mainguard");
+  PyObject *code = module ? PyObject_CallMethod(module, "guarded", "s#O", program->rq->source,
+                                                (Py_ssize_t)program->rq->source_len, program->filename)
+                          : NULL;
+  PyErr_Clear();
+  Py_XDECREF(module);
+  if (code && !PyCode_Check(code))
+    Py_CLEAR(code);
+  return code;
+}
+
+/* Executes the program's main part if no shapes are known yet: it may call its kernels with arrays. */
+static bool execute_main(struct trace_program *program) {
+  PyObject *code = has_shapes(program) ? NULL : main_code(program);
+  if (!code)
+    return true;
+  PyObject *dict = PyModule_GetDict(program->module), *name = PyUnicode_FromString("__main__");
+  PyObject *r = name && PyDict_SetItemString(dict, "__name__", name) == 0 ? PyEval_EvalCode(code, dict, dict) : NULL;
+  Py_XSETREF(program->main_code, code);
+  Py_XDECREF(name);
+  Py_XDECREF(r);
+  return r;
+}
+
+/* ---- finding kernels ------------------------------------------------------------------------------------------ */
+
+static void add_kernel(struct trace_program *program, PyObject *fn, struct kernel *k, const char *name) {
+  program->kernels[program->n++] =
+      (struct program_kernel){.name = arena_strdup(program->a, name), .fn = Py_NewRef(fn), .kernel = k};
+}
+
+/* True if the source defines the function that `o` is or wraps: its name, and its first line. */
+static bool is_own(const struct trace_program *program, PyObject *o, const char **name, int *line) {
+  PyCodeObject *code = PyCallable_Check(o) && !PyType_Check(o) ? bytecode_of(o) : NULL;
+  const bool is = code && bytecode_is_from(code, program->filename);
+  if (is) {
+    const char *text = bytecode_name(code);
+    *name = arena_strdup(program->a, text ? text : "kernel");
+    *line = bytecode_first_line(code);
+  }
+  Py_XDECREF(code);
+  PyErr_Clear();
+  return is;
+}
+
+/* Adds the function called `key`, or the one that is defined last if key is NULL.  is_plain: only functions; otherwise
+ * only objects that wrap one (@nki.jit, functools.cache).  False if there is none. */
+static bool add_function(struct trace_program *program, const char *key, bool is_plain) {
+  /* of a copy: code of the source may run while a wrapper is looked at, and change the module */
+  PyObject *all = PyDict_Copy(PyModule_GetDict(program->module)), *k, *value, *best = NULL;
+  const char *name = NULL, *best_name = NULL;
+  Py_ssize_t pos = 0;
+  int line = 0, best_line = 0;
+  while (all && PyDict_Next(all, &pos, &k, &value)) {
+    if (!PyUnicode_Check(k) || PyFunction_Check(value) != is_plain || !is_own(program, value, &name, &line))
+      continue;
+    if (key ? PyUnicode_CompareWithASCIIString(k, key) == 0 : line >= best_line) {
+      best = value;
+      best_name = name;
+      best_line = line;
+    }
+  }
+  if (best)
+    add_kernel(program, best, NULL, best_name);
+  Py_XDECREF(all);
+  PyErr_Clear();
+  return best;
+}
+
+/* Makes @nki.jit kernels callable with tensors (python/nkx/nki_kernel.py). */
+static void adopt_nki_kernels(void) {
+  PyObject *m = PyImport_ImportModule("nkx.nki_kernel");
+  PyObject *r = m ? PyObject_CallMethod(m, "take_over_jit", NULL) : NULL;
+  PyErr_Clear();
+  Py_XDECREF(m);
+  Py_XDECREF(r);
+}
+
+static const char *kernel_name(const struct kernel *k) {
+  const char *name = PyUnicode_AsUTF8(k->name);
+  PyErr_Clear();
+  return name ? name : "kernel";
+}
+
+static bool find_kernels(struct trace_program *program, struct diags *ds) {
+  const char *key = program->rq->kernel;
+  Py_ssize_t n = PyList_GET_SIZE(program->found);
+  program->kernels = arena_new_array(program->a, struct program_kernel, (size_t)n + 1);
+  for (Py_ssize_t i = 0; i < n; i++) {
+    struct kernel *k = (struct kernel *)PyList_GET_ITEM(program->found, i);
+    if (!key || strcmp(kernel_name(k), key) == 0)
+      add_kernel(program, k->fn, k, kernel_name(k));
+  }
+  if (program->n)
+    return true;
+  if (program->module && (n == 0 || key)) {
+    if (add_function(program, key, true))
+      return true;
+    adopt_nki_kernels();
+    if (add_function(program, key, false))
+      return true;
+  }
+  if (ds && key)
+    diag_add(ds, DS_ERROR, DG_NO_KERNEL, NULL, "no kernel is called \"%.200s\"", key)->hint =
+        n ? "the name is that of a decorated function" : "define a function with this name";
+  else if (ds)
+    diag_add(ds, DS_ERROR, DG_NO_KERNEL, NULL, "the source defines no function")->hint =
+        "define a function and decorate it with @trace(input_specs=[…])";
+  return false;
+}
+
+/* ---- the public functions ------------------------------------------------------------------------------------- */
+
+enum status trace_open(struct arena *a, const struct trace_request *rq, struct diags *ds, struct trace_program **out) {
+  enum status st;
+  struct trace_program *program = arena_new(a, struct trace_program);
+  program->a = a;
+  program->rq = rq;
+  program->output = arena_alloc(a, TRACE_OUTPUT_MAX);
+  *out = program;
+  if (!precheck_source(rq, ds, a, &st))
+    return st;
+  program->filename = PyUnicode_DecodeFSDefault(rq->filename ? rq->filename : "kernel.py");
+  program->found = PyList_New(0);
+  if (!program->filename || !program->found) {
+    PyErr_Clear();
+    return ST_NOMEM;
+  }
+  assert(!program_now);
+  program_now = program;
+  ranges_init(&program->ranges, a, program->filename, rq->source, rq->source_len);
+  program_enter(program, ds);
+  bool ok = execute(program) && execute_main(program);
+  if (!ok)
+    st = program_exception(program, ds);
+  program_leave(program);
+  bool any = find_kernels(program, ok ? ds : NULL);
+  return !ok ? st : any ? ST_OK : ST_INPUT;
+}
+
+int trace_count(const struct trace_program *program) {
+  return program ? program->n : 0;
+}
+
+const char *trace_output(const struct trace_program *program, size_t *len) {
+  *len = program ? program->output_len : 0;
+  return program ? program->output : "";
+}
+
+void program_kernel_drop(struct program_kernel *k) {
+  Py_CLEAR(k->args);
+  Py_CLEAR(k->kw);
+  for (int i = 0; i < k->n_params; i++) {
+    Py_CLEAR(k->params[i].array);
+    Py_CLEAR(k->params[i].key);
+  }
+}
+
+void trace_close(struct trace_program *program) {
+  if (!program)
+    return;
+  for (int i = 0; i < program->n; i++) {
+    Py_CLEAR(program->kernels[i].fn);
+    program_kernel_drop(&program->kernels[i]);
+  }
+  if (program->module) {
+    if (PyDict_DelItemString(PyImport_GetModuleDict(), "kernel") < 0)
+      PyErr_Clear();
+    Py_CLEAR(program->module);
+  }
+  Py_CLEAR(program->code);
+  Py_CLEAR(program->main_code);
+  Py_CLEAR(program->found);
+  Py_CLEAR(program->npz);
+  Py_CLEAR(program->filename);
+  ranges_clear(&program->ranges);
+  if (program_now == program)
+    program_now = NULL;
+}

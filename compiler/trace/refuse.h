@@ -1,0 +1,19 @@
+/* refuse: exceptions that say no, with a diagnostic code and a hint. */
+#ifndef TRACE_REFUSE_H
+#define TRACE_REFUSE_H
+
+#include "base/diag.h"
+#include "trace/python.h"
+
+/* Raises the exception class of `code`.  hint: what to do about it, or NULL.  fmt is PyUnicode_FromFormat's.  Returns
+ * NULL, so that a caller can return it. */
+void *trace_refuse(enum diag_code code, const char *hint, const char *fmt, ...);
+/* Gives a pending TypeError, ValueError, IndexError or OverflowError that is not ours the code bad-argument. */
+void refuse_adopt(void);
+/* The code of an exception object, or -1 if it is not one of ours; *hint is borrowed from it. */
+int refuse_code(PyObject *exc, const char **hint);
+/* stop_job(), the handler of SIGPROF: raises TimeLimit in the Python code that runs. */
+PyObject *refuse_timeout(PyObject *self, PyObject *const *args, Py_ssize_t n);
+bool refuse_init(PyObject *module);
+
+#endif
