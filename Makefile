@@ -207,7 +207,7 @@ asan: setup-test
 # libFuzzer targets, built apart with clang: SECONDS_EACH=600 TARGETS="job explorer_frame" make fuzz.  Only what they reach
 # is built: base, the readers, the job parser and the server.
 FUZZ_BIN := $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
-FUZZED_SRC := $(call srcs,$(addprefix compiler/,base hlo ir nisa)) compiler/driver/job.c compiler/driver/pipeline_info.c \
+FUZZED_SRC := $(call srcs,$(addprefix compiler/,base hlo ir nisa)) $(addprefix compiler/driver/,job.c pipeline.c frame_scan.c gather.c) \
   compiler/trace/precheck.c
 FUZZED_LIB := $(BUILD)/lib/libfuzzed.a
 $(FUZZED_LIB): $(call objs,$(FUZZED_SRC)) $(PROTO_OBJ)

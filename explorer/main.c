@@ -19,7 +19,7 @@
 #include "api/kept.h"
 #include "base/log.h"
 #include "config.h"
-#include "driver/compile.h"
+#include "driver/pipeline.h"
 #include "http/server.h"
 #include "api/metrics.h"
 #include "api/misses.h"

@@ -8,6 +8,7 @@
 
 #include "driver/job.h"
 #include "ir/ir.h"
+#include "trace/trace.h"
 
 /* The module as a kernel, with its parameters as inputs.  On errors diagnostics, and ST_INPUT. */
 MUST_USE enum status entry_read_hlo(struct arena *a, const struct job *job, struct diags *ds,

@@ -2,7 +2,7 @@
 #ifndef DRIVER_OPT_H
 #define DRIVER_OPT_H
 
-#include "driver/job.h"
+#include "base/target.h"
 #include "ir/ir.h"
 
 struct remarks;

@@ -5,6 +5,7 @@
 #include "base/buf.h"
 #include "base/diag.h"
 #include "driver/check.h"
+#include "driver/frames.h"
 #include "driver/pipeline.h"
 #include "hlo/hlo.h"
 #include "ir/snapshot.h"

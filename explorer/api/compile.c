@@ -232,8 +232,14 @@ static enum status start_for_editor(struct request *rq, struct arena *a, struct 
                 EDITOR_NAME_MAX);
   if (!job->scope)
     job->scope = own_scope(rq, a);
-  if (mode_of(rq) == RESULTS_CACHED && !job_key(job, place->job))
-    return fail(err, ST_NOMEM, "request");
+  if (mode_of(rq) == RESULTS_CACHED) {
+    size_t len;
+    char *text = job_dump(job, &len);
+    if (!text)
+      return fail(err, ST_NOMEM, "request");
+    job_key(text, len, place->job);
+    free(text);
+  }
   http_client_address(rq, address);
   snprintf(place->key, sizeof place->key, "%s %s", address, name);
   editors_enter(rq->app->editors, place);

@@ -10,7 +10,7 @@
 #define API_DIFFS_H
 
 #include "http/http.h"
-#include "job/gather.h"
+#include "driver/gather.h"
 
 struct diff_query {
   struct gather_stage from, to;

@@ -1,6 +1,6 @@
 /* GET /healthz: can a kernel be compiled now? */
 #include "base/json.h"
-#include "driver/compile.h"
+#include "driver/pipeline.h"
 #include "http/http.h"
 #include "jail/layer.h"
 #include "pool/pool.h"

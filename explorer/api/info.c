@@ -16,8 +16,8 @@
 #include <unistd.h>
 
 #include "base/json.h"
-#include "driver/compile.h"
-#include "trace/trace.h"
+#include "driver/pipeline.h"
+#include "driver/job.h"
 
 enum { INFO_MAX = 4 << 20, EXAMPLES_MAX = 200, PARTITIONS = 128 };
 
@@ -180,7 +180,7 @@ static enum status put_examples(struct buf *b, const char *dir, struct error *er
   buf_puts(b, "{\"examples\":[");
   for (int i = 0; i < n; i++) {
     struct buf source;
-    buf_init(&source, TRACE_SOURCE_MAX);
+    buf_init(&source, JOB_SOURCE_MAX);
     if (!st && i < EXAMPLES_MAX)
       st = read_file(fd, list[i]->d_name, &source, err);
     if (!st && i < EXAMPLES_MAX)

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "driver/compile.h"
+#include "driver/pipeline.h"
 #include "http/guard.h"
 #include "job/editors.h"
 #include "job/quota.h"

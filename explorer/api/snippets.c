@@ -12,7 +12,7 @@
 #include "api/misses.h"
 #include "base/json.h"
 #include "base/log.h"
-#include "driver/compile.h"
+#include "driver/pipeline.h"
 #include "job/results.h"
 
 enum {

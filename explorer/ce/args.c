@@ -91,7 +91,7 @@ static void set_input(struct setting *s) {
     return;
   }
   if (!args->inputs)
-    args->inputs = arena_new_array(s->a, struct trace_input_spec, JOB_INPUTS_MAX);
+    args->inputs = arena_new_array(s->a, struct job_input, JOB_INPUTS_MAX);
   if (job_parse_input(s->a, s->value, &args->inputs[args->n_inputs], &err))
     args->complaint = arena_strdup(s->a, err.text);
   else

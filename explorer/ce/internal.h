@@ -43,7 +43,7 @@ struct ce_args {
   bool has_target, check;
   enum target target;
   int n_inputs;
-  struct trace_input_spec *inputs;
+  struct job_input *inputs;
   const char *complaint; /* NULL, or what is wrong: the compile fails with it */
 };
 

@@ -17,7 +17,7 @@
 #include "api/snippets.h"
 #include "base/json.h"
 #include "ce/internal.h"
-#include "driver/compile.h"
+#include "driver/pipeline.h"
 
 enum { URL_MAX = 32 << 10 };
 

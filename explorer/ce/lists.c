@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "ce/internal.h"
-#include "driver/compile.h"
+#include "driver/pipeline.h"
 
 enum { TEXT_MAX = 64 << 10 };
 

@@ -9,7 +9,7 @@
 
 #include "ce/internal.h"
 #include "base/diag.h"
-#include "job/frame.h"
+#include "driver/frame_scan.h"
 
 enum {
   STAGES_MAX = 8192,      /* above what one job may send */

@@ -10,8 +10,9 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/json.h"
-#include "driver/compile.h"
-#include "job/gather.h"
+#include "driver/frames.h"
+#include "driver/pipeline.h"
+#include "driver/gather.h"
 #include "job/quota.h"
 
 enum { OWN_FRAME_MAX = 4 << 10, OWN_FRAMES_ROOM = 3 * OWN_FRAME_MAX, RESULT_ROOM = 64 << 10 };
@@ -70,10 +71,12 @@ struct work *work_new(const struct job *job) {
   w->language = job->language;
   w->target = job->target;
   w->json = job_dump(job, &w->json_len);
-  if (w->json && job_key(job, w->key))
-    return w;
-  work_unref(w);
-  return NULL;
+  if (!w->json) {
+    work_unref(w);
+    return NULL;
+  }
+  job_key(w->json, w->json_len, w->key);
+  return w;
 }
 
 struct work *work_new_stored(const char key[JOB_KEY_SIZE]) {
@@ -290,20 +293,6 @@ static bool is_about(const struct work *w, const struct frame *f) {
 static void put_identity(const struct work *w, struct buf *b) {
   buf_printf(b, "\"key\":\"%s\",\"language\":\"%s\",\"target\":\"%s\",\"pipeline\":\"%s\"", w->key,
              language_name(w->language), target_name(w->target), pipeline_version());
-}
-
-/* The same from the start frame, for frames that may come from an earlier pipeline. */
-static void put_stored_identity(const struct work *w, struct buf *b) {
-  static const char *const keys[] = {"key", "language", "target", "pipeline"};
-  const char *text = buf_text(&w->lines), *newline = strchr(text, '\n');
-  struct frame f;
-  if (!newline || frame_scan(text, (size_t)(newline - text), &f, NULL))
-    return;
-  for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
-    const struct frame_member *m = frame_get(&f, keys[i]);
-    if (m)
-      buf_printf(b, "%s\"%s\":%.*s", b->len ? "," : "", keys[i], (int)m->value_len, m->value);
-  }
 }
 
 static void put_start(const struct work *w, struct buf *b) {
@@ -528,15 +517,12 @@ size_t work_read(struct work *w, size_t at, char *to, size_t max, bool *at_end) 
 }
 
 char *work_result(struct work *w, size_t *len) {
-  struct buf head, out;
-  buf_init(&head, OWN_FRAME_MAX);
+  struct buf out;
   buf_init(&out, WORK_BYTES_MAX + OWN_FRAMES_ROOM + RESULT_ROOM);
   pthread_mutex_lock(&w->lock);
-  put_stored_identity(w, &head);
   buf_reserve(&out, w->lines.len + RESULT_ROOM); /* the result is hardly longer than its frames */
-  gather_result(&w->gather, buf_text(&w->lines), buf_text(&head), &out);
+  gather_result(&w->gather, buf_text(&w->lines), &out);
   pthread_mutex_unlock(&w->lock);
-  buf_clear(&head);
   *len = out.len;
   return out.data; /* NULL if it failed */
 }

@@ -15,7 +15,7 @@
 #include "base/diag.h"
 #include "base/error.h"
 #include "driver/job.h"
-#include "job/gather.h"
+#include "driver/gather.h"
 
 struct client;
 struct work; /* opaque */

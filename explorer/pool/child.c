@@ -16,7 +16,7 @@
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "driver/compile.h"
+#include "driver/frames.h"
 #include "jail/limits.h"
 #include "pool/internal.h"
 

@@ -1,5 +1,6 @@
 #include "driver/pipeline.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
