@@ -37,7 +37,7 @@ objs = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 COMPILER_SRC := $(call srcs,$(addprefix compiler/,base hlo trace linalg ir passes nisa driver))
 # the walls that a process raises around itself: the server's and the workers'
 WALL_SRC := $(addprefix explorer/jail/,caps.c confine.c landlock.c seccomp.c)
-SERVER_SRC := $(call srcs,explorer $(addprefix explorer/,http api ce job pool store diff)) $(WALL_SRC)
+SERVER_SRC := $(call srcs,explorer $(addprefix explorer/,http api ce job work pool store diff)) $(WALL_SRC)
 WORKER_SRC := $(call srcs,$(addprefix explorer/,worker jail)) explorer/pool/wire.c
 UNIT_SRC := $(call srcs,tests/unit)
 PROTO_OBJ := $(BUILD)/obj/gen/hlo.pb-c.o

@@ -3,8 +3,8 @@
  *   nkx-worker [--python-dir DIR] [--site-dir DIR] [--cgroup DIR] [--cpu-s N] [--memory-mib N] [--resident-mib N] [--wall-ms N]
  *              [--log-format N] [--log-level N] [--server-pid PID] [--jail-min LEVEL] [--jail-without LAYERS] [--jail-failing LAYERS]
  *                                                      the zygote; needs a control socket
- *   nkx-worker compile|opt|run|neff …                  what `nkx compile …` runs
- *   nkx-worker doctor                                  which walls of the jail this machine has
+ *   nkx-worker compile|opt …                           what `nkx compile …` and `nkx opt …` run
+ *   nkx-worker doctor                                  which layers of the jail this machine has
  */
 #include <stdio.h>
 #include <string.h>
