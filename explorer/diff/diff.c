@@ -5,10 +5,6 @@
 #include "base/utf8.h"
 #include "diff/internal.h"
 
-enum status diff_no_memory(struct error *err) {
-  return fail(err, ST_NOMEM, "out of memory while comparing two texts");
-}
-
 /* Room that suffices for most diffs.  An arena's block of at least 4 MiB comes zeroed from the system, page by page as it
  * is used, which takes less time than zeroing each of our large and sparsely used arrays. */
 enum { ROOM = 4 << 20, ROOM_PER_BYTE = 8 };

@@ -8,7 +8,9 @@
 
 /* Everything of one diff lives in its arena.  Memory is taken with arena_try_array only, because this runs in the server,
  * where running out of memory is an answer. */
-enum status diff_no_memory(struct error *err); /* ST_NOMEM with its text */
+static inline enum status diff_no_memory(struct error *err) {
+  return fail(err, ST_NOMEM, "out of memory while comparing two texts");
+}
 
 enum token_kind {
   TOKEN_WORD,
