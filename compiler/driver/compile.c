@@ -56,7 +56,7 @@ struct path {
   struct stage_checks checks;
 };
 
-/* ---- frames ----------------------------------------------------------------------------------------------------- */
+/* ---- frames ------------------------------------------------------------------------------------------------------ */
 
 static enum status send(struct run *r, struct buf *b) {
   enum status st = buf_status(b);
@@ -145,7 +145,7 @@ static enum status send_end(struct run *r, int64_t started_us) {
   return send(r, &b);
 }
 
-/* ---- artifacts -------------------------------------------------------------------------------------------------- */
+/* ---- artifacts --------------------------------------------------------------------------------------------------- */
 
 static enum status send_artifact(struct path *p, const char *name, const char *type, const struct buf *data) {
   unsigned char digest[SHA256_DIGEST_LENGTH];
@@ -197,7 +197,7 @@ static enum status send_artifacts(struct path *p) {
   return st;
 }
 
-/* ---- stages ----------------------------------------------------------------------------------------------------- */
+/* ---- stages ------------------------------------------------------------------------------------------------------ */
 
 static enum status run_hlo(struct path *p, hlo_pass *pass) {
   struct hlo_pass_result result = {.ds = &p->run->diags};

@@ -32,8 +32,9 @@
 
 static const char usage[] =
     "usage: nkx compile KERNEL [options]             (- reads standard input)\n"
-    "  --language nkipy|hlo|mlir  what KERNEL is: Python, HLO (text or HloModuleProto) or MLIR on tensors; default by\n"
-    "                             its name (.py .hlo .pb .mlir) and its first line\n"
+    "  --language nkipy|hlo|mlir  what KERNEL is: Python, HLO (text or HloModuleProto) or MLIR on tensors; the "
+    "default\n"
+    "                             follows from its name (.py .hlo .pb .mlir) and its first line\n"
     "  --kernel NAME              only this kernel of the file\n"
     "  --target trn1|trn2|trn3    default trn2\n"
     "  --stop-after STAGE[:N]     last stage to run; N counts stages of the same name from 1\n"
@@ -63,7 +64,7 @@ struct terminal {
   struct error err;
 };
 
-/* ---- options ---------------------------------------------------------------------------------------------------- */
+/* ---- options ----------------------------------------------------------------------------------------------------- */
 
 static enum status parse_input(struct terminal *t, const char *text) {
   if (t->n_inputs == t->cap_inputs)
@@ -183,7 +184,7 @@ static enum status read_source(struct terminal *t, const char *path) {
   return ST_OK;
 }
 
-/* ---- showing ---------------------------------------------------------------------------------------------- */
+/* ---- showing ----------------------------------------------------------------------------------------------------- */
 
 static const char *color(const struct terminal *t, const char *code) {
   return t->is_color ? code : "";
@@ -289,7 +290,7 @@ static void show_remarks(const struct terminal *t, const json_t *stage) {
   }
 }
 
-/* ---- dump ------------------------------------------------------------------------------------------------------- */
+/* ---- dump -------------------------------------------------------------------------------------------------------- */
 
 static enum status write_file(struct terminal *t, const char *name, const void *data, size_t len) {
   char *path = arena_printf(t->arena, "%s/%s", t->dump_dir, name);
@@ -334,7 +335,7 @@ static enum status dump_artifact(struct terminal *t, const json_t *frame) {
   return st;
 }
 
-/* ---- running ---------------------------------------------------------------------------------------------------- */
+/* ---- running ----------------------------------------------------------------------------------------------------- */
 
 static enum status show_frame(struct terminal *t, const json_t *f) {
   const char *kind = json_string_value(json_object_get(f, "frame"));
@@ -381,6 +382,7 @@ static enum status keep_frame(struct terminal *t, const char *json, size_t len) 
 
 static enum status sink(void *user, const char *json, size_t len) {
   struct terminal *t = user;
+  assert(!memchr(json, '\n', len));
   enum status st = t->json_path ? keep_frame(t, json, len) : ST_OK;
   if (st)
     return st;

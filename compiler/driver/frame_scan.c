@@ -10,8 +10,7 @@ struct cursor {
   const char *p, *end;
 };
 
-/* ---- JSON ---------------------------------------------------------------------------------------------------------
- */
+/* ---- JSON -------------------------------------------------------------------------------------------------------- */
 
 static bool skip_value(struct cursor *c, int depth);
 
@@ -177,8 +176,7 @@ static bool skip_value(struct cursor *c, int depth) {
   return ok;
 }
 
-/* ---- members ------------------------------------------------------------------------------------------------------
- */
+/* ---- members ----------------------------------------------------------------------------------------------------- */
 
 const struct frame_member *frame_get(const struct frame *f, const char *key) {
   size_t n = strlen(key);
@@ -256,8 +254,7 @@ static enum status scan_members(struct cursor *c, struct frame *f, struct error 
   return ST_OK;
 }
 
-/* ---- kinds --------------------------------------------------------------------------------------------------------
- */
+/* ---- kinds ------------------------------------------------------------------------------------------------------- */
 
 /* The members that each kind must have, and the first character of their values; '0' means a whole number. */
 static const struct {

@@ -72,7 +72,7 @@ enum status gather_add(struct gather *g, const struct frame *f, size_t at, size_
   return ST_OK;
 }
 
-/* ---- one stage -------------------------------------------------------------------------------------------------- */
+/* ---- one stage --------------------------------------------------------------------------------------------------- */
 
 /* The members of a part's frame.  It was scanned before it was noted, so it is a frame. */
 static struct frame scan_again(const struct gather_part *p, const char *text) {
@@ -106,7 +106,7 @@ const char *gather_find_stage(const struct gather *g, const char *text, const st
   return NULL;
 }
 
-/* ---- the result ------------------------------------------------------------------------------------------------- */
+/* ---- the result -------------------------------------------------------------------------------------------------- */
 
 static void put_value(struct buf *out, const struct gather_part *p, const char *text, const char *key) {
   struct frame f = scan_again(p, text);

@@ -23,7 +23,7 @@ void job_init(struct job *j) {
   *j = (struct job){.source = "", .filename = "kernel.py", .language = LANG_NKIPY, .target = TARGET_TRN2, .seed = 42};
 }
 
-/* ---- reading ---------------------------------------------------------------------------------------------------- */
+/* ---- reading ----------------------------------------------------------------------------------------------------- */
 
 /* A short string without control characters: the name of a file, a kernel, an input or a stage. */
 static enum status read_name(struct arena *a, const json_t *v, const char *field, const char **out, struct error *err) {
@@ -275,7 +275,7 @@ enum status job_parse(struct arena *a, const char *json, size_t len, struct job 
   return st;
 }
 
-/* ---- writing ---------------------------------------------------------------------------------------------------- */
+/* ---- writing ----------------------------------------------------------------------------------------------------- */
 
 /* An object that is being filled.  When memory runs out a member is missing, so the whole object is dropped then. */
 struct writer {

@@ -1,6 +1,5 @@
 #include "driver/pipeline.h"
 
-#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -59,5 +58,5 @@ char *pipeline_describe(size_t *len) {
   }
   buf_putc(&b, ']');
   *len = b.len;
-  return b.data; /* heap: the caller's now */
+  return b.data; /* NULL if it failed */
 }
