@@ -24,7 +24,7 @@
 
 enum { DRAIN_ANSWERS_MS = 1500 }; /* for the answers to jobs that were ended after --drain-timeout-ms */
 
-/* ---- privileges ------------------------------------------------------------------------------------------------- */
+/* ---- privileges -------------------------------------------------------------------------------------------------- */
 
 /* Gives up everything but what the service needs of the file system once it has started, and what it may change. */
 static enum status give_up_privileges(const struct config *cfg, struct confinement *out, struct error *err) {
@@ -62,7 +62,7 @@ static void log_confinement(const struct confinement *c) {
     log_info("confined", "uid=%u walls=%s", c->uid, list);
 }
 
-/* ---- parts ------------------------------------------------------------------------------------------------------ */
+/* ---- parts ------------------------------------------------------------------------------------------------------- */
 
 static enum status start_pool(const struct config *cfg, int launcher_fd, struct services *s, struct error *err) {
   const struct pool_config pool = {
@@ -119,7 +119,7 @@ static enum status start_server(const struct config *cfg, int listen_fd, struct 
   return server_start(&server, listen_fd, &app->server, err);
 }
 
-/* ---- all of it -------------------------------------------------------------------------------------------------- */
+/* ---- all of it --------------------------------------------------------------------------------------------------- */
 
 enum status app_start(const struct config *cfg, int launcher_fd, int listen_fd, struct app *app, struct error *err) {
   struct services *s = &app->services;
@@ -164,8 +164,8 @@ static void drain(struct app *app) {
   server_drain(app->server, DRAIN_ANSWERS_MS);
 }
 
-/* The reverse of app_start, except that the threads of the pool and the store end before the server does, because they call
- * back the requests that wait for them. */
+/* The reverse of app_start, except that the threads of the pool and the store end before the server does, because they
+ * call back the requests that wait for them. */
 void app_stop(struct app *app) {
   struct services *s = &app->services;
   if (app->server)

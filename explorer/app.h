@@ -15,9 +15,9 @@ struct app {
   struct server *server; /* NULL until requests are answered */
 };
 
-/* Gives up privileges, starts all parts and begins to answer requests.  app is zeroed at first; cfg and app must outlive
- * the service.  launcher_fd and listen_fd are the app's from now on.  On failure what was started is to be stopped with
- * app_stop, as after a success. */
+/* Gives up privileges, starts all parts and begins to answer requests.  app is zeroed at first; cfg and app must
+ * outlive the service.  launcher_fd and listen_fd are the app's from now on.  On failure what was started is to be
+ * stopped with app_stop, as after a success. */
 MUST_USE enum status app_start(const struct config *cfg, int launcher_fd, int listen_fd, struct app *app,
                                struct error *err);
 /* Lets requests end as far as the configuration gives them time, and stops all parts. */

@@ -33,13 +33,13 @@ struct config {
 
 extern const char config_help[];
 
-/* argv: what follows "serve"; env as in environ, or NULL.  Both must outlive *out.  ST_INPUT with a text that names the flag
- * or variable and says what it takes. */
+/* argv: what follows "serve"; env as in environ, or NULL.  Both must outlive *out.  ST_INPUT with a text that names the
+ * flag or variable and says what it takes. */
 MUST_USE enum status config_parse(struct arena *a, int argc, char **argv, char *const *env, struct config *out,
                                   struct error *err);
 
-/* Logs a warning for each variable that is named like ours but is no setting; it may be meant for something else.  Not a
- * part of config_parse, because the log's format is a setting. */
+/* Logs a warning for each variable that is named like ours but is no setting; it may be meant for something else.  Not
+ * a part of config_parse, because the log's format is a setting. */
 void config_warn_unknown(char *const *env);
 
 /* The path of the SQLite file; NULL if the store is another database. */

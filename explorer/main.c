@@ -1,7 +1,7 @@
 /* nkx: the service, and the entry to the command line.
  *
- * `nkx serve` runs in this process, which never links CPython or MLIR.  The other subcommands that compile are nkx-worker's,
- * which replaces this process.
+ * `nkx serve` runs in this process, which never links CPython or MLIR.  The other subcommands that compile are
+ * nkx-worker's, which replaces this process.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -37,7 +37,7 @@ static const char help[] = "usage: nkx COMMAND …\n"
                            "  doctor     what this machine offers for the jail\n"
                            "`nkx COMMAND --help` says more; `nkx --version` prints the version.\n";
 
-/* ---- serve ------------------------------------------------------------------------------------------------------ */
+/* ---- serve ------------------------------------------------------------------------------------------------------- */
 
 /* Runs the service until a signal of the set comes; takes over both descriptors. */
 static enum status serve(const struct config *cfg, const sigset_t *stop, int listen_fd, int port, int launcher_fd,
@@ -61,8 +61,8 @@ static int exit_of(enum status st, const struct error *err) {
   return st == ST_INPUT ? EXIT_USAGE : EXIT_FAULT;
 }
 
-/* Listens, and splits into launcher and service.  Returns the exit status.  In the launcher *is_to_be_replaced is true when
- * the service has ended so that a successor can take over *listen_fd. */
+/* Listens, and splits into launcher and service.  Returns the exit status.  In the launcher *is_to_be_replaced is true
+ * when the service has ended so that a successor can take over *listen_fd. */
 static int listen_and_serve(const struct config *cfg, const sigset_t *stop, int *listen_fd, bool *is_to_be_replaced) {
   struct jail_limits limits = cfg->limits;
   limits.wall_ms = cfg->job_timeout_ms;
@@ -94,8 +94,8 @@ static int listen_and_serve(const struct config *cfg, const sigset_t *stop, int 
   return st || is_service ? exit_of(st, &err) : end.status;
 }
 
-/* After SIGHUP: the program that is now at this one's path starts with the same arguments, in this process, and takes over
- * the listening socket, where clients have been waiting. */
+/* After SIGHUP: the program that is now at this one's path starts with the same arguments, in this process, and takes
+ * over the listening socket, where clients have been waiting. */
 static int become_successor(int listen_fd, char **argv) {
   char pid[16], path[PATH_MAX];
   struct arena a;
@@ -157,7 +157,7 @@ static int serve_main(int argc, char **argv) {
   return is_to_be_replaced ? become_successor(listen_fd, argv - 2) : status;
 }
 
-/* ---- the other commands ----------------------------------------------------------------------------------------- */
+/* ---- the other commands ------------------------------------------------------------------------------------------ */
 
 /* Replaces this process by nkx-worker with the same arguments. */
 static int become_worker(char **argv) {

@@ -1,10 +1,11 @@
 /* check: compiles one stage's module with MLIR's execution engine and runs it on given inputs.
  *
- * Arguments are passed as descriptors, by MLIR's C interface.  Each buffer is a copy in the layout that the argument's type
- * asks for, because a stage may write its inputs.  Results come back as one struct of descriptors; they may alias arguments
- * or one another and may be strided, so they are copied before anything is freed.
+ * Arguments are passed as descriptors, by MLIR's C interface.  Each buffer is a copy in the layout that the argument's
+ * type asks for, because a stage may write its inputs.  Results come back as one struct of descriptors; they may alias
+ * arguments or one another and may be strided, so they are copied before anything is freed.
  *
- * Nothing is read from disk and no thread is started, so it works in a forked child of a process that has done it before.
+ * Nothing is read from disk and no thread is started, so it works in a forked child of a process that has done it
+ * before.
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -150,8 +151,8 @@ static struct trace_array convert(struct arena *a, const struct trace_array *x, 
   return out;
 }
 
-/* A descriptor of a copy of x in the layout that the type asks for, without gaps between its members, as the C interface
- * wants it.  NULL if the layout is not strided. */
+/* A descriptor of a copy of x in the layout that the type asks for, without gaps between its members, as the C
+ * interface wants it.  NULL if the layout is not strided. */
 static void *make_argument(struct arena *a, MlirType type, const struct trace_array *x) {
   const enum dtype stored = stored_dtype(mlirShapedTypeGetElementType(type), x->shape.dtype);
   const int rank = x->shape.rank;

@@ -1,8 +1,9 @@
 /* check_collective: gives bodies to collectives, which linalg and memref stages call (linalg/collective.c).
  *
- * One processor takes the place of all devices, as if they held the same data.  all_gather then repeats the data, all_reduce
- * combines it with itself, reduce_scatter returns the first part of that, and all_to_all and collective_permute return the
- * data.  A body is a loop over the elements of the result; for an all_gather along dimension 0, and an all_reduce of two:
+ * One processor takes the place of all devices, as if they held the same data.  all_gather then repeats the data,
+ * all_reduce combines it with itself, reduce_scatter returns the first part of that, and all_to_all and
+ * collective_permute return the data.  A body is a loop over the elements of the result; for an all_gather along
+ * dimension 0, and an all_reduce of two:
  *
  *     affine.parallel (%d0, %d1) = (0, 0) to (8, 6) {          affine.parallel (%d0, %d1) = (0, 0) to (4, 6) {
  *       %x = affine.load %in[%d0 mod 4, %d1]                     %x = affine.load %in[%d0, %d1]

@@ -6,11 +6,11 @@
 #include "driver/check_internal.h"
 #include "hlo/literal.h"
 
-/* f32: a single operation agrees to a few units in the last place (1e-7).  A matmul or a softmax sums hundreds of products
- * in another order than NumPy's BLAS, which changes about sqrt(K) units of the largest partial sum: 1e-4 relative, and 1e-5
- * of the output's largest magnitude (or of 1) where sums cancel.  A wrong pass has far larger errors.
- * f16, bf16: three and two decimal digits; NumPy may round every intermediate result where we round once.
- * f8: one digit.  Integers and bool are not rounded. */
+/* f32: a single operation agrees to a few units in the last place (1e-7).  A matmul or a softmax sums hundreds of
+ * products in another order than NumPy's BLAS, which changes about sqrt(K) units of the largest partial sum: 1e-4
+ * relative, and 1e-5 of the output's largest magnitude (or of 1) where sums cancel.  A wrong pass has far larger
+ * errors. f16, bf16: three and two decimal digits; NumPy may round every intermediate result where we round once. f8:
+ * one digit.  Integers and bool are not rounded. */
 void check_tolerance(enum dtype t, double *rtol, double *atol) {
   switch (t) {
   case DT_F64:
@@ -38,14 +38,14 @@ static struct hlo_literal as_literal(const struct trace_array *x) {
   return (struct hlo_literal){.shape = x->shape, .data = x->data, .size = n * dtype_size(x->shape.dtype)};
 }
 
-/* An ill-conditioned kernel, such as a softmax of scores in the thousands, magnifies rounding, in NumPy's answer as in ours.
- * So our error may be this many times the distance of NumPy's answer from the one in float64. */
+/* An ill-conditioned kernel, such as a softmax of scores in the thousands, magnifies rounding, in NumPy's answer as in
+ * ours. So our error may be this many times the distance of NumPy's answer from the one in float64. */
 enum { ROUNDING_FACTOR = 8 };
 
 enum { BLOCK = 512 }; /* elements that are compared at a time */
 
-/* Where sums cancel, an element's error has the size of the terms, not of the element; the largest magnitude in the output
- * is taken for theirs. */
+/* Where sums cancel, an element's error has the size of the terms, not of the element; the largest magnitude in the
+ * output is taken for theirs. */
 static double largest_magnitude(const struct hlo_literal *x, int64_t n) {
   double most = 1, v[BLOCK];
   for (int64_t k = 0; k < n; k += BLOCK) {

@@ -25,8 +25,8 @@ MUST_USE enum status check_lower(struct ir *ir, MlirOperation module, MlirOperat
 enum status check_refuse(struct diags *ds, const char *what);
 
 /* A function of memrefs that has this attribute has no body; the attribute tells which collective it is.
- * check_give_bodies gives such functions a body and removes the attribute; check_collective_of is the attribute, null if the
- * function has none. */
+ * check_give_bodies gives such functions a body and removes the attribute; check_collective_of is the attribute, null
+ * if the function has none. */
 #define CHECK_COLLECTIVE "nkipy.collective"
 MlirAttribute check_collective_of(MlirOperation function);
 MUST_USE enum status check_give_bodies(struct ir *ir, MlirOperation module, struct arena *a, struct diags *ds);

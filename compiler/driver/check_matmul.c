@@ -1,13 +1,13 @@
 /* check_matmul: computes matrix products in a check by a function of ours instead of compiled loops.
  *
- * The engine runs at the lowest optimisation level, because compiling takes longer than running for everything but matrix
- * products: one of 512x512x512 takes 400 ms in unoptimised loops and 5 ms in check_product.c.  So
+ * The engine runs at the lowest optimisation level, because compiling takes longer than running for everything but
+ * matrix products: one of 512x512x512 takes 400 ms in unoptimised loops and 5 ms in check_product.c.  So
  *
  *     linalg.matmul ins(%a, %b) outs(%c)   ==>   call @nkx_matmul_f32(%a, %b, %c, flags)
  *
- * for buffers of f32, f16 or bf16 that accumulate in f32, with any strides, and with A or B transposed or not; the same for
- * batch_matmul.  All other products stay loops.  The call sums in f32 in another order than the loops would, which the
- * tolerance allows for.
+ * for buffers of f32, f16 or bf16 that accumulate in f32, with any strides, and with A or B transposed or not; the same
+ * for batch_matmul.  All other products stay loops.  The call sums in f32 in another order than the loops would, which
+ * the tolerance allows for.
  */
 #include <assert.h>
 #include <string.h>
@@ -77,7 +77,8 @@ static enum dtype operand_type(MlirType memref) {
   return mlirTypeIsAF32(t) ? DT_F32 : mlirTypeIsAF16(t) ? DT_F16 : mlirTypeIsABF16(t) ? DT_BF16 : DT_NONE;
 }
 
-/* How the map of operand k orders the loops (batch…, p, q): 0 in this order, 1 with p and q swapped, -1 in another way. */
+/* How the map of operand k orders the loops (batch…, p, q): 0 in this order, 1 with p and q swapped, -1 in another
+ * way. */
 static int map_order(MlirAttribute maps, int k, int rank, int loop_p, int loop_q) {
   MlirAffineMap map = mlirAffineMapAttrGetValue(mlirArrayAttrGetElement(maps, k));
   int64_t at[3];

@@ -1,8 +1,8 @@
 /* check_prepare: lowers a stage's module to LLVM's dialect.
  *
- * First it drops what only our passes understand: attributes, operations, memory spaces.  Upstream passes then lower tensors
- * to buffers; collectives get a body; upstream passes lower to loops and f32 arithmetic; operations for which upstream has
- * no usable lowering become calls; and upstream passes lower the rest to LLVM.
+ * First it drops what only our passes understand: attributes, operations, memory spaces.  Upstream passes then lower
+ * tensors to buffers; collectives get a body; upstream passes lower to loops and f32 arithmetic; operations for which
+ * upstream has no usable lowering become calls; and upstream passes lower the rest to LLVM.
  */
 #include <string.h>
 
@@ -12,8 +12,8 @@
 #include "base/array.h"
 #include "driver/check_internal.h"
 
-/* Tensors become buffers, and structured operations become loops.  Floats that LLVM cannot compute with are computed in f32
- * and rounded after each operation, as NumPy does. */
+/* Tensors become buffers, and structured operations become loops.  Floats that LLVM cannot compute with are computed in
+ * f32 and rounded after each operation, as NumPy does. */
 static const char TENSORS[] =
     "builtin.module(one-shot-bufferize{allow-return-allocs-from-loops bufferize-function-boundaries allow-unknown-ops "
     "function-boundary-type-conversion=identity-layout-map})";
@@ -28,8 +28,8 @@ static const char LLVM[] = "builtin.module(func.func(expand-strided-metadata,low
 
 /* ---- dropping what is ours -------------------------------------------------------------------------------------- */
 
-/* True for our annotations, and for the tiling script that lies beside the program and the attribute that announces it; but
- * not for the attribute that tells what a function without a body does. */
+/* True for our annotations, and for the tiling script that lies beside the program and the attribute that announces it;
+ * but not for the attribute that tells what a function without a body does. */
 static bool is_ours(MlirStringRef name) {
   if (mlirStringRefEqual(name, ir_str(CHECK_COLLECTIVE)))
     return false;
@@ -143,8 +143,8 @@ static MlirWalkResult clean(MlirOperation op, void *user) {
 
 /* ---- matmuls without a zero fill -------------------------------------------------------------------------------- */
 
-/* In tensor stages an accumulator that is a bare tensor.empty starts from zero.  For upstream its contents are undefined, so
- * the zero fill is put back.  (Buffers are zeroed when they are allocated.) */
+/* In tensor stages an accumulator that is a bare tensor.empty starts from zero.  For upstream its contents are
+ * undefined, so the zero fill is put back.  (Buffers are zeroed when they are allocated.) */
 static MlirWalkResult fill_accumulator(MlirOperation op, void *user) {
   (void)user;
   if (!ir_is(op, "linalg.matmul") && !ir_is(op, "linalg.batch_matmul"))

@@ -1,9 +1,9 @@
 /* check_product: C += A B in f32, fast enough to check kernels of real sizes.
  *
- * This is the classic blocking.  A block of B is packed into panels of COLS columns and stays in the cache while groups of
- * ROWS rows of A are multiplied with it; the innermost step keeps ROWS x COLS sums in registers.  The compiler makes a
- * version of that step for each kind of machine, one of which is chosen at start-up.  A kernel of 100 GFLOP takes some
- * seconds, and would take minutes in plain loops.
+ * This is the classic blocking.  A block of B is packed into panels of COLS columns and stays in the cache while groups
+ * of ROWS rows of A are multiplied with it; the innermost step keeps ROWS x COLS sums in registers.  The compiler makes
+ * a version of that step for each kind of machine, one of which is chosen at start-up.  A kernel of 100 GFLOP takes
+ * some seconds, and would take minutes in plain loops.
  */
 #include <assert.h>
 #include <stdlib.h>

@@ -2,9 +2,9 @@
  *
  * The engine gets them by address, so that nothing is loaded from disk: the sandbox has no file system.
  *
- * All allocations are in a list, so that everything can be freed after a run, whichever buffers the program returned.  They
- * give zeroed memory, because the passes drop a matmul's zero fill: the hardware starts accumulation groups from zero, and a
- * check must do the same.
+ * All allocations are in a list, so that everything can be freed after a run, whichever buffers the program returned.
+ * They give zeroed memory, because the passes drop a matmul's zero fill: the hardware starts accumulation groups from
+ * zero, and a check must do the same.
  */
 #include <assert.h>
 #include <stdint.h>

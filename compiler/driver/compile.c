@@ -1,8 +1,8 @@
 /* compile: runs one job through the stages of stages.def and reports frames.
  *
- * Each kernel of the source goes through all stages before the next kernel is traced, so that the first results are sent
- * early.  A stage that fails ends its kernel, not the job: the stages before it have been sent, and the other kernels
- * follow.
+ * Each kernel of the source goes through all stages before the next kernel is traced, so that the first results are
+ * sent early.  A stage that fails ends its kernel, not the job: the stages before it have been sent, and the other
+ * kernels follow.
  */
 #include "driver/compile.h"
 

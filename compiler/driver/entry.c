@@ -130,8 +130,8 @@ static struct text_lines split(struct arena *a, const struct job *job) {
   return t;
 }
 
-/* MLIR's parser notes the place where an operation's name begins, in a file called "-".  The place becomes the operation's
- * whole first line, in the job's file. */
+/* MLIR's parser notes the place where an operation's name begins, in a file called "-".  The place becomes the
+ * operation's whole first line, in the job's file. */
 static MlirWalkResult widen_place(MlirOperation op, void *user) {
   const struct text_lines *t = user;
   MlirLocation loc = mlirOperationGetLocation(op);

@@ -13,17 +13,17 @@
 /* Reads an HLO module as a kernel whose inputs are the module's parameters.  ST_INPUT with diagnostics. */
 MUST_USE enum status entry_read_hlo(struct arena *a, const struct job *job, struct diags *ds,
                                     struct trace_kernel **out);
-/* Reads as a kernel the function that the job names, or the first one that has a body and is not private; its HLO module is
- * NULL.  Operations of arith and math on whole tensors become linalg.  The caller destroys *module, which is set on success
- * only. */
+/* Reads as a kernel the function that the job names, or the first one that has a body and is not private; its HLO
+ * module is NULL.  Operations of arith and math on whole tensors become linalg.  The caller destroys *module, which is
+ * set on success only. */
 MUST_USE enum status entry_read_mlir(struct ir *ir, struct arena *a, const struct job *job, struct diags *ds,
                                      struct trace_kernel **out, MlirModule *module);
 
 /* Replaces operations of arith and math on whole tensors by linalg.generic, in place (entry_elementwise.c). */
 void entry_spell_elementwise(struct ir *ir, struct arena *a, MlirModule m);
 
-/* Makes inputs for k from the seed: floats uniform in (-1, 1), integers from 0 to 7.  ST_LIMIT if inputs and outputs take
- * more than ENTRY_INPUTS_MAX bytes. */
+/* Makes inputs for k from the seed: floats uniform in (-1, 1), integers from 0 to 7.  ST_LIMIT if inputs and outputs
+ * take more than ENTRY_INPUTS_MAX bytes. */
 enum { ENTRY_INPUTS_MAX = 256 << 20 };
 MUST_USE enum status entry_make_inputs(struct arena *a, const struct trace_kernel *k, uint64_t seed,
                                        struct trace_array *in);

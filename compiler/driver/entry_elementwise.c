@@ -1,10 +1,11 @@
-/* entry_elementwise: replaces arith and math operations on whole tensors, which MLIR's users write and linalg's passes do
- * not accept, by linalg.generic:
+/* entry_elementwise: replaces arith and math operations on whole tensors, which MLIR's users write and linalg's passes
+ * do not accept, by linalg.generic:
  *
  *     %1 = math.exp %0 : tensor<8x4xf32>      ==>      %e = tensor.empty() : tensor<8x4xf32>
  *                                                      %1 = linalg.generic … ins(%0) outs(%e) { math.exp … }
  *
- * Upstream's convert-elementwise-to-linalg does the same but writes to an operand, so an argument would have to be copied.
+ * Upstream's convert-elementwise-to-linalg does the same but writes to an operand, so an argument would have to be
+ * copied.
  */
 #include "driver/entry.h"
 #include "ir/structured.h"

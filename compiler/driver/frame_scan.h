@@ -28,9 +28,9 @@ struct frame {
   struct frame_member members[FRAME_MEMBERS_MAX]; /* point into the text */
 };
 
-/* ST_INPUT with the reason if the text is not a frame.  A frame is strict JSON (RFC 8259, UTF-8, no newline, no NUL), has
- * no member twice (objects inside it are not looked at), a known "frame", and the members that this kind needs, with
- * values of the right type. */
+/* ST_INPUT with the reason if the text is not a frame.  A frame is strict JSON (RFC 8259, UTF-8, no newline, no NUL),
+ * has no member twice (objects inside it are not looked at), a known "frame", and the members that this kind needs,
+ * with values of the right type. */
 MUST_USE enum status frame_scan(const char *json, size_t len, struct frame *out, struct error *err);
 /* The members of any JSON object, by the same rules; out->kind is not set. */
 MUST_USE enum status frame_scan_object(const char *json, size_t len, struct frame *out, struct error *err);

@@ -8,25 +8,26 @@
  *                                        "time_us","op_counts","text","lines","from","remarks"?,"check"?}}
  *   {"frame":"diagnostic","diagnostic":{"severity","code","message","hint"?,"stage"?,"kernel"?,
  *                                       "range"?:{"file","line","col","end_line","end_col"},"calls"?:[range…]}}
- *   {"frame":"artifact","artifact":{"name","media_type","size","sha256"},"data":"<base64>"}   with options.artifacts only
+ *   {"frame":"artifact","artifact":{"name","media_type","size","sha256"},"data":"<base64>"}   (with options.artifacts)
  *   {"frame":"end","status":"ok"|"error","time_us":N}
  *
  * frame_scan.h reads a frame; gather.h makes the result object of the API from all frames of a job.
  *
- * A kernel that is refused while it is traced has one stage, "trace", with the operations before the refusal.  That stage
- * has "partial": true, and the kernel has no outputs.
+ * A kernel that is refused while it is traced has one stage, "trace", with the operations before the refusal.  That
+ * stage has "partial": true, and the kernel has no outputs.
  *
  * stage.lines[i] describes line i+1 of the text: {} or {"op": id, "src": [range…]}.  Ids are unique within one stage of
  * one kernel.  Each range has, besides file, line, col, end_line and end_col, "fn" (the function that contains it, if
  * known) and "depth": 0 for the place itself, 1 for its caller, and so on; another 0 begins the next place.
  *
- * stage.from maps the id of an operation (as a string key) to the ids of the operations of the stage before from which it
- * was made.
+ * stage.from maps the id of an operation (as a string key) to the ids of the operations of the stage before from which
+ * it was made.
  *
- * stage.remarks lists what the pass decided, in the order of its decisions; the member is absent if there are none.  Each
- * is {"pass","text","op"?,"from"?,"src"?:[range…]}.  "op" is the operation of this stage at whose line the remark is shown;
- * it is absent if nothing is left of the operation that the remark is about.  "from" is the id, in the stage before, of
- * the operation that the remark is about or, if the pass had just created that one, of the operation it was created from.
+ * stage.remarks lists what the pass decided, in the order of its decisions; the member is absent if there are none.
+ * Each is {"pass","text","op"?,"from"?,"src"?:[range…]}.  "op" is the operation of this stage at whose line the remark
+ * is shown; it is absent if nothing is left of the operation that the remark is about.  "from" is the id, in the stage
+ * before, of the operation that the remark is about or, if the pass had just created that one, of the operation it was
+ * created from.
  *
  * stage.check is {"status":"pass"|"fail"|"skipped","max_abs_err","max_rel_err","reason"?}.
  */

@@ -1,7 +1,7 @@
 /* gather: notes which frames a job has sent, and makes the result object from them.
  *
- * The caller keeps the text of all frames in one buffer, each on a line; struct gather keeps places in that text, and the
- * result is spliced from it.  A gather starts zeroed; it has no lock of its own.
+ * The caller keeps the text of all frames in one buffer, each on a line; struct gather keeps places in that text, and
+ * the result is spliced from it.  A gather starts zeroed; it has no lock of its own.
  */
 #ifndef DRIVER_GATHER_H
 #define DRIVER_GATHER_H
@@ -29,8 +29,8 @@ struct gather {
 };
 
 void gather_clear(struct gather *g);
-/* Notes a frame of len bytes at `at` in the text.  ST_INPUT when this frame may not come now, ST_LIMIT when there are too
- * many of its kind, ST_NOMEM; g is then unchanged. */
+/* Notes a frame of len bytes at `at` in the text.  ST_INPUT when this frame may not come now, ST_LIMIT when there are
+ * too many of its kind, ST_NOMEM; g is then unchanged. */
 MUST_USE enum status gather_add(struct gather *g, const struct frame *f, size_t at, size_t len, struct error *err);
 
 /* Says which stage of a kernel is meant. */

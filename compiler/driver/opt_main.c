@@ -44,8 +44,8 @@ static enum status read_input(const char *path, struct buf *out, struct error *e
   return buf_status(out) ? fail(err, buf_status(out), "%.160s is larger than %d MiB", path, INPUT_MAX >> 20) : ST_OK;
 }
 
-/* Pipeline text for "canonicalize=a b", nested in functions if the pass does not run on modules; NULL if MLIR has no such
- * pass. */
+/* Pipeline text for "canonicalize=a b", nested in functions if the pass does not run on modules; NULL if MLIR has no
+ * such pass. */
 static const char *pipeline_for(struct ir *ir, struct arena *a, const char *arg) {
   const char *name = arg, *eq = strchr(name, '=');
   const char *pass = eq ? arena_printf(a, "%.*s{%s}", (int)(eq - name), name, eq + 1) : name;

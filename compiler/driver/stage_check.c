@@ -117,7 +117,8 @@ static enum status check(struct stage_checks *c, MlirModule module, const struct
 
 /* ---- all stages -------------------------------------------------------------------------------------------------- */
 
-/* For a program that does not come from Python: what its first stage computes is taken as right, so that stage passes. */
+/* For a program that does not come from Python: what its first stage computes is taken as right, so that stage
+ * passes. */
 static enum status run_first_stage(struct stage_checks *c, MlirModule module, const struct stage_def *def,
                                    struct diags *ds) {
   struct check_program *p = NULL;

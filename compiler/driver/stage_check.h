@@ -31,12 +31,12 @@ struct stage_checks {
   } known[STAGE_CHECKS_MAX];
 };
 
-/* Makes inputs and runs the kernel in NumPy or, if it was read as a program, its first stage.  After a failure every stage is
- * "skipped", with the reason.  The caller has set the first five fields; module as in stage_checks_run. */
+/* Makes inputs and runs the kernel in NumPy or, if it was read as a program, its first stage.  After a failure every
+ * stage is "skipped", with the reason.  The caller has set the first five fields; module as in stage_checks_run. */
 void stage_checks_begin(struct stage_checks *c, MlirModule module, const struct stage_def *first);
 
-/* Sets s->check.  The first stage that fails gets a diagnostic, and so does the first that there is no time for.  module:
- * the stage's program; not used for HLO. */
+/* Sets s->check.  The first stage that fails gets a diagnostic, and so does the first that there is no time for.
+ * module: the stage's program; not used for HLO. */
 void stage_checks_run(struct stage_checks *c, MlirModule module, struct stage *s, struct diags *ds);
 
 #endif

@@ -1,7 +1,7 @@
 /* POST /api/v1/compile: answers a kernel with its stages, all at once or as they come.
  *
- * The connection is suspended while there is nothing to send, and the work resumes it.  A stream's status line is sent with
- * its first frame, so a work that is refused before that is answered with a proper 503.
+ * The connection is suspended while there is nothing to send, and the work resumes it.  A stream's status line is sent
+ * with its first frame, so a work that is refused before that is answered with a proper 503.
  */
 #include "api/compile.h"
 
@@ -25,7 +25,7 @@ enum {
 
 #define EDITOR_HEADER "X-Nkx-Editor"
 
-/* ---- what handlers that compile share --------------------------------------------------------------------------- */
+/* ---- what handlers that compile share ---------------------------------------------------------------------------- */
 
 /* The deepest nesting of brackets outside strings. */
 static int nesting(const char *s, size_t n) {
@@ -59,8 +59,8 @@ enum status compile_arena(struct arena *a, size_t text_len, struct error *err) {
   return arena_reserve(a, ROOM + ROOM_PER_BYTE * text_len) ? ST_OK : fail(err, ST_NOMEM, "request");
 }
 
-/* The scope of a client that gives none: the hexadecimal HMAC of its address under the store's secret.  So what a client
- * compiles without a scope is found by that client only. */
+/* The scope of a client that gives none: the hexadecimal HMAC of its address under the store's secret.  So what a
+ * client compiles without a scope is found by that client only. */
 static void put_own_scope(struct request *rq, char scope[JOB_SCOPE_MAX + 1]) {
   char address[ADDRESS_TEXT_SIZE];
   unsigned char digest[32];
@@ -120,7 +120,7 @@ enum MHD_Result compile_refused(struct request *rq) {
   return http_problem(rq, h.is_ready ? PB_BUSY : h.has_no_jail ? PB_UNAVAILABLE : PB_STARTING, NULL, NULL);
 }
 
-/* ---- the route -------------------------------------------------------------------------------------------------- */
+/* ---- the route --------------------------------------------------------------------------------------------------- */
 
 /* compile_start for a request that names its editor.  The request enters first, because calling off the editor's older
  * compile makes room for this one. */

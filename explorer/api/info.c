@@ -1,7 +1,7 @@
 /* GET /api/v1/pipeline, /examples and /targets: answers that are made once, at the start.
  *
- * The machines' figures are those that the vendor publishes, for one NeuronCore.  SBUF has two sizes: as built, and what a
- * program may use.
+ * The machines' figures are those that the vendor publishes, for one NeuronCore.  SBUF has two sizes: as built, and
+ * what a program may use.
  */
 #include "api/info.h"
 
@@ -22,8 +22,7 @@
 
 enum { INFO_MAX = 4 << 20, EXAMPLES_MAX = 200, PARTITIONS = 128 };
 
-/* ---- machines -----------------------------------------------------------------------------------------------------
- */
+/* ---- machines ---------------------------------------------------------------------------------------------------- */
 
 struct machine {
   const char *name, *title, *core;
@@ -83,8 +82,7 @@ static void put_machines(struct buf *b) {
   buf_puts(b, "]}\n");
 }
 
-/* ---- stages -------------------------------------------------------------------------------------------------------
- */
+/* ---- stages ------------------------------------------------------------------------------------------------------ */
 
 static enum status put_pipeline(struct buf *b, struct error *err) {
   size_t len;
@@ -100,8 +98,7 @@ static enum status put_pipeline(struct buf *b, struct error *err) {
   return ST_OK;
 }
 
-/* ---- examples -----------------------------------------------------------------------------------------------------
- */
+/* ---- examples ---------------------------------------------------------------------------------------------------- */
 
 static enum status read_file(int dir, const char *name, struct buf *out, struct error *err) {
   int fd = openat(dir, name, O_RDONLY | O_CLOEXEC);
@@ -196,7 +193,7 @@ static enum status put_examples(struct buf *b, const char *dir, struct error *er
   return st;
 }
 
-/* ---- the answers ------------------------------------------------------------------------------------------------ */
+/* ---- the answers ------------------------------------------------------------------------------------------------- */
 
 enum status info_load(struct services *s, const char *examples_dir, struct error *err) {
   buf_init(&s->targets, INFO_MAX);

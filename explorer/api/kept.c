@@ -60,7 +60,7 @@ void kept_release(const struct kept_answer *a) {
     free(own);
 }
 
-/* ---- the table, under the lock ---------------------------------------------------------------------------------- */
+/* ---- the table, under the lock ----------------------------------------------------------------------------------- */
 
 static struct answer *of_link(struct chain_link *l) {
   return (struct answer *)((char *)l - offsetof(struct answer, link));
@@ -110,7 +110,7 @@ void kept_stop(struct kept *k) {
   free(k);
 }
 
-/* ---- answers ---------------------------------------------------------------------------------------------------- */
+/* ---- answers ----------------------------------------------------------------------------------------------------- */
 
 /* How old an answer may be that is given without asking the store. */
 static int64_t good_for_ms(const struct kept *k, int64_t now) {

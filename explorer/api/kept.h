@@ -3,9 +3,9 @@
  * So a link that many people open costs the store one look-up, and is still served for a while when the store cannot be
  * reached.  Only answers about snippets that exist are kept; that a snippet is missing is always decided by the store.
  *
- * If the store is this server's alone, an answer is good until it expires or until this server deletes anything.  If other
- * servers use it they may delete, so the store is asked each time; a kept answer is then given only while the store cannot
- * be reached, and up to KEPT_AWAY_MS after it last confirmed the answer.
+ * If the store is this server's alone, an answer is good until it expires or until this server deletes anything.  If
+ * other servers use it they may delete, so the store is asked each time; a kept answer is then given only while the
+ * store cannot be reached, and up to KEPT_AWAY_MS after it last confirmed the answer.
  */
 #ifndef API_KEPT_H
 #define API_KEPT_H

@@ -66,7 +66,7 @@ void metrics_count(struct metrics *m, const struct route *route, unsigned status
   atomic_fetch_add(&c->us, us);
 }
 
-/* ---- the text --------------------------------------------------------------------------------------------------- */
+/* ---- the text ---------------------------------------------------------------------------------------------------- */
 
 static void head(struct buf *b, const char *name, const char *type, const char *help) {
   buf_printf(b, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);

@@ -8,8 +8,8 @@
 #include "base/clock.h"
 #include "base/index.h"
 
-/* A table of fixed size: addresses that fall into one place share its allowance.  An attacker with very many addresses can
- * bring that about, but gains nothing by it. */
+/* A table of fixed size: addresses that fall into one place share its allowance.  An attacker with very many addresses
+ * can bring that about, but gains nothing by it. */
 enum { PLACES = 1 << 14, PER_MINUTE = 30, UNIT = 60000 / PER_MINUTE };
 
 struct misses {

@@ -1,7 +1,7 @@
 /* misses: stops clients that guess the ids of snippets.
  *
- * An address may ask for 30 snippets a minute that do not exist; hits cost nothing.  Beyond that it gets no answers about
- * snippets at all, neither hits nor misses, until some time has passed.
+ * An address may ask for 30 snippets a minute that do not exist; hits cost nothing.  Beyond that it gets no answers
+ * about snippets at all, neither hits nor misses, until some time has passed.
  */
 #ifndef API_MISSES_H
 #define API_MISSES_H

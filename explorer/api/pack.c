@@ -123,7 +123,7 @@ enum MHD_Result body_send(struct body *b, struct request *rq) {
   return send_tagged(rq, r, b, is_known);
 }
 
-/* ---- kept with the work ----------------------------------------------------------------------------------------- */
+/* ---- kept with the work ------------------------------------------------------------------------------------------ */
 
 static int face_for(bool may_gzip, bool may_zstd) {
   return may_zstd ? 2 : may_gzip ? 1 : 0;

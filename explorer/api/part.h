@@ -1,7 +1,7 @@
 /* part: what the handlers of api/ and ce/ keep of a request besides what http/ does.
  *
- * A handler that compiles reads a work, and one that needs the store runs a function on a store thread; in both cases the
- * connection is suspended meanwhile, and the handler is called again afterwards.
+ * A handler that compiles reads a work, and one that needs the store runs a function on a store thread; in both cases
+ * the connection is suspended meanwhile, and the handler is called again afterwards.
  */
 #ifndef API_PART_H
 #define API_PART_H
@@ -34,8 +34,8 @@ static inline struct api_part *api_part(const struct request *rq) {
   return rq->part;
 }
 
-/* Runs fn on a store thread; afterwards the handler is called again, with call.state CALL_DONE.  Returns what the handler
- * must return. */
+/* Runs fn on a store thread; afterwards the handler is called again, with call.state CALL_DONE.  Returns what the
+ * handler must return. */
 enum MHD_Result api_call_store(struct request *rq, enum store_lane lane, void (*fn)(struct request *rq, struct db *db));
 /* True once the work has ended, was refused, or the request was called off.  If not, the handler returns MHD_YES and is
  * called again. */

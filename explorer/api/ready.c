@@ -102,7 +102,7 @@ static bool event_wait(struct event *e) {
   return is_over;
 }
 
-/* ---- the trials ------------------------------------------------------------------------------------------------- */
+/* ---- the trials -------------------------------------------------------------------------------------------------- */
 
 static int64_t jobs_ended(struct pool *p) {
   struct pool_health h;
@@ -211,7 +211,7 @@ static void try_all(const struct ready *r, struct outcome *o) {
   o->took_ms = o->at_ms - began;
 }
 
-/* ---- the thread ------------------------------------------------------------------------------------------------- */
+/* ---- the thread -------------------------------------------------------------------------------------------------- */
 
 /* Under the lock. */
 static void answer_all(struct ready *r) {
@@ -279,7 +279,7 @@ void ready_stop(struct ready *r) {
   free(r);
 }
 
-/* ---- the answer ------------------------------------------------------------------------------------------------- */
+/* ---- the answer -------------------------------------------------------------------------------------------------- */
 
 static enum MHD_Result send_outcome(struct request *rq, const struct outcome *o, bool is_draining) {
   struct pool_health h;

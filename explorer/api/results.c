@@ -108,7 +108,8 @@ static void build(struct request *rq, struct db *db) {
     body_keep(&s->body, w);
 }
 
-/* Finds the result to compare with, if one is named; false, with the answer, if the query is wrong or memory ran out. */
+/* Finds the result to compare with, if one is named; false, with the answer, if the query is wrong or memory ran
+ * out. */
 static bool find_other(struct request *rq, struct state *s, enum MHD_Result *answer) {
   const char *with = http_argument(rq, "with");
   if (s->part != PART_DIFF)

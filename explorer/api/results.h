@@ -9,9 +9,9 @@
  * GET /api/v1/results/KEY/all.tar.gz          result.json and all of the above
  * GET /api/v1/results/KEY/diff?from=A&to=B    what changed between two stages: api/diffs.h
  *
- * Each answer has an ETag; a request that names it in If-None-Match gets 304.  JSON and text are compressed with gzip or
- * zstd for clients that accept it.  404: there is no such result, or not any more.  The key is the permission: only a
- * client that knows the request and its scope (driver/job.h) can know the key.
+ * Each answer has an ETag; a request that names it in If-None-Match gets 304.  JSON and text are compressed with gzip
+ * or zstd for clients that accept it.  404: there is no such result, or not any more.  The key is the permission: only
+ * a client that knows the request and its scope (driver/job.h) can know the key.
  */
 #ifndef API_RESULTS_H
 #define API_RESULTS_H

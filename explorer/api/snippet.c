@@ -11,7 +11,7 @@
 
 enum { ANSWER_ROOM = 64 << 10 }; /* of an answer, besides the snippet's own texts */
 
-/* ---- the state -------------------------------------------------------------------------------------------------- */
+/* ---- the state --------------------------------------------------------------------------------------------------- */
 
 static void free_state(void *user) {
   struct snippet_state *s = user;
@@ -43,7 +43,7 @@ void snippet_set_id(struct snippet_state *s, const char *text, size_t len) {
   ident_hash(s->id, strlen(s->id), &s->id_hash);
 }
 
-/* ---- answers ---------------------------------------------------------------------------------------------------- */
+/* ---- answers ----------------------------------------------------------------------------------------------------- */
 
 bool snippet_may_ask(struct request *rq, enum MHD_Result *answer) {
   char address[ADDRESS_TEXT_SIZE];
@@ -88,7 +88,7 @@ void snippet_put_time(struct buf *b, const char *key, int64_t ms) {
     buf_puts(b, "null");
 }
 
-/* ---- looking up ------------------------------------------------------------------------------------------------- */
+/* ---- looking up -------------------------------------------------------------------------------------------------- */
 
 void snippet_load(struct snippet_state *s, struct db *db) {
   s->st = store_get_snippet(db, &s->id_hash, true, &s->snippet, &s->found, &s->err);
@@ -144,7 +144,7 @@ struct MHD_Response *snippet_kept_response(struct snippet_state *s) {
   return r;
 }
 
-/* ---- frames and documents --------------------------------------------------------------------------------------- */
+/* ---- frames and documents ---------------------------------------------------------------------------------------- */
 
 enum status snippet_thaw(const struct store_snippet *s, struct work **out, struct error *err) {
   static const char no_key[JOB_KEY_SIZE] = "";

@@ -66,7 +66,8 @@ MUST_USE enum status snippet_thaw(const struct store_snippet *s, struct work **o
 /* Once the request's work has ended: copies its frames into the snippet. */
 MUST_USE enum status snippet_take_frames(struct request *rq);
 
-/* Members of a document besides the request and the pipeline's version; NULL: absent, but for the view, which is null. */
+/* Members of a document besides the request and the pipeline's version; NULL: absent, but for the view, which is
+ * null. */
 struct snippet_extra {
   const json_t *title, *view, *ce;
 };

@@ -7,7 +7,7 @@
 #include "base/json.h"
 #include "driver/pipeline.h"
 
-/* ---- the snippet; on a store thread ----------------------------------------------------------------------------- */
+/* ---- the snippet; on a store thread ------------------------------------------------------------------------------ */
 
 static json_t *parse_doc(const struct store_snippet *s) {
   return json_loadb(buf_text(&s->doc), s->doc.len, JSON_ALLOW_NUL, NULL);
@@ -117,7 +117,7 @@ static void get(struct request *rq, struct db *db) {
   snippet_keep(rq, &s->answer);
 }
 
-/* ---- the diff --------------------------------------------------------------------------------------------------- */
+/* ---- the diff ---------------------------------------------------------------------------------------------------- */
 
 /* On a store thread. */
 static void get_diff(struct request *rq, struct db *db) {
@@ -164,7 +164,7 @@ static enum MHD_Result answer_diff(struct request *rq, size_t id_len) {
   return http_json(rq, MHD_HTTP_OK, buf_text(&s->answer), s->answer.len, false);
 }
 
-/* ---- the route -------------------------------------------------------------------------------------------------- */
+/* ---- the route --------------------------------------------------------------------------------------------------- */
 
 static enum MHD_Result send_kept(struct request *rq) {
   struct MHD_Response *r = snippet_kept_response(rq->state);

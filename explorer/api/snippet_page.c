@@ -4,7 +4,7 @@
 #include "api/snippet.h"
 #include "api/snippets.h"
 
-/* ---- the page --------------------------------------------------------------------------------------------------- */
+/* ---- the page ---------------------------------------------------------------------------------------------------- */
 
 /* On a store thread. */
 static void find(struct request *rq, struct db *db) {
@@ -34,7 +34,7 @@ enum MHD_Result api_snippet_embed(struct request *rq) {
   return open_page(rq);
 }
 
-/* ---- the source ------------------------------------------------------------------------------------------------- */
+/* ---- the source -------------------------------------------------------------------------------------------------- */
 
 /* On a store thread. */
 static void get_source(struct request *rq, struct db *db) {

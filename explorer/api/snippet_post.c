@@ -16,7 +16,7 @@ enum {
   NEW_ID_TRIES = 8,
 };
 
-/* ---- the request ------------------------------------------------------------------------------------------------ */
+/* ---- the request ------------------------------------------------------------------------------------------------- */
 
 /* The members of the request that are not those of a compile; references. */
 struct own_members {
@@ -138,7 +138,7 @@ static enum status start(struct request *rq, struct error *err) {
   return st;
 }
 
-/* ---- the store's writing thread --------------------------------------------------------------------------------- */
+/* ---- the store's writing thread ---------------------------------------------------------------------------------- */
 
 /* One try with a fresh id; ST_DENIED if it is taken. */
 static enum status put_once(struct snippet_state *s, struct db *db) {
@@ -172,7 +172,7 @@ static void put(struct request *rq, struct db *db) {
     s->st = put_once(s, db);
 }
 
-/* ---- the answer ------------------------------------------------------------------------------------------------- */
+/* ---- the answer -------------------------------------------------------------------------------------------------- */
 
 static enum MHD_Result send_created(struct request *rq) {
   struct snippet_state *s = rq->state;

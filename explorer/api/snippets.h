@@ -1,5 +1,5 @@
-/* snippets: a kernel, how it was looked at, and its result, kept under an id.  A snippet never changes; forks name their
- * parent.
+/* snippets: a kernel, how it was looked at, and its result, kept under an id.  A snippet never changes; forks name
+ * their parent.
  *
  * POST /api/v1/snippets     needs Content-Type: application/json and X-Nkx-Request: 1
  *   every field of POST /api/v1/compile (driver/job.h), and
@@ -9,14 +9,15 @@
  *   diagnostics.
  *   201 { "id", "url": "/z/ID", "embed_url": "/e/ID", "raw_url": "/z/ID/raw", "edit_token", "visibility", "created_ms",
  *         "expires_ms": null | N, "key" }
- *   An unlisted id has 22 characters (128 random bits): only those who have the link find the snippet.  A public id has 8.
+ *   An unlisted id has 22 characters (128 random bits): only those who have the link find the snippet.  A public id has
+ *   8 characters.
  *   The edit token is told in this answer only.  404 if the parent does not exist; 507 when the disk is full, 503 with
  *   Retry-After when the store cannot be reached: in all three cases nothing is kept.
  *
  * GET /api/v1/snippets/ID
  *   200 { "id", "visibility", "title"?, "created_ms", "expires_ms": null | N, "request": { what POST /api/v1/compile
- *         takes }, "view": null | { as it was given }, "pipeline": "version it was compiled with", "is_current": true if
- *         that is today's version, "ancestry": [ nearest first: { "visibility", "created_ms", "id"?, "title"? } ],
+ *         takes }, "view": null | { as it was given }, "pipeline": "version it was compiled with", "is_current": is
+ *         that today's version?, "ancestry": [ nearest first: { "visibility", "created_ms", "id"?, "title"? } ],
  *         "result": { the result, frozen, as POST /api/v1/compile gave it } }
  *   Unlisted ancestors are listed without id and title; the list ends at an ancestor that was deleted.
  *
@@ -29,8 +30,8 @@
  * GET /e/ID       the same for other sites' frames: the page shows its embed form when its path begins with /e/
  * GET /z/ID/raw   the source, text/plain as an attachment, never more
  *
- * Unknown, deleted, expired and malformed ids all get the same answer.  More than 30 such misses a minute from one address
- * get 429 with Retry-After.  All answers say `X-Robots-Tag: noindex`, `Cache-Control: no-store` and
+ * Unknown, deleted, expired and malformed ids all get the same answer.  More than 30 such misses a minute from one
+ * address get 429 with Retry-After.  All answers say `X-Robots-Tag: noindex`, `Cache-Control: no-store` and
  * `Referrer-Policy: no-referrer`.
  */
 #ifndef API_SNIPPETS_H

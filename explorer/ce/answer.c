@@ -8,7 +8,7 @@
 
 enum { PROBLEM_MAX = 4 << 10 };
 
-/* ---- what the client accepts ------------------------------------------------------------------------------------ */
+/* ---- what the client accepts ------------------------------------------------------------------------------------- */
 
 /* One entry of an Accept header. */
 struct accepted {
@@ -73,7 +73,7 @@ json_t *ce_text(const char *s, size_t n) {
   return v;
 }
 
-/* ---- answers ---------------------------------------------------------------------------------------------------- */
+/* ---- answers ----------------------------------------------------------------------------------------------------- */
 
 void ce_add_headers(struct MHD_Response *r) {
   MHD_add_response_header(r, MHD_HTTP_HEADER_ACCESS_CONTROL_ALLOW_ORIGIN, "*");

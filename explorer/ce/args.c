@@ -7,7 +7,7 @@
 
 enum { WORDS_MAX = 1000 };
 
-/* ---- words ------------------------------------------------------------------------------------------------------ */
+/* ---- words ------------------------------------------------------------------------------------------------------- */
 
 /* Appends the next word of a shell-like text to `words`; returns where to go on, or NULL at the end.  Quotes and
  * backslashes work as in a shell; nothing else of a shell does.  `room` has as many bytes as the text. */
@@ -44,7 +44,7 @@ void ce_split(const json_t *v, json_t *words) {
       json_array_append(words, (json_t *)word);
 }
 
-/* ---- meaning ---------------------------------------------------------------------------------------------------- */
+/* ---- meaning ----------------------------------------------------------------------------------------------------- */
 
 /* One flag that is being read into ce_args; value is NULL for flags without one. */
 struct setting {

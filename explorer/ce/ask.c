@@ -1,7 +1,7 @@
 /* Reads a compile request in the three forms that clients send: JSON, raw source with a query, a form.
  *
- * Unknown members are ignored, and an absent value may be null, false, {} or []: the languages of some clients cannot tell
- * these apart.
+ * Unknown members are ignored, and an absent value may be null, false, {} or []: the languages of some clients cannot
+ * tell these apart.
  */
 #include <ctype.h>
 #include <stdlib.h>
@@ -36,7 +36,7 @@ static bool is_asked(const json_t *v) {
   return json_is_object(v) || is_yes(v);
 }
 
-/* ---- JSON ------------------------------------------------------------------------------------------------------- */
+/* ---- JSON -------------------------------------------------------------------------------------------------------- */
 
 static void read_backend(const json_t *o, struct ce_ask *q) {
   q->skip_asm = is_yes(json_object_get(o, "skipAsm"));
@@ -102,7 +102,7 @@ static bool read_json(struct request *rq, struct arena *a, struct ce_ask *q, enu
   return is_fine;
 }
 
-/* ---- raw source ------------------------------------------------------------------------------------------------- */
+/* ---- raw source -------------------------------------------------------------------------------------------------- */
 
 static bool names(const struct request *rq, const char *argument, const char *name) {
   const char *list = http_argument(rq, argument);
@@ -135,7 +135,7 @@ static bool read_text(struct request *rq, struct arena *a, struct ce_ask *q, enu
   return is_fine;
 }
 
-/* ---- a form ----------------------------------------------------------------------------------------------------- */
+/* ---- a form ------------------------------------------------------------------------------------------------------ */
 
 static int hex(char c) {
   return isdigit((unsigned char)c) ? c - '0' : isxdigit((unsigned char)c) ? (c | 32) - 'a' + 10 : -1;
@@ -193,7 +193,7 @@ static bool read_form(struct request *rq, struct arena *a, struct ce_ask *q, enu
   return is_fine;
 }
 
-/* ---- the path --------------------------------------------------------------------------------------------------- */
+/* ---- the path ---------------------------------------------------------------------------------------------------- */
 
 static bool has_type(const struct request *rq, const char *type) {
   const char *t = http_header(rq, MHD_HTTP_HEADER_CONTENT_TYPE);
@@ -249,7 +249,7 @@ bool ce_ask_read(struct request *rq, struct arena *a, struct ce_ask *q, enum MHD
   return is_fine;
 }
 
-/* ---- the job ---------------------------------------------------------------------------------------------------- */
+/* ---- the job ----------------------------------------------------------------------------------------------------- */
 
 enum status ce_ask_job(struct ce_ask *q, struct arena *a, struct job *out, struct error *err) {
   enum target target = q->args.has_target ? q->args.target : q->target;

@@ -14,7 +14,7 @@ struct work;
 #define CE_FILENAME "example.py"
 #define CE_TOOL "numerics"
 
-/* ---- answer.c --------------------------------------------------------------------------------------------------- */
+/* ---- answer.c ---------------------------------------------------------------------------------------------------- */
 
 /* True if the Accept header names JSON, and does not prefer text/plain or name that first. */
 bool ce_wants_json(const struct request *rq);
@@ -26,10 +26,11 @@ enum MHD_Result ce_send_text(struct request *rq, struct buf *b, enum ce_age age)
 enum MHD_Result ce_send_json(struct request *rq, struct buf *b, enum ce_age age);
 /* Answers {"error":true,"message":…}, for the routes whose clients know that form. */
 enum MHD_Result ce_refuse(struct request *rq, unsigned status, const char *message);
-/* A JSON string of any bytes: those that are not UTF-8 become U+FFFD.  For texts that were cut, or come from outside. */
+/* A JSON string of any bytes: those that are not UTF-8 become U+FFFD.  For texts that were cut, or come from
+ * outside. */
 json_t *ce_text(const char *s, size_t n);
 
-/* ---- names.c ---------------------------------------------------------------------------------------------------- */
+/* ---- names.c ----------------------------------------------------------------------------------------------------- */
 
 enum { CE_ID_SIZE = 16 };
 #define CE_DEFAULT_TARGET TARGET_TRN2
@@ -39,7 +40,7 @@ bool ce_find_compiler(const char *id, size_t len, enum target *out);
 /* True if a comma-separated list has this name. */
 bool ce_is_listed(const char *list, const char *name);
 
-/* ---- args.c ----------------------------------------------------------------------------------------------------- */
+/* ---- args.c ------------------------------------------------------------------------------------------------------ */
 
 /* What the user writes where a C compiler takes its flags. */
 struct ce_args {
@@ -59,7 +60,7 @@ void ce_args_parse(struct arena *a, const json_t *words, struct ce_args *out);
 /* {"--target=": {"description","timesused"}, …} */
 json_t *ce_args_describe(void);
 
-/* ---- ask.c ------------------------------------------------------------------------------------------------------ */
+/* ---- ask.c ------------------------------------------------------------------------------------------------------- */
 
 /* A compile request, whichever form it came in. */
 struct ce_ask {
@@ -80,7 +81,7 @@ bool ce_ask_read(struct request *rq, struct arena *a, struct ce_ask *q, enum MHD
  * status is ST_OK. */
 MUST_USE enum status ce_ask_job(struct ce_ask *q, struct arena *a, struct job *out, struct error *err);
 
-/* ---- reply.c, text.c -------------------------------------------------------------------------------------------- */
+/* ---- reply.c, text.c --------------------------------------------------------------------------------------------- */
 
 /* The answer for a work that has ended; NULL when out of memory.  Takes milliseconds per megabyte of frames. */
 json_t *ce_reply(const struct ce_ask *q, struct work *w, bool was_cached);
@@ -89,7 +90,7 @@ json_t *ce_reply_complaint(const struct ce_ask *q);
 /* An answer as text; is_plain: without the escape sequences that colour a terminal. */
 void ce_reply_text(const json_t *reply, bool is_plain, struct buf *out);
 
-/* ---- state.c ---------------------------------------------------------------------------------------------------- */
+/* ---- state.c ----------------------------------------------------------------------------------------------------- */
 
 /* The ClientState of what a client stored, which is a ClientState itself (it has sessions) or a GoldenLayout.  A new
  * reference; NULL if it is neither. */

@@ -1,9 +1,9 @@
 /* Compiler Explorer's links, stored as our own snippets.
  *
- * A stored state gets an unlisted id that is derived from it and the store's secret: equal states share a link, and nobody
- * without the secret can find out which states are stored.  Its kernel is compiled when it is stored, as for every
- * snippet, so that the link shows frozen stages; reading a link runs nothing.  The document is that of a snippet, with the
- * state as it was posted in "ce".
+ * A stored state gets an unlisted id that is derived from it and the store's secret: equal states share a link, and
+ * nobody without the secret can find out which states are stored.  Its kernel is compiled when it is stored, as for
+ * every snippet, so that the link shows frozen stages; reading a link runs nothing.  The document is that of a snippet,
+ * with the state as it was posted in "ce".
  */
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +14,7 @@
 #include "api/snippet.h"
 #include "ce/internal.h"
 
-/* ---- POST /api/shortener ---------------------------------------------------------------------------------------- */
+/* ---- POST /api/shortener ----------------------------------------------------------------------------------------- */
 
 static bool derive_id(struct request *rq, const json_t *posted, char id[IDENT_LEN + 1]) {
   char *text = json_dumps(posted, JSON_COMPACT | JSON_SORT_KEYS); /* the order of members makes no difference */
@@ -24,7 +24,8 @@ static bool derive_id(struct request *rq, const json_t *posted, char id[IDENT_LE
   return text != NULL;
 }
 
-/* The job for what the state shows first.  A stage or kernel that does not exist is left out with all other arguments. */
+/* The job for what the state shows first.  A stage or kernel that does not exist is left out with all other
+ * arguments. */
 static enum status read_job(const json_t *state, struct arena *a, struct job *job, struct error *err) {
   struct ce_ask q;
   ce_ask_init(&q);
@@ -131,7 +132,7 @@ enum MHD_Result ce_shorten(struct request *rq) {
   return snippet_take_frames(rq) ? http_problem(rq, PB_INTERNAL, NULL, NULL) : api_call_store(rq, STORE_WRITE, put);
 }
 
-/* ---- GET /api/shortlinkinfo/ID ---------------------------------------------------------------------------------- */
+/* ---- GET /api/shortlinkinfo/ID ----------------------------------------------------------------------------------- */
 
 /* On a store thread. */
 static void get(struct request *rq, struct db *db) {

@@ -53,7 +53,7 @@ static enum MHD_Result send_list(struct request *rq, const char *title, json_t *
   return ce_send(rq, MHD_HTTP_OK, list, CE_LISTED);
 }
 
-/* ---- examples --------------------------------------------------------------------------------------------------- */
+/* ---- examples ---------------------------------------------------------------------------------------------------- */
 
 /* The array in the answer of /api/v1/examples; a new reference. */
 static json_t *examples(const struct request *rq) {
@@ -88,7 +88,7 @@ enum MHD_Result ce_example(struct request *rq) {
   return ce_send(rq, MHD_HTTP_OK, answer, CE_LISTED);
 }
 
-/* ---- languages and compilers ------------------------------------------------------------------------------------ */
+/* ---- languages and compilers ------------------------------------------------------------------------------------- */
 
 enum MHD_Result ce_languages(struct request *rq) {
   char compiler[CE_ID_SIZE];
@@ -185,7 +185,7 @@ enum MHD_Result ce_compilers(struct request *rq) {
   return send_list(rq, "Compiler Name", list);
 }
 
-/* ---- the other lists -------------------------------------------------------------------------------------------- */
+/* ---- the other lists --------------------------------------------------------------------------------------------- */
 
 /* A kernel has NumPy and our own modules; there is nothing to choose. */
 enum MHD_Result ce_libraries(struct request *rq) {

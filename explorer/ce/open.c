@@ -1,5 +1,5 @@
-/* GET /clientstate/BASE64: redirects to the page's own form of a link, which has everything after the '#'.  No server sees
- * that part, so nothing runs here and nothing is kept. */
+/* GET /clientstate/BASE64: redirects to the page's own form of a link, which has everything after the '#'.  No server
+ * sees that part, so nothing runs here and nothing is kept. */
 #include <stdlib.h>
 #include <string.h>
 

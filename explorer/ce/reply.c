@@ -1,7 +1,7 @@
 /* From the frames of a work to Compiler Explorer's answer.
  *
- * Only what the client asked for is parsed: usually the last stage of each kernel, and the diagnostics.  An ordinary answer
- * stays below a megabyte, because clients refuse larger ones; lines beyond that are left out and counted.
+ * Only what the client asked for is parsed: usually the last stage of each kernel, and the diagnostics.  An ordinary
+ * answer stays below a megabyte, because clients refuse larger ones; lines beyond that are left out and counted.
  */
 #include "ce/reply.h"
 
@@ -14,7 +14,7 @@
 
 enum { STAGES_MAX = GATHER_KERNELS_MAX * GATHER_STAGES_MAX }; /* of one job */
 
-/* ---- frames ----------------------------------------------------------------------------------------------------- */
+/* ---- frames ------------------------------------------------------------------------------------------------------ */
 
 static void take_frame(struct reply *r, const struct frame *f, const char *line, size_t len) {
   const struct frame_member *m;
@@ -58,7 +58,7 @@ static void take_frames(struct reply *r, const char *frames, size_t len) {
   }
 }
 
-/* ---- parts of the answer ---------------------------------------------------------------------------------------- */
+/* ---- parts of the answer ----------------------------------------------------------------------------------------- */
 
 static int build_code(const struct reply *r) {
   return r->is_ours ? -1 : r->build_failed;
@@ -97,7 +97,7 @@ static json_t *execution(struct reply *r) {
   return o;
 }
 
-/* ---- the answer ------------------------------------------------------------------------------------------------- */
+/* ---- the answer -------------------------------------------------------------------------------------------------- */
 
 static void put_tools(struct reply *r, json_t *out) {
   json_t *tools = json_array();

@@ -7,7 +7,7 @@
 
 enum { SEVERITY_NOTE = 1, SEVERITY_WARNING, SEVERITY_ERROR };
 
-/* ---- members and lines ------------------------------------------------------------------------------------------ */
+/* ---- members and lines ------------------------------------------------------------------------------------------- */
 
 const char *reply_string(const json_t *o, const char *key) {
   const char *s = json_string_value(json_object_get(o, key));
@@ -43,10 +43,11 @@ void reply_add_formatted(json_t *to, const char *fmt, ...) {
   va_end(ap);
 }
 
-/* ---- diagnostics ------------------------------------------------------------------------------------------------ */
+/* ---- diagnostics ------------------------------------------------------------------------------------------------- */
 
-/* Appends "<source>:L:C: error: message", with the same as a tag; or the message alone, if it has no place in the user's
- * source.  The tag's text begins with the word too, because a client cuts off everything up to the first ": ". */
+/* Appends "<source>:L:C: error: message", with the same as a tag; or the message alone, if it has no place in the
+ * user's source.  The tag's text begins with the word too, because a client cuts off everything up to the first ":
+ * ". */
 static void add_message(json_t *to, const json_t *range, const char *word, int severity, const char *text) {
   size_t n = strcspn(text, "\n");
   json_t *first = ce_text(text, n), *line = json_object();

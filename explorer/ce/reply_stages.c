@@ -32,10 +32,10 @@ const char *reply_kernel_name(const struct reply *r, int k) {
   return name ? name : "kernel";
 }
 
-/* ---- asm -------------------------------------------------------------------------------------------------------- */
+/* ---- asm --------------------------------------------------------------------------------------------------------- */
 
-/* The place that a line of IR came from: the innermost one in the user's source, else the first one, else null.  A file of
- * null means the user's source to every client. */
+/* The place that a line of IR came from: the innermost one in the user's source, else the first one, else null.  A file
+ * of null means the user's source to every client. */
 static json_t *source_of(const json_t *line) {
   const json_t *src = json_object_get(line, "src"), *range, *best = json_array_get(src, 0);
   size_t i;
@@ -130,7 +130,7 @@ void reply_put_asm(struct reply *r, json_t *out) {
   json_object_set_new(out, "asmSize", json_integer((json_int_t)l.text_bytes));
 }
 
-/* ---- passes, IR and remarks ------------------------------------------------------------------------------------- */
+/* ---- passes, IR and remarks -------------------------------------------------------------------------------------- */
 
 static json_t *text_lines(const json_t *stage) {
   json_t *lines = json_array();

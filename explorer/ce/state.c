@@ -1,8 +1,8 @@
 /* The two forms in which Compiler Explorer keeps a session, ClientState and the older GoldenLayout, and our requests in
  * them.
  *
- * A GoldenLayout is a tree of panes, in which editors and compilers refer to each other by number.  The editors, with their
- * compilers and executors, are converted; a ClientState has no place for other panes.
+ * A GoldenLayout is a tree of panes, in which editors and compilers refer to each other by number.  The editors, with
+ * their compilers and executors, are converted; a ClientState has no place for other panes.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +15,7 @@
 
 enum { LAYOUT_NEST_MAX = 60, SESSIONS_MAX = 100, INFLATED_MAX = JOB_JSON_MAX };
 
-/* ---- GoldenLayout ----------------------------------------------------------------------------------------------- */
+/* ---- GoldenLayout ------------------------------------------------------------------------------------------------ */
 
 /* Calls fn for each component below the node. */
 static void walk(const json_t *node, int depth, void (*fn)(const char *name, const json_t *state, json_t *sessions),
@@ -110,7 +110,7 @@ json_t *ce_state_of(json_t *stored) {
   return json_pack("{s:o,s:[]}", "sessions", sessions, "trees");
 }
 
-/* ---- to and from our own requests ------------------------------------------------------------------------------- */
+/* ---- to and from our own requests -------------------------------------------------------------------------------- */
 
 void ce_state_ask(const json_t *state, struct arena *a, struct ce_ask *q) {
   const json_t *session = json_array_get(json_object_get(state, "sessions"), 0);
@@ -173,7 +173,7 @@ json_t *ce_state_of_request(const json_t *request) {
                    compiler, "executors", "trees");
 }
 
-/* ---- base64 ----------------------------------------------------------------------------------------------------- */
+/* ---- base64 ------------------------------------------------------------------------------------------------------ */
 
 /* Unpacks a zlib stream; false if it is not one, or is larger than any state. */
 static bool inflate_all(const unsigned char *in, size_t n, struct buf *out) {

@@ -1,10 +1,10 @@
 /* align: which lines of two texts belong together.
  *
- * There are three rounds, each between the matches of the round before.  The first matches lines that occur once on each
- * side and have the same strong hash (anchors, as in patience diff); the second matches all lines by their strong hash; the
- * third by their weak hash.  A round is Myers' algorithm in linear space (E. W. Myers, An O(ND) Difference Algorithm and
- * Its Variations, 1986), over the lines that occur on both sides, and cut short where two stretches have too little in
- * common.
+ * There are three rounds, each between the matches of the round before.  The first matches lines that occur once on
+ * each side and have the same strong hash (anchors, as in patience diff); the second matches all lines by their strong
+ * hash; the third by their weak hash.  A round is Myers' algorithm in linear space (E. W. Myers, An O(ND) Difference
+ * Algorithm and Its Variations, 1986), over the lines that occur on both sides, and cut short where two stretches have
+ * too little in common.
  *
  * Several alignments can be equally long.  The best one has removed and added lines at the same place: when one of two
  * equal neighbouring lines was edited, the other one stays.  Runs of matches are moved to such places at the end.
@@ -38,8 +38,8 @@ struct split {
   int x, y;
 };
 
-/* A point on a shortest path through a[x0,x1) × b[y0,y1), which are not empty and have no common first or last line.  It is
- * where a forward and a backward search meet; beyond EFFORT_MAX, the furthest point of the forward search. */
+/* A point on a shortest path through a[x0,x1) × b[y0,y1), which are not empty and have no common first or last line.
+ * It is where a forward and a backward search meet; beyond EFFORT_MAX, the furthest point of the forward search. */
 static struct split middle(struct aligner *g, int x0, int x1, int y0, int y1) {
   int n = x1 - x0, m = y1 - y0, delta = n - m, reach = EFFORT_MAX + 2;
   int *f = g->forward + reach, *r = g->backward + reach; /* by diagonal: x counted from x0, and from x1 */
@@ -222,8 +222,8 @@ struct run {
   int before_a, before_b, after_a, after_b;
 };
 
-/* Whether the run's lines still match when those of a are moved by da and those of b by db, and at least as many of them by
- * their strong hash. */
+/* Whether the run's lines still match when those of a are moved by da and those of b by db, and at least as many of
+ * them by their strong hash. */
 static bool can_move(const struct side *from, const struct side *to, const struct run *r, int da, int db) {
   int strong = 0;
   assert(r->a + da >= 0 && r->a + r->n + da <= from->n && r->b + db >= 0 && r->b + r->n + db <= to->n);
@@ -246,7 +246,8 @@ static void move(int *match, struct run *r, int da, int db) {
     match[r->a + k] = r->b + k;
 }
 
-/* When lines were added before the run and removed after it, or the other way round, tries to bring both to one side. */
+/* When lines were added before the run and removed after it, or the other way round, tries to bring both to one
+ * side. */
 static bool balance_run(const struct side *from, const struct side *to, int *match, struct run *r) {
   int came = r->before_b - r->before_a, went = r->after_a - r->after_b;
   int s = came > 0 && went > 0 ? (came < went ? came : went) : came < 0 && went < 0 ? (came > went ? came : went) : 0;

@@ -5,8 +5,8 @@
 #include "base/utf8.h"
 #include "diff/internal.h"
 
-/* Room that suffices for most diffs.  An arena's block of at least 4 MiB comes zeroed from the system, page by page as it
- * is used, which takes less time than zeroing each of our large and sparsely used arrays. */
+/* Room that suffices for most diffs.  An arena's block of at least 4 MiB comes zeroed from the system, page by page as
+ * it is used, which takes less time than zeroing each of our large and sparsely used arrays. */
 enum { ROOM = 4 << 20, ROOM_PER_BYTE = 8 };
 
 static enum status make(struct diff_text from, struct diff_text to, struct diff *out, struct error *err) {
@@ -43,7 +43,7 @@ void diff_clear(struct diff *d) {
   *d = (struct diff){0};
 }
 
-/* ---- JSON --------------------------------------------------------------------------------------------------------- */
+/* ---- JSON -------------------------------------------------------------------------------------------------------- */
 
 /* A place in a text; it only moves forward. */
 struct cursor {
@@ -60,7 +60,8 @@ static const char *line_at(struct cursor *c, int line) {
   return c->text.data + c->at;
 }
 
-/* The column of a byte of the line; the text may be any bytes, so utf8_count, which wants valid ones, does not serve. */
+/* The column of a byte of the line; the text may be any bytes, so utf8_count, which wants valid ones, does not
+ * serve. */
 static int column(const char *line, int byte) {
   int n = 1;
   for (int i = 0; i < byte; i++)

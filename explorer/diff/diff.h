@@ -1,9 +1,9 @@
 /* diff: what changed between two stages, for people who look for a change in the program and not in its spelling.
  *
- * A text is a list of lines; MLIR, HLO and NISA all begin one operation on each line.  Two lines are equal when they say the
- * same apart from SSA names, attribute aliases, locations, HLO metadata, white space and the order of named attributes.
- * Names are then followed from their definitions: a line whose operands come from elsewhere has changed, although it reads
- * the same.  Inside changed lines the words that differ are marked.
+ * A text is a list of lines; MLIR, HLO and NISA all begin one operation on each line.  Two lines are equal when they
+ * say the same apart from SSA names, attribute aliases, locations, HLO metadata, white space and the order of named
+ * attributes. Names are then followed from their definitions: a line whose operands come from elsewhere has changed,
+ * although it reads the same.  Inside changed lines the words that differ are marked.
  *
  * Lines are 1-based, columns count code points from 1, and a range's end is exclusive (base/src.h).
  */
@@ -53,13 +53,15 @@ struct diff {
   struct arena arena;                /* of everything above */
 };
 
-/* ST_LIMIT when a side is too large, ST_NOMEM; *out is then empty.  The time is almost linear in the length of texts that
- * are alike, and bounded for texts that are not.  diff_clear frees the result. */
+/* ST_LIMIT when a side is too large, ST_NOMEM; *out is then empty.  The time is almost linear in the length of texts
+ * that are alike, and bounded for texts that are not.  diff_clear frees the result. */
 MUST_USE enum status diff_make(struct diff_text from, struct diff_text to, struct diff *out, struct error *err);
 void diff_clear(struct diff *d);
 
-/* Appends {"lines_from","lines_to","changed","removed","added","hunks":[{"from":{"line","count"},"to":{"line","count"},
- * "pairs":[{"from","to","words_from":[[col,end]…],"words_to":[…]}]}]}; from and to are the texts diff_make was given. */
+/* Appends
+ * {"lines_from","lines_to","changed","removed","added","hunks":[{"from":{"line","count"},"to":{"line","count"},
+ * "pairs":[{"from","to","words_from":[[col,end]…],"words_to":[…]}]}]}; from and to are the texts diff_make was
+ * given. */
 void diff_json(const struct diff *d, struct diff_text from, struct diff_text to, struct buf *out);
 
 #endif

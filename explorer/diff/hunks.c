@@ -1,7 +1,7 @@
 /* hunks: from matching lines to the hunks that are shown.
  *
- * Names are followed in the order of the texts: two names are the same value when the lines that define them match, or form
- * a pair.  A matching line whose operands are not the same values has changed after all.
+ * Names are followed in the order of the texts: two names are the same value when the lines that define them match, or
+ * form a pair.  A matching line whose operands are not the same values has changed after all.
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -51,7 +51,7 @@ struct maker {
   bool is_out_of_memory;
 };
 
-/* ---- names -------------------------------------------------------------------------------------------------------- */
+/* ---- names ------------------------------------------------------------------------------------------------------- */
 
 static void use_names(struct side *s, const struct line *l, const struct int_map *values) {
   for (int k = 0; k < l->n_names; k++) {
@@ -86,8 +86,8 @@ static bool define_constant(struct maker *g, struct side *s, struct int_map *val
   return true;
 }
 
-/* The definitions of two lines become the same values, one by one.  If one line is NULL, the other's become values of their
- * own. */
+/* The definitions of two lines become the same values, one by one.  If one line is NULL, the other's become values of
+ * their own. */
 static void define_names(struct maker *g, const struct line *a, const struct line *b) {
   if (a && define_constant(g, g->from, &g->values_from, a))
     a = NULL;
@@ -106,8 +106,8 @@ static void define_names(struct maker *g, const struct line *a, const struct lin
   }
 }
 
-/* Values of lines that were removed or added are negative.  An operand that moves from a removed line to an added one is no
- * change here, because the hunk of those two lines shows it already. */
+/* Values of lines that were removed or added are negative.  An operand that moves from a removed line to an added one
+ * is no change here, because the hunk of those two lines shows it already. */
 static bool same_value(struct maker *g, struct name *x, struct name *y) {
   if (x->value == y->value && x->value)
     return true;
@@ -131,8 +131,8 @@ static bool same_operands(struct maker *g, const struct line *a, const struct li
   return same;
 }
 
-/* Follows the names through two lines that belong together: their uses, then their definitions.  False if their operands
- * differ. */
+/* Follows the names through two lines that belong together: their uses, then their definitions.  False if their
+ * operands differ. */
 static bool follow(struct maker *g, const struct line *a, const struct line *b) {
   use_names(g->from, a, &g->values_from);
   use_names(g->to, b, &g->values_to);
@@ -141,7 +141,7 @@ static bool follow(struct maker *g, const struct line *a, const struct line *b) 
   return same;
 }
 
-/* ---- words -------------------------------------------------------------------------------------------------------- */
+/* ---- words ------------------------------------------------------------------------------------------------------- */
 
 struct words {
   const char *a, *b;
@@ -238,7 +238,7 @@ static void mark_words(struct maker *g, struct diff_pair *p) {
   p->words_to = left_over(g, g->tokens_to, m, 1, k, &p->n_to);
 }
 
-/* ---- hunks -------------------------------------------------------------------------------------------------------- */
+/* ---- hunks ------------------------------------------------------------------------------------------------------- */
 
 struct heads {
   const uint64_t *a, *b;

@@ -6,8 +6,8 @@
 
 #include "diff/diff.h"
 
-/* Everything of one diff lives in its arena.  Memory is taken with arena_try_array only, because this runs in the server,
- * where running out of memory is an answer. */
+/* Everything of one diff lives in its arena.  Memory is taken with arena_try_array only, because this runs in the
+ * server, where running out of memory is an answer. */
 static inline enum status diff_no_memory(struct error *err) {
   return fail(err, ST_NOMEM, "out of memory while comparing two texts");
 }

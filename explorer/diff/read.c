@@ -104,7 +104,7 @@ int diff_tokens(const char *s, int len, struct token *out) {
   return n;
 }
 
-/* ---- what a line says --------------------------------------------------------------------------------------------- */
+/* ---- what a line says -------------------------------------------------------------------------------------------- */
 
 struct reader {
   struct arena *arena;
@@ -134,8 +134,8 @@ static uint64_t token_value(const struct reader *r, const struct token *t) {
   }
 }
 
-/* One bracket, or the whole line, while it is read: entries between commas.  Entries that begin with  word =  may come in any
- * order, so their hashes are added up; for other entries the place counts. */
+/* One bracket, or the whole line, while it is read: entries between commas.  Entries that begin with  word =  may come
+ * in any order, so their hashes are added up; for other entries the place counts. */
 struct level {
   uint64_t ordered, named, entry;
   int at; /* tokens of the entry so far */
@@ -193,7 +193,7 @@ static uint64_t weak_hash(const struct reader *r, const char *s, const struct to
   return level_value(&stack[0]);
 }
 
-/* ---- names -------------------------------------------------------------------------------------------------------- */
+/* ---- names ------------------------------------------------------------------------------------------------------- */
 
 /* The number of tokens before the "=" of a line that begins with its results (%a, %b:2 = …); 0 if it does not. */
 static int results_end(const char *s, const struct token *t, int n) {

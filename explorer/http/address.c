@@ -114,11 +114,10 @@ void address_of_socket(const struct sockaddr *s, struct address *out) {
     memcpy(out->bytes, &((const struct sockaddr_in6 *)s)->sin6_addr, sizeof out->bytes);
 }
 
-/* ---- what proxies say ----------------------------------------------------------------------------------------------
- */
+/* ---- what proxies say -------------------------------------------------------------------------------------------- */
 
-/* Where the last element of text[0..len) begins.  Forwarded allows commas within quotes, which do not divide.  No address
- * holds a comma, so cutting there only makes an element that is not an address. */
+/* Where the last element of text[0..len) begins.  Forwarded allows commas within quotes, which do not divide.  No
+ * address holds a comma, so cutting there only makes an element that is not an address. */
 static size_t last_element(const char *text, size_t len) {
   while (len && text[len - 1] != ',')
     len--;

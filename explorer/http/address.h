@@ -1,9 +1,9 @@
 /* address: the address of a client: the other end of its connection or, if that is a trusted proxy, the client that the
  * proxy names.
  *
- * A proxy appends the address of its own client to a header, after whatever that client wrote there.  So the list is read
- * from its end, and only as long as the hop that wrote an entry is trusted.  All addresses of one IPv6 network of 64 bits
- * count as one client, because one client can have all of them.
+ * A proxy appends the address of its own client to a header, after whatever that client wrote there.  So the list is
+ * read from its end, and only as long as the hop that wrote an entry is trusted.  All addresses of one IPv6 network of
+ * 64 bits count as one client, because one client can have all of them.
  */
 #ifndef HTTP_ADDRESS_H
 #define HTTP_ADDRESS_H
@@ -45,7 +45,8 @@ bool address_is_in(const struct address *a, const struct address_nets *nets);
 bool address_is_loopback(const struct address *a);
 
 void address_of_socket(const struct sockaddr *s, struct address *out); /* s may be NULL */
-/* The client of the connection from `peer`.  list: the header's value, with several headers joined by commas, or NULL. */
+/* The client of the connection from `peer`.  list: the header's value, with several headers joined by commas, or
+ * NULL. */
 void address_of_client(const struct address *peer, const struct address_nets *trusted, enum address_header form,
                        const char *list, struct address *out);
 /* As text; IPv6 is cut to its network of 64 bits. */

@@ -39,7 +39,7 @@ int http_client_fd(const struct request *rq) {
   return info ? info->connect_fd : -1;
 }
 
-/* ---- the client's address --------------------------------------------------------------------------------------- */
+/* ---- the client's address ---------------------------------------------------------------------------------------- */
 
 struct listed {
   const char *header;
@@ -78,7 +78,7 @@ void http_client_address(const struct request *rq, char out[ADDRESS_TEXT_SIZE]) 
   address_put(&rq->address, out);
 }
 
-/* ---- suspending ------------------------------------------------------------------------------------------------- */
+/* ---- suspending -------------------------------------------------------------------------------------------------- */
 
 void http_park(void *user) {
   MHD_suspend_connection(user);

@@ -1,8 +1,8 @@
 /* deadline: the moment at which a connection is cut off.
  *
- * libmicrohttpd's timeout counts silence only; a client that sends a byte now and then, or reads nothing, would stay for
- * ever.  So each phase of a connection sets a deadline here, and a thread shuts down the sockets of connections that pass
- * theirs.  The library then sees a closed connection and cleans up.
+ * libmicrohttpd's timeout counts silence only; a client that sends a byte now and then, or reads nothing, would stay
+ * for ever.  So each phase of a connection sets a deadline here, and a thread shuts down the sockets of connections
+ * that pass theirs.  The library then sees a closed connection and cleans up.
  */
 #ifndef HTTP_DEADLINE_H
 #define HTTP_DEADLINE_H

@@ -88,7 +88,7 @@ bool framing_is_between(const struct framing *f) {
   return f->state == S_START;
 }
 
-/* ---- the request line; each function takes a byte, and returns false once the request is refused ---------------- */
+/* ---- the request line; each function takes a byte, and returns false once the request is refused ----------------- */
 
 static bool on_method(struct framing *f, unsigned char c) {
   if (c == ' ' && f->n > 0) {
@@ -152,8 +152,7 @@ static bool on_version(struct framing *f, unsigned char c) {
   return true;
 }
 
-/* ---- headers -------------------------------------------------------------------------------------------------------
- */
+/* ---- headers ----------------------------------------------------------------------------------------------------- */
 
 static bool on_header(struct framing *f, unsigned char c) {
   if (c == '\r') {
@@ -280,8 +279,7 @@ static bool on_head_end(struct framing *f) {
   return true;
 }
 
-/* ---- chunks --------------------------------------------------------------------------------------------------------
- */
+/* ---- chunks ------------------------------------------------------------------------------------------------------ */
 
 /* Extensions are refused: nobody sends them, and servers differ in where they end. */
 static bool on_size(struct framing *f, unsigned char c) {
@@ -307,8 +305,7 @@ static bool expect(struct framing *f, unsigned char c, unsigned char want, enum 
   return true;
 }
 
-/* ---- all of it -----------------------------------------------------------------------------------------------------
- */
+/* ---- all of it --------------------------------------------------------------------------------------------------- */
 
 static bool step(struct framing *f, unsigned char c) {
   static const char line[] = "Lines must end with CR LF.";

@@ -1,9 +1,9 @@
 /* framing: finds where an HTTP/1.x request ends, strictly and byte by byte.
  *
  * libmicrohttpd 0.9.75 accepts bare line feeds, folded headers, NULs, two lengths and more, so that a proxy and this
- * server could disagree on how many requests a stream of bytes holds.  So every byte passes here before the library sees
- * it, and only what has one meaning is accepted (RFC 9112, without what it merely tolerates).  This module knows no sockets
- * and allocates nothing; its result does not depend on how the bytes are cut into pieces.
+ * server could disagree on how many requests a stream of bytes holds.  So every byte passes here before the library
+ * sees it, and only what has one meaning is accepted (RFC 9112, without what it merely tolerates).  This module knows
+ * no sockets and allocates nothing; its result does not depend on how the bytes are cut into pieces.
  */
 #ifndef HTTP_FRAMING_H
 #define HTTP_FRAMING_H
@@ -69,8 +69,8 @@ struct framing {
 enum framing_verdict { FRAMING_MORE, FRAMING_END, FRAMING_REFUSED };
 
 void framing_init(struct framing *f);
-/* Reads p[0..n); the first *taken bytes belong to the present request.  FRAMING_END: the request ends there, and the next
- * call is about the next request.  FRAMING_REFUSED is final, and the bytes taken are of no use. */
+/* Reads p[0..n); the first *taken bytes belong to the present request.  FRAMING_END: the request ends there, and the
+ * next call is about the next request.  FRAMING_REFUSED is final, and the bytes taken are of no use. */
 enum framing_verdict framing_feed(struct framing *f, const char *p, size_t n, size_t *taken);
 /* True if no byte of the next request has come. */
 bool framing_is_between(const struct framing *f);

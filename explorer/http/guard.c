@@ -75,8 +75,7 @@ void guard_stop(struct guard *g) {
   free(g);
 }
 
-/* ---- refusing ------------------------------------------------------------------------------------------------------
- */
+/* ---- refusing ---------------------------------------------------------------------------------------------------- */
 
 static enum problem problem_of(enum framing_fault f) {
   static const enum problem of[] = {
@@ -87,8 +86,8 @@ static enum problem problem_of(enum framing_fault f) {
   return of[f];
 }
 
-/* Answers with the refusal, once.  The socket buffer of a fresh connection takes a few hundred bytes at once; if it does
- * not, the client is not reading. */
+/* Answers with the refusal, once.  The socket buffer of a fresh connection takes a few hundred bytes at once; if it
+ * does not, the client is not reading. */
 static void tell(struct conn *c) {
   struct buf b;
   assert(c->framing.fault && !c->is_told);
@@ -107,8 +106,7 @@ static void tell(struct conn *c) {
   guard_allow(c, LINGER_MS);
 }
 
-/* ---- from start to end ---------------------------------------------------------------------------------------------
- */
+/* ---- from start to end ------------------------------------------------------------------------------------------- */
 
 /* False: the client at the other end has too many connections.  A proxy's connections are not counted; its clients'
  * requests are (server.c). */
@@ -174,8 +172,7 @@ void guard_look(struct guard *g, struct guard_counts *out) {
     out->refused[i] = atomic_load(&g->refused[i]);
 }
 
-/* ---- a refused connection ------------------------------------------------------------------------------------------
- */
+/* ---- a refused connection ---------------------------------------------------------------------------------------- */
 
 static ssize_t failed(int e) {
   errno = e;
@@ -217,8 +214,7 @@ void guard_completed(struct conn *c) {
   }
 }
 
-/* ---- reading -------------------------------------------------------------------------------------------------------
- */
+/* ---- reading ----------------------------------------------------------------------------------------------------- */
 
 /* Checks the n bytes that were read; returns how many of them, from the start, belong to well-formed requests. */
 static size_t check(struct conn *c, const char *p, size_t n) {

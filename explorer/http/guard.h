@@ -1,8 +1,8 @@
 /* guard: stands between the sockets and libmicrohttpd, so that the library reads well-formed requests only.
  *
  * The build links the library's archive with its recv renamed to guard_recv (Makefile), so each byte passes framing.h
- * first.  A refused request is answered here, with the headers that all our answers carry; the library never sees it, and
- * so never sends an error page of its own, which would lack them.  After a refusal nothing more is taken from the
+ * first.  A refused request is answered here, with the headers that all our answers carry; the library never sees it,
+ * and so never sends an error page of its own, which would lack them.  After a refusal nothing more is taken from the
  * connection, and it is closed once the client has had a moment to read the answer.
  *
  * Each connection belongs to one of the library's threads, and only that thread uses it here.  The deadlines look at it

@@ -1,8 +1,8 @@
 /* hold: lets requests wait for HOLD_MS before they are handled.
  *
- * It is for clients that come again before the time that they were told to wait is over: when its requests are held, one
- * connection can ask a few times a second at most.  A held connection is suspended, so it must be resumed before the
- * library stops.
+ * It is for clients that come again before the time that they were told to wait is over: when its requests are held,
+ * one connection can ask a few times a second at most.  A held connection is suspended, so it must be resumed before
+ * the library stops.
  */
 #ifndef HTTP_HOLD_H
 #define HTTP_HOLD_H

@@ -1,7 +1,7 @@
 /* http: one request as the handlers see it, and the ways to answer it.
  *
- * libmicrohttpd calls us several times for one request: with its headers, with pieces of its body, at its end, and again
- * each time a suspended connection is resumed.  struct request carries what is known between these calls.
+ * libmicrohttpd calls us several times for one request: with its headers, with pieces of its body, at its end, and
+ * again each time a suspended connection is resumed.  struct request carries what is known between these calls.
  *
  * This folder is transport only.  What the layers above keep of a request lies in request.part, whose size they give at
  * the start (server.h), and in request.state, which belongs to the handler.
@@ -53,10 +53,10 @@ struct request {
   void *part; /* of the layers above: server_config.part_size bytes, zeroed at first */
 };
 
-/* ---- answers; each returns what the library's handler returns --------------------------------------------------- */
+/* ---- answers; each returns what the library's handler returns ---------------------------------------------------- */
 
-/* Adds the security headers, sends resp and releases it; NULL closes the connection.  From now on the client has a limited
- * time to take the answer (respond.c). */
+/* Adds the security headers, sends resp and releases it; NULL closes the connection.  From now on the client has a
+ * limited time to take the answer (respond.c). */
 enum MHD_Result http_send(struct request *rq, unsigned status, struct MHD_Response *resp);
 /* A JSON text that outlives the server (is_constant), or that is copied (json.c). */
 enum MHD_Result http_json(struct request *rq, unsigned status, const char *json, size_t len, bool is_constant);
@@ -75,7 +75,7 @@ enum MHD_Result static_get(struct request *rq);
 /* The page itself, whatever the request's path is. */
 enum MHD_Result static_page(struct request *rq, unsigned status);
 
-/* ---- the request and its client (client.c) ---------------------------------------------------------------------- */
+/* ---- the request and its client (client.c) ----------------------------------------------------------------------- */
 
 /* A header's value, or NULL. */
 const char *http_header(const struct request *rq, const char *name);

@@ -53,8 +53,8 @@ static char *plain_path(const char *path) {
   return NULL;
 }
 
-/* The path as it came decides, unless that gives no route, or one that takes more slashes: its rest is then also without
- * them. */
+/* The path as it came decides, unless that gives no route, or one that takes more slashes: its rest is then also
+ * without them. */
 void route_find(struct request *rq) {
   const char *rest;
   rq->route = look_up(rq->cfg, rq->path, &rq->rest);

@@ -31,8 +31,8 @@ struct route {
   void (*add_headers)(struct MHD_Response *r);
 };
 
-/* Sets rq->route, rq->rest and, if it was needed, rq->plain_path.  The route stays NULL if there is none: the path may be
- * that of a file. */
+/* Sets rq->route, rq->rest and, if it was needed, rq->plain_path.  The route stays NULL if there is none: the path may
+ * be that of a file. */
 void route_find(struct request *rq);
 /* The route's handler of this method, or NULL. */
 route_handler route_handler_of(const struct route *route, const char *method);

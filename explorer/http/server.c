@@ -30,7 +30,7 @@ struct server {
   atomic_int n_requests;
 };
 
-/* ---- the first call: headers ------------------------------------------------------------------------------------ */
+/* ---- the first call: headers ------------------------------------------------------------------------------------- */
 
 static struct conn *conn_of(struct MHD_Connection *c) {
   const union MHD_ConnectionInfo *info = MHD_get_connection_info(c, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
@@ -92,7 +92,7 @@ static struct request *request_new(struct server *s, struct MHD_Connection *c, c
   return rq;
 }
 
-/* ---- the last call: the handler --------------------------------------------------------------------------------- */
+/* ---- the last call: the handler ---------------------------------------------------------------------------------- */
 
 /* True once for a request of a client that does not wait as it was told to: otherwise a flood of refused requests would
  * cost other clients more than the compiles that it does not get.  We are called again later. */
@@ -148,7 +148,7 @@ static enum MHD_Result on_request(void *user, struct MHD_Connection *c, const ch
   return handle(rq);
 }
 
-/* ---- the end ---------------------------------------------------------------------------------------------------- */
+/* ---- the end ----------------------------------------------------------------------------------------------------- */
 
 /* Names the route, not the path: the id of an unlisted snippet is a secret. */
 static void log_request(const struct request *rq) {
@@ -181,7 +181,7 @@ static void on_completed(void *user, struct MHD_Connection *c, void **state, enu
   (void)before;
 }
 
-/* ---- connections ------------------------------------------------------------------------------------------------ */
+/* ---- connections ------------------------------------------------------------------------------------------------- */
 
 static void on_connection(void *user, struct MHD_Connection *c, void **socket_context,
                           enum MHD_ConnectionNotificationCode what) {
@@ -196,8 +196,8 @@ static void on_connection(void *user, struct MHD_Connection *c, void **socket_co
   }
 }
 
-/* Called for the path and for the value of each argument.  A NUL would end the string early, and "/index.html%00.js" must
- * not mean the page; so a text with a NUL becomes empty, which is no path at all. */
+/* Called for the path and for the value of each argument.  A NUL would end the string early, and "/index.html%00.js"
+ * must not mean the page; so a text with a NUL becomes empty, which is no path at all. */
 static size_t on_unescape(void *user, struct MHD_Connection *c, char *text) {
   (void)user;
   (void)c;
@@ -215,7 +215,7 @@ PRINTF(2, 0) static void on_log(void *user, const char *fmt, va_list ap) {
   log_debug("http", "%s", text);
 }
 
-/* ---- start and stop --------------------------------------------------------------------------------------------- */
+/* ---- start and stop ---------------------------------------------------------------------------------------------- */
 
 static struct MHD_Daemon *start_daemon(struct server *s, int listen_fd) {
   return MHD_start_daemon(MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG, 0, NULL, NULL,

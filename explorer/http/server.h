@@ -32,7 +32,8 @@ struct http_config {
 struct http_hooks {
   void *user; /* for the first argument of enter and is_early; also the application's own, for its handlers */
   /* A connection, or a request that came through a trusted proxy, begins for the client at this address.  False: the
-   * client has as many as it may have.  *client, NULL at first, is passed to `leave` when it ends, unless it stays NULL. */
+   * client has as many as it may have.  *client, NULL at first, is passed to `leave` when it ends, unless it stays
+   * NULL. */
   bool (*enter)(void *user, const char *address, void **client);
   void (*leave)(void *client);
   /* The client at this address was told to wait before it asks again, and that time is not over. */

@@ -1,8 +1,8 @@
 /* The page's files, read from one directory.
  *
- * A path is accepted only if it is made of plain names.  It is opened with openat2 beneath the directory, so that neither
- * ".." nor a link leads out.  Each file is looked up anew, so a rebuilt page is served without a restart.  A file whose
- * name holds a hash of its content never changes, and clients keep it for good; the others are revalidated.
+ * A path is accepted only if it is made of plain names.  It is opened with openat2 beneath the directory, so that
+ * neither ".." nor a link leads out.  Each file is looked up anew, so a rebuilt page is served without a restart.  A
+ * file whose name holds a hash of its content never changes, and clients keep it for good; the others are revalidated.
  */
 #include <fcntl.h>
 #include <linux/openat2.h>

@@ -48,7 +48,7 @@ bool export_stage_text(struct work *w, const struct gather_stage *which, struct 
   return ok;
 }
 
-/* ---- files ------------------------------------------------------------------------------------------------------ */
+/* ---- files ------------------------------------------------------------------------------------------------------- */
 
 /* One file of a result: its bytes are `text`, or those that `base64` encodes, or they are made from `map`. */
 struct file {
@@ -125,7 +125,7 @@ static void each_file(const json_t *result, file_fn fn, void *user) {
     each_artifact(result, fn, user);
 }
 
-/* ---- their bytes ------------------------------------------------------------------------------------------------ */
+/* ---- their bytes ------------------------------------------------------------------------------------------------- */
 
 static bool append_base64(struct buf *out, const json_t *v) {
   size_t n = json_string_length(v);
@@ -205,7 +205,7 @@ bool export_file(struct work *w, const char *name, struct buf *out, const char *
   return wanted.ok;
 }
 
-/* ---- tar -------------------------------------------------------------------------------------------------------- */
+/* ---- tar --------------------------------------------------------------------------------------------------------- */
 
 struct tar {
   z_stream z;

@@ -44,7 +44,7 @@ struct errand {
   bool is_for_compile; /* what is not found is compiled */
 };
 
-/* ---- the table, under the lock ---------------------------------------------------------------------------------- */
+/* ---- the table, under the lock ----------------------------------------------------------------------------------- */
 
 static struct entry *find(struct results *r, const char *key) {
   for (struct chain_link *l = chain_first(&r->entries, hash_text(key)); l; l = chain_next(l))
@@ -100,8 +100,7 @@ static void note_ended(struct results *r, struct entry *e) {
     drop(r, oldest(r));
 }
 
-/* ---- the store -----------------------------------------------------------------------------------------------------
- */
+/* ---- the store --------------------------------------------------------------------------------------------------- */
 
 static bool send_errand(struct results *r, enum store_lane lane, void (*run)(struct store_task *, struct db *),
                         struct work *w, uint32_t watch_id, bool is_for_compile) {
@@ -195,8 +194,7 @@ static void on_run_end(void *user, struct work *w, bool is_lasting) {
     send_errand(user, STORE_WRITE, run_save, w, 0, false);
 }
 
-/* ---- requests ------------------------------------------------------------------------------------------------------
- */
+/* ---- requests ---------------------------------------------------------------------------------------------------- */
 
 /* Under the lock: joins the work with this key; NULL if there is none. */
 static struct work *join(struct results *r, const char *key) {

@@ -1,11 +1,11 @@
 /* results: every compile goes through here, so that equal ones run once.
  *
- * A request whose key is being compiled already joins that work.  One whose key was compiled lately gets its frames from
- * memory; one that the store knows gets them from the store; only then is the work given to the pool.
+ * A request whose key is being compiled already joins that work.  One whose key was compiled lately gets its frames
+ * from memory; one that the store knows gets them from the store; only then is the work given to the pool.
  *
- * A work that ended as its job always ends, and not by an accident such as a killed worker, is kept in memory and in the
- * store until newer results need the room.  Memory also drops a result some time after its last use, so that a result
- * that was deleted from the store does not stay there much longer.
+ * A work that ended as its job always ends, and not by an accident such as a killed worker, is kept in memory and in
+ * the store until newer results need the room.  Memory also drops a result some time after its last use, so that a
+ * result that was deleted from the store does not stay there much longer.
  *
  * A key covers the request's scope (driver/job.h), so a client finds only results of scopes that it knows.
  */
@@ -56,13 +56,13 @@ struct results_ask {
   int retry_s;
 };
 
-/* Runs w, which is new and whose reference is taken, or finds an equal work.  *out is the one or the other, with the caller
- * as a reader; it may still end refused.  ST_BUSY when there is no room for it, ST_QUOTA when its client has no share
- * left. */
+/* Runs w, which is new and whose reference is taken, or finds an equal work.  *out is the one or the other, with the
+ * caller as a reader; it may still end refused.  ST_BUSY when there is no room for it, ST_QUOTA when its client has no
+ * share left. */
 MUST_USE enum status results_compile(struct results *r, struct work *w, struct results_ask *ask, struct work **out,
                                      struct error *err);
-/* The work with this key, with the caller as a reader.  It may not have ended yet; it ends refused if there is no result
- * with this key.  NULL when out of memory. */
+/* The work with this key, with the caller as a reader.  It may not have ended yet; it ends refused if there is no
+ * result with this key.  NULL when out of memory. */
 struct work *results_find(struct results *r, const char key[JOB_KEY_SIZE]);
 /* The caller of one of the above reads no more, and its client is not watched any more. */
 void results_release(struct results *r, struct work *w, struct work_waiter *me, int client_fd);

@@ -115,8 +115,7 @@ void kid_add(struct pool *p, struct zygote *z, const struct ctl_msg *m, int fd, 
   buf_init(&k->out, JOB_WIRE_MAX + WIRE_HEADER);
 }
 
-/* ---- the end of a work --------------------------------------------------------------------------------------------
- */
+/* ---- the end of a work ------------------------------------------------------------------------------------------- */
 
 static void log_done(struct pool *p, struct kid *k, const char *how) {
   int stages;
@@ -183,8 +182,9 @@ void kids_watch_memory(struct pool *p) {
   }
 }
 
-/* Ends the work of a child that has exited without finishing it.  A child is process 1 of its pid namespace, which ignores
- * its own fatal signals, so that an abort shows as a segmentation fault; the signal's number would tell a user nothing. */
+/* Ends the work of a child that has exited without finishing it.  A child is process 1 of its pid namespace, which
+ * ignores its own fatal signals, so that an abort shows as a segmentation fault; the signal's number would tell a user
+ * nothing. */
 static void judge(struct pool *p, struct kid *k, const struct ctl_msg *m) {
   const int status = m->value, cpu_s = p->cfg.limits.cpu_s;
 
@@ -266,8 +266,7 @@ void kid_cancel(struct pool *p, struct kid *k) {
   leave(p, k, "cancelled");
 }
 
-/* ---- its stream ---------------------------------------------------------------------------------------------------
- */
+/* ---- its stream -------------------------------------------------------------------------------------------------- */
 
 static void watch(struct pool *p, struct kid *k) {
   struct epoll_event ev = {.events = EPOLLIN, .data.u64 = event_tag(EV_KID, k->id)};

@@ -39,7 +39,7 @@ struct launcher {
   struct launched zygotes[ZYGOTES_MAX];
 };
 
-/* ---- starting --------------------------------------------------------------------------------------------------- */
+/* ---- starting ---------------------------------------------------------------------------------------------------- */
 
 static _Noreturn void become_zygote(char *const *argv, int ctl) {
   static char *const no_env[] = {NULL};
@@ -104,7 +104,7 @@ static pid_t start_zygote(const struct launcher *l, int ctl) {
   return pid;
 }
 
-/* ---- requests of the service ------------------------------------------------------------------------------------ */
+/* ---- requests of the service ------------------------------------------------------------------------------------- */
 
 static void tell_gone(struct launcher *l, uint32_t id) {
   const struct ctl_msg m = {.kind = CTL_GONE, .id = id};
@@ -154,10 +154,10 @@ static void read_control(struct launcher *l) {
       close(fds[i]);
 }
 
-/* ---- processes -------------------------------------------------------------------------------------------------- */
+/* ---- processes --------------------------------------------------------------------------------------------------- */
 
-/* Ends the children of a zygote that died; they are ours now, as we are their subreaper.  A child asks the kernel to end it
- * with its zygote, but one that was just being made may not have done so yet. */
+/* Ends the children of a zygote that died; they are ours now, as we are their subreaper.  A child asks the kernel to
+ * end it with its zygote, but one that was just being made may not have done so yet. */
 static void end_orphans(struct launcher *l) {
   FILE *f = fopen("/proc/thread-self/children", "re"); /* some kernels lack it; each child then ends by itself */
   int pid;
@@ -225,7 +225,7 @@ static void run(struct launcher *l) {
         kill(l->zygotes[i].pid, SIGKILL);
 }
 
-/* ---- the split -------------------------------------------------------------------------------------------------- */
+/* ---- the split --------------------------------------------------------------------------------------------------- */
 
 enum status launcher_split(const struct launcher_config *cfg, int *listen_fd, bool *is_service, int *control_fd,
                            struct launcher_end *end, struct error *err) {

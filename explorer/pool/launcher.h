@@ -1,10 +1,10 @@
 /* launcher: the process that keeps the privileges with which the service was started.
  *
- * `nkx serve` listens and then splits into two processes.  The first one, the launcher, has one thread and reads nothing
- * from clients: it starts zygotes, whose jails need its privileges, reaps processes, and passes signals on.  Its child is
- * the service, which gives up its privileges (jail/confine.h) and asks for zygotes over a socket.  It can ask the launcher
- * to start a zygote, and to end one that it asked for, and for nothing else.  If either of the two ends, so does the
- * other.
+ * `nkx serve` listens and then splits into two processes.  The first one, the launcher, has one thread and reads
+ * nothing from clients: it starts zygotes, whose jails need its privileges, reaps processes, and passes signals on.
+ * Its child is the service, which gives up its privileges (jail/confine.h) and asks for zygotes over a socket.  It can
+ * ask the launcher to start a zygote, and to end one that it asked for, and for nothing else.  If either of the two
+ * ends, so does the other.
  */
 #ifndef POOL_LAUNCHER_H
 #define POOL_LAUNCHER_H
@@ -32,9 +32,9 @@ struct launcher_end {
 };
 
 /* Splits; to be called with SIGTERM, SIGINT, SIGHUP and SIGCHLD blocked and before the first thread is started.  In the
- * service it returns at once, with *is_service true and its end of the socket in *control_fd.  In the launcher it returns
- * once the service and all zygotes are gone, with *end set; *listen_fd was closed and is -1 unless a successor is to take
- * it over. */
+ * service it returns at once, with *is_service true and its end of the socket in *control_fd.  In the launcher it
+ * returns once the service and all zygotes are gone, with *end set; *listen_fd was closed and is -1 unless a successor
+ * is to take it over. */
 MUST_USE enum status launcher_split(const struct launcher_config *cfg, int *listen_fd, bool *is_service,
                                     int *control_fd, struct launcher_end *end, struct error *err);
 

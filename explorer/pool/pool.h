@@ -1,9 +1,9 @@
 /* pool: runs works in jailed children, a few at a time.
  *
  * One thread owns the zygotes and the children; everything below may be called from any thread.  Idle children wait in
- * their jails, and a work is given to one by a write.  Each work has one wall-clock deadline: when it passes, the child's
- * zygote is told to kill the child, and its pid namespace with it.  A second zygote stands by, warmed up; it takes over
- * when the first dies or has been in use for long enough, so that waiting works notice nothing.
+ * their jails, and a work is given to one by a write.  Each work has one wall-clock deadline: when it passes, the
+ * child's zygote is told to kill the child, and its pid namespace with it.  A second zygote stands by, warmed up; it
+ * takes over when the first dies or has been in use for long enough, so that waiting works notice nothing.
  */
 #ifndef POOL_POOL_H
 #define POOL_POOL_H
@@ -47,16 +47,17 @@ struct pool_health {
 };
 
 MUST_USE enum status pool_start(const struct pool_config *cfg, struct pool **out, struct error *err);
-/* Watches a client from now on: if it hangs up, the work submitted with this id is cancelled, unless others read it too.
- * 0: it cannot be watched. */
+/* Watches a client from now on: if it hangs up, the work submitted with this id is cancelled, unless others read it
+ * too. 0: it cannot be watched. */
 uint32_t pool_watch(struct pool *p, int client_fd);
 void pool_unwatch(struct pool *p, int client_fd); /* before the descriptor is closed */
-/* Queues w, of which the caller is a reader (takes a reference).  watch_id: of its client, or 0.  From now on the work is
- * stopped when its last reader leaves, whether it waits or runs.  ST_BUSY when the queue is full or the pool is closing. */
+/* Queues w, of which the caller is a reader (takes a reference).  watch_id: of its client, or 0.  From now on the work
+ * is stopped when its last reader leaves, whether it waits or runs.  ST_BUSY when the queue is full or the pool is
+ * closing. */
 MUST_USE enum status pool_submit(struct pool *p, struct work *w, uint32_t watch_id);
 void pool_look(struct pool *p, struct pool_health *h);
-/* Refuses new works, lets running ones go on for the grace period, then ends everything and the thread.  Afterwards every
- * work has ended or was refused, no process is left, and the other functions may still be called. */
+/* Refuses new works, lets running ones go on for the grace period, then ends everything and the thread.  Afterwards
+ * every work has ended or was refused, no process is left, and the other functions may still be called. */
 void pool_close(struct pool *p, int grace_ms);
 void pool_free(struct pool *p); /* once it was closed and no other function will be called; NULL is fine */
 

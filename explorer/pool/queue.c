@@ -40,7 +40,7 @@ static void refuse(struct pool *p, struct work *w) {
   work_unref(w);
 }
 
-/* ---- under the lock --------------------------------------------------------------------------------------------- */
+/* ---- under the lock ---------------------------------------------------------------------------------------------- */
 
 static struct queued remove_at(struct pool *p, int i) {
   assert(i >= 0 && i < p->n_queued);
@@ -60,7 +60,7 @@ static void insert_at(struct pool *p, int i, struct queued q) {
   p->is_queue_moved = true;
 }
 
-/* ---- the pool's thread ------------------------------------------------------------------------------------------ */
+/* ---- the pool's thread ------------------------------------------------------------------------------------------- */
 
 bool queue_pop(struct pool *p, struct queued *out) {
   pthread_mutex_lock(&p->lock);
@@ -107,7 +107,7 @@ void queue_tell_places(struct pool *p) {
   pthread_mutex_unlock(&p->lock);
 }
 
-/* ---- any thread ------------------------------------------------------------------------------------------------- */
+/* ---- any thread -------------------------------------------------------------------------------------------------- */
 
 void queue_cancel(struct pool *p, struct work *w) {
   struct work *queued = NULL;

@@ -25,7 +25,7 @@ enum {
   REST_MS = 500, /* without a running job, before memory is given back */
 };
 
-/* ---- children --------------------------------------------------------------------------------------------------- */
+/* ---- children ---------------------------------------------------------------------------------------------------- */
 
 /* Gives the works that wait to the children that do. */
 static void dispatch(struct pool *p, int64_t now) {
@@ -55,8 +55,7 @@ static void refill(struct pool *p, int64_t now) {
     zygote_ask(p, z, want);
 }
 
-/* ---- cancelling ---------------------------------------------------------------------------------------------------
- */
+/* ---- cancelling -------------------------------------------------------------------------------------------------- */
 
 static struct kid *kid_of(struct pool *p, const struct work *w) {
   for (int i = 0; i < p->n_kids; i++)
@@ -96,8 +95,7 @@ static void client_left(struct pool *p, uint32_t watch_id) {
   work_unref(w);
 }
 
-/* ---- the loop -----------------------------------------------------------------------------------------------------
- */
+/* ---- the loop ---------------------------------------------------------------------------------------------------- */
 
 static void handle_deadlines(struct pool *p, int64_t now) {
   for (int i = p->n_kids; i-- > 0;) {
@@ -179,7 +177,8 @@ static void trim_at_rest(struct pool *p, int64_t now) {
   p->trim_at_ms = 0;
 }
 
-/* When the pool is closing: refuses the works that wait; true when nothing runs any more or the grace period is over. */
+/* When the pool is closing: refuses the works that wait; true when nothing runs any more or the grace period is
+ * over. */
 static bool closing_is_over(struct pool *p, int64_t now) {
   pthread_mutex_lock(&p->lock);
   bool is_closing = p->is_closing;
@@ -223,7 +222,7 @@ static void *run(void *user) {
   return NULL;
 }
 
-/* ---- any thread ------------------------------------------------------------------------------------------------- */
+/* ---- any thread -------------------------------------------------------------------------------------------------- */
 
 uint32_t pool_watch(struct pool *p, int client_fd) {
   struct epoll_event ev = {.events = EPOLLRDHUP | EPOLLONESHOT};

@@ -1,10 +1,10 @@
 /* wire: the messages between server, launcher, zygote and child.
  *
- * Server and zygote share a SOCK_SEQPACKET socket, and so do server and launcher; each message is one struct ctl_msg, with
- * two descriptors attached to CTL_CHILD and one to CTL_START.
+ * Server and zygote share a SOCK_SEQPACKET socket, and so do server and launcher; each message is one struct ctl_msg,
+ * with two descriptors attached to CTL_CHILD and one to CTL_START.
  *
- * Server and child share a SOCK_STREAM socket, made by the zygote: the server writes one record (the job), and the child
- * answers with records (frames).  A record is a length in four bytes, little-endian, and that many bytes.
+ * Server and child share a SOCK_STREAM socket, made by the zygote: the server writes one record (the job), and the
+ * child answers with records (frames).  A record is a length in four bytes, little-endian, and that many bytes.
  *
  * A zygote runs no user code and is trusted; a child is not, once it has read its job.
  */

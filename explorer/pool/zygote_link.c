@@ -1,8 +1,8 @@
 /* The server's side of the zygotes: start, messages, replacement.
  *
- * One zygote is active and makes the children.  Some time after it has come up a spare is started, which only stands by.
- * When the active one dies, the spare takes its place at once.  All children of one zygote share its address layout and
- * hash seed, so a zygote is retired after some time: it makes no more children and ends with its last one.
+ * One zygote is active and makes the children.  Some time after it has come up a spare is started, which only stands
+ * by. When the active one dies, the spare takes its place at once.  All children of one zygote share its address layout
+ * and hash seed, so a zygote is retired after some time: it makes no more children and ends with its last one.
  *
  * The launcher starts zygotes, by exec with an empty environment and nothing open but stdio and the control socket, and
  * reports when one has ended.
@@ -82,7 +82,7 @@ static void back_off(struct pool *p, int64_t now) {
     p->retry_at_ms = now + wait;
 }
 
-/* ---- from start to end ------------------------------------------------------------------------------------------ */
+/* ---- from start to end ------------------------------------------------------------------------------------------- */
 
 /* Closes the zygote's socket, which asks it to end its children and itself; it is killed if it does not. */
 static void end(struct zygote *z, int64_t now) {
@@ -248,7 +248,7 @@ void zygotes_end(struct pool *p) {
   }
 }
 
-/* ---- messages --------------------------------------------------------------------------------------------------- */
+/* ---- messages ---------------------------------------------------------------------------------------------------- */
 
 void zygote_ask(struct pool *p, struct zygote *z, int n) {
   struct ctl_msg m = {.kind = CTL_SPAWN, .value = n};

@@ -21,7 +21,7 @@ bool editor_is_name(const char *name) {
   return !name[n] && n >= EDITOR_NAME_MIN && n <= EDITOR_NAME_MAX;
 }
 
-/* ---- under the lock --------------------------------------------------------------------------------------------- */
+/* ---- under the lock ---------------------------------------------------------------------------------------------- */
 
 static void call_off(struct editors *e, struct editor_place *p) {
   assert(p->work && p->waiter);
@@ -50,7 +50,7 @@ static void end_older(struct editors *e, struct editor_place *place, const char 
   }
 }
 
-/* ---- requests --------------------------------------------------------------------------------------------------- */
+/* ---- requests ---------------------------------------------------------------------------------------------------- */
 
 void editors_enter(struct editors *e, struct editor_place *place) {
   assert(!place->is_entered && *place->key);
@@ -88,7 +88,7 @@ int64_t editors_called_off(struct editors *e) {
   return n;
 }
 
-/* ---- start and stop --------------------------------------------------------------------------------------------- */
+/* ---- start and stop ---------------------------------------------------------------------------------------------- */
 
 enum status editors_start(struct editors **out, struct error *err) {
   struct editors *e = calloc(1, sizeof *e);

@@ -1,8 +1,8 @@
 /* editors: of each editor only the newest compile is worth a worker.
  *
- * A request may name the editor that it comes from (X-Nkx-Editor): a random text, one for each editor on a page.  A newer
- * compile of the same editor of the same client calls off the one before it: that one's reader gets its end at once, and
- * if nobody else reads that compile, its worker is free again.  A compile that others read goes on for them.
+ * A request may name the editor that it comes from (X-Nkx-Editor): a random text, one for each editor on a page.  A
+ * newer compile of the same editor of the same client calls off the one before it: that one's reader gets its end at
+ * once, and if nobody else reads that compile, its worker is free again.  A compile that others read goes on for them.
  */
 #ifndef WORK_EDITORS_H
 #define WORK_EDITORS_H
@@ -43,8 +43,8 @@ bool editor_is_name(const char *name);
 /* place->key and job are set: from now on this request is its editor's newest.  Calls off the older ones, except one of
  * the same job, which goes on until this request reads it too. */
 void editors_enter(struct editors *e, struct editor_place *place);
-/* The entered request reads `work`, borrowed, as `waiter`.  Calls off the remaining older ones; and this one, if a newer
- * one has entered meanwhile: requests run at the same time, and the last to enter wins, not the last to start. */
+/* The entered request reads `work`, borrowed, as `waiter`.  Calls off the remaining older ones; and this one, if a
+ * newer one has entered meanwhile: requests run at the same time, and the last to enter wins, not the last to start. */
 void editors_set_work(struct editors *e, struct editor_place *place, struct work *work, struct work_waiter *waiter);
 /* The request ends, entered or not; it is not called off any more once this has returned. */
 void editors_leave(struct editors *e, struct editor_place *place);

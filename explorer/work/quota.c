@@ -35,7 +35,7 @@ struct quota {
   int64_t refused[QUOTA_VERDICTS];
 };
 
-/* ---- the table, under the lock ---------------------------------------------------------------------------------- */
+/* ---- the table, under the lock ----------------------------------------------------------------------------------- */
 
 static uint32_t hash_of(const struct quota *q, const char *name) {
   uint64_t h = q->seed;
@@ -44,8 +44,8 @@ static uint32_t hash_of(const struct quota *q, const char *name) {
   return (uint32_t)h;
 }
 
-/* Forgets the clients of one chain that have nothing open and a full bucket; with is_urgent also those whose bucket is not
- * full. */
+/* Forgets the clients of one chain that have nothing open and a full bucket; with is_urgent also those whose bucket is
+ * not full. */
 static void forget_some(struct quota *q, struct chain_link *head, int64_t now, bool is_urgent) {
   for (struct chain_link *l = head, *next; l; l = next) {
     struct client *c = (struct client *)l;
@@ -117,7 +117,7 @@ void client_let_go(struct client *c) {
   pthread_mutex_unlock(&q->lock);
 }
 
-/* ---- counting --------------------------------------------------------------------------------------------------- */
+/* ---- counting ---------------------------------------------------------------------------------------------------- */
 
 /* Under the lock.  The bucket is kept as the time at which it will be full: each compile moves that by its share of a
  * minute, and it may not lie more than a minute ahead. */
@@ -206,7 +206,7 @@ void quota_leave(struct client *c) {
   client_let_go(c);
 }
 
-/* ---- start and stop --------------------------------------------------------------------------------------------- */
+/* ---- start and stop ---------------------------------------------------------------------------------------------- */
 
 enum status quota_start(const struct quota_config *cfg, struct quota **out, struct error *err) {
   struct quota *q = calloc(1, sizeof *q);

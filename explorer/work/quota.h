@@ -1,9 +1,9 @@
 /* quota: each client's share, so that one client's flood does not make the others wait.
  *
  * A client, known by its address (http/address.h), may start so many compiles a minute, have so many of them waiting or
- * running, and have so many connections open.  The compiles of a minute are a bucket that fills again evenly.  An answer
- * that needs no compile costs nothing, and a compile that never reached a worker is given back.  All functions may be
- * called from any thread.
+ * running, and have so many connections open.  The compiles of a minute are a bucket that fills again evenly.  An
+ * answer that needs no compile costs nothing, and a compile that never reached a worker is given back.  All functions
+ * may be called from any thread.
  */
 #ifndef WORK_QUOTA_H
 #define WORK_QUOTA_H

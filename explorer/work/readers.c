@@ -3,7 +3,7 @@
 
 #include "work/internal.h"
 
-/* ---- waiting ---------------------------------------------------------------------------------------------------- */
+/* ---- waiting ----------------------------------------------------------------------------------------------------- */
 
 static bool has_news(const struct work *w, const struct work_waiter *me) {
   return w->transcript.lines.len > me->at || (!me->at && w->position && w->position != me->position);
@@ -73,7 +73,7 @@ int work_take_position(struct work *w, struct work_waiter *me) {
   return news;
 }
 
-/* ---- joining and leaving ---------------------------------------------------------------------------------------- */
+/* ---- joining and leaving ----------------------------------------------------------------------------------------- */
 
 bool work_join(struct work *w) {
   pthread_mutex_lock(&w->lock);

@@ -22,7 +22,7 @@ void transcript_clear(struct transcript *t) {
   buf_clear(&t->lines);
 }
 
-/* ---- our own frames --------------------------------------------------------------------------------------------- */
+/* ---- our own frames ---------------------------------------------------------------------------------------------- */
 
 static void put_start(const struct transcript *t, struct buf *b) {
   buf_printf(b,
@@ -45,7 +45,7 @@ static void put_end(int64_t time_us, struct buf *b) {
   buf_printf(b, "{\"frame\":\"end\",\"status\":\"error\",\"time_us\":%lld}", (long long)time_us);
 }
 
-/* ---- keeping ---------------------------------------------------------------------------------------------------- */
+/* ---- keeping ----------------------------------------------------------------------------------------------------- */
 
 /* True for a diagnostic that says that a limit ended the job.  The child writes the code in this form; quotes within a
  * message are escaped, so no message can look like it. */
@@ -85,7 +85,7 @@ static bool is_about(const struct transcript *t, const struct frame *f) {
   return frame_has_string(f, "key", t->key, strlen(t->key));
 }
 
-/* Keeps a frame, whoever wrote it.  What a child says about the job is known here already, so its start is replaced. */
+/* Keeps a frame, by any author.  What a child says about the job is known here already, so its start is replaced. */
 static enum status add(struct transcript *t, const char *json, size_t len, struct error *err) {
   struct frame f;
   struct buf own;
@@ -133,10 +133,10 @@ enum status transcript_load(struct transcript *t, const char *frames, size_t len
   return st;
 }
 
-/* ---- ends ------------------------------------------------------------------------------------------------------- */
+/* ---- ends -------------------------------------------------------------------------------------------------------- */
 
-/* Adds one of our own frames, which always fit (OWN_FRAMES_ROOM), and empties b.  Without memory the transcript ends where
- * it is. */
+/* Adds one of our own frames, which always fit (OWN_FRAMES_ROOM), and empties b.  Without memory the transcript ends
+ * where it is. */
 static void add_own(struct transcript *t, struct buf *b) {
   struct error err;
   if (buf_status(b) || add(t, buf_text(b), b->len, &err))

@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "work/internal.h"
 
-/* ---- from its first reference to its last ----------------------------------------------------------------------- */
+/* ---- from its first reference to its last ------------------------------------------------------------------------ */
 
 static void make_tag(char tag[WORK_TAG_SIZE]) {
   uint32_t r = 0;
@@ -91,7 +91,7 @@ void work_on_end(struct work *w, work_end_fn fn, void *user) {
   w->on_end_user = user;
 }
 
-/* ---- the pool's side -------------------------------------------------------------------------------------------- */
+/* ---- the pool's side --------------------------------------------------------------------------------------------- */
 
 /* Outside the lock, by the thread that ended it.  Readers come last: what they ask for next depends on what on_end
  * does. */
@@ -178,7 +178,7 @@ void work_refuse(struct work *w) {
   tell_end(w, false);
 }
 
-/* ---- what it has so far ----------------------------------------------------------------------------------------- */
+/* ---- what it has so far ------------------------------------------------------------------------------------------ */
 
 enum work_state work_look(struct work *w, int *n_stages, bool *is_ok) {
   const struct gather *g = &w->transcript.gather;
