@@ -39,7 +39,7 @@ static struct hlo_literal as_literal(const struct trace_array *x) {
 }
 
 /* An ill-conditioned kernel, such as a softmax of scores in the thousands, magnifies rounding, in NumPy's answer as in
- * ours. So our error may be this many times the distance of NumPy's answer from the one in float64. */
+ * ours.  So our error may be this many times the distance of NumPy's answer from the one in float64. */
 enum { ROUNDING_FACTOR = 8 };
 
 enum { BLOCK = 512 }; /* elements that are compared at a time */

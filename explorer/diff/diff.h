@@ -2,7 +2,7 @@
  *
  * A text is a list of lines; MLIR, HLO and NISA all begin one operation on each line.  Two lines are equal when they
  * say the same apart from SSA names, attribute aliases, locations, HLO metadata, white space and the order of named
- * attributes. Names are then followed from their definitions: a line whose operands come from elsewhere has changed,
+ * attributes.  Names are then followed from their definitions: a line whose operands come from elsewhere has changed,
  * although it reads the same.  Inside changed lines the words that differ are marked.
  *
  * Lines are 1-based, columns count code points from 1, and a range's end is exclusive (base/src.h).
@@ -58,10 +58,9 @@ struct diff {
 MUST_USE enum status diff_make(struct diff_text from, struct diff_text to, struct diff *out, struct error *err);
 void diff_clear(struct diff *d);
 
-/* Appends
- * {"lines_from","lines_to","changed","removed","added","hunks":[{"from":{"line","count"},"to":{"line","count"},
- * "pairs":[{"from","to","words_from":[[col,end]…],"words_to":[…]}]}]}; from and to are the texts diff_make was
- * given. */
+/* Appends the diff as JSON; from and to are the texts that diff_make was given:
+ *   {"lines_from","lines_to","changed","removed","added","hunks":[{"from":{"line","count"},"to":{"line","count"},
+ *    "pairs":[{"from","to","words_from":[[col,end]…],"words_to":[…]}]}]} */
 void diff_json(const struct diff *d, struct diff_text from, struct diff_text to, struct buf *out);
 
 #endif

@@ -51,7 +51,7 @@ enum MHD_Result http_not_allowed(struct request *rq, const char *allow) {
 }
 
 /* Takes the field's name from the start of a text: "options.check: expected …" names one, "line 3 column 4: …" does
- * not. False if there is none. */
+ * not.  False if there is none. */
 static bool read_field(const char *text, char field[FIELD_MAX]) {
   size_t n = strcspn(text, ": ");
   if (n == 0 || n >= FIELD_MAX || text[n] != ':')

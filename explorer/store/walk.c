@@ -1,7 +1,7 @@
 /* Reads everything, to check it or to copy it into another store.
  *
  * A copy is made row by row from the state of one moment, and each row is checked: damaged rows are reported and left
- * out. The same code backs up and restores both kinds of database, also from one kind to the other.
+ * out.  The same code backs up and restores both kinds of database, also from one kind to the other.
  */
 #include <assert.h>
 #include <stdio.h>
