@@ -42,10 +42,7 @@ struct check_result {
 };
 
 /* Passes if |got - want| <= atol * max(1, max |want|) + 8 * want.rounding + rtol * |want| for every element, with the
- * tolerance of the output's type (check_tolerance); integers and bool must be equal. */
+ * tolerance of the output's type (check_compare.c); integers and bool must be equal. */
 void check_compare(int n, const struct trace_array *got, const struct trace_array *want, struct check_result *r);
-
-/* The only place where tolerances are stated. */
-void check_tolerance(enum dtype t, double *rtol, double *atol);
 
 #endif

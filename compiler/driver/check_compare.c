@@ -6,12 +6,13 @@
 #include "driver/check_internal.h"
 #include "hlo/literal.h"
 
-/* f32: a single operation agrees to a few units in the last place (1e-7).  A matmul or a softmax sums hundreds of
+/* The only place where tolerances are stated.
+ * f32: a single operation agrees to a few units in the last place (1e-7).  A matmul or a softmax sums hundreds of
  * products in another order than NumPy's BLAS, which changes about sqrt(K) units of the largest partial sum: 1e-4
  * relative, and 1e-5 of the output's largest magnitude (or of 1) where sums cancel.  A wrong pass has far larger
  * errors. f16, bf16: three and two decimal digits; NumPy may round every intermediate result where we round once. f8:
  * one digit.  Integers and bool are not rounded. */
-void check_tolerance(enum dtype t, double *rtol, double *atol) {
+static void tolerance(enum dtype t, double *rtol, double *atol) {
   switch (t) {
   case DT_F64:
     *rtol = 1e-9, *atol = 1e-12;
@@ -131,7 +132,7 @@ static struct errors compare_array(const struct trace_array *got, const struct t
   if (!hlo_shape_same_dims(&got->shape, &want->shape) ||
       (t != want->shape.dtype && t != dtype_narrow(want->shape.dtype)))
     return (struct errors){INFINITY, INFINITY, false};
-  check_tolerance(t, &rtol, &atol);
+  tolerance(t, &rtol, &atol);
   if (dtype_is_float(t)) {
     atol = atol * largest_magnitude(&y, n) + ROUNDING_FACTOR * want->rounding;
     compare_floats(&x, &y, n, rtol, atol, &e);

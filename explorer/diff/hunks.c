@@ -9,7 +9,13 @@
 
 #include "diff/internal.h"
 
-int diff_lcs(int n, int m, bool (*equal)(void *user, int i, int j), void *user, int (*pairs)[2], unsigned short *len) {
+enum { LCS_MAX = 512 };
+
+/* The longest common subsequence of two short lists, by dynamic programming: fills `pairs` in order and returns their
+ * number.  `equal` compares element i of the one list with element j of the other; n and m are at most LCS_MAX; len has
+ * (n + 1) * (m + 1) elements. */
+static int find_common(int n, int m, bool (*equal)(void *user, int i, int j), void *user, int (*pairs)[2],
+                       unsigned short *len) {
 #define LEN(i, j) len[(i) * (m + 1) + (j)]
   for (int i = n; i >= 0; i--)
     for (int j = m; j >= 0; j--) {
@@ -21,7 +27,7 @@ int diff_lcs(int n, int m, bool (*equal)(void *user, int i, int j), void *user, 
         LEN(i, j) = LEN(i + 1, j) >= LEN(i, j + 1) ? LEN(i + 1, j) : LEN(i, j + 1);
     }
   int k = 0;
-  assert(n <= DIFF_LCS_MAX && m <= DIFF_LCS_MAX);
+  assert(n <= LCS_MAX && m <= LCS_MAX);
   for (int i = 0, j = 0; i < n && j < m;) {
     if (equal(user, i, j)) {
       pairs[k][0] = i++;
@@ -43,7 +49,7 @@ struct maker {
   struct int_map values_from, values_to; /* name -> value */
   struct int_map constants;              /* weak hash of a constant's line -> value */
   int next_value;
-  unsigned short *scratch; /* (DIFF_LCS_MAX + 1)^2 */
+  unsigned short *scratch; /* (LCS_MAX + 1)^2 */
   int (*lcs)[2];
   struct token *tokens_from, *tokens_to;
   struct diff_pair *pairs; /* of all hunks, in order */
@@ -218,13 +224,13 @@ static void mark_words(struct maker *g, struct diff_pair *p) {
   while (tail < n - head && tail < m - head && word_equal(&w, n - 1 - tail, m - 1 - tail))
     tail++;
   int in_a = n - head - tail, in_b = m - head - tail;
-  if (in_a && in_b && in_a <= DIFF_LCS_MAX && in_b <= DIFF_LCS_MAX) {
+  if (in_a && in_b && in_a <= LCS_MAX && in_b <= LCS_MAX) {
     struct words inner = w;
     inner.ta += head;
     inner.tb += head;
     inner.name_a += head;
     inner.name_b += head;
-    int found = diff_lcs(in_a, in_b, word_equal, &inner, g->lcs + k, g->scratch);
+    int found = find_common(in_a, in_b, word_equal, &inner, g->lcs + k, g->scratch);
     for (int i = 0; i < found; i++, k++) {
       g->lcs[k][0] += head;
       g->lcs[k][1] += head;
@@ -282,7 +288,7 @@ static void pair_rest(struct maker *g, int x0, int x1, int y0, int y1) {
 /* Pairs lines of [x0,x1) with lines of [y0,y1): first those of the same kind, in order, then those between them. */
 static void pair_lines(struct maker *g, int x0, int x1, int y0, int y1) {
   int n = x1 - x0, m = y1 - y0, found = 0;
-  if (n && m && n <= DIFF_LCS_MAX && m <= DIFF_LCS_MAX && n + m > 2) {
+  if (n && m && n <= LCS_MAX && m <= LCS_MAX && n + m > 2) {
     uint64_t *heads = arena_try_array(g->arena, (size_t)(n + m), sizeof *heads);
     if (!heads) {
       g->is_out_of_memory = true;
@@ -293,7 +299,7 @@ static void pair_lines(struct maker *g, int x0, int x1, int y0, int y1) {
     for (int j = 0; j < m; j++)
       heads[n + j] = head_of(g, g->to, y0 + j);
     struct heads h = {heads, heads + n};
-    found = diff_lcs(n, m, head_equal, &h, g->lcs, g->scratch);
+    found = find_common(n, m, head_equal, &h, g->lcs, g->scratch);
   }
   int x = x0, y = y0;
   for (int i = 0; i < found; i++) {
@@ -364,7 +370,7 @@ enum status diff_hunks(struct arena *arena, struct side *from, struct side *to, 
                        struct error *err) {
   size_t lines = (size_t)from->n + (size_t)to->n + 2;
   struct maker g = {.arena = arena, .from = from, .to = to, .d = d};
-  g.scratch = arena_try_array(arena, (DIFF_LCS_MAX + 1) * (DIFF_LCS_MAX + 1), sizeof *g.scratch);
+  g.scratch = arena_try_array(arena, (LCS_MAX + 1) * (LCS_MAX + 1), sizeof *g.scratch);
   g.lcs = arena_try_array(arena, TOKENS_MAX, sizeof *g.lcs);
   g.tokens_from = arena_try_array(arena, TOKENS_MAX, sizeof *g.tokens_from);
   g.tokens_to = arena_try_array(arena, TOKENS_MAX, sizeof *g.tokens_to);

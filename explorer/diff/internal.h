@@ -60,13 +60,6 @@ MUST_USE enum status diff_read(struct arena *arena, struct diff_text text, struc
 MUST_USE enum status diff_align(struct arena *arena, const struct side *from, const struct side *to, int *match_from,
                                 struct error *err);
 
-/* The longest common subsequence of two short lists, by dynamic programming: fills `pairs` in order and returns their
- * number.  `equal` compares element i of the one list with element j of the other; n and m are at most DIFF_LCS_MAX;
- * scratch has (n + 1) * (m + 1) elements. */
-enum { DIFF_LCS_MAX = 512 };
-int diff_lcs(int n, int m, bool (*equal)(void *user, int i, int j), void *user, int (*pairs)[2],
-             unsigned short *scratch);
-
 /* Fills d->hunks from the lines without a match and from those whose operands changed. */
 MUST_USE enum status diff_hunks(struct arena *arena, struct side *from, struct side *to, int *match_from,
                                 struct diff *d, struct error *err);

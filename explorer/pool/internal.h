@@ -109,8 +109,6 @@ static inline uint64_t event_tag(enum event_kind k, uint32_t which) {
 }
 
 /* signals.c */
-/* Sends m; a lost zygote is noticed where its messages are read. */
-void zygote_tell(struct zygote *z, const struct ctl_msg *m);
 /* A signal, or a nice value, for a child; the children of a zygote that is lost or ending end anyway. */
 void zygote_signal(struct zygote *z, uint32_t zygote_id, int sig);
 void zygote_nice(struct zygote *z, uint32_t zygote_id, int nice);
