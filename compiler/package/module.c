@@ -183,8 +183,8 @@ static enum status give_frame(void *user, const char *json, size_t len) {
   return r ? ST_OK : ST_DENIED;
 }
 
-/* stages(trace or None, job as JSON, function): calls function with each frame (driver/frames.h).  With a trace, which is
- * changed, the job says only target and stop_after; without, it is a program in HLO or MLIR. */
+/* stages(trace or None, job as JSON, function): calls function with each frame (driver/frames.h).  With a trace, which
+ * is changed, the job says only target and stop_after; without, it is a program in HLO or MLIR. */
 static PyObject *stages(PyObject *self, PyObject *args) {
   PyObject *capsule, *function;
   const char *json;

@@ -122,10 +122,10 @@ void ce_state_ask(const json_t *state, struct arena *a, struct ce_ask *q) {
     q->source = arena_strndup(a, json_string_value(source), q->source_len);
   }
   if (id)
-    ce_find_compiler(id, strlen(id), &q->target); /* another one: the usual target */
+    ce_find_compiler(id, strlen(id), &q->target); /* the id of a compiler that is not here leaves the default target */
   ce_split(json_object_get(compiler, "options"), q->words);
   ce_args_parse(a, q->words, &q->args);
-  if (q->args.complaint) /* arguments of another compiler: the kernel is shown without them */
+  if (q->args.complaint) /* they were meant for another compiler: show the kernel without them */
     q->args = (struct ce_args){0};
 }
 

@@ -1,4 +1,4 @@
-/* The server's flags and, in lines with NKX_, its environment: refused with a reason, or every field is in its range. */
+/* The server's flags and, in lines with NKX_, its environment: refused with a reason, or all fields in their ranges. */
 #include <string.h>
 
 #include "config.h"
