@@ -13,7 +13,7 @@ static enum status make(struct diff_text from, struct diff_text to, struct diff 
   struct side a, b;
   if (from.len > DIFF_TEXT_MAX || to.len > DIFF_TEXT_MAX)
     return fail(err, ST_LIMIT, "the text is longer than %d MiB", DIFF_TEXT_MAX >> 20);
-  if (!arena_reserve(&out->arena, ROOM + ROOM_PER_BYTE * (from.len + to.len)))
+  if (from.len + to.len > 8192 && !arena_reserve(&out->arena, ROOM + ROOM_PER_BYTE * (from.len + to.len)))
     return diff_no_memory(err);
   enum status st = diff_read(&out->arena, from, &a, err);
   if (!st)
