@@ -41,7 +41,7 @@ objs = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 COMPILER_SRC := $(call tree,$(addprefix compiler/,base hlo trace linalg ir passes nisa driver))
 # restrictions that a process puts on itself: the server and the workers
 WALL_SRC := $(addprefix explorer/jail/,caps.c confine.c landlock.c seccomp.c)
-SERVER_SRC := $(call srcs,explorer $(addprefix explorer/,http api ce job pool store diff)) $(WALL_SRC)
+SERVER_SRC := $(call srcs,explorer $(addprefix explorer/,http api ce job work pool store diff)) $(WALL_SRC)
 WORKER_SRC := $(call srcs,$(addprefix explorer/,worker worker/memory jail)) explorer/pool/wire.c
 UNIT_SRC := $(call srcs,tests/unit)
 PROTO_OBJ := $(BUILD)/obj/gen/hlo.pb-c.o
@@ -242,7 +242,7 @@ asan: setup-test
 # libFuzzer targets, built apart with clang: SECONDS_EACH=600 TARGETS="job explorer_frame" make fuzz.  Only what they reach
 # is built: base, the readers, the job parser and the server.
 FUZZ_BIN := $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
-FUZZED_SRC := $(call srcs,$(addprefix compiler/,base hlo ir nisa)) compiler/driver/job.c compiler/driver/pipeline_info.c \
+FUZZED_SRC := $(call srcs,$(addprefix compiler/,base hlo ir nisa)) $(addprefix compiler/driver/,job.c pipeline.c frame_scan.c gather.c) \
   compiler/trace/precheck.c
 FUZZED_LIB := $(BUILD)/lib/libfuzzed.a
 $(FUZZED_LIB): $(call objs,$(FUZZED_SRC)) $(PROTO_OBJ)

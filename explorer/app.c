@@ -1,21 +1,71 @@
 #include "app.h"
 
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
 #include "api/info.h"
 #include "api/kept.h"
 #include "api/metrics.h"
 #include "api/misses.h"
+#include "api/part.h"
 #include "api/ready.h"
-#include "http/guard.h"
-#include "http/hold.h"
-#include "job/editors.h"
-#include "job/quota.h"
+#include "base/log.h"
+#include "config.h"
+#include "driver/job.h"
+#include "http/server.h"
 #include "job/results.h"
 #include "pool/pool.h"
+#include "route.h"
 #include "store/store.h"
+#include "work/editors.h"
+#include "work/quota.h"
 
-enum status app_start(const struct config *cfg, int launcher_fd, struct app *app, struct error *err) {
-  app->cfg = cfg;
-  const struct pool_config pool_cfg = {
+enum { DRAIN_ANSWERS_MS = 1500 }; /* for the answers to jobs that were ended after --drain-timeout-ms */
+
+/* ---- privileges -------------------------------------------------------------------------------------------------- */
+
+/* Gives up everything but what the service needs of the file system once it has started, and what it may change. */
+static enum status give_up_privileges(const struct config *cfg, struct confinement *out, struct error *err) {
+  const char *database = config_sqlite_path(cfg), *slash = database ? strrchr(database, '/') : NULL;
+  const char *home = database ? NULL : getenv("HOME"); /* libpq looks for passwords and certificates there */
+  struct arena a;
+  arena_init(&a);
+  const struct confine_plan plan = {
+      .user = cfg->user,
+      .n_own = 1,
+      .own = {slash      ? arena_printf(&a, "%.*s/", (int)(slash - database), database)
+              : database ? "."
+                         : NULL},
+      .family = slash ? slash + 1 : database,
+      .n_read = 10,
+      .read = {cfg->http.web_dir, cfg->examples_dir, home ? arena_printf(&a, "%s/.pgpass", home) : NULL,
+               home ? arena_printf(&a, "%s/.postgresql", home) : NULL, "/proc", "/etc", "/usr", "/run", "/dev/null",
+               "/dev/urandom"},
+      .may_connect = !database,
+  };
+  enum status st = confine(&plan, out, err);
+  arena_clear(&a);
+  return st;
+}
+
+static void log_confinement(const struct confinement *c) {
+  char list[120] = "";
+  for (int l = 0; l < CONFINE_COUNT; l++)
+    if (c->layers >> l & 1)
+      snprintf(list + strlen(list), sizeof list - strlen(list), "%s%s", *list ? "," : "",
+               confine_layer_name((enum confine_layer)l));
+  if (c->why[0])
+    log_warn("confined", "uid=%u walls=%s missing=\"%s\"", c->uid, list, c->why);
+  else
+    log_info("confined", "uid=%u walls=%s", c->uid, list);
+}
+
+/* ---- parts ------------------------------------------------------------------------------------------------------- */
+
+static enum status start_pool(const struct config *cfg, int launcher_fd, struct services *s, struct error *err) {
+  const struct pool_config pool = {
       .launcher_fd = launcher_fd,
       .workers = cfg->workers,
       .queue_max = cfg->queue_max,
@@ -25,34 +75,114 @@ enum status app_start(const struct config *cfg, int launcher_fd, struct app *app
       .zygote_jobs = cfg->zygote_jobs,
       .zygote_minutes = cfg->zygote_minutes,
   };
-  enum status st = info_load(app, err);
-  if (!st)
-    st = store_open(cfg->store, &app->store, err);
-  if (!st)
-    st = misses_start(&app->misses, err);
-  if (!st)
-    st = kept_start(store_is_shared(app->store), &app->kept, err);
-  if (!st)
-    st = pool_start(&pool_cfg, &app->pool, err);
-  if (st)
-    return st;
-  const struct results_config results_cfg = {
-      .pool = app->pool,
-      .store = app->store,
+  return pool_start(&pool, &s->pool, err);
+}
+
+static enum status start_results(const struct config *cfg, struct services *s, struct error *err) {
+  const struct results_config results = {
+      .pool = s->pool,
+      .store = s->store,
       .memory_max = (int64_t)cfg->cache_mib << 20,
       .memory_ms = (int64_t)cfg->cache_s * 1000,
       .store_max = (int64_t)cfg->results_mib << 20,
   };
-  st = results_start(&results_cfg, &app->results, err);
+  return results_start(&results, &s->results, err);
+}
+
+static bool enter(void *user, const char *address, void **client) {
+  const struct services *s = user;
+  struct client *c = NULL;
+  bool may = quota_enter(s->quota, address, &c);
+  *client = c;
+  return may;
+}
+
+static void leave(void *client) {
+  quota_leave(client);
+}
+
+static bool is_early(void *user, const char *address) {
+  const struct services *s = user;
+  return quota_is_early(s->quota, address);
+}
+
+static enum status start_server(const struct config *cfg, int listen_fd, struct app *app, struct error *err) {
+  const struct server_config server = {
+      .http = cfg->http,
+      .routes = app_routes,
+      .n_routes = app_n_routes,
+      .body_max = JOB_JSON_MAX,
+      .handler_ms = app->services.work_ms,
+      .part_size = sizeof(struct api_part),
+      .hooks = {.user = &app->services, .enter = enter, .leave = leave, .is_early = is_early, .end = api_end},
+  };
+  return server_start(&server, listen_fd, &app->server, err);
+}
+
+/* ---- all of it --------------------------------------------------------------------------------------------------- */
+
+enum status app_start(const struct config *cfg, int launcher_fd, int listen_fd, struct app *app, struct error *err) {
+  struct services *s = &app->services;
+  app->cfg = cfg;
+  s->confinement = &app->confinement;
+  s->work_ms = cfg->job_timeout_ms + cfg->wait_timeout_ms;
+  enum status st = cfg->is_confined ? give_up_privileges(cfg, &app->confinement, err) : ST_OK;
+  if (!st && cfg->is_confined)
+    log_confinement(&app->confinement);
   if (!st)
-    st = quota_start(&cfg->quota, &app->quota, err);
+    st = info_load(s, cfg->examples_dir, err);
   if (!st)
-    st = editors_start(app->results, &app->editors, err);
+    st = store_open(cfg->store, &s->store, err);
   if (!st)
-    st = metrics_start(&app->metrics, err);
+    st = misses_start(&s->misses, err);
   if (!st)
-    st = ready_start(app, &app->ready, err);
+    st = kept_start(store_is_shared(s->store), &s->kept, err);
   if (!st)
-    st = holds_start(&app->holds, err);
-  return st ? st : guard_start(cfg, app->quota, &app->guard, err);
+    st = quota_start(&cfg->quota, &s->quota, err);
+  if (!st)
+    st = editors_start(&s->editors, err);
+  if (!st)
+    st = start_pool(cfg, launcher_fd, s, err);
+  if (!st)
+    st = start_results(cfg, s, err);
+  if (!st)
+    st = metrics_start(app_routes, app_n_routes, &s->metrics, err);
+  if (!st)
+    st = ready_start(s, &s->ready, err);
+  return st ? st : start_server(cfg, listen_fd, app, err);
+}
+
+/* Ends the requests: first no new ones come, then jobs may go on for a while, then they are ended. */
+static void drain(struct app *app) {
+  struct services *s = &app->services;
+  ready_drain(s->ready);
+  server_quiesce(app->server);
+  server_drain(app->server, app->cfg->drain_timeout_ms); /* works in the queue go on, too */
+  ready_stop(s->ready);                                  /* its trial needs the pool */
+  s->ready = NULL;
+  pool_close(s->pool, 0);
+  server_drain(app->server, DRAIN_ANSWERS_MS);
+}
+
+/* The reverse of app_start, except that the threads of the pool and the store end before the server does, because they
+ * call back the requests that wait for them. */
+void app_stop(struct app *app) {
+  struct services *s = &app->services;
+  if (app->server)
+    drain(app);
+  else if (s->pool)
+    pool_close(s->pool, 0);
+  store_stop(s->store);
+  server_stop(app->server);
+  app->server = NULL;
+  ready_stop(s->ready);
+  metrics_stop(s->metrics);
+  results_stop(s->results);
+  pool_free(s->pool);
+  editors_stop(s->editors);
+  quota_stop(s->quota);
+  kept_stop(s->kept);
+  misses_stop(s->misses);
+  store_close(s->store);
+  info_clear(s);
 }

@@ -1,11 +1,26 @@
-/* app: everything that serves requests, short of the HTTP server itself. */
+/* app: the whole service: its parts, in the order in which they need each other. */
 #ifndef APP_H
 #define APP_H
 
-#include "http/http.h"
+#include "api/services.h"
+#include "jail/confine.h"
 
-/* Fills *app, which is zeroed but for its confinement, in the order in which the parts need each other; cfg must outlive it.  On failure the
- * parts that were started are there, to be stopped as after a success.  launcher_fd is the pool's from now on. */
-MUST_USE enum status app_start(const struct config *cfg, int launcher_fd, struct app *app, struct error *err);
+struct config;
+struct server;
+
+struct app {
+  const struct config *cfg;
+  struct confinement confinement; /* what the process gave up */
+  struct services services;
+  struct server *server; /* NULL until requests are answered */
+};
+
+/* Gives up privileges, starts all parts and begins to answer requests.  app is zeroed at first; cfg and app must
+ * outlive the service.  launcher_fd and listen_fd are the app's from now on.  On failure what was started is to be
+ * stopped with app_stop, as after a success. */
+MUST_USE enum status app_start(const struct config *cfg, int launcher_fd, int listen_fd, struct app *app,
+                               struct error *err);
+/* Lets requests end as far as the configuration gives them time, and stops all parts. */
+void app_stop(struct app *app);
 
 #endif

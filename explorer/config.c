@@ -1,5 +1,6 @@
 #include "config.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <limits.h>
 #include <stdbool.h>
@@ -20,35 +21,36 @@ const char config_help[] =
     "  --workers N                  jobs that run at once (the number of processors)\n"
     "  --queue N                    jobs that may wait for a worker (64)\n"
     "  --queue-timeout-ms MS        how long a job waits for one (10000)\n"
-    "  --job-timeout-ms MS          wall time of a job (15000)\n"
+    "  --job-timeout-ms MS          wall-clock time of a job (15000)\n"
     "  --job-cpu-s N                processor time of a job (10)\n"
     "  --job-memory-mib N           address space of a job (2048)\n"
-    "  --job-resident-mib N         memory that a job really uses (768)\n"
-    "  --zygote-jobs N              jobs after which the workers' origin is replaced (1000)\n"
-    "  --zygote-minutes N           … or minutes (60)\n"
+    "  --job-resident-mib N         memory that a job may really use (768)\n"
+    "  --zygote-jobs N              jobs after which the process that makes the workers is replaced (1000)\n"
+    "  --zygote-minutes N           minutes after which it is replaced (60)\n"
     "  --jail-min LEVEL             the least jail in which kernels run: A, B, C or none (C)\n"
     "  --cgroup DIR                 a delegated control group for jobs (the one it lies in, if it can)\n"
-    "  --jail-without LAYERS        as if the kernel lacked them: mount,landlock (for tests)\n"
-    "  --jail-failing LAYERS        as if they failed after the start (for tests)\n"
+    "  --jail-without LAYERS        layers that are left out, such as mount,landlock (for tests)\n"
+    "  --jail-failing LAYERS        layers that fail after the start (for tests)\n"
     "  --worker-memory LIST         on, off, or some of heap,hugetext,prefault: see worker/memory/memory.h (on)\n"
-    "  --confine yes|no             whether the server gives up what it does not need (yes)\n"
-    "  --user NAME                  who it becomes when root starts it (the data directory's owner, nkx, or 65533)\n"
+    "  --confine yes|no             whether the server gives up privileges that it does not need (yes)\n"
+    "  --user NAME                  the user it becomes when root starts it (the data directory's owner, nkx, or "
+    "65533)\n"
     "  --drain-timeout-ms MS        how long jobs may go on after SIGTERM (15000)\n"
     "  --connections N              open connections at most (10000)\n"
     "  --client-connections N       of one client at most, 0 for any number (1000)\n"
     "  --client-compiles N          compiles that a client may start in a minute, 0 for any number (120)\n"
     "  --client-jobs N              compiles of a client that may wait or run, 0 for any number (8)\n"
-    "                               these three: 0 where only this machine is served, without proxies\n"
-    "  --trusted-proxies LIST       addresses and networks whose word for the client's address is taken (none)\n"
-    "  --proxy-header NAME          x-forwarded-for or forwarded: where they give it (x-forwarded-for)\n"
+    "                               (all three 0 if only this machine is served, without proxies)\n"
+    "  --trusted-proxies LIST       addresses and networks of proxies that are trusted to name their clients (none)\n"
+    "  --proxy-header NAME          where they name them: x-forwarded-for or forwarded (x-forwarded-for)\n"
     "  --header-timeout-ms MS       from a request's first byte to the end of its headers (10000)\n"
-    "  --body-timeout-ms MS         from there to the end of its body (20000)\n"
+    "  --body-timeout-ms MS         from the end of its headers to the end of its body (20000)\n"
     "  --answer-timeout-ms MS       how long a client may take to read an answer (30000)\n"
     "  --idle-timeout-ms MS         how long a connection is kept without a request (60000)\n"
-    "  --data-dir DIR               where the store lies (../data)\n"
+    "  --data-dir DIR               where the store is (../data)\n"
     "  --store URL                  sqlite:PATH (nkx.sqlite in the data directory) or postgresql://…\n"
     "  --cache-mib N                compiled results kept in memory (128)\n"
-    "  --cache-s N                  seconds that one which nobody asks for stays there (3600)\n"
+    "  --cache-s N                  seconds that a result stays there after its last use (3600)\n"
     "  --results-mib N              compiled results kept in the store, compressed (1024)\n"
     "  --web-dir DIR                the page's files (../web beside this program)\n"
     "  --examples-dir DIR           the example kernels (../examples)\n"
@@ -58,7 +60,7 @@ const char config_help[] =
     "  --log-format text|json       (text)\n"
     "  --log-level LEVEL            debug, info, warn or error (info)\n"
     "  --log-requests yes|no        a line for each request (no)\n"
-    "Each can be set in the environment as well: --queue-timeout-ms as NKX_QUEUE_TIMEOUT_MS; flags win.\n";
+    "Each can also be set in the environment, --queue-timeout-ms as NKX_QUEUE_TIMEOUT_MS; flags have precedence.\n";
 
 enum flag_kind {
   FLAG_TEXT,
@@ -90,7 +92,7 @@ static const char *const levels[] = {
 
 enum {
   HOUR_MS = 3600000,
-  UNSET = -1, /* of a quota: its default depends on other settings */
+  UNSET = -1, /* a quota whose default depends on other settings */
   CLIENT_CONNECTIONS = 1000,
   CLIENT_COMPILES = 120, /* the page compiles after each pause in typing */
   CLIENT_JOBS = 8,
@@ -99,8 +101,8 @@ enum {
 #define AT(member) .offset = offsetof(struct config, member)
 #define INT(member, from, to) .kind = FLAG_INT, AT(member), .least = (from), .most = (to)
 static const struct flag flags[] = {
-    {"--host", FLAG_TEXT, AT(host)},
-    {"--port", FLAG_PORT, AT(port)},
+    {"--host", FLAG_TEXT, AT(http.host)},
+    {"--port", FLAG_PORT, AT(http.port)},
     {"--workers", INT(workers, 1, 64)},
     {"--queue", INT(queue_max, 0, 10000)},
     {"--queue-timeout-ms", INT(wait_timeout_ms, 100, HOUR_MS)},
@@ -118,30 +120,35 @@ static const struct flag flags[] = {
     {"--confine", FLAG_CHOICE, AT(is_confined), .choices = yes_no},
     {"--user", FLAG_TEXT, AT(user)},
     {"--drain-timeout-ms", INT(drain_timeout_ms, 0, HOUR_MS)},
-    {"--connections", INT(connections_max, 4, 100000)},
+    {"--connections", INT(http.connections_max, 4, 100000)},
     {"--client-connections", INT(quota.connections, 0, 100000)},
     {"--client-compiles", INT(quota.compiles, 0, 1000000)},
     {"--client-jobs", INT(quota.jobs, 0, 10000)},
-    {"--trusted-proxies", FLAG_NETS, AT(trusted_proxies)},
-    {"--proxy-header", FLAG_CHOICE, AT(proxy_header), .choices = headers},
-    {"--header-timeout-ms", INT(header_timeout_ms, 100, HOUR_MS)},
-    {"--body-timeout-ms", INT(body_timeout_ms, 100, HOUR_MS)},
-    {"--answer-timeout-ms", INT(answer_timeout_ms, 100, HOUR_MS)},
-    {"--idle-timeout-ms", INT(idle_timeout_ms, 100, HOUR_MS)},
+    {"--trusted-proxies", FLAG_NETS, AT(http.trusted_proxies)},
+    {"--proxy-header", FLAG_CHOICE, AT(http.proxy_header), .choices = headers},
+    {"--header-timeout-ms", INT(http.header_timeout_ms, 100, HOUR_MS)},
+    {"--body-timeout-ms", INT(http.body_timeout_ms, 100, HOUR_MS)},
+    {"--answer-timeout-ms", INT(http.answer_timeout_ms, 100, HOUR_MS)},
+    {"--idle-timeout-ms", INT(http.idle_timeout_ms, 100, HOUR_MS)},
     {"--data-dir", FLAG_TEXT, AT(data_dir)},
     {"--store", FLAG_TEXT, AT(store)},
     {"--cache-mib", INT(cache_mib, 1, 1 << 20)},
     {"--cache-s", INT(cache_s, 1, 7 * 24 * 3600)},
     {"--results-mib", INT(results_mib, 1, 1 << 20)},
-    {"--web-dir", FLAG_DIR, AT(web_dir)},
+    {"--web-dir", FLAG_DIR, AT(http.web_dir)},
     {"--examples-dir", FLAG_DIR, AT(examples_dir)},
     {"--worker", FLAG_PROGRAM, AT(worker_path)},
     {"--python-dir", FLAG_DIR, AT(python_dir)},
     {"--site-dir", FLAG_DIR, AT(site_dir)},
     {"--log-format", FLAG_CHOICE, AT(log_format), .choices = formats},
     {"--log-level", FLAG_CHOICE, AT(log_level), .choices = levels},
-    {"--log-requests", FLAG_CHOICE, AT(log_requests), .choices = yes_no},
+    {"--log-requests", FLAG_CHOICE, AT(http.log_requests), .choices = yes_no},
 };
+
+const char *config_sqlite_path(const struct config *cfg) {
+  static const char prefix[] = "sqlite:";
+  return strncmp(cfg->store, prefix, sizeof prefix - 1) != 0 ? NULL : cfg->store + sizeof prefix - 1;
+}
 
 enum status config_program_dir(struct arena *a, const char **out, struct error *err) {
   char path[PATH_MAX];
@@ -154,7 +161,7 @@ enum status config_program_dir(struct arena *a, const char **out, struct error *
   return ST_OK;
 }
 
-/* `name` is the flag's or the variable's: whichever the user wrote. */
+/* `name`, here and below: the flag or the variable, whichever the user wrote. */
 static enum status parse_number(const char *name, const char *text, int least, int most, int *out, struct error *err) {
   char *end;
   long v = strtol(text, &end, 10);
@@ -172,7 +179,8 @@ static enum status parse_choice(const char *name, const char *text, const char *
       *out = i;
       return ST_OK;
     }
-    strcat(strcat(list, i ? ", " : ""), choices[i]); /* all are short */
+    assert(strlen(list) + strlen(choices[i]) + sizeof ", " < sizeof list);
+    strcat(strcat(list, i ? ", " : ""), choices[i]);
   }
   return fail(err, ST_INPUT, "%s: expected one of %s, got \"%.40s\"", name, list, text);
 }
@@ -191,7 +199,7 @@ static enum status check_jail(const char *name, const char *text, enum flag_kind
   if (kind == FLAG_LEVEL && jail_level_find(text) < 0)
     return fail(err, ST_INPUT, "%s: expected A, B, C or none, got \"%.40s\"", name, text);
   if (kind == FLAG_LAYERS && !jail_layers_find(text, &bits))
-    return fail(err, ST_INPUT, "%s: \"%.60s\" names a layer that there is none of; see `nkx doctor`", name, text);
+    return fail(err, ST_INPUT, "%s: \"%.60s\" names a layer that does not exist; see `nkx doctor`", name, text);
   return ST_OK;
 }
 
@@ -240,7 +248,7 @@ static const struct flag *find(const char *name, size_t len) {
   return NULL;
 }
 
-/* --flag value and --flag=value. */
+/* Reads "--flag value" and "--flag=value". */
 static enum status parse_args(int argc, char **argv, struct config *c, struct error *err) {
   for (int i = 0; i < argc; i++) {
     const char *eq = strchr(argv[i], '=');
@@ -257,7 +265,7 @@ static enum status parse_args(int argc, char **argv, struct config *c, struct er
   return ST_OK;
 }
 
-/* "NKX_QUEUE_TIMEOUT_MS" for "--queue-timeout-ms". */
+/* True for "QUEUE_TIMEOUT_MS", without its NKX_, and "--queue-timeout-ms". */
 static bool is_variable_of(const char *name, size_t len, const char *flag) {
   flag += 2;
   if (len != strlen(flag))
@@ -268,7 +276,7 @@ static bool is_variable_of(const char *name, size_t len, const char *flag) {
   return true;
 }
 
-/* The length of the name of a variable that begins as ours do, or 0; *f is its flag, NULL if it has none. */
+/* The length of the name in "NAME=value" if it begins with NKX_, else 0; *f is its flag, NULL if it has none. */
 static size_t find_variable(const char *entry, const struct flag **f) {
   static const char prefix[] = "NKX_";
   const size_t skip = sizeof prefix - 1;
@@ -303,7 +311,7 @@ void config_warn_unknown(char *const *env) {
   }
 }
 
-/* Only this machine can reach it there. */
+/* True for an address that only this machine can reach. */
 static bool is_loopback(const char *host) {
   struct address a;
   return !strcmp(host, "localhost") || (address_parse(host, strlen(host), &a) && address_is_loopback(&a));
@@ -322,8 +330,8 @@ enum status config_parse(struct arena *a, int argc, char **argv, char *const *en
   if (st)
     return st;
   struct config c = {
-      .host = "127.0.0.1",
-      .port = "10240",
+      .http.host = "127.0.0.1",
+      .http.port = "10240",
       .workers = cpus < 1    ? 1
                  : cpus > 64 ? 64
                              : (int)cpus,
@@ -337,27 +345,27 @@ enum status config_parse(struct arena *a, int argc, char **argv, char *const *en
       .worker_memory = "on",
       .is_confined = 1,
       .drain_timeout_ms = 15000,
-      .connections_max = 10000,
+      .http.connections_max = 10000,
       .quota = {.compiles = UNSET, .jobs = UNSET, .connections = UNSET},
-      .header_timeout_ms = 10000,
-      .body_timeout_ms = 20000,
-      .answer_timeout_ms = 30000,
-      .idle_timeout_ms = 60000,
+      .http.header_timeout_ms = 10000,
+      .http.body_timeout_ms = 20000,
+      .http.answer_timeout_ms = 30000,
+      .http.idle_timeout_ms = 60000,
       .log_level = LOG_INFO,
       .data_dir = arena_printf(a, "%s/../data", here),
       .cache_mib = 128,
       .cache_s = 3600,
       .results_mib = 1024,
       .worker_path = arena_printf(a, "%s/nkx-worker", here),
-      .web_dir = arena_printf(a, "%s/../web", here),
+      .http.web_dir = arena_printf(a, "%s/../web", here),
       .examples_dir = arena_printf(a, "%s/../examples", here),
   };
   st = parse_environment(a, env, &c, err);
   if (!st)
     st = parse_args(argc, argv, &c, err);
-  if (!st) /* the default may be what is wrong */
+  if (!st) /* also checks the default */
     st = check_path("--worker", c.worker_path, FLAG_PROGRAM, err);
-  bool is_private = is_loopback(c.host) && !c.trusted_proxies.n;
+  bool is_private = is_loopback(c.http.host) && !c.http.trusted_proxies.n;
   default_quota(&c.quota.connections, is_private ? 0 : CLIENT_CONNECTIONS);
   default_quota(&c.quota.compiles, is_private ? 0 : CLIENT_COMPILES);
   default_quota(&c.quota.jobs, is_private ? 0 : CLIENT_JOBS);

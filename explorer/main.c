@@ -1,7 +1,7 @@
-/* nkx: the service and the front door of the command line.
+/* nkx: the service, and the entry to the command line.
  *
- * `nkx serve` runs in this process, which never links CPython or MLIR; every other subcommand is nkx-worker's, which
- * takes this process's place.
+ * `nkx serve` runs in this process, which never links CPython or MLIR.  The other subcommands that compile are
+ * nkx-worker's, which replaces this process.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -14,127 +14,43 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "api/info.h"
 #include "app.h"
-#include "api/kept.h"
 #include "base/log.h"
 #include "config.h"
-#include "driver/compile.h"
+#include "driver/pipeline.h"
 #include "http/server.h"
-#include "api/metrics.h"
-#include "api/misses.h"
-#include "api/ready.h"
-#include "http/guard.h"
-#include "job/editors.h"
-#include "jail/confine.h"
-#include "job/quota.h"
-#include "job/results.h"
 #include "pool/launcher.h"
-#include "pool/pool.h"
-#include "store/store.h"
 #include "store_main.h"
 
 enum exit_status { EXIT_DONE, EXIT_REFUSED, EXIT_USAGE, EXIT_LIMIT, EXIT_FAULT };
 enum {
-  DRAIN_ANSWERS_MS = 1500, /* for the answers to jobs that had to be ended, after --drain-timeout-ms */
-  HEAPS_MAX = 2,           /* shared by all threads: each thread's own would keep what its largest result took */
-  LARGE = 128 << 10,       /* bytes that are mapped apart and given back at once; free ones that a heap may keep */
+  HEAPS_MAX = 2, /* shared by all threads: a heap for each would keep what its largest result took */
+  LARGE =
+      128 << 10, /* bytes; a larger block is mapped alone and given back at once, and a heap keeps no more free ones */
 };
 
 static const char help[] = "usage: nkx COMMAND …\n"
                            "  serve      the service: page and API\n"
                            "  compile    a kernel through all stages, in the terminal\n"
                            "  opt        single passes on IR text\n"
-                           "  store      backup, restore and check of what the service keeps\n"
+                           "  store      backs up, restores and checks what the service stores\n"
                            "  doctor     what this machine offers for the jail\n"
-                           "`nkx COMMAND --help` says more; `nkx --version` the version.\n";
+                           "`nkx COMMAND --help` says more; `nkx --version` prints the version.\n";
 
-/* ---- serve --------------------------------------------------------------------------------------------------------
- */
+/* ---- serve ------------------------------------------------------------------------------------------------------- */
 
-static const char *sqlite_path(const struct config *cfg) {
-  return strncmp(cfg->store, "sqlite:", 7) != 0 ? NULL : cfg->store + 7;
-}
-
-/* What the service needs of the file system once it has started, and what it may change. */
-static enum status give_up_privileges(const struct config *cfg, struct arena *a, struct confinement *out,
-                                      struct error *err) {
-  const char *database = sqlite_path(cfg), *slash = database ? strrchr(database, '/') : NULL;
-  const char *home = database ? NULL : getenv("HOME"); /* where libpq looks for passwords and certificates */
-  const struct confine_plan plan = {
-      .user = cfg->user,
-      .n_own = 1,
-      .own = {slash      ? arena_printf(a, "%.*s/", (int)(slash - database), database)
-              : database ? "."
-                         : NULL},
-      .family = slash ? slash + 1 : database,
-      .n_read = 10,
-      .read = {cfg->web_dir, cfg->examples_dir, home ? arena_printf(a, "%s/.pgpass", home) : NULL,
-               home ? arena_printf(a, "%s/.postgresql", home) : NULL, "/proc", "/etc", "/usr", "/run", "/dev/null",
-               "/dev/urandom"},
-      .may_connect = !database,
-  };
-  return confine(&plan, out, err);
-}
-
-static void log_confinement(const struct confinement *c) {
-  char list[120] = "";
-  for (int l = 0; l < CONFINE_COUNT; l++)
-    if (c->layers >> l & 1)
-      snprintf(list + strlen(list), sizeof list - strlen(list), "%s%s", *list ? "," : "",
-               confine_layer_name((enum confine_layer)l));
-  if (c->why[0])
-    log_warn("confined", "uid=%u walls=%s missing=\"%s\"", c->uid, list, c->why);
-  else
-    log_info("confined", "uid=%u walls=%s", c->uid, list);
-}
-
-/* The service, until a signal; takes over both descriptors. */
+/* Runs the service until a signal of the set comes; takes over both descriptors. */
 static enum status serve(const struct config *cfg, const sigset_t *stop, int listen_fd, int port, int launcher_fd,
                          struct error *err) {
   struct app app = {0};
-  struct server *server = NULL;
-  struct arena a;
   int sig;
-
-  arena_init(&a);
-  enum status st = cfg->is_confined ? give_up_privileges(cfg, &a, &app.confinement, err) : ST_OK;
-  arena_clear(&a);
-  if (!st && cfg->is_confined)
-    log_confinement(&app.confinement);
-  if (!st)
-    st = app_start(cfg, launcher_fd, &app, err);
-  if (!st)
-    st = server_start(&app, listen_fd, &server, err);
+  enum status st = app_start(cfg, launcher_fd, listen_fd, &app, err);
   if (!st) {
-    log_info("serving", "url=http://%s:%d workers=%d", cfg->host, port, cfg->workers);
+    log_info("serving", "url=http://%s:%d workers=%d", cfg->http.host, port, cfg->workers);
     sigwait(stop, &sig);
     log_info("stopping", "signal=%d", sig);
-    ready_drain(app.ready);
-    server_quiesce(server);
-    server_drain(server, cfg->drain_timeout_ms); /* jobs go on, those in the queue too */
-    ready_stop(app.ready);
-    app.ready = NULL;
-    pool_close(app.pool, 0);
-    server_drain(server, DRAIN_ANSWERS_MS);
-    holds_stop(app.holds);
-    store_stop(app.store); /* what waits for it is called back before the server goes */
-    server_stop(server);
-  } else if (app.pool) {
-    pool_close(app.pool, 0);
   }
-  ready_stop(app.ready);
-  guard_stop(app.guard);
-  holds_free(app.holds);
-  metrics_stop(app.metrics);
-  store_close(app.store);
-  editors_stop(app.editors);
-  results_stop(app.results);
-  pool_free(app.pool);
-  quota_stop(app.quota); /* works know who pays for them */
-  misses_stop(app.misses);
-  kept_stop(app.kept);
-  info_clear(&app);
+  app_stop(&app);
   return st;
 }
 
@@ -145,8 +61,8 @@ static int exit_of(enum status st, const struct error *err) {
   return st == ST_INPUT ? EXIT_USAGE : EXIT_FAULT;
 }
 
-/* Listens, and splits into launcher and service.  In the launcher *is_to_be_replaced is set when the service has ended
- * for a successor to take over *listen_fd; the result is the exit status. */
+/* Listens, and splits into launcher and service.  Returns the exit status.  In the launcher *is_to_be_replaced is true
+ * when the service has ended so that a successor can take over *listen_fd. */
 static int listen_and_serve(const struct config *cfg, const sigset_t *stop, int *listen_fd, bool *is_to_be_replaced) {
   struct jail_limits limits = cfg->limits;
   limits.wall_ms = cfg->job_timeout_ms;
@@ -168,8 +84,8 @@ static int listen_and_serve(const struct config *cfg, const sigset_t *stop, int 
   bool is_service = false;
   int port = 0, launcher_fd = -1;
 
-  enum status st = server_listen(cfg, listen_fd, &port, &err);
-  if (!st && sqlite_path(cfg) && mkdir(cfg->data_dir, 0700) && errno != EEXIST)
+  enum status st = server_listen(&cfg->http, listen_fd, &port, &err);
+  if (!st && config_sqlite_path(cfg) && mkdir(cfg->data_dir, 0700) && errno != EEXIST)
     st = fail(&err, ST_INPUT, "--data-dir: %.160s: %m", cfg->data_dir);
   if (!st)
     st = launcher_split(&launcher_cfg, listen_fd, &is_service, &launcher_fd, &end, &err);
@@ -179,8 +95,8 @@ static int listen_and_serve(const struct config *cfg, const sigset_t *stop, int 
   return st || is_service ? exit_of(st, &err) : end.status;
 }
 
-/* SIGHUP: the program that now lies in this one's place starts with the same arguments, in this process, and takes
- * over the listening socket, in which clients have been waiting. */
+/* After SIGHUP: the program that is now at this one's path starts with the same arguments, in this process, and takes
+ * over the listening socket, where clients have been waiting. */
 static int become_successor(int listen_fd, char **argv) {
   char pid[16], path[PATH_MAX];
   struct arena a;
@@ -194,14 +110,14 @@ static int become_successor(int listen_fd, char **argv) {
         !setenv("LISTEN_FDS", "1", 1))
       execv(path, argv);
   }
-  fprintf(stderr, "nkx: no successor: %m\n");
+  fprintf(stderr, "nkx: the new program cannot be started: %m\n");
   return EXIT_FAULT;
 }
 
-/* Results of many MiB come and go: what they took goes back to the system, however large the largest was. */
+/* Results of many MiB come and go; their memory shall go back to the system, however large the largest was. */
 static void limit_heaps(void) {
   mallopt(M_ARENA_MAX, HEAPS_MAX);
-  mallopt(M_MMAP_THRESHOLD, LARGE); /* also keeps it from growing with what is freed */
+  mallopt(M_MMAP_THRESHOLD, LARGE); /* also stops the threshold from growing */
   mallopt(M_TRIM_THRESHOLD, LARGE);
 }
 
@@ -228,7 +144,7 @@ static int serve_main(int argc, char **argv) {
     log_set_level((enum log_level)cfg.log_level);
     config_warn_unknown(environ);
     signal(SIGPIPE, SIG_IGN);
-    signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is a full disk, not an end */
+    signal(SIGXFSZ, SIG_IGN); /* a file that may not grow counts as a full disk */
     sigemptyset(&stop);
     sigaddset(&stop, SIGTERM);
     sigaddset(&stop, SIGINT);
@@ -242,8 +158,7 @@ static int serve_main(int argc, char **argv) {
   return is_to_be_replaced ? become_successor(listen_fd, argv - 2) : status;
 }
 
-/* ---- the rest -----------------------------------------------------------------------------------------------------
- */
+/* ---- the other commands ------------------------------------------------------------------------------------------ */
 
 /* Replaces this process by nkx-worker with the same arguments. */
 static int become_worker(char **argv) {
@@ -263,7 +178,7 @@ static int become_worker(char **argv) {
 }
 
 int main(int argc, char **argv) {
-  static const char *const worker_commands[] = {"compile", "opt", "run", "neff", "doctor"};
+  static const char *const worker_commands[] = {"compile", "opt", "doctor"};
   const char *what = argc > 1 ? argv[1] : "";
 
   if (!strcmp(what, "serve"))

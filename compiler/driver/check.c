@@ -1,11 +1,13 @@
 /* check: compiles one stage's module with MLIR's execution engine and runs it on given inputs.
  *
- * The function's arguments are passed as descriptors in MLIR's C interface: every buffer is a copy, laid out as the
- * argument's type asks for, because a stage may write its inputs.  Results come back as one struct of descriptors;
- * they may alias arguments or one another and may be strided, so they are copied out before anything is freed.
+ * Arguments are passed as descriptors, by MLIR's C interface.  Each buffer is a copy in the layout that the argument's
+ * type asks for, because a stage may write its inputs.  Results come back as one struct of descriptors; they may alias
+ * arguments or one another and may be strided, so they are copied before anything is freed.
  *
- * Nothing is read from disk, and no thread is started: it works in a forked child of a process that did it before.
+ * Nothing is read from disk and no thread is started, so it works in a forked child of a process that has done it
+ * before.
  */
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,7 +19,7 @@
 #include "driver/check_internal.h"
 #include "hlo/literal.h"
 
-/* Level 0 takes the shortest time from IR to result; of our loops and calls, the others make hardly anything faster. */
+/* Level 0 takes the shortest time from IR to result; the other levels make our loops and calls hardly faster. */
 enum { OPT_LEVEL = 0 };
 
 struct check_program {
@@ -37,12 +39,7 @@ struct run {
   struct trace_array *out;
 };
 
-enum status check_refuse(struct diags *ds, const char *what) {
-  diag_add(ds, DS_ERROR, DG_INTERNAL, NULL, "the check cannot run this stage: %s", what);
-  return ST_BUG;
-}
-
-/* ---- the function ------------------------------------------------------------------------------------ */
+/* ---- the function ------------------------------------------------------------------------------------------------ */
 
 static MlirOperation find_function(MlirOperation module, MlirStringRef name) {
   MlirBlock body = mlirModuleGetBody(mlirModuleFromOperation(module));
@@ -95,7 +92,7 @@ static MlirWalkResult note_call(MlirOperation op, void *outside) {
   return MlirWalkResultInterrupt;
 }
 
-/* Code for the hardware, such as a custom op's, has no form that this processor runs. */
+/* Refuses calls of code for the hardware, such as a custom op's, which this processor cannot run. */
 static enum status check_calls(MlirOperation module, struct arena *a, struct diags *ds) {
   MlirStringRef outside = {NULL, 0};
   mlirOperationWalk(module, note_call, &outside, MlirWalkPreOrder);
@@ -104,7 +101,7 @@ static enum status check_calls(MlirOperation module, struct arena *a, struct dia
                       : ST_OK;
 }
 
-/* ---- buffers ----------------------------------------------------------------------------------------- */
+/* ---- buffers ----------------------------------------------------------------------------------------------------- */
 
 static void row_major(const struct hlo_shape *s, int64_t *strides) {
   int64_t step = 1;
@@ -114,7 +111,7 @@ static void row_major(const struct hlo_shape *s, int64_t *strides) {
   }
 }
 
-/* Offset and strides of a memref type; what the type leaves open is chosen as row-major. */
+/* Offset and strides of a memref type; where the type leaves them open they are row-major. */
 static bool layout_of(MlirType t, const struct hlo_shape *s, int64_t *offset, int64_t *strides) {
   int64_t stated[HLO_RANK_MAX];
 
@@ -135,8 +132,8 @@ static bool layout_of(MlirType t, const struct hlo_shape *s, int64_t *offset, in
   return *offset >= 0;
 }
 
-/* What stands for t in a buffer whose elements are of this MLIR type: the pass that narrows 64 bits changes the kernel's
- * own inputs and outputs. */
+/* The type in which a buffer of these elements holds values of type t: the pass that narrows 64 bits also narrows the
+ * kernel's inputs and outputs. */
 static enum dtype stored_dtype(MlirType element, enum dtype t) {
   const bool is_half =
       mlirTypeIsAInteger(element) ? 8 * dtype_size(t) > mlirIntegerTypeGetWidth(element) : mlirTypeIsAF32(element);
@@ -154,8 +151,8 @@ static struct trace_array convert(struct arena *a, const struct trace_array *x, 
   return out;
 }
 
-/* A descriptor of a copy of x in the layout that type asks for; members behind each other without gaps, as the C
- * interface wants them.  NULL if the layout cannot be made. */
+/* A descriptor of a copy of x in the layout that the type asks for, without gaps between its members, as the C
+ * interface wants it.  NULL if the layout is not strided. */
 static void *make_argument(struct arena *a, MlirType type, const struct trace_array *x) {
   const enum dtype stored = stored_dtype(mlirShapedTypeGetElementType(type), x->shape.dtype);
   const int rank = x->shape.rank;
@@ -188,7 +185,7 @@ static void *make_argument(struct arena *a, MlirType type, const struct trace_ar
   return d;
 }
 
-/* Copies the result that descriptor d stands for into x->data. */
+/* Copies the result that d describes into x->data. */
 static void take_result(struct arena *a, const int64_t *d, struct trace_array *x) {
   const int rank = x->shape.rank;
   const size_t size = dtype_size(x->shape.dtype), n = (size_t)hlo_shape_elements(&x->shape);
@@ -202,7 +199,7 @@ static void take_result(struct arena *a, const int64_t *d, struct trace_array *x
     check_copy(size, rank, x->shape.dims, x->data, packed, aligned + d[2] * (int64_t)size, d + 3 + rank);
 }
 
-/* ---- running ----------------------------------------------------------------------------------------- */
+/* ---- running ----------------------------------------------------------------------------------------------------- */
 
 static enum status run_engine(struct run *r, MlirExecutionEngine engine, const char *name) {
   void **pointers = arena_new_array(&r->scratch, void *, (size_t)r->n_in + 1);
@@ -237,12 +234,12 @@ static enum status run_engine(struct run *r, MlirExecutionEngine engine, const c
   return ok ? ST_OK : check_refuse(r->ds, "the compiled code could not be linked");
 }
 
-/* MLIR's engine asks LLVM for a listener that tells `perf` of all compiled code: it makes a file below /tmp for each
- * process, which C callers cannot turn off.  This function stands in front of LLVM's, so it must be visible. */
+/* MLIR's engine asks LLVM for a listener that reports all compiled code to `perf`.  It makes a file below /tmp for each
+ * process, and the C API cannot turn it off.  This function takes the place of LLVM's, so it must be visible. */
 void *check_perf_listener(void) __asm__("_ZN4llvm16JITEventListener26createPerfJITEventListenerEv")
     __attribute__((visibility("default")));
 void *check_perf_listener(void) {
-  return NULL; /* none */
+  return NULL; /* no listener */
 }
 
 static enum status lower(struct ir *ir, struct check_program *p, struct arena *a, struct diags *ds) {
@@ -284,6 +281,7 @@ enum status check_link(struct ir *ir, struct check_program *p, struct arena *a, 
   if (mlirExecutionEngineIsNull(p->engine))
     return check_refuse(ds, "it does not translate to LLVM IR");
   check_register_runtime(p->engine);
+  check_register_products(p->engine);
   return ST_OK;
 }
 
@@ -309,13 +307,15 @@ void check_digest(const struct check_program *p, unsigned char out[CHECK_DIGEST]
 
   if (!ctx || !EVP_DigestInit_ex(ctx, EVP_sha256(), NULL))
     arena_oom(CHECK_DIGEST);
-  mlirOperationPrint(p->module, add_to_digest, ctx); /* without locations; values are numbered as they come */
+  assert(mlirExecutionEngineIsNull(p->engine));
+  mlirOperationPrint(p->module, add_to_digest, ctx); /* without locations, and with values numbered in order */
   EVP_DigestFinal_ex(ctx, out, NULL);
   EVP_MD_CTX_free(ctx);
 }
 
 enum status check_run(const struct check_program *p, int n_in, const struct trace_array *in, int n_out,
                       struct trace_array *out, struct arena *a, struct diags *ds) {
+  assert(!mlirExecutionEngineIsNull(p->engine));
   struct run r = {.arena = a, .ds = ds, .type = p->type, .n_in = n_in, .n_out = n_out, .in = in, .out = out};
 
   arena_init(&r.scratch);

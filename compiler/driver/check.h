@@ -1,7 +1,7 @@
-/* check: run one stage's program and compare with NumPy.
+/* check: runs one stage's program and compares the results with NumPy's.
  *
- * A linalg or memref module is cloned, stripped of our annotations, lowered to LLVM and run by the MLIR execution
- * engine on given inputs.  An HLO stage is lowered by linalg_from_hlo first, so that HLO passes are checked too.
+ * A linalg or memref module is cloned, stripped of our annotations, lowered to LLVM, and run by the MLIR execution
+ * engine on given inputs.  An HLO stage is first lowered by linalg_from_hlo, so that HLO passes are checked too.
  */
 #ifndef DRIVER_CHECK_H
 #define DRIVER_CHECK_H
@@ -9,8 +9,8 @@
 #include "ir/ir.h"
 #include "trace/trace.h"
 
-/* Function `name` of the module (tensors or memrefs, static shapes), lowered; the module is not changed and need not
- * stay.  check_link makes machine code of it, check_load does both. */
+/* check_open lowers function `name` of the module, which takes tensors or memrefs of static shapes; the module is not
+ * changed and not used afterwards.  check_link makes machine code from it; check_load does both. */
 struct check_program;
 MUST_USE enum status check_open(struct ir *ir, MlirModule module, const char *name, struct arena *a, struct diags *ds,
                                 struct check_program **out);
@@ -19,14 +19,14 @@ MUST_USE enum status check_load(struct ir *ir, MlirModule module, const char *na
                                 struct check_program **out);
 void check_unload(struct check_program *p); /* NULL is fine */
 
-/* SHA-256 of the program as check_open lowered it: of the same inputs, programs with the same digest compute the same.
- * Not after check_link. */
+/* SHA-256 of the program as check_open lowered it: programs with the same digest compute the same results.  To be
+ * called before check_link. */
 enum { CHECK_DIGEST = 32 };
 void check_digest(const struct check_program *p, unsigned char out[CHECK_DIGEST]);
 
-/* Runs it on `in`; out[i].shape is given and out[i].data allocated in a; where the function has a 32-bit type for a
- * 64-bit one, inputs are converted and out[i] gets the 32-bit type.  Memref stages may write their inputs: copies are
- * passed.  Needs no context: any thread may run a program. */
+/* Runs it on `in`, of which copies are passed, because memref stages may write their inputs.  out[i].shape is given,
+ * and out[i].data is allocated in a.  Where the function has a 32-bit type for a 64-bit one, inputs are converted and
+ * out[i] gets the 32-bit type.  No MLIR context is used, so any thread may run a program. */
 MUST_USE enum status check_run(const struct check_program *p, int n_in, const struct trace_array *in, int n_out,
                                struct trace_array *out, struct arena *a, struct diags *ds);
 
@@ -41,11 +41,8 @@ struct check_result {
   int worst_output;
 };
 
-/* |got - want| <= atol * max(1, max |want|) + 8 * want.rounding + rtol * |want| for every element, with the tolerance of the output's dtype
- * (check_tolerance); integers and bool must be equal. */
+/* Passes if |got - want| <= atol * max(1, max |want|) + 8 * want.rounding + rtol * |want| for every element, with the
+ * tolerance of the output's type (check_compare.c); integers and bool must be equal. */
 void check_compare(int n, const struct trace_array *got, const struct trace_array *want, struct check_result *r);
-
-/* The one place where tolerances are stated. */
-void check_tolerance(enum dtype t, double *rtol, double *atol);
 
 #endif

@@ -1,8 +1,9 @@
-/* check_collective: bodies for collectives, which linalg and memref stages call (linalg/collective.c).
+/* check_collective: gives bodies to collectives, which linalg and memref stages call (linalg/collective.c).
  *
- * One processor stands for every device: all devices of a group hold the same data.  all_gather repeats it, all_reduce
- * combines it with itself, reduce_scatter gives the first part of that, all_to_all and collective_permute give the data
- * back.  The body goes over the elements of the result; of all_gather along dimension 0, and of all_reduce of two:
+ * One processor takes the place of all devices, as if they held the same data.  all_gather then repeats the data,
+ * all_reduce combines it with itself, reduce_scatter returns the first part of that, and all_to_all and
+ * collective_permute return the data.  A body is a loop over the elements of the result; for an all_gather along
+ * dimension 0, and an all_reduce of two:
  *
  *     affine.parallel (%d0, %d1) = (0, 0) to (8, 6) {          affine.parallel (%d0, %d1) = (0, 0) to (4, 6) {
  *       %x = affine.load %in[%d0 mod 4, %d1]                     %x = affine.load %in[%d0, %d1]
@@ -47,7 +48,7 @@ static int64_t extent(MlirType t, int64_t dim) {
   return dim >= 0 && dim < mlirShapedTypeGetRank(t) ? mlirShapedTypeGetDimSize(t, dim) : 0;
 }
 
-/* Devices of a group: as many as are listed, or as the two shapes say. */
+/* The number of devices in a group: the number of those listed, or else the ratio of the two shapes. */
 static int64_t group_size(const struct body *b) {
   MlirAttribute groups = entry(b, "replica_groups");
   const int64_t in = extent(b->from, dimension(b)), out = extent(b->to, dimension(b));
@@ -64,7 +65,7 @@ static void put_type(const struct body *b, MlirType t) {
   mlirTypePrint(t, append, b->out);
 }
 
-/* "%d0, %d1", as many as the result has dimensions; of dimension `wraps`: modulo n. */
+/* Appends "%d0, %d1", an index for each dimension of the result; that of dimension `wraps` is modulo n. */
 static void put_indices(const struct body *b, int64_t wraps, int64_t n) {
   for (intptr_t d = 0; d < mlirShapedTypeGetRank(b->to); d++) {
     buf_printf(b->out, "%s%%d%d", d ? ", " : "", (int)d);
@@ -88,7 +89,7 @@ static const char *operation(const struct body *b, MlirType element) {
   return NULL;
 }
 
-/* %r = %x combined with itself. */
+/* Appends a loop that combines %x with itself into %r. */
 static void put_combination(const struct body *b, const char *op, MlirType element) {
   buf_printf(b->out,
              "%%one = arith.constant 1 : index\n%%n = arith.constant %" PRId64 " : index\n"
@@ -118,7 +119,7 @@ static void put_element(const struct body *b) {
   put_indices(b, -1, 0);
 }
 
-/* memref<4x6xf32>, of t's shape. */
+/* The contiguous memref of t's shape, such as memref<4x6xf32>. */
 static MlirType packed(MlirType t) {
   int64_t dims[HLO_RANK_MAX];
   const intptr_t rank = mlirShapedTypeGetRank(t);
@@ -190,7 +191,7 @@ MlirAttribute check_collective_of(MlirOperation function) {
 static enum status give_body(struct ir *ir, MlirOperation f, struct arena *a, struct diags *ds) {
   MlirType t = mlirTypeAttrGetValue(mlirOperationGetAttributeByName(f, ir_str("function_type")));
   if (mlirFunctionTypeGetNumInputs(t) != 1 || mlirFunctionTypeGetNumResults(t) != 1)
-    return check_refuse(ds, "a collective takes and gives one array");
+    return check_refuse(ds, "a collective takes and returns one array");
   struct buf text;
   struct body b = {.out = &text,
                    .what = check_collective_of(f),

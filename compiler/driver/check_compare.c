@@ -1,16 +1,18 @@
-/* check_compare: is a stage's result what NumPy computes? */
+/* check_compare: compares a stage's results with NumPy's. */
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
 #include "driver/check_internal.h"
 #include "hlo/literal.h"
 
-/* f32: a single operation agrees to a few units in the last place (1e-7), but a matmul or a softmax sums hundreds of
- * products in another order than NumPy's BLAS, which costs about sqrt(K) units of the largest partial sum: 1e-4
- * relative, with 1e-5 of the output's largest magnitude (or of 1) where sums cancel.  A wrong pass is off by far more.
- * f16, bf16: three and two decimal digits; NumPy may round every intermediate where we round once.
- * f8: one digit.  Integers and bool have no rounding. */
-void check_tolerance(enum dtype t, double *rtol, double *atol) {
+/* The only place where tolerances are stated.
+ * f32: a single operation agrees to a few units in the last place (1e-7).  A matmul or a softmax sums hundreds of
+ * products in another order than NumPy's BLAS, which changes about sqrt(K) units of the largest partial sum: 1e-4
+ * relative, and 1e-5 of the output's largest magnitude (or of 1) where sums cancel.  A wrong pass has far larger
+ * errors. f16, bf16: three and two decimal digits; NumPy may round every intermediate result where we round once. f8:
+ * one digit.  Integers and bool are not rounded. */
+static void tolerance(enum dtype t, double *rtol, double *atol) {
   switch (t) {
   case DT_F64:
     *rtol = 1e-9, *atol = 1e-12;
@@ -37,14 +39,14 @@ static struct hlo_literal as_literal(const struct trace_array *x) {
   return (struct hlo_literal){.shape = x->shape, .data = x->data, .size = n * dtype_size(x->shape.dtype)};
 }
 
-/* An ill-conditioned kernel (a softmax of scores in the thousands) magnifies the rounding of NumPy's answer as it does
- * ours: so many times NumPy's own distance from the float64 answer may ours be. */
+/* An ill-conditioned kernel, such as a softmax of scores in the thousands, magnifies rounding, in NumPy's answer as in
+ * ours.  So our error may be this many times the distance of NumPy's answer from the one in float64. */
 enum { ROUNDING_FACTOR = 8 };
 
 enum { BLOCK = 512 }; /* elements that are compared at a time */
 
-/* Where sums cancel, an element's error is of the size of the terms, not of the element; the largest magnitude in the
- * output stands for them. */
+/* Where sums cancel, an element's error has the size of the terms, not of the element; the largest magnitude in the
+ * output is taken for theirs. */
 static double largest_magnitude(const struct hlo_literal *x, int64_t n) {
   double most = 1, v[BLOCK];
   for (int64_t k = 0; k < n; k += BLOCK) {
@@ -74,13 +76,13 @@ static void compare_float(double got, double want, double rtol, double atol, str
   double rel = want != 0 ? diff / fabs(want) : INFINITY;
   if (diff > e->abs)
     e->abs = diff;
-  if (rel > e->rel && diff > atol) /* relative errors of values near zero say nothing */
+  if (rel > e->rel && diff > atol) /* the relative error of a value near zero means nothing */
     e->rel = rel;
   if (!(diff <= atol + rtol * fabs(want)))
     e->pass = false;
 }
 
-/* The largest difference, if none is larger than most; a NaN or an infinity makes it INFINITY. */
+/* The largest difference; INFINITY if one is larger than `most`, or is not a number. */
 static double largest_difference(const double *got, const double *want, int n, double most) {
   double largest = 0;
   int n_within = 0;
@@ -100,7 +102,7 @@ static void compare_floats(const struct hlo_literal *x, const struct hlo_literal
     hlo_literal_doubles(x, (size_t)k, (size_t)m, got);
     hlo_literal_doubles(y, (size_t)k, (size_t)m, want);
     const double largest = largest_difference(got, want, m, atol);
-    if (largest <= atol) { /* no element asks for more than that */
+    if (largest <= atol) { /* then every element is within its own tolerance */
       e->abs = fmax(e->abs, largest);
       continue;
     }
@@ -122,7 +124,7 @@ static void compare_int(int64_t got, int64_t want, bool is_unsigned, struct erro
 
 static struct errors compare_array(const struct trace_array *got, const struct trace_array *want) {
   struct errors e = {0, 0, true};
-  const enum dtype t = got->shape.dtype; /* the narrower, where 64 bits were narrowed on the way */
+  const enum dtype t = got->shape.dtype; /* the narrower type, if a pass narrowed 64 bits */
   const int64_t n = hlo_shape_elements(&want->shape);
   struct hlo_literal x = as_literal(got), y = as_literal(want);
   double rtol, atol;
@@ -130,7 +132,7 @@ static struct errors compare_array(const struct trace_array *got, const struct t
   if (!hlo_shape_same_dims(&got->shape, &want->shape) ||
       (t != want->shape.dtype && t != dtype_narrow(want->shape.dtype)))
     return (struct errors){INFINITY, INFINITY, false};
-  check_tolerance(t, &rtol, &atol);
+  tolerance(t, &rtol, &atol);
   if (dtype_is_float(t)) {
     atol = atol * largest_magnitude(&y, n) + ROUNDING_FACTOR * want->rounding;
     compare_floats(&x, &y, n, rtol, atol, &e);
@@ -145,11 +147,12 @@ void check_compare(int n, const struct trace_array *got, const struct trace_arra
   *r = (struct check_result){.pass = true};
   for (int k = 0; k < n; k++) {
     struct errors e = compare_array(&got[k], &want[k]);
-    /* the output to look at: a failing one before a passing one, then the larger error */
+    /* the worst output: a failing one rather than a passing one, then the one with the larger error */
     if ((r->pass && !e.pass) || (r->pass == e.pass && e.abs > r->max_abs_err))
       r->worst_output = k;
     r->pass &= e.pass;
     r->max_abs_err = fmax(r->max_abs_err, e.abs);
     r->max_rel_err = fmax(r->max_rel_err, e.rel);
   }
+  assert(n == 0 || (r->worst_output >= 0 && r->worst_output < n));
 }

@@ -1,12 +1,13 @@
 /* check_internal: what the files of the numeric check share.
  *
- *   check.c          the function's signature, arguments and results, the engine
- *   check_prepare.c  from a stage's module to one that MLIR can translate to LLVM IR
- *   check_matmul.c   matrix products, by calls instead of loops
- *   check_product.c  the function that they call
- *   check_runtime.c  what compiled code calls: allocation, copies, narrow floats
- *   check_collective.c  what collectives mean to one processor
- *   check_compare.c  tolerances
+ *   check.c             the function's signature, arguments and results; the engine
+ *   check_prepare.c     lowers a stage's module to LLVM's dialect
+ *   check_matmul.c      matrix products as calls instead of loops
+ *   check_product.c     the function that they call
+ *   check_runtime.c     the other functions that compiled code calls: allocation, copies, narrow floats
+ *   check_collective.c  collectives on one processor
+ *   check_compare.c     tolerances
+ *   check_build.c       helpers of the others
  */
 #ifndef DRIVER_CHECK_INTERNAL_H
 #define DRIVER_CHECK_INTERNAL_H
@@ -15,21 +16,22 @@
 
 #include "driver/check.h"
 
-/* Makes the module, a clone that only the check sees, ready for the execution engine; `function` gets the C interface.
- * Everything about our own dialects and memory spaces is dropped. */
+/* Lowers the module, a clone that only the check uses, for the execution engine; `function` gets the C interface.
+ * Everything of our own dialects and memory spaces is dropped. */
 MUST_USE enum status check_lower(struct ir *ir, MlirOperation module, MlirOperation function, struct arena *a,
                                  struct diags *ds);
 
 /* "the check cannot run this stage: <what>"; returns ST_BUG. */
 enum status check_refuse(struct diags *ds, const char *what);
 
-/* Functions of memrefs that have no body, but this attribute, which says which collective they are, get one and lose
- * it.  check_collective_of: the attribute, null if the function has none. */
+/* A function of memrefs that has this attribute has no body; the attribute tells which collective it is.
+ * check_give_bodies gives such functions a body and removes the attribute; check_collective_of is the attribute, null
+ * if the function has none. */
 #define CHECK_COLLECTIVE "nkipy.collective"
 MlirAttribute check_collective_of(MlirOperation function);
 MUST_USE enum status check_give_bodies(struct ir *ir, MlirOperation module, struct arena *a, struct diags *ds);
 
-/* All memory that compiled code allocates between begin and end; end frees what it did not free itself. */
+/* All memory that compiled code allocates on this thread between begin and end; end frees what is left of it. */
 struct check_heap {
   struct check_block *blocks;
 };
@@ -40,11 +42,11 @@ void check_heap_end(struct check_heap *h);
 void check_copy(size_t size, int64_t rank, const int64_t *dims, char *to, const int64_t *to_strides, const char *from,
                 const int64_t *from_strides);
 
-/* Makes the functions of check_runtime.c known to the engine. */
+/* Make the functions of check_runtime.c and check_matmul.c known to the engine. */
 void check_register_runtime(MlirExecutionEngine engine);
+void check_register_products(MlirExecutionEngine engine);
 
-/* Names of the conversions between fp8 and f32 that compiled code calls: i8 -> f32 and f32 -> i8; NULL for a type
- * that needs none. */
+/* Names of the functions that convert fp8, as i8, to f32 and back; NULL for a type that needs none. */
 const char *check_widen_name(MlirType t);
 const char *check_narrow_name(MlirType t);
 #define CHECK_POWER "nkx_ipow" /* math.ipowi on i64 */
@@ -58,17 +60,17 @@ struct check_matrix {
 void check_multiply(const struct check_matrix *a, const struct check_matrix *b, const struct check_matrix *c,
                     enum dtype t);
 
-/* Replaces matrix products of buffers by calls, and makes the called functions known to the engine. */
+/* Replaces matrix products of buffers by calls. */
 void check_call_products(MlirOperation module, struct arena *a);
-void check_register_products(MlirExecutionEngine engine);
-void check_register(MlirExecutionEngine engine, const char *name, void (*fn)(void));
 
-/* Small builders that put operations in front of another one (check_prepare.c). */
+/* check_build.c */
+void check_register(MlirExecutionEngine engine, const char *name, void (*fn)(void));
+/* These insert an operation before another one. */
 MlirOperation check_insert(MlirOperation before, const char *name, int n, MlirValue const *x, int n_results,
                            MlirType const *results, const char *callee);
 MlirValue check_insert_constant(MlirOperation before, MlirAttribute value);
 MlirValue check_convert(MlirOperation before, const char *name, MlirValue x, MlirType to); /* x itself if it is to */
-/* Declares a private function if the module has none of that name yet. */
+/* Declares a private function, unless the module has one of this name. */
 void check_declare(MlirOperation module, const char *name, int n, MlirType const *from, int n_results,
                    MlirType const *to);
 

@@ -1,26 +1,30 @@
-/* check_matmul: matrix products in a check, by a function of ours instead of compiled loops.
+/* check_matmul: computes matrix products in a check by a function of ours instead of compiled loops.
  *
- * The engine runs at the lowest optimisation level, because compiling costs more than running for everything but
- * matrix products: a 512x512x512 one takes 400 ms in unoptimised loops and 5 ms in check_product.c.  So
+ * The engine runs at the lowest optimisation level, because compiling takes longer than running for everything but
+ * matrix products: one of 512x512x512 takes 400 ms in unoptimised loops and 5 ms in check_product.c.  So
  *
  *     linalg.matmul ins(%a, %b) outs(%c)   ==>   call @nkx_matmul_f32(%a, %b, %c, flags)
  *
- * for buffers of f32, f16 or bf16 that accumulate in f32, with any strides, A or B transposed or not; batch_matmul
- * likewise.  Everything else stays with the loops.  Products are summed in f32 in another order than the loops would,
- * which the tolerance allows for.
+ * for buffers of f32, f16 or bf16 that accumulate in f32, with any strides, and with A or B transposed or not; the same
+ * for batch_matmul.  All other products stay loops.  The call sums in f32 in another order than the loops would, which
+ * the tolerance allows for.
  */
+#include <assert.h>
+#include <string.h>
+
 #include "mlir-c/AffineExpr.h"
 #include "mlir-c/AffineMap.h"
 #include "mlir-c/BuiltinAttributes.h"
 #include "mlir-c/BuiltinTypes.h"
 #include "mlir-c/Dialect/Linalg.h"
 
+#include "base/array.h"
 #include "driver/check_internal.h"
 #include "hlo/literal.h"
 
 enum { TRANSPOSE_A = 1, TRANSPOSE_B = 2, TYPE_SHIFT = 2 }; /* flags: transposes, then the operands' dtype */
 
-/* ---- what compiled code calls: memrefs arrive as {allocated, aligned, offset, sizes, strides} ---------- */
+/* ---- the called functions: memrefs arrive as {allocated, aligned, offset, sizes, strides} ------------------------ */
 
 static struct check_matrix as_matrix(char *data, int64_t offset, enum dtype t, int64_t s0, int64_t s1, int64_t t0,
                                      int64_t t1, bool transposed) {
@@ -55,7 +59,7 @@ static void call_batch_matmul(MEMREF3(a), MEMREF3(b), MEMREF3(c), int64_t flags)
   }
 }
 
-/* One name per signature that MLIR sees. */
+/* A name for each signature that MLIR sees. */
 static const char *const names[2][3] = {{"nkx_matmul_f32", "nkx_matmul_f16", "nkx_matmul_bf16"},
                                         {"nkx_batch_matmul_f32", "nkx_batch_matmul_f16", "nkx_batch_matmul_bf16"}};
 
@@ -66,14 +70,15 @@ void check_register_products(MlirExecutionEngine engine) {
   }
 }
 
-/* ---- the rewrite ------------------------------------------------------------------------------------- */
+/* ---- the rewrite ------------------------------------------------------------------------------------------------- */
 
 static enum dtype operand_type(MlirType memref) {
   MlirType t = mlirShapedTypeGetElementType(memref);
   return mlirTypeIsAF32(t) ? DT_F32 : mlirTypeIsAF16(t) ? DT_F16 : mlirTypeIsABF16(t) ? DT_BF16 : DT_NONE;
 }
 
-/* How operand k's map reads the loops (batch…, p, q): 0 as they are, 1 swapped, -1 in another way. */
+/* How the map of operand k orders the loops (batch…, p, q): 0 in this order, 1 with p and q swapped, -1 in another
+ * way. */
 static int map_order(MlirAttribute maps, int k, int rank, int loop_p, int loop_q) {
   MlirAffineMap map = mlirAffineMapAttrGetValue(mlirArrayAttrGetElement(maps, k));
   int64_t at[3];
@@ -92,7 +97,7 @@ static int map_order(MlirAttribute maps, int k, int rank, int loop_p, int loop_q
   return last[0] == loop_p && last[1] == loop_q ? 0 : last[0] == loop_q && last[1] == loop_p ? 1 : -1;
 }
 
-/* The flags of the call that op becomes, or -1 if it stays. */
+/* The flags of the call that op becomes; -1 if it stays a loop. */
 static int64_t call_flags(MlirOperation op) {
   const int rank = ir_is(op, "linalg.matmul") ? 2 : ir_is(op, "linalg.batch_matmul") ? 3 : 0;
   if (!rank)
@@ -112,10 +117,11 @@ static int64_t call_flags(MlirOperation op) {
   return (a ? TRANSPOSE_A : 0) | (b ? TRANSPOSE_B : 0) | (int64_t)t << TYPE_SHIFT;
 }
 
-/* x's type with everything dynamic. */
+/* The type with dynamic sizes, strides and offset. */
 static MlirType open_type(MlirType memref) {
   const intptr_t rank = mlirShapedTypeGetRank(memref);
   int64_t sizes[3], strides[3];
+  assert(rank <= 3);
 
   for (intptr_t k = 0; k < rank; k++) {
     sizes[k] = mlirShapedTypeGetDynamicSize();
@@ -159,15 +165,8 @@ static MlirWalkResult find(MlirOperation op, void *user) {
   struct products *f = user;
   const int64_t flags = call_flags(op);
 
-  if (flags < 0)
-    return MlirWalkResultAdvance;
-  if (f->n == f->cap) {
-    struct product *v = arena_new_array(f->arena, struct product, (size_t)(f->cap = f->cap ? 2 * f->cap : 16));
-    for (int k = 0; k < f->n; k++)
-      v[k] = f->v[k];
-    f->v = v;
-  }
-  f->v[f->n++] = (struct product){op, flags};
+  if (flags >= 0)
+    array_push(f->arena, f, (struct product){op, flags});
   return MlirWalkResultAdvance;
 }
 

@@ -1,17 +1,19 @@
-/* check_prepare: from a stage's module to LLVM's dialect.
+/* check_prepare: lowers a stage's module to LLVM's dialect.
  *
- * Drop what only our passes understand (attributes, operations, memory spaces); run upstream passes down to buffers, give
- * collectives a body, and on to loops and f32 arithmetic; replace what upstream has no usable lowering for by calls; and on to LLVM.
+ * First it drops what only our passes understand: attributes, operations, memory spaces.  Upstream passes then lower
+ * tensors to buffers; collectives get a body; upstream passes lower to loops and f32 arithmetic; operations for which
+ * upstream has no usable lowering become calls; and upstream passes lower the rest to LLVM.
  */
 #include <string.h>
 
 #include "mlir-c/BuiltinAttributes.h"
 #include "mlir-c/BuiltinTypes.h"
 
+#include "base/array.h"
 #include "driver/check_internal.h"
 
-/* Tensors become buffers, structured operations loops, and floats that LLVM cannot compute with are computed in f32
- * and rounded, operation by operation, as NumPy does. */
+/* Tensors become buffers, and structured operations become loops.  Floats that LLVM cannot compute with are computed in
+ * f32 and rounded after each operation, as NumPy does. */
 static const char TENSORS[] =
     "builtin.module(one-shot-bufferize{allow-return-allocs-from-loops bufferize-function-boundaries allow-unknown-ops "
     "function-boundary-type-conversion=identity-layout-map})";
@@ -24,10 +26,10 @@ static const char LLVM[] = "builtin.module(func.func(expand-strided-metadata,low
                            "convert-arith-to-llvm,convert-index-to-llvm,convert-cf-to-llvm,convert-func-to-llvm,"
                            "reconcile-unrealized-casts)";
 
-/* ---- dropping what is ours --------------------------------------------------------------------------- */
+/* ---- dropping what is ours -------------------------------------------------------------------------------------- */
 
-/* Annotations, and the tiling script beside the program with the attribute that announces it; not what says what a
- * function without a body means. */
+/* True for our annotations, and for the tiling script that lies beside the program and the attribute that announces it;
+ * but not for the attribute that tells what a function without a body does. */
 static bool is_ours(MlirStringRef name) {
   if (mlirStringRefEqual(name, ir_str(CHECK_COLLECTIVE)))
     return false;
@@ -49,7 +51,7 @@ static MlirType plain_memref(MlirType t) {
                            mlirAttributeGetNull());
 }
 
-/* The function type of a func.func, or the type of a global, without memory spaces. */
+/* The type of a func.func or of a global, without memory spaces. */
 static MlirAttribute plain_type_attr(MlirContext ctx, MlirAttribute attr, struct arena *a) {
   MlirType t = mlirTypeAttrGetValue(attr);
 
@@ -81,17 +83,15 @@ static void plain_values(MlirOperation op) {
 static void plain_attrs(MlirOperation op, struct arena *a) {
   static const char *const types[] = {"function_type", "type"};
   MlirContext ctx = mlirOperationGetContext(op);
-  MlirStringRef drop[32];
-  intptr_t n = 0;
 
-  for (intptr_t k = 0; k < mlirOperationGetNumDiscardableAttributes(op); k++) {
+  for (intptr_t k = 0; k < mlirOperationGetNumDiscardableAttributes(op);) {
     MlirStringRef name = mlirIdentifierStr(mlirOperationGetDiscardableAttribute(op, k).name);
-    if (is_ours(name) && n < 32)
-      drop[n++] = name;
+    if (is_ours(name))
+      mlirOperationRemoveDiscardableAttributeByName(op, name); /* the next one is then at k */
+    else
+      k++;
   }
-  while (n)
-    mlirOperationRemoveDiscardableAttributeByName(op, drop[--n]);
-  /* argument and result attributes only tell the passes something */
+  /* argument and result attributes are for the passes only */
   mlirOperationRemoveAttributeByName(op, ir_str("arg_attrs"));
   mlirOperationRemoveAttributeByName(op, ir_str("res_attrs"));
   if (ir_is(op, "bufferization.alloc_tensor"))
@@ -103,10 +103,15 @@ static void plain_attrs(MlirOperation op, struct arena *a) {
   }
 }
 
+/* Operations in the order of a walk. */
+struct found {
+  MlirOperation *v;
+  int n, cap;
+};
+
 struct findings {
   struct arena *arena;
-  MlirOperation *ours; /* operations of our dialects, in walking order */
-  int n_ours, cap_ours;
+  struct found ours; /* operations of our dialects */
   bool has_tensors;
 };
 
@@ -127,14 +132,7 @@ static MlirWalkResult clean(MlirOperation op, void *user) {
   struct findings *f = user;
 
   if (is_ours(mlirIdentifierStr(mlirOperationGetName(op))) && mlirOperationGetNumResults(op) == 0) {
-    if (f->n_ours == f->cap_ours) {
-      f->cap_ours = f->cap_ours ? 2 * f->cap_ours : 16;
-      MlirOperation *v = arena_new_array(f->arena, MlirOperation, (size_t)f->cap_ours);
-      for (int k = 0; k < f->n_ours; k++)
-        v[k] = f->ours[k];
-      f->ours = v;
-    }
-    f->ours[f->n_ours++] = op;
+    array_push(f->arena, &f->ours, op);
     return MlirWalkResultSkip;
   }
   plain_attrs(op, f->arena);
@@ -143,10 +141,10 @@ static MlirWalkResult clean(MlirOperation op, void *user) {
   return MlirWalkResultAdvance;
 }
 
-/* ---- matmuls without a zero fill --------------------------------------------------------------------- */
+/* ---- matmuls without a zero fill -------------------------------------------------------------------------------- */
 
-/* Tensor stages may say "the accumulator starts from zero" with a bare tensor.empty; what tensor.empty holds is
- * undefined, so a zero fill is put back.  (Buffers are zeroed when they are allocated.) */
+/* In tensor stages an accumulator that is a bare tensor.empty starts from zero.  For upstream its contents are
+ * undefined, so the zero fill is put back.  (Buffers are zeroed when they are allocated.) */
 static MlirWalkResult fill_accumulator(MlirOperation op, void *user) {
   (void)user;
   if (!ir_is(op, "linalg.matmul") && !ir_is(op, "linalg.batch_matmul"))
@@ -170,9 +168,9 @@ static MlirWalkResult fill_accumulator(MlirOperation op, void *user) {
   return MlirWalkResultAdvance;
 }
 
-/* ---- allocations with a layout ----------------------------------------------------------------------- */
+/* ---- allocations with a layout ---------------------------------------------------------------------------------- */
 
-/* Upstream lowers only allocations that are row-major.  Others become a flat one, seen through a cast:
+/* Upstream lowers row-major allocations only.  Any other becomes a flat allocation and a cast:
  *
  *     memref.alloc() : memref<2x3xf32, strided<[1, 2]>>
  *       ==>  memref.reinterpret_cast (memref.alloc() : memref<6xf32>) to offset: [0], sizes: [2, 3], strides: [1, 2] */
@@ -233,14 +231,13 @@ static void flatten_alloc(MlirOperation op) {
   mlirOperationDestroy(op);
 }
 
-/* ---- what lacks a lowering --- */
+/* ---- operations without a lowering ------------------------------------------------------------------------------ */
 
-/* Operations that upstream cannot lower, or lowers with a pass that does not survive being run twice (it keeps pointers
- * to the functions it made: convert-math-to-funcs), become calls of check_runtime.c. */
-struct found {
+/* Some operations cannot be lowered by upstream, or only by a pass that must not run twice (convert-math-to-funcs keeps
+ * pointers to the functions that it made).  They become calls of check_runtime.c. */
+struct lacking {
   struct arena *arena;
-  MlirOperation *v;
-  int n, cap;
+  struct found ops;
 };
 
 static bool is_laid_out_alloc(MlirOperation op) {
@@ -259,83 +256,13 @@ static bool lacks_lowering(MlirOperation op) {
 }
 
 static MlirWalkResult find_lacking(MlirOperation op, void *user) {
-  struct found *c = user;
-
-  if (!lacks_lowering(op))
-    return MlirWalkResultAdvance;
-  if (c->n == c->cap) {
-    MlirOperation *v = arena_new_array(c->arena, MlirOperation, (size_t)(c->cap = c->cap ? 2 * c->cap : 16));
-    for (int k = 0; k < c->n; k++)
-      v[k] = c->v[k];
-    c->v = v;
-  }
-  c->v[c->n++] = op;
+  struct lacking *l = user;
+  if (lacks_lowering(op))
+    array_push(l->arena, &l->ops, op);
   return MlirWalkResultAdvance;
 }
 
-MlirOperation check_insert(MlirOperation before, const char *name, int n, MlirValue const *x, int n_results,
-                           MlirType const *results, const char *callee) {
-  MlirContext ctx = mlirOperationGetContext(before);
-  MlirOperationState st = mlirOperationStateGet(ir_str(name), mlirOperationGetLocation(before));
-  MlirNamedAttribute attr;
-
-  mlirOperationStateAddOperands(&st, n, x);
-  mlirOperationStateAddResults(&st, n_results, results);
-  if (callee) {
-    attr =
-        mlirNamedAttributeGet(mlirIdentifierGet(ctx, ir_str("callee")), mlirFlatSymbolRefAttrGet(ctx, ir_str(callee)));
-    mlirOperationStateAddAttributes(&st, 1, &attr);
-  }
-  MlirOperation op = mlirOperationCreate(&st);
-  mlirBlockInsertOwnedOperationBefore(mlirOperationGetBlock(before), before, op);
-  return op;
-}
-
-MlirValue check_insert_constant(MlirOperation before, MlirAttribute value) {
-  MlirType t = mlirAttributeGetType(value);
-  MlirNamedAttribute attr =
-      mlirNamedAttributeGet(mlirIdentifierGet(mlirOperationGetContext(before), ir_str("value")), value);
-  MlirOperationState st = mlirOperationStateGet(ir_str("arith.constant"), mlirOperationGetLocation(before));
-
-  mlirOperationStateAddResults(&st, 1, &t);
-  mlirOperationStateAddAttributes(&st, 1, &attr);
-  MlirOperation op = mlirOperationCreate(&st);
-  mlirBlockInsertOwnedOperationBefore(mlirOperationGetBlock(before), before, op);
-  return mlirOperationGetResult(op, 0);
-}
-
-void check_declare(MlirOperation module, const char *name, int n, MlirType const *from, int n_results,
-                   MlirType const *to) {
-  MlirContext ctx = mlirOperationGetContext(module);
-  MlirBlock body = mlirModuleGetBody(mlirModuleFromOperation(module));
-
-  for (MlirOperation op = mlirBlockGetFirstOperation(body); !mlirOperationIsNull(op);
-       op = mlirOperationGetNextInBlock(op)) {
-    MlirAttribute sym = mlirOperationGetAttributeByName(op, mlirSymbolTableGetSymbolAttributeName());
-    if (!mlirAttributeIsNull(sym) && mlirStringRefEqual(mlirStringAttrGetValue(sym), ir_str(name)))
-      return;
-  }
-  MlirNamedAttribute attrs[] = {
-      mlirNamedAttributeGet(mlirIdentifierGet(ctx, ir_str("sym_name")), mlirStringAttrGet(ctx, ir_str(name))),
-      mlirNamedAttributeGet(mlirIdentifierGet(ctx, ir_str("sym_visibility")),
-                            mlirStringAttrGet(ctx, ir_str("private"))),
-      mlirNamedAttributeGet(mlirIdentifierGet(ctx, ir_str("function_type")),
-                            mlirTypeAttrGet(mlirFunctionTypeGet(ctx, n, from, n_results, to))),
-  };
-  MlirRegion region = mlirRegionCreate();
-  MlirOperationState st = mlirOperationStateGet(ir_str("func.func"), mlirLocationUnknownGet(ctx));
-  mlirOperationStateAddAttributes(&st, 3, attrs);
-  mlirOperationStateAddOwnedRegions(&st, 1, &region);
-  mlirBlockInsertOwnedOperation(body, 0, mlirOperationCreate(&st));
-}
-
-MlirValue check_convert(MlirOperation before, const char *name, MlirValue x, MlirType to) {
-  if (mlirTypeEqual(mlirValueGetType(x), to))
-    return x;
-  return mlirOperationGetResult(check_insert(before, name, 1, &x, 1, &to, NULL), 0);
-}
-
-/* Folding merges conversions, so that the other side of an fp8 one can be any float. */
+/* The conversion between two floats.  Folding merges conversions, so any float may be on the other side of fp8. */
 static const char *float_conversion(MlirType from, MlirType to) {
   return mlirFloatTypeGetWidth(from) < mlirFloatTypeGetWidth(to) ? "arith.extf" : "arith.truncf";
 }
@@ -366,7 +293,7 @@ static MlirValue call_narrow(MlirOperation module, MlirOperation op) {
   return check_convert(op, "arith.bitcast", x, to);
 }
 
-/* Powers wrap, so they can be computed in 64 bits and cut. */
+/* Integer powers wrap, so they can be computed in 64 bits and truncated. */
 static MlirValue call_power(MlirOperation module, MlirOperation op) {
   MlirType i64 = mlirIntegerTypeGet(mlirOperationGetContext(op), 64);
   MlirType to = mlirValueGetType(mlirOperationGetResult(op, 0));
@@ -380,23 +307,24 @@ static MlirValue call_power(MlirOperation module, MlirOperation op) {
 }
 
 static void replace_lacking(MlirOperation module, struct arena *a) {
-  struct found c = {.arena = a};
+  struct lacking l = {.arena = a};
 
-  mlirOperationWalk(module, find_lacking, &c, MlirWalkPreOrder);
-  for (int k = 0; k < c.n; k++) {
-    if (ir_is(c.v[k], "memref.alloc")) {
-      flatten_alloc(c.v[k]);
+  mlirOperationWalk(module, find_lacking, &l, MlirWalkPreOrder);
+  for (int k = 0; k < l.ops.n; k++) {
+    MlirOperation op = l.ops.v[k];
+    if (ir_is(op, "memref.alloc")) {
+      flatten_alloc(op);
       continue;
     }
-    MlirValue y = ir_is(c.v[k], "arith.extf")     ? call_widen(module, c.v[k])
-                  : ir_is(c.v[k], "arith.truncf") ? call_narrow(module, c.v[k])
-                                                  : call_power(module, c.v[k]);
-    mlirValueReplaceAllUsesOfWith(mlirOperationGetResult(c.v[k], 0), y);
-    mlirOperationDestroy(c.v[k]);
+    MlirValue y = ir_is(op, "arith.extf")     ? call_widen(module, op)
+                  : ir_is(op, "arith.truncf") ? call_narrow(module, op)
+                                              : call_power(module, op);
+    mlirValueReplaceAllUsesOfWith(mlirOperationGetResult(op, 0), y);
+    mlirOperationDestroy(op);
   }
 }
 
-/* ---- all --------------------------------------------------------------------------------------------- */
+/* ---- all of it -------------------------------------------------------------------------------------------------- */
 
 enum status check_lower(struct ir *ir, MlirOperation module, MlirOperation function, struct arena *a,
                         struct diags *ds) {
@@ -405,8 +333,8 @@ enum status check_lower(struct ir *ir, MlirOperation module, MlirOperation funct
 
   look_at_arguments(function, &f);
   mlirOperationWalk(module, clean, &f, MlirWalkPreOrder);
-  while (f.n_ours)
-    mlirOperationDestroy(f.ours[--f.n_ours]);
+  while (f.ours.n)
+    mlirOperationDestroy(f.ours.v[--f.ours.n]);
   mlirOperationSetDiscardableAttributeByName(function, ir_str("llvm.emit_c_interface"), mlirUnitAttrGet(ir->ctx));
   if (f.has_tensors) {
     mlirOperationWalk(module, fill_accumulator, NULL, MlirWalkPreOrder);

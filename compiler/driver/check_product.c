@@ -1,9 +1,11 @@
 /* check_product: C += A B in f32, fast enough to check kernels of real sizes.
  *
- * The classic blocking: a block of B is packed into panels of COLS columns and stays in the cache while groups of ROWS
- * rows of A pass by; the innermost step keeps ROWS x COLS sums in registers.  The compiler makes one version of it per
- * kind of machine and picks at start-up.  A kernel of 100 GFLOP takes some seconds this way and minutes in plain loops.
+ * This is the classic blocking.  A block of B is packed into panels of COLS columns and stays in the cache while groups
+ * of ROWS rows of A are multiplied with it; the innermost step keeps ROWS x COLS sums in registers.  The compiler makes
+ * a version of that step for each kind of machine, one of which is chosen at start-up.  A kernel of 100 GFLOP takes
+ * some seconds, and would take minutes in plain loops.
  */
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,11 +25,11 @@ typedef float lanes __attribute__((vector_size(LANES * sizeof(float)), aligned(4
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__)
 #define PER_MACHINE \
   __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default"), optimize("O3", "fp-contract=fast")))
-#else /* clones are resolved before a sanitizer's runtime is up */
+#else /* the choice is made before a sanitizer's runtime is ready */
 #define PER_MACHINE
 #endif
 
-/* sums[ROWS][COLS] = the product of ROWS rows, stored as [depth][ROWS], and a panel, stored as [depth][COLS] */
+/* Sets sums[ROWS][COLS] to the product of ROWS rows, stored as [depth][ROWS], and a panel, stored as [depth][COLS]. */
 PER_MACHINE static void tile_product(int64_t depth, const float *rows, const float *panel, float *sums) {
   lanes acc[ROWS][2] = {{{0}}};
 
@@ -63,7 +65,7 @@ static void *allocate(int64_t n_floats) {
   return p;
 }
 
-/* x itself if it is f32 already; otherwise a row-major copy, whose data the caller frees. */
+/* x itself if it is f32; otherwise a row-major copy in f32, whose data the caller frees. */
 static struct check_matrix widen(const struct check_matrix *x, enum dtype t) {
   struct check_matrix y = *x;
 
@@ -87,7 +89,7 @@ static int64_t least(int64_t x, int64_t y) {
   return x < y ? x : y;
 }
 
-/* Rows q0 … q0+depth-1, columns j0 … j0+width-1 of b as panels; missing columns are zero. */
+/* Packs rows q0 … q0+depth-1 and columns j0 … j0+width-1 of b as panels; missing columns are zero. */
 static void pack_panels(const struct check_matrix *b, int64_t q0, int64_t depth, int64_t j0, int64_t width, float *to) {
   for (int64_t j = 0; j < width; j += COLS) {
     const int64_t n = least(COLS, width - j);
@@ -104,16 +106,16 @@ static void pack_panels(const struct check_matrix *b, int64_t q0, int64_t depth,
   }
 }
 
-/* Rows i0 … i0+n-1, columns q0 … q0+depth-1 of a as [depth][ROWS]; missing rows are zero. */
+/* Packs rows i0 … i0+n-1 and columns q0 … q0+depth-1 of a as [depth][ROWS]; missing rows are zero. */
 static void pack_rows(const struct check_matrix *a, int64_t i0, int64_t n, int64_t q0, int64_t depth, float *to) {
-  if (n == ROWS && a->row_stride == 1) { /* given transposed */
+  if (n == ROWS && a->row_stride == 1) { /* a is transposed */
     for (int64_t q = 0; q < depth; q++)
       memcpy(to + q * ROWS, at(a, i0, q0 + q), ROWS * sizeof *to);
     return;
   }
   if (n == ROWS && a->col_stride == 1) {
     const float *r0 = at(a, i0, q0), *r1 = at(a, i0 + 1, q0), *r2 = at(a, i0 + 2, q0), *r3 = at(a, i0 + 3, q0);
-    _Static_assert(ROWS == 4, "a row each");
+    static_assert(ROWS == 4, "a row each");
     for (int64_t q = 0; q < depth; q++, to += ROWS) {
       to[0] = r0[q];
       to[1] = r1[q];
@@ -148,6 +150,7 @@ static void add_tile(const struct check_matrix *c, int64_t i0, int64_t j0, const
 
 void check_multiply(const struct check_matrix *x, const struct check_matrix *y, const struct check_matrix *c,
                     enum dtype t) {
+  assert(x->rows == c->rows && y->cols == c->cols && x->cols == y->rows);
   const struct check_matrix a = widen(x, t), b = widen(y, t);
   float *panels = allocate(DEPTH * WIDTH), *rows = allocate(DEPTH * ROWS), sums[ROWS * COLS];
 

@@ -1,10 +1,12 @@
 /* check_runtime: the functions that code compiled for a check calls.
  *
- * They are handed to the engine by address, so that nothing is loaded from disk: the sandbox has no file system.
- * Allocation goes through a list, which makes it possible to free everything after a run no matter which buffers the
- * program returned, and gives zeroed memory: the passes drop a matmul's zero fill because the hardware starts
- * accumulation groups from zero, and a check must see the same.
+ * The engine gets them by address, so that nothing is loaded from disk: the sandbox has no file system.
+ *
+ * All allocations are in a list, so that everything can be freed after a run, whichever buffers the program returned.
+ * They give zeroed memory, because the passes drop a matmul's zero fill: the hardware starts accumulation groups from
+ * zero, and a check must do the same.
  */
+#include <assert.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,16 +16,16 @@
 #include "driver/check_internal.h"
 #include "hlo/literal.h"
 
-/* ---- memory ------------------------------------------------------------------------------------------ */
+/* ---- memory ------------------------------------------------------------------------------------------------------ */
 
 enum { ALIGNMENT = 64 };
 
 struct check_block {
   struct check_block *prev, *next;
 };
-_Static_assert(sizeof(struct check_block) <= ALIGNMENT, "the header sits in front of the aligned data");
+static_assert(sizeof(struct check_block) <= ALIGNMENT, "the header fits before the aligned data");
 
-/* Compiled code passes sizes only; which heap they belong to is known by the thread that runs it. */
+/* The heap of the program that this thread runs: compiled code passes sizes only. */
 static _Thread_local struct check_heap *current;
 
 static struct check_block *zeroed_block(uint64_t size) {
@@ -39,6 +41,7 @@ static struct check_block *zeroed_block(uint64_t size) {
 
 static void *heap_alloc(uint64_t size) {
   struct check_block *b = zeroed_block(size);
+  assert(current);
 
   if (b) {
     b->next = current->blocks;
@@ -64,11 +67,13 @@ static void heap_free(void *p) {
 }
 
 void check_heap_begin(struct check_heap *h) {
+  assert(!current);
   h->blocks = NULL;
   current = h;
 }
 
 void check_heap_end(struct check_heap *h) {
+  assert(current == h);
   while (h->blocks) {
     struct check_block *b = h->blocks;
     h->blocks = b->next;
@@ -77,7 +82,7 @@ void check_heap_end(struct check_heap *h) {
   current = NULL;
 }
 
-/* ---- copies ------------------------------------------------------------------------------------------ */
+/* ---- copies ------------------------------------------------------------------------------------------------------ */
 
 /* MLIR's ABI: a ranked memref of rank r is {allocated, aligned, offset, sizes[r], strides[r]}. */
 struct descriptor {
@@ -89,7 +94,7 @@ struct unranked {
   struct descriptor *memref;
 };
 
-/* One dimension, element by element: the size is known where it is called, so that a copy is an instruction. */
+/* Copies one dimension, element by element.  The callers pass constant sizes, so that a copy is one instruction. */
 static inline void copy_elements(size_t size, int64_t n, char *to, int64_t to_stride, const char *from,
                                  int64_t from_stride) {
   for (int64_t k = 0; k < n; k++)
@@ -112,7 +117,7 @@ static void copy_row(size_t size, int64_t n, char *to, int64_t to_stride, const 
   }
 }
 
-/* unit: bytes that are copied at once, of elements that lie behind each other in both. */
+/* unit: bytes that are copied at once, because their elements are adjacent on both sides. */
 static void copy_dims(size_t size, size_t unit, int64_t rank, const int64_t *dims, char *to, const int64_t *to_strides,
                       const char *from, const int64_t *from_strides) {
   if (!rank) {
@@ -144,7 +149,7 @@ static void memref_copy(int64_t size, const struct unranked *from, const struct 
              a->dims + rank);
 }
 
-/* ---- narrow floats ----------------------------------------------------------------------------------- */
+/* ---- narrow floats ----------------------------------------------------------------------------------------------- */
 
 static float widen_f8e4m3(uint8_t x) {
   return (float)hlo_literal_decode_float(DT_F8E4M3, x);
@@ -179,7 +184,7 @@ const char *check_narrow_name(MlirType t) {
                                       : NULL;
 }
 
-/* math.ipowi: wraps; a negative exponent gives the integer part, and 0 where MLIR leaves the result open. */
+/* math.ipowi: wraps; a negative exponent gives the integer part, and 0 where MLIR leaves the result undefined. */
 static int64_t power(int64_t x, int64_t n) {
   uint64_t base = (uint64_t)x, r = 1;
 
@@ -191,16 +196,10 @@ static int64_t power(int64_t x, int64_t n) {
   return (int64_t)r;
 }
 
-/* Half precision on machines without F16C: LLVM then calls these, which libgcc has but does not export. */
+/* On machines without F16C, LLVM calls these for half precision; libgcc has them but does not export them. */
 extern float __extendhfsf2(_Float16);
 extern _Float16 __truncsfhf2(float);
 extern _Float16 __truncdfhf2(double);
-
-void check_register(MlirExecutionEngine engine, const char *name, void (*fn)(void)) {
-  void *p;
-  memcpy(&p, &fn, sizeof p); /* ISO C has no cast from functions to data */
-  mlirExecutionEngineRegisterSymbol(engine, mlirStringRefCreateFromCString(name), p);
-}
 
 void check_register_runtime(MlirExecutionEngine engine) {
   static const struct {
@@ -225,5 +224,4 @@ void check_register_runtime(MlirExecutionEngine engine) {
   };
   for (size_t k = 0; k < sizeof table / sizeof table[0]; k++)
     check_register(engine, table[k].name, table[k].fn);
-  check_register_products(engine);
 }

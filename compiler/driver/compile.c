@@ -1,10 +1,12 @@
-/* compile: drives one job through the stages of stages.def and reports frames.
+/* compile: runs one job through the stages of stages.def and reports frames.
  *
- * Each kernel of the source goes through all stages before the next kernel is traced, so that the first result is out
- * early.  A stage that fails ends its kernel, not the job: what was reached is out, the other kernels follow.
+ * Each kernel of the source goes through all stages before the next kernel is traced, so that the first results are
+ * sent early.  A stage that fails ends its kernel, not the job: the stages before it have been sent, and the other
+ * kernels follow.
  */
 #include "driver/compile.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,6 +17,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "driver/entry.h"
+#include "driver/pipeline.h"
 #include "driver/stage.h"
 #include "driver/stage_check.h"
 #include "hlo/passes.h"
@@ -22,6 +25,9 @@
 #include "linalg/lower.h"
 #include "nisa/nisa.h"
 #include "passes/pass.h"
+
+static_assert(JOB_SOURCE_MAX == (int)TRACE_SOURCE_MAX, "a job may hold any source that the tracer takes");
+static_assert(JOB_RANK_MAX == (int)HLO_RANK_MAX, "a job's inputs have the shapes that HLO has");
 
 enum { ARTIFACT_MAX = 8 << 20 };
 
@@ -33,24 +39,24 @@ struct run {
   struct arena *arena;
   struct diags diags;
   int n_diags_sent;
-  struct trace_kernel *traced; /* what to compile, or NULL: the job's source */
-  int first_stage, last_stage; /* indices of the first and last stage to run */
+  struct trace_kernel *traced; /* the kernel to compile; NULL: the job's source */
+  int first_stage, last_stage; /* indices */
   bool has_failed;
 };
 
-/* One kernel on its way. */
+/* One kernel on its way through the stages. */
 struct path {
   struct run *run;
   int number;
   struct trace_kernel *kernel;
   MlirModule module; /* from hlo-to-linalg on */
   struct stage before;
-  uint64_t fingerprint; /* of the MLIR module as `before` shows it */
-  bool is_same;         /* the pass that just ran changed nothing of it */
+  uint64_t fingerprint; /* of the MLIR module that `before` shows */
+  bool is_same;         /* the last pass changed nothing */
   struct stage_checks checks;
 };
 
-/* ---- frames ----------------------------------------------------------------------------------------------------- */
+/* ---- frames ------------------------------------------------------------------------------------------------------ */
 
 static enum status send(struct run *r, struct buf *b) {
   enum status st = buf_status(b);
@@ -60,7 +66,7 @@ static enum status send(struct run *r, struct buf *b) {
   return st;
 }
 
-/* Sends the diagnostics that have come up since the last call. */
+/* Sends the diagnostics that were added since the last call. */
 static enum status send_diags(struct run *r, int kernel) {
   enum status st = ST_OK;
   for (; !st && r->n_diags_sent < r->diags.n; r->n_diags_sent++) {
@@ -72,14 +78,25 @@ static enum status send_diags(struct run *r, int kernel) {
   return st;
 }
 
-static enum status send_start(struct run *r) {
-  char key[JOB_KEY_SIZE];
-  struct buf b;
-  if (!job_key(r->job, key))
+static const char *find_key(struct run *r) {
+  size_t len;
+  char *key, *text;
+  if (r->job->key)
+    return r->job->key;
+  text = job_dump(r->job, &len);
+  if (!text)
     arena_oom(r->job->source_len);
+  key = arena_alloc(r->arena, JOB_KEY_SIZE);
+  job_key(text, len, key);
+  free(text);
+  return key;
+}
+
+static enum status send_start(struct run *r) {
+  struct buf b;
   buf_init(&b, FRAME_MAX);
   buf_puts(&b, "{\"frame\":\"start\",\"version\":1");
-  json_put_field_str(&b, "key", key);
+  json_put_field_str(&b, "key", find_key(r));
   json_put_field_str(&b, "language", language_name(r->job->language));
   json_put_field_str(&b, "target", target_name(r->job->target));
   json_put_field_str(&b, "pipeline", pipeline_version());
@@ -128,7 +145,7 @@ static enum status send_end(struct run *r, int64_t started_us) {
   return send(r, &b);
 }
 
-/* ---- artifacts -------------------------------------------------------------------------------------------------- */
+/* ---- artifacts --------------------------------------------------------------------------------------------------- */
 
 static enum status send_artifact(struct path *p, const char *name, const char *type, const struct buf *data) {
   unsigned char digest[SHA256_DIGEST_LENGTH];
@@ -155,7 +172,7 @@ static enum status send_artifact(struct path *p, const char *name, const char *t
   return send(p->run, &b);
 }
 
-/* The HLO as traced: what NKIPy would hand to the vendor's compiler. */
+/* The HLO as traced, which is what NKIPy would pass to the vendor's compiler. */
 static enum status send_artifacts(struct path *p) {
   const struct hlo_print_options opt = {.metadata = true};
   const char *name = p->kernel->name;
@@ -180,7 +197,7 @@ static enum status send_artifacts(struct path *p) {
   return st;
 }
 
-/* ---- stages ----------------------------------------------------------------------------------------------------- */
+/* ---- stages ------------------------------------------------------------------------------------------------------ */
 
 static enum status run_hlo(struct path *p, hlo_pass *pass) {
   struct hlo_pass_result result = {.ds = &p->run->diags};
@@ -190,7 +207,7 @@ static enum status run_hlo(struct path *p, hlo_pass *pass) {
   return p->is_same ? ST_OK : hlo_verify(p->kernel->module, &p->run->diags);
 }
 
-/* What a pass leaves must verify, if it is not what was there before. */
+/* Notes whether the pass changed the module; a changed module must verify. */
 static enum status verify_change(struct path *p) {
   struct run *r = p->run;
   MlirOperation module = mlirModuleGetOperation(p->module);
@@ -211,7 +228,7 @@ static enum status run_upstream(struct path *p, const char *pipeline) {
   return st ? st : verify_change(p);
 }
 
-/* One of our own passes. */
+/* Runs one of our own passes. */
 static enum status run_pass(struct path *p, const struct pass_def *def, struct remarks *remarks) {
   struct run *r = p->run;
   struct pass_run run = {
@@ -228,7 +245,7 @@ static enum status run_pass(struct path *p, const struct pass_def *def, struct r
   return st ? st : verify_change(p);
 }
 
-/* Brings the program from the stage before to this one. */
+/* Makes the program of this stage from that of the stage before. */
 static enum status transform(struct path *p, const struct stage_def *def, struct remarks *remarks) {
   struct run *r = p->run;
   p->is_same = false;
@@ -253,7 +270,8 @@ static enum status transform(struct path *p, const struct stage_def *def, struct
   return ST_BUG;
 }
 
-/* What the stage looks like now.  A pass that changed nothing costs no printing. */
+/* Fills in the stage's text and operations.  After a pass that changed nothing they are those of the stage before, so
+ * that nothing is printed again. */
 static enum status read_stage(struct path *p, struct stage *s, struct error *err) {
   struct run *r = p->run;
   if (p->is_same) {
@@ -275,16 +293,25 @@ static bool same_text(const struct stage *x, const struct stage *y) {
   return x->text == y->text || (x->text_len == y->text_len && !memcmp(x->text, y->text, x->text_len));
 }
 
-/* Names the stage in the diagnostics that came up while it ran. */
+/* Names the stage in the diagnostics from number `first` on that name none yet. */
 static void blame(struct run *r, int first, const struct stage_def *def) {
   for (int i = first; i < r->diags.n; i++)
     if (!r->diags.v[i].stage)
       r->diags.v[i].stage = def->name;
 }
 
+/* Adds the diagnostics about the stage's own text. */
+static void warn_truncated(struct run *r, const struct stage *s) {
+  if (s->truncated)
+    diag_add(&r->diags, DS_WARNING, DG_OUTPUT_LIMIT, NULL, "the text of this stage was cut at %d MiB",
+             STAGE_TEXT_MAX >> 20)
+        ->stage = s->def->name;
+}
+
 /* One stage: transform, read, check, send.  ST_INPUT: the kernel ends here. */
 static enum status run_stage(struct path *p, int index) {
   struct run *r = p->run;
+  assert(index >= r->first_stage && index <= r->last_stage && index < pipeline_n_stages);
   const struct stage_def *def = &pipeline_stages[index];
   struct stage s = {.index = index, .def = def};
   struct error err = {0};
@@ -302,10 +329,7 @@ static enum status run_stage(struct path *p, int index) {
         def->name;
     return ST_INPUT;
   }
-  if (s.truncated)
-    diag_add(&r->diags, DS_WARNING, DG_OUTPUT_LIMIT, NULL, "the text of this stage was cut at %d MiB",
-             STAGE_TEXT_MAX >> 20)
-        ->stage = def->name;
+  warn_truncated(r, &s);
   s.changed = !p->before.def || !same_text(&s, &p->before);
   if (r->job->check)
     stage_checks_run(&p->checks, p->module, &s, &r->diags);
@@ -318,7 +342,7 @@ static enum status run_stage(struct path *p, int index) {
   return st ? st : send_diags(r, p->number);
 }
 
-/* All stages of p->kernel. */
+/* Runs all stages of p->kernel. */
 static enum status run_path(struct path *p) {
   struct run *r = p->run;
   enum status st = send_kernel(p);
@@ -342,7 +366,7 @@ static enum status run_path(struct path *p) {
   return st;
 }
 
-/* A kernel that was refused: what was traced of it. */
+/* Sends what was traced of a kernel that was refused. */
 static enum status send_partial(struct path *p) {
   struct run *r = p->run;
   struct stage s = {.index = r->first_stage, .def = &pipeline_stages[r->first_stage], .changed = true, .partial = true};
@@ -354,7 +378,7 @@ static enum status send_partial(struct path *p) {
   if (!st && !read_stage(p, &s, &err)) {
     buf_init(&b, FRAME_MAX);
     stage_put_frame(&b, &s, p->number);
-    if (buf_status(&b)) /* too large to be shown: why the kernel was refused matters more */
+    if (buf_status(&b)) /* too large to be sent; the diagnostics matter more */
       buf_clear(&b);
     else
       st = send(r, &b);
@@ -372,12 +396,21 @@ static enum status run_kernel(struct run *r, struct trace_program *job, int numb
   return p.kernel ? send_partial(&p) : send_diags(r, -1);
 }
 
-/* What the source printed, as a note, so that print() helps while writing a kernel. */
+/* Reports what the source printed as a note, so that print() helps while writing a kernel. */
 static void report_output(struct run *r, const struct trace_program *job) {
   size_t len;
   const char *text = job ? trace_output(job, &len) : NULL;
   if (text && len)
     diag_add(&r->diags, DS_NOTE, DG_KERNEL_OUTPUT, NULL, "%.*s", (int)len, text);
+}
+
+static const struct trace_input_spec *trace_inputs(const struct job *j, struct arena *a) {
+  struct trace_input_spec *specs = arena_new_array(a, struct trace_input_spec, (size_t)j->n_inputs);
+  for (int i = 0; i < j->n_inputs; i++) {
+    const struct job_input *in = &j->inputs[i];
+    specs[i] = (struct trace_input_spec){in->name, hlo_shape_array(a, in->dtype, in->rank, in->dims)};
+  }
+  return specs;
 }
 
 static enum status run_source(struct run *r) {
@@ -388,7 +421,7 @@ static enum status run_source(struct run *r) {
       .filename = j->filename,
       .kernel = j->kernel,
       .n_inputs = j->n_inputs,
-      .inputs = j->inputs,
+      .inputs = trace_inputs(j, r->arena),
       .inputs_npz = j->inputs_npz,
   };
   struct trace_program *job = NULL;
@@ -405,7 +438,7 @@ static enum status run_source(struct run *r) {
   return st ? st : send_diags(r, -1);
 }
 
-/* HLO or MLIR: one kernel, which enters at its own stage. */
+/* Runs a program in HLO or MLIR: one kernel, which begins at the stage of its form. */
 static enum status run_program(struct run *r) {
   struct path p = {.run = r};
   const int64_t t0 = clock_now_us();
@@ -434,6 +467,7 @@ static enum status run_traced(struct run *r) {
 static enum status run_all(struct run *r, struct arena *arena) {
   const struct job *job = r->job;
   int64_t started_us = clock_now_us();
+  assert(!job->stop_after || pipeline_has_stage(job->stop_after)); /* checked by whoever read it */
 
   arena_init(arena);
   r->arena = arena;

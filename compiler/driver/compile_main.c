@@ -1,11 +1,12 @@
 /* compile_main: `nkx compile KERNEL.py`: the whole pipeline for the terminal.
  *
- * Runs in this process, without a jail: the kernel is the user's own.  Reads its own frames back, as any client does:
- * the last stage's text goes to standard output, a table of stages and the diagnostics (caret under the Python range)
- * to standard error; --json prints the API's result object instead.
+ * Runs in this process, without a jail, because the kernel is the user's own.  It reads the frames as any client does:
+ * the last stage's text goes to standard output; a table of stages and the diagnostics, with a caret under the Python
+ * range, go to standard error.  --json writes the result object of the API.
  */
 #include "driver/main.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <getopt.h>
 #include <stdio.h>
@@ -17,19 +18,23 @@
 #include <jansson.h>
 #include <openssl/evp.h>
 
+#include "base/array.h"
 #include "base/buf.h"
 #include "base/utf8.h"
 #include "driver/compile.h"
 #include "driver/entry.h"
+#include "driver/gather.h"
 #include "driver/paths.h"
 #include "driver/pipeline.h"
-#include "driver/result.h"
 #include "hlo/read.h"
+#include "ir/ir.h"
+#include "trace/trace.h"
 
 static const char usage[] =
     "usage: nkx compile KERNEL [options]             (- reads standard input)\n"
-    "  --language nkipy|hlo|mlir  what KERNEL is: Python, HLO (text or HloModuleProto) or MLIR on tensors; default by\n"
-    "                             its name (.py .hlo .pb .mlir) and its first line\n"
+    "  --language nkipy|hlo|mlir  what KERNEL is: Python, HLO (text or HloModuleProto) or MLIR on tensors; the "
+    "default\n"
+    "                             follows from its name (.py .hlo .pb .mlir) and its first line\n"
     "  --kernel NAME              only this kernel of the file\n"
     "  --target trn1|trn2|trn3    default trn2\n"
     "  --stop-after STAGE[:N]     last stage to run; N counts stages of the same name from 1\n"
@@ -42,33 +47,32 @@ static const char usage[] =
     "  --remarks                  what each pass decided, below its stage in the table: tiles, memories, fusions, "
     "spills\n";
 
-enum { INNER_CALLS = 3 }; /* lines of a long chain of calls that are shown, besides the outermost */
+enum { INNER_CALLS = 3 }; /* how many of a long chain of calls are shown, besides the outermost */
+static const size_t frames_max = (size_t)4 << 30; /* bytes; far above what fits into a useful file */
 
 struct terminal {
   struct job job;
   struct arena *arena;
   struct buf source;
-  struct result *result;
+  struct buf frames;    /* of a run with --json: each on a line */
+  struct gather gather; /* their places */
   const char *dump_dir, *json_path;
   bool is_quiet, is_color, has_remarks, is_language_given;
   char *last_text; /* of the newest stage; heap */
-  int n_inputs_cap;
+  struct job_input *inputs;
+  int n_inputs, cap_inputs;
   struct error err;
 };
 
-/* ---- options ---------------------------------------------------------------------------------------------------- */
+/* ---- options ----------------------------------------------------------------------------------------------------- */
 
 static enum status parse_input(struct terminal *t, const char *text) {
-  if (t->job.n_inputs == t->n_inputs_cap) {
-    int cap = t->n_inputs_cap ? t->n_inputs_cap * 2 : 8;
-    struct trace_input_spec *v = arena_new_array(t->arena, struct trace_input_spec, (size_t)cap);
-    if (t->job.n_inputs)
-      memcpy(v, t->job.inputs, (size_t)t->job.n_inputs * sizeof *v);
-    t->job.inputs = v;
-    t->n_inputs_cap = cap;
-  }
-  enum status st = job_parse_input(t->arena, text, &t->job.inputs[t->job.n_inputs], &t->err);
-  t->job.n_inputs += !st;
+  if (t->n_inputs == t->cap_inputs)
+    t->inputs = array_grow(t->arena, t->inputs, t->n_inputs, &t->cap_inputs, sizeof *t->inputs);
+  enum status st = job_parse_input(t->arena, text, &t->inputs[t->n_inputs], &t->err);
+  t->n_inputs += !st;
+  t->job.inputs = t->inputs;
+  t->job.n_inputs = t->n_inputs;
   return st;
 }
 
@@ -180,13 +184,13 @@ static enum status read_source(struct terminal *t, const char *path) {
   return ST_OK;
 }
 
-/* ---- what is shown ---------------------------------------------------------------------------------------------- */
+/* ---- showing ----------------------------------------------------------------------------------------------------- */
 
 static const char *color(const struct terminal *t, const char *code) {
   return t->is_color ? code : "";
 }
 
-/* The source line and carets under the range, as compilers do; columns count code points. */
+/* Prints the source line and carets under the range; columns count code points. */
 static void show_caret(const struct terminal *t, const json_t *range) {
   int line = (int)json_integer_value(json_object_get(range, "line"));
   int col = (int)json_integer_value(json_object_get(range, "col"));
@@ -286,7 +290,7 @@ static void show_remarks(const struct terminal *t, const json_t *stage) {
   }
 }
 
-/* ---- dump ------------------------------------------------------------------------------------------------------- */
+/* ---- dump -------------------------------------------------------------------------------------------------------- */
 
 static enum status write_file(struct terminal *t, const char *name, const void *data, size_t len) {
   char *path = arena_printf(t->arena, "%s/%s", t->dump_dir, name);
@@ -331,7 +335,7 @@ static enum status dump_artifact(struct terminal *t, const json_t *frame) {
   return st;
 }
 
-/* ---- running ---------------------------------------------------------------------------------------------------- */
+/* ---- running ----------------------------------------------------------------------------------------------------- */
 
 static enum status show_frame(struct terminal *t, const json_t *f) {
   const char *kind = json_string_value(json_object_get(f, "frame"));
@@ -358,11 +362,30 @@ static enum status show_frame(struct terminal *t, const json_t *f) {
   return st;
 }
 
+/* Keeps a frame for the result object.  An artifact is kept without its data, which are in the dump directory. */
+static enum status keep_frame(struct terminal *t, const char *json, size_t len) {
+  struct frame f;
+  const size_t at = t->frames.len;
+  enum status st = frame_scan(json, len, &f, &t->err);
+  if (st)
+    return ST_BUG; /* the frame is our own */
+  const struct frame_member *artifact = frame_get(&f, "artifact");
+  if (f.kind == FRAME_ARTIFACT)
+    buf_printf(&t->frames, "{\"frame\":\"artifact\",\"artifact\":%.*s}\n", (int)artifact->value_len, artifact->value);
+  else if (!buf_append(&t->frames, json, len))
+    buf_putc(&t->frames, '\n');
+  if (buf_status(&t->frames))
+    return fail(&t->err, buf_status(&t->frames), "the result is too large");
+  st = gather_add(&t->gather, &f, at, t->frames.len - at - 1, &t->err);
+  return st == ST_INPUT ? ST_BUG : st;
+}
+
 static enum status sink(void *user, const char *json, size_t len) {
   struct terminal *t = user;
-  enum status st = result_add(t->result, json, len, &t->err);
+  assert(!memchr(json, '\n', len));
+  enum status st = t->json_path ? keep_frame(t, json, len) : ST_OK;
   if (st)
-    return st == ST_INPUT ? ST_BUG : st;
+    return st;
   json_t *f = json_loadb(json, len, 0, NULL);
   st = f ? show_frame(t, f) : ST_NOMEM;
   json_decref(f);
@@ -370,16 +393,18 @@ static enum status sink(void *user, const char *json, size_t len) {
 }
 
 static enum status write_json(struct terminal *t) {
-  size_t len;
-  char *text = result_dump(t->result, &len);
-  if (!text)
-    return fail(&t->err, ST_NOMEM, "result");
+  struct buf out;
+  buf_init(&out, frames_max);
+  gather_result(&t->gather, buf_text(&t->frames), &out);
+  buf_putc(&out, '\n');
+  if (buf_status(&out))
+    return fail(&t->err, buf_status(&out), "the result is too large");
   FILE *f = strcmp(t->json_path, "-") ? fopen(t->json_path, "we") : stdout;
-  enum status st = f ? ST_OK : fail(&t->err, ST_IO, "%.160s: %m", t->json_path);
-  if (f && (fwrite(text, 1, len, f) != len || fputc('\n', f) == EOF || (f == stdout ? fflush(f) : fclose(f))))
-    st = fail(&t->err, ST_IO, "%.160s: %m", t->json_path);
-  free(text);
-  return st;
+  bool ok = f && fwrite(out.data, 1, out.len, f) == out.len;
+  if (f)
+    ok &= (f == stdout ? fflush(f) : fclose(f)) == 0;
+  buf_clear(&out);
+  return ok ? ST_OK : fail(&t->err, ST_IO, "%.160s: %m", t->json_path);
 }
 
 static enum status run(struct terminal *t) {
@@ -424,10 +449,10 @@ int compile_main(int argc, char **argv) {
   int code;
 
   arena_init(&arena);
-  buf_init(&t.source, 4 * TRACE_SOURCE_MAX); /* the tracer states the real limit, with a proper diagnostic */
+  buf_init(&t.source, 4 * JOB_SOURCE_MAX); /* the tracer enforces the real limit and reports it with a diagnostic */
   job_init(&t.job);
-  t.result = result_new();
-  enum status st = t.result ? parse_options(&t, argc, argv) : ST_NOMEM;
+  buf_init(&t.frames, frames_max);
+  enum status st = parse_options(&t, argc, argv);
   if (!st)
     st = read_source(&t, argv[optind]);
   if (st) {
@@ -439,7 +464,8 @@ int compile_main(int argc, char **argv) {
   if (t.err.text[0])
     fprintf(stderr, "nkx compile: %s\n", t.err.text);
   free(t.last_text);
-  result_free(t.result);
+  gather_clear(&t.gather);
+  buf_clear(&t.frames);
   buf_clear(&t.source);
   arena_clear(&arena);
   return code;

@@ -1,6 +1,6 @@
-/* entry: reading HLO and MLIR as kernels, and inputs for them. */
 #include "driver/entry.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "mlir-c/BuiltinAttributes.h"
@@ -61,7 +61,7 @@ static enum dtype dtype_of(MlirType t) {
                                       : DT_NONE;
 }
 
-/* A tensor of known size as one of the kernel's; false for anything else. */
+/* Reads the type of a tensor of known size; false for any other type. */
 static bool read_tensor(struct arena *a, MlirType t, const char *name, struct trace_tensor *out) {
   int64_t dims[HLO_RANK_MAX];
   if (!mlirTypeIsARankedTensor(t) || mlirShapedTypeGetRank(t) > HLO_RANK_MAX || !mlirShapedTypeHasStaticShape(t))
@@ -104,15 +104,14 @@ static enum status fill_from_function(struct arena *a, MlirOperation f, const st
   if (ok)
     return ST_OK;
   diag_add(ds, DS_ERROR, DG_IR_INVALID, NULL,
-           "function %s of %s takes or gives something that is not a tensor of known size and type", k->name,
+           "function %s of %s takes or returns something that is not a tensor of known size and type", k->name,
            job->filename);
   return ST_INPUT;
 }
 
-/* The lines of the text, [n_lines] being its end. */
 struct text_lines {
   const char *filename;
-  const char **starts;
+  const char **starts; /* of each line, and the end of the last one at [n_lines] */
   unsigned n_lines;
 };
 
@@ -127,12 +126,12 @@ static struct text_lines split(struct arena *a, const struct job *job) {
   t.n_lines = 1;
   for (const char *p = job->source; (p = memchr(p, '\n', (size_t)(end - p))); p++)
     t.starts[t.n_lines++] = p + 1;
-  t.starts[t.n_lines] = end + 1; /* behind a line end that may be missing */
+  t.starts[t.n_lines] = end + 1; /* after the last line's newline, which may be missing */
   return t;
 }
 
-/* MLIR's parser notes where an operation's name begins, in a file called "-"; what the reader wants to see is the operation:
- * its first line. */
+/* MLIR's parser notes the place where an operation's name begins, in a file called "-".  The place becomes the
+ * operation's whole first line, in the job's file. */
 static MlirWalkResult widen_place(MlirOperation op, void *user) {
   const struct text_lines *t = user;
   MlirLocation loc = mlirOperationGetLocation(op);

@@ -1,10 +1,11 @@
-/* entry_elementwise: arith and math operations on whole tensors, which MLIR's users write and linalg's passes do not
- * take, as linalg.generic:
+/* entry_elementwise: replaces arith and math operations on whole tensors, which MLIR's users write and linalg's passes
+ * do not accept, by linalg.generic:
  *
  *     %1 = math.exp %0 : tensor<8x4xf32>      ==>      %e = tensor.empty() : tensor<8x4xf32>
  *                                                      %1 = linalg.generic … ins(%0) outs(%e) { math.exp … }
  *
- * As upstream's convert-elementwise-to-linalg, which writes to an operand instead: an argument would be copied for it.
+ * Upstream's convert-elementwise-to-linalg does the same but writes to an operand, so an argument would have to be
+ * copied.
  */
 #include "driver/entry.h"
 #include "ir/structured.h"
@@ -19,7 +20,7 @@ static bool is_wanted(MlirOperation op, void *user) {
   return mlirTypeIsARankedTensor(t) && mlirShapedTypeHasStaticShape(t);
 }
 
-/* op itself, on elements; operands that are no tensors stay. */
+/* The body: op itself, on elements; operands that are not tensors stay. */
 static MlirValue write_body(struct ir_builder *body, MlirValue const *args, void *user) {
   MlirOperation op = mlirOperationClone(*(MlirOperation *)user);
   MlirValue result = mlirOperationGetResult(op, 0);
@@ -41,7 +42,7 @@ static void spell(struct ir *ir, struct arena *a, MlirOperation op) {
   MlirValue result = mlirOperationGetResult(op, 0), *inputs = arena_new_array(a, MlirValue, (size_t)n_operands);
   MlirAffineMap *maps = arena_new_array(a, MlirAffineMap, (size_t)n_operands + 1);
   const int rank = (int)mlirShapedTypeGetRank(mlirValueGetType(result));
-  int n = 0;
+  int n = 0; /* of the operands that are tensors */
   for (intptr_t k = 0; k < n_operands; k++)
     if (mlirTypeIsARankedTensor(mlirValueGetType(mlirOperationGetOperand(op, k))))
       inputs[n++] = mlirOperationGetOperand(op, k);

@@ -1,10 +1,11 @@
 /* job: reading and writing compile requests.
  *
- * Every field is checked here and nowhere else: types, ranges, lengths.  jansson refuses invalid UTF-8, duplicate
- * keys (by flag) and nesting past its own limit; sizes were bounded by whoever read the bytes.
+ * Every field is checked here and nowhere else: its type, its range, its length.  jansson refuses invalid UTF-8,
+ * duplicate keys (by flag) and nesting beyond its own limit; the caller has limited the number of bytes.
  */
 #include "driver/job.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +15,7 @@
 #include <openssl/evp.h>
 #include <openssl/sha.h>
 
-#include "driver/compile.h"
+#include "driver/pipeline.h"
 
 enum { NAME_LEN_MAX = 200, DIM_MAX = 1 << 30 };
 
@@ -22,9 +23,9 @@ void job_init(struct job *j) {
   *j = (struct job){.source = "", .filename = "kernel.py", .language = LANG_NKIPY, .target = TARGET_TRN2, .seed = 42};
 }
 
-/* ---- reading ---------------------------------------------------------------------------------------------------- */
+/* ---- reading ----------------------------------------------------------------------------------------------------- */
 
-/* A short string field without control characters: names of files, kernels, inputs. */
+/* A short string without control characters: the name of a file, a kernel, an input or a stage. */
 static enum status read_name(struct arena *a, const json_t *v, const char *field, const char **out, struct error *err) {
   if (!json_is_string(v))
     return fail(err, ST_INPUT, "%s: expected a string", field);
@@ -58,34 +59,31 @@ static enum status read_bool(const json_t *v, const char *field, bool *out, stru
   return ST_OK;
 }
 
-static enum status read_shape(struct arena *a, const json_t *v, int index, enum dtype t, struct hlo_shape *out,
-                              struct error *err) {
-  int64_t dims[HLO_RANK_MAX], elements = 1;
+static enum status read_shape(const json_t *v, int index, struct job_input *out, struct error *err) {
+  int64_t elements = 1;
   size_t rank = json_array_size(v);
   if (!json_is_array(v))
     return fail(err, ST_INPUT, "inputs[%d].shape: expected an array of integers", index);
-  if (rank > HLO_RANK_MAX)
-    return fail(err, ST_INPUT, "inputs[%d].shape: at most %d dimensions", index, HLO_RANK_MAX);
+  if (rank > JOB_RANK_MAX)
+    return fail(err, ST_INPUT, "inputs[%d].shape: at most %d dimensions", index, JOB_RANK_MAX);
   for (size_t i = 0; i < rank; i++) {
     const json_t *d = json_array_get(v, i);
     if (!json_is_integer(d) || json_integer_value(d) < 0 || json_integer_value(d) > DIM_MAX)
       return fail(err, ST_INPUT, "inputs[%d].shape[%zu]: expected an integer from 0 to %d", index, i, DIM_MAX);
-    dims[i] = json_integer_value(d);
-    if (__builtin_mul_overflow(elements, dims[i], &elements))
+    out->dims[i] = json_integer_value(d);
+    if (__builtin_mul_overflow(elements, out->dims[i], &elements))
       return fail(err, ST_INPUT, "inputs[%d].shape: too many elements", index);
   }
-  int64_t *copy = arena_dup(a, dims, rank * sizeof *dims);
-  *out = (struct hlo_shape){.dtype = t, .rank = (int)rank, .dims = copy};
+  out->rank = (int)rank;
   return ST_OK;
 }
 
-static enum status read_input(struct arena *a, const json_t *v, int index, struct trace_input_spec *out,
-                              struct error *err) {
+static enum status read_input(struct arena *a, const json_t *v, int index, struct job_input *out, struct error *err) {
   const char *key;
   json_t *field;
   const json_t *shape = json_object_get(v, "shape");
-  enum dtype t = DT_F32;
 
+  *out = (struct job_input){.dtype = DT_F32};
   if (!json_is_object(v))
     return fail(err, ST_INPUT, "inputs[%d]: expected an object", index);
   json_object_foreach((json_t *)v, key, field) {
@@ -96,8 +94,8 @@ static enum status read_input(struct arena *a, const json_t *v, int index, struc
       if (st)
         return st;
     } else if (!strcmp(key, "dtype")) {
-      t = json_is_string(field) ? dtype_from_name(json_string_value(field)) : DT_NONE;
-      if (t == DT_NONE)
+      out->dtype = json_is_string(field) ? dtype_from_name(json_string_value(field)) : DT_NONE;
+      if (out->dtype == DT_NONE)
         return fail(err, ST_INPUT, "inputs[%d].dtype: expected a NumPy dtype name such as \"float32\"", index);
     } else if (strcmp(key, "shape")) {
       return fail(err, ST_INPUT, "inputs[%d].%.40s: there is no such field", index, key);
@@ -105,33 +103,32 @@ static enum status read_input(struct arena *a, const json_t *v, int index, struc
   }
   if (!shape)
     return fail(err, ST_INPUT, "inputs[%d].shape: missing", index);
-  return read_shape(a, shape, index, t, &out->shape, err);
+  return read_shape(shape, index, out, err);
 }
 
-enum status job_parse_input(struct arena *a, const char *text, struct trace_input_spec *out, struct error *err) {
+enum status job_parse_input(struct arena *a, const char *text, struct job_input *out, struct error *err) {
   const char *eq = strchr(text, '='), *colon = eq ? strchr(eq, ':') : NULL;
-  int64_t dims[HLO_RANK_MAX], elements = 1;
-  int rank = 0;
+  struct job_input in = {.dtype = DT_F32};
+  int64_t elements = 1;
 
   if (!eq || eq == text)
     return fail(err, ST_INPUT, "--input %.60s: expected NAME=SHAPE:DTYPE", text);
-  enum dtype dt = colon ? dtype_from_name(colon + 1) : DT_F32;
-  if (dt == DT_NONE)
+  if (colon)
+    in.dtype = dtype_from_name(colon + 1);
+  if (in.dtype == DT_NONE)
     return fail(err, ST_INPUT, "--input %.60s: unknown dtype", text);
   for (const char *p = eq + 1; *p && *p != ':';) {
     char *end = NULL;
     errno = 0;
     long long d = *p >= '0' && *p <= '9' ? strtoll(p, &end, 10) : -1;
-    if (d < 0 || d > DIM_MAX || errno || rank == HLO_RANK_MAX || (*end && *end != 'x' && *end != ',' && *end != ':') ||
-        __builtin_mul_overflow(elements, d, &elements))
+    if (d < 0 || d > DIM_MAX || errno || in.rank == JOB_RANK_MAX ||
+        (*end && *end != 'x' && *end != ',' && *end != ':') || __builtin_mul_overflow(elements, d, &elements))
       return fail(err, ST_INPUT, "--input %.60s: expected a shape such as 128x256", text);
-    dims[rank++] = d;
+    in.dims[in.rank++] = d;
     p = *end == 'x' || *end == ',' ? end + 1 : end;
   }
-  *out = (struct trace_input_spec){
-      .name = arena_strndup(a, text, (size_t)(eq - text)),
-      .shape = hlo_shape_array(a, dt, rank, dims),
-  };
+  in.name = arena_strndup(a, text, (size_t)(eq - text));
+  *out = in;
   return ST_OK;
 }
 
@@ -141,13 +138,14 @@ static enum status read_inputs(struct arena *a, const json_t *v, struct job *j, 
   size_t n = json_array_size(v);
   if (n > JOB_INPUTS_MAX)
     return fail(err, ST_LIMIT, "inputs: at most %d", JOB_INPUTS_MAX);
-  j->inputs = arena_new_array(a, struct trace_input_spec, n);
-  j->n_inputs = (int)n;
+  struct job_input *inputs = arena_new_array(a, struct job_input, n);
   for (size_t i = 0; i < n; i++) {
-    enum status st = read_input(a, json_array_get(v, i), (int)i, &j->inputs[i], err);
+    enum status st = read_input(a, json_array_get(v, i), (int)i, &inputs[i], err);
     if (st)
       return st;
   }
+  j->inputs = inputs;
+  j->n_inputs = (int)n;
   return ST_OK;
 }
 
@@ -180,8 +178,8 @@ static enum status read_source(struct arena *a, const json_t *v, struct job *j, 
   if (!json_is_string(v))
     return fail(err, ST_INPUT, "source: expected a string");
   j->source_len = json_string_length(v);
-  if (j->source_len > TRACE_SOURCE_MAX)
-    return fail(err, ST_LIMIT, "source: %zu bytes; the limit is %d", j->source_len, TRACE_SOURCE_MAX);
+  if (j->source_len > JOB_SOURCE_MAX)
+    return fail(err, ST_LIMIT, "source: %zu bytes; the limit is %d", j->source_len, JOB_SOURCE_MAX);
   j->source = arena_strndup(a, json_string_value(v), j->source_len);
   return ST_OK;
 }
@@ -191,8 +189,8 @@ static enum status read_binary(struct arena *a, const json_t *v, struct job *j, 
   const size_t n = json_string_length(v);
   if (!text || n % 4 || !n)
     return fail(err, ST_INPUT, "source_base64: expected base64, padded to a multiple of four characters");
-  if (n / 4 * 3 > TRACE_SOURCE_MAX)
-    return fail(err, ST_LIMIT, "source_base64: %zu bytes; the limit is %d", n / 4 * 3, TRACE_SOURCE_MAX);
+  if (n / 4 * 3 > JOB_SOURCE_MAX)
+    return fail(err, ST_LIMIT, "source_base64: %zu bytes; the limit is %d", n / 4 * 3, JOB_SOURCE_MAX);
   unsigned char *bytes = arena_alloc(a, n / 4 * 3 + 1);
   const int len = EVP_DecodeBlock(bytes, (const unsigned char *)text, (int)n);
   if (len < 0)
@@ -235,40 +233,51 @@ static enum status read_field(struct arena *a, const char *key, const json_t *v,
   return fail(err, ST_INPUT, "%.40s: there is no such field", key);
 }
 
-enum status job_parse(struct arena *a, const char *json, size_t len, struct job *out, struct error *err) {
-  json_error_t jerr;
-  json_t *root = json_loadb(json, len, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &jerr);
-  enum status st = ST_OK;
-  struct job j;
+/* The rules that more than one field takes part in, and the fields themselves. */
+static enum status read_fields(struct arena *a, const json_t *root, struct job *j, struct error *err) {
+  const json_t *text = json_object_get(root, "source"), *binary = json_object_get(root, "source_base64");
+  const char *key;
+  json_t *v;
 
-  if (!root)
-    return fail(err, ST_INPUT, "line %d column %d: %s", jerr.line, jerr.column, jerr.text);
-  job_init(&j);
-  if (!json_is_object(root)) {
-    st = fail(err, ST_INPUT, "expected a JSON object");
-  } else if (!json_object_get(root, "source") == !json_object_get(root, "source_base64")) {
-    st = fail(err, ST_INPUT,
-              json_object_get(root, "source") ? "source: there is source_base64, too" : "source: missing");
-  } else {
-    const char *key;
-    json_t *v;
-    json_object_foreach(root, key, v) {
-      st = read_field(a, key, v, &j, err);
-      if (st)
-        break;
-    }
+  if (!json_is_object(root))
+    return fail(err, ST_INPUT, "expected a JSON object");
+  if (text && binary)
+    return fail(err, ST_INPUT, "source: there is source_base64, too");
+  if (!text && !binary)
+    return fail(err, ST_INPUT, "source: missing");
+  json_object_foreach((json_t *)root, key, v) {
+    enum status st = read_field(a, key, v, j, err);
+    if (st)
+      return st;
   }
-  json_decref(root);
-  if (!st && j.is_binary && j.language != LANG_HLO)
-    st = fail(err, ST_INPUT, "source_base64: only the language \"hlo\" has a binary form");
+  if (j->is_binary && j->language != LANG_HLO)
+    return fail(err, ST_INPUT, "source_base64: only the language \"hlo\" has a binary form");
+  return ST_OK;
+}
+
+enum status job_read(struct arena *a, const json_t *root, struct job *out, struct error *err) {
+  struct job j;
+  job_init(&j);
+  enum status st = read_fields(a, root, &j, err);
+  assert(st || (j.source_len <= JOB_SOURCE_MAX && j.n_inputs <= JOB_INPUTS_MAX));
   if (!st)
     *out = j;
   return st;
 }
 
-/* ---- writing ---------------------------------------------------------------------------------------------------- */
+enum status job_parse(struct arena *a, const char *json, size_t len, struct job *out, struct error *err) {
+  json_error_t jerr;
+  json_t *root = json_loadb(json, len, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &jerr);
+  if (!root)
+    return fail(err, ST_INPUT, "line %d column %d: %s", jerr.line, jerr.column, jerr.text);
+  enum status st = job_read(a, root, out, err);
+  json_decref(root);
+  return st;
+}
 
-/* An object's members, as long as there is memory: one that is missing makes it another object, so none comes then. */
+/* ---- writing ----------------------------------------------------------------------------------------------------- */
+
+/* An object that is being filled.  When memory runs out a member is missing, so the whole object is dropped then. */
 struct writer {
   json_t *object;
   bool failed;
@@ -278,6 +287,7 @@ static void put(struct writer *w, const char *key, json_t *v) {
   w->failed |= json_object_set_new(w->object, key, v) != 0; /* also when either is NULL */
 }
 
+/* The object, or NULL if anything failed. */
 static json_t *written(struct writer *w) {
   if (!w->failed)
     return w->object;
@@ -285,16 +295,29 @@ static json_t *written(struct writer *w) {
   return NULL;
 }
 
-static json_t *input_json(const struct trace_input_spec *in) {
+static json_t *input_json(const struct job_input *in) {
   struct writer w = {.object = json_object()};
   json_t *dims = json_array();
-  for (int i = 0; i < in->shape.rank; i++)
-    w.failed |= json_array_append_new(dims, json_integer(in->shape.dims[i])) != 0;
+  assert(in->rank >= 0 && in->rank <= JOB_RANK_MAX);
+  for (int i = 0; i < in->rank; i++)
+    w.failed |= json_array_append_new(dims, json_integer(in->dims[i])) != 0;
   if (in->name)
     put(&w, "name", json_string(in->name));
   put(&w, "shape", dims);
-  put(&w, "dtype", json_string(dtype_numpy_name(in->shape.dtype)));
+  put(&w, "dtype", json_string(dtype_numpy_name(in->dtype)));
   return written(&w);
+}
+
+/* An array, or NULL when out of memory. */
+static json_t *inputs_json(const struct job *j) {
+  json_t *inputs = json_array();
+  bool failed = !inputs;
+  for (int i = 0; i < j->n_inputs; i++)
+    failed |= json_array_append_new(inputs, input_json(&j->inputs[i])) != 0;
+  if (!failed)
+    return inputs;
+  json_decref(inputs);
+  return NULL;
 }
 
 static json_t *base64_json(const struct job *j) {
@@ -316,7 +339,7 @@ static json_t *options_json(const struct job *j) {
   return written(&w);
 }
 
-/* NULL without memory. */
+/* Members always come in this order, and those with a default are always there: equal jobs have equal texts. */
 static json_t *job_json(const struct job *j) {
   struct writer w = {.object = json_object()};
   if (j->is_binary)
@@ -328,37 +351,38 @@ static json_t *job_json(const struct job *j) {
   put(&w, "target", json_string(target_name(j->target)));
   if (j->kernel)
     put(&w, "kernel", json_string(j->kernel));
-  if (j->n_inputs) {
-    json_t *inputs = json_array();
-    for (int i = 0; i < j->n_inputs; i++)
-      w.failed |= json_array_append_new(inputs, input_json(&j->inputs[i])) != 0;
-    put(&w, "inputs", inputs);
-  }
+  if (j->n_inputs)
+    put(&w, "inputs", inputs_json(j));
   if (j->scope)
     put(&w, "scope", json_string(j->scope));
   put(&w, "options", options_json(j));
   return written(&w);
 }
 
+/* Takes v, which may be NULL. */
+static char *dump(json_t *v) {
+  char *text = v ? json_dumps(v, JSON_COMPACT) : NULL;
+  json_decref(v);
+  return text;
+}
+
 char *job_dump(const struct job *j, size_t *len) {
-  json_t *o = job_json(j);
-  char *text = o ? json_dumps(o, JSON_COMPACT) : NULL;
-  json_decref(o);
+  assert(!j->is_binary || j->language == LANG_HLO);
+  char *text = dump(job_json(j));
   *len = text ? strlen(text) : 0;
   return text;
 }
 
-bool job_key(const struct job *j, char key[JOB_KEY_SIZE]) {
-  unsigned char digest[SHA256_DIGEST_LENGTH];
-  struct writer w = {.object = job_json(j)};
-  put(&w, "pipeline", json_string(pipeline_version()));
-  char *text = w.failed ? NULL : json_dumps(w.object, JSON_COMPACT | JSON_SORT_KEYS);
-  json_decref(w.object);
-  if (!text)
-    return false;
-  SHA256((const unsigned char *)text, strlen(text), digest);
-  free(text);
+char *job_dump_inputs(const struct job *j) {
+  return dump(inputs_json(j));
+}
+
+void job_key(const char *text, size_t len, char key[JOB_KEY_SIZE]) {
+  const char *version = pipeline_version();
+  unsigned char parts[2][SHA256_DIGEST_LENGTH], digest[SHA256_DIGEST_LENGTH];
+  SHA256((const unsigned char *)text, len, parts[0]);
+  SHA256((const unsigned char *)version, strlen(version), parts[1]);
+  SHA256(parts[0], sizeof parts, digest);
   for (int i = 0; i < SHA256_DIGEST_LENGTH; i++)
     snprintf(key + 2 * i, 3, "%02x", digest[i]);
-  return true;
 }

@@ -1,37 +1,53 @@
 /* job: what one compile request asks for, and its JSON form.
  *
- * The same parser serves the API (the server validates before it queues), the worker (which trusts nothing it
- * reads) and the tests.  Knows neither CPython nor MLIR.
+ * The same parser serves the server (which checks a request before it is queued), the worker (which trusts nothing that
+ * it reads) and the tests.  It needs neither CPython nor MLIR.
  *
- *   { "source": "…" | "source_base64": "…", "filename"?: "kernel.py", "language"?: "nkipy|hlo|mlir", "target"?: "trn1|trn2|trn3", "kernel"?: "name",
+ *   { "source": "…" | "source_base64": "…", "filename"?: "kernel.py", "language"?: "nkipy|hlo|mlir",
+ *     "target"?: "trn1|trn2|trn3", "kernel"?: "name",
  *     "inputs"?: [ {"name"?: "x", "shape": [128, 256], "dtype": "float32"} … ],
  *     "options"?: { "stop_after"?: "cse" | "canonicalize:2", "check"?: false, "artifacts"?: false },
  *     "scope"?: "16 to 64 of A-Z a-z 0-9 - _" }
  *
- * source_base64 holds the bytes of a serialized HloModuleProto (or HloProto), and "language" is "hlo" then.
+ * source_base64 holds the bytes of a serialized HloModuleProto (or HloProto); "language" is "hlo" then.
  *
- * The scope is part of the key and of nothing else: who does not know it can neither name the result nor find out that
- * it was computed.
+ * The scope is a part of the key and has no other effect: a client that does not know the scope can neither name the
+ * result nor find out that it exists.
  */
 #ifndef DRIVER_JOB_H
 #define DRIVER_JOB_H
 
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 #include "base/arena.h"
+#include "base/dtype.h"
 #include "base/error.h"
 #include "base/target.h"
-#include "trace/trace.h"
+
+struct json_t; /* of jansson */
 
 enum {
-  JOB_JSON_MAX = 1 << 20, /* bytes of a request: TRACE_SOURCE_MAX with every byte escaped fits */
+  JOB_SOURCE_MAX = 256 << 10, /* bytes of a source, which is also the tracer's limit */
+  JOB_JSON_MAX = 1 << 20,     /* bytes of a request: the longest source fits, each byte as an escape of two */
   JOB_INPUTS_MAX = 256,
+  JOB_RANK_MAX = 16, /* dimensions of an input, as many as an HLO shape has */
   JOB_SCOPE_MIN = 16,
   JOB_SCOPE_MAX = 64,
+  JOB_KEY_SIZE = 65, /* 64 hexadecimal digits and a NUL */
+};
+
+/* Shape and type of one of the kernel's inputs. */
+struct job_input {
+  const char *name; /* NULL: the parameter at this place */
+  enum dtype dtype;
+  int rank;
+  int64_t dims[JOB_RANK_MAX];
 };
 
 struct job {
-  const char *source;
+  const char *source; /* source_len bytes and a NUL */
   size_t source_len;
   bool is_binary; /* the source is not text */
   const char *filename;
@@ -39,31 +55,36 @@ struct job {
   enum target target;
   const char *kernel; /* NULL: all */
   int n_inputs;
-  struct trace_input_spec *inputs;
-  const char *inputs_npz; /* set by the terminal only, never from JSON */
-  const char *stop_after; /* checked against the stage list; NULL: run everything */
+  const struct job_input *inputs;
+  const char *stop_after; /* a stage that exists; NULL: run everything */
   bool check, artifacts;
   const char *scope; /* NULL: none */
-  uint64_t seed;
-  int64_t deadline_us; /* of clock_now_us, 0: none; for whoever runs it, not part of it: see stage_check.h */
+
+  /* Set by the program that runs the job, never read from JSON or written to it: */
+  const char *inputs_npz; /* file with input values; the terminal's only */
+  uint64_t seed;          /* of pseudo-random input values */
+  int64_t deadline_us;    /* of clock_now_us; 0: none.  See stage_check.h */
+  const char *key;        /* of job_key, if it is known already; else NULL */
 };
 
-void job_init(struct job *j); /* the defaults above, no source */
+void job_init(struct job *j); /* the defaults above, with an empty source */
 
-/* Parses and checks every field; unknown fields are refused by name.  On ST_INPUT/ST_LIMIT err names the field
- * ("options.stop_after: no stage is called \"foo\"").  Everything lives in a. */
+/* Parses and checks every field; unknown fields are refused by name.  On ST_INPUT and ST_LIMIT err names the field
+ * ("options.stop_after: no stage is called \"foo\"").  All texts live in a. */
 MUST_USE enum status job_parse(struct arena *a, const char *json, size_t len, struct job *out, struct error *err);
+/* The same for JSON that was parsed already, with JSON_REJECT_DUPLICATES if it comes from outside. */
+MUST_USE enum status job_read(struct arena *a, const struct json_t *root, struct job *out, struct error *err);
 
-/* One input as it is written in a command line: "x=128x256:f32", "scale=:f32" (0-d); without a dtype f32. */
-MUST_USE enum status job_parse_input(struct arena *a, const char *text, struct trace_input_spec *out,
-                                     struct error *err);
+/* One input as it is written on a command line: "x=128x256:f32", "scale=:f32" (0-d); without a dtype it is f32. */
+MUST_USE enum status job_parse_input(struct arena *a, const char *text, struct job_input *out, struct error *err);
 
-/* The request as one line of JSON, as job_parse reads it; heap, caller frees; NULL when out of memory. */
+/* The request as one line of JSON that job_parse reads; equal jobs have equal texts.  Heap, the caller frees; NULL when
+ * out of memory. */
 char *job_dump(const struct job *j, size_t *len);
+/* The same for the inputs alone: an array. */
+char *job_dump_inputs(const struct job *j);
 
-/* SHA-256 over everything that decides the result, and the pipeline's version: 64 hex digits and a NUL.  False when out of
- * memory. */
-enum { JOB_KEY_SIZE = 65 };
-MUST_USE bool job_key(const struct job *j, char key[JOB_KEY_SIZE]);
+/* SHA-256 over a text of job_dump, which holds everything that decides the result, and the pipeline's version. */
+void job_key(const char *text, size_t len, char key[JOB_KEY_SIZE]);
 
 #endif

@@ -1,4 +1,4 @@
-/* main: the terminal's side of the compiler: `nkx compile` and `nkx opt`. */
+/* main: the compiler's subcommands for the terminal: `nkx compile` and `nkx opt`. */
 #ifndef DRIVER_MAIN_H
 #define DRIVER_MAIN_H
 
@@ -8,7 +8,7 @@ int driver_main(int argc, char **argv);
 
 enum exit_status { EXIT_DONE, EXIT_REFUSED, EXIT_USAGE, EXIT_LIMIT, EXIT_FAULT };
 
-/* One subcommand each; same contract. */
+/* One subcommand each, with the same contract. */
 int compile_main(int argc, char **argv);
 int opt_main(int argc, char **argv);
 

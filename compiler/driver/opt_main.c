@@ -1,6 +1,6 @@
 /* opt_main: `nkx opt --PASS[=OPTIONS]… [--print-nisa] [--remarks[=FILE]] [IN.mlir]`: single passes on IR text.
  *
- * A pass is any that MLIR registers; passes that want to run on functions are nested in the module for the user.
+ * A pass is one of ours or any that MLIR registers; one that runs on functions is nested for the user.
  */
 #include "driver/opt.h"
 
@@ -20,11 +20,11 @@ enum { INPUT_MAX = 64 << 20, OUTPUT_MAX = 256 << 20 };
 
 static const char usage[] =
     "usage: nkx opt --PASS[=OPTIONS]... [--print-nisa] [--remarks[=FILE]] [IN.mlir]\n"
-    "  Reads MLIR text (standard input without a file, or for -), runs the passes in order,\n"
-    "  prints the result.  OPTIONS as in a pass pipeline: --one-shot-bufferize='allow-unknown-ops'\n"
+    "  Reads MLIR text (from standard input without a file, or with -), runs the passes in order, and prints the\n"
+    "  result.  OPTIONS are those of a pass pipeline: --one-shot-bufferize='allow-unknown-ops'\n"
     "  --print-nisa prints NISA operations in their readable form.  A text whose first line is\n"
     "  \"" NISA_TEXT_MARKER "\" is read in that form.\n"
-    "  --remarks says on standard error what our passes decided; with a FILE, there as a JSON array of\n"
+    "  --remarks prints on standard error what our passes decided, or writes it to FILE as a JSON array of\n"
     "  {\"pass\", \"text\", \"operation\", \"range\"?}\n";
 
 static enum status read_input(const char *path, struct buf *out, struct error *err) {
@@ -44,7 +44,8 @@ static enum status read_input(const char *path, struct buf *out, struct error *e
   return buf_status(out) ? fail(err, buf_status(out), "%.160s is larger than %d MiB", path, INPUT_MAX >> 20) : ST_OK;
 }
 
-/* "canonicalize=a b" as pipeline text, nested in functions if it does not run on modules. */
+/* Pipeline text for "canonicalize=a b", nested in functions if the pass does not run on modules; NULL if MLIR has no
+ * such pass. */
 static const char *pipeline_for(struct ir *ir, struct arena *a, const char *arg) {
   const char *name = arg, *eq = strchr(name, '=');
   const char *pass = eq ? arena_printf(a, "%.*s{%s}", (int)(eq - name), name, eq + 1) : name;

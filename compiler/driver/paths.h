@@ -1,12 +1,12 @@
-/* paths: where the Python side of an installation lies, relative to the running binary. */
+/* paths: the directories of the Python packages, relative to the running binary. */
 #ifndef DRIVER_PATHS_H
 #define DRIVER_PATHS_H
 
 #include "base/arena.h"
 
 struct paths {
-  const char *python_dir; /* our importable packages: ../python beside the binary's folder */
-  const char *site_dir;   /* site-packages with NumPy: $NKX_SITE_DIR, ../venv/…, or where the build had it */
+  const char *python_dir; /* our importable packages: ../python, seen from the binary's folder */
+  const char *site_dir;   /* site-packages with NumPy: $NKX_SITE_DIR, ../venv/…, or the one of the build */
 };
 
 MUST_USE enum status paths_find(struct arena *a, struct paths *out, struct error *err);

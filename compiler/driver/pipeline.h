@@ -2,7 +2,8 @@
 #ifndef DRIVER_PIPELINE_H
 #define DRIVER_PIPELINE_H
 
-#include "driver/compile.h"
+#include <stdbool.h>
+#include <stddef.h>
 
 enum stage_runner { RUN_TRACE, RUN_HLO, RUN_TO_LINALG, RUN_UPSTREAM, RUN_PASS, RUN_TO_NISA };
 
@@ -14,8 +15,18 @@ struct stage_def {
 extern const struct stage_def pipeline_stages[];
 extern const int pipeline_n_stages;
 
-/* Index of the stage that `spec` ("cse", "cse:2") names; "cse" alone is the first of that name; -1 when there is none.
- */
+/* Index of the stage that `spec` names: "cse" is the first stage of that name, "cse:2" the second; -1 when there is
+ * none. */
 int pipeline_find(const char *spec);
+bool pipeline_has_stage(const char *spec);
+
+/* Version of the pipeline, 12 hex digits: a hash of the sources that decide a stage's output (driver/version.sh). */
+const char *pipeline_version(void);
+/* The release number, such as "0.2.0": the file VERSION. */
+const char *release_version(void);
+
+/* The stages as a JSON array of {"index","name","pass","phase","dialect","summary"}; heap, the caller frees; NULL when
+ * out of memory. */
+char *pipeline_describe(size_t *len);
 
 #endif

@@ -1,5 +1,6 @@
 #include "driver/stage.h"
 
+#include <assert.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,13 +11,13 @@
 #include "nisa/print.h"
 
 enum {
-  PRINT_MAX = 64 << 20, /* what a stage may print before it is cut to STAGE_TEXT_MAX */
-  ELIDE_ABOVE = 4096,   /* constants with more elements are cut short in the text */
+  PRINT_MAX = 64 << 20, /* bytes that a stage may print before they are cut to STAGE_TEXT_MAX */
+  ELIDE_ABOVE = 4096,   /* constants with more elements are shortened in the text */
 };
 
-/* ---- reading ---------------------------------------------------------------------------------------------------- */
+/* ---- reading ----------------------------------------------------------------------------------------------------- */
 
-/* Takes over the printed text, cut behind a newline at STAGE_TEXT_MAX. */
+/* Copies the printed text; one longer than STAGE_TEXT_MAX is cut after a newline. */
 static void take_text(struct stage *s, const struct buf *b, struct arena *a) {
   size_t n = b->len;
   if (n > STAGE_TEXT_MAX) {
@@ -56,7 +57,7 @@ enum status stage_read_hlo(struct stage *s, struct hlo_module *m, struct arena *
   return ST_OK;
 }
 
-/* nisa_print behind the line that says what the text is, so that a saved stage can be read back. */
+/* Prints NISA after a line that marks the text as such, so that a saved stage can be read back. */
 static enum status print_nisa(struct ir *ir, MlirOperation module, int64_t elide_above, struct buf *text,
                               struct arena *a, const int **lines, struct error *err) {
   const int *below;
@@ -84,7 +85,7 @@ enum status stage_read_mlir(struct stage *s, struct ir *ir, MlirOperation module
   return st;
 }
 
-/* ---- writing ---------------------------------------------------------------------------------------------------- */
+/* ---- writing ----------------------------------------------------------------------------------------------------- */
 
 void stage_put_range(struct buf *b, const struct src_range *r) {
   json_put_field_str(b, "file", r->file ? r->file : "");
@@ -111,7 +112,8 @@ static void put_src(struct buf *b, struct src_locs locs) {
   buf_putc(b, ']');
 }
 
-/* Many lines stand for the same places: where in the buffer those were written before, one entry per slot. */
+/* Many lines have the same places, so the JSON of places that were written before is copied: this is where it is in the
+ * buffer, with one entry in a slot. */
 enum { WRITTEN_SLOTS = 64 };
 struct written {
   struct src_locs locs;
@@ -139,13 +141,13 @@ static int count_lines(const char *text, size_t len) {
 }
 
 static void put_lines(struct buf *b, const struct stage *s) {
-  int n = count_lines(s->text, s->text_len), done = 0;
+  int n = count_lines(s->text, s->text_len), done = 0; /* done: lines written so far */
   struct written written[WRITTEN_SLOTS] = {0};
   json_put_key(b, "lines");
   buf_putc(b, '[');
   for (int i = 0; i < s->ops.n; i++) {
     const struct ir_op *o = &s->ops.ops[i];
-    if (o->line <= done || o->line > n) /* a second operation on the line, an unprinted one, or one that was cut off */
+    if (o->line <= done || o->line > n) /* a second operation on the line, one not printed, or one that was cut off */
       continue;
     for (; done < o->line - 1; done++)
       buf_puts(b, done ? ",{}" : "{}");
@@ -161,6 +163,7 @@ static void put_lines(struct buf *b, const struct stage *s) {
   }
   for (; done < n; done++)
     buf_puts(b, done ? ",{}" : "{}");
+  assert(done == n);
   buf_putc(b, ']');
 }
 
@@ -184,8 +187,8 @@ static void put_from(struct buf *b, const struct stage *s) {
   buf_putc(b, '}');
 }
 
-/* For each remark the operation of this stage at whose line it is read: of those made from the operation it is about, the
- * first of the same kind, else the first at all; NULL if none is left. */
+/* For each remark the operation of this stage at whose line it is shown: the first of those that were made from the
+ * operation it is about and have its kind, else the first of any kind; NULL if none is left. */
 static const struct ir_op **place_remarks(const struct stage *s, int n_lines, struct arena *a) {
   const struct ir_op **at = arena_new_array(a, const struct ir_op *, (size_t)s->remarks.n);
   int n_ids = 0, k = 0;
@@ -284,6 +287,7 @@ static void put_check(struct buf *b, const struct stage_check *c) {
 }
 
 void stage_put_frame(struct buf *b, const struct stage *s, int kernel) {
+  assert(s->text && s->text_len <= STAGE_TEXT_MAX && kernel >= 0);
   buf_printf(b, "{\"frame\":\"stage\",\"kernel\":%d,\"stage\":{", kernel);
   json_put_field_int(b, "index", s->index);
   json_put_field_str(b, "name", s->def->name);

@@ -1,10 +1,11 @@
-/* stage: one IR snapshot as users see it, and its JSON frame.  See compile.h for the frame's shape. */
+/* stage: one IR snapshot as users see it, and its frame (frames.h). */
 #ifndef DRIVER_STAGE_H
 #define DRIVER_STAGE_H
 
 #include "base/buf.h"
 #include "base/diag.h"
 #include "driver/check.h"
+#include "driver/frames.h"
 #include "driver/pipeline.h"
 #include "hlo/hlo.h"
 #include "ir/snapshot.h"
@@ -21,25 +22,26 @@ struct stage {
   const struct stage_def *def;
   bool changed;
   bool truncated; /* the text was cut at a line */
-  bool partial;   /* it ends where the kernel was refused */
+  bool partial;   /* the kernel was refused; these are the operations before that */
   int64_t time_us;
   const char *text;
   size_t text_len;
   struct ir_snapshot ops;
-  struct remarks remarks; /* of the pass that led here */
+  struct remarks remarks; /* of the stage's pass */
   struct stage_check check;
 };
 
-/* Fill text and operations from an HLO or an MLIR module; everything lives in a.  A text beyond STAGE_TEXT_MAX is cut
- * and `truncated` set.  ST_LIMIT: not even that could be printed. */
+/* Set text and operations from an HLO or an MLIR module; they live in a.  A text longer than STAGE_TEXT_MAX is cut, and
+ * `truncated` set.  ST_LIMIT: the module is too large to be printed. */
 MUST_USE enum status stage_read_hlo(struct stage *s, struct hlo_module *m, struct arena *a, struct error *err);
 MUST_USE enum status stage_read_mlir(struct stage *s, struct ir *ir, MlirOperation module, struct arena *a,
                                      struct error *err);
 
 /* Appends the "stage" frame of kernel number `kernel`. */
 void stage_put_frame(struct buf *b, const struct stage *s, int kernel);
-/* "file", "line", "col", "end_line", "end_col" of an open object. */
+/* Appends the members file, line, col, end_line and end_col to an open object. */
 void stage_put_range(struct buf *b, const struct src_range *r);
-void stage_put_diag_frame(struct buf *b, const struct diag *d, int kernel); /* kernel -1: of none */
+/* Appends the frame of a diagnostic; kernel -1: of no kernel. */
+void stage_put_diag_frame(struct buf *b, const struct diag *d, int kernel);
 
 #endif

@@ -1,5 +1,6 @@
 #include "driver/stage_check.h"
 
+#include <assert.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <time.h>
@@ -8,7 +9,7 @@
 #include "driver/entry.h"
 #include "linalg/lower.h"
 
-/* ---- time --------------------------------------------------------------------------------------------- */
+/* ---- time -------------------------------------------------------------------------------------------------------- */
 
 static int64_t cpu_us(void) {
   struct timespec t;
@@ -16,7 +17,7 @@ static int64_t cpu_us(void) {
   return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
 }
 
-/* Whether another run like the longest one, and then the rest of the pipeline, fit into what is left of all. */
+/* Whether another run like the longest one, and then the rest of the pipeline, fit into the time that is left. */
 static bool fits(int64_t longest_us, int64_t used_us, int64_t all_us) {
   return used_us + longest_us + longest_us / 4 + all_us / 8 <= all_us;
 }
@@ -29,7 +30,7 @@ static bool has_time(const struct stage_checks *c) {
          fits(c->longest_cpu_us, cpu_us(), (int64_t)r.rlim_cur * 1000000);
 }
 
-/* ---- one stage -------------------------------------------------------------------------------------------------- */
+/* ---- one stage --------------------------------------------------------------------------------------------------- */
 
 static enum status open_program(struct stage_checks *c, MlirModule module, const struct stage_def *def,
                                 struct diags *ds, struct check_program **out) {
@@ -47,7 +48,7 @@ static enum status open_program(struct stage_checks *c, MlirModule module, const
   return st;
 }
 
-/* Into got[n_outputs], whose shapes are the kernel's outputs'; data lives in a. */
+/* Runs the program; got[n_outputs] are the results, with data in a. */
 static enum status run_program(struct stage_checks *c, struct check_program *p, struct trace_array *got,
                                struct arena *a, struct diags *ds) {
   struct trace_kernel *k = c->kernel;
@@ -69,7 +70,7 @@ static enum status run_and_compare(struct stage_checks *c, struct check_program 
   return st;
 }
 
-/* The result of an equal program that was run before, NULL if there was none. */
+/* The result of an equal program that was run before; NULL if there was none. */
 static const struct check_result *find_known(const struct stage_checks *c, const unsigned char *digest) {
   for (int i = 0; i < c->n_known; i++)
     if (!memcmp(c->known[i].digest, digest, CHECK_DIGEST))
@@ -80,6 +81,7 @@ static const struct check_result *find_known(const struct stage_checks *c, const
 static void remember(struct stage_checks *c, const unsigned char *digest, struct check_result result) {
   if (c->n_known == STAGE_CHECKS_MAX)
     return;
+  assert(!find_known(c, digest));
   memcpy(c->known[c->n_known].digest, digest, CHECK_DIGEST);
   c->known[c->n_known++].result = result;
 }
@@ -113,9 +115,10 @@ static enum status check(struct stage_checks *c, MlirModule module, const struct
   return st;
 }
 
-/* ---- the kernel's ------------------------------------------------------------------------------------------------ */
+/* ---- all stages -------------------------------------------------------------------------------------------------- */
 
-/* What a program computes that does not come from Python: what its first stage does, which therefore passes. */
+/* For a program that does not come from Python: what its first stage computes is taken as right, so that stage
+ * passes. */
 static enum status run_first_stage(struct stage_checks *c, MlirModule module, const struct stage_def *def,
                                    struct diags *ds) {
   struct check_program *p = NULL;
@@ -155,7 +158,7 @@ void stage_checks_begin(struct stage_checks *c, MlirModule module, const struct 
 
 static const char out_of_time[] = "running it could take the job past the time that it has";
 
-/* Why the stage is not run, or NULL. */
+/* Why the stage is not run; NULL if it is. */
 static const char *why_not(const struct stage_checks *c, const struct stage *s) {
   if (c->no_check)
     return c->no_check;
@@ -168,6 +171,7 @@ void stage_checks_run(struct stage_checks *c, MlirModule module, struct stage *s
   struct stage_check *r = &s->check;
   const bool is_first_failure = !c->last.status || strcmp(c->last.status, "fail") != 0;
 
+  assert(c->kernel && c->in);
   if (c->last.status && !s->changed) { /* the same program was just checked */
     *r = c->last;
     return;

@@ -1,15 +1,15 @@
-/* stage_check: the check of one kernel's stages, one after the other.
+/* stage_check: checks the stages of one kernel, one after the other.
  *
- * A stage whose program comes down to one that was run before, such as one that gained attributes only, has its result.
- * A stage that would take the job past its processor time (RLIMIT_CPU) or its deadline is skipped, so that the stages
- * after it are still made.
+ * Some stages lower to a program that was run before, such as one that only gained attributes; they get that program's
+ * result.  A stage that could take the job past its processor time (RLIMIT_CPU) or its deadline is skipped, so that the
+ * stages after it are still made.
  */
 #ifndef DRIVER_STAGE_CHECK_H
 #define DRIVER_STAGE_CHECK_H
 
 #include "driver/stage.h"
 
-enum { STAGE_CHECKS_MAX = 64 }; /* programs that are remembered */
+enum { STAGE_CHECKS_MAX = 64 }; /* programs whose results are remembered; others are run again */
 
 struct stage_checks {
   struct ir *ir;
@@ -19,7 +19,7 @@ struct stage_checks {
   int64_t deadline_us; /* of clock_now_us; 0: none */
   /* private */
   struct trace_array *in, *want;
-  const char *no_check;    /* why there are none */
+  const char *no_check;    /* why no stage can be checked; NULL if they can */
   struct stage_check last; /* of the stage before */
   int64_t began_us;
   int64_t longest_cpu_us, longest_us; /* of the longest runs */
@@ -31,12 +31,12 @@ struct stage_checks {
   } known[STAGE_CHECKS_MAX];
 };
 
-/* Makes inputs and runs NumPy, or, of a program that was read, its first stage; a failure leaves every stage "skipped"
- * with the reason.  The first five fields are the caller's; module as in stage_checks_run. */
+/* Makes inputs and runs the kernel in NumPy or, if it was read as a program, its first stage.  After a failure every
+ * stage is "skipped", with the reason.  The caller has set the first five fields; module as in stage_checks_run. */
 void stage_checks_begin(struct stage_checks *c, MlirModule module, const struct stage_def *first);
 
-/* Sets s->check; the first stage that is wrong gets a diagnostic, and the first one that there is no time for.  module:
- * the stage's program, for HLO ignored. */
+/* Sets s->check.  The first stage that fails gets a diagnostic, and so does the first that there is no time for.
+ * module: the stage's program; not used for HLO. */
 void stage_checks_run(struct stage_checks *c, MlirModule module, struct stage *s, struct diags *ds);
 
 #endif

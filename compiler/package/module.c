@@ -14,6 +14,7 @@
 #include "driver/compile.h"
 #include "driver/entry.h"
 #include "driver/opt.h"
+#include "driver/pipeline.h"
 #include "hlo/passes.h"
 #include "linalg/lower.h"
 #include "passes/pass.h"
@@ -186,7 +187,7 @@ static enum status give_frame(void *user, const char *json, size_t len) {
   return r ? ST_OK : ST_DENIED;
 }
 
-/* stages(trace or None, job as JSON, function): calls function with each frame (compile.h).  With a trace, which the
+/* stages(trace or None, job as JSON, function): calls function with each frame (driver/frames.h).  With a trace, which the
  * stages change, the job needs only target and stop_after; without one, it is a program in HLO or MLIR. */
 static PyObject *stages(PyObject *self, PyObject *args) {
   PyObject *capsule, *function;

@@ -1,8 +1,7 @@
-/* POST /api/v1/compile: a kernel in, its stages out, whole or as they come.
+/* POST /api/v1/compile: answers a kernel with its stages, all at once or as they come.
  *
- * The connection is suspended while there is nothing to send; the work resumes it.  A stream's status line goes out
- * with the first frame, so that a work which is refused at once is still a proper 503.  A stream also has frames that are
- * not the work's but its reader's own: its place in the queue, and why it ends before the work.
+ * The connection is suspended while there is nothing to send, and the work resumes it.  A stream's status line is sent
+ * with its first frame, so a work that is refused before that is answered with a proper 503.
  */
 #include "api/compile.h"
 
@@ -12,17 +11,23 @@
 
 #include <openssl/hmac.h>
 
-#include "base/arena.h"
-#include "job/results.h"
+#include "api/part.h"
+#include "api/services.h"
+#include "api/stream.h"
 #include "pool/pool.h"
 
-enum { JSON_NEST_MAX = 64, BLOCK = 48 << 10, OWN_MAX = 2 << 20 };
-/* What a job takes in its arena: its texts, once and a little, and its lists. */
-enum { ROOM = 64 << 10, ROOM_PER_BYTE = 3 };
+enum {
+  JSON_NEST_MAX = 64,
+  /* What a job takes in its arena: its texts, once and a little more, and its inputs. */
+  ROOM = (64 << 10) + JOB_INPUTS_MAX * (int)sizeof(struct job_input),
+  ROOM_PER_BYTE = 3,
+};
 
 #define EDITOR_HEADER "X-Nkx-Editor"
 
-/* Deepest nesting of brackets outside strings; counted before any parser recurses. */
+/* ---- what handlers that compile share ---------------------------------------------------------------------------- */
+
+/* The deepest nesting of brackets outside strings. */
 static int nesting(const char *s, size_t n) {
   int depth = 0, most = 0;
   bool in_string = false;
@@ -43,143 +48,39 @@ static int nesting(const char *s, size_t n) {
   return most;
 }
 
-static bool wants(struct request *rq, const char *type) {
-  const char *h = MHD_lookup_connection_value(rq->connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_ACCEPT);
-  return h && strcasestr(h, type);
+enum status compile_check_nesting(const struct buf *b, struct error *err) {
+  if (nesting(buf_text(b), b->len) > JSON_NEST_MAX)
+    return fail(err, ST_INPUT, "The JSON is nested more than %d levels deep.", JSON_NEST_MAX);
+  return ST_OK;
 }
 
-/* ---- the stream ---------------------------------------------------------------------------------------------------
- */
-
-/* Server-sent events wrap each frame: "data: " before, a blank line after. */
-struct stream {
-  struct work *work;
-  struct work_waiter *waiter; /* the request's */
-  struct MHD_Connection *connection;
-  bool is_sse;
-  size_t at;      /* bytes of the work's frames already sent */
-  struct buf own; /* frames that are only this reader's, and how much of them is sent */
-  size_t own_at;
-  bool is_ending; /* nothing comes after own */
-  bool in_line;   /* SSE: "data: " of the present line is out */
-};
-
-/* Frames of our own that are due now. */
-static void add_own(struct stream *st) {
-  int position = st->at ? 0 : work_take_position(st->work, st->waiter);
-  if (work_is_called_off(st->work, st->waiter)) {
-    work_put_farewell(st->work, st->at, DG_SUPERSEDED, "A newer compile of the same editor took this one's place.",
-                      &st->own);
-    st->is_ending = true;
-  } else if (work_look(st->work, NULL, NULL) == WORK_REFUSED) {
-    work_put_farewell(st->work, st->at, DG_BUSY, "No worker took the job in time. Try again in a moment.", &st->own);
-    st->is_ending = true;
-  } else if (position) {
-    buf_printf(&st->own, "{\"frame\":\"queued\",\"position\":%d}\n", position);
-  }
+enum status compile_arena(struct arena *a, size_t text_len, struct error *err) {
+  arena_init(a);
+  return arena_reserve(a, ROOM + ROOM_PER_BYTE * text_len) ? ST_OK : fail(err, ST_NOMEM, "request");
 }
 
-/* Lines of frames, as many bytes of them as there are and fit. */
-static size_t read_lines(struct stream *st, char *to, size_t max, bool *at_end) {
-  if (!st->is_ending && st->own_at == st->own.len) {
-    buf_clear(&st->own);
-    st->own_at = 0;
-    add_own(st);
-  }
-  size_t n = st->own.len - st->own_at;
-  *at_end = false;
-  if (!n && !st->is_ending) {
-    n = work_read(st->work, st->at, to, max, at_end);
-    st->at += n;
-    return n;
-  }
-  n = n < max ? n : max;
-  memcpy(to, buf_text(&st->own) + st->own_at, n);
-  st->own_at += n;
-  *at_end = st->is_ending && st->own_at == st->own.len;
-  return n;
-}
-
-/* The same as events. */
-static size_t read_sse(struct stream *st, char *to, size_t max, bool *at_end) {
-  static const char before[] = "data: ";
-  char raw[8 << 10];
-  size_t room = sizeof before + 2, n = 0, out = 0;
-
-  if (max < 2 * room)
-    return 0;
-  /* a line costs at most `room` bytes more than it has; taking few bytes at a time keeps the sum simple */
-  size_t want = (max - room) / (room + 1);
-  n = read_lines(st, raw, want < sizeof raw ? want : sizeof raw, at_end);
-  for (size_t i = 0; i < n; i++) {
-    if (!st->in_line) {
-      memcpy(to + out, before, sizeof before - 1);
-      out += sizeof before - 1;
-      st->in_line = true;
-    }
-    to[out++] = raw[i];
-    if (raw[i] == '\n') {
-      to[out++] = '\n';
-      st->in_line = false;
-    }
-  }
-  return out;
-}
-
-static ssize_t read_stream(void *user, uint64_t pos, char *to, size_t max) {
-  struct stream *st = user;
-  bool at_end = false;
-  (void)pos;
-
-  size_t n = (st->is_sse ? read_sse : read_lines)(st, to, max, &at_end);
-  if (n)
-    return (ssize_t)n;
-  if (at_end)
-    return MHD_CONTENT_READER_END_OF_STREAM;
-  work_wait_at(st->work, st->waiter, st->at, http_park, http_resume, st->connection);
-  return 0; /* called again, once resumed */
-}
-
-static void free_stream(void *user) {
-  struct stream *st = user;
-  work_unref(st->work);
-  buf_clear(&st->own);
-  free(st);
-}
-
-static enum MHD_Result send_stream(struct request *rq) {
-  struct stream *st = calloc(1, sizeof *st);
-  if (!st)
-    return MHD_NO;
-  *st = (struct stream){
-      .work = work_ref(rq->work), .waiter = &rq->waiter, .connection = rq->connection, .is_sse = rq->is_sse};
-  buf_init(&st->own, OWN_MAX);
-  struct MHD_Response *r = MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, BLOCK, read_stream, st, free_stream);
-  if (!r) {
-    free_stream(st);
-    return MHD_NO;
-  }
-  MHD_add_response_header(r, MHD_HTTP_HEADER_CONTENT_TYPE, rq->is_sse ? "text/event-stream" : "application/x-ndjson");
-  MHD_add_response_header(r, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store");
-  MHD_add_response_header(r, "X-Accel-Buffering", "no"); /* a proxy must not gather what we send as it comes */
-  return http_send(rq, MHD_HTTP_OK, r);
-}
-
-/* ---- the request --------------------------------------------------------------------------------------------------
- */
-
-/* Hex of the store's secret with the client's address: what it compiles without a scope of its own is its own all the
- * same. */
-static const char *own_scope(struct request *rq, struct arena *a) {
-  char address[48], *text = arena_alloc(a, JOB_SCOPE_MAX + 1);
+/* The scope of a client that gives none: the hexadecimal HMAC of its address under the store's secret.  So what a
+ * client compiles without a scope is found by that client only. */
+static void put_own_scope(struct request *rq, char scope[JOB_SCOPE_MAX + 1]) {
+  char address[ADDRESS_TEXT_SIZE];
   unsigned char digest[32];
   unsigned int n;
   http_client_address(rq, address);
-  HMAC(EVP_sha256(), store_secret(rq->app->store), STORE_SECRET_SIZE, (const unsigned char *)address, strlen(address),
-       digest, &n);
+  HMAC(EVP_sha256(), store_secret(services_of(rq)->store), STORE_SECRET_SIZE, (const unsigned char *)address,
+       strlen(address), digest, &n);
   for (size_t i = 0; i < sizeof digest; i++)
-    snprintf(text + 2 * i, 3, "%02x", digest[i]);
-  return text;
+    snprintf(scope + 2 * i, 3, "%02x", digest[i]);
+}
+
+/* A work for the job in its scope; NULL when out of memory. */
+static struct work *new_work(struct request *rq, const struct job *job) {
+  char own[JOB_SCOPE_MAX + 1];
+  struct job scoped = *job;
+  if (!job->scope) {
+    put_own_scope(rq, own);
+    scoped.scope = own;
+  }
+  return work_new(&scoped);
 }
 
 static enum results_mode mode_of(struct request *rq) {
@@ -189,57 +90,60 @@ static enum results_mode mode_of(struct request *rq) {
   return strcasestr(h, "no-store") ? RESULTS_APART : strcasestr(h, "no-cache") ? RESULTS_FRESH : RESULTS_CACHED;
 }
 
-enum status compile_arena(struct arena *a, size_t text_len, struct error *err) {
-  arena_init(a);
-  return arena_reserve(a, ROOM + ROOM_PER_BYTE * text_len) ? ST_OK : fail(err, ST_NOMEM, "request");
-}
-
-enum status compile_check_nesting(const struct buf *b, struct error *err) {
-  if (nesting(buf_text(b), b->len) > JSON_NEST_MAX)
-    return fail(err, ST_INPUT, "The JSON is nested more than %d levels deep.", JSON_NEST_MAX);
-  return ST_OK;
-}
-
-enum status compile_start(struct request *rq, struct arena *a, struct job *job, struct error *err) {
-  return compile_start_as(rq, a, job, mode_of(rq), err);
-}
-
-enum status compile_start_as(struct request *rq, struct arena *a, struct job *job, enum results_mode mode,
-                             struct error *err) {
+/* Takes w. */
+static enum status run(struct request *rq, struct work *w, enum results_mode mode, struct error *err) {
+  const struct services *s = services_of(rq);
+  struct api_part *part = api_part(rq);
   char address[ADDRESS_TEXT_SIZE];
-  if (!job->scope)
-    job->scope = own_scope(rq, a);
   http_client_address(rq, address);
-  struct results_ask ask = {.job = job,
-                            .mode = mode,
-                            .client_fd = http_client_fd(rq),
-                            .payer = quota_client(rq->app->quota, address),
-                            .waiter = &rq->waiter};
-  enum status st = results_compile(rq->app->results, &ask, &rq->work, err);
+  struct results_ask ask = {
+      .mode = mode, .client_fd = http_client_fd(rq), .payer = quota_client(s->quota, address), .waiter = &part->waiter};
+  enum status st = results_compile(s->results, w, &ask, &part->work, err);
   client_let_go(ask.payer);
-  rq->quota = ask.verdict;
+  rq->over_quota = ask.verdict == QUOTA_JOBS ? PB_JOBS : PB_COMPILES;
   rq->retry_s = ask.retry_s;
   return st;
 }
 
-/* The same for a request that names its editor.  It enters first: calling off the editor's compile makes room for it. */
-static enum status start_for_editor(struct request *rq, struct arena *a, struct job *job, const char *name,
-                                    struct error *err) {
-  struct editor_place *place = &rq->editor;
+enum status compile_start_as(struct request *rq, const struct job *job, enum results_mode mode, struct error *err) {
+  struct work *w = new_work(rq, job);
+  return w ? run(rq, w, mode, err) : fail(err, ST_NOMEM, "request");
+}
+
+enum status compile_start(struct request *rq, const struct job *job, struct error *err) {
+  return compile_start_as(rq, job, mode_of(rq), err);
+}
+
+enum MHD_Result compile_refused(struct request *rq) {
+  struct pool_health h;
+  pool_look(services_of(rq)->pool, &h);
+  return http_problem(rq, h.is_ready ? PB_BUSY : h.has_no_jail ? PB_UNAVAILABLE : PB_STARTING, NULL, NULL);
+}
+
+/* ---- the route --------------------------------------------------------------------------------------------------- */
+
+/* compile_start for a request that names its editor.  The request enters first, because calling off the editor's older
+ * compile makes room for this one. */
+static enum status start_for_editor(struct request *rq, const struct job *job, const char *name, struct error *err) {
+  const struct services *s = services_of(rq);
+  struct api_part *part = api_part(rq);
+  struct editor_place *place = &part->editor;
+  const enum results_mode mode = mode_of(rq);
   char address[ADDRESS_TEXT_SIZE];
   if (!editor_is_name(name))
     return fail(err, ST_INPUT, EDITOR_HEADER ": expected %d to %d letters, digits, \"-\" or \"_\"", EDITOR_NAME_MIN,
                 EDITOR_NAME_MAX);
-  if (!job->scope)
-    job->scope = own_scope(rq, a);
-  if (mode_of(rq) == RESULTS_CACHED && !job_key(job, place->job))
+  struct work *w = new_work(rq, job);
+  if (!w)
     return fail(err, ST_NOMEM, "request");
+  if (mode == RESULTS_CACHED)
+    memcpy(place->job, work_key(w), JOB_KEY_SIZE);
   http_client_address(rq, address);
   snprintf(place->key, sizeof place->key, "%s %s", address, name);
-  editors_enter(rq->app->editors, place);
-  enum status st = compile_start(rq, a, job, err);
+  editors_enter(s->editors, place);
+  enum status st = run(rq, w, mode, err);
   if (!st)
-    editors_set_work(rq->app->editors, place, rq->work, &rq->waiter, http_client_fd(rq));
+    editors_set_work(s->editors, place, part->work, &part->waiter);
   return st;
 }
 
@@ -255,38 +159,37 @@ static enum status start(struct request *rq, struct error *err) {
   st = job_parse(&a, buf_text(&rq->body), rq->body.len, &job, err);
   const char *editor = http_header(rq, EDITOR_HEADER);
   if (!st)
-    st = editor ? start_for_editor(rq, &a, &job, editor, err) : compile_start(rq, &a, &job, err);
+    st = editor ? start_for_editor(rq, &job, editor, err) : compile_start(rq, &job, err);
   arena_clear(&a);
   buf_clear(&rq->body);
   return st;
 }
 
-enum MHD_Result compile_refused(struct request *rq) {
-  struct pool_health h;
-  pool_look(rq->app->pool, &h);
-  return http_problem(rq, h.is_ready ? PB_BUSY : h.has_no_jail ? PB_UNAVAILABLE : PB_STARTING, NULL, NULL);
+static bool accepts(struct request *rq, const char *type) {
+  const char *h = http_header(rq, MHD_HTTP_HEADER_ACCEPT);
+  return h && strcasestr(h, type);
 }
 
 enum MHD_Result api_compile(struct request *rq) {
+  struct api_part *part = api_part(rq);
+  const bool is_sse = accepts(rq, "text/event-stream"), is_stream = is_sse || accepts(rq, "application/x-ndjson");
   struct error err;
 
-  if (!rq->work) {
-    rq->is_sse = wants(rq, "text/event-stream");
-    rq->is_streaming = rq->is_sse || wants(rq, "application/x-ndjson");
+  if (!part->work) {
     enum status st = start(rq, &err);
     if (st)
       return http_status_problem(rq, st, &err);
   }
-  if (!work_wait(rq->work, &rq->waiter, !rq->is_streaming, http_park, http_resume, rq->connection))
+  if (!work_wait(part->work, &part->waiter, !is_stream, http_park, http_resume, rq->connection))
     return MHD_YES; /* we are called again */
-  bool is_called_off = work_is_called_off(rq->work, &rq->waiter);
-  if (is_called_off && !rq->is_streaming)
+  bool is_called_off = work_is_called_off(part->work, &part->waiter);
+  if (is_called_off && !is_stream)
     return http_problem(rq, PB_SUPERSEDED, NULL, NULL);
-  if (!is_called_off && work_look(rq->work, NULL, NULL) == WORK_REFUSED)
+  if (!is_called_off && work_look(part->work, NULL, NULL) == WORK_REFUSED)
     return compile_refused(rq);
-  if (rq->is_streaming)
-    return send_stream(rq);
+  if (is_stream)
+    return stream_send(rq, is_sse);
   size_t len;
-  char *json = work_result(rq->work, &len);
+  char *json = work_result(part->work, &len);
   return http_json_take(rq, MHD_HTTP_OK, json, len);
 }

@@ -12,11 +12,7 @@ bool diff_read_number(const char *text, int *out) {
   return *out >= 0;
 }
 
-static const char *argument(struct request *rq, const char *name) {
-  return MHD_lookup_connection_value(rq->connection, MHD_GET_ARGUMENT_KIND, name);
-}
-
-/* "4", "cse" or "cse:2" */
+/* Reads "4", "cse" or "cse:2". */
 static bool read_stage(const char *text, struct gather_stage *out) {
   if (!text || !*text)
     return false;
@@ -30,17 +26,17 @@ static bool read_stage(const char *text, struct gather_stage *out) {
 }
 
 bool diff_read_query(struct request *rq, struct diff_query *q, const char **field) {
-  const char *kernel = argument(rq, "kernel");
+  const char *kernel = http_argument(rq, "kernel");
   *q = (struct diff_query){0};
   *field = "kernel";
   if (kernel && !diff_read_number(kernel, &q->from.kernel))
     return false;
   q->to.kernel = q->from.kernel;
   *field = "from";
-  if (!read_stage(argument(rq, "from"), &q->from))
+  if (!read_stage(http_argument(rq, "from"), &q->from))
     return false;
   *field = "to";
-  return read_stage(argument(rq, "to"), &q->to);
+  return read_stage(http_argument(rq, "to"), &q->to);
 }
 
 enum MHD_Result diff_bad_query(struct request *rq, const char *field) {

@@ -2,15 +2,16 @@
  *
  * GET /api/v1/results/KEY/diff?from=A&to=B[&kernel=K][&with=KEY2]
  * GET /api/v1/snippets/ID/diff?from=A&to=B[&kernel=K]
- *   A and B are a stage's index, or its name, or NAME:N for the Nth stage of that name, from 1.  With `with`, B is a stage
- *   of that result.  200 with what diff/diff.h makes of the two texts; the lines of `from` and `to` are those of the
- *   stages' texts.  400 when A or B is missing or no such thing, 404 when the result does not have it.
+ *   A and B are a stage's index, or its name, or NAME:N for the Nth stage of that name, from 1.  With `with`, B is a
+ *   stage of that result.  200 with the JSON of diff/diff.h; its line numbers are those of the two stages' texts.  400
+ *   when A or B is missing or has none of these forms, 404 when the result has no such stage.
  */
 #ifndef API_DIFFS_H
 #define API_DIFFS_H
 
 #include "http/http.h"
-#include "job/gather.h"
+#include "driver/gather.h"
+#include "work/work.h"
 
 struct diff_query {
   struct gather_stage from, to;
@@ -18,11 +19,12 @@ struct diff_query {
 
 enum diff_found { DIFF_FOUND, DIFF_NO_FROM, DIFF_NO_TO };
 
-/* A number of at most five digits. */
+/* Reads a number of at most five digits; false for anything else. */
 bool diff_read_number(const char *text, int *out);
-/* What the request asks; false, with the field that is wrong, if that is nothing. */
+/* Reads the query; false, with the argument that is wrong. */
 bool diff_read_query(struct request *rq, struct diff_query *q, const char **field);
-/* Appends the diff.  ST_LIMIT, ST_NOMEM.  Takes up to some hundred milliseconds: not for an event thread. */
+/* Appends the diff.  ST_LIMIT, ST_NOMEM.  Takes up to some hundred milliseconds, so not for the HTTP server's
+ * threads. */
 MUST_USE enum status diff_build(struct work *from, struct work *to, const struct diff_query *q, struct buf *out,
                                 enum diff_found *found, struct error *err);
 enum MHD_Result diff_bad_query(struct request *rq, const char *field);

@@ -1,5 +1,5 @@
-/* GET /api/openapi.json and /api/v1/ops: the documents as they lie in openapi.json and ops.json. */
-#include "http/http.h"
+/* GET /api/openapi.json and /api/v1/ops: the files openapi.json and ops.json, which the build includes here. */
+#include "api/info.h"
 
 static const char openapi[] =
 #include "openapi.inc"

@@ -1,7 +1,8 @@
 /* GET /healthz: can a kernel be compiled now? */
+#include "api/info.h"
+#include "api/services.h"
 #include "base/json.h"
-#include "driver/compile.h"
-#include "http/http.h"
+#include "driver/pipeline.h"
 #include "jail/layer.h"
 #include "pool/pool.h"
 
@@ -11,7 +12,7 @@ enum MHD_Result api_health(struct request *rq) {
   struct pool_health h;
   struct buf b;
 
-  pool_look(rq->app->pool, &h);
+  pool_look(services_of(rq)->pool, &h);
   buf_init(&b, HEALTH_MAX);
   buf_putc(&b, '{');
   json_put_field_str(&b, "status", h.is_ready ? "ok" : h.trouble[0] ? "unavailable" : "starting");

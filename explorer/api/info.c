@@ -1,7 +1,7 @@
-/* What the service says about itself: stages, examples, machines.
+/* GET /api/v1/pipeline, /examples and /targets: answers that are made once, at the start.
  *
- * The machines' figures are the vendor's published ones per NeuronCore; SBUF is given twice, as built and as much of
- * it as a program may use.
+ * The machines' figures are those that the vendor publishes, for one NeuronCore.  SBUF has two sizes: as built, and
+ * what a program may use.
  */
 #include "api/info.h"
 
@@ -15,14 +15,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "api/services.h"
 #include "base/json.h"
-#include "driver/compile.h"
-#include "trace/trace.h"
+#include "driver/pipeline.h"
+#include "driver/job.h"
 
 enum { INFO_MAX = 4 << 20, EXAMPLES_MAX = 200, PARTITIONS = 128 };
 
-/* ---- machines -----------------------------------------------------------------------------------------------------
- */
+/* ---- machines ---------------------------------------------------------------------------------------------------- */
 
 struct machine {
   const char *name, *title, *core;
@@ -82,8 +82,7 @@ static void put_machines(struct buf *b) {
   buf_puts(b, "]}\n");
 }
 
-/* ---- stages -------------------------------------------------------------------------------------------------------
- */
+/* ---- stages ------------------------------------------------------------------------------------------------------ */
 
 static enum status put_pipeline(struct buf *b, struct error *err) {
   size_t len;
@@ -99,8 +98,7 @@ static enum status put_pipeline(struct buf *b, struct error *err) {
   return ST_OK;
 }
 
-/* ---- examples -----------------------------------------------------------------------------------------------------
- */
+/* ---- examples ---------------------------------------------------------------------------------------------------- */
 
 static enum status read_file(int dir, const char *name, struct buf *out, struct error *err) {
   int fd = openat(dir, name, O_RDONLY | O_CLOEXEC);
@@ -121,7 +119,7 @@ static enum status read_file(int dir, const char *name, struct buf *out, struct 
   return st;
 }
 
-/* The text of the first line, without the comment sign or the quotes around it; empty if it is code. */
+/* The text of a comment or docstring in the first line, without its signs; empty if the line is code. */
 static void first_line(const char *source, size_t len, const char **text, size_t *n) {
   const char *end = memchr(source, '\n', len);
   const char *p = source;
@@ -146,7 +144,7 @@ static void first_line(const char *source, size_t len, const char **text, size_t
   *n = k;
 }
 
-/* "03-softmax.py" orders the list by its number and is called "softmax". */
+/* "03-softmax.py" is called "softmax"; the number orders the list. */
 static void put_example(struct buf *b, const char *file, const struct buf *source) {
   const char *name = file, *title;
   size_t n;
@@ -180,7 +178,7 @@ static enum status put_examples(struct buf *b, const char *dir, struct error *er
   buf_puts(b, "{\"examples\":[");
   for (int i = 0; i < n; i++) {
     struct buf source;
-    buf_init(&source, TRACE_SOURCE_MAX);
+    buf_init(&source, JOB_SOURCE_MAX);
     if (!st && i < EXAMPLES_MAX)
       st = read_file(fd, list[i]->d_name, &source, err);
     if (!st && i < EXAMPLES_MAX)
@@ -195,37 +193,36 @@ static enum status put_examples(struct buf *b, const char *dir, struct error *er
   return st;
 }
 
-/* ---- the answers --------------------------------------------------------------------------------------------------
- */
+/* ---- the answers ------------------------------------------------------------------------------------------------- */
 
-enum status info_load(struct app *app, struct error *err) {
-  buf_init(&app->targets, INFO_MAX);
-  buf_init(&app->pipeline, INFO_MAX);
-  buf_init(&app->examples, INFO_MAX);
-  put_machines(&app->targets);
-  enum status st = put_pipeline(&app->pipeline, err);
+enum status info_load(struct services *s, const char *examples_dir, struct error *err) {
+  buf_init(&s->targets, INFO_MAX);
+  buf_init(&s->pipeline, INFO_MAX);
+  buf_init(&s->examples, INFO_MAX);
+  put_machines(&s->targets);
+  enum status st = put_pipeline(&s->pipeline, err);
   if (!st)
-    st = put_examples(&app->examples, app->cfg->examples_dir, err);
-  if (!st && (buf_status(&app->targets) || buf_status(&app->pipeline) || buf_status(&app->examples)))
+    st = put_examples(&s->examples, examples_dir, err);
+  if (!st && (buf_status(&s->targets) || buf_status(&s->pipeline) || buf_status(&s->examples)))
     st = fail(err, ST_LIMIT, "the examples are larger than %d bytes", INFO_MAX);
   return st;
 }
 
-void info_clear(struct app *app) {
-  buf_clear(&app->targets);
-  buf_clear(&app->pipeline);
-  buf_clear(&app->examples);
+void info_clear(struct services *s) {
+  buf_clear(&s->targets);
+  buf_clear(&s->pipeline);
+  buf_clear(&s->examples);
 }
 
 static enum MHD_Result send_constant(struct request *rq, const struct buf *b) {
   return http_json(rq, MHD_HTTP_OK, buf_text(b), b->len, true);
 }
 enum MHD_Result api_pipeline(struct request *rq) {
-  return send_constant(rq, &rq->app->pipeline);
+  return send_constant(rq, &services_of(rq)->pipeline);
 }
 enum MHD_Result api_examples(struct request *rq) {
-  return send_constant(rq, &rq->app->examples);
+  return send_constant(rq, &services_of(rq)->examples);
 }
 enum MHD_Result api_targets(struct request *rq) {
-  return send_constant(rq, &rq->app->targets);
+  return send_constant(rq, &services_of(rq)->targets);
 }

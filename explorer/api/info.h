@@ -1,11 +1,20 @@
-/* info: the answers that are the same for the whole life of the server. */
+/* info: what the service says about itself. */
 #ifndef API_INFO_H
 #define API_INFO_H
 
 #include "http/http.h"
 
-/* Fills app's constant answers; app->cfg is set. */
-MUST_USE enum status info_load(struct app *app, struct error *err);
-void info_clear(struct app *app);
+struct services;
+
+/* Fills the answers that do not change: examples, pipeline, targets.  ST_IO when a file cannot be read, ST_LIMIT. */
+MUST_USE enum status info_load(struct services *s, const char *examples_dir, struct error *err);
+void info_clear(struct services *s);
+
+enum MHD_Result api_pipeline(struct request *rq);
+enum MHD_Result api_examples(struct request *rq);
+enum MHD_Result api_targets(struct request *rq);
+enum MHD_Result api_openapi(struct request *rq); /* documents.c */
+enum MHD_Result api_ops(struct request *rq);     /* documents.c */
+enum MHD_Result api_health(struct request *rq);  /* health.c */
 
 #endif

@@ -1,37 +1,41 @@
 #include "api/kept.h"
 
+#include <assert.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/chain.h"
 #include "base/clock.h"
+#include "base/index.h"
+#include "base/recent.h"
 #include "store/store.h"
 
 enum {
-  BUCKETS = 4096,
-  PLACE_BYTES = 256,   /* what an answer costs besides its bytes */
-  ASK_AGAIN_MS = 1000, /* a store that was away is not asked for what is kept */
+  PLACE_BYTES = 256,   /* what an answer takes besides its bytes */
+  ASK_AGAIN_MS = 1000, /* how long a store that failed is not asked for what is kept */
 };
 
 struct answer {
-  struct kept_answer seen; /* first: a struct kept_answer * is also ours */
-  atomic_int references;   /* the table's, and one per reader */
+  struct kept_answer seen; /* first: a struct kept_answer * is also a struct answer * */
+  struct chain_link link;
+  struct recent_link used;
+  atomic_int references; /* the table's, and one for each reader */
   enum kept_kind kind;
   struct ident_hash id;
-  int64_t checked_ms; /* when the store said so; monotonic */
+  int64_t checked_ms; /* when the store confirmed it; monotonic */
   int64_t expires_ms; /* Unix time; 0: never */
-  struct answer *chain, *newer, *older;
   char bytes[];
 };
 
 struct kept {
   bool is_shared;
   pthread_mutex_t lock; /* guards what follows */
-  struct answer *buckets[BUCKETS];
-  struct answer *newest, *oldest;
+  struct chain_table answers;
+  struct recent_list recent;
   int64_t total;
-  int64_t asked_ms; /* when the store last was away */
+  int64_t failed_ms; /* when the store last failed to answer */
   bool is_away;
   uint64_t moment;
 };
@@ -48,60 +52,69 @@ enum status kept_start(bool is_shared, struct kept **out, struct error *err) {
 
 void kept_release(const struct kept_answer *a) {
   struct answer *own = (struct answer *)(uintptr_t)a;
-  if (own && atomic_fetch_sub(&own->references, 1) == 1)
+  if (!own)
+    return;
+  int before = atomic_fetch_sub(&own->references, 1);
+  assert(before > 0);
+  if (before == 1)
     free(own);
 }
 
-/* ---- the table, under the lock ------------------------------------------------------------------------------------- */
+/* ---- the table, under the lock ----------------------------------------------------------------------------------- */
 
-static struct answer **bucket_of(struct kept *k, enum kept_kind kind, const struct ident_hash *id) {
-  uint32_t h; /* an id's hash is as good as any */
-  memcpy(&h, id->bytes, sizeof h);
-  return &k->buckets[(h + (uint32_t)kind) % BUCKETS];
+static struct answer *of_link(struct chain_link *l) {
+  return (struct answer *)((char *)l - offsetof(struct answer, link));
+}
+
+static struct answer *oldest(const struct kept *k) {
+  struct recent_link *l = k->recent.oldest;
+  return l ? (struct answer *)((char *)l - offsetof(struct answer, used)) : NULL;
+}
+
+static uint32_t hash_of(enum kept_kind kind, const struct ident_hash *id) {
+  return (uint32_t)hash_mix(hash_bytes(id->bytes, sizeof id->bytes), kind);
 }
 
 static struct answer *find(struct kept *k, enum kept_kind kind, const struct ident_hash *id) {
-  struct answer *a = *bucket_of(k, kind, id);
-  while (a && (a->kind != kind || memcmp(&a->id, id, sizeof *id) != 0))
-    a = a->chain;
-  return a;
+  for (struct chain_link *l = chain_first(&k->answers, hash_of(kind, id)); l; l = chain_next(l))
+    if (of_link(l)->kind == kind && !memcmp(&of_link(l)->id, id, sizeof *id))
+      return of_link(l);
+  return NULL;
 }
 
-static void unlink_use(struct kept *k, struct answer *a) {
-  *(a->newer ? &a->newer->older : &k->newest) = a->older;
-  *(a->older ? &a->older->newer : &k->oldest) = a->newer;
+static int64_t cost(const struct answer *a) {
+  return (int64_t)a->seen.len + PLACE_BYTES;
 }
 
-static void link_newest(struct kept *k, struct answer *a) {
-  a->newer = NULL;
-  a->older = k->newest;
-  *(k->newest ? &k->newest->newer : &k->oldest) = a;
-  k->newest = a;
+static void add(struct kept *k, struct answer *a) {
+  chain_add(&k->answers, &a->link, hash_of(a->kind, &a->id));
+  recent_add(&k->recent, &a->used);
+  k->total += cost(a);
 }
 
 static void drop(struct kept *k, struct answer *a) {
-  struct answer **at = bucket_of(k, a->kind, &a->id);
-  while (*at != a)
-    at = &(*at)->chain;
-  *at = a->chain;
-  unlink_use(k, a);
-  k->total -= (int64_t)a->seen.len + PLACE_BYTES;
+  chain_remove(&k->answers, &a->link);
+  recent_remove(&k->recent, &a->used);
+  k->total -= cost(a);
+  assert(k->total >= 0);
   kept_release(&a->seen);
 }
 
 void kept_stop(struct kept *k) {
   if (!k)
     return;
-  while (k->oldest)
-    drop(k, k->oldest);
+  while (oldest(k))
+    drop(k, oldest(k));
+  assert(!k->answers.n && !k->total);
   pthread_mutex_destroy(&k->lock);
   free(k);
 }
 
-/* ---- answers ------------------------------------------------------------------------------------------------------- */
+/* ---- answers ----------------------------------------------------------------------------------------------------- */
 
+/* How old an answer may be that is given without asking the store. */
 static int64_t good_for_ms(const struct kept *k, int64_t now) {
-  if (k->is_away && now - k->asked_ms < ASK_AGAIN_MS)
+  if (k->is_away && now - k->failed_ms < ASK_AGAIN_MS)
     return KEPT_AWAY_MS;
   return k->is_shared ? 0 : INT64_MAX;
 }
@@ -115,8 +128,8 @@ static const struct kept_answer *look(struct kept *k, enum kept_kind kind, const
     drop(k, a);
     return NULL;
   }
-  unlink_use(k, a);
-  link_newest(k, a);
+  recent_remove(&k->recent, &a->used);
+  recent_add(&k->recent, &a->used);
   atomic_fetch_add(&a->references, 1);
   return &a->seen;
 }
@@ -133,7 +146,7 @@ const struct kept_answer *kept_find_away(struct kept *k, enum kept_kind kind, co
   int64_t now = clock_now_ms();
   pthread_mutex_lock(&k->lock);
   k->is_away = true;
-  k->asked_ms = now;
+  k->failed_ms = now;
   const struct kept_answer *a = look(k, kind, id, now, KEPT_AWAY_MS);
   pthread_mutex_unlock(&k->lock);
   return a;
@@ -146,12 +159,13 @@ uint64_t kept_moment(struct kept *k) {
   return m;
 }
 
+/* NULL when it is too large or there is no memory: it is not kept then. */
 static struct answer *answer_new(enum kept_kind kind, const struct ident_hash *id, int64_t expires_ms,
                                  const struct buf *bytes) {
   size_t n = bytes ? bytes->len : 0;
   struct answer *a = n <= KEPT_ONE_MAX ? malloc(sizeof *a + n) : NULL;
   if (!a)
-    return NULL; /* then it is not kept */
+    return NULL;
   *a = (struct answer){.kind = kind, .id = *id, .checked_ms = clock_now_ms(), .expires_ms = expires_ms};
   if (n)
     memcpy(a->bytes, bytes->data, n);
@@ -166,17 +180,15 @@ void kept_add(struct kept *k, enum kept_kind kind, const struct ident_hash *id, 
   if (!a)
     return;
   pthread_mutex_lock(&k->lock);
-  k->is_away = false; /* it has just been read */
+  assert(moment <= k->moment);
+  k->is_away = false; /* the store has just been read */
   if (moment == k->moment) {
-    struct answer *old = find(k, kind, id), **at = bucket_of(k, kind, id);
+    struct answer *old = find(k, kind, id);
     if (old)
       drop(k, old);
-    a->chain = *at;
-    *at = a;
-    link_newest(k, a);
-    k->total += (int64_t)a->seen.len + PLACE_BYTES;
+    add(k, a);
     while (k->total > KEPT_BYTES_MAX)
-      drop(k, k->oldest);
+      drop(k, oldest(k));
     a = NULL;
   }
   pthread_mutex_unlock(&k->lock);
@@ -186,7 +198,7 @@ void kept_add(struct kept *k, enum kept_kind kind, const struct ident_hash *id, 
 void kept_forget(struct kept *k) {
   pthread_mutex_lock(&k->lock);
   k->moment++;
-  while (k->oldest)
-    drop(k, k->oldest);
+  while (oldest(k))
+    drop(k, oldest(k));
   pthread_mutex_unlock(&k->lock);
 }

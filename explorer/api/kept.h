@@ -1,9 +1,11 @@
-/* kept: what was answered about snippets lately, so that a link that many open costs the store one look, and goes on
- * being served for a while when the store cannot be reached.
+/* kept: recent answers about snippets, kept in memory.
  *
- * Only what is there is kept; whether something is missing is always the store's word.  On a store of this server's own
- * an answer is good until it expires or anything is deleted here.  Where other servers may delete, the store is asked
- * each time, and answers are given only while it is away, up to KEPT_AWAY_MS after it was last heard.
+ * So a link that many people open costs the store one look-up, and is still served for a while when the store cannot be
+ * reached.  Only answers about snippets that exist are kept; that a snippet is missing is always decided by the store.
+ *
+ * If the store is this server's alone, an answer is good until it expires or until this server deletes anything.  If
+ * other servers use it they may delete, so the store is asked each time; a kept answer is then given only while the
+ * store cannot be reached, and up to KEPT_AWAY_MS after it last confirmed the answer.
  */
 #ifndef API_KEPT_H
 #define API_KEPT_H
@@ -23,7 +25,7 @@ enum {
 };
 
 enum kept_kind {
-  KEPT_PAGE,   /* that there is such a snippet; no bytes */
+  KEPT_PAGE,   /* that the snippet exists; no bytes */
   KEPT_JSON,   /* the answer of GET /api/v1/snippets/ID */
   KEPT_SOURCE, /* its source */
 };
@@ -36,20 +38,20 @@ struct kept_answer {
 };
 
 MUST_USE enum status kept_start(bool is_shared, struct kept **out, struct error *err);
-void kept_stop(struct kept *k); /* NULL is fine; answers in use stay until they are let go */
+void kept_stop(struct kept *k); /* NULL is fine; answers in use exist until they are released */
 
-/* An answer that can be given at once, or NULL.  Let go with kept_release. */
+/* An answer that can be given at once, or NULL; to be released with kept_release. */
 const struct kept_answer *kept_find(struct kept *k, enum kept_kind kind, const struct ident_hash *id);
-/* The same where the store has just said that it cannot be reached. */
+/* The same after the store has failed to answer. */
 const struct kept_answer *kept_find_away(struct kept *k, enum kept_kind kind, const struct ident_hash *id);
 void kept_release(const struct kept_answer *a); /* NULL is fine */
 
-/* To be asked before the store is read for an answer that is to be kept. */
+/* To be called before the store is read for an answer that is to be kept. */
 uint64_t kept_moment(struct kept *k);
-/* Keeps a copy; expires_ms (Unix time) 0: never.  Nothing is kept if something was deleted since `moment`. */
+/* Keeps a copy; expires_ms (Unix time) 0: it never expires.  Does nothing if a snippet was deleted since `moment`. */
 void kept_add(struct kept *k, enum kept_kind kind, const struct ident_hash *id, uint64_t moment, int64_t expires_ms,
               const struct buf *bytes);
-/* Something was deleted, or will expire sooner: forgets everything, since answers name their ancestors. */
+/* A snippet was deleted, or expires sooner: drops all answers, because answers name their ancestors. */
 void kept_forget(struct kept *k);
 
 #endif

@@ -1,41 +1,50 @@
 #include "api/metrics.h"
 
+#include <assert.h>
 #include <dirent.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
+#include <time.h>
 #include <unistd.h>
 
-#include "base/clock.h"
-#include "driver/compile.h"
+#include "api/services.h"
+#include "driver/pipeline.h"
 #include "http/guard.h"
-#include "job/editors.h"
-#include "job/quota.h"
+#include "http/route.h"
 #include "job/results.h"
 #include "pool/pool.h"
+#include "store/store.h"
+#include "work/editors.h"
+#include "work/quota.h"
 
-enum { ROUTES_MAX = 64, STATUS_MAX = 600, TEXT_MAX = 1 << 20 };
+enum { STATUS_MAX = 600, TEXT_MAX = 1 << 20 };
 
 static const double buckets[] = {.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30};
 enum { BUCKETS = sizeof buckets / sizeof *buckets };
 
 struct counted {
   atomic_llong by_status[STATUS_MAX];
-  atomic_llong by_time[BUCKETS + 1]; /* each request in one: the last one is +Inf */
+  atomic_llong by_time[BUCKETS + 1]; /* each request is in one of them; the last is +Inf */
   atomic_llong us;
 };
 
 struct metrics {
   time_t started;
-  struct counted routes[ROUTES_MAX]; /* 0: files; then as route_at counts them */
+  const struct route *routes;
+  int n_routes;
+  struct counted files, by_route[METRICS_ROUTES_MAX];
 };
 
-enum status metrics_start(struct metrics **out, struct error *err) {
+enum status metrics_start(const struct route *routes, int n_routes, struct metrics **out, struct error *err) {
   struct metrics *m = calloc(1, sizeof *m);
   if (!m)
     return fail(err, ST_NOMEM, "metrics");
-  m->started = time(NULL); /* for the operator's eye, who wants to see the date */
+  assert(n_routes <= METRICS_ROUTES_MAX);
+  m->routes = routes;
+  m->n_routes = n_routes;
+  m->started = time(NULL); /* an operator wants to see the date, so not the monotonic clock */
   *out = m;
   return ST_OK;
 }
@@ -45,18 +54,19 @@ void metrics_stop(struct metrics *m) {
 }
 
 void metrics_count(struct metrics *m, const struct route *route, unsigned status, int64_t us) {
-  int i = route ? route_index(route) + 1 : 0, b = 0;
-  if (i >= ROUTES_MAX || status >= STATUS_MAX)
+  assert(!route || (route >= m->routes && route < m->routes + m->n_routes));
+  struct counted *c = route ? &m->by_route[route - m->routes] : &m->files;
+  int b = 0;
+  if (status >= STATUS_MAX)
     return;
   while (b < BUCKETS && (double)us > buckets[b] * 1e6)
     b++;
-  atomic_fetch_add(&m->routes[i].by_status[status], 1);
-  atomic_fetch_add(&m->routes[i].by_time[b], 1);
-  atomic_fetch_add(&m->routes[i].us, us);
+  atomic_fetch_add(&c->by_status[status], 1);
+  atomic_fetch_add(&c->by_time[b], 1);
+  atomic_fetch_add(&c->us, us);
 }
 
-/* ---- the text ------------------------------------------------------------------------------------------------------
- */
+/* ---- the text ---------------------------------------------------------------------------------------------------- */
 
 static void head(struct buf *b, const char *name, const char *type, const char *help) {
   buf_printf(b, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
@@ -67,71 +77,77 @@ static void put(struct buf *b, const char *name, const char *type, const char *h
   buf_printf(b, "%s %.15g\n", name, value);
 }
 
-static const char *label(int i) {
-  return i ? route_at(i - 1)->path : "file";
+static void put_statuses(struct buf *b, struct counted *c, const char *label) {
+  for (int s = 0; s < STATUS_MAX; s++) {
+    long long n = atomic_load(&c->by_status[s]);
+    if (n)
+      buf_printf(b, "nkx_http_requests_total{route=\"%s\",status=\"%d\"} %lld\n", label, s, n);
+  }
+}
+
+static void put_times(struct buf *b, struct counted *c, const char *label) {
+  long long sum = 0, us = atomic_load(&c->us);
+  for (int k = 0; k <= BUCKETS; k++) {
+    sum += atomic_load(&c->by_time[k]);
+    if (k < BUCKETS)
+      buf_printf(b, "nkx_http_request_seconds_bucket{route=\"%s\",le=\"%g\"} %lld\n", label, buckets[k], sum);
+  }
+  buf_printf(b, "nkx_http_request_seconds_bucket{route=\"%s\",le=\"+Inf\"} %lld\n", label, sum);
+  buf_printf(b, "nkx_http_request_seconds_sum{route=\"%s\"} %.6f\n", label, (double)us / 1e6);
+  buf_printf(b, "nkx_http_request_seconds_count{route=\"%s\"} %lld\n", label, sum);
 }
 
 static void put_requests(struct buf *b, struct metrics *m) {
   head(b, "nkx_http_requests_total", "counter", "Requests by route and status; 0: the client left before an answer.");
-  for (int i = 0; i <= route_count(); i++)
-    for (int s = 0; s < STATUS_MAX; s++) {
-      long long n = atomic_load(&m->routes[i].by_status[s]);
-      if (n)
-        buf_printf(b, "nkx_http_requests_total{route=\"%s\",status=\"%d\"} %lld\n", label(i), s, n);
-    }
+  put_statuses(b, &m->files, "file");
+  for (int i = 0; i < m->n_routes; i++)
+    put_statuses(b, &m->by_route[i], m->routes[i].path);
   head(b, "nkx_http_request_seconds", "histogram", "From a request's headers to the end of its answer.");
-  for (int i = 0; i <= route_count(); i++) {
-    long long sum = 0, us = atomic_load(&m->routes[i].us);
-    for (int k = 0; k <= BUCKETS; k++) {
-      sum += atomic_load(&m->routes[i].by_time[k]);
-      if (k < BUCKETS)
-        buf_printf(b, "nkx_http_request_seconds_bucket{route=\"%s\",le=\"%g\"} %lld\n", label(i), buckets[k], sum);
-    }
-    buf_printf(b, "nkx_http_request_seconds_bucket{route=\"%s\",le=\"+Inf\"} %lld\n", label(i), sum);
-    buf_printf(b, "nkx_http_request_seconds_sum{route=\"%s\"} %.6f\n", label(i), (double)us / 1e6);
-    buf_printf(b, "nkx_http_request_seconds_count{route=\"%s\"} %lld\n", label(i), sum);
-  }
+  put_times(b, &m->files, "file");
+  for (int i = 0; i < m->n_routes; i++)
+    put_times(b, &m->by_route[i], m->routes[i].path);
 }
 
-static void put_connections(struct buf *b, const struct app *app) {
+static void put_connections(struct buf *b, struct server *server) {
   static const char *const faults[] = {"",        "malformed",   "address-too-long", "headers-too-large", "too-large",
                                        "encoded", "expectation", "http-version",     "connections"};
   struct guard_counts g;
-  guard_look(app->guard, &g);
+  server_look(server, &g);
   put(b, "nkx_http_connections", "gauge", "Open connections.", (double)g.connections);
   put(b, "nkx_http_connections_total", "counter", "Connections accepted.", (double)g.accepted);
-  head(b, "nkx_http_refused_total", "counter", "Requests refused before they were understood.");
+  head(b, "nkx_http_refused_total", "counter",
+       "Requests refused because they are not well-formed, or their client has too many.");
   for (int f = FF_MALFORMED; f < FF_COUNT; f++)
     buf_printf(b, "nkx_http_refused_total{reason=\"%s\"} %lld\n", faults[f], (long long)g.refused[f]);
 }
 
-static void put_quota(struct buf *b, const struct app *app) {
-  static const char *const names[] = {
+static void put_quota(struct buf *b, const struct services *services) {
+  static const char *const names[QUOTA_VERDICTS] = {
       [QUOTA_COMPILES] = "compiles", [QUOTA_JOBS] = "jobs", [QUOTA_CONNECTIONS] = "connections"};
   struct quota_counts q;
-  quota_look(app->quota, &q);
+  quota_look(services->quota, &q);
   head(b, "nkx_quota_refused_total", "counter", "Requests and connections of clients that had used up their share.");
   for (int v = QUOTA_COMPILES; v <= QUOTA_CONNECTIONS; v++)
     buf_printf(b, "nkx_quota_refused_total{share=\"%s\"} %lld\n", names[v], (long long)q.refused[v]);
   put(b, "nkx_clients", "gauge", "Clients seen lately.", q.clients);
-  put(b, "nkx_superseded_total", "counter", "Compiles called off by a newer one of the same editor.",
-      (double)editors_called_off(app->editors));
+  put(b, "nkx_superseded_total", "counter", "Compiles that a newer one of the same editor called off.",
+      (double)editors_called_off(services->editors));
 }
 
-static void put_jobs(struct buf *b, const struct app *app) {
+static void put_jobs(struct buf *b, const struct services *services) {
   struct pool_health h;
   struct results_counts r;
-  pool_look(app->pool, &h);
-  results_look(app->results, &r);
+  pool_look(services->pool, &h);
+  results_look(services->results, &r);
   head(b, "nkx_jobs_total", "counter", "Jobs by outcome.");
   for (int i = 0; i < POOL_OUTCOMES; i++)
     buf_printf(b, "nkx_jobs_total{outcome=\"%s\"} %lld\n", pool_outcomes[i], (long long)h.outcomes[i]);
   put(b, "nkx_queue_length", "gauge", "Jobs that wait for a worker.", h.waiting);
   put(b, "nkx_workers_running", "gauge", "Workers with a job.", h.running);
-  put(b, "nkx_workers_idle", "gauge", "Workers that wait, jailed.", h.idle);
-  put(b, "nkx_pool_ready", "gauge", "Can jobs be run?", h.is_ready);
-  put(b, "nkx_zygote_restarts_total", "counter", "Deaths of the workers' origin.", h.restarts);
-  head(b, "nkx_jail_level", "gauge", "1 for the level of the jail that stands.");
+  put(b, "nkx_workers_idle", "gauge", "Workers that wait in their jails for a job.", h.idle);
+  put(b, "nkx_pool_ready", "gauge", "1 when jobs can be run.", h.is_ready);
+  put(b, "nkx_zygote_restarts_total", "counter", "Zygotes that died and were replaced.", h.restarts);
+  head(b, "nkx_jail_level", "gauge", "1 for the level of the jail in use.");
   buf_printf(b, "nkx_jail_level{level=\"%s\"} 1\n", jail_level_name(h.level));
   head(b, "nkx_results_total", "counter", "Requests for a result by where it came from.");
   buf_printf(b, "nkx_results_total{from=\"compiled\"} %lld\n", (long long)r.compiled);
@@ -141,10 +157,10 @@ static void put_jobs(struct buf *b, const struct app *app) {
   put(b, "nkx_results_memory_bytes", "gauge", "Results kept in memory.", (double)r.memory_bytes);
 }
 
-static void put_store(struct buf *b, const struct app *app) {
+static void put_store(struct buf *b, const struct services *services) {
   static const char *const lanes[STORE_LANES] = {[STORE_READ] = "read", [STORE_WRITE] = "write"};
   struct store_counts s;
-  store_look(app->store, &s);
+  store_look(services->store, &s);
   head(b, "nkx_store_tasks_total", "counter", "Tasks done.");
   for (int l = 0; l < STORE_LANES; l++)
     buf_printf(b, "nkx_store_tasks_total{lane=\"%s\"} %lld\n", lanes[l], (long long)s.done[l]);
@@ -190,14 +206,15 @@ static void put_process(struct buf *b, const struct metrics *m) {
 }
 
 enum MHD_Result api_metrics(struct request *rq) {
+  const struct services *services = services_of(rq);
   struct buf b;
   buf_init(&b, TEXT_MAX);
-  put_requests(&b, rq->app->metrics);
-  put_connections(&b, rq->app);
-  put_jobs(&b, rq->app);
-  put_quota(&b, rq->app);
-  put_store(&b, rq->app);
-  put_process(&b, rq->app->metrics);
+  put_requests(&b, services->metrics);
+  put_connections(&b, rq->server);
+  put_jobs(&b, services);
+  put_quota(&b, services);
+  put_store(&b, services);
+  put_process(&b, services->metrics);
   struct MHD_Response *r = MHD_create_response_from_buffer(b.len, (void *)buf_text(&b), MHD_RESPMEM_MUST_COPY);
   buf_clear(&b);
   if (!r)

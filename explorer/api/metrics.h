@@ -1,4 +1,4 @@
-/* metrics: what an operator counts, in Prometheus' text format.  No label holds anything a client sent. */
+/* metrics: what an operator counts, in Prometheus' text format.  No label holds anything that a client sent. */
 #ifndef API_METRICS_H
 #define API_METRICS_H
 
@@ -7,11 +7,15 @@
 #include "http/http.h"
 
 struct metrics; /* opaque */
+struct route;
 
-MUST_USE enum status metrics_start(struct metrics **out, struct error *err);
+/* Counts requests by these routes, which must outlive it; there are at most METRICS_ROUTES_MAX. */
+enum { METRICS_ROUTES_MAX = 64 };
+MUST_USE enum status metrics_start(const struct route *routes, int n_routes, struct metrics **out, struct error *err);
 void metrics_stop(struct metrics *m); /* NULL is fine */
 
-/* A request is over; any thread.  status 0: its client left before an answer. */
+/* A request has ended.  route NULL: it was for a file; status 0: its client left before there was an answer.  Any
+ * thread. */
 void metrics_count(struct metrics *m, const struct route *route, unsigned status, int64_t us);
 
 enum MHD_Result api_metrics(struct request *rq);

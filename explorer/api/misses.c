@@ -6,21 +6,19 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/index.h"
 
-/* A table of fixed size: addresses that fall into one place share its allowance, which an attacker with that many
- * addresses can bring about, but it wins nothing by it. */
+/* A table of fixed size: addresses that fall into one place share its allowance.  An attacker with very many addresses
+ * can bring that about, but gains nothing by it. */
 enum { PLACES = 1 << 14, PER_MINUTE = 30, UNIT = 60000 / PER_MINUTE };
 
 struct misses {
   pthread_mutex_t lock;
-  int64_t free_at_ms[PLACES]; /* when all misses will have worn off, UNIT ms each */
+  int64_t free_at_ms[PLACES]; /* when all misses will be forgiven; each takes UNIT ms */
 };
 
 static int64_t *place(struct misses *m, const char *address) {
-  uint64_t h = 14695981039346656037u; /* FNV-1a */
-  for (const char *p = address; *p; p++)
-    h = (h ^ (unsigned char)*p) * 1099511628211u;
-  return &m->free_at_ms[(h ^ h >> 32) % PLACES];
+  return &m->free_at_ms[hash_text(address) % PLACES];
 }
 
 enum status misses_start(struct misses **out, struct error *err) {

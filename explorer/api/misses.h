@@ -1,7 +1,7 @@
-/* misses: who asks for too many snippets that do not exist is guessing.
+/* misses: stops clients that guess the ids of snippets.
  *
- * 30 a minute per address; a hit costs nothing.  An address that used them up gets no answers about snippets at all
- * until some time has passed, hit or miss, or guessing would go on unhindered.
+ * An address may ask for 30 snippets a minute that do not exist; hits cost nothing.  Beyond that it gets no answers
+ * about snippets at all, neither hits nor misses, until some time has passed.
  */
 #ifndef API_MISSES_H
 #define API_MISSES_H
@@ -17,7 +17,7 @@ void misses_stop(struct misses *m); /* NULL is fine */
 
 /* May this address ask? */
 bool misses_allow(struct misses *m, const char *address);
-/* It asked for something that is not there. */
+/* It asked for a snippet that does not exist. */
 void misses_count(struct misses *m, const char *address);
 
 #endif

@@ -1,5 +1,6 @@
 #include "api/pack.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,13 +10,11 @@
 #include <zstd.h>
 
 enum {
-  BODY_MAX =
-      128 << 20, /* a result's JSON is hardly longer than its frames, of which there are 32 MiB; times a few for a
-                            tar with its texts unescaped */
-  WORTH_PACKING = 1024, /* smaller answers fit into a packet anyway */
+  BODY_MAX = 4 * WORK_BYTES_MAX, /* a result is hardly longer than its frames; a tar also has its texts unescaped */
+  WORTH_PACKING = 1024,          /* smaller answers fit into one packet anyway */
   ZSTD_LEVEL = 3,
   GZIP_LEVEL = 4,
-  GZIP_WINDOW = 15 + 16, /* zlib's way to ask for gzip's header */
+  GZIP_WINDOW = 15 + 16, /* asks zlib for gzip's header */
 };
 
 static const char *const face_encodings[WORK_FACES] = {NULL, "gzip", "zstd"};
@@ -79,7 +78,7 @@ void body_pack(struct body *b, bool is_packed) {
   snprintf(b->etag + 33, sizeof b->etag - 33, "%s%s\"", b->encoding ? "-" : "", b->encoding ? b->encoding : "");
 }
 
-/* A name for the file that no client can misread: plain letters, or none at all. */
+/* Adds a name for the file, in which everything but plain characters becomes an underscore. */
 static void add_disposition(struct MHD_Response *r, const char *name) {
   char text[160], plain[100];
   size_t n = 0;
@@ -109,6 +108,7 @@ static struct MHD_Response *empty(void) {
 }
 
 enum MHD_Result body_send(struct body *b, struct request *rq) {
+  assert(b->etag[0] == '"'); /* body_pack was called */
   bool is_known = http_has_etag(rq, b->etag);
   struct MHD_Response *r;
   if (buf_status(&b->bytes))
@@ -123,8 +123,7 @@ enum MHD_Result body_send(struct body *b, struct request *rq) {
   return send_tagged(rq, r, b, is_known);
 }
 
-/* ---- kept with the work --------------------------------------------------------------------------------------------
- */
+/* ---- kept with the work ------------------------------------------------------------------------------------------ */
 
 static int face_for(bool may_gzip, bool may_zstd) {
   return may_zstd ? 2 : may_gzip ? 1 : 0;
@@ -134,7 +133,7 @@ void body_keep(struct body *b, struct work *w) {
   struct work_face f = {.data = b->bytes.data, .len = b->bytes.len};
   int which = face_for(b->may_gzip, b->may_zstd);
   if (buf_status(&b->bytes) || !f.len || b->encoding != face_encodings[which])
-    return; /* one so small that it was not packed is as well made anew */
+    return; /* a body so small that it was not packed is quickly made anew */
   memcpy(f.etag, b->etag, sizeof f.etag);
   work_set_face(w, which, &f);
   buf_init(&b->bytes, BODY_MAX);

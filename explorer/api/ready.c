@@ -1,7 +1,6 @@
 #include "api/ready.h"
 
-#include "api/compile.h"
-
+#include <assert.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -9,14 +8,23 @@
 #include <string.h>
 #include <time.h>
 
+#include "api/compile.h"
+#include "api/services.h"
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/log.h"
-#include "driver/job.h"
-#include "job/work.h"
+#include "jail/confine.h"
 #include "pool/pool.h"
+#include "store/store.h"
+#include "work/work.h"
 
-enum { TRIAL_MS = 4000, HOLDS_MS = 1000, WHY_MAX = 160, ANSWER_MAX = 2048 };
+enum {
+  TRIAL_MS = 4000,
+  GOOD_FOR_MS = 1000, /* how long an outcome is used */
+  TICK_MS = 50,
+  WHY_MAX = 160,
+  ANSWER_MAX = 2048,
+};
 
 static const char kernel[] = "{\"source\":\"import numpy as np\\ndef ready(x):\\n    return np.exp(x) + 1\\n\","
                              "\"inputs\":[{\"name\":\"x\",\"shape\":[4,8],\"dtype\":\"float32\"}]}";
@@ -27,7 +35,7 @@ struct outcome {
   int64_t took_ms, at_ms;
 };
 
-/* A request that waits; lies in its state. */
+/* A request that waits for a trial; it is its handler's state. */
 struct waiting {
   struct waiting *next;
   struct MHD_Connection *connection;
@@ -35,7 +43,7 @@ struct waiting {
 };
 
 struct ready {
-  const struct app *app;
+  const struct services *services;
   pthread_t thread;
   pthread_mutex_t lock; /* guards what follows */
   pthread_cond_t wanted;
@@ -44,7 +52,7 @@ struct ready {
   bool is_stopping, is_draining;
 };
 
-/* Something that ends on another thread, at a time of its own; freed by whoever leaves it last. */
+/* Something that ends on another thread, maybe after nobody waits for it any more; the last reference frees it. */
 struct event {
   atomic_int refs;
   pthread_mutex_t lock;
@@ -81,7 +89,7 @@ static void event_end(void *user) {
   pthread_mutex_unlock(&e->lock);
 }
 
-/* False: it did not end in time. */
+/* False if it does not end in time. */
 static bool event_wait(struct event *e) {
   int64_t until_ns = clock_now_ns() + TRIAL_MS * INT64_C(1000000);
   struct timespec until = {.tv_sec = until_ns / 1000000000, .tv_nsec = until_ns % 1000000000};
@@ -94,8 +102,7 @@ static bool event_wait(struct event *e) {
   return is_over;
 }
 
-/* ---- the trials ----------------------------------------------------------------------------------------------------
- */
+/* ---- the trials -------------------------------------------------------------------------------------------------- */
 
 static int64_t jobs_ended(struct pool *p) {
   struct pool_health h;
@@ -107,28 +114,36 @@ static int64_t jobs_ended(struct pool *p) {
 }
 
 static void park(void *user) {
-  (void)user; /* the trial's thread waits by itself */
+  (void)user; /* this thread waits by event_wait */
+}
+
+/* Compiles the kernel.  *is_over: it ended in time, or the pool did not take it (*is_taken). */
+static enum work_state compile(const struct ready *r, struct work *w, struct event *e, bool *is_taken, bool *is_over,
+                               bool *is_ok) {
+  struct work_waiter waiter = {0};
+  *is_over = true;
+  *is_taken = pool_submit(r->services->pool, w, 0) == ST_OK;
+  if (*is_taken && !work_wait(w, &waiter, true, park, event_end, e))
+    *is_over = event_wait(e);
+  if (*is_taken && !*is_over)
+    work_forget_reader(w, &waiter);
+  return work_look(w, NULL, is_ok);
 }
 
 static bool run_kernel(const struct ready *r, struct work *w, struct event *e, char why[WHY_MAX]) {
-  struct work_waiter waiter = {0};
+  struct pool *pool = r->services->pool;
   struct pool_health h;
-  bool is_over = true, is_ok = false;
-  int64_t before = jobs_ended(r->app->pool);
-  bool is_taken = pool_submit(r->app->pool, w, 0) == ST_OK;
-  if (is_taken && !work_wait(w, &waiter, true, park, event_end, e))
-    is_over = event_wait(e);
-  if (is_taken && !is_over)
-    work_forget_reader(w, &waiter);
-  enum work_state s = work_look(w, NULL, &is_ok);
+  bool is_taken, is_over, is_ok;
+  const int64_t before = jobs_ended(pool);
+  const enum work_state s = compile(r, w, e, &is_taken, &is_over, &is_ok);
   if (s == WORK_ENDED && is_ok) {
     snprintf(why, WHY_MAX, "ok");
     return true;
   }
-  for (int waited = 0; !is_taken && waited < TRIAL_MS && jobs_ended(r->app->pool) == before; waited += 50)
-    nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
-  pool_look(r->app->pool, &h);
-  if (h.is_ready && s != WORK_ENDED && jobs_ended(r->app->pool) > before) {
+  for (int waited = 0; !is_taken && waited < TRIAL_MS && jobs_ended(pool) == before; waited += TICK_MS)
+    nanosleep(&(struct timespec){.tv_nsec = TICK_MS * 1000000L}, NULL);
+  pool_look(pool, &h);
+  if (h.is_ready && s != WORK_ENDED && jobs_ended(pool) > before) {
     snprintf(why, WHY_MAX, "busy");
     return true;
   }
@@ -148,11 +163,11 @@ static bool try_worker(const struct ready *r, char why[WHY_MAX]) {
   if (compile_arena(&a, sizeof kernel, &err))
     return false;
   struct work *w = job_parse(&a, kernel, sizeof kernel - 1, &job, &err) ? NULL : work_new(&job);
-  struct event *e = event_new(1); /* the work forgets it before we do */
+  struct event *e = event_new(1); /* the work does not use it any more when run_kernel returns */
   arena_clear(&a);
   bool is_ok = w && e && run_kernel(r, w, e, why);
-  if (w && work_leave(w, NULL))
-    pool_cancel(r->app->pool, w);
+  if (w)
+    work_leave(w, NULL);
   work_unref(w);
   if (e)
     event_unref(e);
@@ -173,14 +188,14 @@ static bool try_store(const struct ready *r, char why[WHY_MAX]) {
   if (!e)
     return false;
   e->task.run = run_store;
-  if (!store_submit(r->app->store, STORE_WRITE, &e->task)) {
+  if (!store_submit(r->services->store, STORE_WRITE, &e->task)) {
     snprintf(why, WHY_MAX, "too many writes wait");
     event_unref(e);
   } else if (!event_wait(e)) {
     snprintf(why, WHY_MAX, "a row took more than 4 s");
   } else {
     is_ok = e->st == ST_OK;
-    snprintf(why, WHY_MAX, "%s", is_ok ? "ok" : status_name(e->st)); /* its text may name hosts and paths: */
+    snprintf(why, WHY_MAX, "%s", is_ok ? "ok" : status_name(e->st)); /* the error's text may name hosts and paths */
     if (!is_ok)
       log_warn("store_trial", "status=%s %s", status_name(e->st), e->err.text);
   }
@@ -196,13 +211,12 @@ static void try_all(const struct ready *r, struct outcome *o) {
   o->took_ms = o->at_ms - began;
 }
 
-/* ---- the thread ----------------------------------------------------------------------------------------------------
- */
+/* ---- the thread -------------------------------------------------------------------------------------------------- */
 
 /* Under the lock. */
 static void answer_all(struct ready *r) {
   for (struct waiting *w = r->waiting, *next; w; w = next) {
-    next = w->next; /* once resumed, it may be gone */
+    next = w->next; /* w may be gone once it is resumed */
     w->outcome = r->last;
     MHD_resume_connection(w->connection);
   }
@@ -229,12 +243,12 @@ static void *run(void *user) {
   return NULL;
 }
 
-enum status ready_start(const struct app *app, struct ready **out, struct error *err) {
+enum status ready_start(const struct services *services, struct ready **out, struct error *err) {
   struct ready *r = calloc(1, sizeof *r);
   if (!r)
     return fail(err, ST_NOMEM, "ready");
-  r->app = app;
-  r->last.at_ms = -HOLDS_MS;
+  r->services = services;
+  r->last.at_ms = -GOOD_FOR_MS;
   pthread_mutex_init(&r->lock, NULL);
   pthread_cond_init(&r->wanted, NULL);
   if (pthread_create(&r->thread, NULL, run, r)) {
@@ -259,20 +273,20 @@ void ready_stop(struct ready *r) {
   pthread_cond_signal(&r->wanted);
   pthread_mutex_unlock(&r->lock);
   pthread_join(r->thread, NULL);
+  assert(!r->waiting);
   pthread_cond_destroy(&r->wanted);
   pthread_mutex_destroy(&r->lock);
   free(r);
 }
 
-/* ---- the answer ----------------------------------------------------------------------------------------------------
- */
+/* ---- the answer -------------------------------------------------------------------------------------------------- */
 
 static enum MHD_Result send_outcome(struct request *rq, const struct outcome *o, bool is_draining) {
   struct pool_health h;
   struct buf b;
   bool is_ready = o->is_ready && !is_draining;
-  const struct confinement *c = &rq->app->confinement;
-  pool_look(rq->app->pool, &h);
+  const struct confinement *c = services_of(rq)->confinement;
+  pool_look(services_of(rq)->pool, &h);
   buf_init(&b, ANSWER_MAX);
   buf_putc(&b, '{');
   json_put_field_str(&b, "status", is_draining ? "stopping" : is_ready ? "ready" : "unready");
@@ -293,14 +307,14 @@ static enum MHD_Result send_outcome(struct request *rq, const struct outcome *o,
 }
 
 enum MHD_Result api_ready(struct request *rq) {
-  struct ready *r = rq->app->ready;
+  struct ready *r = services_of(rq)->ready;
   struct waiting *w = rq->state;
   struct outcome o;
   if (w)
     return send_outcome(rq, &w->outcome, false);
   pthread_mutex_lock(&r->lock);
   o = r->last;
-  bool is_draining = r->is_draining, is_known = is_draining || clock_now_ms() - o.at_ms < HOLDS_MS;
+  bool is_draining = r->is_draining, is_known = is_draining || clock_now_ms() - o.at_ms < GOOD_FOR_MS;
   if (!is_known && (w = calloc(1, sizeof *w))) {
     w->connection = rq->connection;
     w->next = r->waiting;

@@ -1,13 +1,13 @@
-/* The stored results: whole, in parts, and packed. */
 #include "api/results.h"
 
-#include <stdio.h>
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "api/diffs.h"
 #include "api/pack.h"
-#include "base/json.h"
+#include "api/part.h"
+#include "api/services.h"
 #include "job/export.h"
 #include "job/results.h"
 
@@ -21,7 +21,7 @@ struct state {
   const char *bad_field; /* of the query */
   enum diff_found diff_found;
   struct results *results;
-  struct work *other; /* what is compared with; NULL: the same result */
+  struct work *other; /* the result to compare with; NULL: the same one */
   struct work_waiter other_waiter;
   struct body body;
   bool found;
@@ -43,9 +43,9 @@ static bool is_key(const char *text, size_t len) {
   return strspn(text, "0123456789abcdef") == len && len == JOB_KEY_SIZE - 1;
 }
 
-/* What the path behind the key asks for; false if that is nothing there can be. */
+/* Reads the part of the path after the key; false if it names no part. */
 static bool read_part(struct request *rq, const char *tail, struct state *s) {
-  const char *kernel = MHD_lookup_connection_value(rq->connection, MHD_GET_ARGUMENT_KIND, "kernel");
+  const char *kernel = http_argument(rq, "kernel");
   if (!strcmp(tail, "/diff")) {
     s->part = PART_DIFF;
     if (diff_read_query(rq, &s->query, &s->bad_field))
@@ -71,32 +71,33 @@ static bool read_part(struct request *rq, const char *tail, struct state *s) {
   return !strcmp(tail, "/all.tar.gz");
 }
 
-/* On a store thread, which has the time: big results take a while to cut up and pack. */
+/* On a store thread, because a large result takes a while to be cut up and packed. */
 static void build(struct request *rq, struct db *db) {
   struct state *s = rq->state;
+  struct work *w = api_part(rq)->work;
   struct buf *b = &s->body.bytes;
   (void)db;
   switch (s->part) {
   case PART_WHOLE:
     s->body.type = "application/json";
-    s->found = export_result(rq->work, b);
+    s->found = export_result(w, b);
     break;
   case PART_STAGE:
     s->body.type = "application/json";
-    s->found = work_stage(rq->work, &s->stage, b);
+    s->found = work_stage(w, &s->stage, b);
     break;
   case PART_ARTIFACT:
-    s->found = export_file(rq->work, s->name, b, &s->body.type);
+    s->found = export_file(w, s->name, b, &s->body.type);
     s->body.file_name = strrchr(s->name, '/') ? strrchr(s->name, '/') + 1 : s->name;
     break;
   case PART_ALL:
     s->body.type = "application/gzip";
     s->body.file_name = "all.tar.gz";
-    s->found = export_all(rq->work, b);
+    s->found = export_all(w, b);
     break;
   case PART_DIFF:
     s->body.type = "application/json";
-    s->st = diff_build(rq->work, s->other ? s->other : rq->work, &s->query, b, &s->diff_found, &s->err);
+    s->st = diff_build(w, s->other ? s->other : w, &s->query, b, &s->diff_found, &s->err);
     s->found = !s->st && s->diff_found == DIFF_FOUND;
     break;
   }
@@ -104,12 +105,13 @@ static void build(struct request *rq, struct db *db) {
     return;
   body_pack(&s->body, s->part == PART_ALL);
   if (s->part == PART_WHOLE)
-    body_keep(&s->body, rq->work);
+    body_keep(&s->body, w);
 }
 
-/* Looks for the result that is compared with, if there is one; false if that cannot be, with the answer. */
+/* Finds the result to compare with, if one is named; false, with the answer, if the query is wrong or memory ran
+ * out. */
 static bool find_other(struct request *rq, struct state *s, enum MHD_Result *answer) {
-  const char *with = MHD_lookup_connection_value(rq->connection, MHD_GET_ARGUMENT_KIND, "with");
+  const char *with = http_argument(rq, "with");
   if (s->part != PART_DIFF)
     return true;
   if (!s->bad_field && with && !is_key(with, strlen(with)))
@@ -118,13 +120,15 @@ static bool find_other(struct request *rq, struct state *s, enum MHD_Result *ans
     *answer = diff_bad_query(rq, s->bad_field);
     return false;
   }
-  s->results = rq->app->results;
+  s->results = services_of(rq)->results;
   s->other = with ? results_find(s->results, with) : NULL;
   *answer = MHD_NO;
   return !with || s->other;
 }
 
+/* Sets the request's work, or answers. */
 static enum MHD_Result start(struct request *rq) {
+  struct api_part *part = api_part(rq);
   char key[JOB_KEY_SIZE];
   size_t n = strspn(rq->rest, "0123456789abcdef");
   enum MHD_Result answer;
@@ -136,19 +140,21 @@ static enum MHD_Result start(struct request *rq) {
   rq->is_private = true;
   if (!is_key(rq->rest, n) || !read_part(rq, rq->rest + n, s))
     return http_problem(rq, PB_NOT_FOUND, NULL, NULL);
+  assert(n == sizeof key - 1);
   memcpy(key, rq->rest, n);
   key[n] = 0;
   body_init(&s->body, rq);
   if (!find_other(rq, s, &answer))
     return answer;
-  rq->work = results_find(rq->app->results, key);
-  return rq->work ? MHD_YES : MHD_NO;
+  part->work = results_find(services_of(rq)->results, key);
+  return part->work ? MHD_YES : MHD_NO;
 }
 
-/* Once it was built. */
+/* Once the body was built. */
 static enum MHD_Result finish(struct request *rq, struct state *s) {
+  struct api_part *part = api_part(rq);
   enum MHD_Result answer;
-  if (rq->call.is_lost)
+  if (part->call.is_lost)
     return http_problem(rq, PB_STORE, NULL, NULL);
   if (s->st)
     return http_status_problem(rq, s->st, &s->err);
@@ -156,29 +162,31 @@ static enum MHD_Result finish(struct request *rq, struct state *s) {
     return diff_not_found(rq, s->diff_found);
   if (!s->found)
     return http_problem(rq, PB_NOT_FOUND, NULL, NULL);
-  if (s->part == PART_WHOLE && body_send_kept(rq, rq->work, &answer))
+  if (s->part == PART_WHOLE && body_send_kept(rq, part->work, &answer))
     return answer;
   return body_send(&s->body, rq);
 }
 
+static bool is_refused(struct work *w) {
+  return w && work_look(w, NULL, NULL) == WORK_REFUSED;
+}
+
 enum MHD_Result api_results_get(struct request *rq) {
-  struct state *s = rq->state;
+  struct api_part *part = api_part(rq);
   enum MHD_Result answer;
-  if (!s) {
-    enum MHD_Result r = start(rq);
-    if (!rq->work)
-      return r;
-    s = rq->state;
+  if (!rq->state) {
+    answer = start(rq);
+    if (!part->work)
+      return answer;
   }
-  if (rq->call.state == CALL_DONE)
+  struct state *s = rq->state;
+  if (part->call.state == CALL_DONE)
     return finish(rq, s);
-  if (!work_wait(rq->work, &rq->waiter, true, http_park, http_resume, rq->connection))
+  if (!api_wait(rq) || (s->other && !api_wait_for(rq, s->other, &s->other_waiter)))
     return MHD_YES;
-  if (s->other && !work_wait(s->other, &s->other_waiter, true, http_park, http_resume, rq->connection))
-    return MHD_YES;
-  if (work_look(rq->work, NULL, NULL) == WORK_REFUSED || (s->other && work_look(s->other, NULL, NULL) == WORK_REFUSED))
+  if (is_refused(part->work) || is_refused(s->other))
     return http_problem(rq, PB_NOT_FOUND, NULL, NULL);
-  if (s->part == PART_WHOLE && body_send_kept(rq, rq->work, &answer))
+  if (s->part == PART_WHOLE && body_send_kept(rq, part->work, &answer))
     return answer;
-  return http_call_store(rq, STORE_READ, build);
+  return api_call_store(rq, STORE_READ, build);
 }

@@ -1,23 +1,25 @@
-/* snippets: a kernel, how it was looked at, and what came of it, kept under an id.  Immutable; forks name their parent.
+/* snippets: a kernel, how it was looked at, and its result, kept under an id.  A snippet never changes; forks name
+ * their parent.
  *
  * POST /api/v1/snippets     needs Content-Type: application/json and X-Nkx-Request: 1
  *   every field of POST /api/v1/compile (driver/job.h), and
  *   { "title"?: "at most 200 bytes", "view"?: { anything, at most 64 KiB }, "parent"?: "id of the snippet it was forked
  *     from", "visibility"?: "unlisted" | "public", "expires_in"?: seconds, 60 to 10 years }
- *   The result comes from this server's own cache or is compiled now; a kernel that is refused is kept with its
+ *   The result comes from this server's own cache or is compiled now.  A kernel that is refused is kept with its
  *   diagnostics.
  *   201 { "id", "url": "/z/ID", "embed_url": "/e/ID", "raw_url": "/z/ID/raw", "edit_token", "visibility", "created_ms",
  *         "expires_ms": null | N, "key" }
- *   An unlisted id has 22 characters (128 random bits): only who has the link finds it.  A public one has 8.
- *   The edit token is told once and can not be had again.  404 if the parent does not exist; 507 when the disk is full,
- *   503 with Retry-After when the store cannot be reached: nothing is kept then.
+ *   An unlisted id has 22 characters (128 random bits): only those who have the link find the snippet.  A public id has
+ *   8 characters.
+ *   The edit token is told in this answer only.  404 if the parent does not exist; 507 when the disk is full, 503 with
+ *   Retry-After when the store cannot be reached: in all three cases nothing is kept.
  *
  * GET /api/v1/snippets/ID
  *   200 { "id", "visibility", "title"?, "created_ms", "expires_ms": null | N, "request": { what POST /api/v1/compile
- *         takes }, "view": null | { as it was given }, "pipeline": "version it was compiled with", "is_current": is that
- *         today's version?, "ancestry": [ nearest first: { "visibility", "created_ms", "id"?, "title"? } ],
+ *         takes }, "view": null | { as it was given }, "pipeline": "version it was compiled with", "is_current": is
+ *         that today's version?, "ancestry": [ nearest first: { "visibility", "created_ms", "id"?, "title"? } ],
  *         "result": { the result, frozen, as POST /api/v1/compile gave it } }
- *   Ancestors that are unlisted keep their id and title to themselves; the chain ends where one was deleted.
+ *   Unlisted ancestors are listed without id and title; the list ends at an ancestor that was deleted.
  *
  * GET /api/v1/snippets/ID/diff?from=A&to=B      what changed between two of its frozen stages: api/diffs.h
  *
@@ -36,11 +38,6 @@
 #define API_SNIPPETS_H
 
 #include "http/http.h"
-
-/* May this address ask about snippets?  If not, *answer says so. */
-bool snippet_may_ask(struct request *rq, enum MHD_Result *answer);
-/* Counts the miss and answers 404. */
-enum MHD_Result snippet_not_found(struct request *rq);
 
 enum MHD_Result api_snippet_post(struct request *rq);
 enum MHD_Result api_snippet_get(struct request *rq);

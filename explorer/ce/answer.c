@@ -1,4 +1,4 @@
-/* Negotiation, headers and errors as Compiler Explorer's clients expect them. */
+/* Media types, headers and errors as Compiler Explorer's clients expect them. */
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -8,8 +8,7 @@
 
 enum { PROBLEM_MAX = 4 << 10 };
 
-/* ---- what the client wants ------------------------------------------------------------------------------------------
- */
+/* ---- what the client accepts ------------------------------------------------------------------------------------- */
 
 /* One entry of an Accept header. */
 struct accepted {
@@ -62,10 +61,6 @@ bool ce_wants_json(const struct request *rq) {
   return json > text || (json > 0 && json_first && json >= text);
 }
 
-const char *ce_query(const struct request *rq, const char *name) {
-  return MHD_lookup_connection_value(rq->connection, MHD_GET_ARGUMENT_KIND, name);
-}
-
 json_t *ce_text(const char *s, size_t n) {
   struct buf b;
   json_t *v = json_stringn(s, n);
@@ -78,8 +73,7 @@ json_t *ce_text(const char *s, size_t n) {
   return v;
 }
 
-/* ---- answers -------------------------------------------------------------------------------------------------------
- */
+/* ---- answers ----------------------------------------------------------------------------------------------------- */
 
 void ce_add_headers(struct MHD_Response *r) {
   MHD_add_response_header(r, MHD_HTTP_HEADER_ACCESS_CONTROL_ALLOW_ORIGIN, "*");
@@ -153,21 +147,8 @@ struct MHD_Response *ce_problem(struct request *rq, unsigned status, const char 
   if (r)
     MHD_add_response_header(r, MHD_HTTP_HEADER_CONTENT_TYPE,
                             is_text ? "text/plain; charset=utf-8" : "application/json");
+  if (r && !strcmp(code, problem_def(PB_BAD_JSON)->code))
+    MHD_add_response_header(r, MHD_HTTP_HEADER_CONNECTION,
+                            "close"); /* nothing more on this connection can be trusted */
   return r;
-}
-
-char *ce_plain_path(const char *path) {
-  char *plain = malloc(strlen(path) + 1), *to = plain;
-  if (!plain)
-    return NULL;
-  for (const char *p = path; *p; p++)
-    if (*p != '/' || p[1] != '/')
-      *to++ = *p;
-  if (to > plain + 1 && to[-1] == '/')
-    to--;
-  *to = 0;
-  if (strcmp(plain, path) != 0)
-    return plain;
-  free(plain);
-  return NULL;
 }

@@ -1,4 +1,4 @@
-/* The flags that users of Compiler Explorer write beside the source, for a compiler that has few. */
+/* The compiler's flags, as users of Compiler Explorer write them beside the source. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,11 +7,10 @@
 
 enum { WORDS_MAX = 1000 };
 
-/* ---- words ---------------------------------------------------------------------------------------------------------
- */
+/* ---- words ------------------------------------------------------------------------------------------------------- */
 
 /* Appends the next word of a shell-like text to `words`; returns where to go on, or NULL at the end.  Quotes and
- * backslashes work as in a shell, nothing else does. */
+ * backslashes work as in a shell; nothing else of a shell does.  `room` has as many bytes as the text. */
 static const char *take_word(const char *p, const char *end, char *room, json_t *words) {
   size_t n = 0;
   char quote = 0;
@@ -45,10 +44,9 @@ void ce_split(const json_t *v, json_t *words) {
       json_array_append(words, (json_t *)word);
 }
 
-/* ---- meaning -------------------------------------------------------------------------------------------------------
- */
+/* ---- meaning ----------------------------------------------------------------------------------------------------- */
 
-/* One flag on its way into ce_args; value is NULL for those without. */
+/* One flag that is being read into ce_args; value is NULL for flags without one. */
 struct setting {
   struct arena *a;
   struct ce_args *args;
@@ -58,14 +56,14 @@ struct setting {
 static void set_target(struct setting *s) {
   s->args->has_target = ce_find_compiler(s->value, strlen(s->value), &s->args->target);
   if (!s->args->has_target)
-    s->args->complaint = arena_printf(s->a, "--target=%.60s: expected trn1, trn2 or trn3", s->value);
+    s->args->complaint = arena_printf(s->a, "--target=%.60s: expected " TARGET_NAMES, s->value);
 }
 
 static void set_kernel(struct setting *s) {
   s->args->kernel = s->value;
 }
 
-/* "cse:2", or the index of a stage. */
+/* The value is a stage's name, such as "cse:2", or its index. */
 static void set_stop(struct setting *s) {
   char *end;
   long n = strtol(s->value, &end, 10);
@@ -91,7 +89,7 @@ static void set_input(struct setting *s) {
     return;
   }
   if (!args->inputs)
-    args->inputs = arena_new_array(s->a, struct trace_input_spec, JOB_INPUTS_MAX);
+    args->inputs = arena_new_array(s->a, struct job_input, JOB_INPUTS_MAX);
   if (job_parse_input(s->a, s->value, &args->inputs[args->n_inputs], &err))
     args->complaint = arena_strdup(s->a, err.text);
   else
@@ -110,7 +108,7 @@ static const struct flag {
   const char *name;
   bool takes_value;
   void (*set)(struct setting *s);
-  const char *what; /* NULL: an older spelling */
+  const char *what; /* for ce_args_describe; NULL: another spelling of the flag before */
 } flags[] = {
     {"--target", true, set_target, "the machine: trn1, trn2 or trn3"},
     {"--kernel", true, set_kernel, "only this function of the source"},

@@ -1,7 +1,7 @@
-/* A compile request in the three forms that clients send: JSON, raw source with a query, a form.
+/* Reads a compile request in the three forms that clients send: JSON, raw source with a query, a form.
  *
- * Unknown members are ignored, and "nothing" may be null, false, {} or []: some clients' languages cannot tell these
- * apart.
+ * Unknown members are ignored, and an absent value may be null, false, {} or []: the languages of some clients cannot
+ * tell these apart.
  */
 #include <ctype.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 #include "ce/internal.h"
 
 void ce_ask_init(struct ce_ask *q) {
-  *q = (struct ce_ask){.source = "", .words = json_array(), .target = TARGET_TRN2};
+  *q = (struct ce_ask){.source = "", .words = json_array(), .target = CE_DEFAULT_TARGET};
 }
 
 void ce_ask_clear(struct ce_ask *q) {
@@ -20,24 +20,23 @@ void ce_ask_clear(struct ce_ask *q) {
   q->words = NULL;
 }
 
-/* true, or "true", or a number that is not 0. */
+/* True for true, "true" and a number that is not 0. */
 static bool is_yes(const json_t *v) {
   const char *text = json_string_value(v);
   return json_is_true(v) || (json_is_integer(v) && json_integer_value(v)) || (text && !strcasecmp(text, "true"));
 }
 
-/* Anything but what clients write for "nothing". */
+/* False for what clients write when there is nothing. */
 static bool is_something(const json_t *v) {
   return is_yes(v) || (json_is_object(v) && json_object_size(v)) || (json_is_array(v) && json_array_size(v));
 }
 
-/* For an object of settings: {} already asks for it. */
+/* The same for an object of settings, which asks for something even when it is empty. */
 static bool is_asked(const json_t *v) {
   return json_is_object(v) || is_yes(v);
 }
 
-/* ---- JSON ----------------------------------------------------------------------------------------------------------
- */
+/* ---- JSON -------------------------------------------------------------------------------------------------------- */
 
 static void read_backend(const json_t *o, struct ce_ask *q) {
   q->skip_asm = is_yes(json_object_get(o, "skipAsm"));
@@ -61,7 +60,7 @@ static void take_source(struct ce_ask *q, struct arena *a, const json_t *source)
   q->source = arena_strndup(a, json_string_value(source), q->source_len);
 }
 
-/* Options as an object, or as the string that an old form of this API had. */
+/* Options are an object, or a string in an old form of this API. */
 static void read_options(const json_t *root, const json_t *options, struct ce_ask *q) {
   const json_t *filters = json_object_get(json_is_string(options) ? root : options, "filters");
   ce_split(json_is_string(options) ? options : json_object_get(options, "userArguments"), q->words);
@@ -103,27 +102,21 @@ static bool read_json(struct request *rq, struct arena *a, struct ce_ask *q, enu
   return is_fine;
 }
 
-/* ---- raw source ----------------------------------------------------------------------------------------------------
- */
+/* ---- raw source -------------------------------------------------------------------------------------------------- */
 
-/* Is `name` in a comma-separated argument? */
 static bool names(const struct request *rq, const char *argument, const char *name) {
-  const char *p = ce_query(rq, argument);
-  size_t n = strlen(name);
-  for (; p && *p; p += strcspn(p, ","), p += *p == ',')
-    if (strcspn(p, ",") == n && !strncmp(p, name, n))
-      return true;
-  return false;
+  const char *list = http_argument(rq, argument);
+  return list && ce_is_listed(list, name);
 }
 
 static bool says_true(const struct request *rq, const char *argument) {
-  const char *v = ce_query(rq, argument);
+  const char *v = http_argument(rq, argument);
   return v && !strcmp(v, "true");
 }
 
 static bool read_text(struct request *rq, struct arena *a, struct ce_ask *q, enum MHD_Result *answer) {
   json_t *source = json_stringn(buf_text(&rq->body), rq->body.len);
-  const char *options = ce_query(rq, "options");
+  const char *options = http_argument(rq, "options");
   json_t *text = options ? json_string(options) : NULL;
   bool is_fine = source && rq->body.len && (text || !options);
   if (is_fine) {
@@ -142,14 +135,13 @@ static bool read_text(struct request *rq, struct arena *a, struct ce_ask *q, enu
   return is_fine;
 }
 
-/* ---- a form --------------------------------------------------------------------------------------------------------
- */
+/* ---- a form ------------------------------------------------------------------------------------------------------ */
 
 static int hex(char c) {
   return isdigit((unsigned char)c) ? c - '0' : isxdigit((unsigned char)c) ? (c | 32) - 'a' + 10 : -1;
 }
 
-/* The value of `name` in a urlencoded body, or NULL; decoded, in a. */
+/* The decoded value of `name` in a urlencoded body, in a; or NULL. */
 static const char *form_value(const struct buf *body, struct arena *a, const char *name, size_t *len) {
   const char *p = buf_text(body), *end = p + body->len;
   size_t n = strlen(name);
@@ -201,8 +193,7 @@ static bool read_form(struct request *rq, struct arena *a, struct ce_ask *q, enu
   return is_fine;
 }
 
-/* ---- the path ------------------------------------------------------------------------------------------------------
- */
+/* ---- the path ---------------------------------------------------------------------------------------------------- */
 
 static bool has_type(const struct request *rq, const char *type) {
   const char *t = http_header(rq, MHD_HTTP_HEADER_CONTENT_TYPE);
@@ -220,7 +211,7 @@ static bool refuse_build(struct request *rq, const char *system, enum MHD_Result
   return false;
 }
 
-/* "ID/compile"; other ends of the path, and unknown compilers, are answered. */
+/* Reads "ID/compile"; false, with the answer, for any other path and for unknown compilers. */
 static bool read_path(struct request *rq, struct ce_ask *q, enum MHD_Result *answer) {
   size_t n = strcspn(rq->rest, "/");
   const char *what = rq->rest + n + (rq->rest[n] == '/');
@@ -258,8 +249,7 @@ bool ce_ask_read(struct request *rq, struct arena *a, struct ce_ask *q, enum MHD
   return is_fine;
 }
 
-/* ---- the job -------------------------------------------------------------------------------------------------------
- */
+/* ---- the job ----------------------------------------------------------------------------------------------------- */
 
 enum status ce_ask_job(struct ce_ask *q, struct arena *a, struct job *out, struct error *err) {
   enum target target = q->args.has_target ? q->args.target : q->target;
@@ -271,12 +261,10 @@ enum status ce_ask_job(struct ce_ask *q, struct arena *a, struct job *out, struc
     json_object_set_new(root, "kernel", json_string(q->args.kernel));
   if (q->args.stop_after)
     json_object_set_new(options, "stop_after", json_string(q->args.stop_after));
-  char *text = root ? json_dumps(root, JSON_COMPACT) : NULL;
-  enum status st = text ? job_parse(a, text, strlen(text), out, err) : fail(err, ST_NOMEM, "request");
-  free(text);
+  enum status st = root ? job_read(a, root, out, err) : fail(err, ST_NOMEM, "request");
   json_decref(root);
   json_decref(options);
-  if (st == ST_INPUT) { /* the source is a string, so it is an argument: the user's, not the client's */
+  if (st == ST_INPUT) { /* the source is a string, so an argument is wrong: the user's fault, not the client's */
     q->args.complaint = arena_strdup(a, err->text);
     return ST_OK;
   }

@@ -1,8 +1,8 @@
-/* ce: Compiler Explorer's REST API, for the clients that people have in their editors and terminals.
+/* ce: Compiler Explorer's REST API, for its clients in editors and terminals.
  *
- * What those clients rely on is kept to the letter: paths, member names, which members are always there, one line of
- * JSON without a newline at its end.  Where Compiler Explorer's own answers are at fault (plain text errors to those
- * who asked for JSON, caches on POST) ours are better.
+ * What those clients rely on is kept to the letter: paths, member names, which members are always present, one line of
+ * JSON without a newline at its end.  Where Compiler Explorer's own answers have faults (plain text errors for clients
+ * that asked for JSON, caching headers on answers to POST), ours do not copy them.
  *
  *   GET  /api/languages  /api/compilers[/LANGUAGE]                 ?fields=a,b | all
  *   GET  /api/libraries[/LANGUAGE]  /api/tools/LANGUAGE  /api/formats  /api/version  /api/releaseBuild
@@ -10,11 +10,11 @@
  *        /api/asm/SET/OPCODE  /source/builtin/list  /source/builtin/load/LANGUAGE/EXAMPLE
  *   POST /api/compiler/ID/compile  /api/noscript/compile  /api/format/NAME
  *   POST /api/shortener  GET /api/shortlinkinfo/ID
- *   GET  /clientstate/BASE64      to the page; nothing is compiled by the server
+ *   GET  /clientstate/BASE64      redirects to the page; the server compiles nothing
  *
- * Our things in these terms: the language is "nki"; there is one compiler per target, nki-trn1, nki-trn2 (alias nki),
- * nki-trn3; `asm` is the last stage; the stages before it are the pass pipeline (compilerOptions.produceOptPipeline),
- * the linalg as lowered is the IR (produceIr), what passes decided are the optimisation remarks (produceOptInfo);
+ * In these terms the language is "nki", and there is one compiler for each target: nki-trn1, nki-trn2 (alias nki) and
+ * nki-trn3.  `asm` is the last stage; the stages before it are the pass pipeline (compilerOptions.produceOptPipeline);
+ * the linalg as lowered is the IR (produceIr); what passes decided are the optimisation remarks (produceOptInfo);
  * executing is the numeric check against NumPy.  userArguments: ce_args (internal.h).
  */
 #ifndef CE_CE_H
@@ -39,16 +39,14 @@ enum MHD_Result ce_shorten(struct request *rq);
 enum MHD_Result ce_link_info(struct request *rq);
 enum MHD_Result ce_open_state(struct request *rq);
 
-/* ---- what the HTTP side asks --------------------------------------------------------------------------------------- */
+/* ---- what the routes of this API have in common (http/route.h) --------------------------------------------------- */
 
 /* OPTIONS: 200 without a body. */
 enum MHD_Result ce_options(struct request *rq);
-/* What lets pages of other sites read an answer. */
+/* Lets pages of other sites read an answer. */
 void ce_add_headers(struct MHD_Response *r);
-/* The path without repeated slashes and without one at its end, heap; NULL if it is that already. */
-char *ce_plain_path(const char *path);
-/* An error as these clients expect it: {"error":"…","message":"…","code":"…"}, or the status' name as text for who did
- * not ask for JSON and asked for something that is not there. */
+/* An error in the form that these clients expect: {"error":"…","message":"…","code":"…"}; or, for a client that did not
+ * ask for JSON and asked for something that does not exist, the status' name as text. */
 struct MHD_Response *ce_problem(struct request *rq, unsigned status, const char *code, const char *message);
 
 #endif

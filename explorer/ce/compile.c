@@ -1,13 +1,14 @@
-/* POST /api/compiler/ID/compile and its form for browsers without scripts: on the same way as /api/v1/compile, with the
- * answer put together on a store thread, which has the time. */
+/* POST /api/compiler/ID/compile, and its form for browsers without scripts.  It compiles as /api/v1/compile does; the
+ * answer is made on a store thread, because that takes a while. */
 #include "api/compile.h"
 
 #include <stdlib.h>
 
+#include "api/part.h"
 #include "base/clock.h"
 #include "ce/internal.h"
 
-enum { ANSWER_MAX = 128 << 20 }; /* every pass before and after, of a job's 32 MiB of frames */
+enum { ANSWER_MAX = 4 * WORK_BYTES_MAX }; /* with the pass pipeline, each stage is in the answer twice */
 
 struct state {
   struct arena arena;
@@ -28,7 +29,7 @@ static int append(const char *text, size_t n, void *user) {
   return buf_append(user, text, n) ? -1 : 0;
 }
 
-/* Takes reply; NULL leaves a failed buffer. */
+/* Takes reply; NULL, out of memory, leaves a failed buffer. */
 static void write_answer(struct state *s, json_t *reply) {
   if (!reply)
     s->answer.failed = ST_NOMEM;
@@ -43,13 +44,15 @@ static enum MHD_Result send_answer(struct request *rq, struct state *s) {
   return s->is_json ? ce_send_json(rq, &s->answer, CE_NO_STORE) : ce_send_text(rq, &s->answer, CE_NO_STORE);
 }
 
+/* On a store thread. */
 static void build(struct request *rq, struct db *db) {
   struct state *s = rq->state;
+  struct work *w = api_part(rq)->work;
   (void)db;
-  write_answer(s, ce_reply(&s->ask, rq->work, s->was_cached || work_was_loaded(rq->work)));
+  write_answer(s, ce_reply(&s->ask, w, s->was_cached || work_was_loaded(w)));
 }
 
-/* Sets rq->work, or answers. */
+/* Reads the request and sets its work, or answers. */
 static enum MHD_Result start(struct request *rq) {
   struct state *s = calloc(1, sizeof *s);
   enum MHD_Result answer = MHD_NO;
@@ -74,29 +77,29 @@ static enum MHD_Result start(struct request *rq) {
     return send_answer(rq, s);
   }
   if (!st && s->ask.is_fresh)
-    st = compile_start_as(rq, &s->arena, &job, RESULTS_FRESH, &err);
+    st = compile_start_as(rq, &job, RESULTS_FRESH, &err);
   else if (!st)
-    st = compile_start(rq, &s->arena, &job, &err);
+    st = compile_start(rq, &job, &err);
   if (st)
     return http_status_problem(rq, st, &err);
-  s->was_cached = work_look(rq->work, NULL, NULL) == WORK_ENDED && work_began_us(rq->work) < asked_us;
+  struct work *w = api_part(rq)->work;
+  s->was_cached = work_look(w, NULL, NULL) == WORK_ENDED && work_began_us(w) < asked_us;
   buf_clear(&rq->body);
   return MHD_YES;
 }
 
 enum MHD_Result ce_compile(struct request *rq) {
-  struct state *s = rq->state;
-  if (!s) {
+  const struct api_part *part = api_part(rq);
+  if (!rq->state) {
     enum MHD_Result answer = start(rq);
-    if (!rq->work)
+    if (!part->work)
       return answer;
-    s = rq->state;
   }
-  if (rq->call.state == CALL_DONE)
-    return rq->call.is_lost ? http_problem(rq, PB_BUSY, NULL, NULL) : send_answer(rq, s);
-  if (!work_wait(rq->work, &rq->waiter, true, http_park, http_resume, rq->connection))
+  if (part->call.state == CALL_DONE)
+    return part->call.is_lost ? http_problem(rq, PB_BUSY, NULL, NULL) : send_answer(rq, rq->state);
+  if (!api_wait(rq))
     return MHD_YES;
-  if (work_look(rq->work, NULL, NULL) == WORK_REFUSED)
+  if (work_look(part->work, NULL, NULL) == WORK_REFUSED)
     return compile_refused(rq);
-  return http_call_store(rq, STORE_READ, build);
+  return api_call_store(rq, STORE_READ, build);
 }

@@ -1,42 +1,32 @@
-/* What there is, in Compiler Explorer's terms: one language, a compiler per target, one tool.
+/* Languages, compilers, examples and tools: one language, a compiler for each target, one tool.
  *
- * An unknown language has empty lists, not an error: clients made for another language then show an empty menu.
+ * An unknown language has empty lists and is no error: a client made for another language then shows an empty menu.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/services.h"
 #include "ce/internal.h"
-#include "driver/compile.h"
+#include "driver/pipeline.h"
 
 enum { TEXT_MAX = 64 << 10 };
 
-static const enum target default_target = TARGET_TRN2;
-
 static const char default_fields[] = "id,name,lang,compilerType,semver,extensions,monaco,instructionSet";
 
-/* Is `name` in a comma-separated list? */
-static bool is_listed(const char *list, const char *name) {
-  size_t n = strlen(name);
-  for (const char *p = list; *p; p += strcspn(p, ","), p += *p == ',')
-    if (strcspn(p, ",") == n && !strncmp(p, name, n))
-      return true;
-  return false;
-}
-
-/* The members the client asked for; takes v. */
+/* Removes the members that the client did not ask for; returns v. */
 static json_t *pick(const struct request *rq, json_t *v) {
-  const char *fields = ce_query(rq, "fields"), *key;
+  const char *fields = http_argument(rq, "fields"), *key;
   void *tmp;
   json_t *member;
   if (!fields)
     fields = default_fields;
   if (strcmp(fields, "all") != 0)
-    json_object_foreach_safe(v, tmp, key, member) if (!is_listed(fields, key)) json_object_del(v, key);
+    json_object_foreach_safe(v, tmp, key, member) if (!ce_is_listed(fields, key)) json_object_del(v, key);
   return v;
 }
 
-/* "Id     | Name" and a line for each, as wide as the longest id. */
+/* Sends "Id     | Name" and a line for each entry; the first column is as wide as the longest id. */
 static enum MHD_Result send_table(struct request *rq, const char *title, json_t *list) {
   struct buf b;
   size_t i, width = strlen(title);
@@ -63,12 +53,11 @@ static enum MHD_Result send_list(struct request *rq, const char *title, json_t *
   return ce_send(rq, MHD_HTTP_OK, list, CE_LISTED);
 }
 
-/* ---- examples -------------------------------------------------------------------------------------------------------
- */
+/* ---- examples ---------------------------------------------------------------------------------------------------- */
 
-/* The answer of /api/v1/examples, parsed: an array; a new reference. */
+/* The array in the answer of /api/v1/examples; a new reference. */
 static json_t *examples(const struct request *rq) {
-  const struct buf *b = &rq->app->examples;
+  const struct buf *b = &services_of(rq)->examples;
   json_t *root = json_loadb(buf_text(b), b->len, 0, NULL);
   json_t *list = json_incref(json_object_get(root, "examples"));
   json_decref(root);
@@ -99,33 +88,12 @@ enum MHD_Result ce_example(struct request *rq) {
   return ce_send(rq, MHD_HTTP_OK, answer, CE_LISTED);
 }
 
-/* ---- languages and compilers ----------------------------------------------------------------------------------------
- */
-
-void ce_compiler_id(enum target t, char out[16]) {
-  snprintf(out, 16, "%s-%s", CE_LANGUAGE, target_name(t));
-}
-
-bool ce_find_compiler(const char *id, size_t len, enum target *out) {
-  char name[16];
-  for (int i = 0; i < TARGET_COUNT; i++) {
-    ce_compiler_id((enum target)i, name);
-    const char *const names[] = {name, target_name((enum target)i),
-                                 (enum target)i == default_target ? CE_LANGUAGE : name};
-    for (size_t k = 0; k < sizeof names / sizeof *names; k++) {
-      if (strlen(names[k]) == len && !memcmp(names[k], id, len)) {
-        *out = (enum target)i;
-        return true;
-      }
-    }
-  }
-  return false;
-}
+/* ---- languages and compilers ------------------------------------------------------------------------------------- */
 
 enum MHD_Result ce_languages(struct request *rq) {
-  char compiler[16];
+  char compiler[CE_ID_SIZE];
   json_t *all = examples(rq), *source = json_object_get(json_array_get(all, 0), "source");
-  ce_compiler_id(default_target, compiler);
+  ce_compiler_id(CE_DEFAULT_TARGET, compiler);
   json_t *language =
       json_pack("{s:s,s:s,s:[s],s:s,s:s,s:[s,s],s:b,s:n,s:s,s:s,s:n,s:n,s:s}", "id", CE_LANGUAGE, "name",
                 "NumPy/NKI kernel", "extensions", ".py", "monaco", "python", "defaultCompiler", compiler, "alias",
@@ -139,7 +107,7 @@ enum MHD_Result ce_languages(struct request *rq) {
 
 /* "nkx for Trainium 2 (NeuronCore-v3)" */
 static json_t *compiler_name(const struct request *rq, enum target t) {
-  const struct buf *b = &rq->app->targets;
+  const struct buf *b = &services_of(rq)->targets;
   json_t *root = json_loadb(buf_text(b), b->len, 0, NULL), *name = NULL;
   const json_t *m;
   size_t i;
@@ -151,7 +119,7 @@ static json_t *compiler_name(const struct request *rq, enum target t) {
   return name ? name : json_string(target_name(t));
 }
 
-/* The menu of the viewer of passes. */
+/* The menu of the viewer that shows the passes. */
 static json_t *pipeline_menu(void) {
   return json_pack("{s:s,s:[],s:[],s:{},s:{},s:s}", "groupName", "Kernel", "supportedOptions", "supportedFilters",
                    "initialOptionsState", "initialFiltersState", "monacoLanguage", "mlir");
@@ -175,7 +143,7 @@ static void add_flags(json_t *o) {
                                    "emulated",
                                    "interpreted",
                                    "supportsStackUsageOutput"};
-  /* what would have no effect: each stage is shown as it is */
+  /* filters that would have no effect, because each stage is shown as it is */
   static const char *const filters[] = {"binary", "binaryObject", "demangle",    "intel", "commentOnly",
                                         "labels", "directives",   "libraryCode", "trim",  "debugCalls"};
   json_t *disabled = json_array();
@@ -189,10 +157,10 @@ static void add_flags(json_t *o) {
 }
 
 static json_t *compiler(const struct request *rq, enum target t) {
-  char id[16];
+  char id[CE_ID_SIZE];
   ce_compiler_id(t, id);
   json_t *alias = json_pack("[s]", target_name(t));
-  if (t == default_target)
+  if (t == CE_DEFAULT_TARGET)
     json_array_append_new(alias, json_string(CE_LANGUAGE));
   json_t *o = json_pack("{s:s,s:o,s:s,s:s,s:s,s:s,s:o,s:s,s:s}", "id", id, "name", compiler_name(rq, t), "lang",
                         CE_LANGUAGE, "compilerType", "nkx", "semver", pipeline_version(), "instructionSet", "nisa",
@@ -217,10 +185,9 @@ enum MHD_Result ce_compilers(struct request *rq) {
   return send_list(rq, "Compiler Name", list);
 }
 
-/* ---- the small ones -------------------------------------------------------------------------------------------------
- */
+/* ---- the other lists --------------------------------------------------------------------------------------------- */
 
-/* A kernel has NumPy and our own modules, nothing to choose from. */
+/* A kernel has NumPy and our own modules; there is nothing to choose. */
 enum MHD_Result ce_libraries(struct request *rq) {
   return ce_send(rq, MHD_HTTP_OK, *rq->rest ? json_array() : json_pack("{s:{}}", CE_LANGUAGE), CE_LISTED);
 }
@@ -237,7 +204,7 @@ enum MHD_Result ce_formats(struct request *rq) {
   return ce_send(rq, MHD_HTTP_OK, json_array(), CE_LISTED);
 }
 
-/* We format nothing, and say so in the form that clients decode. */
+/* There is no formatter; the answer says so in the form that clients decode. */
 enum MHD_Result ce_format(struct request *rq) {
   const char *type = http_header(rq, MHD_HTTP_HEADER_CONTENT_TYPE);
   if (!type || strncasecmp(type, "application/json", 16) != 0)
@@ -249,7 +216,7 @@ enum MHD_Result ce_format(struct request *rq) {
   if (!has_source)
     return ce_send(rq, MHD_HTTP_BAD_REQUEST, json_pack("{s:i,s:s}", "exit", 0, "answer", ""), CE_NO_STORE);
   json_t *answer = json_sprintf("Unknown format tool '%.80s'", rq->rest);
-  if (!answer) /* the name is not UTF-8 */
+  if (!answer) /* the tool's name is not UTF-8 */
     answer = json_string("Unknown format tool");
   return ce_send(rq, MHD_HTTP_UNPROCESSABLE_CONTENT, json_pack("{s:i,s:o}", "exit", 2, "answer", answer), CE_NO_STORE);
 }

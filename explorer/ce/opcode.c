@@ -1,4 +1,4 @@
-/* GET /api/asm/nisa/OPCODE: what an instruction is, from the table that the compiler itself uses. */
+/* GET /api/asm/nisa/OPCODE: describes an instruction, from the compiler's own table. */
 #include <ctype.h>
 #include <string.h>
 
@@ -8,10 +8,10 @@
 enum { TEXT_MAX = 4 << 10, OPCODE_MAX = 80 };
 
 struct instruction {
-  const char *name, *engines, *operands; /* as in ops.def */
+  const char *name, *engines, *operands; /* as they are written in ops.def */
 };
 
-/* The table's third column as text: E.g. `ENGINES(VECTOR, GPSIMD)` is "VECTOR, GPSIMD". */
+/* The table's columns as text: ENGINES(VECTOR, GPSIMD) becomes "VECTOR, GPSIMD". */
 #define ENGINES(...) #__VA_ARGS__
 #define OPERANDS(...) #__VA_ARGS__
 static const struct instruction instructions[] = {
@@ -35,7 +35,7 @@ static const struct instruction *find(const char *opcode) {
   return NULL;
 }
 
-/* "scalar engine", "vector or gpsimd engine"; nothing for those that no engine runs. */
+/* Appends "runs on vector or gpsimd", or that no engine runs it. */
 static void put_engines(struct buf *b, const char *engines) {
   if (!strcmp(engines, "NONE")) {
     buf_puts(b, "runs on no engine: it only reserves or frees memory");
@@ -50,7 +50,7 @@ static void put_engines(struct buf *b, const char *engines) {
   }
 }
 
-/* `W("dst"), OPT(R("x"))` as "dst (written), x (read, optional)". */
+/* Appends the operands: W("dst"), OPT(R("x")) becomes "; operands: dst (written), x (read, optional)". */
 static void put_operands(struct buf *b, const char *operands) {
   static const struct {
     char mark;
@@ -78,7 +78,7 @@ static void put_operands(struct buf *b, const char *operands) {
   }
 }
 
-/* {"error": "…"}, also to who asked for text. */
+/* Answers {"error": "…"}, also to clients that asked for text. */
 static enum MHD_Result unknown(struct request *rq, const char *what, const char *name, size_t len, bool in_capitals) {
   char text[OPCODE_MAX + 1];
   size_t n = len < OPCODE_MAX ? len : OPCODE_MAX;
@@ -106,7 +106,7 @@ enum MHD_Result ce_opcode(struct request *rq) {
   buf_putc(&b, '.');
   if (!ce_wants_json(rq))
     return ce_send_text(rq, &b, CE_LISTED);
-  json_t *html = json_sprintf("<p>%s</p>", buf_text(&b)); /* of the table's own words: there is nothing to escape */
+  json_t *html = json_sprintf("<p>%s</p>", buf_text(&b)); /* made from the table, so there is nothing to escape */
   json_t *o = json_pack("{s:s,s:o,s:s}", "tooltip", buf_text(&b), "html", html, "url",
                         "https://awsdocs-neuron.readthedocs-hosted.com/");
   buf_clear(&b);

@@ -1,7 +1,8 @@
-/* What Compiler Explorer keeps of a session: its ClientState, its older GoldenLayout, and what ours means in it.
+/* The two forms in which Compiler Explorer keeps a session, ClientState and the older GoldenLayout, and our requests in
+ * them.
  *
- * A GoldenLayout is a tree of panes; editors and compilers refer to each other by number.  Of it we keep editors with
- * their compilers and executors; other panes have no place in a ClientState.
+ * A GoldenLayout is a tree of panes, in which editors and compilers refer to each other by number.  The editors, with
+ * their compilers and executors, are converted; a ClientState has no place for other panes.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -14,8 +15,7 @@
 
 enum { LAYOUT_NEST_MAX = 60, SESSIONS_MAX = 100, INFLATED_MAX = JOB_JSON_MAX };
 
-/* ---- GoldenLayout ---------------------------------------------------------------------------------------------------
- */
+/* ---- GoldenLayout ------------------------------------------------------------------------------------------------ */
 
 /* Calls fn for each component below the node. */
 static void walk(const json_t *node, int depth, void (*fn)(const char *name, const json_t *state, json_t *sessions),
@@ -55,7 +55,7 @@ static json_t *session_of(json_t *sessions, const json_t *id) {
   return NULL;
 }
 
-/* What the layout says of filters over what they are by default. */
+/* The default filters, with those that the layout sets. */
 static json_t *filters_of(const json_t *state) {
   static const char *const on[] = {"commentOnly", "demangle", "directives", "intel", "labels"};
   static const char *const off[] = {"binary", "binaryObject", "execute", "libraryCode", "trim", "debugCalls"};
@@ -110,8 +110,7 @@ json_t *ce_state_of(json_t *stored) {
   return json_pack("{s:o,s:[]}", "sessions", sessions, "trees");
 }
 
-/* ---- to and from our own ---------------------------------------------------------------------------------------------
- */
+/* ---- to and from our own requests -------------------------------------------------------------------------------- */
 
 void ce_state_ask(const json_t *state, struct arena *a, struct ce_ask *q) {
   const json_t *session = json_array_get(json_object_get(state, "sessions"), 0);
@@ -123,10 +122,10 @@ void ce_state_ask(const json_t *state, struct arena *a, struct ce_ask *q) {
     q->source = arena_strndup(a, json_string_value(source), q->source_len);
   }
   if (id)
-    ce_find_compiler(id, strlen(id), &q->target); /* another one: the usual target */
+    ce_find_compiler(id, strlen(id), &q->target); /* the id of a compiler that is not here leaves the default target */
   ce_split(json_object_get(compiler, "options"), q->words);
   ce_args_parse(a, q->words, &q->args);
-  if (q->args.complaint) /* arguments of another compiler: the kernel is shown without them */
+  if (q->args.complaint) /* they were meant for another compiler: show the kernel without them */
     q->args = (struct ce_args){0};
 }
 
@@ -174,10 +173,9 @@ json_t *ce_state_of_request(const json_t *request) {
                    compiler, "executors", "trees");
 }
 
-/* ---- base64 ---------------------------------------------------------------------------------------------------------
- */
+/* ---- base64 ------------------------------------------------------------------------------------------------------ */
 
-/* Unpacks a zlib stream; false if it is none, or larger than any state. */
+/* Unpacks a zlib stream; false if it is not one, or is larger than any state. */
 static bool inflate_all(const unsigned char *in, size_t n, struct buf *out) {
   z_stream z = {.next_in = (Bytef *)in, .avail_in = (uInt)n};
   bool is_done = false;
@@ -196,7 +194,7 @@ static bool inflate_all(const unsigned char *in, size_t n, struct buf *out) {
   return is_done;
 }
 
-/* The standard alphabet or the one for addresses, padded or not; heap, or NULL. */
+/* Decodes the standard alphabet or the one for addresses, padded or not; heap, or NULL. */
 static unsigned char *decode_base64(const char *text, size_t len, size_t *n) {
   size_t bare = len;
   while (bare && text[bare - 1] == '=')

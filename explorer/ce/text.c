@@ -1,9 +1,9 @@
-/* The answer to a compile as text, byte for byte as clients' patterns expect it. */
+/* The answer to a compile as text, in the exact form that clients' patterns expect. */
 #include <string.h>
 
 #include "ce/internal.h"
 
-/* Without the escape sequences that colour a terminal. */
+/* Appends the text without the escape sequences that colour a terminal. */
 static void put_plain(struct buf *b, const char *s, size_t n) {
   for (size_t i = 0; i < n; i++) {
     if (s[i] == '\x1b' && i + 1 < n && s[i + 1] == '[') {

@@ -1,27 +1,29 @@
 /* align: which lines of two texts belong together.
  *
- * Three rounds, each between the matches of the one before: lines that occur once on both sides and say the same down to
- * what makes their operands (anchors, as in patience diff); all lines by that hash; all lines by what they say alone.
- * A round is Myers' algorithm in linear space (E. W. Myers, An O(ND) Difference Algorithm and Its Variations, 1986),
- * over lines that occur on both sides at all, and cut short where two stretches have too little in common.
+ * There are three rounds, each between the matches of the round before.  The first matches lines that occur once on
+ * each side and have the same strong hash (anchors, as in patience diff); the second matches all lines by their strong
+ * hash; the third by their weak hash.  A round is Myers' algorithm in linear space (E. W. Myers, An O(ND) Difference
+ * Algorithm and Its Variations, 1986), over the lines that occur on both sides, and cut short where two stretches have
+ * too little in common.
  *
- * Among equally long alignments the one is wanted where what went and what came stand at the same place: of two equal
- * lines in a row, one of them edited, it is the other that stays.  Runs of matches are moved to there at the end.
+ * Several alignments can be equally long.  The best one has removed and added lines at the same place: when one of two
+ * equal neighbouring lines was edited, the other one stays.  Runs of matches are moved to such places at the end.
  */
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "diff/internal.h"
 
 enum {
-  EFFORT_MAX = 4096, /* diagonals searched before a stretch is split where the search got furthest */
-  EFFORT_LOW = 128,  /* the same, once the budget is spent */
+  EFFORT_MAX = 4096, /* diagonals that are searched before a stretch is split at the furthest point */
+  EFFORT_LOW = 128,  /* the same, once the budget is used up */
   BUDGET = 40000000, /* steps of one diff, about 0.1 s */
   RANGES_MAX = 64,
 };
 
 struct aligner {
-  const int *a, *b; /* ids of the lines of this round, without those that occur on one side only */
+  const int *a, *b; /* ids of the lines of this round; lines that occur on one side only are left out */
   int *forward, *backward;
   int *at_a, *at_b; /* their line numbers */
   int *match;
@@ -36,11 +38,11 @@ struct split {
   int x, y;
 };
 
-/* A point on a shortest path through a[x0,x1) × b[y0,y1), both non-empty and without common first or last lines.  The two
- * searches meet; past EFFORT_MAX the furthest point of the forward search has to do. */
+/* A point on a shortest path through a[x0,x1) × b[y0,y1), which are not empty and have no common first or last line.
+ * It is where a forward and a backward search meet; beyond EFFORT_MAX, the furthest point of the forward search. */
 static struct split middle(struct aligner *g, int x0, int x1, int y0, int y1) {
   int n = x1 - x0, m = y1 - y0, delta = n - m, reach = EFFORT_MAX + 2;
-  int *f = g->forward + reach, *r = g->backward + reach; /* by diagonal; x from x0 and from x1 */
+  int *f = g->forward + reach, *r = g->backward + reach; /* by diagonal: x counted from x0, and from x1 */
   f[1] = 0;
   r[1] = 0;
   int limit = (n + m + 1) / 2, most = g->budget > 0 ? EFFORT_MAX : EFFORT_LOW;
@@ -88,7 +90,7 @@ static struct split middle(struct aligner *g, int x0, int x1, int y0, int y1) {
   return best;
 }
 
-/* Matches within a[x0,x1) × b[y0,y1). */
+/* Notes the matches within a[x0,x1) × b[y0,y1). */
 static void align_range(struct aligner *g, int x0, int x1, int y0, int y1, int depth) {
   for (;;) {
     while (x0 < x1 && y0 < y1 && g->a[x0] == g->b[y0])
@@ -114,7 +116,7 @@ static void align_range(struct aligner *g, int x0, int x1, int y0, int y1, int d
 }
 
 struct round {
-  struct diff_memory *m;
+  struct arena *arena;
   const struct side *from, *to;
   int *match;
   bool is_strong;
@@ -126,7 +128,7 @@ static uint64_t key_of(const struct round *r, const struct line *l) {
   return r->is_strong ? l->strong : l->weak;
 }
 
-/* One gap between matches: lines [x0,x1) and [y0,y1). */
+/* Aligns one gap between matches: lines [x0,x1) and [y0,y1). */
 static void align_gap(struct round *r, int x0, int x1, int y0, int y1) {
   if (x0 == x1 || y0 == y1)
     return;
@@ -155,8 +157,8 @@ static void align_gap(struct round *r, int x0, int x1, int y0, int y1) {
 static enum status align_round(struct round *r, struct error *err) {
   int n = r->from->n, m = r->to->n;
   struct int_map ids;
-  if (!int_map_init(r->m, &ids, (size_t)n + (size_t)m))
-    return fail(err, ST_NOMEM, "out of memory while comparing two texts");
+  if (!int_map_init(r->arena, &ids, (size_t)n + (size_t)m))
+    return diff_no_memory(err);
   for (int i = 0; i < n; i++)
     r->ids_a[i] = *int_map_put(&ids, key_of(r, &r->from->lines[i]), (int)ids.n);
   for (int i = 0; i < m; i++)
@@ -174,13 +176,13 @@ static enum status align_round(struct round *r, struct error *err) {
   return ST_OK;
 }
 
-/* Lines that occur once on each side, as far as they keep their order (longest increasing subsequence). */
+/* Matches lines that occur once on each side, as many of them as keep their order (longest increasing subsequence). */
 static enum status match_anchors(struct round *r, struct error *err) {
   int n = r->from->n, m = r->to->n;
   struct int_map ids;
-  if (!int_map_init(r->m, &ids, (size_t)n + (size_t)m))
-    return fail(err, ST_NOMEM, "out of memory while comparing two texts");
-  int *place = r->at_b; /* of an id: its line in `to` */
+  if (!int_map_init(r->arena, &ids, (size_t)n + (size_t)m))
+    return diff_no_memory(err);
+  int *place = r->at_b; /* by id: the line in `to` */
   for (int i = 0; i < n; i++)
     r->count_a[r->ids_a[i] = *int_map_put(&ids, r->from->lines[i].strong, (int)ids.n)]++;
   for (int i = 0; i < m; i++) {
@@ -214,16 +216,17 @@ static enum status match_anchors(struct round *r, struct error *err) {
   return ST_OK;
 }
 
-/* A run of matches: n lines from a and from b on, with unmatched lines before and behind it. */
+/* A run of n matches that begins at lines a and b, with the numbers of unmatched lines before and after it. */
 struct run {
   int a, b, n;
   int before_a, before_b, after_a, after_b;
 };
 
-/* Whether the run's lines say the same as well with those of a moved by da and those of b by db, and no fewer of them
- * down to their operands. */
+/* Whether the run's lines still match when those of a are moved by da and those of b by db, and at least as many of
+ * them by their strong hash. */
 static bool can_move(const struct side *from, const struct side *to, const struct run *r, int da, int db) {
   int strong = 0;
+  assert(r->a + da >= 0 && r->a + r->n + da <= from->n && r->b + db >= 0 && r->b + r->n + db <= to->n);
   for (int k = 0; k < r->n; k++) {
     const struct line *a = &from->lines[r->a + k], *b = &to->lines[r->b + k];
     const struct line *c = &from->lines[r->a + k + da], *d = &to->lines[r->b + k + db];
@@ -243,7 +246,8 @@ static void move(int *match, struct run *r, int da, int db) {
     match[r->a + k] = r->b + k;
 }
 
-/* Lines came before the run and as many went behind it, or the other way round: tries to have both on one side. */
+/* When lines were added before the run and removed after it, or the other way round, tries to bring both to one
+ * side. */
 static bool balance_run(const struct side *from, const struct side *to, int *match, struct run *r) {
   int came = r->before_b - r->before_a, went = r->after_a - r->after_b;
   int s = came > 0 && went > 0 ? (came < went ? came : went) : came < 0 && went < 0 ? (came > went ? came : went) : 0;
@@ -256,7 +260,7 @@ static bool balance_run(const struct side *from, const struct side *to, int *mat
   return true;
 }
 
-/* True when a run was moved: lines between runs may match now that did not. */
+/* True when a run was moved: more lines between runs may match then. */
 static bool balance(const struct side *from, const struct side *to, int *match) {
   bool has_moved = false;
   for (int a = 0, b = 0;;) {
@@ -283,24 +287,24 @@ static bool balance(const struct side *from, const struct side *to, int *match) 
   }
 }
 
-enum status diff_align(struct diff_memory *m, const struct side *from, const struct side *to, int *match,
+enum status diff_align(struct arena *arena, const struct side *from, const struct side *to, int *match,
                        struct error *err) {
   size_t both = (size_t)from->n + (size_t)to->n + 1, reach = 2 * (EFFORT_MAX + 3);
-  struct round r = {.m = m, .from = from, .to = to, .match = match};
+  struct round r = {.arena = arena, .from = from, .to = to, .match = match};
   int **all[] = {&r.ids_a, &r.ids_b, &r.a, &r.b, &r.at_a, &r.at_b, &r.count_a, &r.count_b};
   for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-    if (!(*all[i] = diff_alloc(m, both, sizeof(int))))
-      return fail(err, ST_NOMEM, "out of memory while comparing two texts");
+    if (!(*all[i] = arena_try_array(arena, both, sizeof(int))))
+      return diff_no_memory(err);
   r.g = (struct aligner){.a = r.a,
                          .b = r.b,
                          .at_a = r.at_a,
                          .at_b = r.at_b,
                          .match = match,
                          .budget = BUDGET,
-                         .forward = diff_alloc(m, reach, sizeof(int)),
-                         .backward = diff_alloc(m, reach, sizeof(int))};
+                         .forward = arena_try_array(arena, reach, sizeof(int)),
+                         .backward = arena_try_array(arena, reach, sizeof(int))};
   if (!r.g.forward || !r.g.backward)
-    return fail(err, ST_NOMEM, "out of memory while comparing two texts");
+    return diff_no_memory(err);
   for (int i = 0; i < from->n; i++)
     match[i] = -1;
   enum status st = match_anchors(&r, err);

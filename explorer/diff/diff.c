@@ -1,36 +1,51 @@
-/* diff: see the header. */
+#include "diff/diff.h"
+
+#include <assert.h>
+
+#include "base/utf8.h"
 #include "diff/internal.h"
 
-enum status diff_make(struct diff_text from, struct diff_text to, struct diff *out, struct error *err) {
-  *out = (struct diff){.memory = diff_memory_new()};
+/* Room that suffices for most diffs.  An arena's block of at least 4 MiB comes zeroed from the system, page by page as
+ * it is used, which takes less time than zeroing each of our large and sparsely used arrays. */
+enum { ROOM = 4 << 20, ROOM_PER_BYTE = 8 };
+
+static enum status make(struct diff_text from, struct diff_text to, struct diff *out, struct error *err) {
   struct side a, b;
-  enum status st = out->memory ? ST_OK : fail(err, ST_NOMEM, "out of memory while comparing two texts");
-  if (st == ST_OK)
-    st = diff_read(out->memory, from, &a, err);
-  if (st == ST_OK)
-    st = diff_read(out->memory, to, &b, err);
-  if (st == ST_OK) {
-    int *match = diff_alloc(out->memory, (size_t)a.n + 1, sizeof *match);
-    out->lines_from = a.n;
-    out->lines_to = b.n;
-    st = match ? diff_align(out->memory, &a, &b, match, err)
-               : fail(err, ST_NOMEM, "out of memory while comparing two texts");
-    if (st == ST_OK)
-      st = diff_hunks(out->memory, &a, &b, match, out, err);
-  }
-  if (st != ST_OK)
+  if (from.len > DIFF_TEXT_MAX || to.len > DIFF_TEXT_MAX)
+    return fail(err, ST_LIMIT, "the text is longer than %d MiB", DIFF_TEXT_MAX >> 20);
+  if (from.len + to.len > 8192 && !arena_reserve(&out->arena, ROOM + ROOM_PER_BYTE * (from.len + to.len)))
+    return diff_no_memory(err);
+  enum status st = diff_read(&out->arena, from, &a, err);
+  if (!st)
+    st = diff_read(&out->arena, to, &b, err);
+  if (st)
+    return st;
+  out->lines_from = a.n;
+  out->lines_to = b.n;
+  int *match = arena_try_array(&out->arena, (size_t)a.n + 1, sizeof *match);
+  if (!match)
+    return diff_no_memory(err);
+  st = diff_align(&out->arena, &a, &b, match, err);
+  return st ? st : diff_hunks(&out->arena, &a, &b, match, out, err);
+}
+
+enum status diff_make(struct diff_text from, struct diff_text to, struct diff *out, struct error *err) {
+  *out = (struct diff){0};
+  arena_init(&out->arena);
+  enum status st = make(from, to, out, err);
+  if (st)
     diff_clear(out);
   return st;
 }
 
 void diff_clear(struct diff *d) {
-  diff_memory_free(d->memory);
+  arena_clear(&d->arena);
   *d = (struct diff){0};
 }
 
-/* ---- JSON --------------------------------------------------------------------------------------------------------- */
+/* ---- JSON -------------------------------------------------------------------------------------------------------- */
 
-/* A place in a text that only moves forward. */
+/* A place in a text; it only moves forward. */
 struct cursor {
   struct diff_text text;
   size_t at;
@@ -38,16 +53,19 @@ struct cursor {
 };
 
 static const char *line_at(struct cursor *c, int line) {
+  assert(line >= c->line);
   while (c->line < line && c->at < c->text.len)
     if (c->text.data[c->at++] == '\n')
       c->line++;
   return c->text.data + c->at;
 }
 
+/* The column of a byte of the line; the text may be any bytes, so utf8_count, which wants valid ones, does not
+ * serve. */
 static int column(const char *line, int byte) {
   int n = 1;
   for (int i = 0; i < byte; i++)
-    n += ((unsigned char)line[i] & 0xc0) != 0x80;
+    n += !utf8_is_continuation(line[i]);
   return n;
 }
 

@@ -1,14 +1,21 @@
-/* hunks: from matching lines to what is shown.
+/* hunks: from matching lines to the hunks that are shown.
  *
- * Names are followed in the order of the texts: two names are the same value when the lines that define them match (or
- * replace each other).  A matching line whose operands are not the same values is a change after all.
+ * Names are followed in the order of the texts: two names are the same value when the lines that define them match, or
+ * form a pair.  A matching line whose operands are not the same values has changed after all.
  */
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "diff/internal.h"
 
-int diff_lcs(int n, int m, bool (*equal)(void *user, int i, int j), void *user, int (*pairs)[2], unsigned short *len) {
+enum { LCS_MAX = 512 };
+
+/* The longest common subsequence of two short lists, by dynamic programming: fills `pairs` in order and returns their
+ * number.  `equal` compares element i of the one list with element j of the other; n and m are at most LCS_MAX; len has
+ * (n + 1) * (m + 1) elements. */
+static int find_common(int n, int m, bool (*equal)(void *user, int i, int j), void *user, int (*pairs)[2],
+                       unsigned short *len) {
 #define LEN(i, j) len[(i) * (m + 1) + (j)]
   for (int i = n; i >= 0; i--)
     for (int j = m; j >= 0; j--) {
@@ -20,6 +27,7 @@ int diff_lcs(int n, int m, bool (*equal)(void *user, int i, int j), void *user, 
         LEN(i, j) = LEN(i + 1, j) >= LEN(i, j + 1) ? LEN(i + 1, j) : LEN(i, j + 1);
     }
   int k = 0;
+  assert(n <= LCS_MAX && m <= LCS_MAX);
   for (int i = 0, j = 0; i < n && j < m;) {
     if (equal(user, i, j)) {
       pairs[k][0] = i++;
@@ -35,13 +43,13 @@ int diff_lcs(int n, int m, bool (*equal)(void *user, int i, int j), void *user, 
 }
 
 struct maker {
-  struct diff_memory *m;
+  struct arena *arena;
   struct side *from, *to;
   struct diff *d;
   struct int_map values_from, values_to; /* name -> value */
-  struct int_map constants;              /* what a constant's line says -> value */
+  struct int_map constants;              /* weak hash of a constant's line -> value */
   int next_value;
-  unsigned short *scratch; /* (DIFF_LCS_MAX + 1)^2 */
+  unsigned short *scratch; /* (LCS_MAX + 1)^2 */
   int (*lcs)[2];
   struct token *tokens_from, *tokens_to;
   struct diff_pair *pairs; /* of all hunks, in order */
@@ -49,7 +57,7 @@ struct maker {
   bool is_out_of_memory;
 };
 
-/* ---- names -------------------------------------------------------------------------------------------------------- */
+/* ---- names ------------------------------------------------------------------------------------------------------- */
 
 static void use_names(struct side *s, const struct line *l, const struct int_map *values) {
   for (int k = 0; k < l->n_names; k++) {
@@ -59,6 +67,7 @@ static void use_names(struct side *s, const struct line *l, const struct int_map
   }
 }
 
+/* The line's next definition from its k-th name on, or NULL. */
 static struct name *definition(struct side *s, const struct line *l, int *k) {
   for (; *k < l->n_names; ++*k)
     if (s->names[l->names + *k].is_def)
@@ -70,7 +79,7 @@ static bool is_free_constant(const struct side *s, const struct line *l) {
   return l->is_constant && !memchr(s->text.data + l->start, '(', (size_t)l->len);
 }
 
-/* A constant is the same value as any equal constant, wherever it stands. */
+/* Equal constants are the same value, wherever they are defined. */
 static bool define_constant(struct maker *g, struct side *s, struct int_map *values, const struct line *l) {
   int k = 0;
   struct name *x = is_free_constant(s, l) ? definition(s, l, &k) : NULL;
@@ -83,7 +92,8 @@ static bool define_constant(struct maker *g, struct side *s, struct int_map *val
   return true;
 }
 
-/* The definitions of two lines stand for the same values, one by one; with one line NULL, for values of their own. */
+/* The definitions of two lines become the same values, one by one.  If one line is NULL, the other's become values of
+ * their own. */
 static void define_names(struct maker *g, const struct line *a, const struct line *b) {
   if (a && define_constant(g, g->from, &g->values_from, a))
     a = NULL;
@@ -102,8 +112,8 @@ static void define_names(struct maker *g, const struct line *a, const struct lin
   }
 }
 
-/* Negative values are those of lines that were removed or added: what takes an operand from the one now takes it from
- * the other, which the hunk there shows already. */
+/* Values of lines that were removed or added are negative.  An operand that moves from a removed line to an added one
+ * is no change here, because the hunk of those two lines shows it already. */
 static bool same_value(struct maker *g, struct name *x, struct name *y) {
   if (x->value == y->value && x->value)
     return true;
@@ -127,7 +137,8 @@ static bool same_operands(struct maker *g, const struct line *a, const struct li
   return same;
 }
 
-/* Two lines as one: their uses, then their definitions. */
+/* Follows the names through two lines that belong together: their uses, then their definitions.  False if their
+ * operands differ. */
 static bool follow(struct maker *g, const struct line *a, const struct line *b) {
   use_names(g->from, a, &g->values_from);
   use_names(g->to, b, &g->values_to);
@@ -136,13 +147,13 @@ static bool follow(struct maker *g, const struct line *a, const struct line *b) 
   return same;
 }
 
-/* ---- words -------------------------------------------------------------------------------------------------------- */
+/* ---- words ------------------------------------------------------------------------------------------------------- */
 
 struct words {
   const char *a, *b;
   const struct token *ta, *tb;
   const struct name *na, *nb; /* the names of the lines, in order */
-  const int *name_a, *name_b; /* of a token: which name it is */
+  const int *name_a, *name_b; /* by token: the index of its name */
 };
 
 static bool word_equal(void *user, int i, int j) {
@@ -158,17 +169,18 @@ static bool word_equal(void *user, int i, int j) {
   return w->ta[i].hash == w->tb[j].hash;
 }
 
-static int *count_names(struct diff_memory *m, const struct token *t, int n) {
-  int *v = diff_alloc(m, (size_t)n + 1, sizeof *v), k = 0;
+/* For each token the index of its name, -1 for other tokens; NULL when out of memory. */
+static int *count_names(struct arena *arena, const struct token *t, int n) {
+  int *v = arena_try_array(arena, (size_t)n + 1, sizeof *v), k = 0;
   for (int i = 0; v && i < n; i++)
     v[i] = t[i].kind == TOKEN_NAME ? k++ : -1;
   return v;
 }
 
-/* The tokens that are in no pair, next ones joined. */
+/* The tokens that are in no pair; neighbouring ones are joined. */
 static const struct diff_words *left_over(struct maker *g, const struct token *t, int n, int side, int n_pairs,
                                           int *out) {
-  struct diff_words *v = diff_alloc(g->m, (size_t)n + 1, sizeof *v);
+  struct diff_words *v = arena_try_array(g->arena, (size_t)n + 1, sizeof *v);
   int k = 0, p = 0;
   bool is_open = false;
   for (int i = 0; v && i < n; i++) {
@@ -196,8 +208,8 @@ static void mark_words(struct maker *g, struct diff_pair *p) {
                     .na = g->from->names + a->names,
                     .nb = g->to->names + b->names};
   int n = diff_tokens(w.a, a->len, g->tokens_from), m = diff_tokens(w.b, b->len, g->tokens_to);
-  w.name_a = count_names(g->m, w.ta, n);
-  w.name_b = count_names(g->m, w.tb, m);
+  w.name_a = count_names(g->arena, w.ta, n);
+  w.name_b = count_names(g->arena, w.tb, m);
   if (!w.name_a || !w.name_b) {
     g->is_out_of_memory = true;
     return;
@@ -212,13 +224,13 @@ static void mark_words(struct maker *g, struct diff_pair *p) {
   while (tail < n - head && tail < m - head && word_equal(&w, n - 1 - tail, m - 1 - tail))
     tail++;
   int in_a = n - head - tail, in_b = m - head - tail;
-  if (in_a && in_b && in_a <= DIFF_LCS_MAX && in_b <= DIFF_LCS_MAX) {
+  if (in_a && in_b && in_a <= LCS_MAX && in_b <= LCS_MAX) {
     struct words inner = w;
     inner.ta += head;
     inner.tb += head;
     inner.name_a += head;
     inner.name_b += head;
-    int found = diff_lcs(in_a, in_b, word_equal, &inner, g->lcs + k, g->scratch);
+    int found = find_common(in_a, in_b, word_equal, &inner, g->lcs + k, g->scratch);
     for (int i = 0; i < found; i++, k++) {
       g->lcs[k][0] += head;
       g->lcs[k][1] += head;
@@ -232,7 +244,7 @@ static void mark_words(struct maker *g, struct diff_pair *p) {
   p->words_to = left_over(g, g->tokens_to, m, 1, k, &p->n_to);
 }
 
-/* ---- hunks -------------------------------------------------------------------------------------------------------- */
+/* ---- hunks ------------------------------------------------------------------------------------------------------- */
 
 struct heads {
   const uint64_t *a, *b;
@@ -243,7 +255,7 @@ static bool head_equal(void *user, int i, int j) {
   return h->a[i] == h->b[j];
 }
 
-/* What kind of line it is: the operation's name, or the first word. */
+/* A hash of the line's kind: of the operation's name, or of the first word. */
 static uint64_t head_of(struct maker *g, const struct side *s, int i) {
   const struct line *l = &s->lines[i];
   struct token *t = g->tokens_from;
@@ -260,23 +272,24 @@ static uint64_t head_of(struct maker *g, const struct side *s, int i) {
 }
 
 static struct diff_pair *add_pair(struct maker *g, int from, int to) {
+  assert(from < g->from->n && to < g->to->n);
   struct diff_pair *p = &g->pairs[g->n_pairs++];
   *p = (struct diff_pair){.from = from + 1, .to = to + 1};
   return p;
 }
 
-/* Between lines of the same kind: as many on both sides are taken one by one. */
+/* Pairs the lines of two stretches one by one if there are as many on both sides. */
 static void pair_rest(struct maker *g, int x0, int x1, int y0, int y1) {
   if (x1 - x0 == y1 - y0)
     for (; x0 < x1; x0++, y0++)
       add_pair(g, x0, y0);
 }
 
-/* Lines of [x0,x1) that became lines of [y0,y1): those of the same kind, in order, and what is left between them. */
+/* Pairs lines of [x0,x1) with lines of [y0,y1): first those of the same kind, in order, then those between them. */
 static void pair_lines(struct maker *g, int x0, int x1, int y0, int y1) {
   int n = x1 - x0, m = y1 - y0, found = 0;
-  if (n && m && n <= DIFF_LCS_MAX && m <= DIFF_LCS_MAX && n + m > 2) {
-    uint64_t *heads = diff_alloc(g->m, (size_t)(n + m), sizeof *heads);
+  if (n && m && n <= LCS_MAX && m <= LCS_MAX && n + m > 2) {
+    uint64_t *heads = arena_try_array(g->arena, (size_t)(n + m), sizeof *heads);
     if (!heads) {
       g->is_out_of_memory = true;
       return;
@@ -286,7 +299,7 @@ static void pair_lines(struct maker *g, int x0, int x1, int y0, int y1) {
     for (int j = 0; j < m; j++)
       heads[n + j] = head_of(g, g->to, y0 + j);
     struct heads h = {heads, heads + n};
-    found = diff_lcs(n, m, head_equal, &h, g->lcs, g->scratch);
+    found = find_common(n, m, head_equal, &h, g->lcs, g->scratch);
   }
   int x = x0, y = y0;
   for (int i = 0; i < found; i++) {
@@ -298,7 +311,7 @@ static void pair_lines(struct maker *g, int x0, int x1, int y0, int y1) {
   pair_rest(g, x, x1, y, y1);
 }
 
-/* Follows the names through one gap and notes its pairs. */
+/* Pairs the lines of one gap, and follows the names through it. */
 static void walk_gap(struct maker *g, int x0, int x1, int y0, int y1) {
   int first = g->n_pairs;
   pair_lines(g, x0, x1, y0, y1);
@@ -320,6 +333,7 @@ static void walk_gap(struct maker *g, int x0, int x1, int y0, int y1) {
   }
 }
 
+/* The last hunk if it ends at these lines, else a new one. */
 static struct diff_hunk *last_hunk(struct maker *g, int x, int y) {
   struct diff *d = g->d;
   struct diff_hunk *h = d->n ? &d->hunks[d->n - 1] : NULL;
@@ -343,7 +357,7 @@ static void add_hunk(struct maker *g, int x0, int x1, int y0, int y1) {
   g->d->n_added += y1 - y0 - (g->n_pairs - before);
 }
 
-/* A matching line whose operands changed. */
+/* Adds a matching line whose operands changed. */
 static void add_rewired(struct maker *g, int x, int y) {
   struct diff_hunk *h = last_hunk(g, x, y);
   mark_words(g, add_pair(g, x, y));
@@ -352,20 +366,20 @@ static void add_rewired(struct maker *g, int x, int y) {
   h->n_pairs++;
 }
 
-enum status diff_hunks(struct diff_memory *m, struct side *from, struct side *to, int *match, struct diff *d,
+enum status diff_hunks(struct arena *arena, struct side *from, struct side *to, int *match, struct diff *d,
                        struct error *err) {
   size_t lines = (size_t)from->n + (size_t)to->n + 2;
-  struct maker g = {.m = m, .from = from, .to = to, .d = d};
-  g.scratch = diff_alloc(m, (DIFF_LCS_MAX + 1) * (DIFF_LCS_MAX + 1), sizeof *g.scratch);
-  g.lcs = diff_alloc(m, TOKENS_MAX, sizeof *g.lcs);
-  g.tokens_from = diff_alloc(m, TOKENS_MAX, sizeof *g.tokens_from);
-  g.tokens_to = diff_alloc(m, TOKENS_MAX, sizeof *g.tokens_to);
-  g.pairs = diff_alloc(m, lines, sizeof *g.pairs);
-  d->hunks = diff_alloc(m, lines, sizeof *d->hunks);
+  struct maker g = {.arena = arena, .from = from, .to = to, .d = d};
+  g.scratch = arena_try_array(arena, (LCS_MAX + 1) * (LCS_MAX + 1), sizeof *g.scratch);
+  g.lcs = arena_try_array(arena, TOKENS_MAX, sizeof *g.lcs);
+  g.tokens_from = arena_try_array(arena, TOKENS_MAX, sizeof *g.tokens_from);
+  g.tokens_to = arena_try_array(arena, TOKENS_MAX, sizeof *g.tokens_to);
+  g.pairs = arena_try_array(arena, lines, sizeof *g.pairs);
+  d->hunks = arena_try_array(arena, lines, sizeof *d->hunks);
   if (!g.scratch || !g.lcs || !g.tokens_from || !g.tokens_to || !g.pairs || !d->hunks ||
-      !int_map_init(m, &g.values_from, (size_t)from->n_names + 1) ||
-      !int_map_init(m, &g.values_to, (size_t)to->n_names + 1) || !int_map_init(m, &g.constants, lines))
-    return fail(err, ST_NOMEM, "out of memory while comparing two texts");
+      !int_map_init(arena, &g.values_from, (size_t)from->n_names + 1) ||
+      !int_map_init(arena, &g.values_to, (size_t)to->n_names + 1) || !int_map_init(arena, &g.constants, lines))
+    return diff_no_memory(err);
   int x = 0, y = 0;
   for (int i = 0; i < from->n; i++) {
     int j = match[i];
@@ -379,5 +393,5 @@ enum status diff_hunks(struct diff_memory *m, struct side *from, struct side *to
   }
   add_hunk(&g, x, from->n, y, to->n);
   d->n_changed = g.n_pairs;
-  return g.is_out_of_memory ? fail(err, ST_NOMEM, "out of memory while comparing two texts") : ST_OK;
+  return g.is_out_of_memory ? diff_no_memory(err) : ST_OK;
 }

@@ -6,12 +6,11 @@
 
 #include "diff/diff.h"
 
-/* Everything of one diff lives until diff_clear.  Unlike base/arena.h, running out of memory is an answer: this runs in
- * the server. */
-struct diff_memory *diff_memory_new(void);
-void diff_memory_free(struct diff_memory *m);
-/* n zeroed elements, NULL when out of memory. */
-void *diff_alloc(struct diff_memory *m, size_t n, size_t size);
+/* Everything of one diff lives in its arena.  Memory is taken with arena_try_array only, because this runs in the
+ * server, where running out of memory is an answer. */
+static inline enum status diff_no_memory(struct error *err) {
+  return fail(err, ST_NOMEM, "out of memory while comparing two texts");
+}
 
 enum token_kind {
   TOKEN_WORD,
@@ -29,22 +28,22 @@ struct token {
 };
 
 enum { TOKENS_MAX = 4096 }; /* of one line; the rest of a longer one is one word */
-/* Splits a line; white space, loc(…) and metadata={…} are left out.  Returns the number of tokens. */
+/* Splits a line; leaves out white space, loc(…) and metadata={…}.  Returns the number of tokens. */
 int diff_tokens(const char *line, int len, struct token *out);
 
 /* An SSA name in a line. */
 struct name {
   uint64_t hash;
   bool is_def;
-  int value; /* what it stands for: equal on both sides for the same value; 0 unknown */
+  int value; /* equal on both sides for the same SSA value; 0: unknown */
 };
 
 struct line {
   int start, len;  /* bytes in the text */
-  uint64_t weak;   /* what the line says, without names */
-  uint64_t strong; /* and what the lines that define its operands say */
+  uint64_t weak;   /* hash of what the line says, without names */
+  uint64_t strong; /* hash of that, and of what the lines that define its operands say */
   int names, n_names;
-  bool is_constant; /* it defines a constant: the same wherever it stands */
+  bool is_constant; /* it defines a constant, which is the same wherever it is defined */
 };
 
 struct side {
@@ -55,20 +54,14 @@ struct side {
   int n_names, cap_names;
 };
 
-MUST_USE enum status diff_read(struct diff_memory *m, struct diff_text text, struct side *out, struct error *err);
+MUST_USE enum status diff_read(struct arena *arena, struct diff_text text, struct side *out, struct error *err);
 
-/* match_from[i] = the line of `to` that line i of `from` equals, or -1; increasing. */
-MUST_USE enum status diff_align(struct diff_memory *m, const struct side *from, const struct side *to, int *match_from,
+/* match_from[i]: the line of `to` that matches line i of `from`, or -1.  Matches keep their order. */
+MUST_USE enum status diff_align(struct arena *arena, const struct side *from, const struct side *to, int *match_from,
                                 struct error *err);
 
-/* Longest common subsequence of two short lists by dynamic programming: pairs in order; returns their number.  `equal`
- * compares element i of one with j of the other. n and m at most DIFF_LCS_MAX. */
-enum { DIFF_LCS_MAX = 512 };
-int diff_lcs(int n, int m, bool (*equal)(void *user, int i, int j), void *user, int (*pairs)[2],
-             unsigned short *scratch);
-
-/* Unmatches lines whose operands changed, and fills d->hunks from what is left. */
-MUST_USE enum status diff_hunks(struct diff_memory *m, struct side *from, struct side *to, int *match_from,
+/* Fills d->hunks from the lines without a match and from those whose operands changed. */
+MUST_USE enum status diff_hunks(struct arena *arena, struct side *from, struct side *to, int *match_from,
                                 struct diff *d, struct error *err);
 
 static inline uint64_t diff_mix(uint64_t h, uint64_t v) {
@@ -77,14 +70,15 @@ static inline uint64_t diff_mix(uint64_t h, uint64_t v) {
   return h ^ h >> 32;
 }
 
-/* A table from 64-bit keys to ints, open addressing; get gives `missing` for unknown keys. */
+/* A map from 64-bit keys to ints, with open addressing (map.c). */
 struct int_map {
   uint64_t *keys; /* 0: free */
   int *values;
-  size_t cap, n;
+  size_t cap, n; /* cap: slots, a power of two */
 };
-MUST_USE bool int_map_init(struct diff_memory *m, struct int_map *t, size_t expected);
-/* The slot of the key, made with value `fresh` if it is new.  At most the expected number of keys may be put. */
+/* False when out of memory.  At most `expected` keys may be put. */
+MUST_USE bool int_map_init(struct arena *arena, struct int_map *t, size_t expected);
+/* The value of the key, which is `fresh` if the key is new. */
 int *int_map_put(struct int_map *t, uint64_t key, int fresh);
 int int_map_get(const struct int_map *t, uint64_t key, int missing);
 

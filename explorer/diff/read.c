@@ -1,12 +1,14 @@
-/* read: a text as lines, each with a hash of what it says and the names in it. */
+/* read: splits a text into lines, each with hashes of what it says and the names in it. */
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "diff/internal.h"
 
 enum {
-  NEST_MAX = 128,   /* deeper brackets are compared in order, like any other token */
+  NEST_MAX = 128,   /* deeper brackets are compared in order, as other tokens are */
   ALIAS_MAX = 4096, /* printers make a few dozen */
+  NAMES_FIRST = 1024,
 };
 
 static uint64_t hash_bytes(const char *s, int n) {
@@ -34,7 +36,7 @@ static int string_end(const char *s, int at, int len) {
   return len;
 }
 
-/* From an opening bracket at `at`, the place behind its closing one. */
+/* The end of the group that the bracket at `at` opens. */
 static int group_end(const char *s, int at, int len) {
   char open = s[at], close = open == '(' ? ')' : '}';
   int depth = 0;
@@ -54,7 +56,7 @@ static bool starts(const char *s, int at, int len, const char *word) {
   return len - at >= n && !memcmp(s + at, word, (size_t)n) && (!at || !is_word(s[at - 1]));
 }
 
-/* The place behind a location or metadata that starts at `at`, or `at`. */
+/* The end of a location or metadata that begins at `at`; `at` if none does. */
 static int skip_place(const char *s, int at, int len) {
   if (s[at] != 'l' && s[at] != 'm')
     return at;
@@ -76,7 +78,7 @@ int diff_tokens(const char *s, int len, struct token *out) {
     int end = skip_place(s, i, len);
     if (end > i) {
       if (n && out[n - 1].kind == TOKEN_PUNCT && s[out[n - 1].start] == ',' && s[i] == 'm')
-        n--; /* the comma in front of metadata */
+        n--; /* the comma before metadata */
       i = end;
       continue;
     }
@@ -102,10 +104,10 @@ int diff_tokens(const char *s, int len, struct token *out) {
   return n;
 }
 
-/* ---- what a line says --------------------------------------------------------------------------------------------- */
+/* ---- what a line says -------------------------------------------------------------------------------------------- */
 
 struct reader {
-  struct diff_memory *m;
+  struct arena *arena;
   struct side *side;
   struct token *tokens;
   struct int_map alias; /* hash of "#map1" -> index into meaning */
@@ -132,8 +134,8 @@ static uint64_t token_value(const struct reader *r, const struct token *t) {
   }
 }
 
-/* One bracket (or the whole line) while it is read: entries between commas.  Entries that begin with  word =  may come
- * in any order, so they are added up; others count with their place. */
+/* One bracket, or the whole line, while it is read: entries between commas.  Entries that begin with  word =  may come
+ * in any order, so their hashes are added up; for other entries the place counts. */
 struct level {
   uint64_t ordered, named, entry;
   int at; /* tokens of the entry so far */
@@ -191,9 +193,9 @@ static uint64_t weak_hash(const struct reader *r, const char *s, const struct to
   return level_value(&stack[0]);
 }
 
-/* ---- names -------------------------------------------------------------------------------------------------------- */
+/* ---- names ------------------------------------------------------------------------------------------------------- */
 
-/* The tokens up to this one are definitions: %a, %b:2 = …; 0 if the line does not begin so. */
+/* The number of tokens before the "=" of a line that begins with its results (%a, %b:2 = …); 0 if it does not. */
 static int results_end(const char *s, const struct token *t, int n) {
   int i = 0;
   if (n && t[0].kind == TOKEN_WORD && t[0].end - t[0].start == 4 && !memcmp(s + t[0].start, "ROOT", 4))
@@ -221,25 +223,33 @@ static bool is_definition(const char *s, const struct token *t, int n, int i, in
           (is_punct(s, &t[i - 1], '(') || is_punct(s, &t[i - 1], ','))); /* (%arg0: type) */
 }
 
+/* Adds one name to the side; false when out of memory. */
+static bool add_name(struct reader *r, struct name name) {
+  struct side *side = r->side;
+  if (side->n_names == side->cap_names) {
+    const int cap = side->cap_names ? side->cap_names * 2 : NAMES_FIRST;
+    const size_t size = (size_t)side->cap_names * sizeof name;
+    if (!side->names || !arena_extend(r->arena, side->names, size, (size_t)cap * sizeof name - size)) {
+      struct name *v = arena_try_array(r->arena, (size_t)cap, sizeof *v);
+      if (!v)
+        return false;
+      if (side->n_names)
+        memcpy(v, side->names, size);
+      side->names = v;
+    }
+    side->cap_names = cap;
+  }
+  side->names[side->n_names++] = name;
+  return true;
+}
+
 static bool add_names(struct reader *r, struct line *line, const char *s, const struct token *t, int n) {
   struct side *side = r->side;
   int results = results_end(s, t, n);
   line->names = side->n_names;
-  for (int i = 0; i < n; i++) {
-    if (t[i].kind != TOKEN_NAME)
-      continue;
-    if (side->n_names == side->cap_names) {
-      int cap = side->cap_names ? side->cap_names * 2 : 1024;
-      struct name *v = diff_alloc(r->m, (size_t)cap, sizeof *v);
-      if (!v)
-        return false;
-      if (side->n_names)
-        memcpy(v, side->names, (size_t)side->n_names * sizeof *v);
-      side->names = v;
-      side->cap_names = cap;
-    }
-    side->names[side->n_names++] = (struct name){t[i].hash, is_definition(s, t, n, i, results), 0};
-  }
+  for (int i = 0; i < n; i++)
+    if (t[i].kind == TOKEN_NAME && !add_name(r, (struct name){t[i].hash, is_definition(s, t, n, i, results), 0}))
+      return false;
   line->n_names = side->n_names - line->names;
   if (results && results + 1 < n) {
     const struct token *op = &t[results + 1];
@@ -249,7 +259,7 @@ static bool add_names(struct reader *r, struct line *line, const char *s, const 
   return true;
 }
 
-/* `#map1 = …` at the start of a line gives the alias its meaning. */
+/* A line that begins with `#map1 = …` gives the alias its meaning. */
 static void note_alias(struct reader *r, struct line *l, const char *s, const struct token *t, int n) {
   if (n < 3 || t[0].kind != TOKEN_ALIAS || !is_punct(s, &t[1], '=') || r->n_alias == ALIAS_MAX)
     return;
@@ -268,11 +278,11 @@ static int count_lines(struct diff_text t) {
   return n;
 }
 
-/* What a line's operands are made by becomes a part of what it is. */
+/* Sets the strong hashes: what a line says, and what the lines say that define its operands. */
 static bool add_strong(struct reader *r) {
   struct side *side = r->side;
   struct int_map defs;
-  if (!int_map_init(r->m, &defs, (size_t)side->n_names + 1))
+  if (!int_map_init(r->arena, &defs, (size_t)side->n_names + 1))
     return false;
   for (int i = 0; i < side->n; i++) {
     struct line *l = &side->lines[i];
@@ -291,35 +301,31 @@ static bool add_strong(struct reader *r) {
   return true;
 }
 
-static enum status no_memory(struct error *err) {
-  return fail(err, ST_NOMEM, "out of memory while comparing two texts");
-}
-
-enum status diff_read(struct diff_memory *m, struct diff_text text, struct side *out, struct error *err) {
-  if (text.len > DIFF_TEXT_MAX)
-    return fail(err, ST_LIMIT, "the text is longer than %d MiB", DIFF_TEXT_MAX >> 20);
+enum status diff_read(struct arena *arena, struct diff_text text, struct side *out, struct error *err) {
+  assert(text.len <= DIFF_TEXT_MAX);
   int n = count_lines(text);
   if (n > DIFF_LINES_MAX)
     return fail(err, ST_LIMIT, "the text has more than %d lines", DIFF_LINES_MAX);
-  *out = (struct side){.text = text, .n = n, .lines = diff_alloc(m, (size_t)n + 1, sizeof *out->lines)};
-  struct reader r = {.m = m,
+  *out = (struct side){.text = text, .n = n, .lines = arena_try_array(arena, (size_t)n + 1, sizeof *out->lines)};
+  struct reader r = {.arena = arena,
                      .side = out,
-                     .tokens = diff_alloc(m, TOKENS_MAX, sizeof *r.tokens),
-                     .meaning = diff_alloc(m, ALIAS_MAX, sizeof *r.meaning)};
-  if (!out->lines || !r.tokens || !r.meaning || !int_map_init(m, &r.alias, ALIAS_MAX))
-    return no_memory(err);
+                     .tokens = arena_try_array(arena, TOKENS_MAX, sizeof *r.tokens),
+                     .meaning = arena_try_array(arena, ALIAS_MAX, sizeof *r.meaning)};
+  if (!out->lines || !r.tokens || !r.meaning || !int_map_init(arena, &r.alias, ALIAS_MAX))
+    return diff_no_memory(err);
   const char *p = text.data, *end = text.data + text.len;
   for (int i = 0; i < n; i++) {
     const char *nl = memchr(p, '\n', (size_t)(end - p));
     struct line *l = &out->lines[i];
+    assert(p < end);
     l->start = (int)(p - text.data);
     l->len = (int)((nl ? nl : end) - p);
     int k = diff_tokens(p, l->len, r.tokens);
     l->weak = weak_hash(&r, p, r.tokens, k);
     note_alias(&r, l, p, r.tokens, k);
     if (!add_names(&r, l, p, r.tokens, k))
-      return no_memory(err);
+      return diff_no_memory(err);
     p = nl ? nl + 1 : end;
   }
-  return add_strong(&r) ? ST_OK : no_memory(err);
+  return add_strong(&r) ? ST_OK : diff_no_memory(err);
 }

@@ -1,6 +1,7 @@
 #include "http/address.h"
 
 #include <arpa/inet.h>
+#include <assert.h>
 #include <ctype.h>
 #include <netinet/in.h>
 #include <stdio.h>
@@ -79,7 +80,8 @@ enum status address_nets_parse(const char *text, struct address_nets *out, struc
     if (nets.n == ADDRESS_NETS_MAX)
       return fail(err, ST_INPUT, "more than %d networks", ADDRESS_NETS_MAX);
     if (!parse_net(p, n, &nets.nets[nets.n++]))
-      return fail(err, ST_INPUT, "\"%.*s\" is no address and no network such as 10.0.0.0/8", n < 60 ? (int)n : 60, p);
+      return fail(err, ST_INPUT, "\"%.*s\" is neither an address nor a network such as 10.0.0.0/8",
+                  n < 60 ? (int)n : 60, p);
   }
   *out = nets;
   return ST_OK;
@@ -87,6 +89,7 @@ enum status address_nets_parse(const char *text, struct address_nets *out, struc
 
 static bool is_in_net(const struct address *a, const struct address_net *net) {
   int whole = net->bits / 8, rest = net->bits % 8;
+  assert(net->bits >= 0 && net->bits <= 128);
   return !memcmp(a->bytes, net->base.bytes, (size_t)whole) &&
          (!rest || (a->bytes[whole] ^ net->base.bytes[whole]) >> (8 - rest) == 0);
 }
@@ -111,11 +114,10 @@ void address_of_socket(const struct sockaddr *s, struct address *out) {
     memcpy(out->bytes, &((const struct sockaddr_in6 *)s)->sin6_addr, sizeof out->bytes);
 }
 
-/* ---- what proxies say ----------------------------------------------------------------------------------------------
- */
+/* ---- what proxies say -------------------------------------------------------------------------------------------- */
 
-/* Where the last element of text[0..len) begins.  Commas within quotes, which Forwarded allows, divide nothing; an
- * address holds none, so that a quote that was cut apart only makes an element that is no address. */
+/* Where the last element of text[0..len) begins.  Forwarded allows commas within quotes, which do not divide.  No
+ * address holds a comma, so cutting there only makes an element that is not an address. */
 static size_t last_element(const char *text, size_t len) {
   while (len && text[len - 1] != ',')
     len--;
@@ -157,7 +159,7 @@ void address_of_client(const struct address *peer, const struct address_nets *tr
     struct address said;
     trim(&p, &n);
     if ((form == ADDRESS_FORWARDED && !find_for(&p, &n)) || !address_parse(p, n, &said))
-      return; /* "unknown", or a name of the proxy's own: the last hop that we know has to stand for it */
+      return; /* "unknown", or a name of the proxy's own: the last known hop counts as the client */
     *out = said;
     len = at ? at - 1 : 0;
   }

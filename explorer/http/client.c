@@ -1,12 +1,17 @@
-/* What handlers ask about the client, and how they wait. */
+/* What handlers ask about the request and its client, and how they suspend it. */
 #include <string.h>
 #include <strings.h>
 
 #include "http/framing.h"
 #include "http/http.h"
+#include "http/server.h"
 
 const char *http_header(const struct request *rq, const char *name) {
   return MHD_lookup_connection_value(rq->connection, MHD_HEADER_KIND, name);
+}
+
+const char *http_argument(const struct request *rq, const char *name) {
+  return MHD_lookup_connection_value(rq->connection, MHD_GET_ARGUMENT_KIND, name);
 }
 
 bool http_accepts_encoding(const struct request *rq, const char *what) {
@@ -34,15 +39,14 @@ int http_client_fd(const struct request *rq) {
   return info ? info->connect_fd : -1;
 }
 
-/* ---- who it is -----------------------------------------------------------------------------------------------------
- */
+/* ---- the client's address ---------------------------------------------------------------------------------------- */
 
 struct listed {
   const char *header;
   struct buf values;
 };
 
-/* The same header may come several times, which means the same as once with commas. */
+/* A header that comes several times means the same as one whose values are joined by commas. */
 static enum MHD_Result join_values(void *user, enum MHD_ValueKind kind, const char *name, const char *value) {
   struct listed *l = user;
   (void)kind;
@@ -54,7 +58,7 @@ static enum MHD_Result join_values(void *user, enum MHD_ValueKind kind, const ch
 void http_find_client(struct request *rq) {
   static const char *const headers[] = {[ADDRESS_X_FORWARDED_FOR] = "X-Forwarded-For",
                                         [ADDRESS_FORWARDED] = "Forwarded"};
-  const struct config *cfg = rq->app->cfg;
+  const struct http_config *cfg = &rq->cfg->http;
   const union MHD_ConnectionInfo *info = MHD_get_connection_info(rq->connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
   struct address peer;
   address_of_socket(info ? info->client_addr : NULL, &peer);
@@ -74,8 +78,7 @@ void http_client_address(const struct request *rq, char out[ADDRESS_TEXT_SIZE]) 
   address_put(&rq->address, out);
 }
 
-/* ---- waiting -------------------------------------------------------------------------------------------------------
- */
+/* ---- suspending -------------------------------------------------------------------------------------------------- */
 
 void http_park(void *user) {
   MHD_suspend_connection(user);
@@ -83,25 +86,4 @@ void http_park(void *user) {
 
 void http_resume(void *user) {
   MHD_resume_connection(user);
-}
-
-/* On a store thread.  The request lives until its connection is resumed. */
-static void run_call(struct store_task *t, struct db *db) {
-  struct store_call *c = (struct store_call *)t;
-  struct MHD_Connection *connection = c->rq->connection;
-  c->fn(c->rq, db);
-  c->state = CALL_DONE;
-  MHD_resume_connection(connection);
-}
-
-enum MHD_Result http_call_store(struct request *rq, enum store_lane lane,
-                                void (*fn)(struct request *rq, struct db *db)) {
-  rq->call = (struct store_call){.task.run = run_call, .rq = rq, .fn = fn, .state = CALL_RUNNING};
-  MHD_suspend_connection(rq->connection);
-  if (!store_submit(rq->app->store, lane, &rq->call.task)) {
-    rq->call.is_lost = true;
-    rq->call.state = CALL_DONE;
-    MHD_resume_connection(rq->connection);
-  }
-  return MHD_YES;
 }

@@ -1,5 +1,6 @@
 #include "http/deadline.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -19,8 +20,8 @@ struct deadlines {
   struct deadline *list;
 };
 
-/* Under the lock, which is what keeps a descriptor from being closed and reused meanwhile: deadline_remove comes
- * before the library closes it. */
+/* Under the lock.  The library closes a descriptor after deadline_remove, which takes the lock, so no descriptor in the
+ * list can have been closed and reused. */
 static void cut_overdue(struct deadlines *d, int64_t now) {
   for (struct deadline *c = d->list; c; c = c->next) {
     if (c->is_cut || now < c->at_ms)
@@ -69,6 +70,7 @@ void deadlines_stop(struct deadlines *d) {
   pthread_cond_signal(&d->stop);
   pthread_mutex_unlock(&d->lock);
   pthread_join(d->thread, NULL);
+  assert(!d->list);
   pthread_cond_destroy(&d->stop);
   pthread_mutex_destroy(&d->lock);
   free(d);
@@ -86,6 +88,7 @@ void deadline_add(struct deadlines *d, struct deadline *c, int fd, int ms) {
 
 void deadline_remove(struct deadlines *d, struct deadline *c) {
   pthread_mutex_lock(&d->lock);
+  assert(c->prev ? c->prev->next == c : d->list == c);
   if (c->prev)
     c->prev->next = c->next;
   else

@@ -1,8 +1,8 @@
-/* deadline: every connection has a moment at which it is cut off.
+/* deadline: the moment at which a connection is cut off.
  *
- * libmicrohttpd's timeout only counts silence; a client that sends a byte now and then, or reads nothing, would stay
- * for ever.  So each phase of a connection sets a deadline here, and a thread shuts down the sockets that pass theirs;
- * the library then sees a closed connection and cleans up.
+ * libmicrohttpd's timeout counts silence only; a client that sends a byte now and then, or reads nothing, would stay
+ * for ever.  So each phase of a connection sets a deadline here, and a thread shuts down the sockets of connections
+ * that pass theirs.  The library then sees a closed connection and cleans up.
  */
 #ifndef HTTP_DEADLINE_H
 #define HTTP_DEADLINE_H
@@ -14,7 +14,7 @@
 
 struct deadlines; /* opaque */
 
-/* Of one connection; lies in its struct conn.  Private. */
+/* One connection's; lies in its struct conn.  Private. */
 struct deadline {
   struct deadline *next, *prev;
   int fd;
@@ -26,10 +26,10 @@ MUST_USE enum status deadlines_start(struct deadlines **out, struct error *err);
 /* Once no connection is left; NULL is fine. */
 void deadlines_stop(struct deadlines *d);
 
-/* Between the library's two notices of one connection. */
+/* When the library opens a connection, and before it closes it. */
 void deadline_add(struct deadlines *d, struct deadline *c, int fd, int ms);
 void deadline_remove(struct deadlines *d, struct deadline *c);
-/* From now on. */
+/* Moves the deadline to ms from now. */
 void deadline_set(struct deadlines *d, struct deadline *c, int ms);
 
 #endif

@@ -1,5 +1,6 @@
 #include "http/framing.h"
 
+#include <assert.h>
 #include <string.h>
 #include <strings.h>
 
@@ -40,6 +41,7 @@ static const char *const known[FH_COUNT] = {
 };
 
 static bool refuse(struct framing *f, enum framing_fault fault, const char *reason) {
+  assert(!f->fault && fault);
   f->fault = fault;
   f->reason = reason;
   f->state = S_REFUSED;
@@ -86,7 +88,7 @@ bool framing_is_between(const struct framing *f) {
   return f->state == S_START;
 }
 
-/* ---- the request line; each of these takes a byte, and returns false once the request is refused ------------------- */
+/* ---- the request line; each function takes a byte, and returns false once the request is refused ----------------- */
 
 static bool on_method(struct framing *f, unsigned char c) {
   if (c == ' ' && f->n > 0) {
@@ -98,7 +100,7 @@ static bool on_method(struct framing *f, unsigned char c) {
   return true;
 }
 
-/* A path, since only proxies are asked for more; "%00" is what no path holds. */
+/* The target must be a path, because other forms are for proxies; no path holds "%00". */
 static bool on_target_byte(struct framing *f, unsigned char c) {
   if (f->n == 0 && c != '/')
     return malformed(f, "The request's target must be a path.");
@@ -150,8 +152,7 @@ static bool on_version(struct framing *f, unsigned char c) {
   return true;
 }
 
-/* ---- headers -------------------------------------------------------------------------------------------------------
- */
+/* ---- headers ----------------------------------------------------------------------------------------------------- */
 
 static bool on_header(struct framing *f, unsigned char c) {
   if (c == '\r') {
@@ -198,7 +199,7 @@ static bool on_length(struct framing *f) {
   for (const char *p = f->text; *p; p++) {
     if (*p < '0' || *p > '9')
       return malformed(f, "Content-Length must be a number.");
-    if (v <= FRAMING_BODY_MAX) /* beyond that it cannot become right again */
+    if (v <= FRAMING_BODY_MAX) /* a larger one is refused whatever digits follow */
       v = 10 * v + (uint64_t)(*p - '0');
   }
   if (!f->n || f->n >= sizeof f->text)
@@ -207,7 +208,7 @@ static bool on_length(struct framing *f) {
   return true;
 }
 
-/* "close" or "keep-alive" anywhere in the list. */
+/* Looks for "close" and "keep-alive" in the list. */
 static void on_connection(struct framing *f) {
   for (const char *p = f->text; *p;) {
     p += strspn(p, ", \t");
@@ -218,7 +219,7 @@ static void on_connection(struct framing *f) {
   }
 }
 
-/* The present header is complete. */
+/* Checks a header that is complete. */
 static bool on_header_end(struct framing *f) {
   switch (f->header) {
   case FH_HOST:
@@ -263,7 +264,7 @@ static bool on_value(struct framing *f, unsigned char c) {
   return true;
 }
 
-/* The empty line has come.  Sets the state in which the body, if any, begins. */
+/* After the empty line: sets the state in which the body, if there is one, begins. */
 static bool on_head_end(struct framing *f) {
   if (!f->seen[FH_HOST] && !f->is_http10)
     return malformed(f, "There must be exactly one Host header.");
@@ -278,10 +279,9 @@ static bool on_head_end(struct framing *f) {
   return true;
 }
 
-/* ---- chunks --------------------------------------------------------------------------------------------------------
- */
+/* ---- chunks ------------------------------------------------------------------------------------------------------ */
 
-/* No extensions: nobody sends them, and servers differ in where they end. */
+/* Extensions are refused: nobody sends them, and servers differ in where they end. */
 static bool on_size(struct framing *f, unsigned char c) {
   int digit = hex(c);
   if (digit >= 0 && f->n < SIZE_DIGITS_MAX) {
@@ -305,8 +305,7 @@ static bool expect(struct framing *f, unsigned char c, unsigned char want, enum 
   return true;
 }
 
-/* ---- all of it -----------------------------------------------------------------------------------------------------
- */
+/* ---- all of it --------------------------------------------------------------------------------------------------- */
 
 static bool step(struct framing *f, unsigned char c) {
   static const char line[] = "Lines must end with CR LF.";
@@ -343,18 +342,19 @@ static bool step(struct framing *f, unsigned char c) {
   case S_DATA_LF:
     return expect(f, c, '\n', S_SIZE, line);
   case S_LAST_CR:
-    return expect(f, c, '\r', S_LAST_LF, "There must be nothing behind the last chunk.");
+    return expect(f, c, '\r', S_LAST_LF, "There must be nothing after the last chunk.");
   case S_LAST_LF:
     return expect(f, c, '\n', S_START, line);
   case S_BODY:
   case S_DATA:
   case S_REFUSED:
-    break; /* not byte by byte */
+    break; /* these do not come byte by byte */
   }
   return false;
 }
 
 static size_t skip(struct framing *f, size_t n) {
+  assert(f->left > 0);
   size_t k = f->left < n ? (size_t)f->left : n;
   f->left -= k;
   if (!f->left)

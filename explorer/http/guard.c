@@ -1,5 +1,6 @@
 #include "http/guard.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -9,33 +10,34 @@
 #include "base/buf.h"
 #include "base/log.h"
 #include "http/address.h"
-#include "http/http.h"
-#include "job/quota.h"
+#include "http/problem.h"
+#include "http/server.h"
 
 enum {
   LINGER_MS = 1000,      /* a refused client may still be sending; closing at once would destroy its answer */
-  LINGER_MAX = 16 << 20, /* and this much it may send */
+  LINGER_MAX = 16 << 20, /* bytes that it may still send */
   ANSWER_MAX = 4096,
+  SPARE_FDS = 512, /* descriptors for children and files */
+  FDS_MAX = 1 << 20,
 };
 
 struct guard {
-  const struct config *cfg;
+  const struct server_config *cfg;
   struct deadlines *deadlines;
   atomic_bool is_draining;
-  struct quota *quota;
   atomic_llong connections, accepted, refused[FF_COUNT];
 };
 
-/* recv(2) is only told a descriptor.  Written by the thread that owns the connection, while it is open. */
+/* The open connections by their descriptors, which is all that recv(2) is told.  An entry is written by the thread that
+ * owns the connection. */
 static struct {
   _Atomic(struct conn *) *at;
   int n;
 } by_fd;
 
-/* Each connection is a descriptor; children and files need some as well. */
 static void raise_fd_limit(int connections) {
   struct rlimit r;
-  rlim_t want = (rlim_t)connections + 512;
+  rlim_t want = (rlim_t)connections + SPARE_FDS;
   if (getrlimit(RLIMIT_NOFILE, &r) || r.rlim_cur >= want)
     return;
   r.rlim_cur = r.rlim_max == RLIM_INFINITY || r.rlim_max > want ? want : r.rlim_max;
@@ -43,16 +45,16 @@ static void raise_fd_limit(int connections) {
     log_warn("limits", "descriptors=%llu wanted=%llu", (unsigned long long)r.rlim_cur, (unsigned long long)want);
 }
 
-enum status guard_start(const struct config *cfg, struct quota *quota, struct guard **out, struct error *err) {
+enum status guard_start(const struct server_config *cfg, struct guard **out, struct error *err) {
   struct rlimit r = {.rlim_cur = 0};
   struct guard *g = calloc(1, sizeof *g);
   if (!g)
     return fail(err, ST_NOMEM, "guard");
+  assert(!by_fd.at);
   g->cfg = cfg;
-  g->quota = quota;
-  raise_fd_limit(cfg->connections_max);
-  getrlimit(RLIMIT_NOFILE, &r); /* no descriptor is larger */
-  by_fd.n = (int)(r.rlim_cur < 1 << 20 ? r.rlim_cur : 1 << 20);
+  raise_fd_limit(cfg->http.connections_max);
+  getrlimit(RLIMIT_NOFILE, &r); /* every descriptor is smaller than this */
+  by_fd.n = (int)(r.rlim_cur < FDS_MAX ? r.rlim_cur : FDS_MAX);
   by_fd.at = calloc((size_t)by_fd.n, sizeof *by_fd.at);
   enum status st = by_fd.at ? deadlines_start(&g->deadlines, err) : fail(err, ST_NOMEM, "guard");
   if (st)
@@ -65,6 +67,7 @@ enum status guard_start(const struct config *cfg, struct quota *quota, struct gu
 void guard_stop(struct guard *g) {
   if (!g)
     return;
+  assert(atomic_load(&g->connections) == 0);
   deadlines_stop(g->deadlines);
   free(by_fd.at);
   by_fd.at = NULL;
@@ -72,8 +75,7 @@ void guard_stop(struct guard *g) {
   free(g);
 }
 
-/* ---- refusing ------------------------------------------------------------------------------------------------------
- */
+/* ---- refusing ---------------------------------------------------------------------------------------------------- */
 
 static enum problem problem_of(enum framing_fault f) {
   static const enum problem of[] = {
@@ -84,16 +86,18 @@ static enum problem problem_of(enum framing_fault f) {
   return of[f];
 }
 
-/* A fresh connection's socket buffer takes a few hundred bytes whole; if it does not, the client is not reading. */
+/* Answers with the refusal, once.  The socket buffer of a fresh connection takes a few hundred bytes at once; if it
+ * does not, the client is not reading. */
 static void tell(struct conn *c) {
   struct buf b;
+  assert(c->framing.fault && !c->is_told);
   c->is_told = true;
   atomic_fetch_add(&c->guard->refused[c->framing.fault], 1);
-  if (c->guard->cfg->log_requests)
+  if (c->guard->cfg->http.log_requests)
     log_info("request_refused", "reason=\"%s\"", c->framing.reason ? c->framing.reason : "too many connections");
   if (!c->is_answered) {
     buf_init(&b, ANSWER_MAX);
-    http_put_refusal(&b, problem_of(c->framing.fault), c->framing.reason);
+    problem_put_answer(&b, problem_of(c->framing.fault), c->framing.reason);
     if (!buf_status(&b) && send(c->fd, b.data, b.len, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
       log_debug("refusal", "the client is gone: %m");
     buf_clear(&b);
@@ -102,27 +106,19 @@ static void tell(struct conn *c) {
   guard_allow(c, LINGER_MS);
 }
 
-/* ---- from start to end ---------------------------------------------------------------------------------------------
- */
+/* ---- from start to end ------------------------------------------------------------------------------------------- */
 
-/* False: the client at the other end has enough connections.  Those of a proxy are many clients': their requests are
- * counted instead (server.c). */
+/* False: the client at the other end has too many connections.  A proxy's connections are not counted; its clients'
+ * requests are (server.c). */
 static bool count_client(struct guard *g, struct conn *c, const struct sockaddr *peer) {
+  const struct http_hooks *hooks = &g->cfg->hooks;
   struct address a;
   char name[ADDRESS_TEXT_SIZE];
-  if (!g->cfg->quota.connections)
-    return true;
   address_of_socket(peer, &a);
-  if (address_is_in(&a, &g->cfg->trusted_proxies))
+  if (!hooks->enter || address_is_in(&a, &g->cfg->http.trusted_proxies))
     return true;
   address_put(&a, name);
-  struct client *client = quota_client(g->quota, name);
-  if (client_connect(client)) {
-    client_let_go(client);
-    return false;
-  }
-  c->client = client;
-  return true;
+  return hooks->enter(hooks->user, name, &c->counted);
 }
 
 struct conn *guard_open(struct guard *g, int fd, const struct sockaddr *peer) {
@@ -132,13 +128,13 @@ struct conn *guard_open(struct guard *g, int fd, const struct sockaddr *peer) {
   c->guard = g;
   c->fd = fd;
   framing_init(&c->framing);
-  deadline_add(g->deadlines, &c->deadline, fd, g->cfg->header_timeout_ms);
+  deadline_add(g->deadlines, &c->deadline, fd, g->cfg->http.header_timeout_ms);
   atomic_store(&by_fd.at[fd], c);
   atomic_fetch_add(&g->connections, 1);
   atomic_fetch_add(&g->accepted, 1);
   if (!count_client(g, c, peer)) {
     c->framing.fault = FF_CROWDED;
-    c->framing.reason = NULL; /* the problem's own text */
+    c->framing.reason = NULL; /* the problem's own text is used */
     tell(c);
   }
   return c;
@@ -147,13 +143,12 @@ struct conn *guard_open(struct guard *g, int fd, const struct sockaddr *peer) {
 void guard_close(struct conn *c) {
   if (!c)
     return;
+  assert(atomic_load(&by_fd.at[c->fd]) == c);
   atomic_store(&by_fd.at[c->fd], NULL);
   deadline_remove(c->guard->deadlines, &c->deadline);
   atomic_fetch_sub(&c->guard->connections, 1);
-  if (c->client) {
-    client_disconnect(c->client);
-    client_let_go(c->client);
-  }
+  if (c->counted)
+    c->guard->cfg->hooks.leave(c->counted);
   free(c);
 }
 
@@ -166,8 +161,8 @@ void guard_drain(struct guard *g) {
   atomic_store(&g->is_draining, true);
 }
 
-bool guard_is_draining(struct guard *g) {
-  return atomic_load(&g->is_draining);
+bool guard_is_draining(const struct conn *c) {
+  return c && atomic_load(&c->guard->is_draining);
 }
 
 void guard_look(struct guard *g, struct guard_counts *out) {
@@ -177,15 +172,14 @@ void guard_look(struct guard *g, struct guard_counts *out) {
     out->refused[i] = atomic_load(&g->refused[i]);
 }
 
-/* ---- a refused connection ------------------------------------------------------------------------------------------
- */
+/* ---- a refused connection ---------------------------------------------------------------------------------------- */
 
 static ssize_t failed(int e) {
   errno = e;
   return -1;
 }
 
-/* Reads what a refused client still sends, until it closes, or the deadline cuts it off. */
+/* Reads and drops what a refused client still sends, until it closes or its deadline cuts it off. */
 static ssize_t linger(struct conn *c, char *scratch, size_t n) {
   for (;;) {
     ssize_t got = recv(c->fd, scratch, n, MSG_DONTWAIT);
@@ -213,18 +207,16 @@ void guard_completed(struct conn *c) {
   c->is_answered = false;
   if (c->ahead > 0)
     c->ahead--;
-  guard_allow(c, c->guard->cfg->idle_timeout_ms);
-  if (c->framing.fault && !c->ahead && !c->is_told &&
-      !c->is_closing) { /* what came behind the requests that were fine */
+  guard_allow(c, c->guard->cfg->http.idle_timeout_ms);
+  if (c->framing.fault && !c->ahead && !c->is_told && !c->is_closing) { /* the fault came after good requests */
     tell(c);
-    shutdown(c->fd, SHUT_RD); /* the library waits for bytes and shall hear that there are none */
+    shutdown(c->fd, SHUT_RD); /* the library waits for bytes; this tells it that none will come */
   }
 }
 
-/* ---- reading -------------------------------------------------------------------------------------------------------
- */
+/* ---- reading ----------------------------------------------------------------------------------------------------- */
 
-/* Checks what was read; the number of bytes that are requests, whole or in part, and fine. */
+/* Checks the n bytes that were read; returns how many of them, from the start, belong to well-formed requests. */
 static size_t check(struct conn *c, const char *p, size_t n) {
   size_t at = 0;
   while (at < n) {
@@ -235,11 +227,12 @@ static size_t check(struct conn *c, const char *p, size_t n) {
         break;
       }
       if (c->is_kept && !c->ahead)
-        guard_allow(c, c->guard->cfg->header_timeout_ms);
+        guard_allow(c, c->guard->cfg->http.header_timeout_ms);
     }
     enum framing_verdict v = framing_feed(&c->framing, p + at, n - at, &taken);
     if (v == FRAMING_REFUSED)
-      break; /* what is malformed shows in its request; of that the library gets nothing more */
+      break; /* the library gets nothing more of a malformed request */
+    assert(taken <= n - at);
     at += taken;
     c->ahead += v == FRAMING_END;
   }
@@ -260,5 +253,5 @@ ssize_t guard_recv(int fd, void *to, size_t n, int flags) {
     tell(c);
     return linger(c, to, n);
   }
-  return fine ? (ssize_t)fine : failed(EAGAIN); /* nothing: bytes behind the last request */
+  return fine ? (ssize_t)fine : failed(EAGAIN); /* 0: all bytes came after the last request */
 }

@@ -1,5 +1,6 @@
 #include "http/hold.h"
 
+#include <assert.h>
 #include <microhttpd.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -12,19 +13,20 @@ struct holds {
   pthread_mutex_t lock; /* guards what follows */
   pthread_cond_t moved;
   bool is_stopping;
-  struct hold *first, *last; /* all wait equally long, so they end in the order in which they came */
+  struct hold *first, *last; /* all wait equally long, so they are resumed in the order in which they came */
 };
 
-/* Under the lock: gives back those whose time has come; with is_all the others too. */
-static void give_back(struct holds *h, bool is_all) {
+/* Under the lock: resumes the requests whose time has come, or all of them. */
+static void resume(struct holds *h, bool is_all) {
   int64_t now = clock_now_ms();
   while (h->first && (is_all || h->first->until_ms <= now)) {
     struct hold *one = h->first;
     h->first = one->next;
     if (!h->first)
       h->last = NULL;
-    MHD_resume_connection(one->connection); /* from here on the request may go at any time */
+    MHD_resume_connection(one->connection); /* from here on the request may end at any time, and `one` with it */
   }
+  assert(!h->first == !h->last);
 }
 
 static void *run(void *user) {
@@ -37,14 +39,15 @@ static void *run(void *user) {
       struct timespec until = {.tv_sec = h->first->until_ms / 1000, .tv_nsec = h->first->until_ms % 1000 * 1000000};
       pthread_cond_clockwait(&h->moved, &h->lock, CLOCK_MONOTONIC, &until);
     }
-    give_back(h, false);
+    resume(h, false);
   }
-  give_back(h, true);
+  resume(h, true);
   pthread_mutex_unlock(&h->lock);
   return NULL;
 }
 
 bool holds_add(struct holds *h, struct hold *one, struct MHD_Connection *connection) {
+  assert(!one->was_held);
   pthread_mutex_lock(&h->lock);
   bool ok = !h->is_stopping;
   if (ok) {

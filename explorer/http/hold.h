@@ -1,7 +1,8 @@
-/* hold: requests that wait a moment before they are looked at, each HOLD_MS.
+/* hold: lets requests wait for HOLD_MS before they are handled.
  *
- * For clients that come again before the time they were told: held, a connection of theirs asks a few times a second
- * at most.  A held connection is suspended, so it must be given back before the library stops.
+ * It is for clients that come again before the time that they were told to wait is over: when its requests are held,
+ * one connection can ask a few times a second at most.  A held connection is suspended, so it must be resumed before
+ * the library stops.
  */
 #ifndef HTTP_HOLD_H
 #define HTTP_HOLD_H
@@ -16,7 +17,7 @@ struct holds; /* opaque */
 
 enum { HOLD_MS = 500 };
 
-/* In its request, zeroed at first. */
+/* Lies in its request; zeroed at first. */
 struct hold {
   struct hold *next;
   struct MHD_Connection *connection;
@@ -25,11 +26,12 @@ struct hold {
 };
 
 MUST_USE enum status holds_start(struct holds **out, struct error *err);
-/* Gives all back; nothing is held any more.  NULL is fine, here and below. */
+/* Resumes all; nothing is held from now on.  NULL is fine, here and below. */
 void holds_stop(struct holds *h);
-void holds_free(struct holds *h); /* after holds_stop, or if nothing was ever held */
+void holds_free(struct holds *h); /* stops, too */
 
-/* On the connection's thread: suspends it, and resumes it later.  False: not held, as we are stopping. */
+/* On the connection's thread: suspends the connection, and resumes it later.  False after holds_stop: it was not
+ * suspended. */
 bool holds_add(struct holds *h, struct hold *one, struct MHD_Connection *connection);
 
 #endif

@@ -1,79 +1,69 @@
-/* Every address of the service; whatever is not here may be a file of the page. */
+#include "http/route.h"
+
+#include <assert.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include "api/metrics.h"
-#include "api/ready.h"
-#include "api/results.h"
-#include "api/snippets.h"
-#include "ce/ce.h"
 #include "http/http.h"
+#include "http/server.h"
 
-#define CE .is_ce = true, .is_open = true
-
-static const struct route routes[] = {
-    {.path = "/api/v1/compile", .allow = "POST", .post = api_compile, .is_job = true},
-    {.path = "/api/v1/results/", .allow = "GET, HEAD", .get = api_results_get},
-    {.path = "/api/v1/snippets", .allow = "POST", .post = api_snippet_post, .is_change = true},
-    {.path = "/api/v1/snippets/",
-     .allow = "GET, HEAD, DELETE",
-     .get = api_snippet_get,
-     .remove = api_snippet_delete,
-     .is_change = true},
-    {.path = "/z/", .allow = "GET, HEAD", .get = api_snippet_open},
-    {.path = "/e/", .allow = "GET, HEAD", .get = api_snippet_embed},
-    {.path = "/api/v1/pipeline", .allow = "GET, HEAD", .get = api_pipeline},
-    {.path = "/api/v1/examples", .allow = "GET, HEAD", .get = api_examples},
-    {.path = "/api/v1/targets", .allow = "GET, HEAD", .get = api_targets},
-    {.path = "/api/v1/ops", .allow = "GET, HEAD", .get = api_ops},
-    /* Compiler Explorer's */
-    {.path = "/api/languages", .allow = "GET, HEAD", .get = ce_languages, CE},
-    {.path = "/api/compilers", .allow = "GET, HEAD", .get = ce_compilers, CE},
-    {.path = "/api/compilers/", .allow = "GET, HEAD", .get = ce_compilers, CE},
-    {.path = "/api/libraries", .allow = "GET, HEAD", .get = ce_libraries, CE},
-    {.path = "/api/libraries/", .allow = "GET, HEAD", .get = ce_libraries, CE},
-    {.path = "/api/tools/", .allow = "GET, HEAD", .get = ce_tools, CE},
-    {.path = "/api/formats", .allow = "GET, HEAD", .get = ce_formats, CE},
-    {.path = "/api/format/", .allow = "POST", .post = ce_format, CE},
-    {.path = "/api/version", .allow = "GET, HEAD", .get = ce_version, CE},
-    {.path = "/api/releaseBuild", .allow = "GET, HEAD", .get = ce_version, CE},
-    {.path = "/api/popularArguments/", .allow = "GET, HEAD, POST", .get = ce_arguments, .post = ce_arguments, CE},
-    {.path = "/api/optimizationArguments/", .allow = "GET, HEAD, POST", .get = ce_arguments, .post = ce_arguments, CE},
-    {.path = "/api/siteTemplates", .allow = "GET, HEAD", .get = ce_templates, CE},
-    {.path = "/api/asm/", .allow = "GET, HEAD", .get = ce_opcode, CE},
-    {.path = "/source/builtin/list", .allow = "GET, HEAD", .get = ce_examples, CE},
-    {.path = "/source/builtin/load/", .allow = "GET, HEAD", .get = ce_example, CE},
-    {.path = "/api/compiler/", .allow = "POST", .post = ce_compile, .is_job = true, CE},
-    {.path = "/api/noscript/compile", .allow = "POST", .post = ce_compile, .is_job = true, CE},
-    {.path = "/api/shortener", .allow = "POST", .post = ce_shorten, CE},
-    {.path = "/shortener", .allow = "POST", .post = ce_shorten, CE},
-    {.path = "/api/shortlinkinfo/", .allow = "GET, HEAD", .get = ce_link_info, CE},
-    {.path = "/clientstate/", .allow = "GET, HEAD", .get = ce_open_state, .is_ce = true, .keeps_slashes = true},
-    {.path = "/healthz", .allow = "GET, HEAD", .get = api_health},
-    {.path = "/api/openapi.json", .allow = "GET, HEAD", .get = api_openapi},
-    {.path = "/readyz", .allow = "GET, HEAD", .get = api_ready},
-    {.path = "/metrics", .allow = "GET, HEAD", .get = api_metrics},
-};
-
-int route_count(void) {
-  return (int)(sizeof routes / sizeof *routes);
+bool route_is_get(const char *method) {
+  return !strcmp(method, MHD_HTTP_METHOD_GET) || !strcmp(method, MHD_HTTP_METHOD_HEAD);
 }
 
-const struct route *route_at(int i) {
-  return &routes[i];
+route_handler route_handler_of(const struct route *route, const char *method) {
+  if (route_is_get(method))
+    return route->get;
+  if (!strcmp(method, MHD_HTTP_METHOD_POST))
+    return route->post;
+  if (!strcmp(method, MHD_HTTP_METHOD_OPTIONS))
+    return route->options;
+  return !strcmp(method, MHD_HTTP_METHOD_DELETE) ? route->remove : NULL;
 }
 
-int route_index(const struct route *r) {
-  return (int)(r - routes);
-}
-
-const struct route *route_find(const char *path, const char **rest) {
-  for (size_t i = 0; i < sizeof routes / sizeof *routes; i++) {
-    size_t n = strlen(routes[i].path);
-    bool is_prefix = routes[i].path[n - 1] == '/';
-    if (!strncmp(routes[i].path, path, n) && (is_prefix || !path[n])) {
+/* The first route of the table that fits, with the rest of the path. */
+static const struct route *look_up(const struct server_config *cfg, const char *path, const char **rest) {
+  for (int i = 0; i < cfg->n_routes; i++) {
+    const struct route *r = &cfg->routes[i];
+    size_t n = strlen(r->path);
+    assert(n > 0);
+    bool is_prefix = r->path[n - 1] == '/';
+    if (!strncmp(r->path, path, n) && (is_prefix || !path[n])) {
       *rest = path + n;
-      return &routes[i];
+      return r;
     }
   }
   return NULL;
+}
+
+/* The path without repeated slashes and without one at its end, heap; NULL if it has none of these. */
+static char *plain_path(const char *path) {
+  char *plain = malloc(strlen(path) + 1), *to = plain;
+  if (!plain)
+    return NULL;
+  for (const char *p = path; *p; p++)
+    if (*p != '/' || p[1] != '/')
+      *to++ = *p;
+  if (to > plain + 1 && to[-1] == '/')
+    to--;
+  *to = 0;
+  if (strcmp(plain, path) != 0)
+    return plain;
+  free(plain);
+  return NULL;
+}
+
+/* The path as it came decides, unless that gives no route, or one that takes more slashes: its rest is then also
+ * without them. */
+void route_find(struct request *rq) {
+  const char *rest;
+  rq->route = look_up(rq->cfg, rq->path, &rq->rest);
+  if (rq->route && !rq->route->takes_more_slashes)
+    return;
+  rq->plain_path = plain_path(rq->path);
+  const struct route *route = rq->plain_path ? look_up(rq->cfg, rq->plain_path, &rest) : NULL;
+  if (route && route->takes_more_slashes) {
+    rq->route = route;
+    rq->rest = rest;
+  }
 }

@@ -1,20 +1,68 @@
-/* server: libmicrohttpd, its threads and its connections. */
+/* server: libmicrohttpd, its threads and its connections.
+ *
+ * server_start begins to answer requests, and server_stop undoes it.  What the transport has to ask the layers above
+ * comes as hooks.
+ */
 #ifndef HTTP_SERVER_H
 #define HTTP_SERVER_H
 
-#include "http/http.h"
+#include <stdbool.h>
+#include <stddef.h>
 
+#include "base/error.h"
+#include "http/address.h"
+
+struct guard_counts;
+struct request;
+struct route;
 struct server; /* opaque */
 
-/* A socket that listens where cfg says, or the one that whoever started us passed on; *port is its port in the end. */
-MUST_USE enum status server_listen(const struct config *cfg, int *out, int *port, struct error *err);
-/* Serves; listen_fd is the server's from now on.  app must outlive the server. */
-MUST_USE enum status server_start(const struct app *app, int listen_fd, struct server **out, struct error *err);
-/* Accepts no new connections; what is answered from now on closes its connection. */
+/* The settings that an operator makes; times in milliseconds. */
+struct http_config {
+  const char *host, *port;
+  const char *web_dir; /* the page's files */
+  int connections_max;
+  struct address_nets trusted_proxies;
+  int proxy_header; /* enum address_header: where they name their client */
+  int header_timeout_ms, body_timeout_ms, answer_timeout_ms, idle_timeout_ms;
+  int log_requests; /* a line for each */
+};
+
+/* Any of the functions may be NULL.  All may be called from any of the server's threads. */
+struct http_hooks {
+  void *user; /* for the first argument of enter and is_early; also the application's own, for its handlers */
+  /* A connection, or a request that came through a trusted proxy, begins for the client at this address.  False: the
+   * client has as many as it may have.  *client, NULL at first, is passed to `leave` when it ends, unless it stays
+   * NULL. */
+  bool (*enter)(void *user, const char *address, void **client);
+  void (*leave)(void *client);
+  /* The client at this address was told to wait before it asks again, and that time is not over. */
+  bool (*is_early)(void *user, const char *address);
+  /* The request's answer was sent or given up (rq->status 0: there is none).  Releases what lies in rq->part. */
+  void (*end)(struct request *rq);
+};
+
+struct server_config {
+  struct http_config http;
+  const struct route *routes; /* whatever is not here may be a file of the page */
+  int n_routes;
+  size_t body_max;  /* bytes of a body that are kept; a longer one is refused */
+  int handler_ms;   /* how long a handler may take, from the end of the body until it answers */
+  size_t part_size; /* bytes of struct request's part */
+  struct http_hooks hooks;
+};
+
+/* A socket that listens where cfg says, or the one that the process was started with (listen.c); *port is its port. */
+MUST_USE enum status server_listen(const struct http_config *cfg, int *out, int *port, struct error *err);
+/* Serves; copies cfg, of which the routes and texts must outlive the server.  The server owns listen_fd from now on. */
+MUST_USE enum status server_start(const struct server_config *cfg, int listen_fd, struct server **out,
+                                  struct error *err);
+/* Accepts no new connections; every answer from now on closes its connection. */
 void server_quiesce(struct server *s);
 /* Waits until no request is being answered, at most ms. */
 void server_drain(struct server *s, int ms);
-/* Closes what is left.  No work may be waited for any more. */
+/* Closes the remaining connections.  No connection may be suspended by a layer above any more.  NULL is fine. */
 void server_stop(struct server *s);
+void server_look(struct server *s, struct guard_counts *out);
 
 #endif

@@ -1,8 +1,8 @@
 /* The page's files, read from one directory.
  *
- * A path is accepted only if it is made of plain names, and opened with openat2 beneath the directory, so that
- * neither ".." nor a link leads out.  Each file is looked up anew: a rebuilt page is served without a restart.  Files
- * whose name holds a hash of their content never change and are cached for good; the others are revalidated.
+ * A path is accepted only if it is made of plain names.  It is opened with openat2 beneath the directory, so that
+ * neither ".." nor a link leads out.  Each file is looked up anew, so a rebuilt page is served without a restart.  A
+ * file whose name holds a hash of its content never changes, and clients keep it for good; the others are revalidated.
  */
 #include <fcntl.h>
 #include <linux/openat2.h>
@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "http/http.h"
+#include "http/server.h"
 
 enum { PATH_LEN_MAX = 200, HASH_LEN = 8, SMALL_MAX = 64 << 10 };
 
@@ -35,7 +36,7 @@ static const struct {
     {".map", "application/json"},
 };
 
-/* NULL for what the page does not consist of: such files are not served. */
+/* The media type by the file's suffix; NULL for kinds of files that the page does not have: those are not served. */
 static const char *type_of(const char *path) {
   size_t n = strlen(path);
   for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
@@ -46,7 +47,7 @@ static const char *type_of(const char *path) {
   return NULL;
 }
 
-/* Names of letters, digits, '.', '_', '-', none of them starting with a dot, joined by single slashes. */
+/* True for names of letters, digits, '.', '_' and '-' joined by single slashes, none of which begins with a dot. */
 static bool is_plain(const char *path) {
   bool at_start = true;
   for (const char *p = path; *p; p++) {
@@ -59,7 +60,7 @@ static bool is_plain(const char *path) {
   return !at_start && strlen(path) <= PATH_LEN_MAX;
 }
 
-/* "main-6B4AUXG2.js": eight capitals and digits between a dash and the last dot. */
+/* True for a name such as "main-6B4AUXG2.js": eight capitals or digits between a dash and the last dot. */
 static bool has_hash(const char *path) {
   const char *dot = strrchr(path, '.');
   if (!dot || dot - path < HASH_LEN + 1 || dot[-HASH_LEN - 1] != '-')
@@ -70,7 +71,7 @@ static bool has_hash(const char *path) {
   return true;
 }
 
-/* A regular file beneath the page's directory, or -1. */
+/* Opens a regular file beneath the page's directory; -1 if there is none. */
 static int open_beneath(const char *dir, const char *path, struct stat *s) {
   struct open_how how = {.flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK,
                          .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS};
@@ -86,7 +87,7 @@ static int open_beneath(const char *dir, const char *path, struct stat *s) {
   return fd;
 }
 
-/* The compressed sibling if the client takes it and it is there, else the file itself. */
+/* Opens the compressed sibling if there is one and the client accepts it, else the file itself. */
 static int open_best(struct request *rq, const char *path, struct stat *s, const char **encoding) {
   static const char *const forms[][2] = {{"br", ".br"}, {"gzip", ".gz"}};
   char name[PATH_LEN_MAX + 8];
@@ -94,14 +95,14 @@ static int open_best(struct request *rq, const char *path, struct stat *s, const
     if (!http_accepts_encoding(rq, forms[i][0]))
       continue;
     snprintf(name, sizeof name, "%s%s", path, forms[i][1]);
-    int fd = open_beneath(rq->app->cfg->web_dir, name, s);
+    int fd = open_beneath(rq->cfg->http.web_dir, name, s);
     if (fd >= 0) {
       *encoding = forms[i][0];
       return fd;
     }
   }
   *encoding = NULL;
-  return open_beneath(rq->app->cfg->web_dir, path, s);
+  return open_beneath(rq->cfg->http.web_dir, path, s);
 }
 
 static void make_etag(char *to, size_t size, const struct stat *s) {
@@ -109,7 +110,7 @@ static void make_etag(char *to, size_t size, const struct stat *s) {
            (unsigned long long)s->st_mtim.tv_sec * 1000000000ull + (unsigned long long)s->st_mtim.tv_nsec);
 }
 
-/* Takes fd.  What is small goes out with its headers in one call, which takes half the time of a file behind them. */
+/* Takes fd.  A small file is sent with its headers in one system call, which takes half the time of two. */
 static struct MHD_Response *file_response(int fd, const struct stat *s) {
   size_t size = (size_t)s->st_size;
   struct MHD_Response *r = NULL;

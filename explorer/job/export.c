@@ -1,5 +1,6 @@
 #include "job/export.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,10 +48,9 @@ bool export_stage_text(struct work *w, const struct gather_stage *which, struct 
   return ok;
 }
 
-/* ---- files ---------------------------------------------------------------------------------------------------------
- */
+/* ---- files ------------------------------------------------------------------------------------------------------- */
 
-/* One file of a result; `text` is borrowed from it, or `base64`, or `map` is made of it. */
+/* One file of a result: its bytes are `text`, or those that `base64` encodes, or they are made from `map`. */
 struct file {
   char name[NAME_LEN];
   const char *type;
@@ -65,7 +65,7 @@ static bool is_plain(const char *s) {
   return *s && *s != '/' && *s != '.' && !s[strspn(s, ok)] && !strstr(s, "..") && !strstr(s, "//");
 }
 
-/* "kernel/04-hlo-to-linalg.mlir".  Names come from a worker: one that is no plain file name gives a number. */
+/* "kernel/04-hlo-to-linalg.mlir".  Names come from a worker; one that is not a plain file name is replaced. */
 static void name_stage(struct file *f, int kernel, const json_t *k, int index, const json_t *s) {
   const char *kn = json_string_value(json_object_get(k, "name")), *sn = json_string_value(json_object_get(s, "name"));
   const char *dialect = json_string_value(json_object_get(s, "dialect"));
@@ -125,8 +125,7 @@ static void each_file(const json_t *result, file_fn fn, void *user) {
     each_artifact(result, fn, user);
 }
 
-/* ---- their bytes ---------------------------------------------------------------------------------------------------
- */
+/* ---- their bytes ------------------------------------------------------------------------------------------------- */
 
 static bool append_base64(struct buf *out, const json_t *v) {
   size_t n = json_string_length(v);
@@ -206,8 +205,7 @@ bool export_file(struct work *w, const char *name, struct buf *out, const char *
   return wanted.ok;
 }
 
-/* ---- tar -----------------------------------------------------------------------------------------------------------
- */
+/* ---- tar --------------------------------------------------------------------------------------------------------- */
 
 struct tar {
   z_stream z;
@@ -231,8 +229,9 @@ static bool deflate_bytes(struct tar *t, const void *p, size_t n, int flush) {
   return rc == Z_OK || rc == Z_STREAM_END || rc == Z_BUF_ERROR;
 }
 
-/* POSIX ustar, with everything that could differ from run to run at nought. */
+/* A member in POSIX ustar form; everything that could differ from run to run, such as times, is 0. */
 static bool add_member(struct tar *t, const char *name, const struct buf *bytes) {
+  assert(strlen(name) <= TAR_NAME_MAX);
   char h[TAR_BLOCK] = {0}, zeros[TAR_BLOCK] = {0};
   unsigned sum = 0;
   snprintf(h, TAR_NAME_MAX + 1, "%s", name);

@@ -1,15 +1,15 @@
-/* export: an ended work's result in parts and as files. */
+/* export: the result of a work that has ended, in parts and as files. */
 #ifndef JOB_EXPORT_H
 #define JOB_EXPORT_H
 
 #include "base/buf.h"
-#include "job/work.h"
+#include "work/work.h"
 
-/* Each appends to out, and returns false if there is no such thing or out has no room (buf_status says which). */
+/* Each appends to out; false if the result has no such part, or out has no room (buf_status tells which). */
 bool export_result(struct work *w, struct buf *out);
 /* A stage's text alone. */
 bool export_stage_text(struct work *w, const struct gather_stage *which, struct buf *out);
-/* One file by its name (api/results.h); *type is its media type, and constant. */
+/* One file by its name (api/results.h); *type is its media type, a constant. */
 bool export_file(struct work *w, const char *name, struct buf *out, const char **type);
 /* A gzipped tar of result.json and all files. */
 bool export_all(struct work *w, struct buf *out);

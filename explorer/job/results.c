@@ -1,23 +1,26 @@
 #include "job/results.h"
 
+#include <assert.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/chain.h"
 #include "base/clock.h"
+#include "base/index.h"
 #include "base/log.h"
+#include "base/recent.h"
 #include "pool/pool.h"
 #include "store/store.h"
 
 enum {
-  BUCKETS = 4096,
-  TRIM_EVERY = 64,       /* results saved between looks at how much room they take */
-  PLACE_BYTES = 4 << 10, /* what an entry costs besides its frames and its faces */
+  TRIM_EVERY = 64,       /* results that are saved before the store is trimmed again */
+  PLACE_BYTES = 4 << 10, /* what an entry takes besides its frames and its faces */
 };
 
 struct entry {
-  struct entry *chain;         /* in its bucket */
-  struct entry *newer, *older; /* ended ones, by last use */
+  struct chain_link link;  /* first: a struct chain_link * is also a struct entry * */
+  struct recent_link used; /* in `recent` once it has ended */
   struct work *work;
   int64_t bytes; /* 0 while it has not ended */
   int64_t used_ms;
@@ -26,68 +29,54 @@ struct entry {
 struct results {
   struct results_config cfg;
   pthread_mutex_t lock; /* guards what follows; a work's own lock is taken inside it, never the other way round */
-  struct entry *buckets[BUCKETS];
-  struct entry *newest, *oldest;
+  struct chain_table entries;
+  struct recent_list recent;
   struct results_counts counts;
   int n_saved;
 };
 
-/* One look-up in, or one write to, the store. */
+/* One look-up in the store, or one write to it. */
 struct errand {
-  struct store_task task; /* first: a struct store_task * is also ours */
+  struct store_task task; /* first: a struct store_task * is also a struct errand * */
   struct results *results;
   struct work *work;
   uint32_t watch_id;
-  bool is_for_compile; /* compile what is not found */
+  bool is_for_compile; /* what is not found is compiled */
 };
 
-/* ---- the table, under the lock -------------------------------------------------------------------------------------
- */
-
-static struct entry **bucket_of(struct results *r, const char *key) {
-  char head[9] = {0};
-  memcpy(head, key, 8); /* a key is a hash: its first digits are as good as any */
-  return &r->buckets[strtoul(head, NULL, 16) % BUCKETS];
-}
+/* ---- the table, under the lock ----------------------------------------------------------------------------------- */
 
 static struct entry *find(struct results *r, const char *key) {
-  struct entry *e = *bucket_of(r, key);
-  while (e && strcmp(work_key(e->work), key) != 0)
-    e = e->chain;
-  return e;
+  for (struct chain_link *l = chain_first(&r->entries, hash_text(key)); l; l = chain_next(l))
+    if (!strcmp(work_key(((struct entry *)l)->work), key))
+      return (struct entry *)l;
+  return NULL;
 }
 
-static void unlink_use(struct results *r, struct entry *e) {
-  if (!e->bytes)
-    return;
-  *(e->newer ? &e->newer->older : &r->newest) = e->older;
-  *(e->older ? &e->older->newer : &r->oldest) = e->newer;
-  e->newer = e->older = NULL;
-}
-
-static void link_newest(struct results *r, struct entry *e) {
+static void note_use(struct results *r, struct entry *e) {
   e->used_ms = clock_now_ms();
-  e->newer = NULL;
-  e->older = r->newest;
-  *(r->newest ? &r->newest->newer : &r->oldest) = e;
-  r->newest = e;
+  recent_add(&r->recent, &e->used);
+}
+
+static struct entry *oldest(const struct results *r) {
+  struct recent_link *l = r->recent.oldest;
+  return l ? (struct entry *)((char *)l - offsetof(struct entry, used)) : NULL;
 }
 
 static void drop(struct results *r, struct entry *e) {
-  struct entry **at = bucket_of(r, work_key(e->work));
-  while (*at != e)
-    at = &(*at)->chain;
-  *at = e->chain;
-  unlink_use(r, e);
+  chain_remove(&r->entries, &e->link);
+  if (e->bytes)
+    recent_remove(&r->recent, &e->used);
   r->counts.memory_bytes -= e->bytes;
+  assert(r->counts.memory_bytes >= 0);
   work_unref(e->work);
   free(e);
 }
 
 static void drop_old(struct results *r) {
   const int64_t since = clock_now_ms() - r->cfg.memory_ms;
-  while (r->oldest && r->oldest->used_ms < since)
-    drop(r, r->oldest);
+  while (oldest(r) && oldest(r)->used_ms < since)
+    drop(r, oldest(r));
 }
 
 /* False when out of memory. */
@@ -98,22 +87,20 @@ static bool insert(struct results *r, struct work *w) {
   if (!e)
     return false;
   e->work = work_ref(w);
-  struct entry **at = bucket_of(r, work_key(w));
-  e->chain = *at;
-  *at = e;
+  chain_add(&r->entries, &e->link, hash_text(work_key(w)));
   return true;
 }
 
 static void note_ended(struct results *r, struct entry *e) {
-  e->bytes = 2 * (int64_t)work_bytes(e->work) + PLACE_BYTES; /* the plain face is as long as the frames */
+  assert(!e->bytes);
+  e->bytes = 2 * (int64_t)work_bytes(e->work) + PLACE_BYTES; /* the result in plain text is as long as the frames */
   r->counts.memory_bytes += e->bytes;
-  link_newest(r, e);
-  while (r->counts.memory_bytes > r->cfg.memory_max && r->oldest)
-    drop(r, r->oldest);
+  note_use(r, e);
+  while (r->counts.memory_bytes > r->cfg.memory_max && oldest(r))
+    drop(r, oldest(r));
 }
 
-/* ---- the store -----------------------------------------------------------------------------------------------------
- */
+/* ---- the store --------------------------------------------------------------------------------------------------- */
 
 static bool send_errand(struct results *r, enum store_lane lane, void (*run)(struct store_task *, struct db *),
                         struct work *w, uint32_t watch_id, bool is_for_compile) {
@@ -142,13 +129,13 @@ static void run_save(struct store_task *t, struct db *db) {
   pthread_mutex_unlock(&r->lock);
   if (!st && is_time)
     st = store_trim_results(db, r->cfg.store_max, &err);
-  if (st) /* the cache is a convenience: its user has the result already */
+  if (st) /* only the cache lacks it: the client has its result already */
     log_warn("result_not_saved", "job=%s status=%s %s", work_tag(e->work), status_name(st), err.text);
   work_unref(e->work);
   free(e);
 }
 
-/* Loads what the store has; false if that is nothing. */
+/* Loads the work's frames from the store; false if it has none. */
 static bool load(struct errand *e, struct db *db) {
   struct error err;
   struct buf frames;
@@ -163,14 +150,13 @@ static bool load(struct errand *e, struct db *db) {
   return !st && found;
 }
 
-/* Its readers may have left meanwhile; so we become one for as long as the work is not yet the pool's. */
+/* The work's readers may have left meanwhile, so we are one until the pool has it. */
 static void compile_or_refuse(struct errand *e) {
-  struct pool *pool = e->results->cfg.pool;
   bool is_wanted = e->is_for_compile && work_join(e->work);
-  if (!is_wanted || pool_submit(pool, e->work, e->watch_id))
+  if (!is_wanted || pool_submit(e->results->cfg.pool, e->work, e->watch_id))
     work_refuse(e->work);
-  if (is_wanted && work_leave(e->work, NULL))
-    pool_cancel(pool, e->work);
+  if (is_wanted)
+    work_leave(e->work, NULL);
 }
 
 static void run_load(struct store_task *t, struct db *db) {
@@ -188,7 +174,7 @@ static void run_load(struct store_task *t, struct db *db) {
   free(e);
 }
 
-/* The end of a work that others may join, on whichever thread ended it. */
+/* A work that others may join has ended; on the thread that ended it. */
 static void on_end(void *user, struct work *w, bool is_lasting) {
   struct results *r = user;
   pthread_mutex_lock(&r->lock);
@@ -201,17 +187,16 @@ static void on_end(void *user, struct work *w, bool is_lasting) {
   pthread_mutex_unlock(&r->lock);
 }
 
-/* The same for one that the pool ran. */
+/* The same for one that was made for the pool. */
 static void on_run_end(void *user, struct work *w, bool is_lasting) {
   on_end(user, w, is_lasting);
   if (is_lasting && !work_was_loaded(w))
     send_errand(user, STORE_WRITE, run_save, w, 0, false);
 }
 
-/* ---- requests ------------------------------------------------------------------------------------------------------
- */
+/* ---- requests ---------------------------------------------------------------------------------------------------- */
 
-/* Under the lock: what is under this key, joined; NULL if that is nothing. */
+/* Under the lock: joins the work with this key; NULL if there is none. */
 static struct work *join(struct results *r, const char *key) {
   drop_old(r);
   struct entry *e = find(r, key);
@@ -219,13 +204,13 @@ static struct work *join(struct results *r, const char *key) {
     return NULL;
   *(e->bytes ? &r->counts.from_memory : &r->counts.joined) += 1;
   if (e->bytes) {
-    unlink_use(r, e);
-    link_newest(r, e);
+    recent_remove(&r->recent, &e->used);
+    note_use(r, e);
   }
   return work_ref(e->work);
 }
 
-/* On its way to a child, over the store unless that cannot help. */
+/* Sends w to a child, by way of the store if a stored result will do. */
 static enum status launch(struct results *r, struct work *w, const struct results_ask *ask, struct error *err) {
   uint32_t watch_id = pool_watch(r->cfg.pool, ask->client_fd);
   if (ask->mode == RESULTS_CACHED && send_errand(r, STORE_READ, run_load, w, watch_id, true))
@@ -239,7 +224,8 @@ static enum status launch(struct results *r, struct work *w, const struct result
   return fail(err, ST_BUSY, "queue");
 }
 
-/* Under the lock: what is there already, or w, which its client may start, in the table; NULL with ask->verdict if not. */
+/* Under the lock: an existing work, joined, or else w, which is then counted against its client and can be joined; NULL
+ * with ask->verdict if the client may not start it. */
 static struct work *join_or_enter(struct results *r, struct work *w, struct results_ask *ask) {
   struct work *there = ask->mode == RESULTS_CACHED ? join(r, work_key(w)) : NULL;
   if (there)
@@ -254,37 +240,19 @@ static struct work *join_or_enter(struct results *r, struct work *w, struct resu
   return w;
 }
 
-enum status results_compile(struct results *r, struct results_ask *ask, struct work **out, struct error *err) {
-  struct work *w = work_new(ask->job);
-  if (!w)
-    return fail(err, ST_NOMEM, "work");
+enum status results_compile(struct results *r, struct work *w, struct results_ask *ask, struct work **out,
+                            struct error *err) {
   pthread_mutex_lock(&r->lock);
   struct work *mine = join_or_enter(r, w, ask);
   pthread_mutex_unlock(&r->lock);
-  if (mine != w) {
+  enum status st = !mine ? fail(err, ST_QUOTA, "quota") : mine == w ? launch(r, w, ask, err) : ST_OK;
+  if (mine == w && st)
+    work_refuse(w); /* for requests that have joined it, and for the table */
+  if (mine != w || st)
     work_unref(w);
+  if (!st)
     *out = mine;
-    return mine ? ST_OK : fail(err, ST_QUOTA, "quota");
-  }
-  enum status st = launch(r, w, ask, err);
-  if (st) {
-    work_refuse(w); /* for those who joined meanwhile, and for the table */
-    work_unref(w);
-    return st;
-  }
-  *out = w;
-  return ST_OK;
-}
-
-bool results_call_off(struct results *r, struct work *w, struct work_waiter *me, int client_fd) {
-  bool is_last;
-  if (!work_call_off(w, me, &is_last))
-    return false;
-  if (me->is_first)
-    pool_unwatch(r->cfg.pool, client_fd);
-  if (is_last)
-    pool_cancel(r->cfg.pool, w);
-  return true;
+  return st;
 }
 
 struct work *results_find(struct results *r, const char key[JOB_KEY_SIZE]) {
@@ -302,8 +270,7 @@ struct work *results_find(struct results *r, const char key[JOB_KEY_SIZE]) {
 void results_release(struct results *r, struct work *w, struct work_waiter *me, int client_fd) {
   pool_unwatch(r->cfg.pool, client_fd);
   work_forget_reader(w, me);
-  if (work_leave(w, me))
-    pool_cancel(r->cfg.pool, w);
+  work_leave(w, me);
 }
 
 void results_look(struct results *r, struct results_counts *out) {
@@ -325,9 +292,10 @@ enum status results_start(const struct results_config *cfg, struct results **out
 void results_stop(struct results *r) {
   if (!r)
     return;
-  for (int i = 0; i < BUCKETS; i++)
-    while (r->buckets[i])
-      drop(r, r->buckets[i]);
+  for (int i = 0; i < CHAINS; i++)
+    while (r->entries.heads[i])
+      drop(r, (struct entry *)r->entries.heads[i]);
+  assert(!r->recent.newest && !r->counts.memory_bytes);
   pthread_mutex_destroy(&r->lock);
   free(r);
 }

@@ -1,20 +1,23 @@
 /* results: every compile goes through here, so that equal ones run once.
  *
- * A request for a key that runs already joins it; one for a key that ended lately gets its frames from memory; one that
- * the store knows gets them from there; only then is the job given to the pool.  What ends as this job always ends
- * (not by an accident such as a killed worker) is kept, in memory and in the store, until newer results need the room; in
- * memory also only for a while after its last use: what was deleted from the store does not outlive that.
+ * A request whose key is being compiled already joins that work.  One whose key was compiled lately gets its frames
+ * from memory; one that the store knows gets them from the store; only then is the work given to the pool.
  *
- * A key covers the request's scope (driver/job.h), so that a client can find only what it knows the scope of.
+ * A work that ended as its job always ends, and not by an accident such as a killed worker, is kept in memory and in
+ * the store until newer results need the room.  Memory also drops a result some time after its last use, so that a
+ * result that was deleted from the store does not stay there much longer.
+ *
+ * A key covers the request's scope (driver/job.h), so a client finds only results of scopes that it knows.
  */
 #ifndef JOB_RESULTS_H
 #define JOB_RESULTS_H
 
 #include <stdint.h>
 
+#include "base/error.h"
 #include "driver/job.h"
-#include "job/quota.h"
-#include "job/work.h"
+#include "work/quota.h"
+#include "work/work.h"
 
 struct results; /* opaque */
 struct pool;
@@ -23,8 +26,8 @@ struct store;
 struct results_config {
   struct pool *pool;
   struct store *store;
-  int64_t memory_max; /* bytes of frames, and of results made of them, kept in memory */
-  int64_t memory_ms;  /* for so long after its last use, at most */
+  int64_t memory_max; /* bytes of the frames kept in memory, and of the results made from them */
+  int64_t memory_ms;  /* how long a result stays there after its last use */
   int64_t store_max;  /* bytes that results take in the store */
 };
 
@@ -34,19 +37,18 @@ struct results_counts {
 };
 
 enum results_mode {
-  RESULTS_CACHED, /* whatever is there already will do */
-  RESULTS_FRESH,  /* compiles anew and keeps that */
-  RESULTS_APART,  /* compiles anew; neither shared nor kept */
+  RESULTS_CACHED, /* an existing result will do */
+  RESULTS_FRESH,  /* compiles anew and keeps the result */
+  RESULTS_APART,  /* compiles anew; the result is neither shared nor kept */
 };
 
 MUST_USE enum status results_start(const struct results_config *cfg, struct results **out, struct error *err);
-/* Once no work is left and the store's threads have ended. */
+/* Once no work is left and the store's threads have ended; NULL is fine. */
 void results_stop(struct results *r);
 
 struct results_ask {
-  const struct job *job;
   enum results_mode mode;
-  int client_fd;
+  int client_fd;              /* watched: a client that hangs up cancels the work, unless others read it too */
   struct client *payer;       /* borrowed; NULL: it has no quota */
   struct work_waiter *waiter; /* the caller as a reader */
   /* with ST_QUOTA: */
@@ -54,13 +56,13 @@ struct results_ask {
   int retry_s;
 };
 
-/* A work for this job, with the caller as a reader; a client that hangs up cancels it unless others read it too.
- * ST_BUSY when there is no room for it, ST_QUOTA when its client has no share left; a work may also end refused. */
-MUST_USE enum status results_compile(struct results *r, struct results_ask *ask, struct work **out, struct error *err);
-/* A reader is called off (work_call_off); nobody else's reading ends with it.  False: there was nothing to call off. */
-bool results_call_off(struct results *r, struct work *w, struct work_waiter *me, int client_fd);
-/* A work that is, or will be, what is known under the key, with the caller as a reader; it is refused if that is
- * nothing.  NULL when out of memory. */
+/* Runs w, which is new and whose reference is taken, or finds an equal work.  *out is the one or the other, with the
+ * caller as a reader; it may still end refused.  ST_BUSY when there is no room for it, ST_QUOTA when its client has no
+ * share left. */
+MUST_USE enum status results_compile(struct results *r, struct work *w, struct results_ask *ask, struct work **out,
+                                     struct error *err);
+/* The work with this key, with the caller as a reader.  It may not have ended yet; it ends refused if there is no
+ * result with this key.  NULL when out of memory. */
 struct work *results_find(struct results *r, const char key[JOB_KEY_SIZE]);
 /* The caller of one of the above reads no more, and its client is not watched any more. */
 void results_release(struct results *r, struct work *w, struct work_waiter *me, int client_fd);

@@ -1,8 +1,9 @@
-/* One child as the server sees it: bytes to check, a deadline, and in the end a verdict.
+/* One child, from the moment its zygote hands it over until its exit is known.
  *
- * Nothing that comes from a child is trusted.  Its stream is cut into frames of bounded size, work_add_frame checks
- * each, and whatever does not fit ends the child.
+ * Nothing that comes from a child is trusted.  Its stream is cut into frames of bounded size, and work_add_frame checks
+ * each of them; a child that sends anything else is ended.
  */
+#include <assert.h>
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -16,18 +17,18 @@
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "driver/compile.h"
+#include "driver/frames.h"
 #include "jail/limits.h"
 #include "pool/internal.h"
 
 enum {
   READ_CHUNK = 64 << 10,
   READS_PER_EVENT = 8,  /* then others have a turn */
-  GRACE_MS = 1000,      /* from the word that the time is up to the end */
-  EXIT_WAIT_MS = 5000,  /* for the zygote's word, once a stream has ended: a large process takes its time */
-  LONG_MS = 250,        /* what someone types is compiled in less */
-  LONG_NICE = 10,       /* a tenth of the processor time of a short job beside it */
-  REFILL_DELAY_MS = 30, /* a new child does not compete with a short job */
+  GRACE_MS = 1000,      /* from the signal that the time is up until the child is killed */
+  EXIT_WAIT_MS = 5000,  /* from the end of a stream until the zygote reports the exit; a large process takes long */
+  LONG_MS = 250,        /* a kernel that somebody is typing takes less */
+  LONG_NICE = 10,       /* gets a tenth of the processor time of a short job that runs at the same time */
+  REFILL_DELAY_MS = 30, /* so that making a new child does not compete with a short job */
 };
 
 int kids_in(const struct pool *p, enum kid_state s) {
@@ -58,7 +59,7 @@ struct kid *kid_find(struct pool *p, uint32_t id) {
   return NULL;
 }
 
-/* A pidfd is readable once its process has ended. */
+/* A pidfd becomes readable when its process ends. */
 static bool is_alive(const struct kid *k) {
   struct pollfd f = {.fd = k->pidfd, .events = POLLIN};
   return poll(&f, 1, 0) == 0;
@@ -83,7 +84,7 @@ static void close_stream(struct kid *k) {
   buf_clear(&k->out);
 }
 
-/* Removes the entry; the last one moves into its place. */
+/* Removes the child from the table; the last one moves into its place. */
 static void forget(struct pool *p, struct kid *k) {
   close_stream(k);
   if (k->pidfd >= 0)
@@ -92,7 +93,7 @@ static void forget(struct pool *p, struct kid *k) {
   *k = p->kids[--p->n_kids];
 }
 
-/* What a job has left when it is asked to stop, before it is killed. */
+/* The time between asking a job to stop and killing it. */
 static int grace_ms(const struct pool *p) {
   return p->cfg.job_timeout_ms < 4 * GRACE_MS ? p->cfg.job_timeout_ms / 4 : GRACE_MS;
 }
@@ -114,8 +115,7 @@ void kid_add(struct pool *p, struct zygote *z, const struct ctl_msg *m, int fd, 
   buf_init(&k->out, JOB_WIRE_MAX + WIRE_HEADER);
 }
 
-/* ---- the end of a work --------------------------------------------------------------------------------------------
- */
+/* ---- the end of a work ------------------------------------------------------------------------------------------- */
 
 static void log_done(struct pool *p, struct kid *k, const char *how) {
   int stages;
@@ -125,8 +125,9 @@ static void log_done(struct pool *p, struct kid *k, const char *how) {
            (long long)(clock_now_ms() - k->began_ms), (long long)k->waited_ms, stages);
 }
 
-/* The work is over; the child, used up, is killed and waited for. */
+/* The work is over.  A child serves one job, so it is killed, and its exit awaited. */
 static void leave(struct pool *p, struct kid *k, const char *how) {
+  assert(k->work && k->state != KID_IDLE);
   int64_t now = clock_now_ms();
   log_done(p, k, how);
   work_unref(k->work);
@@ -157,7 +158,7 @@ static void fail_memory(struct pool *p, struct kid *k, int limit_mib) {
   fail_work(p, k, DG_MEMORY_LIMIT, text, limits_hint);
 }
 
-/* Pages that a process has for itself, not shared with files; -1 if it is gone. */
+/* Pages of a process that are not shared with files; -1 if it is gone. */
 static long resident_pages(pid_t pid) {
   char path[32];
   long resident, shared;
@@ -175,23 +176,24 @@ void kids_watch_memory(struct pool *p) {
     struct kid *k = &p->kids[i];
     if (k->state != KID_RUNNING)
       continue;
-    long now = resident_pages(k->pid); /* of another process, if it has ended: then it has no work to lose */
+    long now = resident_pages(k->pid); /* maybe of another process with this pid, so is_alive is asked afterwards */
     if (now > 0 && now - k->resident_start > most && is_alive(k))
       fail_memory(p, k, p->cfg.limits.resident_mib);
   }
 }
 
-/* Why a child that did not finish its work ended.  A child is process 1 of its namespace, which ignores its own fatal
- * signals: abort shows as a segmentation fault, so which signal it was means nothing to a user. */
+/* Ends the work of a child that has exited without finishing it.  A child is process 1 of its pid namespace, which
+ * ignores its own fatal signals, so that an abort shows as a segmentation fault; the signal's number would tell a user
+ * nothing. */
 static void judge(struct pool *p, struct kid *k, const struct ctl_msg *m) {
   const int status = m->value, cpu_s = p->cfg.limits.cpu_s;
 
-  if (!work_has_frames(k->work) && k->tries < TRIES_MAX) { /* it never began, so it was not the job's doing */
+  if (!work_has_frames(k->work) && k->tries < TRIES_MAX) { /* the job never began, so it is not the cause */
     struct work *w = k->work;
     log_warn("child_died_idle", "job=%s", work_tag(w));
     k->work = NULL;
     k->state = KID_LEAVING;
-    pool_requeue(p, w, k->watch_id, k->tries + 1);
+    queue_put_back(p, w, k->watch_id, k->tries + 1);
   } else if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL && m->cpu_ms >= cpu_s * 900) {
     fail_time(p, k, " of processor time", cpu_s * 1000);
   } else if (m->was_oom) {
@@ -211,7 +213,7 @@ void kid_exited(struct pool *p, struct kid *k, const struct ctl_msg *m) {
   if (k->state == KID_IDLE)
     log_warn("child_died_idle", "status=0x%x", (unsigned)m->value);
   if (k->work) {
-    /* frames may still lie in the socket: all were written before it ended */
+    /* the socket may still hold frames, which were written before the child ended */
     if (k->fd >= 0)
       kid_event(p, k, EPOLLIN | EPOLLHUP, clock_now_ms());
     k = kid_find(p, id);
@@ -226,8 +228,8 @@ void kid_exited(struct pool *p, struct kid *k, const struct ctl_msg *m) {
 
 void kid_drop(struct pool *p, struct kid *k) {
   kill_kid(k);
-  if (k->work && !work_has_frames(k->work) && k->tries < TRIES_MAX) { /* also if its stream ended before its zygote's */
-    pool_requeue(p, k->work, k->watch_id, k->tries + 1);
+  if (k->work && !work_has_frames(k->work) && k->tries < TRIES_MAX) {
+    queue_put_back(p, k->work, k->watch_id, k->tries + 1);
     k->work = NULL;
   } else if (k->work) {
     work_fail(k->work, DG_WORKER_DIED, "The process that compiled the kernel died.", "Compile again.");
@@ -244,14 +246,14 @@ void kid_retire(struct kid *k) {
 }
 
 void kid_overdue(struct pool *p, struct kid *k) {
-  if (k->state == KID_RUNNING && !k->is_warned) { /* it may still say where it is: trace.h */
+  if (k->state == KID_RUNNING && !k->is_warned) { /* lets Python code report where it is; see trace.h */
     zygote_signal(k->zygote, k->zygote_id, SIGPROF);
     k->is_warned = true;
     k->deadline_ms += grace_ms(p);
   } else if (k->state == KID_RUNNING)
     fail_time(p, k, "", p->cfg.job_timeout_ms);
   else
-    kid_drop(p, k); /* the zygote did not say how it ended */
+    kid_drop(p, k); /* the zygote did not report its exit */
 }
 
 void kid_yield(struct kid *k) {
@@ -264,8 +266,7 @@ void kid_cancel(struct pool *p, struct kid *k) {
   leave(p, k, "cancelled");
 }
 
-/* ---- its stream ---------------------------------------------------------------------------------------------------
- */
+/* ---- its stream -------------------------------------------------------------------------------------------------- */
 
 static void watch(struct pool *p, struct kid *k) {
   struct epoll_event ev = {.events = EPOLLIN, .data.u64 = event_tag(EV_KID, k->id)};
@@ -295,6 +296,7 @@ void kid_give(struct pool *p, struct kid *k, struct queued *q, int64_t now) {
   size_t len;
   const char *json = work_json(q->work, &len);
 
+  assert(k->state == KID_IDLE && !k->work);
   k->state = KID_RUNNING;
   k->work = q->work;
   k->tries = q->tries;
@@ -316,7 +318,7 @@ void kid_give(struct pool *p, struct kid *k, struct queued *q, int64_t now) {
   p->refill_at_ms = now + REFILL_DELAY_MS;
 }
 
-/* Cuts complete frames off the front of k->in.  False when the work is over. */
+/* Takes complete frames from the start of k->in.  False when the work is over. */
 static bool take_frames(struct pool *p, struct kid *k) {
   struct error err;
   size_t at = 0;
@@ -347,23 +349,24 @@ static bool take_frames(struct pool *p, struct kid *k) {
       return false;
     }
     at += WIRE_HEADER + len;
+    assert(at <= k->in.len);
   }
   memmove(k->in.data, k->in.data + at, k->in.len - at);
   k->in.len -= at;
   return true;
 }
 
-/* An idle child that speaks or whose stream ends is of no use. */
+/* An idle child that sends anything, or whose stream ends, is of no use. */
 static void idle_event(struct pool *p, struct kid *k) {
   kid_retire(k);
   p->refill_at_ms = k->deadline_ms;
 }
 
-/* Its end of the stream closes when it ends, after its exit status is fixed; or else the job closed it, and must end. */
+/* The child's end of the stream was closed: the child has ended, or its job has closed the stream and must end. */
 static void end_of_stream(struct kid *k) {
   kill_kid(k);
   close_stream(k);
-  k->state = KID_LEAVING; /* with its work: the zygote says why it ended */
+  k->state = KID_LEAVING; /* with its work, until the zygote reports why it ended */
   k->deadline_ms = clock_now_ms() + EXIT_WAIT_MS;
 }
 

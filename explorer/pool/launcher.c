@@ -1,5 +1,6 @@
 #include "pool/launcher.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -16,11 +17,11 @@
 #include "pool/wire.h"
 
 enum {
-  ZYGOTES_MAX = 16, /* the service has four at most */
+  ZYGOTES_MAX = 16, /* the service has at most four */
   ARGS_MAX = 32,
   END_WAIT_MS = 2000, /* for zygotes, once the service is gone */
   TICK_MS = 5,
-  EXIT_KILLED = 4, /* of the service: our fault */
+  EXIT_KILLED = 4, /* the service's exit status when it was killed: our fault */
 };
 
 struct launched {
@@ -38,8 +39,7 @@ struct launcher {
   struct launched zygotes[ZYGOTES_MAX];
 };
 
-/* ---- starting ------------------------------------------------------------------------------------------------------
- */
+/* ---- starting ---------------------------------------------------------------------------------------------------- */
 
 static _Noreturn void become_zygote(char *const *argv, int ctl) {
   static char *const no_env[] = {NULL};
@@ -95,6 +95,7 @@ static pid_t start_zygote(const struct launcher *l, int ctl) {
   for (size_t i = 0; i < sizeof flags / sizeof *flags; i++) {
     if (!flags[i].value)
       continue;
+    assert(n + 2 < ARGS_MAX);
     argv[n++] = flags[i].flag;
     argv[n++] = flags[i].value;
   }
@@ -104,8 +105,7 @@ static pid_t start_zygote(const struct launcher *l, int ctl) {
   return pid;
 }
 
-/* ---- what the service asks for, and what it is told ---------------------------------------------------------------
- */
+/* ---- requests of the service ------------------------------------------------------------------------------------- */
 
 static void tell_gone(struct launcher *l, uint32_t id) {
   const struct ctl_msg m = {.kind = CTL_GONE, .id = id};
@@ -135,14 +135,14 @@ static void on_start(struct launcher *l, uint32_t id, int ctl) {
 static void on_kill(struct launcher *l, uint32_t id) {
   for (int i = 0; i < ZYGOTES_MAX; i++)
     if (l->zygotes[i].pid && l->zygotes[i].id == id)
-      kill(l->zygotes[i].pid, SIGKILL); /* ours until it is reaped, so the pid is its own */
+      kill(l->zygotes[i].pid, SIGKILL); /* it was not reaped yet, so the pid is still its own */
 }
 
 static void read_control(struct launcher *l) {
   struct ctl_msg m;
   int fds[2];
   if (wire_ctl_recv(l->control, &m, fds, NULL)) {
-    close(l->control); /* the service ends; its exit is what counts */
+    close(l->control); /* the service is ending; reap sees its exit */
     l->control = -1;
     return;
   }
@@ -155,22 +155,21 @@ static void read_control(struct launcher *l) {
       close(fds[i]);
 }
 
-/* ---- processes -----------------------------------------------------------------------------------------------------
- */
+/* ---- processes --------------------------------------------------------------------------------------------------- */
 
-/* Children whose zygote died come to us.  They asked the kernel to end them with it, but one that was just being made may
- * not have come so far. */
+/* Ends the children of a zygote that died; they are ours now, as we are their subreaper.  A child asks the kernel to
+ * end it with its zygote, but one that was just being made may not have done so yet. */
 static void end_orphans(struct launcher *l) {
-  FILE *f = fopen("/proc/thread-self/children", "re"); /* without it, which only few kernels are, each ends by itself */
+  FILE *f = fopen("/proc/thread-self/children", "re"); /* some kernels lack it; each child then ends by itself */
   int pid;
   while (f && fscanf(f, "%d", &pid) == 1)
     if (pid != l->service && !find_pid(l, pid))
-      kill(pid, SIGKILL); /* ours until it is reaped */
+      kill(pid, SIGKILL); /* not reaped yet, so the pid is its own */
   if (f)
     fclose(f);
 }
 
-/* The service, zygotes, and children whose zygote died, which come to us as their subreaper.  False: there are none. */
+/* Reaps the service, zygotes, and children whose zygote died.  False when no process is left. */
 static bool reap(struct launcher *l) {
   pid_t pid;
   int status;
@@ -203,7 +202,7 @@ static void read_signals(struct launcher *l) {
       continue; /* every turn reaps */
     l->is_to_be_replaced = info.ssi_signo == SIGHUP;
     if (!l->is_to_be_replaced)
-      stop_listening(l); /* or clients would wait for a successor that does not come */
+      stop_listening(l); /* otherwise clients would wait for a successor that does not come */
     kill(l->service, (int)info.ssi_signo);
   }
 }
@@ -227,8 +226,7 @@ static void run(struct launcher *l) {
         kill(l->zygotes[i].pid, SIGKILL);
 }
 
-/* ---- the split -----------------------------------------------------------------------------------------------------
- */
+/* ---- the split --------------------------------------------------------------------------------------------------- */
 
 enum status launcher_split(const struct launcher_config *cfg, int *listen_fd, bool *is_service, int *control_fd,
                            struct launcher_end *end, struct error *err) {
@@ -254,7 +252,7 @@ enum status launcher_split(const struct launcher_config *cfg, int *listen_fd, bo
     return fail(err, ST_IO, "launcher: %m");
   }
   l.control = pair[0];
-  prctl(PR_SET_CHILD_SUBREAPER, 1); /* the children of a killed zygote come to us */
+  prctl(PR_SET_CHILD_SUBREAPER, 1); /* the children of a killed zygote become ours */
   sigemptyset(&mask);
   sigaddset(&mask, SIGTERM);
   sigaddset(&mask, SIGINT);

@@ -1,9 +1,9 @@
 /* pool: runs works in jailed children, a few at a time.
  *
- * One thread owns the zygote, the children and the queue; everything below may be called from any thread.  Children
- * wait ready and jailed; a work is handed to one by a write.  Each work has one wall deadline, kept here: at it the
- * child's zygote is told to kill it, and its pid namespace with it.  A second zygote stands by, warmed up: it takes over
- * when the first dies or has been in use for long enough, so that works that wait notice nothing.
+ * One thread owns the zygotes and the children; everything below may be called from any thread.  Idle children wait in
+ * their jails, and a work is given to one by a write.  Each work has one wall-clock deadline: when it passes, the
+ * child's zygote is told to kill the child, and its pid namespace with it.  A second zygote stands by, warmed up; it
+ * takes over when the first dies or has been in use for long enough, so that waiting works notice nothing.
  */
 #ifndef POOL_POOL_H
 #define POOL_POOL_H
@@ -19,16 +19,16 @@ struct pool; /* opaque */
 struct work;
 
 struct pool_config {
-  int launcher_fd;                 /* who starts zygotes (pool/launcher.h); closed in the end */
+  int launcher_fd;                 /* the process that starts zygotes (launcher.h); pool_free closes it */
   int workers;                     /* works that run at once */
   int queue_max;                   /* works that may wait for a child */
-  int job_timeout_ms;              /* wall time of one work, from hand-off */
+  int job_timeout_ms;              /* wall-clock time of one work, from when a child gets it */
   int wait_timeout_ms;             /* a work that waited this long for a child is refused */
   struct jail_limits limits;       /* of one work */
   int zygote_jobs, zygote_minutes; /* a zygote is replaced after so many works, or so long */
 };
 
-/* How works end: "ok", "error" (the kernel was refused), …; a refused one never reached a child. */
+/* How works end: "ok", "error" (the kernel was refused), …; a work that ends as POOL_REFUSED never reached a child. */
 enum { POOL_OUTCOMES = 9, POOL_REFUSED = 8 };
 extern const char *const pool_outcomes[POOL_OUTCOMES];
 
@@ -36,30 +36,29 @@ struct pool_health {
   bool is_ready;    /* a zygote is up and its children get jailed */
   bool has_no_jail; /* children cannot be jailed: works are refused at once */
   int running, waiting, idle;
-  int restarts;                    /* of the zygote, since start */
-  int replaced;                    /* zygotes whose time was up */
+  int restarts;                    /* zygotes that died, since start */
+  int replaced;                    /* zygotes that were replaced by plan */
   int64_t outcomes[POOL_OUTCOMES]; /* since start */
   enum jail_level level;
-  char level_why[160]; /* what keeps it from being a higher one */
+  char level_why[160]; /* what a higher level would need */
   uint32_t layers;     /* of the newest child's jail */
   int landlock_abi;
   char trouble[200]; /* why it is not ready; "" if it is, or is just starting */
 };
 
 MUST_USE enum status pool_start(const struct pool_config *cfg, struct pool **out, struct error *err);
-/* Watches a client from now on: if it hangs up, the work submitted with the id is cancelled, unless others read it too.
- * 0: it cannot be watched. */
+/* Watches a client from now on: if it hangs up, the work submitted with this id is cancelled, unless others read it
+ * too. 0: it cannot be watched. */
 uint32_t pool_watch(struct pool *p, int client_fd);
 void pool_unwatch(struct pool *p, int client_fd); /* before the descriptor is closed */
-/* Queues w (takes a reference).  watch_id: of its client, or 0.  ST_BUSY when the queue is full or the pool is
+/* Queues w, of which the caller is a reader (takes a reference).  watch_id: of its client, or 0.  From now on the work
+ * is stopped when its last reader leaves, whether it waits or runs.  ST_BUSY when the queue is full or the pool is
  * closing. */
 MUST_USE enum status pool_submit(struct pool *p, struct work *w, uint32_t watch_id);
-/* Nobody wants w any more: stops it if it still waits or runs. */
-void pool_cancel(struct pool *p, struct work *w);
 void pool_look(struct pool *p, struct pool_health *h);
-/* Refuses new works, gives running ones until the grace is over, then ends everything and the thread.  Every work is
- * ended or refused afterwards, and no process is left.  The pool can still be asked and released to. */
+/* Refuses new works, lets running ones go on for the grace period, then ends everything and the thread.  Afterwards
+ * every work has ended or was refused, no process is left, and the other functions may still be called. */
 void pool_close(struct pool *p, int grace_ms);
-void pool_free(struct pool *p); /* once closed, and nobody calls any more; NULL is fine */
+void pool_free(struct pool *p); /* once it was closed and no other function will be called; NULL is fine */
 
 #endif

@@ -1,11 +1,12 @@
-/* The pool's thread: one epoll loop over the zygote, its children, the clients and a wake-up descriptor.
+/* The pool's thread: one epoll loop over the zygotes, their children, the clients and a descriptor that wakes it.
  *
- * Deadlines are few (a child each, a queued work each), so the next one is found by looking at all of them.  Events
- * carry ids, never pointers: what an event was about may be gone by the time it is handled.
+ * Each child and each queued work has one deadline; these are few, so the next one is found by looking at all of them.
+ * Events carry ids, never pointers, because the object that an event is about may be gone by the time it is handled.
  */
+#include <assert.h>
 #include <errno.h>
-#include <malloc.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,81 +18,16 @@
 #include "base/log.h"
 #include "pool/internal.h"
 
-enum { SPARE = 2, CLOSING_TICK_MS = 20, MEMORY_TICK_MS = 20, REST_MS = 500 };
+enum {
+  SPARE = 2, /* children that wait beyond one for each worker */
+  CLOSING_TICK_MS = 20,
+  MEMORY_TICK_MS = 20,
+  REST_MS = 500, /* without a running job, before memory is given back */
+};
 
-const char *const pool_outcomes[POOL_OUTCOMES] = {
-    "ok", "error", "cancelled", "time-limit", "memory-limit", "output-limit", "worker-died", "internal", "refused"};
+/* ---- children ---------------------------------------------------------------------------------------------------- */
 
-void pool_count(struct pool *p, const char *how) {
-  for (int i = 0; i < POOL_OUTCOMES; i++) {
-    if (!strcmp(how, pool_outcomes[i])) {
-      pthread_mutex_lock(&p->lock);
-      p->health.outcomes[i]++;
-      pthread_mutex_unlock(&p->lock);
-    }
-  }
-}
-
-static void wake_thread(struct pool *p) {
-  uint64_t one = 1;
-  if (write(p->wake_fd, &one, sizeof one) < 0) {
-    /* full: it is awake */
-  }
-}
-
-/* ---- the queue ----------------------------------------------------------------------------------------------------
- */
-
-/* Under the lock. */
-static struct queued queue_remove(struct pool *p, int i) {
-  struct queued q = p->queue[i];
-  memmove(&p->queue[i], &p->queue[i + 1], (size_t)(p->n_queued - i - 1) * sizeof *p->queue);
-  p->n_queued--;
-  p->is_queue_moved = true;
-  return q;
-}
-
-/* Under the lock; the queue has a place more than pool_submit fills for each child. */
-static void queue_insert(struct pool *p, int at, struct queued q) {
-  memmove(&p->queue[at + 1], &p->queue[at], (size_t)(p->n_queued - at) * sizeof *p->queue);
-  p->queue[at] = q;
-  p->n_queued++;
-  p->is_queue_moved = true;
-}
-
-static bool queue_pop(struct pool *p, struct queued *out) {
-  pthread_mutex_lock(&p->lock);
-  bool any = p->n_queued > 0;
-  if (any)
-    *out = queue_remove(p, 0);
-  pthread_mutex_unlock(&p->lock);
-  return any;
-}
-
-void pool_requeue(struct pool *p, struct work *w, uint32_t watch_id, int tries) {
-  pthread_mutex_lock(&p->lock);
-  queue_insert(p, 0, (struct queued){.work = w, .since_ms = clock_now_ms(), .watch_id = watch_id, .tries = tries});
-  pthread_mutex_unlock(&p->lock);
-}
-
-static void refuse_overdue(struct pool *p, int64_t now) {
-  int wait_ms = p->health.has_no_jail ? 0 : p->cfg.wait_timeout_ms; /* set by this thread only */
-  for (;;) {
-    struct work *w = NULL;
-    pthread_mutex_lock(&p->lock);
-    for (int i = 0; i < p->n_queued && !w; i++)
-      if (now - p->queue[i].since_ms >= wait_ms)
-        w = queue_remove(p, i).work;
-    pthread_mutex_unlock(&p->lock);
-    if (!w)
-      return;
-    log_warn("job_refused", "job=%s reason=waited", work_tag(w));
-    pool_count(p, "refused");
-    work_refuse(w);
-    work_unref(w);
-  }
-}
-
+/* Gives the works that wait to the children that do. */
 static void dispatch(struct pool *p, int64_t now) {
   struct queued q;
   struct kid *k;
@@ -99,18 +35,7 @@ static void dispatch(struct pool *p, int64_t now) {
     kid_give(p, k, &q, now);
 }
 
-/* Works learn their place in the queue, once those that can start have left it. */
-static void tell_places(struct pool *p) {
-  pthread_mutex_lock(&p->lock);
-  for (int i = 0; p->is_queue_moved && i < p->n_queued; i++)
-    work_set_position(p->queue[i].work, i + 1);
-  p->is_queue_moved = false;
-  pthread_mutex_unlock(&p->lock);
-}
-
-/* ---- children in stock --------------------------------------------------------------------------------------------
- */
-
+/* Keeps SPARE children more than there are workers. */
 static void refill(struct pool *p, int64_t now) {
   struct zygote *z = zygote_active(p);
   if (!z || z->asked || now < p->retry_at_ms)
@@ -130,8 +55,7 @@ static void refill(struct pool *p, int64_t now) {
     zygote_ask(p, z, want);
 }
 
-/* ---- cancelling ---------------------------------------------------------------------------------------------------
- */
+/* ---- cancelling -------------------------------------------------------------------------------------------------- */
 
 static struct kid *kid_of(struct pool *p, const struct work *w) {
   for (int i = 0; i < p->n_kids; i++)
@@ -155,27 +79,6 @@ static void cancel_all_asked(struct pool *p) {
   }
 }
 
-/* Stops w wherever it is: still queued, or with a child.  Any thread. */
-static void cancel(struct pool *p, struct work *w) {
-  struct work *queued = NULL;
-  pthread_mutex_lock(&p->lock);
-  for (int i = 0; i < p->n_queued && !queued; i++)
-    if (p->queue[i].work == w)
-      queued = queue_remove(p, i).work;
-  enum work_state s = queued ? WORK_WAITING : work_look(w, NULL, NULL);
-  if (!queued && (s == WORK_RUNNING || s == WORK_WAITING) && p->n_cancelled < KIDS_MAX)
-    p->cancelled[p->n_cancelled++] = work_ref(w);
-  pthread_mutex_unlock(&p->lock);
-  if (queued) {
-    log_info("job_cancelled", "job=%s reason=no_reader", work_tag(queued));
-    pool_count(p, "refused");
-    work_refuse(queued);
-    work_unref(queued);
-  } else {
-    wake_thread(p);
-  }
-}
-
 /* The client of the work with this watch id has hung up. */
 static void client_left(struct pool *p, uint32_t watch_id) {
   struct work *w = NULL;
@@ -188,12 +91,11 @@ static void client_left(struct pool *p, uint32_t watch_id) {
     if (p->kids[i].work && p->kids[i].watch_id == watch_id)
       w = work_ref(p->kids[i].work);
   if (w && work_give_up(w))
-    cancel(p, w);
+    queue_cancel(p, w);
   work_unref(w);
 }
 
-/* ---- the loop -----------------------------------------------------------------------------------------------------
- */
+/* ---- the loop ---------------------------------------------------------------------------------------------------- */
 
 static void handle_deadlines(struct pool *p, int64_t now) {
   for (int i = p->n_kids; i-- > 0;) {
@@ -203,7 +105,7 @@ static void handle_deadlines(struct pool *p, int64_t now) {
     if (k->state != KID_IDLE && now >= k->deadline_ms)
       kid_overdue(p, k);
   }
-  refuse_overdue(p, now);
+  queue_refuse_overdue(p, now);
 }
 
 static void sooner(int64_t *at, int64_t when) {
@@ -245,7 +147,7 @@ static void handle_event(struct pool *p, const struct epoll_event *ev, int64_t n
   switch ((enum event_kind)(ev->data.u64 >> 32)) {
   case EV_WAKE:
     if (read(p->wake_fd, &drained, sizeof drained) < 0) {
-      /* another turn took it */
+      /* it was read before */
     }
     break;
   case EV_LAUNCHER:
@@ -265,7 +167,7 @@ static void handle_event(struct pool *p, const struct epoll_event *ev, int64_t n
   }
 }
 
-/* Results are large and live for a moment: at rest, what they took goes back to the system. */
+/* Results are large and live for a moment: when nothing runs, their memory goes back to the system. */
 static void trim_at_rest(struct pool *p, int64_t now) {
   if (kids_in(p, KID_RUNNING))
     p->trim_at_ms = now + REST_MS;
@@ -275,27 +177,22 @@ static void trim_at_rest(struct pool *p, int64_t now) {
   p->trim_at_ms = 0;
 }
 
-/* Ends the works that wait; true when nothing runs any more or the grace is over. */
+/* When the pool is closing: refuses the works that wait; true when nothing runs any more or the grace period is
+ * over. */
 static bool closing_is_over(struct pool *p, int64_t now) {
-  struct queued q;
   pthread_mutex_lock(&p->lock);
   bool is_closing = p->is_closing;
   int64_t deadline = p->closing_deadline_ms;
   pthread_mutex_unlock(&p->lock);
   if (!is_closing)
     return false;
-  while (queue_pop(p, &q)) {
-    pool_count(p, "refused");
-    work_refuse(q.work);
-    work_unref(q.work);
-  }
+  queue_refuse_all(p);
   return now >= deadline || kids_in(p, KID_RUNNING) == 0;
 }
 
 static void *run(void *user) {
   struct pool *p = user;
   struct epoll_event events[EVENTS_MAX];
-  struct queued q;
 
   for (;;) {
     int64_t now = clock_now_ms();
@@ -307,7 +204,7 @@ static void *run(void *user) {
       p->memory_at_ms = now + MEMORY_TICK_MS;
     }
     dispatch(p, now);
-    tell_places(p);
+    queue_tell_places(p);
     refill(p, now);
     trim_at_rest(p, now);
     if (closing_is_over(p, now))
@@ -320,16 +217,12 @@ static void *run(void *user) {
   while (p->n_kids)
     kid_drop(p, &p->kids[p->n_kids - 1]);
   zygotes_end(p);
-  while (queue_pop(p, &q)) { /* what kid_drop put back */
-    pool_count(p, "refused");
-    work_refuse(q.work);
-    work_unref(q.work);
-  }
+  queue_refuse_all(p); /* works that kid_drop put back */
+  assert(p->n_kids == 0);
   return NULL;
 }
 
-/* ---- for other threads --------------------------------------------------------------------------------------------
- */
+/* ---- any thread -------------------------------------------------------------------------------------------------- */
 
 uint32_t pool_watch(struct pool *p, int client_fd) {
   struct epoll_event ev = {.events = EPOLLRDHUP | EPOLLONESHOT};
@@ -339,36 +232,12 @@ uint32_t pool_watch(struct pool *p, int client_fd) {
   ev.data.u64 = event_tag(EV_CLIENT, id);
   if (client_fd >= 0 && !epoll_ctl(p->epoll_fd, EPOLL_CTL_ADD, client_fd, &ev))
     return id;
-  log_warn("pool", "a client cannot be watched");
+  log_warn("pool", "a client cannot be watched: %m");
   return 0;
 }
 
 void pool_unwatch(struct pool *p, int client_fd) {
-  epoll_ctl(p->epoll_fd, EPOLL_CTL_DEL, client_fd, NULL); /* fails when it was never added */
-}
-
-enum status pool_submit(struct pool *p, struct work *w, uint32_t watch_id) {
-  enum status st = ST_BUSY;
-  int turn = work_turn(w);
-  pthread_mutex_lock(&p->lock);
-  if (!p->is_closing && p->n_queued < p->cfg.queue_max) {
-    int at = p->n_queued;
-    while (at > 0 && p->queue[at - 1].turn > turn)
-      at--;
-    queue_insert(p, at,
-                 (struct queued){.work = work_ref(w), .since_ms = clock_now_ms(), .watch_id = watch_id, .turn = turn});
-    st = ST_OK;
-  }
-  pthread_mutex_unlock(&p->lock);
-  if (!st)
-    wake_thread(p);
-  return st;
-}
-
-void pool_cancel(struct pool *p, struct work *w) {
-  enum work_state s = work_look(w, NULL, NULL);
-  if (s == WORK_WAITING || s == WORK_RUNNING)
-    cancel(p, w);
+  epoll_ctl(p->epoll_fd, EPOLL_CTL_DEL, client_fd, NULL); /* fails if it was not watched */
 }
 
 void pool_look(struct pool *p, struct pool_health *h) {
@@ -423,6 +292,6 @@ void pool_close(struct pool *p, int grace_ms) {
   p->is_closing = true;
   p->closing_deadline_ms = clock_now_ms() + grace_ms;
   pthread_mutex_unlock(&p->lock);
-  wake_thread(p);
+  pool_wake(p);
   pthread_join(p->thread, NULL);
 }

@@ -1,5 +1,6 @@
 #include "pool/wire.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -15,6 +16,7 @@ enum status wire_ctl_send(int fd, const struct ctl_msg *m, const int *fds, int n
   struct iovec iov = {.iov_base = (void *)m, .iov_len = sizeof *m};
   struct msghdr h = {.msg_iov = &iov, .msg_iovlen = 1};
 
+  assert(n_fds >= 0 && n_fds <= 2);
   if (n_fds) {
     h.msg_control = space.bytes;
     h.msg_controllen = CMSG_SPACE((size_t)n_fds * sizeof(int));
@@ -32,7 +34,7 @@ enum status wire_ctl_send(int fd, const struct ctl_msg *m, const int *fds, int n
   }
 }
 
-/* Takes the descriptors out of h; more than two cannot arrive because the space is for two. */
+/* Takes the descriptors from h.  More than two cannot arrive, because the space is for two. */
 static void take_fds(struct msghdr *h, int fds[2]) {
   for (struct cmsghdr *c = CMSG_FIRSTHDR(h); c; c = CMSG_NXTHDR(h, c)) {
     if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)

@@ -1,9 +1,12 @@
-/* wire: what server, zygote and child say to each other.
+/* wire: the messages between server, launcher, zygote and child.
  *
- * Server and zygote share one SOCK_SEQPACKET socket, and so do server and launcher; each message is one struct ctl_msg,
- * with two descriptors attached to CTL_CHILD and one to CTL_START.  Server and child share one SOCK_STREAM socket, made by the zygote: the server writes one record (the
- * job), the child answers with records (frames).  A record is a length in four bytes, little-endian, and that many
- * bytes.  The zygote runs no user code and is trusted; a child is not, once it has read its job.
+ * Server and zygote share a SOCK_SEQPACKET socket, and so do server and launcher; each message is one struct ctl_msg,
+ * with two descriptors attached to CTL_CHILD and one to CTL_START.
+ *
+ * Server and child share a SOCK_STREAM socket, made by the zygote: the server writes one record (the job), and the
+ * child answers with records (frames).  A record is a length in four bytes, little-endian, and that many bytes.
+ *
+ * A zygote runs no user code and is trusted; a child is not, once it has read its job.
  */
 #ifndef POOL_WIRE_H
 #define POOL_WIRE_H
@@ -13,23 +16,22 @@
 #include "base/error.h"
 
 enum ctl_kind {
-  CTL_HELLO =
-      1, /* zygote, process `id`: warmed up in value ms; level is its jail's, text what keeps it from being a higher one */
-  CTL_SPAWN,  /* server: make `value` more children */
-  CTL_CHILD,  /* zygote: child `id`, pid `value`, is jailed and waits; descriptors: its socket, its pidfd */
-  CTL_EXIT,   /* zygote: child `id` is gone; value is its wait status */
-  CTL_SIGNAL, /* server: child `id` gets the signal `value`, unless it is gone */
-  CTL_START,  /* server to launcher: start a zygote and call it `id`; descriptor: its end of its control socket */
-  CTL_KILL,   /* server to launcher: end zygote `id` */
-  CTL_GONE,   /* launcher: zygote `id` has ended, or could not be started */
-  CTL_FAIL,   /* zygote: a child could not be made or jailed; text says why; value: enum ctl_fault */
-  CTL_NICE,   /* server: child `id` gets the nice value `value` */
+  CTL_HELLO = 1, /* zygote: process `id`, warmed up in value ms; level: of its jail; text: what a higher one needs */
+  CTL_SPAWN,     /* server: make `value` more children */
+  CTL_CHILD,     /* zygote: child `id`, pid `value`, is in its jail and waits; descriptors: its socket, its pidfd */
+  CTL_EXIT,      /* zygote: child `id` has ended; value: its wait status */
+  CTL_SIGNAL,    /* server: send child `id` the signal `value`, unless it has ended */
+  CTL_START,     /* server to launcher: start a zygote and call it `id`; descriptor: its end of its control socket */
+  CTL_KILL,      /* server to launcher: end zygote `id` */
+  CTL_GONE,      /* launcher: zygote `id` has ended, or could not be started */
+  CTL_FAIL,      /* zygote: a child could not be made or jailed; text says why; value: enum ctl_fault */
+  CTL_NICE,      /* server: give child `id` the nice value `value` */
 };
 
 enum ctl_fault {
-  FAULT_LAYER, /* a step failed; trying again may help, but if that goes on there is no jail here */
-  FAULT_DIED, /* the child was ended from outside, or fell, before it could say: an accident, unless it always happens */
-  FAULT_LASTING, /* trying again soon is no use */
+  FAULT_LAYER,   /* a step failed; trying again may help, but if it keeps failing there is no jail here */
+  FAULT_DIED,    /* the child ended before it could report: an accident, unless it always happens */
+  FAULT_LASTING, /* trying again soon is of no use */
 };
 
 struct ctl_msg {
@@ -39,10 +41,10 @@ struct ctl_msg {
   int32_t cpu_ms, rss_kb; /* CTL_EXIT: what the child used */
   uint32_t layers;        /* CTL_CHILD: active layers of the jail, a bit each (jail/layer.h) */
   int32_t landlock_abi;   /* CTL_CHILD, CTL_HELLO */
-  int32_t jail_us;        /* CTL_CHILD: how long the jail took, from clone to its last wall */
+  int32_t jail_us;        /* CTL_CHILD: how long the jail took, from clone to its last layer */
   int32_t level;          /* CTL_HELLO: enum jail_level */
   int32_t has_cgroup;     /* CTL_HELLO: the kernel limits the memory of each child */
-  int32_t was_oom;        /* CTL_EXIT: its control group ended it for its use of memory */
+  int32_t was_oom;        /* CTL_EXIT: its control group ended it because of its memory */
   char text[200];         /* NUL-terminated */
 };
 
@@ -50,7 +52,7 @@ enum {
   WIRE_CTL_FD = 3,        /* of the zygote: its control socket */
   WIRE_JOB_FD = 3,        /* of a child: its job socket */
   WIRE_HEADER = 4,        /* bytes of a record's length */
-  JOB_WIRE_MAX = 4 << 20, /* bytes of a job: a request of JOB_JSON_MAX may grow when it is written again */
+  JOB_WIRE_MAX = 4 << 20, /* bytes of a job: a request of JOB_JSON_MAX may grow when job_dump writes it */
   EXIT_JOB_LOST = 3,      /* a child's exit status: the job did not arrive whole */
   EXIT_JOB_FAULT = 4      /* … : the compiler failed for a reason of ours */
 };

@@ -1,12 +1,13 @@
 /* The server's side of the zygotes: start, messages, replacement.
  *
- * One is active and makes the children.  A while after it came up another is started, which only stands by; when the
- * active one dies the spare takes its place at once, and when the active one is worn (all its children share its address
- * layout and hash seed) it is retired: it makes no more children and ends with its last one.
+ * One zygote is active and makes the children.  Some time after it has come up a spare is started, which only stands
+ * by.  When the active one dies, the spare takes its place at once.  All children of one zygote share its address
+ * layout and hash seed, so a zygote is retired after some time: it makes no more children and ends with its last one.
  *
- * The launcher starts them, by exec with an empty environment and nothing open but stdio and the control socket, and says
- * when one has ended.
+ * The launcher starts zygotes, by exec with an empty environment and nothing open but stdio and the control socket, and
+ * reports when one has ended.
  */
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -24,14 +25,14 @@
 enum {
   BACKOFF_FIRST_MS = 50,
   BACKOFF_MAX_MS = 5000,
-  LASTING_RETRY_MS = 60000, /* a machine without a jail may get one, but not soon */
+  LASTING_RETRY_MS = 60000, /* a machine without a jail may get one, but hardly soon */
   START_MAX_MS = 60000,
   END_WAIT_MS = 500,
-  SPARE_DELAY_MS = 1500, /* first the service, then its insurance … */
-  SPARE_BUSY_MS = 4000,  /* … and not while there is work, unless that goes on */
-  SIGN_LAYER = 8,        /* a step of a child's jail failed */
-  SIGN_DIED = 1,         /* a child died before it was jailed: whatever kills workers may be the reason */
-  SIGNS_MANY = 32,       /* without a jailed child in between: there is no jail */
+  SPARE_DELAY_MS = 1500, /* the spare waits until the service is up … */
+  SPARE_BUSY_MS = 4000,  /* … and while jobs run, but not longer than this */
+  SIGN_LAYER = 8,        /* weight of a failed step of a child's jail */
+  SIGN_DIED = 1,         /* of a child that died before it was jailed, which may have other reasons */
+  SIGNS_MANY = 32,       /* this much without a jailed child in between: there is no jail */
   TEND_TICK_MS = 10,
   EXIT_NO_LAUNCHER = 4,
 };
@@ -62,7 +63,7 @@ static void set_health(struct pool *p, bool is_ready, const char *trouble) {
   pthread_mutex_unlock(&p->lock);
 }
 
-/* No zygote is left.  What the last one said about itself before it ended is a better reason than that it did. */
+/* No zygote is left.  If the last one reported a trouble before it ended, that is a better reason than its end. */
 static void set_unready(struct pool *p, const char *why) {
   pthread_mutex_lock(&p->lock);
   p->health.is_ready = false;
@@ -81,9 +82,9 @@ static void back_off(struct pool *p, int64_t now) {
     p->retry_at_ms = now + wait;
 }
 
-/* ---- from start to end -------------------------------------------------------------------------------------------- */
+/* ---- from start to end ------------------------------------------------------------------------------------------- */
 
-/* Closing its socket asks it to end its children and itself; it is killed if it does not. */
+/* Closes the zygote's socket, which asks it to end its children and itself; it is killed if it does not. */
 static void end(struct zygote *z, int64_t now) {
   if (z->fd >= 0)
     close(z->fd); /* leaves the epoll set with its last descriptor */
@@ -93,12 +94,12 @@ static void end(struct zygote *z, int64_t now) {
   z->end_at_ms = now + END_WAIT_MS;
 }
 
-/* It died, or is of no use: its children go with it. */
+/* The zygote died, or is of no use: its children end with it. */
 static void lost(struct pool *p, struct zygote *z, const char *why, int64_t now) {
   bool was_active = z->role == ZYGOTE_ACTIVE;
   log_warn("zygote_lost", "pid=%d reason=\"%s\"", (int)z->pid, why);
   end(z, now);
-  z->end_at_ms = now; /* what broke is not given time */
+  z->end_at_ms = now; /* there is nothing to wait for */
   for (int i = p->n_kids; i-- > 0;)
     if (p->kids[i].zygote == z)
       kid_drop(p, &p->kids[i]);
@@ -165,11 +166,12 @@ void launcher_read(struct pool *p, int64_t now) {
       on_gone(p, m.id, now);
   if (st == ST_BUSY)
     return;
-  log_error("launcher", "%s", err.text); /* nothing can be started any more, and nobody would replace us */
+  log_error("launcher", "%s", err.text); /* without it no zygote can be started, and this process not be replaced */
   _exit(EXIT_NO_LAUNCHER);
 }
 
 static void promote(struct pool *p, struct zygote *z) {
+  assert(z->role == ZYGOTE_SPARE && z->is_up && !zygote_active(p));
   z->role = ZYGOTE_ACTIVE;
   z->active_ms = clock_now_ms();
   p->refill_at_ms = clock_now_ms();
@@ -187,7 +189,7 @@ static bool is_spare_due(const struct pool *p, const struct zygote *active, int6
   return is_worn(p, active, now) || age >= SPARE_BUSY_MS || (age >= SPARE_DELAY_MS && kids_in(p, KID_RUNNING) == 0);
 }
 
-/* Once, however long it takes to go. */
+/* Has an ending zygote killed once its time is over; asks only once, however long it takes. */
 static void kill_overdue(struct pool *p, struct zygote *z, int64_t now) {
   if (z->role != ZYGOTE_ENDING || now < z->end_at_ms)
     return;
@@ -246,7 +248,7 @@ void zygotes_end(struct pool *p) {
   }
 }
 
-/* ---- messages ------------------------------------------------------------------------------------------------------ */
+/* ---- messages ---------------------------------------------------------------------------------------------------- */
 
 void zygote_ask(struct pool *p, struct zygote *z, int n) {
   struct ctl_msg m = {.kind = CTL_SPAWN, .value = n};
@@ -254,20 +256,6 @@ void zygote_ask(struct pool *p, struct zygote *z, int n) {
   z->asked = n;
   if (wire_ctl_send(z->fd, &m, NULL, 0, &err))
     lost(p, z, err.text, clock_now_ms());
-}
-
-static void tell(struct zygote *z, const struct ctl_msg *m) {
-  struct error err;
-  if (z->fd >= 0 && wire_ctl_send(z->fd, m, NULL, 0, &err))
-    log_debug("zygote", "%s", err.text); /* its end is noticed where its messages are read */
-}
-
-void zygote_signal(struct zygote *z, uint32_t zygote_id, int sig) {
-  tell(z, &(const struct ctl_msg){.kind = CTL_SIGNAL, .id = zygote_id, .value = sig});
-}
-
-void zygote_nice(struct zygote *z, uint32_t zygote_id, int nice) {
-  tell(z, &(const struct ctl_msg){.kind = CTL_NICE, .id = zygote_id, .value = nice});
 }
 
 static void on_hello(struct pool *p, struct zygote *z, const struct ctl_msg *m) {
@@ -297,7 +285,7 @@ static void on_child(struct pool *p, struct zygote *z, const struct ctl_msg *m, 
     return;
   }
   p->failures = p->no_jail_signs = 0;
-  for (int i = p->n_kids; i-- > 0;) /* those of a retired zygote were kept only until there are others */
+  for (int i = p->n_kids; i-- > 0;) /* idle ones of a retired zygote were kept only until there are others */
     if (p->kids[i].state == KID_IDLE && p->kids[i].zygote->role == ZYGOTE_RETIRING)
       kid_retire(&p->kids[i]);
   kid_add(p, z, m, fds[0], fds[1]);

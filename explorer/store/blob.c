@@ -19,7 +19,7 @@ static enum status pack(const void *p, size_t n, void **out, size_t *len, struct
   return ZSTD_isError(*len) ? fail(err, ST_BUG, "zstd: %s", ZSTD_getErrorName(*len)) : ST_OK;
 }
 
-/* An existing row is written anew: should it have been damaged, it is whole afterwards. */
+/* An existing row is written anew, so that a damaged one is repaired. */
 enum status blob_put(struct db *db, const void *p, size_t n, struct ident_hash *hash, int64_t *packed,
                      struct error *err) {
   void *data = NULL;

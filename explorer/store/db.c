@@ -1,6 +1,7 @@
-/* What both databases share: transactions and the schema's versions. */
+/* What both kinds of database share: transactions and the schema's versions. */
 #include "store/db.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/time.h>
@@ -33,6 +34,7 @@ void db_close(struct db *db) {
 
 enum status db_run(struct db *db, const char *sql, const struct db_value *args, int n, db_row_fn fn, void *user,
                    int64_t *changed, struct error *err) {
+  assert(n >= 0 && n <= DB_ARGS_MAX);
   return db->ops->run(db, sql, args, n, fn, user, changed, err);
 }
 
@@ -45,13 +47,12 @@ enum status db_transaction(struct db *db, enum status (*body)(struct db *, void 
   if (!st)
     st = db_run(db, "COMMIT", NULL, 0, NULL, NULL, NULL, err);
   if (st && db_run(db, "ROLLBACK", NULL, 0, NULL, NULL, NULL, NULL)) {
-    /* the connection is gone, and the transaction with it; or the failure had rolled it back already */
+    /* the connection was lost, and the transaction with it; or the failure has rolled it back already */
   }
   return st;
 }
 
-/* ---- versions -----------------------------------------------------------------------------------------------------
- */
+/* ---- versions ---------------------------------------------------------------------------------------------------- */
 
 static enum status take_int(void *user, const struct db_value *row, int n, struct error *err) {
   (void)n;

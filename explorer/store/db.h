@@ -1,7 +1,8 @@
-/* db: one connection to a database, whichever it is.
+/* db: one connection to a database of either kind.
  *
- * store.c's SQL is written once, in what SQLite and PostgreSQL both understand; its arguments are called $1, $2, … in
- * the order in which they first appear.  A connection belongs to one thread.  Only the files of store/ include this.
+ * store.c writes its SQL once, in the language that SQLite and PostgreSQL have in common; arguments are called $1, $2,
+ * … in the order in which they first appear.  A connection belongs to one thread.  Only the files of store/ include
+ * this.
  */
 #ifndef STORE_DB_H
 #define STORE_DB_H
@@ -36,16 +37,16 @@ typedef enum status (*db_row_fn)(void *user, const struct db_value *row, int n, 
 
 struct db;
 struct db_ops {
-  /* One statement.  ST_BUSY: the database cannot be reached or is locked, trying later makes sense; ST_FULL: no space;
-   * ST_DENIED: a constraint of the schema refuses it; ST_IO: it failed or is damaged. *changed (may be NULL): rows
-   * written.  fn may be NULL. */
+  /* Runs one statement.  ST_BUSY: the database cannot be reached or is locked, but may be later; ST_FULL: no space;
+   * ST_DENIED: a constraint of the schema refuses it; ST_IO: the database fails or is damaged.  *changed (may be NULL):
+   * rows written.  fn may be NULL. */
   enum status (*run)(struct db *db, const char *sql, const struct db_value *args, int n, db_row_fn fn, void *user,
                      int64_t *changed, struct error *err);
   enum status (*script)(struct db *db, const char *sql, struct error *err); /* many statements, no arguments */
   enum status (*prepare)(struct db *db, struct error *err); /* before migrations, in their transaction */
   const char *begin;                                        /* starts a transaction that writes */
-  const char *begin_read;                                   /* starts one that sees one moment's state */
-  const char *integrity; /* rows of text, "ok" if all is well; NULL: there is no such statement */
+  const char *begin_read;                                   /* starts one that sees the state of one moment */
+  const char *integrity; /* a statement whose rows of text are "ok" if all is well; NULL: there is none */
   void (*close)(struct db *db);
 };
 
@@ -53,8 +54,8 @@ struct db {
   const struct db_ops *ops;
 };
 
-/* `url` is "sqlite:PATH" or "postgresql://…".  A SQLite file is created if it `may_write`.  Only one connection in the
- * world may be open for writing to a SQLite file: ST_BUSY otherwise. */
+/* `url` is "sqlite:PATH" or "postgresql://…".  With may_write a SQLite file is created if it does not exist.  Only one
+ * connection at all may be open for writing to a SQLite file; ST_BUSY otherwise. */
 MUST_USE enum status db_open(const char *url, bool may_write, struct db **out, struct error *err);
 MUST_USE enum status db_open_sqlite(const char *path, bool may_write, struct db **out, struct error *err);
 MUST_USE enum status db_open_pg(const char *url, struct db **out, struct error *err);
@@ -62,7 +63,7 @@ void db_close(struct db *db); /* NULL is fine */
 
 MUST_USE enum status db_run(struct db *db, const char *sql, const struct db_value *args, int n, db_row_fn fn,
                             void *user, int64_t *changed, struct error *err);
-/* Starts a transaction, runs `body`, and commits if that returns ST_OK, else rolls back. */
+/* Starts a transaction, runs `body`, and commits if that returned ST_OK; else rolls back. */
 MUST_USE enum status db_transaction(struct db *db, enum status (*body)(struct db *db, void *user, struct error *err),
                                     void *user, struct error *err);
 /* Brings the schema to this program's version.  ST_DENIED when the database is of a newer one. */

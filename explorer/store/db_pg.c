@@ -1,9 +1,9 @@
-/* PostgreSQL through libpq, without ever waiting longer than a deadline.
+/* PostgreSQL through libpq, never waiting beyond a deadline.
  *
- * libpq's blocking calls would hang with a server that is there but does not answer, so everything is sent and then
- * waited for with poll.  A connection that turns out to be dead is made anew by the next statement, and at once if that
- * is safe.  After connecting has failed, or a statement took too long, statements fail without trying for a while, so
- * that callers do not queue up behind a dead database.
+ * libpq's blocking calls would hang when the server is up but does not answer, so statements are sent, and their
+ * results are awaited with poll.  A lost connection is made anew by the next statement, or at once if that is safe.
+ * After connecting has failed, or a statement took too long, statements fail for a while without being tried, so that
+ * no queue builds up while the database is down.
  */
 #include <endian.h>
 #include <poll.h>
@@ -21,13 +21,13 @@ enum { CONNECT_MS = 3000, STATEMENT_MS = 10000, RETRY_MS = 500, RETRY_SLOW_MS = 
 enum { OID_BYTEA = 17, OID_INT8 = 20, OID_TEXT = 25 };
 
 struct pg {
-  struct db db; /* first: a struct db * is also ours */
+  struct db db; /* first: a struct db * is also a struct pg * */
   char *url;
   PGconn *c;
-  int64_t retry_at_ms; /* no connecting before */
+  int64_t retry_at_ms; /* no attempt to connect before this */
 };
 
-/* Waits for the socket; false at the deadline or on an error. */
+/* Waits for the socket; false at the deadline, or on an error. */
 static bool wait_for(const struct pg *p, short events, int64_t deadline_ms) {
   struct pollfd f = {.fd = PQsocket(p->c), .events = events};
   int64_t left = deadline_ms - clock_now_ms();
@@ -85,7 +85,7 @@ static enum status result_status(const PGresult *r, struct error *err) {
   return fail(err, st, "PostgreSQL: %.5s %.180s", state, text ? text : "");
 }
 
-/* Sends what is buffered and waits until a result is there. */
+/* Sends what is buffered, and waits until there is a result. */
 static bool flush_and_wait(struct pg *p, int64_t deadline) {
   int more;
   while ((more = PQflush(p->c)) > 0)
@@ -127,8 +127,8 @@ static enum status give_rows(const PGresult *r, db_row_fn fn, void *user, struct
   return ST_OK;
 }
 
-/* All results of what was sent; the first failure counts.  Rows are given out at the end, when the connection is free
- * again: whoever takes them may send statements of its own. */
+/* Takes all results of what was sent; the first failure counts.  Rows are passed on at the end, when the connection is
+ * free again, because the function that gets them may send statements itself. */
 static enum status collect(struct pg *p, db_row_fn fn, void *user, int64_t *changed, struct error *err) {
   int64_t deadline = clock_now_ms() + STATEMENT_MS;
   enum status st = ST_OK;
@@ -175,8 +175,8 @@ static enum status send(struct pg *p, const char *sql, const struct db_value *ar
   return PQsendQueryParams(p->c, sql, n, types, values, lengths, formats, 1) ? ST_OK : lose(p, false, "send", err);
 }
 
-/* A connection that died while nothing went on in it, say because the server was restarted, shows that only now.  Then
- * a first statement (a SELECT, or the beginning of a transaction) can be sent once more without harm. */
+/* A connection that was lost while it was idle, for example because the server was restarted, shows that only when it
+ * is used.  Then the statement can be sent once more without harm: it is a SELECT or begins a transaction. */
 static enum status pg_run(struct db *db, const char *sql, const struct db_value *args, int n, db_row_fn fn, void *user,
                           int64_t *changed, struct error *err) {
   struct pg *p = (struct pg *)db;

@@ -1,8 +1,8 @@
-/* SQLite: one connection in the world writes and checkpoints, others only read.
+/* SQLite: only one connection of all processes writes and checkpoints, the others read.
  *
- * SQLite up to 3.51.2 can lose commits when two connections of a write-ahead log reset it at once.  With one writing
- * connection that cannot happen, so a lock file beside the database lets a second writer not even begin.  The lock is
- * the kernel's and dies with the process.
+ * SQLite up to 3.51.2 can lose commits when two connections reset a write-ahead log at the same time.  With one writing
+ * connection that cannot happen, so a lock file beside the database keeps a second writer from starting.  The lock is
+ * the kernel's and ends with the process.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -25,7 +25,7 @@ enum {
 };
 
 struct lite {
-  struct db db; /* first: a struct db * is also ours */
+  struct db db; /* first: a struct db * is also a struct lite * */
   sqlite3 *h;
   int lock_fd; /* -1 for readers */
 };
@@ -137,7 +137,7 @@ static enum status take_lock(struct lite *l, const char *path, struct error *err
   l->lock_fd = open(name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
   if (l->lock_fd < 0)
     return fail(err, ST_IO, "%.180s: %m", name);
-  for (int i = 0; i < LOCK_TRIES; i++) { /* a server that was killed is gone in a moment */
+  for (int i = 0; i < LOCK_TRIES; i++) { /* a server that was killed releases the lock in a moment */
     if (!flock(l->lock_fd, LOCK_EX | LOCK_NB))
       return ST_OK;
     if (errno != EWOULDBLOCK)
@@ -147,7 +147,7 @@ static enum status take_lock(struct lite *l, const char *path, struct error *err
   return fail(err, ST_BUSY, "%.160s is in use: another process writes to it", path);
 }
 
-/* The file is ours, or new. */
+/* Checks that the file is ours, or new. */
 static enum status check_kind(struct lite *l, const char *path, struct error *err) {
   sqlite3_stmt *s = NULL;
   int id = 0, tables = 0;
@@ -162,7 +162,7 @@ static enum status check_kind(struct lite *l, const char *path, struct error *er
   sqlite3_finalize(s);
   if (id == APPLICATION_ID || (id == 0 && tables == 0))
     return ST_OK;
-  return fail(err, ST_INPUT, "%.180s is not a store of ours, or is damaged", path);
+  return fail(err, ST_INPUT, "%.180s is not a store of this program, or is damaged", path);
 }
 
 static enum status set_up(struct lite *l, const char *path, bool may_write, struct error *err) {

@@ -15,9 +15,9 @@ static enum status fill(void *to, size_t n, struct error *err) {
   return getrandom(to, n, 0) == (ssize_t)n ? ST_OK : fail(err, ST_IO, "no random bytes: %m");
 }
 
-/* 128 bits as text. */
+/* Writes 128 bits as text. */
 static void write_long(const uint8_t bits[16], char out[IDENT_LEN + 1]) {
-  uint8_t r[18] = {0}; /* and two zeros, so that groups of three come out even */
+  uint8_t r[18] = {0}; /* 16 bytes and two zeros: groups of three */
   memcpy(r, bits, 16);
   for (int i = 0; i < IDENT_LEN; i++) { /* letter i is bits 6i to 6i + 5 */
     const uint8_t *group = r + i / 4 * 3;
@@ -51,7 +51,7 @@ enum status ident_new_public(char out[IDENT_PUBLIC_LEN + 1], struct error *err) 
     if (st)
       return st;
     for (size_t i = 0; i < sizeof r && n < IDENT_PUBLIC_LEN; i++)
-      if (r[i] < FAIR) /* the rest would make some letters likelier */
+      if (r[i] < FAIR) /* larger values would make some letters more likely */
         out[n++] = readable[r[i] % LETTERS];
   }
   out[n] = 0;
@@ -74,7 +74,7 @@ bool ident_is_valid(const char *s, size_t len) {
 }
 
 void ident_hash(const char *s, size_t len, struct ident_hash *out) {
-  static const char domain[] = "nkx id:"; /* so that no other use of SHA-256 gives the same value */
+  static const char domain[] = "nkx id:"; /* so that no other SHA-256 of ours has the same value */
   char text[sizeof domain + IDENT_LEN];
   size_t n = len < IDENT_LEN ? len : IDENT_LEN;
   memcpy(text, domain, sizeof domain - 1);

@@ -1,4 +1,4 @@
-/* rows: a snippet as it lies in the database; what store.c shares with check.c and copy.c. */
+/* rows: a snippet as a row of the database; what store.c shares with walk.c. */
 #ifndef STORE_ROWS_H
 #define STORE_ROWS_H
 
@@ -12,9 +12,9 @@ struct row_snippet {
   struct ident_hash doc, frames; /* their blobs */
 };
 
-/* Reads the columns above, checked against their sum: ST_IO when they do not fit it. */
+/* Reads the columns above; ST_IO when they do not fit their checksum. */
 MUST_USE enum status row_snippet(const struct db_value *row, struct row_snippet *out, struct error *err);
-/* *is_new is false if the id was there already. */
+/* *is_new is false, and nothing was written, if the id is taken. */
 MUST_USE enum status row_put_snippet(struct db *db, const struct row_snippet *r, bool *is_new, struct error *err);
 
 #endif

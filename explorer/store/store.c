@@ -1,6 +1,7 @@
 /* Snippets and results as rows; the same SQL for both databases. */
 #include "store/store.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,8 +25,8 @@ static struct db_value hash_value(const struct ident_hash *h) {
   return db_bytes(h->bytes, IDENT_HASH_SIZE);
 }
 
-/* Two servers may meet: one adds what refers to a blob while the other removes that blob.  Then one of the two
- * transactions fails and is tried again. */
+/* Two servers may collide: one adds a row that refers to a blob while the other removes that blob.  One of the two
+ * transactions then fails, and is tried again. */
 static enum status try_transaction(struct db *db, enum status (*body)(struct db *, void *, struct error *), void *user,
                                    struct error *err) {
   enum status st = ST_OK;
@@ -37,8 +38,7 @@ static enum status try_transaction(struct db *db, enum status (*body)(struct db 
   return st;
 }
 
-/* ---- one snippet's row ---------------------------------------------------------------------------------------------
- */
+/* ---- one snippet's row ------------------------------------------------------------------------------------------- */
 
 void store_snippet_init(struct store_snippet *s) {
   *s = (struct store_snippet){0};
@@ -56,7 +56,7 @@ static void append_int(struct buf *b, int64_t v) {
     buf_putc(b, (char)((uint64_t)v >> shift));
 }
 
-/* Over every column, each of a known length. */
+/* The checksum over all columns of a row; each has a known length. */
 static enum status row_sum(const struct store_snippet *s, const struct ident_hash *doc, const struct ident_hash *frames,
                            struct ident_hash *out, struct error *err) {
   struct buf b;
@@ -130,8 +130,7 @@ static enum status find(struct db *db, const struct ident_hash *id, struct findi
   return st;
 }
 
-/* ---- snippets ------------------------------------------------------------------------------------------------------
- */
+/* ---- snippets ---------------------------------------------------------------------------------------------------- */
 
 enum status row_put_snippet(struct db *db, const struct row_snippet *r, bool *is_new, struct error *err) {
   const struct store_snippet *s = &r->snippet;
@@ -163,7 +162,7 @@ struct putting {
 static enum status put_body(struct db *db, void *user, struct error *err) {
   struct putting *p = user;
   const struct store_snippet *s = p->snippet;
-  struct row_snippet r = {.snippet = *s}; /* its buffers are only borrowed */
+  struct row_snippet r = {.snippet = *s}; /* borrows the buffers */
   enum status st = blob_put(db, buf_text(&s->doc), s->doc.len, &r.doc, NULL, err);
   if (!st)
     st = blob_put(db, buf_text(&s->frames), s->frames.len, &r.frames, NULL, err);
@@ -200,7 +199,7 @@ static enum status remove_row(struct db *db, const struct row_snippet *r, struct
   const struct db_value arg = hash_value(&r->snippet.id);
   const struct db_value frames = hash_value(&r->frames);
   enum status st = db_run(db, "DELETE FROM snippets WHERE id_hash = $1", &arg, 1, NULL, NULL, NULL, err);
-  if (!st) /* what is gone is gone from the cache too; whoever else has compiled the same does it once more */
+  if (!st) /* a deleted snippet must not stay in the cache; another client with the same result compiles it again */
     st = db_run(db, "DELETE FROM results WHERE frames = $1", &frames, 1, NULL, NULL, NULL, err);
   if (!st)
     st = blob_drop(db, &r->doc, err);
@@ -263,6 +262,7 @@ struct batch {
 static enum status take_batch(void *user, const struct db_value *row, int n, struct error *err) {
   struct batch *b = user;
   (void)n;
+  assert(b->n < TRIM_STEP); /* the statement's own limit */
   b->rows[b->n] = (struct row_snippet){0};
   return row_snippet(row, &b->rows[b->n++], err);
 }
@@ -293,8 +293,7 @@ enum status store_purge(struct db *db, int64_t *n, struct error *err) {
   return st;
 }
 
-/* ---- results -------------------------------------------------------------------------------------------------------
- */
+/* ---- results ----------------------------------------------------------------------------------------------------- */
 
 static enum status parse_key(const char *key, uint8_t out[KEY_BYTES], struct error *err) {
   if (strlen(key) != 2 * KEY_BYTES || strspn(key, "0123456789abcdef") != 2 * KEY_BYTES)
@@ -372,6 +371,7 @@ enum status store_put_result(struct db *db, const char *key, const void *frames,
   return try_transaction(db, save_body, &s, err);
 }
 
+/* A result that is to be removed. */
 struct victim {
   uint8_t key[KEY_BYTES];
   struct ident_hash frames;
@@ -395,6 +395,7 @@ static enum status take_victim(void *user, const struct db_value *row, int n, st
   struct trimming *t = user;
   struct victim *v = &t->victims[t->n];
   (void)n;
+  assert(t->n < TRIM_STEP);
   if (row[0].n != KEY_BYTES || !take_hash(&row[1], &v->frames))
     return fail(err, ST_IO, "a damaged result");
   memcpy(v->key, row[0].p, KEY_BYTES);
@@ -432,8 +433,7 @@ enum status store_trim_results(struct db *db, int64_t max_bytes, struct error *e
   return st;
 }
 
-/* ---- the trial row -------------------------------------------------------------------------------------------------
- */
+/* ---- the trial row ----------------------------------------------------------------------------------------------- */
 
 static enum status compare_trial(void *user, const struct db_value *row, int n, struct error *err) {
   int64_t *left = user;
@@ -444,7 +444,7 @@ static enum status compare_trial(void *user, const struct db_value *row, int n, 
   return ST_OK;
 }
 
-/* In one transaction, so that servers on one store do not read each other's. */
+/* In one transaction, so that servers on one store do not read each other's row. */
 static enum status probe_body(struct db *db, void *user, struct error *err) {
   const struct db_value arg = db_bytes(user, sizeof(int64_t));
   enum status st = db_run(db,

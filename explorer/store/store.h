@@ -1,14 +1,14 @@
-/* store: snippets that outlive a request, and the results cache behind the one in memory.
+/* store: keeps snippets, and the results that are not in memory any more.
  *
- * Two databases, one schema: "sqlite:PATH" (one server) and "postgresql://…" (several).  What is written is durable
- * once the function has returned ST_OK: it survives kill -9 and power loss.  Whatever is read was checked against its
- * checksum: a flipped bit gives ST_IO, never a wrong text.
+ * There are two databases with one schema: "sqlite:PATH" (for one server) and "postgresql://…" (for several).  What is
+ * written is durable once the function has returned ST_OK: it survives kill -9 and power loss.  What is read is checked
+ * against its checksum: a flipped bit gives ST_IO, never a wrong text.
  *
  * All functions that take a `struct db` block.  The server calls them only in tasks, on the store's own threads; the
  * command line calls them directly.
  *
- * Statuses: ST_BUSY the database cannot be reached now; ST_FULL no space, nothing was stored; ST_IO damaged or failing;
- * ST_LIMIT larger than the store takes.
+ * Statuses: ST_BUSY: the database cannot be reached now; ST_FULL: there is no space, and nothing was stored; ST_IO: the
+ * database fails or is damaged; ST_LIMIT: the data are larger than the store takes.
  */
 #ifndef STORE_STORE_H
 #define STORE_STORE_H
@@ -25,52 +25,52 @@ struct store; /* connections and their threads */
 struct db;    /* one connection */
 
 enum {
-  STORE_BLOB_MAX = 48 << 20, /* of one text or the frames of one job, unpacked; above the most a job may send */
+  STORE_BLOB_MAX = 48 << 20, /* bytes of one text, or of a job's frames, unpacked; a job may send less */
   STORE_SECRET_SIZE = 32,
   STORE_ANCESTORS_MAX = 32,
 };
 
 int64_t store_now_ms(void); /* Unix time */
 
-/* ---- the threads -------------------------------------------------------------------------------------------------- */
+/* ---- the threads ------------------------------------------------------------------------------------------------- */
 
 enum store_lane {
-  STORE_READ,  /* a few threads */
-  STORE_WRITE, /* one thread, one after the other */
+  STORE_READ,  /* on a few threads */
+  STORE_WRITE, /* on one thread, one after the other */
   STORE_LANES
 };
 
 struct store_task {
   struct store_task *next;
-  void (*run)(struct store_task *t, struct db *db); /* t is the task's own again */
+  void (*run)(struct store_task *t, struct db *db); /* t is no longer used by the store */
 };
 
-/* Opens, migrates, and starts the threads.  ST_BUSY: another process writes to this SQLite file. */
+/* Opens the database, migrates it, and starts the threads.  ST_BUSY: another process writes to this SQLite file. */
 MUST_USE enum status store_open(const char *url, struct store **out, struct error *err);
-/* Queues t; false when too many wait, and t was not taken. */
+/* Queues t; false, and t is not used, when too many tasks wait or the store was stopped. */
 bool store_submit(struct store *s, enum store_lane lane, struct store_task *t);
-/* Runs what is queued and ends the threads; store_submit takes nothing any more.  NULL is fine. */
+/* Runs the queued tasks and ends the threads; no task is taken any more.  NULL is fine, here and below. */
 void store_stop(struct store *s);
-/* Stops it unless that was done, and closes. */
+/* Stops it, if that was not done, and frees it. */
 void store_close(struct store *s);
-/* Many servers may write to it. */
+/* True if several servers may write to it. */
 bool store_is_shared(const struct store *s);
 struct store_counts {
   int waiting[STORE_LANES];
   int64_t done[STORE_LANES], refused[STORE_LANES];
 };
 void store_look(struct store *s, struct store_counts *out);
-/* The same for every server on this store, and nobody else's to know. */
+/* STORE_SECRET_SIZE bytes, the same for every server on this store; known to no one else. */
 const uint8_t *store_secret(const struct store *s);
 
-/* ---- snippets ------------------------------------------------------------------------------------------------------ */
+/* ---- snippets ---------------------------------------------------------------------------------------------------- */
 
 struct store_snippet {
   struct ident_hash id, token, parent;
   bool has_parent;
   char public_id[IDENT_PUBLIC_LEN + 1]; /* "" for an unlisted one */
   int64_t created_ms, expires_ms;       /* 0: never */
-  struct buf doc, frames;               /* the store does not look into them */
+  struct buf doc, frames;               /* any bytes, for the store */
 };
 
 void store_snippet_init(struct store_snippet *s);
@@ -78,22 +78,23 @@ void store_snippet_clear(struct store_snippet *s);
 
 /* ST_DENIED when the id is taken: try another one. */
 MUST_USE enum status store_put_snippet(struct db *db, const struct store_snippet *s, struct error *err);
-/* Fills *out (initialised by the caller, who clears it) if it is there and has not expired.  Without `is_whole`, doc
- * and frames stay empty. */
+/* Fills *out, which the caller initialises and clears, if the snippet exists and has not expired.  Without `is_whole`,
+ * doc and frames stay empty. */
 MUST_USE enum status store_get_snippet(struct db *db, const struct ident_hash *id, bool is_whole,
                                        struct store_snippet *out, bool *found, struct error *err);
-/* Removes it, and cached results that are the same, if the token fits. *found: it was there; *removed: and the token was right. */
+/* Removes it, and cached results with the same frames, if the token is the snippet's.  *found: it existed; *removed:
+ * and the token was right. */
 MUST_USE enum status store_delete_snippet(struct db *db, const struct ident_hash *id, const struct ident_hash *token,
                                           bool *found, bool *removed, struct error *err);
-/* The same, but lets it expire at `at_ms`, or earlier if it was to. */
+/* The same, but it expires at `at_ms`, unless it was to expire earlier. */
 MUST_USE enum status store_expire_snippet(struct db *db, const struct ident_hash *id, const struct ident_hash *token,
                                           int64_t at_ms, bool *found, bool *changed, struct error *err);
-/* Removes what has expired, in the same way. */
+/* Removes expired snippets in the same way; *n: how many. */
 MUST_USE enum status store_purge(struct db *db, int64_t *n, struct error *err);
 
-/* ---- results ------------------------------------------------------------------------------------------------------- */
+/* ---- results ----------------------------------------------------------------------------------------------------- */
 
-/* key: 64 hex digits.  Frames are appended to *frames; nothing if it is not there. */
+/* key: 64 hexadecimal digits.  Appends the frames if there is such a result. */
 MUST_USE enum status store_get_result(struct db *db, const char *key, struct buf *frames, bool *found,
                                       struct error *err);
 MUST_USE enum status store_put_result(struct db *db, const char *key, const void *frames, size_t len,
@@ -101,19 +102,19 @@ MUST_USE enum status store_put_result(struct db *db, const char *key, const void
 /* Removes the least recently used results until they take at most max_bytes in the store. */
 MUST_USE enum status store_trim_results(struct db *db, int64_t max_bytes, struct error *err);
 
-/* Writes a row that means nothing, and reads it back. */
+/* Writes a row without a meaning, and reads it back. */
 MUST_USE enum status store_probe(struct db *db, struct error *err);
 
-/* ---- for the command line (walk.c) --------------------------------------------------------------------------------- */
+/* ---- for the command line (walk.c) ------------------------------------------------------------------------------- */
 
 struct store_report {
   int64_t snippets, results, blobs, damaged;
 };
-/* Reads everything and checks every sum; what is damaged is counted, and named by `tell` in a line each. */
+/* Reads everything and checks every checksum.  Damaged rows are counted, and `tell` gets a line for each. */
 MUST_USE enum status store_check(const char *url, struct store_report *out, void (*tell)(const char *line),
                                  struct error *err);
-/* Copies everything, of one moment, into the store at `to`, which must not hold anything yet: ST_INPUT.  What is damaged
- * is told and left out. */
+/* Copies everything, as it is at one moment, into the store at `to`; ST_INPUT if that is not empty.  Damaged rows are
+ * left out, and `tell` gets a line for each. */
 MUST_USE enum status store_copy(const char *from, const char *to, struct store_report *out,
                                 void (*tell)(const char *line), struct error *err);
 

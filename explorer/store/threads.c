@@ -1,17 +1,18 @@
-/* The store's threads: each has a connection of its own, so that no lock is held while a database works. */
+/* The store's threads: each has a connection of its own, so that no lock is held while the database works. */
+#include <assert.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <time.h>
 
 #include "base/log.h"
 #include "store/db.h"
 #include "store/store.h"
-#include <sys/random.h>
 
 enum {
   READERS = 2,
-  QUEUE_MAX = 1000, /* tasks per lane; more means that the database is far behind */
+  QUEUE_MAX = 1000, /* tasks of a lane; beyond that the database is too slow for the requests */
   PURGE_S = 60,
 };
 
@@ -39,8 +40,7 @@ struct store {
   struct thread threads[1 + READERS]; /* the writer first */
 };
 
-/* ---- the threads ---------------------------------------------------------------------------------------------------
- */
+/* ---- the threads ------------------------------------------------------------------------------------------------- */
 
 static void purge(struct db *db) {
   struct error err;
@@ -52,7 +52,7 @@ static void purge(struct db *db) {
     log_info("store_purge", "expired=%lld", (long long)n);
 }
 
-/* Under the lock: waits for a task; NULL when the store closes, or when it is time to purge. */
+/* Under the lock: waits for a task; NULL when the store is closing, or when it is time to purge. */
 static struct store_task *take(struct store *s, struct lane *l, const struct timespec *until) {
   int timed_out = 0;
   while (!l->head && !s->is_closing && !timed_out)
@@ -64,6 +64,7 @@ static struct store_task *take(struct store *s, struct lane *l, const struct tim
   if (!l->head)
     l->tail = &l->head;
   l->n--;
+  assert(l->n >= 0 && !l->n == !l->head);
   l->done++;
   return t;
 }
@@ -112,8 +113,7 @@ bool store_submit(struct store *s, enum store_lane lane, struct store_task *t) {
   return fits;
 }
 
-/* ---- open and close ------------------------------------------------------------------------------------------------
- */
+/* ---- open and close ---------------------------------------------------------------------------------------------- */
 
 static enum status take_secret(void *user, const struct db_value *row, int n, struct error *err) {
   (void)n;
@@ -123,7 +123,7 @@ static enum status take_secret(void *user, const struct db_value *row, int n, st
   return ST_OK;
 }
 
-/* Whoever comes first decides. */
+/* The secret is made by the first server on the store; the others read it. */
 static enum status load_secret(struct db *db, uint8_t secret[STORE_SECRET_SIZE], struct error *err) {
   if (getrandom(secret, STORE_SECRET_SIZE, 0) != STORE_SECRET_SIZE)
     return fail(err, ST_IO, "no random bytes: %m");
@@ -178,7 +178,7 @@ void store_stop(struct store *s) {
   for (int i = 0; i < STORE_LANES; i++)
     pthread_cond_broadcast(&s->lanes[i].more);
   pthread_mutex_unlock(&s->lock);
-  for (int i = READERS; i >= 0; i--) { /* the writer last: it closes the log */
+  for (int i = READERS; i >= 0; i--) { /* the writer last, because it closes the log */
     if (s->threads[i].is_running)
       pthread_join(s->threads[i].id, NULL);
     s->threads[i].is_running = false;
@@ -191,8 +191,10 @@ void store_close(struct store *s) {
   if (!s)
     return;
   store_stop(s);
-  for (int i = 0; i < STORE_LANES; i++)
+  for (int i = 0; i < STORE_LANES; i++) {
+    assert(!s->lanes[i].head);
     pthread_cond_destroy(&s->lanes[i].more);
+  }
   pthread_mutex_destroy(&s->lock);
   free(s);
 }

@@ -1,8 +1,9 @@
-/* Reading everything: to check it, and to copy it into another store.
+/* Reads everything, to check it or to copy it into another store.
  *
- * A copy is made row by row from one moment's view, and each row is checked on its way: damage is told and left out,
- * not carried along.  So one code backs up and restores both databases, also from one into the other.
+ * A copy is made row by row from the state of one moment, and each row is checked: damaged rows are reported and left
+ * out.  The same code backs up and restores both kinds of database, also from one kind to the other.
  */
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,7 +32,7 @@ static void damaged(struct walk *w, const char *what, const uint8_t *key) {
   w->tell(line);
 }
 
-/* Takes the key, by which pages go on; a row without one cannot be walked past. */
+/* Notes the key of a row, after which the next page begins; without it the walk cannot go on. */
 static enum status take_key(struct walk *w, const struct db_value *v, struct error *err) {
   if (v->kind != DB_BYTES || v->n != KEY_SIZE)
     return fail(err, ST_IO, "a row whose key is damaged");
@@ -48,7 +49,7 @@ static enum status note_there(void *user, const struct db_value *row, int n, str
   return ST_OK;
 }
 
-/* Is the blob where the row goes, or, when checking, where it comes from? */
+/* Whether the blob is in the store that the row is copied to or, when checking, in the one that it comes from. */
 static enum status has_blob(struct walk *w, const struct db_value *hash, bool *there, struct error *err) {
   return db_run(w->to ? w->to : w->from, "SELECT hash FROM blobs WHERE hash = $1", hash, 1, note_there, there, NULL,
                 err);
@@ -64,8 +65,7 @@ static enum status has_blobs(struct walk *w, const struct db_value *a, const str
   return st;
 }
 
-/* ---- the tables ----------------------------------------------------------------------------------------------------
- */
+/* ---- the tables -------------------------------------------------------------------------------------------------- */
 
 static enum status see_blob(void *user, const struct db_value *row, int n, struct error *err) {
   struct walk *w = user;
@@ -125,12 +125,13 @@ static enum status see_result(void *user, const struct db_value *row, int n, str
 
 static enum status walk_table(struct walk *w, const char *sql, db_row_fn see, struct error *err) {
   enum status st = ST_OK;
-  size_t n = 0; /* the first page begins before every key */
+  size_t n = 0; /* an empty key, which is before all others */
   do {
     const struct db_value args[] = {db_bytes(w->last, n), db_int(PAGE)};
     w->rows = 0;
     st = db_run(w->from, sql, args, 2, see, w, NULL, err);
     n = KEY_SIZE;
+    assert(st || w->rows <= PAGE);
   } while (!st && w->rows == PAGE);
   return st;
 }
@@ -147,8 +148,7 @@ static enum status walk_all(struct walk *w, struct error *err) {
   return st;
 }
 
-/* ---- check ---------------------------------------------------------------------------------------------------------
- */
+/* ---- check ------------------------------------------------------------------------------------------------------- */
 
 static enum status see_integrity(void *user, const struct db_value *row, int n, struct error *err) {
   struct walk *w = user;
@@ -181,8 +181,7 @@ enum status store_check(const char *url, struct store_report *out, void (*tell)(
   return st;
 }
 
-/* ---- copy ----------------------------------------------------------------------------------------------------------
- */
+/* ---- copy -------------------------------------------------------------------------------------------------------- */
 
 static enum status copy_meta(void *user, const struct db_value *row, int n, struct error *err) {
   struct walk *w = user;

@@ -67,12 +67,15 @@ static int serve(const struct jail_limits *limits, struct ir *ir, int fd) {
   struct arena a;
   struct job job;
   struct error err;
+  char key[JOB_KEY_SIZE];
   size_t len;
 
   arena_init(&a);
   char *text = read_job(&a, fd, &len);
   if (!text || job_parse(&a, text, len, &job, &err))
     return EXIT_JOB_LOST;
+  job_key(text, len, key); /* the server sends what job_dump wrote */
+  job.key = key;
   if (limits->wall_ms)
     job.deadline_us = clock_now_us() + limits->wall_ms * INT64_C(1000);
   switch (compile_run(ir, &job, send_frame, &fd)) {

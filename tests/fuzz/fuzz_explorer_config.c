@@ -1,4 +1,4 @@
-/* The server's flags and, in lines with NKX_, its environment: refused with a reason, or every field is in its range. */
+/* The server's flags and, in lines with NKX_, its environment: refused with a reason, or all fields in their ranges. */
 #include <string.h>
 
 #include "config.h"
@@ -8,8 +8,8 @@ enum { ARGS_MAX = 32 };
 
 static void check_accepted(const struct config *c) {
   FUZZ_CHECK(c->workers >= 1 && c->workers <= 64 && c->queue_max >= 0 && c->queue_max <= 10000);
-  FUZZ_CHECK(c->job_timeout_ms >= 100 && c->connections_max >= 4);
-  FUZZ_CHECK(*c->host && *c->port && *c->data_dir && *c->store);
+  FUZZ_CHECK(c->job_timeout_ms >= 100 && c->http.connections_max >= 4);
+  FUZZ_CHECK(*c->http.host && *c->http.port && *c->data_dir && *c->store);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {

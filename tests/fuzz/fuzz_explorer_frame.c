@@ -4,7 +4,7 @@
 #include <jansson.h>
 
 #include "fuzz.h"
-#include "job/frame.h"
+#include "driver/frame_scan.h"
 
 static void check_members(const struct frame *f, const char *text, size_t size, const json_t *parsed) {
   FUZZ_CHECK(f->n > 0 && f->n <= FRAME_MEMBERS_MAX);

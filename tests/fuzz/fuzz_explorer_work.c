@@ -4,7 +4,7 @@
 #include <jansson.h>
 
 #include "fuzz.h"
-#include "job/work.h"
+#include "work/work.h"
 
 static const char key[JOB_KEY_SIZE] = "0000000000000000000000000000000000000000000000000000000000000000";
 

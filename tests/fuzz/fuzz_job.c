@@ -17,7 +17,8 @@ static void check_round_trip(const struct job *j) {
   FUZZ_CHECK(job_parse(&a, text, len, &again, &err) == ST_OK);
   char *text_again = job_dump(&again, &len_again);
   FUZZ_CHECK(text_again && len == len_again && !memcmp(text, text_again, len));
-  FUZZ_CHECK(job_key(j, key) && job_key(&again, key_again));
+  job_key(text, len, key);
+  job_key(text_again, len_again, key_again);
   FUZZ_CHECK(!strcmp(key, key_again) && strlen(key) == JOB_KEY_SIZE - 1);
   free(text);
   free(text_again);

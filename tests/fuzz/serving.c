@@ -11,6 +11,7 @@
 
 #include "app.h"
 #include "base/log.h"
+#include "config.h"
 #include "fuzz.h"
 #include "http/server.h"
 #include "store/store.h"
@@ -21,7 +22,6 @@ static struct {
   char dir[64], worker[96], store[96];
   struct config cfg;
   struct app app;
-  struct server *server;
   int port;
   unsigned talks;
   char answer[ANSWER_MAX + 1];
@@ -79,7 +79,7 @@ static void put(struct store_task *t, struct db *db) {
 static void fill_store(void) {
   struct put p = {.task.run = put};
   char c;
-  FUZZ_CHECK(!pipe(p.done) && store_submit(s.app.store, STORE_WRITE, &p.task));
+  FUZZ_CHECK(!pipe(p.done) && store_submit(s.app.services.store, STORE_WRITE, &p.task));
   FUZZ_CHECK(read(p.done[0], &c, 1) == 1);
   close(p.done[0]);
   close(p.done[1]);
@@ -103,18 +103,17 @@ static void start(void) {
   snprintf(s.store, sizeof s.store, "sqlite:%s/fuzz.sqlite", s.dir);
   log_set_level(LOG_ERROR);
 
-  char *argv[] = {"--port",         "0",   "--queue",    "0",   "--worker", s.worker, "--web-dir", s.dir,
-                  "--examples-dir", s.dir, "--data-dir", s.dir, "--store",  s.store};
+  char *argv[] = {"--confine", "no",  "--port",         "0",   "--queue",    "0",   "--worker", s.worker,
+                  "--web-dir", s.dir, "--examples-dir", s.dir, "--data-dir", s.dir, "--store",  s.store};
   char *env[] = {NULL};
   static struct arena a;
   arena_init(&a);
   check_started(config_parse(&a, sizeof argv / sizeof *argv, argv, env, &s.cfg, &err), &err);
   int launcher[2], listen_fd; /* nobody is at the launcher's end: there are no workers here */
   FUZZ_CHECK(!socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, launcher));
-  check_started(app_start(&s.cfg, launcher[0], &s.app, &err), &err);
+  check_started(server_listen(&s.cfg.http, &listen_fd, &s.port, &err), &err);
+  check_started(app_start(&s.cfg, launcher[0], listen_fd, &s.app, &err), &err);
   fill_store();
-  check_started(server_listen(&s.cfg, &listen_fd, &s.port, &err), &err);
-  check_started(server_start(&s.app, listen_fd, &s.server, &err), &err);
 }
 
 /* A connection from the next address; -1 with errno. */
@@ -160,7 +159,7 @@ const char *serving_say(const void *data, size_t len, size_t *answer_len) {
   enum { SENDING, LISTENING, CLOSING } phase = SENDING;
   size_t n = 0, sent = 0;
 
-  if (!s.server)
+  if (!s.app.server)
     start();
   int fd = dial();
   for (;;) {

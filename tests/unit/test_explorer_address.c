@@ -78,7 +78,7 @@ static void what_is_no_network_is_named(void **state) {
   (void)state;
   for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
     assert_int_equal(address_nets_parse(wrong[i], &nets, &err), ST_INPUT);
-    assert_non_null(strstr(err.text, "is no address"));
+    assert_non_null(strstr(err.text, "is neither an address nor a network"));
   }
 }
 

@@ -147,7 +147,7 @@ static void a_flag_wins_over_a_variable_and_that_over_the_default(void **state) 
   assert_int_equal(c.queue_max, 7);
   assert_int_equal(parse(0, NULL, NULL, &c, &err), ST_OK);
   assert_int_equal(c.queue_max, 64);
-  assert_string_equal(c.port, "10240");
+  assert_string_equal(c.http.port, "10240");
 }
 
 static void what_is_no_flag_is_named(void **state) {

@@ -8,15 +8,14 @@
 #include <string.h>
 
 /* before cmocka, which has a macro called fail */
-#include "job/editors.h"
-#include "job/results.h"
+#include "work/editors.h"
+#include "work/work.h"
 
 #include <cmocka.h>
 
-static struct results *results;
 static struct editors *editors;
 
-/* One request, of a work that others read too, so that no pool is asked to end it. */
+/* One request. */
 struct asked {
   struct editor_place place;
   struct work *work;
@@ -26,14 +25,13 @@ struct asked {
 static struct asked ask(const char *job) {
   struct asked a = {.work = work_new_stored("a key that no job has, as long as those are, 64 hexadecimal ones")};
   assert_non_null(a.work);
-  assert_true(work_join(a.work));
   snprintf(a.place.key, sizeof a.place.key, "192.0.2.1 an-editor-of-a-page");
   snprintf(a.place.job, sizeof a.place.job, "%s", job);
   return a;
 }
 
 static void begin(struct asked *a) {
-  editors_set_work(editors, &a->place, a->work, &a->waiter, -1);
+  editors_set_work(editors, &a->place, a->work, &a->waiter);
 }
 
 static bool is_off(struct asked *a) {
@@ -46,16 +44,14 @@ static void leave(struct asked *a) {
 }
 
 static int set_up(void **state) {
-  struct results_config cfg = {0};
   struct error err;
   (void)state;
-  return results_start(&cfg, &results, &err) || editors_start(results, &editors, &err);
+  return editors_start(&editors, &err);
 }
 
 static int tear_down(void **state) {
   (void)state;
   editors_stop(editors);
-  results_stop(results);
   return 0;
 }
 

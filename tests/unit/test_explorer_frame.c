@@ -10,7 +10,7 @@
 #include <jansson.h>
 
 /* before cmocka, which has a macro called fail */
-#include "job/frame.h"
+#include "driver/frame_scan.h"
 
 #include <cmocka.h>
 

@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 /* before cmocka, which has a macro called fail */
-#include "job/quota.h"
+#include "work/quota.h"
 
 #include <cmocka.h>
 
@@ -54,7 +54,7 @@ static void what_was_used_is_remembered_after_the_client_went(void **state) {
 static void jobs_and_connections_at_once_are_limited_and_counted(void **state) {
   struct quota *q = make((struct quota_config){.jobs = 2, .connections = 1});
   struct quota_counts counts;
-  struct client *a = quota_client(q, "192.0.2.1");
+  struct client *a = quota_client(q, "192.0.2.1"), *connected = NULL, *other = NULL;
   int retry = 0;
   (void)state;
   assert_int_equal(client_begin_job(a, &retry), QUOTA_OK);
@@ -63,10 +63,13 @@ static void jobs_and_connections_at_once_are_limited_and_counted(void **state) {
   assert_true(retry > 0);
   client_end_job(a, true);
   assert_int_equal(client_begin_job(a, &retry), QUOTA_OK);
-  assert_int_equal(client_connect(a), QUOTA_OK);
-  assert_int_equal(client_connect(a), QUOTA_CONNECTIONS);
-  client_disconnect(a);
-  assert_int_equal(client_connect(a), QUOTA_OK);
+  assert_true(quota_enter(q, "192.0.2.1", &connected));
+  assert_ptr_equal(connected, a);
+  assert_false(quota_enter(q, "192.0.2.1", &other));
+  assert_null(other);
+  quota_leave(connected);
+  assert_true(quota_enter(q, "192.0.2.1", &connected));
+  quota_leave(connected);
   quota_look(q, &counts);
   assert_int_equal(counts.refused[QUOTA_JOBS], 1);
   assert_int_equal(counts.refused[QUOTA_CONNECTIONS], 1);
@@ -95,12 +98,13 @@ static void who_was_refused_is_early_until_it_gets_through(void **state) {
 
 static void without_limits_everything_is_allowed(void **state) {
   struct quota *q = make((struct quota_config){0});
-  struct client *a = quota_client(q, "192.0.2.1");
+  struct client *a = quota_client(q, "192.0.2.1"), *connected = NULL;
   int retry = 0;
   (void)state;
   for (int i = 0; i < 10000; i++) {
     assert_int_equal(client_begin_job(a, &retry), QUOTA_OK);
-    assert_int_equal(client_connect(a), QUOTA_OK);
+    assert_true(quota_enter(q, "192.0.2.1", &connected));
+    assert_null(connected); /* nothing is counted */
   }
   assert_int_equal(client_begin_job(NULL, &retry), QUOTA_OK);
   client_let_go(a);

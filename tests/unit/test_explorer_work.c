@@ -11,10 +11,11 @@
 #include <jansson.h>
 
 /* before cmocka, which has a macro called fail */
-#include "job/frame.h"
-#include "job/quota.h"
-#include "job/work.h"
-#include "driver/compile.h"
+#include "driver/frame_scan.h"
+#include "work/quota.h"
+#include "work/work.h"
+#include "driver/frames.h"
+#include "driver/pipeline.h"
 
 #include <cmocka.h>
 
@@ -23,10 +24,10 @@ static struct work *new_work(char key[JOB_KEY_SIZE]) {
   job_init(&job);
   job.source = "x";
   job.source_len = 1;
-  if (key)
-    assert_true(job_key(&job, key));
   struct work *w = work_new(&job);
   assert_non_null(w);
+  if (key)
+    memcpy(key, work_key(w), JOB_KEY_SIZE);
   return w;
 }
 
@@ -218,49 +219,65 @@ static void work_wakes_each_of_its_readers(void **state) {
   work_unref(w);
 }
 
+static int abandoned;
+static void count_abandoned(void *user, struct work *w) {
+  (void)user;
+  assert_false(work_join(w)); /* too late: it is being cancelled */
+  abandoned++;
+}
+
+static struct work *watched_work(char key[JOB_KEY_SIZE]) {
+  struct work *w = new_work(key);
+  abandoned = 0;
+  work_on_abandoned(w, count_abandoned, NULL);
+  return w;
+}
+
 static void work_is_given_up_by_its_last_reader_only(void **state) {
-  struct work *w = new_work(NULL);
+  struct work *w = watched_work(NULL);
   (void)state;
   assert_true(work_join(w));
   assert_false(work_give_up(w));
-  assert_false(work_leave(w, NULL));
-  assert_true(work_leave(w, NULL));
-  assert_false(work_join(w)); /* too late: it is being cancelled */
+  work_leave(w, NULL);
+  assert_int_equal(abandoned, 0);
+  work_leave(w, NULL);
+  assert_int_equal(abandoned, 1);
   work_unref(w);
 }
 
 static void work_whose_first_reader_left_is_not_given_up_for_it(void **state) {
   struct work_waiter first = {.is_first = true};
-  struct work *w = new_work(NULL);
+  struct work *w = watched_work(NULL);
   (void)state;
   assert_true(work_join(w));
-  assert_false(work_leave(w, &first));
+  work_leave(w, &first);
   assert_false(work_give_up(w)); /* word of the first one's end that comes late */
-  assert_true(work_leave(w, NULL));
+  assert_int_equal(abandoned, 0);
+  work_leave(w, NULL);
+  assert_int_equal(abandoned, 1);
   work_unref(w);
 }
 
 static void work_calls_off_one_reader_and_goes_on_for_the_other(void **state) {
   struct work_waiter first = {.is_first = true}, second = {0};
   char key[JOB_KEY_SIZE];
-  struct work *w = new_work(key);
-  bool is_last = true;
+  struct work *w = watched_work(key);
   (void)state;
   parked = resumed = 0;
   assert_true(work_join(w));
   start(w, key);
   assert_false(work_wait(w, &first, true, park, resume, NULL));
   assert_false(work_wait(w, &second, true, park, resume, NULL));
-  assert_true(work_call_off(w, &first, &is_last));
-  assert_false(is_last);
+  assert_true(work_call_off(w, &first));
+  assert_int_equal(abandoned, 0);
   assert_int_equal(resumed, 1);
   assert_true(work_is_called_off(w, &first));
   assert_true(work_wait(w, &first, true, park, resume, NULL)); /* it waits for nothing any more */
-  assert_false(work_call_off(w, &first, &is_last));            /* once is enough */
-  assert_false(work_leave(w, &first));                         /* it has left already */
-  assert_true(work_call_off(w, &second, &is_last));
-  assert_true(is_last);
-  assert_false(work_join(w));
+  assert_false(work_call_off(w, &first));                      /* once is enough */
+  work_leave(w, &first);                                       /* it has left already */
+  assert_int_equal(abandoned, 0);
+  assert_true(work_call_off(w, &second));
+  assert_int_equal(abandoned, 1);
   work_unref(w);
 }
 
@@ -268,12 +285,12 @@ static void work_that_has_ended_is_not_called_off(void **state) {
   struct work_waiter first = {.is_first = true};
   char key[JOB_KEY_SIZE];
   struct work *w = new_work(key);
-  bool is_last;
   (void)state;
   start(w, key);
   assert_int_equal(add(w, end_ok), ST_OK);
-  assert_false(work_call_off(w, &first, &is_last));
-  assert_true(work_leave(w, &first));
+  assert_false(work_call_off(w, &first));
+  assert_false(work_is_called_off(w, &first));
+  work_leave(w, &first);
   work_unref(w);
 }
 
@@ -340,7 +357,6 @@ static void work_tells_who_pays_once(void **state) {
   struct work_waiter first = {.is_first = true};
   struct quota *q;
   struct error err;
-  bool is_last;
   int retry;
   (void)state;
   assert_int_equal(quota_start(&cfg, &q, &err), ST_OK);
@@ -355,7 +371,7 @@ static void work_tells_who_pays_once(void **state) {
     else if (how == 1)
       work_fail(w, DG_INTERNAL, "x", NULL);
     else if (how == 2)
-      assert_true(work_call_off(w, &first, &is_last));
+      assert_true(work_call_off(w, &first));
     if (how == 2)
       work_refuse(w); /* which comes after */
     work_unref(w);

@@ -1,18 +1,16 @@
-#include "job/editors.h"
+#include "work/editors.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "job/results.h"
-
-enum { BUCKETS = 1024 };
+#include "base/index.h"
 
 struct editors {
-  struct results *results;
   pthread_mutex_t lock; /* guards what follows; locks of works and of the pool are taken inside it */
-  struct editor_place *buckets[BUCKETS];
+  struct chain_table places;
   int64_t n_called_off;
 };
 
@@ -23,29 +21,28 @@ bool editor_is_name(const char *name) {
   return !name[n] && n >= EDITOR_NAME_MIN && n <= EDITOR_NAME_MAX;
 }
 
-static struct editor_place **bucket_of(struct editors *e, const char *key) {
-  uint32_t h = 2166136261u; /* FNV-1a; the names are random */
-  for (const char *p = key; *p; p++)
-    h = (h ^ (unsigned char)*p) * 16777619u;
-  return &e->buckets[(h ^ h >> 16) % BUCKETS];
-}
+/* ---- under the lock ---------------------------------------------------------------------------------------------- */
 
-/* Under the lock. */
 static void call_off(struct editors *e, struct editor_place *p) {
-  e->n_called_off += results_call_off(e->results, p->work, p->waiter, p->client_fd);
+  assert(p->work && p->waiter);
+  e->n_called_off += work_call_off(p->work, p->waiter);
 }
 
-/* Under the lock: those of the same editor that stand behind, hence are older, go; but not those of the job `but`. */
+static void withdraw(struct editors *e, struct editor_place *p) {
+  assert(p->is_entered);
+  chain_remove(&e->places, &p->link);
+  p->is_entered = false;
+}
+
+/* Ends the requests of the same editor that are older than this one, except those of the job `but`.  A chain has newer
+ * places before older ones. */
 static void end_older(struct editors *e, struct editor_place *place, const char *but) {
-  struct editor_place **at = &place->chain;
-  while (*at) {
-    struct editor_place *old = *at;
-    if (strcmp(old->key, place->key) != 0 || (*but && !strcmp(old->job, but))) {
-      at = &old->chain;
+  for (struct chain_link *l = chain_next(&place->link), *next; l; l = next) {
+    struct editor_place *old = (struct editor_place *)l;
+    next = chain_next(l);
+    if (strcmp(old->key, place->key) != 0 || (*but && !strcmp(old->job, but)))
       continue;
-    }
-    *at = old->chain;
-    old->is_entered = false;
+    withdraw(e, old);
     if (old->work)
       call_off(e, old);
     else
@@ -53,38 +50,34 @@ static void end_older(struct editors *e, struct editor_place *place, const char 
   }
 }
 
+/* ---- requests ---------------------------------------------------------------------------------------------------- */
+
 void editors_enter(struct editors *e, struct editor_place *place) {
+  assert(!place->is_entered && *place->key);
   pthread_mutex_lock(&e->lock);
-  struct editor_place **head = bucket_of(e, place->key);
-  place->chain = *head;
+  chain_add(&e->places, &place->link, hash_text(place->key));
   place->is_entered = true;
-  *head = place;
   end_older(e, place, place->job);
   pthread_mutex_unlock(&e->lock);
 }
 
-void editors_set_work(struct editors *e, struct editor_place *place, struct work *work, struct work_waiter *waiter,
-                      int client_fd) {
+void editors_set_work(struct editors *e, struct editor_place *place, struct work *work, struct work_waiter *waiter) {
   pthread_mutex_lock(&e->lock);
   place->work = work;
   place->waiter = waiter;
-  place->client_fd = client_fd;
-  if (place->is_late)
+  if (place->is_late) {
     call_off(e, place);
-  else
+  } else {
+    assert(place->is_entered); /* only a newer one removes a place before its request ends */
     end_older(e, place, "");
+  }
   pthread_mutex_unlock(&e->lock);
 }
 
 void editors_leave(struct editors *e, struct editor_place *place) {
   pthread_mutex_lock(&e->lock);
-  if (place->is_entered) {
-    struct editor_place **at = bucket_of(e, place->key);
-    while (*at != place)
-      at = &(*at)->chain;
-    *at = place->chain;
-    place->is_entered = false;
-  }
+  if (place->is_entered)
+    withdraw(e, place);
   pthread_mutex_unlock(&e->lock);
 }
 
@@ -95,11 +88,12 @@ int64_t editors_called_off(struct editors *e) {
   return n;
 }
 
-enum status editors_start(struct results *r, struct editors **out, struct error *err) {
+/* ---- start and stop ---------------------------------------------------------------------------------------------- */
+
+enum status editors_start(struct editors **out, struct error *err) {
   struct editors *e = calloc(1, sizeof *e);
   if (!e)
     return fail(err, ST_NOMEM, "editors");
-  e->results = r;
   pthread_mutex_init(&e->lock, NULL);
   *out = e;
   return ST_OK;
@@ -108,6 +102,7 @@ enum status editors_start(struct results *r, struct editors **out, struct error 
 void editors_stop(struct editors *e) {
   if (!e)
     return;
+  assert(e->places.n == 0);
   pthread_mutex_destroy(&e->lock);
   free(e);
 }

@@ -1,6 +1,7 @@
-#include "job/frame.h"
+/* The grammar of JSON as one recursive descent that only moves a cursor. */
+#include "driver/frame_scan.h"
 
-#include <stdbool.h>
+#include <assert.h>
 #include <string.h>
 
 #include "base/utf8.h"
@@ -9,8 +10,7 @@ struct cursor {
   const char *p, *end;
 };
 
-/* ---- JSON ---------------------------------------------------------------------------------------------------------
- */
+/* ---- JSON -------------------------------------------------------------------------------------------------------- */
 
 static bool skip_value(struct cursor *c, int depth);
 
@@ -21,13 +21,13 @@ static bool take(struct cursor *c, char want) {
   return true;
 }
 
-/* No newlines: a frame is one line. */
+/* Newlines are no space here: a frame is one line. */
 static void skip_space(struct cursor *c) {
   while (c->p < c->end && (*c->p == ' ' || *c->p == '\t'))
     c->p++;
 }
 
-/* Four hexadecimal digits, or -1. */
+/* The value of four hexadecimal digits, or -1. */
 static int take_hex(struct cursor *c) {
   int v = 0;
   if (c->end - c->p < 4)
@@ -45,7 +45,7 @@ static int take_hex(struct cursor *c) {
   return v;
 }
 
-/* After a backslash.  Halves of surrogate pairs must come as pairs; U+0000 is refused, as in requests' JSON. */
+/* The rest of an escape, after its backslash.  Surrogates must come in pairs; U+0000 is refused. */
 static bool skip_escape(struct cursor *c) {
   if (c->p == c->end)
     return false;
@@ -144,7 +144,7 @@ static bool skip_object(struct cursor *c, int depth) {
   return take(c, '}');
 }
 
-/* With the space around it; depth counts the arrays and objects that may still open. */
+/* A value and the space around it.  depth: how many arrays and objects may open within each other from here on. */
 static bool skip_value(struct cursor *c, int depth) {
   bool ok;
   skip_space(c);
@@ -176,8 +176,7 @@ static bool skip_value(struct cursor *c, int depth) {
   return ok;
 }
 
-/* ---- members ------------------------------------------------------------------------------------------------------
- */
+/* ---- members ----------------------------------------------------------------------------------------------------- */
 
 const struct frame_member *frame_get(const struct frame *f, const char *key) {
   size_t n = strlen(key);
@@ -185,6 +184,11 @@ const struct frame_member *frame_get(const struct frame *f, const char *key) {
     if (f->members[i].key_len == n && !memcmp(f->members[i].key, key, n))
       return &f->members[i];
   return NULL;
+}
+
+bool frame_has_string(const struct frame *f, const char *key, const char *text, size_t len) {
+  const struct frame_member *m = frame_get(f, key);
+  return m && *m->value == '"' && m->value_len == len + 2 && !memcmp(m->value + 1, text, len);
 }
 
 long frame_int(const struct frame *f, const char *key) {
@@ -207,7 +211,7 @@ static bool has_twin(const struct frame *f, const struct frame_member *m) {
   return false;
 }
 
-/* One member into m; the value without the space around it. */
+/* Reads one member; its value is noted without the space around it. */
 static bool scan_member(struct cursor *c, struct frame_member *m) {
   skip_space(c);
   m->key = c->p + 1;
@@ -225,6 +229,7 @@ static bool scan_member(struct cursor *c, struct frame_member *m) {
   while (end > m->value && (end[-1] == ' ' || end[-1] == '\t'))
     end--;
   m->value_len = (size_t)(end - m->value);
+  assert(m->key + m->key_len < m->value && m->value_len > 0 && end <= c->end);
   return true;
 }
 
@@ -249,10 +254,9 @@ static enum status scan_members(struct cursor *c, struct frame *f, struct error 
   return ST_OK;
 }
 
-/* ---- kinds --------------------------------------------------------------------------------------------------------
- */
+/* ---- kinds ------------------------------------------------------------------------------------------------------- */
 
-/* What each kind must have: names, and what their values begin with ('0' stands for a whole number). */
+/* The members that each kind must have, and the first character of their values; '0' means a whole number. */
 static const struct {
   const char *name;
   struct {

@@ -63,5 +63,5 @@ char *pipeline_describe(size_t *len) {
   }
   buf_putc(&b, ']');
   *len = b.len;
-  return b.data; /* heap: the caller's now */
+  return b.data; /* NULL if it failed */
 }

@@ -1,0 +1,49 @@
+/* frames: the form in which a job's results are reported.
+ *
+ * A frame is one JSON object on one line.  Frames are sent in this order, each as soon as it is known:
+ *
+ *   {"frame":"start","version":1,"key":"…","language":"nkipy","target":"trn2","pipeline":"…"}
+ *   {"frame":"kernel","kernel":0,"name":"…","inputs":[{"name","shape","dtype"}],"outputs":[{…,"alias_of"?}]}
+ *   {"frame":"stage","kernel":0,"stage":{"index","name","pass","phase","dialect","changed","truncated"?,"partial"?,
+ *                                        "time_us","op_counts","text","lines","from","remarks"?,"check"?}}
+ *   {"frame":"diagnostic","diagnostic":{"severity","code","message","hint"?,"stage"?,"kernel"?,
+ *                                       "range"?:{"file","line","col","end_line","end_col"},"calls"?:[range…]}}
+ *   {"frame":"artifact","artifact":{"name","media_type","size","sha256"},"data":"<base64>"}   (with options.artifacts)
+ *   {"frame":"end","status":"ok"|"error","time_us":N}
+ *
+ * frame_scan.h reads a frame; gather.h makes the result object of the API from all frames of a job.
+ *
+ * A kernel that is refused while it is traced has one stage, "trace", with the operations before the refusal.  That
+ * stage has "partial": true, and the kernel has no outputs.
+ *
+ * stage.lines[i] describes line i+1 of the text: {} or {"op": id, "src": [range…]}.  Ids are unique within one stage of
+ * one kernel.  Each range has, besides file, line, col, end_line and end_col, "fn" (the function that contains it, if
+ * known) and "depth": 0 for the place itself, 1 for its caller, and so on; another 0 begins the next place.
+ *
+ * stage.from maps the id of an operation (as a string key) to the ids of the operations of the stage before from which
+ * it was made.
+ *
+ * stage.remarks lists what the pass decided, in the order of its decisions; the member is absent if there are none.
+ * Each is {"pass","text","op"?,"from"?,"src"?:[range…]}.  "op" is the operation of this stage at whose line the remark
+ * is shown; it is absent if nothing is left of the operation that the remark is about.  "from" is the id, in the stage
+ * before, of the operation that the remark is about or, if the pass had just created that one, of the operation it was
+ * created from.
+ *
+ * stage.check is {"status":"pass"|"fail"|"skipped","max_abs_err","max_rel_err","reason"?}.
+ */
+#ifndef DRIVER_FRAMES_H
+#define DRIVER_FRAMES_H
+
+#include <stddef.h>
+
+#include "base/error.h"
+
+/* Takes one frame, without a newline.  Any status but ST_OK stops the job, and compile_run returns that status. */
+typedef enum status (*frame_sink)(void *user, const char *json, size_t len);
+
+enum {
+  STAGE_TEXT_MAX = 2 << 20, /* bytes of one stage's text; a longer one is cut after a line, with a diagnostic */
+  FRAME_MAX = 16 << 20,     /* bytes of one frame: an escaped text and its maps */
+};
+
+#endif

@@ -1,0 +1,51 @@
+/* gather: notes which frames a job has sent, and makes the result object from them.
+ *
+ * The caller keeps the text of all frames in one buffer, each on a line; struct gather keeps places in that text, and
+ * the result is spliced from it.  A gather starts zeroed; it has no lock of its own.
+ */
+#ifndef DRIVER_GATHER_H
+#define DRIVER_GATHER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/buf.h"
+#include "driver/frame_scan.h"
+
+enum { GATHER_KERNELS_MAX = 64, GATHER_STAGES_MAX = 128, GATHER_DIAGS_MAX = 1000, GATHER_ARTIFACTS_MAX = 256 };
+
+struct gather_part {
+  enum frame_kind kind;
+  int kernel;     /* FRAME_STAGE, FRAME_KERNEL: its number */
+  size_t at, len; /* the frame in the text */
+};
+
+struct gather {
+  struct gather_part *parts; /* in order of arrival, without the end; the start first */
+  int n, cap;
+  int n_kernels, n_stages, n_diags, n_artifacts;
+  bool is_started, is_ended, is_ok;
+  long time_us;
+};
+
+void gather_clear(struct gather *g);
+/* Notes a frame of len bytes at `at` in the text.  ST_INPUT when this frame may not come now, ST_LIMIT when there are
+ * too many of its kind, ST_NOMEM; g is then unchanged. */
+MUST_USE enum status gather_add(struct gather *g, const struct frame *f, size_t at, size_t len, struct error *err);
+
+/* Says which stage of a kernel is meant. */
+struct gather_stage {
+  int kernel;
+  const char *name; /* the nth stage of that name, from 1; NULL: the nth of all stages, from 0 */
+  size_t name_len;
+  int nth;
+};
+/* The JSON text of the stage's object, in `text`; NULL if there is no such stage. */
+const char *gather_find_stage(const struct gather *g, const char *text, const struct gather_stage *which, size_t *len);
+
+/* Appends the result object:
+ *   {"version":1,"status","kernels":[{"name","inputs","outputs","stages":[…]}],"diagnostics":[…],"artifacts":[…],
+ *    "key","language","target","pipeline","time_us"} */
+void gather_result(const struct gather *g, const char *text, struct buf *out);
+
+#endif

@@ -1,0 +1,40 @@
+/* services: the running server as its handlers see it. */
+#ifndef API_SERVICES_H
+#define API_SERVICES_H
+
+#include "base/buf.h"
+#include "http/http.h"
+#include "http/server.h"
+
+struct confinement;
+struct editors;
+struct kept;
+struct metrics;
+struct misses;
+struct pool;
+struct quota;
+struct ready;
+struct results;
+struct store;
+
+/* Constant after start (app.c). */
+struct services {
+  const struct confinement *confinement; /* what the server gave up */
+  struct pool *pool;
+  struct store *store;
+  struct results *results;
+  struct quota *quota;
+  struct editors *editors;
+  struct misses *misses;
+  struct metrics *metrics;
+  struct ready *ready;
+  struct kept *kept;                      /* answers about snippets */
+  struct buf examples, pipeline, targets; /* answers that never change (info.h) */
+  int work_ms;                            /* how long a work may take, from its request to its end */
+};
+
+static inline const struct services *services_of(const struct request *rq) {
+  return rq->cfg->hooks.user;
+}
+
+#endif

@@ -1,0 +1,200 @@
+#include "api/snippet.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/misses.h"
+#include "api/services.h"
+#include "base/json.h"
+#include "driver/pipeline.h"
+
+enum { ANSWER_ROOM = 64 << 10 }; /* of an answer, besides the snippet's own texts */
+
+/* ---- the state --------------------------------------------------------------------------------------------------- */
+
+static void free_state(void *user) {
+  struct snippet_state *s = user;
+  store_snippet_clear(&s->snippet);
+  buf_clear(&s->answer);
+  kept_release(s->kept);
+  free(s);
+}
+
+struct snippet_state *snippet_state_new(struct request *rq) {
+  struct snippet_state *s = calloc(1, sizeof *s);
+  if (!s)
+    return NULL;
+  assert(!rq->state);
+  store_snippet_init(&s->snippet);
+  buf_init(&s->answer, 2 * (size_t)STORE_BLOB_MAX + ANSWER_ROOM);
+  s->after_ms = -1;
+  rq->state = s;
+  rq->free_state = free_state;
+  rq->is_private = true;
+  return s;
+}
+
+void snippet_set_id(struct snippet_state *s, const char *text, size_t len) {
+  if (ident_is_valid(text, len)) {
+    memcpy(s->id, text, len);
+    s->id[len] = 0;
+  }
+  ident_hash(s->id, strlen(s->id), &s->id_hash);
+}
+
+/* ---- answers ----------------------------------------------------------------------------------------------------- */
+
+bool snippet_may_ask(struct request *rq, enum MHD_Result *answer) {
+  char address[ADDRESS_TEXT_SIZE];
+  http_client_address(rq, address);
+  if (misses_allow(services_of(rq)->misses, address))
+    return true;
+  rq->is_private = true;
+  *answer = http_problem(rq, PB_MISSES, NULL, NULL);
+  return false;
+}
+
+void snippet_count_miss(struct request *rq) {
+  char address[ADDRESS_TEXT_SIZE];
+  http_client_address(rq, address);
+  misses_count(services_of(rq)->misses, address);
+}
+
+enum MHD_Result snippet_not_found(struct request *rq) {
+  snippet_count_miss(rq);
+  return http_problem(rq, PB_NOT_FOUND, NULL, NULL);
+}
+
+bool snippet_store_failed(struct request *rq, enum MHD_Result *answer) {
+  const struct snippet_state *s = snippet_state_of(rq);
+  const bool is_lost = api_part(rq)->call.is_lost;
+  if (is_lost || s->st == ST_BUSY)
+    *answer = http_problem(rq, PB_STORE, NULL, NULL);
+  else if (s->st)
+    *answer = http_status_problem(rq, s->st, &s->err);
+  return is_lost || s->st;
+}
+
+const char *snippet_visibility(const struct store_snippet *s) {
+  return s->public_id[0] ? "public" : "unlisted";
+}
+
+void snippet_put_time(struct buf *b, const char *key, int64_t ms) {
+  json_put_key(b, key);
+  if (ms)
+    json_put_int(b, ms);
+  else
+    buf_puts(b, "null");
+}
+
+/* ---- looking up -------------------------------------------------------------------------------------------------- */
+
+void snippet_load(struct snippet_state *s, struct db *db) {
+  s->st = store_get_snippet(db, &s->id_hash, true, &s->snippet, &s->found, &s->err);
+}
+
+void snippet_keep(struct request *rq, const struct buf *bytes) {
+  struct snippet_state *s = rq->state;
+  const int64_t own = s->snippet.expires_ms;
+  if (own && (!s->expires_ms || own < s->expires_ms))
+    s->expires_ms = own;
+  if (!s->st && s->found)
+    kept_add(services_of(rq)->kept, s->kind, &s->id_hash, s->moment, s->expires_ms, bytes);
+}
+
+bool snippet_look_up_kept(struct request *rq, enum kept_kind kind, const char *suffix,
+                          void (*fn)(struct request *, struct db *), enum MHD_Result *answer) {
+  struct kept *kept = services_of(rq)->kept;
+  struct snippet_state *s = rq->state;
+  const struct store_call *call = &api_part(rq)->call;
+  if (call->state != CALL_NONE) {
+    if (!s->kept && (call->is_lost || s->st == ST_BUSY))
+      s->kept = kept_find_away(kept, kind, &s->id_hash);
+    return false;
+  }
+  if (!snippet_may_ask(rq, answer))
+    return true;
+  s = snippet_state_new(rq);
+  if (!s) {
+    *answer = MHD_NO;
+    return true;
+  }
+  assert(strlen(rq->rest) >= strlen(suffix));
+  snippet_set_id(s, rq->rest, strlen(rq->rest) - strlen(suffix));
+  s->kind = kind;
+  s->kept = kept_find(kept, kind, &s->id_hash);
+  if (s->kept)
+    return false;
+  s->moment = kept_moment(kept);
+  *answer = api_call_store(rq, STORE_READ, fn);
+  return true;
+}
+
+static void let_go(void *user) {
+  kept_release(user);
+}
+
+struct MHD_Response *snippet_kept_response(struct snippet_state *s) {
+  const struct kept_answer *a = s->kept;
+  struct MHD_Response *r = MHD_create_response_from_buffer_with_free_callback_cls(a->len, (void *)(uintptr_t)a->data,
+                                                                                  let_go, (void *)(uintptr_t)a);
+  if (r)
+    s->kept = NULL;
+  return r;
+}
+
+/* ---- frames and documents ---------------------------------------------------------------------------------------- */
+
+enum status snippet_thaw(const struct store_snippet *s, struct work **out, struct error *err) {
+  static const char no_key[JOB_KEY_SIZE] = "";
+  struct work *w = work_new_stored(no_key);
+  if (!w)
+    return fail(err, ST_NOMEM, "snippet");
+  if (work_load(w, buf_text(&s->frames), s->frames.len, err)) {
+    work_unref(w);
+    return fail(err, ST_IO, "a snippet's frames cannot be read");
+  }
+  *out = w;
+  return ST_OK;
+}
+
+enum status snippet_take_frames(struct request *rq) {
+  size_t len;
+  char *frames = work_frames(api_part(rq)->work, &len);
+  enum status st = frames ? buf_append(&snippet_state_of(rq)->snippet.frames, frames, len) : ST_NOMEM;
+  free(frames);
+  return st;
+}
+
+/* Takes text (heap), NULL when out of memory. */
+static void put_text(struct buf *out, char *text) {
+  if (text)
+    buf_puts(out, text);
+  else
+    out->failed = ST_NOMEM;
+  free(text);
+}
+
+static void put_json(struct buf *out, const char *key, const json_t *v) {
+  json_put_key(out, key);
+  put_text(out, json_dumps(v, JSON_COMPACT | JSON_ENCODE_ANY));
+}
+
+enum status snippet_write_doc(struct buf *out, const struct job *job, const struct snippet_extra *extra,
+                              struct error *err) {
+  struct job bare = *job;
+  size_t len;
+  bare.scope = NULL;
+  buf_putc(out, '{');
+  if (extra->title)
+    put_json(out, "title", extra->title);
+  put_json(out, "view", extra->view ? extra->view : json_null());
+  json_put_key(out, "request");
+  put_text(out, job_dump(&bare, &len));
+  json_put_field_str(out, "pipeline", pipeline_version());
+  if (extra->ce)
+    put_json(out, "ce", extra->ce);
+  buf_putc(out, '}');
+  return buf_status(out) ? fail(err, buf_status(out), "snippet") : ST_OK;
+}

@@ -1,0 +1,222 @@
+/* POST /api/v1/snippets: compiles the kernel, or finds its result, and stores both. */
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/compile.h"
+#include "api/snippet.h"
+#include "api/snippets.h"
+#include "base/json.h"
+
+enum {
+  TITLE_MAX = 200,
+  VIEW_MAX = 64 << 10,
+  EXPIRES_MIN_S = 60,
+  NEW_ID_TRIES = 8,
+};
+
+/* ---- the request ------------------------------------------------------------------------------------------------- */
+
+/* The members of the request that are not those of a compile; references. */
+struct own_members {
+  json_t *title, *view, *parent, *visibility, *expires_in;
+};
+
+/* Takes `key` out of the object; NULL if it is not there. */
+static json_t *take(json_t *o, const char *key) {
+  json_t *v = json_object_get(o, key);
+  json_incref(v);
+  json_object_del(o, key);
+  return v;
+}
+
+static struct own_members take_own(json_t *root) {
+  return (struct own_members){take(root, "title"), take(root, "view"), take(root, "parent"), take(root, "visibility"),
+                              take(root, "expires_in")};
+}
+
+static void drop_own(struct own_members *own) {
+  json_decref(own->title);
+  json_decref(own->view);
+  json_decref(own->parent);
+  json_decref(own->visibility);
+  json_decref(own->expires_in);
+}
+
+static enum status check_title(const json_t *v, struct error *err) {
+  if (!json_is_string(v) || json_string_length(v) > TITLE_MAX)
+    return fail(err, ST_INPUT, "title: expected a string of at most %d bytes", TITLE_MAX);
+  return ST_OK;
+}
+
+static enum status check_view(const json_t *v, struct error *err) {
+  if (!json_is_object(v))
+    return fail(err, ST_INPUT, "view: expected an object");
+  size_t n = json_dumpb(v, NULL, 0, JSON_COMPACT);
+  return n > VIEW_MAX ? fail(err, ST_LIMIT, "view: %zu bytes; the limit is %d", n, VIEW_MAX) : ST_OK;
+}
+
+static enum status read_visibility(const json_t *v, struct snippet_state *s, struct error *err) {
+  const char *text = json_string_value(v);
+  if (!text || (strcmp(text, "unlisted") && strcmp(text, "public")))
+    return fail(err, ST_INPUT, "visibility: expected \"unlisted\" or \"public\"");
+  s->is_public = !strcmp(text, "public");
+  return ST_OK;
+}
+
+static enum status read_parent(const json_t *v, struct snippet_state *s, struct error *err) {
+  if (!json_is_string(v))
+    return fail(err, ST_INPUT, "parent: expected the id of a snippet");
+  const char *text = json_string_value(v);
+  bool is_valid = ident_is_valid(text, json_string_length(v));
+  s->snippet.has_parent = true;
+  ident_hash(is_valid ? text : "", is_valid ? strlen(text) : 0, &s->snippet.parent);
+  return ST_OK;
+}
+
+static enum status read_expiry(const json_t *v, struct snippet_state *s, struct error *err) {
+  json_int_t n = json_integer_value(v);
+  if (!json_is_integer(v) || n < EXPIRES_MIN_S || n > SNIPPET_EXPIRES_MAX_S)
+    return fail(err, ST_INPUT, "expires_in: expected seconds, from %d to %d", EXPIRES_MIN_S, SNIPPET_EXPIRES_MAX_S);
+  s->snippet.expires_ms = s->snippet.created_ms + (int64_t)n * 1000;
+  return ST_OK;
+}
+
+static enum status read_own(const struct own_members *own, struct snippet_state *s, struct error *err) {
+  enum status st = ST_OK;
+  if (own->title)
+    st = check_title(own->title, err);
+  if (!st && own->view)
+    st = check_view(own->view, err);
+  if (!st && own->visibility)
+    st = read_visibility(own->visibility, s, err);
+  if (!st && own->parent)
+    st = read_parent(own->parent, s, err);
+  if (!st && own->expires_in)
+    st = read_expiry(own->expires_in, s, err);
+  return st;
+}
+
+/* Reads the members of a compile, which are all that is left in root; writes the document, and starts the compile. */
+static enum status start_job(struct request *rq, struct arena *a, const json_t *root, const struct own_members *own,
+                             struct error *err) {
+  const struct snippet_extra extra = {.title = own->title, .view = own->view};
+  struct job job;
+  enum status st = job_read(a, root, &job, err);
+  if (!st)
+    st = snippet_write_doc(&snippet_state_of(rq)->snippet.doc, &job, &extra, err);
+  return st ? st : compile_start(rq, &job, err);
+}
+
+static enum status start_with(struct request *rq, struct arena *a, json_t *root, struct error *err) {
+  if (!json_is_object(root))
+    return fail(err, ST_INPUT, "expected a JSON object");
+  struct own_members own = take_own(root);
+  enum status st = read_own(&own, rq->state, err);
+  if (!st)
+    st = start_job(rq, a, root, &own, err);
+  drop_own(&own);
+  return st;
+}
+
+static enum status start(struct request *rq, struct error *err) {
+  json_error_t jerr;
+  struct arena a;
+  snippet_state_of(rq)->snippet.created_ms = store_now_ms();
+  enum status st = compile_check_nesting(&rq->body, err);
+  if (!st)
+    st = compile_arena(&a, rq->body.len, err);
+  if (st)
+    return st;
+  json_t *root = json_loadb(buf_text(&rq->body), rq->body.len, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &jerr);
+  buf_clear(&rq->body);
+  st = root ? start_with(rq, &a, root, err)
+            : fail(err, ST_INPUT, "line %d column %d: %s", jerr.line, jerr.column, jerr.text);
+  json_decref(root);
+  arena_clear(&a);
+  return st;
+}
+
+/* ---- the store's writing thread ---------------------------------------------------------------------------------- */
+
+/* One try with a fresh id; ST_DENIED if it is taken. */
+static enum status put_once(struct snippet_state *s, struct db *db) {
+  enum status st = s->is_public ? ident_new_public(s->id, &s->err) : ident_new(s->id, &s->err);
+  if (st)
+    return st;
+  if (s->is_public)
+    memcpy(s->snippet.public_id, s->id, IDENT_PUBLIC_LEN + 1);
+  ident_hash(s->id, strlen(s->id), &s->snippet.id);
+  return store_put_snippet(db, &s->snippet, &s->err);
+}
+
+/* s->found: the parent exists, or there is none. */
+static void put(struct request *rq, struct db *db) {
+  struct snippet_state *s = rq->state;
+  struct store_snippet parent;
+  s->found = true;
+  if (s->snippet.has_parent) {
+    store_snippet_init(&parent);
+    s->st = store_get_snippet(db, &s->snippet.parent, false, &parent, &s->found, &s->err);
+    store_snippet_clear(&parent);
+  }
+  if (s->st || !s->found)
+    return;
+  s->st = ident_new(s->edit_token, &s->err);
+  if (s->st)
+    return;
+  ident_hash(s->edit_token, IDENT_LEN, &s->snippet.token);
+  s->st = ST_DENIED;
+  for (int i = 0; i < NEW_ID_TRIES && s->st == ST_DENIED; i++)
+    s->st = put_once(s, db);
+}
+
+/* ---- the answer -------------------------------------------------------------------------------------------------- */
+
+static enum MHD_Result send_created(struct request *rq) {
+  struct snippet_state *s = rq->state;
+  struct buf *b = &s->answer;
+  assert(s->id[0] && s->edit_token[0]);
+  buf_putc(b, '{');
+  json_put_field_str(b, "id", s->id);
+  json_put_key(b, "url");
+  buf_printf(b, "\"/z/%s\"", s->id);
+  json_put_key(b, "embed_url");
+  buf_printf(b, "\"/e/%s\"", s->id);
+  json_put_key(b, "raw_url");
+  buf_printf(b, "\"/z/%s/raw\"", s->id);
+  json_put_field_str(b, "edit_token", s->edit_token);
+  json_put_field_str(b, "visibility", snippet_visibility(&s->snippet));
+  json_put_field_int(b, "created_ms", s->snippet.created_ms);
+  snippet_put_time(b, "expires_ms", s->snippet.expires_ms);
+  json_put_field_str(b, "key", work_key(api_part(rq)->work));
+  buf_puts(b, "}\n");
+  return http_json(rq, MHD_HTTP_CREATED, buf_text(b), b->len, false);
+}
+
+enum MHD_Result api_snippet_post(struct request *rq) {
+  const struct api_part *part = api_part(rq);
+  struct error err;
+  enum MHD_Result answer;
+
+  if (!rq->state) {
+    if (!snippet_may_ask(rq, &answer)) /* the parent's id could be guessed */
+      return answer;
+    if (!snippet_state_new(rq))
+      return MHD_NO;
+    enum status st = start(rq, &err);
+    if (st)
+      return http_status_problem(rq, st, &err);
+  }
+  if (part->call.state == CALL_DONE) {
+    if (snippet_store_failed(rq, &answer))
+      return answer;
+    return snippet_state_of(rq)->found ? send_created(rq) : snippet_not_found(rq);
+  }
+  if (!api_wait(rq))
+    return MHD_YES;
+  if (work_look(part->work, NULL, NULL) == WORK_REFUSED)
+    return compile_refused(rq);
+  return snippet_take_frames(rq) ? http_problem(rq, PB_INTERNAL, NULL, NULL) : api_call_store(rq, STORE_WRITE, put);
+}

@@ -1,0 +1,42 @@
+/* route: which handler answers a path, and the habits of the API to which the route belongs.
+ *
+ * The table itself is the application's; see server_config.
+ */
+#ifndef HTTP_ROUTE_H
+#define HTTP_ROUTE_H
+
+#include <microhttpd.h>
+#include <stdbool.h>
+
+struct request;
+
+/* May be called again, after the connection was suspended and resumed. */
+typedef enum MHD_Result (*route_handler)(struct request *rq);
+
+struct route {
+  const char *path;      /* with a slash at its end: everything below it, too */
+  const char *allow;     /* the methods, for 405 */
+  route_handler get;     /* also answers HEAD */
+  route_handler post;    /* the body is complete */
+  route_handler remove;  /* DELETE */
+  route_handler options; /* OPTIONS */
+  bool is_job;           /* starts a compile: a client that was refused one and comes too early is held (hold.h) */
+  bool is_change;        /* needs X-Nkx-Request, a header that a form or a link of another site cannot send */
+
+  bool takes_any_type;     /* the handler checks the body's media type; else it must be application/json */
+  bool takes_more_slashes; /* is also found by a path with repeated or trailing slashes */
+  /* The form of errors; NULL: http_problem's own.  May return NULL when out of memory. */
+  struct MHD_Response *(*problem)(struct request *rq, unsigned status, const char *code, const char *message);
+  /* Headers of every answer; NULL: none. */
+  void (*add_headers)(struct MHD_Response *r);
+};
+
+/* Sets rq->route, rq->rest and, if it was needed, rq->plain_path.  The route stays NULL if there is none: the path may
+ * be that of a file. */
+void route_find(struct request *rq);
+/* The route's handler of this method, or NULL. */
+route_handler route_handler_of(const struct route *route, const char *method);
+/* GET or HEAD. */
+bool route_is_get(const char *method);
+
+#endif

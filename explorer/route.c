@@ -1,0 +1,59 @@
+#include "route.h"
+
+#include "api/compile.h"
+#include "api/info.h"
+#include "api/metrics.h"
+#include "api/ready.h"
+#include "api/results.h"
+#include "api/snippets.h"
+#include "ce/ce.h"
+
+/* What Compiler Explorer's routes have in common; pages of other sites may read their answers. */
+#define CE \
+  .takes_any_type = true, .takes_more_slashes = true, .problem = ce_problem, .add_headers = ce_add_headers, \
+  .options = ce_options
+
+const struct route app_routes[] = {
+    {.path = "/api/v1/compile", .allow = "POST", .post = api_compile, .is_job = true},
+    {.path = "/api/v1/results/", .allow = "GET, HEAD", .get = api_results_get},
+    {.path = "/api/v1/snippets", .allow = "POST", .post = api_snippet_post, .is_change = true},
+    {.path = "/api/v1/snippets/",
+     .allow = "GET, HEAD, DELETE",
+     .get = api_snippet_get,
+     .remove = api_snippet_delete,
+     .is_change = true},
+    {.path = "/z/", .allow = "GET, HEAD", .get = api_snippet_open},
+    {.path = "/e/", .allow = "GET, HEAD", .get = api_snippet_embed},
+    {.path = "/api/v1/pipeline", .allow = "GET, HEAD", .get = api_pipeline},
+    {.path = "/api/v1/examples", .allow = "GET, HEAD", .get = api_examples},
+    {.path = "/api/v1/targets", .allow = "GET, HEAD", .get = api_targets},
+    {.path = "/api/v1/ops", .allow = "GET, HEAD", .get = api_ops},
+    /* Compiler Explorer's API */
+    {.path = "/api/languages", .allow = "GET, HEAD", .get = ce_languages, CE},
+    {.path = "/api/compilers", .allow = "GET, HEAD", .get = ce_compilers, CE},
+    {.path = "/api/compilers/", .allow = "GET, HEAD", .get = ce_compilers, CE},
+    {.path = "/api/libraries", .allow = "GET, HEAD", .get = ce_libraries, CE},
+    {.path = "/api/libraries/", .allow = "GET, HEAD", .get = ce_libraries, CE},
+    {.path = "/api/tools/", .allow = "GET, HEAD", .get = ce_tools, CE},
+    {.path = "/api/formats", .allow = "GET, HEAD", .get = ce_formats, CE},
+    {.path = "/api/format/", .allow = "POST", .post = ce_format, CE},
+    {.path = "/api/version", .allow = "GET, HEAD", .get = ce_version, CE},
+    {.path = "/api/releaseBuild", .allow = "GET, HEAD", .get = ce_version, CE},
+    {.path = "/api/popularArguments/", .allow = "GET, HEAD, POST", .get = ce_arguments, .post = ce_arguments, CE},
+    {.path = "/api/optimizationArguments/", .allow = "GET, HEAD, POST", .get = ce_arguments, .post = ce_arguments, CE},
+    {.path = "/api/siteTemplates", .allow = "GET, HEAD", .get = ce_templates, CE},
+    {.path = "/api/asm/", .allow = "GET, HEAD", .get = ce_opcode, CE},
+    {.path = "/source/builtin/list", .allow = "GET, HEAD", .get = ce_examples, CE},
+    {.path = "/source/builtin/load/", .allow = "GET, HEAD", .get = ce_example, CE},
+    {.path = "/api/compiler/", .allow = "POST", .post = ce_compile, .is_job = true, CE},
+    {.path = "/api/noscript/compile", .allow = "POST", .post = ce_compile, .is_job = true, CE},
+    {.path = "/api/shortener", .allow = "POST", .post = ce_shorten, CE},
+    {.path = "/shortener", .allow = "POST", .post = ce_shorten, CE},
+    {.path = "/api/shortlinkinfo/", .allow = "GET, HEAD", .get = ce_link_info, CE},
+    {.path = "/clientstate/", .allow = "GET, HEAD", .get = ce_open_state, .problem = ce_problem},
+    {.path = "/healthz", .allow = "GET, HEAD", .get = api_health},
+    {.path = "/api/openapi.json", .allow = "GET, HEAD", .get = api_openapi},
+    {.path = "/readyz", .allow = "GET, HEAD", .get = api_ready},
+    {.path = "/metrics", .allow = "GET, HEAD", .get = api_metrics},
+};
+const int app_n_routes = sizeof app_routes / sizeof *app_routes;

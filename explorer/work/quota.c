@@ -1,0 +1,241 @@
+#include "work/quota.h"
+
+#include <assert.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "base/chain.h"
+#include "base/clock.h"
+#include "base/index.h"
+
+enum {
+  CLIENTS_MAX = 1 << 16, /* about 8 MB; beyond that, clients with nothing open are forgotten too early */
+  NAME_SIZE = 48,
+  MINUTE_US = 60000000,
+  SECOND_US = 1000000,
+  JOBS_RETRY_S = 2, /* one of the client's jobs will end: most take a fraction of this */
+};
+
+struct client {
+  struct chain_link link; /* first: a struct chain_link * is also a struct client * */
+  struct quota *quota;
+  int holds, jobs, connections; /* 0 or more */
+  int64_t full_at_us;           /* when the bucket will be full again */
+  int64_t wait_until_us; /* what the last refusal told the client; 0: it was not refused since its last compile */
+  char name[NAME_SIZE];
+};
+
+struct quota {
+  struct quota_config cfg;
+  uint64_t seed;        /* so that nobody can choose addresses that fall into one chain */
+  pthread_mutex_t lock; /* guards what follows, and all clients */
+  struct chain_table clients;
+  int64_t refused[QUOTA_VERDICTS];
+};
+
+/* ---- the table, under the lock ----------------------------------------------------------------------------------- */
+
+static uint32_t hash_of(const struct quota *q, const char *name) {
+  uint64_t h = q->seed;
+  for (const char *p = name; *p; p++)
+    h = hash_mix(h, (unsigned char)*p);
+  return (uint32_t)h;
+}
+
+/* Forgets the clients of one chain that have nothing open and a full bucket; with is_urgent also those whose bucket is
+ * not full. */
+static void forget_some(struct quota *q, struct chain_link *head, int64_t now, bool is_urgent) {
+  for (struct chain_link *l = head, *next; l; l = next) {
+    struct client *c = (struct client *)l;
+    next = l->next;
+    if (c->holds || (!is_urgent && c->full_at_us > now))
+      continue;
+    assert(!c->jobs && !c->connections);
+    chain_remove(&q->clients, l);
+    free(c);
+  }
+}
+
+static void make_room(struct quota *q, int64_t now) {
+  for (int urgent = 0; urgent < 2 && q->clients.n >= CLIENTS_MAX; urgent++)
+    for (int i = 0; i < CHAINS; i++)
+      forget_some(q, q->clients.heads[i], now, urgent);
+}
+
+/* NULL: no such client is known. */
+static struct client *find(struct quota *q, const char *address) {
+  for (struct chain_link *l = chain_first(&q->clients, hash_of(q, address)); l; l = chain_next(l))
+    if (!strcmp(((struct client *)l)->name, address))
+      return (struct client *)l;
+  return NULL;
+}
+
+static struct client *add(struct quota *q, const char *address) {
+  const int64_t now = clock_now_us();
+  const uint32_t hash = hash_of(q, address);
+  forget_some(q, *chain_head(&q->clients, hash), now, false);
+  make_room(q, now);
+  struct client *c = calloc(1, sizeof *c);
+  if (!c)
+    return NULL;
+  c->quota = q;
+  strncpy(c->name, address, NAME_SIZE - 1);
+  chain_add(&q->clients, &c->link, hash);
+  return c;
+}
+
+struct client *quota_client(struct quota *q, const char *address) {
+  assert(strlen(address) < NAME_SIZE);
+  pthread_mutex_lock(&q->lock);
+  struct client *c = find(q, address);
+  if (!c)
+    c = add(q, address);
+  if (c)
+    c->holds++;
+  pthread_mutex_unlock(&q->lock);
+  return c;
+}
+
+struct client *client_hold(struct client *c) {
+  if (!c)
+    return NULL;
+  pthread_mutex_lock(&c->quota->lock);
+  c->holds++;
+  pthread_mutex_unlock(&c->quota->lock);
+  return c;
+}
+
+void client_let_go(struct client *c) {
+  if (!c)
+    return;
+  struct quota *q = c->quota;
+  pthread_mutex_lock(&q->lock);
+  c->holds--; /* it is forgotten later, once its bucket is full: until then its use is remembered */
+  assert(c->holds >= 0);
+  pthread_mutex_unlock(&q->lock);
+}
+
+/* ---- counting ---------------------------------------------------------------------------------------------------- */
+
+/* Under the lock.  The bucket is kept as the time at which it will be full: each compile moves that by its share of a
+ * minute, and it may not lie more than a minute ahead. */
+static enum quota_verdict take(struct client *c, int *retry_s) {
+  const struct quota_config *cfg = &c->quota->cfg;
+  if (cfg->jobs && c->jobs >= cfg->jobs) {
+    *retry_s = JOBS_RETRY_S;
+    return QUOTA_JOBS;
+  }
+  if (cfg->compiles) {
+    int64_t now = clock_now_us(), share = MINUTE_US / cfg->compiles;
+    int64_t full_at = (c->full_at_us > now ? c->full_at_us : now) + share;
+    if (full_at > now + MINUTE_US) {
+      *retry_s = (int)((full_at - now - MINUTE_US + SECOND_US - 1) / SECOND_US);
+      return QUOTA_COMPILES;
+    }
+    c->full_at_us = full_at;
+  }
+  c->jobs++;
+  return QUOTA_OK;
+}
+
+enum quota_verdict client_begin_job(struct client *c, int *retry_s) {
+  if (!c)
+    return QUOTA_OK;
+  pthread_mutex_lock(&c->quota->lock);
+  enum quota_verdict v = take(c, retry_s);
+  c->wait_until_us = v == QUOTA_OK ? 0 : clock_now_us() + *retry_s * (int64_t)SECOND_US;
+  c->quota->refused[v] += v != QUOTA_OK;
+  pthread_mutex_unlock(&c->quota->lock);
+  return v;
+}
+
+void client_end_job(struct client *c, bool has_run) {
+  if (!c)
+    return;
+  pthread_mutex_lock(&c->quota->lock);
+  c->jobs--;
+  assert(c->jobs >= 0);
+  if (!has_run && c->quota->cfg.compiles)
+    c->full_at_us -= MINUTE_US / c->quota->cfg.compiles;
+  pthread_mutex_unlock(&c->quota->lock);
+}
+
+int client_jobs(struct client *c) {
+  if (!c)
+    return 0;
+  pthread_mutex_lock(&c->quota->lock);
+  int n = c->jobs;
+  pthread_mutex_unlock(&c->quota->lock);
+  return n;
+}
+
+bool quota_is_early(struct quota *q, const char *address) {
+  pthread_mutex_lock(&q->lock);
+  const struct client *c = find(q, address);
+  bool is_early = c && c->wait_until_us > clock_now_us();
+  pthread_mutex_unlock(&q->lock);
+  return is_early;
+}
+
+bool quota_enter(struct quota *q, const char *address, struct client **client) {
+  struct client *c = q->cfg.connections ? quota_client(q, address) : NULL;
+  if (c) {
+    pthread_mutex_lock(&q->lock);
+    bool may = c->connections < q->cfg.connections;
+    c->connections += may;
+    q->refused[QUOTA_CONNECTIONS] += !may;
+    pthread_mutex_unlock(&q->lock);
+    if (!may) {
+      client_let_go(c);
+      return false;
+    }
+  }
+  *client = c;
+  return true;
+}
+
+void quota_leave(struct client *c) {
+  if (!c)
+    return;
+  pthread_mutex_lock(&c->quota->lock);
+  c->connections--;
+  assert(c->connections >= 0);
+  pthread_mutex_unlock(&c->quota->lock);
+  client_let_go(c);
+}
+
+/* ---- start and stop ---------------------------------------------------------------------------------------------- */
+
+enum status quota_start(const struct quota_config *cfg, struct quota **out, struct error *err) {
+  struct quota *q = calloc(1, sizeof *q);
+  if (!q)
+    return fail(err, ST_NOMEM, "quota");
+  q->cfg = *cfg;
+  if (getrandom(&q->seed, sizeof q->seed, 0) != (ssize_t)sizeof q->seed)
+    q->seed = (uint64_t)clock_now_ns();
+  pthread_mutex_init(&q->lock, NULL);
+  *out = q;
+  return ST_OK;
+}
+
+void quota_stop(struct quota *q) {
+  if (!q)
+    return;
+  for (int i = 0; i < CHAINS; i++)
+    for (struct chain_link *l = q->clients.heads[i], *next; l; l = next) {
+      assert(!((struct client *)l)->holds);
+      next = l->next;
+      free(l);
+    }
+  pthread_mutex_destroy(&q->lock);
+  free(q);
+}
+
+void quota_look(struct quota *q, struct quota_counts *out) {
+  pthread_mutex_lock(&q->lock);
+  memcpy(out->refused, q->refused, sizeof out->refused);
+  out->clients = q->clients.n;
+  pthread_mutex_unlock(&q->lock);
+}

@@ -1,0 +1,56 @@
+/* quota: each client's share, so that one client's flood does not make the others wait.
+ *
+ * A client, known by its address (http/address.h), may start so many compiles a minute, have so many of them waiting or
+ * running, and have so many connections open.  The compiles of a minute are a bucket that fills again evenly.  An
+ * answer that needs no compile costs nothing, and a compile that never reached a worker is given back.  All functions
+ * may be called from any thread.
+ */
+#ifndef WORK_QUOTA_H
+#define WORK_QUOTA_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+
+struct quota;  /* all clients; opaque */
+struct client; /* one of them, opaque; it exists at least as long as it is held */
+
+struct quota_config {
+  int compiles; /* a minute */
+  int jobs, connections;
+}; /* 0: any number */
+
+enum quota_verdict { QUOTA_OK, QUOTA_COMPILES, QUOTA_JOBS, QUOTA_CONNECTIONS, QUOTA_VERDICTS };
+
+struct quota_counts {
+  int64_t refused[QUOTA_VERDICTS]; /* since start */
+  int clients;                     /* known at present */
+};
+
+MUST_USE enum status quota_start(const struct quota_config *cfg, struct quota **out, struct error *err);
+void quota_stop(struct quota *q); /* once no client is held; NULL is fine */
+
+/* The client at this address, held for the caller; NULL when out of memory.  The functions below take NULL for a client
+ * without limits. */
+struct client *quota_client(struct quota *q, const char *address);
+struct client *client_hold(struct client *c);
+void client_let_go(struct client *c);
+
+/* Counts a compile that is about to start.  If it may not start, *retry_s says when to try again. */
+enum quota_verdict client_begin_job(struct client *c, int *retry_s);
+/* The compile has ended; has_run: a worker had it. */
+void client_end_job(struct client *c, bool has_run);
+int client_jobs(struct client *c); /* waiting or running at present */
+/* True if the client at this address was refused a compile and was told to wait until a time that has not come yet. */
+bool quota_is_early(struct quota *q, const char *address);
+
+/* Counts a connection, or a request that came through a proxy.  False: this client has too many.  *client is then not
+ * set; else it is the client, held, or NULL where connections are not limited. */
+bool quota_enter(struct quota *q, const char *address, struct client **client);
+/* The connection, or the request, has ended; lets the client go. */
+void quota_leave(struct client *c);
+
+void quota_look(struct quota *q, struct quota_counts *out);
+
+#endif
