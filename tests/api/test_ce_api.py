@@ -7,7 +7,9 @@ import socket
 import zlib
 
 import pytest
-from conftest import ADD_ONE, BUILD, ROOT, Server
+
+from support.paths import ROOT
+from support.server import ADD_ONE, Server
 
 JSON = {"Accept": "application/json", "Content-Type": "application/json"}
 TWO_KERNELS = """import numpy as np
@@ -28,9 +30,8 @@ INPUT = "--input=x=8x16:float32"
 @pytest.fixture(scope="module")
 def ce():
     """Of its own: misses are counted per address, and a job may run for long here."""
-    s = Server("--job-timeout-ms", "60000")
-    yield s
-    assert s.stop() == 0
+    with Server("--job-timeout-ms", "60000") as s:
+        yield s
 
 
 def post(server, body, path="/api/compiler/nki/compile", **headers):

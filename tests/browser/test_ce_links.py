@@ -5,8 +5,9 @@ from urllib.parse import quote
 import lzstring
 import prison
 import pytest
-from conftest import compiled, source_of
 from playwright.sync_api import expect
+
+from support.page import compiled, source_of
 
 SOURCE = 'import numpy as np\n\n\ndef shared(x):\n    # it\'s "so!": ä + (b), 100 %, √2\n    return np.exp(x) * 2\n'
 LAYOUT = {"version": 4, "content": [{"type": "row", "isClosable": True, "content": [

@@ -4,8 +4,9 @@ import re
 
 import pytest
 import requests
-from conftest import compiled, open_stage, selected_stage, write
 from playwright.sync_api import expect
+
+from support.page import compiled, open_stage, selected_stage, write
 
 LONG = "import numpy as np\nfrom nkigen import trace\n\n@trace(input_specs=[((8, 4), 'f32')])\ndef long(a):\n" + "".join(
     f"    a = np.tanh(a) * {i}.5\n" for i in range(1, 30)) + "    return a\n"

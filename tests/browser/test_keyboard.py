@@ -1,6 +1,7 @@
 """The whole path without a pointer."""
-from conftest import compiled, ir_lines, lit_text, selected_stage
 from playwright.sync_api import expect
+
+from support.page import compiled, ir_lines, lit_text, selected_stage
 
 KERNEL = """import numpy as np
 from nkigen import trace

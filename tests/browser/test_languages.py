@@ -4,8 +4,9 @@ import re
 
 import pytest
 import requests
-from conftest import compile_api, compiled, ir_lines, open_stage, source_of, write
 from playwright.sync_api import expect
+
+from support.page import compile_api, compiled, ir_lines, open_stage, source_of, write
 
 HLO = """HloModule scale
 

@@ -3,8 +3,10 @@ import re
 
 import pytest
 import requests
-from conftest import compile_api, ir_lines, lit_text, open_stage, source_of, text_of_range
 from playwright.sync_api import expect
+
+from support.page import compile_api, ir_lines, lit_text, open_stage, source_of
+from support.source_map import text_of
 
 TILING = "knob-driven-tiling"
 
@@ -77,7 +79,7 @@ def test_the_list_leads_to_operations_and_expressions(page, source, stage):
     expect(entries).to_have_count(len(stage["remarks"]))
     for i, remark in enumerate(stage["remarks"]):
         expect(entries.nth(i)).to_contain_text(remark["text"])
-        expect(entries.nth(i)).to_contain_text(text_of_range(source, remark["src"][0]))
+        expect(entries.nth(i)).to_contain_text(text_of(source, remark["src"][0]))
     last = stage["remarks"][-1]
     entries.last.hover()
     expect(page.locator("#ir-viewer .cm-line.lit-hover")).to_have_count(1)
@@ -85,7 +87,7 @@ def test_the_list_leads_to_operations_and_expressions(page, source, stage):
     page.mouse.move(2, 2)
     text = stage["text"].split("\n")[next(i for i, e in enumerate(stage["lines"]) if e.get("op") == last["op"])]
     expect(page.locator("#ir-viewer .cm-line.lit-selected")).to_have_text(text)
-    assert lit_text(page, "lit-selected") == text_of_range(source, last["src"][0])
+    assert lit_text(page, "lit-selected") == text_of(source, last["src"][0])
     # open in the next stage, too, and away where there is nothing to list
     open_stage(page, "infer-layout")
     expect(page.locator("#ir-remarks")).to_be_visible()

@@ -10,8 +10,8 @@ import os
 import numpy as np
 import pytest
 
-import kernels
-import operations
+from support import compiler, reference
+from support.operations import forms as operations
 
 ALL = os.environ.get("NKX_OPERATIONS") == "all"
 AT_ONCE = 40  # kernels per process
@@ -34,8 +34,8 @@ def test_the_table_of_forms_has_every_operation():
 @pytest.mark.parametrize("target, batch", BATCHES, ids=[f"{t}-{b[0].name}" for t, b in BATCHES])
 def test_operations_compute_on_nisa_what_numpy_computes(target, batch):
     source = operations.HEAD + "\n".join(k.source for k in batch)
-    result = kernels.compile(source, "--target", target)
-    plain, bad = kernels.functions(source), []
+    result = compiler.compile(source, "--target", target)
+    plain, bad = reference.functions(source), []
     refused = {batch[d["kernel"]].name: d for d in result["diagnostics"] if d["severity"] == "error"}
     for k in result["kernels"]:
         name = k["name"]
@@ -44,7 +44,7 @@ def test_operations_compute_on_nisa_what_numpy_computes(target, batch):
             continue
         inputs = operations.inputs(k, np.random.default_rng(3))
         try:
-            kernels.assert_nisa(k, inputs, kernels.call(plain[name], k, inputs))
+            reference.assert_nisa(k, inputs, reference.call(plain[name], k, inputs))
         except Exception as e:
             bad.append((name, type(e).__name__, str(e)[:600]))
     assert len(result["kernels"]) == len(batch)
@@ -65,13 +65,13 @@ def top_{t}(x):
 
 def test_sorts_on_nisa_keep_zeros_apart_and_nan_last_as_numpy_does():
     source = operations.HEAD + "".join(SORTS.format(t=t) for t in ("float32", "float16"))
-    rng, plain = np.random.default_rng(5), kernels.functions(source)
+    rng, plain = np.random.default_rng(5), reference.functions(source)
     some = np.array([-0.0, 0.0, np.nan, -np.nan, np.inf, -np.inf, 1, -1, 1e-40], np.float32)
-    result = kernels.compile(source)
+    result = compiler.compile(source)
     assert not result["diagnostics"] and len(result["kernels"]) == 4
     for k in result["kernels"]:
         x = rng.choice(some, (33, 9)).astype(k["inputs"][0]["dtype"])
-        for g, w in zip(kernels.run_nisa(k, [x.copy()]), kernels.call(plain[k["name"]], k, [x]), strict=True):
+        for g, w in zip(reference.run_nisa(k, [x.copy()]), reference.call(plain[k["name"]], k, [x]), strict=True):
             np.testing.assert_array_equal(g, w, k["name"])
             signed = ~np.isnan(w) & (w.ndim > 1)  # a mean of one -0 may be 0
             np.testing.assert_array_equal(np.signbit(g[signed]), np.signbit(w[signed]), k["name"])

@@ -3,10 +3,8 @@
 The modules come from the unit test program test_hlo_dump ($BUILD/test), which writes each as a proto, as text with and
 without metadata, and what the HLO passes make of it.
 """
-
 import math
 import os
-import pathlib
 import re
 import subprocess
 
@@ -14,10 +12,10 @@ import ml_dtypes  # noqa: F401  gives NumPy bfloat16
 import numpy as np
 import pytest
 
-import xla_oracle as xla
+from support.oracles import xla
+from support.paths import BUILD, ROOT
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-PROGRAM = ROOT / os.environ.get("BUILD", "build") / "test" / "test_hlo_dump"
+PROGRAM = BUILD / "test/test_hlo_dump"
 NAMES = re.findall(r"\bM\((\w\w+)\)", (ROOT / "tests/unit/test_hlo_dump.c").read_text())
 
 

@@ -3,21 +3,18 @@
 jax_hlo/ has the modules as text, and expected.npz the inputs and the results that XLA gave for them.  The unit test
 program test_hlo_read_mlir reads them (and the protos that XLA makes of them), prints them and runs them as linalg.
 """
-
 import os
-import pathlib
 import re
 import subprocess
 
-import ml_dtypes  # noqa: F401  gives NumPy bfloat16
 import numpy as np
 import pytest
 
-import jax_functions
-import xla_oracle as xla
+from support import jax_functions
+from support.oracles import xla
+from support.paths import BUILD
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-PROGRAM = ROOT / os.environ.get("BUILD", "build") / "test" / "test_hlo_read_mlir"
+PROGRAM = BUILD / "test/test_hlo_read_mlir"
 NAMES = sorted(p.stem for p in jax_functions.DIRECTORY.glob("*.hlo"))
 
 

@@ -14,15 +14,11 @@ import warnings
 import ml_dtypes
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, Phase, given, seed, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, Phase, given, seed, settings, strategies as st
 
-sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "trace"))
-
-import kernels
-import operation_cases
-import operations
-import xla
+from support import compiler
+from support.operations import calls as operation_cases, forms as operations
+from support.oracles import xla
 
 TOTAL = int(os.environ.get("NKX_OPERATION_CASES", "2000"))
 PARTS = 4  # files of work for pytest-xdist
@@ -67,7 +63,7 @@ def through_the_engine(cases, tmp):
     source, inputs = operation_cases.kernels([cases[k:k + GROUP] for k in range(0, len(cases), GROUP)])
     path = tmp / "inputs.npz"
     np.savez(path, **{n: a.astype(np.float32) if is_narrow(a.dtype) else a for n, a in inputs.items()})
-    return kernels.compile(source, "--inputs", str(path), "--stop-after", LAST, check=True, timeout=300)
+    return compiler.compile(source, "--inputs", str(path), "--stop-after", LAST, check=True, timeout=300)
 
 
 def close(got, want, what):
@@ -93,7 +89,7 @@ def check(cases, tmp):
     assert result["diagnostics"] == [], result["diagnostics"]
     for k in result["kernels"]:
         assert [s["name"] for s in k["stages"]][-1] == LAST
-        assert all(kernels.is_checked(s) for s in k["stages"]), [s["check"] for s in k["stages"]]
+        assert all(compiler.is_checked(s) for s in k["stages"]), [s["check"] for s in k["stages"]]
     assert len(result["kernels"]) == -(-len(cases) // GROUP)
 
 

@@ -7,11 +7,10 @@ Otherwise a formula gets every third shape, another third than the formula befor
 import os
 import random
 
-import numpy as np
 import pytest
 
-import kernels
-import xla_oracle
+from support import compiler, reference
+from support.oracles import xla
 
 HEAD = "import numpy as np\nfrom nkigen import trace\n\n"
 
@@ -53,15 +52,15 @@ def kernel(name, index, lead, n, k, dtype):
 
 
 def check(source):
-    result = kernels.compile(source, check=True)
+    result = compiler.compile(source, check=True)
     assert result["status"] == "ok", result["diagnostics"]
     for k in result["kernels"]:
         for stage in k["stages"]:
-            assert kernels.is_checked(stage), (k["name"], stage["name"], stage["check"])
-        inputs = kernels.random_inputs(k)
-        want = kernels.run_numpy(source, k, inputs)
+            assert compiler.is_checked(stage), (k["name"], stage["name"], stage["check"])
+        inputs = compiler.random_inputs(k)
+        want = reference.run_numpy(source, k, inputs)
         for text in {s["text"] for s in k["stages"] if s["dialect"] == "hlo"}:
-            kernels.assert_close(xla_oracle.run_text(text, inputs), want, k["name"])
+            reference.assert_close(xla.run_text(text, inputs), want, k["name"])
 
 
 @pytest.mark.parametrize("name", FORMULAS)

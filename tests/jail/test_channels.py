@@ -13,8 +13,11 @@ import tempfile
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from api_conftest import codes, figure, open_stream, read_until
-from conftest import build_library
+
+from support.clients import open_stream, read_until
+from support.figures import figure
+from support.prober import build_library
+from support.server import codes
 
 ROUNDS = int(os.environ.get("NKX_CHANNEL_ROUNDS", "1"))
 only_nightly = pytest.mark.skipif(ROUNDS == 1, reason="make nightly tries and measures this")

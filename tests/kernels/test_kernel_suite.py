@@ -6,11 +6,10 @@ ends of HLO, linalg, memref and NISA run with none of our code, every MLIR stage
 """
 import os
 
-import kernels
-import left_out
-import matrix
 import pytest
-import suite
+
+from support import compiler
+from support.kernels import left_out, matrix, suite
 
 ALL = os.environ.get("NKX_KERNELS") == "all"
 SAMPLE = """exp_auto auto_floor_divide auto_power auto_rint tile_f16_add partition_dim_sigmoid add_chain_3d three_results
@@ -101,5 +100,5 @@ def test_tile_of_a_regrouped_value_is_ignored_with_a_warning():
 
 def test_a_tile_too_large_for_a_regrouped_value_is_refused():
     source = suite.source([suite.KERNELS["head_deconcat"]], "builder").replace("put(rows, [128, 128]", "put(rows, [128, 512]")
-    result = kernels.compile(source)
+    result = compiler.compile(source)
     assert [d["code"] for d in result["diagnostics"]] == ["bad-knob"], result["diagnostics"]

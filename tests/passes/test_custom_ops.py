@@ -1,17 +1,11 @@
 """Custom ops down to NISA: the code of each in the place of its calls, computing what its reference function does."""
-import os
-import pathlib
-import sys
 
 import numpy as np
 import pytest
 
-import nisa_eval
-
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / os.environ.get("BUILD", "build") / "python"))
-from nkigen import CustomOp, trace  # noqa: E402
-from nkigen.transforms.nkipy_opt import apply_complete_knob_pipeline  # noqa: E402
+from nkigen import CustomOp, trace
+from nkigen.transforms.nkipy_opt import apply_complete_knob_pipeline
+from support.oracles import nisa_eval
 
 SHAPE = (128, 64)
 MEMREF = "memref<128x64xf32, strided<[64, 1]>, #nisa.mem<shared_hbm>>"

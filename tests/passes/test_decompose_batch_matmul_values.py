@@ -1,6 +1,7 @@
 """decompose-batch-matmul keeps what a module computes: odd shapes, several and missing batch dimensions, other orders."""
 import pytest
-import values
+
+from support import values
 
 PASS = "decompose-batch-matmul"
 

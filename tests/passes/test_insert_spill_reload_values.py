@@ -6,9 +6,9 @@ use.  NKX_SPILL_PROGRAMS=n runs n more random programs (make nightly).
 import os
 
 import numpy as np
-import on_chip
 import pytest
-import values
+
+from support import on_chip, values
 
 SHAPE = (16, 2, 8)
 BYTES = 2 * 8 * 4

@@ -1,6 +1,7 @@
 """knob-driven-fusion keeps what a module computes: chains with tails, different operations inside, three values."""
 import pytest
-import values
+
+from support import values
 
 PASS = "knob-driven-fusion"
 

@@ -3,7 +3,8 @@ physical: the numbers stay, and what is on the chip afterwards is what the machi
 import re
 
 import pytest
-import values
+
+from support import values
 
 BEFORE = ["remove-redundant-zero-fill", "prepare-arithmetic", "decompose-batch-matmul", "infer-layout",
           "canonicalize-partition-dim", "assign-linalg-op-ids", "knob-driven-tiling", "apply-and-strip-transforms",

@@ -4,8 +4,8 @@ import itertools
 import numpy as np
 import pytest
 
-import nisa_eval
-import values
+from support import values
+from support.oracles import nisa_eval
 
 SPECIAL = np.array([0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan, 1e-38, -3e38, 1.5707964, -1.5707963, 2.5], np.float32)
 

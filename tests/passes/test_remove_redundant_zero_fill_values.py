@@ -1,5 +1,5 @@
 """remove-redundant-zero-fill keeps what a module computes when empty tensors count as zero."""
-import values
+from support import values
 
 PASS = "remove-redundant-zero-fill"
 

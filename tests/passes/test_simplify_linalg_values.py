@@ -3,7 +3,8 @@ import re
 
 import numpy as np
 import pytest
-import values
+
+from support import values
 
 
 def transpose(dims, permutation, space):

@@ -6,7 +6,8 @@ import re
 
 import numpy as np
 import pytest
-import values
+
+from support import values
 
 PASSES = ["knob-driven-tiling", "apply-and-strip-transforms", "one-shot-bufferize", "canonicalize",
           "eliminate-uninitialized-copies", "annotate-memory-space"]

@@ -1,6 +1,7 @@
 """The tool that compares modules sees differences: a comparison that cannot fail proves nothing."""
 import pytest
-import values
+
+from support import values
 
 ADD = """
 func.func @f(%a: tensor<3x5xf32>, %b: tensor<3x5xf32>) -> tensor<3x5xf32> {

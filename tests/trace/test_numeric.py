@@ -7,7 +7,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-import xla
+from support.oracles import xla
 
 ALL = ["bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "float16", "bfloat16", "float32"]
 INTS = [d for d in ALL if "int" in d]
