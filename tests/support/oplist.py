@@ -1,30 +1,17 @@
 """The list that GET /api/v1/ops serves: every operation of the front end, with what it becomes at each level.
 
-    PYTHONPATH=tests python3 -m support.oplist --update        writes explorer/api/ops.json anew
-
-What an operation becomes is not said by hand: its first form in operations.py is compiled, and the opcodes of its HLO, the
-operations of its linalg and its NISA instructions are read from the stages.
+What an operation becomes is not said by hand: its first form in operations/table.py is compiled, and the opcodes of its
+HLO, the operations of its linalg and its NISA instructions are read from the stages.
 """
 import json
 import re
-import sys
 
 from support import compiler
-from support.operations import forms as operations
-from support.paths import ROOT
+from support.operations import sources
 
-FILE = ROOT / "explorer/api/ops.json"
 AT_ONCE = 40
 PLUMBING = {"parameter", "constant", "tuple", "get-tuple-element"}
 NOT_THE_WORK = re.compile(r"(func\.func|module|nkipy|builtin)\b|linalg\.(yield|index|fill)|arith\.constant|tensor\.(empty|dim)")
-
-
-def table():
-    """(name, callables under numpy, method, kind), in the table's order."""
-    text = (ROOT / "compiler/trace/ops.def").read_text()
-    rows = re.findall(r'^TRACE_OP\(\w+, "([\w.]+)",\s*(NULL|"[^"]*"),\s*(NULL|"[^"]*"),\s*"(\w+)"', text, re.M)
-    assert [r[0] for r in rows] == operations.operations()
-    return [(name, *(None if v == "NULL" else v[1:-1] for v in (numpy, method)), kind) for name, numpy, method, kind in rows]
 
 
 def work(names, common):
@@ -51,13 +38,11 @@ def instructions(text):
 
 def forms():
     """operation -> (the Python expression, {level: names})."""
-    first = {}
-    for kernel in operations.kernels(operations.SHAPES[:1]):
-        first.setdefault(kernel.op, kernel)
-    made, all_of_them = {}, list(first.values())
-    for k in range(0, len(all_of_them), AT_ONCE):
-        batch = all_of_them[k : k + AT_ONCE]
-        result = compiler.compile(operations.HEAD + "\n".join(b.source for b in batch), timeout=300)
+    made, first = {}, [f for f in sources.forms(sources.SHAPES[:1]) if f.number == 0]
+    first = list({f.op: f for f in reversed(first)}.values())
+    for k in range(0, len(first), AT_ONCE):
+        batch = first[k : k + AT_ONCE]
+        result = compiler.compile(sources.FORMS_HEAD + "\n".join(b.source for b in batch), timeout=300)
         for one, compiled in zip(batch, result["kernels"], strict=True):
             stages = {s["name"]: s for s in reversed(compiled["stages"])}
             levels = {"hlo": hlo_opcodes(stages["trace"]["text"]), "linalg": [], "nisa": []}
@@ -71,17 +56,10 @@ def forms():
 
 def document():
     made, rows = forms(), []
-    for name, numpy, method, kind in table():
+    for name, numpy, method, kind in sources.operations():
         example, levels = made[name]
-        row = {"name": name, "kind": kind, "numpy": [f"np.{n}" for n in (numpy or "").split()]}
+        row = {"name": name, "kind": kind, "numpy": [f"np.{n}" for n in numpy.split()]}
         if method:
             row["method"] = method
         rows.append({**row, "example": example, **levels})
     return '{"ops":[\n' + ",\n".join(json.dumps(r) for r in rows) + "\n]}\n"
-
-
-if __name__ == "__main__":
-    if sys.argv[1:] == ["--update"]:
-        FILE.write_text(document())
-    else:
-        print(document(), end="")
