@@ -46,7 +46,7 @@ PY_SRC := $(shell find compiler/trace/python -name '*.py' 2>/dev/null)
 WEB_SRC := $(shell find web/src web/public -type f 2>/dev/null) $(wildcard web/package*.json web/*.mjs web/tsconfig.json)
 
 all: build
-.PHONY: all build run test bench nightly lint asan clean setup setup-test binaries web python python-shims wheel
+.PHONY: all build run test quick bench nightly lint asan clean setup setup-test binaries web python python-shims wheel
 
 # ---- set-up: make runs it before anything else is looked at --------------------------------------------------
 
@@ -181,7 +181,12 @@ test: setup-test
 	@$(MAKE) --no-print-directory -j$(shell nproc) BUILD=build-fuzz VENV=$(VENV) SAN=fuzz fuzz-bin
 	@BUILD=$(BUILD) VENV=$(VENV) tests/run.sh
 
-# only these suites: make test-unit, test-lit, test-fuzz, test-core, test-api, …, test-browser, test-page (tests/run.sh)
+# in a minute and a half, for while one works: the unit tests, the golden tests of passes, and a sample of core
+quick: setup-test
+	@$(MAKE) --no-print-directory -j$(shell nproc) binaries python unit-bin
+	@BUILD=$(BUILD) VENV=$(VENV) SUITES="unit lit sample" tests/run.sh
+
+# only these suites: make test-unit, test-lit, test-fuzz, test-core, test-sample, test-api, …, test-browser, test-page (tests/run.sh)
 test-%: setup-test
 	@$(MAKE) --no-print-directory -j$(shell nproc) binaries python web unit-bin
 	@[ "$*" != fuzz ] || $(MAKE) --no-print-directory -j$(shell nproc) BUILD=build-fuzz VENV=$(VENV) SAN=fuzz fuzz-bin
@@ -195,8 +200,8 @@ nightly: setup-test
 
 bench: setup-test
 	@$(MAKE) --no-print-directory -j$(shell nproc) binaries python web $(BUILD)/bench/diff_speed $(BUILD)/bench/hlo_speed
-	@BUILD=$(BUILD) $(VENV)/bin/python3 tests/bench/bench.py
-	@BUILD=$(BUILD) $(VENV)/bin/python3 tests/bench/load.py
+	@BUILD=$(BUILD) PYTHONPATH=tests $(VENV)/bin/python3 tests/bench/bench.py
+	@BUILD=$(BUILD) PYTHONPATH=tests $(VENV)/bin/python3 tests/bench/load.py
 
 # the C tests and the terminal's path through every example, under AddressSanitizer and UBSan
 asan: setup-test

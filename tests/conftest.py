@@ -10,16 +10,11 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # tests run beside each othe
 
 pytest.register_assert_rewrite("support")  # a failing assert of a helper shows its values, too
 
-from support.paths import BUILD, NKX, ROOT  # noqa: E402
+from support.paths import BUILD, TESTS  # noqa: E402
 
 sys.path.append(str(BUILD / "python"))  # the packages that kernels import, and the extension
 
 from support.counts import pytest_runtest_logreport, pytest_unconfigure  # noqa: E402, F401
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _built():
-    assert NKX.exists(), f"{NKX} is not built"
 
 
 @pytest.fixture
@@ -27,7 +22,7 @@ def rng(request):
     """A generator seeded by the test's name: every run draws the same numbers."""
     import numpy as np
 
-    place = pathlib.Path(request.node.path).relative_to(ROOT / "tests")
+    place = pathlib.Path(request.node.path).relative_to(TESTS)
     return np.random.default_rng(zlib.crc32(f"{place}::{request.node.name}".encode()))
 
 

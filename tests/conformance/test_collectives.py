@@ -9,6 +9,7 @@ import pytest
 from support import compiler, reference, source_map
 from support.oracles import llvm
 
+pytestmark = pytest.mark.xdist_group("collectives")  # the kernels are compiled once
 HEAD = """import numpy as np
 import nkipy.distributed.collectives as cc
 from nkigen import trace

@@ -14,6 +14,7 @@ from support import jax_functions
 from support.oracles import xla
 from support.paths import BUILD
 
+pytestmark = pytest.mark.xdist_group("jax_hlo")  # the modules are read once
 PROGRAM = BUILD / "test/test_hlo_read_mlir"
 NAMES = sorted(p.stem for p in jax_functions.DIRECTORY.glob("*.hlo"))
 

@@ -4,6 +4,7 @@ import pytest
 from support import compiler, source_map
 from support.paths import EXAMPLES
 
+pytestmark = pytest.mark.xdist_group("remarks")  # the examples are compiled once
 # passes that decide something in one example or another
 TALKING = {
     "remove-redundant-zero-fill", "prepare-arithmetic", "decompose-batch-matmul", "infer-layout",

@@ -3,12 +3,13 @@
     results = llvm.run(text, inputs)          # of the first function; arguments that it writes are not returned
     again = llvm.mlir_opt(text)               # parsed, verified and printed by mlir-opt
 
-mlir-opt-22 lowers the text, clang-22 compiles it to a shared object, ctypes calls its C interface with memref descriptors.
+mlir-opt-22 lowers the text, llc-22 compiles it to a shared object, ctypes calls its C interface with memref descriptors.
 What the later stages mean but LLVM does not know is taken away first: nkipy operations and attributes, memory spaces,
 transform scripts.  tensor.empty and memref.alloc start at zero, as PSUM does (remove-redundant-zero-fill relies on it).  A
 memref function returns its results; memref arguments are inputs.
 """
 import ctypes
+import functools
 import pathlib
 import re
 import subprocess
@@ -31,6 +32,7 @@ TO_LLVM = [
 ]
 
 
+@functools.lru_cache(64)  # a text is looked at several times before it runs
 def mlir_opt(text, *arguments):
     """Parses and verifies the text with our dialects loaded; returns what mlir-opt-22 prints."""
     done = subprocess.run(
@@ -67,7 +69,7 @@ def _zero(kind):
 
 
 def _zero_fill(text):
-    """A fill behind every tensor.empty, alloc_tensor without a copy, and memref.alloc."""
+    """A fill after every tensor.empty, alloc_tensor without a copy, and memref.alloc."""
     n = 0
 
     def tensor(m):
@@ -151,22 +153,33 @@ def signature(text):
     return m.group(1), _types(m.group(2)), _types(m.group(3) or "")
 
 
+def _library(lowered):
+    """A shared object of a module in the LLVM dialect, loaded.  llc rather than clang, whose driver takes longer than all else."""
+    with tempfile.TemporaryDirectory() as tmp:
+        ir, obj, so = (f"{tmp}/m.{suffix}" for suffix in ("ll", "o", "so"))
+        for command in (["mlir-translate-22", "--mlir-to-llvmir", "-o", ir, "-"],
+                        ["llc-22", "-O2", "--fp-contract=off", "--relocation-model=pic", "-filetype=obj", "-o", obj, ir],
+                        ["ld", "-shared", "-o", so, obj]):
+            done = subprocess.run(command, input=lowered, capture_output=True, text=True)
+            assert done.returncode == 0, f"{command[0]}: {done.stderr[:3000]}"
+        return ctypes.CDLL(so)
+
+
+@functools.cache
+def _runtime():
+    """What the code calls, for every library that is loaded later: copies of memrefs, and functions of libm."""
+    return [ctypes.CDLL(name, mode=ctypes.RTLD_GLOBAL) for name in (f"{LLVM}/lib/libmlir_c_runner_utils.so", "libm.so.6")]
+
+
 def run(text, inputs):
     """The first function's results on these arrays; arguments that it writes are not returned."""
     name, _, outputs = signature(mlir_opt(text))
-    lowered = mlir_opt(prepare(text), *TO_LLVM)
-    with tempfile.TemporaryDirectory() as tmp:
-        ll, so = pathlib.Path(tmp) / "m.ll", pathlib.Path(tmp) / "m.so"
-        done = subprocess.run(["mlir-translate-22", "--mlir-to-llvmir"], input=lowered, capture_output=True, text=True)
-        assert done.returncode == 0, done.stderr[:3000]
-        ll.write_text(done.stdout)
-        subprocess.run(["clang-22", "-O1", "-ffp-contract=off", "-shared", "-fPIC", "-w", "-o", so, ll,
-                        f"-L{LLVM}/lib", "-lmlir_c_runner_utils", "-lm", f"-Wl,-rpath,{LLVM}/lib"], check=True)
-        call = ctypes.CDLL(str(so))[f"_mlir_ciface_{name}"]
-        call.restype = None
-        copies = [np.array(a, order="C", copy=True) for a in inputs]
-        arguments = [to_descriptor(a) for a in copies]
-        packed = type("Packed", (ctypes.Structure,),
-                      {"_fields_": [(f"r{i}", descriptor(len(s))) for i, (s, _) in enumerate(outputs)]})()
-        call(*([ctypes.byref(packed)] if outputs else []), *map(ctypes.byref, arguments))
-        return [from_descriptor(getattr(packed, f"r{i}"), s, d) for i, (s, d) in enumerate(outputs)]
+    _runtime()
+    call = _library(mlir_opt(prepare(text), *TO_LLVM))[f"_mlir_ciface_{name}"]
+    call.restype = None
+    copies = [np.array(a, order="C", copy=True) for a in inputs]
+    arguments = [to_descriptor(a) for a in copies]
+    packed = type("Packed", (ctypes.Structure,),
+                  {"_fields_": [(f"r{i}", descriptor(len(s))) for i, (s, _) in enumerate(outputs)]})()
+    call(*([ctypes.byref(packed)] if outputs else []), *map(ctypes.byref, arguments))
+    return [from_descriptor(getattr(packed, f"r{i}"), s, d) for i, (s, d) in enumerate(outputs)]
