@@ -32,7 +32,7 @@ def hasty(cpu_s):
         yield s
 
 
-def test_stages_that_there_is_no_time_for_are_made_and_not_run(hasty):
+def test_stages_for_which_no_time_is_left_are_made_and_not_checked(hasty):
     n_stages = len(hasty.get("/api/v1/pipeline").json["stages"])
     for _ in range(2):  # the second is compiled anew
         result = hasty.post(JOB, cache=None).json

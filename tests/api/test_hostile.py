@@ -1,4 +1,4 @@
-"""Kernels that mean harm: each ends with a clear verdict, and leaves nothing behind."""
+"""Malicious kernels: each ends with a clear verdict, and nothing of it is left."""
 import json
 import random
 import threading

@@ -188,7 +188,7 @@ def test_what_is_just_within_the_limits_reaches_the_handlers(strict):
 # ---- N6: framing
 
 
-def test_there_are_enough_attacks():
+def test_there_are_at_least_forty_attacks():
     assert len(ATTACKS) >= 40
 
 
@@ -203,7 +203,7 @@ def test_framing_attacks_are_refused_and_the_connection_closed(strict, what):
     assert not smuggled(strict), "the smuggled request arrived"
 
 
-def test_the_same_bytes_one_by_one_are_refused_all_the_same(strict):
+def test_attacks_sent_byte_by_byte_are_refused_too(strict):
     """A few that depend on what came before, so that no cut of the stream makes them pass."""
     for what in ("both lengths", "chunk extension", "one bare line feed", "trailer"):
         with socket.create_connection(("127.0.0.1", strict.port), timeout=10) as s:

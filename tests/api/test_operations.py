@@ -1,4 +1,4 @@
-"""What an operator relies on: readiness that means something, metrics, logs, and stops and restarts that lose nothing."""
+"""What an operator relies on: readiness, metrics, logs, and stops and restarts that lose nothing."""
 import http.client
 import json
 import os
@@ -38,7 +38,7 @@ def ready(server):
 # ---- readiness
 
 
-def test_ready_runs_a_kernel_and_writes_a_row(server):
+def test_a_trial_of_readiness_runs_a_kernel_and_writes_a_row(server):
     status, body = ready(server)
     assert status == 200 and body["status"] == "ready" and body["worker"] == body["store"] == "ok"
     assert body["level"] in "ABC" and body["took_ms"] >= 0
@@ -71,7 +71,7 @@ def unready_within_10_s(server, part):
     server.wait_until(is_unready, f"the {part} to be found at fault", 10.5)
 
 
-def test_unready_while_workers_hang(own):
+def test_the_server_is_unready_while_its_workers_hang(own):
     s = own()
     s.settle()
     stopped = [s.zygote(), *s.kids()]
@@ -86,7 +86,7 @@ def test_unready_while_workers_hang(own):
     s.wait_until(lambda: ready(s)[0] == 200, "it to recover", 30)
 
 
-def test_unready_while_the_disk_is_full(own):
+def test_the_server_is_unready_while_its_disk_is_full(own):
     s = own("--confine", "no")  # limits of another user's process are not for every root to set
     assert ready(s)[0] == 200
     before = resource.prlimit(s.pid, resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY))
@@ -140,7 +140,7 @@ def test_metrics_parse_and_count_what_happens(own):
     assert les == sorted(les)
 
 
-def test_metrics_hold_nothing_of_users(own):
+def test_metrics_hold_no_text_of_users(own):
     s = own()
     made = share(s, "# tell-tale-5521\n" + ADD_ONE).json
     s.get("/z/" + made["id"])
@@ -174,7 +174,7 @@ def test_logs_are_json_without_source_or_unlisted_ids(own):
 
 
 class Load:
-    """Clients that compile, each request on a connection of its own, until told to stop."""
+    """Clients that compile until stop(), each request on a new connection."""
 
     def __init__(self, port, n=4):
         self.port, self.outcomes, self._stop = port, [], False

@@ -15,7 +15,7 @@ from support.processes import alive, status
 from support.server import ADD_ONE, FLOAT_INPUT, Server
 
 
-def test_children_wait_jailed(server):
+def test_children_that_wait_are_jailed(server):
     server.settle()
     zygote = server.zygote()
     for kid in server.kids():
@@ -142,7 +142,7 @@ def test_the_service_has_given_up_its_privileges_and_says_so(server):
         assert "Seccomp:\t2" in task.read_text(), "a thread began before the walls stood"
 
 
-def test_the_launcher_listens_to_nobody(server):
+def test_the_launcher_has_no_socket_to_the_outside(server):
     assert status(server.launcher, "Threads") == "1"
     sockets = [os.readlink(f) for f in pathlib.Path(f"/proc/{server.launcher}/fd").iterdir() if os.path.islink(f)]
     assert sum(s.startswith("socket:") for s in sockets) == 2, "the one to the service, and the one that a successor would take over"
@@ -184,14 +184,14 @@ def test_doctor_finds_the_jail():
     assert r.returncode == 0 and "seccomp            yes" in r.stdout and "NO" not in r.stdout
 
 
-def test_usage():
+def test_help_exits_with_0_and_no_command_with_2():
     assert subprocess.run([NKX], capture_output=True).returncode == 2
     assert subprocess.run([NKX, "--help"], capture_output=True).returncode == 0
     assert subprocess.run([NKX, "serve", "--help"], capture_output=True).returncode == 0
     assert b"nkx" in subprocess.run([NKX, "--version"], capture_output=True).stdout
 
 
-def test_no_user_source_in_the_log(server):
+def test_the_log_holds_no_source_of_users(server):
     server.compile("mark = 'tell-tale-7361'\n" + ADD_ONE)
     server.compile("raise ValueError('tell-tale-7361')\n")
     assert not [line for line in server.log if "tell-tale" in line]

@@ -1,5 +1,5 @@
-"""Each client has its share: compiles a minute, compiles at once, connections.  A newer compile of an editor takes the place of
-the one before.  Clients are told apart by what a trusted proxy says of them, which here is the test itself."""
+"""Each client has its share: compiles a minute, compiles at once, connections.  A newer compile of an editor replaces the
+one before.  Clients are distinguished by what a trusted proxy says of them; here the test itself is that proxy."""
 import http.client
 import json
 import select
@@ -57,7 +57,7 @@ def busy():
 
 # ---- shares
 
-def test_who_started_too_many_compiles_waits_and_others_do_not(shared):
+def test_a_client_that_started_too_many_compiles_waits_and_others_do_not(shared):
     one, other = Client(shared, "198.51.100.1"), Client(shared, "198.51.100.2")
     for _ in range(6):
         assert one.post().status == 200
@@ -68,14 +68,14 @@ def test_who_started_too_many_compiles_waits_and_others_do_not(shared):
     assert metric(shared, 'nkx_quota_refused_total{share="compiles"}') >= 1
 
 
-def test_the_same_share_for_compiler_explorers_clients(shared):
+def test_clients_of_compiler_explorer_have_the_same_share(shared):
     path, headers = "/api/compiler/nki-trn2/compile", {"X-Forwarded-For": "198.51.100.3", "Accept": "application/json", "Content-Type": "text/plain"}
     answers = [shared.request("POST", path, ADD_ONE + f"# {i}\n", headers) for i in range(7)]
     assert [a.status for a in answers] == [200] * 6 + [429]
     assert int(answers[-1].headers["Retry-After"]) >= 1
 
 
-def test_what_is_known_already_costs_nothing(shared):
+def test_a_cached_result_costs_nothing_of_the_share(shared):
     client = Client(shared, "198.51.100.4")
     for _ in range(10):
         assert client.post(Cache_Control="max-age=60").status == 200
@@ -88,7 +88,7 @@ def test_a_network_of_64_bits_is_one_client(shared):
     assert Client(shared, "2001:db8:0:2::1").post().status == 200
 
 
-def test_only_so_many_compiles_of_a_client_wait_or_run(shared):
+def test_a_client_may_have_only_so_many_compiles_waiting_or_running(shared):
     one, other = Client(shared, "198.51.100.5"), Client(shared, "198.51.100.6")
     streams = [one.stream(), one.stream(source=SLEEPER + "#")]
     shared.wait_waiting(1)
@@ -103,7 +103,7 @@ def test_only_so_many_compiles_of_a_client_wait_or_run(shared):
     shared.wait_until(lambda: one.post().status == 200, "room for its next one", 10)
 
 
-def test_a_compile_that_never_ran_is_given_back(shared):
+def test_a_compile_that_never_ran_does_not_count(shared):
     client = Client(shared, "198.51.100.7")
     with client.stream() as running:
         shared.wait_running()
@@ -115,7 +115,7 @@ def test_a_compile_that_never_ran_is_given_back(shared):
     shared.wait_idle()
 
 
-def test_only_so_many_requests_of_a_client_at_once(shared):
+def test_a_client_may_make_only_so_many_requests_at_once(shared):
     head = b"POST /api/v1/compile HTTP/1.1\r\nHost: x\r\nX-Forwarded-For: 198.51.100.8\r\nContent-Type: application/json\r\nContent-Length: 9\r\nExpect: 100-continue\r\n\r\n"
     streams = [socket.create_connection(("127.0.0.1", shared.port), timeout=60) for _ in range(3)]
     for s in streams:
@@ -132,7 +132,7 @@ def test_only_so_many_requests_of_a_client_at_once(shared):
     shared.wait_until(lambda: not refused(), "room again", 10)
 
 
-# ---- who a client is
+# ---- what a client is
 
 def test_only_trusted_proxies_are_believed(server):
     """Here nothing is trusted, so each claim is as good as none: without a scope the key is the address's."""
@@ -185,7 +185,7 @@ def positions(text):
     return [json.loads(line)["position"] for line in text.decode(errors="replace").replace("data: ", "").splitlines() if '"queued"' in line]
 
 
-def test_who_sends_many_waits_for_himself(busy):
+def test_a_client_that_sends_many_compiles_delays_only_its_own(busy):
     """The first compile of each client comes before the second of any."""
     many, few, other = (Client(busy, f"198.51.100.{i}") for i in (11, 12, 13))
     streams = [many.stream()]
@@ -206,7 +206,7 @@ def test_who_sends_many_waits_for_himself(busy):
     busy.wait_idle()
 
 
-def test_who_comes_back_too_early_is_held_and_the_rest_is_not(shared):
+def test_a_client_that_returns_too_early_is_held_and_others_are_not(shared):
     one, other = Client(shared, "198.51.100.14"), Client(shared, "198.51.100.15")
     for _ in range(6):
         assert one.post().status == 200
@@ -220,7 +220,7 @@ def test_who_comes_back_too_early_is_held_and_the_rest_is_not(shared):
         assert answer_of(early)[0] == 429
 
 
-def test_who_waits_sees_the_place_in_the_queue_move_up(busy):
+def test_a_waiting_client_sees_its_place_in_the_queue_move_up(busy):
     first, second, third, fourth = (Client(busy, f"198.51.100.{i}") for i in range(1, 5))
     first = first.stream()
     read_until(first, b'"frame":"start"')
@@ -243,7 +243,7 @@ def test_who_waits_sees_the_place_in_the_queue_move_up(busy):
     busy.settle()
 
 
-def test_a_stream_that_waited_in_vain_says_so(shared):
+def test_a_stream_whose_wait_timed_out_says_so(shared):
     client = Client(shared, "198.51.100.21")
     with client.stream() as first:
         read_until(first, b'"frame":"start"')
@@ -255,7 +255,7 @@ def test_a_stream_that_waited_in_vain_says_so(shared):
     shared.wait_idle()
 
 
-def test_hardly_a_place_is_told_of_what_runs_at_once(busy):
+def test_a_compile_that_runs_at_once_reports_at_most_the_first_place(busy):
     status, frames = answer_of(Client(busy, "198.51.100.1").stream(source=ADD_ONE))
     assert status == 200 and frames[-1] == {**frames[-1], "frame": "end", "status": "ok"}
     assert [f["position"] for f in frames if f["frame"] == "queued"] in ([], [1]), "at most while its worker is made"
@@ -279,7 +279,7 @@ def test_a_newer_compile_of_an_editor_ends_the_one_that_runs(busy):
     busy.wait_idle()
 
 
-def test_and_the_one_that_waits(busy):
+def test_a_newer_compile_of_an_editor_ends_the_one_that_waits(busy):
     client = Client(busy, "198.51.100.1")
     with client.stream() as first:
         busy.wait_running()
@@ -295,7 +295,7 @@ def test_and_the_one_that_waits(busy):
     busy.settle()
 
 
-def test_without_a_stream_it_is_a_conflict(busy):
+def test_a_superseded_compile_without_a_stream_is_a_conflict(busy):
     client = Client(busy, "198.51.100.1")
     with client.stream(editor=EDITOR, accept="application/json") as old:
         busy.wait_running()
@@ -304,7 +304,7 @@ def test_without_a_stream_it_is_a_conflict(busy):
         assert status == 409 and problem[0]["error"]["code"] == "superseded"
 
 
-def test_it_ends_in_the_middle_of_a_stage_with_whole_lines(busy):
+def test_a_superseded_stream_ends_with_a_whole_line(busy):
     source = "import numpy as np\nfrom nkigen import trace\nimport time\n\n" \
              "@trace(input_specs=[((8, 16), 'float32')])\ndef first(x):\n    for _ in range(200):\n        x = np.exp(x + 1)\n    return x\n\n" \
              "@trace(input_specs=[((8, 16), 'float32')])\ndef second(x):\n    time.sleep(60)\n    return x\n"
@@ -317,7 +317,7 @@ def test_it_ends_in_the_middle_of_a_stage_with_whole_lines(busy):
     busy.wait_idle()
 
 
-def test_nobody_elses_compile_is_called_off(busy):
+def test_no_compile_of_another_editor_is_superseded(busy):
     mine, other = Client(busy, "198.51.100.1"), Client(busy, "198.51.100.2")
     running = mine.stream(editor=EDITOR)
     with running:
@@ -371,7 +371,7 @@ def test_the_same_text_again_is_the_same_run(busy):
         assert metric(busy, 'nkx_results_total{from="compiled"}') == compiled
 
 
-def test_typing_is_never_refused_for_its_own_past(shared):
+def test_an_editor_is_never_refused_because_of_its_own_earlier_compiles(shared):
     """Two jobs at once are this client's share, and each newer one takes the place of the one before."""
     client = Client(shared, "198.51.100.20")
     shared.settle()  # what is counted as running is this test's

@@ -1,4 +1,4 @@
-"""Stored results: found by their key, in parts, packed, once compiled for all who ask alike, and for nobody else."""
+"""Stored results: found by their key, whole, in parts or packed; equal requests share one run, scopes keep results apart."""
 import gzip
 import io
 import json
@@ -60,14 +60,14 @@ def test_a_request_may_ask_to_be_compiled_anew(server, cache, is_kept):
     assert (server.get(f"/api/v1/results/{first['key']}").json == anew) == is_kept
 
 
-def test_a_stage_comes_alone(server, result):
+def test_a_single_stage_can_be_fetched(server, result):
     stages = result["kernels"][0]["stages"]
     for n in (0, len(stages) - 1):
         answer = server.get(f"/api/v1/results/{result['key']}/stages/{n}?kernel=0")
         assert answer.status == 200 and answer.json == stages[n]
 
 
-def test_files_come_alone_as_attachments(server, result):
+def test_single_files_are_attachments(server, result):
     base = f"/api/v1/results/{result['key']}/artifacts"
     stages = result["kernels"][0]["stages"]
     name = f"add_one/{len(stages) - 1:02d}-{stages[-1]['name']}.mlir"
@@ -80,7 +80,7 @@ def test_files_come_alone_as_attachments(server, result):
     assert [s["lines"] for s in maps["kernels"][0]["stages"]] == [s["lines"] for s in stages]
 
 
-def test_everything_comes_as_one_tar(server, result):
+def test_all_files_come_as_one_tar(server, result):
     answer = server.get(f"/api/v1/results/{result['key']}/all.tar.gz")
     assert answer.headers["Content-Type"] == "application/gzip" and "Content-Encoding" not in answer.headers
     with tarfile.open(fileobj=io.BytesIO(answer.body), mode="r:gz") as tar:
@@ -170,7 +170,7 @@ def test_a_run_goes_on_for_the_others_when_the_first_leaves(server):
     assert second()["status"] == "ok"
 
 
-def test_an_accident_is_not_kept(impatient):
+def test_a_result_that_ran_into_a_limit_is_not_stored(impatient):
     source = "import time\ntime.sleep(30)\n" + ADD_ONE
     result = cached(impatient, source)
     assert result["status"] == "error"

@@ -18,7 +18,7 @@ def test_pipeline_describes_every_stage_in_order(server):
     assert answer.json["version"]
 
 
-def test_examples_have_name_title_and_the_source_that_lies_in_the_tree(server):
+def test_examples_have_a_name_a_title_and_the_source_of_the_tree(server):
     examples = server.get("/api/v1/examples").json["examples"]
     files = sorted((BUILD / "examples").glob("*.py"))
     assert [e["source"] for e in examples] == [f.read_text() for f in files] and len(files) >= 11

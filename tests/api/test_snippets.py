@@ -1,4 +1,4 @@
-"""Links: what is kept, who finds it, who may remove it, and what gives nothing away."""
+"""Links: what is stored, how it is found and removed, and that nothing discloses an id or a token."""
 import base64
 import json
 import re
@@ -185,7 +185,7 @@ def test_deleted_unknown_and_malformed_ids_answer_alike():
             assert len({repr(without_date(s.get(form.format(i)))) for i in ids}) == 1
 
 
-def test_who_guesses_is_stopped_after_thirty_misses():
+def test_a_client_that_guesses_ids_is_stopped_after_thirty_misses():
     with Server() as s:
         made = share(s).json
         statuses = [s.get(f"/api/v1/snippets/{'A' * 20}{i:02d}").status for i in range(30)]
@@ -232,7 +232,7 @@ def test_a_second_server_on_one_sqlite_file_is_refused(links):
 
 
 @pytest.mark.parametrize("url", ["mysql://x", "sqlite:", "postgres", ""])
-def test_a_store_that_is_none_is_named(url):
+def test_an_address_that_names_no_store_is_refused(url):
     r = subprocess.run([NKX, "serve", "--port", "0", "--store", url], capture_output=True, text=True, timeout=20)
     assert r.returncode == 2 and "--store" in r.stderr
 

@@ -54,7 +54,7 @@ def test_a_layout_in_the_fragment_opens(new_page, server, encoding):
 
 
 @pytest.mark.parametrize("fragment", ["z:AAAA", "g:'abc", "%7Bx", "g:" + "(a:" * 500])
-def test_a_damaged_layout_is_said_and_the_page_works(new_page, server, fragment):
+def test_a_damaged_layout_is_reported_and_the_page_works(new_page, server, fragment):
     page = new_page()
     page.goto(f"{server}/#{fragment}")
     expect(page.locator(".toast")).to_contain_text("The link is damaged")

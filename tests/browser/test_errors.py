@@ -150,13 +150,13 @@ def test_a_limit_is_not_called_the_readers_error(page):
     expect(page.locator("#status")).not_to_contain_text("error")
 
 
-def test_a_fault_of_ours_is_owned(page):
+def test_a_fault_of_the_server_is_called_so(page):
     answer_with(page, "worker-died", "The process that compiled the kernel died.")
     expect(page.locator("#problems .problem")).to_contain_text("a fault in nkx, not in your kernel")
     expect(page.locator("#status")).to_contain_text("a fault of ours")
 
 
-def test_a_lost_connection_is_said_and_mended(new_page, slow, watch):
+def test_a_lost_connection_is_reported_and_restored(new_page, slow, watch):
     page = new_page()
     page.goto(slow.url)
     compiled(page)

@@ -1,4 +1,4 @@
-"""What passes decided: above the operations, behind the expressions, and in the stage's list."""
+"""What passes decided: above the operations, after the expressions, and in the stage's list."""
 import re
 
 import pytest
@@ -49,7 +49,7 @@ def test_remarks_stand_above_their_operations(page, stage):
     assert lines == stage["text"].split("\n")[: len(lines)]
 
 
-def test_remarks_stand_behind_the_expressions_without_becoming_source(page, source):
+def test_remarks_stand_after_the_expressions_without_becoming_source(page, source):
     open_stage(page, TILING)
     assert note_behind(page, "product = np.matmul(x, w)").startswith("TILE=[128,512,128]")
     assert note_behind(page, "import numpy") is None
@@ -96,7 +96,7 @@ def test_the_list_leads_to_operations_and_expressions(page, source, stage):
     expect(button).to_be_hidden()
 
 
-def test_the_pointer_on_an_expression_tells_what_every_pass_decided(page):
+def test_the_pointer_on_an_expression_shows_what_every_pass_decided(page):
     line = page.locator("#source-editor .cm-line", has_text="product = np.matmul(x, w)").first
     box = line.bounding_box()
     page.mouse.move(box["x"] + 160, box["y"] + box["height"] / 2)

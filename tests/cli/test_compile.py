@@ -1,4 +1,4 @@
-"""nkx compile and nkx opt, as typed in a terminal."""
+"""nkx compile and nkx opt on the command line."""
 import json
 import os
 import resource
@@ -21,7 +21,7 @@ def nkx(*arguments, stdin="", env=None, cpu_s=None):
                           preexec_fn=limit)
 
 
-def test_prints_the_last_stage_and_a_table():
+def test_compile_prints_the_last_stage_and_a_table():
     done = nkx("compile", "-", stdin=ADD)
     assert done.returncode == 0, done.stderr
     assert "func.func @add" in done.stdout and "memref" in done.stdout
@@ -116,7 +116,7 @@ def test_places_in_mlir_are_the_first_lines_of_operations():
     assert any(entry.get("src", [{}])[0].get("line") == 3 for entry in found[-1]["lines"])
 
 
-def test_a_refusal_is_told_when_what_was_traced_is_too_large_to_show():
+def test_a_refusal_is_reported_when_what_was_traced_is_too_large_to_show():
     source = """import numpy as np
 def k(x):
     def f(n, x):
@@ -145,7 +145,7 @@ def test_wrong_usage_exits_2():
         assert nkx(*arguments).returncode == 2, arguments
 
 
-def test_plain_function_with_inputs_from_the_command_line():
+def test_a_plain_function_takes_its_inputs_from_the_command_line():
     source = "import numpy as np\ndef f(x, scale):\n    return np.exp(x) * scale\n"
     done = nkx("compile", "-", "--input", "x=130x517:f32", "--input", "scale=:f32", "--check", "--json", "-", stdin=source)
     result = json.loads(done.stdout)
@@ -202,7 +202,7 @@ def test_opt_runs_single_passes_on_ir_text(tmp_path):
     assert broken.returncode == 1 and "ir-invalid" in broken.stderr
 
 
-def test_remarks_are_said_below_their_stages():
+def test_remarks_are_printed_below_their_stages():
     matmul = ADD.replace("(4, 8)", "(256, 256)").replace("a + b", "a @ b")
     lines = nkx("compile", "-", "--remarks", stdin=matmul).stderr.splitlines()
     at = next(i for i, line in enumerate(lines) if " infer-layout " in line)

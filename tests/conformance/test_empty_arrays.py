@@ -4,7 +4,7 @@ from support import compiler, reference
 SOURCE = """
 import numpy as np
 from nkigen import trace
-for size in (32, 4096, 1 << 20):  # leave something behind in memory of all sizes
+for size in (32, 4096, 1 << 20):  # leave bytes in freed memory of all sizes
     dirt = [np.full(size, 0x5A, np.uint8) for _ in range(20)]
     del dirt
 

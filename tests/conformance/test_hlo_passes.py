@@ -24,7 +24,7 @@ g {
 
 
 def loop(limit, result="subtract(a, b)"):
-    """x grows by z, y sums up for nobody, n and z stay."""
+    """x grows by z, y is a sum that nothing reads, n and z stay."""
     state = "(s32[], s32[], f32[4], f32[4], f32[4])"
     return f"""
 body {{

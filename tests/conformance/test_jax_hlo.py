@@ -62,7 +62,7 @@ def test_our_print_is_the_same_program_to_xla(ran, expected, name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_linalg_behind_all_passes_computes_the_same(ran, expected, name):
+def test_linalg_after_all_passes_computes_the_same(ran, expected, name):
     for k, want in enumerate(expected[name][1]):
         got = np.frombuffer((ran / f"{name}.out{k}").read_bytes(), want.dtype).reshape(want.shape)
         assert_close(got, want)

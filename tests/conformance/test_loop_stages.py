@@ -46,7 +46,7 @@ NEXT = {  # what a place gets: of the values j and k, and w, which stays
 
 
 def rotation(rng):
-    """HLO of a loop, with a product in front of it, and the same in NumPy."""
+    """HLO of a loop, with a product before it, and the same in NumPy."""
     n = int(rng.integers(2, 5))
     picks = [(str(rng.choice(list(NEXT), p=[0.5, 0.1, 0.1, 0.1, 0.1, 0.1])), *map(int, rng.integers(0, n, 2))) for _ in range(n)]
     types = ", ".join([SHAPE] * (n + 1)) + ", s32[]"

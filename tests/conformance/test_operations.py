@@ -138,7 +138,7 @@ def test_calls_have_numpys_dtypes_shapes_and_values(part, all_calls, tmp_path):
 
 
 @pytest.mark.parametrize("op", ROWS if MORE else [])
-def test_more_drawn_calls_do(op, tmp_path):
+def test_more_drawn_calls_have_numpys_dtypes_shapes_and_values(op, tmp_path):
     n = -(-MORE // len(ROWS))
     prove_all(draw.calls(op, ROWS[op].calls, "x", more=n)[-n:], tmp_path, room=5)
 

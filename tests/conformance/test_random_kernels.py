@@ -1,4 +1,4 @@
-"""Random kernels (support/random_kernels.py): every stage equals NumPy, or a stage refuses with a diagnostic that users are told of.
+"""Random kernels (support/random_kernels.py): every stage equals NumPy, or a stage refuses with a documented diagnostic.
 
 Stages up to NISA are run by the product's check, NISA by the tests' own evaluator (support/oracles/nisa_eval.py).
 

@@ -55,7 +55,7 @@ def test_remarks_lead_to_the_expression_and_to_the_line(results):
     ]
 
 
-def test_fused_loops_and_removed_copies_are_told():
+def test_fused_loops_and_removed_copies_are_reported():
     source = """import numpy as np
 from nkigen import trace, knob
 

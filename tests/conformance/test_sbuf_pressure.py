@@ -117,12 +117,12 @@ def test_the_walk_adds_up_what_lives_at_once():
 
 
 @pytest.mark.parametrize("old, new, why", [
-    ("    memref.dealloc %t : memref<128x8xbf16, 3 : i32>\n", "", "leaves ..%t.. behind"),
-    (f"  memref.dealloc %a : {T}\n", "", "leaves ..%a.. behind"),
-    ("  %b = memref", f"  memref.dealloc %a : {T}\n  %b = memref", "%a is used behind its end"),
+    ("    memref.dealloc %t : memref<128x8xbf16, 3 : i32>\n", "", "does not free ..%t.."),
+    (f"  memref.dealloc %a : {T}\n", "", "does not free ..%a.."),
+    ("  %b = memref", f"  memref.dealloc %a : {T}\n  %b = memref", "%a is used after its end"),
     (f"  memref.copy %a, %h : {T} to {SLOT}\n  memref.dealloc %a : {T}\n",
-     f"  memref.dealloc %a : {T}\n  memref.copy %a, %h : {T} to {SLOT}\n", "%a is used behind its end"),
-    ("%t : memref<128x8xbf16, 3 : i32>\n", f"%a : {T}\n", "leaves"),
+     f"  memref.dealloc %a : {T}\n  memref.copy %a, %h : {T} to {SLOT}\n", "%a is used after its end"),
+    ("%t : memref<128x8xbf16, 3 : i32>\n", f"%a : {T}\n", "does not free"),
 ])
 def test_the_walk_notices_buffers_that_do_not_end_once(old, new, why):
     assert old in LOOP

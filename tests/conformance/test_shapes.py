@@ -64,13 +64,13 @@ def check(source):
 
 
 @pytest.mark.parametrize("name", FORMULAS)
-def test_odd_shapes(name):
+def test_the_formulas_are_right_on_odd_shapes(name):
     shapes = ODD if ALL else ODD[list(FORMULAS).index(name) % 3 :: 3]
     check(HEAD + "\n".join(kernel(name, i, lead, n, 9, "f32") for i, (lead, n) in enumerate(shapes)))
 
 
 @pytest.mark.parametrize("seed", range(60 if ALL else 3))
-def test_random_shapes(seed):
+def test_the_formulas_are_right_on_random_shapes(seed):
     rng = random.Random(seed)
     sources = []
     for i in range(6):
@@ -80,12 +80,12 @@ def test_random_shapes(seed):
 
 
 @pytest.mark.parametrize("dtype", ["f16", "bf16"])
-def test_narrow_floats(dtype):
+def test_the_formulas_are_right_in_narrow_floats(dtype):
     names = [n for n in FORMULAS if n not in ("column_statistics",)]
     check(HEAD + "\n".join(kernel(n, i, (5,), 8, 6, dtype) for i, n in enumerate(names)))
 
 
-def test_scalars_and_empty_tensors():
+def test_scalars_and_empty_tensors_are_right():
     check(HEAD + '''
 @trace(input_specs=[((), "f32"), ((), "f32")])
 def scalars(x, y):

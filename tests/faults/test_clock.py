@@ -1,5 +1,5 @@
-"""R3: the clock steps by an hour, forwards and backwards, while jobs run and clients dribble: no deadline is met early or
-late, nothing is restarted.  The server's clock is libfaketime's, which leaves the monotonic one alone."""
+"""R3: the clock steps by an hour, forwards and backwards, while jobs run and a client sends slowly: no deadline is met early
+or late, nothing is restarted.  The server's clock is libfaketime's, which leaves the monotonic one alone."""
 import pathlib
 import time
 

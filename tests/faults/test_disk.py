@@ -16,7 +16,7 @@ def share_new(server, n):
 
 @contextlib.contextmanager
 def injected(tmp_path, *inject):
-    """A server whose calls on its store are changed as strace is told; (server, strace), whose end heals the disk."""
+    """A server and a strace that changes its calls on the store as `inject` says; the strace's end() heals the disk."""
     with Server("--workers", "2", "--client-compiles", "0", "--client-jobs", "0", data=tmp_path) as server:
         server.settle()
         strace = Strace(server.pid, "-P", tmp_path / "nkx.sqlite", "-P", tmp_path / "nkx.sqlite-wal", *inject)
@@ -42,7 +42,7 @@ def test_a_slow_disk_slows_only_what_writes(tmp_path):
 
 
 @pytest.mark.parametrize("error, statuses", [("EIO", {500, 503, 507}), ("EROFS", {500, 503, 507})])
-def test_a_disk_that_fails_is_said_and_compiles_go_on(tmp_path, error, statuses):
+def test_a_disk_that_fails_is_reported_and_compiles_go_on(tmp_path, error, statuses):
     with injected(tmp_path, "-e", "trace=pwrite64,fdatasync,fsync", "-e", f"inject=pwrite64,fdatasync,fsync:error={error}") as (s, strace):
         for n in range(5):
             answer = share_new(s, n)

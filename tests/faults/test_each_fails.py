@@ -182,7 +182,7 @@ class Walk:
 
 
 @pytest.mark.parametrize("name", KINDS)
-def test_each_place_fails_once(library, tmp_path, name):
+def test_a_call_that_fails_once_at_any_place_harms_nothing_else(library, tmp_path, name):
     control = Control(tmp_path / "control")
     walk = Walk(library, control, name)
     server = walk.server

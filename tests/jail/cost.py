@@ -51,7 +51,7 @@ class Zygote:
         self.socket.send(MESSAGE.pack(SPAWN, 0, n, 0, 0, 0, 0, 0, 0, 0, 0, b""))
 
     def children(self, n):
-        """The next n that come, each with the ms from clone to its last wall; exits in between are none of ours to count."""
+        """The next n that come, each with the ms from clone to its last wall; exits that come between are skipped."""
         out = []
         while len(out) < n:
             message, fds = self.next()

@@ -147,7 +147,7 @@ def test_what_can_be_read_is_the_library_and_nothing_can_be_written(probed):
 
 # ---- S3, S4
 
-def test_no_way_leads_out(probed):
+def test_no_call_reaches_the_outside(probed):
     told = tell_all(probed, "probe_ways_out")
     assert len(told) >= 30
     assert [t for t in told if t[1] != "killed" and t[1] >= 0] == []
@@ -229,7 +229,7 @@ def test_capabilities_ids_and_namespaces_of_a_worker(probed):
             assert os.readlink(f"/proc/{kid}/ns/{ns}") != os.readlink(f"/proc/self/ns/{ns}"), ns
 
 
-def test_the_filter_has_not_changed_unnoticed(program):
+def test_the_actions_of_the_filter_are_those_of_the_golden_file(program):
     """Actions of the filter, number by number, as the golden file has them."""
     names = {nr: name for name, nr in jail_filter.numbers().items()}
     lines = []

@@ -82,7 +82,7 @@ def test_a_level_that_the_operator_asks_for_is_not_undercut():
     assert "zygote" in {json.loads(line)["event"] for line in s.log}
 
 
-def test_below_c_only_when_told_so():
+def test_jobs_run_below_level_c_only_if_the_operator_says_so():
     with start("--jail-without", "mount,landlock", "--jail-min", "none") as s:
         health = wait_for_verdict(s)
         assert health["level"] == "none" and health["status"] == "ok"

@@ -1,4 +1,4 @@
-"""H-mix, L4 and N8: many clients for long, each with an address of its own.
+"""H-mix, L4 and N8: many clients for a long time, each with its own address.
 
     PYTHONPATH=tests python3 tests/load/mix.py H-mix|L4|N8     NKX_LOAD_SECONDS: instead of the full time (for a first look)
 
@@ -107,7 +107,7 @@ FLOOD = {**OURS, "Cache-Control": "no-store", "X-Forwarded-For": "192.0.2.1"}
 
 
 def n8(seconds):
-    """The limits of a server that stands behind a proxy, which here is the flood itself."""
+    """The limits of a server after a proxy; the flood itself is the proxy."""
     clients, a_second = 8, 1.5  # below their share, which is 2 a second
     with Server("--trusted-proxies", "127.0.0.1") as server:
         quiet, _ = normal_jobs(server, min(60, seconds), [], clients, a_second)

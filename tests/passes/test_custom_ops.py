@@ -54,7 +54,7 @@ def copy_op():
     lambda f, g: lambda x: (f(x), g(x * 2)),
     lambda f, g: lambda x: g(f(g(x))).sum(axis=1),
 ], ids=["alone", "twice", "two", "chain"])
-def test_the_code_stands_where_the_call_was(fn, silu_op, copy_op):
+def test_the_code_of_an_op_replaces_its_call(fn, silu_op, copy_op):
     fn = fn(silu_op, copy_op)
     text = apply_complete_knob_pipeline(kernel(fn).to_mlir())
     assert "call" not in text and "custom_op" not in text and text.count("func.func") == 1

@@ -79,7 +79,7 @@ class Program:
 
 
 @pytest.mark.parametrize("k", range(12))
-def test_random_programs(rng, k):
+def test_random_programs_keep_their_values(rng, k):
     text = Program(rng).text()
     after = values.check(text, "eliminate-same-memspace-copy", rng)
     assert after.count("memref.copy") < text.count("memref.copy")

@@ -62,8 +62,8 @@ def test_nothing_acknowledged_is_lost_by_kill_9(tmp_path):
         assert not lost and len(kept) >= KILLS
 
 
-def test_a_full_disk_is_said_stores_nothing_and_passes(tmp_path):
-    """The store lies on a file system of its own, filled up by the test."""
+def test_a_full_disk_is_reported_stores_nothing_by_halves_and_is_recovered_from(tmp_path):
+    """The store is on a separate file system, which the test fills up."""
     disk = tmp_path / "disk"
     disk.mkdir()
     if os.getuid() or subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", disk], capture_output=True).returncode:
@@ -175,7 +175,7 @@ def test_a_backup_goes_from_one_database_into_the_other(filled, postgres, tmp_pa
 
 @pytest.mark.parametrize("args", [[], ["check", "x"], ["backup"], ["restore"], ["burn", "x"], ["check", "--colour"],
                                   ["backup", "x", "y"]])
-def test_wrong_usage_of_the_command_is_told(args):
+def test_wrong_usage_of_the_command_is_reported(args):
     r = nkx("store", *args)
     assert r.returncode == 2 and "usage" in r.stderr
 

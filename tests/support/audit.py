@@ -1,4 +1,4 @@
-"""What a server holds at rest, and what it leaves behind."""
+"""What a server holds at rest, and what is left once it has ended."""
 import os
 import pathlib
 

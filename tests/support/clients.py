@@ -45,7 +45,7 @@ def read(server, made):
 
 
 def remove(server, made, token=None, query=""):
-    """Removes what share() made, with its own edit token unless told otherwise."""
+    """Removes what share() made, with its own edit token unless `token` is given."""
     return server.request("DELETE", f"/api/v1/snippets/{made['id']}{query}",
                           headers={"X-Nkx-Request": "1", "X-Nkx-Edit-Token": made["edit_token"] if token is None else token})
 

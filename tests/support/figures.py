@@ -15,7 +15,7 @@ def percentile(values, p):
 
 
 def auc(a, b):
-    """The area under the curve of the best threshold between two samples: 0.5 if they cannot be told apart, 1 if always."""
+    """The area under the curve of the best threshold between two samples: 0.5 if they cannot be distinguished, 1 if always."""
     ranked = sorted([(x, 0) for x in a] + [(x, 1) for x in b])
     ranks = sum(i for i, (_, which) in enumerate(ranked, 1) if which == 0)
     u = (ranks - len(a) * (len(a) + 1) / 2) / (len(a) * len(b))

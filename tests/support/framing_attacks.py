@@ -1,6 +1,6 @@
 """Requests whose end a proxy and a server may see in different places, each with why it must be refused.
 
-Every one ends with what would be a request of its own if the attack worked: DELETE /smuggled, which no other test asks for.
+Each ends with DELETE /smuggled, which would be a second request if the attack worked; no other test asks for it.
 """
 
 SMUGGLED = b"DELETE /smuggled HTTP/1.1\r\nHost: x\r\n\r\n"
@@ -35,7 +35,7 @@ ATTACKS = {
     "coding named twice": _post(_CHUNKED + _CHUNKED, b"0\r\n\r\n" + SMUGGLED),
     "chunked, then identity": _post(_CHUNKED + b"Transfer-Encoding: identity\r\n", b"0\r\n\r\n" + SMUGGLED),
     "unknown coding": _post(b"Transfer-Encoding: xchunked\r\n", b"0\r\n\r\n" + SMUGGLED),
-    "coding behind a vertical tab": _post(b"Transfer-Encoding: \x0bchunked\r\n", b"0\r\n\r\n" + SMUGGLED),
+    "coding after a vertical tab": _post(b"Transfer-Encoding: \x0bchunked\r\n", b"0\r\n\r\n" + SMUGGLED),
     "coding in quotes": _post(b'Transfer-Encoding: "chunked"\r\n', b"0\r\n\r\n" + SMUGGLED),
     "chunked in HTTP/1.0": b"POST /api/v1/compile HTTP/1.0\r\n" + _JSON + _CHUNKED + b"\r\n0\r\n\r\n" + SMUGGLED,
     "chunk extension": _post(_CHUNKED, b"2;a=b\r\n{}\r\n0\r\n\r\n" + SMUGGLED),

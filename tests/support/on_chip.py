@@ -1,6 +1,6 @@
 """How much of SBUF and PSUM a program takes at every point, read off its text and none of our code.
 
-    live = on_chip.walk(text)          # memref stages behind insert-memref-dealloc, NISA in its readable and generic form
+    live = on_chip.walk(text)          # memref stages after insert-memref-dealloc, NISA in its readable and generic form
     live.sbuf, live.psum               # the most bytes per partition at once; PSUM in whole banks
     on_chip.USABLE["trn2"]             # what there is
 
@@ -57,11 +57,11 @@ def walk(text):
         made, freed = MADE.match(line), FREED.match(line)
         for v in re.findall(r"%[\w$.-]+", line):
             if v in ended:
-                raise Broken(f"line {number}: {v} is used behind its end")
+                raise Broken(f"line {number}: {v} is used after its end")
         if line.strip().startswith("}") and regions:
             found, ended_before = regions.pop()
             if set(live) != found:
-                raise Broken(f"line {number}: a block leaves {sorted(set(live) ^ found)} behind")
+                raise Broken(f"line {number}: a block does not free {sorted(set(live) ^ found)}")
             ended = ended_before  # names of the block may come again for something else
         if line.rstrip().endswith("{"):
             regions.append((set(live), set(ended)))

@@ -26,7 +26,7 @@ def run_inside(server, code):
 
 
 def tell(server, call):
-    """What one call of the prober told: [(name, result, errno)], and whether it was ended before its end."""
+    """What one call of the prober reported: [(name, result, errno)], and whether it was ended before its end."""
     result = server.compile(f"import ctypes\nctypes.CDLL({str(server.prober)!r}).{call}\n", inputs=[])
     told = []
     for d in result["diagnostics"]:

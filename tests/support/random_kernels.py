@@ -171,7 +171,7 @@ class Kernel:
             forms += [("mean", v.size)] * 2
         form, size = rng.choice(forms)
         loops, reduced = v.shape, tuple(i in axes for i in range(len(v.shape)))
-        if form == "mean":  # what makes the value is the division behind the sum
+        if form == "mean":  # what makes the value is the division after the sum
             loops, reduced = shape, ()
         return self.let(f"np.{form}({v.name}, axis={spelled}{', keepdims=True' if keep else ''})", shape, size, v,
                         exact=v.exact and (self.kind in INTEGERS or form in ("max", "min")), loops=loops, reduced=reduced)

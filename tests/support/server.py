@@ -59,7 +59,7 @@ class Peer:
         return f"http://127.0.0.1:{self.port}"
 
     def connect(self, timeout=300, address=None):
-        """A connection; address: the client's own (127.x.y.z), where it is told apart by that."""
+        """A connection; address: the client's own (127.x.y.z), where clients are distinguished by that."""
         return http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout, source_address=address and (address, 0))
 
     def request(self, method, path, body=None, headers=None, address=None):
@@ -76,7 +76,7 @@ class Peer:
         return self.request("GET", path, headers={k.replace("_", "-"): v for k, v in headers.items()})
 
     def post(self, body, accept="application/json", content_type="application/json", cache="no-store"):
-        """Compiles; past the cache unless told otherwise, since most tests are about the run."""
+        """Compiles; without the cache unless `cache` says otherwise, since most tests are about the run."""
         if not isinstance(body, (str, bytes)):
             body = json.dumps(body)
         headers = {"Accept": accept, "Content-Type": content_type}

@@ -8,7 +8,7 @@ MISSING = {
     "collectives": "nkipy.distributed.collectives",
 }
 
-# not written yet: kernels whose body is NISA text (custom_op: SiLU alone and behind a product, a second call, two
+# not written yet: kernels whose body is NISA text (custom_op: SiLU alone and after a product, a second call, two
 # results), as that text belongs to the form that custom_op will take; wrapped NKI kernels; conv2d and conv3d
 
 # "kernel/variant" -> part of what the product says: refused, though it need not be

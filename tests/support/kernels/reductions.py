@@ -11,7 +11,7 @@ for _f in ("sum", "mean", "max", "min"):
         for _keep in (True, False):
             _name = f"{_f}_axis{_axis}{'_keep' if _keep else ''}".replace("-1", "_last")
             _call = f"np.{_f}(x, axis={_axis}, keepdims={_keep})"
-            # the value that mean makes is a division behind the sum: its knob would be about that
+            # the value that mean makes is a division after the sum: its knob would be about that
             formulas(1, {_name: _call}, "128x256", prefix="matrix_", tile=TILES_2D if _f != "mean" else None)
             formulas(1, {_name: _call}, "64x128x64", prefix="cube_", tile=TILES_3D if _f != "mean" else None)
     formulas(1, {_f: f"np.{_f}(x)"}, "128x256", prefix="full_")
