@@ -210,12 +210,12 @@ test: setup-test
 	@$(MAKE) --no-print-directory -j$(shell nproc) BUILD=build-fuzz VENV=$(VENV) SAN=fuzz fuzz-bin
 	@BUILD=$(BUILD) VENV=$(VENV) tests/run.sh
 
-# the suites that need no server
+# in a minute and a half, for while one works: the unit tests, the golden tests of passes, and a sample of core
 quick: setup-test
-	@$(MAKE) --no-print-directory -j$(shell nproc) binaries python web unit-bin
-	@BUILD=$(BUILD) VENV=$(VENV) SUITES="unit lit page" tests/run.sh
+	@$(MAKE) --no-print-directory -j$(shell nproc) binaries python unit-bin
+	@BUILD=$(BUILD) VENV=$(VENV) SUITES="unit lit sample" tests/run.sh
 
-# only these suites: make test-unit, test-lit, test-fuzz, test-core, test-api, …, test-browser, test-page (tests/run.sh)
+# only these suites: make test-unit, test-lit, test-fuzz, test-core, test-sample, test-api, …, test-browser, test-page (tests/run.sh)
 test-%: setup-test
 	@$(MAKE) --no-print-directory -j$(shell nproc) binaries python web unit-bin
 	@[ "$*" != fuzz ] || $(MAKE) --no-print-directory -j$(shell nproc) BUILD=build-fuzz VENV=$(VENV) SAN=fuzz fuzz-bin
@@ -229,9 +229,9 @@ nightly: setup-test
 
 bench: setup-test
 	@$(MAKE) --no-print-directory -j$(shell nproc) binaries python web $(BUILD)/bench/diff_speed $(BUILD)/bench/hlo_speed
-	@BUILD=$(BUILD) $(VENV)/bin/python3 tests/bench/bench.py
-	@BUILD=$(BUILD) $(VENV)/bin/python3 tests/bench/load.py
-	@BUILD=$(BUILD) $(VENV)/bin/python3 tests/bench/memory.py
+	@BUILD=$(BUILD) PYTHONPATH=tests $(VENV)/bin/python3 tests/bench/bench.py
+	@BUILD=$(BUILD) PYTHONPATH=tests $(VENV)/bin/python3 tests/bench/load.py
+	@BUILD=$(BUILD) PYTHONPATH=tests $(VENV)/bin/python3 tests/bench/memory.py
 
 # the C tests and the terminal's path through every example, under AddressSanitizer and UBSan
 asan: setup-test

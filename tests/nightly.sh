@@ -7,17 +7,18 @@ cd "$(dirname "$0")/.."
 BUILD=${BUILD:-build}
 VENV=${VENV:-build/venv}
 export BUILD VENV PATH="$PWD/$VENV/bin:/usr/lib/llvm-22/bin:$PATH"
-pytest="python3 -m pytest -q -p no:cacheprovider --tb=short -n 2"
-pytest_one="python3 -m pytest -q -p no:cacheprovider --tb=short" # those that count processes
+pytest="python3 -m pytest -q --tb=short -n 2 --dist loadgroup"
+pytest_one="python3 -m pytest -q --tb=short" # those that count processes
+script="env PYTHONPATH=tests python3"
 
 # name, command; its summary says what its tests noted as figures, and the last line that it prints
 all_sets() {
   cat <<END
-operations NKX_OPERATIONS=all $pytest tests/conformance/test_every_operation.py
+operations NKX_OPERATIONS=all $pytest tests/conformance/test_operations.py
 jax      NKX_JAX_NISA=all $pytest tests/conformance/test_jax_nisa.py
 programs NKX_RANDOM_JAX=600 $pytest tests/conformance/test_random_jax.py
 indices  NKX_INDEX_CASES=3000 $pytest tests/trace/test_index_cases.py
-calls    NKX_OPERATION_CASES=20000 $pytest tests/conformance/test_operation_cases.py
+calls    NKX_OPERATION_CALLS=20000 $pytest tests/conformance/test_operations.py -k more_drawn_calls
 random   NKX_RANDOM_KERNELS=2000 $pytest tests/conformance/test_random_kernels.py
 sbuf     NKX_BIG=1 NKX_SPILL_PROGRAMS=60 $pytest tests/conformance/test_sbuf_pressure.py tests/passes/test_insert_spill_reload_values.py
 examples NKX_FULL_EXAMPLES=1 $pytest tests/conformance/test_examples.py -k decoder_layer
@@ -30,22 +31,22 @@ outage   NKX_OUTAGE_S=60 $pytest -n 0 tests/store/test_postgresql.py -k without_
 hostile  $pytest_one tests/hostile
 names    NKX_HOSTILE_NAMES=100000 $pytest_one tests/jail/test_names.py
 channels NKX_CHANNEL_ROUNDS=4 $pytest_one tests/jail/test_channels.py
-jails    python3 tests/jail/cost.py
+jails    $script tests/jail/cost.py
 clock    $pytest_one tests/faults/test_clock.py
 faults   NKX_FAULT_SECONDS=900 $pytest_one tests/faults/test_each_fails.py
 disk     $pytest_one tests/faults/test_disk.py
-guess    python3 tests/store/guess.py 2000
-mix      python3 tests/load/mix.py H-mix
-L4       python3 tests/load/mix.py L4
-N8       python3 tests/load/mix.py N8
-L1       python3 tests/load/steady.py L1
-L2       python3 tests/load/steady.py L2
-L3       python3 tests/load/steady.py L3
-timing   python3 tests/store/timing.py 5000
+guess    $script tests/store/guess.py 2000
+mix      $script tests/load/mix.py H-mix
+L4       $script tests/load/mix.py L4
+N8       $script tests/load/mix.py N8
+L1       $script tests/load/steady.py L1
+L2       $script tests/load/steady.py L2
+L3       $script tests/load/steady.py L3
+timing   $script tests/store/timing.py 5000
 fuzz     BUILD=build-fuzz SECONDS_EACH=600 FUZZ_TIMEOUT=10 tests/fuzz/run.sh
 http     $pytest -s tests/load/test_http_load.py
 openapi  NKX_SCHEMATHESIS=30 $pytest tests/api/test_openapi.py
-root     python3 tests/deploy/clean_root.py
+root     $script tests/deploy/clean_root.py
 flips    NKX_STORE_FLIPS=10000 $BUILD/test/test_explorer_store
 END
 }

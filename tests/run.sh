@@ -1,8 +1,8 @@
 #!/bin/sh
-# Runs every test of `make test` and ends with one summary line.  Each suite's own output is shown; suites go on after a
-# failure, so that one run tells everything.
-#   BUILD: where the product was built; VENV: the Python environment; SUITES: only these (unit lit page fuzz core
-#   api store deploy jail hostile browser; pytest: all of them that are pytest's but the browser)
+# Runs every test of `make test` and ends with one summary line.  Suites go on after a failure, so that one run tells
+# everything; the logs of suites that failed are shown at the end.
+#   BUILD: where the product was built; VENV: the Python environment; SUITES: only these, one after another (unit lit page
+#   fuzz core sample api store deploy jail hostile browser; pytest: all of them that are pytest's but the browser)
 set -u
 cd "$(dirname "$0")/.."
 BUILD=${BUILD:-build}
@@ -10,56 +10,60 @@ VENV=${VENV:-build/venv}
 FUZZ_BUILD=${FUZZ_BUILD:-build-fuzz}
 SUITES=${SUITES:-all}
 export BUILD VENV PATH="$PWD/$VENV/bin:/usr/lib/llvm-22/bin:$PATH"
-passed=0 failed=0
-failures=
+results=$BUILD/test/results # a line per suite: its name, passed, failed, its log
 
-count() { # suite, passed, failed
-  passed=$((passed + $2)) failed=$((failed + $3))
-  [ "$3" = 0 ] || failures="$failures $1"
+result() { # suite, passed, failed, log
+  echo "$1 $2 $3 $4" >>"$results"
+  echo "$1: $2 passed, $3 failed"
+}
+
+number() { # of what a summary line of pytest counts: "12 failed, 3 passed in 4 s"
+  sed -n "s/^\(.*[^0-9]\)\{0,1\}\([0-9][0-9]*\) $1.*/\2/p" "$2" | tail -1
 }
 
 unit() {
-  for t in "$BUILD"/test/test_*; do
-    [ -x "$t" ] && [ -f "$t" ] || continue
-    case $t in *.d | *.o) continue ;; esac
-    log=$BUILD/test/$(basename "$t").log
-    if timeout 300 "$t" >"$log" 2>&1; then bad=0; else bad=1; cat "$log"; fi
-    ok=$(grep -c '^\[       OK \]' "$log")
-    n=$(grep -c '^\[  FAILED  \] [a-z]' "$log")
-    [ $bad = 1 ] && [ "$n" = 0 ] && n=1
-    echo "unit $(basename "$t"): $ok passed, $n failed"
-    count "$(basename "$t")" "$ok" "$n"
+  # those that run compiled code take longest and begin first
+  programs=$(for t in "$BUILD"/test/test_*_mlir "$BUILD"/test/test_*; do case $t in *.d | *.o | *.log) ;; *) [ ! -x "$t" ] || echo "$t" ;; esac; done |
+    awk '!seen[$0]++')
+  # shellcheck disable=SC2016
+  echo "$programs" | xargs -n 1 -P 2 sh -c 'timeout 300 "$0" >"$0.log" 2>&1 || echo "exit status $?" >>"$0.log"'
+  log=$BUILD/test/unit.log
+  passed=0 failed=0
+  : >"$log"
+  for t in $programs; do
+    passed=$((passed + $(grep -c '^\[       OK \]' "$t.log")))
+    bad=$(grep -c '^\[  FAILED  \] [a-z]' "$t.log")
+    if grep -q '^exit status' "$t.log"; then
+      { echo "== $t"; cat "$t.log"; } >>"$log"
+      [ "$bad" != 0 ] || bad=1
+    fi
+    failed=$((failed + bad))
   done
+  result unit "$passed" "$failed" "$log"
 }
 
 lit_suite() {
   log=$BUILD/test/lit.log
-  if lit -s --no-progress-bar -j2 tests/lit >"$log" 2>&1; then n=0; else
-    n=$(sed -n 's/^ *Failed *: *\([0-9]*\).*/\1/p' "$log"); n=${n:-1}; cat "$log"; fi
+  n=0
+  lit -s --no-progress-bar -j2 tests/lit >"$log" 2>&1 || n=$(sed -n 's/^ *Failed *: *\([0-9]*\).*/\1/p' "$log")
   ok=$(sed -n 's/^ *Passed *: *\([0-9]*\).*/\1/p' "$log")
-  echo "lit: ${ok:-0} passed, $n failed"
-  count lit "${ok:-0}" "$n"
+  result lit "${ok:-0}" "${n:-1}" "$log"
 }
 
 page() {
-  if (cd web && npm run --silent check); then ok=1 n=0; else ok=0 n=1; fi
-  echo "page types: $ok passed, $n failed"
-  count page "$ok" "$n"
+  log=$BUILD/test/page.log
+  if (cd web && npm run --silent check) >"$log" 2>&1; then result page 1 0 "$log"; else result page 0 1 "$log"; fi
 }
 
 py() { # name, pytest arguments...
   name=$1; shift
   log=$BUILD/test/pytest-$name.log
-  python3 -m pytest -q -p no:cacheprovider --tb=short "$@" >"$log" 2>&1
+  python3 -m pytest -q --tb=short "$@" >"$log" 2>&1
   st=$?
-  ok=$(sed -n 's/.*[^0-9]\([0-9][0-9]*\) passed.*/\1/p; s/^\([0-9][0-9]*\) passed.*/\1/p' "$log" | tail -1)
-  n=$(sed -n 's/^.*[^0-9]\([0-9][0-9]*\) failed.*/\1/p; s/^\([0-9][0-9]*\) failed.*/\1/p' "$log" | tail -1)
-  e=$(sed -n 's/.*[^0-9]\([0-9][0-9]*\) errors\{0,1\}.*/\1/p' "$log" | tail -1)
+  n=$(number failed "$log") e=$(number 'errors\{0,1\}' "$log") ok=$(number passed "$log")
   n=$((${n:-0} + ${e:-0}))
-  [ $st != 0 ] && [ "$n" = 0 ] && n=1
-  [ "$n" = 0 ] && tail -3 "$log" || cat "$log"
-  echo "pytest $name: ${ok:-0} passed, $n failed"
-  count "pytest-$name" "${ok:-0}" "$n"
+  [ $st = 0 ] || [ "$n" != 0 ] || n=1
+  result "$name" "${ok:-0}" "$n" "$log"
 }
 
 fuzz() { # the whole corpus, and a few seconds of new inputs per target
@@ -68,10 +72,8 @@ fuzz() { # the whole corpus, and a few seconds of new inputs per target
   st=$?
   ok=$(grep -c '^fuzz [a-z_]*: ok,' "$log")
   n=$(grep -c '^fuzz [a-z_]*: FAILED,' "$log")
-  [ $st != 0 ] && [ "$n" = 0 ] && n=1
-  [ $st = 0 ] || cat "$log"
-  echo "fuzz: $ok passed, $n failed"
-  count fuzz "$ok" "$n"
+  [ $st = 0 ] || [ "$n" != 0 ] || n=1
+  result fuzz "$ok" "$n" "$log"
 }
 
 run() { # suites in order
@@ -81,34 +83,51 @@ run() { # suites in order
     lit) lit_suite ;;
     page) page ;;
     fuzz) fuzz ;;
-    core) py core -n 2 tests/trace tests/conformance tests/passes tests/kernels tests/cli ;;
-    # each in a process of its own, since each has a conftest that its tests import from
+    core) py core -n 2 --dist loadgroup tests/trace tests/conformance tests/passes tests/kernels tests/cli ;;
+    # a part of core: the front end, the terminal, the maps, and three examples at every stage
+    sample) py sample -n 2 --dist loadgroup tests/trace tests/cli/test_compile.py tests/conformance/test_maps.py tests/conformance/test_examples.py \
+      -k "not test_examples or 01_ or 04_ or 08_" ;;
     api | store | deploy | jail | hostile) py "$s" "tests/$s" ;;
     browser) py browser ${WORKERS--n 2 --dist loadfile} tests/browser ;;
+    *) echo "there is no suite $s" ;;
     esac
   done
 }
 
-# A lane's counts and failures, for the summary.
-report() {
-  printf '%s %s %s\n' "$passed" "$failed" "$failures" >"$BUILD/test/lane-$1"
-}
-
+if [ "${1:-}" = --lane ]; then
+  shift
+  run "$@"
+  exit
+fi
 mkdir -p "$BUILD/test"
+: >"$results"
 servers="api store deploy jail hostile"
+computing="unit lit page fuzz core"
 case $SUITES in
-all) # the tests of the server wait more than they compute: beside them there is room for a browser
-  rm -f "$BUILD/test/lane-browser"
-  (WORKERS=; run browser; report browser) >"$BUILD/test/browser.out" 2>&1 &
-  run unit lit page fuzz $servers
+all) # tests of the server and of the page wait more than they compute: what computes runs beside them, and gives way
+  SUITES="$servers browser $computing"
+  # shellcheck disable=SC2086
+  "$0" --lane $servers &
+  WORKERS= "$0" --lane browser &
+  # shellcheck disable=SC2086
+  nice -n 10 "$0" --lane $computing &
   wait
-  cat "$BUILD/test/browser.out"
-  read -r p f what <"$BUILD/test/lane-browser" || p=0 f=1 what=pytest-browser
-  passed=$((passed + p)) failed=$((failed + f)) failures="$failures${what:+ $what}"
-  run core
   ;;
-*) run $(echo "$SUITES" | sed "s/pytest/core $servers/") ;;
+*)
+  SUITES=$(echo "$SUITES" | sed "s/pytest/core $servers/")
+  # shellcheck disable=SC2086
+  run $SUITES
+  ;;
 esac
-[ -z "$failures" ] || echo "failing:$failures"
+for s in $SUITES; do
+  grep -q "^$s " "$results" || result "$s" 0 1 /dev/null # it did not come to its end
+done
+
+passed=0 failed=0 failing=
+while read -r name p f log; do
+  passed=$((passed + p)) failed=$((failed + f))
+  [ "$f" = 0 ] || { failing="$failing $name"; echo "==== $name"; cat "$log"; }
+done <"$results"
+[ -z "$failing" ] || echo "failing:$failing"
 echo "$passed passed, $failed failed"
 [ "$failed" = 0 ]

@@ -7,7 +7,9 @@ import socket
 import zlib
 
 import pytest
-from conftest import ADD_ONE, BUILD, ROOT, Server
+
+from support.paths import ROOT
+from support.server import ADD_ONE, Server
 
 JSON = {"Accept": "application/json", "Content-Type": "application/json"}
 TWO_KERNELS = """import numpy as np
@@ -28,9 +30,8 @@ INPUT = "--input=x=8x16:float32"
 @pytest.fixture(scope="module")
 def ce():
     """Of its own: misses are counted per address, and a job may run for long here."""
-    s = Server("--job-timeout-ms", "60000")
-    yield s
-    assert s.stop() == 0
+    with Server("--job-timeout-ms", "60000") as s:
+        yield s
 
 
 def post(server, body, path="/api/compiler/nki/compile", **headers):
@@ -87,7 +88,7 @@ def test_a_compile_is_one_line_with_integers_as_integers(ce):
     ("application/json", True), ("*/*", False), (None, False), ("text/plain", False), (AXIOS, True), ("application/*", True),
     ("text/plain, application/json", False), ("text/plain;q=0.5, application/json", True),
     ("application/json;q=0.2, text/plain", False), ("application/json;q=0", False), ("text/html, */*", False)])
-def test_json_is_sent_to_who_names_it_first_or_prefers_it(ce, accept, is_json):
+def test_json_is_sent_to_a_client_that_names_it_first_or_prefers_it(ce, accept, is_json):
     for method, path, body in [("POST", "/api/compiler/nki/compile", json.dumps({"source": "", "options": {}})),
                                ("GET", "/api/compilers", None)]:
         headers = {"Content-Type": "application/json", **({"Accept": accept} if accept else {})}
@@ -171,7 +172,7 @@ def test_arguments_that_make_no_sense_fail_the_compile_with_a_reason(ce, argumen
     assert result["asm"] == [{"text": "<Compilation failed>", "source": None, "labels": []}]
 
 
-def test_texts_of_others_that_are_cut_stay_readable(ce):
+def test_foreign_texts_that_are_cut_stay_readable(ce):
     assert "unknown argument: '--é" in texts(compile(ce, arguments="--é" + "é" * 200)["stderr"])
     assert "unknown argument: '-é" in texts(compile(ce, arguments="-é" + "é" * 200)["stderr"])
     for name in ("%C3%A9" * 60, "a" + "%C3%A9" * 60, "%ff"):
@@ -209,7 +210,7 @@ def test_lists_have_a_text_form(ce):
     assert head == "Compiler Name | Name" and [r[:16] for r in rows] == ["nki-trn1      | ", "nki-trn2      | ", "nki-trn3      | "]
 
 
-def test_the_small_lists(ce):
+def test_the_small_lists_have_the_members_that_clients_read(ce):
     assert re.fullmatch(rb"nkx-\w+", ce.get("/api/version").body) and len(ce.get("/api/releaseBuild").body) < 512
     assert [t["id"] for t in get(ce, "/api/tools/nki")] == ["numerics"]
     assert {"--target=", "--stop=", "--check"} <= set(get(ce, "/api/popularArguments/nki-trn1"))
@@ -246,7 +247,7 @@ def test_instructions_are_documented(ce):
     ("POST", "/api/compiler/nki/compile", "[" * 5000, 400), ("POST", "/api/shortener", "{}", 400), ("POST", "/api/shortener", "x", 400),
     ("POST", "/api/compiler/nki/compile", '{"source":"' + "x" * (2 << 20) + '"}', 413),
     ("POST", "/api/compiler/nki/compile", json.dumps({"source": "#" * 300000, "options": {}}), 413)])
-def test_errors_are_json_with_a_string_for_who_accepts_json(ce, method, path, body, status):
+def test_errors_are_json_with_a_string_for_a_client_that_accepts_json(ce, method, path, body, status):
     answer = ce.request(method, path, body, JSON)
     assert answer.status == status and answer.headers["Content-Type"] == "application/json"
     assert isinstance(answer.json["error"], str) and answer.json["error"] == answer.json["message"]
@@ -270,7 +271,7 @@ def test_some_errors_have_the_shape_that_clients_know(ce, path, body, status, me
     assert (answer.status, answer.json) == (status, {"error": True, "message": message})
 
 
-def test_without_json_what_is_missing_is_said_in_plain_text(ce):
+def test_without_json_an_unknown_thing_is_reported_in_plain_text(ce):
     unknown, wrong = ce.request("POST", "/api/compiler/gcc/compile", "x"), ce.request("POST", "/api/languages", "x")
     assert (unknown.status, unknown.body) == (404, b"Not Found") and (wrong.status, wrong.body) == (405, b"Method Not Allowed")
 
@@ -342,14 +343,14 @@ def test_the_pipeline_keeps_the_stages_that_a_failing_source_reached(ce):
     assert result["optPipelineOutput"]["results"]["once"][0]["name"] == "trace"
 
 
-def test_ir_and_remarks_on_request(ce):
+def test_ir_and_remarks_come_on_request(ce):
     result = compile(ce, backend={"produceIr": {"demangle": True}, "produceOptInfo": True})
     assert "linalg." in texts(result["irOutput"]["asm"]) and any(x["source"] for x in result["irOutput"]["asm"])
     assert {"Pass", "Name", "Function", "displayString", "Args"} <= set(result["optOutput"][0])
     assert any(r["Name"] == "linalg-to-nisa" for r in result["optOutput"])
 
 
-def test_skip_asm_leaves_it_out(ce):
+def test_skip_asm_leaves_the_instructions_out(ce):
     assert "asm" not in compile(ce, backend={"skipAsm": True})
 
 
@@ -387,7 +388,7 @@ def test_a_layout_comes_back_as_a_client_state(ce):
     assert executor["arguments"] == "a" and executor["compiler"]["id"] == "nki-trn3"
 
 
-def test_of_a_layout_with_many_editors_a_hundred_are_kept(ce):
+def test_a_layout_keeps_at_most_a_hundred_editors(ce):
     many = {"content": [{"componentName": "codeEditor", "componentState": {"id": i, "source": ""}} for i in range(150)]}
     assert [s["id"] for s in info(ce, shorten(ce, many)).json["sessions"]] == list(range(100))
 
@@ -399,7 +400,7 @@ def test_equal_states_share_a_link_whatever_the_order_of_their_members(ce):
     assert "edit_token" in first and "edit_token" not in again
 
 
-def test_a_link_opens_the_page_with_frozen_stages_and_can_be_deleted_by_who_made_it(ce):
+def test_a_link_opens_the_page_with_frozen_stages_and_can_be_deleted_by_its_maker(ce):
     state = json.loads(json.dumps(STATE).replace("add_one", "mine"))
     link = shorten(ce, state)
     assert ce.get(f"/z/{link['id']}").headers["Content-Type"].startswith("text/html")

@@ -9,16 +9,17 @@ import re
 import subprocess
 
 import pytest
-from conftest import ADD_ONE, ROOT, Server
+
+from support.paths import ROOT
+from support.server import ADD_ONE, Server
 
 INPUT = "--input=x=8x16:float32"
 
 
 @pytest.fixture(scope="module")
 def ce():
-    s = Server()
-    yield s
-    assert s.stop() == 0
+    with Server() as s:
+        yield s
 
 
 # ---- ce-analyzer-mcp

@@ -3,7 +3,9 @@ import resource
 import subprocess
 
 import pytest
-from conftest import BUILD, Server, codes
+
+from support.paths import NKX
+from support.server import Server, codes
 
 # products, which take long to run and no time to compile; of numbers that keep their size
 SOURCE = "def k(x):\n    for _ in range(6):\n        x = x @ x * 0.03125\n    return x\n"
@@ -18,7 +20,7 @@ def checks(result):
 def cpu_s():
     """How much processor time all of it takes."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    subprocess.run([BUILD / "bin/nkx", "compile", "-", "--check", "--quiet", "--input", "x=1024x1024:float32"], input=SOURCE, text=True,
+    subprocess.run([NKX, "compile", "-", "--check", "--quiet", "--input", "x=1024x1024:float32"], input=SOURCE, text=True,
                    stdout=subprocess.DEVNULL, check=True)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
@@ -26,12 +28,11 @@ def cpu_s():
 
 @pytest.fixture(scope="module")
 def hasty(cpu_s):
-    s = Server("--workers", "1", "--job-timeout-ms", "300000", "--job-cpu-s", str(max(1, int(cpu_s / 2))))
-    yield s
-    assert s.stop() == 0
+    with Server("--workers", "1", "--job-timeout-ms", "300000", "--job-cpu-s", str(max(1, int(cpu_s / 2)))) as s:
+        yield s
 
 
-def test_stages_that_there_is_no_time_for_are_made_and_not_run(hasty):
+def test_stages_for_which_no_time_is_left_are_made_and_not_checked(hasty):
     n_stages = len(hasty.get("/api/v1/pipeline").json["stages"])
     for _ in range(2):  # the second is compiled anew
         result = hasty.post(JOB, cache=None).json

@@ -1,10 +1,10 @@
 """The diff between two stages: of one result, of two, of a snippet."""
 import json
-import time
 
 import pytest
-from conftest import ADD_ONE, FLOAT_INPUT
-from test_snippets import OURS, share
+
+from support.clients import share
+from support.server import ADD_ONE, FLOAT_INPUT, JSON
 
 TWICE = ADD_ONE.replace("x + 1", "x * 2 + 1")
 
@@ -27,7 +27,7 @@ def lines(text):
 
 
 def assert_covers(d, a, b):
-    """Hunks are in order; what lies between them has as many lines on both sides; pairs lie in their hunk."""
+    """Hunks are in order; between them both sides have as many lines; pairs are within their hunk."""
     a, b = lines(a), lines(b)
     assert (d["lines_from"], d["lines_to"]) == (len(a), len(b))
     at_from = at_to = 1
@@ -56,7 +56,7 @@ def test_a_stage_compared_with_itself_has_no_hunks(server, results):
     assert d["hunks"] == [] and d["changed"] == d["removed"] == d["added"] == 0
 
 
-def test_a_stage_goes_by_its_number_its_name_or_which_of_that_name(server, results):
+def test_a_stage_is_named_by_its_number_its_name_or_its_place_among_those_of_the_name(server, results):
     key, stages = results[0]["key"], results[0]["kernels"][0]["stages"]
     names = [s["name"] for s in stages]
     twice = next(n for n in names if names.count(n) > 1)
@@ -75,7 +75,7 @@ def test_two_results_are_compared(server, results):
     assert diff(server, one["key"], f"from=1&to=2&with={one['key']}").json == diff(server, one["key"], "from=1&to=2").json
 
 
-def test_the_other_kernel_is_meant_by_its_number(server):
+def test_a_kernel_is_chosen_by_its_number(server):
     two = server.compile(
         "import numpy as np\nfrom nkigen import trace\n\n"
         + "".join(f"@trace(input_specs=[((8, 4), 'f32')])\ndef k{i}(x):\n    return np.exp(x) * {i + 2}\n\n" for i in range(2)),
@@ -91,7 +91,7 @@ def test_the_other_kernel_is_meant_by_its_number(server):
     ("", "from"), ("from=1", "to"), ("to=1", "from"), ("from=&to=1", "from"), ("from=1&to=:2", "to"), ("from=a:0&to=1", "from"),
     ("from=a:x&to=1", "from"), ("from=1&to=2&kernel=x", "kernel"), ("from=1&to=2&with=abc", "with"),
     ("from=1&to=2&with=" + "g" * 64, "with"), ("from=1&to=2&with=", "with")])
-def test_a_wrong_question_names_its_field(server, results, query, field):
+def test_a_wrong_query_is_refused_with_its_field(server, results, query, field):
     answer = diff(server, results[0]["key"], query)
     assert answer.status == 400 and answer.error["field"] == field and answer.error["code"] == "bad-field"
 
@@ -137,16 +137,13 @@ def test_a_snippets_frozen_stages_are_compared(server):
     assert server.get(gone).status == 404 and "field" not in server.get(gone).error
 
 
-def test_the_key_of_a_run_that_goes_on_waits_for_its_end(server):
-    """A diff asked for while its result is compiled comes when that has ended."""
-    source = "import time\ntime.sleep(0.6)\n" + ADD_ONE + "# waits\n"
+def test_a_diff_of_a_run_that_goes_on_comes_at_its_end(server):
     c = server.connect()
-    c.request("POST", "/api/v1/compile", json.dumps({"source": source, "inputs": FLOAT_INPUT}),
-              {"Content-Type": "application/json", "Accept": "application/x-ndjson"})
+    c.request("POST", "/api/v1/compile", json.dumps({"source": "import time\ntime.sleep(0.6)\n" + ADD_ONE + "# waits\n", "inputs": FLOAT_INPUT}),
+              {**JSON, "Accept": "application/x-ndjson"})
     stream = c.getresponse()
-    key = json.loads(stream.readline())["key"]
-    began = time.monotonic()
-    assert diff(server, key, "from=0&to=1").status == 200
-    assert time.monotonic() > began
-    stream.read()
+    start = next(f for f in map(json.loads, stream) if f["frame"] == "start")
+    assert server.health["running"] == 1
+    assert diff(server, start["key"], "from=0&to=1").status == 200
+    assert b'"frame":"end","status":"ok"' in stream.read()
     c.close()

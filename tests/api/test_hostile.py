@@ -1,11 +1,14 @@
-"""Kernels that mean harm: each ends with a clear verdict, and leaves nothing behind."""
+"""Malicious kernels: each ends with a clear verdict, and nothing of it is left."""
 import json
 import random
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from conftest import ADD_ONE, BUILD, assert_nothing_is_left, codes
+
+from support.audit import assert_nothing_is_left, footprint
+from support.paths import BUILD, NKX
+from support.server import ADD_ONE, codes
 
 # what it does, source, the verdicts that are right
 KERNELS = {
@@ -87,7 +90,7 @@ def test_what_a_job_can_see_of_the_file_system(impatient):
     """Python's library, NumPy, our packages and /dev/null; directories above them cannot even be listed."""
     paths = ["/etc/passwd", "/etc", "/proc", "/proc/self/status", "/sys", "/root", "/home", "/tmp", "/run", "/var",
              "/bin/sh", "/usr/bin/python3", "/usr/lib/x86_64-linux-gnu/libc.so.6", "/lib", "/dev/zero", "/dev/shm",
-             "/dev/kvm", str(BUILD / "bin"), str(BUILD / "web"), str(BUILD / "bin/nkx"), str(BUILD.parent / "Makefile")]
+             "/dev/kvm", str(BUILD / "bin"), str(BUILD / "web"), str(NKX), str(BUILD.parent / "Makefile")]
     paths = [p for p in paths if not str(BUILD).startswith(p + "/")]  # a checkout may lie in any of them
     source = (f"import os, numpy\nseen = [p for p in {paths!r} if os.path.exists(p)]\n"
               "seen += [p for p in ('/', '/usr', '/dev') if os.access(p, os.W_OK)]\n"
@@ -121,7 +124,7 @@ def test_200_compiles_eight_at_a_time_mixed_with_bad_ones_leave_nothing(impatien
 
     with ThreadPoolExecutor(8) as pool:  # as many at once as later: memory that is kept for the next time has been taken
         list(pool.map(lambda _: impatient.compile(ADD_ONE), range(32)))
-    before = impatient.footprint()
+    before = footprint(impatient)
     want = impatient.compile(ADD_ONE)["kernels"][0]["stages"][-1]["text"]
 
     def run():
@@ -146,4 +149,4 @@ def test_200_compiles_eight_at_a_time_mixed_with_bad_ones_leave_nothing(impatien
     for t in threads:
         t.join()
     assert not failures, failures[:3]
-    assert_nothing_is_left(before, impatient.footprint())
+    assert_nothing_is_left(before, footprint(impatient))

@@ -3,7 +3,8 @@ import os
 import subprocess
 import sys
 
-from conftest import Server
+from support.server import Server
+
 
 EXAMPLES = os.environ.get("NKX_SCHEMATHESIS", "3")
 CHECKS = "not_a_server_error,status_code_conformance,content_type_conformance,response_headers_conformance,response_schema_conformance"
@@ -16,13 +17,10 @@ def test_the_document_is_openapi_and_served(server):
 
 
 def test_every_answer_is_as_the_document_says(tmp_path):
-    server = Server("--job-timeout-ms", "3000")
-    try:
-        r = subprocess.run([sys.executable, "-m", "schemathesis.cli", "run", f"http://127.0.0.1:{server.port}/api/openapi.json",
+    with Server("--job-timeout-ms", "3000") as server:
+        r = subprocess.run([sys.executable, "-m", "schemathesis.cli", "run", f"{server.url}/api/openapi.json",
                             "--checks", CHECKS, "--max-examples", EXAMPLES, "--phases", "examples,fuzzing", "--seed", "1",
                             "--generation-database", "none", "--no-color", "--continue-on-failure"],
                            capture_output=True, text=True, cwd=tmp_path, timeout=int(EXAMPLES) * 200)
         assert r.returncode == 0, r.stdout[-6000:] + r.stderr[-2000:]
         assert server.get("/readyz").status == 200
-    finally:
-        assert server.stop() == 0

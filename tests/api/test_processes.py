@@ -6,29 +6,16 @@ import pathlib
 import re
 import signal
 import subprocess
-import threading
-import time
 
 import pytest
-from conftest import ADD_ONE, BUILD, FLOAT_INPUT, ROOT, Server, children, is_sanitized, open_stream, read_until
+
+from support.clients import in_thread, open_stream, read_until
+from support.paths import NKX, ROOT, is_sanitized
+from support.processes import alive, status
+from support.server import ADD_ONE, FLOAT_INPUT, Server
 
 
-def alive(pid):
-    try:
-        state = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
-    except (FileNotFoundError, ProcessLookupError):  # gone before it was opened, or before it was read
-        return False
-    return state != "Z"
-
-
-def status(pid, field):
-    for line in pathlib.Path(f"/proc/{pid}/status").read_text().splitlines():
-        if line.startswith(field + ":"):
-            return line.split(":", 1)[1].strip()
-    raise KeyError(field)
-
-
-def test_children_wait_jailed(server):
+def test_children_that_wait_are_jailed(server):
     server.settle()
     zygote = server.zygote()
     for kid in server.kids():
@@ -58,7 +45,7 @@ def test_compiled_code_is_written_to_no_file(server):
 
 
 def test_the_server_links_neither_python_nor_mlir():
-    needed = subprocess.run(["ldd", BUILD / "bin/nkx"], capture_output=True, text=True, check=True).stdout
+    needed = subprocess.run(["ldd", NKX], capture_output=True, text=True, check=True).stdout
     assert "libsqlite3" in needed and "python" not in needed and "MLIR" not in needed and "LLVM" not in needed
 
 
@@ -89,7 +76,7 @@ def test_a_killed_child_fails_only_its_job(impatient):
     idle = set(impatient.kids())
     with open_stream(impatient, "import time\ntime.sleep(100)\n") as s:
         read_until(s, b'"frame":"start"')
-        for kid in idle:  # the one that has the job, and those that wait: they must be replaced unnoticed
+        for kid in idle:  # the one that has the job, and those that wait: they are replaced unnoticed
             os.kill(kid, signal.SIGKILL)
         text = read_until(s, b'"frame":"end"')
     assert b'"code":"worker-died"' in text and b'"status":"error"' in text
@@ -109,7 +96,7 @@ def test_a_long_job_lets_short_ones_go_first(server):
         read_until(s, b'"frame":"start"')
         server.wait_until(lambda: 10 in map(niceness, server.kids()), "the loop to be a long job", 10)
         assert server.compile(ADD_ONE)["status"] == "ok"
-    server.wait_until(lambda: server.health["running"] == 0, "the end")
+    server.wait_idle()
 
 
 def test_children_killed_while_they_wait_are_not_noticed_by_jobs(impatient):
@@ -123,32 +110,26 @@ def test_children_killed_while_they_wait_are_not_noticed_by_jobs(impatient):
 
 
 @pytest.mark.parametrize("sig", [signal.SIGTERM, signal.SIGINT])
-def test_a_stopped_server_leaves_no_process(sig):
-    s = Server()
-    s.settle()
-    family = [s.zygote(), *s.kids()]
-    out = []
-    t = threading.Thread(target=lambda: out.append(s.post({"source": "import time\ntime.sleep(0.7)\n" + ADD_ONE,
-                                                           "inputs": FLOAT_INPUT})))
-    t.start()
-    s.wait_until(lambda: s.health["running"] == 1, "a running job")
-    began = time.monotonic()
-    s.process.send_signal(sig)
-    assert s.process.wait(timeout=12) == 0
-    assert time.monotonic() - began < 10
-    t.join()
-    assert out[0].json["status"] == "ok", "the running job was not finished"
-    assert not [p for p in family if alive(p)]
+def test_a_stopped_server_finishes_its_job_and_leaves_no_process(sig):
+    with Server() as s:
+        s.settle()
+        family = [s.zygote(), *s.kids()]
+        answer = in_thread(s.post, {"source": "import time\ntime.sleep(0.7)\n" + ADD_ONE, "inputs": FLOAT_INPUT})
+        s.wait_running()
+        s.process.send_signal(sig)
+        assert s.process.wait(timeout=12) == 0
+        assert answer().json["status"] == "ok", "the running job was not finished"
+        assert not [p for p in family if alive(p)]
 
 
 def test_a_stopping_server_kills_jobs_that_do_not_end():
-    s = Server("--job-timeout-ms", "60000", "--drain-timeout-ms", "2000")
-    threading.Thread(target=lambda: s.post({"source": "import time\ntime.sleep(50)\n"}), daemon=True).start()
-    s.wait_until(lambda: s.health["running"] == 1, "a running job")
-    family = [s.zygote(), *s.kids()]
-    s.process.send_signal(signal.SIGTERM)
-    assert s.process.wait(timeout=11) == 0
-    assert not [p for p in family if alive(p)]
+    with Server("--job-timeout-ms", "60000", "--drain-timeout-ms", "2000") as s:
+        in_thread(s.post, {"source": "import time\ntime.sleep(50)\n"})
+        s.wait_running()
+        family = [s.zygote(), *s.kids()]
+        s.process.send_signal(signal.SIGTERM)
+        assert s.process.wait(timeout=11) == 0
+        assert not [p for p in family if alive(p)]
 
 
 def test_the_service_has_given_up_its_privileges_and_says_so(server):
@@ -161,29 +142,26 @@ def test_the_service_has_given_up_its_privileges_and_says_so(server):
         assert "Seccomp:\t2" in task.read_text(), "a thread began before the walls stood"
 
 
-def test_the_launcher_listens_to_nobody(server):
+def test_the_launcher_has_no_socket_to_the_outside(server):
     assert status(server.launcher, "Threads") == "1"
     sockets = [os.readlink(f) for f in pathlib.Path(f"/proc/{server.launcher}/fd").iterdir() if os.path.islink(f)]
     assert sum(s.startswith("socket:") for s in sockets) == 2, "the one to the service, and the one that a successor would take over"
 
 
 def test_a_server_that_gives_up_nothing_says_so():
-    s = Server("--confine", "no", healthy=False)
-    try:
+    with Server("--confine", "no", healthy=False) as s:
         s.wait_until(lambda: s.get("/readyz").status == 200, "a ready server")
         assert not any(s.get("/readyz").json["server"].values())
-    finally:
-        assert s.stop() == 0
 
 
 @pytest.mark.parametrize("whom", ["launcher", "pid"])
 def test_a_killed_server_leaves_no_process(whom):
-    s = Server()
-    s.settle()
-    family = [s.pid, s.zygote(), *s.kids()]
-    os.kill(getattr(s, whom), signal.SIGKILL)
-    assert s.process.wait(timeout=10) == (-signal.SIGKILL if whom == "launcher" else 4)
-    s.wait_until(lambda: not [p for p in family if alive(p)], "its processes to end", 5)
+    with Server() as s:
+        s.settle()
+        family = [s.pid, s.zygote(), *s.kids()]
+        os.kill(getattr(s, whom), signal.SIGKILL)
+        assert s.process.wait(timeout=10) == (-signal.SIGKILL if whom == "launcher" else 4)
+        s.wait_until(lambda: not [p for p in family if alive(p)], "its processes to end", 5)
 
 
 @pytest.mark.parametrize("flags, named", [
@@ -192,34 +170,34 @@ def test_a_killed_server_leaves_no_process(whom):
      "--host"), (["--web-dir", "/nowhere"], "--web-dir"), (["--examples-dir"], "--examples-dir"),
     (["--colour"], "--colour"), (["--worker", "/nowhere"], "--worker"), (["extra"], "extra")])
 def test_every_wrong_flag_is_named(flags, named):
-    r = subprocess.run([BUILD / "bin/nkx", "serve", *flags], capture_output=True, text=True, timeout=20)
+    r = subprocess.run([NKX, "serve", *flags], capture_output=True, text=True, timeout=20)
     assert r.returncode == 2 and named in r.stderr and r.stdout == ""
 
 
 def test_a_port_in_use_is_named(server):
-    r = subprocess.run([BUILD / "bin/nkx", "serve", "--port", str(server.port)], capture_output=True, text=True, timeout=20)
+    r = subprocess.run([NKX, "serve", "--port", str(server.port)], capture_output=True, text=True, timeout=20)
     assert r.returncode == 2 and str(server.port) in r.stderr and "in use" in r.stderr
 
 
 def test_doctor_finds_the_jail():
-    r = subprocess.run([BUILD / "bin/nkx", "doctor"], capture_output=True, text=True, timeout=20)
+    r = subprocess.run([NKX, "doctor"], capture_output=True, text=True, timeout=20)
     assert r.returncode == 0 and "seccomp            yes" in r.stdout and "NO" not in r.stdout
 
 
-def test_usage():
-    assert subprocess.run([BUILD / "bin/nkx"], capture_output=True).returncode == 2
-    assert subprocess.run([BUILD / "bin/nkx", "--help"], capture_output=True).returncode == 0
-    assert subprocess.run([BUILD / "bin/nkx", "serve", "--help"], capture_output=True).returncode == 0
+def test_help_exits_with_0_and_no_command_with_2():
+    assert subprocess.run([NKX], capture_output=True).returncode == 2
+    assert subprocess.run([NKX, "--help"], capture_output=True).returncode == 0
+    assert subprocess.run([NKX, "serve", "--help"], capture_output=True).returncode == 0
 
 
 def test_the_version_is_that_of_the_release_and_of_the_sources():
-    said = subprocess.run([BUILD / "bin/nkx", "--version"], capture_output=True, text=True).stdout
+    said = subprocess.run([NKX, "--version"], capture_output=True, text=True).stdout
     release = (ROOT / "VERSION").read_text().strip()
     sources = subprocess.run([ROOT / "compiler/driver/version.sh"], capture_output=True, text=True, check=True).stdout.strip()
     assert said == f"nkx {release}, pipeline {sources}\n"
 
 
-def test_no_user_source_in_the_log(server):
+def test_the_log_holds_no_source_of_users(server):
     server.compile("mark = 'tell-tale-7361'\n" + ADD_ONE)
     server.compile("raise ValueError('tell-tale-7361')\n")
     assert not [line for line in server.log if "tell-tale" in line]

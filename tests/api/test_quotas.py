@@ -1,15 +1,17 @@
-"""Each client has its share: compiles a minute, compiles at once, connections.  A newer compile of an editor takes the place of
-the one before.  Clients are told apart by what a trusted proxy says of them, which here is the test itself."""
+"""Each client has its share: compiles a minute, compiles at once, connections.  A newer compile of an editor replaces the
+one before.  Clients are distinguished by what a trusted proxy says of them; here the test itself is that proxy."""
 import http.client
 import json
 import select
 import socket
 import subprocess
-import threading
 
 import pytest
 
-from conftest import ADD_ONE, BUILD, FLOAT_INPUT, Server, read_until
+from support.clients import metric, open_stream, read_until
+from support.paths import NKX
+from support.server import ADD_ONE, FLOAT_INPUT, JOB, JSON, Server
+
 
 SLEEPER = "import time\ntime.sleep(60)\n"
 EDITOR = "a-random-editor-name"
@@ -27,12 +29,8 @@ class Client:
         return self.server.request("POST", "/api/v1/compile", body, {**self.headers, **{k.replace("_", "-"): v for k, v in headers.items()}})
 
     def stream(self, source=SLEEPER, editor=None, accept="application/x-ndjson", **headers):
-        body = json.dumps({"source": source, "inputs": FLOAT_INPUT})
-        lines = {**self.headers, "Accept": accept, "Content-Length": len(body), "Host": "x",
-                 **{k.replace("_", "-"): v for k, v in headers.items()}, **({"X-Nkx-Editor": editor} if editor else {})}
-        s = socket.create_connection(("127.0.0.1", self.server.port), timeout=60)
-        s.sendall(("POST /api/v1/compile HTTP/1.1\r\n" + "".join(f"{k}: {v}\r\n" for k, v in lines.items()) + "\r\n" + body).encode())
-        return s
+        named = {**self.headers, **{k.replace("_", "-"): v for k, v in headers.items()}, **({"X-Nkx-Editor": editor} if editor else {})}
+        return open_stream(self.server, source, FLOAT_INPUT, accept, headers=named)
 
 
 def answer_of(s):
@@ -43,29 +41,23 @@ def answer_of(s):
     return r.status, [json.loads(x) for x in lines]
 
 
-def metric(server, name):
-    return next(float(line.split()[-1]) for line in server.get("/metrics").body.decode().splitlines() if line.startswith(name + " "))
-
-
 @pytest.fixture(scope="module")
 def shared():
-    s = Server(*BEHIND_PROXY, "--workers", "1", "--client-compiles", "6", "--client-jobs", "2", "--client-connections", "3",
-               "--queue-timeout-ms", "3000")
-    yield s
-    assert s.stop() == 0
+    with Server(*BEHIND_PROXY, "--workers", "1", "--client-compiles", "6", "--client-jobs", "2", "--client-connections", "3",
+                "--queue-timeout-ms", "3000") as s:
+        yield s
 
 
 @pytest.fixture(scope="module")
 def busy():
     """One worker, and no quotas."""
-    s = Server(*BEHIND_PROXY, "--workers", "1", "--queue", "4", "--client-compiles", "0", "--client-jobs", "0", "--queue-timeout-ms", "60000")
-    yield s
-    assert s.stop() == 0
+    with Server(*BEHIND_PROXY, "--workers", "1", "--queue", "4", "--client-compiles", "0", "--client-jobs", "0", "--queue-timeout-ms", "60000") as s:
+        yield s
 
 
 # ---- shares
 
-def test_who_started_too_many_compiles_waits_and_others_do_not(shared):
+def test_a_client_that_started_too_many_compiles_waits_and_others_do_not(shared):
     one, other = Client(shared, "198.51.100.1"), Client(shared, "198.51.100.2")
     for _ in range(6):
         assert one.post().status == 200
@@ -76,14 +68,14 @@ def test_who_started_too_many_compiles_waits_and_others_do_not(shared):
     assert metric(shared, 'nkx_quota_refused_total{share="compiles"}') >= 1
 
 
-def test_the_same_share_for_compiler_explorers_clients(shared):
+def test_clients_of_compiler_explorer_have_the_same_share(shared):
     path, headers = "/api/compiler/nki-trn2/compile", {"X-Forwarded-For": "198.51.100.3", "Accept": "application/json", "Content-Type": "text/plain"}
     answers = [shared.request("POST", path, ADD_ONE + f"# {i}\n", headers) for i in range(7)]
     assert [a.status for a in answers] == [200] * 6 + [429]
     assert int(answers[-1].headers["Retry-After"]) >= 1
 
 
-def test_what_is_known_already_costs_nothing(shared):
+def test_a_cached_result_costs_nothing_of_the_share(shared):
     client = Client(shared, "198.51.100.4")
     for _ in range(10):
         assert client.post(Cache_Control="max-age=60").status == 200
@@ -96,34 +88,34 @@ def test_a_network_of_64_bits_is_one_client(shared):
     assert Client(shared, "2001:db8:0:2::1").post().status == 200
 
 
-def test_only_so_many_compiles_of_a_client_wait_or_run(shared):
+def test_a_client_may_have_only_so_many_compiles_waiting_or_running(shared):
     one, other = Client(shared, "198.51.100.5"), Client(shared, "198.51.100.6")
     streams = [one.stream(), one.stream(source=SLEEPER + "#")]
-    shared.wait_until(lambda: shared.health["waiting"] == 1, "one to run and one to wait")
+    shared.wait_waiting(1)
     refused = one.post()
     assert refused.status == 429 and refused.error["code"] == "too-many-jobs" and int(refused.headers["Retry-After"]) > 0
     with other.stream() as s:
-        shared.wait_until(lambda: shared.health["waiting"] == 2, "the other client's to be taken")
+        shared.wait_waiting(2)
         s.close()
     for s in streams:
         s.close()
-    shared.wait_until(lambda: shared.health["running"] == 0, "the end of all")
+    shared.wait_idle()
     shared.wait_until(lambda: one.post().status == 200, "room for its next one", 10)
 
 
-def test_a_compile_that_never_ran_is_given_back(shared):
+def test_a_compile_that_never_ran_does_not_count(shared):
     client = Client(shared, "198.51.100.7")
     with client.stream() as running:
-        shared.wait_until(lambda: shared.health["running"] == 1, "one to run")
+        shared.wait_running()
         for i in range(12):  # twice the share
             with client.stream(source=SLEEPER + "#" * i) as s:
                 read_until(s, b'"frame":"queued"')
-            shared.wait_until(lambda: shared.health["waiting"] == 0, "the one that left to be forgotten")
+            shared.wait_waiting(0)
         running.close()
-    shared.wait_until(lambda: shared.health["running"] == 0, "the end")
+    shared.wait_idle()
 
 
-def test_only_so_many_requests_of_a_client_at_once(shared):
+def test_a_client_may_make_only_so_many_requests_at_once(shared):
     head = b"POST /api/v1/compile HTTP/1.1\r\nHost: x\r\nX-Forwarded-For: 198.51.100.8\r\nContent-Type: application/json\r\nContent-Length: 9\r\nExpect: 100-continue\r\n\r\n"
     streams = [socket.create_connection(("127.0.0.1", shared.port), timeout=60) for _ in range(3)]
     for s in streams:
@@ -140,19 +132,16 @@ def test_only_so_many_requests_of_a_client_at_once(shared):
     shared.wait_until(lambda: not refused(), "room again", 10)
 
 
-# ---- who a client is
+# ---- what a client is
 
 def test_only_trusted_proxies_are_believed(server):
     """Here nothing is trusted, so each claim is as good as none: without a scope the key is the address's."""
-    keys = {server.request("POST", "/api/v1/compile", json.dumps({"source": ADD_ONE, "inputs": FLOAT_INPUT}),
-                           {"Content-Type": "application/json", **claim}).json["key"]
-            for claim in ({}, {"X-Forwarded-For": "198.51.100.1"}, {"Forwarded": "for=198.51.100.2"})}
+    keys = {key_at(server, claim) for claim in ({}, {"X-Forwarded-For": "198.51.100.1"}, {"Forwarded": "for=198.51.100.2"})}
     assert len(keys) == 1
 
 
 def key_at(server, headers):
-    body = json.dumps({"source": ADD_ONE, "inputs": FLOAT_INPUT})
-    return server.request("POST", "/api/v1/compile", body, {"Content-Type": "application/json", **headers}).json["key"]
+    return server.request("POST", "/api/v1/compile", JOB, {**JSON, **headers}).json["key"]
 
 
 def test_a_trusted_proxy_is_believed_for_what_it_added_itself(busy):
@@ -164,8 +153,7 @@ def test_a_trusted_proxy_is_believed_for_what_it_added_itself(busy):
 
 
 def test_connections_are_counted_and_the_header_of_rfc_7239_is_read():
-    s = Server("--trusted-proxies", "127.0.0.2", "--proxy-header", "forwarded", "--client-connections", "20")
-    try:
+    with Server("--trusted-proxies", "127.0.0.2", "--proxy-header", "forwarded", "--client-connections", "20") as s:
         held = [socket.create_connection(("127.0.0.1", s.port)) for _ in range(40)]
         s.wait_until(lambda: len(select.select(held, [], [], 0)[0]) >= 20, "refusals", 10)
         refused = select.select(held, [], [], 0)[0]
@@ -175,23 +163,19 @@ def test_connections_are_counted_and_the_header_of_rfc_7239_is_read():
             assert b" 429 " in text and b"Retry-After: " in text and b"too-many-connections" in text
 
         def key(**headers):  # as the proxy
-            c = http.client.HTTPConnection("127.0.0.1", s.port, timeout=60, source_address=("127.0.0.2", 0))
-            c.request("POST", "/api/v1/compile", json.dumps({"source": ADD_ONE, "inputs": FLOAT_INPUT}), {"Content-Type": "application/json", **headers})
-            return json.loads(c.getresponse().read())["key"]
+            return s.request("POST", "/api/v1/compile", JOB, {**JSON, **headers}, address="127.0.0.2").json["key"]
         assert key(Forwarded='for="[2001:db8:0:1::7]:4711";proto=https') == key(Forwarded='for=192.0.2.1, for="[2001:db8:0:1:2::]"') != key()
         assert key(X_Forwarded_For="198.51.100.1") == key()
         for c in held:
             c.close()
         s.wait_until(lambda: s.get("/healthz").status == 200, "room again", 10)
         assert metric(s, 'nkx_quota_refused_total{share="connections"}') >= 20
-    finally:
-        assert s.stop() == 0
 
 
 @pytest.mark.parametrize("flags, named", [(["--trusted-proxies", "10.0.0.0/33"], "--trusted-proxies"), (["--trusted-proxies", "proxy.local"], "proxy.local"),
                                           (["--proxy-header", "via"], "--proxy-header"), (["--client-jobs", "-1"], "--client-jobs")])
 def test_a_wrong_setting_is_named(flags, named):
-    r = subprocess.run([BUILD / "bin/nkx", "serve", "--port", "0", *flags], capture_output=True, text=True, timeout=30)
+    r = subprocess.run([NKX, "serve", "--port", "0", *flags], capture_output=True, text=True, timeout=30)
     assert r.returncode == 2 and named in r.stderr
 
 
@@ -201,7 +185,7 @@ def positions(text):
     return [json.loads(line)["position"] for line in text.decode(errors="replace").replace("data: ", "").splitlines() if '"queued"' in line]
 
 
-def test_who_sends_many_waits_for_himself(busy):
+def test_a_client_that_sends_many_compiles_delays_only_its_own(busy):
     """The first compile of each client comes before the second of any."""
     many, few, other = (Client(busy, f"198.51.100.{i}") for i in (11, 12, 13))
     streams = [many.stream()]
@@ -219,10 +203,10 @@ def test_who_sends_many_waits_for_himself(busy):
         assert b'"status":"ok"' in read_until(s, b'"frame":"end"')
     for s in streams:
         s.close()
-    busy.wait_until(lambda: busy.health["running"] == 0, "the end of all")
+    busy.wait_idle()
 
 
-def test_who_comes_back_too_early_is_held_and_the_rest_is_not(shared):
+def test_a_client_that_returns_too_early_is_held_and_others_are_not(shared):
     one, other = Client(shared, "198.51.100.14"), Client(shared, "198.51.100.15")
     for _ in range(6):
         assert one.post().status == 200
@@ -236,7 +220,7 @@ def test_who_comes_back_too_early_is_held_and_the_rest_is_not(shared):
         assert answer_of(early)[0] == 429
 
 
-def test_who_waits_sees_the_place_in_the_queue_move_up(busy):
+def test_a_waiting_client_sees_its_place_in_the_queue_move_up(busy):
     first, second, third, fourth = (Client(busy, f"198.51.100.{i}") for i in range(1, 5))
     first = first.stream()
     read_until(first, b'"frame":"start"')
@@ -259,7 +243,7 @@ def test_who_waits_sees_the_place_in_the_queue_move_up(busy):
     busy.settle()
 
 
-def test_a_stream_that_waited_in_vain_says_so(shared):
+def test_a_stream_whose_wait_timed_out_says_so(shared):
     client = Client(shared, "198.51.100.21")
     with client.stream() as first:
         read_until(first, b'"frame":"start"')
@@ -268,10 +252,10 @@ def test_a_stream_that_waited_in_vain_says_so(shared):
         assert [f["frame"] for f in frames] == ["queued", "start", "diagnostic", "end"]
         assert frames[2]["diagnostic"]["code"] == "busy" and frames[3]["status"] == "error"
         first.close()
-    shared.wait_until(lambda: shared.health["running"] == 0, "the end")
+    shared.wait_idle()
 
 
-def test_hardly_a_place_is_told_of_what_runs_at_once(busy):
+def test_a_compile_that_runs_at_once_reports_at_most_the_first_place(busy):
     status, frames = answer_of(Client(busy, "198.51.100.1").stream(source=ADD_ONE))
     assert status == 200 and frames[-1] == {**frames[-1], "frame": "end", "status": "ok"}
     assert [f["position"] for f in frames if f["frame"] == "queued"] in ([], [1]), "at most while its worker is made"
@@ -284,7 +268,7 @@ def test_a_newer_compile_of_an_editor_ends_the_one_that_runs(busy):
     before = metric(busy, "nkx_superseded_total")
     busy.settle()
     with client.stream(editor=EDITOR) as old:
-        busy.wait_until(lambda: busy.health["running"] == 1, "it to run")
+        busy.wait_running()
         with client.stream(source=ADD_ONE, editor=EDITOR) as new:
             status, frames = answer_of(old)
             assert status == 200 and [f["frame"] for f in frames if f["frame"] != "queued"] == ["start", "diagnostic", "end"]
@@ -292,13 +276,13 @@ def test_a_newer_compile_of_an_editor_ends_the_one_that_runs(busy):
             status, frames = answer_of(new)  # the only worker is free for it
             assert status == 200 and frames[-1]["status"] == "ok"
     assert metric(busy, "nkx_superseded_total") == before + 1
-    busy.wait_until(lambda: busy.health["running"] == 0, "the pool to have counted it")
+    busy.wait_idle()
 
 
-def test_and_the_one_that_waits(busy):
+def test_a_newer_compile_of_an_editor_ends_the_one_that_waits(busy):
     client = Client(busy, "198.51.100.1")
     with client.stream() as first:
-        busy.wait_until(lambda: busy.health["running"] == 1, "a busy worker")
+        busy.wait_running()
         with client.stream(source=SLEEPER + "#1", editor=EDITOR) as old, client.stream(source=SLEEPER + "#2", editor=EDITOR + "2") as other:
             read_until(old, b'"frame":"queued"')
             read_until(other, b'"frame":"queued"')
@@ -311,16 +295,16 @@ def test_and_the_one_that_waits(busy):
     busy.settle()
 
 
-def test_without_a_stream_it_is_a_conflict(busy):
+def test_a_superseded_compile_without_a_stream_is_a_conflict(busy):
     client = Client(busy, "198.51.100.1")
     with client.stream(editor=EDITOR, accept="application/json") as old:
-        busy.wait_until(lambda: busy.health["running"] == 1, "it to run")
+        busy.wait_running()
         assert client.post(X_Nkx_Editor=EDITOR).status == 200
         status, problem = answer_of(old)
         assert status == 409 and problem[0]["error"]["code"] == "superseded"
 
 
-def test_it_ends_in_the_middle_of_a_stage_with_whole_lines(busy):
+def test_a_superseded_stream_ends_with_a_whole_line(busy):
     source = "import numpy as np\nfrom nkigen import trace\nimport time\n\n" \
              "@trace(input_specs=[((8, 16), 'float32')])\ndef first(x):\n    for _ in range(200):\n        x = np.exp(x + 1)\n    return x\n\n" \
              "@trace(input_specs=[((8, 16), 'float32')])\ndef second(x):\n    time.sleep(60)\n    return x\n"
@@ -330,10 +314,10 @@ def test_it_ends_in_the_middle_of_a_stage_with_whole_lines(busy):
         assert client.post(X_Nkx_Editor=EDITOR).status == 200
         lines = read_until(old, b"\r\n0\r\n\r\n")
         assert b'"code":"superseded"' in lines and lines.rstrip().endswith(b"0")
-    busy.wait_until(lambda: busy.health["running"] == 0, "the end")
+    busy.wait_idle()
 
 
-def test_nobody_elses_compile_is_called_off(busy):
+def test_no_compile_of_another_editor_is_superseded(busy):
     mine, other = Client(busy, "198.51.100.1"), Client(busy, "198.51.100.2")
     running = mine.stream(editor=EDITOR)
     with running:
@@ -341,7 +325,7 @@ def test_nobody_elses_compile_is_called_off(busy):
         second = mine.stream(source=SLEEPER + "#2", editor=EDITOR + "-second")
         with second, other.stream(source=SLEEPER + "#3", editor=EDITOR) as s:  # the same name from another address
             read_until(s, b'"frame":"queued"')
-            busy.wait_until(lambda: busy.health["waiting"] == 2, "all three to be there")
+            busy.wait_waiting(2)
             running.settimeout(0.5)
             with pytest.raises(TimeoutError):
                 running.recv(1)
@@ -351,30 +335,27 @@ def test_nobody_elses_compile_is_called_off(busy):
 
 
 def test_a_compile_that_others_wait_for_goes_on_for_them(busy):
-    slow = "import time\ntime.sleep(2)\n" + ADD_ONE
     mine, other = Client(busy, "198.51.100.1"), Client(busy, "198.51.100.2")
-    body = {"source": slow, "inputs": FLOAT_INPUT, "scope": "a-scope-that-both-know"}
-    results = []
+    body = {"source": "import time\ntime.sleep(2)\n" + ADD_ONE, "inputs": FLOAT_INPUT, "scope": "a-scope-that-both-know"}
 
-    def read():
-        results.append(busy.request("POST", "/api/v1/compile", json.dumps(body), {**other.headers, "Cache-Control": "max-age=60"}).json)
-    text = json.dumps(body)
-    s = socket.create_connection(("127.0.0.1", busy.port), timeout=60)
-    with s:
-        s.sendall((f"POST /api/v1/compile HTTP/1.1\r\nHost: x\r\nX-Forwarded-For: 198.51.100.1\r\nX-Nkx-Editor: {EDITOR}\r\nContent-Type: application/json\r\n"
-                   f"Accept: application/x-ndjson\r\nContent-Length: {len(text)}\r\n\r\n{text}").encode())
-        busy.wait_until(lambda: busy.health["running"] == 1, "it to run")
-        joined = metric(busy, 'nkx_results_total{from="joined"}')
-        t = threading.Thread(target=read)
-        t.start()
-        busy.wait_until(lambda: metric(busy, 'nkx_results_total{from="joined"}') == joined + 1, "the other to join it")
-        new = mine.stream(source=ADD_ONE + "# newer", editor=EDITOR)
-        status, frames = answer_of(s)
-        assert frames[-2]["diagnostic"]["code"] == "superseded"
-    t.join()
-    assert results[0]["status"] == "ok", "the other's compile was called off"
-    assert answer_of(new)[1][-1]["status"] == "ok"
-    new.close()
+    def ask(client, **more):
+        c = busy.connect()
+        c.request("POST", "/api/v1/compile", json.dumps(body), {**client.headers, "Cache-Control": "max-age=60", **more})
+        return c
+
+    def joined():
+        return metric(busy, 'nkx_results_total{from="joined"}')
+    running = ask(mine, **{"X-Nkx-Editor": EDITOR, "Accept": "application/x-ndjson"})
+    busy.wait_running()
+    before = joined()
+    waiting = ask(other)
+    busy.wait_until(lambda: joined() == before + 1, "the other to join it")
+    with mine.stream(source=ADD_ONE + "# newer", editor=EDITOR) as new:
+        assert answer_of(running.sock)[1][-2]["diagnostic"]["code"] == "superseded"
+        assert answer_of(new)[1][-1]["status"] == "ok"
+    assert json.loads(waiting.getresponse().read())["status"] == "ok", "the other's compile was called off"
+    running.close()
+    waiting.close()
 
 
 def test_the_same_text_again_is_the_same_run(busy):
@@ -382,7 +363,7 @@ def test_the_same_text_again_is_the_same_run(busy):
     client = Client(busy, "198.51.100.1")
     slow = "import time\ntime.sleep(1.5)\n" + ADD_ONE + "# the same\n"
     with client.stream(source=slow, editor=EDITOR, Cache_Control="max-age=60") as old:
-        busy.wait_until(lambda: busy.health["running"] == 1, "it to run")
+        busy.wait_running()
         compiled = metric(busy, 'nkx_results_total{from="compiled"}')
         with client.stream(source=slow, editor=EDITOR, Cache_Control="max-age=60") as new:
             assert answer_of(old)[1][-2]["diagnostic"]["code"] == "superseded"
@@ -390,19 +371,19 @@ def test_the_same_text_again_is_the_same_run(busy):
         assert metric(busy, 'nkx_results_total{from="compiled"}') == compiled
 
 
-def test_typing_is_never_refused_for_its_own_past(shared):
+def test_an_editor_is_never_refused_because_of_its_own_earlier_compiles(shared):
     """Two jobs at once are this client's share, and each newer one takes the place of the one before."""
     client = Client(shared, "198.51.100.20")
     shared.settle()  # what is counted as running is this test's
     old = client.stream(editor=EDITOR)
-    shared.wait_until(lambda: shared.health["running"] == 1, "it to run")
+    shared.wait_running()
     for i in range(4):
         new = client.stream(source=SLEEPER + "#" * i, editor=EDITOR)
         status, frames = answer_of(old)
         assert status == 200 and frames[-2]["diagnostic"]["code"] == "superseded"
         old = new
     old.close()
-    shared.wait_until(lambda: shared.health["running"] + shared.health["waiting"] == 0, "the end")
+    shared.wait_idle()
 
 
 @pytest.mark.parametrize("name", ["short", "x" * 65, "with spaces in its name", "quote\"in-the-name-of-it"])

@@ -1,13 +1,15 @@
-"""Stored results: found by their key, in parts, packed, once compiled for all who ask alike, and for nobody else."""
+"""Stored results: found by their key, whole, in parts or packed; equal requests share one run, scopes keep results apart."""
 import gzip
 import io
 import json
+import random
 import subprocess
 import tarfile
-import threading
 
 import pytest
-from conftest import ADD_ONE, FLOAT_INPUT, Server, open_stream, read_until
+
+from support.clients import in_thread, metric, open_stream, read_until
+from support.server import ADD_ONE, FLOAT_INPUT, Server
 
 KEPT = {"inputs": FLOAT_INPUT, "cache": None}
 SLEEPS = "import time\ntime.sleep(1.0)\n" + ADD_ONE
@@ -58,14 +60,14 @@ def test_a_request_may_ask_to_be_compiled_anew(server, cache, is_kept):
     assert (server.get(f"/api/v1/results/{first['key']}").json == anew) == is_kept
 
 
-def test_a_stage_comes_alone(server, result):
+def test_a_single_stage_can_be_fetched(server, result):
     stages = result["kernels"][0]["stages"]
     for n in (0, len(stages) - 1):
         answer = server.get(f"/api/v1/results/{result['key']}/stages/{n}?kernel=0")
         assert answer.status == 200 and answer.json == stages[n]
 
 
-def test_files_come_alone_as_attachments(server, result):
+def test_single_files_are_attachments(server, result):
     base = f"/api/v1/results/{result['key']}/artifacts"
     stages = result["kernels"][0]["stages"]
     name = f"add_one/{len(stages) - 1:02d}-{stages[-1]['name']}.mlir"
@@ -78,7 +80,7 @@ def test_files_come_alone_as_attachments(server, result):
     assert [s["lines"] for s in maps["kernels"][0]["stages"]] == [s["lines"] for s in stages]
 
 
-def test_everything_comes_as_one_tar(server, result):
+def test_all_files_come_as_one_tar(server, result):
     answer = server.get(f"/api/v1/results/{result['key']}/all.tar.gz")
     assert answer.headers["Content-Type"] == "application/gzip" and "Content-Encoding" not in answer.headers
     with tarfile.open(fileobj=io.BytesIO(answer.body), mode="r:gz") as tar:
@@ -139,46 +141,36 @@ def test_a_scope_keeps_results_apart(server):
 
 def test_without_a_scope_a_key_cannot_be_computed_from_the_request(server):
     """Two servers with their own stores have different secrets, so the same request has different keys."""
-    other = Server()
-    try:
+    with Server() as other:
         assert cached(other)["key"] != cached(server)["key"]
         same = [cached(s, scope="0123456789abcdef")["key"] for s in (server, other)]
         assert same[0] == same[1]
-        assert other.stop() == 0
-    finally:
-        other.process.kill()
 
 
 def test_concurrent_requests_for_one_key_compile_once(server):
     server.settle()
-    source, got = SLEEPS + "# together\n", []
-    threads = [threading.Thread(target=lambda: got.append(cached(server, source))) for _ in range(12)]
+    got = [in_thread(cached, server, SLEEPS + "# together\n") for _ in range(12)]
     most = 0
-    for t in threads:
-        t.start()
-    while any(t.is_alive() for t in threads):
+    while server.health["running"] or not most:
         most = max(most, server.health["running"])
-    assert most == 1 and len(got) == 12 and all(r == got[0] for r in got) and got[0]["status"] == "ok"
+    got = [value() for value in got]
+    assert most == 1 and all(r == got[0] for r in got) and got[0]["status"] == "ok"
 
 
 def test_a_run_goes_on_for_the_others_when_the_first_leaves(server):
     server.settle()
-    body = json.dumps({"source": SLEEPS + "# leaves\n", "inputs": FLOAT_INPUT})
-    head = "POST /api/v1/compile HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nAccept: application/x-ndjson\r\n"
-    import socket
-    first = socket.create_connection(("127.0.0.1", server.port))
-    first.sendall(f"{head}Content-Length: {len(body)}\r\n\r\n{body}".encode())
+    source = SLEEPS + "# leaves\n"
+    first = open_stream(server, source, FLOAT_INPUT, cache="max-age=60")
     read_until(first, b'"start"')
-    got = []
-    second = threading.Thread(target=lambda: got.append(cached(server, SLEEPS + "# leaves\n")))
-    second.start()
-    server.wait_until(lambda: server.health["running"] == 1, "the run")
+    joined = 'nkx_results_total{from="joined"}'
+    before = metric(server, joined)
+    second = in_thread(cached, server, source)
+    server.wait_until(lambda: metric(server, joined) == before + 1, "the second to join the run")
     first.close()
-    second.join()
-    assert got[0]["status"] == "ok"
+    assert second()["status"] == "ok"
 
 
-def test_an_accident_is_not_kept(impatient):
+def test_a_result_that_ran_into_a_limit_is_not_stored(impatient):
     source = "import time\ntime.sleep(30)\n" + ADD_ONE
     result = cached(impatient, source)
     assert result["status"] == "error"
@@ -191,28 +183,21 @@ def test_a_refused_kernel_is_kept_like_any_result(server):
 
 
 def test_results_outlive_the_server():
-    s = Server()
-    result = cached(s)
-    assert s.stop() == 0
-    again = Server(data=s.data)
-    try:
+    with Server() as s:
+        result = cached(s)
+    with Server(data=s.data) as again:
         assert again.get(f"/api/v1/results/{result['key']}").json == result
         assert cached(again) == result
-        assert again.stop() == 0
-    finally:
-        again.process.kill()
 
 
-def test_the_cache_stays_within_its_limits():
-    s = Server("--cache-mib", "1", "--results-mib", "1")
-    try:
-        results = []
-        for i in range(140):
-            pad = "".join(chr(0x4e00 + (i * 7919 + j * 104729) % 20000) for j in range(3000))
-            results.append(cached(s, ADD_ONE + f"# {i} {pad}\n", options={"stop_after": "trace"}))
-        s.wait_until(lambda: s.get(f"/api/v1/results/{results[-1]['key']}").status == 200, "the last one")
-        found = [s.get(f"/api/v1/results/{r['key']}").status for r in results]
-        assert found[-20:] == [200] * 20
-        assert s.stop() == 0
-    finally:
-        s.process.kill()
+def test_the_cache_stays_within_its_limits_and_keeps_what_is_new():
+    rng = random.Random(1)
+    with Server("--cache-mib", "1", "--results-mib", "1") as s:
+        keys = []
+        for _ in range(140):  # of 20 KiB each: a name that cannot be packed
+            source = ADD_ONE.replace("add_one", f"k{rng.getrandbits(80000):x}")
+            keys.append(cached(s, source, options={"stop_after": "trace"})["key"])
+        s.wait_until(lambda: s.get(f"/api/v1/results/{keys[-1]}").status == 200, "the last one")
+        found = [s.get(f"/api/v1/results/{key}").status for key in keys]
+        assert found[:20] == [404] * 20 and found[-20:] == [200] * 20
+        assert (s.data / "nkx.sqlite").stat().st_size < 2 << 20

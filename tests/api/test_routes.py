@@ -3,11 +3,9 @@ import json
 import re
 
 import pytest
-from conftest import ADD_ONE, FLOAT_INPUT
 
-CSP = ("default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; "
-       "connect-src 'self'; worker-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
-       "require-trusted-types-for 'script'")
+from support.paths import BUILD
+from support.server import ADD_ONE, CSP, FLOAT_INPUT
 
 
 def test_pipeline_describes_every_stage_in_order(server):
@@ -20,8 +18,7 @@ def test_pipeline_describes_every_stage_in_order(server):
     assert answer.json["version"]
 
 
-def test_examples_have_name_title_and_the_source_that_lies_in_the_tree(server):
-    from conftest import BUILD
+def test_examples_have_a_name_a_title_and_the_source_of_the_tree(server):
     examples = server.get("/api/v1/examples").json["examples"]
     files = sorted((BUILD / "examples").glob("*.py"))
     assert [e["source"] for e in examples] == [f.read_text() for f in files] and len(files) >= 11

@@ -9,7 +9,8 @@ import subprocess
 
 import jsonschema_rs
 import pytest
-from conftest import ADD_ONE, ROOT
+from support.paths import ROOT
+from support.server import ADD_ONE
 
 DOCUMENT = json.loads((ROOT / "explorer/api/openapi.json").read_text())
 SCHEMAS = DOCUMENT["components"]["schemas"]

@@ -1,4 +1,4 @@
-"""Links: what is kept, who finds it, who may remove it, and what gives nothing away."""
+"""Links: what is stored, how it is found and removed, and that nothing discloses an id or a token."""
 import base64
 import json
 import re
@@ -7,32 +7,19 @@ import subprocess
 import time
 
 import pytest
-from conftest import ADD_ONE, BUILD, FLOAT_INPUT, Server, open_stream
 
-OURS = {"Content-Type": "application/json", "X-Nkx-Request": "1"}
+from support.clients import open_stream, read, remove, share
+from support.paths import NKX
+from support.server import ADD_ONE, FLOAT_INPUT, OURS, Server
+
 VIEW = {"stage": "cse", "lines": [3, 9], "panes": ["source", "diff"]}
 
 
 @pytest.fixture(scope="module")
 def links():
     """A server of its own: misses are counted per address."""
-    s = Server()
-    yield s
-    assert s.stop() == 0
-
-
-def share(server, source=ADD_ONE, headers=OURS, **fields):
-    return server.request("POST", "/api/v1/snippets",
-                          json.dumps({"source": source, "inputs": FLOAT_INPUT, **fields}), headers)
-
-
-def read(server, snippet):
-    return server.get(f"/api/v1/snippets/{snippet['id']}")
-
-
-def remove(server, snippet_id, token, query=""):
-    return server.request("DELETE", f"/api/v1/snippets/{snippet_id}{query}",
-                          headers={"X-Nkx-Request": "1", "X-Nkx-Edit-Token": token})
+    with Server() as s:
+        yield s
 
 
 def without_date(answer):
@@ -87,7 +74,7 @@ def test_forks_name_their_public_ancestors_and_keep_unlisted_ones_secret(links):
     assert [(a["visibility"], a.get("id"), a.get("title")) for a in answer.json["ancestry"]] == [
         ("unlisted", None, None), ("public", first["id"], "first")]
     assert second["id"].encode() not in answer.body
-    assert remove(links, second["id"], second["edit_token"]).status == 204
+    assert remove(links, second).status == 204
     assert read(links, third).json["ancestry"] == []  # the chain ends where one is gone
 
 
@@ -98,29 +85,25 @@ def test_a_parent_must_exist(links):
 
 def test_only_the_edit_token_removes_a_snippet(links):
     made, other = share(links).json, share(links).json
-    assert remove(links, made["id"], other["edit_token"]).status == 403
-    assert remove(links, made["id"], "").status == 403
+    assert remove(links, made, other["edit_token"]).status == 403
+    assert remove(links, made, "").status == 403
     assert links.request("DELETE", f"/api/v1/snippets/{made['id']}", headers={"X-Nkx-Request": "1"}).status == 403
     assert read(links, made).status == 200
-    assert remove(links, made["id"], made["edit_token"]).status == 204
+    assert remove(links, made).status == 204
     assert read(links, made).status == 404 and links.get(made["url"]).status == 404
-    assert remove(links, made["id"], made["edit_token"]).status == 404
+    assert remove(links, made).status == 404
     assert read(links, other).status == 200  # which shared its texts with the removed one
 
 
 def test_a_snippet_expires():
-    s = Server()
-    try:
+    with Server() as s:
         made, late = share(s, expires_in=60).json, share(s).json
         assert 59_000 <= made["expires_ms"] - made["created_ms"] <= 61_000
         assert read(s, made).json["expires_ms"] == made["expires_ms"]
-        assert remove(s, late["id"], late["edit_token"], "?after=1").status == 204
+        assert remove(s, late, query="?after=1").status == 204
         assert read(s, late).json["expires_ms"] is not None
         s.wait_until(lambda: read(s, late).status == 404, "its end", 5)
-        assert remove(s, late["id"], late["edit_token"]).status == 404
-        assert s.stop() == 0
-    finally:
-        s.process.kill()
+        assert remove(s, late).status == 404
 
 
 @pytest.mark.parametrize("fields, named", [
@@ -186,7 +169,7 @@ def test_an_id_and_a_token_appear_in_no_log_health_or_error(links):
     made = share(links).json
     bad = [links.request("POST", f"/z/{made['id']}", "{}", OURS), links.get(f"/z/{made['id']}/more"),
            links.request("PUT", f"/api/v1/snippets/{made['id']}", headers={"X-Nkx-Request": "1"}),
-           remove(links, made["id"], "A" * 22)]
+           remove(links, made, "A" * 22)]
     assert all(a.status >= 400 for a in bad)
     places = [a.body + str(a.headers).encode() for a in bad] + [links.get("/healthz").body, "".join(links.log).encode()]
     for secret in (made["id"], made["edit_token"]):
@@ -194,21 +177,16 @@ def test_an_id_and_a_token_appear_in_no_log_health_or_error(links):
 
 
 def test_deleted_unknown_and_malformed_ids_answer_alike():
-    s = Server()
-    try:
+    with Server() as s:
         made = share(s).json
-        remove(s, made["id"], made["edit_token"])
+        remove(s, made)
         ids = [made["id"], "A" * 22, "zzzzzzzz", "x", made["id"] + "x", "..%2f..", "a/b", made["id"][:-1] + "!"]
         for form in ("/api/v1/snippets/{}", "/z/{}", "/e/{}"):
             assert len({repr(without_date(s.get(form.format(i)))) for i in ids}) == 1
-        assert s.stop() == 0
-    finally:
-        s.process.kill()
 
 
-def test_who_guesses_is_stopped_after_thirty_misses():
-    s = Server()
-    try:
+def test_a_client_that_guesses_ids_is_stopped_after_thirty_misses():
+    with Server() as s:
         made = share(s).json
         statuses = [s.get(f"/api/v1/snippets/{'A' * 20}{i:02d}").status for i in range(30)]
         assert statuses == [404] * 30
@@ -216,9 +194,6 @@ def test_who_guesses_is_stopped_after_thirty_misses():
             answer = s.get(path)
             assert answer.status == 429 and int(answer.headers["Retry-After"]) > 0
         assert s.get("/healthz").status == 200 and s.get("/").status == 200
-        assert s.stop() == 0
-    finally:
-        s.process.kill()
 
 
 def test_a_link_opened_again_and_again_is_never_refused(links):
@@ -227,56 +202,45 @@ def test_a_link_opened_again_and_again_is_never_refused(links):
 
 
 def test_a_dump_of_the_database_holds_no_id_and_no_token():
-    s = Server()
-    try:
+    with Server() as s:
         made = [share(s, title=f"t{i}").json for i in range(5)]
-        fork = share(s, parent=made[0]["id"]).json
-        assert s.stop() == 0
-        whole = b"".join(p.read_bytes() for p in s.data.iterdir())
-        dump = "\n".join(sqlite3.connect(s.data / "nkx.sqlite").iterdump())
-        for snippet in made + [fork]:
-            for secret in (snippet["id"], snippet["edit_token"]):
-                raw = base64.urlsafe_b64decode(secret + "==")
-                assert secret.encode() not in whole and secret not in dump
-                assert raw not in whole and raw.hex() not in dump.lower()
-        assert dump.count('INSERT INTO "snippets"') + dump.count("INSERT INTO snippets") == 6
-    finally:
-        s.process.kill()
+        made.append(share(s, parent=made[0]["id"]).json)
+    whole = b"".join(p.read_bytes() for p in s.data.iterdir())
+    dump = "\n".join(sqlite3.connect(s.data / "nkx.sqlite").iterdump())
+    for snippet in made:
+        for secret in (snippet["id"], snippet["edit_token"]):
+            raw = base64.urlsafe_b64decode(secret + "==")
+            assert secret.encode() not in whole and secret not in dump
+            assert raw not in whole and raw.hex() not in dump.lower()
+    assert dump.count('INSERT INTO "snippets"') + dump.count("INSERT INTO snippets") == 6
 
 
 def test_links_outlive_the_server():
-    s = Server()
-    made = share(s).json
-    before = read(s, made)
-    assert s.stop() == 0
-    again = Server(data=s.data)
-    try:
+    with Server() as s:
+        made = share(s).json
+        before = read(s, made)
+    with Server(data=s.data) as again:
         after = read(again, made)
         assert after.status == 200 and after.body == before.body
-        assert again.stop() == 0
-    finally:
-        again.process.kill()
 
 
 def test_a_second_server_on_one_sqlite_file_is_refused(links):
-    r = subprocess.run([BUILD / "bin/nkx", "serve", "--port", "0", "--data-dir", links.data], capture_output=True,
+    r = subprocess.run([NKX, "serve", "--port", "0", "--data-dir", links.data], capture_output=True,
                        text=True, timeout=20)
     assert r.returncode != 0 and "in use" in r.stderr
     assert share(links).status == 201
 
 
 @pytest.mark.parametrize("url", ["mysql://x", "sqlite:", "postgres", ""])
-def test_a_store_that_is_none_is_named(url):
-    r = subprocess.run([BUILD / "bin/nkx", "serve", "--port", "0", "--store", url], capture_output=True, text=True, timeout=20)
+def test_an_address_that_names_no_store_is_refused(url):
+    r = subprocess.run([NKX, "serve", "--port", "0", "--store", url], capture_output=True, text=True, timeout=20)
     assert r.returncode == 2 and "--store" in r.stderr
 
 
 def test_a_client_that_leaves_while_its_snippet_is_made_harms_nobody(links):
-    s = open_stream(links, ADD_ONE, FLOAT_INPUT)
-    s.close()
-    body = json.dumps({"source": "import time\ntime.sleep(0.3)\n" + ADD_ONE, "inputs": FLOAT_INPUT})
+    open_stream(links, ADD_ONE, FLOAT_INPUT).close()
     c = links.connect()
-    c.request("POST", "/api/v1/snippets", body, OURS)
+    c.request("POST", "/api/v1/snippets", json.dumps({"source": "import time\ntime.sleep(0.3)\n" + ADD_ONE, "inputs": FLOAT_INPUT}), OURS)
     c.close()
     assert share(links).status == 201
     links.settle()

@@ -5,7 +5,7 @@ import re
 import subprocess
 
 import pytest
-from conftest import BUILD
+from support.paths import BUILD, NKX
 
 EXAMPLES = BUILD / "examples"
 REFUSED = "import numpy as np\n\ndef helper(x):\n    return np.linalg.qr(x)\n\ndef f(x):\n    print('h\\u00e9llo \\x1b[1m')\n    return helper(x)\n"
@@ -35,7 +35,7 @@ def without_what_differs(text):
 
 
 def in_terminal(source, *arguments):
-    done = subprocess.run([BUILD / "bin/nkx", "compile", "-", "--quiet", "--json", "-", *arguments], input=source,
+    done = subprocess.run([NKX, "compile", "-", "--quiet", "--json", "-", *arguments], input=source,
                           capture_output=True, text=True, timeout=300)
     assert done.returncode in (0, 1), done.stderr
     return done.stdout

@@ -5,7 +5,9 @@ import json
 import re
 
 import pytest
-from conftest import ADD_ONE, FLOAT_INPUT, ROOT, Server, codes, stop_and_audit
+from support.audit import stop_and_audit
+from support.paths import ROOT
+from support.server import ADD_ONE, FLOAT_INPUT, Server, codes
 
 TRICKS = re.findall(r'TRICK\(MEMORY_\w+, "(\w+)"\)', (ROOT / "explorer/worker/memory/memory.h").read_text())
 LOGGED = {"heap": " heap ", "hugetext": " hugetext ", "prefault": " prefault "}  # events of the zygote's log

@@ -2,31 +2,29 @@
 
 The example matmul_bias_relu (a matmul, an add and a maximum, with knobs) is compiled over HTTP by a real server: traced,
 every stage, texts and maps, in a jailed child.  Peers are measured in the same run, interleaved with ours, on the same
-IR: one `mlir-opt-22` process per pass for as many passes as we have stages behind the trace, and a single process.
+IR: one `mlir-opt-22` process per pass for as many passes as we have stages after the trace, and a single process.
 
 A Llama decoder layer shows how the time grows with a kernel: to its first stage on the wire, and to its end.
 
 Two texts of 50,000 lines are compared, every name of the second another one and one operation in a hundred edited; and two
 large stages over HTTP.  The HLO passes' times are compared for ten times the instructions.
 
-    python3 tests/bench/bench.py [--rounds N] [--json FILE]
+    PYTHONPATH=tests python3 tests/bench/bench.py [--rounds N] [--json FILE]
 """
 import argparse
-import http.client
 import json
-import os
 import pathlib
 import random
 import re
-import socket
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-BUILD = ROOT / os.environ.get("BUILD", "build")
+from support.paths import BUILD, ROOT
+from support.server import JSON, Server
+
 MLIR_OPT = "mlir-opt-22"
 BAR_PER_PASS = 50
 BAR_TRACED_US = 15
@@ -45,46 +43,9 @@ WHY = {
 }
 
 
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
-
-
-class Server:
-    """nkx serve on a free port, for a `with` block."""
-
-    def __enter__(self):
-        self.port = free_port()
-        self.started = time.monotonic()
-        self.data = tempfile.TemporaryDirectory(prefix="nkx-bench-")
-        self.process = subprocess.Popen(
-            [BUILD / "bin/nkx", "serve", "--port", str(self.port), "--data-dir", self.data.name], stderr=subprocess.DEVNULL
-        )
-        while True:
-            try:
-                self.get("/healthz")
-                break
-            except OSError:
-                if self.process.poll() is not None or time.monotonic() - self.started > 30:
-                    raise SystemExit("the server did not start")
-                time.sleep(0.02)
-        return self
-
-    def __exit__(self, *_):
-        self.process.terminate()
-        self.process.wait(20)
-        self.data.cleanup()
-
-    def get(self, path):
-        c = http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)
-        c.request("GET", path)
-        return c.getresponse().read()
-
-    def compile(self, connection, body):
-        connection.request("POST", "/api/v1/compile", body, {"Content-Type": "application/json", "Cache-Control": "no-store"})
-        answer = connection.getresponse().read()
-        return answer
+def compile(connection, body):
+    connection.request("POST", "/api/v1/compile", body, {**JSON, "Cache-Control": "no-store"})
+    return connection.getresponse().read()
 
 
 def milliseconds(f):
@@ -114,7 +75,7 @@ def stream(connection, body):
     """Compiles with frames as they come: milliseconds to the first stage and to the end, and the stages' frames."""
     t = time.perf_counter()
     connection.request("POST", "/api/v1/compile", body,
-                       {"Content-Type": "application/json", "Accept": "application/x-ndjson"})
+                       {**JSON, "Accept": "application/x-ndjson"})
     answer = connection.getresponse()
     first, lines = None, []
     while line := answer.readline():
@@ -180,7 +141,7 @@ def tracing(connection, rounds):
     times = []
     for i in range(rounds):
         request = {"source": f"# {i}\n{TRACED}", "inputs": inputs, "options": {"stop_after": "trace"}}
-        connection.request("POST", "/api/v1/compile", json.dumps(request), {"Content-Type": "application/json"})
+        connection.request("POST", "/api/v1/compile", json.dumps(request), JSON)
         result = json.loads(connection.getresponse().read())
         trace = result["kernels"][0]["stages"][0]
         assert trace["op_counts"]["dot"] == 278, result["diagnostics"]
@@ -230,7 +191,7 @@ def hlo_passes():
 
 def one_result(connection):
     source = (ROOT / "explorer/examples/12_decoder_layer.py").read_text()
-    connection.request("POST", "/api/v1/compile", json.dumps({"source": source}), {"Content-Type": "application/json"})
+    connection.request("POST", "/api/v1/compile", json.dumps({"source": source}), JSON)
     result = json.loads(connection.getresponse().read())
     return result["kernels"][0]["stages"], result["key"]
 
@@ -256,12 +217,12 @@ def main():
     out = {}
 
     with Server() as server, tempfile.TemporaryDirectory() as tmp:
-        connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
+        connection = server.connect(timeout=60)
 
         def body(i):  # a different source each time: no cache of any kind can help
             return json.dumps({"source": f"# {i}\n{source}"})
 
-        result = json.loads(server.compile(connection, body(-1)))
+        result = json.loads(compile(connection, body(-1)))
         assert result["status"] == "ok", result["diagnostics"]
         stages = result["kernels"][0]["stages"]
         first = next(i for i, s in enumerate(stages) if s["name"] == "hlo-to-linalg")
@@ -274,10 +235,10 @@ def main():
             subprocess.run([MLIR_OPT, f"--irdl-file={BUILD}/dialects.irdl", argument, ir], stdout=subprocess.DEVNULL, check=True)
 
         for i in range(5):
-            server.compile(connection, body(f"warm {i}"))
+            compile(connection, body(f"warm {i}"))
         ours, per_pass, single = [], [], []
         for i in range(args.rounds):
-            ours.append(milliseconds(lambda: server.compile(connection, body(i))))
+            ours.append(milliseconds(lambda: compile(connection, body(i))))
             if i % 6 == 0:  # the peers are slow; every sixth round is plenty
                 per_pass.append(milliseconds(lambda: [mlir_opt(passes[k % len(passes)]) for k in range(n_passes)]))
                 single.append(milliseconds(lambda: mlir_opt(passes[0])))

@@ -4,28 +4,38 @@ Cached results and stored pages are held against nginx serving the same bytes fr
 cached, against a service that starts one `mlir-opt-22` per request (opt_service.py), which is given the kernel as its own
 first stage of MLIR.
 
-    python3 tests/bench/load.py [--rounds N] [--seconds S] [--json FILE]
+    PYTHONPATH=tests python3 tests/bench/load.py [--rounds N] [--seconds S] [--json FILE]
 """
 import argparse
 import json
+import pathlib
 import statistics
 import subprocess
 import sys
-import pathlib
 
-from loading import JSON, SMALL, Http, Nginx, Server, free_port, h2load
+from support.clients import share
+from support.h2load import h2load
+from support.nginx import FileServer
+from support.paths import BUILD
+from support.server import JOB, JSON, Peer, Server, free_port
+from support.wait import wait_until
 
 BAR_NGINX, BAR_COMPILE = 0.5, 3.0
 CLIENTS = 16
 
 
-class OptService(Http):
+class OptService(Peer):
     def __init__(self):
-        import tempfile
-        self.dir = tempfile.mkdtemp(prefix="nkx-opt-")
         self.port = free_port()
         self.process = subprocess.Popen([sys.executable, pathlib.Path(__file__).with_name("opt_service.py"), str(self.port)])
-        self.wait("/")
+        wait_until(lambda: self.answers("/"), "the service", 60)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.terminate()
+        self.process.wait(30)
 
 
 def duel(name, rounds, ours, theirs, bar):
@@ -44,55 +54,42 @@ def duel(name, rounds, ours, theirs, bar):
 
 def against_nginx(server, args):
     """Pages and results by name -> path at ours; nginx has the bytes that ours sent, under the name."""
-    status, body = server.request("POST", "/api/v1/compile", SMALL, JSON)
-    assert status == 200, body
-    key = json.loads(body)["key"]
-    status, body = server.request("POST", "/api/v1/snippets", SMALL, JSON)
-    assert status == 201, body
-    link = json.loads(body)
+    key = server.compile(JOB["source"], cache=None)["key"]
+    link = share(server).json
     gzip = {"Accept-Encoding": "gzip"}
     cases = [("cached result", f"/api/v1/results/{key}", {}),
              ("cached result, gzip", f"/api/v1/results/{key}", gzip),
              ("page of a stored snippet", link["url"], {}),
              ("page of a stored snippet, gzip", link["url"], gzip),
              ("stored snippet with its result", f"/api/v1/snippets/{link['id']}", {}),
-             ("the page's largest script", largest_script(server), gzip)]
-    files = {f"{i}.json": server.request("GET", path, headers=h)[1] for i, (_, path, h) in enumerate(cases)}
-    nginx = Nginx(files)
+             ("the page's largest script", largest_script(), gzip)]
+    files = {f"{i}.json": server.request("GET", path, headers=h).body for i, (_, path, h) in enumerate(cases)}
     load = {"seconds": args.seconds, "clients": CLIENTS}
-    out = {}
-    try:
-        for i, (name, path, headers) in enumerate(cases):
-            out[name] = duel(f"{name}, {len(files[f'{i}.json']):,} bytes", args.rounds,
-                             lambda: h2load(server.port, path, headers=headers, **load),
-                             lambda: h2load(nginx.port, f"/{i}.json", headers=headers, **load), BAR_NGINX)
-    finally:
-        nginx.end()
-    return out
+    with FileServer(files) as nginx:
+        return {name: duel(f"{name}, {len(files[f'{i}.json']):,} bytes", args.rounds,
+                           lambda: h2load(server.port, path, headers=headers, **load),
+                           lambda: h2load(nginx.port, f"/{i}.json", headers=headers, **load), BAR_NGINX)
+                for i, (name, path, headers) in enumerate(cases)}
 
 
-def largest_script(server):
-    from loading import BUILD
+def largest_script():
     return "/" + str(max((BUILD / "web").rglob("*.js"), key=lambda p: p.stat().st_size).relative_to(BUILD / "web"))
 
 
 def first_mlir(server):
-    stages = json.loads(server.request("POST", "/api/v1/compile", SMALL, JSON)[1])["kernels"][0]["stages"]
-    return next(s["text"] for s in stages if s["text"].lstrip().startswith(("module", "#", "func")))
+    stages = server.compile(JOB["source"])["kernels"][0]["stages"]
+    return next(s["text"] for s in stages if s["dialect"] == "linalg")
 
 
 def against_opt(server, args):
-    peer = OptService()
     source = {"source": first_mlir(server)}
-    try:
-        status, body = peer.request("POST", "/", source)
-        assert status == 200 and json.loads(body)["code"] == 0, body
-        load = {"seconds": args.seconds, "clients": 4}
+    load = {"seconds": args.seconds, "clients": 4}
+    with OptService() as peer:
+        answer = peer.request("POST", "/", source)
+        assert answer.status == 200 and answer.json["code"] == 0, answer.body
         return duel("small compiles, jailed, not cached", args.rounds,
-                    lambda: h2load(server.port, "/api/v1/compile", body=SMALL, headers=JSON | {"Cache-Control": "no-store"}, **load),
+                    lambda: h2load(server.port, "/api/v1/compile", body=JOB, headers={**JSON, "Cache-Control": "no-store"}, **load),
                     lambda: h2load(peer.port, "/", body=source, headers=JSON, **load), BAR_COMPILE)
-    finally:
-        peer.end()
 
 
 def main():
@@ -101,12 +98,9 @@ def main():
     p.add_argument("--seconds", type=int, default=4)
     p.add_argument("--json")
     args = p.parse_args()
-    server = Server()
-    try:
+    with Server("--client-compiles", "0", "--client-jobs", "0", "--client-connections", "0") as server:
         out = against_nginx(server, args)
         out["small compiles"] = against_opt(server, args)
-    finally:
-        server.end()
     if args.json:
         pathlib.Path(args.json).write_text(json.dumps(out, indent=1) + "\n")
 

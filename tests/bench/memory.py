@@ -18,20 +18,17 @@ import re
 import statistics
 import time
 
-from loading import JSON, ROOT, SMALL, Server, h2load, percentile
+from support.figures import percentile
+from support.h2load import h2load
+from support.paths import ROOT
+from support.processes import children, program
+from support.server import JOB, JSON, Server
+from support.wait import wait_until
 
 TRICKS = re.findall(r'TRICK\(MEMORY_\w+, "(\w+)"\)', (ROOT / "explorer/worker/memory/memory.h").read_text())
 HEADERS = JSON | {"Cache-Control": "no-store"}
 TICK_MS = 1000 / os.sysconf("SC_CLK_TCK")
 COLUMNS = (("p50", "ms"), ("p99", "ms"), ("processor", "ms"), ("rate", "/s"), ("memory", "MiB"))
-
-
-def children(pid):
-    return [int(x) for task in pathlib.Path(f"/proc/{pid}/task").glob("*/children") for x in task.read_text().split()]
-
-
-def name(pid):
-    return pathlib.Path(f"/proc/{pid}/comm").read_text().strip()
 
 
 class Service(Server):
@@ -42,16 +39,16 @@ class Service(Server):
 
     def wait_until_calm(self):
         """Until both zygotes are ready and the stock of children is full."""
-        while True:
-            zygotes = [p for p in children(self.process.pid) if name(p) == "nkx-worker"]
+        def is_calm():
+            zygotes = [p for p in children(self.process.pid) if program(p) == "nkx-worker"]
             idle = json.loads(self.request("GET", "/healthz")[1])["idle"]
-            if len(zygotes) == 2 and idle == sum(len(children(z)) for z in zygotes) > 0:
-                return
-            time.sleep(0.1)
+            return len(zygotes) == 2 and idle == sum(len(children(z)) for z in zygotes) > 0
+
+        wait_until(is_calm, "full stocks of children", poll_s=0.1)
 
     def compile(self):
         began = time.perf_counter()
-        self.connection.request("POST", "/api/v1/compile", json.dumps(SMALL), HEADERS)
+        self.connection.request("POST", "/api/v1/compile", json.dumps(JOB), HEADERS)
         answer = self.connection.getresponse().read()
         assert b'"status":"ok"' in answer, answer[:500]
         self.times.append((time.perf_counter() - began) * 1e3)
@@ -70,7 +67,7 @@ class Service(Server):
     def burst(self):
         self.wait_until_calm()
         before = self.processor_ms()
-        r = h2load(self.port, "/api/v1/compile", body=SMALL, headers=HEADERS, seconds=2, clients=4)
+        r = h2load(self.port, "/api/v1/compile", body=JOB, headers=HEADERS, seconds=2, clients=4)
         assert r["ok"] and not r["refused"] and not r["errors"], r
         self.wait_until_calm()
         self.rates.append(r["rate"])

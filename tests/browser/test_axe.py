@@ -1,9 +1,9 @@
 """No violation that axe finds: the page, the share dialog, the diff, the embed form, the page of a dead link."""
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from conftest import compiled, open_stage
 from playwright.sync_api import expect
-from test_stored import create
+
+from support.page import compiled, create, open_stage
 
 
 def violations(page, where):

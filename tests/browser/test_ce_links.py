@@ -5,8 +5,9 @@ from urllib.parse import quote
 import lzstring
 import prison
 import pytest
-from conftest import compiled, source_of
 from playwright.sync_api import expect
+
+from support.page import compiled, source_of
 
 SOURCE = 'import numpy as np\n\n\ndef shared(x):\n    # it\'s "so!": ä + (b), 100 %, √2\n    return np.exp(x) * 2\n'
 LAYOUT = {"version": 4, "content": [{"type": "row", "isClosable": True, "content": [
@@ -53,7 +54,7 @@ def test_a_layout_in_the_fragment_opens(new_page, server, encoding):
 
 
 @pytest.mark.parametrize("fragment", ["z:AAAA", "g:'abc", "%7Bx", "g:" + "(a:" * 500])
-def test_a_damaged_layout_is_said_and_the_page_works(new_page, server, fragment):
+def test_a_damaged_layout_is_reported_and_the_page_works(new_page, server, fragment):
     page = new_page()
     page.goto(f"{server}/#{fragment}")
     expect(page.locator(".toast")).to_contain_text("The link is damaged")

@@ -4,8 +4,9 @@ import re
 
 import pytest
 import requests
-from conftest import compiled, open_stage, selected_stage, write
 from playwright.sync_api import expect
+
+from support.page import compiled, open_stage, selected_stage, write
 
 LONG = "import numpy as np\nfrom nkigen import trace\n\n@trace(input_specs=[((8, 4), 'f32')])\ndef long(a):\n" + "".join(
     f"    a = np.tanh(a) * {i}.5\n" for i in range(1, 30)) + "    return a\n"
@@ -59,7 +60,7 @@ def test_one_key_compares_with_the_stage_before(wide):
     expect(page.locator("#ir-viewer")).to_be_visible()
 
 
-def test_lines_stand_beside_each_other(wide):
+def test_the_lines_of_a_diff_stand_beside_each_other(wide):
     open_diff(wide)
     rows = list(zip(numbers(wide, "from"), numbers(wide, "to"), strict=True))
     kinds = wide.evaluate("""() => [0, 1].map((i) => [...document.querySelectorAll('.diff-column')[i].querySelectorAll('.cm-line')]
@@ -76,7 +77,7 @@ def test_lines_stand_beside_each_other(wide):
     wide.wait_for_function("() => { const [a, b] = document.querySelectorAll('.diff-column .cm-scroller'); return a.scrollTop === b.scrollTop && a.scrollLeft === b.scrollLeft && b.scrollTop > 100 }")
 
 
-def test_one_column_has_what_went_above_what_came(wide):
+def test_in_one_column_removed_lines_stand_above_added_ones(wide):
     d = open_diff(wide)
     wide.keyboard.press("u")
     assert wide.locator("#diff-viewer .diff-column:visible").count() == 1

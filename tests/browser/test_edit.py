@@ -2,8 +2,9 @@
 import json
 import time
 
-from conftest import compile_api, compiled, ir_lines, open_stage, source_of, write
 from playwright.sync_api import expect
+
+from support.page import compile_api, compiled, ir_lines, open_stage, source_of, write
 
 KERNEL = """import numpy as np
 from nkigen import trace
@@ -25,13 +26,20 @@ def test_editing_recompiles_by_itself(page, server):
     expect(page.locator("#example option:checked")).to_have_text("Your kernel")
 
 
-def test_ctrl_enter_compiles_at_once(page):
+def test_ctrl_enter_compiles_at_once_and_without_it_nothing_compiles_if_the_user_wants_so(new_page, server):
+    page = new_page()
+    page.clock.install()
+    page.goto(server)
+    compiled(page)
+    asked = []
+    page.on("request", lambda r: asked.append(r.url) if "/compile" in r.url else None)
     page.click("#settings-open")
     page.get_by_label("Compile while typing").uncheck()
     page.keyboard.press("Escape")
     write(page, KERNEL)
     expect(page.locator("#status")).to_contain_text("Ctrl+Enter")
-    page.wait_for_timeout(600)  # twice the pause: nothing may happen by itself
+    page.clock.run_for(10_000)
+    assert asked == []
     expect(page.locator("#signature")).not_to_contain_text("mine")
     page.keyboard.press("Control+Enter")
     expect(page.locator("#signature")).to_contain_text("mine")

@@ -3,9 +3,10 @@ import json
 import re
 
 import requests
-
-from conftest import compile_api, compiled, text_of_range, write
 from playwright.sync_api import expect
+
+from support.page import compile_api, compiled, write
+from support.source_map import text_of
 
 UNSUPPORTED = """import numpy as np
 from nkigen import trace
@@ -41,7 +42,7 @@ def test_an_error_is_underlined_at_its_range_and_listed(page, server):
     diagnostic = next(d for d in compile_api(server, UNSUPPORTED)["diagnostics"] if d["severity"] == "error")
     write(page, UNSUPPORTED)
     expect(page.locator("#source-editor .cm-lintRange-error").first).to_be_visible()
-    assert underlined(page) == text_of_range(UNSUPPORTED, diagnostic["range"])
+    assert underlined(page) == text_of(UNSUPPORTED, diagnostic["range"])
     assert "np.linalg.svd" in underlined(page)
     expect(page.locator("#source-editor .cm-lint-marker-error")).to_have_count(1)
     item = page.locator("#problems .problem-error")
@@ -59,7 +60,7 @@ def test_a_click_on_a_problem_selects_its_range(page, server):
     expect(page.locator("#source-editor .cm-content")).to_be_focused()
     selected = page.evaluate("() => getSelection().toString()")
     diagnostic = next(d for d in compile_api(server, UNSUPPORTED)["diagnostics"] if d["severity"] == "error")
-    assert selected == text_of_range(UNSUPPORTED, diagnostic["range"])
+    assert selected == text_of(UNSUPPORTED, diagnostic["range"])
 
 
 def test_a_corrected_error_disappears(page):
@@ -149,13 +150,13 @@ def test_a_limit_is_not_called_the_readers_error(page):
     expect(page.locator("#status")).not_to_contain_text("error")
 
 
-def test_a_fault_of_ours_is_owned(page):
+def test_a_fault_of_the_server_is_called_so(page):
     answer_with(page, "worker-died", "The process that compiled the kernel died.")
     expect(page.locator("#problems .problem")).to_contain_text("a fault in nkx, not in your kernel")
     expect(page.locator("#status")).to_contain_text("a fault of ours")
 
 
-def test_a_lost_connection_is_said_and_mended(new_page, slow, watch):
+def test_a_lost_connection_is_reported_and_restored(new_page, slow, watch):
     page = new_page()
     page.goto(slow.url)
     compiled(page)

@@ -8,8 +8,9 @@ import re
 
 import pytest
 import requests
-from conftest import compiled
 from playwright.sync_api import expect
+
+from support.page import compiled
 
 RUN = "__ran()"
 TAGS = [

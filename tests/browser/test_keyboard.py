@@ -1,6 +1,7 @@
 """The whole path without a pointer."""
-from conftest import compiled, ir_lines, lit_text, selected_stage
 from playwright.sync_api import expect
+
+from support.page import compiled, ir_lines, lit_text, selected_stage
 
 KERNEL = """import numpy as np
 from nkigen import trace
@@ -66,7 +67,7 @@ def test_from_opening_to_a_shared_link_by_keyboard_alone(page):
 def test_the_key_sheet_opens_and_closes(page):
     page.locator("body").press("?")
     expect(page.locator("#help")).to_be_visible()
-    page.keyboard.press("j")  # nothing behind the sheet moves
+    page.keyboard.press("j")  # nothing below the sheet moves
     page.keyboard.press("Escape")
     expect(page.locator("#help")).to_be_hidden()
 

@@ -4,8 +4,9 @@ import re
 
 import pytest
 import requests
-from conftest import compile_api, compiled, ir_lines, open_stage, source_of, write
 from playwright.sync_api import expect
+
+from support.page import compile_api, compiled, ir_lines, open_stage, source_of, write
 
 HLO = """HloModule scale
 
@@ -25,7 +26,7 @@ MLIR = """func.func @halve(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
 
 
 @pytest.mark.parametrize("source, language, file, stage", [(HLO, "hlo", "kernel.hlo", "trace"), (MLIR, "mlir", "kernel.mlir", "canonicalize")])
-def test_a_pasted_text_is_known_for_what_it_is(page, source, language, file, stage):
+def test_the_language_of_a_pasted_text_is_recognized(page, source, language, file, stage):
     write(page, source)
     expect(page.locator("#language")).to_have_value(language)
     expect(page.locator("#source-title")).to_have_text(file)
@@ -72,7 +73,7 @@ def test_a_serialized_module_is_opened_as_text(page, server):
     assert "exponential(" in source_of(page)
 
 
-def test_what_is_no_kernel_is_not_opened(page):
+def test_a_file_that_is_not_a_kernel_is_not_opened(page):
     before = source_of(page)
     with page.expect_file_chooser() as chooser:
         page.get_by_role("button", name="open…").click()
@@ -84,7 +85,7 @@ def test_what_is_no_kernel_is_not_opened(page):
 @pytest.mark.parametrize("text, name, becomes", [
     ("np.matmul", "np.matmul", ["dot", "linalg.matmul", "matmul"]), ("np.maximum", "np.maximum", ["maximum", "linalg.max"]),
 ])
-def test_hovering_a_call_tells_what_it_becomes(page, server, text, name, becomes):
+def test_hovering_a_call_shows_what_it_becomes(page, server, text, name, becomes):
     # the editor colours words, each in an element of its own, a moment after it shows them
     box = page.wait_for_function(
         """(text) => { const walk = document.createTreeWalker(document.querySelector('#source-editor .cm-content'), NodeFilter.SHOW_TEXT);

@@ -3,8 +3,10 @@
 What must be lit is worked out from the API's own answer, not from the page.
 """
 import pytest
-from conftest import compile_api, compiled, ir_lines, lit_text, open_stage, selected_stage, text_of_range, write
 from playwright.sync_api import Page, expect
+
+from support.page import compile_api, compiled, ir_lines, lit_text, open_stage, selected_stage, write
+from support.source_map import text_of
 
 KERNEL = """import numpy as np
 from nkigen import trace
@@ -87,7 +89,7 @@ def test_hovering_a_line_marks_its_exact_source(pair, stages, op):
     assert len(ranges) == 1, "the tracer gives one place"
     hover_line(pair, line)
     expect(pair.locator("#source-editor .lit-hover").first).to_be_visible()
-    assert lit_text(pair, "lit-hover") == text_of_range(KERNEL, ranges[0])
+    assert lit_text(pair, "lit-hover") == text_of(KERNEL, ranges[0])
     pair.mouse.move(2, 2)
     expect(pair.locator("#source-editor .lit-hover")).to_have_count(0)
 

@@ -1,9 +1,10 @@
 """What a visitor sees first."""
 import re
 
-from conftest import compiled, ir_lines, source_of
-from playwright.sync_api import expect
 import requests
+from playwright.sync_api import expect
+
+from support.page import compiled, ir_lines, source_of
 
 
 def test_opens_on_an_example_that_is_compiled(page, server):

@@ -1,10 +1,12 @@
-"""What passes decided: above the operations, behind the expressions, and in the stage's list."""
+"""What passes decided: above the operations, after the expressions, and in the stage's list."""
 import re
 
 import pytest
 import requests
-from conftest import compile_api, ir_lines, lit_text, open_stage, source_of, text_of_range
 from playwright.sync_api import expect
+
+from support.page import compile_api, ir_lines, lit_text, open_stage, source_of
+from support.source_map import text_of
 
 TILING = "knob-driven-tiling"
 
@@ -47,7 +49,7 @@ def test_remarks_stand_above_their_operations(page, stage):
     assert lines == stage["text"].split("\n")[: len(lines)]
 
 
-def test_remarks_stand_behind_the_expressions_without_becoming_source(page, source):
+def test_remarks_stand_after_the_expressions_without_becoming_source(page, source):
     open_stage(page, TILING)
     assert note_behind(page, "product = np.matmul(x, w)").startswith("TILE=[128,512,128]")
     assert note_behind(page, "import numpy") is None
@@ -77,7 +79,7 @@ def test_the_list_leads_to_operations_and_expressions(page, source, stage):
     expect(entries).to_have_count(len(stage["remarks"]))
     for i, remark in enumerate(stage["remarks"]):
         expect(entries.nth(i)).to_contain_text(remark["text"])
-        expect(entries.nth(i)).to_contain_text(text_of_range(source, remark["src"][0]))
+        expect(entries.nth(i)).to_contain_text(text_of(source, remark["src"][0]))
     last = stage["remarks"][-1]
     entries.last.hover()
     expect(page.locator("#ir-viewer .cm-line.lit-hover")).to_have_count(1)
@@ -85,7 +87,7 @@ def test_the_list_leads_to_operations_and_expressions(page, source, stage):
     page.mouse.move(2, 2)
     text = stage["text"].split("\n")[next(i for i, e in enumerate(stage["lines"]) if e.get("op") == last["op"])]
     expect(page.locator("#ir-viewer .cm-line.lit-selected")).to_have_text(text)
-    assert lit_text(page, "lit-selected") == text_of_range(source, last["src"][0])
+    assert lit_text(page, "lit-selected") == text_of(source, last["src"][0])
     # open in the next stage, too, and away where there is nothing to list
     open_stage(page, "infer-layout")
     expect(page.locator("#ir-remarks")).to_be_visible()
@@ -94,7 +96,7 @@ def test_the_list_leads_to_operations_and_expressions(page, source, stage):
     expect(button).to_be_hidden()
 
 
-def test_the_pointer_on_an_expression_tells_what_every_pass_decided(page):
+def test_the_pointer_on_an_expression_shows_what_every_pass_decided(page):
     line = page.locator("#source-editor .cm-line", has_text="product = np.matmul(x, w)").first
     box = line.bounding_box()
     page.mouse.move(box["x"] + 160, box["y"] + box["height"] / 2)

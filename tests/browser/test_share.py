@@ -1,17 +1,9 @@
 """The address holds what is seen."""
 import re
 
-from conftest import compiled, ir_lines, lit_text, open_stage, selected_stage, source_of, write
 from playwright.sync_api import expect
 
-KERNEL = """import numpy as np
-from nkigen import trace
-
-# ä, 𝛼 and "quotes" & other + signs
-@trace(input_specs=[((8, 4), "f32")])
-def mine(a):
-    return np.tanh(a) * 2.0
-"""
+from support.page import KERNEL, compiled, ir_lines, lit_text, open_stage, selected_stage, source_of, write
 
 
 def share(page) -> str:

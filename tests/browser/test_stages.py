@@ -3,8 +3,9 @@ import re
 
 import pytest
 import requests
-from conftest import ir_lines, open_stage, selected_stage
 from playwright.sync_api import expect
+
+from support.page import ir_lines, open_stage, selected_stage
 
 
 @pytest.fixture

@@ -8,30 +8,9 @@ import urllib.parse
 
 import pytest
 import requests
-from conftest import compiled, ir_lines, lit_text, open_stage, selected_stage, source_of, write
 from playwright.sync_api import expect
-from test_share import KERNEL
 
-
-def open_dialog(page):
-    page.get_by_role("button", name="Share").click()
-    expect(page.locator("#share-dialog")).to_be_visible()
-
-
-def create(page, title=None, kind=None, expires=None) -> str:
-    """Makes a stored link through the dialog; its address."""
-    open_dialog(page)
-    if title is not None:
-        page.get_by_label("Title").fill(title)
-    if kind:
-        page.get_by_role("radio", name=re.compile(kind)).check()
-    if expires:
-        page.get_by_label("Expires").select_option(label=expires)
-    page.get_by_role("button", name="Create link").click()
-    expect(page.locator(".share-done")).to_be_visible()
-    link = page.get_by_role("textbox", name="Stored link", exact=True).input_value()
-    page.get_by_role("button", name="Close", exact=True).click()
-    return link
+from support.page import KERNEL, compiled, create, ir_lines, lit_text, open_dialog, open_stage, selected_stage, source_of, write
 
 
 def facts(server, link):

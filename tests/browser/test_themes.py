@@ -1,7 +1,8 @@
 """Light and dark, both palettes, narrow and wide: readable everywhere.  Leaves screenshots in BUILD/test/screens."""
 import pytest
-from conftest import SCREENS, compiled, open_stage
 from playwright.sync_api import expect
+
+from support.page import SCREENS, at_rest, compiled, open_stage
 
 # For each visible text node: its contrast with what is painted beneath it, by WCAG 2.2.
 CONTRAST = """() => {
@@ -56,7 +57,7 @@ def test_all_text_has_enough_contrast(new_page, server, theme, palette):
             open_stage(page, stage)
             page.locator("#ir-viewer .cm-line.band").first.click(position={"x": 30, "y": 6})
             page.locator("#ir-viewer .cm-line.band").last.hover(position={"x": 30, "y": 6})
-            page.wait_for_timeout(250)  # transitions
+            at_rest(page)
             found = page.evaluate(CONTRAST)
             assert found["seen"] > 100
             assert found["bad"] == [], f"{theme} {palette} {example} {stage}"
@@ -108,7 +109,7 @@ def test_nothing_overflows_the_window(new_page, server, scheme, width, height):
     else:
         open_stage(page, "hlo-to-linalg")
     page.locator("#ir-viewer .cm-line.band").nth(3).click(position={"x": 30, "y": 6})
-    page.wait_for_timeout(250)
+    at_rest(page)
     SCREENS.mkdir(parents=True, exist_ok=True)
     page.screenshot(path=SCREENS / f"{width}-{scheme}.png")
     assert page.evaluate("() => document.documentElement.scrollWidth <= innerWidth && document.documentElement.scrollHeight <= innerHeight")

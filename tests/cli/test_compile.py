@@ -1,13 +1,11 @@
-"""nkx compile and nkx opt, as typed in a terminal."""
+"""nkx compile and nkx opt on the command line."""
 import json
 import os
-import pathlib
 import resource
 import subprocess
-import sys
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "conformance"))
-import kernels
+from support import compiler
+from support.paths import NKX, ROOT
 
 ADD = '''from nkigen import trace
 
@@ -19,11 +17,11 @@ def add(a, b):
 
 def nkx(*arguments, stdin="", env=None, cpu_s=None):
     limit = cpu_s and (lambda: resource.setrlimit(resource.RLIMIT_CPU, (cpu_s, cpu_s)))
-    return subprocess.run([kernels.NKX, *arguments], input=stdin, capture_output=True, text=True, timeout=300, env=env,
+    return subprocess.run([NKX, *arguments], input=stdin, capture_output=True, text=True, timeout=300, env=env,
                           preexec_fn=limit)
 
 
-def test_prints_the_last_stage_and_a_table():
+def test_compile_prints_the_last_stage_and_a_table():
     done = nkx("compile", "-", stdin=ADD)
     assert done.returncode == 0, done.stderr
     assert "func.func @add" in done.stdout and "memref" in done.stdout
@@ -43,7 +41,7 @@ def test_dump_dir_holds_every_stage_and_the_proto(tmp_path):
     done = nkx("compile", "-", "--dump-dir", str(tmp_path), stdin=ADD)
     assert done.returncode == 0, done.stderr
     files = sorted(p.name for p in (tmp_path / "kernel0").iterdir())
-    assert len([f for f in files if f[:2].isdigit()]) == len(kernels.pipeline())
+    assert len([f for f in files if f[:2].isdigit()]) == len(compiler.pipeline())
     assert {"hlo.pb", "hlo.txt"} <= set(files)
     assert b"NKIPy_Op" in (tmp_path / "kernel0/hlo.pb").read_bytes()
 
@@ -79,7 +77,7 @@ def stages(done):
 
 def test_hlo_text_runs_through_every_stage_with_its_own_places():
     found = stages(nkx("compile", "-", "--check", "--json", "-", stdin=HLO))
-    assert [s["index"] for s in found] == list(range(len(kernels.pipeline())))
+    assert [s["index"] for s in found] == list(range(len(compiler.pipeline())))
     assert {s["check"]["status"] for s in found[:-1]} == {"pass"}
     (add,) = [line for line in found[0]["lines"] if line.get("op") is not None and line["src"][0]["line"] == 5]
     assert add["src"][0] == {"file": "<stdin>", "line": 5, "col": 3, "end_line": 5, "end_col": 35, "depth": 0}
@@ -118,7 +116,7 @@ def test_places_in_mlir_are_the_first_lines_of_operations():
     assert any(entry.get("src", [{}])[0].get("line") == 3 for entry in found[-1]["lines"])
 
 
-def test_a_refusal_is_told_when_what_was_traced_is_too_large_to_show():
+def test_a_refusal_is_reported_when_what_was_traced_is_too_large_to_show():
     source = """import numpy as np
 def k(x):
     def f(n, x):
@@ -147,7 +145,7 @@ def test_wrong_usage_exits_2():
         assert nkx(*arguments).returncode == 2, arguments
 
 
-def test_plain_function_with_inputs_from_the_command_line():
+def test_a_plain_function_takes_its_inputs_from_the_command_line():
     source = "import numpy as np\ndef f(x, scale):\n    return np.exp(x) * scale\n"
     done = nkx("compile", "-", "--input", "x=130x517:f32", "--input", "scale=:f32", "--check", "--json", "-", stdin=source)
     result = json.loads(done.stdout)
@@ -204,7 +202,7 @@ def test_opt_runs_single_passes_on_ir_text(tmp_path):
     assert broken.returncode == 1 and "ir-invalid" in broken.stderr
 
 
-def test_remarks_are_said_below_their_stages():
+def test_remarks_are_printed_below_their_stages():
     matmul = ADD.replace("(4, 8)", "(256, 256)").replace("a + b", "a @ b")
     lines = nkx("compile", "-", "--remarks", stdin=matmul).stderr.splitlines()
     at = next(i for i, line in enumerate(lines) if " infer-layout " in line)
@@ -214,7 +212,7 @@ def test_remarks_are_said_below_their_stages():
 
 
 def test_opt_writes_remarks_as_text_and_as_json(tmp_path):
-    ir = (kernels.ROOT / "tests/lit/eliminate-same-memspace-copy/self.mlir").read_text()
+    ir = (ROOT / "tests/lit/eliminate-same-memspace-copy/self.mlir").read_text()
     text = nkx("opt", "--eliminate-same-memspace-copy", "--remarks", stdin=ir)
     assert text.returncode == 0 and text.stderr.count("remark: memref.copy: removed a copy of a part of SBUF to itself") == 2
     done = nkx("opt", "--eliminate-same-memspace-copy", f"--remarks={tmp_path}/r.json", stdin=ir)
@@ -349,6 +347,6 @@ def test_a_check_without_time_for_all_stages_skips_some_and_ends_the_pipeline():
     assert done.returncode == 0, done.stderr
     result = json.loads(done.stdout)
     checks = [s["check"] for s in result["kernels"][0]["stages"]]
-    assert len(checks) == len(kernels.pipeline()) and result["status"] == "ok"
+    assert len(checks) == len(compiler.pipeline()) and result["status"] == "ok"
     assert [d["code"] for d in result["diagnostics"]] == ["check-incomplete"]
     assert checks[0]["status"] == "pass" and checks[-2]["status"] == "skipped" and "past the time" in checks[-2]["reason"]

@@ -5,8 +5,7 @@ import subprocess
 import sys
 import sysconfig
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-BUILD = ROOT / os.environ.get("BUILD", "build")
+from support.paths import BUILD, ROOT
 
 PROGRAM = """
 import numpy as np

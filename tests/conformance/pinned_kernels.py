@@ -1,8 +1,9 @@
 """Kernels that random search found faults with, kept as they are: test_random_kernels.py compiles this file."""
 import numpy as np
-from nkigen import trace, knob
-from nkipy import knob as mark
 from nkipy_kernelgen.knob import knob as annotate
+
+from nkigen import knob, trace
+from nkipy import knob as mark
 
 
 # a tile that does not fit the readers' one

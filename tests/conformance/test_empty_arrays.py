@@ -1,10 +1,10 @@
 """What np.empty gives to a kernel becomes a constant of the program: it is zero, whatever the process had in its memory."""
-import kernels
+from support import compiler, reference
 
 SOURCE = """
 import numpy as np
 from nkigen import trace
-for size in (32, 4096, 1 << 20):  # leave something behind in memory of all sizes
+for size in (32, 4096, 1 << 20):  # leave bytes in freed memory of all sizes
     dirt = [np.full(size, 0x5A, np.uint8) for _ in range(20)]
     del dirt
 
@@ -16,7 +16,7 @@ def kernel(x):
 
 
 def test_uninitialized_arrays_are_zero():
-    (kernel,) = kernels.compile(SOURCE, check=True)["kernels"]
-    (x,) = kernels.random_inputs(kernel)
+    (kernel,) = compiler.compile(SOURCE, check=True)["kernels"]
+    (x,) = compiler.random_inputs(kernel)
     assert len(kernel["outputs"]) == 4
-    kernels.assert_nisa(kernel, [x], [x] * 4)
+    reference.assert_nisa(kernel, [x], [x] * 4)

@@ -7,23 +7,15 @@ memories and annotations, is taken away first; a small evaluator in NumPy for NI
 The largest examples are run at a smaller size, and independently only at the end of each dialect, unless
 NKX_FULL_EXAMPLES is set (make nightly).
 """
-import json
 import os
-import pathlib
 import subprocess
-import sys
 
-import numpy as np
 import pytest
 
-import kernels
-import mlir_run
-import xla_oracle
+from support import compiler, reference, source_map
+from support.oracles import llvm, xla
+from support.paths import EXAMPLES, NKX
 
-sys.path.append(str(kernels.ROOT / "tests/passes"))
-import values  # noqa: E402
-
-EXAMPLES = sorted((kernels.ROOT / "explorer/examples").glob("*.py"))
 
 
 # what is too large for every day: (its sizes, smaller ones)
@@ -34,14 +26,14 @@ def is_shortened(path):
     return path.stem in SMALLER and "NKX_FULL_EXAMPLES" not in os.environ
 
 
-@pytest.fixture(scope="module", params=EXAMPLES, ids=lambda p: p.stem)
+@pytest.fixture(scope="module", params=[pytest.param(p, id=p.stem, marks=pytest.mark.xdist_group(p.stem)) for p in EXAMPLES])
 def example(request):
     source = request.param.read_text()
     if is_shortened(request.param):
         full, smaller = SMALLER[request.param.stem]
         assert source.count(full) == 1
         source = source.replace(full, smaller)
-    result = kernels.compile(source, check=True, timeout=900)
+    result = compiler.compile(source, check=True, timeout=900)
     return source, result
 
 
@@ -49,9 +41,9 @@ def test_every_stage_computes_what_numpy_computes(example):
     _, result = example
     assert result["status"] == "ok", result["diagnostics"]
     for kernel in result["kernels"]:
-        assert len(kernel["stages"]) == len(kernels.pipeline())
+        assert len(kernel["stages"]) == len(compiler.pipeline())
         for stage in kernel["stages"]:
-            assert kernels.is_checked(stage), (stage["name"], stage["check"])
+            assert compiler.is_checked(stage), (stage["name"], stage["check"])
 
 
 def ends_of_dialects(stages):
@@ -60,14 +52,14 @@ def ends_of_dialects(stages):
 
 def test_independent_runs_of_every_stage_agree_with_numpy(example, request):
     source, result = example
-    plain = kernels.functions(source)
+    plain = reference.functions(source)
     path = request.node.callspec.params["example"]
     is_long, is_short = path.stem in SMALLER, is_shortened(path)
     for kernel in result["kernels"]:
-        inputs = kernels.random_inputs(kernel)
-        want = kernels.run_numpy(source, kernel, inputs)
-        exact = kernels.exactly(plain[kernel["name"]], inputs) if is_long and not is_short else None
-        outputs = kernels.output_types(kernel)
+        inputs = compiler.random_inputs(kernel)
+        want = reference.run_numpy(source, kernel, inputs)
+        exact = reference.exactly(plain[kernel["name"]], inputs) if is_long and not is_short else None
+        outputs = compiler.output_types(kernel)
         done = set()
         stages = kernel["stages"]
         for stage in ends_of_dialects(stages) if is_short else stages:
@@ -75,15 +67,15 @@ def test_independent_runs_of_every_stage_agree_with_numpy(example, request):
                 continue
             done.add(stage["text"])
             if stage["dialect"] == "hlo":
-                got = xla_oracle.run_text(stage["text"], inputs)
+                got = xla.run_text(stage["text"], inputs)
             else:
-                got = values.run(stage["text"], inputs)
+                got = llvm.run(stage["text"], inputs)
                 assert [(g.shape, g.dtype) for g in got] == outputs, stage["name"]
             what = f"{kernel['name']} after {stage['name']}"
             if exact:
-                kernels.assert_as_exact_as(want, got, exact, what)
+                reference.assert_as_exact_as(want, got, exact, what)
             else:
-                kernels.assert_close(got, want, what)
+                reference.assert_close(got, want, what)
 
 
 @pytest.mark.parametrize("target", ("trn1", "trn2", "trn3"))
@@ -92,20 +84,20 @@ def test_instructions_compute_what_numpy_computes(example, target, request):
     if target != "trn2":
         if is_shortened(request.node.callspec.params["example"]):
             pytest.skip("the largest examples on one target: the others are nightly")
-        result = kernels.compile(source, "--target", target)
-    plain = kernels.functions(source)
+        result = compiler.compile(source, "--target", target)
+    plain = reference.functions(source)
     for kernel in result["kernels"]:
-        inputs = kernels.random_inputs(kernel)
-        want = kernels.run_numpy(source, kernel, inputs)
+        inputs = compiler.random_inputs(kernel)
+        want = reference.run_numpy(source, kernel, inputs)
         if request.node.callspec.params["example"].stem in SMALLER:
-            exact = kernels.exactly(plain[kernel["name"]], inputs)
-            kernels.assert_as_exact_as(want, kernels.run_nisa(kernel, inputs), exact, f"{kernel['name']} on NISA")
+            exact = reference.exactly(plain[kernel["name"]], inputs)
+            reference.assert_as_exact_as(want, reference.run_nisa(kernel, inputs), exact, f"{kernel['name']} on NISA")
         else:
-            kernels.assert_nisa(kernel, inputs, want)
+            reference.assert_nisa(kernel, inputs, want)
 
 
 def nkx_opt(text, *arguments):
-    done = subprocess.run([kernels.NKX, "opt", *arguments], input=text, capture_output=True, text=True)
+    done = subprocess.run([NKX, "opt", *arguments], input=text, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[:3000]
     return done.stdout
 
@@ -113,13 +105,11 @@ def nkx_opt(text, *arguments):
 def test_mlir_opt_accepts_every_mlir_stage(example):
     _, result = example
     for kernel in result["kernels"]:
-        for stage in kernel["stages"]:
-            if stage["dialect"] == "nisa":  # the readable form: read back, it is the same program, in MLIR's form too
-                assert nkx_opt(stage["text"], "--print-nisa").rstrip() == stage["text"].rstrip()
-                mlir_run.mlir_opt(nkx_opt(stage["text"]))
-            elif stage["dialect"] != "hlo":
-                again = mlir_run.mlir_opt(stage["text"])
-                assert mlir_run.mlir_opt(again) == again
+        *stages, nisa = [stage["text"] for stage in kernel["stages"] if stage["dialect"] != "hlo"]
+        # the readable form of NISA: read back, it is the same program, in MLIR's form too
+        assert nkx_opt(nisa, "--print-nisa").rstrip() == nisa.rstrip()
+        again = llvm.mlir_opt("\n// -----\n".join(dict.fromkeys([*stages, nkx_opt(nisa)])), "--split-input-file")
+        assert llvm.mlir_opt(again, "--split-input-file") == again
 
 
 def test_lines_lead_back_to_the_source(example):
@@ -134,7 +124,7 @@ def test_lines_lead_back_to_the_source(example):
                     assert 1 <= r["line"] <= r["end_line"] <= len(lines)
                     assert 1 <= r["col"] <= len(lines[r["line"] - 1]) + 1
                     assert (r["line"], r["col"]) < (r["end_line"], r["end_col"])
-            assert kernels.mapped_share(stage) >= 0.95, (stage["name"], kernels.unmapped(stage))
+            assert source_map.mapped_share(stage) >= 0.95, (stage["name"], source_map.unmapped(stage))
 
 
 def test_every_operation_has_ancestors_in_the_stage_before(example):
@@ -146,4 +136,4 @@ def test_every_operation_has_ancestors_in_the_stage_before(example):
             for op, parents in stage["from"].items():
                 assert int(op) in here
                 assert set(parents) <= ids, (stage["name"], op, parents)
-            ids = kernels.all_ids(stage)
+            ids = source_map.all_ids(stage)

@@ -1,16 +1,12 @@
 """Each HLO pass on modules that it changes: XLA runs the text of every stage and gets what it got from the first, and the
 product's own check says the same up to linalg.  tests/unit/test_hlo_pipeline.c says what the passes do to such modules.
 """
-import pathlib
-import sys
 
 import numpy as np
 import pytest
 
-sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "trace"))
-
-import kernels
-import xla_oracle as xla
+from support import compiler
+from support.oracles import xla
 
 BRANCHES = """
 f {
@@ -28,7 +24,7 @@ g {
 
 
 def loop(limit, result="subtract(a, b)"):
-    """x grows by z, y sums up for nobody, n and z stay."""
+    """x grows by z, y is a sum that nothing reads, n and z stay."""
     state = "(s32[], s32[], f32[4], f32[4], f32[4])"
     return f"""
 body {{
@@ -266,11 +262,11 @@ NARROW = {np.dtype("int64"): np.int32, np.dtype("float64"): np.float32}
 @pytest.mark.parametrize("name", MODULES)
 def test_every_stage_computes_the_same(name):
     changing, text = MODULES[name]
-    result = kernels.compile(f"HloModule {name}\n{text}", "--language", "hlo", "--stop-after", "hlo-to-linalg", check=True)
+    result = compiler.compile(f"HloModule {name}\n{text}", "--language", "hlo", "--stop-after", "hlo-to-linalg", check=True)
     codes = {d["code"] for d in result["diagnostics"]}
     assert codes == ({"dtype-narrowed"} if name == "sixty_four_bits" else set()), result["diagnostics"]
     (stages,) = [k["stages"] for k in result["kernels"]]
-    assert all(kernels.is_checked(s) for s in stages), [(s["name"], s["check"]) for s in stages if not kernels.is_checked(s)]
+    assert all(compiler.is_checked(s) for s in stages), [(s["name"], s["check"]) for s in stages if not compiler.is_checked(s)]
     changed = [s["name"] for s in stages if s["changed"]]
     assert set(changing) <= set(changed), changed
     proto = xla.read_text(stages[0]["text"]).as_serialized_hlo_module_proto()
@@ -296,8 +292,8 @@ def kernel(x, c):
     c[0:2] = x[0:2] * 2
     return x + 1
 """
-    (traced,) = kernels.compile(source, "--stop-after", "trace")["kernels"]
+    (traced,) = compiler.compile(source, "--stop-after", "trace")["kernels"]
     text = traced["stages"][0]["text"]
-    (read,) = kernels.compile(text, "--language", "hlo", "--stop-after", "trace")["kernels"]
+    (read,) = compiler.compile(text, "--language", "hlo", "--stop-after", "trace")["kernels"]
     assert read["outputs"] == traced["outputs"]
     assert 'neff_output_names="output0,c"' in text and read["stages"][0]["text"] == text

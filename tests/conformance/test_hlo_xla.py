@@ -3,10 +3,8 @@
 The modules come from the unit test program test_hlo_dump ($BUILD/test), which writes each as a proto, as text with and
 without metadata, and what the HLO passes make of it.
 """
-
 import math
 import os
-import pathlib
 import re
 import subprocess
 
@@ -14,10 +12,10 @@ import ml_dtypes  # noqa: F401  gives NumPy bfloat16
 import numpy as np
 import pytest
 
-import xla_oracle as xla
+from support.oracles import xla
+from support.paths import BUILD, ROOT
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-PROGRAM = ROOT / os.environ.get("BUILD", "build") / "test" / "test_hlo_dump"
+PROGRAM = BUILD / "test/test_hlo_dump"
 NAMES = re.findall(r"\bM\((\w\w+)\)", (ROOT / "tests/unit/test_hlo_dump.c").read_text())
 
 
@@ -54,7 +52,7 @@ def without_stack_frames(text):
     return re.sub(r"^(FileNames|FunctionNames|FileLocations|StackFrames)\n(\d+ .*\n)*", "", text, flags=re.M)
 
 
-def test_metadata_and_frames_arrive(dump):
+def test_xla_reads_the_metadata_and_the_stack_frames(dump):
     text = xla.read_proto((dump / "metadata.pb").read_bytes()).to_string()
     assert 'op_name="hlo__exponential"' in text
     assert "source_line=3 source_end_line=3 source_column=10 source_end_column=15 stack_frame_id=2" in text
@@ -62,7 +60,7 @@ def test_metadata_and_frames_arrive(dump):
     assert "2 {file_location_id=2 parent_frame_id=2}" in text  # the text form says parent + 1
 
 
-def test_aliases_arrive(dump):
+def test_xla_reads_the_aliases(dump):
     text = xla.read_proto((dump / "alias_two.pb").read_bytes()).to_string()
     assert "input_output_alias={ {1}: (0, {}, must-alias), {2}: (1, {}, must-alias) }" in text
     assert 'frontend_attributes={neff_input_names="k.must_alias_input"}' in text
@@ -201,7 +199,7 @@ def test_xla_computes_what_numpy_computes(dump, name, suffix):
         np.testing.assert_allclose(g, w, rtol=2e-5, atol=2e-6)
 
 
-def test_scatter_assigns(dump):
+def test_a_scatter_assigns_rows(dump):
     data = (dump / "scatter_rows.pb").read_bytes()
     x, _, u = xla.random_inputs(data)
     i = np.array([[4], [1]], np.int32)

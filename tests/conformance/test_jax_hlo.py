@@ -3,21 +3,19 @@
 jax_hlo/ has the modules as text, and expected.npz the inputs and the results that XLA gave for them.  The unit test
 program test_hlo_read_mlir reads them (and the protos that XLA makes of them), prints them and runs them as linalg.
 """
-
 import os
-import pathlib
 import re
 import subprocess
 
-import ml_dtypes  # noqa: F401  gives NumPy bfloat16
 import numpy as np
 import pytest
 
-import jax_functions
-import xla_oracle as xla
+from support import jax_functions
+from support.oracles import xla
+from support.paths import BUILD
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-PROGRAM = ROOT / os.environ.get("BUILD", "build") / "test" / "test_hlo_read_mlir"
+pytestmark = pytest.mark.xdist_group("jax_hlo")  # the modules are read once
+PROGRAM = BUILD / "test/test_hlo_read_mlir"
 NAMES = sorted(p.stem for p in jax_functions.DIRECTORY.glob("*.hlo"))
 
 
@@ -64,7 +62,7 @@ def test_our_print_is_the_same_program_to_xla(ran, expected, name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_linalg_behind_all_passes_computes_the_same(ran, expected, name):
+def test_linalg_after_all_passes_computes_the_same(ran, expected, name):
     for k, want in enumerate(expected[name][1]):
         got = np.frombuffer((ran / f"{name}.out{k}").read_bytes(), want.dtype).reshape(want.shape)
         assert_close(got, want)

@@ -12,8 +12,8 @@ import subprocess
 import numpy as np
 import pytest
 
-import jax_functions
-import kernels
+from support import compiler, jax_functions, reference
+from support.paths import NKX
 
 # module -> what the diagnostic says
 REFUSED = {"while_grows": "not supported on NISA: scf.while: how often this loop runs depends on data"}
@@ -29,18 +29,18 @@ def expected():
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_module_of_jax_computes_on_nisa_what_xla_computes(expected, name):
-    done = subprocess.run([kernels.NKX, "compile", jax_functions.DIRECTORY / f"{name}.hlo", "--quiet", "--json", "-"],
+    done = subprocess.run([NKX, "compile", jax_functions.DIRECTORY / f"{name}.hlo", "--quiet", "--json", "-"],
                           capture_output=True)
     result = json.loads(done.stdout)
     errors = [d for d in result["diagnostics"] if d["severity"] == "error"]
     if name in REFUSED:
         assert REFUSED[name] in errors[0]["message"] and all("range" in d for d in errors), errors
-        stages, all_stages = result["kernels"][0]["stages"], kernels.pipeline()
+        stages, all_stages = result["kernels"][0]["stages"], compiler.pipeline()
         assert f'"{errors[0]["stage"]}"' in all_stages[len(stages)] and all(stage["text"] for stage in stages)
         return
     assert not errors, errors
     inputs, want = expected[name]
-    for g, w in zip(kernels.run_nisa(result["kernels"][0], [np.array(a) for a in inputs]), want, strict=True):
+    for g, w in zip(reference.run_nisa(result["kernels"][0], [np.array(a) for a in inputs]), want, strict=True):
         if w.dtype.kind in "iub":
             np.testing.assert_array_equal(g, w)
             continue

@@ -1,30 +1,26 @@
 """fori_loop through the whole pipeline: every stage computes what the Python loop computes, down to the instructions.
 
-The kernels are those of tests/trace/test_loops.py, where XLA runs their HLO.
+tests/trace/test_loops.py runs the HLO of the same kernels with XLA.
 """
-import pathlib
-import sys
 
 import numpy as np
 import pytest
 
-import kernels
-
-sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "trace"))
-import test_loops as loops  # noqa: E402
+from support import compiler, reference
+from support.kernels import fori_loops
 
 
-@pytest.mark.parametrize("name", sorted(loops.KERNELS))
+@pytest.mark.parametrize("name", sorted(fori_loops.KERNELS))
 def test_every_stage_computes_what_numpy_computes(name):
-    source = loops.kernel(*loops.KERNELS[name])
-    result = kernels.compile(source, check=True)
+    source = fori_loops.source(name)
+    result = compiler.compile(source, check=True)
     assert result["status"] == "ok", result["diagnostics"]
     (kernel,) = result["kernels"]
-    assert len(kernel["stages"]) == len(kernels.pipeline())
+    assert len(kernel["stages"]) == len(compiler.pipeline())
     for stage in kernel["stages"]:
-        assert kernels.is_checked(stage), (stage["name"], stage["check"])
-    inputs = kernels.random_inputs(kernel)
-    kernels.assert_nisa(kernel, inputs, kernels.run_numpy(source, kernel, inputs))
+        assert compiler.is_checked(stage), (stage["name"], stage["check"])
+    inputs = compiler.random_inputs(kernel)
+    reference.assert_nisa(kernel, inputs, reference.run_numpy(source, kernel, inputs))
 
 
 WHOLE = {"rms norm": "<6| 16>", "row sums": "| 4>", "writes into an input": "<5| 4>"}  # partitions and elements
@@ -33,7 +29,7 @@ WHOLE = {"rms norm": "<6| 16>", "row sums": "| 4>", "writes into an input": "<5|
 @pytest.mark.parametrize("name", sorted(WHOLE))
 def test_what_is_carried_is_updated_in_place(name):
     """acc[i] = … writes one row in each iteration: nothing copies a whole buffer from memory to memory."""
-    (kernel,) = kernels.compile(loops.kernel(*loops.KERNELS[name]))["kernels"]
+    (kernel,) = compiler.compile(fori_loops.source(name))["kernels"]
     copies = [line for line in kernel["stages"][-1]["text"].split("\n") if "nisa.dma_copy" in line]
     assert copies and not [line for line in copies if WHOLE[name] in line and "sbuf" not in line]
 
@@ -50,7 +46,7 @@ NEXT = {  # what a place gets: of the values j and k, and w, which stays
 
 
 def rotation(rng):
-    """HLO of a loop, with a product in front of it, and the same in NumPy."""
+    """HLO of a loop, with a product before it, and the same in NumPy."""
     n = int(rng.integers(2, 5))
     picks = [(str(rng.choice(list(NEXT), p=[0.5, 0.1, 0.1, 0.1, 0.1, 0.1])), *map(int, rng.integers(0, n, 2))) for _ in range(n)]
     types = ", ".join([SHAPE] * (n + 1)) + ", s32[]"
@@ -84,9 +80,9 @@ def rotation(rng):
 @pytest.mark.parametrize("seed", range(16))
 def test_values_that_change_places_in_a_loop_are_not_overwritten_before_their_turn(seed):
     text, run = rotation(np.random.default_rng(seed))
-    result = kernels.compile(text, "--language", "hlo", check=True)
+    result = compiler.compile(text, "--language", "hlo", check=True)
     assert result["status"] == "ok", (text, result["diagnostics"])
     (kernel,) = result["kernels"]
-    assert all(kernels.is_checked(stage) for stage in kernel["stages"]), text
-    inputs = kernels.random_inputs(kernel)
-    kernels.assert_nisa(kernel, inputs, run(*inputs))
+    assert all(compiler.is_checked(stage) for stage in kernel["stages"]), text
+    inputs = compiler.random_inputs(kernel)
+    reference.assert_nisa(kernel, inputs, run(*inputs))

@@ -1,13 +1,16 @@
 """Source maps are exact: line and column, through helper functions, over several lines, past non-ASCII text.
 
-Every instruction leads back to Python, and golden/*.ancestors.txt says for one example how, stage by stage.  When a pass
-changes them rightly: read the difference, then  python3 tests/conformance/ancestors.py --update
+Every instruction leads back to Python, and golden/ says for one example how, stage by stage, with a file for each group of
+stages (support/ancestors.py).  When a pass changes them rightly:
+
+    NKX_GOLDEN=write pytest tests/conformance/test_maps.py -k golden        and read `git diff`
 """
 import pytest
 
-import ancestors
-import kernels
-from ancestors import text_of
+from support import ancestors, compiler, golden, source_map
+from support.paths import EXAMPLES, ROOT, TESTS
+
+EXAMPLE = "01_matmul_bias_relu"
 
 SOURCE = '''import numpy as np
 from nkigen import trace
@@ -52,12 +55,12 @@ def chains(source, entry):
     for r in entry.get("src", []):
         if r["depth"] == 0:
             found.append([])
-        found[-1].append(text_of(source, r))
+        found[-1].append(source_map.text_of(source, r))
     return {tuple(c) for c in found}
 
 
 def stages():
-    result = kernels.compile(SOURCE)
+    result = compiler.compile(SOURCE)
     assert result["status"] == "ok", result["diagnostics"]
     return {(s["name"], s["dialect"]): s for s in result["kernels"][0]["stages"]}
 
@@ -65,7 +68,7 @@ def stages():
 def test_every_hlo_instruction_maps_to_exactly_its_expression():
     seen = set()
     stage = stages()["trace", "hlo"]
-    for body, entry in kernels.operations(stage):
+    for body, entry in source_map.operations(stage):
         opcode = body.split(" = ", 1)[1].split("(")[0].split()[-1] if " = " in body else ""
         if opcode in HLO:
             got = chains(SOURCE, entry)
@@ -77,7 +80,7 @@ def test_every_hlo_instruction_maps_to_exactly_its_expression():
 
 def test_helper_ranges_name_the_functions():
     stage = stages()["trace", "hlo"]
-    for body, entry in kernels.operations(stage):
+    for body, entry in source_map.operations(stage):
         if " multiply(" in body:
             assert [r["fn"] for r in entry["src"]] == ["scale", "kernel"]
             return
@@ -93,7 +96,7 @@ def test_every_linalg_operation_maps_to_exactly_its_expression():
     both = {("(é / d).T",), ("(é / d).T @ d",)}
     found = set()
     stage = stages()["hlo-to-linalg", "linalg"]
-    for body, entry in kernels.operations(stage):
+    for body, entry in source_map.operations(stage):
         got = chains(SOURCE, entry)
         assert got and got <= ALL, (body, got)
         for name, expression in names.items():
@@ -110,25 +113,30 @@ def test_every_linalg_operation_maps_to_exactly_its_expression():
 def test_maps_survive_bufferization():
     for (name, dialect), stage in stages().items():
         if dialect == "memref":
-            assert kernels.mapped_share(stage) >= 0.95, (name, kernels.unmapped(stage))
-            for _, entry in kernels.operations(stage):
+            assert source_map.mapped_share(stage) >= 0.95, (name, source_map.unmapped(stage))
+            for _, entry in source_map.operations(stage):
                 assert chains(SOURCE, entry) <= ALL
 
 
-@pytest.mark.parametrize("golden", ancestors.SOURCES, ids=lambda p: p.name.split(".")[0])
-def test_ancestors_are_those_of_the_golden_file(golden):
-    assert ancestors.report_of(ancestors.SOURCES[golden]) == golden.read_text()
+@pytest.fixture(scope="module")
+def reports():
+    return ancestors.reports_of(ROOT / f"explorer/examples/{EXAMPLE}.py")
+
+
+@pytest.mark.parametrize("group", ancestors.GROUPS)
+def test_ancestors_within_a_group_of_stages_are_those_of_its_golden_file(reports, group):
+    golden.check(TESTS / f"conformance/golden/{EXAMPLE}/{group}.txt", reports[group])
 
 
 def is_exact(source, r):
-    return r["line"] > 0 and (r["line"], r["col"]) < (r["end_line"], r["end_col"]) and text_of(source, r).strip() != ""
+    return r["line"] > 0 and (r["line"], r["col"]) < (r["end_line"], r["end_col"]) and source_map.text_of(source, r).strip() != ""
 
 
-@pytest.mark.parametrize("path", sorted((kernels.ROOT / "explorer/examples").glob("*.py")), ids=lambda p: p.stem)
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda p: p.stem)
 def test_instructions_lead_back_to_python(path):
     """By their lines' ranges, with columns; and by provenance, through every stage up to the trace."""
     source = path.read_text()
-    for kernel in kernels.compile(source)["kernels"]:
+    for kernel in compiler.compile(source)["kernels"]:
         found = ancestors.instructions(kernel)
         nowhere = [t for _, t, e in found if not any(is_exact(source, r) for r in e.get("src", []))]
         broken = [t for op, t, _ in found if not all(ops for _, ops in ancestors.ancestors(kernel["stages"], op))]

@@ -7,21 +7,20 @@ import os
 import numpy as np
 import pytest
 
-import jax_programs
-import kernels
+from support import compiler, jax_programs, reference
 
 COUNT, PART = int(os.environ.get("NKX_RANDOM_JAX", "24")), 4
 
 
 def wrong(seed):
     text, inputs, want, calm = jax_programs.run(seed)
-    result = kernels.compile(text, "--language", "hlo", check=True, timeout=300)
+    result = compiler.compile(text, "--language", "hlo", check=True, timeout=300)
     if result["status"] != "ok":
         return [(d["code"], d["message"]) for d in result["diagnostics"]]
     (kernel,) = result["kernels"]
-    if not all(kernels.is_checked(stage) for stage in kernel["stages"]):
-        return [(s["name"], s["check"]) for s in kernel["stages"] if not kernels.is_checked(s)]
-    for got, w, c in zip(kernels.run_nisa(kernel, [a.copy() for a in inputs]), want, calm, strict=True):
+    if not all(compiler.is_checked(stage) for stage in kernel["stages"]):
+        return [(s["name"], s["check"]) for s in kernel["stages"] if not compiler.is_checked(s)]
+    for got, w, c in zip(reference.run_nisa(kernel, [a.copy() for a in inputs]), want, calm, strict=True):
         size = max(1, np.abs(w).max(initial=0))
         if not np.isclose(got.astype(np.float64), w.astype(np.float64), 2e-3, 2e-3 * size, equal_nan=True)[c].all():
             return [("differs", float(np.abs(got - w)[c].max()), int(c.sum()), c.size)]

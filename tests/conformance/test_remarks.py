@@ -1,10 +1,10 @@
 """What passes decide is data in their stages' frames, tied to operations and to the source."""
 import pytest
 
-import kernels
-from ancestors import text_of
+from support import compiler, source_map
+from support.paths import EXAMPLES
 
-EXAMPLES = sorted((kernels.ROOT / "explorer/examples").glob("*.py"))
+pytestmark = pytest.mark.xdist_group("remarks")  # the examples are compiled once
 # passes that decide something in one example or another
 TALKING = {
     "remove-redundant-zero-fill", "prepare-arithmetic", "decompose-batch-matmul", "infer-layout",
@@ -16,7 +16,7 @@ TALKING = {
 
 @pytest.fixture(scope="module")
 def results():
-    return [(p.read_text(), kernels.compile(p.read_text())) for p in EXAMPLES]
+    return [(p.read_text(), compiler.compile(p.read_text())) for p in EXAMPLES]
 
 
 def test_remarks_name_operations_that_are_there(results):
@@ -30,8 +30,8 @@ def test_remarks_name_operations_that_are_there(results):
                     assert "op" not in r or (r["op"] in here and r["from"] in stage["from"][str(r["op"])]), (stage["name"], r)
                     assert "from" not in r or r["from"] in before, (stage["name"], r)
                     for place in r.get("src", []):
-                        assert text_of(source, place).strip()
-                before = kernels.all_ids(stage)
+                        assert source_map.text_of(source, place).strip()
+                before = source_map.all_ids(stage)
 
 
 def test_every_pass_that_decides_says_so(results):
@@ -43,7 +43,7 @@ def test_remarks_lead_to_the_expression_and_to_the_line(results):
     source, result = results[0]
     stage = next(s for s in result["kernels"][0]["stages"] if s["name"] == "knob-driven-tiling")
     lines = {e["op"]: t for t, e in zip(stage["text"].split("\n"), stage["lines"]) if "op" in e}
-    found = [(r["text"], text_of(source, r["src"][0]), lines[r["op"]].split(" = ")[1].split(" ")[0]) for r in stage["remarks"]]
+    found = [(r["text"], source_map.text_of(source, r["src"][0]), lines[r["op"]].split(" = ")[1].split(" ")[0]) for r in stage["remarks"]]
     assert found == [
         ("TILE=[128,512,128], 2x1x2 of them", "np.matmul(x, w)", "linalg.matmul"),
         ("promoted 2 inputs to SBUF, in blocks that serve several tiles", "np.matmul(x, w)", "linalg.matmul"),
@@ -55,7 +55,7 @@ def test_remarks_lead_to_the_expression_and_to_the_line(results):
     ]
 
 
-def test_fused_loops_and_removed_copies_are_told():
+def test_fused_loops_and_removed_copies_are_reported():
     source = """import numpy as np
 from nkigen import trace, knob
 
@@ -68,7 +68,7 @@ def f(x, y):
     knob.fuse(a, b)
     return a, b
 """
-    result = kernels.compile(source)
+    result = compiler.compile(source)
     assert result["status"] == "ok", result["diagnostics"]
     texts = {s["name"]: [r["text"] for r in s.get("remarks", [])] for s in result["kernels"][0]["stages"]}
     assert texts["knob-driven-fusion"] == ["computes 2 fused values"]

@@ -4,17 +4,12 @@ one with as much less SBUF; NKX_BIG=1 (make nightly) checks the large one at eve
 """
 import os
 import re
-import sys
 
 import numpy as np
 import pytest
 
-import feedforward
-import kernels
-
-sys.path.append(str(kernels.ROOT / "tests/passes"))
-import on_chip  # noqa: E402
-import values  # noqa: E402
+from support import compiler, on_chip, reference, values
+from support.kernels import feedforward
 
 LATER = ["insert-memref-dealloc", "cse", "canonicalize"]
 
@@ -40,7 +35,7 @@ def whole(text):
 @pytest.mark.parametrize("target", on_chip.USABLE)
 @pytest.mark.parametrize("variant", feedforward.VARIANTS)
 def test_a_large_feedforward_stays_within_sbuf(variant, target):
-    got = stages(kernels.compile(feedforward.source(variant), "--target", target))
+    got = stages(compiler.compile(feedforward.source(variant), "--target", target))
     usable = on_chip.USABLE[target]
     before = on_chip.walk(values.opt(got["simplify-linalg"], "insert-memref-dealloc"))
     after = on_chip.walk(got["canonicalize"])
@@ -63,36 +58,36 @@ def test_a_large_feedforward_stays_within_sbuf(variant, target):
 @pytest.mark.parametrize("variant, capacity", [("kept", 6144), ("residual", 6144)])
 def test_a_small_one_with_less_sbuf_computes_the_same_at_every_stage(variant, capacity):
     source = feedforward.source(variant, 256, 256, 512)
-    result = kernels.compile(source)
+    result = compiler.compile(source)
     text = stages(result)["simplify-linalg"]
-    inputs = kernels.random_inputs(result["kernels"][0])
-    want = kernels.run_numpy(source, result["kernels"][0], inputs)
+    inputs = compiler.random_inputs(result["kernels"][0])
+    want = reference.run_numpy(source, result["kernels"][0], inputs)
     assert on_chip.walk(values.opt(text, "insert-memref-dealloc")).sbuf > capacity
     done = text
     for step in [f"insert-spill-reload=sbuf-capacity={capacity}", *LATER]:
         done = values.opt(done, step)
         if done != text:
-            kernels.assert_close(values.run(done, inputs), want, f"{variant} after {step}")
+            reference.assert_close(values.run(done, inputs), want, f"{variant} after {step}")
         text = done
     assert min(moves(done)) > 0
     assert on_chip.walk(done).sbuf <= capacity
     nisa = values.opt(done, "linalg-to-nisa", "print-nisa")
     assert on_chip.walk(nisa).sbuf <= capacity
     result["kernels"][0]["stages"][-1]["text"] = nisa
-    kernels.assert_nisa(result["kernels"][0], inputs, want)
+    reference.assert_nisa(result["kernels"][0], inputs, want)
 
 
 @pytest.mark.skipif(not os.environ.get("NKX_BIG"), reason="200 GFLOP and more per kernel: make nightly")
 @pytest.mark.parametrize("variant, target", [("plain", "trn2"), ("kept", "trn1"), ("kept", "trn2"), ("kept", "trn3"),
                                              ("residual", "trn1"), ("residual", "trn2"), ("residual", "trn3")])
 def test_a_large_one_computes_what_numpy_computes_at_every_stage(variant, target):
-    result = kernels.compile(feedforward.source(variant), "--target", target, check=True, timeout=1800)
+    result = compiler.compile(feedforward.source(variant), "--target", target, check=True, timeout=1800)
     assert result["status"] == "ok", result["diagnostics"]
     for stage in result["kernels"][0]["stages"]:
-        assert kernels.is_checked(stage), (stage["name"], stage["check"])
-    inputs = kernels.random_inputs(result["kernels"][0])
-    want = kernels.run_numpy(feedforward.source(variant), result["kernels"][0], inputs)
-    kernels.assert_nisa(result["kernels"][0], inputs, want)
+        assert compiler.is_checked(stage), (stage["name"], stage["check"])
+    inputs = compiler.random_inputs(result["kernels"][0])
+    want = reference.run_numpy(feedforward.source(variant), result["kernels"][0], inputs)
+    reference.assert_nisa(result["kernels"][0], inputs, want)
 
 
 # ---- the walk itself fails when it should -----------------------------------------------------------------------------
@@ -122,12 +117,12 @@ def test_the_walk_adds_up_what_lives_at_once():
 
 
 @pytest.mark.parametrize("old, new, why", [
-    ("    memref.dealloc %t : memref<128x8xbf16, 3 : i32>\n", "", "leaves ..%t.. behind"),
-    (f"  memref.dealloc %a : {T}\n", "", "leaves ..%a.. behind"),
-    ("  %b = memref", f"  memref.dealloc %a : {T}\n  %b = memref", "%a is used behind its end"),
+    ("    memref.dealloc %t : memref<128x8xbf16, 3 : i32>\n", "", "does not free ..%t.."),
+    (f"  memref.dealloc %a : {T}\n", "", "does not free ..%a.."),
+    ("  %b = memref", f"  memref.dealloc %a : {T}\n  %b = memref", "%a is used after its end"),
     (f"  memref.copy %a, %h : {T} to {SLOT}\n  memref.dealloc %a : {T}\n",
-     f"  memref.dealloc %a : {T}\n  memref.copy %a, %h : {T} to {SLOT}\n", "%a is used behind its end"),
-    ("%t : memref<128x8xbf16, 3 : i32>\n", f"%a : {T}\n", "leaves"),
+     f"  memref.dealloc %a : {T}\n  memref.copy %a, %h : {T} to {SLOT}\n", "%a is used after its end"),
+    ("%t : memref<128x8xbf16, 3 : i32>\n", f"%a : {T}\n", "does not free"),
 ])
 def test_the_walk_notices_buffers_that_do_not_end_once(old, new, why):
     assert old in LOOP
@@ -136,7 +131,7 @@ def test_the_walk_notices_buffers_that_do_not_end_once(old, new, why):
 
 
 def test_without_the_pass_the_verifier_and_the_walk_both_object():
-    text = stages(kernels.compile(feedforward.source("residual"), "--target", "trn1"))["simplify-linalg"]
+    text = stages(compiler.compile(feedforward.source("residual"), "--target", "trn1"))["simplify-linalg"]
     nisa = values.opt(text, "insert-memref-dealloc", "linalg-to-nisa=target=trn1")
     assert on_chip.walk(nisa).sbuf > on_chip.USABLE["trn1"]
     with pytest.raises(values.Refused, match="bytes of every SBUF partition are in use; there are 180224"):

@@ -7,11 +7,10 @@ Otherwise a formula gets every third shape, another third than the formula befor
 import os
 import random
 
-import numpy as np
 import pytest
 
-import kernels
-import xla_oracle
+from support import compiler, reference
+from support.oracles import xla
 
 HEAD = "import numpy as np\nfrom nkigen import trace\n\n"
 
@@ -53,25 +52,25 @@ def kernel(name, index, lead, n, k, dtype):
 
 
 def check(source):
-    result = kernels.compile(source, check=True)
+    result = compiler.compile(source, check=True)
     assert result["status"] == "ok", result["diagnostics"]
     for k in result["kernels"]:
         for stage in k["stages"]:
-            assert kernels.is_checked(stage), (k["name"], stage["name"], stage["check"])
-        inputs = kernels.random_inputs(k)
-        want = kernels.run_numpy(source, k, inputs)
+            assert compiler.is_checked(stage), (k["name"], stage["name"], stage["check"])
+        inputs = compiler.random_inputs(k)
+        want = reference.run_numpy(source, k, inputs)
         for text in {s["text"] for s in k["stages"] if s["dialect"] == "hlo"}:
-            kernels.assert_close(xla_oracle.run_text(text, inputs), want, k["name"])
+            reference.assert_close(xla.run_text(text, inputs), want, k["name"])
 
 
 @pytest.mark.parametrize("name", FORMULAS)
-def test_odd_shapes(name):
+def test_the_formulas_are_right_on_odd_shapes(name):
     shapes = ODD if ALL else ODD[list(FORMULAS).index(name) % 3 :: 3]
     check(HEAD + "\n".join(kernel(name, i, lead, n, 9, "f32") for i, (lead, n) in enumerate(shapes)))
 
 
 @pytest.mark.parametrize("seed", range(60 if ALL else 3))
-def test_random_shapes(seed):
+def test_the_formulas_are_right_on_random_shapes(seed):
     rng = random.Random(seed)
     sources = []
     for i in range(6):
@@ -81,12 +80,12 @@ def test_random_shapes(seed):
 
 
 @pytest.mark.parametrize("dtype", ["f16", "bf16"])
-def test_narrow_floats(dtype):
+def test_the_formulas_are_right_in_narrow_floats(dtype):
     names = [n for n in FORMULAS if n not in ("column_statistics",)]
     check(HEAD + "\n".join(kernel(n, i, (5,), 8, 6, dtype) for i, n in enumerate(names)))
 
 
-def test_scalars_and_empty_tensors():
+def test_scalars_and_empty_tensors_are_right():
     check(HEAD + '''
 @trace(input_specs=[((), "f32"), ((), "f32")])
 def scalars(x, y):

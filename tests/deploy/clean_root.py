@@ -4,7 +4,7 @@ debootstrap makes what `FROM debian:12` is; RUN, COPY, WORKDIR and USER are then
 started as the user that the image would have, until HEALTHCHECK says yes and a kernel was compiled and shared.  Takes as
 long as an installation and a build do.  Run as root:
 
-    python3 tests/deploy/clean_root.py [--keep] [DIRECTORY]
+    PYTHONPATH=tests python3 tests/deploy/clean_root.py [--keep] [DIRECTORY]
 
 SKIP, with the reason and exit status 0, where that cannot be tried.
 """
@@ -16,15 +16,17 @@ import json
 import os
 import pathlib
 import re
-import shutil
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
 import tempfile
 import time
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+from support.paths import ROOT
+from support.wait import wait_until
+
 SUITES = "bookworm bookworm-updates bookworm-security"
 PORT = 10240
 # a root of its own, not a chroot: the kernel makes no user namespace in one
@@ -136,10 +138,11 @@ def try_service(image):
     """The image's command: healthy by its own check, compiles, keeps."""
     process = image.start()
     try:
-        end = time.monotonic() + 60
-        while subprocess.run(["sh", "-c", image.health], capture_output=True).returncode:
-            assert time.monotonic() < end and process.poll() is None, "the service does not become healthy"
-            time.sleep(0.5)
+
+        def is_healthy():
+            assert process.poll() is None, "the service has ended"
+            return not subprocess.run(["sh", "-c", image.health], capture_output=True).returncode
+        wait_until(is_healthy, "a healthy service", 60, poll_s=0.5)
         job = {"source": (ROOT / "explorer/examples/02_add_bias.py").read_text()}
         status, body = request("POST", "/api/v1/compile", job)
         assert status == 200 and json.loads(body)["status"] == "ok", body[:500]

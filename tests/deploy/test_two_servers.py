@@ -1,22 +1,21 @@
-"""Two servers on one PostgreSQL behind the proxy of docker/: what one keeps the other serves, and either may go."""
+"""Two servers on one PostgreSQL behind the proxy of docker/: what one stores the other serves, and either may end."""
 import json
-import pathlib
 import subprocess
 
 import yaml
 
-from api_conftest import ADD_ONE, BUILD, FLOAT_INPUT, Server
-
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-OURS = {"Content-Type": "application/json", "X-Nkx-Request": "1"}
+from support.clients import read, remove, share
+from support.paths import NKX, ROOT
+from support.server import ADD_ONE, FLOAT_INPUT, JSON
+from support.wait import wait_until
 
 
 def source(n):
     return ADD_ONE.replace("+ 1", f"+ {n}")
 
 
-def share(at, n):
-    answer = at.request("POST", "/api/v1/snippets", json.dumps({"source": source(n), "inputs": FLOAT_INPUT}), OURS)
+def share_new(at, n):
+    answer = share(at, source(n))
     assert answer.status == 201, answer.body
     return answer.json
 
@@ -26,40 +25,37 @@ def jobs_done(server):
 
 
 def test_a_link_made_by_one_server_is_served_by_the_other_and_by_the_proxy(site):
-    link = share(site.servers[0], 11)
+    link = share_new(site.servers[0], 11)
     for at in (site.servers[1], site.proxy):
         assert at.get(link["url"]).status == 200
-        read = at.get(f"/api/v1/snippets/{link['id']}").json
-        assert read["request"]["source"] == source(11) and read["result"]["status"] == "ok"
+        got = read(at, link).json
+        assert got["request"]["source"] == source(11) and got["result"]["status"] == "ok"
 
 
 def test_a_result_compiled_by_one_server_is_not_compiled_by_the_other(site):
     first = site.servers[0].compile(source(12), cache=None)
     stored = f"/api/v1/results/{first['key']}"
-    Server.wait_until(lambda: site.servers[1].get(stored).status == 200, "the result in the store")
+    wait_until(lambda: site.servers[1].get(stored).status == 200, "the result in the store")
     before = jobs_done(site.servers[1])
     assert site.servers[1].compile(source(12), cache=None) == first
     assert jobs_done(site.servers[1]) == before
 
 
 def test_a_link_deleted_at_one_server_is_gone_at_the_other(site):
-    link = share(site.servers[0], 13)
-    path = f"/api/v1/snippets/{link['id']}"
-    assert site.servers[1].get(path).status == 200
-    gone = site.servers[0].request("DELETE", path, headers={**OURS, "X-Nkx-Edit-Token": link["edit_token"]})
-    assert gone.status == 204
-    assert site.servers[0].get(path).status == site.servers[1].get(path).status == 404
+    link = share_new(site.servers[0], 13)
+    assert read(site.servers[1], link).status == 200
+    assert remove(site.servers[0], link).status == 204
+    assert read(site.servers[0], link).status == read(site.servers[1], link).status == 404
 
 
 def test_one_server_killed_and_the_other_goes_on_behind_the_proxy(site):
-    link = share(site.proxy, 14)
-    site.servers[0].process.kill()
-    site.servers[0].process.wait()
+    link = share_new(site.proxy, 14)
+    site.servers[0].kill()
     for i in range(20):
-        assert site.proxy.get(f"/api/v1/snippets/{link['id']}").json["request"]["source"] == source(14)
+        assert read(site.proxy, link).json["request"]["source"] == source(14)
         assert site.proxy.get("/").status == 200
     assert site.proxy.compile(source(15))["status"] == "ok"
-    assert site.proxy.get(share(site.proxy, 16)["url"]).status == 200
+    assert site.proxy.get(share_new(site.proxy, 16)["url"]).status == 200
     site.restart(0)
     assert site.servers[0].get(link["url"]).status == 200
 
@@ -67,7 +63,7 @@ def test_one_server_killed_and_the_other_goes_on_behind_the_proxy(site):
 def test_stages_pass_the_proxy_as_they_come(site):
     c = site.proxy.connect()
     c.request("POST", "/api/v1/compile", json.dumps({"source": source(17), "inputs": FLOAT_INPUT}),
-              {"Content-Type": "application/json", "Accept": "application/x-ndjson"})
+              {**JSON, "Accept": "application/x-ndjson"})
     r = c.getresponse()
     frames = [json.loads(line)["frame"] for line in r]
     assert r.headers["Transfer-Encoding"] == "chunked" and frames[0] == "start" and frames[-1] == "end"
@@ -90,6 +86,6 @@ def test_the_compose_file_asks_for_what_the_servers_and_the_jail_need():
 
 def test_the_servers_flags_of_the_compose_file_are_flags_of_the_server():
     compose = yaml.safe_load((ROOT / "docker/compose.yaml").read_text())
-    known = subprocess.run([BUILD / "bin/nkx", "serve", "--help"], capture_output=True, text=True, check=True).stdout
+    known = subprocess.run([NKX, "serve", "--help"], capture_output=True, text=True, check=True).stdout
     for word in compose["services"]["nkx1"]["command"]:
         assert not word.startswith("--") or f"{word} " in known

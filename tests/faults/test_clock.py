@@ -1,16 +1,16 @@
-"""R3: the clock steps by an hour, forwards and backwards, while jobs run and clients dribble: no deadline is met early or
-late, nothing is restarted.  The server's clock is libfaketime's, which leaves the monotonic one alone."""
-import json
+"""R3: the clock steps by an hour, forwards and backwards, while jobs run and a client sends slowly: no deadline is met early
+or late, nothing is restarted.  The server's clock is libfaketime's, which leaves the monotonic one alone."""
 import pathlib
-import threading
 import time
 
 import pytest
-from api_conftest import ADD_ONE, FLOAT_INPUT, Server, codes, figure
+
+from support.clients import in_thread, read, share
+from support.figures import figure
+from support.server import ADD_ONE, Server, codes
 
 LIBRARY = next(pathlib.Path("/usr/lib").glob("*/faketime/libfaketimeMT.so.1"), None)
 WALL_S, HEADER_S, LATE_S = 3, 2, 4
-OURS = {"Content-Type": "application/json", "X-Nkx-Request": "1"}
 
 
 @pytest.fixture
@@ -28,16 +28,9 @@ def stepped(tmp_path):
 
 
 def now_ms(server):
-    made = server.request("POST", "/api/v1/snippets", json.dumps({"source": ADD_ONE, "inputs": FLOAT_INPUT}), OURS)
+    made = share(server)
     assert made.status == 201, made.body
-    return server.get(f"/api/v1/snippets/{made.json['id']}").json["created_ms"]
-
-
-def in_thread(work, *args):
-    out = []
-    t = threading.Thread(target=lambda: out.append(work(*args)))
-    t.start()
-    return lambda: (t.join(), out[0])[1]
+    return read(server, made.json).json["created_ms"]
 
 
 def timed(work):
@@ -49,20 +42,19 @@ def timed(work):
 def test_a_clock_that_steps_moves_no_deadline(stepped, to):
     s = stepped
     s.settle()
-    sleep = lambda: s.compile("import time\ntime.sleep(60)\n")  # noqa: E731
+
+    def sleep():
+        return s.compile("import time\ntime.sleep(60)\n")
     zygote, before = s.zygote(), now_ms(s)
     _, usual = timed(sleep)  # a little less than its limit, so that it can say where it was
     short = in_thread(s.compile, "import time\ntime.sleep(1.5)\n" + ADD_ONE)
     endless = in_thread(timed, sleep)
     busy = in_thread(timed, lambda: s.compile("while True:\n    pass\n"))
     dribbler = in_thread(timed, lambda: s.raw(b"GET /healthz HTTP/1.1\r\nX: ", timeout=30))
-    time.sleep(0.7)
-    s.step(to)
-    assert abs(now_ms(s) - before - 1000 * to) < 60000, "the server's clock did not step"
-    time.sleep(0.3)
-    s.step(0)
-    time.sleep(0.2)
-    s.step(to)
+    s.wait_running(3)
+    for step in (to, 0, to):
+        s.step(step)
+        assert abs(now_ms(s) - before - 1000 * step) < 60000, "the server's clock did not step"
     assert short()["status"] == "ok", "ended early"
     for verdict, took in (endless(), busy()):
         assert codes(verdict) == ["time-limit"] and usual - 0.3 <= took <= WALL_S + LATE_S, (usual, took)

@@ -5,22 +5,49 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 
-import hlo
-import kernels
 import pytest
-import texts
-from api_conftest import ADD_ONE, BUILD, FLOAT_INPUT, assert_nothing_is_left, codes, figure
-from conftest import AT_ONCE, CPU_S, WALL_MS
+
+from support.audit import assert_nothing_is_left, footprint, stop_and_audit
+from support.figures import figure
+from support.hostile import hlo, kernels, texts
+from support.lateness import Lateness
+from support.paths import NKX
+from support.server import ADD_ONE, FLOAT_INPUT, Server, codes
 
 TEXT_S = 60  # bounds a hang of the terminal's path
-SMALL = [{"name": "x", "shape": [8, 16], "dtype": "float32"}]
+# limits so short that what never ends by itself ends soon; the checks are those of the usual ones
+WALL_MS, CPU_S, AT_ONCE = 2000, 1, 6
+GRACE_MS = 250  # in which a job that is out of time is ended, besides the time that the machine takes to wake processes
+
+
+@pytest.fixture(scope="module")
+def short():
+    s = Server("--cache-mib", "1", "--job-timeout-ms", str(WALL_MS), "--job-cpu-s", str(CPU_S), "--workers", str(AT_ONCE),
+               "--job-resident-mib", "256", "--zygote-jobs", "1000000")
+    s.settle()
+    yield s
+    if s.process.poll() is None:
+        stop_and_audit(s)
+
+
+@pytest.fixture
+def patient():
+    """Makes a server with the usual limits, for jobs that a busy machine kept from their verdict within the short ones."""
+    started = []
+
+    def start():
+        started.append(Server("--workers", "1", "--job-timeout-ms", "120000", "--job-cpu-s", "10", "--job-resident-mib", "256"))
+        return started[0]
+    yield start
+    for s in started:
+        assert s.stop() == 0
 
 
 def all_cases():
     """(category, name, request, verdicts)"""
     out = []
     for category, cases in sorted(kernels.CASES.items()):
-        out += [(category, name, {"source": source, "inputs": SMALL}, verdicts) for name, source, verdicts in cases]
+        out += [(category, name, {"source": source, "inputs": FLOAT_INPUT}, verdicts) for name, source, verdicts in cases]
     for category, cases in hlo.CASES.items():
         out += [(category, name, request, verdicts) for name, request, verdicts in cases]
     for name, shape, dtype in kernels.SHAPES:
@@ -55,15 +82,10 @@ def test_there_are_enough_cases_in_every_category():
     assert min(counts.values()) >= 10, counts
 
 
-@pytest.mark.skip(reason="17: there is no NEFF to be malformed: no reader of it, and no route that takes one")
-def test_a_malformed_neff_is_refused():
-    pass
-
-
 def test_every_case_ends_with_its_verdict_and_leaves_nothing(short, patient):
     with ThreadPoolExecutor(AT_ONCE) as pool:  # as many at once as later: memory that is kept for the next time has been taken
         list(pool.map(lambda case: short.post(case[2]), all_cases()[::5]))
-    before = short.footprint()
+    before = footprint(short)
     wrong, slow, lock = [], [], threading.Lock()
 
     def run(case):
@@ -76,21 +98,21 @@ def test_every_case_ends_with_its_verdict_and_leaves_nothing(short, patient):
                 else:
                     wrong.append((category, name, sorted(got), want and sorted(want)))
 
-    with ThreadPoolExecutor(AT_ONCE) as pool:
+    with Lateness() as late, ThreadPoolExecutor(AT_ONCE) as pool:
         list(pool.map(run, all_cases()))
-    if slow:  # the machine is busy: two seconds of wall time were not enough, so that these get their time, one by one
+    if slow:  # the machine is busy: two seconds of wall time were not enough; these get their time, one by one
         server = patient()
         for category, name, request, want in slow:
             got = verdict_of(server.post(request))
             if not is_right(got, want):
                 wrong.append((category, name, sorted(got), sorted(want)))
     assert not wrong, "\n".join(map(str, wrong))
-    # the server's own clock: no job had a worker for longer than it may
+    # by the server's own clock no job had a worker for longer than it may
     times = [int(ms[1]) for ms in (re.search(r"job_done .*wall_ms=(\d+)", line) for line in short.log) if ms]
     figure(f"{len(all_cases())} jobs, the last one ended {max(times) - WALL_MS} ms after its deadline")
-    assert max(times) <= WALL_MS + 250
+    assert max(times) <= WALL_MS + GRACE_MS + late.ms
     assert short.compile(ADD_ONE)["status"] == "ok"
-    assert_nothing_is_left(before, short.footprint())
+    assert_nothing_is_left(before, footprint(short))
 
 
 @pytest.mark.parametrize("category", sorted(texts.CASES))
@@ -99,7 +121,7 @@ def test_texts_are_refused_or_taken_but_never_crash(category):
     def run(case):
         name, args, text = case
         try:
-            r = subprocess.run(["prlimit", f"--as={3 << 30}", f"--cpu={TEXT_S // 3}", BUILD / "bin/nkx", "opt", *args, "-"],
+            r = subprocess.run(["prlimit", f"--as={3 << 30}", f"--cpu={TEXT_S // 3}", NKX, "opt", *args, "-"],
                                input=text.encode("utf-8", "replace"), capture_output=True, timeout=TEXT_S)
         except subprocess.TimeoutExpired:
             return name, "hangs", ""
@@ -110,16 +132,13 @@ def test_texts_are_refused_or_taken_but_never_crash(category):
     assert not bad
 
 
-def test_a_killed_job_takes_everything_with_it(short):
+def test_a_job_that_is_out_of_time_has_no_process_left(short):
     """H-kill: a job may have one process, so one is what its pid namespace has; it is gone once its time is up."""
     short.settle()
     kids = set(short.kids())
-    answer = []
-    t = threading.Thread(target=lambda: answer.append(short.post({"source": "import time\ntime.sleep(60)\n", "inputs": []})))
-    t.start()
-    t.join()
+    answer = short.post({"source": "import time\ntime.sleep(60)\n", "inputs": []})
     ended = time.monotonic()
-    assert codes(answer[0].json) == ["time-limit"]
+    assert codes(answer.json) == ["time-limit"]
     short.wait_until(lambda: kids - set(short.kids()), "the job's process to be gone", 5)
     figure(f"H-kill: gone {1000 * (time.monotonic() - ended):.0f} ms after the answer")
     short.settle()

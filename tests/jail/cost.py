@@ -1,7 +1,7 @@
 """S10: what a jail costs.  Speaks to a zygote as the server does (explorer/pool/wire.h): asks it for jailed children, hands
 jobs to them.
 
-    python3 tests/jail/cost.py            prints the figures; exit status 1 if one misses its bound
+    PYTHONPATH=tests python3 tests/jail/cost.py            prints the figures; exit status 1 if one misses its bound
 """
 import array
 import json
@@ -13,13 +13,15 @@ import subprocess
 import sys
 import time
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-BUILD = ROOT / os.environ.get("BUILD", "build")
+from support import server
+from support.figures import percentile
+from support.paths import BUILD, ROOT, WORKER
+from support.processes import children, is_asleep
+from support.wait import wait_until
+
 HELLO, SPAWN, CHILD, FAIL = 1, 2, 3, 9
 MESSAGE = struct.Struct("<IIiiiIiiiii200s")
-JOB = json.dumps({"source": "import numpy as np\n\n\ndef add_one(x):\n    return x + 1\n",
-                  "inputs": [{"name": "x", "shape": [8, 16], "dtype": "float32"}]}).encode()
-TAKES_PAGES_S = 0.02  # what a child that is asked for ahead does before its job comes
+JOB = json.dumps(server.JOB).encode()
 JAILED_P50_MS, JAILED_P99_MS, HEARD_P99_MS, RATE = 4, 15, 5, 250
 
 
@@ -28,7 +30,7 @@ class Zygote:
         self.socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         fd = theirs.fileno()
         site = next((ROOT / "build/venv/lib").glob("python3*/site-packages"), pathlib.Path("/usr/lib/python3/dist-packages"))
-        command = [str(BUILD / "bin/nkx-worker"), "--python-dir", str(BUILD / "python"), "--site-dir", str(site),
+        command = [str(WORKER), "--python-dir", str(BUILD / "python"), "--site-dir", str(site),
                    "--cpu-s", "10", "--memory-mib", "2048", "--resident-mib", "768"]
         self.process = subprocess.Popen(["sh", "-c", f'exec env -i "$@" 3<&{fd}', "sh", *command], pass_fds=[fd])
         theirs.close()
@@ -49,7 +51,7 @@ class Zygote:
         self.socket.send(MESSAGE.pack(SPAWN, 0, n, 0, 0, 0, 0, 0, 0, 0, 0, b""))
 
     def children(self, n):
-        """The next n that come, each with the ms from clone to its last wall; exits in between are none of ours to count."""
+        """The next n that come, each with the ms from clone to its last wall; exits that come between are skipped."""
         out = []
         while len(out) < n:
             message, fds = self.next()
@@ -69,10 +71,6 @@ def read_frame(s):
     return json.loads(s.recv(n, socket.MSG_WAITALL))
 
 
-def percentile(values, p):
-    return sorted(values)[min(len(values) - 1, int(len(values) * p))]
-
-
 def ms_since(began):
     return (time.perf_counter() - began) * 1e3
 
@@ -85,7 +83,7 @@ def main():
         z.ask(1)
         ((child, walls),) = z.children(1)
         took = ms_since(began)
-        time.sleep(TAKES_PAGES_S)
+        wait_until(lambda: all(map(is_asleep, children(z.process.pid))), "a child that has prefaulted its pages", poll_s=0.002)
         began = time.perf_counter()
         child.sendall(struct.pack("<I", len(JOB)) + JOB)
         frame = read_frame(child)

@@ -13,8 +13,11 @@ import tempfile
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from api_conftest import codes, figure, open_stream, read_until
-from conftest import build_library
+
+from support.clients import open_stream, read_until
+from support.figures import figure
+from support.prober import build_library
+from support.server import codes
 
 ROUNDS = int(os.environ.get("NKX_CHANNEL_ROUNDS", "1"))
 only_nightly = pytest.mark.skipif(ROUNDS == 1, reason="make nightly tries and measures this")
@@ -70,7 +73,7 @@ def read_outside(library, c, bit, tag, file):
 
 
 @only_nightly
-def test_the_channels_are_there_without_a_jail(library, names):
+def test_without_a_jail_the_channels_carry_bits(library, names):
     def carries(c):
         rng, read = random.Random(c), []
         for bit in (0, 1):
@@ -119,7 +122,7 @@ def test_no_channel_carries_a_bit_between_jobs(probed, library, names):
 
 
 @only_nightly
-def test_what_is_left_is_the_processor(probed):
+def test_how_well_a_job_sees_that_another_one_computes_is_measured(probed):
     """Measured, not prevented: how well one job sees whether another one computes, with as many jobs as processors."""
     inside = build_library("channels", probed.prober.parent)
     prepare = setup(inside, "x", READABLE, [1])

@@ -1,6 +1,5 @@
 """S1 to S5 and S8: what native code in a worker can do, tried from there."""
 import errno
-import json
 import os
 import pathlib
 import random
@@ -8,10 +7,14 @@ import string
 import sys
 from concurrent.futures import ThreadPoolExecutor
 
-import filter as jail_filter
 import pytest
-from api_conftest import ADD_ONE, BUILD, FLOAT_INPUT, Server, codes, open_stream, read_until
-from conftest import run_inside, tell, tell_all
+
+from support import golden, syscall_filter as jail_filter
+from support.clients import open_stream, read_until, share
+from support.paths import BUILD, TESTS
+from support.prober import run_inside, tell, tell_all
+from support.processes import status
+from support.server import ADD_ONE, Server
 
 LAST_CALL = 600
 LEFT_OUT = {60, 231, 34, 15}  # exit, exit_group, pause, rt_sigreturn: end or stop the process though they are allowed
@@ -144,7 +147,7 @@ def test_what_can_be_read_is_the_library_and_nothing_can_be_written(probed):
 
 # ---- S3, S4
 
-def test_no_way_leads_out(probed):
+def test_no_call_reaches_the_outside(probed):
     told = tell_all(probed, "probe_ways_out")
     assert len(told) >= 30
     assert [t for t in told if t[1] != "killed" and t[1] >= 0] == []
@@ -186,19 +189,15 @@ def test_no_secret_of_the_server_is_in_a_workers_memory(prober_dir, tmp_path, mo
     data = tmp_path / plant("data directory")
     examples = tmp_path / plant("examples directory")
     examples.mkdir()
-    s = Server("--python-dir", str(prober_dir), "--workers", "2", "--examples-dir", str(examples), "--job-timeout-ms", "600000",
-               "--job-cpu-s", "120",
-               "--store", f"sqlite:{data}/{plant('store file')}.sqlite", data=data)
-    s.prober = prober_dir / "prober.so"
-    try:
+    with Server("--python-dir", str(prober_dir), "--workers", "2", "--examples-dir", str(examples), "--job-timeout-ms", "600000",
+                "--job-cpu-s", "120", "--store", f"sqlite:{data}/{plant('store file')}.sqlite", data=data) as s:
+        s.prober = prober_dir / "prober.so"
         s.compile(f"# {plant('source of an earlier job')}\n" + ADD_ONE)
         s.compile(f"{plant('name in an earlier job')} = '{plant('string in an earlier job')}'\n" + ADD_ONE)
         s.compile(ADD_ONE, filename=plant("file name of an earlier job") + ".py", scope=plant("scope of an earlier job"))
         s.get("/healthz", Authorization=plant("authorization"), Cookie=plant("cookie"), User_Agent=plant("user agent"))
         s.get("/healthz?" + plant("query"))
-        made = s.request("POST", "/api/v1/snippets", json.dumps({
-            "source": f"# {plant('stored source')}\n" + ADD_ONE, "inputs": FLOAT_INPUT, "title": plant("stored title")}),
-            {"Content-Type": "application/json", "X-Nkx-Request": "1"}).json
+        made = share(s, f"# {plant('stored source')}\n" + ADD_ONE, title=plant("stored title")).json
         planted["unlisted id"] = made["id"]
         planted["edit token"] = made["edit_token"]
         with open_stream(s, f"mark = '{plant('another running job')}'\nimport time\ntime.sleep(600)\n") as other:
@@ -214,38 +213,28 @@ def test_no_secret_of_the_server_is_in_a_workers_memory(prober_dir, tmp_path, mo
                 "said = list(found)"))
         assert found[-1] > 0, "the prober does not find what is there"
         assert [where for where, n in zip(planted, found) if n] == []
-    finally:
-        assert s.stop() == 0
 
 
 # ---- S8
 
-def field(pid, name):
-    text = pathlib.Path(f"/proc/{pid}/status").read_text()
-    return next(line.split(":", 1)[1].strip() for line in text.splitlines() if line.startswith(name + ":"))
-
-
 def test_capabilities_ids_and_namespaces_of_a_worker(probed):
     probed.settle()
     for kid in probed.kids():
-        assert {field(kid, c) for c in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb")} == {"0" * 16}
-        assert field(kid, "NoNewPrivs") == "1" and field(kid, "Seccomp") == "2" and field(kid, "Seccomp_filters") == "1"
-        assert field(kid, "Threads") == "1" and field(kid, "Groups") == ""
+        assert {status(kid, c) for c in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb")} == {"0" * 16}
+        assert status(kid, "NoNewPrivs") == "1" and status(kid, "Seccomp") == "2" and status(kid, "Seccomp_filters") == "1"
+        assert status(kid, "Threads") == "1" and status(kid, "Groups") == ""
         uid = {"65534"} if os.geteuid() == 0 else {str(os.geteuid())}
-        assert set(field(kid, "Uid").split()) == uid
+        assert set(status(kid, "Uid").split()) == uid
         for ns in ("user", "mnt", "pid", "net", "ipc", "uts", "cgroup"):
             assert os.readlink(f"/proc/{kid}/ns/{ns}") != os.readlink(f"/proc/self/ns/{ns}"), ns
 
 
-def test_the_filter_has_not_changed_unnoticed(program):
-    """Actions of the filter, number by number, as the golden file has them: NKX_GOLDEN=1 writes it anew."""
-    golden = pathlib.Path(__file__).parent / "filter.golden"
+def test_the_actions_of_the_filter_are_those_of_the_golden_file(program):
+    """Actions of the filter, number by number, as the golden file has them."""
     names = {nr: name for name, nr in jail_filter.numbers().items()}
     lines = []
     for nr in range(LAST_CALL + 1):
         actions = {hex(jail_filter.run_program(program, nr, args)) for args in (MINUS, (0,) * 6, (1,) * 6)}
         if actions != {hex(jail_filter.KILL)}:
             lines.append(f"{nr} {names.get(nr, '?')} {' '.join(sorted(actions))}\n")
-    if os.environ.get("NKX_GOLDEN"):
-        golden.write_text("".join(lines))
-    assert golden.read_text() == "".join(lines)
+    golden.check(TESTS / "jail/filter.golden", "".join(lines))

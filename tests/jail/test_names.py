@@ -10,14 +10,14 @@ import os
 import pathlib
 import random
 import re
-import subprocess
 import tarfile
-import time
 import urllib.parse
 import zlib
 
-import pytest
-from api_conftest import BUILD, FLOAT_INPUT, figure
+from support.clients import share
+from support.figures import figure
+from support.paths import BUILD
+from support.strace import FileTrace
 
 NAMES = int(os.environ.get("NKX_HOSTILE_NAMES", "150"))
 PER_JOB = 30
@@ -54,27 +54,10 @@ def job(names):
             "    while b:\n        b = b[os.write(3, b):]\nctypes.CDLL(None)._exit(0)\n")
 
 
-class Traced:
-    """What the server asks the kernel for by name, in a file."""
-
-    def __init__(self, pid, path):
-        self.path = path
-        self.process = subprocess.Popen(["strace", "-f", "-qq", "-s", "4096", "-e", "trace=%file", "-o", path, "-p", str(pid)],
-                                        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-        time.sleep(0.5)
-        if self.process.poll() is not None:
-            pytest.skip(f"the server cannot be traced here: {self.process.stderr.read()}")
-
-    def end(self):
-        self.process.terminate()
-        self.process.wait(30)
-        return self.path.read_text(errors="replace").splitlines()
-
-
 def test_no_name_of_a_result_becomes_a_path(probed, tmp_path):
     rng = random.Random(9)
     server = probed
-    trace = Traced(server.pid, tmp_path / "trace")
+    trace = FileTrace(server.pid, tmp_path / "trace")
     assert server.get("/healthz").status == server.get("/").status == 200  # the page: a file that the trace must see
     sent, handed_on = 0, 0
     try:
@@ -99,8 +82,7 @@ def test_no_name_of_a_result_becomes_a_path(probed, tmp_path):
                 assert answer.status in (200, 400, 404, 414), (answer.status, n)
                 if answer.status == 200:
                     assert answer.body in (b"abc",) and answer.headers["Content-Disposition"].startswith("attachment"), n
-            made = server.request("POST", "/api/v1/snippets", json.dumps({"source": job(names), "inputs": FLOAT_INPUT, "title": names[0][:60]}),
-                                  {"Content-Type": "application/json", "X-Nkx-Request": "1"})
+            made = share(server, job(names), title=names[0][:60])
             if made.status == 201:
                 assert server.get(made.json["url"]).status == server.get(f"/api/v1/snippets/{made.json['id']}").status == 200
     finally:

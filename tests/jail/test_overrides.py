@@ -4,8 +4,9 @@ import os
 import subprocess
 import sys
 
-from api_conftest import BUILD, ROOT, codes
-from conftest import run_inside
+from support.paths import NKX, ROOT
+from support.prober import run_inside
+from support.server import codes
 
 VENV_PYTHON = ROOT / os.environ.get("VENV", "build/venv") / "bin/python3"
 LLVM = "/usr/lib/llvm-22/lib/libLLVM-22.so"
@@ -41,7 +42,7 @@ def files_below(place):
 
 def test_a_check_leaves_no_file_for_perf(tmp_path):
     env = {**os.environ, "JITDUMPDIR": str(tmp_path), "HOME": str(tmp_path)}
-    subprocess.run([BUILD / "bin/nkx", "compile", ROOT / "explorer/examples/03_softmax.py", "--check"], env=env, check=True,
+    subprocess.run([NKX, "compile", ROOT / "explorer/examples/03_softmax.py", "--check"], env=env, check=True,
                    capture_output=True)
     assert files_below(tmp_path) == []
 

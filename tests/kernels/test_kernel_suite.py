@@ -6,11 +6,10 @@ ends of HLO, linalg, memref and NISA run with none of our code, every MLIR stage
 """
 import os
 
-import kernels
-import left_out
-import matrix
 import pytest
-import suite
+
+from support import compiler
+from support.kernels import left_out, matrix, suite
 
 ALL = os.environ.get("NKX_KERNELS") == "all"
 SAMPLE = """exp_auto auto_floor_divide auto_power auto_rint tile_f16_add partition_dim_sigmoid add_chain_3d three_results
@@ -53,14 +52,14 @@ def check_everywhere(variant, ks, record):
 
 @pytest.mark.skipif(ALL, reason="the whole matrix compiles them, too")
 @pytest.mark.parametrize("batch", **ids(matrix.batches(matrix.wanted(), 40)))
-def test_compiles_to_instructions(batch):
+def test_every_kernel_compiles_to_instructions(batch):
     found = matrix.faults(matrix.compile_batch(*batch, "trn2", check=False), *batch, checked=False)
     assert not found, "\n".join(found)
 
 
 @pytest.mark.skipif(ALL, reason="the whole matrix checks them, too")
 @pytest.mark.parametrize("batch", **ids(matrix.batches(sample(), 8)))
-def test_sample_computes_what_numpy_computes(batch):
+def test_a_sample_of_kernels_computes_what_numpy_computes_at_every_stage(batch):
     result = matrix.compile_batch(*batch, "trn2", check=True)
     found = matrix.faults(result, *batch, checked=True)
     assert not found, "\n".join(found)
@@ -69,7 +68,7 @@ def test_sample_computes_what_numpy_computes(batch):
 
 @pytest.mark.skipif(not ALL, reason="NKX_KERNELS=all")
 @pytest.mark.parametrize("batch", **ids(matrix.batches(matrix.wanted(), 8)))
-def test_matrix(batch, record_property):
+def test_every_kernel_computes_what_numpy_computes_on_every_target(batch, record_property):
     counts = {}
     results = check_everywhere(*batch, counts.__setitem__)
     small = [k for k in batch[1] if matrix.elements(k) <= matrix.RUN_MAX and not known(k, batch[0])]
@@ -101,5 +100,5 @@ def test_tile_of_a_regrouped_value_is_ignored_with_a_warning():
 
 def test_a_tile_too_large_for_a_regrouped_value_is_refused():
     source = suite.source([suite.KERNELS["head_deconcat"]], "builder").replace("put(rows, [128, 128]", "put(rows, [128, 512]")
-    result = kernels.compile(source)
+    result = compiler.compile(source)
     assert [d["code"] for d in result["diagnostics"]] == ["bad-knob"], result["diagnostics"]

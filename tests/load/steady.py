@@ -1,7 +1,7 @@
 """L1, L2 and L3: rates held for long.  Pages are asked for by one client program (h2load); compiles come at random moments,
 as from many people (a Poisson process), and each one's time counts from the moment it was due.
 
-    python3 tests/load/steady.py L1|L2|L3        NKX_LOAD_SECONDS: instead of the full time (for a first look)
+    PYTHONPATH=tests python3 tests/load/steady.py L1|L2|L3        NKX_LOAD_SECONDS: instead of the full time (for a first look)
 
 L1: pages and stored snippets, 2,000 a second for 60 s; 99 of 100 within 20 ms.
 L2: 40 small compiles a second for 30 min; half within 80 ms, 95 of 100 within 250 ms, none fails.
@@ -9,20 +9,22 @@ L3: 160 a second for 10 min; as much is answered as at L2 less a tenth, the rest
     5 s later L2's rate is met again.
 The last line says the figures; exit status 1 if one is missed.
 """
+import http.client
 import json
 import os
 import pathlib
-import http.client
 import random
 import sys
 import tempfile
 import threading
 import time
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "bench"))
-from loading import JSON, SMALL, Server, h2load, percentile  # noqa: E402
+from support.clients import in_threads, share
+from support.figures import percentile
+from support.h2load import h2load
+from support.server import JOB, OURS, Server
 
-FRESH = JSON | {"Cache-Control": "no-store"}
+FRESH = {**OURS, "Cache-Control": "no-store"}
 # the client is one address, and these are about the service, not about its share for one
 UNLIMITED = ["--client-connections", "0", "--client-compiles", "0", "--client-jobs", "0"]
 RATE, FLOOD = 40, 160
@@ -39,9 +41,7 @@ def held(port, path, seconds, rps, clients, **more):
 
 
 def l1(server, seconds):
-    status, body = server.request("POST", "/api/v1/snippets", SMALL, JSON)
-    assert status == 201, body
-    link = json.loads(body)
+    link = share(server).json
     worst, figures = True, []
     for name, path in (("page", "/"), ("link", link["url"]), ("snippet", f"/api/v1/snippets/{link['id']}")):
         ok, refused, failed = held(server.port, path, seconds, 2000, 16, headers={"Accept-Encoding": "gzip"})
@@ -60,10 +60,10 @@ def arrivals(seconds, rps):
 def compiles(server, seconds, rps):
     """The same as `held`, of compiles at random moments, rps a second."""
     due, lock, began = arrivals(seconds, rps), threading.Lock(), time.perf_counter()
-    ok, refused, failed, body = [], [], [], json.dumps(SMALL)
+    ok, refused, failed, body = [], [], [], json.dumps(JOB)
 
-    def client():
-        c = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
+    def client(_):
+        c = server.connect(timeout=60)
         while True:
             with lock:
                 at = next(due, None)
@@ -81,11 +81,7 @@ def compiles(server, seconds, rps):
             into = ok if status == 200 else refused if status in (429, 503) else failed
             into.append((time.perf_counter() - began - at) * 1e3)
 
-    threads = [threading.Thread(target=client) for _ in range(2 * rps)]
-    for t in threads:
-        t.start()
-    for t in threads:
-        t.join()
+    in_threads(2 * rps, client)
     return ok, refused, len(failed)
 
 
@@ -112,11 +108,8 @@ def l3(server, seconds):
 def main():
     run, full = {"L1": (l1, 60), "L2": (l2, 1800), "L3": (l3, 600)}[sys.argv[1]]
     seconds = int(os.environ.get("NKX_LOAD_SECONDS", full))
-    server = Server(*UNLIMITED)
-    try:
+    with Server(*UNLIMITED) as server:
         met, figures = run(server, seconds)
-    finally:
-        server.end()
     print(f"{sys.argv[1]}: {figures}")
     return 0 if met else 1
 

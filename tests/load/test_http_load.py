@@ -1,30 +1,42 @@
 """Many connections, and crawlers: what takes too long for every run."""
+import contextlib
 import json
 import resource
 import select
 import socket
 import subprocess
 import sys
-import threading
 import time
-import pathlib
+from concurrent.futures import ThreadPoolExecutor
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "api"))
-from conftest import ADD_ONE, FLOAT_INPUT, Server, figure, is_sanitized, rss_kb  # noqa: E402
+from support.clients import share
+from support.figures import figure, percentile
+from support.paths import is_sanitized
+from support.processes import rss_kb
+from support.server import ADD_ONE, FLOAT_INPUT, JOB, JSON, Server
 
 
-def test_10000_idle_and_half_open_connections():
+@contextlib.contextmanager
+def open_sockets():
+    """Room for many sockets, closed at the end."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(11000, most), max(11000, most)))
+    held = []
+    yield held
+    for c in held:
+        c.close()
+
+
+def test_10000_idle_and_half_open_connections_cost_little():
     n = 10000
-    resource.setrlimit(resource.RLIMIT_NOFILE, (n + 1000, n + 1000))
-    s = Server("--connections", "12000", "--header-timeout-ms", "300000", "--idle-timeout-ms", "300000")
-    open_ = []
-    try:
+    with open_sockets() as held, Server("--connections", "12000", "--header-timeout-ms", "300000", "--idle-timeout-ms", "300000",
+                                        "--client-connections", "0") as s:
         before = rss_kb(s.pid)
         for i in range(n):
             c = socket.create_connection(("127.0.0.1", s.port), timeout=30)
             if i % 2:
                 c.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\nX: ")
-            open_.append(c)
+            held.append(c)
         took = []
         for _ in range(50):
             began = time.monotonic()
@@ -34,23 +46,18 @@ def test_10000_idle_and_half_open_connections():
         figure(f"{n} connections: {growth >> 10} MiB, a request takes {1000 * sorted(took)[25]:.1f} ms")
         assert is_sanitized() or growth <= 100 << 10
         assert sorted(took)[25] <= 0.05
-    finally:
-        for c in open_:
-            c.close()
-        assert s.stop() == 0
 
 
-def test_2000_clients_that_dribble_headers():
-    """N2 at its full size: a byte a second each, the deadline that is the default."""
+def test_2000_clients_that_dribble_headers_are_closed_by_the_default_deadline():
+    """N2 at its full size: a byte a second each."""
     n, deadline_s = 2000, 10
-    resource.setrlimit(resource.RLIMIT_NOFILE, (11000, 11000))
-    s = Server("--client-connections", "0", "--connections", "4000")
     began, open_, closed, took = time.monotonic(), {}, [], []
-    try:
+    with open_sockets() as held, Server("--client-connections", "0", "--connections", "4000") as s:
         for _ in range(n):
             c = socket.create_connection(("127.0.0.1", s.port), timeout=30)
             c.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\nX: ")
             c.setblocking(False)
+            held.append(c)
             open_[c] = time.monotonic()
         while open_ and time.monotonic() - began < 4 * deadline_s:
             for c in list(open_):
@@ -63,23 +70,17 @@ def test_2000_clients_that_dribble_headers():
                     ended = True
                 if ended:
                     closed.append(time.monotonic() - open_.pop(c))
-                    c.close()
             asked = time.monotonic()
             assert s.get("/healthz").status == 200
             took.append(time.monotonic() - asked)
-            time.sleep(max(0, 1 - (time.monotonic() - asked)))
+            time.sleep(max(0, 1 - (time.monotonic() - asked)))  # a byte a second
         figure(f"{n} clients with a byte a second: closed after {min(closed):.1f} to {max(closed):.1f} s, a request meanwhile takes at most "
                f"{1000 * max(took):.0f} ms")
         assert not open_ and min(closed) >= deadline_s - 1
-    finally:
-        for c in open_:
-            c.close()
-        assert s.stop() == 0
 
 
 def test_one_address_gets_no_more_connections_than_its_share():
-    s = Server("--client-connections", "20")
-    try:
+    with Server("--client-connections", "20") as s:
         held = [socket.create_connection(("127.0.0.1", s.port), timeout=10) for _ in range(21)]
         refused = select.select(held, [], [], 20)[0]  # whichever of the two threads was the last to accept one
         assert 1 <= len(refused) <= 2 and b" 429 " in refused[0].recv(4096)  # 2: the last question for its health was still open
@@ -91,16 +92,14 @@ def test_one_address_gets_no_more_connections_than_its_share():
             assert other.recv(100).startswith(b"HTTP/1.1 200")
         for c in held:
             c.close()
-    finally:
-        assert s.stop() == 0
 
 
 def test_a_crawler_starts_no_compile():
-    s = Server()
-    try:
-        made = s.request("POST", "/api/v1/snippets", json.dumps({"source": ADD_ONE, "inputs": FLOAT_INPUT}),
-                         {"Content-Type": "application/json", "X-Nkx-Request": "1"}).json
-        count = lambda: [x for x in s.get("/metrics").body.decode().splitlines() if x.startswith("nkx_jobs_total")]
+    with Server() as s:
+        made = share(s).json
+
+        def count():
+            return [x for x in s.get("/metrics").body.decode().splitlines() if x.startswith("nkx_jobs_total")]
         before = count()
         key = "/api/v1/results/" + made["key"]
         for path in ("/", made["url"], made["raw_url"], made["embed_url"], "/api/v1/snippets/" + made["id"], key, key + "/stages/0",
@@ -109,25 +108,11 @@ def test_a_crawler_starts_no_compile():
             for method in ("GET", "HEAD", "OPTIONS"):
                 assert s.request(method, path).status < 500
         assert count() == before
-    finally:
-        assert s.stop() == 0
 
 
 def post_as(server, client, source):
-    return server.request("POST", "/api/v1/compile", json.dumps({"source": source, "inputs": FLOAT_INPUT}),
-                          {"Content-Type": "application/json", "Cache-Control": "no-store", "X-Forwarded-For": client})
-
-
-def p95(times):
-    return sorted(times)[int(len(times) * 0.95)]
-
-
-def test_a_flood_from_one_client_is_refused_and_others_hardly_notice():
-    s = Server("--trusted-proxies", "127.0.0.0/8", "--client-compiles", "60")  # as behind a proxy
-    try:
-        flood_one_server(s)
-    finally:
-        assert s.stop() == 0
+    return server.request("POST", "/api/v1/compile", {"source": source, "inputs": FLOAT_INPUT},
+                          {**JSON, "Cache-Control": "no-store", "X-Forwarded-For": client})
 
 
 FLOODER = """import http.client, json, sys, time
@@ -144,6 +129,11 @@ while True:
 """
 
 
+def test_a_flood_from_one_client_is_refused_and_others_hardly_notice():
+    with Server("--trusted-proxies", "127.0.0.0/8", "--client-compiles", "60") as s:  # as behind a proxy
+        flood_one_server(s)
+
+
 def flood_one_server(s):
     def timed(n):
         times = []
@@ -151,16 +141,15 @@ def flood_one_server(s):
             began = time.monotonic()
             assert post_as(s, f"198.51.100.{100 + i}", ADD_ONE).status == 200
             times.append(time.monotonic() - began)
-            time.sleep(0.1)
+            time.sleep(0.1)  # ten a second
         return times
 
     timed(20)
-    quiet = p95(timed(60))
-    body = json.dumps({"source": ADD_ONE, "inputs": FLOAT_INPUT})
-    flooders = [subprocess.Popen([sys.executable, "-c", FLOODER, str(s.port), body], stdout=subprocess.PIPE, text=True) for _ in range(4)]
+    quiet = percentile(timed(60), 0.95)
+    flooders = [subprocess.Popen([sys.executable, "-c", FLOODER, str(s.port), json.dumps(JOB)], stdout=subprocess.PIPE, text=True) for _ in range(4)]
     try:
         next(line for line in flooders[0].stdout if line.startswith("429"))  # it has used up its share
-        loud = p95(timed(60))
+        loud = percentile(timed(60), 0.95)
     finally:
         for f in flooders:
             f.kill()
@@ -172,21 +161,16 @@ def flood_one_server(s):
 
 
 def test_a_crowd_is_shed_before_the_queue_grows():
-    s = Server("--trusted-proxies", "127.0.0.0/8")
-    answers, longest = [], 0
-
-    def run(i):
-        answers.append(post_as(s, f"198.51.{i // 250}.{i % 250}", f"import time\ntime.sleep(0.5)\n# {i}\n" + ADD_ONE))
-    try:
-        threads = [threading.Thread(target=run, args=(i,)) for i in range(200)]
-        for t in threads:
-            t.start()
-        while any(t.is_alive() for t in threads):
-            longest = max(longest, s.health["waiting"])
+    with Server("--trusted-proxies", "127.0.0.0/8") as s:
+        def run(i):
+            return post_as(s, f"198.51.{i // 250}.{i % 250}", f"import time\ntime.sleep(0.5)\n# {i}\n" + ADD_ONE)
+        with ThreadPoolExecutor(200) as pool:
+            answers, longest = [pool.submit(run, i) for i in range(200)], 0
+            while not all(a.done() for a in answers):
+                longest = max(longest, s.health["waiting"])
+            answers = [a.result() for a in answers]
         shed = [a for a in answers if a.status == 503]
         assert 0 < longest <= 64 and len(shed) >= 100 and all(int(a.headers["Retry-After"]) > 0 for a in shed)
         assert all(a.status in (200, 503) for a in answers) and sum(a.status == 200 for a in answers) >= 10
         figure(f"200 clients at once: {len(answers) - len(shed)} answered, {len(shed)} shed, at most {longest} waited")
         s.wait_until(lambda: post_as(s, "192.0.2.1", ADD_ONE).status == 200, "an empty queue", 30)
-    finally:
-        assert s.stop() == 0

@@ -3,7 +3,8 @@ import re
 
 import numpy as np
 import pytest
-import values
+
+from support import values
 
 PASS = "canonicalize-loop-step"
 
@@ -27,7 +28,7 @@ def loop(bounds, args=""):
 @pytest.mark.parametrize("lb,ub,step", [(0, 512, 128), (0, 517, 128), (3, 40, 7), (-9, 9, 4), (5, 5, 2), (9, 3, 2), (0, 8, 8),
                                         (0, 7, 8), (0, 10, 1), (2, 10, 1)])
 @pytest.mark.parametrize("known", [True, False])
-def test_same_turns(lb, ub, step, known):
+def test_a_loop_with_another_step_has_the_same_iterations(lb, ub, step, known):
     constants = "\n".join(f"  %{n} = arith.constant {v} : index" for n, v in (("lb", lb), ("ub", ub), ("st", step)))
     if known:
         text, inputs = loop(constants), []
@@ -67,7 +68,7 @@ def test_nested_loops_whose_bounds_depend_on_each_other(rng):
     values.check(text, PASS, rng)
 
 
-def test_loop_over_i32(rng):
+def test_a_loop_over_i32_keeps_its_values(rng):
     text = """func.func @f(%a: tensor<1xi32>) -> tensor<1xi32> {
   %c0 = arith.constant 2 : i32
   %c3 = arith.constant 3 : i32

@@ -1,17 +1,11 @@
 """Custom ops down to NISA: the code of each in the place of its calls, computing what its reference function does."""
-import os
-import pathlib
-import sys
 
 import numpy as np
 import pytest
 
-import nisa_eval
-
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / os.environ.get("BUILD", "build") / "python"))
-from nkigen import CustomOp, trace  # noqa: E402
-from nkigen.transforms.nkipy_opt import apply_complete_knob_pipeline  # noqa: E402
+from nkigen import CustomOp, trace
+from nkigen.transforms.nkipy_opt import apply_complete_knob_pipeline
+from support.oracles import nisa_eval
 
 SHAPE = (128, 64)
 MEMREF = "memref<128x64xf32, strided<[64, 1]>, #nisa.mem<shared_hbm>>"
@@ -60,7 +54,7 @@ def copy_op():
     lambda f, g: lambda x: (f(x), g(x * 2)),
     lambda f, g: lambda x: g(f(g(x))).sum(axis=1),
 ], ids=["alone", "twice", "two", "chain"])
-def test_the_code_stands_where_the_call_was(fn, silu_op, copy_op):
+def test_the_code_of_an_op_replaces_its_call(fn, silu_op, copy_op):
     fn = fn(silu_op, copy_op)
     text = apply_complete_knob_pipeline(kernel(fn).to_mlir())
     assert "call" not in text and "custom_op" not in text and text.count("func.func") == 1

@@ -1,6 +1,7 @@
 """decompose-batch-matmul keeps what a module computes: odd shapes, several and missing batch dimensions, other orders."""
 import pytest
-import values
+
+from support import values
 
 PASS = "decompose-batch-matmul"
 
@@ -40,7 +41,7 @@ MULADD = """    %p = arith.mulf %x, %y : f32
 
 
 @pytest.mark.parametrize("shape", [(1, 3, 4, 5), (3, 7, 1, 13), (2, 130, 17, 9), (4, 1, 1, 1)])
-def test_batch_matmul(rng, shape):
+def test_a_batch_matmul_keeps_its_values_in_one_loop(rng, shape):
     after = values.check(product("linalg.batch_matmul", shape, (0, 1, 3), (0, 3, 2), (0, 1, 2)), PASS, rng, tol=1e-4)
     assert "batch_matmul" not in after and after.count("scf.for") == 1
 
@@ -50,19 +51,19 @@ ORDERS = [((1, 3), (0, 3, 2)), ((0, 1, 3), (3, 2)), ((0, 3, 1), (0, 3, 2)), ((0,
 
 @pytest.mark.parametrize("op,lhs,rhs", [("linalg.contract", *o) for o in ORDERS + [((3, 1), (0, 2, 3))]] +
                          [("linalg.batch_matmul", *o) for o in ORDERS])
-def test_missing_batches_and_other_orders(rng, op, lhs, rhs):
+def test_products_without_batches_or_in_another_order_keep_their_values(rng, op, lhs, rhs):
     after = values.check(product(op, (3, 5, 6, 7), lhs, rhs, (0, 1, 2)), PASS, rng, tol=1e-4)
     assert "linalg.matmul" in after and after.count("scf.for") == 1
 
 
 @pytest.mark.parametrize("lhs,rhs", [((0, 1, 2, 4), (0, 1, 4, 3)), ((1, 2, 4), (0, 1, 4, 3)), ((0, 2, 4), (1, 4, 3))])
 @pytest.mark.parametrize("op", ["linalg.contract", "linalg.generic"])
-def test_two_batch_dimensions(rng, op, lhs, rhs):
+def test_products_with_two_batch_dimensions_keep_their_values_in_two_loops(rng, op, lhs, rhs):
     after = values.check(product(op, (2, 3, 4, 5, 6), lhs, rhs, (0, 1, 2, 3), body=MULADD), PASS, rng, tol=1e-4)
     assert "linalg.matmul" in after and after.count("scf.for") == 2
 
 
-def test_narrow_inputs_and_a_wide_accumulator(rng):
+def test_narrow_inputs_with_a_wide_accumulator_keep_their_values(rng):
     body = """    %u = arith.extf %x : bf16 to f32
     %v = arith.extf %y : bf16 to f32
     %p = arith.mulf %u, %v : f32
@@ -73,12 +74,12 @@ def test_narrow_inputs_and_a_wide_accumulator(rng):
         assert "linalg.matmul" in values.check(text, PASS, rng, tol=1e-4)
 
 
-def test_integers(rng):
+def test_products_of_integers_keep_their_values(rng):
     text = product("linalg.batch_matmul", (2, 5, 6, 7), (0, 1, 3), (0, 3, 2), (0, 1, 2), ("i8", "i32"))
     assert "linalg.matmul" in values.check(text, PASS, rng)
 
 
-def test_behind_remove_redundant_zero_fill(rng):
+def test_values_are_kept_after_remove_redundant_zero_fill(rng):
     text = product("linalg.batch_matmul", (3, 5, 6, 7), (0, 1, 3), (0, 3, 2), (0, 1, 2))
     after = values.check(text, ["remove-redundant-zero-fill", PASS], rng, tol=1e-4)
     assert "linalg.fill" not in after

@@ -1,6 +1,7 @@
 """Random programs that copy buffers and slices to and fro: the same results without the copies that go."""
 import pytest
-import values
+
+from support import values
 
 ROWS, COLS = 4, 6
 BIG, TILE = f"memref<{2 * ROWS}x{COLS}xf32, 3 : i32>", f"memref<{ROWS}x{COLS}xf32, 3 : i32>"
@@ -78,7 +79,7 @@ class Program:
 
 
 @pytest.mark.parametrize("k", range(12))
-def test_random_programs(rng, k):
+def test_random_programs_keep_their_values(rng, k):
     text = Program(rng).text()
     after = values.check(text, "eliminate-same-memspace-copy", rng)
     assert after.count("memref.copy") < text.count("memref.copy")

@@ -6,7 +6,8 @@ import re
 
 import numpy as np
 import pytest
-import values
+
+from support import values
 
 PASSES = ["prepare-arithmetic", "infer-layout", "canonicalize-partition-dim"]
 NAMES = "abcdef"

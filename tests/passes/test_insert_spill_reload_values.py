@@ -1,14 +1,14 @@
 """Programs with more buffers than SBUF holds: same results after insert-spill-reload, and at no point too much in use.
 
-What is in use is read off the text (on_chip.walk): insert-memref-dealloc, another pass, frees each buffer behind its last
+What is in use is read off the text (on_chip.walk): insert-memref-dealloc, another pass, frees each buffer after its last
 use.  NKX_SPILL_PROGRAMS=n runs n more random programs (make nightly).
 """
 import os
 
 import numpy as np
-import on_chip
 import pytest
-import values
+
+from support import on_chip, values
 
 SHAPE = (16, 2, 8)
 BYTES = 2 * 8 * 4
@@ -70,7 +70,7 @@ def program(rng, n_buffers, n_steps, in_loop=False, views=False):
     (5, 3, False, False), (6, 3, False, True), (8, 4, False, True), (5, 4, True, False), (6, 5, True, True),
     (7, 4, True, True),
 ])
-def test_values_stay_and_capacity_holds(rng, n, capacity, in_loop, views):
+def test_spilling_keeps_values_and_stays_within_the_capacity(rng, n, capacity, in_loop, views):
     text = program(rng, n, 9, in_loop, views)
     option = f"insert-spill-reload=sbuf-capacity={capacity * BYTES}"
     assert peak(values.opt(text, "insert-memref-dealloc")) > capacity * BYTES
@@ -110,7 +110,7 @@ def test_an_operation_that_cannot_fit_is_refused(rng):
         }}""", "insert-spill-reload=sbuf-capacity=128")
 
 
-def test_a_loop_over_more_than_there_is_gets_tiles_from_hbm(rng):
+def test_a_loop_over_more_than_fits_reads_tiles_from_hbm(rng):
     big, tile = "memref<16x8x8xf32, 3 : i32>", "memref<16x8xf32, strided<[64, 1], offset: ?>, 3 : i32>"
     hbm = "memref<16x8x8xf32, 4 : i32>"
     slices = "\n".join(f"%s{k} = memref.subview %{v}[0, %i, 0] [16, 1, 8] [1, 1, 1] : {big} to {tile}"

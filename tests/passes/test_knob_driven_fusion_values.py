@@ -1,6 +1,7 @@
 """knob-driven-fusion keeps what a module computes: chains with tails, different operations inside, three values."""
 import pytest
-import values
+
+from support import values
 
 PASS = "knob-driven-fusion"
 
@@ -66,15 +67,15 @@ def module(ops, rows, tile, cols, ctile, between=""):
 
 @pytest.mark.parametrize("rows,tile,cols,ctile", [(16, 4, 12, 6), (16, 16, 12, 12), (18, 4, 13, 6), (17, 8, 8, 8), (130, 128, 517, 256)])
 @pytest.mark.parametrize("ops", [("linalg.add", "linalg.add"), ("linalg.add", "linalg.mul", "linalg.sub")])
-def test_siblings(rng, rows, tile, cols, ctile, ops):
+def test_fused_sibling_loops_keep_their_values(rng, rows, tile, cols, ctile, ops):
     text = module(ops, rows, tile, cols, ctile)
     after = values.check(text, PASS, rng)
     assert text.count("scf.for") == 2 * len(ops) and after.count("scf.for") == 2
     assert "fuse_op" not in after and after.count("nkipy.layout") == len(ops)
 
 
-def test_what_the_second_loop_reads_moves_in_front(rng):
-    """The second nest reads exp(a), which is computed behind the first nest."""
+def test_what_the_second_loop_reads_moves_before_the_first(rng):
+    """The second nest reads exp(a), which is computed after the first nest."""
     text = module(("linalg.add", "linalg.mul"), 16, 4, 12, 6)
     t = "tensor<16x12xf32>"
     head, tail = text.split("  %e1 = tensor.empty()")
@@ -84,7 +85,7 @@ def test_what_the_second_loop_reads_moves_in_front(rng):
     assert after.count("scf.for") == 2
 
 
-def test_one_result_from_the_other_is_refused():
+def test_fusing_a_loop_with_one_that_reads_it_is_refused():
     text = module(("linalg.add", "linalg.mul"), 16, 4, 12, 6)
     head, tail = text.split("  %e1 = tensor.empty()")
     tail = tail.replace("tensor.extract_slice %b[", "tensor.extract_slice %n0_p0[")
@@ -92,7 +93,7 @@ def test_one_result_from_the_other_is_refused():
         values.opt(f"{head}  %e1 = tensor.empty(){tail}", PASS)
 
 
-def test_first_target_later_in_the_program(rng):
+def test_loops_are_fused_in_any_order_of_the_knob(rng):
     text = module(("linalg.add", "linalg.sub"), 16, 4, 12, 6)
     text = text.replace('"nkipy.fuse_op"(%n0_p0, %n1_p0)', '"nkipy.fuse_op"(%n1_p0, %n0_p0)')
     assert values.check(text, PASS, rng).count("scf.for") == 2

@@ -3,7 +3,8 @@ physical: the numbers stay, and what is on the chip afterwards is what the machi
 import re
 
 import pytest
-import values
+
+from support import values
 
 BEFORE = ["remove-redundant-zero-fill", "prepare-arithmetic", "decompose-batch-matmul", "infer-layout",
           "canonicalize-partition-dim", "assign-linalg-op-ids", "knob-driven-tiling", "apply-and-strip-transforms",
@@ -48,7 +49,7 @@ def function(arguments, results, body):
 
 
 def check_lifetimes(text):
-    """Nothing uses a buffer, or a view of it, behind its end."""
+    """Nothing uses a buffer, or a view of it, after its end."""
     root, freed = {}, set()
     for line in text.splitlines():
         used = re.findall(r"%[\w]+", line)
@@ -88,7 +89,7 @@ MATMULS = [(256, 256, 512, (128, 512, 128)), (130, 200, 517, (128, 256, 64)), (7
 
 
 @pytest.mark.parametrize("m, k, n, tile", MATMULS)
-def test_matmul_in_sbuf_then_add(rng, m, k, n, tile):
+def test_a_matmul_in_sbuf_and_an_add_keep_their_values(rng, m, k, n, tile):
     body = apply("matmul", "%c", (m, n), ("%a", (m, k)), ("%b", (k, n)))
     body += knob("%c", (m, n), tile[:2] if tile else None, tile, 3)
     body += apply("add", "%r", (m, n), ("%c", (m, n)), ("%d", (m, n)))
@@ -96,7 +97,7 @@ def test_matmul_in_sbuf_then_add(rng, m, k, n, tile):
 
 
 @pytest.mark.parametrize("dims", [(130, 70, 99, 517), (300, 128, 64, 3)])
-def test_chain_of_matmuls(rng, dims):
+def test_a_chain_of_matmuls_keeps_its_values(rng, dims):
     m, k, n, p = dims
     body = apply("matmul", "%c", (m, n), ("%a", (m, k)), ("%b", (k, n))) + knob("%c", (m, n), space=3)
     body += apply("tanh", "%t", (m, n), ("%c", (m, n)))
@@ -108,7 +109,7 @@ def test_chain_of_matmuls(rng, dims):
     (256, 256, (128, 128), (64, 64)), (256, 256, (64, 64), (128, 128)), (256, 130, (128, 130), (128, 65)),
     (130, 517, (128, 512), (128, 512)), (1, 300, (1, 150), (1, 300)),
 ])
-def test_values_with_different_tiles(rng, rows, cols, first, second):
+def test_values_with_different_tiles_keep_their_contents(rng, rows, cols, first, second):
     d = (rows, cols)
     body = apply("exp", "%x", d, ("%a", d)) + knob("%x", d, first, first, 3)
     body += apply("add", "%r", d, ("%x", d), ("%b", d)) + knob("%r", d, second, second)
@@ -118,14 +119,14 @@ def test_values_with_different_tiles(rng, rows, cols, first, second):
 @pytest.mark.parametrize("d, tile", [((256, 2, 256), (128, 1, 128)), ((130, 3, 70), (128, 1, 70)),
                                      ((128, 4, 64), (128, 4, 64)), ((3, 200, 64), (1, 128, 64)),
                                      ((2, 3, 130, 20), (1, 1, 128, 20))])
-def test_three_dimensions_and_more(rng, d, tile):
+def test_values_of_three_dimensions_and_more_keep_their_contents(rng, d, tile):
     body = apply("exp", "%x", d, ("%a", d)) + knob("%x", d, tile, tile, 3)
     body += apply("mul", "%r", d, ("%x", d), ("%b", d)) + knob("%r", d, tile, tile)
     check(function([("%a", d), ("%b", d)], [("%r", d)], body), rng)
 
 
 @pytest.mark.parametrize("b, m, k, n", [(3, 130, 70, 65), (2, 256, 128, 256)])
-def test_batches(rng, b, m, k, n):
+def test_batches_keep_their_values(rng, b, m, k, n):
     body = apply("batch_matmul", "%c", (b, m, n), ("%a", (b, m, k)), ("%b", (b, k, n)))
     body += apply("exp", "%r", (b, m, n), ("%c", (b, m, n)))
     check(function([("%a", (b, m, k)), ("%b", (b, k, n))], [("%r", (b, m, n))], body), rng)
@@ -133,7 +134,7 @@ def test_batches(rng, b, m, k, n):
 
 @pytest.mark.parametrize("dims, permutation", [((130, 517), [1, 0]), ((2, 130, 3, 64), [0, 2, 1, 3]),
                                                ((40, 5, 130), [2, 1, 0]), ((4, 5, 6, 7), [3, 1, 2, 0])])
-def test_transposes(rng, dims, permutation):
+def test_transposes_keep_their_values(rng, dims, permutation):
     out = [dims[p] for p in permutation]
     body = apply("exp", "%x", dims, ("%a", dims)) + knob("%x", dims, space=3)
     body += f"%e = tensor.empty() : tensor<{shape(*out)}>\n"
@@ -143,7 +144,7 @@ def test_transposes(rng, dims, permutation):
 
 
 @pytest.mark.parametrize("part", ["[3, 7] [100, 33]", "[128, 0] [2, 64]", "[0, 1] [130, 1]", "[64, 0] [64, 64]"])
-def test_slices_of_what_is_in_sbuf(rng, part):
+def test_slices_of_what_is_in_sbuf_keep_their_values(rng, part):
     d, to = (130, 64), tuple(int(n) for n in part.split("] [")[1][:-1].split(", "))
     body = apply("exp", "%x", d, ("%a", d)) + knob("%x", d, (128, 64), (128, 64), 3)
     body += f"%s = tensor.extract_slice %x{part} [1, 1] : tensor<{shape(*d)}> to tensor<{shape(*to)}>\n"
@@ -153,7 +154,7 @@ def test_slices_of_what_is_in_sbuf(rng, part):
 
 @pytest.mark.parametrize("to, groups", [((16384,), "[[0, 1]]"), ((64, 16, 16), "[[0], [1, 2]]"),
                                         ((2, 32, 256), "[[0, 1], [2]]"), ((1, 64, 256), "[[0, 1], [2]]")])
-def test_reshapes_of_what_is_in_sbuf(rng, to, groups):
+def test_reshapes_of_what_is_in_sbuf_keep_their_values(rng, to, groups):
     d = (64, 256)
     body = apply("exp", "%x", d, ("%a", d)) + knob("%x", d, (64, 256), (64, 256), 3)
     if len(to) == 1:

@@ -3,7 +3,8 @@ import re
 
 import numpy as np
 import pytest
-import values
+
+from support import values
 
 PASS = "prepare-arithmetic"
 
@@ -60,7 +61,7 @@ def whole(shape):
 
 
 @pytest.mark.parametrize("c", [2.0, 3.0, -0.37, 1e-40, 3e38, 1e30])
-def test_division_by_a_constant(rng, c):
+def test_division_by_a_constant_keeps_its_values(rng, c):
     text = elementwise((7, 13), [whole((7, 13))], "    %q = arith.divf %i0, %c : f32\n    linalg.yield %q : f32",
                        consts=f"  %c = arith.constant {c:.9e} : f32\n")
     scale = np.float32(c / 10) if c > 1e6 else np.float32(1)
@@ -75,7 +76,7 @@ def test_division_by_a_constant(rng, c):
 
 
 @pytest.mark.parametrize("zero", ["0.0", "-0.0", "0x7F800000", "0x7FC00000"])
-def test_division_by_zero_infinity_and_nan_constants(zero):
+def test_division_by_zero_infinity_and_nan_keeps_its_values(zero):
     text = elementwise((1, 6), [whole((1, 6))], "    %q = arith.divf %i0, %c : f32\n    linalg.yield %q : f32",
                        consts=f"  %c = arith.constant {zero} : f32\n")
     x = np.array([[1, -2, 0, np.inf, -np.inf, np.nan]], np.float32)
@@ -89,7 +90,7 @@ def test_division_by_zero_infinity_and_nan_constants(zero):
 @pytest.mark.parametrize("shape,by", [((128, 256), (128, 256)), ((256, 256), (256, 1)), ((128, 256), (1, 256)),
                                       ((130, 517), (130, 1)), ((7,), (7,)), ((1031,), (1031,)), ((), ()),
                                       ((3, 5, 7), (3, 1, 7)), ((2, 3, 4, 5), (1, 3, 1, 5))])
-def test_division_of_tensors(rng, shape, by):
+def test_division_of_tensors_keeps_its_values(rng, shape, by):
     maps = [f"d{i}" if b == s else 0 for i, (s, b) in enumerate(zip(shape, by))]
     text = elementwise(shape, [whole(shape), (by, maps)], "    %q = arith.divf %i0, %i1 : f32\n    linalg.yield %q : f32")
     after = values.check(text, PASS, rng)
@@ -97,7 +98,7 @@ def test_division_of_tensors(rng, shape, by):
 
 
 @pytest.mark.parametrize("kind", ["f16", "bf16", "f32", "f64"])
-def test_named_division_in_every_float_type(rng, kind):
+def test_named_division_keeps_its_values_in_every_float_type(rng, kind):
     t = tensor((5, 9), kind)
     text = f"""func.func @f(%a: {t}, %b: {t}) -> {t} {{
       %e = tensor.empty() : {t}
@@ -108,7 +109,7 @@ def test_named_division_in_every_float_type(rng, kind):
 
 
 @pytest.mark.parametrize("kind", ["i8", "i32"])
-def test_integer_division_stays(rng, kind):
+def test_integer_division_is_left_alone(rng, kind):
     t = tensor((5, 9), kind)
     text = f"""func.func @f(%a: {t}, %b: {t}) -> {t} {{
       %e = tensor.empty() : {t}
@@ -118,7 +119,7 @@ def test_integer_division_stays(rng, kind):
     assert "linalg.div " in values.check(text, PASS, rng)
 
 
-def test_two_divisions_in_one_body(rng):
+def test_two_divisions_in_one_body_keep_their_values(rng):
     text = elementwise((6, 10), [whole((6, 10)), ((6, 1), ["d0", 0]), whole((6, 10))], """
     %p = arith.divf %i0, %i1 : f32
     %q = arith.divf %i2, %i1 : f32
@@ -129,7 +130,7 @@ def test_two_divisions_in_one_body(rng):
     assert after.count("linalg.reciprocal") == 1  # of %i1; %i0 is also read as a number
 
 
-def test_division_inside_a_reduction(rng):
+def test_division_inside_a_reduction_keeps_its_values(rng):
     body = "    %q = arith.divf %i0, %i1 : f32\n    %s = arith.addf %acc, %q : f32\n    linalg.yield %s : f32"
     lines = """  %z = arith.constant 0.0 : f32
   %e = tensor.empty() : tensor<6x1xf32>
@@ -155,7 +156,7 @@ def test_floor_of_a_quotient_is_exact(rng):
 
 
 @pytest.mark.parametrize("n", [1, 2, 7, 128, 130, 513, 517, 1024, 4096, 1021])
-def test_rank_1_chains(rng, n):
+def test_chains_of_rank_1_keep_their_values(rng, n):
     t = tensor((n,))
     text = f"""func.func @f(%a: {t}, %b: {t}) -> ({t}, {t}) {{
       %e = tensor.empty() : {t}
@@ -178,7 +179,7 @@ SHAPES = [((7,), {0}), ((1031,), {0}), ((2048,), {0}), ((5, 9), {0, 1}), ((1, 9)
 @pytest.mark.parametrize("op,shape,axes", [("arith.addf", *s) for s in SHAPES] +
                          [(op, *SHAPES[k]) for op in list(REDUCERS)[1:] for k in (2, 3, 6)])
 @pytest.mark.parametrize("keep", [False, True])
-def test_reductions(rng, op, shape, axes, keep):
+def test_reductions_keep_their_values(rng, op, shape, axes, keep):
     n = len(shape)
     out = tuple(1 if i in axes else d for i, d in enumerate(shape) if keep or i not in axes)
     results = [0 if i in axes else f"d{i}" for i in range(n) if keep or i not in axes]
@@ -211,7 +212,7 @@ def test_integer_reductions_to_a_scalar_are_exact(rng, kind, op, zero, shape):
 
 
 @pytest.mark.parametrize("shape", [(11,), (6, 11), (1, 8)])
-def test_argmax_over_everything(rng, shape):
+def test_argmax_over_all_elements_keeps_its_index(rng, shape):
     """Two results and positions: no combiner to split by."""
     n = len(shape)
     flat = "    %at = linalg.index 0 : index\n" if n == 1 else """    %r0 = linalg.index 0 : index
@@ -243,7 +244,7 @@ def test_argmax_over_everything(rng, shape):
     values.check(text, PASS, rng)
 
 
-def test_bias_and_scale_of_rank_1(rng):
+def test_bias_and_scale_of_rank_1_keep_their_values(rng):
     text = elementwise((130, 517), [whole((130, 517)), ((517,), ["d1"]), ((130,), ["d0"]), ((), []), ((1, 1), [0, 0])], """
     %p = arith.addf %i0, %i1 : f32
     %q = arith.mulf %p, %i2 : f32
@@ -255,7 +256,7 @@ def test_bias_and_scale_of_rank_1(rng):
 
 
 @pytest.mark.parametrize("rank", [3, 4])
-def test_random_broadcasts(rng, rank):
+def test_random_broadcasts_keep_their_values(rng, rank):
     for _ in range(4):
         shape = tuple(int(d) for d in rng.integers(1, 6, rank))
         operands = [whole(shape)]
@@ -271,7 +272,7 @@ def test_random_broadcasts(rng, rank):
         values.check(text, PASS, rng)
 
 
-def test_row_softmax_of_a_vector(rng):
+def test_a_softmax_of_a_vector_keeps_its_values(rng):
     """max, subtract, exp, sum, divide over a vector: everything in rank 1 and 0."""
     n = 300
     v, s = tensor((n,)), "tensor<f32>"
@@ -315,7 +316,7 @@ def test_iota_and_gather_keep_their_indices(rng):
     values.check(text, PASS, rng, inputs=inputs)
 
 
-def test_fill_that_is_returned(rng):
+def test_a_fill_that_is_returned_keeps_its_values(rng):
     text = """func.func @f(%a: tensor<700xf32>) -> (tensor<700xf32>, tensor<f32>) {
   %c = arith.constant 2.5 : f32
   %e = tensor.empty() : tensor<700xf32>

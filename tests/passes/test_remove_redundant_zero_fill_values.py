@@ -1,10 +1,10 @@
 """remove-redundant-zero-fill keeps what a module computes when empty tensors count as zero."""
-import values
+from support import values
 
 PASS = "remove-redundant-zero-fill"
 
 
-def test_matmul_that_shares_its_empty_tensor(rng):
+def test_a_matmul_that_shares_its_empty_tensor_starts_at_zero(rng):
     """The exponential may be computed in the tensor's memory; the matmul must not start from that."""
     t = "tensor<9x9xf32>"
     text = f"""func.func @f(%a: {t}) -> ({t}, {t}) {{
@@ -19,7 +19,7 @@ def test_matmul_that_shares_its_empty_tensor(rng):
     assert "linalg.fill" not in values.check(text, PASS, rng, tol=1e-4)
 
 
-def test_zero_as_a_factor_and_over_contents(rng):
+def test_a_zero_that_is_a_factor_or_overwrites_contents_is_kept(rng):
     t = "tensor<5x5xf32>"
     text = f"""func.func @f(%a: {t}, %b: {t}) -> ({t}, {t}) {{
       %z = arith.constant 0.0 : f32
@@ -33,7 +33,7 @@ def test_zero_as_a_factor_and_over_contents(rng):
     assert values.check(text, PASS, rng, tol=1e-4).count("linalg.fill") == 2
 
 
-def test_fill_inside_a_loop(rng):
+def test_a_fill_inside_a_loop_is_kept(rng):
     t = "tensor<6x6xf32>"
     text = f"""func.func @f(%a: {t}) -> {t} {{
       %z = arith.constant 0.0 : f32

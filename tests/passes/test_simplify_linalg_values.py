@@ -3,7 +3,8 @@ import re
 
 import numpy as np
 import pytest
-import values
+
+from support import values
 
 
 def transpose(dims, permutation, space):
@@ -34,7 +35,7 @@ def check_pieces(text):
 
 
 @pytest.mark.parametrize("k", range(10))
-def test_random_transposes_in_hbm(rng, k):
+def test_random_transposes_in_hbm_keep_their_values(rng, k):
     rank = int(rng.integers(2, 6))
     dims = [int(rng.choice([1, 2, 3, 5, 17, 33, 130])) for _ in range(rank)]
     while np.prod(dims) > 400000:
@@ -45,5 +46,5 @@ def test_random_transposes_in_hbm(rng, k):
 
 @pytest.mark.parametrize("dims, permutation", [((128, 8, 33), [0, 2, 1]), ((64, 5, 3, 7), [0, 3, 1, 2]),
                                                ((100, 6, 100), [2, 1, 0])])
-def test_transposes_in_sbuf(rng, dims, permutation):
+def test_transposes_in_sbuf_keep_their_values(rng, dims, permutation):
     check_pieces(values.check(transpose(dims, permutation, 3), "simplify-linalg", rng))

@@ -6,7 +6,8 @@ import re
 
 import numpy as np
 import pytest
-import values
+
+from support import values
 
 PASSES = ["knob-driven-tiling", "apply-and-strip-transforms", "one-shot-bufferize", "canonicalize",
           "eliminate-uninitialized-copies", "annotate-memory-space"]
@@ -51,7 +52,7 @@ def tile_for(rng, extent, limit):
 
 
 @pytest.mark.parametrize("k", range(6))
-def test_elementwise_chain_of_any_shape(rng, k):
+def test_elementwise_chains_of_any_shape_keep_their_values(rng, k):
     rank = 2 + k % 2
     dims = [int(rng.integers(1, 150)), int(rng.integers(1, 90))] if rank == 2 else [
         int(rng.integers(1, 140)), int(rng.integers(1, 5)), int(rng.integers(1, 40))]
@@ -67,14 +68,14 @@ func.func @f(%a: {t}, %b: {t}) -> ({t}, {t}) {{
   {notes("%r", t, one, one, 4)}
   return %r, %s : {t}, {t}
 }}"""
-    # the second result lies in SBUF and is copied out at the end
+    # the second result is in SBUF and is copied out at the end
     after = spaces(through(text, rng))
     assert re.search(rf"memref.copy %\w+, %\w+ : {re.escape(shape(dims, 'f32, 3 : i32', 'memref'))} "
                      rf"to {re.escape(shape(dims, 'f32, 4 : i32', 'memref'))}\n\s*return", after)
 
 
 @pytest.mark.parametrize("m,n,tm,tn", [(130, 517, 128, 512), (7, 1, 7, 1), (1, 1, 1, 1), (128, 300, 64, 128), (5, 9, 2, 4)])
-def test_broadcast_operand_and_reductions(rng, m, n, tm, tn):
+def test_broadcast_operands_and_reductions_keep_their_values(rng, m, n, tm, tn):
     x, col, row = shape([m, n]), shape([m, 1]), shape([n])
     text = f"""
 #id = affine_map<(d0, d1) -> (d0, d1)>
@@ -109,7 +110,7 @@ func.func @f(%x: {x}, %w: {row}) -> ({x}, {col}) {{
 
 
 @pytest.mark.parametrize("m,n,tm,tn", [(9, 12, 4, 5), (130, 20, 128, 20)])
-def test_reduction_over_the_leading_dimension(rng, m, n, tm, tn):
+def test_a_reduction_over_the_leading_dimension_keeps_its_values(rng, m, n, tm, tn):
     x, r = shape([m, n]), shape([1, n])
     text = f"""
 #id = affine_map<(d0, d1) -> (d0, d1)>
@@ -132,7 +133,7 @@ func.func @f(%x: {x}) -> {r} {{
 
 @pytest.mark.parametrize("dims,perm,tile", [([130, 70], [1, 0], [64, 128]), ([2, 12, 9], [0, 2, 1], [1, 4, 5]),
                                             ([3, 5, 4], [2, 0, 1], [3, 1, 2])])
-def test_transpose(rng, dims, perm, tile):
+def test_a_transpose_keeps_its_values(rng, dims, perm, tile):
     x, y = shape(dims), shape([dims[p] for p in perm])
     text = f"""
 func.func @f(%x: {x}) -> {y} {{
@@ -169,16 +170,16 @@ TAILS = [(256, 256, 256, [128, 128, 128]), (384, 40, 20, [128, 20, 20]), (130, 5
 # every start with one shape, every shape with one start
 @pytest.mark.parametrize("m,n,k,tile,init", [(*t, init) for i, t in enumerate(TAILS) for j, init in enumerate(("empty", "fill", "value"))
                                              if i == 2 or i % 3 == j])
-def test_matmul_with_every_kind_of_tail(rng, m, n, k, tile, init):
+def test_a_matmul_keeps_its_values_with_every_kind_of_tail(rng, m, n, k, tile, init):
     spaces(through(matmul(m, n, k, tile, 4, init), rng))
 
 
-def test_matmul_of_bf16_accumulates_in_f32(rng):
+def test_a_matmul_of_bf16_accumulates_in_f32(rng):
     spaces(through(matmul(20, 30, 40, [16, 16, 16], 3, "fill", "bf16"), rng))
 
 
 @pytest.mark.parametrize("fill", [False, True])
-def test_loop_over_a_batch(rng, fill):
+def test_a_loop_over_a_batch_keeps_its_values(rng, fill):
     zero = """%z = arith.constant 0.0 : f32
   %init = linalg.fill {nkipy.op_id = 9 : i64} ins(%z : f32) outs(%e : tensor<3x20x18xf32>) -> tensor<3x20x18xf32>"""
     text = f"""
@@ -205,7 +206,7 @@ func.func @f(%a: tensor<3x20x17xf32>, %b: tensor<3x17x18xf32>) -> tensor<3x20x18
     assert "memref<20x18xf32, 3 : i32>" in after, "the product of one iteration lies in SBUF"
 
 
-def test_products_that_are_summed_up_in_a_loop(rng):
+def test_products_that_are_added_up_in_a_loop_keep_their_values(rng):
     text = f"""
 func.func @f(%a: tensor<4x6x5xf32>, %b: tensor<5x7xf32>) -> tensor<6x7xf32> {{
   %z = arith.constant 0.0 : f32
@@ -226,7 +227,7 @@ func.func @f(%a: tensor<4x6x5xf32>, %b: tensor<5x7xf32>) -> tensor<6x7xf32> {{
     spaces(through(text, rng, first=3))  # LLVM alone does not bufferize a loop that yields a new value
 
 
-def test_gather_reads_a_table_that_stays_where_it_is(rng):
+def test_a_gather_reads_a_table_that_is_not_moved(rng):
     text = f"""
 #id = affine_map<(d0, d1) -> (d0, d1)>
 #i = affine_map<(d0, d1) -> (d0, 0)>
@@ -252,7 +253,7 @@ func.func @f(%table: tensor<50x24xf32>, %at: tensor<37x1xi32>) -> tensor<37x24xf
     spaces(after)
 
 
-def test_two_users_of_one_empty_tensor(rng):
+def test_two_users_of_one_empty_tensor_do_not_share_its_memory(rng):
     """Even if the first value is dead when the second is made, the second must not start from it."""
     text = f"""
 func.func @f(%a: tensor<8x8xf32>, %b: tensor<8x8xf32>) -> (tensor<8x8xf32>, tensor<8x8xf32>) {{
@@ -287,6 +288,6 @@ def test_an_aliased_argument_is_what_is_returned_and_its_old_value_is_kept(rng, 
     assert returned[1] == "%arg0" and "%arg0" not in (returned[0], returned[2])
 
 
-def test_matmul_whose_k_is_too_long_for_blocks(rng):
+def test_a_matmul_whose_k_is_too_long_for_blocks_keeps_its_values(rng):
     after = spaces(through(matmul(7, 5, 8191, [3, 5, 1], 4, "empty"), rng))
     assert not re.search(r"memref<8\d\d\dx\d+xf32, 3 : i32>", after), "a block with all of K is kept in SBUF"

@@ -1,6 +1,7 @@
 """The tool that compares modules sees differences: a comparison that cannot fail proves nothing."""
 import pytest
-import values
+
+from support import values
 
 ADD = """
 func.func @f(%a: tensor<3x5xf32>, %b: tensor<3x5xf32>) -> tensor<3x5xf32> {
@@ -12,13 +13,13 @@ func.func @f(%a: tensor<3x5xf32>, %b: tensor<3x5xf32>) -> tensor<3x5xf32> {
 """
 
 
-def test_runs_a_module_with_annotations(rng):
+def test_a_module_with_annotations_runs(rng):
     a, b = values.random_inputs(ADD, rng)
     (got,) = values.run(ADD, [a, b])
     assert (got == a + b).all()
 
 
-def test_tells_an_addition_from_a_subtraction(rng):
+def test_the_comparison_tells_an_addition_from_a_subtraction(rng):
     inputs = values.random_inputs(ADD, rng)
     with pytest.raises(AssertionError):
         values.same(values.run(ADD.replace("linalg.add", "linalg.sub"), inputs), values.run(ADD, inputs))

@@ -1,19 +1,13 @@
 """MLIR text with arith and math on whole tensors: the instructions compute what NumPy does, and each has its own place."""
 import json
-import os
-import pathlib
 import subprocess
-import sys
 
 import ml_dtypes
 import numpy as np
 
-import nisa_eval
-
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-BUILD = ROOT / os.environ.get("BUILD", "build")
-sys.path.insert(0, str(BUILD / "python"))
-from nkigen.transforms.nkipy_opt import apply_complete_knob_pipeline  # noqa: E402
+from nkigen.transforms.nkipy_opt import apply_complete_knob_pipeline
+from support.oracles import nisa_eval
+from support.paths import NKX
 
 TEXT = """func.func @f(%a: tensor<130x17xf32>, %b: tensor<130x17xbf16>, %n: tensor<130x17xi32>)
     -> (tensor<130x17xf32>, tensor<130x17xi32>, tensor<f32>) {
@@ -46,7 +40,7 @@ def test_the_instructions_compute_what_numpy_does():
 
 
 def test_every_stage_is_checked_and_each_operation_has_its_line():
-    done = subprocess.run([BUILD / "bin/nkx", "compile", "-", "--language", "mlir", "--check", "--quiet", "--json", "-"],
+    done = subprocess.run([NKX, "compile", "-", "--language", "mlir", "--check", "--quiet", "--json", "-"],
                           input=TEXT, capture_output=True, text=True)
     stages = json.loads(done.stdout)["kernels"][0]["stages"]
     assert done.returncode == 0 and all(s["check"]["status"] == "pass" for s in stages[:-1])

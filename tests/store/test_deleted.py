@@ -1,9 +1,8 @@
 """P7: what was deleted is gone: from the store's file, from the memory of the server that served it, from backups made after."""
 import sqlite3
-import time
 
-from api_conftest import ADD_ONE, Server
-from conftest import OURS, nkx, read, share
+from support.clients import nkx, read, remove, share
+from support.server import ADD_ONE, Server
 
 
 def blobs(path):
@@ -16,37 +15,35 @@ def blobs(path):
 
 def test_what_was_deleted_is_nowhere(tmp_path):
     store = tmp_path / "nkx.sqlite"
-    server = Server("--cache-s", "1", data=tmp_path)
 
     def backup(name):
         assert nkx("store", "backup", "--store", f"sqlite:{store}", tmp_path / name).returncode == 0
         return (tmp_path / name).read_bytes()
 
-    try:
+    with Server("--cache-s", "1", data=tmp_path) as server:
         kept = share(server, title="kept").json
         before = blobs(store)
         made = share(server, source="# tell-tale\n" + ADD_ONE, title="tell-tale").json
-        # texts lie packed: what is looked for is the middle of each, where no other has the same
+        # texts are stored packed: a mark is the middle of one, which no other text has
         marks = [data[len(data) // 2:][:24] for data in blobs(store) - before if len(data) > 60]
         pages = [made["url"], made["raw_url"], made["embed_url"], f"/api/v1/snippets/{made['id']}", f"/api/v1/snippets/{made['id']}/diff?from=0&to=1"]
         assert [server.get(p).status for p in pages] == [200] * 5
         with_it = backup("before")
         assert marks and all(mark in with_it for mark in marks)
-        assert server.get(f"/api/v1/results/{made['key']}").status == 200
-        assert server.request("DELETE", f"/api/v1/snippets/{made['id']}", headers={**OURS, "X-Nkx-Edit-Token": made["edit_token"]}).status == 204
+        result = f"/api/v1/results/{made['key']}"
+        assert server.get(result).status == 200
+        assert remove(server, made).status == 204
         assert [server.get(p).status for p in pages] == [404] * 5
-        answer, unknown = read(server, made["id"]), read(server, "A" * 22)
+        answer, unknown = read(server, made), read(server, "A" * 22)
         assert (answer.status, answer.body) == (unknown.status, unknown.body)
-        time.sleep(1.1)
-        assert server.get(f"/api/v1/results/{made['key']}").status == 404, "the cache has it, in memory or in the store"
-        results = {data for data in blobs(store)}
+        # each look keeps the result for another second (--cache-s)
+        server.wait_until(lambda: server.get(result).status == 404, "the result to leave the cache, in memory and in the store", 10, poll_s=1.1)
+        results = blobs(store)
         without = backup("after")
         assert not [mark for mark in marks if mark in without and not any(mark in data for data in results)]
-        assert len(results) < len(before) + len(marks), "none of its texts went"
-        assert read(server, kept["id"]).status == 200
-        assert server.stop() == 0  # the log is taken into the file, over the pages that became free
-        left = blobs(store)
-        file = b"".join(p.read_bytes() for p in tmp_path.glob("nkx.sqlite*"))
-        assert not [mark for mark in marks if mark in file and not any(mark in data for data in left)], "freed pages keep it"
-    finally:
-        server.process.kill()
+        assert len(results) < len(before) + len(marks), "none of its texts was removed"
+        assert read(server, kept).status == 200
+    # the server has ended: the log was merged into the file, over the pages that became free
+    left = blobs(store)
+    file = b"".join(p.read_bytes() for p in tmp_path.glob("nkx.sqlite*"))
+    assert not [mark for mark in marks if mark in file and not any(mark in data for data in left)], "freed pages keep it"

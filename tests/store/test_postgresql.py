@@ -1,14 +1,14 @@
 """PostgreSQL: the same store, shared by several servers, and what happens when it goes away."""
-import json
 import os
 import signal
 import subprocess
-import threading
-import time
 
 import pytest
-from api_conftest import ADD_ONE, BUILD, FLOAT_INPUT, Server
-from conftest import OURS, read, share
+
+from support.clients import in_thread, in_threads, read, remove, share
+from support.paths import BUILD, NKX
+from support.server import ADD_ONE, Server
+from support.wait import stays
 
 OUTAGE_S = float(os.environ.get("NKX_OUTAGE_S", "2"))
 
@@ -16,9 +16,8 @@ OUTAGE_S = float(os.environ.get("NKX_OUTAGE_S", "2"))
 @pytest.fixture(scope="module")
 def pair(postgres):
     url = postgres.new_database("pair")
-    servers = [Server("--store", url), Server("--store", url)]
-    yield servers
-    assert [s.stop() for s in servers] == [0, 0]
+    with Server("--store", url) as one, Server("--store", url) as two:
+        yield one, two
 
 
 def test_the_store_keeps_to_its_model(postgres):
@@ -33,13 +32,11 @@ def test_the_store_keeps_to_its_model(postgres):
 def test_servers_on_one_store_serve_each_others_links(pair):
     one, two = pair
     made = share(one, title="shared").json
-    assert read(two, made["id"]).body == read(one, made["id"]).body
+    assert read(two, made).body == read(one, made).body
     fork = share(two, parent=made["id"], visibility="public").json
-    assert read(one, fork["id"]).json["ancestry"][0]["visibility"] == "unlisted"
-    gone = two.request("DELETE", f"/api/v1/snippets/{made['id']}",
-                       headers={"X-Nkx-Request": "1", "X-Nkx-Edit-Token": made["edit_token"]})
-    assert gone.status == 204
-    assert read(one, made["id"]).status == read(two, made["id"]).status == 404
+    assert read(one, fork).json["ancestry"][0]["visibility"] == "unlisted"
+    assert remove(two, made).status == 204
+    assert read(one, made).status == read(two, made).status == 404
 
 
 def test_servers_on_one_store_serve_each_others_results(pair):
@@ -52,13 +49,7 @@ def test_servers_on_one_store_serve_each_others_results(pair):
 
 def test_servers_that_start_at_once_agree_on_schema_and_secret(postgres):
     url = postgres.new_database("together")
-    servers = []
-    threads = [threading.Thread(target=lambda: servers.append(Server("--store", url))) for _ in range(3)]
-    for t in threads:
-        t.start()
-    for t in threads:
-        t.join()
-    assert len(servers) == 3
+    servers = in_threads(3, lambda _: Server("--store", url))
     assert len({s.compile(ADD_ONE, cache=None)["key"] for s in servers}) == 1
     assert [s.stop() for s in servers] == [0, 0, 0]
 
@@ -70,11 +61,17 @@ def test_a_dump_holds_no_id_and_no_token(pair, postgres):
     assert b"snippets" in dump
 
 
+@pytest.fixture
+def own_postgres(postgres):
+    """The database may be stopped: it runs again for the next test."""
+    yield postgres
+    postgres.start()
+
+
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGQUIT], ids=["stopped", "crashed"])
-def test_without_its_database_the_server_compiles_and_recovers(how, postgres):
-    pg, server = postgres, None
-    try:
-        server = Server("--store", pg.new_database(how.name.lower()))
+def test_without_its_database_the_server_compiles_and_recovers(how, own_postgres):
+    pg = own_postgres
+    with Server("--store", pg.new_database(how.name.lower())) as server:
         made = share(server, title="before").json
         unread = share(server, title="not read before").json
         pages = {path: server.get(path).body for path in (
@@ -85,54 +82,39 @@ def test_without_its_database_the_server_compiles_and_recovers(how, postgres):
         assert answer.status == 503 and answer.error["code"] == "store" and int(answer.headers["Retry-After"]) > 0
         assert server.compile(ADD_ONE + "# meanwhile\n", cache=None)["status"] == "ok"
         assert server.get(f"/api/v1/results/{result['key']}").json == result  # from memory
-        end = time.monotonic() + OUTAGE_S
-        while True:
-            for path, body in pages.items():  # what was read lately goes on being served
+
+        def goes_on():  # what was read lately is served
+            for path, body in pages.items():
                 answer = server.get(path)
                 assert answer.status == 200 and answer.body == body, path
-            assert read(server, unread["id"]).status == 503 and share(server).status == 503
-            assert server.get("/healthz").status == 200
-            if time.monotonic() >= end:
-                break
-            time.sleep(0.5)
+            assert read(server, unread).status == 503 and share(server).status == 503
+            return server.get("/healthz").status == 200
+        stays(goes_on, "the server is not healthy", OUTAGE_S, poll_s=0.5)
         pg.start()
-        server.wait_until(lambda: share(server).status == 201, "recovery", 5)
-        assert read(server, made["id"]).json["title"] == "before"
-        server.wait_until(lambda: read(server, unread["id"]).status == 200, "recovery of reads", 5)
-        assert server.request("DELETE", f"/api/v1/snippets/{made['id']}",
-                              headers={**OURS, "X-Nkx-Edit-Token": made["edit_token"]}).status == 204
+        server.wait_until(lambda: share(server).status == 201, "recovery", 10)
+        assert read(server, made).json["title"] == "before"
+        server.wait_until(lambda: read(server, unread).status == 200, "recovery of reads", 10)
+        assert remove(server, made).status == 204
         assert all(server.get(path).status == 404 for path in pages)
-        assert server.stop() == 0
-    finally:
-        if server:
-            server.process.kill()
-        pg.start()
 
 
 def test_a_database_that_hangs_delays_no_other_request(postgres):
-    pg, server = postgres, None
-    try:
-        server = Server("--store", pg.new_database("hangs"))
+    with Server("--store", postgres.new_database("hangs")) as server:
         made = share(server).json
-        backends = [int(x) for x in pg.run("SELECT pid FROM pg_stat_activity WHERE backend_type = 'client backend'"
-                                           " AND datname = 'hangs'").split()]
+        backends = [int(x) for x in postgres.run("SELECT pid FROM pg_stat_activity WHERE backend_type = 'client backend'"
+                                                 " AND datname = 'hangs'").split()]
         for pid in backends:
             os.kill(pid, signal.SIGSTOP)
-        slow = threading.Thread(target=read, args=(server, made["id"]))
-        slow.start()
+        slow = in_thread(read, server, made)
         for _ in range(20):
             assert server.get("/healthz").status == 200 and server.get("/").status == 200
         for pid in backends:
             os.kill(pid, signal.SIGCONT)
-        slow.join(30)
-        assert not slow.is_alive() and read(server, made["id"]).status == 200
-        assert server.stop() == 0
-    finally:
-        if server:
-            server.process.kill()
+        slow()
+        assert read(server, made).status == 200
 
 
 def test_a_store_that_cannot_be_reached_at_start_is_named(tmp_path):
-    r = subprocess.run([BUILD / "bin/nkx", "serve", "--port", "0", "--store", f"postgresql://nobody@/x?host={tmp_path}"],
+    r = subprocess.run([NKX, "serve", "--port", "0", "--store", f"postgresql://nobody@/x?host={tmp_path}"],
                        capture_output=True, text=True, timeout=30)
     assert r.returncode == 4 and "PostgreSQL" in r.stderr

@@ -3,26 +3,20 @@ served, and a backup made while writing is whole.
 
 NKX_STORE_KILLS: how often (make nightly sets more).
 """
-import json
+import http.client
 import os
 import random
 import shutil
 import sqlite3
 import subprocess
-import threading
 
 import pytest
-from api_conftest import ADD_ONE, BUILD, Server
-from conftest import nkx, read, share
+
+from support.clients import in_thread, nkx, read, share
+from support.paths import NKX
+from support.server import ADD_ONE, Server
 
 KILLS = int(os.environ.get("NKX_STORE_KILLS", "20"))
-
-
-def in_thread(work, n):
-    threads = [threading.Thread(target=work) for _ in range(n)]
-    for t in threads:
-        t.start()
-    return threads
 
 
 def check(data):
@@ -34,24 +28,22 @@ class Writers:
 
     def __init__(self, server, n=3):
         self.server, self.kept, self.is_ending = server, [], False
-        self.threads = in_thread(self._run, n)
+        self.ended = [in_thread(self._run) for _ in range(n)]
 
     def _run(self):
         while not self.is_ending:
             title = f"{random.getrandbits(64):016x}"
             try:
                 answer = share(self.server, title=title)
-            except OSError:
-                return  # the server was killed
-            except Exception:  # http.client: half an answer, which is none
+            except (OSError, http.client.HTTPException):  # the server was killed; half an answer is none
                 return
             if answer.status == 201:
                 self.kept.append((answer.json["id"], title))
 
     def end(self):
         self.is_ending = True
-        for t in self.threads:
-            t.join()
+        for ended in self.ended:
+            ended()
 
 
 def test_nothing_acknowledged_is_lost_by_kill_9(tmp_path):
@@ -61,52 +53,43 @@ def test_nothing_acknowledged_is_lost_by_kill_9(tmp_path):
         writers = Writers(server)
         target = random.randint(1, 12)  # killed in the middle of whatever comes after so many
         server.wait_until(lambda: len(writers.kept) >= target, "writes")
-        server.process.kill()
-        server.process.wait()
+        server.kill()
         writers.end()
         kept += writers.kept
     assert check(tmp_path).returncode == 0
-    server = Server(data=tmp_path)
-    try:
+    with Server(data=tmp_path) as server:
         lost = [i for i, title in kept if read(server, i).json.get("title") != title]
         assert not lost and len(kept) >= KILLS
-        assert server.stop() == 0
-    finally:
-        server.process.kill()
 
 
-def test_a_full_disk_is_said_stores_nothing_and_passes(tmp_path):
-    """The store lies on a file system of its own, filled up by the test."""
+def test_a_full_disk_is_reported_stores_nothing_by_halves_and_is_recovered_from(tmp_path):
+    """The store is on a separate file system, which the test fills up."""
     disk = tmp_path / "disk"
     disk.mkdir()
     if os.getuid() or subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", disk], capture_output=True).returncode:
         pytest.skip("a file system cannot be mounted here")
-    server = None
+    store = f"sqlite:{disk}/nkx.sqlite"
     try:
-        server = Server("--store", f"sqlite:{disk}/nkx.sqlite")
-        kept, statuses = [], []
-        noise = random.Random(1)
-        while 507 not in statuses and len(statuses) < 400:
-            title = f"{len(statuses)}"
-            source = ADD_ONE + "".join(f"# {noise.getrandbits(256):064x}\n" for _ in range(200))
-            answer = share(server, source=source, title=title, options={"stop_after": "trace"})
-            statuses.append(answer.status)
-            if answer.status == 201:
-                kept.append((answer.json, title))
-        assert statuses[-1] == 507 and kept and set(statuses[:-1]) == {201}
-        assert answer.error["code"] == "full"
-        assert server.compile(ADD_ONE)["status"] == "ok"  # what needs no space goes on
-        for made, title in kept:
-            assert read(server, made["id"]).json["title"] == title
-        assert subprocess.run(["mount", "-o", "remount,size=64m", disk]).returncode == 0
-        assert share(server, title="after").status == 201
-        assert server.stop() == 0
-        r = nkx("store", "check", "--store", f"sqlite:{disk}/nkx.sqlite")
+        with Server("--store", store) as server:
+            kept, statuses = [], []
+            noise = random.Random(1)
+            while 507 not in statuses and len(statuses) < 400:
+                title = f"{len(statuses)}"
+                source = ADD_ONE + "".join(f"# {noise.getrandbits(256):064x}\n" for _ in range(200))
+                answer = share(server, source=source, title=title, options={"stop_after": "trace"})
+                statuses.append(answer.status)
+                if answer.status == 201:
+                    kept.append((answer.json, title))
+            assert statuses[-1] == 507 and kept and set(statuses[:-1]) == {201}
+            assert answer.error["code"] == "full"
+            assert server.compile(ADD_ONE)["status"] == "ok"  # what needs no space goes on
+            for made, title in kept:
+                assert read(server, made).json["title"] == title
+            assert subprocess.run(["mount", "-o", "remount,size=64m", disk]).returncode == 0
+            assert share(server, title="after").status == 201
+        r = nkx("store", "check", "--store", store)
         assert r.returncode == 0 and f"{len(kept) + 1} snippets" in r.stdout, r.stdout + r.stderr
     finally:
-        if server:
-            server.process.kill()
-            server.process.wait()
         subprocess.run(["umount", disk])
 
 
@@ -114,12 +97,11 @@ def test_a_full_disk_is_said_stores_nothing_and_passes(tmp_path):
 def filled(tmp_path_factory):
     """A closed store with a few snippets, and how they read."""
     data = tmp_path_factory.mktemp("filled")
-    server = Server(data=data)
-    made = [share(server, title=f"snippet {i}", visibility=["unlisted", "public"][i % 2],
-                  source=ADD_ONE + f"# {i}\n", options={"stop_after": "trace"}).json for i in range(12)]
-    made.append(share(server, title="fork", parent=made[1]["id"], options={"stop_after": "trace"}).json)
-    texts = {m["id"]: read(server, m["id"]).body for m in made}
-    assert server.stop() == 0
+    with Server(data=data) as server:
+        made = [share(server, title=f"snippet {i}", visibility=["unlisted", "public"][i % 2],
+                      source=ADD_ONE + f"# {i}\n", options={"stop_after": "trace"}).json for i in range(12)]
+        made.append(share(server, title="fork", parent=made[1]["id"], options={"stop_after": "trace"}).json)
+        texts = {m["id"]: read(server, m).body for m in made}
     assert {p.name for p in data.iterdir()} == {"nkx.sqlite", "nkx.sqlite-lock"}  # no log is left
     return data, texts
 
@@ -136,15 +118,11 @@ def test_a_damaged_snippet_is_an_error_not_an_answer(filled, tmp_path):
         db.execute("UPDATE blobs SET data = ? WHERE hash = ?", (bytes(broken), name))
     db.commit()
     db.close()
-    server = Server(data=tmp_path)
-    try:
+    with Server(data=tmp_path) as server:
         for i in texts:
             answer = read(server, i)
             assert answer.status == 500 and answer.error["code"] == "internal"
         assert share(server).status == 201
-        assert server.stop() == 0
-    finally:
-        server.process.kill()
 
 
 def test_check_names_a_damaged_blob(filled, tmp_path):
@@ -161,8 +139,7 @@ def test_check_names_a_damaged_blob(filled, tmp_path):
 
 
 def test_a_backup_under_load_is_whole_and_restores(tmp_path):
-    server = Server(data=tmp_path / "a")
-    try:
+    with Server(data=tmp_path / "a") as server:
         writers = Writers(server, 2)
         server.wait_until(lambda: len(writers.kept) >= 20, "writes")
         before = list(writers.kept)
@@ -172,19 +149,12 @@ def test_a_backup_under_load_is_whole_and_restores(tmp_path):
         (tmp_path / "b").mkdir()
         r = nkx("store", "restore", "--store", f"sqlite:{tmp_path}/b/nkx.sqlite", tmp_path / "backup.sqlite")
         assert r.returncode == 0, r.stderr
-        again = Server(data=tmp_path / "b")
-        try:
+        with Server(data=tmp_path / "b") as again:
             assert [read(again, i).json["title"] for i, _ in before] == [title for _, title in before]
             i = before[0][0]
             assert read(again, i).body == read(server, i).body
             key = server.compile(ADD_ONE, cache=None)["key"]
             assert again.compile(ADD_ONE, cache=None)["key"] == key  # the secret came along
-            assert again.stop() == 0
-        finally:
-            again.process.kill()
-        assert server.stop() == 0
-    finally:
-        server.process.kill()
 
 
 def test_a_backup_goes_from_one_database_into_the_other(filled, postgres, tmp_path):
@@ -199,17 +169,13 @@ def test_a_backup_goes_from_one_database_into_the_other(filled, postgres, tmp_pa
     rows = [sorted(sqlite3.connect(tmp_path / f"{n}.sqlite").execute(f"SELECT * FROM {t}").fetchall(), key=repr)
             for t in ("meta", "blobs", "snippets", "results") for n in (1, 2)]
     assert rows[0::2] == rows[1::2]
-    server = Server("--store", url)
-    try:
+    with Server("--store", url) as server:
         assert {i: read(server, i).body for i in texts} == texts
-        assert server.stop() == 0
-    finally:
-        server.process.kill()
 
 
 @pytest.mark.parametrize("args", [[], ["check", "x"], ["backup"], ["restore"], ["burn", "x"], ["check", "--colour"],
                                   ["backup", "x", "y"]])
-def test_wrong_usage_of_the_command_is_told(args):
+def test_wrong_usage_of_the_command_is_reported(args):
     r = nkx("store", *args)
     assert r.returncode == 2 and "usage" in r.stderr
 
@@ -220,7 +186,7 @@ def test_a_foreign_database_is_left_alone(tmp_path):
     db.commit()
     db.close()
     before = (tmp_path / "nkx.sqlite").read_bytes()
-    r = subprocess.run([BUILD / "bin/nkx", "serve", "--port", "0", "--data-dir", tmp_path], capture_output=True, text=True,
+    r = subprocess.run([NKX, "serve", "--port", "0", "--data-dir", tmp_path], capture_output=True, text=True,
                        timeout=20)
     assert r.returncode == 2 and "not a store" in r.stderr
     assert (tmp_path / "nkx.sqlite").read_bytes() == before

@@ -8,7 +8,7 @@ import random
 import numpy as np
 import pytest
 
-import xla
+from support.oracles import xla
 
 TOTAL = int(os.environ.get("NKX_INDEX_CASES", "200"))
 BATCH = 50

@@ -2,7 +2,7 @@
 import numpy as np
 import pytest
 
-import xla
+from support.oracles import xla
 
 trace_source = xla._nkx.trace_source
 

@@ -2,7 +2,7 @@
 import numpy as np
 import pytest
 
-import xla
+from support.oracles import xla
 
 IMPORTS = """
 from nkipy import knob

@@ -2,7 +2,6 @@
 import base64
 import json
 import os
-import pathlib
 import re
 import subprocess
 import sys
@@ -10,17 +9,16 @@ import sys
 import numpy as np
 import pytest
 
-import xla
+import nki_beta1  # noqa: F401
+import nki_ga
 from _nkx import trace_source
 from nkigen import CustomOp, trace
 from nkigen.transforms.nkipy_opt import apply_complete_knob_pipeline
 from nkipy.core import nki_op
 from nkipy.runtime import baremetal_jit
 from nkx import nki_kernel, package
-
-sys.path.append(str(pathlib.Path(__file__).parent / "stand_ins"))
-import nki_beta1  # noqa: E402, F401
-import nki_ga  # noqa: E402
+from support.oracles import xla
+from support.paths import NKX
 
 pytestmark = pytest.mark.filterwarnings("ignore:there is no Neuron device")
 A, B = ((128, 64), "f32"), ((128, 64), "bf16")
@@ -134,7 +132,7 @@ def test_the_readers_keep_what_the_call_says(ga, tmp_path):
     (tmp_path / "k.hlo").write_text(text)
     (tmp_path / "k.pb").write_bytes(code.to_proto())
     for name in ("k.hlo", "k.pb"):
-        subprocess.run([xla.ROOT / os.environ.get("BUILD", "build") / "bin/nkx", "compile", tmp_path / name, "--quiet",
+        subprocess.run([NKX, "compile", tmp_path / name, "--quiet",
                         "--stop-after", "cse", "--dump-dir", tmp_path / "out"], check=True, capture_output=True)
         again = (tmp_path / "out/kernel0/hlo.txt").read_text()
         assert 'frontend_attributes={has_collectives="1"}' in again and config_of(again) == config_of(text), name

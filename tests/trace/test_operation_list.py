@@ -1,11 +1,10 @@
 """What must be done after an operation was added to the table is said by a test."""
 import json
-import pathlib
 
-import xla
+from support.oracles import xla
+from support.paths import ROOT
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-UPDATE = "python3 tests/conformance/oplist.py --update"
+UPDATE = "NKX_GOLDEN=write pytest tests/conformance/test_oplist.py"
 
 
 def test_the_list_that_the_service_shows_has_every_operation_of_the_table():

@@ -11,7 +11,6 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-import xla
 from nkigen import CustomOp, apply_passes, knob, trace, verify_against_numpy
 from nkigen.llvm import LLVMModule
 from nkigen.transforms.nkipy_opt import apply_complete_knob_pipeline, run_nkipy_opt_passes
@@ -21,6 +20,8 @@ from nkipy.core import typing as nt
 from nkipy.core.trace import NKIPyKernel
 from nkipy.runtime import (BaremetalExecutor, DeviceKernel, DeviceTensor, baremetal_jit, baremetal_run_traced_kernel,
                            is_neuron_compatible)
+from support.oracles import xla
+from support.paths import BUILD, EXAMPLES
 
 pytestmark = pytest.mark.filterwarnings("ignore:there is no Neuron device")
 RNG = np.random.default_rng(5)
@@ -31,7 +32,7 @@ def draw(*shape, dtype=np.float32):
 
 
 def python(program, *arguments, **variables):
-    env = {**os.environ, "PYTHONPATH": str(xla.ROOT / os.environ.get("BUILD", "build") / "python"), **variables}
+    env = {**os.environ, "PYTHONPATH": str(BUILD / "python"), **variables}
     return subprocess.run([sys.executable, *arguments, "-c", program], capture_output=True, text=True, timeout=60, env=env)
 
 
@@ -259,9 +260,6 @@ def test_a_difference_from_numpy_is_found():
     with pytest.raises(AssertionError, match="other, output0"):
         verify_against_numpy(other)
     verify_against_numpy(other, inputs=[np.ones(4)], rtol=0.01)
-
-
-EXAMPLES = sorted((xla.ROOT / "explorer/examples").glob("*.py"))
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=[p.stem for p in EXAMPLES])

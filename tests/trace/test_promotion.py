@@ -3,7 +3,7 @@ import itertools
 
 import pytest
 
-import xla
+from support.oracles import xla
 
 SIGNED, UNSIGNED = ["int8", "int16", "int32"], ["uint8", "uint16", "uint32"]
 FLOATS, EIGHTS = ["float16", "bfloat16", "float32"], ["float8_e5m2", "float8_e4m3fn", "float8_e4m3"]

@@ -1,7 +1,7 @@
 """Every instruction knows the exact columns of the expression that made it, and the calls that led there."""
 import pytest
 
-import xla
+from support.oracles import xla
 
 
 def places(source, **options):

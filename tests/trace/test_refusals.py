@@ -1,7 +1,7 @@
 """Everything that is refused: stable code, a sentence, the exact range, and no harm to the next job."""
 import pytest
 
-import xla
+from support.oracles import xla
 
 trace_source = xla._nkx.trace_source
 

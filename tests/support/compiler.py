@@ -1,0 +1,50 @@
+"""Compiles a source with the product, and what its result says of inputs, outputs and stages."""
+import json
+import subprocess
+
+import ml_dtypes
+import numpy as np
+
+from support.paths import NKX, ROOT
+
+
+def compile(source, *arguments, check=False, timeout=120):
+    """The result object of `nkx compile`; raises only if the product itself fails (exit status 4, a crash)."""
+    done = subprocess.run(
+        [NKX, "compile", "-", "--quiet", "--json", "-", *(["--check"] if check else []), *arguments],
+        input=source.encode(), capture_output=True, timeout=timeout,
+    )
+    assert done.returncode in (0, 1, 3), (done.returncode, done.stderr.decode()[-2000:])
+    return json.loads(done.stdout)
+
+
+def is_checked(stage):
+    """True if the stage's check passed.  NISA is verified against the hardware's rules, but not run: see assert_nisa."""
+    return stage["check"]["status"] == ("skipped" if stage["dialect"] == "nisa" else "pass")
+
+
+def pipeline():
+    text = (ROOT / "compiler/driver/stages.def").read_text()
+    return [line for line in text.splitlines() if line.startswith("STAGE(")]
+
+
+def dtype(name):
+    return np.dtype(getattr(ml_dtypes, name)) if name == "bfloat16" or name.startswith("float8") else np.dtype(name)
+
+
+def random_inputs(kernel, seed=7):
+    rng = np.random.default_rng(seed)
+    arrays = []
+    for tensor in kernel["inputs"]:
+        t = dtype(tensor["dtype"])
+        if t.kind in "iu":
+            arrays.append(rng.integers(0, 8, tensor["shape"]).astype(t))
+        elif t.kind == "b":
+            arrays.append(rng.integers(0, 2, tensor["shape"]).astype(t))
+        else:
+            arrays.append(rng.uniform(-1, 1, tensor["shape"]).astype(np.float32).astype(t))
+    return arrays
+
+
+def output_types(kernel):
+    return [(tuple(t["shape"]), dtype(t["dtype"])) for t in kernel["outputs"]]
