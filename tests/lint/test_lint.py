@@ -100,9 +100,6 @@ def test_sql_outside_the_store_is_found_but_not_in_comments(tree):
 
 
 def test_an_undeclared_attribute_is_found(tree):
-    names = lint.re.findall(r"->attrs->(\w+)", "".join(p.read_text() for p in (tree / "compiler/hlo").glob("*.c")))
-    (tree / "compiler/hlo/attrs.def").write_text("\n".join(f"ATTR({n})" for n in set(names)))
-    assert found(tree) == []
     plant(tree, "compiler/hlo/cse.c", "static int f(const struct hlo_instr *i) { return i->attrs->unheard_of; }\n")
     assert found(tree) == ["compiler/hlo/cse.c: the attribute unheard_of is not declared in compiler/hlo/attrs.def"]
 
