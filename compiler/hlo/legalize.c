@@ -155,7 +155,7 @@ static void warn(struct legalizer *g, const struct hlo_instr *i, const struct hl
   g->is_said[s->dtype] = true;
   diag_add(g->ds, DS_WARNING, DG_DTYPE_NARROWED, place_of(i), "%s is computed in %s, from %s on",
            dtype_hlo_name(s->dtype), dtype_hlo_name(dtype_narrow(s->dtype)), i->name)
-      ->hint = "the hardware has no 64-bit types; give a module in 32 bits to silence this";
+      ->hint = "the hardware has no 64-bit types; a module with 32-bit types gets no warning";
 }
 
 static void narrow(struct legalizer *g, struct hlo_instr *i) {
@@ -167,17 +167,17 @@ static void narrow(struct legalizer *g, struct hlo_instr *i) {
   if (!fits && g->ds)
     diag_add(g->ds, DS_WARNING, DG_DTYPE_NARROWED, place_of(i), "%s has values that do not fit in %s", i->name,
              dtype_hlo_name(i->shape.dtype))
-        ->hint = "the nearest value that fits stands for each";
+        ->hint = "each is replaced by the nearest value that fits";
 }
 
-/* All wide instructions in one walk, in *out; false, and said, if the module has to stay in 64 bits. */
+/* Collects all wide instructions in one walk.  False, with a warning, if the module has to keep its 64-bit types. */
 static bool find_wide(struct arena *a, const struct hlo_module *m, struct diags *ds, struct wide **out) {
   for (struct hlo_computation *c = m->computations; c; c = c->next)
     hlo_for_each(i, c) {
       if (depends_on_width(i)) {
         if (ds)
           diag_add(ds, DS_WARNING, DG_DTYPE_NARROWED, place_of(i),
-                   "the module stays in 64 bits, because %s depends on how many there are", i->name)
+                   "the module keeps its 64-bit types, because the result of %s depends on their width", i->name)
               ->hint = "the hardware has no 64-bit types";
         return false;
       }

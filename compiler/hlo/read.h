@@ -1,7 +1,7 @@
 /* read: HLO from outside, as text in XLA's syntax or as a serialized HloModuleProto.
  *
  * Reads what XLA prints for the opcodes of opcodes.def.  Every operand must precede its user, as XLA prints it; called
- * computations may come in any order but must not call each other in a ring.  The module that comes back verifies.
+ * computations may come in any order but must not call each other recursively.  The module that comes back verifies.
  * What has no form here (an opcode, a data type, an attribute that changes an instruction's meaning) is refused by name.
  *
  * An instruction's place is its range in the text; the place that its own metadata names (a Python line, with the chain

@@ -531,7 +531,7 @@ static bool make_callees(struct reader *r, struct text_comp *comp, int depth) {
         return hlo_cur_fail(c, names[k], DG_HLO_INVALID, "%.*s is not a computation of this module", (int)names[k].len,
                             names[k].at);
       if (x->is_open)
-        return hlo_cur_fail(c, names[k], DG_HLO_INVALID, "computations call each other in a ring");
+        return hlo_cur_fail(c, names[k], DG_HLO_INVALID, "computations call each other recursively");
       if (!make_computation(r, x, depth + 1))
         return false;
     }
