@@ -47,7 +47,7 @@ struct src_locs src_locs_union(struct arena *a, struct src_locs x, struct src_lo
       v[n++] = y.v[i];
   if (n == before)
     return x;
-  /* Often x is what was made last; who shares it reads no further than before. */
+  /* x is often the newest allocation and can grow in place; other users of it read only the old elements. */
   if (arena_extend(a, x.v, (size_t)before * sizeof *v, (size_t)(n - before) * sizeof *v)) {
     memcpy((void *)(uintptr_t)(x.v + before), v + before, (size_t)(n - before) * sizeof *v);
     return (struct src_locs){n, x.v};

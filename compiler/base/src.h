@@ -24,8 +24,8 @@ struct src_loc {
   const struct src_loc *caller; /* the call in the enclosing function, or NULL */
 };
 
-/* The places one operation stands for: one after tracing, more once passes merge operations.
- * Immutable; {0} is "nowhere". */
+/* The places that one operation implements: one after tracing, more once passes merge operations.
+ * Immutable; {0} means that no place is known. */
 enum { SRC_LOCS_MAX = 32 };
 struct src_locs {
   int n;
