@@ -32,20 +32,19 @@
 
 static const char usage[] =
     "usage: nkx compile KERNEL [options]             (- reads standard input)\n"
-    "  --language nkipy|hlo|mlir  what KERNEL is: Python, HLO (text or HloModuleProto) or MLIR on tensors; the "
+    "  --language nkipy|hlo|mlir  the language of KERNEL: Python, HLO (text or HloModuleProto) or MLIR on tensors; by "
     "default\n"
-    "                             follows from its name (.py .hlo .pb .mlir) and its first line\n"
-    "  --kernel NAME              only this kernel of the file\n"
-    "  --target trn1|trn2|trn3    default trn2\n"
-    "  --stop-after STAGE[:N]     last stage to run; N counts stages of the same name from 1\n"
-    "  --input NAME=SHAPE:DTYPE   shape of a parameter of a plain function: --input x=128x256:f32; repeatable\n"
-    "  --inputs FILE.npz          input values by parameter name; also shapes, without --input\n"
-    "  --check                    run every stage and compare with NumPy\n"
+    "                             its name (.py .hlo .pb .mlir) and its first line decide\n"
+    "  --kernel NAME              compile only this kernel of the file\n"
+    "  --target trn1|trn2|trn3    the machine (trn2)\n"
+    "  --stop-after STAGE[:N]     the last stage to run; N counts stages of the same name from 1\n"
+    "  --input NAME=SHAPE:DTYPE   the shape of a parameter of a plain function: --input x=128x256:f32; repeatable\n"
+    "  --inputs FILE.npz          the inputs by parameter name; they also give the shapes\n"
+    "  --check                    run every stage and compare its outputs with NumPy\n"
     "  --dump-dir DIR             write each stage's text, hlo.pb and hlo.txt there\n"
-    "  --json FILE|-              write the result object of the API\n"
-    "  --quiet                    no table of stages\n"
-    "  --remarks                  what each pass decided, below its stage in the table: tiles, memories, fusions, "
-    "spills\n";
+    "  --json FILE|-              write the result as JSON, in the form of the API\n"
+    "  --quiet                    print no table of stages\n"
+    "  --remarks                  print below each stage what its pass decided: tiles, memories, fusions, spills\n";
 
 enum { INNER_CALLS = 3 }; /* how many of a long chain of calls are shown, besides the outermost */
 static const size_t frames_max = (size_t)4 << 30; /* bytes; far above what fits into a useful file */
