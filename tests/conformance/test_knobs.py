@@ -61,3 +61,23 @@ def test_another_tile_of_a_reduction_is_refused_at_the_knob(tile):
     result = compiler.compile(source)
     (d,) = result["diagnostics"]
     assert d["code"] == "bad-knob" and tile in d["message"] and d["range"]["line"] == 6
+
+
+# ---- partition_dim -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("shape, tile", [
+    ((256, 128), [256, 128]), ((300, 128), [300, 128]), ((450, 100), [200, 100]), ((502, 128), [251, 128]),
+    ((130, 517), [130, 128]), ((4, 256, 128), [1, 256, 128]),
+])
+@pytest.mark.parametrize("result", ["y", "(y + 1.0) * np.sum(y, axis=-1, keepdims=True)"])
+def test_a_tile_along_partition_dim_may_have_more_rows_than_there_are_partitions(shape, tile, result):
+    right(f"y = np.exp(x); knob.knob(y).tile_op(tile_size={tile}).layout(mem_space='Sbuf', partition_dim={len(shape) - 1}); "
+          f"return {result}", shape)
+
+
+def test_partition_dim_of_a_matmul_warns_at_the_knob():
+    k, diagnostics = right("p = x @ y; knob.knob(p).layout(mem_space='Sbuf', partition_dim=1); return np.exp(p)", (256, 128), (128, 512))
+    (d,) = diagnostics
+    assert (d["severity"], d["code"], d["range"]["line"]) == ("warning", "knob-ignored", 6) and "matmul" in d["message"]
+    assert right("p = x @ y; knob.knob(p).layout(mem_space='Sbuf', partition_dim=0); return np.exp(p)", (256, 128), (128, 512))[1] == []
