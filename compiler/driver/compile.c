@@ -37,6 +37,7 @@ struct run {
   frame_sink sink;
   void *user;
   struct arena *arena;
+  struct sources sources;
   struct diags diags;
   int n_diags_sent;
   struct trace_kernel *traced; /* the kernel to compile; NULL: the job's source */
@@ -75,6 +76,23 @@ static enum status send_diags(struct run *r, int kernel) {
     stage_put_diag_frame(&b, &r->diags.v[r->n_diags_sent], kernel);
     st = send(r, &b);
   }
+  return st;
+}
+
+/* Sends a stage, after the sources that it is the first to refer to. */
+static enum status send_stage(struct run *r, const struct stage *s, int kernel) {
+  struct buf stage, sources;
+  enum status st = ST_OK;
+  buf_init(&stage, FRAME_MAX);
+  stage_put_frame(&stage, s, kernel, &r->sources);
+  if (sources_has_news(&r->sources)) {
+    buf_init(&sources, FRAME_MAX);
+    sources_put_frame(&sources, &r->sources);
+    st = send(r, &sources);
+  }
+  if (!st)
+    return send(r, &stage);
+  buf_clear(&stage);
   return st;
 }
 
@@ -334,10 +352,7 @@ static enum status run_stage(struct path *p, int index) {
   if (r->job->check)
     stage_checks_run(&p->checks, p->module, &s, &r->diags);
 
-  struct buf b;
-  buf_init(&b, FRAME_MAX);
-  stage_put_frame(&b, &s, p->number);
-  st = send(r, &b);
+  st = send_stage(r, &s, p->number);
   p->before = s;
   return st ? st : send_diags(r, p->number);
 }
@@ -371,18 +386,11 @@ static enum status send_partial(struct path *p) {
   struct run *r = p->run;
   struct stage s = {.index = r->first_stage, .def = &pipeline_stages[r->first_stage], .changed = true, .partial = true};
   struct error err = {0};
-  struct buf b;
 
   s.time_us = p->kernel->time_us;
   enum status st = send_kernel(p);
-  if (!st && !read_stage(p, &s, &err)) {
-    buf_init(&b, FRAME_MAX);
-    stage_put_frame(&b, &s, p->number);
-    if (buf_status(&b)) /* too large to be sent; the diagnostics matter more */
-      buf_clear(&b);
-    else
-      st = send(r, &b);
-  }
+  if (!st && !read_stage(p, &s, &err))
+    st = send_stage(r, &s, p->number);
   return st ? st : send_diags(r, p->number);
 }
 
@@ -472,6 +480,7 @@ static enum status run_all(struct run *r, struct arena *arena) {
   arena_init(arena);
   r->arena = arena;
   diags_init(&r->diags, arena);
+  sources_init(&r->sources, arena, job->filename);
   r->last_stage = job->stop_after ? pipeline_find(job->stop_after) : pipeline_n_stages - 1;
   enum status st = send_start(r);
   if (!st)

@@ -1,7 +1,6 @@
 #include "driver/stage.h"
 
 #include <assert.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -95,42 +94,11 @@ void stage_put_range(struct buf *b, const struct src_range *r) {
   json_put_field_int(b, "end_col", r->end_col);
 }
 
-static void put_src(struct buf *b, struct src_locs locs) {
-  buf_putc(b, '[');
-  for (int i = 0; i < locs.n; i++) {
-    int depth = 0;
-    for (const struct src_loc *p = locs.v[i]; p; p = p->caller) {
-      json_put_comma(b);
-      buf_putc(b, '{');
-      stage_put_range(b, &p->range);
-      if (p->func)
-        json_put_field_str(b, "fn", p->func);
-      json_put_field_int(b, "depth", depth++);
-      buf_putc(b, '}');
-    }
-  }
-  buf_putc(b, ']');
-}
-
-/* Many lines have the same places, so the JSON of places that were written before is copied: this is where it is in the
- * buffer, with one entry in a slot. */
-enum { WRITTEN_SLOTS = 64 };
-struct written {
-  struct src_locs locs;
-  size_t at, len;
-};
-
-static void put_src_again(struct buf *b, struct src_locs locs, struct written *written) {
-  struct written *w = &written[((uintptr_t)locs.v[0] >> 4) % WRITTEN_SLOTS];
-  if (w->len && w->locs.n == locs.n && !memcmp(w->locs.v, locs.v, (size_t)locs.n * sizeof *locs.v)) {
-    if (!buf_reserve(b, w->len))
-      buf_append(b, b->data + w->at, w->len);
-    return;
-  }
-  const size_t at = b->len;
-  put_src(b, locs);
-  if (!buf_status(b))
-    *w = (struct written){locs, at, b->len - at};
+/* "src": the number of the places, if there are any. */
+static void put_src(struct buf *b, struct src_locs locs, struct sources *sources) {
+  const int number = sources_number(sources, locs);
+  if (number >= 0)
+    json_put_field_int(b, "src", number);
 }
 
 static int count_lines(const char *text, size_t len) {
@@ -140,9 +108,8 @@ static int count_lines(const char *text, size_t len) {
   return n + (len && text[len - 1] != '\n');
 }
 
-static void put_lines(struct buf *b, const struct stage *s) {
+static void put_lines(struct buf *b, const struct stage *s, struct sources *sources) {
   int n = count_lines(s->text, s->text_len), done = 0; /* done: lines written so far */
-  struct written written[WRITTEN_SLOTS] = {0};
   json_put_key(b, "lines");
   buf_putc(b, '[');
   for (int i = 0; i < s->ops.n; i++) {
@@ -154,10 +121,7 @@ static void put_lines(struct buf *b, const struct stage *s) {
     json_put_comma(b);
     buf_putc(b, '{');
     json_put_field_int(b, "op", o->id);
-    if (o->locs.n) {
-      json_put_key(b, "src");
-      put_src_again(b, o->locs, written);
-    }
+    put_src(b, o->locs, sources);
     buf_putc(b, '}');
     done++;
   }
@@ -217,7 +181,7 @@ static const struct ir_op **place_remarks(const struct stage *s, int n_lines, st
   return at;
 }
 
-static void put_remarks(struct buf *b, const struct stage *s) {
+static void put_remarks(struct buf *b, const struct stage *s, struct sources *sources) {
   if (!s->remarks.n)
     return;
   struct arena scratch;
@@ -236,10 +200,7 @@ static void put_remarks(struct buf *b, const struct stage *s) {
       json_put_field_int(b, "op", at[k]->id);
     if (r->op >= 0)
       json_put_field_int(b, "from", r->op);
-    if (locs.n) {
-      json_put_key(b, "src");
-      put_src(b, locs);
-    }
+    put_src(b, locs, sources);
     buf_putc(b, '}');
   }
   buf_putc(b, ']');
@@ -286,7 +247,7 @@ static void put_check(struct buf *b, const struct stage_check *c) {
   buf_putc(b, '}');
 }
 
-void stage_put_frame(struct buf *b, const struct stage *s, int kernel) {
+void stage_put_frame(struct buf *b, const struct stage *s, int kernel, struct sources *sources) {
   assert(s->text && s->text_len <= STAGE_TEXT_MAX && kernel >= 0);
   buf_printf(b, "{\"frame\":\"stage\",\"kernel\":%d,\"stage\":{", kernel);
   json_put_field_int(b, "index", s->index);
@@ -303,9 +264,9 @@ void stage_put_frame(struct buf *b, const struct stage *s, int kernel) {
   put_op_counts(b, s);
   json_put_key(b, "text");
   json_put_string(b, s->text, s->text_len);
-  put_lines(b, s);
+  put_lines(b, s, sources);
   put_from(b, s);
-  put_remarks(b, s);
+  put_remarks(b, s, sources);
   if (s->check.status)
     put_check(b, &s->check);
   buf_puts(b, "}}");

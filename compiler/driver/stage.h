@@ -7,6 +7,7 @@
 #include "driver/check.h"
 #include "driver/frames.h"
 #include "driver/pipeline.h"
+#include "driver/sources.h"
 #include "hlo/hlo.h"
 #include "ir/snapshot.h"
 #include "passes/pass.h"
@@ -37,8 +38,8 @@ MUST_USE enum status stage_read_hlo(struct stage *s, struct hlo_module *m, struc
 MUST_USE enum status stage_read_mlir(struct stage *s, struct ir *ir, MlirOperation module, struct arena *a,
                                      struct error *err);
 
-/* Appends the "stage" frame of kernel number `kernel`. */
-void stage_put_frame(struct buf *b, const struct stage *s, int kernel);
+/* Appends the "stage" frame of kernel number `kernel`, and gives numbers in `sources` to the places that it refers to. */
+void stage_put_frame(struct buf *b, const struct stage *s, int kernel, struct sources *sources);
 /* Appends the members file, line, col, end_line and end_col to an open object. */
 void stage_put_range(struct buf *b, const struct src_range *r);
 /* Appends the frame of a diagnostic; kernel -1: of no kernel. */
