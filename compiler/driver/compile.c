@@ -67,16 +67,40 @@ static enum status send(struct run *r, struct buf *b) {
   return st;
 }
 
-/* Sends the diagnostics that were added since the last call. */
+/* True if an earlier diagnostic, which is no error, says the same of the same place. */
+static bool is_repeated(const struct diags *ds, int at) {
+  const struct diag *d = &ds->v[at];
+  for (int i = 0; i < at && d->severity != DS_ERROR; i++) {
+    const struct diag *e = &ds->v[i];
+    if (e->severity == d->severity && e->code == d->code && src_loc_equal(e->loc, d->loc) &&
+        !strcmp(e->message, d->message))
+      return true;
+  }
+  return false;
+}
+
+/* Sends the diagnostics that were added since the last call; equal warnings and notes once. */
 static enum status send_diags(struct run *r, int kernel) {
   enum status st = ST_OK;
   for (; !st && r->n_diags_sent < r->diags.n; r->n_diags_sent++) {
     struct buf b;
+    if (is_repeated(&r->diags, r->n_diags_sent))
+      continue;
     buf_init(&b, FRAME_MAX);
     stage_put_diag_frame(&b, &r->diags.v[r->n_diags_sent], kernel);
     st = send(r, &b);
   }
   return st;
+}
+
+/* The job ends because a frame would pass FRAME_MAX. */
+static enum status refuse_frame(struct run *r, const struct stage *s) {
+  struct diag *d = diag_add(&r->diags, DS_ERROR, DG_OUTPUT_LIMIT, NULL,
+                            "this stage is larger than %d MiB with its maps, the most that a result can hold",
+                            FRAME_MAX >> 20);
+  d->stage = s->def->name;
+  d->hint = "stop after an earlier stage, or compile parts of the kernel";
+  return ST_INPUT;
 }
 
 /* Sends a stage, after the sources that it is the first to refer to. */
@@ -90,6 +114,8 @@ static enum status send_stage(struct run *r, const struct stage *s, int kernel) 
     sources_put_frame(&sources, &r->sources);
     st = send(r, &sources);
   }
+  if (!st && buf_status(&stage) == ST_LIMIT)
+    st = refuse_frame(r, s);
   if (!st)
     return send(r, &stage);
   buf_clear(&stage);
@@ -295,7 +321,6 @@ static enum status read_stage(struct path *p, struct stage *s, struct error *err
   if (p->is_same) {
     s->text = p->before.text;
     s->text_len = p->before.text_len;
-    s->truncated = p->before.truncated;
     s->ops = ir_snapshot_again(&p->before.ops, r->arena);
     return ST_OK;
   }
@@ -316,14 +341,6 @@ static void blame(struct run *r, int first, const struct stage_def *def) {
   for (int i = first; i < r->diags.n; i++)
     if (!r->diags.v[i].stage)
       r->diags.v[i].stage = def->name;
-}
-
-/* Adds the diagnostics about the stage's own text. */
-static void warn_truncated(struct run *r, const struct stage *s) {
-  if (s->truncated)
-    diag_add(&r->diags, DS_WARNING, DG_OUTPUT_LIMIT, NULL, "the text of this stage was cut at %d MiB",
-             STAGE_TEXT_MAX >> 20)
-        ->stage = s->def->name;
 }
 
 /* One stage: transform, read, check, send.  ST_INPUT: the kernel ends here. */
@@ -347,7 +364,6 @@ static enum status run_stage(struct path *p, int index) {
         def->name;
     return ST_INPUT;
   }
-  warn_truncated(r, &s);
   s.changed = !p->before.def || !same_text(&s, &p->before);
   if (r->job->check)
     stage_checks_run(&p->checks, p->module, &s, &r->diags);

@@ -6,7 +6,7 @@
  *   {"frame":"kernel","kernel":0,"name":"…","inputs":[{"name","shape","dtype"}],"outputs":[{…,"alias_of"?}]}
  *   {"frame":"sources","files":["kernel.py"],"places":[[file,line,col,end_line,end_col,"fn",caller]…],
  *    "sources":[{"places":[place…],"more"?:N}…]}
- *   {"frame":"stage","kernel":0,"stage":{"index","name","pass","phase","dialect","changed","truncated"?,"partial"?,
+ *   {"frame":"stage","kernel":0,"stage":{"index","name","pass","phase","dialect","changed","partial"?,
  *                                        "time_us","op_counts","text","lines","from","remarks"?,"check"?}}
  *   {"frame":"diagnostic","diagnostic":{"severity","code","message","hint"?,"stage"?,"kernel"?,
  *                                       "range"?:{"file","line","col","end_line","end_col"},"calls"?:[range…]}}
@@ -47,9 +47,8 @@
 /* Takes one frame, without a newline.  Any status but ST_OK stops the job, and compile_run returns that status. */
 typedef enum status (*frame_sink)(void *user, const char *json, size_t len);
 
-enum {
-  STAGE_TEXT_MAX = 2 << 20, /* bytes of one stage's text; a longer one is cut after a line, with a diagnostic */
-  FRAME_MAX = 16 << 20,     /* bytes of one frame: an escaped text and its maps */
-};
+/* Bytes of one frame, which a reader holds as a whole: a stage's text and its maps.  A job reaches its limits of time and
+ * memory first, unless those were raised. */
+enum { FRAME_MAX = 64 << 20 };
 
 #endif

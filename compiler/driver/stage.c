@@ -9,23 +9,13 @@
 #include "ir/structured.h"
 #include "nisa/print.h"
 
-enum {
-  PRINT_MAX = 64 << 20, /* bytes that a stage may print before they are cut to STAGE_TEXT_MAX */
-  ELIDE_ABOVE = 4096,   /* constants with more elements are shortened in the text */
-};
+enum { ELIDE_ABOVE = 4096 }; /* constants with more elements are shortened in the text */
 
 /* ---- reading ----------------------------------------------------------------------------------------------------- */
 
-/* Copies the printed text; one longer than STAGE_TEXT_MAX is cut after a newline. */
 static void take_text(struct stage *s, const struct buf *b, struct arena *a) {
-  size_t n = b->len;
-  if (n > STAGE_TEXT_MAX) {
-    s->truncated = true;
-    for (n = STAGE_TEXT_MAX; n && b->data[n - 1] != '\n'; n--) {
-    }
-  }
-  s->text = arena_strndup(a, buf_text(b), n);
-  s->text_len = n;
+  s->text = arena_strndup(a, buf_text(b), b->len);
+  s->text_len = b->len;
 }
 
 enum status stage_read_hlo(struct stage *s, struct hlo_module *m, struct arena *a, struct error *err) {
@@ -33,10 +23,11 @@ enum status stage_read_hlo(struct stage *s, struct hlo_module *m, struct arena *
   struct hlo_lines lines = {0};
   struct buf b;
 
-  buf_init(&b, PRINT_MAX);
+  buf_init(&b, FRAME_MAX);
   enum status st = hlo_print(m, &opt, &b, a, &lines);
   if (st)
-    return fail(err, st, "the HLO text exceeds %d MiB", PRINT_MAX >> 20);
+    return fail(err, st, "the text of this stage is longer than %d MiB, the most that a result can hold",
+                FRAME_MAX >> 20);
   take_text(s, &b, a);
   buf_clear(&b);
 
@@ -74,12 +65,15 @@ static enum status print_nisa(struct ir *ir, MlirOperation module, int64_t elide
 
 enum status stage_read_mlir(struct stage *s, struct ir *ir, MlirOperation module, struct arena *a, struct error *err) {
   struct buf b;
-  buf_init(&b, PRINT_MAX);
+  buf_init(&b, FRAME_MAX);
   enum status st = s->def->runner == RUN_TO_NISA
                        ? ir_snapshot_with(ir, module, print_nisa, ELIDE_ABOVE, &b, a, &s->ops, err)
                        : ir_snapshot(ir, module, ELIDE_ABOVE, &b, a, &s->ops, err);
   if (!st)
     take_text(s, &b, a);
+  else if (buf_status(&b) == ST_LIMIT)
+    st = fail(err, ST_LIMIT, "the text of this stage is longer than %d MiB, the most that a result can hold",
+              FRAME_MAX >> 20);
   buf_clear(&b);
   return st;
 }
@@ -114,7 +108,7 @@ static void put_lines(struct buf *b, const struct stage *s, struct sources *sour
   buf_putc(b, '[');
   for (int i = 0; i < s->ops.n; i++) {
     const struct ir_op *o = &s->ops.ops[i];
-    if (o->line <= done || o->line > n) /* a second operation on the line, one not printed, or one that was cut off */
+    if (o->line <= done || o->line > n) /* a second operation on the line, or one not printed */
       continue;
     for (; done < o->line - 1; done++)
       buf_puts(b, done ? ",{}" : "{}");
@@ -248,7 +242,7 @@ static void put_check(struct buf *b, const struct stage_check *c) {
 }
 
 void stage_put_frame(struct buf *b, const struct stage *s, int kernel, struct sources *sources) {
-  assert(s->text && s->text_len <= STAGE_TEXT_MAX && kernel >= 0);
+  assert(s->text && kernel >= 0);
   buf_printf(b, "{\"frame\":\"stage\",\"kernel\":%d,\"stage\":{", kernel);
   json_put_field_int(b, "index", s->index);
   json_put_field_str(b, "name", s->def->name);
@@ -256,8 +250,6 @@ void stage_put_frame(struct buf *b, const struct stage *s, int kernel, struct so
   json_put_field_str(b, "phase", s->def->phase);
   json_put_field_str(b, "dialect", s->def->dialect);
   json_put_field_bool(b, "changed", s->changed);
-  if (s->truncated)
-    json_put_field_bool(b, "truncated", true);
   if (s->partial)
     json_put_field_bool(b, "partial", true);
   json_put_field_int(b, "time_us", s->time_us);

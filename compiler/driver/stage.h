@@ -22,7 +22,6 @@ struct stage {
   int index;
   const struct stage_def *def;
   bool changed;
-  bool truncated; /* the text was cut at a line */
   bool partial;   /* the kernel was refused; these are the operations before that */
   int64_t time_us;
   const char *text;
@@ -32,8 +31,7 @@ struct stage {
   struct stage_check check;
 };
 
-/* Set text and operations from an HLO or an MLIR module; they live in a.  A text longer than STAGE_TEXT_MAX is cut, and
- * `truncated` set.  ST_LIMIT: the module is too large to be printed. */
+/* Set text and operations from an HLO or an MLIR module; they live in a.  ST_LIMIT: the text is longer than FRAME_MAX. */
 MUST_USE enum status stage_read_hlo(struct stage *s, struct hlo_module *m, struct arena *a, struct error *err);
 MUST_USE enum status stage_read_mlir(struct stage *s, struct ir *ir, MlirOperation module, struct arena *a,
                                      struct error *err);

@@ -22,7 +22,7 @@ struct client;
 struct work; /* opaque */
 
 enum {
-  WORK_BYTES_MAX = 32 << 20, /* of all frames of one job; a stage is at most FRAME_MAX, a kernel has a few dozen */
+  WORK_BYTES_MAX = 256 << 20, /* of all frames of one job */
   WORK_TAG_SIZE = 9,
 };
 
