@@ -26,6 +26,7 @@
 #include "driver/gather.h"
 #include "driver/paths.h"
 #include "driver/pipeline.h"
+#include "driver/source_table.h"
 #include "hlo/read.h"
 #include "ir/ir.h"
 #include "trace/trace.h"
@@ -55,6 +56,7 @@ struct terminal {
   struct buf source;
   struct buf frames;    /* of a run with --json: each on a line */
   struct gather gather; /* their places */
+  struct source_table sources;
   const char *dump_dir, *json_path;
   bool is_quiet, is_color, has_remarks, is_language_given;
   char *last_text; /* of the newest stage; heap */
@@ -279,12 +281,11 @@ static void show_remarks(const struct terminal *t, const json_t *stage) {
   const json_t *r;
   size_t i;
   json_array_foreach(json_object_get(stage, "remarks"), i, r) {
-    const json_t *place = json_array_get(json_object_get(r, "src"), 0);
+    const json_t *first = json_array_get(source_table_list(&t->sources, json_object_get(r, "src")), 0);
+    struct source_place place;
     fprintf(stderr, "%s      ", color(t, "\033[36m"));
-    if (place)
-      fprintf(stderr, "%s:%d:%d: ", json_string_value(json_object_get(place, "file")),
-              (int)json_integer_value(json_object_get(place, "line")),
-              (int)json_integer_value(json_object_get(place, "col")));
+    if (first && source_table_place(&t->sources, json_integer_value(first), &place))
+      fprintf(stderr, "%s:%d:%d: ", place.file, (int)place.line, (int)place.col);
     fprintf(stderr, "%s%s\n", json_string_value(json_object_get(r, "text")), color(t, "\033[0m"));
   }
 }
@@ -341,7 +342,9 @@ static enum status show_frame(struct terminal *t, const json_t *f) {
   const json_t *s = json_object_get(f, "stage");
   enum status st = ST_OK;
 
-  if (!strcmp(kind, "stage")) {
+  if (!strcmp(kind, "sources")) {
+    source_table_add(&t->sources, f);
+  } else if (!strcmp(kind, "stage")) {
     free(t->last_text);
     t->last_text = strdup(json_string_value(json_object_get(s, "text")));
     if (!t->is_quiet)
@@ -463,6 +466,7 @@ int compile_main(int argc, char **argv) {
   if (t.err.text[0])
     fprintf(stderr, "nkx compile: %s\n", t.err.text);
   free(t.last_text);
+  source_table_clear(&t.sources);
   gather_clear(&t.gather);
   buf_clear(&t.frames);
   buf_clear(&t.source);

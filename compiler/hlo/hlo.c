@@ -210,6 +210,19 @@ void hlo_computation_move_last(struct hlo_computation *c) {
   link_computation(c);
 }
 
+void hlo_computation_move_before(struct hlo_computation *c, struct hlo_computation *before) {
+  if (before == c->module->entry) {
+    hlo_computation_move_last(c);
+    return;
+  }
+  unlink_computation(c);
+  struct hlo_computation **at = &c->module->computations;
+  while (*at != before)
+    at = &(*at)->next;
+  c->next = before;
+  *at = c;
+}
+
 void hlo_computation_remove(struct hlo_computation *c) {
   unlink_computation(c);
   c->module->n_computations--;

@@ -134,6 +134,20 @@ struct hlo_operand_aliases {
   const struct hlo_operand_alias *v;
 };
 
+/* Numbered as in XLA's protos. */
+enum hlo_rng { HLO_RNG_DEFAULT, HLO_RNG_THREE_FRY, HLO_RNG_PHILOX };
+enum hlo_call_api { HLO_API_UNSET, HLO_API_ORIGINAL, HLO_API_STATUS, HLO_API_STATUS_UNIFIED, HLO_API_TYPED };
+enum hlo_transpose { HLO_TRANSPOSE_UNSET, HLO_TRANSPOSE_NO, HLO_TRANSPOSE_YES, HLO_TRANSPOSE_ADJOINT };
+/* Which triangle of a symmetric matrix is read, and which factor is the result. */
+struct hlo_cholesky {
+  bool is_lower;
+};
+/* op(a) x = b, or x op(a) = b if not is_left; of a only one triangle is read, and not its diagonal if that is 1. */
+struct hlo_triangular {
+  bool is_left, is_lower, has_unit_diagonal;
+  enum hlo_transpose transpose;
+};
+
 /* ---- knobs ----------------------------------------------------------------------------------------- */
 
 const char *hlo_mem_space_name(enum mem_space m); /* "Sbuf" */
@@ -274,6 +288,8 @@ struct hlo_module *hlo_module_new(struct arena *a, const char *name); /* with an
 struct hlo_computation *hlo_computation_new(struct hlo_module *m, const char *name);
 /* Moves c after all others but the entry: for a computation that calls one that was made later. */
 void hlo_computation_move_last(struct hlo_computation *c);
+/* Moves c in front of `before`, which came to call it. */
+void hlo_computation_move_before(struct hlo_computation *c, struct hlo_computation *before);
 /* Unlinks a computation that nothing calls. */
 void hlo_computation_remove(struct hlo_computation *c);
 
