@@ -251,6 +251,9 @@ static enum status read_file(struct arena *a, const json_t *v, int index, struct
       return fail(err, ST_INPUT, "files[%d].source: expected a string", index);
     } else {
       out->source_len = json_string_length(field);
+      if (out->source_len > JOB_SOURCE_MAX)
+        return fail(err, ST_LIMIT, "files[%d].source: %zu bytes; the limit is %d", index, out->source_len,
+                    JOB_SOURCE_MAX);
       out->source = arena_strndup(a, json_string_value(field), out->source_len);
     }
   }
@@ -487,6 +490,10 @@ char *job_dump(const struct job *j, size_t *len) {
 
 char *job_dump_inputs(const struct job *j) {
   return dump(inputs_json(j));
+}
+
+char *job_dump_files(const struct job *j) {
+  return dump(files_json(j));
 }
 
 void job_key(const char *text, size_t len, char key[JOB_KEY_SIZE]) {

@@ -99,8 +99,9 @@ MUST_USE enum status job_parse_input(struct arena *a, const char *text, struct j
 /* The request as one line of JSON that job_parse reads; equal jobs have equal texts.  Heap, the caller frees; NULL when
  * out of memory. */
 char *job_dump(const struct job *j, size_t *len);
-/* The same for the inputs alone: an array. */
+/* The same for the inputs alone, and for the files alone: an array. */
 char *job_dump_inputs(const struct job *j);
+char *job_dump_files(const struct job *j);
 
 /* SHA-256 over a text of job_dump, which holds everything that decides the result, and the pipeline's version. */
 void job_key(const char *text, size_t len, char key[JOB_KEY_SIZE]);
