@@ -140,7 +140,7 @@ $(BUILD)/obj/%.o: %.c
 
 # importable packages: the shims, and tracer and compiler as extensions of an ordinary Python
 python-shims: $(PY_SRC)
-	@mkdir -p $(BUILD)/python
+	@mkdir -p $(BUILD)/python && rm -rf $(BUILD)/python/nkx/stubs
 	@cp -r compiler/trace/python/. $(BUILD)/python/
 $(BUILD)/python/_nkx.so: $(COMPILER_LIB)
 	@mkdir -p $(@D)

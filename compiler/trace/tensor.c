@@ -254,8 +254,12 @@ static PyObject *getattro(PyObject *self, PyObject *name) {
   PyObject *r = PyObject_GenericGetAttr(self, name);
   if (r || !PyErr_ExceptionMatches(PyExc_AttributeError) || !PyUnicode_Check(name))
     return r;
+  PyObject *type, *exc, *tb;
+  PyErr_Fetch(&type, &exc, &tb); /* PyObject_HasAttr would clear it */
   const char *s = PyUnicode_AsUTF8(name);
-  if (!s || s[0] == '_' || !PyObject_HasAttr((PyObject *)&PyArray_Type, name))
+  const bool is_arrays = s && s[0] != '_' && PyObject_HasAttr((PyObject *)&PyArray_Type, name);
+  PyErr_Restore(type, exc, tb);
+  if (!is_arrays)
     return NULL;
   PyErr_Clear();
   return trace_refuse(DG_UNSUPPORTED_OP, dispatch_hint(s), "ndarray.%s is not supported in a kernel", s);
