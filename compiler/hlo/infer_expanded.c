@@ -17,7 +17,7 @@ enum status hlo_infer_reduce_precision(struct arena *a, const struct hlo_instr *
   return ST_OK;
 }
 
-/* Results: the new state, and bits in the shape that the instruction states. */
+/* Gives the state after it, and bits in the shape that the instruction claims. */
 enum status hlo_infer_rng(struct arena *a, const struct hlo_instr *i, struct hlo_shape *out, struct error *err) {
   const struct hlo_shape *state = &OP(i, 0)->shape;
   if ((state->dtype != DT_U64 && state->dtype != DT_U32) || state->rank != 1)

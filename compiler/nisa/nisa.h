@@ -1,7 +1,7 @@
 /* nisa: the NeuronCore's instructions as MLIR operations.
  *
  * The dialect is declared in ir/dialects.irdl, and its operations are listed in ops.def.  This header says how C code
- * makes and reads them, and what they mean.  Besides them a module has func, scf.for and scf.if, arith on indices and
+ * makes and reads them, and what they mean.  Beside them a module has func, scf.for and scf.if, arith on indices and
  * scalars, and memref views of HBM (collapse_shape, expand_shape, subview, cast, reinterpret_cast, get_global); nothing
  * else.  The module names its machine: nisa.target = #nisa.target<"trn2">.
  *
@@ -193,7 +193,7 @@ struct nisa_instr {
   struct nisa_access operand[NISA_OPERANDS_MAX]; /* as in def */
 };
 
-/* Reads an operation.  False, with a reason, when it is not a NISA operation or its attributes are inconsistent. */
+/* Reads an operation.  False, with a reason, when it is not a NISA operation or its attributes do not fit together. */
 bool nisa_read(MlirOperation op, struct nisa_instr *out, const char **why);
 /* The operand of this name; NULL if it is absent, or the operation has none of this name. */
 const struct nisa_access *nisa_operand(const struct nisa_instr *in, const char *name);
