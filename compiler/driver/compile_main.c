@@ -33,10 +33,11 @@
 
 static const char usage[] =
     "usage: nkx compile KERNEL [FILE.py…] [options]  (- reads standard input)\n"
-    "  FILE.py…                   files that KERNEL imports.  Those in its folder that it imports are found without "
-    "this\n"
-    "  --file NAME=PATH           the same under another name: --file pkg/util.py=/tmp/new.py; repeatable\n"
-    "  --language nkipy|hlo|mlir  Python, HLO (text or HloModuleProto) or MLIR on tensors; by default\n"
+    "  FILE.py…                   files that KERNEL imports; those in its own folder are found without this\n"
+    "  --file NAME=PATH           a file that KERNEL imports by another name: --file pkg/util.py=/tmp/new.py; "
+    "repeatable\n"
+    "  --language nkipy|hlo|mlir  the language of KERNEL: Python, HLO (text or HloModuleProto) or MLIR on tensors; by "
+    "default\n"
     "                             its name (.py .hlo .pb .mlir) and its first line decide\n"
     "  --kernel NAME              compile only this kernel of the file\n"
     "  --target trn1|trn2|trn3    the machine (trn2)\n"
