@@ -123,7 +123,8 @@ static void one_module(const char *path) {
   struct hlo_module *x = read_proto(&a, from_xla, len);
   write_file(arena_printf(&a, "%s.pb.txt", base), print(&a, x, false), strlen(print(&a, x, false)));
 
-  static const char *const passes[] = {"call-inliner",
+  static const char *const passes[] = {"op-expander",
+                                       "call-inliner",
                                        "zero-sized-hlo-elimination",
                                        "simplify-conditional",
                                        "simplify-while-loops",
