@@ -141,6 +141,8 @@ static void one_module(const char *path) {
     hlo_pass_find(passes[k])(m, &changed);
     if (hlo_verify(m, &ds))
       fail_msg("%s after %s: %s", base, passes[k], ds.v[0].message);
+    if (!k)
+      write_file(arena_printf(&a, "%s.expanded.txt", base), print(&a, m, false), strlen(print(&a, m, false)));
   }
   for (const struct hlo_computation *c = m->computations; c; c = c->next)
     hlo_for_each(i, c) assert_int_not_equal(i->op, HLO_CALL);
