@@ -2,7 +2,8 @@
  *
  *     reduce-precision, bitcast-convert between widths  ==>  arithmetic on the bits                  expand_bits.c
  *     rng-bit-generator                                 ==>  Philox or Threefry on 32-bit integers   expand_rng.c
- *     cholesky, triangular-solve, LAPACK's calls        ==>  a loop over the columns                 expand_solve.c
+ *     cholesky, triangular-solve, LAPACK's calls        ==>  a loop over the rows                    expand_solve.c
+ *     complex numbers, Fourier transforms               ==>  pairs of reals                          complex.c, fft.c
  *
  * First of all passes: later ones change types, inline calls and count loops, and find only what they know.  What was
  * written out leaves tuples and bit casts that nobody needs; they are removed here, because 64-bit ones among them would
@@ -10,6 +11,7 @@
  */
 #include "hlo/expand.h"
 
+#include "hlo/complex.h"
 #include "hlo/passes.h"
 #include "hlo/rewrite.h"
 
@@ -96,21 +98,24 @@ static void expand(struct hlo_instr *i, hlo_expand_rule *rule, struct hlo_pass_r
   r->changed = true;
 }
 
+static void expand_computation(struct hlo_computation *c, struct hlo_pass_result *r) {
+  hlo_for_each(i, c) {
+    hlo_rewrite_forward_operands(i);
+    if (rules[i->op] && !hlo_rewrite_is_pinned(i))
+      expand(i, rules[i->op], r);
+    else if (i->op == HLO_GET_TUPLE_ELEMENT && r->changed && !hlo_rewrite_is_pinned(i))
+      expand(i, take_element, r);
+  }
+}
+
 void hlo_op_expander(struct hlo_module *m, struct hlo_pass_result *r) {
   bool any = false;
-  for (struct hlo_computation *c = m->computations; c; c = c->next)
-    any |= has_work(c);
-  if (!any)
-    return;
   hlo_rewrite_begin(m);
   for (struct hlo_computation *c = m->computations; c; c = c->next)
-    hlo_for_each(i, c) {
-      hlo_rewrite_forward_operands(i);
-      if (rules[i->op] && !hlo_rewrite_is_pinned(i))
-        expand(i, rules[i->op], r);
-      else if (i->op == HLO_GET_TUPLE_ELEMENT && r->changed && !hlo_rewrite_is_pinned(i))
-        expand(i, take_element, r);
-    }
+    any |= has_work(c);
+  for (struct hlo_computation *c = m->computations; any && c; c = c->next)
+    expand_computation(c, r);
+  r->changed |= hlo_complex_expand(m);
   hlo_rewrite_end(m);
   if (r->changed)
     hlo_dce(m, r);
