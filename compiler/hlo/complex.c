@@ -360,9 +360,15 @@ static void expand_instr(struct expander *e, struct hlo_instr *i) {
 
 /* ---- the module -------------------------------------------------------------------------------------------------------- */
 
-/* False if the module has no complex numbers. */
-static bool find_complex(struct expander *e, struct hlo_module *m) {
-  bool any = false;
+bool hlo_complex_is_used(const struct hlo_module *m) {
+  for (const struct hlo_computation *c = m->computations; c; c = c->next)
+    for (const struct hlo_instr *i = c->first; i; i = i->next)
+      if (hlo_complex_is_in(&i->shape))
+        return true;
+  return false;
+}
+
+static void find_complex(struct expander *e, struct hlo_module *m) {
   for (struct hlo_computation *c = m->computations; c; c = c->next)
     hlo_for_each(i, c) {
       struct value *v = value_of(e, i);
@@ -370,9 +376,7 @@ static bool find_complex(struct expander *e, struct hlo_module *m) {
       v->is_touched = hlo_complex_is_in(&i->shape);
       for (int k = 0; k < i->n_operands; k++)
         v->is_touched |= hlo_complex_is_in(&i->operands[k]->shape);
-      any |= v->is_touched;
     }
-  return any;
 }
 
 static void expand_computation(struct expander *e, struct hlo_computation *c) {
@@ -384,7 +388,7 @@ static void expand_computation(struct expander *e, struct hlo_computation *c) {
   }
 }
 
-bool hlo_complex_expand(struct hlo_module *m) {
+void hlo_complex_expand(struct hlo_module *m) {
   struct arena scratch;
   struct expander e = {.n_values = m->next_id};
   int n = 0;
@@ -392,13 +396,12 @@ bool hlo_complex_expand(struct hlo_module *m) {
   arena_init(&scratch);
   hlo_builder_init(&e.b, m);
   e.values = arena_new_array(&scratch, struct value, (size_t)m->next_id);
-  const bool any = find_complex(&e, m);
+  find_complex(&e, m);
   struct hlo_computation **order = arena_new_array(&scratch, struct hlo_computation *, (size_t)m->n_computations);
   for (struct hlo_computation *c = m->computations; c; c = c->next)
     order[n++] = c;
-  while (any && n-- > 0)
+  while (n-- > 0)
     expand_computation(&e, order[n]);
   assert(!e.b.err.code); /* the shape rules have seen every instruction */
   arena_clear(&scratch);
-  return any;
 }

@@ -13,8 +13,9 @@ struct hlo_pair {
 struct hlo_shape hlo_complex_shape(struct arena *a, const struct hlo_shape *s);
 bool hlo_complex_is_in(const struct hlo_shape *s); /* c64, or a tuple with it */
 
-/* Writes the module without complex numbers.  True if it had any. */
-bool hlo_complex_expand(struct hlo_module *m);
+bool hlo_complex_is_used(const struct hlo_module *m);
+/* Writes the module, which has been verified, without complex numbers. */
+void hlo_complex_expand(struct hlo_module *m);
 
 /* fft.c: the transform of i, an fft; a transform to reals has no imaginary part (NULL). */
 struct hlo_pair hlo_complex_fft(struct hlo_builder *b, const struct hlo_instr *i, struct hlo_pair x);

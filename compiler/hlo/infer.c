@@ -531,8 +531,9 @@ static enum status check_shape(struct arena *a, const char *op, const struct hlo
   }
   if (dtype_kind(s->dtype) == DK_NONE)
     REFUSE("%s: unknown data type", op);
-  if (s->rank < 0 || s->rank > HLO_RANK_MAX)
-    REFUSE("%s: %d dimensions; at most %d are possible", op, s->rank, HLO_RANK_MAX);
+  const int most = HLO_RANK_MAX - dtype_is_complex(s->dtype); /* pairs have one more */
+  if (s->rank < 0 || s->rank > most)
+    REFUSE("%s: %d dimensions; at most %d are possible", op, s->rank, most);
   for (int k = 0; k < s->rank; k++)
     if (s->dims[k] < 0)
       REFUSE("%s: %s has a negative dimension", op, hlo_shape_text(a, s));

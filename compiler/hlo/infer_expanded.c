@@ -121,13 +121,15 @@ enum status hlo_infer_complex_part(struct arena *a, const struct hlo_instr *i, s
   return ST_OK;
 }
 
-/* A length is transformed by matrices of its factors; beyond this one of a prime factor is too large. */
+/* A length is transformed by matrices of its factors, and needs as many factors of its own: large ones are too much
+ * for constants. */
+enum { FFT_LENGTH_MAX = 1 << 20, FFT_FACTOR_MAX = 1024 };
+
 static bool has_small_factors(int64_t n) {
-  enum { FACTOR_MAX = 1024 };
   for (int64_t p = 2; p * p <= n; p++)
     while (n % p == 0)
       n /= p;
-  return n <= FACTOR_MAX;
+  return n <= FFT_FACTOR_MAX;
 }
 
 /* The last dimensions are transformed.  Of a real array's spectrum only the first n / 2 + 1 values are kept. */
@@ -141,10 +143,11 @@ enum status hlo_infer_fft(struct arena *a, const struct hlo_instr *i, struct hlo
   for (int k = 0; k < x->rank; k++) {
     const int64_t length = k < x->rank - n.n ? x->dims[k] : n.v[k - (x->rank - n.n)];
     const bool is_half = k == x->rank - 1 && kind == HLO_FFT_TO_REAL;
-    if (length < 0 || length > INT32_MAX || x->dims[k] != (is_half ? length / 2 + 1 : length))
+    if (length < 0 || x->dims[k] != (is_half ? length / 2 + 1 : length))
       REFUSE("fft: dimension %d of %s does not have the length %lld", k, TEXT(OP(i, 0)), (long long)length);
-    if (k >= x->rank - n.n && !has_small_factors(length))
-      REFUSE("fft: the length %lld has a prime factor above 1024, which is not supported", (long long)length);
+    if (k >= x->rank - n.n && (length > FFT_LENGTH_MAX || !has_small_factors(length)))
+      REFUSE("fft: the length %lld is above %d or has a prime factor above %d, which is not supported",
+             (long long)length, FFT_LENGTH_MAX, FFT_FACTOR_MAX);
     dims[k] = k == x->rank - 1 && kind == HLO_FFT_OF_REAL ? length / 2 + 1 : length;
   }
   *out = hlo_shape_array(a, kind == HLO_FFT_TO_REAL ? DT_F32 : DT_C64, x->rank, dims);

@@ -46,14 +46,9 @@ def test_there_are_eighty_modules_and_each_has_a_function():
     assert len(NAMES) >= 80 and set(NAMES) == set(jax_functions.FUNCTIONS)
 
 
-def as_reals(a):
-    """Complex numbers as pairs of reals, as the expanded module takes and gives them."""
-    return a.view(a.real.dtype).reshape(*a.shape, 2) if a.dtype.kind == "c" else a
-
-
 def assert_close(got, want):
     assert got.shape == want.shape and got.dtype == want.dtype
-    got, want = as_reals(got), as_reals(want)
+    got, want = jax_functions.as_reals(got), jax_functions.as_reals(want)
     narrow = want.dtype.name == "bfloat16"
     if not narrow and not np.issubdtype(want.dtype, np.floating):
         np.testing.assert_array_equal(got, want)
@@ -73,7 +68,7 @@ def test_our_print_is_the_same_program_to_xla(ran, expected, name):
 
 @pytest.mark.parametrize("name", EXPANDED)
 def test_what_op_expander_writes_out_is_the_same_program_to_xla(ran, expected, name):
-    inputs, want = ([as_reals(a) for a in arrays] for arrays in expected[name])
+    inputs, want = ([jax_functions.as_reals(a) for a in arrays] for arrays in expected[name])
     got = xla.run_text((ran / f"{name}.expanded.txt").read_text(), inputs)
     for g, w in zip(got, want, strict=True):
         assert_close(g, w)

@@ -17,7 +17,7 @@ from support.paths import NKX
 
 FEW = ("argmax_and_argmin", "average_pool", "convolution", "convolution_depthwise_gradient", "convolution_transposed",
        "gather_points", "integers", "max_pool", "max_pool_gradient", "random_normal", "reflect_pad", "sort", "top_k", "while_grows",
-       "cholesky", "conjugate_gradients", "max_pool_windows_in_padding", "random_bits_philox", "random_bits_threefry",
+       "cholesky", "complex_control", "fourier", "conjugate_gradients", "max_pool_windows_in_padding", "random_bits_philox", "random_bits_threefry",
        "reduced_precision", "triangular_solves", "while_in_for")
 NAMES = sorted(p.stem for p in jax_functions.DIRECTORY.glob("*.hlo")) if os.environ.get("NKX_JAX_NISA") == "all" else FEW
 
@@ -34,8 +34,10 @@ def test_a_module_of_jax_computes_on_nisa_what_xla_computes(expected, name):
     result = json.loads(done.stdout)
     errors = [d for d in result["diagnostics"] if d["severity"] == "error"]
     assert not errors, errors
-    inputs, want = expected[name]
-    for g, w in zip(reference.run_nisa(result["kernels"][0], [np.array(a) for a in inputs]), want, strict=True):
+    if "__elided__" in result["kernels"][0]["stages"][-1]["text"]:
+        pytest.skip("the text has its constants shortened, so that it cannot be run")
+    inputs, want = ([jax_functions.as_reals(np.array(a)) for a in arrays] for arrays in expected[name])
+    for g, w in zip(reference.run_nisa(result["kernels"][0], inputs), want, strict=True):
         if w.dtype.kind in "iub":
             np.testing.assert_array_equal(g, w)
             continue

@@ -16,7 +16,7 @@ from jax import lax, nn
 
 from support.paths import ROOT, TESTS
 
-F, I, B, U = jnp.float32, jnp.int32, jnp.bool_, jnp.uint32
+F, I, B, U, C = jnp.float32, jnp.int32, jnp.bool_, jnp.uint32, jnp.complex64
 FUNCTIONS = {}
 DIRECTORY = TESTS / "conformance/jax_hlo"
 
@@ -530,12 +530,64 @@ def max_pool_windows_in_padding(x):
     return jax._src.lax.windowed_reductions._select_and_scatter(x, lax.ge, *window, y * y, jnp.float32(0.5), lax.add)
 
 
+# --- complex numbers ------------------------------------------------------------------------------------------------
+
+
+@example(((3, 8), C), ((3, 8), C))
+def complex_arithmetic(x, y):
+    return (x + y, x - y, x * y, x / y, -x, jnp.conj(x), abs(x), x.real, x.imag, jnp.angle(x), x == y, jnp.where(x.real > 0, x, y),
+            jnp.exp(x), jnp.log(x), jnp.sqrt(x), lax.rsqrt(x), jnp.sin(x), jnp.cos(x), jnp.sign(x), x ** (0.5 + 1j))  # fmt: skip
+
+
+@example(((3, 8), C), ((8, 4), C), ((), I))
+def complex_arrays(x, y, i):
+    return (x @ y, x.sum(0), x.T.reshape(4, 6)[1:, ::2], jnp.concatenate([x, 2j * x], 1), jnp.pad(x, 1), x[:, ::-1],
+            lax.dynamic_slice(x, (i, 0), (1, 4)), x.at[1].set(1j), x[jnp.array([2, 0])], x.at[jnp.array([0, 0])].add(1 + 1j))  # fmt: skip
+
+
+@example(((4,), C), ((4, 4), C), ((), B))
+def complex_control(x, m, p):
+    y = lax.while_loop(lambda c: jnp.sum(abs(c)) < 100, lambda c: c * (1 + 1j), x + 1)
+    z = lax.fori_loop(0, 5, lambda i, c: c @ m / 4 + 1j * i, m)
+    return y, z, lax.cond(p, lambda x: x * 1j, jnp.conj, x)
+
+
+@example(((6, 4, 10), C), (2, 9))
+def fourier(x, y):
+    f = jnp.fft
+    return f.fft(x), f.ifft(x), f.fftn(x), f.ifft2(x), f.rfft(y), f.irfft(f.rfft(y), 9), f.rfftn(x.real), f.irfftn(f.rfftn(x.imag))
+
+
+@example(((2, 300), C), (2, 300), (2, 255))
+def fourier_in_steps(x, y, z):
+    f = jnp.fft
+    return f.fft(x), f.ifft(x), f.rfft(y), f.irfft(f.rfft(y)), f.rfft(z), f.irfft(f.rfft(z), 255)
+
+
+@example((2, 131), (2, 128))
+def fourier_by_large_matrices(x, y):
+    return jnp.fft.rfft(x), jnp.fft.irfft(jnp.fft.rfft(x), 131), jnp.fft.fft(y)
+
+
+@example((4, 16), (5,))
+def fourier_convolution(x, k):
+    loss = lambda x: jnp.sum(abs(jnp.fft.rfft(x, 32) * jnp.fft.rfft(k, 32)) ** 2)
+    return jnp.fft.irfft(jnp.fft.rfft(x, 32) * jnp.fft.rfft(k, 32), 32), jax.grad(loss)(x)
+
+
 def make_input(spec, rng):
     if spec.dtype == np.bool_:
         return rng.integers(0, 2, spec.shape).astype(bool)
     if np.issubdtype(spec.dtype, np.integer):
         return rng.integers(0, 6, spec.shape).astype(spec.dtype)
+    if np.issubdtype(spec.dtype, np.complexfloating):
+        return (rng.uniform(-2, 2, spec.shape) + 1j * rng.uniform(-2, 2, spec.shape)).astype(spec.dtype)
     return rng.uniform(-2, 2, spec.shape).astype(spec.dtype)
+
+
+def as_reals(a):
+    """Complex numbers as the pairs of reals that compiled modules take and give."""
+    return a.view(a.real.dtype).reshape(*a.shape, 2) if a.dtype.kind == "c" else a
 
 
 def load_expected():
