@@ -24,6 +24,9 @@ MUST_USE enum status ir_long_form(const char *text, size_t len, struct buf *out,
 /* The first Python place in a location; NULL when it has none.  In a. */
 const struct src_loc *ir_first_place(struct arena *a, MlirLocation loc);
 
+/* The location of an operation: its id, its places, and how many further places there are at least. */
+MlirLocation ir_loc_of_op(MlirContext ctx, int id, int more, MlirLocation places);
+
 /* The id that ir_snapshot put into this location; -1 when it has none. */
 int ir_op_id(MlirLocation loc);
 

@@ -60,6 +60,8 @@ PyArray_Descr *dtype_descr(enum dtype t) {
 
 static enum dtype refuse_dtype(PyObject *o) {
   PyErr_Clear();
+  if (refuse_missing(o))
+    return DT_NONE;
   trace_refuse(DG_UNSUPPORTED_DTYPE, "use float32, bfloat16, float16, int32, int8, uint8 or bool",
                "the dtype %R is not supported", o);
   return DT_NONE;

@@ -34,6 +34,8 @@ static bool not_tensor(PyObject *o, int index, bool single) {
   const char *hint = PyArray_Check(o) || PyArray_CheckScalar(o) || PyFloat_Check(o) || PyLong_Check(o)
                          ? "it does not depend on the inputs; add it to a tensor, or leave it out"
                          : "return a tensor, or a tuple or list of tensors";
+  if (refuse_missing(o))
+    return false;
   if (single)
     trace_refuse(DG_RESULT_NOT_TENSOR, hint, "the kernel returned an object of type %s, not a traced tensor",
                  Py_TYPE(o)->tp_name);

@@ -282,11 +282,11 @@ static PyObject *getattro(PyObject *self, PyObject *name) {
   if (r || !PyErr_ExceptionMatches(PyExc_AttributeError) || !PyUnicode_Check(name))
     return r;
   PyObject *type, *exc, *tb;
-  PyErr_Fetch(&type, &exc, &tb);
+  PyErr_Fetch(&type, &exc, &tb); /* PyObject_HasAttr would clear it */
   const char *s = PyUnicode_AsUTF8(name);
-  const bool is_numpys = s && s[0] != '_' && PyObject_HasAttr((PyObject *)&PyArray_Type, name);
+  const bool is_arrays = s && s[0] != '_' && PyObject_HasAttr((PyObject *)&PyArray_Type, name);
   PyErr_Restore(type, exc, tb);
-  if (!is_numpys)
+  if (!is_arrays)
     return NULL;
   PyErr_Clear();
   return trace_refuse(DG_UNSUPPORTED_OP, dispatch_hint(s), "ndarray.%s is not supported in a kernel", s);

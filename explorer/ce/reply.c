@@ -26,6 +26,11 @@ static void take_frame(struct reply *r, const struct frame *f, const char *line,
     json_array_append_new(r->kernels, v);
     r->n_kernels++;
     break;
+  case FRAME_SOURCES:
+    v = json_loadb(line, len, JSON_ALLOW_NUL, NULL);
+    source_table_add(&r->sources, v);
+    json_decref(v);
+    break;
   case FRAME_STAGE:
     m = frame_get(f, "stage");
     assert(r->n_stages < STAGES_MAX);
@@ -141,6 +146,7 @@ static bool open_reply(struct reply *r, const struct ce_ask *q) {
 
 static void close_reply(struct reply *r) {
   free(r->stages);
+  source_table_clear(&r->sources);
   json_decref(r->names);
   json_decref(r->kernels);
   json_decref(r->parsed);
@@ -150,17 +156,18 @@ static void close_reply(struct reply *r) {
 
 json_t *ce_reply(const struct ce_ask *q, struct work *w, bool was_cached) {
   struct reply r;
-  size_t len;
+  const json_t *name;
+  size_t len, i;
   json_t *out = NULL;
   char *frames = work_frames(w, &len);
   if (frames && open_reply(&r, q)) {
     take_frames(&r, frames, len);
-    for (int i = 0; i < r.n_stages; i++)
+    for (int k = 0; k < r.n_stages; k++)
       json_array_append_new(r.parsed, json_null());
     r.build_failed |= !r.is_ok && !r.check_failed;
-    if (q->has_files)
-      reply_add_line(r.err_lines, "note: a kernel is one file; the other files were not used",
-                     strlen("note: a kernel is one file; the other files were not used"));
+    json_array_foreach(q->left_out, i, name) reply_add_formatted(
+        r.err_lines, "note: %.200s was left out: the name of a Python file is a path like pkg/util.py",
+        json_string_value(name));
     out = q->is_executor ? execution(&r) : compilation(&r);
     if (was_cached) { /* the clients read the misspelt name */
       json_object_set_new(out, "retreivedFromCache", json_true());

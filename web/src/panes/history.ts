@@ -6,7 +6,7 @@ import { hloClass, mlirClass } from "../highlight/opclass";
 import { opLabel } from "../highlight/label";
 import type { AppStore } from "../state/app";
 import { stageKeys, type KernelOutcome } from "../state/outcome";
-import { images, placesOfOps, type Anchor, type Image } from "../state/selection";
+import { hiddenOfOps, images, placesOfOps, type Anchor, type Image } from "../state/selection";
 import type { Place } from "../state/sourcemap";
 import { choose, shownStage, STAGE_KEYS } from "../state/view";
 import { byId, button, el, fill, plural } from "./dom";
@@ -66,15 +66,17 @@ function stepsOf(kernel: KernelOutcome, all: Image[]): Step[] {
   return steps;
 }
 
-function lead(anchor: Anchor, kernel: KernelOutcome, source: string): { name: string; isCode: boolean; places: Place[] } {
+function lead(anchor: Anchor, kernel: KernelOutcome, source: string): { name: string; isCode: boolean; places: Place[]; more: number } {
   const doc = Text.of(source.split("\n"));
   if (anchor.kind === "ranges") {
     const first = kernel.map.ranges[anchor.ranges[0] ?? -1];
-    return { name: first ? snippet(doc, first, 48) : "", isCode: true, places: anchor.ranges.map((n) => [n]) };
+    return { name: first ? snippet(doc, first, 48) : "", isCode: true, places: anchor.ranges.map((n) => [n]), more: 0 };
   }
   const stage = kernel.stages[anchor.stage];
-  const places = stage ? placesOfOps(kernel.map.linksOf(stage), anchor.ops) : [];
-  return { name: labelsOf(kernel, anchor.stage, anchor.ops)[0]?.[0] ?? "", isCode: false, places };
+  const links = stage ? kernel.map.linksOf(stage) : null;
+  const places = links ? placesOfOps(links, anchor.ops) : [];
+  const more = links ? hiddenOfOps(links, anchor.ops) : 0;
+  return { name: labelsOf(kernel, anchor.stage, anchor.ops)[0]?.[0] ?? "", isCode: false, places, more };
 }
 
 export function mountHistory(store: AppStore): void {
@@ -115,7 +117,7 @@ export function mountHistory(store: AppStore): void {
       return;
     }
     const source = [outcome, previous].find((o) => o?.kernels.some((k) => k.map === kernel.map))?.source ?? "";
-    const { name, isCode, places } = lead(anchor, kernel, source);
+    const { name, isCode, places, more: hidden } = lead(anchor, kernel, source);
     const all = images(anchor, kernel);
     const steps = stepsOf(kernel, all);
     const index = kernel.stages.indexOf(shown.stage);
@@ -126,7 +128,7 @@ export function mountHistory(store: AppStore): void {
     const doc = Text.of(source.split("\n"));
     const where = (r: SourceRange) => [el("span", {}, `· line ${rangeText(r)}`), isCode ? null : el("span", {}, "·"), isCode ? null : el("code", {}, snippet(doc, r, 48))];
     const calls = (only?.length ?? 1) - 1;
-    const more = places.length > 1 ? `${plural(places.length, "place")} in the source` : calls > 0 ? `through ${plural(calls, "call")}` : "";
+    const more = places.length > 1 ? `${plural(places.length + hidden, "place")} in the source` : calls > 0 ? `through ${plural(calls, "call")}` : "";
     const nothingHere = (all[index]?.ops.length ?? 0) === 0;
     const close = button("×", "Clear the selection (Esc)", () => choose(store, null), "quiet close");
     close.setAttribute("aria-label", "Clear the selection");
@@ -151,7 +153,7 @@ export function mountHistory(store: AppStore): void {
       box,
       head,
       el("div", { class: "chips" }, ...chips),
-      more === "" ? null : el("details", { class: "history-places" }, el("summary", {}, more), placeList(places, kernel.map, source)),
+      more === "" ? null : el("details", { class: "history-places" }, el("summary", {}, more), placeList(places, hidden, kernel.map, source)),
     );
     box.querySelector<HTMLElement>('[aria-current="step"]')?.scrollIntoView({ block: "nearest", inline: "nearest" });
   });

@@ -245,7 +245,7 @@ export class IrPane {
     const places = links.places[line - 1] ?? [];
     const chained = places.length > 1 || places.some((p) => p.length > 1);
     const source = sourceOf(this.store.state, kernel);
-    const list = chained && source !== null ? placeList(places, kernel.map, source) : null;
+    const list = chained && source !== null ? placeList(places, links.more[line - 1] ?? 0, kernel.map, source) : null;
     const remarks = remarksByLine(this.shown.stage, links).get(line);
     if (!remarks) return list;
     return el("div", {}, remarkTip([{ stage: this.shown.stage, texts: remarks }]), list);

@@ -19,7 +19,8 @@ function rangeLine(doc: Text, r: SourceRange, lead: string, shown: boolean): HTM
   );
 }
 
-export function placeList(places: readonly Place[], map: SourceMap, source: string): HTMLElement {
+/** more: how many places there are, at least, besides those of the list. */
+export function placeList(places: readonly Place[], more: number, map: SourceMap, source: string): HTMLElement {
   const doc = Text.of(source.split("\n"));
   const items = places.slice(0, MANY).map((place) =>
     el(
@@ -30,11 +31,12 @@ export function placeList(places: readonly Place[], map: SourceMap, source: stri
       ),
     ),
   );
-  const rest = places.length - items.length;
+  const rest = places.length - items.length + more;
+  const count = places.length + more;
   return el(
     "div",
     { class: "places" },
-    places.length > 1 ? el("p", {}, `Made from ${places.length} places`) : null,
+    count > 1 ? el("p", {}, `Made from ${count} places`) : null,
     el("ol", {}, ...items),
     rest > 0 ? el("p", {}, `and ${rest} more`) : null,
   );
