@@ -395,18 +395,39 @@ static enum status sink(void *user, const char *json, size_t len) {
   return st;
 }
 
+static const char *kept_frame(void *user, size_t at, size_t len) {
+  const struct terminal *t = user;
+  assert(at + len <= t->frames.len);
+  (void)len;
+  return buf_text(&t->frames) + at;
+}
+
+/* The result is written while it is made, because it is as long as all frames.  Errors stay with the stream. */
+static void drain(void *user, struct buf *out) {
+  enum { PIECE = 1 << 20 };
+  FILE *f = user;
+  if (out->len < PIECE)
+    return;
+  fwrite(out->data, 1, out->len - 1, f);
+  out->data[0] = out->data[out->len - 1];
+  out->len = 1;
+}
+
 static enum status write_json(struct terminal *t) {
-  struct buf out;
-  buf_init(&out, frames_max);
-  gather_result(&t->gather, buf_text(&t->frames), &out);
-  buf_putc(&out, '\n');
-  if (buf_status(&out))
-    return fail(&t->err, buf_status(&out), "the result is too large");
+  const struct gather_text text = {kept_frame, t};
   FILE *f = strcmp(t->json_path, "-") ? fopen(t->json_path, "we") : stdout;
-  bool ok = f && fwrite(out.data, 1, out.len, f) == out.len;
-  if (f)
-    ok &= (f == stdout ? fflush(f) : fclose(f)) == 0;
+  struct buf out;
+  if (!f)
+    return fail(&t->err, ST_IO, "%.160s: %m", t->json_path);
+  buf_init(&out, frames_max);
+  gather_result(&t->gather, &text, &out, drain, f);
+  buf_putc(&out, '\n');
+  enum status st = buf_status(&out);
+  bool ok = fwrite(buf_text(&out), 1, out.len, f) == out.len && !ferror(f);
+  ok &= (f == stdout ? fflush(f) : fclose(f)) == 0;
   buf_clear(&out);
+  if (st)
+    return fail(&t->err, st, "the result is too large");
   return ok ? ST_OK : fail(&t->err, ST_IO, "%.160s: %m", t->json_path);
 }
 

@@ -22,7 +22,7 @@ struct ln {
   struct ir_builder b; /* before op */
   struct table
       allocs; /* the result of a memref.alloc or memref.load -> the result of the nisa.alloc that replaces it */
-  MlirAttribute codes; /* of custom ops; may be null */
+  MlirAttribute codes;  /* of custom ops; may be null */
   struct arena scratch; /* for the views of op */
 };
 
