@@ -106,7 +106,7 @@ $(BUILD)/gen/version.h: FORCE
 	@release=$$(cat VERSION) && pipeline=$$(compiler/driver/version.sh $(LLVM)) && \
 	  printf '#define NKX_RELEASE "%s"\n#define NKX_PIPELINE "%s"\n' "$$release" "$$pipeline" > $@.new
 	@if cmp -s $@.new $@; then rm $@.new; else echo GEN $@; mv $@.new $@; fi
-$(call objs,compiler/driver/pipeline_info.c): $(BUILD)/gen/version.h
+$(call objs,compiler/driver/pipeline.c): $(BUILD)/gen/version.h
 .PHONY: FORCE
 FORCE:
 
@@ -140,7 +140,7 @@ $(BUILD)/obj/%.o: %.c
 
 # importable packages: the shims, and tracer and compiler as extensions of an ordinary Python
 python-shims: $(PY_SRC)
-	@mkdir -p $(BUILD)/python
+	@mkdir -p $(BUILD)/python && rm -rf $(BUILD)/python/nkx/stubs
 	@cp -r compiler/trace/python/. $(BUILD)/python/
 $(BUILD)/python/_nkx.so: $(COMPILER_LIB)
 	@mkdir -p $(@D)

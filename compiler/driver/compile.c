@@ -437,12 +437,21 @@ static const struct trace_input_spec *trace_inputs(const struct job *j, struct a
   return specs;
 }
 
+static const struct trace_file *trace_files(const struct job *j, struct arena *a) {
+  struct trace_file *files = arena_new_array(a, struct trace_file, (size_t)j->n_files);
+  for (int i = 0; i < j->n_files; i++)
+    files[i] = (struct trace_file){j->files[i].name, j->files[i].source, j->files[i].source_len};
+  return files;
+}
+
 static enum status run_source(struct run *r) {
   const struct job *j = r->job;
   const struct trace_request rq = {
       .source = j->source,
       .source_len = j->source_len,
       .filename = j->filename,
+      .n_files = j->n_files,
+      .files = trace_files(j, r->arena),
       .kernel = j->kernel,
       .n_inputs = j->n_inputs,
       .inputs = trace_inputs(j, r->arena),

@@ -1,4 +1,4 @@
-/* compile_main: `nkx compile KERNEL.py`: the whole pipeline for the terminal.
+/* compile_main: `nkx compile KERNEL.py [FILE.py…]`: the whole pipeline for the terminal.
  *
  * Runs in this process, without a jail, because the kernel is the user's own.  It reads the frames as any client does:
  * the last stage's text goes to standard output; a table of stages and the diagnostics, with a caret under the Python
@@ -32,21 +32,22 @@
 #include "trace/trace.h"
 
 static const char usage[] =
-    "usage: nkx compile KERNEL [options]             (- reads standard input)\n"
-    "  --language nkipy|hlo|mlir  what KERNEL is: Python, HLO (text or HloModuleProto) or MLIR on tensors; the "
-    "default\n"
-    "                             follows from its name (.py .hlo .pb .mlir) and its first line\n"
-    "  --kernel NAME              only this kernel of the file\n"
-    "  --target trn1|trn2|trn3    default trn2\n"
-    "  --stop-after STAGE[:N]     last stage to run; N counts stages of the same name from 1\n"
-    "  --input NAME=SHAPE:DTYPE   shape of a parameter of a plain function: --input x=128x256:f32; repeatable\n"
-    "  --inputs FILE.npz          input values by parameter name; also shapes, without --input\n"
-    "  --check                    run every stage and compare with NumPy\n"
+    "usage: nkx compile KERNEL [FILE.py…] [options]  (- reads standard input)\n"
+    "  FILE.py…                   files that KERNEL imports.  Those in its folder that it imports are found without "
+    "this\n"
+    "  --file NAME=PATH           the same under another name: --file pkg/util.py=/tmp/new.py; repeatable\n"
+    "  --language nkipy|hlo|mlir  Python, HLO (text or HloModuleProto) or MLIR on tensors; by default\n"
+    "                             its name (.py .hlo .pb .mlir) and its first line decide\n"
+    "  --kernel NAME              compile only this kernel of the file\n"
+    "  --target trn1|trn2|trn3    the machine (trn2)\n"
+    "  --stop-after STAGE[:N]     the last stage to run; N counts stages of the same name from 1\n"
+    "  --input NAME=SHAPE:DTYPE   the shape of a parameter of a plain function: --input x=128x256:f32; repeatable\n"
+    "  --inputs FILE.npz          the inputs by parameter name; they also give the shapes\n"
+    "  --check                    run every stage and compare its outputs with NumPy\n"
     "  --dump-dir DIR             write each stage's text, hlo.pb and hlo.txt there\n"
-    "  --json FILE|-              write the result object of the API\n"
-    "  --quiet                    no table of stages\n"
-    "  --remarks                  what each pass decided, below its stage in the table: tiles, memories, fusions, "
-    "spills\n";
+    "  --json FILE|-              write the result as JSON, in the form of the API\n"
+    "  --quiet                    print no table of stages\n"
+    "  --remarks                  print below each stage what its pass decided: tiles, memories, fusions, spills\n";
 
 enum { INNER_CALLS = 3 }; /* how many of a long chain of calls are shown, besides the outermost */
 static const size_t frames_max = (size_t)4 << 30; /* bytes; far above what fits into a useful file */
@@ -54,7 +55,6 @@ static const size_t frames_max = (size_t)4 << 30; /* bytes; far above what fits 
 struct terminal {
   struct job job;
   struct arena *arena;
-  struct buf source;
   struct buf frames;    /* of a run with --json: each on a line */
   struct gather gather; /* their places */
   struct source_table sources;
@@ -63,6 +63,10 @@ struct terminal {
   char *last_text; /* of the newest stage; heap */
   struct job_input *inputs;
   int n_inputs, cap_inputs;
+  struct {
+    struct job_file *v;
+    int n, cap;
+  } files;
   struct error err;
 };
 
@@ -91,8 +95,63 @@ static enum status parse_language(struct terminal *t, const char *name) {
   return fail(&t->err, ST_INPUT, "--language %.60s: expected " LANGUAGE_NAMES, name);
 }
 
+/* The text of a file, or of standard input for "-", in the arena. */
+static enum status read_text(struct terminal *t, const char *path, const char **text, size_t *len) {
+  FILE *f = strcmp(path, "-") ? fopen(path, "re") : stdin;
+  char chunk[16 << 10];
+  struct buf b;
+  size_t n;
+
+  if (!f)
+    return fail(&t->err, ST_IO, "%.160s: %m", path);
+  buf_init(&b, 4 * JOB_SOURCE_MAX); /* the tracer enforces the real limit and reports it with a diagnostic */
+  while ((n = fread(chunk, 1, sizeof chunk, f)) > 0)
+    if (buf_append(&b, chunk, n))
+      break;
+  enum status st = ferror(f)        ? fail(&t->err, ST_IO, "%.160s: %m", path)
+                   : buf_status(&b) ? fail(&t->err, buf_status(&b), "%.160s is far too large", path)
+                                    : ST_OK;
+  if (f != stdin)
+    fclose(f);
+  *len = b.len;
+  *text = st ? NULL : arena_strndup(t->arena, buf_text(&b), b.len);
+  buf_clear(&b);
+  return st;
+}
+
+/* Adds a file that the kernel may import. */
+static enum status add_file(struct terminal *t, const char *name, const char *text, size_t len) {
+  for (int i = 0; i < t->files.n; i++)
+    if (!strcmp(t->files.v[i].name, name))
+      return fail(&t->err, ST_INPUT, "two files are called %.160s", name);
+  if (t->files.n == JOB_FILES_MAX)
+    return fail(&t->err, ST_LIMIT, "the kernel imports more than %d files", JOB_FILES_MAX);
+  array_push(t->arena, &t->files, (struct job_file){name, text, len});
+  t->job.files = t->files.v;
+  t->job.n_files = t->files.n;
+  return ST_OK;
+}
+
+static enum status read_file(struct terminal *t, const char *name, const char *path) {
+  const char *text;
+  size_t len;
+  if (strlen(name) < sizeof ".py" || strcmp(name + strlen(name) - 3, ".py") != 0)
+    return fail(&t->err, ST_INPUT, "%.160s: the name of a file to import ends in .py; see nkx compile --help", name);
+  enum status st = read_text(t, path, &text, &len);
+  return st ? st : add_file(t, name, text, len);
+}
+
+/* NAME=PATH */
+static enum status parse_file(struct terminal *t, const char *text) {
+  const char *equals = strchr(text, '=');
+  if (!equals || equals == text || !equals[1])
+    return fail(&t->err, ST_INPUT, "--file %.160s: expected NAME=PATH", text);
+  return read_file(t, arena_strndup(t->arena, text, (size_t)(equals - text)), equals + 1);
+}
+
 static enum status parse_options(struct terminal *t, int argc, char **argv) {
   static const struct option options[] = {
+      {"file", required_argument, NULL, 'f'},
       {"kernel", required_argument, NULL, 'k'},
       {"language", required_argument, NULL, 'l'},
       {"target", required_argument, NULL, 't'},
@@ -112,6 +171,9 @@ static enum status parse_options(struct terminal *t, int argc, char **argv) {
 
   while (!st && (c = getopt_long(argc, argv, "h", options, NULL)) != -1) {
     switch (c) {
+    case 'f':
+      st = parse_file(t, optarg);
+      break;
     case 'k':
       t->job.kernel = optarg;
       break;
@@ -155,35 +217,48 @@ static enum status parse_options(struct terminal *t, int argc, char **argv) {
       st = fail(&t->err, ST_INPUT, "see nkx compile --help");
     }
   }
-  if (!st && optind != argc - 1)
-    st = fail(&t->err, ST_INPUT, "expected one KERNEL; see nkx compile --help");
+  if (!st && optind >= argc)
+    st = fail(&t->err, ST_INPUT, "expected a KERNEL; see nkx compile --help");
   return st;
 }
 
 static enum status read_source(struct terminal *t, const char *path) {
-  FILE *f = strcmp(path, "-") ? fopen(path, "re") : stdin;
-  char chunk[16 << 10];
-  size_t n;
-
-  if (!f)
-    return fail(&t->err, ST_IO, "%.160s: %m", path);
-  while ((n = fread(chunk, 1, sizeof chunk, f)) > 0)
-    if (buf_append(&t->source, chunk, n))
-      break;
-  bool is_bad = ferror(f);
-  if (f != stdin)
-    fclose(f);
-  if (is_bad)
-    return fail(&t->err, ST_IO, "%.160s: %m", path);
-  if (buf_status(&t->source))
-    return fail(&t->err, buf_status(&t->source), "%.160s is far too large", path);
-  t->job.source = buf_text(&t->source);
-  t->job.source_len = t->source.len;
+  enum status st = read_text(t, path, &t->job.source, &t->job.source_len);
+  if (st)
+    return st;
   t->job.filename = strcmp(path, "-") ? path : "<stdin>";
   if (!t->is_language_given)
     t->job.language = entry_guess_language(t->job.filename, t->job.source, t->job.source_len);
   t->job.is_binary = t->job.language == LANG_HLO && !hlo_is_text(t->job.source, t->job.source_len);
   return ST_OK;
+}
+
+/* The kernel, and the files after it. */
+static enum status read_sources(struct terminal *t, char **paths, int n) {
+  enum status st = read_source(t, paths[0]);
+  for (int i = 1; !st && i < n; i++)
+    st = read_file(t, paths[i], paths[i]);
+  if (!st && t->files.n && t->job.language != LANG_NKIPY)
+    st = fail(&t->err, ST_INPUT, "only a kernel in Python imports files");
+  return st;
+}
+
+/* Adds the files that the kernel imports from its own folder. */
+static enum status add_files_beside(struct terminal *t) {
+  struct trace_file *given = arena_new_array(t->arena, struct trace_file, (size_t)t->files.n);
+  const struct trace_file *found = NULL;
+  for (int i = 0; i < t->files.n; i++)
+    given[i] = (struct trace_file){t->files.v[i].name, t->files.v[i].source, t->files.v[i].source_len};
+  const struct trace_request rq = {.source = t->job.source,
+                                   .source_len = t->job.source_len,
+                                   .filename = t->job.filename,
+                                   .n_files = t->files.n,
+                                   .files = given};
+  const int n = trace_files_beside(t->arena, &rq, &found);
+  enum status st = n < 0 ? fail(&t->err, ST_BUG, "the files beside the kernel cannot be found") : ST_OK;
+  for (int i = 0; !st && i < n; i++)
+    st = add_file(t, found[i].name, found[i].source, found[i].source_len);
+  return st;
 }
 
 /* ---- showing ----------------------------------------------------------------------------------------------------- */
@@ -192,13 +267,28 @@ static const char *color(const struct terminal *t, const char *code) {
   return t->is_color ? code : "";
 }
 
+/* The text of the file that a range is in; the kernel's own where no other file has the name. */
+static void find_text(const struct terminal *t, const json_t *range, const char **text, size_t *len) {
+  const char *name = json_string_value(json_object_get(range, "file"));
+  *text = t->job.source;
+  *len = t->job.source_len;
+  for (int i = 0; name && i < t->files.n; i++)
+    if (!strcmp(t->files.v[i].name, name)) {
+      *text = t->files.v[i].source;
+      *len = t->files.v[i].source_len;
+    }
+}
+
 /* Prints the source line and carets under the range; columns count code points. */
 static void show_caret(const struct terminal *t, const json_t *range) {
   int line = (int)json_integer_value(json_object_get(range, "line"));
   int col = (int)json_integer_value(json_object_get(range, "col"));
   int end_line = (int)json_integer_value(json_object_get(range, "end_line"));
   int end_col = (int)json_integer_value(json_object_get(range, "end_col"));
-  const char *p = t->job.source, *end = p + t->job.source_len;
+  const char *p;
+  size_t len;
+  find_text(t, range, &p, &len);
+  const char *end = p + len;
 
   for (int i = 1; p < end && i < line; i++) {
     const char *nl = memchr(p, '\n', (size_t)(end - p));
@@ -442,6 +532,8 @@ static enum status run(struct terminal *t) {
     st = trace_init(paths.python_dir, paths.site_dir, &t->err);
   if (!st)
     st = ir_init(&ir, &t->err);
+  if (!st && t->job.language == LANG_NKIPY)
+    st = add_files_beside(t);
   if (st)
     return st;
   st = compile_run(&ir, &t->job, sink, t);
@@ -473,12 +565,11 @@ int compile_main(int argc, char **argv) {
   int code;
 
   arena_init(&arena);
-  buf_init(&t.source, 4 * JOB_SOURCE_MAX); /* the tracer enforces the real limit and reports it with a diagnostic */
   job_init(&t.job);
   buf_init(&t.frames, frames_max);
   enum status st = parse_options(&t, argc, argv);
   if (!st)
-    st = read_source(&t, argv[optind]);
+    st = read_sources(&t, argv + optind, argc - optind);
   if (st) {
     code = st == ST_LIMIT ? EXIT_LIMIT : EXIT_USAGE;
   } else {
@@ -491,7 +582,6 @@ int compile_main(int argc, char **argv) {
   source_table_clear(&t.sources);
   gather_clear(&t.gather);
   buf_clear(&t.frames);
-  buf_clear(&t.source);
   arena_clear(&arena);
   return code;
 }

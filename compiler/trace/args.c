@@ -26,6 +26,8 @@ bool args_int(PyObject *o, const char *what, int64_t *out) {
   PyObject *i = PyNumber_Index(o);
   if (!i) {
     PyErr_Clear();
+    if (refuse_missing(o))
+      return false;
     trace_refuse(DG_BAD_ARGUMENT, NULL, "%s must be an integer, not %s", what, Py_TYPE(o)->tp_name);
     return false;
   }

@@ -45,6 +45,7 @@ bool refuse_init(PyObject *module) {
       {DG_BAD_KNOB, "BadKnob", PyExc_ValueError, NULL},
       {DG_TOO_MANY_OPS, "TooManyOperations", PyExc_RuntimeError, NULL},
       {DG_OUTPUT_LIMIT, "OutputLimit", PyExc_RuntimeError, NULL},
+      {DG_PYTHON_IMPORT, "MissingModule", PyExc_ImportError, NULL},
       {DG_INTERNAL, "Internal", PyExc_RuntimeError, NULL},
   };
   base_class = PyErr_NewException("nkx.TraceError", PyExc_Exception, NULL);
@@ -100,6 +101,18 @@ void refuse_adopt(void) {
     PyErr_Clear();
     PyErr_Restore(type, value, tb);
   }
+}
+
+bool refuse_missing(PyObject *o) {
+  PyObject *module = PyImport_ImportModule("nkx.missing");
+  PyObject *cls = module ? PyObject_GetAttrString(module, "Missing") : NULL;
+  const bool is = cls && PyObject_TypeCheck(o, (PyTypeObject *)cls);
+  PyErr_Clear();
+  Py_XDECREF(module);
+  Py_XDECREF(cls);
+  PyObject *number = is ? PyNumber_Index(o) : NULL; /* any use raises */
+  Py_XDECREF(number);
+  return is;
 }
 
 PyObject *refuse_timeout(PyObject *self, PyObject *const *args, Py_ssize_t n) {

@@ -16,4 +16,8 @@ int refuse_code(PyObject *exc, const char **hint);
 PyObject *refuse_timeout(PyObject *self, PyObject *const *args, Py_ssize_t n);
 bool refuse_init(PyObject *module);
 
+/* If the object stands in for something of a module that is not installed (python/nkx/missing.py): raises what a use of it
+ * raises, which names the module, and is true. */
+bool refuse_missing(PyObject *o);
+
 #endif

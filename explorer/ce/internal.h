@@ -69,12 +69,16 @@ struct ce_ask {
   enum target target;
   json_t *words; /* of userArguments; owned */
   struct ce_args args;
-  bool skip_asm, is_executor, executes, has_numerics, filters_ansi, is_fresh, has_files;
+  json_t *files;    /* [{"name","source"}…] as a job has them; owned */
+  json_t *left_out; /* names of files that a job cannot have; owned */
+  bool skip_asm, is_executor, executes, has_numerics, filters_ansi, is_fresh;
   bool wants_pipeline, wants_ir, wants_remarks;
 };
 
 void ce_ask_init(struct ce_ask *q);
 void ce_ask_clear(struct ce_ask *q);
+/* Adds a file that the source may import; leaves out one whose name is none of a Python file. */
+void ce_ask_add_file(struct ce_ask *q, const char *name, const json_t *contents);
 /* Reads the request's body and path.  False: it was refused with *answer.  Texts live in a. */
 bool ce_ask_read(struct request *rq, struct arena *a, struct ce_ask *q, enum MHD_Result *answer);
 /* The job for it.  ST_LIMIT as job_read gives it.  An argument that job_read refuses becomes q->args.complaint, and the

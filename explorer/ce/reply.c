@@ -153,17 +153,19 @@ static void close_reply(struct reply *r) {
 
 json_t *ce_reply(const struct ce_ask *q, struct work *w, bool was_cached) {
   struct reply r;
+  const json_t *name;
+  size_t i;
   json_t *out = NULL;
   if (!open_reply(&r, q))
     return NULL;
   r.work = w;
   if (work_each_frame(w, take_line, &r)) {
-    for (int i = 0; i < r.n_stages; i++)
+    for (int k = 0; k < r.n_stages; k++)
       json_array_append_new(r.parsed, json_null());
     r.build_failed |= !r.is_ok && !r.check_failed;
-    if (q->has_files)
-      reply_add_line(r.err_lines, "note: a kernel is one file; the other files were not used",
-                     strlen("note: a kernel is one file; the other files were not used"));
+    json_array_foreach(q->left_out, i, name) reply_add_formatted(
+        r.err_lines, "note: %.200s was left out: the name of a Python file is a path like pkg/util.py",
+        json_string_value(name));
     out = q->is_executor ? execution(&r) : compilation(&r);
     if (was_cached) { /* the clients read the misspelt name */
       json_object_set_new(out, "retreivedFromCache", json_true());

@@ -70,8 +70,6 @@ export interface Stage {
   dialect: string;
   /** Whether the pass changed the program. */
   changed: boolean;
-  /** The text was too long and ends early. */
-  truncated?: boolean;
   /** The text ends where the kernel was refused. */
   partial?: boolean;
   time_us: number;
@@ -210,6 +208,9 @@ export interface CompileRequest {
   source_base64?: string;
   /** How diagnostics call the source. At most 200 bytes of UTF-8. */
   filename?: string;
+  /** Python files that the source may import: its own folder and the top folder are searched. Names differ, also from
+   * filename. With the source at most 262144 bytes. */
+  files?: SourceFile[];
   language?: LanguageName;
   target?: TargetName;
   /** Only this kernel; all of them otherwise. At most 200 bytes of UTF-8. */
@@ -218,6 +219,13 @@ export interface CompileRequest {
   options?: { stop_after?: string; check?: boolean; artifacts?: boolean };
   /** Random, one per browser: a result is only found by a client that sends the same scope. */
   scope?: string;
+}
+
+/** A Python file. */
+export interface SourceFile {
+  /** A relative path; its folders are packages. */
+  name: string;
+  source: string;
 }
 
 /** What a NumPy function becomes. */
@@ -314,6 +322,7 @@ export interface SnippetRequest {
   source?: string;
   source_base64?: string;
   filename?: string;
+  files?: SourceFile[];
   language?: LanguageName;
   target?: TargetName;
   kernel?: string;
