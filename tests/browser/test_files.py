@@ -2,6 +2,7 @@
 import re
 
 import pytest
+from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
 from support.page import SCREENS, at_rest, compiled, create, ir_lines, lit_text, open_stage, source_of, write
@@ -149,6 +150,20 @@ def test_a_file_is_renamed_and_removed(page):
     expect(page.get_by_role("tablist", name="Files")).to_be_hidden()
     expect(page.locator("#source-title")).to_have_text("main.py")
     expect(page.locator("#problems .message")).to_contain_text('the module "lib", imported at main.py:3')
+
+
+def test_axe_finds_nothing_in_the_tabs(new_page, server):
+    page = new_page(scheme="light")
+    page.goto(server)
+    compiled(page)
+    two_files(page, HELPER.replace("np.tanh(x)", "np.tanh(x) + int(1.5)"))
+    found = [v["id"] for v in Axe().run(page).response["violations"]]
+    tab(page, "helper.py").click()
+    found += [v["id"] for v in Axe().run(page).response["violations"]]
+    page.keyboard.press("F2")
+    expect(page.get_by_role("textbox", name="Name of the file")).to_be_focused()
+    found += [v["id"] for v in Axe().run(page).response["violations"]]
+    assert found == []
 
 
 def test_the_tabs_work_from_the_keyboard(page):
