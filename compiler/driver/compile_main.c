@@ -26,6 +26,7 @@
 #include "driver/gather.h"
 #include "driver/paths.h"
 #include "driver/pipeline.h"
+#include "driver/source_table.h"
 #include "hlo/read.h"
 #include "ir/ir.h"
 #include "trace/trace.h"
@@ -35,20 +36,18 @@ static const char usage[] =
     "  FILE.py…                   files that KERNEL imports.  Those in its folder that it imports are found without "
     "this\n"
     "  --file NAME=PATH           the same under another name: --file pkg/util.py=/tmp/new.py; repeatable\n"
-    "  --language nkipy|hlo|mlir  what KERNEL is: Python, HLO (text or HloModuleProto) or MLIR on tensors; the "
-    "default\n"
-    "                             follows from its name (.py .hlo .pb .mlir) and its first line\n"
-    "  --kernel NAME              only this kernel of the file\n"
-    "  --target trn1|trn2|trn3    default trn2\n"
-    "  --stop-after STAGE[:N]     last stage to run; N counts stages of the same name from 1\n"
-    "  --input NAME=SHAPE:DTYPE   shape of a parameter of a plain function: --input x=128x256:f32; repeatable\n"
-    "  --inputs FILE.npz          input values by parameter name; also shapes, without --input\n"
-    "  --check                    run every stage and compare with NumPy\n"
+    "  --language nkipy|hlo|mlir  Python, HLO (text or HloModuleProto) or MLIR on tensors; by default\n"
+    "                             its name (.py .hlo .pb .mlir) and its first line decide\n"
+    "  --kernel NAME              compile only this kernel of the file\n"
+    "  --target trn1|trn2|trn3    the machine (trn2)\n"
+    "  --stop-after STAGE[:N]     the last stage to run; N counts stages of the same name from 1\n"
+    "  --input NAME=SHAPE:DTYPE   the shape of a parameter of a plain function: --input x=128x256:f32; repeatable\n"
+    "  --inputs FILE.npz          the inputs by parameter name; they also give the shapes\n"
+    "  --check                    run every stage and compare its outputs with NumPy\n"
     "  --dump-dir DIR             write each stage's text, hlo.pb and hlo.txt there\n"
-    "  --json FILE|-              write the result object of the API\n"
-    "  --quiet                    no table of stages\n"
-    "  --remarks                  what each pass decided, below its stage in the table: tiles, memories, fusions, "
-    "spills\n";
+    "  --json FILE|-              write the result as JSON, in the form of the API\n"
+    "  --quiet                    print no table of stages\n"
+    "  --remarks                  print below each stage what its pass decided: tiles, memories, fusions, spills\n";
 
 enum { INNER_CALLS = 3 }; /* how many of a long chain of calls are shown, besides the outermost */
 static const size_t frames_max = (size_t)4 << 30; /* bytes; far above what fits into a useful file */
@@ -58,6 +57,7 @@ struct terminal {
   struct arena *arena;
   struct buf frames;    /* of a run with --json: each on a line */
   struct gather gather; /* their places */
+  struct source_table sources;
   const char *dump_dir, *json_path;
   bool is_quiet, is_color, has_remarks, is_language_given;
   char *last_text; /* of the newest stage; heap */
@@ -372,12 +372,11 @@ static void show_remarks(const struct terminal *t, const json_t *stage) {
   const json_t *r;
   size_t i;
   json_array_foreach(json_object_get(stage, "remarks"), i, r) {
-    const json_t *place = json_array_get(json_object_get(r, "src"), 0);
+    const json_t *first = json_array_get(source_table_list(&t->sources, json_object_get(r, "src")), 0);
+    struct source_place place;
     fprintf(stderr, "%s      ", color(t, "\033[36m"));
-    if (place)
-      fprintf(stderr, "%s:%d:%d: ", json_string_value(json_object_get(place, "file")),
-              (int)json_integer_value(json_object_get(place, "line")),
-              (int)json_integer_value(json_object_get(place, "col")));
+    if (first && source_table_place(&t->sources, json_integer_value(first), &place))
+      fprintf(stderr, "%s:%d:%d: ", place.file, (int)place.line, (int)place.col);
     fprintf(stderr, "%s%s\n", json_string_value(json_object_get(r, "text")), color(t, "\033[0m"));
   }
 }
@@ -434,7 +433,9 @@ static enum status show_frame(struct terminal *t, const json_t *f) {
   const json_t *s = json_object_get(f, "stage");
   enum status st = ST_OK;
 
-  if (!strcmp(kind, "stage")) {
+  if (!strcmp(kind, "sources")) {
+    source_table_add(&t->sources, f);
+  } else if (!strcmp(kind, "stage")) {
     free(t->last_text);
     t->last_text = strdup(json_string_value(json_object_get(s, "text")));
     if (!t->is_quiet)
@@ -557,6 +558,7 @@ int compile_main(int argc, char **argv) {
   if (t.err.text[0])
     fprintf(stderr, "nkx compile: %s\n", t.err.text);
   free(t.last_text);
+  source_table_clear(&t.sources);
   gather_clear(&t.gather);
   buf_clear(&t.frames);
   arena_clear(&arena);

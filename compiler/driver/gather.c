@@ -34,6 +34,7 @@ static enum status check_order(const struct gather *g, const struct frame *f, st
 
 static enum status check_count(const struct gather *g, const struct frame *f, struct error *err) {
   bool is_full = (f->kind == FRAME_KERNEL && g->n_kernels == GATHER_KERNELS_MAX) ||
+                 (f->kind == FRAME_SOURCES && g->n_sources == GATHER_SOURCES_MAX) ||
                  (f->kind == FRAME_STAGE && count_stages(g, (int)frame_int(f, "kernel")) == GATHER_STAGES_MAX) ||
                  (f->kind == FRAME_DIAGNOSTIC && g->n_diags == GATHER_DIAGS_MAX) ||
                  (f->kind == FRAME_ARTIFACT && g->n_artifacts == GATHER_ARTIFACTS_MAX);
@@ -59,6 +60,7 @@ enum status gather_add(struct gather *g, const struct frame *f, size_t at, size_
     return st;
   g->is_started |= f->kind == FRAME_START;
   g->n_kernels += f->kind == FRAME_KERNEL;
+  g->n_sources += f->kind == FRAME_SOURCES;
   g->n_stages += f->kind == FRAME_STAGE;
   g->n_diags += f->kind == FRAME_DIAGNOSTIC;
   g->n_artifacts += f->kind == FRAME_ARTIFACT;
@@ -67,7 +69,7 @@ enum status gather_add(struct gather *g, const struct frame *f, size_t at, size_
     g->is_ok = frame_has_string(f, "status", "ok", 2);
     g->time_us = frame_int(f, "time_us");
   }
-  assert(g->n == g->is_started + g->n_kernels + g->n_stages + g->n_diags + g->n_artifacts);
+  assert(g->n == g->is_started + g->n_kernels + g->n_sources + g->n_stages + g->n_diags + g->n_artifacts);
   assert(g->n == 0 || g->parts[0].kind == FRAME_START);
   return ST_OK;
 }
@@ -174,6 +176,38 @@ static void put_list(struct buf *out, const struct gather *g, enum frame_kind ki
   buf_putc(out, ']');
 }
 
+/* One member of all "sources" frames, which is an array in each, as one array. */
+static void put_joined(struct buf *out, const struct gather *g, const char *key, const char *text) {
+  json_put_key(out, key);
+  buf_putc(out, '[');
+  for (int i = 0; i < g->n; i++) {
+    if (g->parts[i].kind != FRAME_SOURCES)
+      continue;
+    struct frame f = scan_again(&g->parts[i], text);
+    const struct frame_member *m = frame_get(&f, key);
+    size_t blank = 1;
+    while (m->value[blank] == ' ' || m->value[blank] == '\t')
+      blank++;
+    if (m->value[blank] == ']')
+      continue;
+    json_put_comma(out);
+    buf_append(out, m->value + 1, m->value_len - 2);
+  }
+  buf_putc(out, ']');
+}
+
+static void put_sources(struct buf *out, const struct gather *g, const char *text) {
+  static const char *const keys[] = {"files", "places", "sources"};
+  for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+    put_joined(out, g, keys[i], text);
+}
+
+void gather_sources(const struct gather *g, const char *text, struct buf *out) {
+  buf_putc(out, '{');
+  put_sources(out, g, text);
+  buf_putc(out, '}');
+}
+
 /* What the start frame says about the job. */
 static void put_identity(struct buf *out, const struct gather *g, const char *text) {
   static const char *const keys[] = {"key", "language", "target", "pipeline"};
@@ -187,6 +221,7 @@ static void put_identity(struct buf *out, const struct gather *g, const char *te
 void gather_result(const struct gather *g, const char *text, struct buf *out) {
   buf_puts(out, "{\"version\":1");
   json_put_field_str(out, "status", g->is_ended && g->is_ok ? "ok" : "error");
+  put_sources(out, g, text);
   put_list(out, g, FRAME_KERNEL, "kernels", text);
   put_list(out, g, FRAME_DIAGNOSTIC, "diagnostics", text);
   put_list(out, g, FRAME_ARTIFACT, "artifacts", text);

@@ -12,7 +12,13 @@
 #include "base/buf.h"
 #include "driver/frame_scan.h"
 
-enum { GATHER_KERNELS_MAX = 64, GATHER_STAGES_MAX = 128, GATHER_DIAGS_MAX = 1000, GATHER_ARTIFACTS_MAX = 256 };
+enum {
+  GATHER_KERNELS_MAX = 64,
+  GATHER_STAGES_MAX = 128, /* of a kernel */
+  GATHER_SOURCES_MAX = GATHER_KERNELS_MAX * GATHER_STAGES_MAX,
+  GATHER_DIAGS_MAX = 1000,
+  GATHER_ARTIFACTS_MAX = 256
+};
 
 struct gather_part {
   enum frame_kind kind;
@@ -23,7 +29,7 @@ struct gather_part {
 struct gather {
   struct gather_part *parts; /* in order of arrival, without the end; the start first */
   int n, cap;
-  int n_kernels, n_stages, n_diags, n_artifacts;
+  int n_kernels, n_sources, n_stages, n_diags, n_artifacts;
   bool is_started, is_ended, is_ok;
   long time_us;
 };
@@ -44,8 +50,11 @@ struct gather_stage {
 const char *gather_find_stage(const struct gather *g, const char *text, const struct gather_stage *which, size_t *len);
 
 /* Appends the result object:
- *   {"version":1,"status","kernels":[{"name","inputs","outputs","stages":[…]}],"diagnostics":[…],"artifacts":[…],
+ *   {"version":1,"status","files":[…],"places":[…],"sources":[…],
+ *    "kernels":[{"name","inputs","outputs","stages":[…]}],"diagnostics":[…],"artifacts":[…],
  *    "key","language","target","pipeline","time_us"} */
 void gather_result(const struct gather *g, const char *text, struct buf *out);
+/* Appends {"files":[…],"places":[…],"sources":[…]}: what the stages' sources mean. */
+void gather_sources(const struct gather *g, const char *text, struct buf *out);
 
 #endif

@@ -166,15 +166,23 @@ static enum status infer_is_finite(struct arena *a, const struct hlo_instr *i, s
   return ST_OK;
 }
 
-/* Between types of one width only: what XLA does with the bytes of others changes the rank. */
+/* The parts of a wider element are a dimension of their own, the last: u64[3] is u32[3,2]. */
 static enum status infer_bitcast_convert(struct arena *a, const struct hlo_instr *i, struct hlo_shape *out,
                                          struct error *err) {
-  const struct hlo_instr *x = OP(i, 0);
-  if (dtype_size(i->shape.dtype) != dtype_size(x->shape.dtype) ||
-      (i->shape.dtype == DT_BOOL) != (x->shape.dtype == DT_BOOL))
-    REFUSE("bitcast-convert: %s cannot be read as %s", TEXT(x), dtype_hlo_name(i->shape.dtype));
-  *out = x->shape;
-  out->dtype = i->shape.dtype;
+  const struct hlo_shape *x = &OP(i, 0)->shape;
+  const size_t from = dtype_size(x->dtype), to = dtype_size(i->shape.dtype);
+  int64_t dims[HLO_RANK_MAX + 1];
+  int rank = x->rank;
+  bool fits = from && to && (i->shape.dtype == DT_BOOL) == (x->dtype == DT_BOOL);
+  if (x->rank)
+    memcpy(dims, x->dims, (size_t)x->rank * sizeof *dims);
+  if (fits && from > to)
+    dims[rank++] = (int64_t)(from / to);
+  else if (fits && from < to)
+    fits = rank && dims[--rank] == (int64_t)(to / from);
+  if (!fits || rank > HLO_RANK_MAX)
+    REFUSE("bitcast-convert: %s cannot be read as %s", TEXT(OP(i, 0)), dtype_hlo_name(i->shape.dtype));
+  *out = hlo_shape_array(a, i->shape.dtype, rank, dims);
   return ST_OK;
 }
 
@@ -434,6 +442,14 @@ static enum status infer_by_op(struct arena *a, const struct hlo_instr *i, struc
     return infer_is_finite(a, i, out, err);
   case HLO_BITCAST_CONVERT:
     return infer_bitcast_convert(a, i, out, err);
+  case HLO_REDUCE_PRECISION:
+    return hlo_infer_reduce_precision(a, i, out, err);
+  case HLO_RNG_BIT_GENERATOR:
+    return hlo_infer_rng(a, i, out, err);
+  case HLO_CHOLESKY:
+    return hlo_infer_cholesky(a, i, out, err);
+  case HLO_TRIANGULAR_SOLVE:
+    return hlo_infer_triangular_solve(a, i, out, err);
   case HLO_OPT_BARRIER:
     *out = OP(i, 0)->shape;
     return ST_OK;

@@ -222,6 +222,18 @@ hlo_val operand_at(struct tracer *tr, const struct operand *x, enum dtype t, int
   return val_broadcast(tr, operand_val(tr, x, t), rank, dims);
 }
 
+hlo_val operand_array(struct tracer *tr, const struct operand *x) {
+  hlo_val c = operand_val(tr, x, x->dtype);
+  const size_t size = dtype_size(x->dtype); /* of an element */
+  if (!c || !c->shape.rank || !c->attrs->literal->size ||
+      memcmp(c->attrs->literal->data, (const char *)c->attrs->literal->data + size, c->attrs->literal->size - size) !=
+          0)
+    return c;
+  hlo_remove(c);
+  return hlo_broadcast(&tr->b, hlo_constant(&tr->b, (struct hlo_shape){.dtype = x->dtype}, c->attrs->literal->data),
+                       c->shape.rank, c->shape.dims, NULL);
+}
+
 hlo_val operand_alone(struct tracer *tr, PyObject *o) {
   struct operand x;
   if (!operand_read(tr, o, &x))

@@ -45,6 +45,7 @@ struct kparam {
   int64_t dims[HLO_RANK_MAX];
   PyObject *array;  /* the value that it was specialised with, or NULL */
   Py_ssize_t index; /* place in the call's positional arguments, or -1 */
+  int element;      /* place in *args, if it is one of those */
   PyObject *key;    /* the keyword otherwise */
 };
 

@@ -31,11 +31,11 @@ struct stream {
 static void add_own(struct stream *st) {
   int position = st->at ? 0 : work_take_position(st->work, st->waiter);
   if (work_is_called_off(st->work, st->waiter)) {
-    work_put_farewell(st->work, st->at, DG_SUPERSEDED, "A newer compile of the same editor took this one's place.",
+    work_put_farewell(st->work, st->at, DG_SUPERSEDED, "A newer compile of the same editor has replaced this one.",
                       &st->own);
     st->is_ending = true;
   } else if (work_look(st->work, NULL, NULL) == WORK_REFUSED) {
-    work_put_farewell(st->work, st->at, DG_BUSY, "No worker took the job in time. Try again in a moment.", &st->own);
+    work_put_farewell(st->work, st->at, DG_BUSY, "No worker was free in time. Try again in a moment.", &st->own);
     st->is_ending = true;
   } else if (position) {
     buf_printf(&st->own, "{\"frame\":\"queued\",\"position\":%d}\n", position);

@@ -26,6 +26,11 @@ static void take_frame(struct reply *r, const struct frame *f, const char *line,
     json_array_append_new(r->kernels, v);
     r->n_kernels++;
     break;
+  case FRAME_SOURCES:
+    v = json_loadb(line, len, JSON_ALLOW_NUL, NULL);
+    source_table_add(&r->sources, v);
+    json_decref(v);
+    break;
   case FRAME_STAGE:
     m = frame_get(f, "stage");
     assert(r->n_stages < STAGES_MAX);
@@ -141,6 +146,7 @@ static bool open_reply(struct reply *r, const struct ce_ask *q) {
 
 static void close_reply(struct reply *r) {
   free(r->stages);
+  source_table_clear(&r->sources);
   json_decref(r->names);
   json_decref(r->kernels);
   json_decref(r->parsed);

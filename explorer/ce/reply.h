@@ -12,6 +12,7 @@
 #include <stddef.h>
 
 #include "ce/internal.h"
+#include "driver/source_table.h"
 
 /* One stage, not parsed yet. */
 struct piece {
@@ -26,7 +27,8 @@ struct reply {
   int n_stages, n_kernels;
   json_t *names;   /* of the kernels */
   json_t *kernels; /* their frames */
-  json_t *parsed;  /* by index: the stages that were parsed, null for the others */
+  struct source_table sources;
+  json_t *parsed; /* by index: the stages that were parsed, null for the others */
   json_t *out_lines, *err_lines;
   bool is_ok, build_failed, check_failed, hit_limit, is_ours, is_cut;
   long time_ms;

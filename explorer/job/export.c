@@ -55,7 +55,7 @@ struct file {
   char name[NAME_LEN];
   const char *type;
   const json_t *text, *base64;
-  const json_t *map; /* the kernels */
+  const json_t *map; /* the result */
 };
 
 typedef bool (*file_fn)(void *user, const struct file *f); /* false: no more */
@@ -120,8 +120,8 @@ static bool each_artifact(const json_t *result, file_fn fn, void *user) {
 }
 
 static void each_file(const json_t *result, file_fn fn, void *user) {
-  struct file map = {.name = "source-map.json", .type = "application/json", .map = json_object_get(result, "kernels")};
-  if (fn(user, &map) && each_stage(map.map, fn, user))
+  struct file map = {.name = "source-map.json", .type = "application/json", .map = result};
+  if (fn(user, &map) && each_stage(json_object_get(result, "kernels"), fn, user))
     each_artifact(result, fn, user);
 }
 
@@ -153,7 +153,9 @@ static json_t *map_of_stage(const json_t *s) {
   return o;
 }
 
-static bool append_map(struct buf *out, const json_t *kernels) {
+static bool append_map(struct buf *out, const json_t *result) {
+  static const char *const keys[] = {"files", "places", "sources"};
+  const json_t *kernels = json_object_get(result, "kernels");
   json_t *root = json_object(), *list = json_array(), *k, *s;
   size_t i, n;
   json_array_foreach((json_t *)kernels, i, k) {
@@ -166,6 +168,8 @@ static bool append_map(struct buf *out, const json_t *kernels) {
     json_object_set_new(o, "stages", stages);
     json_array_append_new(list, o);
   }
+  for (i = 0; i < sizeof keys / sizeof *keys; i++)
+    json_object_set(root, keys[i], json_object_get(result, keys[i]));
   json_object_set_new(root, "kernels", list);
   bool ok = append_json(out, root);
   json_decref(root);

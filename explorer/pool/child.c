@@ -152,6 +152,12 @@ static void fail_time(struct pool *p, struct kid *k, const char *what, int limit
   fail_work(p, k, DG_TIME_LIMIT, text, limits_hint);
 }
 
+static void fail_output(struct pool *p, struct kid *k, const char *what, int limit) {
+  char text[120];
+  snprintf(text, sizeof text, "%s is larger than %d MiB, the most that the server takes.", what, limit >> 20);
+  fail_work(p, k, DG_OUTPUT_LIMIT, text, "Stop after an earlier stage, or compile parts of the kernel.");
+}
+
 static void fail_memory(struct pool *p, struct kid *k, int limit_mib) {
   char text[160];
   snprintf(text, sizeof text, "The job needed more than its %d MiB of memory.", limit_mib);
@@ -327,14 +333,14 @@ static bool take_frames(struct pool *p, struct kid *k) {
     size_t len = wire_get_len((unsigned char *)k->in.data + at);
     bool is_end = false;
     if (len > FRAME_MAX) {
-      fail_work(p, k, DG_OUTPUT_LIMIT, "A part of the result is larger than the limit.", NULL);
+      fail_output(p, k, "A stage of the result", FRAME_MAX);
       return false;
     }
     if (k->in.len - at - WIRE_HEADER < len)
       break;
     enum status st = work_add_frame(k->work, k->in.data + at + WIRE_HEADER, len, &is_end, &err);
     if (st == ST_LIMIT) {
-      fail_work(p, k, DG_OUTPUT_LIMIT, "The result is larger than the limit.", limits_hint);
+      fail_output(p, k, "The result", WORK_BYTES_MAX);
       return false;
     }
     if (st) {

@@ -270,6 +270,13 @@ bool work_stage(struct work *w, const struct gather_stage *which, struct buf *ou
   return ok;
 }
 
+bool work_sources(struct work *w, struct buf *out) {
+  pthread_mutex_lock(&w->lock);
+  gather_sources(&w->transcript.gather, buf_text(&w->transcript.lines), out);
+  pthread_mutex_unlock(&w->lock);
+  return !buf_status(out);
+}
+
 const struct work_face *work_face(struct work *w, int which) {
   assert(which >= 0 && which < WORK_FACES);
   pthread_mutex_lock(&w->lock);

@@ -22,7 +22,7 @@ struct client;
 struct work; /* opaque */
 
 enum {
-  WORK_BYTES_MAX = 32 << 20, /* of all frames of one job; a stage is at most FRAME_MAX, a kernel has a few dozen */
+  WORK_BYTES_MAX = 256 << 20, /* of all frames of one job */
   WORK_TAG_SIZE = 9,
 };
 
@@ -94,6 +94,8 @@ char *work_result(struct work *w, size_t *len); /* the result object */
 char *work_frames(struct work *w, size_t *len); /* all frames, one on each line */
 /* Appends the JSON object of one stage; false if there is no such stage. */
 bool work_stage(struct work *w, const struct gather_stage *which, struct buf *out);
+/* Appends the JSON object that says what the sources of the stages mean (gather.h); false when out has no room. */
+bool work_sources(struct work *w, struct buf *out);
 
 /* The result as it is sent, in up to three encodings: made by the first request that needs it, kept as long as the
  * work. */

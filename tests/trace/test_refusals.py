@@ -26,7 +26,7 @@ CASES = [
     ("unsupported-op", "«np.linalg.norm(x, 2)»", None, "fro"),
     ("unsupported-op", "«np.pad(x, 1, mode='mean')»", "np.pad with mode=\"mean\" is not supported", "constant"),
     ("unsupported-op", "«np.compress(i > 0, x, axis=0)»", None, "np.where"),
-    ("unsupported-op", "«np.putmask(np.ones((4, 4)), x > 0, x)»", None, "zeros_like"),
+    ("bad-argument", "«np.putmask([1.0], x > 0, x)»", "putmask: the first argument must be an array, not list", None),
     ("bad-argument", "«np.einsum('ij,jk', x)»", "einsum: more subscripts than operands", "->"),
     ("bad-argument", "«np.einsum('ijk->i', x)»", None, "->"),
     ("shape-mismatch", "«np.einsum('ij,kj->ik', x, y)»", "einsum: an index has the sizes 4 and 5", None),
@@ -38,7 +38,7 @@ CASES = [
     ("unsupported-op", "«np.where(x > 0)»", None, "np.where(condition, x, y)"),
     ("unsupported-op", "«np.sum(x, where=x > 0)»", "np.sum with where= is not supported", "np.where"),
     ("shape-mismatch", "«np.sum(x, axis=0, out=y)»", None, None),
-    ("unsupported-op", "a = np.zeros((4, 4)); «np.add(x, 1, out=a)»", None, "assign the result"),
+    ("shape-mismatch", "a = np.zeros((4, 3)); «np.add(x, 1, out=a)»", None, None),
     ("unsupported-op", "«x.reshape(2, 8, order='F')»", "order='F' is not supported", None),
     ("unsupported-op", "«np.repeat(x, [1, 2, 3, 4], axis=0)»", None, "np.take"),
     ("unsupported-dtype", "«x >> 1»", "right_shift is not defined for float32", "power of two"),
@@ -57,7 +57,8 @@ CASES = [
     ("traced-value", "«np.array([x[0, 0], 1.0])»", None, None),
     ("traced-value", "«range(i[0])»", None, "x.shape[0]"),
     ("traced-value", "«np.zeros(i)»", None, None),
-    ("traced-value", "«np.ones((9, 9))[i]»", None, None),
+    ("traced-value", "«np.ones((9, 9)).dot(x)»", None, "np.dot(T, x)"),
+    ("traced-value", "«np.ones((9, 9)).take(i)»", None, "np.dot(T, x)"),
     ("traced-value", "«f'{x[0, 0]:.2f}'»", None, None),
     ("traced-value", "«x.reshape(i[0], 4)»", None, None),
     ("traced-iter", "for v in «x[0, 0]»: pass", None, None),
@@ -84,6 +85,12 @@ CASES = [
     ("bad-argument", "«np.concatenate([x], axis=3)»", None, None),
     ("bad-argument", "«x[4]»", "index 4 is out of bounds for axis 0 with size 4", None),
     ("bad-argument", "«x[0, 0, 0]»", None, None),
+    ("bad-argument", "a = np.ones(4); a.flags.writeable = False; «a[0]» = x[0, 0]", "assignment destination is read-only", "np.copy"),
+    ("bad-argument", "«np.broadcast_to(x, (2, 4, 4))[0, 0, 0]» = 1", "assignment destination is read-only", "np.copy"),
+    ("bad-argument", "«np.diagonal(x)[0]» = 1", "assignment destination is read-only", "np.copy"),
+    ("unsupported-dtype", "a = np.ones(4, complex); «a[0]» = x[0, 0]", None, "float32"),
+    ("unsupported-index", "y = x.T + 1; r = y.reshape(-1); «r[0]» = 1", None, "np.copy"),
+    ("unsupported-index", "y = x.T + 1; r = y.reshape(-1); y[0] = 1; «r + 1»", None, "np.copy"),
     ("bad-argument", "«x[..., ...]»", "an index can only have a single ellipsis ('...')", None),
     ("bad-argument", "«x[[0, 7]]»", "index 7 is out of bounds for axis 0 with size 4", None),
     ("bad-argument", "«i ** -1»", "integers to negative integer powers are not allowed", None),
@@ -137,6 +144,13 @@ def test_refusals(code, statement, message, hint):
         start, end = start + len(word) + 1, end
     assert d["src"][0][:5] == ("kernel.py", LINE, 5 + start, LINE, 5 + end)
     assert d["src"][0][5].startswith("kernel")
+
+
+def test_the_body_of_a_loop_must_not_write_to_an_array_from_outside():
+    d = refused("a = np.zeros(4)\n    def body(j, s):\n        a[j] = s\n        return s\n    nkx.fori_loop(0, 4, body, x[0, 0])".replace(
+        "nkx.", "__import__('nkx')."))
+    assert (d["code"], d["message"]) == ("unsupported-index", "the body of a fori_loop writes to an array from outside of it")
+    assert d["src"][0][:5] == ("kernel.py", 7, 9, 7, 13) and "carry it" in d["hint"]
 
 
 def test_a_refusal_in_a_helper_names_the_call():

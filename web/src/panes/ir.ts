@@ -245,7 +245,7 @@ export class IrPane {
     const places = links.places[line - 1] ?? [];
     const chained = places.length > 1 || places.some((p) => p.length > 1);
     const texts = textsOfKernel(this.store.state, kernel);
-    const list = chained && texts ? placeList(places, kernel.map, texts) : null;
+    const list = chained && texts ? placeList(places, links.more[line - 1] ?? 0, kernel.map, texts) : null;
     const remarks = remarksByLine(this.shown.stage, links).get(line);
     if (!remarks) return list;
     return el("div", {}, remarkTip([{ stage: this.shown.stage, texts: remarks }]), list);

@@ -32,7 +32,8 @@ function rangeLine(map: SourceMap, texts: ReadonlyMap<string, string>, n: number
   );
 }
 
-export function placeList(places: readonly Place[], map: SourceMap, texts: ReadonlyMap<string, string>): HTMLElement {
+/** more: how many places there are, at least, besides those of the list. */
+export function placeList(places: readonly Place[], more: number, map: SourceMap, texts: ReadonlyMap<string, string>): HTMLElement {
   const items = places.slice(0, MANY).map((place) =>
     el(
       "li",
@@ -40,11 +41,12 @@ export function placeList(places: readonly Place[], map: SourceMap, texts: Reado
       ...place.map((n, depth) => rangeLine(map, texts, n, depth === 0 ? "" : "called from ")),
     ),
   );
-  const rest = places.length - items.length;
+  const rest = places.length - items.length + more;
+  const count = places.length + more;
   return el(
     "div",
     { class: "places" },
-    places.length > 1 ? el("p", {}, `Made from ${places.length} places`) : null,
+    count > 1 ? el("p", {}, `Made from ${count} places`) : null,
     el("ol", {}, ...items),
     rest > 0 ? el("p", {}, `and ${rest} more`) : null,
   );

@@ -14,6 +14,8 @@ const SURE_MS = 4000;
 export class Tabs {
   private readonly row = byId("tabs");
   private readonly list = el("div", { class: "tab-list", attrs: { role: "tablist", "aria-label": "Files" } });
+  /** The field for a new name: beside the tabs, because a tab list holds nothing but tabs. */
+  private readonly field = el("span", { class: "naming" });
   private readonly tools = el("span", { class: "tools" });
   /** The tab whose name is being typed. */
   private naming: Tab | undefined;
@@ -26,7 +28,7 @@ export class Tabs {
     private readonly compiler: Compiler,
     private readonly focusEditor: () => void,
   ) {
-    this.row.append(this.list, this.tools);
+    this.row.append(this.list, this.field, this.tools);
     this.list.addEventListener("keydown", (e) => this.key(e));
     store.watch(["files", "filename", "language", "tab", "outcome", "anchor", "hover", "stageKey"], () => this.draw());
   }
@@ -90,7 +92,6 @@ export class Tabs {
   }
 
   private key(e: KeyboardEvent): void {
-    if (e.target instanceof HTMLInputElement) return;
     const { tabs } = this;
     const at = tabs.indexOf(this.store.state.tab);
     const to = { ArrowLeft: at - 1, ArrowRight: at + 1, Home: 0, End: tabs.length - 1 }[e.key];
@@ -145,7 +146,6 @@ export class Tabs {
   }
 
   private tab(tab: Tab): HTMLElement {
-    if (this.naming === tab) return this.nameField(tab);
     const name = nameOfTab(this.store.state, tab);
     const isOpen = this.store.state.tab === tab;
     const { severity, isLit } = this.marks(name);
@@ -174,8 +174,9 @@ export class Tabs {
     const { tabs } = this;
     this.row.hidden = tabs.length === 1;
     byId("source-title").textContent = tabs.length === 1 ? mainName(state) : plural(tabs.length, "file");
-    const isNaming = this.naming !== undefined && this.list.querySelector("input") !== null;
-    if (this.row.hidden || isNaming) return; // what is typed stays
+    if (this.row.hidden) return;
+    if (this.naming === undefined) fill(this.field);
+    else if (!this.field.hasChildNodes()) fill(this.field, this.nameField(this.naming)); // otherwise what is typed stays
     const hadFocus = this.list.contains(document.activeElement);
     fill(this.list, ...tabs.map((t) => this.tab(t)));
     const open = nameOfTab(state, state.tab);

@@ -283,13 +283,29 @@ def find_stage(stop_after):
     return found[n - 1]
 
 
-def _with_places(stage):
+class _Sources:
+    """The files, places and sources that the frames of a job have reported so far."""
+
+    def __init__(self):
+        self.files, self.places, self.sources = [], [], []
+
+    def add(self, frame):
+        self.files += frame["files"]
+        self.places += frame["places"]
+        self.sources += frame["sources"]
+
+    def first(self, number):
+        """The first place of a source, as FILE:LINE:COLUMN."""
+        file, line, col, *_ = self.places[self.sources[number]["places"][0]]
+        return f"{self.files[file]}:{line}:{col}"
+
+
+def _with_places(stage, sources):
     """The text with the Python place at the end of each line."""
     lines = stage["text"].split("\n")
     for i, m in enumerate(stage["lines"]):
-        if m.get("src"):
-            r = m["src"][0]
-            lines[i] += f"  // {r['file']}:{r['line']}:{r['col']}"
+        if "src" in m:
+            lines[i] += f"  // {sources.first(m['src'])}"
     return "\n".join(lines)
 
 
@@ -297,13 +313,15 @@ def run_stages(trace, job, stop_after=None, debug=False):
     """[(name, text, index), …] of all stages; RuntimeError with the diagnostics when one refuses."""
     names, last = _stages(), find_stage(stop_after)
     job["options"] = {"stop_after": f"{names[last]}:{names[: last + 1].count(names[last])}"}
-    found, errors = [], []
+    found, errors, sources = [], [], _Sources()
 
     def take(frame):
         f = json.loads(frame)
-        if f["frame"] == "stage":
+        if f["frame"] == "sources":
+            sources.add(f)
+        elif f["frame"] == "stage":
             s = f["stage"]
-            found.append((s["name"], Module(_with_places(s) if debug else s["text"]), s["index"]))
+            found.append((s["name"], Module(_with_places(s, sources) if debug else s["text"]), s["index"]))
         elif f["frame"] == "diagnostic" and f["diagnostic"]["severity"] == "error":
             errors.append(f["diagnostic"])
 
