@@ -78,6 +78,7 @@ static bool word_from_proto(struct hlo_proto_reader *r, const struct words *w, s
                                                 .from_proto = name##_from_proto};
 
 WORDS(rng, HLO_RNG_DEFAULT, "an algorithm", 3, {"rng_default", "rng_three_fry", "rng_philox"})
+WORDS(fft_type, HLO_FFT_FORWARD, "a kind of Fourier transform", 4, {"FFT", "IFFT", "RFFT", "IRFFT"})
 WORDS(transpose, HLO_TRANSPOSE_NO, "a transposition", 4, {NULL, "NO_TRANSPOSE", "TRANSPOSE", "ADJOINT"})
 WORDS(call_api, HLO_API_ORIGINAL, "a version of the interface", 5,
       {NULL, "API_VERSION_ORIGINAL", "API_VERSION_STATUS_RETURNING", "API_VERSION_STATUS_RETURNING_UNIFIED",

@@ -2,7 +2,8 @@
  *
  *     reduce-precision, bitcast-convert between widths  ==>  arithmetic on the bits                  expand_bits.c
  *     rng-bit-generator                                 ==>  Philox or Threefry on 32-bit integers   expand_rng.c
- *     cholesky, triangular-solve, LAPACK's calls        ==>  a loop over the columns                 expand_solve.c
+ *     cholesky, triangular-solve, LAPACK's calls        ==>  a loop over the rows                    expand_solve.c
+ *     complex numbers, Fourier transforms               ==>  pairs of reals                          complex.c, fft.c
  *
  * Runs first, because later passes change types, inline calls and count loops, and know only the simpler instructions.
  * Afterwards some tuples and bit casts have no users.  They are removed here, because 64-bit ones among them would keep
@@ -10,7 +11,10 @@
  */
 #include "hlo/expand.h"
 
+#include "hlo/complex.h"
 #include "hlo/passes.h"
+#include "hlo/print.h"
+#include "hlo/read.h"
 #include "hlo/rewrite.h"
 
 hlo_val hlo_expand_like(struct hlo_builder *b, hlo_val x, double v) {
@@ -45,9 +49,25 @@ static hlo_expand_rule *const rules[HLO_OP_COUNT] = {
     [HLO_CUSTOM_CALL] = hlo_expand_lapack,
 };
 
+static bool is_work(const struct hlo_instr *i) {
+  if (i->op == HLO_BITCAST_CONVERT)
+    return dtype_size(i->shape.dtype) != dtype_size(i->operands[0]->shape.dtype);
+  return rules[i->op] && (i->op != HLO_CUSTOM_CALL || hlo_expand_is_lapack(i));
+}
+
 static bool has_work(const struct hlo_computation *c) {
+  bool may_have = false;
   for (int op = 0; op < HLO_OP_COUNT; op++)
-    if (rules[op] && hlo_may_have(c, (enum hlo_op)op))
+    may_have |= rules[op] && hlo_may_have(c, (enum hlo_op)op);
+  for (const struct hlo_instr *i = may_have ? c->first : NULL; i; i = i->next)
+    if (is_work(i))
+      return true;
+  return false;
+}
+
+static bool module_has_work(const struct hlo_module *m) {
+  for (const struct hlo_computation *c = m->computations; c; c = c->next)
+    if (has_work(c))
       return true;
   return false;
 }
@@ -96,22 +116,47 @@ static void expand(struct hlo_instr *i, hlo_expand_rule *rule, struct hlo_pass_r
   r->changed = true;
 }
 
+static void expand_computation(struct hlo_computation *c, struct hlo_pass_result *r) {
+  hlo_for_each(i, c) {
+    hlo_rewrite_forward_operands(i);
+    if (rules[i->op] && !hlo_rewrite_is_pinned(i))
+      expand(i, rules[i->op], r);
+    else if (i->op == HLO_GET_TUPLE_ELEMENT && r->changed && !hlo_rewrite_is_pinned(i))
+      expand(i, take_element, r);
+  }
+}
+
 void hlo_op_expander(struct hlo_module *m, struct hlo_pass_result *r) {
-  bool any = false;
-  for (struct hlo_computation *c = m->computations; c; c = c->next)
-    any |= has_work(c);
-  if (!any)
+  const bool has_work = module_has_work(m), has_complex = hlo_complex_is_used(m);
+  if (!has_work && !has_complex)
     return;
   hlo_rewrite_begin(m);
-  for (struct hlo_computation *c = m->computations; c; c = c->next)
-    hlo_for_each(i, c) {
-      hlo_rewrite_forward_operands(i);
-      if (rules[i->op] && !hlo_rewrite_is_pinned(i))
-        expand(i, rules[i->op], r);
-      else if (i->op == HLO_GET_TUPLE_ELEMENT && r->changed && !hlo_rewrite_is_pinned(i))
-        expand(i, take_element, r);
-    }
+  for (struct hlo_computation *c = m->computations; has_work && c; c = c->next)
+    expand_computation(c, r);
+  if (has_complex) {
+    hlo_complex_expand(m);
+    r->changed = true;
+  }
   hlo_rewrite_end(m);
   if (r->changed)
     hlo_dce(m, r);
+}
+
+const struct hlo_module *hlo_expanded(struct arena *a, const struct hlo_module *m) {
+  enum { COPY_MAX = 512 << 20 };
+  struct hlo_pass_result changed = {0};
+  struct hlo_module *copy = NULL;
+  struct diags ds;
+  struct buf proto;
+  if (!module_has_work(m) && !hlo_complex_is_used(m))
+    return m;
+  diags_init(&ds, a);
+  buf_init(&proto, COPY_MAX);
+  if (!hlo_write_proto(m, &proto))
+    copy = hlo_read_proto(a, buf_text(&proto), proto.len, &ds);
+  buf_clear(&proto);
+  if (!copy)
+    return m;
+  hlo_op_expander(copy, &changed);
+  return copy;
 }

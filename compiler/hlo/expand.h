@@ -15,6 +15,8 @@ hlo_expand_rule hlo_expand_reduce_precision, hlo_expand_bitcast_convert;        
 hlo_expand_rule hlo_expand_rng;                                                      /* expand_rng.c */
 hlo_expand_rule hlo_expand_cholesky, hlo_expand_triangular_solve, hlo_expand_lapack; /* expand_solve.c */
 
+bool hlo_expand_is_lapack(const struct hlo_instr *i); /* a call that hlo_expand_lapack may know */
+
 /* expand.c: a splat of v in x's shape, and x op v. */
 hlo_val hlo_expand_like(struct hlo_builder *b, hlo_val x, double v);
 hlo_val hlo_expand_with(struct hlo_builder *b, enum hlo_op op, hlo_val x, double v);

@@ -77,7 +77,7 @@ hlo_val hlo_expand_reduce_precision(struct hlo_builder *b, struct hlo_instr *i) 
   if (exponent < f.exponent)
     r = clip_exponent(b, r, &f, exponent);
   hlo_val is_nan = compare_with(b, HLO_GT, size, infinity);
-  r = hlo_select(b, is_nan, mantissa ? size : hlo_expand_like(b, size, (double)infinity), r);
+  r = hlo_select(b, is_nan, size, r);
   hlo_val is_negative = hlo_expand_with(b, HLO_AND, bits, (double)(f.bits == 32 ? INT32_MIN : sign));
   return from_bits(b, hlo_binary(b, HLO_OR, r, is_negative), x->shape.dtype);
 }

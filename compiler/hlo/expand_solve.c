@@ -247,6 +247,11 @@ static char option(const struct hlo_instr *i, const char *name) {
   return 0;
 }
 
+bool hlo_expand_is_lapack(const struct hlo_instr *i) {
+  const char *t = i->attrs->custom_call_target;
+  return i->op == HLO_CUSTOM_CALL && t && !strncmp(t, "lapack_", 7);
+}
+
 static bool is_target(const struct hlo_instr *i, const char *name) {
   const char *t = i->attrs->custom_call_target;
   return t && (!strcmp(t, arena_printf(i->parent->module->arena, "lapack_s%s_ffi", name)) ||

@@ -171,6 +171,8 @@ enum status ir_run_pipeline(struct ir *ir, MlirOperation op, const char *pipelin
 
 /* ---- parsing ---------------------------------------------------------------------------------------------------- */
 
+enum { LONG_FORM_MORE = 64 }; /* bytes that the generic form of the shortest annotation adds, at most */
+
 /* Input that crashes MLIR's parser. */
 struct dangers {
   int nesting; /* deepest nesting of brackets: the parser recurses, and 1,600 regions overflow a stack of 8 MiB */
@@ -324,11 +326,21 @@ enum status ir_parse(struct ir *ir, const char *text, size_t len, const char *na
     return ST_INPUT;
   }
   struct ir_capture c;
+  struct buf plain; /* with a NUL after the text, which the parser needs */
+  size_t wrong = 0;
   int first = ds->n;
+  buf_init(&plain, 2 * len + LONG_FORM_MORE);
+  enum status rewritten = ir_long_form(text, len, &plain, &wrong);
+  if (rewritten) {
+    buf_clear(&plain);
+    diag_add(ds, DS_ERROR, rewritten == ST_INPUT ? DG_IR_INVALID : DG_SOURCE_TOO_LARGE, place_at(a, name, text, wrong),
+             "an annotation is written nkipy.layout(%%value : type) {attributes}");
+    return rewritten;
+  }
   ir_capture_begin(ir, &c, ds, DG_IR_INVALID, a);
-  char *terminated = arena_strndup(a, text, len); /* the parser needs a NUL after the text */
-  MlirModule m = mlirModuleCreateParse(ir->ctx, mlirStringRefCreate(terminated, len));
+  MlirModule m = mlirModuleCreateParse(ir->ctx, mlirStringRefCreate(buf_text(&plain), plain.len));
   ir_capture_end(ir, &c);
+  buf_clear(&plain);
   enum status st = mlirModuleIsNull(m) ? ST_INPUT : check_dims(m, a, ds);
   name_file(ds, first, name, a);
   if (mlirModuleIsNull(m) && !c.errors)

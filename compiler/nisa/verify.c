@@ -276,6 +276,8 @@ static bool is_allowed(MlirOperation op) {
                                       "func.func",
                                       "func.return",
                                       "scf.for",
+                                      "scf.while",
+                                      "scf.condition",
                                       "scf.if",
                                       "scf.yield",
                                       "memref.global",
@@ -294,11 +296,19 @@ static bool is_allowed(MlirOperation op) {
   return false;
 }
 
+/* A while carries nothing: registers hold no data from one iteration to the next. */
+static void check_while(struct nisa_check *c, MlirOperation loop) {
+  if (mlirOperationGetNumOperands(loop) || mlirOperationGetNumResults(loop))
+    nisa_complain(c, loop, "what it carries must be in memory: it may have no operands and no results");
+}
+
 static void check_op(struct nisa_check *c, MlirOperation op) {
   struct nisa_instr in;
   const char *why;
 
   if (!nisa_op_of(op)) {
+    if (ir_is(op, "scf.while"))
+      check_while(c, op);
     if (!is_allowed(op))
       nisa_complain(c, op, "it is not a NISA operation, and it may not stand beside them");
     for (intptr_t k = 0; k < mlirOperationGetNumResults(op); k++)
