@@ -38,7 +38,8 @@ def test_every_path_of_the_tree_that_is_named_exists(page):
             continue
         assert list(ROOT.glob(name.rstrip("/"))), f"`{name}` is not there"
     for name in re.findall(r"`([\w*]+\.(?:c|h|def))`", text):
-        assert "NAME" in name or any(True for top in ("compiler", "explorer", "tests") for _ in (ROOT / top).rglob(name)), f"there is no {name}"
+        ours = any(True for top in ("compiler", "explorer", "tests") for _ in (ROOT / top).rglob(name))
+        assert ours or name == "Python.h", f"there is no {name}"
 
 
 # ---- commands
