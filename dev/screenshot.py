@@ -28,12 +28,16 @@ def take(out):
         compiled(page)
         open_stage(page, "linalg-to-nisa")
         page.locator("#source-editor .cm-line", has_text="product = np.matmul").click(position={"x": 150, "y": 8})
-        page.mouse.move(WIDTH // 2, 20)  # the card of the expression would hide the stages
+        card = page.locator(".remark-tip")  # of the expression; it would hide the stages
+        expect(card).to_be_visible()
+        page.mouse.move(WIDTH // 2, 20)
+        expect(card).to_be_hidden()
         page.locator("#stages").focus()
         page.keyboard.press("h")
         expect(page.get_by_text("History of")).to_be_visible()
         at_rest(page)
         page.screenshot(path=out, type="png")
+        print(page.locator("#status").text_content())  # on a busy machine the time is long: take another one
         browser.close()
 
 
