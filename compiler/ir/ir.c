@@ -69,7 +69,7 @@ void ir_capture_end(struct ir *ir, struct ir_capture *c) {
 /* ---- context ---------------------------------------------------------------------------------------------------- */
 
 /* The dialects whose operations our passes create.  The parser loads the others when a module names them: every loaded
- * dialect makes printing slower, and every pass that asks all dialects. */
+ * dialect slows down printing, and each pass that asks all dialects. */
 static const char *const loaded[] = {"affine", "arith",  "bufferization", "func",   "linalg",
                                      "math",   "memref", "scf",           "tensor", "transform"};
 
@@ -176,7 +176,7 @@ enum { LONG_FORM_MORE = 64 }; /* bytes that the generic form of the shortest ann
 /* Input that crashes MLIR's parser. */
 struct dangers {
   int nesting; /* deepest nesting of brackets: the parser recurses, and 1,600 regions overflow a stack of 8 MiB */
-  size_t index_array; /* where a dense array of index, or of a type behind an alias, begins; 0: nowhere */
+  size_t index_array; /* where a dense array of index, or of an aliased type, begins; 0: there is none */
 };
 
 /* MLIR reads a NUL within the text as a space. */
@@ -209,7 +209,7 @@ static bool is_index_array(const char *text, size_t len, size_t at) {
   return at < len && (text[at] == '!' || has_word(text, len, at, "index"));
 }
 
-/* Skips strings and comments. */
+/* Looks for dangerous input outside strings and comments. */
 static struct dangers find_dangers(const char *text, size_t len) {
   struct dangers d = {0};
   int depth = 0;

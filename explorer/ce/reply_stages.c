@@ -4,15 +4,28 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "driver/frames.h"
+#include "work/work.h"
+
 enum {
   ASM_BYTES_MAX = 850000, /* of the lines of `asm` as JSON */
   LINE_BYTES = 70,        /* what a line takes besides its text */
 };
 
+/* NULL when out of memory. */
+static json_t *load_stage(struct work *w, const struct piece *p) {
+  const struct gather_stage which = {.kernel = p->kernel, .nth = p->nth};
+  struct buf text;
+  buf_init(&text, FRAME_MAX);
+  json_t *v = work_stage(w, &which, &text) ? json_loadb(buf_text(&text), text.len, JSON_ALLOW_NUL, NULL) : NULL;
+  buf_clear(&text);
+  return v;
+}
+
 const json_t *reply_stage(struct reply *r, int i) {
   json_t *v = json_array_get(r->parsed, (size_t)i);
   if (json_is_null(v)) {
-    v = json_loadb(r->stages[i].text, r->stages[i].len, JSON_ALLOW_NUL, NULL);
+    v = load_stage(r->work, &r->stages[i]);
     json_array_set_new(r->parsed, (size_t)i, v ? v : json_object());
     v = json_array_get(r->parsed, (size_t)i);
   }
