@@ -6,25 +6,14 @@
 #include <string.h>
 
 #include "trace/loop.h"
-#include "trace/number.h"
 #include "trace/operand.h"
 #include "trace/refuse.h"
+#include "trace/traced_array.h"
 #include "trace/view.h"
 
-static PyTypeObject *traced_type;
 static PyMappingMethods numpy_mapping;   /* NumPy's own functions, while ours are in their place */
 static PySequenceMethods numpy_sequence; /* the same */
 static getattrofunc numpy_getattr;       /* the same */
-
-static bool is_traced(PyObject *o) {
-  return Py_IS_TYPE(o, traced_type);
-}
-
-/* The tensor that an array has become, borrowed. */
-static PyObject *tensor_of(PyObject *array) {
-  assert(is_traced(array));
-  return *(PyObject **)PyArray_DATA((PyArrayObject *)array);
-}
 
 static bool is_plain_array(PyObject *o) {
   return PyArray_CheckExact(o);
@@ -106,20 +95,21 @@ static bool turn(struct tracer *tr, PyObject *array, struct tensor *t) {
   }
   PyObject **slot = PyArray_DATA((PyArrayObject *)cell);
   Py_XSETREF(*slot, Py_NewRef((PyObject *)t));
+  PyArray_CLEARFLAGS((PyArrayObject *)cell, NPY_ARRAY_WRITEABLE); /* np.ndarray.fill(array, 3) must not replace it */
   swap_contents(array, cell);
   Py_XSETREF(t->array, cell);
-  Py_INCREF(traced_type);
-  Py_SET_TYPE(array, traced_type);
+  Py_INCREF(traced_array_type);
+  Py_SET_TYPE(array, traced_array_type);
   return true;
 }
 
 /* The opposite: the array is what it was before. */
 static void turn_back(PyObject *array) {
-  struct tensor *t = (struct tensor *)tensor_of(array);
+  struct tensor *t = (struct tensor *)traced_array_tensor(array);
   PyObject *cell = t->array;
   t->array = NULL;
   Py_SET_TYPE(array, &PyArray_Type);
-  Py_DECREF(traced_type);
+  Py_DECREF(traced_array_type);
   swap_contents(array, cell);
   Py_DECREF(cell); /* and the tensor in it */
 }
@@ -133,16 +123,11 @@ static PyObject *owner_of(PyObject *array) {
 /* Refuses an array that cannot hold a traced value. */
 static bool check_kind(PyObject *array) {
   PyArrayObject *a = (PyArrayObject *)array;
-  char type[] = "a NumPy array";
   if (!is_plain_array(array) || PyArray_NDIM(a) > HLO_RANK_MAX ||
       dtype_narrow(dtype_from_num(PyArray_TYPE(a))) == DT_NONE) {
     trace_refuse(DG_UNSUPPORTED_DTYPE, "use a plain array of float32, bfloat16, float16, int32, int8, uint8 or bool",
-                 "%s of class %s, dtype %S and %d dimensions cannot hold a traced value", type, Py_TYPE(array)->tp_name,
+                 "an array of class %s, dtype %S and %d dimensions cannot hold a traced value", Py_TYPE(array)->tp_name,
                  (PyObject *)PyArray_DESCR(a), PyArray_NDIM(a));
-    return false;
-  }
-  if (!PyArray_ISWRITEABLE(a)) {
-    trace_refuse(DG_BAD_ARGUMENT, "take a copy first: np.copy(x)", "assignment destination is read-only");
     return false;
   }
   return true;
@@ -164,6 +149,10 @@ static bool become_owner(struct tracer *tr, PyObject *array, hlo_val v) {
   struct operand x;
   if (!check_kind(array) || !may_become(tr, a))
     return false;
+  if (!PyArray_ISWRITEABLE(a)) {
+    trace_refuse(DG_BAD_ARGUMENT, "take a copy first: np.copy(x)", "assignment destination is read-only");
+    return false;
+  }
   if (!v) {
     if (!operand_read(tr, array, &x))
       return false;
@@ -179,7 +168,7 @@ static bool become_owner(struct tracer *tr, PyObject *array, hlo_val v) {
 /* Makes the array a view of the tensor that its owner has become. */
 static bool become_view(struct tracer *tr, PyObject *array, PyObject *owner) {
   PyArrayObject *a = (PyArrayObject *)array;
-  struct tensor *base = (struct tensor *)tensor_of(owner);
+  struct tensor *base = (struct tensor *)traced_array_tensor(owner);
   const PyArrayObject *memory = (PyArrayObject *)base->array;
   const ptrdiff_t offset = PyArray_BYTES(a) - (const char *)PyArray_DATA(memory);
   const npy_intp size = PyArray_ITEMSIZE(a);
@@ -189,7 +178,7 @@ static bool become_view(struct tracer *tr, PyObject *array, PyObject *owner) {
                         "this view of an array that holds traced values has another dtype than the array");
   struct hlo_instr shape = {.shape = hlo_shape_array(tr->a, base->dtype, PyArray_NDIM(a), PyArray_DIMS(a))};
   struct tensor *t = tensor_like(tr, a, &shape); /* its value is computed when it is read */
-  const bool ok = t && view_link_strides(tr, t, base, offset / size) && turn(tr, array, t);
+  const bool ok = t && view_link_strides(tr, t, base, offset / size, !PyArray_ISWRITEABLE(a)) && turn(tr, array, t);
   if (t)
     t->seen = base->version - 1;
   Py_XDECREF(t);
@@ -211,18 +200,18 @@ static bool adopt_views(struct tracer *tr, PyObject *owner) {
 }
 
 PyObject *array_become(struct tracer *tr, PyObject *array) {
-  if (is_traced(array))
-    return tensor_of(array);
+  if (traced_array_check(array))
+    return traced_array_tensor(array);
   PyObject *owner = owner_of(array);
   if (!check_kind(array))
     return NULL;
-  if (!is_traced(owner) && !(become_owner(tr, owner, NULL) && adopt_views(tr, owner)))
+  if (!traced_array_check(owner) && !(become_owner(tr, owner, NULL) && adopt_views(tr, owner)))
     return NULL;
-  return is_traced(array) || become_view(tr, array, owner) ? tensor_of(array) : NULL;
+  return traced_array_check(array) || become_view(tr, array, owner) ? traced_array_tensor(array) : NULL;
 }
 
 bool array_become_value(struct tracer *tr, PyObject *array, hlo_val v) {
-  if (!is_traced(array) && owner_of(array) == array)
+  if (!traced_array_check(array) && owner_of(array) == array)
     return become_owner(tr, array, v) && adopt_views(tr, array);
   PyObject *t = array_become(tr, array);
   return t && tensor_val(tr, t) && loop_may_write(tr, (struct tensor *)t) &&
@@ -232,11 +221,11 @@ bool array_become_value(struct tracer *tr, PyObject *array, hlo_val v) {
 /* ---- from arrays to tensors -------------------------------------------------------------------------------------- */
 
 PyObject *array_tensor(struct tracer *tr, PyObject *o) {
-  if (is_traced(o))
-    return tensor_of(o);
+  if (traced_array_check(o))
+    return traced_array_tensor(o);
   if (!PyArray_Check(o))
     return NULL;
-  if (is_plain_array(o) && PyArray_BASE((PyArrayObject *)o) && is_traced(PyArray_BASE((PyArrayObject *)o)) &&
+  if (is_plain_array(o) && PyArray_BASE((PyArrayObject *)o) && traced_array_check(PyArray_BASE((PyArrayObject *)o)) &&
       PyArray_TYPE((PyArrayObject *)o) != NPY_OBJECT)
     return array_become(tr, o);
   if (PyArray_TYPE((PyArrayObject *)o) == NPY_OBJECT && PyArray_NDIM((PyArrayObject *)o) == 0) {
@@ -278,7 +267,7 @@ PyObject *array_unwrap(struct tracer *tr, PyObject *o) {
 /* ---- indexing NumPy's arrays while a trace runs ------------------------------------------------------------------ */
 
 static bool is_symbol(PyObject *o) {
-  return tensor_check(o) || loop_index_check(o) || is_traced(o);
+  return tensor_check(o) || loop_index_check(o) || traced_array_check(o);
 }
 
 /* True if something in the key or value is traced. */
@@ -297,7 +286,7 @@ static bool has_symbol(PyObject *o) {
 /* True if a plain array is a view of one that has become a tensor. */
 static bool is_stale(PyObject *array) {
   PyObject *base = PyArray_BASE((PyArrayObject *)array);
-  return base && is_traced(base);
+  return base && traced_array_check(base);
 }
 
 /* Keeps a weak reference to a view, so that adopt_views finds it. */
@@ -422,136 +411,11 @@ void array_trace_end(struct tracer *tr) {
   }
   for (Py_ssize_t i = tr->arrays ? PyList_GET_SIZE(tr->arrays) : 0; i-- > 0;) {
     PyObject *o = PyWeakref_GetObject(PyList_GET_ITEM(tr->arrays, i));
-    if (o && o != Py_None && is_traced(o))
+    if (o && o != Py_None && traced_array_check(o))
       turn_back(o);
   }
   Py_CLEAR(tr->arrays);
   Py_CLEAR(tr->array_views);
   array_leave_loop(tr->memory_before);
   PyErr_Restore(type, exc, tb);
-}
-
-/* ---- TracedArray: everything it does is done by its tensor ------------------------------------------------------- */
-
-static PyObject *plain(PyObject *o) {
-  return is_traced(o) ? tensor_of(o) : o;
-}
-
-#define FORWARD_BINARY(name) \
-  static PyObject *do_##name(PyObject *x, PyObject *y) { \
-    return number_##name(plain(x), plain(y)); \
-  } \
-  static PyObject *do_inplace_##name(PyObject *x, PyObject *y) { \
-    PyObject *r = number_inplace_##name(plain(x), plain(y)); \
-    if (r && r == plain(x)) \
-      Py_SETREF(r, Py_NewRef(x)); \
-    return r; \
-  }
-#define FORWARD_UNARY(name) \
-  static PyObject *do_##name(PyObject *x) { \
-    return number_##name(plain(x)); \
-  }
-NUMBER_BINARY(FORWARD_BINARY)
-NUMBER_UNARY(FORWARD_UNARY)
-FORWARD_UNARY(int)
-FORWARD_UNARY(float)
-FORWARD_UNARY(index)
-
-static PyObject *do_power(PyObject *x, PyObject *y, PyObject *modulus) {
-  return number_power(plain(x), plain(y), modulus);
-}
-static PyObject *do_inplace_power(PyObject *x, PyObject *y, PyObject *modulus) {
-  PyObject *r = number_inplace_power(plain(x), plain(y), modulus);
-  if (r && r == plain(x))
-    Py_SETREF(r, Py_NewRef(x));
-  return r;
-}
-static PyObject *do_divmod(PyObject *x, PyObject *y) {
-  return number_divmod(plain(x), plain(y));
-}
-static PyObject *do_compare(PyObject *x, PyObject *y, int comparison) {
-  return number_compare(plain(x), plain(y), comparison);
-}
-static int do_bool(PyObject *x) {
-  return number_bool(plain(x));
-}
-static PyObject *do_get(PyObject *x, PyObject *key) {
-  return tensor_get_item(plain(x), key);
-}
-static int do_set(PyObject *x, PyObject *key, PyObject *value) {
-  return tensor_set_item(plain(x), key, value);
-}
-static Py_ssize_t do_length(PyObject *x) {
-  return PyObject_Size(plain(x));
-}
-static PyObject *do_item(PyObject *x, Py_ssize_t i) {
-  return PySequence_GetItem(plain(x), i);
-}
-static int do_contains(PyObject *x, PyObject *y) {
-  (void)y;
-  number_refuse_value(plain(x), "searched with `in`");
-  return -1;
-}
-static PyObject *do_iter(PyObject *x) {
-  return PyObject_GetIter(plain(x));
-}
-static PyObject *do_repr(PyObject *x) {
-  return PyObject_Repr(plain(x));
-}
-
-/* Names with underscores are Python's and NumPy's questions about the class. */
-static PyObject *do_getattr(PyObject *x, PyObject *name) {
-  return PyUnicode_Check(name) && PyUnicode_READ_CHAR(name, 0) != '_' ? PyObject_GetAttr(plain(x), name)
-                                                                      : PyObject_GenericGetAttr(x, name);
-}
-static int do_setattr(PyObject *x, PyObject *name, PyObject *value) {
-  return PyObject_SetAttr(plain(x), name, value);
-}
-static PyObject *do_copy(PyObject *x, PyObject *args) {
-  (void)args;
-  return PyObject_CallMethod(plain(x), "copy", NULL);
-}
-static PyObject *do_format(PyObject *x, PyObject *spec) {
-  return PyObject_Format(plain(x), spec);
-}
-
-bool array_init(PyObject *module) {
-  static PyMethodDef methods[] = {{"__array_ufunc__", PYFUNC(dispatch_ufunc), METH_VARARGS | METH_KEYWORDS, NULL},
-                                  {"__array_function__", PYFUNC(dispatch_function), METH_VARARGS | METH_KEYWORDS, NULL},
-                                  {"__array__", PYFUNC(number_array), METH_VARARGS | METH_KEYWORDS, NULL},
-                                  {"__copy__", do_copy, METH_VARARGS, NULL},
-                                  {"__deepcopy__", do_copy, METH_VARARGS, NULL},
-                                  {"__format__", do_format, METH_O, NULL},
-                                  {NULL, NULL, 0, NULL}};
-#define SLOT_BINARY(name) {Py_nb_##name, do_##name}, {Py_nb_inplace_##name, do_inplace_##name},
-#define SLOT_UNARY(name) {Py_nb_##name, do_##name},
-  static PyType_Slot slots[] = {NUMBER_BINARY(SLOT_BINARY) NUMBER_UNARY(SLOT_UNARY){Py_nb_power, do_power},
-                                {Py_nb_inplace_power, do_inplace_power},
-                                {Py_nb_divmod, do_divmod},
-                                {Py_nb_bool, do_bool},
-                                {Py_nb_int, do_int},
-                                {Py_nb_float, do_float},
-                                {Py_nb_index, do_index},
-                                {Py_tp_richcompare, do_compare},
-                                {Py_tp_hash, PyObject_HashNotImplemented},
-                                {Py_mp_subscript, do_get},
-                                {Py_mp_ass_subscript, do_set},
-                                {Py_mp_length, do_length},
-                                {Py_sq_length, do_length},
-                                {Py_sq_item, do_item},
-                                {Py_sq_contains, do_contains},
-                                {Py_tp_iter, do_iter},
-                                {Py_tp_repr, do_repr},
-                                {Py_tp_str, do_repr},
-                                {Py_tp_getattro, do_getattr},
-                                {Py_tp_setattro, do_setattr},
-                                {Py_tp_methods, methods},
-                                {0, NULL}};
-  static PyType_Spec spec = {
-      .name = "nkx.TracedArray", .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, .slots = slots};
-  PyObject *bases = PyTuple_Pack(1, (PyObject *)&PyArray_Type);
-  traced_type = bases ? (PyTypeObject *)PyType_FromModuleAndSpec(module, &spec, bases) : NULL;
-  Py_XDECREF(bases);
-  assert(!traced_type || traced_type->tp_basicsize == PyArray_Type.tp_basicsize);
-  return traced_type && PyModule_AddObjectRef(module, "TracedArray", (PyObject *)traced_type) == 0;
 }

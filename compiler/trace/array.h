@@ -38,6 +38,5 @@ PyObject *array_unwrap(struct tracer *tr, PyObject *o);
  * what to pass to array_leave_loop. */
 PyObject *array_enter_loop(struct loop *l);
 void array_leave_loop(PyObject *before);
-bool array_init(PyObject *module);
 
 #endif

@@ -29,7 +29,7 @@ void view_link_key(struct tracer *tr, struct tensor *t, struct tensor *base, con
 /* The same of what an operation of the table returned, if it is one that returns views; else notes the order in memory. */
 void view_link_result(struct tracer *tr, const struct op_def *op, PyObject *args, PyObject *kw, PyObject *result);
 /* Makes t a view of base by strides: of an array that begins `offset` elements into base's. */
-bool view_link_strides(struct tracer *tr, struct tensor *t, struct tensor *base, int64_t offset);
+bool view_link_strides(struct tracer *tr, struct tensor *t, struct tensor *base, int64_t offset, bool is_read_only);
 /* True if value is y[key], read with this very key object, and y has not changed since. */
 bool view_is_item(const struct tensor *y, PyObject *key, PyObject *value);
 

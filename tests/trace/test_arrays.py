@@ -31,6 +31,7 @@ FILLED = {
     "a write through a view": "z = np.zeros((4, 8))\nfor row, v in zip(z, x):\n    row[:] = v + 1\nz.T[2] = 5\nz.reshape(-1)[3] = x[0, 0]\nreturn z",
     "a transposed view": "z = np.arange(32.0).reshape(4, 8)\nt = z.T\nt[1] = x[:, 0]\nreturn z, t",
     "a strided view": "z = np.arange(32.0).reshape(4, 8)\nv = z[::2, 1::3]\nv[...] = x[:2, :3]\nw = z[::-1].T[::2]\nw[0] += x[0, :4]\nreturn z, v, w",
+    "a view for reading": "z = np.zeros((4, 8))\nd, f = np.diagonal(z), z[1:]\nf.flags.writeable = False\nz[1] = x[0]\nreturn np.exp(d), f * 2, z",
     "out=": "a, b = np.zeros((4, 8)), np.zeros((4, 8))\nnp.add(x, 1, out=a)\nnp.exp(x[0], out=b[2])\nreturn a, b",
     "copyto and put": "a, b, c = np.zeros((4, 8)), np.zeros((4, 8)), np.ones((4, 4))\nnp.copyto(a, x)\nnp.put_along_axis(b, np.array([[1], [2], [3], [4]]), x[:, :1], 1)\n"
                       "np.fill_diagonal(c, x[0, 0])\nreturn a, b, c",
@@ -111,6 +112,12 @@ def test_nothing_reads_an_array_without_the_values_that_were_written():
         result = xla._nkx.trace_source(source(f"a = np.zeros(8)\na[:] = x[0]\nreturn {reading}"), evaluate=True)
         for k in result["kernels"]:  # or it is refused
             np.testing.assert_array_equal(xla.run(k["proto"], k["input_values"])[0], k["expected"][0])
+
+
+def test_the_class_of_arrays_cannot_write_past_the_trace():
+    for write in ("np.ndarray.fill(a, 3)", "np.ndarray.__setitem__(a, (), 3)", "np.ndarray.itemset(a, 3)", "np.ndarray.put(a, 0, 3)", "a.shape = (2, 4)"):
+        result = xla._nkx.trace_source(source(f"a = np.zeros(8)\na[:] = x[0]\n{write}\nreturn a"))
+        assert result["kernels"] == [] and len(result["diagnostics"]) == 1
 
 
 def test_a_write_to_a_view_of_a_parameter_is_a_write_to_the_parameter():
