@@ -1,4 +1,4 @@
-/* attr_words: attributes that are one word of a few, which protos number, and numbers that protos keep in 32 bits. */
+/* attr_words: attributes that are one word of a list, which protos number, and numbers that protos keep in 32 bits. */
 #include <assert.h>
 #include <string.h>
 
@@ -45,7 +45,7 @@ static bool word_from_proto(struct hlo_proto_reader *r, const struct words *w, s
   return true;
 }
 
-/* The functions of a kind of words; `given` is the number that the text leaves out and that a proto's 0 means. */
+/* The functions of a kind of words; `given` is the number that the text omits and that 0 means in a proto. */
 #define WORDS(name, given, ...) \
   static const struct words name##_words = {__VA_ARGS__}; \
   static void name##_start(void *v) { \

@@ -1,8 +1,8 @@
 /* literal: conversion between C numbers and the bytes of a constant.
  *
- * The floats narrower than f32 are all "sign, exponent, mantissa" with different widths, so one table and one pair of
- * functions serve them.  They round from double directly: going through f32 would round twice.  e4m3fn has no
- * infinities and only one NaN per sign (all ones); beyond its range it gives NaN, as ml_dtypes and XLA do.
+ * All floats narrower than f32 consist of sign, exponent and mantissa, with different widths, so one table and one pair
+ * of functions handle them.  They round from double directly, because going through f32 would round twice.  e4m3fn has no
+ * infinities and only one NaN per sign (all bits set); a value beyond its range becomes NaN, as in ml_dtypes and XLA.
  */
 #include "hlo/literal.h"
 

@@ -1,13 +1,13 @@
-/* op_expander: the pass op-expander: instructions that no later stage knows are written out in those that all know.
+/* op_expander: the pass op-expander: writes instructions that later stages do not know out as instructions that they know.
  *
  *     reduce-precision, bitcast-convert between widths  ==>  arithmetic on the bits                  expand_bits.c
  *     rng-bit-generator                                 ==>  Philox or Threefry on 32-bit integers   expand_rng.c
  *     cholesky, triangular-solve, LAPACK's calls        ==>  a loop over the rows                    expand_solve.c
  *     complex numbers, Fourier transforms               ==>  pairs of reals                          complex.c, fft.c
  *
- * First of all passes: later ones change types, inline calls and count loops, and find only what they know.  What was
- * written out leaves tuples and bit casts that nobody needs; they are removed here, because 64-bit ones among them would
- * keep the module in 64 bits.  Linear.
+ * Runs first, because later passes change types, inline calls and count loops, and know only the simpler instructions.
+ * Afterwards some tuples and bit casts have no users.  They are removed here, because 64-bit ones among them would keep
+ * the module in 64 bits.  Linear.
  */
 #include "hlo/expand.h"
 
@@ -17,7 +17,7 @@
 #include "hlo/read.h"
 #include "hlo/rewrite.h"
 
-/* What an element of a tuple is that a rule made. */
+/* The element of a tuple that a rule has made. */
 static hlo_val take_element(struct hlo_builder *b, struct hlo_instr *i) {
   (void)b;
   return i->operands[0]->op == HLO_TUPLE ? i->operands[0]->operands[i->attrs->tuple_index] : i;
@@ -61,8 +61,8 @@ static bool comes_after(const struct hlo_computation *c, const struct hlo_comput
   return other == c;
 }
 
-/* Gives i's places to x, and to the instructions of the computations that it calls if they are new; these come to stand
- * before i's. */
+/* Gives i's places to x and to the instructions of new computations that x calls, and moves those computations before
+ * i's. */
 static void adopt(const struct hlo_instr *i, struct hlo_instr *x, int first_new) {
   hlo_rewrite_inherit_places(x, i);
   for (int k = 0; k < x->n_called; k++) {
@@ -92,7 +92,7 @@ static void expand(struct hlo_instr *i, hlo_expand_rule *rule, struct hlo_pass_r
   b.locs = i->locs;
   hlo_val heir = rule(&b, i);
   if (!heir || heir == i)
-    return; /* refused where it is lowered */
+    return; /* the lowering refuses it */
   for (struct hlo_instr *x = before ? before->next : i->parent->first; x != i; x = x->next)
     adopt(i, x, first_new);
   replace(i, heir);

@@ -1,8 +1,9 @@
 /* passes: HLO to HLO, under XLA's names and with XLA's meanings.
  *
- * A pass edits the module in place, keeps every program's values (up to stated float identities that XLA also
- * assumes), keeps parameters, outputs and aliases, records provenance with hlo_derive, and moves knobs and fuse
- * groups to the heirs.  Each is linear in the number of instructions (called computations included).
+ * A pass edits the module in place.  It keeps the program's values (up to stated float identities, which XLA assumes
+ * too), its parameters, outputs and aliases.  It records provenance with hlo_derive, and moves knobs and fuse groups to
+ * the instructions that replace others.  Each takes linear time in the number of instructions, called computations
+ * included.
  */
 #ifndef HLO_PASSES_H
 #define HLO_PASSES_H
@@ -20,7 +21,7 @@ struct hlo_pass_result {
 MUST_USE enum status hlo_verify(const struct hlo_module *m, struct diags *ds);
 
 typedef void hlo_pass(struct hlo_module *m, struct hlo_pass_result *r);
-/* In the order in which they are meant to run: each head says why. */
+/* In the order in which they run; the head of each file says why. */
 hlo_pass hlo_op_expander;                                  /* op_expander.c */
 hlo_pass hlo_convert_legalization;                         /* legalize.c */
 hlo_pass hlo_call_inliner, hlo_conditional_simplifier;     /* inline.c */

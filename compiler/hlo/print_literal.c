@@ -1,7 +1,7 @@
 /* print_literal: numbers that XLA's parser reads back to the same bits.
  *
- * A float is printed with the fewest digits that its own type needs to come back; "nan" is the quiet NaN of the type,
- * any other NaN carries its payload as "nan(0x…)".
+ * A float is printed with the fewest digits from which its own type is read back exactly.  "nan" is the quiet NaN of the
+ * type; any other NaN has its payload, as "nan(0x…)".
  */
 #include "hlo/print_literal.h"
 
@@ -35,7 +35,7 @@ static void put_float(struct buf *out, const struct hlo_literal *l, size_t k) {
     buf_puts(out, v < 0 ? "-inf" : "inf");
     return;
   }
-  if (v == 0) { /* "-0" is an integer to the parser, and so loses its sign */
+  if (v == 0) { /* the parser reads "-0" as an integer, which has no sign */
     buf_puts(out, signbit(v) ? "-0.0" : "0");
     return;
   }

@@ -11,7 +11,7 @@
 
 /* ---- shapes -------------------------------------------------------------------------------------------------------- */
 
-/* Skips {1,0:T(8,128)}, the order in memory: here, elements are addressed by their index. */
+/* Skips {1,0:T(8,128)}, the layout in memory, which has no effect on values. */
 static bool skip_layout(struct hlo_cursor *c) {
   if (c->at >= c->end || *c->at != '{')
     return true;
@@ -170,7 +170,7 @@ struct literal_reader {
   struct hlo_cursor *c;
   const struct hlo_shape *shape;
   char *data;
-  int64_t at, n; /* elements read, and elements there are */
+  int64_t at, n; /* elements read so far, and in all */
 };
 
 static bool read_elements(struct literal_reader *r, int dim) {
@@ -192,7 +192,7 @@ static bool read_elements(struct literal_reader *r, int dim) {
   return hlo_cur_need(c, '}');
 }
 
-/* {} or { { }, … }: braces are all that an array without elements has. */
+/* Skips {} or { { }, … }, the braces of an array without elements. */
 static bool skip_empty(struct hlo_cursor *c) {
   int depth = 1;
   while (depth && (hlo_cur_take(c, ',') || hlo_cur_take(c, '{') || hlo_cur_take(c, '}')))
