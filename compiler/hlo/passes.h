@@ -22,7 +22,7 @@ MUST_USE enum status hlo_verify(const struct hlo_module *m, struct diags *ds);
 
 typedef void hlo_pass(struct hlo_module *m, struct hlo_pass_result *r);
 /* In the order in which they run; the head of each file says why. */
-hlo_pass hlo_op_expander;                                  /* expand.c */
+hlo_pass hlo_op_expander;                                  /* op_expander.c */
 hlo_pass hlo_convert_legalization;                         /* legalize.c */
 hlo_pass hlo_call_inliner, hlo_conditional_simplifier;     /* inline.c */
 hlo_pass hlo_zero_sized_elimination, hlo_constant_folding; /* fold.c */

@@ -54,7 +54,7 @@ def test_from_opening_to_a_shared_link_by_keyboard_alone(page):
 
     # stages from within the text, then the history's chips
     page.keyboard.press("j")
-    assert selected_stage(page) == "convert-legalization"
+    assert selected_stage(page) == "op-expander"
     page.keyboard.press("h")
     focused = page.evaluate("() => document.activeElement.className")
     assert focused.startswith("chip")

@@ -119,7 +119,7 @@ static void convert_all(struct hlo_builder *b) {
   hlo_val x = PARAM(b, "x", DT_F32, 3), r[DT_TUPLE];
   const char *names[DT_TUPLE];
   int n = 0;
-  for (int t = DT_NONE + 1; t < DT_TUPLE; t++) {
+  for (int t = DT_NONE + 1; t < DT_C64; t++) {
     names[n] = dtype_numpy_name((enum dtype)t);
     r[n++] = hlo_convert(b, x, (enum dtype)t);
   }
@@ -133,7 +133,7 @@ static void constants_all(struct hlo_builder *b) {
   hlo_val r[2 * DT_TUPLE];
   const char *names[2 * DT_TUPLE];
   int n = 0;
-  for (int t = DT_NONE + 1; t < DT_TUPLE; t++) {
+  for (int t = DT_NONE + 1; t < DT_C64; t++) {
     size_t size = dtype_size((enum dtype)t);
     char data[8 * 8];
     for (int k = 0; k < 8; k++) {
@@ -153,7 +153,7 @@ static void constants_extreme(struct hlo_builder *b) {
   hlo_val r[2 * DT_TUPLE];
   const char *names[2 * DT_TUPLE];
   int n = 0;
-  for (int t = DT_NONE + 1; t < DT_TUPLE; t++)
+  for (int t = DT_NONE + 1; t < DT_C64; t++)
     for (int lowest = 0; lowest < 2; lowest++) {
       names[n] = dtype_numpy_name((enum dtype)t);
       r[n++] = hlo_extreme(b, (enum dtype)t, lowest);

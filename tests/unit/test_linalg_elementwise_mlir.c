@@ -145,7 +145,7 @@ static void compare_one(enum hlo_direction d, enum dtype t) {
 static void compare_agrees(void **state) {
   (void)state;
   for (int d = HLO_EQ; d <= HLO_LT; d++) {
-    for (int t = DT_BOOL; t < DT_TUPLE; t++)
+    for (int t = DT_BOOL; t < DT_C64; t++)
       compare_one((enum hlo_direction)d, (enum dtype)t);
     struct program p;
     begin(&p);
@@ -162,7 +162,7 @@ static void compare_agrees(void **state) {
 
 static void select_agrees(void **state) {
   (void)state;
-  for (int t = DT_BOOL; t < DT_TUPLE; t++)
+  for (int t = DT_BOOL; t < DT_C64; t++)
     for (int k = 0; k < N(SHAPES); k += 2) {
       struct program p;
       const struct shape *s = &SHAPES[k];
@@ -177,8 +177,8 @@ static void select_agrees(void **state) {
 
 static void convert_agrees_for_all_pairs(void **state) {
   (void)state;
-  for (int from = DT_BOOL; from < DT_TUPLE; from++)
-    for (int to = DT_BOOL; to < DT_TUPLE; to++) {
+  for (int from = DT_BOOL; from < DT_C64; from++)
+    for (int to = DT_BOOL; to < DT_C64; to++) {
       struct program p;
       const bool negative = dtype_kind((enum dtype)to) == DK_SIGNED || dtype_is_float((enum dtype)to);
       double high = from == DT_BOOL ? 1 : 15, low = from == DT_BOOL || !negative ? 0 : -15;
@@ -205,7 +205,7 @@ static void convert_truncates_and_reads_unsigned(void **state) {
 
 static void constants_agree(void **state) {
   (void)state;
-  for (int t = DT_BOOL; t < DT_TUPLE; t++) {
+  for (int t = DT_BOOL; t < DT_C64; t++) {
     struct program p;
     char data[6 * 8];
     begin(&p);
@@ -221,7 +221,7 @@ static void constants_agree(void **state) {
 
 static void iota_agrees(void **state) {
   (void)state;
-  for (int t = DT_I8; t < DT_TUPLE; t++) {
+  for (int t = DT_I8; t < DT_C64; t++) {
     struct program p;
     begin(&p);
     hlo_val out[] = {hlo_iota(&p.b, (enum dtype)t, DIMS(5), 0), hlo_iota(&p.b, (enum dtype)t, DIMS(2, 3, 4), 1)};
