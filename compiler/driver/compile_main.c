@@ -33,10 +33,11 @@
 
 static const char usage[] =
     "usage: nkx compile KERNEL [FILE.py…] [options]  (- reads standard input)\n"
-    "  FILE.py…                   files that KERNEL imports.  Those in its folder that it imports are found without "
-    "this\n"
-    "  --file NAME=PATH           the same under another name: --file pkg/util.py=/tmp/new.py; repeatable\n"
-    "  --language nkipy|hlo|mlir  Python, HLO (text or HloModuleProto) or MLIR on tensors; by default\n"
+    "  FILE.py…                   files that KERNEL imports; those in its own folder are found without this\n"
+    "  --file NAME=PATH           a file that KERNEL imports by another name: --file pkg/util.py=/tmp/new.py; "
+    "repeatable\n"
+    "  --language nkipy|hlo|mlir  the language of KERNEL: Python, HLO (text or HloModuleProto) or MLIR on tensors; by "
+    "default\n"
     "                             its name (.py .hlo .pb .mlir) and its first line decide\n"
     "  --kernel NAME              compile only this kernel of the file\n"
     "  --target trn1|trn2|trn3    the machine (trn2)\n"
@@ -383,16 +384,28 @@ static void show_remarks(const struct terminal *t, const json_t *stage) {
 
 /* ---- dump -------------------------------------------------------------------------------------------------------- */
 
+/* Says why the file or directory cannot be written: ST_INPUT where the user's path is the reason. */
+static enum status refuse_path(struct terminal *t, const char *path) {
+  const bool is_disk = errno == ENOSPC || errno == EDQUOT || errno == EIO || errno == EMFILE || errno == ENFILE;
+  return fail(&t->err, is_disk ? ST_IO : ST_INPUT, "cannot write %.160s: %m", path);
+}
+
+/* Creates the directories that `path` names from byte `from` on, up to its last slash. */
+static enum status make_directories(struct terminal *t, char *path, size_t from) {
+  for (char *p = path + from; (p = strchr(p, '/')); *p++ = '/') {
+    *p = 0;
+    if (*path && mkdir(path, 0777) && errno != EEXIST)
+      return refuse_path(t, path);
+  }
+  return ST_OK;
+}
+
 static enum status write_file(struct terminal *t, const char *name, const void *data, size_t len) {
   char *path = arena_printf(t->arena, "%s/%s", t->dump_dir, name);
-  for (char *p = path + strlen(t->dump_dir) + 1; (p = strchr(p, '/')); *p++ = '/') {
-    *p = 0;
-    if (mkdir(path, 0777) && errno != EEXIST)
-      return fail(&t->err, ST_IO, "%.160s: %m", path);
-  }
-  FILE *f = fopen(path, "we");
+  enum status st = make_directories(t, path, strlen(t->dump_dir) + 1);
+  FILE *f = st ? NULL : fopen(path, "we");
   if (!f)
-    return fail(&t->err, ST_IO, "%.160s: %m", path);
+    return st ? st : refuse_path(t, path);
   bool ok = fwrite(data, 1, len, f) == len;
   ok &= fclose(f) == 0;
   return ok ? ST_OK : fail(&t->err, ST_IO, "%.160s: %m", path);
@@ -544,7 +557,7 @@ static enum status write_json(struct terminal *t) {
   FILE *f = strcmp(t->json_path, "-") ? fopen(t->json_path, "we") : stdout;
   struct buf out;
   if (!f)
-    return fail(&t->err, ST_IO, "%.160s: %m", t->json_path);
+    return refuse_path(t, t->json_path);
   buf_init(&out, frames_max);
   gather_result(&t->gather, &text, &out, drain, f);
   buf_putc(&out, '\n');
@@ -569,9 +582,9 @@ static enum status run(struct terminal *t) {
   struct paths paths;
   struct ir ir;
 
-  if (t->dump_dir && mkdir(t->dump_dir, 0777) && errno != EEXIST)
-    return fail(&t->err, ST_IO, "%.160s: %m", t->dump_dir);
-  enum status st = paths_find(t->arena, &paths, &t->err);
+  enum status st = t->dump_dir ? make_directories(t, arena_printf(t->arena, "%s/", t->dump_dir), 0) : ST_OK;
+  if (!st)
+    st = paths_find(t->arena, &paths, &t->err);
   if (!st)
     st = trace_init(paths.python_dir, paths.site_dir, &t->err);
   if (!st)

@@ -23,7 +23,7 @@
 
 enum {
   READ_CHUNK = 64 << 10,
-  READS_PER_EVENT = 8,  /* then others have a turn */
+  READS_PER_EVENT = 8,  /* then other events are handled */
   GRACE_MS = 1000,      /* from the signal that the time is up until the child is killed */
   EXIT_WAIT_MS = 5000,  /* from the end of a stream until the zygote reports the exit; a large process takes long */
   LONG_MS = 250,        /* a kernel that somebody is typing takes less */
@@ -247,7 +247,7 @@ void kid_retire(struct kid *k) {
 }
 
 void kid_overdue(struct pool *p, struct kid *k) {
-  if (k->state == KID_RUNNING && !k->is_warned) { /* lets Python code report where it is; see trace.h */
+  if (k->state == KID_RUNNING && !k->is_warned) { /* Python code can then report where it is; see trace.h */
     zygote_signal(k->zygote, k->zygote_id, SIGPROF);
     k->is_warned = true;
     k->deadline_ms += grace_ms(p);
@@ -263,7 +263,7 @@ void kid_yield(struct kid *k) {
 }
 
 void kid_cancel(struct pool *p, struct kid *k) {
-  work_fail(k->work, DG_WORKER_DIED, "The request was cancelled.", NULL); /* nobody reads it any more */
+  work_fail(k->work, DG_WORKER_DIED, "The request was cancelled.", NULL); /* it has no reader any more */
   leave(p, k, "cancelled");
 }
 

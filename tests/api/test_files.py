@@ -11,6 +11,7 @@ import pytest
 from support.clients import read, share
 from support.paths import NKX
 from support.server import FLOAT_INPUT, JSON
+from support.source_map import expanded
 
 MAIN = "from lib.act import gelu\nimport helper\n\ndef kernel(x):\n    return gelu(x) + helper.one\n"
 ACT = "import numpy as np\nfrom . import consts\n\ndef gelu(x):\n    return np.tanh(x * consts.two)\n"
@@ -27,7 +28,7 @@ def places(result):
 
 
 def test_a_request_with_several_files_compiles_and_its_places_name_them(server):
-    result = server.post({**JOB, "options": {"check": True}}).json
+    result = expanded(server.post({**JOB, "options": {"check": True}}).json)
     assert result["status"] == "ok" and places(result) == {"main.py", "lib/act.py"}
     stages = result["kernels"][0]["stages"]
     assert all("lib/act.py" in json.dumps(s["lines"]) for s in stages) and len(stages) > 20
@@ -90,7 +91,7 @@ def test_a_link_keeps_all_files(server):
     job = {k: v for k, v in JOB.items() if k not in ("source", "inputs")}
     made = share(server, source=MAIN, **job).json
     got = read(server, made).json
-    assert got["request"]["files"] == FILES and got["request"]["filename"] == "main.py" and places(got["result"]) == {"main.py", "lib/act.py"}
+    assert got["request"]["files"] == FILES and got["request"]["filename"] == "main.py" and places(expanded(got["result"])) == {"main.py", "lib/act.py"}
     assert server.get(made["raw_url"]).body.decode() == MAIN
 
 

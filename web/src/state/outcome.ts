@@ -15,8 +15,8 @@ export interface KernelOutcome {
 }
 
 export interface Outcome {
-  /** The compiled text, which the ranges refer to. */
-  source: string;
+  /** The compiled texts by file, the main one first, which the ranges refer to. */
+  texts: ReadonlyMap<string, string>;
   key: string;
   /** The stored link whose frozen result this is. */
   snippet: string | null;
@@ -32,9 +32,9 @@ export interface Outcome {
   roundTripMs: number;
 }
 
-export function newOutcome(source: string): Outcome {
+export function newOutcome(texts: ReadonlyMap<string, string>): Outcome {
   return {
-    source,
+    texts,
     key: "",
     snippet: null,
     target: "",
@@ -49,7 +49,7 @@ export function newOutcome(source: string): Outcome {
 }
 
 /** The outcome with one more frame: a new object, so that watchers notice the change. */
-export function applyFrame(outcome: Outcome, frame: Frame, filename: string): Outcome {
+export function applyFrame(outcome: Outcome, frame: Frame): Outcome {
   switch (frame.frame) {
     case "queued":
       return { ...outcome, queued: frame.position };
@@ -58,7 +58,7 @@ export function applyFrame(outcome: Outcome, frame: Frame, filename: string): Ou
     case "kernel": {
       const kernels = outcome.kernels.slice();
       const { name, inputs, outputs } = frame;
-      kernels[frame.kernel] = { name, inputs, outputs, stages: [], map: new SourceMap(filename, outcome.sources) };
+      kernels[frame.kernel] = { name, inputs, outputs, stages: [], map: new SourceMap([...outcome.texts.keys()], outcome.sources) };
       return { ...outcome, kernels };
     }
     case "sources":
@@ -85,16 +85,16 @@ export function applyFrame(outcome: Outcome, frame: Frame, filename: string): Ou
 }
 
 /** The outcome of a whole result, as a snippet has it. */
-export function frozenOutcome(source: string, filename: string, result: Result, snippet: string): Outcome {
+export function frozenOutcome(texts: ReadonlyMap<string, string>, result: Result, snippet: string): Outcome {
   const sources = new Sources();
   sources.add(result);
   const kernels = result.kernels.map(({ name, inputs, outputs, stages }) => {
-    const map = new SourceMap(filename, sources);
+    const map = new SourceMap([...texts.keys()], sources);
     for (const stage of stages) map.addStage(stage);
     return { name, inputs, outputs, stages, map };
   });
   const { key, target, diagnostics, status, time_us: timeUs } = result;
-  return { source, key, snippet, target, kernels, sources, diagnostics, status, queued: 0, timeUs, roundTripMs: 0 };
+  return { texts, key, snippet, target, kernels, sources, diagnostics, status, queued: 0, timeUs, roundTripMs: 0 };
 }
 
 export interface StageRow {

@@ -58,13 +58,14 @@ export class SourceMap {
   private readonly numbers = new Map<string, number>();
   private readonly links = new Map<Stage, StageLinks>();
   private readonly inverses = new Map<Stage, Map<number, number[]>>();
-  private bandOfLine = new Map<number, number>();
+  private bandOfLine = new Map<string, number>();
   private coloured = 0;
   /** The places of each source of the result that the kernel refers to. */
   private readonly placesOfSource: (readonly Place[])[] = [];
 
+  /** files: names of the user's files, in the order of their colours. */
   constructor(
-    private readonly filename: string,
+    private readonly files: readonly string[],
     private readonly sources: Sources,
   ) {}
 
@@ -84,10 +85,15 @@ export class SourceMap {
     return n;
   }
 
-  /** True if the range is in the text that the editor shows. */
+  /** True if the range is in one of the user's files, which the editor can show. */
   isShown(n: number): boolean {
     const range = this.ranges[n];
-    return range !== undefined && range.line > 0 && range.file === this.filename;
+    return range !== undefined && range.line > 0 && this.files.includes(range.file);
+  }
+
+  /** True if a range needs its file's name to be understood: it is not in the main file. */
+  isElsewhere(range: SourceRange): boolean {
+    return range.file !== this.files[0];
   }
 
   /** The places of a source of the result. */
@@ -147,33 +153,37 @@ export class SourceMap {
     return inverse;
   }
 
-  /** The colour of a source line: counted in source order over the lines that have operations. */
-  band(line: number): number | null {
+  /** The colour of a range's first line: counted in source order, file after file, over the lines that have operations. */
+  private band(range: SourceRange): number | null {
     if (this.coloured !== this.ranges.length) {
-      const lines = new Set<number>();
-      this.ranges.forEach((range, n) => this.isShown(n) && lines.add(range.line));
-      this.bandOfLine = new Map([...lines].sort((a, b) => a - b).map((l, i) => [l, i]));
+      const rank = (r: SourceRange) => this.files.indexOf(r.file);
+      const own = this.ranges.filter((_, n) => this.isShown(n)).sort((a, b) => rank(a) - rank(b) || a.line - b.line);
+      this.bandOfLine = new Map();
+      for (const r of own) {
+        const key = `${r.file}:${r.line}`;
+        if (!this.bandOfLine.has(key)) this.bandOfLine.set(key, this.bandOfLine.size);
+      }
       this.coloured = this.ranges.length;
     }
-    return this.bandOfLine.get(line) ?? null;
+    return this.bandOfLine.get(`${range.file}:${range.line}`) ?? null;
   }
 
   bandOfPlaces(places: readonly Place[]): number | null {
     for (const place of places) {
       for (const n of place) {
         const range = this.isShown(n) ? this.ranges[n] : undefined;
-        if (range) return this.band(range.line);
+        if (range) return this.band(range);
       }
     }
     return null;
   }
 
-  /** Source lines with a colour: the first line of each range, and its other lines unless they have their own. */
-  bands(): Map<number, number> {
+  /** Lines of a file with a colour: the first line of each range, and its other lines unless they have their own. */
+  bands(file: string): Map<number, number> {
     const bands = new Map<number, number>();
-    const order = this.ranges.filter((_, n) => this.isShown(n)).sort(before);
+    const order = this.ranges.filter((range, n) => this.isShown(n) && range.file === file).sort(before);
     for (const range of order) {
-      const own = this.band(range.line);
+      const own = this.band(range);
       if (own !== null) bands.set(range.line, own);
     }
     for (const range of order) {
