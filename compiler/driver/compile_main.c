@@ -61,7 +61,7 @@ struct terminal {
   struct source_table sources;
   const char *dump_dir, *json_path;
   bool is_quiet, is_color, has_remarks, is_language_given;
-  char *last_text; /* of the newest stage; heap */
+  char *last_text; /* of the newest stage, as JSON; heap */
   struct job_input *inputs;
   int n_inputs, cap_inputs;
   struct {
@@ -449,8 +449,6 @@ static enum status show_frame(struct terminal *t, const json_t *f) {
   if (!strcmp(kind, "sources")) {
     source_table_add(&t->sources, f);
   } else if (!strcmp(kind, "stage")) {
-    free(t->last_text);
-    t->last_text = strdup(json_string_value(json_object_get(s, "text")));
     if (!t->is_quiet)
       show_stage(t, s);
     if (t->has_remarks)
@@ -486,23 +484,27 @@ static enum status keep_frame(struct terminal *t, const char *json, size_t len) 
   return st == ST_INPUT ? ST_BUG : st;
 }
 
-/* The maps of a stage are most of its frame, and the terminal does not show them. */
-static bool is_map(const struct frame_member *m) {
-  static const char *const maps[] = {"lines", "from"};
-  for (size_t i = 0; i < sizeof maps / sizeof *maps; i++)
-    if (m->key_len == strlen(maps[i]) && !memcmp(m->key, maps[i], m->key_len))
-      return true;
-  return false;
+static bool is_called(const struct frame_member *m, const char *key) {
+  return m->key_len == strlen(key) && !memcmp(m->key, key, m->key_len);
 }
 
-/* The stage of a frame without its maps; NULL when out of memory. */
-static json_t *parse_stage(const struct frame_member *stage) {
+/* The text and the maps of a stage are most of its frame; the terminal shows the last stage's text only, and no maps. */
+static bool is_parsed(const struct terminal *t, const struct frame_member *m) {
+  return !is_called(m, "lines") && !is_called(m, "from") && (t->dump_dir || !is_called(m, "text"));
+}
+
+/* The stage of a frame without what nothing shows; NULL when out of memory. */
+static json_t *parse_stage(struct terminal *t, const struct frame_member *stage) {
   struct frame f;
   json_t *o = json_object();
   bool ok = o && !frame_scan_object(stage->value, stage->value_len, &f, NULL);
   for (int i = 0; ok && i < f.n; i++) {
     const struct frame_member *m = &f.members[i];
-    if (!is_map(m))
+    if (is_called(m, "text")) {
+      free(t->last_text);
+      t->last_text = strndup(m->value, m->value_len);
+    }
+    if (is_parsed(t, m))
       ok = !json_object_setn_new(o, m->key, m->key_len, json_loadb(m->value, m->value_len, JSON_DECODE_ANY, NULL));
   }
   if (ok)
@@ -512,12 +514,12 @@ static json_t *parse_stage(const struct frame_member *stage) {
 }
 
 /* A frame of our own; NULL when out of memory. */
-static json_t *parse_frame(const char *json, size_t len) {
+static json_t *parse_frame(struct terminal *t, const char *json, size_t len) {
   struct frame f;
   if (frame_scan(json, len, &f, NULL) || f.kind != FRAME_STAGE)
     return json_loadb(json, len, 0, NULL);
   return json_pack("{s:s,s:I,s:o}", "frame", "stage", "kernel", (json_int_t)frame_int(&f, "kernel"), "stage",
-                   parse_stage(frame_get(&f, "stage")));
+                   parse_stage(t, frame_get(&f, "stage")));
 }
 
 static enum status sink(void *user, const char *json, size_t len) {
@@ -526,7 +528,7 @@ static enum status sink(void *user, const char *json, size_t len) {
   enum status st = t->json_path ? keep_frame(t, json, len) : ST_OK;
   if (st)
     return st;
-  json_t *f = parse_frame(json, len);
+  json_t *f = parse_frame(t, json, len);
   st = f ? show_frame(t, f) : ST_NOMEM;
   json_decref(f);
   return st;
@@ -568,6 +570,14 @@ static enum status write_json(struct terminal *t) {
   return ok ? ST_OK : fail(&t->err, ST_IO, "%.160s: %m", t->json_path);
 }
 
+static void show_last_text(const struct terminal *t) {
+  json_t *v = json_loads(t->last_text, JSON_DECODE_ANY, NULL);
+  const char *text = json_string_value(v);
+  if (text)
+    printf("%s%s", text, *text && text[strlen(text) - 1] != '\n' ? "\n" : "");
+  json_decref(v);
+}
+
 static enum status run(struct terminal *t) {
   struct paths paths;
   struct ir ir;
@@ -587,7 +597,7 @@ static enum status run(struct terminal *t) {
   enum status written = t->json_path ? write_json(t) : ST_OK;
   bool is_text_wanted = !t->json_path || strcmp(t->json_path, "-");
   if (is_text_wanted && t->last_text && !t->is_quiet)
-    printf("%s%s", t->last_text, t->last_text[0] && t->last_text[strlen(t->last_text) - 1] != '\n' ? "\n" : "");
+    show_last_text(t);
   return st ? st : written;
 }
 

@@ -61,11 +61,17 @@ struct bytecode_place bytecode_place(PyCodeObject *code, int lasti) {
 
 /* ---- instructions: two bytes each, the operation and its argument ------------------------------------------------ */
 
-/* The instructions as the compiler wrote them, without the interpreter's specializations: a new reference. */
+/* The instructions as the compiler wrote them, without the interpreter's specializations: a new reference.  CPython makes
+ * a copy of all of them, and a long function asks for each of its operations, so the last one is kept, with its code. */
 static PyObject *instructions(PyCodeObject *code) {
-  PyObject *bytes = PyCode_GetCode(code);
-  PyErr_Clear();
-  return bytes;
+  static PyCodeObject *last;
+  static PyObject *bytes;
+  if (last != code) {
+    Py_XSETREF(bytes, PyCode_GetCode(code));
+    Py_XSETREF(last, bytes ? (PyCodeObject *)Py_NewRef((PyObject *)code) : NULL);
+    PyErr_Clear();
+  }
+  return Py_XNewRef(bytes);
 }
 
 /* The instruction at byte offset lasti; false if there is none. */

@@ -68,6 +68,9 @@ export function applyFrame(outcome: Outcome, frame: Frame): Outcome {
       const kernel = outcome.kernels[frame.kernel];
       if (!kernel) return outcome;
       const kernels = outcome.kernels.slice();
+      // most passes change nothing: their stages share one text, which is megabytes long for a large kernel
+      const before = kernel.stages.at(-1);
+      if (before && before.text === frame.stage.text) frame.stage.text = before.text;
       kernels[frame.kernel] = { ...kernel, stages: [...kernel.stages, frame.stage] };
       kernel.map.addStage(frame.stage);
       return { ...outcome, kernels };
