@@ -10,7 +10,7 @@ import subprocess
 import pytest
 
 from support.clients import in_thread, open_stream, read_until
-from support.paths import NKX, ROOT, is_sanitized
+from support.paths import BUILD, NKX, ROOT, is_sanitized
 from support.processes import alive, status
 from support.server import ADD_ONE, FLOAT_INPUT, Server
 

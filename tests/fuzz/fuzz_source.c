@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "fuzz.h"
-#include "trace/tracer.h"
+#include "trace/program.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   struct arena a;
