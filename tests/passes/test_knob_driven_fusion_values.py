@@ -1,4 +1,6 @@
 """knob-driven-fusion keeps what a module computes: chains with tails, different operations inside, three values."""
+import re
+
 import pytest
 
 from support import values
@@ -85,12 +87,38 @@ def test_what_the_second_loop_reads_moves_before_the_first(rng):
     assert after.count("scf.for") == 2
 
 
-def test_fusing_a_loop_with_one_that_reads_it_is_refused():
-    text = module(("linalg.add", "linalg.mul"), 16, 4, 12, 6)
+SHAPES = [(16, 4, 12, 6), (18, 4, 13, 6), (17, 8, 8, 8), (16, 16, 12, 12), (130, 128, 517, 256)]
+
+
+def producer_and_consumer(rows, tile, cols, ctile, reads, returned="%n1_p"):
+    """The second nest reads the first one's value where it would read %b: `reads` says which part."""
+    text = module(("linalg.add", "linalg.mul"), rows, tile, cols, ctile)
+    first = re.findall(r'fuse_op"\((%\w+), (%\w+)\)', text)[0][0]
     head, tail = text.split("  %e1 = tensor.empty()")
-    tail = tail.replace("tensor.extract_slice %b[", "tensor.extract_slice %n0_p0[")
-    with pytest.raises(values.Refused, match="computed from the one"):
-        values.opt(f"{head}  %e1 = tensor.empty(){tail}", PASS)
+    return f"{head}  %e1 = tensor.empty()" + re.sub(r"tensor\.extract_slice %b\[([^]]*)\]", rf"tensor.extract_slice {first}[{reads}]", tail)
+
+
+@pytest.mark.parametrize("rows, tile, cols, ctile", SHAPES)
+def test_a_loop_is_fused_with_one_that_reads_its_tiles(rng, rows, tile, cols, ctile):
+    text = producer_and_consumer(rows, tile, cols, ctile, r"\1")
+    after = values.check(text, PASS, rng)
+    assert after.count("scf.for") == 2 and "fuse_op" not in after
+
+
+@pytest.mark.parametrize("rows, tile, cols, ctile", [(16, 4, 12, 6), (16, 16, 12, 12), (16, 8, 13, 13)])
+def test_a_value_that_only_the_fused_loops_read_is_as_large_as_a_tile(rng, rows, tile, cols, ctile):
+    text = producer_and_consumer(rows, tile, cols, ctile, r"\1")
+    first, second = re.findall(r'fuse_op"\((%\w+), (%\w+)\)', text)[0]
+    t = f"tensor<{rows}x{cols}xf32>"
+    text = text.replace(f"return {first}, {second} : {t}, {t}", f"return {second} : {t}").replace(f"-> ({t}, {t}) {{\n", f"-> {t} {{\n", 1)
+    after = values.check(text, PASS, rng)
+    assert not re.search(rf"scf\.for .*{t}, {t}", after) and after.count("nkipy.layout") == 1
+
+
+def test_a_loop_that_reads_other_tiles_than_are_computed_is_refused_with_the_dimension():
+    text = producer_and_consumer(16, 4, 12, 12, "0, 0")
+    with pytest.raises(values.Refused, match="it reads more of dimension 0 of the value"):
+        values.opt(text, PASS)
 
 
 def test_loops_are_fused_in_any_order_of_the_knob(rng):

@@ -15,7 +15,8 @@
  * Matmul [tM, tN, tK]:  block_m { A block, transposed, to SBUF; block_n { B block to SBUF; tile_m { tile_n {
  *                         accumulator in PSUM; k { matmul } } } } }
  * A block is two tiles if their number is even, three if it divides by three, else one, so that no block is ragged;
- * less if K is so long that the blocks would fill SBUF.  Where even one tile by K does not fit, every step over K
+ * less if K is so long that the blocks would fill SBUF, and one tile if the matmul is to be fused with another kind of
+ * operation.  Where even one tile by K does not fit, every step over K
  * brings its own tiles.
  *
  * A dimension d that its tile t does not divide is split at d - d % t first: whole tiles, then the rest as one smaller
@@ -293,13 +294,29 @@ static int64_t block_bytes(const struct tiled *t, int most_m, int most_n) {
          (m * element_bytes(mlirOperationGetOperand(t->op, 0)) + n * element_bytes(mlirOperationGetOperand(t->op, 1)));
 }
 
+/* True if the matmul is to be fused with another kind of operation, whose loops go over single tiles. */
+static bool is_fused_with_others(const struct tiled *t) {
+  MlirValue v = mlirOperationGetResult(t->op, 0);
+
+  for (MlirOpOperand u = mlirValueGetFirstUse(v); !mlirOpOperandIsNull(u); u = mlirOpOperandGetNextUse(u)) {
+    MlirOperation fuse = mlirOpOperandGetOwner(u);
+    for (intptr_t k = 0; ir_is(fuse, "nkipy.fuse_op") && k < mlirOperationGetNumOperands(fuse); k++) {
+      MlirOperation def = ir_defining_op(mlirOperationGetOperand(fuse, k));
+      struct structured s;
+      if (!mlirOperationIsNull(def) && structured_read(def, &s) && s.kind != SK_MATMUL)
+        return true;
+    }
+  }
+  return false;
+}
+
 /* Blocks may take half of SBUF, so that something is left for everything else; blocks of one tile three quarters.
  * Beyond that nothing is kept: every step over K brings its own tiles. */
 static void choose_blocks(struct pass_run *run, struct tiled *t) {
   static const int most[][2] = {{3, 3}, {3, 1}, {1, 1}};
   const int64_t sbuf = nisa_machine(run->target)->sbuf_bytes;
 
-  for (int k = 0; k < 3; k++) {
+  for (int k = is_fused_with_others(t) ? 2 : 0; k < 3; k++) {
     t->most_m = most[k][0];
     t->most_n = most[k][1];
     if (block_bytes(t, t->most_m, t->most_n) <= sbuf / 2)

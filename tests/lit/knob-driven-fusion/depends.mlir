@@ -1,7 +1,7 @@
 // RUN: not nkx opt --knob-driven-fusion %s 2>&1 | FileCheck %s
 
-// The second loop reads the whole first value.
-// CHECK: :14:8: error: fuse: this value is computed from the one it is to be fused with
+// What is between the loops reads the whole first value.
+// CHECK: :13:8: error: fuse: the loops of these values cannot be one: this operation is in between: it reads the whole of one value
 func.func @f(%x: tensor<8x8xf32>) -> (tensor<8x8xf32>, tensor<8x8xf32>) {
   %c0 = arith.constant 0 : index
   %c4 = arith.constant 4 : index
