@@ -47,7 +47,7 @@ struct src_locs src_locs_union(struct arena *a, struct src_locs x, struct src_lo
       v[n++] = y.v[i];
   if (n == x.n)
     return (struct src_locs){x.n, x.v, more};
-  /* Often x is what was made last; others that share it read only their own number of places. */
+  /* x is often the newest allocation and can grow in place; others that share it read only their own places. */
   if (arena_extend(a, x.v, (size_t)x.n * sizeof *v, (size_t)(n - x.n) * sizeof *v)) {
     memcpy((void *)(uintptr_t)(x.v + x.n), v + x.n, (size_t)(n - x.n) * sizeof *v);
     return (struct src_locs){n, x.v, more};

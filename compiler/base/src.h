@@ -24,10 +24,10 @@ struct src_loc {
   const struct src_loc *caller; /* the call in the enclosing function, or NULL */
 };
 
-/* The places one operation stands for: one after tracing, more once passes merge operations.
- * Immutable; {0} is "nowhere".  A list holds at most SRC_LOCS_MAX places.  Users are shown, and MLIR locations carry, the
- * first SRC_LOCS_SHOWN of them and the number of the others: an operation that stands for hundreds of expressions says
- * nothing through the hundredth, and costs that grow with such lists explode. */
+/* The places that one operation implements: one after tracing, more once passes merge operations.  Immutable; {0} means
+ * that no place is known.  A list has at most SRC_LOCS_MAX places.  Users see, and MLIR locations contain, the first
+ * SRC_LOCS_SHOWN of them and the number of the others: the hundredth place tells the user nothing, and the cost of long
+ * lists would explode. */
 enum { SRC_LOCS_MAX = 128, SRC_LOCS_SHOWN = 8 };
 struct src_locs {
   int n;

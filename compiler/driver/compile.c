@@ -95,9 +95,9 @@ static enum status send_diags(struct run *r, int kernel) {
 
 /* The job ends because a frame would pass FRAME_MAX. */
 static enum status refuse_frame(struct run *r, const struct stage *s) {
-  struct diag *d = diag_add(&r->diags, DS_ERROR, DG_OUTPUT_LIMIT, NULL,
-                            "this stage is larger than %d MiB with its maps, the most that a result can hold",
-                            FRAME_MAX >> 20);
+  struct diag *d =
+      diag_add(&r->diags, DS_ERROR, DG_OUTPUT_LIMIT, NULL,
+               "this stage is larger than %d MiB with its maps, the most that a result can hold", FRAME_MAX >> 20);
   d->stage = s->def->name;
   d->hint = "stop after an earlier stage, or compile parts of the kernel";
   return ST_INPUT;

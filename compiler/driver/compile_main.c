@@ -33,10 +33,11 @@
 
 static const char usage[] =
     "usage: nkx compile KERNEL [FILE.py…] [options]  (- reads standard input)\n"
-    "  FILE.py…                   files that KERNEL imports.  Those in its folder that it imports are found without "
-    "this\n"
-    "  --file NAME=PATH           the same under another name: --file pkg/util.py=/tmp/new.py; repeatable\n"
-    "  --language nkipy|hlo|mlir  Python, HLO (text or HloModuleProto) or MLIR on tensors; by default\n"
+    "  FILE.py…                   files that KERNEL imports; those in its own folder are found without this\n"
+    "  --file NAME=PATH           a file that KERNEL imports by another name: --file pkg/util.py=/tmp/new.py; "
+    "repeatable\n"
+    "  --language nkipy|hlo|mlir  the language of KERNEL: Python, HLO (text or HloModuleProto) or MLIR on tensors; by "
+    "default\n"
     "                             its name (.py .hlo .pb .mlir) and its first line decide\n"
     "  --kernel NAME              compile only this kernel of the file\n"
     "  --target trn1|trn2|trn3    the machine (trn2)\n"
@@ -383,16 +384,28 @@ static void show_remarks(const struct terminal *t, const json_t *stage) {
 
 /* ---- dump -------------------------------------------------------------------------------------------------------- */
 
+/* Says why the file or directory cannot be written: ST_INPUT where the user's path is the reason. */
+static enum status refuse_path(struct terminal *t, const char *path) {
+  const bool is_disk = errno == ENOSPC || errno == EDQUOT || errno == EIO || errno == EMFILE || errno == ENFILE;
+  return fail(&t->err, is_disk ? ST_IO : ST_INPUT, "cannot write %.160s: %m", path);
+}
+
+/* Creates the directories that `path` names from byte `from` on, up to its last slash. */
+static enum status make_directories(struct terminal *t, char *path, size_t from) {
+  for (char *p = path + from; (p = strchr(p, '/')); *p++ = '/') {
+    *p = 0;
+    if (*path && mkdir(path, 0777) && errno != EEXIST)
+      return refuse_path(t, path);
+  }
+  return ST_OK;
+}
+
 static enum status write_file(struct terminal *t, const char *name, const void *data, size_t len) {
   char *path = arena_printf(t->arena, "%s/%s", t->dump_dir, name);
-  for (char *p = path + strlen(t->dump_dir) + 1; (p = strchr(p, '/')); *p++ = '/') {
-    *p = 0;
-    if (mkdir(path, 0777) && errno != EEXIST)
-      return fail(&t->err, ST_IO, "%.160s: %m", path);
-  }
-  FILE *f = fopen(path, "we");
+  enum status st = make_directories(t, path, strlen(t->dump_dir) + 1);
+  FILE *f = st ? NULL : fopen(path, "we");
   if (!f)
-    return fail(&t->err, ST_IO, "%.160s: %m", path);
+    return st ? st : refuse_path(t, path);
   bool ok = fwrite(data, 1, len, f) == len;
   ok &= fclose(f) == 0;
   return ok ? ST_OK : fail(&t->err, ST_IO, "%.160s: %m", path);
@@ -473,30 +486,85 @@ static enum status keep_frame(struct terminal *t, const char *json, size_t len) 
   return st == ST_INPUT ? ST_BUG : st;
 }
 
+/* The maps of a stage are most of its frame, and the terminal does not show them. */
+static bool is_map(const struct frame_member *m) {
+  static const char *const maps[] = {"lines", "from"};
+  for (size_t i = 0; i < sizeof maps / sizeof *maps; i++)
+    if (m->key_len == strlen(maps[i]) && !memcmp(m->key, maps[i], m->key_len))
+      return true;
+  return false;
+}
+
+/* The stage of a frame without its maps; NULL when out of memory. */
+static json_t *parse_stage(const struct frame_member *stage) {
+  struct frame f;
+  json_t *o = json_object();
+  bool ok = o && !frame_scan_object(stage->value, stage->value_len, &f, NULL);
+  for (int i = 0; ok && i < f.n; i++) {
+    const struct frame_member *m = &f.members[i];
+    if (!is_map(m))
+      ok = !json_object_setn_new(o, m->key, m->key_len, json_loadb(m->value, m->value_len, JSON_DECODE_ANY, NULL));
+  }
+  if (ok)
+    return o;
+  json_decref(o);
+  return NULL;
+}
+
+/* A frame of our own; NULL when out of memory. */
+static json_t *parse_frame(const char *json, size_t len) {
+  struct frame f;
+  if (frame_scan(json, len, &f, NULL) || f.kind != FRAME_STAGE)
+    return json_loadb(json, len, 0, NULL);
+  return json_pack("{s:s,s:I,s:o}", "frame", "stage", "kernel", (json_int_t)frame_int(&f, "kernel"), "stage",
+                   parse_stage(frame_get(&f, "stage")));
+}
+
 static enum status sink(void *user, const char *json, size_t len) {
   struct terminal *t = user;
   assert(!memchr(json, '\n', len));
   enum status st = t->json_path ? keep_frame(t, json, len) : ST_OK;
   if (st)
     return st;
-  json_t *f = json_loadb(json, len, 0, NULL);
+  json_t *f = parse_frame(json, len);
   st = f ? show_frame(t, f) : ST_NOMEM;
   json_decref(f);
   return st;
 }
 
+static const char *kept_frame(void *user, size_t at, size_t len) {
+  const struct terminal *t = user;
+  assert(at + len <= t->frames.len);
+  (void)len;
+  return buf_text(&t->frames) + at;
+}
+
+/* The result is written while it is made, because it is as long as all frames.  Errors stay with the stream. */
+static void drain(void *user, struct buf *out) {
+  enum { PIECE = 1 << 20 };
+  FILE *f = user;
+  if (out->len < PIECE)
+    return;
+  fwrite(out->data, 1, out->len - 1, f);
+  out->data[0] = out->data[out->len - 1];
+  out->len = 1;
+}
+
 static enum status write_json(struct terminal *t) {
-  struct buf out;
-  buf_init(&out, frames_max);
-  gather_result(&t->gather, buf_text(&t->frames), &out);
-  buf_putc(&out, '\n');
-  if (buf_status(&out))
-    return fail(&t->err, buf_status(&out), "the result is too large");
+  const struct gather_text text = {kept_frame, t};
   FILE *f = strcmp(t->json_path, "-") ? fopen(t->json_path, "we") : stdout;
-  bool ok = f && fwrite(out.data, 1, out.len, f) == out.len;
-  if (f)
-    ok &= (f == stdout ? fflush(f) : fclose(f)) == 0;
+  struct buf out;
+  if (!f)
+    return refuse_path(t, t->json_path);
+  buf_init(&out, frames_max);
+  gather_result(&t->gather, &text, &out, drain, f);
+  buf_putc(&out, '\n');
+  enum status st = buf_status(&out);
+  bool ok = fwrite(buf_text(&out), 1, out.len, f) == out.len && !ferror(f);
+  ok &= (f == stdout ? fflush(f) : fclose(f)) == 0;
   buf_clear(&out);
+  if (st)
+    return fail(&t->err, st, "the result is too large");
   return ok ? ST_OK : fail(&t->err, ST_IO, "%.160s: %m", t->json_path);
 }
 
@@ -504,9 +572,9 @@ static enum status run(struct terminal *t) {
   struct paths paths;
   struct ir ir;
 
-  if (t->dump_dir && mkdir(t->dump_dir, 0777) && errno != EEXIST)
-    return fail(&t->err, ST_IO, "%.160s: %m", t->dump_dir);
-  enum status st = paths_find(t->arena, &paths, &t->err);
+  enum status st = t->dump_dir ? make_directories(t, arena_printf(t->arena, "%s/", t->dump_dir), 0) : ST_OK;
+  if (!st)
+    st = paths_find(t->arena, &paths, &t->err);
   if (!st)
     st = trace_init(paths.python_dir, paths.site_dir, &t->err);
   if (!st)

@@ -21,7 +21,8 @@
  * Files, places and sources are numbered from 0 through all "sources" frames of a job; such a frame comes before the
  * first stage that refers to what it reports, and file 0 is the job's own.  A place is a range in a file, the function
  * that contains it ("" if it is not known), and the place of the call that led there, which has a smaller number (-1:
- * none).  A source is what an operation stands for: its first places, at most 8, and how many more there are at least.
+ * none).  A source is the list of places that an operation implements: the first 8 at most, and a lower
+ * bound of the number of others.
  *
  * stage.lines[i] describes line i+1 of the text: {} or {"op": id, "src"?: source}.  Ids are unique within one stage of one
  * kernel.
@@ -31,7 +32,7 @@
  *
  * stage.remarks lists what the pass decided, in the order of its decisions; the member is absent if there are none.
  * Each is {"pass","text","op"?,"from"?,"src"?: source}.  "op" is the operation of this stage at whose line the remark
- * is shown; it is absent if nothing is left of the operation that the remark is about.  "from" is the id, in the stage
+ * is shown; it is absent if the operation that the remark is about no longer exists.  "from" is the id, in the stage
  * before, of the operation that the remark is about or, if the pass had just created that one, of the operation it was
  * created from.
  *

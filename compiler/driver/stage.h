@@ -22,7 +22,7 @@ struct stage {
   int index;
   const struct stage_def *def;
   bool changed;
-  bool partial;   /* the kernel was refused; these are the operations before that */
+  bool partial; /* the kernel was refused; these are the operations before that */
   int64_t time_us;
   const char *text;
   size_t text_len;

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "driver/entry.h"
+#include "hlo/passes.h"
 #include "linalg/lower.h"
 
 /* ---- time -------------------------------------------------------------------------------------------------------- */
@@ -40,7 +41,7 @@ static enum status open_program(struct stage_checks *c, MlirModule module, const
 
   if (def->runner >= RUN_TO_LINALG)
     return check_open(c->ir, module, name, c->arena, ds, out);
-  enum status st = linalg_from_hlo_plain(c->ir, k->module, ds, &plain);
+  enum status st = linalg_from_hlo_plain(c->ir, hlo_expanded(c->arena, k->module), ds, &plain);
   if (!st)
     st = check_open(c->ir, plain, name, c->arena, ds, out);
   if (!mlirModuleIsNull(plain))
@@ -151,9 +152,9 @@ void stage_checks_begin(struct stage_checks *c, MlirModule module, const struct 
   if (!st && k->program)
     st = trace_eval_numpy(k, c->in, &ds, c->want);
   if (st)
-    c->no_check = ds.n     ? ds.v[0].message
+    c->no_check = ds.n         ? ds.v[0].message
                   : k->program ? "NumPy could not run the kernel"
-                           : "the program could not be run as it was read";
+                               : "the program could not be run as it was read";
 }
 
 static const char out_of_time[] = "running it could take the job past the time that it has";

@@ -1,4 +1,4 @@
-/* attr_words: attributes that are one word of a few, which protos number, and numbers that protos keep in 32 bits. */
+/* attr_words: attributes that are one word of a list, which protos number, and numbers that protos keep in 32 bits. */
 #include <assert.h>
 #include <string.h>
 
@@ -45,7 +45,7 @@ static bool word_from_proto(struct hlo_proto_reader *r, const struct words *w, s
   return true;
 }
 
-/* The functions of a kind of words; `given` is the number that the text leaves out and that a proto's 0 means. */
+/* The functions of a kind of words; `given` is the number that the text omits and that 0 means in a proto. */
 #define WORDS(name, given, ...) \
   static const struct words name##_words = {__VA_ARGS__}; \
   static void name##_start(void *v) { \
@@ -78,6 +78,7 @@ static bool word_from_proto(struct hlo_proto_reader *r, const struct words *w, s
                                                 .from_proto = name##_from_proto};
 
 WORDS(rng, HLO_RNG_DEFAULT, "an algorithm", 3, {"rng_default", "rng_three_fry", "rng_philox"})
+WORDS(fft_type, HLO_FFT_FORWARD, "a kind of Fourier transform", 4, {"FFT", "IFFT", "RFFT", "IRFFT"})
 WORDS(transpose, HLO_TRANSPOSE_NO, "a transposition", 4, {NULL, "NO_TRANSPOSE", "TRANSPOSE", "ADJOINT"})
 WORDS(call_api, HLO_API_ORIGINAL, "a version of the interface", 5,
       {NULL, "API_VERSION_ORIGINAL", "API_VERSION_STATUS_RETURNING", "API_VERSION_STATUS_RETURNING_UNIFIED",

@@ -1,16 +1,20 @@
-/* expand: the pass op-expander: instructions that no later stage knows are written out in those that all know.
+/* expand: the pass op-expander: writes instructions that later stages do not know out as instructions that they know.
  *
  *     reduce-precision, bitcast-convert between widths  ==>  arithmetic on the bits                  expand_bits.c
  *     rng-bit-generator                                 ==>  Philox or Threefry on 32-bit integers   expand_rng.c
- *     cholesky, triangular-solve, LAPACK's calls        ==>  a loop over the columns                 expand_solve.c
+ *     cholesky, triangular-solve, LAPACK's calls        ==>  a loop over the rows                    expand_solve.c
+ *     complex numbers, Fourier transforms               ==>  pairs of reals                          complex.c, fft.c
  *
- * First of all passes: later ones change types, inline calls and count loops, and find only what they know.  What was
- * written out leaves tuples and bit casts that nobody needs; they are removed here, because 64-bit ones among them would
- * keep the module in 64 bits.  Linear.
+ * Runs first, because later passes change types, inline calls and count loops, and know only the simpler instructions.
+ * Afterwards some tuples and bit casts have no users.  They are removed here, because 64-bit ones among them would keep
+ * the module in 64 bits.  Linear.
  */
 #include "hlo/expand.h"
 
+#include "hlo/complex.h"
 #include "hlo/passes.h"
+#include "hlo/print.h"
+#include "hlo/read.h"
 #include "hlo/rewrite.h"
 
 hlo_val hlo_expand_like(struct hlo_builder *b, hlo_val x, double v) {
@@ -30,7 +34,7 @@ hlo_val hlo_expand_part(struct hlo_builder *b, hlo_val x, int d, int64_t start, 
   return hlo_slice(b, x, dims);
 }
 
-/* What an element of a tuple is that a rule made. */
+/* The element of a tuple that a rule has made. */
 static hlo_val take_element(struct hlo_builder *b, struct hlo_instr *i) {
   (void)b;
   return i->operands[0]->op == HLO_TUPLE ? i->operands[0]->operands[i->attrs->tuple_index] : i;
@@ -45,9 +49,25 @@ static hlo_expand_rule *const rules[HLO_OP_COUNT] = {
     [HLO_CUSTOM_CALL] = hlo_expand_lapack,
 };
 
+static bool is_work(const struct hlo_instr *i) {
+  if (i->op == HLO_BITCAST_CONVERT)
+    return dtype_size(i->shape.dtype) != dtype_size(i->operands[0]->shape.dtype);
+  return rules[i->op] && (i->op != HLO_CUSTOM_CALL || hlo_expand_is_lapack(i));
+}
+
 static bool has_work(const struct hlo_computation *c) {
+  bool may_have = false;
   for (int op = 0; op < HLO_OP_COUNT; op++)
-    if (rules[op] && hlo_may_have(c, (enum hlo_op)op))
+    may_have |= rules[op] && hlo_may_have(c, (enum hlo_op)op);
+  for (const struct hlo_instr *i = may_have ? c->first : NULL; i; i = i->next)
+    if (is_work(i))
+      return true;
+  return false;
+}
+
+static bool module_has_work(const struct hlo_module *m) {
+  for (const struct hlo_computation *c = m->computations; c; c = c->next)
+    if (has_work(c))
       return true;
   return false;
 }
@@ -58,8 +78,8 @@ static bool comes_after(const struct hlo_computation *c, const struct hlo_comput
   return other == c;
 }
 
-/* Gives i's places to x, and to the instructions of the computations that it calls if they are new; these come to stand
- * before i's. */
+/* Gives i's places to x and to the instructions of new computations that x calls, and moves those computations before
+ * i's. */
 static void adopt(const struct hlo_instr *i, struct hlo_instr *x, int first_new) {
   hlo_rewrite_inherit_places(x, i);
   for (int k = 0; k < x->n_called; k++) {
@@ -89,29 +109,54 @@ static void expand(struct hlo_instr *i, hlo_expand_rule *rule, struct hlo_pass_r
   b.locs = i->locs;
   hlo_val heir = rule(&b, i);
   if (!heir || heir == i)
-    return; /* refused where it is lowered */
+    return; /* the lowering refuses it */
   for (struct hlo_instr *x = before ? before->next : i->parent->first; x != i; x = x->next)
     adopt(i, x, first_new);
   replace(i, heir);
   r->changed = true;
 }
 
+static void expand_computation(struct hlo_computation *c, struct hlo_pass_result *r) {
+  hlo_for_each(i, c) {
+    hlo_rewrite_forward_operands(i);
+    if (rules[i->op] && !hlo_rewrite_is_pinned(i))
+      expand(i, rules[i->op], r);
+    else if (i->op == HLO_GET_TUPLE_ELEMENT && r->changed && !hlo_rewrite_is_pinned(i))
+      expand(i, take_element, r);
+  }
+}
+
 void hlo_op_expander(struct hlo_module *m, struct hlo_pass_result *r) {
-  bool any = false;
-  for (struct hlo_computation *c = m->computations; c; c = c->next)
-    any |= has_work(c);
-  if (!any)
+  const bool has_work = module_has_work(m), has_complex = hlo_complex_is_used(m);
+  if (!has_work && !has_complex)
     return;
   hlo_rewrite_begin(m);
-  for (struct hlo_computation *c = m->computations; c; c = c->next)
-    hlo_for_each(i, c) {
-      hlo_rewrite_forward_operands(i);
-      if (rules[i->op] && !hlo_rewrite_is_pinned(i))
-        expand(i, rules[i->op], r);
-      else if (i->op == HLO_GET_TUPLE_ELEMENT && r->changed && !hlo_rewrite_is_pinned(i))
-        expand(i, take_element, r);
-    }
+  for (struct hlo_computation *c = m->computations; has_work && c; c = c->next)
+    expand_computation(c, r);
+  if (has_complex) {
+    hlo_complex_expand(m);
+    r->changed = true;
+  }
   hlo_rewrite_end(m);
   if (r->changed)
     hlo_dce(m, r);
+}
+
+const struct hlo_module *hlo_expanded(struct arena *a, const struct hlo_module *m) {
+  enum { COPY_MAX = 512 << 20 };
+  struct hlo_pass_result changed = {0};
+  struct hlo_module *copy = NULL;
+  struct diags ds;
+  struct buf proto;
+  if (!module_has_work(m) && !hlo_complex_is_used(m))
+    return m;
+  diags_init(&ds, a);
+  buf_init(&proto, COPY_MAX);
+  if (!hlo_write_proto(m, &proto))
+    copy = hlo_read_proto(a, buf_text(&proto), proto.len, &ds);
+  buf_clear(&proto);
+  if (!copy)
+    return m;
+  hlo_op_expander(copy, &changed);
+  return copy;
 }

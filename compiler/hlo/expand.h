@@ -1,8 +1,8 @@
-/* expand: instructions written out in simpler ones, by the pass op-expander.
+/* expand: the rules of the pass op-expander, which writes instructions out as simpler ones.
  *
- * A rule gets a builder that puts instructions in front of i, and gives what takes i's place: a value of i's shape (a
- * tuple if i gives one), i itself if it is fine as it is, or NULL if the builder refused.  What i was has been checked
- * by the shape rules.
+ * A rule gets a builder that inserts instructions before i.  It returns the replacement of i: a value of i's shape (a
+ * tuple if i returns one), i itself if it needs no change, or NULL if the builder refused.  The shape rules have checked
+ * i.
  */
 #ifndef HLO_EXPAND_H
 #define HLO_EXPAND_H
@@ -15,7 +15,9 @@ hlo_expand_rule hlo_expand_reduce_precision, hlo_expand_bitcast_convert;        
 hlo_expand_rule hlo_expand_rng;                                                      /* expand_rng.c */
 hlo_expand_rule hlo_expand_cholesky, hlo_expand_triangular_solve, hlo_expand_lapack; /* expand_solve.c */
 
-/* expand.c: v in every element of x's shape, and x op v. */
+bool hlo_expand_is_lapack(const struct hlo_instr *i); /* a call that hlo_expand_lapack may know */
+
+/* expand.c: a splat of v in x's shape, and x op v. */
 hlo_val hlo_expand_like(struct hlo_builder *b, hlo_val x, double v);
 hlo_val hlo_expand_with(struct hlo_builder *b, enum hlo_op op, hlo_val x, double v);
 /* Elements [start, limit) of dimension d. */

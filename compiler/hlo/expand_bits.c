@@ -1,4 +1,4 @@
-/* expand_bits: what looks at the bits of floats and integers.
+/* expand_bits: rules for instructions that work on the bits of floats and integers.
  *
  *     reduce-precision(x)                  ==>  integer arithmetic on x's bits: rounded to the nearest, ties to even,
  *                                               beyond the range infinite, below it zero
@@ -29,7 +29,7 @@ static bool find_format(enum dtype t, struct format *out) {
   return true;
 }
 
-/* x of 2 or 4 bytes as the integers that its bits are, in 32 bits; and back. */
+/* The bits of x, of 2 or 4 bytes, as 32-bit integers; and back. */
 static hlo_val to_bits(struct hlo_builder *b, hlo_val x) {
   return dtype_size(x->shape.dtype) == 4 ? hlo_bitcast_convert(b, x, DT_I32)
                                          : hlo_convert(b, hlo_bitcast_convert(b, x, DT_U16), DT_I32);
@@ -51,7 +51,7 @@ static hlo_val compare_with(struct hlo_builder *b, enum hlo_direction d, hlo_val
   return hlo_compare(b, d, x, hlo_expand_like(b, x, (double)v));
 }
 
-/* The magnitude x, or infinity or zero where an exponent of fewer bits does not reach. */
+/* The magnitude x; infinity or zero where an exponent of fewer bits cannot express it. */
 static hlo_val clip_exponent(struct hlo_builder *b, hlo_val x, const struct format *f, int64_t exponent_bits) {
   const int64_t ones = ((int64_t)1 << f->exponent) - 1, bias = ones / 2;
   const int64_t reach = ((int64_t)1 << (exponent_bits - 1)) - 1;
@@ -77,7 +77,7 @@ hlo_val hlo_expand_reduce_precision(struct hlo_builder *b, struct hlo_instr *i) 
   if (exponent < f.exponent)
     r = clip_exponent(b, r, &f, exponent);
   hlo_val is_nan = compare_with(b, HLO_GT, size, infinity);
-  r = hlo_select(b, is_nan, mantissa ? size : hlo_expand_like(b, size, (double)infinity), r);
+  r = hlo_select(b, is_nan, size, r);
   hlo_val is_negative = hlo_expand_with(b, HLO_AND, bits, (double)(f.bits == 32 ? INT32_MIN : sign));
   return from_bits(b, hlo_binary(b, HLO_OR, r, is_negative), x->shape.dtype);
 }

@@ -1,12 +1,13 @@
 /* expand_rng: rng-bit-generator as XLA defines it for the CPU, bit for bit, on 32-bit integers.
  *
- * The state u64[2] is a key and a counter.  Both generators turn a counter into random words, each counter on its own:
+ * The state u64[2] is a key and a counter.  Both generators compute random words from each counter independently:
  *
  *     Threefry   counter c + p for position p  ==>  2 words; they alternate along one dimension
- *     Philox     counter (key, c) + p          ==>  4 words, which follow each other
+ *     Philox     counter (key, c) + p          ==>  4 consecutive words
  *
- * The default is Philox.  JAX makes the state of u32[4] and takes it apart afterwards, so it is never computed in 64 bits:
- * its words are read from what it was made of.  A state of which the words are not known stays, and is refused later.
+ * The default is Philox.  JAX makes the state from u32[4] and converts it back afterwards.  So nothing is computed in 64
+ * bits: the words are taken from the operand that the state was made from.  If they are not known, the instruction stays
+ * and is refused later.
  */
 #include "hlo/expand.h"
 
@@ -81,7 +82,7 @@ static int split_dimension(const struct hlo_shape *s) {
   return at;
 }
 
-/* Bits in s's shape; moves the counter on. */
+/* Random bits in s's shape; advances the counter. */
 static hlo_val generate_threefry(struct hlo_builder *b, hlo_val const *state, const struct hlo_shape *s,
                                  hlo_val *counter) {
   int64_t half[HLO_RANK_MAX + 1] = {1, 1}, whole[HLO_RANK_MAX] = {2};
@@ -111,7 +112,7 @@ static hlo_val generate_threefry(struct hlo_builder *b, hlo_val const *state, co
 
 enum { HALF_BITS = 16, HALF_MASK = 0xffff };
 
-/* The 64 bits of x * m, of products of halves that fit 32 bits. */
+/* The 64 bits of x * m, computed from products of halves, which fit into 32 bits. */
 static void multiply_wide(struct hlo_builder *b, hlo_val x, uint32_t m, hlo_val *high, hlo_val *low) {
   const double m0 = m & HALF_MASK, m1 = m >> HALF_BITS;
   hlo_val x0 = hlo_expand_with(b, HLO_AND, x, HALF_MASK),
@@ -142,8 +143,8 @@ static void philox(struct hlo_builder *b, hlo_val x[4], hlo_val const key[2]) {
   }
 }
 
-/* The counters are a matrix with a row per partition, because a single row would use one of them; it may have more
- * counters than there are words to make. */
+/* The counters are a matrix with a row for each partition, because a single row would use one partition only.  It may
+ * have more counters than are needed. */
 static hlo_val generate_philox(struct hlo_builder *b, hlo_val const *state, const struct hlo_shape *s,
                                hlo_val *counter) {
   enum { ROWS = 128 };
@@ -171,7 +172,7 @@ static hlo_val words_of(hlo_val state) {
   return x && x->shape.dtype == DT_U32 && x->shape.rank == 2 && x->shape.dims[0] == 2 ? x : NULL;
 }
 
-/* The random words as elements of t: the low bits. */
+/* The random words as elements of t, from their low bits. */
 static hlo_val as_type(struct hlo_builder *b, hlo_val words, enum dtype t) {
   if (dtype_size(t) == 4)
     return hlo_bitcast_convert(b, words, t);

@@ -5,11 +5,11 @@
  *     t x = y:     for j = 0 … or     r = y[j, :] / t[j, j]
  *                  j = n-1 … 0:       y = y - t[:, j] r, in the rows that are still to come;  y[j, :] = r
  *
- * Only rows are read and written, never columns, and each update is the product of a column and a row, so that matrices
- * lie in the machine's memory as they come and nothing is transposed inside the loop.  The first works because what is
- * left of a stays symmetric.  Matrices with leading dimensions are solved side by side.
+ * Only rows are read and written, never columns, and each update is the product of a column and a row.  So matrices keep
+ * their layout in memory, and nothing is transposed inside the loop.  For the first this is possible because the
+ * remaining part of a stays symmetric.  Matrices with leading dimensions are solved in parallel.
  *
- * JAX calls LAPACK for the CPU: potrf, which also says where it failed, and trsm.
+ * For the CPU, JAX calls LAPACK: potrf, which also returns the row where it failed, and trsm.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +20,7 @@
 
 enum { STATE_MAX = 3 };
 
-/* state[0] after an iteration; the others stay as they are.  at: the counter, s32[]. */
+/* Returns state[0] after an iteration; the other elements do not change.  at: the counter, s32[]. */
 typedef hlo_val loop_body(struct hlo_builder *b, hlo_val at, hlo_val const *state, const void *user);
 
 static hlo_val loop_parameter(struct hlo_builder *in, struct hlo_builder *b, const char *name,
@@ -39,7 +39,7 @@ static struct hlo_computation *loop_finish(struct hlo_builder *in, struct hlo_bu
   return in->computation;
 }
 
-/* state[0] after the loop for each of 0 … n-1, or downwards. */
+/* state[0] after the loop over 0 … n-1, or downwards. */
 static hlo_val loop_over(struct hlo_builder *b, const char *name, int64_t n, bool is_down, int n_state,
                          hlo_val const *state, loop_body *body, const void *user) {
   hlo_val all[1 + STATE_MAX] = {hlo_scalar(b, DT_I32, is_down ? (double)n - 1 : 0)};
@@ -77,7 +77,7 @@ static hlo_val transpose(struct hlo_builder *b, hlo_val x) {
   return x ? hlo_transpose(b, x, x->shape.rank == 2 ? matrix : matrices) : NULL;
 }
 
-/* Whether the number of a row stands in this relation to that of the column. */
+/* The comparison of each element's row number with its column number. */
 static hlo_val where_rows(struct hlo_builder *b, enum hlo_direction d, hlo_val x) {
   const int rank = x->shape.rank;
   hlo_val row = hlo_iota(b, DT_I32, rank, x->shape.dims, rank - 2);
@@ -165,7 +165,7 @@ hlo_val hlo_expand_cholesky(struct hlo_builder *b, struct hlo_instr *i) {
   return hlo_reshape(b, is_lower ? transpose(b, u) : u, a->shape.rank, a->shape.dims);
 }
 
-/* What LAPACK says: 0, or the number of the first row, from 1, whose pivot was not positive. */
+/* LAPACK's status: 0, or the number of the first row, from 1, whose pivot was not positive. */
 static hlo_val failed_row(struct hlo_builder *b, hlo_val u, const struct hlo_shape *s) {
   hlo_val d = diagonal(b, u);
   if (!d)
@@ -245,6 +245,11 @@ static char option(const struct hlo_instr *i, const char *name) {
       return (char)strtol(v + 1, NULL, 10);
   }
   return 0;
+}
+
+bool hlo_expand_is_lapack(const struct hlo_instr *i) {
+  const char *t = i->attrs->custom_call_target;
+  return i->op == HLO_CUSTOM_CALL && t && !strncmp(t, "lapack_", 7);
 }
 
 static bool is_target(const struct hlo_instr *i, const char *name) {

@@ -148,6 +148,7 @@ double hlo_literal_double(const struct hlo_literal *l, size_t k) {
   default:
     break;
   }
+  assert(!dtype_is_complex(l->shape.dtype));
   if (!dtype_is_float(l->shape.dtype))
     return (double)hlo_literal_int(l, k);
   return hlo_literal_decode_float(l->shape.dtype, (uint32_t)hlo_literal_int(l, k));

@@ -32,6 +32,10 @@ hlo_pass hlo_reshape_mover;                                /* move_reshape.c */
 hlo_pass hlo_algebraic_simplifier, hlo_transpose_folding;  /* simplify.c, fold_transpose.c */
 hlo_pass hlo_cse, hlo_dce;                                 /* cse.c, dce.c */
 
+/* m with nothing left for op-expander: m itself, or a copy in a that has been through it.  For a caller that only wants
+ * the values m computes. */
+const struct hlo_module *hlo_expanded(struct arena *a, const struct hlo_module *m);
+
 /* All of them, in that order. */
 struct hlo_pass_def {
   const char *name; /* "dce" */

@@ -50,10 +50,23 @@ static void put_float(struct buf *out, const struct hlo_literal *l, size_t k) {
   buf_puts(out, text);
 }
 
+/* (real, imaginary) */
+static void put_complex(struct buf *out, const struct hlo_literal *l, size_t k) {
+  const struct hlo_literal parts = {{.dtype = DT_F32}, l->data, l->size};
+  buf_putc(out, '(');
+  put_float(out, &parts, 2 * k);
+  buf_puts(out, ", ");
+  put_float(out, &parts, 2 * k + 1);
+  buf_putc(out, ')');
+}
+
 static void put_element(struct buf *out, const struct hlo_literal *l, size_t k) {
   switch (dtype_kind(l->shape.dtype)) {
   case DK_FLOAT:
     put_float(out, l, k);
+    break;
+  case DK_COMPLEX:
+    put_complex(out, l, k);
     break;
   case DK_BOOL:
     buf_puts(out, l->shape.rank ? (hlo_literal_int(l, k) ? "1" : "0") : hlo_literal_int(l, k) ? "true" : "false");

@@ -109,6 +109,10 @@ Xla__LiteralProto *hlo_proto_put_literal(struct arena *a, const struct hlo_liter
     for (size_t k = 0; k < n; k++)
       p->preds[k] = ((const uint8_t *)l->data)[k] != 0;
     break;
+  case DT_C64:
+    p->n_c64s = 2 * n;
+    p->c64s = data;
+    break;
   case DT_NONE:
   case DT_TUPLE:
   case DT_COUNT:
@@ -131,6 +135,9 @@ static const void *literal_bytes(struct arena *a, const Xla__LiteralProto *p, en
 #include "hlo/literal_fields.def"
 #undef LITERAL_REPEATED
 #undef LITERAL_BYTES
+  case DT_C64:
+    *size = p->n_c64s * sizeof *p->c64s;
+    return p->c64s;
   case DT_BOOL: {
     uint8_t *v = arena_new_array(a, uint8_t, p->n_preds);
     for (size_t k = 0; k < p->n_preds; k++)

@@ -127,7 +127,22 @@ static bool read_float(struct hlo_cursor *c, enum dtype t, char *out) {
   return true;
 }
 
+/* (real, imaginary) */
+static bool read_complex(struct hlo_cursor *c, char *out) {
+  for (int k = 0; k < 2; k++) {
+    if (!hlo_cur_need(c, k ? ',' : '('))
+      return false;
+    if (!hlo_cur_number_starts(c))
+      return hlo_cur_refuse_here(c, "a number");
+    if (!read_float(c, DT_F32, out + k * (int)dtype_size(DT_F32)))
+      return false;
+  }
+  return hlo_cur_need(c, ')');
+}
+
 static bool read_element(struct hlo_cursor *c, enum dtype t, char *out) {
+  if (dtype_is_complex(t))
+    return read_complex(c, out);
   if (hlo_cur_take_word(c, "true") || hlo_cur_take_word(c, "false")) {
     if (t != DT_BOOL)
       return hlo_cur_refuse_here(c, "a number");

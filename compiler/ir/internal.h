@@ -4,6 +4,7 @@
 
 #include "mlir-c/Pass.h"
 
+#include "base/buf.h"
 #include "ir/ir.h"
 
 /* A parsed pipeline.  There are few, so they are in a list. */
@@ -15,6 +16,10 @@ struct ir_passes {
 
 /* The pass manager for a pipeline, parsed when it is first used; null when the text is wrong. */
 MlirPassManager ir_pass_manager(struct ir *ir, const char *pipeline);
+
+/* The text with annotations in the generic form where it has nkigen's short form (short_form.c).  ST_INPUT: the one at
+ * *wrong is not understood. */
+MUST_USE enum status ir_long_form(const char *text, size_t len, struct buf *out, size_t *wrong);
 
 /* The first Python place in a location; NULL when it has none.  In a. */
 const struct src_loc *ir_first_place(struct arena *a, MlirLocation loc);

@@ -1,4 +1,4 @@
-/* loc: Python places as MLIR locations.  snapshot.c reads them back.
+/* loc: converts Python places to MLIR locations, which snapshot.c reads back.
  *
  *   one place          loc("kernel.py":10:8 to 10:23), wrapped in name("function") when the function is known
  *   with its callers   callsite(<place> at <caller's place>)

@@ -146,7 +146,7 @@ hlo_val val_stored(struct tracer *tr, PyObject *value, enum dtype t, int rank, c
     ok = v.dims[i] == 1 || v.dims[i] == dims[rank - v.rank + i];
   hlo_val r = NULL;
   if (!ok) {
-    trace_refuse(DG_SHAPE_MISMATCH, NULL, "could not broadcast a value of shape %s into shape %s",
+    trace_refuse(DG_SHAPE_MISMATCH, NULL, "could not broadcast input array from shape %s into shape %s",
                  dims_text(v.rank, v.dims, a), dims_text(rank, dims, b));
   } else {
     r = operand_val(tr, &v, t);

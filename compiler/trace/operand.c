@@ -253,7 +253,7 @@ bool operand_read_list(struct tracer *tr, const char *func, PyObject *o, PyObjec
   *n = (int)PySequence_Fast_GET_SIZE(seq);
   if (*n == 0) {
     Py_DECREF(seq);
-    trace_refuse(DG_BAD_ARGUMENT, NULL, "%s needs at least one array", func);
+    trace_refuse(DG_BAD_ARGUMENT, NULL, "%s: need at least one array", func);
     return false;
   }
   struct operand *ops = arena_new_array(tr->a, struct operand, (size_t)*n);
@@ -289,19 +289,23 @@ bool operand_read_pair(struct tracer *tr, PyObject *a, PyObject *b, enum dtype a
 
 /* ---- broadcasting -------------------------------------------------------------------------------------- */
 
-static bool refuse_broadcast(int n, const struct operand *xs) {
+static bool refuse_broadcast(int n, const struct operand *xs, const char *what) {
   char text[DIMS_TEXT_MAX];
   PyObject *all = PyUnicode_FromString("");
   for (int i = 0; all && i < n; i++)
     Py_SETREF(all, PyUnicode_FromFormat("%U%s%s", all, i ? " " : "", dims_text(xs[i].rank, xs[i].dims, text)));
   if (all)
     trace_refuse(DG_SHAPE_MISMATCH, "the axes are matched from the right; each pair must be equal or one of them 1",
-                 "operands could not be broadcast together with shapes %U", all);
+                 "%s could not be broadcast together with shapes %U", what, all);
   Py_XDECREF(all);
   return false;
 }
 
 bool operand_broadcast(int n, const struct operand *xs, int *rank, int64_t *dims) {
+  return operand_broadcast_named(n, xs, rank, dims, "operands");
+}
+
+bool operand_broadcast_named(int n, const struct operand *xs, int *rank, int64_t *dims, const char *what) {
   *rank = 0;
   for (int i = 0; i < n; i++)
     *rank = xs[i].rank > *rank ? xs[i].rank : *rank;
@@ -313,7 +317,7 @@ bool operand_broadcast(int n, const struct operand *xs, int *rank, int64_t *dims
       if (*at == 1)
         *at = size;
       else if (size != 1 && size != *at)
-        return refuse_broadcast(n, xs);
+        return refuse_broadcast(n, xs, what);
     }
   return true;
 }

@@ -49,6 +49,8 @@ bool operand_read_list(struct tracer *tr, const char *func, PyObject *o, PyObjec
 bool operand_read_pair(struct tracer *tr, PyObject *a, PyObject *b, enum dtype as, hlo_val out[2]);
 /* The shape that n operands are broadcast to; false with shape-mismatch. */
 bool operand_broadcast(int n, const struct operand *xs, int *rank, int64_t *dims);
+/* what: as the message calls the operands. */
+bool operand_broadcast_named(int n, const struct operand *xs, int *rank, int64_t *dims, const char *what);
 
 /* ---- promotion ---- */
 

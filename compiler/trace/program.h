@@ -28,6 +28,7 @@ struct trace_program {
   char *output; /* what was printed: TRACE_OUTPUT_MAX bytes */
   size_t output_len;
   bool output_cut, output_cut_said;
+  bool is_rerun; /* a kernel runs once more, with NumPy: what it prints is known from its trace */
   int depth; /* program_enter calls that were not left */
   /* Of a function of the Python program that runs (live.c): what it prints is printed, and what it raises is kept here
    * for its caller. */

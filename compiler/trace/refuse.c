@@ -11,7 +11,19 @@
 
 static PyObject *classes[DIAG_COUNT]; /* made by refuse_init, and the same for every program */
 static PyObject *base_class;
+static PyObject *axis_class; /* BadAxis: a BadArgument and numpy.exceptions.AxisError */
 static PyObject *time_class; /* TimeLimit: a BaseException, which `except Exception` in a loop does not catch */
+
+static bool make_axis_class(PyObject *module) {
+  PyObject *numpy = PyImport_ImportModule("numpy.exceptions");
+  PyObject *theirs = numpy ? PyObject_GetAttrString(numpy, "AxisError") : NULL;
+  PyObject *bases = theirs ? PyTuple_Pack(2, classes[DG_BAD_ARGUMENT], theirs) : NULL;
+  axis_class = bases ? PyErr_NewException("nkx.BadAxis", bases, NULL) : NULL;
+  Py_XDECREF(bases);
+  Py_XDECREF(theirs);
+  Py_XDECREF(numpy);
+  return axis_class && PyModule_AddObjectRef(module, "BadAxis", axis_class) == 0;
+}
 
 static PyObject *make_class(PyObject *module, const char *name, PyObject *second, PyObject *third) {
   char full[64];
@@ -57,7 +69,15 @@ bool refuse_init(PyObject *module) {
   for (size_t i = 0; i < sizeof all / sizeof *all; i++)
     if (!(classes[all[i].code] = make_class(module, all[i].name, all[i].second, all[i].third)))
       return false;
-  return true;
+  return make_axis_class(module);
+}
+
+void *trace_refuse_axis(long long axis, int rank) {
+  PyObject *exc = PyObject_CallFunction(axis_class, "Li", axis, rank);
+  if (exc)
+    PyErr_SetObject(axis_class, exc);
+  Py_XDECREF(exc);
+  return NULL;
 }
 
 static void raise_with(enum diag_code code, const char *hint, PyObject *message) {

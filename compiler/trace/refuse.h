@@ -8,6 +8,8 @@
 /* Raises the exception class of `code`.  hint: what to do about it, or NULL.  fmt is PyUnicode_FromFormat's.  Returns
  * NULL, so that a caller can return it. */
 void *trace_refuse(enum diag_code code, const char *hint, const char *fmt, ...);
+/* The same for an axis that an array of `rank` dimensions does not have: a BadArgument that is NumPy's AxisError too. */
+void *trace_refuse_axis(long long axis, int rank);
 /* Gives a pending TypeError, ValueError, IndexError or OverflowError that is not ours the code bad-argument. */
 void refuse_adopt(void);
 /* The code of an exception object, or -1 if it is not one of ours; *hint is borrowed from it. */

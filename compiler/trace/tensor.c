@@ -8,6 +8,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "hlo/names.h"
 #include "trace/args.h"
 #include "trace/array.h"
 #include "trace/index.h"
@@ -126,11 +127,37 @@ static PyObject *get_name(PyObject *self, void *closure) {
   return PyUnicode_FromString(tracer_now && tracer_now->serial == t->serial ? t->v->name : "tensor");
 }
 
-static PyGetSetDef getset[] = {{"shape", get_shape, NULL, NULL, NULL},       {"dtype", get_dtype, NULL, NULL, NULL},
-                               {"ndim", get_ndim, NULL, NULL, NULL},         {"size", get_size, NULL, NULL, NULL},
-                               {"itemsize", get_itemsize, NULL, NULL, NULL}, {"nbytes", get_nbytes, NULL, NULL, NULL},
-                               {"strides", get_strides, NULL, NULL, NULL},   {"T", get_transposed, NULL, NULL, NULL},
-                               {"name", get_name, NULL, NULL, NULL},         {NULL, NULL, NULL, NULL, NULL}};
+/* NKIPy's programs name intermediate values: x.backend_tensor.name = "scores". */
+static int set_name(PyObject *self, PyObject *name, void *closure) {
+  (void)closure;
+  struct tensor *t = (struct tensor *)self;
+  const char *text = name && PyUnicode_Check(name) ? PyUnicode_AsUTF8(name) : NULL;
+  struct tracer *tr = tracer_enter();
+  if (!tr || !text || !tensor_val(tr, self)) {
+    if (!PyErr_Occurred())
+      trace_refuse(DG_BAD_ARGUMENT, NULL, "the name of a tensor must be a str");
+    return -1;
+  }
+  if (t->v->op != HLO_PARAMETER) /* the name of an input is its parameter's */
+    t->v->name = hlo_names_take(tr->a, tr->b.module->names, text);
+  return 0;
+}
+static PyObject *get_backend_tensor(PyObject *self, void *closure) {
+  (void)closure;
+  return Py_NewRef(self);
+}
+
+static PyGetSetDef getset[] = {{"shape", get_shape, NULL, NULL, NULL},
+                               {"dtype", get_dtype, NULL, NULL, NULL},
+                               {"ndim", get_ndim, NULL, NULL, NULL},
+                               {"size", get_size, NULL, NULL, NULL},
+                               {"itemsize", get_itemsize, NULL, NULL, NULL},
+                               {"nbytes", get_nbytes, NULL, NULL, NULL},
+                               {"strides", get_strides, NULL, NULL, NULL},
+                               {"T", get_transposed, NULL, NULL, NULL},
+                               {"name", get_name, set_name, NULL, NULL},
+                               {"backend_tensor", get_backend_tensor, NULL, NULL, NULL},
+                               {NULL, NULL, NULL, NULL, NULL}};
 
 /* ---- sequence and mapping --------------------------------------------------------------------------------- */
 

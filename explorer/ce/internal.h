@@ -45,7 +45,7 @@ bool ce_is_listed(const char *list, const char *name);
 /* What the user writes where a C compiler takes its flags. */
 struct ce_args {
   const char *stop_after, *kernel; /* or NULL */
-  bool has_target, check;
+  bool has_target, check, is_raw;
   enum target target;
   int n_inputs;
   struct job_input *inputs;
@@ -54,7 +54,7 @@ struct ce_args {
 
 /* Appends the words of a shell-like text, or of an array of strings, to the array `words`; other values have none. */
 void ce_split(const json_t *text_or_array, json_t *words);
-/* --target=T  --kernel=NAME  --stop=STAGE[:N] (or its index; also --stop-after)  --input=NAME=SHAPE:DTYPE  --check
+/* --target=T  --kernel=NAME  --stop=STAGE[:N] (or the number of a pass; also --stop-after)  --raw  --input=NAME=SHAPE:DTYPE  --check
  * (also --sim).  A value may also be the next word. */
 void ce_args_parse(struct arena *a, const json_t *words, struct ce_args *out);
 /* {"--target=": {"description","timesused"}, …} */

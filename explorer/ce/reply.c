@@ -18,6 +18,7 @@ enum { STAGES_MAX = GATHER_KERNELS_MAX * GATHER_STAGES_MAX }; /* of one job */
 
 static void take_frame(struct reply *r, const struct frame *f, const char *line, size_t len) {
   const struct frame_member *m;
+  int kernel;
   json_t *v;
   switch (f->kind) {
   case FRAME_KERNEL:
@@ -32,9 +33,9 @@ static void take_frame(struct reply *r, const struct frame *f, const char *line,
     json_decref(v);
     break;
   case FRAME_STAGE:
-    m = frame_get(f, "stage");
-    assert(r->n_stages < STAGES_MAX);
-    r->stages[r->n_stages++] = (struct piece){m->value, m->value_len, (int)frame_int(f, "kernel")};
+    kernel = (int)frame_int(f, "kernel");
+    assert(r->n_stages < STAGES_MAX && kernel < GATHER_KERNELS_MAX);
+    r->stages[r->n_stages++] = (struct piece){kernel, r->n_of_kernel[kernel]++};
     break;
   case FRAME_DIAGNOSTIC:
     m = frame_get(f, "diagnostic");
@@ -52,15 +53,11 @@ static void take_frame(struct reply *r, const struct frame *f, const char *line,
   }
 }
 
-static void take_frames(struct reply *r, const char *frames, size_t len) {
+static bool take_line(void *user, const char *line, size_t len) {
   struct frame f;
-  for (const char *p = frames, *end = frames + len; p < end;) {
-    const char *newline = memchr(p, '\n', (size_t)(end - p));
-    size_t n = newline ? (size_t)(newline - p) : (size_t)(end - p);
-    if (!frame_scan(p, n, &f, NULL))
-      take_frame(r, &f, p, n);
-    p += n + 1;
-  }
+  if (!frame_scan(line, len, &f, NULL))
+    take_frame(user, &f, line, len);
+  return true;
 }
 
 /* ---- parts of the answer ----------------------------------------------------------------------------------------- */
@@ -157,11 +154,12 @@ static void close_reply(struct reply *r) {
 json_t *ce_reply(const struct ce_ask *q, struct work *w, bool was_cached) {
   struct reply r;
   const json_t *name;
-  size_t len, i;
+  size_t i;
   json_t *out = NULL;
-  char *frames = work_frames(w, &len);
-  if (frames && open_reply(&r, q)) {
-    take_frames(&r, frames, len);
+  if (!open_reply(&r, q))
+    return NULL;
+  r.work = w;
+  if (work_each_frame(w, take_line, &r)) {
     for (int k = 0; k < r.n_stages; k++)
       json_array_append_new(r.parsed, json_null());
     r.build_failed |= !r.is_ok && !r.check_failed;
@@ -173,9 +171,8 @@ json_t *ce_reply(const struct ce_ask *q, struct work *w, bool was_cached) {
       json_object_set_new(out, "retreivedFromCache", json_true());
       json_object_set_new(out, "retrievedFromCache", json_true());
     }
-    close_reply(&r);
   }
-  free(frames);
+  close_reply(&r);
   return out;
 }
 

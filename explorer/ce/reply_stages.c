@@ -4,15 +4,28 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "driver/frames.h"
+#include "work/work.h"
+
 enum {
   ASM_BYTES_MAX = 850000, /* of the lines of `asm` as JSON */
   LINE_BYTES = 70,        /* what a line takes besides its text */
 };
 
+/* NULL when out of memory. */
+static json_t *load_stage(struct work *w, const struct piece *p) {
+  const struct gather_stage which = {.kernel = p->kernel, .nth = p->nth};
+  struct buf text;
+  buf_init(&text, FRAME_MAX);
+  json_t *v = work_stage(w, &which, &text) ? json_loadb(buf_text(&text), text.len, JSON_ALLOW_NUL, NULL) : NULL;
+  buf_clear(&text);
+  return v;
+}
+
 const json_t *reply_stage(struct reply *r, int i) {
   json_t *v = json_array_get(r->parsed, (size_t)i);
   if (json_is_null(v)) {
-    v = json_loadb(r->stages[i].text, r->stages[i].len, JSON_ALLOW_NUL, NULL);
+    v = load_stage(r->work, &r->stages[i]);
     json_array_set_new(r->parsed, (size_t)i, v ? v : json_object());
     v = json_array_get(r->parsed, (size_t)i);
   }
@@ -81,6 +94,7 @@ static bool defines(const char *text, size_t n, const char **name, size_t *name_
 struct listing {
   json_t *lines, *labels;
   size_t bytes, text_bytes, n_left_out;
+  bool is_raw; /* lines have no places */
 };
 
 static void list_line(struct listing *l, const char *text, size_t n, json_t *source) {
@@ -108,7 +122,7 @@ static void list_stage(struct listing *l, const struct reply *r, const json_t *s
   for (size_t i = 0; p && p < end; i++) {
     const char *newline = memchr(p, '\n', (size_t)(end - p));
     size_t n = newline ? (size_t)(newline - p) : (size_t)(end - p);
-    list_line(l, p, n, source_of(r, json_array_get(lines, i)));
+    list_line(l, p, n, l->is_raw ? json_null() : source_of(r, json_array_get(lines, i)));
     p += n + 1;
   }
 }
@@ -126,7 +140,7 @@ static json_t *failed_listing(void) {
 }
 
 void reply_put_asm(struct reply *r, json_t *out) {
-  struct listing l = {.lines = json_array(), .labels = json_object()};
+  struct listing l = {.lines = json_array(), .labels = json_object(), .is_raw = r->ask->args.is_raw};
   for (int k = 0; k < r->n_kernels && !r->build_failed; k++) {
     int i = last_stage(r, k);
     if (r->n_kernels > 1)
@@ -188,7 +202,7 @@ json_t *reply_pipeline(struct reply *r) {
 
 /* The linalg as lowered, or the last stage if that was not reached. */
 json_t *reply_ir(struct reply *r) {
-  struct listing l = {.lines = json_array()};
+  struct listing l = {.lines = json_array(), .is_raw = r->ask->args.is_raw};
   for (int k = 0; k < r->n_kernels; k++) {
     int shown = last_stage(r, k);
     for (int i = 0; i < r->n_stages; i++)

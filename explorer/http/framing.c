@@ -282,7 +282,7 @@ static bool on_head_end(struct framing *f) {
 
 /* ---- chunks ------------------------------------------------------------------------------------------------------ */
 
-/* Extensions are refused: nobody sends them, and servers differ in where they end. */
+/* Extensions are refused: clients do not send them, and servers differ in where they end. */
 static bool on_size(struct framing *f, unsigned char c) {
   int digit = hex(c);
   if (digit >= 0 && f->n < SIZE_DIGITS_MAX) {

@@ -9,6 +9,8 @@
 #include <openssl/evp.h>
 #include <zlib.h>
 
+#include "driver/frames.h"
+
 enum { NAME_LEN = 160, TAR_BLOCK = 512, TAR_NAME_MAX = 99, GZIP_WINDOW = 15 + 16, PIECE = 64 << 10 };
 
 static json_t *result_of(struct work *w) {
@@ -37,7 +39,7 @@ static bool append_json(struct buf *out, const json_t *v) {
 bool export_stage_text(struct work *w, const struct gather_stage *which, struct buf *out) {
   struct buf stage;
   struct frame f = {.n = 0};
-  buf_init(&stage, WORK_BYTES_MAX);
+  buf_init(&stage, FRAME_MAX);
   const struct frame_member *m = NULL;
   if (work_stage(w, which, &stage) && !frame_scan_object(buf_text(&stage), stage.len, &f, NULL))
     m = frame_get(&f, "text");

@@ -80,7 +80,8 @@ def hostile_snippet(p):
     result = {
         "version": 1, "key": "0" * 64, "status": "error", "language": p, "target": p, "time_us": 1, "artifacts": [],
         "kernels": [{**k, "stages": [s["stage"] for s in of("stage")] if not k["kernel"] else []} for k in of("kernel")],
-        "diagnostics": [d["diagnostic"] for d in of("diagnostic")]}
+        "diagnostics": [d["diagnostic"] for d in of("diagnostic")],
+        **{table: [v for s in of("sources") for v in s[table]] for table in ("files", "places", "sources")}}
     view = {"version": 1, "kernelName": p, "stageKey": p, "diffFrom": p, "selection": p, "filter": p, "pane": p, "splits": {p: 0.5}}
     return {
         "id": "A" * 22, "visibility": "unlisted", "title": p, "created_ms": 1, "expires_ms": 9e12, "pipeline": p, "is_current": False,

@@ -37,6 +37,57 @@ def test_stop_after_counts_stages_of_one_name():
     assert [s["name"] for s in second["kernels"][0]["stages"]].count("canonicalize") == 2
 
 
+def test_what_a_kernel_prints_is_shown_once_with_and_without_a_check():
+    source = ADD.replace("return", "print('shape', a.shape)\n    return")
+    for options in ([], ["--check"]):
+        assert nkx("compile", "-", *options, stdin=source).stderr.count("shape (4, 8)") == 1
+
+
+def test_a_kernel_has_attributes_like_a_function():
+    source = ADD.replace("return a + b", "add.calls += 1\n    return a + add.calls * b") + "add.calls = 0\n"
+    done = nkx("compile", "-", stdin=source)
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_dump_directory_is_made_with_those_above_it(tmp_path):
+    assert nkx("compile", "-", "--dump-dir", str(tmp_path / "a" / "b"), stdin=ADD).returncode == 0
+    assert list((tmp_path / "a" / "b").rglob("hlo.txt"))
+
+
+def test_a_file_that_cannot_be_written_is_the_callers_mistake(tmp_path):
+    (tmp_path / "file").write_text("")
+    for option, path in (("--dump-dir", tmp_path / "file" / "there"), ("--json", tmp_path / "none" / "r.json")):
+        done = nkx("compile", "-", option, str(path), stdin=ADD)
+        assert done.returncode == 1 and f"cannot write {path}" in done.stderr
+
+
+SHORT = """func.func @f(%x: tensor<256x256xf32>) -> tensor<256x256xf32> {
+  %e = tensor.empty() : tensor<256x256xf32>
+  %y = linalg.exp ins(%x : tensor<256x256xf32>) outs(%e : tensor<256x256xf32>) -> tensor<256x256xf32>
+  nkipy.layout(%y : tensor<256x256xf32>) {mem_space = 3 : i32, partition_dim = 0 : ui32, tile_size = array<i64: 128, 128>} // nkipy.layout(%y
+  nkipy.tile_op(%y : tensor<256x256xf32>)
+    {loop_tile_size = array<i64: 128, 128>}
+  %z = linalg.exp ins(%y : tensor<256x256xf32>) outs(%e : tensor<256x256xf32>) -> tensor<256x256xf32>
+  nkipy.fuse_op(%y, %z : tensor<256x256xf32>, tensor<256x256xf32>)
+  return %z : tensor<256x256xf32>
+}
+"""
+
+
+def test_annotations_may_have_the_short_form_of_nkigen():
+    done = nkx("compile", "-", "--language", "mlir", "--stop-after", "canonicalize", stdin=SHORT)
+    assert done.returncode == 0, done.stderr
+    assert '"nkipy.tile_op"(%1) {loop_tile_size = array<i64: 128, 128>} : (tensor<256x256xf32>) -> ()' in done.stdout
+    assert '"nkipy.layout"(%1)' in done.stdout and '"nkipy.fuse_op"(%1, %2)' in done.stdout
+    same = nkx("opt", "--canonicalize", stdin=SHORT)
+    assert same.returncode == 0, same.stderr
+
+
+def test_an_annotation_that_is_not_understood_is_refused_at_its_line():
+    done = nkx("compile", "-", "--language", "mlir", stdin=SHORT.replace("(%y : tensor<256x256xf32>)\n", "(%y)\n"))
+    assert done.returncode == 1 and "5:3: error: an annotation is written nkipy.layout(%value : type)" in done.stderr, done.stderr
+
+
 def test_dump_dir_holds_every_stage_and_the_proto(tmp_path):
     done = nkx("compile", "-", "--dump-dir", str(tmp_path), stdin=ADD)
     assert done.returncode == 0, done.stderr

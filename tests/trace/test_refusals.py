@@ -70,7 +70,7 @@ CASES = [
     ("shape-mismatch", "«np.concatenate([x, y])»", None, None),
     ("shape-mismatch", "«np.stack([x, y])»", None, None),
     ("shape-mismatch", "«np.broadcast_to(x, (4, 5))»", "shape (4, 4) cannot be broadcast to (4, 5)", None),
-    ("shape-mismatch", "«x[0:2]» = y", "could not broadcast a value of shape (3, 5) into shape (2, 4)", None),
+    ("shape-mismatch", "«x[0:2]» = y", "could not broadcast input array from shape (3, 5) into shape (2, 4)", None),
     ("shape-mismatch", "«i += x»", None, None),
     ("bad-argument", "«np.sum(x, axis=2)»", "axis 2 is out of bounds for array of dimension 2", None),
     ("bad-argument", "«np.sum(x, axis=(0, -2))»", "duplicate value in 'axis'", None),
@@ -80,7 +80,7 @@ CASES = [
     ("bad-argument", "«np.transpose(x, (0,))»", None, None),
     ("bad-argument", "«np.split(x, 3)»", "array split does not result in an equal division: 4 into 3", "indices"),
     ("bad-argument", "«np.split(x, 0)»", None, None),
-    ("bad-argument", "«np.squeeze(x, 0)»", None, None),
+    ("bad-argument", "«np.squeeze(x, 0)»", "cannot select an axis to squeeze out which has size not equal to one: axis 0 has size 4", None),
     ("bad-argument", "«np.expand_dims(x, (0, 0))»", "repeated axis", None),
     ("bad-argument", "«np.concatenate([x], axis=3)»", None, None),
     ("bad-argument", "«x[4]»", "index 4 is out of bounds for axis 0 with size 4", None),
@@ -97,8 +97,8 @@ CASES = [
     ("bad-argument", "«i + 3000000000»", "Python integer 3000000000 out of bounds for int32", None),
     ("bad-argument", "«np.max(x[:0])»", "zero-size array to reduction operation max which has no identity", None),
     ("unsupported-index", "«x[x > 0]»", None, "np.where"),
-    ("unsupported-index", "«x[True]»", None, "None"),
-    ("shape-mismatch", "«x[i, i[:3]]»", None, None),
+    ("unsupported-index", "«x[True]»", "Boolean scalar indexing (x[True], x[False]) is not supported", "None"),
+    ("shape-mismatch", "«x[i, i[:3]]»", "shape mismatch: indexing arrays could not be broadcast together with shapes (4,) (3,)", None),
     ("unsupported-index", "«x[x > 0]» = y[0]", None, "np.where"),
     ("bad-argument", "«x[np.ones(3, bool)]»", None, None),
     ("unsupported-index", "«x[:i[0]]»", None, None),
@@ -151,6 +151,30 @@ def test_the_body_of_a_loop_must_not_write_to_an_array_from_outside():
         "nkx.", "__import__('nkx')."))
     assert (d["code"], d["message"]) == ("unsupported-index", "the body of a fori_loop writes to an array from outside of it")
     assert d["src"][0][:5] == ("kernel.py", 7, 9, 7, 13) and "carry it" in d["hint"]
+
+
+@pytest.mark.parametrize("wrong", ["np.sum(x, axis=2)", "np.transpose(x, (0, 5))", "np.roll(x, 1, -4)", "np.expand_dims(x, (7,))", "np.concatenate([x, x], 3)"])
+def test_a_wrong_axis_is_numpys_axis_error(wrong):
+    source = (f"import numpy as np\ndef kernel(x):\n    try:\n        {wrong}\n    except np.exceptions.AxisError as e:\n"
+              "        assert isinstance(e, (ValueError, IndexError))\n        return x + (str(e) == f'axis {e.axis} is out of bounds for array of dimension {e.ndim}')\n"
+              "kernel(np.ones((4, 4)))\n")
+    result = trace_source(source, inputs=[(None, (4, 4), "f32")])
+    assert result["diagnostics"] == [] and len(result["kernels"]) == 1
+    (d,) = trace_source(f"import numpy as np\ndef kernel(x):\n    return {wrong}\n", inputs=[(None, (4, 4), "f32")])["diagnostics"]
+    assert d["code"] == "bad-argument" and "is out of bounds for array of dimension" in d["message"] and d["src"][0][:3] == ("kernel.py", 3, 12)
+
+
+def test_a_missing_attribute_is_an_attribute_error():
+    source = "def kernel(x):\n    assert not hasattr(x, 'nothing') and getattr(x, 'nowhere', 3) == 3\n    return x.missing\n"
+    (d,) = trace_source(source, inputs=[(None, (4,), "f32")])["diagnostics"]
+    assert (d["code"], d["message"]) == ("python-exception", "AttributeError: 'nkx.Tensor' object has no attribute 'missing'")
+
+
+def test_an_intermediate_value_takes_the_name_that_it_is_given():
+    kernel = xla.trace("def kernel(x):\n    y, z = x + 1, x * 2\n    y.backend_tensor.name = 'scores'\n    z.name = 'scores'\n    x.name = 'other'\n    return y @ z\n",
+                       inputs=[("x", (4, 4), "f32")])
+    xla.read_proto(kernel["proto"])
+    assert [i["name"] for i in kernel["instructions"] if i["opcode"] in ("parameter", "add", "multiply")] == ["x", "scores", "scores.1"]
 
 
 def test_a_refusal_in_a_helper_names_the_call():
