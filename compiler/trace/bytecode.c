@@ -32,6 +32,10 @@ bool bytecode_is_from(PyCodeObject *code, PyObject *filename) {
                                            PyUnicode_Compare(code->co_filename, filename) == 0);
 }
 
+PyObject *bytecode_filename(PyCodeObject *code) {
+  return code->co_filename;
+}
+
 int bytecode_first_line(PyCodeObject *code) {
   return code->co_firstlineno;
 }

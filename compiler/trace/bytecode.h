@@ -14,6 +14,8 @@
 PyCodeObject *bytecode_of(PyObject *fn);
 /* True if the code was compiled from the file of this name (a str). */
 bool bytecode_is_from(PyCodeObject *code, PyObject *filename);
+/* The name of the file that the code was compiled from, a str, borrowed. */
+PyObject *bytecode_filename(PyCodeObject *code);
 /* The line of the function's first decorator, or of its def or lambda. */
 int bytecode_first_line(PyCodeObject *code);
 /* "outer.<locals>.f" and "f", borrowed from the code; NULL if they are not text. */

@@ -105,6 +105,7 @@ static void trace_live(struct live *v, struct kernel *k, PyObject *filename, con
   diags_init(&v->ds, &v->arena);
   ranges_init(&program.ranges, &v->arena);
   ranges_add_file(&program.ranges, filename, text, len);
+  ranges_find_files(&program.ranges);
   if (trace_kernel(&program, 0, &v->ds, &v->kernel)) {
     v->kernel = NULL;
     raise_failure(&program, &v->ds);

@@ -64,6 +64,38 @@ void ranges_clear(struct ranges *r) {
   }
   r->files.n = 0;
   r->code_seen = NULL;
+  Py_CLEAR(r->others);
+}
+
+void ranges_find_files(struct ranges *r) {
+  r->others = PySet_New(NULL);
+  PyErr_Clear();
+}
+
+/* The text of a file of the program that runs, a new reference; None for a file of a library.  NULL with an exception. */
+static PyObject *text_of(PyObject *filename) {
+  PyObject *package = PyImport_ImportModule("nkx.package");
+  PyObject *text = package ? PyObject_CallMethod(package, "source_of", "O", filename) : NULL;
+  Py_XDECREF(package);
+  return text;
+}
+
+/* Adds the code's file if it is one of the program that runs; its number, or -1. */
+static int find_file(struct ranges *r, PyCodeObject *code) {
+  PyObject *type, *exc, *tb;
+  if (PySet_Contains(r->others, bytecode_filename(code)) > 0)
+    return -1;
+  PyErr_Fetch(&type, &exc, &tb);
+  Py_ssize_t len = 0;
+  PyObject *text = text_of(bytecode_filename(code));
+  const char *utf8 = text && PyUnicode_Check(text) ? PyUnicode_AsUTF8AndSize(text, &len) : NULL;
+  if (utf8)
+    ranges_add_file(r, bytecode_filename(code), utf8, (size_t)len);
+  else
+    PySet_Add(r->others, bytecode_filename(code));
+  Py_XDECREF(text);
+  PyErr_Restore(type, exc, tb); /* and forgets one of the above: then the file is not known */
+  return utf8 ? r->files.n - 1 : -1;
 }
 
 /* The user's file that the code was compiled from, or NULL. */
@@ -73,6 +105,9 @@ static struct range_file *file_of(struct ranges *r, PyCodeObject *code) {
     r->file_seen = r->files.n - 1;
     while (r->file_seen >= 0 && !bytecode_is_from(code, r->files.v[r->file_seen].filename))
       r->file_seen--;
+    if (r->file_seen < 0 && r->others)
+      r->file_seen = find_file(r, code);
+    r->code_seen = code; /* also when a file was added */
   }
   return r->file_seen >= 0 ? &r->files.v[r->file_seen] : NULL;
 }

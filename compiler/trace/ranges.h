@@ -33,11 +33,14 @@ struct ranges {
   } known;
   PyCodeObject *code_seen; /* the code object of the last question, borrowed, and the file that it is of, or -1 */
   int file_seen;
+  PyObject *others; /* a set of names of files that are not the user's, or NULL: files are only those that were added */
 };
 void ranges_init(struct ranges *r, struct arena *a);
 void ranges_clear(struct ranges *r);
 /* Adds one of the user's files: its name, as code objects have it, and its text. */
 void ranges_add_file(struct ranges *r, PyObject *filename, const char *source, size_t len);
+/* From now on files of the program that runs are added when their code is met (nkx.package.source_of). */
+void ranges_find_files(struct ranges *r);
 /* True if the code was compiled from one of the user's files. */
 bool ranges_has_code(struct ranges *r, PyCodeObject *code);
 /* The place that runs now, in frames inside of `base` (NULL: in all frames); NULL if none of them is the user's. */

@@ -105,6 +105,12 @@ def test_the_main_file_may_lie_in_a_folder():
     assert run_ours(relative, "app/main.py") == ("1 2\n", [])
 
 
+def test_a_main_file_without_a_modules_name_hides_no_other_file():
+    for main in ("<stdin>", "my kernel.py", "01_main.py", "class.py"):
+        files = {main: "import kernel\nprint(kernel.x, __name__ != 'kernel')", "kernel.py": "x = 1"}
+        assert run_ours(files, main) == ("1 True\n", []), main
+
+
 def test_a_file_hides_no_module_that_is_loaded():
     files = {"main.py": "import numpy, random, ast\nprint(numpy.__name__, random.random() < 1, hasattr(ast, 'parse'))",
              "numpy.py": "1 / 0", "random.py": "1 / 0", "ast.py": "1 / 0", "nkx/places.py": "1 / 0"}

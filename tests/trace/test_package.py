@@ -510,3 +510,13 @@ def test_an_array_that_a_kernel_filled_is_a_traced_argument():
 
     x = draw(4)
     np.testing.assert_array_equal(baremetal_jit(kernel)(x), np.array([0, *x[1:]]) * 2)
+
+
+def test_places_in_the_other_files_of_a_program_name_them(tmp_path):
+    (tmp_path / "act.py").write_text("import numpy as np\n\ndef gelu(x):\n    return np.tanh(x) * 2\n")
+    (tmp_path / "program.py").write_text(
+        "import numpy as np\nfrom nkigen import trace\nfrom act import gelu\n@trace\ndef k(x):\n    return gelu(x) + 1\n"
+        "for o in k.specialize(np.ones((4, 8), np.float32)).operations:\n    print(o.op_name, [(s[0].split('/')[-1], s[1]) for s in o.source])\n")
+    done = subprocess.run([sys.executable, tmp_path / "program.py"], capture_output=True, text=True, timeout=60,
+                          env={"PYTHONPATH": str(BUILD / "python")})
+    assert "tanh [('act.py', 4), ('program.py', 6)]" in done.stdout and "add [('program.py', 6)]" in done.stdout, done.stderr

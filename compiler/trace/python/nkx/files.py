@@ -90,11 +90,11 @@ def _package(path, roots):
     return [p for p in posixpath.dirname(path[len(root):]).split("/") if p not in ("", ".")]
 
 
-def _main_names(main):
+def _main_names(main, files):
     """Names under which other files import the main file: that in its folder, and that in the packages around it."""
     stem, _, suffix = posixpath.basename(main).rpartition(".")
     if suffix != "py" or not _is_name(stem) or stem in sys.modules:
-        return ["kernel"]
+        return ["kernel" if "kernel.py" not in files else "_kernel"]
     package = _package(main, _roots(main))
     return [stem, ".".join([*package, stem])] if package and all(map(_is_name, package)) else [stem]
 
@@ -122,7 +122,7 @@ class Session:
         return _Folder(self._files, path.removeprefix(MARK))
 
     def _main_module(self, main):
-        names = _main_names(main)
+        names = _main_names(main, self._files)
         module = types.ModuleType(names[-1])
         module.__file__, module.__package__ = main, names[-1].rpartition(".")[0]
         module.__loader__ = _Loader(self._files, main)
@@ -140,9 +140,9 @@ class Session:
         for name in self._files:
             linecache.cache.pop(name, None)
         self._missing.close()
-        for name, module in list(sys.modules.items()):
-            if self._before.get(name) is not module and self._is_own(module):
-                del sys.modules[name]
+        before = self._before.get
+        for name in [n for n, m in sys.modules.items() if before(n) is not m and self._is_own(m)]:
+            del sys.modules[name]
 
     def _is_own(self, module):
         spec = getattr(module, "__spec__", None)

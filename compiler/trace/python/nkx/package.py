@@ -6,6 +6,7 @@ import functools
 import hashlib
 import inspect
 import json
+import linecache
 import os
 import re
 import sys
@@ -35,6 +36,17 @@ def dtype(name):
 
 _OWN = tuple(os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), p, "")
              for p in ("nkx", "nkipy", "nkigen", "nkipy_kernelgen"))
+
+
+_LIBRARIES = (os.path.join(os.path.dirname(os.__file__), ""), *_OWN)
+
+
+def source_of(filename):
+    """The text of a file of the program that runs; None for a file of a library or of ours, and for one that is not known."""
+    path = os.path.abspath(filename)
+    if path.startswith(_LIBRARIES) or "site-packages" in path or "dist-packages" in path:
+        return None
+    return "".join(linecache.getlines(filename)) or None
 
 
 def warn(message, category=UserWarning):
