@@ -8,27 +8,91 @@
 #include "ir/query.h"
 #include "sim/decode_internal.h"
 
-/* The result's shape, with the strides and the offset that its type states; false if one of them is not static. */
-static bool by_type(const struct decoder *d, MlirValue v, const struct decoded *base, struct decoded *x) {
+static bool read_shape(MlirValue v, struct decoded *x) {
   MlirType t = mlirValueGetType(v);
-  const int64_t size = sim_type_bytes(d->buffers.v[base->buffer].type);
-  int64_t strides[NISA_RANK_MAX], offset;
-
-  if (mlirShapedTypeGetRank(t) > NISA_RANK_MAX || !mlirShapedTypeHasStaticShape(t) ||
-      mlirLogicalResultIsFailure(mlirMemRefTypeGetStridesAndOffset(t, strides, &offset)))
+  if (mlirShapedTypeGetRank(t) > NISA_RANK_MAX || !mlirShapedTypeHasStaticShape(t))
     return false;
-  x->buffer = base->buffer;
   x->rank = (int)mlirShapedTypeGetRank(t);
+  for (int k = 0; k < x->rank; k++)
+    x->dims[k] = mlirShapedTypeGetDimSize(t, k);
+  return true;
+}
+
+/* reinterpret_cast: the strides that the type states. */
+static bool steps_by_type(MlirValue v, int64_t size, struct decoded *x) {
+  int64_t strides[NISA_RANK_MAX], offset;
+  if (mlirLogicalResultIsFailure(mlirMemRefTypeGetStridesAndOffset(mlirValueGetType(v), strides, &offset)))
+    return false;
   for (int k = 0; k < x->rank; k++) {
     if (mlirShapedTypeIsDynamicStrideOrOffset(strides[k]))
       return false;
-    x->dims[k] = mlirShapedTypeGetDimSize(t, k);
     x->steps[k] = strides[k] * size;
   }
   return true;
 }
 
-/* Operand `first` + k for the k-th dynamic entry of the static list. */
+/* subview: the base's steps times the strides; dimensions of extent 1 that the result's type drops are left out. */
+static bool steps_of_subview(MlirOperation op, const struct decoded *base, struct decoded *x) {
+  MlirAttribute sizes = ir_attr(op, "static_sizes"), strides = ir_attr(op, "static_strides");
+  int to = 0, left = base->rank - x->rank; /* dimensions that are still to be dropped */
+  for (int k = 0; k < base->rank; k++) {
+    const int64_t n = mlirDenseI64ArrayGetElement(sizes, k), stride = mlirDenseI64ArrayGetElement(strides, k);
+    if (mlirShapedTypeIsDynamicSize(n) || mlirShapedTypeIsDynamicStrideOrOffset(stride))
+      return false;
+    if (left && n == 1 && (to == x->rank || x->dims[to] != 1)) {
+      left--;
+      continue;
+    }
+    if (to == x->rank || x->dims[to] != n)
+      return false;
+    x->steps[to++] = base->steps[k] * stride;
+  }
+  return to == x->rank;
+}
+
+/* collapse_shape: a group steps as its innermost dimension that has several elements. */
+static void steps_of_collapse(MlirAttribute groups, const struct decoded *base, struct decoded *x) {
+  for (int g = 0; g < x->rank; g++) {
+    MlirAttribute group = mlirArrayAttrGetElement(groups, g);
+    for (intptr_t k = mlirArrayAttrGetNumElements(group) - 1; k >= 0; k--) {
+      const int64_t dim = mlirIntegerAttrGetValueInt(mlirArrayAttrGetElement(group, k));
+      x->steps[g] = base->steps[dim];
+      if (base->dims[dim] != 1)
+        break;
+    }
+  }
+}
+
+static void steps_of_expand(MlirAttribute groups, const struct decoded *base, struct decoded *x) {
+  for (int g = 0; g < base->rank; g++) {
+    MlirAttribute group = mlirArrayAttrGetElement(groups, g);
+    int64_t step = base->steps[g];
+    for (intptr_t k = mlirArrayAttrGetNumElements(group) - 1; k >= 0; k--) {
+      const int64_t dim = mlirIntegerAttrGetValueInt(mlirArrayAttrGetElement(group, k));
+      x->steps[dim] = step;
+      step *= x->dims[dim];
+    }
+  }
+  for (int k = 0; !base->rank && k < x->rank; k++)
+    x->steps[k] = 1;
+}
+
+/* The result's steps; false if they are not known. */
+static bool find_steps(const struct decoder *d, MlirOperation op, const struct decoded *base, struct decoded *x) {
+  if (ir_is(op, "memref.subview"))
+    return steps_of_subview(op, base, x);
+  if (ir_is(op, "memref.reinterpret_cast"))
+    return steps_by_type(x->value, sim_type_bytes(d->buffers.v[base->buffer].type), x);
+  if (ir_is(op, "memref.collapse_shape"))
+    steps_of_collapse(ir_attr(op, "reassociation"), base, x);
+  else if (ir_is(op, "memref.expand_shape"))
+    steps_of_expand(ir_attr(op, "reassociation"), base, x);
+  else
+    memcpy(x->steps, base->steps, sizeof x->steps);
+  return true;
+}
+
+/* The subview's first element: static offsets, and the operands after the base for the dynamic ones. */
 static struct sim_linear add_offsets(struct decoder *d, MlirOperation op, const struct decoded *base) {
   MlirAttribute offsets = ir_attr(op, "static_offsets");
   struct sim_linear at = base->start;
@@ -85,12 +149,12 @@ enum status decode_view(struct decoder *d, MlirOperation op) {
   assert(found && found->buffer >= 0);
   const struct decoded base = *found; /* decode_define may move it */
   struct decoded *x = decode_define(d, mlirOperationGetResult(op, 0));
-  if (!by_type(d, x->value, &base, x))
-    return decode_refuse(d, op, "its strides are not static");
+  x->buffer = base.buffer;
   x->start = base.start;
+  if (!read_shape(x->value, x) || !find_steps(d, op, &base, x))
+    return decode_refuse(d, op, "its shape or its strides are not static");
   if (ir_is(op, "memref.subview")) {
-    struct sim_linear at = add_offsets(d, op, &base);
-    x->start = at;
+    x->start = add_offsets(d, op, &base);
   } else if (ir_is(op, "memref.reinterpret_cast")) {
     const int64_t size = sim_type_bytes(d->buffers.v[base.buffer].type);
     const int64_t o = mlirDenseI64ArrayGetElement(ir_attr(op, "static_offsets"), 0);

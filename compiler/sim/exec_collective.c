@@ -1,4 +1,5 @@
-/* exec_collective: exchanges with other devices, as if every device of a group had the same data. */
+/* exec_collective: exchanges with other devices, as in the check (driver/check_collective.c): every device of a group
+ * has the same data, and all_to_all gives an array its own parts back. */
 #include <assert.h>
 #include <string.h>
 
@@ -42,16 +43,13 @@ static void combine(const struct sim_instr *i, enum sim_type t, char *data, int6
   }
 }
 
-/* Parts of `from`, each of `from.extent / parts` along the cut; part k of the result is part[k] of from. */
-static void place(const struct cut *from, const struct cut *to, int64_t devices, enum nisa_kind kind, const char *src,
-                  char *dst) {
+/* Fills dst from src, which is shorter (all_gather), longer (reduce_scatter) or as long along the cut. */
+static void place(const struct cut *from, const struct cut *to, enum nisa_kind kind, const char *src, char *dst) {
   for (int64_t o = 0; o < to->outer; o++)
     for (int64_t e = 0; e < to->extent; e++) {
       int64_t source = e; /* reduce_scatter: device 0 gets the first part */
       if (kind == NISA_ALL_GATHER)
         source = e % from->extent;
-      else if (kind == NISA_ALL_TO_ALL) /* device 0 gets part 0 of every device */
-        source = e % (from->extent / devices);
       memcpy(dst + (o * to->extent + e) * to->inner, src + (o * from->extent + source) * from->inner,
              (size_t)to->inner);
     }
@@ -77,7 +75,7 @@ bool sim_exec_collective(struct sim_machine *m) {
   const struct cut a = cut_at(from, i->dim), b = cut_at(to, i->dim);
   if (a.outer != b.outer || a.inner != b.inner)
     return sim_fail(m, SIM_FAULT_INSTRUCTION, "dst has another shape than the result");
-  place(&a, &b, i->devices, i->kind, copy, dst.at);
+  place(&a, &b, i->kind, copy, dst.at);
   memset(dst.shadow, SIM_WRITTEN, (size_t)n_to);
   m->counts.dma_bytes += n_to * dst.size;
   return true;
