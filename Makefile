@@ -1,5 +1,5 @@
 # Neuron Kernel Explorer.  `make run` serves on http://localhost:10240, `make test` runs all tests; both install what
-# they need first (docker/setup.sh).  BUILD=dir builds somewhere else, SAN=1 with the sanitizers, V=1 shows whole commands.
+# they need first (docker/setup.sh).  BUILD=dir builds into another folder, SAN=1 with the sanitizers, V=1 shows whole commands.
 
 BUILD ?= build
 LLVM ?= /usr/lib/llvm-22
@@ -34,7 +34,7 @@ WORKER_LIBS = $(MLIR_LIBS) -lpython3.11 -lseccomp $(COMMON_LIBS)
 # the first words of a recipe's line: shows `CC file.c` instead of the command, unless V=1
 short = $(if $(filter 1,$(V)),,@$(info $(1)))
 srcs = $(sort $(wildcard $(addsuffix /*.c,$(1))))
-# the same with all folders below
+# the same, including subfolders
 tree = $(sort $(shell find $(1) -name '*.c'))
 objs = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 
@@ -72,7 +72,7 @@ web: $(BUILD)/web/index.html
 examples:
 	@mkdir -p $(BUILD)/examples && cp explorer/examples/*.py $(BUILD)/examples/
 
-# libmicrohttpd with its recv renamed, so that explorer/http/guard.c checks what it reads
+# libmicrohttpd with its recv renamed, so that explorer/http/guard.c checks every byte that it reads
 HTTP_LIB := $(BUILD)/lib/libmicrohttpd-guarded.a
 $(HTTP_LIB):
 	@mkdir -p $(@D)
@@ -138,9 +138,9 @@ $(BUILD)/obj/%.o: %.c
 	@mkdir -p $(@D)
 	$(call short,CC $<)$(CC) $(CFLAGS) -c -o $@ $<
 
-# importable packages: the shims, and tracer and compiler as extensions of an ordinary Python
+# importable packages: the shims, and the tracer and the compiler as extension modules
 python-shims: $(PY_SRC)
-	@mkdir -p $(BUILD)/python
+	@mkdir -p $(BUILD)/python && rm -rf $(BUILD)/python/nkx/stubs
 	@cp -r compiler/trace/python/. $(BUILD)/python/
 $(BUILD)/python/_nkx.so: $(COMPILER_LIB)
 	@mkdir -p $(@D)
@@ -149,12 +149,12 @@ $(BUILD)/python/_nkxc.so: $(call objs,$(call srcs,compiler/package)) $(COMPILER_
 	@mkdir -p $(@D)
 	$(call short,LINK $@)$(CC) $(filter -fsanitize%,$(OPT)) -shared -Wl,-z,relro,-z,now,--version-script=$(filter %.map,$^) -o $@ $(filter-out %.map,$^) $(MLIR_LIBS) $(COMMON_LIBS)
 
-# the same as an installable wheel
+# the packages as an installable wheel
 wheel: setup
 	@$(MAKE) --no-print-directory -j$(shell nproc) python
 	$(VENV)/bin/python3 compiler/package/wheel.py $(BUILD)/python $(BUILD)/wheel
 
-# the page's types of what the server sends and accepts; the page's build refuses a file that is not current
+# writes the page's types from openapi.json; the page's build fails if they are out of date
 .PHONY: types
 types: setup
 	$(VENV)/bin/node web/types.mjs
@@ -166,7 +166,7 @@ run: build
 
 # ---- for contributors ----------------------------------------------------------------------------------------
 
-# what clangd needs to know; written anew when a command has changed
+# the compile commands, for clangd; written anew when a command has changed
 .PHONY: compile_commands.json dev
 compile_commands.json:
 	@$(MAKE) --no-print-directory -nB V=1 binaries python unit-bin | $(VENV)/bin/python3 dev/compile_commands.py $@
@@ -185,7 +185,7 @@ $(BUILD)/test/%_mlir: $(BUILD)/obj/tests/unit/%_mlir.o $(COMPILER_LIB)
 $(BUILD)/test/%_py: $(BUILD)/obj/tests/unit/%_py.o $(COMPILER_LIB)
 	@mkdir -p $(@D)
 	$(call short,LINK $@)$(CC) $(LDHARDEN) -o $@ $^ -lpython3.11 $(COMMON_LIBS) -lcmocka
-# those of the server and of the jail are called test_explorer_*.c
+# unit tests of the server and of the jail are called test_explorer_*.c
 $(BUILD)/test/test_explorer_%: $(BUILD)/obj/tests/unit/test_explorer_%.o \
   $(filter-out $(BUILD)/obj/explorer/main.o,$(call objs,$(sort $(SERVER_SRC) $(call srcs,explorer/jail)))) \
   $(COMPILER_LIB) $(HTTP_LIB)
@@ -210,18 +210,18 @@ test: setup-test
 	@$(MAKE) --no-print-directory -j$(shell nproc) BUILD=build-fuzz VENV=$(VENV) SAN=fuzz fuzz-bin
 	@BUILD=$(BUILD) VENV=$(VENV) tests/run.sh
 
-# in a minute and a half, for while one works: the unit tests, the golden tests of passes, and a sample of core
+# for use while working, in a minute and a half: the unit tests, the golden tests of passes, and a sample of core
 quick: setup-test
 	@$(MAKE) --no-print-directory -j$(shell nproc) binaries python unit-bin
 	@BUILD=$(BUILD) VENV=$(VENV) SUITES="unit lit sample" tests/run.sh
 
-# only these suites: make test-unit, test-lit, test-fuzz, test-core, test-sample, test-api, …, test-browser, test-page (tests/run.sh)
+# one suite: make test-unit, test-lit, test-fuzz, test-core, test-sample, test-api, …, test-browser, test-page (tests/run.sh)
 test-%: setup-test
 	@$(MAKE) --no-print-directory -j$(shell nproc) binaries python web unit-bin
 	@[ "$*" != fuzz ] || $(MAKE) --no-print-directory -j$(shell nproc) BUILD=build-fuzz VENV=$(VENV) SAN=fuzz fuzz-bin
 	@BUILD=$(BUILD) VENV=$(VENV) SUITES=$* tests/run.sh
 
-# long sets: make nightly, or only some: make nightly SETS="random"
+# all long sets, or only some: make nightly SETS="random"
 nightly: setup-test
 	@$(MAKE) --no-print-directory -j$(shell nproc) binaries python web unit-bin
 	@$(MAKE) --no-print-directory -j$(shell nproc) BUILD=build-fuzz VENV=$(VENV) SAN=fuzz fuzz-bin
@@ -233,14 +233,14 @@ bench: setup-test
 	@BUILD=$(BUILD) PYTHONPATH=tests $(VENV)/bin/python3 tests/bench/load.py
 	@BUILD=$(BUILD) PYTHONPATH=tests $(VENV)/bin/python3 tests/bench/memory.py
 
-# the C tests and the terminal's path through every example, under AddressSanitizer and UBSan
+# the C tests, and `nkx compile` of every example, under AddressSanitizer and UBSan
 asan: setup-test
 	@$(MAKE) --no-print-directory -j$(shell nproc) BUILD=build-asan VENV=$(VENV) SAN=1 binaries unit-bin
 	@$(MAKE) --no-print-directory BUILD=build-asan VENV=$(VENV) python-shims
 	@VENV=$(VENV) tests/asan.sh build-asan
 
-# libFuzzer targets, built apart with clang: SECONDS_EACH=600 TARGETS="job explorer_frame" make fuzz.  Only what they reach
-# is built: base, the readers, the job parser and the server.
+# libFuzzer targets, built separately with clang: SECONDS_EACH=600 TARGETS="job explorer_frame" make fuzz.  Only the code
+# that they reach is built: base, the readers, the job parser and the server.
 FUZZ_BIN := $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
 FUZZED_SRC := $(call srcs,$(addprefix compiler/,base hlo ir nisa)) $(addprefix compiler/driver/,job.c pipeline.c frame_scan.c gather.c) \
   compiler/trace/precheck.c

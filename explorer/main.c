@@ -26,16 +26,17 @@ enum exit_status { EXIT_DONE, EXIT_REFUSED, EXIT_USAGE, EXIT_LIMIT, EXIT_FAULT }
 enum {
   HEAPS_MAX = 2, /* shared by all threads: a heap for each would keep what its largest result took */
   LARGE =
-      128 << 10, /* bytes; a larger block is mapped alone and given back at once, and a heap keeps no more free ones */
+      128
+      << 10, /* bytes; a larger block is mapped alone and unmapped at once, and a heap keeps at most this much free */
 };
 
 static const char help[] = "usage: nkx COMMAND …\n"
-                           "  serve      the service: page and API\n"
-                           "  compile    a kernel through all stages, in the terminal\n"
-                           "  opt        single passes on IR text\n"
-                           "  store      backs up, restores and checks what the service stores\n"
-                           "  doctor     what this machine offers for the jail\n"
-                           "`nkx COMMAND --help` says more; `nkx --version` prints the version.\n";
+                           "  serve      runs the service: the page and the API\n"
+                           "  compile    compiles a kernel and prints its stages\n"
+                           "  opt        runs single passes on MLIR text\n"
+                           "  store      backs up, restores and checks the service's store\n"
+                           "  doctor     says which layers of the jail this machine supports\n"
+                           "`nkx COMMAND --help` lists the options of a command; `nkx --version` prints the version.\n";
 
 /* ---- serve ------------------------------------------------------------------------------------------------------- */
 
@@ -114,7 +115,7 @@ static int become_successor(int listen_fd, char **argv) {
   return EXIT_FAULT;
 }
 
-/* Results of many MiB come and go; their memory shall go back to the system, however large the largest was. */
+/* Results of many MiB come and go.  Their memory must go back to the system, however large the largest was. */
 static void limit_heaps(void) {
   mallopt(M_ARENA_MAX, HEAPS_MAX);
   mallopt(M_MMAP_THRESHOLD, LARGE); /* also stops the threshold from growing */

@@ -10,10 +10,10 @@
 enum { EXIT_DONE, EXIT_REFUSED, EXIT_USAGE, EXIT_FAULT = 4 };
 
 static const char help[] =
-    "usage: nkx store backup  [--store URL] FILE     copies everything into the new SQLite file FILE; works while "
-    "serving\n"
+    "usage: nkx store backup  [--store URL] FILE     copies the store into a new SQLite file; the server may be "
+    "running\n"
     "       nkx store restore [--store URL] FILE     copies such a file into an empty store\n"
-    "       nkx store check   [--store URL]          reads everything and checks every checksum\n"
+    "       nkx store check   [--store URL]          reads everything and verifies every checksum\n"
     "URL is sqlite:PATH (../data/nkx.sqlite beside this program) or postgresql://…\n";
 
 static void tell(const char *line) {

@@ -5,7 +5,7 @@ set -u
 cd "$(dirname "$0")/.."
 build=$1
 passed=0 failed=0
-# CPython and MLIR keep their own memory until exit; leaks of ours are looked for in the programs without them
+# CPython and MLIR keep their own memory until exit, so leaks are looked for in the programs that have neither
 export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
 check() { # name, command...
   name=$1; shift

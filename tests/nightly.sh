@@ -62,7 +62,7 @@ for name in $SETS; do
   [ -n "$command" ] || { echo "$name: FAILED, there is no such set" >>"$summary"; failed=1; continue; }
   echo "== $name: $command"
   began=$(date +%s)
-  load=$(cut -d' ' -f1 /proc/loadavg) # times measured beside other work mean little
+  load=$(cut -d' ' -f1 /proc/loadavg) # times that are measured under load mean little
   NKX_FIGURES=$PWD/$BUILD/nightly/$name.figures
   export NKX_FIGURES
   rm -f "$NKX_FIGURES"

@@ -1,8 +1,8 @@
 #!/bin/sh
-# Runs every test of `make test` and ends with one summary line.  Suites go on after a failure, so that one run tells
-# everything; the logs of suites that failed are shown at the end.
+# Runs every test of `make test` and ends with one summary line.  A failure does not stop the others; the
+# logs of the suites that failed are shown at the end.
 #   BUILD: where the product was built; VENV: the Python environment; SUITES: only these, one after another (unit lit page
-#   fuzz core sample api store deploy jail hostile browser; pytest: all of them that are pytest's but the browser)
+#   fuzz core sample api store deploy jail hostile browser; pytest: all suites of pytest except the browser)
 set -u
 cd "$(dirname "$0")/.."
 BUILD=${BUILD:-build}
@@ -22,7 +22,7 @@ number() { # of what a summary line of pytest counts: "12 failed, 3 passed in 4 
 }
 
 unit() {
-  # those that run compiled code take longest and begin first
+  # programs that run compiled code take longest, so they start first
   programs=$(for t in "$BUILD"/test/test_*_mlir "$BUILD"/test/test_*; do case $t in *.d | *.o | *.log) ;; *) [ ! -x "$t" ] || echo "$t" ;; esac; done |
     awk '!seen[$0]++')
   # shellcheck disable=SC2016
@@ -83,7 +83,7 @@ run() { # suites in order
     lit) lit_suite ;;
     page) page ;;
     fuzz) fuzz ;;
-    core) py core -n 2 --dist loadgroup tests/trace tests/conformance tests/passes tests/kernels tests/cli ;;
+    core) py core -n 2 --dist loadgroup tests/trace tests/conformance tests/passes tests/kernels tests/cli tests/docs ;;
     # a part of core: the front end, the terminal, the maps, and three examples at every stage
     sample) py sample -n 2 --dist loadgroup tests/trace tests/cli/test_compile.py tests/conformance/test_maps.py tests/conformance/test_examples.py \
       -k "not test_examples or 01_ or 04_ or 08_" ;;
@@ -104,7 +104,7 @@ mkdir -p "$BUILD/test"
 servers="api store deploy jail hostile"
 computing="unit lit page fuzz core"
 case $SUITES in
-all) # tests of the server and of the page wait more than they compute: what computes runs beside them, and gives way
+all) # tests of the server and of the page mostly wait, so those that compute run at the same time, at a lower priority
   SUITES="$servers browser $computing"
   # shellcheck disable=SC2086
   "$0" --lane $servers &
@@ -120,7 +120,7 @@ all) # tests of the server and of the page wait more than they compute: what com
   ;;
 esac
 for s in $SUITES; do
-  grep -q "^$s " "$results" || result "$s" 0 1 /dev/null # it did not come to its end
+  grep -q "^$s " "$results" || result "$s" 0 1 /dev/null # it did not finish
 done
 
 passed=0 failed=0 failing=

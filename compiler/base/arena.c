@@ -20,7 +20,7 @@ _Noreturn void arena_oom(size_t wanted) {
   char text[96];
   int n = snprintf(text, sizeof text, "nkx: out of memory (%zu bytes wanted)\n", wanted);
   if (write(STDERR_FILENO, text, (size_t)n) < 0) {
-    /* nothing left to tell it to */
+    /* standard error is closed: nothing can be reported */
   }
   _exit(EXIT_OOM);
 }
@@ -29,14 +29,14 @@ void arena_init(struct arena *a) {
   *a = (struct arena){0};
 }
 
-/* Zeroed, in huge pages where there are any: walks over much memory, again and again, wait less for page tables.  Under
- * a sanitizer none, which then sees more. */
+/* A zeroed block, in huge pages if the system has them, because repeated walks over much memory then wait less for page
+ * tables.  Not under a sanitizer, which checks blocks of the heap more closely. */
 static struct arena_block *map(size_t n) {
 #ifdef __SANITIZE_ADDRESS__
   (void)n;
   return NULL;
 #else
-  size_t size; /* with room to move to where a huge page begins */
+  size_t size; /* with room to begin at a huge page */
   if (__builtin_add_overflow(n, 2 * HUGE_PAGE - 1, &size))
     return NULL;
   size &= ~(size_t)(HUGE_PAGE - 1);

@@ -1,9 +1,9 @@
 /* arena: memory that is freed all at once.
  *
- * A compile job allocates from one arena.  Everything an arena function returns lives exactly as long as
- * the arena.  Running out of memory ends the process through arena_oom: a job is a process of its own, and
- * whoever started it reports "out of memory" for it, so that no caller in the compiler checks for NULL.  The
- * server, which must not end, reserves what a request can need before it begins with one.
+ * A compile job allocates from one arena.  Everything that an arena function returns lives exactly as long as the arena.
+ * When memory runs out, arena_oom ends the process.  A job is a process of its own and its parent reports "out of memory"
+ * for it, so no caller in the compiler checks for NULL.  The server must not end, so it reserves the memory that a request
+ * can need before it begins with the request.
  */
 #ifndef BASE_ARENA_H
 #define BASE_ARENA_H
@@ -17,7 +17,7 @@
 struct arena {
   struct arena_block *blocks;
   size_t used, size; /* of the newest block */
-  bool is_zero;      /* what is left of it */
+  bool is_zero;      /* its unused part is zeroed */
   size_t total;      /* bytes asked for so far */
 };
 
@@ -30,7 +30,7 @@ MUST_USE bool arena_reserve(struct arena *a, size_t n);
 void *arena_alloc(struct arena *a, size_t n) __attribute__((malloc, returns_nonnull));
 /* n zeroed elements of size bytes each; an overflowing product counts as out of memory. */
 void *arena_array(struct arena *a, size_t n, size_t size) __attribute__((malloc, returns_nonnull));
-/* The same as arena_array; NULL when there is not as much memory: for the server, where that is an answer. */
+/* The same as arena_array, but NULL when out of memory: for the server, which can answer that. */
 MUST_USE void *arena_try_array(struct arena *a, size_t n, size_t size);
 /* Extends the newest allocation, the n bytes at p, by `more` bytes, which are not zeroed.  False when it is not the
  * newest one or the block has no room; nothing changes then. */

@@ -1,7 +1,7 @@
 /* array: growing an array of elements in an arena.
  *
- * The caller declares three members, { T *v; int n, cap; }, zero at first, in a struct of its own.  When the array moves,
- * the old elements stay in the arena, so that a pointer to one still reads what it read before.
+ * The caller declares three members, { T *v; int n, cap; }, zero at first, in its own struct.  When the array moves, the
+ * old elements stay in the arena, so a pointer to one stays valid for reading.
  */
 #ifndef BASE_ARRAY_H
 #define BASE_ARRAY_H

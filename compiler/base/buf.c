@@ -55,7 +55,7 @@ enum status buf_printf(struct buf *b, const char *fmt, ...) {
   return b->failed;
 }
 
-/* By hand: texts are full of small numbers, and printf takes three times as long. */
+/* Written by hand, because texts are full of small numbers and printf takes three times as long. */
 enum status buf_put_int(struct buf *b, long long v) {
   char text[24], *p = text + sizeof text;
   unsigned long long u = v < 0 ? 0 - (unsigned long long)v : (unsigned long long)v;

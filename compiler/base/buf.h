@@ -1,8 +1,8 @@
 /* buf: bytes that grow up to a stated ceiling.
  *
- * For everything whose size the outside decides.  Once the ceiling is reached the contents are freed, the
- * buffer stays "failed", further appends do nothing, and buf_status says ST_LIMIT; so a writer can append
- * freely and ask once at the end.
+ * For everything whose size input decides.  When the ceiling is reached, the contents are freed and the buffer stays
+ * failed: further appends do nothing, and buf_status returns ST_LIMIT.  So a writer can append freely and check once
+ * at the end.
  */
 #ifndef BASE_BUF_H
 #define BASE_BUF_H
@@ -24,7 +24,7 @@ void buf_init(struct buf *b, size_t max); /* max: most bytes it may hold, withou
 void buf_clear(struct buf *b);            /* frees; usable again with the same ceiling */
 enum status buf_printf(struct buf *b, const char *fmt, ...) PRINTF(2, 3);
 enum status buf_put_int(struct buf *b, long long v); /* decimal */
-/* Ensures room for n more bytes behind data + len; the caller adds to len what it wrote. */
+/* Ensures room for n more bytes at data + len; the caller adds the number of bytes that it wrote to len. */
 enum status buf_reserve(struct buf *b, size_t n);
 /* Inline: texts are built from pieces of a few bytes. */
 static inline enum status buf_append(struct buf *b, const void *p, size_t n) {

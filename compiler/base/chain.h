@@ -1,6 +1,6 @@
 /* chain: hash chains of objects that hold their own links.
  *
- * For objects that come and go: an object is added and removed without any memory being allocated.  The caller owns the
+ * For objects that are added and removed often: neither allocates memory.  The caller owns the
  * objects, hashes their keys and compares them.  The table starts zeroed and has a fixed number of chains.
  *
  *     for (struct chain_link *l = chain_first(&t, hash); l; l = chain_next(l))

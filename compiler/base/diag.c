@@ -31,7 +31,7 @@ struct diag *diag_add(struct diags *ds, enum diag_severity severity, enum diag_c
     ds->v = v;
     ds->cap = cap;
   }
-  /* past the limit the last entry is overwritten: the first ones say most */
+  /* at the limit the last entry is overwritten, because the first ones are the most useful */
   struct diag *d = &ds->v[ds->n < DIAGS_MAX ? ds->n++ : ds->n - 1];
   va_list ap;
   va_start(ap, fmt);

@@ -1,8 +1,8 @@
-/* diag: what went wrong (or is worth knowing) in the user's kernel.
+/* diag: diagnostics: errors, warnings and notes about the user's kernel.
  *
- * A diagnostic has a stable code, a sentence for the user, where known the Python range with its call chain,
- * the stage it arose in, and a hint that says what to do.  A job collects them; the stages that were reached
- * are kept whatever is collected.
+ * A diagnostic has a stable code and a sentence for the user.  If known, it also has the Python range with its call chain,
+ * the stage in which it arose, and a hint that says what to do.  A job collects diagnostics; the stages that it reached
+ * are kept in any case.
  */
 #ifndef BASE_DIAG_H
 #define BASE_DIAG_H

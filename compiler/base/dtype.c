@@ -37,7 +37,7 @@ enum dtype_kind dtype_kind(enum dtype t) {
 
 enum dtype dtype_from_name(const char *name) {
   for (int t = DT_NONE + 1; t < DT_TUPLE; t++)
-    if (!strcmp(name, table[t].numpy) || !strcmp(name, table[t].gen))
+    if (table[t].kind != DK_COMPLEX && (!strcmp(name, table[t].numpy) || !strcmp(name, table[t].gen)))
       return (enum dtype)t;
   return DT_NONE;
 }

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum dtype_kind { DK_NONE, DK_BOOL, DK_SIGNED, DK_UNSIGNED, DK_FLOAT, DK_TUPLE };
+enum dtype_kind { DK_NONE, DK_BOOL, DK_SIGNED, DK_UNSIGNED, DK_FLOAT, DK_COMPLEX, DK_TUPLE };
 
 enum dtype {
   DT_NONE,
@@ -28,9 +28,14 @@ static inline bool dtype_is_int(enum dtype t) {
   return dtype_kind(t) == DK_SIGNED || dtype_kind(t) == DK_UNSIGNED;
 }
 
+/* Only HLO modules have complex numbers, and only until op-expander makes pairs of them. */
+static inline bool dtype_is_complex(enum dtype t) {
+  return dtype_kind(t) == DK_COMPLEX;
+}
+
 enum dtype dtype_narrow(enum dtype t); /* 64-bit types become 32-bit */
 
-/* DT_NONE for an unknown name.  Accepts NumPy's names and nkigen's short ones ("f32", "i32", "bf16"). */
+/* DT_NONE for an unknown name, and for complex numbers, which kernels do not have.  Accepts NumPy's names and nkigen's short ones ("f32", "i32", "bf16"). */
 enum dtype dtype_from_name(const char *name);
 enum dtype dtype_from_hlo_name(const char *name);
 enum dtype dtype_from_xla_number(int number);

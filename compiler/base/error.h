@@ -1,8 +1,8 @@
-/* error: how a function says that it failed.
+/* error: how a function reports that it failed.
  *
  * A function that can fail returns enum status and fills struct error once, where it happened; callers
- * pass both up untouched.  What the user did wrong in a kernel is not reported here but as a struct diag
- * (diag.h), which has a stable code and a Python range; ST_INPUT then only says "look at the diagnostics".
+ * pass both up unchanged.  Errors in the user's kernel are reported as a struct diag (diag.h), which has a stable code and
+ * a Python range; ST_INPUT then only says that there are diagnostics.
  */
 #ifndef BASE_ERROR_H
 #define BASE_ERROR_H
@@ -21,7 +21,7 @@ enum status {
   ST_NOMEM,
   ST_IO,
   ST_FULL, /* no space to write to */
-  ST_BUG,  /* an assumption of ours broke; text is for the log only */
+  ST_BUG,  /* an assumption of the program does not hold; text is for the log only */
 };
 
 struct error {

@@ -20,7 +20,8 @@ static void put(struct index *x, struct index_slot s) {
   x->slots[at] = s;
 }
 
-/* Elements of equal hash keep their order: from a free slot on, every run of slots is met from its beginning. */
+/* Elements with equal hashes keep their order: the walk begins after a free slot, so it meets every run of slots from its
+ * beginning. */
 static void move_slots(struct index *x, const struct index_slot *old, size_t n) {
   size_t first = 0;
   while (first < n && old[first].entry)

@@ -29,12 +29,12 @@ struct index {
   struct index_slot *slots;
 };
 
-/* The index is {.arena = …}, otherwise zero, at first. */
+/* An index starts as {.arena = …}, otherwise zero. */
 void index_add(struct index *x, uint32_t hash, int entry);
-/* Makes room for n elements at least, so that index_add takes no memory up to there; false when out of memory. */
+/* Makes room for at least n elements, so that index_add allocates nothing until then; false when out of memory. */
 MUST_USE bool index_reserve(struct index *x, size_t n);
-/* Makes the index empty and ready for n elements.  Takes time for n, not for the elements that it had, and reuses their
- * memory: for one index after another of very different sizes. */
+/* Makes the index empty and ready for n elements.  Takes time in proportion to n, not to the elements
+ * that it had, and reuses their memory: for a series of indexes of very different sizes. */
 void index_restart(struct index *x, size_t n);
 /* Makes the index empty and keeps its room. */
 void index_reset(struct index *x);

@@ -74,7 +74,7 @@ void json_put_comma(struct buf *b) {
 
 void json_put_key(struct buf *b, const char *key) {
   json_put_comma(b);
-  buf_putc(b, '"'); /* keys are ours: nothing in them needs an escape */
+  buf_putc(b, '"'); /* keys are constants of the program that need no escapes */
   buf_puts(b, key);
   buf_puts(b, "\":");
 }

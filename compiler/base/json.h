@@ -1,7 +1,6 @@
 /* json: writing JSON into a buffer.
  *
- * Frames are written on the hot path and are flat, so they are printed directly; whatever is read is parsed with
- * jansson.
+ * Frames are flat and written on the hot path, so they are printed directly.  JSON is read with jansson.
  */
 #ifndef BASE_JSON_H
 #define BASE_JSON_H
@@ -12,7 +11,7 @@
  * newline, so a frame stays on one line. */
 void json_put_string(struct buf *b, const char *s, size_t len);
 void json_put_cstr(struct buf *b, const char *s);
-/* "key": with a comma in front unless the last byte in b is '{' or '['. */
+/* "key": with a comma before it unless the last byte in b is '{' or '['. */
 void json_put_key(struct buf *b, const char *key);
 void json_put_comma(struct buf *b); /* unless the last byte in b is '{' or '[' */
 void json_put_int(struct buf *b, long long v);

@@ -21,7 +21,7 @@ void log_set_format(enum log_format f) {
   format = f;
 }
 
-/* "key=value" or key="a value" at the front of p, and where it ends; NULL if there is none. */
+/* Finds "key=value" or key="a value" at the start of p; returns its end, or NULL if there is none. */
 static const char *find_field(const char *p, size_t *key, const char **value, size_t *len) {
   *key = strspn(p, "abcdefghijklmnopqrstuvwxyz_");
   if (!*key || p[*key] != '=')
@@ -37,7 +37,7 @@ static const char *find_field(const char *p, size_t *key, const char **value, si
   return v + *len;
 }
 
-/* The fields in front become members; what follows them, which may hold a text of any kind, stays one string. */
+/* The leading fields become members; the rest of the text, which may be anything, becomes one string. */
 static void put_json(struct buf *b, const char *time, const char *level, const char *event, const char *text) {
   size_t key, len;
   const char *value, *end;
@@ -59,7 +59,7 @@ static void put_json(struct buf *b, const char *time, const char *level, const c
 
 static void write_line(const char *p, size_t n) {
   if (write(STDERR_FILENO, p, n) < 0) {
-    /* nobody left to tell */
+    /* nothing can be reported */
   }
 }
 
@@ -82,7 +82,7 @@ void log_event(enum log_level level, const char *event, const char *fmt, ...) {
   if (vsnprintf(text, sizeof text, fmt, ap) < 0)
     text[0] = 0;
   va_end(ap);
-  for (char *p = text; *p; p++) /* one line, whatever a message brings along */
+  for (char *p = text; *p; p++) /* one line, whatever the message contains */
     if (*p == '\n' || *p == '\r')
       *p = ' ';
   if (format == LOG_TEXT) {

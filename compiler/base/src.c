@@ -6,7 +6,7 @@
 struct src_locs src_locs_one(struct arena *a, const struct src_loc *loc) {
   if (!loc)
     return (struct src_locs){0};
-  return (struct src_locs){1, arena_dup(a, &loc, sizeof loc)};
+  return (struct src_locs){.n = 1, .v = arena_dup(a, &loc, sizeof loc)};
 }
 
 static bool range_equal(const struct src_range *x, const struct src_range *y) {
@@ -37,20 +37,20 @@ struct src_locs src_locs_union(struct arena *a, struct src_locs x, struct src_lo
 
   if (!x.n)
     return y;
+  const int more = x.more > y.more ? x.more : y.more; /* the two may be the same places */
   if (x.n == SRC_LOCS_MAX || x.v == y.v)
-    return x;
-  for (int i = 0; i < x.n && n < SRC_LOCS_MAX; i++)
+    return (struct src_locs){x.n, x.v, more};
+  for (int i = 0; i < x.n; i++)
     v[n++] = x.v[i];
-  int before = n;
   for (int i = 0; i < y.n && n < SRC_LOCS_MAX; i++)
-    if (!contains((struct src_locs){n, v}, y.v[i]))
+    if (!contains((struct src_locs){.n = n, .v = v}, y.v[i]))
       v[n++] = y.v[i];
-  if (n == before)
-    return x;
-  /* Often x is what was made last; who shares it reads no further than before. */
-  if (arena_extend(a, x.v, (size_t)before * sizeof *v, (size_t)(n - before) * sizeof *v)) {
-    memcpy((void *)(uintptr_t)(x.v + before), v + before, (size_t)(n - before) * sizeof *v);
-    return (struct src_locs){n, x.v};
+  if (n == x.n)
+    return (struct src_locs){x.n, x.v, more};
+  /* x is often the newest allocation and can grow in place; others that share it read only their own places. */
+  if (arena_extend(a, x.v, (size_t)x.n * sizeof *v, (size_t)(n - x.n) * sizeof *v)) {
+    memcpy((void *)(uintptr_t)(x.v + x.n), v + x.n, (size_t)(n - x.n) * sizeof *v);
+    return (struct src_locs){n, x.v, more};
   }
-  return (struct src_locs){n, arena_dup(a, v, (size_t)n * sizeof *v)};
+  return (struct src_locs){n, arena_dup(a, v, (size_t)n * sizeof *v), more};
 }

@@ -24,16 +24,28 @@ struct src_loc {
   const struct src_loc *caller; /* the call in the enclosing function, or NULL */
 };
 
-/* The places one operation stands for: one after tracing, more once passes merge operations.
- * Immutable; {0} is "nowhere". */
-enum { SRC_LOCS_MAX = 32 };
+/* The places that one operation implements: one after tracing, more once passes merge operations.  Immutable; {0} means
+ * that no place is known.  A list has at most SRC_LOCS_MAX places.  Users see, and MLIR locations contain, the first
+ * SRC_LOCS_SHOWN of them and the number of the others: the hundredth place tells the user nothing, and the cost of long
+ * lists would explode. */
+enum { SRC_LOCS_MAX = 128, SRC_LOCS_SHOWN = 8 };
 struct src_locs {
   int n;
   const struct src_loc *const *v;
+  int more; /* at least so many further places are not in v */
 };
 
+static inline int src_locs_shown(struct src_locs s) {
+  return s.n < SRC_LOCS_SHOWN ? s.n : SRC_LOCS_SHOWN;
+}
+/* How many places there are at least besides those that are shown. */
+static inline int src_locs_hidden(struct src_locs s) {
+  return s.n - src_locs_shown(s) + s.more;
+}
+
 struct src_locs src_locs_one(struct arena *a, const struct src_loc *loc); /* NULL gives {0} */
-/* Union in order of appearance without duplicates, cut at SRC_LOCS_MAX.  Returns a or b itself if that suffices. */
+/* Union in order of appearance without duplicates, at most SRC_LOCS_MAX.  Returns the places of x or y themselves if that
+ * suffices. */
 struct src_locs src_locs_union(struct arena *a, struct src_locs x, struct src_locs y);
 bool src_loc_equal(const struct src_loc *x, const struct src_loc *y);
 

@@ -1,6 +1,6 @@
 /* table: a value for each of a set of pointers.  Keys are compared by address and are never removed.
  *
- * A table can only be looked up, not walked, so results never depend on addresses.
+ * A table has look-ups but no iteration, so results never depend on addresses.
  */
 #ifndef BASE_TABLE_H
 #define BASE_TABLE_H
@@ -19,8 +19,8 @@ struct table {
   int n, cap;
 };
 
-/* The table is {.arena = …}, otherwise zero, at first.  A later value of a key takes the place of the earlier one.
- * Neither key nor value may be NULL. */
+/* A table starts as {.arena = …}, otherwise zero.  A later value of a key replaces the earlier one.  Neither key nor value
+ * may be NULL. */
 void table_put(struct table *t, const void *key, void *value);
 void *table_get(const struct table *t, const void *key); /* NULL when the key has no value */
 

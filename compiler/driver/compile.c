@@ -37,6 +37,7 @@ struct run {
   frame_sink sink;
   void *user;
   struct arena *arena;
+  struct sources sources;
   struct diags diags;
   int n_diags_sent;
   struct trace_kernel *traced; /* the kernel to compile; NULL: the job's source */
@@ -66,15 +67,58 @@ static enum status send(struct run *r, struct buf *b) {
   return st;
 }
 
-/* Sends the diagnostics that were added since the last call. */
+/* True if an earlier diagnostic, which is no error, says the same of the same place. */
+static bool is_repeated(const struct diags *ds, int at) {
+  const struct diag *d = &ds->v[at];
+  for (int i = 0; i < at && d->severity != DS_ERROR; i++) {
+    const struct diag *e = &ds->v[i];
+    if (e->severity == d->severity && e->code == d->code && src_loc_equal(e->loc, d->loc) &&
+        !strcmp(e->message, d->message))
+      return true;
+  }
+  return false;
+}
+
+/* Sends the diagnostics that were added since the last call; equal warnings and notes once. */
 static enum status send_diags(struct run *r, int kernel) {
   enum status st = ST_OK;
   for (; !st && r->n_diags_sent < r->diags.n; r->n_diags_sent++) {
     struct buf b;
+    if (is_repeated(&r->diags, r->n_diags_sent))
+      continue;
     buf_init(&b, FRAME_MAX);
     stage_put_diag_frame(&b, &r->diags.v[r->n_diags_sent], kernel);
     st = send(r, &b);
   }
+  return st;
+}
+
+/* The job ends because a frame would pass FRAME_MAX. */
+static enum status refuse_frame(struct run *r, const struct stage *s) {
+  struct diag *d =
+      diag_add(&r->diags, DS_ERROR, DG_OUTPUT_LIMIT, NULL,
+               "this stage is larger than %d MiB with its maps, the most that a result can hold", FRAME_MAX >> 20);
+  d->stage = s->def->name;
+  d->hint = "stop after an earlier stage, or compile parts of the kernel";
+  return ST_INPUT;
+}
+
+/* Sends a stage, after the sources that it is the first to refer to. */
+static enum status send_stage(struct run *r, const struct stage *s, int kernel) {
+  struct buf stage, sources;
+  enum status st = ST_OK;
+  buf_init(&stage, FRAME_MAX);
+  stage_put_frame(&stage, s, kernel, &r->sources);
+  if (sources_has_news(&r->sources)) {
+    buf_init(&sources, FRAME_MAX);
+    sources_put_frame(&sources, &r->sources);
+    st = send(r, &sources);
+  }
+  if (!st && buf_status(&stage) == ST_LIMIT)
+    st = refuse_frame(r, s);
+  if (!st)
+    return send(r, &stage);
+  buf_clear(&stage);
   return st;
 }
 
@@ -277,7 +321,6 @@ static enum status read_stage(struct path *p, struct stage *s, struct error *err
   if (p->is_same) {
     s->text = p->before.text;
     s->text_len = p->before.text_len;
-    s->truncated = p->before.truncated;
     s->ops = ir_snapshot_again(&p->before.ops, r->arena);
     return ST_OK;
   }
@@ -298,14 +341,6 @@ static void blame(struct run *r, int first, const struct stage_def *def) {
   for (int i = first; i < r->diags.n; i++)
     if (!r->diags.v[i].stage)
       r->diags.v[i].stage = def->name;
-}
-
-/* Adds the diagnostics about the stage's own text. */
-static void warn_truncated(struct run *r, const struct stage *s) {
-  if (s->truncated)
-    diag_add(&r->diags, DS_WARNING, DG_OUTPUT_LIMIT, NULL, "the text of this stage was cut at %d MiB",
-             STAGE_TEXT_MAX >> 20)
-        ->stage = s->def->name;
 }
 
 /* One stage: transform, read, check, send.  ST_INPUT: the kernel ends here. */
@@ -329,15 +364,11 @@ static enum status run_stage(struct path *p, int index) {
         def->name;
     return ST_INPUT;
   }
-  warn_truncated(r, &s);
   s.changed = !p->before.def || !same_text(&s, &p->before);
   if (r->job->check)
     stage_checks_run(&p->checks, p->module, &s, &r->diags);
 
-  struct buf b;
-  buf_init(&b, FRAME_MAX);
-  stage_put_frame(&b, &s, p->number);
-  st = send(r, &b);
+  st = send_stage(r, &s, p->number);
   p->before = s;
   return st ? st : send_diags(r, p->number);
 }
@@ -371,18 +402,11 @@ static enum status send_partial(struct path *p) {
   struct run *r = p->run;
   struct stage s = {.index = r->first_stage, .def = &pipeline_stages[r->first_stage], .changed = true, .partial = true};
   struct error err = {0};
-  struct buf b;
 
   s.time_us = p->kernel->time_us;
   enum status st = send_kernel(p);
-  if (!st && !read_stage(p, &s, &err)) {
-    buf_init(&b, FRAME_MAX);
-    stage_put_frame(&b, &s, p->number);
-    if (buf_status(&b)) /* too large to be sent; the diagnostics matter more */
-      buf_clear(&b);
-    else
-      st = send(r, &b);
-  }
+  if (!st && !read_stage(p, &s, &err))
+    st = send_stage(r, &s, p->number);
   return st ? st : send_diags(r, p->number);
 }
 
@@ -413,12 +437,21 @@ static const struct trace_input_spec *trace_inputs(const struct job *j, struct a
   return specs;
 }
 
+static const struct trace_file *trace_files(const struct job *j, struct arena *a) {
+  struct trace_file *files = arena_new_array(a, struct trace_file, (size_t)j->n_files);
+  for (int i = 0; i < j->n_files; i++)
+    files[i] = (struct trace_file){j->files[i].name, j->files[i].source, j->files[i].source_len};
+  return files;
+}
+
 static enum status run_source(struct run *r) {
   const struct job *j = r->job;
   const struct trace_request rq = {
       .source = j->source,
       .source_len = j->source_len,
       .filename = j->filename,
+      .n_files = j->n_files,
+      .files = trace_files(j, r->arena),
       .kernel = j->kernel,
       .n_inputs = j->n_inputs,
       .inputs = trace_inputs(j, r->arena),
@@ -472,6 +505,7 @@ static enum status run_all(struct run *r, struct arena *arena) {
   arena_init(arena);
   r->arena = arena;
   diags_init(&r->diags, arena);
+  sources_init(&r->sources, arena, job->filename);
   r->last_stage = job->stop_after ? pipeline_find(job->stop_after) : pipeline_n_stages - 1;
   enum status st = send_start(r);
   if (!st)

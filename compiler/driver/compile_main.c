@@ -1,4 +1,4 @@
-/* compile_main: `nkx compile KERNEL.py`: the whole pipeline for the terminal.
+/* compile_main: `nkx compile KERNEL.py [FILE.py…]`: the whole pipeline for the terminal.
  *
  * Runs in this process, without a jail, because the kernel is the user's own.  It reads the frames as any client does:
  * the last stage's text goes to standard output; a table of stages and the diagnostics, with a caret under the Python
@@ -26,26 +26,29 @@
 #include "driver/gather.h"
 #include "driver/paths.h"
 #include "driver/pipeline.h"
+#include "driver/source_table.h"
 #include "hlo/read.h"
 #include "ir/ir.h"
 #include "trace/trace.h"
 
 static const char usage[] =
-    "usage: nkx compile KERNEL [options]             (- reads standard input)\n"
-    "  --language nkipy|hlo|mlir  what KERNEL is: Python, HLO (text or HloModuleProto) or MLIR on tensors; the "
+    "usage: nkx compile KERNEL [FILE.py…] [options]  (- reads standard input)\n"
+    "  FILE.py…                   files that KERNEL imports; those in its own folder are found without this\n"
+    "  --file NAME=PATH           a file that KERNEL imports by another name: --file pkg/util.py=/tmp/new.py; "
+    "repeatable\n"
+    "  --language nkipy|hlo|mlir  the language of KERNEL: Python, HLO (text or HloModuleProto) or MLIR on tensors; by "
     "default\n"
-    "                             follows from its name (.py .hlo .pb .mlir) and its first line\n"
-    "  --kernel NAME              only this kernel of the file\n"
-    "  --target trn1|trn2|trn3    default trn2\n"
-    "  --stop-after STAGE[:N]     last stage to run; N counts stages of the same name from 1\n"
-    "  --input NAME=SHAPE:DTYPE   shape of a parameter of a plain function: --input x=128x256:f32; repeatable\n"
-    "  --inputs FILE.npz          input values by parameter name; also shapes, without --input\n"
-    "  --check                    run every stage and compare with NumPy\n"
+    "                             its name (.py .hlo .pb .mlir) and its first line decide\n"
+    "  --kernel NAME              compile only this kernel of the file\n"
+    "  --target trn1|trn2|trn3    the machine (trn2)\n"
+    "  --stop-after STAGE[:N]     the last stage to run; N counts stages of the same name from 1\n"
+    "  --input NAME=SHAPE:DTYPE   the shape of a parameter of a plain function: --input x=128x256:f32; repeatable\n"
+    "  --inputs FILE.npz          the inputs by parameter name; they also give the shapes\n"
+    "  --check                    run every stage and compare its outputs with NumPy\n"
     "  --dump-dir DIR             write each stage's text, hlo.pb and hlo.txt there\n"
-    "  --json FILE|-              write the result object of the API\n"
-    "  --quiet                    no table of stages\n"
-    "  --remarks                  what each pass decided, below its stage in the table: tiles, memories, fusions, "
-    "spills\n";
+    "  --json FILE|-              write the result as JSON, in the form of the API\n"
+    "  --quiet                    print no table of stages\n"
+    "  --remarks                  print below each stage what its pass decided: tiles, memories, fusions, spills\n";
 
 enum { INNER_CALLS = 3 }; /* how many of a long chain of calls are shown, besides the outermost */
 static const size_t frames_max = (size_t)4 << 30; /* bytes; far above what fits into a useful file */
@@ -53,14 +56,18 @@ static const size_t frames_max = (size_t)4 << 30; /* bytes; far above what fits 
 struct terminal {
   struct job job;
   struct arena *arena;
-  struct buf source;
   struct buf frames;    /* of a run with --json: each on a line */
   struct gather gather; /* their places */
+  struct source_table sources;
   const char *dump_dir, *json_path;
   bool is_quiet, is_color, has_remarks, is_language_given;
   char *last_text; /* of the newest stage; heap */
   struct job_input *inputs;
   int n_inputs, cap_inputs;
+  struct {
+    struct job_file *v;
+    int n, cap;
+  } files;
   struct error err;
 };
 
@@ -89,8 +96,63 @@ static enum status parse_language(struct terminal *t, const char *name) {
   return fail(&t->err, ST_INPUT, "--language %.60s: expected " LANGUAGE_NAMES, name);
 }
 
+/* The text of a file, or of standard input for "-", in the arena. */
+static enum status read_text(struct terminal *t, const char *path, const char **text, size_t *len) {
+  FILE *f = strcmp(path, "-") ? fopen(path, "re") : stdin;
+  char chunk[16 << 10];
+  struct buf b;
+  size_t n;
+
+  if (!f)
+    return fail(&t->err, ST_IO, "%.160s: %m", path);
+  buf_init(&b, 4 * JOB_SOURCE_MAX); /* the tracer enforces the real limit and reports it with a diagnostic */
+  while ((n = fread(chunk, 1, sizeof chunk, f)) > 0)
+    if (buf_append(&b, chunk, n))
+      break;
+  enum status st = ferror(f)        ? fail(&t->err, ST_IO, "%.160s: %m", path)
+                   : buf_status(&b) ? fail(&t->err, buf_status(&b), "%.160s is far too large", path)
+                                    : ST_OK;
+  if (f != stdin)
+    fclose(f);
+  *len = b.len;
+  *text = st ? NULL : arena_strndup(t->arena, buf_text(&b), b.len);
+  buf_clear(&b);
+  return st;
+}
+
+/* Adds a file that the kernel may import. */
+static enum status add_file(struct terminal *t, const char *name, const char *text, size_t len) {
+  for (int i = 0; i < t->files.n; i++)
+    if (!strcmp(t->files.v[i].name, name))
+      return fail(&t->err, ST_INPUT, "two files are called %.160s", name);
+  if (t->files.n == JOB_FILES_MAX)
+    return fail(&t->err, ST_LIMIT, "the kernel imports more than %d files", JOB_FILES_MAX);
+  array_push(t->arena, &t->files, (struct job_file){name, text, len});
+  t->job.files = t->files.v;
+  t->job.n_files = t->files.n;
+  return ST_OK;
+}
+
+static enum status read_file(struct terminal *t, const char *name, const char *path) {
+  const char *text;
+  size_t len;
+  if (strlen(name) < sizeof ".py" || strcmp(name + strlen(name) - 3, ".py") != 0)
+    return fail(&t->err, ST_INPUT, "%.160s: the name of a file to import ends in .py; see nkx compile --help", name);
+  enum status st = read_text(t, path, &text, &len);
+  return st ? st : add_file(t, name, text, len);
+}
+
+/* NAME=PATH */
+static enum status parse_file(struct terminal *t, const char *text) {
+  const char *equals = strchr(text, '=');
+  if (!equals || equals == text || !equals[1])
+    return fail(&t->err, ST_INPUT, "--file %.160s: expected NAME=PATH", text);
+  return read_file(t, arena_strndup(t->arena, text, (size_t)(equals - text)), equals + 1);
+}
+
 static enum status parse_options(struct terminal *t, int argc, char **argv) {
   static const struct option options[] = {
+      {"file", required_argument, NULL, 'f'},
       {"kernel", required_argument, NULL, 'k'},
       {"language", required_argument, NULL, 'l'},
       {"target", required_argument, NULL, 't'},
@@ -110,6 +172,9 @@ static enum status parse_options(struct terminal *t, int argc, char **argv) {
 
   while (!st && (c = getopt_long(argc, argv, "h", options, NULL)) != -1) {
     switch (c) {
+    case 'f':
+      st = parse_file(t, optarg);
+      break;
     case 'k':
       t->job.kernel = optarg;
       break;
@@ -153,35 +218,48 @@ static enum status parse_options(struct terminal *t, int argc, char **argv) {
       st = fail(&t->err, ST_INPUT, "see nkx compile --help");
     }
   }
-  if (!st && optind != argc - 1)
-    st = fail(&t->err, ST_INPUT, "expected one KERNEL; see nkx compile --help");
+  if (!st && optind >= argc)
+    st = fail(&t->err, ST_INPUT, "expected a KERNEL; see nkx compile --help");
   return st;
 }
 
 static enum status read_source(struct terminal *t, const char *path) {
-  FILE *f = strcmp(path, "-") ? fopen(path, "re") : stdin;
-  char chunk[16 << 10];
-  size_t n;
-
-  if (!f)
-    return fail(&t->err, ST_IO, "%.160s: %m", path);
-  while ((n = fread(chunk, 1, sizeof chunk, f)) > 0)
-    if (buf_append(&t->source, chunk, n))
-      break;
-  bool is_bad = ferror(f);
-  if (f != stdin)
-    fclose(f);
-  if (is_bad)
-    return fail(&t->err, ST_IO, "%.160s: %m", path);
-  if (buf_status(&t->source))
-    return fail(&t->err, buf_status(&t->source), "%.160s is far too large", path);
-  t->job.source = buf_text(&t->source);
-  t->job.source_len = t->source.len;
+  enum status st = read_text(t, path, &t->job.source, &t->job.source_len);
+  if (st)
+    return st;
   t->job.filename = strcmp(path, "-") ? path : "<stdin>";
   if (!t->is_language_given)
     t->job.language = entry_guess_language(t->job.filename, t->job.source, t->job.source_len);
   t->job.is_binary = t->job.language == LANG_HLO && !hlo_is_text(t->job.source, t->job.source_len);
   return ST_OK;
+}
+
+/* The kernel, and the files after it. */
+static enum status read_sources(struct terminal *t, char **paths, int n) {
+  enum status st = read_source(t, paths[0]);
+  for (int i = 1; !st && i < n; i++)
+    st = read_file(t, paths[i], paths[i]);
+  if (!st && t->files.n && t->job.language != LANG_NKIPY)
+    st = fail(&t->err, ST_INPUT, "only a kernel in Python imports files");
+  return st;
+}
+
+/* Adds the files that the kernel imports from its own folder. */
+static enum status add_files_beside(struct terminal *t) {
+  struct trace_file *given = arena_new_array(t->arena, struct trace_file, (size_t)t->files.n);
+  const struct trace_file *found = NULL;
+  for (int i = 0; i < t->files.n; i++)
+    given[i] = (struct trace_file){t->files.v[i].name, t->files.v[i].source, t->files.v[i].source_len};
+  const struct trace_request rq = {.source = t->job.source,
+                                   .source_len = t->job.source_len,
+                                   .filename = t->job.filename,
+                                   .n_files = t->files.n,
+                                   .files = given};
+  const int n = trace_files_beside(t->arena, &rq, &found);
+  enum status st = n < 0 ? fail(&t->err, ST_BUG, "the files beside the kernel cannot be found") : ST_OK;
+  for (int i = 0; !st && i < n; i++)
+    st = add_file(t, found[i].name, found[i].source, found[i].source_len);
+  return st;
 }
 
 /* ---- showing ----------------------------------------------------------------------------------------------------- */
@@ -190,13 +268,28 @@ static const char *color(const struct terminal *t, const char *code) {
   return t->is_color ? code : "";
 }
 
+/* The text of the file that a range is in; the kernel's own where no other file has the name. */
+static void find_text(const struct terminal *t, const json_t *range, const char **text, size_t *len) {
+  const char *name = json_string_value(json_object_get(range, "file"));
+  *text = t->job.source;
+  *len = t->job.source_len;
+  for (int i = 0; name && i < t->files.n; i++)
+    if (!strcmp(t->files.v[i].name, name)) {
+      *text = t->files.v[i].source;
+      *len = t->files.v[i].source_len;
+    }
+}
+
 /* Prints the source line and carets under the range; columns count code points. */
 static void show_caret(const struct terminal *t, const json_t *range) {
   int line = (int)json_integer_value(json_object_get(range, "line"));
   int col = (int)json_integer_value(json_object_get(range, "col"));
   int end_line = (int)json_integer_value(json_object_get(range, "end_line"));
   int end_col = (int)json_integer_value(json_object_get(range, "end_col"));
-  const char *p = t->job.source, *end = p + t->job.source_len;
+  const char *p;
+  size_t len;
+  find_text(t, range, &p, &len);
+  const char *end = p + len;
 
   for (int i = 1; p < end && i < line; i++) {
     const char *nl = memchr(p, '\n', (size_t)(end - p));
@@ -280,28 +373,39 @@ static void show_remarks(const struct terminal *t, const json_t *stage) {
   const json_t *r;
   size_t i;
   json_array_foreach(json_object_get(stage, "remarks"), i, r) {
-    const json_t *place = json_array_get(json_object_get(r, "src"), 0);
+    const json_t *first = json_array_get(source_table_list(&t->sources, json_object_get(r, "src")), 0);
+    struct source_place place;
     fprintf(stderr, "%s      ", color(t, "\033[36m"));
-    if (place)
-      fprintf(stderr, "%s:%d:%d: ", json_string_value(json_object_get(place, "file")),
-              (int)json_integer_value(json_object_get(place, "line")),
-              (int)json_integer_value(json_object_get(place, "col")));
+    if (first && source_table_place(&t->sources, json_integer_value(first), &place))
+      fprintf(stderr, "%s:%d:%d: ", place.file, (int)place.line, (int)place.col);
     fprintf(stderr, "%s%s\n", json_string_value(json_object_get(r, "text")), color(t, "\033[0m"));
   }
 }
 
 /* ---- dump -------------------------------------------------------------------------------------------------------- */
 
+/* Says why the file or directory cannot be written: ST_INPUT where the user's path is the reason. */
+static enum status refuse_path(struct terminal *t, const char *path) {
+  const bool is_disk = errno == ENOSPC || errno == EDQUOT || errno == EIO || errno == EMFILE || errno == ENFILE;
+  return fail(&t->err, is_disk ? ST_IO : ST_INPUT, "cannot write %.160s: %m", path);
+}
+
+/* Creates the directories that `path` names from byte `from` on, up to its last slash. */
+static enum status make_directories(struct terminal *t, char *path, size_t from) {
+  for (char *p = path + from; (p = strchr(p, '/')); *p++ = '/') {
+    *p = 0;
+    if (*path && mkdir(path, 0777) && errno != EEXIST)
+      return refuse_path(t, path);
+  }
+  return ST_OK;
+}
+
 static enum status write_file(struct terminal *t, const char *name, const void *data, size_t len) {
   char *path = arena_printf(t->arena, "%s/%s", t->dump_dir, name);
-  for (char *p = path + strlen(t->dump_dir) + 1; (p = strchr(p, '/')); *p++ = '/') {
-    *p = 0;
-    if (mkdir(path, 0777) && errno != EEXIST)
-      return fail(&t->err, ST_IO, "%.160s: %m", path);
-  }
-  FILE *f = fopen(path, "we");
+  enum status st = make_directories(t, path, strlen(t->dump_dir) + 1);
+  FILE *f = st ? NULL : fopen(path, "we");
   if (!f)
-    return fail(&t->err, ST_IO, "%.160s: %m", path);
+    return st ? st : refuse_path(t, path);
   bool ok = fwrite(data, 1, len, f) == len;
   ok &= fclose(f) == 0;
   return ok ? ST_OK : fail(&t->err, ST_IO, "%.160s: %m", path);
@@ -342,7 +446,9 @@ static enum status show_frame(struct terminal *t, const json_t *f) {
   const json_t *s = json_object_get(f, "stage");
   enum status st = ST_OK;
 
-  if (!strcmp(kind, "stage")) {
+  if (!strcmp(kind, "sources")) {
+    source_table_add(&t->sources, f);
+  } else if (!strcmp(kind, "stage")) {
     free(t->last_text);
     t->last_text = strdup(json_string_value(json_object_get(s, "text")));
     if (!t->is_quiet)
@@ -380,30 +486,85 @@ static enum status keep_frame(struct terminal *t, const char *json, size_t len) 
   return st == ST_INPUT ? ST_BUG : st;
 }
 
+/* The maps of a stage are most of its frame, and the terminal does not show them. */
+static bool is_map(const struct frame_member *m) {
+  static const char *const maps[] = {"lines", "from"};
+  for (size_t i = 0; i < sizeof maps / sizeof *maps; i++)
+    if (m->key_len == strlen(maps[i]) && !memcmp(m->key, maps[i], m->key_len))
+      return true;
+  return false;
+}
+
+/* The stage of a frame without its maps; NULL when out of memory. */
+static json_t *parse_stage(const struct frame_member *stage) {
+  struct frame f;
+  json_t *o = json_object();
+  bool ok = o && !frame_scan_object(stage->value, stage->value_len, &f, NULL);
+  for (int i = 0; ok && i < f.n; i++) {
+    const struct frame_member *m = &f.members[i];
+    if (!is_map(m))
+      ok = !json_object_setn_new(o, m->key, m->key_len, json_loadb(m->value, m->value_len, JSON_DECODE_ANY, NULL));
+  }
+  if (ok)
+    return o;
+  json_decref(o);
+  return NULL;
+}
+
+/* A frame of our own; NULL when out of memory. */
+static json_t *parse_frame(const char *json, size_t len) {
+  struct frame f;
+  if (frame_scan(json, len, &f, NULL) || f.kind != FRAME_STAGE)
+    return json_loadb(json, len, 0, NULL);
+  return json_pack("{s:s,s:I,s:o}", "frame", "stage", "kernel", (json_int_t)frame_int(&f, "kernel"), "stage",
+                   parse_stage(frame_get(&f, "stage")));
+}
+
 static enum status sink(void *user, const char *json, size_t len) {
   struct terminal *t = user;
   assert(!memchr(json, '\n', len));
   enum status st = t->json_path ? keep_frame(t, json, len) : ST_OK;
   if (st)
     return st;
-  json_t *f = json_loadb(json, len, 0, NULL);
+  json_t *f = parse_frame(json, len);
   st = f ? show_frame(t, f) : ST_NOMEM;
   json_decref(f);
   return st;
 }
 
+static const char *kept_frame(void *user, size_t at, size_t len) {
+  const struct terminal *t = user;
+  assert(at + len <= t->frames.len);
+  (void)len;
+  return buf_text(&t->frames) + at;
+}
+
+/* The result is written while it is made, because it is as long as all frames.  Errors stay with the stream. */
+static void drain(void *user, struct buf *out) {
+  enum { PIECE = 1 << 20 };
+  FILE *f = user;
+  if (out->len < PIECE)
+    return;
+  fwrite(out->data, 1, out->len - 1, f);
+  out->data[0] = out->data[out->len - 1];
+  out->len = 1;
+}
+
 static enum status write_json(struct terminal *t) {
-  struct buf out;
-  buf_init(&out, frames_max);
-  gather_result(&t->gather, buf_text(&t->frames), &out);
-  buf_putc(&out, '\n');
-  if (buf_status(&out))
-    return fail(&t->err, buf_status(&out), "the result is too large");
+  const struct gather_text text = {kept_frame, t};
   FILE *f = strcmp(t->json_path, "-") ? fopen(t->json_path, "we") : stdout;
-  bool ok = f && fwrite(out.data, 1, out.len, f) == out.len;
-  if (f)
-    ok &= (f == stdout ? fflush(f) : fclose(f)) == 0;
+  struct buf out;
+  if (!f)
+    return refuse_path(t, t->json_path);
+  buf_init(&out, frames_max);
+  gather_result(&t->gather, &text, &out, drain, f);
+  buf_putc(&out, '\n');
+  enum status st = buf_status(&out);
+  bool ok = fwrite(buf_text(&out), 1, out.len, f) == out.len && !ferror(f);
+  ok &= (f == stdout ? fflush(f) : fclose(f)) == 0;
   buf_clear(&out);
+  if (st)
+    return fail(&t->err, st, "the result is too large");
   return ok ? ST_OK : fail(&t->err, ST_IO, "%.160s: %m", t->json_path);
 }
 
@@ -411,13 +572,15 @@ static enum status run(struct terminal *t) {
   struct paths paths;
   struct ir ir;
 
-  if (t->dump_dir && mkdir(t->dump_dir, 0777) && errno != EEXIST)
-    return fail(&t->err, ST_IO, "%.160s: %m", t->dump_dir);
-  enum status st = paths_find(t->arena, &paths, &t->err);
+  enum status st = t->dump_dir ? make_directories(t, arena_printf(t->arena, "%s/", t->dump_dir), 0) : ST_OK;
+  if (!st)
+    st = paths_find(t->arena, &paths, &t->err);
   if (!st)
     st = trace_init(paths.python_dir, paths.site_dir, &t->err);
   if (!st)
     st = ir_init(&ir, &t->err);
+  if (!st && t->job.language == LANG_NKIPY)
+    st = add_files_beside(t);
   if (st)
     return st;
   st = compile_run(&ir, &t->job, sink, t);
@@ -449,12 +612,11 @@ int compile_main(int argc, char **argv) {
   int code;
 
   arena_init(&arena);
-  buf_init(&t.source, 4 * JOB_SOURCE_MAX); /* the tracer enforces the real limit and reports it with a diagnostic */
   job_init(&t.job);
   buf_init(&t.frames, frames_max);
   enum status st = parse_options(&t, argc, argv);
   if (!st)
-    st = read_source(&t, argv[optind]);
+    st = read_sources(&t, argv + optind, argc - optind);
   if (st) {
     code = st == ST_LIMIT ? EXIT_LIMIT : EXIT_USAGE;
   } else {
@@ -464,9 +626,9 @@ int compile_main(int argc, char **argv) {
   if (t.err.text[0])
     fprintf(stderr, "nkx compile: %s\n", t.err.text);
   free(t.last_text);
+  source_table_clear(&t.sources);
   gather_clear(&t.gather);
   buf_clear(&t.frames);
-  buf_clear(&t.source);
   arena_clear(&arena);
   return code;
 }

@@ -7,11 +7,13 @@
 #include "mlir-c/BuiltinTypes.h"
 
 #include "base/utf8.h"
+#include "hlo/complex.h"
 #include "hlo/literal.h"
 #include "hlo/read.h"
 
 /* ---- HLO --------------------------------------------------------------------------------------------------------- */
 
+/* Complex numbers are handed over as the pairs of reals that they are in memory. */
 static void fill_kernel(struct arena *a, struct hlo_module *m, struct trace_kernel *k) {
   const struct hlo_instr *root = m->entry->root;
   const bool is_tuple = root && root->shape.dtype == DT_TUPLE;
@@ -22,9 +24,11 @@ static void fill_kernel(struct arena *a, struct hlo_module *m, struct trace_kern
   k->inputs = arena_new_array(a, struct trace_tensor, (size_t)k->n_inputs);
   k->outputs = arena_new_array(a, struct trace_tensor, (size_t)k->n_outputs);
   for (int i = 0; i < k->n_inputs; i++)
-    k->inputs[i] = (struct trace_tensor){m->entry->params[i]->name, m->entry->params[i]->shape, -1};
+    k->inputs[i] =
+        (struct trace_tensor){m->entry->params[i]->name, hlo_complex_shape(a, &m->entry->params[i]->shape), -1};
   for (int i = 0; i < k->n_outputs; i++)
-    k->outputs[i] = (struct trace_tensor){m->output_names[i], is_tuple ? root->shape.elems[i] : root->shape, -1};
+    k->outputs[i] = (struct trace_tensor){m->output_names[i],
+                                          hlo_complex_shape(a, is_tuple ? &root->shape.elems[i] : &root->shape), -1};
   for (int i = 0; i < m->n_aliases; i++)
     k->outputs[m->aliases[i].output_index].alias_of = m->aliases[i].param_index;
 }

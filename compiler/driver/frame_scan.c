@@ -266,6 +266,7 @@ static const struct {
 } kinds[] = {
     [FRAME_START] = {"\"start\"", {{"key", '"'}, {"language", '"'}, {"target", '"'}, {"pipeline", '"'}}},
     [FRAME_KERNEL] = {"\"kernel\"", {{"kernel", '0'}, {"name", '"'}, {"inputs", '['}, {"outputs", '['}}},
+    [FRAME_SOURCES] = {"\"sources\"", {{"files", '['}, {"places", '['}, {"sources", '['}}},
     [FRAME_STAGE] = {"\"stage\"", {{"kernel", '0'}, {"stage", '{'}}},
     [FRAME_DIAGNOSTIC] = {"\"diagnostic\"", {{"diagnostic", '{'}}},
     [FRAME_ARTIFACT] = {"\"artifact\"", {{"artifact", '{'}}},

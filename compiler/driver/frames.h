@@ -4,7 +4,9 @@
  *
  *   {"frame":"start","version":1,"key":"…","language":"nkipy","target":"trn2","pipeline":"…"}
  *   {"frame":"kernel","kernel":0,"name":"…","inputs":[{"name","shape","dtype"}],"outputs":[{…,"alias_of"?}]}
- *   {"frame":"stage","kernel":0,"stage":{"index","name","pass","phase","dialect","changed","truncated"?,"partial"?,
+ *   {"frame":"sources","files":["kernel.py"],"places":[[file,line,col,end_line,end_col,"fn",caller]…],
+ *    "sources":[{"places":[place…],"more"?:N}…]}
+ *   {"frame":"stage","kernel":0,"stage":{"index","name","pass","phase","dialect","changed","partial"?,
  *                                        "time_us","op_counts","text","lines","from","remarks"?,"check"?}}
  *   {"frame":"diagnostic","diagnostic":{"severity","code","message","hint"?,"stage"?,"kernel"?,
  *                                       "range"?:{"file","line","col","end_line","end_col"},"calls"?:[range…]}}
@@ -16,16 +18,21 @@
  * A kernel that is refused while it is traced has one stage, "trace", with the operations before the refusal.  That
  * stage has "partial": true, and the kernel has no outputs.
  *
- * stage.lines[i] describes line i+1 of the text: {} or {"op": id, "src": [range…]}.  Ids are unique within one stage of
- * one kernel.  Each range has, besides file, line, col, end_line and end_col, "fn" (the function that contains it, if
- * known) and "depth": 0 for the place itself, 1 for its caller, and so on; another 0 begins the next place.
+ * Files, places and sources are numbered from 0 through all "sources" frames of a job; such a frame comes before the
+ * first stage that refers to what it reports, and file 0 is the job's own.  A place is a range in a file, the function
+ * that contains it ("" if it is not known), and the place of the call that led there, which has a smaller number (-1:
+ * none).  A source is the list of places that an operation implements: the first 8 at most, and a lower
+ * bound of the number of others.
+ *
+ * stage.lines[i] describes line i+1 of the text: {} or {"op": id, "src"?: source}.  Ids are unique within one stage of one
+ * kernel.
  *
  * stage.from maps the id of an operation (as a string key) to the ids of the operations of the stage before from which
  * it was made.
  *
  * stage.remarks lists what the pass decided, in the order of its decisions; the member is absent if there are none.
- * Each is {"pass","text","op"?,"from"?,"src"?:[range…]}.  "op" is the operation of this stage at whose line the remark
- * is shown; it is absent if nothing is left of the operation that the remark is about.  "from" is the id, in the stage
+ * Each is {"pass","text","op"?,"from"?,"src"?: source}.  "op" is the operation of this stage at whose line the remark
+ * is shown; it is absent if the operation that the remark is about no longer exists.  "from" is the id, in the stage
  * before, of the operation that the remark is about or, if the pass had just created that one, of the operation it was
  * created from.
  *
@@ -41,9 +48,8 @@
 /* Takes one frame, without a newline.  Any status but ST_OK stops the job, and compile_run returns that status. */
 typedef enum status (*frame_sink)(void *user, const char *json, size_t len);
 
-enum {
-  STAGE_TEXT_MAX = 2 << 20, /* bytes of one stage's text; a longer one is cut after a line, with a diagnostic */
-  FRAME_MAX = 16 << 20,     /* bytes of one frame: an escaped text and its maps */
-};
+/* Bytes of one frame, which a reader holds as a whole: a stage's text and its maps.  A job reaches its limits of time and
+ * memory first, unless those were raised. */
+enum { FRAME_MAX = 64 << 20 };
 
 #endif

@@ -34,6 +34,7 @@ static enum status check_order(const struct gather *g, const struct frame *f, st
 
 static enum status check_count(const struct gather *g, const struct frame *f, struct error *err) {
   bool is_full = (f->kind == FRAME_KERNEL && g->n_kernels == GATHER_KERNELS_MAX) ||
+                 (f->kind == FRAME_SOURCES && g->n_sources == GATHER_SOURCES_MAX) ||
                  (f->kind == FRAME_STAGE && count_stages(g, (int)frame_int(f, "kernel")) == GATHER_STAGES_MAX) ||
                  (f->kind == FRAME_DIAGNOSTIC && g->n_diags == GATHER_DIAGS_MAX) ||
                  (f->kind == FRAME_ARTIFACT && g->n_artifacts == GATHER_ARTIFACTS_MAX);
@@ -59,6 +60,7 @@ enum status gather_add(struct gather *g, const struct frame *f, size_t at, size_
     return st;
   g->is_started |= f->kind == FRAME_START;
   g->n_kernels += f->kind == FRAME_KERNEL;
+  g->n_sources += f->kind == FRAME_SOURCES;
   g->n_stages += f->kind == FRAME_STAGE;
   g->n_diags += f->kind == FRAME_DIAGNOSTIC;
   g->n_artifacts += f->kind == FRAME_ARTIFACT;
@@ -67,20 +69,22 @@ enum status gather_add(struct gather *g, const struct frame *f, size_t at, size_
     g->is_ok = frame_has_string(f, "status", "ok", 2);
     g->time_us = frame_int(f, "time_us");
   }
-  assert(g->n == g->is_started + g->n_kernels + g->n_stages + g->n_diags + g->n_artifacts);
+  assert(g->n == g->is_started + g->n_kernels + g->n_sources + g->n_stages + g->n_diags + g->n_artifacts);
   assert(g->n == 0 || g->parts[0].kind == FRAME_START);
   return ST_OK;
 }
 
 /* ---- one stage --------------------------------------------------------------------------------------------------- */
 
-/* The members of a part's frame.  It was scanned before it was noted, so it is a frame. */
-static struct frame scan_again(const struct gather_part *p, const char *text) {
-  struct frame f;
-  enum status st = frame_scan(text + p->at, p->len, &f, NULL);
-  assert(st == ST_OK && f.kind == p->kind);
-  (void)st;
-  return f;
+/* The members of a part's frame, which are borrowed as its text is.  It was scanned before it was noted, so it is a
+ * frame; false if its text cannot be had. */
+static bool scan_again(const struct gather_part *p, const struct gather_text *text, struct frame *f) {
+  const char *json = text->frame(text->user, p->at, p->len);
+  if (!json)
+    return false;
+  enum status st = frame_scan(json, p->len, f, NULL);
+  assert(st == ST_OK && f->kind == p->kind);
+  return st == ST_OK;
 }
 
 static bool has_name(const struct frame_member *stage, const struct gather_stage *which) {
@@ -89,14 +93,17 @@ static bool has_name(const struct frame_member *stage, const struct gather_stage
          frame_has_string(&f, "name", which->name, which->name_len);
 }
 
-const char *gather_find_stage(const struct gather *g, const char *text, const struct gather_stage *which, size_t *len) {
+const char *gather_find_stage(const struct gather *g, const struct gather_text *text, const struct gather_stage *which,
+                              size_t *len) {
   int n = which->name ? 1 : 0;
   for (int i = 0; i < g->n; i++) {
+    struct frame f;
     if (g->parts[i].kind != FRAME_STAGE || g->parts[i].kernel != which->kernel)
       continue;
     if (!which->name && n++ != which->nth)
       continue;
-    struct frame f = scan_again(&g->parts[i], text);
+    if (!scan_again(&g->parts[i], text, &f))
+      return NULL;
     const struct frame_member *m = frame_get(&f, "stage");
     if (which->name && (!has_name(m, which) || n++ != which->nth))
       continue;
@@ -108,24 +115,47 @@ const char *gather_find_stage(const struct gather *g, const char *text, const st
 
 /* ---- the result -------------------------------------------------------------------------------------------------- */
 
-static void put_value(struct buf *out, const struct gather_part *p, const char *text, const char *key) {
-  struct frame f = scan_again(p, text);
+/* The result while it is written. */
+struct writer {
+  const struct gather *g;
+  const struct gather_text *text;
+  struct buf *out;
+  gather_drain drain;
+  void *user;
+};
+
+static bool scan_part(const struct writer *w, const struct gather_part *p, struct frame *f) {
+  if (w->drain)
+    w->drain(w->user, w->out);
+  if (scan_again(p, w->text, f))
+    return true;
+  buf_clear(w->out);
+  w->out->failed = ST_NOMEM;
+  return false;
+}
+
+static void put_value(const struct writer *w, const struct gather_part *p, const char *key) {
+  struct frame f;
+  if (!scan_part(w, p, &f))
+    return;
   const struct frame_member *m = frame_get(&f, key);
-  json_put_comma(out);
-  buf_append(out, m->value, m->value_len);
+  json_put_comma(w->out);
+  buf_append(w->out, m->value, m->value_len);
 }
 
 /* The artifact's own object, with its data, if the frame has them, as one more member. */
-static void put_artifact(struct buf *out, const struct gather_part *p, const char *text) {
-  struct frame f = scan_again(p, text);
+static void put_artifact(const struct writer *w, const struct gather_part *p) {
+  struct frame f;
+  if (!scan_part(w, p, &f))
+    return;
   const struct frame_member *m = frame_get(&f, "artifact"), *data = frame_get(&f, "data");
-  json_put_comma(out);
-  buf_append(out, m->value, m->value_len - 1);
+  json_put_comma(w->out);
+  buf_append(w->out, m->value, m->value_len - 1);
   if (data) {
-    json_put_key(out, "data");
-    buf_append(out, data->value, data->value_len);
+    json_put_key(w->out, "data");
+    buf_append(w->out, data->value, data->value_len);
   }
-  buf_putc(out, '}');
+  buf_putc(w->out, '}');
 }
 
 static void put_member(struct buf *out, const struct frame_member *m) {
@@ -140,57 +170,95 @@ static bool is_called(const struct frame_member *m, const char *key) {
 }
 
 /* Everything that the kernel's frame says, and the kernel's stages. */
-static void put_kernel(struct buf *out, const struct gather *g, const struct gather_part *p, const char *text) {
-  struct frame f = scan_again(p, text);
-  json_put_comma(out);
-  buf_putc(out, '{');
+static void put_kernel(const struct writer *w, const struct gather_part *p) {
+  struct frame f;
+  if (!scan_part(w, p, &f))
+    return;
+  json_put_comma(w->out);
+  buf_putc(w->out, '{');
   for (int i = 0; i < f.n; i++)
     if (!is_called(&f.members[i], "frame") && !is_called(&f.members[i], "kernel"))
-      put_member(out, &f.members[i]);
-  json_put_key(out, "stages");
-  buf_putc(out, '[');
-  for (int i = 0; i < g->n; i++)
-    if (g->parts[i].kind == FRAME_STAGE && g->parts[i].kernel == p->kernel)
-      put_value(out, &g->parts[i], text, "stage");
-  buf_puts(out, "]}");
+      put_member(w->out, &f.members[i]);
+  json_put_key(w->out, "stages");
+  buf_putc(w->out, '[');
+  for (int i = 0; i < w->g->n; i++)
+    if (w->g->parts[i].kind == FRAME_STAGE && w->g->parts[i].kernel == p->kernel)
+      put_value(w, &w->g->parts[i], "stage");
+  buf_puts(w->out, "]}");
 }
 
-static void put_part(struct buf *out, const struct gather *g, const struct gather_part *p, const char *text) {
+static void put_part(const struct writer *w, const struct gather_part *p) {
   if (p->kind == FRAME_KERNEL)
-    put_kernel(out, g, p, text);
+    put_kernel(w, p);
   else if (p->kind == FRAME_DIAGNOSTIC)
-    put_value(out, p, text, "diagnostic");
+    put_value(w, p, "diagnostic");
   else
-    put_artifact(out, p, text);
+    put_artifact(w, p);
 }
 
 /* The parts of one kind as an array. */
-static void put_list(struct buf *out, const struct gather *g, enum frame_kind kind, const char *key, const char *text) {
-  json_put_key(out, key);
-  buf_putc(out, '[');
-  for (int i = 0; i < g->n; i++)
-    if (g->parts[i].kind == kind)
-      put_part(out, g, &g->parts[i], text);
-  buf_putc(out, ']');
+static void put_list(const struct writer *w, enum frame_kind kind, const char *key) {
+  json_put_key(w->out, key);
+  buf_putc(w->out, '[');
+  for (int i = 0; i < w->g->n; i++)
+    if (w->g->parts[i].kind == kind)
+      put_part(w, &w->g->parts[i]);
+  buf_putc(w->out, ']');
+}
+
+/* One member of all "sources" frames, which is an array in each, as one array. */
+static void put_joined(const struct writer *w, const char *key) {
+  json_put_key(w->out, key);
+  buf_putc(w->out, '[');
+  for (int i = 0; i < w->g->n; i++) {
+    struct frame f;
+    if (w->g->parts[i].kind != FRAME_SOURCES || !scan_part(w, &w->g->parts[i], &f))
+      continue;
+    const struct frame_member *m = frame_get(&f, key);
+    size_t blank = 1;
+    while (m->value[blank] == ' ' || m->value[blank] == '\t')
+      blank++;
+    if (m->value[blank] == ']')
+      continue;
+    json_put_comma(w->out);
+    buf_append(w->out, m->value + 1, m->value_len - 2);
+  }
+  buf_putc(w->out, ']');
+}
+
+static void put_sources(const struct writer *w) {
+  static const char *const keys[] = {"files", "places", "sources"};
+  for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+    put_joined(w, keys[i]);
+}
+
+void gather_sources(const struct gather *g, const struct gather_text *text, struct buf *out) {
+  const struct writer w = {.g = g, .text = text, .out = out};
+  buf_putc(out, '{');
+  put_sources(&w);
+  buf_putc(out, '}');
 }
 
 /* What the start frame says about the job. */
-static void put_identity(struct buf *out, const struct gather *g, const char *text) {
+static void put_identity(const struct writer *w) {
   static const char *const keys[] = {"key", "language", "target", "pipeline"};
-  if (!g->is_started)
+  struct frame f;
+  if (!w->g->is_started || !scan_part(w, &w->g->parts[0], &f))
     return;
-  struct frame f = scan_again(&g->parts[0], text);
   for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
-    put_member(out, frame_get(&f, keys[i]));
+    put_member(w->out, frame_get(&f, keys[i]));
 }
 
-void gather_result(const struct gather *g, const char *text, struct buf *out) {
+void gather_result(const struct gather *g, const struct gather_text *text, struct buf *out, gather_drain drain,
+                   void *user) {
+  const struct writer w = {.g = g, .text = text, .out = out, .drain = drain, .user = user};
   buf_puts(out, "{\"version\":1");
   json_put_field_str(out, "status", g->is_ended && g->is_ok ? "ok" : "error");
-  put_list(out, g, FRAME_KERNEL, "kernels", text);
-  put_list(out, g, FRAME_DIAGNOSTIC, "diagnostics", text);
-  put_list(out, g, FRAME_ARTIFACT, "artifacts", text);
-  put_identity(out, g, text);
+  put_sources(&w);
+  put_list(&w, FRAME_KERNEL, "kernels");
+  put_list(&w, FRAME_DIAGNOSTIC, "diagnostics");
+  put_list(&w, FRAME_ARTIFACT, "artifacts");
+  put_identity(&w);
   json_put_field_int(out, "time_us", g->time_us);
   buf_putc(out, '}');
 }

@@ -1,6 +1,6 @@
 /* gather: notes which frames a job has sent, and makes the result object from them.
  *
- * The caller keeps the text of all frames in one buffer, each on a line; struct gather keeps places in that text, and
+ * The caller keeps the text of all frames, each on a line, in whatever form; struct gather keeps places in that text, and
  * the result is spliced from it.  A gather starts zeroed; it has no lock of its own.
  */
 #ifndef DRIVER_GATHER_H
@@ -12,7 +12,13 @@
 #include "base/buf.h"
 #include "driver/frame_scan.h"
 
-enum { GATHER_KERNELS_MAX = 64, GATHER_STAGES_MAX = 128, GATHER_DIAGS_MAX = 1000, GATHER_ARTIFACTS_MAX = 256 };
+enum {
+  GATHER_KERNELS_MAX = 64,
+  GATHER_STAGES_MAX = 128, /* of a kernel */
+  GATHER_SOURCES_MAX = GATHER_KERNELS_MAX * GATHER_STAGES_MAX,
+  GATHER_DIAGS_MAX = 1000,
+  GATHER_ARTIFACTS_MAX = 256
+};
 
 struct gather_part {
   enum frame_kind kind;
@@ -23,10 +29,18 @@ struct gather_part {
 struct gather {
   struct gather_part *parts; /* in order of arrival, without the end; the start first */
   int n, cap;
-  int n_kernels, n_stages, n_diags, n_artifacts;
+  int n_kernels, n_sources, n_stages, n_diags, n_artifacts;
   bool is_started, is_ended, is_ok;
   long time_us;
 };
+
+/* Gives the len bytes at `at` of the text, which are one frame: borrowed until the next call; NULL when out of memory. */
+struct gather_text {
+  const char *(*frame)(void *user, size_t at, size_t len);
+  void *user;
+};
+/* Takes what is in `out` away, but for its last byte; or does nothing yet. */
+typedef void (*gather_drain)(void *user, struct buf *out);
 
 void gather_clear(struct gather *g);
 /* Notes a frame of len bytes at `at` in the text.  ST_INPUT when this frame may not come now, ST_LIMIT when there are
@@ -40,12 +54,17 @@ struct gather_stage {
   size_t name_len;
   int nth;
 };
-/* The JSON text of the stage's object, in `text`; NULL if there is no such stage. */
-const char *gather_find_stage(const struct gather *g, const char *text, const struct gather_stage *which, size_t *len);
+/* The JSON text of the stage's object, in its frame; NULL if there is no such stage, or the text cannot be had. */
+const char *gather_find_stage(const struct gather *g, const struct gather_text *text, const struct gather_stage *which,
+                              size_t *len);
 
-/* Appends the result object:
- *   {"version":1,"status","kernels":[{"name","inputs","outputs","stages":[…]}],"diagnostics":[…],"artifacts":[…],
+/* Appends the result object, which fails if the text cannot be had; drain is called after each part, NULL: never:
+ *   {"version":1,"status","files":[…],"places":[…],"sources":[…],
+ *    "kernels":[{"name","inputs","outputs","stages":[…]}],"diagnostics":[…],"artifacts":[…],
  *    "key","language","target","pipeline","time_us"} */
-void gather_result(const struct gather *g, const char *text, struct buf *out);
+void gather_result(const struct gather *g, const struct gather_text *text, struct buf *out, gather_drain drain,
+                   void *user);
+/* Appends {"files":[…],"places":[…],"sources":[…]}: what the stages' sources mean. */
+void gather_sources(const struct gather *g, const struct gather_text *text, struct buf *out);
 
 #endif

@@ -17,7 +17,7 @@
 
 #include "driver/pipeline.h"
 
-enum { NAME_LEN_MAX = 200, DIM_MAX = 1 << 30 };
+enum { NAME_LEN_MAX = JOB_FILE_NAME_MAX, DIM_MAX = 1 << 30 };
 
 void job_init(struct job *j) {
   *j = (struct job){.source = "", .filename = "kernel.py", .language = LANG_NKIPY, .target = TARGET_TRN2, .seed = 42};
@@ -201,6 +201,101 @@ static enum status read_binary(struct arena *a, const json_t *v, struct job *j, 
   return ST_OK;
 }
 
+const char *job_file_name_fault(const char *name, size_t len) {
+  static const char safe[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-.";
+  if (len > JOB_FILE_NAME_MAX)
+    return "is too long";
+  if (len < sizeof ".py" || memcmp(name + len - 3, ".py", 3) != 0)
+    return "does not end in .py";
+  for (size_t at = 0; at < len;) {
+    const char *slash = memchr(name + at, '/', len - at);
+    const size_t n = slash ? (size_t)(slash - name) - at : len - at;
+    if (n == 0 || name[at] == '.') /* an absolute path, "..", ".", a hidden file */
+      return "has an empty part, or one that begins with a dot";
+    for (size_t i = 0; i < n; i++)
+      if (!memchr(safe, name[at + i], sizeof safe - 1))
+        return "has other characters than letters, digits, _, -, . and /";
+    at += n + 1;
+    if (at == len)
+      return "has an empty part, or one that begins with a dot";
+  }
+  return NULL;
+}
+
+static enum status read_file_name(struct arena *a, const json_t *v, int index, struct job_file *out,
+                                  struct error *err) {
+  const char *name = json_string_value(v); /* NULL if it is no string */
+  const size_t len = json_string_length(v);
+  if (!name)
+    return fail(err, ST_INPUT, "files[%d].name: expected a string", index);
+  const char *fault = job_file_name_fault(name, len);
+  if (fault)
+    return fail(err, ST_INPUT, "files[%d].name: it %s", index, fault);
+  out->name = arena_strndup(a, name, len);
+  return ST_OK;
+}
+
+static enum status read_file(struct arena *a, const json_t *v, int index, struct job_file *out, struct error *err) {
+  const char *key;
+  json_t *field;
+  if (!json_is_object(v))
+    return fail(err, ST_INPUT, "files[%d]: expected an object", index);
+  json_object_foreach((json_t *)v, key, field) {
+    if (!strcmp(key, "name")) {
+      enum status st = read_file_name(a, field, index, out, err);
+      if (st)
+        return st;
+    } else if (strcmp(key, "source") != 0) {
+      return fail(err, ST_INPUT, "files[%d].%.40s: there is no such field", index, key);
+    } else if (!json_is_string(field)) {
+      return fail(err, ST_INPUT, "files[%d].source: expected a string", index);
+    } else {
+      out->source_len = json_string_length(field);
+      if (out->source_len > JOB_SOURCE_MAX)
+        return fail(err, ST_LIMIT, "files[%d].source: %zu bytes; the limit is %d", index, out->source_len,
+                    JOB_SOURCE_MAX);
+      out->source = arena_strndup(a, json_string_value(field), out->source_len);
+    }
+  }
+  return out->name && out->source ? ST_OK
+                                  : fail(err, ST_INPUT, "files[%d].%s: missing", index, out->name ? "source" : "name");
+}
+
+static enum status read_files(struct arena *a, const json_t *v, struct job *j, struct error *err) {
+  if (!json_is_array(v))
+    return fail(err, ST_INPUT, "files: expected an array");
+  const size_t n = json_array_size(v);
+  if (n > JOB_FILES_MAX)
+    return fail(err, ST_LIMIT, "files: at most %d", JOB_FILES_MAX);
+  struct job_file *files = arena_new_array(a, struct job_file, n);
+  for (size_t i = 0; i < n; i++) {
+    enum status st = read_file(a, json_array_get(v, i), (int)i, &files[i], err);
+    if (st)
+      return st;
+  }
+  j->files = files;
+  j->n_files = (int)n;
+  return ST_OK;
+}
+
+/* The rules that several files take part in. */
+static enum status check_files(const struct job *j, struct error *err) {
+  size_t total = j->source_len;
+  if (j->n_files && j->language != LANG_NKIPY)
+    return fail(err, ST_INPUT, "files: only the language \"nkipy\" has several files");
+  for (int i = 0; i < j->n_files; i++) {
+    total += j->files[i].source_len;
+    if (!strcmp(j->files[i].name, j->filename))
+      return fail(err, ST_INPUT, "files[%d].name: it is the name of the main file", i);
+    for (int k = 0; k < i; k++)
+      if (!strcmp(j->files[i].name, j->files[k].name))
+        return fail(err, ST_INPUT, "files[%d].name: files[%d] has the same name", i, k);
+  }
+  if (total > JOB_SOURCE_MAX)
+    return fail(err, ST_LIMIT, "files: %zu bytes with the source; the limit is %d", total, JOB_SOURCE_MAX);
+  return ST_OK;
+}
+
 static enum status read_scope(struct arena *a, const json_t *v, struct job *j, struct error *err) {
   static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
   const char *s = json_string_value(v); /* NULL if it is no string */
@@ -218,6 +313,8 @@ static enum status read_field(struct arena *a, const char *key, const json_t *v,
     return read_binary(a, v, j, err);
   if (!strcmp(key, "filename"))
     return read_name(a, v, key, &j->filename, err);
+  if (!strcmp(key, "files"))
+    return read_files(a, v, j, err);
   if (!strcmp(key, "kernel"))
     return read_name(a, v, key, &j->kernel, err);
   if (!strcmp(key, "inputs"))
@@ -252,7 +349,7 @@ static enum status read_fields(struct arena *a, const json_t *root, struct job *
   }
   if (j->is_binary && j->language != LANG_HLO)
     return fail(err, ST_INPUT, "source_base64: only the language \"hlo\" has a binary form");
-  return ST_OK;
+  return check_files(j, err);
 }
 
 enum status job_read(struct arena *a, const json_t *root, struct job *out, struct error *err) {
@@ -320,6 +417,22 @@ static json_t *inputs_json(const struct job *j) {
   return NULL;
 }
 
+/* An array, or NULL when out of memory. */
+static json_t *files_json(const struct job *j) {
+  json_t *files = json_array();
+  bool failed = !files;
+  for (int i = 0; i < j->n_files; i++) {
+    struct writer w = {.object = json_object()};
+    put(&w, "name", json_string(j->files[i].name));
+    put(&w, "source", json_stringn(j->files[i].source, j->files[i].source_len));
+    failed |= json_array_append_new(files, written(&w)) != 0;
+  }
+  if (!failed)
+    return files;
+  json_decref(files);
+  return NULL;
+}
+
 static json_t *base64_json(const struct job *j) {
   unsigned char *text = malloc((j->source_len + 2) / 3 * 4 + 1);
   if (!text)
@@ -347,6 +460,8 @@ static json_t *job_json(const struct job *j) {
   else
     put(&w, "source", json_stringn(j->source, j->source_len));
   put(&w, "filename", json_string(j->filename));
+  if (j->n_files)
+    put(&w, "files", files_json(j));
   put(&w, "language", json_string(language_name(j->language)));
   put(&w, "target", json_string(target_name(j->target)));
   if (j->kernel)
@@ -375,6 +490,10 @@ char *job_dump(const struct job *j, size_t *len) {
 
 char *job_dump_inputs(const struct job *j) {
   return dump(inputs_json(j));
+}
+
+char *job_dump_files(const struct job *j) {
+  return dump(files_json(j));
 }
 
 void job_key(const char *text, size_t len, char key[JOB_KEY_SIZE]) {

@@ -3,11 +3,15 @@
  * The same parser serves the server (which checks a request before it is queued), the worker (which trusts nothing that
  * it reads) and the tests.  It needs neither CPython nor MLIR.
  *
- *   { "source": "…" | "source_base64": "…", "filename"?: "kernel.py", "language"?: "nkipy|hlo|mlir",
+ *   { "source": "…" | "source_base64": "…", "filename"?: "kernel.py",
+ *     "files"?: [ {"name": "pkg/helper.py", "source": "…"} … ], "language"?: "nkipy|hlo|mlir",
  *     "target"?: "trn1|trn2|trn3", "kernel"?: "name",
  *     "inputs"?: [ {"name"?: "x", "shape": [128, 256], "dtype": "float32"} … ],
  *     "options"?: { "stop_after"?: "cse" | "canonicalize:2", "check"?: false, "artifacts"?: false },
  *     "scope"?: "16 to 64 of A-Z a-z 0-9 - _" }
+ *
+ * The source may import the files: a name is a path of at most JOB_FILE_NAME_MAX letters, digits, '_', '-' and '.' that
+ * ends in .py; its folders are packages.  Only "nkipy" has files.
  *
  * source_base64 holds the bytes of a serialized HloModuleProto (or HloProto); "language" is "hlo" then.
  *
@@ -29,8 +33,10 @@
 struct json_t; /* of jansson */
 
 enum {
-  JOB_SOURCE_MAX = 256 << 10, /* bytes of a source, which is also the tracer's limit */
+  JOB_SOURCE_MAX = 256 << 10, /* bytes of a source and its files together, which is also the tracer's limit */
   JOB_JSON_MAX = 1 << 20,     /* bytes of a request: the longest source fits, each byte as an escape of two */
+  JOB_FILES_MAX = 64,
+  JOB_FILE_NAME_MAX = 200,
   JOB_INPUTS_MAX = 256,
   JOB_RANK_MAX = 16, /* dimensions of an input, as many as an HLO shape has */
   JOB_SCOPE_MIN = 16,
@@ -46,11 +52,20 @@ struct job_input {
   int64_t dims[JOB_RANK_MAX];
 };
 
+/* A Python file that the source may import. */
+struct job_file {
+  const char *name;
+  const char *source; /* source_len bytes and a NUL */
+  size_t source_len;
+};
+
 struct job {
   const char *source; /* source_len bytes and a NUL */
   size_t source_len;
   bool is_binary; /* the source is not text */
   const char *filename;
+  int n_files;
+  const struct job_file *files;
   enum language language;
   enum target target;
   const char *kernel; /* NULL: all */
@@ -75,14 +90,18 @@ MUST_USE enum status job_parse(struct arena *a, const char *json, size_t len, st
 /* The same for JSON that was parsed already, with JSON_REJECT_DUPLICATES if it comes from outside. */
 MUST_USE enum status job_read(struct arena *a, const struct json_t *root, struct job *out, struct error *err);
 
+/* NULL, or what is wrong with the name of one of a job's files, as a text that follows the name. */
+const char *job_file_name_fault(const char *name, size_t len);
+
 /* One input as it is written on a command line: "x=128x256:f32", "scale=:f32" (0-d); without a dtype it is f32. */
 MUST_USE enum status job_parse_input(struct arena *a, const char *text, struct job_input *out, struct error *err);
 
 /* The request as one line of JSON that job_parse reads; equal jobs have equal texts.  Heap, the caller frees; NULL when
  * out of memory. */
 char *job_dump(const struct job *j, size_t *len);
-/* The same for the inputs alone: an array. */
+/* The same for the inputs alone, and for the files alone: an array. */
 char *job_dump_inputs(const struct job *j);
+char *job_dump_files(const struct job *j);
 
 /* SHA-256 over a text of job_dump, which holds everything that decides the result, and the pipeline's version. */
 void job_key(const char *text, size_t len, char key[JOB_KEY_SIZE]);

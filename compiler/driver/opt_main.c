@@ -20,11 +20,12 @@ enum { INPUT_MAX = 64 << 20, OUTPUT_MAX = 256 << 20 };
 
 static const char usage[] =
     "usage: nkx opt --PASS[=OPTIONS]... [--print-nisa] [--remarks[=FILE]] [IN.mlir]\n"
-    "  Reads MLIR text (from standard input without a file, or with -), runs the passes in order, and prints the\n"
-    "  result.  OPTIONS are those of a pass pipeline: --one-shot-bufferize='allow-unknown-ops'\n"
-    "  --print-nisa prints NISA operations in their readable form.  A text whose first line is\n"
+    "  Reads MLIR text (from standard input without a file or with -), runs the passes in order, and prints the\n"
+    "  result.  A pass is one of ours or one of MLIR's.  OPTIONS are those of a pass pipeline:\n"
+    "    --one-shot-bufferize='allow-unknown-ops'\n"
+    "  --print-nisa prints NISA operations in their readable form.  Input whose first line is\n"
     "  \"" NISA_TEXT_MARKER "\" is read in that form.\n"
-    "  --remarks prints on standard error what our passes decided, or writes it to FILE as a JSON array of\n"
+    "  --remarks prints what our passes decided to standard error, or writes it to FILE as a JSON array of\n"
     "  {\"pass\", \"text\", \"operation\", \"range\"?}\n";
 
 static enum status read_input(const char *path, struct buf *out, struct error *err) {

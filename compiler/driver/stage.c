@@ -1,7 +1,6 @@
 #include "driver/stage.h"
 
 #include <assert.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,23 +9,13 @@
 #include "ir/structured.h"
 #include "nisa/print.h"
 
-enum {
-  PRINT_MAX = 64 << 20, /* bytes that a stage may print before they are cut to STAGE_TEXT_MAX */
-  ELIDE_ABOVE = 4096,   /* constants with more elements are shortened in the text */
-};
+enum { ELIDE_ABOVE = 4096 }; /* constants with more elements are shortened in the text */
 
 /* ---- reading ----------------------------------------------------------------------------------------------------- */
 
-/* Copies the printed text; one longer than STAGE_TEXT_MAX is cut after a newline. */
 static void take_text(struct stage *s, const struct buf *b, struct arena *a) {
-  size_t n = b->len;
-  if (n > STAGE_TEXT_MAX) {
-    s->truncated = true;
-    for (n = STAGE_TEXT_MAX; n && b->data[n - 1] != '\n'; n--) {
-    }
-  }
-  s->text = arena_strndup(a, buf_text(b), n);
-  s->text_len = n;
+  s->text = arena_strndup(a, buf_text(b), b->len);
+  s->text_len = b->len;
 }
 
 enum status stage_read_hlo(struct stage *s, struct hlo_module *m, struct arena *a, struct error *err) {
@@ -34,10 +23,11 @@ enum status stage_read_hlo(struct stage *s, struct hlo_module *m, struct arena *
   struct hlo_lines lines = {0};
   struct buf b;
 
-  buf_init(&b, PRINT_MAX);
+  buf_init(&b, FRAME_MAX);
   enum status st = hlo_print(m, &opt, &b, a, &lines);
   if (st)
-    return fail(err, st, "the HLO text exceeds %d MiB", PRINT_MAX >> 20);
+    return fail(err, st, "the text of this stage is longer than %d MiB, the most that a result can hold",
+                FRAME_MAX >> 20);
   take_text(s, &b, a);
   buf_clear(&b);
 
@@ -75,12 +65,15 @@ static enum status print_nisa(struct ir *ir, MlirOperation module, int64_t elide
 
 enum status stage_read_mlir(struct stage *s, struct ir *ir, MlirOperation module, struct arena *a, struct error *err) {
   struct buf b;
-  buf_init(&b, PRINT_MAX);
+  buf_init(&b, FRAME_MAX);
   enum status st = s->def->runner == RUN_TO_NISA
                        ? ir_snapshot_with(ir, module, print_nisa, ELIDE_ABOVE, &b, a, &s->ops, err)
                        : ir_snapshot(ir, module, ELIDE_ABOVE, &b, a, &s->ops, err);
   if (!st)
     take_text(s, &b, a);
+  else if (buf_status(&b) == ST_LIMIT)
+    st = fail(err, ST_LIMIT, "the text of this stage is longer than %d MiB, the most that a result can hold",
+              FRAME_MAX >> 20);
   buf_clear(&b);
   return st;
 }
@@ -95,42 +88,11 @@ void stage_put_range(struct buf *b, const struct src_range *r) {
   json_put_field_int(b, "end_col", r->end_col);
 }
 
-static void put_src(struct buf *b, struct src_locs locs) {
-  buf_putc(b, '[');
-  for (int i = 0; i < locs.n; i++) {
-    int depth = 0;
-    for (const struct src_loc *p = locs.v[i]; p; p = p->caller) {
-      json_put_comma(b);
-      buf_putc(b, '{');
-      stage_put_range(b, &p->range);
-      if (p->func)
-        json_put_field_str(b, "fn", p->func);
-      json_put_field_int(b, "depth", depth++);
-      buf_putc(b, '}');
-    }
-  }
-  buf_putc(b, ']');
-}
-
-/* Many lines have the same places, so the JSON of places that were written before is copied: this is where it is in the
- * buffer, with one entry in a slot. */
-enum { WRITTEN_SLOTS = 64 };
-struct written {
-  struct src_locs locs;
-  size_t at, len;
-};
-
-static void put_src_again(struct buf *b, struct src_locs locs, struct written *written) {
-  struct written *w = &written[((uintptr_t)locs.v[0] >> 4) % WRITTEN_SLOTS];
-  if (w->len && w->locs.n == locs.n && !memcmp(w->locs.v, locs.v, (size_t)locs.n * sizeof *locs.v)) {
-    if (!buf_reserve(b, w->len))
-      buf_append(b, b->data + w->at, w->len);
-    return;
-  }
-  const size_t at = b->len;
-  put_src(b, locs);
-  if (!buf_status(b))
-    *w = (struct written){locs, at, b->len - at};
+/* "src": the number of the places, if there are any. */
+static void put_src(struct buf *b, struct src_locs locs, struct sources *sources) {
+  const int number = sources_number(sources, locs);
+  if (number >= 0)
+    json_put_field_int(b, "src", number);
 }
 
 static int count_lines(const char *text, size_t len) {
@@ -140,24 +102,20 @@ static int count_lines(const char *text, size_t len) {
   return n + (len && text[len - 1] != '\n');
 }
 
-static void put_lines(struct buf *b, const struct stage *s) {
+static void put_lines(struct buf *b, const struct stage *s, struct sources *sources) {
   int n = count_lines(s->text, s->text_len), done = 0; /* done: lines written so far */
-  struct written written[WRITTEN_SLOTS] = {0};
   json_put_key(b, "lines");
   buf_putc(b, '[');
   for (int i = 0; i < s->ops.n; i++) {
     const struct ir_op *o = &s->ops.ops[i];
-    if (o->line <= done || o->line > n) /* a second operation on the line, one not printed, or one that was cut off */
+    if (o->line <= done || o->line > n) /* a second operation on the line, or one not printed */
       continue;
     for (; done < o->line - 1; done++)
       buf_puts(b, done ? ",{}" : "{}");
     json_put_comma(b);
     buf_putc(b, '{');
     json_put_field_int(b, "op", o->id);
-    if (o->locs.n) {
-      json_put_key(b, "src");
-      put_src_again(b, o->locs, written);
-    }
+    put_src(b, o->locs, sources);
     buf_putc(b, '}');
     done++;
   }
@@ -217,7 +175,7 @@ static const struct ir_op **place_remarks(const struct stage *s, int n_lines, st
   return at;
 }
 
-static void put_remarks(struct buf *b, const struct stage *s) {
+static void put_remarks(struct buf *b, const struct stage *s, struct sources *sources) {
   if (!s->remarks.n)
     return;
   struct arena scratch;
@@ -236,10 +194,7 @@ static void put_remarks(struct buf *b, const struct stage *s) {
       json_put_field_int(b, "op", at[k]->id);
     if (r->op >= 0)
       json_put_field_int(b, "from", r->op);
-    if (locs.n) {
-      json_put_key(b, "src");
-      put_src(b, locs);
-    }
+    put_src(b, locs, sources);
     buf_putc(b, '}');
   }
   buf_putc(b, ']');
@@ -286,8 +241,8 @@ static void put_check(struct buf *b, const struct stage_check *c) {
   buf_putc(b, '}');
 }
 
-void stage_put_frame(struct buf *b, const struct stage *s, int kernel) {
-  assert(s->text && s->text_len <= STAGE_TEXT_MAX && kernel >= 0);
+void stage_put_frame(struct buf *b, const struct stage *s, int kernel, struct sources *sources) {
+  assert(s->text && kernel >= 0);
   buf_printf(b, "{\"frame\":\"stage\",\"kernel\":%d,\"stage\":{", kernel);
   json_put_field_int(b, "index", s->index);
   json_put_field_str(b, "name", s->def->name);
@@ -295,17 +250,15 @@ void stage_put_frame(struct buf *b, const struct stage *s, int kernel) {
   json_put_field_str(b, "phase", s->def->phase);
   json_put_field_str(b, "dialect", s->def->dialect);
   json_put_field_bool(b, "changed", s->changed);
-  if (s->truncated)
-    json_put_field_bool(b, "truncated", true);
   if (s->partial)
     json_put_field_bool(b, "partial", true);
   json_put_field_int(b, "time_us", s->time_us);
   put_op_counts(b, s);
   json_put_key(b, "text");
   json_put_string(b, s->text, s->text_len);
-  put_lines(b, s);
+  put_lines(b, s, sources);
   put_from(b, s);
-  put_remarks(b, s);
+  put_remarks(b, s, sources);
   if (s->check.status)
     put_check(b, &s->check);
   buf_puts(b, "}}");

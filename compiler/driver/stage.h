@@ -7,6 +7,7 @@
 #include "driver/check.h"
 #include "driver/frames.h"
 #include "driver/pipeline.h"
+#include "driver/sources.h"
 #include "hlo/hlo.h"
 #include "ir/snapshot.h"
 #include "passes/pass.h"
@@ -21,8 +22,7 @@ struct stage {
   int index;
   const struct stage_def *def;
   bool changed;
-  bool truncated; /* the text was cut at a line */
-  bool partial;   /* the kernel was refused; these are the operations before that */
+  bool partial; /* the kernel was refused; these are the operations before that */
   int64_t time_us;
   const char *text;
   size_t text_len;
@@ -31,14 +31,13 @@ struct stage {
   struct stage_check check;
 };
 
-/* Set text and operations from an HLO or an MLIR module; they live in a.  A text longer than STAGE_TEXT_MAX is cut, and
- * `truncated` set.  ST_LIMIT: the module is too large to be printed. */
+/* Set text and operations from an HLO or an MLIR module; they live in a.  ST_LIMIT: the text is longer than FRAME_MAX. */
 MUST_USE enum status stage_read_hlo(struct stage *s, struct hlo_module *m, struct arena *a, struct error *err);
 MUST_USE enum status stage_read_mlir(struct stage *s, struct ir *ir, MlirOperation module, struct arena *a,
                                      struct error *err);
 
-/* Appends the "stage" frame of kernel number `kernel`. */
-void stage_put_frame(struct buf *b, const struct stage *s, int kernel);
+/* Appends the "stage" frame of kernel number `kernel`, and gives numbers in `sources` to the places that it refers to. */
+void stage_put_frame(struct buf *b, const struct stage *s, int kernel, struct sources *sources);
 /* Appends the members file, line, col, end_line and end_col to an open object. */
 void stage_put_range(struct buf *b, const struct src_range *r);
 /* Appends the frame of a diagnostic; kernel -1: of no kernel. */

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "driver/entry.h"
+#include "hlo/passes.h"
 #include "linalg/lower.h"
 
 /* ---- time -------------------------------------------------------------------------------------------------------- */
@@ -40,7 +41,7 @@ static enum status open_program(struct stage_checks *c, MlirModule module, const
 
   if (def->runner >= RUN_TO_LINALG)
     return check_open(c->ir, module, name, c->arena, ds, out);
-  enum status st = linalg_from_hlo_plain(c->ir, k->module, ds, &plain);
+  enum status st = linalg_from_hlo_plain(c->ir, hlo_expanded(c->arena, k->module), ds, &plain);
   if (!st)
     st = check_open(c->ir, plain, name, c->arena, ds, out);
   if (!mlirModuleIsNull(plain))

@@ -192,7 +192,7 @@ const struct hlo_attr_kind hlo_kind_paddings = {.is_none = paddings_is_none,
 static const struct window_list {
   const char *name;
   size_t offset, second; /* of the members; second 0: there is no second */
-  int64_t neutral;       /* a list of nothing else is left out */
+  int64_t neutral;       /* a list that has only this value is omitted */
 } window_lists[] = {
     {"size", offsetof(struct hlo_window_dim, size), 0, 0},
     {"stride", offsetof(struct hlo_window_dim, stride), 0, 1},
@@ -217,7 +217,7 @@ static void set_window_value(struct hlo_window_dim *d, size_t offset, int64_t v)
     *(int64_t *)((char *)d + offset) = v;
 }
 
-/* XLA leaves out a window without dimensions. */
+/* XLA omits a window without dimensions. */
 static void window_start(void *v) {
   static const struct hlo_window none = {0};
   *(const struct hlo_window **)v = &none;
@@ -271,7 +271,7 @@ static void window_put(struct buf *out, const struct hlo_instr *i, const void *v
   buf_putc(out, '}');
 }
 
-/* The numbers of one list into the dimensions from d on; how many there are, or -1 for a refusal. */
+/* Reads the numbers of one list into the dimensions from d on; returns how many there are, or -1 after a refusal. */
 static int read_window_list(struct hlo_cursor *c, const struct window_list *l, struct hlo_span key,
                             struct hlo_window_dim *d) {
   int n = 0;

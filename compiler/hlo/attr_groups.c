@@ -4,7 +4,7 @@
 #include "base/array.h"
 #include "hlo/attrs.h"
 
-enum { GROUPS_MAX = 4096 }; /* counted groups cost memory without costing text */
+enum { GROUPS_MAX = 4096 }; /* the counted form takes little text for many groups */
 
 /* ---- replica_groups={{0,1},{2,3}}, or [2,2]<=[4] ------------------------------------------------------------------- */
 
@@ -101,7 +101,7 @@ static void groups_to_proto(struct arena *a, const struct hlo_instr *i, const vo
   *(Xla__ReplicaGroup ***)to.field = out;
 }
 
-/* Newer writers put the groups into collective_device_list. */
+/* Newer versions of XLA put the groups into collective_device_list. */
 static bool groups_from_proto(struct hlo_proto_reader *r, const struct hlo_instr *i, struct hlo_proto_place from,
                               void *v) {
   const Xla__CollectiveDeviceListProto *list = *from.n ? NULL : from.instr->collective_device_list;
@@ -126,7 +126,7 @@ const struct hlo_attr_kind hlo_kind_groups = {.dup = groups_dup,
                                               .to_proto = groups_to_proto,
                                               .from_proto = groups_from_proto};
 
-/* ---- source_target_pairs={{0,1},{1,0}}: groups of two, which the proto keeps apart ---------------------------------- */
+/* ---- source_target_pairs={{0,1},{1,0}}: groups of two, which are separate fields of the proto ---------------------------------- */
 
 static void pairs_to_proto(struct arena *a, const struct hlo_instr *i, const void *v, struct hlo_proto_place to) {
   const struct hlo_groups *g = *(const struct hlo_groups *const *)v;

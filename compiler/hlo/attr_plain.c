@@ -272,12 +272,14 @@ const struct hlo_attr_kind hlo_kind_text = {.is_none = text_is_none,
                                             .to_proto = text_to_proto,
                                             .from_proto = text_from_proto};
 
-/* ---- backend_config: bytes in the proto; in the text also what other tools write, which is not in quotes ----------- */
+/* ---- backend_config: bytes in the proto; in the text in quotes, or a dictionary {key = value, …} ---------------------- */
 
 static bool config_read(struct hlo_cursor *c, const struct hlo_instr *i, void *v) {
   (void)i;
   if (hlo_cur_peek(c, '"'))
     return hlo_cur_string(c, v);
+  hlo_cur_space(c);
+  *(const char **)v = arena_strndup(c->a, c->at, (size_t)(c->end - c->at));
   c->at = c->end;
   return true;
 }

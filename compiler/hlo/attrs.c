@@ -1,4 +1,4 @@
-/* attrs: the table of attributes, made from attrs.def, and every walk over it.
+/* attrs: the table of attributes, made from attrs.def, and the functions that walk it.
  *
  * A row leads to an attribute's value: in struct hlo_attrs, or in the part that one of its pointers leads to.  The rows of
  * an opcode name each member once.  A row of HLO_DIMS names none: its kind reads and prints the whole part.
@@ -88,7 +88,7 @@ static const struct hlo_attr_row *const *rows_of(const struct hlo_module *m, enu
 #define for_each_row(x, m, op) \
   for (const struct hlo_attr_row *const *x##_at = rows_of(m, op), *x; (x = *x##_at); x##_at++)
 
-/* The part that a row belongs to, or the attributes themselves; NULL: a part that the instruction does not have. */
+/* The part that a row belongs to, or the attributes themselves; NULL if the instruction does not have the part. */
 static void *base_of(const struct hlo_attrs *at, enum part part) {
   void *base = (void *)(uintptr_t)at;
   if (part)
@@ -254,7 +254,7 @@ bool hlo_attrs_read_called(struct hlo_cursor *c, const struct hlo_text_instr *t,
   *out = arena_new_array(c->tmp, struct hlo_span, N_CALLED_ROWS);
   while ((name = called_name(op, *n))) {
     const struct hlo_text_attr *x = hlo_text_attr(t, name);
-    if (!x && !called_name(op, 1)) /* one is the shape rules' business */
+    if (!x && !called_name(op, 1)) /* the shape rules check a single one */
       return true;
     if (!x)
       return hlo_cur_fail(c, t->whole, DG_HLO_INVALID, "%s needs the attribute %s", hlo_op_name(op), name);

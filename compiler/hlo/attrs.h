@@ -38,6 +38,9 @@ struct hlo_attr_kind {
 extern const struct hlo_attr_kind hlo_kind_number, hlo_kind_count, hlo_kind_flag, hlo_kind_not_flag, hlo_kind_ints,
     hlo_kind_one_int, hlo_kind_text, hlo_kind_config, hlo_kind_direction, hlo_kind_total_order,
     hlo_kind_collectives_flag, hlo_kind_literal;
+/* attr_words.c */
+extern const struct hlo_attr_kind hlo_kind_small_number, hlo_kind_rng, hlo_kind_fft_type, hlo_kind_call_api,
+    hlo_kind_transpose;
 /* attr_dims.c */
 extern const struct hlo_attr_kind hlo_kind_slices, hlo_kind_paddings, hlo_kind_window, hlo_kind_dim_labels;
 /* attr_groups.c */

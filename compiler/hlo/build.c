@@ -40,7 +40,8 @@ hlo_val hlo_build_append(struct hlo_builder *b, const char *name, const struct h
   if (hlo_infer_shape(a, &draft, &shape, &err))
     return hlo_build_refuse(b, "%s", err.text);
   shape = hlo_shape_dup(a, &shape); /* inferred from the draft, which may be the caller's storage */
-  struct hlo_instr *i = hlo_append(b->computation, draft.op, name, shape, draft.n_operands, draft.operands);
+  struct hlo_instr *i = b->before ? hlo_insert(b->before, draft.op, name, shape, draft.n_operands, draft.operands)
+                                  : hlo_append(b->computation, draft.op, name, shape, draft.n_operands, draft.operands);
   const struct hlo_attrs attrs = hlo_attrs_dup(b->module, &draft);
   hlo_set_attrs(i, &attrs);
   i->n_called = draft.n_called;

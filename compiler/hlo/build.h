@@ -16,6 +16,7 @@
 struct hlo_builder {
   struct hlo_module *module;
   struct hlo_computation *computation; /* usually module->entry */
+  struct hlo_instr *before;            /* of that computation: instructions go in front of it; NULL: at the end */
   struct src_locs locs;                /* given to everything that is built */
   struct error err;                    /* first failure */
 };
@@ -75,7 +76,8 @@ hlo_val hlo_conditional(struct hlo_builder *b, hlo_val index, int n, struct hlo_
 /* build_more.c */
 hlo_val hlo_clamp(struct hlo_builder *b, hlo_val low, hlo_val x, hlo_val high); /* low, high: x's shape or 0-d */
 hlo_val hlo_reverse(struct hlo_builder *b, hlo_val x, int n, const int64_t *dimensions);
-hlo_val hlo_bitcast_convert(struct hlo_builder *b, hlo_val x, enum dtype t); /* a type of the same width */
+/* A wider element becomes a last dimension of narrower ones, and back.  x itself if it already is t. */
+hlo_val hlo_bitcast_convert(struct hlo_builder *b, hlo_val x, enum dtype t);
 /* Sorts xs[0] along a dimension, stable, and brings the others along: a tuple of n (n == 1: the array).  NaN counts as
  * the largest value, as in NumPy. */
 hlo_val hlo_sort(struct hlo_builder *b, int n, hlo_val const *xs, int64_t dimension, bool is_descending);

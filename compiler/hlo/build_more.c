@@ -17,6 +17,8 @@ hlo_val hlo_reverse(struct hlo_builder *b, hlo_val x, int n, const int64_t *dime
 hlo_val hlo_bitcast_convert(struct hlo_builder *b, hlo_val x, enum dtype t) {
   if (!x)
     return hlo_build_refuse(b, "bitcast-convert: operand 0 is missing");
+  if (x->shape.dtype == t)
+    return x;
   struct hlo_shape to = x->shape;
   to.dtype = t;
   return hlo_build_append(b, NULL,
@@ -118,6 +120,7 @@ hlo_val hlo_custom_call(struct hlo_builder *b, const struct hlo_custom *what, st
                           .operands = (struct hlo_instr **)(uintptr_t)xs,
                           .attrs = &(struct hlo_attrs){.custom_call_target = what->target,
                                                        .backend_config = what->backend_config,
+                                                       .call_api = HLO_API_ORIGINAL,
                                                        .operand_aliases = {what->n_aliases, what->aliases},
                                                        .has_collectives = what->has_collectives}});
 }

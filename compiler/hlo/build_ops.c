@@ -1,9 +1,10 @@
-/* build_ops: one builder per kind of instruction; the rules are infer.c's. */
+/* build_ops: one builder per kind of instruction; infer.c has the rules. */
 #include "hlo/build_internal.h"
 
 #include <string.h>
 
-/* The attribute arrays of a builder have as many entries as x has dimensions: x must be there before they are read. */
+/* The attribute arrays of a builder have as many entries as x has dimensions, so x must not be NULL when they are
+ * read. */
 #define NEED(b, x, op) \
   do { \
     if ((b)->err.code) \

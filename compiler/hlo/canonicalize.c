@@ -1,4 +1,4 @@
-/* canonicalize: broadcasts and dots in the one form that later passes look for.
+/* canonicalize: puts broadcasts and dots into the one form that later passes match.
  *
  *     broadcast(x), dimensions={1,0}  ==>  transpose(broadcast(x), dimensions={0,1})         broadcast-canonicalizer
  *     dot(x, y) with several rows,    ==>  reshape(dot(reshape(transpose(x)),                dot-decomposer
@@ -6,9 +6,9 @@
  *       dimensions out of order
  *
  * A dot is canonical when its batch dimensions are the first of both operands, in order, and each operand has at most
- * one dimension of its own and exactly one that is summed, in either order: a transpose of rows and columns is not a
- * reason to move data here, and transpose-folding takes it in.  Both run in front of the algebraic simplifier, which
- * removes those transposes and reshapes that change nothing.  Linear.
+ * one free dimension and exactly one contracting dimension, in either order.  Rows and columns may be swapped, because
+ * transpose-folding handles that without moving data.  Both passes run before the algebraic simplifier, which removes
+ * transposes and reshapes that change nothing.  Linear.
  */
 #include <string.h>
 
@@ -81,7 +81,7 @@ static struct hlo_instr *order_broadcast(struct arena *a, struct hlo_instr *i) {
     to[k] = k;
     dims[k] = i->shape.dims[k];
   }
-  /* The broadcast's own k-th dimension goes where the k-th smallest was: the others stay. */
+  /* The k-th dimension of the operand goes to the k-th smallest place; the other dimensions stay. */
   for (int k = 0; k < n; k++) {
     int rank = 0;
     for (int j = 0; j < n; j++)
@@ -157,7 +157,7 @@ static struct hlo_instr *decompose_dot(struct arena *a, struct hlo_instr *i) {
   const int n = d->lhs_batch.n;
   if (n + 2 > HLO_RANK_MAX || !hlo_shape_elements(&i->operands[0]->shape) ||
       !hlo_shape_elements(&i->operands[1]->shape))
-    return NULL; /* a dot over nothing is the simplifier's: sizes beside a 0 may multiply to anything */
+    return NULL; /* the simplifier's: if one size is 0, the product of the others may overflow */
   struct hlo_instr *x = arrange(a, i, i->operands[0], d->lhs_batch, d->lhs_contracting, true);
   struct hlo_instr *y = arrange(a, i, i->operands[1], d->rhs_batch, d->rhs_contracting, false);
   int64_t batch[HLO_RANK_MAX], dims[HLO_RANK_MAX], last = x->shape.rank - 1, first = n;

@@ -1,23 +1,23 @@
-/* carry: tuples that loops carry and conditionals give, without the elements that nobody needs.
+/* carry: removes unneeded elements from the tuples that loops carry and conditionals return.
  *
- *     (i, x, n=8) = while …, n unchanged   ==>  the constant 8 inside of the loop
- *     (…, x, …)   = while …, x unchanged   ==>  the x from before the loop, behind it
+ *     (i, x, n=8) = while …, n unchanged   ==>  the constant 8 inside the loop
+ *     (…, x, …)   = while …, x unchanged   ==>  after the loop, the x from before it
  *     (i, y, z)   = while …, z unused      ==>  (i, y) = while …, unless i or y come from z
  *     (y, z)      = conditional …, z unused  ==>  (y) = conditional …
  *
- * Callers before callees, because what an outer loop no longer carries an inner one may no longer have to compute.  Per
- * computation a walk forward, which replaces unchanged elements if a loop has any, and one backward, which knows of
- * every instruction whether anything needs it, drops those that nothing needs, and shrinks the tuples.  Only where all
- * uses of a tuple name elements, and where the called computations have one caller.  Each loop's computations are looked
- * through a constant number of times: linear.
+ * Callers come before callees, because an element that an outer loop no longer carries need not be computed by an inner
+ * one.  Each computation is walked forward, to replace unchanged elements, and then backward.  The backward walk knows
+ * of each instruction whether it is needed; it removes those that are not, and shrinks the tuples.  A tuple is shrunk
+ * only if all its uses read single elements and the called computations have one caller.  Each loop's computations are
+ * walked a constant number of times, so the pass is linear.
  */
 #include "hlo/carry.h"
 
 #include "hlo/rewrite.h"
 
-/* Who reads a tuple behind the instruction that gives it; kept in that instruction's scratch. */
+/* Which elements of a tuple are read after the instruction that returns it; kept in that instruction's scratch. */
 struct uses {
-  bool is_whole; /* somebody takes all of it */
+  bool is_whole; /* the tuple is used as a whole */
   bool *reads;   /* by element */
   struct gte {
     struct hlo_instr *instr;
@@ -34,11 +34,11 @@ struct shrinker {
   bool changed;
 };
 
-/* A computation, and what it has of the `op`s that give tuples. */
+/* A computation, and which instructions with opcode `op` it has that return tuples. */
 struct found {
   struct hlo_computation *c;
   bool any;
-  bool unchanged; /* loops may hand an element around as it is: nothing but their own bodies says so */
+  bool unchanged; /* a loop may carry an element unchanged: only its body can tell */
 };
 
 static char needed; /* only its address is used */
@@ -86,7 +86,7 @@ static bool is_unchanged(const struct hlo_instr *w, int64_t k) {
   return is_part(next, w->called[0]->params[0]) && next->attrs->tuple_index == k;
 }
 
-/* A constant in front of every reader of an element that always is that constant; the root goes on handing it around. */
+/* Puts a constant before every reader of an element that is always this constant; the root still passes it on. */
 static void sink_constants(struct shrinker *s, const struct hlo_instr *w, struct hlo_computation *c) {
   const struct hlo_instr *init = w->operands[0];
   bool any = false;
@@ -170,7 +170,7 @@ static void drop_unneeded(struct hlo_computation *c) {
   }
 }
 
-/* Everything that x comes from; parameters' elements are noted in live. */
+/* Marks everything that x depends on; elements of parameters are marked in live. */
 static void need(struct shrinker *s, struct hlo_instr *x, const struct hlo_instr *param, bool *live) {
   int n = 0;
   if (!x->scratch)
@@ -188,7 +188,7 @@ static void need(struct shrinker *s, struct hlo_instr *x, const struct hlo_instr
   }
 }
 
-/* Which elements are needed behind the loop, for its condition, or for such an element of the next round. */
+/* Which elements are needed after the loop, by its condition, or for such an element in the next iteration. */
 static bool find_live(struct shrinker *s, const struct hlo_instr *w, bool *live) {
   struct hlo_computation *body = w->called[0], *condition = w->called[1];
   const int n = w->shape.n_elems;
@@ -328,7 +328,7 @@ static void walk_back(struct shrinker *s, struct hlo_computation *c) {
     for (int k = 0; k < i->n_operands; k++)
       note_use(s, i, i->operands[k]);
     i->scratch = NULL;
-    prev = i->prev; /* what the loop is given was made just before it */
+    prev = i->prev; /* the loop's operand was made just before it */
   }
 }
 
@@ -340,7 +340,7 @@ static bool has_unchanged(const struct hlo_instr *w) {
   return any;
 }
 
-/* Counts the callers of what c calls. */
+/* Counts the callers of the computations that c calls. */
 static struct found look_through(struct shrinker *s, struct hlo_computation *c) {
   struct found f = {.c = c};
   if (!c->may_call)

@@ -1,4 +1,4 @@
-/* carry: tuples that loops carry and conditionals give, without the elements that nobody needs. */
+/* carry: removes unneeded elements from the tuples that loops carry and conditionals return. */
 #ifndef HLO_CARRY_H
 #define HLO_CARRY_H
 

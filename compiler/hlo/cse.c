@@ -1,4 +1,4 @@
-/* cse: of two instructions that compute the same value from the same operands, the later gives way.
+/* cse: merges instructions that compute the same value from the same operands; the first one stays.
  *
  * Same opcode, operands, attributes and shape; called computations alike; constants equal bit by bit (so 0.0 and -0.0
  * stay apart, and equal NaNs merge).  Parameters, custom calls and roots stay.  One hash table per computation.
@@ -29,7 +29,8 @@ static bool attributes_equal(const struct hlo_instr *x, const struct hlo_instr *
   return x->op == y->op && hlo_shape_equal(&x->shape, &y->shape) && hlo_attrs_equal(x, y);
 }
 
-/* Instruction by instruction.  Combiners have three; anything longer, or calling further, counts as different. */
+/* Compares instruction by instruction.  Combiners have three; a longer computation, or one with calls, counts as
+ * different. */
 static bool computations_equal(const struct hlo_computation *x, const struct hlo_computation *y) {
   enum { COMBINER_MAX = 8 };
   const struct hlo_instr *xs[COMBINER_MAX], *ys[COMBINER_MAX];
@@ -71,8 +72,8 @@ static bool knobs_equal(const struct hlo_knob *x, const struct hlo_knob *y) {
          x->mem_space == y->mem_space && x->partition_dim == y->partition_dim;
 }
 
-/* Two different wishes about one value cannot both be kept; neither can two memberships in fuse groups. */
-static bool wishes_agree(const struct hlo_instr *x, const struct hlo_instr *y) {
+/* One value can have only one knob and be in only one fuse group. */
+static bool annotations_agree(const struct hlo_instr *x, const struct hlo_instr *y) {
   if (x->is_fused && y->is_fused)
     return false;
   return !x->knob || !y->knob || x->knob == y->knob || knobs_equal(x->knob, y->knob);
@@ -84,10 +85,10 @@ static bool can_merge(const struct hlo_instr *i) {
   return i->op != HLO_PARAMETER && i->op != HLO_CUSTOM_CALL && !hlo_op_is_collective(i->op) && i != i->parent->root;
 }
 
-/* Equal instructions whose wishes differ stand side by side; more than this many are not worth looking through. */
+/* Equal instructions with different annotations have neighbouring slots; at most this many are compared. */
 enum { TRIES_MAX = 16 };
 
-/* Small slots: they are looked at in no order, so the fewer bytes the better. */
+/* Slots are small, because they are visited in random order. */
 struct slot {
   uint32_t hash;
   int n; /* one more than the instruction's place in kept; 0: empty */
@@ -120,7 +121,7 @@ static void merge_computation(struct slot *slots, struct hlo_instr **kept, struc
       if (slots[at].hash != h || !instrs_equal(other, i))
         continue;
       tries++;
-      if (wishes_agree(other, i))
+      if (annotations_agree(other, i))
         same = other;
     }
     if (same) {

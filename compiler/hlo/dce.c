@@ -1,4 +1,4 @@
-/* dce: drop what the root does not need.
+/* dce: removes instructions and computations that the root does not need.
  *
  * Operands precede their users and callees their callers, so one backward sweep over the computations, last first,
  * knows of each instruction whether anything needs it.  Parameters stay: they are the kernel's signature.
@@ -6,7 +6,7 @@
 #include "hlo/passes.h"
 #include "hlo/rewrite.h"
 
-/* Is something needed?  Kept in scratch until the sweep comes to it. */
+/* Its address in scratch marks an instruction as needed until the sweep reaches it. */
 static char needed_mark; /* only its address is used */
 
 static bool is_needed(const struct hlo_instr *i) {

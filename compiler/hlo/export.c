@@ -1,8 +1,8 @@
-/* emit: boundary names and stack frames, for print.c and proto.c.
+/* export: names of inputs and outputs, and stack frames, for print.c and proto.c.
  *
- * A call chain becomes a chain of frames; chains share their outer frames.  All entries are found again through one
- * open-addressing table over (kind, up to six integers), strings having been numbered first, so that a kernel with
- * 100,000 instructions costs 100,000 look-ups.
+ * A call chain becomes a chain of frames; chains share their outer frames.  Strings are numbered first.  Then each entry
+ * is a kind and up to six integers, and one hash table finds equal entries, so a kernel with 100,000 instructions takes
+ * 100,000 look-ups.
  */
 #include "hlo/export.h"
 
@@ -57,7 +57,7 @@ static void grow_index(struct arena *a, struct hlo_frame_index *x) {
   *x = bigger;
 }
 
-/* The list with room for one more entry: storage is the next power of two of n. */
+/* Returns the list with room for one more entry; its storage is the next power of two of n. */
 static void *grow_list(struct arena *a, void *v, int n, size_t size) {
   if (n & (n - 1))
     return v;
@@ -67,7 +67,7 @@ static void *grow_list(struct arena *a, void *v, int n, size_t size) {
   return bigger;
 }
 
-/* The number of key; *is_new when the caller has to append the entry. */
+/* The number of key; *is_new is true when the caller must append the entry. */
 static int number_of(struct arena *a, struct hlo_frame_index *x, const struct frame_key *key, int n, bool *is_new) {
   if (x->n * 4 >= x->cap * 3)
     grow_index(a, x);
@@ -106,7 +106,7 @@ static int number_location(struct arena *a, struct hlo_frames *f, const struct s
   return id;
 }
 
-/* Chains deeper than this lose their outermost calls; Python's own limit is lower. */
+/* A deeper chain is written without its outermost calls; Python's own limit is lower. */
 enum { CHAIN_MAX = 4096 };
 
 static int number_frame(struct arena *a, struct hlo_frames *f, const struct src_loc *loc) {

@@ -1,11 +1,11 @@
-/* fold: instructions whose value is known.
+/* fold: replaces instructions whose value is known by constants.
  *
  *     add(constant, constant)     ==>  constant      constant-folding
  *     f32[0,4] add(x, y)          ==>  constant {}   zero-sized-hlo-elimination
  *
- * Folded are conversions, comparisons, choices and the arithmetic that is exact in double and rounded once, which is
- * what every machine computes: + - * / of floats up to f32, + - * of integers up to 32 bits.  Results larger than
- * ELEMENTS_MAX stay computed, so that constants do not swell the program.
+ * It folds conversions, comparisons, selects, and arithmetic that is exact in double and rounded once, so that every
+ * machine computes the same: + - * / of floats up to f32, + - * of integers up to 32 bits.  A result with more than
+ * ELEMENTS_MAX elements is not folded, because its constant would make the program larger.
  */
 #include <math.h>
 #include <string.h>
@@ -20,7 +20,7 @@ static bool is_exact(enum dtype t) {
   return t == DT_BOOL || dtype_size(t) <= 4;
 }
 
-/* One element of i from its operands' values; false if it is not folded. */
+/* Computes one element of i from its operands' values; false if it cannot be folded. */
 static bool fold_element(const struct hlo_instr *i, const double *x, double *out) {
   const enum dtype_kind k = dtype_kind(i->operands[0]->shape.dtype);
   switch (i->op) {

@@ -2,8 +2,8 @@
  *
  *     dot(transpose(x), y)  ==>  dot(x, y) with x's own dimension numbers
  *
- * Only rows and columns may change places: with batch dimensions moved the dot would no longer be canonical
- * (canonicalize.c).  Runs behind the algebraic simplifier; the transpose stays for dce.  Linear.
+ * Only rows and columns may be swapped: if batch dimensions moved, the dot would no longer be canonical
+ * (canonicalize.c).  Runs after the algebraic simplifier; the transpose stays for dce.  Linear.
  */
 #include "hlo/passes.h"
 #include "hlo/rewrite.h"

@@ -1,7 +1,7 @@
 /* hlo: the graph itself: opcodes, shapes, computations, instructions, provenance.
  *
- * No rules of HLO live here (infer.c has them).  Lists are intrusive and doubly linked so that a pass can insert
- * and remove while it walks.
+ * The rules of HLO are in infer.c.  Lists are intrusive and doubly linked, so that a pass can insert and remove while
+ * it walks.
  */
 #include "hlo/hlo.h"
 
@@ -130,7 +130,7 @@ bool hlo_is_topk(const struct hlo_instr *i) {
   for (int d = 0; d < x->rank; d++)
     if (d < x->rank - 1 ? values->dims[d] != x->dims[d] : values->dims[d] > x->dims[d])
       return false;
-  const char *k = i->attrs->backend_config; /* says how many; nobody knows what another one means */
+  const char *k = i->attrs->backend_config; /* says how many; the meaning of any other is not known */
   return !k || !*k || strtoll(k, NULL, 10) == values->dims[x->rank - 1];
 }
 
@@ -181,7 +181,7 @@ struct hlo_module *hlo_module_new(struct arena *a, const char *name) {
   return m;
 }
 
-/* Links c in front of the entry, which is last. */
+/* Links c before the entry, which is last. */
 static void link_computation(struct hlo_computation *c) {
   struct hlo_module *m = c->module;
   c->next = m->entry;
@@ -210,6 +210,19 @@ void hlo_computation_move_last(struct hlo_computation *c) {
   link_computation(c);
 }
 
+void hlo_computation_move_before(struct hlo_computation *c, struct hlo_computation *before) {
+  if (before == c->module->entry) {
+    hlo_computation_move_last(c);
+    return;
+  }
+  unlink_computation(c);
+  struct hlo_computation **at = &c->module->computations;
+  while (*at != before)
+    at = &(*at)->next;
+  c->next = before;
+  *at = c;
+}
+
 void hlo_computation_remove(struct hlo_computation *c) {
   unlink_computation(c);
   c->module->n_computations--;
@@ -219,8 +232,8 @@ void hlo_computation_remove(struct hlo_computation *c) {
 
 const struct hlo_attrs hlo_no_attrs = {0};
 
-/* Instructions stand side by side, each with its operands behind it, in pieces of this many bytes: a pass then reads
- * memory in order, whatever else was allocated between one instruction and the next.  Attributes likewise. */
+/* Instructions are allocated in contiguous pieces of this many bytes, each followed by its operands.  So a pass reads
+ * memory in order, whatever else was allocated in between.  The same holds for attributes. */
 enum { POOL_BYTES = 64 << 10 };
 
 static void *pool_alloc(struct arena *a, struct hlo_pool *p, size_t n) {
@@ -235,8 +248,8 @@ static void *pool_alloc(struct arena *a, struct hlo_pool *p, size_t n) {
   return p->at - n;
 }
 
-/* Few lists of numbers, constants and attributes occur again and again: what many instructions share stays in the
- * processor's cache.  The last ones seen are known, by hash. */
+/* The same few lists of numbers, constants and attributes occur in many instructions, which share them, so that they stay
+ * in the processor's cache.  Recently seen ones are found by hash. */
 #define HASH_FACTOR 0x9e3779b97f4a7c15u
 
 static size_t known_place(uint64_t h) {
@@ -296,7 +309,7 @@ struct hlo_instr *hlo_insert(struct hlo_instr *before, enum hlo_op op, const cha
   return i;
 }
 
-/* Most constants are one number, or none, and most of those the same few. */
+/* Most constants have one element or none, and the same few values. */
 static const struct hlo_literal *shared_literal(struct hlo_module *m, const struct hlo_literal *l) {
   uint64_t bits = 0;
   if (l->shape.dtype == DT_TUPLE || l->size > sizeof bits)
@@ -309,7 +322,7 @@ static const struct hlo_literal *shared_literal(struct hlo_module *m, const stru
   return *known;
 }
 
-/* Models repeat a layer: few ways to multiply matrices. */
+/* Models repeat layers, so they have few kinds of dot. */
 static const struct hlo_dot_dims *shared_dot(struct hlo_module *m, const struct hlo_dot_dims *d) {
   const struct hlo_ints v[] = {d->lhs_contracting, d->rhs_contracting, d->lhs_batch, d->rhs_batch};
   uint64_t h = 0;
@@ -321,7 +334,7 @@ static const struct hlo_dot_dims *shared_dot(struct hlo_module *m, const struct 
   return *known;
 }
 
-/* What differs between attributes that are often the same; what is behind other pointers is not compared. */
+/* The hash covers the members in which attributes mostly differ.  Pointers are compared, not what they point to. */
 static const struct hlo_attrs *shared_attrs(struct hlo_module *m, const struct hlo_attrs *attrs) {
   const uint64_t v[] = {(uintptr_t)attrs->dimensions.v,    (uintptr_t)attrs->literal, (uint64_t)attrs->tuple_index,
                         (uint64_t)attrs->parameter_number, (uintptr_t)attrs->slice,   (uintptr_t)attrs->dot,
@@ -363,9 +376,9 @@ void hlo_remove(struct hlo_instr *i) {
 
 /* ---- provenance -------------------------------------------------------------------------------------- */
 
-/* from is kept ascending, and its storage is the next power of two of n_from: adding one id at a time to a long list
- * (a thousand equal constants merged into one) then costs what the list costs, once.  A full list is only read: several
- * instructions may have it. */
+/* from is kept ascending, and its storage is the next power of two of n_from.  So adding ids to a long list one at a time
+ * (a thousand equal constants are merged into one) takes linear time in all.  A full list is only read, because several
+ * instructions may share it. */
 static void from_add(struct arena *a, struct hlo_instr *i, int id) {
   int n = i->n_from, lo = 0, hi = n;
   if (n && i->from[n - 1] < id)
@@ -379,7 +392,7 @@ static void from_add(struct arena *a, struct hlo_instr *i, int id) {
   }
   if (lo < n && i->from[lo] == id)
     return;
-  int *v = (int *)i->from; /* written here only; const for everyone else */
+  int *v = (int *)i->from; /* written here only; const elsewhere */
   if (!(n & (n - 1))) {
     v = arena_new_array(a, int, n ? 2 * (size_t)n : 1);
     if (n)

@@ -1,13 +1,13 @@
 /* hlo: the graph between tracing and linalg, with XLA's opcodes and meanings.
  *
- * A module is a list of computations, a computation a list of instructions in an order in which every
- * operand precedes its user.  Everything lives in the module's arena and is freed with it.  Instructions
+ * A module is a list of computations.  A computation is a list of instructions in which every operand precedes
+ * its users.  Everything lives in the module's arena and is freed with it.  Instructions
  * are mutable; shapes, literals, knobs and locations are immutable once set and may be shared.
  *
- * Identity: hlo_instr.id is given at creation from a counter of the module and is never reused, so that it
- * names "the same operation" from one pass to the next.  from/n_from are the ids in the previous stage that
- * an instruction came from; hlo_stage_mark resets them to "myself" and a pass that creates or merges
- * instructions says so with hlo_derive.
+ * Identity: an instruction gets its id from a counter of the module, and ids are never reused.  So an id names the
+ * same operation from one pass to the next.  from and n_from list the ids, in the previous stage, of the
+ * instructions that this one came from.  hlo_stage_mark resets the list to the instruction itself; a pass that
+ * creates or merges instructions extends it with hlo_derive.
  */
 #ifndef HLO_HLO_H
 #define HLO_HLO_H
@@ -134,11 +134,26 @@ struct hlo_operand_aliases {
   const struct hlo_operand_alias *v;
 };
 
+/* Numbered as in XLA's protos. */
+enum hlo_fft { HLO_FFT_FORWARD, HLO_FFT_INVERSE, HLO_FFT_OF_REAL, HLO_FFT_TO_REAL };
+enum hlo_rng { HLO_RNG_DEFAULT, HLO_RNG_THREE_FRY, HLO_RNG_PHILOX };
+enum hlo_call_api { HLO_API_UNSET, HLO_API_ORIGINAL, HLO_API_STATUS, HLO_API_STATUS_UNIFIED, HLO_API_TYPED };
+enum hlo_transpose { HLO_TRANSPOSE_UNSET, HLO_TRANSPOSE_NO, HLO_TRANSPOSE_YES, HLO_TRANSPOSE_ADJOINT };
+/* Which triangle of a symmetric matrix is read, and which factor is the result. */
+struct hlo_cholesky {
+  bool is_lower;
+};
+/* op(a) x = b, or x op(a) = b if not is_left; of a only one triangle is read, and not its diagonal if that is 1. */
+struct hlo_triangular {
+  bool is_left, is_lower, has_unit_diagonal;
+  enum hlo_transpose transpose;
+};
+
 /* ---- knobs ----------------------------------------------------------------------------------------- */
 
 const char *hlo_mem_space_name(enum mem_space m); /* "Sbuf" */
 
-/* The loops that computed a value when a knob was put on it: what the user saw, whatever became of them since. */
+/* The loops that computed a value when the user put a knob on it.  Passes do not change them. */
 struct hlo_loops {
   enum hlo_op op; /* of the instruction that does the work */
   int n;
@@ -146,11 +161,11 @@ struct hlo_loops {
   bool reduction[HLO_RANK_MAX + 1];
 };
 
-/* What knob calls said about one value, merged over several calls (later ones win, attribute by attribute).
- * Immutable.  Empty lists and MEM_NONE / -1 mean "not given". */
+/* The knobs of one value, merged over several calls; for each attribute the last call counts.  Immutable.  Empty lists,
+ * MEM_NONE and -1 mean "not given". */
 struct hlo_knob {
   struct hlo_ints loop_tile;                 /* tile_op(tile_size=…): one entry per iterator, in iterator order */
-  struct hlo_ints tile_size, reduction_tile; /* function form: parallel and reduction entries apart */
+  struct hlo_ints tile_size, reduction_tile; /* function form: parallel and reduction entries separately */
   struct hlo_ints layout_tile;               /* layout(tile_size=…): value-shaped */
   enum mem_space mem_space;
   int partition_dim;
@@ -178,14 +193,14 @@ struct hlo_attrs {
 };
 extern const struct hlo_attrs hlo_no_attrs;
 
-/* Passes walk over all instructions again and again, so they are small, stand side by side in memory, and begin with
- * what every walk reads. */
+/* Every pass walks over all instructions, so they are small, contiguous in memory, and begin with the members that every
+ * walk reads. */
 struct hlo_instr {
   enum hlo_op op : 16;
   bool is_fused; /* see rewrite.h; false between passes */
   int id;
   int n_operands;
-  int mark; /* anybody's, who sets it before reading it */
+  int mark; /* free for any pass, which sets it before it reads it */
   struct hlo_instr **operands;
   struct hlo_instr *next;
   struct hlo_computation *parent; /* NULL once removed */
@@ -195,17 +210,17 @@ struct hlo_instr {
   struct hlo_shape shape;
   struct hlo_instr *prev;
   const struct hlo_attrs *attrs; /* never NULL */
-  int n_called; /* while: body, condition; conditional: one per branch, in the order of the operands behind the first;
+  int n_called; /* while: body, condition; conditional: one per branch, in the order of the operands after the first;
                    select-and-scatter: select, scatter; others: one, the combiner, comparator or callee */
   int n_from;   /* provenance, see the head */
   struct hlo_computation **called;
   const int *from;
   const char *name;     /* unique in the module, as printed after '%' */
-  struct src_locs locs; /* Python places it stands for */
+  struct src_locs locs; /* the Python places that it implements */
 };
 
-/* NKIPy's top-k, as the vendor compiler knows it: the largest of the last dimension, in order, and where they are; as
- * many as the result holds.  What HLO_TOPK is, with unsigned positions. */
+/* NKIPy's top-k, under the vendor compiler's name: the largest elements of the last dimension in order, and their
+ * positions, as many as the result has.  The same as HLO_TOPK, but with unsigned positions. */
 #define HLO_TOPK_TARGET "AwsNeuronTopK"
 bool hlo_is_topk(const struct hlo_instr *i);
 
@@ -223,12 +238,12 @@ struct hlo_computation {
   bool may_call;                          /* may any instruction have called computations? */
 };
 
-/* Passes skip what has nothing for them.  False: c never had such an instruction.  True: it had, and may have. */
+/* Lets a pass skip a computation.  False: c never had an instruction with this opcode.  True: it had one, and may still. */
 static inline bool hlo_may_have(const struct hlo_computation *c, enum hlo_op op) {
   return c->ops[op / 64] >> op % 64 & 1;
 }
 
-/* What the name of a parameter ends with, wherever it is printed, if the program writes it in place. */
+/* The printed name of a parameter that the program writes in place ends with this. */
 #define HLO_ALIAS_SUFFIX ".must_alias_input"
 
 /* One aliased parameter: the program writes it in place. */
@@ -238,7 +253,7 @@ struct hlo_alias {
   bool is_user_returned;  /* the kernel returned it itself; otherwise the tracer appended it */
 };
 
-/* Memory of the module's arena for things of one kind, side by side. */
+/* A contiguous piece of the module's arena for objects of one kind. */
 struct hlo_pool {
   char *at;
   size_t left; /* bytes */
@@ -250,7 +265,7 @@ struct hlo_module {
   struct arena *arena;
   const char *name;                     /* the Python function's name */
   struct hlo_computation *computations; /* callees before callers; the entry is last */
-  struct hlo_computation **entry_link;  /* what points at the entry in that list */
+  struct hlo_computation **entry_link;  /* the pointer to the entry in that list */
   struct hlo_computation *entry;
   int n_computations, next_id, next_computation_id;
 
@@ -260,9 +275,9 @@ struct hlo_module {
   struct hlo_alias *aliases;
   struct hlo_fuse *fuses, *last_fuse;
   struct hlo_names *names;                      /* instruction names in use; names of removed instructions stay taken */
-  struct hlo_pool instrs, attrs;                /* where the next ones go */
+  struct hlo_pool instrs, attrs;                /* memory for the next ones */
   const struct hlo_attr_row *const **attr_rows; /* by opcode: see attrs.c */
-  /* what instructions share, by hash: the last ones seen */
+  /* recently seen values, by hash, which instructions share */
   struct hlo_ints ints[HLO_KNOWN];
   const struct hlo_literal *literals[HLO_KNOWN];
   const struct hlo_dot_dims *dots[HLO_KNOWN];
@@ -272,36 +287,40 @@ struct hlo_module {
 struct hlo_module *hlo_module_new(struct arena *a, const char *name); /* with an empty entry computation "main" */
 /* Appends a computation before the entry. */
 struct hlo_computation *hlo_computation_new(struct hlo_module *m, const char *name);
-/* Moves c behind all others but the entry: for one that came to call what was made after it. */
+/* Moves c after all others but the entry: for a computation that calls one that was made later. */
 void hlo_computation_move_last(struct hlo_computation *c);
+/* Moves c in front of `before`, which came to call it. */
+void hlo_computation_move_before(struct hlo_computation *c, struct hlo_computation *before);
 /* Unlinks a computation that nothing calls. */
 void hlo_computation_remove(struct hlo_computation *c);
 
-/* Low level, no checks: appends an instruction with the given operands; the caller fills the attributes.
- * name NULL gives "op<n>".  A name that XLA's syntax would not take is spelled with '_', one that is taken gets a
- * number behind it, so i->name may differ from name.  Builders (build.h) are the checked way. */
+/* Appends an instruction with the given operands, without checks; the caller sets the attributes.  Builders (build.h)
+ * check.  name NULL gives "op<n>".  Characters that XLA's syntax does not allow become '_', and a name that is taken gets
+ * a number as a suffix, so i->name may differ from name. */
 struct hlo_instr *hlo_append(struct hlo_computation *c, enum hlo_op op, const char *name, struct hlo_shape shape,
                              int n_operands, struct hlo_instr *const *operands);
-/* Same, inserted in front of `before`. */
+/* The same, inserted before `before`. */
 struct hlo_instr *hlo_insert(struct hlo_instr *before, enum hlo_op op, const char *name, struct hlo_shape shape,
                              int n_operands, struct hlo_instr *const *operands);
-/* Gives i these attributes; what they point to is borrowed, unchanged, for as long as the module lives: others share it. */
+/* Sets i's attributes.  What they point to must live as long as the module and must not change, because instructions
+ * share it. */
 void hlo_set_attrs(struct hlo_instr *i, const struct hlo_attrs *attrs);
 /* Unlinks an instruction that nothing uses any more. */
 void hlo_remove(struct hlo_instr *i);
 
-/* knob.c: true if i only changes how a value is seen; a knob on it is meant for what is behind. */
+/* knob.c: true if i only changes the view of a value; a knob on it is meant for the instruction that computed
+ * that value. */
 bool hlo_is_light(const struct hlo_instr *i);
-/* The loops that a knob on i speaks of. */
+/* The loops that a knob on i refers to. */
 struct hlo_loops *hlo_loops_of(struct arena *a, const struct hlo_instr *i);
 
-/* heir takes over for dead: unions locations and provenance, and takes dead's knob if it has none itself. */
+/* heir replaces dead: it gets the union of their locations and provenance, and dead's knob if it has none itself. */
 void hlo_derive(struct hlo_instr *heir, const struct hlo_instr *dead);
 /* Starts a new stage: every instruction's provenance becomes itself. */
 void hlo_stage_mark(struct hlo_module *m);
 
-/* Asks for the memory of instructions that a walk from i on (direction 1) or back (-1) will come to: they mostly follow
- * it (hlo.c), and the processor cannot know through their links.  Any address may be asked for. */
+/* Prefetches the instructions that a walk from i forward (direction 1) or backward (-1) will reach.  They mostly follow i
+ * in memory (hlo.c), which the processor cannot see through the links.  Any address may be prefetched. */
 static inline void hlo_prefetch(const struct hlo_instr *i, int direction) {
   enum { AHEAD = 3072, LINE = 64 };
   const char *p = (const char *)i + direction * AHEAD;
@@ -310,8 +329,7 @@ static inline void hlo_prefetch(const struct hlo_instr *i, int direction) {
   __builtin_prefetch(p + 2 * LINE);
 }
 
-/* What an instruction of a walk is followed by, after asking for what is to come: what stands ahead, and the attributes
- * of the next. */
+/* The next instruction of a walk.  Prefetches the instructions after it, and its attributes. */
 static inline struct hlo_instr *hlo_next(const struct hlo_instr *i) {
   struct hlo_instr *next = i->next;
   hlo_prefetch(i, 1);
@@ -319,7 +337,7 @@ static inline struct hlo_instr *hlo_next(const struct hlo_instr *i) {
   return next;
 }
 
-/* Iterates over a computation; safe against removal of i. */
+/* Iterates over a computation; i may be removed. */
 #define hlo_for_each(i, c) \
   for (struct hlo_instr *i = (c)->first, *i##_next; i && (i##_next = hlo_next(i), 1); i = i##_next)
 

@@ -47,6 +47,12 @@ static enum status infer_unary(struct arena *a, const struct hlo_instr *i, struc
   enum dtype_kind k = dtype_kind(x->shape.dtype);
   const char *wanted = NULL;
 
+  if (k == DK_COMPLEX) { /* hlo_infer_is_complex_op has seen it */
+    *out = x->shape;
+    out->dtype = i->op == HLO_ABS ? DT_F32 : DT_C64;
+    return ST_OK;
+  }
+
   switch (i->op) {
   case HLO_COPY:
     break;
@@ -166,15 +172,23 @@ static enum status infer_is_finite(struct arena *a, const struct hlo_instr *i, s
   return ST_OK;
 }
 
-/* Between types of one width only: what XLA does with the bytes of others changes the rank. */
+/* The parts of a wider element are a dimension of their own, the last: u64[3] is u32[3,2]. */
 static enum status infer_bitcast_convert(struct arena *a, const struct hlo_instr *i, struct hlo_shape *out,
                                          struct error *err) {
-  const struct hlo_instr *x = OP(i, 0);
-  if (dtype_size(i->shape.dtype) != dtype_size(x->shape.dtype) ||
-      (i->shape.dtype == DT_BOOL) != (x->shape.dtype == DT_BOOL))
-    REFUSE("bitcast-convert: %s cannot be read as %s", TEXT(x), dtype_hlo_name(i->shape.dtype));
-  *out = x->shape;
-  out->dtype = i->shape.dtype;
+  const struct hlo_shape *x = &OP(i, 0)->shape;
+  const size_t from = dtype_size(x->dtype), to = dtype_size(i->shape.dtype);
+  int64_t dims[HLO_RANK_MAX + 1];
+  int rank = x->rank;
+  bool fits = from && to && (i->shape.dtype == DT_BOOL) == (x->dtype == DT_BOOL);
+  if (x->rank)
+    memcpy(dims, x->dims, (size_t)x->rank * sizeof *dims);
+  if (fits && from > to)
+    dims[rank++] = (int64_t)(from / to);
+  else if (fits && from < to)
+    fits = rank && dims[--rank] == (int64_t)(to / from);
+  if (!fits || rank > HLO_RANK_MAX)
+    REFUSE("bitcast-convert: %s cannot be read as %s", TEXT(OP(i, 0)), dtype_hlo_name(i->shape.dtype));
+  *out = hlo_shape_array(a, i->shape.dtype, rank, dims);
   return ST_OK;
 }
 
@@ -434,6 +448,20 @@ static enum status infer_by_op(struct arena *a, const struct hlo_instr *i, struc
     return infer_is_finite(a, i, out, err);
   case HLO_BITCAST_CONVERT:
     return infer_bitcast_convert(a, i, out, err);
+  case HLO_REDUCE_PRECISION:
+    return hlo_infer_reduce_precision(a, i, out, err);
+  case HLO_COMPLEX:
+  case HLO_REAL:
+  case HLO_IMAG:
+    return hlo_infer_complex_part(a, i, out, err);
+  case HLO_FFT:
+    return hlo_infer_fft(a, i, out, err);
+  case HLO_RNG_BIT_GENERATOR:
+    return hlo_infer_rng(a, i, out, err);
+  case HLO_CHOLESKY:
+    return hlo_infer_cholesky(a, i, out, err);
+  case HLO_TRIANGULAR_SOLVE:
+    return hlo_infer_triangular_solve(a, i, out, err);
   case HLO_OPT_BARRIER:
     *out = OP(i, 0)->shape;
     return ST_OK;
@@ -503,8 +531,9 @@ static enum status check_shape(struct arena *a, const char *op, const struct hlo
   }
   if (dtype_kind(s->dtype) == DK_NONE)
     REFUSE("%s: unknown data type", op);
-  if (s->rank < 0 || s->rank > HLO_RANK_MAX)
-    REFUSE("%s: %d dimensions; at most %d are possible", op, s->rank, HLO_RANK_MAX);
+  const int most = HLO_RANK_MAX - dtype_is_complex(s->dtype); /* pairs have one more */
+  if (s->rank < 0 || s->rank > most)
+    REFUSE("%s: %d dimensions; at most %d are possible", op, s->rank, most);
   for (int k = 0; k < s->rank; k++)
     if (s->dims[k] < 0)
       REFUSE("%s: %s has a negative dimension", op, hlo_shape_text(a, s));
@@ -512,6 +541,13 @@ static enum status check_shape(struct arena *a, const char *op, const struct hlo
   if (n < 0 || __builtin_mul_overflow(n, (int64_t)dtype_size(s->dtype), &bytes))
     REFUSE("%s: %s has too many elements", op, hlo_shape_text(a, s));
   return ST_OK;
+}
+
+static bool has_complex(const struct hlo_shape *s) {
+  for (int k = 0; s->dtype == DT_TUPLE && k < s->n_elems; k++)
+    if (has_complex(&s->elems[k]))
+      return true;
+  return dtype_is_complex(s->dtype);
 }
 
 /* Only these may have tuples as operands. */
@@ -524,11 +560,16 @@ enum status hlo_infer_shape(struct arena *a, const struct hlo_instr *i, struct h
   const char *op = hlo_op_name(i->op);
   struct hlo_shape s = {0};
   enum status st;
+  bool is_complex = false;
 
   if ((unsigned)i->op >= HLO_OP_COUNT)
     REFUSE("unknown opcode %d", (int)i->op);
   if (hlo_op_arity(i->op) >= 0 && i->n_operands != hlo_op_arity(i->op))
     REFUSE("%s: takes %d operands, not %d", op, hlo_op_arity(i->op), i->n_operands);
+  for (int k = 0; k < i->n_operands; k++)
+    is_complex |= dtype_is_complex(OP(i, k)->shape.dtype);
+  if (is_complex ? !hlo_infer_is_complex_op(i) : !hlo_infer_may_make_complex(i) && has_complex(&i->shape))
+    REFUSE("%s: complex numbers are not supported", op);
   for (int k = 0; k < i->n_operands; k++)
     if (OP(i, k)->shape.dtype == DT_TUPLE && !takes_tuples(i->op))
       REFUSE("%s: operand %s must be an array", op, TEXT(OP(i, k)));

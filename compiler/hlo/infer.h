@@ -42,6 +42,24 @@ MUST_USE enum status hlo_infer_convolution(struct arena *a, const struct hlo_ins
 /* Positions of a window over n elements; false if the window is not one.  *padded: the elements with padding. */
 bool hlo_infer_window_positions(const struct hlo_window_dim *w, int64_t n, int64_t *padded, int64_t *positions);
 
+/* infer_expanded.c: instructions that op-expander writes out in simpler ones. */
+MUST_USE enum status hlo_infer_reduce_precision(struct arena *a, const struct hlo_instr *i, struct hlo_shape *out,
+                                                struct error *err);
+/* Whether i, one of whose operands is complex, is written out in pairs of reals. */
+bool hlo_infer_is_complex_op(const struct hlo_instr *i);
+/* Whether i may give complex numbers though no operand is complex. */
+bool hlo_infer_may_make_complex(const struct hlo_instr *i);
+MUST_USE enum status hlo_infer_complex_part(struct arena *a, const struct hlo_instr *i, struct hlo_shape *out,
+                                            struct error *err);
+MUST_USE enum status hlo_infer_fft(struct arena *a, const struct hlo_instr *i, struct hlo_shape *out,
+                                   struct error *err);
+MUST_USE enum status hlo_infer_rng(struct arena *a, const struct hlo_instr *i, struct hlo_shape *out,
+                                   struct error *err);
+MUST_USE enum status hlo_infer_cholesky(struct arena *a, const struct hlo_instr *i, struct hlo_shape *out,
+                                        struct error *err);
+MUST_USE enum status hlo_infer_triangular_solve(struct arena *a, const struct hlo_instr *i, struct hlo_shape *out,
+                                                struct error *err);
+
 /* infer_control.c: the rules of instructions whose called computations do the work. */
 MUST_USE enum status hlo_infer_call(struct arena *a, const struct hlo_instr *i, struct hlo_shape *out,
                                     struct error *err);

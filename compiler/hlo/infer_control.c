@@ -1,6 +1,6 @@
 /* infer_control: shape rules of call, while and conditional (XLA's operation semantics).
  *
- * The called computations decide what the result is, so they have to be finished before their caller is built.
+ * The called computations determine the result, so they must be finished before their caller is built.
  */
 #include "hlo/infer.h"
 

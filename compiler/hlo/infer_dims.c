@@ -1,7 +1,7 @@
 /* infer_dims: shape rules of dot, gather and scatter (XLA's operation semantics).
  *
- * gather and scatter index an operand with vectors that lie along indices' dimension index_vector_dim (a rank past
- * the end means that every element is a vector of one).  What is left of indices are the batch dimensions.
+ * gather and scatter index an operand with vectors.  Dimension index_vector_dim of `indices` runs along a vector; if it
+ * equals the rank, every element is a vector of length one.  The other dimensions of `indices` are batch dimensions.
  */
 #include "hlo/infer.h"
 

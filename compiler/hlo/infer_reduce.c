@@ -100,7 +100,7 @@ enum status hlo_infer_reverse(struct arena *a, const struct hlo_instr *i, struct
   return ST_OK;
 }
 
-/* The comparator takes two elements of each operand, side by side. */
+/* The comparator takes two elements of each operand, next to each other. */
 static bool is_comparator(const struct hlo_instr *i) {
   const struct hlo_computation *c = i->n_called == 1 ? i->called[0] : NULL;
   if (!c || !c->root || c->n_params != 2 * i->n_operands || !is_scalar(&c->root->shape, DT_BOOL))
@@ -146,7 +146,7 @@ enum status hlo_infer_topk(struct arena *a, const struct hlo_instr *i, struct hl
 
 /* ---- collectives ----------------------------------------------------------------------------------------- */
 
-/* Devices of a group; with no groups given, the ratio of the shapes says how many there are. */
+/* The number of devices in a group; without groups the ratio of the shapes gives it. */
 static enum status check_groups(const struct hlo_instr *i, int64_t *size, struct error *err) {
   *size = 0;
   for (int k = 0; i->attrs->groups && k < i->attrs->groups->n; k++) {
@@ -167,7 +167,7 @@ static enum status infer_resizing(struct arena *a, const struct hlo_instr *i, in
   for (int k = 0; k < x->rank; k++)
     dims[k] = x->dims[k];
   int64_t *at = &dims[i->attrs->dimensions.v[0]];
-  if (!size) { /* all devices: as many as the result says */
+  if (!size) { /* all devices: the result's shape says how many */
     if (i->shape.rank != x->rank)
       REFUSE("%s: the result %s does not fit %s", hlo_op_name(i->op), TEXT(i), TEXT(OP(i, 0)));
     int64_t to = i->shape.dims[i->attrs->dimensions.v[0]], small = grows ? *at : to, large = grows ? to : *at;

@@ -1,7 +1,7 @@
 /* infer_window: shape rules of instructions with a window: reduce-window, select-and-scatter, convolution.
  *
- * A window slides over elements that base_dilation spreads and low and high pad (negative: cut off); its own elements
- * lie window_dilation apart.
+ * A window slides over the operand, whose elements base_dilation spreads and low and high pad (negative: crop).  The
+ * window's own elements are window_dilation apart.
  */
 #include "hlo/infer.h"
 
@@ -48,7 +48,7 @@ static bool is_binary(const struct hlo_computation *c, enum dtype from, enum dty
          hlo_shape_equal(&c->params[1]->shape, &in) && hlo_shape_equal(&c->root->shape, &result);
 }
 
-/* Operands: what is selected in, one value per window position, and what the others become. */
+/* Operands: the array to select in, one value per window position, and the initial value. */
 enum status hlo_infer_select_and_scatter(struct arena *a, const struct hlo_instr *i, struct hlo_shape *out,
                                          struct error *err) {
   const struct hlo_instr *x = OP(i, 0), *source = OP(i, 1), *init = OP(i, 2);

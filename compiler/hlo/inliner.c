@@ -1,11 +1,11 @@
-/* inline: calls, and conditionals whose branch is known, give way to what they do.
+/* inline: replaces calls, and conditionals with a known branch, by the instructions of the called computation.
  *
  *     call(x), to_apply=f                     ==>  f's instructions, with x for its parameter
  *     conditional(true, x, y), f, g           ==>  f's instructions, with x for its parameter
  *     conditional(p, x, x), f, f              ==>  f's instructions, with x for its parameter
  *
- * Callees stand before their callers, so what is copied has no calls left in it.  Copies come from the instructions they
- * copy.  A module that would grow beyond GROWTH_MAX keeps its calls.  Callees that nobody calls any more stay for dce.
+ * Callees precede their callers, so a copied computation has no calls left.  The provenance of a copy is the instruction
+ * that it copies.  A module that would grow beyond GROWTH_MAX keeps its calls.  Callees without callers stay for dce.
  */
 #include "hlo/inliner.h"
 
@@ -84,7 +84,7 @@ void hlo_call_inliner(struct hlo_module *m, struct hlo_pass_result *r) {
   hlo_inline_walk(m, r, HLO_CALL, inline_call);
 }
 
-/* Do all branches compute the same from the same? */
+/* True if all branches are the same computation with the same operand. */
 static bool branches_agree(const struct hlo_instr *i) {
   for (int k = 1; k < i->n_called; k++)
     if (i->called[k] != i->called[0] || i->operands[1 + k] != i->operands[1])
@@ -92,7 +92,7 @@ static bool branches_agree(const struct hlo_instr *i) {
   return true;
 }
 
-/* The number of the branch that i surely takes, or -1. */
+/* The number of the branch that i always takes, or -1. */
 static int64_t known_branch(const struct hlo_instr *i) {
   if (i->operands[0]->op != HLO_CONSTANT)
     return branches_agree(i) ? 0 : -1;

@@ -1,4 +1,4 @@
-/* inline: putting a computation's instructions in the place of what calls it. */
+/* inline: replacing a call by the instructions of the called computation. */
 #ifndef HLO_INLINER_H
 #define HLO_INLINER_H
 
@@ -8,15 +8,15 @@ struct hlo_inliner {
   struct hlo_module *m;
   int n_instrs; /* of the module, as it grows */
   bool changed;
-  bool keeps_tuple; /* for the rule: it met one that gives a tuple, and left it */
+  bool keeps_tuple; /* set by the rule: it left an instruction that returns a tuple */
 };
 
-/* May c be copied?  Not when that would make the module huge, and not when its values are in fuse groups. */
+/* True if c may be copied: the module stays small enough, and no value of c is in a fuse group. */
 bool hlo_inline_can(const struct hlo_inliner *in, const struct hlo_computation *c);
-/* c's instructions in front of i, with args for its parameters; what is c's root there. */
+/* Copies c's instructions before i, with args for its parameters; returns the copy of c's root. */
 struct hlo_instr *hlo_inline_at(struct hlo_inliner *in, struct hlo_instr *i, const struct hlo_computation *c,
                                 struct hlo_instr *const *args);
-/* Offers every `op` that carries no wishes to the rule, callees first, and replaces it by what the rule gives.  Gives
+/* Calls the rule for every `op` that is not pinned, callees first, and replaces it by what the rule returns.  Returns
  * keeps_tuple. */
 typedef struct hlo_instr *hlo_inline_rule(struct hlo_inliner *in, struct hlo_instr *i);
 bool hlo_inline_walk(struct hlo_module *m, struct hlo_pass_result *r, enum hlo_op op, hlo_inline_rule *rule);

@@ -1,8 +1,8 @@
-/* knob: the loops that a knob speaks of, seen from HLO.
+/* knob: the loops that a knob refers to, in terms of HLO.
  *
- * A reduce has those of its operand, a dot [batch,] M, N, K with all batch dimensions as one, everything else those of
- * its result.  linalg/ makes its operations so; as simplification may replace a value that has a knob, this is noted
- * when the knob is set.
+ * A reduce has the loops of its operand; a dot has [batch,] M, N, K, with all batch dimensions as one; every other
+ * instruction has those of its result.  The linalg operations have the same loops.  They are recorded when the knob is
+ * set, because simplification may replace the value.
  */
 #include "hlo/hlo.h"
 
@@ -47,12 +47,12 @@ static void dot_loops(const struct hlo_instr *i, struct hlo_loops *out) {
 
 struct hlo_loops *hlo_loops_of(struct arena *a, const struct hlo_instr *i) {
   struct hlo_loops *out = arena_new(a, struct hlo_loops);
-  const struct hlo_instr *behind = i;
+  const struct hlo_instr *from = i;
 
-  while (hlo_is_light(behind))
-    behind = behind->operands[0];
-  if (behind->op == HLO_REDUCE || behind->op == HLO_DOT)
-    i = behind;
+  while (hlo_is_light(from))
+    from = from->operands[0];
+  if (from->op == HLO_REDUCE || from->op == HLO_DOT)
+    i = from;
   out->op = i->op;
   if (i->op == HLO_DOT) {
     dot_loops(i, out);

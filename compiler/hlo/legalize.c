@@ -1,14 +1,17 @@
-/* legalize: types that a NeuronCore does not have.
+/* legalize: replaces types that a NeuronCore does not have.
  *
  *     s64 add(x, y)  ==>  s32 add(x, y)        f64, u64 likewise, parameters and results included
  *
- * The engines compute with 8 to 32 bits; of the types that HLO text and protos can bring, only the 64-bit ones are
- * missing.  Narrowing them is what NKIPy does to arrays, and the user is told once per type.  Constants that do not fit
- * become the nearest value: they are the limits that reductions start from.  What looks at the bits of a 64-bit value
- * means something else in 32 (hashes, bit casts, custom calls): such a module stays as it is, with a warning, and is
- * refused where instructions are selected.  Not so a shift to the right of what is known to have 32 bits at most:
- * counters of JAX's random numbers are split into halves by one.  First of the passes, so that no other meets 64 bits.
- * Linear.
+ * The engines compute with 8 to 32 bits.  Of the types that HLO text and protos can have, only the 64-bit ones are
+ * missing.  They are narrowed, as NKIPy narrows arrays, with one warning per type.  Constants that do not fit become the
+ * nearest value; they are mostly the limits that reductions start from.
+ *
+ * An instruction that works on the bits of a 64-bit value has another meaning in 32 bits (hashes, bit casts, custom
+ * calls).  A module with one stays as it is, with a warning, and is refused when instructions are selected.  The
+ * exception is a logical shift to the right of a value that is known to have 32 bits at most: JAX splits the counters of
+ * its random numbers into halves with one.
+ *
+ * Runs first, so that no other pass meets 64-bit types.  Linear.
  */
 #include <math.h>
 
@@ -31,7 +34,7 @@ static bool touches_wide(const struct hlo_instr *i) {
   return wide;
 }
 
-enum { BOUND_DEPTH = 12 }; /* of the expressions that are looked at */
+enum { BOUND_DEPTH = 12 }; /* of the expressions that are examined */
 
 static uint64_t bound_of_constant(const struct hlo_literal *l) {
   uint64_t most = 0;
@@ -43,7 +46,7 @@ static uint64_t bound_of_constant(const struct hlo_literal *l) {
   return most;
 }
 
-/* No element of the unsigned array i is larger; UINT64_MAX if nothing is known. */
+/* An upper bound of the elements of the unsigned array i; UINT64_MAX if nothing is known. */
 static uint64_t bound(const struct hlo_instr *i, int depth) {
   uint64_t x, y;
   if (dtype_kind(i->shape.dtype) != DK_UNSIGNED || depth > BOUND_DEPTH)
@@ -73,10 +76,10 @@ static uint64_t bound(const struct hlo_instr *i, int depth) {
   }
 }
 
-/* Does i mean something else on fewer bits? */
+/* True if i has another meaning on fewer bits. */
 static bool depends_on_width(const struct hlo_instr *i) {
   switch (i->op) {
-  case HLO_SHIFT_RIGHT_LOGICAL: /* beyond the width there is nothing left, in 32 bits as in 64 */
+  case HLO_SHIFT_RIGHT_LOGICAL: /* a shift by the width or more gives 0, in 32 bits as in 64 */
     return touches_wide(i) && (bound(i->operands[0], 0) > UINT32_MAX || bound(i->operands[1], 0) > UINT32_MAX);
   case HLO_BITCAST_CONVERT:
   case HLO_SHIFT_LEFT:
@@ -104,7 +107,7 @@ static struct hlo_shape narrow_shape(struct arena *a, const struct hlo_shape *s)
   return out;
 }
 
-/* Element k of l as the nearest value of t; false if it is another one. */
+/* Writes element k of l as the nearest value of t; false if that differs from the element. */
 static bool narrow_element(const struct hlo_literal *l, size_t k, enum dtype t, void *out) {
   if (dtype_is_float(t)) {
     const double v = hlo_literal_double(l, k);
@@ -155,7 +158,7 @@ static void warn(struct legalizer *g, const struct hlo_instr *i, const struct hl
   g->is_said[s->dtype] = true;
   diag_add(g->ds, DS_WARNING, DG_DTYPE_NARROWED, place_of(i), "%s is computed in %s, from %s on",
            dtype_hlo_name(s->dtype), dtype_hlo_name(dtype_narrow(s->dtype)), i->name)
-      ->hint = "the hardware has no 64-bit types; give a module in 32 bits to silence this";
+      ->hint = "the hardware has no 64-bit types; a module with 32-bit types gets no warning";
 }
 
 static void narrow(struct legalizer *g, struct hlo_instr *i) {
@@ -167,17 +170,17 @@ static void narrow(struct legalizer *g, struct hlo_instr *i) {
   if (!fits && g->ds)
     diag_add(g->ds, DS_WARNING, DG_DTYPE_NARROWED, place_of(i), "%s has values that do not fit in %s", i->name,
              dtype_hlo_name(i->shape.dtype))
-        ->hint = "the nearest value that fits stands for each";
+        ->hint = "each is replaced by the nearest value that fits";
 }
 
-/* All wide instructions in one walk, in *out; false, and said, if the module has to stay in 64 bits. */
+/* Collects all wide instructions in one walk.  False, with a warning, if the module has to keep its 64-bit types. */
 static bool find_wide(struct arena *a, const struct hlo_module *m, struct diags *ds, struct wide **out) {
   for (struct hlo_computation *c = m->computations; c; c = c->next)
     hlo_for_each(i, c) {
       if (depends_on_width(i)) {
         if (ds)
           diag_add(ds, DS_WARNING, DG_DTYPE_NARROWED, place_of(i),
-                   "the module stays in 64 bits, because %s depends on how many there are", i->name)
+                   "the module keeps its 64-bit types, because the result of %s depends on their width", i->name)
               ->hint = "the hardware has no 64-bit types";
         return false;
       }

@@ -1,8 +1,8 @@
 /* literal: conversion between C numbers and the bytes of a constant.
  *
- * The floats narrower than f32 are all "sign, exponent, mantissa" with different widths, so one table and one pair of
- * functions serve them.  They round from double directly: going through f32 would round twice.  e4m3fn has no
- * infinities and only one NaN per sign (all ones); beyond its range it gives NaN, as ml_dtypes and XLA do.
+ * All floats narrower than f32 consist of sign, exponent and mantissa, with different widths, so one table and one pair
+ * of functions handle them.  They round from double directly, because going through f32 would round twice.  e4m3fn has no
+ * infinities and only one NaN per sign (all bits set); a value beyond its range becomes NaN, as in ml_dtypes and XLA.
  */
 #include "hlo/literal.h"
 
@@ -148,6 +148,7 @@ double hlo_literal_double(const struct hlo_literal *l, size_t k) {
   default:
     break;
   }
+  assert(!dtype_is_complex(l->shape.dtype));
   if (!dtype_is_float(l->shape.dtype))
     return (double)hlo_literal_int(l, k);
   return hlo_literal_decode_float(l->shape.dtype, (uint32_t)hlo_literal_int(l, k));

@@ -1,11 +1,11 @@
-/* loops: whiles that never run, run once, or carry what nobody needs.
+/* loops: simplifies while loops that never run, run once, or carry unneeded values.
  *
  *     while(x), condition that is false at first  ==>  x
  *     while(x) of a single iteration              ==>  body's instructions, with x for its parameter
  *     while(x, y, z), z neither used nor changed  ==>  while(x, y)        carry.c
  *
- * What loops carry is looked at first: a limit that was carried along is a constant afterwards, so that the iterations
- * can be counted (trip.c).  Callees nobody calls any more stay for dce.  Linear, as far as bodies are copied once.
+ * The carried values come first: a limit that a loop carries becomes a constant, so that the iterations can be counted
+ * (trip.c).  Callees without callers stay for dce.  Linear if each body is copied once.
  */
 #include "hlo/carry.h"
 #include "hlo/inliner.h"

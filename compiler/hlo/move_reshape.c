@@ -1,26 +1,25 @@
-/* move_reshape: element-wise instructions in front of a reshape or transpose instead of behind it.
+/* move_reshape: computes element-wise instructions before a reshape or transpose instead of after it.
  *
  *     add(reshape(x), reshape(y))              ==>  reshape(add(x, y))
  *     multiply(transpose(x), broadcast(2))     ==>  transpose(multiply(x, broadcast(2)))
  *
- * What is moved down meets the reshapes and transposes below, and the algebraic simplifier, which runs next, merges
- * them.  All operands must be rearranged from the same shape in the same way, or be a scalar in every element, which has
- * any shape.  A rearrangement that somebody else reads too would be needed twice, so it stays; so does everything
- * that carries a user's wishes (rewrite.h): those speak of the shape as it was written.  One walk in order moves a chain
- * as a whole.  Linear.
+ * A reshape or transpose that moves down meets those below it, and the algebraic simplifier, which runs next, merges
+ * them.  All operands must be rearranged from the same shape in the same way, or be splats, which can have any shape.  A
+ * rearrangement with another user would be needed twice, so it stays.  So do pinned instructions (rewrite.h), because
+ * annotations refer to the shape as it was written.  One walk in order moves a chain as a whole.  Linear.
  */
 #include "hlo/passes.h"
 #include "hlo/rewrite.h"
 
 struct mover {
   struct arena *arena;
-  uint8_t *n_uses; /* by id: operand slots that name it, at most UINT8_MAX; room for what is made on the way */
+  uint8_t *n_uses; /* by id: number of uses as an operand, at most UINT8_MAX; has room for new instructions */
 };
 
 static bool is_elementwise(const struct hlo_instr *i) {
   switch (hlo_op_class(i->op)) {
   case HC_UNARY:
-    return i->op != HLO_COPY; /* a buffer of its own, which the caller may get */
+    return i->op != HLO_COPY; /* it makes a new buffer, which may be a result */
   case HC_BINARY:
     return true;
   default:
@@ -94,7 +93,7 @@ static struct hlo_instr *move(struct mover *v, struct hlo_instr *i, const struct
 static void make_room(struct mover *v, const struct hlo_module *m) {
   int room = m->next_id;
   for (const struct hlo_computation *c = m->computations; c; c = c->next)
-    room += 5 * c->n_instrs; /* an instruction has three operands at most, and itself, and what is behind it */
+    room += 5 * c->n_instrs; /* for each instruction at most: three operands, itself, and the rearrangement after it */
   v->n_uses = arena_new_array(v->arena, uint8_t, (size_t)room);
 }
 

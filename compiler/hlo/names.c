@@ -1,8 +1,8 @@
 /* names: a set of taken names, and XLA's spelling rules.
  *
- * XLA refuses a module in which two instructions share a name, and Python's identifiers are wider than its own
- * (any Unicode letter), so every name passes through here once.  Open addressing, power-of-two size, arena memory:
- * the tables that growing leaves behind add up to less than the last one.
+ * XLA refuses a module in which two instructions share a name, and Python's identifiers may have letters that XLA's may
+ * not, so every name passes through here once.  The table uses open addressing and a power of two of slots in the arena;
+ * all tables that it outgrew take less memory than the last one.
  */
 #include "hlo/names.h"
 
@@ -14,11 +14,11 @@
 
 struct slot {
   const char *name;
-  uint32_t hash; /* of name: most comparisons, and growing, need not fetch what is far apart in memory */
-  int n_behind;  /* numbers tried behind it: thousands of instructions may want one name */
+  uint32_t hash; /* of name: saves most comparisons of the texts, which are far apart in memory */
+  int n_tried;   /* suffixes tried so far: thousands of instructions may ask for one name */
 };
 
-/* "op<id>", which instructions without a name get, is in the table only where somebody asked for such a name: ids are
+/* An instruction without a name is called "op<id>".  Such names are in the table only if a caller asked for one: ids are
  * never reused, so the others need no look-up. */
 struct hlo_names {
   struct slot *v;
@@ -83,8 +83,8 @@ static void put(struct hlo_names *s, size_t slot, const char *name, uint32_t has
   s->n++;
 }
 
-/* Somebody asks for `name`: if it is one that an instruction may have already it is taken, and if it is one that may still
- * be given, automatic names are looked up from now on. */
+/* A caller asks for `name`.  If it is an automatic name that an instruction may have, it is taken; if it is one that may
+ * still be given, automatic names are looked up from now on. */
 static void note_asked(struct arena *a, struct hlo_names *s, const char *name) {
   const int id = automatic_id(name);
   if (id < 0)
@@ -105,7 +105,7 @@ const char *hlo_names_take(struct arena *a, struct hlo_names *s, const char *wan
   const char *name = wanted;
   uint32_t hash = hash_text(name);
   size_t first = find_slot(s, name, hash);
-  if (!s->v[first].name) { /* what is in the table is spelled well */
+  if (!s->v[first].name) { /* names in the table need no change */
     name = hlo_sanitize_name(a, wanted);
     note_asked(a, s, name);
     hash = hash_text(name);
@@ -114,7 +114,7 @@ const char *hlo_names_take(struct arena *a, struct hlo_names *s, const char *wan
   const char *base = name;
   size_t slot = first;
   while (s->v[slot].name) {
-    name = arena_printf(a, "%s.%d", base, ++s->v[first].n_behind);
+    name = arena_printf(a, "%s.%d", base, ++s->v[first].n_tried);
     hash = hash_text(name);
     slot = find_slot(s, name, hash);
   }
@@ -139,7 +139,7 @@ static bool is_name_char(char c) {
   return is_letter(c) || (c >= '0' && c <= '9') || c == '.' || c == '-';
 }
 
-/* Words that XLA's lexer does not read as a name where no '%' stands before them (a module's name). */
+/* Words that XLA's lexer does not read as a name without a '%' before them (as in a module's name). */
 static bool is_reserved(const char *s) {
   static const char *const words[] = {"HloModule", "ENTRY",      "ROOT",     "true",           "false",
                                       "maximal",   "replicated", "manual",   "unknown",        "inf",

@@ -4,6 +4,7 @@
 #include <string.h>
 
 const struct hlo_pass_def hlo_passes[] = {
+    {"op-expander", hlo_op_expander},
     {"convert-legalization", hlo_convert_legalization},
     {"call-inliner", hlo_call_inliner},
     {"zero-sized-hlo-elimination", hlo_zero_sized_elimination},

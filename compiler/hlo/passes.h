@@ -1,8 +1,9 @@
 /* passes: HLO to HLO, under XLA's names and with XLA's meanings.
  *
- * A pass edits the module in place, keeps every program's values (up to stated float identities that XLA also
- * assumes), keeps parameters, outputs and aliases, records provenance with hlo_derive, and moves knobs and fuse
- * groups to the heirs.  Each is linear in the number of instructions (called computations included).
+ * A pass edits the module in place.  It keeps the program's values (up to stated float identities, which XLA assumes
+ * too), its parameters, outputs and aliases.  It records provenance with hlo_derive, and moves knobs and fuse groups to
+ * the instructions that replace others.  Each takes linear time in the number of instructions, called computations
+ * included.
  */
 #ifndef HLO_PASSES_H
 #define HLO_PASSES_H
@@ -20,7 +21,8 @@ struct hlo_pass_result {
 MUST_USE enum status hlo_verify(const struct hlo_module *m, struct diags *ds);
 
 typedef void hlo_pass(struct hlo_module *m, struct hlo_pass_result *r);
-/* In the order in which they are meant to run: each head says why. */
+/* In the order in which they run; the head of each file says why. */
+hlo_pass hlo_op_expander;                                  /* expand.c */
 hlo_pass hlo_convert_legalization;                         /* legalize.c */
 hlo_pass hlo_call_inliner, hlo_conditional_simplifier;     /* inline.c */
 hlo_pass hlo_zero_sized_elimination, hlo_constant_folding; /* fold.c */
@@ -29,6 +31,10 @@ hlo_pass hlo_broadcast_canonicalizer, hlo_dot_decomposer;  /* canonicalize.c */
 hlo_pass hlo_reshape_mover;                                /* move_reshape.c */
 hlo_pass hlo_algebraic_simplifier, hlo_transpose_folding;  /* simplify.c, fold_transpose.c */
 hlo_pass hlo_cse, hlo_dce;                                 /* cse.c, dce.c */
+
+/* m with nothing left for op-expander: m itself, or a copy in a that has been through it.  For a caller that only wants
+ * the values m computes. */
+const struct hlo_module *hlo_expanded(struct arena *a, const struct hlo_module *m);
 
 /* All of them, in that order. */
 struct hlo_pass_def {

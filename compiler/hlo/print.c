@@ -1,8 +1,8 @@
 /* print: the module as HLO text.
  *
  * XLA's syntax with '%' before names (so that a parameter called `f32` is a name), layouts on shapes (always row-major)
- * and one instruction per line.  Strings are C-escaped, so a line break in the text is always one of ours and lines can
- * be counted as they are written.
+ * and one instruction per line.  Strings are C-escaped, so each line break in the text is written by the printer, which
+ * counts lines as it goes.
  */
 #include "hlo/print.h"
 
@@ -175,7 +175,7 @@ static void put_texts(struct printer *p, const char *title, int n, const char **
   }
 }
 
-/* In the text, and only there, a frame without a parent says 1 and every other parent one more than its number. */
+/* In the text only, a frame without a parent has the parent number 1, and all other parent numbers are one higher. */
 static void put_stack_frames(struct printer *p) {
   const struct hlo_frames *f = &p->emit.frames;
   if (!f->n_frames)

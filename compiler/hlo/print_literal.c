@@ -1,7 +1,7 @@
 /* print_literal: numbers that XLA's parser reads back to the same bits.
  *
- * A float is printed with the fewest digits that its own type needs to come back; "nan" is the quiet NaN of the type,
- * any other NaN carries its payload as "nan(0x…)".
+ * A float is printed with the fewest digits from which its own type is read back exactly.  "nan" is the quiet NaN of the
+ * type; any other NaN has its payload, as "nan(0x…)".
  */
 #include "hlo/print_literal.h"
 
@@ -35,7 +35,7 @@ static void put_float(struct buf *out, const struct hlo_literal *l, size_t k) {
     buf_puts(out, v < 0 ? "-inf" : "inf");
     return;
   }
-  if (v == 0) { /* "-0" is an integer to the parser, and so loses its sign */
+  if (v == 0) { /* the parser reads "-0" as an integer, which has no sign */
     buf_puts(out, signbit(v) ? "-0.0" : "0");
     return;
   }
@@ -50,10 +50,23 @@ static void put_float(struct buf *out, const struct hlo_literal *l, size_t k) {
   buf_puts(out, text);
 }
 
+/* (real, imaginary) */
+static void put_complex(struct buf *out, const struct hlo_literal *l, size_t k) {
+  const struct hlo_literal parts = {{.dtype = DT_F32}, l->data, l->size};
+  buf_putc(out, '(');
+  put_float(out, &parts, 2 * k);
+  buf_puts(out, ", ");
+  put_float(out, &parts, 2 * k + 1);
+  buf_putc(out, ')');
+}
+
 static void put_element(struct buf *out, const struct hlo_literal *l, size_t k) {
   switch (dtype_kind(l->shape.dtype)) {
   case DK_FLOAT:
     put_float(out, l, k);
+    break;
+  case DK_COMPLEX:
+    put_complex(out, l, k);
     break;
   case DK_BOOL:
     buf_puts(out, l->shape.rank ? (hlo_literal_int(l, k) ? "1" : "0") : hlo_literal_int(l, k) ? "true" : "false");

@@ -88,8 +88,6 @@ static void fill_instruction(struct writer *w, const struct hlo_instr *i, Xla__H
   for (int k = 0; k < i->n_called; k++)
     p->called_computation_ids[k] = computation_number(w->emit.module, i->called[k]);
   hlo_attrs_to_proto(a, i, p);
-  if (i->op == HLO_CUSTOM_CALL)
-    p->custom_call_api_version = 1; /* what the text form means when it says nothing */
   if (i->locs.n)
     p->metadata = make_metadata(w, i);
   const int n_pairs = hlo_export_frontend_attributes(&w->emit, i, pairs);

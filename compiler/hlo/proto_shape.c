@@ -1,7 +1,7 @@
-/* proto_shape: shapes and literals as messages, both ways.
+/* proto_shape: conversion of shapes and literals to messages and back.
  *
- * Every shape says its (row-major) layout, those of the program too: the text form cannot leave them out, and text and
- * proto have to be the same module.  A literal that is written points to the module's data, so that constants are not
+ * Every shape states its (row-major) layout, also the shapes of the program: the text form cannot omit it, and text and
+ * proto must describe the same module.  A literal's message points to the module's data, so that constants are not
  * copied.
  */
 #include <assert.h>
@@ -53,7 +53,7 @@ Xla__ShapeProto *hlo_proto_put_shape(struct arena *a, const struct hlo_shape *s)
   return p;
 }
 
-/* The recursion ends: hlo_read_proto refuses bytes that are nested deeply. */
+/* The recursion is bounded, because hlo_read_proto refuses bytes that are nested deeply. */
 bool hlo_proto_get_shape(struct hlo_proto_reader *r, const Xla__ShapeProto *p, struct hlo_shape *out) {
   if (!p)
     return hlo_proto_refuse(r, DG_HLO_INVALID, "there is no shape");
@@ -109,6 +109,10 @@ Xla__LiteralProto *hlo_proto_put_literal(struct arena *a, const struct hlo_liter
     for (size_t k = 0; k < n; k++)
       p->preds[k] = ((const uint8_t *)l->data)[k] != 0;
     break;
+  case DT_C64:
+    p->n_c64s = 2 * n;
+    p->c64s = data;
+    break;
   case DT_NONE:
   case DT_TUPLE:
   case DT_COUNT:
@@ -131,6 +135,9 @@ static const void *literal_bytes(struct arena *a, const Xla__LiteralProto *p, en
 #include "hlo/literal_fields.def"
 #undef LITERAL_REPEATED
 #undef LITERAL_BYTES
+  case DT_C64:
+    *size = p->n_c64s * sizeof *p->c64s;
+    return p->c64s;
   case DT_BOOL: {
     uint8_t *v = arena_new_array(a, uint8_t, p->n_preds);
     for (size_t k = 0; k < p->n_preds; k++)

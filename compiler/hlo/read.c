@@ -1,4 +1,4 @@
-/* read: what both readers do: telling text from bytes, and naming the module's outputs. */
+/* read: what both readers share: recognising text, and naming the module's outputs. */
 #include "hlo/read.h"
 
 #include <assert.h>

@@ -163,7 +163,7 @@ bool hlo_cur_take_word(struct hlo_cursor *c, const char *word) {
 
 /* ---- numbers ------------------------------------------------------------------------------------------------------- */
 
-/* Numbers are read in place: strtoll and its kin stop at the NUL after the text at the latest. */
+/* Numbers are read in place: strtoll and similar functions stop at the NUL after the text at the latest. */
 bool hlo_cur_number_starts(struct hlo_cursor *c) {
   hlo_cur_space(c);
   return !c->is_bad && c->at < c->end && (is_word(*c->at) || *c->at == '+');
@@ -244,7 +244,7 @@ bool hlo_cur_string(struct hlo_cursor *c, const char **out) {
 
 /* ---- values of attributes ------------------------------------------------------------------------------------------ */
 
-/* The first of the characters `stops` from p on that is outside all brackets and quotes; or a closing bracket there. */
+/* The first character from p on, outside all brackets and quotes, that is one of `stops` or a closing bracket. */
 static const char *value_end(const char *p, const char *end, const char *stops) {
   int depth = 0;
   while (p < end) {

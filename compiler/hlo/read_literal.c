@@ -11,7 +11,7 @@
 
 /* ---- shapes -------------------------------------------------------------------------------------------------------- */
 
-/* Skips {1,0:T(8,128)}, the order in memory: here, elements are addressed by their index. */
+/* Skips {1,0:T(8,128)}, the layout in memory, which has no effect on values. */
 static bool skip_layout(struct hlo_cursor *c) {
   if (c->at >= c->end || *c->at != '{')
     return true;
@@ -127,7 +127,22 @@ static bool read_float(struct hlo_cursor *c, enum dtype t, char *out) {
   return true;
 }
 
+/* (real, imaginary) */
+static bool read_complex(struct hlo_cursor *c, char *out) {
+  for (int k = 0; k < 2; k++) {
+    if (!hlo_cur_need(c, k ? ',' : '('))
+      return false;
+    if (!hlo_cur_number_starts(c))
+      return hlo_cur_refuse_here(c, "a number");
+    if (!read_float(c, DT_F32, out + k * (int)dtype_size(DT_F32)))
+      return false;
+  }
+  return hlo_cur_need(c, ')');
+}
+
 static bool read_element(struct hlo_cursor *c, enum dtype t, char *out) {
+  if (dtype_is_complex(t))
+    return read_complex(c, out);
   if (hlo_cur_take_word(c, "true") || hlo_cur_take_word(c, "false")) {
     if (t != DT_BOOL)
       return hlo_cur_refuse_here(c, "a number");
@@ -155,7 +170,7 @@ struct literal_reader {
   struct hlo_cursor *c;
   const struct hlo_shape *shape;
   char *data;
-  int64_t at, n; /* elements read, and elements there are */
+  int64_t at, n; /* elements read so far, and in all */
 };
 
 static bool read_elements(struct literal_reader *r, int dim) {
@@ -177,7 +192,7 @@ static bool read_elements(struct literal_reader *r, int dim) {
   return hlo_cur_need(c, '}');
 }
 
-/* {} or { { }, … }: braces are all that an array without elements has. */
+/* Skips {} or { { }, … }, the braces of an array without elements. */
 static bool skip_empty(struct hlo_cursor *c) {
   int depth = 1;
   while (depth && (hlo_cur_take(c, ',') || hlo_cur_take(c, '{') || hlo_cur_take(c, '}')))

@@ -1,7 +1,7 @@
-/* read_proto: a serialized HloModuleProto to a module.
+/* read_proto: makes a module from a serialized HloModuleProto.
  *
- * XLA writes computations and instructions after those that they refer to; any other order is refused.  protobuf-c follows
- * nested messages without a limit, so the bytes are walked once before it sees them.
+ * XLA writes computations and instructions after those that they refer to; any other order is refused.  protobuf-c parses
+ * nested messages recursively without a limit, so the depth of the bytes is checked first.
  */
 #include <assert.h>
 #include <limits.h>
@@ -28,7 +28,7 @@ struct reader {
   struct hlo_proto_reader base;
   const Xla__HloModuleProto *p;
   struct hlo_module *m;
-  struct ids comps;  /* those that have been read, without the entry */
+  struct ids comps;  /* those that were read, except the entry */
   struct ids instrs; /* of the computation that is being read */
   const struct src_loc **frames;
 };
@@ -97,7 +97,7 @@ static bool is_bytes(uint64_t tag) {
   return (tag & 7) == 2;
 }
 
-/* Whether the messages are nested at most `depth` deep, as the descriptor reads them. */
+/* True if the messages, according to the descriptor, are nested at most `depth` deep. */
 static bool is_shallow(const ProtobufCMessageDescriptor *d, const uint8_t *at, const uint8_t *end, int depth) {
   uint64_t tag, n;
   if (!depth)
@@ -143,7 +143,7 @@ static const char *text(struct reader *r, const char *s) {
   return s ? arena_strdup(r->base.a, s) : "";
 }
 
-/* A frame that names a later one as its parent loses it, so that chains end. */
+/* Drops a frame's parent if it comes later, so that chains have no cycles. */
 static void read_frames(struct reader *r) {
   const Xla__StackFrameIndexProto *x = r->p->stack_frame_index;
   const size_t n = x ? x->n_stack_frames : 0;

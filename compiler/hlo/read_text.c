@@ -1,5 +1,5 @@
-/* read_text: HLO text to a module, in two steps: first the structure of the text, every computation a list of parsed
- * instructions; then the graph, callees before callers.
+/* read_text: makes a module from HLO text, in two steps.  The first reads the structure of the text: each computation is
+ * a list of parsed instructions.  The second builds the graph, callees before callers.
  */
 #include "hlo/read_text.h"
 
@@ -17,7 +17,7 @@ enum { CALL_DEPTH_MAX = 256 }; /* make_computation calls itself */
 
 struct text_comp {
   struct hlo_span name;
-  bool is_entry, is_open, is_done; /* open: its callees are being built, so that a call of it closes a ring */
+  bool is_entry, is_open, is_done; /* open: its callees are being built, so a call of it is recursive */
   struct hlo_text_instr *first, *last;
   int n;
   struct hlo_computation *made;
@@ -140,7 +140,7 @@ static bool read_header(struct reader *r) {
 
 /* ---- structure: instructions --------------------------------------------------------------------------------------- */
 
-/* An operand is a name; older prints have its shape before it. */
+/* An operand is a name; older versions of XLA print its shape before it. */
 static bool read_operand(struct hlo_cursor *c, struct hlo_span *out) {
   struct hlo_shape skipped;
   hlo_cur_space(c);
@@ -531,7 +531,7 @@ static bool make_callees(struct reader *r, struct text_comp *comp, int depth) {
         return hlo_cur_fail(c, names[k], DG_HLO_INVALID, "%.*s is not a computation of this module", (int)names[k].len,
                             names[k].at);
       if (x->is_open)
-        return hlo_cur_fail(c, names[k], DG_HLO_INVALID, "computations call each other in a ring");
+        return hlo_cur_fail(c, names[k], DG_HLO_INVALID, "computations call each other recursively");
       if (!make_computation(r, x, depth + 1))
         return false;
     }

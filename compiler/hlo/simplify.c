@@ -1,11 +1,11 @@
 /* simplify: XLA's algebraic simplifier, the part that kernels meet.
  *
- * One walk in order: an instruction's operands are what is left of them, then rules are applied to it until none
- * fits.  What it is replaced by exists before it, so users only have to look at scratch once; the number of rounds is
- * bounded because each rule leaves less to look through.  Constants that nobody reads any more stay for dce.
+ * One walk in order.  An instruction's operands are replaced by their simplified forms; then rules are applied to it
+ * until none matches.  A replacement precedes the instruction, so users follow scratch only once.  The number of rounds
+ * is bounded, because each rule leaves fewer instructions to look through.  Constants without users stay for dce.
  *
- * Not touched: roots (the result's copy, combiners), and an instruction with wishes (rewrite.h) whose value would
- * come from a parameter, a constant or another instruction with wishes.
+ * Not changed: roots (the result's copy, combiners), and a pinned instruction (rewrite.h) that would be replaced by a
+ * parameter, a constant or another pinned instruction.
  */
 #include "hlo/simplify.h"
 
@@ -58,7 +58,7 @@ static bool may_replace(const struct hlo_instr *i, const struct hlo_instr *heir)
   return !hlo_rewrite_is_pinned(i) || (!hlo_rewrite_is_pinned(heir) && hlo_op_class(heir->op) != HC_LEAF);
 }
 
-/* What takes i's place after one rule, or NULL. */
+/* The replacement of i after one rule, or NULL. */
 static struct hlo_instr *apply_rules(struct hlo_simplifier *s, struct hlo_instr *i) {
   s->n_skipped = 0;
   struct hlo_instr *heir = hlo_simplify_math(s, i);

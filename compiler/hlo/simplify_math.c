@@ -1,7 +1,7 @@
 /* hlo_simplify_math: rules about values.
  *
- * What XLA's simplifier assumes of floats is assumed here and nothing more: x+0 is x although -0.0+0 is 0.0; x*0 is
- * left alone because of NaN and infinities; x-x is left alone.
+ * The rules assume about floats what XLA's simplifier assumes, and nothing more: x+0 becomes x, although -0.0+0 is 0.0.
+ * x*0 and x-x stay, because of NaN and infinities.
  */
 #include "hlo/simplify.h"
 
@@ -75,7 +75,7 @@ static struct hlo_instr *binary(struct hlo_instr *i) {
   }
 }
 
-/* compare(x, x) of integers: floats have NaN */
+/* compare(x, x) of integers only, because floats have NaN */
 static struct hlo_instr *compare(struct hlo_simplifier *s, struct hlo_instr *i) {
   if (i->operands[0] != i->operands[1] || dtype_is_float(i->operands[0]->shape.dtype))
     return NULL;
@@ -121,7 +121,7 @@ static int value_bits(enum dtype t) {
   return 8 * (int)dtype_size(t) - (dtype_kind(t) == DK_SIGNED);
 }
 
-/* Does every value of t exist in u?  fn's larger range of the same width does not matter: a wider exponent holds it. */
+/* True if u has every value of t.  The larger range of an "fn" type does not matter: a wider exponent covers it. */
 static bool is_lossless(enum dtype t, enum dtype u) {
   enum dtype_kind k = dtype_kind(t), l = dtype_kind(u);
   if (t == u || k == DK_BOOL)
@@ -188,7 +188,7 @@ static bool is_neutral(const struct hlo_instr *i) {
   }
 }
 
-/* A reduce that adds up single elements only drops dimensions of size 1. */
+/* A reduce over dimensions of size 1 becomes a reshape. */
 static struct hlo_instr *reduce(struct hlo_instr *i) {
   struct hlo_instr *x = i->operands[0];
   if (i->n_operands != 2)
@@ -201,7 +201,7 @@ static struct hlo_instr *reduce(struct hlo_instr *i) {
   return i->attrs->dimensions.n ? hlo_simplify_new(i, HLO_RESHAPE, i->shape, 1, &x) : x;
 }
 
-/* A dot over nothing is 0. */
+/* A dot of an operand without elements is 0. */
 static struct hlo_instr *dot(struct hlo_simplifier *s, struct hlo_instr *i) {
   for (int k = 0; k < 2; k++)
     if (!hlo_shape_elements(&i->operands[k]->shape))

@@ -1,4 +1,4 @@
-/* hlo_simplify_shape: rules about where elements are. */
+/* hlo_simplify_shape: rules for instructions that move elements. */
 #include "hlo/simplify.h"
 
 static bool is_identity(struct hlo_ints v) {
@@ -71,7 +71,7 @@ static bool is_whole(const struct hlo_instr *i) {
 }
 
 /* slice(slice(x)): starts and strides scale with the inner stride; no element lies outside the inner range, so the
- * products cannot overflow except for a stride beyond the range, which then says no more than 1. */
+ * products cannot overflow, except for a stride beyond the range, which then has the effect of 1. */
 static struct hlo_instr *slice(struct hlo_simplifier *s, struct hlo_instr *i) {
   struct hlo_instr *x = i->operands[0];
   int rank = x->shape.rank;
@@ -103,7 +103,7 @@ static struct hlo_instr *pad(struct hlo_instr *i) {
   return i->operands[0];
 }
 
-/* Operands without elements say nothing. */
+/* Operands without elements are dropped. */
 static struct hlo_instr *concatenate(struct hlo_simplifier *s, struct hlo_instr *i) {
   int64_t at = i->attrs->dimensions.v[0];
   struct hlo_instr **rest = arena_new_array(s->m->arena, struct hlo_instr *, (size_t)i->n_operands);

@@ -1,4 +1,4 @@
-/* trip: how often a while runs, where its state says so.
+/* trip: the number of iterations of a while loop, if its state determines it.
  *
  * A counter begins at a constant, grows or shrinks by a constant, and is compared with a constant.
  */
@@ -60,7 +60,7 @@ static bool read_step(const struct hlo_computation *c, int k, int64_t *step) {
   return false;
 }
 
-/* How often first, first + step, … stays on the right side of limit; -1: forever, or it is hard to say. */
+/* For how many values of first, first + step, … the comparison with limit holds; -1: for all, or not known. */
 static __int128 count_iterations(int64_t first, int64_t step, enum hlo_direction d, int64_t limit) {
   const __int128 distance = (__int128)limit - first;
   const bool up = step > 0;

@@ -1,10 +1,10 @@
-/* trip: how often a while runs, where its state says so. */
+/* trip: the number of iterations of a while loop, if its state determines it. */
 #ifndef HLO_TRIP_H
 #define HLO_TRIP_H
 
 #include "hlo/hlo.h"
 
-/* Element `at` of the state is first, first + step, … in n iterations. */
+/* Element `at` of the state has the values first, first + step, … in n iterations. */
 struct hlo_trip {
   int at;
   int64_t first, step, n;

@@ -1,8 +1,7 @@
-/* verify: is this module one that every later stage may rely on?
+/* verify: checks everything about a module that later stages rely on.
  *
- * Walks each computation once, in order, with the shape rules of infer.c.  What has been seen is remembered in
- * hlo_instr.mark (the computation's number plus one), so that "an operand precedes its user, in the same computation"
- * is one comparison.
+ * Walks each computation once, in order, with the shape rules of infer.c.  hlo_instr.mark of a visited instruction is its
+ * computation's number plus one, so one comparison checks that an operand precedes its user in the same computation.
  */
 #include "hlo/passes.h"
 
@@ -13,8 +12,8 @@
 
 struct verifier {
   const struct hlo_module *m;
-  struct arena *a;      /* dropped at the end */
-  struct arena *shapes; /* inferred ones, and texts: dropped now and then */
+  struct arena *a;      /* freed at the end */
+  struct arena *shapes; /* for inferred shapes and texts; cleared from time to time */
   struct diags *ds;
   bool *is_seen; /* by computation id */
 };
@@ -34,8 +33,8 @@ static PRINTF(3, 4) enum status report(struct verifier *v, const struct hlo_inst
   return ST_INPUT;
 }
 
-/* What was inferred for an instruction is of no use for the next: the same memory serves again, and what the passes work
- * on stays in the processor's cache. */
+/* Clears the arena of inferred shapes, which the next instruction does not need.  Reusing the same memory keeps the
+ * passes' data in the processor's cache. */
 static void forget_shapes(struct verifier *v) {
   enum { SHAPES_MAX = 128 << 10 };
   if (v->shapes->total > SHAPES_MAX)
@@ -125,8 +124,8 @@ static uint64_t hash_name(const char *s) {
   return h ^ h >> 29;
 }
 
-/* Every name goes into a table that stays half empty; the module's own set of names says nothing about a name that was
- * set behind its back. */
+/* Checks that names are unique, with a table of its own that stays half empty: the module's set of names does not notice
+ * a name that was set directly. */
 static enum status check_names(struct verifier *v) {
   size_t n = 0, cap = 16;
   for (const struct hlo_computation *c = v->m->computations; c; c = c->next)
@@ -145,7 +144,7 @@ static enum status check_names(struct verifier *v) {
   return ST_OK;
 }
 
-/* ---- what the module promises to the outside --------------------------------------------------------- */
+/* ---- the module's inputs, outputs and aliases --------------------------------------------------------- */
 
 static const struct hlo_shape *output_shape(const struct hlo_module *m, int k) {
   const struct hlo_shape *s = &m->entry->root->shape;

@@ -1,8 +1,8 @@
 /* build: making MLIR operations.
  *
  * A builder says where operations go, at the end of a block or before one of its operations, and which location they
- * get.  Functions that take a builder put operations there and return borrowed values.  Element types are the base
- * library's (enum dtype); names and attributes of operations are LLVM 22's.  Nothing here knows HLO.
+ * get.  Functions that take a builder put operations there and return borrowed values.  Element types are enum
+ * dtype of base/; names and attributes of operations are those of LLVM 22.  This module does not depend on HLO.
  */
 #ifndef IR_BUILD_H
 #define IR_BUILD_H
@@ -36,7 +36,7 @@ MlirNamedAttribute ir_named(const struct ir_builder *b, const char *name, MlirAt
 MlirAttribute ir_i64_attr(const struct ir_builder *b, int64_t v); /* v : i64 */
 MlirAttribute ir_i32_attr(const struct ir_builder *b, int64_t v);
 MlirAttribute ir_i64_array(const struct ir_builder *b, int n, const int64_t *v); /* array<i64: …> */
-/* operandSegmentSizes, which says how many operands belong to each operand of the operation's definition. */
+/* operandSegmentSizes: the number of operands for each operand of the operation's definition. */
 MlirNamedAttribute ir_segments(const struct ir_builder *b, int n, const int32_t *v);
 
 /* ---- operations ------------------------------------------------------------------------------------- */

@@ -4,6 +4,7 @@
 
 #include "mlir-c/Pass.h"
 
+#include "base/buf.h"
 #include "ir/ir.h"
 
 /* A parsed pipeline.  There are few, so they are in a list. */
@@ -16,8 +17,15 @@ struct ir_passes {
 /* The pass manager for a pipeline, parsed when it is first used; null when the text is wrong. */
 MlirPassManager ir_pass_manager(struct ir *ir, const char *pipeline);
 
+/* The text with annotations in the generic form where it has nkigen's short form (short_form.c).  ST_INPUT: the one at
+ * *wrong is not understood. */
+MUST_USE enum status ir_long_form(const char *text, size_t len, struct buf *out, size_t *wrong);
+
 /* The first Python place in a location; NULL when it has none.  In a. */
 const struct src_loc *ir_first_place(struct arena *a, MlirLocation loc);
+
+/* The location of an operation: its id, its places, and how many further places there are at least. */
+MlirLocation ir_loc_of_op(MlirContext ctx, int id, int more, MlirLocation places);
 
 /* The id that ir_snapshot put into this location; -1 when it has none. */
 int ir_op_id(MlirLocation loc);

@@ -69,7 +69,7 @@ void ir_capture_end(struct ir *ir, struct ir_capture *c) {
 /* ---- context ---------------------------------------------------------------------------------------------------- */
 
 /* The dialects whose operations our passes create.  The parser loads the others when a module names them: every loaded
- * dialect makes printing slower, and every pass that asks all dialects. */
+ * dialect slows down printing, and each pass that asks all dialects. */
 static const char *const loaded[] = {"affine", "arith",  "bufferization", "func",   "linalg",
                                      "math",   "memref", "scf",           "tensor", "transform"};
 
@@ -171,10 +171,12 @@ enum status ir_run_pipeline(struct ir *ir, MlirOperation op, const char *pipelin
 
 /* ---- parsing ---------------------------------------------------------------------------------------------------- */
 
+enum { LONG_FORM_MORE = 64 }; /* bytes that the generic form of the shortest annotation adds, at most */
+
 /* Input that crashes MLIR's parser. */
 struct dangers {
   int nesting; /* deepest nesting of brackets: the parser recurses, and 1,600 regions overflow a stack of 8 MiB */
-  size_t index_array; /* where a dense array of index, or of a type behind an alias, begins; 0: nowhere */
+  size_t index_array; /* where a dense array of index, or of an aliased type, begins; 0: there is none */
 };
 
 /* MLIR reads a NUL within the text as a space. */
@@ -207,7 +209,7 @@ static bool is_index_array(const char *text, size_t len, size_t at) {
   return at < len && (text[at] == '!' || has_word(text, len, at, "index"));
 }
 
-/* Skips strings and comments. */
+/* Looks for dangerous input outside strings and comments. */
 static struct dangers find_dangers(const char *text, size_t len) {
   struct dangers d = {0};
   int depth = 0;
@@ -324,11 +326,21 @@ enum status ir_parse(struct ir *ir, const char *text, size_t len, const char *na
     return ST_INPUT;
   }
   struct ir_capture c;
+  struct buf plain; /* with a NUL after the text, which the parser needs */
+  size_t wrong = 0;
   int first = ds->n;
+  buf_init(&plain, 2 * len + LONG_FORM_MORE);
+  enum status rewritten = ir_long_form(text, len, &plain, &wrong);
+  if (rewritten) {
+    buf_clear(&plain);
+    diag_add(ds, DS_ERROR, rewritten == ST_INPUT ? DG_IR_INVALID : DG_SOURCE_TOO_LARGE, place_at(a, name, text, wrong),
+             "an annotation is written nkipy.layout(%%value : type) {attributes}");
+    return rewritten;
+  }
   ir_capture_begin(ir, &c, ds, DG_IR_INVALID, a);
-  char *terminated = arena_strndup(a, text, len); /* the parser needs a NUL after the text */
-  MlirModule m = mlirModuleCreateParse(ir->ctx, mlirStringRefCreate(terminated, len));
+  MlirModule m = mlirModuleCreateParse(ir->ctx, mlirStringRefCreate(buf_text(&plain), plain.len));
   ir_capture_end(ir, &c);
+  buf_clear(&plain);
   enum status st = mlirModuleIsNull(m) ? ST_INPUT : check_dims(m, a, ds);
   name_file(ds, first, name, a);
   if (mlirModuleIsNull(m) && !c.errors)

@@ -31,8 +31,9 @@ unsigned ir_contexts_made(void);
 extern const char ir_dialects_irdl[];
 
 /* ---- locations --------------------------------------------------------------------------------------
- * An operation's location is  name("#<id>", places): <id> is the operation's id in its stage, places is a file range, a
- * callsite chain or a fusion of those.  Passes keep and fuse them; ir/snapshot.h reads them back. */
+ * An operation's location is  name("#<id>", places)  or  name("#<id>+<more>", places): <id> is the operation's id in its
+ * stage, places is a file range, a callsite chain or a fusion of at most SRC_LOCS_SHOWN of those, and <more> is the
+ * number of further places.  Passes keep and fuse them; ir/snapshot.h reads them back. */
 
 /* With the id of the operation that the new operation comes from. */
 MlirLocation ir_loc_tagged(MlirContext ctx, int id, struct src_locs locs);

@@ -1,4 +1,4 @@
-/* query: what code asks about operations, values and types of any dialect. */
+/* query: questions about operations, values and types of any dialect. */
 #ifndef IR_QUERY_H
 #define IR_QUERY_H
 

@@ -25,9 +25,15 @@ struct gather {
     int n, cap;
   } from;             /* ids in the stage before, each once */
   struct index by_id; /* of `from`, when there are many */
-  const struct src_loc *places[SRC_LOCS_MAX];
-  MlirLocation locs[SRC_LOCS_MAX]; /* the same places as MLIR locations */
+  const struct src_loc *places[SRC_LOCS_SHOWN];
+  MlirLocation locs[SRC_LOCS_SHOWN]; /* the same places as MLIR locations */
   int n_places;
+  struct {
+    const void **v;
+    int n, cap;
+  } hidden;               /* further places, each once, by the addresses of their locations */
+  struct index by_hidden; /* of `hidden` */
+  int more;               /* the largest number that an operation brought along */
 };
 
 /* Many operations share a few places.  One entry per slot: the place that an MLIR location was read as, by the
@@ -70,15 +76,27 @@ static const struct src_loc *read_place(struct arena *a, MlirLocation loc, const
   return p;
 }
 
+/* Locations are unique in their context, so that equal addresses are equal places. */
+static void count_hidden(struct gather *g, MlirLocation loc) {
+  const uint32_t hash = hash_pointer(loc.ptr);
+  for (struct index_probe p = index_probe(&g->by_hidden, hash); index_next(&p);)
+    if (g->hidden.v[p.entry] == loc.ptr)
+      return;
+  index_add(&g->by_hidden, hash, g->hidden.n);
+  array_push(g->a, &g->hidden, loc.ptr);
+}
+
 static void add_place(struct gather *g, const struct src_loc *p, MlirLocation loc) {
   if (!p || !p->range.line) /* the module that MLIR adds around bare functions has no line */
     return;
   for (int i = 0; i < g->n_places; i++)
-    if (src_loc_equal(g->places[i], p))
+    if (g->locs[i].ptr == loc.ptr || src_loc_equal(g->places[i], p))
       return;
-  if (g->n_places < SRC_LOCS_MAX) {
+  if (g->n_places < SRC_LOCS_SHOWN) {
     g->locs[g->n_places] = loc;
     g->places[g->n_places++] = p;
+  } else {
+    count_hidden(g, loc);
   }
 }
 
@@ -141,10 +159,16 @@ static void read_chain(struct gather *g, MlirLocation loc, int depth) {
   add_place(g, p, loc);
 }
 
-/* The id in a location's name, "#<id>"; -1 when the name is that of a function. */
+/* The id in a location's name, "#<id>" or "#<id>+<more>"; -1 when the name is that of a function. */
 static int id_of_name(MlirLocation loc) {
   MlirStringRef n = mlirIdentifierStr(mlirLocationNameGetName(loc));
   return n.length && n.data[0] == '#' ? atoi(n.data + 1) : -1;
+}
+
+static int more_of_name(MlirLocation loc) {
+  MlirStringRef n = mlirIdentifierStr(mlirLocationNameGetName(loc));
+  const char *plus = memchr(n.data, '+', n.length);
+  return plus ? atoi(plus + 1) : 0;
 }
 
 static void collect(struct gather *g, MlirLocation loc, int depth) {
@@ -157,6 +181,8 @@ static void collect(struct gather *g, MlirLocation loc, int depth) {
       return;
     }
     add_from(g, id);
+    const int more = more_of_name(loc);
+    g->more = more > g->more ? more : g->more;
     collect(g, mlirLocationNameGetChildLoc(loc), depth + 1);
   } else if (mlirLocationIsAFused(loc)) {
     unsigned n = mlirLocationFusedGetNumLocations(loc);
@@ -170,7 +196,7 @@ static void collect(struct gather *g, MlirLocation loc, int depth) {
 }
 
 const struct src_loc *ir_first_place(struct arena *a, MlirLocation loc) {
-  struct gather g = {.a = a, .by_id.arena = a};
+  struct gather g = {.a = a, .by_id.arena = a, .by_hidden.arena = a};
   collect(&g, loc, 0);
   return g.n_places ? g.places[0] : NULL;
 }
@@ -183,7 +209,7 @@ int ir_op_id(MlirLocation loc) {
 
 static MlirWalkResult read_op(MlirOperation op, void *user) {
   struct walk *w = user;
-  struct gather g = {.a = w->a, .walk = w, .by_id.arena = w->a};
+  struct gather g = {.a = w->a, .walk = w, .by_id.arena = w->a, .by_hidden.arena = w->a};
   MlirLocation place = {NULL};
 
   collect(&g, mlirOperationGetLocation(op), 0);
@@ -197,7 +223,9 @@ static MlirWalkResult read_op(MlirOperation op, void *user) {
                  .name = dup_ref(w->a, mlirIdentifierStr(mlirOperationGetName(op))),
                  .n_from = g.from.n,
                  .from = g.from.v,
-                 .locs = {g.n_places, arena_dup(w->a, g.places, (size_t)g.n_places * sizeof *g.places)},
+                 .locs = {.n = g.n_places,
+                          .v = arena_dup(w->a, g.places, (size_t)g.n_places * sizeof *g.places),
+                          .more = g.hidden.n + g.more},
              });
   assert(w->ops.n == w->handles.n && w->ops.n == w->places.n);
   return MlirWalkResultAdvance;
@@ -242,11 +270,10 @@ static void adopt_from_users(struct walk *w) {
 
 /* The location that operation i gets for the next pass: ir_loc_tagged, made from its present location. */
 static MlirLocation tagged(const struct walk *w, int i) {
-  char name[16];
+  const struct src_locs locs = w->ops.v[i].locs;
   if (mlirLocationIsNull(w->places.v[i]))
-    return ir_loc_tagged(w->ctx, i, w->ops.v[i].locs);
-  snprintf(name, sizeof name, "#%d", i);
-  return mlirLocationNameGet(w->ctx, ir_str(name), w->places.v[i]);
+    return ir_loc_tagged(w->ctx, i, locs);
+  return ir_loc_of_op(w->ctx, i, locs.more, w->places.v[i]);
 }
 
 static void append(MlirStringRef s, void *user) {

@@ -2,7 +2,8 @@
  *
  * A knob on a reshape, copy, convert or broadcast of a reduce or dot applies to that reduce or dot; a knob on a reshape
  * or copy of any other operation applies to that operation.  An annotation states the loop tile per iterator of the
- * operation; the function form, which keeps parallel and reduction entries apart, is interleaved here.
+ * operation; the function form, which keeps parallel and reduction entries apart, is interleaved here.  A tile that fits
+ * a reduction but not the operation that scales its result, as in a mean, is for both.
  *
  * A list that fits the loops in no reading is refused, with the range of the knob call.  If it fits the loops that the
  * value had before simplification, it is ignored with a warning.  A tile that fits a regrouped value (heads merged into
@@ -54,6 +55,12 @@ static void annotate(struct lower *l, const struct hlo_instr *i, const struct hl
   ir_op0_with(&b, name, 1, &v, n, attrs);
 }
 
+static void annotate_tile(struct lower *l, const struct hlo_instr *i, const struct hlo_instr *w, int n,
+                          const int64_t *tile) {
+  MlirNamedAttribute attr = ir_named(&l->b, "loop_tile_size", ir_i64_array(&l->b, n, tile));
+  annotate(l, i, w, "nkipy.tile_op", 1, &attr);
+}
+
 /* ---- loop tiles --------------------------------------------------------------------------------------- */
 
 static const char *ints_text(struct lower *l, int n, const int64_t *v) {
@@ -79,9 +86,24 @@ static struct hlo_ints drop_collapsed(enum hlo_op op, const struct node *n, stru
 
 enum { DOT_K_MAX = 128 }; /* rows of the tensor engine */
 
+/* Splits the tile of a reduction that has an entry per dimension of the value with its reduced axes kept, which is 1
+ * for each of those, and then an entry per reduced dimension: [128, 1, 64] is [128, 1] and [64].  False if the tile does
+ * not have this form. */
+static bool split_kept(const struct node *n, int n_red, struct hlo_ints tile, struct hlo_ints *of_value,
+                       struct hlo_ints *of_reduction) {
+  if (tile.n != n->n_loops + n_red)
+    return false;
+  for (int k = 0; k < n->n_loops; k++)
+    if (n->reduction[k] && tile.v[k] != 1)
+      return false;
+  *of_value = (struct hlo_ints){n->n_loops, tile.v};
+  *of_reduction = (struct hlo_ints){n_red, tile.v + n->n_loops};
+  return true;
+}
+
 /* The function form as one entry per loop; false when it does not fit.  tile has an entry per parallel loop, or per
- * dimension of a value that keeps its reduced axes; for a dot it may be the whole [M, N, K].  A loop without an entry
- * is not tiled, except where the tensor engine needs it. */
+ * dimension of a value that keeps its reduced axes, with or without entries for the reduced dimensions after it; for a
+ * dot it may be the whole [M, N, K].  A loop without an entry is not tiled, except where the tensor engine needs it. */
 static bool interleave(enum hlo_op op, const struct node *n, const struct hlo_knob *knob, int64_t *out) {
   const int n_red = count_reductions(n), n_par = n->n_loops - n_red;
   struct hlo_ints tile = drop_collapsed(op, n, knob->tile_size), red = knob->reduction_tile;
@@ -93,6 +115,8 @@ static bool interleave(enum hlo_op op, const struct node *n, const struct hlo_kn
       out[k] = k < tile.n ? tile.v[k] : red.v[k - tile.n] < n->extents[k] ? red.v[k - tile.n] : n->extents[k];
     return true;
   }
+  if (op != HLO_DOT && n_red && !red.n)
+    split_kept(n, n_red, tile, &tile, &red);
   const bool whole = n_red && !red.n && tile.n == n->n_loops && op == HLO_DOT;
   const bool value_shaped = n_red && tile.n == n->n_loops;
   while (op == HLO_DOT && !whole && tile.n > n_par && tile.v[0] == 1)
@@ -207,6 +231,55 @@ static enum status refuse(struct lower *l, const struct hlo_instr *i, const stru
   return ST_INPUT;
 }
 
+/* ---- a reduction with a factor -------------------------------------------------------------------------- */
+
+/* The reduction if w is its result times or divided by a constant, as a mean is; NULL otherwise. */
+static const struct hlo_instr *scaled_reduction(struct lower *l, const struct hlo_instr *w) {
+  if (w->op != HLO_DIVIDE && w->op != HLO_MULTIPLY)
+    return NULL;
+  for (int k = 0; k < 2; k++) {
+    const struct hlo_instr *x = w->operands[k], *factor = w->operands[1 - k];
+    while (hlo_is_light(x) && x->op != HLO_BROADCAST)
+      x = x->operands[0];
+    while (hlo_is_light(factor))
+      factor = factor->operands[0];
+    if (x->op == HLO_REDUCE && lower_is_splat(factor) && !mlirOperationIsNull(node_of(l, x)->work))
+      return x;
+  }
+  return NULL;
+}
+
+/* The part of a reduction's tile that is for its result, w, whose dimensions are the parallel loops and some of size 1;
+ * false if they are not. */
+static bool tile_of_result(const struct node *n, const int64_t *tile, const struct hlo_instr *w, int64_t *out) {
+  int k = 0;
+
+  for (int d = 0; d < w->shape.rank; d++) {
+    out[d] = 1;
+    if (w->shape.dims[d] == 1)
+      continue;
+    while (k < n->n_loops && (n->reduction[k] || n->extents[k] == 1))
+      k++;
+    if (k == n->n_loops || n->extents[k] != w->shape.dims[d])
+      return false;
+    out[d] = tile[k++];
+  }
+  return true;
+}
+
+/* A tile that fits the reduction but not the operation that scales its result is for both.  False if there is no such
+ * reduction, or if the tile does not fit it either. */
+static bool set_scaled_tile(struct lower *l, const struct hlo_instr *i, const struct hlo_instr *w) {
+  const struct hlo_instr *r = scaled_reduction(l, w);
+  int64_t tile[HLO_RANK_MAX + 1], of_result[HLO_RANK_MAX + 1];
+
+  if (!r || !read_loop_tile(r->op, node_of(l, r), i->knob, tile) || !tile_of_result(node_of(l, r), tile, w, of_result))
+    return false;
+  annotate_tile(l, i, r, node_of(l, r)->n_loops, tile);
+  annotate_tile(l, i, w, w->shape.rank, of_result);
+  return true;
+}
+
 static enum status set_loop_tile(struct lower *l, const struct hlo_instr *i, const struct hlo_instr *w) {
   const struct node *n = node_of(l, w);
   const struct hlo_knob *knob = i->knob;
@@ -227,11 +300,11 @@ static enum status set_loop_tile(struct lower *l, const struct hlo_instr *i, con
   }
   if (!stated.n && !knob->reduction_tile.n)
     return ST_OK;
-  if (!read_loop_tile(w->op, n, knob, tile))
-    return refuse(l, i, w, n);
-  MlirNamedAttribute attr = ir_named(&l->b, "loop_tile_size", ir_i64_array(&l->b, n->n_loops, tile));
-  annotate(l, i, w, "nkipy.tile_op", 1, &attr);
-  return ST_OK;
+  if (read_loop_tile(w->op, n, knob, tile)) {
+    annotate_tile(l, i, w, n->n_loops, tile);
+    return ST_OK;
+  }
+  return set_scaled_tile(l, i, w) ? ST_OK : refuse(l, i, w, n);
 }
 
 /* ---- layout -------------------------------------------------------------------------------------------- */

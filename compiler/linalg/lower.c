@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "hlo/complex.h"
 #include "linalg/impl.h"
 
 /* ---- helpers for all files -------------------------------------------------------------------------- */
@@ -111,6 +112,13 @@ static enum status lower_parameter(struct lower *l, const struct hlo_instr *i) {
   return ST_OK;
 }
 
+/* op-expander has written out the others, except those to and from 64 bits. */
+static enum status lower_bitcast_convert(struct lower *l, const struct hlo_instr *i) {
+  if (dtype_size(i->shape.dtype) != dtype_size(i->operands[0]->shape.dtype))
+    return lower_refuse(l, i, "the hardware has no 64-bit types");
+  return lower_elementwise(l, i);
+}
+
 /* A barrier against moving instructions across it, which this lowering never does. */
 static enum status lower_opt_barrier(struct lower *l, const struct hlo_instr *i) {
   if (i->shape.dtype == DT_TUPLE)
@@ -150,7 +158,7 @@ static const lower_fn table[HLO_OP_COUNT] = {
     [HLO_POPCNT] = lower_elementwise,
     [HLO_CLZ] = lower_elementwise,
     [HLO_IS_FINITE] = lower_elementwise,
-    [HLO_BITCAST_CONVERT] = lower_elementwise,
+    [HLO_BITCAST_CONVERT] = lower_bitcast_convert,
     [HLO_SHIFT_LEFT] = lower_elementwise,
     [HLO_SHIFT_RIGHT_ARITHMETIC] = lower_elementwise,
     [HLO_SHIFT_RIGHT_LOGICAL] = lower_elementwise,
@@ -205,7 +213,7 @@ static const lower_fn table[HLO_OP_COUNT] = {
 };
 
 bool lower_is_elementwise(enum hlo_op op) {
-  return table[op] == lower_elementwise || op == HLO_COPY;
+  return table[op] == lower_elementwise || op == HLO_COPY || op == HLO_BITCAST_CONVERT;
 }
 
 /* True if i is emitted only when an instruction needs it as a tensor; element-wise users often do not.  Emitting one
@@ -353,6 +361,16 @@ static enum status lower_function(struct lower *l, MlirModule module) {
   return ST_OK;
 }
 
+/* op-expander has made pairs of all complex numbers; a module that it has not seen may have some. */
+static enum status refuse_complex(struct lower *l) {
+  for (const struct hlo_computation *c = l->module->computations; c; c = c->next)
+    hlo_for_each(i, c) {
+      if (hlo_complex_is_in(&i->shape))
+        return lower_refuse(l, i, "complex numbers are lowered as pairs of reals: run op-expander");
+    }
+  return ST_OK;
+}
+
 static enum status lower_module(struct ir *ir, const struct hlo_module *m, bool is_plain, struct diags *ds,
                                 MlirModule *out) {
   struct lower l = {.ir = ir, .module = m, .is_plain = is_plain, .ds = ds};
@@ -363,7 +381,9 @@ static enum status lower_module(struct ir *ir, const struct hlo_module *m, bool 
   l.nodes = arena_new_array(&l.arena, struct node, (size_t)m->next_id);
   l.b = (struct ir_builder){.ctx = ir->ctx, .loc = mlirLocationUnknownGet(ir->ctx), .arena = &l.arena};
   ir_capture_begin(ir, &capture, ds, DG_INTERNAL, ds->arena);
-  enum status st = lower_function(&l, module);
+  enum status st = refuse_complex(&l);
+  if (!st)
+    st = lower_function(&l, module);
   if (!st && !mlirOperationVerify(mlirModuleGetOperation(module))) {
     log_error("linalg_invalid", "kernel=%s", m->name);
     st = ST_BUG;

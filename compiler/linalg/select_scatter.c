@@ -7,8 +7,13 @@
  *     for k = 1 … :  keeps = select(best, x[slice k]);  best, which = keeps ? (best, which) : (x[slice k], k)
  *     for k = 0 … :  y[slice k] = which == k ? scatter(y[slice k], source) : y[slice k]
  *
- * Windows that reach into padding, where nothing can be selected, and very large windows are processed one after the
- * other, in loops over scalars, which no engine can run.
+ * Where windows reach into padding, x and y are padded, and so is a tensor `inside` of ones.  The loop then starts with
+ * nothing selected, and only elements inside can be:
+ *
+ *     which = -1
+ *     for k = 0 … :  keeps = not inside[slice k], or which >= 0 and select(best, x[slice k]);  …
+ *
+ * Very large windows are processed one after the other, in loops over scalars, which no engine can run.
  */
 #include "linalg/impl.h"
 
@@ -18,6 +23,7 @@ struct select_scatter {
   struct lower *l;
   const struct hlo_instr *instr;
   MlirValue x, source;
+  MlirValue inside;    /* of x: 1 for elements, 0 for padding; null if there is no padding */
   MlirValue const *at; /* the window's position */
   int64_t element;     /* number in the window, row-major */
 };
@@ -30,6 +36,14 @@ static MlirValue write_keeps(struct ir_builder *b, MlirValue const *args, void *
   MlirValue keeps;
   body_write(s->l, b, s->instr->called[0], args, &keeps);
   return keeps;
+}
+
+/* args: the element selected so far, another element, the number of the selected one (-1: none), whether the other is
+ * inside.  Yields whether nothing changes. */
+static MlirValue write_keeps_inside(struct ir_builder *b, MlirValue const *args, void *user) {
+  MlirValue zero = ir_int(b, mlirValueGetType(args[2]), 0), keeps = write_keeps(b, args, user);
+  MlirValue is_padding = ir_cmpi(b, IR_INT_EQ, args[3], zero), is_any = ir_cmpi(b, IR_INT_SGE, args[2], zero);
+  return ir_binary(b, "arith.ori", is_padding, ir_binary(b, "arith.andi", is_any, keeps));
 }
 
 static MlirValue write_select(struct ir_builder *b, MlirValue const *args, void *user) {
@@ -56,7 +70,7 @@ static MlirValue over_positions(struct select_scatter *s, enum dtype t, int n, M
                                 ir_body_fn body) {
   struct ir_builder *b = &s->l->b;
   const struct hlo_shape *positions = &s->instr->operands[1]->shape;
-  MlirAffineMap id = ir_identity_map(b, positions->rank), maps[] = {id, id, id, id};
+  MlirAffineMap id = ir_identity_map(b, positions->rank), maps[] = {id, id, id, id, id};
 
   return ir_result(ir_linalg_generic(b, &(struct ir_generic){.n_loops = positions->rank,
                                                              .n_inputs = n,
@@ -81,43 +95,77 @@ static struct ir_slice slice_of(const struct select_scatter *s, int64_t *offsets
   return (struct ir_slice){positions->rank, offsets, positions->dims, strides, NULL};
 }
 
-static MlirValue read_element(struct select_scatter *s, MlirValue x) {
+static MlirValue read_element(struct select_scatter *s, MlirValue x, enum dtype t) {
   const struct hlo_shape *positions = &s->instr->operands[1]->shape;
   int64_t offsets[HLO_RANK_MAX], strides[HLO_RANK_MAX];
   struct ir_slice at = slice_of(s, offsets, strides);
-  return ir_extract_slice(&s->l->b, x, &at,
-                          ir_tensor_type(&s->l->b, s->instr->shape.dtype, positions->rank, positions->dims));
+  return ir_extract_slice(&s->l->b, x, &at, ir_tensor_type(&s->l->b, t, positions->rank, positions->dims));
 }
 
-/* The number of the element that each window selects. */
+/* The number of the element that each window selects; -1 if it has only padding. */
 static MlirValue select_elements(struct select_scatter *s, int64_t n) {
   const struct hlo_shape *positions = &s->instr->operands[1]->shape;
   struct ir_builder *b = &s->l->b;
   const enum dtype t = s->instr->shape.dtype;
+  const bool is_padded = !mlirValueIsNull(s->inside);
 
   s->element = 0;
-  MlirValue best = read_element(s, s->x);
-  MlirValue which = ir_fill(b, ir_number(b, DT_I32, 0), ir_empty(b, DT_I32, positions->rank, positions->dims));
-  for (s->element = 1; s->element < n; s->element++) {
-    MlirValue other = read_element(s, s->x);
-    MlirValue keeps = over_positions(s, DT_BOOL, 2, (MlirValue[]){best, other}, write_keeps);
+  MlirValue best = read_element(s, s->x, t);
+  MlirValue which =
+      ir_fill(b, ir_number(b, DT_I32, is_padded ? -1 : 0), ir_empty(b, DT_I32, positions->rank, positions->dims));
+  for (s->element = !is_padded; s->element < n; s->element++) {
+    MlirValue in[] = {best, read_element(s, s->x, t), which, {NULL}};
+    if (is_padded)
+      in[3] = read_element(s, s->inside, DT_I32);
+    MlirValue keeps = is_padded ? over_positions(s, DT_BOOL, 4, in, write_keeps_inside)
+                                : over_positions(s, DT_BOOL, 2, in, write_keeps);
     which = over_positions(s, DT_I32, 2, (MlirValue[]){keeps, which}, write_number);
-    best = over_positions(s, t, 3, (MlirValue[]){keeps, best, other}, write_select);
+    best = over_positions(s, t, 3, (MlirValue[]){keeps, best, in[1]}, write_select);
   }
   return which;
 }
 
 static MlirValue scatter_by_elements(struct select_scatter *s, MlirValue dest, int64_t n) {
   int64_t offsets[HLO_RANK_MAX], strides[HLO_RANK_MAX];
+  const enum dtype t = s->instr->shape.dtype;
   MlirValue which = select_elements(s, n);
 
   for (s->element = 0; s->element < n; s->element++) {
-    MlirValue in[] = {which, s->source, read_element(s, dest)};
-    MlirValue changed = over_positions(s, s->instr->shape.dtype, 3, in, write_scattered);
+    MlirValue in[] = {which, s->source, read_element(s, dest, t)};
+    MlirValue changed = over_positions(s, t, 3, in, write_scattered);
     struct ir_slice at = slice_of(s, offsets, strides);
     dest = ir_insert_slice(&s->l->b, changed, dest, &at);
   }
   return dest;
+}
+
+/* The same on padded operands; the padding is cut off the result. */
+static MlirValue scatter_padded(struct select_scatter *s, int64_t n) {
+  const struct hlo_instr *i = s->instr;
+  struct lower *l = s->l;
+  struct hlo_pad_dim pads[HLO_RANK_MAX];
+  struct hlo_shape padded = i->shape, ones = i->shape;
+  int64_t dims[HLO_RANK_MAX], offsets[HLO_RANK_MAX], strides[HLO_RANK_MAX];
+
+  for (int d = 0; d < i->shape.rank; d++) {
+    const struct hlo_window_dim *w = &i->attrs->window->v[d];
+    /* behind the last window the operand may have elements that none reaches */
+    pads[d] = (struct hlo_pad_dim){w->low, w->high > 0 ? w->high : 0, 0};
+    dims[d] = i->shape.dims[d] + pads[d].low + pads[d].high;
+    offsets[d] = w->low;
+    strides[d] = 1;
+  }
+  padded.dims = dims;
+  ones.dtype = DT_I32;
+  MlirValue one = ir_fill(&l->b, ir_number(&l->b, DT_I32, 1), lower_empty(l, &ones));
+  struct hlo_shape inside = padded;
+  inside.dtype = DT_I32;
+  s->inside = lower_pad_tensor(l, one, &ones, pads, ir_number(&l->b, DT_I32, 0), &inside);
+  s->x = lower_pad_tensor(l, s->x, &i->shape, pads, ir_number(&l->b, i->shape.dtype, 0), &padded);
+  MlirValue dest = ir_fill(&l->b, scalar_of(l, i->operands[2]), lower_empty(l, &padded));
+  struct ir_slice whole = {i->shape.rank, offsets, i->shape.dims, strides, NULL};
+  return ir_extract_slice(&l->b, scatter_by_elements(s, dest, n), &whole,
+                          ir_tensor_type(&l->b, i->shape.dtype, i->shape.rank, i->shape.dims));
 }
 
 /* ---- one window after the other ---------------------------------------------------------------------------------- */
@@ -184,19 +232,28 @@ static MlirValue scatter_by_positions(struct select_scatter *s, MlirValue dest) 
 
 /* ---- the instruction -------------------------------------------------------------------------------------------- */
 
-/* The number of elements of a window; 0 if windows reach into padding. */
+/* The number of elements of a window. */
 static int64_t window_elements(const struct hlo_window *w) {
   int64_t n = 1;
-  for (int d = 0; d < w->n; d++) {
-    if (w->v[d].low || w->v[d].high)
-      return 0;
-    n *= w->v[d].size;
-  }
+  for (int d = 0; d < w->n; d++)
+    n = __builtin_mul_overflow(n, w->v[d].size, &n) ? INT64_MAX : n;
   return n;
+}
+
+/* Windows that start before the operand or reach beyond it; *is_cut: that leave out elements before the first. */
+static bool has_padding(const struct hlo_window *w, bool *is_cut) {
+  bool any = false;
+  *is_cut = false;
+  for (int d = 0; d < w->n; d++) {
+    any |= w->v[d].low > 0 || w->v[d].high > 0;
+    *is_cut |= w->v[d].low < 0;
+  }
+  return any;
 }
 
 enum status lower_select_and_scatter(struct lower *l, const struct hlo_instr *i) {
   struct select_scatter s = {.l = l, .instr = i};
+  bool is_cut;
   enum status st = body_check(l, i, i->called[0]);
   if (!st)
     st = body_check(l, i, i->called[1]);
@@ -204,10 +261,17 @@ enum status lower_select_and_scatter(struct lower *l, const struct hlo_instr *i)
     return st;
   s.x = lower_value(l, i->operands[0]);
   s.source = lower_value(l, i->operands[1]);
-  MlirValue dest = ir_fill(&l->b, scalar_of(l, i->operands[2]), lower_empty(l, &i->shape));
   const int64_t n = window_elements(i->attrs->window);
-  if (hlo_shape_elements(&i->shape) && hlo_shape_elements(&i->operands[1]->shape))
-    dest = n && n <= ELEMENTS_MAX ? scatter_by_elements(&s, dest, n) : scatter_by_positions(&s, dest);
+  const bool is_padded = has_padding(i->attrs->window, &is_cut);
+  const bool is_empty = !hlo_shape_elements(&i->shape) || !hlo_shape_elements(&i->operands[1]->shape);
+  if (!is_empty && is_padded && !is_cut && n <= ELEMENTS_MAX) {
+    lower_set(l, i, scatter_padded(&s, n), lower_no_op());
+    return ST_OK;
+  }
+  MlirValue dest = ir_fill(&l->b, scalar_of(l, i->operands[2]), lower_empty(l, &i->shape));
+  if (!is_empty)
+    dest =
+        !is_padded && !is_cut && n <= ELEMENTS_MAX ? scatter_by_elements(&s, dest, n) : scatter_by_positions(&s, dest);
   lower_set(l, i, dest, lower_no_op());
   return ST_OK;
 }

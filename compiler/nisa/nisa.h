@@ -1,9 +1,27 @@
 /* nisa: the NeuronCore's instructions as MLIR operations.
  *
  * The dialect is declared in ir/dialects.irdl, and its operations are listed in ops.def.  This header says how C code
- * makes and reads them, and what they mean.  Beside them a module has func, scf.for and scf.if, arith on indices and
- * scalars, and memref views of HBM (collapse_shape, expand_shape, subview, cast, reinterpret_cast, get_global); nothing
- * else.  The module names its machine: nisa.target = #nisa.target<"trn2">.
+ * makes and reads them, and what they mean.  Beside them a module has func, scf.for, scf.while and scf.if, arith on
+ * indices and scalars, and memref views of HBM (collapse_shape, expand_shape, subview, cast, reinterpret_cast,
+ * get_global); nothing else.  The module names its machine: nisa.target = #nisa.target<"trn2">.
+ *
+ * Control flow.  The sequencers of all engines branch together, on registers: constants, counters, what arith computes
+ * from them, and what register_load reads from memory.
+ *
+ *     scf.for     counts in a register; bounds and step are registers.
+ *     scf.if      the first region runs if its register is not 0, otherwise the second.
+ *     scf.while   a loop whose trips depend on data.  The first region computes the condition in memory, loads it, and
+ *                 ends in scf.condition; if that register is not 0 the second region runs, then the first again.  It
+ *                 has no operands and no results: what it carries is in buffers that are allocated outside.
+ *
+ *         scf.while : () -> () {
+ *           … nisa.tensor_scalar_arith(dst=%c, src=%x, operand0=%limit, op0=is_lt) …
+ *           %reg = nisa.register_load(src=%c) : i1
+ *           scf.condition(%reg)
+ *         } do {
+ *           … %x = f(%x) in place …
+ *           scf.yield
+ *         }
  *
  * Memories.  The memory space of a memref is #nisa.mem<"hbm" | "psum" | "sbuf" | "shared_hbm">.  Arguments and results
  * of a kernel are in shared_hbm.  HBM is flat and row-major, with the memref's strides.  On chip, dimension 0 of the
@@ -77,7 +95,7 @@
  *   reciprocal        dst = 1 / src.
  *   memset            dst = value.
  *   iota              dst(t) = offset + sum of coefficients[k] * t[k], an integer, then converted.
- *   register_load     the one element of src as an SSA value, for indices.
+ *   register_load     the one element of src as an SSA value, for indices and conditions.
  *
  * Operators (op, op0, op1): add subtract multiply divide max min mod pow (f32; max and min yield NaN if an operand is
  * NaN; mod has the sign of the left side), divide_int mod_int (integers, truncating), is_eq is_ne is_gt is_ge is_lt

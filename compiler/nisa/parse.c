@@ -98,7 +98,7 @@ static void copy_bytes(struct nisa_source *s, size_t from, size_t to) {
   buf_append(&s->out, s->text + from, to - from);
 }
 
-/* Behind the string that begins at k. */
+/* The end of the string that begins at k. */
 static size_t skip_string(const char *text, size_t k, size_t end) {
   for (k++; k < end && text[k] != '"' && text[k] != '\n'; k++)
     k += text[k] == '\\';
@@ -134,7 +134,7 @@ void nisa_source_copy(struct nisa_source *s, size_t from, size_t to) {
 
 /* ---- finding operations ----------------------------------------------------------------------------------------- */
 
-/* A name is ours if nothing is before it that makes it part of another token. */
+/* True if the name at k begins a token: no character before it makes it part of another. */
 static bool begins_name(const struct nisa_source *s, size_t k) {
   return s->len - k > 5 && !memcmp(s->text + k, "nisa.", 5) &&
          (k == 0 || (!is_word_byte(s->text[k - 1]) && !strchr("#!@%^.$-", s->text[k - 1])));
@@ -178,7 +178,7 @@ static enum status rewrite(struct nisa_source *s) {
       const char *eol = memchr(s->text + s->at, '\n', s->len - s->at);
       size_t end = eol ? (size_t)(eol - s->text) : s->len;
       nisa_source_copy(s, copied, s->at);
-      copy_bytes(s, s->at, end); /* quotes mean nothing here */
+      copy_bytes(s, s->at, end); /* quotes have no meaning here */
       copied = s->at = end;
     } else if (c == 'n' && begins_name(s, s->at)) {
       enum status st = operation(s, &copied);
@@ -235,7 +235,7 @@ static MlirLocation map_location(const struct mapping *m, MlirLocation loc) {
   if (!mlirLocationIsAFileLineColRange(loc))
     return loc;
   int line = mlirLocationFileLineColRangeGetStartLine(loc), col = mlirLocationFileLineColRangeGetStartColumn(loc);
-  if (!line) /* the module that MLIR puts around bare functions */
+  if (!line) /* the module that MLIR adds around bare functions */
     return loc;
   map_place(m, &line, &col);
   return mlirLocationFileLineColGet(m->ctx, mlirStringRefCreateFromCString(m->s->name), (unsigned)line, (unsigned)col);

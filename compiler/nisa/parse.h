@@ -1,8 +1,8 @@
 /* parse: reads the readable form of NISA (nisa/print.h).
  *
  * The parser rewrites every NISA operation of the text in MLIR's generic form, and MLIR parses the result.  The types
- * in the readable form are all that this needs.  Places in MLIR's diagnostics, and the locations of operations, are
- * places in the given text.  Operations in the generic form may stand between the readable ones.
+ * in the readable form suffice for this.  Places in MLIR's diagnostics, and the locations of operations, are
+ * places in the given text.  The text may mix operations in the generic and in the readable form.
  */
 #ifndef NISA_PARSE_H
 #define NISA_PARSE_H

@@ -4,7 +4,7 @@
  *     index   = ["-"] term {("+" | "-") term}
  *     term    = VALUE ["*" INT] | dN ["*" INT] | INT ["*" (VALUE | dN)]
  *
- * Index expressions become the text of an affine map.  A map that the text has itself is passed on to MLIR.
+ * Index expressions become the text of an affine map.  A map that the text contains is passed on to MLIR.
  */
 #include <ctype.h>
 #include <inttypes.h>
@@ -96,7 +96,7 @@ static enum status term(struct nisa_statement *t, struct nisa_parsed_operand *x,
     }
     return __builtin_add_overflow(sum->constant, sign * factor, &sum->constant) ? overflow(t, at) : ST_OK;
   }
-  /* the factor stands behind: look ahead, then read the atom */
+  /* the factor comes after the atom: look ahead, then read the atom */
   struct nisa_source ahead = *s;
   ahead.at = s->at + (nisa_peek(s) == '%' || nisa_peek(s) == 'd');
   while (isalnum((unsigned char)nisa_peek(&ahead)) || (nisa_peek(&ahead) && strchr("_$.-#", nisa_peek(&ahead))))

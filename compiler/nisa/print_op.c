@@ -1,4 +1,4 @@
-/* print_op: see the header.  What the readable form cannot say is decided first, before anything is written. */
+/* print_op: see the header.  Whether the readable form can express an operation is decided before anything is written. */
 #include "nisa/print_op.h"
 
 #include <ctype.h>
@@ -42,7 +42,7 @@ static MlirAffineExpr plus(MlirAffineExpr sum, MlirAffineExpr x, int64_t factor)
   return mlirAffineExprIsNull(sum) ? term : mlirAffineAddExprGet(sum, term);
 }
 
-/* What the parser makes of a result: tile coordinates, then indices in the order they are written, then the constant.
+/* The expression that the parser makes of a result: tile coordinates, then indices in the order they are written, then the constant.
  * *symbol is the number that the next index gets.  Null if an index would have to be left out. */
 static MlirAffineExpr reread(MlirContext ctx, const struct nisa_access *x, const struct nisa_index *e, int *symbol) {
   MlirAffineExpr sum = {NULL};
@@ -60,7 +60,7 @@ static MlirAffineExpr reread(MlirContext ctx, const struct nisa_access *x, const
   return e->constant ? mlirAffineAddExprGet(sum, mlirAffineConstantExprGet(ctx, e->constant)) : sum;
 }
 
-/* -INT64_MIN is no number. */
+/* Excludes INT64_MIN, which has no negation. */
 static bool has_signs(const struct nisa_access *x, const struct nisa_index *e) {
   for (int d = 0; d < x->n_dims; d++)
     if (e->dim[d] == INT64_MIN)
@@ -71,7 +71,7 @@ static bool has_signs(const struct nisa_access *x, const struct nisa_index *e) {
   return e->constant != INT64_MIN;
 }
 
-/* Whether indices in brackets say exactly this map. */
+/* True if indices in brackets express exactly this map. */
 static bool is_plain(const struct nisa_access *x) {
   MlirContext ctx = mlirAffineMapGetContext(x->map);
   int symbol = 0;
@@ -131,7 +131,7 @@ static void append(MlirStringRef s, void *user) {
   buf_append(user, s.data, s.length);
 }
 
-/* Values of MLIR's own form are told from words by how they begin. */
+/* True if the value cannot be mistaken for a word: it is told from one by its first characters. */
 static bool starts_unlike_a_word(MlirAttribute v) {
   struct buf text;
   buf_init(&text, 64 << 20);
@@ -196,7 +196,7 @@ static void put_extents(struct nisa_line *w, const int64_t *v, int n) {
     buf_printf(w->out, "%s%" PRId64, k ? ", " : "", v[k]);
 }
 
-/* The sign of a term, and what joins it to the n before it. */
+/* The sign of a term, with the operator that joins it to the n terms before it. */
 static void put_sign(struct nisa_line *w, int n, int64_t factor) {
   buf_puts(w->out, n ? factor < 0 ? " - " : " + " : factor < 0 ? "-" : "");
 }

@@ -65,7 +65,7 @@ static bool loop_bounds(MlirOperation loop, int depth, struct bounds *out) {
       !bounds(mlirOperationGetOperand(loop, 1), depth + 1, &upper) ||
       !ir_int_constant(mlirOperationGetOperand(loop, 2), &step) || step < 1)
     return false;
-  /* with constant bounds the last turn is known exactly */
+  /* with constant bounds the last iteration is known exactly */
   int64_t last = upper.high - 1;
   if (lower.low == lower.high && upper.low == upper.high && last >= lower.low)
     last -= (last - lower.low) % step;

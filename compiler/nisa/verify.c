@@ -1,4 +1,4 @@
-/* verify: NISA against the hardware, the walk and the operands.
+/* verify: checks NISA against the rules of the hardware: the walk, and each operand by itself.
  *
  * Per operand (hardware.md §4, §5): a memory that the engine reaches; a type that it computes on; a range inside the
  * buffer.  For engines, not for DMA, to which a partition is an address like any other: partitions that are
@@ -6,8 +6,8 @@
  * at a multiple of 32); at most four free dimensions after merging those that are one in memory, with extents and
  * strides that fit their fields.
  *
- * Indices are bounded through constants, loops and arith; what is not bounded is not complained about, except where the
- * hardware needs to know (start partitions).
+ * Indices are bounded through constants, loops and arith; an index without bounds is accepted, except where the
+ * hardware must know it (start partitions).
  */
 #include "nisa/verify.h"
 
@@ -59,7 +59,7 @@ static void check_type(struct nisa_check *c, const struct nisa_instr *in, const 
                   nisa_engine_name(in->engine));
   if (mlirTypeIsAFloat8E4M3FN(t) && c->target != TARGET_TRN3 && in->engine != NISA_ENGINE_DMA) {
     struct diag *e = nisa_complain(c, in->op, "%s has elements of f8E4M3FN, which only trn3 computes on", d->name);
-    e->code = DG_UNSUPPORTED_DTYPE; /* the kernel is right, for another machine */
+    e->code = DG_UNSUPPORTED_DTYPE; /* the kernel is valid on another machine */
     e->hint = "compile for trn3, or use float8_e4m3";
   }
 }
@@ -256,6 +256,8 @@ static bool is_allowed(MlirOperation op) {
                                       "func.func",
                                       "func.return",
                                       "scf.for",
+                                      "scf.while",
+                                      "scf.condition",
                                       "scf.if",
                                       "scf.yield",
                                       "memref.global",
@@ -274,11 +276,19 @@ static bool is_allowed(MlirOperation op) {
   return false;
 }
 
+/* A while carries nothing: registers hold no data from one iteration to the next. */
+static void check_while(struct nisa_check *c, MlirOperation loop) {
+  if (mlirOperationGetNumOperands(loop) || mlirOperationGetNumResults(loop))
+    nisa_complain(c, loop, "what it carries must be in memory: it may have no operands and no results");
+}
+
 static void check_op(struct nisa_check *c, MlirOperation op) {
   struct nisa_instr in;
   const char *why;
 
   if (!nisa_op_of(op)) {
+    if (ir_is(op, "scf.while"))
+      check_while(c, op);
     if (!is_allowed(op))
       nisa_complain(c, op, "it is not a NISA operation, and it may not stand beside them");
     for (intptr_t k = 0; k < mlirOperationGetNumResults(op); k++)

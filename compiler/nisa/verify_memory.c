@@ -1,8 +1,8 @@
-/* verify_memory: allocations: their form, one release each behind their last use, accumulation groups, and that what is
- * live fits SBUF and PSUM at every point (hardware.md §2, §5, §6).
+/* verify_memory: checks allocations: their form, one release of each after its last use, accumulation groups, and that
+ * the live buffers fit into SBUF and PSUM at every point (hardware.md §2, §5, §6).
  *
- * Every allocation on chip is released in the block that it stands in, so a loop's body leaves nothing behind and one
- * walk in program order sees every point.  PSUM is given out in banks, because groups in one bank are one group. */
+ * Every allocation on chip is released in its own block, so nothing stays allocated after a loop's body, and one walk in
+ * program order visits every point.  PSUM is allocated in banks, because groups in one bank are one group. */
 #include <assert.h>
 
 #include "mlir-c/BuiltinAttributes.h"
@@ -38,7 +38,7 @@ static bool check_form(struct nisa_check *c, MlirOperation alloc) {
   return c->n_errors == before;
 }
 
-/* Counts the releases and who writes; `release` is the first in the allocation's block. */
+/* Counts the releases and the writers; `release` is the first in the allocation's block. */
 struct uses {
   int n_releases;
   MlirOperation release, matmul, other_writer;
@@ -160,7 +160,7 @@ void nisa_check_memory(struct nisa_check *c, MlirOperation module) {
   for (int k = 0; k < allocs.n; k++)
     check_alloc(c, allocs.v[k]);
   if (c->n_errors > before)
-    return; /* what is live is not known then */
+    return; /* the live buffers are then not known */
   for (int k = 0; k < functions.n; k++) {
     struct live l = walk_live(c->arena, m, functions.v[k]);
     if (l.sbuf_peak > m->sbuf_bytes)

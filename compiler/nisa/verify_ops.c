@@ -1,5 +1,5 @@
-/* verify_ops: what each operation demands of its operands together: sizes that correspond, limits of the tensor
- * engine (hardware.md §6), types.  Every operand has been checked by itself. */
+/* verify_ops: checks the operands of each operation together: corresponding sizes, limits of the tensor engine
+ * (hardware.md §6), types.  Each operand has been checked by itself. */
 #include <assert.h>
 #include <string.h>
 
@@ -55,7 +55,7 @@ static void check_one_in_psum(struct nisa_check *c, const struct nisa_instr *in,
 
 /* ---- tensor engine ---------------------------------------------------------------------------------------------- */
 
-/* The bytes that a result takes in each partition lie in one bank: allocations start at a bank or lie inside one. */
+/* True if the bytes of a result, in each partition, are in one bank: an allocation starts at a bank or is inside one. */
 static bool fits_a_bank(const struct nisa_access *x, int64_t bank) {
   MlirType t = mlirValueGetType(x->base);
   int64_t unit = nisa_element_bytes(mlirShapedTypeGetElementType(t)), at = 0, span = unit, grid = bank;
@@ -186,7 +186,7 @@ static void check_whole(struct nisa_check *c, const struct nisa_instr *in, int k
 }
 
 /* Dimensions are equal; but along `dim` all_gather's dst and reduce_scatter's src are n times as large as the other.
- * n: devices in a group, 0 if the shapes say it. */
+ * n: devices in a group, 0 if the shapes determine it. */
 static void check_extents(struct nisa_check *c, const struct nisa_instr *in, int64_t n) {
   MlirType to = mlirValueGetType(in->operand[0].base), from = mlirValueGetType(in->operand[1].base);
   const enum nisa_kind kind = in->def->kind;
@@ -285,7 +285,7 @@ static void check_iota(struct nisa_check *c, const struct nisa_instr *in) {
     nisa_complain(c, in->op, "its offset is no index");
 }
 
-/* A bit operation on floats sees their bits: operands as wide as the result. */
+/* A bit operation on floats works on their bits: operands are as wide as the result. */
 static void check_bits(struct nisa_check *c, const struct nisa_instr *in, const char *attr) {
   MlirAttribute op = ir_attr(in->op, attr);
   const struct nisa_access *other = NULL;

@@ -32,7 +32,7 @@ static void visit(struct extent *x, MlirValue v) {
     else if (mlirOperationIsNull(x->last) || buffer_is_before(x->last, here))
       x->last = here;
     MlirValue next = buffer_passed_on(op, mlirOpOperandGetOperandNumber(u));
-    if (ir_is(op, "scf.yield") && mlirBlockEqual(mlirOperationGetBlock(op), x->block))
+    if ((ir_is(op, "scf.yield") || ir_is(op, "scf.condition")) && mlirBlockEqual(mlirOperationGetBlock(op), x->block))
       x->leaves = true;
     else if (!mlirValueIsNull(next))
       visit(x, next);

@@ -24,10 +24,7 @@ struct remark {
 struct remarks {
   struct remark *first, *last;
   int n;
-  bool is_cut; /* there were more than REMARKS_MAX */
 };
-/* Of one pass.  Further ones are left out, and a note says so. */
-enum { REMARKS_MAX = 2000 };
 
 struct pass_run {
   struct ir *ir;

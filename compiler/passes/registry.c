@@ -27,15 +27,8 @@ const struct pass_def *pass_find(const char *name) {
 void pass_remark(struct pass_run *run, MlirOperation op, const char *fmt, ...) {
   struct remarks *rs = run->remarks;
   assert(run->def);
-  if (!rs || rs->is_cut)
+  if (!rs)
     return;
-  if (rs->n == REMARKS_MAX) {
-    rs->is_cut = true;
-    diag_add(run->ds, DS_NOTE, DG_OUTPUT_LIMIT, NULL, "there are more than %d remarks; the others are left out",
-             REMARKS_MAX)
-        ->stage = run->def->name;
-    return;
-  }
   struct remark *r = arena_new(run->arena, struct remark);
   va_list ap;
   va_start(ap, fmt);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "trace/args.h"
+#include "trace/array.h"
 #include "trace/compose.h"
 #include "trace/loop.h"
 #include "trace/refuse.h"
@@ -164,18 +165,16 @@ PyObject *op_take_along_axis(struct tracer *tr, const struct op_def *op, PyObjec
 
 /* The tensor that a function stores into; NULL with an exception if it is none. */
 static struct tensor *written(struct tracer *tr, const struct op_def *op, PyObject *o) {
+  if (!tensor_check(o) && PyArray_Check(o) && !(o = array_become(tr, o)))
+    return NULL;
   if (!tensor_check(o))
-    return trace_refuse(DG_UNSUPPORTED_OP, "start with a tensor, for example np.zeros_like(x) + 0",
-                        "%s: a NumPy array cannot receive a traced result", op->name);
+    return trace_refuse(DG_BAD_ARGUMENT, NULL, "%s: the first argument must be an array, not %s", op->name,
+                        Py_TYPE(o)->tp_name);
   return tensor_val(tr, o) && loop_may_write(tr, (struct tensor *)o) ? (struct tensor *)o : NULL;
 }
 
-static PyObject *store(struct tensor *t, hlo_val v) {
-  if (!v)
-    return NULL;
-  tensor_set(t, v);
-  t->mutated = true;
-  return Py_NewRef(Py_None);
+static PyObject *store(struct tracer *tr, struct tensor *t, hlo_val v) {
+  return v && tensor_store(tr, t, v, true) ? Py_NewRef(Py_None) : NULL;
 }
 
 PyObject *op_put_along_axis(struct tracer *tr, const struct op_def *op, PyObject *args, PyObject *kw) {
@@ -186,7 +185,7 @@ PyObject *op_put_along_axis(struct tracer *tr, const struct op_def *op, PyObject
   if (!PyArg_ParseTupleAndKeywords(args, kw, "OOOO", names, &a, &o, &values, &axis))
     return NULL;
   struct tensor *t = written(tr, op, a);
-  hlo_val x = t ? tensor_val(tr, a) : NULL, whole = x;
+  hlo_val x = t ? t->v : NULL, whole = x;
   if (!x)
     return NULL;
   if (axis == Py_None)
@@ -198,7 +197,7 @@ PyObject *op_put_along_axis(struct tracer *tr, const struct op_def *op, PyObject
     return NULL;
   hlo_val v = val_stored(tr, values, x->shape.dtype, idx->shape.rank, coordinates[0]->shape.dims);
   v = val_scatter(tr, x, x->shape.rank, axes, coordinates, 0, v);
-  return store(t, v ? hlo_reshape(&tr->b, v, whole->shape.rank, whole->shape.dims) : NULL);
+  return store(tr, t, v ? hlo_reshape(&tr->b, v, whole->shape.rank, whole->shape.dims) : NULL);
 }
 
 /* ---- stores by condition ------------------------------------------------------------------------------------------- */
@@ -210,13 +209,13 @@ PyObject *op_copyto(struct tracer *tr, const struct op_def *op, PyObject *args, 
   if (!PyArg_ParseTupleAndKeywords(args, kw, "OO|OO", names, &a, &src, &casting, &where))
     return NULL;
   struct tensor *t = written(tr, op, a);
-  hlo_val x = t ? tensor_val(tr, a) : NULL;
+  hlo_val x = t ? t->v : NULL;
   hlo_val v = x ? val_stored(tr, src, x->shape.dtype, x->shape.rank, x->shape.dims) : NULL;
   if (v && where && where != Py_True) {
     hlo_val c = operand_alone(tr, where);
     v = c ? sel(tr, val_broadcast(tr, val_nonzero(tr, c), x->shape.rank, x->shape.dims), v, x) : NULL;
   }
-  return store(t, v);
+  return store(tr, t, v);
 }
 
 hlo_val val_store_masked(struct tracer *tr, hlo_val x, hlo_val mask, PyObject *value) {
@@ -251,7 +250,7 @@ PyObject *op_putmask(struct tracer *tr, const struct op_def *op, PyObject *args,
   if (!PyArg_ParseTupleAndKeywords(args, kw, "OOO", names, &a, &mask, &values))
     return NULL;
   struct tensor *t = written(tr, op, a);
-  hlo_val x = t ? tensor_val(tr, a) : NULL, c = x ? operand_alone(tr, mask) : NULL;
+  hlo_val x = t ? t->v : NULL, c = x ? operand_alone(tr, mask) : NULL;
   hlo_val v = c ? operand_alone(tr, values) : NULL;
   if (!v)
     return NULL;
@@ -261,7 +260,7 @@ PyObject *op_putmask(struct tracer *tr, const struct op_def *op, PyObject *args,
   v = hlo_shape_elements(&v->shape) == 1 ? hlo_reshape(&tr->b, v, 0, NULL)
                                          : hlo_reshape(&tr->b, v, x->shape.rank, x->shape.dims);
   v = val_broadcast(tr, cast(tr, v, x->shape.dtype), x->shape.rank, x->shape.dims);
-  return store(t, sel(tr, val_broadcast(tr, val_nonzero(tr, c), x->shape.rank, x->shape.dims), v, x));
+  return store(tr, t, sel(tr, val_broadcast(tr, val_nonzero(tr, c), x->shape.rank, x->shape.dims), v, x));
 }
 
 PyObject *op_fill_diagonal(struct tracer *tr, const struct op_def *op, PyObject *args, PyObject *kw) {
@@ -271,14 +270,14 @@ PyObject *op_fill_diagonal(struct tracer *tr, const struct op_def *op, PyObject 
   if (!PyArg_ParseTupleAndKeywords(args, kw, "OO|O", names, &a, &value, &wrap) || !args_flag(wrap, &wraps))
     return NULL;
   struct tensor *t = written(tr, op, a);
-  hlo_val x = t ? tensor_val(tr, a) : NULL, v = x ? operand_alone(tr, value) : NULL;
+  hlo_val x = t ? t->v : NULL, v = x ? operand_alone(tr, value) : NULL;
   if (!v)
     return NULL;
   if (x->shape.rank != 2 || v->shape.rank || wraps)
     return trace_refuse(DG_UNSUPPORTED_OP, "use np.where(np.eye(n, dtype=bool), value, a)",
                         "fill_diagonal is only supported for a matrix and one value");
   v = val_broadcast(tr, cast(tr, v, x->shape.dtype), 2, x->shape.dims);
-  return store(t, sel(tr, cmp(tr, HLO_EQ, val_positions(tr, x, 0), val_positions(tr, x, 1)), v, x));
+  return store(tr, t, sel(tr, cmp(tr, HLO_EQ, val_positions(tr, x, 0), val_positions(tr, x, 1)), v, x));
 }
 
 /* ---- choosing -------------------------------------------------------------------------------------------------------- */
@@ -308,6 +307,31 @@ PyObject *op_select(struct tracer *tr, const struct op_def *op, PyObject *args, 
   Py_XDECREF(zero);
   Py_XDECREF(list);
   Py_XDECREF(cs);
+  return tensor_wrap(tr, v);
+}
+
+/* choose(a, choices, out=None, mode="raise"): element a picks the array of that number.  A traced index out of range cannot
+ * raise; it takes the nearest array, which is what mode="clip" asks for. */
+PyObject *op_choose(struct tracer *tr, const struct op_def *op, PyObject *args, PyObject *kw) {
+  static char *names[] = {"a", "choices", "out", "mode", NULL};
+  PyObject *a, *choices, *out = NULL;
+  const char *mode = "raise";
+  hlo_val *xs = NULL;
+  int n = 0;
+  if (!PyArg_ParseTupleAndKeywords(args, kw, "OO|Os", names, &a, &choices, &out, &mode) ||
+      !args_only_none(out, op->name, "out") || !operand_read_list(tr, op->name, choices, NULL, &n, &xs))
+    return NULL;
+  if (strcmp(mode, "raise") && strcmp(mode, "clip"))
+    return trace_refuse(DG_UNSUPPORTED_OP, "take the remainder first: np.choose(a % n, choices)",
+                        "%s with mode=\"%.20s\" is not supported", op->name, mode);
+  hlo_val i = operand_alone(tr, a);
+  if (i && !dtype_is_int(i->shape.dtype) && i->shape.dtype != DT_BOOL)
+    return trace_refuse(DG_BAD_ARGUMENT, "convert them: a.astype(np.int32)", "%s: the indices must be integers, not %s",
+                        op->name, dtype_numpy_name(i->shape.dtype));
+  i = cast(tr, i, DT_I32);
+  hlo_val v = i ? val_where(tr, cmp_k(tr, HLO_GE, i, n - 1), xs[n - 1], xs[n - 1]) : NULL;
+  for (int k = n - 1; v && k-- > 0;)
+    v = val_where(tr, cmp_k(tr, HLO_LE, i, k), xs[k], v);
   return tensor_wrap(tr, v);
 }
 

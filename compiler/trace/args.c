@@ -26,6 +26,8 @@ bool args_int(PyObject *o, const char *what, int64_t *out) {
   PyObject *i = PyNumber_Index(o);
   if (!i) {
     PyErr_Clear();
+    if (refuse_missing(o))
+      return false;
     trace_refuse(DG_BAD_ARGUMENT, NULL, "%s must be an integer, not %s", what, Py_TYPE(o)->tp_name);
     return false;
   }
@@ -42,7 +44,7 @@ bool args_axis(PyObject *axis, int rank, int *out) {
   if (!args_int(axis, "axis", &v))
     return false;
   if (v < -rank || v >= rank) {
-    trace_refuse(DG_BAD_ARGUMENT, NULL, "axis %lld is out of bounds for array of dimension %d", (long long)v, rank);
+    trace_refuse_axis((long long)v, rank);
     return false;
   }
   *out = (int)(v < 0 ? v + rank : v);
@@ -79,8 +81,7 @@ bool args_axis_list(PyObject *o, int rank, int *n, int64_t axes[HLO_RANK_MAX]) {
     return false;
   for (int i = 0; i < *n; i++) {
     if (axes[i] < -rank || axes[i] >= rank) {
-      trace_refuse(DG_BAD_ARGUMENT, NULL, "axis %lld is out of bounds for array of dimension %d", (long long)axes[i],
-                   rank);
+      trace_refuse_axis((long long)axes[i], rank);
       return false;
     }
     axes[i] += axes[i] < 0 ? rank : 0;

@@ -94,15 +94,3 @@ int bytecode_only_return(PyCodeObject *code) {
   Py_XDECREF(bytes);
   return n == 1 ? at : -1;
 }
-
-bool bytecode_in_place_runs(void) {
-  unsigned char in[2];
-  PyFrameObject *f = PyThreadState_GetFrame(PyThreadState_Get());
-  if (!f)
-    return false;
-  PyCodeObject *code = PyFrame_GetCode(f);
-  const bool yes = read_at(code, PyFrame_GetLasti(f), in) && in[0] == BINARY_OP && in[1] >= NB_INPLACE_ADD;
-  Py_DECREF(code);
-  Py_DECREF(f);
-  return yes;
-}

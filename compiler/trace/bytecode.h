@@ -1,7 +1,6 @@
 /* bytecode: everything the tracer knows of CPython 3.11's code objects and instructions.
  *
- * Which instruction runs tells what the user wrote where Python itself does not say it: `a += x` calls the same method
- * as np.add(a, x, out=a).  The names of instructions come from <opcode.h>; another version of Python does not compile.
+ * The names of instructions come from <opcode.h>; another version of Python does not compile.
  */
 #ifndef TRACE_BYTECODE_H
 #define TRACE_BYTECODE_H
@@ -31,7 +30,5 @@ struct bytecode_place bytecode_place(PyCodeObject *code, int lasti);
 bool bytecode_is_iteration(PyCodeObject *code, int lasti);
 /* The offset of the function's only return instruction; -1 if there are several, or none. */
 int bytecode_only_return(PyCodeObject *code);
-/* True if the innermost Python frame executes an in-place operator: a += x, a @= x, …. */
-bool bytecode_in_place_runs(void);
 
 #endif

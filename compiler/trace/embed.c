@@ -7,6 +7,7 @@
 #include <dirent.h>
 #include <string.h>
 
+#include "trace/array.h"
 #include "trace/module.h"
 #include "trace/trace.h"
 
@@ -83,6 +84,7 @@ static const char *const modules[] = {"numpy",
                                       "nkx",
                                       "nkx.annotations",
                                       "nkx.device",
+                                      "nkx.files",
                                       "nkx.mainguard",
                                       "nkx.places",
                                       "ast",
@@ -97,7 +99,6 @@ static const char *const modules[] = {"numpy",
                                       "nkipy.runtime",
                                       "nkipy.core.language",
                                       "nkipy.distributed.collectives",
-                                      "torch.distributed",
                                       "neuronxcc.nki.language",
                                       "nkigen",
                                       "nkigen.apis",
@@ -134,34 +135,11 @@ static bool freeze(void) {
   return r;
 }
 
-/* NumPy gets zeroed memory. An array of np.empty becomes a constant of the program: it must be the same in every run,
- * and must not show what this process had in its memory. */
-static void *zeroed_calloc(void *ctx, size_t n, size_t size) {
-  (void)ctx;
-  return calloc(n ? n : 1, size ? size : 1);
-}
-
-static void *zeroed_malloc(void *ctx, size_t size) {
-  return zeroed_calloc(ctx, 1, size);
-}
-
-static void *zeroed_realloc(void *ctx, void *p, size_t size) {
-  (void)ctx;
-  return realloc(p, size ? size : 1); /* NumPy clears what it adds */
-}
-
-static void zeroed_free(void *ctx, void *p, size_t size) {
-  (void)ctx, (void)size;
-  free(p);
-}
-
+/* For the arrays that the source makes outside of its kernels. */
 static bool use_zeroed_memory(void) {
-  static PyDataMem_Handler handler = {"zeroed", 1, {NULL, zeroed_malloc, zeroed_calloc, zeroed_realloc, zeroed_free}};
-  PyObject *capsule = PyCapsule_New(&handler, "mem_handler", NULL);
-  PyObject *old = capsule ? PyDataMem_SetHandler(capsule) : NULL;
-  Py_XDECREF(capsule);
-  Py_XDECREF(old);
-  return old != NULL;
+  PyObject *before = array_enter_loop(NULL);
+  Py_XDECREF(before);
+  return before;
 }
 
 enum status trace_init(const char *python_dir, const char *site_dir, struct error *err) {

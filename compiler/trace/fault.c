@@ -30,15 +30,17 @@ static int int_attr(PyObject *o, const char *name) {
   return i < 0 || i > 1 << 24 ? 0 : (int)i;
 }
 
-/* The place that a SyntaxError of the program's own file names; its columns are code points already. */
+/* The place that a SyntaxError of one of the program's own files names; its columns are code points already. */
 static const struct src_loc *syntax_loc(struct trace_program *program, PyObject *exc) {
   PyObject *file = PyObject_GetAttrString(exc, "filename");
-  bool ours = file && PyUnicode_Check(file) && PyUnicode_Compare(file, program->filename) == 0;
   PyErr_Clear();
+  const struct src_loc *loc =
+      file && PyUnicode_Check(file)
+          ? ranges_exact(&program->ranges, file, int_attr(exc, "lineno"), int_attr(exc, "offset"),
+                         int_attr(exc, "end_lineno"), int_attr(exc, "end_offset"))
+          : NULL;
   Py_XDECREF(file);
-  return ours ? ranges_exact(&program->ranges, int_attr(exc, "lineno"), int_attr(exc, "offset"),
-                             int_attr(exc, "end_lineno"), int_attr(exc, "end_offset"))
-              : NULL;
+  return loc;
 }
 
 static const char *syntax_text(struct arena *a, PyObject *exc) {
@@ -63,7 +65,8 @@ static void report_import(struct trace_program *program, struct diags *ds, PyObj
               : diag_add(ds, DS_ERROR, DG_PYTHON_IMPORT, loc, "%s", exception_text(program->a, exc));
   d->hint = missing && (!strncmp(module, "nki.", 4) || !strncmp(module, "neuronxcc.", 10))
                 ? "NKI kernels are traced by the vendor's nki package, which is not installed here"
-                : "available: numpy, ml_dtypes, Python's standard library, nkipy, nkigen, nkipy_kernelgen, nkx";
+                : "available: numpy, ml_dtypes, Python's standard library, nkipy, nkigen, nkipy_kernelgen, nkx, and "
+                  "the files beside this one";
   Py_XDECREF(name);
 }
 

@@ -14,6 +14,7 @@
 #include "trace/key.h"
 #include "trace/loop.h"
 #include "trace/refuse.h"
+#include "trace/view.h"
 
 /* ---- reading -------------------------------------------------------------------------------------------------- */
 
@@ -55,8 +56,7 @@ static hlo_val slice_moving(struct tracer *tr, hlo_val x, const struct key *k, s
   return hlo_dynamic_slice(&tr->b, x, starts, sizes);
 }
 
-/* Applies slices and integers; all axes are kept. */
-static hlo_val slice_axes(struct tracer *tr, hlo_val x, const struct key *k) {
+hlo_val index_slice(struct tracer *tr, hlo_val x, const struct key *k) {
   struct hlo_slice_dim d[HLO_RANK_MAX];
   struct key rest;
   bool trivial = true;
@@ -92,6 +92,18 @@ static void index_arrays(const struct key *k, hlo_val *indices) {
     indices[i] = k->axis[k->arrays[i]].indices;
 }
 
+/* True if the key has one integer for every axis: NumPy gives a scalar then, and otherwise a view. */
+static bool is_element(PyObject *key, int rank) {
+  if (!PyTuple_Check(key))
+    return rank == 1 && key != Py_Ellipsis && key != Py_None && !PySlice_Check(key);
+  bool all = PyTuple_GET_SIZE(key) == rank;
+  for (Py_ssize_t i = 0; all && i < rank; i++) {
+    PyObject *o = PyTuple_GET_ITEM(key, i);
+    all = o != Py_Ellipsis && o != Py_None && !PySlice_Check(o);
+  }
+  return all;
+}
+
 PyObject *index_get(struct tracer *tr, struct tensor *t, PyObject *key) {
   struct key k;
   int64_t dims[2 * HLO_RANK_MAX];
@@ -99,7 +111,7 @@ PyObject *index_get(struct tracer *tr, struct tensor *t, PyObject *key) {
   hlo_val x = tensor_val(tr, (PyObject *)t), indices[HLO_RANK_MAX];
   if (!x || !key_read(tr, &x->shape, key, &k))
     return NULL;
-  x = slice_axes(tr, x, &k);
+  x = index_slice(tr, x, &k);
   if (!x)
     return NULL;
   int n = key_result(&k, x->shape.dims, dims, array_at);
@@ -109,7 +121,14 @@ PyObject *index_get(struct tracer *tr, struct tensor *t, PyObject *key) {
   index_arrays(&k, indices);
   if (k.n_arrays)
     x = val_gather(tr, x, k.n_arrays, array_at, indices, k.separated ? 0 : array_at[0]);
-  return tensor_wrap(tr, x);
+  struct tensor *r = (struct tensor *)tensor_wrap(tr, x);
+  if (r && k.n_arrays)
+    view_order_of(r, t);
+  else if (r)
+    r->is_scalar = is_element(key, k.rank);
+  if (r && !k.n_arrays && !r->is_scalar)
+    view_link_key(tr, r, t, &k, key);
+  return (PyObject *)r;
 }
 
 /* ---- writing -------------------------------------------------------------------------------------------------- */
@@ -127,7 +146,7 @@ hlo_val val_stored(struct tracer *tr, PyObject *value, enum dtype t, int rank, c
     ok = v.dims[i] == 1 || v.dims[i] == dims[rank - v.rank + i];
   hlo_val r = NULL;
   if (!ok) {
-    trace_refuse(DG_SHAPE_MISMATCH, NULL, "could not broadcast a value of shape %s into shape %s",
+    trace_refuse(DG_SHAPE_MISMATCH, NULL, "could not broadcast input array from shape %s into shape %s",
                  dims_text(v.rank, v.dims, a), dims_text(rank, dims, b));
   } else {
     r = operand_val(tr, &v, t);
@@ -230,7 +249,7 @@ static hlo_val value_for_arrays(struct tracer *tr, hlo_val x, PyObject *value, c
   return hlo_reshape(&tr->b, val_stored(tr, value, x->shape.dtype, n, dims), w, wide);
 }
 
-static hlo_val store_part(struct tracer *tr, hlo_val x, hlo_val v, const struct key *k) {
+hlo_val index_store(struct tracer *tr, hlo_val x, hlo_val v, const struct key *k) {
   bool strided = key_is_strided(k);
   if (strided && key_moves(k)) {
     return trace_refuse(DG_UNSUPPORTED_INDEX, "write one element after the other, or with a step of 1",
@@ -248,14 +267,14 @@ static hlo_val store_arrays(struct tracer *tr, hlo_val x, PyObject *value, const
   while (!k->separated && k->axis[place].kind != ENTRY_ARRAY)
     place++;
   hlo_val v = value_for_arrays(tr, x, value, k);
-  hlo_val sub = v ? slice_axes(tr, x, k) : NULL;
+  hlo_val sub = v ? index_slice(tr, x, k) : NULL;
   if (!sub || hlo_shape_elements(&v->shape) == 0)
     return sub ? x : NULL;
   index_arrays(k, indices);
   sub = val_scatter(tr, sub, k->n_arrays, k->arrays, indices, place, v);
   for (int i = 0; i < k->n_arrays; i++)
     part.axis[k->arrays[i]] = (struct entry){ENTRY_SLICE, 0, 1, x->shape.dims[k->arrays[i]], NULL, NULL};
-  return sub ? store_part(tr, x, sub, &part) : NULL;
+  return sub ? index_store(tr, x, sub, &part) : NULL;
 }
 
 /* The mask, if the whole key is a traced mask; or NULL. */
@@ -283,14 +302,15 @@ static hlo_val store_key(struct tracer *tr, hlo_val x, PyObject *key, PyObject *
   }
   int n = key_result(&k, selected, dims, array_at);
   hlo_val v = args_rank(n) ? val_stored(tr, value, x->shape.dtype, n, dims) : NULL;
-  return !v ? NULL : total == 0 ? x : store_part(tr, x, v, &k);
+  return !v ? NULL : total == 0 ? x : index_store(tr, x, v, &k);
 }
 
 int index_set(struct tracer *tr, struct tensor *t, PyObject *key, PyObject *value) {
-  hlo_val r = loop_may_write(tr, t) ? store_key(tr, t->v, key, value) : NULL;
-  if (!r)
-    return -1;
-  tensor_set(t, r);
-  t->mutated = true;
-  return 0;
+  if (view_is_item(t, key, value)) { /* y[key] += z has changed y already, through the view y[key] */
+    for (struct tensor *x = t; x; x = (struct tensor *)x->base)
+      x->mutated = true;
+    return 0;
+  }
+  hlo_val r = tensor_val(tr, (PyObject *)t) && loop_may_write(tr, t) ? store_key(tr, t->v, key, value) : NULL;
+  return r && tensor_store(tr, t, r, true) ? 0 : -1;
 }

@@ -1,6 +1,7 @@
 /* inspect: traces as Python objects, for tests and for the package of ordinary Python.
  *
- *   _nkx.trace_source(source, filename="kernel.py", kernel=None, inputs=None, seed=0, evaluate=False, npz=None)
+ *   _nkx.trace_source(source, filename="kernel.py", kernel=None, inputs=None, seed=0, evaluate=False, npz=None,
+ *                     files=None)
  *
  * returns {"status", "diagnostics", "output", "kernels"}.  Each kernel has its module as text, as a proto and as a list of
  * instructions with their ranges; with evaluate=True also input values and NumPy's results.  inputs is a list of
@@ -224,17 +225,37 @@ static PyObject *run(struct arena *a, const struct trace_request *rq, bool evalu
   return d;
 }
 
+/* files: pairs of name and text, whose texts live as long as the list. */
+static bool read_files(struct arena *a, PyObject *list, struct trace_request *rq) {
+  if (!list || list == Py_None)
+    return true;
+  if (!PyList_Check(list)) {
+    PyErr_SetString(PyExc_TypeError, "files must be a list of (name, text)");
+    return false;
+  }
+  struct trace_file *files = arena_new_array(a, struct trace_file, (size_t)PyList_GET_SIZE(list));
+  for (Py_ssize_t i = 0; i < PyList_GET_SIZE(list); i++) {
+    Py_ssize_t len = 0;
+    if (!PyArg_ParseTuple(PyList_GET_ITEM(list, i), "ss#", &files[i].name, &files[i].source, &len))
+      return false;
+    files[i].source_len = (size_t)len;
+  }
+  rq->files = files;
+  rq->n_files = (int)PyList_GET_SIZE(list);
+  return true;
+}
+
 PyObject *inspect_trace_source(PyObject *self, PyObject *args, PyObject *kw) {
-  static char *names[] = {"source", "filename", "kernel", "inputs", "seed", "evaluate", "npz", NULL};
+  static char *names[] = {"source", "filename", "kernel", "inputs", "seed", "evaluate", "npz", "files", NULL};
   struct trace_request rq = {.filename = "kernel.py"};
   struct arena a;
   Py_ssize_t len = 0;
-  PyObject *inputs = NULL, *r = NULL;
+  PyObject *inputs = NULL, *files = NULL, *r = NULL;
   unsigned long long seed = 0;
   int evaluate = 0;
   (void)self;
-  if (!PyArg_ParseTupleAndKeywords(args, kw, "s#|szOKpz:trace_source", names, &rq.source, &len, &rq.filename,
-                                   &rq.kernel, &inputs, &seed, &evaluate, &rq.inputs_npz))
+  if (!PyArg_ParseTupleAndKeywords(args, kw, "s#|szOKpzO:trace_source", names, &rq.source, &len, &rq.filename,
+                                   &rq.kernel, &inputs, &seed, &evaluate, &rq.inputs_npz, &files))
     return NULL;
   if (program_now || tracer_now) {
     PyErr_SetString(PyExc_RuntimeError, "another source is being traced");
@@ -242,7 +263,7 @@ PyObject *inspect_trace_source(PyObject *self, PyObject *args, PyObject *kw) {
   }
   rq.source_len = (size_t)len;
   arena_init(&a);
-  if (read_inputs(&a, inputs, &rq))
+  if (read_inputs(&a, inputs, &rq) && read_files(&a, files, &rq))
     r = run(&a, &rq, evaluate, seed);
   arena_clear(&a);
   return r;

@@ -5,7 +5,10 @@
  */
 #include "trace/kernels.h"
 
+#include <stddef.h>
 #include <string.h>
+
+#include <structmember.h>
 
 #include "trace/program.h"
 #include "trace/refuse.h"
@@ -185,6 +188,15 @@ static PyObject *kernel_doc(PyObject *self, void *closure) {
   return PyObject_GetAttrString(((struct kernel *)self)->fn, "__doc__");
 }
 
+/* A copy of the function's own attributes, as functools.wraps makes; NULL if it has none. */
+static PyObject *copy_attributes(PyObject *fn) {
+  PyObject *theirs = PyObject_GetAttrString(fn, "__dict__");
+  PyObject *copy = theirs && PyDict_CheckExact(theirs) ? PyDict_Copy(theirs) : NULL;
+  Py_XDECREF(theirs);
+  PyErr_Clear();
+  return copy;
+}
+
 PyObject *kernel_make(PyObject *fn, PyObject *specs, PyObject *name) {
   if (!PyCallable_Check(fn))
     return trace_refuse(DG_BAD_ARGUMENT, "write @trace or @trace(input_specs=[…]) above the function",
@@ -202,7 +214,7 @@ PyObject *kernel_make(PyObject *fn, PyObject *specs, PyObject *name) {
   if (Py_IS_TYPE(fn, kernel_type)) /* trace(trace(f)) */
     fn = ((struct kernel *)fn)->fn;
   k->fn = Py_NewRef(fn);
-  k->dict = NULL;
+  k->dict = copy_attributes(fn);
   k->name = own_name;
   k->input_specs = specs && specs != Py_None ? Py_NewRef(specs) : NULL;
   k->args = k->kw = k->code = NULL;
@@ -257,7 +269,10 @@ bool kernels_init(PyObject *module) {
                                  {"__doc__", kernel_doc, NULL, NULL, NULL},
                                  {"_code", kernel_get_code, kernel_set_code, NULL, NULL},
                                  {NULL, NULL, NULL, NULL, NULL}};
+  static PyMemberDef members[] = {{"__dictoffset__", T_PYSSIZET, offsetof(struct kernel, dict), READONLY, NULL},
+                                  {NULL, 0, 0, 0, NULL}};
   static PyType_Slot slots[] = {{Py_tp_dealloc, kernel_dealloc},
+                                {Py_tp_members, members},
                                 {Py_tp_traverse, kernel_traverse},
                                 {Py_tp_clear, kernel_clear},
                                 {Py_tp_call, kernel_call},

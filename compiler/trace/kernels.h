@@ -7,7 +7,8 @@
 #include "trace/python.h"
 
 struct kernel {
-  PyObject_HEAD PyObject *fn, *dict, *name;
+  PyObject_HEAD PyObject *fn, *name;
+  PyObject *dict;        /* what users set on it, and what the function had when it was decorated; or NULL */
   PyObject *input_specs; /* or NULL */
   PyObject *args, *kw;   /* of the first specialize or call with arrays, or NULL */
   PyObject *code;        /* _code, or NULL */

@@ -132,7 +132,7 @@ static bool survey(PyObject *items, int rank, int *n_axes) {
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(items); i++) {
     PyObject *o = PyTuple_GET_ITEM(items, i);
     if (PyBool_Check(o) || PyArray_IsScalar(o, Bool))
-      return refuse_index("use None to add an axis", "indexing with True or False is not supported");
+      return refuse_index("use None to add an axis", "Boolean scalar indexing (x[True], x[False]) is not supported");
     dots += o == Py_Ellipsis;
     *n_axes += o != Py_Ellipsis && o != Py_None ? axes_of(o) : 0;
   }
@@ -201,7 +201,7 @@ static bool broadcast_arrays(struct tracer *tr, struct key *k) {
     xs[i] = operand_of(k->axis[k->arrays[i]].indices);
   if (k->n_arrays < 2)
     return true;
-  if (!operand_broadcast(k->n_arrays, xs, &rank, dims))
+  if (!operand_broadcast_named(k->n_arrays, xs, &rank, dims, "shape mismatch: indexing arrays"))
     return false;
   for (int i = 0; i < k->n_arrays; i++) {
     hlo_val *v = &k->axis[k->arrays[i]].indices;

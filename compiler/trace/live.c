@@ -103,7 +103,8 @@ static void trace_live(struct live *v, struct kernel *k, PyObject *filename, con
   PyErr_Clear();
   program.kernels = &one;
   diags_init(&v->ds, &v->arena);
-  ranges_init(&program.ranges, &v->arena, filename, text, len);
+  ranges_init(&program.ranges, &v->arena);
+  ranges_add_file(&program.ranges, filename, text, len);
   if (trace_kernel(&program, 0, &v->ds, &v->kernel)) {
     v->kernel = NULL;
     raise_failure(&program, &v->ds);

@@ -17,6 +17,7 @@
 
 #include "base/array.h"
 #include "trace/args.h"
+#include "trace/array.h"
 #include "trace/operand.h"
 #include "trace/ops.h"
 #include "trace/refuse.h"
@@ -102,19 +103,6 @@ struct carried {
   PyObject **result;  /* its parts, borrowed */
 };
 
-/* A constant array; one number that is broadcast, if all elements are equal. */
-static hlo_val array_value(struct tracer *tr, const struct operand *x) {
-  hlo_val c = operand_val(tr, x, x->dtype);
-  const size_t size = dtype_size(x->dtype);
-  if (!c || !c->shape.rank || !c->attrs->literal->size ||
-      memcmp(c->attrs->literal->data, (const char *)c->attrs->literal->data + size, c->attrs->literal->size - size) !=
-          0)
-    return c;
-  hlo_remove(c);
-  return hlo_broadcast(&tr->b, hlo_constant(&tr->b, (struct hlo_shape){.dtype = x->dtype}, c->attrs->literal->data),
-                       c->shape.rank, c->shape.dims, NULL);
-}
-
 /* The value of one part of init.  Python numbers become float32, as the initial values of sums usually are. */
 static hlo_val init_value(struct tracer *tr, PyObject *o) {
   struct operand x;
@@ -122,7 +110,7 @@ static hlo_val init_value(struct tracer *tr, PyObject *o) {
     return hlo_scalar(&tr->b, DT_BOOL, o == Py_True);
   if (!operand_read(tr, o, &x))
     return NULL;
-  hlo_val v = x.array ? array_value(tr, &x) : operand_val(tr, &x, x.weak ? DT_F32 : x.dtype);
+  hlo_val v = x.array ? operand_array(tr, &x) : operand_val(tr, &x, x.weak ? DT_F32 : x.dtype);
   operand_clear(&x);
   return v;
 }
@@ -278,7 +266,11 @@ static bool trace_body(struct tracer *tr, struct loop *l, struct carried *c, PyO
       return false;
   }
   PyObject *index = loop_index_new(tr, l), *acc = index ? pack(c, c->given) : NULL;
-  c->returned = acc ? PyObject_CallFunctionObjArgs(body, index, acc, NULL) : NULL;
+  PyObject *memory = acc ? array_enter_loop(l) : NULL, *r = NULL;
+  r = memory ? PyObject_CallFunctionObjArgs(body, index, acc, NULL) : NULL;
+  c->returned = r ? array_unwrap(tr, r) : NULL;
+  array_leave_loop(memory);
+  Py_XDECREF(r);
   Py_XDECREF(index);
   Py_XDECREF(acc);
   tr->b.locs = locs;
@@ -312,9 +304,11 @@ static PyObject *results_of(struct tracer *tr, const struct carried *c, hlo_val 
     ok = v && writes_in_place(tr, c, k, &in_place);
     if (ok && in_place) {
       struct tensor *t = (struct tensor *)c->init[k];
-      t->mutated |= ((struct tensor *)c->given[k])->mutated;
-      tensor_set(t, v);
+      ok = tensor_val(tr, (PyObject *)t) && tensor_store(tr, t, v, ((struct tensor *)c->given[k])->mutated);
       out[k] = Py_NewRef((PyObject *)t);
+    } else if (ok && c->result[k] == c->given[k] && PyArray_CheckExact(c->init[k]) && !tr->loop) {
+      ok = array_become_value(tr, c->init[k], v); /* of a NumPy array that the body filled */
+      out[k] = Py_NewRef(c->init[k]);
     } else if (ok) {
       ok = (out[k] = tensor_wrap(tr, v));
     }
@@ -373,8 +367,10 @@ static PyObject *fori_loop_traced(PyObject *lower, PyObject *upper, PyObject *bo
   struct tracer *tr = tracer_enter();
   struct carried c = {0};
   int64_t from = 0, to = 0;
-  PyObject *r = NULL;
+  PyObject *r = NULL, *plain = array_unwrap(tr, init);
   int depth = 0;
+  if (!plain)
+    return NULL;
   for (const struct loop *l = tr->loop; l; l = l->outer)
     depth++;
   if (depth >= LOOP_NEST_MAX)
@@ -382,11 +378,12 @@ static PyObject *fori_loop_traced(PyObject *lower, PyObject *upper, PyObject *bo
   else if (!PyCallable_Check(body))
     trace_refuse(DG_BAD_ARGUMENT, "give a function of (i, acc)", "fori_loop: body must be a function, not a %s",
                  Py_TYPE(body)->tp_name);
-  else if (read_bound(lower, "lower", &from) && read_bound(upper, "upper", &to) && read_init(tr, init, &c))
+  else if (read_bound(lower, "lower", &from) && read_bound(upper, "upper", &to) && read_init(tr, plain, &c))
     r = from < to ? trace_loop(tr, from, to, body, &c) : untouched(tr, &c);
   if (!r && !PyErr_Occurred())
     trace_refuse(tr->b.err.code == ST_INPUT ? DG_SHAPE_MISMATCH : DG_INTERNAL, NULL, "%s", tr->b.err.text);
   tr->b.err = (struct error){0};
+  Py_DECREF(plain);
   return r;
 }
 

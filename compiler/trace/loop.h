@@ -28,6 +28,7 @@ struct loop {
     int n, cap;
   } seen;                     /* values from outside that the body reads */
   struct hlo_fuse *last_fuse; /* of the module, before the loop */
+  PyObject *memory;           /* the handler of NumPy arrays that are made in the body, borrowed; see array.c */
 };
 
 /* fori_loop(lower, upper, body, init) */

@@ -191,7 +191,7 @@ PyObject *op_norm(struct tracer *tr, const struct op_def *op, PyObject *args, Py
       at[n++] = i;
   if (!ord || op->arg.n || n == 1) {
     if (is_fro && n == 1)
-      return trace_refuse(DG_BAD_ARGUMENT, "leave ord= out", "norm order \"fro\" is not defined for vectors");
+      return trace_refuse(DG_BAD_ARGUMENT, "leave ord= out", "Invalid norm order 'fro' for vectors");
     return tensor_wrap(tr, vector_norm(tr, x, p, mask, keepdims));
   }
   if (n != 2)

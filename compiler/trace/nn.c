@@ -158,8 +158,8 @@ PyObject *op_topk(struct tracer *tr, const struct op_def *op, PyObject *args, Py
   if (axis && !args_axis(axis, x->shape.rank, &at))
     return NULL;
   if (x->shape.rank == 0 || at != x->shape.rank - 1)
-    return trace_refuse(DG_UNSUPPORTED_OP, "bring the axis to the end with np.swapaxes",
-                        "%s is only supported along the last axis", op->name);
+    return trace_refuse(DG_UNSUPPORTED_OP, "bring the axis to the end with np.swapaxes", "%s only supports last axis",
+                        op->name);
   if (k < 1 || k > x->shape.dims[at])
     return trace_refuse(DG_BAD_ARGUMENT, NULL, "k = %d is out of range for an axis of size %lld", k,
                         (long long)x->shape.dims[at]);

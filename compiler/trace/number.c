@@ -110,23 +110,23 @@ static bool fits_in_place(const struct tensor *t, const struct tensor *result) {
   return true;
 }
 
-/* x op= y: the object x takes the result in its own dtype, so that every name of it sees the change, as in NumPy.  This
- * is no mutation of a kernel's parameter (NKIPy's rule): only x[…] = y is. */
+/* x op= y: the object x takes the result in its own dtype, so that every name of it sees the change, as in NumPy, and what
+ * it is a view of.  A scalar cannot change: its name gets another one.  This is no mutation of a kernel's parameter
+ * (NKIPy's rule): only x[…] = y is. */
 static PyObject *in_place(enum op_id id, PyObject *x, PyObject *y) {
   if (!tensor_check(x) || !number_is_operand(y))
     Py_RETURN_NOTIMPLEMENTED;
   struct tensor *t = (struct tensor *)x;
   PyObject *r = op_call2(id, x, y);
-  if (!r)
-    return NULL;
-  const bool ok = loop_may_write(tracer_now, t) && fits_in_place(t, (struct tensor *)r);
+  if (!r || t->is_scalar)
+    return r;
+  bool ok = loop_may_write(tracer_now, t) && fits_in_place(t, (struct tensor *)r);
   hlo_val v = ok ? hlo_convert(&tracer_now->b, ((struct tensor *)r)->v, t->dtype) : NULL;
   Py_DECREF(r);
-  if (v)
-    tensor_set(t, v);
-  else if (!PyErr_Occurred())
+  ok = v && tensor_store(tracer_now, t, v, false);
+  if (!ok && !PyErr_Occurred())
     op_raise(tracer_now, DG_INTERNAL);
-  return v ? Py_NewRef(x) : NULL;
+  return ok ? Py_NewRef(x) : NULL;
 }
 
 #define IN_PLACE(name, id) \
@@ -190,6 +190,9 @@ PyObject *number_array(PyObject *self, PyObject *args, PyObject *kw) {
   (void)args, (void)kw;
   if (loop_index_check(self))
     return number_refuse_value(self, "converted to a NumPy array");
-  return trace_refuse(DG_TRACED_VALUE, "leave out np.array/np.asarray; to join tensors use np.stack or np.concatenate",
-                      "a traced tensor cannot be converted to a NumPy array: it has no data while tracing");
+  return trace_refuse(
+      DG_TRACED_VALUE,
+      "leave out np.array and np.asarray; to join tensors use np.stack; call a function of NumPy and not the "
+      "method of an array: np.dot(T, x), not T.dot(x)",
+      "a traced tensor cannot be converted to a NumPy array: it has no data while tracing");
 }

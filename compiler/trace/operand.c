@@ -60,6 +60,8 @@ PyArray_Descr *dtype_descr(enum dtype t) {
 
 static enum dtype refuse_dtype(PyObject *o) {
   PyErr_Clear();
+  if (refuse_missing(o))
+    return DT_NONE;
   trace_refuse(DG_UNSUPPORTED_DTYPE, "use float32, bfloat16, float16, int32, int8, uint8 or bool",
                "the dtype %R is not supported", o);
   return DT_NONE;
@@ -220,6 +222,18 @@ hlo_val operand_at(struct tracer *tr, const struct operand *x, enum dtype t, int
   return val_broadcast(tr, operand_val(tr, x, t), rank, dims);
 }
 
+hlo_val operand_array(struct tracer *tr, const struct operand *x) {
+  hlo_val c = operand_val(tr, x, x->dtype);
+  const size_t size = dtype_size(x->dtype); /* of an element */
+  if (!c || !c->shape.rank || !c->attrs->literal->size ||
+      memcmp(c->attrs->literal->data, (const char *)c->attrs->literal->data + size, c->attrs->literal->size - size) !=
+          0)
+    return c;
+  hlo_remove(c);
+  return hlo_broadcast(&tr->b, hlo_constant(&tr->b, (struct hlo_shape){.dtype = x->dtype}, c->attrs->literal->data),
+                       c->shape.rank, c->shape.dims, NULL);
+}
+
 hlo_val operand_alone(struct tracer *tr, PyObject *o) {
   struct operand x;
   if (!operand_read(tr, o, &x))
@@ -239,7 +253,7 @@ bool operand_read_list(struct tracer *tr, const char *func, PyObject *o, PyObjec
   *n = (int)PySequence_Fast_GET_SIZE(seq);
   if (*n == 0) {
     Py_DECREF(seq);
-    trace_refuse(DG_BAD_ARGUMENT, NULL, "%s needs at least one array", func);
+    trace_refuse(DG_BAD_ARGUMENT, NULL, "%s: need at least one array", func);
     return false;
   }
   struct operand *ops = arena_new_array(tr->a, struct operand, (size_t)*n);
@@ -275,19 +289,23 @@ bool operand_read_pair(struct tracer *tr, PyObject *a, PyObject *b, enum dtype a
 
 /* ---- broadcasting -------------------------------------------------------------------------------------- */
 
-static bool refuse_broadcast(int n, const struct operand *xs) {
+static bool refuse_broadcast(int n, const struct operand *xs, const char *what) {
   char text[DIMS_TEXT_MAX];
   PyObject *all = PyUnicode_FromString("");
   for (int i = 0; all && i < n; i++)
     Py_SETREF(all, PyUnicode_FromFormat("%U%s%s", all, i ? " " : "", dims_text(xs[i].rank, xs[i].dims, text)));
   if (all)
     trace_refuse(DG_SHAPE_MISMATCH, "the axes are matched from the right; each pair must be equal or one of them 1",
-                 "operands could not be broadcast together with shapes %U", all);
+                 "%s could not be broadcast together with shapes %U", what, all);
   Py_XDECREF(all);
   return false;
 }
 
 bool operand_broadcast(int n, const struct operand *xs, int *rank, int64_t *dims) {
+  return operand_broadcast_named(n, xs, rank, dims, "operands");
+}
+
+bool operand_broadcast_named(int n, const struct operand *xs, int *rank, int64_t *dims, const char *what) {
   *rank = 0;
   for (int i = 0; i < n; i++)
     *rank = xs[i].rank > *rank ? xs[i].rank : *rank;
@@ -299,7 +317,7 @@ bool operand_broadcast(int n, const struct operand *xs, int *rank, int64_t *dims
       if (*at == 1)
         *at = size;
       else if (size != 1 && size != *at)
-        return refuse_broadcast(n, xs);
+        return refuse_broadcast(n, xs, what);
     }
   return true;
 }

@@ -38,6 +38,8 @@ enum dtype operand_dtype(const struct operand *x);
 /* Its value in dtype t, with its own shape; operand_at: broadcast to dims.  NULL with an exception. */
 hlo_val operand_val(struct tracer *tr, const struct operand *x, enum dtype t);
 hlo_val operand_at(struct tracer *tr, const struct operand *x, enum dtype t, int rank, const int64_t *dims);
+/* The value of an array, in its own dtype; one number that is broadcast where all elements are equal. */
+hlo_val operand_array(struct tracer *tr, const struct operand *x);
 /* Reads one object as a value of its own dtype: for operations of one array. */
 hlo_val operand_alone(struct tracer *tr, PyObject *o);
 /* Reads a sequence of arrays as values of one dtype (`as`, a Python object; NULL or None: the promoted one).  *xs is in
@@ -47,6 +49,8 @@ bool operand_read_list(struct tracer *tr, const char *func, PyObject *o, PyObjec
 bool operand_read_pair(struct tracer *tr, PyObject *a, PyObject *b, enum dtype as, hlo_val out[2]);
 /* The shape that n operands are broadcast to; false with shape-mismatch. */
 bool operand_broadcast(int n, const struct operand *xs, int *rank, int64_t *dims);
+/* what: as the message calls the operands. */
+bool operand_broadcast_named(int n, const struct operand *xs, int *rank, int64_t *dims, const char *what);
 
 /* ---- promotion ---- */
 

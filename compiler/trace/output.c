@@ -19,6 +19,8 @@ void output_without_nul(char *s, size_t n) {
 
 static void keep(struct trace_program *program, const char *s, size_t n) {
   assert(program->output_len <= TRACE_OUTPUT_MAX);
+  if (program->is_rerun)
+    return;
   size_t room = TRACE_OUTPUT_MAX - program->output_len;
   if (n > room) {
     program->output_cut = true;

@@ -121,22 +121,36 @@ static const struct src_loc *place(struct arena *a, const char *file, int line, 
   return loc;
 }
 
-bool precheck_source(const struct trace_request *rq, struct diags *ds, struct arena *a, enum status *st) {
+static bool precheck_file(const struct trace_file *f, struct diags *ds, struct arena *a, enum status *st) {
   bool is_nul = false;
   int col = 1, line;
-  *st = ST_OK;
-  if (rq->source_len > TRACE_SOURCE_MAX) {
-    diag_add(ds, DS_ERROR, DG_SOURCE_TOO_LARGE, NULL, "the source has %zu bytes; the limit is %d", rq->source_len,
-             TRACE_SOURCE_MAX);
-    *st = ST_LIMIT;
-  } else if ((line = bad_byte(rq->source, rq->source_len, &is_nul))) {
-    diag_add(ds, DS_ERROR, DG_PYTHON_SYNTAX, place(a, rq->filename, line, 1),
+  if ((line = bad_byte(f->source, f->source_len, &is_nul))) {
+    diag_add(ds, DS_ERROR, DG_PYTHON_SYNTAX, place(a, f->name, line, 1),
              is_nul ? "the source contains a NUL byte" : "the source is not valid UTF-8");
     *st = ST_INPUT;
-  } else if ((line = too_deep(rq->source, rq->source_len, &col))) {
-    diag_add(ds, DS_ERROR, DG_NESTING_TOO_DEEP, place(a, rq->filename, line, col),
+  } else if ((line = too_deep(f->source, f->source_len, &col))) {
+    diag_add(ds, DS_ERROR, DG_NESTING_TOO_DEEP, place(a, f->name, line, col),
              "brackets and blocks are nested more than %d deep", TRACE_NEST_MAX);
     *st = ST_LIMIT;
   }
   return *st == ST_OK;
+}
+
+bool precheck_source(const struct trace_request *rq, struct diags *ds, struct arena *a, enum status *st) {
+  const struct trace_file main = {rq->filename, rq->source, rq->source_len};
+  size_t total = rq->source_len;
+  bool ok = true;
+  *st = ST_OK;
+  for (int i = 0; i < rq->n_files; i++)
+    total += rq->files[i].source_len;
+  if (total > TRACE_SOURCE_MAX) {
+    diag_add(ds, DS_ERROR, DG_SOURCE_TOO_LARGE, NULL, "the source has %zu bytes; the limit is %d", total,
+             TRACE_SOURCE_MAX);
+    *st = ST_LIMIT;
+    return false;
+  }
+  ok = precheck_file(&main, ds, a, st);
+  for (int i = 0; ok && i < rq->n_files; i++)
+    ok = precheck_file(&rq->files[i], ds, a, st);
+  return ok;
 }

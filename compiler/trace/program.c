@@ -43,30 +43,6 @@ void program_leave(struct trace_program *program) {
 
 /* ---- executing the source ------------------------------------------------------------------------------------- */
 
-/* linecache.cache[filename] = (size, None, lines, filename): tracebacks that user code prints then show its lines. */
-static bool register_lines(struct trace_program *program, PyObject *source) {
-  PyObject *linecache = PyImport_ImportModule("linecache");
-  PyObject *cache = linecache ? PyObject_GetAttrString(linecache, "cache") : NULL;
-  PyObject *lines = PyObject_CallMethod(source, "splitlines", "O", Py_True);
-  PyObject *entry =
-      lines ? Py_BuildValue("nOOO", (Py_ssize_t)program->rq->source_len, Py_None, lines, program->filename) : NULL;
-  bool ok = cache && entry && PyObject_SetItem(cache, program->filename, entry) == 0;
-  Py_XDECREF(linecache);
-  Py_XDECREF(cache);
-  Py_XDECREF(lines);
-  Py_XDECREF(entry);
-  return ok;
-}
-
-static PyObject *make_module(struct trace_program *program) {
-  PyObject *m = PyModule_New("kernel"), *modules = PyImport_GetModuleDict();
-  if (m && (PyModule_AddObjectRef(m, "__file__", program->filename) < 0 ||
-            PyModule_AddObjectRef(m, "__builtins__", PyEval_GetBuiltins()) < 0 ||
-            PyDict_SetItemString(modules, "kernel", m) < 0))
-    Py_CLEAR(m);
-  return m;
-}
-
 static PyObject *compile_source(struct trace_program *program) {
   PyCompilerFlags flags = {.cf_flags = PyCF_IGNORE_COOKIE | PyCF_SOURCE_IS_UTF8,
                            .cf_feature_version = PY_MINOR_VERSION};
@@ -82,12 +58,11 @@ static PyObject *compile_source(struct trace_program *program) {
 }
 
 static bool execute(struct trace_program *program) {
-  PyObject *source = PyUnicode_DecodeUTF8(program->rq->source, (Py_ssize_t)program->rq->source_len, "strict");
-  bool ok = source && register_lines(program, source) && (program->module = make_module(program));
-  Py_XDECREF(source);
-  program->code = ok ? compile_source(program) : NULL;
+  program->code = imports_open(program) ? compile_source(program) : NULL;
   PyObject *dict = program->code ? PyModule_GetDict(program->module) : NULL;
-  PyObject *r = dict ? PyEval_EvalCode(program->code, dict, dict) : NULL;
+  PyObject *r = dict && PyDict_SetItemString(dict, "__builtins__", PyEval_GetBuiltins()) == 0
+                    ? PyEval_EvalCode(program->code, dict, dict)
+                    : NULL;
   Py_XDECREF(r);
   return r;
 }
@@ -132,15 +107,22 @@ static bool execute_main(struct trace_program *program) {
 
 /* ---- finding kernels ------------------------------------------------------------------------------------------ */
 
+/* Where a kernel's function may be defined. */
+enum place { IN_MAIN, IN_ANY_FILE };
+
 static void add_kernel(struct trace_program *program, PyObject *fn, struct kernel *k, const char *name) {
   program->kernels[program->n++] =
       (struct program_kernel){.name = arena_strdup(program->a, name), .fn = Py_NewRef(fn), .kernel = k};
 }
 
-/* True if the source defines the function that `o` is or wraps: its name, and its first line. */
-static bool is_own(const struct trace_program *program, PyObject *o, const char **name, int *line) {
+static bool is_at(struct trace_program *program, PyCodeObject *code, enum place place) {
+  return place == IN_MAIN ? bytecode_is_from(code, program->filename) : ranges_has_code(&program->ranges, code);
+}
+
+/* True if the program defines the function that `o` is or wraps: its name, and its first line. */
+static bool is_own(struct trace_program *program, PyObject *o, enum place place, const char **name, int *line) {
   PyCodeObject *code = PyCallable_Check(o) && !PyType_Check(o) ? bytecode_of(o) : NULL;
-  const bool is = code && bytecode_is_from(code, program->filename);
+  const bool is = code && is_at(program, code, place);
   if (is) {
     const char *text = bytecode_name(code);
     *name = arena_strdup(program->a, text ? text : "kernel");
@@ -151,16 +133,16 @@ static bool is_own(const struct trace_program *program, PyObject *o, const char 
   return is;
 }
 
-/* Adds the function called `key`, or the one that is defined last if key is NULL.  is_plain: only functions; otherwise
- * only objects that wrap one (@nki.jit, functools.cache).  False if there is none. */
-static bool add_function(struct trace_program *program, const char *key, bool is_plain) {
+/* Adds the function of the main module called `key`, or the one that is defined last if key is NULL.  is_plain: only
+ * functions; otherwise only objects that wrap one (@nki.jit, functools.cache).  False if there is none. */
+static bool add_function(struct trace_program *program, const char *key, bool is_plain, enum place place) {
   /* of a copy: code of the source may run while a wrapper is looked at, and change the module */
   PyObject *all = PyDict_Copy(PyModule_GetDict(program->module)), *k, *value, *best = NULL;
   const char *name = NULL, *best_name = NULL;
   Py_ssize_t pos = 0;
   int line = 0, best_line = 0;
   while (all && PyDict_Next(all, &pos, &k, &value)) {
-    if (!PyUnicode_Check(k) || PyFunction_Check(value) != is_plain || !is_own(program, value, &name, &line))
+    if (!PyUnicode_Check(k) || PyFunction_Check(value) != is_plain || !is_own(program, value, place, &name, &line))
       continue;
     if (key ? PyUnicode_CompareWithASCIIString(k, key) == 0 : line >= best_line) {
       best = value;
@@ -190,24 +172,38 @@ static const char *kernel_name(const struct kernel *k) {
   return name ? name : "kernel";
 }
 
+/* Adds the decorated functions that are defined there and, with a key, have this name. */
+static void add_decorated(struct trace_program *program, const char *key, enum place place) {
+  for (Py_ssize_t i = 0; i < PyList_GET_SIZE(program->found); i++) {
+    struct kernel *k = (struct kernel *)PyList_GET_ITEM(program->found, i);
+    PyCodeObject *code = bytecode_of(k->fn);
+    const bool is_here = place == IN_ANY_FILE || (code && is_at(program, code, place));
+    Py_XDECREF(code);
+    if (is_here && (!key || strcmp(kernel_name(k), key) == 0))
+      add_kernel(program, k->fn, k, kernel_name(k));
+  }
+}
+
+/* Adds a function that no decorator of ours marks. */
+static bool add_undecorated(struct trace_program *program, const char *key, enum place place) {
+  if (add_function(program, key, true, place))
+    return true;
+  adopt_nki_kernels();
+  return add_function(program, key, false, place);
+}
+
 static bool find_kernels(struct trace_program *program, struct diags *ds) {
   const char *key = program->rq->kernel;
   Py_ssize_t n = PyList_GET_SIZE(program->found);
   program->kernels = arena_new_array(program->a, struct program_kernel, (size_t)n + 1);
-  for (Py_ssize_t i = 0; i < n; i++) {
-    struct kernel *k = (struct kernel *)PyList_GET_ITEM(program->found, i);
-    if (!key || strcmp(kernel_name(k), key) == 0)
-      add_kernel(program, k->fn, k, kernel_name(k));
-  }
+  add_decorated(program, key, IN_MAIN);
+  if (!program->n)
+    add_decorated(program, key, IN_ANY_FILE);
   if (program->n)
     return true;
-  if (program->module && (n == 0 || key)) {
-    if (add_function(program, key, true))
-      return true;
-    adopt_nki_kernels();
-    if (add_function(program, key, false))
-      return true;
-  }
+  if (program->module && (n == 0 || key) &&
+      (add_undecorated(program, key, IN_MAIN) || add_undecorated(program, key, IN_ANY_FILE)))
+    return true;
   if (ds && key)
     diag_add(ds, DS_ERROR, DG_NO_KERNEL, NULL, "no kernel is called \"%.200s\"", key)->hint =
         n ? "the name is that of a decorated function" : "define a function with this name";
@@ -215,6 +211,23 @@ static bool find_kernels(struct trace_program *program, struct diags *ds) {
     diag_add(ds, DS_ERROR, DG_NO_KERNEL, NULL, "the source defines no function")->hint =
         "define a function and decorate it with @trace(input_specs=[…])";
   return false;
+}
+
+/* Makes places in the request's files known; false when out of memory. */
+static bool add_files(struct trace_program *program) {
+  const struct trace_request *rq = program->rq;
+  ranges_init(&program->ranges, program->a);
+  ranges_add_file(&program->ranges, program->filename, rq->source, rq->source_len);
+  for (int i = 0; i < rq->n_files; i++) {
+    PyObject *name = PyUnicode_DecodeFSDefault(rq->files[i].name);
+    if (!name) {
+      PyErr_Clear();
+      return false;
+    }
+    ranges_add_file(&program->ranges, name, rq->files[i].source, rq->files[i].source_len);
+    Py_DECREF(name);
+  }
+  return true;
 }
 
 /* ---- the public functions ------------------------------------------------------------------------------------- */
@@ -236,7 +249,8 @@ enum status trace_open(struct arena *a, const struct trace_request *rq, struct d
   }
   assert(!program_now);
   program_now = program;
-  ranges_init(&program->ranges, a, program->filename, rq->source, rq->source_len);
+  if (!add_files(program))
+    return ST_NOMEM;
   program_enter(program, ds);
   bool ok = execute(program) && execute_main(program);
   if (!ok)
@@ -271,11 +285,7 @@ void trace_close(struct trace_program *program) {
     Py_CLEAR(program->kernels[i].fn);
     program_kernel_drop(&program->kernels[i]);
   }
-  if (program->module) {
-    if (PyDict_DelItemString(PyImport_GetModuleDict(), "kernel") < 0)
-      PyErr_Clear();
-    Py_CLEAR(program->module);
-  }
+  imports_close(program);
   Py_CLEAR(program->code);
   Py_CLEAR(program->main_code);
   Py_CLEAR(program->found);

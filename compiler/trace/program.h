@@ -16,7 +16,8 @@ struct trace_program {
   const struct trace_request *rq;
   struct ranges ranges;
   PyObject *module, *filename;
-  PyObject *code; /* kept: ranges knows code objects by their address */
+  PyObject *imports; /* nkx.files.Session, from imports_open to imports_close */
+  PyObject *code;    /* kept: ranges knows code objects by their address */
   PyObject *main_code;
   PyObject *found; /* list of Kernel objects, in the order of definition */
   PyObject *npz;   /* what rq->inputs_npz holds; NULL until it is asked for */
@@ -27,6 +28,7 @@ struct trace_program {
   char *output; /* what was printed: TRACE_OUTPUT_MAX bytes */
   size_t output_len;
   bool output_cut, output_cut_said;
+  bool is_rerun; /* a kernel runs once more, with NumPy: what it prints is known from its trace */
   int depth; /* program_enter calls that were not left */
   /* Of a function of the Python program that runs (live.c): what it prints is printed, and what it raises is kept here
    * for its caller. */
@@ -44,6 +46,7 @@ struct kparam {
   int64_t dims[HLO_RANK_MAX];
   PyObject *array;  /* the value that it was specialised with, or NULL */
   Py_ssize_t index; /* place in the call's positional arguments, or -1 */
+  int element;      /* place in *args, if it is one of those */
   PyObject *key;    /* the keyword otherwise */
 };
 
@@ -80,9 +83,14 @@ const struct src_loc *kernel_param_loc(struct trace_program *p, const struct pro
 
 /* ---- what other files do for a program ---- */
 
-/* Refuses a source that is too large, too deeply nested or no text, before CPython parses it; false with a diagnostic and
- * *st (precheck.c). */
+/* Refuses sources that are too large together, and one that is too deeply nested or no text, before CPython parses it;
+ * false with a diagnostic and *st (precheck.c). */
 bool precheck_source(const struct trace_request *rq, struct diags *ds, struct arena *a, enum status *st);
+/* Lets `import` find the request's files, and stand-ins for modules that are not installed; sets program->module, the
+ * main file's.  False with an exception (imports.c). */
+bool imports_open(struct trace_program *p);
+/* Takes away the modules of the request's files, and all else that imports_open changed. */
+void imports_close(struct trace_program *p);
 /* The array of this name in the request's npz file, a new reference; NULL with or without an exception.  An npz file
  * stores ml_dtypes' types as bytes without a name: those of t's size are read as t, and for DT_NONE two bytes are a
  * bfloat16 (values.c). */

@@ -67,7 +67,8 @@ enum dtype promote_operands(int n, const struct operand *xs) {
     enum dtype next = t == DT_NONE ? xs[i].dtype : promote_pair(t, xs[i].dtype);
     if (next == DT_NONE) {
       trace_refuse(DG_DTYPE_PROMOTION, "convert one of them with .astype(np.float32)",
-                   "no implicit promotion between %s and %s", dtype_numpy_name(t), dtype_numpy_name(xs[i].dtype));
+                   "No implicit dtype promotion path between %s and %s", dtype_numpy_name(t),
+                   dtype_numpy_name(xs[i].dtype));
       return DT_NONE;
     }
     t = next;

@@ -28,61 +28,86 @@ static bool ends_line(const char *p) {
   return *p == '\n' || (*p == '\r' && p[1] != '\n');
 }
 
-static void split_lines(struct ranges *r, const char *source, size_t len) {
-  const char *text = arena_strndup(r->a, source, len);
+static void split_lines(struct arena *a, struct range_file *f, const char *source, size_t len) {
+  const char *text = arena_strndup(a, source, len);
   int n = 1;
   for (size_t i = 0; i < len; i++)
     n += ends_line(text + i);
-  r->lines = arena_new_array(r->a, const char *, (size_t)n + 1);
-  r->n_lines = n;
+  f->lines = arena_new_array(a, const char *, (size_t)n + 1);
+  f->n_lines = n;
   n = 0;
-  r->lines[n++] = strncmp(text, "\xef\xbb\xbf", 3) == 0 ? text + 3 : text; /* columns do not count a byte order mark */
+  f->lines[n++] = strncmp(text, "\xef\xbb\xbf", 3) == 0 ? text + 3 : text; /* columns do not count a byte order mark */
   for (size_t i = 0; i < len; i++)
     if (ends_line(text + i))
-      r->lines[n++] = text + i + 1;
-  r->lines[n] = text + len;
-  assert(n == r->n_lines);
+      f->lines[n++] = text + i + 1;
+  f->lines[n] = text + len;
+  assert(n == f->n_lines);
 }
 
-void ranges_init(struct ranges *r, struct arena *a, PyObject *filename, const char *source, size_t len) {
+void ranges_init(struct ranges *r, struct arena *a) {
   *r = (struct ranges){.a = a, .index = {.arena = a}};
-  r->filename = Py_NewRef(filename);
+}
+
+void ranges_add_file(struct ranges *r, PyObject *filename, const char *source, size_t len) {
   const char *name = PyUnicode_AsUTF8(filename);
   PyErr_Clear();
-  r->file = arena_strdup(a, name ? name : "kernel.py");
-  split_lines(r, source ? source : "", source ? len : 0);
-}
-
-void ranges_clear(struct ranges *r) {
-  Py_CLEAR(r->filename);
-  Py_CLEAR(r->tree);
+  struct range_file f = {.filename = Py_NewRef(filename), .name = arena_strdup(r->a, name ? name : "kernel.py")};
+  split_lines(r->a, &f, source ? source : "", source ? len : 0);
+  array_push(r->a, &r->files, f);
   r->code_seen = NULL;
 }
 
+void ranges_clear(struct ranges *r) {
+  for (int i = 0; i < r->files.n; i++) {
+    Py_CLEAR(r->files.v[i].filename);
+    Py_CLEAR(r->files.v[i].tree);
+  }
+  r->files.n = 0;
+  r->code_seen = NULL;
+}
+
+/* The user's file that the code was compiled from, or NULL. */
+static struct range_file *file_of(struct ranges *r, PyCodeObject *code) {
+  if (r->code_seen != code) {
+    r->code_seen = code;
+    r->file_seen = r->files.n - 1;
+    while (r->file_seen >= 0 && !bytecode_is_from(code, r->files.v[r->file_seen].filename))
+      r->file_seen--;
+  }
+  return r->file_seen >= 0 ? &r->files.v[r->file_seen] : NULL;
+}
+
+bool ranges_has_code(struct ranges *r, PyCodeObject *code) {
+  return file_of(r, code);
+}
+
 /* Column of the byte offset `byte` of a line, in code points from 1. */
-static int column(const struct ranges *r, int line, int byte) {
-  if (byte < 0 || line < 1 || line > r->n_lines)
+static int column(const struct range_file *f, int line, int byte) {
+  if (byte < 0 || line < 1 || line > f->n_lines)
     return byte < 0 ? 1 : byte + 1;
-  const char *p = r->lines[line - 1], *end = r->lines[line];
+  const char *p = f->lines[line - 1], *end = f->lines[line];
   int col = 1;
   for (const char *stop = p + byte; p < stop && p < end; p++)
     col += !utf8_is_continuation(*p);
   return col;
 }
 
-static const struct src_loc *make_loc(struct ranges *r, struct bytecode_place p, const char *func,
-                                      const struct src_loc *caller) {
-  struct src_loc *loc = arena_new(r->a, struct src_loc);
-  const int first = column(r, p.line, p.col), last = column(r, p.end_line, p.end_col);
-  *loc = (struct src_loc){.range = {r->file, p.line, first, p.end_line, last}, .func = func, .caller = caller};
+static const struct src_loc *make_loc(struct arena *a, const struct range_file *f, struct bytecode_place p,
+                                      const char *func, const struct src_loc *caller) {
+  struct src_loc *loc = arena_new(a, struct src_loc);
+  const int first = column(f, p.line, p.col), last = column(f, p.end_line, p.end_col);
+  *loc = (struct src_loc){.range = {f->name, p.line, first, p.end_line, last}, .func = func, .caller = caller};
   if (p.end_line == p.line && last <= first)
     loc->range.end_col = first + 1;
   assert(loc->range.line >= 1 && loc->range.col >= 1);
   return loc;
 }
 
-const struct src_loc *ranges_exact(struct ranges *r, int line, int col, int end_line, int end_col) {
-  if (line < 1)
+const struct src_loc *ranges_exact(struct ranges *r, PyObject *filename, int line, int col, int end_line, int end_col) {
+  int i = r->files.n - 1;
+  while (i >= 0 && PyUnicode_Compare(filename, r->files.v[i].filename) != 0)
+    i--;
+  if (line < 1 || i < 0)
     return NULL;
   col = col < 1 ? 1 : col;
   if (end_line < line || (end_line == line && end_col <= col)) {
@@ -90,30 +115,30 @@ const struct src_loc *ranges_exact(struct ranges *r, int line, int col, int end_
     end_col = col + 1;
   }
   struct src_loc *loc = arena_new(r->a, struct src_loc);
-  loc->range = (struct src_range){r->file, line, col, end_line, end_col};
+  loc->range = (struct src_range){r->files.v[i].name, line, col, end_line, end_col};
   return loc;
 }
 
 /* ---- the syntax tree --------------------------------------------------------------------------------------------- */
 
-static PyObject *syntax_tree(struct ranges *r) {
-  if (!r->tree) {
-    const char *text = r->lines[0], *end = r->lines[r->n_lines];
+static PyObject *syntax_tree(struct range_file *f) {
+  if (!f->tree) {
+    const char *text = f->lines[0], *end = f->lines[f->n_lines];
     PyObject *module = PyImport_ImportModule("nkx.places");
-    r->tree = module ? PyObject_CallMethod(module, "source", "s#", text, (Py_ssize_t)(end - text)) : NULL;
+    f->tree = module ? PyObject_CallMethod(module, "source", "s#", text, (Py_ssize_t)(end - text)) : NULL;
     Py_XDECREF(module);
   }
-  return r->tree;
+  return f->tree;
 }
 
 /* Calls a method of nkx.places.Source, whose arguments are built from `format` as a tuple; false if it knows no place.  A
  * pending exception stays as it is. */
-static bool ask_tree(struct ranges *r, struct bytecode_place *out, const char *method, const char *format, ...) {
+static bool ask_tree(struct range_file *file, struct bytecode_place *out, const char *method, const char *format, ...) {
   PyObject *type, *exc, *tb;
   va_list ap;
   PyErr_Fetch(&type, &exc, &tb);
   va_start(ap, format);
-  PyObject *args = Py_VaBuildValue(format, ap), *tree = syntax_tree(r);
+  PyObject *args = Py_VaBuildValue(format, ap), *tree = syntax_tree(file);
   va_end(ap);
   PyObject *f = tree && args ? PyObject_GetAttrString(tree, method) : NULL;
   PyObject *place = f ? PyObject_CallObject(f, args) : NULL;
@@ -127,62 +152,56 @@ static bool ask_tree(struct ranges *r, struct bytecode_place *out, const char *m
 }
 
 /* CPython gives the text of a whole `for` statement to the instructions that iterate: narrow it to what is iterated. */
-static void narrow_for(struct ranges *r, struct bytecode_place *p) {
+static void narrow_for(struct range_file *f, struct bytecode_place *p) {
   struct bytecode_place iterated;
-  if (ask_tree(r, &iterated, "iterated", "(ii)", p->line, p->col))
+  if (ask_tree(f, &iterated, "iterated", "(ii)", p->line, p->col))
     *p = iterated;
 }
 
 /* The colon that ends a header whose last part ends at this place: before it are only brackets, commas and comments. */
-static void extend_to_colon(const struct ranges *r, struct bytecode_place *p) {
-  if (p->end_line < 1 || p->end_line > r->n_lines)
+static void extend_to_colon(const struct range_file *f, struct bytecode_place *p) {
+  if (p->end_line < 1 || p->end_line > f->n_lines)
     return;
-  const char *end = r->lines[r->n_lines], *at = r->lines[p->end_line - 1] + p->end_col;
+  const char *end = f->lines[f->n_lines], *at = f->lines[p->end_line - 1] + p->end_col;
   while (at < end && *at != ':')
     at += *at == '#' ? strcspn(at, "\r\n") : 1;
   if (at >= end)
     return;
-  while (p->end_line < r->n_lines && r->lines[p->end_line] <= at)
+  while (p->end_line < f->n_lines && f->lines[p->end_line] <= at)
     p->end_line++;
-  p->end_col = (int)(at - r->lines[p->end_line - 1]);
+  p->end_col = (int)(at - f->lines[p->end_line - 1]);
 }
 
 const struct src_loc *ranges_function(struct ranges *r, PyCodeObject *code, const char *func) {
-  if (!r->filename || !bytecode_is_from(code, r->filename))
+  struct range_file *f = file_of(r, code);
+  if (!f)
     return NULL;
   struct bytecode_place p;
-  if (ask_tree(r, &p, "header", "(O)", code)) {
-    extend_to_colon(r, &p);
-    return make_loc(r, p, func, NULL);
+  if (ask_tree(f, &p, "header", "(O)", code)) {
+    extend_to_colon(f, &p);
+    return make_loc(r->a, f, p, func, NULL);
   }
   const int line = bytecode_first_line(code);
-  return line < 1 ? NULL : make_loc(r, (struct bytecode_place){line, 0, line, 0}, func, NULL);
+  return line < 1 ? NULL : make_loc(r->a, f, (struct bytecode_place){line, 0, line, 0}, func, NULL);
 }
 
 const struct src_loc *ranges_param(struct ranges *r, PyCodeObject *code, const char *name, const char *func) {
-  if (!r->filename || !bytecode_is_from(code, r->filename))
+  struct range_file *f = file_of(r, code);
+  if (!f)
     return NULL;
   struct bytecode_place p;
-  return ask_tree(r, &p, "param", "(Os)", code, name) ? make_loc(r, p, func, NULL) : NULL;
+  return ask_tree(f, &p, "param", "(Os)", code, name) ? make_loc(r->a, f, p, func, NULL) : NULL;
 }
 
 /* ---- frames ------------------------------------------------------------------------------------------------------ */
-
-static bool is_user_code(struct ranges *r, PyCodeObject *code) {
-  if (r->code_seen == code)
-    return r->code_is_user;
-  if (!r->filename)
-    return false;
-  r->code_seen = code;
-  return r->code_is_user = bytecode_is_from(code, r->filename);
-}
 
 static uint32_t entry_hash(const void *code, int lasti, const struct src_loc *caller) {
   return (uint32_t)hash_mix(hash_mix(hash_mix(0, (uintptr_t)code), (uintptr_t)caller), (uint64_t)lasti);
 }
 
 const struct src_loc *ranges_code(struct ranges *r, PyCodeObject *code, int lasti, const struct src_loc *caller) {
-  if (!is_user_code(r, code))
+  struct range_file *file = file_of(r, code);
+  if (!file)
     return NULL;
   const uint32_t hash = entry_hash(code, lasti, caller);
   for (struct index_probe p = index_probe(&r->index, hash); index_next(&p);) {
@@ -192,9 +211,9 @@ const struct src_loc *ranges_code(struct ranges *r, PyCodeObject *code, int last
   }
   struct bytecode_place place = bytecode_place(code, lasti);
   if (bytecode_is_iteration(code, lasti))
-    narrow_for(r, &place);
+    narrow_for(file, &place);
   const char *func = bytecode_qualified_name(code);
-  const struct src_loc *loc = make_loc(r, place, func ? arena_strdup(r->a, func) : NULL, caller);
+  const struct src_loc *loc = make_loc(r->a, file, place, func ? arena_strdup(r->a, func) : NULL, caller);
   index_add(&r->index, hash, r->known.n);
   array_push(r->a, &r->known, (struct range_entry){code, lasti, caller, loc});
   return loc;
@@ -209,7 +228,7 @@ const struct src_loc *ranges_here(struct ranges *r, PyFrameObject *base) {
   PyFrameObject *f = PyThreadState_GetFrame(PyThreadState_Get());
   while (f && f != base && n < CHAIN_MAX) {
     PyCodeObject *code = PyFrame_GetCode(f);
-    if (is_user_code(r, code)) {
+    if (ranges_has_code(r, code)) {
       chain[n].code = code;
       chain[n++].lasti = PyFrame_GetLasti(f);
     }

@@ -106,8 +106,7 @@ PyObject *op_roll(struct tracer *tr, const struct op_def *op, PyObject *args, Py
   for (int i = 0; v && i < (n > m ? n : m); i++) {
     int64_t at = axes[m == 1 ? 0 : i];
     if (at < -v->shape.rank || at >= v->shape.rank)
-      return trace_refuse(DG_BAD_ARGUMENT, NULL, "axis %lld is out of bounds for array of dimension %d", (long long)at,
-                          v->shape.rank);
+      return trace_refuse_axis((long long)at, v->shape.rank);
     v = roll_axis(tr, v, (int)(at < 0 ? at + v->shape.rank : at), shifts[n == 1 ? 0 : i]);
   }
   v = v && all ? hlo_reshape(&tr->b, v, x->shape.rank, x->shape.dims) : v;

@@ -11,7 +11,19 @@
 
 static PyObject *classes[DIAG_COUNT]; /* made by refuse_init, and the same for every program */
 static PyObject *base_class;
+static PyObject *axis_class; /* BadAxis: a BadArgument and numpy.exceptions.AxisError */
 static PyObject *time_class; /* TimeLimit: a BaseException, which `except Exception` in a loop does not catch */
+
+static bool make_axis_class(PyObject *module) {
+  PyObject *numpy = PyImport_ImportModule("numpy.exceptions");
+  PyObject *theirs = numpy ? PyObject_GetAttrString(numpy, "AxisError") : NULL;
+  PyObject *bases = theirs ? PyTuple_Pack(2, classes[DG_BAD_ARGUMENT], theirs) : NULL;
+  axis_class = bases ? PyErr_NewException("nkx.BadAxis", bases, NULL) : NULL;
+  Py_XDECREF(bases);
+  Py_XDECREF(theirs);
+  Py_XDECREF(numpy);
+  return axis_class && PyModule_AddObjectRef(module, "BadAxis", axis_class) == 0;
+}
 
 static PyObject *make_class(PyObject *module, const char *name, PyObject *second, PyObject *third) {
   char full[64];
@@ -45,6 +57,7 @@ bool refuse_init(PyObject *module) {
       {DG_BAD_KNOB, "BadKnob", PyExc_ValueError, NULL},
       {DG_TOO_MANY_OPS, "TooManyOperations", PyExc_RuntimeError, NULL},
       {DG_OUTPUT_LIMIT, "OutputLimit", PyExc_RuntimeError, NULL},
+      {DG_PYTHON_IMPORT, "MissingModule", PyExc_ImportError, NULL},
       {DG_INTERNAL, "Internal", PyExc_RuntimeError, NULL},
   };
   base_class = PyErr_NewException("nkx.TraceError", PyExc_Exception, NULL);
@@ -56,7 +69,15 @@ bool refuse_init(PyObject *module) {
   for (size_t i = 0; i < sizeof all / sizeof *all; i++)
     if (!(classes[all[i].code] = make_class(module, all[i].name, all[i].second, all[i].third)))
       return false;
-  return true;
+  return make_axis_class(module);
+}
+
+void *trace_refuse_axis(long long axis, int rank) {
+  PyObject *exc = PyObject_CallFunction(axis_class, "Li", axis, rank);
+  if (exc)
+    PyErr_SetObject(axis_class, exc);
+  Py_XDECREF(exc);
+  return NULL;
 }
 
 static void raise_with(enum diag_code code, const char *hint, PyObject *message) {
@@ -100,6 +121,18 @@ void refuse_adopt(void) {
     PyErr_Clear();
     PyErr_Restore(type, value, tb);
   }
+}
+
+bool refuse_missing(PyObject *o) {
+  PyObject *module = PyImport_ImportModule("nkx.missing");
+  PyObject *cls = module ? PyObject_GetAttrString(module, "Missing") : NULL;
+  const bool is = cls && PyObject_TypeCheck(o, (PyTypeObject *)cls);
+  PyErr_Clear();
+  Py_XDECREF(module);
+  Py_XDECREF(cls);
+  PyObject *number = is ? PyNumber_Index(o) : NULL; /* any use raises */
+  Py_XDECREF(number);
+  return is;
 }
 
 PyObject *refuse_timeout(PyObject *self, PyObject *const *args, Py_ssize_t n) {

@@ -5,6 +5,7 @@
  * value that it was given.
  */
 #include <assert.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "trace/args.h"
@@ -24,6 +25,9 @@ const struct src_loc *kernel_param_loc(struct trace_program *program, const stru
                                        const char *name) {
   PyCodeObject *code = bytecode_of(k->fn);
   const struct src_loc *at = code ? ranges_param(&program->ranges, code, name, k->name) : NULL;
+  const char *number = strrchr(name, '_');
+  if (code && !at && number && number[1 + strspn(number + 1, "0123456789")] == 0) /* grads_2 of *grads */
+    at = ranges_param(&program->ranges, code, arena_strndup(program->a, name, (size_t)(number - name)), k->name);
   Py_XDECREF(code);
   return at ? at : kernel_def_loc(program, k);
 }
@@ -35,6 +39,8 @@ struct signature {
   int n;
   const char **names;
   bool *needed, *variadic; /* without a default; *args or **kwargs */
+  bool *by_position, *by_name;
+  int rest; /* the number of *args, or n */
 };
 
 static bool read_signature(struct trace_program *program, PyObject *fn, struct signature *s) {
@@ -48,6 +54,9 @@ static bool read_signature(struct trace_program *program, PyObject *fn, struct s
   s->names = arena_new_array(program->a, const char *, (size_t)n);
   s->needed = arena_new_array(program->a, bool, (size_t)n);
   s->variadic = arena_new_array(program->a, bool, (size_t)n);
+  s->by_position = arena_new_array(program->a, bool, (size_t)n);
+  s->by_name = arena_new_array(program->a, bool, (size_t)n);
+  s->rest = (int)n;
   bool ok = values && empty;
   for (Py_ssize_t i = 0; ok && i < n; i++) {
     PyObject *p = PyList_GET_ITEM(values, i), *name = PyObject_GetAttrString(p, "name"),
@@ -56,7 +65,17 @@ static bool read_signature(struct trace_program *program, PyObject *fn, struct s
     if (ok) {
       long kd = PyLong_AsLong(kind);
       s->names[i] = arena_strdup(program->a, PyUnicode_AsUTF8(name));
-      s->variadic[i] = kd == 2 || kd == 4; /* VAR_POSITIONAL, VAR_KEYWORD */
+      enum {
+        POSITIONAL_ONLY,
+        POSITIONAL_OR_KEYWORD,
+        VAR_POSITIONAL,
+        KEYWORD_ONLY,
+        VAR_KEYWORD
+      }; /* inspect's numbers */
+      s->variadic[i] = kd == VAR_POSITIONAL || kd == VAR_KEYWORD;
+      s->by_position[i] = kd <= VAR_POSITIONAL;
+      s->by_name[i] = kd == POSITIONAL_OR_KEYWORD || kd == KEYWORD_ONLY;
+      s->rest = kd == VAR_POSITIONAL ? (int)i : s->rest;
       s->needed[i] = dflt == empty && !s->variadic[i];
     }
     Py_XDECREF(name);
@@ -150,35 +169,68 @@ static void bad_inputs(struct trace_program *program, const struct program_kerne
   diag_add(program->ds, DS_ERROR, DG_BAD_INPUTS, kernel_def_loc(program, k), "%s", text)->hint = hint;
 }
 
-/* Makes the call from k->params, whose index is the parameter of the signature that each fills.  The arrays are passed by
- * position if they are the first parameters, and by name if a parameter before one of them keeps its default. */
+/* Parameter i of the kernel is parameter `at` of the signature, or element `element` of *args. */
+static struct kparam *add_param(struct trace_program *program, struct program_kernel *k, const struct signature *s,
+                                int at, int element) {
+  struct kparam *p = &k->params[k->n_params++];
+  const char *name = at == s->rest ? arena_printf(program->a, "%s_%d", s->names[at], element) : s->names[at];
+  *p = (struct kparam){.name = name, .index = at, .element = element};
+  return p;
+}
+
+/* Which parameter entry i of n without names is for: parameters in their order.  *args take what those after them that
+ * need a value leave; those that have a default keep it.  False if there are too many entries. */
+static bool place_entry(const struct signature *s, int n, int i, int *at, int *element) {
+  int needed = 0;
+  *at = i;
+  *element = 0;
+  if (i < s->rest || s->rest == s->n)
+    return i < s->n && !s->variadic[i];
+  for (int p = s->rest + 1; p < s->n; p++)
+    needed += s->needed[p];
+  const int taken = n - s->rest > needed ? n - s->rest - needed : 0;
+  *at = s->rest;
+  *element = i - s->rest;
+  for (int after = i - s->rest - taken; after >= 0 && *at < s->n; *element = 0)
+    after -= ++*at < s->n && s->needed[*at];
+  return *at < s->n;
+}
+
+/* Makes the call from k->params, sorted by the signature's parameter (index) that each fills.  Arrays are passed by
+ * position, and by name after a parameter that keeps its default. */
 static bool make_call(struct trace_program *program, struct program_kernel *k, const struct signature *s) {
   bool *filled = arena_new_array(program->a, bool, (size_t)s->n + 1);
-  bool prefix = true;
-  for (int i = 0; i < k->n_params; i++) {
-    assert(k->params[i].index >= 0 && k->params[i].index < s->n);
+  int n = 0;
+  for (int i = 0; i < k->n_params; i++)
     filled[k->params[i].index] = true;
-    prefix = prefix && k->params[i].index == i;
-  }
   for (int i = 0; i < s->n; i++)
     if (s->needed[i] && !filled[i]) {
       bad_inputs(program, k, "give a shape for every parameter without a default",
                  "no shape is known for parameter \"%s\"", s->names[i]);
       return false;
     }
-  k->args = PyTuple_New(prefix ? k->n_params : 0);
   k->kw = PyDict_New();
-  bool ok = k->args && k->kw;
+  bool ok = k->kw;
   for (int i = 0; ok && i < k->n_params; i++) {
-    if (prefix) {
-      PyTuple_SET_ITEM(k->args, i, Py_NewRef(Py_None));
+    struct kparam *p = &k->params[i];
+    const int at = (int)p->index;
+    if (s->by_position[at] && at + p->element == n) {
+      p->index = n++;
       continue;
     }
-    k->params[i].key = PyUnicode_FromString(s->names[k->params[i].index]);
-    k->params[i].index = -1;
-    ok = k->params[i].key && PyDict_SetItem(k->kw, k->params[i].key, Py_None) == 0;
+    if (!s->by_name[at]) {
+      bad_inputs(program, k, "give a shape for every parameter before it",
+                 "parameter \"%s\" can only be passed by position, and one before it keeps its default", s->names[at]);
+      return false;
+    }
+    p->key = PyUnicode_FromString(s->names[at]);
+    p->index = -1;
+    ok = p->key && PyDict_SetItem(k->kw, p->key, Py_None) == 0;
   }
-  return ok;
+  k->args = PyTuple_New(n);
+  for (int i = 0; k->args && i < n; i++)
+    PyTuple_SET_ITEM(k->args, i, Py_NewRef(Py_None));
+  return ok && k->args;
 }
 
 /* Reads one (shape, dtype); what: where it is from, for the user. */
@@ -229,31 +281,68 @@ static bool from_specs(struct trace_program *program, struct program_kernel *k, 
     bad_inputs(program, k, "write input_specs=[((128, 256), \"f32\"), …]", "input_specs must be a list");
     return false;
   }
-  Py_ssize_t n = PySequence_Fast_GET_SIZE(seq);
-  bool ok = n <= s->n;
-  if (!ok)
-    bad_inputs(program, k, NULL, "input_specs has %zd entries for %d parameters", n, s->n);
+  const int n = (int)PySequence_Fast_GET_SIZE(seq);
+  int at, element;
+  bool ok = true;
   k->params = arena_new_array(program->a, struct kparam, (size_t)n);
-  for (Py_ssize_t i = 0; ok && i < n; i++) {
-    k->params[i] = (struct kparam){.name = s->names[i], .index = i};
-    ok = read_spec(program, k, "input_specs", PySequence_Fast_GET_ITEM(seq, i), &k->params[i]);
-    k->n_params++;
+  for (int i = 0; ok && i < n; i++) {
+    ok = place_entry(s, n, i, &at, &element);
+    if (!ok)
+      bad_inputs(program, k, NULL, "input_specs has %d entries for %d parameters", n, s->n);
+    ok = ok &&
+         read_spec(program, k, "input_specs", PySequence_Fast_GET_ITEM(seq, i), add_param(program, k, s, at, element));
   }
   Py_DECREF(seq);
   return ok && make_call(program, k, s);
 }
 
+/* The parameter of this name, or *args and the number in a name like grads_2; false if there is none. */
+static bool find_param(const struct signature *s, const char *name, int *at, int *element) {
+  *element = 0;
+  for (*at = 0; *at < s->n; ++*at)
+    if (!s->variadic[*at] && strcmp(s->names[*at], name) == 0)
+      return true;
+  const size_t len = s->rest < s->n ? strlen(s->names[s->rest]) : 0;
+  if (!len || strncmp(name, s->names[s->rest], len) != 0 || name[len] != '_' || !name[len + 1] ||
+      strspn(name + len + 1, "0123456789") != strlen(name + len + 1) || strlen(name + len + 1) > 4)
+    return false;
+  *at = s->rest;
+  *element = atoi(name + len + 1);
+  return true;
+}
+
+/* Sorts the parameters as the function has them; false if one is given twice, or an element of *args is missing. */
+static bool order_params(struct trace_program *program, struct program_kernel *k) {
+  for (int i = 1; i < k->n_params; i++)
+    for (int j = i; j > 0; j--) {
+      const struct kparam a = k->params[j - 1], b = k->params[j];
+      if (a.index < b.index || (a.index == b.index && a.element < b.element))
+        break;
+      k->params[j - 1] = b;
+      k->params[j] = a;
+    }
+  for (int i = 0; i < k->n_params; i++) {
+    const struct kparam *p = &k->params[i], *before = i ? p - 1 : NULL;
+    const bool follows = before && before->index == p->index;
+    if (follows && before->element == p->element) {
+      bad_inputs(program, k, NULL, "parameter \"%s\" is given twice", p->name);
+      return false;
+    }
+    if (p->element != (follows ? before->element + 1 : 0)) {
+      bad_inputs(program, k, "number them from 0", "an input before \"%s\" is missing", p->name);
+      return false;
+    }
+  }
+  return true;
+}
+
 static bool from_request(struct trace_program *program, struct program_kernel *k, const struct signature *s) {
   const struct trace_request *rq = program->rq;
-  bool *taken = arena_new_array(program->a, bool, (size_t)s->n + 1);
   k->params = arena_new_array(program->a, struct kparam, (size_t)rq->n_inputs);
   for (int i = 0; i < rq->n_inputs; i++) {
     const struct trace_input_spec *in = &rq->inputs[i];
-    int at = i;
-    if (in->name)
-      for (at = 0; at < s->n && strcmp(s->names[at], in->name) != 0;)
-        at++;
-    if (at >= s->n || s->variadic[at]) {
+    int at, element;
+    if (in->name ? !find_param(s, in->name, &at, &element) : !place_entry(s, rq->n_inputs, i, &at, &element)) {
       if (in->name)
         bad_inputs(program, k, "names must be those of the function's parameters", "the kernel has no parameter \"%s\"",
                    in->name);
@@ -261,24 +350,16 @@ static bool from_request(struct trace_program *program, struct program_kernel *k
         bad_inputs(program, k, NULL, "%d inputs were given for %d parameters", rq->n_inputs, s->n);
       return false;
     }
-    if (taken[at] || in->shape.dtype == DT_TUPLE || in->shape.dtype == DT_NONE) {
-      bad_inputs(program, k, NULL,
-                 taken[at] ? "parameter \"%s\" is given twice" : "parameter \"%s\" has no usable dtype", s->names[at]);
+    struct kparam *p = add_param(program, k, s, at, element);
+    if (in->shape.dtype == DT_TUPLE || in->shape.dtype == DT_NONE) {
+      bad_inputs(program, k, NULL, "parameter \"%s\" has no usable dtype", p->name);
       return false;
     }
-    taken[at] = true;
-    struct kparam *p = &k->params[k->n_params++];
-    *p = (struct kparam){.name = s->names[at], .index = at, .rank = in->shape.rank};
+    p->rank = in->shape.rank;
     memcpy(p->dims, in->shape.dims, (size_t)p->rank * sizeof *p->dims);
     narrow_param(program, k, p, in->shape.dtype);
   }
-  for (int i = 1; i < k->n_params; i++) /* sort by the order of the function */
-    for (int j = i; j > 0 && k->params[j - 1].index > k->params[j].index; j--) {
-      struct kparam t = k->params[j];
-      k->params[j] = k->params[j - 1];
-      k->params[j - 1] = t;
-    }
-  return make_call(program, k, s);
+  return order_params(program, k) && make_call(program, k, s);
 }
 
 static void say_no_shapes(struct trace_program *program, struct program_kernel *k) {

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "trace/array.h"
 #include "trace/bytecode.h"
 #include "trace/program.h"
 #include "trace/refuse.h"
@@ -33,6 +34,8 @@ static bool not_tensor(PyObject *o, int index, bool single) {
   const char *hint = PyArray_Check(o) || PyArray_CheckScalar(o) || PyFloat_Check(o) || PyLong_Check(o)
                          ? "it does not depend on the inputs; add it to a tensor, or leave it out"
                          : "return a tensor, or a tuple or list of tensors";
+  if (refuse_missing(o))
+    return false;
   if (single)
     trace_refuse(DG_RESULT_NOT_TENSOR, hint, "the kernel returned an object of type %s, not a traced tensor",
                  Py_TYPE(o)->tp_name);
@@ -147,6 +150,8 @@ static struct trace_kernel *call_and_finish(struct trace_program *program, struc
   struct results rs;
   if (make_parameters(program, tr, k, params) && kernel_arguments(k, (PyObject *const *)params, &args, &kw))
     r = PyObject_Call(k->fn, args, kw);
+  if (r)
+    Py_SETREF(r, array_unwrap(tr, r));
   const struct src_loc *at = r ? return_loc(program, k) : NULL;
   at = at ? at : kernel_def_loc(program, k);
   tr->b.locs = src_locs_one(tr->a, at);
@@ -183,7 +188,11 @@ enum status trace_kernel(struct trace_program *program, int i, struct diags *ds,
   tr->b.locs = src_locs_one(tr->a, kernel_def_loc(program, k));
   struct tensor **params = arena_new_array(program->a, struct tensor *, (size_t)k->n_params);
   tracer_now = tr;
-  *out = call_and_finish(program, k, tr, params);
+  if (array_trace_begin(tr))
+    *out = call_and_finish(program, k, tr, params);
+  else
+    program_exception(program, ds);
+  array_trace_end(tr);
   tracer_now = NULL;
   bool is_refused = !*out;
   if (is_refused)

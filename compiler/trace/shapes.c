@@ -112,8 +112,7 @@ PyObject *op_transpose(struct tracer *tr, const struct op_def *op, PyObject *arg
     return trace_refuse(DG_BAD_ARGUMENT, NULL, "axes don't match array: %d axes given for %d dimensions", n, rank);
   for (int i = 0; i < n; i++) {
     if (p[i] < -rank || p[i] >= rank)
-      return trace_refuse(DG_BAD_ARGUMENT, NULL, "axis %lld is out of bounds for array of dimension %d",
-                          (long long)p[i], rank);
+      return trace_refuse_axis((long long)p[i], rank);
     p[i] += p[i] < 0 ? rank : 0;
     if (seen[p[i]])
       return trace_refuse(DG_BAD_ARGUMENT, NULL, "repeated axis in transpose");
@@ -220,8 +219,9 @@ PyObject *op_squeeze(struct tracer *tr, const struct op_def *op, PyObject *args,
   for (int i = 0; i < x->shape.rank; i++) {
     bool is_one = x->shape.dims[i] == 1;
     if (mask[i] && !is_one && !all)
-      return trace_refuse(DG_BAD_ARGUMENT, NULL, "cannot squeeze axis %d, whose size is %lld and not 1", i,
-                          (long long)x->shape.dims[i]);
+      return trace_refuse(DG_BAD_ARGUMENT, NULL,
+                          "cannot select an axis to squeeze out which has size not equal to one: axis %d has size %lld",
+                          i, (long long)x->shape.dims[i]);
     if (!(mask[i] && is_one))
       dims[n++] = x->shape.dims[i];
   }

@@ -8,12 +8,15 @@
 #include <assert.h>
 #include <string.h>
 
+#include "hlo/names.h"
 #include "trace/args.h"
+#include "trace/array.h"
 #include "trace/index.h"
 #include "trace/loop.h"
 #include "trace/number.h"
 #include "trace/ops.h"
 #include "trace/refuse.h"
+#include "trace/view.h"
 
 PyTypeObject *tensor_type;
 
@@ -23,6 +26,7 @@ void tensor_set(struct tensor *t, hlo_val v) {
   t->rank = v->shape.rank;
   t->dtype = v->shape.dtype;
   memcpy(t->dims, v->shape.dims, (size_t)t->rank * sizeof *t->dims);
+  t->version++;
 }
 
 PyObject *tensor_wrap(struct tracer *tr, hlo_val v) {
@@ -33,8 +37,12 @@ PyObject *tensor_wrap(struct tracer *tr, hlo_val v) {
     return NULL;
   t->serial = tr->serial;
   t->param = -1;
-  t->mutated = false;
+  t->mutated = t->is_scalar = false;
+  t->base = t->array = NULL;
+  t->view = NULL;
+  t->version = t->seen = 0;
   tensor_set(t, v);
+  view_order_c(t);
   return (PyObject *)t;
 }
 
@@ -43,11 +51,26 @@ hlo_val tensor_val(struct tracer *tr, PyObject *o) {
   if (t->serial != tr->serial)
     return trace_refuse(DG_BAD_ARGUMENT, "a tensor only exists while its kernel is traced: do not keep it in a global",
                         "a tensor of another kernel's trace was used here");
-  return loop_see(tr, t->v);
+  return view_refresh(tr, t) ? loop_see(tr, t->v) : NULL;
+}
+
+bool tensor_store(struct tracer *tr, struct tensor *t, hlo_val v, bool is_mutation) {
+  struct tensor *base = (struct tensor *)t->base;
+  if (base) {
+    hlo_val whole = view_write(tr, t, v);
+    if (!whole || !tensor_store(tr, base, whole, is_mutation))
+      return false;
+    t->seen = base->version;
+  }
+  tensor_set(t, v);
+  t->mutated = t->mutated || is_mutation;
+  return true;
 }
 
 static void dealloc(PyObject *self) {
   PyTypeObject *type = Py_TYPE(self);
+  Py_XDECREF(((struct tensor *)self)->base);
+  Py_XDECREF(((struct tensor *)self)->array);
   PyObject_Free(self);
   Py_DECREF(type);
 }
@@ -89,9 +112,9 @@ static PyObject *get_nbytes(PyObject *self, void *closure) {
 static PyObject *get_strides(PyObject *self, void *closure) {
   (void)closure;
   struct tensor *t = (struct tensor *)self;
-  npy_intp strides[HLO_RANK_MAX], step = (npy_intp)dtype_size(t->dtype);
-  for (int i = t->rank; i-- > 0; step *= t->dims[i])
-    strides[i] = step;
+  npy_intp strides[HLO_RANK_MAX];
+  for (int i = 0; i < t->rank; i++)
+    strides[i] = t->strides[i] * (npy_intp)dtype_size(t->dtype);
   return PyArray_IntTupleFromIntp(t->rank, strides);
 }
 static PyObject *get_transposed(PyObject *self, void *closure) {
@@ -104,11 +127,37 @@ static PyObject *get_name(PyObject *self, void *closure) {
   return PyUnicode_FromString(tracer_now && tracer_now->serial == t->serial ? t->v->name : "tensor");
 }
 
-static PyGetSetDef getset[] = {{"shape", get_shape, NULL, NULL, NULL},       {"dtype", get_dtype, NULL, NULL, NULL},
-                               {"ndim", get_ndim, NULL, NULL, NULL},         {"size", get_size, NULL, NULL, NULL},
-                               {"itemsize", get_itemsize, NULL, NULL, NULL}, {"nbytes", get_nbytes, NULL, NULL, NULL},
-                               {"strides", get_strides, NULL, NULL, NULL},   {"T", get_transposed, NULL, NULL, NULL},
-                               {"name", get_name, NULL, NULL, NULL},         {NULL, NULL, NULL, NULL, NULL}};
+/* NKIPy's programs name intermediate values: x.backend_tensor.name = "scores". */
+static int set_name(PyObject *self, PyObject *name, void *closure) {
+  (void)closure;
+  struct tensor *t = (struct tensor *)self;
+  const char *text = name && PyUnicode_Check(name) ? PyUnicode_AsUTF8(name) : NULL;
+  struct tracer *tr = tracer_enter();
+  if (!tr || !text || !tensor_val(tr, self)) {
+    if (!PyErr_Occurred())
+      trace_refuse(DG_BAD_ARGUMENT, NULL, "the name of a tensor must be a str");
+    return -1;
+  }
+  if (t->v->op != HLO_PARAMETER) /* the name of an input is its parameter's */
+    t->v->name = hlo_names_take(tr->a, tr->b.module->names, text);
+  return 0;
+}
+static PyObject *get_backend_tensor(PyObject *self, void *closure) {
+  (void)closure;
+  return Py_NewRef(self);
+}
+
+static PyGetSetDef getset[] = {{"shape", get_shape, NULL, NULL, NULL},
+                               {"dtype", get_dtype, NULL, NULL, NULL},
+                               {"ndim", get_ndim, NULL, NULL, NULL},
+                               {"size", get_size, NULL, NULL, NULL},
+                               {"itemsize", get_itemsize, NULL, NULL, NULL},
+                               {"nbytes", get_nbytes, NULL, NULL, NULL},
+                               {"strides", get_strides, NULL, NULL, NULL},
+                               {"T", get_transposed, NULL, NULL, NULL},
+                               {"name", get_name, set_name, NULL, NULL},
+                               {"backend_tensor", get_backend_tensor, NULL, NULL, NULL},
+                               {NULL, NULL, NULL, NULL, NULL}};
 
 /* ---- sequence and mapping --------------------------------------------------------------------------------- */
 
@@ -121,17 +170,19 @@ static Py_ssize_t length(PyObject *self) {
   return (Py_ssize_t)t->dims[0];
 }
 
-static PyObject *subscript(PyObject *self, PyObject *key) {
+PyObject *tensor_get_item(PyObject *self, PyObject *key) {
   struct tracer *tr = tracer_enter();
   if (!tr)
     return NULL;
-  PyObject *r = tensor_val(tr, self) ? index_get(tr, (struct tensor *)self, key) : NULL;
+  PyObject *plain = array_unwrap(tr, key);
+  PyObject *r = plain && tensor_val(tr, self) ? index_get(tr, (struct tensor *)self, plain) : NULL;
   if (!r)
     op_raise(tr, DG_UNSUPPORTED_INDEX);
+  Py_XDECREF(plain);
   return r;
 }
 
-static int ass_subscript(PyObject *self, PyObject *key, PyObject *value) {
+int tensor_set_item(PyObject *self, PyObject *key, PyObject *value) {
   struct tracer *tr = tracer_enter();
   if (!tr)
     return -1;
@@ -139,15 +190,18 @@ static int ass_subscript(PyObject *self, PyObject *key, PyObject *value) {
     trace_refuse(DG_UNSUPPORTED_INDEX, NULL, "parts of a tensor cannot be deleted");
     return -1;
   }
-  const int r = tensor_val(tr, self) ? index_set(tr, (struct tensor *)self, key, value) : -1;
+  PyObject *at = array_unwrap(tr, key), *plain = array_unwrap(tr, value);
+  const int r = at && plain && tensor_val(tr, self) ? index_set(tr, (struct tensor *)self, at, plain) : -1;
   if (r)
     op_raise(tr, DG_UNSUPPORTED_INDEX);
+  Py_XDECREF(at);
+  Py_XDECREF(plain);
   return r;
 }
 
 static PyObject *seq_item(PyObject *self, Py_ssize_t i) {
   PyObject *key = PyLong_FromSsize_t(i);
-  PyObject *r = key ? subscript(self, key) : NULL;
+  PyObject *r = key ? tensor_get_item(self, key) : NULL;
   Py_XDECREF(key);
   return r;
 }
@@ -201,8 +255,12 @@ static PyObject *m_reshape(PyObject *self, PyObject *args, PyObject *kw) {
 static PyObject *m_transpose(PyObject *self, PyObject *args, PyObject *kw) {
   return call_packed(OP_TRANSPOSE, self, args, kw);
 }
+/* A copy, where ravel may give a view. */
 static PyObject *m_flatten(PyObject *self, PyObject *args, PyObject *kw) {
-  return call_method(OP_RAVEL, self, args, kw);
+  PyObject *r = call_method(OP_RAVEL, self, args, kw);
+  if (r)
+    Py_CLEAR(((struct tensor *)r)->base);
+  return r;
 }
 
 static PyObject *m_deepcopy(PyObject *self, PyObject *memo, PyObject *kw) {
@@ -223,8 +281,12 @@ static PyObject *getattro(PyObject *self, PyObject *name) {
   PyObject *r = PyObject_GenericGetAttr(self, name);
   if (r || !PyErr_ExceptionMatches(PyExc_AttributeError) || !PyUnicode_Check(name))
     return r;
+  PyObject *type, *exc, *tb;
+  PyErr_Fetch(&type, &exc, &tb); /* PyObject_HasAttr would clear it */
   const char *s = PyUnicode_AsUTF8(name);
-  if (!s || s[0] == '_' || !PyObject_HasAttr((PyObject *)&PyArray_Type, name))
+  const bool is_arrays = s && s[0] != '_' && PyObject_HasAttr((PyObject *)&PyArray_Type, name);
+  PyErr_Restore(type, exc, tb);
+  if (!is_arrays)
     return NULL;
   PyErr_Clear();
   return trace_refuse(DG_UNSUPPORTED_OP, dispatch_hint(s), "ndarray.%s is not supported in a kernel", s);
@@ -267,8 +329,8 @@ static PyType_Slot slots[] = {
     {Py_tp_getset, getset},
     {Py_tp_methods, methods},
     {Py_mp_length, length},
-    {Py_mp_subscript, subscript},
-    {Py_mp_ass_subscript, ass_subscript},
+    {Py_mp_subscript, tensor_get_item},
+    {Py_mp_ass_subscript, tensor_set_item},
     {Py_sq_length, length},
     {Py_sq_item, seq_item},
     {0, NULL},

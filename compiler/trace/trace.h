@@ -1,7 +1,7 @@
 /* trace: Python source in, HLO out.
  *
- * Owns the embedded CPython. The user's source is executed as a module. Kernels are found in it: decorated functions,
- * specialised kernels, or a plain function if the request has inputs. Each is called with tensors, which record every
+ * Owns the embedded CPython. The user's source is executed as a module, which may import the request's other files.
+ * Kernels are found in it: decorated functions, specialised kernels, or a plain function if the request has inputs. Each is called with tensors, which record every
  * NumPy call as HLO.
  *
  * There is one interpreter per process, and it traces one program at a time. Everything that goes wrong for the user is
@@ -19,7 +19,7 @@
 
 /* Limits. Reaching one is a diagnostic. */
 enum {
-  TRACE_SOURCE_MAX = 256 << 10, /* bytes */
+  TRACE_SOURCE_MAX = 256 << 10, /* bytes of all files together */
   TRACE_NEST_MAX = 100,         /* nesting of brackets and blocks in the source: MLIR and CPython recurse on it */
   TRACE_OPS_MAX = 100000,       /* instructions of one kernel: unrolled loops reach it */
   TRACE_OUTPUT_MAX = 64 << 10,  /* bytes that the source may print */
@@ -31,11 +31,20 @@ struct trace_input_spec {
   struct hlo_shape shape;
 };
 
+/* A file that the source may import: the folders in its name are packages. */
+struct trace_file {
+  const char *name; /* "pkg/helper.py"; shown in ranges */
+  const char *source;
+  size_t source_len;
+};
+
 struct trace_request {
   const char *source; /* UTF-8, source_len bytes; a NUL is refused */
   size_t source_len;
   const char *filename; /* shown in ranges: "kernel.py" */
-  const char *kernel;   /* only the kernel of this name; NULL: all */
+  int n_files;
+  const struct trace_file *files;
+  const char *kernel; /* only the kernel of this name; NULL: all */
   int n_inputs;
   const struct trace_input_spec *inputs;
   const char *inputs_npz; /* a file with input values by name, or NULL; the command line only */
@@ -71,7 +80,13 @@ MUST_USE enum status trace_init(const char *python_dir, const char *site_dir, st
 /* To be called in a child after fork: runs CPython's own hook, and seeds NumPy's and Python's random numbers. */
 void trace_after_fork(uint64_t seed);
 
-/* Executes the source and finds the kernels. ST_INPUT or ST_LIMIT with diagnostics for an error of the user's; *out
+/* Finds the files on disk that rq->source imports, in their turn too, from the folders that a program of this name would
+ * import from; rq->files are known already.  Only what import statements name is found, and nothing that the standard
+ * library or an installed package has.  A file that cannot be read is left out.  All results live in a; a negative
+ * number for a failure of ours. */
+int trace_files_beside(struct arena *a, const struct trace_request *rq, const struct trace_file **out);
+/* Executes the source and finds the kernels: those of the source itself, or else those of the files that it imports;
+ * with rq->kernel all of this name. ST_INPUT or ST_LIMIT with diagnostics for an error of the user's; *out
  * then has the kernels that were found before it, maybe none. All results live in a. */
 enum status trace_open(struct arena *a, const struct trace_request *rq, struct diags *ds, struct trace_program **out);
 int trace_count(const struct trace_program *program);

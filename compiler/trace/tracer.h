@@ -24,8 +24,12 @@ struct tracer {
   struct diags *ds;
   PyFrameObject *base; /* the frame that started the trace, or NULL */
   uint64_t serial;
-  struct loop *loop; /* the innermost loop whose body runs, or NULL */
-  uint64_t n_loops;  /* begun so far */
+  struct loop *loop;     /* the innermost loop whose body runs, or NULL */
+  uint64_t n_loops;      /* begun so far */
+  PyObject *arrays;      /* weak references to NumPy arrays that have become tensors (array.c) */
+  PyObject *array_views; /* and to views of arrays that may become tensors */
+  Py_ssize_t views_limit;
+  PyObject *memory_before; /* NumPy's memory handler outside of the trace */
   /* Bodies of loops that were refused.  They stay in a partial trace; a kernel that goes on without them drops them. */
   struct unfinished {
     struct hlo_computation *body;

@@ -233,6 +233,7 @@ static enum status eval(struct trace_kernel *tk, const struct trace_array *in, b
   enum status st = ST_OK;
   bool ok = true;
   program_enter(program, ds);
+  program->is_rerun = true;
   PyObject *numpy = PyImport_ImportModule("numpy"), *old = quiet_errors(numpy);
   for (int i = 0; ok && i < k->n_params; i++)
     ok = (arrays[i] = wrap_input(&in[i], in_double));
@@ -249,6 +250,7 @@ static enum status eval(struct trace_kernel *tk, const struct trace_array *in, b
   Py_XDECREF(args);
   Py_XDECREF(kw);
   Py_XDECREF(r);
+  program->is_rerun = false;
   program_leave(program);
   return st;
 }

@@ -11,7 +11,7 @@
 #include "job/export.h"
 #include "job/results.h"
 
-enum part { PART_WHOLE, PART_STAGE, PART_ARTIFACT, PART_ALL, PART_DIFF };
+enum part { PART_WHOLE, PART_STAGE, PART_SOURCES, PART_ARTIFACT, PART_ALL, PART_DIFF };
 
 struct state {
   enum part part;
@@ -62,6 +62,10 @@ static bool read_part(struct request *rq, const char *tail, struct state *s) {
     s->part = PART_STAGE;
     return diff_read_number(tail + 8, &s->stage.nth);
   }
+  if (!strcmp(tail, "/sources")) {
+    s->part = PART_SOURCES;
+    return true;
+  }
   if (!strncmp(tail, "/artifacts/", 11)) {
     s->name = tail + 11;
     s->part = strcmp(s->name, "all.tar.gz") != 0 ? PART_ARTIFACT : PART_ALL;
@@ -85,6 +89,10 @@ static void build(struct request *rq, struct db *db) {
   case PART_STAGE:
     s->body.type = "application/json";
     s->found = work_stage(w, &s->stage, b);
+    break;
+  case PART_SOURCES:
+    s->body.type = "application/json";
+    s->found = work_sources(w, b);
     break;
   case PART_ARTIFACT:
     s->found = export_file(w, s->name, b, &s->body.type);

@@ -27,7 +27,7 @@ struct snippet_state *snippet_state_new(struct request *rq) {
     return NULL;
   assert(!rq->state);
   store_snippet_init(&s->snippet);
-  buf_init(&s->answer, 2 * (size_t)STORE_BLOB_MAX + ANSWER_ROOM);
+  buf_init(&s->answer, (size_t)WORK_BYTES_MAX + STORE_BLOB_MAX + ANSWER_ROOM);
   s->after_ms = -1;
   rq->state = s;
   rq->free_state = free_state;

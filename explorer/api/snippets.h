@@ -28,7 +28,7 @@
  *
  * GET /z/ID       the page (index.html), which then reads the snippet: 200, or 404 with the same page
  * GET /e/ID       the same for other sites' frames: the page shows its embed form when its path begins with /e/
- * GET /z/ID/raw   the source, text/plain as an attachment, never more
+ * GET /z/ID/raw   the source, of several files the main one, text/plain as an attachment, never more
  *
  * Unknown, deleted, expired and malformed ids all get the same answer.  More than 30 such misses a minute from one
  * address get 429 with Retry-After.  All answers say `X-Robots-Tag: noindex`, `Cache-Control: no-store` and

@@ -63,22 +63,45 @@ static void set_kernel(struct setting *s) {
   s->args->kernel = s->value;
 }
 
-/* The value is a stage's name, such as "cse:2", or its index. */
+/* The passes as the script numbers them that old links to Compiler Explorer were made with: 0 is the linalg before all of
+ * them, 1 is remove-redundant-zero-fill, and two passes that did not exist then have no number.  Returns the stage's
+ * index, or -1; *last is the largest number. */
+static int numbered_stage(long number, long *last) {
+  int found = -1;
+  *last = -1;
+  for (int i = 0; i < pipeline_n_stages; i++) {
+    const char *name = pipeline_stages[i].name;
+    const bool is_first =
+        *last < 0 && i + 1 < pipeline_n_stages && !strcmp(pipeline_stages[i + 1].name, "remove-redundant-zero-fill");
+    if (!is_first && (*last < 0 || !strcmp(name, "decompose-batch-matmul") || !strcmp(name, "knob-driven-fusion")))
+      continue;
+    if (++*last == number)
+      found = i;
+  }
+  return found;
+}
+
+/* The value is a stage's name, such as "cse:2", or the number of a pass. */
 static void set_stop(struct setting *s) {
   char *end;
-  long n = strtol(s->value, &end, 10);
+  long n = strtol(s->value, &end, 10), last;
   s->args->stop_after = s->value;
   if (end == s->value || *end)
     return;
-  if (n < 0 || n >= pipeline_n_stages) {
-    s->args->complaint =
-        arena_printf(s->a, "--stop=%.20s: stages are numbered from 0 to %d", s->value, pipeline_n_stages - 1);
+  const int stage = numbered_stage(n, &last);
+  if (stage < 0) {
+    s->args->complaint = arena_printf(
+        s->a, "--stop=%.20s: passes are numbered from 1 to %ld, and 0 is the linalg before them", s->value, last);
     return;
   }
   int nth = 1;
-  for (int i = 0; i < n; i++)
-    nth += !strcmp(pipeline_stages[i].name, pipeline_stages[n].name);
-  s->args->stop_after = arena_printf(s->a, "%s:%d", pipeline_stages[n].name, nth);
+  for (int i = 0; i < stage; i++)
+    nth += !strcmp(pipeline_stages[i].name, pipeline_stages[stage].name);
+  s->args->stop_after = arena_printf(s->a, "%s:%d", pipeline_stages[stage].name, nth);
+}
+
+static void set_raw(struct setting *s) {
+  s->args->is_raw = true;
 }
 
 static void set_input(struct setting *s) {
@@ -113,10 +136,12 @@ static const struct flag {
     {"--target", true, set_target, "the machine: trn1, trn2 or trn3"},
     {"--kernel", true, set_kernel, "only this function of the source"},
     {"--input", true, set_input, "shape of a parameter of a plain function: --input=x=128x256:f32; repeatable"},
-    {"--stop", true, set_stop, "the stage to stop after: a name, name:N for the N-th of that name, or an index"},
+    {"--stop", true, set_stop,
+     "the stage to stop after: a name, name:N for the N-th of that name, or the number of a pass (0: none)"},
     {"--stop-after", true, set_stop, NULL},
     {"--check", false, set_check, "runs every stage and compares it with NumPy"},
     {"--sim", false, set_check, NULL},
+    {"--raw", false, set_raw, "the text alone, not tied to lines of the source"},
     {"--hw", false, refuse_hardware, NULL},
 };
 enum { N_FLAGS = sizeof flags / sizeof *flags };

@@ -12,12 +12,29 @@
 #include "ce/internal.h"
 
 void ce_ask_init(struct ce_ask *q) {
-  *q = (struct ce_ask){.source = "", .words = json_array(), .target = CE_DEFAULT_TARGET};
+  *q = (struct ce_ask){.source = "",
+                       .words = json_array(),
+                       .files = json_array(),
+                       .left_out = json_array(),
+                       .target = CE_DEFAULT_TARGET};
 }
 
 void ce_ask_clear(struct ce_ask *q) {
   json_decref(q->words);
-  q->words = NULL;
+  json_decref(q->files);
+  json_decref(q->left_out);
+  q->words = q->files = q->left_out = NULL;
+}
+
+void ce_ask_add_file(struct ce_ask *q, const char *name, const json_t *contents) {
+  if (name && !strncmp(name, "./", 2))
+    name += 2;
+  if (!name || !json_is_string(contents) || json_array_size(q->left_out) >= JOB_FILES_MAX)
+    return;
+  if (job_file_name_fault(name, strlen(name)))
+    json_array_append_new(q->left_out, json_string(name));
+  else if (json_array_size(q->files) <= JOB_FILES_MAX) /* one too many is refused by the job */
+    json_array_append_new(q->files, json_pack("{s:s,s:O}", "name", name, "source", contents));
 }
 
 /* True for true, "true" and a number that is not 0. */
@@ -26,12 +43,7 @@ static bool is_yes(const json_t *v) {
   return json_is_true(v) || (json_is_integer(v) && json_integer_value(v)) || (text && !strcasecmp(text, "true"));
 }
 
-/* False for what clients write when there is nothing. */
-static bool is_something(const json_t *v) {
-  return is_yes(v) || (json_is_object(v) && json_object_size(v)) || (json_is_array(v) && json_array_size(v));
-}
-
-/* The same for an object of settings, which asks for something even when it is empty. */
+/* True for an object of settings, which asks for something even when it is empty. */
 static bool is_asked(const json_t *v) {
   return json_is_object(v) || is_yes(v);
 }
@@ -55,6 +67,13 @@ static void read_tools(const json_t *tools, struct ce_ask *q) {
   }
 }
 
+static void read_files(const json_t *files, struct ce_ask *q) {
+  const json_t *f;
+  size_t i;
+  json_array_foreach(files, i, f)
+      ce_ask_add_file(q, json_string_value(json_object_get(f, "filename")), json_object_get(f, "contents"));
+}
+
 static void take_source(struct ce_ask *q, struct arena *a, const json_t *source) {
   q->source_len = json_string_length(source);
   q->source = arena_strndup(a, json_string_value(source), q->source_len);
@@ -70,7 +89,7 @@ static void read_options(const json_t *root, const json_t *options, struct ce_as
   q->wants_remarks |= is_yes(json_object_get(filters, "optOutput"));
   json_t *bypass = json_object_get(root, "bypassCache");
   q->is_fresh = is_yes(bypass);
-  q->has_files = is_something(json_object_get(root, "files"));
+  read_files(json_object_get(root, "files"), q);
 }
 
 static bool read_json(struct request *rq, struct arena *a, struct ce_ask *q, enum MHD_Result *answer) {
@@ -257,6 +276,8 @@ enum status ce_ask_job(struct ce_ask *q, struct arena *a, struct job *out, struc
   json_t *options = json_pack("{s:b}", "check", check);
   json_t *root = json_pack("{s:s%,s:s,s:s,s:O}", "source", q->source, q->source_len, "filename", CE_FILENAME, "target",
                            target_name(target), "options", options);
+  if (json_array_size(q->files))
+    json_object_set(root, "files", q->files);
   if (q->args.kernel)
     json_object_set_new(root, "kernel", json_string(q->args.kernel));
   if (q->args.stop_after)
@@ -264,7 +285,7 @@ enum status ce_ask_job(struct ce_ask *q, struct arena *a, struct job *out, struc
   enum status st = root ? job_read(a, root, out, err) : fail(err, ST_NOMEM, "request");
   json_decref(root);
   json_decref(options);
-  if (st == ST_INPUT) { /* the source is a string, so an argument is wrong: the user's fault, not the client's */
+  if (st == ST_INPUT) { /* the source is a string, so an argument or a file's name is wrong: the user's fault */
     q->args.complaint = arena_strdup(a, err->text);
     return ST_OK;
   }

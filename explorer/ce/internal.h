@@ -45,7 +45,7 @@ bool ce_is_listed(const char *list, const char *name);
 /* What the user writes where a C compiler takes its flags. */
 struct ce_args {
   const char *stop_after, *kernel; /* or NULL */
-  bool has_target, check;
+  bool has_target, check, is_raw;
   enum target target;
   int n_inputs;
   struct job_input *inputs;
@@ -54,7 +54,7 @@ struct ce_args {
 
 /* Appends the words of a shell-like text, or of an array of strings, to the array `words`; other values have none. */
 void ce_split(const json_t *text_or_array, json_t *words);
-/* --target=T  --kernel=NAME  --stop=STAGE[:N] (or its index; also --stop-after)  --input=NAME=SHAPE:DTYPE  --check
+/* --target=T  --kernel=NAME  --stop=STAGE[:N] (or the number of a pass; also --stop-after)  --raw  --input=NAME=SHAPE:DTYPE  --check
  * (also --sim).  A value may also be the next word. */
 void ce_args_parse(struct arena *a, const json_t *words, struct ce_args *out);
 /* {"--target=": {"description","timesused"}, …} */
@@ -69,12 +69,16 @@ struct ce_ask {
   enum target target;
   json_t *words; /* of userArguments; owned */
   struct ce_args args;
-  bool skip_asm, is_executor, executes, has_numerics, filters_ansi, is_fresh, has_files;
+  json_t *files;    /* [{"name","source"}…] as a job has them; owned */
+  json_t *left_out; /* names of files that a job cannot have; owned */
+  bool skip_asm, is_executor, executes, has_numerics, filters_ansi, is_fresh;
   bool wants_pipeline, wants_ir, wants_remarks;
 };
 
 void ce_ask_init(struct ce_ask *q);
 void ce_ask_clear(struct ce_ask *q);
+/* Adds a file that the source may import; leaves out one whose name is none of a Python file. */
+void ce_ask_add_file(struct ce_ask *q, const char *name, const json_t *contents);
 /* Reads the request's body and path.  False: it was refused with *answer.  Texts live in a. */
 bool ce_ask_read(struct request *rq, struct arena *a, struct ce_ask *q, enum MHD_Result *answer);
 /* The job for it.  ST_LIMIT as job_read gives it.  An argument that job_read refuses becomes q->args.complaint, and the

@@ -18,8 +18,8 @@ static void put_escaped(struct buf *b, const char *s) {
     buf_printf(b, strchr(plain, *s) ? "%c" : "%%%02X", (unsigned char)*s);
 }
 
-/* Appends the source as the page's own links have it: base64url of a zlib stream. */
-static void put_source(struct buf *b, const char *source, size_t n) {
+/* Appends a text as the page's own links have it: base64url of a zlib stream. */
+static void put_packed(struct buf *b, const char *source, size_t n) {
   uLongf bound = compressBound(n);
   unsigned char *packed = malloc(bound), *text = malloc(bound / 3 * 4 + 8);
   if (packed && text && compress(packed, &bound, (const Bytef *)source, n) == Z_OK) {
@@ -46,6 +46,17 @@ static void put_inputs(struct buf *b, const struct job *job) {
   free(inputs);
 }
 
+static void put_files(struct buf *b, const struct job *job) {
+  char *files = job_dump_files(job);
+  if (files) {
+    buf_puts(b, "&files=");
+    put_packed(b, files, strlen(files));
+  } else {
+    b->failed = ST_NOMEM;
+  }
+  free(files);
+}
+
 static void put_address(struct buf *b, const struct job *job) {
   buf_puts(b, "/#");
   if (job->stop_after) {
@@ -63,8 +74,10 @@ static void put_address(struct buf *b, const struct job *job) {
     buf_puts(b, "&check=1");
   if (job->n_inputs)
     put_inputs(b, job);
+  if (job->n_files)
+    put_files(b, job);
   buf_puts(b, "&code=");
-  put_source(b, job->source, job->source_len);
+  put_packed(b, job->source, job->source_len);
 }
 
 /* Writes the page's address for what the state shows first.  ST_INPUT if its arguments make no sense. */

@@ -18,6 +18,7 @@ enum { STAGES_MAX = GATHER_KERNELS_MAX * GATHER_STAGES_MAX }; /* of one job */
 
 static void take_frame(struct reply *r, const struct frame *f, const char *line, size_t len) {
   const struct frame_member *m;
+  int kernel;
   json_t *v;
   switch (f->kind) {
   case FRAME_KERNEL:
@@ -26,10 +27,15 @@ static void take_frame(struct reply *r, const struct frame *f, const char *line,
     json_array_append_new(r->kernels, v);
     r->n_kernels++;
     break;
+  case FRAME_SOURCES:
+    v = json_loadb(line, len, JSON_ALLOW_NUL, NULL);
+    source_table_add(&r->sources, v);
+    json_decref(v);
+    break;
   case FRAME_STAGE:
-    m = frame_get(f, "stage");
-    assert(r->n_stages < STAGES_MAX);
-    r->stages[r->n_stages++] = (struct piece){m->value, m->value_len, (int)frame_int(f, "kernel")};
+    kernel = (int)frame_int(f, "kernel");
+    assert(r->n_stages < STAGES_MAX && kernel < GATHER_KERNELS_MAX);
+    r->stages[r->n_stages++] = (struct piece){kernel, r->n_of_kernel[kernel]++};
     break;
   case FRAME_DIAGNOSTIC:
     m = frame_get(f, "diagnostic");
@@ -47,15 +53,11 @@ static void take_frame(struct reply *r, const struct frame *f, const char *line,
   }
 }
 
-static void take_frames(struct reply *r, const char *frames, size_t len) {
+static bool take_line(void *user, const char *line, size_t len) {
   struct frame f;
-  for (const char *p = frames, *end = frames + len; p < end;) {
-    const char *newline = memchr(p, '\n', (size_t)(end - p));
-    size_t n = newline ? (size_t)(newline - p) : (size_t)(end - p);
-    if (!frame_scan(p, n, &f, NULL))
-      take_frame(r, &f, p, n);
-    p += n + 1;
-  }
+  if (!frame_scan(line, len, &f, NULL))
+    take_frame(user, &f, line, len);
+  return true;
 }
 
 /* ---- parts of the answer ----------------------------------------------------------------------------------------- */
@@ -141,6 +143,7 @@ static bool open_reply(struct reply *r, const struct ce_ask *q) {
 
 static void close_reply(struct reply *r) {
   free(r->stages);
+  source_table_clear(&r->sources);
   json_decref(r->names);
   json_decref(r->kernels);
   json_decref(r->parsed);
@@ -150,25 +153,26 @@ static void close_reply(struct reply *r) {
 
 json_t *ce_reply(const struct ce_ask *q, struct work *w, bool was_cached) {
   struct reply r;
-  size_t len;
+  const json_t *name;
+  size_t i;
   json_t *out = NULL;
-  char *frames = work_frames(w, &len);
-  if (frames && open_reply(&r, q)) {
-    take_frames(&r, frames, len);
-    for (int i = 0; i < r.n_stages; i++)
+  if (!open_reply(&r, q))
+    return NULL;
+  r.work = w;
+  if (work_each_frame(w, take_line, &r)) {
+    for (int k = 0; k < r.n_stages; k++)
       json_array_append_new(r.parsed, json_null());
     r.build_failed |= !r.is_ok && !r.check_failed;
-    if (q->has_files)
-      reply_add_line(r.err_lines, "note: a kernel is one file; the other files were not used",
-                     strlen("note: a kernel is one file; the other files were not used"));
+    json_array_foreach(q->left_out, i, name) reply_add_formatted(
+        r.err_lines, "note: %.200s was left out: the name of a Python file is a path like pkg/util.py",
+        json_string_value(name));
     out = q->is_executor ? execution(&r) : compilation(&r);
     if (was_cached) { /* the clients read the misspelt name */
       json_object_set_new(out, "retreivedFromCache", json_true());
       json_object_set_new(out, "retrievedFromCache", json_true());
     }
-    close_reply(&r);
   }
-  free(frames);
+  close_reply(&r);
   return out;
 }
 

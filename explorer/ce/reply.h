@@ -12,21 +12,24 @@
 #include <stddef.h>
 
 #include "ce/internal.h"
+#include "driver/gather.h"
+#include "driver/source_table.h"
 
 /* One stage, not parsed yet. */
 struct piece {
-  const char *text;
-  size_t len;
-  int kernel;
+  int kernel, nth; /* the nth stage of that kernel, from 0 */
 };
 
 struct reply {
   const struct ce_ask *ask;
+  struct work *work; /* borrowed; NULL: there is none, and no stage */
   struct piece *stages;
   int n_stages, n_kernels;
-  json_t *names;   /* of the kernels */
-  json_t *kernels; /* their frames */
-  json_t *parsed;  /* by index: the stages that were parsed, null for the others */
+  int n_of_kernel[GATHER_KERNELS_MAX]; /* stages */
+  json_t *names;                       /* of the kernels */
+  json_t *kernels;                     /* their frames */
+  struct source_table sources;
+  json_t *parsed; /* by index: the stages that were parsed, null for the others */
   json_t *out_lines, *err_lines;
   bool is_ok, build_failed, check_failed, hit_limit, is_ours, is_cut;
   long time_ms;

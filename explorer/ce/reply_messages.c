@@ -45,25 +45,29 @@ void reply_add_formatted(json_t *to, const char *fmt, ...) {
 
 /* ---- diagnostics ------------------------------------------------------------------------------------------------- */
 
-/* Appends "<source>:L:C: error: message", with the same as a tag; or the message alone, if it has no place in the
- * user's source.  The tag's text begins with the word too, because a client cuts off everything up to the first ":
+/* Appends "<source>:L:C: error: message", or with the name of another file, and the same as a tag; or the message alone,
+ * if it has no place.  The tag's text begins with the word too, because a client cuts off everything up to the first ":
  * ". */
 static void add_message(json_t *to, const json_t *range, const char *word, int severity, const char *text) {
   size_t n = strcspn(text, "\n");
   json_t *first = ce_text(text, n), *line = json_object();
   json_t *said = json_sprintf("%s: %s", word, json_string_value(first));
   json_decref(first);
-  if (range && reply_is_users(range)) {
+  if (range) {
+    const bool is_main = reply_is_users(range);
     json_int_t l = reply_at_least_one(json_object_get(range, "line")),
                c = reply_at_least_one(json_object_get(range, "col"));
     json_object_set_new(line, "text",
-                        json_sprintf("<source>:%lld:%lld: %s", (long long)l, (long long)c, json_string_value(said)));
+                        json_sprintf("%s:%lld:%lld: %s", is_main ? "<source>" : reply_string(range, "file"),
+                                     (long long)l, (long long)c, json_string_value(said)));
     json_object_set_new(line, "tag",
                         json_pack("{s:I,s:I,s:O,s:i}", "line", l, "column", c, "text", said, "severity", severity));
     json_object_set_new(json_object_get(line, "tag"), "endline",
                         json_integer(reply_at_least_one(json_object_get(range, "end_line"))));
     json_object_set_new(json_object_get(line, "tag"), "endcolumn",
                         json_integer(reply_at_least_one(json_object_get(range, "end_col"))));
+    if (!is_main)
+      json_object_set(json_object_get(line, "tag"), "file", json_object_get(range, "file"));
   } else {
     json_object_set(line, "text", said);
   }

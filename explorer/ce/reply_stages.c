@@ -4,15 +4,28 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "driver/frames.h"
+#include "work/work.h"
+
 enum {
   ASM_BYTES_MAX = 850000, /* of the lines of `asm` as JSON */
   LINE_BYTES = 70,        /* what a line takes besides its text */
 };
 
+/* NULL when out of memory. */
+static json_t *load_stage(struct work *w, const struct piece *p) {
+  const struct gather_stage which = {.kernel = p->kernel, .nth = p->nth};
+  struct buf text;
+  buf_init(&text, FRAME_MAX);
+  json_t *v = work_stage(w, &which, &text) ? json_loadb(buf_text(&text), text.len, JSON_ALLOW_NUL, NULL) : NULL;
+  buf_clear(&text);
+  return v;
+}
+
 const json_t *reply_stage(struct reply *r, int i) {
   json_t *v = json_array_get(r->parsed, (size_t)i);
   if (json_is_null(v)) {
-    v = json_loadb(r->stages[i].text, r->stages[i].len, JSON_ALLOW_NUL, NULL);
+    v = load_stage(r->work, &r->stages[i]);
     json_array_set_new(r->parsed, (size_t)i, v ? v : json_object());
     v = json_array_get(r->parsed, (size_t)i);
   }
@@ -34,22 +47,38 @@ const char *reply_kernel_name(const struct reply *r, int k) {
 
 /* ---- asm --------------------------------------------------------------------------------------------------------- */
 
-/* The place that a line of IR came from: the innermost one in the user's source, else the first one, else null.  A file
- * of null means the user's source to every client. */
-static json_t *source_of(const json_t *line) {
-  const json_t *src = json_object_get(line, "src"), *range, *best = json_array_get(src, 0);
+static bool is_users(const struct source_place *p) {
+  return !strcmp(p->file, CE_FILENAME);
+}
+
+/* The place that a source stands for: the innermost one in the user's own text, else the first one; false if it has
+ * none. */
+static bool find_place(const struct reply *r, const json_t *src, struct source_place *out) {
+  const json_t *list = source_table_list(&r->sources, src), *number;
+  struct source_place p;
   size_t i;
-  json_array_foreach(src, i, range) {
-    if (reply_is_users(range)) {
-      best = range;
-      break;
-    }
+  json_array_foreach((json_t *)list, i, number) {
+    for (json_int_t at = json_integer_value(number); source_table_place(&r->sources, at, &p); at = p.caller)
+      if (is_users(&p)) {
+        *out = p;
+        return true;
+      }
   }
-  if (!best)
+  const json_t *first = json_array_get(list, 0);
+  return first && source_table_place(&r->sources, json_integer_value(first), out);
+}
+
+static json_int_t at_least_one(json_int_t n) {
+  return n < 1 ? 1 : n;
+}
+
+/* The place that a line of IR came from, or null.  A file of null means the user's source to every client. */
+static json_t *source_of(const struct reply *r, const json_t *line) {
+  struct source_place p;
+  if (!find_place(r, json_object_get(line, "src"), &p))
     return json_null();
-  json_t *file = reply_is_users(best) ? json_null() : json_incref(json_object_get(best, "file"));
-  return json_pack("{s:o,s:I,s:I}", "file", file, "line", reply_at_least_one(json_object_get(best, "line")), "column",
-                   reply_at_least_one(json_object_get(best, "col")));
+  json_t *file = is_users(&p) ? json_null() : json_string(p.file);
+  return json_pack("{s:o,s:I,s:I}", "file", file, "line", at_least_one(p.line), "column", at_least_one(p.col));
 }
 
 /* Finds the name in `func.func @NAME(`; false if the line defines no function. */
@@ -65,6 +94,7 @@ static bool defines(const char *text, size_t n, const char **name, size_t *name_
 struct listing {
   json_t *lines, *labels;
   size_t bytes, text_bytes, n_left_out;
+  bool is_raw; /* lines have no places */
 };
 
 static void list_line(struct listing *l, const char *text, size_t n, json_t *source) {
@@ -86,13 +116,13 @@ static void list_line(struct listing *l, const char *text, size_t n, json_t *sou
   }
 }
 
-static void list_stage(struct listing *l, const json_t *stage) {
+static void list_stage(struct listing *l, const struct reply *r, const json_t *stage) {
   const json_t *text = json_object_get(stage, "text"), *lines = json_object_get(stage, "lines");
   const char *p = json_string_value(text), *end = p ? p + json_string_length(text) : NULL;
   for (size_t i = 0; p && p < end; i++) {
     const char *newline = memchr(p, '\n', (size_t)(end - p));
     size_t n = newline ? (size_t)(newline - p) : (size_t)(end - p);
-    list_line(l, p, n, source_of(json_array_get(lines, i)));
+    list_line(l, p, n, l->is_raw ? json_null() : source_of(r, json_array_get(lines, i)));
     p += n + 1;
   }
 }
@@ -110,13 +140,13 @@ static json_t *failed_listing(void) {
 }
 
 void reply_put_asm(struct reply *r, json_t *out) {
-  struct listing l = {.lines = json_array(), .labels = json_object()};
+  struct listing l = {.lines = json_array(), .labels = json_object(), .is_raw = r->ask->args.is_raw};
   for (int k = 0; k < r->n_kernels && !r->build_failed; k++) {
     int i = last_stage(r, k);
     if (r->n_kernels > 1)
       list_note(&l, "// kernel %s", reply_kernel_name(r, k));
     if (i >= 0)
-      list_stage(&l, reply_stage(r, i));
+      list_stage(&l, r, reply_stage(r, i));
   }
   if (l.n_left_out)
     list_note(&l, "// [Truncated] %zu lines more", l.n_left_out);
@@ -172,28 +202,28 @@ json_t *reply_pipeline(struct reply *r) {
 
 /* The linalg as lowered, or the last stage if that was not reached. */
 json_t *reply_ir(struct reply *r) {
-  struct listing l = {.lines = json_array()};
+  struct listing l = {.lines = json_array(), .is_raw = r->ask->args.is_raw};
   for (int k = 0; k < r->n_kernels; k++) {
     int shown = last_stage(r, k);
     for (int i = 0; i < r->n_stages; i++)
       if (r->stages[i].kernel == k && !strcmp(reply_string(reply_stage(r, i), "name"), "hlo-to-linalg"))
         shown = i;
     if (shown >= 0)
-      list_stage(&l, reply_stage(r, shown));
+      list_stage(&l, r, reply_stage(r, shown));
   }
   return json_pack("{s:o}", "asm", l.lines);
 }
 
-static json_t *remark(const json_t *m, const char *function) {
-  const json_t *src = json_array_get(json_object_get(m, "src"), 0);
+static json_t *remark(const struct reply *r, const json_t *m, const char *function) {
+  const json_t *first = json_array_get(source_table_list(&r->sources, json_object_get(m, "src")), 0);
   const char *text = reply_string(m, "text");
+  struct source_place p;
   json_t *o = json_pack("{s:s,s:s,s:s,s:s,s:[{s:s}]}", "Pass", "Analysis", "Name", reply_string(m, "pass"), "Function",
                         function, "displayString", text, "Args", "String", text);
-  if (src)
+  if (first && source_table_place(&r->sources, json_integer_value(first), &p))
     json_object_set_new(o, "DebugLoc",
-                        json_pack("{s:s,s:I,s:I}", "File", reply_is_users(src) ? "<source>" : reply_string(src, "file"),
-                                  "Line", reply_at_least_one(json_object_get(src, "line")), "Column",
-                                  reply_at_least_one(json_object_get(src, "col"))));
+                        json_pack("{s:s,s:I,s:I}", "File", is_users(&p) ? "<source>" : p.file, "Line",
+                                  at_least_one(p.line), "Column", at_least_one(p.col)));
   return o;
 }
 
@@ -203,7 +233,7 @@ json_t *reply_remarks(struct reply *r) {
     const json_t *m;
     size_t k;
     json_array_foreach(json_object_get(reply_stage(r, i), "remarks"), k, m)
-        json_array_append_new(list, remark(m, reply_kernel_name(r, r->stages[i].kernel)));
+        json_array_append_new(list, remark(r, m, reply_kernel_name(r, r->stages[i].kernel)));
   }
   return list;
 }

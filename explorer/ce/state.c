@@ -110,6 +110,52 @@ json_t *ce_state_of(json_t *stored) {
   return json_pack("{s:o,s:[]}", "sessions", sessions, "trees");
 }
 
+/* ---- files ------------------------------------------------------------------------------------------------------- */
+
+/* A tree's files are {"filename","content","isIncluded","isMainSource","editorId"}; the text of one that is open in an
+ * editor is that of the session with its number. */
+static const json_t *text_of(const json_t *state, const json_t *file) {
+  json_t *session = session_of(json_object_get(state, "sessions"), json_object_get(file, "editorId"));
+  const json_t *own = json_object_get(session, "source");
+  return json_is_string(own) ? own : json_object_get(file, "content");
+}
+
+static void take_tree(const json_t *state, const json_t *tree, struct arena *a, struct ce_ask *q) {
+  const json_t *f;
+  size_t i;
+  json_array_foreach(json_object_get(tree, "files"), i, f) {
+    const json_t *text = text_of(state, f);
+    const char *name = json_string_value(json_object_get(f, "filename"));
+    if (is_no(json_object_get(f, "isIncluded")) || !json_is_string(text)) {
+      continue;
+    } else if (json_is_true(json_object_get(f, "isMainSource"))) {
+      q->source_len = json_string_length(text);
+      q->source = arena_strndup(a, json_string_value(text), q->source_len);
+    } else {
+      ce_ask_add_file(q, name, text);
+    }
+  }
+}
+
+/* The trees of a request with several files: one, whose main file is in the first session's editor. */
+static json_t *trees_of(const json_t *request) {
+  json_t *files = json_array();
+  const json_t *f;
+  size_t i;
+  if (!json_array_size(json_object_get(request, "files")))
+    return files;
+  json_array_append_new(files, json_pack("{s:i,s:b,s:b,s:b,s:s,s:s,s:i,s:s}", "fileId", 1, "isIncluded", 1, "isOpen", 1,
+                                         "isMainSource", 1, "filename", CE_FILENAME, "content", "", "editorId", 1,
+                                         "langId", CE_LANGUAGE));
+  json_array_foreach(json_object_get(request, "files"), i, f) json_array_append_new(
+      files, json_pack("{s:i,s:b,s:b,s:b,s:O,s:O,s:i,s:s}", "fileId", (int)i + 2, "isIncluded", 1, "isOpen", 0,
+                       "isMainSource", 0, "filename", json_object_get(f, "name"), "content",
+                       json_object_get(f, "source"), "editorId", -1, "langId", CE_LANGUAGE));
+  return json_pack("[{s:i,s:s,s:s,s:b,s:s,s:i,s:o,s:[],s:[]}]", "id", 1, "cmakeArgs", "", "customOutputFilename", "",
+                   "isCMakeProject", 0, "compilerLanguageId", CE_LANGUAGE, "newFileId", (int)json_array_size(files) + 1,
+                   "files", files, "compilers", "executors");
+}
+
 /* ---- to and from our own requests -------------------------------------------------------------------------------- */
 
 void ce_state_ask(const json_t *state, struct arena *a, struct ce_ask *q) {
@@ -121,6 +167,7 @@ void ce_state_ask(const json_t *state, struct arena *a, struct ce_ask *q) {
     q->source_len = json_string_length(source);
     q->source = arena_strndup(a, json_string_value(source), q->source_len);
   }
+  take_tree(state, json_array_get(json_object_get(state, "trees"), 0), a, q);
   if (id)
     ce_find_compiler(id, strlen(id), &q->target); /* the id of a compiler that is not here leaves the default target */
   ce_split(json_object_get(compiler, "options"), q->words);
@@ -168,9 +215,9 @@ json_t *ce_state_of_request(const json_t *request) {
                                json_sprintf(CE_LANGUAGE "-%s", target ? target : "trn2"), "options", buf_text(&words),
                                "filters", filters_of(NULL), "libs", "specialoutputs", "tools", "overrides");
   buf_clear(&words);
-  return json_pack("{s:[{s:i,s:s,s:o,s:b,s:[o],s:[]}],s:[]}", "sessions", "id", 1, "language", CE_LANGUAGE, "source",
+  return json_pack("{s:[{s:i,s:s,s:o,s:b,s:[o],s:[]}],s:o}", "sessions", "id", 1, "language", CE_LANGUAGE, "source",
                    or_empty(json_object_get(request, "source"), JSON_STRING), "conformanceview", 0, "compilers",
-                   compiler, "executors", "trees");
+                   compiler, "executors", "trees", trees_of(request));
 }
 
 /* ---- base64 ------------------------------------------------------------------------------------------------------ */

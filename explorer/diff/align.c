@@ -246,7 +246,7 @@ static void move(int *match, struct run *r, int da, int db) {
     match[r->a + k] = r->b + k;
 }
 
-/* When lines were added before the run and removed after it, or the other way round, tries to bring both to one
+/* When lines were added before the run and removed after it, or the other way round, tries to move both to one
  * side. */
 static bool balance_run(const struct side *from, const struct side *to, int *match, struct run *r) {
   int came = r->before_b - r->before_a, went = r->after_a - r->after_b;

@@ -1,4 +1,4 @@
-/* diff: what changed between two stages, for people who look for a change in the program and not in its spelling.
+/* diff: what changed between two stages, as a change of the program and not of its spelling.
  *
  * A text is a list of lines; MLIR, HLO and NISA all begin one operation on each line.  Two lines are equal when they
  * say the same apart from SSA names, attribute aliases, locations, HLO metadata, white space and the order of named

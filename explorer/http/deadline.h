@@ -1,7 +1,7 @@
 /* deadline: the moment at which a connection is cut off.
  *
- * libmicrohttpd's timeout counts silence only; a client that sends a byte now and then, or reads nothing, would stay
- * for ever.  So each phase of a connection sets a deadline here, and a thread shuts down the sockets of connections
+ * libmicrohttpd's timeout counts only time without traffic: a client that sends a byte from time to time, or reads
+ * nothing, would stay for ever.  So each phase of a connection sets a deadline here, and a thread shuts down the sockets of connections
  * that pass theirs.  The library then sees a closed connection and cleans up.
  */
 #ifndef HTTP_DEADLINE_H
@@ -14,7 +14,7 @@
 
 struct deadlines; /* opaque */
 
-/* One connection's; lies in its struct conn.  Private. */
+/* A member of a connection's struct conn.  Private. */
 struct deadline {
   struct deadline *next, *prev;
   int fd;

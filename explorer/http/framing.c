@@ -135,11 +135,11 @@ static bool on_target(struct framing *f, unsigned char c) {
 static bool on_version(struct framing *f, unsigned char c) {
   static const char version[] = "HTTP/1.";
   if (f->n < sizeof version - 1 && c != (unsigned char)version[f->n])
-    return f->n >= 5 ? refuse(f, FF_VERSION, "Only HTTP/1.0 and HTTP/1.1 are spoken here.")
+    return f->n >= 5 ? refuse(f, FF_VERSION, "The server supports only HTTP/1.0 and HTTP/1.1.")
                      : malformed(f, "The request line does not end with a version.");
   if (f->n == sizeof version - 1) {
     if (c != '0' && c != '1')
-      return refuse(f, FF_VERSION, "Only HTTP/1.0 and HTTP/1.1 are spoken here.");
+      return refuse(f, FF_VERSION, "The server supports only HTTP/1.0 and HTTP/1.1.");
     f->is_http10 = c == '0';
   }
   if (f->n == sizeof version) {
@@ -235,7 +235,8 @@ static bool on_header_end(struct framing *f) {
   case FH_UPGRADE:
     return malformed(f, "There is nothing to upgrade to.");
   case FH_EXPECT:
-    return !strcasecmp(f->text, "100-continue") || refuse(f, FF_EXPECT, "Only 100-continue can be expected.");
+    return !strcasecmp(f->text, "100-continue") ||
+           refuse(f, FF_EXPECT, "The only expectation that is supported is 100-continue.");
   case FH_ENCODING:
     return !strcasecmp(f->text, "identity") || refuse(f, FF_ENCODED, "The body must be sent uncompressed.");
   case FH_CONNECTION:
@@ -281,7 +282,7 @@ static bool on_head_end(struct framing *f) {
 
 /* ---- chunks ------------------------------------------------------------------------------------------------------ */
 
-/* Extensions are refused: nobody sends them, and servers differ in where they end. */
+/* Extensions are refused: clients do not send them, and servers differ in where they end. */
 static bool on_size(struct framing *f, unsigned char c) {
   int digit = hex(c);
   if (digit >= 0 && f->n < SIZE_DIGITS_MAX) {

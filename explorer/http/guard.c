@@ -28,7 +28,7 @@ struct guard {
   atomic_llong connections, accepted, refused[FF_COUNT];
 };
 
-/* The open connections by their descriptors, which is all that recv(2) is told.  An entry is written by the thread that
+/* The open connections by their descriptors, because recv(2) gets nothing else.  An entry is written by the thread that
  * owns the connection. */
 static struct {
   _Atomic(struct conn *) *at;

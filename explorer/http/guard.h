@@ -1,4 +1,4 @@
-/* guard: stands between the sockets and libmicrohttpd, so that the library reads well-formed requests only.
+/* guard: checks every byte between the sockets and libmicrohttpd, so that the library reads only well-formed requests.
  *
  * The build links the library's archive with its recv renamed to guard_recv (Makefile), so each byte passes framing.h
  * first.  A refused request is answered here, with the headers that all our answers carry; the library never sees it,
@@ -30,7 +30,7 @@ struct conn {
   void *counted; /* the hooks' handle of the client that counts the connection; NULL: none does */
   int fd;
   int ahead;        /* requests that the library has and whose answers are not yet sent; 0 or more */
-  int64_t lingers;  /* bytes thrown away since the refusal */
+  int64_t lingers;  /* bytes dropped since the refusal */
   bool is_kept;     /* it had a request before */
   bool is_answered; /* the present request's answer is queued: a refusal must not come within it */
   bool is_closing;  /* an answer announced the end: no refusal may follow it */

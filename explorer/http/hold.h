@@ -1,7 +1,7 @@
-/* hold: lets requests wait for HOLD_MS before they are handled.
+/* hold: delays requests by HOLD_MS before they are handled.
  *
- * It is for clients that come again before the time that they were told to wait is over: when its requests are held,
- * one connection can ask a few times a second at most.  A held connection is suspended, so it must be resumed before
+ * It is for clients that come again before their Retry-After is over: a connection whose requests are held can send only a
+ * few a second.  A held connection is suspended, so it must be resumed before
  * the library stops.
  */
 #ifndef HTTP_HOLD_H
@@ -17,7 +17,7 @@ struct holds; /* opaque */
 
 enum { HOLD_MS = 500 };
 
-/* Lies in its request; zeroed at first. */
+/* A member of its request; zeroed at first. */
 struct hold {
   struct hold *next;
   struct MHD_Connection *connection;

@@ -3,8 +3,8 @@
  * libmicrohttpd calls us several times for one request: with its headers, with pieces of its body, at its end, and
  * again each time a suspended connection is resumed.  struct request carries what is known between these calls.
  *
- * This folder is transport only.  What the layers above keep of a request lies in request.part, whose size they give at
- * the start (server.h), and in request.state, which belongs to the handler.
+ * This folder is transport only.  The layers above keep their data about a request in request.part, whose size they
+ * give at the start (server.h), and in request.state, which belongs to the handler.
  */
 #ifndef HTTP_HTTP_H
 #define HTTP_HTTP_H
@@ -40,7 +40,7 @@ struct request {
   struct address address;
   bool is_proxied;         /* by a trusted proxy; address is then the client's that the proxy names */
   void *counted;           /* the hooks' handle of a client that counts this request; NULL: none does */
-  struct hold hold;        /* of a client that came again too early */
+  struct hold hold;        /* of a client that came again before its Retry-After was over */
   int retry_s;             /* for Retry-After; 0: the problem's own */
   int extra_ms;            /* how long the answer may take beyond the usual */
   bool is_private;         /* the answer must not be indexed */

@@ -29,8 +29,8 @@ static int listen_on(const struct addrinfo *at) {
   return fd;
 }
 
-/* A listening socket that the process inherited (systemd's protocol: LISTEN_FDS), or -1.  Clients that connect while
- * nobody accepts wait in it, so a restart refuses none. */
+/* A listening socket that the process inherited (systemd's protocol: LISTEN_FDS), or -1.  Clients that connect
+ * while no process accepts wait in its queue, so a restart refuses none. */
 static enum status take_listener(int *out, struct error *err) {
   const char *pid = getenv("LISTEN_PID"), *n = getenv("LISTEN_FDS");
   int is_listening = 0;

@@ -1,4 +1,4 @@
-/* Problems as answers: the one place that turns what went wrong into what a client is told. */
+/* Problems as answers: the one place that turns errors into answers for clients. */
 #include <stdio.h>
 #include <string.h>
 

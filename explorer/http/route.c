@@ -53,8 +53,8 @@ static char *plain_path(const char *path) {
   return NULL;
 }
 
-/* The path as it came decides, unless that gives no route, or one that takes more slashes: its rest is then also
- * without them. */
+/* Looks up the path as it came.  If that finds no route, or one that takes more slashes, looks up the plain path, so that
+ * rq->rest has no extra slashes either. */
 void route_find(struct request *rq) {
   const char *rest;
   rq->route = look_up(rq->cfg, rq->path, &rq->rest);

@@ -1,4 +1,4 @@
-/* route: which handler answers a path, and the habits of the API to which the route belongs.
+/* route: which handler answers a path, and the conventions of the API to which the route belongs.
  *
  * The table itself is the application's; see server_config.
  */

@@ -94,8 +94,8 @@ static struct request *request_new(struct server *s, struct MHD_Connection *c, c
 
 /* ---- the last call: the handler ---------------------------------------------------------------------------------- */
 
-/* True once for a request of a client that does not wait as it was told to: otherwise a flood of refused requests would
- * cost other clients more than the compiles that it does not get.  We are called again later. */
+/* True once for a request of a client that does not wait as it was told to; the handler is called again later.  Without
+ * this, a flood of refused requests would cost other clients more than the refused compiles would. */
 static bool is_held(struct request *rq) {
   const struct http_hooks *hooks = &rq->cfg->hooks;
   char address[ADDRESS_TEXT_SIZE];
@@ -111,7 +111,7 @@ static enum MHD_Result handle(struct request *rq) {
       return static_get(rq);
     return rq->route->get ? rq->route->get(rq) : http_not_allowed(rq, rq->route->allow);
   }
-  assert(rq->route); /* or on_headers had answered */
+  assert(rq->route); /* otherwise on_headers has answered */
   if (buf_status(&rq->body) == ST_LIMIT) {
     char text[96];
     snprintf(text, sizeof text, "The body has %zu bytes; the limit is %zu.", rq->body_seen, rq->cfg->body_max);

@@ -1,7 +1,6 @@
 /* server: libmicrohttpd, its threads and its connections.
  *
- * server_start begins to answer requests, and server_stop undoes it.  What the transport has to ask the layers above
- * comes as hooks.
+ * server_start begins to answer requests, and server_stop undoes it.  The transport calls the layers above through hooks.
  */
 #ifndef HTTP_SERVER_H
 #define HTTP_SERVER_H
@@ -17,7 +16,7 @@ struct request;
 struct route;
 struct server; /* opaque */
 
-/* The settings that an operator makes; times in milliseconds. */
+/* The operator's settings; times are in milliseconds. */
 struct http_config {
   const char *host, *port;
   const char *web_dir; /* the page's files */
@@ -36,9 +35,9 @@ struct http_hooks {
    * NULL. */
   bool (*enter)(void *user, const char *address, void **client);
   void (*leave)(void *client);
-  /* The client at this address was told to wait before it asks again, and that time is not over. */
+  /* True if the client at this address was told to wait (Retry-After) and that time is not over. */
   bool (*is_early)(void *user, const char *address);
-  /* The request's answer was sent or given up (rq->status 0: there is none).  Releases what lies in rq->part. */
+  /* The request's answer was sent or given up (rq->status 0: there is none).  Releases the contents of rq->part. */
   void (*end)(struct request *rq);
 };
 

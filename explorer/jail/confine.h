@@ -1,9 +1,9 @@
 /* confine: the server drops the privileges that it does not need, before its first thread and its first client.
  *
- * It runs no user code, but it reads input from everybody.  So it runs as another user than root, without capabilities,
+ * It runs no user code, but it reads input from any client.  So it runs as a user other than root, without capabilities,
  * with no_new_privs, with Landlock access to a few paths, and with a filter that allows no system call that makes
- * processes or runs programs.  A layer that the machine does not support is left out and reported.  What must stay root
- * (the launcher, pool/launcher.h) is another process.
+ * processes or runs programs.  A layer that the machine does not support is left out and reported.  The launcher, which must stay root
+ * (pool/launcher.h), is another process.
  */
 #ifndef JAIL_CONFINE_H
 #define JAIL_CONFINE_H

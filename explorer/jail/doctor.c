@@ -19,10 +19,10 @@ static const char *const advice[LAYER_COUNT] = {
 };
 
 static const char *const levels[] = {
-    [JAIL_NONE] = "Less than level C: kernels are not compiled here unless `nkx serve` is told --jail-min none.",
-    [JAIL_C] = "Level C: no namespaces; jobs have another uid, Landlock, a system call filter and limits.",
-    [JAIL_B] = "Level B: namespaces, Landlock, filter and limits; the server watches how much memory a job uses.",
-    [JAIL_A] = "Level A: namespaces, Landlock, filter, limits, and a control group for each job.",
+    [JAIL_NONE] = "Below level C: `nkx serve` compiles no kernels here unless it gets --jail-min none.",
+    [JAIL_C] = "Level C: no namespaces; jobs have another user id, Landlock, a system call filter and limits.",
+    [JAIL_B] = "Level B: namespaces, Landlock, a filter and limits; the server watches how much memory a job uses.",
+    [JAIL_A] = "Level A: namespaces, Landlock, a filter, limits, and a control group for each job.",
 };
 
 static void print_layers(const struct jail *j, const struct jail_report *r) {
@@ -41,7 +41,7 @@ static void print_layers(const struct jail *j, const struct jail_report *r) {
 }
 
 /* Prints what to change on this machine for a higher level. */
-static void print_way_up(const struct jail *j) {
+static void print_advice(const struct jail *j) {
   if (j->level < JAIL_B) {
     printf("For level B: %s.\n", j->why);
     if (geteuid())
@@ -84,7 +84,7 @@ int jail_doctor(void) {
   if (!st)
     st = jail_add_path(&j, "/dev/null", true, &err);
   if (!st)
-    st = jail_prepare(&j, "/dev/null", &err); /* no control group: a question must not move processes */
+    st = jail_prepare(&j, "/dev/null", &err); /* no control group: doctor must not move processes */
   if (!st)
     st = jail_probe(&j, &r, &err);
   if (st) {
@@ -100,7 +100,7 @@ int jail_doctor(void) {
   }
   print_layers(&j, &r);
   puts(levels[j.level]);
-  print_way_up(&j);
+  print_advice(&j);
   print_server();
   bool is_enough = j.level >= JAIL_C;
   puts(is_enough ? "Kernels can be compiled here." : "Kernels cannot be compiled here: a needed layer is missing.");

@@ -9,6 +9,8 @@
 #include <openssl/evp.h>
 #include <zlib.h>
 
+#include "driver/frames.h"
+
 enum { NAME_LEN = 160, TAR_BLOCK = 512, TAR_NAME_MAX = 99, GZIP_WINDOW = 15 + 16, PIECE = 64 << 10 };
 
 static json_t *result_of(struct work *w) {
@@ -37,7 +39,7 @@ static bool append_json(struct buf *out, const json_t *v) {
 bool export_stage_text(struct work *w, const struct gather_stage *which, struct buf *out) {
   struct buf stage;
   struct frame f = {.n = 0};
-  buf_init(&stage, WORK_BYTES_MAX);
+  buf_init(&stage, FRAME_MAX);
   const struct frame_member *m = NULL;
   if (work_stage(w, which, &stage) && !frame_scan_object(buf_text(&stage), stage.len, &f, NULL))
     m = frame_get(&f, "text");
@@ -55,7 +57,7 @@ struct file {
   char name[NAME_LEN];
   const char *type;
   const json_t *text, *base64;
-  const json_t *map; /* the kernels */
+  const json_t *map; /* the result */
 };
 
 typedef bool (*file_fn)(void *user, const struct file *f); /* false: no more */
@@ -120,8 +122,8 @@ static bool each_artifact(const json_t *result, file_fn fn, void *user) {
 }
 
 static void each_file(const json_t *result, file_fn fn, void *user) {
-  struct file map = {.name = "source-map.json", .type = "application/json", .map = json_object_get(result, "kernels")};
-  if (fn(user, &map) && each_stage(map.map, fn, user))
+  struct file map = {.name = "source-map.json", .type = "application/json", .map = result};
+  if (fn(user, &map) && each_stage(json_object_get(result, "kernels"), fn, user))
     each_artifact(result, fn, user);
 }
 
@@ -153,7 +155,9 @@ static json_t *map_of_stage(const json_t *s) {
   return o;
 }
 
-static bool append_map(struct buf *out, const json_t *kernels) {
+static bool append_map(struct buf *out, const json_t *result) {
+  static const char *const keys[] = {"files", "places", "sources"};
+  const json_t *kernels = json_object_get(result, "kernels");
   json_t *root = json_object(), *list = json_array(), *k, *s;
   size_t i, n;
   json_array_foreach((json_t *)kernels, i, k) {
@@ -166,6 +170,8 @@ static bool append_map(struct buf *out, const json_t *kernels) {
     json_object_set_new(o, "stages", stages);
     json_array_append_new(list, o);
   }
+  for (i = 0; i < sizeof keys / sizeof *keys; i++)
+    json_object_set(root, keys[i], json_object_get(result, keys[i]));
   json_object_set_new(root, "kernels", list);
   bool ok = append_json(out, root);
   json_decref(root);

@@ -93,7 +93,8 @@ static bool insert(struct results *r, struct work *w) {
 
 static void note_ended(struct results *r, struct entry *e) {
   assert(!e->bytes);
-  e->bytes = 2 * (int64_t)work_bytes(e->work) + PLACE_BYTES; /* the result in plain text is as long as the frames */
+  e->bytes =
+      2 * (int64_t)work_bytes(e->work) + PLACE_BYTES; /* the result, which is kept packed, is as long as the frames */
   r->counts.memory_bytes += e->bytes;
   note_use(r, e);
   while (r->counts.memory_bytes > r->cfg.memory_max && oldest(r))

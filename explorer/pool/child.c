@@ -23,7 +23,7 @@
 
 enum {
   READ_CHUNK = 64 << 10,
-  READS_PER_EVENT = 8,  /* then others have a turn */
+  READS_PER_EVENT = 8,  /* then other events are handled */
   GRACE_MS = 1000,      /* from the signal that the time is up until the child is killed */
   EXIT_WAIT_MS = 5000,  /* from the end of a stream until the zygote reports the exit; a large process takes long */
   LONG_MS = 250,        /* a kernel that somebody is typing takes less */
@@ -144,6 +144,7 @@ static void fail_work(struct pool *p, struct kid *k, enum diag_code code, const 
   leave(p, k, diag_code_name(code));
 }
 
+static const char output_hint[] = "Stop after an earlier stage, or compile parts of the kernel.";
 static const char limits_hint[] = "A kernel is traced, not run on data: large loops and arrays belong outside it.";
 
 static void fail_time(struct pool *p, struct kid *k, const char *what, int limit_ms) {
@@ -246,7 +247,7 @@ void kid_retire(struct kid *k) {
 }
 
 void kid_overdue(struct pool *p, struct kid *k) {
-  if (k->state == KID_RUNNING && !k->is_warned) { /* lets Python code report where it is; see trace.h */
+  if (k->state == KID_RUNNING && !k->is_warned) { /* Python code can then report where it is; see trace.h */
     zygote_signal(k->zygote, k->zygote_id, SIGPROF);
     k->is_warned = true;
     k->deadline_ms += grace_ms(p);
@@ -262,7 +263,7 @@ void kid_yield(struct kid *k) {
 }
 
 void kid_cancel(struct pool *p, struct kid *k) {
-  work_fail(k->work, DG_WORKER_DIED, "The request was cancelled.", NULL); /* nobody reads it any more */
+  work_fail(k->work, DG_WORKER_DIED, "The request was cancelled.", NULL); /* it has no reader any more */
   leave(p, k, "cancelled");
 }
 
@@ -321,20 +322,22 @@ void kid_give(struct pool *p, struct kid *k, struct queued *q, int64_t now) {
 /* Takes complete frames from the start of k->in.  False when the work is over. */
 static bool take_frames(struct pool *p, struct kid *k) {
   struct error err;
+  char text[80];
   size_t at = 0;
 
   while (k->in.len - at >= WIRE_HEADER) {
     size_t len = wire_get_len((unsigned char *)k->in.data + at);
     bool is_end = false;
     if (len > FRAME_MAX) {
-      fail_work(p, k, DG_OUTPUT_LIMIT, "A part of the result is larger than the limit.", NULL);
+      snprintf(text, sizeof text, "A stage of the result is longer than %d MiB.", FRAME_MAX >> 20);
+      fail_work(p, k, DG_OUTPUT_LIMIT, text, output_hint);
       return false;
     }
     if (k->in.len - at - WIRE_HEADER < len)
       break;
     enum status st = work_add_frame(k->work, k->in.data + at + WIRE_HEADER, len, &is_end, &err);
     if (st == ST_LIMIT) {
-      fail_work(p, k, DG_OUTPUT_LIMIT, "The result is larger than the limit.", limits_hint);
+      fail_work(p, k, DG_OUTPUT_LIMIT, err.text, output_hint);
       return false;
     }
     if (st) {

@@ -93,7 +93,7 @@ struct pool {
   pthread_mutex_t lock; /* guards what follows */
   struct queued *queue; /* queue_max places, and one for each child */
   int n_queued;
-  bool is_queue_moved;              /* places have changed since the works were told theirs */
+  bool is_queue_moved;              /* positions have changed since the works got theirs */
   struct work *cancelled[KIDS_MAX]; /* works to be stopped that are not in the queue; references */
   int n_cancelled;
   uint32_t last_watch_id;
@@ -128,7 +128,7 @@ void queue_cancel(struct pool *p, struct work *w);
 
 /* zygote_link.c */
 struct zygote *zygote_active(struct pool *p); /* NULL: none */
-/* Starts, promotes, retires and ends zygotes; called in each turn of the loop. */
+/* Starts, promotes, retires and ends zygotes; called in each iteration of the loop. */
 void zygotes_tend(struct pool *p, int64_t now);
 void zygote_read(struct pool *p, struct zygote *z, int64_t now);
 void zygote_ask(struct pool *p, struct zygote *z, int n);
@@ -146,7 +146,7 @@ void kid_event(struct pool *p, struct kid *k, uint32_t events, int64_t now);
 void kid_exited(struct pool *p, struct kid *k, const struct ctl_msg *m);
 void kid_overdue(struct pool *p, struct kid *k);
 void kid_yield(struct kid *k);                  /* its job is a long one: lowers its priority */
-void kid_cancel(struct pool *p, struct kid *k); /* nobody reads its work any more */
+void kid_cancel(struct pool *p, struct kid *k); /* its work has no reader any more */
 void kid_retire(struct kid *k);                 /* an idle one that is not needed any more */
 void kid_drop(struct pool *p, struct kid *k);   /* kills it; its work, if it has one, ends as "worker died" */
 int kids_in(const struct pool *p, enum kid_state s);

@@ -157,7 +157,7 @@ static void read_control(struct launcher *l) {
 
 /* ---- processes --------------------------------------------------------------------------------------------------- */
 
-/* Ends the children of a zygote that died; they are ours now, as we are their subreaper.  A child asks the kernel to
+/* Ends the children of a zygote that died; they are now this process's children, because it is their subreaper.  A child asks the kernel to
  * end it with its zygote, but one that was just being made may not have done so yet. */
 static void end_orphans(struct launcher *l) {
   FILE *f = fopen("/proc/thread-self/children", "re"); /* some kernels lack it; each child then ends by itself */
@@ -199,7 +199,7 @@ static void read_signals(struct launcher *l) {
   struct signalfd_siginfo info;
   while (read(l->signals, &info, sizeof info) == (ssize_t)sizeof info) {
     if (info.ssi_signo == SIGCHLD)
-      continue; /* every turn reaps */
+      continue; /* every iteration reaps */
     l->is_to_be_replaced = info.ssi_signo == SIGHUP;
     if (!l->is_to_be_replaced)
       stop_listening(l); /* otherwise clients would wait for a successor that does not come */
@@ -252,7 +252,7 @@ enum status launcher_split(const struct launcher_config *cfg, int *listen_fd, bo
     return fail(err, ST_IO, "launcher: %m");
   }
   l.control = pair[0];
-  prctl(PR_SET_CHILD_SUBREAPER, 1); /* the children of a killed zygote become ours */
+  prctl(PR_SET_CHILD_SUBREAPER, 1); /* this process becomes the parent of a killed zygote's children */
   sigemptyset(&mask);
   sigaddset(&mask, SIGTERM);
   sigaddset(&mask, SIGINT);

@@ -2,8 +2,8 @@
  *
  * One thread owns the zygotes and the children; everything below may be called from any thread.  Idle children wait in
  * their jails, and a work is given to one by a write.  Each work has one wall-clock deadline: when it passes, the
- * child's zygote is told to kill the child, and its pid namespace with it.  A second zygote stands by, warmed up; it
- * takes over when the first dies or has been in use for long enough, so that waiting works notice nothing.
+ * child's zygote is told to kill the child, and its pid namespace with it.  A second zygote is kept warm; it
+ * takes over when the first dies or has been in use for long enough, so that waiting works are not delayed.
  */
 #ifndef POOL_POOL_H
 #define POOL_POOL_H

@@ -1,7 +1,7 @@
 /* The server's side of the zygotes: start, messages, replacement.
  *
- * One zygote is active and makes the children.  Some time after it has come up a spare is started, which only stands
- * by.  When the active one dies, the spare takes its place at once.  All children of one zygote share its address
+ * One zygote is active and makes the children.  Some time after it is ready a spare is started, which makes no
+ * children.  When the active one dies, the spare replaces it at once.  All children of one zygote share its address
  * layout and hash seed, so a zygote is retired after some time: it makes no more children and ends with its last one.
  *
  * The launcher starts zygotes, by exec with an empty environment and nothing open but stdio and the control socket, and

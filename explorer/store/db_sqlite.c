@@ -147,7 +147,7 @@ static enum status take_lock(struct lite *l, const char *path, struct error *err
   return fail(err, ST_BUSY, "%.160s is in use: another process writes to it", path);
 }
 
-/* Checks that the file is ours, or new. */
+/* Checks that the file is a store, or new. */
 static enum status check_kind(struct lite *l, const char *path, struct error *err) {
   sqlite3_stmt *s = NULL;
   int id = 0, tables = 0;

@@ -74,7 +74,7 @@ bool ident_is_valid(const char *s, size_t len) {
 }
 
 void ident_hash(const char *s, size_t len, struct ident_hash *out) {
-  static const char domain[] = "nkx id:"; /* so that no other SHA-256 of ours has the same value */
+  static const char domain[] = "nkx id:"; /* so that no other SHA-256 of this program has the same value */
   char text[sizeof domain + IDENT_LEN];
   size_t n = len < IDENT_LEN ? len : IDENT_LEN;
   memcpy(text, domain, sizeof domain - 1);

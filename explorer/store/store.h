@@ -25,7 +25,7 @@ struct store; /* connections and their threads */
 struct db;    /* one connection */
 
 enum {
-  STORE_BLOB_MAX = 48 << 20, /* bytes of one text, or of a job's frames, unpacked; a job may send less */
+  STORE_BLOB_MAX = 48 << 20, /* bytes of one text, or of a job's packed frames; a job may send less */
   STORE_SECRET_SIZE = 32,
   STORE_ANCESTORS_MAX = 32,
 };

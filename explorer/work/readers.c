@@ -6,7 +6,7 @@
 /* ---- waiting ----------------------------------------------------------------------------------------------------- */
 
 static bool has_news(const struct work *w, const struct work_waiter *me) {
-  return w->transcript.lines.len > me->at || (!me->at && w->position && w->position != me->position);
+  return w->transcript.text_len > me->at || (!me->at && w->position && w->position != me->position);
 }
 
 static bool is_ready(const struct work *w, const struct work_waiter *me) {

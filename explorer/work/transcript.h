@@ -1,5 +1,9 @@
 /* transcript: the frames of one work as text, one on each line, with notes on where each of them lies.
  *
+ * Each frame is kept packed with zstd on its own, with its newline: the text of a large kernel is hundreds of megabytes
+ * long, and packs to a few.  The packed frames one after another are a zstd stream of the whole text, which clients that
+ * know zstd and the store take as it is.  Places are counted in the unpacked text.
+ *
  * Frames come from a child process and are checked here; or they are our own, which end a work that its child did not
  * end; or they are those of an earlier work.  There is no lock: the work has one.
  */
@@ -15,9 +19,20 @@ struct transcript {
   char key[JOB_KEY_SIZE]; /* of the job; this and what follows are for the start frame */
   enum language language;
   enum target target;
-  struct buf lines;     /* frames, each with its newline */
-  struct gather gather; /* where in lines each of them lies */
-  bool hit_limit;       /* of time or memory: another run of the job may end in another way */
+  struct buf packed; /* the frames, one after another */
+  struct transcript_frame *frames;
+  int n_frames, cap_frames;
+  size_t text_len;            /* of all frames, unpacked */
+  struct gather gather;       /* where in the text each of them lies */
+  struct buf open;            /* the unpacked text of one frame, while readers are within it */
+  int open_frame;             /* its number, if open has a text */
+  struct ZSTD_CCtx_s *packer; /* NULL: none yet, or no more */
+  bool hit_limit;             /* of time or memory: another run of the job may end in another way */
+};
+
+struct transcript_frame {
+  size_t at, len;               /* in the text, with its newline */
+  size_t packed_at, packed_len; /* in `packed` */
 };
 
 void transcript_init(struct transcript *t);
@@ -26,8 +41,20 @@ void transcript_clear(struct transcript *t);
 /* Keeps one frame of a child; a start frame is replaced by one of our own.  ST_INPUT when it is not a legal frame at
  * this point, ST_LIMIT when the bytes of a job are used up. */
 MUST_USE enum status transcript_add(struct transcript *t, const char *json, size_t len, struct error *err);
-/* Takes the frames of an ended work, one on each line, into an empty transcript; on failure it is empty again. */
+/* Takes the frames of an ended work, packed or as text, into an empty transcript; on failure it is empty again. */
 MUST_USE enum status transcript_load(struct transcript *t, const char *frames, size_t len, struct error *err);
+
+/* Copies at most max bytes of the text from `at`. */
+size_t transcript_read(struct transcript *t, size_t at, char *to, size_t max);
+/* Appends packed frames from the one that begins at *at in the text, about max bytes of them but at least one frame, and
+ * moves *at behind them.  False if `at` is no frame's beginning, or out has no room. */
+bool transcript_read_packed(const struct transcript *t, size_t *at, size_t max, struct buf *out);
+/* The text of the stage's object; NULL if there is none.  Valid until the next call. */
+const char *transcript_stage(struct transcript *t, const struct gather_stage *which, size_t *len);
+/* Calls fn for the text of each frame, without its newline, in order; false if fn returned false or memory ran out. */
+bool transcript_each(struct transcript *t, bool (*fn)(void *user, const char *json, size_t len), void *user);
+/* Appends the files, places and sources. */
+void transcript_put_sources(struct transcript *t, struct buf *out);
 
 /* A diagnostic of our own, of severity "error"; hint may be NULL. */
 struct own_error {
@@ -38,11 +65,11 @@ struct own_error {
 void transcript_fail(struct transcript *t, const struct own_error *e, int64_t time_us);
 /* Appends what ends the stream of a reader that has read up to `at` and gets no more: the rest of its line, or a start
  * if it has read nothing; an error; an end. */
-void transcript_put_farewell(const struct transcript *t, size_t at, const struct own_error *e, int64_t time_us,
+void transcript_put_farewell(struct transcript *t, size_t at, const struct own_error *e, int64_t time_us,
                              struct buf *out);
 
 /* The result object, in a buffer that the caller clears. */
-void transcript_put_result(const struct transcript *t, struct buf *out);
+void transcript_put_result(struct transcript *t, struct buf *out);
 /* Most bytes of a result object. */
 extern const size_t transcript_result_max;
 

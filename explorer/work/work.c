@@ -194,7 +194,7 @@ enum work_state work_look(struct work *w, int *n_stages, bool *is_ok) {
 
 size_t work_bytes(struct work *w) {
   pthread_mutex_lock(&w->lock);
-  size_t n = w->transcript.lines.len;
+  size_t n = w->transcript.packed.len;
   pthread_mutex_unlock(&w->lock);
   return n;
 }
@@ -217,17 +217,25 @@ int64_t work_began_us(struct work *w) {
   return began_us;
 }
 
+/* Under the lock.  `at` is beyond the end if memory ran out, and the text is gone. */
+static bool is_at_end(const struct work *w, size_t at) {
+  return work_is_settled(w) && at >= w->transcript.text_len;
+}
+
 size_t work_read(struct work *w, size_t at, char *to, size_t max, bool *at_end) {
-  const struct buf *lines = &w->transcript.lines;
   pthread_mutex_lock(&w->lock);
-  size_t n = at < lines->len ? lines->len - at : 0; /* beyond the end: memory ran out, and the text is gone */
-  if (n > max)
-    n = max;
-  if (n)
-    memcpy(to, lines->data + at, n);
-  *at_end = work_is_settled(w) && at + n >= lines->len;
+  size_t n = transcript_read(&w->transcript, at, to, max);
+  *at_end = is_at_end(w, at + n);
   pthread_mutex_unlock(&w->lock);
   return n;
+}
+
+bool work_read_packed(struct work *w, size_t *at, size_t max, struct buf *out, bool *at_end) {
+  pthread_mutex_lock(&w->lock);
+  bool ok = transcript_read_packed(&w->transcript, at, max, out);
+  *at_end = is_at_end(w, *at);
+  pthread_mutex_unlock(&w->lock);
+  return ok;
 }
 
 void work_put_farewell(struct work *w, size_t at, enum diag_code code, const char *message, struct buf *out) {
@@ -248,26 +256,56 @@ char *work_result(struct work *w, size_t *len) {
   return out.data; /* NULL if it failed */
 }
 
+/* Under the lock; heap, NULL when out of memory. */
+static char *all_text(struct work *w) {
+  const size_t n = w->transcript.text_len;
+  char *text = malloc(n + 1);
+  if (text && transcript_read(&w->transcript, 0, text, n) == n) {
+    text[n] = 0;
+    return text;
+  }
+  free(text);
+  return NULL;
+}
+
+static char *all_packed(const struct work *w) {
+  const struct buf *packed = &w->transcript.packed;
+  char *bytes = malloc(packed->len + 1);
+  return bytes ? memcpy(bytes, buf_text(packed), packed->len + 1) : NULL;
+}
+
 char *work_frames(struct work *w, size_t *len) {
-  const struct buf *lines = &w->transcript.lines;
   pthread_mutex_lock(&w->lock);
   assert(w->state == WORK_ENDED);
-  char *text = malloc(lines->len + 1);
-  if (text) {
-    memcpy(text, buf_text(lines), lines->len + 1);
-    *len = lines->len;
-  }
+  const bool is_short = w->transcript.text_len <= WORK_TEXT_STORED;
+  *len = is_short ? w->transcript.text_len : w->transcript.packed.len;
+  char *frames = is_short ? all_text(w) : all_packed(w);
   pthread_mutex_unlock(&w->lock);
-  return text;
+  return frames;
+}
+
+bool work_each_frame(struct work *w, bool (*fn)(void *user, const char *json, size_t len), void *user) {
+  pthread_mutex_lock(&w->lock);
+  bool ok = transcript_each(&w->transcript, fn, user);
+  pthread_mutex_unlock(&w->lock);
+  return ok;
 }
 
 bool work_stage(struct work *w, const struct gather_stage *which, struct buf *out) {
   size_t len;
   pthread_mutex_lock(&w->lock);
-  const char *json = gather_find_stage(&w->transcript.gather, buf_text(&w->transcript.lines), which, &len);
+  const char *json = transcript_stage(&w->transcript, which, &len);
   bool ok = json && !buf_append(out, json, len);
+  buf_clear(&w->transcript.open);
   pthread_mutex_unlock(&w->lock);
   return ok;
+}
+
+bool work_sources(struct work *w, struct buf *out) {
+  pthread_mutex_lock(&w->lock);
+  transcript_put_sources(&w->transcript, out);
+  pthread_mutex_unlock(&w->lock);
+  return !buf_status(out);
 }
 
 const struct work_face *work_face(struct work *w, int which) {

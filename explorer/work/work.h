@@ -22,7 +22,9 @@ struct client;
 struct work; /* opaque */
 
 enum {
-  WORK_BYTES_MAX = 32 << 20, /* of all frames of one job; a stage is at most FRAME_MAX, a kernel has a few dozen */
+  WORK_BYTES_MAX = 256 << 20,  /* of all frames of one job, as text */
+  WORK_TEXT_STORED = 32 << 20, /* up to here the store gets the text */
+  WORK_PACKED_MAX = 40 << 20,  /* … packed, as they are kept; the store takes as many (STORE_BLOB_MAX) */
   WORK_TAG_SIZE = 9,
 };
 
@@ -81,19 +83,27 @@ MUST_USE enum status work_load(struct work *w, const char *frames, size_t len, s
 
 /* Its state, and how many stages have come and whether it ended well; both pointers may be NULL. */
 enum work_state work_look(struct work *w, int *n_stages, bool *is_ok);
-size_t work_bytes(struct work *w); /* of the frames so far */
+size_t work_bytes(struct work *w); /* that the frames so far take, packed */
 bool work_was_loaded(struct work *w);
 int64_t work_began_us(struct work *w); /* of clock_now_us, when a child took it; 0: none did */
 /* Copies at most max bytes of the frames, one on each line, from `at`; *at_end when nothing will follow. */
 size_t work_read(struct work *w, size_t at, char *to, size_t max, bool *at_end);
+/* The same, packed (transcript.h): appends whole frames, about max bytes of them, and moves *at behind what they hold.
+ * False when out has no room. */
+bool work_read_packed(struct work *w, size_t *at, size_t max, struct buf *out, bool *at_end);
 /* Appends what ends the stream of one reader that has read up to `at` (transcript.h). */
 void work_put_farewell(struct work *w, size_t at, enum diag_code code, const char *message, struct buf *out);
 
 /* These are for a work that has ended.  Heap, the caller frees; NULL when out of memory. */
 char *work_result(struct work *w, size_t *len); /* the result object */
-char *work_frames(struct work *w, size_t *len); /* all frames, one on each line */
+/* All frames, for work_load: as text, whose equal stages the store packs better together; a long text packed. */
+char *work_frames(struct work *w, size_t *len);
+/* Calls fn for each frame in order; false if fn returned false or memory ran out.  fn must not ask w. */
+bool work_each_frame(struct work *w, bool (*fn)(void *user, const char *json, size_t len), void *user);
 /* Appends the JSON object of one stage; false if there is no such stage. */
 bool work_stage(struct work *w, const struct gather_stage *which, struct buf *out);
+/* Appends the JSON object that says what the sources of the stages mean (gather.h); false when out has no room. */
+bool work_sources(struct work *w, struct buf *out);
 
 /* The result as it is sent, in up to three encodings: made by the first request that needs it, kept as long as the
  * work. */

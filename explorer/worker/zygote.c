@@ -75,7 +75,7 @@ static enum status spawn(struct zygote *z, struct error *err) {
   return ST_OK;
 }
 
-/* One child per turn of the loop, so that many requested children do not delay exits and hand-overs. */
+/* One child per iteration of the loop, so that many requested children do not delay exits and hand-overs. */
 static enum status spawn_one(struct zygote *z) {
   struct error err;
   if (z->n_kids == CHILDREN_MAX) {

@@ -151,9 +151,9 @@ def test_the_compile_options_that_older_clients_send_are_not_requests(ce):
 
 def test_stages_kernels_and_targets_are_chosen_by_arguments(ce):
     source = TWO_KERNELS
-    result = compile(ce, source, "--kernel=twice --stop 14 --target=trn1")
+    result = compile(ce, source, "--kernel=twice --stop 0 --target=trn1")
     assert list(result["labelDefinitions"]) == ["twice"] and "linalg." in texts(result["asm"])
-    assert result["compilationOptions"] == ["--kernel=twice", "--stop", "14", "--target=trn1"]
+    assert result["compilationOptions"] == ["--kernel=twice", "--stop", "0", "--target=trn1"]
     assert "linalg." in texts(compile(ce, source, "--stop-after=cse:2")["asm"])
     assert "nisa." in texts(compile(ce, source, "--kernel=twice")["asm"])
     both = compile(ce, source, "")
@@ -162,8 +162,21 @@ def test_stages_kernels_and_targets_are_chosen_by_arguments(ce):
         assert f"#nisa.target<{target}>" in texts(compile(ce, compiler=f"nki-{target}")["asm"])
 
 
+@pytest.mark.parametrize("number, name", [(0, "cse:2"), (1, "remove-redundant-zero-fill"), (3, "infer-layout"), (8, "canonicalize-loop-step"),
+                                          (9, "one-shot-bufferize"), (24, "linalg-to-nisa")])
+def test_a_number_counts_the_passes_as_old_links_do(ce, number, name):
+    by_number, by_name = (texts(compile(ce, arguments=f"{INPUT} --stop={stop}")["asm"]) for stop in (number, name))
+    assert by_number == by_name and "func.func" in by_name
+
+
+def test_raw_text_has_no_places(ce):
+    tied, raw = (compile(ce, arguments=arguments)["asm"] for arguments in (INPUT, f"{INPUT} --raw"))
+    assert texts(raw) == texts(tied) and any(line["source"] for line in tied)
+    assert not any(line["source"] for line in raw)
+
+
 @pytest.mark.parametrize("arguments, complaint", [
-    ("-O2", "unknown argument: '-O2'"), ("--stop=99", "--stop=99: stages are numbered from 0 to"), ("--stop=foo", 'no stage is called "foo"'),
+    ("-O2", "unknown argument: '-O2'"), ("--stop=99", "--stop=99: passes are numbered from 1 to 24"), ("--stop=foo", 'no stage is called "foo"'),
     ("--input=x", "expected NAME=SHAPE:DTYPE"), ("--input=x=4x-1", "expected a shape"), ("--kernel", "--kernel: needs a value"),
     ("--target=trn9", "expected trn1, trn2 or trn3"), ("--hw", "no Neuron device")])
 def test_arguments_that_make_no_sense_fail_the_compile_with_a_reason(ce, arguments, complaint):

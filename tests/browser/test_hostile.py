@@ -46,17 +46,18 @@ def one_line(text):
 
 
 def range_of(file="kernel.py", fn=None):
-    return {"file": file, "line": 1, "col": 1, "end_line": 1, "end_col": 5, **({"fn": fn} if fn else {}), "depth": 0}
+    return {"file": file, "line": 1, "col": 1, "end_line": 1, "end_col": 5, **({"fn": fn} if fn else {})}
 
 
 def hostile_frames(p):
     """A whole answer in which every text is the payload."""
     text = f'module {{\n  "{one_line(p)}"() {{attr = "{one_line(p)}"}} : () -> () loc("{one_line(p)}":1:1)\n  func.func @{one_line(p)}() // {one_line(p)}\n}}\n'
-    place = [range_of("kernel.py", p), {**range_of(p, p), "depth": 1}]
+    sources = {"files": ["kernel.py", p], "places": [[1, 1, 1, 1, 5, p, -1], [0, 1, 1, 1, 5, p, 0], [0, 1, 1, 1, 5, p, 9], [7, 1, 1, 1, 5, p, 3]],
+               "sources": [{"places": [1, 99, 2, 3], "more": 4}]}
     stage = lambda i: {  # noqa: E731
         "index": i, "name": p, "pass": p, "phase": p, "dialect": p, "changed": True, "time_us": 5, "op_counts": {p: i + 1},
-        "text": text if i else text.replace("attr", "other"), "lines": [{}, {"op": 1, "src": place}, {"op": 2, "src": place}, {}],
-        "from": {"1": [1]}, "remarks": [{"pass": p, "text": p, "op": 1, "src": place}],
+        "text": text if i else text.replace("attr", "other"), "lines": [{}, {"op": 1, "src": 0}, {"op": 2, "src": 0}, {"op": 3, "src": 99}],
+        "from": {"1": [1]}, "remarks": [{"pass": p, "text": p, "op": 1, "src": 0}],
         "check": {"status": "fail", "max_abs_err": 1, "max_rel_err": 1, "reason": p}}
     tensor = {"name": p, "shape": [1], "dtype": p, "alias_of": p}
     diag = {"severity": "error", "code": p, "message": p, "hint": p, "stage": p, "kernel": 0, "range": range_of(), "calls": [range_of(p, p)]}
@@ -64,6 +65,7 @@ def hostile_frames(p):
         {"frame": "start", "version": 1, "key": "0" * 64, "language": p, "target": p, "pipeline": p},
         {"frame": "kernel", "kernel": 0, "name": p, "inputs": [tensor], "outputs": [tensor]},
         {"frame": "kernel", "kernel": 1, "name": p + "2", "inputs": [tensor], "outputs": [tensor]},
+        {"frame": "sources", **sources},
         {"frame": "stage", "kernel": 0, "stage": stage(0)}, {"frame": "stage", "kernel": 0, "stage": stage(1)},
         {"frame": "diagnostic", "diagnostic": diag},
         {"frame": "diagnostic", "diagnostic": {**diag, "severity": "note", "code": "kernel-output", "range": None}},
@@ -78,7 +80,8 @@ def hostile_snippet(p):
     result = {
         "version": 1, "key": "0" * 64, "status": "error", "language": p, "target": p, "time_us": 1, "artifacts": [],
         "kernels": [{**k, "stages": [s["stage"] for s in of("stage")] if not k["kernel"] else []} for k in of("kernel")],
-        "diagnostics": [d["diagnostic"] for d in of("diagnostic")]}
+        "diagnostics": [d["diagnostic"] for d in of("diagnostic")],
+        **{table: [v for s in of("sources") for v in s[table]] for table in ("files", "places", "sources")}}
     view = {"version": 1, "kernelName": p, "stageKey": p, "diffFrom": p, "selection": p, "filter": p, "pane": p, "splits": {p: 0.5}}
     return {
         "id": "A" * 22, "visibility": "unlisted", "title": p, "created_ms": 1, "expires_ms": 9e12, "pipeline": p, "is_current": False,

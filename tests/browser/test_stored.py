@@ -223,10 +223,10 @@ def test_a_kernel_too_large_for_its_link_is_stored_instead(page):
 
 def test_a_failure_to_store_says_why_and_keeps_the_dialog(mine, watch):
     watch.expect("507")
-    mine.route("**/api/v1/snippets", lambda r: r.fulfill(status=507, json={"error": {"code": "full", "message": "The store has no space left. Nothing was kept."}}))
+    mine.route("**/api/v1/snippets", lambda r: r.fulfill(status=507, json={"error": {"code": "full", "message": "The store has no space left. Nothing was stored."}}))
     open_dialog(mine)
     mine.get_by_role("button", name="Create link").click()
-    expect(mine.locator(".share-failed")).to_have_text("It was not stored: The store has no space left. Nothing was kept.")
+    expect(mine.locator(".share-failed")).to_have_text("It was not stored: The store has no space left. Nothing was stored.")
     mine.unroute("**/api/v1/snippets")
     mine.get_by_role("button", name="Create link").click()
     expect(mine.locator(".share-done")).to_be_visible()

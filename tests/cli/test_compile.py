@@ -4,7 +4,7 @@ import os
 import resource
 import subprocess
 
-from support import compiler
+from support import compiler, source_map
 from support.paths import NKX, ROOT
 
 ADD = '''from nkigen import trace
@@ -35,6 +35,57 @@ def test_stop_after_counts_stages_of_one_name():
     names = [s["name"] for s in first["kernels"][0]["stages"]]
     assert names[-1] == "canonicalize" and names.count("canonicalize") == 1
     assert [s["name"] for s in second["kernels"][0]["stages"]].count("canonicalize") == 2
+
+
+def test_what_a_kernel_prints_is_shown_once_with_and_without_a_check():
+    source = ADD.replace("return", "print('shape', a.shape)\n    return")
+    for options in ([], ["--check"]):
+        assert nkx("compile", "-", *options, stdin=source).stderr.count("shape (4, 8)") == 1
+
+
+def test_a_kernel_has_attributes_like_a_function():
+    source = ADD.replace("return a + b", "add.calls += 1\n    return a + add.calls * b") + "add.calls = 0\n"
+    done = nkx("compile", "-", stdin=source)
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_dump_directory_is_made_with_those_above_it(tmp_path):
+    assert nkx("compile", "-", "--dump-dir", str(tmp_path / "a" / "b"), stdin=ADD).returncode == 0
+    assert list((tmp_path / "a" / "b").rglob("hlo.txt"))
+
+
+def test_a_file_that_cannot_be_written_is_the_callers_mistake(tmp_path):
+    (tmp_path / "file").write_text("")
+    for option, path in (("--dump-dir", tmp_path / "file" / "there"), ("--json", tmp_path / "none" / "r.json")):
+        done = nkx("compile", "-", option, str(path), stdin=ADD)
+        assert done.returncode == 1 and f"cannot write {path}" in done.stderr
+
+
+SHORT = """func.func @f(%x: tensor<256x256xf32>) -> tensor<256x256xf32> {
+  %e = tensor.empty() : tensor<256x256xf32>
+  %y = linalg.exp ins(%x : tensor<256x256xf32>) outs(%e : tensor<256x256xf32>) -> tensor<256x256xf32>
+  nkipy.layout(%y : tensor<256x256xf32>) {mem_space = 3 : i32, partition_dim = 0 : ui32, tile_size = array<i64: 128, 128>} // nkipy.layout(%y
+  nkipy.tile_op(%y : tensor<256x256xf32>)
+    {loop_tile_size = array<i64: 128, 128>}
+  %z = linalg.exp ins(%y : tensor<256x256xf32>) outs(%e : tensor<256x256xf32>) -> tensor<256x256xf32>
+  nkipy.fuse_op(%y, %z : tensor<256x256xf32>, tensor<256x256xf32>)
+  return %z : tensor<256x256xf32>
+}
+"""
+
+
+def test_annotations_may_have_the_short_form_of_nkigen():
+    done = nkx("compile", "-", "--language", "mlir", "--stop-after", "canonicalize", stdin=SHORT)
+    assert done.returncode == 0, done.stderr
+    assert '"nkipy.tile_op"(%1) {loop_tile_size = array<i64: 128, 128>} : (tensor<256x256xf32>) -> ()' in done.stdout
+    assert '"nkipy.layout"(%1)' in done.stdout and '"nkipy.fuse_op"(%1, %2)' in done.stdout
+    same = nkx("opt", "--canonicalize", stdin=SHORT)
+    assert same.returncode == 0, same.stderr
+
+
+def test_an_annotation_that_is_not_understood_is_refused_at_its_line():
+    done = nkx("compile", "-", "--language", "mlir", stdin=SHORT.replace("(%y : tensor<256x256xf32>)\n", "(%y)\n"))
+    assert done.returncode == 1 and "5:3: error: an annotation is written nkipy.layout(%value : type)" in done.stderr, done.stderr
 
 
 def test_dump_dir_holds_every_stage_and_the_proto(tmp_path):
@@ -71,7 +122,7 @@ ENTRY main {
 
 def stages(done):
     assert done.returncode == 0, done.stderr
-    (kernel,) = json.loads(done.stdout)["kernels"]
+    (kernel,) = source_map.expanded(json.loads(done.stdout))["kernels"]
     return kernel["stages"]
 
 
@@ -116,7 +167,7 @@ def test_places_in_mlir_are_the_first_lines_of_operations():
     assert any(entry.get("src", [{}])[0].get("line") == 3 for entry in found[-1]["lines"])
 
 
-def test_a_refusal_is_reported_when_what_was_traced_is_too_large_to_show():
+def test_a_refusal_after_many_operations_is_reported_with_what_was_traced():
     source = """import numpy as np
 def k(x):
     def f(n, x):
@@ -126,7 +177,8 @@ def k(x):
     done = nkx("compile", "-", "--input", "x=4x4:f32", "--json", "-", stdin=source)
     result = json.loads(done.stdout)
     assert done.returncode in (1, 3) and [d["code"] for d in result["diagnostics"]] == ["too-many-operations"]
-    assert result["kernels"][0]["stages"] == []
+    (stage,) = result["kernels"][0]["stages"]
+    assert stage["partial"] and len(stage["lines"]) > 10000
 
 
 def test_wrong_hlo_and_mlir_show_a_caret():
@@ -253,7 +305,7 @@ def caught(x):
 def test_a_refusal_while_tracing_loses_nothing_that_was_traced():
     done = nkx("compile", "-", "--json", "-", stdin=REFUSED)
     assert done.returncode == 1
-    result = json.loads(done.stdout)
+    result = source_map.expanded(json.loads(done.stdout))
     kernels_, ops = {k["name"]: k for k in result["kernels"]}, {}
     assert list(kernels_) == ["late", "looped", "caught"]
     for name in ("late", "looped"):

@@ -16,7 +16,11 @@ from support.paths import BUILD
 
 pytestmark = pytest.mark.xdist_group("jax_hlo")  # the modules are read once
 PROGRAM = BUILD / "test/test_hlo_read_mlir"
-NAMES = sorted(p.stem for p in jax_functions.DIRECTORY.glob("*.hlo"))
+TEXTS = {p.stem: p.read_text() for p in sorted(jax_functions.DIRECTORY.glob("*.hlo"))}
+NAMES = list(TEXTS)
+LAPACK = [name for name, text in TEXTS.items() if "lapack_" in text]  # XLA's bindings crash on these calls
+EXPANDED = [name for name, text in TEXTS.items()
+            if re.search(r"lapack_|rng-bit-generator|reduce-precision|bitcast-convert|complex\(|fft\(|c64\[", text)]
 
 
 @pytest.fixture(scope="session")
@@ -38,12 +42,13 @@ def ran(tmp_path_factory, expected):
     return directory
 
 
-def test_there_are_sixty_modules_and_each_has_a_function():
-    assert len(NAMES) >= 60 and set(NAMES) == set(jax_functions.FUNCTIONS)
+def test_there_are_eighty_modules_and_each_has_a_function():
+    assert len(NAMES) >= 80 and set(NAMES) == set(jax_functions.FUNCTIONS)
 
 
 def assert_close(got, want):
     assert got.shape == want.shape and got.dtype == want.dtype
+    got, want = jax_functions.as_reals(got), jax_functions.as_reals(want)
     narrow = want.dtype.name == "bfloat16"
     if not narrow and not np.issubdtype(want.dtype, np.floating):
         np.testing.assert_array_equal(got, want)
@@ -53,10 +58,18 @@ def assert_close(got, want):
     np.testing.assert_allclose(got, want, tolerance, tolerance * max(1, np.nanmax(abs(want), initial=0)))
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", [name for name in NAMES if name not in LAPACK])
 def test_our_print_is_the_same_program_to_xla(ran, expected, name):
     inputs, want = expected[name]
     got = xla.run_text((ran / f"{name}.txt").read_text(), inputs)
+    for g, w in zip(got, want, strict=True):
+        assert_close(g, w)
+
+
+@pytest.mark.parametrize("name", EXPANDED)
+def test_what_op_expander_writes_out_is_the_same_program_to_xla(ran, expected, name):
+    inputs, want = ([jax_functions.as_reals(a) for a in arrays] for arrays in expected[name])
+    got = xla.run_text((ran / f"{name}.expanded.txt").read_text(), inputs)
     for g, w in zip(got, want, strict=True):
         assert_close(g, w)
 

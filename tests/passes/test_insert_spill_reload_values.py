@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from support import on_chip, values
+from support.oracles import nisa_eval
 
 SHAPE = (16, 2, 8)
 BYTES = 2 * 8 * 4
@@ -99,7 +100,7 @@ def test_what_fits_is_left_alone(rng):
 
 
 def test_an_operation_that_cannot_fit_is_refused(rng):
-    with pytest.raises(values.Refused, match="needs 192 bytes of SBUF per partition at once, there are 128"):
+    with pytest.raises(values.Refused, match="needs 128 bytes of SBUF per partition at once, there are 127"):
         values.opt(f"""
         func.func @f() {{
           %a = memref.alloc() : {T}
@@ -107,7 +108,7 @@ def test_an_operation_that_cannot_fit_is_refused(rng):
           %c = memref.alloc() : {T}
           linalg.add ins(%a, %b : {T}, {T}) outs(%c : {T})
           return
-        }}""", "insert-spill-reload=sbuf-capacity=128")
+        }}""", "insert-spill-reload=sbuf-capacity=127")
 
 
 def test_a_loop_over_more_than_fits_reads_tiles_from_hbm(rng):
@@ -135,8 +136,50 @@ def test_a_loop_over_more_than_fits_reads_tiles_from_hbm(rng):
       return %r : {hbm}
     }}"""
     one, bytes_of_tile = 8 * 8 * 4, 8 * 4
-    for capacity in (2 * one + 3 * bytes_of_tile, one + 4 * bytes_of_tile, 4 * bytes_of_tile):
+    for capacity in (2 * one + 3 * bytes_of_tile, one + 4 * bytes_of_tile, 4 * bytes_of_tile, 2 * bytes_of_tile):
         after = values.check(text, f"insert-spill-reload=sbuf-capacity={capacity}", rng)
         assert peak(values.opt(after, "insert-memref-dealloc")) <= capacity
     with pytest.raises(values.Refused, match="bytes of SBUF per partition at once"):
-        values.opt(text, f"insert-spill-reload=sbuf-capacity={2 * bytes_of_tile}")
+        values.opt(text, f"insert-spill-reload=sbuf-capacity={2 * bytes_of_tile - 1}")
+
+
+# ---- one operation that uses more than there is ------------------------------------------------------------------------
+
+WIDE, FAR = "memref<128x1x1x2048xf32, 3 : i32>", "memref<128x1x1x2048xf32, 4 : i32>"
+STEPS = {
+    "none is read later": ["mul a b c"],
+    "one is read later": ["mul a b c", "add c a a"],
+    "both are read later": ["mul a b c", "add c a a", "max a b b", "sub b c a", "exp a c"],
+    "both are read later, in another order": ["sub b a c", "exp b b", "add c b c", "mul a b b", "max b c c"],
+    "the same one twice": ["mul b b a", "sub a b c", "max c b c"],
+    "one after the other": ["sub a b c", "add a c b", "mul b c a", "sub a b c"],
+}
+
+
+def three_buffers(steps):
+    """Copy in, exp, the steps, copy c out: each buffer takes 8 KiB per partition."""
+    lines = [f"%{b} = memref.alloc() : {WIDE}" for b in "abc"] + [f"memref.copy %x, %a : {FAR} to {WIDE}"]
+    for name, *operands in map(str.split, ["exp a b", *steps]):
+        *ins, out = operands
+        lines.append(f"linalg.{name} ins({', '.join('%' + v for v in ins)} : {', '.join([WIDE] * len(ins))}) outs(%{out} : {WIDE})")
+    lines += [f"%r = memref.alloc() : {FAR}", f"memref.copy %c, %r : {WIDE} to {FAR}"]
+    return "\n".join([f"func.func @f(%x: {FAR}) -> {FAR} {{", *("  " + line for line in lines), f"  return %r : {FAR}", "}"])
+
+
+@pytest.mark.parametrize("steps", STEPS.values(), ids=list(STEPS))
+def test_an_operation_with_one_buffer_too_many_is_computed_in_place(rng, steps):
+    text = three_buffers(steps)
+    inputs = [rng.uniform(-1, 1, (128, 1, 1, 2048)).astype(np.float32)]
+    want = values.run(text, inputs)
+    done = values.opt(text, "insert-spill-reload=sbuf-capacity=16384")
+    values.same(values.run(done, inputs), want)
+    done = values.opt(done, "insert-memref-dealloc")
+    assert peak(done) <= 16384
+    nisa = values.opt(done, "cse", "canonicalize", "linalg-to-nisa", "nisa-verify", "print-nisa")
+    assert peak(nisa) <= 16384
+    values.same(nisa_eval.run(nisa, [a.copy() for a in inputs]), want)
+
+
+def test_an_operation_with_two_buffers_too_many_is_refused():
+    with pytest.raises(values.Refused, match="needs 16384 bytes of SBUF per partition at once, there are 12288: spilling"):
+        values.opt(three_buffers(["mul a b c"]), "insert-spill-reload=sbuf-capacity=12288")

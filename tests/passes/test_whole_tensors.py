@@ -6,6 +6,7 @@ import ml_dtypes
 import numpy as np
 
 from nkigen.transforms.nkipy_opt import apply_complete_knob_pipeline
+from support import source_map
 from support.oracles import nisa_eval
 from support.paths import NKX
 
@@ -42,7 +43,7 @@ def test_the_instructions_compute_what_numpy_does():
 def test_every_stage_is_checked_and_each_operation_has_its_line():
     done = subprocess.run([NKX, "compile", "-", "--language", "mlir", "--check", "--quiet", "--json", "-"],
                           input=TEXT, capture_output=True, text=True)
-    stages = json.loads(done.stdout)["kernels"][0]["stages"]
+    stages = source_map.expanded(json.loads(done.stdout))["kernels"][0]["stages"]
     assert done.returncode == 0 and all(s["check"]["status"] == "pass" for s in stages[:-1])
     first, lines = stages[0]["lines"], stages[0]["text"].split("\n")
     for name, line in (("arith.extf", 4), ("math.tanh", 8), ("math.sqrt", 11)):

@@ -5,17 +5,18 @@ import subprocess
 import ml_dtypes
 import numpy as np
 
+from support import source_map
 from support.paths import NKX, ROOT
 
 
 def compile(source, *arguments, check=False, timeout=120):
-    """The result object of `nkx compile`; raises only if the product itself fails (exit status 4, a crash)."""
+    """The result object of `nkx compile`, with places instead of numbers (source_map.expanded); raises only if the product itself fails (exit status 4, a crash)."""
     done = subprocess.run(
         [NKX, "compile", "-", "--quiet", "--json", "-", *(["--check"] if check else []), *arguments],
         input=source.encode(), capture_output=True, timeout=timeout,
     )
     assert done.returncode in (0, 1, 3), (done.returncode, done.stderr.decode()[-2000:])
-    return json.loads(done.stdout)
+    return source_map.expanded(json.loads(done.stdout))
 
 
 def is_checked(stage):

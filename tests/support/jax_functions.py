@@ -16,7 +16,7 @@ from jax import lax, nn
 
 from support.paths import ROOT, TESTS
 
-F, I, B, U = jnp.float32, jnp.int32, jnp.bool_, jnp.uint32
+F, I, B, U, C = jnp.float32, jnp.int32, jnp.bool_, jnp.uint32, jnp.complex64
 FUNCTIONS = {}
 DIRECTORY = TESTS / "conformance/jax_hlo"
 
@@ -431,12 +431,163 @@ def checkpointed(x, y):
     return jax.grad(jax.checkpoint(lambda x: jnp.sum(jnp.sin(x) * jnp.cos(y * x))))(x)
 
 
+# --- loops whose trips depend on data -----------------------------------------------------------------------------
+
+
+@example((8, 8))
+def conjugate_gradients(a):
+    a, b = a @ a.T + 8 * jnp.eye(8), jnp.ones(8)
+
+    def step(s):
+        x, r, p, k = s
+        ap = a @ p
+        alpha = (r @ r) / (p @ ap)
+        rest = r - alpha * ap
+        return x + alpha * p, rest, rest + (rest @ rest) / (r @ r) * p, k + 1
+
+    return lax.while_loop(lambda s: (s[1] @ s[1] > 1e-3) & (s[3] < 20), step, (jnp.zeros(8), b, b, 0))[0]
+
+
+@example(((), I))
+def collatz(n):
+    step = lambda s: (jnp.where(s[0] % 2 == 0, s[0] // 2, 3 * s[0] + 1), s[1] + 1)
+    return lax.while_loop(lambda s: s[0] != 1, step, (n + 7, jnp.int32(0)))
+
+
+@example((6,), ((), I))
+def fori_to_a_limit_from_data(x, n):
+    return lax.fori_loop(0, n, lambda i, c: c * 0.5 + i, x)
+
+
+@example((5,))
+def while_in_while(x):
+    outer = lambda c: lax.while_loop(lambda d: d.max() < c.sum(), lambda d: d * 2, c) + 1
+    return lax.while_loop(lambda c: c.sum() < 100, outer, abs(x) + 1)
+
+
+@example((5,))
+def while_in_for(x):
+    return lax.fori_loop(0, 3, lambda i, x: lax.while_loop(lambda c: c.sum() < 20 * (i + 1), lambda c: c * 1.3, x), abs(x) + 1)
+
+
+# --- systems of equations -----------------------------------------------------------------------------------------
+
+
+@example((2, 5, 5))
+def cholesky(x):
+    a = x @ x.mT + jnp.eye(5)
+    return jnp.linalg.cholesky(a), jnp.linalg.cholesky(a[0], upper=True), jnp.linalg.cholesky(a[1] - 3 * jnp.eye(5))
+
+
+@example((4, 4), (4, 3), (2, 4))
+def triangular_solves(a, b, c):
+    a, solve = a + 4 * jnp.eye(4), lax.linalg.triangular_solve
+    flags = [(lower, trans) for lower in (False, True) for trans in (False, True)]
+    return ([solve(a, b, left_side=True, lower=lower, transpose_a=trans) for lower, trans in flags]
+            + [solve(a, c, lower=lower, transpose_a=trans, unit_diagonal=True) for lower, trans in flags])
+
+
+@example((6, 4), (6,))
+def gaussian_process(x, y):
+    def likelihood(scale):
+        d = x[:, None] - x[None]
+        k = jnp.exp(-scale * jnp.sum(d * d, -1)) + 0.1 * jnp.eye(6)
+        factor = jnp.linalg.cholesky(k)
+        return -0.5 * y @ jax.scipy.linalg.cho_solve((factor, True), y) - jnp.sum(jnp.log(jnp.diag(factor)))
+
+    return jax.value_and_grad(likelihood)(0.3)
+
+
+# --- bits ---------------------------------------------------------------------------------------------------------
+
+
+@example(((4,), U))
+def random_bits_philox(key):
+    return *lax.rng_bit_generator(key, (3, 5)), lax.rng_bit_generator(key, (7,), jnp.uint8)[1]
+
+
+@example(((4,), U))
+def random_bits_threefry(key):
+    make = lambda *a: lax.rng_bit_generator(key, *a, algorithm=lax.RandomAlgorithm.RNG_THREE_FRY)
+    return *make((3, 5)), make((), jnp.uint16)[1]
+
+
+@example((4, 5), ((4, 5), jnp.bfloat16))
+def reduced_precision(x, y):
+    return (lax.reduce_precision(x, 5, 10), lax.reduce_precision(x * 1e5, 4, 3), lax.reduce_precision(jnp.sqrt(x), 8, 7),
+            lax.reduce_precision(y, 3, 2))  # fmt: skip
+
+
+@example(((3, 4), U), ((3, 2), jnp.uint16))
+def bits_of_other_widths(x, y):
+    return lax.bitcast_convert_type(x, jnp.uint8), lax.bitcast_convert_type(y, F), lax.bitcast_convert_type(x, jnp.int16)
+
+
+@example((1, 8, 8, 3))
+def max_pool_windows_in_padding(x):
+    window = (1, 3, 3, 1), (1, 2, 2, 1), ((0, 0), (1, 1), (0, 1), (0, 0))
+    y = lax.reduce_window(x, -jnp.inf, lax.max, *window)
+    return jax._src.lax.windowed_reductions._select_and_scatter(x, lax.ge, *window, y * y, jnp.float32(0.5), lax.add)
+
+
+# --- complex numbers ------------------------------------------------------------------------------------------------
+
+
+@example(((3, 8), C), ((3, 8), C))
+def complex_arithmetic(x, y):
+    return (x + y, x - y, x * y, x / y, -x, jnp.conj(x), abs(x), x.real, x.imag, jnp.angle(x), x == y, jnp.where(x.real > 0, x, y),
+            jnp.exp(x), jnp.log(x), jnp.sqrt(x), lax.rsqrt(x), jnp.sin(x), jnp.cos(x), jnp.sign(x), x ** (0.5 + 1j))  # fmt: skip
+
+
+@example(((3, 8), C), ((8, 4), C), ((), I))
+def complex_arrays(x, y, i):
+    return (x @ y, x.sum(0), x.T.reshape(4, 6)[1:, ::2], jnp.concatenate([x, 2j * x], 1), jnp.pad(x, 1), x[:, ::-1],
+            lax.dynamic_slice(x, (i, 0), (1, 4)), x.at[1].set(1j), x[jnp.array([2, 0])], x.at[jnp.array([0, 0])].add(1 + 1j))  # fmt: skip
+
+
+@example(((4,), C), ((4, 4), C), ((), B))
+def complex_control(x, m, p):
+    y = lax.while_loop(lambda c: jnp.sum(abs(c)) < 100, lambda c: c * (1 + 1j), x + 1)
+    z = lax.fori_loop(0, 5, lambda i, c: c @ m / 4 + 1j * i, m)
+    return y, z, lax.cond(p, lambda x: x * 1j, jnp.conj, x)
+
+
+@example(((6, 4, 10), C), (2, 9))
+def fourier(x, y):
+    f = jnp.fft
+    return f.fft(x), f.ifft(x), f.fftn(x), f.ifft2(x), f.rfft(y), f.irfft(f.rfft(y), 9), f.rfftn(x.real), f.irfftn(f.rfftn(x.imag))
+
+
+@example(((2, 300), C), (2, 300), (2, 255))
+def fourier_in_steps(x, y, z):
+    f = jnp.fft
+    return f.fft(x), f.ifft(x), f.rfft(y), f.irfft(f.rfft(y)), f.rfft(z), f.irfft(f.rfft(z), 255)
+
+
+@example((2, 131), (2, 128))
+def fourier_by_large_matrices(x, y):
+    return jnp.fft.rfft(x), jnp.fft.irfft(jnp.fft.rfft(x), 131), jnp.fft.fft(y)
+
+
+@example((4, 16), (5,))
+def fourier_convolution(x, k):
+    loss = lambda x: jnp.sum(abs(jnp.fft.rfft(x, 32) * jnp.fft.rfft(k, 32)) ** 2)
+    return jnp.fft.irfft(jnp.fft.rfft(x, 32) * jnp.fft.rfft(k, 32), 32), jax.grad(loss)(x)
+
+
 def make_input(spec, rng):
     if spec.dtype == np.bool_:
         return rng.integers(0, 2, spec.shape).astype(bool)
     if np.issubdtype(spec.dtype, np.integer):
         return rng.integers(0, 6, spec.shape).astype(spec.dtype)
+    if np.issubdtype(spec.dtype, np.complexfloating):
+        return (rng.uniform(-2, 2, spec.shape) + 1j * rng.uniform(-2, 2, spec.shape)).astype(spec.dtype)
     return rng.uniform(-2, 2, spec.shape).astype(spec.dtype)
+
+
+def as_reals(a):
+    """Complex numbers as the pairs of reals that compiled modules take and give."""
+    return a.view(a.real.dtype).reshape(*a.shape, 2) if a.dtype.kind == "c" else a
 
 
 def load_expected():

@@ -4,6 +4,7 @@ import re
 import requests
 from playwright.sync_api import Page, expect
 
+from support import source_map
 from support.paths import BUILD
 
 SCREENS = BUILD / "test/screens"
@@ -37,7 +38,7 @@ def source_of(page: Page) -> str:
 def compile_api(server: str, source: str, **fields) -> dict:
     answer = requests.post(f"{server}/api/v1/compile", json={"source": source, **fields}, timeout=60)
     answer.raise_for_status()
-    return answer.json()
+    return source_map.expanded(answer.json())
 
 
 def lit_text(page: Page, cls: str) -> str:

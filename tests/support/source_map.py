@@ -1,6 +1,27 @@
 """The maps of a stage: its operations, the ids they have, and the Python that they come from."""
 
 
+def expanded(result):
+    """The result with places instead of numbers: each "src" is a list of ranges with "depth", 0 for a place itself, 1 for its
+    caller and so on; another 0 begins the next place.  Lines with the same source share one list."""
+
+    def chain(number):
+        depth = 0
+        while number >= 0:
+            file, line, col, end_line, end_col, fn, caller = result["places"][number]
+            assert caller < number
+            known = {"fn": fn} if fn else {}
+            yield {"file": result["files"][file], "line": line, "col": col, "end_line": end_line, "end_col": end_col, **known, "depth": depth}
+            number, depth = caller, depth + 1
+
+    lists = [[r for place in source["places"] for r in chain(place)] for source in result["sources"]]
+    for stage in (s for kernel in result["kernels"] for s in kernel["stages"]):
+        for entry in [*stage["lines"], *stage.get("remarks", [])]:
+            if "src" in entry:
+                entry["src"] = lists[entry["src"]]
+    return result
+
+
 def text_of(source, r):
     """The source text of a range."""
     lines = source.split("\n")

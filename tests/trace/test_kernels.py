@@ -258,3 +258,42 @@ def test_a_kernel_is_still_a_function():
     kernel = xla._nkx.trace(input_specs=[((2,), "f32")])(lambda x: x + 1)
     np.testing.assert_array_equal(kernel(np.ones(2)), [2, 2])
     assert kernel.__name__ == "<lambda>" and kernel.__traced__ and callable(kernel.__wrapped__)
+
+
+CALLS = {  # the parameters: specs as n sizes, and the sum that the kernel returns
+    "*grads": ([2, 3, 4], "sum(g[0] for g in grads)", ["grads_0", "grads_1", "grads_2"]),
+    "x, *rest": ([2, 3, 4], "x[0] - rest[0][1] * rest[1][2]", ["x", "rest_0", "rest_1"]),
+    "x, *rest, w": ([2, 3, 4], "x[0] - rest[0][1] * w[3]", ["x", "rest_0", "w"]),
+    "x, *rest, eps=0.5, w, n=2": ([2, 3, 4], "x[0] * n - rest[0][1] * w[3] + eps", ["x", "rest_0", "w"]),
+    "x, *, w, eps=0.25": ([2, 3], "x[0] - w[2] + eps", ["x", "w"]),
+    "x, y, /, z=None, n=3": ([2, 3], "x[0] - y[2] * n if z is None else x", ["x", "y"]),
+    "x, n=2, *rest": ([2], "x[0] * n + len(rest)", ["x"]),
+    "x, **options": ([2], "x[0] + len(options)", ["x"]),
+}
+
+
+@pytest.mark.parametrize("parameters", CALLS)
+def test_every_kind_of_parameter_takes_its_shape(parameters):
+    sizes, result, names = CALLS[parameters]
+    kernel = f"def kernel({parameters}):\n    return {result}\n"
+    k = xla.check(f"from nkigen import trace\n@trace(input_specs={[((n,), 'f32') for n in sizes]})\n{kernel}")
+    assert [(t["name"], t["shape"]) for t in k["inputs"]] == [(name, (n,)) for name, n in zip(names, sizes, strict=True)]
+    for asked in ([None] * len(names), names):  # of the request, by position and by name
+        k = xla.check(kernel, inputs=[(name, (n,), "f32") for name, n in zip(asked, sizes, strict=True)])
+        assert [t["name"] for t in k["inputs"]] == names
+
+
+@pytest.mark.parametrize("parameters, specs, message", [
+    ("x, *rest, w", 1, 'no shape is known for parameter "w"'), ("x, *, n=1", 3, "input_specs has 3 entries for 2 parameters"),
+    ("x, **options", 2, "input_specs has 2 entries for 2 parameters")])
+def test_specs_that_do_not_fit_the_parameters_are_refused(parameters, specs, message):
+    (d,) = trace_source(f"from nkigen import trace\n@trace(input_specs={[((2,), 'f32')] * specs})\ndef kernel({parameters}):\n    return x\n")["diagnostics"]
+    assert (d["code"], d["message"], d["src"][0][1]) == ("bad-inputs", message, 3)
+
+
+@pytest.mark.parametrize("names, message", [
+    (["rest_0", "x"], None), (["x", "rest_1"], 'an input before "rest_1" is missing'), (["x", "rest_0", "rest_0"], 'parameter "rest_0" is given twice'),
+    (["x", "rest_"], 'the kernel has no parameter "rest_"'), (["x", "rest"], 'the kernel has no parameter "rest"')])
+def test_inputs_of_a_request_are_named_by_number_in_args(names, message):
+    result = trace_source("def kernel(x, *rest):\n    return x + len(rest)\n", inputs=[(n, (2,), "f32") for n in names])
+    assert [d["message"] for d in result["diagnostics"]] == ([message] if message else [])

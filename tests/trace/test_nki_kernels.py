@@ -192,8 +192,9 @@ def test_a_source_of_nki_kernels_only_names_what_is_missing(monkeypatch):
     [d] = trace_source(source, inputs=[(None, (4,), "f32")])["diagnostics"]
     assert d["code"] == "unsupported-op" and d["message"].startswith("alone: an NKI kernel is traced by the vendor's")
     assert d["src"][0][1] == 4
-    [d] = trace_source("import nki.isa\n")["diagnostics"]
-    assert d["code"] == "python-import" and "nki package" in d["hint"]
+    [d] = trace_source("import nki.isa\ndef alone(a):\n    return nki.isa.activation(a)\n", inputs=[(None, (4,), "f32")])["diagnostics"]
+    assert d["code"] == "python-import" and d["src"][0][1] == 3 and "nki package" in d["hint"]
+    assert d["message"].startswith('nki.isa.activation cannot be used: the module "nki.isa", imported at kernel.py:1,')
 
 
 def test_without_a_front_end_it_is_refused_by_name(monkeypatch):

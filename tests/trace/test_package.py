@@ -127,10 +127,9 @@ def test_device_kernels_take_tensors_by_name():
         cache[0] = x
         return x * scale
 
-    assert is_neuron_compatible()
     x, cache = draw(4), np.zeros((2, 4), np.float32)
     k = DeviceKernel.compile_and_load(nkipy_compile.trace(step), DeviceTensor.from_numpy(x), cache, scale=3.0, name="step")
-    assert list(k.input_tensors_info) == ["x", "cache"] and list(k.output_tensors_info) == ["output0", "cache"]
+    assert list(k.input_tensors_info) == ["x", "cache.must_alias_input"] and list(k.output_tensors_info) == ["output0", "cache"]
     dx, dc = DeviceTensor.from_numpy(x, name="x"), DeviceTensor.from_numpy(cache, name="c")
     out = DeviceTensor.allocate_uninitialized((4,), np.float32)
     assert k(inputs={"x": dx, "cache.must_alias_input": dc}, outputs={"output0": out, "cache": dc}) is None
@@ -173,7 +172,7 @@ def test_specialize_gives_the_code_that_xla_accepts():
 
     x, row, m = draw(3, 4), draw(4), draw(4, 2)
     code = f.specialize(x, row, m)
-    assert f._code is code and [i.name for i in code.inputs] == ["x", "more_0", "more_1"]
+    assert f._code is code and [i.name for i in code.inputs] == ["x.must_alias_input", "more_0", "more_1"]
     assert [(a.output_index, a.param_name, a.is_user_returned) for a in code.aliases] == [(1, "x", False)]
     assert [op.op_name for op in code.operations].count("dot") == 1
     want = x.copy()
@@ -389,3 +388,125 @@ def test_a_sources_annotations_say_shapes_and_inputs_win(head):
     assert [i["shape"] for i in kernel["inputs"]] == [(3,), (3,)]
     result = xla._nkx.trace_source(source.replace("Optional[tensor['int32', (N,)]]", "tensor"))
     assert [d["code"] for d in result["diagnostics"]] == ["bad-inputs"]
+
+
+# ---- what NKIPy's and nkigen's programs ask of the package ---------------------------------------------------------------
+
+
+def test_a_neuron_device_is_there_if_it_is_or_if_the_simulated_one_is_asked_for():
+    program = "from nkipy.runtime import is_neuron_compatible\nprint(is_neuron_compatible())"
+    assert python(program, NKX_DEVICE="").stdout == "False\n"
+    assert python(program, NKX_DEVICE="sim").stdout == "True\n"
+    assert xla._nkx.trace_source(program + "\ndef k(x): return x", inputs=[(None, (2,), "f32")])["output"] == "True\n"
+
+
+def test_a_trace_that_is_not_saved_is_said():
+    with pytest.warns(UserWarning, match="save_trace: no trace is saved"):
+        baremetal_run_traced_kernel(trace(lambda x: x + 1), draw(3), save_trace=True)
+    with pytest.warns(UserWarning, match="save_trace: no trace is saved") as said:
+        DeviceKernel.compile_and_load(lambda x: x + 1, draw(3))(inputs={"x": draw(3)}, save_trace=True)
+    assert said[0].filename == __file__
+
+
+def test_the_code_of_a_kernel_has_nkipys_fields():
+    def step(x, cache):
+        cache[0] = x[0]
+        return np.concatenate([np.transpose(x), np.transpose(x)], axis=1)[1:4:2]
+
+    code = NKIPyKernel.trace(step).specialize(draw(3, 4), draw(2, 4))
+    assert [p.name for p in code.parameters] == ["x", "cache.must_alias_input"] and code.auto_aliased_indices == [1]
+    by_name = {o.op_name: o.attributes for o in code.operations}
+    assert by_name["transpose"] == {"dimensions": [1, 0]}
+    assert by_name["concatenate"]["dimension"] == 1 and by_name["slice"]["slice"].startswith("{[1:4")
+    device = DeviceKernel.compile_and_load(step, draw(3, 4), draw(2, 4))
+    assert device.model_ref is device.model_ref
+    assert device.benchmark({"x": draw(3, 4), "cache": draw(2, 4)}, warmup_iter=3, benchmark_iter=2).warmup_iterations == 3
+    with pytest.raises(ValueError, match="Size mismatch"):
+        DeviceTensor.from_numpy(draw(3)).write_from_numpy(draw(4))
+    assert nkipy_compile.Compiler(nkipy_compile.CompilationConfig(neff_name="k.neff")).config.neff_name == "k.neff"
+
+
+def test_every_module_of_operations_is_imported_by_name():
+    from nkipy.core import ops
+
+    for kind in ("creation", "transform", "conv", "reduce", "unary", "binary", "indexing", "linalg", "nn", "collectives"):
+        exec(f"from nkipy.core.ops import {kind}")
+    assert not hasattr(ops, "no_such_operation")
+    for kind in (AttributeError, NotImplementedError):
+        with pytest.raises(kind, match="nkipy.core.ops.no_such_operation has no implementation"):
+            ops.no_such_operation
+
+
+@pytest.mark.parametrize("package", ["nkigen", "nkipy_kernelgen"])
+@pytest.mark.parametrize("module, names", [
+    ("trace", "trace"), ("traced_array", "TracedArray"), ("op_vtable", "ufuncs, functions"), ("pass_manager", "run_nkipy_opt_passes"), ("control_flow", "fori_loop"),
+    ("execution", "verify_against_numpy"), ("mlir_utils", "extract_and_clean_func_from_module"), ("utils", "extract_and_clean_func_from_module"),
+    ("llvm", "LLVMModule, extract_and_clean_func_from_module"), ("testing", "Mode, run_kernel_test")])
+def test_every_module_of_nkigen_is_there_and_trace_stays_the_decorator(package, module, names):
+    done = python(f"from {package}.{module} import {names}\nfrom {package} import trace\nimport {package}.builder\n"
+                  f"@trace(input_specs=[((2,), 'f32')])\ndef k(x): return x\nprint(hasattr({package}.builder, 'IRBuilder'))")
+    assert done.stdout == "False\n", done.stderr
+
+
+@trace(input_specs=[((256, 256), "f32"), ((256, 256), "f32")])
+def tiled(x, y):
+    z = np.exp(x) @ y
+    knob.knob(z).tile_op(tile_size=[128, 128, 128])
+    return z
+
+
+def test_passes_are_run_with_nkigens_arguments(capfd):
+    text = tiled.to_mlir()
+    after = run_nkipy_opt_passes(text, ["infer-layout"], False)
+    assert after == run_nkipy_opt_passes(text, ["infer-layout"], "trn2") == run_nkipy_opt_passes(text, ["--infer-layout"], print_stderr=False, print_debuginfo=True)
+    assert "nkipy.layout" in after
+    names = ["inline-nkipy-reference", "canonicalize", "py:resolve-custom-ops", "prepare-for-nki", "cse"]
+    both = run_nkipy_opt_passes(text, names, print_ir_after_all=True)
+    assert both == run_nkipy_opt_passes(text, ["canonicalize", "cse"])
+    assert "----- canonicalize -----" in capfd.readouterr().err
+    with pytest.raises(ValueError, match="target must be one of"):
+        run_nkipy_opt_passes(text, [], target="trn9")
+
+
+@pytest.mark.parametrize("stage", ["trace", "infer-layout", "apply-and-strip-transforms", "canonicalize-loop-step"])
+def test_a_function_is_taken_out_of_a_module_and_run(stage):
+    from nkigen.llvm import extract_and_clean_func_from_module
+
+    text = tiled._code.stages(stage)[-1][1] if tiled._code else apply_complete_knob_pipeline(tiled.to_mlir(), stop_after=stage)
+    clean = extract_and_clean_func_from_module(text, "tiled")
+    assert "nkipy.layout" not in clean and "transform." not in clean
+    x, y = draw(256, 256), draw(256, 256)
+    np.testing.assert_allclose(LLVMModule(text, "tiled")(x, y), np.exp(x) @ y, rtol=1e-4, atol=1e-3)
+    with pytest.raises(ValueError, match="no function @other"):
+        extract_and_clean_func_from_module(text, "other")
+
+
+def test_kernels_are_tested_in_nkigens_modes():
+    from nkigen.testing import Mode, nkigen_test, run_kernel_test
+
+    run_kernel_test(tiled, "apply-and-strip-transforms", rtol=1e-4, atol=1e-3)
+    run_kernel_test(tiled, modes=Mode.STRING_CHECK | Mode.FILECHECK, check_ir_contains=["nisa.matmul"], check_ir_not_contains=["transform."],
+                    check_patterns="CHECK: func.func @tiled\nCHECK: nisa.matmul\n")
+    nkigen_test([((4, 4), "f32")], stop_after="trace")(lambda x: x * 2)()
+    for wrong in ({"modes": Mode.LLVM}, {"modes": Mode.LLVM | Mode.HW, "stop_after": "trace"}, {"modes": Mode.HW, "stop_after": 3}, {"modes": Mode.FILECHECK},
+                  {"modes": Mode.STRING_CHECK}):
+        with pytest.raises(ValueError):
+            run_kernel_test(tiled, **wrong)
+    with pytest.raises(AssertionError):
+        run_kernel_test(tiled, modes=Mode.FILECHECK, check_patterns="CHECK: nisa.nothing\n")
+    with pytest.raises(AssertionError, match="nisa.nothing"):
+        run_kernel_test(tiled, modes=Mode.STRING_CHECK, check_ir_contains=["nisa.nothing"])
+    with pytest.raises(RuntimeError, match="neither the vendor's simulator nor"):
+        run_kernel_test(tiled, modes=Mode.BIR_SIM)
+
+
+def test_an_array_that_a_kernel_filled_is_a_traced_argument():
+    op = CustomOp("", "double", ["a"], ["b"], [(4,)], [(4,)], ["f32"], ["f32"], reference_fn=lambda a: a * 2)
+
+    def kernel(x):
+        a = np.zeros(4, np.float32)
+        a[1:] = x[1:]
+        return op(a)
+
+    x = draw(4)
+    np.testing.assert_array_equal(baremetal_jit(kernel)(x), np.array([0, *x[1:]]) * 2)

@@ -51,7 +51,7 @@ def test_pairs():
 def test_pairs_without_promotion_are_refused(a, b):
     r = xla._nkx.trace_source("def kernel(x, y):\n    return x + y\n", inputs=[("x", (2,), a), ("y", (2,), b)])
     (d,) = r["diagnostics"]
-    assert d["code"] == "dtype-promotion" and d["message"] == f"no implicit promotion between {a} and {b}"
+    assert d["code"] == "dtype-promotion" and d["message"] == f"No implicit dtype promotion path between {a} and {b}"
 
 
 def test_python_numbers():

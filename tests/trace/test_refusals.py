@@ -26,7 +26,7 @@ CASES = [
     ("unsupported-op", "«np.linalg.norm(x, 2)»", None, "fro"),
     ("unsupported-op", "«np.pad(x, 1, mode='mean')»", "np.pad with mode=\"mean\" is not supported", "constant"),
     ("unsupported-op", "«np.compress(i > 0, x, axis=0)»", None, "np.where"),
-    ("unsupported-op", "«np.putmask(np.ones((4, 4)), x > 0, x)»", None, "zeros_like"),
+    ("bad-argument", "«np.putmask([1.0], x > 0, x)»", "putmask: the first argument must be an array, not list", None),
     ("bad-argument", "«np.einsum('ij,jk', x)»", "einsum: more subscripts than operands", "->"),
     ("bad-argument", "«np.einsum('ijk->i', x)»", None, "->"),
     ("shape-mismatch", "«np.einsum('ij,kj->ik', x, y)»", "einsum: an index has the sizes 4 and 5", None),
@@ -38,7 +38,7 @@ CASES = [
     ("unsupported-op", "«np.where(x > 0)»", None, "np.where(condition, x, y)"),
     ("unsupported-op", "«np.sum(x, where=x > 0)»", "np.sum with where= is not supported", "np.where"),
     ("shape-mismatch", "«np.sum(x, axis=0, out=y)»", None, None),
-    ("unsupported-op", "a = np.zeros((4, 4)); «np.add(x, 1, out=a)»", None, "assign the result"),
+    ("shape-mismatch", "a = np.zeros((4, 3)); «np.add(x, 1, out=a)»", None, None),
     ("unsupported-op", "«x.reshape(2, 8, order='F')»", "order='F' is not supported", None),
     ("unsupported-op", "«np.repeat(x, [1, 2, 3, 4], axis=0)»", None, "np.take"),
     ("unsupported-dtype", "«x >> 1»", "right_shift is not defined for float32", "power of two"),
@@ -57,7 +57,8 @@ CASES = [
     ("traced-value", "«np.array([x[0, 0], 1.0])»", None, None),
     ("traced-value", "«range(i[0])»", None, "x.shape[0]"),
     ("traced-value", "«np.zeros(i)»", None, None),
-    ("traced-value", "«np.ones((9, 9))[i]»", None, None),
+    ("traced-value", "«np.ones((9, 9)).dot(x)»", None, "np.dot(T, x)"),
+    ("traced-value", "«np.ones((9, 9)).take(i)»", None, "np.dot(T, x)"),
     ("traced-value", "«f'{x[0, 0]:.2f}'»", None, None),
     ("traced-value", "«x.reshape(i[0], 4)»", None, None),
     ("traced-iter", "for v in «x[0, 0]»: pass", None, None),
@@ -69,7 +70,7 @@ CASES = [
     ("shape-mismatch", "«np.concatenate([x, y])»", None, None),
     ("shape-mismatch", "«np.stack([x, y])»", None, None),
     ("shape-mismatch", "«np.broadcast_to(x, (4, 5))»", "shape (4, 4) cannot be broadcast to (4, 5)", None),
-    ("shape-mismatch", "«x[0:2]» = y", "could not broadcast a value of shape (3, 5) into shape (2, 4)", None),
+    ("shape-mismatch", "«x[0:2]» = y", "could not broadcast input array from shape (3, 5) into shape (2, 4)", None),
     ("shape-mismatch", "«i += x»", None, None),
     ("bad-argument", "«np.sum(x, axis=2)»", "axis 2 is out of bounds for array of dimension 2", None),
     ("bad-argument", "«np.sum(x, axis=(0, -2))»", "duplicate value in 'axis'", None),
@@ -79,19 +80,25 @@ CASES = [
     ("bad-argument", "«np.transpose(x, (0,))»", None, None),
     ("bad-argument", "«np.split(x, 3)»", "array split does not result in an equal division: 4 into 3", "indices"),
     ("bad-argument", "«np.split(x, 0)»", None, None),
-    ("bad-argument", "«np.squeeze(x, 0)»", None, None),
+    ("bad-argument", "«np.squeeze(x, 0)»", "cannot select an axis to squeeze out which has size not equal to one: axis 0 has size 4", None),
     ("bad-argument", "«np.expand_dims(x, (0, 0))»", "repeated axis", None),
     ("bad-argument", "«np.concatenate([x], axis=3)»", None, None),
     ("bad-argument", "«x[4]»", "index 4 is out of bounds for axis 0 with size 4", None),
     ("bad-argument", "«x[0, 0, 0]»", None, None),
+    ("bad-argument", "a = np.ones(4); a.flags.writeable = False; «a[0]» = x[0, 0]", "assignment destination is read-only", "np.copy"),
+    ("bad-argument", "«np.broadcast_to(x, (2, 4, 4))[0, 0, 0]» = 1", "assignment destination is read-only", "np.copy"),
+    ("bad-argument", "«np.diagonal(x)[0]» = 1", "assignment destination is read-only", "np.copy"),
+    ("unsupported-dtype", "a = np.ones(4, complex); «a[0]» = x[0, 0]", None, "float32"),
+    ("unsupported-index", "y = x.T + 1; r = y.reshape(-1); «r[0]» = 1", None, "np.copy"),
+    ("unsupported-index", "y = x.T + 1; r = y.reshape(-1); y[0] = 1; «r + 1»", None, "np.copy"),
     ("bad-argument", "«x[..., ...]»", "an index can only have a single ellipsis ('...')", None),
     ("bad-argument", "«x[[0, 7]]»", "index 7 is out of bounds for axis 0 with size 4", None),
     ("bad-argument", "«i ** -1»", "integers to negative integer powers are not allowed", None),
     ("bad-argument", "«i + 3000000000»", "Python integer 3000000000 out of bounds for int32", None),
     ("bad-argument", "«np.max(x[:0])»", "zero-size array to reduction operation max which has no identity", None),
     ("unsupported-index", "«x[x > 0]»", None, "np.where"),
-    ("unsupported-index", "«x[True]»", None, "None"),
-    ("shape-mismatch", "«x[i, i[:3]]»", None, None),
+    ("unsupported-index", "«x[True]»", "Boolean scalar indexing (x[True], x[False]) is not supported", "None"),
+    ("shape-mismatch", "«x[i, i[:3]]»", "shape mismatch: indexing arrays could not be broadcast together with shapes (4,) (3,)", None),
     ("unsupported-index", "«x[x > 0]» = y[0]", None, "np.where"),
     ("bad-argument", "«x[np.ones(3, bool)]»", None, None),
     ("unsupported-index", "«x[:i[0]]»", None, None),
@@ -114,7 +121,9 @@ CASES = [
     ("python-exception", "«undefined_name»", "NameError: name 'undefined_name' is not defined", None),
     ("python-exception", "«x + 'a'»", None, None),
     ("python-exception", "«{x: 1}»", None, None),
-    ("python-import", "«import tensorflow»", 'the module "tensorflow" is not available here', "numpy"),
+    ("python-exception", "«x.nothing»", "AttributeError: 'nkx.Tensor' object has no attribute 'nothing'", None),
+    ("python-import", "import tensorflow as tf; «tf.add(x, x)»",
+     f'tensorflow.add cannot be used: the module "tensorflow", imported at kernel.py:{LINE}, is not available here', "numpy"),
     ("python-import", "«from numpy import nothing»", None, None),
     ("nesting-too-deep", "f = lambda n: «f(n + 1)»; f(0)", None, "recursion"),
     ("memory-limit", "«np.ones((1 << 20, 1 << 24))»", None, "smaller"),
@@ -135,6 +144,37 @@ def test_refusals(code, statement, message, hint):
         start, end = start + len(word) + 1, end
     assert d["src"][0][:5] == ("kernel.py", LINE, 5 + start, LINE, 5 + end)
     assert d["src"][0][5].startswith("kernel")
+
+
+def test_the_body_of_a_loop_must_not_write_to_an_array_from_outside():
+    d = refused("a = np.zeros(4)\n    def body(j, s):\n        a[j] = s\n        return s\n    nkx.fori_loop(0, 4, body, x[0, 0])".replace(
+        "nkx.", "__import__('nkx')."))
+    assert (d["code"], d["message"]) == ("unsupported-index", "the body of a fori_loop writes to an array from outside of it")
+    assert d["src"][0][:5] == ("kernel.py", 7, 9, 7, 13) and "carry it" in d["hint"]
+
+
+@pytest.mark.parametrize("wrong", ["np.sum(x, axis=2)", "np.transpose(x, (0, 5))", "np.roll(x, 1, -4)", "np.expand_dims(x, (7,))", "np.concatenate([x, x], 3)"])
+def test_a_wrong_axis_is_numpys_axis_error(wrong):
+    source = (f"import numpy as np\ndef kernel(x):\n    try:\n        {wrong}\n    except np.exceptions.AxisError as e:\n"
+              "        assert isinstance(e, (ValueError, IndexError))\n        return x + (str(e) == f'axis {e.axis} is out of bounds for array of dimension {e.ndim}')\n"
+              "kernel(np.ones((4, 4)))\n")
+    result = trace_source(source, inputs=[(None, (4, 4), "f32")])
+    assert result["diagnostics"] == [] and len(result["kernels"]) == 1
+    (d,) = trace_source(f"import numpy as np\ndef kernel(x):\n    return {wrong}\n", inputs=[(None, (4, 4), "f32")])["diagnostics"]
+    assert d["code"] == "bad-argument" and "is out of bounds for array of dimension" in d["message"] and d["src"][0][:3] == ("kernel.py", 3, 12)
+
+
+def test_a_missing_attribute_is_an_attribute_error():
+    source = "def kernel(x):\n    assert not hasattr(x, 'nothing') and getattr(x, 'nowhere', 3) == 3\n    return x.missing\n"
+    (d,) = trace_source(source, inputs=[(None, (4,), "f32")])["diagnostics"]
+    assert (d["code"], d["message"]) == ("python-exception", "AttributeError: 'nkx.Tensor' object has no attribute 'missing'")
+
+
+def test_an_intermediate_value_takes_the_name_that_it_is_given():
+    kernel = xla.trace("def kernel(x):\n    y, z = x + 1, x * 2\n    y.backend_tensor.name = 'scores'\n    z.name = 'scores'\n    x.name = 'other'\n    return y @ z\n",
+                       inputs=[("x", (4, 4), "f32")])
+    xla.read_proto(kernel["proto"])
+    assert [i["name"] for i in kernel["instructions"] if i["opcode"] in ("parameter", "add", "multiply")] == ["x", "scores", "scores.1"]
 
 
 def test_a_refusal_in_a_helper_names_the_call():

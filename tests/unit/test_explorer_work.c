@@ -17,6 +17,8 @@
 #include "driver/frames.h"
 #include "driver/pipeline.h"
 
+#include <zstd.h>
+
 #include <cmocka.h>
 
 static struct work *new_work(char key[JOB_KEY_SIZE]) {
@@ -104,6 +106,70 @@ static void work_refuses_frames_out_of_order(void **state) {
   json_t *r = result_of(w);
   assert_int_equal(json_array_size(json_object_get(r, "kernels")), 1);
   json_decref(r);
+  work_unref(w);
+}
+
+/* Text that does not pack well: digits of a random number. */
+static void work_limits_what_its_frames_take_packed(void **state) {
+  char key[JOB_KEY_SIZE];
+  struct work *w = new_work(key);
+  struct error err = {0};
+  uint32_t x = 1;
+  bool is_end;
+  enum status st = ST_OK;
+  enum { SIZE = 4 << 20 };
+  char *big = malloc(SIZE);
+  (void)state;
+  assert_non_null(big);
+  int head = snprintf(big, SIZE, "{\"frame\":\"diagnostic\",\"diagnostic\":{\"message\":\"");
+  for (int i = head; i < SIZE - 3; i++) {
+    x = x * 1664525 + 1013904223;
+    big[i] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+-"[x >> 26];
+  }
+  memcpy(big + SIZE - 3, "\"}}", 3);
+  start(w, key);
+  for (int n = 0; !st && n < 100; n++)
+    st = work_add_frame(w, big, SIZE, &is_end, &err);
+  assert_int_equal(st, ST_LIMIT);
+  assert_non_null(strstr(err.text, "40 MiB"));
+  assert_true(work_bytes(w) > WORK_PACKED_MAX / 2 && work_bytes(w) <= WORK_PACKED_MAX);
+  work_fail(w, DG_OUTPUT_LIMIT, "too much", NULL); /* still fits */
+  json_t *r = result_of(w);
+  assert_string_equal(string_at(r, "status"), "error");
+  json_decref(r);
+  free(big);
+  work_unref(w);
+}
+
+/* What is read packed, up to any frame, unpacks to the text that is read. */
+static void packed_frames_unpack_to_the_text_frame_by_frame(void **state) {
+  char key[JOB_KEY_SIZE], text[4096], unpacked[4096];
+  struct work *w = new_work(key);
+  struct buf b;
+  size_t at = 0, n_unpacked = 0;
+  bool at_end = false;
+  int n_frames = 0;
+  (void)state;
+  start(w, key);
+  assert_int_equal(add(w, kernel), ST_OK);
+  assert_int_equal(add(w, stage), ST_OK);
+  assert_int_equal(add(w, end_ok), ST_OK);
+  size_t n = work_read(w, 0, text, sizeof text, &at_end);
+  assert_true(at_end);
+  buf_init(&b, 1 << 20);
+  for (at_end = false; !at_end; n_frames++) {
+    b.len = 0;
+    assert_true(work_read_packed(w, &at, 1, &b, &at_end));
+    size_t got = ZSTD_decompress(unpacked + n_unpacked, sizeof unpacked - n_unpacked, b.data, b.len);
+    assert_false(ZSTD_isError(got));
+    n_unpacked += got;
+    assert_int_equal(n_unpacked, at);
+    assert_int_equal(unpacked[n_unpacked - 1], '\n');
+  }
+  assert_int_equal(n_frames, 4);
+  assert_int_equal(n_unpacked, n);
+  assert_memory_equal(unpacked, text, n);
+  buf_clear(&b);
   work_unref(w);
 }
 
@@ -463,6 +529,8 @@ int main(void) {
       cmocka_unit_test(a_farewell_ends_a_stream_wherever_it_is),
       cmocka_unit_test(work_tells_who_pays_once),
       cmocka_unit_test(work_loads_what_another_gave),
+      cmocka_unit_test(work_limits_what_its_frames_take_packed),
+      cmocka_unit_test(packed_frames_unpack_to_the_text_frame_by_frame),
       cmocka_unit_test(work_that_fails_is_not_lasting),
       cmocka_unit_test(work_keeps_its_own_start_in_place_of_the_childs),
   };

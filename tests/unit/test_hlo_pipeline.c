@@ -88,7 +88,7 @@ static void a_module_that_looks_at_64_bits_stays(void **state) {
                                false);
   assert_shape(t, m->entry->root, "u64[3]");
   assert_int_equal(t->ds.n, 1);
-  assert_non_null(strstr(t->ds.v[0].message, "stays in 64 bits"));
+  assert_non_null(strstr(t->ds.v[0].message, "keeps its 64-bit types"));
 }
 
 static void thirty_two_bits_are_left_in_peace(void **state) {

@@ -123,7 +123,8 @@ static void one_module(const char *path) {
   struct hlo_module *x = read_proto(&a, from_xla, len);
   write_file(arena_printf(&a, "%s.pb.txt", base), print(&a, x, false), strlen(print(&a, x, false)));
 
-  static const char *const passes[] = {"call-inliner",
+  static const char *const passes[] = {"op-expander",
+                                       "call-inliner",
                                        "zero-sized-hlo-elimination",
                                        "simplify-conditional",
                                        "simplify-while-loops",
@@ -140,6 +141,8 @@ static void one_module(const char *path) {
     hlo_pass_find(passes[k])(m, &changed);
     if (hlo_verify(m, &ds))
       fail_msg("%s after %s: %s", base, passes[k], ds.v[0].message);
+    if (!k)
+      write_file(arena_printf(&a, "%s.expanded.txt", base), print(&a, m, false), strlen(print(&a, m, false)));
   }
   for (const struct hlo_computation *c = m->computations; c; c = c->next)
     hlo_for_each(i, c) assert_int_not_equal(i->op, HLO_CALL);
@@ -173,7 +176,15 @@ static void wrong_text_is_refused_at_its_place(void **state) {
       {"ROOT y = f32[2,3] nothing(x)", "nothing", 21},
       {"ROOT y = f32[2,3] add(x, z)", "z is not an instruction", 28},
       {"ROOT y = f32[2,3] add(x)", "takes 2 operands", 3},
-      {"ROOT y = c64[2,3] add(x, x)", "c64", 12},
+      {"ROOT y = c128[2,3] add(x, x)", "c128", 12},
+      {"ROOT y = c64[2,3] iota(), iota_dimension=0", "complex numbers are not supported", 3},
+      {"y = c64[2,3] complex(x, x)\n  ROOT z = c64[2,3] tanh(y)", "tanh: complex numbers are not supported", 3},
+      {"ROOT y = c64[2,3] complex(x, x), side=1", "side", 36},
+      {"ROOT y = c64[2,3] fft(x), fft_type=FFT, fft_length={3}", "cannot be transformed", 3},
+      {"ROOT y = c64[2,3] fft(x), fft_type=ANY, fft_length={3}", "ANY is not a kind of Fourier transform", 38},
+      {"ROOT y = f32[2,3] cholesky(x), lower=true", "square matrices", 3},
+      {"ROOT y = f32[2,3] reduce-precision(x), exponent_bits=0, mantissa_bits=4", "0 exponent", 3},
+      {"ROOT y = u64[2,3] bitcast-convert(x)", "cannot be read as u64", 3},
       {"ROOT y = f32[3,2] sort(x), dimensions={0}, to_apply=less", "less is not a computation", 55},
       {"ROOT y = f32[2] convolution(x, x), window={tall=3}, dim_labels=bf_io->bf", "tall", 46},
       {"ROOT y = f32[2] convolution(x, x), dim_labels=bq_io->bf", "'q'", 50},

@@ -8,7 +8,7 @@ import { byId, el } from "./panes/dom";
 import { mountEmbed } from "./panes/embed";
 import { mountHeader } from "./panes/header";
 import { mountHelp, openHelp } from "./panes/help";
-import { openFile } from "./panes/files";
+import { openFiles } from "./panes/files";
 import { mountHistory } from "./panes/history";
 import { mountInputs } from "./panes/inputs";
 import { IrPane } from "./panes/ir";
@@ -35,6 +35,9 @@ function openExample(store: AppStore, compiler: Compiler, name: string): void {
   if (!example) return;
   store.set({
     source: example.source,
+    filename: null,
+    files: [],
+    tab: null,
     language: example.language,
     inputs: null,
     showInputs: false,
@@ -48,8 +51,8 @@ function openExample(store: AppStore, compiler: Compiler, name: string): void {
 }
 
 async function openLink(store: AppStore, compiler: Compiler, link: LinkState): Promise<void> {
-  const { source, language, target, inputs, check, parent, view } = link;
-  store.set({ source, language, target, inputs, check, parent, shared: null, anchor: null });
+  const { source, filename, files, language, target, inputs, check, parent, view } = link;
+  store.set({ source, filename, files, tab: null, language, target, inputs, check, parent, shared: null, anchor: null });
   look(store, view);
   await compiler.now();
   lookAtSelection(store, view);
@@ -116,7 +119,7 @@ function main(): void {
   const compiler = new Compiler(store);
   followTheme(() => settings.state.theme);
   mountSettings();
-  const source = new SourcePane(store, compiler, (file) => void openFile(store, compiler, file));
+  const source = new SourcePane(store, compiler, (files) => void openFiles(store, compiler, files));
   const ir = new IrPane(store, say);
   const openStage = () => {
     store.set({ pane: "ir" });
@@ -129,7 +132,7 @@ function main(): void {
   const shareNow = () => void share.copy();
   mountHeader(store, compiler, { openExample: (name) => openExample(store, compiler, name), share: () => void share.openDialog(), help: openHelp });
   mountInputs(store, compiler);
-  mountProblems(store, source.editor);
+  mountProblems(store, source);
   mountHistory(store);
   mountBottom(store);
   mountHelp();

@@ -19,6 +19,9 @@
 #include "mlir-c/BuiltinAttributes.h"
 #include "mlir-c/Dialect/Transform/Interpreter.h"
 
+#include "base/array.h"
+#include "base/index.h"
+#include "ir/build.h"
 #include "ir/structured.h"
 #include "passes/pass.h"
 #include "passes/apply_and_strip_transforms/slices.h"
@@ -37,31 +40,149 @@ static bool is_entry(MlirOperation op, void *user) {
   return mlirStringRefEqual(mlirStringAttrGetValue(name), ir_str("__transform_main"));
 }
 
-/* Looking for an operation by its number goes through the whole function, which tiling makes several times as large:
- * all are looked for first.  Each handle then waits for its step; no step touches the operations of others. */
-static void match_first(struct pass_run *run, MlirOperation entry) {
-  struct ir_ops matches = ir_collect_named(run->arena, entry, "transform.structured.match");
-  MlirBlock body = ir_body(entry);
-  MlirValue root = mlirBlockGetArgument(body, 0);
-  MlirOperation last = {NULL};
+/* ---- finding what the script works on ---------------------------------------------------------------- */
 
-  for (int k = 0; k < matches.n; k++) {
-    MlirOperation op = matches.v[k];
-    MlirAttribute attrs = ir_attr(op, "op_attrs");
-    if (!mlirBlockEqual(mlirOperationGetBlock(op), body) || !mlirValueEqual(mlirOperationGetOperand(op, 0), root) ||
-        mlirAttributeIsNull(attrs) ||
-        mlirAttributeIsNull(mlirDictionaryAttrGetElementByName(attrs, ir_str("nkipy.op_id"))))
+/* Steps of the script look for one operation each, by its kind and number:
+ *
+ *     %h = transform.structured.match ops{["linalg.add"]} attributes {nkipy.op_id = 7 : i64} in %arg0
+ *
+ * and go through the whole function for that.  So all of them are replaced by one search for all operations of these
+ * kinds, whose results are split into one handle for each:
+ *
+ *     %all = transform.structured.match ops{["linalg.add", "linalg.exp"]} in %arg0
+ *     %h:5000 = transform.split_handle %all
+ *
+ * Each handle then waits for its step; no step touches the operations of others.  Operations of these kinds do not hold
+ * one another, so that every walk over them has the same order. */
+struct match {
+  MlirOperation op;
+  MlirIdentifier kind;
+  int64_t number;
+};
+
+struct search {
+  struct pass_run *run;
+  MlirBlock body; /* of the script */
+  struct {
+    struct match *v;
+    int n, cap;
+  } matches;
+  struct {
+    MlirAttribute *v; /* their names as strings */
+    int n, cap;
+  } kinds;
+  struct ir_ops ops; /* of the payload, of these kinds */
+  struct index by_number;
+};
+
+static uint32_t hash_number(int64_t number) {
+  return (uint32_t)hash_mix(0, (uint64_t)number);
+}
+
+/* False if the step is of another form. */
+static bool read_match(const struct search *s, MlirOperation op, struct match *m, MlirAttribute *kind) {
+  MlirAttribute kinds = ir_attr(op, "ops"), attrs = ir_attr(op, "op_attrs");
+  if (!mlirBlockEqual(mlirOperationGetBlock(op), s->body) ||
+      !mlirValueEqual(mlirOperationGetOperand(op, 0), mlirBlockGetArgument(s->body, 0)) || mlirAttributeIsNull(kinds) ||
+      mlirArrayAttrGetNumElements(kinds) != 1 || mlirAttributeIsNull(attrs) ||
+      mlirDictionaryAttrGetNumElements(attrs) != 1)
+    return false;
+  MlirAttribute number = mlirDictionaryAttrGetElementByName(attrs, ir_str("nkipy.op_id"));
+  if (mlirAttributeIsNull(number))
+    return false;
+  *kind = mlirArrayAttrGetElement(kinds, 0);
+  *m = (struct match){op, mlirIdentifierGet(s->run->ir->ctx, mlirStringAttrGetValue(*kind)),
+                      mlirIntegerAttrGetValueInt(number)};
+  return true;
+}
+
+static void add_kind(struct search *s, MlirAttribute kind) {
+  for (int k = 0; k < s->kinds.n; k++)
+    if (mlirAttributeEqual(s->kinds.v[k], kind))
+      return;
+  array_push(s->run->arena, &s->kinds, kind);
+}
+
+static void read_matches(struct search *s, MlirOperation entry) {
+  struct ir_ops steps = ir_collect_named(s->run->arena, entry, "transform.structured.match");
+  for (int k = 0; k < steps.n; k++) {
+    struct match m;
+    MlirAttribute kind;
+    if (!read_match(s, steps.v[k], &m, &kind))
       continue;
-    if (!mlirOperationIsNull(last))
-      mlirOperationMoveAfter(op, last);
-    else if (!mlirOperationEqual(op, mlirBlockGetFirstOperation(body)))
-      mlirOperationMoveBefore(op, mlirBlockGetFirstOperation(body));
-    last = op;
+    array_push(s->run->arena, &s->matches, m);
+    add_kind(s, kind);
+  }
+}
+
+static bool is_of_kinds(MlirOperation op, void *user) {
+  const struct search *s = user;
+  MlirStringRef name = mlirIdentifierStr(mlirOperationGetName(op));
+  for (int k = 0; k < s->kinds.n; k++)
+    if (mlirStringRefEqual(mlirStringAttrGetValue(s->kinds.v[k]), name))
+      return true;
+  return false;
+}
+
+static int64_t number_of(MlirOperation op) {
+  MlirAttribute number = ir_attr(op, "nkipy.op_id");
+  return mlirAttributeIsNull(number) ? -1 : mlirIntegerAttrGetValueInt(number);
+}
+
+/* The place in s->ops of the operation that m looks for; -1 if there is none, or more than one. */
+static int find_op(const struct search *s, const struct match *m) {
+  int found = -1;
+  for (struct index_probe p = index_probe(&s->by_number, hash_number(m->number)); index_next(&p);) {
+    MlirOperation op = s->ops.v[p.entry];
+    if (number_of(op) != m->number || !mlirIdentifierEqual(mlirOperationGetName(op), m->kind))
+      continue;
+    if (found >= 0)
+      return -1;
+    found = p.entry;
+  }
+  return found;
+}
+
+/* Puts the search and the split at the beginning of the script; returns the split, which has a result for each op. */
+static MlirOperation build_search(struct search *s) {
+  MlirContext ctx = s->run->ir->ctx;
+  struct ir_builder b = {.ctx = ctx,
+                         .block = s->body,
+                         .loc = mlirOperationGetLocation(s->run->module),
+                         .arena = s->run->arena,
+                         .before = mlirBlockGetFirstOperation(s->body)};
+  MlirType handle = mlirValueGetType(mlirBlockGetArgument(s->body, 0));
+  MlirType *handles = arena_new_array(s->run->arena, MlirType, (size_t)s->ops.n);
+  for (int k = 0; k < s->ops.n; k++)
+    handles[k] = handle;
+  const MlirValue root = mlirBlockGetArgument(s->body, 0);
+  const MlirNamedAttribute kinds = ir_named(&b, "ops", mlirArrayAttrGet(ctx, s->kinds.n, s->kinds.v));
+  const MlirValue all = ir_op1_with(&b, "transform.structured.match", handle, 1, &root, 1, &kinds);
+  const struct ir_parts split = {
+      .name = "transform.split_handle", .n_operands = 1, .operands = &all, .n_results = s->ops.n, .results = handles};
+  return ir_create(&b, &split);
+}
+
+static void match_first(struct pass_run *run, MlirOperation entry, MlirOperation payload) {
+  struct search s = {.run = run, .body = ir_body(entry), .by_number.arena = run->arena};
+  read_matches(&s, entry);
+  s.ops = ir_collect(run->arena, payload, is_of_kinds, &s);
+  if (!s.ops.n)
+    return;
+  for (int k = 0; k < s.ops.n; k++)
+    index_add(&s.by_number, hash_number(number_of(s.ops.v[k])), k);
+  MlirOperation split = build_search(&s);
+  for (int k = 0; k < s.matches.n; k++) {
+    const int at = find_op(&s, &s.matches.v[k]);
+    if (at < 0)
+      continue; /* this step says itself what is wrong */
+    mlirValueReplaceAllUsesOfWith(mlirOperationGetResult(s.matches.v[k].op, 0), mlirOperationGetResult(split, at));
+    mlirOperationDestroy(s.matches.v[k].op);
   }
 }
 
 /* What the script works on: the function if there is one, so that the script itself is not searched. */
-static MlirOperation payload(struct pass_run *run) {
+static MlirOperation payload_of(struct pass_run *run) {
   struct ir_ops functions = ir_collect_named(run->arena, run->module, "func.func");
   return functions.n == 1 ? functions.v[0] : run->module;
 }
@@ -73,8 +194,9 @@ static enum status apply(struct pass_run *run, MlirOperation entry) {
   mlirTransformOptionsEnableExpensiveChecks(options, false); /* our own script; they look at all handles each time */
 
   ir_capture_begin(run->ir, &c, run->ds, DG_PASS_FAILED, run->arena);
-  match_first(run, entry);
-  MlirLogicalResult done = mlirTransformApplyNamedSequence(payload(run), entry, run->module, options);
+  MlirOperation payload = payload_of(run);
+  match_first(run, entry, payload);
+  MlirLogicalResult done = mlirTransformApplyNamedSequence(payload, entry, run->module, options);
   ir_capture_end(run->ir, &c);
   mlirTransformOptionsDestroy(options);
   if (mlirLogicalResultIsSuccess(done) && !c.errors)

@@ -1,82 +1,12 @@
 /* slices: see slices.h. */
 #include "passes/apply_and_strip_transforms/slices.h"
 
-#include <assert.h>
-#include <string.h>
-
 #include "mlir-c/BuiltinAttributes.h"
 #include "mlir-c/BuiltinTypes.h"
 
-#include "ir/query.h"
-#include "ir/structured.h"
+#include "passes/lib/slice.h"
 
-/* Offsets and sizes of a slice with unit strides.  at[d] is used where offset[d] is SLICE_DYNAMIC. */
-#define SLICE_DYNAMIC INT64_MIN
-struct slice {
-  MlirOperation op;
-  bool is_insert;
-  int rank; /* of the tensor that is sliced */
-  int64_t offset[STRUCTURED_LOOPS_MAX], size[STRUCTURED_LOOPS_MAX];
-  MlirValue at[STRUCTURED_LOOPS_MAX];
-};
-
-/* ---- reading and changing --------------------------------------------------------------------------- */
-
-/* Reads an extract_slice or insert_slice; false for other operations, for other strides and for dynamic sizes. */
-static bool read_slice(MlirOperation op, struct slice *s) {
-  *s = (struct slice){.op = op, .is_insert = ir_is(op, "tensor.insert_slice")};
-  if (!s->is_insert && !ir_is(op, "tensor.extract_slice"))
-    return false;
-  MlirAttribute offsets = ir_attr(op, "static_offsets"), sizes = ir_attr(op, "static_sizes"),
-                strides = ir_attr(op, "static_strides");
-  s->rank = (int)mlirDenseArrayGetNumElements(offsets);
-  if (s->rank > STRUCTURED_LOOPS_MAX)
-    return false;
-  intptr_t next = s->is_insert ? 2 : 1;
-  for (int d = 0; d < s->rank; d++) {
-    s->offset[d] = mlirDenseI64ArrayGetElement(offsets, d);
-    s->size[d] = mlirDenseI64ArrayGetElement(sizes, d);
-    if (s->offset[d] == mlirShapedTypeGetDynamicStrideOrOffset()) {
-      s->offset[d] = SLICE_DYNAMIC;
-      s->at[d] = mlirOperationGetOperand(op, next++);
-    }
-    if (mlirShapedTypeGetDynamicSize() == s->size[d] || mlirDenseI64ArrayGetElement(strides, d) != 1)
-      return false;
-  }
-  return true;
-}
-
-/* The tensor that is sliced: the source of an extract_slice, the destination of an insert_slice. */
-static MlirValue slice_of(const struct slice *s) {
-  return mlirOperationGetOperand(s->op, s->is_insert ? 1 : 0);
-}
-
-/* Gives the operation the tensor `of` and the offsets in s. */
-static void slice_set(const struct slice *s, MlirValue of) {
-  MlirContext ctx = mlirOperationGetContext(s->op);
-  MlirValue operands[2 + STRUCTURED_LOOPS_MAX];
-  int64_t offsets[STRUCTURED_LOOPS_MAX];
-  intptr_t n = 0;
-
-  assert(s->rank <= STRUCTURED_LOOPS_MAX);
-  if (s->is_insert)
-    operands[n++] = mlirOperationGetOperand(s->op, 0);
-  operands[n++] = of;
-  const intptr_t first = n;
-  for (int d = 0; d < s->rank; d++) {
-    offsets[d] = s->offset[d];
-    if (s->offset[d] != SLICE_DYNAMIC)
-      continue;
-    offsets[d] = mlirShapedTypeGetDynamicStrideOrOffset();
-    operands[n++] = s->at[d];
-  }
-  int32_t segments[5] = {1, 1, 0, 0, 0};
-  segments[first] = (int32_t)(n - first);
-  mlirOperationSetOperands(s->op, n, operands);
-  mlirOperationSetInherentAttributeByName(s->op, ir_str("operandSegmentSizes"),
-                                          mlirDenseI32ArrayGet(ctx, first + 3, segments));
-  mlirOperationSetInherentAttributeByName(s->op, ir_str("static_offsets"), mlirDenseI64ArrayGet(ctx, s->rank, offsets));
-}
+/* ---- offsets ---------------------------------------------------------------------------------------- */
 
 /* The only value of a loop's counter, if the loop runs once. */
 static bool single_value(MlirValue v, int64_t *out) {
@@ -124,7 +54,7 @@ static bool same_static(const struct slice *x, const struct slice *y) {
 
 /* An extract_slice at constant offsets that keeps the rank. */
 static bool is_part(MlirOperation op, struct slice *s) {
-  if (!read_slice(op, s) || s->is_insert)
+  if (!slice_read(op, s) || s->is_insert)
     return false;
   if (mlirShapedTypeGetRank(mlirValueGetType(mlirOperationGetResult(op, 0))) != s->rank)
     return false;
@@ -164,10 +94,10 @@ static bool thread_loop(struct move *m, MlirOperation loop, intptr_t operand) {
   return thread(m, carried) && thread(m, result);
 }
 
-static bool thread_slice(struct move *m, MlirOperation op, intptr_t operand) {
+static bool thslice_read(struct move *m, MlirOperation op, intptr_t operand) {
   struct slice s;
 
-  if (!read_slice(op, &s))
+  if (!slice_read(op, &s))
     return false;
   if (s.is_insert && operand == 0) { /* put back: the end, where all began */
     if (!same_static(&s, &m->part) || m->is_done)
@@ -195,7 +125,7 @@ static bool thread(struct move *m, MlirValue v) {
     MlirOperation op = mlirOpOperandGetOwner(u);
     const intptr_t at = mlirOpOperandGetOperandNumber(u);
     next = mlirOpOperandGetNextUse(u); /* slice_set changes the list of uses */
-    bool ok = ir_is(op, "scf.for") ? thread_loop(m, op, at) : ir_is(op, "scf.yield") || thread_slice(m, op, at);
+    bool ok = ir_is(op, "scf.for") ? thread_loop(m, op, at) : ir_is(op, "scf.yield") || thslice_read(m, op, at);
     if (!ok)
       return false;
   }
@@ -205,7 +135,7 @@ static bool thread(struct move *m, MlirValue v) {
 /* The value that the part is taken from is the one it is put back into, or has become it meanwhile. */
 static bool put_back_into(const struct move *m) {
   struct slice end;
-  return read_slice(m->end, &end) && mlirValueEqual(slice_of(&end), slice_of(&m->part));
+  return slice_read(m->end, &end) && mlirValueEqual(slice_of(&end), slice_of(&m->part));
 }
 
 static bool move_part(MlirOperation op) {
@@ -230,17 +160,13 @@ static bool move_part(MlirOperation op) {
 /* ---- slices of slices ------------------------------------------------------------------------------- */
 
 static bool is_whole(const struct slice *s) {
-  MlirType t = mlirValueGetType(slice_of(s));
-  for (int d = 0; d < s->rank; d++)
-    if (s->size[d] != mlirShapedTypeGetDimSize(t, d))
-      return false;
-  return true;
+  return slice_is_whole(s, mlirValueGetType(slice_of(s)));
 }
 
 static void merge(MlirOperation op) {
   struct slice s, outer;
 
-  while (read_slice(op, &s)) {
+  while (slice_read(op, &s)) {
     MlirOperation def = ir_defining_op(slice_of(&s));
     if (mlirOperationIsNull(def) || !is_part(def, &outer) || is_whole(&outer) || !rebase(&s, &outer))
       return;

@@ -18,6 +18,7 @@
  *                                        %w = linalg.abs ins(%c)
  */
 #include "ir/build.h"
+#include "ir/internal.h"
 #include "passes/lib/edit.h"
 #include "passes/infer_layout/infer_layout.h"
 
@@ -68,6 +69,18 @@ static bool needs_relaying(const struct structured *s, const struct layout *l) {
   return loop < 0 || s->reduction[loop];
 }
 
+/* The matmul does what the user asks for only at the cost of a transpose, which the user may not expect. */
+static void warn_of_matmul(struct pass_run *run, const struct layout *l) {
+  const struct src_loc *at = ir_first_place(run->arena, mlirOperationGetLocation(l->layout_op));
+  struct diag *d =
+      diag_add(run->ds, DS_WARNING, DG_KNOB_IGNORED, at,
+               "partition_dim %d has no effect on the matmul itself, which leaves the rows of its result on "
+               "the partitions; the operations that read it get a transposed copy",
+               l->partition_dim);
+  d->stage = run->def->name;
+  d->hint = "put the knob on the element-wise operation that reads the product";
+}
+
 static bool has_layout(MlirOperation op, void *user) {
   (void)user;
   return mlirOperationGetNumResults(op) == 1 && structured_read(op, &(struct structured){0}) &&
@@ -83,6 +96,8 @@ void infer_copy_relaid(struct pass_run *run) {
     struct structured s;
     if (!structured_read(ops.v[i], &s) || !needs_relaying(&s, &l))
       continue;
+    if (s.kind == SK_MATMUL)
+      warn_of_matmul(run, &l);
     wanted.layout_op = wanted.tile_op = (MlirOperation){NULL};
     wanted.n_loop = 0;
     MlirValue copy = copy_of(edit_after(run, ops.v[i]), v, &wanted, l.layout_op);

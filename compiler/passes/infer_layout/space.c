@@ -10,6 +10,7 @@
  * wins, except for values that are returned or carried and for tables of a gather: these keep their tiles but are in
  * HBM, and a warning says so.
  */
+#include "passes/lib/carried.h"
 #include "passes/infer_layout/infer_layout.h"
 
 #include <string.h>
@@ -48,9 +49,10 @@ static void warn_ignored(struct infer *f, const struct layout *l, enum mem_space
 static void default_tile(struct infer *f, MlirValue v, struct layout *l, int rank, const int64_t *dims) {
   MlirOperation def = ir_defining_op(v);
   const struct tiled *t = NULL;
+  struct carried from;
 
-  while (!mlirOperationIsNull(def) && ir_is(def, "scf.for")) {
-    v = mlirOperationGetOperand(mlirBlockGetTerminator(ir_body(def)), mlirOpResultGetResultNumber(v));
+  while (!mlirOperationIsNull(def) && carried_read(def, &from)) {
+    v = mlirOperationGetOperand(from.yield, mlirOpResultGetResultNumber(v));
     def = ir_defining_op(v);
   }
   if (!mlirOperationIsNull(def))
@@ -121,11 +123,11 @@ static void add_pending(struct spaces *s, struct pending *p, MlirValue v, bool i
   array_push(s->f->run->arena, p, (struct aliased){v, is_said});
 }
 
-/* What the regions of op yield as this result. */
+/* What the regions of op, a loop or a branch, yield as this result. */
 static void add_yields(struct spaces *s, struct pending *p, MlirOperation op, intptr_t result) {
   for (intptr_t r = mlirOperationGetNumRegions(op) - 1; r >= 0; r--) { /* the first region comes out first */
     MlirBlock b = mlirRegionGetFirstBlock(mlirOperationGetRegion(op, r));
-    if (!mlirBlockIsNull(b))
+    if (!mlirBlockIsNull(b) && ir_is(mlirBlockGetTerminator(b), "scf.yield"))
       add_pending(s, p, mlirOperationGetOperand(mlirBlockGetTerminator(b), result), true);
   }
 }
@@ -143,13 +145,14 @@ static void alias_one(struct spaces *s, struct pending *p, MlirValue v, bool is_
   if (mlirOperationIsNull(def) || is_done(s, v) || !mlirTypeIsARankedTensor(mlirValueGetType(v)))
     return;
   set_done(s, v);
-  const bool is_insert = ir_is(def, "tensor.insert_slice"), is_loop = ir_is(def, "scf.for"),
+  struct carried loop;
+  const bool is_insert = ir_is(def, "tensor.insert_slice"), is_loop = carried_read(def, &loop),
              is_if = ir_is(def, "scf.if");
   const bool has_buffer = ir_is(def, "linalg.fill") || is_insert || is_loop || is_if;
   if ((has_buffer && !is_said) || layout_read(v).layout_op.ptr)
     annotate(s->f, v, space, why);
   if (is_insert || is_loop || is_view(def)) {
-    const intptr_t source = is_insert ? 1 : is_loop ? 3 + mlirOpResultGetResultNumber(v) : 0;
+    const intptr_t source = is_insert ? 1 : is_loop ? loop.first_init + mlirOpResultGetResultNumber(v) : 0;
     add_pending(s, p, mlirOperationGetOperand(def, source), is_said || has_buffer);
   }
   if (is_loop || is_if)
@@ -169,9 +172,10 @@ static void alias(struct spaces *s, MlirValue v, enum mem_space space, const cha
 
 /* What the user says of a loop's result, or of what it yields, if it is a part of HBM; otherwise HBM. */
 static enum mem_space carried_space(MlirOperation op, intptr_t result) {
-  MlirBlock b = ir_body(op);
+  struct carried loop;
+  MlirOperation yield = carried_read(op, &loop) ? loop.yield : mlirBlockGetTerminator(ir_body(op));
   const int own = layout_read(mlirOperationGetResult(op, result)).space;
-  const int yielded = layout_read(mlirOperationGetOperand(mlirBlockGetTerminator(b), result)).space;
+  const int yielded = layout_read(mlirOperationGetOperand(yield, result)).space;
   return own == MEM_SHARED_HBM || yielded == MEM_SHARED_HBM ? MEM_SHARED_HBM : MEM_HBM;
 }
 
@@ -343,6 +347,7 @@ void infer_spaces(struct infer *f) {
     f->v[i].is_user_space = f->v[i].at.space != MEM_NONE;
   alias_returned(&s);
   alias_carried(&s, "scf.for", "a value that a loop carries");
+  alias_carried(&s, "scf.while", "a value that a loop carries");
   alias_carried(&s, "scf.if", "a value of a branch");
   alias_gathered(&s);
   alias_views(&s);

@@ -1,4 +1,4 @@
-/* insert_spill_reload: where buffers need more SBUF than there is, some wait in HBM until they are needed again.
+/* insert_spill_reload: where buffers need more SBUF than there is, keeps some of them in HBM between their uses.
  *
  *     %a = memref.alloc() : …, 3 : i32                 %s = memref.alloc() : …, 1 : i32
  *     … uses %a …                                      %a = memref.alloc() : …, 3 : i32
@@ -9,24 +9,24 @@
  *                                                      memref.copy %s, %b
  *                                                      … uses %b …
  *
- * Each block is walked from the top with the set of its buffers that are in SBUF.  A buffer enters with its first user
- * (its allocation moves down to there) and leaves behind its last one; users inside loops and of views count for the
- * operation of the block that holds them.  What an operation needs is what it uses, what waits meanwhile, and the most
- * that is allocated at once inside of it.  If that is more than the capacity, buffers that it does not use are put
- * away, the one whose next use is farthest first (Belady: no other order needs fewer).  If it still does not fit, the
- * blocks inside are treated the same way with what is left.  A loop that works on more at once than there is, tile
- * by tile, gets these tiles from HBM instead (large.c); an operation that cannot fit at all is
- * refused.
+ * Each block is walked from the top with the set of its buffers that are in SBUF.  A buffer enters the set at its first
+ * user, to which its allocation moves, and leaves it after its last one; users inside loops, and users of views, count
+ * for the operation of the block that contains them.  An operation needs the buffers that it uses, those that are kept
+ * meanwhile, and the most that is allocated at once inside it.  If that exceeds the capacity, buffers that it does not
+ * use are stored in HBM, the one whose next use is farthest first (Belady: no other order needs fewer).  If it still
+ * does not fit, the blocks inside are treated the same way with what is left.  An element-wise operation that alone
+ * needs too much writes its result over an operand (in_place.c); a loop that works tile by tile on more than there is
+ * gets the tiles from HBM (large.c); any other operation that does not fit is refused.
  *
- * A buffer put away gives its space up: it ends with the copy to HBM, and another one begins with the copy back, to
- * which later users and their views move.  One that was not written since it came back is not stored again; one that
- * is a copy of something in HBM comes back from there.  (The reference orders victims the other way round, looks at the
- * outermost block only, not through views, and keeps the allocation, so that nothing is gained.)  The place in HBM is
- * allocated once, outside of all loops.  What a loop carries, or an arith.select chooses from, stays in SBUF.
+ * A stored buffer gives up its space: it ends with the copy to HBM.  A new buffer begins with the copy back, and later
+ * users and their views get that one.  A buffer that was not written since it was loaded is not stored again, and one
+ * that is a copy of something in HBM is loaded from there.  (The reference orders victims the other way round, looks only
+ * at the outermost block and not through views, and keeps the allocation, so that nothing is gained.)  The place in HBM
+ * is allocated once, outside all loops.  A buffer that a loop carries, or that an arith.select chooses, stays in SBUF.
  *
- * Lowering to instructions makes some buffers more: a tile on its way from PSUM to HBM, intermediate values of a
- * generic.  Where SBUF is more than half full the lowering is tried on a clone, and if it needs more than there is,
- * the pass starts again with as much less.
+ * Lowering to instructions adds buffers: a tile on its way from PSUM to HBM, intermediate values of a generic.  If SBUF
+ * is more than half full, the pass tries the lowering on a clone; if that needs more than there is, the pass runs again
+ * with a capacity that is smaller by the difference.
  *
  * Options: sbuf-capacity=N bytes per partition, target=trn1|trn2|trn3.  Time: operations of a block times its buffers.
  */
@@ -288,7 +288,9 @@ static enum status fit_inside(struct scan *s, MlirOperation op) {
       }
     return ST_OK;
   }
-  return pass_fail(s->run, op, "needs %" PRId64 " bytes of SBUF per partition at once, there are %" PRId64,
+  return pass_fail(s->run, op,
+                   "needs %" PRId64 " bytes of SBUF per partition at once, there are %" PRId64
+                   ": spilling does not help, because it uses all of them; use smaller tiles",
                    s->outside + resident_bytes(s) + spill_peak(s->run->arena, op), s->outside + s->capacity);
 }
 
@@ -333,6 +335,7 @@ static enum status scan_block(struct pass_run *run, MlirBlock block, MlirBlock e
 
   if (spill_block_peak(run->arena, block) <= capacity)
     return ST_OK;
+  spill_compute_in_place(run, block, entry, capacity);
   read_block(&s);
   for (int k = 0; !st && k < s.n_ops; k++)
     st = step(&s, k);

@@ -21,6 +21,10 @@ bool spill_is_handed_on(MlirOperation op);
 int64_t spill_peak(struct arena *a, MlirOperation op);
 int64_t spill_block_peak(struct arena *a, MlirBlock block);
 
+/* Makes element-wise operations of the block that use more than the capacity at once write their result over an operand.
+ * entry: the function's first block, where places in HBM are allocated. */
+void spill_compute_in_place(struct pass_run *run, MlirBlock block, MlirBlock entry, int64_t capacity);
+
 /* While an operation of the function needs more than the capacity even with everything else spilled, moves a buffer
  * that the operation reads tile by tile to HBM for good.  Stops when there is no such buffer. */
 void spill_move_large(struct pass_run *run, MlirBlock body, int64_t capacity);

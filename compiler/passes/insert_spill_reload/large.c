@@ -131,13 +131,14 @@ static int64_t block_need(struct search *s, MlirBlock block, int64_t capacity) {
 
 /* ---- what to move ---------------------------------------------------------------------------------------------- */
 
-enum { TRIPS_GUESS = 8 }; /* of a loop whose bounds are no constants */
+enum { TRIPS_GUESS = 8 }; /* of a loop whose trips are not known */
 
 /* How often op runs in one run of its function. */
 static double runs(MlirOperation op) {
   double n = 1;
   for (op = mlirOperationGetParentOperation(op); !mlirOperationIsNull(op); op = mlirOperationGetParentOperation(op)) {
     int64_t low, high, step;
+    n *= ir_is(op, "scf.while") ? TRIPS_GUESS : 1;
     if (!ir_is(op, "scf.for"))
       continue;
     const bool known = ir_int_constant(mlirOperationGetOperand(op, 0), &low) &&

@@ -46,7 +46,7 @@ int spill_position(int n, MlirOperation const *ops, MlirOperation op) {
 }
 
 bool spill_is_handed_on(MlirOperation op) {
-  return ir_is(op, "scf.yield") || ir_is(op, "func.return") || ir_is(op, "func.call");
+  return ir_is(op, "scf.yield") || ir_is(op, "scf.condition") || ir_is(op, "func.return") || ir_is(op, "func.call");
 }
 
 /* The last operation of the block that uses v or what it becomes; `last` if there is none after it. */

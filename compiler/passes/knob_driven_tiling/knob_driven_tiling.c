@@ -33,6 +33,7 @@
 #include "mlir-c/BuiltinAttributes.h"
 #include "mlir-c/BuiltinTypes.h"
 
+#include "base/index.h"
 #include "ir/structured.h"
 #include "nisa/nisa.h"
 #include "passes/knob_driven_tiling/accumulator.h"
@@ -190,15 +191,33 @@ static bool is_numbered(MlirOperation op, void *user) {
   return is_linalg(op, NULL) && op_id(op) >= 0;
 }
 
+/* The operations that have a number, found by it. */
+struct numbered {
+  struct ir_ops ops;
+  struct index by_id;
+};
+
+static uint32_t hash_id(int64_t id) {
+  return (uint32_t)hash_mix(0, (uint64_t)id);
+}
+
+static struct numbered find_numbered(struct pass_run *run) {
+  struct numbered n = {.ops = ir_collect(run->arena, run->module, is_numbered, NULL), .by_id.arena = run->arena};
+  for (int k = 0; k < n.ops.n; k++)
+    index_add(&n.by_id, hash_id(op_id(n.ops.v[k])), k);
+  return n;
+}
+
 /* The script finds an operation by name and number: each pair must be there once. */
-static enum status check_id(struct pass_run *run, const struct tiled *t, const struct ir_ops *numbered) {
+static enum status check_id(struct pass_run *run, const struct tiled *t, const struct numbered *numbered) {
   int same = 0;
 
   if (t->op_id < 0)
     return pass_fail(run, t->op, "the operation has no nkipy.op_id: run assign-linalg-op-ids");
-  for (int k = 0; k < numbered->n; k++)
-    same += op_id(numbered->v[k]) == t->op_id &&
-            mlirIdentifierEqual(mlirOperationGetName(numbered->v[k]), mlirOperationGetName(t->op));
+  for (struct index_probe p = index_probe(&numbered->by_id, hash_id(t->op_id)); index_next(&p);) {
+    MlirOperation op = numbered->ops.v[p.entry];
+    same += op_id(op) == t->op_id && mlirIdentifierEqual(mlirOperationGetName(op), mlirOperationGetName(t->op));
+  }
   return same == 1 ? ST_OK
                    : pass_fail(run, t->op, "nkipy.op_id %" PRId64 " is used more than once: run assign-linalg-op-ids",
                                t->op_id);
@@ -407,7 +426,7 @@ static void start_from_zero(struct pass_run *run) {
 
 static enum status write_script(struct pass_run *run, struct script *s, int *n_tiled) {
   struct ir_ops ops = ir_collect(run->arena, run->module, is_linalg, NULL);
-  struct ir_ops numbered = ir_collect(run->arena, run->module, is_numbered, NULL);
+  const struct numbered numbered = find_numbered(run);
 
   *n_tiled = 0;
   for (int k = 0; k < ops.n; k++) {

@@ -9,6 +9,7 @@
 
 #include "base/array.h"
 #include "ir/structured.h"
+#include "passes/lib/carried.h"
 
 bool buffer_is_view(MlirOperation op) {
   static const char *const views[] = {"memref.subview",          "memref.cast",    "memref.collapse_shape",
@@ -27,13 +28,16 @@ MlirValue buffer_root(MlirValue v) {
 }
 
 MlirValue buffer_passed_on(MlirOperation op, intptr_t k) {
-  if (ir_is(op, "scf.for") && k >= 3)
-    return mlirOperationGetResult(op, k - 3);
+  struct carried loop;
+  if (carried_read(op, &loop) && k >= loop.first_init)
+    return mlirOperationGetResult(op, k - loop.first_init);
   if (ir_is(op, "arith.select") || (buffer_is_view(op) && k == 0))
     return mlirOperationGetResult(op, 0);
   MlirOperation parent = mlirOperationGetParentOperation(op);
   if (ir_is(op, "scf.yield") && k < mlirOperationGetNumResults(parent))
     return mlirOperationGetResult(parent, k);
+  if (ir_is(op, "scf.condition") && k > 0)
+    return mlirOperationGetResult(parent, k - 1);
   return (MlirValue){NULL};
 }
 

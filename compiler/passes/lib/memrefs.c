@@ -247,7 +247,7 @@ static MlirType retyped(MlirOperation view, MlirType source) {
 /* op's own types would have to change with that of its operand, or its result is the same buffer under another name. */
 static bool pins_type(MlirOperation op) {
   return ir_is(op, "func.return") || ir_is(op, "func.call") || ir_is(op, "scf.yield") || ir_is(op, "scf.for") ||
-         ir_is(op, "arith.select");
+         ir_is(op, "scf.while") || ir_is(op, "scf.condition") || ir_is(op, "arith.select");
 }
 
 bool memrefs_can_retype(MlirValue v, MlirType t) {

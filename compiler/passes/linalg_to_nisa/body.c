@@ -22,7 +22,7 @@
 /* ---- values ----------------------------------------------------------------------------------------------------- */
 
 void ln_define(struct ln_body *b, struct ln_value value) {
-  array_push(b->w->ln->run->arena, &b->values, value);
+  array_push(&b->w->ln->scratch, &b->values, value);
 }
 
 static struct ln_value *find(struct ln_body *b, MlirValue v) {

@@ -20,18 +20,69 @@
 #include "mlir-c/BuiltinAttributes.h"
 #include "mlir-c/BuiltinTypes.h"
 
+#include "base/array.h"
+#include "base/index.h"
 #include "passes/lib/buffers.h"
 #include "passes/lib/edit.h"
 #include "passes/linalg_to_nisa/linalg_to_nisa.h"
 
+/* The position of each operation in the module.  MLIR counts a block's operations anew at the first question about their
+ * order after one was moved; a position stays, and a new instruction takes that of the one whose place it takes. */
+struct positions {
+  struct arena *arena;
+  struct index by_op;
+  struct {
+    struct position {
+      const void *op;
+      int at;
+    } *v;
+    int n, cap;
+  } all;
+};
+
 /* A buffer and what happens to it. */
 struct link {
   struct pass_run *run;
+  struct positions *positions;
   MlirOperation alloc, release;
   MlirValue buffer;
   struct nisa_instr w, r; /* its writer and its reader */
   int operand;            /* of the reader */
 };
+
+/* ---- order ------------------------------------------------------------------------------------------------------ */
+
+static int *find_position(const struct positions *p, MlirOperation op) {
+  for (struct index_probe at = index_probe(&p->by_op, hash_pointer(op.ptr)); index_next(&at);)
+    if (p->all.v[at.entry].op == op.ptr)
+      return &p->all.v[at.entry].at;
+  return NULL;
+}
+
+/* An operation may have the address of one that is gone. */
+static void set_position(struct positions *p, MlirOperation op, int at) {
+  int *known = find_position(p, op);
+  if (known) {
+    *known = at;
+    return;
+  }
+  index_add(&p->by_op, hash_pointer(op.ptr), p->all.n);
+  array_push(p->arena, &p->all, (struct position){op.ptr, at});
+}
+
+static void find_positions(struct positions *p, struct pass_run *run) {
+  struct ir_ops ops = ir_collect(run->arena, run->module, NULL, NULL);
+  *p = (struct positions){.arena = run->arena, .by_op.arena = run->arena};
+  for (int k = 0; k < ops.n; k++)
+    set_position(p, ops.v[k], k);
+}
+
+/* Both are in one block, and x is the first. */
+static bool is_before(const struct link *l, MlirOperation x, MlirOperation y) {
+  const int *at_x = find_position(l->positions, x), *at_y = find_position(l->positions, y);
+  assert(at_x && at_y);
+  return *at_x < *at_y;
+}
 
 /* ---- finding links ---------------------------------------------------------------------------------------------- */
 
@@ -87,8 +138,8 @@ static bool add_use(struct link *l, MlirOperation user) {
   return false;
 }
 
-static bool find_link(struct pass_run *run, MlirOperation alloc, struct link *l) {
-  *l = (struct link){.run = run, .alloc = alloc, .buffer = mlirOperationGetResult(alloc, 0)};
+static bool find_link(struct pass_run *run, struct positions *positions, MlirOperation alloc, struct link *l) {
+  *l = (struct link){.run = run, .positions = positions, .alloc = alloc, .buffer = mlirOperationGetResult(alloc, 0)};
   MlirType t = mlirValueGetType(l->buffer);
 
   if (nisa_type_space(t) != MEM_SBUF || !mlirTypeIsAF32(mlirShapedTypeGetElementType(t)))
@@ -96,7 +147,7 @@ static bool find_link(struct pass_run *run, MlirOperation alloc, struct link *l)
   for (MlirOpOperand u = mlirValueGetFirstUse(l->buffer); !mlirOpOperandIsNull(u); u = mlirOpOperandGetNextUse(u))
     if (!add_use(l, mlirOpOperandGetOwner(u)))
       return false;
-  return l->w.def && l->r.def && !mlirOperationIsNull(l->release) && buffer_is_before(l->w.op, l->r.op) &&
+  return l->w.def && l->r.def && !mlirOperationIsNull(l->release) && is_before(l, l->w.op, l->r.op) &&
          same_access(&l->w.operand[0], &l->r.operand[l->operand]);
 }
 
@@ -187,6 +238,7 @@ static void replace(struct link *l, const struct nisa_instr *in, const struct la
   MlirOperation op = nisa_create(in, loc, n_attrs, attrs);
 
   mlirBlockInsertOwnedOperationBefore(mlirOperationGetBlock(l->r.op), l->r.op, op);
+  set_position(l->positions, op, *find_position(l->positions, l->r.op));
   for (int k = 0; k < late->n; k++)
     mlirOperationMoveAfter(late->v[k], l->r.op);
   mlirOperationDestroy(l->r.op);
@@ -404,11 +456,12 @@ static bool combine_reduction(struct link *l) {
       !mlirTypeEqual(mlirShapedTypeGetElementType(mlirValueGetType(dst->base)), mlirF32TypeGet(l->run->ir->ctx)))
     return false;
   MlirOperation memset_op = fresh_memset(l, acc, &set);
-  if (mlirOperationIsNull(memset_op) || !buffer_is_before(memset_op, l->w.op) || !is_neutral(op, &set.operand[1]))
+  if (mlirOperationIsNull(memset_op) || !is_before(l, memset_op, l->w.op) || !is_neutral(op, &set.operand[1]))
     return false;
   in.operand[0] = *dst;
   MlirOperation made = nisa_create(&in, mlirOperationGetLocation(l->w.op), own_attrs(l->w.op, attrs), attrs);
   mlirBlockInsertOwnedOperationBefore(mlirOperationGetBlock(l->w.op), l->w.op, made);
+  set_position(l->positions, made, *find_position(l->positions, l->w.op));
   mlirOperationDestroy(l->r.op);
   mlirOperationDestroy(l->w.op);
   mlirOperationDestroy(l->release);
@@ -421,11 +474,13 @@ static bool combine_reduction(struct link *l) {
 
 int ln_combine(struct pass_run *run) {
   struct ir_ops allocs = ir_collect_named(run->arena, run->module, "nisa.alloc");
+  struct positions positions;
   struct link l;
   int n = 0;
 
+  find_positions(&positions, run);
   for (int k = 0; k < allocs.n; k++)
-    if (find_link(run, allocs.v[k], &l))
+    if (find_link(run, &positions, allocs.v[k], &l))
       n += combine_eviction(&l) || combine_scalings(&l) || combine_activation(&l) || combine_reduction(&l);
   return n;
 }

@@ -117,8 +117,9 @@ void ln_convert_types(struct ln *ln) {
 
 /* op may stay in a module of instructions. */
 static bool is_allowed(MlirOperation op) {
-  static const char *const names[] = {"builtin.module", "func.func", "func.return",   "scf.for",
-                                      "scf.if",         "scf.yield", "memref.global", "memref.get_global"};
+  static const char *const names[] = {"builtin.module", "func.func",        "func.return", "scf.for",
+                                      "scf.while",      "scf.condition",    "scf.if",      "scf.yield",
+                                      "memref.global",  "memref.get_global"};
   if (ir_is_of(op, "nisa.") || ir_is_of(op, "arith."))
     return true;
   for (size_t k = 0; k < sizeof names / sizeof *names; k++)

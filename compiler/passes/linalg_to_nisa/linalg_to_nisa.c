@@ -338,6 +338,13 @@ static bool is_affine(MlirOperation op, void *user) {
   return ir_is_of(op, "affine.");
 }
 
+/* Views are large, and those of an operation are of no use for the next one. */
+static void drop_views(struct ln *ln) {
+  enum { KEPT = 256 << 10 };
+  if (ln->scratch.total > KEPT)
+    arena_clear(&ln->scratch);
+}
+
 static enum status lower_all(struct ln *ln) {
   struct pass_run *run = ln->run;
   struct ir_ops work = ir_collect(run->arena, run->module, is_work, NULL);
@@ -352,6 +359,7 @@ static enum status lower_all(struct ln *ln) {
     if (ir_is(op, "memref.alloc"))
       allocs.v[allocs.n++] = op;
     enum status one = lower(ln, op);
+    drop_views(ln);
     if (one)
       st = one;
   }
@@ -369,8 +377,10 @@ static enum status run_pass(struct pass_run *run) {
 
   if (!st && ir_collect(run->arena, run->module, is_affine, NULL).n)
     st = ir_run_pipeline(run->ir, run->module, "builtin.module(lower-affine)", run->arena, run->ds);
+  arena_init(&ln.scratch);
   if (!st)
     st = lower_all(&ln);
+  arena_clear(&ln.scratch);
   if (st)
     return st;
   ln_convert_types(&ln);

@@ -22,7 +22,8 @@ struct ln {
   struct ir_builder b; /* before op */
   struct table
       allocs; /* the result of a memref.alloc or memref.load -> the result of the nisa.alloc that replaces it */
-  MlirAttribute codes; /* of custom ops; may be null */
+  MlirAttribute codes;  /* of custom ops; may be null */
+  struct arena scratch; /* for the views of op */
 };
 
 /* Adds an error about ln->op: "not supported on NISA: linalg.pooling: <reason>".  Returns ST_INPUT. */

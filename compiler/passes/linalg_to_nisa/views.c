@@ -48,11 +48,11 @@ struct ln_form ln_loop_form(const struct ln_walk *w, int loop) {
 }
 
 static struct ln_view *new_view(struct ln_walk *w, MlirValue base) {
-  struct ln_view *v = arena_new(w->ln->run->arena, struct ln_view);
+  struct ln_view *v = arena_new(&w->ln->scratch, struct ln_view);
   v->base = base;
   v->space = ln_space(base);
   v->element = mlirShapedTypeGetElementType(mlirValueGetType(base));
-  array_push(w->ln->run->arena, &w->views, v);
+  array_push(&w->ln->scratch, &w->views, v);
   return v;
 }
 

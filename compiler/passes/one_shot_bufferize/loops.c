@@ -17,19 +17,21 @@
 
 #include "ir/structured.h"
 #include "ir/build.h"
+#include "passes/lib/carried.h"
 #include "passes/lib/edit.h"
 
 /* The operand that v's definition writes into, or a null value. */
 static MlirValue destination(MlirValue v) {
   MlirOperation def = ir_defining_op(v);
   struct structured s;
+  struct carried loop;
 
   if (mlirOperationIsNull(def))
     return (MlirValue){NULL};
   if (ir_is(def, "tensor.insert_slice") || ir_is(def, "bufferization.materialize_in_destination"))
     return mlirOperationGetOperand(def, 1);
-  if (ir_is(def, "scf.for"))
-    return mlirOperationGetOperand(def, mlirOpResultGetResultNumber(v) + 3);
+  if (carried_read(def, &loop))
+    return mlirOperationGetOperand(def, mlirOpResultGetResultNumber(v) + loop.first_init);
   if (structured_read(def, &s) && s.n_inits == 1)
     return mlirOperationGetOperand(def, s.n_inputs);
   return (MlirValue){NULL};
@@ -51,14 +53,15 @@ static bool is_read_before(MlirValue v, MlirOperation writer) {
     MlirOperation op = mlirOpOperandGetOwner(u), at = ir_ancestor_in(op, mlirOperationGetBlock(writer));
     const intptr_t k = mlirOpOperandGetOperandNumber(u);
     const bool is_earlier = !mlirOperationEqual(at, writer) && mlirOperationIsBeforeInBlock(at, writer);
+    struct carried loop;
     bool ok;
 
     if (is_view(op))
       ok = is_read_before(mlirOperationGetResult(op, 0), writer);
     else if (ir_is(op, "tensor.insert_slice"))
       ok = k == 1 || is_earlier;
-    else if (ir_is(op, "scf.for"))
-      ok = k >= 3;
+    else if (carried_read(op, &loop))
+      ok = k >= loop.first_init;
     else
       ok = is_earlier || ir_is(op, "bufferization.materialize_in_destination") || ir_is(op, "scf.yield") ||
            is_init(op, k);
@@ -97,10 +100,10 @@ static bool has_branches(MlirValue v) {
       return false;
     if (ir_is(def, "scf.if"))
       return true;
-    if (!ir_is(def, "scf.for"))
+    struct carried loop;
+    if (!carried_read(def, &loop))
       continue;
-    MlirOperation yield = mlirBlockGetTerminator(ir_body(def));
-    if (has_branches(mlirOperationGetOperand(yield, mlirOpResultGetResultNumber(v))))
+    if (has_branches(mlirOperationGetOperand(loop.yield, mlirOpResultGetResultNumber(v))))
       return true;
   }
   return false;
@@ -111,30 +114,30 @@ static bool is_in_place(MlirValue yielded, MlirValue carried) {
   return is_written(yielded, carried, &writer) && (mlirOperationIsNull(writer) || is_read_before(carried, writer));
 }
 
-/* Which value of `body` v is a view of that the loop carries, or -1. */
-static intptr_t carried_root(MlirValue v, MlirBlock body) {
+/* Which value that the loop carries v is a view of, or -1. */
+static intptr_t carried_root(MlirValue v, const struct carried *loop) {
   MlirOperation def = ir_defining_op(v);
   for (; !mlirOperationIsNull(def) && is_view(def); def = ir_defining_op(v))
     v = mlirOperationGetOperand(def, 0);
-  const bool is_carried = mlirValueIsABlockArgument(v) && mlirBlockEqual(mlirBlockArgumentGetOwner(v), body);
-  return is_carried ? mlirBlockArgumentGetArgNumber(v) - 1 : -1;
+  const bool is_carried = mlirValueIsABlockArgument(v) && mlirBlockEqual(mlirBlockArgumentGetOwner(v), loop->body);
+  return is_carried ? mlirBlockArgumentGetArgNumber(v) - loop->first_arg : -1;
 }
 
 /* A loop may pass on a value in another place than it came in (two that swap places, each time).  Values are written
  * back one after the other, so that one whose place is overwritten before its turn is copied while it is there. */
-static void copy_moved_values(struct pass_run *run, MlirOperation loop) {
-  MlirBlock body = ir_body(loop);
-  MlirOperation yield = mlirBlockGetTerminator(body);
+static void copy_moved_values(struct pass_run *run, const struct carried *loop) {
+  MlirBlock body = loop->body;
+  MlirOperation yield = loop->yield;
 
   for (intptr_t k = 0; k < mlirOperationGetNumOperands(yield); k++) {
     MlirValue v = mlirOperationGetOperand(yield, k);
     MlirOperation first = {NULL}, def = ir_defining_op(v);
     if (!mlirTypeIsARankedTensor(mlirValueGetType(v)))
       continue;
-    const intptr_t from = carried_root(v, body);
+    const intptr_t from = carried_root(v, loop);
     if (from < 0 || from == k)
       continue;
-    MlirValue place = mlirBlockGetArgument(body, from + 1), next = mlirOperationGetOperand(yield, from);
+    MlirValue place = mlirBlockGetArgument(body, from + loop->first_arg), next = mlirOperationGetOperand(yield, from);
     if (mlirValueEqual(place, next) || (from > k && !is_written(next, place, &first)))
       continue;
     MlirOperation at = mlirOperationIsNull(def) ? mlirBlockGetFirstOperation(body) : mlirOperationGetNextInBlock(def);
@@ -142,13 +145,12 @@ static void copy_moved_values(struct pass_run *run, MlirOperation loop) {
   }
 }
 
-static void write_back(struct pass_run *run, MlirOperation loop) {
-  MlirBlock body = ir_body(loop);
-  MlirOperation yield = mlirBlockGetTerminator(body);
+static void write_back(struct pass_run *run, const struct carried *loop) {
+  MlirOperation yield = loop->yield;
   struct ir_builder b = edit_before(run, yield);
 
   for (intptr_t k = 0; k < mlirOperationGetNumOperands(yield); k++) {
-    MlirValue v = mlirOperationGetOperand(yield, k), carried = mlirBlockGetArgument(body, k + 1);
+    MlirValue v = mlirOperationGetOperand(yield, k), carried = mlirBlockGetArgument(loop->body, k + loop->first_arg);
     if (!mlirTypeIsARankedTensor(mlirValueGetType(v)) || is_in_place(v, carried))
       continue;
     MlirOperation def = ir_defining_op(v);
@@ -179,8 +181,8 @@ static bool is_needed_later(MlirValue v, MlirOperation loop, intptr_t k) {
   return false;
 }
 
-static void copy_initial_values(struct pass_run *run, MlirOperation loop) {
-  for (intptr_t k = 3; k < mlirOperationGetNumOperands(loop); k++) {
+static void copy_initial_values(struct pass_run *run, MlirOperation loop, const struct carried *c) {
+  for (intptr_t k = c->first_init; k < mlirOperationGetNumOperands(loop); k++) {
     MlirValue v = mlirOperationGetOperand(loop, k);
     if (mlirTypeIsARankedTensor(mlirValueGetType(v)) && is_needed_later(v, loop, k))
       mlirOperationSetOperand(loop, k, bufferize_copy(run, loop, v));
@@ -194,7 +196,7 @@ bool bufferize_writes_in_place(MlirValue v, MlirValue argument) {
     MlirOperation def = ir_defining_op(v);
     if (!mlirOperationIsNull(def) && ir_is(def, "bufferization.alloc_tensor") && mlirOperationGetNumOperands(def))
       return false;
-    is_loop = is_loop && !mlirOperationIsNull(def) && ir_is(def, "scf.for");
+    is_loop = is_loop && !mlirOperationIsNull(def) && carried_read(def, &(struct carried){.n = 0});
     next = destination(v);
     if (mlirValueIsNull(next))
       return branches;
@@ -202,12 +204,20 @@ bool bufferize_writes_in_place(MlirValue v, MlirValue argument) {
   return branches || is_loop;
 }
 
+static bool is_loop(MlirOperation op, void *user) {
+  (void)user;
+  return ir_is(op, "scf.for") || ir_is(op, "scf.while");
+}
+
 void bufferize_loops_in_place(struct pass_run *run) {
-  struct ir_ops loops = ir_collect_named(run->arena, run->module, "scf.for");
+  struct ir_ops loops = ir_collect(run->arena, run->module, is_loop, NULL);
+  struct carried c;
 
   for (int k = 0; k < loops.n; k++) {
-    copy_initial_values(run, loops.v[k]);
-    copy_moved_values(run, loops.v[k]);
-    write_back(run, loops.v[k]);
+    if (!carried_read(loops.v[k], &c))
+      continue; /* a while of another form, which run_pass has refused */
+    copy_initial_values(run, loops.v[k], &c);
+    copy_moved_values(run, &c);
+    write_back(run, &c);
   }
 }

@@ -26,6 +26,7 @@
 
 #include "ir/structured.h"
 #include "ir/build.h"
+#include "passes/lib/carried.h"
 #include "passes/lib/edit.h"
 #include "passes/lib/memrefs.h"
 #include "passes/one_shot_bufferize/loops.h"
@@ -285,12 +286,12 @@ static enum status run_pass(struct pass_run *run) {
   struct ir_ops collectives = ir_collect(run->arena, run->module, is_collective, NULL);
   enum status st = ST_OK;
 
-  if (loops.n)
-    return pass_fail(
-        run, loops.v[0],
-        "not supported on NISA: scf.while: how often this loop runs depends on data, and the instructions of "
-        "the machine have no such loop; count with a constant, and choose with a select what an iteration "
-        "leaves behind");
+  for (int k = 0; k < loops.n; k++)
+    if (!carried_read(loops.v[k], &(struct carried){.n = 0}))
+      return pass_fail(
+          run, loops.v[k],
+          "not supported on NISA: scf.while: its condition hands on other values than it was given; let the "
+          "body compute them");
   if (fuse.n)
     return pass_fail(run, fuse.v[0], "the loops of a fuse group are not fused yet: run knob-driven-fusion");
   for (int k = 0; k < empties.n; k++)

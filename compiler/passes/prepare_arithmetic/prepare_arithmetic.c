@@ -13,11 +13,14 @@
  *     x[M,N] * scale[M]    ==>  x * scale[M,1]            one number per partition needs no copy
  *     sum of x[M,N]        ==>  sum over N to [M,1], transpose, sum to [1,1]
  *
+ * Loops whose trips depend on data (scf.while) hand on all that they carry, so that later passes meet one form.
+ *
  * Runs before layouts are inferred, so that new values get a layout.  Values: quotients change by the rounding of the
  * reciprocal, sums by their order; everything else is exact.  Linear in operations, except for the users that are read
  * to choose a shape.
  */
 #include "passes/prepare_arithmetic/prepare_arithmetic.h"
+#include "passes/lib/carried.h"
 #include "passes/lib/edit.h"
 
 static bool is_linalg(MlirOperation op, void *user) {
@@ -37,6 +40,7 @@ static enum status run_pass(struct pass_run *run) {
   for (int i = 0; i < ops.n; i++)
     prepare_windows(run, ops.v[i]);
   prepare_shapes(run);
+  carried_make_square(run);
   edit_sweep(run);
   return ST_OK;
 }

@@ -41,7 +41,7 @@ void heap_set_aside(void) {
       filled += malloc_usable_size(hole);
       hole = NULL;
     }
-    free(hole); /* it lies after the room, so it is no hole */
+    free(hole); /* it comes after the room, so it is no hole */
   }
   /* The first huge page is left out: prefault knows its small pages.  Where the kernel has no huge pages, it uses small
    * ones. */

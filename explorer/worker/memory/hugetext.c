@@ -5,7 +5,7 @@
  * its start, and a huge page of it is one entry.  So the parts of libraries that jobs use are copied into huge pages,
  * which then replace them at the same addresses; all children share the copies.
  *
- * Assumes one thread, and that neither this file's code nor libc's lies in what is moved: both are smaller than a huge
+ * Assumes one thread, and that neither this file's code nor libc's is moved: both are smaller than a huge
  * page, and only whole huge pages are moved.
  */
 #include <assert.h>

@@ -8,7 +8,7 @@
  *             from new pages instead of copying the zygote's (heap.c)
  *   hugetext  moves the code and constants of libraries that jobs use into huge pages, which are mapped in a child from
  *             its start (hugetext.c)
- *   prefault  lets a waiting child fault in the pages that every job touches before its job arrives (prefault.c)
+ *   prefault  faults in the pages that every job touches, in a waiting child, before its job arrives (prefault.c)
  *
  * hugetext moves memory while the process runs; addresses and contents stay the same.  The worker computes the same
  * results with any of the tricks off, and where the kernel does not support one, it runs without it.  All of them assume a

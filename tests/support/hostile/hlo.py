@@ -63,7 +63,7 @@ TEXTS = [
     ("unknown type", MODULE.replace("f32", "f99"), ODD),
     ("deep tuple", MODULE.replace("y = f32[4,8]{1,0}", "y = " + "(" * 50000 + "f32[]" + ")" * 50000), REFUSED | {"nesting-too-deep"}),
     ("deep braces", MODULE.replace("(x, y)", "(x, y), frontend_attributes=" + "{" * 50000), REFUSED | {"nesting-too-deep"}),
-    ("computations in a ring", RING, REFUSED),
+    ("recursive computations", RING, REFUSED),
     ("constant of the wrong length", text("  ROOT c = f32[4,8]{1,0} constant({1, 2, 3})"), REFUSED),
     ("constant without an end", text("  ROOT c = f32[4,8]{1,0} constant(" + "{" * 1000), REFUSED | {"nesting-too-deep"}),
     ("dot without dimensions", text("  ROOT c = f32[4,4]{1,0} dot(x, x)"), REFUSED),

@@ -258,6 +258,7 @@ TABLE = {
                    "stored(lambda z: np.putmask(z, c, 3), x)"),
     "fill_diagonal": row(lambda d: f"stored(lambda x: np.fill_diagonal(x, 3), {d.array(None, d.one((4, 4), (3, 5)))})", "stored(lambda z: np.fill_diagonal(z, 3), x)"),
     "select": row(selected, "np.select([c, d], [x, y])"),
+    "choose": row(moving(lambda d, x, n: f"np.choose(np.arange({d.of(x)[-1]}) % 2, [{x}, {x} + {x}])", 1, empty=False), "np.choose(np.arange(C) % 3, [x, y, x + y])"),
     "compress": row(moving(lambda d, x, n: f"np.compress([True, False, True][:{d.of(x)[0]}], {x}, axis=0)", 1, empty=False), "np.compress([True, False, True], x, axis=1)"),
     "searchsorted": row(searched, "i:np.searchsorted(np.array([-3, 0, 2]), x)"),
     "digitize": row(lambda d: f"np.digitize({d.array('float32', d.shape(0, 3))}, [-2, 0, 0.5, 3], right={d.one(True, False)})", "f:np.digitize(x, [-1.0, 0.5, 2.0])"),

@@ -709,6 +709,12 @@ class Module:
                      r"(?: iter_args\((.*?)\) -> \(.*\))?(?: *: \w+)? *\{$", line)
         if m:
             return self.loop(m)
+        if re.match(r"scf\.while : \(\) -> \(\) \{$", line):
+            return self.while_()
+        m = re.match(r"scf\.condition\((%\S+)\)$", line)
+        if m:
+            name = m[1]
+            return lambda env: bool(env[name])
         m = re.match(r"(?:(%[\w$.-]+)(?::(\d+))? = )?scf\.if (%\S+)(?: -> \(.*\))? \{$", line)
         if m:
             return self.branch(m)
@@ -738,6 +744,15 @@ class Module:
                     env[name] = v
                 carried = run_block(body, env) or []
             self.define(env, m[1], m[2], carried)
+
+        return step
+
+    def while_(self):
+        condition, body = self.block(), self.block()
+
+        def step(env):
+            while run_block(condition, env):
+                run_block(body, env)
 
         return step
 

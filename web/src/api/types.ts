@@ -10,15 +10,35 @@ export interface SourceRange {
   end_col: number;
   /** The function that contains the range, if known. */
   fn?: string;
-  /** In a list of places: 0 is the innermost, 1 its caller, and so on; a new 0 starts the next place. */
-  depth?: number;
+}
+
+/** A range of a file of the user's, with what led there: the file's number, line, column, end line and end column as in
+ * SourceRange; the function that contains the range, empty if it is not known; and the number of the place of the call
+ * that led there, smaller than this place's own, -1 if there is none. */
+export type Place = [number, number, number, number, number, string, number];
+
+/** What an operation stands for: one place of the user's source, or several once passes have merged operations. */
+export interface Source {
+  /** The numbers of the first places, by the order in which they were merged. */
+  places: number[];
+  /** How many further places there are at least. */
+  more?: number;
+}
+
+/** What the sources of a result's lines and remarks mean. All are numbered from 0 through the whole result. */
+export interface SourceTable {
+  /** Names; file 0 is the request's own. */
+  files: string[];
+  places: Place[];
+  sources: Source[];
 }
 
 /** What one line of a stage's text belongs to. */
 export interface LineInfo {
   /** The operation's id, unique within the stage. */
   op?: number;
-  src?: SourceRange[];
+  /** The number of its source. */
+  src?: number;
 }
 
 /** What the pass that made a stage decided. */
@@ -29,7 +49,8 @@ export interface Remark {
   op?: number;
   /** The operation of the previous stage that the remark is about. */
   from?: number;
-  src?: SourceRange[];
+  /** The number of its source. */
+  src?: number;
 }
 
 /** The stage's outputs compared with NumPy's. */
@@ -49,8 +70,6 @@ export interface Stage {
   dialect: string;
   /** Whether the pass changed the program. */
   changed: boolean;
-  /** The text was too long and ends early. */
-  truncated?: boolean;
   /** The text ends where the kernel was refused. */
   partial?: boolean;
   time_us: number;
@@ -116,6 +135,9 @@ export interface Result {
   pipeline: string;
   status: "ok" | "error";
   time_us: number;
+  files: string[];
+  places: Place[];
+  sources: Source[];
   kernels: KernelResult[];
   diagnostics: Diagnostic[];
   artifacts: ArtifactInfo[];
@@ -126,6 +148,7 @@ export type Frame =
   | { frame: "queued"; position: number }
   | { frame: "start"; version: number; key: string; language: string; target: string; pipeline: string }
   | { frame: "kernel"; kernel: number; name: string; inputs: TensorInfo[]; outputs: TensorInfo[] }
+  | { frame: "sources"; files: string[]; places: Place[]; sources: Source[] }
   | { frame: "stage"; kernel: number; stage: Stage }
   | { frame: "diagnostic"; diagnostic: Diagnostic }
   | { frame: "artifact"; artifact: ArtifactInfo; data?: string }
@@ -185,6 +208,9 @@ export interface CompileRequest {
   source_base64?: string;
   /** How diagnostics call the source. At most 200 bytes of UTF-8. */
   filename?: string;
+  /** Python files that the source may import: its own folder and the top folder are searched. Names differ, also from
+   * filename. With the source at most 262144 bytes. */
+  files?: SourceFile[];
   language?: LanguageName;
   target?: TargetName;
   /** Only this kernel; all of them otherwise. At most 200 bytes of UTF-8. */
@@ -193,6 +219,13 @@ export interface CompileRequest {
   options?: { stop_after?: string; check?: boolean; artifacts?: boolean };
   /** Random, one per browser: a result is only found by a client that sends the same scope. */
   scope?: string;
+}
+
+/** A Python file. */
+export interface SourceFile {
+  /** A relative path; its folders are packages. */
+  name: string;
+  source: string;
 }
 
 /** What a NumPy function becomes. */
@@ -289,6 +322,7 @@ export interface SnippetRequest {
   source?: string;
   source_base64?: string;
   filename?: string;
+  files?: SourceFile[];
   language?: LanguageName;
   target?: TargetName;
   kernel?: string;

@@ -43,7 +43,7 @@ interface Links {
   bars: RangeSet<GutterMarker>;
 }
 
-const setMap = StateEffect.define<SourceMap>();
+const setMap = StateEffect.define<{ map: SourceMap; file: string }>();
 const setLights = StateEffect.define<{ hover: Light | null; selected: Light | null }>();
 
 function spansOf(ranges: RangeSet<LinkRange>): Map<number, Span> {
@@ -52,15 +52,16 @@ function spansOf(ranges: RangeSet<LinkRange>): Map<number, Span> {
   return spans;
 }
 
-function buildLinks(map: SourceMap, doc: Text): Links {
+/** The links of one file of the map. */
+function buildLinks(map: SourceMap, file: string, doc: Text): Links {
   const found = map.ranges.flatMap((range, n) => {
-    const span = map.isShown(n) ? spanOfRange(doc, range) : null;
+    const span = map.isShown(n) && range.file === file ? spanOfRange(doc, range) : null;
     return span && span.to > span.from ? [new LinkRange(n).range(span.from, span.to)] : [];
   });
   const ranges = RangeSet.of(found, true);
   const bands = new RangeSetBuilder<Decoration>();
   const bars = new RangeSetBuilder<GutterMarker>();
-  for (const [line, band] of [...map.bands()].sort((a, b) => a[0] - b[0])) {
+  for (const [line, band] of [...map.bands(file)].sort((a, b) => a[0] - b[0])) {
     if (line > doc.lines) continue;
     const { from } = doc.line(line);
     bands.add(from, from, bandLines[band % BANDS] as Decoration);
@@ -72,7 +73,7 @@ function buildLinks(map: SourceMap, doc: Text): Links {
 const linkField = StateField.define<Links>({
   create: () => ({ map: null, ranges: RangeSet.empty, spans: new Map(), bands: Decoration.none, bars: RangeSet.empty }),
   update(links, tr) {
-    for (const effect of tr.effects) if (effect.is(setMap)) return buildLinks(effect.value, tr.newDoc);
+    for (const effect of tr.effects) if (effect.is(setMap)) return buildLinks(effect.value.map, effect.value.file, tr.newDoc);
     if (!tr.docChanged) return links;
     const ranges = links.ranges.map(tr.changes);
     const [bands, bars] = [links.bands.map(tr.changes), links.bars.map(tr.changes)];
@@ -125,8 +126,8 @@ export function sourceLinks(): Extension {
   return [linkField, lightField];
 }
 
-export function showMap(view: EditorView, map: SourceMap): void {
-  view.dispatch({ effects: setMap.of(map) });
+export function showMap(view: EditorView, map: SourceMap, file: string): void {
+  view.dispatch({ effects: setMap.of({ map, file }) });
 }
 
 export function showLights(view: EditorView, hover: Light | null, selected: Light | null): void {

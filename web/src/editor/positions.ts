@@ -1,6 +1,7 @@
 // positions: converts between the API's columns (code points, from 1) and the editor's offsets (UTF-16 units, from 0).
 import type { Text } from "@codemirror/state";
 import type { SourceRange } from "../api/types";
+import type { SourceMap } from "../state/sourcemap";
 
 const SURROGATE = /[\ud800-\udbff][\udc00-\udfff]/;
 
@@ -44,4 +45,9 @@ export function snippet(doc: Text, r: SourceRange, max = 60): string {
 
 export function rangeText(r: SourceRange): string {
   return r.line === r.end_line ? `${r.line}:${r.col}–${r.end_col}` : `${r.line}:${r.col} – ${r.end_line}:${r.end_col}`;
+}
+
+/** The same with the file's name, unless it is the main file. */
+export function placeText(map: SourceMap, r: SourceRange): string {
+  return map.isElsewhere(r) ? `${r.file} ${rangeText(r)}` : rangeText(r);
 }

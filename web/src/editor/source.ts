@@ -4,7 +4,7 @@ import { defaultKeymap, history, historyKeymap, indentWithTab } from "@codemirro
 import { bracketMatching, foldGutter, foldKeymap, indentOnInput, indentUnit } from "@codemirror/language";
 import { lintGutter, setDiagnostics, type Diagnostic as Lint } from "@codemirror/lint";
 import { highlightSelectionMatches, search, searchKeymap } from "@codemirror/search";
-import { Annotation, EditorState, StateEffect } from "@codemirror/state";
+import { Annotation, EditorState, type Extension, StateEffect } from "@codemirror/state";
 import {
   drawSelection,
   EditorView,
@@ -25,6 +25,12 @@ import { typeOverSelection } from "./typing";
 /** Marks a change that the page made, not the user. */
 const fromPage = Annotation.define<boolean>();
 
+const FROZEN: Extension = [
+  EditorState.readOnly.of(true),
+  EditorView.editable.of(false),
+  EditorView.contentAttributes.of({ role: "textbox", "aria-readonly": "true", "aria-multiline": "true" }),
+];
+
 export interface SourceEvents {
   edited(text: string): void;
   /** The caret moved without an edit. */
@@ -32,8 +38,8 @@ export interface SourceEvents {
   /** The pointer is over a character; null: it has left. */
   point(pos: number | null): void;
   clicked(pos: number): void;
-  /** A file was dropped on the text. */
-  dropped(file: File): void;
+  /** Files were dropped on the text. */
+  dropped(files: File[]): void;
   /** The tooltip for a character. */
   explain(pos: number): Promise<{ from: number; to: number; dom: HTMLElement } | null>;
 }
@@ -70,10 +76,10 @@ function pointer(events: SourceEvents) {
       if (pos !== null) events.clicked(exactPos(view, pos, e.clientX));
     },
     drop(e, view) {
-      const file = e.dataTransfer?.files[0];
-      if (!file || view.state.readOnly) return false;
+      const files = [...(e.dataTransfer?.files ?? [])];
+      if (files.length === 0 || view.state.readOnly) return false;
       e.preventDefault();
-      events.dropped(file);
+      events.dropped(files);
       return true;
     },
   });
@@ -85,59 +91,79 @@ function exactPos(view: EditorView, pos: number, x: number): number {
   return left && x < left.left && pos > view.state.doc.lineAt(pos).from ? pos - 1 : pos;
 }
 
+interface Kept {
+  state: EditorState;
+  scroll: StateEffect<unknown>;
+}
+
+/** One view, with a state of its own for each file: text, history, folds, marks. */
 export class SourceEditor {
   readonly view: EditorView;
+  /** The key of the file that is shown; null: the main file. */
+  private shown: string | null = null;
+  private readonly kept = new Map<string | null, Kept>();
+  private isFrozen = false;
 
-  constructor(parent: HTMLElement, events: SourceEvents) {
-    this.view = new EditorView({
-      parent,
-      state: EditorState.create({
-        extensions: [
-          lintGutter(),
-          lineNumbers(),
-          highlightActiveLineGutter(),
-          foldGutter({ openText: "⌄", closedText: "›" }),
-          highlightSpecialChars(),
-          history(),
-          drawSelection(),
-          EditorState.allowMultipleSelections.of(true),
-          EditorState.tabSize.of(4),
-          indentUnit.of("    "),
-          indentOnInput(),
-          bracketMatching(),
-          closeBrackets(),
-          highlightActiveLine(),
-          highlightSelectionMatches(),
-          search({ top: true }),
-          keymap.of([
-            ...closeBracketsKeymap,
-            ...defaultKeymap.filter((k) => k.key !== "Mod-Enter"),
-            ...searchKeymap,
-            ...historyKeymap,
-            ...foldKeymap,
-            indentWithTab,
-          ]),
-          sourceLanguage("nkipy"),
-          sourceLinks(),
-          notesBehind(),
-          hoverTooltip(
-            async (_view, pos) => {
-              const tip = await events.explain(pos);
-              return tip ? { pos: tip.from, end: tip.to, above: true, create: () => ({ dom: tip.dom }) } : null;
-            },
-            { hoverTime: 450 },
-          ),
-          pointer(events),
-          typeOverSelection(),
-          EditorView.contentAttributes.of({ "aria-label": "Kernel source", "data-pane": "source", tabindex: "0" }),
-          EditorView.updateListener.of((u) => {
-            const own = u.transactions.some((tr) => tr.annotation(fromPage));
-            if (u.docChanged && !own) events.edited(u.state.doc.toString());
-            else if (u.selectionSet && !u.docChanged && !own) events.caret(u.state.selection.main.head);
-          }),
-        ],
+  constructor(
+    parent: HTMLElement,
+    private readonly events: SourceEvents,
+  ) {
+    this.view = new EditorView({ parent, state: this.newState("", "nkipy") });
+  }
+
+  private newState(doc: string, language: string): EditorState {
+    return EditorState.create({ doc, extensions: [this.extensions(language), this.isFrozen ? FROZEN : []] });
+  }
+
+  private extensions(language: string): Extension {
+    return [
+      lintGutter(),
+      lineNumbers(),
+      highlightActiveLineGutter(),
+      foldGutter({ openText: "⌄", closedText: "›" }),
+      highlightSpecialChars(),
+      history(),
+      drawSelection(),
+      EditorState.allowMultipleSelections.of(true),
+      EditorState.tabSize.of(4),
+      indentUnit.of("    "),
+      indentOnInput(),
+      bracketMatching(),
+      closeBrackets(),
+      highlightActiveLine(),
+      highlightSelectionMatches(),
+      search({ top: true }),
+      keymap.of([
+        ...closeBracketsKeymap,
+        ...defaultKeymap.filter((k) => k.key !== "Mod-Enter"),
+        ...searchKeymap,
+        ...historyKeymap,
+        ...foldKeymap,
+        indentWithTab,
+      ]),
+      sourceLanguage(language),
+      sourceLinks(),
+      notesBehind(),
+      hoverTooltip(
+        async (_view, pos) => {
+          const tip = await this.events.explain(pos);
+          return tip ? { pos: tip.from, end: tip.to, above: true, create: () => ({ dom: tip.dom }) } : null;
+        },
+        { hoverTime: 450 },
+      ),
+      pointer(this.events),
+      typeOverSelection(),
+      EditorView.contentAttributes.of({ "aria-label": "Kernel source", "data-pane": "source", tabindex: "0" }),
+      EditorView.updateListener.of((u) => {
+        const own = u.transactions.some((tr) => tr.annotation(fromPage));
+        if (u.docChanged && !own) this.events.edited(u.state.doc.toString());
+        else if (u.selectionSet && !u.docChanged && !own) this.events.caret(u.state.selection.main.head);
       }),
-    });
+    ];
+  }
+
+  get key(): string | null {
+    return this.shown;
   }
 
   get text(): string {
@@ -146,10 +172,37 @@ export class SourceEditor {
 
   /** Makes it read-only. */
   freeze(): void {
-    const readable = EditorView.contentAttributes.of({ role: "textbox", "aria-readonly": "true", "aria-multiline": "true" });
-    this.view.dispatch({
-      effects: StateEffect.appendConfig.of([EditorState.readOnly.of(true), EditorView.editable.of(false), readable]),
-    });
+    this.isFrozen = true;
+    this.view.dispatch({ effects: StateEffect.appendConfig.of(FROZEN) });
+  }
+
+  /** Shows the text of a file; the file's own state, if it is still that of the text.  True if another file was shown. */
+  show(key: string | null, text: string, language: string): boolean {
+    if (key === this.shown) {
+      if (text !== this.text) this.replace(text);
+      return false;
+    }
+    this.kept.set(this.shown, { state: this.view.state, scroll: this.view.scrollSnapshot() });
+    const kept = this.kept.get(key);
+    const isSame = kept?.state.doc.toString() === text;
+    this.view.setState(isSame && kept ? kept.state : this.newState(text, language));
+    if (isSame && kept) this.view.dispatch({ effects: kept.scroll });
+    else this.view.scrollDOM.scrollTop = 0;
+    this.shown = key;
+    return true;
+  }
+
+  /** The file of the one key has the other from now on. */
+  rename(from: string, to: string): void {
+    const kept = this.kept.get(from);
+    if (kept) this.kept.set(to, kept);
+    this.kept.delete(from);
+    if (this.shown === from) this.shown = to;
+  }
+
+  /** Drops what is kept of files that are gone. */
+  forget(keys: ReadonlySet<string>): void {
+    for (const key of this.kept.keys()) if (key !== null && !keys.has(key)) this.kept.delete(key);
   }
 
   read(language: string): void {

@@ -1,16 +1,20 @@
-// files: opens a kernel from a file of the user's machine.
+// files: opens a kernel from files of the user's machine.
 //
-// A serialized HloModuleProto is no text: the page shows the HLO text that the server's first stage prints.
+// Of several Python files the one called main.py or kernel.py, or else the first, is the main file.  // A serialized HloModuleProto is no text: the page shows the HLO text that the server's first stage prints.
 import { compile } from "../api/client";
 import { Problem } from "../api/problem";
-import type { CompileRequest, Frame } from "../api/types";
+import type { CompileRequest, Frame, SourceFile } from "../api/types";
 import type { AppStore } from "../state/app";
 import type { Compiler } from "../state/compiler";
-import { languageOf } from "../state/languages";
+import { FILES_MAX, nameFault } from "../state/files";
+import { fileOf, languageOf } from "../state/languages";
 import { editorName, scope } from "../state/scope";
 import { say } from "./notices";
 
 const FILE_MAX = 512 * 1024;
+
+/** What a kernel that is opened does not take over from the one before it. */
+const FRESH = { filename: null, files: [], tab: null, inputs: null, showInputs: false, kernelName: null, anchor: null, previous: null, shared: null, parent: null };
 
 function base64(bytes: Uint8Array): string {
   let binary = "";
@@ -51,7 +55,30 @@ function byExtension(name: string): string {
   return /\.mlir$/.test(name) ? "mlir" : "nkipy";
 }
 
-export async function openFile(store: AppStore, compiler: Compiler, file: File): Promise<void> {
+/** Several Python files become one kernel; otherwise the first file is opened. */
+export async function openFiles(store: AppStore, compiler: Compiler, list: readonly File[]): Promise<void> {
+  const scripts = list.filter((f) => f.name.endsWith(".py"));
+  if (scripts.length < 2) {
+    if (list[0]) await openFile(store, compiler, list[0]);
+    return;
+  }
+  const main = scripts.find((f) => f.name === "main.py" || f.name === "kernel.py") ?? scripts[0];
+  const files: SourceFile[] = [];
+  for (const f of scripts) {
+    const source = f.size > FILE_MAX ? null : textOf(new Uint8Array(await f.arrayBuffer()));
+    const fault = nameFault({ filename: null, language: "nkipy", source: "", files: [] }, f.name, f.name);
+    if (source === null || (fault && f !== main)) say(`${f.name} is left out. ${fault ?? "It is no text, or is too large."}`);
+    else files.push({ name: f.name, source });
+  }
+  const [own] = files.filter((f) => f.name === main?.name);
+  if (!own) return;
+  const filename = own.name === fileOf("nkipy") ? null : own.name;
+  const rest = files.filter((f) => f !== own).slice(0, FILES_MAX);
+  store.set({ ...FRESH, source: own.source, filename, files: rest, language: "nkipy" });
+  await compiler.now();
+}
+
+async function openFile(store: AppStore, compiler: Compiler, file: File): Promise<void> {
   if (file.size > FILE_MAX) {
     say(`${file.name} is larger than a kernel may be (${FILE_MAX / 1024} KiB).`);
     return;
@@ -61,7 +88,7 @@ export async function openFile(store: AppStore, compiler: Compiler, file: File):
     const isBinary = file.name.endsWith(".pb") || textOf(bytes) === null;
     const source = isBinary ? await textOfProto(bytes) : (textOf(bytes) as string);
     const language = isBinary ? "hlo" : (languageOf(source) ?? byExtension(file.name));
-    store.set({ source, language, inputs: null, showInputs: false, kernelName: null, anchor: null, previous: null, shared: null, parent: null });
+    store.set({ ...FRESH, source, language });
     if (isBinary) say(`${file.name} is a serialized module: this is its HLO text.`);
     await compiler.now();
   } catch (e) {

@@ -31,9 +31,9 @@ function options(select: HTMLSelectElement, list: { value: string; label: string
 
 function examplePicker(store: AppStore, actions: HeaderActions): void {
   const select = byId<HTMLSelectElement>("example");
-  store.watch(["examples", "source"], () => {
-    const { examples, source } = store.state;
-    const same = examples.find((e) => e.source === source);
+  store.watch(["examples", "source", "files"], () => {
+    const { examples, source, files } = store.state;
+    const same = files.length === 0 ? examples.find((e) => e.source === source) : undefined;
     const list = examples.map((e) => ({ value: e.name, label: e.title }));
     if (!same) list.unshift({ value: CUSTOM, label: "Your kernel" });
     options(select, list, same?.name ?? CUSTOM);

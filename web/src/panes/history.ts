@@ -1,16 +1,15 @@
 // history: the selected operation or expression in each stage, as chips that open it.
-import { Text } from "@codemirror/state";
 import type { SourceRange } from "../api/types";
-import { rangeText, snippet } from "../editor/positions";
+import { placeText, snippet } from "../editor/positions";
 import { hloClass, mlirClass } from "../highlight/opclass";
 import { opLabel } from "../highlight/label";
 import type { AppStore } from "../state/app";
 import { stageKeys, type KernelOutcome } from "../state/outcome";
-import { images, placesOfOps, type Anchor, type Image } from "../state/selection";
+import { hiddenOfOps, images, placesOfOps, type Anchor, type Image } from "../state/selection";
 import type { Place } from "../state/sourcemap";
-import { choose, shownStage, STAGE_KEYS } from "../state/view";
+import { choose, shownStage, STAGE_KEYS, textsOfKernel } from "../state/view";
 import { byId, button, el, fill, plural } from "./dom";
-import { placeList } from "./places";
+import { docOf, placeList } from "./places";
 
 interface Step {
   first: number;
@@ -66,15 +65,16 @@ function stepsOf(kernel: KernelOutcome, all: Image[]): Step[] {
   return steps;
 }
 
-function lead(anchor: Anchor, kernel: KernelOutcome, source: string): { name: string; isCode: boolean; places: Place[] } {
-  const doc = Text.of(source.split("\n"));
+function lead(anchor: Anchor, kernel: KernelOutcome, texts: ReadonlyMap<string, string>): { name: string; isCode: boolean; places: Place[]; more: number } {
   if (anchor.kind === "ranges") {
     const first = kernel.map.ranges[anchor.ranges[0] ?? -1];
-    return { name: first ? snippet(doc, first, 48) : "", isCode: true, places: anchor.ranges.map((n) => [n]) };
+    return { name: first ? snippet(docOf(texts, first), first, 48) : "", isCode: true, places: anchor.ranges.map((n) => [n]), more: 0 };
   }
   const stage = kernel.stages[anchor.stage];
-  const places = stage ? placesOfOps(kernel.map.linksOf(stage), anchor.ops) : [];
-  return { name: labelsOf(kernel, anchor.stage, anchor.ops)[0]?.[0] ?? "", isCode: false, places };
+  const links = stage ? kernel.map.linksOf(stage) : null;
+  const places = links ? placesOfOps(links, anchor.ops) : [];
+  const more = links ? hiddenOfOps(links, anchor.ops) : 0;
+  return { name: labelsOf(kernel, anchor.stage, anchor.ops)[0]?.[0] ?? "", isCode: false, places, more };
 }
 
 export function mountHistory(store: AppStore): void {
@@ -106,7 +106,7 @@ export function mountHistory(store: AppStore): void {
   }
 
   store.watch([...STAGE_KEYS, "anchor"], () => {
-    const { anchor, outcome, previous } = store.state;
+    const { anchor } = store.state;
     const shown = shownStage(store.state);
     const kernel = shown?.row.kernel;
     box.classList.toggle("none", !anchor || anchor.map !== kernel?.map);
@@ -114,8 +114,8 @@ export function mountHistory(store: AppStore): void {
       fill(box, el("p", { class: "note" }, "Click a line or an expression to follow it through the stages."));
       return;
     }
-    const source = [outcome, previous].find((o) => o?.kernels.some((k) => k.map === kernel.map))?.source ?? "";
-    const { name, isCode, places } = lead(anchor, kernel, source);
+    const texts = textsOfKernel(store.state, kernel) ?? new Map<string, string>();
+    const { name, isCode, places, more: hidden } = lead(anchor, kernel, texts);
     const all = images(anchor, kernel);
     const steps = stepsOf(kernel, all);
     const index = kernel.stages.indexOf(shown.stage);
@@ -123,10 +123,9 @@ export function mountHistory(store: AppStore): void {
     const gone = end >= 0 && end < kernel.stages.length - 1 ? kernel.stages[end + 1] : undefined;
     const only = places.length === 1 ? places[0] : undefined;
     const one = only ? kernel.map.ranges[only[0] as number] : undefined;
-    const doc = Text.of(source.split("\n"));
-    const where = (r: SourceRange) => [el("span", {}, `· line ${rangeText(r)}`), isCode ? null : el("span", {}, "·"), isCode ? null : el("code", {}, snippet(doc, r, 48))];
+    const where = (r: SourceRange) => [el("span", {}, `· line ${placeText(kernel.map, r)}`), isCode ? null : el("span", {}, "·"), isCode ? null : el("code", {}, snippet(docOf(texts, r), r, 48))];
     const calls = (only?.length ?? 1) - 1;
-    const more = places.length > 1 ? `${plural(places.length, "place")} in the source` : calls > 0 ? `through ${plural(calls, "call")}` : "";
+    const more = places.length > 1 ? `${plural(places.length + hidden, "place")} in the source` : calls > 0 ? `through ${plural(calls, "call")}` : "";
     const nothingHere = (all[index]?.ops.length ?? 0) === 0;
     const close = button("×", "Clear the selection (Esc)", () => choose(store, null), "quiet close");
     close.setAttribute("aria-label", "Clear the selection");
@@ -151,7 +150,7 @@ export function mountHistory(store: AppStore): void {
       box,
       head,
       el("div", { class: "chips" }, ...chips),
-      more === "" ? null : el("details", { class: "history-places" }, el("summary", {}, more), placeList(places, kernel.map, source)),
+      more === "" ? null : el("details", { class: "history-places" }, el("summary", {}, more), placeList(places, hidden, kernel.map, texts)),
     );
     box.querySelector<HTMLElement>('[aria-current="step"]')?.scrollIntoView({ block: "nearest", inline: "nearest" });
   });

@@ -2,6 +2,7 @@
 import type { Diagnostic, Dtype, InputSpec, TensorInfo } from "../api/types";
 import type { AppStore } from "../state/app";
 import { PAUSE_MS, type Compiler } from "../state/compiler";
+import { tabOf, textOfTab } from "../state/files";
 import { kernelOf } from "../state/outcome";
 import { byId, button, el, fill } from "./dom";
 import { icon } from "./icons";
@@ -69,16 +70,23 @@ class InputForm {
     return outcome?.status === "error" ? outcome.diagnostics.find((d) => d.code === "no-shapes" || d.code === "bad-inputs") : undefined;
   }
 
+  /** Names of the parameters of the kernel that the error is about. */
+  private parameters(): string[] {
+    const range = this.complaint()?.range;
+    const tab = range ? tabOf(this.store.state, range.file) : null;
+    return guessParameters(textOfTab(this.store.state, tab ?? null), range?.line);
+  }
+
   private hasFocus(): boolean {
     return this.form.contains(document.activeElement);
   }
 
   /** The first rows: the inputs of the last compile if they still fit the source, otherwise the parameters' names. */
   private prefill(): Row[] {
-    const { inputs, outcome, previous, kernelName, source } = this.store.state;
+    const { inputs, outcome, previous, kernelName } = this.store.state;
     const known: InputSpec[] | TensorInfo[] | undefined =
       inputs ?? kernelOf(outcome, kernelName)?.inputs ?? kernelOf(previous, kernelName)?.inputs;
-    const names = guessParameters(source, this.complaint()?.range?.line);
+    const names = this.parameters();
     if (known && known.length > 0 && (inputs || known.every((k, i) => k.name === names[i])))
       return known.map((s, i) => ({ name: s.name ?? names[i] ?? "", shape: s.shape.join(", "), dtype: (s.dtype ?? NEW_ROW.dtype) as Dtype }));
     return (names.length > 0 ? names : [""]).map((name) => ({ ...NEW_ROW, name }));
@@ -86,8 +94,7 @@ class InputForm {
 
   /** Follows a change of the kernel's parameters: those that remain keep their rows, a renamed one takes over an old row. */
   private follow(): void {
-    const range = this.complaint()?.range;
-    const names = range ? guessParameters(this.store.state.source, range.line) : [];
+    const names = this.complaint()?.range ? this.parameters() : [];
     if (names.length === 0 || names.join() === this.rows.map((r) => r.name).join()) return;
     const gone = this.rows.filter((r) => !names.includes(r.name));
     this.rows = names.map((name) => this.rows.find((r) => r.name === name) ?? { ...(gone.shift() ?? NEW_ROW), name });

@@ -1,40 +1,52 @@
 // places: the list of an operation's source places, each with the calls that led there.
 import { Text } from "@codemirror/state";
 import type { SourceRange } from "../api/types";
-import { rangeText, snippet } from "../editor/positions";
+import { placeText, snippet } from "../editor/positions";
 import type { Place, SourceMap } from "../state/sourcemap";
 import { el } from "./dom";
 
 const MANY = 12;
 
-function rangeLine(doc: Text, r: SourceRange, lead: string, shown: boolean): HTMLElement {
+const docs = new WeakMap<ReadonlyMap<string, string>, Map<string, Text>>();
+
+/** The document that a range is in; an empty one if it is none of the texts. */
+export function docOf(texts: ReadonlyMap<string, string>, r: SourceRange): Text {
+  const known = docs.get(texts) ?? new Map<string, Text>();
+  docs.set(texts, known);
+  const doc = known.get(r.file) ?? Text.of((texts.get(r.file) ?? "").split("\n"));
+  known.set(r.file, doc);
+  return doc;
+}
+
+function rangeLine(map: SourceMap, texts: ReadonlyMap<string, string>, n: number, lead: string): HTMLElement {
+  const r = map.ranges[n] as SourceRange;
+  const shown = map.isShown(n);
   return el(
     "span",
     { class: "place-range" },
     lead,
-    el("span", { class: "at" }, shown ? rangeText(r) : `${r.file}:${r.line}`),
+    el("span", { class: "at" }, shown ? placeText(map, r) : `${r.file}:${r.line}`),
     " ",
-    el("code", {}, shown ? snippet(doc, r) : ""),
+    el("code", {}, shown ? snippet(docOf(texts, r), r) : ""),
     r.fn ? el("span", { class: "fn" }, ` in ${r.fn}`) : null,
   );
 }
 
-export function placeList(places: readonly Place[], map: SourceMap, source: string): HTMLElement {
-  const doc = Text.of(source.split("\n"));
+/** more: how many places there are, at least, besides those of the list. */
+export function placeList(places: readonly Place[], more: number, map: SourceMap, texts: ReadonlyMap<string, string>): HTMLElement {
   const items = places.slice(0, MANY).map((place) =>
     el(
       "li",
       {},
-      ...place.map((n, depth) =>
-        rangeLine(doc, map.ranges[n] as SourceRange, depth === 0 ? "" : "called from ", map.isShown(n)),
-      ),
+      ...place.map((n, depth) => rangeLine(map, texts, n, depth === 0 ? "" : "called from ")),
     ),
   );
-  const rest = places.length - items.length;
+  const rest = places.length - items.length + more;
+  const count = places.length + more;
   return el(
     "div",
     { class: "places" },
-    places.length > 1 ? el("p", {}, `Made from ${places.length} places`) : null,
+    count > 1 ? el("p", {}, `Made from ${count} places`) : null,
     el("ol", {}, ...items),
     rest > 0 ? el("p", {}, `and ${rest} more`) : null,
   );

@@ -1,10 +1,11 @@
 // problems: the list of diagnostics, and what the kernel printed.
-import { spanOfRange, rangeText } from "../editor/positions";
-import type { SourceEditor } from "../editor/source";
+import { rangeText } from "../editor/positions";
 import type { Diagnostic, SourceRange } from "../api/types";
 import type { AppStore } from "../state/app";
+import { mainName } from "../state/files";
 import { blame } from "../state/outcome";
 import { byId, el, fill, plural } from "./dom";
+import type { SourcePane } from "./source";
 
 /** Lines of a long chain of calls that are shown, in addition to the outermost. */
 const INNER_CALLS = 3;
@@ -12,21 +13,20 @@ const INNER_CALLS = 3;
 const GLYPH = { error: "✕", warning: "▲", note: "i" } as const;
 const ORDER = { error: 0, warning: 1, note: 2 } as const;
 
-export function mountProblems(store: AppStore, editor: SourceEditor): void {
+export function mountProblems(store: AppStore, source: SourcePane): void {
   const drawer = byId("problems");
 
   function goTo(range: SourceRange): void {
-    const span = spanOfRange(editor.view.state.doc, range);
-    if (!span) return;
-    store.set({ pane: "source" });
-    editor.select(span.from, span.to, true);
+    source.goTo(range);
   }
 
   function place(range: SourceRange, lead: string): HTMLElement {
+    const file = store.state.files.length === 0 && range.file === mainName(store.state) ? "" : range.file;
+    const where = file === "" ? "" : ` of ${file}`;
     return el(
       "button",
-      { class: "quiet at", attrs: { type: "button", "aria-label": `${lead || "go to"} line ${range.line}, column ${range.col}` }, on: { click: () => goTo(range) } },
-      rangeText(range),
+      { class: "quiet at", attrs: { type: "button", "aria-label": `${lead || "go to"} line ${range.line}, column ${range.col}${where}` }, on: { click: () => goTo(range) } },
+      file === "" ? rangeText(range) : `${file} ${rangeText(range)}`,
     );
   }
 

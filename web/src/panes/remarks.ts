@@ -1,11 +1,11 @@
 // remarks: the list of the shown stage's remarks, opened from the pane's header.
-import { Text } from "@codemirror/state";
 import type { Remark, Stage } from "../api/types";
-import { rangeText, snippet } from "../editor/positions";
+import { placeText, snippet } from "../editor/positions";
 import type { AppStore } from "../state/app";
 import { rangeOfRemark } from "../state/remarks";
 import { lightOfOps, lightOfRanges, type Anchor, type Light } from "../state/selection";
-import { choose, sourceOf, type Shown } from "../state/view";
+import { choose, textsOfKernel, type Shown } from "../state/view";
+import { docOf } from "./places";
 import { byId, el, fill, plural, toggle } from "./dom";
 
 /** For tooltips: the remarks of each stage's pass. */
@@ -51,17 +51,16 @@ export class RemarkList {
     this.button.setAttribute("aria-pressed", String(this.open));
     this.box.hidden = n === 0 || !this.open;
     if (!this.box.hidden && this.shown) {
-      const source = sourceOf(this.store.state, this.shown.row.kernel);
-      const doc = source === null ? null : Text.of(source.split("\n"));
-      fill(this.box, el("ul", {}, ...this.remarks.map((r) => el("li", {}, this.entry(r, doc)))));
+      const texts = textsOfKernel(this.store.state, this.shown.row.kernel);
+      fill(this.box, el("ul", {}, ...this.remarks.map((r) => el("li", {}, this.entry(r, texts)))));
     }
   }
 
-  private entry(remark: Remark, doc: Text | null): HTMLElement {
+  private entry(remark: Remark, texts: ReadonlyMap<string, string> | null): HTMLElement {
     const { map } = (this.shown as Shown).row.kernel;
     const n = rangeOfRemark(remark, map);
     const range = n === null ? undefined : map.ranges[n];
-    const where = range && doc ? [el("span", { class: "at" }, rangeText(range)), el("code", {}, snippet(doc, range))] : [];
+    const where = range && texts ? [el("span", { class: "at" }, placeText(map, range)), el("code", {}, snippet(docOf(texts, range), range))] : [];
     const text = el("span", { class: "text" }, remark.text);
     const anchor = this.anchorOf(remark, n);
     if (!anchor) return el("span", { class: "remark" }, text, ...where);

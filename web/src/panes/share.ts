@@ -76,7 +76,7 @@ export class Share {
   follow(): void {
     let first = true;
     this.store.watch(
-      ["source", "target", "language", "stageKey", "kernelName", "diffFrom", "unified", "anchor", "inputs", "check", "filter", "hideUnchanged"],
+      ["source", "filename", "files", "tab", "target", "language", "stageKey", "kernelName", "diffFrom", "unified", "anchor", "inputs", "check", "filter", "hideUnchanged"],
       () => {
         // an unchanged page keeps its short address
         if (first) first = false;
@@ -97,10 +97,10 @@ export class Share {
   /** The address of what the page shows: a stored link while the kernel is the stored one. */
   private async address(): Promise<string> {
     const s = this.store.state;
-    const { shared, source, language, target, inputs, check, parent } = s;
+    const { shared, source, filename, files, language, target, inputs, check, parent } = s;
     const view = this.view();
     if (shared && isAsShared(s)) return absolute(`/z/${shared.id}`) + writeView(view);
-    return absolute("/") + (await writeFragment({ source, language, target, inputs, check, parent, view }));
+    return absolute("/") + (await writeFragment({ source, filename, files, language, target, inputs, check, parent, view }));
   }
 
   async update(): Promise<string> {

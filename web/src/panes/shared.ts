@@ -7,7 +7,7 @@ import type { Ancestor } from "../api/types";
 import type { AppStore } from "../state/app";
 import type { Compiler } from "../state/compiler";
 import { readView } from "../state/fragment";
-import { fileOf } from "../state/languages";
+import { textsOf } from "../state/files";
 import { readViewJson, type View } from "../state/look";
 import { frozenOutcome } from "../state/outcome";
 import { isAsShared, sharedOf, type Shared } from "../state/shared";
@@ -17,8 +17,9 @@ import { when } from "./when";
 
 /** Applies a stored view.  Its selection is only found after the stages have arrived. */
 export function look(store: AppStore, view: View): void {
-  const { kernelName, stageKey, diffFrom, unified, filter, hideUnchanged, wrap, splits } = view;
-  store.set({ kernelName, stageKey, diffFrom, unified, filter, hideUnchanged, wrap, splits, ...(view.pane ? { pane: view.pane } : {}) });
+  const { kernelName, stageKey, diffFrom, unified, filter, hideUnchanged, tab, wrap, splits } = view;
+  const isThere = store.state.files.some((f) => f.name === tab);
+  store.set({ kernelName, stageKey, diffFrom, unified, filter, hideUnchanged, tab: isThere ? tab : null, wrap, splits, ...(view.pane ? { pane: view.pane } : {}) });
 }
 
 export function lookAtSelection(store: AppStore, view: View): void {
@@ -34,11 +35,11 @@ export async function openShared(store: AppStore, id: string, say: (text: string
     const snippet = await getSnippet(encodeURIComponent(id));
     const shared = sharedOf(snippet);
     const kept = readViewJson(snippet.view);
-    const { source, language, target, inputs, check } = shared;
-    const outcome = frozenOutcome(source, fileOf(language), snippet.result, shared.id);
+    const { source, filename, files, language, target, inputs, check } = shared;
+    const outcome = frozenOutcome(textsOf(shared), snippet.result, shared.id);
     const fromAddress = readView(location.hash);
     const view: View = fromAddress ? { ...fromAddress, splits: kept.view.splits } : kept.view;
-    store.set({ shared, parent: shared.id, source, language, target, inputs, check, anchor: null, previous: null, outcome });
+    store.set({ shared, parent: shared.id, source, filename, files, tab: null, language, target, inputs, check, anchor: null, previous: null, outcome });
     look(store, view);
     lookAtSelection(store, view);
     if (kept.odd) say("Part of how this was looked at comes from another version and was left out.");
@@ -71,7 +72,7 @@ export function mountSharedBar(store: AppStore, compiler: Compiler): void {
   const bar = byId("shared-bar");
   const title = document.title;
   const showFrozen = () => location.assign(`/z/${store.state.shared?.id ?? ""}`);
-  store.watch(["shared", "source", "language", "target", "inputs", "check", "outcome"], () => {
+  store.watch(["shared", "source", "filename", "files", "language", "target", "inputs", "check", "outcome"], () => {
     const { shared, outcome } = store.state;
     bar.hidden = shared === null;
     if (!shared) return;
@@ -99,7 +100,7 @@ export function mountSharedBar(store: AppStore, compiler: Compiler): void {
       el("span", { class: "spring" }),
       isFrozen && !shared.isCurrent ? button("Recompile", "Compile this kernel with today's pipeline", () => void compiler.now(), "plain") : null,
       isFrozen ? null : button("Show the stored stages", "Back to the stages as they were kept", showFrozen, "plain"),
-      el("a", { class: "raw", title: "The kernel's source as a file", attrs: { href: `/z/${shared.id}/raw`, download: "kernel.py" } }, "source"),
+      el("a", { class: "raw", title: "The kernel's source as a file", attrs: { href: `/z/${shared.id}/raw`, download: "kernel.py" } }, shared.files.length > 0 ? "main file" : "source"),
     );
   });
 }

@@ -1,42 +1,49 @@
-// source: the kernel's text, with the marks, notes and tooltips of its ranges.
+// source: the text of the open file, with the marks, notes and tooltips of its ranges.
 import { calledAt } from "../editor/calls";
 import { mapShown, rangesAt, showLights, showMap, spanOf } from "../editor/links";
-import type { Stage } from "../api/types";
+import { spanOfRange } from "../editor/positions";
+import type { SourceRange, Stage } from "../api/types";
 import { showNotes } from "../editor/notes";
 import { SourceEditor } from "../editor/source";
 import type { AppStore } from "../state/app";
 import type { Compiler } from "../state/compiler";
-import { fileOf, languageOf } from "../state/languages";
+import { edited, nameOfTab, tabOf, textOfTab } from "../state/files";
+import { languageOf } from "../state/languages";
 import { operationNamed } from "../state/operations";
 import { kernelOf } from "../state/outcome";
-import { lightOfRanges, smallest } from "../state/selection";
+import { type Light, lightOfRanges, smallest } from "../state/selection";
 import { remarksByRange } from "../state/remarks";
 import { choose, selectedLight, shownStage, STAGE_KEYS } from "../state/view";
 import { button, byId, el, toggle } from "./dom";
 import { operationTip } from "./operations";
 import { remarkTip } from "./remarks";
 import { Ruler } from "./ruler";
+import { Tabs } from "./tabs";
 
 export class SourcePane {
   readonly editor: SourceEditor;
   private readonly ruler: Ruler;
-  /** The map that the editor shows, and how many of its ranges it has. */
-  private mapped: { map: unknown; size: number } = { map: null, size: -1 };
+  /** The map that the editor shows, how many of its ranges it has, and of which file. */
+  private mapped: { map: unknown; size: number; file: string } = { map: null, size: -1, file: "" };
   /** The stage whose remarks the editor shows. */
   private noted: Stage | null = null;
+  /** The names of the files when they were last looked at. */
+  private names: string[] = [];
 
   constructor(
     private readonly store: AppStore,
     compiler: Compiler,
-    openFile: (file: File) => void,
+    openFiles: (files: File[]) => void,
   ) {
     const host = byId("source-editor");
     this.editor = new SourceEditor(host, {
       edited: (text) => {
-        store.set({ source: text, hover: null, language: languageOf(text) ?? store.state.language });
+        const { key } = this.editor;
+        const language = (key === null && languageOf(text)) || store.state.language;
+        store.set({ ...edited(store.state, key, text), hover: null, language });
         compiler.soon();
       },
-      dropped: (file) => openFile(file),
+      dropped: (files) => openFiles(files),
       caret: (pos) => this.point(pos),
       point: (pos) => this.point(pos),
       clicked: (pos) => this.chooseAt(pos),
@@ -47,42 +54,79 @@ export class SourcePane {
       store.set({ showInputs: !store.state.showInputs }),
     );
     inputs.setAttribute("aria-controls", "inputs");
-    const picked = el("input", { attrs: { type: "file", hidden: true, accept: ".py,.hlo,.txt,.pb,.mlir" } });
+    const picked = el("input", { attrs: { type: "file", hidden: true, multiple: true, accept: ".py,.hlo,.txt,.pb,.mlir" } });
     picked.addEventListener("change", () => {
-      if (picked.files?.[0]) openFile(picked.files[0]);
+      if (picked.files?.[0]) openFiles([...picked.files]);
       picked.value = "";
     });
-    const open = button("open…", "Open a file: Python, HLO (text or HloModuleProto) or MLIR. Files can be dropped here, too.", () => picked.click());
-    byId("source-tools").append(picked, open, inputs);
+    const open = button("open…", "Open a file: Python (also several), HLO (text or HloModuleProto) or MLIR. Files can be dropped here, too.", () => picked.click());
+    const tabs = new Tabs(store, compiler, () => this.editor.view.focus());
+    const more = button("+ file", "Add a Python file that this one can import", () => tabs.add());
+    byId("source-tools").append(picked, more, open, inputs);
     store.watch(["language"], () => {
-      const { language } = store.state;
-      byId("source-title").textContent = fileOf(language);
-      inputs.hidden = language !== "nkipy"; // the other languages state their shapes
+      const { language, tab } = store.state;
+      inputs.hidden = more.hidden = language !== "nkipy"; // the other languages state their shapes, and have one file
+      if (language !== "nkipy" && tab !== null) store.set({ tab: null });
       this.editor.read(language);
     });
-    store.watch(["source"], () => {
-      if (store.state.source !== this.editor.text) this.editor.replace(store.state.source);
-    });
+    store.watch(["source", "files", "tab"], () => this.showFile());
     store.watch(["showInputs", "inputs"], () => {
       inputs.setAttribute("aria-pressed", String(store.state.showInputs));
       byId("source-note").textContent = store.state.inputs ? "shapes from the form" : "";
     });
-    store.watch(["outcome", "previous", "kernelName"], () => this.drawMap());
-    store.watch(["outcome"], () => this.drawDiagnostics());
-    store.watch(STAGE_KEYS, () => this.drawNotes());
-    store.watch([...STAGE_KEYS, "hover", "anchor"], () => this.drawLights());
+    store.watch(["outcome", "previous", "kernelName", "tab"], () => this.drawMap());
+    store.watch(["outcome", "tab"], () => this.drawDiagnostics());
+    store.watch([...STAGE_KEYS, "tab"], () => this.drawNotes());
+    store.watch([...STAGE_KEYS, "hover", "anchor", "tab"], () => this.drawLights());
     store.watch(["reveal"], () => this.revealSelection());
+  }
+
+  /** The name of the file that the editor shows. */
+  private get file(): string {
+    return nameOfTab(this.store.state, this.store.state.tab);
+  }
+
+  /** Shows the open tab's text; an edit of the user is there already. */
+  private showFile(): void {
+    const { state } = this.store;
+    const names = state.files.map((f) => f.name);
+    const changed = names.flatMap((n, i) => (n === this.names[i] ? [] : [i]));
+    const [only] = changed;
+    // one name in its place has changed: the file was renamed, and keeps its history
+    if (changed.length === 1 && only !== undefined && names.length === this.names.length)
+      this.editor.rename(this.names[only] as string, names[only] as string);
+    this.names = names;
+    this.editor.forget(new Set(names));
+    const { tab } = state;
+    if (tab !== null && !names.includes(tab)) {
+      this.store.set({ tab: null });
+      return;
+    }
+    if (!this.editor.show(tab, textOfTab(state, tab), tab === null ? state.language : "nkipy")) return;
+    if (tab === null) this.editor.read(state.language);
+    this.mapped = { map: null, size: -1, file: "" };
+    this.noted = null;
+  }
+
+  /** Shows a tab at once, without waiting for the state's watchers. */
+  private switchTo(tab: string | null): void {
+    if (tab === this.store.state.tab) return;
+    this.store.set({ tab });
+    this.showFile();
+    this.drawMap();
   }
 
   private drawMap(): void {
     const { outcome, kernelName } = this.store.state;
     const kernel = kernelOf(outcome, kernelName);
+    const { file } = this;
     // ranges refer to the compiled text: an edited text keeps its old ranges, which move with the edits
-    if (!kernel || outcome?.source !== this.editor.text) return;
+    if (!kernel || outcome?.texts.get(file) !== this.editor.text) return;
     const size = kernel.map.ranges.length;
-    if (size === 0 || (this.mapped.map === kernel.map && this.mapped.size === size)) return;
-    this.mapped = { map: kernel.map, size };
-    showMap(this.editor.view, kernel.map);
+    const same = this.mapped.map === kernel.map && this.mapped.size === size && this.mapped.file === file;
+    if (size === 0 || same) return;
+    this.mapped = { map: kernel.map, size, file };
+    showMap(this.editor.view, kernel.map, file);
   }
 
   /** Shows the remarks of the shown stage's pass after the expressions that they are about. */
@@ -132,10 +176,10 @@ export class SourcePane {
 
   private drawDiagnostics(): void {
     const { outcome } = this.store.state;
-    if (!outcome || outcome.source !== this.editor.text) return;
+    if (!outcome || outcome.texts.get(this.file) !== this.editor.text) return;
     // while frames arrive, it is not known yet whether the old diagnostics are gone
     if (outcome.status === "running" && outcome.diagnostics.length === 0) return;
-    this.editor.showDiagnostics(outcome.diagnostics.filter((d) => d.code !== "kernel-output"));
+    this.editor.showDiagnostics(outcome.diagnostics.filter((d) => d.code !== "kernel-output" && d.range?.file === this.file));
   }
 
   private drawLights(): void {
@@ -153,9 +197,20 @@ export class SourcePane {
     this.ruler.draw(linesOf(selected), linesOf(hover?.light ?? null));
   }
 
+  /** The tab that shows the light: the open one if it shows some of it, or else that of its first range. */
+  private tabOfLight(light: Light): string | null | undefined {
+    const filed = [...light.ranges, ...light.callers].flatMap((n) => (light.map.isShown(n) ? [light.map.ranges[n] as SourceRange] : []));
+    const exact = filed.slice(0, light.ranges.size);
+    if (filed.length === 0 || exact.some((r) => r.file === this.file)) return this.store.state.tab;
+    return tabOf(this.store.state, (filed[0] as SourceRange).file);
+  }
+
   private revealSelection(): void {
     const light = selectedLight(this.store.state);
-    if (!light || light.map !== mapShown(this.editor.view)) return;
+    if (!light) return;
+    const tab = this.tabOfLight(light);
+    if (tab !== undefined) this.switchTo(tab);
+    if (light.map !== mapShown(this.editor.view)) return;
     const spans = [...light.ranges, ...light.callers].flatMap((n) => spanOf(this.editor.view, n) ?? []);
     if (spans[0]) this.editor.reveal(spans[0].from);
   }
@@ -192,6 +247,16 @@ export class SourcePane {
     const ranges = this.rangesUnder(pos);
     const map = mapShown(this.editor.view);
     if (ranges.length > 0 && map) choose(this.store, { kind: "ranges", map, ranges });
+  }
+
+  /** Opens the file that a range is in, and selects the range. */
+  goTo(range: SourceRange): void {
+    const tab = tabOf(this.store.state, range.file);
+    if (tab === undefined) return;
+    this.store.set({ pane: "source" });
+    this.switchTo(tab);
+    const span = spanOfRange(this.editor.view.state.doc, range);
+    if (span) this.editor.select(span.from, span.to, true);
   }
 
   /** What a click does, from the keyboard. */

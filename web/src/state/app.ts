@@ -1,6 +1,6 @@
 // app: the shape of the page's state.
 import type { Problem } from "../api/problem";
-import type { Example, InputSpec, StageDescription, Target } from "../api/types";
+import type { Example, InputSpec, SourceFile, StageDescription, Target } from "../api/types";
 import type { Anchor, Hover } from "./selection";
 import type { Outcome } from "./outcome";
 import type { Shared } from "./shared";
@@ -8,7 +8,12 @@ import { Store } from "./store";
 
 export interface AppState {
   // what is compiled
+  /** The main file's text. */
   source: string;
+  /** The main file's name; null: the language's own. */
+  filename: string | null;
+  /** The files that it may import. */
+  files: readonly SourceFile[];
   language: string;
   target: string;
   /** Shapes given by the form; null leaves them to the source. */
@@ -31,6 +36,8 @@ export interface AppState {
   parent: string | null;
 
   // the view
+  /** The file that the editor shows: its name; null: the main file. */
+  tab: string | null;
   kernelName: string | null;
   /** Which stage, as "name" or "name:N"; null follows the last one. */
   stageKey: string | null;
@@ -62,6 +69,8 @@ export type AppStore = Store<AppState>;
 export function newStore(): AppStore {
   return new Store<AppState>({
     source: "",
+    filename: null,
+    files: [],
     language: "nkipy",
     target: "trn2",
     inputs: null,
@@ -73,6 +82,7 @@ export function newStore(): AppStore {
     problem: null,
     shared: null,
     parent: null,
+    tab: null,
     kernelName: null,
     stageKey: null,
     diffFrom: null,

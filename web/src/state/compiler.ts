@@ -5,8 +5,8 @@ import { compile, isAbort } from "../api/client";
 import { Problem } from "../api/problem";
 import type { CompileRequest, LanguageName, TargetName } from "../api/types";
 import type { AppStore } from "./app";
+import { importable, mainName, textsOf } from "./files";
 import { applyFrame, kernelOf, newOutcome, type Outcome } from "./outcome";
-import { fileOf } from "./languages";
 import { rebind } from "./selection";
 import { editorName, scope } from "./scope";
 import { settings } from "./settings";
@@ -40,11 +40,13 @@ export class Compiler {
     const { source, language, target, inputs, check } = this.store.state;
     const req: CompileRequest = {
       source,
-      filename: fileOf(language),
+      filename: mainName(this.store.state),
       language: language as LanguageName,
       target: target as TargetName,
       scope: scope(),
     };
+    const files = importable(this.store.state);
+    if (files.length > 0) req.files = [...files];
     if (inputs) req.inputs = inputs;
     if (check) req.options = { check: true };
     return req;
@@ -76,10 +78,9 @@ export class Compiler {
     const started = performance.now();
     const req = this.request();
     this.store.set({ compiling: true, pending: false, problem: null, previous: this.keepPrevious() });
-    let outcome = newOutcome(req.source ?? "");
+    let outcome = newOutcome(textsOf(this.store.state));
     let shownAt = -PACE_MS;
     let soon = 0;
-    const file = fileOf(this.store.state.language);
     const show = () => {
       soon = 0;
       if (this.running !== mine) return;
@@ -89,7 +90,7 @@ export class Compiler {
     try {
       await compile(req, editorName, mine.signal, (frame) => {
         if (this.running !== mine) return;
-        outcome = applyFrame(outcome, frame, file);
+        outcome = applyFrame(outcome, frame);
         if (!soon) soon = window.setTimeout(show, Math.max(0, shownAt + PACE_MS - performance.now()));
       });
       window.clearTimeout(soon);

@@ -1,15 +1,19 @@
 // fragment: the page's state in the part of the address that browsers do not send.
 //
 //   #stage=cse:2&kernel=main&target=trn2&sel=10:9-10:24&code=<base64url of zlib-compressed UTF-8>
+//   …&file=main.py&files=<the same of [{"name","source"}…]>&code=…     a kernel of several files
 //
 // The readable parts come first.  The browser compresses ("deflate" is the zlib format).  After a stored link there are only
 // the parts of the view.
-import type { InputSpec } from "../api/types";
+import type { InputSpec, SourceFile } from "../api/types";
+import { readFiles } from "./files";
 import { readInputs } from "./inputs";
 import { NO_VIEW, type View } from "./look";
 
 export interface LinkState {
   source: string;
+  filename: string | null;
+  files: readonly SourceFile[];
   language: string;
   target: string;
   inputs: InputSpec[] | null;
@@ -58,6 +62,7 @@ function viewParts(view: View): Part[] {
   if (view.selection !== null) parts.push(["sel", view.selection]);
   if (view.hideUnchanged) parts.push(["hide", "unchanged"]);
   if (view.filter !== "") parts.push(["q", view.filter]);
+  if (view.tab !== null) parts.push(["tab", view.tab]);
   return parts;
 }
 
@@ -77,6 +82,8 @@ export async function writeFragment(link: LinkState): Promise<string> {
   if (link.check) parts.push(["check", "1"]);
   if (link.parent !== null) parts.push(["from", link.parent]);
   if (link.inputs) parts.push(["in", JSON.stringify(link.inputs)]);
+  if (link.filename !== null) parts.push(["file", link.filename]);
+  if (link.files.length > 0) parts.push(["files", await pack(JSON.stringify(link.files))]);
   parts.push(["code", await pack(link.source)]);
   return join(parts);
 }
@@ -95,13 +102,14 @@ function viewOf(params: URLSearchParams): View {
     selection: params.get("sel"),
     filter: params.get("q") ?? "",
     hideUnchanged: params.get("hide") === "unchanged",
+    tab: params.get("tab"),
   };
 }
 
 /** The view after a stored link; null if there is none: the page shows the stored view. */
 export function readView(hash: string): View | null {
   const params = paramsOf(hash);
-  return ["stage", "kernel", "diff", "sel", "q", "hide", "unified"].some((k) => params.has(k)) ? viewOf(params) : null;
+  return ["stage", "kernel", "diff", "sel", "q", "hide", "unified", "tab"].some((k) => params.has(k)) ? viewOf(params) : null;
 }
 
 /** Null when the fragment has no kernel; throws when it is damaged. */
@@ -111,8 +119,11 @@ export async function readFragment(hash: string): Promise<LinkState | null> {
   if (code === null) return null;
   const inputs = params.get("in");
   const parent = params.get("from");
+  const files = params.get("files");
   return {
     source: await unpack(code),
+    filename: params.get("file"),
+    files: files === null ? [] : readFiles(JSON.parse(await unpack(files))),
     language: params.get("lang") ?? "nkipy",
     target: params.get("target") ?? "trn2",
     inputs: inputs === null ? null : readInputs(JSON.parse(inputs)),

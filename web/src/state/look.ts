@@ -15,6 +15,8 @@ export interface View {
   selection: string | null;
   filter: string;
   hideUnchanged: boolean;
+  /** As in AppState. */
+  tab: string | null;
   wrap: boolean;
   pane: AppState["pane"] | null;
   splits: Record<string, number> | null;
@@ -28,6 +30,7 @@ export const NO_VIEW: View = {
   selection: null,
   filter: "",
   hideUnchanged: false,
+  tab: null,
   wrap: false,
   pane: null,
   splits: null,
@@ -37,7 +40,7 @@ const VERSION = 1;
 const TEXT_MAX = 2000;
 
 export function viewOf(s: Readonly<AppState>, splits: Record<string, number>): View {
-  const { diffFrom, unified, filter, hideUnchanged, wrap, pane } = s;
+  const { diffFrom, unified, filter, hideUnchanged, tab, wrap, pane } = s;
   return {
     kernelName: (s.outcome ?? s.previous)?.kernels.length === 1 ? null : s.kernelName,
     stageKey: s.stageKey ?? currentRow(s)?.key ?? null,
@@ -46,6 +49,7 @@ export function viewOf(s: Readonly<AppState>, splits: Record<string, number>): V
     selection: selectionText(s),
     filter,
     hideUnchanged,
+    tab,
     wrap,
     pane,
     splits: s.splits ?? splits,
@@ -91,6 +95,7 @@ export function readViewJson(json: unknown): { view: View; odd: boolean } {
   view.selection = take<string | null>("selection", isText, null);
   view.filter = take("filter", isText, "");
   view.hideUnchanged = take("hideUnchanged", isFlag, false);
+  view.tab = take<string | null>("tab", isText, null);
   view.wrap = take("wrap", isFlag, false);
   view.pane = take<AppState["pane"] | null>("pane", isPane, null);
   view.splits = readSplits(Object.getOwnPropertyDescriptor(json, "splits")?.value);

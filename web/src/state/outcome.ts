@@ -4,7 +4,7 @@
 // early, the rows after its last stage are absent.  If it reached only a part of its trace, the previous outcome stays,
 // marked stale, so that a half-typed word does not empty the page.
 import type { Diagnostic, Frame, Result, Stage, StageDescription, TensorInfo } from "../api/types";
-import { SourceMap } from "./sourcemap";
+import { SourceMap, Sources } from "./sourcemap";
 
 export interface KernelOutcome {
   name: string;
@@ -15,13 +15,15 @@ export interface KernelOutcome {
 }
 
 export interface Outcome {
-  /** The compiled text, which the ranges refer to. */
-  source: string;
+  /** The compiled texts by file, the main one first, which the ranges refer to. */
+  texts: ReadonlyMap<string, string>;
   key: string;
   /** The stored link whose frozen result this is. */
   snippet: string | null;
   target: string;
   kernels: KernelOutcome[];
+  /** What the stages' sources mean; grows with the frames. */
+  sources: Sources;
   diagnostics: Diagnostic[];
   status: "running" | "ok" | "error" | "cut";
   /** The place in the server's queue, from 1; 0 once it is compiled. */
@@ -30,13 +32,14 @@ export interface Outcome {
   roundTripMs: number;
 }
 
-export function newOutcome(source: string): Outcome {
+export function newOutcome(texts: ReadonlyMap<string, string>): Outcome {
   return {
-    source,
+    texts,
     key: "",
     snippet: null,
     target: "",
     kernels: [],
+    sources: new Sources(),
     diagnostics: [],
     status: "running",
     queued: 0,
@@ -46,7 +49,7 @@ export function newOutcome(source: string): Outcome {
 }
 
 /** The outcome with one more frame: a new object, so that watchers notice the change. */
-export function applyFrame(outcome: Outcome, frame: Frame, filename: string): Outcome {
+export function applyFrame(outcome: Outcome, frame: Frame): Outcome {
   switch (frame.frame) {
     case "queued":
       return { ...outcome, queued: frame.position };
@@ -55,9 +58,12 @@ export function applyFrame(outcome: Outcome, frame: Frame, filename: string): Ou
     case "kernel": {
       const kernels = outcome.kernels.slice();
       const { name, inputs, outputs } = frame;
-      kernels[frame.kernel] = { name, inputs, outputs, stages: [], map: new SourceMap(filename) };
+      kernels[frame.kernel] = { name, inputs, outputs, stages: [], map: new SourceMap([...outcome.texts.keys()], outcome.sources) };
       return { ...outcome, kernels };
     }
+    case "sources":
+      outcome.sources.add(frame);
+      return outcome;
     case "stage": {
       const kernel = outcome.kernels[frame.kernel];
       if (!kernel) return outcome;
@@ -76,14 +82,16 @@ export function applyFrame(outcome: Outcome, frame: Frame, filename: string): Ou
 }
 
 /** The outcome of a whole result, as a snippet has it. */
-export function frozenOutcome(source: string, filename: string, result: Result, snippet: string): Outcome {
+export function frozenOutcome(texts: ReadonlyMap<string, string>, result: Result, snippet: string): Outcome {
+  const sources = new Sources();
+  sources.add(result);
   const kernels = result.kernels.map(({ name, inputs, outputs, stages }) => {
-    const map = new SourceMap(filename);
+    const map = new SourceMap([...texts.keys()], sources);
     for (const stage of stages) map.addStage(stage);
     return { name, inputs, outputs, stages, map };
   });
   const { key, target, diagnostics, status, time_us: timeUs } = result;
-  return { source, key, snippet, target, kernels, diagnostics, status, queued: 0, timeUs, roundTripMs: 0 };
+  return { texts, key, snippet, target, kernels, sources, diagnostics, status, queued: 0, timeUs, roundTripMs: 0 };
 }
 
 export interface StageRow {

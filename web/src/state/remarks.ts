@@ -29,10 +29,8 @@ export function remarksByLine(stage: Stage, links: StageLinks): Map<number, stri
 
 /** The innermost range of a remark that is in the text that the editor shows. */
 export function rangeOfRemark(remark: Remark, map: SourceMap): number | null {
-  for (const range of remark.src ?? []) {
-    const n = map.find(range);
-    if (n !== null && map.isShown(n)) return n;
-  }
+  if (remark.src === undefined) return null;
+  for (const place of map.placesOf(remark.src)) for (const n of place) if (map.isShown(n)) return n;
   return null;
 }
 

@@ -1,5 +1,5 @@
 // scope: random texts that nobody else can guess.  The one of the browser keeps its results private; the one of the page
-// tells the server which compiles belong to the same editor (README).
+// tells the server which compiles belong to the same editor (docs/http-api.md).
 const KEY = "nkx.scope";
 
 let known: string | null = null;

@@ -68,6 +68,13 @@ export function placesOfOps(links: StageLinks, ops: Iterable<number>): Place[] {
   return places;
 }
 
+/** How many places the operations have, at least, besides those that are listed. */
+export function hiddenOfOps(links: StageLinks, ops: Iterable<number>): number {
+  let most = 0;
+  for (const op of ops) for (const line of links.opLines.get(op) ?? []) most = Math.max(most, links.more[line - 1] ?? 0);
+  return most;
+}
+
 function stepBack(stage: Stage, ops: readonly number[]): number[] {
   const out = new Set<number>();
   for (const op of ops) for (const f of stage.from?.[op] ?? []) out.add(f);

@@ -1,7 +1,9 @@
 // shared: the stored link that the page was opened on, and whether the page still shows its kernel.
-import type { Ancestor, Snippet } from "../api/types";
+import type { Ancestor, Snippet, SourceFile } from "../api/types";
 import type { AppState } from "./app";
+import { sameFiles } from "./files";
 import { readInputs } from "./inputs";
+import { fileOf } from "./languages";
 
 /** A stored link without its result, which is an outcome like any other. */
 export interface Shared {
@@ -13,6 +15,8 @@ export interface Shared {
   ancestry: Ancestor[];
   // what was compiled
   source: string;
+  filename: string | null;
+  files: readonly SourceFile[];
   language: string;
   target: string;
   inputs: AppState["inputs"];
@@ -21,6 +25,7 @@ export interface Shared {
 
 export function sharedOf(snippet: Snippet): Shared {
   const { request, ancestry } = snippet;
+  const language = request.language ?? "nkipy";
   return {
     id: snippet.id,
     title: snippet.title ?? "",
@@ -29,7 +34,9 @@ export function sharedOf(snippet: Snippet): Shared {
     isCurrent: snippet.is_current,
     ancestry,
     source: request.source ?? "",
-    language: request.language ?? "nkipy",
+    filename: request.filename === undefined || request.filename === fileOf(language) ? null : request.filename,
+    files: request.files ?? [],
+    language,
     target: request.target ?? snippet.result.target,
     inputs: request.inputs ? readInputs(request.inputs) : null,
     check: request.options?.check === true,
@@ -42,6 +49,8 @@ export function isAsShared(s: Readonly<AppState>): boolean {
   return (
     shared !== null &&
     shared.source === s.source &&
+    shared.filename === s.filename &&
+    sameFiles(shared.files, s.files) &&
     shared.language === s.language &&
     shared.target === s.target &&
     shared.check === s.check &&

@@ -2,14 +2,42 @@
 //
 // Ranges are interned: equal ranges have the same number in all stages of a kernel, so that "the same expression" is an
 // integer comparison.  The tables of a stage are built when it is first shown.
-import type { LineInfo, SourceRange, Stage } from "../api/types";
+import type { Place as TablePlace, Source, SourceRange, SourceTable, Stage } from "../api/types";
 
 /** One place and its callers, innermost first, as range numbers. */
 export type Place = readonly number[];
 
+/** The files, places and sources that a result has reported so far; it grows while the result arrives. */
+export class Sources {
+  private readonly files: string[] = [];
+  private readonly places: TablePlace[] = [];
+  private readonly lists: Source[] = [];
+
+  add(table: SourceTable): void {
+    for (const file of table.files) this.files.push(file);
+    for (const place of table.places) this.places.push(place);
+    for (const source of table.sources) this.lists.push(source);
+  }
+
+  source(number: number): Source | undefined {
+    return this.lists[number];
+  }
+
+  /** The range of a place, and the number of its caller's; null for a number that stands for no place. */
+  place(number: number): { range: SourceRange; caller: number } | null {
+    const place = this.places[number];
+    const file = place && this.files[place[0]];
+    if (!place || file === undefined) return null;
+    const [, line, col, end_line, end_col, fn, caller] = place;
+    return { range: { file, line, col, end_line, end_col, ...(fn ? { fn } : {}) }, caller: caller < number ? caller : -1 };
+  }
+}
+
 export interface StageLinks {
   /** By line - 1; null for a line without an operation. */
   places: (readonly Place[] | null)[];
+  /** By line - 1: how many further places there are at least. */
+  more: Int32Array;
   /** Lines (1-based) on which an operation is printed, in order. */
   opLines: Map<number, number[]>;
   /** The operation of each line, by line - 1; -1 for none. */
@@ -30,14 +58,20 @@ export class SourceMap {
   private readonly numbers = new Map<string, number>();
   private readonly links = new Map<Stage, StageLinks>();
   private readonly inverses = new Map<Stage, Map<number, number[]>>();
-  private bandOfLine = new Map<number, number>();
+  private bandOfLine = new Map<string, number>();
   private coloured = 0;
+  /** The places of each source of the result that the kernel refers to. */
+  private readonly placesOfSource: (readonly Place[])[] = [];
 
-  constructor(private readonly filename: string) {}
+  /** files: names of the user's files, in the order of their colours. */
+  constructor(
+    private readonly files: readonly string[],
+    private readonly sources: Sources,
+  ) {}
 
   /** Numbers the stage's ranges at once: the source's colours must not depend on which stages were shown. */
   addStage(stage: Stage): void {
-    for (const info of stage.lines) for (const range of info.src ?? []) this.intern(range);
+    for (const info of stage.lines) if (info.src !== undefined) this.placesOf(info.src);
   }
 
   private intern(range: SourceRange): number {
@@ -51,21 +85,34 @@ export class SourceMap {
     return n;
   }
 
-  /** True if the range is in the text that the editor shows. */
+  /** True if the range is in one of the user's files, which the editor can show. */
   isShown(n: number): boolean {
     const range = this.ranges[n];
-    return range !== undefined && range.line > 0 && range.file === this.filename;
+    return range !== undefined && range.line > 0 && this.files.includes(range.file);
   }
 
-  private placesOf(info: LineInfo): readonly Place[] {
-    const places: number[][] = [];
-    for (const range of info.src ?? []) {
-      const n = this.intern(range);
-      const last = places.at(-1);
-      if (last && (range.depth ?? 0) > 0) last.push(n);
-      else places.push([n]);
+  /** True if a range needs its file's name to be understood: it is not in the main file. */
+  isElsewhere(range: SourceRange): boolean {
+    return range.file !== this.files[0];
+  }
+
+  /** The places of a source of the result. */
+  placesOf(source: number): readonly Place[] {
+    const known = this.placesOfSource[source];
+    if (known) return known;
+    const places: Place[] = [];
+    for (const number of this.sources.source(source)?.places ?? []) {
+      const chain: number[] = [];
+      for (let at = this.sources.place(number); at; at = this.sources.place(at.caller)) chain.push(this.intern(at.range));
+      if (chain.length > 0) places.push(chain);
     }
-    return places.length > 0 ? places : NO_PLACES;
+    this.placesOfSource[source] = places;
+    return places;
+  }
+
+  /** How many places the source has, at least, besides those that it lists. */
+  moreOf(source: number): number {
+    return this.sources.source(source)?.more ?? 0;
   }
 
   linksOf(stage: Stage): StageLinks {
@@ -74,15 +121,17 @@ export class SourceMap {
     const n = stage.lines.length;
     const links: StageLinks = {
       places: new Array<readonly Place[] | null>(n).fill(null),
+      more: new Int32Array(n),
       opLines: new Map(),
       lineOp: new Int32Array(n).fill(-1),
       rangeOps: new Map(),
       callOps: new Map(),
     };
     stage.lines.forEach((info, i) => {
-      if (info.op === undefined && !info.src) return;
-      const places = this.placesOf(info);
+      if (info.op === undefined && info.src === undefined) return;
+      const places = info.src === undefined ? NO_PLACES : this.placesOf(info.src);
       links.places[i] = places;
+      links.more[i] = info.src === undefined ? 0 : this.moreOf(info.src);
       if (info.op === undefined) return;
       links.lineOp[i] = info.op;
       push(links.opLines, info.op, i + 1);
@@ -104,33 +153,37 @@ export class SourceMap {
     return inverse;
   }
 
-  /** The colour of a source line: counted in source order over the lines that have operations. */
-  band(line: number): number | null {
+  /** The colour of a range's first line: counted in source order, file after file, over the lines that have operations. */
+  private band(range: SourceRange): number | null {
     if (this.coloured !== this.ranges.length) {
-      const lines = new Set<number>();
-      this.ranges.forEach((range, n) => this.isShown(n) && lines.add(range.line));
-      this.bandOfLine = new Map([...lines].sort((a, b) => a - b).map((l, i) => [l, i]));
+      const rank = (r: SourceRange) => this.files.indexOf(r.file);
+      const own = this.ranges.filter((_, n) => this.isShown(n)).sort((a, b) => rank(a) - rank(b) || a.line - b.line);
+      this.bandOfLine = new Map();
+      for (const r of own) {
+        const key = `${r.file}:${r.line}`;
+        if (!this.bandOfLine.has(key)) this.bandOfLine.set(key, this.bandOfLine.size);
+      }
       this.coloured = this.ranges.length;
     }
-    return this.bandOfLine.get(line) ?? null;
+    return this.bandOfLine.get(`${range.file}:${range.line}`) ?? null;
   }
 
   bandOfPlaces(places: readonly Place[]): number | null {
     for (const place of places) {
       for (const n of place) {
         const range = this.isShown(n) ? this.ranges[n] : undefined;
-        if (range) return this.band(range.line);
+        if (range) return this.band(range);
       }
     }
     return null;
   }
 
-  /** Source lines with a colour: the first line of each range, and its other lines unless they have their own. */
-  bands(): Map<number, number> {
+  /** Lines of a file with a colour: the first line of each range, and its other lines unless they have their own. */
+  bands(file: string): Map<number, number> {
     const bands = new Map<number, number>();
-    const order = this.ranges.filter((_, n) => this.isShown(n)).sort(before);
+    const order = this.ranges.filter((range, n) => this.isShown(n) && range.file === file).sort(before);
     for (const range of order) {
-      const own = this.band(range.line);
+      const own = this.band(range);
       if (own !== null) bands.set(range.line, own);
     }
     for (const range of order) {

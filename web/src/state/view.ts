@@ -1,5 +1,5 @@
 // view: values derived from the state that several panes need: the rows, the shown stage, the selection.
-import type { Stage } from "../api/types";
+import type { SourceRange, Stage } from "../api/types";
 import type { AppState, AppStore } from "./app";
 import { kernelOf, stageRows, type KernelOutcome, type StageRow } from "./outcome";
 import { lightOfAnchor, type Anchor, type Light } from "./selection";
@@ -57,9 +57,9 @@ export function selectedLight(s: Readonly<AppState>): Light | null {
   return shown ? lightOfAnchor(s.anchor, shown.row.kernel, shown.row.kernel.stages.indexOf(shown.stage)) : null;
 }
 
-/** The source that the kernel's ranges refer to. */
-export function sourceOf(s: Readonly<AppState>, kernel: KernelOutcome): string | null {
-  return [s.outcome, s.previous].find((o) => o?.kernels.some((k) => k.map === kernel.map))?.source ?? null;
+/** The texts that the kernel's ranges refer to. */
+export function textsOfKernel(s: Readonly<AppState>, kernel: KernelOutcome): ReadonlyMap<string, string> | null {
+  return [s.outcome, s.previous].find((o) => o?.kernels.some((k) => k.map === kernel.map))?.texts ?? null;
 }
 
 /** Selects, and scrolls both views to the selection. */
@@ -96,7 +96,7 @@ export function selectionText(s: Readonly<AppState>): string | null {
   if (!anchor) return null;
   if (anchor.kind === "ops") return `${anchor.stage}.${anchor.ops.join(",")}`;
   const r = anchor.ranges.length > 0 ? anchor.map.ranges[anchor.ranges[0] as number] : undefined;
-  return r ? `${r.line}:${r.col}-${r.end_line}:${r.end_col}` : null;
+  return r ? `${r.line}:${r.col}-${r.end_line}:${r.end_col}${anchor.map.isElsewhere(r) ? `@${r.file}` : ""}` : null;
 }
 
 export function selectionFromText(s: Readonly<AppState>, text: string): Anchor | null {
@@ -109,11 +109,12 @@ export function selectionFromText(s: Readonly<AppState>, text: string): Anchor |
     const ops = (op[2] ?? "").split(",").map(Number).filter((n) => known?.has(n));
     return ops.length > 0 ? { kind: "ops", map: kernel.map, stage, ops } : null;
   }
-  const at = /^(\d+):(\d+)-(\d+):(\d+)$/.exec(text);
+  const at = /^(\d+):(\d+)-(\d+):(\d+)(?:@(.+))?$/.exec(text);
   if (!at) return null;
-  const [line, col, end_line, end_col] = at.slice(1).map(Number) as [number, number, number, number];
+  const [line, col, end_line, end_col] = at.slice(1, 5).map(Number) as [number, number, number, number];
+  const isThere = (r: SourceRange) => (at[5] === undefined ? !kernel.map.isElsewhere(r) : r.file === at[5]);
   const ranges = kernel.map.ranges.flatMap((r, n) =>
-    r.line === line && r.col === col && r.end_line === end_line && r.end_col === end_col ? [n] : [],
+    r.line === line && r.col === col && r.end_line === end_line && r.end_col === end_col && isThere(r) ? [n] : [],
   );
   return ranges.length > 0 ? { kind: "ranges", map: kernel.map, ranges } : null;
 }

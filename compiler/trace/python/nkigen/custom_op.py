@@ -59,12 +59,12 @@ class CustomOp:
                    reference_fn)
 
     def __call__(self, *args):
-        if not any(isinstance(a, _nkx.Tensor) for a in args):
+        if not any(isinstance(a, package.TRACED) for a in args):
             return self._reference(args)
         if len(args) != len(self.input_shapes):
             raise ValueError(f"{self.func_name} takes {len(self.input_shapes)} arguments, not {len(args)}")
         for name, shape, a in zip(self.input_names, self.input_shapes, args):
-            if not isinstance(a, _nkx.Tensor):
+            if not isinstance(a, package.TRACED):
                 raise TypeError(f"{self.func_name}: {name} must be a traced tensor, not {type(a).__name__}")
             if a.shape != shape:
                 raise ValueError(f"Shape mismatch: {self.func_name} takes {name} of shape {shape}, not {a.shape}")

@@ -1,14 +1,18 @@
-"""Runs a module of linalg on tensors on this processor."""
+"""Runs a module on this processor."""
 from nkx import package
 
-__all__ = ["LLVMModule"]
+from .mlir_utils import extract_and_clean_func_from_module
+
+__all__ = ["LLVMModule", "extract_and_clean_func_from_module"]
 
 
 class LLVMModule:
-    """The function of an MLIR module (the first that is not private) as machine code: called with arrays."""
+    """A function of an MLIR module as machine code: called with arrays.  func_name: None for the first that is not
+    private."""
 
-    def __init__(self, module):
-        loaded = package.compiler().load(str(module), None)
+    def __init__(self, module, func_name=None):
+        text = str(module) if func_name is None else extract_and_clean_func_from_module(module, func_name)
+        loaded = package.compiler().load(str(text), None)
         self.name, self._program = loaded["name"], loaded["program"]
         self.inputs = package.TensorInfo.all(loaded["inputs"])
         self.outputs = package.TensorInfo.all(loaded["outputs"])

@@ -1,3 +1,3 @@
-from nkigen.llvm import LLVMModule
+from nkigen.llvm import LLVMModule, extract_and_clean_func_from_module
 
-__all__ = ["LLVMModule"]
+__all__ = ["LLVMModule", "extract_and_clean_func_from_module"]

@@ -4,6 +4,8 @@ The explorer executes a program only to find its kernels.  There the device is N
 shapes that it is compiled for.
 """
 import dataclasses
+import glob
+import os
 import statistics
 import time
 
@@ -29,7 +31,14 @@ def announce():
 
 
 def is_neuron_compatible():
-    return True
+    """Whether there is a Neuron device, or NKX_DEVICE=sim asks for the one that this processor takes the place of.  The
+    explorer is such a device, so that a program there reaches the calls of its kernels."""
+    return _nkx.in_job() or os.environ.get("NKX_DEVICE") == "sim" or bool(glob.glob("/dev/neuron[0-9]*"))
+
+
+def _no_trace(save_trace):
+    if save_trace and not _nkx.in_job():
+        package.warn("save_trace: no trace is saved, since no Neuron device runs the kernel", DeviceWarning)
 
 
 # ---- tensors -------------------------------------------------------------------------------------------------------
@@ -69,6 +78,10 @@ class DeviceTensor:
         return torch.from_numpy(self._data.copy())
 
     def write_from_numpy(self, array):
+        array = np.asarray(array)
+        if array.size != self.size:
+            raise ValueError(f"Size mismatch: {self.name} has {self.size} elements, the array {array.size}")
+        array = array.reshape(self.shape)
         np.copyto(self._data, array, casting="unsafe")
 
     def write_from_torch(self, tensor):
@@ -116,6 +129,7 @@ def run_kernel(kernel, args, kwargs):
 def baremetal_run_traced_kernel(kernel, *args, additional_compiler_args="", target=None, artifacts_dir=None,
                                 save_trace=False, **kwargs):
     """Runs a traced kernel on arrays; arrays that the kernel writes are written."""
+    _no_trace(save_trace)
     return run_kernel(kernel, args, kwargs)
 
 
@@ -154,6 +168,7 @@ class BenchmarkResult:
     min_ms: float
     max_ms: float
     std_dev_ms: float
+    warmup_iterations: int = 0
 
 
 def _measure(call, warmup, iterations):
@@ -164,7 +179,13 @@ def _measure(call, warmup, iterations):
         start = time.perf_counter()
         call()
         times.append((time.perf_counter() - start) * 1000)
-    return BenchmarkResult(iterations, statistics.fmean(times), min(times), max(times), statistics.pstdev(times))
+    return BenchmarkResult(iterations, statistics.fmean(times), min(times), max(times), statistics.pstdev(times),
+                           warmup)
+
+
+def _plain(name):
+    """The parameter's name: an input that the kernel writes is called x.must_alias_input."""
+    return name.removesuffix(".must_alias_input")
 
 
 class DeviceKernel:
@@ -192,6 +213,11 @@ class DeviceKernel:
         raise RuntimeError(f"{neff_path}: a NEFF runs on a Neuron device only; give compile_and_load the kernel")
 
     @property
+    def model_ref(self):
+        """The loaded program."""
+        return self.code.load()
+
+    @property
     def input_tensors_info(self):
         return {i.name: i for i in self.code.inputs}
 
@@ -202,14 +228,16 @@ class DeviceKernel:
     def __call__(self, inputs=None, outputs=None, save_trace=False, ntff_name=None):
         """inputs, outputs: {name: tensor}.  Without outputs, returns new tensors in the kernel's order.  An output that
         aliases an input is also written into that input."""
-        given = {k.removesuffix(".must_alias_input"): v for k, v in (inputs or {}).items()}
-        missing = [i.name for i in self.code.inputs if i.name not in given]
-        unknown = [k for k in given if k not in self.input_tensors_info]
+        _no_trace(save_trace)
+        given = {_plain(k): v for k, v in (inputs or {}).items()}
+        names = [_plain(i.name) for i in self.code.inputs]
+        missing = [n for n in names if n not in given]
+        unknown = [k for k in given if k not in names]
         unknown += [k for k in outputs or {} if k not in self.output_tensors_info]
         if missing or unknown:
             raise ValueError(f"{self.name}: " + "; ".join(
                 f"{what}: {', '.join(names)}" for what, names in (("missing", missing), ("not known", unknown)) if names))
-        arrays = [_host(given[i.name]) for i in self.code.inputs]
+        arrays = [_host(given[n]) for n in names]
         results = self.code.run(arrays)
         for alias in self.code.aliases:
             np.copyto(arrays[alias.param_index], results[alias.output_index], casting="unsafe")
@@ -231,7 +259,7 @@ class _JobKernel:
         _call_in_job(kernel, self._args, self._kwargs)
 
     def __call__(self, inputs=None, outputs=None, save_trace=False, ntff_name=None):
-        given = {k.removesuffix(".must_alias_input"): _host(v) for k, v in (inputs or {}).items()}
+        given = {_plain(k): _host(v) for k, v in (inputs or {}).items()}
         fn = package.function_of(self._kernel)
         call = package.inspect.signature(fn).bind(*self._args, **self._kwargs)
         call.arguments.update({k: v for k, v in given.items() if k in call.arguments})

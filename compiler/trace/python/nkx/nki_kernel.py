@@ -170,7 +170,7 @@ def trace(kernel, args, kwargs, grid=()):
 
 def is_tensor(t):
     """True for what the front end takes as a tensor.  Other arguments, NumPy's scalars too, are compile-time values."""
-    return isinstance(t, _nkx.Tensor) or (hasattr(t, "shape") and hasattr(t, "dtype") and not isinstance(t, np.generic))
+    return isinstance(t, package.TRACED) or (hasattr(t, "shape") and hasattr(t, "dtype") and not isinstance(t, np.generic))
 
 
 def stand_in(t):
@@ -196,7 +196,7 @@ def emit(kernel, traced, args, kwargs):
     results = _nkx.custom_call(TARGET, traced.config, tensors + [constant(c) for c in traced.constants], traced.outputs,
                                [(o, i) for i, o in traced.aliases.items()], traced.has_collectives)
     for i, o in traced.aliases.items():
-        if isinstance(tensors[i], _nkx.Tensor):
+        if isinstance(tensors[i], (*package.TRACED, np.ndarray)):
             tensors[i][...] = results[o]
     return tuple(results) if traced.is_sequence else results[0]
 
@@ -209,7 +209,7 @@ def call(kernel, args, kwargs, grid=None):
 
 
 def _is_traced_call(args, kwargs):
-    return _nkx.is_tracing() and any(isinstance(a, _nkx.Tensor) for a in (*args, *kwargs.values()))
+    return _nkx.is_tracing() and any(isinstance(a, package.TRACED) for a in (*args, *kwargs.values()))
 
 
 def _take_over(cls):

@@ -7,6 +7,7 @@ import hashlib
 import inspect
 import json
 import os
+import re
 import sys
 import warnings
 
@@ -14,6 +15,7 @@ import _nkx
 import ml_dtypes
 import numpy as np
 
+TRACED = (_nkx.Tensor, _nkx.TracedArray)  # a NumPy array that a kernel has filled is a TracedArray
 TARGETS = ("trn1", "trn2", "trn3")
 
 
@@ -66,12 +68,35 @@ class Alias:
         return f"output {self.output_index} writes {self.param_name}"
 
 
+_ATTRIBUTE = re.compile(r"(\w+)=(\{(?:[^{}]|\{[^{}]*\})*\}|\"(?:[^\"\\]|\\.)*\"|[^,\s]+)")
+
+
+def _attributes(text):
+    """{instruction: {name: value}} as the HLO's text has them; lists of integers as lists.  dimension is the only one of
+    dimensions."""
+    found = {}
+    for line in text.splitlines():
+        m = re.match(r"\s+(?:ROOT )?%?([\w.-]+) = .*? [\w-]+\(.*?\)(?:, (.*))?$", line)
+        if m is None:
+            continue
+        found[m[1]] = values = {k: v for k, v in _ATTRIBUTE.findall(m[2] or "") if k not in ("metadata", "frontend_attributes")}
+        for k, v in values.items():
+            if re.fullmatch(r"\{[\d, ]*\}", v):
+                values[k] = [int(n) for n in re.findall(r"\d+", v)]
+            elif re.fullmatch(r"-?\d+", v):
+                values[k] = int(v)
+        if len(values.get("dimensions", ())) == 1:
+            values["dimension"] = values["dimensions"][0]
+    return found
+
+
 class Operation:
     """One instruction of the HLO, with its op_name, attributes and source places."""
 
-    def __init__(self, d):
+    def __init__(self, d, attributes):
         self.op_name, self.name, self.shape, self.dtype = d["opcode"], d["name"], tuple(d["shape"]), d["dtype"]
-        self.operands, self.attributes, self.source = d["operands"], {"knob": d["knob"]} if d["knob"] else {}, d["src"]
+        self.operands, self.source = d["operands"], d["src"]
+        self.attributes = attributes | ({"knob": d["knob"]} if d["knob"] else {})
 
     def __repr__(self):
         return f"{self.name} = {self.dtype}{list(self.shape)} {self.op_name}"
@@ -140,10 +165,22 @@ class Code:
         self._trace, self.name, self._program = t["trace"], t["name"], None
         self.inputs, self.outputs = TensorInfo.all(t["inputs"]), TensorInfo.all(t["outputs"])
         self.aliases = [Alias(*a) for a in t["aliases"]]
+        for a in self.aliases:
+            self.inputs[a.param_index].name += ".must_alias_input"
 
     @functools.cached_property
     def operations(self):
-        return [Operation(d) for d in _nkx.trace_contents(self._trace)["instructions"]]
+        said = _attributes(self.text())
+        return [Operation(d, said.get(d["name"], {})) for d in _nkx.trace_contents(self._trace)["instructions"]]
+
+    @property
+    def parameters(self):
+        return self.inputs
+
+    @property
+    def auto_aliased_indices(self):
+        """The outputs that the kernel did not return: they write its inputs."""
+        return [a.output_index for a in self.aliases if not a.is_user_returned]
 
     def to_proto(self):
         return Proto(_nkx.trace_proto(self._trace))
@@ -283,13 +320,29 @@ def find_stage(stop_after):
     return found[n - 1]
 
 
-def _with_places(stage):
+class _Sources:
+    """The files, places and sources that the frames of a job have reported so far."""
+
+    def __init__(self):
+        self.files, self.places, self.sources = [], [], []
+
+    def add(self, frame):
+        self.files += frame["files"]
+        self.places += frame["places"]
+        self.sources += frame["sources"]
+
+    def first(self, number):
+        """The first place of a source, as FILE:LINE:COLUMN."""
+        file, line, col, *_ = self.places[self.sources[number]["places"][0]]
+        return f"{self.files[file]}:{line}:{col}"
+
+
+def _with_places(stage, sources):
     """The text with the Python place at the end of each line."""
     lines = stage["text"].split("\n")
     for i, m in enumerate(stage["lines"]):
-        if m.get("src"):
-            r = m["src"][0]
-            lines[i] += f"  // {r['file']}:{r['line']}:{r['col']}"
+        if "src" in m:
+            lines[i] += f"  // {sources.first(m['src'])}"
     return "\n".join(lines)
 
 
@@ -297,13 +350,15 @@ def run_stages(trace, job, stop_after=None, debug=False):
     """[(name, text, index), …] of all stages; RuntimeError with the diagnostics when one refuses."""
     names, last = _stages(), find_stage(stop_after)
     job["options"] = {"stop_after": f"{names[last]}:{names[: last + 1].count(names[last])}"}
-    found, errors = [], []
+    found, errors, sources = [], [], _Sources()
 
     def take(frame):
         f = json.loads(frame)
-        if f["frame"] == "stage":
+        if f["frame"] == "sources":
+            sources.add(f)
+        elif f["frame"] == "stage":
             s = f["stage"]
-            found.append((s["name"], Module(_with_places(s) if debug else s["text"]), s["index"]))
+            found.append((s["name"], Module(_with_places(s, sources) if debug else s["text"]), s["index"]))
         elif f["frame"] == "diagnostic" and f["diagnostic"]["severity"] == "error":
             errors.append(f["diagnostic"])
 

@@ -30,8 +30,8 @@ def _arguments(node):
 
 class Source:
     def __init__(self, text):
-        self._tree, self._functions, self._loops = ast.parse(text), {}, {}
-        for node in _statements(self._tree):
+        self.tree, self._functions, self._loops = ast.parse(text), {}, {}
+        for node in _statements(self.tree):
             if isinstance(node, _FUNCTIONS):
                 first = min([node.lineno, *(d.lineno for d in node.decorator_list)])
                 self._functions[first, node.name] = node
@@ -42,7 +42,7 @@ class Source:
         """The innermost lambda that begins on the code's line and whose value all of its instructions belong to."""
         names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
         within = [(line, col) for line, _, col, _ in code.co_positions() if line and col]
-        for node in reversed(list(ast.walk(self._tree))):  # the inner ones come last
+        for node in reversed(list(ast.walk(self.tree))):  # the inner ones come last
             if isinstance(node, ast.Lambda) and node.lineno == code.co_firstlineno:
                 first, last = _place(node.body)[:2], _place(node.body)[2:]
                 a = node.args

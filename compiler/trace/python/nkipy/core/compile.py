@@ -1,4 +1,5 @@
 """trace, and calls of the vendor's compiler on machines that have it."""
+import dataclasses
 import enum
 import os
 import shutil
@@ -7,7 +8,7 @@ import subprocess
 from _nkx import trace
 from nkx.package import code_of
 
-__all__ = ["trace", "CompilationTarget", "compile_to_neff", "lower_to_nki", "nkipy_compiler_args"]
+__all__ = ["trace", "CompilationTarget", "CompilationConfig", "Compiler", "compile_to_neff", "lower_to_nki", "nkipy_compiler_args"]
 
 nkipy_compiler_args = "--lnc 1 --internal-tensorizer-opt-level=2"
 
@@ -35,6 +36,26 @@ def compile_to_neff(trace_kernel, output_dir=".", neff_name="kernel.neff", targe
     if done.returncode:
         raise RuntimeError(f"{' '.join(args)} failed:\n{done.stdout}{done.stderr}")
     return os.path.join(output_dir, neff_name)
+
+
+@dataclasses.dataclass
+class CompilationConfig:
+    """What compile_to_neff is told."""
+
+    target: CompilationTarget = CompilationTarget.DEFAULT
+    additional_compiler_args: str = nkipy_compiler_args
+    neff_name: str = "kernel.neff"
+
+
+class Compiler:
+    """compile_to_neff with one configuration."""
+
+    def __init__(self, config=None):
+        self.config = config or CompilationConfig()
+
+    def compile(self, trace_kernel, output_dir="."):
+        c = self.config
+        return compile_to_neff(trace_kernel, output_dir, c.neff_name, c.target, c.additional_compiler_args)
 
 
 def lower_to_nki(*args, **kwargs):

@@ -5,7 +5,9 @@ globals().update(table)
 __all__ = sorted(table)
 
 
+class MissingOperation(AttributeError, NotImplementedError):
+    """NKIPy raises a NotImplementedError; Python's import and hasattr need an AttributeError."""
+
+
 def __getattr__(name):
-    if name.startswith("__"):
-        raise AttributeError(name)
-    raise NotImplementedError(f"nkipy.core.ops.{name} has no implementation")
+    raise MissingOperation(f"nkipy.core.ops.{name} has no implementation")

@@ -1,9 +1,10 @@
 """The part of nki that a program needs to be imported where the vendor's package is not installed."""
 import functools
 
-from nkx import nki_kernel
+from nkx import missing, nki_kernel
 
 __nkx_stub__ = True
+__getattr__ = missing.attribute_of("nki")
 
 
 class Kernel:

@@ -1,0 +1,139 @@
+#include "driver/sources.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/json.h"
+
+struct sources_place {
+  int file, line, col, end_line, end_col;
+  const char *func; /* "": not known */
+  int caller;       /* number of a place before this one; -1 */
+};
+
+struct sources_list {
+  int n, places[SRC_LOCS_SHOWN];
+  int more; /* places that are not listed */
+};
+
+void sources_init(struct sources *s, struct arena *a, const char *main_file) {
+  *s = (struct sources){.arena = a, .by_place.arena = a, .by_list.arena = a};
+  s->recent = arena_new_array(a, struct sources_recent, SOURCES_RECENT);
+  array_push(a, &s->files, main_file);
+}
+
+/* ---- numbers ----------------------------------------------------------------------------------------------------- */
+
+/* A job has few files. */
+static int number_file(struct sources *s, const char *file) {
+  const char *name = file ? file : "";
+  for (int i = 0; i < s->files.n; i++)
+    if (s->files.v[i] == name || !strcmp(s->files.v[i], name))
+      return i;
+  array_push(s->arena, &s->files, name);
+  return s->files.n - 1;
+}
+
+static uint32_t hash_place(const struct sources_place *p) {
+  uint64_t h = hash_mix((uint64_t)p->file, (uint64_t)p->line << 32 | (unsigned)p->col);
+  h = hash_mix(h, (uint64_t)p->end_line << 32 | (unsigned)p->end_col);
+  return (uint32_t)hash_mix(h, (uint64_t)p->caller);
+}
+
+static bool same_place(const struct sources_place *x, const struct sources_place *y) {
+  return x->file == y->file && x->line == y->line && x->col == y->col && x->end_line == y->end_line &&
+         x->end_col == y->end_col && x->caller == y->caller && !strcmp(x->func, y->func);
+}
+
+/* Callers get their numbers first. */
+static int number_place(struct sources *s, const struct src_loc *loc) {
+  const int caller = loc->caller ? number_place(s, loc->caller) : -1;
+  const struct src_range *r = &loc->range;
+  const struct sources_place p = {
+      .file = number_file(s, r->file),
+      .line = r->line,
+      .col = r->col,
+      .end_line = r->end_line,
+      .end_col = r->end_col,
+      .func = loc->func ? loc->func : "",
+      .caller = caller,
+  };
+  const uint32_t hash = hash_place(&p);
+  for (struct index_probe at = index_probe(&s->by_place, hash); index_next(&at);)
+    if (same_place(&s->places.v[at.entry], &p))
+      return at.entry;
+  index_add(&s->by_place, hash, s->places.n);
+  array_push(s->arena, &s->places, p);
+  return s->places.n - 1;
+}
+
+static bool same_list(const struct sources_list *x, const struct sources_list *y) {
+  return x->n == y->n && x->more == y->more && !memcmp(x->places, y->places, (size_t)x->n * sizeof *x->places);
+}
+
+static int number_list(struct sources *s, struct src_locs locs) {
+  struct sources_list l = {.n = src_locs_shown(locs), .more = src_locs_hidden(locs)};
+  for (int i = 0; i < l.n; i++)
+    l.places[i] = number_place(s, locs.v[i]);
+  const uint32_t hash = hash_bytes(l.places, (size_t)l.n * sizeof *l.places) + (uint32_t)l.more;
+  for (struct index_probe at = index_probe(&s->by_list, hash); index_next(&at);)
+    if (same_list(&s->lists.v[at.entry], &l))
+      return at.entry;
+  index_add(&s->by_list, hash, s->lists.n);
+  array_push(s->arena, &s->lists, l);
+  return s->lists.n - 1;
+}
+
+int sources_number(struct sources *s, struct src_locs locs) {
+  assert(s->arena);
+  if (!locs.n)
+    return -1;
+  struct sources_recent *r = &s->recent[hash_pointer(locs.v) % SOURCES_RECENT];
+  if (r->locs.v != locs.v || r->locs.n != locs.n || r->locs.more != locs.more)
+    *r = (struct sources_recent){locs, number_list(s, locs)};
+  return r->number;
+}
+
+/* ---- frames ------------------------------------------------------------------------------------------------------ */
+
+bool sources_has_news(const struct sources *s) {
+  return s->lists_sent < s->lists.n; /* places and files are new only with a list that needs them */
+}
+
+static void put_place(struct buf *b, const struct sources_place *p) {
+  json_put_comma(b);
+  buf_printf(b, "[%d,%d,%d,%d,%d,", p->file, p->line, p->col, p->end_line, p->end_col);
+  json_put_cstr(b, p->func);
+  buf_putc(b, ',');
+  json_put_int(b, p->caller);
+  buf_putc(b, ']');
+}
+
+static void put_list(struct buf *b, const struct sources_list *l) {
+  json_put_comma(b);
+  buf_puts(b, "{\"places\":[");
+  for (int i = 0; i < l->n; i++) {
+    json_put_comma(b);
+    json_put_int(b, l->places[i]);
+  }
+  buf_putc(b, ']');
+  if (l->more)
+    json_put_field_int(b, "more", l->more);
+  buf_putc(b, '}');
+}
+
+void sources_put_frame(struct buf *b, struct sources *s) {
+  buf_puts(b, "{\"frame\":\"sources\",\"files\":[");
+  for (; s->files_sent < s->files.n; s->files_sent++) {
+    json_put_comma(b);
+    json_put_cstr(b, s->files.v[s->files_sent]);
+  }
+  buf_puts(b, "],\"places\":[");
+  for (; s->places_sent < s->places.n; s->places_sent++)
+    put_place(b, &s->places.v[s->places_sent]);
+  buf_puts(b, "],\"sources\":[");
+  for (; s->lists_sent < s->lists.n; s->lists_sent++)
+    put_list(b, &s->lists.v[s->lists_sent]);
+  buf_puts(b, "]}");
+}

@@ -1,0 +1,3 @@
+from _nkx import fori_loop
+
+__all__ = ["fori_loop"]

@@ -1,0 +1,3 @@
+from .execution_engine import LLVMModule, verify_against_numpy
+
+__all__ = ["LLVMModule", "verify_against_numpy"]

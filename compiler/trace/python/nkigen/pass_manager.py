@@ -1,0 +1,3 @@
+from .transforms.nkipy_opt import apply_complete_knob_pipeline, apply_passes, run_nkipy_opt_passes
+
+__all__ = ["apply_complete_knob_pipeline", "apply_passes", "run_nkipy_opt_passes"]

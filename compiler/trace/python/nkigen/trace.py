@@ -1,0 +1,3 @@
+from _nkx import trace
+
+__all__ = ["trace"]

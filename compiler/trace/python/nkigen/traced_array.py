@@ -1,0 +1,3 @@
+from _nkx import Tensor as TracedArray
+
+__all__ = ["TracedArray"]

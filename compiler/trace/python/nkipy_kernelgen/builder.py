@@ -1,0 +1,1 @@
+from nkigen.builder import __getattr__  # noqa: F401

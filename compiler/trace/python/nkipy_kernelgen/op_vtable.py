@@ -1,0 +1,3 @@
+from nkigen.op_vtable import functions, ufuncs
+
+__all__ = ["functions", "ufuncs"]

@@ -1,0 +1,3 @@
+from nkigen.trace import trace
+
+__all__ = ["trace"]

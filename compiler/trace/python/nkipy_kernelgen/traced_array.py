@@ -1,0 +1,3 @@
+from nkigen.traced_array import TracedArray
+
+__all__ = ["TracedArray"]
