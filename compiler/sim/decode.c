@@ -218,6 +218,25 @@ static enum status decode_if(struct decoder *d, MlirOperation op, int depth) {
   return ST_OK;
 }
 
+/* top: first region;  unless its condition goto end;  second region;  goto top */
+static enum status decode_while(struct decoder *d, MlirOperation op, int depth) {
+  MlirBlock before = ir_body(op), after = mlirRegionGetFirstBlock(mlirOperationGetRegion(op, 1));
+  if (mlirOperationGetNumOperands(op) || mlirOperationGetNumResults(op))
+    return decode_refuse(d, op, "it carries values");
+  const int top = d->nodes.n;
+  enum status st = decode_block(d, before, depth + 1);
+  if (st)
+    return st;
+  MlirValue condition = mlirOperationGetOperand(mlirBlockGetTerminator(before), 0);
+  const int leave = emit(d, (struct sim_node){.kind = SIM_NODE_UNLESS, .a = decode_scalar(d, condition)});
+  st = decode_block(d, after, depth + 1);
+  if (st)
+    return st;
+  emit(d, (struct sim_node){.kind = SIM_NODE_GOTO, .b = top});
+  d->nodes.v[leave].b = d->nodes.n;
+  return ST_OK;
+}
+
 static enum status decode_nisa(struct decoder *d, MlirOperation op, const struct nisa_op_def *def) {
   int buffer;
   if (def->kind == NISA_ALLOC) {
@@ -252,6 +271,8 @@ static enum status decode_op(struct decoder *d, MlirOperation op, int depth) {
     return decode_refuse(d, op, "it has memrefs as results");
   if (ir_is(op, "scf.for"))
     return decode_for(d, op, depth);
+  if (ir_is(op, "scf.while"))
+    return decode_while(d, op, depth);
   if (ir_is(op, "scf.if"))
     return decode_if(d, op, depth);
   return decode_refuse(d, op, "it is not an operation of NISA");
