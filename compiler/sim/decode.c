@@ -38,7 +38,7 @@ const struct decoded *decode_find(const struct decoder *d, MlirValue v) {
 struct decoded *decode_define(struct decoder *d, MlirValue v) {
   assert(!decode_find(d, v));
   index_add(&d->by_value, hash_pointer(v.ptr), d->values.n);
-  return array_push(d->arena, &d->values, (struct decoded){.value = v, .reg = -1, .buffer = -1});
+  return array_push(d->arena, &d->values, (struct decoded){.value = v, .reg = -1, .buffer = -1, .ref = -1});
 }
 
 int decode_scalar(const struct decoder *d, MlirValue v) {
@@ -102,6 +102,7 @@ enum status decode_buffer(struct decoder *d, MlirValue v, enum sim_buffer_kind k
   struct decoded *x = decode_define(d, v);
   b.bytes = sim_type_bytes(b.type);
   x->buffer = *number = d->buffers.n;
+  x->type = b.type;
   x->rank = rank;
   for (int k = rank - 1; k >= 0; k--) {
     b.dims[k] = x->dims[k] = mlirShapedTypeGetDimSize(t, k);
@@ -126,36 +127,96 @@ static void move(struct decoder *d, int to, int from) {
   emit(d, (struct sim_node){.kind = SIM_NODE_MOVE, .a = to, .b = from});
 }
 
-/* Copies the yielded scalars of the block to the registers at `to`. */
-static void move_yielded(struct decoder *d, MlirBlock block, const int *to) {
+/* What a loop carries or a branch returns: a scalar in a register; of a memref the number of its buffer, and the byte
+ * of its first element.  Its elements are in row-major order without gaps. */
+struct carried {
+  int reg, start;
+};
+
+static bool is_memref(MlirValue v) {
+  return mlirTypeIsAMemRef(mlirValueGetType(v));
+}
+
+static struct carried *carried_registers(struct decoder *d, MlirOperation op) {
+  const intptr_t n = mlirOperationGetNumResults(op);
+  struct carried *c = arena_new_array(d->arena, struct carried, (size_t)n);
+  for (intptr_t k = 0; k < n; k++)
+    c[k] = (struct carried){decode_register(d, 0), decode_register(d, 0)};
+  return c;
+}
+
+/* Steps of x's shape in row-major order without gaps; false if x has other ones. */
+static bool is_plain(const struct decoded *x) {
+  int64_t step = sim_type_bytes(x->type);
+  for (int k = x->rank - 1; k >= 0; step *= x->dims[k--])
+    if (x->dims[k] != 1 && x->steps[k] != step)
+      return false;
+  return true;
+}
+
+/* Sets c to what v is now. */
+static bool carry(struct decoder *d, struct carried c, MlirValue v) {
+  if (!is_memref(v)) {
+    move(d, c.reg, decode_scalar(d, v));
+    return true;
+  }
+  const struct decoded *x = decode_find(d, v);
+  if (!is_plain(x))
+    return false;
+  move(d, c.reg, x->ref >= 0 ? x->ref : decode_register(d, x->buffer));
+  emit(d, (struct sim_node){
+              .kind = SIM_NODE_LINEAR, .a = c.start, .linear = arena_dup(d->arena, &x->start, sizeof x->start)});
+  return true;
+}
+
+/* Copies what the block yields. */
+static bool carry_yielded(struct decoder *d, MlirBlock block, const struct carried *to) {
   MlirOperation yield = mlirBlockGetTerminator(block);
   const intptr_t n = mlirOperationGetNumOperands(yield);
-  int *temporary = arena_new_array(d->arena, int, (size_t)n);
-  for (intptr_t k = 0; k < n; k++) /* a value may be both yielded and overwritten */
-    move(d, temporary[k] = decode_register(d, 0), decode_scalar(d, mlirOperationGetOperand(yield, k)));
-  for (intptr_t k = 0; k < n; k++)
-    move(d, to[k], temporary[k]);
+  struct carried *temporary = arena_new_array(d->arena, struct carried, (size_t)n);
+  for (intptr_t k = 0; k < n; k++) { /* a value may be both yielded and overwritten */
+    temporary[k] = (struct carried){decode_register(d, 0), decode_register(d, 0)};
+    if (!carry(d, temporary[k], mlirOperationGetOperand(yield, k)))
+      return false;
+  }
+  for (intptr_t k = 0; k < n; k++) {
+    move(d, to[k].reg, temporary[k].reg);
+    move(d, to[k].start, temporary[k].start);
+  }
+  return true;
 }
 
-static bool has_memref(MlirOperation op) {
-  for (intptr_t k = 0; k < mlirOperationGetNumResults(op); k++)
-    if (mlirTypeIsAMemRef(mlirValueGetType(mlirOperationGetResult(op, k))))
-      return true;
-  return false;
+static enum status define_carried(struct decoder *d, MlirOperation op, MlirValue v, struct carried c) {
+  if (!is_memref(v)) {
+    define_scalar(d, v, c.reg);
+    return ST_OK;
+  }
+  MlirType t = mlirValueGetType(v);
+  struct decoded *x = decode_define(d, v);
+  x->ref = c.reg;
+  x->start = decode_add(d, x->start, c.start, 1);
+  x->type = decode_type(mlirShapedTypeGetElementType(t), false);
+  x->rank = (int)mlirShapedTypeGetRank(t);
+  if (!x->type || x->rank > NISA_RANK_MAX || !mlirShapedTypeHasStaticShape(t))
+    return decode_refuse(d, op, "it carries a memref of no static shape");
+  int64_t step = sim_type_bytes(x->type);
+  for (int k = x->rank - 1; k >= 0; k--) {
+    x->dims[k] = mlirShapedTypeGetDimSize(t, k);
+    x->steps[k] = step;
+    step *= x->dims[k];
+  }
+  return ST_OK;
 }
 
-/* One register for each result. */
-static int *result_registers(struct decoder *d, MlirOperation op) {
-  const intptr_t n = mlirOperationGetNumResults(op);
-  int *regs = arena_new_array(d->arena, int, (size_t)n);
-  for (intptr_t k = 0; k < n; k++)
-    regs[k] = decode_register(d, 0);
-  return regs;
+static enum status define_results(struct decoder *d, MlirOperation op, const struct carried *c) {
+  enum status st = ST_OK;
+  for (intptr_t k = 0; !st && k < mlirOperationGetNumResults(op); k++)
+    st = define_carried(d, op, mlirOperationGetResult(op, k), c[k]);
+  return st;
 }
 
-static void define_results(struct decoder *d, MlirOperation op, const int *regs) {
-  for (intptr_t k = 0; k < mlirOperationGetNumResults(op); k++)
-    define_scalar(d, mlirOperationGetResult(op, k), regs[k]);
+static enum status refuse_gaps(struct decoder *d, MlirOperation op) {
+  return decode_refuse(d, op, "it carries a memref with gaps");
 }
 
 /*      variable = lower
@@ -167,11 +228,14 @@ static enum status decode_for(struct decoder *d, MlirOperation op, int depth) {
   const int upper = decode_scalar(d, mlirOperationGetOperand(op, 1));
   const int step = decode_scalar(d, mlirOperationGetOperand(op, 2));
   const int variable = decode_register(d, 0), less = decode_register(d, 0);
-  int *carried = result_registers(d, op);
+  struct carried *carried = carried_registers(d, op);
 
   for (intptr_t k = 0; k < mlirOperationGetNumResults(op); k++) {
-    move(d, carried[k], decode_scalar(d, mlirOperationGetOperand(op, 3 + k)));
-    define_scalar(d, mlirBlockGetArgument(body, 1 + k), carried[k]);
+    if (!carry(d, carried[k], mlirOperationGetOperand(op, 3 + k)))
+      return refuse_gaps(d, op);
+    enum status defined = define_carried(d, op, mlirBlockGetArgument(body, 1 + k), carried[k]);
+    if (defined)
+      return defined;
   }
   define_scalar(d, mlirBlockGetArgument(body, 0), variable);
   move(d, variable, lower);
@@ -180,7 +244,8 @@ static enum status decode_for(struct decoder *d, MlirOperation op, int depth) {
   enum status st = decode_block(d, body, depth + 1);
   if (st)
     return st;
-  move_yielded(d, body, carried);
+  if (!carry_yielded(d, body, carried))
+    return refuse_gaps(d, op);
   emit(d, (struct sim_node){.kind = SIM_NODE_STEP,
                             .step = SIM_STEP_ADDI,
                             .type = SIM_I64,
@@ -190,18 +255,18 @@ static enum status decode_for(struct decoder *d, MlirOperation op, int depth) {
                             .c = step});
   emit(d, (struct sim_node){.kind = SIM_NODE_GOTO, .b = top});
   d->nodes.v[leave].b = d->nodes.n;
-  define_results(d, op, carried);
-  return ST_OK;
+  return define_results(d, op, carried);
 }
 
 static enum status decode_if(struct decoder *d, MlirOperation op, int depth) {
-  int *results = result_registers(d, op);
+  struct carried *results = carried_registers(d, op);
   const int skip =
       emit(d, (struct sim_node){.kind = SIM_NODE_UNLESS, .a = decode_scalar(d, mlirOperationGetOperand(op, 0))});
   enum status st = decode_block(d, ir_body(op), depth + 1);
   if (st)
     return st;
-  move_yielded(d, ir_body(op), results);
+  if (!carry_yielded(d, ir_body(op), results))
+    return refuse_gaps(d, op);
   MlirBlock other = mlirRegionGetFirstBlock(mlirOperationGetRegion(op, 1));
   if (mlirBlockIsNull(other)) {
     d->nodes.v[skip].b = d->nodes.n;
@@ -212,10 +277,10 @@ static enum status decode_if(struct decoder *d, MlirOperation op, int depth) {
   st = decode_block(d, other, depth + 1);
   if (st)
     return st;
-  move_yielded(d, other, results);
+  if (!carry_yielded(d, other, results))
+    return refuse_gaps(d, op);
   d->nodes.v[leave].b = d->nodes.n;
-  define_results(d, op, results);
-  return ST_OK;
+  return define_results(d, op, results);
 }
 
 /* top: first region;  unless its condition goto end;  second region;  goto top */
@@ -248,7 +313,9 @@ static enum status decode_nisa(struct decoder *d, MlirOperation op, const struct
   }
   if (def->kind == NISA_RELEASE) {
     const struct decoded *x = decode_find(d, mlirOperationGetOperand(op, 0));
-    assert(x && x->buffer >= 0);
+    assert(x && x->reg < 0);
+    if (x->buffer < 0)
+      return decode_refuse(d, op, "which memory it releases is known only at run time");
     emit(d, (struct sim_node){.kind = SIM_NODE_RELEASE, .a = x->buffer});
     return ST_OK;
   }
@@ -267,8 +334,6 @@ static enum status decode_op(struct decoder *d, MlirOperation op, int depth) {
     return decode_step(d, op);
   if (ir_begins_with(name, "memref."))
     return decode_view(d, op);
-  if (ir_begins_with(name, "scf.") && has_memref(op))
-    return decode_refuse(d, op, "it has memrefs as results");
   if (ir_is(op, "scf.for"))
     return decode_for(d, op, depth);
   if (ir_is(op, "scf.while"))
@@ -293,8 +358,8 @@ static enum status decode_block(struct decoder *d, MlirBlock block, int depth) {
 
 /* ---- the function ------------------------------------------------------------------------------------------------ */
 
-static struct sim_value as_value(const struct decoder *d, const struct decoded *x) {
-  struct sim_value v = {.type = d->buffers.v[x->buffer].type, .rank = x->rank, .buffer = x->buffer, .start = x->start};
+static struct sim_value as_value(const struct decoded *x) {
+  struct sim_value v = {.type = x->type, .rank = x->rank, .buffer = x->buffer, .ref = x->ref, .start = x->start};
   v.bytes = sim_type_bytes(v.type);
   for (int k = 0; k < x->rank; k++) {
     v.dims[k] = x->dims[k];
@@ -323,7 +388,7 @@ static enum status decode_function(struct decoder *d, MlirOperation function, st
     MlirValue v = mlirBlockGetArgument(body, k);
     if (!mlirTypeIsAMemRef(mlirValueGetType(v)) || decode_buffer(d, v, SIM_ARGUMENT, NULL, &buffer))
       return decode_refuse(d, function, "an argument is not a memref of a static shape");
-    args[k] = as_value(d, decode_find(d, v));
+    args[k] = as_value(decode_find(d, v));
   }
   enum status st = decode_block(d, body, 0);
   if (st)
@@ -334,9 +399,9 @@ static enum status decode_function(struct decoder *d, MlirOperation function, st
   struct sim_value *results = arena_new_array(d->arena, struct sim_value, (size_t)n_results);
   for (intptr_t k = 0; k < n_results; k++) {
     const struct decoded *x = decode_find(d, mlirOperationGetOperand(end, k));
-    if (!x || x->buffer < 0)
+    if (!x || x->reg >= 0)
       return decode_refuse(d, end, "a result is not a memref");
-    results[k] = as_value(d, x);
+    results[k] = as_value(x);
   }
   *out = (struct sim_program){
       .n_buffers = d->buffers.n,

@@ -14,10 +14,11 @@
 
 static void decode_data(struct decoder *d, const struct nisa_access *x, struct sim_operand *o) {
   const struct decoded *base = decode_find(d, x->base);
-  assert(base && base->buffer >= 0 && mlirAffineMapGetNumResults(x->map) == base->rank);
+  assert(base && base->reg < 0 && mlirAffineMapGetNumResults(x->map) == base->rank);
   struct sim_bound *bounds = arena_new_array(d->arena, struct sim_bound, (size_t)base->rank);
   o->kind = SIM_ACCESS;
   o->buffer = base->buffer;
+  o->ref = base->ref;
   o->start = base->start;
   o->n_dims = x->n_dims;
   o->par_dims = x->par_dims;
@@ -87,18 +88,19 @@ static void decode_operators(MlirOperation op, struct sim_instr *i) {
 }
 
 /* How many devices exchange data: as many as a row of replica_groups has; without it, as the shapes say. */
-static int64_t decode_devices(const struct decoder *d, MlirOperation op, const struct sim_instr *i) {
-  MlirAttribute groups = ir_attr(op, "replica_groups");
+static int64_t decode_devices(const struct decoder *d, const struct nisa_instr *in, const struct sim_instr *i) {
+  MlirAttribute groups = ir_attr(in->op, "replica_groups");
   if (!mlirAttributeIsNull(groups))
     return mlirShapedTypeGetDimSize(mlirAttributeGetType(groups), 1);
   if (i->dim < 0)
     return 1;
-  const int64_t to = d->buffers.v[i->operand[0].buffer].dims[i->dim],
-                from = d->buffers.v[i->operand[1].buffer].dims[i->dim];
+  const int64_t to = decode_find(d, in->operand[0].base)->dims[i->dim],
+                from = decode_find(d, in->operand[1].base)->dims[i->dim];
   return to > from ? to / from : from / to;
 }
 
-static void decode_attributes(struct decoder *d, MlirOperation op, struct sim_instr *i) {
+static void decode_attributes(struct decoder *d, const struct nisa_instr *in, struct sim_instr *i) {
+  MlirOperation op = in->op;
   MlirAttribute coefficients = ir_attr(op, "coefficients");
   decode_operators(op, i);
   i->negates = bool_attr(op, "negated");
@@ -107,7 +109,7 @@ static void decode_attributes(struct decoder *d, MlirOperation op, struct sim_in
   i->dim = (int)int_attr(op, i->kind == NISA_DMA_COPY_INDIRECT ? "src_index_dim" : "dim", -1);
   i->limit = int_attr(op, "src_indirect_max_index", 0);
   if (i->kind >= NISA_ALL_GATHER && i->kind <= NISA_COLLECTIVE_PERMUTE)
-    i->devices = decode_devices(d, op, i);
+    i->devices = decode_devices(d, in, i);
   if (!mlirAttributeIsNull(coefficients))
     for (intptr_t k = 0; k < mlirDenseArrayGetNumElements(coefficients) && k < NISA_TILE_MAX; k++)
       i->coefficient[k] = mlirDenseI64ArrayGetElement(coefficients, k);
@@ -128,7 +130,7 @@ enum status decode_instr(struct decoder *d, MlirOperation op) {
                         .result = -1};
   for (int k = 0; k < in.def->n_operands; k++)
     decode_operand(d, &in.operand[k], i.is_unsigned, &i.operand[k]);
-  decode_attributes(d, op, &i);
+  decode_attributes(d, &in, &i);
   if (i.kind == NISA_DMA_COPY_INDIRECT)
     i.index_step = decode_find(d, in.operand[1].base)->steps[i.dim];
   if (i.kind == NISA_REGISTER_LOAD)

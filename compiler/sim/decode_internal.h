@@ -7,11 +7,13 @@
 #include "nisa/nisa.h"
 #include "sim/program.h"
 
-/* What an SSA value is: a scalar in a register, or a view of a buffer. */
+/* What an SSA value is: a scalar in a register, or a view of a buffer.  Which buffer that is may be known only at run
+ * time: a branch may return one of several.  Its number is then in register `ref`. */
 struct decoded {
   MlirValue value;
-  int reg;    /* of a scalar; -1 for a memref */
-  int buffer; /* of a memref */
+  int reg;            /* of a scalar; -1 for a memref */
+  int buffer, ref;    /* of a memref; one of them is -1 */
+  enum sim_type type; /* of a memref's elements */
   int rank;
   int64_t dims[NISA_RANK_MAX], steps[NISA_RANK_MAX]; /* steps in bytes */
   struct sim_linear start;

@@ -78,11 +78,11 @@ static void steps_of_expand(MlirAttribute groups, const struct decoded *base, st
 }
 
 /* The result's steps; false if they are not known. */
-static bool find_steps(const struct decoder *d, MlirOperation op, const struct decoded *base, struct decoded *x) {
+static bool find_steps(MlirOperation op, const struct decoded *base, struct decoded *x) {
   if (ir_is(op, "memref.subview"))
     return steps_of_subview(op, base, x);
   if (ir_is(op, "memref.reinterpret_cast"))
-    return steps_by_type(x->value, sim_type_bytes(d->buffers.v[base->buffer].type), x);
+    return steps_by_type(x->value, sim_type_bytes(base->type), x);
   if (ir_is(op, "memref.collapse_shape"))
     steps_of_collapse(ir_attr(op, "reassociation"), base, x);
   else if (ir_is(op, "memref.expand_shape"))
@@ -146,17 +146,19 @@ enum status decode_view(struct decoder *d, MlirOperation op) {
       !ir_is(op, "memref.cast") && !ir_is(op, "memref.reinterpret_cast"))
     return decode_refuse(d, op, "it is not a view that programs use");
   const struct decoded *found = decode_find(d, mlirOperationGetOperand(op, 0));
-  assert(found && found->buffer >= 0);
+  assert(found && found->reg < 0);
   const struct decoded base = *found; /* decode_define may move it */
   struct decoded *x = decode_define(d, mlirOperationGetResult(op, 0));
   x->buffer = base.buffer;
+  x->ref = base.ref;
+  x->type = base.type;
   x->start = base.start;
-  if (!read_shape(x->value, x) || !find_steps(d, op, &base, x))
+  if (!read_shape(x->value, x) || !find_steps(op, &base, x))
     return decode_refuse(d, op, "its shape or its strides are not static");
   if (ir_is(op, "memref.subview")) {
     x->start = add_offsets(d, op, &base);
   } else if (ir_is(op, "memref.reinterpret_cast")) {
-    const int64_t size = sim_type_bytes(d->buffers.v[base.buffer].type);
+    const int64_t size = sim_type_bytes(base.type);
     const int64_t o = mlirDenseI64ArrayGetElement(ir_attr(op, "static_offsets"), 0);
     if (mlirShapedTypeIsDynamicStrideOrOffset(o) || base.start.n || base.start.constant)
       return decode_refuse(d, op, "its offset is not static");

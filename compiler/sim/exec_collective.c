@@ -61,7 +61,7 @@ bool sim_exec_collective(struct sim_machine *m) {
   void *copy;
   if (!sim_open(m, 0, &dst) || !sim_open(m, 1, &src))
     return false;
-  const struct sim_buffer *to = &m->program->buffers[dst.o->buffer], *from = &m->program->buffers[src.o->buffer];
+  const struct sim_buffer *to = &m->program->buffers[dst.buffer], *from = &m->program->buffers[src.buffer];
   const int64_t n = src.o->partitions * src.o->elements, n_to = dst.o->partitions * dst.o->elements;
   if (n * src.size != from->bytes || n_to * dst.size != to->bytes || dst.type != src.type || to->rank != from->rank)
     return sim_fail(m, SIM_FAULT_INSTRUCTION, "dst and src are not whole arrays of one type");

@@ -43,7 +43,7 @@ static bool has_same_shape(struct sim_machine *m, const struct sim_access *dst, 
 static bool copy_overlapping(struct sim_machine *m, const struct sim_access *dst, const struct sim_access *src) {
   const int64_t n = dst->o->elements;
   void *whole;
-  assert(dst->type == src->type || src->o->buffer != dst->o->buffer); /* a buffer has one type */
+  assert(dst->type == src->type || src->buffer != dst->buffer); /* a buffer has one type */
   if (!sim_scratch(m, (size_t)(dst->o->partitions * n * src->size), &whole))
     return false;
   for (int64_t p = 0; p < dst->o->partitions; p++)
@@ -99,7 +99,7 @@ bool sim_exec_gather(struct sim_machine *m) {
   struct sim_access dst, src, index;
   if (!sim_open(m, 0, &dst) || !sim_open(m, 1, &src) || !sim_open(m, 2, &index) || !has_same_shape(m, &dst, &src))
     return false;
-  const struct sim_buffer *b = &m->program->buffers[src.o->buffer];
+  const struct sim_buffer *b = &m->program->buffers[src.buffer];
   for (int64_t p = 0; p < dst.o->partitions; p++) {
     int64_t at;
     if (!sim_read_int(m, &index, index.type, p, 0, 1, &at))
@@ -110,7 +110,7 @@ bool sim_exec_gather(struct sim_machine *m) {
     struct sim_access moved = src;
     moved.at += at * i->index_step;
     moved.shadow += at * i->index_step / src.size;
-    int64_t last = moved.at - m->memories[src.o->buffer].data;
+    int64_t last = moved.at - m->memories[src.buffer].data;
     for (int k = 0; k < src.o->n_dims; k++)
       last += src.o->dim[k].step * (src.o->dim[k].n - 1);
     if (last >= b->bytes)

@@ -61,7 +61,7 @@ static void merge(struct sim_access *x) {
 
 bool sim_open(struct sim_machine *m, int k, struct sim_access *x) {
   const struct sim_operand *o = &m->instr->operand[k];
-  *x = (struct sim_access){.o = o, .name = m->instr->def->operand[k].name, .type = o->type};
+  *x = (struct sim_access){.o = o, .buffer = -1, .name = m->instr->def->operand[k].name, .type = o->type};
 
   if (o->kind == SIM_ABSENT || !o->type)
     return sim_fail(m, SIM_FAULT_INSTRUCTION, "%s is missing or has no type", x->name);
@@ -72,14 +72,15 @@ bool sim_open(struct sim_machine *m, int k, struct sim_access *x) {
     x->at = NULL;
     return true;
   }
-  const struct sim_memory *memory = &m->memories[o->buffer];
+  x->buffer = o->ref >= 0 ? (int)m->regs[o->ref] : o->buffer;
+  const struct sim_memory *memory = &m->memories[x->buffer];
   if (!memory->data)
     return sim_fail(m, SIM_FAULT_RELEASED, "%s: the memory %s", x->name,
                     memory->is_released ? "has been released" : "is not allocated");
   if (!is_inside(m, x))
     return false;
   const int64_t start = sim_linear_value(&o->start, m->regs);
-  assert(start >= 0 && start < m->program->buffers[o->buffer].bytes && start % x->size == 0);
+  assert(start >= 0 && start < m->program->buffers[x->buffer].bytes && start % x->size == 0);
   x->at = memory->data + start;
   x->shadow = memory->shadow + start / x->size;
   merge(x);
@@ -88,7 +89,7 @@ bool sim_open(struct sim_machine *m, int k, struct sim_access *x) {
 
 bool sim_conflicts(const struct sim_access *dst, const struct sim_access *src) {
   const struct sim_operand *a = dst->o, *b = src->o;
-  if (b->kind != SIM_ACCESS || a->buffer != b->buffer)
+  if (b->kind != SIM_ACCESS || dst->buffer != src->buffer)
     return false;
   bool is_same = dst->at == src->at && a->n_dims == b->n_dims && a->par_dims == b->par_dims;
   for (int k = 0; is_same && k < a->n_dims; k++)

@@ -39,8 +39,9 @@ struct sim_access {
   const struct sim_operand *o;
   const char *name;
   enum sim_type type;
-  int size; /* of an element, bytes */
-  char *at; /* the first element */
+  int size;   /* of an element, bytes */
+  int buffer; /* -1: a scalar */
+  char *at;   /* the first element */
   uint8_t *shadow;
   int n_free;
   struct sim_dim free[NISA_TILE_MAX];

@@ -95,8 +95,8 @@ struct sim_operand {
   enum sim_operand_kind kind;
   enum sim_type type;
   int reg; /* SIM_SCALAR */
-  /* SIM_ACCESS */
-  int buffer;
+  /* SIM_ACCESS: of `buffer`, or, if that is -1, of the buffer whose number is in register `ref` */
+  int buffer, ref;
   struct sim_linear start; /* byte of the first element */
   int n_dims, par_dims;    /* partitions first, as in the text */
   struct sim_dim dim[NISA_TILE_MAX];
@@ -136,6 +136,7 @@ enum sim_node_kind {
   SIM_NODE_RELEASE, /* a: buffer */
   SIM_NODE_STEP,    /* register a = step(b, c, d) */
   SIM_NODE_MOVE,    /* register a = register b */
+  SIM_NODE_LINEAR,  /* register a = linear */
   SIM_NODE_LESS,    /* register a = register b < register c, signed */
   SIM_NODE_UNLESS,  /* goes to node b if register a is 0 */
   SIM_NODE_GOTO,    /* goes to node b */
@@ -148,6 +149,7 @@ struct sim_node {
   enum sim_type type, from; /* of the result, of the operands */
   int predicate;            /* of a comparison, as MLIR numbers them */
   int a, b, c, d;
+  const struct sim_linear *linear;
 };
 
 /* An argument or a result, as the caller gives or gets it: row-major without gaps.  A result may be a view. */
@@ -156,7 +158,7 @@ struct sim_value {
   int rank;
   int64_t dims[NISA_RANK_MAX], steps[NISA_RANK_MAX]; /* steps in bytes */
   int64_t bytes;
-  int buffer;
+  int buffer, ref;         /* as in sim_operand */
   struct sim_linear start; /* by the registers at the end */
 };
 

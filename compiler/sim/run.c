@@ -88,8 +88,12 @@ static bool give_arguments(struct sim_machine *m, const void *const *args) {
 
 /* ---- results ----------------------------------------------------------------------------------------------------- */
 
+static const struct sim_memory *memory_of(const struct sim_machine *m, const struct sim_value *v) {
+  return &m->memories[v->ref >= 0 ? (int)m->regs[v->ref] : v->buffer];
+}
+
 static bool take_dim(struct sim_machine *m, const struct sim_value *v, int dim, int64_t at, int size, char **to) {
-  const struct sim_memory *x = &m->memories[v->buffer];
+  const struct sim_memory *x = memory_of(m, v);
   if (dim == v->rank) {
     if (x->shadow[at / size] == SIM_UNWRITTEN)
       return sim_fail(m, SIM_FAULT_RESULT, "an element of a result is never written");
@@ -118,7 +122,7 @@ static bool take_results(struct sim_machine *m, void *const *results) {
     char *to = results[k];
     if (!to || !v->bytes)
       continue;
-    if (!m->memories[v->buffer].data)
+    if (!memory_of(m, v)->data)
       return sim_fail(m, SIM_FAULT_RESULT, "the memory of a result has been released");
     if (!take_dim(m, v, 0, sim_linear_value(&v->start, m->regs), sim_type_bytes(v->type), &to))
       return false;
@@ -201,6 +205,9 @@ static bool run_code(struct sim_machine *m) {
       break;
     case SIM_NODE_MOVE:
       m->regs[n->a] = m->regs[n->b];
+      break;
+    case SIM_NODE_LINEAR:
+      m->regs[n->a] = sim_linear_value(n->linear, m->regs);
       break;
     case SIM_NODE_LESS:
       m->regs[n->a] = m->regs[n->b] < m->regs[n->c];
