@@ -325,11 +325,31 @@ static enum status decode_nisa(struct decoder *d, MlirOperation op, const struct
   return st;
 }
 
+/* arith.select of memrefs. */
+static enum status decode_choice(struct decoder *d, MlirOperation op) {
+  struct carried x[3];
+  for (int k = 0; k < 3; k++)
+    x[k] = (struct carried){decode_register(d, 0), decode_register(d, 0)};
+  for (int k = 1; k < 3; k++)
+    if (!carry(d, x[k], mlirOperationGetOperand(op, k)))
+      return refuse_gaps(d, op);
+  const int condition = decode_scalar(d, mlirOperationGetOperand(op, 0));
+  struct sim_node n = {
+      .kind = SIM_NODE_STEP, .step = SIM_STEP_SELECT, .type = SIM_I64, .from = SIM_I64, .b = condition};
+  n.a = x[0].reg, n.c = x[1].reg, n.d = x[2].reg;
+  emit(d, n);
+  n.a = x[0].start, n.c = x[1].start, n.d = x[2].start;
+  emit(d, n);
+  return define_carried(d, op, mlirOperationGetResult(op, 0), x[0]);
+}
+
 static enum status decode_op(struct decoder *d, MlirOperation op, int depth) {
   MlirStringRef name = mlirIdentifierStr(mlirOperationGetName(op));
   const struct nisa_op_def *def = nisa_op_of(op);
   if (def)
     return decode_nisa(d, op, def);
+  if (ir_is(op, "arith.select") && is_memref(mlirOperationGetResult(op, 0)))
+    return decode_choice(d, op);
   if (ir_begins_with(name, "arith."))
     return decode_step(d, op);
   if (ir_begins_with(name, "memref."))
