@@ -140,7 +140,7 @@ static enum dtype stored_dtype(MlirType element, enum dtype t) {
   return is_half ? dtype_narrow(t) : t;
 }
 
-static struct trace_array convert(struct arena *a, const struct trace_array *x, enum dtype t) {
+struct trace_array check_convert_array(struct arena *a, const struct trace_array *x, enum dtype t) {
   const struct hlo_literal from = {.shape = x->shape, .data = x->data};
   const size_t n = (size_t)hlo_shape_elements(&x->shape), size = dtype_size(t);
   struct trace_array out = {.shape = x->shape, .data = arena_alloc(a, n * size + 1)};
@@ -158,7 +158,7 @@ static void *make_argument(struct arena *a, MlirType type, const struct trace_ar
   const int rank = x->shape.rank;
   struct trace_array narrowed;
   if (stored != x->shape.dtype) {
-    narrowed = convert(a, x, stored);
+    narrowed = check_convert_array(a, x, stored);
     x = &narrowed;
   }
   const size_t size = dtype_size(x->shape.dtype);

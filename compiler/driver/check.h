@@ -35,6 +35,12 @@ MUST_USE enum status check_execute(struct ir *ir, MlirModule module, const char 
                                    const struct trace_array *in, int n_out, struct trace_array *out, struct arena *a,
                                    struct diags *ds);
 
+/* Runs function `name` of a NISA module, which nisa_verify has accepted, in the simulator (sim/run.h), like check_execute.
+ * A fault that the simulator finds becomes a diagnostic with its Python place; deadline_us: of clock_now_us, 0: none. */
+MUST_USE enum status check_simulate(MlirModule module, const char *name, int n_in, const struct trace_array *in,
+                                    int n_out, struct trace_array *out, int64_t deadline_us, struct arena *a,
+                                    struct diags *ds);
+
 struct check_result {
   bool pass;
   double max_abs_err, max_rel_err; /* over all outputs; NaN against NaN and equal infinities count as 0 */

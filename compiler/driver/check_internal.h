@@ -4,6 +4,7 @@
  *   check_prepare.c     lowers a stage's module to LLVM's dialect
  *   check_matmul.c      matrix products as calls instead of loops
  *   check_product.c     the function that they call
+ *   check_nisa.c        a stage of NISA, in the simulator
  *   check_runtime.c     the other functions that compiled code calls: allocation, copies, narrow floats
  *   check_collective.c  collectives on one processor
  *   check_compare.c     tolerances
@@ -62,6 +63,9 @@ void check_multiply(const struct check_matrix *a, const struct check_matrix *b, 
 
 /* Replaces matrix products of buffers by calls. */
 void check_call_products(MlirOperation module, struct arena *a);
+
+/* The elements of x converted to type t, in a. */
+struct trace_array check_convert_array(struct arena *a, const struct trace_array *x, enum dtype t);
 
 /* check_build.c */
 void check_register(MlirExecutionEngine engine, const char *name, void (*fn)(void));

@@ -1,4 +1,4 @@
-/* nisa: names, attributes and the table of operations.  See nisa.h. */
+/* nisa: attributes and types of the dialect, and operations by their names.  See nisa.h. */
 #include "nisa/nisa.h"
 
 #include <assert.h>
@@ -12,24 +12,9 @@
 
 /* ---- names ------------------------------------------------------------------------------------------------------ */
 
-/* Spaces that an instruction can use: MEM_HBM … MEM_SHARED_HBM. */
-enum { N_SPACES = MEM_SHARED_HBM + 1 };
-static const char *const space_names[N_SPACES] = {"", "hbm", "psum", "sbuf", "shared_hbm"};
-static const char *const engine_names[NISA_ENGINE_COUNT] = {"", "tensor", "vector", "scalar", "gpsimd", "dma", "sync"};
-
-const char *nisa_space_name(enum mem_space s) {
-  assert((int)s < N_SPACES);
-  return space_names[s];
-}
-
-const char *nisa_engine_name(enum nisa_engine e) {
-  assert(e < NISA_ENGINE_COUNT);
-  return engine_names[e];
-}
-
 enum nisa_engine nisa_engine_from_name(MlirStringRef name) {
   for (int e = 1; e < NISA_ENGINE_COUNT; e++)
-    if (mlirStringRefEqual(name, ir_str(engine_names[e])))
+    if (mlirStringRefEqual(name, ir_str(nisa_engine_name((enum nisa_engine)e))))
       return (enum nisa_engine)e;
   return NISA_ENGINE_NONE;
 }
@@ -47,11 +32,11 @@ static const MlirAttribute *spaces(MlirContext ctx) {
   static _Thread_local struct {
     const void *context; /* of which they are */
     unsigned made;       /* another one may have come to stand where it stood */
-    MlirAttribute v[N_SPACES];
+    MlirAttribute v[NISA_SPACES];
   } known;
   if (known.context != ctx.ptr || known.made != ir_contexts_made()) {
-    for (int s = 1; s < N_SPACES; s++)
-      known.v[s] = named_attr(ctx, "mem", space_names[s]);
+    for (int s = 1; s < NISA_SPACES; s++)
+      known.v[s] = named_attr(ctx, "mem", nisa_space_name((enum mem_space)s));
     known.context = ctx.ptr;
     known.made = ir_contexts_made();
   }
@@ -59,7 +44,7 @@ static const MlirAttribute *spaces(MlirContext ctx) {
 }
 
 MlirAttribute nisa_space_attr(MlirContext ctx, enum mem_space s) {
-  assert(s > MEM_NONE && (int)s < N_SPACES);
+  assert(s > MEM_NONE && (int)s < NISA_SPACES);
   return spaces(ctx)[s];
 }
 
@@ -68,7 +53,7 @@ enum mem_space nisa_type_space(MlirType memref) {
     return MEM_NONE;
   MlirAttribute space = mlirMemRefTypeGetMemorySpace(memref);
   const MlirAttribute *known = spaces(mlirTypeGetContext(memref));
-  for (int s = 1; s < N_SPACES; s++)
+  for (int s = 1; s < NISA_SPACES; s++)
     if (mlirAttributeEqual(space, known[s]))
       return (enum mem_space)s;
   return MEM_NONE;
@@ -90,68 +75,9 @@ bool nisa_module_target(MlirOperation module, enum target *out) {
 
 /* ---- operations ------------------------------------------------------------------------------------------------- */
 
-#define NONE 0
-#define TENSOR (1u << NISA_ENGINE_TENSOR)
-#define VECTOR (1u << NISA_ENGINE_VECTOR)
-#define SCALAR (1u << NISA_ENGINE_SCALAR)
-#define GPSIMD (1u << NISA_ENGINE_GPSIMD)
-#define DMA (1u << NISA_ENGINE_DMA)
-#define SYNC (1u << NISA_ENGINE_SYNC)
-
-#define R(n) {.name = n, .reads = true, .may_be_access = true}
-#define W(n) {.name = n, .writes = true, .may_be_access = true}
-#define U(n) {.name = n, .reads = true, .writes = true, .may_be_access = true}
-#define X(n) {.name = n}
-#define S(n) {.name = n, .reads = true, .may_be_scalar = true}
-#define E(n) {.name = n, .reads = true, .may_be_access = true, .may_be_scalar = true}
-/* OPT(E("x")) is OPT_E("x") */
-#define OPT(x) OPT_##x
-#define OPT_E(n) {.name = n, .reads = true, .may_be_access = true, .may_be_scalar = true, .is_optional = true}
-#define OPT_S(n) {.name = n, .reads = true, .may_be_scalar = true, .is_optional = true}
-#define OPT_W(n) {.name = n, .writes = true, .may_be_access = true, .is_optional = true}
-
-/* Engines as a list of bits, of which the first is the usual one. */
-#define ENGINES(...) {__VA_ARGS__}
-#define OPERANDS(...) {__VA_ARGS__}
-static const struct {
-  enum nisa_kind kind;
-  const char *name, *full_name;
-  unsigned engines[3];
-  struct nisa_operand_def operand[NISA_OPERANDS_MAX];
-} table[NISA_KIND_COUNT] = {
-#define NISA_OP(e, n, engine_list, operand_list) {e, n, "nisa." n, engine_list, operand_list},
-#include "nisa/ops.def"
-#undef NISA_OP
-};
-
-static struct nisa_op_def defs[NISA_KIND_COUNT];
-
-static enum nisa_engine engine_of_bit(unsigned bit) {
-  for (int e = 1; e < NISA_ENGINE_COUNT; e++)
-    if (bit == 1u << e)
-      return (enum nisa_engine)e;
-  return NISA_ENGINE_NONE;
-}
-
-const struct nisa_op_def *nisa_op_def(enum nisa_kind k) {
-  struct nisa_op_def *d = &defs[k];
-  if (d->name)
-    return d;
-  assert(table[k].kind == k); /* ops.def is in the order of the enum, which it also makes */
-  for (int i = 0; i < NISA_OPERANDS_MAX && table[k].operand[i].name; i++)
-    d->operand[d->n_operands++] = table[k].operand[i];
-  for (int i = 0; i < 3; i++)
-    d->engines |= table[k].engines[i];
-  d->usual_engine = engine_of_bit(table[k].engines[0]);
-  d->kind = table[k].kind;
-  d->full_name = table[k].full_name;
-  d->name = table[k].name;
-  return d;
-}
-
 const struct nisa_op_def *nisa_op_of(MlirOperation op) {
   for (int k = 0; k < NISA_KIND_COUNT; k++)
-    if (ir_is(op, table[k].full_name))
+    if (ir_is(op, nisa_op_def((enum nisa_kind)k)->full_name))
       return nisa_op_def((enum nisa_kind)k);
   return NULL;
 }
@@ -162,17 +88,6 @@ const char *nisa_text_attr(MlirOperation op, const char *name) {
 }
 
 /* ---- the machine ------------------------------------------------------------------------------------------------ */
-
-const struct nisa_machine *nisa_machine(enum target t) {
-  /* A result of v4 may use all banks: 4096 f32 or 8192 bf16. */
-  static const struct nisa_machine machines[] = {
-      [TARGET_TRN1] = {NISA_PARTITIONS, 180224, 16384, 2048, 128, 128, 512, true, false, 4},
-      [TARGET_TRN2] = {NISA_PARTITIONS, 212984, 16384, 2048, 128, 128, 512, true, false, 4},
-      [TARGET_TRN3] = {NISA_PARTITIONS, 245752, 16384, 2048, 128, 128, 8192, false, true, 4},
-  };
-  assert(t < sizeof machines / sizeof *machines && machines[t].partitions);
-  return &machines[t];
-}
 
 int64_t nisa_element_bytes(MlirType t) {
   if (mlirTypeIsAInteger(t)) {

@@ -113,22 +113,8 @@
 #include "mlir-c/IR.h"
 
 #include "base/diag.h"
-#include "base/memory.h"
-#include "base/target.h"
+#include "nisa/kinds.h"
 
-enum nisa_engine {
-  NISA_ENGINE_NONE,
-  NISA_ENGINE_TENSOR,
-  NISA_ENGINE_VECTOR,
-  NISA_ENGINE_SCALAR,
-  NISA_ENGINE_GPSIMD,
-  NISA_ENGINE_DMA,
-  NISA_ENGINE_SYNC,
-  NISA_ENGINE_COUNT
-};
-
-const char *nisa_space_name(enum mem_space s);    /* "sbuf" */
-const char *nisa_engine_name(enum nisa_engine e); /* "vector" */
 enum nisa_engine nisa_engine_from_name(MlirStringRef name);
 
 /* The memory space attribute, and the space of a memref type (MEM_NONE for other types and other attributes). */
@@ -140,34 +126,6 @@ bool nisa_module_target(MlirOperation module, enum target *out);
 
 /* ---- operations ------------------------------------------------------------------------------------------------- */
 
-enum nisa_kind {
-#define NISA_OP(e, name, engines, operands) e,
-#include "nisa/ops.def"
-#undef NISA_OP
-  NISA_KIND_COUNT
-};
-
-enum { NISA_OPERANDS_MAX = 6, NISA_TILE_MAX = 10, NISA_RANK_MAX = 12 };
-/* The same on all targets: the partitions of SBUF and PSUM; the elements of f32 in each partition of a PSUM bank. */
-enum { NISA_PARTITIONS = 128, NISA_BANK_F32 = 512 };
-
-struct nisa_operand_def {
-  const char *name; /* NULL after the last operand */
-  bool reads, writes;
-  bool may_be_access, may_be_scalar, is_optional;
-};
-
-struct nisa_op_def {
-  enum nisa_kind kind;
-  const char *name;      /* "dma_copy" */
-  const char *full_name; /* "nisa.dma_copy" */
-  unsigned engines;      /* bit 1 << nisa_engine each */
-  enum nisa_engine usual_engine;
-  int n_operands;
-  struct nisa_operand_def operand[NISA_OPERANDS_MAX];
-};
-
-const struct nisa_op_def *nisa_op_def(enum nisa_kind k);
 /* NULL for an operation that is not a NISA operation. */
 const struct nisa_op_def *nisa_op_of(MlirOperation op);
 
@@ -225,17 +183,6 @@ MlirOperation nisa_create_alloc(MlirLocation loc, MlirType memref, int64_t align
 const char *nisa_text_attr(MlirOperation op, const char *name);
 
 /* ---- the machine ------------------------------------------------------------------------------------------------ */
-
-struct nisa_machine {
-  int64_t partitions;
-  int64_t sbuf_bytes, psum_bytes; /* per partition */
-  int64_t psum_bank_bytes;        /* per partition */
-  int64_t matmul_k, matmul_m, matmul_n;
-  bool matmul_one_bank; /* a result must not cross a bank */
-  bool bf16_psum;       /* a matmul may write bf16 */
-  int free_dims;
-};
-const struct nisa_machine *nisa_machine(enum target t);
 
 /* The bytes that a static memref type takes: in each partition if on chip, of the whole array in HBM; -1 if dynamic. */
 int64_t nisa_type_bytes(MlirType memref);

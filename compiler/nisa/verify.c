@@ -39,34 +39,14 @@ struct diag *nisa_complain(struct nisa_check *c, MlirOperation op, const char *f
 
 #define BIT(s) (1u << (s))
 
-/* Bits of the memories that an engine reads or writes. */
-static unsigned reach(enum nisa_engine e, bool writes) {
-  const unsigned chip = BIT(MEM_SBUF) | BIT(MEM_PSUM), hbm = BIT(MEM_HBM) | BIT(MEM_SHARED_HBM);
-  switch (e) {
-  case NISA_ENGINE_TENSOR:
-    return writes ? BIT(MEM_PSUM) : BIT(MEM_SBUF);
-  case NISA_ENGINE_VECTOR:
-  case NISA_ENGINE_SCALAR:
-    return chip;
-  case NISA_ENGINE_GPSIMD:
-    return BIT(MEM_SBUF);
-  case NISA_ENGINE_DMA:
-    return hbm | BIT(MEM_SBUF);
-  case NISA_ENGINE_SYNC:
-    return writes ? 0 : BIT(MEM_SBUF);
-  default:
-    return 0;
-  }
-}
-
 static void check_memory(struct nisa_check *c, const struct nisa_instr *in, const struct nisa_operand_def *d,
                          enum mem_space s) {
   const char *engine = nisa_engine_name(in->engine);
 
-  if (d->writes && !(reach(in->engine, true) & BIT(s)))
+  if (d->writes && !(nisa_reach(in->engine, true) & BIT(s)))
     nisa_complain(c, in->op, "%s is in %s, which the %s engine does not write", d->name, nisa_space_name(s), engine);
   /* the tensor engine's dst is read by adding in PSUM, not by the engine */
-  else if (d->reads && !d->writes && !(reach(in->engine, false) & BIT(s)))
+  else if (d->reads && !d->writes && !(nisa_reach(in->engine, false) & BIT(s)))
     nisa_complain(c, in->op, "%s is in %s, which the %s engine does not read", d->name, nisa_space_name(s), engine);
 }
 

@@ -20,8 +20,8 @@ def compile(source, *arguments, check=False, timeout=120):
 
 
 def is_checked(stage):
-    """True if the stage's check passed.  NISA is verified against the hardware's rules, but not run: see assert_nisa."""
-    return stage["check"]["status"] == ("skipped" if stage["dialect"] == "nisa" else "pass")
+    """True if the stage was run and computes what NumPy computes."""
+    return stage["check"]["status"] == "pass"
 
 
 def pipeline():

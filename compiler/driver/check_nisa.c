@@ -1,0 +1,61 @@
+/* check_nisa: runs a stage of NISA instructions in the simulator, instead of machine code. */
+#include <assert.h>
+
+#include "driver/check_internal.h"
+#include "sim/decode.h"
+#include "sim/run.h"
+
+/* The type in which a value of the program holds elements of type t: the pass that narrows 64 bits also narrows inputs
+ * and outputs. */
+static enum dtype stored_dtype(const struct sim_value *v, enum dtype t) {
+  return (size_t)sim_type_bytes(v->type) < dtype_size(t) ? dtype_narrow(t) : t;
+}
+
+static bool has_shape(const struct sim_value *v, const struct hlo_shape *s) {
+  bool is_same = v->rank == s->rank;
+  for (int k = 0; is_same && k < s->rank; k++)
+    is_same = v->dims[k] == s->dims[k];
+  return is_same;
+}
+
+static enum status check_values(const struct sim_program *p, int n_in, const struct trace_array *in, int n_out,
+                                const struct trace_array *out, struct diags *ds) {
+  if (p->n_args != n_in || p->n_results != n_out)
+    return check_refuse(ds, "it has another number of inputs or outputs than the kernel");
+  for (int k = 0; k < n_in; k++)
+    if (!has_shape(&p->args[k], &in[k].shape))
+      return check_refuse(ds, "an input has another shape than in the kernel");
+  for (int k = 0; k < n_out; k++)
+    if (!has_shape(&p->results[k], &out[k].shape))
+      return check_refuse(ds, "an output has another shape than in the kernel");
+  return ST_OK;
+}
+
+enum status check_simulate(MlirModule module, const char *name, int n_in, const struct trace_array *in, int n_out,
+                           struct trace_array *out, int64_t deadline_us, struct arena *a, struct diags *ds) {
+  struct sim_program p;
+  struct sim_fault fault;
+  const struct sim_options options = {.deadline_us = deadline_us};
+
+  enum status st = sim_decode(mlirModuleGetOperation(module), name, a, ds, &p);
+  if (!st)
+    st = check_values(&p, n_in, in, n_out, out, ds);
+  if (st)
+    return st;
+  const void **args = arena_new_array(a, const void *, (size_t)n_in);
+  void **results = arena_new_array(a, void *, (size_t)n_out);
+  for (int k = 0; k < n_in; k++) {
+    const enum dtype t = stored_dtype(&p.args[k], in[k].shape.dtype);
+    args[k] = t == in[k].shape.dtype ? in[k].data : check_convert_array(a, &in[k], t).data;
+  }
+  for (int k = 0; k < n_out; k++) {
+    out[k].shape.dtype = stored_dtype(&p.results[k], out[k].shape.dtype);
+    results[k] = out[k].data = arena_alloc(a, (size_t)p.results[k].bytes);
+  }
+  st = sim_run(&p, args, results, &options, NULL, &fault);
+  if (st)
+    diag_add(ds, DS_ERROR, fault.kind == SIM_FAULT_TIME ? DG_TIME_LIMIT : DG_CHECK_FAILED, fault.loc, "%s: %s%s%s",
+             sim_fault_name(fault.kind), fault.instr ? fault.instr->def->name : "", fault.instr ? ": " : "",
+             fault.text);
+  return st;
+}

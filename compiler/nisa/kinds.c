@@ -1,0 +1,114 @@
+/* kinds: the tables of nisa/kinds.h. */
+#include "nisa/kinds.h"
+
+#include <assert.h>
+#include <stddef.h>
+
+static const char *const space_names[NISA_SPACES] = {"", "hbm", "psum", "sbuf", "shared_hbm"};
+static const char *const engine_names[NISA_ENGINE_COUNT] = {"", "tensor", "vector", "scalar", "gpsimd", "dma", "sync"};
+
+const char *nisa_space_name(enum mem_space s) {
+  assert((int)s < NISA_SPACES);
+  return space_names[s];
+}
+
+const char *nisa_engine_name(enum nisa_engine e) {
+  assert(e < NISA_ENGINE_COUNT);
+  return engine_names[e];
+}
+
+/* ---- operations ------------------------------------------------------------------------------------------------- */
+
+#define NONE 0
+#define TENSOR (1u << NISA_ENGINE_TENSOR)
+#define VECTOR (1u << NISA_ENGINE_VECTOR)
+#define SCALAR (1u << NISA_ENGINE_SCALAR)
+#define GPSIMD (1u << NISA_ENGINE_GPSIMD)
+#define DMA (1u << NISA_ENGINE_DMA)
+#define SYNC (1u << NISA_ENGINE_SYNC)
+
+#define R(n) {.name = n, .reads = true, .may_be_access = true}
+#define W(n) {.name = n, .writes = true, .may_be_access = true}
+#define U(n) {.name = n, .reads = true, .writes = true, .may_be_access = true}
+#define X(n) {.name = n}
+#define S(n) {.name = n, .reads = true, .may_be_scalar = true}
+#define E(n) {.name = n, .reads = true, .may_be_access = true, .may_be_scalar = true}
+/* OPT(E("x")) is OPT_E("x") */
+#define OPT(x) OPT_##x
+#define OPT_E(n) {.name = n, .reads = true, .may_be_access = true, .may_be_scalar = true, .is_optional = true}
+#define OPT_S(n) {.name = n, .reads = true, .may_be_scalar = true, .is_optional = true}
+#define OPT_W(n) {.name = n, .writes = true, .may_be_access = true, .is_optional = true}
+
+/* Engines as a list of bits, of which the first is the usual one. */
+#define ENGINES(...) {__VA_ARGS__}
+#define OPERANDS(...) {__VA_ARGS__}
+static const struct {
+  enum nisa_kind kind;
+  const char *name, *full_name;
+  unsigned engines[3];
+  struct nisa_operand_def operand[NISA_OPERANDS_MAX];
+} table[NISA_KIND_COUNT] = {
+#define NISA_OP(e, n, engine_list, operand_list) {e, n, "nisa." n, engine_list, operand_list},
+#include "nisa/ops.def"
+#undef NISA_OP
+};
+
+static struct nisa_op_def defs[NISA_KIND_COUNT];
+
+static enum nisa_engine engine_of_bit(unsigned bit) {
+  for (int e = 1; e < NISA_ENGINE_COUNT; e++)
+    if (bit == 1u << e)
+      return (enum nisa_engine)e;
+  return NISA_ENGINE_NONE;
+}
+
+const struct nisa_op_def *nisa_op_def(enum nisa_kind k) {
+  struct nisa_op_def *d = &defs[k];
+  if (d->name)
+    return d;
+  assert(table[k].kind == k); /* ops.def is in the order of the enum, which it also makes */
+  for (int i = 0; i < NISA_OPERANDS_MAX && table[k].operand[i].name; i++)
+    d->operand[d->n_operands++] = table[k].operand[i];
+  for (int i = 0; i < 3; i++)
+    d->engines |= table[k].engines[i];
+  d->usual_engine = engine_of_bit(table[k].engines[0]);
+  d->kind = table[k].kind;
+  d->full_name = table[k].full_name;
+  d->name = table[k].name;
+  return d;
+}
+
+/* ---- the machine ------------------------------------------------------------------------------------------------ */
+
+#define BIT(s) (1u << (s))
+
+/* hardware.md, section 4 */
+unsigned nisa_reach(enum nisa_engine e, bool writes) {
+  const unsigned chip = BIT(MEM_SBUF) | BIT(MEM_PSUM), hbm = BIT(MEM_HBM) | BIT(MEM_SHARED_HBM);
+  switch (e) {
+  case NISA_ENGINE_TENSOR:
+    return writes ? BIT(MEM_PSUM) : BIT(MEM_SBUF);
+  case NISA_ENGINE_VECTOR:
+  case NISA_ENGINE_SCALAR:
+    return chip;
+  case NISA_ENGINE_GPSIMD:
+    return BIT(MEM_SBUF);
+  case NISA_ENGINE_DMA:
+    return hbm | BIT(MEM_SBUF);
+  case NISA_ENGINE_SYNC:
+    return writes ? 0 : BIT(MEM_SBUF);
+  default:
+    return 0;
+  }
+}
+
+const struct nisa_machine *nisa_machine(enum target t) {
+  /* A result of v4 may use all banks: 4096 f32 or 8192 bf16. */
+  static const struct nisa_machine machines[] = {
+      [TARGET_TRN1] = {NISA_PARTITIONS, 180224, 16384, 2048, 128, 128, 512, true, false, 4},
+      [TARGET_TRN2] = {NISA_PARTITIONS, 212984, 16384, 2048, 128, 128, 512, true, false, 4},
+      [TARGET_TRN3] = {NISA_PARTITIONS, 245752, 16384, 2048, 128, 128, 8192, false, true, 4},
+  };
+  assert(t < sizeof machines / sizeof *machines && machines[t].partitions);
+  return &machines[t];
+}

@@ -1,0 +1,194 @@
+/* exec_copy: instructions that move data. */
+#include <assert.h>
+#include <string.h>
+
+#include "sim/machine.h"
+
+enum { CHUNK = 1024 };
+
+static bool is_int(enum sim_type t) {
+  return !sim_type_is_float(t);
+}
+
+/* Elements of src converted to dst's type: bits between equal types, integers on gpsimd, else through f32. */
+static bool convert(struct sim_machine *m, const struct sim_access *dst, const struct sim_access *src, int64_t p,
+                    int64_t first, int64_t n) {
+  union {
+    char bits[CHUNK * 8];
+    float f32[CHUNK];
+    int64_t ints[CHUNK];
+  } row;
+  if (dst->type == src->type) {
+    if (!sim_read_bits(m, src, p, first, n, row.bits))
+      return false;
+    sim_write_bits(dst, p, first, n, row.bits);
+  } else if (m->instr->in_integers && is_int(src->type)) {
+    if (!sim_read_int(m, src, src->type, p, first, n, row.ints))
+      return false;
+    sim_write_int_value(dst, p, first, n, row.ints, m->instr->is_unsigned);
+  } else {
+    if (!sim_read_f32(m, src, p, first, n, row.f32))
+      return false;
+    sim_write_f32(dst, p, first, n, row.f32);
+  }
+  return true;
+}
+
+static bool has_same_shape(struct sim_machine *m, const struct sim_access *dst, const struct sim_access *src) {
+  return !src->at || (src->o->partitions == dst->o->partitions && src->o->elements == dst->o->elements) ||
+         sim_fail(m, SIM_FAULT_INSTRUCTION, "%s has another shape than dst", src->name);
+}
+
+/* All of src as dst's type, in order, without gaps; for copies that overlap. */
+static bool copy_overlapping(struct sim_machine *m, const struct sim_access *dst, const struct sim_access *src) {
+  const int64_t n = dst->o->elements;
+  void *whole;
+  assert(dst->type == src->type || src->buffer != dst->buffer); /* a buffer has one type */
+  if (!sim_scratch(m, (size_t)(dst->o->partitions * n * src->size), &whole))
+    return false;
+  for (int64_t p = 0; p < dst->o->partitions; p++)
+    if (!sim_read_bits(m, src, p, 0, n, (char *)whole + p * n * src->size))
+      return false;
+  for (int64_t p = 0; p < dst->o->partitions; p++)
+    sim_write_bits(dst, p, 0, n, (const char *)whole + p * n * src->size);
+  return true;
+}
+
+bool sim_exec_copy(struct sim_machine *m) {
+  struct sim_access dst, src;
+  if (!sim_open(m, 0, &dst) || !sim_open(m, 1, &src) || !has_same_shape(m, &dst, &src))
+    return false;
+  if (m->instr->kind == NISA_DMA_COPY)
+    m->counts.dma_bytes += dst.o->partitions * dst.o->elements * dst.size;
+  if (dst.type == src.type && sim_conflicts(&dst, &src))
+    return copy_overlapping(m, &dst, &src);
+  for (int64_t p = 0; p < dst.o->partitions; p++)
+    for (int64_t f = 0; f < dst.o->elements; f += CHUNK)
+      if (!convert(m, &dst, &src, p, f, dst.o->elements - f < CHUNK ? dst.o->elements - f : CHUNK))
+        return false;
+  return true;
+}
+
+bool sim_exec_transpose(struct sim_machine *m) {
+  struct sim_access dst, src;
+  void *whole;
+  if (!sim_open(m, 0, &dst) || !sim_open(m, 1, &src))
+    return false;
+  const int64_t rows = src.o->partitions, columns = src.o->elements;
+  if (src.o->n_dims != 2 || dst.o->n_dims != 2 || dst.o->partitions != columns || dst.o->elements != rows ||
+      src.type != dst.type)
+    return sim_fail(m, SIM_FAULT_INSTRUCTION, "dst is not the transpose of src");
+  if (!sim_scratch(m, (size_t)(2 * rows * columns * src.size), &whole))
+    return false;
+  char *in = whole, *out = in + rows * columns * src.size;
+  for (int64_t p = 0; p < rows; p++)
+    if (!sim_read_bits(m, &src, p, 0, columns, in + p * columns * src.size))
+      return false;
+  for (int64_t p = 0; p < columns; p++)
+    sim_copy(src.size, out + p * rows * src.size, src.size, in + p * src.size, columns * src.size, rows);
+  for (int64_t p = 0; p < columns; p++)
+    sim_write_bits(&dst, p, 0, rows, out + p * rows * src.size);
+  m->counts.dma_bytes += rows * columns * src.size;
+  return true;
+}
+
+/* dst(p, f…) = src(p, f…) with src_index(p, 0) added to the index of one dimension: each partition reads from src moved
+ * by that many steps. */
+bool sim_exec_gather(struct sim_machine *m) {
+  const struct sim_instr *i = m->instr;
+  struct sim_access dst, src, index;
+  if (!sim_open(m, 0, &dst) || !sim_open(m, 1, &src) || !sim_open(m, 2, &index) || !has_same_shape(m, &dst, &src))
+    return false;
+  const struct sim_buffer *b = &m->program->buffers[src.buffer];
+  for (int64_t p = 0; p < dst.o->partitions; p++) {
+    int64_t at;
+    if (!sim_read_int(m, &index, index.type, p, 0, 1, &at))
+      return false;
+    if (at < 0 || at >= i->limit)
+      return sim_fail(m, SIM_FAULT_BOUNDS, "src_index: index %lld of partition %lld is outside 0 … %lld", (long long)at,
+                      (long long)p, (long long)(i->limit - 1));
+    struct sim_access moved = src;
+    moved.at += at * i->index_step;
+    moved.shadow += at * i->index_step / src.size;
+    int64_t last = moved.at - m->memories[src.buffer].data;
+    for (int k = 0; k < src.o->n_dims; k++)
+      last += src.o->dim[k].step * (src.o->dim[k].n - 1);
+    if (last >= b->bytes)
+      return sim_fail(m, SIM_FAULT_BOUNDS, "src_index: index %lld of partition %lld leads outside the memory",
+                      (long long)at, (long long)p);
+    for (int64_t f = 0; f < dst.o->elements; f += CHUNK)
+      if (!convert(m, &dst, &moved, p, f, dst.o->elements - f < CHUNK ? dst.o->elements - f : CHUNK))
+        return false;
+  }
+  m->counts.dma_bytes += dst.o->partitions * dst.o->elements * dst.size;
+  return true;
+}
+
+bool sim_exec_predicated(struct sim_machine *m) {
+  struct sim_access dst, src, predicate;
+  int64_t chosen[CHUNK];
+  if (!sim_open(m, 0, &dst) || !sim_open(m, 1, &src) || !sim_open(m, 2, &predicate) || !has_same_shape(m, &dst, &src) ||
+      !has_same_shape(m, &dst, &predicate))
+    return false;
+  for (int64_t p = 0; p < dst.o->partitions; p++)
+    for (int64_t f = 0; f < dst.o->elements; f += CHUNK) {
+      const int64_t n = dst.o->elements - f < CHUNK ? dst.o->elements - f : CHUNK;
+      float test[CHUNK];
+      if (!sim_read_f32(m, &predicate, p, f, n, test))
+        return false;
+      for (int64_t k = 0; k < n; k++)
+        chosen[k] = (test[k] != 0) != m->instr->where_zero;
+      for (int64_t k = 0, end; k < n; k = end) { /* run by run of chosen elements */
+        for (end = k; end < n && chosen[end] == chosen[k]; end++)
+          ;
+        if (chosen[k] && !convert(m, &dst, &src, p, f + k, end - k))
+          return false;
+      }
+    }
+  return true;
+}
+
+bool sim_exec_memset(struct sim_machine *m) {
+  struct sim_access dst, value;
+  if (!sim_open(m, 0, &dst) || !sim_open(m, 1, &value))
+    return false;
+  for (int64_t p = 0; p < dst.o->partitions; p++)
+    for (int64_t f = 0; f < dst.o->elements; f += CHUNK)
+      if (!convert(m, &dst, &value, p, f, dst.o->elements - f < CHUNK ? dst.o->elements - f : CHUNK))
+        return false;
+  return true;
+}
+
+bool sim_exec_iota(struct sim_machine *m) {
+  const struct sim_instr *i = m->instr;
+  struct sim_access dst, offset;
+  int64_t first, row[CHUNK];
+  if (!sim_open(m, 0, &dst) || !sim_open(m, 1, &offset) || !sim_read_int(m, &offset, offset.type, 0, 0, 1, &first))
+    return false;
+  const struct sim_operand *o = dst.o;
+  for (int64_t p = 0; p < o->partitions; p++)
+    for (int64_t f = 0; f < o->elements; f += CHUNK) {
+      const int64_t n = o->elements - f < CHUNK ? o->elements - f : CHUNK;
+      for (int64_t k = 0; k < n; k++) {
+        uint64_t v = (uint64_t)first;
+        int64_t rest = f + k, partition = p;
+        for (int d = o->n_dims - 1; d >= 0; d--) {
+          int64_t *left = d < o->par_dims ? &partition : &rest;
+          v += (uint64_t)i->coefficient[d] * (uint64_t)(*left % o->dim[d].n);
+          *left /= o->dim[d].n;
+        }
+        row[k] = (int64_t)v;
+      }
+      sim_write_int_value(&dst, p, f, n, row, i->is_unsigned);
+    }
+  return true;
+}
+
+bool sim_exec_register_load(struct sim_machine *m) {
+  struct sim_access src;
+  char element[8];
+  if (!sim_open(m, 0, &src) || !sim_read_bits(m, &src, 0, 0, 1, element))
+    return false;
+  m->regs[m->instr->result] = sim_load_register(src.type, element);
+  return true;
+}

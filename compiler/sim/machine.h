@@ -1,0 +1,92 @@
+/* machine: the state of a run, and access to the memories.  Only the files that execute instructions see it. */
+#ifndef SIM_MACHINE_H
+#define SIM_MACHINE_H
+
+#include "sim/number.h"
+#include "sim/run.h"
+
+/* What a shadow byte says of an element. */
+enum sim_shadow { SIM_UNWRITTEN, SIM_WRITTEN, SIM_STARTED /* by a matmul */ };
+
+struct sim_memory {
+  char *data;      /* NULL: not allocated at this time */
+  uint8_t *shadow; /* one byte per element */
+  bool is_released;
+};
+
+struct sim_machine {
+  const struct sim_program *program;
+  int64_t *regs;
+  struct sim_memory *memories; /* one per buffer */
+  int64_t used, most;          /* bytes of data */
+  const struct sim_options *options;
+  struct sim_counts counts;
+  const struct sim_instr *instr; /* that is executed */
+  struct sim_fault *fault;
+  char *scratch; /* grows as an instruction needs it */
+  size_t scratch_size;
+};
+
+/* Records the fault of the current instruction; returns false. */
+bool sim_fail(struct sim_machine *m, enum sim_fault_kind kind, const char *fmt, ...) PRINTF(3, 4);
+/* At least n bytes, valid until the next call; false and a fault when there are none. */
+bool sim_scratch(struct sim_machine *m, size_t n, void **out);
+
+/* ---- operands of the current instruction ------------------------------------------------------------------------- */
+
+/* An operand at the addresses that it has now.  Free dimensions are merged where elements are adjacent. */
+struct sim_access {
+  const struct sim_operand *o;
+  const char *name;
+  enum sim_type type;
+  int size;   /* of an element, bytes */
+  int buffer; /* -1: a scalar */
+  char *at;   /* the first element */
+  uint8_t *shadow;
+  int n_free;
+  struct sim_dim free[NISA_TILE_MAX];
+  char scalar[8];
+  uint8_t scalar_shadow;
+};
+
+/* Finds operand k: its buffer is allocated and the tile is inside.  An absent operand is a fault. */
+MUST_USE bool sim_open(struct sim_machine *m, int k, struct sim_access *x);
+
+/* Elements first … first+n-1 of partition p; a scalar is repeated.  False and a fault when one is not written. */
+MUST_USE bool sim_read_f32(struct sim_machine *m, const struct sim_access *x, int64_t p, int64_t first, int64_t n,
+                           float *out);
+/* The same as integers of type t, which is as wide as the operand's type. */
+MUST_USE bool sim_read_int(struct sim_machine *m, const struct sim_access *x, enum sim_type t, int64_t p, int64_t first,
+                           int64_t n, int64_t *out);
+/* The bits of the elements, without gaps. */
+MUST_USE bool sim_read_bits(struct sim_machine *m, const struct sim_access *x, int64_t p, int64_t first, int64_t n,
+                            char *out);
+
+void sim_write_f32(const struct sim_access *x, int64_t p, int64_t first, int64_t n, const float *in);
+/* Integers wrap around; a float gets their bits, or their values. */
+void sim_write_int(const struct sim_access *x, int64_t p, int64_t first, int64_t n, const int64_t *in);
+void sim_write_int_value(const struct sim_access *x, int64_t p, int64_t first, int64_t n, const int64_t *in,
+                         bool is_unsigned);
+void sim_write_bits(const struct sim_access *x, int64_t p, int64_t first, int64_t n, const char *in);
+
+/* True if writing dst while src is read could change what is read later: they share memory, but are not the same
+ * elements in the same order. */
+bool sim_conflicts(const struct sim_access *dst, const struct sim_access *src);
+
+/* ---- instructions ------------------------------------------------------------------------------------------------ */
+
+/* exec_copy.c, exec_arith.c, exec_matmul.c, exec_collective.c: each executes the current instruction. */
+MUST_USE bool sim_exec_copy(struct sim_machine *m);
+MUST_USE bool sim_exec_transpose(struct sim_machine *m);
+MUST_USE bool sim_exec_gather(struct sim_machine *m);
+MUST_USE bool sim_exec_predicated(struct sim_machine *m);
+MUST_USE bool sim_exec_memset(struct sim_machine *m);
+MUST_USE bool sim_exec_iota(struct sim_machine *m);
+MUST_USE bool sim_exec_register_load(struct sim_machine *m);
+MUST_USE bool sim_exec_elementwise(struct sim_machine *m); /* arith, power, scalar, activation, reciprocal */
+MUST_USE bool sim_exec_reduce(struct sim_machine *m);
+MUST_USE bool sim_exec_cross_lane(struct sim_machine *m);
+MUST_USE bool sim_exec_matmul(struct sim_machine *m);
+MUST_USE bool sim_exec_collective(struct sim_machine *m);
+
+#endif
