@@ -94,16 +94,13 @@ static void raise_to(int64_t *most, int64_t v) {
 static enum status simulate_and_compare(struct stage_checks *c, MlirModule module, struct check_result *result,
                                         struct diags *ds) {
   const struct trace_kernel *k = c->kernel;
-  struct arena results;
-  arena_init(&results);
-  struct trace_array *got = arena_new_array(&results, struct trace_array, (size_t)k->n_outputs);
+  struct trace_array *got = arena_new_array(c->arena, struct trace_array, (size_t)k->n_outputs);
   for (int i = 0; i < k->n_outputs; i++)
     got[i].shape = k->outputs[i].shape;
   enum status st = check_simulate(module, k->module ? k->module->name : k->name, k->n_inputs, c->in, k->n_outputs, got,
-                                  c->deadline_us, &results, ds);
+                                  c->deadline_us, c->arena, ds); /* a diagnostic keeps places that are in the arena */
   if (!st)
     check_compare(k->n_outputs, got, c->want, result);
-  arena_clear(&results);
   return st;
 }
 
@@ -191,6 +188,7 @@ static const char *why_not(const struct stage_checks *c) {
 void stage_checks_run(struct stage_checks *c, MlirModule module, struct stage *s, struct diags *ds) {
   struct stage_check *r = &s->check;
   const bool is_first_failure = !c->last.status || strcmp(c->last.status, "fail") != 0;
+  const struct diag *fault = NULL; /* what the simulator found */
 
   assert(c->kernel && c->in);
   if (c->last.status && !s->changed) { /* the same program was just checked */
@@ -201,9 +199,12 @@ void stage_checks_run(struct stage_checks *c, MlirModule module, struct stage *s
   if (!r->reason) {
     struct diags own;
     diags_init(&own, c->arena);
-    if (check(c, module, s->def, &r->result, &own))
+    if (check(c, module, s->def, &r->result, &own)) {
       r->reason = own.n ? own.v[0].message : "the stage could not be run";
-    else
+      fault = own.n && own.v[0].code == DG_CHECK_FAILED ? &own.v[0] : NULL;
+      if (fault)
+        r->status = "fail";
+    } else
       r->status = r->result.pass ? "pass" : "fail";
   }
   if (r->reason == out_of_time && !c->is_out_of_time) {
@@ -214,7 +215,11 @@ void stage_checks_run(struct stage_checks *c, MlirModule module, struct stage *s
     c->is_out_of_time = true;
   }
   c->last = *r;
-  if (!strcmp(r->status, "fail") && is_first_failure)
+  if (fault && is_first_failure)
+    diag_add(ds, DS_ERROR, DG_CHECK_FAILED, fault->loc, "after %s the kernel cannot be run: %s", s->def->name,
+             fault->message)
+        ->stage = s->def->name;
+  else if (!strcmp(r->status, "fail") && is_first_failure)
     diag_add(ds, DS_ERROR, DG_CHECK_FAILED, NULL,
              "after %s the kernel no longer computes what %s: output %s differs by %g", s->def->name,
              c->kernel->program ? "NumPy computes" : "it did when it was read",

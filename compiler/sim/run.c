@@ -10,7 +10,7 @@
 #include "sim/machine.h"
 #include "sim/step.h"
 
-enum { LOOK_EVERY = 256 }; /* instructions between looks at the clock */
+enum { LOOK_EVERY = 64 }; /* nodes between looks at the clock */
 static const int64_t MEMORY_MAX = (int64_t)2 << 30;
 
 const char *sim_fault_name(enum sim_fault_kind k) {
@@ -175,8 +175,8 @@ static bool execute(struct sim_machine *m, const struct sim_instr *i) {
   }
 }
 
-static bool is_late(struct sim_machine *m) {
-  return m->options->deadline_us && m->counts.instrs % LOOK_EVERY == 0 && clock_now_us() > m->options->deadline_us;
+static bool is_late(const struct sim_machine *m) {
+  return m->options->deadline_us && clock_now_us() > m->options->deadline_us;
 }
 
 static bool run_code(struct sim_machine *m) {
@@ -184,7 +184,7 @@ static bool run_code(struct sim_machine *m) {
   int64_t nodes = 0;
   for (int at = 0; p->nodes[at].kind != SIM_NODE_END;) {
     const struct sim_node *n = &p->nodes[at++];
-    if ((++nodes % (LOOK_EVERY * 64) == 0 || n->kind == SIM_NODE_INSTR) && is_late(m))
+    if (++nodes % LOOK_EVERY == 0 && is_late(m))
       return sim_fail(m, SIM_FAULT_TIME, "its time was up");
     switch (n->kind) {
     case SIM_NODE_INSTR:

@@ -52,7 +52,7 @@ def test_stages_fill_from_the_top_as_they_arrive(new_page, slow):
     total = page.locator("#stages .stage").count()
     slow.hold = True
     write(page, KERNEL)
-    slow.let(5)  # start, kernel, three stages
+    slow.let(6)  # start, kernel, the places of the sources, three stages
     fresh = page.locator("#stages .stage:not(.stale)")
     expect(fresh).to_have_count(3)
     # the rest is still the last answer's, dimmed and complete, and so is the text of the stage that is shown
@@ -76,7 +76,7 @@ def test_a_newer_text_cancels_the_compilation_under_way(new_page, slow):
     compiled(page)
     slow.hold = True
     write(page, KERNEL)
-    slow.let(3)
+    slow.let(4)  # start, kernel, the places of the sources, a stage
     expect(page.locator("#stages .stage:not(.stale)")).to_have_count(1)
     page.keyboard.insert_text("# more\n")
     assert slow.aborted.wait(10), "the browser did not give up on the superseded answer"
@@ -92,7 +92,7 @@ def test_cancel_keeps_what_arrived(new_page, slow):
     compiled(page)
     slow.hold = True
     write(page, KERNEL)
-    slow.let(4)
+    slow.let(5)
     page.click("#cancel")
     expect(page.locator("#status")).to_have_text("cancelled")
     expect(page.locator("#stages .stage")).to_have_count(2)
@@ -143,7 +143,7 @@ def test_a_check_that_ran_out_of_time_does_not_say_that_all_pass(page):
 
     page.route("**/api/v1/compile", hasty)
     page.get_by_role("button", name="check").click()
-    expect(page.locator("#status")).to_contain_text("20 of 43 stages checked, which pass")
+    expect(page.locator("#status")).to_contain_text("20 of 44 stages checked, which pass")
     expect(page.locator("#problems .message")).to_contain_text("no time")
 
 

@@ -1,6 +1,6 @@
 """Hostile texts for the readers of the terminal's path, by category (8, 11, 15, 18): arguments of `nkx opt`, text.
 
-There is no simulator yet; what stands in for it is said at its category.  Every text must be
+Programs are read here, not run.  Every text must be
 refused with a diagnostic (exit status 1) or be taken (0): never a crash, a hang or endless memory.
 """
 MARK = "// nisa text 1\n"
@@ -42,7 +42,7 @@ CASES = {
         ("no such pass", ["--no-such-pass"], "module {}\n"),
         ("pass with wrong options", ["--canonicalize=max-iterations=x"], "module {}\n"),
     ],
-    # programs a simulator would choke on, for as long as there is none: they are read, verified and printed
+    # programs without an end are read, verified and printed; only a check would run them, and it has a deadline
     "15 programs without an end": [
         ("loop of 2^40", ["--canonicalize"], func("  %0 = arith.constant 0 : index\n  %1 = arith.constant 1 : index\n  %n = arith.constant 1099511627776 : index\n  scf.for %i = %0 to %n step %1 {\n  }\n")),
         ("loop without step", ["--canonicalize"], func("  %0 = arith.constant 0 : index\n  %n = arith.constant 9 : index\n  scf.for %i = %0 to %n step %0 {\n    memref.store %x, %m[%i] : memref<9xf32>\n  }\n", args="%x: f32, %m: memref<9xf32>")),
