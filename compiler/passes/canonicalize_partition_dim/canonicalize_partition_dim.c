@@ -9,10 +9,10 @@
  * The pass turns each element-wise operation and reduction whose partition loop is not its first loop, or does not
  * index the first dimension of every operand.  The operation stays in its place and gets its loops in a new order:
  * iterator types, maps, linalg.index and tiles change with them.  Its operands are transposed, or used as they are if a
- * turned operation already computes them in that order (orders.h).  So there are transposes only at the beginning and at
- * the end of a chain, one per value and order.  This includes reductions of the leading dimension, for which infer-layout
- * chose another partition dimension, and results without the reduced dimension.  If an operand lacks the partition
- * dimension, a linalg.broadcast copies it to all partitions.
+ * turned operation already computes them in that order (orders.h).  So there are transposes only at the beginning and
+ * the end of a chain, one per value and order.  This includes reductions of the leading dimension, for which
+ * infer-layout chose another partition dimension, and results without the reduced dimension.  If an operand lacks the
+ * partition dimension, a linalg.broadcast copies it to all partitions.
  *
  * Values that no linalg operation computes (loop results, slices) are not turned; their partition_dim is not used.
  * A transpose whose result is in SBUF is changed to produce the wanted order directly.  On an argument the knob is

@@ -21,10 +21,10 @@
  *      read tile by tile is in SBUF; all others are in HBM.  Only arguments and results of the function are in shared
  *      HBM: values that a loop carries are not.
  *
- * An incomplete layout is completed in place; a value never gets a second one.  Operations are visited in program order,
- * so the result does not depend on addresses.  Tile sizes need not divide the extents: tiling handles the remainders.
- * If knobs put one value into two memories, or in a form that its operation cannot produce, the value is copied
- * (copies.c).  If neighbours have different partition dimensions, each keeps its own, and the data is transposed
+ * An incomplete layout is completed in place; a value never gets a second one.  The pass visits operations in program
+ * order, so the result does not depend on addresses.  Tile sizes need not divide the extents: tiling handles the
+ * remainders.  If knobs put one value into two memories, or in a form that its operation cannot produce, the value is
+ * copied (copies.c).  If neighbours have different partition dimensions, each keeps its own, and the data is transposed
  * between them.  A reduction always has a loop for the partitions, because prepare-arithmetic splits reductions to a
  * single element.  Works on tensors with static shapes.  Linear in uses.
  */

@@ -129,7 +129,8 @@ static double steps(const struct tiled *t, int part) {
 enum { WORTH_TURNING = 4 };
 
 /* With three or more dimensions the leading one is often a short batch, which leaves most partitions idle, so a
- * longer loop replaces it.  The last loop is never chosen: rows stay contiguous, so the copies are plain strided DMA. */
+ * longer loop replaces it.  The last loop is not chosen, so that rows stay contiguous and the copies are plain strided
+ * DMA. */
 static bool choose_part(struct tiled *t) {
   const int usual = default_part(t);
   int best = usual;

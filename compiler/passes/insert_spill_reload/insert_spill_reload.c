@@ -21,14 +21,14 @@
  *
  * A stored buffer frees its space: its last use is the copy to HBM.  A new buffer is filled by the copy back, and later
  * users and their views use the new buffer.  A buffer that was not written since it was loaded is not stored again, and
- * a buffer that is a copy of data in HBM is loaded from there.  (The reference orders victims the other way round, looks
- * only at the outermost block and not through views, and keeps the allocation, so that it frees no space.)  The buffer
- * in HBM is allocated once, outside all loops.  A buffer that a loop carries, or that an arith.select chooses, stays in
- * SBUF.
+ * a buffer that is a copy of data in HBM is loaded from there.  (The reference orders victims the other way round,
+ * looks only at the outermost block and not through views, and keeps the allocation, so that it frees no space.)  The
+ * buffer in HBM is allocated once, outside all loops.  A buffer that a loop carries, or that an arith.select chooses,
+ * stays in SBUF.
  *
- * Lowering to instructions adds buffers, for a tile copied from PSUM to HBM or for intermediate values of a generic.  If
- * SBUF is more than half full, the pass tries the lowering on a clone.  If the clone needs more SBUF than there is, the
- * pass runs again with a capacity reduced by the difference.
+ * Lowering to instructions adds buffers, for a tile copied from PSUM to HBM or for intermediate values of a generic.
+ * If SBUF is more than half full, the pass tries the lowering on a clone.  If the clone needs more SBUF than there is,
+ * the pass runs again with a capacity reduced by the difference.
  *
  * Options: sbuf-capacity=N bytes per partition, target=trn1|trn2|trn3.  Time: operations of a block times its buffers.
  */
