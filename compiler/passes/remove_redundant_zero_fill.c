@@ -13,7 +13,8 @@
  *
  * An operation with a loop of 0 iterations computes nothing: its users read its init instead (an empty sum is the zero
  * it starts from), and its annotations are erased.  So no later pass sees a tile of a dimension that is 0.  This is
- * done first, because such users keep the fill of a matmul.  The pass runs first; linear in uses.
+ * done before the fills are removed, because these users need the fill of such a matmul.  The pass runs first; linear
+ * in uses.
  */
 #include "mlir-c/BuiltinAttributes.h"
 

@@ -26,8 +26,8 @@ struct space_groups {
   struct space_group *g; /* indexed by the number of a group's root */
 };
 
-/* Collects all memref values under root.  Joins each view with its source, and the loop-carried values of each loop.
- */
+/* Collects all memref values under root.  Joins each view with its source, and the loop-carried values of each
+ * loop. */
 void space_groups_init(struct space_groups *s, struct pass_run *run, MlirOperation root);
 struct space_group *space_group_of(struct space_groups *s, MlirValue v);
 

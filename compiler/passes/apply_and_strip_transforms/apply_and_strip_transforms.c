@@ -193,8 +193,7 @@ static enum status apply(struct pass_run *run, MlirOperation entry) {
   struct ir_capture c;
   MlirTransformOptions options = mlirTransformOptionsCreate();
 
-  mlirTransformOptionsEnableExpensiveChecks(
-      options, false); /* the checks look at all handles at each step; this script is our own */
+  mlirTransformOptionsEnableExpensiveChecks(options, false); /* they look at all handles at each step */
 
   ir_capture_begin(run->ir, &c, run->ds, DG_PASS_FAILED, run->arena);
   MlirOperation payload = payload_of(run);

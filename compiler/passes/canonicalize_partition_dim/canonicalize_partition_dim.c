@@ -14,7 +14,7 @@
  * infer-layout chose another partition dimension, and results without the reduced dimension.  If an operand lacks the
  * partition dimension, a linalg.broadcast copies it to all partitions.
  *
- * Values that no linalg operation computes (loop results, slices) are not turned; their partition_dim is not used.
+ * Values that no linalg operation computes (loop results, slices) are not turned; their partition_dim has no effect.
  * A transpose whose result is in SBUF is changed to produce the wanted order directly.  On an argument the knob is
  * ignored with a warning.  partition_dim on matmuls and fills is an error.  Works on tensors with static shapes.
  * Linear in uses.
@@ -225,8 +225,8 @@ static void set_structure(struct orders *orders, const struct turning *g, int n,
   rename_indices(orders, g);
 }
 
-/* Returns the init in the order perm.  A tensor.empty or a fill is replaced by a new one; another init is transposed.
- */
+/* Returns the init in the order perm.  A tensor.empty or a fill is replaced by a new one; another init is
+ * transposed. */
 static MlirValue turn_init(struct orders *orders, const struct turning *g, int rank, const int64_t *perm,
                            const int64_t *tile) {
   MlirValue init = mlirOperationGetOperand(g->op, g->s.n_inputs);

@@ -35,8 +35,8 @@ MlirValue orders_turned(struct orders *o, MlirOperation reader, MlirValue x, int
 void orders_turn_back(struct orders *o, MlirValue was, MlirValue turned, int rank, const int64_t *perm,
                       const struct layout *at);
 
-/* Called after the last operation: erases the transposes back that are not read and sets the layouts of the others.
- */
+/* Called after the last operation: erases the transposes back that are not read and sets the layouts of the
+ * others. */
 void orders_settle(struct orders *o);
 
 /* Sets out[perm[i]] = i. */

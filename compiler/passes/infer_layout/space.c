@@ -125,8 +125,7 @@ static void add_pending(struct spaces *s, struct pending *p, MlirValue v, bool i
 
 /* Adds the values that the regions of op, a loop or a branch, yield for this result. */
 static void add_yields(struct spaces *s, struct pending *p, MlirOperation op, intptr_t result) {
-  for (intptr_t r = mlirOperationGetNumRegions(op) - 1; r >= 0;
-       r--) { /* the list is a stack: the first region is handled first */
+  for (intptr_t r = mlirOperationGetNumRegions(op) - 1; r >= 0; r--) { /* a stack: the first region comes out first */
     MlirBlock b = mlirRegionGetFirstBlock(mlirOperationGetRegion(op, r));
     if (!mlirBlockIsNull(b) && ir_is(mlirBlockGetTerminator(b), "scf.yield"))
       add_pending(s, p, mlirOperationGetOperand(mlirBlockGetTerminator(b), result), true);
@@ -229,8 +228,8 @@ static bool reads_its_tiles(const struct infer *f, const struct tiled *p, const 
   return true;
 }
 
-/* True if the part of the value in one partition takes more than half of SBUF, which leaves no room for its readers.
- */
+/* True if the part of the value in one partition takes more than half of SBUF, which leaves no room for its
+ * readers. */
 static bool is_too_large(const struct infer *f, const struct tiled *t) {
   const int64_t sbuf = nisa_machine(f->run->target)->sbuf_bytes;
   int64_t dims[STRUCTURED_LOOPS_MAX];
@@ -289,8 +288,8 @@ static void complete_others(struct spaces *s) {
   struct pass_run *run = s->f->run;
   struct ir_ops ops = ir_collect_named(run->arena, run->module, "nkipy.layout");
 
-  /* A second layout of one value may be erased with the first, so the values are collected before anything changes.
-   */
+  /* A second layout of one value may be erased with the first, so the values are collected before anything
+   * changes. */
   MlirValue *v = arena_new_array(run->arena, MlirValue, (size_t)ops.n + 1);
   for (int i = 0; i < ops.n; i++)
     v[i] = mlirOperationGetOperand(ops.v[i], 0);

@@ -21,8 +21,9 @@ static bool is_plain(const struct tiled *t, int loop) {
   return true;
 }
 
-/* Returns the partition loop without knobs: the loop over the leading dimension of the first operand, or, if that one
- * is reduced, the longest parallel one.  It must be a dimension of the result.  Returns -1 if there is none. */
+/* Returns the partition loop without knobs: the loop over the first dimension of the result.  For a reduction it is the
+ * loop over the first dimension of the first operand, or, if that one is reduced, the longest parallel loop that is a
+ * dimension of the result.  Returns -1 if there is none. */
 static int default_part(const struct tiled *t) {
   const int first = t->rank ? infer_result_loop(t, 0) : -1;
   int best = -1;
@@ -59,8 +60,8 @@ static enum status read_part(struct infer *f, struct tiled *t) {
   return ST_OK;
 }
 
-/* Gives the neighbour `to` the partition loop of `from`.  Operand o of `to` is the same value as operand p of `from`.
- */
+/* Gives the neighbour `to` the partition loop of `from`.  Operand o of `to` is the same value as operand p of
+ * `from`. */
 static enum status spread(struct infer *f, const struct tiled *from, int p, struct tiled *to, int o, bool *is_new) {
   const int dim = infer_dim(from, p, from->part), loop = dim < 0 ? -1 : infer_loop(to, o, dim);
 
@@ -226,8 +227,9 @@ static void limit_transpose(struct infer *f, const struct tiled *t) {
   }
 }
 
-/* The partition loop takes up to 128, the last other loop a long run, all others one step.  If the last loop is the
- * partition loop, the operands will be transposed, whose tiles have at most 128 rows and columns. */
+/* The partition loop takes up to 128, the last other loop a long run, and each of the others
+ * one step.  If the last loop is the partition loop, the operands will be transposed in tiles of at most 128 rows and
+ * columns. */
 static void limit_vector(struct infer *f, const struct tiled *t) {
   int last = t->s.n_loops - 1;
   if (last == t->part)

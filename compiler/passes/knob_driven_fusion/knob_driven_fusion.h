@@ -5,8 +5,7 @@
 #include "passes/lib/slice.h"
 #include "passes/pass.h"
 
-/* ---- parts.c: which part of a value an iteration writes and reads
- * ------------------------------------------------- */
+/* ---- parts.c: which part of a value an iteration writes and reads ------------------------------------------------- */
 
 static inline int parts_n_carried(MlirOperation loop) {
   return (int)mlirOperationGetNumOperands(loop) - 3;
@@ -31,8 +30,8 @@ bool parts_each_slice(MlirValue v, bool (*visit)(const struct slice *, void *), 
 /* Returns the dimensions in which the loop writes its carried value k only at its counter, at most one step at a
  * time.  The part that an iteration writes is then complete after that iteration. */
 unsigned parts_written(MlirOperation loop, int k);
-/* Returns the dimensions in which all slices of the carried value k, written or read, are at the counter in that way.
- */
+/* Returns the dimensions in which all slices of the carried value k, written or read, are at the counter in that
+ * way. */
 unsigned parts_used(MlirOperation loop, int k);
 /* True if the bounds are constants that give one iteration.  All that it writes is then complete after it. */
 bool parts_runs_once(MlirOperation loop);
@@ -47,15 +46,14 @@ void parts_read_where_written(struct pass_run *run, MlirOperation loop);
 /* Makes the remaining slices read the latest value, after all merging: reading an old value after a loop has changed
  * it in place would need a copy. */
 void parts_read_latest(struct pass_run *run);
-/* Skips the loops that write other parts of the carried value k than `loop` does, and returns the value before them.
- */
+/* Skips the loops that write other parts of the carried value k than `loop` does, and returns the value before
+ * them. */
 MlirValue parts_initial(MlirOperation loop, int k);
 
 /* Makes slices of v in `block`, or in the loops in it, read the tile that was inserted into v. */
 void parts_forward(struct pass_run *run, MlirValue v, MlirBlock block);
 
-/* ---- merge.c
- * ------------------------------------------------------------------------------------------------------ */
+/* ---- merge.c ------------------------------------------------------------------------------------------------------ */
 
 struct merging {
   struct pass_run *run;
@@ -69,8 +67,7 @@ struct merging {
 
 /* Merges two loops of one block with the same bounds, `first` before `second`.  Loops in between that read `first`
  * and are read by `second` become part of the merged loop, too.  Returns null if they cannot be merged, and sets
- * m->why.
- */
+ * m->why. */
 MlirOperation merge_loops(struct merging *m, MlirOperation first, MlirOperation second);
 /* Merges loops with the same bounds that compute one value, each on the result of the one before it.  Such loops
  * compute the parts of a row, the last of which is a tail.  v is the result of the last loop. */
@@ -79,8 +76,7 @@ bool merge_has_same_bounds(MlirOperation a, MlirOperation b);
 /* Returns text such as "0 to 256 in steps of 128". */
 const char *merge_bounds_text(struct arena *a, MlirOperation loop);
 
-/* ---- shrink.c
- * ----------------------------------------------------------------------------------------------------- */
+/* ---- shrink.c ----------------------------------------------------------------------------------------------------- */
 
 /* Reduces values that only the merged loops read to the part that an iteration needs. */
 void shrink_loops(struct merging *m);

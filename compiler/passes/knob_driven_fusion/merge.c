@@ -73,8 +73,8 @@ static MlirOperation refuse(struct merging *m, MlirOperation who, const char *wh
   return (MlirOperation){NULL};
 }
 
-/* Returns the number of the result of `first` that is the initial value of j in `second`, or -1 if that is another
- * value. */
+/* Returns the number of the result of `first` that is the initial value of carried value j of `second`, or -1 if it is
+ * another value. */
 static int carried_on(MlirOperation first, MlirOperation second, int j) {
   MlirValue v = mlirOperationGetOperand(second, 3 + j);
   MlirOperation def = ir_defining_op(v);
@@ -298,7 +298,7 @@ static bool writes_at_counter(MlirOperation loop) {
 }
 
 /* If one loop writes a dimension of a value and the other reads it, and neither reduces it, both must have the same
- * steps. Sets m->why if they have not. */
+ * steps.  Sets m->why if they have not. */
 static void check_steps(struct merging *m, MlirOperation first, MlirOperation second) {
   for (int k = 0; k < parts_n_carried(first); k++) {
     MlirValue v = mlirOperationGetResult(first, k);
@@ -406,8 +406,8 @@ void merge_chain(struct merging *m, MlirValue v) {
   }
 }
 
-/* Merges a loop between `first` and `second` with the loop whose result it carries.  Returns false if there is none.
- */
+/* Merges a loop between `first` and `second` with the loop whose result it carries.  Returns false if there is
+ * none. */
 static bool merge_one_between(struct merging *m, MlirOperation first, MlirOperation second) {
   for (MlirOperation op = mlirOperationGetNextInBlock(first); !mlirOperationEqual(op, second);
        op = mlirOperationGetNextInBlock(op))

@@ -26,8 +26,7 @@ struct local {
   MlirOperation loop;
   int k;
   int rank;
-  unsigned
-      dims; /* dimensions in which all its slices have the same offset (a constant or the counter) and the same size */
+  unsigned dims; /* those in which all its slices have one offset (a constant or the counter) and one size */
   int64_t offset[STRUCTURED_LOOPS_MAX], size[STRUCTURED_LOOPS_MAX];
   int n_inserts;
 };
@@ -306,7 +305,7 @@ void shrink_loops(struct merging *m) {
   if (!m->made.n)
     return;
   parts_read_latest(m->run);
-  do { /* repeat: after the last loop of a chain is handled, nobody reads the results of the earlier ones */
+  do { /* repeat: after the last loop of a chain is handled, no operation reads the results of the earlier ones */
     n_shrunk = 0;
     for (int k = 0; k < m->made.n; k++)
       m->made.v[k] = shrink(m->run, m->made.v[k], &n_shrunk);

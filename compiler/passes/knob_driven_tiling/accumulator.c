@@ -27,8 +27,8 @@ static bool is_own_slice(MlirOperation slice, MlirValue counter, int64_t first_o
   return false;
 }
 
-/* Recognizes the batch loops of decompose-batch-matmul: the iteration with this counter reads and writes only its own
- * slice of the carried value, also in inner loops.  So each product starts from the initial value of the loop. */
+/* True for a batch loop of decompose-batch-matmul: the iteration with this counter reads and writes only its own slice
+ * of the carried value, also in inner loops.  Then each product starts from the initial value of the loop. */
 static bool is_only_sliced(MlirValue carried, MlirValue counter) {
   for (MlirOpOperand u = mlirValueGetFirstUse(carried); !mlirOpOperandIsNull(u); u = mlirOpOperandGetNextUse(u)) {
     MlirOperation op = mlirOpOperandGetOwner(u);

@@ -111,8 +111,8 @@ static enum status check_matmul(struct pass_run *run, const struct tiled *t) {
   return ST_OK;
 }
 
-/* Checks that the leading dimension of each operand in SBUF, which is spread over the partitions, is not too large.
- */
+/* Checks that the leading dimension of each operand in SBUF, which is spread over the partitions, is not too
+ * large. */
 static enum status check_partitions(struct pass_run *run, const struct tiled *t) {
   for (int o = 0; o < t->s.n_inputs + t->s.n_inits; o++) {
     int64_t dims[STRUCTURED_LOOPS_MAX];
@@ -287,8 +287,8 @@ static int64_t element_bytes(MlirValue v) {
   return (bits + 7) / 8;
 }
 
-/* Returns the bytes per partition of the blocks of both operands with the whole of K and at most so many tiles each.
- */
+/* Returns the bytes per partition of the blocks of both operands with the whole of K and at most so many tiles
+ * each. */
 static int64_t block_bytes(const struct tiled *t, int most_m, int most_n) {
   const int64_t k_tiles = (t->s.extents[2] + t->tile[2] - 1) / t->tile[2];
   const int64_t m = block_of(t->s.extents[0], t->tile[0], most_m), n = block_of(t->s.extents[1], t->tile[1], most_n);

@@ -34,10 +34,8 @@
 #include "passes/lib/memrefs.h"
 
 enum {
-  PARTS_MAX =
-      512, /* limit for one operation along one dimension; more parts mean that the tile does not suit the access */
-  ROUNDS_MAX =
-      3, /* limit of rounds that find operands that need a copy: one round, and more for the operands of new copies */
+  PARTS_MAX = 512, /* of one operation along one dimension; with more the tile does not suit the access */
+  ROUNDS_MAX = 3,  /* of searching operands that need a copy: one, and more for the operands of new copies */
 };
 
 const struct physical *legal_find(const struct legalize *g, MlirValue root) {

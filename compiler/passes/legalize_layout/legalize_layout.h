@@ -1,5 +1,5 @@
-/* legalize_layout: declarations shared by its files and used by other passes.  legalize_layout.c describes the pass.
- */
+/* legalize_layout: declarations shared by its files and used by other passes.  legalize_layout.c describes the
+ * pass. */
 #ifndef PASSES_LEGALIZE_LAYOUT_H
 #define PASSES_LEGALIZE_LAYOUT_H
 
@@ -52,8 +52,8 @@ struct tiled_op {
 bool tiled_read(MlirOperation op, struct tiled_op *t);
 /* True if DMA or the tensor engine executes op: its source and destination need not have the same partitions. */
 bool tiled_is_movement(const struct tiled_op *t);
-/* Returns the loop that goes over the partitions of operand o, -1 if there is none, -2 if the operand is not on chip.
- */
+/* Returns the loop that goes over the partitions of operand o, -1 if there is none, -2 if the operand is not on
+ * chip. */
 int legal_partition_loop(const struct legalize *g, const struct tiled_op *t, int o);
 /* Makes op work on the physical buffers, in a nest of loops over blocks if it spans several. */
 void legal_rewrite(struct legalize *g, MlirOperation op);

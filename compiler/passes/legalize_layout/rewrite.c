@@ -15,7 +15,7 @@
 #include "passes/lib/memrefs.h"
 
 /* Drops loops of extent 1 while more than two are left, but keeps the loop over the partitions and the last
- * reduction. keep[l] is true if loop l stays.  Returns the number of loops that stay. */
+ * reduction.  keep[l] is true if loop l stays.  Returns the number of loops that stay. */
 static int kept_loops(const struct rewrite *r, const struct part *p, bool *keep) {
   const struct tiled_op *t = &r->t;
   int n = t->n_loops, n_reductions = 0;

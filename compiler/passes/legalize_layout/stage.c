@@ -1,4 +1,4 @@
-/* stage: gives operations on DRAM operands in on-chip buffers.  See legalize_layout.h.
+/* stage: copies DRAM operands of operations to on-chip buffers and back.  See legalize_layout.h.
  *
  *     linalg.exp ins(%h) outs(%x)        %s = memref.alloc() : …, 3 : i32
  *                                   ==>  memref.copy %h, %s
@@ -219,8 +219,8 @@ bool legal_spread(const struct legalize *g, MlirOperation op) {
 
 /* ---- operands in other partitions ------------------------------------------------------------------------------- */
 
-/* Returns the dimension of operand o's buffer that loop l goes over, or -1 if there is none.  The access goes to *a.
- */
+/* Returns the dimension of operand o's buffer that loop l goes over, or -1 if there is none.  The access goes to
+ * *a. */
 static int dim_of_loop(const struct tiled_op *t, int o, int l, struct access *a) {
   if (!access_read(mlirOperationGetOperand(t->op, o), a))
     return -1;
@@ -246,7 +246,7 @@ static bool has_same_parts(const struct legalize *g, const struct tiled_op *t, i
 }
 
 /* Sets the tile of operand o to that of the result along each dimension, and to 1 in dimensions before the
- * partitions. Returns false if the partition dimension is the last of several or the second of two: no buffer can have
+ * partitions.  Returns false if the partition dimension is the last of several or the second of two: no buffer can have
  * it there. */
 static bool tile_like_result(const struct legalize *g, const struct tiled_op *t, int o, int p, struct layout *l) {
   int64_t dims[LEGAL_RANK_MAX];

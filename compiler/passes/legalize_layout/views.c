@@ -51,8 +51,7 @@ static void locate(struct ir_builder *b, const struct linear *at, int64_t tile, 
   } else if (factors_divide(at, tile)) {
     block->v = materialize(b, at, tile);
   } else {
-    int64_t g =
-        nisa_gcd(tile, at->constant); /* a common divisor of all terms need not be divided and multiplied again */
+    int64_t g = nisa_gcd(tile, at->constant); /* the division leaves out the common divisor of all terms */
     for (int k = 0; k < at->n; k++)
       g = nisa_gcd(g, at->term[k].factor);
     MlirValue v = materialize(b, at, g), t = ir_index(b, tile / g);
@@ -128,8 +127,7 @@ static MlirValue slice_tile(struct ir_builder *b, const struct tile_part *t, int
     values[n] = t->inner[d].v;
     sizes[n++] = t->size[d];
     is_whole &= t->size[d] == buffer->tile[d];
-    for (int x = 0; k == 0 && buffer->is_blocked && x < buffer->rank;
-         x++) { /* the block numbers come after the partitions */
+    for (int x = 0; k == 0 && buffer->is_blocked && x < buffer->rank; x++) { /* blocks come after the partitions */
       offsets[n] = t->block[x].constant;
       values[n] = t->block[x].v;
       sizes[n++] = 1;
