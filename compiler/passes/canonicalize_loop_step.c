@@ -1,4 +1,4 @@
-/* canonicalize_loop_step: loops count tiles, not elements.
+/* canonicalize_loop_step: makes loops count tiles instead of elements.
  *
  *     scf.for %i = %c0 to %c512 step %c128          scf.for %t = %c0 to %c4 step %c1
  *       use(%i)                              ==>      %i = arith.muli %t, %c128

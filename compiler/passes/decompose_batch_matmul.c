@@ -185,7 +185,7 @@ static MlirValue multiply(struct ir_builder *b, const struct batched *mm, MlirVa
 
 struct batch_nest {
   const struct batched *mm;
-  const struct layout *knobs; /* of the matmul */
+  const struct layout *knobs; /* knobs of the matmul */
 };
 
 static void multiply_batch(struct ir_builder *b, MlirValue const *ivs, MlirValue *carried, void *user) {

@@ -138,7 +138,7 @@ static void split_transpose(struct pass_run *run, MlirOperation op) {
     at_y = t.loop[0][d] == y ? d : at_y;
   }
   const bool is_copy = y < 0 || (x < y) == (at_x < at_y);
-  const int first = y < 0 || x < y ? x : y; /* the partitions, if the piece is on the chip */
+  const int first = y < 0 || x < y ? x : y; /* the partition loop, if the piece is on the chip */
   for (int l = 0; l < t.n_loops; l++) {
     cut[l] = l == x || l == y ? t.extents[l] : 1;
     if (cut[l] > TILE && (!is_copy || (on_chip && l == first)))

@@ -1,4 +1,4 @@
-/* orders: values in another order of dimensions.
+/* orders: provides values in another order of dimensions.
  *
  * A value is transposed once per order; all operations that need the order read the same transpose.  An
  * operation that now computes its result in another order registers a transpose back, for the readers that keep the

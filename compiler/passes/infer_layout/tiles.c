@@ -1,4 +1,4 @@
-/* tiles: partition loops and tile sizes.  See infer_layout.c. */
+/* tiles: chooses partition loops and tile sizes.  See infer_layout.c. */
 #include <assert.h>
 
 #include "passes/infer_layout/infer_layout.h"

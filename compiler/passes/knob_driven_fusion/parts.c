@@ -1,4 +1,4 @@
-/* parts: which part of a value an iteration writes and reads.  See knob_driven_fusion.h.
+/* parts: finds the part of a value that an iteration writes and reads.  See knob_driven_fusion.h.
  *
  * A tiled loop writes its value by slices at its counter:
  *

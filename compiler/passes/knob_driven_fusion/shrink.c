@@ -263,7 +263,7 @@ static bool is_slice(MlirOperation op, void *user) {
   return ir_is(op, "tensor.extract_slice") || ir_is(op, "tensor.insert_slice");
 }
 
-/* Erases slices that nobody reads, from the last to the first. */
+/* Erases slices that no operation reads, from the last to the first. */
 static void sweep(struct pass_run *run, MlirOperation loop) {
   struct ir_ops all = ir_collect(run->arena, loop, is_slice, NULL);
 

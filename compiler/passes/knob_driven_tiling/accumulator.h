@@ -1,5 +1,6 @@
-/* accumulator: handles the initial value of a matmul.  In PSUM an accumulation group starts from zero, so a matmul
- * can compute A B, but not C + A B with another C.
+/* accumulator: handles the initial value of a matmul.
+ *
+ * In PSUM an accumulation group starts from zero, so a matmul can compute A B, but not C + A B with another C.
  */
 #ifndef PASSES_ACCUMULATOR_H
 #define PASSES_ACCUMULATOR_H

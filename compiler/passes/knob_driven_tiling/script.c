@@ -110,8 +110,8 @@ void script_annotate(struct script *s, int h, const char *name, int64_t value) {
 
 /* ---- the end ---------------------------------------------------------------------------------------- */
 
-/* Replaces the locations, which refer to lines of the script's text, which the user does not have.  The sequence gets
- * the location of its first operation, the yield that of the last one before it. */
+/* Replaces the locations, because they refer to lines of the script's text, which the user does not have.  The
+ * sequence gets the location of its first operation, the yield that of the last operation before it. */
 static void set_locations(struct script *s, MlirOperation sequence) {
   MlirBlock body = ir_body(sequence);
   const MlirLocation none = mlirOperationGetLocation(s->run->module);

@@ -18,7 +18,7 @@ struct physical {
   MlirValue logical, physical; /* physical: null until it is allocated; equal to logical if the form does not change */
   int rank;
   int64_t dims[LEGAL_RANK_MAX], tile[LEGAL_RANK_MAX], blocks[LEGAL_RANK_MAX];
-  int partition; /* dimension */
+  int partition; /* the partition dimension */
   bool is_blocked;
   int n_free, free[LEGAL_RANK_MAX]; /* dimensions after the blocks */
   struct physical *next;
@@ -70,10 +70,12 @@ void legal_stage(struct pass_run *run, MlirOperation op);
 /* DMA transposes only into SBUF: makes a linalg.transpose from DRAM to DRAM go through a tile in SBUF. */
 void legal_stage_transpose(struct pass_run *run, MlirOperation op);
 /* In each partition, engines read only that partition's memory.  If an input of a generic has one row for all
- * partitions of the result, broadcasts it to a buffer with one row per partition.  Returns true if there was one. */
+ * partitions of the result, broadcasts it to a buffer with one row per partition.  Returns true if there was such an
+ * input. */
 bool legal_spread(const struct legalize *g, MlirOperation op);
 /* Copies an input to a buffer with the result's tiles if its partitions are another dimension than the result's, or
- * if its blocks would cut the result at a partition where no engine can start.  Returns true if there was one. */
+ * if its blocks would cut the result at a partition where no engine can start.  Returns true if there was such an
+ * input. */
 bool legal_align(const struct legalize *g, MlirOperation op);
 
 #endif
