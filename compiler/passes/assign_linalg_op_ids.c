@@ -1,10 +1,10 @@
-/* assign_linalg_op_ids: number the linalg operations.
+/* assign_linalg_op_ids: numbers the linalg operations.
  *
  *     linalg.exp …    ==>    linalg.exp {nkipy.op_id = 3 : i64} …
  *
- * knob-driven-tiling finds each operation again by its number.  In program order, from 0; fills, transposes and
- * broadcasts included.  A number that is there stays, and is not given again: two operations with one number would both
- * be tiled for either.  Linear in operations.
+ * knob-driven-tiling finds each operation by its number.  Numbers are given in program order from 0, to fills,
+ * transposes and broadcasts, too.  An operation that has a number keeps it, and no other operation gets that number:
+ * the tile of one would otherwise be applied to both.  Linear in operations.
  */
 #include "mlir-c/BuiltinAttributes.h"
 #include "mlir-c/BuiltinTypes.h"
@@ -18,7 +18,7 @@ static bool is_linalg(MlirOperation op, void *user) {
   return structured_read(op, &(struct structured){0});
 }
 
-/* The number of op, or -1. */
+/* Returns the number of op, or -1 if it has none. */
 static int64_t id_of(MlirOperation op) {
   MlirAttribute a = ir_attr(op, op_id);
   return mlirAttributeIsNull(a) || !mlirAttributeIsAInteger(a) ? -1 : mlirIntegerAttrGetValueInt(a);

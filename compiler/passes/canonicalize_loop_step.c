@@ -1,13 +1,13 @@
-/* canonicalize_loop_step: loops count tiles, not elements.
+/* canonicalize_loop_step: makes loops count tiles instead of elements.
  *
  *     scf.for %i = %c0 to %c512 step %c128          scf.for %t = %c0 to %c4 step %c1
  *       use(%i)                              ==>      %i = arith.muli %t, %c128
  *                                                     use(%i)
  *
- * legalize-layout reads block indices off this form.  A lower bound other than 0 is added behind the multiplication.
- * The number of turns is the ceiling of (upper - lower) / step, which is what scf.for means, so that loops with a tail
- * come out right, too (tiling leaves none).  Bounds that are not constant are computed with signed operations: an empty
- * range stays empty.  A loop with step 1 is left alone.  Linear in loops.
+ * legalize-layout reads block indices from this form.  A lower bound other than 0 is added after the multiplication.
+ * The number of iterations is the ceiling of (upper - lower) / step, as scf.for defines it, so loops with a partial
+ * last step are correct, too (tiling leaves none).  Bounds that are not constant are computed with signed operations:
+ * an empty range stays empty.  A loop with step 1 is not changed.  Linear in loops.
  */
 #include "mlir-c/BuiltinTypes.h"
 
@@ -22,7 +22,7 @@ static MlirValue number(struct ir_builder *b, const struct loop *l, int64_t v) {
   return ir_int(b, mlirValueGetType(l->lower), v);
 }
 
-/* In front of the loop: how often it turns. */
+/* Returns the number of iterations, computed before the loop. */
 static MlirValue count_turns(struct ir_builder *b, const struct loop *l) {
   int64_t lower, upper, step;
 

@@ -1,20 +1,20 @@
-/* canonicalize_reshape: reshapes as views that the machine can address, and results in buffers of their own.
+/* canonicalize_reshape: reshapes become views that the machine can address; each result gets its own buffer.
  *
  * 1. memref.reshape, which takes its shape from memory, becomes collapse_shape to one dimension and expand_shape.
  *
  * 2. A view that splits or merges the partition dimension of an on-chip buffer would need data from other partitions,
- *    so it becomes a buffer of its own:
+ *    so it is copied to its own buffer:
  *
  *        %v = memref.expand_shape %b [[0, 1], [2]]          %v = memref.expand_shape %b [[0, 1], [2]]
  *             : 128x64, 3 into 2x64x64, 3             ==>   %c = memref.alloc() : 2x64x64, 3
  *        linalg.exp ins(%v)                                 memref.copy %v, %c
  *                                                           linalg.exp ins(%c)
  *
- *    Only if it is read behind the last write to %b; otherwise it is left, and legalize-layout moves the whole buffer
- *    to HBM.  In HBM, and among the free dimensions, a reshape is nothing but another way to count.
+ *    This is done only if the view is read after the last write to %b.  Otherwise the view stays, and legalize-layout
+ *    moves the whole buffer to HBM.  In HBM, and among the free dimensions, a reshape moves no data.
  *
- * 3. What a function returns is a buffer of its own: a view of an argument, an argument, or a buffer returned twice is
- *    copied first.  An argument that is the output on purpose (nkipy.alias) is returned as it is.
+ * 3. Each value that a function returns gets its own buffer: a view of an argument, an argument, or a buffer that is
+ *    returned twice is copied first.  An argument marked as the output (nkipy.alias) is returned as it is.
  *
  * Linear in uses.
  */
@@ -55,7 +55,7 @@ static enum status unfold_reshape(struct pass_run *run, MlirOperation op) {
 
 /* ---- views across partitions ----------------------------------------------------------------------------------- */
 
-/* The first group of dimensions has several that are longer than 1: the partitions are split, or merged with others. */
+/* True if the first group has several dimensions longer than 1: the partitions are split or merged. */
 static bool crosses_partitions(MlirOperation view) {
   MlirValue v = mlirOperationGetOperand(view, 0), result = mlirOperationGetResult(view, 0);
   MlirAttribute groups = ir_attr(view, "reassociation");
@@ -70,7 +70,7 @@ static bool crosses_partitions(MlirOperation view) {
   return n_long > 1;
 }
 
-/* One of the reshapes from the buffer to this one crosses partitions. */
+/* True if one of the reshapes between the buffer and this view crosses partitions. */
 static bool chain_crosses(MlirOperation view) {
   while (!mlirOperationIsNull(view) && buffer_is_view(view)) {
     if (!ir_is(view, "memref.subview") && !ir_is(view, "memref.cast") && crosses_partitions(view))
@@ -80,7 +80,7 @@ static bool chain_crosses(MlirOperation view) {
   return false;
 }
 
-/* Used by something else than further views. */
+/* True if an operation that is neither a view nor an annotation uses v. */
 static bool has_data_user(MlirValue v) {
   for (MlirOpOperand u = mlirValueGetFirstUse(v); !mlirOpOperandIsNull(u); u = mlirOpOperandGetNextUse(u)) {
     MlirOperation op = mlirOpOperandGetOwner(u);
@@ -90,7 +90,7 @@ static bool has_data_user(MlirValue v) {
   return false;
 }
 
-/* The view is only read, and nothing writes its buffer behind it. */
+/* True if the view is only read and nothing writes its buffer after the view. */
 static bool is_final(struct pass_run *run, MlirOperation view) {
   MlirBlock block = mlirOperationGetBlock(view);
   struct buffer_uses own = buffer_find_uses(run->arena, mlirOperationGetResult(view, 0));
@@ -131,7 +131,7 @@ static bool is_on_chip_reshape(MlirOperation op, void *user) {
 
 /* ---- results --------------------------------------------------------------------------------------------------- */
 
-/* The argument is returned in this place on purpose. */
+/* True if nkipy.alias says that result k is this argument. */
 static bool is_alias(MlirOperation function, MlirValue argument, intptr_t k) {
   MlirAttribute all = ir_attr(function, "arg_attrs");
   const intptr_t n = mlirBlockArgumentGetArgNumber(argument);
@@ -142,7 +142,8 @@ static bool is_alias(MlirOperation function, MlirValue argument, intptr_t k) {
   return !mlirAttributeIsNull(a) && mlirAttributeIsAInteger(a) && mlirIntegerAttrGetValueInt(a) == k;
 }
 
-/* Operand k of the return is an allocation, or an argument that is meant, and no earlier operand is the same. */
+/* True if operand k of the return is a buffer of its own or an argument marked as this output, and no earlier operand
+ * is the same buffer. */
 static bool is_own_buffer(MlirOperation function, MlirOperation ret, intptr_t k) {
   MlirValue v = mlirOperationGetOperand(ret, k), root = buffer_root(v);
 

@@ -1,4 +1,4 @@
-/* decompose_batch_matmul: the tensor engine multiplies matrices, so batches become loops around linalg.matmul.
+/* decompose_batch_matmul: batches become loops around linalg.matmul, because the tensor engine multiplies matrices.
  *
  *     %c = linalg.batch_matmul ins(%a, %b) outs(%init)
  *   ==>
@@ -8,12 +8,13 @@
  *     }
  *
  * Any contraction whose result is [batch…, M, N] qualifies: linalg.batch_matmul, linalg.contract, and a linalg.generic
- * that multiplies and adds.  There may be several batch dimensions (one loop each); an operand may lack some of them
- * (the same matrix every time) or hold M and K, or K and N, in the other order (linalg.matmul says so in its maps).
+ * that multiplies and adds.  There may be several batch dimensions (one loop each).  An operand may lack some of them
+ * (every iteration then uses the same matrix) or hold M and K, or K and N, in the other order (the maps of
+ * linalg.matmul state the order).
  *
- * Knobs: the batch is iterated, so its tile has to be 1.  The loop tile moves to the matmul without its batch entries;
- * the layout stays on the whole result, with the loop tile's [1…, M, N] if it has no tile of its own (infer-layout
- * does not look at results of loops).  A loop tile without a layout makes one, for the same reason.  Linear in ops.
+ * Knobs: the batch is iterated, so its tile must be 1.  The loop tile moves to the matmul without its batch entries.
+ * The layout stays on the whole result; if it has no tile, it gets the loop tile's [1…, M, N], because infer-layout
+ * does not look at results of loops.  A loop tile without a layout creates one for the same reason.  Linear in ops.
  */
 #include <assert.h>
 #include <string.h>
@@ -27,8 +28,8 @@
 struct batched {
   MlirOperation op;
   struct structured s;
-  int rank, n_batch; /* of the result; rank == n_batch + 2 */
-  int m, n, k;       /* loops */
+  int rank, n_batch; /* rank of the result and its batch dimensions; rank == n_batch + 2 */
+  int m, n, k;       /* numbers of the loops */
 };
 
 /* ---- which operations ------------------------------------------------------------------------------------------- */
@@ -47,7 +48,7 @@ static bool only_loops(MlirAffineMap m) {
   return true;
 }
 
-/* Finds the loops of a contraction with a batch; false if op is none. */
+/* Finds the loops of a contraction with a batch.  Returns false if op is not one. */
 static bool read_batched(MlirOperation op, struct batched *mm) {
   *mm = (struct batched){.op = op};
   const bool is_generic = ir_is(op, "linalg.generic");
@@ -57,7 +58,7 @@ static bool read_batched(MlirOperation op, struct batched *mm) {
     return false;
   int n_red = 0;
   for (int l = 0; l < mm->s.n_loops; l++)
-    if (dim_of(mm, 2, l) < 0) { /* linalg.contract has no iterator types: what the result lacks is summed up */
+    if (dim_of(mm, 2, l) < 0) { /* linalg.contract has no iterator types: loops that the result lacks are summed */
       mm->k = l;
       n_red++;
     }
@@ -89,7 +90,7 @@ static enum status check_tile(struct pass_run *run, const struct batched *mm, Ml
   return ST_OK;
 }
 
-/* The knobs of the whole, and *inner, those of the matmul. */
+/* Splits the knobs into those of the whole result and those of the matmul (*inner). */
 static enum status split_knobs(struct pass_run *run, const struct batched *mm, struct layout *whole,
                                struct layout *inner) {
   assert(mm->rank == mm->n_batch + 2);
@@ -111,8 +112,8 @@ static enum status split_knobs(struct pass_run *run, const struct batched *mm, s
 
 /* ---- the loops -------------------------------------------------------------------------------------------------- */
 
-/* One matrix of operand o: its batch dimensions at the loops' variables, the others whole.  Returns the rank of the
- * slice, whose extents go to dims. */
+/* Describes one matrix of operand o: the batch dimensions are at the loops' variables, the others are whole.  Returns
+ * the rank of the slice and stores its extents in dims. */
 static int slice_of(const struct batched *mm, int o, MlirValue const *ivs, struct ir_slice *out, int64_t *offsets,
                     int64_t *sizes, MlirValue *dynamic, int64_t *dims) {
   const int rank = (int)mlirAffineMapGetNumResults(mm->s.maps[o]);
@@ -142,7 +143,7 @@ static MlirValue take_matrix(struct ir_builder *b, const struct batched *mm, int
   return ir_extract_slice(b, v, &s, ir_tensor_of(ir_value_element(v), n, dims));
 }
 
-/* The map of operand o over the loops (m, n, k). */
+/* Returns the map of operand o over the loops (m, n, k). */
 static MlirAttribute matrix_map(struct ir_builder *b, const struct batched *mm, int o) {
   int64_t results[2];
   int n = 0;
@@ -155,7 +156,7 @@ static MlirAttribute matrix_map(struct ir_builder *b, const struct batched *mm, 
   return mlirAffineMapAttrGet(ir_map(b, 3, n, results));
 }
 
-/* infer-layout adds the layout. */
+/* Only the tile is annotated: infer-layout adds the layout. */
 static void annotate_tile(struct ir_builder *b, MlirValue v, const struct layout *knobs) {
   MlirNamedAttribute attr = ir_named(b, "loop_tile_size", ir_i64_array(b, knobs->n_loop, knobs->loop));
   ir_op0_with(b, "nkipy.tile_op", 1, &v, 1, &attr);
@@ -184,7 +185,7 @@ static MlirValue multiply(struct ir_builder *b, const struct batched *mm, MlirVa
 
 struct batch_nest {
   const struct batched *mm;
-  const struct layout *knobs; /* of the matmul */
+  const struct layout *knobs; /* knobs of the matmul */
 };
 
 static void multiply_batch(struct ir_builder *b, MlirValue const *ivs, MlirValue *carried, void *user) {

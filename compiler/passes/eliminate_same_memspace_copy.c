@@ -1,8 +1,8 @@
-/* eliminate_same_memspace_copy: a copy within one memory that only gives data a second place.
+/* eliminate_same_memspace_copy: removes copies within one memory that only duplicate data.
  *
- * a. A part of a buffer copied to itself.
+ * a. A copy of a part of a buffer to itself is removed.
  *
- * b. A new buffer that starts as a copy becomes another name for what it is a copy of:
+ * b. A new buffer that starts as a copy is replaced by the original:
  *
  *        %s = memref.subview %x[%i, 0]                             %s = memref.subview %x[%i, 0]
  *        %b = memref.alloc() : …, 3 : i32                   ==>
@@ -10,22 +10,23 @@
  *        linalg.… outs(%b)
  *        memref.copy %b, %s
  *
- * c. A buffer that is computed only to be copied is computed where it is copied to; that may be a slice with further
- *    dimensions of extent 1, as with the iterations of a batch:
+ * c. A buffer that is computed only to be copied is computed in the target of the copy.  The target may be a slice with
+ *    more dimensions of extent 1, as in the iterations of a batch:
  *
  *        %b = memref.alloc() : …<128x64xf32, 3 : i32>              %s = memref.subview %x[%i, 0]
  *        linalg.… outs(%b)                                  ==>    linalg.… outs(%s)
  *        %s = memref.subview %x[%i, 0]
  *        memref.copy %b, %s
  *
- * b and c must not change what anybody reads.  For b: while both names are used, nothing writes the original, and if
- * the copy is written it goes back to where it came from before anybody looks there.  For c: all uses of the buffer
- * precede the copy, and in between nobody else looks at or writes the part it is copied to; a buffer in SBUF must be
- * written before it is read, since undefined counts as zero.  (nkigen makes the substitution of b without
- * looking at writes.)  The memory is the same one, or both are DRAM.  Views of the buffer get new types; what pins the
- * type of a buffer, such as a return, keeps its copy, and so does a reshape across partitions.
+ * b and c must not change the value that any operation reads.  For b: while both buffers are used, nothing writes the
+ * original; if the copy is written, it is copied back before the original is read again.  For c: all uses of the buffer
+ * precede the copy, and between the first use and the copy nothing else reads or writes the target.  An on-chip buffer
+ * must be written before it is read, since undefined contents count as zero.  (nkigen does the substitution of b
+ * without looking at writes.)  Both buffers are in the same memory, or both in DRAM.  Views of the buffer get new
+ * types.  The copy stays if the type of the buffer cannot change (it is returned, for example) or if a reshape crosses
+ * partitions.
  *
- * Each round is linear in the uses of the copied buffers; rounds go on while something changes.
+ * Each round is linear in the uses of the copied buffers.  Rounds repeat while something changes.
  */
 #include <string.h>
 
@@ -55,7 +56,7 @@ static bool same_shape(MlirValue x, MlirValue y) {
   return true;
 }
 
-/* Accesses to one buffer as positions in a block. */
+/* Returns the operation in block that is or contains the access. */
 static MlirOperation position(const struct buffer_use *u, MlirBlock block) {
   return ir_ancestor_in(u->op, block);
 }
@@ -68,7 +69,8 @@ static bool is_same(MlirOperation x, MlirOperation y) {
   return mlirOperationEqual(x, y);
 }
 
-/* The layout of `gone`, which becomes `by`, moves there if by is a buffer without one; otherwise it goes. */
+/* Moves the layout of `gone` to `by`, its replacement, if `by` is an allocation without a layout.  Otherwise erases
+ * it. */
 static void hand_over_layout(MlirValue gone, MlirValue by) {
   struct layout l = layout_read(gone);
 
@@ -90,7 +92,8 @@ static void become(MlirValue gone, MlirValue by) {
   memrefs_retype_views(by);
 }
 
-/* The allocation that v is, or is with dimensions of extent 1 put in or left out. */
+/* Follows reshapes and casts of v that only add or drop dimensions of extent 1, and returns the value they start
+ * from. */
 static MlirValue behind_unit_dims(MlirValue v) {
   for (;;) {
     MlirOperation def = ir_defining_op(v);
@@ -115,7 +118,7 @@ static MlirValue behind_unit_dims(MlirValue v) {
   }
 }
 
-/* True if v is an on-chip buffer seen in another shape: data that would have to come from other partitions. */
+/* True if v is a reshape of an on-chip buffer, so that data would have to come from other partitions. */
 static bool is_reshaped(MlirValue v) {
   if (!memrefs_is_on_chip(v))
     return false;
@@ -133,11 +136,12 @@ struct renaming {
   MlirValue from, to; /* to: the new buffer */
   MlirBlock block;
   struct buffer_uses of_to, of_root;
-  MlirOperation last; /* that uses `to` */
-  MlirOperation back; /* copies it back, or null */
+  MlirOperation last; /* the last operation that uses `to` */
+  MlirOperation back; /* the copy of `to` back to `from`, or null */
 };
 
-/* Looks at what happens to the new buffer: everything behind the copy in its block. */
+/* Finds the last use, the copy back and writes of the new buffer.  Returns false if a use is not after the copy in
+ * its block. */
 static bool read_renaming(struct renaming *r, bool *is_written) {
   r->last = r->copy;
   r->back = (MlirOperation){NULL};
@@ -159,7 +163,7 @@ static bool read_renaming(struct renaming *r, bool *is_written) {
   return true;
 }
 
-/* Nothing writes the buffer behind the copy back. */
+/* True if an operation after op writes the new buffer. */
 static bool written_after(const struct renaming *r, MlirOperation op) {
   for (int k = 0; k < r->of_to.n; k++)
     if ((r->of_to.v[k].access & BUFFER_WRITES) && buffer_is_before(op, position(&r->of_to.v[k], r->block)))
@@ -167,7 +171,8 @@ static bool written_after(const struct renaming *r, MlirOperation op) {
   return false;
 }
 
-/* True if an access to the original between the copy and the end of the new buffer would see a difference. */
+/* True if an access to the original between the copy and the last use of the new buffer would read or write other
+ * data. */
 static bool original_disturbs(const struct renaming *r, bool is_written) {
   MlirValue root = buffer_root(r->from);
   MlirOperation end = is_written ? r->back : r->last;
@@ -177,11 +182,11 @@ static bool original_disturbs(const struct renaming *r, bool is_written) {
     MlirOperation here = position(u, r->block);
     if (is_same(u->op, r->copy) || (!mlirOperationIsNull(r->back) && is_same(u->op, r->back)) || !u->access)
       continue;
-    if (mlirOperationIsNull(here)) /* elsewhere: before or after all of this */
+    if (mlirOperationIsNull(here)) /* in another block: before or after the whole range */
       continue;
     const bool between = buffer_is_before(r->copy, here) && !buffer_is_before(end, here);
     const bool late = is_written && buffer_is_before(end, here) && !buffer_is_before(r->last, here) &&
-                      (u->access & BUFFER_WRITES); /* `to` is still read behind the copy back */
+                      (u->access & BUFFER_WRITES); /* `to` is still read after the copy back */
     if (((between && (is_written || (u->access & BUFFER_WRITES))) || late) &&
         !buffer_disjoint(root, used_value(u), r->from))
       return true;
@@ -189,7 +194,7 @@ static bool original_disturbs(const struct renaming *r, bool is_written) {
   return false;
 }
 
-/* *back: the copy back that went, too, or null. */
+/* Replaces the new buffer by the original.  *back is the copy back that was erased, or null. */
 static bool rename_copy(struct pass_run *run, MlirOperation copy, MlirOperation *back) {
   struct renaming r = {.copy = copy,
                        .from = mlirOperationGetOperand(copy, 0),
@@ -226,11 +231,12 @@ static bool rename_copy(struct pass_run *run, MlirOperation copy, MlirOperation 
 
 /* ---- c: a buffer that is computed to be copied ----------------------------------------------------------------- */
 
-/* Moves op, and what it needs, to before `at`; false if that is not possible.  dry: changes nothing. */
+/* Moves op and the definitions of its operands before `at`.  Returns false if that is not possible.  If dry is true,
+ * nothing changes. */
 static bool hoist(MlirOperation op, MlirOperation at, bool dry) {
   if (mlirOperationIsNull(op) || !mlirBlockEqual(mlirOperationGetBlock(op), mlirOperationGetBlock(at)) ||
       buffer_is_before(op, at))
-    return true; /* from outside, or before already */
+    return true; /* defined outside the block, or already before `at` */
   if (!ir_is_of(op, "arith.") && !buffer_is_view(op) && !ir_is(op, "memref.alloc"))
     return false;
   for (intptr_t k = 0; k < mlirOperationGetNumOperands(op); k++)
@@ -241,7 +247,7 @@ static bool hoist(MlirOperation op, MlirOperation at, bool dry) {
   return true;
 }
 
-/* v without dimensions of extent 1 such that it has like's shape; null if there is no such view. */
+/* Drops dimensions of extent 1 of v so that it has the shape of `like`.  Returns null if there is no such view. */
 static MlirValue in_shape_of(struct ir_builder *b, MlirValue v, MlirValue like) {
   int64_t x[IR_MEMREF_RANK_MAX], y[IR_MEMREF_RANK_MAX], zero[IR_MEMREF_RANK_MAX] = {0};
   bool drop[IR_MEMREF_RANK_MAX] = {false};
@@ -263,7 +269,8 @@ static MlirValue in_shape_of(struct ir_builder *b, MlirValue v, MlirValue like) 
   return memrefs_subview(b, v, &(struct memrefs_part){.offset = zero, .size = x, .drop = drop});
 }
 
-/* The first operation in the copy's block that uses the buffer; null if one comes behind the copy, or reads first. */
+/* Returns the first operation in the copy's block that uses the buffer.  Returns null if a use comes after the copy,
+ * or if the first use of an on-chip buffer does not write all of it. */
 static MlirOperation first_use(const struct buffer_uses *uses, MlirOperation copy, MlirValue buffer) {
   MlirOperation first = copy;
   bool writes_all = true;
@@ -285,7 +292,7 @@ static MlirOperation first_use(const struct buffer_uses *uses, MlirOperation cop
   return first;
 }
 
-/* True if somebody else touches the target from `first` on up to the copy. */
+/* True if an operation from `first` up to the copy accesses the target. */
 static bool target_is_touched(struct pass_run *run, MlirValue target, MlirOperation first, MlirOperation copy) {
   MlirValue root = buffer_root(target);
   struct buffer_uses uses = buffer_find_uses(run->arena, root);
@@ -301,7 +308,7 @@ static bool target_is_touched(struct pass_run *run, MlirValue target, MlirOperat
   return false;
 }
 
-/* The first operation in the buffer's block that needs it, views included. */
+/* Returns the first operation in the buffer's block that uses it, views included. */
 static MlirOperation first_user(MlirValue buffer, MlirOperation copy) {
   MlirOperation first = copy;
 
@@ -376,7 +383,7 @@ void memrefs_drop_copies(struct pass_run *run) {
   struct ir_ops copies = ir_collect_named(run->arena, run->module, "memref.copy");
   bool again;
 
-  do { /* what goes makes others removable: rounds until nothing changes */
+  do { /* a removed copy can make others removable */
     again = false;
     for (int k = 0; k < copies.n; k++) {
       MlirOperation back = {NULL};

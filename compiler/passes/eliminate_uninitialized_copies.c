@@ -1,4 +1,4 @@
-/* eliminate_uninitialized_copies: a copy of something that was never written moves nothing.
+/* eliminate_uninitialized_copies: removes copies of buffers that were never written.
  *
  *     %c = memref.alloc()                                          %c = memref.alloc()
  *     scf.for … { %s = memref.subview %c[%m, %n]                   scf.for … { %s = memref.subview %c[%m, %n]
@@ -7,14 +7,14 @@
  *       … matmul into %acc …                                         memref.copy %acc, %s }
  *       memref.copy %acc, %s }
  *
- * Most of all this is the copy of a result's slice into the PSUM accumulator, which then starts from zero.
+ * The most common case is the copy of a result's slice into the PSUM accumulator, which then starts from zero.
  *
- * A copy goes if what it reads is (a view of) an allocation and no write to that allocation can come before it, and
- * the same holds for what it writes: undefined counts as zero, so it must not bring back an older value.  A write
- * further down in a loop around both comes before the next iteration's copy, so it counts (positions alone would
- * drop copies of loop-carried values), unless both are slices that move apart with
- * that loop's counter.  A write to another part of the allocation does not count, as with the tails of a tiled matmul.
- * Linear in the uses of the copied allocations.
+ * A copy is removed if its source is (a view of) an allocation to which no write can come before the copy, and the same
+ * holds for its target: undefined contents count as zero, so an older value must not become visible.  A later write in
+ * a loop around both comes before the next iteration's copy, so it counts (comparing positions alone would remove
+ * copies of loop-carried values), unless the loop's counter makes both slices different in each iteration.  A write to
+ * another part of the allocation does not count; the tails of a tiled matmul are such writes.  Linear in the uses of
+ * the copied allocations.
  */
 #include "passes/lib/buffers.h"
 

@@ -1,15 +1,15 @@
-/* insert_memref_dealloc: on-chip buffers end where nothing uses them any more.
+/* insert_memref_dealloc: on-chip buffers are freed after their last use.
  *
  *     %a = memref.alloc() : memref<128x512xf32, 3 : i32>        %a = memref.alloc() : memref<128x512xf32, 3 : i32>
  *     … last operation that uses %a, or a view of it …    ==>   … last operation that uses %a, or a view of it …
  *                                                               memref.dealloc %a
  *
- * The end is looked for in the block of the allocation; an operation inside a loop stands for that loop.  Views, and
- * what loops carry, count as uses of the buffer.  A buffer nobody uses ends at once.
+ * The dealloc is put into the block of the allocation: a use inside a loop counts as a use by that loop.  Uses of views
+ * and of loop-carried values count as uses of the buffer.  A buffer without uses is freed after its allocation.
  *
- * HBM is not freed: results and scratch live as long as the kernel.  Every allocation must have a memory space by now;
- * a buffer that leaves the block it is allocated in (a loop yields it) has no end there and is refused, unless the
- * function returns it.  Buffers that are freed already are left alone.  Linear in uses.
+ * HBM is not freed: results and scratch buffers live as long as the kernel.  Every allocation must have a memory space.
+ * A buffer that leaves the block of its allocation (a loop yields it) is an error, unless the function returns it.
+ * Buffers that are already freed are not changed.  Linear in uses.
  */
 #include "passes/lib/buffers.h"
 #include "passes/lib/edit.h"
@@ -18,7 +18,7 @@
 struct extent {
   MlirBlock block;
   MlirOperation last;              /* null: no use yet */
-  bool is_freed, leaves, returned; /* leaves: yielded by the block itself */
+  bool is_freed, leaves, returned; /* leaves: the block itself yields it */
 };
 
 static void visit(struct extent *x, MlirValue v) {

@@ -1,8 +1,8 @@
-/* nisa_verify: the hardware verifier as a pass that changes nothing.
+/* nisa_verify: runs the hardware verifier; changes nothing.
  *
  *     nkx opt --linalg-to-nisa=target=trn1 --nisa-verify in.mlir
  *
- * The machine is the option's, or else the module's nisa.target.
+ * The target is the option `target` if given, otherwise the module's nisa.target.
  */
 #include "nisa/nisa.h"
 #include "passes/pass.h"

@@ -1,4 +1,4 @@
-/* registry: finding a pass by name, and what passes share: remarks, failures, options. */
+/* registry: finds passes by name, and holds what all passes use: remarks, failures, options. */
 #include <assert.h>
 #include <stdarg.h>
 #include <string.h>

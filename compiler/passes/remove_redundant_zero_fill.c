@@ -1,19 +1,20 @@
-/* remove_redundant_zero_fill: a matmul starts from zero anyway.
+/* remove_redundant_zero_fill: removes fills with zero that initialize a matmul, which starts from zero anyway.
  *
  *     %f = linalg.fill ins(0) outs(%empty)
  *     %c = linalg.matmul … outs(%f)          ==>    %c = linalg.matmul … outs(%empty)
  *
- * On the hardware the first matmul of an accumulation group overwrites PSUM, so from here on a matmul whose init is
- * tensor.empty means one that starts from zero; whoever executes the IR zeroes tensor.empty.  -0.0 counts as zero.
+ * On the hardware the first matmul of an accumulation group overwrites PSUM.  From this pass on, a matmul whose init is
+ * tensor.empty starts from zero, so an interpreter of the IR must zero tensor.empty.  -0.0 counts as zero.
  *
- * Every user of the fill has to be a matmul that takes it as its init.  Stricter than "every user is a matmul": a zero
- * that a matmul reads as a factor stays, and so does one that is written over a tensor with contents.  Each matmul gets
- * a tensor.empty of its own, right in front of it: no other operation's result can be found in it when buffers are
- * assigned, nor, in a loop, its own of the round before (equal fills in and in front of a loop are one after CSE).
+ * Every user of the fill must be a matmul that takes it as its init.  A zero that a matmul reads as a factor stays, and
+ * so does one that is written over a tensor with contents.  Each matmul gets its own tensor.empty directly before it,
+ * so that bufferization cannot give it a buffer with the result of another operation, or, in a loop, with its own
+ * result of the previous iteration (CSE merges equal fills inside and before a loop).
  *
- * An operation one of whose loops has no iteration computes nothing: its users read its init (a sum over nothing is the
- * zero it starts from), and its annotations go.  So no later pass meets a tile of a dimension that is 0.  A matmul's
- * fill stays with those users, which is why this comes first.  Runs first; linear in uses.
+ * An operation with a loop of 0 iterations computes nothing: its users read its init instead (an empty sum is the zero
+ * it starts from), and its annotations are erased.  So no later pass sees a tile of a dimension that is 0.  This is
+ * done before the fills are removed, because these users need the fill of such a matmul.  The pass runs first; linear
+ * in uses.
  */
 #include "mlir-c/BuiltinAttributes.h"
 

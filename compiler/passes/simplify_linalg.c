@@ -1,23 +1,24 @@
-/* simplify_linalg: what the engines and DMA queues do at once, in the simplest operation that says it.
+/* simplify_linalg: rewrites operations to the simplest form that an engine or a DMA queue executes in one step.
  *
- * 1. A transpose that moves more than two dimensions longer than 1 becomes loops around two-dimensional pieces, copies
- *    where that is possible, since a DMA transposes two dimensions at a time:
+ * 1. A transpose that moves more than two dimensions longer than 1 becomes loops around two-dimensional pieces, because
+ *    a DMA transposes two dimensions at a time.  The pieces are copies where that is possible:
  *
  *        linalg.transpose ins(%x) outs(%y) permutation = [0, 2, 1, 3]      2x128x2x128
  *     ==>
  *        scf.for %b { scf.for %h { memref.copy %x[%b, :, %h, :], %y[%b, %h, :, :] } }
  *
- *    Which two dimensions stay: the last one and the longest other, if it stays last; if two change places of which
- *    one is short (at most 16), the long one and the longest one that stays; otherwise the last ones of both sides, in
- *    tiles of 128 by 128, transposed.  On the chip the partitions stay where they are if they can.
- *    One in DRAM that moves only dimensions of extent 1 is a copy.
- * 2. DMA transposes into SBUF only: between two places in DRAM it goes through a tile in SBUF.
- * 3. A generic that adds, subtracts, multiplies, divides or takes the larger or smaller of two values of its own shape
- *    becomes linalg.add and so on; maps have to be the identity, dimension by dimension (nkigen does not look at
- *    their order), the operands in the body's order.
- * 4. Copies within one memory that this leaves behind go, as in eliminate-same-memspace-copy.
+ *    The two dimensions of a piece are, in this order of preference: the last dimension and the longest other one, if
+ *    the last one stays last; the long one and the longest one that stays, if exactly two dimensions change places and
+ *    one of them is short (at most 16); otherwise the last dimensions of input and output, transposed in tiles of 128
+ *    by 128.  On the chip the partition dimension is one of the two if it stays first.
+ *    A transpose in DRAM that moves only dimensions of extent 1 becomes a copy.
+ * 2. DMA transposes only into SBUF: a transpose from DRAM to DRAM goes through a tile in SBUF.
+ * 3. A generic that adds, subtracts, multiplies, divides or takes the maximum or minimum of two values of its own shape
+ *    becomes linalg.add and so on.  Its maps must be the identity in each dimension (nkigen does not check their
+ *    order); the operands are in the order of the body.
+ * 4. Remaining copies within one memory are removed, as in eliminate-same-memspace-copy.
  *
- * Gathers need no treatment here: legalize-layout keeps their tables in DRAM.  Linear in operations.
+ * Gathers are not changed here: legalize-layout keeps their tables in DRAM.  Linear in operations.
  */
 #include "mlir-c/BuiltinAttributes.h"
 #include "mlir-c/BuiltinTypes.h"
@@ -38,12 +39,13 @@ static int longest_other(const struct tiled_op *t, int but1, int but2) {
   return best;
 }
 
-/* Loop l is the same dimension of the input and of the output. */
+/* True if loop l is the same dimension of the input and of the output. */
 static bool stays(const struct tiled_op *t, int l) {
   return t->loop[0][l] == l;
 }
 
-/* If just two dimensions change places, of which one is short: the long one, and in *other the longest that stays. */
+/* If exactly two dimensions change places and one is short, returns the long one and sets *other to the longest
+ * dimension that stays.  Otherwise returns -1. */
 static int long_swapped(const struct tiled_op *t, int *other) {
   int moved[LEGAL_RANK_MAX], n = 0;
 
@@ -60,11 +62,11 @@ static int long_swapped(const struct tiled_op *t, int *other) {
   return t->extents[s] <= SHORT && t->extents[s] < t->extents[l] ? l : -1;
 }
 
-/* The two loops that stay in one operation; the rest is looped over. */
+/* Chooses the two loops that stay in one operation; the others become scf.for loops. */
 static void choose_pair(const struct tiled_op *t, bool on_chip, int *x, int *y) {
   const int last = t->n_loops - 1, in_last = t->loop[0][last];
 
-  if (on_chip && stays(t, 0)) { /* each partition on its own */
+  if (on_chip && stays(t, 0)) { /* each partition is handled separately */
     *x = 0;
     *y = longest_other(t, 0, -1);
   } else if (in_last == last) {
@@ -84,7 +86,7 @@ static bool is_transpose(MlirOperation op, void *user) {
   return ir_is(op, "linalg.transpose") && mlirTypeIsAMemRef(mlirValueGetType(mlirOperationGetOperand(op, 0)));
 }
 
-/* Dimensions longer than 1 keep their order. */
+/* True if the dimensions longer than 1 keep their order. */
 static bool keeps_order(const struct tiled_op *t) {
   for (int d = 0, before = -1; d < t->operand_rank[0]; d++) {
     if (t->extents[t->loop[0][d]] == 1)
@@ -96,7 +98,7 @@ static bool keeps_order(const struct tiled_op *t) {
   return true;
 }
 
-/* v without its dimensions of extent 1; one dimension stays. */
+/* Drops the dimensions of extent 1 of v, but keeps at least one dimension. */
 static MlirValue without_units(struct ir_builder *b, MlirValue v) {
   int64_t dims[LEGAL_RANK_MAX], zero[LEGAL_RANK_MAX] = {0};
   bool drop[LEGAL_RANK_MAX];
@@ -130,13 +132,13 @@ static void split_transpose(struct pass_run *run, MlirOperation op) {
   if (t.n_loops <= 2 && on_chip)
     return; /* one tile */
   choose_pair(&t, on_chip, &x, &y);
-  int at_x = -1, at_y = -1; /* where they are in the input */
+  int at_x = -1, at_y = -1; /* positions of x and y in the input */
   for (int d = 0; d < t.n_loops; d++) {
     at_x = t.loop[0][d] == x ? d : at_x;
     at_y = t.loop[0][d] == y ? d : at_y;
   }
   const bool is_copy = y < 0 || (x < y) == (at_x < at_y);
-  const int first = y < 0 || x < y ? x : y; /* the partitions, if the piece is on the chip */
+  const int first = y < 0 || x < y ? x : y; /* the partition loop, if the piece is on the chip */
   for (int l = 0; l < t.n_loops; l++) {
     cut[l] = l == x || l == y ? t.extents[l] : 1;
     if (cut[l] > TILE && (!is_copy || (on_chip && l == first)))
@@ -165,7 +167,7 @@ static bool same_types(MlirOperation op) {
   MlirType first = memrefs_element(mlirOperationGetOperand(op, 0));
 
   if (mlirTypeIsAInteger(first) && mlirIntegerTypeGetWidth(first) == 1)
-    return false; /* linalg reads sums of booleans as or */
+    return false; /* linalg treats a sum of booleans as a logical or */
   for (int o = 1; o < 3; o++)
     if (!mlirTypeEqual(first, memrefs_element(mlirOperationGetOperand(op, o))))
       return false;

@@ -1,22 +1,23 @@
-/* annotate_memory_space: every buffer gets the memory it lies in.
+/* annotate_memory_space: gives every buffer a memory space.
  *
  *     %a = memref.alloc() : memref<256x256xf32>                     %a = memref.alloc() : memref<256x256xf32, 3 : i32>
  *     "nkipy.layout"(%a) {mem_space = 3 : i32, …}            ==>    "nkipy.layout"(%a) {mem_space = 3 : i32, …}
  *     "nkipy.tile_op"(%a) {…}
  *
- * 1. Views of one buffer, and what loops carry, form a group that lies in one memory (groups.c).
- *    Arguments, calls and results are SharedHbm; allocations for tiles have their space already; a layout on a whole
- *    buffer says where it goes; where layouts of values that share a buffer differ, on-chip memory wins, since reads and
- *    writes of tiles by copies work there too.  A group about which nothing is known is Hbm: what computes on tiles says
- *    where they are, what is left is moved by copies.  A table of constants (memref.global) is Hbm.
- * 2. A layout on a part of a buffer that lies elsewhere, such as the product of one iteration over a batch in SBUF, the
- *    results in SharedHbm: the part gets a buffer of its own.  It is filled from the part first unless that was never
- *    written, and written back at the end, where the part is put into its place or behind the last use.
- * 3. What is returned is SharedHbm.  A value that the user put on-chip and returns stays there and is copied out before
- *    the return.
- * 4. tile_op operations go, layouts stay and name the space that was chosen.
+ * 1. Views of one buffer and loop-carried values form a group that is in one memory (groups.c).
+ *    Arguments and results of calls are in SharedHbm.  Allocations for tiles already have a space.  A layout on a whole
+ *    buffer states its space.  If the layouts of values that share a buffer differ, on-chip memory wins, since copies
+ *    can read and write tiles there, too.  A group without any information is in Hbm: operations on tiles state the
+ *    space of their tiles, and other data is moved by copies.  A table of constants (memref.global) is in Hbm.
+ * 2. If a layout puts a part of a buffer into a memory other than the buffer's (for example the product of one batch
+ *    iteration in SBUF while the results are in SharedHbm), the part gets its own buffer.  The new buffer is first
+ *    filled from the part, unless the part was never written.  It is written back where the part is inserted, or
+ *    otherwise after the last use.
+ * 3. Returned values are in SharedHbm.  A value that the user put on-chip stays there and is copied out before the
+ *    return.
+ * 4. tile_op operations are erased.  Layouts stay and name the chosen space.
  *
- * Afterwards every memref has a space.  Mem_space Constant is for buffers filled with one scalar only.
+ * After the pass every memref has a space.  The space Constant is only for buffers that are filled with one scalar.
  */
 #include "passes/annotate_memory_space/annotate_memory_space.h"
 
@@ -110,7 +111,8 @@ static void decide(struct space_groups *s, const struct ir_ops *returns) {
 
 /* ---- parts that lie elsewhere ----------------------------------------------------------------------- */
 
-/* The copy in v's block that puts v into its own place: what is left of tensor.insert_slice. */
+/* Returns the copy in v's block that writes v back to its own place (bufferization makes it from
+ * tensor.insert_slice), or null. */
 static MlirOperation put_back(MlirValue v) {
   MlirBlock block = mlirOperationGetBlock(ir_defining_op(v));
 
@@ -133,7 +135,7 @@ static void move_uses(MlirValue from, MlirValue to) {
   }
 }
 
-/* Gives views of v, which have a new source, the type that they have with it. */
+/* Updates the types of the views of v, whose source has changed. */
 static enum status retype_views(struct pass_run *run, MlirValue v) {
   for (MlirOpOperand u = mlirValueGetFirstUse(v); !mlirOpOperandIsNull(u); u = mlirOpOperandGetNextUse(u)) {
     MlirOperation op = mlirOpOperandGetOwner(u);
@@ -188,7 +190,7 @@ static enum status move_part(struct pass_run *run, MlirOperation layout, enum me
   MlirOperation next = mlirOperationGetNextInBlock(def);
   MlirValue own = space_alloc_before(run, next, v, space);
   move_uses(v, own);
-  /* a write may leave elements alone, so that it needs the old ones, too */
+  /* a write may not cover all elements, so the old contents are needed, too */
   if (fill && (reads || writes))
     space_copy_before(run, next, v, own);
   if (writes && mlirOperationIsNull(back))
@@ -209,7 +211,7 @@ static MlirType shared(MlirType t) {
                            mlirIntegerAttrGet(mlirIntegerTypeGet(mlirTypeGetContext(t), 32), MEM_SHARED_HBM));
 }
 
-/* Operands that must be SharedHbm and are not are copied before op. */
+/* Copies operands that are not in SharedHbm to SharedHbm before op. */
 static void copy_out(struct pass_run *run, MlirOperation op) {
   for (intptr_t k = 0; k < mlirOperationGetNumOperands(op); k++) {
     MlirValue v = mlirOperationGetOperand(op, k);
@@ -217,14 +219,14 @@ static void copy_out(struct pass_run *run, MlirOperation op) {
       continue;
     MlirValue out = space_alloc_before(run, op, v, MEM_SHARED_HBM);
     space_copy_before(run, op, v, out);
-    if (ir_is(op, "func.call")) /* a function returns whatever it returns, but takes what it says */
+    if (ir_is(op, "func.call")) /* a call must match the types of the function */
       out = space_cast_before(run, op, out, shared(mlirValueGetType(v)));
     mlirOperationSetOperand(op, k, out);
     pass_remark(run, op, "copied to shared HBM");
   }
 }
 
-/* All memrefs of a declaration's type are in shared HBM. */
+/* Puts all memrefs in a declaration's type into shared HBM. */
 static void retype_declaration(struct pass_run *run, MlirOperation function) {
   MlirType was = mlirTypeAttrGetValue(ir_attr(function, "function_type"));
   const intptr_t n = mlirFunctionTypeGetNumInputs(was), m = mlirFunctionTypeGetNumResults(was);
@@ -281,7 +283,7 @@ static enum status read_layouts(struct pass_run *run, struct space_groups *s, co
 
 static enum status move_parts(struct pass_run *run, const struct ir_ops *layouts) {
   for (int k = 0; k < layouts->n; k++) {
-    const enum mem_space wanted = (enum mem_space)claim_of(layouts->v[k]); /* read_layouts has checked it */
+    const enum mem_space wanted = (enum mem_space)claim_of(layouts->v[k]); /* checked by read_layouts */
     if (wanted == MEM_NONE || !is_on_memref(layouts->v[k]))
       continue;
     MlirValue v = mlirOperationGetOperand(layouts->v[k], 0);

@@ -32,14 +32,14 @@ void space_set(MlirValue memref, enum mem_space space) {
   mlirValueSetType(memref, with_space(t, mlirMemRefTypeGetLayout(t), space));
 }
 
-/* memref<the shape of v, row-major, space>. */
+/* Returns memref<the shape of v, row-major, space>. */
 static MlirType plain_type(MlirValue v, enum mem_space space) {
   return with_space(mlirValueGetType(v), mlirAttributeGetNull(), space);
 }
 
 /* ---- copies ----------------------------------------------------------------------------------------- */
 
-/* Before op, with the location of v's definition. */
+/* Builds before op, with the location of v's definition. */
 static struct ir_builder builder_for(struct pass_run *run, MlirOperation op, MlirValue v) {
   struct ir_builder b = edit_before(run, op);
   MlirOperation def = ir_defining_op(v);
@@ -89,7 +89,7 @@ static MlirWalkResult add_values(MlirOperation op, void *user) {
   return MlirWalkResultAdvance;
 }
 
-/* The number of v, a memref value of the module. */
+/* Returns the number of v, a memref value of the module. */
 static int number_of(const struct space_groups *s, MlirValue v) {
   struct index_probe p = index_probe(&s->by_value, hash_pointer(v.ptr));
   while (index_next(&p) && !mlirValueEqual(s->values.v[p.entry], v))

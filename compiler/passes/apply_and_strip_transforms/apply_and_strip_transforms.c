@@ -1,18 +1,18 @@
-/* apply_and_strip_transforms: runs the transform script of knob-driven-tiling and takes it away.
+/* apply_and_strip_transforms: runs the transform script of knob-driven-tiling and removes it.
  *
- * @__transform_main is interpreted on the module; then all transform operations and the attribute that announces them
- * go.  Without a script there is only that to do.
+ * The pass interprets @__transform_main on the module, if there is one.  Then it erases all transform operations and
+ * the attribute that announces them.
  *
- * A split operation leaves its parts as slices around their loops.  Those are moved into the loops, so that what comes
- * out is one loop nest over the whole tiles and, behind it, one over the rest, both on the whole value:
+ * A split operation leaves its parts as slices around their loops.  The pass moves these slices into the loops.  The
+ * result is one loop nest over the whole tiles and, after it, one over the rest, both on the whole value:
  *
  *     %s = extract_slice %init[128, 0] [2, 64]
  *     %r = scf.for %i = 0 to 2 step 2 iter_args(%a = %s)            %r = scf.for %i = 128 to 130 step 2
  *       extract_slice %x2[%i, 0], … %a[%i, 0]                ==>          iter_args(%a = %init)
  *     %o = insert_slice %r into %init[128, 0]                           extract_slice %x[%i, 0], … %a[%i, 0]
  *
- * This is what fusion and the passes on buffers expect: every offset is a multiple of the tile, and no view of a part
- * stands between a loop and its buffer.  slices.c does it; it changes nothing where the pattern is not complete.
+ * Fusion and the passes on buffers expect this form: every offset is a multiple of the tile, and no view of a part is
+ * between a loop and its buffer.  slices.c does this; it changes nothing where the pattern is incomplete.
  */
 #include <string.h>
 
@@ -42,18 +42,18 @@ static bool is_entry(MlirOperation op, void *user) {
 
 /* ---- finding what the script works on ---------------------------------------------------------------- */
 
-/* Steps of the script look for one operation each, by its kind and number:
+/* Each step of the script looks for one operation by its kind and number:
  *
  *     %h = transform.structured.match ops{["linalg.add"]} attributes {nkipy.op_id = 7 : i64} in %arg0
  *
- * and go through the whole function for that.  So all of them are replaced by one search for all operations of these
- * kinds, whose results are split into one handle for each:
+ * and walks the whole function for that.  So all these steps are replaced by one search for all operations of these
+ * kinds, and the result is split into one handle for each operation:
  *
  *     %all = transform.structured.match ops{["linalg.add", "linalg.exp"]} in %arg0
  *     %h:5000 = transform.split_handle %all
  *
- * Each handle then waits for its step; no step touches the operations of others.  Operations of these kinds do not hold
- * one another, so that every walk over them has the same order. */
+ * The handles stay valid until their steps run, because no step changes the operations of another step.  Operations of
+ * these kinds are not nested in one another, so every walk visits them in the same order. */
 struct match {
   MlirOperation op;
   MlirIdentifier kind;
@@ -62,16 +62,16 @@ struct match {
 
 struct search {
   struct pass_run *run;
-  MlirBlock body; /* of the script */
+  MlirBlock body; /* body of the script */
   struct {
     struct match *v;
     int n, cap;
   } matches;
   struct {
-    MlirAttribute *v; /* their names as strings */
+    MlirAttribute *v; /* names as string attributes */
     int n, cap;
   } kinds;
-  struct ir_ops ops; /* of the payload, of these kinds */
+  struct ir_ops ops; /* operations of the payload of these kinds */
   struct index by_number;
 };
 
@@ -79,7 +79,7 @@ static uint32_t hash_number(int64_t number) {
   return (uint32_t)hash_mix(0, (uint64_t)number);
 }
 
-/* False if the step is of another form. */
+/* Reads a step.  Returns false if it has another form. */
 static bool read_match(const struct search *s, MlirOperation op, struct match *m, MlirAttribute *kind) {
   MlirAttribute kinds = ir_attr(op, "ops"), attrs = ir_attr(op, "op_attrs");
   if (!mlirBlockEqual(mlirOperationGetBlock(op), s->body) ||
@@ -129,7 +129,7 @@ static int64_t number_of(MlirOperation op) {
   return mlirAttributeIsNull(number) ? -1 : mlirIntegerAttrGetValueInt(number);
 }
 
-/* The place in s->ops of the operation that m looks for; -1 if there is none, or more than one. */
+/* Returns the index in s->ops of the operation that m looks for, or -1 if there is none or more than one. */
 static int find_op(const struct search *s, const struct match *m) {
   int found = -1;
   for (struct index_probe p = index_probe(&s->by_number, hash_number(m->number)); index_next(&p);) {
@@ -143,7 +143,8 @@ static int find_op(const struct search *s, const struct match *m) {
   return found;
 }
 
-/* Puts the search and the split at the beginning of the script; returns the split, which has a result for each op. */
+/* Builds the search and the split at the beginning of the script.  Returns the split, which has one result per
+ * operation. */
 static MlirOperation build_search(struct search *s) {
   MlirContext ctx = s->run->ir->ctx;
   struct ir_builder b = {.ctx = ctx,
@@ -175,13 +176,14 @@ static void match_first(struct pass_run *run, MlirOperation entry, MlirOperation
   for (int k = 0; k < s.matches.n; k++) {
     const int at = find_op(&s, &s.matches.v[k]);
     if (at < 0)
-      continue; /* this step says itself what is wrong */
+      continue; /* this step stays and reports the error */
     mlirValueReplaceAllUsesOfWith(mlirOperationGetResult(s.matches.v[k].op, 0), mlirOperationGetResult(split, at));
     mlirOperationDestroy(s.matches.v[k].op);
   }
 }
 
-/* What the script works on: the function if there is one, so that the script itself is not searched. */
+/* Returns the operation that the script works on: the only function, so that the script itself is not searched, or
+ * else the module. */
 static MlirOperation payload_of(struct pass_run *run) {
   struct ir_ops functions = ir_collect_named(run->arena, run->module, "func.func");
   return functions.n == 1 ? functions.v[0] : run->module;
@@ -191,7 +193,7 @@ static enum status apply(struct pass_run *run, MlirOperation entry) {
   struct ir_capture c;
   MlirTransformOptions options = mlirTransformOptionsCreate();
 
-  mlirTransformOptionsEnableExpensiveChecks(options, false); /* our own script; they look at all handles each time */
+  mlirTransformOptionsEnableExpensiveChecks(options, false); /* they look at all handles at each step */
 
   ir_capture_begin(run->ir, &c, run->ds, DG_PASS_FAILED, run->arena);
   MlirOperation payload = payload_of(run);

@@ -8,7 +8,7 @@
 
 /* ---- offsets ---------------------------------------------------------------------------------------- */
 
-/* The only value of a loop's counter, if the loop runs once. */
+/* Gets the only value of a loop's counter.  Returns false if the loop does not run exactly once. */
 static bool single_value(MlirValue v, int64_t *out) {
   int64_t upper, step;
 
@@ -20,7 +20,7 @@ static bool single_value(MlirValue v, int64_t *out) {
          ir_int_constant(mlirOperationGetOperand(loop, 2), &step) && *out < upper && *out + step >= upper;
 }
 
-/* Makes the offsets of s, which count within `outer`, count within what outer is a slice of. */
+/* Changes the offsets of s, which are relative to the result of `outer`, to offsets into the source of `outer`. */
 static bool rebase(struct slice *s, const struct slice *outer) {
   int64_t only;
 
@@ -52,7 +52,7 @@ static bool same_static(const struct slice *x, const struct slice *y) {
   return true;
 }
 
-/* An extract_slice at constant offsets that keeps the rank. */
+/* True if op is an extract_slice at constant offsets that keeps the rank. */
 static bool is_part(MlirOperation op, struct slice *s) {
   if (!slice_read(op, s) || s->is_insert)
     return false;
@@ -71,12 +71,12 @@ static bool is_extract(MlirOperation op, void *user) {
 
 /* ---- loops ------------------------------------------------------------------------------------------ */
 
-/* What becomes of the values that a part is threaded through. */
+/* The change to the values that a part flows through. */
 struct move {
   struct slice part;
-  MlirType whole;      /* their type once they are the whole value */
+  MlirType whole;      /* the new type of the values */
   MlirOperation end;   /* the insert_slice that puts the part back */
-  bool is_done, apply; /* apply: change, do not only look */
+  bool is_done, apply; /* apply: change the IR, not only check it */
 };
 
 static bool thread(struct move *m, MlirValue v);
@@ -99,7 +99,7 @@ static bool thslice_read(struct move *m, MlirOperation op, intptr_t operand) {
 
   if (!slice_read(op, &s))
     return false;
-  if (s.is_insert && operand == 0) { /* put back: the end, where all began */
+  if (s.is_insert && operand == 0) { /* the part is put back where it was taken from */
     if (!same_static(&s, &m->part) || m->is_done)
       return false;
     m->is_done = true;
@@ -117,7 +117,7 @@ static bool thslice_read(struct move *m, MlirOperation op, intptr_t operand) {
   return thread(m, mlirOperationGetResult(op, 0));
 }
 
-/* Looks at, or changes, all uses of v, which is the part or what became of it. */
+/* Checks or changes all uses of v, which is the part or a value computed from it in place. */
 static bool thread(struct move *m, MlirValue v) {
   MlirOpOperand next;
 
@@ -132,7 +132,7 @@ static bool thread(struct move *m, MlirValue v) {
   return true;
 }
 
-/* The value that the part is taken from is the one it is put back into, or has become it meanwhile. */
+/* True if the part is put back into the value it was taken from. */
 static bool put_back_into(const struct move *m) {
   struct slice end;
   return slice_read(m->end, &end) && mlirValueEqual(slice_of(&end), slice_of(&m->part));

@@ -1,4 +1,4 @@
-/* canonicalize-partition-dim: makes the dimension that lies across the partitions the first one.
+/* canonicalize-partition-dim: makes the partition dimension the first dimension.
  *
  *     %e = linalg.exp ins(%x : 64x128)          %t = linalg.transpose ins(%x) permutation = [1, 0]
  *     layout(%e) {partition_dim = 1}      ==>   %e = linalg.exp ins(%t : 128x64)
@@ -6,17 +6,18 @@
  *                                               %b = linalg.transpose ins(%e) permutation = [1, 0]
  *                                               return %b
  *
- * Turns each element-wise operation and reduction whose partition loop is not its first loop, or does not walk the first
- * dimension of every operand.  The operation stays in its place and gets its loops in a new order: iterator types, maps,
- * linalg.index and tiles change with them.  Its operands are transposed, or taken as they are if a turned operation
- * already computes them in that order (orders.h).  So there are transposes only where a chain begins and where it ends,
- * one per value and order.  This includes reductions of the leading dimension, for which infer-layout chose another
- * partition dimension, and results without the reduced dimension.  A linalg.broadcast spreads an operand that lacks the
- * partition dimension over the partitions.
+ * The pass turns each element-wise operation and reduction whose partition loop is not its first loop, or does not
+ * index the first dimension of every operand.  The operation stays in its place and gets its loops in a new order:
+ * iterator types, maps, linalg.index and tiles change with them.  Its operands are transposed, or used as they are if a
+ * turned operation already computes them in that order (orders.h).  So there are transposes only at the beginning and
+ * the end of a chain, one per value and order.  This includes reductions of the leading dimension, for which
+ * infer-layout chose another partition dimension, and results without the reduced dimension.  If an operand lacks the
+ * partition dimension, a linalg.broadcast copies it to all partitions.
  *
- * Not turned: values that no linalg operation computes (loop results, slices); their partition_dim is only information.
- * A transpose whose result is in SBUF goes to the wanted order directly.  On an argument the knob is ignored with a
- * warning.  Refused: partition_dim on matmuls and fills.  Works on tensors with static shapes.  Linear in uses.
+ * Values that no linalg operation computes (loop results, slices) are not turned; their partition_dim has no effect.
+ * A transpose whose result is in SBUF is changed to produce the wanted order directly.  On an argument the knob is
+ * ignored with a warning.  partition_dim on matmuls and fills is an error.  Works on tensors with static shapes.
+ * Linear in uses.
  */
 #include <assert.h>
 #include <string.h>
@@ -32,8 +33,8 @@ struct turning {
   struct structured s;
   MlirValue value;
   struct layout at;
-  int part;                         /* its partition loop */
-  int new_of[STRUCTURED_LOOPS_MAX]; /* where an old loop goes */
+  int part;                         /* number of the partition loop */
+  int new_of[STRUCTURED_LOOPS_MAX]; /* new number of each old loop */
 };
 
 /* ---- refusing --------------------------------------------------------------------------------------------------- */
@@ -90,14 +91,14 @@ static int dim_of_loop(const struct turning *t, int o, int loop) {
   return -1;
 }
 
-/* [p, 0, …, p-1, p+1, …] */
+/* Sets perm to [p, 0, …, p-1, p+1, …]. */
 static void front_order(int rank, int p, int64_t *perm) {
   perm[0] = p;
   for (int i = 1; i < rank; i++)
     perm[i] = i <= p ? i - 1 : i;
 }
 
-/* Reads op; false if it is in order, or none of ours. */
+/* Reads op.  Returns false if its loops are already in order, or if this pass does not turn it. */
 static bool needs_turn(MlirOperation op, struct turning *t) {
   *t = (struct turning){.op = op};
   if (mlirOperationGetNumResults(op) < 1 || !structured_read(op, &t->s) ||
@@ -122,7 +123,7 @@ static bool needs_turn(MlirOperation op, struct turning *t) {
 
 /* ---- operands that lack the partition dimension ----------------------------------------------------------------- */
 
-/* The loops of an operation on its way, from their old numbers to their new ones. */
+/* Returns the map from the old loop numbers of an operation to the new ones. */
 static MlirAffineMap renaming(const struct orders *orders, const struct turning *g) {
   MlirAffineExpr loops[STRUCTURED_LOOPS_MAX];
   for (int i = 0; i < g->s.n_loops; i++)
@@ -130,8 +131,8 @@ static MlirAffineMap renaming(const struct orders *orders, const struct turning 
   return mlirAffineMapGet(orders->run->ir->ctx, g->s.n_loops, 0, g->s.n_loops, loops);
 }
 
-/* x spread over `count` partitions in a new first dimension.  One dimension that only stood for the missing one
- * goes. */
+/* Broadcasts operand o to `count` partitions in a new first dimension.  Drops one dimension of extent 1 that took the
+ * place of the missing one. */
 static MlirValue spread(struct orders *orders, const struct turning *g, int o, int64_t count, MlirAffineMap *map) {
   MlirValue x = mlirOperationGetOperand(g->op, o);
   struct ir_builder b = edit_before(orders->run, g->op);
@@ -168,7 +169,7 @@ static MlirValue spread(struct orders *orders, const struct turning *g, int o, i
 
 /* ---- turning one operation -------------------------------------------------------------------------------------- */
 
-/* The map of operand o with its results in the order perm and the loops renamed. */
+/* Returns the map of operand o with its results in the order perm and the loops renumbered. */
 static MlirAffineMap new_map(struct orders *orders, const struct turning *g, int o, int rank, const int64_t *perm) {
   MlirAffineExpr results[STRUCTURED_LOOPS_MAX];
 
@@ -177,7 +178,7 @@ static MlirAffineMap new_map(struct orders *orders, const struct turning *g, int
   return mlirAffineMapGet(orders->run->ir->ctx, g->s.n_loops, 0, rank, results);
 }
 
-/* Brings operand o into order; returns its new map. */
+/* Brings operand o into the new order.  Returns its new map. */
 static MlirAffineMap turn_operand(struct orders *orders, const struct turning *g, int o) {
   MlirValue x = mlirOperationGetOperand(g->op, o);
   const int rank = (int)mlirAffineMapGetNumResults(g->s.maps[o]), p = dim_of_loop(g, o, g->part);
@@ -224,7 +225,8 @@ static void set_structure(struct orders *orders, const struct turning *g, int n,
   rename_indices(orders, g);
 }
 
-/* The destination in the order perm: a new one if it is fresh. */
+/* Returns the init in the order perm.  A tensor.empty or a fill is replaced by a new one; another init is
+ * transposed. */
 static MlirValue turn_init(struct orders *orders, const struct turning *g, int rank, const int64_t *perm,
                            const int64_t *tile) {
   MlirValue init = mlirOperationGetOperand(g->op, g->s.n_inputs);
@@ -240,7 +242,7 @@ static MlirValue turn_init(struct orders *orders, const struct turning *g, int r
   for (int i = 0; i < rank; i++)
     to[i] = dims[perm[i]];
   if (!memcmp(to, dims, (size_t)rank * sizeof *to))
-    return init; /* as many rows as columns; uninitialised or all the same */
+    return init; /* the shape stays the same, and the contents are uninitialised or all equal */
   return edit_reshape_init(&b, init, rank, to);
 }
 
@@ -288,7 +290,7 @@ static enum status turn_operation(struct orders *orders, struct turning *g) {
   return ST_OK;
 }
 
-/* For each dimension of the result in the order perm: the dimension of the operand that it is. */
+/* Sets from[i] to the dimension of the operand that is dimension perm[i] of the result. */
 static void transpose_from(const struct structured *s, int rank, const int64_t *perm, int64_t *from) {
   for (int i = 0; i < rank; i++)
     for (int d = 0; d < rank; d++)
@@ -318,8 +320,8 @@ static void turn_transpose(struct orders *orders, MlirOperation op, int rank, co
   edit_erase_unused(orders->run->arena, op);
 }
 
-/* A transpose or broadcast.  In HBM nothing lies in partitions, and a broadcast is a plain copy: there partition_dim
- * says nothing and becomes 0. */
+/* Handles a transpose or broadcast.  In HBM there are no partitions, and a broadcast is a plain copy, so
+ * partition_dim has no meaning there and becomes 0. */
 static void turn_movement(struct orders *orders, MlirOperation op, const struct structured *s) {
   struct layout at = layout_read(ir_result(op));
   const int rank = (int)mlirAffineMapGetNumResults(s->maps[1]);

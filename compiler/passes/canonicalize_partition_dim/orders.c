@@ -1,8 +1,8 @@
 /* orders: see orders.h.
  *
- * Where the values are.  The turned value is in SBUF if the original is, or if only the transpose back reads it;
- * otherwise in HBM.  The transpose back has the place of the original, but for one with more than two dimensions, which
- * is in HBM, because a tile of it need not have its partitions in front.
+ * Memory.  The turned value is in SBUF if the original is, or if only the transpose back reads it; otherwise it is in
+ * HBM.  The transpose back is in the same memory as the original, but if it has more than two dimensions it is in HBM,
+ * because the partition dimension of its tile need not be the first one.
  *
  * Tiles.  A value in SBUF is stored in the tiles of the operations that read it.  A transpose writes it in tiles of at
  * most 128 both ways, because its operand and its result both have their first dimension across the partitions.
@@ -47,8 +47,8 @@ static struct order *find(struct orders *o, MlirValue value, int rank, const int
 
 /* ---- transposes to another order --------------------------------------------------------------------------------- */
 
-/* Builds after the definition of v and its annotations, with the location of v's definition; after the start of the
- * block for a block argument, with the location of its reader. */
+/* Builds after the definition of v and its annotations, with the location of that definition.  For a block argument,
+ * builds at the start of the block, with the location of the reader. */
 static struct ir_builder after_value(struct orders *o, MlirValue v, MlirOperation reader) {
   MlirOperation def = ir_defining_op(v);
   if (!mlirOperationIsNull(def))
@@ -63,8 +63,8 @@ static int64_t at_most_partitions(int64_t tile) {
   return tile > NISA_PARTITIONS ? NISA_PARTITIONS : tile;
 }
 
-/* A transpose that another operation asked for, now also read in tiles of `tile`.  Readers with different tiles cannot
- * share a value in SBUF. */
+/* Returns a transpose that another operation already asked for, and records that it is read in tiles of `tile`, too.
+ * It moves to HBM if its readers have different tiles, because they cannot share a value in SBUF. */
 static MlirValue share(const struct order *known, MlirOperation reader, const int64_t *tile) {
   struct layout l = layout_read(known->turned);
   const bool is_same = l.n_tile == known->rank && !memcmp(l.tile, tile, (size_t)known->rank * sizeof *tile);
@@ -154,7 +154,7 @@ static void settle(struct arena *a, struct order *o) {
 }
 
 void orders_settle(struct orders *o) {
-  /* from the last to the first: one that goes may be the only reader of an earlier one */
+  /* from the last to the first: an erased transpose may be the only reader of an earlier one */
   for (int i = o->n - 1; i >= 0; i--)
     if (o->v[i].is_back)
       settle(o->run->arena, &o->v[i]);

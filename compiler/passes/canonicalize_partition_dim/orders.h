@@ -1,6 +1,6 @@
-/* orders: values in another order of dimensions.
+/* orders: provides values in another order of dimensions.
  *
- * A value is transposed once per order, whichever operation asks first; the others read the same transpose.  An
+ * A value is transposed once per order; all operations that need the order read the same transpose.  An
  * operation that now computes its result in another order registers a transpose back, for the readers that keep the
  * original order.  Once all operations are turned, orders_settle removes the transposes back that nobody reads.
  */
@@ -24,21 +24,22 @@ struct orders {
   int n, cap;
 };
 
-/* x with its dimensions in the order perm: x itself if that is its order; a known value; a transpose after x's
- * definition; or, for a fill, the same fill of the other shape.  tile: of `reader`, in the new order; a transpose is in
- * SBUF in tiles of this size, unless its readers have different ones. */
+/* Returns x with its dimensions in the order perm: x itself if that is its order, a known value, a new transpose
+ * after x's definition, or, for a fill, the same fill of the other shape.  tile is the tile of `reader` in the new
+ * order; the transpose is in SBUF in tiles of this size, unless its readers have different ones. */
 MlirValue orders_turned(struct orders *o, MlirOperation reader, MlirValue x, int rank, const int64_t *perm,
                         const int64_t *tile);
 
-/* Makes the transpose of `turned` back to the original order, after its definition, and gives it to the present readers
- * of `was`, which may be `turned` itself.  at: the layout of the value in its original order. */
+/* Builds the transpose of `turned` back to the original order after its definition, and makes the current readers of
+ * `was`, which may be `turned` itself, read it.  at is the layout of the value in its original order. */
 void orders_turn_back(struct orders *o, MlirValue was, MlirValue turned, int rank, const int64_t *perm,
                       const struct layout *at);
 
-/* After the last operation: erases the transposes back that are not read; lays the others out. */
+/* Called after the last operation: erases the transposes back that are not read and sets the layouts of the
+ * others. */
 void orders_settle(struct orders *o);
 
-/* out[perm[i]] = i. */
+/* Sets out[perm[i]] = i. */
 void orders_invert(int rank, const int64_t *perm, int64_t *out);
 bool orders_is_identity(int rank, const int64_t *perm);
 

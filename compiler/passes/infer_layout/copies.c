@@ -1,4 +1,4 @@
-/* copies: values that knobs want in two places or in two orders.  See infer_layout.c.
+/* copies: copies values that knobs put into two memories or two orders.  See infer_layout.c.
  *
  * Results are always in HBM.  If a returned value is in SBUF and is read as well, it stays there for its readers and a
  * copy is returned:
@@ -7,10 +7,10 @@
  *     %w = linalg.abs ins(%v)      ==>   layout(%c) {mem_space = 4}
  *     return %v, %w                      return %c, %w
  *
- * If nobody else reads it no copy is made: its tiles are computed in SBUF all the same (space.c warns).
+ * If no other operation reads it, there is no copy: its tiles are computed in SBUF in any case (space.c warns).
  *
- * A matmul leaves its rows on the partitions, and a reduction cannot have what it reduces there.  If that is what
- * partition_dim asks for, the operation does it its own way, and its readers get a copy that lies as asked:
+ * The rows of a matmul's result are on the partitions, and a reduced dimension cannot be there.  If partition_dim asks
+ * for another layout, the operation keeps its own, and its readers get a copy with the requested layout:
  *
  *     %v = linalg.matmul                 %v = linalg.matmul
  *     layout(%v) {partition_dim = 1} ==> %c = linalg.copy ins(%v)
@@ -57,7 +57,7 @@ void infer_copy_returned(struct pass_run *run) {
     }
 }
 
-/* partition_dim names what the operation cannot have there. */
+/* True if partition_dim names a dimension that the operation cannot put on the partitions. */
 static bool needs_relaying(const struct structured *s, const struct layout *l) {
   if (l->partition_dim < 0 || l->partition_dim >= mlirAffineMapGetNumResults(s->maps[s->n_inputs]))
     return false;
@@ -69,7 +69,7 @@ static bool needs_relaying(const struct structured *s, const struct layout *l) {
   return loop < 0 || s->reduction[loop];
 }
 
-/* The matmul does what the user asks for only at the cost of a transpose, which the user may not expect. */
+/* Warns that the knob on the matmul causes a transposed copy, which the user may not expect. */
 static void warn_of_matmul(struct pass_run *run, const struct layout *l) {
   const struct src_loc *at = ir_first_place(run->arena, mlirOperationGetLocation(l->layout_op));
   struct diag *d =

@@ -1,4 +1,4 @@
-/* infer-layout: the memory of every value, and the tiles in which it is computed.
+/* infer-layout: chooses the memory of every value and the tiles in which it is computed.
  *
  *     %c = linalg.matmul …             %c = linalg.matmul …
  *     %e = linalg.exp ins(%c) …   ==>  "nkipy.layout"(%c) {mem_space = 3, partition_dim = 0, tile_size = [128, 512]}
@@ -6,27 +6,27 @@
  *                                      %e = linalg.exp ins(%c) …
  *                                      "nkipy.layout"(%e) {mem_space = 4, partition_dim = 0, tile_size = [128, 512]} …
  *
- * Every element-wise operation, reduction, matmul, transpose and broadcast gets one layout and one tile_op.  What the
- * user said stays.  The rest follows from three questions, answered in this order:
+ * Every element-wise operation, reduction, matmul, transpose and broadcast gets one layout and one tile_op.  The user's
+ * knobs stay.  The pass chooses the rest in three steps:
  *
  *   1. Which loop goes over the 128 partitions (tiles.c)?  The user's partition_dim spreads through element-wise
  *      operations and reductions.  Otherwise it is the first loop, or, if that is reduced, the longest parallel one.  A
- *      first loop that is short, as that of a batch, is replaced by a longer one.  The operands of a matmul keep
+ *      short first loop, such as a batch loop, is replaced by a longer one.  The operands of a matmul keep
  *      partition_dim 0: its lowering transposes the first operand in any case, so chains of matmuls do not contradict
- *      each other.  canonicalize-partition-dim then moves these loops to the front.
+ *      each other.  canonicalize-partition-dim then makes these loops the first ones.
  *   2. How large are tiles (tiles.c)?  Loops over the same dimension of a value share one tile size, so that an
- *      operation writes the tiles that its readers read.  The user's sizes win over ours (128 partitions, a PSUM bank);
- *      two different sizes of the user both stay.
+ *      operation writes the tiles that its readers read.  The user's sizes override the defaults (128 partitions, a
+ *      PSUM bank); two different sizes of the user both stay.
  *   3. In which memory is the value (space.c)?  Results of the function are in shared HBM; a value that all its readers
  *      read tile by tile is in SBUF; all others are in HBM.  Only arguments and results of the function are in shared
  *      HBM: values that a loop carries are not.
  *
- * An incomplete layout is completed in place; there is never a second one.  The order is program order throughout, so
- * the result does not depend on addresses.  Sizes need not divide anything: tiling handles the rests.  If knobs want
- * one value in two places, or in a form that its operation cannot produce, there is a copy (copies.c).  If two
- * different partition_dim meet, each operation has its own, and the data is copied to the other form between them.
- * Reductions keep a loop for the partitions, because prepare-arithmetic splits those to a single element.  Works on
- * tensors with static shapes.  Linear in uses.
+ * An incomplete layout is completed in place; a value never gets a second one.  The pass visits operations in program
+ * order, so the result does not depend on addresses.  Tile sizes need not divide the extents: tiling handles the
+ * remainders.  If knobs put one value into two memories, or in a form that its operation cannot produce, the value is
+ * copied (copies.c).  If neighbours have different partition dimensions, each keeps its own, and the data is transposed
+ * between them.  A reduction always has a loop for the partitions, because prepare-arithmetic splits reductions to a
+ * single element.  Works on tensors with static shapes.  Linear in uses.
  */
 #include "passes/infer_layout/infer_layout.h"
 
@@ -162,7 +162,7 @@ static void complete(struct infer *f, struct tiled *t) {
   }
   layout_write(t->value, &l, mlirOperationGetLocation(t->op));
   struct layout rest = l;
-  rest.n_loop = 0; /* the operation has one tile_op */
+  rest.n_loop = 0; /* only result 0 has a tile_op */
   for (int r = 1; r < mlirOperationGetNumResults(t->op); r++)
     layout_write(mlirOperationGetResult(t->op, r), &rest, mlirOperationGetLocation(t->op));
   pass_remark(f->run, t->op, "TILE=%s%s, in %s%s", layout_ints(f->run->arena, l.n_loop, l.loop),

@@ -1,4 +1,4 @@
-/* infer_layout: what its files share.  infer_layout.c describes the pass. */
+/* infer_layout: declarations shared by its files.  infer_layout.c describes the pass. */
 #ifndef PASSES_INFER_LAYOUT_H
 #define PASSES_INFER_LAYOUT_H
 
@@ -12,15 +12,15 @@
  * take 128 KiB of the smallest SBUF (176 KiB per partition) and leave room for whole values. */
 enum { FREE_TILE_MAX = 2048 };
 
-/* The tile size along one loop of one operation.  Loops that go over the same dimension of a value are merged: a
- * union-find forest, whose roots hold the limits of the set. */
+/* The tile size along one loop of one operation.  Loops over the same dimension of a value are merged in a union-find
+ * forest; the root of a set holds its limits. */
 struct tile_var {
   int parent;
   int64_t extent;
   int64_t hard;       /* the machine's limit */
-  int64_t soft;       /* our limit when the user gives no size */
+  int64_t soft;       /* the default limit if the user gives no size */
   int64_t user;       /* the user's size, 0 if none */
-  MlirOperation knob; /* the annotation that gives it */
+  MlirOperation knob; /* the annotation with the user's size */
 };
 
 /* An operation that gets tiles: element-wise, reduction, matmul, transpose, broadcast. */
@@ -29,12 +29,12 @@ struct tiled {
   struct structured s;
   MlirValue value;    /* result 0 */
   struct layout at;   /* the user's annotations of value; completed at the end */
-  int rank;           /* of value */
-  int var;            /* its loops are vars[var … var + s.n_loops) */
+  int rank;           /* rank of value */
+  int var;            /* index of its first loop: its loops are vars[var … var + s.n_loops) */
   int part;           /* the loop that goes over the partitions */
-  bool is_part_given; /* by the user, for this operation or a neighbour */
+  bool is_part_given; /* given by the user, for this operation or a neighbour */
   MlirOperation part_knob;
-  bool is_boundary;   /* a neighbour has another partition loop: canonicalize-partition-dim transposes in between */
+  bool is_boundary;   /* a neighbour has another partition loop: canonicalize-partition-dim transposes between them */
   bool is_user_space; /* the user gave the memory space */
 };
 
@@ -47,35 +47,35 @@ struct infer {
   struct table by_op; /* operation -> its struct tiled */
 };
 
-/* The tiled operation that computes value; NULL if there is none. */
+/* Returns the tiled operation that computes value, or NULL. */
 struct tiled *infer_find(const struct infer *f, MlirValue value);
-/* The loop of t that goes over dimension `dim` of operand `o` (inputs, then inits), or -1. */
+/* Returns the loop of t that goes over dimension `dim` of operand `o` (inputs, then inits), or -1. */
 int infer_loop(const struct tiled *t, int o, int dim);
-/* The same for the result. */
+/* Does the same for the result. */
 static inline int infer_result_loop(const struct tiled *t, int dim) {
   return infer_loop(t, t->s.n_inputs, dim);
 }
-/* The dimension of operand o that the loop goes over, or -1. */
+/* Returns the dimension of operand o that the loop goes over, or -1. */
 int infer_dim(const struct tiled *t, int o, int loop);
-/* "file:line" of an annotation, for a message that names two places; "elsewhere" if it has none. */
+/* Returns "file:line" of an annotation for a message that names two places, or "elsewhere" if it has no location. */
 const char *infer_place(const struct infer *f, MlirOperation op);
 /* Adds a bad-knob error at an annotation.  Returns ST_INPUT. */
 enum status infer_bad_knob(const struct infer *f, MlirOperation knob, const char *fmt, ...) PRINTF(3, 4);
 /* Adds a knob-ignored warning at an annotation. */
 void infer_warn_knob(const struct infer *f, MlirOperation knob, const char *fmt, ...) PRINTF(3, 4);
 
-/* copies.c: copies of values that the user wants laid out otherwise than the operation can, and of values that are both
+/* copies.c: copies values whose operation cannot produce the layout that the user wants, and values that are both
  * read in SBUF and returned.  Called in this order, before the rest of the pass. */
 void infer_copy_relaid(struct pass_run *run);
 void infer_copy_returned(struct pass_run *run);
 
-/* tiles.c: the loop over the partitions; the tile size of every loop. */
+/* tiles.c: chooses the loop over the partitions and the tile size of every loop. */
 enum status infer_partitions(struct infer *f);
 enum status infer_tiles(struct infer *f);
 int64_t infer_tile(const struct infer *f, const struct tiled *t, int loop);
 
-/* space.c: the memory of every value.  Sets at.space of each tiled operation that has none, and annotates the other
- * values that need a memory: results of loops, fills that are read. */
+/* space.c: chooses the memory of every value.  Sets at.space of each tiled operation that has none, and annotates the
+ * other values that need a memory: results of loops, fills that are read. */
 void infer_spaces(struct infer *f);
 
 #endif

@@ -1,13 +1,13 @@
 /* space: chooses the memory of values.  See infer_layout.c.
  *
- * Values that share one buffer must agree: what a function returns, the initial, carried and final value of a loop, the
- * target of an insert_slice and its result, a view and its source.  alias() goes from the end of such a chain to the
- * operations that fill the buffer.  Buffers that are returned are in shared HBM, those that loops carry in HBM.
+ * Values that share one buffer must be in the same memory: the initial, carried and final value of a loop, the target
+ * of an insert_slice and its result, a view and its source.  alias() follows such a chain from its end to the
+ * operations that fill the buffer.  Returned buffers are in shared HBM, loop-carried buffers in HBM.
  *
- * A tiled value that is in no such chain is in SBUF if it leaves room there and all its readers read it in the tiles
- * that it is computed in.  Readers that do not: views, broadcasts and transposes of more than two dimensions (they
- * change partitions, which only DMA can do), bodies that pick elements, operations with other tiles.  The user's choice
- * wins, except for values that are returned or carried and for tables of a gather: these keep their tiles but are in
+ * A tiled value outside such chains is in SBUF if it leaves room there and all its readers read it in the tiles in
+ * which it is computed.  The following readers do not: views, broadcasts and transposes of more than two dimensions
+ * (they change partitions, which only DMA can do), bodies that pick elements, operations with other tiles.  The user's
+ * choice wins, except for returned or loop-carried values and for tables of a gather: these keep their tiles but are in
  * HBM, and a warning says so.
  */
 #include "passes/lib/carried.h"
@@ -23,7 +23,7 @@
 
 struct spaces {
   struct infer *f;
-  struct table done; /* values that have their space, and are not computed by a tiled operation */
+  struct table done; /* values with a space that no tiled operation computes */
 };
 
 /* ---- values that no tiled operation computes --------------------------------------------------------------------- */
@@ -36,7 +36,7 @@ static void set_done(struct spaces *s, MlirValue v) {
   table_put(&s->done, v.ptr, s);
 }
 
-/* Warns if a layout says another memory than the value gets.  HBM and shared HBM count as one. */
+/* Warns if a layout names another memory than the value gets.  HBM and shared HBM count as one. */
 static void warn_ignored(struct infer *f, const struct layout *l, enum mem_space space, const char *why) {
   if (l->space == (int)space || l->space == MEM_NONE || l->space == MEM_HBM || l->space == MEM_SHARED_HBM)
     return;
@@ -44,8 +44,8 @@ static void warn_ignored(struct infer *f, const struct layout *l, enum mem_space
                   layout_space_name(space), layout_space_name(l->space));
 }
 
-/* The tile of the operation whose result is inserted into v; otherwise all partitions, one row of the last
- * dimension. */
+/* Sets the tile of v: that of the operation whose result is inserted into v, otherwise all partitions and one row of
+ * the last dimension. */
 static void default_tile(struct infer *f, MlirValue v, struct layout *l, int rank, const int64_t *dims) {
   MlirOperation def = ir_defining_op(v);
   const struct tiled *t = NULL;
@@ -69,8 +69,8 @@ static void default_tile(struct infer *f, MlirValue v, struct layout *l, int ran
   }
 }
 
-/* Gives v a complete layout in `space`, but no tile_op.  why: the reason that the user's choice of a space does not
- * count, for the warning; NULL if it counts. */
+/* Gives v a complete layout in `space`, but no tile_op.  If the user's choice of a space does not count, why is the
+ * reason for the warning; otherwise NULL. */
 static void annotate(struct infer *f, MlirValue v, enum mem_space space, const char *why) {
   int64_t dims[STRUCTURED_LOOPS_MAX];
   const int rank = ir_shape(v, STRUCTURED_LOOPS_MAX, dims);
@@ -99,17 +99,17 @@ static bool is_view(MlirOperation op) {
 
 static void alias_tiled(struct infer *f, struct tiled *t, enum mem_space space, const char *why) {
   if (t->at.space == MEM_SHARED_HBM && space == MEM_HBM)
-    return; /* a kind of HBM */
+    return; /* shared HBM is a kind of HBM */
   if (t->is_user_space)
     warn_ignored(f, &t->at, space, why);
   else if (t->at.space == MEM_SHARED_HBM)
-    return; /* returned, too */
+    return; /* the value is also returned */
   t->at.space = space;
   t->is_user_space = false;
 }
 
-/* Values that are still to get the space of their buffer.  is_said: another value of the buffer has a layout that says
- * the space, and one layout for each buffer is enough. */
+/* Values that must still get the space of their buffer.  is_said: another value of the buffer has a layout that names
+ * the space; one layout per buffer is enough. */
 struct aliased {
   MlirValue v;
   bool is_said;
@@ -123,16 +123,16 @@ static void add_pending(struct spaces *s, struct pending *p, MlirValue v, bool i
   array_push(s->f->run->arena, p, (struct aliased){v, is_said});
 }
 
-/* What the regions of op, a loop or a branch, yield as this result. */
+/* Adds the values that the regions of op, a loop or a branch, yield for this result. */
 static void add_yields(struct spaces *s, struct pending *p, MlirOperation op, intptr_t result) {
-  for (intptr_t r = mlirOperationGetNumRegions(op) - 1; r >= 0; r--) { /* the first region comes out first */
+  for (intptr_t r = mlirOperationGetNumRegions(op) - 1; r >= 0; r--) { /* a stack: the first region comes out first */
     MlirBlock b = mlirRegionGetFirstBlock(mlirOperationGetRegion(op, r));
     if (!mlirBlockIsNull(b) && ir_is(mlirBlockGetTerminator(b), "scf.yield"))
       add_pending(s, p, mlirOperationGetOperand(mlirBlockGetTerminator(b), result), true);
   }
 }
 
-/* One value of the buffer.  Adds the values that it is made from. */
+/* Sets the space of one value of the buffer.  Adds the values that it is made from. */
 static void alias_one(struct spaces *s, struct pending *p, MlirValue v, bool is_said, enum mem_space space,
                       const char *why) {
   struct tiled *t = infer_find(s->f, v);
@@ -159,7 +159,7 @@ static void alias_one(struct spaces *s, struct pending *p, MlirValue v, bool is_
     add_yields(s, p, def, mlirOpResultGetResultNumber(v));
 }
 
-/* Everything that may be in the same buffer as v gets `space`. */
+/* Gives `space` to all values that may be in the same buffer as v. */
 static void alias(struct spaces *s, MlirValue v, enum mem_space space, const char *why) {
   struct pending p = {0};
 
@@ -170,7 +170,8 @@ static void alias(struct spaces *s, MlirValue v, enum mem_space space, const cha
   }
 }
 
-/* What the user says of a loop's result, or of what it yields, if it is a part of HBM; otherwise HBM. */
+/* Returns shared HBM if the user's layout of a loop's result, or of the value it yields, names it.  Otherwise returns
+ * HBM. */
 static enum mem_space carried_space(MlirOperation op, intptr_t result) {
   struct carried loop;
   MlirOperation yield = carried_read(op, &loop) ? loop.yield : mlirBlockGetTerminator(ir_body(op));
@@ -187,7 +188,7 @@ static void alias_returned(struct spaces *s) {
       alias(s, mlirOperationGetOperand(ops.v[i], k), MEM_SHARED_HBM, "a returned value");
 }
 
-/* Results of loops and branches. */
+/* Sets the space of the results of loops and branches. */
 static void alias_carried(struct spaces *s, const char *name, const char *why) {
   struct ir_ops ops = ir_collect_named(s->f->run->arena, s->f->run->module, name);
 
@@ -196,7 +197,7 @@ static void alias_carried(struct spaces *s, const char *name, const char *why) {
       alias(s, mlirOperationGetResult(ops.v[i], k), carried_space(ops.v[i], k), why);
 }
 
-/* Rows are picked by DMA, out of HBM. */
+/* Puts tables of gathers into HBM, because DMA picks their rows from there. */
 static void alias_gathered(struct spaces *s) {
   struct ir_ops ops = ir_collect_named(s->f->run->arena, s->f->run->module, "tensor.extract");
 
@@ -206,7 +207,7 @@ static void alias_gathered(struct spaces *s) {
 
 /* ---- tiled values ----------------------------------------------------------------------------------------------- */
 
-/* c reads its operand o, which p computes, in the tiles that p computes it in. */
+/* True if c reads its operand o, which p computes, in the tiles of p. */
 static bool reads_its_tiles(const struct infer *f, const struct tiled *p, const struct tiled *c, int o) {
   int64_t dims[STRUCTURED_LOOPS_MAX];
   const int rank = ir_shape(p->value, STRUCTURED_LOOPS_MAX, dims);
@@ -216,7 +217,7 @@ static bool reads_its_tiles(const struct infer *f, const struct tiled *p, const 
   if (c->s.kind == SK_BROADCAST || (c->s.kind == SK_TRANSPOSE && rank > 2))
     return false;
   if (is_vector && c_dim < 0 && (c->part > 0 || (c->part == 0 && c->s.extents[0] > 1)))
-    return false; /* copied to all partitions */
+    return false; /* the operand is copied to all partitions */
   if (is_vector && c->part >= 0 && c_dim != p_dim && rank > 2)
     return false;
   for (int d = 0; d < rank; d++) {
@@ -227,7 +228,8 @@ static bool reads_its_tiles(const struct infer *f, const struct tiled *p, const 
   return true;
 }
 
-/* The part of the value in one partition takes more than half of SBUF.  Its readers would have no room there. */
+/* True if the part of the value in one partition takes more than half of SBUF, which leaves no room for its
+ * readers. */
 static bool is_too_large(const struct infer *f, const struct tiled *t) {
   const int64_t sbuf = nisa_machine(f->run->target)->sbuf_bytes;
   int64_t dims[STRUCTURED_LOOPS_MAX];
@@ -252,7 +254,7 @@ static enum mem_space space_of(const struct infer *f, const struct tiled *t) {
     if (layout_is_annotation(user) || ir_is(user, "nkipy.fuse_op"))
       continue;
     if (ir_is(user, "tensor.insert_slice") && o == 0)
-      continue; /* copied into the target */
+      continue; /* the value is copied into the target */
     const struct tiled *c = mlirOperationGetNumResults(user) ? infer_find(f, mlirOperationGetResult(user, 0)) : NULL;
     if (!c || o >= c->s.n_inputs || !reads_its_tiles(f, t, c, o))
       return MEM_HBM;
@@ -262,7 +264,7 @@ static enum mem_space space_of(const struct infer *f, const struct tiled *t) {
 
 /* ---- the rest --------------------------------------------------------------------------------------------------- */
 
-/* The space of the buffer that v is a view of. */
+/* Returns the space of the buffer that v is a view of. */
 static enum mem_space space_of_source(const struct infer *f, MlirValue v) {
   for (;;) {
     const struct tiled *t = infer_find(f, v);
@@ -286,7 +288,8 @@ static void complete_others(struct spaces *s) {
   struct pass_run *run = s->f->run;
   struct ir_ops ops = ir_collect_named(run->arena, run->module, "nkipy.layout");
 
-  /* A second layout of one value may vanish with the first, so values are noted before anything changes. */
+  /* A second layout of one value may be erased with the first, so the values are collected before anything
+   * changes. */
   MlirValue *v = arena_new_array(run->arena, MlirValue, (size_t)ops.n + 1);
   for (int i = 0; i < ops.n; i++)
     v[i] = mlirOperationGetOperand(ops.v[i], 0);
@@ -299,7 +302,7 @@ static void complete_others(struct spaces *s) {
   }
 }
 
-/* A space in HBM that the user gives to a view is also that of its source. */
+/* Gives the source of a view the view's space if the user put the view into HBM. */
 static void alias_views(struct spaces *s) {
   struct pass_run *run = s->f->run;
   struct ir_ops ops = ir_collect_named(run->arena, run->module, "nkipy.layout");
@@ -320,7 +323,7 @@ static void alias_views(struct spaces *s) {
   }
 }
 
-/* Fills and concatenations that are read and in no chain need a buffer, too. */
+/* True if op is a fill or a concatenation that is read, so that it needs a buffer even outside a chain. */
 static bool needs_space(MlirOperation op, void *user) {
   (void)user;
   if (!ir_is(op, "linalg.fill") && !ir_is(op, "tensor.insert_slice"))

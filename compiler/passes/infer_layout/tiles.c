@@ -1,4 +1,4 @@
-/* tiles: partition loops and tile sizes.  See infer_layout.c. */
+/* tiles: chooses partition loops and tile sizes.  See infer_layout.c. */
 #include <assert.h>
 
 #include "passes/infer_layout/infer_layout.h"
@@ -9,8 +9,8 @@ static bool spreads_partition(const struct tiled *t) {
 
 /* ---- partition loops -------------------------------------------------------------------------------------------- */
 
-/* True if no operand is read through a sum of this loop and another: each partition of such an operand would have to
- * hold more than its own. */
+/* True if no operand is indexed by a sum of this loop and another.  Each partition would have to hold more than its
+ * own part of such an operand. */
 static bool is_plain(const struct tiled *t, int loop) {
   for (int o = 0; o < t->s.n_inputs; o++)
     for (int r = 0; r < mlirAffineMapGetNumResults(t->s.maps[o]); r++) {
@@ -21,8 +21,9 @@ static bool is_plain(const struct tiled *t, int loop) {
   return true;
 }
 
-/* The loop over the partitions if nobody says anything: the one that walks the leading dimension of what is read, or,
- * if that one is reduced, the longest parallel one.  A result's dimension has to stand for it. */
+/* Returns the partition loop without knobs: the loop over the first dimension of the result.  For a reduction it is the
+ * loop over the first dimension of the first operand, or, if that one is reduced, the longest parallel loop that is a
+ * dimension of the result.  Returns -1 if there is none. */
 static int default_part(const struct tiled *t) {
   const int first = t->rank ? infer_result_loop(t, 0) : -1;
   int best = -1;
@@ -47,7 +48,7 @@ static enum status read_part(struct infer *f, struct tiled *t) {
     return ST_OK;
   if (p >= t->rank)
     return infer_bad_knob(f, t->at.layout_op, "partition_dim %d is not a dimension of a value of rank %d", p, t->rank);
-  if (p > 0 && !spreads_partition(t)) { /* canonicalize-partition-dim says what is wrong with it */
+  if (p > 0 && !spreads_partition(t)) { /* canonicalize-partition-dim reports the error */
     t->part = infer_result_loop(t, 0);
     return ST_OK;
   }
@@ -59,7 +60,8 @@ static enum status read_part(struct infer *f, struct tiled *t) {
   return ST_OK;
 }
 
-/* The partition loop of neighbour `to`, whose operand o is the value that `from`'s operand p is. */
+/* Gives the neighbour `to` the partition loop of `from`.  Operand o of `to` is the same value as operand p of
+ * `from`. */
 static enum status spread(struct infer *f, const struct tiled *from, int p, struct tiled *to, int o, bool *is_new) {
   const int dim = infer_dim(from, p, from->part), loop = dim < 0 ? -1 : infer_loop(to, o, dim);
 
@@ -86,7 +88,7 @@ struct queue {
   int first, n;
 };
 
-/* From t to the operations that compute what it reads and to those that read what it computes. */
+/* Spreads the partition loop of t to the operations that compute its operands and to the readers of its result. */
 static enum status spread_from(struct infer *f, struct tiled *t, struct queue *q) {
   enum status st = ST_OK;
   bool is_new;
@@ -115,7 +117,8 @@ static enum status spread_from(struct infer *f, struct tiled *t, struct queue *q
 
 /* ---- partition loops that we choose ------------------------------------------------------------------------------ */
 
-/* Tiles of t when `part` goes over the partitions: the last loop is run through at once, the others step by step. */
+/* Returns the number of tiles of t if `part` goes over the partitions: one tile covers the last loop, the others take
+ * one step each. */
 static double steps(const struct tiled *t, int part) {
   double n = 1;
   for (int i = 0; i < t->s.n_loops - 1; i++)
@@ -123,11 +126,12 @@ static double steps(const struct tiled *t, int part) {
   return n;
 }
 
-/* At least so many times fewer tiles are worth the copies in another order, at the ends of a chain. */
+/* The smallest reduction factor of the number of tiles that is worth the transposes at the ends of a chain. */
 enum { WORTH_TURNING = 4 };
 
-/* With three dimensions and more the leading one is often a short batch, which leaves most partitions idle: a longer
- * one takes its place.  Never the last one: rows stay contiguous, so that the copies are plain strided DMA. */
+/* With three or more dimensions the leading one is often a short batch, which leaves most partitions idle, so a
+ * longer loop replaces it.  The last loop is not chosen, so that rows stay contiguous and the copies are plain strided
+ * DMA. */
 static bool choose_part(struct tiled *t) {
   const int usual = default_part(t);
   int best = usual;
@@ -154,7 +158,7 @@ enum status infer_partitions(struct infer *f) {
   }
   while (!st && q.first < q.n)
     st = spread_from(f, q.v[q.first++], &q);
-  assert(q.n <= f->n); /* each operation is given its loop once */
+  assert(q.n <= f->n); /* each operation gets its loop once */
   for (int i = 0; !st && i < f->n; i++) {
     if (f->v[i].is_part_given || !choose_part(&f->v[i]))
       continue;
@@ -199,9 +203,9 @@ static void limit_matmul(struct infer *f, const struct tiled *t) {
     limit(f, t, batch + i, most[i], most[i]);
 }
 
-/* Tiles of a transpose are two-dimensional: what becomes the last dimension and what was it, at most 128 each; if the
- * last one stays, this is a copy in another order, in tiles along the last dimension and the one that fills most
- * partitions. */
+/* Tiles of a transpose are two-dimensional: the last dimensions of the result and of the operand, at most 128 each.
+ * If the last dimension stays last, the transpose is a copy in another order; its tiles extend along the last dimension
+ * and the one that fills most partitions. */
 static void limit_transpose(struct infer *f, const struct tiled *t) {
   const int last = t->rank - 1, was_last = last < 0 ? -1 : infer_dim(t, 1, infer_loop(t, 0, last));
   int across = 0;
@@ -223,8 +227,9 @@ static void limit_transpose(struct infer *f, const struct tiled *t) {
   }
 }
 
-/* Partitions, then single steps, then a long run along the last loop that is left.  Where the last one of the value
- * goes to the partitions, transposes are coming: tiles of theirs have 128 rows and columns. */
+/* The partition loop takes up to 128, the last other loop a long run, and each of the others
+ * one step.  If the last loop is the partition loop, the operands will be transposed in tiles of at most 128 rows and
+ * columns. */
 static void limit_vector(struct infer *f, const struct tiled *t) {
   int last = t->s.n_loops - 1;
   if (last == t->part)
@@ -274,8 +279,8 @@ static enum status give(struct infer *f, const struct tiled *t, int loop, int64_
   return ST_OK;
 }
 
-/* What a transpose reads lies across the partitions, too, in a dimension that the user may see as a free one: a larger
- * tile is cut. */
+/* Cuts a tile of a transpose along the operand's first dimension to 128, because that dimension is on the partitions;
+ * the user may regard it as a free one. */
 static void cut_transpose(struct infer *f, struct tiled *t) {
   const int loop = t->s.kind == SK_TRANSPOSE ? infer_loop(t, 0, 0) : -1;
   const int dim = infer_dim(t, t->s.n_inputs, loop);
@@ -302,7 +307,7 @@ static void cut_transpose(struct infer *f, struct tiled *t) {
                     (long long)size, dim, NISA_PARTITIONS);
 }
 
-/* The tile_op says it per loop; without one, the layout says it per dimension of the value. */
+/* Reads the user's sizes: the tile_op gives them per loop, and the layout per dimension of the value. */
 static enum status read_tiles(struct infer *f, const struct tiled *t) {
   enum status st = ST_OK;
   const struct layout *l = &t->at;
@@ -337,14 +342,15 @@ static int root_of(const struct infer *f, int v) {
   return v;
 }
 
-/* One tile size for both, if what is known of them allows it.  A size given by the user never changes. */
+/* Gives both loops one tile size, if their limits and the user's sizes allow it.  A size given by the user never
+ * changes. */
 static enum status merge(struct infer *f, int x, int y) {
   struct tile_var *a = &f->vars[root_of(f, x)], *b = &f->vars[root_of(f, y)];
 
   if (a == b || a->extent != b->extent)
     return ST_OK;
   if (a->user && b->user && a->user != b->user)
-    return ST_OK; /* both count: the value is not passed on tile by tile */
+    return ST_OK; /* both sizes stay: the value is not passed on tile by tile */
   const struct tile_var *given = a->user ? a : b;
   const int64_t hard = min64(a->hard, b->hard);
   if (given->user > hard)
@@ -357,8 +363,8 @@ static enum status merge(struct infer *f, int x, int y) {
   return ST_OK;
 }
 
-/* Data changes its place in a broadcast, and in a transpose of more than two dimensions: those read from HBM, in tiles
- * of their own. */
+/* False for a broadcast and for a transpose of more than two dimensions: they move data between partitions, so they
+ * read from HBM in their own tiles. */
 static bool reads_tiles(const struct tiled *t) {
   return t->s.kind != SK_BROADCAST && !(t->s.kind == SK_TRANSPOSE && t->rank > 2);
 }
@@ -382,11 +388,11 @@ int64_t infer_tile(const struct infer *f, const struct tiled *t, int loop) {
   const struct tile_var *v = &f->vars[root_of(f, t->var + loop)];
   const int64_t most = min64(v->hard, v->soft);
 
-  if (v->user) /* one that is too long is knob-driven-tiling's to refuse, at the operation that has it */
+  if (v->user) /* knob-driven-tiling reports a size that is too large, at the operation that has it */
     return t->at.n_loop || t->at.n_tile ? v->user : min64(v->user, v->extent);
   if (v->extent <= most)
     return v->extent > 0 ? v->extent : 1;
-  /* as few tiles as possible; of a long free dimension equal ones if they come out even */
+  /* use as few tiles as possible; along a long free dimension use equal ones if the extent divides evenly */
   const int64_t n = (v->extent + most - 1) / most;
   return most > NISA_BANK_F32 && v->extent % n == 0 ? v->extent / n : most;
 }

@@ -1,4 +1,4 @@
-/* in_place: operations whose operands and result do not fit into SBUF together.
+/* in_place: handles operations whose operands and result do not fit into SBUF together.
  *
  *     %c = memref.alloc() : …, 3 : i32                   memref.copy %a, %s           (%s : memref<…, 1 : i32>)
  *     linalg.mul ins(%a, %b) outs(%c)             ==>    linalg.mul ins(%a, %b) outs(%a)
@@ -7,13 +7,13 @@
  *                                                        memref.copy %s, %d
  *                                                        … uses %d …
  *
- * Spilling helps between operations, not within one.  An element-wise operation reads each element before it writes the
- * one at the same place, so its result can take the buffer of an operand.  If the operand is not read later, that is
- * all; otherwise it waits in HBM meanwhile, and later readers get it in another buffer.  The first operand that is not
- * read later is taken, otherwise the first one.
+ * Spilling helps between operations, but not within one.  An element-wise operation reads each element before it writes
+ * the element at the same place, so its result can take the buffer of an operand.  If the operand is read later, it is
+ * stored in HBM first, and the later readers get it in another buffer.  The first operand that is not read later is
+ * chosen, otherwise the first one.
  *
- * Only whole buffers that the operation's own block allocates, and no views of them.  A loop over tiles is the work of
- * large.c.  See insert_spill_reload.c.
+ * This applies only to whole buffers that the operation's own block allocates, not to views of them.  large.c handles
+ * loops over tiles.  See insert_spill_reload.c.
  */
 #include <assert.h>
 #include <inttypes.h>
@@ -32,7 +32,7 @@ struct in_place {
   MlirOperation op;
   struct structured s;
   MlirValue in, out;
-  struct ir_ops later; /* the users of `in` after op, each as often as it uses it */
+  struct ir_ops later; /* users of `in` after op, one entry per use */
 };
 
 static MlirOperation place_of(const struct in_place *p, MlirOperation user) {
@@ -44,7 +44,7 @@ static bool is_own_buffer(const struct in_place *p, MlirValue v) {
   return !mlirOperationIsNull(def) && spill_is_sbuf_alloc(def) && mlirBlockEqual(mlirOperationGetBlock(def), p->block);
 }
 
-/* Bytes per partition of the buffers of the block that op uses. */
+/* Returns the bytes per partition of the block's buffers that op uses. */
 static int64_t needed(const struct in_place *p) {
   const intptr_t n = mlirOperationGetNumOperands(p->op);
   int64_t sum = 0;
@@ -59,15 +59,15 @@ static int64_t needed(const struct in_place *p) {
   return sum;
 }
 
-/* The uses of a buffer of the block, before op, by op and after it. */
+/* The uses of a buffer of the block before op, by op and after op. */
 struct around {
   int before, at;
-  bool is_direct;      /* op and what comes after it use the buffer itself and not a view of it */
-  struct ir_ops later; /* the users after op, each as often as it uses the buffer */
+  bool is_direct;      /* op and the users after it use the buffer itself and not a view of it */
+  struct ir_ops later; /* users after op, one entry per use */
 };
 
-/* False if the buffer is carried by a loop, handed on or freed: then its later users are not known, or cannot get another
- * buffer. */
+/* Collects the uses.  Returns false if the buffer is carried by a loop, handed on or freed: then its later users are
+ * unknown, or cannot get another buffer. */
 static bool look_around(const struct in_place *p, MlirValue v, struct around *out) {
   struct buffer_uses uses = buffer_find_uses(p->run->arena, v);
 
@@ -91,7 +91,7 @@ static bool look_around(const struct in_place *p, MlirValue v, struct around *ou
   return true;
 }
 
-/* op writes all of a buffer of the block and does not read what was in it. */
+/* Reads the result.  Returns true if op writes all of a buffer of the block and does not read its old contents. */
 static bool read_result(struct in_place *p) {
   const int out = p->s.n_inputs;
   struct around a;
@@ -103,7 +103,8 @@ static bool read_result(struct in_place *p) {
   return look_around(p, p->out, &a) && a.at == 1 && (a.is_direct || !a.before);
 }
 
-/* Operand o is a whole buffer of the block that op reads at the places that it writes. */
+/* Reads operand o.  Returns true if it is a whole buffer of the block and op reads it at the same places that op
+ * writes. */
 static bool read_operand(struct in_place *p, int o) {
   struct around a;
 
@@ -161,7 +162,7 @@ static void store(struct in_place *p, MlirBlock entry) {
   pass_remark(p->run, ir_defining_op(p->in), "reloaded from HBM, %" PRId64 " bytes per partition", spill_bytes(p->in));
 }
 
-/* op and the later users of its result get `in` for it. */
+/* Makes op and the later users of its result use `in` instead of the result's buffer. */
 static void merge(struct in_place *p) {
   MlirOperation alloc = ir_defining_op(p->out);
   struct around a;
@@ -181,7 +182,7 @@ void spill_compute_in_place(struct pass_run *run, MlirBlock block, MlirBlock ent
   int n;
   MlirOperation *ops = spill_operations(run->arena, block, &n);
 
-  for (int k = 0; k < n; k++) { /* only an allocation before ops[k] is destroyed, which the loop has passed */
+  for (int k = 0; k < n; k++) { /* only an allocation before ops[k] is destroyed, which the loop has already passed */
     struct in_place p = {.run = run, .block = block, .op = ops[k]};
     if (!structured_read(ops[k], &p.s) || !structured_is_elementwise(&p.s) || needed(&p) <= capacity ||
         !read_result(&p) || !choose_operand(&p))

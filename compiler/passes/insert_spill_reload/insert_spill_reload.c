@@ -1,4 +1,4 @@
-/* insert_spill_reload: where buffers need more SBUF than there is, keeps some of them in HBM between their uses.
+/* insert_spill_reload: if buffers need more SBUF than there is, keeps some of them in HBM between their uses.
  *
  *     %a = memref.alloc() : …, 3 : i32                 %s = memref.alloc() : …, 1 : i32
  *     … uses %a …                                      %a = memref.alloc() : …, 3 : i32
@@ -9,24 +9,26 @@
  *                                                      memref.copy %s, %b
  *                                                      … uses %b …
  *
- * Each block is walked from the top with the set of its buffers that are in SBUF.  A buffer enters the set at its first
- * user, to which its allocation moves, and leaves it after its last one; users inside loops, and users of views, count
- * for the operation of the block that contains them.  An operation needs the buffers that it uses, those that are kept
- * meanwhile, and the most that is allocated at once inside it.  If that exceeds the capacity, buffers that it does not
- * use are stored in HBM, the one whose next use is farthest first (Belady: no other order needs fewer).  If it still
- * does not fit, the blocks inside are treated the same way with what is left.  An element-wise operation that alone
- * needs too much writes its result over an operand (in_place.c); a loop that works tile by tile on more than there is
- * gets the tiles from HBM (large.c); any other operation that does not fit is refused.
+ * The pass walks each block from the top with the set of its buffers that are in SBUF.  A buffer enters the set at its
+ * first user (its allocation moves there) and leaves it after its last one.  A user inside a loop, or a user of a view,
+ * counts as a use by the operation of the block that contains it.  An operation needs the buffers that it uses, the
+ * other buffers in the set, and the largest amount that is allocated at once inside it.  If that exceeds the capacity,
+ * buffers that it does not use are stored in HBM, the one with the farthest next use first (Belady: no other order
+ * needs fewer stores).  If it still does not fit, the blocks inside are handled in the same way with the rest of the
+ * capacity.  An element-wise operation that needs too much by itself writes its result over an operand (in_place.c).  A
+ * loop over tiles of buffers that do not fit gets the tiles from HBM (large.c).  Any other operation that does not fit
+ * is an error.
  *
- * A stored buffer gives up its space: it ends with the copy to HBM.  A new buffer begins with the copy back, and later
- * users and their views get that one.  A buffer that was not written since it was loaded is not stored again, and one
- * that is a copy of something in HBM is loaded from there.  (The reference orders victims the other way round, looks only
- * at the outermost block and not through views, and keeps the allocation, so that nothing is gained.)  The place in HBM
- * is allocated once, outside all loops.  A buffer that a loop carries, or that an arith.select chooses, stays in SBUF.
+ * A stored buffer frees its space: its last use is the copy to HBM.  A new buffer is filled by the copy back, and later
+ * users and their views use the new buffer.  A buffer that was not written since it was loaded is not stored again, and
+ * a buffer that is a copy of data in HBM is loaded from there.  (The reference orders victims the other way round,
+ * looks only at the outermost block and not through views, and keeps the allocation, so that it frees no space.)  The
+ * buffer in HBM is allocated once, outside all loops.  A buffer that a loop carries, or that an arith.select chooses,
+ * stays in SBUF.
  *
- * Lowering to instructions adds buffers: a tile on its way from PSUM to HBM, intermediate values of a generic.  If SBUF
- * is more than half full, the pass tries the lowering on a clone; if that needs more than there is, the pass runs again
- * with a capacity that is smaller by the difference.
+ * Lowering to instructions adds buffers, for a tile copied from PSUM to HBM or for intermediate values of a generic.
+ * If SBUF is more than half full, the pass tries the lowering on a clone.  If the clone needs more SBUF than there is,
+ * the pass runs again with a capacity reduced by the difference.
  *
  * Options: sbuf-capacity=N bytes per partition, target=trn1|trn2|trn3.  Time: operations of a block times its buffers.
  */
@@ -45,22 +47,22 @@
 
 /* A buffer that is allocated in the block. */
 struct held {
-  MlirOperation alloc; /* the first one */
-  MlirValue now;       /* the one that stands for it where the walk is */
-  MlirValue slot;      /* in HBM, null if it was never put away */
-  int64_t bytes;       /* per partition */
+  MlirOperation alloc; /* the original allocation */
+  MlirValue now;       /* the buffer that currently holds the contents */
+  MlirValue slot;      /* buffer in HBM, null if h was never stored */
+  int64_t bytes;       /* bytes per partition */
   int n_uses, *uses;   /* positions in the block, ascending */
   bool *writes;
-  int next; /* first of uses that the walk has not passed */
+  int next; /* index of the first use that the walk has not passed */
   bool is_pinned, is_resident;
   bool is_stored;   /* slot has the contents */
-  bool is_borrowed; /* slot is what the buffer was copied from, not to be written */
+  bool is_borrowed; /* slot is the buffer that this one was copied from; it must not be written */
 };
 
 struct scan {
   struct pass_run *run;
-  MlirBlock block, entry;    /* entry: of the function */
-  int64_t capacity, outside; /* outside: what blocks around this one hold, and the lowering's share */
+  MlirBlock block, entry;    /* entry: first block of the function */
+  int64_t capacity, outside; /* outside: bytes held by the enclosing blocks and needed by the lowering */
   int n_ops, n_held;
   MlirOperation *ops;
   struct held *held;
@@ -68,7 +70,7 @@ struct scan {
 
 /* ---- reading a block ------------------------------------------------------------------------------------------- */
 
-/* An allocation stands right before its first user. */
+/* Moves an allocation directly before its first user. */
 static void sink(MlirOperation alloc) {
   MlirOperation first = {NULL};
   MlirValue v = mlirOperationGetResult(alloc, 0);
@@ -93,7 +95,7 @@ static void add_use(struct held *h, int at, bool writes) {
   h->writes[k] = writes;
 }
 
-/* Views count, too: they must be made again of the buffer that comes back. */
+/* Counts the uses of v.  Views count, too: they must be rebuilt on the reloaded buffer. */
 static int count_uses(MlirValue v) {
   int n = 0;
   for (MlirOpOperand u = mlirValueGetFirstUse(v); !mlirOpOperandIsNull(u); u = mlirOpOperandGetNextUse(u)) {
@@ -135,14 +137,14 @@ static void read_block(struct scan *s) {
     *h = (struct held){.alloc = s->ops[k], .now = v, .bytes = spill_bytes(v)};
     h->uses = arena_new_array(s->run->arena, int, uses);
     h->writes = arena_new_array(s->run->arena, bool, uses);
-    add_use(h, k, false); /* it exists from here on */
+    add_use(h, k, false); /* the buffer exists from here on */
     read_uses(s, h, v);
   }
 }
 
 /* ---- putting away and bringing back ---------------------------------------------------------------------------- */
 
-/* The place in HBM, in the function's first block: loops use it again and again. */
+/* Allocates the buffer in HBM in the function's first block, because loops use it repeatedly. */
 static MlirValue make_slot(struct scan *s, struct held *h) {
   MlirOperation at = ir_ancestor_in(h->alloc, s->entry);
   struct ir_builder b = edit_before(s->run, at);
@@ -153,7 +155,7 @@ static MlirValue make_slot(struct scan *s, struct held *h) {
   return memrefs_alloc(&b, memrefs_type(b.ctx, memrefs_element(h->now), rank, dims, MEM_HBM));
 }
 
-/* Puts h away behind the last operation that used it. */
+/* Stores h after the last operation that used it. */
 static void put_away(struct scan *s, struct held *h) {
   MlirOperation last = s->ops[h->uses[h->next - 1]];
 
@@ -171,8 +173,8 @@ static void put_away(struct scan *s, struct held *h) {
   h->is_resident = false;
 }
 
-/* Where `copy`, at position `at`, copies from if h is filled by it and the source keeps its contents until h's last
- * use; otherwise null. */
+/* If `copy`, at position `at`, fills h and its source in HBM keeps its contents until h's last use, returns the
+ * source.  Otherwise returns null. */
 static MlirValue source_of(struct scan *s, const struct held *h, int at, MlirOperation copy) {
   if (!ir_is(copy, "memref.copy") || !mlirValueEqual(mlirOperationGetOperand(copy, 1), h->now))
     return (MlirValue){NULL};
@@ -181,13 +183,13 @@ static MlirValue source_of(struct scan *s, const struct held *h, int at, MlirOpe
     return (MlirValue){NULL};
   MlirOperation def = ir_defining_op(buffer_root(from));
   if (!mlirOperationIsNull(def) && !ir_is(def, "memref.alloc"))
-    return (MlirValue){NULL}; /* a loop's result, which is another buffer, too */
+    return (MlirValue){NULL}; /* a loop's result, which shares its buffer with other values */
   struct buffer_uses uses = buffer_find_uses(s->run->arena, buffer_root(from));
   for (int k = 0; k < uses.n; k++) {
     MlirOperation here = ir_ancestor_in(uses.v[k].op, s->block);
     if (!mlirValueIsNull(buffer_passed_on(uses.v[k].op, uses.v[k].operand)))
       return (MlirValue){NULL};
-    /* what is outside of the block does not happen meanwhile */
+    /* operations outside of the block do not run in between */
     if (!mlirOperationIsNull(here) && (uses.v[k].access & BUFFER_WRITES) && !buffer_is_before(here, s->ops[at]))
       return (MlirValue){NULL};
   }
@@ -197,8 +199,8 @@ static MlirValue source_of(struct scan *s, const struct held *h, int at, MlirOpe
   return mlirOperationIsNull(owner) || ir_is(owner, "func.func") ? from : (MlirValue){NULL};
 }
 
-/* Uses of `from` at the operation `at` and behind it in the block become uses of `to`; views that are needed there are
- * made again, where e says. */
+/* Replaces the uses of `from` by `to` at the operation `at` and after it in the block.  Views that are used there are
+ * rebuilt at the position of b. */
 static void redirect(struct scan *s, struct ir_builder *b, MlirValue from, MlirValue to, MlirOperation at) {
   int n = 0;
   for (MlirOpOperand u = mlirValueGetFirstUse(from); !mlirOpOperandIsNull(u); u = mlirOpOperandGetNextUse(u))
@@ -222,11 +224,11 @@ static void redirect(struct scan *s, struct ir_builder *b, MlirValue from, MlirV
     if (!ir_is_used(mlirOperationGetResult(again, 0)))
       mlirOperationDestroy(again);
     if (!ir_is_used(mlirOperationGetResult(op, 0)))
-      mlirOperationDestroy(op); /* it would keep the old buffer */
+      mlirOperationDestroy(op); /* an unused view would keep the old buffer alive */
   }
 }
 
-/* Brings h back right before the operation at position `at`. */
+/* Reloads h directly before the operation at position `at`. */
 static void bring_back(struct scan *s, struct held *h, int at) {
   struct ir_builder b = edit_before(s->run, s->ops[at]);
   MlirValue old = h->now;
@@ -255,14 +257,15 @@ static int64_t resident_bytes(const struct scan *s) {
   return sum;
 }
 
-/* True if h is used later than x; as late but need not be stored; or is larger. */
+/* True if h is a better victim than x: its next use is later; or it is equally late and h need not be stored; or h is
+ * larger. */
 static bool is_better(const struct held *h, const struct held *x) {
   if (h->uses[h->next] != x->uses[x->next])
     return h->uses[h->next] > x->uses[x->next];
   return h->is_stored != x->is_stored ? h->is_stored : h->bytes > x->bytes;
 }
 
-/* The resident buffer that is not used at `at` and not for the longest time; NULL if there is none. */
+/* Returns the resident buffer that is not used at `at` and whose next use is farthest, or NULL if there is none. */
 static struct held *victim(struct scan *s, int at) {
   struct held *best = NULL;
   for (int k = 0; k < s->n_held; k++) {
@@ -362,7 +365,7 @@ static enum status read_capacity(struct pass_run *run, int64_t *out) {
   return ST_OK;
 }
 
-/* `less`: bytes of the capacity that the lowering needs for itself. */
+/* Spills with a capacity reduced by `less`, the bytes that the lowering itself needs. */
 static enum status spill(struct pass_run *run, int64_t capacity, int64_t less) {
   struct ir_ops functions = ir_collect_named(run->arena, run->module, "func.func");
   enum status st = ST_OK;
@@ -377,8 +380,8 @@ static enum status spill(struct pass_run *run, int64_t capacity, int64_t less) {
   return st;
 }
 
-/* How much SBUF the instructions take at once that the module becomes; 0 if it cannot be lowered: that is for
- * linalg-to-nisa to say. */
+/* Returns the largest amount of SBUF that the lowered module uses at once, or 0 if it cannot be lowered;
+ * linalg-to-nisa reports that error. */
 static int64_t lowered_peak(struct pass_run *run) {
   static const char *const names[] = {"insert-memref-dealloc", "linalg-to-nisa"};
   MlirOperation clone = mlirOperationClone(run->module);

@@ -1,4 +1,4 @@
-/* large: loops over buffers that do not fit into SBUF together.
+/* large: handles loops over buffers that do not fit into SBUF together.
  *
  *     %x = memref.alloc() : …<128x64x1x512xf32, 3 : i32>        %x = memref.alloc() : …, 1 : i32
  *     scf.for %i {                                        ==>   scf.for %i {
@@ -6,12 +6,12 @@
  *                                                                 memref.copy %x[0, %i, 0, 0], %t
  *                                                                 linalg.exp ins(%t) outs(%y[…]) }
  *
- * Spilling helps between operations, not within one: a loop needs all that it touches.  As long as some need more than
- * the capacity, a buffer moves to HBM for good: every tile of it is stored when it is computed and fetched again when
- * it is used.  It is the one that covers most of what is too much, over all operations that touch it, per byte that
- * then goes to HBM and back: in a chain of steps every other value is enough, and what a loop fetches to use it many
- * times stays.  What moving a buffer saves is its size less the largest tile that a computation takes.  Each round
- * moves one buffer, so that they end.  See insert_spill_reload.c.
+ * Spilling helps between operations, but not within one: a loop needs all buffers that it uses.  While an operation
+ * needs more than the capacity, one buffer moves permanently to HBM: each of its tiles is stored when it is computed
+ * and loaded when it is used.  The pass chooses the buffer that removes the most excess, summed over all operations
+ * that use it, per byte of HBM traffic.  So in a chain of steps it is enough to move every other value, and a buffer
+ * that a loop reads many times stays.  Moving a buffer saves its size minus the largest tile that a computation uses.
+ * Each round moves one buffer, so the rounds end.  See insert_spill_reload.c.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -27,8 +27,8 @@
 
 struct excess {
   MlirBlock block;
-  MlirOperation op; /* of the block, needs too much */
-  int64_t bytes;    /* by how much */
+  MlirOperation op; /* operation of the block that needs too much */
+  int64_t bytes;    /* bytes above the capacity */
 };
 struct search {
   struct pass_run *run;
@@ -38,7 +38,7 @@ struct search {
   } excess;
 };
 
-/* What moving the buffer to HBM saves; 0 if it cannot move. */
+/* Returns the bytes per partition that moving the buffer to HBM saves, or 0 if it cannot move. */
 static int64_t saving(struct pass_run *run, MlirOperation alloc) {
   MlirValue v = mlirOperationGetResult(alloc, 0);
   int64_t dims[LEGAL_RANK_MAX], largest = 0;
@@ -69,8 +69,8 @@ static bool is_pinned(const struct buffer_uses *uses) {
   return false;
 }
 
-/* Adds the buffer to what the operations of the block need: those that use it; all it lives through if it cannot wait
- * in HBM. */
+/* Adds the buffer to the need of the operations of the block that use it.  If the buffer cannot be spilled, adds it
+ * to the need of all operations in its lifetime. */
 static void add_buffer(struct search *s, int n, MlirOperation const *ops, int alloc, int64_t *need, int *last_seen) {
   MlirValue v = mlirOperationGetResult(ops[alloc], 0);
   struct buffer_uses uses = buffer_find_uses(s->run->arena, v);
@@ -105,7 +105,8 @@ static int64_t inner_need(struct search *s, MlirOperation op, int64_t capacity) 
   return most;
 }
 
-/* The least that the block needs for the worst of its operations; notes all that need more than the capacity. */
+/* Returns the least capacity that the block needs for its most demanding operation.  Records all operations that need
+ * more than the capacity. */
 static int64_t block_need(struct search *s, MlirBlock block, int64_t capacity) {
   int64_t worst = 0;
   int n;
@@ -131,9 +132,9 @@ static int64_t block_need(struct search *s, MlirBlock block, int64_t capacity) {
 
 /* ---- what to move ---------------------------------------------------------------------------------------------- */
 
-enum { TRIPS_GUESS = 8 }; /* of a loop whose trips are not known */
+enum { TRIPS_GUESS = 8 }; /* assumed iterations of a loop with an unknown number of iterations */
 
-/* How often op runs in one run of its function. */
+/* Returns how often op runs in one run of its function. */
 static double runs(MlirOperation op) {
   double n = 1;
   for (op = mlirOperationGetParentOperation(op); !mlirOperationIsNull(op); op = mlirOperationGetParentOperation(op)) {
@@ -149,7 +150,7 @@ static double runs(MlirOperation op) {
   return n;
 }
 
-/* The bytes per partition that go from and to HBM if the buffer is there. */
+/* Returns the bytes per partition that are copied from and to HBM if the buffer is there. */
 static double traffic(struct search *s, MlirOperation alloc) {
   struct buffer_uses uses = buffer_find_uses(s->run->arena, mlirOperationGetResult(alloc, 0));
   double sum = 1;
@@ -161,7 +162,7 @@ static double traffic(struct search *s, MlirOperation alloc) {
   return sum;
 }
 
-/* How much of what is too much goes if the buffer moves. */
+/* Returns the total excess that is removed if the buffer moves. */
 static int64_t gain(struct search *s, MlirOperation alloc) {
   struct buffer_uses uses = buffer_find_uses(s->run->arena, mlirOperationGetResult(alloc, 0));
   MlirBlock home = mlirOperationGetBlock(alloc);
@@ -178,7 +179,7 @@ static int64_t gain(struct search *s, MlirOperation alloc) {
   return sum;
 }
 
-/* The allocation to move, or null. */
+/* Returns the allocation to move, or null. */
 static MlirOperation choose(struct search *s) {
   MlirOperation best = {NULL};
   double most = 0;

@@ -1,4 +1,4 @@
-/* live: how long buffers live, and how much of them lives at once.  See insert_spill_reload.h. */
+/* live: computes the lifetimes of buffers and how much memory they take at once.  See insert_spill_reload.h. */
 #include <assert.h>
 #include <string.h>
 
@@ -49,7 +49,8 @@ bool spill_is_handed_on(MlirOperation op) {
   return ir_is(op, "scf.yield") || ir_is(op, "scf.condition") || ir_is(op, "func.return") || ir_is(op, "func.call");
 }
 
-/* The last operation of the block that uses v or what it becomes; `last` if there is none after it. */
+/* Returns the last operation of the block that uses v, a view of it or a loop-carried value that it becomes; `last`
+ * if there is none after it. */
 static MlirOperation last_user(MlirValue v, MlirBlock block, MlirOperation last) {
   for (MlirOpOperand u = mlirValueGetFirstUse(v); !mlirOpOperandIsNull(u); u = mlirOpOperandGetNextUse(u)) {
     MlirOperation op = mlirOpOperandGetOwner(u), here = ir_ancestor_in(op, block);

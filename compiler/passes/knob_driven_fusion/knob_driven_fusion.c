@@ -6,23 +6,23 @@
  *
  * The values may be independent, or one may be computed from the other tile by tile (merge.c).  A value that only the
  * merged loops read shrinks to the tile that an iteration needs (shrink.c); one that is read elsewhere, too, stays in
- * memory, and the merged loops read its tiles as they are computed.
+ * memory, and the merged loops read each tile of it directly after computing it.
  *
- * A shape with a tail is computed by several loops, each on the result of the one before it (or by the last tile alone).
- * These are merged in pairs, from the last loop to the first.  A value that a single tile computes has no loop and needs
- * none.
+ * A shape with a tail is computed by several loops, each on the result of the one before it (or by the last tile
+ * alone).  These are merged in pairs, from the last loop to the first.  A value that consists of a single tile has no
+ * loop.
  *
- * The pass fails and names the value and the dimension if bounds differ, or if an iteration would read what is not yet
- * complete.  Operations on tensors have no effect besides their results, so it is safe to move them.  Annotations stay
- * with their values.  The pass runs before loop steps are normalised, so that tile sizes can be compared.  It erases
- * fuse_op.
+ * The pass fails and names the value and the dimension if bounds differ, or if an iteration would read a part that is
+ * not yet complete.  Operations on tensors have no effect besides their results, so it is safe to move them.
+ * Annotations stay with their values.  The pass runs before loop steps are normalised, so that tile sizes can be
+ * compared.  It erases fuse_op.
  */
 #include "base/array.h"
 #include "passes/knob_driven_fusion/knob_driven_fusion.h"
 
 /* ---- the loops of a value ---------------------------------------------------------------------------------------- */
 
-/* The loops that compute v, the last one first. */
+/* Returns the loops that compute v, the last one first. */
 static struct ir_ops loops_of(struct arena *a, MlirValue v) {
   struct ir_ops loops = {0};
 
@@ -49,7 +49,7 @@ static MlirOperation about(MlirValue v, MlirOperation otherwise) {
   return mlirOperationIsNull(def) ? otherwise : def;
 }
 
-/* The dimension that the loops of both values go along, by where y writes its value. */
+/* Reports different bounds.  The message names the dimension in which y writes its value. */
 static enum status refuse_bounds(struct merging *m, MlirOperation x, MlirOperation y) {
   struct arena *a = m->run->arena;
   const char *what = "the outermost loop";
@@ -84,7 +84,7 @@ static enum status fuse_target(struct merging *m, MlirOperation fuse, int k) {
     if (mlirOperationEqual(x, y))
       return ST_OK;
     if (!merge_has_same_bounds(x, y) || !mlirBlockEqual(mlirOperationGetBlock(x), mlirOperationGetBlock(y))) {
-      if (i) /* the loops before this one compute what the values were made from */
+      if (i) /* the earlier loops compute the inputs of these values */
         return ST_OK;
       return refuse_bounds(m, x, y);
     }

@@ -1,18 +1,18 @@
-/* merge: makes one loop of two.  See knob_driven_fusion.c.
+/* merge: merges two loops into one.  See knob_driven_fusion.c.
  *
- * The merged loop takes the place of the first one; what the second one needs moves to before it.  Where the second one
- * reads a result of the first, it now reads what the first one's body has computed so far:
+ * The merged loop takes the place of the first one; operations that the second one needs move before it.  Where the
+ * second loop reads a result of the first, it now reads the value that the first one's body has computed so far:
  *
  *     %a = scf.for %i … iter_args(%p) {                     %ab:2 = scf.for %i … iter_args(%p, %q) {
  *       … %x = insert_slice %tile into %p[%i, 0] }            … %x = insert_slice %tile into %p[%i, 0]
  *     %b = scf.for %i … iter_args(%q) {             ==>
  *       … extract_slice %a[%i, 0] … }                         … %tile … }
  *
- * That is right if the part which an iteration reads is complete after the same iteration: both loops go along the same
- * dimension of the value, in the same steps.
+ * This is correct if the part that an iteration reads is complete after the same iteration of the first body: both
+ * loops go along the same dimension of the value, in the same steps.
  *
- * Loops inside are merged in the same way if their bounds agree and what they read allows it; their bodies may contain
- * anything.  A reduction inside stays a loop of its own, before the loops that read its result.
+ * Inner loops are merged in the same way if their bounds agree and the parts that they read are complete; their bodies
+ * may contain any operations.  An inner reduction stays a separate loop before the loops that read its result.
  */
 #include <inttypes.h>
 
@@ -73,15 +73,16 @@ static MlirOperation refuse(struct merging *m, MlirOperation who, const char *wh
   return (MlirOperation){NULL};
 }
 
-/* The result of `first` that `second` carries on as its value j; -1 if it is another value. */
+/* Returns the number of the result of `first` that is the initial value of carried value j of `second`, or -1 if it is
+ * another value. */
 static int carried_on(MlirOperation first, MlirOperation second, int j) {
   MlirValue v = mlirOperationGetOperand(second, 3 + j);
   MlirOperation def = ir_defining_op(v);
   return !mlirOperationIsNull(def) && mlirOperationEqual(def, first) ? (int)mlirOpResultGetResultNumber(v) : -1;
 }
 
-/* `second` carries on result k of `first`, as its value j, and nobody else uses that: iterations of both can take turns
- * if none sees what another one wrote. */
+/* True if result k of `first`, the initial value of j in `second`, has no other use, and no iteration sees what
+ * another one wrote, so that the iterations of both loops can alternate. */
 static bool can_take_turns(MlirOperation first, int k, MlirOperation second, int j) {
   MlirValue v = mlirOperationGetResult(first, k);
   int n = 0;
@@ -91,7 +92,8 @@ static bool can_take_turns(MlirOperation first, int k, MlirOperation second, int
   return n == 1 && (parts_runs_once(first) || (parts_used(first, k) & parts_used(second, j)));
 }
 
-/* Why the part of result k of `first` that an iteration of `second` reads is not complete by then; NULL if it is. */
+/* Returns the reason why the part of result k of `first` that an iteration of `second` reads is not complete by then,
+ * or NULL if it is complete. */
 static const char *why_incomplete(struct merging *m, MlirOperation first, int k, MlirOperation second) {
   MlirValue v = mlirOperationGetResult(first, k);
   const unsigned written = parts_written(first, k), read = parts_read(second, v, true);
@@ -124,7 +126,7 @@ struct needs {
   MlirBlock block;
   MlirOperation first, second;
   struct ir_ops ops;
-  MlirOperation blocker; /* the first one that needs `first` itself, other than `second`; null: none */
+  MlirOperation blocker; /* the first operation other than `second` that needs `first` itself, or null */
 };
 
 static bool contains(const struct needs *s, MlirOperation op) {
@@ -134,7 +136,7 @@ static bool contains(const struct needs *s, MlirOperation op) {
   return false;
 }
 
-/* Adds what op and the operations inside it read and that is defined after s->first. */
+/* Adds the operations after s->first whose results op, or an operation inside op, reads. */
 static void need_operands(struct needs *s, MlirOperation op) {
   struct ir_ops inside = ir_collect(s->arena, op, NULL, NULL);
 
@@ -160,7 +162,7 @@ static struct needs find_needs(struct pass_run *run, MlirOperation first, MlirOp
   return s;
 }
 
-/* Moves the operations to before `first`, in program order. */
+/* Moves the operations before `first`, in program order. */
 static void hoist(struct needs *s) {
   for (int i = 1; i < s->ops.n; i++)
     for (int k = i; k > 0 && mlirOperationIsBeforeInBlock(s->ops.v[k], s->ops.v[k - 1]); k--) {
@@ -179,11 +181,11 @@ static MlirLocation both(MlirContext ctx, MlirOperation a, MlirOperation b) {
   return mlirLocationEqual(l[0], l[1]) ? l[0] : mlirLocationFusedGet(ctx, 2, l, mlirAttributeGetNull());
 }
 
-/* Two loops on their way to be one. */
+/* Two loops that are being merged. */
 struct pair {
   MlirOperation first, second;
   int na, nb, n;
-  int *place; /* of each value that `second` carries, among the n values of the merged loop */
+  int *place; /* position of each value that `second` carries, among the n values of the merged loop */
 };
 
 static struct pair make_pair(struct arena *a, MlirOperation first, MlirOperation second) {
@@ -197,7 +199,8 @@ static struct pair make_pair(struct arena *a, MlirOperation first, MlirOperation
   return p;
 }
 
-/* v, or a tensor.empty of its own if v is one that another carried value begins with: they would get one buffer. */
+/* Returns v, or a new tensor.empty if v is a tensor.empty from which another carried value starts: both would get the
+ * same buffer. */
 static MlirValue own_empty(struct ir_builder *b, MlirValue v, int n, MlirValue const *others) {
   MlirOperation def = ir_defining_op(v);
   for (int i = 0; i < n; i++)
@@ -206,7 +209,7 @@ static MlirValue own_empty(struct ir_builder *b, MlirValue v, int n, MlirValue c
   return v;
 }
 
-/* The merged loop, before the first one.  Its body is empty. */
+/* Builds the merged loop, with an empty body, before the first loop. */
 static MlirOperation make_loop(struct pass_run *run, const struct pair *p, MlirBlock *body) {
   MlirValue bounds[3], *carried = arena_new_array(run->arena, MlirValue, (size_t)p->n + 1);
   struct ir_builder b = edit_before(run, p->first), inside;
@@ -224,7 +227,8 @@ static MlirOperation make_loop(struct pass_run *run, const struct pair *p, MlirB
   return ir_for(&b, bounds, p->n, carried, region);
 }
 
-/* Moves the body of the loop to the end of `to`, with `begin` for what it carried.  out: what it yielded. */
+/* Moves the body of the loop to the end of `to`.  Replaces its carried values by `begin` and stores the values that
+ * it yielded in out. */
 static void take_body(MlirOperation loop, MlirBlock to, MlirValue const *begin, MlirValue *out) {
   MlirBlock from = ir_body(loop);
   MlirOperation last = mlirBlockGetTerminator(from), op;
@@ -246,7 +250,7 @@ static void replace_loop(MlirOperation loop, MlirOperation by, const int *place)
   mlirOperationDestroy(loop);
 }
 
-/* Moves both bodies to the merged loop.  computed: what the first one yielded. */
+/* Moves both bodies to the merged loop.  Stores the values that the first body yielded in computed. */
 static void take_bodies(struct pass_run *run, const struct pair *p, MlirOperation made, MlirValue *computed) {
   MlirBlock body = ir_body(made);
   MlirValue *begin = arena_new_array(run->arena, MlirValue, (size_t)p->n + 1);
@@ -268,7 +272,7 @@ static void take_bodies(struct pass_run *run, const struct pair *p, MlirOperatio
   ir_yield(&b, p->n, yielded);
 }
 
-/* What the body of `made` reads of the results of `first` becomes what the first body has computed. */
+/* Makes the body of `made` read the values that the first body has computed instead of the results of `first`. */
 static void read_inside(struct pass_run *run, MlirOperation first, MlirOperation made, MlirValue const *computed) {
   for (int k = 0; k < parts_n_carried(first); k++) {
     MlirOpOperand next;
@@ -293,8 +297,8 @@ static bool writes_at_counter(MlirOperation loop) {
   return false;
 }
 
-/* Two loops that both go along a dimension of a value, one to write and one to read it, neither to reduce it, have to go
- * in the same steps.  m->why says so if they do not. */
+/* If one loop writes a dimension of a value and the other reads it, and neither reduces it, both must have the same
+ * steps.  Sets m->why if they have not. */
 static void check_steps(struct merging *m, MlirOperation first, MlirOperation second) {
   for (int k = 0; k < parts_n_carried(first); k++) {
     MlirValue v = mlirOperationGetResult(first, k);
@@ -310,7 +314,8 @@ static void check_steps(struct merging *m, MlirOperation first, MlirOperation se
   }
 }
 
-/* Merges `second` into the last of the loops that it can be one with, if it reads any of them.  False if it reads none. */
+/* Merges `second` with the last loop that it reads and can be merged with.  Returns false if it reads none of the
+ * loops. */
 static bool merge_with_producer(struct merging *m, struct ir_ops *loops, MlirOperation second) {
   bool is_reader = false;
 
@@ -332,8 +337,8 @@ static bool merge_with_producer(struct merging *m, struct ir_ops *loops, MlirOpe
   return is_reader;
 }
 
-/* After two bodies have become one: merges each loop of the second one with a loop of the first one that it reads; if it
- * reads none, with the one that has the same number. */
+/* Called after two bodies were merged.  Merges each inner loop of the second body with one of the first body that it
+ * reads; if it reads none, with the one that has the same number. */
 static void merge_inner(struct merging *m, struct ir_ops *a, const struct ir_ops *b) {
   for (int k = 0; k < b->n && !m->why; k++) {
     parts_read_where_written(m->run, b->v[k]);
@@ -374,7 +379,7 @@ static void note_made(struct merging *m, MlirOperation first, MlirOperation seco
   array_push(m->run->arena, &m->made, made);
 }
 
-/* `second` carries on a value of `first`, and they can be one loop. */
+/* True if `second`, which carries a result of `first`, can be merged with it. */
 static bool can_carry_on(struct merging *m, MlirOperation first, MlirOperation second) {
   return ir_is(first, "scf.for") && mlirBlockEqual(mlirOperationGetBlock(first), mlirOperationGetBlock(second)) &&
          merge_has_same_bounds(first, second) && mlirOperationIsNull(find_needs(m->run, first, second).blocker) &&
@@ -401,7 +406,8 @@ void merge_chain(struct merging *m, MlirValue v) {
   }
 }
 
-/* Merges a loop between `first` and `second` with the one whose value it carries on; false if there is none. */
+/* Merges a loop between `first` and `second` with the loop whose result it carries.  Returns false if there is
+ * none. */
 static bool merge_one_between(struct merging *m, MlirOperation first, MlirOperation second) {
   for (MlirOperation op = mlirOperationGetNextInBlock(first); !mlirOperationEqual(op, second);
        op = mlirOperationGetNextInBlock(op))
@@ -416,8 +422,8 @@ static bool merge_one_between(struct merging *m, MlirOperation first, MlirOperat
   return false;
 }
 
-/* Brings the loops after `first`, up to `second`, into the form in which they can be merged: one loop for the parts of a
- * row, which reads from the loop that wrote what it reads. */
+/* Prepares the loops after `first`, up to `second`, for merging: merges the loops for the parts of a row, and makes
+ * each loop read from the loop that wrote the part. */
 static void prepare(struct merging *m, MlirOperation first, MlirOperation second) {
   while (merge_one_between(m, first, second))
     ;

@@ -1,4 +1,4 @@
-/* parts: which part of a value an iteration writes and reads.  See knob_driven_fusion.h.
+/* parts: finds the part of a value that an iteration writes and reads.  See knob_driven_fusion.h.
  *
  * A tiled loop writes its value by slices at its counter:
  *
@@ -68,7 +68,7 @@ struct at_counter {
   bool is_used;
 };
 
-/* In a loop that runs once the counter is a constant, and may have been folded into others. */
+/* In a loop that runs once the counter is a constant and may have been folded into the offsets. */
 static bool is_at_counter(const struct slice *s, int d, const struct at_counter *c) {
   if (s->offset[d] != SLICE_DYNAMIC)
     return c->runs_once && s->size[d] == c->step;
@@ -140,7 +140,7 @@ struct range {
 };
 static const struct range everything = {INT64_MIN, INT64_MAX};
 
-/* The indices that the slice takes in dimension d over all values of the counter that it depends on. */
+/* Returns the range of indices of the slice in dimension d over all values of the counter that it depends on. */
 static struct range range_of(const struct slice *s, int d) {
   int64_t low, high, step;
 
@@ -157,7 +157,7 @@ static struct range range_of(const struct slice *s, int d) {
 }
 
 struct box {
-  int rank; /* -1: nothing yet */
+  int rank; /* -1: empty */
   struct range dim[STRUCTURED_LOOPS_MAX];
 };
 
@@ -190,7 +190,8 @@ static bool are_apart(const struct box *x, const struct box *y) {
   return false;
 }
 
-/* What def, a loop with the result k or an insertion, writes; false if it is something else. */
+/* Finds the part that def, a loop with the result k or an insertion, writes.  Returns false if def is another
+ * operation. */
 static bool read_written(MlirOperation def, int k, struct box *written) {
   struct slice s;
 
@@ -203,7 +204,7 @@ static bool read_written(MlirOperation def, int k, struct box *written) {
   return true;
 }
 
-/* v before the loops and insertions that write only outside of the box. */
+/* Skips the loops and insertions that write only outside of the box, and returns the value before them. */
 static MlirValue before_others(MlirValue v, const struct box *read) {
   for (;;) {
     MlirOperation def = ir_defining_op(v);
@@ -244,8 +245,8 @@ void parts_read_where_written(struct pass_run *run, MlirOperation loop) {
   }
 }
 
-/* The value that v has become before `reader`, by a loop or an insertion that writes only outside of the box; v if there
- * is none. */
+/* Returns the value that a loop or an insertion before `reader` computes from v by writing only outside of the box,
+ * or v if there is none. */
 static MlirValue carried_further(MlirValue v, MlirOperation reader, const struct box *read) {
   for (MlirOpOperand u = mlirValueGetFirstUse(v); !mlirOpOperandIsNull(u); u = mlirOpOperandGetNextUse(u)) {
     MlirOperation op = mlirOpOperandGetOwner(u), here = ir_ancestor_in(reader, mlirOperationGetBlock(op));
@@ -277,7 +278,8 @@ void parts_read_latest(struct pass_run *run) {
 
 /* ---- reading what was inserted ----------------------------------------------------------------------------------- */
 
-/* Makes the offset of `read` in dimension d count within the part that `ins` inserts; false if read may take more. */
+/* Changes the offset of `read` in dimension d to an offset into the part that `ins` inserts.  Returns false if `read`
+ * may include other elements. */
 static bool rebase_dim(struct slice *read, const struct slice *ins, int d, int64_t extent) {
   const bool is_whole = ins->offset[d] == 0 && ins->size[d] == extent;
 
@@ -306,8 +308,8 @@ static bool rebase(struct slice *read, const struct slice *ins) {
   return true;
 }
 
-/* Makes one slice read what was inserted last.  One that then takes all of a tile is that tile; of a loop's result it
- * stays a slice, because the loop may yet be merged with the one that reads it. */
+/* Makes one slice read the tile that was inserted last.  A slice of a whole tile is replaced by the tile.  A slice of
+ * a loop's result stays, because that loop may still be merged with the reader. */
 static void forward(MlirOperation op) {
   struct slice read, ins;
 

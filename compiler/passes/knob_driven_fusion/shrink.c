@@ -1,15 +1,16 @@
-/* shrink: values that only the merged loops read become as large as the part that an iteration needs.
+/* shrink: reduces values that only the merged loops read to the part that an iteration needs.
  *
  *     %r:2 = scf.for %i … iter_args(%p = %empty, …) {              %r = scf.for %i … iter_args(…) {
  *       … extract_slice %p[%i, 0] [128, 512]                ==>      %e = tensor.empty() : tensor<128x512xf32>
  *       … insert_slice %tile into %p[%i, 0] [128, 512] … }           … extract_slice %e[0, 0] [128, 512]
  *     (nobody reads %r#0)                                            … insert_slice %tile into %e[0, 0] [128, 512] … }
  *
- * If every slice of a carried value is at the loop's counter in some dimension, and of the same size there, no iteration
- * sees what another one wrote: the value can begin anew in each iteration, with only that size.  So it can in a loop that
- * runs once.  In other dimensions it becomes smaller where all slices have the same place.  What it began with is
- * a fill or undefined, or is sliced.  The same is then done in the loops inside.  The layout that the user or
- * infer-layout gave the value is that of the small one, in SBUF.  What is only inserted but not read goes.
+ * If every slice of a carried value is at the loop's counter in some dimension, and of the same size there, no
+ * iteration sees what another one wrote: each iteration can start with a new value of that size.  The same holds in a
+ * loop that runs once.  The value also shrinks in other dimensions where all slices have the same offset and size.  A
+ * small fill or tensor.empty replaces an initial fill or tensor.empty; any other initial value is sliced.  The inner
+ * loops are then handled in the same way.  The small value takes over the layout that the user or infer-layout gave the
+ * large one, in SBUF.  Slices that are inserted but never read are erased.
  */
 #include "mlir-c/BuiltinTypes.h"
 
@@ -25,7 +26,7 @@ struct local {
   MlirOperation loop;
   int k;
   int rank;
-  unsigned dims; /* in which all its slices have the same offset, a constant or the counter, and the same size */
+  unsigned dims; /* those in which all its slices have one offset (a constant or the counter) and one size */
   int64_t offset[STRUCTURED_LOOPS_MAX], size[STRUCTURED_LOOPS_MAX];
   int n_inserts;
 };
@@ -47,7 +48,7 @@ static void erase_annotations(MlirValue v) {
 
 /* ---- which dimensions -------------------------------------------------------------------------------------------- */
 
-/* All slices begin where the first one did, and have its size, in the dimensions that remain. */
+/* Keeps the dimensions in which all slices have the offset and the size of the first one. */
 static bool note_slice(const struct slice *s, void *user) {
   struct local *l = user;
 
@@ -66,7 +67,7 @@ static bool note_slice(const struct slice *s, void *user) {
   return true;
 }
 
-/* Each iteration has a part of its own, and it is not the whole value. */
+/* True if each iteration has its own part, and the part is not the whole value. */
 static bool has_own_part(const struct local *l, MlirType t) {
   bool is_own = parts_runs_once(l->loop), is_smaller = false;
 
@@ -77,8 +78,8 @@ static bool has_own_part(const struct local *l, MlirType t) {
   return is_own && (is_smaller || parts_runs_once(l->loop));
 }
 
-/* v, or what becomes of it by insertions and loops that carry it, is yielded only where the loop that carries it yields
- * it again. */
+/* True if v, and the values that insertions and loops compute from it, are yielded only as the value of the loop that
+ * carries them. */
 static bool stays_in_place(MlirValue v, MlirOperation loop, int k) {
   for (MlirOpOperand u = mlirValueGetFirstUse(v); !mlirOpOperandIsNull(u); u = mlirOpOperandGetNextUse(u)) {
     MlirOperation op = mlirOpOperandGetOwner(u);
@@ -112,7 +113,7 @@ static MlirType small_type(const struct local *l, MlirType large) {
   return ir_tensor_of(mlirShapedTypeGetElementType(large), l->rank, dims);
 }
 
-/* What the small value is at the beginning of an iteration. */
+/* Builds the small value at the beginning of an iteration. */
 static MlirValue begin(const struct local *l) {
   MlirBlock body = ir_body(l->loop);
   struct ir_builder b = edit_before(l->run, mlirBlockGetFirstOperation(body));
@@ -136,7 +137,8 @@ static MlirValue begin(const struct local *l) {
   return ir_extract_slice(&b, v, &(struct ir_slice){l->rank, offsets, sizes, NULL, at}, small);
 }
 
-/* Makes the slices of v count from the part's beginning, and gives what becomes of v the small type. */
+/* Makes the offsets of slices of v relative to the part, and gives the values computed from v in place the small
+ * type. */
 static void retype(const struct local *l, MlirValue v) {
   MlirOpOperand next;
 
@@ -165,8 +167,8 @@ static void retype(const struct local *l, MlirValue v) {
   }
 }
 
-/* In the loop's own body: slices that take all of the small value are the value; what is inserted as a whole is what it
- * becomes. */
+/* In the loop's own body, replaces slices of the whole small value by the value, and insertions of a whole value by
+ * the inserted value. */
 static void fold_whole(const struct local *l, MlirValue v) {
   MlirBlock body = ir_body(l->loop);
   MlirOpOperand next;
@@ -190,14 +192,14 @@ static void fold_whole(const struct local *l, MlirValue v) {
 
 /* ---- annotations ------------------------------------------------------------------------------------------------- */
 
-/* A loop or an insertion computes it.  Otherwise it is the tile of an operation, which has its place in SBUF. */
+/* True if a loop or an insertion computes v.  Otherwise v is the tile of an operation, which is in SBUF anyway. */
 static bool is_named_place(MlirValue v) {
   MlirOperation def = ir_defining_op(v);
   return !mlirOperationIsNull(def) && (ir_is(def, "scf.for") || ir_is(def, "tensor.insert_slice"));
 }
 
-/* The small value takes over the layout of the large one, or a fill that it begins with does.  So does the value that the
- * loop began with: another loop may compute another part of it. */
+/* Moves the layout of the large value to the small one, or to the fill that the small one starts from.  The initial
+ * value of the loop gets the layout, too, if another loop computes it (another part of the value). */
 static void move_layout(const struct local *l, MlirValue begin, MlirValue small) {
   MlirValue large = mlirOperationGetResult(l->loop, l->k), initial = mlirOperationGetOperand(l->loop, 3 + l->k);
   struct layout at = layout_read(large);
@@ -261,7 +263,7 @@ static bool is_slice(MlirOperation op, void *user) {
   return ir_is(op, "tensor.extract_slice") || ir_is(op, "tensor.insert_slice");
 }
 
-/* Erases slices that nobody reads, from the last to the first. */
+/* Erases slices that no operation reads, from the last to the first. */
 static void sweep(struct pass_run *run, MlirOperation loop) {
   struct ir_ops all = ir_collect(run->arena, loop, is_slice, NULL);
 
@@ -275,7 +277,8 @@ static void sweep(struct pass_run *run, MlirOperation loop) {
 
 /* ---- loops ------------------------------------------------------------------------------------------------------- */
 
-/* Makes the carried values of the loop smaller, then those of the loops inside.  The loop, or the one that replaces it. */
+/* Shrinks the carried values of the loop, then those of the inner loops.  Returns the loop, or the one that replaces
+ * it. */
 static MlirOperation shrink(struct pass_run *run, MlirOperation loop, int *n_shrunk) {
   for (int k = parts_n_carried(loop) - 1; k >= 0; k--) {
     struct local l = {.run = run, .loop = loop, .k = k};
@@ -302,7 +305,7 @@ void shrink_loops(struct merging *m) {
   if (!m->made.n)
     return;
   parts_read_latest(m->run);
-  do { /* the last one of a chain of loops first: then nobody reads what the others compute */
+  do { /* repeat: after the last loop of a chain is handled, no operation reads the results of the earlier ones */
     n_shrunk = 0;
     for (int k = 0; k < m->made.n; k++)
       m->made.v[k] = shrink(m->run, m->made.v[k], &n_shrunk);

@@ -27,9 +27,8 @@ static bool is_own_slice(MlirOperation slice, MlirValue counter, int64_t first_o
   return false;
 }
 
-/* The loops over batches as decompose-batch-matmul writes them: iteration k of the loop with this counter sees only
- * slice k of what it carries, before and after the product, also in the loops within.  Then what the loop starts from
- * is what each product starts from. */
+/* True for a batch loop of decompose-batch-matmul: the iteration with this counter reads and writes only its own slice
+ * of the carried value, also in inner loops.  Then each product starts from the initial value of the loop. */
 static bool is_only_sliced(MlirValue carried, MlirValue counter) {
   for (MlirOpOperand u = mlirValueGetFirstUse(carried); !mlirOpOperandIsNull(u); u = mlirOpOperandGetNextUse(u)) {
     MlirOperation op = mlirOpOperandGetOwner(u);
@@ -44,12 +43,12 @@ static bool is_only_sliced(MlirValue carried, MlirValue counter) {
   return true;
 }
 
-/* True if somebody reads what user writes into v, or v itself: a fill that was cut off does not count. */
+/* True if the result of `user` is read.  A fill that is no longer used does not count. */
 static bool is_live(MlirOperation user) {
   return mlirOperationGetNumResults(user) != 1 || ir_is_used(mlirOperationGetResult(user, 0));
 }
 
-/* Gives user a tensor.empty of its own.  One that it shares may get a buffer that others write first. */
+/* Gives user its own tensor.empty: a shared one may get a buffer that other operations write first. */
 static void own_empty(MlirOperation user, intptr_t at, MlirOperation empty) {
   int others = -1;
 
@@ -63,8 +62,8 @@ static void own_empty(MlirOperation user, intptr_t at, MlirOperation empty) {
   mlirOperationSetOperand(user, at, mlirOperationGetResult(own, 0));
 }
 
-/* True if v is undefined or can be made so: a zero fill on the way is cut off by setting operand `at` of `user` to what
- * was filled. */
+/* True if operand `at` of `user` is undefined or can be made so.  A zero fill is bypassed: the operand becomes the
+ * tensor that was filled. */
 static bool make_undefined(MlirOperation user, intptr_t at) {
   MlirValue v = mlirOperationGetOperand(user, at);
 
@@ -87,7 +86,7 @@ static bool make_undefined(MlirOperation user, intptr_t at) {
   return make_undefined(user, at); /* a fill of a fill */
 }
 
-/* Moves what was just appended to its block behind `after`. */
+/* Moves an operation that was just appended to its block after `after`. */
 static MlirOperation settle(MlirOperation made, MlirOperation after) {
   mlirOperationMoveAfter(made, after);
   return made;
@@ -95,7 +94,7 @@ static MlirOperation settle(MlirOperation made, MlirOperation after) {
 
 static void annotate_sum(struct ir_builder *b, MlirOperation tile_op, MlirOperation sum, MlirOperation matmul) {
   MlirAttribute tile = ir_attr(tile_op, "loop_tile_size");
-  assert(mlirDenseArrayGetNumElements(tile) == 3); /* check() has seen it */
+  assert(mlirDenseArrayGetNumElements(tile) == 3); /* the caller has checked it */
   int64_t mn[] = {mlirDenseI64ArrayGetElement(tile, 0), mlirDenseI64ArrayGetElement(tile, 1)};
   MlirType i32 = mlirIntegerTypeGet(b->ctx, 32);
   MlirValue total = ir_result(sum), product = ir_result(matmul);
@@ -135,7 +134,7 @@ void accumulator_start_from_zero(struct pass_run *run, MlirOperation matmul, int
   mlirOperationSetOperand(matmul, 2, shell);
   mlirOperationSetDiscardableAttributeByName(sum, ir_str("nkipy.op_id"), id.attribute);
   (*next_id)++;
-  /* layouts that sat between the matmul and the addition have to follow what they are about */
+  /* layouts between the matmul and the addition must come after the value that they describe */
   for (MlirOpOperand u = mlirValueGetFirstUse(ir_result(sum)); !mlirOpOperandIsNull(u); u = mlirOpOperandGetNextUse(u))
     if (ir_is(mlirOpOperandGetOwner(u), "nkipy.layout"))
       settle(mlirOpOperandGetOwner(u), sum);

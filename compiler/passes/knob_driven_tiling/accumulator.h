@@ -1,4 +1,4 @@
-/* accumulator: the initial value of a matmul.
+/* accumulator: handles the initial value of a matmul.
  *
  * In PSUM an accumulation group starts from zero, so a matmul can compute A B, but not C + A B with another C.
  */

@@ -1,30 +1,30 @@
-/* knob_driven_tiling: from tile annotations to a transform script.
+/* knob_driven_tiling: translates tile annotations to a transform script.
  *
  *     %r = linalg.exp {nkipy.op_id = 0} …                     transform.structured.match ops{["linalg.exp"]} …
  *     "nkipy.tile_op"(%r) {loop_tile_size = [128, 512]}  ==>  transform.structured.tile_using_for … [128, 512]
  *                                                             transform.structured.promote_tensor to 3 : i32 …
  *
- * The payload stays as it is but for one thing: a matmul's accumulator starts from zero (accumulator.h).  One group of
- * transform operations per tiled operation, in program order, each found by its number; apply-and-strip-transforms
- * runs the script.
+ * The pass changes one thing in the payload: the accumulator of a matmul starts from zero (accumulator.h).  The script
+ * has one group of transform operations per tiled operation, in program order; it finds each operation by its number.
+ * apply-and-strip-transforms runs the script.
  *
- * Element-wise operations, reductions, transposes and broadcasts: one loop per iterator; operands go to SBUF unless
- * their value already lives there, the destination always does.  A broadcast, and a gather (a generic that reads a
- * table in its body), read their operands where they are, which a DMA can do.
+ * Element-wise operations, reductions, transposes and broadcasts get one loop per iterator.  Their operands are copied
+ * to SBUF unless they are already there; the destination is always in SBUF.  A broadcast and a gather (a generic that
+ * reads a table in its body) read their operands from where they are, which a DMA can do.
  *
  * Matmul [tM, tN, tK]:  block_m { A block, transposed, to SBUF; block_n { B block to SBUF; tile_m { tile_n {
  *                         accumulator in PSUM; k { matmul } } } } }
- * A block is two tiles if their number is even, three if it divides by three, else one, so that no block is ragged;
- * less if K is so long that the blocks would fill SBUF, and one tile if the matmul is to be fused with another kind of
- * operation.  Where even one tile by K does not fit, every step over K
- * brings its own tiles.
+ * A block has two tiles if the number of tiles is even, three if it is divisible by three, otherwise one, so that all
+ * blocks are full.  It has fewer tiles if K is so long that the blocks would fill SBUF, and one tile if the matmul is
+ * fused with another kind of operation.  If even one tile with the whole of K does not fit, every step over K loads its
+ * own tiles.
  *
- * A dimension d that its tile t does not divide is split at d - d % t first: whole tiles, then the rest as one smaller
- * tile.  So every slice has a static size.  For a matmul, N is split inside the block of A and K inside the PSUM
- * accumulator, which therefore are shared by both parts.
+ * A dimension d that is not divisible by its tile t is first split at d - d % t, into whole tiles and one smaller tile.
+ * So every slice has a static size.  For a matmul, N is split inside the block of A and K inside the PSUM accumulator,
+ * so both parts share the block or the accumulator.
  *
  * Tiles are checked against the loops and against the machine: at most 128 partitions, a matmul at most 128 by 512 by
- * 128 (one PSUM bank of f32).  What is wrong is reported where the knob was written.
+ * 128 (one PSUM bank of f32).  An error is reported at the location of the knob.
  */
 #include <assert.h>
 #include <inttypes.h>
@@ -48,7 +48,7 @@ struct tiled {
   struct structured s;
   int64_t tile[STRUCTURED_LOOPS_MAX];
   int64_t op_id;
-  int most_m, most_n; /* of a matmul: the most tiles of M and N that a block in SBUF may have; 0: no blocks */
+  int most_m, most_n; /* for a matmul: the most tiles of M and N that a block in SBUF may have; 0: no blocks */
 };
 
 /* ---- what is to be tiled ---------------------------------------------------------------------------- */
@@ -69,7 +69,7 @@ static bool is_tileable(const struct structured *s) {
          s->kind == SK_BROADCAST || s->kind == SK_MATMUL || s->kind == SK_BATCH_MATMUL;
 }
 
-/* A generic whose body reads a tensor at places that it computes. */
+/* True if op is a generic whose body reads a tensor at computed indices. */
 static bool is_gather(const struct tiled *t) {
   if (!ir_is(t->op, "linalg.generic"))
     return false;
@@ -81,7 +81,7 @@ static bool is_gather(const struct tiled *t) {
   return false;
 }
 
-/* True if the inputs are read by DMA, from where they are. */
+/* True if DMA reads the inputs from where they are. */
 static bool reads_by_dma(const struct tiled *t) {
   return t->s.kind == SK_BROADCAST || is_gather(t);
 }
@@ -111,7 +111,8 @@ static enum status check_matmul(struct pass_run *run, const struct tiled *t) {
   return ST_OK;
 }
 
-/* The leading dimension of everything that lies in SBUF is spread over the partitions. */
+/* Checks that the leading dimension of each operand in SBUF, which is spread over the partitions, is not too
+ * large. */
 static enum status check_partitions(struct pass_run *run, const struct tiled *t) {
   for (int o = 0; o < t->s.n_inputs + t->s.n_inits; o++) {
     int64_t dims[STRUCTURED_LOOPS_MAX];
@@ -156,7 +157,7 @@ static int64_t op_id(MlirOperation op) {
   return mlirAttributeIsNull(a) ? -1 : mlirIntegerAttrGetValueInt(a);
 }
 
-/* Nothing is computed where an extent is 0, so there is nothing to tile. */
+/* True if an extent is 0: then nothing is computed, so there is nothing to tile. */
 static bool is_empty(const struct structured *s) {
   for (int k = 0; k < s->n_loops; k++)
     if (s->extents[k] == 0)
@@ -164,7 +165,7 @@ static bool is_empty(const struct structured *s) {
   return false;
 }
 
-/* Reads what is said about op; false when it is not to be tiled. */
+/* Reads the tile of op.  Returns false if op is not to be tiled. */
 static bool read_tiled(MlirOperation op, struct tiled *t, int *n_entries) {
   if (mlirOperationGetNumResults(op) != 1 || !structured_read(op, &t->s) || !is_tileable(&t->s) || is_empty(&t->s))
     return false;
@@ -176,7 +177,7 @@ static bool read_tiled(MlirOperation op, struct tiled *t, int *n_entries) {
   MlirAttribute tile = ir_attr(t->knob, "loop_tile_size");
   if (mlirAttributeIsNull(tile) || !mlirAttributeIsADenseI64Array(tile))
     return false;
-  *n_entries = (int)mlirDenseArrayGetNumElements(tile); /* check() refuses another number than that of the loops */
+  *n_entries = (int)mlirDenseArrayGetNumElements(tile); /* check() refuses a number other than that of the loops */
   for (int k = 0; k < *n_entries && k < STRUCTURED_LOOPS_MAX; k++)
     t->tile[k] = mlirDenseI64ArrayGetElement(tile, k);
   return *n_entries > 0;
@@ -192,7 +193,7 @@ static bool is_numbered(MlirOperation op, void *user) {
   return is_linalg(op, NULL) && op_id(op) >= 0;
 }
 
-/* The operations that have a number, found by it. */
+/* The numbered operations, indexed by number. */
 struct numbered {
   struct ir_ops ops;
   struct index by_id;
@@ -209,7 +210,7 @@ static struct numbered find_numbered(struct pass_run *run) {
   return n;
 }
 
-/* The script finds an operation by name and number: each pair must be there once. */
+/* Checks that only one operation has this name and number, because the script finds operations by them. */
 static enum status check_id(struct pass_run *run, const struct tiled *t, const struct numbered *numbered) {
   int same = 0;
 
@@ -226,7 +227,7 @@ static enum status check_id(struct pass_run *run, const struct tiled *t, const s
 
 /* ---- element-wise operations, reductions, transposes ------------------------------------------------ */
 
-/* True if the value lives in SBUF or is a part of one that does. */
+/* True if the value is in SBUF or is a part of one that is. */
 static bool is_in_sbuf(MlirValue v) {
   for (;;) {
     MlirOperation layout = user_named(v, "nkipy.layout");
@@ -254,7 +255,7 @@ static void promote_operands(struct script *s, const struct tiled *t, int h) {
   script_promote(s, h, t->s.n_inputs, MEM_SBUF);
 }
 
-/* Splits h at the first loop from `dim` on that its tile does not divide, and goes on with both parts. */
+/* Splits h at the first loop, from `dim` on, whose extent the tile does not divide.  Continues with both parts. */
 static void tile_parts(struct script *s, const struct tiled *t, int h, int dim, const int64_t *tile) {
   assert(dim >= 0 && dim <= t->s.n_loops);
   while (dim < t->s.n_loops && t->s.extents[dim] % tile[dim] == 0)
@@ -274,7 +275,7 @@ static void tile_parts(struct script *s, const struct tiled *t, int h, int dim, 
 
 /* ---- matmul ----------------------------------------------------------------------------------------- */
 
-/* A block of some tiles, two or three if that divides their number. */
+/* Returns the size of a block of two or three tiles if that divides the number of tiles, otherwise of one. */
 static int64_t block_of(int64_t extent, int64_t tile, int most) {
   const int64_t tiles = extent / tile;
   return tile * (most >= 2 && tiles % 2 == 0 ? 2 : most >= 3 && tiles % 3 == 0 ? 3 : 1);
@@ -286,7 +287,8 @@ static int64_t element_bytes(MlirValue v) {
   return (bits + 7) / 8;
 }
 
-/* Bytes per partition of the blocks of both operands, K in full, with at most so many tiles each. */
+/* Returns the bytes per partition of the blocks of both operands with the whole of K and at most so many tiles
+ * each. */
 static int64_t block_bytes(const struct tiled *t, int most_m, int most_n) {
   const int64_t k_tiles = (t->s.extents[2] + t->tile[2] - 1) / t->tile[2];
   const int64_t m = block_of(t->s.extents[0], t->tile[0], most_m), n = block_of(t->s.extents[1], t->tile[1], most_n);
@@ -310,8 +312,8 @@ static bool is_fused_with_others(const struct tiled *t) {
   return false;
 }
 
-/* Blocks may take half of SBUF, so that something is left for everything else; blocks of one tile three quarters.
- * Beyond that nothing is kept: every step over K brings its own tiles. */
+/* Blocks may take half of SBUF, to leave room for other buffers; blocks of one tile may take three quarters.  If they
+ * need more, there are no blocks: every step over K loads its own tiles. */
 static void choose_blocks(struct pass_run *run, struct tiled *t) {
   static const int most[][2] = {{3, 3}, {3, 1}, {1, 1}};
   const int64_t sbuf = nisa_machine(run->target)->sbuf_bytes;
@@ -328,7 +330,7 @@ static void choose_blocks(struct pass_run *run, struct tiled *t) {
 
 typedef void (*emit_part)(struct script *s, const struct tiled *t, int h, int64_t extent, int64_t tile);
 
-/* Calls emit for the whole tiles of a loop and for what they leave over. */
+/* Calls emit for the whole tiles of a loop and for the remainder. */
 static void each_part(struct script *s, const struct tiled *t, int h, int loop, emit_part emit) {
   const int64_t extent = t->s.extents[loop], tile = t->tile[loop], over = extent % tile;
   int head, rest;
@@ -342,7 +344,7 @@ static void each_part(struct script *s, const struct tiled *t, int h, int loop, 
   emit(s, t, rest, over, over);
 }
 
-/* The left operand transposed, which is how the tensor engine wants it, in SBUF. */
+/* Transposes the left operand, as the tensor engine requires, and copies it to SBUF. */
 static int promote_lhs(struct script *s, const struct tiled *t, int h) {
   if (is_lhs_transposed(t)) {
     if (!is_in_sbuf(mlirOperationGetOperand(t->op, 0)))
@@ -367,7 +369,7 @@ static void emit_k(struct script *s, const struct tiled *t, int h, int64_t exten
     promote_rhs(s, t, promote_lhs(s, t, h));
 }
 
-/* What is N's turn to know of M: the tile, which is smaller behind a split. */
+/* Passes M's tile, which is smaller in the remainder part of a split, to emit_n. */
 struct m_part {
   struct tiled t; /* first: emit_n gets a pointer to it */
   int64_t tile_m;
@@ -396,7 +398,7 @@ static void emit_m(struct script *s, const struct tiled *t, int h, int64_t exten
 
 /* ---- the pass --------------------------------------------------------------------------------------- */
 
-/* "TILE=[128,512,128], 2x1x4 of them", with how many operands the tiles bring to SBUF. */
+/* Writes remarks such as "TILE=[128,512,128], 2x1x4 of them", and the number of operands that are copied to SBUF. */
 static void remark_tile(struct pass_run *run, const struct tiled *t) {
   const char *count = "";
   for (int l = 0; l < t->s.n_loops; l++)
@@ -426,7 +428,7 @@ static void emit(struct script *s, const struct tiled *t) {
   remark_tile(s->run, t);
 }
 
-/* Accumulators first: this adds operations, which are tiled like the others. */
+/* Makes accumulators start from zero before tiling: this adds operations, which are tiled like the others. */
 static void start_from_zero(struct pass_run *run) {
   struct ir_ops ops = ir_collect(run->arena, run->module, is_linalg, NULL);
   int64_t next_id = 0;
@@ -471,7 +473,7 @@ static enum status run_pass(struct pass_run *run) {
   start_from_zero(run);
   script_init(&s, run);
   enum status st = write_script(run, &s, &n_tiled);
-  /* annotations on nothing that can be tiled leave no script at all */
+  /* if there are annotations but no operation can be tiled, there is no script */
   if (!st && (n_tiled || !ir_collect_named(run->arena, run->module, "nkipy.tile_op").n))
     st = script_finish(&s);
   script_clear(&s);

@@ -10,7 +10,7 @@
 #include "base/array.h"
 #include "ir/query.h"
 
-/* A line is some 150 bytes; a program has a few thousand tiled operations at most. */
+/* A line has about 150 bytes; a program has at most a few thousand tiled operations. */
 enum { SCRIPT_MAX = 16 << 20 };
 
 void script_init(struct script *s, struct pass_run *run) {
@@ -110,8 +110,8 @@ void script_annotate(struct script *s, int h, const char *name, int64_t value) {
 
 /* ---- the end ---------------------------------------------------------------------------------------- */
 
-/* Replaces the locations, which are lines of the script's text: the user does not have that text.  The sequence gets
- * the location of its first operation, the yield that of its last one. */
+/* Replaces the locations, because they refer to lines of the script's text, which the user does not have.  The
+ * sequence gets the location of its first operation, the yield that of the last operation before it. */
 static void set_locations(struct script *s, MlirOperation sequence) {
   MlirBlock body = ir_body(sequence);
   const MlirLocation none = mlirOperationGetLocation(s->run->module);

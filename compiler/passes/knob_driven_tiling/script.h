@@ -1,8 +1,8 @@
 /* script: writes a transform script, one operation after the other.
  *
- * The script is text, which is easier to read than code that builds the transform dialect's operations; it is parsed
- * once, at the end.  A handle is the number of the SSA value that names it.  Every operation of the script gets the
- * location of the payload operation that it transforms, so that the script leads back to the source, too.
+ * The script is text, which is easier to read than code that builds operations of the transform dialect.  It is parsed
+ * once, at the end.  A handle is represented by the number of its SSA value.  Every operation of the script gets the
+ * location of the payload operation that it transforms, so that it refers to the source, too.
  */
 #ifndef PASSES_SCRIPT_H
 #define PASSES_SCRIPT_H
@@ -15,22 +15,22 @@
 struct script {
   struct pass_run *run;
   struct buf text;
-  MlirLocation at; /* location of the operations that are written from now on */
+  MlirLocation at; /* location of the operations that are written next */
   struct {
     MlirLocation *v;
     int n, cap;
-  } locs;   /* per operation, in order */
+  } locs;   /* one location per operation, in order */
   int next; /* the next free handle */
 };
 
 void script_init(struct script *s, struct pass_run *run);
 void script_clear(struct script *s);
 
-/* The payload operation with this name and nkipy.op_id. */
+/* Matches the payload operation with this name and nkipy.op_id. */
 int script_match(struct script *s, const char *name, int64_t op_id);
-/* Splits the loop `dim` at `at` into two operations, of which the second works on the first one's result. */
+/* Splits the loop `dim` at `at` into two operations.  The second one works on the result of the first one. */
 void script_split(struct script *s, int h, int64_t at, int dim, int *head, int *rest);
-/* Puts loops with these tile sizes (0: no loop for that dimension) around h; returns the handle of the operation
+/* Puts loops with these tile sizes (0: no loop for that dimension) around h.  Returns the handle of the operation
  * inside. */
 int script_tile(struct script *s, int h, int n, const int64_t *tile);
 /* Gives operand `operand` of h a buffer in a memory space, and copies the part that h reads into it. */

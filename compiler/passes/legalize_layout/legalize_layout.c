@@ -1,4 +1,4 @@
-/* legalize_layout: on-chip buffers as the machine has them, with at most 128 partitions.
+/* legalize_layout: gives on-chip buffers the form that the machine requires, with at most 128 partitions.
  *
  *     %b = memref.alloc() : memref<256x512xf32, 3 : i32>        %b = memref.alloc() : memref<128x2x4x128xf32, 3 : i32>
  *     "nkipy.layout"(%b) {tile_size = [128, 128]}
@@ -8,19 +8,20 @@
  *                                                               scf.for %i { scf.for %j { memref.copy %h[…], … } }
  *
  * A buffer of shape d and tile t becomes [t of the partitions, blocks of each dimension, t of the free dimensions]:
- * tiles stand side by side in the free dimension.  There are ceil(d / t) blocks, of the last one only a part is used.
- * The partition dimension is the first one; of three and more dimensions, the first one whose tile is not 1, but never
- * the last (a tile [1, 128, 64] of a batch lies in 128 partitions).  Free dimensions are the last one and those in
- * between whose tile is not 1.  With a single block there are no block counts, so that a tile of 64x1x16 is 64x16.
+ * the tiles are next to each other in the free dimension.  There are ceil(d / t) blocks; the last one may be used only
+ * partly.  The partition dimension is the first one; with three or more dimensions it is the first one whose tile is
+ * not 1, but never the last (a tile [1, 128, 64] of a batch is in 128 partitions).  The free dimensions are the last
+ * one and those in between whose tile is not 1.  With a single block the shape has no block counts, so a tile of
+ * 64x1x16 becomes 64x16.
  *
- * The tile is the layout's, or else the largest part that a computation takes, or else [128, 1 …, all].  The first of
- * these is taken in which each access hits whole blocks or stays within one; the others are cut, see access_cut.  A
- * buffer that no tile fits, because it is reshaped across partitions or sliced anyhow, or that is the table of a
- * gather, is moved to HBM, and what computes on it gets staged tiles (stage.c).  nkigen refuses
- * most of these.
+ * The candidates for the tile are that of the layout, the largest part that a computation uses, and [128, 1 …, all].
+ * The pass takes the first one that suits all accesses; an access that spans several blocks is cut (see access_cut).  A
+ * buffer is moved to HBM if no tile suits its accesses, because it is reshaped across partitions or sliced in another
+ * way, or if it is the table of a gather.  Computations on it then get staged tiles (stage.c).  nkigen refuses most of
+ * these cases.
  *
- * Operations then work on tiles (rewrite.c).  A buffer never loses its memory space, whatever it is
- * mixed with (nkigen makes temporaries without one).  Layout operations go.  Linear in uses.
+ * Operations then work on tiles (rewrite.c).  A buffer always keeps its memory space (nkigen makes temporaries without
+ * one).  Layout operations are erased.  Linear in uses.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -33,8 +34,8 @@
 #include "passes/lib/memrefs.h"
 
 enum {
-  PARTS_MAX = 512, /* of one operation along one dimension; more means that the tile does not fit the access */
-  ROUNDS_MAX = 3,  /* of finding operands that need a copy: one, and what a copy may bring along */
+  PARTS_MAX = 512, /* of one operation along one dimension; with more the tile does not suit the access */
+  ROUNDS_MAX = 3,  /* of searching operands that need a copy: one, and more for the operands of new copies */
 };
 
 const struct physical *legal_find(const struct legalize *g, MlirValue root) {
@@ -76,7 +77,8 @@ static void set_tile(struct physical *b, const int64_t *tile) {
       b->free[b->n_free++] = d;
 }
 
-/* The tile that a layout says; fewer entries than dimensions leave out those of extent 1. */
+/* Reads the tile of the layout.  A layout with fewer entries than dimensions omits those of extent 1.  Returns false
+ * if there is no valid tile. */
 static bool layout_tile(const struct physical *b, int64_t *tile) {
   struct layout l = layout_read(b->logical);
   int k = 0, n_long = 0;
@@ -100,7 +102,8 @@ struct uses {
   int *operand;
 };
 
-/* All operations on the buffer with what they take of it; false if there is one that is not understood. */
+/* Collects all operations on the buffer and the parts that they access.  Returns false if one of them is not
+ * understood. */
 static bool read_uses(struct pass_run *run, const struct physical *b, struct uses *u) {
   struct buffer_uses all = buffer_find_uses(run->arena, b->logical);
 
@@ -119,7 +122,7 @@ static bool read_uses(struct pass_run *run, const struct physical *b, struct use
   return true;
 }
 
-/* The largest part that a computation takes along each dimension. */
+/* Finds the largest part that a computation uses along each dimension.  Returns false if there is no computation. */
 static bool used_tile(const struct physical *b, const struct uses *u, int64_t *tile) {
   bool found = false;
 
@@ -135,7 +138,8 @@ static bool used_tile(const struct physical *b, const struct uses *u, int64_t *t
   return found;
 }
 
-/* Partitions from the first dimension that is longer than 1 (but not the last), all of the last one. */
+/* Puts the first dimension longer than 1 (but not the last one) on the partitions and takes all of the last
+ * dimension. */
 static void plain_tile(const struct physical *b, int64_t *tile) {
   int p = 0;
   while (p < b->rank - 2 && b->dims[p] == 1)
@@ -155,7 +159,7 @@ static bool try_tile(struct physical *b, const struct uses *u, const int64_t *ti
   return true;
 }
 
-/* Chooses the physical form; false if there is none. */
+/* Chooses the physical form.  Returns false if there is none. */
 static bool choose(struct pass_run *run, struct physical *b) {
   int64_t tile[LEGAL_RANK_MAX];
   struct uses u;
@@ -172,7 +176,8 @@ static bool choose(struct pass_run *run, struct physical *b) {
 
 /* ---- buffers --------------------------------------------------------------------------------------------------- */
 
-/* A tile already, and what uses it besides takes it as it is: a call, a loop that hands it on. */
+/* True if the buffer is one tile that an operation other than a tiled one, such as a call or a loop, uses in its
+ * present form. */
 static bool is_opaque_tile(struct pass_run *run, const struct physical *b) {
   struct buffer_uses all = buffer_find_uses(run->arena, b->logical);
   struct tiled_op t;
@@ -185,7 +190,7 @@ static bool is_opaque_tile(struct pass_run *run, const struct physical *b) {
   return false;
 }
 
-/* Loaded from at computed places: a gather, which only DRAM can serve. */
+/* True if elements are loaded at computed indices: this is a gather, which needs its table in DRAM. */
 static bool is_table(const struct physical *b) {
   for (MlirOpOperand u = mlirValueGetFirstUse(b->logical); !mlirOpOperandIsNull(u); u = mlirOpOperandGetNextUse(u))
     if (ir_is(mlirOpOperandGetOwner(u), "memref.load"))
@@ -197,7 +202,7 @@ static bool can_move(const struct physical *b) {
   return memrefs_space(b->logical) == MEM_SBUF && !mlirOperationIsNull(ir_defining_op(b->logical));
 }
 
-/* The buffer goes to HBM; what computes on it gets tiles.  New buffers are found in the next round. */
+/* Moves the buffer to HBM and stages the computations on it in new on-chip buffers, which the next round finds. */
 static enum status move_to_hbm(struct pass_run *run, struct physical *b) {
   MlirOperation alloc = ir_defining_op(b->logical);
   MlirType t = memrefs_type(run->ir->ctx, memrefs_element(b->logical), b->rank, b->dims, MEM_HBM);
@@ -229,7 +234,7 @@ static struct physical *add_buffer(struct legalize *g, MlirValue v) {
   return b;
 }
 
-/* Chooses a form for every on-chip buffer; again as long as buffers move to HBM. */
+/* Chooses a form for every on-chip buffer.  Repeats while buffers move to HBM. */
 static enum status choose_all(struct legalize *g) {
   struct pass_run *run = g->run;
   bool again;
@@ -264,7 +269,7 @@ static enum status choose_all(struct legalize *g) {
   return ST_OK;
 }
 
-/* The buffer in its physical form, in the place of the old one. */
+/* Allocates the buffer in its physical form before the old one. */
 static void make(struct legalize *g, struct physical *b) {
   int64_t shape[2 * LEGAL_RANK_MAX + 1];
   int n = 0;
@@ -322,7 +327,7 @@ static enum status run_pass(struct pass_run *run) {
     for (int k = 0; k < ops.n; k++)
       is_new |= legal_spread(&g, ops.v[k]) || legal_align(&g, ops.v[k]);
     if (is_new)
-      st = choose_all(&g); /* for the new buffers */
+      st = choose_all(&g); /* chooses forms for the new buffers, too */
   }
   for (struct physical *b = g.buffers; !st && b; b = b->next)
     make(&g, b);

@@ -1,4 +1,5 @@
-/* legalize_layout: what its files share, and what other passes use of it.  legalize_layout.c describes the pass. */
+/* legalize_layout: declarations shared by its files and used by other passes.  legalize_layout.c describes the
+ * pass. */
 #ifndef PASSES_LEGALIZE_LAYOUT_H
 #define PASSES_LEGALIZE_LAYOUT_H
 
@@ -12,12 +13,12 @@ enum { LEGAL_RANK_MAX = ACCESS_RANK_MAX };
 /* ---- physical buffers (legalize_layout.c) ---------------------------------------------------------------------- */
 
 /* The form of a buffer in the machine: [tile of the partition dimension, number of blocks of each dimension, tile of
- * each free dimension]; without the numbers of blocks when there is one block. */
+ * each free dimension].  The numbers of blocks are omitted if there is one block. */
 struct physical {
-  MlirValue logical, physical; /* physical: null until it is made; equal to logical when the form does not change */
+  MlirValue logical, physical; /* physical: null until it is allocated; equal to logical if the form does not change */
   int rank;
   int64_t dims[LEGAL_RANK_MAX], tile[LEGAL_RANK_MAX], blocks[LEGAL_RANK_MAX];
-  int partition; /* dimension */
+  int partition; /* the partition dimension */
   bool is_blocked;
   int n_free, free[LEGAL_RANK_MAX]; /* dimensions after the blocks */
   struct physical *next;
@@ -25,11 +26,11 @@ struct physical {
 
 struct legalize {
   struct pass_run *run;
-  struct physical *buffers, **end; /* end: where to append the next one */
+  struct physical *buffers, **end; /* end: where the next buffer is appended */
   struct table by_root;            /* logical value -> struct physical */
 };
 
-/* The physical form of a buffer; NULL when it equals the logical form. */
+/* Returns the physical form of a buffer, or NULL if it equals the logical form. */
 const struct physical *legal_find(const struct legalize *g, MlirValue root);
 
 /* ---- operations (tiled.c, rewrite.c) ----------------------------------------------------------------------------- */
@@ -43,34 +44,38 @@ struct tiled_op {
   bool reduction[LEGAL_RANK_MAX];
   int64_t extents[LEGAL_RANK_MAX];
   int operand_rank[STRUCTURED_OPERANDS_MAX];         /* 0 for a scalar */
-  int loop[STRUCTURED_OPERANDS_MAX][LEGAL_RANK_MAX]; /* by operand and dimension; -1: the constant 0 */
+  int loop[STRUCTURED_OPERANDS_MAX][LEGAL_RANK_MAX]; /* indexed by operand and dimension; -1: the constant 0 */
 };
 
-/* False for other operations, for maps that have more than loops and zeros, and beyond LEGAL_RANK_MAX. */
+/* Reads op.  Returns false for other operations, for maps whose results are not all loops or zeros, and beyond
+ * LEGAL_RANK_MAX. */
 bool tiled_read(MlirOperation op, struct tiled_op *t);
-/* True if op is done by DMA or the tensor engine: source and destination need not have the same partitions. */
+/* True if DMA or the tensor engine executes op: its source and destination need not have the same partitions. */
 bool tiled_is_movement(const struct tiled_op *t);
-/* The loop that goes over the partitions of operand o: -1 if none does, -2 if the operand is not on chip. */
+/* Returns the loop that goes over the partitions of operand o, -1 if there is none, -2 if the operand is not on
+ * chip. */
 int legal_partition_loop(const struct legalize *g, const struct tiled_op *t, int o);
-/* Makes op work on the physical buffers, in a nest of loops over blocks where it spans several. */
+/* Makes op work on the physical buffers, in a nest of loops over blocks if it spans several. */
 void legal_rewrite(struct legalize *g, MlirOperation op);
 
-/* Cuts op, which tiled_read understands, into parts of length cut[l] along loop l, and the rest.  Loops of extent 1 are
- * dropped while more than two are left; loop `partition` (-1: none) stays. */
+/* Cuts op, which tiled_read understands, into parts of length cut[l] along loop l and a remainder.  Drops loops of
+ * extent 1 while more than two are left, but keeps loop `partition` (-1: none). */
 void legal_split(struct pass_run *run, MlirOperation op, const int64_t *cut, int partition);
 
 /* ---- DRAM operands (stage.c) ----------------------------------------------------------------------------------- */
 
-/* Engines compute on chip: operands of op in DRAM get buffers on chip, which are filled before op and written back
- * after it.  A fill of DRAM becomes a fill of a tile that is copied to all of it. */
+/* Engines compute on chip: operands of op in DRAM get on-chip buffers, which are filled before op and written back
+ * after it.  A fill of DRAM becomes a fill of a tile that is copied to all parts of the target. */
 void legal_stage(struct pass_run *run, MlirOperation op);
-/* DMA transposes into SBUF only: a linalg.transpose from DRAM to DRAM goes through a tile in SBUF. */
+/* DMA transposes only into SBUF: makes a linalg.transpose from DRAM to DRAM go through a tile in SBUF. */
 void legal_stage_transpose(struct pass_run *run, MlirOperation op);
-/* Engines read each partition's own memory: an input of a generic with one row for all partitions of the result is
- * broadcast to a buffer that has a row for each.  True if there was one. */
+/* In each partition, engines read only that partition's memory.  If an input of a generic has one row for all
+ * partitions of the result, broadcasts it to a buffer with one row per partition.  Returns true if there was such an
+ * input. */
 bool legal_spread(const struct legalize *g, MlirOperation op);
-/* An input whose partitions are another dimension than the result's, or whose blocks would cut the result at a
- * partition where no engine can start, is copied to a buffer with the result's tiles.  True if there was one. */
+/* Copies an input to a buffer with the result's tiles if its partitions are another dimension than the result's, or
+ * if its blocks would cut the result at a partition where no engine can start.  Returns true if there was such an
+ * input. */
 bool legal_align(const struct legalize *g, MlirOperation op);
 
 #endif

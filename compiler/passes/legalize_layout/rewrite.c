@@ -1,8 +1,8 @@
 /* rewrite: makes operations work on physical buffers.  See legalize_layout.c.
  *
- * An operation is cut along its loops so that no part crosses a border between blocks of any operand: a nest of scf.for
- * over the whole parts and, after each loop, the rest.  A part gets views of single tiles (views.c).  Loops of extent 1
- * are dropped as long as more than two are left.
+ * An operation is cut along its loops so that no part crosses a border between blocks of any operand.  The result is a
+ * nest of scf.for over the full parts and, after each loop, the remainder.  The operands of a part are views of single
+ * tiles (views.c).  Loops of extent 1 are dropped while more than two are left.
  */
 #include <assert.h>
 
@@ -14,8 +14,8 @@
 #include "passes/lib/edit.h"
 #include "passes/lib/memrefs.h"
 
-/* Drops loops of extent 1 as long as more than two are left, but not the loop over the partitions and the last
- * reduction.  keep[l]: loop l stays.  Returns the number of loops that stay. */
+/* Drops loops of extent 1 while more than two are left, but keeps the loop over the partitions and the last
+ * reduction.  keep[l] is true if loop l stays.  Returns the number of loops that stay. */
 static int kept_loops(const struct rewrite *r, const struct part *p, bool *keep) {
   const struct tiled_op *t = &r->t;
   int n = t->n_loops, n_reductions = 0;
@@ -36,15 +36,15 @@ static int kept_loops(const struct rewrite *r, const struct part *p, bool *keep)
 
 /* ---- building the operation ------------------------------------------------------------------------------------ */
 
-/* The index of the part's first iteration in loop l. */
+/* Returns the index of the part's first iteration in loop l. */
 static MlirValue first_index(const struct rewrite *r, struct ir_builder *b, const struct part *p, int l) {
   if (mlirValueIsNull(p->iv[l]))
     return ir_index(b, p->offset[l]);
   return memrefs_plus(b, memrefs_times(b, p->iv[l], r->cut[l]), p->offset[l]);
 }
 
-/* Adapts linalg.index, which counts from the part's first iteration: an index of a loop that is dropped is a constant
- * of the part, the others are added to the first index. */
+/* Adapts linalg.index, which counts from the part's first iteration: the index of a dropped loop becomes a constant
+ * of the part; the others are added to the first index. */
 static void set_indices(const struct rewrite *r, struct ir_builder *b, const struct part *p, MlirOperation op,
                         const bool *keep) {
   struct ir_ops ops = ir_collect_named(b->arena, op, "linalg.index");
@@ -98,7 +98,8 @@ static void set_generic(const struct rewrite *r, struct ir_builder *b, MlirOpera
   ir_set_attr(op, "iterator_types", mlirArrayAttrGet(b->ctx, n, iterators));
 }
 
-/* Adapts a transpose or broadcast to the loops that stay.  False if it moves nothing, so that a copy is enough. */
+/* Adapts a transpose or broadcast to the loops that stay.  Returns false if it moves no dimension, so that a copy is
+ * enough. */
 static bool set_copying(const struct rewrite *r, struct ir_builder *b, MlirOperation op, const bool *keep) {
   const struct tiled_op *t = &r->t;
   int64_t values[LEGAL_RANK_MAX];
@@ -132,8 +133,8 @@ static bool set_copying(const struct rewrite *r, struct ir_builder *b, MlirOpera
   return m > 0;
 }
 
-/* Gives the operands of a memref.copy of one dimension two: a column if the loop is over the partitions, otherwise a
- * row. */
+/* Gives the operands of a one-dimensional memref.copy a second dimension: they become a column if the loop is over
+ * the partitions, otherwise a row. */
 static void widen_copy(struct rewrite *r, struct ir_builder *b, MlirValue *v) {
   const bool is_column = r->partition == 0;
   for (int o = 0; o < 2; o++) {
@@ -173,7 +174,7 @@ static void emit_part(struct rewrite *r, struct ir_builder *b, const struct part
   mlirBlockInsertOwnedOperationBefore(b->block, b->before, op);
 }
 
-/* Emits loops l, l + 1, …: over the whole parts, then the rest. */
+/* Emits loops l, l + 1, …: first over the full parts, then the remainder. */
 static void emit_nest(struct rewrite *r, struct ir_builder *b, int l, struct part *p) {
   if (l == r->t.n_loops) {
     emit_part(r, b, p);
@@ -200,7 +201,8 @@ static void emit_nest(struct rewrite *r, struct ir_builder *b, int l, struct par
 
 /* ---- the operation --------------------------------------------------------------------------------------------- */
 
-/* A fill of a whole buffer is one instruction: partitions by everything else. */
+/* Makes a fill of a whole buffer one instruction, on a view with the partitions and one free dimension.  Returns
+ * false if op is not such a fill. */
 static bool fill_whole(struct rewrite *r) {
   const int o = r->t.n_operands - 1;
   const struct physical *buffer = r->physical[o];
@@ -217,8 +219,8 @@ static bool fill_whole(struct rewrite *r) {
 }
 
 /* Finds the loop over the partitions: that of the result, or else of the last operand that has one.  Operands with
- * another loop on their partitions, which legal_align could not copy or which are indices of a gather, are copied by
- * DMA when they become operands of instructions. */
+ * another partition loop (legal_align could not copy them, or they are indices of a gather) are copied by DMA when they
+ * become operands of instructions. */
 static void find_partition(struct rewrite *r) {
   r->partition = -1;
   for (int o = r->t.n_operands - 1; o >= 0 && r->partition < 0; o--) {

@@ -1,4 +1,4 @@
-/* stage: operations on DRAM.  See legalize_layout.h.
+/* stage: copies DRAM operands of operations to on-chip buffers and back.  See legalize_layout.h.
  *
  *     linalg.exp ins(%h) outs(%x)        %s = memref.alloc() : …, 3 : i32
  *                                   ==>  memref.copy %h, %s
@@ -8,8 +8,8 @@
  *                                   ==>  linalg.fill ins(%c) outs(%t)
  *                                        scf.for … { memref.copy %t, %h[…] }
  *
- * Moving data needs no engine: copies, transposes and broadcasts stay.  Here is also where a row that all partitions
- * read becomes a broadcast.
+ * Moving data needs no engine, so copies, transposes and broadcasts stay.  This file also broadcasts rows that all
+ * partitions read.
  */
 #include <assert.h>
 
@@ -97,7 +97,7 @@ static void stage_fill(struct pass_run *run, MlirOperation op) {
 
 /* ---- computations ---------------------------------------------------------------------------------------------- */
 
-/* A generic that yields one of its inputs as it is. */
+/* True if op is a generic that yields one of its inputs unchanged. */
 static bool yields_input(MlirOperation op) {
   MlirBlock body = ir_body(op);
   MlirOperation end = mlirBlockGetTerminator(body);
@@ -173,7 +173,8 @@ static bool indexes(const struct tiled_op *t, int o, int loop) {
   return false;
 }
 
-/* Operand o, with extent 1 along loop p, in a buffer of its own with as many rows as the loop has. */
+/* Broadcasts operand o, which has extent 1 along loop p, to a new buffer with as many rows as the loop has
+ * iterations. */
 static void spread_operand(struct pass_run *run, struct tiled_op *t, int o, int p) {
   MlirValue v = mlirOperationGetOperand(t->op, o);
   struct ir_builder b = edit_before(run, t->op);
@@ -218,7 +219,8 @@ bool legal_spread(const struct legalize *g, MlirOperation op) {
 
 /* ---- operands in other partitions ------------------------------------------------------------------------------- */
 
-/* Where loop l goes in operand o: the dimension of the buffer, its access in *a; -1 if nowhere. */
+/* Returns the dimension of operand o's buffer that loop l goes over, or -1 if there is none.  The access goes to
+ * *a. */
 static int dim_of_loop(const struct tiled_op *t, int o, int l, struct access *a) {
   if (!access_read(mlirOperationGetOperand(t->op, o), a))
     return -1;
@@ -228,7 +230,7 @@ static int dim_of_loop(const struct tiled_op *t, int o, int l, struct access *a)
   return -1;
 }
 
-/* Operand o can be read in the same parts along loop p as the result is written. */
+/* True if operand o can be read in the same parts along loop p as the result is written. */
 static bool has_same_parts(const struct legalize *g, const struct tiled_op *t, int o, int p) {
   const int result = t->n_operands - 1;
   struct access a, r;
@@ -243,8 +245,9 @@ static bool has_same_parts(const struct legalize *g, const struct tiled_op *t, i
          access_starts_well(&r.at[e], r.size[e], to->tile[e], cut);
 }
 
-/* The tile of the result along each dimension of operand o; what is in front of the partitions goes one by one.  False
- * if they are the last of several dimensions, where no buffer has them. */
+/* Sets the tile of operand o to that of the result along each dimension, and to 1 in dimensions before the
+ * partitions.  Returns false if the partition dimension is the last of several or the second of two: no buffer can have
+ * it there. */
 static bool tile_like_result(const struct legalize *g, const struct tiled_op *t, int o, int p, struct layout *l) {
   int64_t dims[LEGAL_RANK_MAX];
   bool is_behind = false;

@@ -1,4 +1,4 @@
-/* tiled: the operations that legalize-layout works on.  See legalize_layout.h. */
+/* tiled: reads the operations that legalize-layout handles.  See legalize_layout.h. */
 #include "mlir-c/BuiltinAttributes.h"
 #include "mlir-c/BuiltinTypes.h"
 
@@ -58,7 +58,8 @@ bool tiled_read(MlirOperation op, struct tiled_op *t) {
 
 /* ---- where it runs --------------------------------------------------------------------------------------------- */
 
-/* A gather reads at computed places.  DMA does that, so its indices need not have the partitions of the result. */
+/* True if op is a gather, which reads at computed indices.  DMA executes it, so its indices need not have the
+ * partitions of the result. */
 static bool is_gather(MlirOperation op) {
   MlirBlock body = mlirOperationGetNumRegions(op) ? ir_body(op) : (MlirBlock){NULL};
   MlirOperation x = mlirBlockIsNull(body) ? (MlirOperation){NULL} : mlirBlockGetFirstOperation(body);

@@ -1,4 +1,4 @@
-/* views: the operands of one part of an operation.  See rewrite.c.
+/* views: builds the operands of one part of an operation.  See rewrite.c.
  *
  *     part (i, j) of %b, tiles 128x128     ==>     subview %b[0, %i, %j, 0] [128, 1, 1, 128], collapsed to 128x128
  */
@@ -13,7 +13,7 @@
 
 /* ---- offsets --------------------------------------------------------------------------------------------------- */
 
-/* l / divisor as a value; divisor divides all terms. */
+/* Builds the value l / divisor; divisor divides all terms. */
 static MlirValue materialize(struct ir_builder *b, const struct linear *l, int64_t divisor) {
   MlirValue sum = {NULL};
 
@@ -35,7 +35,7 @@ static bool factors_divide(const struct linear *l, int64_t by) {
   return l->constant % by == 0;
 }
 
-/* An index: v, or the constant where v is null. */
+/* An index: v, or the constant if v is null. */
 struct place {
   int64_t constant;
   MlirValue v;
@@ -51,7 +51,7 @@ static void locate(struct ir_builder *b, const struct linear *at, int64_t tile, 
   } else if (factors_divide(at, tile)) {
     block->v = materialize(b, at, tile);
   } else {
-    int64_t g = nisa_gcd(tile, at->constant); /* what divides all terms is not divided and multiplied again */
+    int64_t g = nisa_gcd(tile, at->constant); /* the division leaves out the common divisor of all terms */
     for (int k = 0; k < at->n; k++)
       g = nisa_gcd(g, at->term[k].factor);
     MlirValue v = materialize(b, at, g), t = ir_index(b, tile / g);
@@ -61,7 +61,8 @@ static void locate(struct ir_builder *b, const struct linear *at, int64_t tile, 
   }
 }
 
-/* Adds the offset of the part in loop l to `at`, and returns its size; a dimension without a loop is whole. */
+/* Adds the offset of the part in loop l to `at`, and returns the size of the part.  A dimension without a loop is
+ * whole. */
 static int64_t part_of_loop(const struct rewrite *r, const struct part *p, int l, struct linear *at, int64_t whole) {
   if (l < 0)
     return whole;
@@ -83,12 +84,13 @@ void legal_dropped_dims(const struct rewrite *r, int o, const bool *keep, bool *
 
 /* ---- physical buffers ------------------------------------------------------------------------------------------ */
 
-/* The tile of a physical buffer that one part of the operation uses, by dimension of the logical buffer. */
+/* The tile of a physical buffer that one part of the operation uses; the arrays are indexed by dimension of the
+ * logical buffer. */
 struct tile_part {
   const struct physical *buffer;
   int64_t size[LEGAL_RANK_MAX];
-  struct place block[LEGAL_RANK_MAX], inner[LEGAL_RANK_MAX]; /* which block, and the offset in it */
-  int order[LEGAL_RANK_MAX], n_order; /* dimensions that the tile has: the partitions, then the free ones */
+  struct place block[LEGAL_RANK_MAX], inner[LEGAL_RANK_MAX]; /* number of the block and offset in it */
+  int order[LEGAL_RANK_MAX], n_order; /* dimensions of the tile: the partitions, then the free ones */
 };
 
 static void find_tile(const struct rewrite *r, struct ir_builder *b, int o, const struct part *p, struct tile_part *t) {
@@ -111,7 +113,7 @@ static void find_tile(const struct rewrite *r, struct ir_builder *b, int o, cons
     t->order[t->n_order++] = buffer->free[k];
 }
 
-/* The tile as a subview of the physical buffer, in all dimensions of that buffer; *rank: how many. */
+/* Builds the tile as a subview of the physical buffer, in all dimensions of that buffer.  *rank is their number. */
 static MlirValue slice_tile(struct ir_builder *b, const struct tile_part *t, int *rank) {
   const struct physical *buffer = t->buffer;
   int64_t offsets[2 * LEGAL_RANK_MAX + 1], sizes[2 * LEGAL_RANK_MAX + 1];
@@ -125,7 +127,7 @@ static MlirValue slice_tile(struct ir_builder *b, const struct tile_part *t, int
     values[n] = t->inner[d].v;
     sizes[n++] = t->size[d];
     is_whole &= t->size[d] == buffer->tile[d];
-    for (int x = 0; k == 0 && buffer->is_blocked && x < buffer->rank; x++) { /* after the partitions */
+    for (int x = 0; k == 0 && buffer->is_blocked && x < buffer->rank; x++) { /* blocks come after the partitions */
       offsets[n] = t->block[x].constant;
       values[n] = t->block[x].v;
       sizes[n++] = 1;
@@ -138,13 +140,13 @@ static MlirValue slice_tile(struct ir_builder *b, const struct tile_part *t, int
   return memrefs_subview(b, buffer->physical, &(struct memrefs_part){.offset = offsets, .size = sizes, .at = values});
 }
 
-/* How to reshape a sliced tile into the dimensions that an operation wants: the slice's dimensions collapse into
- * groups, one for each wanted dimension that the tile has, and expand by wanted dimensions that it does not have
- * (extent 1). */
+/* Describes how to reshape a sliced tile to the dimensions that an operation wants.  The slice's dimensions collapse
+ * into groups, one for each wanted dimension that the tile has; then the groups expand by the wanted dimensions that
+ * the tile does not have (extent 1). */
 struct tile_shape {
   int n_groups, end[LEGAL_RANK_MAX]; /* first dimension of the slice after group g */
-  int n, fine[LEGAL_RANK_MAX];       /* wanted dimensions; the first one after group g */
-  int64_t extents[LEGAL_RANK_MAX];   /* of the wanted dimensions */
+  int n, fine[LEGAL_RANK_MAX];       /* number of wanted dimensions; the first one after group g */
+  int64_t extents[LEGAL_RANK_MAX];   /* extents of the wanted dimensions */
   bool expands;
 };
 
@@ -161,8 +163,8 @@ static bool comes_later(const struct tile_part *t, int k, int d) {
   return false;
 }
 
-/* wanted: dimensions of the buffer, -1 for one of extent 1.  Those that are not wanted have extent 1 and join the group
- * before them; at the beginning, the group after them. */
+/* Plans the shape.  wanted holds dimensions of the buffer, or -1 for a dimension of extent 1.  Dimensions that are
+ * not wanted have extent 1 and join the group before them or, at the beginning, the group after them. */
 static void plan_shape(const struct tile_part *t, int n_wanted, const int *wanted, struct tile_shape *s) {
   int place = t->buffer->is_blocked ? 1 + t->buffer->rank : 1, w = 0;
 
@@ -186,7 +188,7 @@ static void plan_shape(const struct tile_part *t, int n_wanted, const int *wante
     s->fine[s->n_groups - 1] = s->n;
 }
 
-/* The part of an operand whose buffer gets a physical form: a view of one tile. */
+/* Builds the part of an operand whose buffer gets a physical form: a view of one tile. */
 static MlirValue view_physical(const struct rewrite *r, struct ir_builder *b, int o, const struct part *p,
                                const bool *drop) {
   const struct access *a = &r->access[o];
@@ -208,7 +210,8 @@ static MlirValue view_physical(const struct rewrite *r, struct ir_builder *b, in
 
 /* ---- other buffers --------------------------------------------------------------------------------------------- */
 
-/* The slice that view_plain makes, as a slice of the buffer if the operand is a subview of it; otherwise null. */
+/* Builds the same slice as view_plain directly from the buffer if the operand is a subview of it.  Otherwise returns
+ * null. */
 static MlirValue view_root(const struct rewrite *r, struct ir_builder *b, int o, const struct part *p,
                            const bool *drop) {
   MlirValue v = mlirOperationGetOperand(r->t.op, o);
@@ -238,7 +241,7 @@ static MlirValue view_root(const struct rewrite *r, struct ir_builder *b, int o,
                          &(struct memrefs_part){.offset = offsets, .size = sizes, .at = values, .drop = gone});
 }
 
-/* The part of an operand whose buffer keeps its form. */
+/* Builds the part of an operand whose buffer keeps its form. */
 static MlirValue view_plain(const struct rewrite *r, struct ir_builder *b, int o, const struct part *p,
                             const bool *drop) {
   MlirValue v = mlirOperationGetOperand(r->t.op, o);
