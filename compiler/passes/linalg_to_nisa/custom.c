@@ -119,7 +119,7 @@ static enum status splice(struct pass_run *run, MlirOperation call, MlirBlock bo
   return ST_OK;
 }
 
-/* Moves the diagnostics from `first` on to the call, because the text is not a file of the user. */
+/* Moves the diagnostics from `first` on to the location of the call, because the text is not a file of the user. */
 static void place_errors(struct pass_run *run, int first, MlirOperation call, const char *name) {
   for (int k = first; k < run->ds->n; k++) {
     struct diag *d = &run->ds->v[k];
