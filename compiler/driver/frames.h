@@ -48,8 +48,8 @@
 /* Takes one frame, without a newline.  Any status but ST_OK stops the job, and compile_run returns that status. */
 typedef enum status (*frame_sink)(void *user, const char *json, size_t len);
 
-/* Bytes of one frame, which a reader holds as a whole: a stage's text and its maps.  A job reaches its limits of time and
- * memory first, unless those were raised. */
+/* The limit for one frame in bytes; a reader holds a whole frame: a stage's text and its maps.  A job reaches its
+ * limits of time and memory first, unless those were raised. */
 enum { FRAME_MAX = 64 << 20 };
 
 #endif

@@ -8,13 +8,13 @@
 
 struct sources_place {
   int file, line, col, end_line, end_col;
-  const char *func; /* "": not known */
-  int caller;       /* number of a place before this one; -1 */
+  const char *func; /* "": unknown */
+  int caller;       /* number of a place before this one; -1: none */
 };
 
 struct sources_list {
   int n, places[SRC_LOCS_SHOWN];
-  int more; /* places that are not listed */
+  int more; /* the number of places that are not listed */
 };
 
 void sources_init(struct sources *s, struct arena *a, const char *main_file) {
@@ -25,7 +25,7 @@ void sources_init(struct sources *s, struct arena *a, const char *main_file) {
 
 /* ---- numbers ----------------------------------------------------------------------------------------------------- */
 
-/* A job has few files. */
+/* A linear search is fast enough, because a job has few files. */
 static int number_file(struct sources *s, const char *file) {
   const char *name = file ? file : "";
   for (int i = 0; i < s->files.n; i++)
@@ -98,7 +98,7 @@ int sources_number(struct sources *s, struct src_locs locs) {
 /* ---- frames ------------------------------------------------------------------------------------------------------ */
 
 bool sources_has_news(const struct sources *s) {
-  return s->lists_sent < s->lists.n; /* places and files are new only with a list that needs them */
+  return s->lists_sent < s->lists.n; /* new places and files exist only with a new list that refers to them */
 }
 
 static void put_place(struct buf *b, const struct sources_place *p) {
