@@ -11,7 +11,7 @@ void source_table_clear(struct source_table *t) {
   *t = (struct source_table){0};
 }
 
-/* Appends the frame's array `key` to *to.  If memory runs out, the table stays short, and missing numbers have no
+/* Appends the frame's array `key` to *to.  If memory runs out, the table stays short, so that some numbers have no
  * entry. */
 static void extend(json_t **to, const json_t *frame, const char *key) {
   if (!*to)
