@@ -3,7 +3,7 @@
  * The engine gets their addresses, so that nothing is loaded from disk: the sandbox has no file system.
  *
  * All allocations are in a list, so that everything can be freed after a run, whichever buffers the program
- * returned. Allocated memory is zeroed, because the passes drop a matmul's zero fill: the hardware starts
+ * returned.  Allocated memory is zeroed, because the passes drop a matmul's zero fill: the hardware starts
  * accumulation groups from zero, and a check must do the same.
  */
 #include <assert.h>

@@ -14,7 +14,7 @@
 MUST_USE enum status entry_read_hlo(struct arena *a, const struct job *job, struct diags *ds,
                                     struct trace_kernel **out);
 /* Reads a function as a kernel: the function that the job names, or the first one that has a body and is not
- * private. The kernel's HLO module is NULL.  Operations of arith and math on whole tensors become linalg.  The
+ * private.  The kernel's HLO module is NULL.  Operations of arith and math on whole tensors become linalg.  The
  * caller destroys *module, which is set on success only. */
 MUST_USE enum status entry_read_mlir(struct ir *ir, struct arena *a, const struct job *job, struct diags *ds,
                                      struct trace_kernel **out, MlirModule *module);

@@ -46,7 +46,7 @@ static bool same_place(const struct sources_place *x, const struct sources_place
          x->end_col == y->end_col && x->caller == y->caller && !strcmp(x->func, y->func);
 }
 
-/* Callers get their numbers first. */
+/* A caller gets its number before the places that it calls. */
 static int number_place(struct sources *s, const struct src_loc *loc) {
   const int caller = loc->caller ? number_place(s, loc->caller) : -1;
   const struct src_range *r = &loc->range;

@@ -16,7 +16,7 @@
 #include "base/index.h"
 #include "base/src.h"
 
-/* Sources that were looked up lately, by the addresses of their places: many lines share them. */
+/* The sources of recent lookups, by the addresses of their places: many lines share them. */
 enum { SOURCES_RECENT = 4096 };
 struct sources_recent {
   struct src_locs locs;

@@ -4,8 +4,8 @@
  *     "nkipy.layout"(%x) {mem_space = 3 : i32} : (tensor<4xf32>) -> ()
  *
  * Operations that are defined by IRDL have no assembly format of their own, so the text is rewritten before it is
- * parsed. The line numbers do not change, nor do the columns of other operations, because each operation has its own
- * line in a dump. Strings and comments are not changed.
+ * parsed.  The line numbers do not change, nor do the columns of other operations, because each operation has its own
+ * line in a dump.  Strings and comments are not changed.
  */
 #include <ctype.h>
 #include <string.h>

@@ -16,7 +16,7 @@ enum { TEXT_MAX = 64 << 20, GENERIC_MAX = 512 << 20 };
 
 /* ---- places ----------------------------------------------------------------------------------------------------- */
 
-/* Offsets at which lines begin. */
+/* The offsets at which lines begin. */
 struct line_table {
   size_t *start;
   int n;

@@ -1,4 +1,4 @@
-/* print_op: see the header.  The file decides before it writes anything if the readable form can express an
+/* print_op: see the header.  The file decides before it writes anything whether the readable form can express an
  * operation. */
 #include "nisa/print_op.h"
 

@@ -107,8 +107,7 @@ enum status nisa_skip_brackets(struct nisa_statement *t) {
       continue;
     }
     s->at++;
-    if ((c == '-' && next == '>') ||
-        (c == '>' && next == '=')) /* in function types, in affine sets */
+    if ((c == '-' && next == '>') || (c == '>' && next == '=')) /* in function types, in affine sets */
       s->at++;
     else if (nisa_closing(c) && depth == IR_NEST_MAX)
       return nisa_source_too_deep(s, open);

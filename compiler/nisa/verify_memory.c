@@ -138,8 +138,7 @@ static void count_live(const struct nisa_machine *m, struct live *l, MlirOperati
 }
 
 static struct live walk_live(struct arena *a, const struct nisa_machine *m, MlirOperation function) {
-  struct ir_ops all =
-      ir_collect(a, function, NULL, NULL); /* pre-order: program order, each loop once */
+  struct ir_ops all = ir_collect(a, function, NULL, NULL); /* pre-order: program order, each loop once */
   struct live l = {0};
   for (int k = 0; k < all.n; k++)
     count_live(m, &l, all.v[k]);

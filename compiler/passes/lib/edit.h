@@ -25,7 +25,8 @@ void edit_replace_data_uses(struct arena *a, MlirValue v, MlirValue by, MlirOper
 /* Erases op if it has results and none is used, then the operations without an effect that only op used.  `a` holds
  * temporary lists. */
 void edit_erase_unused(struct arena *a, MlirOperation op);
-/* Sets the function's type to the types of its body's arguments and of what it returns.  The function has a body. */
+/* Sets the function's type to the types of its body's arguments and of the values that it returns.  The function has a
+ * body. */
 void edit_retype_function(struct pass_run *run, MlirOperation function);
 /* Cleans up after a pass.  Replaces reshapes of reshapes that lead back to the first value by that value; erases
  * unused fills, empty tensors, reshapes, transposes, broadcasts and constants. */

@@ -175,7 +175,7 @@ static bool is_own_buffer(MlirValue v) {
   return !mlirOperationIsNull(def) && ir_is(def, "nisa.alloc") && mem_is_on_chip(nisa_type_space(mlirValueGetType(v)));
 }
 
-/* Buffers that are released between the writer and the reader: at most one for each operand of the writer. */
+/* The buffers that are released between the writer and the reader: at most one for each operand of the writer. */
 struct late {
   int n;
   MlirOperation v[NISA_OPERANDS_MAX];

@@ -7,7 +7,7 @@
  *     scf.for … iter_args(%a = %x) { %n = f(%a); scf.yield %n }
  *       ==>  scf.for … iter_args(%a = %x) { %n = f(%a); %m = materialize_in_destination %n in %a; scf.yield %m }
  *
- * A value that is read before any of it is overwritten (a row that is read, changed and stored) needs no copy. A
+ * A value that is read before any of it is overwritten (a row that is read, changed and stored) needs no copy.  A
  * loop also writes into its initial value, so an initial value that is used afterwards is copied before the loop.
  * If the value is in place already, bufferization and canonicalize fold the write.
  */

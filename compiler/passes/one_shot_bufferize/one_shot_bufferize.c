@@ -219,7 +219,7 @@ static bool is_collective(MlirOperation op, void *user) {
   return ir_is(op, "func.func") && !mlirAttributeIsNull(ir_attr(op, "nkipy.collective"));
 }
 
-/* %f = linalg.fill ins(an element of the argument) outs(tensor.empty) */
+/* Adds the body %f = linalg.fill ins(an element of the argument) outs(tensor.empty). */
 static void add_body(struct pass_run *run, MlirOperation function) {
   MlirType t = mlirTypeAttrGetValue(ir_attr(function, "function_type"));
   MlirValue zeros[STRUCTURED_LOOPS_MAX];

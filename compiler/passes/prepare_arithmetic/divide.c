@@ -10,7 +10,7 @@
  * computed in the body, that has two uses, or that is the accumulator of a reduction.  A body may contain any number
  * of divisions, and reductions.
  *
- * Constants: 1/c is also correct for 0, infinity and NaN (x/0 is x times infinity, sign and NaN included). If 1/c is
+ * Constants: 1/c is also correct for 0, infinity and NaN (x/0 is x times infinity, sign and NaN included).  If 1/c is
  * not a normal number of the type (c is tiny or huge), two factors are used.
  *
  * Not changed: integers (exact), and quotients that are rounded to an integer at once (floor, ceil, a conversion):
