@@ -105,7 +105,7 @@ static uint32_t hash_id(int id) {
 }
 
 static bool has_id(struct gather *g, int id) {
-  enum { FEW = 16 }; /* up to this number, a linear search is used instead of an index */
+  enum { FEW = 16 }; /* below this number, a linear search is used instead of an index */
   if (g->from.n < FEW) {
     for (int i = 0; i < g->from.n; i++)
       if (g->from.v[i] == id)

@@ -160,7 +160,7 @@ static bool read_reshape(MlirOperation op, struct access *a) {
         return false;
       is_long = d;
     }
-    if (is_long < 0) /* All have extent 1: prefer one that is a dimension of the buffer. */
+    if (is_long < 0) /* all have extent 1: prefer one that is a dimension of the buffer */
       for (int d = first; d < end && is_long < 0; d++)
         if (expands || before[d] >= 0)
           is_long = d;
