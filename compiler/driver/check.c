@@ -4,8 +4,8 @@
  * type asks for, because a stage may write its inputs.  Results come back as one struct of descriptors; they may alias
  * arguments or one another and may be strided, so they are copied before anything is freed.
  *
- * Nothing is read from disk and no thread is started, so it works in a forked child of a process that has done it
- * before.
+ * The check reads nothing from disk and starts no thread, so it works in a forked child of a process that has run a
+ * check.
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -19,7 +19,8 @@
 #include "driver/check_internal.h"
 #include "hlo/literal.h"
 
-/* Level 0 takes the shortest time from IR to result; the other levels make our loops and calls hardly faster. */
+/* Level 0 takes the shortest time from IR to result; the other levels make the compiled loops and calls hardly
+ * faster. */
 enum { OPT_LEVEL = 0 };
 
 struct check_program {
@@ -92,7 +93,7 @@ static MlirWalkResult note_call(MlirOperation op, void *outside) {
   return MlirWalkResultInterrupt;
 }
 
-/* Refuses calls of code for the hardware, such as a custom op's, which this processor cannot run. */
+/* Refuses calls of code for the hardware, such as the code of a custom op, which this processor cannot run. */
 static enum status check_calls(MlirOperation module, struct arena *a, struct diags *ds) {
   MlirStringRef outside = {NULL, 0};
   mlirOperationWalk(module, note_call, &outside, MlirWalkPreOrder);
@@ -111,7 +112,7 @@ static void row_major(const struct hlo_shape *s, int64_t *strides) {
   }
 }
 
-/* Offset and strides of a memref type; where the type leaves them open they are row-major. */
+/* Reads the offset and the strides of a memref type; those that the type leaves open are row-major. */
 static bool layout_of(MlirType t, const struct hlo_shape *s, int64_t *offset, int64_t *strides) {
   int64_t stated[HLO_RANK_MAX];
 
@@ -132,8 +133,8 @@ static bool layout_of(MlirType t, const struct hlo_shape *s, int64_t *offset, in
   return *offset >= 0;
 }
 
-/* The type in which a buffer of these elements holds values of type t: the pass that narrows 64 bits also narrows the
- * kernel's inputs and outputs. */
+/* Returns the type in which a buffer with this element type stores values of type t: the pass that narrows 64 bits
+ * also narrows the kernel's inputs and outputs. */
 static enum dtype stored_dtype(MlirType element, enum dtype t) {
   const bool is_half =
       mlirTypeIsAInteger(element) ? 8 * dtype_size(t) > mlirIntegerTypeGetWidth(element) : mlirTypeIsAF32(element);
@@ -151,8 +152,8 @@ struct trace_array check_convert_array(struct arena *a, const struct trace_array
   return out;
 }
 
-/* A descriptor of a copy of x in the layout that the type asks for, without gaps between its members, as the C
- * interface wants it.  NULL if the layout is not strided. */
+/* Returns a descriptor of a copy of x in the layout of the type.  It has no gaps between its members, as the C
+ * interface requires.  NULL if the layout is not strided. */
 static void *make_argument(struct arena *a, MlirType type, const struct trace_array *x) {
   const enum dtype stored = stored_dtype(mlirShapedTypeGetElementType(type), x->shape.dtype);
   const int rank = x->shape.rank;
@@ -234,8 +235,8 @@ static enum status run_engine(struct run *r, MlirExecutionEngine engine, const c
   return ok ? ST_OK : check_refuse(r->ds, "the compiled code could not be linked");
 }
 
-/* MLIR's engine asks LLVM for a listener that reports all compiled code to `perf`.  It makes a file below /tmp for each
- * process, and the C API cannot turn it off.  This function takes the place of LLVM's, so it must be visible. */
+/* MLIR's engine asks LLVM for a listener that reports all compiled code to `perf`.  The listener makes a file below
+ * /tmp for each process, and the C API cannot turn it off.  This function replaces LLVM's, so it must be visible. */
 void *check_perf_listener(void) __asm__("_ZN4llvm16JITEventListener26createPerfJITEventListenerEv")
     __attribute__((visibility("default")));
 void *check_perf_listener(void) {

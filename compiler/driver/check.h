@@ -9,8 +9,8 @@
 #include "ir/ir.h"
 #include "trace/trace.h"
 
-/* check_open lowers function `name` of the module, which takes tensors or memrefs of static shapes; the module is not
- * changed and not used afterwards.  check_link makes machine code from it; check_load does both. */
+/* check_open lowers function `name` of the module, which takes tensors or memrefs of static shapes.  It does not
+ * change the module, which may be destroyed afterwards.  check_link makes machine code; check_load does both. */
 struct check_program;
 MUST_USE enum status check_open(struct ir *ir, MlirModule module, const char *name, struct arena *a, struct diags *ds,
                                 struct check_program **out);
@@ -19,24 +19,25 @@ MUST_USE enum status check_load(struct ir *ir, MlirModule module, const char *na
                                 struct check_program **out);
 void check_unload(struct check_program *p); /* NULL is fine */
 
-/* SHA-256 of the program as check_open lowered it: programs with the same digest compute the same results.  To be
- * called before check_link. */
+/* SHA-256 of the program as check_open lowered it: programs with the same digest compute the same results.  It must
+ * be called before check_link. */
 enum { CHECK_DIGEST = 32 };
 void check_digest(const struct check_program *p, unsigned char out[CHECK_DIGEST]);
 
-/* Runs it on `in`, of which copies are passed, because memref stages may write their inputs.  out[i].shape is given,
- * and out[i].data is allocated in a.  Where the function has a 32-bit type for a 64-bit one, inputs are converted and
+/* Runs the program on copies of `in`, because memref stages may write their inputs.  out[i].shape is given, and
+ * out[i].data is allocated in a.  If the function has a 32-bit type for a 64-bit one, inputs are converted and
  * out[i] gets the 32-bit type.  No MLIR context is used, so any thread may run a program. */
 MUST_USE enum status check_run(const struct check_program *p, int n_in, const struct trace_array *in, int n_out,
                                struct trace_array *out, struct arena *a, struct diags *ds);
 
-/* Load, run and unload for a single run. */
+/* Loads, runs and unloads the program. */
 MUST_USE enum status check_execute(struct ir *ir, MlirModule module, const char *name, int n_in,
                                    const struct trace_array *in, int n_out, struct trace_array *out, struct arena *a,
                                    struct diags *ds);
 
-/* Runs function `name` of a NISA module, which nisa_verify has accepted, in the simulator (sim/run.h), like check_execute.
- * A fault that the simulator finds becomes a diagnostic with its Python place; deadline_us: of clock_now_us, 0: none. */
+/* Runs function `name` of a NISA module, which nisa_verify has accepted, in the simulator (sim/run.h), like
+ * check_execute.  A fault that the simulator finds becomes a diagnostic with its place in the Python source.
+ * deadline_us is a time of clock_now_us; 0: none. */
 MUST_USE enum status check_simulate(MlirModule module, const char *name, int n_in, const struct trace_array *in,
                                     int n_out, struct trace_array *out, int64_t deadline_us, struct arena *a,
                                     struct diags *ds);

@@ -1,4 +1,4 @@
-/* check_build: refusing a stage, and building the operations that a check inserts. */
+/* check_build: refuses a stage, and builds the operations that a check inserts. */
 #include <assert.h>
 #include <string.h>
 

@@ -38,7 +38,7 @@ static const char *text_entry(const struct body *b, const char *name) {
   return mlirAttributeIsNull(a) || !mlirAttributeIsAString(a) ? "" : mlirStringAttrGetValue(a).data;
 }
 
-/* The dimension that the collective works along, -1 if there is none. */
+/* Returns the dimension that the collective works along, -1 if there is none. */
 static int64_t dimension(const struct body *b) {
   MlirAttribute a = entry(b, "dim");
   return mlirAttributeIsNull(a) || !mlirAttributeIsAInteger(a) ? -1 : mlirIntegerAttrGetValueInt(a);
@@ -48,7 +48,7 @@ static int64_t extent(MlirType t, int64_t dim) {
   return dim >= 0 && dim < mlirShapedTypeGetRank(t) ? mlirShapedTypeGetDimSize(t, dim) : 0;
 }
 
-/* The number of devices in a group: the number of those listed, or else the ratio of the two shapes. */
+/* Returns the number of devices in a group: the number of listed devices, or else the ratio of the two shapes. */
 static int64_t group_size(const struct body *b) {
   MlirAttribute groups = entry(b, "replica_groups");
   const int64_t in = extent(b->from, dimension(b)), out = extent(b->to, dimension(b));
@@ -65,7 +65,7 @@ static void put_type(const struct body *b, MlirType t) {
   mlirTypePrint(t, append, b->out);
 }
 
-/* Appends "%d0, %d1", an index for each dimension of the result; that of dimension `wraps` is modulo n. */
+/* Appends "%d0, %d1", an index for each dimension of the result; the index of dimension `wraps` is modulo n. */
 static void put_indices(const struct body *b, int64_t wraps, int64_t n) {
   for (intptr_t d = 0; d < mlirShapedTypeGetRank(b->to); d++) {
     buf_printf(b->out, "%s%%d%d", d ? ", " : "", (int)d);
@@ -74,7 +74,7 @@ static void put_indices(const struct body *b, int64_t wraps, int64_t n) {
   }
 }
 
-/* arith's operation for op; NULL if there is none. */
+/* Returns the operation of arith for op; NULL if there is none. */
 static const char *operation(const struct body *b, MlirType element) {
   static const struct {
     const char *op, *flt, *sgn, *uns;
@@ -119,7 +119,7 @@ static void put_element(const struct body *b) {
   put_indices(b, -1, 0);
 }
 
-/* The contiguous memref of t's shape, such as memref<4x6xf32>. */
+/* Returns the contiguous memref of t's shape, such as memref<4x6xf32>. */
 static MlirType packed(MlirType t) {
   int64_t dims[HLO_RANK_MAX];
   const intptr_t rank = mlirShapedTypeGetRank(t);

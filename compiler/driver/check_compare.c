@@ -6,12 +6,11 @@
 #include "driver/check_internal.h"
 #include "hlo/literal.h"
 
-/* The only place where tolerances are stated.
- * f32: a single operation agrees to a few units in the last place (1e-7).  A matmul or a softmax sums hundreds of
- * products in another order than NumPy's BLAS, which changes about sqrt(K) units of the largest partial sum: 1e-4
- * relative, and 1e-5 of the output's largest magnitude (or of 1) where sums cancel.  A wrong pass has far larger
- * errors. f16, bf16: three and two decimal digits; NumPy may round every intermediate result where we round once. f8:
- * one digit.  Integers and bool are not rounded. */
+/* This is the only place with tolerances. f32: a single operation agrees to a few units in the last place (1e-7).  A
+ * matmul or a softmax sums hundreds of products in another order than NumPy's BLAS, which changes about sqrt(K)
+ * units of the largest partial sum: 1e-4 relative, and 1e-5 of the output's largest magnitude (or of 1) if terms of
+ * a sum cancel.  A wrong pass has far larger errors. f16, bf16: three and two decimal digits; NumPy may round every
+ * intermediate result, while the program rounds once. f8: one digit.  Integers and bool are not rounded. */
 static void tolerance(enum dtype t, double *rtol, double *atol) {
   switch (t) {
   case DT_F64:
@@ -39,14 +38,15 @@ static struct hlo_literal as_literal(const struct trace_array *x) {
   return (struct hlo_literal){.shape = x->shape, .data = x->data, .size = n * dtype_size(x->shape.dtype)};
 }
 
-/* An ill-conditioned kernel, such as a softmax of scores in the thousands, magnifies rounding, in NumPy's answer as in
- * ours.  So our error may be this many times the distance of NumPy's answer from the one in float64. */
+/* An ill-conditioned kernel, such as a softmax of scores in the thousands, magnifies rounding errors, in NumPy's
+ * result as in the program's.  So the program's error may be this many times the distance between NumPy's result and
+ * the result in float64. */
 enum { ROUNDING_FACTOR = 8 };
 
-enum { BLOCK = 512 }; /* elements that are compared at a time */
+enum { BLOCK = 512 }; /* the number of elements that are compared at a time */
 
-/* Where sums cancel, an element's error has the size of the terms, not of the element; the largest magnitude in the
- * output is taken for theirs. */
+/* If terms of a sum cancel, an element's error has the size of the terms, not of the element.  The largest magnitude
+ * in the output is used as an estimate of their size. */
 static double largest_magnitude(const struct hlo_literal *x, int64_t n) {
   double most = 1, v[BLOCK];
   for (int64_t k = 0; k < n; k += BLOCK) {
@@ -76,13 +76,13 @@ static void compare_float(double got, double want, double rtol, double atol, str
   double rel = want != 0 ? diff / fabs(want) : INFINITY;
   if (diff > e->abs)
     e->abs = diff;
-  if (rel > e->rel && diff > atol) /* the relative error of a value near zero means nothing */
+  if (rel > e->rel && diff > atol) /* the relative error of a value near zero is meaningless */
     e->rel = rel;
   if (!(diff <= atol + rtol * fabs(want)))
     e->pass = false;
 }
 
-/* The largest difference; INFINITY if one is larger than `most`, or is not a number. */
+/* Returns the largest difference; INFINITY if one is larger than `most`, or is not a number. */
 static double largest_difference(const double *got, const double *want, int n, double most) {
   double largest = 0;
   int n_within = 0;
@@ -147,7 +147,7 @@ void check_compare(int n, const struct trace_array *got, const struct trace_arra
   *r = (struct check_result){.pass = true};
   for (int k = 0; k < n; k++) {
     struct errors e = compare_array(&got[k], &want[k]);
-    /* the worst output: a failing one rather than a passing one, then the one with the larger error */
+    /* the worst output is a failing one if there is one, and of these the one with the largest error */
     if ((r->pass && !e.pass) || (r->pass == e.pass && e.abs > r->max_abs_err))
       r->worst_output = k;
     r->pass &= e.pass;

@@ -1,4 +1,4 @@
-/* check_internal: what the files of the numeric check share.
+/* check_internal: declarations that the files of the numeric check share.
  *
  *   check.c             the function's signature, arguments and results; the engine
  *   check_prepare.c     lowers a stage's module to LLVM's dialect
@@ -18,21 +18,22 @@
 #include "driver/check.h"
 
 /* Lowers the module, a clone that only the check uses, for the execution engine; `function` gets the C interface.
- * Everything of our own dialects and memory spaces is dropped. */
+ * Attributes, operations and memory spaces of our own dialects are removed. */
 MUST_USE enum status check_lower(struct ir *ir, MlirOperation module, MlirOperation function, struct arena *a,
                                  struct diags *ds);
 
-/* "the check cannot run this stage: <what>"; returns ST_BUG. */
+/* Adds the error "the check cannot run this stage: <what>"; returns ST_BUG. */
 enum status check_refuse(struct diags *ds, const char *what);
 
-/* A function of memrefs that has this attribute has no body; the attribute tells which collective it is.
- * check_give_bodies gives such functions a body and removes the attribute; check_collective_of is the attribute, null
- * if the function has none. */
+/* A function of memrefs with this attribute has no body; the attribute describes the collective.  check_give_bodies
+ * gives such functions a body and removes the attribute.  check_collective_of returns the attribute, null if the
+ * function has none. */
 #define CHECK_COLLECTIVE "nkipy.collective"
 MlirAttribute check_collective_of(MlirOperation function);
 MUST_USE enum status check_give_bodies(struct ir *ir, MlirOperation module, struct arena *a, struct diags *ds);
 
-/* All memory that compiled code allocates on this thread between begin and end; end frees what is left of it. */
+/* The list of all memory that compiled code allocates on this thread between begin and end; end frees the rest of
+ * it. */
 struct check_heap {
   struct check_block *blocks;
 };
@@ -43,11 +44,11 @@ void check_heap_end(struct check_heap *h);
 void check_copy(size_t size, int64_t rank, const int64_t *dims, char *to, const int64_t *to_strides, const char *from,
                 const int64_t *from_strides);
 
-/* Make the functions of check_runtime.c and check_matmul.c known to the engine. */
+/* Register the functions of check_runtime.c and check_matmul.c with the engine. */
 void check_register_runtime(MlirExecutionEngine engine);
 void check_register_products(MlirExecutionEngine engine);
 
-/* Names of the functions that convert fp8, as i8, to f32 and back; NULL for a type that needs none. */
+/* Return the names of the functions that convert fp8, as i8, to f32 and back; NULL for a type that needs none. */
 const char *check_widen_name(MlirType t);
 const char *check_narrow_name(MlirType t);
 #define CHECK_POWER "nkx_ipow" /* math.ipowi on i64 */
@@ -64,7 +65,7 @@ void check_multiply(const struct check_matrix *a, const struct check_matrix *b, 
 /* Replaces matrix products of buffers by calls. */
 void check_call_products(MlirOperation module, struct arena *a);
 
-/* The elements of x converted to type t, in a. */
+/* Returns the elements of x converted to type t, allocated in a. */
 struct trace_array check_convert_array(struct arena *a, const struct trace_array *x, enum dtype t);
 
 /* check_build.c */
@@ -73,7 +74,7 @@ void check_register(MlirExecutionEngine engine, const char *name, void (*fn)(voi
 MlirOperation check_insert(MlirOperation before, const char *name, int n, MlirValue const *x, int n_results,
                            MlirType const *results, const char *callee);
 MlirValue check_insert_constant(MlirOperation before, MlirAttribute value);
-MlirValue check_convert(MlirOperation before, const char *name, MlirValue x, MlirType to); /* x itself if it is to */
+MlirValue check_convert(MlirOperation before, const char *name, MlirValue x, MlirType to); /* x if it has that type */
 /* Declares a private function, unless the module has one of this name. */
 void check_declare(MlirOperation module, const char *name, int n, MlirType const *from, int n_results,
                    MlirType const *to);

@@ -1,13 +1,13 @@
-/* check_matmul: computes matrix products in a check by a function of ours instead of compiled loops.
+/* check_matmul: replaces the loops of matrix products in a check by calls of a C function.
  *
- * The engine runs at the lowest optimisation level, because compiling takes longer than running for everything but
- * matrix products: one of 512x512x512 takes 400 ms in unoptimised loops and 5 ms in check_product.c.  So
+ * The engine runs at the lowest optimisation level, because compiling takes longer than running for all operations
+ * except matrix products: one of 512x512x512 takes 400 ms in unoptimised loops and 5 ms in check_product.c.  So
  *
  *     linalg.matmul ins(%a, %b) outs(%c)   ==>   call @nkx_matmul_f32(%a, %b, %c, flags)
  *
- * for buffers of f32, f16 or bf16 that accumulate in f32, with any strides, and with A or B transposed or not; the same
- * for batch_matmul.  All other products stay loops.  The call sums in f32 in another order than the loops would, which
- * the tolerance allows for.
+ * is done for buffers of f32, f16 or bf16 that accumulate in f32, with any strides, and with A or B transposed or
+ * not; batch_matmul is handled in the same way.  All other products stay loops.  The call sums in f32 in another
+ * order than the loops would; the tolerance allows for that.
  */
 #include <assert.h>
 #include <string.h>
@@ -59,7 +59,7 @@ static void call_batch_matmul(MEMREF3(a), MEMREF3(b), MEMREF3(c), int64_t flags)
   }
 }
 
-/* A name for each signature that MLIR sees. */
+/* Each signature in MLIR needs its own name. */
 static const char *const names[2][3] = {{"nkx_matmul_f32", "nkx_matmul_f16", "nkx_matmul_bf16"},
                                         {"nkx_batch_matmul_f32", "nkx_batch_matmul_f16", "nkx_batch_matmul_bf16"}};
 
@@ -77,8 +77,8 @@ static enum dtype operand_type(MlirType memref) {
   return mlirTypeIsAF32(t) ? DT_F32 : mlirTypeIsAF16(t) ? DT_F16 : mlirTypeIsABF16(t) ? DT_BF16 : DT_NONE;
 }
 
-/* How the map of operand k orders the loops (batch…, p, q): 0 in this order, 1 with p and q swapped, -1 in another
- * way. */
+/* Returns the order of the loops in the map of operand k: 0 for (batch…, p, q), 1 if p and q are swapped, -1 for
+ * another order. */
 static int map_order(MlirAttribute maps, int k, int rank, int loop_p, int loop_q) {
   MlirAffineMap map = mlirAffineMapAttrGetValue(mlirArrayAttrGetElement(maps, k));
   int64_t at[3];
@@ -97,7 +97,7 @@ static int map_order(MlirAttribute maps, int k, int rank, int loop_p, int loop_q
   return last[0] == loop_p && last[1] == loop_q ? 0 : last[0] == loop_q && last[1] == loop_p ? 1 : -1;
 }
 
-/* The flags of the call that op becomes; -1 if it stays a loop. */
+/* Returns the flags of the call that replaces op; -1 if op stays a loop. */
 static int64_t call_flags(MlirOperation op) {
   const int rank = ir_is(op, "linalg.matmul") ? 2 : ir_is(op, "linalg.batch_matmul") ? 3 : 0;
   if (!rank)
@@ -117,7 +117,7 @@ static int64_t call_flags(MlirOperation op) {
   return (a ? TRANSPOSE_A : 0) | (b ? TRANSPOSE_B : 0) | (int64_t)t << TYPE_SHIFT;
 }
 
-/* The type with dynamic sizes, strides and offset. */
+/* Returns the type with dynamic sizes, strides and offset. */
 static MlirType open_type(MlirType memref) {
   const intptr_t rank = mlirShapedTypeGetRank(memref);
   int64_t sizes[3], strides[3];

@@ -5,8 +5,8 @@
 #include "sim/decode.h"
 #include "sim/run.h"
 
-/* The type in which a value of the program holds elements of type t: the pass that narrows 64 bits also narrows inputs
- * and outputs. */
+/* Returns the type in which a value of the program stores elements of type t: the pass that narrows 64 bits also
+ * narrows inputs and outputs. */
 static enum dtype stored_dtype(const struct sim_value *v, enum dtype t) {
   return (size_t)sim_type_bytes(v->type) < dtype_size(t) ? dtype_narrow(t) : t;
 }

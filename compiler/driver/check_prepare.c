@@ -1,8 +1,8 @@
 /* check_prepare: lowers a stage's module to LLVM's dialect.
  *
- * First it drops what only our passes understand: attributes, operations, memory spaces.  Upstream passes then lower
- * tensors to buffers; collectives get a body; upstream passes lower to loops and f32 arithmetic; operations for which
- * upstream has no usable lowering become calls; and upstream passes lower the rest to LLVM.
+ * First it removes everything that only our passes understand: attributes, operations, memory spaces.  Upstream
+ * passes then lower tensors to buffers; collectives get a body; upstream passes lower to loops and f32 arithmetic;
+ * operations for which upstream has no usable lowering become calls; and upstream passes lower the rest to LLVM.
  */
 #include <string.h>
 
@@ -28,8 +28,8 @@ static const char LLVM[] = "builtin.module(func.func(expand-strided-metadata,low
 
 /* ---- dropping what is ours -------------------------------------------------------------------------------------- */
 
-/* True for our annotations, and for the tiling script that lies beside the program and the attribute that announces it;
- * but not for the attribute that tells what a function without a body does. */
+/* True for our annotations, for the tiling script in the module, and for the attribute that announces the script.
+ * False for the attribute that describes a collective, a function without a body. */
 static bool is_ours(MlirStringRef name) {
   if (mlirStringRefEqual(name, ir_str(CHECK_COLLECTIVE)))
     return false;
@@ -51,7 +51,7 @@ static MlirType plain_memref(MlirType t) {
                            mlirAttributeGetNull());
 }
 
-/* The type of a func.func or of a global, without memory spaces. */
+/* Returns the type of a func.func or of a global, without memory spaces. */
 static MlirAttribute plain_type_attr(MlirContext ctx, MlirAttribute attr, struct arena *a) {
   MlirType t = mlirTypeAttrGetValue(attr);
 
@@ -87,11 +87,11 @@ static void plain_attrs(MlirOperation op, struct arena *a) {
   for (intptr_t k = 0; k < mlirOperationGetNumDiscardableAttributes(op);) {
     MlirStringRef name = mlirIdentifierStr(mlirOperationGetDiscardableAttribute(op, k).name);
     if (is_ours(name))
-      mlirOperationRemoveDiscardableAttributeByName(op, name); /* the next one is then at k */
+      mlirOperationRemoveDiscardableAttributeByName(op, name); /* the next attribute is then at k */
     else
       k++;
   }
-  /* argument and result attributes are for the passes only */
+  /* only passes need argument and result attributes */
   mlirOperationRemoveAttributeByName(op, ir_str("arg_attrs"));
   mlirOperationRemoveAttributeByName(op, ir_str("res_attrs"));
   if (ir_is(op, "bufferization.alloc_tensor"))
@@ -103,7 +103,7 @@ static void plain_attrs(MlirOperation op, struct arena *a) {
   }
 }
 
-/* Operations in the order of a walk. */
+/* Operations in the order in which a walk finds them. */
 struct found {
   MlirOperation *v;
   int n, cap;
@@ -143,8 +143,8 @@ static MlirWalkResult clean(MlirOperation op, void *user) {
 
 /* ---- matmuls without a zero fill -------------------------------------------------------------------------------- */
 
-/* In tensor stages an accumulator that is a bare tensor.empty starts from zero.  For upstream its contents are
- * undefined, so the zero fill is put back.  (Buffers are zeroed when they are allocated.) */
+/* In tensor stages an accumulator that is a plain tensor.empty starts from zero.  For upstream its contents are
+ * undefined, so this function inserts the zero fill again.  (Buffers are zeroed when they are allocated.) */
 static MlirWalkResult fill_accumulator(MlirOperation op, void *user) {
   (void)user;
   if (!ir_is(op, "linalg.matmul") && !ir_is(op, "linalg.batch_matmul"))
@@ -170,7 +170,7 @@ static MlirWalkResult fill_accumulator(MlirOperation op, void *user) {
 
 /* ---- allocations with a layout ---------------------------------------------------------------------------------- */
 
-/* Upstream lowers row-major allocations only.  Any other becomes a flat allocation and a cast:
+/* Upstream lowers row-major allocations only.  This function builds a flat allocation and a cast for other layouts:
  *
  *     memref.alloc() : memref<2x3xf32, strided<[1, 2]>>
  *       ==>  memref.reinterpret_cast (memref.alloc() : memref<6xf32>) to offset: [0], sizes: [2, 3], strides: [1, 2] */
@@ -233,8 +233,8 @@ static void flatten_alloc(MlirOperation op) {
 
 /* ---- operations without a lowering ------------------------------------------------------------------------------ */
 
-/* Some operations cannot be lowered by upstream, or only by a pass that must not run twice (convert-math-to-funcs keeps
- * pointers to the functions that it made).  They become calls of check_runtime.c. */
+/* Operations that upstream cannot lower, or can lower only with a pass that must not run twice
+ * (convert-math-to-funcs keeps pointers to the functions that it made).  They become calls of check_runtime.c. */
 struct lacking {
   struct arena *arena;
   struct found ops;
@@ -262,7 +262,8 @@ static MlirWalkResult find_lacking(MlirOperation op, void *user) {
   return MlirWalkResultAdvance;
 }
 
-/* The conversion between two floats.  Folding merges conversions, so any float may be on the other side of fp8. */
+/* Returns the conversion between two floats.  Folding merges conversions, so fp8 may be converted from or to any
+ * float. */
 static const char *float_conversion(MlirType from, MlirType to) {
   return mlirFloatTypeGetWidth(from) < mlirFloatTypeGetWidth(to) ? "arith.extf" : "arith.truncf";
 }

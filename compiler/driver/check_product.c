@@ -1,9 +1,9 @@
-/* check_product: C += A B in f32, fast enough to check kernels of real sizes.
+/* check_product: computes C += A B in f32, fast enough to check kernels of real sizes.
  *
- * This is the classic blocking.  A block of B is packed into panels of COLS columns and stays in the cache while groups
- * of ROWS rows of A are multiplied with it; the innermost step keeps ROWS x COLS sums in registers.  The compiler makes
- * a version of that step for each kind of machine, one of which is chosen at start-up.  A kernel of 100 GFLOP takes
- * some seconds, and would take minutes in plain loops.
+ * The algorithm is classic blocking.  A block of B is packed into panels of COLS columns and stays in the cache
+ * while groups of ROWS rows of A are multiplied with it; the innermost step keeps ROWS x COLS sums in registers.
+ * The compiler makes a version of that step for each kind of machine, and one of them is chosen at start-up.  A
+ * kernel of 100 GFLOP takes some seconds; in plain loops it would take minutes.
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -25,7 +25,7 @@ typedef float lanes __attribute__((vector_size(LANES * sizeof(float)), aligned(4
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__)
 #define PER_MACHINE \
   __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default"), optimize("O3", "fp-contract=fast")))
-#else /* the choice is made before a sanitizer's runtime is ready */
+#else /* with a sanitizer, the choice would be made before its runtime is ready */
 #define PER_MACHINE
 #endif
 
@@ -65,7 +65,7 @@ static void *allocate(int64_t n_floats) {
   return p;
 }
 
-/* x itself if it is f32; otherwise a row-major copy in f32, whose data the caller frees. */
+/* Returns x if it is f32; otherwise a row-major copy in f32, whose data the caller frees. */
 static struct check_matrix widen(const struct check_matrix *x, enum dtype t) {
   struct check_matrix y = *x;
 

@@ -1,10 +1,10 @@
-/* check_runtime: the functions that code compiled for a check calls.
+/* check_runtime: the functions that are called by code compiled for a check.
  *
- * The engine gets them by address, so that nothing is loaded from disk: the sandbox has no file system.
+ * The engine gets their addresses, so that nothing is loaded from disk: the sandbox has no file system.
  *
- * All allocations are in a list, so that everything can be freed after a run, whichever buffers the program returned.
- * They give zeroed memory, because the passes drop a matmul's zero fill: the hardware starts accumulation groups from
- * zero, and a check must do the same.
+ * All allocations are in a list, so that everything can be freed after a run, whichever buffers the program
+ * returned.  Allocated memory is zeroed, because the passes drop a matmul's zero fill: the hardware starts
+ * accumulation groups from zero, and a check must do the same.
  */
 #include <assert.h>
 #include <stdint.h>
@@ -25,7 +25,7 @@ struct check_block {
 };
 static_assert(sizeof(struct check_block) <= ALIGNMENT, "the header fits before the aligned data");
 
-/* The heap of the program that this thread runs: compiled code passes sizes only. */
+/* The heap of the program that this thread runs.  It is a variable because compiled code passes only sizes. */
 static _Thread_local struct check_heap *current;
 
 static struct check_block *zeroed_block(uint64_t size) {
@@ -117,7 +117,7 @@ static void copy_row(size_t size, int64_t n, char *to, int64_t to_stride, const 
   }
 }
 
-/* unit: bytes that are copied at once, because their elements are adjacent on both sides. */
+/* unit: the number of bytes that are copied at once, because their elements are adjacent on both sides. */
 static void copy_dims(size_t size, size_t unit, int64_t rank, const int64_t *dims, char *to, const int64_t *to_strides,
                       const char *from, const int64_t *from_strides) {
   if (!rank) {
@@ -184,7 +184,8 @@ const char *check_narrow_name(MlirType t) {
                                       : NULL;
 }
 
-/* math.ipowi: wraps; a negative exponent gives the integer part, and 0 where MLIR leaves the result undefined. */
+/* Implements math.ipowi.  It wraps; a negative exponent gives the integer part, and 0 where MLIR's result is
+ * undefined. */
 static int64_t power(int64_t x, int64_t n) {
   uint64_t base = (uint64_t)x, r = 1;
 

@@ -1,7 +1,7 @@
 /* compile: runs one job through the stages of stages.def and reports frames.
  *
  * Each kernel of the source goes through all stages before the next kernel is traced, so that the first results are
- * sent early.  A stage that fails ends its kernel, not the job: the stages before it have been sent, and the other
+ * sent early.  A stage that fails ends its kernel, not the job: the earlier stages have been sent, and the other
  * kernels follow.
  */
 #include "driver/compile.h"
@@ -45,14 +45,14 @@ struct run {
   bool has_failed;
 };
 
-/* One kernel on its way through the stages. */
+/* One kernel and the state of its compilation. */
 struct path {
   struct run *run;
   int number;
   struct trace_kernel *kernel;
   MlirModule module; /* from hlo-to-linalg on */
   struct stage before;
-  uint64_t fingerprint; /* of the MLIR module that `before` shows */
+  uint64_t fingerprint; /* of the module that `before` shows */
   bool is_same;         /* the last pass changed nothing */
   struct stage_checks checks;
 };
@@ -67,7 +67,7 @@ static enum status send(struct run *r, struct buf *b) {
   return st;
 }
 
-/* True if an earlier diagnostic, which is no error, says the same of the same place. */
+/* True if an earlier diagnostic, which is not an error, has the same text and the same place. */
 static bool is_repeated(const struct diags *ds, int at) {
   const struct diag *d = &ds->v[at];
   for (int i = 0; i < at && d->severity != DS_ERROR; i++) {
@@ -79,7 +79,7 @@ static bool is_repeated(const struct diags *ds, int at) {
   return false;
 }
 
-/* Sends the diagnostics that were added since the last call; equal warnings and notes once. */
+/* Sends the diagnostics that were added since the last call; repeated warnings and notes are sent once. */
 static enum status send_diags(struct run *r, int kernel) {
   enum status st = ST_OK;
   for (; !st && r->n_diags_sent < r->diags.n; r->n_diags_sent++) {
@@ -93,7 +93,7 @@ static enum status send_diags(struct run *r, int kernel) {
   return st;
 }
 
-/* The job ends because a frame would pass FRAME_MAX. */
+/* Ends the job because a frame would exceed FRAME_MAX. */
 static enum status refuse_frame(struct run *r, const struct stage *s) {
   struct diag *d =
       diag_add(&r->diags, DS_ERROR, DG_OUTPUT_LIMIT, NULL,
@@ -103,7 +103,7 @@ static enum status refuse_frame(struct run *r, const struct stage *s) {
   return ST_INPUT;
 }
 
-/* Sends a stage, after the sources that it is the first to refer to. */
+/* Sends a stage, after a frame of the sources that it is the first to refer to. */
 static enum status send_stage(struct run *r, const struct stage *s, int kernel) {
   struct buf stage, sources;
   enum status st = ST_OK;
@@ -216,7 +216,7 @@ static enum status send_artifact(struct path *p, const char *name, const char *t
   return send(p->run, &b);
 }
 
-/* The HLO as traced, which is what NKIPy would pass to the vendor's compiler. */
+/* Sends the HLO as traced, which is what NKIPy would pass to the vendor's compiler. */
 static enum status send_artifacts(struct path *p) {
   const struct hlo_print_options opt = {.metadata = true};
   const char *name = p->kernel->name;
@@ -251,7 +251,7 @@ static enum status run_hlo(struct path *p, hlo_pass *pass) {
   return p->is_same ? ST_OK : hlo_verify(p->kernel->module, &p->run->diags);
 }
 
-/* Notes whether the pass changed the module; a changed module must verify. */
+/* Records if the pass changed the module; verifies a changed module. */
 static enum status verify_change(struct path *p) {
   struct run *r = p->run;
   MlirOperation module = mlirModuleGetOperation(p->module);
@@ -289,7 +289,7 @@ static enum status run_pass(struct path *p, const struct pass_def *def, struct r
   return st ? st : verify_change(p);
 }
 
-/* Makes the program of this stage from that of the stage before. */
+/* Makes the program of this stage from the program of the previous stage. */
 static enum status transform(struct path *p, const struct stage_def *def, struct remarks *remarks) {
   struct run *r = p->run;
   p->is_same = false;
@@ -299,7 +299,7 @@ static enum status transform(struct path *p, const struct stage_def *def, struct
   case RUN_HLO:
     return run_hlo(p, hlo_pass_find(def->pass));
   case RUN_TO_LINALG:
-    if (!p->kernel->module) /* read as linalg */
+    if (!p->kernel->module) /* it was read as linalg */
       return ST_OK;
     return linalg_from_hlo(r->ir, p->kernel->module, &r->diags, &p->module);
   case RUN_UPSTREAM:
@@ -314,7 +314,7 @@ static enum status transform(struct path *p, const struct stage_def *def, struct
   return ST_BUG;
 }
 
-/* Fills in the stage's text and operations.  After a pass that changed nothing they are those of the stage before, so
+/* Sets the stage's text and operations.  After a pass that changed nothing they are those of the previous stage, so
  * that nothing is printed again. */
 static enum status read_stage(struct path *p, struct stage *s, struct error *err) {
   struct run *r = p->run;
@@ -336,14 +336,14 @@ static bool same_text(const struct stage *x, const struct stage *y) {
   return x->text == y->text || (x->text_len == y->text_len && !memcmp(x->text, y->text, x->text_len));
 }
 
-/* Names the stage in the diagnostics from number `first` on that name none yet. */
+/* Sets the stage of the diagnostics from number `first` on that have none yet. */
 static void blame(struct run *r, int first, const struct stage_def *def) {
   for (int i = first; i < r->diags.n; i++)
     if (!r->diags.v[i].stage)
       r->diags.v[i].stage = def->name;
 }
 
-/* One stage: transform, read, check, send.  ST_INPUT: the kernel ends here. */
+/* Does one stage: transform, read, check, send.  ST_INPUT: the kernel ends here. */
 static enum status run_stage(struct path *p, int index) {
   struct run *r = p->run;
   assert(index >= r->first_stage && index <= r->last_stage && index < pipeline_n_stages);
@@ -397,7 +397,7 @@ static enum status run_path(struct path *p) {
   return st;
 }
 
-/* Sends what was traced of a kernel that was refused. */
+/* Sends the operations that were traced before a kernel was refused. */
 static enum status send_partial(struct path *p) {
   struct run *r = p->run;
   struct stage s = {.index = r->first_stage, .def = &pipeline_stages[r->first_stage], .changed = true, .partial = true};
@@ -420,7 +420,7 @@ static enum status run_kernel(struct run *r, struct trace_program *job, int numb
   return p.kernel ? send_partial(&p) : send_diags(r, -1);
 }
 
-/* Reports what the source printed as a note, so that print() helps while writing a kernel. */
+/* Reports the output of the source as a note, so that print() helps while writing a kernel. */
 static void report_output(struct run *r, const struct trace_program *job) {
   size_t len;
   const char *text = job ? trace_output(job, &len) : NULL;
@@ -471,7 +471,7 @@ static enum status run_source(struct run *r) {
   return st ? st : send_diags(r, -1);
 }
 
-/* Runs a program in HLO or MLIR: one kernel, which begins at the stage of its form. */
+/* Runs a program in HLO or MLIR: one kernel, which starts at the stage of its form. */
 static enum status run_program(struct run *r) {
   struct path p = {.run = r};
   const int64_t t0 = clock_now_us();
@@ -500,7 +500,7 @@ static enum status run_traced(struct run *r) {
 static enum status run_all(struct run *r, struct arena *arena) {
   const struct job *job = r->job;
   int64_t started_us = clock_now_us();
-  assert(!job->stop_after || pipeline_has_stage(job->stop_after)); /* checked by whoever read it */
+  assert(!job->stop_after || pipeline_has_stage(job->stop_after)); /* checked when the job was read */
 
   arena_init(arena);
   r->arena = arena;

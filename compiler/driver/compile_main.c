@@ -1,8 +1,8 @@
 /* compile_main: `nkx compile KERNEL.py [FILE.py…]`: the whole pipeline for the terminal.
  *
- * Runs in this process, without a jail, because the kernel is the user's own.  It reads the frames as any client does:
- * the last stage's text goes to standard output; a table of stages and the diagnostics, with a caret under the Python
- * range, go to standard error.  --json writes the result object of the API.
+ * The command runs in this process, without a jail, because the kernel is the user's own.  It reads the frames like
+ * any client: the last stage's text goes to standard output; a table of stages and the diagnostics, with a caret
+ * under the Python range, go to standard error.  --json writes the result object of the API.
  */
 #include "driver/main.h"
 
@@ -50,18 +50,18 @@ static const char usage[] =
     "  --quiet                    print no table of stages\n"
     "  --remarks                  print below each stage what its pass decided: tiles, memories, fusions, spills\n";
 
-enum { INNER_CALLS = 3 }; /* how many of a long chain of calls are shown, besides the outermost */
-static const size_t frames_max = (size_t)4 << 30; /* bytes; far above what fits into a useful file */
+enum { INNER_CALLS = 3 }; /* the number of calls of a long chain that are shown, besides the outermost */
+static const size_t frames_max = (size_t)4 << 30; /* in bytes; far more than a useful file needs */
 
 struct terminal {
   struct job job;
   struct arena *arena;
-  struct buf frames;    /* of a run with --json: each on a line */
-  struct gather gather; /* their places */
+  struct buf frames;    /* of a run with --json, each on its own line */
+  struct gather gather; /* the places of the frames */
   struct source_table sources;
   const char *dump_dir, *json_path;
   bool is_quiet, is_color, has_remarks, is_language_given;
-  char *last_text; /* of the newest stage, as JSON; heap */
+  char *last_text; /* of the newest stage, as JSON; on the heap */
   struct job_input *inputs;
   int n_inputs, cap_inputs;
   struct {
@@ -96,7 +96,7 @@ static enum status parse_language(struct terminal *t, const char *name) {
   return fail(&t->err, ST_INPUT, "--language %.60s: expected " LANGUAGE_NAMES, name);
 }
 
-/* The text of a file, or of standard input for "-", in the arena. */
+/* Reads a file, or standard input for "-", into the arena. */
 static enum status read_text(struct terminal *t, const char *path, const char **text, size_t *len) {
   FILE *f = strcmp(path, "-") ? fopen(path, "re") : stdin;
   char chunk[16 << 10];
@@ -142,7 +142,7 @@ static enum status read_file(struct terminal *t, const char *name, const char *p
   return st ? st : add_file(t, name, text, len);
 }
 
-/* NAME=PATH */
+/* Parses NAME=PATH. */
 static enum status parse_file(struct terminal *t, const char *text) {
   const char *equals = strchr(text, '=');
   if (!equals || equals == text || !equals[1])
@@ -234,7 +234,7 @@ static enum status read_source(struct terminal *t, const char *path) {
   return ST_OK;
 }
 
-/* The kernel, and the files after it. */
+/* Reads the kernel, and the files after it. */
 static enum status read_sources(struct terminal *t, char **paths, int n) {
   enum status st = read_source(t, paths[0]);
   for (int i = 1; !st && i < n; i++)
@@ -268,7 +268,7 @@ static const char *color(const struct terminal *t, const char *code) {
   return t->is_color ? code : "";
 }
 
-/* The text of the file that a range is in; the kernel's own where no other file has the name. */
+/* Returns the text of the file that a range is in; the kernel's own text if no other file has the name. */
 static void find_text(const struct terminal *t, const json_t *range, const char **text, size_t *len) {
   const char *name = json_string_value(json_object_get(range, "file"));
   *text = t->job.source;
@@ -384,13 +384,13 @@ static void show_remarks(const struct terminal *t, const json_t *stage) {
 
 /* ---- dump -------------------------------------------------------------------------------------------------------- */
 
-/* Says why the file or directory cannot be written: ST_INPUT where the user's path is the reason. */
+/* Reports why the file or directory cannot be written; returns ST_INPUT if the user's path is the reason. */
 static enum status refuse_path(struct terminal *t, const char *path) {
   const bool is_disk = errno == ENOSPC || errno == EDQUOT || errno == EIO || errno == EMFILE || errno == ENFILE;
   return fail(&t->err, is_disk ? ST_IO : ST_INPUT, "cannot write %.160s: %m", path);
 }
 
-/* Creates the directories that `path` names from byte `from` on, up to its last slash. */
+/* Creates the directories in `path` from byte `from` on, up to its last slash. */
 static enum status make_directories(struct terminal *t, char *path, size_t from) {
   for (char *p = path + from; (p = strchr(p, '/')); *p++ = '/') {
     *p = 0;
@@ -472,7 +472,7 @@ static enum status keep_frame(struct terminal *t, const char *json, size_t len) 
   const size_t at = t->frames.len;
   enum status st = frame_scan(json, len, &f, &t->err);
   if (st)
-    return ST_BUG; /* the frame is our own */
+    return ST_BUG; /* this process made the frame */
   const struct frame_member *artifact = frame_get(&f, "artifact");
   if (f.kind == FRAME_ARTIFACT)
     buf_printf(&t->frames, "{\"frame\":\"artifact\",\"artifact\":%.*s}\n", (int)artifact->value_len, artifact->value);
@@ -488,12 +488,13 @@ static bool is_called(const struct frame_member *m, const char *key) {
   return m->key_len == strlen(key) && !memcmp(m->key, key, m->key_len);
 }
 
-/* The text and the maps of a stage are most of its frame; the terminal shows the last stage's text only, and no maps. */
+/* True if the terminal needs this member of a stage.  The text and the maps are most of a frame; the terminal shows
+ * only the last stage's text, and no maps. */
 static bool is_parsed(const struct terminal *t, const struct frame_member *m) {
   return !is_called(m, "lines") && !is_called(m, "from") && (t->dump_dir || !is_called(m, "text"));
 }
 
-/* The stage of a frame without what nothing shows; NULL when out of memory. */
+/* Parses the stage of a frame, without the members that are never shown; NULL when out of memory. */
 static json_t *parse_stage(struct terminal *t, const struct frame_member *stage) {
   struct frame f;
   json_t *o = json_object();
@@ -513,7 +514,7 @@ static json_t *parse_stage(struct terminal *t, const struct frame_member *stage)
   return NULL;
 }
 
-/* A frame of our own; NULL when out of memory. */
+/* Parses a frame that this process made; NULL when out of memory. */
 static json_t *parse_frame(struct terminal *t, const char *json, size_t len) {
   struct frame f;
   if (frame_scan(json, len, &f, NULL) || f.kind != FRAME_STAGE)
@@ -541,7 +542,7 @@ static const char *kept_frame(void *user, size_t at, size_t len) {
   return buf_text(&t->frames) + at;
 }
 
-/* The result is written while it is made, because it is as long as all frames.  Errors stay with the stream. */
+/* Writes the result while it is made, because it is as long as all frames.  Errors are recorded in the stream. */
 static void drain(void *user, struct buf *out) {
   enum { PIECE = 1 << 20 };
   FILE *f = user;

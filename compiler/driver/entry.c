@@ -13,7 +13,7 @@
 
 /* ---- HLO --------------------------------------------------------------------------------------------------------- */
 
-/* Complex numbers are handed over as the pairs of reals that they are in memory. */
+/* Complex numbers are passed as pairs of reals, which is their form in memory. */
 static void fill_kernel(struct arena *a, struct hlo_module *m, struct trace_kernel *k) {
   const struct hlo_instr *root = m->entry->root;
   const bool is_tuple = root && root->shape.dtype == DT_TUPLE;
@@ -134,8 +134,8 @@ static struct text_lines split(struct arena *a, const struct job *job) {
   return t;
 }
 
-/* MLIR's parser notes the place where an operation's name begins, in a file called "-".  The place becomes the
- * operation's whole first line, in the job's file. */
+/* MLIR's parser records the place where an operation's name begins, in a file called "-".  This function widens the
+ * place to the operation's whole first line, in the job's file. */
 static MlirWalkResult widen_place(MlirOperation op, void *user) {
   const struct text_lines *t = user;
   MlirLocation loc = mlirOperationGetLocation(op);

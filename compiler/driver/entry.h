@@ -1,7 +1,7 @@
-/* entry: reads programs that are not Python, HLO (text or HloModuleProto) and MLIR text, as kernels of a job.
+/* entry: reads programs that are not Python as kernels of a job: HLO (text or HloModuleProto) and MLIR text.
  *
- * NumPy cannot tell what such a program computes, so the numeric check compares with the program's own first stage, on
- * random inputs.
+ * NumPy cannot compute the results of such a program, so the numeric check compares with the program's own first
+ * stage, on random inputs.
  */
 #ifndef DRIVER_ENTRY_H
 #define DRIVER_ENTRY_H
@@ -13,9 +13,9 @@
 /* Reads an HLO module as a kernel whose inputs are the module's parameters.  ST_INPUT with diagnostics. */
 MUST_USE enum status entry_read_hlo(struct arena *a, const struct job *job, struct diags *ds,
                                     struct trace_kernel **out);
-/* Reads as a kernel the function that the job names, or the first one that has a body and is not private; its HLO
- * module is NULL.  Operations of arith and math on whole tensors become linalg.  The caller destroys *module, which is
- * set on success only. */
+/* Reads a function as a kernel: the function that the job names, or the first one that has a body and is not
+ * private.  The kernel's HLO module is NULL.  Operations of arith and math on whole tensors become linalg.  The
+ * caller destroys *module, which is set on success only. */
 MUST_USE enum status entry_read_mlir(struct ir *ir, struct arena *a, const struct job *job, struct diags *ds,
                                      struct trace_kernel **out, MlirModule *module);
 
@@ -28,7 +28,7 @@ enum { ENTRY_INPUTS_MAX = 256 << 20 };
 MUST_USE enum status entry_make_inputs(struct arena *a, const struct trace_kernel *k, uint64_t seed,
                                        struct trace_array *in);
 
-/* The language of a file, by its name and its first bytes. */
+/* Guesses the language of a file from its name and its first bytes. */
 enum language entry_guess_language(const char *filename, const char *source, size_t len);
 
 #endif

@@ -1,5 +1,5 @@
-/* entry_elementwise: replaces arith and math operations on whole tensors, which MLIR's users write and linalg's passes
- * do not accept, by linalg.generic:
+/* entry_elementwise: replaces arith and math operations on whole tensors by linalg.generic.  MLIR's users write such
+ * operations, and linalg's passes do not accept them.
  *
  *     %1 = math.exp %0 : tensor<8x4xf32>      ==>      %e = tensor.empty() : tensor<8x4xf32>
  *                                                      %1 = linalg.generic … ins(%0) outs(%e) { math.exp … }
@@ -20,7 +20,7 @@ static bool is_wanted(MlirOperation op, void *user) {
   return mlirTypeIsARankedTensor(t) && mlirShapedTypeHasStaticShape(t);
 }
 
-/* The body: op itself, on elements; operands that are not tensors stay. */
+/* Writes the body: op itself, on elements.  Operands that are not tensors stay. */
 static MlirValue write_body(struct ir_builder *body, MlirValue const *args, void *user) {
   MlirOperation op = mlirOperationClone(*(MlirOperation *)user);
   MlirValue result = mlirOperationGetResult(op, 0);
@@ -42,7 +42,7 @@ static void spell(struct ir *ir, struct arena *a, MlirOperation op) {
   MlirValue result = mlirOperationGetResult(op, 0), *inputs = arena_new_array(a, MlirValue, (size_t)n_operands);
   MlirAffineMap *maps = arena_new_array(a, MlirAffineMap, (size_t)n_operands + 1);
   const int rank = (int)mlirShapedTypeGetRank(mlirValueGetType(result));
-  int n = 0; /* of the operands that are tensors */
+  int n = 0; /* the number of operands that are tensors */
   for (intptr_t k = 0; k < n_operands; k++)
     if (mlirTypeIsARankedTensor(mlirValueGetType(mlirOperationGetOperand(op, k))))
       inputs[n++] = mlirOperationGetOperand(op, k);

@@ -1,4 +1,4 @@
-/* The grammar of JSON as one recursive descent that only moves a cursor. */
+/* frame_scan: implements the grammar of JSON as a recursive descent that only moves a cursor. */
 #include "driver/frame_scan.h"
 
 #include <assert.h>
@@ -21,13 +21,13 @@ static bool take(struct cursor *c, char want) {
   return true;
 }
 
-/* Newlines are no space here: a frame is one line. */
+/* Newlines are not space, because a frame is one line. */
 static void skip_space(struct cursor *c) {
   while (c->p < c->end && (*c->p == ' ' || *c->p == '\t'))
     c->p++;
 }
 
-/* The value of four hexadecimal digits, or -1. */
+/* Returns the value of four hexadecimal digits, or -1. */
 static int take_hex(struct cursor *c) {
   int v = 0;
   if (c->end - c->p < 4)
@@ -45,7 +45,7 @@ static int take_hex(struct cursor *c) {
   return v;
 }
 
-/* The rest of an escape, after its backslash.  Surrogates must come in pairs; U+0000 is refused. */
+/* Skips the rest of an escape, after its backslash.  Surrogates must come in pairs; U+0000 is refused. */
 static bool skip_escape(struct cursor *c) {
   if (c->p == c->end)
     return false;
@@ -123,7 +123,7 @@ static bool skip_array(struct cursor *c, int depth) {
   return take(c, ']');
 }
 
-/* "key": and the space around. */
+/* Skips "key": and the space around it. */
 static bool skip_key(struct cursor *c) {
   skip_space(c);
   if (!skip_string(c))
@@ -144,7 +144,7 @@ static bool skip_object(struct cursor *c, int depth) {
   return take(c, '}');
 }
 
-/* A value and the space around it.  depth: how many arrays and objects may open within each other from here on. */
+/* Skips a value and the space around it.  depth: the number of arrays and objects that may still be nested. */
 static bool skip_value(struct cursor *c, int depth) {
   bool ok;
   skip_space(c);
@@ -211,7 +211,7 @@ static bool has_twin(const struct frame *f, const struct frame_member *m) {
   return false;
 }
 
-/* Reads one member; its value is noted without the space around it. */
+/* Reads one member; its value is recorded without the space around it. */
 static bool scan_member(struct cursor *c, struct frame_member *m) {
   skip_space(c);
   m->key = c->p + 1;

@@ -1,7 +1,7 @@
 /* frame_scan: reads one frame (frames.h), which may come from a hostile process.
  *
- * The scanner accepts exactly one JSON object on one line, notes where its members lie, and copies nothing: a frame of
- * megabytes then takes no memory and little time, unlike a parsed tree.
+ * The scanner accepts exactly one JSON object on one line, records the positions of its members, and copies nothing.
+ * So a frame of megabytes takes no memory and little time, unlike a parsed tree.
  */
 #ifndef DRIVER_FRAME_SCAN_H
 #define DRIVER_FRAME_SCAN_H
@@ -16,7 +16,7 @@ enum frame_kind { FRAME_START, FRAME_KERNEL, FRAME_SOURCES, FRAME_STAGE, FRAME_D
 enum { FRAME_MEMBERS_MAX = 16, FRAME_NEST_MAX = 64 };
 
 struct frame_member {
-  const char *key; /* without its quotes and as written, so that a key with escapes equals no plain name */
+  const char *key; /* without quotes and not decoded, so a key with escapes never equals a plain name */
   size_t key_len;
   const char *value; /* JSON text */
   size_t value_len;
@@ -28,17 +28,17 @@ struct frame {
   struct frame_member members[FRAME_MEMBERS_MAX]; /* point into the text */
 };
 
-/* ST_INPUT with the reason if the text is not a frame.  A frame is strict JSON (RFC 8259, UTF-8, no newline, no NUL),
- * has no member twice (objects inside it are not looked at), a known "frame", and the members that this kind needs,
- * with values of the right type. */
+/* Returns ST_INPUT with the reason if the text is not a frame.  A frame is strict JSON (RFC 8259, UTF-8, no newline,
+ * no NUL), has no member twice (objects inside it are not examined), a known "frame", and the members that this kind
+ * needs, with values of the right type. */
 MUST_USE enum status frame_scan(const char *json, size_t len, struct frame *out, struct error *err);
-/* The members of any JSON object, by the same rules; out->kind is not set. */
+/* Reads the members of any JSON object, by the same rules; out->kind is not set. */
 MUST_USE enum status frame_scan_object(const char *json, size_t len, struct frame *out, struct error *err);
-/* NULL if there is no such member. */
+/* Returns NULL if there is no such member. */
 const struct frame_member *frame_get(const struct frame *f, const char *key);
-/* Whether the member's value is this string, which needs no escapes; false if there is no such member. */
+/* True if the member's value is this string, which needs no escapes; false if there is no such member. */
 bool frame_has_string(const struct frame *f, const char *key, const char *text, size_t len);
-/* The value of a member that is a whole number from 0 to 999,999,999; -1 for anything else. */
+/* Returns the value of a member that is a whole number from 0 to 999,999,999; -1 for any other value. */
 long frame_int(const struct frame *f, const char *key);
 
 #endif

@@ -19,7 +19,7 @@
  * stage has "partial": true, and the kernel has no outputs.
  *
  * Files, places and sources are numbered from 0 through all "sources" frames of a job; such a frame comes before the
- * first stage that refers to what it reports, and file 0 is the job's own.  A place is a range in a file, the function
+ * first stage that refers to its contents, and file 0 is the job's own.  A place is a range in a file, the function
  * that contains it ("" if it is not known), and the place of the call that led there, which has a smaller number (-1:
  * none).  A source is the list of places that an operation implements: the first 8 at most, and a lower
  * bound of the number of others.
@@ -27,14 +27,14 @@
  * stage.lines[i] describes line i+1 of the text: {} or {"op": id, "src"?: source}.  Ids are unique within one stage of one
  * kernel.
  *
- * stage.from maps the id of an operation (as a string key) to the ids of the operations of the stage before from which
- * it was made.
+ * stage.from maps the id of an operation (as a string key) to the ids of the operations in the previous stage from
+ * which it was made.
  *
- * stage.remarks lists what the pass decided, in the order of its decisions; the member is absent if there are none.
- * Each is {"pass","text","op"?,"from"?,"src"?: source}.  "op" is the operation of this stage at whose line the remark
- * is shown; it is absent if the operation that the remark is about no longer exists.  "from" is the id, in the stage
- * before, of the operation that the remark is about or, if the pass had just created that one, of the operation it was
- * created from.
+ * stage.remarks lists the decisions of the pass, in the order in which it made them; the member is absent if there are
+ * none. Each is {"pass","text","op"?,"from"?,"src"?: source}.  "op" is the operation of this stage at whose line the
+ * remark is shown; it is absent if the remark's operation no longer exists.  "from" is the id of the remark's
+ * operation in the previous stage; if the pass had just created that operation, it is the id of the operation from
+ * which it was made.
  *
  * stage.check is {"status":"pass"|"fail"|"skipped","max_abs_err","max_rel_err","reason"?}.
  */
@@ -48,8 +48,8 @@
 /* Takes one frame, without a newline.  Any status but ST_OK stops the job, and compile_run returns that status. */
 typedef enum status (*frame_sink)(void *user, const char *json, size_t len);
 
-/* Bytes of one frame, which a reader holds as a whole: a stage's text and its maps.  A job reaches its limits of time and
- * memory first, unless those were raised. */
+/* The limit for one frame in bytes; a reader holds a whole frame: a stage's text and its maps.  A job reaches its
+ * limits of time and memory first, unless those were raised. */
 enum { FRAME_MAX = 64 << 20 };
 
 #endif

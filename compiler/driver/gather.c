@@ -19,7 +19,7 @@ static int count_stages(const struct gather *g, int kernel) {
   return n;
 }
 
-/* Whether f may come after the frames so far. */
+/* Returns ST_OK if f may come after the frames so far. */
 static enum status check_order(const struct gather *g, const struct frame *f, struct error *err) {
   if (g->is_ended)
     return fail(err, ST_INPUT, "a frame after the end");
@@ -76,8 +76,8 @@ enum status gather_add(struct gather *g, const struct frame *f, size_t at, size_
 
 /* ---- one stage --------------------------------------------------------------------------------------------------- */
 
-/* The members of a part's frame, which are borrowed as its text is.  It was scanned before it was noted, so it is a
- * frame; false if its text cannot be had. */
+/* Scans a part's frame again.  The members are borrowed, like its text.  The frame was scanned before it was
+ * recorded, so it is valid; false if its text is not available. */
 static bool scan_again(const struct gather_part *p, const struct gather_text *text, struct frame *f) {
   const char *json = text->frame(text->user, p->at, p->len);
   if (!json)
@@ -115,7 +115,7 @@ const char *gather_find_stage(const struct gather *g, const struct gather_text *
 
 /* ---- the result -------------------------------------------------------------------------------------------------- */
 
-/* The result while it is written. */
+/* The state of writing the result. */
 struct writer {
   const struct gather *g;
   const struct gather_text *text;
@@ -143,7 +143,7 @@ static void put_value(const struct writer *w, const struct gather_part *p, const
   buf_append(w->out, m->value, m->value_len);
 }
 
-/* The artifact's own object, with its data, if the frame has them, as one more member. */
+/* Writes the artifact's own object.  If the frame has the artifact's data, they are added as a member. */
 static void put_artifact(const struct writer *w, const struct gather_part *p) {
   struct frame f;
   if (!scan_part(w, p, &f))
@@ -169,7 +169,7 @@ static bool is_called(const struct frame_member *m, const char *key) {
   return m->key_len == strlen(key) && !memcmp(m->key, key, m->key_len);
 }
 
-/* Everything that the kernel's frame says, and the kernel's stages. */
+/* Writes the members of the kernel's frame, and the kernel's stages. */
 static void put_kernel(const struct writer *w, const struct gather_part *p) {
   struct frame f;
   if (!scan_part(w, p, &f))
@@ -196,7 +196,7 @@ static void put_part(const struct writer *w, const struct gather_part *p) {
     put_artifact(w, p);
 }
 
-/* The parts of one kind as an array. */
+/* Writes the parts of one kind as an array. */
 static void put_list(const struct writer *w, enum frame_kind kind, const char *key) {
   json_put_key(w->out, key);
   buf_putc(w->out, '[');
@@ -206,7 +206,7 @@ static void put_list(const struct writer *w, enum frame_kind kind, const char *k
   buf_putc(w->out, ']');
 }
 
-/* One member of all "sources" frames, which is an array in each, as one array. */
+/* Writes a member that is an array in each "sources" frame, as one array for all of them. */
 static void put_joined(const struct writer *w, const char *key) {
   json_put_key(w->out, key);
   buf_putc(w->out, '[');
@@ -239,7 +239,7 @@ void gather_sources(const struct gather *g, const struct gather_text *text, stru
   buf_putc(out, '}');
 }
 
-/* What the start frame says about the job. */
+/* Writes the members of the start frame that describe the job. */
 static void put_identity(const struct writer *w) {
   static const char *const keys[] = {"key", "language", "target", "pipeline"};
   struct frame f;

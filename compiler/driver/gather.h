@@ -1,7 +1,7 @@
-/* gather: notes which frames a job has sent, and makes the result object from them.
+/* gather: records which frames a job has sent, and makes the result object from them.
  *
- * The caller keeps the text of all frames, each on a line, in whatever form; struct gather keeps places in that text, and
- * the result is spliced from it.  A gather starts zeroed; it has no lock of its own.
+ * The caller keeps the text of all frames, each on a line, in any form; struct gather keeps positions in that text,
+ * and the result is made of parts of it.  A gather starts zeroed; it has no lock of its own.
  */
 #ifndef DRIVER_GATHER_H
 #define DRIVER_GATHER_H
@@ -34,27 +34,29 @@ struct gather {
   long time_us;
 };
 
-/* Gives the len bytes at `at` of the text, which are one frame: borrowed until the next call; NULL when out of memory. */
+/* Returns the len bytes at `at` of the text, which are one frame: borrowed until the next call; NULL when out of
+ * memory. */
 struct gather_text {
   const char *(*frame)(void *user, size_t at, size_t len);
   void *user;
 };
-/* Takes what is in `out` away, but for its last byte; or does nothing yet. */
+/* Removes the contents of `out` except its last byte; it may also do nothing for now. */
 typedef void (*gather_drain)(void *user, struct buf *out);
 
 void gather_clear(struct gather *g);
-/* Notes a frame of len bytes at `at` in the text.  ST_INPUT when this frame may not come now, ST_LIMIT when there are
+/* Records a frame of len bytes at `at` in the text.  ST_INPUT if this frame may not come now, ST_LIMIT if there are
  * too many of its kind, ST_NOMEM; g is then unchanged. */
 MUST_USE enum status gather_add(struct gather *g, const struct frame *f, size_t at, size_t len, struct error *err);
 
-/* Says which stage of a kernel is meant. */
+/* Identifies a stage of a kernel. */
 struct gather_stage {
   int kernel;
   const char *name; /* the nth stage of that name, from 1; NULL: the nth of all stages, from 0 */
   size_t name_len;
   int nth;
 };
-/* The JSON text of the stage's object, in its frame; NULL if there is no such stage, or the text cannot be had. */
+/* Returns the JSON text of the stage's object, in its frame; NULL if there is no such stage, or its text is not
+ * available. */
 const char *gather_find_stage(const struct gather *g, const struct gather_text *text, const struct gather_stage *which,
                               size_t *len);
 
@@ -64,7 +66,7 @@ const char *gather_find_stage(const struct gather *g, const struct gather_text *
  *    "key","language","target","pipeline","time_us"} */
 void gather_result(const struct gather *g, const struct gather_text *text, struct buf *out, gather_drain drain,
                    void *user);
-/* Appends {"files":[…],"places":[…],"sources":[…]}: what the stages' sources mean. */
+/* Appends {"files":[…],"places":[…],"sources":[…]}, which describe the sources of the stages. */
 void gather_sources(const struct gather *g, const struct gather_text *text, struct buf *out);
 
 #endif

@@ -1,4 +1,4 @@
-/* job: reading and writing compile requests.
+/* job: reads and writes compile requests.
  *
  * Every field is checked here and nowhere else: its type, its range, its length.  jansson refuses invalid UTF-8,
  * duplicate keys (by flag) and nesting beyond its own limit; the caller has limited the number of bytes.
@@ -25,7 +25,7 @@ void job_init(struct job *j) {
 
 /* ---- reading ----------------------------------------------------------------------------------------------------- */
 
-/* A short string without control characters: the name of a file, a kernel, an input or a stage. */
+/* Reads a short string without control characters: the name of a file, a kernel, an input or a stage. */
 static enum status read_name(struct arena *a, const json_t *v, const char *field, const char **out, struct error *err) {
   if (!json_is_string(v))
     return fail(err, ST_INPUT, "%s: expected a string", field);
@@ -185,7 +185,7 @@ static enum status read_source(struct arena *a, const json_t *v, struct job *j, 
 }
 
 static enum status read_binary(struct arena *a, const json_t *v, struct job *j, struct error *err) {
-  const char *text = json_string_value(v); /* NULL if it is no string */
+  const char *text = json_string_value(v); /* NULL if v is not a string */
   const size_t n = json_string_length(v);
   if (!text || n % 4 || !n)
     return fail(err, ST_INPUT, "source_base64: expected base64, padded to a multiple of four characters");
@@ -224,7 +224,7 @@ const char *job_file_name_fault(const char *name, size_t len) {
 
 static enum status read_file_name(struct arena *a, const json_t *v, int index, struct job_file *out,
                                   struct error *err) {
-  const char *name = json_string_value(v); /* NULL if it is no string */
+  const char *name = json_string_value(v); /* NULL if v is not a string */
   const size_t len = json_string_length(v);
   if (!name)
     return fail(err, ST_INPUT, "files[%d].name: expected a string", index);
@@ -278,7 +278,7 @@ static enum status read_files(struct arena *a, const json_t *v, struct job *j, s
   return ST_OK;
 }
 
-/* The rules that several files take part in. */
+/* Checks the rules that involve several files. */
 static enum status check_files(const struct job *j, struct error *err) {
   size_t total = j->source_len;
   if (j->n_files && j->language != LANG_NKIPY)
@@ -298,7 +298,7 @@ static enum status check_files(const struct job *j, struct error *err) {
 
 static enum status read_scope(struct arena *a, const json_t *v, struct job *j, struct error *err) {
   static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-  const char *s = json_string_value(v); /* NULL if it is no string */
+  const char *s = json_string_value(v); /* NULL if v is not a string */
   size_t n = json_string_length(v);
   if (!s || n < JOB_SCOPE_MIN || n > JOB_SCOPE_MAX || strspn(s, letters) != n)
     return fail(err, ST_INPUT, "scope: expected %d to %d letters, digits, - or _", JOB_SCOPE_MIN, JOB_SCOPE_MAX);
@@ -330,7 +330,7 @@ static enum status read_field(struct arena *a, const char *key, const json_t *v,
   return fail(err, ST_INPUT, "%.40s: there is no such field", key);
 }
 
-/* The rules that more than one field takes part in, and the fields themselves. */
+/* Reads the fields, and checks the rules that involve more than one field. */
 static enum status read_fields(struct arena *a, const json_t *root, struct job *j, struct error *err) {
   const json_t *text = json_object_get(root, "source"), *binary = json_object_get(root, "source_base64");
   const char *key;
@@ -374,7 +374,7 @@ enum status job_parse(struct arena *a, const char *json, size_t len, struct job 
 
 /* ---- writing ----------------------------------------------------------------------------------------------------- */
 
-/* An object that is being filled.  When memory runs out a member is missing, so the whole object is dropped then. */
+/* An object that is being filled.  If memory runs out, a member is missing, so the whole object is dropped. */
 struct writer {
   json_t *object;
   bool failed;
@@ -384,7 +384,7 @@ static void put(struct writer *w, const char *key, json_t *v) {
   w->failed |= json_object_set_new(w->object, key, v) != 0; /* also when either is NULL */
 }
 
-/* The object, or NULL if anything failed. */
+/* Returns the object, or NULL if anything failed. */
 static json_t *written(struct writer *w) {
   if (!w->failed)
     return w->object;
@@ -405,7 +405,7 @@ static json_t *input_json(const struct job_input *in) {
   return written(&w);
 }
 
-/* An array, or NULL when out of memory. */
+/* Returns an array, or NULL when out of memory. */
 static json_t *inputs_json(const struct job *j) {
   json_t *inputs = json_array();
   bool failed = !inputs;
@@ -417,7 +417,7 @@ static json_t *inputs_json(const struct job *j) {
   return NULL;
 }
 
-/* An array, or NULL when out of memory. */
+/* Returns an array, or NULL when out of memory. */
 static json_t *files_json(const struct job *j) {
   json_t *files = json_array();
   bool failed = !files;
@@ -452,7 +452,7 @@ static json_t *options_json(const struct job *j) {
   return written(&w);
 }
 
-/* Members always come in this order, and those with a default are always there: equal jobs have equal texts. */
+/* Members always have this order, and members with a default are always present, so equal jobs have equal texts. */
 static json_t *job_json(const struct job *j) {
   struct writer w = {.object = json_object()};
   if (j->is_binary)
@@ -474,7 +474,7 @@ static json_t *job_json(const struct job *j) {
   return written(&w);
 }
 
-/* Takes v, which may be NULL. */
+/* Returns v as text and releases v, which may be NULL. */
 static char *dump(json_t *v) {
   char *text = v ? json_dumps(v, JSON_COMPACT) : NULL;
   json_decref(v);

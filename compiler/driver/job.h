@@ -1,7 +1,7 @@
-/* job: what one compile request asks for, and its JSON form.
+/* job: the contents of a compile request, and its JSON form.
  *
- * The same parser serves the server (which checks a request before it is queued), the worker (which trusts nothing that
- * it reads) and the tests.  It needs neither CPython nor MLIR.
+ * The same parser serves the server (which checks a request before it is queued), the worker (which does not trust
+ * its input) and the tests.  It needs neither CPython nor MLIR.
  *
  *   { "source": "…" | "source_base64": "…", "filename"?: "kernel.py",
  *     "files"?: [ {"name": "pkg/helper.py", "source": "…"} … ], "language"?: "nkipy|hlo|mlir",
@@ -10,10 +10,10 @@
  *     "options"?: { "stop_after"?: "cse" | "canonicalize:2", "check"?: false, "artifacts"?: false },
  *     "scope"?: "16 to 64 of A-Z a-z 0-9 - _" }
  *
- * The source may import the files: a name is a path of at most JOB_FILE_NAME_MAX letters, digits, '_', '-' and '.' that
- * ends in .py; its folders are packages.  Only "nkipy" has files.
+ * The source may import the files: a name is a path of at most JOB_FILE_NAME_MAX letters, digits, '_', '-' and '.'
+ * that ends in .py; its folders are packages.  Only "nkipy" has files.
  *
- * source_base64 holds the bytes of a serialized HloModuleProto (or HloProto); "language" is "hlo" then.
+ * source_base64 contains the bytes of a serialized HloModuleProto (or HloProto); "language" is "hlo" then.
  *
  * The scope is a part of the key and has no other effect: a client that does not know the scope can neither name the
  * result nor find out that it exists.
@@ -34,7 +34,7 @@ struct json_t; /* of jansson */
 
 enum {
   JOB_SOURCE_MAX = 256 << 10, /* bytes of a source and its files together, which is also the tracer's limit */
-  JOB_JSON_MAX = 1 << 20,     /* bytes of a request: the longest source fits, each byte as an escape of two */
+  JOB_JSON_MAX = 1 << 20,     /* bytes of a request: the longest source fits, with each byte as an escape of two */
   JOB_FILES_MAX = 64,
   JOB_FILE_NAME_MAX = 200,
   JOB_INPUTS_MAX = 256,
@@ -44,9 +44,9 @@ enum {
   JOB_KEY_SIZE = 65, /* 64 hexadecimal digits and a NUL */
 };
 
-/* Shape and type of one of the kernel's inputs. */
+/* The shape and the type of one of the kernel's inputs. */
 struct job_input {
-  const char *name; /* NULL: the parameter at this place */
+  const char *name; /* NULL: the parameter at this index */
   enum dtype dtype;
   int rank;
   int64_t dims[JOB_RANK_MAX];
@@ -76,7 +76,7 @@ struct job {
   const char *scope; /* NULL: none */
 
   /* Set by the program that runs the job, never read from JSON or written to it: */
-  const char *inputs_npz; /* file with input values; the terminal's only */
+  const char *inputs_npz; /* file with input values; only the terminal sets it */
   uint64_t seed;          /* of pseudo-random input values */
   int64_t deadline_us;    /* of clock_now_us; 0: none.  See stage_check.h */
   const char *key;        /* of job_key, if it is known already; else NULL */
@@ -87,23 +87,24 @@ void job_init(struct job *j); /* the defaults above, with an empty source */
 /* Parses and checks every field; unknown fields are refused by name.  On ST_INPUT and ST_LIMIT err names the field
  * ("options.stop_after: no stage is called \"foo\"").  All texts live in a. */
 MUST_USE enum status job_parse(struct arena *a, const char *json, size_t len, struct job *out, struct error *err);
-/* The same for JSON that was parsed already, with JSON_REJECT_DUPLICATES if it comes from outside. */
+/* Does the same for JSON that was parsed already, with JSON_REJECT_DUPLICATES if it comes from outside. */
 MUST_USE enum status job_read(struct arena *a, const struct json_t *root, struct job *out, struct error *err);
 
-/* NULL, or what is wrong with the name of one of a job's files, as a text that follows the name. */
+/* Returns NULL, or the error in the name of one of a job's files, as a text that follows the name. */
 const char *job_file_name_fault(const char *name, size_t len);
 
-/* One input as it is written on a command line: "x=128x256:f32", "scale=:f32" (0-d); without a dtype it is f32. */
+/* Parses one input in the form of the command line: "x=128x256:f32", "scale=:f32" (0-d); without a dtype it is f32. */
 MUST_USE enum status job_parse_input(struct arena *a, const char *text, struct job_input *out, struct error *err);
 
-/* The request as one line of JSON that job_parse reads; equal jobs have equal texts.  Heap, the caller frees; NULL when
- * out of memory. */
+/* Returns the request as one line of JSON that job_parse reads; equal jobs have equal texts.  On the heap, the
+ * caller frees it; NULL when out of memory. */
 char *job_dump(const struct job *j, size_t *len);
-/* The same for the inputs alone, and for the files alone: an array. */
+/* Do the same for the inputs alone, and for the files alone, as an array. */
 char *job_dump_inputs(const struct job *j);
 char *job_dump_files(const struct job *j);
 
-/* SHA-256 over a text of job_dump, which holds everything that decides the result, and the pipeline's version. */
+/* Computes SHA-256 over a text of job_dump, which contains everything that determines the result, and the pipeline's
+ * version. */
 void job_key(const char *text, size_t len, char key[JOB_KEY_SIZE]);
 
 #endif

@@ -2,13 +2,13 @@
 #ifndef DRIVER_MAIN_H
 #define DRIVER_MAIN_H
 
-/* argv[0] is the program's name, argv[1] the subcommand.  Returns the exit status: 0 done; 1 the kernel was refused or
- * a check failed; 2 wrong usage; 3 a limit was hit; 4 our fault. */
+/* argv[0] is the program's name, argv[1] the subcommand.  Returns the exit status: 0 done; 1 the kernel was refused
+ * or a check failed; 2 wrong usage; 3 a limit was reached; 4 a fault of the compiler. */
 int driver_main(int argc, char **argv);
 
 enum exit_status { EXIT_DONE, EXIT_REFUSED, EXIT_USAGE, EXIT_LIMIT, EXIT_FAULT };
 
-/* One subcommand each, with the same contract. */
+/* The entry points of the subcommands.  They take the same arguments and return the same values. */
 int compile_main(int argc, char **argv);
 int opt_main(int argc, char **argv);
 

@@ -1,6 +1,6 @@
-/* opt_main: `nkx opt --PASS[=OPTIONS]… [--print-nisa] [--remarks[=FILE]] [IN.mlir]`: single passes on IR text.
+/* opt_main: `nkx opt --PASS[=OPTIONS]… [--print-nisa] [--remarks[=FILE]] [IN.mlir]`: runs single passes on IR text.
  *
- * A pass is one of ours or any that MLIR registers; one that runs on functions is nested for the user.
+ * A pass is one of ours or any that MLIR registers; a pass that runs on functions is nested for the user.
  */
 #include "driver/opt.h"
 
@@ -45,8 +45,8 @@ static enum status read_input(const char *path, struct buf *out, struct error *e
   return buf_status(out) ? fail(err, buf_status(out), "%.160s is larger than %d MiB", path, INPUT_MAX >> 20) : ST_OK;
 }
 
-/* Pipeline text for "canonicalize=a b", nested in functions if the pass does not run on modules; NULL if MLIR has no
- * such pass. */
+/* Returns the pipeline text for "canonicalize=a b", nested in functions if the pass does not run on modules; NULL if
+ * MLIR has no such pass. */
 static const char *pipeline_for(struct ir *ir, struct arena *a, const char *arg) {
   const char *name = arg, *eq = strchr(name, '=');
   const char *pass = eq ? arena_printf(a, "%.*s{%s}", (int)(eq - name), name, eq + 1) : name;

@@ -13,7 +13,7 @@ enum status paths_find(struct arena *a, struct paths *out, struct error *err) {
   if (n < 0)
     return fail(err, ST_IO, "readlink /proc/self/exe: %m");
   exe[n] = 0;
-  for (int up = 0; up < 2; up++) { /* removes the name, then "bin" */
+  for (int up = 0; up < 2; up++) { /* removes the file name, then "bin" */
     char *slash = strrchr(exe, '/');
     if (slash)
       *slash = 0;

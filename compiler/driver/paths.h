@@ -5,8 +5,8 @@
 #include "base/arena.h"
 
 struct paths {
-  const char *python_dir; /* our importable packages: ../python, seen from the binary's folder */
-  const char *site_dir;   /* site-packages with NumPy: $NKX_SITE_DIR, ../venv/…, or the one of the build */
+  const char *python_dir; /* our importable packages: ../python, relative to the binary's folder */
+  const char *site_dir;   /* site-packages with NumPy: $NKX_SITE_DIR, ../venv/…, or that of the build */
 };
 
 MUST_USE enum status paths_find(struct arena *a, struct paths *out, struct error *err);

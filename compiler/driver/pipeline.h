@@ -15,18 +15,19 @@ struct stage_def {
 extern const struct stage_def pipeline_stages[];
 extern const int pipeline_n_stages;
 
-/* Index of the stage that `spec` names: "cse" is the first stage of that name, "cse:2" the second; -1 when there is
+/* Returns the index of the stage `spec`: "cse" is the first stage of that name, "cse:2" the second; -1 if there is
  * none. */
 int pipeline_find(const char *spec);
 bool pipeline_has_stage(const char *spec);
 
-/* Version of the pipeline, 12 hex digits: a hash of the sources that decide a stage's output (driver/version.sh). */
+/* The version of the pipeline, 12 hex digits: a hash of the sources that determine a stage's output
+ * (driver/version.sh). */
 const char *pipeline_version(void);
-/* The release number, such as "0.2.0": the file VERSION. */
+/* The release number, such as "0.2.0", from the file VERSION. */
 const char *release_version(void);
 
-/* The stages as a JSON array of {"index","name","pass","phase","dialect","summary"}; heap, the caller frees; NULL when
- * out of memory. */
+/* Returns the stages as a JSON array of {"index","name","pass","phase","dialect","summary"}.  On the heap, the
+ * caller frees it; NULL when out of memory. */
 char *pipeline_describe(size_t *len);
 
 #endif

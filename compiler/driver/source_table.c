@@ -11,7 +11,8 @@ void source_table_clear(struct source_table *t) {
   *t = (struct source_table){0};
 }
 
-/* Without memory the table stays short, and its numbers name nothing. */
+/* Appends the frame's array `key` to *to.  If memory runs out, the table stays short, so that some numbers have no
+ * entry. */
 static void extend(json_t **to, const json_t *frame, const char *key) {
   if (!*to)
     *to = json_array();
@@ -24,7 +25,7 @@ void source_table_add(struct source_table *t, const json_t *frame) {
   extend(&t->sources, frame, "sources");
 }
 
-/* The element with this number, NULL if there is none. */
+/* Returns the element with this number, NULL if there is none. */
 static const json_t *at(const json_t *array, json_int_t number) {
   return number < 0 ? NULL : json_array_get(array, (size_t)number);
 }

@@ -1,7 +1,7 @@
-/* source_table: reads the "sources" frames of a job (frames.h), which say what the numbers in its stages mean.
+/* source_table: reads the "sources" frames of a job (frames.h), which define the numbers in its stages.
  *
- * The frames may come from a hostile process: a number that nothing was reported for names no place, and a chain of
- * callers always ends.
+ * The frames may come from a hostile process: a number that was never reported has no place, and a chain of callers
+ * always ends.
  */
 #ifndef DRIVER_SOURCE_TABLE_H
 #define DRIVER_SOURCE_TABLE_H
@@ -21,11 +21,11 @@ struct source_place {
 };
 
 void source_table_clear(struct source_table *t);
-/* Adds what a "sources" frame reports. */
+/* Adds the contents of a "sources" frame. */
 void source_table_add(struct source_table *t, const json_t *frame);
-/* The numbers of a source's places, an array; NULL if src is no number of a source.  Borrowed. */
+/* Returns the array of the numbers of a source's places; NULL if src is not the number of a source.  Borrowed. */
 const json_t *source_table_list(const struct source_table *t, const json_t *src);
-/* False if there is no such place. */
+/* Returns false if there is no such place. */
 bool source_table_place(const struct source_table *t, json_int_t number, struct source_place *out);
 
 #endif

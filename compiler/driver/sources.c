@@ -8,13 +8,13 @@
 
 struct sources_place {
   int file, line, col, end_line, end_col;
-  const char *func; /* "": not known */
-  int caller;       /* number of a place before this one; -1 */
+  const char *func; /* "": unknown */
+  int caller;       /* number of a place before this one; -1: none */
 };
 
 struct sources_list {
   int n, places[SRC_LOCS_SHOWN];
-  int more; /* places that are not listed */
+  int more; /* the number of places that are not listed */
 };
 
 void sources_init(struct sources *s, struct arena *a, const char *main_file) {
@@ -25,7 +25,7 @@ void sources_init(struct sources *s, struct arena *a, const char *main_file) {
 
 /* ---- numbers ----------------------------------------------------------------------------------------------------- */
 
-/* A job has few files. */
+/* A linear search is fast enough, because a job has few files. */
 static int number_file(struct sources *s, const char *file) {
   const char *name = file ? file : "";
   for (int i = 0; i < s->files.n; i++)
@@ -46,7 +46,7 @@ static bool same_place(const struct sources_place *x, const struct sources_place
          x->end_col == y->end_col && x->caller == y->caller && !strcmp(x->func, y->func);
 }
 
-/* Callers get their numbers first. */
+/* A caller gets its number before the places that it calls. */
 static int number_place(struct sources *s, const struct src_loc *loc) {
   const int caller = loc->caller ? number_place(s, loc->caller) : -1;
   const struct src_range *r = &loc->range;
@@ -98,7 +98,7 @@ int sources_number(struct sources *s, struct src_locs locs) {
 /* ---- frames ------------------------------------------------------------------------------------------------------ */
 
 bool sources_has_news(const struct sources *s) {
-  return s->lists_sent < s->lists.n; /* places and files are new only with a list that needs them */
+  return s->lists_sent < s->lists.n; /* new places and files exist only with a new list that refers to them */
 }
 
 static void put_place(struct buf *b, const struct sources_place *p) {

@@ -5,7 +5,7 @@
  * the order in which results first need them, through all kernels and stages of a job, so that the size of a result does
  * not grow with the number of lines that share a source.
  *
- * Numbers are given while a stage's frame is written; what is new by then is sent in a frame of its own before it.
+ * Numbers are assigned while a stage's frame is written; new entries are sent in a separate frame before it.
  */
 #ifndef DRIVER_SOURCES_H
 #define DRIVER_SOURCES_H
@@ -16,7 +16,7 @@
 #include "base/index.h"
 #include "base/src.h"
 
-/* Sources that were looked up lately, by the addresses of their places: many lines share them. */
+/* The sources of recent lookups, by the addresses of their places: many lines share them. */
 enum { SOURCES_RECENT = 4096 };
 struct sources_recent {
   struct src_locs locs;
@@ -43,13 +43,13 @@ struct sources {
   int files_sent, places_sent, lists_sent;
 };
 
-/* File 0 is main_file.  Everything lives in a. */
+/* File 0 is main_file.  All memory is allocated in a. */
 void sources_init(struct sources *s, struct arena *a, const char *main_file);
-/* The number of the source with these places, of which the first SRC_LOCS_SHOWN count; -1 if there are none. */
+/* Returns the number of the source with these places, of which the first SRC_LOCS_SHOWN count; -1 if there are none. */
 int sources_number(struct sources *s, struct src_locs locs);
-/* True if there is something that no frame has reported yet. */
+/* True if something has not been reported in a frame yet. */
 bool sources_has_news(const struct sources *s);
-/* Appends a "sources" frame (frames.h) with what is new. */
+/* Appends a "sources" frame (frames.h) with everything that is new. */
 void sources_put_frame(struct buf *b, struct sources *s);
 
 #endif

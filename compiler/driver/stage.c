@@ -47,7 +47,7 @@ enum status stage_read_hlo(struct stage *s, struct hlo_module *m, struct arena *
   return ST_OK;
 }
 
-/* Prints NISA after a line that marks the text as such, so that a saved stage can be read back. */
+/* Prints NISA after a line that marks the text as NISA, so that a saved stage can be read back. */
 static enum status print_nisa(struct ir *ir, MlirOperation module, int64_t elide_above, struct buf *text,
                               struct arena *a, const int **lines, struct error *err) {
   const int *below;
@@ -88,7 +88,7 @@ void stage_put_range(struct buf *b, const struct src_range *r) {
   json_put_field_int(b, "end_col", r->end_col);
 }
 
-/* "src": the number of the places, if there are any. */
+/* Appends "src", the number of the places, if there are any. */
 static void put_src(struct buf *b, struct src_locs locs, struct sources *sources) {
   const int number = sources_number(sources, locs);
   if (number >= 0)
@@ -103,12 +103,12 @@ static int count_lines(const char *text, size_t len) {
 }
 
 static void put_lines(struct buf *b, const struct stage *s, struct sources *sources) {
-  int n = count_lines(s->text, s->text_len), done = 0; /* done: lines written so far */
+  int n = count_lines(s->text, s->text_len), done = 0; /* done: the number of lines written so far */
   json_put_key(b, "lines");
   buf_putc(b, '[');
   for (int i = 0; i < s->ops.n; i++) {
     const struct ir_op *o = &s->ops.ops[i];
-    if (o->line <= done || o->line > n) /* a second operation on the line, or one not printed */
+    if (o->line <= done || o->line > n) /* a second operation on the line, or one that was not printed */
       continue;
     for (; done < o->line - 1; done++)
       buf_puts(b, done ? ",{}" : "{}");
@@ -145,8 +145,8 @@ static void put_from(struct buf *b, const struct stage *s) {
   buf_putc(b, '}');
 }
 
-/* For each remark the operation of this stage at whose line it is shown: the first of those that were made from the
- * operation it is about and have its kind, else the first of any kind; NULL if none is left. */
+/* Finds for each remark the operation of this stage at whose line it is shown: the first operation that was made
+ * from the remark's operation and has its kind, or else the first of any kind; NULL if none is left. */
 static const struct ir_op **place_remarks(const struct stage *s, int n_lines, struct arena *a) {
   const struct ir_op **at = arena_new_array(a, const struct ir_op *, (size_t)s->remarks.n);
   int n_ids = 0, k = 0;

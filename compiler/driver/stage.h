@@ -1,4 +1,4 @@
-/* stage: one IR snapshot as users see it, and its frame (frames.h). */
+/* stage: one IR snapshot in the form that users see, and its frame (frames.h). */
 #ifndef DRIVER_STAGE_H
 #define DRIVER_STAGE_H
 
@@ -13,7 +13,7 @@
 #include "passes/pass.h"
 
 struct stage_check {
-  const char *status; /* "pass", "fail", "skipped"; NULL: not asked for */
+  const char *status; /* "pass", "fail", "skipped"; NULL: no check was requested */
   const char *reason; /* why it was skipped, or NULL */
   struct check_result result;
 };
@@ -22,7 +22,7 @@ struct stage {
   int index;
   const struct stage_def *def;
   bool changed;
-  bool partial; /* the kernel was refused; these are the operations before that */
+  bool partial; /* the kernel was refused; the stage has the operations before the refusal */
   int64_t time_us;
   const char *text;
   size_t text_len;
@@ -31,16 +31,17 @@ struct stage {
   struct stage_check check;
 };
 
-/* Set text and operations from an HLO or an MLIR module; they live in a.  ST_LIMIT: the text is longer than FRAME_MAX. */
+/* Set the text and the operations from an HLO or an MLIR module; they are allocated in a.  ST_LIMIT: the text is
+ * longer than FRAME_MAX. */
 MUST_USE enum status stage_read_hlo(struct stage *s, struct hlo_module *m, struct arena *a, struct error *err);
 MUST_USE enum status stage_read_mlir(struct stage *s, struct ir *ir, MlirOperation module, struct arena *a,
                                      struct error *err);
 
-/* Appends the "stage" frame of kernel number `kernel`, and gives numbers in `sources` to the places that it refers to. */
+/* Appends the "stage" frame of kernel number `kernel`, and numbers the places that it refers to in `sources`. */
 void stage_put_frame(struct buf *b, const struct stage *s, int kernel, struct sources *sources);
 /* Appends the members file, line, col, end_line and end_col to an open object. */
 void stage_put_range(struct buf *b, const struct src_range *r);
-/* Appends the frame of a diagnostic; kernel -1: of no kernel. */
+/* Appends the frame of a diagnostic; kernel -1: it belongs to no kernel. */
 void stage_put_diag_frame(struct buf *b, const struct diag *d, int kernel);
 
 #endif

@@ -18,7 +18,7 @@ static int64_t cpu_us(void) {
   return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
 }
 
-/* Whether another run like the longest one, and then the rest of the pipeline, fit into the time that is left. */
+/* True if another run as long as the longest one, and then the rest of the pipeline, fit into the remaining time. */
 static bool fits(int64_t longest_us, int64_t used_us, int64_t all_us) {
   return used_us + longest_us + longest_us / 4 + all_us / 8 <= all_us;
 }
@@ -49,7 +49,7 @@ static enum status open_program(struct stage_checks *c, MlirModule module, const
   return st;
 }
 
-/* Runs the program; got[n_outputs] are the results, with data in a. */
+/* Runs the program; got[n_outputs] receives the results, with data in a. */
 static enum status run_program(struct stage_checks *c, struct check_program *p, struct trace_array *got,
                                struct arena *a, struct diags *ds) {
   struct trace_kernel *k = c->kernel;
@@ -71,7 +71,7 @@ static enum status run_and_compare(struct stage_checks *c, struct check_program 
   return st;
 }
 
-/* The result of an equal program that was run before; NULL if there was none. */
+/* Returns the result of an equal program that was run before; NULL if there was none. */
 static const struct check_result *find_known(const struct stage_checks *c, const unsigned char *digest) {
   for (int i = 0; i < c->n_known; i++)
     if (!memcmp(c->known[i].digest, digest, CHECK_DIGEST))
@@ -98,7 +98,7 @@ static enum status simulate_and_compare(struct stage_checks *c, MlirModule modul
   for (int i = 0; i < k->n_outputs; i++)
     got[i].shape = k->outputs[i].shape;
   enum status st = check_simulate(module, k->module ? k->module->name : k->name, k->n_inputs, c->in, k->n_outputs, got,
-                                  c->deadline_us, c->arena, ds); /* a diagnostic keeps places that are in the arena */
+                                  c->deadline_us, c->arena, ds); /* a diagnostic refers to places in this arena */
   if (!st)
     check_compare(k->n_outputs, got, c->want, result);
   return st;
@@ -137,7 +137,7 @@ static enum status check(struct stage_checks *c, MlirModule module, const struct
 
 /* ---- all stages -------------------------------------------------------------------------------------------------- */
 
-/* For a program that does not come from Python: what its first stage computes is taken as right, so that stage
+/* Checks the first stage of a program that does not come from Python: its results are taken as correct, so it
  * passes. */
 static enum status run_first_stage(struct stage_checks *c, MlirModule module, const struct stage_def *def,
                                    struct diags *ds) {
@@ -178,7 +178,7 @@ void stage_checks_begin(struct stage_checks *c, MlirModule module, const struct 
 
 static const char out_of_time[] = "running it could take the job past the time that it has";
 
-/* Why the stage is not run; NULL if it is. */
+/* Returns the reason why the stage is not run; NULL if it is run. */
 static const char *why_not(const struct stage_checks *c) {
   if (c->no_check)
     return c->no_check;
@@ -188,10 +188,10 @@ static const char *why_not(const struct stage_checks *c) {
 void stage_checks_run(struct stage_checks *c, MlirModule module, struct stage *s, struct diags *ds) {
   struct stage_check *r = &s->check;
   const bool is_first_failure = !c->last.status || strcmp(c->last.status, "fail") != 0;
-  const struct diag *fault = NULL; /* what the simulator found */
+  const struct diag *fault = NULL; /* the fault that the simulator found */
 
   assert(c->kernel && c->in);
-  if (c->last.status && !s->changed) { /* the same program was just checked */
+  if (c->last.status && !s->changed) { /* the same program was checked in the previous stage */
     *r = c->last;
     return;
   }

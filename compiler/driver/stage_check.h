@@ -1,15 +1,15 @@
-/* stage_check: checks the stages of one kernel, one after the other.
+/* stage_check: checks the stages of one kernel in sequence.
  *
- * Some stages lower to a program that was run before, such as one that only gained attributes; they get that program's
- * result.  A stage that could take the job past its processor time (RLIMIT_CPU) or its deadline is skipped, so that the
- * stages after it are still made.
+ * Some stages lower to a program that was run before, for example if a pass only added attributes; they get that
+ * program's result.  A stage that could exceed the job's processor time (RLIMIT_CPU) or its deadline is skipped, so
+ * that the later stages are still made.
  */
 #ifndef DRIVER_STAGE_CHECK_H
 #define DRIVER_STAGE_CHECK_H
 
 #include "driver/stage.h"
 
-enum { STAGE_CHECKS_MAX = 64 }; /* programs whose results are remembered; others are run again */
+enum { STAGE_CHECKS_MAX = 64 }; /* programs whose results are kept; others are run again */
 
 struct stage_checks {
   struct ir *ir;
@@ -19,10 +19,10 @@ struct stage_checks {
   int64_t deadline_us; /* of clock_now_us; 0: none */
   /* private */
   struct trace_array *in, *want;
-  const char *no_check;    /* why no stage can be checked; NULL if they can */
-  struct stage_check last; /* of the stage before */
+  const char *no_check;    /* the reason why no stage can be checked; NULL if they can */
+  struct stage_check last; /* the result of the previous stage */
   int64_t began_us;
-  int64_t longest_cpu_us, longest_us; /* of the longest runs */
+  int64_t longest_cpu_us, longest_us; /* the times of the longest runs */
   bool is_out_of_time;
   int n_known;
   struct {
@@ -32,11 +32,11 @@ struct stage_checks {
 };
 
 /* Makes inputs and runs the kernel in NumPy or, if it was read as a program, its first stage.  After a failure every
- * stage is "skipped", with the reason.  The caller has set the first five fields; module as in stage_checks_run. */
+ * stage is "skipped", with the reason.  The caller has set the first five fields; module is as in stage_checks_run. */
 void stage_checks_begin(struct stage_checks *c, MlirModule module, const struct stage_def *first);
 
-/* Sets s->check.  The first stage that fails gets a diagnostic, and so does the first that there is no time for.
- * module: the stage's program; not used for HLO. */
+/* Sets s->check.  The first stage that fails gets a diagnostic, and so does the first stage for which there is no
+ * time. module: the stage's program; not used for HLO. */
 void stage_checks_run(struct stage_checks *c, MlirModule module, struct stage *s, struct diags *ds);
 
 #endif

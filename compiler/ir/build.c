@@ -79,7 +79,7 @@ MlirOperation ir_create(struct ir_builder *b, const struct ir_parts *parts) {
   mlirOperationStateAddAttributes(&st, parts->n_attrs, parts->attrs);
   mlirOperationStateAddOwnedRegions(&st, parts->n_regions, parts->regions);
   MlirOperation made = mlirOperationCreate(&st);
-  assert(!mlirOperationIsNull(made)); /* its dialect is loaded, and its result types are given */
+  assert(!mlirOperationIsNull(made)); /* the dialect is loaded, and the result types are given */
   if (!mlirOperationIsNull(b->before) && mlirBlockEqual(mlirOperationGetBlock(b->before), b->block))
     mlirBlockInsertOwnedOperationBefore(b->block, b->before, made);
   else
@@ -239,11 +239,11 @@ MlirValue ir_count_loop(struct ir_builder *b, int64_t n, struct ir_builder *insi
 
   ir_for(b, bounds, 0, NULL, region);
   body.before = ir_op0(&body, "scf.yield", 0, NULL);
-  *inside = body; /* only now: it may be b itself */
+  *inside = body; /* assigned last, because inside may be b itself */
   return mlirBlockGetArgument(body.block, 0);
 }
 
-/* Loop `depth` of the nest and those inside; at: the counters of the loops around. */
+/* Makes loop `depth` of the nest and the loops inside it.  at: the counters of the enclosing loops. */
 static void make_loop(struct ir_builder *b, const struct ir_loops *loops, int depth, MlirValue *at,
                       MlirValue *carried) {
   const int n = loops->n_carried;
@@ -323,8 +323,8 @@ bool ir_group_dims(int n_coarse, const int64_t *coarse, int n_fine, const int64_
   return f == n_fine;
 }
 
-/* The attribute "reassociation" of expand_shape and collapse_shape: n groups, the k-th of which ends before dimension
- * end[k]: [[0, 1], [2]]. */
+/* Returns the attribute "reassociation" of expand_shape and collapse_shape: n groups, of which group k ends before
+ * dimension end[k]: [[0, 1], [2]]. */
 static MlirNamedAttribute reassociation(const struct ir_builder *b, int n, const int *end) {
   const int n_fine = n ? end[n - 1] : 0;
   MlirAttribute *groups = arena_new_array(b->arena, MlirAttribute, (size_t)n);
@@ -360,7 +360,7 @@ MlirValue ir_expand_shape(struct ir_builder *b, MlirValue x, MlirType result, in
 
 enum { SLICE_ATTRS = 4 };
 
-/* Fills attrs and appends the dynamic offsets to the n operands that there are; returns the new number of operands. */
+/* Fills attrs and appends the dynamic offsets to the first n operands; returns the new number of operands. */
 static int slice_parts(struct ir_builder *b, const struct ir_slice *s, int n, MlirValue *operands,
                        MlirNamedAttribute attrs[SLICE_ATTRS]) {
   int64_t *offsets = arena_new_array(b->arena, int64_t, (size_t)s->rank);
@@ -392,7 +392,7 @@ static bool has_no_elements(MlirType t) {
 }
 
 MlirValue ir_extract_slice(struct ir_builder *b, MlirValue x, const struct ir_slice *s, MlirType result) {
-  if (has_no_elements(result)) /* the offset may lie after the end, which MLIR does not allow */
+  if (has_no_elements(result)) /* the offset may be after the end, which MLIR does not allow */
     return ir_empty_of(b, result);
   MlirValue *operands = arena_new_array(b->arena, MlirValue, (size_t)s->rank + 1);
   MlirNamedAttribute attrs[SLICE_ATTRS];

@@ -1,4 +1,4 @@
-/* build_linalg: making operations of linalg.  See build.h. */
+/* build_linalg: makes operations of linalg.  See build.h. */
 #include <assert.h>
 
 #include "mlir-c/Dialect/Linalg.h"
@@ -29,7 +29,7 @@ MlirAttribute ir_iterator(MlirContext ctx, bool is_reduction) {
 
 /* ---- operations ------------------------------------------------------------------------------------------------- */
 
-/* A linalg operation: the last of the n operands is the output. */
+/* Makes a linalg operation; the last of the n operands is the output. */
 static MlirOperation create(struct ir_builder *b, const char *name, int n, MlirValue const *operands, int n_attrs,
                             MlirNamedAttribute const *attrs, MlirRegion region) {
   MlirType result = mlirValueGetType(operands[n - 1]);
@@ -45,7 +45,7 @@ static MlirOperation create(struct ir_builder *b, const char *name, int n, MlirV
                                          .regions = &region});
 }
 
-/* A region whose block has an argument for the element of every operand. */
+/* Makes a region with a block that has an argument for the element of every operand. */
 static MlirRegion body_region(const struct ir_builder *b, int n, MlirValue const *operands, struct ir_builder *body) {
   MlirType *types = arena_new_array(b->arena, MlirType, (size_t)n);
 

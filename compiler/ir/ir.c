@@ -1,7 +1,7 @@
-/* ir: the one MLIR context of a process, upstream passes, parsing, and MLIR's diagnostics.
+/* ir: provides the MLIR context of a process, upstream passes, parsing, and MLIR's diagnostics.
  *
- * All upstream passes are registered, because `nkx opt` and stages name passes by text.  A handler turns MLIR's errors
- * into diagnostics of the innermost ir_capture; without one they go to the log.
+ * All upstream passes are registered, because `nkx opt` and stages name passes by text.  A handler turns MLIR's
+ * errors into diagnostics of the innermost ir_capture; if there is none, they go to the log.
  */
 #include "ir/ir.h"
 
@@ -62,14 +62,14 @@ void ir_capture_begin(struct ir *ir, struct ir_capture *c, struct diags *ds, enu
 }
 
 void ir_capture_end(struct ir *ir, struct ir_capture *c) {
-  assert(ir->capture == c); /* captures end in the reverse order of their beginning */
+  assert(ir->capture == c); /* captures end in the reverse order of their start */
   ir->capture = c->outer;
 }
 
 /* ---- context ---------------------------------------------------------------------------------------------------- */
 
-/* The dialects whose operations our passes create.  The parser loads the others when a module names them: every loaded
- * dialect slows down printing, and each pass that asks all dialects. */
+/* The dialects with operations that our passes create.  The parser loads the others when a module names them,
+ * because every loaded dialect slows down printing and each pass that queries all dialects. */
 static const char *const loaded[] = {"affine", "arith",  "bufferization", "func",   "linalg",
                                      "math",   "memref", "scf",           "tensor", "transform"};
 
@@ -171,15 +171,15 @@ enum status ir_run_pipeline(struct ir *ir, MlirOperation op, const char *pipelin
 
 /* ---- parsing ---------------------------------------------------------------------------------------------------- */
 
-enum { LONG_FORM_MORE = 64 }; /* bytes that the generic form of the shortest annotation adds, at most */
+enum { LONG_FORM_MORE = 64 }; /* the most bytes that the generic form adds to the shortest annotation */
 
-/* Input that crashes MLIR's parser. */
+/* Describes input that would crash MLIR's parser. */
 struct dangers {
   int nesting; /* deepest nesting of brackets: the parser recurses, and 1,600 regions overflow a stack of 8 MiB */
-  size_t index_array; /* where a dense array of index, or of an aliased type, begins; 0: there is none */
+  size_t index_array; /* the start of a dense array of index, or of an aliased type; 0: there is none */
 };
 
-/* MLIR reads a NUL within the text as a space. */
+/* Skips white space and comments.  MLIR reads a NUL within the text as a space. */
 static size_t skip_space(const char *text, size_t len, size_t at) {
   for (; at < len; at++) {
     if (at + 1 < len && text[at] == '/' && text[at + 1] == '/')
@@ -196,7 +196,8 @@ static bool has_word(const char *text, size_t len, size_t at, const char *word) 
   return len - at >= n && !memcmp(text + at, word, n);
 }
 
-/* True if "array<index" or "array<!alias" begins here, and not the type of a dialect, as in "!llvm.array<…". */
+/* True if "array<index" or "array<!alias" begins at `at`, and is not part of a dialect's type such as
+ * "!llvm.array<…". */
 static bool is_index_array(const char *text, size_t len, size_t at) {
   static const char word[] = "array";
   const char before = at ? text[at - 1] : 0;
@@ -209,7 +210,7 @@ static bool is_index_array(const char *text, size_t len, size_t at) {
   return at < len && (text[at] == '!' || has_word(text, len, at, "index"));
 }
 
-/* Looks for dangerous input outside strings and comments. */
+/* Finds dangerous input outside strings and comments. */
 static struct dangers find_dangers(const char *text, size_t len) {
   struct dangers d = {0};
   int depth = 0;
@@ -252,7 +253,7 @@ static struct dangers find_dangers(const char *text, size_t len) {
   return d;
 }
 
-/* Columns count bytes, as MLIR does. */
+/* Returns the place of byte `at`.  Columns count bytes, as in MLIR. */
 static const struct src_loc *place_at(struct arena *a, const char *name, const char *text, size_t at) {
   struct src_loc *loc = arena_new(a, struct src_loc);
   *loc = (struct src_loc){.range = {.file = name, .line = 1, .col = 1}};
@@ -266,7 +267,8 @@ static const struct src_loc *place_at(struct arena *a, const char *name, const c
   return loc;
 }
 
-/* mlirModuleCreateParse is the only parser that adds the module around bare functions; it calls its input "-". */
+/* Replaces the file name "-" in diagnostics: mlirModuleCreateParse is the only parser that adds the module around
+ * bare functions, and it names its input "-". */
 static void name_file(struct diags *ds, int first, const char *name, struct arena *a) {
   for (int i = first; i < ds->n; i++) {
     const struct src_loc *loc = ds->v[i].loc;
@@ -326,7 +328,7 @@ enum status ir_parse(struct ir *ir, const char *text, size_t len, const char *na
     return ST_INPUT;
   }
   struct ir_capture c;
-  struct buf plain; /* with a NUL after the text, which the parser needs */
+  struct buf plain; /* ends with a NUL, which the parser needs */
   size_t wrong = 0;
   int first = ds->n;
   buf_init(&plain, 2 * len + LONG_FORM_MORE);

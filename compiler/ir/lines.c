@@ -10,14 +10,14 @@
 
 struct reader {
   const struct ir_printed *p;
-  int *depth;  /* nesting of each operation, 0 for the first */
+  int *depth;  /* the nesting of each operation; 0 for the first */
   int *parent; /* index; -1 */
   int *end;    /* index after its last descendant */
   int *lines;
   int next; /* the first operation that has no line yet */
 };
 
-/* The beginning of a line: indentation and the operation's name. */
+/* The start of a line: the indentation and the operation's name. */
 struct head {
   int depth;
   bool is_quoted;
@@ -45,7 +45,8 @@ static bool is_name_char(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.' || c == '$';
 }
 
-/* False if the line begins with anything but an operation: a block's label, an alias, the end of a region. */
+/* Returns false if the line does not begin with an operation, but with a block's label, an alias, or the end of a
+ * region. */
 static bool read_head(const char *s, const char *eol, struct head *h) {
   const char *at = s;
 
@@ -78,7 +79,7 @@ static bool is_called(MlirOperation op, const struct head *h) {
   return !h->is_quoted && dot && dot + 1 == n.data + n.length - h->len;
 }
 
-/* Takes the next operation as not printed; false if printers never leave out such an operation. */
+/* Skips the next operation, which was not printed; false if printers never leave out such an operation. */
 static bool skip(struct reader *r) {
   const int k = r->next, up = r->parent[k];
   if (up < 0)
@@ -92,7 +93,7 @@ static bool skip(struct reader *r) {
   return true;
 }
 
-/* Gives the line to the next operation that it can belong to; false when there is none. */
+/* Assigns the line to the next operation that it can belong to; false if there is none. */
 static bool place(struct reader *r, const struct head *h, int line) {
   for (; r->next < r->p->n;) {
     if (r->depth[r->next] == h->depth && is_called(r->p->ops[r->next], h)) {
@@ -136,8 +137,8 @@ bool ir_lines_read(const struct ir_printed *p, struct arena *a, int *lines) {
 
 /* ---- asking MLIR ------------------------------------------------------------------------------------------------ */
 
-/* The pass gives every operation that it prints the location /dev/null:line:column.  Operations that it does not print
- * keep theirs, so all are set to unknown first; afterwards all are restored. */
+/* The pass gives every operation that it prints the location /dev/null:line:column.  Operations that it does not
+ * print keep their location, so all are set to unknown first; afterwards all are restored. */
 enum status ir_lines_ask(struct ir *ir, const struct ir_printed *p, struct arena *a, int *lines, struct error *err) {
   MlirPassManager pm = ir_pass_manager(
       ir, p->has_local_scope ? "builtin.module(snapshot-op-locations{filename=/dev/null print-local-scope})"

@@ -22,7 +22,7 @@ static MlirLocation place(MlirContext ctx, const struct src_loc *p) {
   return p->caller ? mlirLocationCallSiteGet(loc, place(ctx, p->caller)) : loc;
 }
 
-/* Places only, no id.  {0} gives an unknown location. */
+/* Makes a location of the places only, without an id.  {0} gives an unknown location. */
 static MlirLocation places(MlirContext ctx, struct src_locs locs) {
   MlirLocation v[SRC_LOCS_SHOWN];
   const int n = src_locs_shown(locs);

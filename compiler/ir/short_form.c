@@ -1,11 +1,11 @@
-/* short_form: nkigen's way of writing annotations, as the generic form that every MLIR parser reads.
+/* short_form: rewrites nkigen's short form of annotations to the generic form that every MLIR parser reads.
  *
  *     nkipy.layout(%x : tensor<4xf32>) {mem_space = 3 : i32}
  *     "nkipy.layout"(%x) {mem_space = 3 : i32} : (tensor<4xf32>) -> ()
  *
- * Operations that are defined by IRDL have no assembly format of their own, so the text is rewritten before it is parsed.
- * Lines stay where they are; columns of other operations too, since each has its own line in a dump.  Strings and comments
- * are left alone.
+ * Operations that are defined by IRDL have no assembly format of their own, so the text is rewritten before it is
+ * parsed.  The line numbers do not change, nor do the columns of other operations, because each operation has its own
+ * line in a dump.  Strings and comments are not changed.
  */
 #include <ctype.h>
 #include <string.h>
@@ -19,7 +19,7 @@ struct scan {
   size_t len, at;
 };
 
-/* The end of the string or comment that begins at `at`; `at` itself if none does. */
+/* Returns the end of the string or comment that begins at `at`; `at` itself if none begins there. */
 static size_t skip_quiet(const struct scan *s, size_t at) {
   if (s->text[at] == '"') {
     for (at++; at < s->len && s->text[at] != '"'; at++)
@@ -38,7 +38,7 @@ static size_t skip_blank(const struct scan *s, size_t at) {
   return at;
 }
 
-/* The annotation whose short form begins at `at`, or NULL; *open: its parenthesis. */
+/* Returns the name of the annotation whose short form begins at `at`, or NULL.  *open: its parenthesis. */
 static const char *name_at(const struct scan *s, size_t at, size_t *open) {
   if (at && (isalnum((unsigned char)s->text[at - 1]) || strchr("_.$!#%@\"", s->text[at - 1])))
     return NULL;
@@ -52,7 +52,8 @@ static const char *name_at(const struct scan *s, size_t at, size_t *open) {
   return NULL;
 }
 
-/* The bracket that closes the one at `open`; *colon: the first colon directly inside, or 0.  0 if it is not closed. */
+/* Returns the bracket that closes the one at `open`; 0 if it is not closed.  *colon: the first colon directly
+ * inside, or 0. */
 static size_t closing(const struct scan *s, size_t open, size_t *colon) {
   int depth = 0;
   *colon = 0;
@@ -79,7 +80,7 @@ static void put(struct buf *out, const struct scan *s, size_t from, size_t to) {
   buf_append(out, s->text + from, to - from);
 }
 
-/* Writes one annotation in its generic form and moves past it; false if it is not understood. */
+/* Writes one annotation in its generic form and moves past it; false if its form is not known. */
 static bool rewrite(struct scan *s, const char *name, size_t open, struct buf *out) {
   size_t colon, ignored;
   const size_t close = closing(s, open, &colon);

@@ -12,19 +12,19 @@
 #include "ir/lines.h"
 #include "ir/query.h"
 
-enum { LOC_DEPTH_MAX = 256 }; /* nesting of locations: call chains of recursive helpers; deeper callers are dropped */
+enum { LOC_DEPTH_MAX = 256 }; /* nesting of locations (call chains of recursive helpers); deeper callers are dropped */
 
 /* ---- from an MLIR location to places ---------------------------------------------------------------------------- */
 
-/* What the location of one operation says. */
+/* The contents of the location of one operation. */
 struct gather {
   struct arena *a;
   struct walk *walk; /* or NULL */
   struct {
     int *v;
     int n, cap;
-  } from;             /* ids in the stage before, each once */
-  struct index by_id; /* of `from`, when there are many */
+  } from;             /* ids in the previous stage, each once */
+  struct index by_id; /* of `from`, if there are many */
   const struct src_loc *places[SRC_LOCS_SHOWN];
   MlirLocation locs[SRC_LOCS_SHOWN]; /* the same places as MLIR locations */
   int n_places;
@@ -33,11 +33,11 @@ struct gather {
     int n, cap;
   } hidden;               /* further places, each once, by the addresses of their locations */
   struct index by_hidden; /* of `hidden` */
-  int more;               /* the largest number that an operation brought along */
+  int more;               /* the largest number in the location of an operation */
 };
 
-/* Many operations share a few places.  One entry per slot: the place that an MLIR location was read as, by the
- * location's address (locations are unique in their context). */
+/* A cache of places, because many operations share a few places.  A slot has the address of an MLIR location and the
+ * place that it was read as (locations are unique in their context). */
 enum { KNOWN_SLOTS = 256 };
 struct known {
   const void *loc;
@@ -55,7 +55,7 @@ struct walk {
   struct {
     MlirLocation *v;
     int n, cap;
-  } places; /* per operation, null: it has none of its own */
+  } places; /* for each operation; null: it has no location of its own */
   struct known known[KNOWN_SLOTS];
 };
 
@@ -76,7 +76,7 @@ static const struct src_loc *read_place(struct arena *a, MlirLocation loc, const
   return p;
 }
 
-/* Locations are unique in their context, so that equal addresses are equal places. */
+/* Counts a location once.  Locations are unique in their context, so equal addresses are equal places. */
 static void count_hidden(struct gather *g, MlirLocation loc) {
   const uint32_t hash = hash_pointer(loc.ptr);
   for (struct index_probe p = index_probe(&g->by_hidden, hash); index_next(&p);)
@@ -105,7 +105,7 @@ static uint32_t hash_id(int id) {
 }
 
 static bool has_id(struct gather *g, int id) {
-  enum { FEW = 16 }; /* searched one by one, without an index */
+  enum { FEW = 16 }; /* below this number, a linear search is used instead of an index */
   if (g->from.n < FEW) {
     for (int i = 0; i < g->from.n; i++)
       if (g->from.v[i] == id)
@@ -127,7 +127,7 @@ static void add_from(struct gather *g, int id) {
     array_push(g->a, &g->from, id);
 }
 
-/* The first place in loc, with its callers. */
+/* Returns the first place in loc, with its callers. */
 static const struct src_loc *chain(struct arena *a, MlirLocation loc, const char *func, int depth) {
   if (depth > LOC_DEPTH_MAX)
     return NULL;
@@ -159,7 +159,7 @@ static void read_chain(struct gather *g, MlirLocation loc, int depth) {
   add_place(g, p, loc);
 }
 
-/* The id in a location's name, "#<id>" or "#<id>+<more>"; -1 when the name is that of a function. */
+/* Returns the id in a location's name, "#<id>" or "#<id>+<more>"; -1 if the name is that of a function. */
 static int id_of_name(MlirLocation loc) {
   MlirStringRef n = mlirIdentifierStr(mlirLocationNameGetName(loc));
   return n.length && n.data[0] == '#' ? atoi(n.data + 1) : -1;
@@ -238,7 +238,7 @@ static struct index index_ops(const struct walk *w) {
   return x;
 }
 
-/* The number of op; -1 when it is not below the module. */
+/* Returns the number of op; -1 if it is not in the module. */
 static int find_op(const struct walk *w, const struct index *x, MlirOperation op) {
   for (struct index_probe p = index_probe(x, hash_pointer(op.ptr)); index_next(&p);)
     if (w->handles.v[p.entry].ptr == op.ptr)
@@ -246,8 +246,8 @@ static int find_op(const struct walk *w, const struct index *x, MlirOperation op
   return -1;
 }
 
-/* Folding creates constants without a location: they get the places of their users.  Users come later in the list, so
- * going backwards gives chains of such operations their places, too. */
+/* Folding creates constants without a location: they get the places of their users.  Users come later in the list,
+ * so the list is traversed backwards, and chains of such operations get their places, too. */
 static void adopt_from_users(struct walk *w) {
   struct index x = {0};
   for (int i = w->ops.n - 1; i >= 0; i--) {
@@ -268,7 +268,7 @@ static void adopt_from_users(struct walk *w) {
   }
 }
 
-/* The location that operation i gets for the next pass: ir_loc_tagged, made from its present location. */
+/* Returns the location that operation i gets for the next pass: ir_loc_tagged, made from its present location. */
 static MlirLocation tagged(const struct walk *w, int i) {
   const struct src_locs locs = w->ops.v[i].locs;
   if (mlirLocationIsNull(w->places.v[i]))
@@ -289,7 +289,7 @@ static void print(MlirOperation module, int64_t elide_above, struct buf *text) {
   mlirOpPrintingFlagsDestroy(flags);
 }
 
-/* Reads every operation and gives it its id.  In a. */
+/* Reads every operation and gives it its id.  The result is allocated in a. */
 static struct walk *take_ops(struct ir *ir, MlirOperation module, struct arena *a) {
   struct walk *w = arena_new(a, struct walk);
   w->a = a;

@@ -51,7 +51,7 @@ static enum structured_kind kind_of(MlirOperation op) {
   return ir_is(op, "linalg.generic") ? SK_ELEMENTWISE : SK_OTHER;
 }
 
-/* The last loop of a matmul is the contraction; a generic has iterator_types. */
+/* Reads which loops are reductions.  The last loop of a matmul is the contraction; a generic has iterator_types. */
 static void read_iterators(MlirOperation op, struct structured *s) {
   if (s->kind == SK_MATMUL || s->kind == SK_BATCH_MATMUL) {
     s->reduction[s->n_loops - 1] = true;

@@ -1,4 +1,4 @@
-/* access: operands of NISA operations, taken apart and put together.  See nisa.h. */
+/* access: reads and writes the operands of NISA operations.  See nisa.h. */
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 #include "ir/query.h"
 #include "nisa/nisa.h"
 
-/* The name of an operand and "_par_dims"; three attributes for each operand, the segments and the engine. */
+/* The length of an operand's name with "_par_dims"; three attributes for each operand, the segments and the engine. */
 enum { NAME_MAX_LEN = 48, OWN_ATTRS_MAX = 3 * NISA_OPERANDS_MAX + 2 };
 
 static MlirStringRef part(char *out, const char *operand, const char *what) {

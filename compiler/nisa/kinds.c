@@ -39,7 +39,7 @@ const char *nisa_engine_name(enum nisa_engine e) {
 #define OPT_S(n) {.name = n, .reads = true, .may_be_scalar = true, .is_optional = true}
 #define OPT_W(n) {.name = n, .writes = true, .may_be_access = true, .is_optional = true}
 
-/* Engines as a list of bits, of which the first is the usual one. */
+/* ENGINES gives a list of bits; the first one is the default engine. */
 #define ENGINES(...) {__VA_ARGS__}
 #define OPERANDS(...) {__VA_ARGS__}
 static const struct {
@@ -66,7 +66,7 @@ const struct nisa_op_def *nisa_op_def(enum nisa_kind k) {
   struct nisa_op_def *d = &defs[k];
   if (d->name)
     return d;
-  assert(table[k].kind == k); /* ops.def is in the order of the enum, which it also makes */
+  assert(table[k].kind == k); /* ops.def also makes the enum, so the order is the same */
   for (int i = 0; i < NISA_OPERANDS_MAX && table[k].operand[i].name; i++)
     d->operand[d->n_operands++] = table[k].operand[i];
   for (int i = 0; i < 3; i++)

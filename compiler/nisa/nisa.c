@@ -1,4 +1,4 @@
-/* nisa: attributes and types of the dialect, and operations by their names.  See nisa.h. */
+/* nisa: attributes and types of the dialect, and the names of operations.  See nisa.h. */
 #include "nisa/nisa.h"
 
 #include <assert.h>
@@ -19,7 +19,7 @@ enum nisa_engine nisa_engine_from_name(MlirStringRef name) {
   return NISA_ENGINE_NONE;
 }
 
-/* An attribute that IRDL declares has no accessors in C; its text is its identity. */
+/* An attribute that IRDL declares has no accessors in C; it is identified by its text. */
 static MlirAttribute named_attr(MlirContext ctx, const char *kind, const char *value) {
   char text[64] = "#nisa.";
   assert(strlen(text) + strlen(kind) + strlen(value) + sizeof "<\"\">" <= sizeof text);
@@ -27,11 +27,12 @@ static MlirAttribute named_attr(MlirContext ctx, const char *kind, const char *v
   return mlirAttributeParseGet(ctx, ir_str(text));
 }
 
-/* The attributes of all spaces: to parse one takes as long as a pass over a small function. */
+/* Returns the attributes of all spaces.  They are cached, because parsing one takes as long as a pass over a small
+ * function. */
 static const MlirAttribute *spaces(MlirContext ctx) {
   static _Thread_local struct {
-    const void *context; /* of which they are */
-    unsigned made;       /* another one may have come to stand where it stood */
+    const void *context; /* the context that they belong to */
+    unsigned made;       /* detects another context at the same address */
     MlirAttribute v[NISA_SPACES];
   } known;
   if (known.context != ctx.ptr || known.made != ir_contexts_made()) {

@@ -1,4 +1,4 @@
-/* parse: see the header.  parse_op.c rewrites an operation, this file everything around it. */
+/* parse: see the header.  parse_op.c rewrites single operations; this file handles everything else. */
 #include "nisa/parse.h"
 
 #include <assert.h>
@@ -11,12 +11,12 @@
 #include "nisa/print.h"
 #include "nisa/print_op.h"
 
-/* The generic form is longer by a constant factor: names of maps, and every type once more. */
+/* The generic form is longer by a constant factor: it has the names of maps, and repeats every type. */
 enum { TEXT_MAX = 64 << 20, GENERIC_MAX = 512 << 20 };
 
 /* ---- places ----------------------------------------------------------------------------------------------------- */
 
-/* Offsets at which lines begin. */
+/* The offsets at which lines begin. */
 struct line_table {
   size_t *start;
   int n;
@@ -98,7 +98,7 @@ static void copy_bytes(struct nisa_source *s, size_t from, size_t to) {
   buf_append(&s->out, s->text + from, to - from);
 }
 
-/* The end of the string that begins at k. */
+/* Returns the end of the string that begins at k. */
 static size_t skip_string(const char *text, size_t k, size_t end) {
   for (k++; k < end && text[k] != '"' && text[k] != '\n'; k++)
     k += text[k] == '\\';
@@ -134,7 +134,7 @@ void nisa_source_copy(struct nisa_source *s, size_t from, size_t to) {
 
 /* ---- finding operations ----------------------------------------------------------------------------------------- */
 
-/* True if the name at k begins a token: no character before it makes it part of another. */
+/* True if the name at k begins a token: the character before it does not belong to the same token. */
 static bool begins_name(const struct nisa_source *s, size_t k) {
   return s->len - k > 5 && !memcmp(s->text + k, "nisa.", 5) &&
          (k == 0 || (!is_word_byte(s->text[k - 1]) && !strchr("#!@%^.$-", s->text[k - 1])));
@@ -149,7 +149,7 @@ static const struct nisa_op_def *def_named(const char *name, size_t len) {
   return NULL;
 }
 
-/* An operation at s->at, if that is one: anything else that begins with nisa. is the name of an attribute. */
+/* Reads an operation at s->at, if there is one: any other word that begins with nisa. is the name of an attribute. */
 static enum status operation(struct nisa_source *s, size_t *copied) {
   size_t start = s->at, end = start + 5;
   while (end < s->len && is_word_byte(s->text[end]))
@@ -178,7 +178,7 @@ static enum status rewrite(struct nisa_source *s) {
       const char *eol = memchr(s->text + s->at, '\n', s->len - s->at);
       size_t end = eol ? (size_t)(eol - s->text) : s->len;
       nisa_source_copy(s, copied, s->at);
-      copy_bytes(s, s->at, end); /* quotes have no meaning here */
+      copy_bytes(s, s->at, end); /* quotes have no meaning in a comment */
       copied = s->at = end;
     } else if (c == 'n' && begins_name(s, s->at)) {
       enum status st = operation(s, &copied);
@@ -200,7 +200,7 @@ struct mapping {
   struct line_table out, in;
 };
 
-/* Place in the given text of a place in the new one (columns there count bytes). */
+/* Maps a place in the new text to the place in the given text.  Columns in the new text count bytes. */
 static void map_place(const struct mapping *m, int *line, int *col) {
   const struct nisa_source *s = m->s;
   if (*line < 1 || *line > m->out.n || !s->pieces.n)
@@ -235,7 +235,7 @@ static MlirLocation map_location(const struct mapping *m, MlirLocation loc) {
   if (!mlirLocationIsAFileLineColRange(loc))
     return loc;
   int line = mlirLocationFileLineColRangeGetStartLine(loc), col = mlirLocationFileLineColRangeGetStartColumn(loc);
-  if (!line) /* the module that MLIR adds around bare functions */
+  if (!line) /* the error is at the module that MLIR adds around bare functions */
     return loc;
   map_place(m, &line, &col);
   return mlirLocationFileLineColGet(m->ctx, mlirStringRefCreateFromCString(m->s->name), (unsigned)line, (unsigned)col);

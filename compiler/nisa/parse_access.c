@@ -1,10 +1,10 @@
-/* parse_access: the tile and the indices of an operand in the readable form.
+/* parse_access: reads the tile and the indices of an operand in the readable form.
  *
  *     tile    = ints "|" ints ">"
  *     index   = ["-"] term {("+" | "-") term}
  *     term    = VALUE ["*" INT] | dN ["*" INT] | INT ["*" (VALUE | dN)]
  *
- * Index expressions become the text of an affine map.  A map that the text contains is passed on to MLIR.
+ * Index expressions become the text of an affine map.  A map in the text is passed on to MLIR.
  */
 #include <ctype.h>
 #include <inttypes.h>
@@ -51,7 +51,7 @@ static enum status overflow(struct nisa_statement *t, size_t at) {
   return nisa_source_fail(t->s, at, "%s: the number is too large", t->def->full_name);
 }
 
-/* Reads dN or a value, and adds it times `factor`. */
+/* Reads dN or a value, and adds factor times the atom to the sum. */
 static enum status atom(struct nisa_statement *t, struct nisa_parsed_operand *x, struct sum *sum, int64_t factor) {
   struct nisa_source *s = t->s;
   const size_t at = s->at;
@@ -96,7 +96,7 @@ static enum status term(struct nisa_statement *t, struct nisa_parsed_operand *x,
     }
     return __builtin_add_overflow(sum->constant, sign * factor, &sum->constant) ? overflow(t, at) : ST_OK;
   }
-  /* the factor comes after the atom: look ahead, then read the atom */
+  /* the factor comes after the atom: find it first, then read the atom */
   struct nisa_source ahead = *s;
   ahead.at = s->at + (nisa_peek(s) == '%' || nisa_peek(s) == 'd');
   while (isalnum((unsigned char)nisa_peek(&ahead)) || (nisa_peek(&ahead) && strchr("_$.-#", nisa_peek(&ahead))))
@@ -115,7 +115,7 @@ static enum status term(struct nisa_statement *t, struct nisa_parsed_operand *x,
   return atom(t, x, sum, sign);
 }
 
-/* One index.  Appends it to *results as a result of a map. */
+/* Reads one index and appends it to *results as a result of a map. */
 static enum status index_expr(struct nisa_statement *t, struct nisa_parsed_operand *x, const char **results) {
   struct sum sum = {.dims = "", .symbols = ""};
   int64_t sign = nisa_eat(t->s, '-') ? -1 : 1;
@@ -138,7 +138,7 @@ static enum status index_expr(struct nisa_statement *t, struct nisa_parsed_opera
   return ST_OK;
 }
 
-/* "(d0, d1)[s0, s1]" */
+/* Returns, for example, "(d0, d1)[s0, s1]". */
 static const char *map_head(struct arena *a, int n_dims, int n_symbols) {
   const char *head = "(";
   for (int d = 0; d < n_dims; d++)

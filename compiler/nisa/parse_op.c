@@ -1,11 +1,12 @@
-/* parse_op: rewrites one operation of the readable form as MLIR's generic form.
+/* parse_op: rewrites one operation of the readable form to MLIR's generic form.
  *
  *     op      = NAME "(" item {"," item} ")" "engine" "=" WORD [":" type]
  *             | "nisa.alloc" ["alignment" "=" INT] ":" type  |  "nisa.release" VALUE ":" type
  *     item    = NAME "<" tile "=" type VALUE ("[" indices "]" | map "[" values "]")      (parse_access.c)
  *             | NAME "=" type VALUE      (an operand of the operation)      |  NAME ["=" value]   (an attribute)
  *
- * Nothing here recurses.  Types, maps and values of attributes are passed on to MLIR as the text between brackets.
+ * The parser is not recursive.  Types, maps and values of attributes are passed on to MLIR as the text between
+ * brackets.
  */
 #include "nisa/parse_op.h"
 

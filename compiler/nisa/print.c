@@ -1,8 +1,8 @@
 /* print: see the header.
  *
  * MLIR prints the module; then the line of every NISA operation is replaced.  An operation takes one line in either
- * form, so the line numbers of MLIR's text are those of the result.  Names come from locations, which MLIR takes as
- * hints (name-loc-as-prefix) and makes unique; afterwards the module gets its own locations back.
+ * form, so the line numbers of MLIR's text are also those of the result.  Names come from locations: MLIR uses them
+ * as hints (name-loc-as-prefix) and makes them unique.  Afterwards the module gets its own locations back.
  */
 #include "nisa/print.h"
 
@@ -29,7 +29,7 @@ struct listing {
     MlirValue *v;
     int n, cap;
   } args;                          /* of blocks */
-  struct locations locs, arg_locs; /* their own, as they were */
+  struct locations locs, arg_locs; /* their own locations, before names were given */
 };
 
 static void list_arg(struct listing *l, MlirValue v) {
@@ -141,7 +141,7 @@ static void put_unquoted(struct buf *out, const char *s, const char *end) {
   buf_append(out, from, (size_t)(end - from));
 }
 
-/* MLIR's text with the lines of NISA operations in their own form. */
+/* Writes MLIR's text, with the lines of NISA operations in the readable form. */
 static void rewrite(struct arena *a, const struct listing *l, const int *lines, MlirAsmState names,
                     const struct buf *plain, struct buf *out) {
   const char *s = buf_text(plain), *end = s + plain->len;
@@ -165,7 +165,7 @@ static void rewrite(struct arena *a, const struct listing *l, const int *lines, 
   }
 }
 
-/* Prints with the names that the locations ask for, and rewrites. */
+/* Prints the module with the names from the locations, then rewrites the lines of NISA operations. */
 static enum status print(struct ir *ir, MlirOperation module, int64_t elide_above, const struct listing *l,
                          struct buf *plain, struct buf *out, const int **lines, struct error *err) {
   give_names(ir->ctx, l);

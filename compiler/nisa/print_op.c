@@ -1,4 +1,5 @@
-/* print_op: see the header.  Whether the readable form can express an operation is decided before anything is written. */
+/* print_op: see the header.  The file decides before it writes anything whether the readable form can express an
+ * operation. */
 #include "nisa/print_op.h"
 
 #include <ctype.h>
@@ -42,8 +43,9 @@ static MlirAffineExpr plus(MlirAffineExpr sum, MlirAffineExpr x, int64_t factor)
   return mlirAffineExprIsNull(sum) ? term : mlirAffineAddExprGet(sum, term);
 }
 
-/* The expression that the parser makes of a result: tile coordinates, then indices in the order they are written, then the constant.
- * *symbol is the number that the next index gets.  Null if an index would have to be left out. */
+/* Returns the expression that the parser makes of a result: tile coordinates, then indices in the order in which
+ * they are written, then the constant.  *symbol is the number of the next index.  Null if an index would have to be
+ * left out. */
 static MlirAffineExpr reread(MlirContext ctx, const struct nisa_access *x, const struct nisa_index *e, int *symbol) {
   MlirAffineExpr sum = {NULL};
   for (int d = 0; d < x->n_dims; d++)
@@ -60,7 +62,7 @@ static MlirAffineExpr reread(MlirContext ctx, const struct nisa_access *x, const
   return e->constant ? mlirAffineAddExprGet(sum, mlirAffineConstantExprGet(ctx, e->constant)) : sum;
 }
 
-/* Excludes INT64_MIN, which has no negation. */
+/* False if a factor or the constant is INT64_MIN, which has no negation. */
 static bool has_signs(const struct nisa_access *x, const struct nisa_index *e) {
   for (int d = 0; d < x->n_dims; d++)
     if (e->dim[d] == INT64_MIN)
@@ -88,7 +90,7 @@ static bool is_plain(const struct nisa_access *x) {
 
 /* ---- whether the form suffices ---------------------------------------------------------------------------------- */
 
-/* The attribute belongs to an operand that is written as an access: X_ap, X_tile, X_par_dims. */
+/* True if the attribute belongs to an operand that is written as an access: X_ap, X_tile, X_par_dims. */
 static bool is_of_access(const struct nisa_instr *in, MlirStringRef name) {
   static const char *const parts[] = {"_ap", "_tile", "_par_dims"};
   for (int k = 0; k < in->def->n_operands; k++) {
@@ -121,7 +123,7 @@ static bool is_integer_of(MlirAttribute v, unsigned width) {
   return mlirTypeIsAInteger(t) && mlirIntegerTypeIsSignless(t) && mlirIntegerTypeGetWidth(t) == width;
 }
 
-/* A string that reads back as one when it has no quotes. */
+/* True if the string can be written without quotes and is still read as a string. */
 static bool is_bare_string(MlirAttribute v) {
   MlirStringRef s = mlirStringAttrGetValue(v);
   return nisa_text_is_word(s.data, s.length) && !is(s, "true") && !is(s, "false");
@@ -131,7 +133,7 @@ static void append(MlirStringRef s, void *user) {
   buf_append(user, s.data, s.length);
 }
 
-/* True if the value cannot be mistaken for a word: it is told from one by its first characters. */
+/* True if the first characters of the value show that it is not a word. */
 static bool starts_unlike_a_word(MlirAttribute v) {
   struct buf text;
   buf_init(&text, 64 << 20);
@@ -196,7 +198,7 @@ static void put_extents(struct nisa_line *w, const int64_t *v, int n) {
     buf_printf(w->out, "%s%" PRId64, k ? ", " : "", v[k]);
 }
 
-/* The sign of a term, with the operator that joins it to the n terms before it. */
+/* Writes the sign of a term, with the operator that joins it to the n terms before it. */
 static void put_sign(struct nisa_line *w, int n, int64_t factor) {
   buf_puts(w->out, n ? factor < 0 ? " - " : " + " : factor < 0 ? "-" : "");
 }
@@ -293,7 +295,8 @@ static void put_attr(struct nisa_line *w, MlirStringRef name, MlirAttribute v) {
     mlirAttributePrint(v, append, w->out);
 }
 
-/* What the operation computes comes first, the rest in alphabetical order. */
+/* True for the attributes with the operator of the operation.  They come first; the others are in alphabetical
+ * order. */
 static bool is_operator(MlirStringRef name) {
   return is(name, "op") || is(name, "op0") || is(name, "op1") || is(name, "reduce_op");
 }

@@ -14,7 +14,7 @@ int64_t nisa_gcd(int64_t a, int64_t b) {
   return a < 0 ? -a : a;
 }
 
-/* The loop that v counts; null if it is something else. */
+/* Returns the loop with counter v; null if v is not a counter. */
 static MlirOperation loop_of(MlirValue v) {
   if (!mlirValueIsABlockArgument(v) || mlirBlockArgumentGetArgNumber(v) != 0)
     return (MlirOperation){NULL};
@@ -77,7 +77,7 @@ static bool add_bounds(struct bounds a, struct bounds b, struct bounds *out) {
   return !__builtin_add_overflow(a.low, b.low, &out->low) && !__builtin_add_overflow(a.high, b.high, &out->high);
 }
 
-/* Bounds of v without the terms of its sum that are multiples of n. */
+/* Computes the bounds of v without the terms of its sum that are multiples of n. */
 static bool rest_bounds(MlirValue v, int64_t n, int depth, struct bounds *out) {
   struct bounds a, b;
   if (depth == DEPTH_MAX)
@@ -125,7 +125,7 @@ static bool bounds(MlirValue v, int depth, struct bounds *out) {
     return true;
   }
   if (ir_is(op, "arith.remui") || ir_is(op, "arith.remsi")) {
-    /* a multiple of g leaves a multiple of gcd(g, n) */
+    /* a multiple of g has a remainder that is a multiple of gcd(g, n) */
     int64_t unit = nisa_gcd(divisor(mlirOperationGetOperand(op, 0), depth + 1), b.low);
     if (a.high < b.low)
       *out = a;

@@ -96,7 +96,7 @@ char nisa_closing(char open) {
 enum status nisa_skip_brackets(struct nisa_statement *t) {
   struct nisa_source *s = t->s;
   const size_t open = s->at;
-  char expected[IR_NEST_MAX]; /* the closing brackets of those that are open */
+  char expected[IR_NEST_MAX]; /* the closing brackets of the open ones */
   int depth = 0;
 
   assert(nisa_closing(nisa_peek(s)));
@@ -107,7 +107,7 @@ enum status nisa_skip_brackets(struct nisa_statement *t) {
       continue;
     }
     s->at++;
-    if ((c == '-' && next == '>') || (c == '>' && next == '=')) /* of function types, of affine sets */
+    if ((c == '-' && next == '>') || (c == '>' && next == '=')) /* in function types, in affine sets */
       s->at++;
     else if (nisa_closing(c) && depth == IR_NEST_MAX)
       return nisa_source_too_deep(s, open);

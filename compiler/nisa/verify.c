@@ -1,13 +1,14 @@
-/* verify: checks NISA against the rules of the hardware: the walk, and each operand by itself.
+/* verify: checks NISA against the rules of the hardware.  This file visits all operations and checks each operand
+ * separately.
  *
- * Per operand (hardware.md §4, §5): a memory that the engine reaches; a type that it computes on; a range inside the
- * buffer.  For engines, not for DMA, to which a partition is an address like any other: partitions that are
- * consecutive, at most 128, and start where the hardware allows (more than 64 at 0, more than 32 at 0 or 64, otherwise
- * at a multiple of 32); at most four free dimensions after merging those that are one in memory, with extents and
- * strides that fit their fields.
+ * The checks of an operand (hardware.md §4, §5) are: the engine reaches its memory; the engine computes on its type;
+ * its range is inside the buffer.  More checks apply to engines, but not to DMA, for which a partition is an address
+ * like any other: partitions are consecutive, at most 128, and start at a partition that the hardware allows (more
+ * than 64 at 0, more than 32 at 0 or 64, otherwise at a multiple of 32); there are at most four free dimensions
+ * after merging those that are contiguous in memory, and extents and strides fit their fields.
  *
- * Indices are bounded through constants, loops and arith; an index without bounds is accepted, except where the
- * hardware must know it (start partitions).
+ * The bounds of an index follow from constants, loops and arith.  An index without bounds is accepted, except where
+ * the hardware must know it (start partitions).
  */
 #include "nisa/verify.h"
 
@@ -45,7 +46,7 @@ static void check_memory(struct nisa_check *c, const struct nisa_instr *in, cons
 
   if (d->writes && !(nisa_reach(in->engine, true) & BIT(s)))
     nisa_complain(c, in->op, "%s is in %s, which the %s engine does not write", d->name, nisa_space_name(s), engine);
-  /* the tensor engine's dst is read by adding in PSUM, not by the engine */
+  /* dst of the tensor engine is not read by the engine: PSUM adds to it */
   else if (d->reads && !d->writes && !(nisa_reach(in->engine, false) & BIT(s)))
     nisa_complain(c, in->op, "%s is in %s, which the %s engine does not read", d->name, nisa_space_name(s), engine);
 }
@@ -66,7 +67,7 @@ static void check_type(struct nisa_check *c, const struct nisa_instr *in, const 
 
 /* ---- index ranges ----------------------------------------------------------------------------------------------- */
 
-/* Largest and smallest value of an index; false if a symbol is not bounded. */
+/* Computes the smallest and the largest value of an index; false if a symbol is not bounded. */
 static bool index_range(const struct nisa_access *x, const struct nisa_index *i, int64_t *low, int64_t *high) {
   *low = *high = i->constant;
   for (int k = 0; k < x->n_dims; k++)
@@ -92,7 +93,8 @@ static bool has_negative(const struct nisa_access *x, const struct nisa_index *i
 
 /* ---- partitions ------------------------------------------------------------------------------------------------- */
 
-/* True if the partition dimensions count consecutive partitions, row-major; or none at all (one partition for all). */
+/* True if the partition dimensions count consecutive partitions in row-major order, or if no dimension does and one
+ * partition serves for all (*repeats). */
 static bool counts_partitions(const struct nisa_access *x, const struct nisa_index *i, bool *repeats) {
   int64_t expected = 1, sum = 0;
 
@@ -147,7 +149,7 @@ static void check_partitions(struct nisa_check *c, const struct nisa_instr *in, 
 
 /* ---- free dimensions -------------------------------------------------------------------------------------------- */
 
-/* Elements between neighbours along tile dimension k, inside a partition. */
+/* Returns the distance, in elements, between neighbours along tile dimension k, inside a partition. */
 static int64_t free_stride(const struct nisa_access *x, const struct nisa_index *i, int k) {
   MlirType t = mlirValueGetType(x->base);
   int64_t unit = 1, stride = 0;
@@ -187,7 +189,7 @@ static void check_pattern(struct nisa_check *c, const struct nisa_instr *in, con
                   c->machine->free_dims);
 }
 
-/* Every partition sees the same pattern. */
+/* Checks that every partition has the same access pattern. */
 static void check_uniform(struct nisa_check *c, const struct nisa_instr *in, const struct nisa_operand_def *d,
                           const struct nisa_access *x, const struct nisa_index *i) {
   for (int k = 0; k < x->par_dims; k++)
@@ -197,7 +199,7 @@ static void check_uniform(struct nisa_check *c, const struct nisa_instr *in, con
     }
 }
 
-/* A destination that repeats would be written several times. */
+/* Checks that no element of a destination is written several times because a dimension repeats. */
 static void check_written_once(struct nisa_check *c, const struct nisa_instr *in, const struct nisa_operand_def *d,
                                const struct nisa_access *x, const struct nisa_index *i) {
   for (int k = 0; k < x->n_dims; k++) {
@@ -276,7 +278,7 @@ static bool is_allowed(MlirOperation op) {
   return false;
 }
 
-/* A while carries nothing: registers hold no data from one iteration to the next. */
+/* Checks that a while carries no values: registers do not keep data from one iteration to the next. */
 static void check_while(struct nisa_check *c, MlirOperation loop) {
   if (mlirOperationGetNumOperands(loop) || mlirOperationGetNumResults(loop))
     nisa_complain(c, loop, "what it carries must be in memory: it may have no operands and no results");

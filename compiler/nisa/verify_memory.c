@@ -1,8 +1,8 @@
-/* verify_memory: checks allocations: their form, one release of each after its last use, accumulation groups, and that
- * the live buffers fit into SBUF and PSUM at every point (hardware.md §2, §5, §6).
+/* verify_memory: checks allocations: their form, that each is released once after its last use, accumulation groups,
+ * and that the live buffers fit into SBUF and PSUM at every point (hardware.md §2, §5, §6).
  *
- * Every allocation on chip is released in its own block, so nothing stays allocated after a loop's body, and one walk in
- * program order visits every point.  PSUM is allocated in banks, because groups in one bank are one group. */
+ * Every allocation on chip is released in its own block, so no buffer stays allocated after a loop's body, and one
+ * walk in program order visits every point.  PSUM is allocated in banks, because groups in one bank are one group. */
 #include <assert.h>
 
 #include "mlir-c/BuiltinAttributes.h"
@@ -38,7 +38,7 @@ static bool check_form(struct nisa_check *c, MlirOperation alloc) {
   return c->n_errors == before;
 }
 
-/* Counts the releases and the writers; `release` is the first in the allocation's block. */
+/* The number of releases, and the writers.  `release` is the first release in the allocation's block. */
 struct uses {
   int n_releases;
   MlirOperation release, matmul, other_writer;
@@ -105,7 +105,7 @@ static void check_alloc(struct nisa_check *c, MlirOperation alloc) {
 
 struct live {
   int64_t sbuf, psum, sbuf_peak, psum_peak;
-  MlirOperation sbuf_at, psum_at; /* where the peaks are */
+  MlirOperation sbuf_at, psum_at; /* the operations at which the peaks occur */
 };
 
 static int64_t whole_banks(int64_t bytes, int64_t bank) {
@@ -138,7 +138,7 @@ static void count_live(const struct nisa_machine *m, struct live *l, MlirOperati
 }
 
 static struct live walk_live(struct arena *a, const struct nisa_machine *m, MlirOperation function) {
-  struct ir_ops all = ir_collect(a, function, NULL, NULL); /* pre-order: as the program runs, loops once */
+  struct ir_ops all = ir_collect(a, function, NULL, NULL); /* pre-order: program order, each loop once */
   struct live l = {0};
   for (int k = 0; k < all.n; k++)
     count_live(m, &l, all.v[k]);
@@ -160,7 +160,7 @@ void nisa_check_memory(struct nisa_check *c, MlirOperation module) {
   for (int k = 0; k < allocs.n; k++)
     check_alloc(c, allocs.v[k]);
   if (c->n_errors > before)
-    return; /* the live buffers are then not known */
+    return; /* the live buffers are not known in that case */
   for (int k = 0; k < functions.n; k++) {
     struct live l = walk_live(c->arena, m, functions.v[k]);
     if (l.sbuf_peak > m->sbuf_bytes)

@@ -1,5 +1,5 @@
 /* verify_ops: checks the operands of each operation together: corresponding sizes, limits of the tensor engine
- * (hardware.md §6), types.  Each operand has been checked by itself. */
+ * (hardware.md §6), and types.  verify.c has checked each operand separately. */
 #include <assert.h>
 #include <string.h>
 
@@ -25,7 +25,7 @@ static bool is_in_psum(const struct nisa_access *x) {
 
 /* ---- sizes ------------------------------------------------------------------------------------------------------ */
 
-/* x has dst's partitions and as many elements in each. */
+/* Checks that x has dst's partitions and as many elements in each. */
 static void check_same(struct nisa_check *c, const struct nisa_instr *in, const char *name) {
   const struct nisa_access *x = nisa_operand(in, name), *dst = &in->operand[0];
 
@@ -37,7 +37,7 @@ static void check_same(struct nisa_check *c, const struct nisa_instr *in, const 
                   (long long)nisa_free_elements(dst));
 }
 
-/* x is a scalar or has one element for each of dst's partitions. */
+/* Checks that x is a scalar or has one element for each of dst's partitions. */
 static void check_column(struct nisa_check *c, const struct nisa_instr *in, const char *name) {
   const struct nisa_access *x = nisa_operand(in, name);
 
@@ -55,7 +55,7 @@ static void check_one_in_psum(struct nisa_check *c, const struct nisa_instr *in,
 
 /* ---- tensor engine ---------------------------------------------------------------------------------------------- */
 
-/* True if the bytes of a result, in each partition, are in one bank: an allocation starts at a bank or is inside one. */
+/* True if the bytes of a result are in one bank in each partition: an allocation starts at a bank or is inside one. */
 static bool fits_a_bank(const struct nisa_access *x, int64_t bank) {
   MlirType t = mlirValueGetType(x->base);
   int64_t unit = nisa_element_bytes(mlirShapedTypeGetElementType(t)), at = 0, span = unit, grid = bank;
@@ -161,7 +161,8 @@ static void check_indirect(struct nisa_check *c, const struct nisa_instr *in) {
 
 /* ---- collectives ------------------------------------------------------------------------------------------------ */
 
-/* A matrix of i64: a group of devices in each row.  Its columns; 0 if it is missing, -1 if it is no such matrix. */
+/* Reads a matrix of i64 with a group of devices in each row.  Returns the number of its columns; 0 if it is missing,
+ * -1 if it is not such a matrix. */
 static int64_t group_size(const struct nisa_instr *in, const char *name) {
   MlirAttribute a = ir_attr(in->op, name);
   if (mlirAttributeIsNull(a))
@@ -185,8 +186,8 @@ static void check_whole(struct nisa_check *c, const struct nisa_instr *in, int k
     nisa_complain(c, in->op, "%s is not the whole array", in->def->operand[k].name);
 }
 
-/* Dimensions are equal; but along `dim` all_gather's dst and reduce_scatter's src are n times as large as the other.
- * n: devices in a group, 0 if the shapes determine it. */
+/* Checks that the dimensions are equal; only along `dim`, all_gather's dst and reduce_scatter's src are n times as
+ * large as the other operand.  n: the number of devices in a group, 0 if the shapes determine it. */
 static void check_extents(struct nisa_check *c, const struct nisa_instr *in, int64_t n) {
   MlirType to = mlirValueGetType(in->operand[0].base), from = mlirValueGetType(in->operand[1].base);
   const enum nisa_kind kind = in->def->kind;
@@ -285,7 +286,7 @@ static void check_iota(struct nisa_check *c, const struct nisa_instr *in) {
     nisa_complain(c, in->op, "its offset is no index");
 }
 
-/* A bit operation on floats works on their bits: operands are as wide as the result. */
+/* Checks that the operands of a bit operation on floats are as wide as the result, because it works on their bits. */
 static void check_bits(struct nisa_check *c, const struct nisa_instr *in, const char *attr) {
   MlirAttribute op = ir_attr(in->op, attr);
   const struct nisa_access *other = NULL;

@@ -57,7 +57,8 @@ void linear_add_new(struct linear *l, MlirValue v, int64_t factor) {
   l->term[l->n++].factor = factor;
 }
 
-/* What divides all values of v: the bounds and step of the loop that counts it. */
+/* Returns a number that divides all values of v.  For the counter of a loop it follows from the loop's lower bound
+ * and step; otherwise it is 1. */
 static int64_t value_granule(MlirValue v) {
   int64_t from, step;
 
@@ -135,7 +136,7 @@ static bool read_subview(MlirOperation op, struct access *a) {
   return true;
 }
 
-/* Groups of dimensions of which at most one is longer than 1. */
+/* Reads a reshape.  Returns false if a group of the reassociation has more than one dimension that is longer than 1. */
 static bool read_reshape(MlirOperation op, struct access *a) {
   const bool expands = ir_is(op, "memref.expand_shape");
   MlirType fine = mlirValueGetType(expands ? mlirOperationGetResult(op, 0) : mlirOperationGetOperand(op, 0));
@@ -159,7 +160,7 @@ static bool read_reshape(MlirOperation op, struct access *a) {
         return false;
       is_long = d;
     }
-    if (is_long < 0) /* all of extent 1: prefer one that is a dimension of the buffer */
+    if (is_long < 0) /* all have extent 1: prefer one that is a dimension of the buffer */
       for (int d = first; d < end && is_long < 0; d++)
         if (expands || before[d] >= 0)
           is_long = d;

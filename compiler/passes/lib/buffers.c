@@ -120,7 +120,7 @@ static bool is_step(MlirOperation view) {
   return !ir_is(view, "memref.cast");
 }
 
-/* The number of views between root and v, without casts; -1 if v is no view of root. */
+/* Returns the number of views between root and v, without casts; -1 if v is not a view of root. */
 static int n_steps(MlirValue root, MlirValue v) {
   int n = 0;
 
@@ -134,7 +134,7 @@ static int n_steps(MlirValue root, MlirValue v) {
   return n;
 }
 
-/* The view from which v is `left` more views away: v's own definition for 0. */
+/* Returns the view that is followed by `left` more views on the way to v.  For 0 this is the view that defines v. */
 static MlirOperation step_of(MlirValue v, int left) {
   MlirOperation def = ir_defining_op(v);
 
@@ -144,7 +144,7 @@ static MlirOperation step_of(MlirValue v, int left) {
   return def;
 }
 
-/* x and y are the same part of their sources. */
+/* True if x and y select the same part of their sources. */
 static bool same_step(MlirOperation x, MlirOperation y) {
   if (mlirOperationEqual(x, y))
     return true;
@@ -161,7 +161,8 @@ static bool same_step(MlirOperation x, MlirOperation y) {
   return true;
 }
 
-/* By how much v grows from one iteration of the loop to the next, if it is the counter or a multiple; 0 otherwise. */
+/* Returns by how much v grows from one iteration of the loop to the next, if v is the counter or a multiple of it;
+ * otherwise 0. */
 static int64_t stride_in(MlirOperation loop, MlirValue v) {
   int64_t step, factor = 1;
   MlirOperation def = ir_defining_op(v);
@@ -178,7 +179,8 @@ static int64_t stride_in(MlirOperation loop, MlirValue v) {
   return mlirValueEqual(v, mlirBlockGetArgument(body, 0)) ? step * factor : 0;
 }
 
-/* True if both subviews have, in one dimension, the same offset that moves with the loop by at least their sizes. */
+/* True if both subviews have, in one dimension, the same offset, and each iteration of the loop moves it by at least
+ * their sizes. */
 static bool move_apart(MlirOperation loop, MlirOperation x, MlirOperation y) {
   if (!ir_is(x, "memref.subview") || !ir_is(y, "memref.subview"))
     return false;
@@ -220,7 +222,7 @@ static bool are_disjoint_across(MlirOperation loop, MlirValue root, MlirValue x,
   return false;
 }
 
-/* The values that an index may have: a constant, a loop's counter, multiples and sums of those. */
+/* Computes the range of the values of an index: a constant, the counter of a loop, or products and sums of those. */
 static bool index_range(MlirValue v, int64_t *lo, int64_t *hi) {
   int64_t lb, ub, step, l2, h2;
   MlirOperation def = ir_defining_op(v);
@@ -256,9 +258,10 @@ static bool index_range(MlirValue v, int64_t *lo, int64_t *hi) {
   return true;
 }
 
-/* A part of a buffer, in the buffer's own dimensions: first element between lo and hi, n elements. */
+/* A part of a buffer, in the buffer's own dimensions: the first element is between lo and hi, and there are n
+ * elements. */
 struct box {
-  int rank, dim[IR_MEMREF_RANK_MAX]; /* dim[d]: which of the buffer's dimensions the view's dimension d is */
+  int rank, dim[IR_MEMREF_RANK_MAX]; /* dim[d]: the dimension of the buffer that dimension d of the view is */
   int64_t lo[IR_MEMREF_RANK_MAX], hi[IR_MEMREF_RANK_MAX], n[IR_MEMREF_RANK_MAX];
 };
 
@@ -277,7 +280,7 @@ static bool narrow(struct box *b, MlirOperation op) {
     if (n < 0 || mlirDenseI64ArrayGetElement(strides, d) != 1)
       return false;
     if (lo == mlirShapedTypeGetDynamicStrideOrOffset() && !index_range(mlirOperationGetOperand(op, next++), &lo, &hi)) {
-      lo = 0; /* somewhere in what it is a view of */
+      lo = 0; /* the offset is unknown: anywhere in the source of the view */
       hi = b->n[to] - n;
     }
     b->lo[to] += lo;
@@ -289,7 +292,7 @@ static bool narrow(struct box *b, MlirOperation op) {
   return true;
 }
 
-/* The smallest box around what v views that can be told. */
+/* Computes the smallest known box that contains the elements of v. */
 static bool box_of(MlirValue root, MlirValue v, struct box *b) {
   const int n = n_steps(root, v);
 
@@ -304,7 +307,7 @@ static bool box_of(MlirValue root, MlirValue v, struct box *b) {
     struct box inner = *b;
     MlirOperation view = step_of(v, n - 1 - k);
     if (!ir_is(view, "memref.subview") || !narrow(&inner, view))
-      break; /* the view so far contains the rest */
+      break; /* the box of the views so far contains the remaining ones */
     *b = inner;
   }
   return true;
@@ -338,14 +341,14 @@ bool buffer_same_part(MlirValue x, MlirValue y) {
 
 /* ---- undefined contents ------------------------------------------------------------------------------ */
 
-/* True if the write may come before `at`.  Both access `alloc`. */
+/* True if the write may be executed before `at`.  Both access `alloc`. */
 static bool may_precede(MlirValue alloc, MlirOperation write, MlirValue written, MlirOperation at, MlirValue read) {
   MlirBlock home = mlirOperationGetBlock(ir_defining_op(alloc));
   MlirBlock block = mlirOperationGetBlock(at);
 
   if (buffer_disjoint(alloc, written, read))
     return false;
-  /* the innermost block that has both */
+  /* find the innermost block that contains both */
   while (mlirOperationIsNull(ir_ancestor_in(write, block))) {
     MlirOperation parent = mlirBlockGetParentOperation(block);
     if (mlirOperationIsNull(parent) || mlirOperationIsNull(mlirOperationGetParentOperation(parent)))
@@ -355,7 +358,8 @@ static bool may_precede(MlirValue alloc, MlirOperation write, MlirValue written,
   MlirOperation w = ir_ancestor_in(write, block), c = ir_ancestor_in(at, block);
   if (mlirOperationEqual(w, c) || buffer_is_before(w, c))
     return true;
-  /* below `at`: only an earlier iteration of a loop that the allocation is outside of */
+  /* The write comes after `at`.  It is executed earlier only in an earlier iteration of a loop that does not contain
+   * the allocation. */
   for (; !mlirBlockEqual(block, home); block = mlirOperationGetBlock(mlirBlockGetParentOperation(block))) {
     MlirOperation loop = mlirBlockGetParentOperation(block);
     if (mlirOperationIsNull(loop) || ir_is(loop, "func.func"))

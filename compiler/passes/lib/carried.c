@@ -9,7 +9,7 @@ static MlirBlock block_of(MlirOperation op, intptr_t region) {
   return mlirRegionGetFirstBlock(mlirOperationGetRegion(op, region));
 }
 
-/* The condition hands on argument k of its region as value k. */
+/* True if the condition passes argument k of its region on as value k, for every k. */
 static bool is_square(MlirOperation loop) {
   MlirBlock before = block_of(loop, 0);
   MlirOperation condition = mlirBlockGetTerminator(before);
@@ -36,7 +36,8 @@ bool carried_read(MlirOperation op, struct carried *out) {
 
 /* ---- the square form ------------------------------------------------------------------------------------------- */
 
-/* Which argument of the condition's region is handed on as value k; -1: it is computed, or comes from outside. */
+/* Returns the number of the argument of the condition's region that is passed on as value k; -1 if the value is
+ * computed or comes from outside. */
 static intptr_t source_of(MlirOperation loop, intptr_t k) {
   MlirBlock before = block_of(loop, 0);
   MlirValue v = mlirOperationGetOperand(mlirBlockGetTerminator(before), 1 + k);
@@ -58,7 +59,7 @@ static void replace_condition(struct pass_run *run, MlirBlock before) {
   mlirOperationDestroy(old);
 }
 
-/* The body gets an argument for each of the condition's instead of those that it had. */
+/* Replaces the arguments of the body: it gets one argument for each argument of the condition's region. */
 static void replace_arguments(struct pass_run *run, MlirOperation loop, const intptr_t *source) {
   MlirBlock before = block_of(loop, 0), body = block_of(loop, 1);
   const intptr_t old = mlirBlockGetNumArguments(body), n = mlirBlockGetNumArguments(before);

@@ -1,8 +1,8 @@
-/* carried: what loops carry from one iteration to the next, scf.for and scf.while alike.
+/* carried: the values that loops (scf.for and scf.while) carry from one iteration to the next.
  *
- * Value k is operand first_init + k of the loop before it, argument first_arg + k of `body`, operand k of the yield that
- * ends the body, and result k of the loop after it.  A while also has arguments k of its condition's region, which hands
- * them on to the body in that order; carried_make_square brings every while into that form.
+ * Value k is operand first_init + k of the loop, argument first_arg + k of `body`, operand k of the yield that ends
+ * the body, and result k of the loop.  In a while it is also argument k of the condition's region, which passes the
+ * arguments on to the body in the same order; carried_make_square rewrites while loops into that form.
  */
 #ifndef PASSES_CARRIED_H
 #define PASSES_CARRIED_H
@@ -15,10 +15,10 @@ struct carried {
   intptr_t n, first_init, first_arg;
 };
 
-/* False if op is not a loop, or a while of another form. */
+/* Returns false if op is not a loop, or is a while of another form. */
 bool carried_read(MlirOperation op, struct carried *out);
-/* Every while hands on exactly what it was given: results that canonicalization had dropped are added again.  A
- * condition that hands on something else stays as it is. */
+/* Rewrites every while so that its condition passes on exactly the arguments of its region.  Results that
+ * canonicalization had dropped are added again.  A condition that passes on another value stays as it is. */
 void carried_make_square(struct pass_run *run);
 
 #endif

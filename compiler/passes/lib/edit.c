@@ -29,7 +29,7 @@ struct ir_builder edit_after(struct pass_run *run, MlirOperation op) {
 
 /* ---- bodies ----------------------------------------------------------------------------------------------------- */
 
-/* The element that v extends to the type of the accumulator; otherwise v. */
+/* If v extends an element to the type of the accumulator, returns that element; otherwise v. */
 static MlirValue before_extension(MlirValue v) {
   static const char *const names[] = {"arith.extf", "arith.extsi", "arith.extui", "arith.sitofp", "arith.uitofp"};
   MlirOperation def = ir_defining_op(v);
@@ -40,7 +40,7 @@ static MlirValue before_extension(MlirValue v) {
   return v;
 }
 
-/* v is name(x, y) with one operand that is argument `arg` of the body; the other one in *other. */
+/* True if v is name(x, y) and one operand is argument `arg` of the body; sets *other to the other operand. */
 static bool is_with_argument(MlirValue v, const char *flt, const char *integer, MlirValue arg, MlirValue *other) {
   MlirOperation def = ir_defining_op(v);
   if (mlirOperationIsNull(def) || (!ir_is(def, flt) && !ir_is(def, integer)))
@@ -82,7 +82,7 @@ void edit_replace_data_uses(struct arena *a, MlirValue v, MlirValue by, MlirOper
   }
 }
 
-/* op has results, and none is used.  An operation without results (on memrefs) is there for its effect. */
+/* True if op has results and none of them is used.  An operation without results (on memrefs) exists for its effect. */
 static bool is_unused(MlirOperation op) {
   if (!mlirOperationGetNumResults(op))
     return false;
@@ -92,7 +92,7 @@ static bool is_unused(MlirOperation op) {
   return true;
 }
 
-/* Operations that this file makes, and constants: their only effect is their result. */
+/* True for the operations that this file makes, and for constants: they have no effect besides their result. */
 static bool is_erasable(MlirOperation op) {
   static const char *const names[] = {"tensor.empty",        "linalg.fill",      "tensor.collapse_shape",
                                       "tensor.expand_shape", "linalg.transpose", "linalg.broadcast",
@@ -121,7 +121,7 @@ void edit_erase_unused(struct arena *a, MlirOperation op) {
     edit_erase_unused(a, defs.v[--defs.n]);
 }
 
-/* A reshape of a reshape back to the first value's type is that value. */
+/* If op reshapes a reshape back to the first value's type, replaces it by that value. */
 static void fold_round_trip(MlirOperation op) {
   MlirOperation inner = ir_defining_op(mlirOperationGetOperand(op, 0));
   if (mlirOperationIsNull(inner) || (!ir_is(inner, "tensor.collapse_shape") && !ir_is(inner, "tensor.expand_shape")))
@@ -156,7 +156,8 @@ void edit_sweep(struct pass_run *run) {
 
 /* ---- shapes ----------------------------------------------------------------------------------------------------- */
 
-/* The same reshape of v, if the block has it in front of where e stands; a null value otherwise. */
+/* Returns an existing result of the same reshape of v, if its block has it before the insertion point of b;
+ * otherwise a null value. */
 static MlirValue existing(const struct ir_builder *b, const char *name, MlirValue v, MlirType to) {
   for (MlirOpOperand u = mlirValueGetFirstUse(v); !mlirOpOperandIsNull(u); u = mlirOpOperandGetNextUse(u)) {
     MlirOperation op = mlirOpOperandGetOwner(u);
@@ -180,7 +181,7 @@ static MlirValue expand(struct ir_builder *b, MlirValue v, int n, const int *end
   return mlirValueIsNull(known) ? ir_expand_shape(b, v, to, n, end, rank, dims) : known;
 }
 
-/* The value that v is a reshape of, or v. */
+/* If v is the result of a reshape, returns the source of the reshape; otherwise v. */
 static MlirValue reshape_source(MlirValue v) {
   MlirOperation def = ir_defining_op(v);
   if (mlirOperationIsNull(def) || (!ir_is(def, "tensor.collapse_shape") && !ir_is(def, "tensor.expand_shape")))
@@ -213,7 +214,7 @@ MlirValue edit_reshape(struct ir_builder *b, MlirValue v, int rank, const int64_
     return expand(b, v, n, end, rank, dims);
   for (int i = 0; i < n; i++)
     total *= from[i];
-  const int flat = n && rank; /* the rank in between: 1, or 0 from or to a scalar */
+  const int flat = n && rank; /* the rank of the intermediate value: 1, or 0 from or to a scalar */
   if (n > flat)
     v = collapse(b, v, flat, &total, (int[]){n});
   return rank > flat ? expand(b, v, flat, (int[]){rank}, rank, dims) : v;

@@ -1,7 +1,8 @@
-/* edit: changing linalg operations in place.
+/* edit: changes linalg operations in place.
  *
- * Our passes go through a list of operations and change each in place: new operands, new maps, a new result type.
- * Users of the result that need the old type get a reshape of the new one; annotations stay with the new one.
+ * The passes go through a list of operations and change each one in place: they set new operands, new maps and a new
+ * result type.  Users of the result that need the old type get a reshape of the new result; annotations stay on the
+ * new result.
  */
 #ifndef PASSES_EDIT_H
 #define PASSES_EDIT_H
@@ -10,31 +11,33 @@
 #include "ir/structured.h"
 #include "passes/pass.h"
 
-/* Builds before op, with op's location. */
+/* Returns a builder that inserts before op, with op's location. */
 struct ir_builder edit_before(struct pass_run *run, MlirOperation op);
-/* Builds after op and the annotations of its results, with op's location. */
+/* Returns a builder that inserts after op and the annotations of its results, with op's location. */
 struct ir_builder edit_after(struct pass_run *run, MlirOperation op);
 
-/* The body of a generic with two inputs is out + left * right, with extensions of floats and of signed integers only,
- * which linalg.matmul does itself. */
+/* True if the body of a generic with two inputs is out + left * right, and extends only floats and signed integers,
+ * as linalg.matmul does itself. */
 bool edit_multiplies_and_adds(MlirOperation generic);
 
 /* Replaces the uses of v, except those by nkipy operations and by `except` (may be null). */
 void edit_replace_data_uses(struct arena *a, MlirValue v, MlirValue by, MlirOperation except);
-/* Erases op if it has results and none is used; then the operations without an effect that only op used.  a: for
- * lists. */
+/* Erases op if it has results and none is used, then the operations without an effect that only op used.  `a` holds
+ * temporary lists. */
 void edit_erase_unused(struct arena *a, MlirOperation op);
-/* Sets the function's type to the types of its body's arguments and of what it returns.  The function has a body. */
+/* Sets the function's type to the types of its body's arguments and of the values that it returns.  The function has a
+ * body. */
 void edit_retype_function(struct pass_run *run, MlirOperation function);
-/* Cleans up after a pass: folds reshapes of reshapes that lead back to the first value; erases fills, empty tensors,
- * reshapes, transposes, broadcasts and constants that are not used. */
+/* Cleans up after a pass.  Replaces reshapes of reshapes that lead back to the first value by that value; erases
+ * unused fills, empty tensors, reshapes, transposes, broadcasts and constants. */
 void edit_sweep(struct pass_run *run);
 
-/* v in another shape with the same number of elements: v itself; the value that v is a reshape of; a transpose between
- * a column and a row that were computed; or tensor.collapse_shape and expand_shape.  No dimension is 0. */
+/* Returns v in another shape with the same number of elements: v itself; the value that v is a reshape of; a
+ * transpose between a column and a row that were computed; or a tensor.collapse_shape and expand_shape.  No
+ * dimension is 0. */
 MlirValue edit_reshape(struct ir_builder *b, MlirValue v, int rank, const int64_t *dims);
-/* The destination `init` of an operation in another shape: a new tensor.empty or fill if it is one, otherwise a
- * reshape. */
+/* Returns the destination `init` of an operation in another shape: a new tensor.empty or fill if init is one,
+ * otherwise a reshape. */
 MlirValue edit_reshape_init(struct ir_builder *b, MlirValue init, int rank, const int64_t *dims);
 
 /* Sets indexing_maps and iterator_types of a generic. */

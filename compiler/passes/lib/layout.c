@@ -28,7 +28,7 @@ const char *layout_ints(struct arena *a, int n, const int64_t *v) {
 
 /* ---- reading ---------------------------------------------------------------------------------------------------- */
 
-/* The number of entries, at most LAYOUT_ENTRIES_MAX. */
+/* Returns the number of entries, at most LAYOUT_ENTRIES_MAX. */
 static int read_ints(MlirOperation op, const char *name, int64_t *out) {
   MlirAttribute a = ir_attr(op, name);
   if (mlirAttributeIsNull(a) || !mlirAttributeIsADenseI64Array(a))
@@ -45,13 +45,13 @@ static int read_int(MlirOperation op, const char *name, int missing) {
   return mlirAttributeIsNull(a) || !mlirAttributeIsAInteger(a) ? missing : (int)mlirIntegerAttrGetValueInt(a);
 }
 
-/* x comes before y in their block.  Annotations in different blocks have no order. */
+/* True if x comes before y in their block.  Annotations in different blocks have no order. */
 static bool is_before(MlirOperation x, MlirOperation y) {
   return mlirBlockEqual(mlirOperationGetBlock(x), mlirOperationGetBlock(y)) && !mlirOperationEqual(x, y) &&
          mlirOperationIsBeforeInBlock(x, y);
 }
 
-/* The first annotation of v called `name` that has the attribute `attr` (NULL: any); null when there is none. */
+/* Returns the first annotation of v called `name` that has the attribute `attr` (NULL: any); null if there is none. */
 static MlirOperation first_annotation(MlirValue v, const char *name, const char *attr) {
   MlirOperation first = {NULL};
 
@@ -87,7 +87,7 @@ struct layout layout_read(MlirValue v) {
 
 /* ---- writing ---------------------------------------------------------------------------------------------------- */
 
-/* Builds directly after v's definition. */
+/* Returns a builder that inserts directly after v's definition. */
 static struct ir_builder after_definition(MlirValue v, MlirLocation loc) {
   struct ir_builder b = {.ctx = mlirLocationGetContext(loc), .loc = loc};
 
@@ -123,8 +123,8 @@ static void erase_annotations(MlirValue v, const char *name, MlirOperation kept)
   }
 }
 
-/* The first annotation of v called `name`, directly after the definition; a new one if there is none.  Erases the
- * others. */
+/* Returns the first annotation of v called `name`, directly after the definition; makes one if there is none.
+ * Erases the others. */
 static MlirOperation only_annotation(MlirValue v, const char *name, MlirLocation loc) {
   MlirOperation op = first_annotation(v, name, NULL);
 

@@ -1,7 +1,8 @@
-/* layout: the annotations of values, nkipy.layout and nkipy.tile_op, as passes read and write them.
+/* layout: reads and writes the annotations of values, nkipy.layout and nkipy.tile_op.
  *
- * A value has at most one of each, directly after its definition and before its other users, the layout first.  Both
- * are users of the value: code that replaces the value's uses moves them along, unless it excepts them.
+ * A value has at most one of each, directly after its definition and before its other users; the layout comes first.
+ * Both are users of the value: code that replaces the value's uses moves them to the new value, unless it excludes
+ * them.
  */
 #ifndef PASSES_LAYOUT_H
 #define PASSES_LAYOUT_H
@@ -10,10 +11,11 @@
 #include "ir/structured.h"
 #include "passes/pass.h"
 
-/* One more than the loops of any operation that we read, so that a longer list is not taken for one that fits. */
+/* This is one more than the number of loops of any operation that the passes read, so a list that is too long is
+ * never taken for one that fits. */
 enum { LAYOUT_ENTRIES_MAX = STRUCTURED_LOOPS_MAX + 1 };
 
-/* What the annotations of one value say. */
+/* The contents of the annotations of one value. */
 struct layout {
   MlirOperation layout_op, tile_op; /* null when there is none */
   int space;                        /* enum mem_space, or another number if the user wrote one */
@@ -22,18 +24,18 @@ struct layout {
   int64_t tile[LAYOUT_ENTRIES_MAX], loop[LAYOUT_ENTRIES_MAX];
 };
 
-/* Reads them.  If a value has several, the first tile_op counts, and the first layout operation that gives an attribute
- * counts for that attribute.  layout_op is then the first of all. */
+/* Reads the annotations of v.  If there are several, the first tile_op counts, and for each attribute of the layout
+ * the first layout operation that has it.  layout_op is then the first of all. */
 struct layout layout_read(MlirValue v);
-/* Makes the value's annotations say what l says: one layout operation, and one tile_op if l->n_loop.  Existing
- * operations are changed and keep their location, new ones get loc.  They end up directly after the definition. */
+/* Makes the annotations of v match l: one layout operation, and one tile_op if l->n_loop.  Existing operations are
+ * changed and keep their location, new ones get loc.  They are placed directly after the definition. */
 void layout_write(MlirValue v, const struct layout *l, MlirLocation loc);
 
-/* op is a layout or tile_op. */
+/* True if op is a layout or tile_op. */
 bool layout_is_annotation(MlirOperation op);
 const char *layout_space_name(int space); /* "SBUF" */
 
-/* n numbers as "[128,512]", in a. */
+/* Formats n numbers as "[128,512]", allocated in a. */
 const char *layout_ints(struct arena *a, int n, const int64_t *v);
 
 #endif

@@ -40,7 +40,7 @@ enum mem_space memrefs_space(MlirValue v) {
                                                                : (enum mem_space)mlirIntegerAttrGetValueInt(a);
 }
 
-/* The type of a view of v: other dimensions and strides, the same elements and memory. */
+/* The type of a view of v: the dimensions and strides are given; elements and memory are those of v. */
 static MlirType view_type(MlirValue v, int rank, const int64_t *dims, int64_t offset, const int64_t *strides) {
   MlirType t = mlirValueGetType(v);
   MlirAttribute layout = mlirStridedLayoutAttrGet(mlirTypeGetContext(t), offset, rank, strides);
@@ -131,7 +131,7 @@ MlirValue memrefs_expand(struct ir_builder *b, MlirValue v, const int *end, int 
   assert(rank <= IR_MEMREF_RANK_MAX && (n ? end[n - 1] == rank : true));
   mlirMemRefTypeGetStridesAndOffset(t, strides, &offset);
   for (int d = 0; d < rank; d++)
-    all[d] = 1; /* of a single element, which has no dimension to split */
+    all[d] = 1; /* a single element (n == 0) has no dimension whose stride could be used */
   for (int k = 0; k < n; k++)
     for (int d = end[k] - 1; d >= (k ? end[k - 1] : 0); d--) {
       all[d] = strides[k];
@@ -182,7 +182,7 @@ static struct group group_of(MlirAttribute reassociation, intptr_t k) {
   return (struct group){first, first + (int)mlirArrayAttrGetNumElements(g)};
 }
 
-/* The strides of the dimensions that a dimension of this stride is expanded to. */
+/* Computes the strides of the dimensions that a dimension of this stride is expanded to. */
 static void expand_stride(int64_t stride, struct group g, MlirType expanded, int64_t *out) {
   const int64_t dynamic = mlirShapedTypeGetDynamicStrideOrOffset();
 
@@ -192,10 +192,10 @@ static void expand_stride(int64_t stride, struct group g, MlirType expanded, int
   }
 }
 
-/* The stride of the dimension that a group is collapsed to; false if its elements are not in one sequence. */
+/* Computes the stride of the dimension that a group is collapsed to; false if its elements are not contiguous. */
 static bool collapse_stride(const int64_t *strides, struct group g, MlirType source, int64_t *out) {
   int64_t stride = strides[g.first], extent = 1;
-  bool is_first = true; /* of the dimensions longer than 1, from the last one on */
+  bool is_first = true; /* true until the first dimension longer than 1, from the last dimension on */
 
   for (int d = g.end - 1; d >= g.first; d--) {
     const int64_t n = mlirShapedTypeGetDimSize(source, d);
@@ -212,7 +212,7 @@ static bool collapse_stride(const int64_t *strides, struct group g, MlirType sou
   return true;
 }
 
-/* The type of a reshape of a source of this type; null if it cannot be reshaped so. */
+/* Returns the type that the reshape op has for a source of this type; null if such a source cannot be reshaped. */
 static MlirType reshape_type(MlirOperation op, MlirType source) {
   int64_t strides[IR_MEMREF_RANK_MAX], result[IR_MEMREF_RANK_MAX], offset;
   MlirType was = mlirValueGetType(mlirOperationGetResult(op, 0));
@@ -244,7 +244,7 @@ static MlirType retyped(MlirOperation view, MlirType source) {
   return (MlirType){NULL};
 }
 
-/* op's own types would have to change with that of its operand, or its result is the same buffer under another name. */
+/* True if op's own types would have to change with the type of its operand, or if its result is the same buffer. */
 static bool pins_type(MlirOperation op) {
   return ir_is(op, "func.return") || ir_is(op, "func.call") || ir_is(op, "scf.yield") || ir_is(op, "scf.for") ||
          ir_is(op, "scf.while") || ir_is(op, "scf.condition") || ir_is(op, "arith.select");
@@ -264,7 +264,7 @@ bool memrefs_can_retype(MlirValue v, MlirType t) {
   return true;
 }
 
-/* A cast whose result has a user that needs its type, as the declaration of a called function does. */
+/* True for a cast whose result has a user that needs its type, such as a call of a declared function. */
 static bool is_pinned_cast(MlirOperation op) {
   if (!ir_is(op, "memref.cast"))
     return false;
@@ -285,7 +285,7 @@ void memrefs_retype_views(MlirValue v) {
       continue;
     MlirValue result = mlirOperationGetResult(op, 0);
     MlirType t = retyped(op, mlirValueGetType(v));
-    assert(!mlirTypeIsNull(t)); /* memrefs_can_retype was true */
+    assert(!mlirTypeIsNull(t)); /* memrefs_can_retype returned true */
     mlirValueSetType(result, t);
     memrefs_retype_views(result);
     if (ir_is(op, "memref.cast")) {

@@ -1,12 +1,12 @@
-/* angles: functions of angles that no engine has, from those that it has.
+/* angles: computes functions of angles that no engine has from functions that the engines have.
  *
  *     cos(x)      = sin(pi/2 - |x|), pi/2 in two parts: the difference keeps its digits where the cosine is near 0
  *     atan2(y, x)   r = arctan(min(|x|, |y|) / max(|x|, |y|)); if |y| > |x|: pi/2 - r; if x < 0: pi - r; the sign of y
  *
- * The quotient is in [0, 1], because the table of arctan ends at pi/2 (nki.md §6.1).  If both operands are equal the
- * quotient is 1, also for two infinities; if the smaller one is 0 it is 0, also for two zeros.  The sign of a zero
- * counts: the reciprocal tells -0 from 0.  A positive constant x, as in arctan(y) = atan2(y, 1), needs about half of
- * the steps.
+ * The quotient is in [0, 1], because the table of arctan ends at pi/2 (nki.md §6.1).  If both operands are equal,
+ * the quotient is 1, also for two infinities; if the smaller one is 0, it is 0, also for two zeros.  The sign of a
+ * zero counts: the reciprocal distinguishes -0 from 0.  A positive constant x, as in arctan(y) = atan2(y, 1), needs
+ * about half of the steps.
  */
 #include <assert.h>
 #include <math.h>
@@ -20,9 +20,9 @@
 #define PI 3.14159265358979323846
 #define HALF_PI (PI / 2)
 
-enum { TEMPS_MAX = 8 }; /* of ln_arctan2, which needs the most */
+enum { TEMPS_MAX = 8 }; /* ln_arctan2 needs the most */
 
-/* A sequence of instructions on tiles of the same shape.  After an error the others are not emitted. */
+/* A sequence of instructions on tiles of the same shape.  After an error, no more instructions are emitted. */
 struct steps {
   struct ln_body *b;
   ln_atoms atoms;
@@ -73,7 +73,7 @@ static void put_where(struct steps *s, const struct ln_view *dst, struct ln_arg 
     s->st = ln_copy_where(s->b, dst, &x, bits, false);
 }
 
-/* bits = x < 0 or x is -0; scratch is lost. */
+/* bits = x < 0 or x is -0.  Overwrites scratch. */
 static void sign_bit(struct steps *s, const struct ln_view *bits, const struct ln_view *x,
                      const struct ln_view *scratch, const struct ln_view *more_bits) {
   if (!s->st)
@@ -94,7 +94,7 @@ enum status ln_cos(struct ln_body *b, const struct ln_view *dst, const struct ln
   return end(&s);
 }
 
-/* An operand as data, also if it is a scalar. */
+/* Returns an operand as data, even if it is a scalar. */
 static struct ln_view *data_of(struct steps *s, const struct ln_arg *x) {
   if (x->view || s->st)
     return (struct ln_view *)x->view;

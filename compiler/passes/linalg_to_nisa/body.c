@@ -1,13 +1,13 @@
-/* body: the body of a generic as a sequence of instructions.
+/* body: compiles the body of a generic to a sequence of instructions.
  *
  *     %t = arith.mulf %a, %b                       nisa.alloc t
  *     %u = math.exp %t                     ==>     tensor_tensor_arith(t, a, b, multiply)
  *     linalg.yield %u                              activation(out, t, exp); nisa.release t
  *
- * Each operation goes over the whole tile at once.  A value that all elements share stays a scalar; linalg.index, and
- * what is linear in it, stays a formula until an instruction needs it as data.  A value has only the loops that it
- * depends on.  The last operation writes the result, the others write buffers in SBUF, which are released after their
- * last use.
+ * Each operation covers the whole tile at once.  A value that all elements share stays a scalar.  linalg.index, and
+ * values that are linear in it, stay formulas until an instruction needs them as data.  A value has only the loops
+ * that it depends on.  The last operation writes the result; the others write buffers in SBUF, which are released
+ * after their last use.
  */
 #include <assert.h>
 #include <string.h>
@@ -37,7 +37,7 @@ struct ln_value *ln_value_of(struct ln_body *b, MlirValue v) {
   struct ln_view *cell;
   if (x)
     return x;
-  MlirValue at = ln_buffer(b->w->ln, v); /* a scalar in memory was put into a cell */
+  MlirValue at = ln_buffer(b->w->ln, v); /* a scalar that was loaded from memory is in a cell */
   if (!mlirValueEqual(at, v) && !ln_trace_element(b->w, at, 0, NULL, &cell))
     ln_define(b, (struct ln_value){.v = v, .kind = LN_MANY, .at = cell});
   else
@@ -116,7 +116,7 @@ enum status ln_materialize(struct ln_body *b, struct ln_value *x, struct ln_view
 
 /* ---- lifetimes -------------------------------------------------------------------------------------------------- */
 
-/* An operation after `at` in the block uses v. */
+/* True if an operation after `at` in the block uses v. */
 static bool is_used_after(struct ln_body *b, MlirOperation at, MlirValue v) {
   for (MlirOpOperand u = mlirValueGetFirstUse(v); !mlirOpOperandIsNull(u); u = mlirOpOperandGetNextUse(u)) {
     MlirOperation user = mlirOpOperandGetOwner(u);
@@ -135,7 +135,7 @@ static void release(struct ln_body *b, struct ln_view *v) {
   v->is_temp = false;
 }
 
-/* Releases the buffers whose values no operation after `at` needs. */
+/* Releases the buffers with values that no operation after `at` needs. */
 static void release_dead(struct ln_body *b, MlirOperation at) {
   for (int k = 0; k < b->values.n; k++) {
     struct ln_view *v = b->values.v[k].kind == LN_MANY ? b->values.v[k].at : NULL;
@@ -162,7 +162,7 @@ static bool is_pure_scalar(MlirOperation op) {
          (ir_is_of(op, "arith.") || ir_is_of(op, "math."));
 }
 
-/* An operation on scalars is done once, before the generic. */
+/* Moves an operation on scalars before the generic, so that it is executed once. */
 static void hoist(struct ln_body *b, MlirOperation op) {
   MlirOperation copy = mlirOperationClone(op);
   for (intptr_t k = 0; k < mlirOperationGetNumOperands(op); k++) {
@@ -186,7 +186,8 @@ static bool is_wide_integer(MlirType t) {
   return mlirTypeIsAIndex(t) || (mlirTypeIsAInteger(t) && mlirIntegerTypeGetWidth(t) >= 32);
 }
 
-/* v as a formula: a position, a constant, or an index that all elements share.  False if it is none of these. */
+/* Sets *out to v as a formula: a position, a constant, or an index that all elements share.  False if v is none of
+ * these. */
 static bool position_of(struct ln_body *b, MlirValue v, struct ln_form *out) {
   struct ln_value *x = ln_value_of(b, v);
   if (x->kind == LN_MANY)
@@ -211,7 +212,7 @@ static void scale(struct ln_body *b, struct ln_form *f, int64_t c) {
     f->offset = ir_binary(&b->w->ln->b, "arith.muli", f->offset, ir_index(&b->w->ln->b, c));
 }
 
-/* Sums, multiples and casts of positions are positions. */
+/* Defines the result of op as a position if it is a sum, a multiple or a cast of positions. */
 static bool fold_position(struct ln_body *b, MlirOperation op) {
   MlirValue r = mlirOperationGetResult(op, 0);
   struct ln_form f, g;

@@ -1,10 +1,10 @@
-/* collective: calls of collectives as instructions.
+/* collective: lowers calls of collectives to instructions.
  *
  *     %1 = call @all_gather(%0)         ==>      %1 = nisa.alloc : memref<256x64xf32, shared_hbm>
  *                                                nisa.all_gather(dst=%1[d0, d1], src=%0[d0, d1], dim=0, …) engine=dma
  *
- * Both arrays are whole, in shared HBM, and may have any strides.  The declaration says which collective it is, and how
- * (linalg/collective.c); what it says becomes attributes of the instruction.
+ * Both arrays are complete, are in shared HBM, and may have any strides.  An attribute of the declaration contains
+ * the kind of the collective and its parameters (linalg/collective.c); these become attributes of the instruction.
  */
 #include "passes/linalg_to_nisa/linalg_to_nisa.h"
 
@@ -22,7 +22,7 @@ MlirAttribute ln_collective_of(MlirOperation module, MlirOperation call) {
   return mlirOperationIsNull(f) ? mlirAttributeGetNull() : ir_attr(f, "nkipy.collective");
 }
 
-/* The operation of that name, NISA_KIND_COUNT if there is none. */
+/* Returns the kind of instruction for the collective; NISA_KIND_COUNT if there is none. */
 static enum nisa_kind kind_of(MlirAttribute what) {
   static const enum nisa_kind kinds[] = {NISA_ALL_GATHER, NISA_ALL_REDUCE, NISA_REDUCE_SCATTER, NISA_ALL_TO_ALL,
                                          NISA_COLLECTIVE_PERMUTE};
@@ -35,7 +35,7 @@ static enum nisa_kind kind_of(MlirAttribute what) {
   return NISA_KIND_COUNT;
 }
 
-/* All of v; an array of one dimension, or of none, is one partition. */
+/* Returns an access of all elements of v.  An array with fewer than two dimensions is one partition. */
 static struct nisa_access whole(struct ln *ln, MlirValue v) {
   int64_t dims[NISA_TILE_MAX], results[NISA_TILE_MAX];
   const int rank = ir_shape(v, NISA_TILE_MAX, dims), pad = rank < 2 ? 2 - rank : 0;
@@ -50,14 +50,14 @@ static struct nisa_access whole(struct ln *ln, MlirValue v) {
   return x;
 }
 
-/* What v is a cast of, in the form that instructions use. */
+/* Returns the value that v is a cast of, or the buffer that replaces it. */
 static MlirValue without_casts(struct ln *ln, MlirValue v) {
   for (MlirOperation def; !mlirOperationIsNull(def = ir_defining_op(v)) && ir_is(def, "memref.cast");)
     v = mlirOperationGetOperand(def, 0);
   return ln_buffer(ln, v);
 }
 
-/* An array for `result`, which is used from here on. */
+/* Allocates an array for `result` and replaces the uses of `result` by it. */
 static MlirValue new_result(struct ln *ln, MlirValue result) {
   MlirType t = mlirValueGetType(result);
   int64_t dims[NISA_TILE_MAX];

@@ -5,13 +5,15 @@
  *     tensor_scalar(t, x, a, multiply, b, add); activation(y, t)   activation(y, x, scale = a, bias = b)
  *     memset(y, 0); reduce(t, x); tensor_tensor(y, y, t, add)      reduce(y, x)
  *
- * t is f32 and in SBUF, only the first instruction writes it and only the second reads it, with the same access.
- * Engines compute in f32, so t was not rounded, and the result is the same without it.  The new instruction takes the
- * place of the second one (for the reduction: of the reduction).  So what the first one reads must be unchanged up to
- * there, and may have to be released later.  That is done only if the memory of t, which is saved, is as large.
+ * t is f32 and in SBUF; only the first instruction writes it and only the second reads it, with the same access.
+ * Engines compute in f32, so t was not rounded, and the result is the same without it.  The new instruction replaces
+ * the second one (for the reduction: the reduction).  So the operands of the first instruction must not change
+ * before the second one, and may have to be released later.  This is done only if the memory of t, which is saved,
+ * is at least as large.
  *
- * On trn1 a bias other than zero has to be in memory (hardware.md §7), so a constant does not become one.  Runs at the
- * end of linalg-to-nisa.  Linear in operations, times the distance between the two.
+ * On trn1 a bias other than zero must be in memory (hardware.md §7), so a constant is not made a bias.  The file
+ * runs at the end of linalg-to-nisa.  Its time is linear in the number of operations, times the distance between the
+ * two instructions.
  */
 #include <assert.h>
 #include <math.h>
@@ -26,8 +28,9 @@
 #include "passes/lib/edit.h"
 #include "passes/linalg_to_nisa/linalg_to_nisa.h"
 
-/* The position of each operation in the module.  MLIR counts a block's operations anew at the first question about their
- * order after one was moved; a position stays, and a new instruction takes that of the one whose place it takes. */
+/* The position of each operation in the module.  MLIR renumbers a block when it is asked for the order of operations
+ * after one was moved.  A position here does not change: a new instruction gets the position of the one that it
+ * replaces. */
 struct positions {
   struct arena *arena;
   struct index by_op;
@@ -40,7 +43,7 @@ struct positions {
   } all;
 };
 
-/* A buffer and what happens to it. */
+/* A buffer with its writer, its reader and its release. */
 struct link {
   struct pass_run *run;
   struct positions *positions;
@@ -59,7 +62,7 @@ static int *find_position(const struct positions *p, MlirOperation op) {
   return NULL;
 }
 
-/* An operation may have the address of one that is gone. */
+/* Sets the position of op, which may have the address of an erased operation. */
 static void set_position(struct positions *p, MlirOperation op, int at) {
   int *known = find_position(p, op);
   if (known) {
@@ -77,7 +80,7 @@ static void find_positions(struct positions *p, struct pass_run *run) {
     set_position(p, ops.v[k], k);
 }
 
-/* Both are in one block, and x is the first. */
+/* True if x is before y.  Both are in one block. */
 static bool is_before(const struct link *l, MlirOperation x, MlirOperation y) {
   const int *at_x = find_position(l->positions, x), *at_y = find_position(l->positions, y);
   assert(at_x && at_y);
@@ -101,7 +104,7 @@ static bool same_tile(const struct nisa_access *a, const struct nisa_access *b) 
          !memcmp(a->tile, b->tile, (size_t)a->n_dims * sizeof *a->tile);
 }
 
-/* The operand of `in` whose base is v; -1 if there is none, or more than one. */
+/* Returns the operand of `in` with base v; -1 if there is none, or more than one. */
 static int operand_of(const struct nisa_instr *in, MlirValue v) {
   int found = -1;
   for (int k = 0; k < in->def->n_operands; k++)
@@ -172,13 +175,13 @@ static bool is_own_buffer(MlirValue v) {
   return !mlirOperationIsNull(def) && ir_is(def, "nisa.alloc") && mem_is_on_chip(nisa_type_space(mlirValueGetType(v)));
 }
 
-/* Buffers that are released between the writer and the reader: at most one for each operand of the writer. */
+/* The buffers that are released between the writer and the reader: at most one for each operand of the writer. */
 struct late {
   int n;
   MlirOperation v[NISA_OPERANDS_MAX];
 };
 
-/* Nothing writes v between the writer and the reader, and it is not used after its release. */
+/* True if nothing writes v between the writer and the reader, and v is not used after its release. */
 static bool is_unchanged(const struct link *l, MlirValue v, struct late *late) {
   bool is_released = false;
   struct nisa_instr in;
@@ -209,9 +212,9 @@ static bool allocates_psum(const struct link *l) {
   return false;
 }
 
-/* The reader may read what the writer reads, and releasing that later costs no memory. */
+/* True if the reader may read the operands of the writer, and their later release costs no memory. */
 static bool can_read_late(const struct link *l, struct late *late) {
-  enum { COLUMN_BYTES = 64 }; /* per partition: a column of factors may cost this much */
+  enum { COLUMN_BYTES = 64 }; /* per partition; a column of factors may cost this much */
   int64_t bytes = 0;
 
   for (int k = 0; k < l->w.def->n_operands; k++) {
@@ -252,7 +255,7 @@ static MlirNamedAttribute named(const struct link *l, const char *name, const ch
   return mlirNamedAttributeGet(mlirIdentifierGet(ctx, ir_str(name)), mlirStringAttrGet(ctx, ir_str(value)));
 }
 
-/* The attributes of op that are not part of an operand. */
+/* Collects the attributes of op that do not belong to an operand. */
 static int own_attrs(MlirOperation op, MlirNamedAttribute out[LN_ATTRS_MAX]) {
   static const char *const own[] = {"op",           "op0",     "op1",       "reverse_operands",
                                     "reverse_pred", "negated", "num_r_dim", "unsigned"};
@@ -314,7 +317,7 @@ static bool is_number_type(const struct nisa_access *x) {
   return mlirTypeIsAF32(nisa_is_scalar(x) ? t : mlirShapedTypeGetElementType(t));
 }
 
-/* A tensor_scalar_arith in f32. */
+/* True for a tensor_scalar_arith in f32. */
 static bool is_float_scaling(const struct nisa_instr *in) {
   return in->def->kind == NISA_TENSOR_SCALAR_ARITH && in->engine == NISA_ENGINE_VECTOR && !is_unsigned(in) &&
          is_arithmetic(nisa_text_attr(in->op, "op0")) && is_number_type(&in->operand[OPERAND0]);
@@ -356,8 +359,8 @@ static bool is_constant(const struct nisa_access *x, double want) {
   return !mlirAttributeIsNull(a) && mlirAttributeIsAFloat(a) && mlirFloatAttrGetValueDouble(a) == want;
 }
 
-/* The writer as x * scale + bias; null accesses are 1 and 0.  A constant whose sign changes becomes a new one
- * before the reader. */
+/* Reads the writer as x * scale + bias; null accesses mean 1 and 0.  A constant with a changed sign becomes a new
+ * one before the reader. */
 static bool read_affine(const struct link *l, struct nisa_access *scale, struct nisa_access *bias) {
   const char *op0 = nisa_text_attr(l->w.op, "op0"), *op1 = nisa_text_attr(l->w.op, "op1");
   const struct nisa_access *c = &l->w.operand[OPERAND0];
@@ -416,7 +419,7 @@ static bool combine_activation(struct link *l) {
 
 /* ---- the first part of a reduction ------------------------------------------------------------------------------ */
 
-/* v `op` x is x for every x, except for the sign of zeros. */
+/* True if v `op` x is x for every x, except for the sign of zeros. */
 static bool is_neutral(const char *op, const struct nisa_access *v) {
   if (!strcmp(op, "add"))
     return is_constant(v, 0);
@@ -425,7 +428,8 @@ static bool is_neutral(const char *op, const struct nisa_access *v) {
   return (!strcmp(op, "max") && is_constant(v, -HUGE_VAL)) || (!strcmp(op, "min") && is_constant(v, HUGE_VAL));
 }
 
-/* The memset that wrote what the reader reads at x; null if another operation may have written it. */
+/* Returns the memset that wrote the elements that the reader reads at x; null if another operation may have written
+ * them. */
 static MlirOperation fresh_memset(const struct link *l, const struct nisa_access *x, struct nisa_instr *in) {
   MlirOperation none = {NULL}, last = none;
 

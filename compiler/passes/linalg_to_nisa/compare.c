@@ -1,4 +1,4 @@
-/* compare: comparisons and selections in a body.
+/* compare: compiles comparisons and selections in a body.
  *
  *   cmpi, cmpf    an operator that yields 1 or 0 in the destination's type; unordered and one-sided predicates of floats
  *                 take several (nkigen has no != of floats)

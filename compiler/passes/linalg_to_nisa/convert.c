@@ -1,9 +1,9 @@
-/* convert: conversions of a body.
+/* convert: compiles conversions in a body.
  *
  *     truncf, sitofp, …        tensor_copy, which converts
  *     extf, uitofp of a bool   no instruction: the one that reads the value converts it
  *     trunci to a bool         bitwise_and with 1, then tensor_copy
- *     bitcast                  bitwise_or with 0, which takes the bits of one type and yields them as another
+ *     bitcast                  bitwise_or with 0, which reads the bits as one type and writes them as another
  */
 #include <assert.h>
 
@@ -27,7 +27,7 @@ bool ln_is_conversion(MlirOperation op) {
   return false;
 }
 
-/* An instruction that reads the value converts it, so no conversion is needed. */
+/* True if the instruction that reads the value converts it, so that no conversion is needed. */
 static bool is_free(MlirOperation op, MlirType from, MlirType to) {
   if (mlirTypeEqual(from, to) || ir_is(op, "arith.extf"))
     return true;
@@ -51,8 +51,8 @@ enum status ln_convert(struct ln_body *b, MlirOperation op) {
   struct ln_view *dst, *src;
   enum status st;
 
-  assert(x->kind != LN_ONE);        /* of a scalar: compile_op hoists it */
-  if (x->kind == LN_POSITION) {     /* becomes data of the new type */
+  assert(x->kind != LN_ONE);        /* compile_op hoists operations on scalars */
+  if (x->kind == LN_POSITION) {     /* materialized as data of the new type */
     struct ln_form f = x->position; /* ln_target may move x */
     st = ln_target(b, r, ln_form_atoms(&f), &dst);
     return st ? st : ln_iota(b->w, b->par, dst, &f);
@@ -86,7 +86,7 @@ enum status ln_bitcast(struct ln_body *b, MlirOperation op) {
     return st;
   const unsigned bits = (unsigned)(8 * nisa_element_bytes(dst->element));
   MlirType t = mlirIntegerTypeGet(b->w->ln->b.ctx, bits);
-  if (8 * nisa_element_bytes(x.view->element) != bits) /* kept wider than it is, with the same value */
+  if (8 * nisa_element_bytes(x.view->element) != bits) /* the value is stored in a wider type than its own */
     return ln_fail(b->w->ln, "the bits of this value are not in memory");
   return ln_arith(b->w, b->par, "bitwise_or", dst, x, ln_number_arg(b, t, 0), false);
 }

@@ -2,11 +2,11 @@
  *
  *     %y = func.call @__custom_op__f(%x)      ==>      the instructions of f, on %x; %y is the result of f
  *
- * A custom op is a function whose body is NISA text, in the module's nkipy.custom_op_bodies.  There are two styles: a
- * function that returns its results, and one whose last arguments are the outputs; for those, new buffers are
- * allocated.  Arguments are in DRAM.  The caller's buffer may have other strides than the text says, because accesses
- * count elements by dimension.  The text is parsed once for each call, so that its operations can move to the call;
- * their place is the call's.
+ * A custom op is a function with a body of NISA text, in the module's nkipy.custom_op_bodies.  There are two styles:
+ * a function that returns its results, and one with the outputs as its last arguments; for those, new buffers are
+ * allocated.  Arguments are in DRAM.  The caller's buffer may have other strides than the text declares, because
+ * accesses count elements by dimension.  The text is parsed once for each call, so that its operations can be moved
+ * to the call; they get the location of the call.
  */
 #include <assert.h>
 
@@ -34,7 +34,7 @@ bool ln_has_code(MlirOperation call, MlirAttribute codes) {
   return ir_is(call, "func.call") && !mlirAttributeIsNull(code_of(call, codes));
 }
 
-/* The body of the first function of the module that has one. */
+/* Returns the body of the first function of the module that has one. */
 static MlirBlock body_of(MlirModule m) {
   MlirOperation f = mlirBlockGetFirstOperation(mlirModuleGetBody(m));
   for (; !mlirOperationIsNull(f); f = mlirOperationGetNextInBlock(f)) {
@@ -57,7 +57,7 @@ static bool is_same_array(MlirType x, MlirType y) {
   return true;
 }
 
-/* A buffer for an output: the array that t describes, in t's memory. */
+/* Allocates a buffer for an output: the array that t describes, in t's memory. */
 static MlirValue new_output(MlirOperation call, MlirType t) {
   int64_t dims[IR_MEMREF_RANK_MAX];
   const intptr_t rank = mlirShapedTypeGetRank(t);
@@ -119,7 +119,7 @@ static enum status splice(struct pass_run *run, MlirOperation call, MlirBlock bo
   return ST_OK;
 }
 
-/* Moves the diagnostics from `first` on to the call, because the text is not a file of the user. */
+/* Moves the diagnostics from `first` on to the location of the call, because the text is not a file of the user. */
 static void place_errors(struct pass_run *run, int first, MlirOperation call, const char *name) {
   for (int k = first; k < run->ds->n; k++) {
     struct diag *d = &run->ds->v[k];
@@ -159,7 +159,7 @@ enum status ln_inline_custom(struct pass_run *run, MlirAttribute codes) {
 
   for (int k = 0; !st && k < calls.n; k++)
     st = inline_call(run, calls.v[k], codes);
-  /* a function may return a buffer of other strides than before */
+  /* the strides of a returned buffer may have changed */
   for (int k = 0; !st && calls.n && k < functions.n; k++)
     if (!mlirBlockIsNull(ir_body(functions.v[k])))
       edit_retype_function(run, functions.v[k]);

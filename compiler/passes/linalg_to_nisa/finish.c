@@ -1,7 +1,8 @@
-/* finish: the end of the pass, after all operations are lowered.
+/* finish: completes the pass after all operations are lowered.
  *
- * Replaces the old allocations where they are still used: by results, reshapes in HBM, and values of loops.  Refuses
- * what is neither an instruction nor allowed beside instructions.  Gives all memrefs #nisa.mem memory spaces.
+ * Replaces the old allocations that are still used: by results, reshapes in HBM, and values of loops.  Refuses
+ * operations that are neither instructions nor allowed beside instructions.  Gives all memrefs #nisa.mem memory
+ * spaces.
  */
 #include <assert.h>
 
@@ -46,7 +47,7 @@ enum status ln_replace_allocs(struct ln *ln, const struct ir_ops *allocs) {
 
 /* ---- types and attributes --------------------------------------------------------------------------------------- */
 
-/* t with its memory space as #nisa.mem. */
+/* Returns t with its memory space as #nisa.mem. */
 static MlirType converted(MlirContext ctx, MlirType t) {
   if (!mlirTypeIsAMemRef(t))
     return t;
@@ -115,7 +116,7 @@ void ln_convert_types(struct ln *ln) {
 
 /* ---- what is left ----------------------------------------------------------------------------------------------- */
 
-/* op may stay in a module of instructions. */
+/* True if op may stay in a module of instructions. */
 static bool is_allowed(MlirOperation op) {
   static const char *const names[] = {"builtin.module", "func.func",        "func.return", "scf.for",
                                       "scf.while",      "scf.condition",    "scf.if",      "scf.yield",

@@ -1,9 +1,9 @@
-/* gather: memref.load at computed places in a body.
+/* gather: compiles memref.load with computed indices in a body.
  *
  *     for every element (p, f):  dst = src[index(p), f]     ==>     dma_copy_indirect, with one index per partition
  *
- * If the index depends on other loops as well, these become scf.for around the instruction.  A load at places that are
- * linear in the loops is a copy.
+ * If the index also depends on other loops, these become scf.for around the instruction.  A load with indices that
+ * are linear in the loops is a copy.
  */
 #include <assert.h>
 
@@ -15,7 +15,7 @@
 
 struct gather {
   struct ln_body *b;
-  struct ln_view src, dst, index; /* copies, in which counters of loops replace atoms */
+  struct ln_view src, dst, index; /* copies in which counters of loops replace atoms */
   int dim;                        /* the dimension of src that the index is added to; -1: none */
   int64_t limit;
 };
@@ -59,7 +59,7 @@ static enum status gather_rows(struct gather *g) {
   return st;
 }
 
-/* The index as i32 in SBUF. */
+/* Returns in *out the index as i32 in SBUF. */
 static enum status index_data(struct ln_body *b, MlirValue v, struct ln_view **out) {
   MlirType i32 = mlirIntegerTypeGet(b->w->ln->b.ctx, 32);
   struct ln_value *x = ln_value_of(b, v);
@@ -74,7 +74,7 @@ static enum status index_data(struct ln_body *b, MlirValue v, struct ln_view **o
   return ln_move(b->w, *out, data, false);
 }
 
-/* Reads the places of the load: formulas into src, and the dimension whose index is data into dim. */
+/* Reads the indices of the load: formulas go to src, and the dimension with an index that is data goes to dim. */
 static enum status read_places(struct ln_body *b, MlirOperation load, struct gather *g) {
   struct ln *ln = b->w->ln;
   int n = (int)mlirOperationGetNumOperands(load) - 1;
@@ -97,7 +97,8 @@ static enum status read_places(struct ln_body *b, MlirOperation load, struct gat
   return ST_OK;
 }
 
-/* dst = src.  An atom along which src goes backwards becomes a loop, because access patterns only go forwards. */
+/* dst = src.  If src goes backwards along an atom, the atom becomes a loop, because access patterns only go
+ * forwards. */
 static enum status move_either_way(struct ln_walk *w, const struct ln_view *dst, const struct ln_view *src) {
   struct ln *ln = w->ln;
   struct ir_builder outside = ln->b;

@@ -1,10 +1,11 @@
-/* generic: element-wise operations and reductions.
+/* generic: lowers element-wise operations and reductions.
  *
- * Named operations have a body, too, so linalg.add is a generic like any other.  Operands in HBM, or with other loops
- * on the partitions than the result, are copied to SBUF first; a result in HBM is computed in SBUF and stored.
+ * Named operations have a body, too, so linalg.add is a generic like any other.  Operands in HBM, and operands with
+ * other loops on the partitions than the result, are copied to SBUF first; a result in HBM is computed in SBUF and
+ * stored.
  *
- * A reduction reduces what its body computes into a temporary buffer and combines that with the destination.  So the
- * destination may hold the result of earlier tiles.  (nkigen overwrites it when it reduces partitions.)
+ * A reduction reduces the values of its body into a temporary buffer and combines that with the destination.  So the
+ * destination may contain the result of earlier tiles.  (nkigen overwrites it when it reduces partitions.)
  *
  *     free dimensions    tensor_reduce_arith; the reduced loops are the innermost ones, whatever their order in memory is
  *     partitions         cross_lane_reduce_arith, after the free dimensions; a minimum is minus the maximum of minus;
@@ -63,7 +64,7 @@ static enum status begin(struct generic *g, struct ln *ln, const struct structur
   return ST_OK;
 }
 
-/* The inputs that are views. */
+/* Collects the inputs that are views. */
 static int inputs_of(const struct generic *g, struct ln_view **out) {
   int n = 0;
   for (int k = 0; k < g->s->n_inputs; k++)
@@ -72,7 +73,7 @@ static int inputs_of(const struct generic *g, struct ln_view **out) {
   return n;
 }
 
-/* dst = v, a value of the body. */
+/* Stores the value v of the body: dst = v. */
 static enum status store(struct generic *g, const struct ln_view *dst, MlirValue v) {
   struct ln_value *x = ln_value_of(&g->body, v);
   struct ln_view *data;
@@ -155,7 +156,7 @@ static enum nisa_engine reduce_engine(const char *op, MlirType from, MlirType to
   return (wide || wraps) && strncmp(op, "bitwise", 7) ? NISA_ENGINE_GPSIMD : NISA_ENGINE_VECTOR;
 }
 
-/* Reduces over the free dimensions, into a new buffer.  *out is src if there are none. */
+/* Reduces over the free dimensions, into a new buffer.  *out is src if no free dimension is reduced. */
 static enum status reduce_free(struct reduction *r, struct ln_view *src, ln_atoms par, MlirType type,
                                struct ln_view **out) {
   struct ln_walk *w = &r->g.w;
@@ -216,7 +217,7 @@ static enum status negate(struct reduction *r, const struct ln_view *dst, const 
   return ln_arith(&r->g.w, par, "multiply", dst, ln_data(src), ln_number(by), false);
 }
 
-/* Partitions [first, first + n) of a buffer, over the atoms in `kept`. */
+/* Accesses partitions [first, first + n) of a buffer, over the atoms in `kept`. */
 static enum status lanes(struct ln_walk *w, const struct ln_view *v, ln_atoms kept, int64_t first, int64_t n,
                          struct nisa_access *out) {
   struct ln_shape s = ln_shape_of(w, 0, kept);
@@ -234,7 +235,7 @@ static enum status lanes(struct ln_walk *w, const struct ln_view *v, ln_atoms ke
   return ST_OK;
 }
 
-/* Moves the upper half of n partitions to the lower half and combines it with that. */
+/* Moves the upper half of n partitions to the lower half and combines the two. */
 static enum status fold_once(struct reduction *r, const struct ln_view *all, const struct ln_view *half, ln_atoms kept,
                              int64_t n) {
   struct ln_walk *w = &r->g.w;

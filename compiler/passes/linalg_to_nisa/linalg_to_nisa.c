@@ -1,24 +1,24 @@
-/* linalg_to_nisa: buffers and linalg operations on tiles become NeuronCore instructions.
+/* linalg_to_nisa: lowers buffers and linalg operations on tiles to NeuronCore instructions.
  *
  *     memref.alloc, memref.dealloc                     nisa.alloc, nisa.release
  *     memref.copy %hbm_tile, %tile             ==>     nisa.dma_copy
  *     linalg.exp ins(%tile) outs(%out)                 nisa.activation
  *
- * Input: static memrefs with integer memory spaces, views, scf loops, arith on indices.  Operations are lowered one by
- * one in program order.  An operation without a lowering is an error that names it and the reason; nothing is left over
- * silently, as it is in nkigen.
+ * Input: static memrefs with integer memory spaces, views, scf loops, arith on indices.  Operations are lowered one
+ * by one in program order.  For an operation without a lowering, the pass reports an error with the operation and
+ * the reason; nothing is left over silently, as it is in nkigen.
  *
- * On chip a buffer has at least two dimensions, so smaller ones get dimensions of extent 1 at the end.  A PSUM buffer
- * that a matmul accumulates into is f32 whatever the type of the value is, because the tensor engine writes f32.  One
- * of integers is in SBUF, because another engine adds their products (move.c).  A scalar that is read from memory
- * (memref.load) becomes an element of SBUF.  It is broadcast where an instruction needs data, and loaded into a
- * register where an index is needed.
+ * On chip a buffer has at least two dimensions, so smaller ones get dimensions of extent 1 at the end.  A PSUM
+ * buffer that a matmul accumulates into is f32 whatever the type of the value is, because the tensor engine writes
+ * f32.  An accumulator of integers is in SBUF, because another engine adds their products (move.c).  A scalar that
+ * is read from memory (memref.load) becomes an element of SBUF.  It is broadcast if an instruction needs data, and
+ * loaded into a register if an index is needed.
  *
- * At the end, memory spaces become #nisa.mem, nkipy attributes go, functions get nki.output_names and the module
- * nisa.target (finish.c); code replaces the calls of custom ops (custom.c); and pairs of instructions that one
- * instruction can replace are combined (combine.c).
+ * At the end, memory spaces become #nisa.mem, nkipy attributes are removed, functions get nki.output_names and the
+ * module gets nisa.target (finish.c).  Calls of custom ops are replaced by their code (custom.c), and pairs of
+ * instructions that one instruction can replace are combined (combine.c).
  *
- * Linear in operations, except that a body is searched for each of its operations.
+ * The time is linear in the number of operations, except that a body is searched for each of its operations.
  */
 #include "passes/linalg_to_nisa/linalg_to_nisa.h"
 
@@ -104,7 +104,7 @@ static void remember(struct ln *ln, MlirValue from, MlirValue to) {
 
 /* ---- buffers ---------------------------------------------------------------------------------------------------- */
 
-/* A matmul writes to v or a view of it. */
+/* True if a matmul writes to v or a view of it. */
 static bool is_accumulator(struct ln *ln, MlirValue v) {
   struct buffer_uses uses = buffer_find_uses(ln->run->arena, v);
   for (int k = 0; k < uses.n; k++)
@@ -131,7 +131,7 @@ static enum status lower_alloc(struct ln *ln) {
   int64_t dims[NISA_RANK_MAX + 2];
   int rank = ir_shape(v, NISA_RANK_MAX, dims);
   enum mem_space s = ln_type_space(t);
-  bool is_sum = false; /* of integers, which the tensor engine does not add up */
+  bool is_sum = false; /* of integers, which the tensor engine does not add */
 
   if (!mlirShapedTypeHasStaticShape(t))
     return ln_fail(ln, "its shape is not known");
@@ -166,7 +166,7 @@ static enum status lower_dealloc(struct ln *ln) {
 
 /* ---- scalars in memory ------------------------------------------------------------------------------------------ */
 
-/* A buffer in SBUF for one element. */
+/* Allocates a buffer in SBUF for one element. */
 static MlirValue new_cell(struct ln *ln, MlirType element) {
   MlirType t = ln_memref(ln, element, 2, (int64_t[]){1, 1}, MEM_SBUF);
   return mlirOperationGetResult(ln_insert(ln, nisa_create_alloc(ln->b.loc, t, 64)), 0);
@@ -179,7 +179,8 @@ static void release_at_end(struct ln *ln, MlirValue cell) {
   mlirBlockInsertOwnedOperationBefore(block, mlirBlockGetTerminator(block), nisa_create(&in, ln->b.loc, 0, NULL));
 }
 
-/* Copies one element of `memref`, at the indices that ln->op has from first_index on, to the cell or from it. */
+/* Copies one element of `memref`, at the indices that start at operand first_index of ln->op, to the cell or from
+ * it. */
 static enum status move_element(struct ln *ln, MlirValue cell, MlirValue memref, int first_index, bool to_cell) {
   MlirValue at[NISA_RANK_MAX];
   struct ln_walk w;
@@ -232,7 +233,7 @@ static enum status lower_store(struct ln *ln) {
   return st;
 }
 
-/* Where the result of a memref.load is still used, it is loaded into a register. */
+/* Loads the result of a memref.load into a register if it is still used. */
 static void finish_loads(struct ln *ln, const struct ir_ops *ops) {
   for (int k = 0; k < ops->n; k++) {
     MlirOperation op = ops->v[k];
@@ -255,7 +256,7 @@ static void finish_loads(struct ln *ln, const struct ir_ops *ops) {
 
 /* ---- program order ---------------------------------------------------------------------------------------------- */
 
-/* op is lowered: it is not in the body of another operation. */
+/* True if op is lowered: it is not in the body of another operation. */
 static bool is_work(MlirOperation op, void *user) {
   static const char *const names[] = {"memref.alloc", "memref.alloca", "memref.dealloc", "memref.copy",
                                       "memref.load",  "memref.store",  "func.call"};
@@ -297,7 +298,8 @@ static enum status lower_linalg(struct ln *ln) {
   }
 }
 
-/* A call of a function that has code is replaced at the end, and others are refused. */
+/* Lowers the call of a collective.  A call of a function that has code is replaced at the end; other calls are
+ * refused. */
 static enum status lower_call(struct ln *ln) {
   MlirAttribute what = ln_collective_of(ln->run->module, ln->op);
   enum status st = mlirAttributeIsNull(what) ? ST_OK : ln_lower_collective(ln, what);
@@ -338,7 +340,7 @@ static bool is_affine(MlirOperation op, void *user) {
   return ir_is_of(op, "affine.");
 }
 
-/* Views are large, and those of an operation are of no use for the next one. */
+/* Frees the views, which are large and are not used by the next operation. */
 static void drop_views(struct ln *ln) {
   enum { KEPT = 256 << 10 };
   if (ln->scratch.total > KEPT)
@@ -390,7 +392,7 @@ static enum status run_pass(struct pass_run *run) {
   ln_erase_declarations(run);
   ir_set_attr(run->module, "nisa.target", nisa_target_attr(run->ir->ctx, run->target));
   st = ir_run_pipeline(run->ir, run->module, "builtin.module(canonicalize,cse)", run->arena, run->ds);
-  if (!st && ln_combine(run)) /* numbers that were operands */
+  if (!st && ln_combine(run)) /* constants that were operands may be unused now */
     st = ir_run_pipeline(run->ir, run->module, "builtin.module(canonicalize)", run->arena, run->ds);
   if (!st)
     ln_remark_engines(run);

@@ -1,9 +1,9 @@
-/* linalg_to_nisa: what the files of the pass share.  linalg_to_nisa.c describes the pass.
+/* linalg_to_nisa: declarations that the files of the pass share.  linalg_to_nisa.c describes the pass.
  *
  * The pass lowers one operation at a time.  A loop of the operation is one atom, or several atoms in row-major order
- * once the loop has been split.  Every operand is a view of a buffer: for each dimension of the buffer, the index as a
- * sum of multiples of atoms.  All views of one operation use the same atoms, so any two of them can be operands of one
- * instruction.
+ * once the loop has been split.  Every operand is a view of a buffer: for each dimension of the buffer, the view has
+ * the index as a sum of multiples of atoms.  All views of one operation use the same atoms, so any two of them can
+ * be operands of one instruction.
  */
 #ifndef PASSES_LINALG_TO_NISA_H
 #define PASSES_LINALG_TO_NISA_H
@@ -19,7 +19,7 @@
 struct ln {
   struct pass_run *run;
   MlirOperation op;    /* the operation that is being lowered */
-  struct ir_builder b; /* before op */
+  struct ir_builder b; /* builds before op */
   struct table
       allocs; /* the result of a memref.alloc or memref.load -> the result of the nisa.alloc that replaces it */
   MlirAttribute codes;  /* of custom ops; may be null */
@@ -34,7 +34,7 @@ enum mem_space ln_type_space(MlirType memref);
 MlirType ln_memref(struct ln *ln, MlirType element, int rank, const int64_t *dims, enum mem_space s);
 /* The buffer that NISA operations use for v: v itself unless another buffer replaces it. */
 MlirValue ln_buffer(struct ln *ln, MlirValue v);
-/* Puts op where ln->b builds. */
+/* Inserts op at the insertion point of ln->b. */
 MlirOperation ln_insert(struct ln *ln, MlirOperation op);
 
 /* custom.c: custom ops.  codes: the module's nkipy.custom_op_bodies; may be null. */
@@ -46,12 +46,11 @@ MlirAttribute ln_collective_of(MlirOperation module, MlirOperation call);
 /* Lowers ln->op, a call of a function with this attribute. */
 enum status ln_lower_collective(struct ln *ln, MlirAttribute what);
 
-/* finish.c: the end of the pass.  Replaces the allocations that were lowered where they are still used, and erases
- * them. */
+/* finish.c: the end of the pass.  Replaces those lowered allocations that are still used, and erases all of them. */
 enum status ln_replace_allocs(struct ln *ln, const struct ir_ops *allocs);
 /* Adds an error about each operation that is neither an instruction nor allowed beside instructions. */
 enum status ln_refuse_leftovers(struct ln *ln);
-/* Memory spaces become #nisa.mem, nkipy attributes go, functions get nki.output_names. */
+/* Converts memory spaces to #nisa.mem, removes nkipy attributes, and adds nki.output_names to functions. */
 void ln_convert_types(struct ln *ln);
 void ln_erase_declarations(struct pass_run *run);
 /* Adds "12 instructions, loops counted once: 4 tensor, 3 vector, 5 dma" to each function. */
@@ -100,7 +99,7 @@ struct ln_walk {
   struct {
     struct ln_view **v;
     int n, cap;
-  } views; /* all that use the atoms, so that they follow when an atom is split */
+  } views; /* all views that use the atoms; splitting an atom changes them, too */
 };
 
 /* A set of atoms: bit k is atom k. */
@@ -108,19 +107,20 @@ typedef uint64_t ln_atoms;
 
 /* Every loop longer than 1 becomes an atom.  Fails if there are more than LN_LOOPS_MAX of these. */
 MUST_USE enum status ln_walk_init(struct ln_walk *w, struct ln *ln, int n_loops, const int64_t *extents);
-/* No loops: for single elements. */
+/* Initializes w without loops, for single elements. */
 void ln_walk_element(struct ln_walk *w, struct ln *ln);
 
-/* The part of a buffer that operand v is when it is read through `map`, from the loops to v's dimensions (null: the
- * identity).  Follows subview, collapse_shape, expand_shape, cast and reinterpret_cast down to the buffer.  In HBM it
- * stops at a reshape that no split of the loops expresses; the view's base is then the result of that reshape. */
+/* Returns in *out the part of a buffer that operand v covers when it is read through `map`, from the loops to v's
+ * dimensions (null: the identity).  Follows subview, collapse_shape, expand_shape, cast and reinterpret_cast to the
+ * buffer.  In HBM it stops at a reshape that no split of the loops can express; the view's base is then the result
+ * of that reshape. */
 enum status ln_trace(struct ln_walk *w, MlirValue v, MlirAffineMap map, struct ln_view **out);
-/* A single element of v, at the n indices of a memref.load; n 0: at index 0 of every dimension. */
+/* Returns in *out a single element of v, at the n indices of a memref.load; for n 0, at index 0 of every dimension. */
 enum status ln_trace_element(struct ln_walk *w, MlirValue v, int n, MlirValue const *indices, struct ln_view **out);
-/* Follows the views that v->base is made by. */
+/* Follows the views that define v->base. */
 enum status ln_follow(struct ln_walk *w, struct ln_view *v);
 
-/* Allocates a buffer with an element for every value of `atoms`.  Those of them that are in `par` are its
+/* Allocates a buffer with an element for every value of `atoms`.  The atoms that are also in `par` are its
  * partitions. */
 struct ln_view *ln_temp(struct ln_walk *w, MlirType element, enum mem_space s, ln_atoms par, ln_atoms atoms);
 /* Releases v if it is a temporary buffer; v may be NULL. */
@@ -132,33 +132,34 @@ void ln_add_value(struct ir_builder *b, struct ln_form *f, MlirValue v, int64_t 
 void ln_add_form(struct ir_builder *b, struct ln_form *f, const struct ln_form *g, int64_t factor);
 ln_atoms ln_form_atoms(const struct ln_form *f);
 
-/* The row-major position in a loop. */
+/* The row-major position in a loop, as a formula. */
 struct ln_form ln_loop_form(const struct ln_walk *w, int loop);
 ln_atoms ln_all_atoms(const struct ln_walk *w);
 ln_atoms ln_loop_atoms(const struct ln_walk *w, int loop);
 ln_atoms ln_view_atoms(const struct ln_view *v);      /* the atoms that its indices depend on */
 ln_atoms ln_partition_atoms(const struct ln_view *v); /* on chip: the atoms of dimension 0; in HBM: none */
-/* Both are on chip, and instructions that go over both see the same partition for each element. */
+/* True if both are on chip and an instruction that accesses both finds each element in the same partition. */
 bool ln_same_partitions(const struct ln_view *a, const struct ln_view *b);
-/* a and b are the same elements for all values of the atoms. */
+/* True if a and b are the same elements for all values of the atoms. */
 bool ln_same_elements(const struct ln_view *a, const struct ln_view *b);
-/* The partitions of v are the atoms of par in row-major order, and nothing else. */
+/* True if the partitions of v are exactly the atoms of par in row-major order. */
 bool ln_has_partitions(const struct ln_walk *w, const struct ln_view *v, ln_atoms par);
 int64_t ln_extent(const struct ln_walk *w, ln_atoms atoms); /* the product of their extents */
 
-/* The order in which an instruction goes over atoms: the partitions, then the others. */
+/* The order in which an instruction iterates over atoms: the partitions, then the others. */
 struct ln_shape {
   int n_par, n;
   int atom[LN_ATOMS_MAX];
 };
 struct ln_shape ln_shape_of(const struct ln_walk *w, ln_atoms par, ln_atoms atoms);
-/* v as operand of an instruction of that shape.  Fails if the instruction would go over too many dimensions. */
+/* Returns in *out v as an operand of an instruction of that shape.  Fails if the instruction would have too many
+ * dimensions. */
 enum status ln_access(struct ln_walk *w, const struct ln_view *v, const struct ln_shape *s, struct nisa_access *out);
 struct nisa_access ln_scalar(MlirValue v);
 
 /* ---- instructions ----------------------------------------------------------------------------------------------- */
 
-/* The most attributes of an instruction besides its operands'. */
+/* The largest number of attributes of an instruction, without those of its operands. */
 enum { LN_ATTRS_MAX = 8 };
 
 struct ln_attr {
@@ -169,24 +170,25 @@ MlirAttribute ln_text(struct ln *ln, const char *s);
 MlirAttribute ln_bool(struct ln *ln, bool v);
 MlirAttribute ln_int(struct ln *ln, int64_t v);
 
-/* Emits an instruction.  operands: in the order of ops.def.  attrs: ends with a NULL name; NULL: none. */
+/* Emits an instruction.  The operands are in the order of ops.def.  attrs ends with a NULL name; NULL: none. */
 MlirOperation ln_emit(struct ln *ln, enum nisa_kind k, enum nisa_engine engine, const struct nisa_access *operands,
                       const struct ln_attr *attrs);
 
 /* dst = src over all atoms of dst, whatever their memories are; chooses the instruction.  is_unsigned: integers in src
  * and dst are unsigned. */
 enum status ln_move(struct ln_walk *w, const struct ln_view *dst, const struct ln_view *src, bool is_unsigned);
-/* A view in SBUF with the elements of src and the partitions `par`: src itself if it is one, otherwise a copy. */
+/* Returns in *out a view in SBUF with the elements of src and the partitions `par`: src itself if it is such a view,
+ * otherwise a copy. */
 enum status ln_stage(struct ln_walk *w, struct ln_view *src, ln_atoms par, struct ln_view **out);
 /* dst = scalar */
 enum status ln_set(struct ln_walk *w, const struct ln_view *dst, MlirValue scalar);
 
-/* The atoms that the operation's instructions spread over the partitions: those of the first view on chip, dst before
- * the inputs; otherwise the first loop. */
+/* Chooses the atoms that the operation's instructions spread over the partitions: those of the first view on chip
+ * (dst comes before the inputs), otherwise the first loop. */
 enum status ln_choose_partitions(struct ln_walk *w, const struct ln_view *dst, int n, struct ln_view *const *inputs,
                                  ln_atoms *out);
 
-/* Opens a loop of n iterations at ln->b, which then builds inside it.  Returns the counter. */
+/* Opens a loop of n iterations at ln->b, which builds inside it afterwards.  Returns the counter. */
 MlirValue ln_open_loop(struct ln *ln, int64_t n);
 /* Replaces an atom of v by the counter of a loop. */
 void ln_fix_atom(struct ln *ln, struct ln_view *v, int atom, MlirValue iv);
@@ -228,7 +230,7 @@ struct ln_body {
   } values;
 };
 
-/* What is known about v; a value that was not defined comes from outside the body: LN_ONE. */
+/* Returns the known value of v; a value that was not defined comes from outside the body and is LN_ONE. */
 struct ln_value *ln_value_of(struct ln_body *b, MlirValue v);
 void ln_define(struct ln_body *b, struct ln_value value);
 /* Compiles the operations of the block up to `until`.  A temporary buffer is released after the last operation that
@@ -236,11 +238,12 @@ void ln_define(struct ln_body *b, struct ln_value value);
 enum status ln_compile_body(struct ln_body *b, MlirOperation until);
 void ln_body_finish(struct ln_body *b);
 
-/* x as a view on chip with the body's partitions.  Later users of x get the same view. */
+/* Returns in *out x as a view on chip with the body's partitions.  Later users of x get the same view. */
 enum status ln_materialize(struct ln_body *b, struct ln_value *x, struct ln_view **out);
 /* dst = position, as integers or converted to dst's type. */
 enum status ln_iota(struct ln_walk *w, ln_atoms par, const struct ln_view *dst, const struct ln_form *position);
-/* The view that `result` is written to: dst for the sink, otherwise a new buffer over `atoms`.  Defines result. */
+/* Returns in *out the view that `result` is written to: dst for the sink, otherwise a new buffer over `atoms`.
+ * Defines result. */
 enum status ln_target(struct ln_body *b, MlirValue result, ln_atoms atoms, struct ln_view **out);
 
 /* An operand of an instruction. */
@@ -257,20 +260,20 @@ static inline struct ln_arg ln_number(MlirValue scalar) {
 static inline ln_atoms ln_arg_atoms(const struct ln_arg *x) {
   return x->view ? ln_view_atoms(x->view) : 0;
 }
-/* v as an operand. */
+/* Returns in *out v as an operand. */
 enum status ln_arg_of(struct ln_body *b, MlirValue v, struct ln_arg *out);
-/* The constant v of type t. */
+/* Returns the constant v of type t as an operand. */
 struct ln_arg ln_number_arg(struct ln_body *b, MlirType t, double v);
-/* A new buffer in SBUF with the body's partitions. */
+/* Allocates a buffer in SBUF with the body's partitions. */
 struct ln_view *ln_temp_like(struct ln_body *b, MlirType t, ln_atoms atoms);
 
 /* Compiles one operation of arith or math on elements. */
 enum status ln_apply(struct ln_body *b, MlirOperation op);
-/* A later operation does the work of op in its own instruction. */
+/* True if the instruction of a later operation does the work of op. */
 bool ln_is_absorbed(MlirOperation op);
 /* The value into which op's result may be computed: the result, or a conversion of it that costs nothing. */
 MlirValue ln_converted_result(MlirOperation op);
-/* gather.c: memref.load at computed places. */
+/* gather.c: memref.load with computed indices. */
 enum status ln_gather(struct ln_body *b, MlirOperation load);
 /* compare.c: arith.cmpi, cmpf and select. */
 enum status ln_compare(struct ln_body *b, MlirOperation op);
@@ -298,7 +301,7 @@ enum status ln_reciprocal(struct ln_walk *w, ln_atoms par, const struct ln_view 
 enum status ln_copy_where(struct ln_body *b, const struct ln_view *dst, const struct ln_arg *src,
                           const struct ln_view *predicate, bool reverse);
 
-/* The operator of nisa.h that an arith or math operation of two operands is; NULL if it is none. */
+/* Returns the operator of nisa.h for an arith or math operation of two operands; NULL if there is none. */
 const char *ln_operator(MlirOperation op, bool *is_unsigned);
 /* The type that values of type t have in memory; index has i32.  Null for a type that no engine has. */
 MlirType ln_storage(MlirType t);

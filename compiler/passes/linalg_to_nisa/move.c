@@ -1,4 +1,4 @@
-/* move: copies, transposes, broadcasts and fills: dst = src for any two views.
+/* move: lowers copies, transposes, broadcasts and fills: dst = src for any two views.
  *
  *     HBM <-> HBM, SBUF     dma_copy                        a source that lacks a loop is repeated, also over partitions
  *     SBUF -> SBUF, PSUM    tensor_copy                     if both sides have the same loops on the partitions
@@ -6,8 +6,8 @@
  *     transpose of 2 loops  dma_transpose into SBUF         elements of 2 and 4 bytes; dma_copy of elements otherwise
  *     PSUM <-> HBM          through a buffer in SBUF, which is released again
  *
- * nkigen refuses what its table does not list (real transposes out of SBUF, copies inside PSUM, fills of HBM) and
- * never releases the buffer in between.
+ * nkigen refuses moves that its table does not list (real transposes out of SBUF, copies inside PSUM, fills of HBM)
+ * and never releases the temporary buffer.
  */
 #include <assert.h>
 
@@ -65,7 +65,7 @@ static enum status engine_copy(struct ln_walk *w, const struct ln_view *dst, con
                    dst, src, matters);
 }
 
-/* The atom with the smallest stride in memory; -1 if v has no atoms. */
+/* Returns the atom with the smallest stride in memory; -1 if v has no atoms. */
 static int innermost(const struct ln_view *v) {
   for (int r = v->rank - 1; r >= (mem_is_on_chip(v->space) ? 1 : 0); r--) {
     const struct ln_form *f = &v->index[r];
@@ -80,8 +80,8 @@ static int innermost(const struct ln_view *v) {
   return -1;
 }
 
-/* dst = src is a transpose of two loops, par on dst's partitions: src has the other loop on its partitions, or, in HBM,
- * its rows run along dst's partitions. */
+/* True if dst = src is a transpose of two loops, with par on dst's partitions: src has the other loop on its
+ * partitions, or, in HBM, its rows run along dst's partitions. */
 static bool is_transpose(const struct ln_view *dst, const struct ln_view *src, ln_atoms par) {
   ln_atoms atoms = ln_view_atoms(dst);
   int64_t bytes = nisa_element_bytes(dst->element);
@@ -96,7 +96,7 @@ static bool is_transpose(const struct ln_view *dst, const struct ln_view *src, l
   return inner >= 0 && (par >> inner & 1);
 }
 
-/* dst(i, j) = src(j, i).  Each side goes over its own rows. */
+/* Emits dst(i, j) = src(j, i).  Each side is accessed in the order of its own rows. */
 static enum status emit_transpose_copy(struct ln_walk *w, const struct ln_view *dst, const struct ln_view *src,
                                        ln_atoms par) {
   ln_atoms atoms = ln_view_atoms(dst);
@@ -115,7 +115,7 @@ static enum status emit_transpose_copy(struct ln_walk *w, const struct ln_view *
 
 /* ---- moving ----------------------------------------------------------------------------------------------------- */
 
-/* dst = src through a new buffer in SBUF with these partitions. */
+/* Moves dst = src through a new buffer in SBUF with these partitions. */
 static enum status move_through(struct ln_walk *w, const struct ln_view *dst, const struct ln_view *src,
                                 MlirType element, ln_atoms par, bool is_unsigned) {
   const struct ln_view *temp = ln_temp(w, element, MEM_SBUF, par, ln_view_atoms(src) & ln_view_atoms(dst));
@@ -131,7 +131,7 @@ static enum status move_by_dma(struct ln_walk *w, const struct ln_view *dst, con
   const bool into_chip = mem_is_on_chip(dst->space), from_chip = mem_is_on_chip(src->space);
   ln_atoms par = ln_partition_atoms(into_chip ? dst : src);
 
-  if (!into_chip && !from_chip) { /* neither side has partitions: take the first loop */
+  if (!into_chip && !from_chip) { /* neither side has partitions: use the first loop */
     struct ln_shape all = ln_shape_of(w, 0, ln_view_atoms(dst));
     par = all.n ? (ln_atoms)1 << all.atom[0] : 0;
   }
@@ -150,7 +150,7 @@ static enum status move_by_dma(struct ln_walk *w, const struct ln_view *dst, con
   return emit_pair(w, NISA_DMA_COPY, NISA_ENGINE_DMA, par, dst, src, false);
 }
 
-/* An engine can start at the first partition of v.  access_starts_well has the rule. */
+/* True if an engine can start at the first partition of v.  access_starts_well has the rule. */
 static bool starts_well(const struct ln_walk *w, const struct ln_view *v) {
   const struct ln_form *f = &v->index[0];
   struct linear at = {.constant = f->constant};
@@ -211,8 +211,8 @@ enum status ln_set(struct ln_walk *w, const struct ln_view *dst, MlirValue scala
   return st;
 }
 
-/* dst is an accumulator in PSUM that has not been used yet.  It is zero already, so zeros need not be written to it; on
- * the hardware a matmul could not add to them. */
+/* True if dst is an accumulator in PSUM that has not been used yet.  It is zero already, so zeros need not be
+ * written to it; on the hardware, a matmul could not add to written zeros. */
 static bool is_fresh_accumulator(struct ln *ln, const struct ln_view *dst) {
   MlirOperation alloc = ir_defining_op(dst->base);
 
@@ -260,7 +260,7 @@ enum status ln_lower_copy(struct ln *ln) {
   struct ln_walk w;
   struct ln_view *dst, *src;
 
-  if (!structured_read(ln->op, &s)) { /* memref.copy: its maps are null, the identity */
+  if (!structured_read(ln->op, &s)) { /* memref.copy: its maps are null, which is the identity */
     s.n_loops = ir_shape(out, STRUCTURED_LOOPS_MAX, s.extents);
     if (s.n_loops > STRUCTURED_LOOPS_MAX)
       return ln_fail(ln, "it has more than %d dimensions", STRUCTURED_LOOPS_MAX);
@@ -297,7 +297,7 @@ static enum status emit_matmul(struct ln_walk *w, const struct ln_view *c, const
   return ST_OK;
 }
 
-/* For a result that is not an accumulator in PSUM: multiplies into an accumulator, then adds that to the result. */
+/* Handles a result that is not an accumulator in PSUM: multiplies into an accumulator, then adds that to the result. */
 static enum status matmul_then_add(struct ln_walk *w, struct ln_view *c, const struct ln_view *a,
                                    const struct ln_view *b) {
   ln_atoms m = ln_loop_atoms(w, 0), n = ln_loop_atoms(w, 1);
@@ -318,8 +318,8 @@ static enum status matmul_then_add(struct ln_walk *w, struct ln_view *c, const s
   return st;
 }
 
-/* Integers: for every k, adds the product of row k of b, copied to all partitions, and column k of a.  gpsimd computes
- * it without rounding. */
+/* Multiplies integers: for every k, adds the product of row k of b, copied to all partitions, and column k of a.
+ * gpsimd computes it without rounding. */
 static enum status multiply_integers(struct ln_walk *w, struct ln_view *c, struct ln_view *a, const struct ln_view *b) {
   struct ln *ln = w->ln;
   const ln_atoms m = ln_loop_atoms(w, 0), n = ln_loop_atoms(w, 1), k = ln_loop_atoms(w, 2);

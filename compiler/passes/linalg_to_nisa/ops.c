@@ -1,4 +1,4 @@
-/* ops: one scalar operation of a body, on a whole tile.
+/* ops: compiles one scalar operation of a body, for a whole tile.
  *
  *   two operands      tensor_tensor_arith; tensor_scalar_arith if one is a scalar or has one element per partition;
  *                     tensor_tensor_power.  gpsimd if integers have to stay integers, otherwise vector
@@ -6,7 +6,7 @@
  *   conversion        convert.c
  *   comparison        compare.c
  *
- * GpSimd does not reach PSUM, and vector reads at most one operand there; other operands are copied to SBUF first.
+ * GpSimd cannot access PSUM, and vector reads at most one operand there; other operands are copied to SBUF first.
  */
 #include <assert.h>
 #include <string.h>
@@ -88,7 +88,7 @@ static bool needs_integers(const struct ln_arg *x) {
   return mlirTypeIsAInteger(t) && mlirIntegerTypeGetWidth(t) > 16;
 }
 
-/* Vector computes in f32, which holds integers up to 16 bits, but does not wrap around. */
+/* Vector computes in f32, which represents integers up to 16 bits exactly but does not wrap around. */
 static enum nisa_engine engine_for(const char *op, const struct ln_view *dst, const struct ln_arg *x,
                                    const struct ln_arg *y) {
   if (!strcmp(op, "pow"))
@@ -100,7 +100,7 @@ static enum nisa_engine engine_for(const char *op, const struct ln_view *dst, co
   return NISA_ENGINE_VECTOR;
 }
 
-/* A copy in SBUF of what is in PSUM. */
+/* Replaces *v, which is in PSUM, by a copy in SBUF. */
 static enum status into_sbuf(struct ln_walk *w, const struct ln_view **v, const struct ln_view **temp) {
   *temp = ln_temp(w, (*v)->element, MEM_SBUF, ln_partition_atoms(*v), ln_view_atoms(*v));
   const struct ln_view *src = *v;
@@ -125,7 +125,7 @@ static enum status emit_arith(struct ln_walk *w, ln_atoms par, const char *op, e
   enum status st = ln_access(w, dst, &s, &o[0]);
   bool swapped = false;
 
-  /* the side with one element per partition, or none, is the scalar */
+  /* make the side with one element per partition, or none, the scalar */
   if (!x.view || (y.view && is_per_partition(x.view, par) && !is_per_partition(y.view, par))) {
     struct ln_arg t = x;
     x = y;
@@ -213,7 +213,7 @@ static MlirValue operand(MlirOperation op, int k) {
   return mlirOperationGetOperand(op, k);
 }
 
-/* Index scalars meet data that is stored as i32. */
+/* Converts an index scalar to i32, because the data that it is combined with is stored as i32. */
 static MlirValue storable(struct ln_body *b, MlirValue v) {
   MlirType t = mlirValueGetType(v);
   int64_t c;
@@ -244,7 +244,7 @@ static MlirOperation only_user(MlirValue v) {
   return mlirOpOperandGetOwner(u);
 }
 
-/* Free conversions: 1 or 0 to any number, f32 to a narrower float. */
+/* These conversions are free: 1 or 0 to any number, f32 to a narrower float. */
 MlirValue ln_converted_result(MlirOperation op) {
   MlirValue r = mlirOperationGetResult(op, 0);
   MlirOperation user = only_user(r);
@@ -350,7 +350,7 @@ static bool is_number(MlirValue v, double want) {
                                   : mlirAttributeIsAInteger(a) && (double)mlirIntegerAttrGetValueInt(a) == want;
 }
 
-/* select(x != 0 and not NaN, copysign(1, x), x) */
+/* True if op is select(x != 0 and not NaN, copysign(1, x), x). */
 static bool is_sign(MlirOperation op) {
   MlirOperation c, s;
   if (!ir_is(op, "arith.select"))

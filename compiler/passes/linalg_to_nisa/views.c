@@ -1,8 +1,9 @@
-/* views: operands as sums of atoms, temporary buffers, and operands of instructions made of them.
+/* views: describes operands as sums of atoms, allocates temporary buffers, and makes operands of instructions from
+ * views.
  *
  *     view of %x: index (d0, %i, 1, d1)     ==>     base %x, indices (%i), map (d0, d1)[s0] -> (d0, s0, 1, d1)
  *
- * A temporary buffer has the atoms on its partitions in dimension 0, and one dimension for each other loop.
+ * A temporary buffer has the atoms of its partitions in dimension 0, and one dimension for each other loop.
  */
 #include <assert.h>
 #include <string.h>
@@ -85,7 +86,7 @@ static enum status begin(struct ln_walk *w, MlirValue v, struct ln_view **out) {
   return ST_OK;
 }
 
-/* f += factor * x, where x is a result of an indexing map.  False if x is not linear in the loops. */
+/* Adds factor * x to f, where x is a result of an indexing map.  False if x is not linear in the loops. */
 static bool add_affine(struct ln_walk *w, struct ln_form *f, MlirAffineExpr x, int64_t factor) {
   if (mlirAffineExprIsADim(x)) {
     struct ln_form loop = ln_loop_form(w, (int)mlirAffineDimExprGetPosition(x));
@@ -214,7 +215,7 @@ int64_t ln_extent(const struct ln_walk *w, ln_atoms atoms) {
 
 /* ---- buffers and accesses --------------------------------------------------------------------------------------- */
 
-/* The dimensions of the buffer are the partitions, then one for every loop that has other atoms. */
+/* The first dimension of the buffer is the partitions; each loop with other atoms adds one dimension. */
 struct ln_view *ln_temp(struct ln_walk *w, MlirType element, enum mem_space s, ln_atoms par, ln_atoms atoms) {
   struct ln_form index[NISA_RANK_MAX] = {{.n = 0}};
   int64_t dims[NISA_RANK_MAX] = {1, 1};
@@ -279,8 +280,8 @@ static MlirAffineExpr plus(MlirAffineExpr a, MlirAffineExpr b) {
   return mlirAffineExprIsNull(a) ? b : mlirAffineAddExprGet(a, b);
 }
 
-/* One result of the access map.  dim_of[atom]: the dimension of the tile, -1 if the instruction does not go over the
- * atom.  Adds the offset to the indices of x. */
+/* Returns one result of the access map.  dim_of[atom] is the dimension of the tile, or -1 if the instruction does
+ * not iterate over the atom.  Adds the offset to the indices of x. */
 static MlirAffineExpr index_expr(MlirContext ctx, const struct ln_form *f, const int *dim_of, int n_dims,
                                  struct nisa_access *x) {
   MlirAffineExpr sum = {NULL};

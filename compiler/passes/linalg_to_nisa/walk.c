@@ -1,4 +1,4 @@
-/* walk: which part of which buffer an operand is.
+/* walk: finds the part of a buffer that an operand covers.
  *
  *     %s = memref.subview %x[0, %i, 1, 0] [128, 1, 1, 128]        loops (d0, d1) = (128, 128)
  *     %c = memref.collapse_shape %s [[0, 1, 2], [3]]         ==>   %x: d0, %i, 1, d1
@@ -7,10 +7,10 @@
  * coefficient * atom: subview adds its offset and multiplies by its stride, expand_shape adds up its group, and
  * collapse_shape divides.  The division is exact: multiples of the trailing extents go to the leading dimension, the
  * rest must fit into the trailing ones, and a loop that contributes to both is split into two atoms (d1 = 64 * hi +
- * lo).  An SSA offset is divided only as far as it is known to be a multiple; otherwise by arith.divui and remui, if
- * the rest still fits.  Offsets are computed before the operation.
+ * lo).  An SSA offset is divided exactly as far as it is known to be a multiple; otherwise arith.divui and remui
+ * divide it, if the rest still fits.  Offsets are computed before the operation.
  *
- * On chip every view must be expressed that way.  In HBM a reshape may stay: it is a view that moves no data.
+ * On chip every view must be expressed in this form.  In HBM a reshape may stay: it is a view that moves no data.
  */
 #include <assert.h>
 #include <string.h>
@@ -101,7 +101,7 @@ static bool split_atom(struct ln_walk *w, int atom, int64_t inner, int n_extra, 
 
 /* ---- division --------------------------------------------------------------------------------------------------- */
 
-/* v / n, where n divides v. */
+/* Returns v / n, where n divides v. */
 static MlirValue exact_quotient(struct ir_builder *b, MlirValue v, int64_t n) {
   MlirOperation def = ir_defining_op(v);
   int64_t c;
@@ -125,11 +125,11 @@ struct division {
   struct ln_form *f; /* becomes the quotient */
   struct ln_form rest;
   int n_extra;
-  struct ln_form *extra[3 * NISA_RANK_MAX + 2]; /* forms that splits must follow */
+  struct ln_form *extra[3 * NISA_RANK_MAX + 2]; /* splits apply to these forms, too */
 };
 
-/* Terms that are multiples of n stay in f and are divided; the others go to rest.  An atom whose term is both is
- * split. */
+/* Divides the terms that are multiples of n, which stay in f; the others go to rest.  Splits an atom with a term
+ * that contributes to both. */
 static bool divide_terms(struct division *d, int64_t n) {
   for (int k = 0; k < d->f->n; k++) {
     struct ln_term t = d->f->term[k];
@@ -152,7 +152,7 @@ static bool divide_terms(struct division *d, int64_t n) {
   return true;
 }
 
-/* Largest value of the terms. */
+/* Returns the largest value of the terms. */
 static int64_t reach(const struct ln_walk *w, const struct ln_form *f) {
   int64_t sum = 0;
   for (int k = 0; k < f->n; k++)
@@ -193,8 +193,8 @@ static bool divide_offset(struct division *d, int64_t n) {
 }
 
 /* Divides the index f of a dimension that n_dims dimensions were collapsed into: out[j] is the index in dims[j].
- * others: further forms in which atoms must be split.  If it fails, f may have changed, and what it emitted is not
- * used. */
+ * others: further forms in which atoms must be split.  On failure, f may have changed, and the emitted operations
+ * are not used. */
 static bool delinearize(struct ln_walk *w, struct ln_form *f, int n_dims, const int64_t *dims, struct ln_form *out,
                         int n_others, struct ln_form *others) {
   struct division d = {.w = w, .f = f};
@@ -284,12 +284,12 @@ static void follow_expand(struct ln_walk *w, MlirOperation op, struct ln_view *v
   v->base = mlirOperationGetOperand(op, 0);
 }
 
-/* False if the division is not possible; v is then as before, except that more atoms may be split. */
+/* Returns false if the division is not possible; v is then as before, except that more atoms may be split. */
 static bool follow_collapse(struct ln_walk *w, MlirOperation op, struct ln_view *v) {
   MlirAttribute groups = ir_attr(op, "reassociation");
   MlirValue src = mlirOperationGetOperand(op, 0);
   int64_t dims[NISA_RANK_MAX];
-  /* the results, then the indices that are still to be divided: a split changes both */
+  /* the results, then the indices that are not divided yet: a split changes both */
   struct ln_form f[2 * NISA_RANK_MAX] = {{.n = 0}};
   int n = (int)mlirArrayAttrGetNumElements(groups), rank = ir_shape(src, NISA_RANK_MAX, dims), end = 0;
 
@@ -323,8 +323,8 @@ static bool is_contiguous(MlirType memref, int rank, const int64_t *dims) {
   return true;
 }
 
-/* The address of the element, divided by the source's dimensions.  With the source's shape and no offset only the
- * strides change: they say how the buffer lies in memory, and indices stay as they are. */
+/* Divides the address of the element by the source's dimensions.  If the result has the source's shape and no
+ * offset, only the strides change: they describe the layout of the buffer in memory, and indices stay as they are. */
 static bool follow_reinterpret(struct ln_walk *w, MlirOperation op, struct ln_view *v) {
   MlirValue src = mlirOperationGetOperand(op, 0);
   int64_t from[NISA_RANK_MAX], to[NISA_RANK_MAX];

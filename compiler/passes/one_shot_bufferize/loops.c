@@ -1,15 +1,15 @@
-/* loops: what a loop carries stays in one buffer.
+/* loops: keeps each value that a loop carries in one buffer.
  *
- * One-shot bufferization wants a loop to yield the buffer that it was given, and refuses anything else.  A loop over
- * tiles does that by itself: it inserts tiles into what it carries.  Others may yield a new value, or one that reads
- * what it overwrites; for them the value is written back explicitly:
+ * One-shot bufferization requires a loop to yield the buffer of its iteration argument, and refuses other buffers.
+ * A loop over tiles does so: it inserts tiles into the value that it carries.  Other loops may yield a new value, or
+ * one that reads the elements that it overwrites; such a value is written back explicitly:
  *
  *     scf.for … iter_args(%a = %x) { %n = f(%a); scf.yield %n }
  *       ==>  scf.for … iter_args(%a = %x) { %n = f(%a); %m = materialize_in_destination %n in %a; scf.yield %m }
  *
- * What is read of the old value before any of it is overwritten (a row that is read, changed and stored) needs no copy.
- * A loop writes into its initial value, too, so one that is needed afterwards is copied before the loop.  Where the
- * write turns out to be no copy at all (it is in place already), bufferization and canonicalize fold it.
+ * A value that is read before any of it is overwritten (a row that is read, changed and stored) needs no copy.  A
+ * loop also writes into its initial value, so an initial value that is used afterwards is copied before the loop.
+ * If the value is in place already, bufferization and canonicalize fold the write.
  */
 #include "passes/one_shot_bufferize/loops.h"
 
@@ -20,7 +20,7 @@
 #include "passes/lib/carried.h"
 #include "passes/lib/edit.h"
 
-/* The operand that v's definition writes into, or a null value. */
+/* Returns the operand that v's definition writes into, or a null value. */
 static MlirValue destination(MlirValue v) {
   MlirOperation def = ir_defining_op(v);
   struct structured s;
@@ -46,8 +46,8 @@ static bool is_view(MlirOperation op) {
   return ir_is(op, "tensor.extract_slice") || ir_is(op, "tensor.expand_shape") || ir_is(op, "tensor.collapse_shape");
 }
 
-/* True if whoever reads v, which the operation `writer` overwrites, comes before it.  Being cut into the tiles that are
- * written, and handed on to be written, is not reading. */
+/* True if all readers of v, which the operation `writer` overwrites, come before it.  Taking the tiles that are
+ * written from v, and passing v on to be written, do not count as reading. */
 static bool is_read_before(MlirValue v, MlirOperation writer) {
   for (MlirOpOperand u = mlirValueGetFirstUse(v); !mlirOpOperandIsNull(u); u = mlirOpOperandGetNextUse(u)) {
     MlirOperation op = mlirOpOperandGetOwner(u), at = ir_ancestor_in(op, mlirOperationGetBlock(writer));
@@ -71,8 +71,8 @@ static bool is_read_before(MlirValue v, MlirOperation writer) {
   return true;
 }
 
-/* True if v is what is left of `carried` after writes into it, on every branch (a scatter writes some windows only).
- * *first is the first of the writes, in carried's own block; it stays as it is when there is none. */
+/* True if v is the result of writes into `carried` on every branch (a scatter writes some windows only).  *first is
+ * set to the first of the writes, in carried's own block; it does not change if there is none. */
 static bool is_written(MlirValue v, MlirValue carried, MlirOperation *first) {
   while (!mlirValueIsNull(v) && !mlirValueEqual(v, carried)) {
     MlirOperation def = ir_defining_op(v);
@@ -114,7 +114,7 @@ static bool is_in_place(MlirValue yielded, MlirValue carried) {
   return is_written(yielded, carried, &writer) && (mlirOperationIsNull(writer) || is_read_before(carried, writer));
 }
 
-/* Which value that the loop carries v is a view of, or -1. */
+/* Returns the number of the carried value that v is a view of, or -1. */
 static intptr_t carried_root(MlirValue v, const struct carried *loop) {
   MlirOperation def = ir_defining_op(v);
   for (; !mlirOperationIsNull(def) && is_view(def); def = ir_defining_op(v))
@@ -123,8 +123,9 @@ static intptr_t carried_root(MlirValue v, const struct carried *loop) {
   return is_carried ? mlirBlockArgumentGetArgNumber(v) - loop->first_arg : -1;
 }
 
-/* A loop may pass on a value in another place than it came in (two that swap places, each time).  Values are written
- * back one after the other, so that one whose place is overwritten before its turn is copied while it is there. */
+/* A loop may yield a value in another position than the one where it received it (for example, two values that are
+ * swapped in each iteration).  The values are written back one after the other, so a value is copied if its buffer
+ * is overwritten before it is written back. */
 static void copy_moved_values(struct pass_run *run, const struct carried *loop) {
   MlirBlock body = loop->body;
   MlirOperation yield = loop->yield;
@@ -163,7 +164,8 @@ static void write_back(struct pass_run *run, const struct carried *loop) {
 
 /* ---- initial values ---------------------------------------------------------------------------------- */
 
-/* True if somebody but the loop's operand k needs v, or a view of it, when the loop has begun to overwrite it. */
+/* True if an operation needs v, or a view of it, after the loop has started to overwrite it.  The loop's operand k
+ * does not count. */
 static bool is_needed_later(MlirValue v, MlirOperation loop, intptr_t k) {
   for (MlirOpOperand u = mlirValueGetFirstUse(v); !mlirOpOperandIsNull(u); u = mlirOpOperandGetNextUse(u)) {
     MlirOperation op = mlirOpOperandGetOwner(u), at = ir_ancestor_in(op, mlirOperationGetBlock(loop));
@@ -215,7 +217,7 @@ void bufferize_loops_in_place(struct pass_run *run) {
 
   for (int k = 0; k < loops.n; k++) {
     if (!carried_read(loops.v[k], &c))
-      continue; /* a while of another form, which run_pass has refused */
+      continue; /* a while of another form: run_pass has refused it */
     copy_initial_values(run, loops.v[k], &c);
     copy_moved_values(run, &c);
     write_back(run, &c);

@@ -1,23 +1,23 @@
-/* one_shot_bufferize: every tensor gets a buffer.
+/* one_shot_bufferize: gives every tensor a buffer.
  *
- * The work is upstream's one-shot-bufferize with function boundaries: arguments become memrefs of any strides, writes
- * happen in place where nobody reads the old value.  Around it:
+ * The pass runs upstream's one-shot-bufferize with function boundaries: arguments become memrefs of any strides, and
+ * a write is done in place if no operation reads the old value afterwards.  Before and after it, the pass handles:
  *
- *  - Annotations.  Upstream knows nothing about "nkipy.layout"(%t) and would take it for a reader and writer of %t that
- *    needs a copy.  So it is put on bufferization.to_buffer %t read_only, right behind the definition, where reading
- * never conflicts with a write.  Afterwards it sits on a cast of the buffer and is moved to the buffer itself.
+ *  - Annotations.  Upstream does not know "nkipy.layout"(%t) and would treat it as a reader and writer of %t that
+ *    needs a copy.  So the annotation is put on bufferization.to_buffer %t read_only, directly after the definition,
+ *    where a read never conflicts with a write.  Afterwards it is on a cast of the buffer and is moved to the buffer.
  *  - Aliases.  Output k of an argument with nkipy.alias = k is written into that argument's buffer: the value is
- *    materialised there at the end of the function, and the argument is what the function returns.  An output that
- *    is the argument's old value is copied before.  A value that went through branches (a scatter) cannot be
- *    materialised, upstream sees a conflict: its buffer is copied afterwards; the copy goes if it is the argument.
- *  - Loops.  What a loop carries stays in one buffer (loops.c).
- *  - Collectives.  Of a function without a body upstream has to think that it writes its arguments and returns views of
- *    them.  A collective (linalg/collective.c) does neither: for the time of the analysis its function has a body that
- *    reads the argument and returns a new tensor, and so its call gives a new, packed buffer.
+ *    materialised there at the end of the function, and the function returns the argument.  An output that is the
+ *    argument's old value is copied before.  A value that comes from branches (a scatter) cannot be materialised,
+ *    because upstream sees a conflict: its buffer is copied afterwards; the copy is removed if it is the argument.
+ *  - Loops.  Each value that a loop carries stays in one buffer (loops.c).
+ *  - Collectives.  Upstream must assume that a function without a body writes its arguments and returns views of
+ *    them.  A collective (linalg/collective.c) does neither.  So during the analysis its function has a body that
+ *    reads the argument and returns a new tensor, and its call returns a new, packed buffer.
  *  - Undefined tensors.  Every user of a tensor.empty gets its own, and so its own buffer.
  *
- * A fuse_op that is left means that knob-driven-fusion did not run; that is an error, as is anything else that cannot
- * be bufferized: allow-unknown-ops is not used, so that nothing stays on tensors unnoticed.
+ * A fuse_op that is left means that knob-driven-fusion did not run; that is an error, like everything else that
+ * cannot be bufferized: allow-unknown-ops is not used, so that no operation stays on tensors unnoticed.
  */
 #include <string.h>
 
@@ -39,7 +39,7 @@ static bool is_annotation(MlirOperation op, void *user) {
   return ir_is(op, "nkipy.layout") || ir_is(op, "nkipy.tile_op");
 }
 
-/* memref<…, strided<[?, …], offset: ?>>: what any buffer can be cast to without a copy. */
+/* memref<…, strided<[?, …], offset: ?>>: any buffer can be cast to this type without a copy. */
 static MlirType any_strides(MlirType tensor) {
   int64_t dims[STRUCTURED_LOOPS_MAX], strides[STRUCTURED_LOOPS_MAX];
   const intptr_t rank = mlirShapedTypeGetRank(tensor);
@@ -85,7 +85,8 @@ static bool same_attributes(MlirOperation x, MlirOperation y) {
   return true;
 }
 
-/* The same annotation may now be on a buffer twice: a value and what was made of it in place share one. */
+/* True if the buffer has the same annotation twice: a value and the result that is computed in place in it share a
+ * buffer. */
 static bool is_repeated(MlirOperation annotation) {
   MlirValue v = mlirOperationGetOperand(annotation, 0);
 
@@ -99,7 +100,7 @@ static bool is_repeated(MlirOperation annotation) {
   return false;
 }
 
-/* From the cast that to_buffer has become to what was cast. */
+/* Moves the annotation from the cast that to_buffer has become to the source of the cast. */
 static void put_on_alloc(MlirOperation annotation) {
   for (;;) {
     MlirValue v = mlirOperationGetOperand(annotation, 0);
@@ -121,7 +122,7 @@ static MlirOperation return_of(MlirOperation function) {
   return mlirBlockIsNull(body) ? (MlirOperation){NULL} : mlirBlockGetTerminator(body);
 }
 
-/* The output that argument k is an alias of, or -1. */
+/* Returns the output that argument k is an alias of, or -1. */
 static int64_t alias_of(MlirOperation function, intptr_t k) {
   MlirAttribute attrs = ir_attr(function, "arg_attrs");
   if (mlirAttributeIsNull(attrs) || k >= mlirArrayAttrGetNumElements(attrs))
@@ -130,7 +131,7 @@ static int64_t alias_of(MlirOperation function, intptr_t k) {
   return mlirAttributeIsNull(a) ? -1 : mlirIntegerAttrGetValueInt(a);
 }
 
-/* What v is a view of, as far as tensors tell. */
+/* Returns the value that v is a view of, as far as operations on tensors show it. */
 static MlirValue root_of(MlirValue v) {
   static const char *const views[] = {"tensor.extract_slice", "tensor.expand_shape", "tensor.collapse_shape",
                                       "tensor.cast", "tensor.reshape"};
@@ -171,7 +172,7 @@ static enum status write_aliases(struct pass_run *run, MlirOperation function) {
   MlirBlock body = mlirOperationGetBlock(end);
   const intptr_t n = mlirBlockGetNumArguments(body), outputs = mlirOperationGetNumOperands(end);
 
-  /* what else is returned of an argument must be its old value: copied before anything is written */
+  /* other outputs of such an argument must have its old value: copy it before anything is written */
   for (intptr_t k = 0; k < n; k++)
     for (intptr_t o = 0; alias_of(function, k) >= 0 && o < outputs; o++) {
       MlirValue v = mlirOperationGetOperand(end, o);
@@ -192,7 +193,7 @@ static enum status write_aliases(struct pass_run *run, MlirOperation function) {
   return ST_OK;
 }
 
-/* Aliases that could not be materialised: now on buffers. */
+/* Handles aliases that could not be materialised, after bufferization. */
 static void copy_aliases(struct pass_run *run, MlirOperation function) {
   MlirOperation end = return_of(function);
   if (mlirOperationIsNull(end))
@@ -218,7 +219,7 @@ static bool is_collective(MlirOperation op, void *user) {
   return ir_is(op, "func.func") && !mlirAttributeIsNull(ir_attr(op, "nkipy.collective"));
 }
 
-/* %f = linalg.fill ins(an element of the argument) outs(tensor.empty) */
+/* Adds the body %f = linalg.fill ins(an element of the argument) outs(tensor.empty). */
 static void add_body(struct pass_run *run, MlirOperation function) {
   MlirType t = mlirTypeAttrGetValue(ir_attr(function, "function_type"));
   MlirValue zeros[STRUCTURED_LOOPS_MAX];
@@ -248,15 +249,15 @@ static void drop_body(MlirOperation function) {
 
 /* ---- undefined tensors ------------------------------------------------------------------------------ */
 
-/* The buffer stands for what is computed into it; CSE had left it with the first of several such operations. */
+/* Gives the buffer the location of the operation that writes it; CSE had left the location of the first of several. */
 static void take_place(MlirOperation empty, MlirOperation user) {
   MlirLocation loc = mlirOperationGetLocation(user);
   if (!mlirLocationEqual(loc, mlirLocationUnknownGet(mlirOperationGetContext(user))))
     mlirOperationSetLocation(empty, loc);
 }
 
-/* Gives every user of a tensor.empty one of its own.  Shared, they may end in one buffer, and what the first one has
- * left there the next one would start from; besides, the two may belong into different memories. */
+/* Gives every user of a tensor.empty its own.  If they shared one, they might share one buffer, and the second user
+ * would start from the contents that the first one left; the two may also belong into different memories. */
 static void unshare(MlirOperation empty) {
   MlirValue v = mlirOperationGetResult(empty, 0);
 
@@ -299,7 +300,7 @@ static enum status run_pass(struct pass_run *run) {
   bufferize_loops_in_place(run);
   for (int k = 0; !st && k < functions.n; k++)
     st = write_aliases(run, functions.v[k]);
-  for (int k = annotations.n - 1; !st && k >= 0; k--) /* backwards: each moves directly behind the definition */
+  for (int k = annotations.n - 1; !st && k >= 0; k--) /* backwards, because each moves directly after the definition */
     put_on_buffer(run, annotations.v[k]);
   for (int k = 0; k < collectives.n; k++)
     add_body(run, collectives.v[k]);

@@ -1,12 +1,12 @@
-/* convolution: a convolution is a matrix product of the kernel and of what its windows see.
+/* convolution: rewrites a convolution to a matrix product of the kernel and the elements of the windows.
  *
  *     x[n,c,2*i+p,j+q] * w[o,c,p,q]  ==>  %p[n,c,p,q,i,j] = slices of x, one for each p and then one for each q
  *     summed over c, p, q                 %y[n,o,i*j] = w[o,c*p*q] * %p[n,c*p*q,i*j]
  *
- * The tensor engine computes the product, and the copies are plain strided DMA: kernel height + kernel width of them.
- * The right operand is the one that has the last dimension of the result.  Groups, and images of a batch before their
- * features, are batches, over which decompose-batch-matmul loops.  So neither NCHW nor NHWC needs a transpose; other
- * orders get one.
+ * The tensor engine computes the product.  The copies are plain strided DMA; there are kernel height + kernel width
+ * of them.  The right operand is the one that has the last dimension of the result.  Groups, and images of a batch
+ * before their features, are batches, over which decompose-batch-matmul loops.  So neither NCHW nor NHWC needs a
+ * transpose; other orders get one.
  */
 #include <assert.h>
 #include <string.h>
@@ -43,7 +43,7 @@ static int64_t product(const struct windowed *w, const struct loops *l) {
   return n;
 }
 
-/* Drops the dimensions of one element. */
+/* Drops the dimensions of extent 1. */
 static void squeeze(struct ir_builder *b, struct window_side *side) {
   int64_t dims[STRUCTURED_LOOPS_MAX];
   int n = 0;
@@ -99,7 +99,7 @@ struct conv {
   bool kernel_is_left;
 };
 
-/* The loop is the number of an image in a batch: a dimension of x before all dimensions that are summed up. */
+/* True if the loop counts the images of a batch: it is a dimension of x before all dimensions that are summed. */
 static bool is_image(const struct windowed *w, const struct window_side *x, int loop) {
   for (int r = 0; r < x->rank; r++) {
     if (x->d[r].n == 1 && x->d[r].loop[0] == loop)
@@ -111,7 +111,7 @@ static bool is_image(const struct windowed *w, const struct window_side *x, int 
   return false;
 }
 
-/* Sorts the loops.  False if this is not a product of the two operands. */
+/* Sorts the loops into batch, m, n and k.  False if this is not a product of the two operands. */
 static bool read_conv(const struct windowed *w, struct conv *c) {
   const struct window_side *a = &w->sides[0], *b = &w->sides[1];
   struct loops own = {0}, kernels = {0};
@@ -159,7 +159,7 @@ static bool read_conv(const struct windowed *w, struct conv *c) {
   return c->batch.n + 3 <= STRUCTURED_LOOPS_MAX; /* batch, m, n and k as loops */
 }
 
-/* The operand as [its batch…, rows, columns].  *map: its map from the loops (batch…, m, n, k). */
+/* Returns the operand as [its batch…, rows, columns].  *map: its map from the loops (batch…, m, n, k). */
 static MlirValue matrix(struct ir_builder *b, const struct windowed *w, const struct conv *c,
                         const struct window_side *from, bool is_left, MlirAffineMap *map) {
   struct window_side side = *from;
@@ -184,7 +184,7 @@ static MlirValue matrix(struct ir_builder *b, const struct windowed *w, const st
   return edit_reshape(b, side.v, n, dims);
 }
 
-/* The product as [batch…, m, n].  linalg.contract allows a batch loop that only one operand has. */
+/* Returns the product as [batch…, m, n].  linalg.contract allows a batch loop that only one operand has. */
 static MlirValue multiply(struct ir_builder *b, const struct windowed *w, const struct conv *c, MlirValue init) {
   const int n = c->batch.n + 2;
   int64_t results[STRUCTURED_LOOPS_MAX];
@@ -202,8 +202,8 @@ static MlirValue multiply(struct ir_builder *b, const struct windowed *w, const 
   return ir_result(ir_linalg_named(b, c->batch.n ? "linalg.contract" : "linalg.matmul", 2, inputs, init, 1, &attr));
 }
 
-/* The initial value in the shape of the product; null if that needs a transpose.  Zeros become tensor.empty, because
- * PSUM starts from zero: see remove-redundant-zero-fill. */
+/* Returns the initial value in the shape of the product; null if that needs a transpose.  Zeros become tensor.empty,
+ * because PSUM starts from zero: see remove-redundant-zero-fill. */
 static MlirValue first_sum(struct ir_builder *b, MlirValue init, bool is_moved, int rank, const int64_t *dims) {
   MlirOperation def = ir_defining_op(init);
   const bool is_fill = !mlirOperationIsNull(def) && ir_is(def, "linalg.fill");

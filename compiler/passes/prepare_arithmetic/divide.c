@@ -1,4 +1,4 @@
-/* divide: division of floats as multiplication by the reciprocal.
+/* divide: rewrites the division of floats to a multiplication by the reciprocal.
  *
  *     linalg.div(a, b)             ==>  linalg.mul(a, linalg.reciprocal(b))
  *     generic { x / c }            ==>  generic { x * (1/c) }                  c constant
@@ -6,16 +6,16 @@
  *     generic { f(x, a / b) }      ==>  generic { f(x, a * r) }, r = linalg.reciprocal(b) of b's own, maybe smaller, shape
  *     generic { a / f(x) }         ==>  generic { a * (1 / f(x)) }             1 / y in a body means: reciprocal
  *
- * The last form is left for everything whose divisor is not just an input that is only divided by: a divisor computed
- * in the body, two uses of it, the accumulator of a reduction.  Any number of divisions in one body, and reductions,
- * too.
+ * The last form is used for every divisor that is not an input which the body only divides by: a divisor that is
+ * computed in the body, that has two uses, or that is the accumulator of a reduction.  A body may contain any number
+ * of divisions, and reductions.
  *
- * Constants: 1/c is exact in meaning for 0, infinity and NaN, too (x/0 is x times infinity, sign and NaN included).
- * Where 1/c is not a normal number of the type (c tiny or huge), two factors are used.
+ * Constants: 1/c is also correct for 0, infinity and NaN (x/0 is x times infinity, sign and NaN included).  If 1/c is
+ * not a normal number of the type (c is tiny or huge), two factors are used.
  *
- * Left alone: integers (exact), and quotients that are rounded to an integer right away (floor, ceil, a conversion):
- * the reciprocal's rounding would turn 49/49 into 0.  Those become or stay a divf in a generic's body, for the vector
- * engine's divide.
+ * Not changed: integers (exact), and quotients that are rounded to an integer at once (floor, ceil, a conversion):
+ * the reciprocal's rounding would turn 49/49 into 0.  Those become or stay a divf in a generic's body, for the
+ * vector engine's divide.
  */
 #include "passes/prepare_arithmetic/prepare_arithmetic.h"
 
@@ -59,7 +59,7 @@ static bool is_rounded(MlirValue v) {
   return false;
 }
 
-/* A division inside op: what reads the quotient there, or the whole result if it is yielded. */
+/* True if the quotient is rounded in the body of op, or if it is yielded and the result of op is rounded. */
 static bool is_quotient_rounded(MlirOperation op, MlirOperation div) {
   MlirValue q = ir_result(div);
 
@@ -74,8 +74,8 @@ static bool is_quotient_rounded(MlirOperation op, MlirOperation div) {
 
 /* ---- reciprocals ------------------------------------------------------------------------------------------------ */
 
-/* What the reciprocal of `like`'s divisor, a value of like's shape, knows of its knobs: the tiles, and SBUF, since
- * nobody but the product reads it. */
+/* Annotates the reciprocal r of `like`'s divisor, which has like's shape, with like's tiles, and with SBUF, because
+ * only the product reads r. */
 static void annotate_like(MlirValue r, MlirValue like, MlirLocation loc) {
   struct layout l = layout_read(like);
   if (mlirOperationIsNull(l.layout_op) && mlirOperationIsNull(l.tile_op))
@@ -98,7 +98,7 @@ static bool is_number(MlirValue v, double *out) {
   return true;
 }
 
-/* The normal numbers of a type; false for types nobody divides in. */
+/* Sets the range of the normal numbers of a type; false for types in which no division is done. */
 static bool float_range(MlirType t, double *min, double *max) {
   if (mlirTypeIsAF16(t)) {
     *min = 6.103515625e-05;
@@ -115,7 +115,7 @@ static bool float_range(MlirType t, double *min, double *max) {
   return true;
 }
 
-/* c's reciprocal as first * second; second is 1 if one factor does.  False if it cannot be. */
+/* Computes c's reciprocal as first * second; second is 1 if one factor is sufficient.  False if that is impossible. */
 static bool reciprocal_factors(MlirType t, double c, double *first, double *second) {
   double min, max;
 
@@ -171,7 +171,7 @@ static bool is_input(MlirOperation op, const struct structured *s, MlirValue arg
          mlirBlockArgumentGetArgNumber(arg) < s->n_inputs;
 }
 
-/* The input b that div divides by is inverted in front of op, once for all divisions. */
+/* Inverts the input b, which div divides by, before op, once for all divisions. */
 static void invert_input(struct pass_run *run, MlirOperation op, const struct structured *s, MlirValue b) {
   const intptr_t k = mlirBlockArgumentGetArgNumber(b);
   MlirValue divisor = mlirOperationGetOperand(op, k);
@@ -207,7 +207,7 @@ static bool in_body(struct pass_run *run, MlirOperation op, MlirOperation div) {
 
 /* ---- whole operations -------------------------------------------------------------------------------------------- */
 
-/* generic { yield 1 / x } over all of x. */
+/* Replaces a generic { yield 1 / x } over all of x. */
 static bool whole_reciprocal(struct pass_run *run, MlirOperation op, const struct structured *s, MlirOperation div) {
   MlirOperation last = mlirBlockGetTerminator(ir_body(op));
   double c;
@@ -254,7 +254,7 @@ static void rewrite_named(struct pass_run *run, MlirOperation op, const struct s
   mlirOperationDestroy(op);
 }
 
-/* One step on one division of op's body; false if it stays as it is. */
+/* Does one step on one division of op's body; false if it stays as it is. */
 static bool rewrite_one(struct pass_run *run, MlirOperation op, const struct structured *s, MlirOperation div) {
   MlirValue b = mlirOperationGetOperand(div, 1);
 
@@ -268,7 +268,7 @@ static bool rewrite_one(struct pass_run *run, MlirOperation op, const struct str
   return true;
 }
 
-/* Every step removes a division that can be replaced, so this ends. */
+/* Rewrites the divisions of the body.  Every step removes a division that can be replaced, so the loop terminates. */
 static void rewrite_body(struct pass_run *run, MlirOperation op, const struct structured *s) {
   struct ir_ops divs = ir_collect_named(run->arena, op, "arith.divf");
   int i = 0;

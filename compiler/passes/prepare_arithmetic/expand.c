@@ -1,4 +1,4 @@
-/* expand: functions that no engine has, written out in the bodies of generics.
+/* expand: writes out functions that no engine has in the bodies of generics.
  *
  *     math.log1p x   2 artanh(x / (2 + x)) by four terms of its series for |x| < 1/4, log(1 + x) elsewhere
  *     math.expm1 x   2 t / (1 - t), t = tanh(x / 2), for |x| < 1/2, exp(x) - 1 elsewhere
@@ -8,8 +8,9 @@
  *     math.ctpop x   sums of neighbouring bits, then of pairs, nibbles, bytes
  *     math.ctlz x    the bits below the highest one set, and counted
  *
- * Functions of 16-bit floats are computed in f32, as MLIR rounds them once.  The formulas for log1p and expm1 keep the
- * digits of small x that 1 + x and exp(x) lose; see also trace/unary.c, which writes NumPy's functions so.
+ * Functions of 16-bit floats are computed in f32, because MLIR rounds them once.  The formulas for log1p and expm1
+ * keep the digits of small x that 1 + x and exp(x) lose; see also trace/unary.c, which writes NumPy's functions in
+ * the same way.
  */
 #include "passes/prepare_arithmetic/prepare_arithmetic.h"
 
@@ -17,7 +18,7 @@
 
 #include "passes/lib/edit.h"
 
-/* Where operations go, and where constants: in front of the generic, which is no place for operations of elements. */
+/* The insertion points: operations go into the body; constants go before the generic. */
 struct place {
   struct ir_builder body, outside;
 };
@@ -134,7 +135,7 @@ static bool is_lacking(MlirOperation op, void *user) {
   return find_function(op);
 }
 
-/* Of an integer with fewer bits: the zeros that widening puts in front are no leading zeros of it. */
+/* Computes f of an integer with fewer bits: the zeros that widening adds at the top are not leading zeros of x. */
 static MlirValue of_narrow_int(struct place *p, const struct function *f, MlirValue x, unsigned width) {
   MlirType type = mlirValueGetType(x), i32 = mlirIntegerTypeGet(p->body.ctx, 32);
   MlirValue wide = ir_op1(&p->body, "arith.extui", i32, 1, &x);
@@ -160,7 +161,7 @@ static void expand(struct pass_run *run, MlirOperation generic, MlirOperation op
   const bool is_int = mlirTypeIsAInteger(t);
   const unsigned width = is_int ? mlirIntegerTypeGetWidth(t) : mlirFloatTypeGetWidth(t);
 
-  if (width > 32) /* no engine has them: refused where instructions are selected */
+  if (width > 32) /* no engine has them: linalg-to-nisa refuses them */
     return;
   p.outside.loc = p.body.loc;
   v = width == 32 ? f->of(&p, x) : is_int ? of_narrow_int(&p, f, x, width) : of_narrow_float(&p, f, x);

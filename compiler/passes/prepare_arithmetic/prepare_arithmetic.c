@@ -1,8 +1,9 @@
-/* prepare_arithmetic: rewrites arithmetic into what the engines can do.
+/* prepare_arithmetic: rewrites arithmetic to operations that the engines support.
  *
  * Functions (expand.c): log1p, the number of bits set and others are written as arithmetic that the engines have.
  *
- * Division (divide.c): no engine divides a tensor by a tensor; the division becomes a reciprocal and a multiplication.
+ * Division (divide.c): no engine divides a tensor by a tensor; the division becomes a reciprocal and a
+ * multiplication.
  *
  * Windows (windows.c, convolution.c): a convolution becomes a matrix product of slices.
  *
@@ -13,11 +14,12 @@
  *     x[M,N] * scale[M]    ==>  x * scale[M,1]            one number per partition needs no copy
  *     sum of x[M,N]        ==>  sum over N to [M,1], transpose, sum to [1,1]
  *
- * Loops whose trips depend on data (scf.while) hand on all that they carry, so that later passes meet one form.
+ * The conditions of loops with data-dependent trip counts (scf.while) pass on all carried values, so that later
+ * passes have to handle only one form.
  *
- * Runs before layouts are inferred, so that new values get a layout.  Values: quotients change by the rounding of the
- * reciprocal, sums by their order; everything else is exact.  Linear in operations, except for the users that are read
- * to choose a shape.
+ * The pass runs before layouts are inferred, so that new values get a layout.  Quotients change by the rounding of
+ * the reciprocal, and sums by their order; all other values are exact.  The time is linear in the number of
+ * operations, except for the users that are read to choose a shape.
  */
 #include "passes/prepare_arithmetic/prepare_arithmetic.h"
 #include "passes/lib/carried.h"

@@ -1,20 +1,20 @@
-/* prepare_arithmetic: the steps of the pass, each in a file of its own.  prepare_arithmetic.c describes the pass. */
+/* prepare_arithmetic: the steps of the pass, each in its own file.  prepare_arithmetic.c describes the pass. */
 #ifndef PASSES_PREPARE_ARITHMETIC_H
 #define PASSES_PREPARE_ARITHMETIC_H
 
 #include "ir/structured.h"
 #include "passes/pass.h"
 
-/* A row of this many elements is one instruction of about as many cycles.  That is less than the DMA descriptors cost
- * that spread it over the partitions. */
+/* One instruction processes a row of this many elements in about as many cycles.  That is less than the cost of the
+ * DMA descriptors that spread the row over the partitions. */
 enum { PREPARE_ROW_MAX = 512 };
 
 /* expand.c: replaces functions that no engine has, in the body of `generic`. */
 void prepare_expand(struct pass_run *run, MlirOperation generic);
 /* divide.c: replaces divisions of floats by op, a linalg operation, where possible; may erase op. */
 void prepare_divide(struct pass_run *run, MlirOperation op);
-/* windows.c: a convolution becomes a matrix product; any other linalg.generic gets maps that leave a loop for the
- * partitions.  May erase op. */
+/* windows.c: rewrites a convolution to a matrix product; gives any other linalg.generic maps that leave a loop for
+ * the partitions.  May erase op. */
 void prepare_windows(struct pass_run *run, MlirOperation op);
 /* shapes.c: gives every operation two dimensions, the first for the partitions. */
 void prepare_shapes(struct pass_run *run);
@@ -28,7 +28,7 @@ bool prepare_has_op(struct pass_run *run, MlirOperation op, const char *name);
  * maps. */
 void prepare_result(struct pass_run *run, MlirOperation op, const struct structured *s, int r, int rank,
                     const int64_t *dims);
-/* Gives every input of the generic op full rank: its dimension d is loop d, or has extent 1 (map result 0) where the
+/* Gives every input of the generic op full rank: its dimension d is loop d, or has extent 1 (map result 0) if the
  * input lacks the loop.  An input that lacks loop `partition` is copied along it by linalg.broadcast.  Inputs with
  * other maps (permuted, or with computed indices) do not change. */
 void prepare_inputs(struct pass_run *run, MlirOperation op, int partition);

@@ -1,4 +1,4 @@
-/* reduce: reductions whose result has fewer than two dimensions, or that leave no loop for the partitions.
+/* reduce: rewrites reductions whose result has fewer than two dimensions, or that leave no loop for the partitions.
  *
  *     [M,N] -> [M]       ==>  [M,N] -> [M,1], collapsed            (the reduced dimension stays, with one element)
  *     [M,N] -> []        ==>  [M,N] -> [M,1], transpose, [1,M] -> [1,1]
@@ -34,7 +34,7 @@ static const struct combiner {
     {"arith.andi", N_ONES},        {"arith.ori", N_ZERO},        {"arith.xori", N_ZERO},
 };
 
-/* The combiner of a body combiner(out, f(inputs)); NULL for any other body. */
+/* Returns the combiner of a body combiner(out, f(inputs)); NULL for any other body. */
 static const struct combiner *combiner_of(MlirOperation op, const struct structured *s) {
   MlirBlock body = ir_body(op);
   MlirValue out = mlirBlockGetArgument(body, s->n_inputs);
@@ -60,7 +60,7 @@ static MlirValue neutral_value(struct ir_builder *b, MlirType t, enum neutral n)
 
 /* ---- keeping the reduced dimensions ------------------------------------------------------------------------------ */
 
-/* The tile of v, which has got a dimension of one element for each reduced loop. */
+/* Extends the tile of v, which has a new dimension of one element for each reduced loop. */
 static void keep_tile(MlirValue v, const struct structured *s, MlirLocation loc) {
   struct layout l = layout_read(v);
   int64_t tile[STRUCTURED_LOOPS_MAX];
@@ -74,7 +74,7 @@ static void keep_tile(MlirValue v, const struct structured *s, MlirLocation loc)
     l.n_tile = s->n_loops;
     memcpy(l.tile, tile, (size_t)loop * sizeof *tile);
   }
-  if (l.partition_dim >= 0) /* was a number among the dimensions that are not reduced; becomes the number of the loop */
+  if (l.partition_dim >= 0) /* it counted the dimensions that are not reduced; it becomes the number of the loop */
     for (loop = 0, n = l.partition_dim; loop < s->n_loops; loop++)
       if (!s->reduction[loop] && n-- == 0) {
         l.partition_dim = loop;
@@ -83,7 +83,7 @@ static void keep_tile(MlirValue v, const struct structured *s, MlirLocation loc)
   layout_write(v, &l, loc);
 }
 
-/* Gives every result a dimension for each loop, with one element where the loop is reduced. */
+/* Gives every result a dimension for each loop, with one element if the loop is reduced. */
 static void keep_dims(struct pass_run *run, MlirOperation op, struct structured *s) {
   struct ir_builder b = edit_before(run, op);
   int64_t dims[STRUCTURED_LOOPS_MAX], results[STRUCTURED_LOOPS_MAX];
@@ -105,7 +105,7 @@ static void keep_dims(struct pass_run *run, MlirOperation op, struct structured 
 
 /* ---- a first loop of one iteration ------------------------------------------------------------------------------- */
 
-/* m after a first loop, and a first dimension, of one iteration. */
+/* Returns m with a new first loop and a new first dimension, each of one iteration. */
 static MlirAffineMap shifted(struct ir_builder *b, MlirAffineMap m, int n_loops) {
   int64_t results[STRUCTURED_LOOPS_MAX] = {0};
   const int n = (int)mlirAffineMapGetNumResults(m);
@@ -132,7 +132,7 @@ static void prepend_tile(MlirValue v, MlirLocation loc) {
   layout_write(v, &l, loc);
 }
 
-/* A new loop and dimension fit into the operation's arrays. */
+/* True if a new loop and dimension fit into the operation's arrays. */
 static bool has_room(const struct structured *s) {
   bool fits = s->n_loops < STRUCTURED_LOOPS_MAX;
   for (int o = 0; o < s->n_inputs + s->n_inits; o++)
@@ -175,7 +175,7 @@ static MlirValue combine(struct ir_builder *b, MlirValue const *args, void *user
   return ir_binary(b, user, args[1], args[0]);
 }
 
-/* The input of a reduction of one dimension as [P, N/P] or [1, N]. */
+/* Reshapes the input of a reduction of one dimension to [P, N/P] or [1, N]. */
 static void view_as_matrix(struct pass_run *run, MlirOperation op, struct structured *s) {
   struct ir_builder b = edit_before(run, op);
   const int64_t n = s->extents[0], p = n > PREPARE_ROW_MAX ? prepare_partitions(n) : 1;
@@ -188,8 +188,8 @@ static void view_as_matrix(struct pass_run *run, MlirOperation op, struct struct
   s->maps[0] = ir_identity_map(&b, 2);
 }
 
-/* The annotations of the first step, from those of v.  A loop tile for the single loop that there was is for the free
- * dimension. */
+/* Derives the annotations of the first step from those of v.  A loop tile of the single original loop applies to the
+ * free dimension. */
 static void annotate_first(MlirValue v, const struct structured *s, MlirLocation loc) {
   struct layout l = layout_read(v);
 
@@ -206,7 +206,7 @@ static void annotate_first(MlirValue v, const struct structured *s, MlirLocation
   layout_write(v, &l, loc);
 }
 
-/* The layout of the scalar, which has no tile and no partition dimension. */
+/* Annotates the scalar with the layout, which has no tile and no partition dimension. */
 static void annotate_scalar(MlirValue v, struct layout l, MlirLocation loc) {
   if (mlirOperationIsNull(l.layout_op))
     return;
@@ -216,7 +216,7 @@ static void annotate_scalar(MlirValue v, struct layout l, MlirLocation loc) {
   layout_write(v, &l, loc);
 }
 
-/* op reduces all loops but the first.  dims: the shape of its result, [P, 1, …]. */
+/* Makes op reduce all loops except the first.  Sets dims to the shape of its result, [P, 1, …]. */
 static void keep_first_loop(struct pass_run *run, MlirOperation op, struct structured *s, int64_t *dims) {
   struct ir_builder b = edit_before(run, op);
   int64_t results[STRUCTURED_LOOPS_MAX];
@@ -232,7 +232,7 @@ static void keep_first_loop(struct pass_run *run, MlirOperation op, struct struc
   edit_set_maps(op, 2, s->maps);
 }
 
-/* op starts from the neutral element, in a tensor of these dimensions. */
+/* Makes op start from the neutral element, in a tensor of these dimensions. */
 static void start_neutral(struct pass_run *run, MlirOperation op, const struct combiner *c, int rank,
                           const int64_t *dims) {
   struct ir_builder b = edit_before(run, op);
@@ -243,7 +243,7 @@ static void start_neutral(struct pass_run *run, MlirOperation op, const struct c
   mlirValueSetType(ir_result(op), mlirValueGetType(empty));
 }
 
-/* The second step: a row [1,P] to [1,1], starting from init. */
+/* Emits the second step: reduces a row [1,P] to [1,1], starting from init. */
 static MlirValue reduce_row(struct ir_builder *b, MlirValue row, MlirValue init, const struct combiner *c) {
   const bool reduction[] = {false, true};
   MlirAffineMap maps[] = {ir_identity_map(b, 2), ir_map(b, 2, 2, (int64_t[]){0, IR_CONST(0)})};
@@ -258,7 +258,7 @@ static MlirValue reduce_row(struct ir_builder *b, MlirValue row, MlirValue init,
                                                              .user = (void *)(uintptr_t)c->name}));
 }
 
-/* A reduction of all loops, to a scalar: within the partitions, then across them.  One step if there is one
+/* Reduces all loops to a scalar: first within the partitions, then across them.  One step is enough if there is one
  * partition. */
 static void reduce_in_two_steps(struct pass_run *run, MlirOperation op, struct structured *s,
                                 const struct combiner *c) {

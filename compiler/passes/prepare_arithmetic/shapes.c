@@ -1,13 +1,13 @@
 /* shapes: gives every operation at least two dimensions, the first one for the partitions.
  *
- * A value of rank 1 can be a column [N,1] (N partitions), a row [1,N] (one partition) or spread [P,N/P].  Changing from
- * one form to another moves data across partitions.  So an operation takes the form of what it reads, or else of what
- * reads it (a factor for each partition is a column, a bias along the free dimension is a row), or else the fastest
- * one.
+ * A value of rank 1 can be a column [N,1] (N partitions), a row [1,N] (one partition) or spread [P,N/P].  A change
+ * from one form to another moves data across partitions.  So an operation takes the form of its inputs, or else the
+ * form of its users (a factor for each partition is a column, a bias along the free dimension is a row), or else the
+ * fastest form.
  *
- * Inputs of operations with two and more loops get full rank.  Those that are broadcast along the partitions are copied
- * along them, because an engine reads each partition's own memory.  A broadcast along another dimension stays: it is an
- * access pattern.
+ * Inputs of operations with two or more loops get full rank.  Those that are broadcast along the partitions are
+ * copied along them, because an engine reads each partition's own memory.  A broadcast along another dimension
+ * stays: it is an access pattern.
  */
 #include "passes/prepare_arithmetic/prepare_arithmetic.h"
 
@@ -54,7 +54,7 @@ void prepare_result(struct pass_run *run, MlirOperation op, const struct structu
   MlirValue back = edit_reshape(&after, result, old_rank, old);
   if (mlirValueEqual(back, result))
     return;
-  MlirOperation first = mlirOpResultGetOwner(back); /* of one or two reshapes, the one that reads the result */
+  MlirOperation first = mlirOpResultGetOwner(back); /* if there are two reshapes, the one that reads the result */
   while (!mlirValueEqual(mlirOperationGetOperand(first, 0), result))
     first = mlirOpResultGetOwner(mlirOperationGetOperand(first, 0));
   edit_replace_data_uses(run->arena, result, back, first);
@@ -64,7 +64,7 @@ void prepare_result(struct pass_run *run, MlirOperation op, const struct structu
 
 /* ---- which form a value of rank 1 takes -------------------------------------------------------------------------- */
 
-/* The form of a value of n elements that these dimensions were collapsed to. */
+/* Returns the form of a value of n elements that these dimensions were collapsed to. */
 static enum form form_of_dims(int rank, const int64_t *dims, int64_t n) {
   if (rank < 2)
     return FORM_NONE;
@@ -80,13 +80,13 @@ static enum form form_of_source(MlirValue v, int64_t n) {
   if (mlirOperationIsNull(def) || !ir_is(def, "tensor.collapse_shape"))
     return FORM_NONE;
   MlirValue source = mlirOperationGetOperand(def, 0);
-  MlirOperation origin = ir_defining_op(source); /* only a computed value has chosen its form */
+  MlirOperation origin = ir_defining_op(source); /* only a computed value has a chosen form */
   if (mlirOperationIsNull(origin) || !structured_read(origin, &(struct structured){0}))
     return FORM_NONE;
   return form_of_dims(ir_shape(source, STRUCTURED_LOOPS_MAX, dims), dims, n);
 }
 
-enum { FOLLOW_MAX = 6 }; /* how far users of users are asked: this is a heuristic, and the form is right either way */
+enum { FOLLOW_MAX = 6 }; /* the depth of the search through users: this is a heuristic, and every form is correct */
 
 static enum form form_of_users(MlirValue v, int64_t n, int depth);
 
@@ -117,7 +117,8 @@ static enum form form_of_users(MlirValue v, int64_t n, int depth) {
   return f;
 }
 
-/* The form of a value that v is to be fused with, whose loops must agree with v's; FORM_NONE if it has none yet. */
+/* Returns the form of a value that v will be fused with, because its loops must agree with v's; FORM_NONE if it has
+ * none yet. */
 static enum form form_of_fused(MlirValue v, int64_t n) {
   int64_t dims[STRUCTURED_LOOPS_MAX];
   enum form f = FORM_NONE;
@@ -134,8 +135,8 @@ static enum form fast_form(int64_t n) {
   return n > PREPARE_ROW_MAX && prepare_partitions(n) > 1 ? FORM_SPREAD : FORM_ROW;
 }
 
-/* Operand o of an operation with one loop has one element for each iteration, or one element.  Then it can be
- * reshaped. */
+/* True if operand o of an operation with one loop has one element for each iteration, or one element.  Then it can
+ * be reshaped. */
 static bool is_plain(MlirOperation op, const struct structured *s, int o, int64_t n) {
   int64_t dims[STRUCTURED_LOOPS_MAX], total = 1;
   const int rank = ir_shape(mlirOperationGetOperand(op, o), STRUCTURED_LOOPS_MAX, dims);
@@ -194,7 +195,7 @@ static void annotate_2d(MlirValue v, const struct shape2 *to, MlirLocation loc) 
   layout_write(v, &l, loc);
 }
 
-/* The map of an operand that keeps its shape: loop 0 becomes the loop that it is in form `to`. */
+/* Returns the map of an operand that keeps its shape: loop 0 becomes the loop of form `to` that replaces it. */
 static MlirAffineMap renamed(struct ir_builder *b, MlirAffineMap m, const struct shape2 *to) {
   int64_t results[STRUCTURED_LOOPS_MAX];
   const int n = (int)mlirAffineMapGetNumResults(m);
@@ -242,8 +243,8 @@ static void raise_rank(struct pass_run *run, MlirOperation op, const struct stru
 
 /* ---- inputs ------------------------------------------------------------------------------------------------------ */
 
-/* at[loop]: map m has the loop.  False if the loops are not in order, or if a dimension of several elements has
- * none. */
+/* Sets at[loop] if map m has the loop.  False if the loops are not in order, or if a dimension of several elements
+ * has none. */
 static bool read_input(MlirAffineMap m, int rank, const int64_t *dims, bool *at) {
   int last = -1;
   memset(at, 0, STRUCTURED_LOOPS_MAX * sizeof *at);
@@ -259,7 +260,8 @@ static bool read_input(MlirAffineMap m, int rank, const int64_t *dims, bool *at)
   return true;
 }
 
-/* v[…, 1, …] copied along dimension p, which gets n elements.  Takes an earlier copy of the block if there is one. */
+/* Returns v[…, 1, …] copied along dimension p, which gets n elements.  Reuses an earlier copy in the block if there
+ * is one. */
 static MlirValue broadcast(struct ir_builder *b, MlirValue v, int rank, int64_t *dims, int p, int64_t n) {
   int64_t less[STRUCTURED_LOOPS_MAX];
   assert(dims[p] == 1);
@@ -327,13 +329,13 @@ static void shape_elementwise(struct pass_run *run, MlirOperation op) {
     raise_rank(run, op, &s);
     structured_read(op, &s);
   }
-  if (prepare_has_op(run, op, "tensor.extract")) /* its inputs are indices, which DMA reads */
+  if (prepare_has_op(run, op, "tensor.extract")) /* the inputs are indices, which DMA reads */
     return;
   struct layout l = layout_read(ir_result(op));
   prepare_inputs(run, op, l.partition_dim > 0 && l.partition_dim < s.n_loops ? l.partition_dim : 0);
 }
 
-/* A fill that is still used: the initial values of operations have got their own. */
+/* Reshapes a fill that is still used: the initial values of operations already have their own. */
 static void shape_fill(struct pass_run *run, MlirOperation fill) {
   int64_t dims[STRUCTURED_LOOPS_MAX], n = 1;
   const int rank = ir_shape(ir_result(fill), STRUCTURED_LOOPS_MAX, dims);
@@ -353,7 +355,7 @@ static void shape_fill(struct pass_run *run, MlirOperation fill) {
 
 static bool is_static(const struct structured *s) {
   for (int l = 0; l < s->n_loops; l++)
-    if (s->extents[l] <= 0) /* dynamic, or nothing to do */
+    if (s->extents[l] <= 0) /* the extent is dynamic, or there is nothing to do */
       return false;
   return true;
 }

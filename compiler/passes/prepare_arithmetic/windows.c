@@ -1,17 +1,20 @@
-/* windows: operands that are read through a sum of two loops, position * stride + element * dilation.
+/* windows: rewrites operations whose operands are read through a sum of two loops, position * stride + element *
+ * dilation.
  *
  *     max over p, q of x[n,c,2*i+p,j+q]  ==>  a chain of element-wise maxima of slices of x, one for each (p, q)
  *
  * A convolution becomes a matrix product (convolution.c).
  *
- * Any other reduction over a small window (pooling) becomes a chain of element-wise operations, one for each element of
- * the window, on a slice of the whole operand.  A reduction over a large window stays if a dimension without a window
- * fills the partitions.  Otherwise the windows of the longest dimension, or of the user's partition_dim, are copied out
- * as for a convolution, because partition p of an operand must hold what position p needs.
+ * Any other reduction over a small window (pooling) becomes a chain of element-wise operations, one for each element
+ * of the window, on a slice of the whole operand.  A reduction over a large window stays if a dimension without a
+ * window fills the partitions.  Otherwise the windows of the longest dimension, or of the user's partition_dim, are
+ * copied out as for a convolution, because partition p of an operand must contain the elements that position p
+ * needs.
  *
- * A loop of one iteration adds nothing and is dropped from the maps first; a dimension with one loop but a stride or an
- * offset becomes a slice.  Not changed: sums of three loops, a loop that is in two dimensions of one operand, dynamic
- * shapes.  Values: the order of summation changes.  Linear in operations and window sizes.
+ * A loop of one iteration adds nothing and is dropped from the maps first; a dimension with one loop but a stride or
+ * an offset becomes a slice.  Not changed: sums of three loops, a loop that is in two dimensions of one operand,
+ * dynamic shapes.  The order of summation changes.  The time is linear in the number of operations and in window
+ * sizes.
  */
 #include "passes/prepare_arithmetic/windows.h"
 
@@ -82,7 +85,7 @@ static bool read_side(const struct windowed *w, int o, struct window_side *side)
   return true;
 }
 
-/* False if op has no windows, or windows of another form. */
+/* Reads op into w.  False if op has no windows, or windows of another form. */
 static bool read_windowed(struct pass_run *run, MlirOperation op, struct windowed *w) {
   bool is_plain = true;
 
@@ -103,7 +106,7 @@ static bool read_windowed(struct pass_run *run, MlirOperation op, struct windowe
   return !is_plain;
 }
 
-/* The dimension in which loop is one of two terms, or -1. */
+/* Returns the dimension in which loop is one of two terms, or -1. */
 static int window_of(const struct window_side *side, int loop) {
   for (int r = 0; r < side->rank; r++)
     if (side->d[r].n == 2 && (side->d[r].loop[0] == loop || side->d[r].loop[1] == loop))
@@ -184,10 +187,10 @@ void windows_drop_knobs(struct pass_run *run, MlirOperation op, const char *why)
 
 /* ---- small windows ---------------------------------------------------------------------------------------------- */
 
-/* The most elements of a small window.  Each costs an operation on a slice of the whole operand. */
+/* The largest number of elements of a small window.  Each costs an operation on a slice of the whole operand. */
 enum { CHAIN_MAX = 64 };
 
-/* The one input that the body reads; -1 if it reads several, or positions. */
+/* Returns the only input that the body reads; -1 if it reads several, or positions. */
 static int only_input(const struct windowed *w) {
   MlirBlock body = ir_body(w->op);
   int only = -1;
@@ -201,8 +204,8 @@ static int only_input(const struct windowed *w) {
   return prepare_has_op(w->run, w->op, "linalg.index") ? -1 : only;
 }
 
-/* Every loop that is reduced is the element of a window of x, and the other loops are dimensions of the result.  *n:
- * the number of elements, at most CHAIN_MAX. */
+/* True if every reduced loop is the element of a window of x, and the other loops are dimensions of the result.
+ * Sets *n to the number of elements, at most CHAIN_MAX. */
 static bool is_small_window(const struct windowed *w, const struct window_side *x, int64_t *n) {
   const struct window_side *y = &w->sides[w->s.n_inputs];
 
@@ -224,7 +227,7 @@ static bool is_small_window(const struct windowed *w, const struct window_side *
   return true;
 }
 
-/* Element k of all windows of x, in row-major order. */
+/* Returns element k of all windows of x, in row-major order. */
 static MlirValue window_element(struct ir_builder *b, const struct windowed *w, const struct window_side *x,
                                 int64_t k) {
   int64_t offsets[STRUCTURED_LOOPS_MAX], sizes[STRUCTURED_LOOPS_MAX], strides[STRUCTURED_LOOPS_MAX];
@@ -243,7 +246,7 @@ static MlirValue window_element(struct ir_builder *b, const struct windowed *w, 
 
 struct copied_body {
   MlirBlock from;
-  int in, out; /* the arguments that it reads */
+  int in, out; /* the arguments that the body reads */
 };
 
 static MlirValue copied(struct table *copies, MlirValue v) {
@@ -270,7 +273,7 @@ static MlirValue copy_body(struct ir_builder *b, MlirValue const *args, void *us
   return copied(&copies, mlirOperationGetOperand(end, 0));
 }
 
-/* Every operation of the body has one result and no regions. */
+/* True if every operation of the body has one result and no regions. */
 static bool is_simple_body(MlirBlock body) {
   for (MlirOperation op = mlirBlockGetFirstOperation(body); !mlirOperationIsNull(op);
        op = mlirOperationGetNextInBlock(op))
@@ -323,13 +326,13 @@ static bool is_in_window(const struct windowed *w, int loop) {
   return false;
 }
 
-/* Windows of more elements are not copied out: each element is a copy. */
+/* Larger windows are not copied out, because each element needs a copy. */
 enum { UNFOLD_MAX = 1024 };
-/* Windows are copied out if that fills this many times more partitions than the longest dimension without a window.
- * About what the copies cost. */
+/* Windows are copied out if that fills at least this many times more partitions than the longest dimension without a
+ * window.  The factor is about the cost of the copies. */
 enum { WORTH_UNFOLDING = 4 };
 
-/* The parallel loop of a window that should go over the partitions, or -1. */
+/* Returns the parallel loop of a window that should be on the partitions, or -1. */
 static int loop_to_free(const struct windowed *w) {
   const struct layout l = layout_read(ir_result(w->op));
   int64_t plain = 1;
@@ -353,7 +356,7 @@ static int loop_to_free(const struct windowed *w) {
   return filled >= WORTH_UNFOLDING * plain ? best : -1;
 }
 
-/* The indexing map of the operand as it is now. */
+/* Returns the current indexing map of the operand. */
 static MlirAffineMap map_of(struct ir_builder *b, const struct windowed *w, const struct window_side *side) {
   MlirAffineExpr x[STRUCTURED_LOOPS_MAX];
   for (int r = 0; r < side->rank; r++) {
@@ -375,7 +378,7 @@ static void rewrite_reduction(struct windowed *w) {
   for (int o = 0; o < w->s.n_inputs; o++) {
     struct window_side *side = &w->sides[o];
     if (mlirAffineMapIsProjectedPermutation(w->s.maps[o]))
-      continue; /* stays; its shape may be the one that gives the extent of a loop */
+      continue; /* the operand stays, because its shape may be the only one that gives the extent of a loop */
     windows_cut(&b, w, side);
     const int r = loop < 0 ? -1 : window_of(side, loop);
     if (r >= 0 && side->rank < STRUCTURED_LOOPS_MAX && w->s.extents[side->d[r].loop[1]] <= UNFOLD_MAX) {

@@ -1,4 +1,4 @@
-/* windows: operations with windows, as windows.c and convolution.c rewrite them. */
+/* windows: declarations for operations with windows, shared by windows.c and convolution.c. */
 #ifndef PASSES_WINDOWS_H
 #define PASSES_WINDOWS_H
 
@@ -6,8 +6,8 @@
 #include "ir/structured.h"
 #include "passes/pass.h"
 
-/* The index in one dimension of an operand: offset + sum of coef * loop.  With two terms it is a window: the first loop
- * is the position, the second the element.  Loops of one iteration are left out. */
+/* The index in one dimension of an operand: offset + sum of coef * loop.  With two terms it is a window: the first
+ * loop is the position, the second the element.  Loops of one iteration are not included. */
 struct window_dim {
   int n, loop[2];
   int64_t coef[2], offset;
@@ -36,11 +36,11 @@ static inline bool windows_has_loop(const struct window_side *side, int loop) {
   return false;
 }
 
-/* Slices the operand so that a dimension with one loop has that loop's extent, stride 1 and offset 0, and one without a
- * loop has one element. */
+/* Slices the operand: a dimension with one loop gets that loop's extent, stride 1 and offset 0; a dimension without
+ * a loop gets one element. */
 void windows_cut(struct ir_builder *b, const struct windowed *w, struct window_side *side);
-/* Copies the windows of dimension r out: r becomes the position, and the element a new dimension before dimension `at`.
- * side->rank < STRUCTURED_LOOPS_MAX. */
+/* Copies the windows of dimension r out: r becomes the position, and the element becomes a new dimension before
+ * dimension `at`.  Requires side->rank < STRUCTURED_LOOPS_MAX. */
 void windows_unfold(struct ir_builder *b, const struct windowed *w, struct window_side *side, int r, int at);
 /* Warns that the knobs of op have no effect, because its loops are gone, and erases them. */
 void windows_drop_knobs(struct pass_run *run, MlirOperation op, const char *why);
