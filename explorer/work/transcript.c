@@ -1,6 +1,7 @@
 #include "work/transcript.h"
 
 #include <assert.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -200,6 +201,34 @@ static enum status add_text(struct transcript *t, const char *frames, size_t len
   return st;
 }
 
+/* Each thread keeps one context for unpacking: making one for each frame costs more than unpacking a small frame. */
+static pthread_key_t unpacker_key;
+static pthread_once_t unpacker_once = PTHREAD_ONCE_INIT;
+
+static void free_unpacker(void *context) {
+  ZSTD_freeDCtx(context);
+}
+
+static void make_unpacker_key(void) {
+  const int failed = pthread_key_create(&unpacker_key, free_unpacker);
+  assert(!failed);
+  (void)failed;
+}
+
+/* As ZSTD_decompress; 0 when out of memory. */
+static size_t unpack(char *to, size_t max, const char *from, size_t len) {
+  pthread_once(&unpacker_once, make_unpacker_key);
+  ZSTD_DCtx *context = pthread_getspecific(unpacker_key);
+  if (!context) {
+    context = ZSTD_createDCtx();
+    if (!context || pthread_setspecific(unpacker_key, context)) {
+      ZSTD_freeDCtx(context);
+      return 0;
+    }
+  }
+  return ZSTD_decompressDCtx(context, to, max, from, len);
+}
+
 /* Takes the packed frame at p, the first of n bytes; *size: how many of them it has. */
 static enum status add_packed(struct transcript *t, const char *p, size_t n, size_t *size, struct error *err) {
   struct frame f;
@@ -213,7 +242,7 @@ static enum status add_packed(struct transcript *t, const char *p, size_t n, siz
     st = buf_reserve(&t->packed, *size);
   if (st)
     return fail(err, st, "frames");
-  const size_t got = ZSTD_decompress(t->open.data, (size_t)len, p, *size);
+  const size_t got = unpack(t->open.data, (size_t)len, p, *size);
   if (got != len || t->open.data[len - 1] != '\n')
     return fail(err, ST_INPUT, "not a packed frame");
   st = frame_scan(t->open.data, (size_t)len - 1, &f, err);
@@ -267,7 +296,7 @@ static const char *open_frame(struct transcript *t, int i) {
   buf_clear(&t->open);
   if (buf_reserve(&t->open, f->len))
     return NULL;
-  const size_t n = ZSTD_decompress(t->open.data, f->len, t->packed.data + f->packed_at, f->packed_len);
+  const size_t n = unpack(t->open.data, f->len, t->packed.data + f->packed_at, f->packed_len);
   if (n != f->len) { /* only memory can be short: the frame was packed, or unpacked once, by us */
     buf_clear(&t->open);
     return NULL;
