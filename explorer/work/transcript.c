@@ -19,7 +19,7 @@ enum {
   OWN_FRAMES_ROOM = 3 * OWN_FRAME_MAX,
   RESULT_ROOM = 64 << 10,
   PACKED_ROOM = WORK_PACKED_MAX + OWN_FRAMES_ROOM,
-  PACK_LEVEL = 2, /* the pool's thread packs what all children send */
+  PACK_LEVEL = 1, /* the pool's thread packs what all children send */
 };
 
 const size_t transcript_result_max = WORK_BYTES_MAX + OWN_FRAMES_ROOM + RESULT_ROOM;
