@@ -1,8 +1,8 @@
 /* order: lowers sort, topk, reverse, and reduce with several operands.
  *
  * A sort counts.  The rank of an element is the number of elements that come before it, which a generic with a
- * reduction finds by comparing all pairs.  Then every element is written to its rank.  This takes n comparisons per element; they
- * are independent of each other.  Equal elements keep their order.
+ * reduction finds by comparing all pairs.  Then every element is written to its rank.  This takes n comparisons per
+ * element; they are independent of each other.  Equal elements keep their order.
  */
 #include <assert.h>
 #include <string.h>
