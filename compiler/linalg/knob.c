@@ -36,8 +36,8 @@ static bool is_annotation(MlirOperation op) {
 }
 
 /* Adds the annotation `name` to w's result, directly after the operation.  If the operation already has an annotation
- * of this name, its attributes are overwritten one by one instead.  The annotation has the location of the knob call.
- * */
+ * of this name, its attributes are overwritten one by one instead.  The annotation has the location of the knob
+ * call. */
 static void annotate(struct lower *l, const struct hlo_instr *i, const struct hlo_instr *w, const char *name, int n,
                      MlirNamedAttribute const *attrs) {
   MlirOperation work = node_of(l, w)->work, at = mlirOperationGetNextInBlock(work);
