@@ -263,7 +263,7 @@ static struct view *view_between(struct tracer *tr, hlo_val x, hlo_val v) {
   return w;
 }
 
-/* Returns true if an operation may return a view of its first argument, and sets the kind of the view. */
+/* Returns true if an operation of NumPy returns views of its argument, and sets the kind of these views. */
 static bool returns_view(const struct op_def *op, enum view_kind *kind) {
   static const enum op_id writable[] = {OP_RESHAPE,    OP_RAVEL,           OP_TRANSPOSE, OP_SWAPAXES,   OP_MOVEAXIS,
                                         OP_ROLLAXIS,   OP_EXPAND_DIMS,     OP_SQUEEZE,   OP_SPLIT,      OP_ARRAY_SPLIT,
