@@ -9,8 +9,7 @@
 #include "trace/refuse.h"
 #include "trace/tensor.h"
 
-static uint64_t
-    serials; /* serial numbers of traces; never reused, so that a tensor of an earlier trace is recognised */
+static uint64_t serials; /* serial numbers of traces; never reused, so a tensor of an earlier trace is recognised */
 
 /* Returns the place of the function's only return statement; NULL if there are several. */
 static const struct src_loc *return_loc(struct trace_program *program, const struct program_kernel *k) {
