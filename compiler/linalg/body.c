@@ -1,11 +1,11 @@
-/* body: called computations on scalars (combiners, comparators, the function of a map) written into the body of the
+/* body: writes called computations on scalars (combiners, comparators, the function of a map) into the body of the
  * operation that calls them.
  */
 #include <assert.h>
 
 #include "linalg/impl.h"
 
-/* Calls in calls that are written out; a deeper one is refused. */
+/* The depth to which nested calls are inlined.  A deeper call is refused. */
 enum { CALL_DEPTH_MAX = 16 };
 
 static const struct hlo_instr *obstacle(const struct hlo_computation *c, int depth);
@@ -31,7 +31,7 @@ static bool is_writable(const struct hlo_instr *i, const struct hlo_computation 
   }
 }
 
-/* The first instruction of c that cannot be written, or NULL. */
+/* Returns the first instruction of c that cannot be written, or NULL. */
 static const struct hlo_instr *obstacle(const struct hlo_computation *c, int depth) {
   hlo_for_each(i, c) {
     if (!is_writable(i, c, depth))

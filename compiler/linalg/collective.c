@@ -1,24 +1,24 @@
-/* collective: collectives and custom calls, which become calls of functions without a body.
+/* collective: lowers collectives and custom calls to calls of functions without a body.
  *
- * The function's declaration alone says which collective it is:
+ * The attribute nkipy.collective of the function's declaration states which collective it is:
  *
  *     func.func private @all_reduce(tensor<4x6xf32>) -> tensor<4x6xf32> attributes
  *         {nkipy.collective = {kind = "all_reduce", op = "add", replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>}}
  *
  *     kind                 "all_gather", "all_reduce", "reduce_scatter", "all_to_all" or "collective_permute"
  *     op                   all_reduce and reduce_scatter: add, multiply, max, min, bitwise_and or bitwise_or
- *     unsigned             all_reduce and reduce_scatter of unsigned integers: max and min depend on it
+ *     unsigned             all_reduce and reduce_scatter: present if the integers are unsigned, for max and min
  *     dim                  i64; all_gather, reduce_scatter, all_to_all: the dimension to gather, scatter or split
- *     replica_groups       a row for each group of devices; missing: all devices are one group
- *     source_target_pairs  collective_permute
- *     channel_id           i64, if there is one
+ *     replica_groups       one row for each group of devices; absent if all devices are one group
+ *     source_target_pairs  collective_permute: a row for each pair
+ *     channel_id           i64; absent if there is none
  *
  * The function of a custom call has the name of the call's target and nkipy.custom_call = {backend_config, aliases =
- * dense<[[output, operand], …]>, has_collectives}; entries that the call does not have are missing.
+ * dense<[[output, operand], …]>, has_collectives}; entries that the call does not have are absent.
  *
- * The call passes through every stage unchanged and ends as the instruction nisa.<kind> with these attributes
- * (passes/linalg_to_nisa/collective.c).  To run a stage on one processor, the function gets the body that is right when
- * every device of the group holds the same data (driver/check_collective.c).
+ * The call passes through every stage unchanged and finally becomes the instruction nisa.<kind> with these attributes
+ * (passes/linalg_to_nisa/collective.c).  To run a stage on one processor, driver/check_collective.c gives the function
+ * a body that is correct if every device of the group holds the same data.
  */
 #include <assert.h>
 #include <string.h>
@@ -27,7 +27,7 @@
 
 /* ---- declarations and calls --------------------------------------------------------------------------------- */
 
-/* The code of nkigen's custom ops is in their configuration; NULL for other calls. */
+/* Returns the code of nkigen's custom op, which is its configuration; NULL for other calls. */
 static const char *code_of(const struct hlo_instr *i) {
   static const char prefix[] = "__custom_op__";
   return i->op != HLO_CUSTOM_CALL || strncmp(i->attrs->custom_call_target, prefix, sizeof prefix - 1)
@@ -39,8 +39,8 @@ static bool is_same_attribute(MlirAttribute x, MlirAttribute y) {
   return mlirAttributeIsNull(x) || mlirAttributeIsNull(y) ? x.ptr == y.ptr : mlirAttributeEqual(x, y);
 }
 
-/* The symbol of a private declaration with this name, type and meaning; made when there is none yet.  A name that has
- * another type or meaning, or is the kernel's own, gets a number. */
+/* Returns the symbol of the private declaration with this name, type and `what`, and adds the declaration if there is
+ * none.  A number is appended to the name if it is the kernel's, or belongs to a declaration that differs. */
 static MlirAttribute declare(struct lower *l, const struct hlo_instr *i, const char *name, MlirAttribute what,
                              MlirType type) {
   const char *symbol = name;
@@ -60,7 +60,7 @@ static MlirAttribute declare(struct lower *l, const struct hlo_instr *i, const c
   return mlirFlatSymbolRefAttrGet(l->b.ctx, ir_str(symbol));
 }
 
-/* i as a call of the function `name`. */
+/* Lowers i to a call of the function `name`. */
 static enum status call(struct lower *l, const struct hlo_instr *i, const char *name, MlirAttribute what) {
   const bool is_tuple = i->shape.dtype == DT_TUPLE;
   const int n_results = is_tuple ? i->shape.n_elems : 1;
@@ -144,8 +144,8 @@ static const char *kind_of(enum hlo_op op) {
   }
 }
 
-/* The combiner's name; NULL when devices cannot combine with it.  On bool, sums and maxima are or, products and minima
- * and. */
+/* Returns the combiner's name, or NULL if collectives do not support it.  On bool, add and maximum are bitwise_or;
+ * multiply and minimum are bitwise_and. */
 static const char *reduction_of(const struct hlo_instr *i) {
   const bool is_bool = i->shape.dtype == DT_BOOL;
   if (!reduce_is_plain(i))
@@ -166,7 +166,7 @@ static const char *reduction_of(const struct hlo_instr *i) {
   }
 }
 
-/* dense<[[0, 1], [2, 3]]>: all groups have the same length. */
+/* Returns the groups as an attribute such as dense<[[0, 1], [2, 3]]>.  All groups have the same length. */
 static MlirAttribute groups_attr(struct lower *l, const struct hlo_groups *g) {
   const int64_t dims[] = {g->n, g->v[0].n};
   MlirType type = ir_tensor_type(&l->b, DT_I64, 2, dims);
@@ -212,7 +212,7 @@ enum status lower_collective(struct lower *l, const struct hlo_instr *i) {
 
 /* ---- custom calls ------------------------------------------------------------------------------------------ */
 
-/* {output, operand} of each alias.  When the result is not a tuple, it is output 0. */
+/* Returns a row {output, operand} for each alias.  A result that is not a tuple is output 0. */
 static MlirAttribute aliases_attr(struct lower *l, const struct hlo_attrs *at) {
   const int64_t dims[] = {at->operand_aliases.n, 2};
   int64_t *v = arena_new_array(&l->arena, int64_t, (size_t)(2 * at->operand_aliases.n));
@@ -224,7 +224,7 @@ static MlirAttribute aliases_attr(struct lower *l, const struct hlo_attrs *at) {
   return mlirDenseElementsAttrInt64Get(ir_tensor_type(&l->b, DT_I64, 2, dims), 2 * at->operand_aliases.n, v);
 }
 
-/* What the target's name does not say; null if the name says everything. */
+/* Returns the attribute nkipy.custom_call, or null if it would have no entries or the call is a custom op of nkigen. */
 static MlirAttribute what_is_called(struct lower *l, const struct hlo_instr *i) {
   const struct hlo_attrs *at = i->attrs;
   MlirNamedAttribute v[3];

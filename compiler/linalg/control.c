@@ -1,13 +1,13 @@
-/* control: while, conditional, call, and the tuples that carry values into and out of them.
+/* control: lowers while, conditional and call, and the tuples that carry values into and out of them.
  *
- *     while, i from a constant by a constant to a constant  ==>  scf.for, carried values as iter_args
- *     any other while                                       ==>  scf.while
- *     conditional                                           ==>  scf.if
- *     call                                                  ==>  the called computation's body
+ *     while with a counter (constant first, step and limit)  ==>  scf.for, carried values as iter_args
+ *     any other while                                        ==>  scf.while
+ *     conditional                                            ==>  scf.if
+ *     call                                                   ==>  the called computation's body
  *
- * A tuple is never a value here: its elements are.  Elements that a while passes on unchanged are read from outside the
- * loop, and its counter is the loop's induction variable (counter.c), so neither becomes an iter_arg.  The loop writes
- * carried values in place, so an initial value that is an argument of the caller is copied first.
+ * A tuple has no MLIR value; only its elements have.  Elements that a while passes on unchanged are read from outside
+ * the loop, and its counter is the loop's induction variable (counter.c), so neither becomes an iter_arg.  The loop
+ * writes carried values in place, so an initial value that is an argument of the caller is copied first.
  */
 #include <assert.h>
 
@@ -75,7 +75,7 @@ void lower_copy_tuple(struct lower *l, const struct hlo_instr *i) {
 
 /* ---- regions ------------------------------------------------------------------------------------------- */
 
-/* Emits x now, so that regions that are opened next can use it. */
+/* Emits x now, so that its value dominates the regions that are opened next. */
 static void prepare(struct lower *l, const struct hlo_instr *x) {
   if (x->shape.dtype == DT_TUPLE && x->op == HLO_TUPLE)
     for (int k = 0; k < x->n_operands; k++)
@@ -140,14 +140,14 @@ enum status lower_call(struct lower *l, const struct hlo_instr *i) {
 
 struct loop {
   const struct hlo_instr *instr;
-  const struct hlo_instr *init; /* its operand */
-  int n;                        /* parts of the state */
-  MlirValue *outside;           /* by part: its value before the loop; null for a counter, and where origins is set */
+  const struct hlo_instr *init;     /* the operand of instr: the initial state */
+  int n;                            /* parts of the state */
+  MlirValue *outside;               /* by part: its value before the loop; null for a counter and if origins is set */
   const struct hlo_instr **origins; /* by part: the instruction that is passed on unchanged, or NULL */
-  bool *carried;                    /* by part: changes from one iteration to the next, and is not the counter */
+  bool *carried;                    /* by part: true if an iteration may change it and it is not the counter */
   struct counter counter;
-  int n_types;     /* carried parts */
-  MlirType *types; /* their types */
+  int n_types;     /* number of carried parts */
+  MlirType *types; /* types of the carried parts */
 };
 
 static const struct hlo_instr *body_next(const struct hlo_instr *w, int k) {
@@ -159,7 +159,7 @@ static bool is_part_of(const struct hlo_instr *x, const struct hlo_instr *param,
   return x && x->op == HLO_GET_TUPLE_ELEMENT && x->operands[0] == param && x->attrs->tuple_index == k;
 }
 
-/* A constant that the loop overwrites: a fill, because constants cannot be written. */
+/* Returns a fill with the value of a splat constant that the loop overwrites; a constant cannot be written to. */
 static MlirValue filled(struct lower *l, const struct hlo_instr *x) {
   return ir_fill(&l->b, lower_splat(l, x), lower_empty(l, &x->shape));
 }
@@ -189,7 +189,7 @@ static void read_loop(struct lower *l, const struct hlo_instr *w, bool counts, s
   }
 }
 
-/* The state's parts inside a region: the carried ones are the block's arguments from `first` on. */
+/* Returns the state's parts inside a region.  The carried parts are the block's arguments from `first` on. */
 static MlirValue *inner_parts(struct lower *l, const struct loop *p, MlirBlock block, int first) {
   MlirValue *parts = arena_dup(&l->arena, p->outside, (size_t)p->n * sizeof *parts);
   for (int k = 0; k < p->n; k++)
@@ -198,7 +198,7 @@ static MlirValue *inner_parts(struct lower *l, const struct loop *p, MlirBlock b
   return parts;
 }
 
-/* Of the carried parts. */
+/* Returns the initial values of the carried parts. */
 static MlirValue *initial_values(struct lower *l, const struct loop *p) {
   MlirValue *v = arena_new_array(&l->arena, MlirValue, (size_t)p->n_types);
   for (int k = 0, at = 0; k < p->n; k++)
@@ -217,7 +217,7 @@ static void set_results(struct lower *l, const struct loop *p, MlirOperation op)
   node_of(l, p->instr)->origins = p->origins;
 }
 
-/* Lowers c into one region of the loop; leaves l->b there. */
+/* Lowers c into one region of the loop, and leaves l->b in that region. */
 static enum status lower_region(struct lower *l, const struct loop *p, const struct hlo_computation *c, MlirBlock block,
                                 int first, const struct counter *counter) {
   l->b.block = block;
@@ -253,7 +253,7 @@ static enum status lower_for(struct lower *l, struct loop *p) {
   return ST_OK;
 }
 
-/* The region of the condition passes its arguments on to the body. */
+/* Lowers the condition's region, which passes its arguments on to the body. */
 static enum status lower_condition(struct lower *l, const struct loop *p, MlirBlock block) {
   const struct hlo_computation *c = p->instr->called[1];
   enum status st = lower_region(l, p, c, block, 0, NULL);
@@ -308,7 +308,8 @@ enum status lower_while(struct lower *l, const struct hlo_instr *i) {
 
 static enum status lower_branches(struct lower *l, const struct hlo_instr *i, MlirValue index, int k);
 
-/* Lowers one region of an scf.if: branch k, or for the rest the choice between branch k and those after it. */
+/* Lowers one region of an scf.if.  If is_rest is set and branch k is not the last, that is the choice between branch k
+ * and those after it; otherwise it is branch k. */
 static enum status lower_branch(struct lower *l, const struct hlo_instr *i, MlirValue index, int k, bool is_rest) {
   const struct hlo_computation *c = i->called[k];
   if (is_rest && k + 1 < i->n_called)
@@ -356,7 +357,7 @@ static enum status lower_branches(struct lower *l, const struct hlo_instr *i, Ml
 enum status lower_conditional(struct lower *l, const struct hlo_instr *i) {
   if (!is_flat(&i->shape))
     return lower_refuse(l, i, "tuples in tuples are not possible");
-  for (int k = 0; k < i->n_called; k++) /* before the branches: only one of them runs */
+  for (int k = 0; k < i->n_called; k++) /* emitted outside the branches, because only one of them runs */
     prepare(l, i->operands[1 + k]);
   if (i->n_called == 1)
     return lower_branch(l, i, (MlirValue){NULL}, 0, false);

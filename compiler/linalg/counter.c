@@ -1,4 +1,4 @@
-/* counter: the element of a while's state that counts, and scalars that are computed from it.
+/* counter: lowers the counter of a while, and scalars that are computed from it.
  *
  * A counter starts at a constant, changes by a constant, and is compared with a constant.  The number of iterations is
  * then known, and the counter becomes the induction variable of an scf.for.  Integers computed from it (the starts of
@@ -17,7 +17,7 @@ void counter_find(const struct hlo_instr *w, struct counter *out) {
     *out = (struct counter){.at = t.at, .first = t.first, .step = t.step, .n = t.n};
 }
 
-/* A loop that counts down becomes one that counts its iterations from 0. */
+/* For a while that counts down, the scf.for counts the iterations from 0 up. */
 int64_t counter_lower(const struct counter *c) {
   return c->step > 0 ? c->first : 0;
 }
@@ -51,16 +51,17 @@ MlirValue counter_tensor(struct lower *l, const struct counter *c, enum dtype t)
 
 /* ---- scalars computed from a counter ------------------------------------------------------------------------- */
 
-/* Scalar expressions are emitted by recursion.  A deeper one starts from a 0-d tensor again. */
+/* Scalar expressions are emitted by recursion, so their depth is limited.  An instruction beyond the limit is computed
+ * as a 0-d tensor. */
 enum { DEPTH_MAX = 64 };
 
-/* The signed type t holds all values of the range. */
+/* True if the signed type t holds all values of the range. */
 static bool fits(enum dtype t, __int128 low, __int128 high) {
   const int bits = 8 * (int)dtype_size(t) - 1;
   return low >= -((__int128)1 << bits) && high < (__int128)1 << bits;
 }
 
-/* The range of x if it is an index or an integer constant. */
+/* Sets the range of x and returns true if x is an index or an integer constant. */
 static bool range_of(struct lower *l, const struct hlo_instr *x, __int128 *low, __int128 *high) {
   const struct node *n = node_of(l, x);
   int64_t v;
@@ -73,7 +74,8 @@ static bool range_of(struct lower *l, const struct hlo_instr *x, __int128 *low, 
   return n->scalar_kind == SCALAR_INDEX;
 }
 
-/* True if i is a signed integer that is computed from indices and constants and cannot overflow; its range. */
+/* Returns true if i is a signed integer that is computed from indices and constants and cannot overflow.  Sets its
+ * range. */
 static bool is_index_expression(struct lower *l, const struct hlo_instr *i, __int128 *low, __int128 *high) {
   __int128 a, b, c, d;
   if (dtype_kind(i->shape.dtype) != DK_SIGNED)
@@ -135,7 +137,7 @@ bool scalar_inherit(struct lower *l, const struct hlo_instr *i, const struct hlo
   return true;
 }
 
-/* An element of a while's state: a scalar if it is the counter, or comes from outside the loop as one. */
+/* Decides if an element of a while's state is a scalar: if it is the counter, or a scalar passed in from outside. */
 static bool note_element(struct lower *l, const struct hlo_instr *i) {
   const struct hlo_instr *t = i->operands[0];
   const struct node *from = node_of(l, t);

@@ -1,4 +1,4 @@
-/* dot: contractions as linalg.matmul and linalg.batch_matmul.
+/* dot: lowers contractions to linalg.matmul and linalg.batch_matmul.
  *
  * A transpose brings operands to [batch, m, k] and [batch, k, n] where the dimension numbers need it, and groups of
  * several dimensions are collapsed to one, so that later passes see only two forms.  The accumulator is f32 for f16,
@@ -8,7 +8,7 @@
 
 #include "linalg/impl.h"
 
-/* One operand, its dimensions in groups. */
+/* One operand, with its dimensions in three groups: batch, contracting and free. */
 struct side {
   const struct hlo_instr *x;
   struct hlo_ints batch, contracting;
@@ -47,7 +47,7 @@ static int append(int64_t *to, int n, int count, const int64_t *v) {
   return n;
 }
 
-/* The operand as [batch, m, k] (lhs) or [batch, k, n] (rhs), without the batch if there is none. */
+/* Returns the operand as [batch, m, k] (lhs) or [batch, k, n] (rhs), without the batch if there is none. */
 static MlirValue arrange(struct lower *l, const struct side *s, bool is_lhs, enum dtype t) {
   const struct hlo_shape *from = &s->x->shape;
   int64_t perm[HLO_RANK_MAX], permuted[HLO_RANK_MAX], flat[3];
@@ -75,8 +75,8 @@ static MlirValue arrange(struct lower *l, const struct side *s, bool is_lhs, enu
   return lower_reshape_tensor(l, v, &now, rank, flat);
 }
 
-/* The matmul's body extends operands to the accumulator's type.  MLIR does that correctly only between floats; other
- * operands are converted before. */
+/* Returns the type of a matmul's operand.  The matmul's body extends operands to the accumulator's type, and MLIR does
+ * that correctly only between floats.  Other operands are converted to the accumulator's type before the matmul. */
 static enum dtype operand_type(enum dtype t, enum dtype acc) {
   return dtype_is_float(t) && dtype_is_float(acc) && dtype_size(t) <= dtype_size(acc) ? t : acc;
 }

@@ -1,4 +1,4 @@
-/* dynamic: dynamic-slice and dynamic-update-slice, slices whose start is a value.
+/* dynamic: lowers dynamic-slice and dynamic-update-slice, whose starts are computed values.
  *
  * XLA clamps every start so that the slice stays inside the tensor.  A constant start becomes a static offset.  A start
  * that depends on a loop's counter is not clamped when its range shows that the slice stays inside.
@@ -6,7 +6,8 @@
 #include "hlo/literal.h"
 #include "linalg/impl.h"
 
-/* Clamped starts of a window of the given sizes: static in offsets, or a value in dynamic (null where static). */
+/* Reads the clamped starts of a window of the given sizes.  A static start goes to offsets and its entry in dynamic is
+ * null; any other start goes to dynamic. */
 static void read_starts(struct lower *l, const struct hlo_shape *x, const int64_t *sizes,
                         struct hlo_instr *const *starts, int64_t *offsets, MlirValue *dynamic) {
   for (int d = 0; d < x->rank; d++) {

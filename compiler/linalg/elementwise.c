@@ -1,13 +1,13 @@
-/* elementwise: unary, binary, compare, select, convert; broadcast and iota.
+/* elementwise: lowers unary, binary, compare, select, convert and map; broadcast and iota.
  *
- * An operand that is a broadcast is not materialised when the other operands span the result: it is read through an
- * indexing map (dimensions of size 1 become the constant 0), and a splat constant becomes a scalar in the body.  Later
- * passes look for this form:
+ * An operand that is a broadcast is not materialised if the operands together span the result.  It is then read through
+ * an indexing map, in which dimensions of size 1 are the constant 0.  A splat constant becomes a scalar in the body.
+ * Later passes match this form:
  *
  *     %s = reshape(%m), %b = broadcast(%s), %d = subtract(%x, %b)
  *       ==>  linalg.generic [(d0, d1) -> (d0, d1), (d0, d1) -> (d0, 0), (d0, d1) -> (d0, d1)] ins(%x, %m)
  *
- * When nothing is folded and linalg has a named operation with the same meaning, the named operation is used.
+ * If nothing is folded and linalg has a named operation with the same meaning, the named operation is used.
  */
 #include <assert.h>
 #include <string.h>
@@ -16,18 +16,18 @@
 
 enum { OPERANDS_MAX = 3 }; /* select and clamp have three */
 
-/* How one operand is read. */
+/* Describes how one operand is read. */
 struct operand {
   const struct hlo_instr *src; /* the instruction that is read */
-  struct hlo_shape shape;      /* the shape that is read: src's, or the one with the reduced axes kept */
-  bool is_scalar;              /* a splat constant or a loop's scalar, which the body uses directly */
-  bool is_full;                /* has the result's shape */
-  int64_t map[HLO_RANK_MAX];   /* per dimension of shape: a loop or IR_CONST(0) */
+  struct hlo_shape shape;      /* the shape that is read: src's shape, or kept_shape of a reduce */
+  bool is_scalar;              /* true for a splat constant or a loop's scalar, which the body uses directly */
+  bool is_full;                /* true if it has the result's shape and is read without a map */
+  int64_t map[HLO_RANK_MAX];   /* for each dimension of shape: a loop or IR_CONST(0) */
 };
 
 /* ---- looking through broadcasts ---------------------------------------------------------------------- */
 
-/* Dimensions of s other than 1, in order; returns how many. */
+/* Lists the dimensions of s whose size is not 1, in order.  Returns their number. */
 static int big_dims(const struct hlo_shape *s, int at[HLO_RANK_MAX]) {
   int n = 0;
   for (int k = 0; k < s->rank; k++)
@@ -48,7 +48,7 @@ bool lower_is_unit_reshape(const struct hlo_instr *r) {
   return true;
 }
 
-/* Turns a map of r's result into a map of its operand. */
+/* Turns a map that reads r's result into a map that reads r's operand. */
 static void through_reshape(const struct hlo_instr *r, int64_t *map) {
   const struct hlo_shape *to = &r->shape, *from = &r->operands[0]->shape;
   int a[HLO_RANK_MAX], b[HLO_RANK_MAX], n = big_dims(to, a);
@@ -62,7 +62,7 @@ static void through_reshape(const struct hlo_instr *r, int64_t *map) {
     map[b[k]] = old[a[k]];
 }
 
-/* Turns a map of the reduce's result into a map of the value that keeps the reduced axes. */
+/* Turns a map that reads the reduce's result into a map that reads the value with the reduced axes kept. */
 static void keep_axes(const struct hlo_instr *reduce, const struct hlo_shape *kept, int64_t *map) {
   int64_t old[HLO_RANK_MAX];
 
@@ -76,7 +76,7 @@ static bool is_scalar(struct lower *l, const struct hlo_instr *x) {
   return lower_is_splat(x) || node_of(l, x)->scalar_kind;
 }
 
-/* Sets o to what x is read from once unit reshapes and broadcasts are folded into the map. */
+/* Folds unit reshapes and broadcasts from x upwards into o's map, and sets o to read the value before them. */
 static void look_through(struct lower *l, const struct hlo_instr *x, struct operand *o) {
   for (;;) {
     if (x->op == HLO_BROADCAST && !x->knob) {
@@ -101,7 +101,7 @@ static void look_through(struct lower *l, const struct hlo_instr *x, struct oper
   }
 }
 
-/* Where the operand and the result both have size 1 in a dimension, the map names the loop. */
+/* In each dimension where the operand and the result both have size 1, makes the map use the loop instead of 0. */
 static void align_unit_dims(const struct hlo_shape *result, struct operand *o) {
   const struct hlo_shape *s = &o->shape;
   if (s->rank != result->rank)
@@ -130,7 +130,7 @@ static void read_operand(struct lower *l, const struct hlo_instr *x, int rank, s
   }
 }
 
-/* True if the maps of the tensor operands together name every loop longer than 1. */
+/* True if every loop longer than 1 occurs in the map of a tensor operand. */
 static bool spans(const struct hlo_shape *s, int n, const struct operand *o) {
   bool seen[HLO_RANK_MAX] = {false};
 
@@ -147,7 +147,8 @@ static bool spans(const struct hlo_shape *s, int n, const struct operand *o) {
   return true;
 }
 
-/* Materialises one operand when the operands do not span the result: the first tensor, or else the first operand. */
+/* Materialises one operand if the operands do not span the result: the first that has the result's rank, and tensors
+ * are preferred to scalars. */
 static void ensure_span(const struct hlo_instr *i, struct operand *o) {
   int first = 0;
   bool tensor = false;
@@ -201,7 +202,7 @@ static const char *named_operation(const struct hlo_instr *i) {
 
 struct body {
   const struct hlo_instr *instr;
-  MlirValue scalars[OPERANDS_MAX]; /* null where an argument is read */
+  MlirValue scalars[OPERANDS_MAX]; /* null if the operand is an argument of the body */
 };
 
 static MlirValue write_body(struct ir_builder *b, MlirValue const *args, void *user) {
@@ -218,7 +219,7 @@ static MlirValue operand_value(struct lower *l, const struct operand *o) {
   return n->keeps_dims ? n->kept : lower_value(l, o->src);
 }
 
-/* The location of a generic also names a broadcast that was folded into it. */
+/* Sets the location of a generic, which includes the first broadcast that was folded into it. */
 static void locate(struct lower *l, const struct hlo_instr *i, const struct operand *o) {
   for (int k = 0; k < i->n_operands; k++)
     if (i->operands[k] != o[k].src && i->operands[k]->op == HLO_BROADCAST) {
@@ -313,7 +314,7 @@ static MlirValue write_identity(struct ir_builder *b, MlirValue const *args, voi
   return args[0];
 }
 
-/* The whole tensor is needed: a fill with a scalar, or a generic that reads its input through the map. */
+/* Emits the broadcast as a tensor: a fill with a scalar, or a generic that reads its input through a map. */
 enum status lower_broadcast(struct lower *l, const struct hlo_instr *i) {
   struct operand o;
   read_full(i, &o);

@@ -1,10 +1,10 @@
-/* gather: gather and scatter, which read and write at computed indices.
+/* gather: lowers gather and scatter, which read and write at computed indices.
  *
  * A gather is a generic over its result whose body reads the operand with tensor.extract.  The components of an index
- * vector are inputs of the generic.  Components for neighbouring dimensions from which a single element is taken
- * (x[i, j]) become one index into the operand with these dimensions merged, because engines gather by one index.  A
- * scatter is a loop over the index vectors that inserts one window each, in order.  As in XLA, gather clamps its start
- * indices, and scatter skips a window that does not fit.
+ * vector are inputs of the generic.  If all components belong to adjacent dimensions and take one element from each
+ * (x[i, j]), these dimensions of the operand are merged and the components become one index, because engines gather by
+ * one index.  A scatter is a loop over the index vectors.  Each iteration inserts one window, in order.  As in XLA,
+ * gather clamps its start indices, and scatter skips a window that does not fit.
  */
 #include <assert.h>
 
@@ -43,7 +43,7 @@ static bool is_known_inside(const struct hlo_instr *indices, int64_t vector_dim,
 struct gather_body {
   const struct hlo_instr *instr;
   MlirValue source;
-  int first, n_merged; /* the operand's dimensions that are merged into one in source */
+  int first, n_merged; /* n_merged dimensions of the operand, from first on, are one dimension in source */
 };
 
 static MlirValue start_index(struct ir_builder *b, const struct hlo_instr *i, int component, MlirValue x) {
@@ -57,7 +57,7 @@ static MlirValue start_index(struct ir_builder *b, const struct hlo_instr *i, in
   return scalar_clamp_index(b, at, limit);
 }
 
-/* The loop of the result that runs over dimension `dim` of the indices. */
+/* Returns the loop of the result that runs over dimension `dim` of the indices. */
 static int batch_loop(const struct hlo_gather_dims *g, int dim) {
   int loop = 0;
   for (int d = 0;; d++) {
@@ -108,8 +108,8 @@ static MlirValue merged_source(struct lower *l, const struct gather_body *b) {
   return lower_reshape_tensor(l, v, s, rank, dims);
 }
 
-/* Turns at, the index for each of the operand's dimensions, into the index for each of source's; returns their
- * number. */
+/* `at` has an index for each dimension of the operand.  Turns it into an index for each dimension of source, and
+ * returns their number. */
 static int merge_places(struct ir_builder *b, const struct gather_body *body, int rank, MlirValue *at) {
   const struct hlo_shape *s = &body->instr->operands[0]->shape;
   const int after = body->first + body->n_merged;
@@ -148,7 +148,7 @@ static MlirValue write_gather(struct ir_builder *b, MlirValue const *args, void 
   return ir_extract(b, body->source, merge_places(b, body, rank, at), at);
 }
 
-/* The map that reads component c of the index vectors in the loops of the result. */
+/* Returns the map that reads component c of the index vectors in the loops of the result. */
 static MlirAffineMap component_map(struct lower *l, const struct hlo_instr *i, int c) {
   const struct hlo_gather_dims *g = i->attrs->gather;
   const int rank = i->operands[1]->shape.rank;
@@ -187,18 +187,18 @@ enum status lower_gather(struct lower *l, const struct hlo_instr *i) {
 
 /* ---- scatter ----------------------------------------------------------------------------------------- */
 
-/* One scatter, the same in all its loops except for `at`. */
+/* The state of one scatter.  Only `at` changes while its loops are emitted. */
 struct scatter {
   struct lower *l;
   const struct hlo_instr *instr;
   MlirValue indices, updates;
-  int n_batch; /* dimensions of the index vectors' space */
+  int n_batch; /* dimensions of the indices other than index_vector_dim; the batch arrays have an entry for each */
   int64_t batch[HLO_RANK_MAX], batch_in_indices[HLO_RANK_MAX], batch_in_updates[HLO_RANK_MAX];
-  int64_t window[HLO_RANK_MAX];       /* the window in the operand: 1 where a dimension is inserted */
-  int64_t update[HLO_RANK_MAX];       /* the window in updates: 1 in the batch dimensions */
-  int64_t dims[HLO_RANK_MAX], n_dims; /* window without the inserted dimensions */
-  MlirValue const *at;                /* the batch loops' counters */
-  bool combines;                      /* combines the update with the old element; otherwise replaces it */
+  int64_t window[HLO_RANK_MAX];       /* the window's shape in the operand; inserted and batching dimensions are 1 */
+  int64_t update[HLO_RANK_MAX];       /* the window's shape in updates; batch dimensions are 1 */
+  int64_t dims[HLO_RANK_MAX], n_dims; /* the window's shape without these dimensions */
+  MlirValue const *at;                /* induction variables of the batch loops */
+  bool combines;                      /* true: combine the update with the old element; false: replace it */
 };
 
 static void scatter_init(struct lower *l, struct scatter *s, const struct hlo_instr *i) {
@@ -224,7 +224,7 @@ static void scatter_init(struct lower *l, struct scatter *s, const struct hlo_in
     s->window[k] = contains(d->inserted_window_dims, k) || contains(d->input_batching_dims, k) ? 1 : s->dims[w++];
 }
 
-/* Component c of the index vector at the current batch position, as an index. */
+/* Returns component c of the index vector at the current batch position, as an index. */
 static MlirValue scatter_index(struct ir_builder *b, const struct scatter *s, int c) {
   const struct hlo_shape *idx = &s->instr->operands[1]->shape;
   MlirValue at[HLO_RANK_MAX];
@@ -236,8 +236,9 @@ static MlirValue scatter_index(struct ir_builder *b, const struct scatter *s, in
   return scalar_to_index(b, ir_extract(b, s->indices, idx->rank, at), idx->dtype);
 }
 
-/* The result type of a rank-reducing slice says only by its sizes which dimensions were dropped.  With a dimension of
- * size 1 in the window that is ambiguous, so the window then keeps all dimensions. */
+/* Returns true if a dimension of the window has size 1.  The dimensions that a rank-reducing slice drops are known only
+ * from the sizes in its result type, which is ambiguous if the window has a dimension of size 1.  The window then keeps
+ * all dimensions. */
 static bool has_unit(const struct scatter *s) {
   for (int k = 0; k < s->n_dims; k++)
     if (s->dims[k] == 1)
@@ -303,7 +304,7 @@ static MlirValue insert_window(struct ir_builder *b, const struct scatter *s, Ml
   return ir_insert_slice(b, piece, dest, &put);
 }
 
-/* if (inside) dest with the window, else dest */
+/* Emits: if (inside) dest with the window inserted, else dest. */
 static MlirValue insert_if(struct ir_builder *b, const struct scatter *s, MlirValue inside, MlirValue const *start,
                            MlirValue dest) {
   struct ir_builder then, otherwise;
@@ -326,7 +327,7 @@ static MlirValue scatter_one(struct ir_builder *b, const struct scatter *s, Mlir
     start[dim] = scatter_index(b, s, c);
     if (is_known_inside(s->instr->operands[1], d->index_vector_dim, c, limit))
       continue;
-    /* an unsigned comparison also refuses negative indices */
+    /* an unsigned comparison also excludes negative indices */
     MlirValue ok = ir_cmpi(b, IR_INT_ULE, start[dim], ir_index(b, limit));
     inside = mlirValueIsNull(inside) ? ok : ir_binary(b, "arith.andi", inside, ok);
   }

@@ -1,13 +1,13 @@
-/* knob: the user's knobs, as annotations directly after the operation that computes the value.
+/* knob: emits the user's knobs as annotations directly after the operation that computes the value.
  *
  * A knob on a reshape, copy, convert or broadcast of a reduce or dot applies to that reduce or dot; a knob on a reshape
- * or copy of any other operation applies to that operation.  An annotation states the loop tile per iterator of the
- * operation; the function form, which keeps parallel and reduction entries apart, is interleaved here.  A tile that fits
- * a reduction but not the operation that scales its result, as in a mean, is for both.
+ * or copy of any other operation applies to that operation.  An annotation has one loop tile size per iterator of the
+ * operation.  The function form lists parallel and reduction entries separately; this file interleaves them.  A tile
+ * that fits a reduction but not the operation that scales its result, as in a mean, is applied to both.
  *
- * A list that fits the loops in no reading is refused, with the range of the knob call.  If it fits the loops that the
- * value had before simplification, it is ignored with a warning.  A tile that fits a regrouped value (heads merged into
- * rows after a transpose) but not the loops that compute it is ignored with a warning, too.
+ * A tile that does not fit the loops in any of the accepted forms is refused, with the range of the knob call.  If it
+ * fits the loops that the value had before simplification, it is ignored with a warning.  A tile that fits a regrouped
+ * value (heads merged into rows after a transpose) but not the loops that compute it is also ignored with a warning.
  */
 #include <assert.h>
 #include <string.h>
@@ -16,7 +16,7 @@
 
 /* ---- which operation ---------------------------------------------------------------------------------- */
 
-/* The instruction whose operation carries the knob of i; NULL when there is none, as for a parameter. */
+/* Returns the instruction whose operation carries the knob of i, or NULL if there is none, as for a parameter. */
 static const struct hlo_instr *working_instr(struct lower *l, const struct hlo_instr *i) {
   const struct hlo_instr *source = i;
 
@@ -35,8 +35,9 @@ static bool is_annotation(MlirOperation op) {
   return !mlirOperationIsNull(op) && (ir_is(op, "nkipy.tile_op") || ir_is(op, "nkipy.layout"));
 }
 
-/* Adds the annotation `name` to w's result, directly after the operation.  A second knob of the same kind on the same
- * operation overrides the first, attribute by attribute.  The annotation has the location of the knob call. */
+/* Adds the annotation `name` to w's result, directly after the operation.  If the operation already has an annotation
+ * of this name, its attributes are overwritten one by one instead.  The annotation has the location of the knob
+ * call. */
 static void annotate(struct lower *l, const struct hlo_instr *i, const struct hlo_instr *w, const char *name, int n,
                      MlirNamedAttribute const *attrs) {
   MlirOperation work = node_of(l, w)->work, at = mlirOperationGetNextInBlock(work);
@@ -77,7 +78,8 @@ static int count_reductions(const struct node *n) {
   return count;
 }
 
-/* Entries beyond the number of loops that are leading 1s belong to batch dimensions that were collapsed into one. */
+/* Removes leading 1s of a dot's tile while it has more entries than the operation has loops.  They belong to batch
+ * dimensions that were collapsed into one. */
 static struct hlo_ints drop_collapsed(enum hlo_op op, const struct node *n, struct hlo_ints v) {
   while (op == HLO_DOT && v.n > n->n_loops && v.v[0] == 1)
     v = (struct hlo_ints){v.n - 1, v.v + 1};
@@ -86,9 +88,9 @@ static struct hlo_ints drop_collapsed(enum hlo_op op, const struct node *n, stru
 
 enum { DOT_K_MAX = 128 }; /* rows of the tensor engine */
 
-/* Splits the tile of a reduction that has an entry per dimension of the value with its reduced axes kept, which is 1
- * for each of those, and then an entry per reduced dimension: [128, 1, 64] is [128, 1] and [64].  False if the tile does
- * not have this form. */
+/* Splits a reduction's tile that first has an entry per dimension of the value with its reduced axes kept (1 for each
+ * reduced axis), and then an entry per reduced dimension: [128, 1, 64] is [128, 1] and [64].  Returns false if the tile
+ * does not have this form. */
 static bool split_kept(const struct node *n, int n_red, struct hlo_ints tile, struct hlo_ints *of_value,
                        struct hlo_ints *of_reduction) {
   if (tile.n != n->n_loops + n_red)
@@ -101,9 +103,10 @@ static bool split_kept(const struct node *n, int n_red, struct hlo_ints tile, st
   return true;
 }
 
-/* The function form as one entry per loop; false when it does not fit.  tile has an entry per parallel loop, or per
- * dimension of a value that keeps its reduced axes, with or without entries for the reduced dimensions after it; for a
- * dot it may be the whole [M, N, K].  A loop without an entry is not tiled, except where the tensor engine needs it. */
+/* Turns the function form into one entry per loop.  Returns false if it does not fit.  The tile has an entry per
+ * parallel loop, or per dimension of a value that keeps its reduced axes.  Entries for the reduced dimensions may
+ * follow.  For a dot it may be the whole [M, N, K].  A loop without an entry is not tiled, except for a dot's K beyond
+ * DOT_K_MAX. */
 static bool interleave(enum hlo_op op, const struct node *n, const struct hlo_knob *knob, int64_t *out) {
   const int n_red = count_reductions(n), n_par = n->n_loops - n_red;
   struct hlo_ints tile = drop_collapsed(op, n, knob->tile_size), red = knob->reduction_tile;
@@ -143,8 +146,9 @@ static bool fits(const struct node *n, const int64_t *tile) {
   return true;
 }
 
-/* at[d]: the dimension of the operation's result that dimension d of the annotated value is, -1 for a dimension of size
- * 1 that the result does not have.  False if the shapes differ in more than dimensions of size 1. */
+/* Matches the dimensions of the annotated value with those of the operation's result.  at[d] is the result's dimension
+ * for dimension d of the value, or -1 for a dimension of size 1 without a match.  Returns false if the shapes differ in
+ * more than dimensions of size 1. */
 static bool match_dims(const struct hlo_shape *s, MlirType result, int64_t at[HLO_RANK_MAX]) {
   const int rank = (int)mlirShapedTypeGetRank(result);
   int r = 0;
@@ -167,7 +171,7 @@ static bool match_dims(const struct hlo_shape *s, MlirType result, int64_t at[HL
   return equal || r == rank;
 }
 
-/* True if the tile fits the value i, which a reshape makes from w's result with other dimensions. */
+/* True if the tile fits the value i, and i is a reshape of w's result to other dimensions. */
 static bool is_of_regrouped(struct lower *l, const struct hlo_instr *i, const struct hlo_instr *w,
                             struct hlo_ints tile) {
   int64_t at[HLO_RANK_MAX];
@@ -180,7 +184,7 @@ static bool is_of_regrouped(struct lower *l, const struct hlo_instr *i, const st
   return !match_dims(&i->shape, mlirValueGetType(ir_result(node_of(l, w)->work)), at);
 }
 
-/* The knob's tile for the loops of n, one entry per loop; false when it does not fit them. */
+/* Sets out to the knob's tile, with one entry per loop of n.  Returns false if the tile does not fit the loops. */
 static bool read_loop_tile(enum hlo_op op, const struct node *n, const struct hlo_knob *knob, int64_t *out) {
   const struct hlo_knob moved = {.tile_size = knob->loop_tile};
 
@@ -205,7 +209,7 @@ static bool was_right(const struct hlo_knob *knob) {
   return read_loop_tile(had->op, &then, knob, tile);
 }
 
-/* An error; only a warning if the knob fitted the loops that the value had before simplification. */
+/* Adds an error, or only a warning if the knob fits the loops that the value had before simplification. */
 static enum status refuse(struct lower *l, const struct hlo_instr *i, const struct hlo_instr *w, const struct node *n) {
   const struct hlo_knob *knob = i->knob;
   const struct hlo_ints given = knob->loop_tile.n   ? knob->loop_tile
@@ -233,7 +237,7 @@ static enum status refuse(struct lower *l, const struct hlo_instr *i, const stru
 
 /* ---- a reduction with a factor -------------------------------------------------------------------------- */
 
-/* The reduction if w is its result times or divided by a constant, as a mean is; NULL otherwise. */
+/* Returns the reduction whose result w multiplies or divides by a constant, as a mean does; NULL if w does not. */
 static const struct hlo_instr *scaled_reduction(struct lower *l, const struct hlo_instr *w) {
   if (w->op != HLO_DIVIDE && w->op != HLO_MULTIPLY)
     return NULL;
@@ -249,8 +253,8 @@ static const struct hlo_instr *scaled_reduction(struct lower *l, const struct hl
   return NULL;
 }
 
-/* The part of a reduction's tile that is for its result, w, whose dimensions are the parallel loops and some of size 1;
- * false if they are not. */
+/* Sets out to the entries of a reduction's tile that are for w, which scales the reduction's result.  w's dimensions
+ * must be the parallel loops and any number of dimensions of size 1; otherwise returns false. */
 static bool tile_of_result(const struct node *n, const int64_t *tile, const struct hlo_instr *w, int64_t *out) {
   int k = 0;
 
@@ -267,8 +271,8 @@ static bool tile_of_result(const struct node *n, const int64_t *tile, const stru
   return true;
 }
 
-/* A tile that fits the reduction but not the operation that scales its result is for both.  False if there is no such
- * reduction, or if the tile does not fit it either. */
+/* Applies a tile that does not fit w to both w and the reduction whose result w scales.  Returns false if there is no
+ * such reduction, or if the tile does not fit it either. */
 static bool set_scaled_tile(struct lower *l, const struct hlo_instr *i, const struct hlo_instr *w) {
   const struct hlo_instr *r = scaled_reduction(l, w);
   int64_t tile[HLO_RANK_MAX + 1], of_result[HLO_RANK_MAX + 1];
@@ -326,7 +330,7 @@ static enum status check_layout(struct lower *l, const struct hlo_instr *i) {
   return ST_OK;
 }
 
-/* True if the operation reduces dimension d now but did not when the knob was set; adds the warning. */
+/* Returns true, and adds a warning, if the operation reduces dimension d now but did not when the knob was set. */
 static bool lost_partition_dim(struct lower *l, const struct hlo_instr *i, const struct hlo_instr *w, int64_t d) {
   const struct node *n = node_of(l, w);
   const struct hlo_loops *had = i->knob->loops;
@@ -343,15 +347,15 @@ static bool lost_partition_dim(struct lower *l, const struct hlo_instr *i, const
   return true;
 }
 
-/* The user gives the layout for the annotated value; the annotation gives it for the operation's result.  When a
- * reshape in between does more than insert or remove dimensions of size 1, tile and partition dimension are left to
- * inference. */
+/* Adds the layout annotation.  The user gives the layout for the annotated value; the annotation gives it for the
+ * operation's result.  If a reshape between them does more than insert or remove dimensions of size 1, the tile and the
+ * partition dimension are omitted and will be inferred. */
 static enum status set_layout(struct lower *l, const struct hlo_instr *i, const struct hlo_instr *w) {
   const struct hlo_knob *knob = i->knob;
   MlirOperation work = node_of(l, w)->work;
   MlirType result = mlirValueGetType(ir_result(work));
   const int rank = (int)mlirShapedTypeGetRank(result);
-  /* the function form's tile_size also has an entry per dimension of the value, unless it has fewer or more entries */
+  /* the function form's tile_size is also the layout's tile if it has an entry per dimension of the value */
   struct hlo_ints tile = knob->layout_tile.n ? knob->layout_tile : knob->tile_size;
   int64_t at[HLO_RANK_MAX], dims[HLO_RANK_MAX];
   MlirNamedAttribute attrs[3];
@@ -383,8 +387,8 @@ static enum status set_layout(struct lower *l, const struct hlo_instr *i, const 
 
 /* ---- fuse groups --------------------------------------------------------------------------------------- */
 
-/* One nkipy.fuse_op with the earliest value for each of the others.  Pairs allow values of different shapes, which a
- * variadic operand in IRDL does not, and passes that walk the operations see the common value first. */
+/* Emits one nkipy.fuse_op of the earliest value and each of the others.  Pairs are used because the values may differ
+ * in shape, which a variadic operand in IRDL does not allow.  The common value is the first operand of each pair. */
 static void set_fuse(struct lower *l, const struct hlo_fuse *f) {
   struct ir_builder b = l->b;
   int first = 0;

@@ -1,4 +1,5 @@
-/* lower: HLO to linalg: the walk over the module and the table of lowerings, which are in files by theme.
+/* lower: lowers HLO to linalg.  This file has the walk over the module and the table of lowerings; the other files of
+ * this directory have the lowerings.
  *
  * Integers are signless in MLIR, so each lowering chooses operations by the HLO dtype, never by the MLIR type.  Shapes
  * are static.
@@ -26,7 +27,7 @@ enum status lower_refuse(struct lower *l, const struct hlo_instr *i, const char 
   return ST_INPUT;
 }
 
-/* A constant whose elements are all equal, or a broadcast of one. */
+/* True for a constant whose elements are all equal, and for a broadcast of one. */
 static bool is_number(const struct hlo_instr *i) {
   while (i->op == HLO_BROADCAST || i->op == HLO_RESHAPE)
     i = i->operands[0];
@@ -38,7 +39,7 @@ MlirLocation lower_location(struct lower *l, const struct hlo_instr *i, const st
 
   if (!other)
     return locs[0];
-  /* a number that several instructions share has the places of all of them; here i's own place is enough */
+  /* a number that several instructions share has the places of all of them; here i's own place is sufficient */
   locs[1] = ir_loc_tagged(l->ir->ctx, other->id, is_number(other) ? (struct src_locs){0} : other->locs);
   return mlirLocationFusedGet(l->ir->ctx, 2, locs, mlirAttributeGetNull());
 }
@@ -112,14 +113,14 @@ static enum status lower_parameter(struct lower *l, const struct hlo_instr *i) {
   return ST_OK;
 }
 
-/* op-expander has written out the others, except those to and from 64 bits. */
+/* op-expander has expanded conversions between types of different sizes, except those to and from 64 bits. */
 static enum status lower_bitcast_convert(struct lower *l, const struct hlo_instr *i) {
   if (dtype_size(i->shape.dtype) != dtype_size(i->operands[0]->shape.dtype))
     return lower_refuse(l, i, "the hardware has no 64-bit types");
   return lower_elementwise(l, i);
 }
 
-/* A barrier against moving instructions across it, which this lowering never does. */
+/* The barrier forbids moving instructions across it.  This lowering never moves any, so the barrier is a copy. */
 static enum status lower_opt_barrier(struct lower *l, const struct hlo_instr *i) {
   if (i->shape.dtype == DT_TUPLE)
     lower_copy_tuple(l, i);
@@ -216,8 +217,8 @@ bool lower_is_elementwise(enum hlo_op op) {
   return table[op] == lower_elementwise || op == HLO_COPY || op == HLO_BITCAST_CONVERT;
 }
 
-/* True if i is emitted only when an instruction needs it as a tensor; element-wise users often do not.  Emitting one
- * reads few others of this kind, because chains are followed in a loop, so the recursion is never deep. */
+/* True if i is emitted only when an instruction needs it as a tensor; element-wise users often do not.  The recursion
+ * through such instructions is never deep, because their lowerings follow chains of them in a loop. */
 static bool is_put_off(const struct hlo_instr *i) {
   if (i->op == HLO_CONSTANT)
     return true;
@@ -242,7 +243,7 @@ MlirValue lower_value(struct lower *l, const struct hlo_instr *i) {
   if (mlirValueIsNull(n->value) && n->scalar_kind)
     n->value = scalar_tensor(l, i);
   else if (mlirValueIsNull(n->value) && is_put_off(i))
-    (void)lower_instr(l, i); /* instructions that are put off are never refused */
+    (void)lower_instr(l, i); /* the lowering of such an instruction never fails */
   assert(!mlirValueIsNull(n->value));
   return n->value;
 }
@@ -299,7 +300,7 @@ static MlirAttribute argument_attrs(struct lower *l) {
   return mlirArrayAttrGet(l->b.ctx, n, v);
 }
 
-/* The function's block, with an argument per parameter. */
+/* Returns the function's region, whose block has an argument per parameter. */
 static MlirRegion function_region(struct lower *l, MlirType *types) {
   const struct hlo_computation *c = l->module->entry;
   MlirLocation *locs = arena_new_array(&l->arena, MlirLocation, (size_t)c->n_params);
@@ -361,7 +362,7 @@ static enum status lower_function(struct lower *l, MlirModule module) {
   return ST_OK;
 }
 
-/* op-expander has made pairs of all complex numbers; a module that it has not seen may have some. */
+/* Refuses complex numbers.  op-expander turns them into pairs, but it may not have run on the module. */
 static enum status refuse_complex(struct lower *l) {
   for (const struct hlo_computation *c = l->module->computations; c; c = c->next)
     hlo_for_each(i, c) {

@@ -1,8 +1,8 @@
-/* order: sort, topk, reverse, and reduce with several operands.
+/* order: lowers sort, topk, reverse, and reduce with several operands.
  *
- * A sort counts: the rank of an element is the number of elements that come before it, found by comparing all pairs (a
- * generic with a reduction).  Then every element is written to its rank.  That takes n comparisons per element, which
- * are independent of each other, and equal elements keep their order.
+ * A sort counts.  The rank of an element is the number of elements that come before it, which a generic with a
+ * reduction finds by comparing all pairs.  Then every element is written to its rank.  This takes n comparisons per
+ * element; they are independent of each other.  Equal elements keep their order.
  */
 #include <assert.h>
 #include <string.h>
@@ -48,7 +48,7 @@ enum status lower_reverse(struct lower *l, const struct hlo_instr *i) {
 
 struct sort {
   struct lower *l;
-  const struct hlo_computation *comparator; /* NULL: the total order of the first operand */
+  const struct hlo_computation *comparator; /* NULL: compare the first operand in the total order */
   bool is_descending;
   enum dtype dtype;
   int n, rank, axis;
@@ -68,8 +68,8 @@ static MlirValue comes_before(struct ir_builder *b, const struct sort *s, MlirVa
   return result;
 }
 
-/* args: this element of each operand, the other element of each operand, the count so far.  Elements that the
- * comparator calls equal keep their order. */
+/* Yields the count plus 1 if the other element comes before this one.  args: this element of each operand, the other
+ * element of each operand, the count so far.  Elements that are equal to the comparator keep their order. */
 static MlirValue write_rank(struct ir_builder *b, MlirValue const *args, void *user) {
   const struct sort *s = user;
   MlirValue other_first = comes_before(b, s, args + s->n, args), this_first = comes_before(b, s, args, args + s->n);
@@ -154,7 +154,7 @@ enum status lower_sort(struct lower *l, const struct hlo_instr *i) {
   return ST_OK;
 }
 
-/* x when it has its operand's values in the opposite order: -y of floats, ~y of integers and bool; otherwise NULL. */
+/* Returns x if it reverses the order of its operand's values (-y of floats, ~y of integers and bool), else NULL. */
 static const struct hlo_instr *reversed(const struct hlo_instr *x) {
   return (x->op == HLO_NEGATE && dtype_is_float(x->shape.dtype)) || x->op == HLO_NOT ? x : NULL;
 }
@@ -175,8 +175,8 @@ static MlirValue apply(struct lower *l, const struct hlo_instr *by, MlirValue x,
                                                                  .user = (void *)(uintptr_t)by}));
 }
 
-/* If the operand is a negation, as for the k smallest values, the original is sorted in the opposite order: the machine
- * negates by multiplying, which does not change the sign of NaN, and so not its position either. */
+/* If the operand is a negation, as for the k smallest values, its operand is sorted in the opposite order instead.  The
+ * hardware negates by multiplication, which does not change the sign of a NaN and would leave it in the wrong place. */
 enum status lower_topk(struct lower *l, const struct hlo_instr *i) {
   const struct hlo_instr *by = reversed(i->operands[0]);
   const struct hlo_shape *x = &i->operands[0]->shape, *to = &i->shape.elems[0];
@@ -208,19 +208,19 @@ enum status lower_topk(struct lower *l, const struct hlo_instr *i) {
 
 /* ---- reduce with several operands ------------------------------------------------------------------------ */
 
-/* Neighbours are combined, all pairs at once, until one element is left.  That is one element-wise operation for each
- * result and each power of two.  Elements keep their order along an axis; a combiner is associative by definition. */
+/* The state of a reduce with several operands.  Each step combines all pairs of adjacent elements, until one element is
+ * left.  A step is one element-wise operation for each result.  A combiner is associative by definition. */
 struct wide {
   struct lower *l;
   const struct hlo_instr *instr;
-  int n, rank, part;          /* part: which result */
+  int n, rank, part;          /* part: the result that is being computed */
   int64_t dims[HLO_RANK_MAX]; /* shape of x */
-  MlirValue *x;               /* the n operands, as far as they have been combined */
-  MlirValue const *init;      /* the initial values in the last step, NULL before */
+  MlirValue *x;               /* the n operands, combined so far */
+  MlirValue const *init;      /* the initial values in the last step, NULL before that */
 };
 
-/* args: the left elements, then the right ones.  In the last step the initial values are the left elements, and args
- * has the right ones only. */
+/* Yields result w->part of the combiner.  args: the left elements, then the right ones.  In the last step the left
+ * elements are the initial values, and args has only the right ones. */
 static MlirValue write_combined(struct ir_builder *b, MlirValue const *args, void *user) {
   const struct wide *w = user;
   MlirValue *both = arena_new_array(b->arena, MlirValue, 2 * (size_t)w->n);
@@ -234,7 +234,7 @@ static MlirValue write_combined(struct ir_builder *b, MlirValue const *args, voi
   return results[w->part];
 }
 
-/* Applies the combiner to these inputs, which have the shape w->dims; out gets every result. */
+/* Applies the combiner to the inputs, which have the shape w->dims, and sets out to all results. */
 static void combine(struct wide *w, int n_inputs, MlirValue const *inputs, MlirValue *out) {
   struct lower *l = w->l;
   MlirAffineMap *maps = arena_new_array(&l->arena, MlirAffineMap, (size_t)n_inputs + 1);
@@ -254,8 +254,8 @@ static void combine(struct wide *w, int n_inputs, MlirValue const *inputs, MlirV
   }
 }
 
-/* Slices `count` elements of every operand along the axis, from `first` on with this step, and makes their shape
- * w->dims. */
+/* Takes a slice of `count` elements along the axis from every operand, from `first` on with the step `step`.  Sets
+ * w->dims to the shape of the slices. */
 static void take(struct wide *w, int axis, int64_t first, int64_t count, int64_t step, MlirValue *out) {
   int64_t offsets[HLO_RANK_MAX] = {0}, strides[HLO_RANK_MAX];
 
@@ -273,7 +273,7 @@ static void fold_axis(struct wide *w, int axis) {
   enum { HALVINGS_MAX = 63 }; /* of an int64_t */
   struct arena *a = &w->l->arena;
   MlirValue *pair = arena_new_array(a, MlirValue, 2 * (size_t)w->n);
-  MlirValue *left[HALVINGS_MAX]; /* the last element where the number is odd */
+  MlirValue *left[HALVINGS_MAX]; /* the last element of each step with an odd number of elements */
   int n_left = 0;
 
   for (int64_t n = w->dims[axis]; n > 1; n /= 2) {

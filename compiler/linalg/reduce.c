@@ -1,6 +1,7 @@
-/* reduce: a fill with the initial value, and a generic with a reduction iterator for each reduced axis.
+/* reduce: lowers a reduce to a fill with the initial value and a generic with a reduction iterator for each reduced
+ * axis.
  *
- * When all users of the reduce put the reduced axes back with size 1 (NumPy's keepdims, with or without a broadcast),
+ * If all users of the reduce insert the reduced axes again with size 1 (NumPy's keepdims, with or without a broadcast),
  * the generic computes that shape itself; its output map then has the constant 0 for these axes.  Sums and products of
  * floats narrower than f32 are accumulated in f32 and rounded once, as in XLA and in the hardware.
  */
@@ -26,8 +27,8 @@ static bool puts_axes_back(const struct hlo_instr *reduce, const struct hlo_inst
   return true;
 }
 
-/* A broadcast that stretches the reduced axes again: the form of NumPy's x - max(x, keepdims=True) after
- * simplification. */
+/* True if b broadcasts the reduce's result back to all axes of the reduce's operand.  NumPy's
+ * x - max(x, keepdims=True) has this form after simplification. */
 static bool stretches_axes(const struct hlo_instr *reduce, const struct hlo_instr *b) {
   const int rank = reduce->operands[0]->shape.rank;
 
@@ -39,7 +40,7 @@ static bool stretches_axes(const struct hlo_instr *reduce, const struct hlo_inst
   return true;
 }
 
-/* A knob on the reduce itself is about the shape without the reduced axes, so that shape is kept. */
+/* keeps_dims stays false for a reduce with a knob, because the knob is for the shape without the reduced axes. */
 void reduce_plan(struct lower *l, const struct hlo_computation *c) {
   hlo_for_each(r, c) {
     if (r->op == HLO_REDUCE && r->n_operands == 2)
@@ -57,7 +58,7 @@ void reduce_plan(struct lower *l, const struct hlo_computation *c) {
 
 struct body {
   struct lower *l;
-  const struct hlo_computation *computation; /* NULL: a plain combiner */
+  const struct hlo_computation *computation; /* NULL: op is the combiner */
   enum hlo_op op;
   enum dtype from, to;
 };
@@ -89,7 +90,7 @@ bool reduce_rounds(const struct hlo_instr *i) {
   return reduce_is_plain(i) && (op == HLO_ADD || op == HLO_MULTIPLY);
 }
 
-/* The shape of the generic's result: with the reduced axes as size 1 if the reduce keeps them. */
+/* Returns the shape of the generic's result.  The reduced axes have size 1 if the reduce keeps them. */
 static struct hlo_shape result_shape(struct lower *l, const struct hlo_instr *i) {
   const struct hlo_shape *x = &i->operands[0]->shape;
   int64_t *dims;
@@ -102,12 +103,12 @@ static struct hlo_shape result_shape(struct lower *l, const struct hlo_instr *i)
   return (struct hlo_shape){.dtype = x->dtype, .rank = x->rank, .dims = dims};
 }
 
-/* The reduce has computed the reshapes that put its axes back, too. */
+/* Sets the value of the reshapes that insert the reduced axes again: the reduce has computed that shape. */
 static void finish_reshapes(struct lower *l, const struct hlo_instr *reduce, MlirValue v) {
   int left = node_of(l, reduce)->n_users;
 
   for (const struct hlo_instr *i = reduce->next; i && left; i = i->next) {
-    if (!i->n_operands || i->operands[0] != reduce) /* its users read it as their first operand */
+    if (!i->n_operands || i->operands[0] != reduce) /* the users are reshapes and broadcasts, with one operand */
       continue;
     left--;
     if (i->op != HLO_RESHAPE)

@@ -1,8 +1,8 @@
-/* scalar: what one element-wise HLO instruction does to one element, as arith and math operations.
+/* scalar: computes one element of an element-wise HLO instruction with arith and math operations.
  *
- * The semantics are XLA's, which agree with NumPy where NumPy defines a result: maximum and minimum propagate NaN, sign
- * keeps NaN and signed zeros, integer division truncates and neither traps nor overflows (x/0 is all ones, x%0 is x,
- * MIN/-1 is MIN), arithmetic on bool is logical.
+ * The semantics are XLA's, which agree with NumPy where NumPy defines a result.  Maximum and minimum propagate NaN.
+ * Sign keeps NaN and signed zeros.  Integer division truncates and neither traps nor overflows (x/0 is all ones, x%0 is
+ * x, MIN/-1 is MIN).  Arithmetic on bool is logical.
  */
 #include <assert.h>
 #include <math.h>
@@ -66,13 +66,13 @@ static MlirValue logistic(struct ir_builder *b, MlirValue x) {
 }
 
 static MlirValue is_finite(struct ir_builder *b, enum dtype t, MlirValue x) {
-  if (t == DT_F8E4M3FN) /* has no infinities */
+  if (t == DT_F8E4M3FN) /* the type has no infinities */
     return ir_cmpf(b, IR_FLT_OEQ, x, x);
   return ir_cmpf(b, IR_FLT_OLT, ir_unary(b, "math.absf", x), ir_float(b, mlirValueGetType(x), __builtin_inf()));
 }
 
-/* The bits as a signed integer that compares like the total order: the magnitude bits of negative numbers are
- * inverted. */
+/* Returns the bits of x as a signed integer whose order is the total order of floats.  The magnitude bits of negative
+ * numbers are inverted for that. */
 static MlirValue order_bits(struct ir_builder *b, enum dtype t, MlirValue x) {
   MlirType type = mlirIntegerTypeGet(b->ctx, 8 * (unsigned)dtype_size(t));
   MlirValue bits = ir_op1(b, "arith.bitcast", type, 1, &x);
@@ -129,7 +129,7 @@ static const char *const bool_binary[HLO_OP_COUNT] = {
     [HLO_OR] = "arith.ori",      [HLO_XOR] = "arith.xori",
 };
 
-/* True if v is an integer constant by which division can neither trap nor overflow. */
+/* True if v is an integer constant, and division by it can neither trap nor overflow. */
 static bool is_safe_divisor(MlirValue v) {
   if (!mlirValueIsAOpResult(v))
     return false;
@@ -143,7 +143,8 @@ static bool is_safe_divisor(MlirValue v) {
   return c != 0 && c != -1;
 }
 
-/* The machine's division is undefined for some operands, HLO's for none; there the divisor is replaced first. */
+/* The division of arith is undefined for some operands, HLO's for none.  For such operands the divisor is replaced by 1
+ * before the division. */
 static MlirValue int_divide(struct ir_builder *b, enum hlo_op op, enum dtype t, MlirValue x, MlirValue y) {
   const bool is_signed = dtype_kind(t) == DK_SIGNED, is_div = op == HLO_DIVIDE;
   const char *name = is_div ? is_signed ? "arith.divsi" : "arith.divui" : is_signed ? "arith.remsi" : "arith.remui";
@@ -162,8 +163,8 @@ static MlirValue int_divide(struct ir_builder *b, enum hlo_op op, enum dtype t, 
   return ir_select(b, by_zero, is_div ? all_ones(b, type) : x, quotient);
 }
 
-/* math.ipowi reads the exponent as signed and divides by the base when it is negative.  So unsigned types are widened,
- * and 0 to a negative power, which XLA defines as 0, is computed as 0 to the power 1. */
+/* math.ipowi reads the exponent as signed, and divides by the base if the exponent is negative.  So unsigned types are
+ * widened, and 0 to a negative power, which XLA defines as 0, is computed as 0 to the power 1. */
 static MlirValue int_power(struct ir_builder *b, enum dtype t, MlirValue x, MlirValue y) {
   MlirType type = mlirValueGetType(x), i64 = mlirIntegerTypeGet(b->ctx, 64);
 
@@ -179,7 +180,7 @@ static MlirValue int_power(struct ir_builder *b, enum dtype t, MlirValue x, Mlir
   return ir_binary(b, "math.ipowi", x, ir_select(b, bad, ir_int(b, type, 1), y));
 }
 
-/* A shift by the width or more shifts every bit out; the machine's shifts do not define that. */
+/* In HLO, a shift by the width or more shifts every bit out.  The shifts of arith do not define that case. */
 static MlirValue shift(struct ir_builder *b, enum hlo_op op, enum dtype t, MlirValue x, MlirValue y) {
   MlirType type = mlirValueGetType(x);
   const int64_t bits = 8 * (int64_t)dtype_size(t);
@@ -249,8 +250,8 @@ static bool is_compare(const struct hlo_instr *i, enum hlo_direction d, const st
          i->operands[1] == y;
 }
 
-/* x when i is select(x != x, NaN, select(x == 0, 0, x)), which sorts use so that there is one zero and one NaN;
- * otherwise NULL. */
+/* Returns x if i is select(x != x, NaN, select(x == 0, 0, x)), otherwise NULL.  Sorts use this form to have only one
+ * kind of zero and one kind of NaN. */
 static const struct hlo_instr *source_of_plain(const struct hlo_instr *i) {
   if (i->op != HLO_SELECT || i->operands[2]->op != HLO_SELECT || !is_positive_nan(i->operands[1]))
     return NULL;
@@ -270,7 +271,7 @@ bool scalar_plain_order(const struct hlo_instr *i, const struct hlo_instr **x, c
   return *x && *y;
 }
 
-/* x < y, where NaN is above every number and equal to NaN. */
+/* Returns x < y.  NaN is above every number and equal to NaN. */
 static MlirValue is_below(struct ir_builder *b, MlirValue x, MlirValue y) {
   return ir_binary(b, "arith.andi", ir_cmpf(b, IR_FLT_ULT, x, y), ir_cmpf(b, IR_FLT_OEQ, x, x));
 }
@@ -285,8 +286,8 @@ static MlirValue cast(struct ir_builder *b, const char *name, MlirValue x, enum 
   return ir_op1(b, name, ir_element_type(b, to), 1, &x);
 }
 
-/* Converts by way of f32 where no single instruction exists (f16 <-> bf16) and where a direct conversion would need a
- * runtime function (f64 -> 16 and 8 bits).  NumPy's own bf16 and fp8 conversions do the same. */
+/* Converts via f32 if no single operation exists (f16 <-> bf16) or a direct conversion would need a runtime function
+ * (f64 -> 16 and 8 bits).  NumPy's own bf16 and fp8 conversions do the same. */
 static MlirValue float_to_float(struct ir_builder *b, MlirValue x, enum dtype from, enum dtype to) {
   const size_t from_size = dtype_size(from), to_size = dtype_size(to);
 

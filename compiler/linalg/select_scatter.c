@@ -1,36 +1,38 @@
-/* select_scatter: each window of the operand selects one of its elements, and the window's source value is combined
- * into the result at that element.  This is the gradient of max-pooling.
+/* select_scatter: lowers select-and-scatter, the gradient of max-pooling.  Each window of the operand selects one of
+ * its elements, and the window's source value is combined into the result at that element.
  *
- * All windows are processed together, one element of the window after the other, as slices with the windows' strides:
+ * All windows are processed together.  The elements of the window are processed in order, as slices with the windows'
+ * strides:
  *
  *     best, which = x[slice 0], 0
  *     for k = 1 … :  keeps = select(best, x[slice k]);  best, which = keeps ? (best, which) : (x[slice k], k)
  *     for k = 0 … :  y[slice k] = which == k ? scatter(y[slice k], source) : y[slice k]
  *
- * Where windows reach into padding, x and y are padded, and so is a tensor `inside` of ones.  The loop then starts with
- * nothing selected, and only elements inside can be:
+ * If windows reach into padding, x and y are padded, and so is a tensor `inside` of ones.  The loop then starts with no
+ * element selected, and selects only elements that are not padding:
  *
  *     which = -1
  *     for k = 0 … :  keeps = not inside[slice k], or which >= 0 and select(best, x[slice k]);  …
  *
- * Very large windows are processed one after the other, in loops over scalars, which no engine can run.
+ * Very large windows, and windows that leave out elements at the start of the operand, are processed one by one in
+ * loops over scalars, which no engine can run.
  */
 #include "linalg/impl.h"
 
-enum { ELEMENTS_MAX = 128 }; /* of a window: the operations written for it are a multiple of this */
+enum { ELEMENTS_MAX = 128 }; /* elements of a window; the number of emitted operations is a multiple of them */
 
 struct select_scatter {
   struct lower *l;
   const struct hlo_instr *instr;
   MlirValue x, source;
-  MlirValue inside;    /* of x: 1 for elements, 0 for padding; null if there is no padding */
+  MlirValue inside;    /* has the shape of x: 1 for elements, 0 for padding; null if there is no padding */
   MlirValue const *at; /* the window's position */
-  int64_t element;     /* number in the window, row-major */
+  int64_t element;     /* row-major number of an element in the window */
 };
 
 /* ---- all windows at once -------------------------------------------------------------------------------------- */
 
-/* args: the element selected so far, another element.  Yields whether the first one stays selected. */
+/* Yields true if the first element stays selected.  args: the element selected so far, another element. */
 static MlirValue write_keeps(struct ir_builder *b, MlirValue const *args, void *user) {
   const struct select_scatter *s = user;
   MlirValue keeps;
@@ -38,8 +40,8 @@ static MlirValue write_keeps(struct ir_builder *b, MlirValue const *args, void *
   return keeps;
 }
 
-/* args: the element selected so far, another element, the number of the selected one (-1: none), whether the other is
- * inside.  Yields whether nothing changes. */
+/* Yields true if the selection does not change.  args: the element selected so far, another element, the number of the
+ * selected one (-1 for none), 1 if the other is inside and 0 if it is padding. */
 static MlirValue write_keeps_inside(struct ir_builder *b, MlirValue const *args, void *user) {
   MlirValue zero = ir_int(b, mlirValueGetType(args[2]), 0), keeps = write_keeps(b, args, user);
   MlirValue is_padding = ir_cmpi(b, IR_INT_EQ, args[3], zero), is_any = ir_cmpi(b, IR_INT_SGE, args[2], zero);
@@ -51,13 +53,13 @@ static MlirValue write_select(struct ir_builder *b, MlirValue const *args, void 
   return ir_select(b, args[0], args[1], args[2]);
 }
 
-/* args: whether the element selected so far stays, its number.  Yields the number of the selected element. */
+/* Yields the number of the selected element.  args: true if the element selected so far stays, its number. */
 static MlirValue write_number(struct ir_builder *b, MlirValue const *args, void *user) {
   const struct select_scatter *s = user;
   return ir_select(b, args[0], args[1], ir_int(b, mlirValueGetType(args[1]), s->element));
 }
 
-/* args: the number of the selected element, the source, the old value.  Yields the new value of element s->element. */
+/* Yields the new value of element s->element.  args: the number of the selected element, the source, the old value. */
 static MlirValue write_scattered(struct ir_builder *b, MlirValue const *args, void *user) {
   const struct select_scatter *s = user;
   MlirValue here = ir_cmpi(b, IR_INT_EQ, args[0], ir_int(b, mlirValueGetType(args[0]), s->element)), sum;
@@ -65,7 +67,7 @@ static MlirValue write_scattered(struct ir_builder *b, MlirValue const *args, vo
   return ir_select(b, here, sum, args[2]);
 }
 
-/* An element-wise operation on n tensors that have one element per window. */
+/* Emits an element-wise operation on n tensors that have one element per window. */
 static MlirValue over_positions(struct select_scatter *s, enum dtype t, int n, MlirValue const *inputs,
                                 ir_body_fn body) {
   struct ir_builder *b = &s->l->b;
@@ -81,7 +83,7 @@ static MlirValue over_positions(struct select_scatter *s, enum dtype t, int n, M
                                                              .user = s}));
 }
 
-/* Element number s->element of every window. */
+/* Returns the slice with element number s->element of every window. */
 static struct ir_slice slice_of(const struct select_scatter *s, int64_t *offsets, int64_t *strides) {
   const struct hlo_shape *positions = &s->instr->operands[1]->shape;
   int64_t rest = s->element;
@@ -102,7 +104,7 @@ static MlirValue read_element(struct select_scatter *s, MlirValue x, enum dtype 
   return ir_extract_slice(&s->l->b, x, &at, ir_tensor_type(&s->l->b, t, positions->rank, positions->dims));
 }
 
-/* The number of the element that each window selects; -1 if it has only padding. */
+/* Returns the number of the element that each window selects, or -1 if it has only padding. */
 static MlirValue select_elements(struct select_scatter *s, int64_t n) {
   const struct hlo_shape *positions = &s->instr->operands[1]->shape;
   struct ir_builder *b = &s->l->b;
@@ -139,7 +141,7 @@ static MlirValue scatter_by_elements(struct select_scatter *s, MlirValue dest, i
   return dest;
 }
 
-/* The same on padded operands; the padding is cut off the result. */
+/* Does the same on padded operands, and removes the padding from the result. */
 static MlirValue scatter_padded(struct select_scatter *s, int64_t n) {
   const struct hlo_instr *i = s->instr;
   struct lower *l = s->l;
@@ -149,7 +151,7 @@ static MlirValue scatter_padded(struct select_scatter *s, int64_t n) {
 
   for (int d = 0; d < i->shape.rank; d++) {
     const struct hlo_window_dim *w = &i->attrs->window->v[d];
-    /* behind the last window the operand may have elements that none reaches */
+    /* high may be negative: after the last window the operand may have elements that no window reaches */
     pads[d] = (struct hlo_pad_dim){w->low, w->high > 0 ? w->high : 0, 0};
     dims[d] = i->shape.dims[d] + pads[d].low + pads[d].high;
     offsets[d] = w->low;
@@ -170,7 +172,7 @@ static MlirValue scatter_padded(struct select_scatter *s, int64_t n) {
 
 /* ---- one window after the other ---------------------------------------------------------------------------------- */
 
-/* Carried: whether an element has been selected, the element, its indices. */
+/* Carried values: true if an element has been selected, the element, its indices. */
 static void select_element(struct ir_builder *b, MlirValue const *within, MlirValue *carried, void *user) {
   const struct select_scatter *s = user;
   const int rank = s->instr->shape.rank;
@@ -232,7 +234,7 @@ static MlirValue scatter_by_positions(struct select_scatter *s, MlirValue dest) 
 
 /* ---- the instruction -------------------------------------------------------------------------------------------- */
 
-/* The number of elements of a window. */
+/* Returns the number of elements of a window, or INT64_MAX if it overflows. */
 static int64_t window_elements(const struct hlo_window *w) {
   int64_t n = 1;
   for (int d = 0; d < w->n; d++)
@@ -240,7 +242,8 @@ static int64_t window_elements(const struct hlo_window *w) {
   return n;
 }
 
-/* Windows that start before the operand or reach beyond it; *is_cut: that leave out elements before the first. */
+/* Returns true if windows start before the operand or reach beyond it.  Sets *is_cut if elements before the first
+ * window are left out. */
 static bool has_padding(const struct hlo_window *w, bool *is_cut) {
   bool any = false;
   *is_cut = false;

@@ -1,4 +1,4 @@
-/* shape: reshape, transpose, slice, pad, concatenate, copy.
+/* shape: lowers reshape, transpose, slice, pad, concatenate and copy.
  *
  * Reshapes become tensor.collapse_shape and expand_shape, which are views after bufferization.  Pad and concatenate
  * write their pieces into a new tensor with insert_slice.
@@ -9,7 +9,7 @@
 
 /* ---- reshape ----------------------------------------------------------------------------------------- */
 
-/* Reshapes by way of one flat dimension, or of rank 0 when one of the ranks is 0. */
+/* Reshapes via one flat dimension, or via rank 0 if one of the ranks is 0. */
 static MlirValue through_flat(struct ir_builder *b, MlirValue x, const struct hlo_shape *from, int rank,
                               const int64_t *dims) {
   const int64_t total = hlo_shape_elements(from);
@@ -31,7 +31,7 @@ MlirValue lower_reshape_tensor(struct lower *l, MlirValue x, const struct hlo_sh
 
   if (mlirTypeEqual(to, mlirValueGetType(x)))
     return x;
-  if (hlo_shape_elements(from) == 0) /* there is no data, and groups of zeros are ambiguous */
+  if (hlo_shape_elements(from) == 0) /* there is no data, and dimensions of size 0 cannot be grouped uniquely */
     return ir_empty(b, from->dtype, rank, dims);
   if (from->rank > rank && rank && ir_group_dims(rank, dims, from->rank, from->dims, end))
     return ir_collapse_shape(b, x, to, rank, end);
@@ -43,7 +43,7 @@ MlirValue lower_reshape_tensor(struct lower *l, MlirValue x, const struct hlo_sh
 enum status lower_reshape(struct lower *l, const struct hlo_instr *i) {
   const struct hlo_instr *x = i->operands[0];
 
-  while (x->op == HLO_RESHAPE && mlirValueIsNull(node_of(l, x)->value)) /* put off */
+  while (x->op == HLO_RESHAPE && mlirValueIsNull(node_of(l, x)->value)) /* not emitted */
     x = x->operands[0];
   lower_set(l, i, lower_reshape_tensor(l, lower_value(l, x), &x->shape, i->shape.rank, i->shape.dims), lower_no_op());
   return ST_OK;
@@ -72,7 +72,7 @@ static MlirOperation copy_value(struct lower *l, MlirValue v) {
   return ir_linalg_named(&l->b, "linalg.copy", 1, &v, empty, 0, NULL);
 }
 
-/* The number of the function's argument that v is a view of, or -1. */
+/* Returns the number of the function's argument that v is, or is a view of; -1 if there is none. */
 static int viewed_argument(struct lower *l, MlirValue v) {
   static const char *const views[] = {"tensor.extract_slice", "tensor.expand_shape", "tensor.collapse_shape"};
   while (mlirValueIsAOpResult(v)) {
@@ -94,7 +94,7 @@ static bool is_aliased(const struct hlo_module *m, int parameter) {
   return false;
 }
 
-/* Tensors are values, so a copy is needed only where the result would otherwise be an argument of the caller. */
+/* Tensors are values, so a copy is needed only if the result would otherwise be an argument of the caller. */
 enum status lower_copy(struct lower *l, const struct hlo_instr *i) {
   if (i->shape.dtype == DT_TUPLE) {
     lower_copy_tuple(l, i);
@@ -139,8 +139,8 @@ enum status lower_slice(struct lower *l, const struct hlo_instr *i) {
   return ST_OK;
 }
 
-/* The elements [first, first + count) of a dimension of size n that negative padding does not cut, and the index of the
- * first one in the result. */
+/* Finds the elements [first, first + count) of a dimension of size n that negative padding does not remove.  *at is the
+ * index of the first of them in the result. */
 static void pad_window(const struct hlo_pad_dim *p, int64_t n, int64_t result, int64_t *first, int64_t *count,
                        int64_t *at) {
   const int64_t step = p->interior + 1;
@@ -153,7 +153,7 @@ static void pad_window(const struct hlo_pad_dim *p, int64_t n, int64_t result, i
     *count = 0;
 }
 
-/* An operand as a scalar: a constant, or read from its 0-d tensor. */
+/* Returns an operand as a scalar: a constant, or a value read from the operand's 0-d tensor. */
 static MlirValue scalar_operand(struct lower *l, const struct hlo_instr *x) {
   if (lower_is_splat(x))
     return lower_splat(l, x);

@@ -1,7 +1,7 @@
-/* window: convolution and reduce-window.
+/* window: lowers convolution and reduce-window.
  *
  * The operand is padded (base dilation is padding between elements) and read through an affine map: position * stride +
- * element * dilation.  A reshape turns groups of features or batches into a dimension of their own.
+ * element * dilation.  A reshape gives groups of features or batches a separate dimension.
  */
 #include <assert.h>
 
@@ -19,7 +19,7 @@ static MlirAffineExpr window_expr(struct lower *l, const struct hlo_window_dim *
   return mlirAffineAddExprGet(p, k);
 }
 
-/* x, padded in dimension at[k] as window dimension k says; dims gets the new sizes. */
+/* Pads dimension at[k] of x as window dimension k requires.  Sets dims to the new sizes. */
 static MlirValue pad_window(struct lower *l, const struct hlo_instr *x, const struct hlo_window *w, const int64_t *at,
                             MlirValue fill, int64_t *dims) {
   struct hlo_pad_dim pads[HLO_RANK_MAX] = {{0}};
@@ -47,7 +47,8 @@ struct window_body {
   enum dtype from, to;
 };
 
-/* args: the element, an undefined value (of the operand that gives the window's shape), the result so far */
+/* Yields the combined result.  args: the element, an undefined value (of the operand that gives the window's shape),
+ * the result so far. */
 static MlirValue write_window(struct ir_builder *b, MlirValue const *args, void *user) {
   const struct window_body *body = user;
   const struct hlo_instr *root = body->instr->called[0]->root;
@@ -102,14 +103,15 @@ enum status lower_reduce_window(struct lower *l, const struct hlo_instr *i) {
 
 /* ---- convolution ----------------------------------------------------------------------------------------- */
 
-/* How one operand is read: an expression for each dimension.  A dimension of groups counts as two. */
+/* Describes how one operand is read: an expression for each dimension.  A dimension that is split into groups counts as
+ * two. */
 struct reading {
   int64_t dims[HLO_RANK_MAX + 1];
   MlirAffineExpr exprs[HLO_RANK_MAX + 1];
   int rank;
 };
 
-/* Splits dimension `at` of v, whose shape is s, into groups; at -1: splits none.  Sets r->dims. */
+/* Splits dimension `at` of v, whose shape is s, into groups, and sets r->dims.  If `at` is -1, splits no dimension. */
 static MlirValue split(struct lower *l, MlirValue v, const struct hlo_shape *s, int64_t at, int64_t groups,
                        struct reading *r) {
   r->rank = 0;
@@ -132,7 +134,7 @@ static MlirValue write_product(struct ir_builder *b, MlirValue const *args, void
   return scalar_binary(b, HLO_ADD, body->to, args[2], scalar_binary(b, HLO_MULTIPLY, body->to, x, w));
 }
 
-/* The new number of dimension d after dimension `at` was split (-1: none). */
+/* Returns the new number of dimension d after dimension `at` was split (-1: none was). */
 static int moved(int64_t d, int64_t at) {
   return (int)d + (at >= 0 && d > at);
 }
@@ -148,7 +150,7 @@ static MlirValue kernel_value(struct lower *l, const struct hlo_instr *i) {
   return n ? ir_result(lower_reverse_tensor(l, v, &w->shape, (struct hlo_ints){n, reversed})) : v;
 }
 
-/* Where the groups are: the dimensions to split in input, kernel and output, -1 without groups. */
+/* The number of groups, and the dimensions to split in input, kernel and output; -1 if there are no groups. */
 struct conv_groups {
   bool by_batch;
   int64_t n, x_at, w_at, y_at;
@@ -164,8 +166,8 @@ static struct conv_groups groups_of(const struct hlo_conv_dims *c) {
                               c->output_feature};
 }
 
-/* Sets the expressions of the three operands.  Loops: the dimensions of the split output in order, then the input
- * features, then the window's elements. */
+/* Sets the expressions of the three operands.  The loops are the dimensions of the split output in order, then the
+ * input features, then the window's elements. */
 static void read_by_loops(struct lower *l, const struct hlo_instr *i, const struct conv_groups *g, struct reading *in,
                           struct reading *kernel, struct reading *out) {
   const struct hlo_conv_dims *c = i->attrs->conv;

@@ -1,5 +1,5 @@
-/* along: elements picked by arrays of indices (take_along_axis), and functions that store: put_along_axis, copyto,
- * putmask, fill_diagonal; also select, compress, comparisons of arrays, and searching.
+/* along: functions that read elements at arrays of indices (take_along_axis) and functions that store (put_along_axis,
+ * copyto, putmask, fill_diagonal); also select, choose, compress, comparisons of arrays, searching, and modf.
  */
 #include <assert.h>
 #include <math.h>
@@ -23,7 +23,7 @@ hlo_val val_wrap_indices(struct tracer *tr, hlo_val i, int64_t size) {
   return sel(tr, cmp_k(tr, HLO_LT, i, 0), bin_k(tr, HLO_ADD, i, (double)size), i);
 }
 
-/* The index arrays as one array, with a last axis over them; a single one stays as it is. */
+/* Returns the index arrays as one array, with a new last axis over them.  A single index array is returned as it is. */
 static hlo_val index_vectors(struct tracer *tr, int n, hlo_val const *indices) {
   hlo_val xs[HLO_RANK_MAX];
   if (n == 1)
@@ -34,8 +34,8 @@ static hlo_val index_vectors(struct tracer *tr, int n, hlo_val const *indices) {
   return hlo_concatenate(&tr->b, n, xs, xs[0]->shape.rank - 1);
 }
 
-/* window: the positions of x's other axes in the result, around the indices' axes; sizes: 1 for an indexed axis.
- * Returns the number of other axes. */
+/* Sets window to the positions in the result of the axes that are not indexed; the indices' axes are inserted at
+ * `place`.  Sets sizes to the size of each axis, 1 for an indexed axis.  Returns the number of axes not indexed. */
 static int window_axes(const struct hlo_shape *s, int n, const int *axes, int index_rank, int place, int64_t *window,
                        int64_t *sizes) {
   int w = 0;
@@ -52,8 +52,8 @@ static int window_axes(const struct hlo_shape *s, int n, const int *axes, int in
   return w;
 }
 
-/* Merges adjacent axes into one, and their indices into one linear index: most machines gather along one axis. False if
- * the axes are not adjacent. */
+/* Merges adjacent axes into one, and their indices into one linear index, because most hardware gathers along one axis.
+ * Returns false if the axes are not adjacent. */
 static bool merge_axes(struct tracer *tr, hlo_val *x, int n, const int *axes, hlo_val const *indices, hlo_val *index) {
   int64_t dims[HLO_RANK_MAX];
   int rank = 0;
@@ -109,10 +109,11 @@ hlo_val val_scatter(struct tracer *tr, hlo_val x, int n, const int *axes, hlo_va
   return hlo_scatter_assign(&tr->b, x, index_vectors(tr, n, indices), v, &d);
 }
 
-/* ---- one index per element ---------------------------------------------------------------------------------------- */
+/* ---- one index per element
+ * ---------------------------------------------------------------------------------------- */
 
-/* The coordinates of every element of idx: idx itself along `axis`, its own position along other axes. Sizes of 1 in
- * idx or x are broadcast, as NumPy does, and *x is the broadcast array then. */
+/* Sets the coordinates in x for every element of idx: the index along `axis`, and the element's position along the
+ * other axes.  Sizes of 1 in idx or x are broadcast as in NumPy; *x becomes the broadcast array. */
 static bool along_coordinates(struct tracer *tr, hlo_val *x, hlo_val idx, int axis, bool may_widen_x, int *axes,
                               hlo_val *coordinates) {
   int64_t dims[HLO_RANK_MAX], wide[HLO_RANK_MAX] = {0};
@@ -142,7 +143,7 @@ static bool along_coordinates(struct tracer *tr, hlo_val *x, hlo_val idx, int ax
   return true;
 }
 
-/* Constant indices are checked, and made non-negative. */
+/* Reads the indices.  Constant indices are checked and made non-negative. */
 static hlo_val read_indices(struct tracer *tr, PyObject *o, int axis, int64_t size) {
   return tensor_check(o) ? tensor_val(tr, o) : val_known_indices(tr, o, axis, size);
 }
@@ -163,7 +164,7 @@ PyObject *op_take_along_axis(struct tracer *tr, const struct op_def *op, PyObjec
   return tensor_wrap(tr, val_gather(tr, x, x->shape.rank, axes, coordinates, 0));
 }
 
-/* The tensor that a function stores into; NULL with an exception if it is none. */
+/* Returns the tensor that a function stores into, or NULL with an exception if o is no array. */
 static struct tensor *written(struct tracer *tr, const struct op_def *op, PyObject *o) {
   if (!tensor_check(o) && PyArray_Check(o) && !(o = array_become(tr, o)))
     return NULL;
@@ -200,7 +201,8 @@ PyObject *op_put_along_axis(struct tracer *tr, const struct op_def *op, PyObject
   return store(tr, t, v ? hlo_reshape(&tr->b, v, whole->shape.rank, whole->shape.dims) : NULL);
 }
 
-/* ---- stores by condition ------------------------------------------------------------------------------------------- */
+/* ---- stores by condition
+ * ------------------------------------------------------------------------------------------- */
 
 /* copyto(dst, src, casting=…, where=True) */
 PyObject *op_copyto(struct tracer *tr, const struct op_def *op, PyObject *args, PyObject *kw) {
@@ -242,8 +244,8 @@ hlo_val val_store_masked(struct tracer *tr, hlo_val x, hlo_val mask, PyObject *v
   return sel(tr, val_broadcast(tr, mask, rank, x->shape.dims), v, x);
 }
 
-/* putmask(a, mask, values). NumPy repeats values if they are fewer than a's elements; only one value, or as many as a
- * has, are supported. */
+/* putmask(a, mask, values).  NumPy repeats values if there are fewer than a has elements.  Here values must have one
+ * element, or as many as a. */
 PyObject *op_putmask(struct tracer *tr, const struct op_def *op, PyObject *args, PyObject *kw) {
   static char *names[] = {"a", "mask", "values", NULL};
   PyObject *a, *mask, *values;
@@ -280,9 +282,10 @@ PyObject *op_fill_diagonal(struct tracer *tr, const struct op_def *op, PyObject 
   return store(tr, t, sel(tr, cmp(tr, HLO_EQ, val_positions(tr, x, 0), val_positions(tr, x, 1)), v, x));
 }
 
-/* ---- choosing -------------------------------------------------------------------------------------------------------- */
+/* ---- choosing
+ * -------------------------------------------------------------------------------------------------------- */
 
-/* select(condlist, choicelist, default=0): the first condition that holds decides. */
+/* select(condlist, choicelist, default=0): the first true condition determines the choice. */
 PyObject *op_select(struct tracer *tr, const struct op_def *op, PyObject *args, PyObject *kw) {
   static char *names[] = {"condlist", "choicelist", "default", NULL};
   PyObject *conditions, *choices, *other = NULL, *zero = NULL, *all = NULL;
@@ -310,8 +313,8 @@ PyObject *op_select(struct tracer *tr, const struct op_def *op, PyObject *args, 
   return tensor_wrap(tr, v);
 }
 
-/* choose(a, choices, out=None, mode="raise"): element a picks the array of that number.  A traced index out of range cannot
- * raise; it takes the nearest array, which is what mode="clip" asks for. */
+/* choose(a, choices, out=None, mode="raise"): each element of a is the number of the array to read from.  A traced
+ * index that is out of range cannot raise an exception; it selects the nearest array, as mode="clip" does. */
 PyObject *op_choose(struct tracer *tr, const struct op_def *op, PyObject *args, PyObject *kw) {
   static char *names[] = {"a", "choices", "out", "mode", NULL};
   PyObject *a, *choices, *out = NULL;
@@ -335,7 +338,7 @@ PyObject *op_choose(struct tracer *tr, const struct op_def *op, PyObject *args, 
   return tensor_wrap(tr, v);
 }
 
-/* compress(condition, a, axis=None) with a condition that is known while tracing. */
+/* compress(condition, a, axis=None).  The condition must be known while tracing. */
 PyObject *op_compress(struct tracer *tr, const struct op_def *op, PyObject *args, PyObject *kw) {
   static char *names[] = {"condition", "a", "axis", "out", NULL};
   PyObject *c, *a, *axis = NULL, *out = NULL;
@@ -361,7 +364,8 @@ PyObject *op_compress(struct tracer *tr, const struct op_def *op, PyObject *args
   return tensor_wrap(tr, val_take(tr, x, idx, at));
 }
 
-/* ---- comparing ------------------------------------------------------------------------------------------------------- */
+/* ---- comparing
+ * ------------------------------------------------------------------------------------------------------- */
 
 static hlo_val all_of(struct tracer *tr, hlo_val x) {
   bool mask[HLO_RANK_MAX];
@@ -369,7 +373,7 @@ static hlo_val all_of(struct tracer *tr, hlo_val x) {
   return x ? val_reduce(tr, HLO_AND, x, mask, false) : NULL;
 }
 
-/* |a - b| <= atol + rtol |b|, equal infinities included.  arg: 0 isclose, 1 allclose */
+/* |a - b| <= atol + rtol |b|, or a == b, which covers infinities.  arg: 0 isclose, 1 allclose */
 PyObject *op_isclose(struct tracer *tr, const struct op_def *op, PyObject *args, PyObject *kw) {
   static char *names[] = {"a", "b", "rtol", "atol", "equal_nan", NULL};
   PyObject *a, *b, *nan = NULL;
@@ -381,7 +385,7 @@ PyObject *op_isclose(struct tracer *tr, const struct op_def *op, PyObject *args,
   hlo_val x = operand_alone(tr, a), y = operand_alone(tr, b);
   if (!x || !y)
     return NULL;
-  /* NumPy takes integers and ml_dtypes' floats to float64 first; some of those have no infinity */
+  /* NumPy first converts integers and ml_dtypes' floats to float64; some of these types have no infinity */
   x = x->shape.dtype == DT_F16 ? x : cast(tr, x, DT_F32);
   y = y->shape.dtype == DT_F16 ? y : cast(tr, y, DT_F32);
   hlo_val d = un(tr, HLO_ABS, val_arith(tr, OP_SUBTRACT, x, y));
@@ -411,7 +415,8 @@ PyObject *op_array_equal(struct tracer *tr, const struct op_def *op, PyObject *a
   return tensor_wrap(tr, fit ? all_of(tr, val_compare(tr, HLO_EQ, x, y)) : hlo_scalar(&tr->b, DT_BOOL, 0));
 }
 
-/* The number of elements of the sorted vector that are below each value, or at most equal to it. */
+/* Returns, for each value, the number of elements of the sorted vector that are below it (HLO_LT), or below or equal to
+ * it (HLO_LE). */
 static hlo_val count_below(struct tracer *tr, hlo_val sorted, hlo_val v, enum hlo_direction d) {
   hlo_val hit = val_compare(tr, d, sorted, v ? val_expand(tr, v, v->shape.rank) : NULL);
   return hit ? val_reduce_axis(tr, HLO_ADD, cast(tr, hit, DT_I32), hit->shape.rank - 1, false) : NULL;
@@ -430,7 +435,7 @@ PyObject *op_searchsorted(struct tracer *tr, const struct op_def *op, PyObject *
   return tensor_wrap(tr, count_below(tr, x, x ? operand_alone(tr, v) : NULL, side[0] == 'r' ? HLO_LE : HLO_LT));
 }
 
-/* digitize(x, bins, right=False). The bins must be constant and rise. */
+/* digitize(x, bins, right=False).  The bins must be constant and must not decrease. */
 PyObject *op_digitize(struct tracer *tr, const struct op_def *op, PyObject *args, PyObject *kw) {
   static char *names[] = {"x", "bins", "right", NULL};
   PyObject *a, *bins, *o = NULL;
@@ -468,7 +473,7 @@ PyObject *op_isin(struct tracer *tr, const struct op_def *op, PyObject *args, Py
   return tensor_wrap(tr, invert ? un(tr, HLO_NOT, v) : v);
 }
 
-/* modf: (fraction, whole), both with x's sign. */
+/* modf: returns (fraction, whole), both with x's sign. */
 PyObject *op_modf(struct tracer *tr, const struct op_def *op, PyObject *args, PyObject *kw) {
   PyObject *a;
   (void)op, (void)kw;

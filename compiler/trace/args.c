@@ -1,4 +1,4 @@
-/* args: axis, shape and integer arguments, with NumPy's messages. */
+/* args: reads axis, shape and integer arguments, and reports errors with NumPy's messages. */
 #include "trace/args.h"
 
 #include <assert.h>

@@ -1,4 +1,4 @@
-/* array: NumPy arrays that become tensors (array.h says when and how). */
+/* array: NumPy arrays that become tensors (see array.h). */
 #include "trace/array.h"
 
 #include <assert.h>
@@ -11,9 +11,10 @@
 #include "trace/traced_array.h"
 #include "trace/view.h"
 
-static PyMappingMethods numpy_mapping;   /* NumPy's own functions, while ours are in their place */
-static PySequenceMethods numpy_sequence; /* the same */
-static getattrofunc numpy_getattr;       /* the same */
+/* NumPy's own functions, while this file's functions replace them. */
+static PyMappingMethods numpy_mapping;
+static PySequenceMethods numpy_sequence;
+static getattrofunc numpy_getattr;
 
 static bool is_plain_array(PyObject *o) {
   return PyArray_CheckExact(o);
@@ -21,8 +22,8 @@ static bool is_plain_array(PyObject *o) {
 
 /* ---- memory ------------------------------------------------------------------------------------------------------ */
 
-/* NumPy gets zeroed memory while a kernel is traced: an array of np.empty becomes a constant, which must be the same in
- * every trace, and must not show what this process had in its memory. */
+/* NumPy gets zeroed memory while a kernel is traced.  An array from np.empty may become a constant, which must be the
+ * same in every trace and must not expose earlier contents of this process's memory. */
 static void *zeroed_calloc(void *ctx, size_t n, size_t size) {
   (void)ctx;
   return calloc(n ? n : 1, size ? size : 1);
@@ -32,7 +33,7 @@ static void *zeroed_malloc(void *ctx, size_t size) {
 }
 static void *zeroed_realloc(void *ctx, void *p, size_t size) {
   (void)ctx;
-  return realloc(p, size ? size : 1); /* NumPy clears what it adds */
+  return realloc(p, size ? size : 1); /* NumPy clears the added memory */
 }
 static void zeroed_free(void *ctx, void *p, size_t size) {
   (void)ctx, (void)size;
@@ -41,7 +42,8 @@ static void zeroed_free(void *ctx, void *p, size_t size) {
 
 static PyDataMem_Handler zeroed = {"zeroed", 1, {NULL, zeroed_malloc, zeroed_calloc, zeroed_realloc, zeroed_free}};
 
-/* Every array keeps the handler that allocated it: one per loop tells where an array was made. */
+/* Every array keeps the handler that allocated it.  Each loop has its own handler, so an array's handler shows in which
+ * loop the array was made. */
 PyObject *array_enter_loop(struct loop *l) {
   PyObject *handler = PyCapsule_New(&zeroed, "mem_handler", NULL);
   PyObject *before = handler ? PyDataMem_SetHandler(handler) : NULL;
@@ -60,8 +62,8 @@ void array_leave_loop(PyObject *before) {
   PyErr_Restore(type, exc, tb);
 }
 
-/* Inside a loop's body only an array that was made there may become a tensor: one from outside keeps its elements from one
- * iteration to the next, which the body's single trace cannot show. */
+/* Inside a loop's body, only an array that was made in the body may become a tensor.  An array from outside keeps its
+ * elements from one iteration to the next, which a single trace of the body cannot represent. */
 static bool may_become(struct tracer *tr, PyArrayObject *a) {
   if (!tr->loop || PyArray_HANDLER(a) == tr->loop->memory)
     return true;
@@ -72,7 +74,7 @@ static bool may_become(struct tracer *tr, PyArrayObject *a) {
 
 /* ---- changing an array ------------------------------------------------------------------------------------------- */
 
-/* Exchanges what two array objects are, and leaves the objects and their weak references. */
+/* Exchanges the contents of two array objects, except for the object headers and the weak references. */
 static void swap_contents(PyObject *x, PyObject *y) {
   PyArrayObject_fields *a = (PyArrayObject_fields *)x, *b = (PyArrayObject_fields *)y;
   PyArrayObject_fields old = *a;
@@ -84,7 +86,7 @@ static void swap_contents(PyObject *x, PyObject *y) {
   b->weakreflist = b_refs;
 }
 
-/* Makes `array` a TracedArray that holds t. */
+/* Turns `array` into a TracedArray that holds t.  t->array gets the array's contents. */
 static bool turn(struct tracer *tr, PyObject *array, struct tensor *t) {
   PyObject *cell = PyArray_SimpleNew(0, NULL, NPY_OBJECT), *ref = cell ? PyWeakref_NewRef(array, NULL) : NULL;
   const bool ok = ref && PyList_Append(tr->arrays, ref) == 0;
@@ -103,7 +105,7 @@ static bool turn(struct tracer *tr, PyObject *array, struct tensor *t) {
   return true;
 }
 
-/* The opposite: the array is what it was before. */
+/* Reverses turn: the array gets back its class and contents. */
 static void turn_back(PyObject *array) {
   struct tensor *t = (struct tensor *)traced_array_tensor(array);
   PyObject *cell = t->array;
@@ -114,7 +116,7 @@ static void turn_back(PyObject *array) {
   Py_DECREF(cell); /* and the tensor in it */
 }
 
-/* The array that owns the memory of an array; the array itself if no other one does. */
+/* Returns the array that owns the memory of an array, or the array itself if no other array does. */
 static PyObject *owner_of(PyObject *array) {
   PyObject *base = PyArray_BASE((PyArrayObject *)array);
   return base && PyArray_Check(base) ? base : array;
@@ -133,7 +135,7 @@ static bool check_kind(PyObject *array) {
   return true;
 }
 
-/* A tensor with the shape, dtype and strides of the array, and the value v. */
+/* Returns a tensor with the shape, dtype and strides of the array, and the value v. */
 static struct tensor *tensor_like(struct tracer *tr, PyArrayObject *a, hlo_val v) {
   struct tensor *t = (struct tensor *)tensor_wrap(tr, v);
   const npy_intp size = PyArray_ITEMSIZE(a);
@@ -185,7 +187,7 @@ static bool become_view(struct tracer *tr, PyObject *array, PyObject *owner) {
   return ok;
 }
 
-/* Views that were taken before their array became a tensor become views of that. */
+/* Makes views of an array that were taken before it became a tensor views of the tensor. */
 static bool adopt_views(struct tracer *tr, PyObject *owner) {
   bool ok = true;
   for (Py_ssize_t i = 0; ok && i < PyList_GET_SIZE(tr->array_views); i++) {
@@ -289,12 +291,12 @@ static bool is_stale(PyObject *array) {
   return base && traced_array_check(base);
 }
 
-/* Keeps a weak reference to a view, so that adopt_views finds it. */
+/* Stores a weak reference to a view, so that adopt_views finds it.  Returns the view. */
 static PyObject *note_view(PyObject *view) {
   PyObject *list = tracer_now->array_views;
   if (!view || !is_plain_array(view) || !PyArray_BASE((PyArrayObject *)view))
     return view;
-  if (PyList_GET_SIZE(list) >= tracer_now->views_limit) { /* drop those that are gone */
+  if (PyList_GET_SIZE(list) >= tracer_now->views_limit) { /* remove views that no longer exist */
     Py_ssize_t n = 0;
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(list); i++)
       if (PyWeakref_GetObject(PyList_GET_ITEM(list, i)) != Py_None) {
@@ -313,7 +315,7 @@ static PyObject *note_view(PyObject *view) {
   return view;
 }
 
-/* T[key] with a traced key: T is a constant. */
+/* T[key] with a traced key: T becomes a constant. */
 static PyObject *get_from_table(PyObject *array, PyObject *key) {
   struct tracer *tr = tracer_enter();
   struct operand x;
@@ -342,7 +344,7 @@ static PyObject *get_row(PyObject *array, Py_ssize_t i) {
                                              : numpy_sequence.sq_item(array, i);
 }
 
-/* The array's method METHOD, which the function that method_noted returns calls, and notes the view that it gives. */
+/* Calls a method of an array, and notes the view that it returns. */
 static PyObject *call_noted(PyObject *method, PyObject *args, PyObject *kw) {
   PyObject *r = PyObject_Call(method, args, kw);
   return tracer_now ? note_view(r) : r;
@@ -395,7 +397,7 @@ bool array_trace_begin(struct tracer *tr) {
   PyArray_Type.tp_as_sequence->sq_item = get_row;
   numpy_getattr = PyArray_Type.tp_getattro;
   PyArray_Type.tp_getattro = get_attr;
-  PyType_Modified(&PyArray_Type); /* the interpreter keeps methods that it has looked up */
+  PyType_Modified(&PyArray_Type); /* the interpreter caches methods that it has looked up */
   return true;
 }
 

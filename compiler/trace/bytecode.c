@@ -8,7 +8,7 @@
 #error "the tracer reads the instructions of CPython 3.11: check every function of this file against another version"
 #endif
 
-/* __wrapped__ can lead in a circle; no program wraps a function as often as this. */
+/* A chain of __wrapped__ may be circular, so its length is limited.  No program wraps a function this often. */
 enum { WRAPPERS_MAX = 100 };
 
 PyCodeObject *bytecode_of(PyObject *fn) {
@@ -57,7 +57,7 @@ const char *bytecode_name(PyCodeObject *code) {
 struct bytecode_place bytecode_place(PyCodeObject *code, int lasti) {
   struct bytecode_place p = {0};
   if (!PyCode_Addr2Location(code, lasti, &p.line, &p.col, &p.end_line, &p.end_col) || p.line < 1) {
-    const int first = code->co_firstlineno > 1 ? code->co_firstlineno : 1; /* code.replace() takes any number */
+    const int first = code->co_firstlineno > 1 ? code->co_firstlineno : 1; /* code.replace() accepts any number */
     p = (struct bytecode_place){first, 0, first, 0};
   }
   return p;
@@ -65,8 +65,9 @@ struct bytecode_place bytecode_place(PyCodeObject *code, int lasti) {
 
 /* ---- instructions: two bytes each, the operation and its argument ------------------------------------------------ */
 
-/* The instructions as the compiler wrote them, without the interpreter's specializations: a new reference.  CPython makes
- * a copy of all of them, and a long function asks for each of its operations, so the last one is kept, with its code. */
+/* Returns the instructions as the compiler wrote them, without the interpreter's specializations: a new reference.
+ * CPython copies all of them on each call, and tracing asks for each operation of a function, so the result for the
+ * last code object is cached. */
 static PyObject *instructions(PyCodeObject *code) {
   static PyCodeObject *last;
   static PyObject *bytes;
@@ -78,7 +79,7 @@ static PyObject *instructions(PyCodeObject *code) {
   return Py_XNewRef(bytes);
 }
 
-/* The instruction at byte offset lasti; false if there is none. */
+/* Reads the instruction at byte offset lasti.  Returns false if there is none. */
 static bool read_at(PyCodeObject *code, int lasti, unsigned char out[2]) {
   PyObject *bytes = lasti >= 0 ? instructions(code) : NULL;
   const bool ok = bytes && lasti + 1 < PyBytes_GET_SIZE(bytes);

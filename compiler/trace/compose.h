@@ -1,14 +1,15 @@
-/* compose: what composed operations are written in.
+/* compose: building blocks for operations that consist of several HLO instructions.
  *
- * The short names take equal shapes and dtypes, as HLO does.  A NULL operand gives NULL, so that a composition checks once,
- * at its end (tracer.h says who reports the reason).  Axes count from 0 and are in range, unless it says otherwise.
+ * The functions with short names require equal shapes and dtypes, as HLO does.  If an operand is NULL they return NULL,
+ * so that a composition needs only one check, at its end (see tracer.h for the error).  Axes count from 0 and are in
+ * range, unless stated otherwise.
  */
 #ifndef TRACE_COMPOSE_H
 #define TRACE_COMPOSE_H
 
 #include "trace/ops.h"
 
-/* v in x's shape and dtype. */
+/* Returns the number v in x's shape and dtype. */
 hlo_val val_like(struct tracer *tr, hlo_val x, double v);
 
 static inline hlo_val un(struct tracer *tr, enum hlo_op op, hlo_val x) {
@@ -26,7 +27,7 @@ static inline hlo_val sel(struct tracer *tr, hlo_val c, hlo_val x, hlo_val y) {
 static inline hlo_val cast(struct tracer *tr, hlo_val x, enum dtype t) {
   return x ? hlo_convert(&tr->b, x, t) : NULL;
 }
-/* With a number as the second operand. */
+/* The same with a number as the second operand. */
 static inline hlo_val bin_k(struct tracer *tr, enum hlo_op op, hlo_val x, double k) {
   return bin(tr, op, x, val_like(tr, x, k));
 }
@@ -40,68 +41,71 @@ static inline hlo_val as_float(struct tracer *tr, hlo_val x) {
 /* ---- arithmetic (elementwise.c) ---- */
 
 hlo_val val_nonzero(struct tracer *tr, hlo_val x);  /* x != 0, as bool */
-hlo_val val_sign_bit(struct tracer *tr, hlo_val x); /* of a float, as bool */
-/* A binary operation of the table, of equal shapes and dtypes. */
+hlo_val val_sign_bit(struct tracer *tr, hlo_val x); /* the sign bit of a float, as bool */
+/* Emits a binary operation of the table on values of equal shapes and dtypes. */
 hlo_val val_binary(struct tracer *tr, enum op_id which, hlo_val x, hlo_val y);
-/* The same of operands, promoted and broadcast as NumPy does; as: DT_NONE, or the dtype to compute in. */
+/* The same for operands, which are promoted and broadcast as in NumPy.  `as` is DT_NONE or the dtype to compute in. */
 hlo_val operand_binary(struct tracer *tr, enum op_id which, struct operand xy[2], enum dtype as);
-/* Promoted and broadcast: a binary operation, a comparison, and c ? x : y. */
+/* These promote and broadcast their operands, then emit a binary operation, a comparison, and c ? x : y. */
 hlo_val val_arith(struct tracer *tr, enum op_id which, hlo_val x, hlo_val y);
 hlo_val val_compare(struct tracer *tr, enum hlo_direction d, hlo_val x, hlo_val y);
 hlo_val val_where(struct tracer *tr, hlo_val c, hlo_val x, hlo_val y);
 
 /* ---- constants and broadcasting (operand.c) ---- */
 
-/* The array as a constant of dtype t. */
+/* Returns the array as a constant of dtype t. */
 hlo_val val_array(struct tracer *tr, PyArrayObject *array, enum dtype t);
 hlo_val val_broadcast(struct tracer *tr, hlo_val v, int rank, const int64_t *dims);
 
 /* ---- moving elements (shapes.c, index.c) ---- */
 
-hlo_val val_flat(struct tracer *tr, hlo_val x); /* with one axis */
+hlo_val val_flat(struct tracer *tr, hlo_val x); /* x reshaped to one axis */
 hlo_val val_reshape(struct tracer *tr, hlo_val x, int rank, const int64_t *dims);
-hlo_val val_transpose(struct tracer *tr, hlo_val x, const int64_t *permutation); /* x itself where nothing moves */
-hlo_val val_expand(struct tracer *tr, hlo_val x, int axis);                      /* a new axis of size 1 */
+hlo_val val_transpose(struct tracer *tr, hlo_val x, const int64_t *permutation); /* x itself if no axis moves */
+hlo_val val_expand(struct tracer *tr, hlo_val x, int axis);                      /* inserts an axis of size 1 */
 hlo_val val_slice(struct tracer *tr, hlo_val x, int axis, int64_t start, int64_t stop);
 hlo_val val_reverse(struct tracer *tr, hlo_val x, int axis);
 hlo_val val_concat(struct tracer *tr, int n, hlo_val const *xs, int axis); /* of equal dtypes */
-/* The one axis to work along: the last one without an argument; None makes *x flat first.  False with an exception. */
+/* Reads the one axis that a function works along.  Without an argument it is the last axis; None flattens *x first.
+ * False with an exception. */
 bool args_axis_or_flat(struct tracer *tr, const char *func, PyObject *axis, hlo_val *x, int *at);
 
 /* ---- products (products.c, matrices.c) ---- */
 
 hlo_val val_matmul(struct tracer *tr, hlo_val x, hlo_val y); /* of equal dtypes */
-/* A dot of two values of one dtype; booleans too. */
+/* Emits a dot of two values of the same dtype, which may be bool. */
 hlo_val val_dot(struct tracer *tr, hlo_val x, hlo_val y, const struct hlo_dot_dims *d);
-/* The diagonal column = row + k of axes i (rows) and j (columns): it becomes the last axis in place of both. */
+/* Returns x with the axes i (rows) and j (columns) replaced by a new last axis, the diagonal column = row + k. */
 hlo_val val_diagonal(struct tracer *tr, hlo_val x, int i, int j, int64_t k);
 
 /* ---- reductions (reduce.c) ---- */
 
-/* Over the axes of mask.  op: HLO_ADD, HLO_MULTIPLY, HLO_MAXIMUM, HLO_MINIMUM, HLO_AND or HLO_OR. */
+/* Reduces x over the axes in mask.  op: HLO_ADD, HLO_MULTIPLY, HLO_MAXIMUM, HLO_MINIMUM, HLO_AND or HLO_OR. */
 hlo_val val_reduce(struct tracer *tr, enum hlo_op op, hlo_val x, const bool mask[HLO_RANK_MAX], bool keepdims);
 hlo_val val_reduce_axis(struct tracer *tr, enum hlo_op op, hlo_val x, int axis, bool keepdims);
-/* The sum over the axes of mask, in x's dtype; a dtype narrower than float32 is summed in float32. */
+/* Returns the sum over the axes in mask, in x's dtype.  A dtype narrower than float32 is accumulated in float32. */
 hlo_val val_sum(struct tracer *tr, hlo_val x, const bool mask[HLO_RANK_MAX], bool keepdims);
-/* The positions 0, 1, … along an axis of x, as s32 in x's shape. */
+/* Returns the positions 0, 1, … along an axis of x, as s32 in x's shape. */
 hlo_val val_positions(struct tracer *tr, hlo_val x, int axis);
 
 /* ---- elements by index (along.c, select.c, index.c) ---- */
 
-/* x at n index arrays of one shape: indices[i], whose values count from 0, index axis axes[i] of x.  The result has the
- * indices' axes at `place`, and the other axes of x in their order around them. */
+/* Returns x indexed by n arrays of the same shape.  The values of indices[i] count from 0 and index axis axes[i] of x.
+ * The result has the indices' axes at `place`, and the other axes of x in their order around them. */
 hlo_val val_gather(struct tracer *tr, hlo_val x, int n, const int *axes, hlo_val const *indices, int place);
-/* x with v stored there; v has the shape that val_gather would give. */
+/* Returns x with v stored at the elements that val_gather reads.  v has the shape of val_gather's result. */
 hlo_val val_scatter(struct tracer *tr, hlo_val x, int n, const int *axes, hlo_val const *indices, int place, hlo_val v);
-/* x at integer indices along one axis, which the indices' axes replace.  Negative indices count from the end. */
+/* Returns x indexed by integers along one axis, which is replaced by the indices' axes.  Negative indices count from
+ * the end. */
 hlo_val val_take(struct tracer *tr, hlo_val x, hlo_val indices, int axis);
-/* Indices as s32 that count from 0: `size` is added to negative ones. */
+/* Returns the indices as s32 that count from 0: `size` is added to negative indices. */
 hlo_val val_wrap_indices(struct tracer *tr, hlo_val indices, int64_t size);
-/* Indices that are known while tracing: checked, and made non-negative. */
+/* Returns indices that are known while tracing, checked and made non-negative. */
 hlo_val val_known_indices(struct tracer *tr, PyObject *o, int axis, int64_t size);
-/* A value to be stored in an array of dtype t: converted, and broadcast to dims by NumPy's rules for assignment. */
+/* Returns a value to be stored in an array of dtype t, converted and broadcast to dims by NumPy's rules for
+ * assignment. */
 hlo_val val_stored(struct tracer *tr, PyObject *value, enum dtype t, int rank, const int64_t *dims);
-/* x with `value` where the mask, which covers x's leading axes, is true. */
+/* Returns x with `value` stored at each true element of the mask, which covers x's leading axes. */
 hlo_val val_store_masked(struct tracer *tr, hlo_val x, hlo_val mask, PyObject *value);
 
 #endif

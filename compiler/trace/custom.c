@@ -1,7 +1,7 @@
-/* custom: calls of functions that are given as code for the hardware: custom-call in HLO.
+/* custom: records calls of functions that are given as code for the hardware, as custom-call in HLO.
  *
- * The callers check the arguments: python/nkigen/custom_op.py, which also knows what the function computes in NumPy,
- * and python/nkx/nki_kernel.py, for kernels that the vendor's front end traced.
+ * The callers check the arguments: python/nkigen/custom_op.py, which also has the function's NumPy implementation, and
+ * python/nkx/nki_kernel.py, for kernels that the vendor's front end traced.
  */
 #include <string.h>
 
@@ -11,7 +11,7 @@
 #include "trace/refuse.h"
 #include "trace/tensor.h"
 
-/* Reads (shape, dtype) as a shape. */
+/* Reads a pair (shape, dtype) into *out. */
 static bool read_shape(struct tracer *tr, PyObject *o, struct hlo_shape *out) {
   PyObject *shape, *dtype;
   int64_t dims[HLO_RANK_MAX];
@@ -23,7 +23,7 @@ static bool read_shape(struct tracer *tr, PyObject *o, struct hlo_shape *out) {
   return t != DT_NONE;
 }
 
-/* The call's results as a list of tensors. */
+/* Returns the call's results as a list of tensors. */
 static PyObject *wrap_results(struct tracer *tr, hlo_val call, int n) {
   PyObject *list = call ? PyList_New(n) : NULL;
   for (int i = 0; list && i < n; i++) {
@@ -36,8 +36,8 @@ static PyObject *wrap_results(struct tracer *tr, hlo_val call, int n) {
   return list;
 }
 
-/* Reads [(output, operand), …]: outputs that share the memory of an operand. An output is an element of the result if
- * that is a tuple, and the whole result otherwise. */
+/* Reads [(output, operand), …]: each output shares the memory of its operand.  An output is an element of the result if
+ * the result is a tuple, and the whole result otherwise. */
 static bool read_aliases(struct tracer *tr, PyObject *list, bool is_tuple, struct hlo_operand_alias *out) {
   for (int i = 0; i < (int)PyList_GET_SIZE(list); i++) {
     long long output, operand;

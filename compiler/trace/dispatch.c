@@ -1,7 +1,7 @@
-/* dispatch: from a NumPy callable to the function that records it.
+/* dispatch: finds the function that records a NumPy callable.
  *
  * One table (ops.def) serves __array_ufunc__, __array_function__, the operators and the methods.  Callables are found
- * by identity.  What is not in the table is refused by the name that a user would write.
+ * by identity.  A callable that is not in the table is refused with the name that a user would write.
  */
 #include <assert.h>
 #include <string.h>
@@ -29,7 +29,7 @@ const struct op_def op_table[OP_COUNT] = {
 struct tracer *tracer_now;
 static PyObject *by_callable; /* NumPy callable -> index in op_table */
 
-/* Enters the callable at a path below numpy ("linalg.norm"). */
+/* Adds the callable at a path below numpy ("linalg.norm") to by_callable. */
 static bool add_path(PyObject *numpy, const char *path, size_t len, int index) {
   PyObject *o = Py_NewRef(numpy), *i = PyLong_FromLong(index);
   for (const char *p = path, *end = path + len; o && p < end;) {
@@ -47,9 +47,9 @@ static bool add_path(PyObject *numpy, const char *path, size_t len, int index) {
   return ok;
 }
 
-/* np.take(T, i) asks T and out whether they have a function of their own, and not the indices: with a NumPy array T it
- * would convert a traced i.  NumPy's dispatchers are Python functions; the code of these is replaced by one that names the
- * argument as well. */
+/* np.take(T, i) looks for __array_function__ in T and out, but not in the indices.  If T is a NumPy array, it would
+ * convert a traced i.  NumPy's dispatchers are Python functions, so the code of those listed here is replaced by code
+ * that also returns this argument. */
 static bool ask_more_arguments(void) {
   static const struct {
     const char *module, *name, *source;
@@ -123,7 +123,7 @@ static bool too_many(const struct tracer *tr) {
   return true;
 }
 
-/* Checks an operation's result, which it takes, and what the builder left behind. */
+/* Checks an operation's result and the builder's error.  Takes ownership of the result. */
 static PyObject *op_end(struct tracer *tr, PyObject *r) {
   if (!r || tr->b.err.code) {
     Py_CLEAR(r);
@@ -136,7 +136,7 @@ static PyObject *op_end(struct tracer *tr, PyObject *r) {
   return r;
 }
 
-/* The keywords with tensors in place of traced arrays, a new reference; NULL with an exception. */
+/* Returns the keywords with tensors in place of traced arrays, a new reference; NULL with an exception. */
 static PyObject *unwrap_keywords(struct tracer *tr, PyObject *kw) {
   PyObject *key, *value, *copy = PyDict_New();
   Py_ssize_t pos = 0;
@@ -188,7 +188,7 @@ PyObject *op_compare2(int comparison, PyObject *x, PyObject *y) {
 
 /* ---- refusing by name ---------------------------------------------------------------------------------- */
 
-/* By the last part of the name. */
+/* Hints for unsupported functions, by the last part of the name. */
 static const char *const hints[][2] = {
     {"svd", "decompositions do not run on the device: compute it on the host and pass the factors in"},
     {"inv", "compute the inverse on the host and pass it in"},
@@ -244,7 +244,7 @@ const char *dispatch_hint(const char *name) {
   return NULL;
 }
 
-/* "np.linalg.svd" of a function object, as a str. */
+/* Returns the public name of a function object ("np.linalg.svd"), as a str. */
 static PyObject *public_name(PyObject *func) {
   PyObject *module = PyObject_GetAttrString(func, "__module__");
   PyErr_Clear();
@@ -277,7 +277,7 @@ static PyObject *refuse_callable(PyObject *func, const char *method) {
 
 /* ---- the two protocols ---------------------------------------------------------------------------------- */
 
-/* out= is a tensor: r is written into it. */
+/* Writes r into out=, which is a tensor. */
 static bool store_in_tensor(PyObject *out, PyObject *r) {
   struct tracer *tr = tracer_enter();
   const struct tensor *from = (struct tensor *)r, *to = (struct tensor *)out;
@@ -288,8 +288,8 @@ static bool store_in_tensor(PyObject *out, PyObject *r) {
   return tr && index_set(tr, (struct tensor *)out, Py_Ellipsis, r) == 0;
 }
 
-/* out= is a NumPy array, as in `a += x`, where a may be an accumulator that starts as np.zeros: the array becomes a tensor
- * with the value r, and keeps its shape and dtype. */
+/* Writes r into out=, which is a NumPy array, as in `a += x` if the accumulator a starts as np.zeros.  The array
+ * becomes a tensor with the value r, and keeps its shape and dtype. */
 static PyObject *store_in_array(PyObject *out, PyObject *r) {
   const struct tensor *t = (struct tensor *)r;
   PyArrayObject *a = (PyArrayObject *)out;
@@ -308,7 +308,7 @@ static PyObject *store_in_array(PyObject *out, PyObject *r) {
   return NULL;
 }
 
-/* Stores a result, which it takes, where out= says. */
+/* Stores a result in out=, if it is given.  Takes ownership of the result. */
 static PyObject *store_out(PyObject *out, PyObject *r) {
   PyObject *stored, *traced = r && out ? array_tensor(tracer_now, out) : NULL;
   if (!r || !out || out == Py_None)
@@ -327,8 +327,8 @@ static PyObject *store_out(PyObject *out, PyObject *r) {
   return stored;
 }
 
-/* *rest: the keywords without out=, or NULL if there are none; *out: its value, or NULL.  New references; false with an
- * exception. */
+/* Sets *rest to the keywords without out=, or NULL if there are none, and *out to the value of out=, or NULL.  Both are
+ * new references.  False with an exception. */
 static bool split_out(PyObject *kw, PyObject **rest, PyObject **out) {
   *rest = *out = NULL;
   if (!kw || !PyDict_GET_SIZE(kw))
@@ -354,7 +354,7 @@ PyObject *op_call_out(const struct op_def *op, PyObject *args, PyObject *kw) {
   return r;
 }
 
-/* ufunc.reduce: the reduction that it is, along axis 0 by default. */
+/* ufunc.reduce: calls the corresponding reduction, along axis 0 by default. */
 static PyObject *ufunc_reduce(const struct op_def *op, PyObject *args, PyObject *kw, PyObject *ufunc) {
   static const struct {
     enum op_id ufunc, reduction;
@@ -375,7 +375,7 @@ static PyObject *ufunc_reduce(const struct op_def *op, PyObject *args, PyObject 
   return refuse_callable(ufunc, "reduce");
 }
 
-/* ufunc.accumulate, of the ufuncs that have one here. */
+/* ufunc.accumulate, for the ufuncs that support it here. */
 static PyObject *ufunc_accumulate(struct tracer *tr, const struct op_def *op, PyObject *args, PyObject *kw,
                                   PyObject *ufunc) {
   if (!tr)
@@ -403,7 +403,7 @@ static PyObject *ufunc_outer(struct tracer *tr, const struct op_def *op, PyObjec
   return r;
 }
 
-/* ufunc.METHOD(*args, **kw); op is the ufunc's, or NULL. */
+/* Calls ufunc.METHOD(*args, **kw).  op is the ufunc's entry in the table, or NULL. */
 static PyObject *call_method(PyObject *ufunc, const struct op_def *op, PyObject *method, PyObject *args, PyObject *kw) {
   const char *name = PyUnicode_AsUTF8(method);
   if (!name)

@@ -1,9 +1,9 @@
-/* einsum: sums of products that index letters describe.
+/* einsum: sums of products that are described by index letters.
  *
- * Letters and "..." become labels; the ellipsis' axes get labels of their own, counted from the right. Each operand is
- * first simplified alone: repeated labels become a diagonal, and labels that no other operand and not the output has
- * are summed. Then the operands are multiplied from left to right by HLO dots. A label that both have is a batch
- * dimension if it is needed later, and contracted otherwise.
+ * Letters and "..." become labels; the ellipsis' axes get separate labels, counted from the right.  Each operand is
+ * first simplified on its own: repeated labels become a diagonal, and labels that occur neither in another operand nor
+ * in the output are summed.  Then the operands are multiplied from left to right by HLO dots.  A label that both
+ * operands of a dot have is a batch dimension if it is needed later, and contracted otherwise.
  */
 #include <assert.h>
 #include <string.h>
@@ -30,7 +30,7 @@ static bool refuse_subscripts(const char *why) {
   return false;
 }
 
-/* Reads subscripts up to a comma or the arrow. rank < 0: these are the output's, whose ellipsis has n_dots axes. */
+/* Reads subscripts up to a comma or the arrow.  If rank < 0 they are the output's, whose ellipsis has n_dots axes. */
 static bool read_labels(const char **at, const char *end, int rank, int n_dots, struct term *t) {
   const char *p = *at;
   int letters = 0;
@@ -65,7 +65,8 @@ static bool read_labels(const char **at, const char *end, int rank, int n_dots, 
   return true;
 }
 
-/* The output without "->": the ellipsis, then every letter that occurs once, in alphabetical order (capitals first). */
+/* Sets the output if there is no "->": the ellipsis, then every letter that occurs once, in alphabetical order
+ * (capitals first). */
 static bool implicit_output(int n, const struct term *ts, struct term *out) {
   int count[LABELS] = {0}, total = 0;
   out->n = 0;
@@ -109,7 +110,7 @@ static void drop(struct term *t, int axis) {
   t->n--;
 }
 
-/* Makes one label of repeated ones, on the diagonal. */
+/* Replaces axes that have the same label by one axis, their diagonal. */
 static bool take_diagonals(struct tracer *tr, struct term *t) {
   for (int i = 0; i < t->n; i++)
     for (int j = i + 1; j < t->n; j++)
@@ -126,7 +127,7 @@ static bool take_diagonals(struct tracer *tr, struct term *t) {
   return t->v;
 }
 
-/* Sums over labels that only this term has. */
+/* Sums over labels that are not needed. */
 static bool sum_alone(struct tracer *tr, struct term *t, const bool needed[LABELS]) {
   bool mask[HLO_RANK_MAX] = {0}, any = false;
   int n = 0;
@@ -144,7 +145,7 @@ static bool sum_alone(struct tracer *tr, struct term *t, const bool needed[LABEL
   return t->v;
 }
 
-/* The labels that these terms or the output have. */
+/* Marks the labels that these terms or the output have. */
 static void mark_needed(const struct term *out, int n, const struct term *ts, bool needed[LABELS]) {
   memset(needed, 0, LABELS * sizeof *needed);
   for (int k = 0; k < out->n; k++)
@@ -181,7 +182,7 @@ static bool multiply(struct tracer *tr, struct term *x, const struct term *y, co
   return r.v;
 }
 
-/* Gives every label one size: axes of size 1 are broadcast to it. */
+/* Gives every label one size.  Axes of size 1 are broadcast to it. */
 static bool match_sizes(struct tracer *tr, int n, struct term *ts) {
   int64_t size[LABELS], dims[HLO_RANK_MAX];
   for (int l = 0; l < LABELS; l++)
@@ -214,7 +215,7 @@ static hlo_val evaluate(struct tracer *tr, int n, struct term *ts, const struct 
     if (!take_diagonals(tr, &ts[i]))
       return NULL;
     struct term self = ts[i];
-    ts[i].n = 0; /* only the other terms count */
+    ts[i].n = 0; /* marks only the labels of the other terms */
     mark_needed(out, n, ts, needed);
     ts[i] = self;
     if (!sum_alone(tr, &ts[i], needed))

@@ -1,7 +1,7 @@
-/* elementwise: operations of two operands.
+/* elementwise: operations with two operands.
  *
- * Promote, broadcast, convert, then emit.  Operations without an HLO opcode are composed here so that they give what
- * NumPy gives, division by zero and signs included.
+ * The operands are promoted, broadcast and converted, then the operation is emitted.  Operations without an HLO opcode
+ * are composed here.  They give NumPy's results, also for division by zero and for signs.
  */
 #include <assert.h>
 #include <math.h>
@@ -21,14 +21,15 @@ hlo_val val_nonzero(struct tracer *tr, hlo_val x) {
   return hlo_compare(&tr->b, HLO_NE, x, val_like(tr, x, 0));
 }
 
-/* Whether the remainder r of a truncating division by y has to be corrected to y's sign. */
+/* True if the remainder r of a truncating division by y must be corrected to y's sign. */
 static hlo_val sign_differs(struct tracer *tr, hlo_val r, hlo_val y) {
   hlo_val zero = val_like(tr, r, 0);
   hlo_val differ = bin(tr, HLO_XOR, cmp(tr, HLO_LT, r, zero), cmp(tr, HLO_LT, y, zero));
   return bin(tr, HLO_AND, cmp(tr, HLO_NE, r, zero), differ);
 }
 
-/* An integer divided by zero is 0 in NumPy, and undefined on the hardware and in LLVM: divide by 1 there. */
+/* An integer divided by zero is 0 in NumPy, but undefined on the hardware and in LLVM.  A divisor of 0 is replaced by
+ * 1, and the result by 0. */
 static hlo_val int_divmod(struct tracer *tr, hlo_val x, hlo_val y, bool want_mod, bool truncate) {
   hlo_val zero = val_like(tr, y, 0), by_zero = cmp(tr, HLO_EQ, y, zero);
   hlo_val safe = sel(tr, by_zero, val_like(tr, y, 1), y);
@@ -46,7 +47,7 @@ static hlo_val int_divmod(struct tracer *tr, hlo_val x, hlo_val y, bool want_mod
   return sel(tr, by_zero, zero, want_mod ? r : q);
 }
 
-/* NumPy's rule (npy_divmod): correct also where x / y would be rounded up to a whole number. */
+/* Follows NumPy's algorithm (npy_divmod), which is also correct if x / y would be rounded up to a whole number. */
 static hlo_val float_floor_divide(struct tracer *tr, hlo_val x, hlo_val y) {
   hlo_val rem = bin(tr, HLO_REMAINDER, x, y);
   hlo_val div = bin(tr, HLO_DIVIDE, bin(tr, HLO_SUBTRACT, x, rem), y);
@@ -62,7 +63,7 @@ static hlo_val float_remainder(struct tracer *tr, hlo_val x, hlo_val y) {
   return sel(tr, sign_differs(tr, rem, y), bin(tr, HLO_ADD, rem, y), rem);
 }
 
-/* max + log(1 + exp(-|x - y|)); equal operands (infinities too) give x + ln 2. */
+/* max + log(1 + exp(-|x - y|)).  Equal operands, also infinities, give x + ln 2. */
 hlo_val binary_logaddexp(struct tracer *tr, hlo_val x, hlo_val y) {
   hlo_val d = hlo_unary(&tr->b, HLO_ABS, bin(tr, HLO_SUBTRACT, x, y));
   hlo_val e = hlo_unary(&tr->b, HLO_EXP, hlo_unary(&tr->b, HLO_NEGATE, d));
@@ -71,7 +72,7 @@ hlo_val binary_logaddexp(struct tracer *tr, hlo_val x, hlo_val y) {
   return sel(tr, cmp(tr, HLO_EQ, x, y), bin(tr, HLO_ADD, x, val_like(tr, x, log(2.0))), r);
 }
 
-/* sqrt(x² + y²) without overflow: the larger one times sqrt(1 + (smaller / larger)²). */
+/* sqrt(x² + y²) without overflow: larger * sqrt(1 + (smaller / larger)²). */
 hlo_val binary_hypot(struct tracer *tr, hlo_val x, hlo_val y) {
   hlo_val a = un(tr, HLO_ABS, x), b = un(tr, HLO_ABS, y);
   hlo_val most = bin(tr, HLO_MAXIMUM, a, b), least = bin(tr, HLO_MINIMUM, a, b), zero = cmp_k(tr, HLO_EQ, most, 0);
@@ -81,7 +82,7 @@ hlo_val binary_hypot(struct tracer *tr, hlo_val x, hlo_val y) {
   return sel(tr, infinite, val_like(tr, v, HUGE_VAL), v);
 }
 
-/* Whether the sign bit of a float is set; -0 is told from 0 by 1 / x. */
+/* True if the sign bit of a float is set.  1 / x distinguishes -0 from 0. */
 hlo_val val_sign_bit(struct tracer *tr, hlo_val x) {
   hlo_val inverse = bin(tr, HLO_DIVIDE, val_like(tr, x, 1), x);
   return cmp_k(tr, HLO_LT, sel(tr, cmp_k(tr, HLO_EQ, x, 0), inverse, x), 0);
@@ -92,7 +93,7 @@ hlo_val binary_copysign(struct tracer *tr, hlo_val x, hlo_val y) {
   return sel(tr, val_sign_bit(tr, y), un(tr, HLO_NEGATE, size), size);
 }
 
-/* fmax and fmin: the other operand where one is NaN. */
+/* fmax and fmin: if one operand is NaN, the result is the other operand. */
 static hlo_val ignoring_nan(struct tracer *tr, enum hlo_op op, hlo_val x, hlo_val y) {
   return sel(tr, cmp(tr, HLO_NE, x, x), y, sel(tr, cmp(tr, HLO_NE, y, y), x, bin(tr, op, x, y)));
 }
@@ -121,7 +122,7 @@ DIRECT(divide, HLO_DIVIDE)
 DIRECT(power, HLO_POWER)
 DIRECT(arctan2, HLO_ATAN2)
 
-/* Arithmetic on bool is logic. */
+/* Arithmetic on bool is logical. */
 #define LOGICAL(name, op, of_bool) \
   hlo_val binary_##name(struct tracer *tr, hlo_val x, hlo_val y) { \
     return bin(tr, is_bool(x) ? of_bool : op, x, y); \
@@ -205,19 +206,19 @@ enum dtype binary_as_power(enum dtype t, const struct operand xy[2]) {
   return t == DT_BOOL ? DT_I8 : t;
 }
 
-/* The exponent has no say. */
+/* The dtype depends only on the first operand, not on the exponent. */
 enum dtype binary_as_ldexp(enum dtype t, const struct operand xy[2]) {
   (void)t;
   return promote_float(operand_dtype(&xy[0]));
 }
 
-/* float64 in NumPy. */
+/* NumPy computes these in float64. */
 enum dtype binary_as_float32(enum dtype t, const struct operand xy[2]) {
   (void)t, (void)xy;
   return DT_F32;
 }
 
-/* The conversion of operands to dtype=.  NumPy allows no narrower kind. */
+/* Refuses the conversion of float operands to a dtype= that is not a float, as NumPy does. */
 static bool cast_allowed(enum dtype from, enum dtype to) {
   if (dtype_is_float(from) && !dtype_is_float(to)) {
     trace_refuse(DG_DTYPE_PROMOTION, "convert the result instead: .astype(…)", "cannot cast %s operands to dtype %s",
@@ -246,7 +247,7 @@ hlo_val operand_binary(struct tracer *tr, enum op_id which, struct operand xy[2]
   return val_binary(tr, which, x, y);
 }
 
-/* Parses (x1, x2, /, out=None, where=True, dtype=None) into two operands, which the caller clears. */
+/* Parses (x1, x2, /, out=None, where=True, dtype=None) into two operands.  The caller clears them. */
 static bool parse_binary(struct tracer *tr, const struct op_def *op, PyObject *args, PyObject *kw, struct operand xy[2],
                          enum dtype *as) {
   static char *names[] = {"", "", "out", "where", "dtype", "casting", "order", "subok", NULL};
@@ -310,7 +311,7 @@ PyObject *op_bitwise(struct tracer *tr, const struct op_def *op, PyObject *args,
   return finish(tr, xy, v);
 }
 
-/* An operand as truth values: tensors compare with 0, constants are converted by NumPy. */
+/* Returns an operand as truth values.  Tensors are compared with 0; constants are converted by NumPy. */
 static hlo_val truth(struct tracer *tr, const struct operand *x, int rank, const int64_t *dims) {
   if (x->v)
     return val_nonzero(tr, val_broadcast(tr, x->v, rank, dims));
@@ -330,7 +331,8 @@ PyObject *op_logical(struct tracer *tr, const struct op_def *op, PyObject *args,
   return finish(tr, xy, v);
 }
 
-/* A Python integer that the tensor's integer type cannot hold: it compares the same with every element. */
+/* True for a Python integer that the tensor's integer type cannot hold.  Its comparison has the same result with every
+ * element. */
 static bool out_of_range(const struct operand *x, enum dtype t, bool *above) {
   if (x->weak != WEAK_INT || x->v || !dtype_is_int(t))
     return false;
@@ -355,7 +357,7 @@ PyObject *op_compare(struct tracer *tr, const struct op_def *op, PyObject *args,
   if (t == DT_NONE || !operand_broadcast(2, xy, &rank, dims))
     return finish(tr, xy, NULL);
   if ((first = out_of_range(&xy[0], t, &above)) || out_of_range(&xy[1], t, &above)) {
-    bool less = above != first; /* whether the left side is the smaller one */
+    bool less = above != first; /* true if the left side is smaller */
     bool r = d == HLO_NE || (less ? d == HLO_LT || d == HLO_LE : d == HLO_GT || d == HLO_GE);
     v = hlo_full(&tr->b, DT_BOOL, rank, dims, r);
   } else {
@@ -371,7 +373,8 @@ hlo_val val_arith(struct tracer *tr, enum op_id which, hlo_val x, hlo_val y) {
   return operand_binary(tr, which, xy, DT_NONE);
 }
 
-/* Brings two values to one dtype and shape, and the condition c (or NULL) to that shape. */
+/* Converts two values to one dtype and broadcasts them to one shape.  Also broadcasts the condition c, if out_c is not
+ * NULL. */
 static bool align(struct tracer *tr, hlo_val c, hlo_val *x, hlo_val *y, hlo_val *out_c) {
   int rank = 0;
   int64_t dims[HLO_RANK_MAX];

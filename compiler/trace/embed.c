@@ -1,8 +1,8 @@
-/* embed: CPython inside the compiler's process.
+/* embed: starts CPython inside the compiler's process.
  *
- * The module path is Debian's standard library, the venv's site-packages and our own modules, and nothing else: the
- * environment, the site module and bytecode files are not read. Modules that kernels often import are imported here,
- * once. They are excluded from garbage collection, so that forked children share their pages.
+ * The module path has only Debian's standard library, the venv's site-packages and this project's modules.  The
+ * environment and the site module are not read.  Modules that kernels often import are imported here, once.  They are
+ * excluded from garbage collection, so that forked children share their pages.
  */
 #include <dirent.h>
 #include <string.h>
@@ -50,7 +50,7 @@ static enum status start_python(const char *python_dir, const char *site_dir, st
   return st;
 }
 
-/* The text of the pending exception, for the log. */
+/* Returns a failure with the text of the pending exception, for the log. */
 static enum status fail_python(struct error *err, const char *what) {
   PyObject *type, *exc, *tb;
   PyErr_Fetch(&type, &exc, &tb);
@@ -107,7 +107,8 @@ static const char *const modules[] = {"numpy",
                                       "numpy.linalg",
                                       "numpy.random"};
 
-/* A program that ends its process would lose the diagnostics: it gets a SystemExit instead. SIGPROF: see trace.h. */
+/* A program that ends its process would lose the diagnostics, so it gets a SystemExit instead.  For SIGPROF see
+ * trace.h. */
 static const char *const setup = "import warnings, os, posix, signal, sys, _nkx\n"
                                  "signal.signal(signal.SIGPROF, _nkx.stop_job)\n"
                                  "warnings.showwarning = _nkx.show_warning\n"
@@ -135,7 +136,7 @@ static bool freeze(void) {
   return r;
 }
 
-/* For the arrays that the source makes outside of its kernels. */
+/* Zeroes the memory of arrays that the source makes outside of its kernels. */
 static bool use_zeroed_memory(void) {
   PyObject *before = array_enter_loop(NULL);
   Py_XDECREF(before);

@@ -1,4 +1,4 @@
-/* fault: makes a diagnostic of a Python exception. */
+/* fault: turns a Python exception into a diagnostic. */
 #include <string.h>
 
 #include "base/utf8.h"
@@ -7,7 +7,7 @@
 
 enum { MESSAGE_MAX = 2000 }; /* bytes of an exception's text that are kept */
 
-/* str(exc) in the arena.  This may run user code, which may fail. */
+/* Returns str(exc), copied to the arena.  This may run user code, which may fail. */
 static const char *exception_text(struct arena *a, PyObject *exc) {
   PyObject *s = PyObject_Str(exc);
   PyObject *bytes = s ? PyUnicode_AsEncodedString(s, "utf-8", "replace") : NULL;
@@ -30,7 +30,7 @@ static int int_attr(PyObject *o, const char *name) {
   return i < 0 || i > 1 << 24 ? 0 : (int)i;
 }
 
-/* The place that a SyntaxError of one of the program's own files names; its columns are code points already. */
+/* Returns the place in a SyntaxError of one of the program's own files.  Its columns already are code points. */
 static const struct src_loc *syntax_loc(struct trace_program *program, PyObject *exc) {
   PyObject *file = PyObject_GetAttrString(exc, "filename");
   PyErr_Clear();

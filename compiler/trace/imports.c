@@ -1,14 +1,14 @@
-/* imports: what `import` finds while a job's program runs: the request's files, and stand-ins for missing modules.
+/* imports: lets `import` find the request's files and stand-ins for missing modules while a job's program runs.
  *
- * python/nkx/files.py and python/nkx/missing.py do the work.  This file calls them, and hides stand-ins: they leave
- * sys.modules when the import statement that made them is done.  So every import of such a module is looked at anew, and
- * a later `try: import torch` fails although an earlier `import torch` had a stand-in.
+ * python/nkx/files.py and python/nkx/missing.py implement this.  This file calls them, and hides stand-ins: a stand-in
+ * is removed from sys.modules after the import statement that made it.  So every import of such a module is decided
+ * again, and a later `try: import torch` fails although an earlier `import torch` got a stand-in.
  */
 #include "trace/program.h"
 
 /* ---- builtins.__import__ ----------------------------------------------------------------------------------------- */
 
-/* Deletes the modules of these names, a set, from sys.modules, and empties the set. */
+/* Deletes the modules with these names (a set) from sys.modules, and empties the set. */
 static void hide(PyObject *names) {
   PyObject *modules = PyImport_GetModuleDict(), *name;
   while (PySet_GET_SIZE(names) && (name = PySet_Pop(names))) {
@@ -18,8 +18,8 @@ static void hide(PyObject *names) {
   }
 }
 
-/* self: a tuple of the interpreter's own __import__ and the set of names to hide.  A C function, so that it has no frame
- * in the tracebacks that programs print. */
+/* Imports a module, then hides stand-ins.  self is a tuple of the interpreter's own __import__ and the set of names to
+ * hide.  This is a C function so that it has no frame in the tracebacks that programs print. */
 static PyObject *import_and_hide(PyObject *self, PyObject *args, PyObject *kw) {
   PyObject *names = PyTuple_GET_ITEM(self, 1), *module = PyObject_Call(PyTuple_GET_ITEM(self, 0), args, kw);
   if (PySet_GET_SIZE(names)) {
@@ -37,7 +37,7 @@ static bool set_import(PyObject *function) {
   return PyDict_SetItemString(PyEval_GetBuiltins(), "__import__", function) == 0;
 }
 
-/* Puts import_and_hide around the function that imports. */
+/* Replaces builtins.__import__ by import_and_hide, which calls it. */
 static bool wrap_import(PyObject *session) {
   PyObject *plain = PyDict_GetItemString(PyEval_GetBuiltins(), "__import__");
   PyObject *names = PyObject_GetAttrString(session, "hidden");
@@ -50,7 +50,7 @@ static bool wrap_import(PyObject *session) {
   return ok;
 }
 
-/* Gives builtins the function that wrap_import found, unless the program has put in one of its own. */
+/* Restores the __import__ that wrap_import replaced, unless the program has installed its own. */
 static void unwrap_import(void) {
   PyObject *now = PyDict_GetItemString(PyEval_GetBuiltins(), "__import__");
   if (now && PyCFunction_Check(now) && PyCFunction_GET_FUNCTION(now) == PYFUNC(import_and_hide))
@@ -59,7 +59,7 @@ static void unwrap_import(void) {
 
 /* ---- the session --------------------------------------------------------------------------------------------- */
 
-/* Pairs of name and text, the main file's first. */
+/* Returns the files as pairs of name and text, the main file first. */
 static PyObject *list_of_files(const struct trace_program *p) {
   PyObject *files = PyList_New(0);
   for (int i = -1; files && i < p->rq->n_files; i++) {
@@ -95,7 +95,7 @@ void imports_close(struct trace_program *p) {
 
 /* ---- files on disk --------------------------------------------------------------------------------------------- */
 
-/* The known files' texts by name. */
+/* Returns a dict of the request's files: text by name. */
 static PyObject *texts_by_name(const struct trace_request *rq) {
   PyObject *texts = PyDict_New();
   for (int i = 0; texts && i < rq->n_files; i++) {
@@ -108,7 +108,7 @@ static PyObject *texts_by_name(const struct trace_request *rq) {
   return texts;
 }
 
-/* Copies pairs of name and text into the arena; the number, or -1 with an exception. */
+/* Copies pairs of name and text into the arena.  Returns their number, or -1 with an exception. */
 static int copy_files(struct arena *a, PyObject *pairs, const struct trace_file **out) {
   const Py_ssize_t n = PyList_GET_SIZE(pairs);
   struct trace_file *files = arena_new_array(a, struct trace_file, (size_t)n);

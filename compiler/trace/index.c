@@ -1,8 +1,9 @@
-/* index: x[key] and x[key] = value, of keys that key.c has read.
+/* index: x[key] and x[key] = value, for keys that key.c has read.
  *
- * Reading: dynamic-slice for entries that depend on a loop's index, slice, one gather for all arrays (and for a negative
- * step), reshape.  Writing: the value is broadcast to the result's shape as in NumPy, and converted to x's dtype.  It is
- * stored with dynamic-update-slice if all steps are 1, and with scatter otherwise; a traced mask selects.
+ * A read is a dynamic-slice for entries that depend on a loop's index, a slice, one gather for all arrays (and one for
+ * each negative step), and a reshape.  For a write, the value is broadcast to the result's shape as in NumPy and
+ * converted to x's dtype.  It is stored with dynamic-update-slice if all steps are 1, with select for a traced mask,
+ * and with scatter otherwise.
  */
 #include "trace/index.h"
 
@@ -29,14 +30,14 @@ hlo_val val_reverse(struct tracer *tr, hlo_val x, int axis) {
   return val_take(tr, x, hlo_constant(&tr->b, s, idx), axis);
 }
 
-/* The first position of an entry. */
+/* Returns the first position of an entry. */
 static hlo_val entry_start(struct tracer *tr, const struct entry *e) {
   hlo_val start = hlo_scalar(&tr->b, DT_I32, (double)e->start);
   return !e->at ? start : e->start ? hlo_binary(&tr->b, HLO_ADD, e->at, start) : e->at;
 }
 
-/* Cuts out all integers and slices with one dynamic-slice, since some of them depend on a loop's index. *rest is the
- * key that is left: of the part that was cut out. */
+/* Applies all integers and slices with one dynamic-slice, because some of them depend on a loop's index.  Sets *rest to
+ * the key that remains to be applied to the result. */
 static hlo_val slice_moving(struct tracer *tr, hlo_val x, const struct key *k, struct key *rest) {
   hlo_val starts[HLO_RANK_MAX];
   int64_t sizes[HLO_RANK_MAX];
@@ -92,7 +93,7 @@ static void index_arrays(const struct key *k, hlo_val *indices) {
     indices[i] = k->axis[k->arrays[i]].indices;
 }
 
-/* True if the key has one integer for every axis: NumPy gives a scalar then, and otherwise a view. */
+/* True if the key has one integer for every axis.  NumPy then returns a scalar, and otherwise a view. */
 static bool is_element(PyObject *key, int rank) {
   if (!PyTuple_Check(key))
     return rank == 1 && key != Py_Ellipsis && key != Py_None && !PySlice_Check(key);
@@ -174,8 +175,9 @@ static hlo_val store_slice(struct tracer *tr, hlo_val x, hlo_val v, const struct
   return hlo_dynamic_update_slice(&tr->b, x, v, starts);
 }
 
-/* An axis that is not written as a whole becomes a scatter axis, with one row of constant coordinates for each
- * combination; the other axes are the window. In the value the scatter axes come first, and are merged. */
+/* Stores v with a scatter.  Each axis that is not written as a whole becomes a scatter axis, and the other axes are the
+ * window.  The indices have one row of constant coordinates for each combination.  In the value, the scatter axes are
+ * moved to the front and merged. */
 static hlo_val store_strided(struct tracer *tr, hlo_val x, hlo_val v, const struct key *k) {
   int64_t scattered[HLO_RANK_MAX] = {0}, window[HLO_RANK_MAX], perm[HLO_RANK_MAX], dims[HLO_RANK_MAX],
           shape[HLO_RANK_MAX], total = 1;
@@ -215,7 +217,7 @@ static hlo_val store_strided(struct tracer *tr, hlo_val x, hlo_val v, const stru
   return hlo_scatter_assign(&tr->b, x, idx, v, &d);
 }
 
-/* The value to be stored with arrays in the key, in the shape that val_gather would give if the integers' axes were
+/* Returns the value to store if the key has arrays.  Its shape is that of val_gather's result with the integers' axes
  * kept. */
 static hlo_val value_for_arrays(struct tracer *tr, hlo_val x, PyObject *value, const struct key *k) {
   const struct hlo_shape *s = &k->axis[k->arrays[0]].indices->shape;
@@ -258,8 +260,8 @@ hlo_val index_store(struct tracer *tr, hlo_val x, hlo_val v, const struct key *k
   return strided ? store_strided(tr, x, v, k) : store_slice(tr, x, v, k);
 }
 
-/* x[…, indices, …] = v: a scatter along the arrays' axes. If other axes are written in part, the scatter is done in
- * that part, which is then stored. */
+/* x[…, indices, …] = v: a scatter along the arrays' axes.  If other axes are written only in part, the scatter is
+ * applied to that part, which is then stored in x. */
 static hlo_val store_arrays(struct tracer *tr, hlo_val x, PyObject *value, const struct key *k) {
   struct key part = *k;
   hlo_val indices[HLO_RANK_MAX];
@@ -277,7 +279,7 @@ static hlo_val store_arrays(struct tracer *tr, hlo_val x, PyObject *value, const
   return sub ? index_store(tr, x, sub, &part) : NULL;
 }
 
-/* The mask, if the whole key is a traced mask; or NULL. */
+/* Returns the mask if the whole key is a traced mask, otherwise NULL. */
 static hlo_val whole_mask(struct tracer *tr, PyObject *key) {
   PyObject *o = PyTuple_Check(key) && PyTuple_GET_SIZE(key) == 1 ? PyTuple_GET_ITEM(key, 0) : key;
   if (!tensor_check(o) || ((struct tensor *)o)->dtype != DT_BOOL)
@@ -306,7 +308,7 @@ static hlo_val store_key(struct tracer *tr, hlo_val x, PyObject *key, PyObject *
 }
 
 int index_set(struct tracer *tr, struct tensor *t, PyObject *key, PyObject *value) {
-  if (view_is_item(t, key, value)) { /* y[key] += z has changed y already, through the view y[key] */
+  if (view_is_item(t, key, value)) { /* y[key] += z has already changed y through the view y[key] */
     for (struct tensor *x = t; x; x = (struct tensor *)x->base)
       x->mutated = true;
     return 0;

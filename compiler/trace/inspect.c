@@ -1,11 +1,11 @@
-/* inspect: traces as Python objects, for tests and for the package of ordinary Python.
+/* inspect: returns traces as Python objects, for tests and for the package for ordinary Python.
  *
  *   _nkx.trace_source(source, filename="kernel.py", kernel=None, inputs=None, seed=0, evaluate=False, npz=None,
  *                     files=None)
  *
- * returns {"status", "diagnostics", "output", "kernels"}.  Each kernel has its module as text, as a proto and as a list of
- * instructions with their ranges; with evaluate=True also input values and NumPy's results.  inputs is a list of
- * (name or None, shape, dtype name).  The work is done by the functions of trace.h, as in the compiler.
+ * returns {"status", "diagnostics", "output", "kernels"}.  Each kernel has its module as text, as a proto and as a list
+ * of instructions with their ranges; with evaluate=True it also has input values and NumPy's results.  inputs is a list
+ * of (name or None, shape, dtype name).  The functions of trace.h do the tracing, as in the compiler.
  */
 #include "trace/inspect.h"
 
@@ -50,7 +50,7 @@ static PyObject *knob_dict(const struct hlo_knob *k) {
       k->mem_space == MEM_NONE ? NULL : hlo_mem_space_name(k->mem_space), "partition_dim", k->partition_dim);
 }
 
-/* The list of `make`, which is evaluated for i = 0 … n - 1. */
+/* Makes a list of the values of the expression `make` for i = 0 … n - 1. */
 #define LIST(n, make) \
   ({ \
     PyObject *list_ = PyList_New(0); \
@@ -130,7 +130,7 @@ static PyObject *fuse_list(const struct hlo_module *m) {
   return list;
 }
 
-/* dict[key] = value; takes value. */
+/* Sets dict[key] = value.  Takes ownership of value. */
 static bool put(PyObject *dict, const char *key, PyObject *value) {
   bool ok = value && PyDict_SetItemString(dict, key, value) == 0;
   Py_XDECREF(value);
@@ -142,7 +142,7 @@ static bool put_values(PyObject *d, struct trace_kernel *t, uint64_t seed, struc
   struct trace_array *in = arena_new_array(a, struct trace_array, (size_t)t->n_inputs),
                      *out = arena_new_array(a, struct trace_array, (size_t)t->n_outputs);
   if (trace_make_inputs(t, seed, ds, in) || trace_eval_numpy(t, in, ds, out))
-    return true; /* a diagnostic says why the values are missing */
+    return true; /* a diagnostic states why the values are missing */
   return put(d, "input_values", LIST(t->n_inputs, array_object(&in[i]))) &&
          put(d, "expected", LIST(t->n_outputs, array_object(&out[i])));
 }
@@ -206,7 +206,7 @@ static PyObject *run(struct arena *a, const struct trace_request *rq, bool evalu
     struct trace_kernel *t = NULL;
     enum status one = trace_kernel(program, i, &ds, &t);
     st = st ? st : one;
-    if (one) /* a partial trace is not wanted */
+    if (one) /* a partial trace is not returned */
       continue;
     PyObject *k = kernel_dict(t, evaluate, seed, &ds);
     if (!k || PyList_Append(kernels, k) < 0)
@@ -225,7 +225,7 @@ static PyObject *run(struct arena *a, const struct trace_request *rq, bool evalu
   return d;
 }
 
-/* files: pairs of name and text, whose texts live as long as the list. */
+/* Reads files: a list of pairs of name and text.  The texts live as long as the list. */
 static bool read_files(struct arena *a, PyObject *list, struct trace_request *rq) {
   if (!list || list == Py_None)
     return true;

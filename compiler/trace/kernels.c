@@ -1,7 +1,7 @@
-/* kernels: the `trace` decorator, which makes Kernel objects of functions.
+/* kernels: the `trace` decorator, which turns functions into Kernel objects.
  *
- * Calling a Kernel calls the plain function, so that it can be checked as NumPy code. In a job the first call (or
- * .specialize) with arrays also records them: their shapes are what the kernel is compiled for (resolve.c).
+ * Calling a Kernel calls the plain function, so that it can be checked as NumPy code.  In a job, the first call (or
+ * .specialize) with arrays also records them.  The kernel is compiled for their shapes (resolve.c).
  */
 #include "trace/kernels.h"
 
@@ -42,7 +42,8 @@ static bool has_array(PyObject *args, PyObject *kw) {
   return false;
 }
 
-/* The object, or its copy if it is an array: the kernel may write into its arguments. Tuples are copied in depth. */
+/* Returns the object, or a copy if it is an array, because the kernel may write into its arguments.  Tuples are copied
+ * in depth. */
 static PyObject *copy_arrays(PyObject *o) {
   if (PyTuple_Check(o)) {
     PyObject *t = PyTuple_New(PyTuple_GET_SIZE(o));
@@ -82,7 +83,7 @@ static bool record(struct kernel *k, PyObject *args, PyObject *kw) {
   return ok;
 }
 
-/* nkx.package.NAME(self, *args, **kw) */
+/* Calls nkx.package.NAME(self, *args, **kw). */
 static PyObject *call_package(const char *name, PyObject *self, PyObject *args, PyObject *kw) {
   PyObject *package = PyImport_ImportModule("nkx.package"), *all = NULL, *r = NULL;
   PyObject *fn = package ? PyObject_GetAttrString(package, name) : NULL, *first = PyTuple_Pack(1, self);
@@ -106,7 +107,7 @@ static PyObject *kernel_call(PyObject *self, PyObject *args, PyObject *kw) {
   return PyObject_Call(k->fn, args, kw);
 }
 
-/* In an ordinary Python the package traces at once (nkx/package.py). In a job this says the shapes. */
+/* In an ordinary Python the package traces immediately (nkx/package.py).  In a job this records the arguments. */
 static PyObject *kernel_specialize(PyObject *self, PyObject *args, PyObject *kw) {
   if (!program_now)
     return call_package("specialize", self, args, kw);
@@ -160,8 +161,8 @@ static PyObject *kernel_get(PyObject *self, void *which) {
   PyObject *o = which == (void *)0 ? k->fn : which == (void *)1 ? k->name : k->input_specs;
   return Py_NewRef(o ? o : Py_None);
 }
-/* _code: what nkx.package keeps of the last specialize. In a job it is made of the recorded call when it is asked for.
- */
+/* _code: the object that nkx.package stores for the last specialize.  In a job it is made from the recorded call when
+ * it is first read. */
 static PyObject *kernel_get_code(PyObject *self, void *closure) {
   (void)closure;
   struct kernel *k = (struct kernel *)self;
@@ -188,7 +189,7 @@ static PyObject *kernel_doc(PyObject *self, void *closure) {
   return PyObject_GetAttrString(((struct kernel *)self)->fn, "__doc__");
 }
 
-/* A copy of the function's own attributes, as functools.wraps makes; NULL if it has none. */
+/* Returns a copy of the function's own attributes, as functools.wraps makes; NULL if it has none. */
 static PyObject *copy_attributes(PyObject *fn) {
   PyObject *theirs = PyObject_GetAttrString(fn, "__dict__");
   PyObject *copy = theirs && PyDict_CheckExact(theirs) ? PyDict_Copy(theirs) : NULL;
@@ -222,7 +223,7 @@ PyObject *kernel_make(PyObject *fn, PyObject *specs, PyObject *name) {
   return (PyObject *)k;
 }
 
-/* A Kernel; in a job it is added to the kernels that were found. */
+/* Returns a new Kernel.  In a job it is added to the kernels that were found. */
 static PyObject *make_and_register(PyObject *fn, PyObject *specs, PyObject *name) {
   PyObject *k = kernel_make(fn, specs, name);
   if (k && program_now && program_now->found && PyList_Append(program_now->found, k) < 0)

@@ -8,12 +8,12 @@
 
 struct kernel {
   PyObject_HEAD PyObject *fn, *name;
-  PyObject *dict;        /* what users set on it, and what the function had when it was decorated; or NULL */
+  PyObject *dict;        /* attributes: those of the function when it was decorated, and those users set; or NULL */
   PyObject *input_specs; /* or NULL */
-  PyObject *args, *kw;   /* of the first specialize or call with arrays, or NULL */
+  PyObject *args, *kw;   /* arguments of the last specialize or the first call with arrays, or NULL */
   PyObject *code;        /* _code, or NULL */
 };
-/* A Kernel object; specs and name are None or NULL when they are not given.  NULL with an exception. */
+/* Returns a new Kernel object; NULL with an exception.  specs and name are None or NULL if they are not given. */
 PyObject *kernel_make(PyObject *fn, PyObject *specs, PyObject *name);
 bool kernels_init(PyObject *module);
 

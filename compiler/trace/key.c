@@ -1,7 +1,7 @@
 /* key: reads x[key].
  *
- * Every axis of x gets one entry: an integer, a slice, or an array of integers.  A constant mask is replaced by the arrays
- * of the positions where it is true.  Integers and slice bounds may be the index of a fori_loop.
+ * Every axis of x gets one entry: an integer, a slice, or an array of integers.  A constant mask is replaced by the
+ * arrays of the positions where it is true.  Integers and slice bounds may be the index of a fori_loop.
  */
 #include "trace/key.h"
 
@@ -30,8 +30,8 @@ static bool read_int(PyObject *o, int axis, int64_t size, struct entry *e) {
   return true;
 }
 
-/* Reads one element, or a slice of constant size (extent), whose place depends on a loop's index. It must be inside the
- * axis in every iteration: where it is not, NumPy would raise an exception or cut the slice short. */
+/* Reads one element, or a slice of constant size (extent), whose place depends on a loop's index.  It must be inside
+ * the axis in every iteration; otherwise NumPy would raise an exception or shorten the slice. */
 static bool read_moving(struct tracer *tr, PyObject *o, int axis, int64_t size, int64_t extent, struct entry *e) {
   int64_t low, high, back = 0;
   if (!loop_index_range(tr, o, &low, &high))
@@ -88,7 +88,7 @@ static bool read_slice(struct tracer *tr, PyObject *o, int axis, int64_t size, s
   return true;
 }
 
-/* Reads an array or list of integers, which are checked and made non-negative if they are known. */
+/* Reads an array or list of integers.  Integers that are known are checked and made non-negative. */
 static bool read_array(struct tracer *tr, PyObject *o, int axis, int64_t size, struct entry *e) {
   *e = (struct entry){.kind = ENTRY_ARRAY, .step = 1};
   if (!tensor_check(o)) {
@@ -105,8 +105,8 @@ static bool read_array(struct tracer *tr, PyObject *o, int axis, int64_t size, s
   return e->indices;
 }
 
-/* The object as a NumPy array if it is a constant array or list of booleans, a new reference; NULL without an exception
- * for any other. */
+/* Returns a constant array or list of booleans as a NumPy array, a new reference.  For any other object, returns NULL
+ * without an exception. */
 static PyArrayObject *constant_mask(PyObject *o) {
   if (tensor_check(o) || !(PyArray_Check(o) || PyList_Check(o)))
     return NULL;
@@ -125,7 +125,7 @@ static int axes_of(PyObject *o) {
   return n;
 }
 
-/* Checks the key as a whole. n_axes: the number of axes that its entries index. */
+/* Checks the key as a whole.  Sets *n_axes to the number of axes that its entries index. */
 static bool survey(PyObject *items, int rank, int *n_axes) {
   int dots = 0;
   *n_axes = 0;
@@ -211,7 +211,7 @@ static bool broadcast_arrays(struct tracer *tr, struct key *k) {
   return true;
 }
 
-/* Arrays and integers that are not next to each other. */
+/* Sets k->separated if the key has arrays, and its arrays and integers are not adjacent. */
 static void find_separation(struct key *k, PyObject *items) {
   int first = -1, last = -1, count = 0;
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(items); i++) {
@@ -234,7 +234,7 @@ bool key_read(struct tracer *tr, const struct hlo_shape *s, PyObject *key, struc
   for (Py_ssize_t i = 0; ok && i <= n; i++) {
     PyObject *o = i < n  ? PyTuple_GET_ITEM(items, i)
                   : dots ? NULL
-                         : Py_Ellipsis; /* without an ellipsis there is one at the end */
+                         : Py_Ellipsis; /* a key without an ellipsis ends with an implicit one */
     if (!o)
       break;
     if (o == Py_None) {

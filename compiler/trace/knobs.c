@@ -1,11 +1,11 @@
-/* knobs: the kernel says how a value is to be tiled, and in which memory it is to be.
+/* knobs: lets the kernel choose the tiling and the memory of a value.
  *
  *   knob.knob(x).tile_op(tile_size=[…]).layout(mem_space=…, partition_dim=…, tile_size=[…])      nkigen
  *   knob(x, partition_dim=…, mem_space=…, tile_size=…, reduction_tile=…)                         nkipy, older nkigen
  *   knob.fuse(a, b, …)
  *
- * A knob is recorded on the instruction that defines the value. Several calls for one value merge: each attribute has
- * the last value that was given. On NumPy arrays knobs do nothing, so that a kernel runs as plain Python.
+ * A knob is recorded on the instruction that defines the value.  Several calls for one value are merged: each attribute
+ * has the last value that was given.  On NumPy arrays knobs do nothing, so that a kernel also runs as plain Python.
  */
 #include "trace/knobs.h"
 
@@ -19,7 +19,7 @@
 static PyTypeObject *builder_type;
 
 struct builder {
-  PyObject_HEAD PyObject *target; /* the tensor; NULL: the builder does nothing */
+  PyObject_HEAD PyObject *target; /* the tensor, or NULL if the builder does nothing */
 };
 
 /* ---- reading the attributes -------------------------------------------------------------------------------- */
@@ -83,7 +83,7 @@ static bool given(PyObject *o) {
 
 /* ---- recording ---------------------------------------------------------------------------------------------- */
 
-/* A copy of the value's knob, for the caller to change and store; NULL if the knob has no effect here. */
+/* Returns a copy of the value's knob, which the caller changes and stores; NULL if the knob has no effect here. */
 static struct hlo_knob *begin(struct tracer *tr, struct tensor *t) {
   assert(tr == tracer_now && t->serial == tr->serial);
   const struct src_loc *loc = tr->b.locs.n ? tr->b.locs.v[0] : NULL;
@@ -100,7 +100,7 @@ static struct hlo_knob *begin(struct tracer *tr, struct tensor *t) {
   return k;
 }
 
-/* The function form. False with an exception; true also if the knob has no effect. */
+/* Applies the function form.  Returns false with an exception; returns true also if the knob has no effect. */
 static bool apply_function(struct tracer *tr, struct tensor *t, PyObject *pd, PyObject *ms, PyObject *tile,
                            PyObject *red) {
   struct hlo_knob scratch = {.partition_dim = -1};
@@ -162,7 +162,7 @@ static struct tensor *builder_target(PyObject *self, struct tracer **tr) {
   return *tr && tensor_val(*tr, b->target) ? (struct tensor *)b->target : NULL;
 }
 
-/* Gives the TypeError of a wrong keyword or a positional argument the code bad-knob. */
+/* Turns the TypeError for a wrong keyword or a positional argument into an error with the code bad-knob. */
 static void adopt_knob_error(void) {
   PyObject *type, *value, *tb;
   if (!PyErr_ExceptionMatches(PyExc_TypeError))

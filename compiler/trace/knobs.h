@@ -1,4 +1,4 @@
-/* knobs: tiling and placement that the kernel asks for. */
+/* knobs: tiling and placement that the kernel requests. */
 #ifndef TRACE_KNOBS_H
 #define TRACE_KNOBS_H
 

@@ -1,8 +1,9 @@
-/* live: traces a function of the Python program that runs, for the package (python/nkx/package.py).
+/* live: traces a function of the running Python program, for the package (python/nkx/package.py).
  *
- * It takes the path of a job's kernels (program.c, run.c) with three differences: the function is given, so no source is
- * executed; what the kernel prints is printed; and a refusal is an exception with its traceback, and its hint as a note.
- * The result is a capsule that owns the trace.  The module that compiles (compiler/package/) takes the trace_kernel in it.
+ * It uses the same code as a job's kernels (program.c, run.c), with three differences.  The function is given, so no
+ * source is executed.  The kernel's output is printed.  A refusal is an exception with its traceback, and its hint is a
+ * note.  The result is a capsule that owns the trace; the module that compiles (compiler/package/) reads the
+ * trace_kernel in it.
  */
 #include <string.h>
 
@@ -43,7 +44,7 @@ static PyObject *file_of(PyObject *fn) {
   return name && PyUnicode_Check(name) ? name : PyUnicode_FromString("<kernel>");
 }
 
-/* The file's text, from linecache as for a traceback; empty if it is not known. */
+/* Returns the file's text from linecache, as for a traceback; an empty text if it is not known. */
 static PyObject *text_of(PyObject *filename) {
   PyObject *linecache = PyImport_ImportModule("linecache"), *empty = PyUnicode_FromString("");
   PyObject *lines = linecache ? PyObject_CallMethod(linecache, "getlines", "O", filename) : NULL;
@@ -129,9 +130,9 @@ static PyObject *wrap(struct live *v) {
                        inspect_aliases(v->kernel->module), "warnings", warnings_of(&v->ds));
 }
 
-/* trace_function(fn, args, kwargs, input_specs, name).  args and kwargs are the call complete with defaults: the arrays
- * among them are the inputs.  If args is None, the inputs come from input_specs, or from annotations if that is None
- * too. */
+/* trace_function(fn, args, kwargs, input_specs, name).  args and kwargs are the complete call, with defaults; the
+ * arrays among them are the inputs.  If args is None, the inputs come from input_specs, or from annotations if that is
+ * also None. */
 static PyObject *trace_function(PyObject *self, PyObject *const *o, Py_ssize_t n) {
   (void)self;
   if (n != 5 || (o[1] != Py_None && (!PyTuple_Check(o[1]) || !PyDict_Check(o[2]))))

@@ -1,14 +1,14 @@
-/* loop: fori_loop(lower, upper, body, init), whose body is traced once, as an HLO while.
+/* loop: traces fori_loop(lower, upper, body, init) as an HLO while.  The body is traced once.
  *
- * The loop's state is one tuple: the counter (s32), the values that the body carries from one iteration to the next, and
- * the values that it reads from outside, which stay the same: an HLO computation sees nothing but its parameters.  Which
- * values are read is only known after the body has run, so the tuple grows while the body is traced.  A constant is not
- * put in the tuple but repeated in the body.
+ * The loop's state is one tuple: the counter (s32), the values that the body carries from one iteration to the next,
+ * and the values that it reads from outside, which do not change.  They are in the tuple because an HLO computation can
+ * read only its parameters.  Which values are read is known only after the body has run, so the tuple grows while the
+ * body is traced.  A constant is not put in the tuple; it is repeated in the body.
  *
  *     while (s32[] i, carried…, outside…)   condition: i < upper   body: (i + 1, body(i, carried), outside…)
  *
- * The body runs in Python exactly once, with a LoopIndex (loop_index.c) as i and new tensors for the carried values.  As
- * in NumPy, a body that writes into a carried tensor and returns it gives back the caller's own object.
+ * The body runs in Python exactly once, with a LoopIndex (loop_index.c) as i and new tensors for the carried values.
+ * As in NumPy, if a body writes into a carried tensor and returns it, the result is the caller's own object.
  */
 #include "trace/loop.h"
 
@@ -24,7 +24,7 @@
 
 /* ---- values from outside ------------------------------------------------------------------------------------- */
 
-/* One more element of the loop's state, as the body sees it. */
+/* Adds an element to the loop's state, and returns its value in the body. */
 static hlo_val add_element(struct tracer *tr, struct loop *l, const struct hlo_shape *s) {
   struct hlo_computation *here = tr->b.computation;
   array_push(tr->a, &l->elems, *s);
@@ -36,14 +36,15 @@ static hlo_val add_element(struct tracer *tr, struct loop *l, const struct hlo_s
   return v;
 }
 
-/* A constant is cheap to repeat, and clearer in the body than an element of the state. */
+/* True for a scalar constant or a broadcast of one.  It is cheap to repeat, and clearer in the body than an element of
+ * the state. */
 static bool is_constant(hlo_val v) {
   if (v->op == HLO_BROADCAST)
     v = v->operands[0];
   return v->op == HLO_CONSTANT && !v->shape.rank;
 }
 
-/* The constant v, or a broadcast of one, once more in the loop's body. */
+/* Repeats v, a constant or a broadcast of one, in the loop's body. */
 static hlo_val repeat(struct tracer *tr, struct loop *l, hlo_val v) {
   struct hlo_computation *here = tr->b.computation;
   tr->b.computation = l->body;
@@ -55,7 +56,8 @@ static hlo_val repeat(struct tracer *tr, struct loop *l, hlo_val v) {
   return r;
 }
 
-/* v as l's body sees it (l NULL: as the kernel does); NULL if v is no value of a computation around that body. */
+/* Returns the value in l's body (or in the kernel, if l is NULL) that is equal to v.  Returns NULL if v belongs neither
+ * to that computation nor to one that encloses it. */
 static hlo_val see(struct tracer *tr, struct loop *l, hlo_val v) {
   if (!l)
     return v->parent == tr->b.module->entry ? v : NULL;
@@ -96,14 +98,15 @@ struct carried {
   int n;
   bool is_tuple;
   PyObject **init;    /* from the caller, borrowed */
-  hlo_val *value;     /* the same as values */
-  hlo_val *inside;    /* the values as the body sees them at its start */
-  PyObject **given;   /* the tensors that the body is given, owned */
-  PyObject *returned; /* by the body, owned */
-  PyObject **result;  /* its parts, borrowed */
+  hlo_val *value;     /* the values of init */
+  hlo_val *inside;    /* the values at the start of the body */
+  PyObject **given;   /* the tensors that are passed to the body, owned */
+  PyObject *returned; /* the object that the body returned, owned */
+  PyObject **result;  /* the parts of `returned`, borrowed */
 };
 
-/* The value of one part of init.  Python numbers become float32, as the initial values of sums usually are. */
+/* Returns the value of one part of init.  Python numbers become float32, the usual type for the initial value of a
+ * sum. */
 static hlo_val init_value(struct tracer *tr, PyObject *o) {
   struct operand x;
   if (PyBool_Check(o))
@@ -136,7 +139,7 @@ static bool read_init(struct tracer *tr, PyObject *init, struct carried *c) {
   return true;
 }
 
-/* Tensors as the body gets them and fori_loop returns them: one, or a tuple. */
+/* Returns the tensors in the form that the body receives and fori_loop returns: one tensor, or a tuple. */
 static PyObject *pack(const struct carried *c, PyObject **v) {
   if (!c->is_tuple)
     return Py_NewRef(v[0]);
@@ -151,7 +154,7 @@ static const char *type_text(struct tracer *tr, const struct hlo_shape *s) {
   return arena_printf(tr->a, "%s %s", dtype_numpy_name(s->dtype), dims_text(s->rank, s->dims, dims));
 }
 
-/* The value of carried value k at the body's end, which must have the type that it began with. */
+/* Returns carried value k at the end of the body.  It must have the same type as at the start. */
 static hlo_val result_value(struct tracer *tr, const struct carried *c, int k) {
   const struct hlo_shape *want = &c->value[k]->shape;
   struct operand x;
@@ -209,7 +212,7 @@ static void begin(struct tracer *tr, struct loop *l, int64_t lower, int64_t uppe
   l->index = l->state ? add_element(tr, l, &counter) : NULL;
 }
 
-/* Back to the computation around the loop.  Nothing of a body that failed is read by later stages. */
+/* Returns to the computation around the loop.  If the body failed, removes what later stages would read from it. */
 static void end(struct tracer *tr, struct loop *l, bool ok) {
   assert(tr->loop == l && tr->b.computation == l->body);
   struct hlo_module *m = tr->b.module;
@@ -238,7 +241,7 @@ static struct hlo_computation *make_condition(struct tracer *tr, const struct lo
   return b.computation;
 }
 
-/* The body's root: the state after an iteration. */
+/* Sets the body's root, which is the state after an iteration. */
 static bool close_body(struct tracer *tr, struct loop *l, int n, hlo_val const *results) {
   hlo_val *next = arena_new_array(tr->a, hlo_val, (size_t)l->state->shape.n_elems);
   int at = 0;
@@ -255,7 +258,7 @@ static bool close_body(struct tracer *tr, struct loop *l, int n, hlo_val const *
   return l->body->root;
 }
 
-/* Runs body once; false with an exception. */
+/* Runs the body once.  Returns false with an exception. */
 static bool trace_body(struct tracer *tr, struct loop *l, struct carried *c, PyObject *body) {
   const struct src_locs locs = tr->b.locs;
   hlo_val *next = arena_new_array(tr->a, hlo_val, (size_t)c->n);
@@ -282,8 +285,9 @@ static bool trace_body(struct tracer *tr, struct loop *l, struct carried *c, PyO
   return close_body(tr, l, c->n, next);
 }
 
-/* In NumPy a body that writes into a carried array writes into the caller's.  If the body also returns it, that array is
- * the loop's result (*in_place); if not, only unrolling the loop could tell what the array holds: refused. */
+/* In NumPy, a body that writes into a carried array writes into the caller's array.  If the body also returns it, that
+ * array is the loop's result (*in_place).  If not, the array's contents would be known only by unrolling the loop, so
+ * the loop is refused. */
 static bool writes_in_place(struct tracer *tr, const struct carried *c, int k, bool *in_place) {
   const bool is_written = ((struct tensor *)c->given[k])->v != c->inside[k], is_same = c->result[k] == c->given[k];
   *in_place = is_same && tensor_check(c->init[k]);
@@ -307,7 +311,7 @@ static PyObject *results_of(struct tracer *tr, const struct carried *c, hlo_val 
       ok = tensor_val(tr, (PyObject *)t) && tensor_store(tr, t, v, ((struct tensor *)c->given[k])->mutated);
       out[k] = Py_NewRef((PyObject *)t);
     } else if (ok && c->result[k] == c->given[k] && PyArray_CheckExact(c->init[k]) && !tr->loop) {
-      ok = array_become_value(tr, c->init[k], v); /* of a NumPy array that the body filled */
+      ok = array_become_value(tr, c->init[k], v); /* a NumPy array that the body filled */
       out[k] = Py_NewRef(c->init[k]);
     } else if (ok) {
       ok = (out[k] = tensor_wrap(tr, v));
@@ -335,7 +339,7 @@ static PyObject *trace_loop(struct tracer *tr, int64_t lower, int64_t upper, PyO
   return r;
 }
 
-/* A loop without iterations returns init. */
+/* Returns init, the result of a loop without iterations. */
 static PyObject *untouched(struct tracer *tr, const struct carried *c) {
   PyObject **out = arena_new_array(tr->a, PyObject *, (size_t)c->n), *r = NULL;
   bool ok = true;

@@ -1,9 +1,10 @@
-/* loop_index: the `i` that the body of a fori_loop is given.
+/* loop_index: the index `i` that is passed to the body of a fori_loop.
  *
- * It is an int whose value is not known while tracing, but whose range is.  Sums with integers and other indices, and
- * products with integers, stay such objects (offset + coefficient * index of a running loop + …): so the slice
- * x[i * T : (i + 1) * T] has a known size, and every bound can be checked.  In all other arithmetic it becomes a 0-d int32
- * tensor that adapts to the other operand as a Python int would.  What would need its value is refused (number.c).
+ * It is an int whose range is known while tracing, but not its value.  Sums with integers and other indices, and
+ * products with integers, remain LoopIndex objects (offset + coefficient * index of a running loop + …).  So the slice
+ * x[i * T : (i + 1) * T] has a known size, and every bound can be checked.  In all other arithmetic it becomes a 0-d
+ * int32 tensor that adapts to the other operand as a Python int would.  Operations that need its value are refused
+ * (number.c).
  */
 #include <assert.h>
 #include <string.h>
@@ -16,12 +17,12 @@
 PyTypeObject *loop_index_type;
 
 struct term {
-  uint64_t loop; /* its serial number */
+  uint64_t loop; /* the loop's serial number */
   int64_t times; /* not 0 */
 };
 struct loop_index {
-  PyObject_HEAD uint64_t serial; /* of its trace */
-  int n;                         /* terms, by ascending loop */
+  PyObject_HEAD uint64_t serial; /* the trace's serial number */
+  int n;                         /* number of terms, which are in ascending order of `loop` */
   struct term term[LOOP_NEST_MAX];
   int64_t offset;
 };
@@ -51,7 +52,7 @@ static void dealloc(PyObject *self) {
 
 /* ---- arithmetic ------------------------------------------------------------------------------------------------ */
 
-/* An int or a LoopIndex as a sum; false without an exception for anything else. */
+/* Reads an int or a LoopIndex as a sum.  Returns false without an exception for any other object. */
 static bool read_side(PyObject *o, struct loop_index *out) {
   int overflow = 0;
   if (loop_index_check(o)) {
@@ -67,7 +68,7 @@ static bool read_side(PyObject *o, struct loop_index *out) {
   return i && !overflow;
 }
 
-/* out = x + times * y; false on overflow, or if it has more than LOOP_NEST_MAX terms. */
+/* Sets out = x + times * y.  Returns false on overflow, or if the sum has more than LOOP_NEST_MAX terms. */
 static bool combine(const struct loop_index *x, const struct loop_index *y, int64_t times, struct loop_index *out) {
   int64_t scaled;
   int i = 0, j = 0;
@@ -93,7 +94,7 @@ static bool combine(const struct loop_index *x, const struct loop_index *y, int6
   return true;
 }
 
-/* x + times * y as an object: an int where no index is left in it. */
+/* Returns x + times * y as an object, which is an int if no index remains in it. */
 static PyObject *combined(uint64_t serial, const struct loop_index *x, const struct loop_index *y, int64_t times) {
   struct loop_index *r = make(serial);
   if (r && !combine(x, y, times, r)) {
@@ -142,7 +143,8 @@ static PyObject *repr(PyObject *self) {
   return s;
 }
 
-/* ---- what the tracer asks for --------------------------------------------------------------------------------------- */
+/* ---- what the tracer asks for
+ * --------------------------------------------------------------------------------------- */
 
 static const struct loop *find_loop(struct tracer *tr, const struct loop_index *x, const struct term *t) {
   const struct loop *l = x->serial == tr->serial ? tr->loop : NULL;

@@ -1,7 +1,7 @@
 /* matrices: triangles, diagonals, norms, and products other than matmul and dot.
  *
- * Triangles and diagonals select by comparing row and column numbers, so that NaN and infinity outside of them have no
- * effect.
+ * Triangles and diagonals select elements by comparing row and column numbers, so NaN and infinity outside of them have
+ * no effect.
  */
 #include <assert.h>
 #include <math.h>
@@ -12,7 +12,7 @@
 #include "trace/refuse.h"
 #include "trace/tensor.h"
 
-/* Compares column - row, of axes i (rows) and j (columns), with k. */
+/* Compares column - row with k.  Axis i has the rows and axis j the columns. */
 static hlo_val band(struct tracer *tr, hlo_val x, int i, int j, enum hlo_direction d, int64_t k) {
   return cmp_k(tr, d, bin(tr, HLO_SUBTRACT, val_positions(tr, x, j), val_positions(tr, x, i)), (double)k);
 }
@@ -71,7 +71,7 @@ static bool two_axes(PyObject *o1, PyObject *o2, int rank, int *i, int *j) {
   return *i != *j;
 }
 
-/* arg: 0 np.diagonal, 1 np.trace, 2 and 3 the same of np.linalg, which take the last two axes */
+/* arg: 0 np.diagonal, 1 np.trace; 2 and 3 are those of np.linalg, which use the last two axes */
 PyObject *op_diagonal(struct tracer *tr, const struct op_def *op, PyObject *args, PyObject *kw) {
   static char *names[] = {"a", "offset", "axis1", "axis2", "dtype", NULL};
   static char *last[] = {"x", "offset", "dtype", NULL};
@@ -98,8 +98,8 @@ PyObject *op_diagonal(struct tracer *tr, const struct op_def *op, PyObject *args
   return tensor_wrap(tr, val_sum(tr, cast(tr, kept, t), mask, false));
 }
 
-/* diag(v, k) makes a matrix with the vector v on diagonal k; of a matrix it takes that diagonal. arg 1: diagflat, which
- * flattens first. */
+/* diag(v, k) makes a matrix with the vector v on diagonal k, or returns that diagonal if v is a matrix.  arg 1:
+ * diagflat, which flattens v first. */
 PyObject *op_diag(struct tracer *tr, const struct op_def *op, PyObject *args, PyObject *kw) {
   static char *names[] = {"v", "k", NULL};
   PyObject *a;
@@ -136,7 +136,7 @@ static hlo_val vector_norm(struct tracer *tr, hlo_val x, double p, const bool ma
   return bin_k(tr, HLO_POWER, val_sum(tr, bin_k(tr, HLO_POWER, a, p), mask, keepdims), 1 / p);
 }
 
-/* Order 1 is the largest column sum, inf the largest row sum; -1 and -inf are the smallest ones. */
+/* Order 1 is the largest column sum and inf the largest row sum; -1 and -inf are the smallest sums. */
 static hlo_val matrix_norm(struct tracer *tr, hlo_val x, double p, int row, int col, bool keepdims) {
   if (fabs(p) != 1 && !isinf(p))
     return trace_refuse(DG_UNSUPPORTED_OP, "use ord=None, \"fro\", 1, -1, np.inf or -np.inf",
@@ -198,14 +198,15 @@ PyObject *op_norm(struct tracer *tr, const struct op_def *op, PyObject *args, Py
     return trace_refuse(DG_BAD_ARGUMENT, "give axis=", "norm: improper number of dimensions (%d) for this order", n);
   if (is_fro)
     return tensor_wrap(tr, vector_norm(tr, x, 2, mask, keepdims));
-  int row = at[0]; /* the first axis counts rows, whichever it is */
+  int row = at[0]; /* the first axis in axis= has the rows */
   if (axis && (PyTuple_Check(axis) || PyList_Check(axis)) &&
       !args_axis(PySequence_Fast_GET_ITEM(axis, 0), x->shape.rank, &row))
     return NULL;
   return tensor_wrap(tr, matrix_norm(tr, x, p, row, row == at[0] ? at[1] : at[0], keepdims));
 }
 
-/* ---- products ----------------------------------------------------------------------------------------------------- */
+/* ---- products
+ * ----------------------------------------------------------------------------------------------------- */
 
 static PyObject *refuse_product(const char *name, hlo_val x, hlo_val y) {
   char a[DIMS_TEXT_MAX], b[DIMS_TEXT_MAX];
@@ -218,8 +219,8 @@ static PyObject *multiply(struct tracer *tr, hlo_val x, hlo_val y) {
   return tensor_wrap(tr, val_arith(tr, OP_MULTIPLY, x, y));
 }
 
-/* inner (arg 0) sums over the last axes, vdot (arg 1) over all axes; vecdot (arg 2) over the last axis, and other axes
- * are broadcast */
+/* inner (arg 0) sums over the last axes, and vdot (arg 1) over all axes.  vecdot (arg 2) sums over the last axis and
+ * broadcasts the other axes. */
 PyObject *op_inner(struct tracer *tr, const struct op_def *op, PyObject *args, PyObject *kw) {
   static char *names[] = {"", "", "axis", NULL};
   PyObject *a, *b, *axis = NULL;
@@ -254,7 +255,7 @@ PyObject *op_inner(struct tracer *tr, const struct op_def *op, PyObject *args, P
   return tensor_wrap(tr, val_dot(tr, x, y, &d));
 }
 
-/* Reads the axes argument of tensordot: n axes i of x and j of y. */
+/* Reads the axes argument of tensordot: sets i and j to the n axes of x and of y. */
 static bool tensordot_axes(PyObject *axes, const struct hlo_shape *x, const struct hlo_shape *y, int *n, int64_t *i,
                            int64_t *j) {
   int m = 0;
@@ -302,7 +303,7 @@ PyObject *op_tensordot(struct tracer *tr, const struct op_def *op, PyObject *arg
   return tensor_wrap(tr, val_dot(tr, xy[0], xy[1], &d));
 }
 
-/* The product over pairs of axes, one of a and one of b; each pair is merged. */
+/* kron: multiplies over pairs of axes, one of a and one of b, and merges each pair. */
 PyObject *op_kron(struct tracer *tr, const struct op_def *op, PyObject *args, PyObject *kw) {
   static char *names[] = {"a", "b", NULL};
   PyObject *a, *b;
@@ -331,7 +332,7 @@ PyObject *op_kron(struct tracer *tr, const struct op_def *op, PyObject *args, Py
   return tensor_wrap(tr, p ? hlo_reshape(&tr->b, p, rank, merged) : NULL);
 }
 
-/* a × b of vectors of three along the last axis. */
+/* cross: a × b of vectors with three elements along the last axis. */
 PyObject *op_cross(struct tracer *tr, const struct op_def *op, PyObject *args, PyObject *kw) {
   static char *names[] = {"a", "b", "axis", NULL};
   PyObject *a, *b;

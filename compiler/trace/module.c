@@ -1,4 +1,4 @@
-/* module: `_nkx`, the extension that the Python modules import, in an ordinary Python and in the embedded one. */
+/* module: `_nkx`, the extension that the Python modules import in an ordinary Python and in the embedded Python. */
 #define TRACE_IMPORT_ARRAY
 #include "trace/module.h"
 
@@ -30,7 +30,7 @@ static PyObject *operations(PyObject *self, PyObject *unused) {
   return list;
 }
 
-/* The function that operation(name) returns: it calls the operation of that index. */
+/* Calls the operation with this index.  operation(name) returns this function. */
 static PyObject *run_operation(PyObject *index, PyObject *args, PyObject *kw) {
   return op_call_out(&op_table[PyLong_AsLong(index)], args, kw);
 }

@@ -7,14 +7,14 @@
 #include "trace/python.h"
 
 PyMODINIT_FUNC PyInit__nkx(void);
-/* NumPy's C interface, loaded once; false with an exception. */
+/* Loads NumPy's C interface if it is not loaded.  False with an exception. */
 bool module_ready(void);
 
-/* custom_call(target, code, [tensor, …], [(shape, dtype), …], [(output, operand), …], has_collectives): the results as a
- * list (custom.c). */
+/* custom_call(target, code, [tensor, …], [(shape, dtype), …], [(output, operand), …], has_collectives) returns the
+ * results as a list (custom.c). */
 PyObject *custom_call(PyObject *self, PyObject *args);
 
-/* trace_function, and the functions of what it returns (live.c). */
+/* trace_function, and the functions that read its result (live.c). */
 extern PyMethodDef live_methods[];
 
 #endif

@@ -1,8 +1,8 @@
-/* nn: what neural networks use beyond NumPy (softmax, rms_norm, topk, convolutions), sorting, constants and
+/* nn: functions of neural networks that NumPy lacks (softmax, rms_norm, topk, convolutions), sorting, constants and
  * collectives.
  *
- * Functions that NumPy lacks are in nkipy.core.ops, with NKIPy's arguments. Collectives are recorded as such; later
- * stages decide what they compute on one device.
+ * The functions that NumPy lacks are in nkipy.core.ops, with NKIPy's arguments.  Collectives are recorded as
+ * collectives; later stages decide what they compute on one device.
  */
 #include <assert.h>
 #include <math.h>
@@ -19,7 +19,7 @@ static enum dtype wide(enum dtype t) {
   return dtype_size(t) < 4 ? DT_F32 : t;
 }
 
-/* Reads the array to be normalised, as a float, and the axis; false with an exception. */
+/* Reads the array to be normalised, as a float, and the axis.  False with an exception. */
 static bool normalised(struct tracer *tr, const struct op_def *op, PyObject *o, PyObject *axis, hlo_val *x, int *at) {
   *x = as_float(tr, operand_alone(tr, o));
   if (!*x)
@@ -71,7 +71,8 @@ PyObject *op_rms_norm(struct tracer *tr, const struct op_def *op, PyObject *args
   return tensor_wrap(tr, v);
 }
 
-/* ---- order --------------------------------------------------------------------------------------------------------- */
+/* ---- order
+ * --------------------------------------------------------------------------------------------------------- */
 
 static hlo_val sorted(struct tracer *tr, hlo_val x, int axis, bool want_positions) {
   hlo_val xs[2] = {x, want_positions ? val_positions(tr, x, axis) : NULL};
@@ -83,7 +84,7 @@ static hlo_val sorted(struct tracer *tr, hlo_val x, int axis, bool want_position
   return pair ? hlo_tuple_element(&tr->b, pair, 1) : NULL;
 }
 
-/* sort(a, axis=-1) and argsort (arg 1). The sort is stable, whatever kind= says. */
+/* sort(a, axis=-1) and argsort (arg 1).  The sort is always stable; kind= is ignored. */
 PyObject *op_sort(struct tracer *tr, const struct op_def *op, PyObject *args, PyObject *kw) {
   static char *names[] = {"a", "axis", "kind", "order", "stable", NULL};
   PyObject *a, *axis = NULL, *kind, *order = NULL, *stable;
@@ -97,7 +98,7 @@ PyObject *op_sort(struct tracer *tr, const struct op_def *op, PyObject *args, Py
   return tensor_wrap(tr, sorted(tr, x, at, op->arg.n));
 }
 
-/* The middle of the sorted elements along one axis; several axes are merged first. */
+/* median: the middle of the sorted elements along one axis.  Several axes are merged first. */
 PyObject *op_median(struct tracer *tr, const struct op_def *op, PyObject *args, PyObject *kw) {
   static char *names[] = {"a", "axis", "out", "overwrite_input", "keepdims", NULL};
   PyObject *a, *axis = NULL, *out = NULL, *over, *keep = NULL;
@@ -138,12 +139,13 @@ PyObject *op_median(struct tracer *tr, const struct op_def *op, PyObject *args, 
   return tensor_wrap(tr, v ? hlo_reshape(&tr->b, v, keepdims ? rank : rest, keepdims ? kept : dims) : NULL);
 }
 
-/* x in the opposite order: -x of floats, and ~x of integers, which cannot overflow. Applied twice it gives x. */
+/* Reverses the order of values: -x of floats, and ~x of integers, which cannot overflow.  Applied twice it returns
+ * x. */
 static hlo_val reversed(struct tracer *tr, hlo_val x) {
   return x ? un(tr, dtype_is_float(x->shape.dtype) ? HLO_NEGATE : HLO_NOT, x) : NULL;
 }
 
-/* topk(x, k, axis, is_ascend=False): values and u32 positions along the last axis. */
+/* topk(x, k, axis, is_ascend=False) returns values and u32 positions along the last axis. */
 PyObject *op_topk(struct tracer *tr, const struct op_def *op, PyObject *args, PyObject *kw) {
   static char *names[] = {"x", "k", "axis", "is_ascend", NULL};
   PyObject *a, *axis = NULL, *ascend = NULL;
@@ -173,7 +175,8 @@ PyObject *op_topk(struct tracer *tr, const struct op_def *op, PyObject *args, Py
   return r;
 }
 
-/* ---- constants ------------------------------------------------------------------------------------------------------ */
+/* ---- constants
+ * ------------------------------------------------------------------------------------------------------ */
 
 /* zeros(shape, dtype) (arg 0), ones (arg 1), full(shape, fill_value, dtype) (arg 2) */
 PyObject *op_filled(struct tracer *tr, const struct op_def *op, PyObject *args, PyObject *kw) {
@@ -211,7 +214,8 @@ PyObject *op_constant(struct tracer *tr, const struct op_def *op, PyObject *args
   return tensor_wrap(tr, v && t != DT_NONE ? cast(tr, v, t) : v);
 }
 
-/* ---- convolution ------------------------------------------------------------------------------------------------------ */
+/* ---- convolution
+ * ------------------------------------------------------------------------------------------------------ */
 
 /* Reads one number, or one per spatial dimension. */
 static bool per_dimension(PyObject *o, const char *what, int n, int64_t by_default, int64_t least, int64_t *out) {
@@ -227,7 +231,8 @@ static bool per_dimension(PyObject *o, const char *what, int n, int64_t by_defau
   return ok;
 }
 
-/* conv2d(input NCHW, weight OIHW, bias=None, stride=1, padding=0, dilation=1, groups=1); arg: spatial dimensions */
+/* conv2d(input NCHW, weight OIHW, bias=None, stride=1, padding=0, dilation=1, groups=1).  arg is the number of spatial
+ * dimensions. */
 PyObject *op_conv(struct tracer *tr, const struct op_def *op, PyObject *args, PyObject *kw) {
   static char *names[] = {"input", "weight", "bias", "stride", "padding", "dilation", "groups", NULL};
   PyObject *a, *b, *bias = NULL, *o_stride = NULL, *o_padding = NULL, *o_dilation = NULL;
@@ -273,9 +278,10 @@ PyObject *op_conv(struct tracer *tr, const struct op_def *op, PyObject *args, Py
   return tensor_wrap(tr, v);
 }
 
-/* ---- collectives -------------------------------------------------------------------------------------------------------- */
+/* ---- collectives
+ * -------------------------------------------------------------------------------------------------------- */
 
-/* Reads replica_groups: a list of lists of device numbers, all of one length. */
+/* Reads replica_groups: a list of lists of device numbers, all of the same length. */
 static bool read_groups(struct tracer *tr, PyObject *o, struct hlo_groups *g) {
   PyArrayObject *a = (PyArrayObject *)PyArray_FROMANY(o, NPY_INT64, 2, 2, NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_ALIGNED);
   if (!a) {
@@ -310,7 +316,7 @@ static bool read_reduction(PyObject *o, enum hlo_op *op) {
   return false;
 }
 
-/* An all-to-all gives n parts that are concatenated along `from`: concatenates them along `to` instead. */
+/* The result of an all-to-all has n parts that are concatenated along `from`.  Concatenates them along `to` instead. */
 static hlo_val move_parts(struct tracer *tr, hlo_val x, int n, int from, int to) {
   int64_t dims[HLO_RANK_MAX + 1], order[HLO_RANK_MAX + 1];
   int rank = x->shape.rank, k = 0;
@@ -326,7 +332,7 @@ static hlo_val move_parts(struct tracer *tr, hlo_val x, int n, int from, int to)
   }
   x = hlo_reshape(&tr->b, x, rank + 1, dims);
   k = 0;
-  for (int d = 0; d < rank; d++) { /* the axis of parts goes before `to`; axes from `from` on are one further now */
+  for (int d = 0; d < rank; d++) { /* the axis of parts goes before `to`; axes from `from` on have moved by one */
     if (d == to)
       order[k++] = from;
     order[k++] = d < from ? d : d + 1;

@@ -1,7 +1,7 @@
-/* number: one implementation of Python's number protocol for all objects that a trace hands out.
+/* number: Python's number protocol, implemented once for tensors and loop indices.
  *
- * A sum or difference of loop indices and ints, and the product of an index and an int, stay an index (loop_index.c).
- * Everything else is an operation of the table.
+ * A sum or difference of loop indices and ints, and the product of an index and an int, remain an index (loop_index.c).
+ * All other arithmetic is an operation of the table.
  */
 #include "trace/number.h"
 
@@ -92,7 +92,8 @@ PyObject *number_compare(PyObject *x, PyObject *y, int comparison) {
 
 /* ---- in place ---------------------------------------------------------------------------------------------------- */
 
-/* Whether a result can be stored in t: NumPy lets neither the shape change nor the kind of the dtype grow. */
+/* True if a result can be stored in t in place.  As in NumPy, the shape may not change, and the kind of the dtype may
+ * not become larger. */
 static bool fits_in_place(const struct tensor *t, const struct tensor *result) {
   char a[DIMS_TEXT_MAX], b[DIMS_TEXT_MAX];
   if (result->rank != t->rank || memcmp(result->dims, t->dims, (size_t)t->rank * sizeof *t->dims) != 0) {
@@ -110,9 +111,9 @@ static bool fits_in_place(const struct tensor *t, const struct tensor *result) {
   return true;
 }
 
-/* x op= y: the object x takes the result in its own dtype, so that every name of it sees the change, as in NumPy, and what
- * it is a view of.  A scalar cannot change: its name gets another one.  This is no mutation of a kernel's parameter
- * (NKIPy's rule): only x[…] = y is. */
+/* x op= y: stores the result in the object x, in x's dtype.  As in NumPy, all variables that refer to x, and the tensor
+ * that x is a view of, see the change.  A scalar cannot change, so the variable gets a new object.  This does not count
+ * as a mutation of a kernel's parameter (NKIPy's rule); only x[…] = y does. */
 static PyObject *in_place(enum op_id id, PyObject *x, PyObject *y) {
   if (!tensor_check(x) || !number_is_operand(y))
     Py_RETURN_NOTIMPLEMENTED;

@@ -1,4 +1,4 @@
-/* number: the operators of tensors and loop indices, and what is refused because it would need their value. */
+/* number: the operators of tensors and loop indices.  Conversions that need their value are refused. */
 #ifndef TRACE_NUMBER_H
 #define TRACE_NUMBER_H
 
@@ -6,11 +6,13 @@
 
 #include "trace/python.h"
 
-/* True for an object that an operator takes.  Any other may have its own idea of arithmetic, and gets its turn. */
+/* True for an object that an operator accepts.  For any other object the operator returns NotImplemented, so that
+ * Python calls that object's own operator. */
 bool number_is_operand(PyObject *o);
 /* __array__(…): always refused. */
 PyObject *number_array(PyObject *self, PyObject *args, PyObject *kw);
-/* Refuses what needs the value of a tensor or loop index; as: "converted to a Python int". */
+/* Refuses a conversion that needs the value of a tensor or loop index.  `as` is text such as "converted to a Python
+ * int". */
 void *number_refuse_value(PyObject *self, const char *as);
 
 #define NUMBER_BINARY(DO) \
@@ -35,7 +37,7 @@ PyObject *number_int(PyObject *self);
 PyObject *number_float(PyObject *self);
 PyObject *number_index(PyObject *self);
 
-/* Entries of a PyType_Spec's slots. */
+/* Entries for the slots of a PyType_Spec. */
 #define NUMBER_BINARY_SLOT(name) {Py_nb_##name, number_##name},
 #define NUMBER_INPLACE_SLOT(name) {Py_nb_inplace_##name, number_inplace_##name},
 #define NUMBER_SLOTS \

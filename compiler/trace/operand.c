@@ -1,8 +1,8 @@
-/* operand: what users pass to an operation, read once.
+/* operand: reads the arguments that users pass to an operation.
  *
- * A tensor stays a value. Arrays, NumPy scalars, lists and Python numbers become constants of the dtype that the
- * operation computes in; NumPy converts them. 64-bit constants are narrowed. An integer that does not fit in 32 bits is
- * refused: without its upper half results would be wrong.
+ * A tensor is used as a value.  Arrays, NumPy scalars, lists and Python numbers become constants of the dtype that the
+ * operation computes in; NumPy converts them.  64-bit constants are narrowed.  An integer that does not fit in 32 bits
+ * is refused, because without its upper half results would be wrong.
  */
 #include "trace/operand.h"
 
@@ -42,7 +42,7 @@ bool dtype_init(void) {
 }
 
 enum dtype dtype_from_num(int type_num) {
-  if (type_num == NPY_LONGLONG) /* a second name of int64 on this platform, with a number of its own */
+  if (type_num == NPY_LONGLONG) /* a second int64 type on this platform, with a different number */
     return DT_I64;
   if (type_num == NPY_ULONGLONG)
     return DT_U64;
@@ -82,7 +82,7 @@ enum dtype dtype_from_py(PyObject *o) {
 
 /* ---- reading ------------------------------------------------------------------------------------------ */
 
-/* True if the array's 64-bit integers fit in the 32-bit type t; refuses otherwise. */
+/* Returns true if the array's 64-bit integers fit in the 32-bit type t; otherwise false with an exception. */
 static bool fits(PyArrayObject *array, enum dtype t) {
   PyArrayObject *c = (PyArrayObject *)PyArray_GETCONTIGUOUS(array);
   if (!c)
@@ -193,7 +193,7 @@ hlo_val val_array(struct tracer *tr, PyArrayObject *array, enum dtype t) {
   return v;
 }
 
-/* The limits of an integer type. */
+/* Sets the limits of an integer type. */
 static void int_limits(enum dtype t, long long *lo, long long *hi) {
   int bits = (int)dtype_size(t) * 8;
   *lo = dtype_kind(t) == DK_SIGNED ? -(1LL << (bits - 1)) : 0;
@@ -322,7 +322,7 @@ bool operand_broadcast_named(int n, const struct operand *xs, int *rank, int64_t
   return true;
 }
 
-/* Dimensions that change are reshaped away, and the others keep their position. A 0-d value needs no reshape. */
+/* A reshape removes the dimensions that change; the broadcast adds them with the new size. */
 hlo_val val_broadcast(struct tracer *tr, hlo_val v, int rank, const int64_t *dims) {
   if (!v || (v->shape.rank == rank && memcmp(v->shape.dims, dims, (size_t)rank * sizeof *dims) == 0))
     return v;

@@ -1,4 +1,4 @@
-/* ops: the table of operations (ops.def), and how one of them runs.
+/* ops: the table of operations (ops.def), and functions that run an operation.
  *
  * To add a NumPy operation, write its line in ops.def and the function that the line names.
  */
@@ -24,17 +24,18 @@ struct op_def {
     int n;
     hlo_val (*unary)(struct tracer *tr, hlo_val x);
     struct {
-      /* Of equal shapes and dtypes. */
+      /* Emits the operation on values of equal shapes and dtypes. */
       hlo_val (*emit)(struct tracer *tr, hlo_val x, hlo_val y);
-      /* The dtype that it computes in, from the promoted one; DT_NONE with an exception. */
+      /* Returns the dtype to compute in, given the promoted dtype; DT_NONE with an exception. */
       enum dtype (*as)(enum dtype promoted, const struct operand xy[2]);
     } binary;
-  } arg; /* of call; ops.def says which */
+  } arg; /* for `call`; ops.def states which member is set */
   const char *kind;
 };
 extern const struct op_def op_table[OP_COUNT];
 
-/* What ops.def names: functions that are called with arguments of Python, and those that compute values. */
+/* Declares the functions that ops.def names: those that are called with Python arguments, and those that compute
+ * values. */
 #define OP_DECLARE_N(n)
 #define OP_DECLARE_UNARY(f) hlo_val unary_##f(struct tracer *tr, hlo_val x);
 #define OP_DECLARE_BINARY(f, as) hlo_val binary_##f(struct tracer *tr, hlo_val x, hlo_val y);
@@ -52,14 +53,15 @@ enum dtype binary_as_power(enum dtype t, const struct operand xy[2]);
 enum dtype binary_as_ldexp(enum dtype t, const struct operand xy[2]);
 enum dtype binary_as_float32(enum dtype t, const struct operand xy[2]);
 
-/* Runs one operation for the user: its place, its limits and its errors.  op_call_out also honours out=. */
+/* Runs one operation for the user: sets its place, checks limits and reports errors.  op_call_out also supports
+ * out=. */
 PyObject *op_call(const struct op_def *op, PyObject *args, PyObject *kw);
 PyObject *op_call_out(const struct op_def *op, PyObject *args, PyObject *kw);
 PyObject *op_call1(enum op_id id, PyObject *x);
 PyObject *op_call2(enum op_id id, PyObject *x, PyObject *y);
-/* x OP y, where `comparison` is Py_LT, Py_EQ, … */
+/* Computes x OP y, where `comparison` is Py_LT, Py_EQ, … */
 PyObject *op_compare2(int comparison, PyObject *x, PyObject *y);
-/* Raises what made an operation fail, unless an exception is pending; code: if the builder blames the user's input. */
+/* Raises the builder's error, unless an exception is pending.  `code` is used if the error is in the user's input. */
 void op_raise(struct tracer *tr, enum diag_code code);
 /* ufunc.accumulate of a binary operation. */
 PyObject *op_accumulate(struct tracer *tr, enum op_id which, PyObject *args, PyObject *kw);
@@ -68,7 +70,7 @@ PyObject *op_accumulate(struct tracer *tr, enum op_id which, PyObject *args, PyO
 
 PyObject *dispatch_ufunc(PyObject *self, PyObject *args, PyObject *kw);
 PyObject *dispatch_function(PyObject *self, PyObject *args, PyObject *kw);
-/* What to write instead of a callable that is not in the table, or NULL. */
+/* Returns a hint for a callable that is not in the table, or NULL. */
 const char *dispatch_hint(const char *name);
 bool dispatch_init(void);
 

@@ -1,7 +1,7 @@
-/* output: what the source prints and warns.
+/* output: captures the source's output and warnings.
  *
- * One object replaces sys.stdout and sys.stderr while user code runs: the program keeps the first TRACE_OUTPUT_MAX bytes
- * that it is given, and says so if there were more.  Python's warnings become diagnostics.
+ * One object replaces sys.stdout and sys.stderr while user code runs.  The program keeps the first TRACE_OUTPUT_MAX
+ * bytes of output, and warns if there were more.  Python's warnings become diagnostics.
  */
 #include <assert.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* precheck: refuses a hostile source before CPython parses it.
  *
- * CPython's parser and compiler recurse on nested brackets and blocks. Their own limits end in a MemoryError or
- * RecursionError without a place. A scan over the text finds the place where the nesting passes TRACE_NEST_MAX. It
- * knows strings and comments, and nothing else of the language.
+ * CPython's parser and compiler recurse on nested brackets and blocks.  Beyond their own limits they raise a
+ * MemoryError or RecursionError without a place.  This scan over the text finds the place where the nesting exceeds
+ * TRACE_NEST_MAX.  It recognises brackets, indentation, strings and comments, but no other syntax.
  */
 #include <string.h>
 
@@ -15,7 +15,7 @@ struct scan {
   const char *line_start;
 };
 
-/* The line of the first byte that is a NUL or no valid UTF-8; 0 if there is none. */
+/* Returns the line of the first byte that is a NUL or not valid UTF-8; 0 if there is none. */
 static int bad_byte(const char *source, size_t len, bool *is_nul) {
   int line = 1;
   const char *p = source, *end = p + len;
@@ -44,7 +44,7 @@ static void skip_string(struct scan *s) {
     }
     if (*s->p == '\n') {
       if (!triple && s->p[-1] != '\\')
-        return; /* an unterminated string, which CPython refuses */
+        return; /* CPython will refuse the unterminated string */
       s->line++;
       s->line_start = s->p + 1;
     }
@@ -52,7 +52,7 @@ static void skip_string(struct scan *s) {
   }
 }
 
-/* The depth of blocks at a line that begins a statement, from its indentation. */
+/* Returns the depth of blocks at a line that begins a statement, based on its indentation. */
 static int block_depth(struct scan *s, int indents[TRACE_NEST_MAX + 2], int depth) {
   int width = 0;
   const char *p = s->p;
@@ -68,7 +68,7 @@ static int block_depth(struct scan *s, int indents[TRACE_NEST_MAX + 2], int dept
   return depth;
 }
 
-/* The line where the nesting passes the limit, and its column; 0 if it does not. */
+/* Returns the line where the nesting exceeds the limit, and sets the column; 0 if it does not. */
 static int too_deep(const char *source, size_t len, int *col) {
   struct scan s = {.p = source, .end = source + len, .line = 1, .line_start = source};
   int indents[TRACE_NEST_MAX + 2] = {0}, depth = 0;

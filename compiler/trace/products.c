@@ -1,4 +1,4 @@
-/* products: matmul, dot and outer, with all of NumPy's rules for 1-D operands and stacks of matrices. */
+/* products: matmul, dot and outer, with NumPy's rules for 1-D operands and stacks of matrices. */
 #include <string.h>
 
 #include "trace/args.h"
@@ -12,7 +12,7 @@ static void *refuse_shapes(const char *what, hlo_val x, hlo_val y, const char *h
                       dims_text(x->shape.rank, x->shape.dims, a), dims_text(y->shape.rank, y->shape.dims, b));
 }
 
-/* The product of booleans is an `or` of `and`s: count, then compare with 0. */
+/* The product of booleans is an `or` of `and`s.  It is computed as a count that is compared with 0. */
 hlo_val val_dot(struct tracer *tr, hlo_val x, hlo_val y, const struct hlo_dot_dims *d) {
   if (!x || !y)
     return NULL;
@@ -51,7 +51,7 @@ static hlo_val matmul_stacks(struct tracer *tr, hlo_val x, hlo_val y) {
   return val_dot(tr, x, y, &d);
 }
 
-/* Operands already have one dtype. */
+/* The operands already have the same dtype. */
 hlo_val val_matmul(struct tracer *tr, hlo_val x, hlo_val y) {
   if (!x || !y)
     return NULL;
@@ -67,7 +67,7 @@ hlo_val val_matmul(struct tracer *tr, hlo_val x, hlo_val y) {
     struct hlo_dot_dims d = contract(tr->a, 0, 0, 0);
     return val_dot(tr, x, y, &d);
   }
-  /* a vector is a matrix with one row or column, which is dropped from the result */
+  /* a vector becomes a matrix with one row or column; that axis is removed from the result */
   if (rx == 1)
     x = hlo_reshape(&tr->b, x, 2, (int64_t[]){1, kx});
   if (ry == 1)
@@ -96,8 +96,8 @@ PyObject *op_matmul(struct tracer *tr, const struct op_def *op, PyObject *args, 
   return operand_read_pair(tr, a, b, as, xy) ? tensor_wrap(tr, val_matmul(tr, xy[0], xy[1])) : NULL;
 }
 
-/* dot: a 0-d operand multiplies; otherwise it sums over the last axis of a and the second-last of b, and no axes are
- * shared. */
+/* dot: multiplies element by element if an operand is 0-d.  Otherwise it sums over the last axis of a and the
+ * second-last axis of b, and there are no batch axes. */
 PyObject *op_dot(struct tracer *tr, const struct op_def *op, PyObject *args, PyObject *kw) {
   static char *names[] = {"a", "b", "out", NULL};
   PyObject *a, *b, *out = NULL;

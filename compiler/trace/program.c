@@ -1,4 +1,4 @@
-/* program: executes one source as a module, and finds the kernels in it. */
+/* program: executes one source as a module, and finds its kernels. */
 #include "trace/program.h"
 
 #include <assert.h>
@@ -50,7 +50,7 @@ static PyObject *compile_source(struct trace_program *program) {
   if (strncmp(text, "\xef\xbb\xbf", 3) == 0) /* a byte order mark is not part of the text */
     text += 3;
   PyObject *code = Py_CompileStringObject(text, program->filename, Py_file_input, &flags, 0);
-  if (!code && PyErr_ExceptionMatches(PyExc_MemoryError)) { /* the parser's own stack is full */
+  if (!code && PyErr_ExceptionMatches(PyExc_MemoryError)) { /* the parser reached its own limit */
     PyErr_Clear();
     PyErr_SetString(PyExc_RecursionError, "the source is nested too deeply for the parser");
   }
@@ -67,7 +67,7 @@ static bool execute(struct trace_program *program) {
   return r;
 }
 
-/* True if some decorated function has shapes, or the request gives them. */
+/* True if a decorated function has shapes, or the request has them. */
 static bool has_shapes(const struct trace_program *program) {
   bool any = program->rq->n_inputs > 0 || program->rq->inputs_npz;
   for (Py_ssize_t i = 0; !any && i < PyList_GET_SIZE(program->found); i++) {
@@ -77,7 +77,7 @@ static bool has_shapes(const struct trace_program *program) {
   return any;
 }
 
-/* The code under `if __name__ == "__main__":` (python/nkx/mainguard.py), a new reference, or NULL. */
+/* Returns the code under `if __name__ == "__main__":` (python/nkx/mainguard.py), a new reference, or NULL. */
 static PyObject *main_code(const struct trace_program *program) {
   if (!memmem(program->rq->source, program->rq->source_len, "__main__", 8))
     return NULL;
@@ -92,7 +92,7 @@ static PyObject *main_code(const struct trace_program *program) {
   return code;
 }
 
-/* Executes the program's main part if no shapes are known yet: it may call its kernels with arrays. */
+/* Executes the program's main part if no shapes are known yet, because it may call its kernels with arrays. */
 static bool execute_main(struct trace_program *program) {
   PyObject *code = has_shapes(program) ? NULL : main_code(program);
   if (!code)
@@ -107,7 +107,7 @@ static bool execute_main(struct trace_program *program) {
 
 /* ---- finding kernels ------------------------------------------------------------------------------------------ */
 
-/* Where a kernel's function may be defined. */
+/* The files in which a kernel's function may be defined. */
 enum place { IN_MAIN, IN_ANY_FILE };
 
 static void add_kernel(struct trace_program *program, PyObject *fn, struct kernel *k, const char *name) {
@@ -119,7 +119,7 @@ static bool is_at(struct trace_program *program, PyCodeObject *code, enum place 
   return place == IN_MAIN ? bytecode_is_from(code, program->filename) : ranges_has_code(&program->ranges, code);
 }
 
-/* True if the program defines the function that `o` is or wraps: its name, and its first line. */
+/* Returns true if the program defines the function that `o` is or wraps.  Sets its name and its first line. */
 static bool is_own(struct trace_program *program, PyObject *o, enum place place, const char **name, int *line) {
   PyCodeObject *code = PyCallable_Check(o) && !PyType_Check(o) ? bytecode_of(o) : NULL;
   const bool is = code && is_at(program, code, place);
@@ -133,10 +133,11 @@ static bool is_own(struct trace_program *program, PyObject *o, enum place place,
   return is;
 }
 
-/* Adds the function of the main module called `key`, or the one that is defined last if key is NULL.  is_plain: only
- * functions; otherwise only objects that wrap one (@nki.jit, functools.cache).  False if there is none. */
+/* Adds the function of the main module called `key`, or the one that is defined last if key is NULL.  If is_plain, only
+ * functions are considered; otherwise only objects that wrap one (@nki.jit, functools.cache).  Returns false if there
+ * is none. */
 static bool add_function(struct trace_program *program, const char *key, bool is_plain, enum place place) {
-  /* of a copy: code of the source may run while a wrapper is looked at, and change the module */
+  /* a copy is used, because reading a wrapper may run code of the source, which may change the module */
   PyObject *all = PyDict_Copy(PyModule_GetDict(program->module)), *k, *value, *best = NULL;
   const char *name = NULL, *best_name = NULL;
   Py_ssize_t pos = 0;
@@ -172,7 +173,7 @@ static const char *kernel_name(const struct kernel *k) {
   return name ? name : "kernel";
 }
 
-/* Adds the decorated functions that are defined there and, with a key, have this name. */
+/* Adds the decorated functions that are defined in `place` and, if key is not NULL, have this name. */
 static void add_decorated(struct trace_program *program, const char *key, enum place place) {
   for (Py_ssize_t i = 0; i < PyList_GET_SIZE(program->found); i++) {
     struct kernel *k = (struct kernel *)PyList_GET_ITEM(program->found, i);
@@ -184,7 +185,7 @@ static void add_decorated(struct trace_program *program, const char *key, enum p
   }
 }
 
-/* Adds a function that no decorator of ours marks. */
+/* Adds a function that is not decorated with @trace. */
 static bool add_undecorated(struct trace_program *program, const char *key, enum place place) {
   if (add_function(program, key, true, place))
     return true;
@@ -213,7 +214,7 @@ static bool find_kernels(struct trace_program *program, struct diags *ds) {
   return false;
 }
 
-/* Makes places in the request's files known; false when out of memory. */
+/* Adds the request's files to program->ranges.  Returns false if a name cannot be decoded. */
 static bool add_files(struct trace_program *program) {
   const struct trace_request *rq = program->rq;
   ranges_init(&program->ranges, program->a);

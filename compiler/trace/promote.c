@@ -1,8 +1,9 @@
-/* promote: which dtype an operation computes in.
+/* promote: determines the dtype that an operation computes in.
  *
- * The table of NKIPy's HLO back end. 64-bit types are narrowed to 32 bits first: the hardware has none. It differs from
- * NumPy's for an integer with float16 or bfloat16, which gives that float (NumPy: float32 or float64). For operations
- * with a rule of their own in NumPy (division of integers, exp of integers, sums) there are functions at the end.
+ * The rules are those of NKIPy's HLO back end.  64-bit types are first narrowed to 32 bits, because the hardware has
+ * none.  The rules differ from NumPy's for an integer with float16 or bfloat16: the result is that float (in NumPy:
+ * float32 or float64).  Operations for which NumPy has a special rule (exp of integers, sums) use the functions at the
+ * end.
  */
 #include <assert.h>
 #include <float.h>
@@ -45,7 +46,7 @@ enum dtype promote_pair(enum dtype x, enum dtype y) {
     return y;
   if (is_f8(y))
     return x;
-  return DT_F32; /* two different ones of f16, bf16, f32 */
+  return DT_F32; /* two different types of f16, bf16, f32 */
 }
 
 enum dtype promote_weak(enum dtype x, enum weak w) {

@@ -1,6 +1,6 @@
-/* python: CPython and NumPy as every file of the tracer includes them.
+/* python: includes CPython's and NumPy's headers for all files of the tracer.
  *
- * NumPy's C interface is a table of pointers: module.c, which defines TRACE_IMPORT_ARRAY, owns it, and all other files
+ * NumPy's C interface is a table of pointers.  module.c, which defines TRACE_IMPORT_ARRAY, owns it, and all other files
  * share it.  Only compiler/trace, compiler/package and explorer/worker include Python.h.
  */
 #ifndef TRACE_PYTHON_H

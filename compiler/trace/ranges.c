@@ -1,11 +1,12 @@
-/* ranges: places of instructions come from CPython, those of functions, parameters and loops from its syntax tree.
+/* ranges: finds places in the user's source.  CPython has the places of instructions; its syntax tree has those of
+ * functions, parameters and loops.
  *
- * CPython keeps the expression of every instruction (bytecode.h).  A place has the chain of calls outside of it; frames
- * of other files (our Python modules, NumPy's) are left out of the chain.  A place is found again by its code object,
- * instruction and caller, so that an operation in a loop costs one look-up per frame.
+ * CPython stores the range of the expression of every instruction (bytecode.h).  A place has the chain of calls that
+ * led to it, without frames of other files (this project's Python modules, NumPy's).  Places are cached by code object,
+ * instruction and caller, so an operation in a loop costs one look-up per frame.
  *
- * The syntax tree (python/nkx/places.py) is made when it is asked for.  Its columns, like CPython's, are bytes of UTF-8
- * and counted from 0; those of a src_loc are code points and counted from 1.
+ * The syntax tree (python/nkx/places.py) is made when it is first needed.  Its columns, like CPython's, are bytes of
+ * UTF-8 and count from 0; those of a src_loc are code points and count from 1.
  */
 #include "trace/ranges.h"
 
@@ -16,10 +17,10 @@
 #include "base/array.h"
 #include "base/utf8.h"
 
-enum { CHAIN_MAX = 64 }; /* frames of one chain: the innermost ones, which help most */
+enum { CHAIN_MAX = 64 }; /* frames of one chain; the innermost frames are kept, because they help most */
 
 struct range_entry {
-  const void *code; /* compared, never followed: the code may be gone */
+  const void *code; /* only compared, never dereferenced, because the code may have been freed */
   int lasti;
   const struct src_loc *caller, *loc;
 };
@@ -72,7 +73,8 @@ void ranges_find_files(struct ranges *r) {
   PyErr_Clear();
 }
 
-/* The text of a file of the program that runs, a new reference; None for a file of a library.  NULL with an exception. */
+/* Returns the text of a file of the running program, a new reference; None for a file of a library.  NULL with an
+ * exception. */
 static PyObject *text_of(PyObject *filename) {
   PyObject *package = PyImport_ImportModule("nkx.package");
   PyObject *text = package ? PyObject_CallMethod(package, "source_of", "O", filename) : NULL;
@@ -80,7 +82,7 @@ static PyObject *text_of(PyObject *filename) {
   return text;
 }
 
-/* Adds the code's file if it is one of the program that runs; its number, or -1. */
+/* Adds the code's file if it belongs to the running program.  Returns its number, or -1. */
 static int find_file(struct ranges *r, PyCodeObject *code) {
   PyObject *type, *exc, *tb;
   if (PySet_Contains(r->others, bytecode_filename(code)) > 0)
@@ -94,11 +96,11 @@ static int find_file(struct ranges *r, PyCodeObject *code) {
   else
     PySet_Add(r->others, bytecode_filename(code));
   Py_XDECREF(text);
-  PyErr_Restore(type, exc, tb); /* and forgets one of the above: then the file is not known */
+  PyErr_Restore(type, exc, tb); /* discards an exception raised above; the file is then not known */
   return utf8 ? r->files.n - 1 : -1;
 }
 
-/* The user's file that the code was compiled from, or NULL. */
+/* Returns the user's file that the code was compiled from, or NULL. */
 static struct range_file *file_of(struct ranges *r, PyCodeObject *code) {
   if (r->code_seen != code) {
     r->code_seen = code;
@@ -116,7 +118,7 @@ bool ranges_has_code(struct ranges *r, PyCodeObject *code) {
   return file_of(r, code);
 }
 
-/* Column of the byte offset `byte` of a line, in code points from 1. */
+/* Returns the column of the byte offset `byte` of a line, in code points from 1. */
 static int column(const struct range_file *f, int line, int byte) {
   if (byte < 0 || line < 1 || line > f->n_lines)
     return byte < 0 ? 1 : byte + 1;
@@ -166,8 +168,8 @@ static PyObject *syntax_tree(struct range_file *f) {
   return f->tree;
 }
 
-/* Calls a method of nkx.places.Source, whose arguments are built from `format` as a tuple; false if it knows no place.  A
- * pending exception stays as it is. */
+/* Calls a method of nkx.places.Source with a tuple of arguments that is built from `format`.  Returns false if it finds
+ * no place.  A pending exception is preserved. */
 static bool ask_tree(struct range_file *file, struct bytecode_place *out, const char *method, const char *format, ...) {
   PyObject *type, *exc, *tb;
   va_list ap;
@@ -182,18 +184,20 @@ static bool ask_tree(struct range_file *file, struct bytecode_place *out, const 
   Py_XDECREF(place);
   Py_XDECREF(f);
   Py_XDECREF(args);
-  PyErr_Restore(type, exc, tb); /* and forgets one of the above: then no place is known */
+  PyErr_Restore(type, exc, tb); /* discards an exception raised above; no place is then known */
   return ok;
 }
 
-/* CPython gives the text of a whole `for` statement to the instructions that iterate: narrow it to what is iterated. */
+/* CPython may give the range of a whole `for` statement to the instructions that iterate.  Narrows such a range to the
+ * expression that is iterated over. */
 static void narrow_for(struct range_file *f, struct bytecode_place *p) {
   struct bytecode_place iterated;
   if (ask_tree(f, &iterated, "iterated", "(ii)", p->line, p->col))
     *p = iterated;
 }
 
-/* The colon that ends a header whose last part ends at this place: before it are only brackets, commas and comments. */
+/* Extends the place of a header's last part to the colon that ends the header.  Only brackets, commas and comments can
+ * come before the colon. */
 static void extend_to_colon(const struct range_file *f, struct bytecode_place *p) {
   if (p->end_line < 1 || p->end_line > f->n_lines)
     return;
@@ -284,7 +288,7 @@ const struct src_loc *ranges_traceback(struct ranges *r, PyObject *traceback) {
   int depth = 0;
   for (PyTracebackObject *t = (PyTracebackObject *)traceback; t; t = t->tb_next) {
     PyCodeObject *code = PyFrame_GetCode(t->tb_frame);
-    if (depth >= CHAIN_MAX) { /* an endless recursion: its innermost frames are kept */
+    if (depth >= CHAIN_MAX) { /* probably an endless recursion; the innermost frames are kept */
       depth = 0;
       loc = NULL;
     }

@@ -1,4 +1,4 @@
-/* rearrange: operations that are made of slices, reshapes and concatenations: tile, roll, pad, diff, hstack, meshgrid,
+/* rearrange: operations that consist of slices, reshapes and concatenations: tile, roll, pad, diff, hstack, meshgrid,
  * …
  */
 #include <assert.h>
@@ -12,7 +12,7 @@
 
 /* ---- tile, flip, roll, rot90 ----------------------------------------------------------------------------------- */
 
-/* Each axis gets a new axis of size reps[i] before it, and both are merged after the broadcast. */
+/* A broadcast adds an axis of size reps[i] before each axis; a reshape then merges both. */
 static hlo_val tile_val(struct tracer *tr, hlo_val x, int n, const int64_t *reps) {
   int64_t dims[HLO_RANK_MAX], wide[2 * HLO_RANK_MAX], place[HLO_RANK_MAX];
   int w = 0;
@@ -153,7 +153,7 @@ PyObject *op_rot90(struct tracer *tr, const struct op_def *op, PyObject *args, P
 
 enum pad_mode { PAD_CONSTANT, PAD_EDGE, PAD_REFLECT, PAD_SYMMETRIC, PAD_WRAP };
 
-/* Reads pad_width: one number, (before, after), or one pair or (number,) per axis, as NumPy broadcasts it. */
+/* Reads pad_width: one number, (before, after), or one pair or (number,) per axis, with NumPy's broadcasting. */
 static bool read_widths(PyObject *o, const char *what, int rank, int64_t (*width)[2]) {
   PyArrayObject *a = (PyArrayObject *)PyArray_FROMANY(o, NPY_INT64, 0, 2, NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_ALIGNED);
   if (!a)
@@ -174,7 +174,8 @@ static bool read_widths(PyObject *o, const char *what, int rank, int64_t (*width
   return ok;
 }
 
-/* The position in the array that a position along the padded axis shows; i counts from the array's start. */
+/* Returns the position in the array whose element is at position i of the padded axis.  i counts from the array's start
+ * and may be negative. */
 static int64_t padded_from(enum pad_mode mode, int64_t i, int64_t n) {
   int64_t period = mode == PAD_REFLECT ? 2 * (n - 1) : mode == PAD_SYMMETRIC ? 2 * n : n;
   if (mode == PAD_EDGE || n == 1)
@@ -216,7 +217,7 @@ static hlo_val pad_constant(struct tracer *tr, hlo_val x, int64_t (*w)[2], PyObj
     d[i] = (struct hlo_pad_dim){w[i][0], w[i][1], 0};
   if (same)
     return hlo_pad(&tr->b, x, hlo_scalar(&tr->b, x->shape.dtype, rank ? v[0] : 0), d);
-  for (int i = 0; x && i < 2 * rank; i++) { /* axis by axis: NumPy fills the corners so */
+  for (int i = 0; x && i < 2 * rank; i++) { /* axis by axis, because NumPy fills the corners in this order */
     memset(d, 0, sizeof d);
     d[i / 2] = (struct hlo_pad_dim){i % 2 ? 0 : w[i / 2][0], i % 2 ? w[i / 2][1] : 0, 0};
     x = hlo_pad(&tr->b, x, hlo_scalar(&tr->b, x->shape.dtype, v[i]), d);
@@ -251,7 +252,7 @@ PyObject *op_pad(struct tracer *tr, const struct op_def *op, PyObject *args, PyO
 
 /* ---- diff ------------------------------------------------------------------------------------------------------- */
 
-/* The value of prepend= or append=: a number becomes a slice of size 1. */
+/* Returns the value of prepend= or append=.  A number becomes a slice of size 1. */
 static hlo_val boundary(struct tracer *tr, PyObject *o, const struct hlo_shape *s, int axis) {
   int64_t dims[HLO_RANK_MAX];
   hlo_val v = operand_alone(tr, o);
@@ -309,9 +310,11 @@ PyObject *op_diff(struct tracer *tr, const struct op_def *op, PyObject *args, Py
   return tensor_wrap(tr, v);
 }
 
-/* ---- at least so many dimensions, and what is joined then --------------------------------------------------------- */
+/* ---- atleast_1d and similar, and stacks
+ * ---------------------------------------------------------------------------- */
 
-/* New axes of size 1 up to `rank` axes. atleast_3d adds one before and one after a vector, and one after a matrix. */
+/* Adds axes of size 1 until x has `rank` axes.  atleast_3d adds one axis before and one after a vector, and one axis
+ * after a matrix. */
 static hlo_val atleast(struct tracer *tr, hlo_val x, int rank) {
   while (x && x->shape.rank < rank)
     x = val_expand(tr, x, rank == 3 && x->shape.rank == 2 ? 2 : 0);
@@ -377,7 +380,7 @@ PyObject *op_append(struct tracer *tr, const struct op_def *op, PyObject *args, 
   return tensor_wrap(tr, join(tr, 2, xs, at));
 }
 
-/* hsplit, vsplit and dsplit split along axis arg; hsplit of a vector along its only one. */
+/* hsplit, vsplit and dsplit split along the axis in arg; hsplit splits a vector along its only axis. */
 PyObject *op_xsplit(struct tracer *tr, const struct op_def *op, PyObject *args, PyObject *kw) {
   static char *names[] = {"ary", "indices_or_sections", NULL};
   PyObject *a, *where;
@@ -394,7 +397,8 @@ PyObject *op_xsplit(struct tracer *tr, const struct op_def *op, PyObject *args, 
   return r;
 }
 
-/* ---- several arrays of one shape ---------------------------------------------------------------------------------- */
+/* ---- several arrays of one shape
+ * ---------------------------------------------------------------------------------- */
 
 static PyObject *wrap_all(struct tracer *tr, int n, hlo_val *xs, bool as_list) {
   PyObject *all = as_list ? PyList_New(n) : PyTuple_New(n);

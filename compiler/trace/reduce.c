@@ -1,7 +1,7 @@
-/* reduce: sums, extremes, means and what is made of them.
+/* reduce: sums, extremes, means, and operations that are based on them.
  *
- * A sum of float16 or bfloat16 is added up in float32 and rounded once at the end, as NumPy's float16 sum and the
- * hardware's accumulator do: rounding each step would drift away from it.
+ * A sum of float16 or bfloat16 is accumulated in float32 and rounded once at the end, as in NumPy's float16 sum and the
+ * hardware's accumulator.  Rounding at each step would give a less accurate result.
  */
 #include <assert.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 #include "trace/refuse.h"
 #include "trace/tensor.h"
 
-/* Arguments that reductions share. One that a reduction lacks stays NULL. */
+/* The arguments that reductions share. */
 struct reduction {
   hlo_val x;
   bool mask[HLO_RANK_MAX];
@@ -44,7 +44,7 @@ static int64_t reduced_count(const struct reduction *r) {
   return n;
 }
 
-/* Reads the common arguments (NULL for one that is not there); false with an exception. */
+/* Reads the common arguments; an argument that is not given is NULL.  False with an exception. */
 static bool common(struct tracer *tr, const struct op_def *op, PyObject *a, PyObject *axis, PyObject *dtype,
                    PyObject *out, PyObject *keepdims, PyObject *where, struct reduction *r) {
   *r = (struct reduction){0};
@@ -60,10 +60,10 @@ static bool is_half(enum dtype t) {
   return dtype_is_float(t) && dtype_size(t) < 4;
 }
 
-/* The sum or product in dtype t. */
+/* Returns the sum or product in dtype t. */
 static hlo_val accumulate(struct tracer *tr, enum hlo_op op, const struct reduction *r, hlo_val x, enum dtype t) {
   enum dtype acc = is_half(t) && op == HLO_ADD ? DT_F32 : t;
-  if (t == DT_BOOL) { /* with dtype=bool a sum is any, and a product all */
+  if (t == DT_BOOL) { /* with dtype=bool, a sum is `any` and a product is `all` */
     op = op == HLO_ADD ? HLO_OR : HLO_AND;
     x = val_nonzero(tr, x);
   }
@@ -132,7 +132,7 @@ PyObject *op_extreme(struct tracer *tr, const struct op_def *op, PyObject *args,
   return tensor_wrap(tr, with_initial(tr, v, initial, op->arg.n == HLO_MAXIMUM ? OP_MAXIMUM : OP_MINIMUM));
 }
 
-/* The dtype in which a mean or variance is computed; *result: the one that it is returned in. */
+/* Returns the dtype in which a mean or variance is computed.  Sets *result to the dtype of the result. */
 static enum dtype mean_dtype(const struct reduction *r, enum dtype *result) {
   enum dtype t = r->x->shape.dtype;
   *result = r->dtype != DT_NONE ? r->dtype : dtype_is_float(t) ? t : DT_F32;
@@ -212,8 +212,8 @@ PyObject *op_count_nonzero(struct tracer *tr, const struct op_def *op, PyObject 
   return tensor_wrap(tr, accumulate(tr, HLO_ADD, &r, val_nonzero(tr, r.x), DT_I32));
 }
 
-/* The first position of the extreme value: the smallest one at which x equals it. In NumPy a NaN is extreme. The
- * reduction gives NaN then, which equals nothing; x != x marks its positions instead. */
+/* Returns the first position of the extreme value, which is the smallest position where x equals it.  In NumPy a NaN is
+ * extreme.  The reduction then gives NaN, which equals no element, so x != x marks the positions of NaN. */
 static hlo_val arg_positions(struct tracer *tr, hlo_val x, int axis, bool largest, bool keepdims) {
   bool mask[HLO_RANK_MAX] = {0};
   mask[axis] = true;

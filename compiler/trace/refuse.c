@@ -1,7 +1,7 @@
 /* refuse: one exception class for each diagnostic code.
  *
  * Each class is also derived from the exception that NumPy would raise in the same situation, so that a kernel's own
- * `except ValueError` keeps its meaning. The class tells the code; the hint is an attribute.
+ * `except ValueError` keeps its meaning.  The class determines the code; the hint is an attribute.
  */
 #include "trace/refuse.h"
 
@@ -130,7 +130,7 @@ bool refuse_missing(PyObject *o) {
   PyErr_Clear();
   Py_XDECREF(module);
   Py_XDECREF(cls);
-  PyObject *number = is ? PyNumber_Index(o) : NULL; /* any use raises */
+  PyObject *number = is ? PyNumber_Index(o) : NULL; /* any use of the object raises an exception */
   Py_XDECREF(number);
   return is;
 }

@@ -1,7 +1,7 @@
-/* resolve: which of a kernel's parameters are arrays, and with which shapes.
+/* resolve: determines which of a kernel's parameters are arrays, and their shapes.
  *
- * The first of these that there is decides: input_specs of @trace, the arrays of a .specialize or a call in the source,
- * the request's inputs, its npz file, annotations with a shape.  Every other parameter keeps its default or the Python
+ * The first available source is used: input_specs of @trace, the arrays of a .specialize or a call in the source, the
+ * request's inputs, its npz file, annotations with a shape.  Every other parameter keeps its default or the Python
  * value that it was given.
  */
 #include <assert.h>
@@ -38,7 +38,7 @@ const struct src_loc *kernel_param_loc(struct trace_program *program, const stru
 struct signature {
   int n;
   const char **names;
-  bool *needed, *variadic; /* without a default; *args or **kwargs */
+  bool *needed, *variadic; /* needed: has no default; variadic: is *args or **kwargs */
   bool *by_position, *by_name;
   int rest; /* the number of *args, or n */
 };
@@ -169,7 +169,7 @@ static void bad_inputs(struct trace_program *program, const struct program_kerne
   diag_add(program->ds, DS_ERROR, DG_BAD_INPUTS, kernel_def_loc(program, k), "%s", text)->hint = hint;
 }
 
-/* Parameter i of the kernel is parameter `at` of the signature, or element `element` of *args. */
+/* Adds a parameter to the kernel: parameter `at` of the signature, or element `element` of *args. */
 static struct kparam *add_param(struct trace_program *program, struct program_kernel *k, const struct signature *s,
                                 int at, int element) {
   struct kparam *p = &k->params[k->n_params++];
@@ -178,8 +178,9 @@ static struct kparam *add_param(struct trace_program *program, struct program_ke
   return p;
 }
 
-/* Which parameter entry i of n without names is for: parameters in their order.  *args take what those after them that
- * need a value leave; those that have a default keep it.  False if there are too many entries. */
+/* Finds the parameter for entry i of n entries without names.  Entries fill the parameters in order.  Parameters after
+ * *args get an entry if they have no default, and *args gets the remaining ones.  Returns false if there are too many
+ * entries. */
 static bool place_entry(const struct signature *s, int n, int i, int *at, int *element) {
   int needed = 0;
   *at = i;
@@ -196,7 +197,7 @@ static bool place_entry(const struct signature *s, int n, int i, int *at, int *e
   return *at < s->n;
 }
 
-/* Makes the call from k->params, sorted by the signature's parameter (index) that each fills.  Arrays are passed by
+/* Makes the call from k->params, which are sorted by their parameter in the signature (index).  Arrays are passed by
  * position, and by name after a parameter that keeps its default. */
 static bool make_call(struct trace_program *program, struct program_kernel *k, const struct signature *s) {
   bool *filled = arena_new_array(program->a, bool, (size_t)s->n + 1);
@@ -233,7 +234,7 @@ static bool make_call(struct trace_program *program, struct program_kernel *k, c
   return ok && k->args;
 }
 
-/* Reads one (shape, dtype); what: where it is from, for the user. */
+/* Reads one (shape, dtype).  `what` names its origin in the message to the user. */
 static bool read_spec(struct trace_program *program, struct program_kernel *k, const char *what, PyObject *spec,
                       struct kparam *p) {
   PyObject *shape = NULL, *dtype = NULL;
@@ -296,7 +297,8 @@ static bool from_specs(struct trace_program *program, struct program_kernel *k, 
   return ok && make_call(program, k, s);
 }
 
-/* The parameter of this name, or *args and the number in a name like grads_2; false if there is none. */
+/* Finds the parameter with this name, or for a name like grads_2 the parameter *args and the element's number.  Returns
+ * false if there is none. */
 static bool find_param(const struct signature *s, const char *name, int *at, int *element) {
   *element = 0;
   for (*at = 0; *at < s->n; ++*at)
@@ -311,7 +313,8 @@ static bool find_param(const struct signature *s, const char *name, int *at, int
   return true;
 }
 
-/* Sorts the parameters as the function has them; false if one is given twice, or an element of *args is missing. */
+/* Sorts the parameters in the function's order.  Returns false if one is given twice or an element of *args is
+ * missing. */
 static bool order_params(struct trace_program *program, struct program_kernel *k) {
   for (int i = 1; i < k->n_params; i++)
     for (int j = i; j > 0; j--) {
@@ -386,7 +389,7 @@ static bool from_npz(struct trace_program *program, struct program_kernel *k, co
   return make_call(program, k, s);
 }
 
-/* [(number of the parameter, (shape, dtype)), …] from python/nkx/annotations.py; NULL if there are none. */
+/* Returns [(number of the parameter, (shape, dtype)), …] from python/nkx/annotations.py; NULL if there are none. */
 static PyObject *annotated_specs(PyObject *fn) {
   PyObject *module = PyImport_ImportModule("nkx.annotations");
   PyObject *list = module ? PyObject_CallMethod(module, "specs_of", "O", fn) : NULL;

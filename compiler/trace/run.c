@@ -1,4 +1,4 @@
-/* run: calls one kernel with tensors, and makes a module of what they recorded. */
+/* run: calls one kernel with tensors, and makes a module of the recorded operations. */
 #include <assert.h>
 #include <string.h>
 
@@ -9,9 +9,9 @@
 #include "trace/refuse.h"
 #include "trace/tensor.h"
 
-static uint64_t serials; /* of traces; never reused, so that a tensor of an earlier trace is recognised */
+static uint64_t serials; /* serial numbers of traces; never reused, so a tensor of an earlier trace is recognised */
 
-/* The place of the function's only return statement; NULL if there are several. */
+/* Returns the place of the function's only return statement; NULL if there are several. */
 static const struct src_loc *return_loc(struct trace_program *program, const struct program_kernel *k) {
   if (!PyFunction_Check(k->fn))
     return NULL;
@@ -22,12 +22,12 @@ static const struct src_loc *return_loc(struct trace_program *program, const str
 
 /* ---- results -------------------------------------------------------------------------------------------------- */
 
-/* The kernel's outputs: what it returned, then the parameters that it wrote and did not return. */
+/* The kernel's outputs: the tensors that it returned, then the parameters that it wrote but did not return. */
 struct results {
   int n;
   struct tensor **v; /* borrowed */
-  int *alias;        /* the parameter that it is, or -1 */
-  bool *own;         /* returned by the kernel */
+  int *alias;        /* the parameter that the output is, or -1 */
+  bool *own;         /* true if the kernel returned it */
 };
 
 static bool not_tensor(PyObject *o, int index, bool single) {
@@ -68,7 +68,7 @@ static bool collect(struct tracer *tr, PyObject *r, int n_params, struct tensor 
     int at = 0;
     while (at < n && out->v[at] != params[p])
       at++;
-    if (at == n) { /* written but not returned: an output of its own */
+    if (at == n) { /* written but not returned: it becomes an additional output */
       at = out->n++;
       out->v[at] = params[p];
     }
@@ -112,8 +112,8 @@ static struct trace_kernel *finish(struct trace_program *program, struct program
   return hlo_finish(&tr->b, rs->n, values, names) == ST_OK ? t : NULL;
 }
 
-/* The operations before a refusal, or NULL if there are none.  A loop that was being traced has its body, but no `while`
- * that calls it. */
+/* Returns the operations that were recorded before a refusal, or NULL if there are none.  If a loop was being traced,
+ * its body is included, but there is no `while` that calls it. */
 static struct trace_kernel *keep_partial(struct trace_program *program, const struct program_kernel *k,
                                          struct tracer *tr) {
   const struct hlo_module *m = tr->b.module;

@@ -1,4 +1,4 @@
-/* scan: running sums and products, and reductions that are made of others: ptp, average, and those that skip NaN. */
+/* scan: running sums and products, and reductions that are based on others: ptp, average, and those that skip NaN. */
 #include <math.h>
 #include <string.h>
 
@@ -7,9 +7,10 @@
 #include "trace/refuse.h"
 #include "trace/tensor.h"
 
-/* ---- running results ---------------------------------------------------------------------------------------------- */
+/* ---- running results
+ * ---------------------------------------------------------------------------------------------- */
 
-/* By a product with an upper triangle of ones, which the tensor engine computes. */
+/* Computes cumsum as a product with an upper triangle of ones, which runs on the tensor engine. */
 static hlo_val cumsum_dot(struct tracer *tr, hlo_val x, int axis) {
   int64_t n = x->shape.dims[axis], dims[] = {n, n}, p[HLO_RANK_MAX], contracting = axis, rows = 0;
   hlo_val row = hlo_iota(&tr->b, DT_I32, 2, dims, 0), col = hlo_iota(&tr->b, DT_I32, 2, dims, 1);
@@ -23,7 +24,8 @@ static hlo_val cumsum_dot(struct tracer *tr, hlo_val x, int axis) {
   return v ? val_transpose(tr, v, p) : NULL;
 }
 
-/* In step k every element is combined with the one 2^k places before it, if there is one. */
+/* Computes a running result by doubling: step k combines every element with the element 2^k places before it, if there
+ * is one. */
 static hlo_val doubling(struct tracer *tr, enum op_id which, hlo_val x, int axis) {
   for (int64_t n = x->shape.dims[axis], step = 1; x && step < n; step *= 2) {
     hlo_val head = val_slice(tr, x, axis, 0, step), tail = val_slice(tr, x, axis, step, n);
@@ -34,7 +36,8 @@ static hlo_val doubling(struct tracer *tr, enum op_id which, hlo_val x, int axis
   return x;
 }
 
-/* which: OP_ADD for cumsum, OP_MULTIPLY for cumprod, or another ufunc's; skip_nan: NaN counts as the neutral element. */
+/* Computes a running result.  which is OP_ADD for cumsum, OP_MULTIPLY for cumprod, or another ufunc's operation.  If
+ * skip_nan, NaN is replaced by the neutral element. */
 static PyObject *running(struct tracer *tr, const char *func, enum op_id which, bool skip_nan, PyObject *a,
                          PyObject *axis, PyObject *dtype) {
   int at = 0;
@@ -110,7 +113,8 @@ PyObject *op_accumulate(struct tracer *tr, enum op_id which, PyObject *args, PyO
   return r;
 }
 
-/* ---- reductions made of others -------------------------------------------------------------------------------------- */
+/* ---- reductions made of others
+ * -------------------------------------------------------------------------------------- */
 
 static bool array_and_axes(struct tracer *tr, PyObject *a, PyObject *axis, PyObject *keep, hlo_val *x,
                            bool mask[HLO_RANK_MAX], bool *keepdims) {
@@ -178,13 +182,13 @@ PyObject *op_average(struct tracer *tr, const struct op_def *op, PyObject *args,
 
 /* ---- reductions that skip NaN ------------------------------------------------------------------------------------ */
 
-/* Their common arguments. */
+/* The common arguments of these reductions. */
 struct nan_args {
-  hlo_val x, there; /* there: where x is not NaN */
+  hlo_val x, there; /* there: true where x is not NaN */
   bool mask[HLO_RANK_MAX], keepdims;
 };
 
-/* x in dtype t (DT_NONE: its own). */
+/* Converts x to dtype t, unless t is DT_NONE, and sets `there`. */
 static bool nan_prepare(struct tracer *tr, struct nan_args *r, enum dtype t) {
   r->x = t == DT_NONE ? r->x : cast(tr, r->x, t);
   if (!r->x)
@@ -194,7 +198,7 @@ static bool nan_prepare(struct tracer *tr, struct nan_args *r, enum dtype t) {
   return r->there;
 }
 
-/* x with a number in the place of every NaN. */
+/* Returns x with every NaN replaced by a number. */
 static hlo_val nan_replaced(struct tracer *tr, const struct nan_args *r, double by) {
   return dtype_is_float(r->x->shape.dtype) ? sel(tr, r->there, r->x, val_like(tr, r->x, by)) : r->x;
 }
@@ -247,7 +251,7 @@ PyObject *op_nan_extreme(struct tracer *tr, const struct op_def *op, PyObject *a
   return tensor_wrap(tr, v);
 }
 
-/* The mean of x where it is there: the sum, divided by the number of elements less ddof. */
+/* Returns the mean: the sum of x, divided by the number of elements that are not NaN, minus ddof. */
 static hlo_val nan_mean(struct tracer *tr, hlo_val x, const struct nan_args *r, bool keepdims, double ddof) {
   hlo_val sum = val_sum(tr, x, r->mask, keepdims), n = val_sum(tr, cast(tr, r->there, DT_F32), r->mask, keepdims);
   n = ddof != 0 ? bin_k(tr, HLO_SUBTRACT, n, ddof) : n;

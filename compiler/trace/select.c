@@ -100,7 +100,7 @@ PyObject *op_take(struct tracer *tr, const struct op_def *op, PyObject *args, Py
 
 /* ---- creation ------------------------------------------------------------------------------------------------ */
 
-/* The shape and dtype of the result of zeros_like and its like; false with an exception. */
+/* Sets the shape and dtype of the result of zeros_like and similar functions.  False with an exception. */
 static bool like_what(struct tracer *tr, PyObject *a, PyObject *dtype, PyObject *shape, enum dtype *t, int *rank,
                       int64_t dims[HLO_RANK_MAX]) {
   struct operand x;

@@ -1,4 +1,4 @@
-/* shapes: operations that move elements and compute nothing. */
+/* shapes: operations that only move elements. */
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>
@@ -16,7 +16,7 @@ static bool c_order(PyObject *order) {
   return false;
 }
 
-/* Replaces a -1, and refuses a shape with another number of elements. */
+/* Replaces a -1 in the shape, and refuses a shape with a different number of elements. */
 static bool complete_shape(const struct hlo_shape *from, int n, int64_t *dims) {
   int64_t total = hlo_shape_elements(from), known = 1;
   int hole = -1;
@@ -303,7 +303,7 @@ static int64_t clamp(int64_t i, int64_t size) {
   return i < 0 ? 0 : i > size ? size : i;
 }
 
-/* The parts of x between n points, as Python slices would give them. */
+/* Returns the parts of x between n points, as Python slices would. */
 static PyObject *cut(struct tracer *tr, hlo_val x, int axis, Py_ssize_t n, const int64_t *points) {
   PyObject *list = PyList_New(0);
   int64_t size = x->shape.dims[axis], from = 0;
@@ -380,7 +380,7 @@ PyObject *op_broadcast_to(struct tracer *tr, const struct op_def *op, PyObject *
   return tensor_wrap(tr, v == x ? hlo_unary(&tr->b, HLO_COPY, x) : v);
 }
 
-/* repeat: a new axis after the old one is broadcast, then merged with it. One count per element is refused. */
+/* repeat: a broadcast adds an axis after the old one, and a reshape merges both.  One count per element is refused. */
 PyObject *op_repeat(struct tracer *tr, const struct op_def *op, PyObject *args, PyObject *kw) {
   static char *names[] = {"a", "repeats", "axis", NULL};
   PyObject *a, *repeats, *axis = NULL;

@@ -1,7 +1,7 @@
-/* tensor: the object that a kernel sees in place of an array.
+/* tensor: the object that replaces an array while a kernel is traced.
  *
- * It holds a value of the running trace and knows its shape and dtype.  Everything else it can do is an operation of the
- * table.  What would need the data is refused with a sentence that says what to write instead.
+ * It holds a value of the running trace, its shape and its dtype.  Everything else is an operation of the table.
+ * Operations that would need the data are refused; a hint states what to write instead.
  */
 #include "trace/tensor.h"
 
@@ -138,7 +138,7 @@ static int set_name(PyObject *self, PyObject *name, void *closure) {
       trace_refuse(DG_BAD_ARGUMENT, NULL, "the name of a tensor must be a str");
     return -1;
   }
-  if (t->v->op != HLO_PARAMETER) /* the name of an input is its parameter's */
+  if (t->v->op != HLO_PARAMETER) /* an input keeps its parameter's name */
     t->v->name = hlo_names_take(tr->a, tr->b.module->names, text);
   return 0;
 }
@@ -206,7 +206,7 @@ static PyObject *seq_item(PyObject *self, Py_ssize_t i) {
   return r;
 }
 
-/* Python asks for items 0, 1, … until an integer out of range raises IndexError. */
+/* Python reads items 0, 1, … until an index out of range raises IndexError. */
 static PyObject *iter(PyObject *self) {
   if (((struct tensor *)self)->rank == 0)
     return trace_refuse(DG_TRACED_ITER, NULL, "iteration over a 0-d tensor");
@@ -240,7 +240,7 @@ static PyObject *call_method(enum op_id id, PyObject *self, PyObject *args, PyOb
   return r;
 }
 
-/* x.reshape(2, 3) and x.reshape((2, 3)) */
+/* Accepts x.reshape(2, 3) and x.reshape((2, 3)). */
 static PyObject *call_packed(enum op_id id, PyObject *self, PyObject *args, PyObject *kw) {
   if (PyTuple_GET_SIZE(args) < 2)
     return call_method(id, self, args, kw);
@@ -255,7 +255,7 @@ static PyObject *m_reshape(PyObject *self, PyObject *args, PyObject *kw) {
 static PyObject *m_transpose(PyObject *self, PyObject *args, PyObject *kw) {
   return call_packed(OP_TRANSPOSE, self, args, kw);
 }
-/* A copy, where ravel may give a view. */
+/* flatten returns a copy, but ravel may return a view. */
 static PyObject *m_flatten(PyObject *self, PyObject *args, PyObject *kw) {
   PyObject *r = call_method(OP_RAVEL, self, args, kw);
   if (r)
@@ -275,8 +275,8 @@ static PyObject *m_deepcopy(PyObject *self, PyObject *memo, PyObject *kw) {
 #include "trace/ops.def"
 #undef TRACE_OP
 
-/* An attribute that ndarray has and a tensor lacks is refused by its name.  Any other is an ordinary AttributeError, which
- * Python and NumPy rely on when they probe an object. */
+/* An attribute that ndarray has but a tensor lacks is refused with its name.  Any other missing attribute is an
+ * ordinary AttributeError, which Python and NumPy need when they test an object for an attribute. */
 static PyObject *getattro(PyObject *self, PyObject *name) {
   PyObject *r = PyObject_GenericGetAttr(self, name);
   if (r || !PyErr_ExceptionMatches(PyExc_AttributeError) || !PyUnicode_Check(name))
@@ -292,7 +292,7 @@ static PyObject *getattro(PyObject *self, PyObject *name) {
   return trace_refuse(DG_UNSUPPORTED_OP, dispatch_hint(s), "ndarray.%s is not supported in a kernel", s);
 }
 
-enum { OTHER_METHODS_MAX = 16 }; /* that are not of the table, and the end */
+enum { OTHER_METHODS_MAX = 16 }; /* methods that are not in the table, and the end marker */
 static PyMethodDef methods[OP_COUNT + OTHER_METHODS_MAX];
 
 static void add_method(int *n, const char *name, PyCFunction f) {

@@ -1,11 +1,11 @@
-/* trace: Python source in, HLO out.
+/* trace: translates Python source to HLO.
  *
- * Owns the embedded CPython. The user's source is executed as a module, which may import the request's other files.
- * Kernels are found in it: decorated functions, specialised kernels, or a plain function if the request has inputs. Each is called with tensors, which record every
- * NumPy call as HLO.
+ * The tracer owns the embedded CPython.  The user's source is executed as a module, which may import the request's
+ * other files.  Its kernels are decorated functions, specialised kernels, or a plain function if the request has
+ * inputs.  Each kernel is called with tensors, which record every NumPy call as HLO.
  *
- * There is one interpreter per process, and it traces one program at a time. Everything that goes wrong for the user is
- * a diagnostic with its Python range; kernels that were found before it are kept.
+ * There is one interpreter per process, and it traces one program at a time.  Every error of the user is a diagnostic
+ * with its Python range; kernels that were found before it are kept.
  */
 #ifndef TRACE_TRACE_H
 #define TRACE_TRACE_H
@@ -17,7 +17,7 @@
 #include "base/diag.h"
 #include "hlo/hlo.h"
 
-/* Limits. Reaching one is a diagnostic. */
+/* Limits.  Exceeding one is a diagnostic. */
 enum {
   TRACE_SOURCE_MAX = 256 << 10, /* bytes of all files together */
   TRACE_NEST_MAX = 100,         /* nesting of brackets and blocks in the source: MLIR and CPython recurse on it */
@@ -31,7 +31,7 @@ struct trace_input_spec {
   struct hlo_shape shape;
 };
 
-/* A file that the source may import: the folders in its name are packages. */
+/* A file that the source may import.  The folders in its name are packages. */
 struct trace_file {
   const char *name; /* "pkg/helper.py"; shown in ranges */
   const char *source;
@@ -44,22 +44,22 @@ struct trace_request {
   const char *filename; /* shown in ranges: "kernel.py" */
   int n_files;
   const struct trace_file *files;
-  const char *kernel; /* only the kernel of this name; NULL: all */
+  const char *kernel; /* the name of the only kernel to trace; NULL: all kernels */
   int n_inputs;
   const struct trace_input_spec *inputs;
-  const char *inputs_npz; /* a file with input values by name, or NULL; the command line only */
+  const char *inputs_npz; /* a file with input values by name, or NULL; only the command line sets it */
 };
 
 struct trace_tensor {
   const char *name;
   struct hlo_shape shape;
-  int alias_of; /* of an output: the input that it writes in place, or -1; of an input: -1 */
+  int alias_of; /* output: the input that it overwrites in place, or -1; input: -1 */
 };
 
 struct trace_kernel {
   const char *name;
   struct hlo_module *module; /* not verified yet */
-  bool is_partial;           /* traced up to a refusal: it has no outputs and does not verify */
+  bool is_partial;           /* true if it was traced only up to a refusal; it has no outputs and does not verify */
   int n_inputs, n_outputs;
   struct trace_tensor *inputs, *outputs; /* outputs in the order of the module's root */
   int64_t time_us;
@@ -67,49 +67,49 @@ struct trace_kernel {
   int index;
 };
 
-/* The name of the capsules in which one of our Python modules gives a struct trace_kernel to another. */
+/* The name of the capsules in which one of this project's Python modules passes a struct trace_kernel to another. */
 #define TRACE_CAPSULE "nkx.trace"
 
-/* SIGPROF ends the Python code that runs, with DG_TIME_LIMIT and its place. It is sent by a timer on the job's CPU
- * time, and by the server near a deadline. Code can catch it, so a hard limit follows. */
+/* SIGPROF ends the running Python code with DG_TIME_LIMIT and its place.  A timer on the job's CPU time sends it, and
+ * so does the server near a deadline.  Code can catch the exception, so a hard limit follows. */
 
-/* Starts CPython (isolated, without site and environment) and imports NumPy, ml_dtypes and our modules; NumPy uses one
- * BLAS thread. python_dir: the directory of our modules; site_dir: site-packages with NumPy. To be called once per
- * process, before any fork; it leaves no thread running. */
+/* Starts CPython (isolated, without site and environment) and imports NumPy, ml_dtypes and this project's modules.
+ * NumPy uses one BLAS thread.  python_dir is the directory of this project's modules; site_dir is site-packages with
+ * NumPy.  Must be called once per process, before any fork.  It leaves no additional thread running. */
 MUST_USE enum status trace_init(const char *python_dir, const char *site_dir, struct error *err);
-/* To be called in a child after fork: runs CPython's own hook, and seeds NumPy's and Python's random numbers. */
+/* Must be called in a child after fork.  Runs CPython's own hook, and seeds NumPy's and Python's random numbers. */
 void trace_after_fork(uint64_t seed);
 
-/* Finds the files on disk that rq->source imports, in their turn too, from the folders that a program of this name would
- * import from; rq->files are known already.  Only what import statements name is found, and nothing that the standard
- * library or an installed package has.  A file that cannot be read is left out.  All results live in a; a negative
- * number for a failure of ours. */
+/* Finds the files on disk that rq->source imports, directly or indirectly, from the folders that a program with this
+ * name would import from.  Files in rq->files are already known.  Only modules that import statements name are found,
+ * and none that the standard library or an installed package has.  A file that cannot be read is skipped.  All results
+ * live in a.  Returns a negative number for an internal failure. */
 int trace_files_beside(struct arena *a, const struct trace_request *rq, const struct trace_file **out);
-/* Executes the source and finds the kernels: those of the source itself, or else those of the files that it imports;
- * with rq->kernel all of this name. ST_INPUT or ST_LIMIT with diagnostics for an error of the user's; *out
- * then has the kernels that were found before it, maybe none. All results live in a. */
+/* Executes the source and finds the kernels: those of the source itself, or if it has none, those of the files that it
+ * imports.  With rq->kernel, finds only those with this name.  Returns ST_INPUT or ST_LIMIT with diagnostics for an
+ * error of the user; *out then has the kernels that were found before it, possibly none.  All results live in a. */
 enum status trace_open(struct arena *a, const struct trace_request *rq, struct diags *ds, struct trace_program **out);
 int trace_count(const struct trace_program *program);
-/* Traces kernel i. ST_INPUT or ST_LIMIT with diagnostics if it is refused: *out is then what was traced before
- * (is_partial), or NULL if that is nothing. */
+/* Traces kernel i.  Returns ST_INPUT or ST_LIMIT with diagnostics if it is refused; *out then has the operations traced
+ * before the refusal (is_partial), or is NULL if there are none. */
 enum status trace_kernel(struct trace_program *program, int i, struct diags *ds, struct trace_kernel **out);
-/* What the source has printed so far (UTF-8, at most TRACE_OUTPUT_MAX bytes), borrowed. */
+/* Returns the text that the source has printed so far (UTF-8, at most TRACE_OUTPUT_MAX bytes), borrowed. */
 const char *trace_output(const struct trace_program *program, size_t *len);
-void trace_close(struct trace_program *program); /* NULL is fine */
+void trace_close(struct trace_program *program); /* program may be NULL */
 
 /* ---- values, for the numeric check ------------------------------------------------------------------ */
 
 struct trace_array {
   struct hlo_shape shape;
   void *data;      /* C order, in the arena */
-  double rounding; /* of NumPy's answer: its largest distance from the same computation in float64; 0 if unknown */
+  double rounding; /* largest difference of NumPy's result from the same computation in float64; 0 if unknown */
 };
 
-/* Input values for kernel k: from the npz file if it has them, else the arrays that the kernel was specialised with,
- * else pseudo-random ones from the seed (floats uniform in (-1, 1), integers from 0 to 3). */
+/* Makes input values for kernel k: from the npz file if it has them, else the arrays that the kernel was specialised
+ * with, else pseudo-random values from the seed (floats uniform in (-1, 1), integers from 0 to 3). */
 enum status trace_make_inputs(struct trace_kernel *k, uint64_t seed, struct diags *ds, struct trace_array *in);
-/* Runs the Python function with NumPy on copies of `in`. out[i] is output i, converted to its dtype; of an aliased
- * output it is the parameter after the call. */
+/* Runs the Python function with NumPy on copies of `in`.  out[i] is output i, converted to its dtype; for an aliased
+ * output it is the parameter's value after the call. */
 enum status trace_eval_numpy(struct trace_kernel *k, const struct trace_array *in, struct diags *ds,
                              struct trace_array *out);
 

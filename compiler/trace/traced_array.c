@@ -1,4 +1,4 @@
-/* traced_array: the class TracedArray.  Everything that such an array does is done by its tensor. */
+/* traced_array: the class TracedArray, which forwards all operations to the array's tensor. */
 #include "trace/traced_array.h"
 
 #include <assert.h>
@@ -75,7 +75,7 @@ static PyObject *do_repr(PyObject *x) {
   return PyObject_Repr(plain(x));
 }
 
-/* Names with underscores are Python's and NumPy's questions about the class. */
+/* Names that begin with an underscore are read by Python and NumPy to examine the class, so they are not forwarded. */
 static PyObject *do_getattr(PyObject *x, PyObject *name) {
   return PyUnicode_Check(name) && PyUnicode_READ_CHAR(name, 0) != '_' ? PyObject_GetAttr(plain(x), name)
                                                                       : PyObject_GenericGetAttr(x, name);

@@ -1,6 +1,6 @@
-/* unary: operations of one operand, and clip, round, astype and copy.
+/* unary: operations with one operand, and clip, round, astype and copy.
  *
- * Results have NumPy's dtypes, narrowed to 32 bits: exp of int32 is float32, floor of an integer stays an integer.
+ * Results have NumPy's dtypes, narrowed to 32 bits: exp of int32 is float32, and floor of an integer is an integer.
  */
 #include <math.h>
 
@@ -74,7 +74,7 @@ hlo_val unary_sign(struct tracer *tr, hlo_val x) {
   return has_sign(x) ? un(tr, HLO_SIGN, x) : bin_k(tr, HLO_MINIMUM, x, 1);
 }
 
-/* NumPy's int8 for arithmetic on bool. */
+/* As in NumPy, arithmetic on bool is computed in int8. */
 static hlo_val as_number(struct tracer *tr, hlo_val x) {
   return is_bool(x) ? hlo_convert(&tr->b, x, DT_I8) : x;
 }
@@ -148,9 +148,9 @@ static hlo_val within(struct tracer *tr, hlo_val x, double limit) { /* |x| < lim
   return cmp(tr, HLO_LT, un(tr, HLO_ABS, x), val_like(tr, x, limit));
 }
 
-/* Near 0 the sum 1 + x has rounded x's digits away, so log(1 + x) must not be used there: 2 artanh(x / (2 + x)) instead,
- * four terms of the series, exact to float32 for |x| < 1/4.  (Dividing by (1 + x) - 1 as Kahan does would be shorter, but
- * XLA's simplifier folds that to x.) */
+/* Near 0 the sum 1 + x loses digits of x, so log(1 + x) is not used there.  2 artanh(x / (2 + x)) is used instead, with
+ * four terms of the series, which is exact to float32 for |x| < 1/4.  (Division by (1 + x) - 1, as Kahan does, would be
+ * shorter, but XLA's simplifier folds that to x.) */
 hlo_val unary_log1p(struct tracer *tr, hlo_val x) {
   static const double c[] = {1.0 / 5, 1.0 / 3, 1};
   hlo_val s = bin(tr, HLO_DIVIDE, x, bin_k(tr, HLO_ADD, x, 2)), z = bin(tr, HLO_MULTIPLY, s, s);
@@ -161,7 +161,7 @@ hlo_val unary_log1p(struct tracer *tr, hlo_val x) {
   return sel(tr, within(tr, x, 0.25), near, un(tr, HLO_LOG, bin_k(tr, HLO_ADD, x, 1)));
 }
 
-/* exp(x) - 1 is 2 t / (1 - t) with t = tanh(x / 2) near 0. */
+/* Near 0, exp(x) - 1 is computed as 2 t / (1 - t) with t = tanh(x / 2). */
 hlo_val unary_expm1(struct tracer *tr, hlo_val x) {
   hlo_val one = val_like(tr, x, 1), t = un(tr, HLO_TANH, bin_k(tr, HLO_MULTIPLY, x, 0.5));
   hlo_val near = bin(tr, HLO_DIVIDE, bin(tr, HLO_ADD, t, t), bin(tr, HLO_SUBTRACT, one, t));
@@ -194,7 +194,7 @@ hlo_val unary_arctan(struct tracer *tr, hlo_val x) {
   return bin(tr, HLO_ATAN2, x, val_like(tr, x, 1));
 }
 
-/* sqrt(1 - x²), as a product that does not cancel near 1. */
+/* sqrt(1 - x²), as a product that has no cancellation near 1. */
 static hlo_val cosine_of_sine(struct tracer *tr, hlo_val x) {
   hlo_val one = val_like(tr, x, 1);
   return un(tr, HLO_SQRT, bin(tr, HLO_MULTIPLY, bin(tr, HLO_SUBTRACT, one, x), bin(tr, HLO_ADD, one, x)));
@@ -221,7 +221,7 @@ hlo_val unary_sinc(struct tracer *tr, hlo_val x) {
   return sel(tr, zero, val_like(tr, x, 1), bin(tr, HLO_DIVIDE, un(tr, HLO_SIN, y), y));
 }
 
-/* exp(|x|) - 1 keeps sinh's digits near 0. */
+/* Uses exp(|x|) - 1, which preserves the digits of sinh near 0. */
 hlo_val unary_sinh(struct tracer *tr, hlo_val x) {
   hlo_val t = unary_expm1(tr, un(tr, HLO_ABS, x));
   hlo_val v = bin(tr, HLO_ADD, t, bin(tr, HLO_DIVIDE, t, bin_k(tr, HLO_ADD, t, 1)));
@@ -234,7 +234,7 @@ hlo_val unary_cosh(struct tracer *tr, hlo_val x) {
   return bin_k(tr, HLO_MULTIPLY, bin(tr, HLO_ADD, e, bin(tr, HLO_DIVIDE, val_like(tr, e, 1), e)), 0.5);
 }
 
-/* Beyond this, x² may overflow. */
+/* True if x² may overflow. */
 static hlo_val is_large(struct tracer *tr, hlo_val x) {
   return cmp_k(tr, HLO_GT, x, x && x->shape.dtype == DT_F16 ? 100 : 1e4);
 }
@@ -264,8 +264,9 @@ hlo_val unary_arctanh(struct tracer *tr, hlo_val x) {
   return bin(tr, HLO_MULTIPLY, un(tr, HLO_SIGN, x), bin_k(tr, HLO_MULTIPLY, v, 0.5));
 }
 
-/* To the nearest whole number, ties to even: |x| rounded down, plus one if the rest is over a half, or is a half and the
- * number below is odd.  The sign is multiplied in at the end, so that -0.25 becomes -0. */
+/* Rounds to the nearest whole number, ties to even: |x| is rounded down, and 1 is added if the rest is more than a
+ * half, or is a half and the number below is odd.  The result is multiplied by the sign at the end, so that -0.25
+ * becomes -0. */
 hlo_val unary_rint(struct tracer *tr, hlo_val signed_x) {
   hlo_val x = un(tr, HLO_ABS, signed_x), sign = un(tr, HLO_SIGN, signed_x);
   hlo_val down = un(tr, HLO_FLOOR, x), rest = bin(tr, HLO_SUBTRACT, x, down), half = val_like(tr, x, 0.5);
@@ -309,7 +310,7 @@ PyObject *op_unary_float(struct tracer *tr, const struct op_def *op, PyObject *a
   return unary(tr, op, args, kw, true);
 }
 
-/* round(a, decimals=0): halves go to the even neighbour, as in NumPy, which also scales by the power of ten. */
+/* round(a, decimals=0): halves are rounded to even, and decimals= scales by a power of ten, both as in NumPy. */
 PyObject *op_round(struct tracer *tr, const struct op_def *op, PyObject *args, PyObject *kw) {
   static char *names[] = {"a", "decimals", "out", NULL};
   PyObject *o, *places = NULL, *out = NULL;
@@ -333,7 +334,7 @@ PyObject *op_round(struct tracer *tr, const struct op_def *op, PyObject *args, P
   return tensor_wrap(tr, bin(tr, down, unary_rint(tr, bin(tr, up, x, scale)), scale));
 }
 
-/* One bound of clip, a new reference; None leaves x as it is. */
+/* Applies one bound of clip and returns a new reference.  None leaves x unchanged. */
 static PyObject *bound(struct tracer *tr, PyObject *x, PyObject *limit, enum op_id which) {
   struct operand xy[2];
   if (!limit || limit == Py_None)

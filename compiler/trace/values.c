@@ -1,6 +1,6 @@
-/* values: inputs for the numeric check, and NumPy's answer.
+/* values: inputs for the numeric check, and NumPy's results.
  *
- * The oracle is the user's function, called with NumPy arrays: no tensor is involved, and knobs do nothing.
+ * The oracle is the user's function, called with NumPy arrays.  No tensor is involved, and knobs do nothing.
  */
 #include <assert.h>
 #include <math.h>
@@ -21,9 +21,9 @@ static uint64_t next_random(uint64_t *state) { /* splitmix64 */
   return z ^ z >> 31;
 }
 
-enum { RANDOM_INT_MAX = 4 }; /* integers are below it: small enough to index most axes */
+enum { RANDOM_INT_MAX = 4 }; /* integers are less than this, so that they can index most axes */
 
-/* Of float32 or int32; NumPy converts it to the input's dtype. */
+/* Returns a random array of float32 or int32, which NumPy converts to the input's dtype. */
 static PyObject *random_array(enum dtype t, int rank, const int64_t *dims, uint64_t *state) {
   bool is_float = dtype_is_float(t);
   PyObject *a = PyArray_SimpleNew(rank, (npy_intp *)(uintptr_t)dims, is_float ? NPY_FLOAT32 : NPY_INT32);
@@ -41,7 +41,7 @@ static PyObject *random_array(enum dtype t, int rank, const int64_t *dims, uint6
   return a;
 }
 
-/* The array in dtype t and C order, a new reference. */
+/* Returns the array in dtype t and C order, a new reference. */
 static PyObject *convert(PyObject *o, enum dtype t) {
   PyObject *a = PyArray_FROM_O(o);
   PyObject *c =
@@ -65,7 +65,7 @@ static PyObject *load_npz(struct trace_program *program) {
   return z;
 }
 
-/* An array of bytes without a name as one of dtype t (program.h); takes o. */
+/* Returns an array of bytes without a type name as an array of dtype t (program.h).  Takes ownership of o. */
 static PyObject *with_dtype(PyObject *o, enum dtype t) {
   PyArrayObject *a = (PyArrayObject *)o;
   if (!PyArray_Check(o) || PyArray_TYPE(a) != NPY_VOID || PyDataType_HASFIELDS(PyArray_DESCR(a)))
@@ -140,8 +140,8 @@ enum status trace_make_inputs(struct trace_kernel *tk, uint64_t seed, struct dia
 
 /* ---- the oracle ----------------------------------------------------------------------------------------------- */
 
-/* NumPy rounds every step of a sum of ml_dtypes' types, and a long sum is lost (in bfloat16 it stops growing at 256
- * ones): the oracle computes them in float32 and rounds once, at the end. */
+/* True if the oracle computes type t in float32 and rounds once, at the end.  NumPy rounds every step of a sum of
+ * ml_dtypes' types, so a long sum would be wrong (in bfloat16, a sum of ones stops at 256). */
 static bool is_computed_wider(enum dtype t) {
   return dtype_is_float(t) && t != DT_F16 && t != DT_F32 && t != DT_F64;
 }
@@ -179,7 +179,8 @@ static bool store_result(struct trace_kernel *tk, int i, PyObject *o, bool in_do
   return ok;
 }
 
-/* Outputs in root order: what the kernel returned, then the parameters it only wrote. */
+/* Stores the outputs in the order of the root: the values that the kernel returned, then the parameters that it only
+ * wrote. */
 static bool store_results(struct trace_kernel *tk, PyObject *r, PyObject *const *arrays, bool in_double,
                           struct trace_array *out) {
   bool single = !PyTuple_Check(r) && !PyList_Check(r);
@@ -203,7 +204,7 @@ static bool store_results(struct trace_kernel *tk, PyObject *r, PyObject *const 
   return true;
 }
 
-/* Turns NumPy's floating-point warnings off: the trace computes the same infinities. */
+/* Turns off NumPy's floating-point warnings, because the trace computes the same infinities. */
 static PyObject *quiet_errors(PyObject *numpy) {
   PyObject *seterr = numpy ? PyObject_GetAttrString(numpy, "seterr") : NULL;
   PyObject *kw = Py_BuildValue("{s:s}", "all", "ignore"), *none = PyTuple_New(0);
@@ -255,7 +256,7 @@ static enum status eval(struct trace_kernel *tk, const struct trace_array *in, b
   return st;
 }
 
-/* The largest distance between x and the float64 answer, where both are finite. */
+/* Returns the largest difference between x and the float64 result, over elements that are finite in both. */
 static double distance(const struct trace_array *x, const struct trace_array *exact) {
   struct hlo_literal a = {.shape = x->shape, .data = x->data}, b = {.shape = exact->shape, .data = exact->data};
   int64_t n = hlo_shape_elements(&x->shape);

@@ -1,4 +1,4 @@
-/* view: reads and writes through tensors that show elements of another tensor (view.h says what that means). */
+/* view: reads and writes tensors that are views of another tensor (see view.h). */
 #include "trace/compose.h"
 #include "trace/index.h"
 #include "trace/loop.h"
@@ -9,7 +9,8 @@ static const char unknown_hint[] = "write to the array itself, or take a copy fi
 
 /* ---- doing and undoing a step ------------------------------------------------------------------------------------ */
 
-/* The key as the computation that is traced now sees it: inside a loop's body, an outer loop's index is another value. */
+/* Sets *here to the key in the computation that is being traced.  Inside a loop's body, the index of an outer loop is a
+ * different value. */
 static bool key_here(struct tracer *tr, const struct key *k, struct key *here) {
   *here = *k;
   for (int i = 0; i < k->rank; i++)
@@ -40,7 +41,7 @@ static hlo_val step_do(struct tracer *tr, const struct step *s, hlo_val x) {
   return NULL;
 }
 
-/* x, the value before the step, with v as what the step makes of it. */
+/* Returns x, the value before the step, changed so that the result of the step is v. */
 static hlo_val step_undo(struct tracer *tr, const struct step *s, hlo_val x, hlo_val v) {
   struct key here;
   int64_t inverse[HLO_RANK_MAX];
@@ -61,7 +62,7 @@ static hlo_val step_undo(struct tracer *tr, const struct step *s, hlo_val x, hlo
   return NULL;
 }
 
-/* True if undoing one of the steps needs the value before it. */
+/* True if the value before a step is needed to undo one of the steps. */
 static bool needs_value(const struct step *s, int n) {
   for (int i = 0; i < n; i++)
     if (s[i].kind == STEP_KEY || s[i].kind == STEP_PICK)

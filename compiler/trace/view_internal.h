@@ -1,4 +1,4 @@
-/* view_internal: what a view is made of, for view.c, which reads and writes through views, and view_link.c, which makes them. */
+/* view_internal: the parts of a view, for view.c, which reads and writes views, and view_link.c, which makes them. */
 #ifndef TRACE_VIEW_INTERNAL_H
 #define TRACE_VIEW_INTERNAL_H
 
@@ -19,10 +19,10 @@ struct step {
 
 struct view {
   enum view_kind kind;
-  bool is_opaque; /* the steps are not known: it can be read until the base changes */
+  bool is_opaque; /* true if the steps are not known; the view can then be read only until the base changes */
   int n;
   struct step *steps;
-  PyObject *key; /* that y[key] was read with, to be compared only, or NULL */
+  PyObject *key; /* the key of y[key], only to be compared; or NULL */
 };
 
 #endif

@@ -1,4 +1,4 @@
-/* view_link: makes tensors views of others, where NumPy makes views; view.h says what that means. */
+/* view_link: makes tensors views of others in the cases where NumPy makes views (see view.h). */
 #include <assert.h>
 #include <string.h>
 
@@ -15,7 +15,7 @@ void view_order_c(struct tensor *t) {
   t->has_strides = true;
 }
 
-/* True if the last axis varies fastest, whatever lies between the elements.  NumPy gives a result the order of its
+/* True if the last axis varies fastest; there may be gaps between the elements.  NumPy gives a result the order of its
  * operands. */
 static bool is_c_like(const struct tensor *t) {
   npy_intp last = 0;
@@ -40,8 +40,8 @@ void view_order_of(struct tensor *t, const struct tensor *x) {
   t->has_strides = t->has_strides && is_c_like(x);
 }
 
-/* NumPy's rule for a reshape without a copy: axes that are split or merged must follow each other in memory.  Writes the
- * new strides; false if the reshape copies. */
+/* Applies NumPy's rule for a reshape without a copy: axes that are split or merged must be adjacent in memory.  Sets
+ * the new strides.  Returns false if the reshape copies. */
 static bool reshape_strides(int from_rank, const int64_t *from, const npy_intp *strides, int to_rank, const int64_t *to,
                             npy_intp *out) {
   int64_t old[HLO_RANK_MAX];
@@ -79,7 +79,7 @@ static bool reshape_strides(int from_rank, const int64_t *from, const npy_intp *
   return true;
 }
 
-/* True if the shapes differ in axes of size 1 alone. */
+/* True if the shapes differ only in axes of size 1. */
 static bool same_but_ones(int n, const int64_t *a, int m, const int64_t *b) {
   int i = 0, j = 0;
   for (;; i++, j++) {
@@ -92,8 +92,8 @@ static bool same_but_ones(int n, const int64_t *a, int m, const int64_t *b) {
   }
 }
 
-/* The strides of what one step makes of an array with strides `in`; false if they are not known.  *copies: NumPy makes a
- * copy here. */
+/* Sets out to the strides after one step on an array with strides `in`.  Returns false if they are not known.  Sets
+ * *copies if NumPy makes a copy. */
 static bool step_strides(const struct step *s, const npy_intp *in, npy_intp *out, bool *copies) {
   switch (s->kind) {
   case STEP_KEY:
@@ -146,7 +146,8 @@ static void link_to(struct tensor *t, struct tensor *base, const struct view *w)
   t->seen = base->version;
 }
 
-/* Links t to base by the steps, unless NumPy copies there; is_ravel: it copies unless the elements are contiguous. */
+/* Links t to base by the steps, unless NumPy makes a copy.  is_ravel: NumPy copies if the elements are not
+ * contiguous. */
 static void link_steps(struct tensor *t, struct tensor *base, struct view *w, bool is_ravel) {
   npy_intp in[HLO_RANK_MAX], out[HLO_RANK_MAX];
   bool known = base->has_strides, copies = false;
@@ -173,7 +174,7 @@ static void link_steps(struct tensor *t, struct tensor *base, struct view *w, bo
   link_to(t, base, w);
 }
 
-/* The key's integers become slices of one element, so that all axes are kept. */
+/* Adds the step of a key.  The key's integers become slices of one element, so that all axes are kept. */
 static void add_key_step(struct tracer *tr, struct view *w, int rank, const int64_t *from, const struct key *k) {
   int64_t counts[HLO_RANK_MAX];
   for (int i = 0; i < rank; i++)
@@ -195,7 +196,7 @@ void view_link_key(struct tracer *tr, struct tensor *t, struct tensor *base, con
 
 /* ---- results of operations --------------------------------------------------------------------------------------- */
 
-/* The axis that a gather reverses (val_reverse), or -1. */
+/* Returns the axis that a gather reverses (val_reverse), or -1. */
 static int reversed_axis(hlo_val v) {
   hlo_val at = v->operands[1];
   if (!hlo_shape_same_dims(&v->shape, &v->operands[0]->shape) || at->op != HLO_CONSTANT || at->shape.rank != 1 ||
@@ -217,7 +218,7 @@ static struct key key_of_slice(hlo_val v) {
   return k;
 }
 
-/* Adds the step of one instruction; false if it moves elements in another way. */
+/* Adds the step of one instruction.  Returns false if no step can represent it. */
 static bool add_instr_step(struct tracer *tr, struct view *w, hlo_val v) {
   const struct hlo_shape *from = &v->operands[0]->shape, *to = &v->shape;
   struct key k;
@@ -245,7 +246,7 @@ static bool add_instr_step(struct tracer *tr, struct view *w, hlo_val v) {
   }
 }
 
-/* The steps from the value x to v, or NULL if v is no rearrangement of x. */
+/* Returns the steps from the value x to v, or NULL if v is not a rearrangement of x. */
 static struct view *view_between(struct tracer *tr, hlo_val x, hlo_val v) {
   enum { STEPS_MAX = 2 * HLO_RANK_MAX };
   hlo_val chain[STEPS_MAX];
@@ -262,7 +263,7 @@ static struct view *view_between(struct tracer *tr, hlo_val x, hlo_val v) {
   return w;
 }
 
-/* How what an operation returns is related to its first argument. */
+/* Returns true if an operation of NumPy returns views of its argument, and sets the kind of these views. */
 static bool returns_view(const struct op_def *op, enum view_kind *kind) {
   static const enum op_id writable[] = {OP_RESHAPE,    OP_RAVEL,           OP_TRANSPOSE, OP_SWAPAXES,   OP_MOVEAXIS,
                                         OP_ROLLAXIS,   OP_EXPAND_DIMS,     OP_SQUEEZE,   OP_SPLIT,      OP_ARRAY_SPLIT,
@@ -283,7 +284,7 @@ static bool returns_view(const struct op_def *op, enum view_kind *kind) {
   return false;
 }
 
-/* The tensor among the arguments that a view is of, or NULL. */
+/* Returns the tensor in argument i, which the result may be a view of, or NULL. */
 static struct tensor *viewed(PyObject *args, PyObject *kw, Py_ssize_t i) {
   PyObject *key, *value;
   Py_ssize_t pos = 0;
@@ -307,7 +308,7 @@ static void link_one(struct tracer *tr, PyObject *o, struct tensor *base, enum v
   link_steps(t, base, w, is_ravel);
 }
 
-/* The result of an operation that makes a new array: in C order if all operands have it. */
+/* Records the order of a new array that an operation made: it is C order if all operands have C order. */
 static void note_order(PyObject *args, PyObject *result) {
   if (!tensor_check(result))
     return;
@@ -344,14 +345,14 @@ void view_link_result(struct tracer *tr, const struct op_def *op, PyObject *args
 
 /* ---- views by strides -------------------------------------------------------------------------------------------- */
 
-/* The slices of base that t's strides describe; false if it takes more than slices. */
+/* Finds the slices of base that t's strides describe.  Returns false if slices are not sufficient. */
 static bool find_slices(const struct tensor *t, const struct tensor *base, int64_t offset, struct key *k) {
   *k = (struct key){.rank = base->rank};
   int next = 0;
   for (int d = 0; d < base->rank; d++) {
     const npy_intp step = base->strides[d];
     if (step <= 0 || (d && base->strides[d - 1] < step * base->dims[d]))
-      return false; /* only arrays in C order are taken apart here */
+      return false; /* only arrays in C order are supported here */
     k->axis[d] = (struct entry){ENTRY_SLICE, offset / step, 1, 1, NULL, NULL};
     offset %= step;
   }
@@ -373,7 +374,8 @@ static bool find_slices(const struct tensor *t, const struct tensor *base, int64
   return true;
 }
 
-/* The positions of t's elements in base, counted in base's logical order; false if one of them is not in it. */
+/* Finds the positions of t's elements in base, counted in base's logical order.  Returns false if an element is not in
+ * base. */
 static bool find_places(const struct tensor *t, const struct tensor *base, int64_t offset, int32_t *places) {
   int64_t n = 1, at[HLO_RANK_MAX] = {0};
   for (int i = 0; i < t->rank; i++)

@@ -1,4 +1,4 @@
-/* compile: what all handlers share that start a compile. */
+/* compile: functions for all handlers that start a compile. */
 #ifndef API_COMPILE_H
 #define API_COMPILE_H
 
@@ -7,19 +7,19 @@
 #include "http/http.h"
 #include "job/results.h"
 
-/* Makes an arena with room for a job whose JSON, or text, has so many bytes; ST_NOMEM. */
+/* Makes an arena with room for a job whose JSON or text has text_len bytes.  Fails with ST_NOMEM. */
 MUST_USE enum status compile_arena(struct arena *a, size_t text_len, struct error *err);
-/* ST_INPUT when the brackets of a JSON text nest deeper than any request needs; to be called before a parser sees
- * it. */
+/* Returns ST_INPUT if the brackets of a JSON text are nested deeper than any request needs.  Must be called before the
+ * text is parsed. */
 MUST_USE enum status compile_check_nesting(const struct buf *b, struct error *err);
 
-/* Sets the request's work (part.h) to one for this job, cached or not as the request's headers say.  A job without a
- * scope gets the client's own.  ST_QUOTA when the client may not start it. */
+/* Sets the request's work (part.h) to a work for this job.  The request's headers determine if the cache is used.  A
+ * job without a scope gets the client's own scope.  Returns ST_QUOTA if the client may not start it. */
 MUST_USE enum status compile_start(struct request *rq, const struct job *job, struct error *err);
-/* The same, cached or not as the mode says. */
+/* The same, but `mode` determines if the cache is used. */
 MUST_USE enum status compile_start_as(struct request *rq, const struct job *job, enum results_mode mode,
                                       struct error *err);
-/* The answer when the work was refused. */
+/* Sends the answer for a work that was refused. */
 enum MHD_Result compile_refused(struct request *rq);
 
 /* POST /api/v1/compile */

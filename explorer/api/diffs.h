@@ -1,4 +1,4 @@
-/* diffs: what changed between two stages of results, over HTTP.
+/* diffs: serves the differences between two stages of results over HTTP.
  *
  * GET /api/v1/results/KEY/diff?from=A&to=B[&kernel=K][&with=KEY2]
  * GET /api/v1/snippets/ID/diff?from=A&to=B[&kernel=K]
@@ -19,12 +19,12 @@ struct diff_query {
 
 enum diff_found { DIFF_FOUND, DIFF_NO_FROM, DIFF_NO_TO };
 
-/* Reads a number of at most five digits; false for anything else. */
+/* Reads a number of at most five digits.  Returns false for any other text. */
 bool diff_read_number(const char *text, int *out);
-/* Reads the query; false, with the argument that is wrong. */
+/* Reads the query.  If it is wrong, returns false and sets *field to the wrong argument. */
 bool diff_read_query(struct request *rq, struct diff_query *q, const char **field);
-/* Appends the diff.  ST_LIMIT, ST_NOMEM.  Takes up to some hundred milliseconds, so not for the HTTP server's
- * threads. */
+/* Appends the diff.  Fails with ST_LIMIT or ST_NOMEM.  It may take several hundred milliseconds, so the HTTP server's
+ * threads must not call it. */
 MUST_USE enum status diff_build(struct work *from, struct work *to, const struct diff_query *q, struct buf *out,
                                 enum diff_found *found, struct error *err);
 enum MHD_Result diff_bad_query(struct request *rq, const char *field);

@@ -1,4 +1,4 @@
-/* info: what the service says about itself. */
+/* info: answers with information about the service. */
 #ifndef API_INFO_H
 #define API_INFO_H
 
@@ -6,7 +6,8 @@
 
 struct services;
 
-/* Fills the answers that do not change: examples, pipeline, targets.  ST_IO when a file cannot be read, ST_LIMIT. */
+/* Fills the answers that do not change: examples, pipeline, targets.  Fails with ST_LIMIT, or with ST_IO if a file
+ * cannot be read. */
 MUST_USE enum status info_load(struct services *s, const char *examples_dir, struct error *err);
 void info_clear(struct services *s);
 

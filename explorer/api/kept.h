@@ -1,11 +1,12 @@
 /* kept: recent answers about snippets, kept in memory.
  *
- * So a link that many people open costs the store one look-up, and is still served for a while when the store cannot be
- * reached.  Only answers about snippets that exist are kept; that a snippet is missing is always decided by the store.
+ * A link that many people open then needs only one look-up in the store, and is still served for a while if the store
+ * cannot be reached.  Only answers about snippets that exist are kept; the store always decides if a snippet is
+ * missing.
  *
- * If the store is this server's alone, an answer is good until it expires or until this server deletes anything.  If
- * other servers use it they may delete, so the store is asked each time; a kept answer is then given only while the
- * store cannot be reached, and up to KEPT_AWAY_MS after it last confirmed the answer.
+ * If only this server uses the store, an answer is valid until it expires or until this server deletes any snippet.
+ * Other servers that use the store may delete snippets, so the store is then read each time.  A kept answer is then
+ * used only while the store cannot be reached, and at most KEPT_AWAY_MS after the store last confirmed it.
  */
 #ifndef API_KEPT_H
 #define API_KEPT_H
@@ -19,8 +20,8 @@
 #include "store/ident.h"
 
 enum {
-  KEPT_BYTES_MAX = 64 << 20, /* of all answers */
-  KEPT_ONE_MAX = 8 << 20,    /* of one; larger ones are not kept */
+  KEPT_BYTES_MAX = 64 << 20, /* bytes of all answers */
+  KEPT_ONE_MAX = 8 << 20,    /* bytes of one answer; larger answers are not kept */
   KEPT_AWAY_MS = 600000,
 };
 
@@ -40,18 +41,20 @@ struct kept_answer {
 MUST_USE enum status kept_start(bool is_shared, struct kept **out, struct error *err);
 void kept_stop(struct kept *k); /* NULL is fine; answers in use exist until they are released */
 
-/* An answer that can be given at once, or NULL; to be released with kept_release. */
+/* Returns an answer that can be sent immediately, or NULL.  The caller releases it with kept_release. */
 const struct kept_answer *kept_find(struct kept *k, enum kept_kind kind, const struct ident_hash *id);
 /* The same after the store has failed to answer. */
 const struct kept_answer *kept_find_away(struct kept *k, enum kept_kind kind, const struct ident_hash *id);
 void kept_release(const struct kept_answer *a); /* NULL is fine */
 
-/* To be called before the store is read for an answer that is to be kept. */
+/* Returns the `moment` for kept_add.  Must be called before the store is read for an answer that will be kept. */
 uint64_t kept_moment(struct kept *k);
-/* Keeps a copy; expires_ms (Unix time) 0: it never expires.  Does nothing if a snippet was deleted since `moment`. */
+/* Keeps a copy of an answer that expires at expires_ms (Unix time; 0: never).  Does nothing if a snippet was deleted
+ * since `moment`. */
 void kept_add(struct kept *k, enum kept_kind kind, const struct ident_hash *id, uint64_t moment, int64_t expires_ms,
               const struct buf *bytes);
-/* A snippet was deleted, or expires sooner: drops all answers, because answers name their ancestors. */
+/* Must be called after a snippet was deleted or its expiry was moved forward.  Drops all answers, because answers name
+ * their ancestors. */
 void kept_forget(struct kept *k);
 
 #endif

@@ -1,4 +1,4 @@
-/* metrics: what an operator counts, in Prometheus' text format.  No label holds anything that a client sent. */
+/* metrics: counters for operators, in Prometheus' text format.  No label contains data that a client sent. */
 #ifndef API_METRICS_H
 #define API_METRICS_H
 
@@ -14,8 +14,8 @@ enum { METRICS_ROUTES_MAX = 64 };
 MUST_USE enum status metrics_start(const struct route *routes, int n_routes, struct metrics **out, struct error *err);
 void metrics_stop(struct metrics *m); /* NULL is fine */
 
-/* A request has ended.  route NULL: it was for a file; status 0: its client left before there was an answer.  Any
- * thread. */
+/* Counts a request that has ended.  route is NULL if it was for a file; status is 0 if the client disconnected before
+ * there was an answer.  May be called from any thread. */
 void metrics_count(struct metrics *m, const struct route *route, unsigned status, int64_t us);
 
 enum MHD_Result api_metrics(struct request *rq);

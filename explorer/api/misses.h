@@ -15,9 +15,9 @@ struct misses; /* opaque */
 MUST_USE enum status misses_start(struct misses **out, struct error *err);
 void misses_stop(struct misses *m); /* NULL is fine */
 
-/* May this address ask? */
+/* Returns true if this address may ask for snippets. */
 bool misses_allow(struct misses *m, const char *address);
-/* It asked for a snippet that does not exist. */
+/* Counts a request of this address for a snippet that does not exist. */
 void misses_count(struct misses *m, const char *address);
 
 #endif

@@ -1,4 +1,4 @@
-/* part: what the handlers of api/ and ce/ keep of a request besides what http/ does.
+/* part: the state of a request that the handlers of api/ and ce/ keep in addition to that of http/.
  *
  * A handler that compiles reads a work, and one that needs the store runs a function on a store thread; in both cases
  * the connection is suspended meanwhile, and the handler is called again afterwards.
@@ -13,20 +13,20 @@
 #include "work/editors.h"
 #include "work/work.h"
 
-/* Something that is done on a store thread while the connection is suspended. */
+/* A call that runs on a store thread while the connection is suspended. */
 enum call_state { CALL_NONE, CALL_RUNNING, CALL_DONE };
 struct store_call {
   struct store_task task; /* first: a struct store_task * is also a struct store_call * */
   struct request *rq;
   void (*fn)(struct request *rq, struct db *db);
   enum call_state state;
-  bool is_lost; /* it was not run: too many tasks wait for the store */
+  bool is_lost; /* true if it was not run, because too many tasks wait for the store */
 };
 
 struct api_part {
   struct work *work; /* the compile or the stored result that is read; a reference, NULL at first */
   struct work_waiter waiter;
-  struct editor_place editor; /* if the request names its editor */
+  struct editor_place editor; /* set if the request names its editor */
   struct store_call call;
 };
 
@@ -34,15 +34,15 @@ static inline struct api_part *api_part(const struct request *rq) {
   return rq->part;
 }
 
-/* Runs fn on a store thread; afterwards the handler is called again, with call.state CALL_DONE.  Returns what the
- * handler must return. */
+/* Runs fn on a store thread.  After that, the handler is called again with call.state CALL_DONE.  Returns the value
+ * that the handler must return. */
 enum MHD_Result api_call_store(struct request *rq, enum store_lane lane, void (*fn)(struct request *rq, struct db *db));
-/* True once the work has ended, was refused, or the request was called off.  If not, the handler returns MHD_YES and is
- * called again. */
+/* Returns true after the work has ended or was refused, or the request was cancelled.  Otherwise the handler must
+ * return MHD_YES, and is called again. */
 bool api_wait(struct request *rq);
 /* The same for another work that the request reads. */
 bool api_wait_for(struct request *rq, struct work *w, struct work_waiter *me);
-/* The hook for the end of a request (http/server.h): counts it, and releases what lies in its part. */
+/* The hook for the end of a request (http/server.h): counts the request, and releases the members of its part. */
 void api_end(struct request *rq);
 
 #endif

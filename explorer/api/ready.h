@@ -18,10 +18,10 @@ struct services;
 
 /* services must outlive it. */
 MUST_USE enum status ready_start(const struct services *services, struct ready **out, struct error *err);
-/* Every answer says "stopping" from now on. */
+/* Makes every answer "stopping" from now on. */
 void ready_drain(struct ready *r);
-/* Ends the trial and its thread; requests that wait are answered.  To be called while pool and store exist.  NULL is
- * fine. */
+/* Ends the trial and its thread, and answers requests that wait.  Must be called while pool and store exist.  r may be
+ * NULL. */
 void ready_stop(struct ready *r);
 
 enum MHD_Result api_ready(struct request *rq);

@@ -1,4 +1,4 @@
-/* results: recent results, under the key that a result names.
+/* results: serves recent results by their key.
  *
  * GET /api/v1/results/KEY                     the result object, as POST /api/v1/compile gave it
  * GET /api/v1/results/KEY/stages/N?kernel=K   stage N (its index) of kernel K (0): the object in kernels[K].stages
@@ -10,8 +10,8 @@
  * GET /api/v1/results/KEY/diff?from=A&to=B    what changed between two stages: api/diffs.h
  *
  * Each answer has an ETag; a request that names it in If-None-Match gets 304.  JSON and text are compressed with gzip
- * or zstd for clients that accept it.  404: there is no such result, or not any more.  The key is the permission: only
- * a client that knows the request and its scope (driver/job.h) can know the key.
+ * or zstd for clients that accept it.  404: there is no such result, or it is no longer kept.  The key is the
+ * permission: only a client that knows the request and its scope (driver/job.h) can know the key.
  */
 #ifndef API_RESULTS_H
 #define API_RESULTS_H

@@ -1,4 +1,4 @@
-/* services: the running server as its handlers see it. */
+/* services: the parts of the running server that its handlers use. */
 #ifndef API_SERVICES_H
 #define API_SERVICES_H
 

@@ -1,4 +1,4 @@
-/* snippet: what the routes about snippets and links share. */
+/* snippet: functions that the routes about snippets and links share. */
 #ifndef API_SNIPPET_H
 #define API_SNIPPET_H
 
@@ -13,27 +13,27 @@ enum { SNIPPET_EXPIRES_MAX_S = 10 * 366 * 24 * 3600 };
 
 /* The state of one request about a snippet. */
 struct snippet_state {
-  /* what it asks */
+  /* the request */
   char id[IDENT_LEN + 1]; /* "" if the client sent something that cannot be an id */
   struct ident_hash id_hash, token;
-  int64_t after_ms; /* DELETE: when it is to expire, from now; -1: delete it now */
+  int64_t after_ms; /* DELETE: the time from now until the snippet expires; -1: delete it now */
   struct store_snippet snippet;
   char edit_token[IDENT_LEN + 1];
   bool is_public;
-  /* what came of it */
+  /* the outcome */
   enum status st;
   struct error err;
   bool found, is_allowed;
-  enum diff_found diff_found; /* DIFF_FOUND also where no diff was asked for */
+  enum diff_found diff_found; /* also DIFF_FOUND if no diff was requested */
   struct buf answer;
   /* for kept.h */
   enum kept_kind kind;
   uint64_t moment;
-  int64_t expires_ms; /* when the first of the snippets that the answer tells of expires; 0: none does */
+  int64_t expires_ms; /* the earliest expiry of the snippets in the answer; 0: none expires */
   const struct kept_answer *kept;
 };
 
-/* A state that lives as long as the request; NULL when out of memory. */
+/* Returns a state that lives as long as the request; NULL if there is no memory. */
 struct snippet_state *snippet_state_new(struct request *rq);
 static inline struct snippet_state *snippet_state_of(const struct request *rq) {
   return rq->state;
@@ -42,28 +42,28 @@ static inline struct snippet_state *snippet_state_of(const struct request *rq) {
  * cannot be told apart, not even by the time that the answer takes. */
 void snippet_set_id(struct snippet_state *s, const char *text, size_t len);
 
-/* May this address ask about snippets?  If not, *answer says so. */
+/* Returns true if this address may ask about snippets.  If not, sets *answer. */
 bool snippet_may_ask(struct request *rq, enum MHD_Result *answer);
 /* Counts a miss of the request's address. */
 void snippet_count_miss(struct request *rq);
 /* Counts the miss and answers 404. */
 enum MHD_Result snippet_not_found(struct request *rq);
-/* True if the store has failed on the request; *answer says how. */
+/* Returns true if the store has failed on the request, and sets *answer. */
 bool snippet_store_failed(struct request *rq, enum MHD_Result *answer);
 
 /* Reads the whole snippet s->id_hash into s->snippet, and sets s->st and s->found; on a store thread. */
 void snippet_load(struct snippet_state *s, struct db *db);
-/* The store's answer is kept for the next requests, if the snippet was found; on a store thread. */
+/* Keeps the store's answer for the next requests, if the snippet was found.  Runs on a store thread. */
 void snippet_keep(struct request *rq, const struct buf *bytes);
 /* Looks up the id that is the rest of the path before `suffix`: fn runs on a store thread, unless the answer is kept.
  * True: *answer is what the handler returns now.  False: state->kept is the answer, or fn has run. */
 bool snippet_look_up_kept(struct request *rq, enum kept_kind kind, const char *suffix,
                           void (*fn)(struct request *, struct db *), enum MHD_Result *answer);
-/* A response with the kept bytes, which it takes from the state; NULL when out of memory. */
+/* Returns a response with the kept bytes, which it takes from the state; NULL if there is no memory. */
 struct MHD_Response *snippet_kept_response(struct snippet_state *s);
-/* A work of the frames that were stored with the snippet; the caller releases it. */
+/* Makes a work from the frames that were stored with the snippet.  The caller releases it. */
 MUST_USE enum status snippet_thaw(const struct store_snippet *s, struct work **out, struct error *err);
-/* Once the request's work has ended: copies its frames into the snippet. */
+/* Copies the frames of the request's work, which has ended, into the snippet. */
 MUST_USE enum status snippet_take_frames(struct request *rq);
 
 /* Members of a document besides the request and the pipeline's version; NULL: absent, but for the view, which is
@@ -77,7 +77,7 @@ MUST_USE enum status snippet_write_doc(struct buf *out, const struct job *job, c
                                        struct error *err);
 
 const char *snippet_visibility(const struct store_snippet *s); /* "public" or "unlisted" */
-/* "key": ms, or null for 0. */
+/* Writes "key": ms, or null if ms is 0. */
 void snippet_put_time(struct buf *b, const char *key, int64_t ms);
 
 #endif

@@ -1,4 +1,4 @@
-/* stream: a work's frames as they come, one on each line or as server-sent events. */
+/* stream: sends a work's frames as they are produced, one on each line or as server-sent events. */
 #ifndef API_STREAM_H
 #define API_STREAM_H
 
