@@ -18,6 +18,7 @@
 
 #include "driver/check_internal.h"
 #include "hlo/literal.h"
+#include "ir/query.h"
 
 /* Level 0 takes the shortest time from IR to result; the other levels make the compiled loops and calls hardly
  * faster. */
@@ -41,20 +42,6 @@ struct run {
 };
 
 /* ---- the function ------------------------------------------------------------------------------------------------ */
-
-static MlirOperation find_function(MlirOperation module, MlirStringRef name) {
-  MlirBlock body = mlirModuleGetBody(mlirModuleFromOperation(module));
-
-  for (MlirOperation op = mlirBlockGetFirstOperation(body); !mlirOperationIsNull(op);
-       op = mlirOperationGetNextInBlock(op)) {
-    if (!ir_is(op, "func.func"))
-      continue;
-    MlirAttribute sym = mlirOperationGetAttributeByName(op, mlirSymbolTableGetSymbolAttributeName());
-    if (mlirStringRefEqual(mlirStringAttrGetValue(sym), name))
-      return op;
-  }
-  return (MlirOperation){NULL};
-}
 
 static bool has_shape(MlirType t, const struct hlo_shape *s) {
   if (!mlirTypeIsAShaped(t) || mlirShapedTypeGetRank(t) != s->rank)
@@ -85,7 +72,7 @@ static MlirWalkResult note_call(MlirOperation op, void *outside) {
   while (!mlirOperationIsNull(mlirOperationGetParentOperation(module)))
     module = mlirOperationGetParentOperation(module);
   MlirStringRef name = mlirFlatSymbolRefAttrGetValue(callee);
-  f = find_function(module, name);
+  f = ir_find_symbol(module, "func.func", name);
   if (!mlirOperationIsNull(f) && (!mlirBlockIsNull(mlirRegionGetFirstBlock(mlirOperationGetRegion(f, 0))) ||
                                   !mlirAttributeIsNull(check_collective_of(f))))
     return MlirWalkResultAdvance;
@@ -244,7 +231,7 @@ void *check_perf_listener(void) {
 }
 
 static enum status lower(struct ir *ir, struct check_program *p, struct arena *a, struct diags *ds) {
-  MlirOperation function = find_function(p->module, ir_str(p->name));
+  MlirOperation function = ir_find_symbol(p->module, "func.func", ir_str(p->name));
   if (mlirOperationIsNull(function))
     return check_refuse(ds, "the kernel's function is gone");
   p->type = mlirTypeAttrGetValue(mlirOperationGetAttributeByName(function, ir_str("function_type")));

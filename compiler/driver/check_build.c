@@ -6,6 +6,7 @@
 #include "mlir-c/BuiltinTypes.h"
 
 #include "driver/check_internal.h"
+#include "ir/query.h"
 
 enum status check_refuse(struct diags *ds, const char *what) {
   diag_add(ds, DS_ERROR, DG_INTERNAL, NULL, "the check cannot run this stage: %s", what);
@@ -55,12 +56,8 @@ void check_declare(MlirOperation module, const char *name, int n, MlirType const
   MlirContext ctx = mlirOperationGetContext(module);
   MlirBlock body = mlirModuleGetBody(mlirModuleFromOperation(module));
 
-  for (MlirOperation op = mlirBlockGetFirstOperation(body); !mlirOperationIsNull(op);
-       op = mlirOperationGetNextInBlock(op)) {
-    MlirAttribute sym = mlirOperationGetAttributeByName(op, mlirSymbolTableGetSymbolAttributeName());
-    if (!mlirAttributeIsNull(sym) && mlirStringRefEqual(mlirStringAttrGetValue(sym), ir_str(name)))
-      return;
-  }
+  if (!mlirOperationIsNull(ir_find_symbol(module, "func.func", ir_str(name))))
+    return;
   MlirNamedAttribute attrs[] = {
       mlirNamedAttributeGet(mlirIdentifierGet(ctx, ir_str("sym_name")), mlirStringAttrGet(ctx, ir_str(name))),
       mlirNamedAttributeGet(mlirIdentifierGet(ctx, ir_str("sym_visibility")),

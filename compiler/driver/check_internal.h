@@ -3,7 +3,6 @@
  *   check.c             the function's signature, arguments and results; the engine
  *   check_prepare.c     lowers a stage's module to LLVM's dialect
  *   check_matmul.c      matrix products as calls instead of loops
- *   check_product.c     the function that they call
  *   check_nisa.c        a stage of NISA, in the simulator
  *   check_runtime.c     the other functions that compiled code calls: allocation, copies, narrow floats
  *   check_collective.c  collectives on one processor
@@ -52,15 +51,6 @@ void check_register_products(MlirExecutionEngine engine);
 const char *check_widen_name(MlirType t);
 const char *check_narrow_name(MlirType t);
 #define CHECK_POWER "nkx_ipow" /* math.ipowi on i64 */
-
-/* Element (i, j) is at data + (i * row_stride + j * col_stride) * the size of its type. */
-struct check_matrix {
-  char *data;
-  int64_t rows, cols, row_stride, col_stride;
-};
-/* c += a b; the elements of a and b have type t (f32, f16 or bf16), those of c are f32. */
-void check_multiply(const struct check_matrix *a, const struct check_matrix *b, const struct check_matrix *c,
-                    enum dtype t);
 
 /* Replaces matrix products of buffers by calls. */
 void check_call_products(MlirOperation module, struct arena *a);

@@ -1,7 +1,7 @@
 /* check_matmul: replaces the loops of matrix products in a check by calls of a C function.
  *
  * The engine runs at the lowest optimisation level, because compiling takes longer than running for all operations
- * except matrix products: one of 512x512x512 takes 400 ms in unoptimised loops and 5 ms in check_product.c.  So
+ * except matrix products: one of 512x512x512 takes 400 ms in unoptimised loops and 5 ms in sim/product.c.  So
  *
  *     linalg.matmul ins(%a, %b) outs(%c)   ==>   call @nkx_matmul_f32(%a, %b, %c, flags)
  *
@@ -21,15 +21,16 @@
 #include "base/array.h"
 #include "driver/check_internal.h"
 #include "hlo/literal.h"
+#include "sim/product.h"
 
 enum { TRANSPOSE_A = 1, TRANSPOSE_B = 2, TYPE_SHIFT = 2 }; /* flags: transposes, then the operands' dtype */
 
 /* ---- the called functions: memrefs arrive as {allocated, aligned, offset, sizes, strides} ------------------------ */
 
-static struct check_matrix as_matrix(char *data, int64_t offset, enum dtype t, int64_t s0, int64_t s1, int64_t t0,
-                                     int64_t t1, bool transposed) {
+static struct sim_matrix as_matrix(char *data, int64_t offset, enum dtype t, int64_t s0, int64_t s1, int64_t t0,
+                                   int64_t t1, bool transposed) {
   char *at = data + offset * (int64_t)dtype_size(t);
-  return transposed ? (struct check_matrix){at, s1, s0, t1, t0} : (struct check_matrix){at, s0, s1, t0, t1};
+  return transposed ? (struct sim_matrix){at, s1, s0, t1, t0} : (struct sim_matrix){at, s0, s1, t0, t1};
 }
 
 #define MEMREF2(x) char *x##p, char *x, int64_t x##o, int64_t x##s0, int64_t x##s1, int64_t x##t0, int64_t x##t1
@@ -39,12 +40,12 @@ static struct check_matrix as_matrix(char *data, int64_t offset, enum dtype t, i
 
 static void call_matmul(MEMREF2(a), MEMREF2(b), MEMREF2(c), int64_t flags) {
   const enum dtype t = (enum dtype)(flags >> TYPE_SHIFT);
-  struct check_matrix ma = as_matrix(a, ao, t, as0, as1, at0, at1, flags & TRANSPOSE_A);
-  struct check_matrix mb = as_matrix(b, bo, t, bs0, bs1, bt0, bt1, flags & TRANSPOSE_B);
-  struct check_matrix mc = as_matrix(c, co, DT_F32, cs0, cs1, ct0, ct1, false);
+  struct sim_matrix ma = as_matrix(a, ao, t, as0, as1, at0, at1, flags & TRANSPOSE_A);
+  struct sim_matrix mb = as_matrix(b, bo, t, bs0, bs1, bt0, bt1, flags & TRANSPOSE_B);
+  struct sim_matrix mc = as_matrix(c, co, DT_F32, cs0, cs1, ct0, ct1, false);
 
   (void)ap, (void)bp, (void)cp;
-  check_multiply(&ma, &mb, &mc, t);
+  sim_multiply(&ma, &mb, &mc, t);
 }
 
 static void call_batch_matmul(MEMREF3(a), MEMREF3(b), MEMREF3(c), int64_t flags) {
@@ -52,10 +53,10 @@ static void call_batch_matmul(MEMREF3(a), MEMREF3(b), MEMREF3(c), int64_t flags)
 
   (void)ap, (void)bp, (void)cp, (void)bs0, (void)cs0;
   for (int64_t k = 0; k < as0; k++) {
-    struct check_matrix ma = as_matrix(a, ao + k * at0, t, as1, as2, at1, at2, flags & TRANSPOSE_A);
-    struct check_matrix mb = as_matrix(b, bo + k * bt0, t, bs1, bs2, bt1, bt2, flags & TRANSPOSE_B);
-    struct check_matrix mc = as_matrix(c, co + k * ct0, DT_F32, cs1, cs2, ct1, ct2, false);
-    check_multiply(&ma, &mb, &mc, t);
+    struct sim_matrix ma = as_matrix(a, ao + k * at0, t, as1, as2, at1, at2, flags & TRANSPOSE_A);
+    struct sim_matrix mb = as_matrix(b, bo + k * bt0, t, bs1, bs2, bt1, bt2, flags & TRANSPOSE_B);
+    struct sim_matrix mc = as_matrix(c, co + k * ct0, DT_F32, cs1, cs2, ct1, ct2, false);
+    sim_multiply(&ma, &mb, &mc, t);
   }
 }
 

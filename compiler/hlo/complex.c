@@ -301,18 +301,7 @@ static struct hlo_pair expand_value(struct expander *e, const struct hlo_instr *
 
 /* Instructions that stay, on packed values. */
 static bool is_border(const struct hlo_instr *i) {
-  switch (i->op) {
-  case HLO_PARAMETER:
-  case HLO_TUPLE:
-  case HLO_GET_TUPLE_ELEMENT:
-  case HLO_CALL:
-  case HLO_CONDITIONAL:
-  case HLO_WHILE:
-  case HLO_OPT_BARRIER:
-    return true;
-  default:
-    return i->shape.dtype == DT_TUPLE;
-  }
+  return i->op == HLO_PARAMETER || hlo_op_hands_on(i->op) || i->shape.dtype == DT_TUPLE;
 }
 
 static void pack_border(struct expander *e, struct hlo_instr *i) {

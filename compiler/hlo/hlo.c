@@ -33,6 +33,11 @@ int hlo_op_arity(enum hlo_op op) {
 enum hlo_class hlo_op_class(enum hlo_op op) {
   return ops[op].class;
 }
+bool hlo_op_hands_on(enum hlo_op op) {
+  return op == HLO_TUPLE || op == HLO_GET_TUPLE_ELEMENT || op == HLO_CALL || op == HLO_CONDITIONAL || op == HLO_WHILE ||
+         op == HLO_OPT_BARRIER;
+}
+
 bool hlo_op_is_collective(enum hlo_op op) {
   return op == HLO_ALL_GATHER || op == HLO_ALL_REDUCE || op == HLO_REDUCE_SCATTER || op == HLO_ALL_TO_ALL ||
          op == HLO_COLLECTIVE_PERMUTE;

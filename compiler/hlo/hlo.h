@@ -35,6 +35,7 @@ int hlo_op_arity(enum hlo_op op);        /* -1: any number */
 enum hlo_class hlo_op_class(enum hlo_op op);
 bool hlo_op_calls(enum hlo_op op); /* has called computations */
 bool hlo_op_is_collective(enum hlo_op op);
+bool hlo_op_hands_on(enum hlo_op op); /* hands values on, tuples included, and computes none itself */
 /* True if a reduction over elements of type t may combine them with op: add, multiply, maximum, minimum, and, or. */
 bool hlo_can_reduce(enum hlo_op op, enum dtype t);
 int hlo_op_from_name(const char *name, size_t n); /* -1 when unknown */

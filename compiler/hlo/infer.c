@@ -552,8 +552,7 @@ static bool has_complex(const struct hlo_shape *s) {
 
 /* Only these may have tuples as operands. */
 static bool takes_tuples(enum hlo_op op) {
-  return op == HLO_TUPLE || op == HLO_GET_TUPLE_ELEMENT || op == HLO_CUSTOM_CALL || op == HLO_COPY || op == HLO_CALL ||
-         op == HLO_CONDITIONAL || op == HLO_WHILE || op == HLO_OPT_BARRIER;
+  return hlo_op_hands_on(op) || op == HLO_CUSTOM_CALL || op == HLO_COPY;
 }
 
 enum status hlo_infer_shape(struct arena *a, const struct hlo_instr *i, struct hlo_shape *out, struct error *err) {

@@ -64,12 +64,6 @@ bool hlo_infer_is_complex_op(const struct hlo_instr *i) {
   case HLO_GATHER:
   case HLO_DYNAMIC_SLICE:
   case HLO_DYNAMIC_UPDATE_SLICE:
-  case HLO_TUPLE:
-  case HLO_GET_TUPLE_ELEMENT:
-  case HLO_CALL:
-  case HLO_CONDITIONAL:
-  case HLO_WHILE:
-  case HLO_OPT_BARRIER:
     return true;
   case HLO_COMPARE:
     return i->attrs->direction == HLO_EQ || i->attrs->direction == HLO_NE;
@@ -81,7 +75,7 @@ bool hlo_infer_is_complex_op(const struct hlo_instr *i) {
   case HLO_SCATTER:
     return is_plain_combiner(i);
   default:
-    return false;
+    return hlo_op_hands_on(i->op);
   }
 }
 
@@ -93,15 +87,9 @@ bool hlo_infer_may_make_complex(const struct hlo_instr *i) {
   case HLO_COMPLEX:
   case HLO_FFT:
   case HLO_COPY:
-  case HLO_TUPLE:
-  case HLO_GET_TUPLE_ELEMENT:
-  case HLO_CALL:
-  case HLO_CONDITIONAL:
-  case HLO_WHILE:
-  case HLO_OPT_BARRIER:
     return true;
   default:
-    return false;
+    return hlo_op_hands_on(i->op);
   }
 }
 

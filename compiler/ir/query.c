@@ -14,6 +14,21 @@ MlirOperation ir_ancestor_in(MlirOperation op, MlirBlock block) {
   return op;
 }
 
+int64_t ir_int_attr(MlirOperation op, const char *name, int64_t missing) {
+  MlirAttribute a = ir_attr(op, name);
+  return !mlirAttributeIsNull(a) && mlirAttributeIsAInteger(a) ? mlirIntegerAttrGetValueInt(a) : missing;
+}
+
+MlirOperation ir_find_symbol(MlirOperation module, const char *kind, MlirStringRef name) {
+  MlirOperation op = mlirBlockGetFirstOperation(mlirModuleGetBody(mlirModuleFromOperation(module)));
+  for (; !mlirOperationIsNull(op); op = mlirOperationGetNextInBlock(op)) {
+    MlirAttribute symbol = ir_is(op, kind) ? ir_attr(op, "sym_name") : mlirAttributeGetNull();
+    if (!mlirAttributeIsNull(symbol) && mlirStringRefEqual(mlirStringAttrGetValue(symbol), name))
+      break;
+  }
+  return op;
+}
+
 /* ---- constants -------------------------------------------------------------------------------------------------- */
 
 MlirAttribute ir_constant(MlirValue v) {

@@ -16,6 +16,12 @@ static inline void ir_set_attr(MlirOperation op, const char *name, MlirAttribute
   mlirOperationSetAttributeByName(op, ir_str(name), v);
 }
 
+/* The integer attribute of this name; `missing` when op has none. */
+int64_t ir_int_attr(MlirOperation op, const char *name, int64_t missing);
+
+/* The operation of this kind ("func.func") and symbol name in the body of a module; null when there is none. */
+MlirOperation ir_find_symbol(MlirOperation module, const char *kind, MlirStringRef name);
+
 /* First block of the first region; null when that region is empty.  op has a region. */
 static inline MlirBlock ir_body(MlirOperation op) {
   return mlirRegionGetFirstBlock(mlirOperationGetRegion(op, 0));

@@ -14,11 +14,6 @@ static MlirType element(const struct nisa_access *x) {
   return mlirShapedTypeGetElementType(mlirValueGetType(x->base));
 }
 
-static int64_t int_attr(MlirOperation op, const char *name, int64_t missing) {
-  MlirAttribute a = ir_attr(op, name);
-  return !mlirAttributeIsNull(a) && mlirAttributeIsAInteger(a) ? mlirIntegerAttrGetValueInt(a) : missing;
-}
-
 static bool is_in_psum(const struct nisa_access *x) {
   return x && !nisa_is_scalar(x) && nisa_access_space(x) == MEM_PSUM;
 }
@@ -141,7 +136,7 @@ static void check_dma_transpose(struct nisa_check *c, const struct nisa_instr *i
 static void check_indirect(struct nisa_check *c, const struct nisa_instr *in) {
   const struct nisa_access *src = &in->operand[1], *index = &in->operand[2];
   MlirType t = mlirValueGetType(src->base);
-  int64_t dim = int_attr(in->op, "src_index_dim", -1), max = int_attr(in->op, "src_indirect_max_index", -1);
+  int64_t dim = ir_int_attr(in->op, "src_index_dim", -1), max = ir_int_attr(in->op, "src_indirect_max_index", -1);
 
   check_same(c, in, "src");
   check_column(c, in, "src_index");
@@ -192,7 +187,7 @@ static void check_extents(struct nisa_check *c, const struct nisa_instr *in, int
   MlirType to = mlirValueGetType(in->operand[0].base), from = mlirValueGetType(in->operand[1].base);
   const enum nisa_kind kind = in->def->kind;
   const bool has_dim = kind != NISA_ALL_REDUCE && kind != NISA_COLLECTIVE_PERMUTE;
-  const int64_t dim = has_dim ? int_attr(in->op, "dim", -1) : -1;
+  const int64_t dim = has_dim ? ir_int_attr(in->op, "dim", -1) : -1;
   const intptr_t rank = mlirShapedTypeGetRank(to);
 
   if (mlirShapedTypeGetRank(from) != rank || (has_dim && (dim < 0 || dim >= rank))) {
@@ -235,7 +230,7 @@ static void check_collective(struct nisa_check *c, const struct nisa_instr *in) 
 
 static void check_reduce(struct nisa_check *c, const struct nisa_instr *in) {
   const struct nisa_access *dst = &in->operand[0], *src = &in->operand[1];
-  int64_t n = int_attr(in->op, "num_r_dim", 0), kept = 1;
+  int64_t n = ir_int_attr(in->op, "num_r_dim", 0), kept = 1;
 
   if (n < 1 || n > src->n_dims - src->par_dims) {
     nisa_complain(c, in->op, "num_r_dim is %lld; src has %d free dimensions", (long long)n,

@@ -54,21 +54,10 @@ static void define_scalar(struct decoder *d, MlirValue v, int reg) {
 enum sim_type decode_type(MlirType t, bool is_unsigned) {
   if (mlirTypeIsAIndex(t))
     return SIM_I64;
-  if (mlirTypeIsAInteger(t))
-    switch (mlirIntegerTypeGetWidth(t)) {
-    case 1:
-      return SIM_I1;
-    case 8:
-      return is_unsigned ? SIM_U8 : SIM_I8;
-    case 16:
-      return is_unsigned ? SIM_U16 : SIM_I16;
-    case 32:
-      return is_unsigned ? SIM_U32 : SIM_I32;
-    case 64:
-      return is_unsigned ? SIM_U64 : SIM_I64;
-    default:
-      return SIM_NONE;
-    }
+  if (mlirTypeIsAInteger(t)) {
+    const unsigned width = mlirIntegerTypeGetWidth(t);
+    return width == 1 ? SIM_I1 : width % 8 ? SIM_NONE : sim_int_type((int)width / 8, is_unsigned);
+  }
   return mlirTypeIsAF32(t)            ? SIM_F32
          : mlirTypeIsABF16(t)         ? SIM_BF16
          : mlirTypeIsAF16(t)          ? SIM_F16
@@ -389,15 +378,6 @@ static struct sim_value as_value(const struct decoded *x) {
   return v;
 }
 
-static MlirOperation find_function(MlirOperation module, const char *name) {
-  MlirBlock body = mlirModuleGetBody(mlirModuleFromOperation(module));
-  for (MlirOperation op = mlirBlockGetFirstOperation(body); !mlirOperationIsNull(op);
-       op = mlirOperationGetNextInBlock(op))
-    if (ir_is(op, "func.func") && mlirStringRefEqual(mlirStringAttrGetValue(ir_attr(op, "sym_name")), ir_str(name)))
-      return op;
-  return (MlirOperation){NULL};
-}
-
 static enum status decode_function(struct decoder *d, MlirOperation function, struct sim_program *out) {
   MlirBlock body = ir_body(function);
   const intptr_t n_args = mlirBlockGetNumArguments(body);
@@ -443,7 +423,7 @@ static enum status decode_function(struct decoder *d, MlirOperation function, st
 enum status sim_decode(MlirOperation module, const char *name, struct arena *a, struct diags *ds,
                        struct sim_program *out) {
   struct decoder d = {.module = module, .arena = a, .ds = ds, .by_value = {.arena = a}};
-  MlirOperation function = find_function(module, name);
+  MlirOperation function = ir_find_symbol(module, "func.func", ir_str(name));
   if (mlirOperationIsNull(function) || mlirBlockIsNull(ir_body(function)))
     return decode_refuse(&d, module, "it has no such function");
   return decode_function(&d, function, out);

@@ -64,11 +64,6 @@ static void decode_operand(struct decoder *d, const struct nisa_access *x, bool 
 
 /* ---- attributes -------------------------------------------------------------------------------------------------- */
 
-static int64_t int_attr(MlirOperation op, const char *name, int64_t missing) {
-  MlirAttribute a = ir_attr(op, name);
-  return !mlirAttributeIsNull(a) && mlirAttributeIsAInteger(a) ? mlirIntegerAttrGetValueInt(a) : missing;
-}
-
 static bool bool_attr(MlirOperation op, const char *name) {
   MlirAttribute a = ir_attr(op, name);
   return !mlirAttributeIsNull(a) && (!mlirAttributeIsABool(a) || mlirBoolAttrGetValue(a));
@@ -105,9 +100,9 @@ static void decode_attributes(struct decoder *d, const struct nisa_instr *in, st
   decode_operators(op, i);
   i->negates = bool_attr(op, "negated");
   i->where_zero = bool_attr(op, "reverse_pred");
-  i->reduced_dims = (int)int_attr(op, "num_r_dim", 0);
-  i->dim = (int)int_attr(op, i->kind == NISA_DMA_COPY_INDIRECT ? "src_index_dim" : "dim", -1);
-  i->limit = int_attr(op, "src_indirect_max_index", 0);
+  i->reduced_dims = (int)ir_int_attr(op, "num_r_dim", 0);
+  i->dim = (int)ir_int_attr(op, i->kind == NISA_DMA_COPY_INDIRECT ? "src_index_dim" : "dim", -1);
+  i->limit = ir_int_attr(op, "src_indirect_max_index", 0);
   if (i->kind >= NISA_ALL_GATHER && i->kind <= NISA_COLLECTIVE_PERMUTE)
     i->devices = decode_devices(d, in, i);
   if (!mlirAttributeIsNull(coefficients))

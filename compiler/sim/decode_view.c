@@ -107,17 +107,8 @@ static struct sim_linear add_offsets(struct decoder *d, MlirOperation op, const 
   return at;
 }
 
-static MlirOperation find_global(MlirOperation module, MlirStringRef name) {
-  MlirBlock body = mlirModuleGetBody(mlirModuleFromOperation(module));
-  for (MlirOperation op = mlirBlockGetFirstOperation(body); !mlirOperationIsNull(op);
-       op = mlirOperationGetNextInBlock(op))
-    if (ir_is(op, "memref.global") && mlirStringRefEqual(mlirStringAttrGetValue(ir_attr(op, "sym_name")), name))
-      return op;
-  return (MlirOperation){NULL};
-}
-
 static enum status decode_global(struct decoder *d, MlirOperation op) {
-  MlirOperation global = find_global(d->module, mlirFlatSymbolRefAttrGetValue(ir_attr(op, "name")));
+  MlirOperation global = ir_find_symbol(d->module, "memref.global", mlirFlatSymbolRefAttrGetValue(ir_attr(op, "name")));
   int number;
   if (mlirOperationIsNull(global) || decode_buffer(d, mlirOperationGetResult(op, 0), SIM_GLOBAL, NULL, &number))
     return decode_refuse(d, op, "the global has no size in memory");

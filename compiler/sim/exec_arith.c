@@ -14,18 +14,7 @@ static bool is_int(const struct sim_access *x) {
 
 /* The integer type that is as wide as x's, for its bits. */
 static enum sim_type bits_type(const struct sim_access *x, bool is_unsigned) {
-  if (x->type == SIM_I1)
-    return SIM_I1;
-  switch (x->size) {
-  case 1:
-    return is_unsigned ? SIM_U8 : SIM_I8;
-  case 2:
-    return is_unsigned ? SIM_U16 : SIM_I16;
-  case 4:
-    return is_unsigned ? SIM_U32 : SIM_I32;
-  default:
-    return is_unsigned ? SIM_U64 : SIM_I64;
-  }
+  return x->type == SIM_I1 ? SIM_I1 : sim_int_type(x->size, is_unsigned);
 }
 
 enum form { AS_F32, AS_INT, AS_BITS, AS_UNSIGNED_BITS };

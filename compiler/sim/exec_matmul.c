@@ -1,42 +1,8 @@
 /* exec_matmul: dst(m, n) += sum over k of stationary(k, m) * moving(k, n), in f32. */
-#include <assert.h>
 #include <string.h>
 
 #include "sim/machine.h"
-
-enum { LANES = 16, ROWS = 4, COLS = 2 * LANES };
-typedef float lanes __attribute__((vector_size(LANES * sizeof(float)), aligned(4), may_alias));
-
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__)
-#define PER_MACHINE \
-  __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default"), optimize("O3", "fp-contract=fast")))
-#else /* the choice is made before a sanitizer's runtime is ready */
-#define PER_MACHINE
-#endif
-
-/* c[rows][columns] = a' b, of a[depth][rows] and b[depth][columns]; rows is a multiple of ROWS, columns of COLS.  A
- * block of ROWS x COLS sums stays in registers. */
-PER_MACHINE static void product(int64_t depth, int64_t rows, int64_t columns, const float *a, const float *b,
-                                float *c) {
-  for (int64_t j = 0; j < columns; j += COLS)
-    for (int64_t i = 0; i < rows; i += ROWS) {
-      lanes acc[ROWS][2] = {{{0}}};
-      for (int64_t k = 0; k < depth; k++) {
-        const float *x = a + k * rows + i;
-        const lanes b0 = *(const lanes *)(b + k * columns + j), b1 = *(const lanes *)(b + k * columns + j + LANES);
-        for (int r = 0; r < ROWS; r++) {
-          acc[r][0] += x[r] * b0;
-          acc[r][1] += x[r] * b1;
-        }
-      }
-      for (int r = 0; r < ROWS; r++)
-        memcpy(c + (i + r) * columns + j, acc[r], sizeof acc[r]);
-    }
-}
-
-static int64_t round_up(int64_t n, int64_t unit) {
-  return (n + unit - 1) / unit * unit;
-}
+#include "sim/product.h"
 
 /* The first matmul that writes an element of an allocation overwrites it; a later one adds.  What another instruction
  * wrote there cannot be added to. */
@@ -92,20 +58,19 @@ bool sim_exec_matmul(struct sim_machine *m) {
   const int64_t depth = a.o->partitions, rows = a.o->elements, columns = b.o->elements;
   if (b.o->partitions != depth || dst.o->partitions != rows || dst.o->elements != columns)
     return sim_fail(m, SIM_FAULT_INSTRUCTION, "dst is not as large as the product");
-  const int64_t wide = round_up(columns, COLS), tall = round_up(rows, ROWS);
-  const size_t floats = (size_t)(depth * tall + depth * wide + tall * wide);
+  const size_t floats = (size_t)(depth * rows + depth * columns + rows * columns);
   if (!sim_scratch(m, floats * sizeof(float), &memory))
     return false;
-  float *x = memory, *y = x + depth * tall, *sums = y + depth * wide;
-  for (int64_t k = 0; k < depth; k++) {
-    memset(x + k * tall + rows, 0, (size_t)(tall - rows) * sizeof *x);
-    memset(y + k * wide + columns, 0, (size_t)(wide - columns) * sizeof *y);
-    if (!sim_read_f32(m, &a, k, 0, rows, x + k * tall) || !sim_read_f32(m, &b, k, 0, columns, y + k * wide))
+  float *x = memory, *y = x + depth * rows, *sums = y + depth * columns;
+  for (int64_t k = 0; k < depth; k++)
+    if (!sim_read_f32(m, &a, k, 0, rows, x + k * rows) || !sim_read_f32(m, &b, k, 0, columns, y + k * columns))
       return false;
-  }
-  product(depth, tall, wide, x, y, sums);
+  memset(sums, 0, (size_t)(rows * columns) * sizeof *sums);
+  sim_multiply(&(struct sim_matrix){(char *)x, rows, depth, 1, rows},
+               &(struct sim_matrix){(char *)y, depth, columns, columns, 1},
+               &(struct sim_matrix){(char *)sums, rows, columns, columns, 1}, DT_F32);
   for (int64_t p = 0; p < rows; p++)
-    if (!add_plain_row(&dst, p, columns, sums + p * wide) && !add_row(m, &dst, p, columns, sums + p * wide))
+    if (!add_plain_row(&dst, p, columns, sums + p * columns) && !add_row(m, &dst, p, columns, sums + p * columns))
       return false;
   return true;
 }

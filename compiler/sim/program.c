@@ -42,6 +42,21 @@ bool sim_type_is_unsigned(enum sim_type t) {
   return types[t].kind == UNSIGNED;
 }
 
+enum sim_type sim_int_type(int bytes, bool is_unsigned) {
+  switch (bytes) {
+  case 1:
+    return is_unsigned ? SIM_U8 : SIM_I8;
+  case 2:
+    return is_unsigned ? SIM_U16 : SIM_I16;
+  case 4:
+    return is_unsigned ? SIM_U32 : SIM_I32;
+  case 8:
+    return is_unsigned ? SIM_U64 : SIM_I64;
+  default:
+    return SIM_NONE;
+  }
+}
+
 enum sim_operator sim_operator_from_name(const char *name) {
   for (int o = 1; o < SIM_OPERATOR_COUNT; o++)
     if (!strcmp(operators[o], name))

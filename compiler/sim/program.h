@@ -179,6 +179,8 @@ int sim_type_bytes(enum sim_type t);
 const char *sim_type_name(enum sim_type t);
 bool sim_type_is_float(enum sim_type t);
 bool sim_type_is_unsigned(enum sim_type t);
+/* The integer type of this many bytes; SIM_NONE if there is none. */
+enum sim_type sim_int_type(int bytes, bool is_unsigned);
 /* SIM_NO_OPERATOR for a name that there is not. */
 enum sim_operator sim_operator_from_name(const char *name);
 bool sim_operator_is_bits(enum sim_operator o);

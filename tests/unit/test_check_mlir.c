@@ -4,6 +4,7 @@
 
 #include "driver/check_internal.h"
 #include "linalg_support.h"
+#include "sim/product.h"
 
 #define N(a) (int)(sizeof(a) / sizeof(a)[0])
 
@@ -245,11 +246,11 @@ static void product_agrees(int64_t m, int64_t k, int64_t n, int of_a, int of_b, 
   for (int64_t i = 0; i < lc.size; i++)
     out[i] = 1;
 
-  const struct check_matrix to = {(char *)out, m, n, lc.row, lc.col};
-  check_multiply(&(struct check_matrix){(char *)a, m, k, la.row, la.col},
-                 &(struct check_matrix){(char *)b, k, n, lb.row, lb.col}, &to, DT_F32);
-  check_multiply(&(struct check_matrix){(char *)wa, m, k, la.row, la.col},
-                 &(struct check_matrix){(char *)wb, k, n, lb.row, lb.col}, &to, DT_BF16);
+  const struct sim_matrix to = {(char *)out, m, n, lc.row, lc.col};
+  sim_multiply(&(struct sim_matrix){(char *)a, m, k, la.row, la.col},
+               &(struct sim_matrix){(char *)b, k, n, lb.row, lb.col}, &to, DT_F32);
+  sim_multiply(&(struct sim_matrix){(char *)wa, m, k, la.row, la.col},
+               &(struct sim_matrix){(char *)wb, k, n, lb.row, lb.col}, &to, DT_BF16);
   for (int64_t i = 0; i < m; i++)
     for (int64_t j = 0; j < n; j++)
       assert_true(out[i * lc.row + j * lc.col] == 2 * want[i * n + j] + 1);

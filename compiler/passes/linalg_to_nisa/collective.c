@@ -8,17 +8,12 @@
  */
 #include "passes/linalg_to_nisa/linalg_to_nisa.h"
 
-#include "ir/ir.h"
+#include "ir/query.h"
 #include "passes/lib/buffers.h"
 
 MlirAttribute ln_collective_of(MlirOperation module, MlirOperation call) {
   MlirStringRef callee = mlirFlatSymbolRefAttrGetValue(ir_attr(call, "callee"));
-  MlirOperation f = mlirBlockGetFirstOperation(mlirModuleGetBody(mlirModuleFromOperation(module)));
-  for (; !mlirOperationIsNull(f); f = mlirOperationGetNextInBlock(f)) {
-    MlirAttribute name = ir_attr(f, "sym_name");
-    if (ir_is(f, "func.func") && mlirStringRefEqual(mlirStringAttrGetValue(name), callee))
-      break;
-  }
+  MlirOperation f = ir_find_symbol(module, "func.func", callee);
   return mlirOperationIsNull(f) ? mlirAttributeGetNull() : ir_attr(f, "nkipy.collective");
 }
 

@@ -5,11 +5,12 @@
  * The compiler makes a version of that step for each kind of machine, and one of them is chosen at start-up.  A
  * kernel of 100 GFLOP takes some seconds; in plain loops it would take minutes.
  */
+#include "sim/product.h"
+
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "driver/check_internal.h"
 #include "hlo/literal.h"
 
 enum {
@@ -66,8 +67,8 @@ static void *allocate(int64_t n_floats) {
 }
 
 /* Returns x if it is f32; otherwise a row-major copy in f32, whose data the caller frees. */
-static struct check_matrix widen(const struct check_matrix *x, enum dtype t) {
-  struct check_matrix y = *x;
+static struct sim_matrix widen(const struct sim_matrix *x, enum dtype t) {
+  struct sim_matrix y = *x;
 
   if (t == DT_F32)
     return y;
@@ -81,7 +82,7 @@ static struct check_matrix widen(const struct check_matrix *x, enum dtype t) {
   return y;
 }
 
-static const float *at(const struct check_matrix *x, int64_t i, int64_t j) {
+static const float *at(const struct sim_matrix *x, int64_t i, int64_t j) {
   return (const float *)(const void *)x->data + i * x->row_stride + j * x->col_stride;
 }
 
@@ -90,7 +91,7 @@ static int64_t least(int64_t x, int64_t y) {
 }
 
 /* Packs rows q0 … q0+depth-1 and columns j0 … j0+width-1 of b as panels; missing columns are zero. */
-static void pack_panels(const struct check_matrix *b, int64_t q0, int64_t depth, int64_t j0, int64_t width, float *to) {
+static void pack_panels(const struct sim_matrix *b, int64_t q0, int64_t depth, int64_t j0, int64_t width, float *to) {
   for (int64_t j = 0; j < width; j += COLS) {
     const int64_t n = least(COLS, width - j);
     for (int64_t q = 0; q < depth; q++, to += COLS) {
@@ -107,7 +108,7 @@ static void pack_panels(const struct check_matrix *b, int64_t q0, int64_t depth,
 }
 
 /* Packs rows i0 … i0+n-1 and columns q0 … q0+depth-1 of a as [depth][ROWS]; missing rows are zero. */
-static void pack_rows(const struct check_matrix *a, int64_t i0, int64_t n, int64_t q0, int64_t depth, float *to) {
+static void pack_rows(const struct sim_matrix *a, int64_t i0, int64_t n, int64_t q0, int64_t depth, float *to) {
   if (n == ROWS && a->row_stride == 1) { /* a is transposed */
     for (int64_t q = 0; q < depth; q++)
       memcpy(to + q * ROWS, at(a, i0, q0 + q), ROWS * sizeof *to);
@@ -133,7 +134,7 @@ static void pack_rows(const struct check_matrix *a, int64_t i0, int64_t n, int64
 
 /* ---- the product ----------------------------------------------------------------------------------------------- */
 
-static void add_tile(const struct check_matrix *c, int64_t i0, int64_t j0, const float *sums) {
+static void add_tile(const struct sim_matrix *c, int64_t i0, int64_t j0, const float *sums) {
   const int64_t rows = least(ROWS, c->rows - i0), cols = least(COLS, c->cols - j0);
 
   for (int64_t i = 0; i < rows; i++) {
@@ -148,10 +149,9 @@ static void add_tile(const struct check_matrix *c, int64_t i0, int64_t j0, const
   }
 }
 
-void check_multiply(const struct check_matrix *x, const struct check_matrix *y, const struct check_matrix *c,
-                    enum dtype t) {
+void sim_multiply(const struct sim_matrix *x, const struct sim_matrix *y, const struct sim_matrix *c, enum dtype t) {
   assert(x->rows == c->rows && y->cols == c->cols && x->cols == y->rows);
-  const struct check_matrix a = widen(x, t), b = widen(y, t);
+  const struct sim_matrix a = widen(x, t), b = widen(y, t);
   float *panels = allocate(DEPTH * WIDTH), *rows = allocate(DEPTH * ROWS), sums[ROWS * COLS];
 
   for (int64_t j = 0; j < b.cols; j += WIDTH)
