@@ -61,6 +61,16 @@ struct sim_linear {
 
 enum sim_buffer_kind { SIM_ARGUMENT, SIM_GLOBAL, SIM_ALLOC };
 
+/* Where allocate-memory put an allocation.  Copy k of an allocation in a loop is k * stride bytes after the first. */
+struct sim_place {
+  bool is_set;
+  int partition;  /* the first one, in SBUF */
+  int bank;       /* the first one, in PSUM */
+  int64_t offset; /* bytes: in each partition of SBUF, in the bank of PSUM, in the kernel's scratch space in HBM */
+  int copies;     /* at least 1 */
+  int64_t stride; /* bytes, in each partition on chip; of PSUM a multiple of the size of a bank */
+};
+
 /* The elements are in row-major order without gaps.  On chip, dimension 0 is the partition. */
 struct sim_buffer {
   enum sim_buffer_kind kind;
@@ -72,6 +82,7 @@ struct sim_buffer {
   const void *initial;    /* globals: the elements; NULL: not initialised */
   int64_t initial_repeat; /* bytes of `initial` that repeat to the end of the buffer; 0: it is as long as the buffer */
   const struct src_loc *loc; /* or NULL */
+  struct sim_place place;    /* of an allocation */
 };
 
 /* ---- operands --------------------------------------------------------------------------------------------------- */
@@ -97,6 +108,7 @@ struct sim_operand {
   int reg; /* SIM_SCALAR */
   /* SIM_ACCESS: of `buffer`, or, if that is -1, of the buffer whose number is in register `ref` */
   int buffer, ref;
+  struct sim_linear copy;  /* of the buffer, modulo its copies; 0 unless a nisa.rotate selects one */
   struct sim_linear start; /* byte of the first element */
   int n_dims, par_dims;    /* partitions first, as in the text */
   struct sim_dim dim[NISA_TILE_MAX];
@@ -126,6 +138,7 @@ struct sim_instr {
   int64_t devices;                               /* collectives: of a group; at least 1 */
   int64_t coefficient[NISA_TILE_MAX];            /* iota: of each dimension of dst */
   int result;                                    /* register_load: the register; else -1 */
+  bool signals;                                  /* raises the semaphore of its stream by 1 when it is complete */
 };
 
 /* ---- code ------------------------------------------------------------------------------------------------------- */
@@ -140,6 +153,9 @@ enum sim_node_kind {
   SIM_NODE_LESS,    /* register a = register b < register c, signed */
   SIM_NODE_UNLESS,  /* goes to node b if register a is 0 */
   SIM_NODE_GOTO,    /* goes to node b */
+  SIM_NODE_WAIT,    /* waits until the semaphore of stream a is at least linear */
+  SIM_NODE_TRIGGER, /* starts the next transfer of stream a, a queue */
+  SIM_NODE_BARRIER, /* waits until all streams are here and all transfers complete; all semaphores become 0 */
   SIM_NODE_END
 };
 
@@ -150,6 +166,14 @@ struct sim_node {
   int predicate;            /* of a comparison, as MLIR numbers them */
   int a, b, c, d;
   const struct sim_linear *linear;
+};
+
+/* What one engine executes, or one DMA queue.  Each stream has registers of its own, which start as the program's do. */
+struct sim_stream {
+  const char *name; /* "vector", "qSyncIn"; of its semaphore, too */
+  enum nisa_engine engine;
+  int trigger; /* of a queue: the stream that starts its transfers, one by one; -1: an engine */
+  int first;   /* its first node; it ends at a SIM_NODE_END */
 };
 
 /* An argument or a result, as the caller gives or gets it: row-major without gaps.  A result may be a view. */
@@ -168,7 +192,9 @@ struct sim_program {
   int n_instrs;
   const struct sim_instr *instrs;
   int n_nodes;
-  const struct sim_node *nodes; /* the last one is SIM_NODE_END */
+  const struct sim_node *nodes; /* from 0 to a SIM_NODE_END: the function's own code; then that of the streams */
+  int n_streams;                /* 0: the program is one sequence */
+  const struct sim_stream *streams;
   int n_regs;
   const int64_t *initial; /* of the registers: constants */
   int n_args, n_results;

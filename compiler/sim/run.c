@@ -219,6 +219,9 @@ static bool run_code(struct sim_machine *m) {
     case SIM_NODE_GOTO:
       at = n->b;
       break;
+    case SIM_NODE_WAIT: /* only in streams */
+    case SIM_NODE_TRIGGER:
+    case SIM_NODE_BARRIER:
     case SIM_NODE_END:
       break;
     }
