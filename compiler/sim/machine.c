@@ -35,9 +35,9 @@ bool sim_scratch(struct sim_machine *m, size_t n, void **out) {
 static bool is_inside(struct sim_machine *m, const struct sim_access *x) {
   for (const struct sim_bound *b = x->o->bounds; b < x->o->bounds + x->o->n_bounds; b++) {
     const int64_t at = sim_linear_value(&b->at, m->regs);
-    if (at + b->low < 0 || at + b->high >= b->extent)
-      return sim_fail(m, SIM_FAULT_BOUNDS, "%s: index %lld … %lld of dimension %d, which has %lld", x->name,
-                      (long long)(at + b->low), (long long)(at + b->high), b->dim, (long long)b->extent);
+    if (at < -b->low || at >= b->extent - b->high) /* at may be any number: a sum could overflow */
+      return sim_fail(m, SIM_FAULT_BOUNDS, "%s: index %lld + %lld … %lld of dimension %d, which has %lld", x->name,
+                      (long long)at, (long long)b->low, (long long)b->high, b->dim, (long long)b->extent);
   }
   return true;
 }

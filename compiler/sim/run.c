@@ -48,11 +48,11 @@ static bool allocate(struct sim_machine *m, int buffer, enum sim_shadow shadow) 
   const size_t elements = (size_t)(b->bytes / sim_type_bytes(b->type));
 
   drop(m, buffer);
+  const int64_t most = m->options->memory_max ? m->options->memory_max : MEMORY_MAX;
+  if (b->bytes > most - m->used)
+    return sim_fail(m, SIM_FAULT_MEMORY, "its data needs more than %lld MiB", (long long)(most >> 20));
   m->used += b->bytes;
   m->most = m->used > m->most ? m->used : m->most;
-  if (m->used > (m->options->memory_max ? m->options->memory_max : MEMORY_MAX))
-    return sim_fail(m, SIM_FAULT_MEMORY, "its data needs more than %lld MiB",
-                    (long long)((m->options->memory_max ? m->options->memory_max : MEMORY_MAX) >> 20));
   x->data = calloc((size_t)b->bytes + 1, 1);
   x->shadow = malloc(elements + 1);
   x->is_released = false;
@@ -239,7 +239,8 @@ enum status sim_run(const struct sim_program *p, const void *const *args, void *
   if (!m.regs || !m.memories)
     arena_oom((size_t)p->n_regs * sizeof *m.regs);
   *fault = (struct sim_fault){SIM_FAULT_NONE};
-  memcpy(m.regs, p->initial, (size_t)p->n_regs * sizeof *m.regs);
+  for (int k = 0; k < p->n_regs; k++)
+    m.regs[k] = p->initial[k];
   const bool is_ok = give_globals(&m) && give_arguments(&m, args) && run_code(&m) && take_results(&m, results);
   assert(is_ok == !fault->kind);
   for (int k = 0; k < p->n_buffers; k++)
