@@ -262,7 +262,7 @@ static bool reduce_one(struct sim_machine *m, const struct sim_access *src, enum
   struct sim_row r;
   for (int64_t f = 0; f < count; f += SIM_CHUNK) {
     const int64_t n = count - f < SIM_CHUNK ? count - f : SIM_CHUNK;
-    if (!read_row(m, src, form, p, first + f, n, &r))
+    if (!sim_work(m, n) || !read_row(m, src, form, p, first + f, n, &r))
       return false;
     if (i->negates)
       negate(&r, n);

@@ -5,17 +5,34 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
+
+enum { WORK_MAX = 1 << 20 }; /* elements between looks at the clock; some milliseconds */
+
 bool sim_fail(struct sim_machine *m, enum sim_fault_kind kind, const char *fmt, ...) {
   va_list ap;
   if (m->fault->kind)
     return false;
   m->fault->kind = kind;
   m->fault->instr = m->instr;
-  m->fault->loc = m->instr ? m->instr->loc : NULL;
+  if (m->instr)
+    m->fault->loc = m->instr->loc;
   va_start(ap, fmt);
   vsnprintf(m->fault->text, sizeof m->fault->text, fmt, ap);
   va_end(ap);
   return false;
+}
+
+bool sim_is_late(const struct sim_machine *m) {
+  return m->options->deadline_us && clock_now_us() > m->options->deadline_us;
+}
+
+bool sim_work(struct sim_machine *m, int64_t elements) {
+  m->work += elements;
+  if (m->work < WORK_MAX)
+    return true;
+  m->work = 0;
+  return !sim_is_late(m) || sim_fail(m, SIM_FAULT_TIME, "its time was up");
 }
 
 bool sim_scratch(struct sim_machine *m, size_t n, void **out) {

@@ -23,12 +23,17 @@ struct sim_machine {
   struct sim_counts counts;
   const struct sim_instr *instr; /* that is executed */
   struct sim_fault *fault;
+  int64_t work;  /* elements since the last look at the clock */
   char *scratch; /* grows as an instruction needs it */
   size_t scratch_size;
 };
 
 /* Records the fault of the current instruction; returns false. */
 bool sim_fail(struct sim_machine *m, enum sim_fault_kind kind, const char *fmt, ...) PRINTF(3, 4);
+/* True when the deadline has passed. */
+bool sim_is_late(const struct sim_machine *m);
+/* Counts elements of a long instruction, and looks at the clock from time to time; false and a fault when it is late. */
+MUST_USE bool sim_work(struct sim_machine *m, int64_t elements);
 /* At least n bytes, valid until the next call; false and a fault when there are none. */
 bool sim_scratch(struct sim_machine *m, size_t n, void **out);
 

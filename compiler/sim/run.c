@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "sim/machine.h"
 #include "sim/step.h"
 
@@ -49,8 +48,11 @@ static bool allocate(struct sim_machine *m, int buffer, enum sim_shadow shadow) 
 
   drop(m, buffer);
   const int64_t most = m->options->memory_max ? m->options->memory_max : MEMORY_MAX;
-  if (b->bytes > most - m->used)
+  if (b->bytes > most - m->used) {
+    m->instr = NULL;
+    m->fault->loc = b->loc;
     return sim_fail(m, SIM_FAULT_MEMORY, "its data needs more than %lld MiB", (long long)(most >> 20));
+  }
   m->used += b->bytes;
   m->most = m->used > m->most ? m->used : m->most;
   x->data = calloc((size_t)b->bytes + 1, 1);
@@ -175,16 +177,12 @@ static bool execute(struct sim_machine *m, const struct sim_instr *i) {
   }
 }
 
-static bool is_late(const struct sim_machine *m) {
-  return m->options->deadline_us && clock_now_us() > m->options->deadline_us;
-}
-
 static bool run_code(struct sim_machine *m) {
   const struct sim_program *p = m->program;
   int64_t nodes = 0;
   for (int at = 0; p->nodes[at].kind != SIM_NODE_END;) {
     const struct sim_node *n = &p->nodes[at++];
-    if (++nodes % LOOK_EVERY == 0 && is_late(m))
+    if (++nodes % LOOK_EVERY == 0 && sim_is_late(m))
       return sim_fail(m, SIM_FAULT_TIME, "its time was up");
     switch (n->kind) {
     case SIM_NODE_INSTR:
@@ -200,8 +198,10 @@ static bool run_code(struct sim_machine *m) {
       m->memories[n->a].is_released = true;
       break;
     case SIM_NODE_STEP:
-      if (!sim_step(n, m->regs))
+      if (!sim_step(n, m->regs)) {
+        m->instr = NULL;
         return sim_fail(m, SIM_FAULT_INSTRUCTION, "a division by zero in index arithmetic");
+      }
       break;
     case SIM_NODE_MOVE:
       m->regs[n->a] = m->regs[n->b];
