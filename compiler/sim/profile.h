@@ -68,7 +68,7 @@ struct sim_occupancy {
     int64_t ps, bytes;
     int64_t part[8]; /* PSUM: bytes in use of each bank; SBUF: of the fullest partition in each group of 16 */
   } *points;
-  bool has_places; /* allocate-memory has placed the buffers; otherwise parts of PSUM are not known */
+  bool has_places; /* allocate-memory has placed the buffers; otherwise the banks of PSUM are not known */
 };
 
 struct sim_profile {

@@ -250,6 +250,7 @@ static int run_matmul(struct machine *m, const struct lane *l, struct sim_exec x
   x.start = start.at;
   x.reason = (uint8_t)start.reason;
   x.cause = start.cause;
+  x.is_matmul = true;
   x.is_half_clock = sim_tensor_clock_run(&m->tensor, x.start, c->cycles, &x.free, &x.end);
   m->tensor_start = x.start;
   return add_exec(m, x);

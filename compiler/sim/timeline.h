@@ -65,6 +65,7 @@ struct sim_exec {
   int instr;
   int16_t lane;
   uint8_t kind, reason;
+  bool is_matmul;
   bool is_half_clock; /* a matmul that ran at half clock, in part at least */
   int cause;          /* an execution, or -1 */
   int64_t ready; /* when its engine was free; of a matmul that waited for its stationary operand: when the load of it

@@ -1,4 +1,8 @@
-/* Times functions of NISA text and prints a line of JSON for each: measure TARGET FILE… */
+/* Times the first function of each NISA text and prints a line of JSON for it.
+ *
+ *     measure TARGET [--text | --json | --trace] FILE…
+ *
+ * With an option it prints the report for a terminal, the profile, or the trace instead. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +14,7 @@
 #include "nisa/nisa.h"
 #include "nisa/parse.h"
 #include "sim/decode.h"
+#include "sim/report.h"
 #include "sim/timeline.h"
 
 static char *read_file(const char *path, size_t *size) {
@@ -52,6 +57,22 @@ static void print(const char *path, const struct sim_timeline *t, int64_t us) {
   printf("}\n");
 }
 
+static const size_t REPORT_MAX = (size_t)1 << 30;
+
+static void report(const char *form, const struct sim_timeline *t, struct arena *a) {
+  struct sim_profile p;
+  struct buf out;
+  sim_profile_make(t, a, &p);
+  buf_init(&out, REPORT_MAX);
+  const enum status st = !strcmp(form, "--json")    ? sim_report_json(&p, &out)
+                         : !strcmp(form, "--trace") ? sim_report_trace(&p, &out)
+                                                    : sim_report_text(&p, &out);
+  if (st)
+    exit(2);
+  puts(buf_text(&out));
+  buf_clear(&out);
+}
+
 int main(int argc, char **argv) {
   enum target target;
   int status = 0;
@@ -61,7 +82,8 @@ int main(int argc, char **argv) {
   struct error err;
   if (ir_init(&ir, &err))
     return 2;
-  for (int k = 2; k < argc; k++) {
+  const char *form = strncmp(argv[2], "--", 2) ? NULL : argv[2];
+  for (int k = form ? 3 : 2; k < argc; k++) {
     struct arena a;
     struct diags ds;
     struct sim_program p;
@@ -83,7 +105,11 @@ int main(int argc, char **argv) {
         fprintf(stderr, "%s: %s\n", argv[k], fault.text);
         status = 1;
       } else {
-        print(argv[k], &t, clock_now_us() - start);
+        const int64_t took = clock_now_us() - start;
+        if (form)
+          report(form, &t, &a);
+        else
+          print(argv[k], &t, took);
       }
     }
     if (m.ptr)
