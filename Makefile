@@ -206,6 +206,10 @@ $(BUILD)/bench/hlo_speed: $(BUILD)/obj/tests/bench/hlo_speed.o $(COMPILER_LIB)
 $(BUILD)/bench/diff_speed: $(BUILD)/obj/tests/bench/diff_speed.o $(call objs,$(call srcs,explorer/diff)) $(COMPILER_LIB)
 	@mkdir -p $(@D)
 	$(call short,LINK $@)$(CC) $(LDHARDEN) -o $@ $^
+# times NISA text: tests/measured
+$(BUILD)/bench/measure: $(BUILD)/obj/tests/measured/measure.o $(COMPILER_LIB)
+	@mkdir -p $(@D)
+	$(call short,LINK $@)$(CC) $(LDHARDEN) -o $@ $^ $(MLIR_LIBS) $(COMMON_LIBS)
 
 .PHONY: unit-bin
 unit-bin: $(UNIT_BIN) $(BUILD)/test/nisa_values
