@@ -51,6 +51,7 @@ struct path {
   int number;
   struct trace_kernel *kernel;
   MlirModule module; /* from hlo-to-linalg on */
+  bool is_nisa;      /* the source is NISA */
   struct stage before;
   uint64_t fingerprint; /* of the module that `before` shows */
   bool is_same;         /* the last pass changed nothing */
@@ -307,6 +308,8 @@ static enum status transform(struct path *p, const struct stage_def *def, struct
   case RUN_PASS:
     return run_pass(p, pass_find(def->pass), remarks);
   case RUN_TO_NISA: {
+    if (p->is_nisa) /* it was verified when it was read */
+      return ST_OK;
     enum status st = run_pass(p, pass_find(def->pass), remarks);
     return st ? st : nisa_verify(mlirModuleGetOperation(p->module), r->job->target, r->arena, &r->diags);
   }
@@ -479,10 +482,11 @@ static enum status run_program(struct run *r) {
   if (r->job->language == LANG_HLO) {
     st = entry_read_hlo(r->arena, r->job, &r->diags, &p.kernel);
   } else {
-    r->first_stage = pipeline_find("hlo-to-linalg");
+    p.is_nisa = entry_is_nisa(r->job->source, r->job->source_len);
+    r->first_stage = pipeline_find(p.is_nisa ? "linalg-to-nisa" : "hlo-to-linalg");
     if (r->last_stage < r->first_stage)
       r->last_stage = r->first_stage;
-    st = entry_read_mlir(r->ir, r->arena, r->job, &r->diags, &p.kernel, &p.module);
+    st = (p.is_nisa ? entry_read_nisa : entry_read_mlir)(r->ir, r->arena, r->job, &r->diags, &p.kernel, &p.module);
   }
   if (st) {
     r->has_failed = true;
