@@ -7,6 +7,7 @@
 #define DRIVER_CHECK_H
 
 #include "ir/ir.h"
+#include "sim/program.h"
 #include "trace/trace.h"
 
 /* check_open lowers function `name` of the module, which takes tensors or memrefs of static shapes.  It does not
@@ -34,6 +35,17 @@ MUST_USE enum status check_run(const struct check_program *p, int n_in, const st
 MUST_USE enum status check_execute(struct ir *ir, MlirModule module, const char *name, int n_in,
                                    const struct trace_array *in, int n_out, struct trace_array *out, struct arena *a,
                                    struct diags *ds);
+
+/* A function of NISA and the arrays that it is to be run on (sim/run.h). */
+struct check_binding {
+  struct sim_program program;
+  const void **args;
+  void **results;
+};
+/* Decodes function `name` of a NISA module, which nisa_verify has accepted.  Inputs are converted, and the outputs get
+ * memory, as in check_run. */
+MUST_USE enum status check_bind(MlirModule module, const char *name, int n_in, const struct trace_array *in, int n_out,
+                                struct trace_array *out, struct arena *a, struct diags *ds, struct check_binding *b);
 
 /* Runs function `name` of a NISA module, which nisa_verify has accepted, in the simulator (sim/run.h), like
  * check_execute.  A fault that the simulator finds becomes a diagnostic with its place in the Python source.

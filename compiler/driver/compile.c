@@ -18,6 +18,7 @@
 #include "base/log.h"
 #include "driver/entry.h"
 #include "driver/pipeline.h"
+#include "driver/simulate.h"
 #include "driver/stage.h"
 #include "driver/stage_check.h"
 #include "hlo/passes.h"
@@ -376,19 +377,89 @@ static enum status run_stage(struct path *p, int index) {
   return st ? st : send_diags(r, p->number);
 }
 
+/* Makes the inputs, and what the stages are compared with. */
+static void begin_checks(struct path *p) {
+  struct run *r = p->run;
+  p->checks = (struct stage_checks){.ir = r->ir,
+                                    .kernel = p->kernel,
+                                    .arena = r->arena,
+                                    .seed = r->job->seed,
+                                    .inputs_npz = r->job->inputs_npz,
+                                    .deadline_us = r->job->deadline_us};
+  stage_checks_begin(&p->checks, p->module, &pipeline_stages[r->first_stage]);
+}
+
+/* ---- simulation -------------------------------------------------------------------------------------------------- */
+
+/* Returns why the kernel is not simulated, and the status to report; NULL if it is. */
+static const char *why_not_simulated(struct path *p, const char **status) {
+  struct run *r = p->run;
+  *status = "skipped";
+  if (p->before.def->runner < RUN_TO_NISA)
+    return "the kernel was not taken to NISA";
+  const char *refusal = simulate_refusal(r->job, p->kernel, r->arena);
+  if (refusal) {
+    struct diag *d = diag_add(&r->diags, DS_WARNING, DG_MEMORY_LIMIT, NULL, "the kernel is not simulated: %s", refusal);
+    d->hint = "smaller shapes can be simulated; `nkx run` in a terminal has no such limit";
+    *status = "limit";
+    return refusal;
+  }
+  if (!p->checks.kernel)
+    begin_checks(p);
+  if (p->checks.has_inputs)
+    return NULL;
+  diag_add(&r->diags, DS_ERROR, DG_BAD_INPUTS, NULL, "the kernel has no inputs to run on: %s", p->checks.no_check);
+  return p->checks.no_check;
+}
+
+static const char *reference_name(const struct path *p) {
+  return p->checks.no_check || p->is_nisa ? NULL : p->kernel->program ? "numpy" : "first stage";
+}
+
+/* Runs the kernel's last stage on the simulated machine. */
+static enum status send_simulation(struct path *p) {
+  struct run *r = p->run;
+  const int first = r->diags.n;
+  const char *status, *reason = why_not_simulated(p, &status);
+  struct buf b;
+
+  buf_init(&b, FRAME_MAX);
+  if (reason) {
+    simulate_put_refusal(&b, p->number, status, reason);
+  } else {
+    const struct simulate_request rq = {.job = r->job,
+                                        .kernel = p->kernel,
+                                        .number = p->number,
+                                        .module = p->module,
+                                        .stage = &p->before,
+                                        .is_nisa = p->is_nisa,
+                                        .in = p->checks.in,
+                                        .want = p->checks.want,
+                                        .reference = reference_name(p),
+                                        .arena = r->arena};
+    simulate_put_frame(&b, &rq, &r->diags);
+  }
+  for (int i = first; i < r->diags.n; i++)
+    r->has_failed |= r->diags.v[i].severity == DS_ERROR;
+  const enum status st = send(r, &b);
+  return st ? st : send_diags(r, p->number);
+}
+
+/* ---- kernels ----------------------------------------------------------------------------------------------------- */
+
 /* Runs all stages of p->kernel. */
 static enum status run_path(struct path *p) {
   struct run *r = p->run;
   enum status st = send_kernel(p);
   if (!st && r->job->artifacts && p->kernel->module)
     st = send_artifacts(p);
-  if (!st && r->job->check) {
-    p->checks = (struct stage_checks){
-        .ir = r->ir, .kernel = p->kernel, .arena = r->arena, .seed = r->job->seed, .deadline_us = r->job->deadline_us};
-    stage_checks_begin(&p->checks, p->module, &pipeline_stages[r->first_stage]);
-  }
+  /* the simulation of a Python kernel makes its inputs when all stages have been sent, in case they are too large */
+  if (!st && (r->job->check || (r->job->simulate && !p->kernel->program)))
+    begin_checks(p);
   for (int i = r->first_stage; !st && i <= r->last_stage; i++)
     st = run_stage(p, i);
+  if (!st && r->job->simulate)
+    st = send_simulation(p);
   if (!mlirModuleIsNull(p->module))
     mlirModuleDestroy(p->module);
   if (st == ST_INPUT || st == ST_LIMIT || st == ST_BUG) {
