@@ -36,16 +36,17 @@ MUST_USE enum status check_execute(struct ir *ir, MlirModule module, const char 
                                    const struct trace_array *in, int n_out, struct trace_array *out, struct arena *a,
                                    struct diags *ds);
 
-/* A function of NISA and the arrays that it is to be run on (sim/run.h). */
+/* The arrays of a run of a NISA program (sim/run.h). */
 struct check_binding {
-  struct sim_program program;
   const void **args;
   void **results;
 };
-/* Decodes function `name` of a NISA module, which nisa_verify has accepted.  Inputs are converted, and the outputs get
- * memory, as in check_run. */
-MUST_USE enum status check_bind(MlirModule module, const char *name, int n_in, const struct trace_array *in, int n_out,
+/* Checks the shapes, converts inputs, and gives memory to the outputs, as in check_run. */
+MUST_USE enum status check_bind(const struct sim_program *p, int n_in, const struct trace_array *in, int n_out,
                                 struct trace_array *out, struct arena *a, struct diags *ds, struct check_binding *b);
+
+/* Returns the elements of x converted to type t, allocated in a. */
+struct trace_array check_convert_array(struct arena *a, const struct trace_array *x, enum dtype t);
 
 /* Runs function `name` of a NISA module, which nisa_verify has accepted, in the simulator (sim/run.h), like
  * check_execute.  A fault that the simulator finds becomes a diagnostic with its place in the Python source.

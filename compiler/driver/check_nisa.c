@@ -31,12 +31,9 @@ static enum status check_values(const struct sim_program *p, int n_in, const str
   return ST_OK;
 }
 
-enum status check_bind(MlirModule module, const char *name, int n_in, const struct trace_array *in, int n_out,
+enum status check_bind(const struct sim_program *p, int n_in, const struct trace_array *in, int n_out,
                        struct trace_array *out, struct arena *a, struct diags *ds, struct check_binding *b) {
-  struct sim_program *p = &b->program;
-  enum status st = sim_decode(mlirModuleGetOperation(module), name, a, ds, p);
-  if (!st)
-    st = check_values(p, n_in, in, n_out, out, ds);
+  enum status st = check_values(p, n_in, in, n_out, out, ds);
   if (st)
     return st;
   b->args = arena_new_array(a, const void *, (size_t)n_in);
@@ -54,14 +51,17 @@ enum status check_bind(MlirModule module, const char *name, int n_in, const stru
 
 enum status check_simulate(MlirModule module, const char *name, int n_in, const struct trace_array *in, int n_out,
                            struct trace_array *out, int64_t deadline_us, struct arena *a, struct diags *ds) {
+  struct sim_program p;
   struct check_binding b;
   struct sim_fault fault;
   const struct sim_options options = {.deadline_us = deadline_us};
 
-  enum status st = check_bind(module, name, n_in, in, n_out, out, a, ds, &b);
+  enum status st = sim_decode(mlirModuleGetOperation(module), name, a, ds, &p);
+  if (!st)
+    st = check_bind(&p, n_in, in, n_out, out, a, ds, &b);
   if (st)
     return st;
-  st = sim_run(&b.program, b.args, b.results, &options, NULL, &fault);
+  st = sim_run(&p, b.args, b.results, &options, NULL, &fault);
   if (st)
     diag_add(ds, DS_ERROR, fault.kind == SIM_FAULT_TIME ? DG_TIME_LIMIT : DG_CHECK_FAILED, fault.loc, "%s: %s%s%s",
              sim_fault_name(fault.kind), fault.instr ? fault.instr->def->name : "", fault.instr ? ": " : "",

@@ -42,6 +42,7 @@ struct run {
   struct diags diags;
   int n_diags_sent;
   struct trace_kernel *traced; /* the kernel to compile; NULL: the job's source */
+  MlirModule *last;            /* where the caller wants its last stage, or NULL */
   int first_stage, last_stage; /* indices */
   bool has_failed;
 };
@@ -460,7 +461,9 @@ static enum status run_path(struct path *p) {
     st = run_stage(p, i);
   if (!st && r->job->simulate)
     st = send_simulation(p);
-  if (!mlirModuleIsNull(p->module))
+  if (!st && r->last)
+    *r->last = p->module;
+  else if (!mlirModuleIsNull(p->module))
     mlirModuleDestroy(p->module);
   if (st == ST_INPUT || st == ST_LIMIT || st == ST_BUG) {
     if (!r->diags.has_error)
@@ -598,8 +601,11 @@ enum status compile_run(struct ir *ir, const struct job *job, frame_sink sink, v
   return run_all(&r, &arena);
 }
 
-enum status compile_traced(struct ir *ir, const struct job *job, struct trace_kernel *k, frame_sink sink, void *user) {
+enum status compile_traced(struct ir *ir, const struct job *job, struct trace_kernel *k, frame_sink sink, void *user,
+                           MlirModule *last) {
   struct arena arena;
-  struct run r = {.ir = ir, .job = job, .sink = sink, .user = user, .traced = k};
+  struct run r = {.ir = ir, .job = job, .sink = sink, .user = user, .traced = k, .last = last};
+  if (last)
+    *last = (MlirModule){NULL};
   return run_all(&r, &arena);
 }

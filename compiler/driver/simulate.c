@@ -10,12 +10,13 @@
 #include "driver/check.h"
 #include "driver/summary.h"
 #include "nisa/nisa.h"
+#include "sim/decode.h"
 #include "sim/run.h"
 
 struct simulation {
   const struct simulate_request *rq;
   struct diags *ds;
-  struct check_binding binding;
+  struct sim_program program;
   struct trace_array *out;
   int *lines; /* of each instruction in the stage's text, or in the source if that is NISA; 0: not known */
   struct sim_watch *watches;
@@ -85,7 +86,7 @@ static int *find_lines(const struct simulate_request *rq, const struct sim_progr
 }
 
 static int line_of(const struct simulation *s, const struct sim_instr *i) {
-  return i ? s->lines[i - s->binding.program.instrs] : 0;
+  return i ? s->lines[i - s->program.instrs] : 0;
 }
 
 /* ---- watches ----------------------------------------------------------------------------------------------------- */
@@ -100,7 +101,7 @@ static int find_operand(const struct sim_instr *i, const char *name) {
 }
 
 static const char *find_watch(const struct simulation *s, const struct job_watch *want, struct sim_watch *w) {
-  const struct sim_program *p = &s->binding.program;
+  const struct sim_program *p = &s->program;
   *w = (struct sim_watch){.instr = -1, .nth = want->nth};
   for (int k = 0; k < p->n_instrs && w->instr < 0; k++)
     if (s->lines[k] == want->line)
@@ -132,7 +133,7 @@ static enum dtype dtype_of(enum sim_type t) {
 }
 
 static void put_watched(const struct simulation *s, const struct sim_watch *w, struct buf *b) {
-  const struct sim_operand *o = &s->binding.program.instrs[w->instr].operand[w->operand];
+  const struct sim_operand *o = &s->program.instrs[w->instr].operand[w->operand];
   int64_t dims[NISA_TILE_MAX];
   for (int k = 0; k < o->n_dims; k++)
     dims[k] = o->dim[k].n;
@@ -151,7 +152,7 @@ static void put_watches(const struct simulation *s, struct buf *b) {
   buf_putc(b, '[');
   for (int k = 0; k < job->n_watches; k++) {
     const struct sim_watch *w = &s->watches[k];
-    const struct sim_instr *i = s->refused[k] ? NULL : &s->binding.program.instrs[w->instr];
+    const struct sim_instr *i = s->refused[k] ? NULL : &s->program.instrs[w->instr];
     json_put_comma(b);
     buf_putc(b, '{');
     json_put_field_int(b, "line", job->watches[k].line);
@@ -263,18 +264,21 @@ static enum status run(struct simulation *s) {
   s->out = arena_new_array(rq->arena, struct trace_array, (size_t)k->n_outputs);
   for (int i = 0; i < k->n_outputs; i++)
     s->out[i].shape = k->outputs[i].shape;
-  enum status st = check_bind(rq->module, k->module ? k->module->name : k->name, k->n_inputs, rq->in, k->n_outputs,
-                              s->out, rq->arena, s->ds, &s->binding);
+  struct check_binding binding;
+  enum status st = sim_decode(mlirModuleGetOperation(rq->module), k->module ? k->module->name : k->name, rq->arena,
+                              s->ds, &s->program);
+  if (!st)
+    st = check_bind(&s->program, k->n_inputs, rq->in, k->n_outputs, s->out, rq->arena, s->ds, &binding);
   if (st)
     return st;
-  s->lines = find_lines(rq, &s->binding.program);
+  s->lines = find_lines(rq, &s->program);
   find_watches(s);
   const struct sim_options options = {.memory_max = rq->job->memory_max,
                                       .deadline_us = deadline(rq->job),
-                                      .n_watches = s->binding.program.n_instrs ? rq->job->n_watches : 0,
+                                      .n_watches = s->program.n_instrs ? rq->job->n_watches : 0,
                                       .watches = s->watches};
   const int64_t began_us = clock_now_us();
-  st = sim_run(&s->binding.program, s->binding.args, s->binding.results, &options, &s->counts, &s->fault);
+  st = sim_run(&s->program, binding.args, binding.results, &options, &s->counts, &s->fault);
   s->time_us = clock_now_us() - began_us;
   return st;
 }
