@@ -7,6 +7,7 @@
 #define DRIVER_CHECK_H
 
 #include "ir/ir.h"
+#include "sim/program.h"
 #include "trace/trace.h"
 
 /* check_open lowers function `name` of the module, which takes tensors or memrefs of static shapes.  It does not
@@ -34,6 +35,18 @@ MUST_USE enum status check_run(const struct check_program *p, int n_in, const st
 MUST_USE enum status check_execute(struct ir *ir, MlirModule module, const char *name, int n_in,
                                    const struct trace_array *in, int n_out, struct trace_array *out, struct arena *a,
                                    struct diags *ds);
+
+/* The arrays of a run of a NISA program (sim/run.h). */
+struct check_binding {
+  const void **args;
+  void **results;
+};
+/* Checks the shapes, converts inputs, and gives memory to the outputs, as in check_run. */
+MUST_USE enum status check_bind(const struct sim_program *p, int n_in, const struct trace_array *in, int n_out,
+                                struct trace_array *out, struct arena *a, struct diags *ds, struct check_binding *b);
+
+/* Returns the elements of x converted to type t, allocated in a. */
+struct trace_array check_convert_array(struct arena *a, const struct trace_array *x, enum dtype t);
 
 /* Runs function `name` of a NISA module, which nisa_verify has accepted, in the simulator (sim/run.h), like
  * check_execute.  A fault that the simulator finds becomes a diagnostic with its place in the Python source.

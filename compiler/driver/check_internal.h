@@ -55,9 +55,6 @@ const char *check_narrow_name(MlirType t);
 /* Replaces matrix products of buffers by calls. */
 void check_call_products(MlirOperation module, struct arena *a);
 
-/* Returns the elements of x converted to type t, allocated in a. */
-struct trace_array check_convert_array(struct arena *a, const struct trace_array *x, enum dtype t);
-
 /* check_build.c */
 void check_register(MlirExecutionEngine engine, const char *name, void (*fn)(void));
 /* These insert an operation before another one. */
