@@ -38,7 +38,7 @@ srcs = $(sort $(wildcard $(addsuffix /*.c,$(1))))
 tree = $(sort $(shell find $(1) -name '*.c'))
 objs = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 
-COMPILER_SRC := $(call tree,$(addprefix compiler/,base hlo trace linalg ir passes nisa sim driver))
+COMPILER_SRC := $(call tree,$(addprefix compiler/,base hlo trace linalg ir passes nisa sim interp driver))
 # restrictions that a process puts on itself: the server and the workers
 WALL_SRC := $(addprefix explorer/jail/,caps.c confine.c landlock.c seccomp.c)
 SERVER_SRC := $(call srcs,explorer $(addprefix explorer/,http api ce job work pool store diff)) $(WALL_SRC)
