@@ -5,6 +5,8 @@
  * indices and scalars, and memref views of HBM (collapse_shape, expand_shape, subview, cast, reinterpret_cast,
  * get_global); nothing else.  The module names its machine: nisa.target = #nisa.target<"trn2">.
  *
+ * A program is one sequence at first.  streams.h says what it looks like when each engine has a program of its own.
+ *
  * Control flow.  The sequencers of all engines branch together, on registers: constants, counters, what arith computes
  * from them, and what register_load reads from memory.
  *
@@ -95,7 +97,8 @@
  *   reciprocal        dst = 1 / src.
  *   memset            dst = value.
  *   iota              dst(t) = offset + sum of coefficients[k] * t[k], an integer, then converted.
- *   register_load     the one element of src as an SSA value, for indices and conditions.
+ *   register_load     the one element of src as an SSA value, for indices and conditions.  engine = "sync", and in engine
+ *                     programs the engine whose register it is.
  *
  * Operators (op, op0, op1): add subtract multiply divide max min mod pow (f32; max and min yield NaN if an operand is
  * NaN; mod has the sign of the left side), divide_int mod_int (integers, truncating), is_eq is_ne is_gt is_ge is_lt

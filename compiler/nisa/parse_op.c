@@ -1,6 +1,6 @@
 /* parse_op: rewrites one operation of the readable form to MLIR's generic form.
  *
- *     op      = NAME "(" item {"," item} ")" "engine" "=" WORD [":" type]
+ *     op      = NAME "(" item {"," item} ")" "engine" "=" WORD ["signal"] [":" type]
  *             | "nisa.alloc" ["alignment" "=" INT] ":" type  |  "nisa.release" VALUE ":" type
  *     item    = NAME "<" tile "=" type VALUE ("[" indices "]" | map "[" values "]")      (parse_access.c)
  *             | NAME "=" type VALUE      (an operand of the operation)      |  NAME ["=" value]   (an attribute)
@@ -169,7 +169,9 @@ static void put_generic(struct nisa_statement *t) {
   put_operands(t, false);
   nisa_source_put(s, t->engine.from, ") {engine = \"");
   nisa_source_copy(s, t->engine.from, t->engine.to);
-  nisa_source_put(s, t->start, "\", operandSegmentSizes = array<i32: ");
+  nisa_source_put(s, t->start,
+                  t->signals ? "\", signal, operandSegmentSizes = array<i32: "
+                             : "\", operandSegmentSizes = array<i32: ");
   put_segments(t);
   nisa_source_put(s, t->start, ">");
   for (int k = 0; k < t->def->n_operands; k++)
@@ -216,6 +218,9 @@ static enum status engine(struct nisa_statement *t) {
   if (!(t->def->engines & 1u << e))
     return nisa_source_fail(s, t->engine.from, "%s does not run on the %s engine", t->def->full_name,
                             nisa_engine_name(e));
+  const size_t after = s->at;
+  t->signals = nisa_span_is(s, nisa_word(s), "signal");
+  s->at = t->signals ? s->at : after;
   return ST_OK;
 }
 

@@ -8,6 +8,16 @@
  *     nisa.activation(dst<…>=…, src<…>=…, bias=f32 %cst, scale=f32 %cst_0, op=exp) engine=scalar
  *     nisa.release %sbuf : memref<…>
  *
+ * and in engine programs (streams.h)
+ *
+ *     nisa.program vector {   …   }
+ *     nisa.queue qSyncIn on sync {   …   }
+ *     nisa.wait qSyncIn >= %i*2 + 1
+ *     nisa.dma_trigger qSyncIn
+ *     nisa.barrier
+ *     %sbuf_1 = nisa.rotate %sbuf[%i] : memref<…>
+ *     nisa.memset(…) engine=vector signal
+ *
  * (Each is one line in the text.)  An operand that is data is  name<partition dimensions| free dimensions>=TYPE
  * %base[…], with one index for each dimension of the base: a sum of SSA values, tile coordinates d0, d1, … and a
  * constant.  An access map that is not such a sum, or has its symbols in another order, is written as a map:  %base

@@ -106,7 +106,8 @@ static bool is_of_access(const struct nisa_instr *in, MlirStringRef name) {
 }
 
 static bool is_shown(const struct nisa_instr *in, MlirStringRef name) {
-  return !is(name, "operandSegmentSizes") && !is(name, "engine") && !is_of_access(in, name);
+  return !is(name, "operandSegmentSizes") && !is(name, "engine") && !is_of_access(in, name) &&
+         !(is(name, "signal") && nisa_signals(in->op));
 }
 
 static bool is_operand_name(const struct nisa_instr *in, MlirStringRef name) {
@@ -173,7 +174,30 @@ static bool has_only_alignment(MlirOperation op) {
   return n == 0 || (n == 1 && is_integer_of(ir_attr(op, "alignment"), 64));
 }
 
+/* True if the attribute is a string that can be written without quotes. */
+static bool is_name_attr(MlirOperation op, const char *name) {
+  MlirAttribute v = ir_attr(op, name);
+  return !mlirAttributeIsNull(v) && mlirAttributeIsAString(v) &&
+         nisa_text_is_word(mlirStringAttrGetValue(v).data, mlirStringAttrGetValue(v).length);
+}
+
+static bool can_write_sync(struct nisa_line *w, MlirOperation op) {
+  const intptr_t n = mlirOperationGetNumAttributes(op);
+  const char *why;
+  switch (w->sync) {
+  case NISA_SYNC_WAIT:
+    return n == 2 && is_name_attr(op, "semaphore") && nisa_read_wait(op, &w->count, &why);
+  case NISA_SYNC_TRIGGER:
+    return n == 1 && is_name_attr(op, "queue");
+  default:
+    return n == 0;
+  }
+}
+
 bool nisa_can_write(struct nisa_line *w, MlirOperation op) {
+  w->sync = nisa_sync_of(op);
+  if (w->sync)
+    return can_write_sync(w, op);
   if (!nisa_read(op, &w->in, NULL))
     return false;
   if (w->in.def->kind == NISA_ALLOC)
@@ -319,11 +343,48 @@ static void put_results(struct nisa_line *w, MlirOperation op) {
   buf_puts(w->out, " = ");
 }
 
+static void put_count(struct nisa_line *w) {
+  buf_puts(w->out, " >=");
+  if (!is_plain(&w->count)) {
+    put_map(w, &w->count);
+    return;
+  }
+  buf_puts(w->out, " ");
+  put_index(w, &w->count, 0);
+}
+
+static void write_sync(struct nisa_line *w, MlirOperation op) {
+  buf_puts(w->out, nisa_sync_name(w->sync));
+  switch (w->sync) {
+  case NISA_SYNC_WAIT:
+    buf_printf(w->out, " %s", nisa_text_attr(op, "semaphore"));
+    put_count(w);
+    break;
+  case NISA_SYNC_TRIGGER:
+    buf_printf(w->out, " %s", nisa_text_attr(op, "queue"));
+    break;
+  case NISA_SYNC_ROTATE:
+    buf_puts(w->out, " ");
+    put_value(w, mlirOperationGetOperand(op, 0));
+    buf_puts(w->out, "[");
+    put_value(w, mlirOperationGetOperand(op, 1));
+    buf_puts(w->out, "] : ");
+    put_type(w, mlirValueGetType(mlirOperationGetResult(op, 0)));
+    break;
+  default:
+    break;
+  }
+}
+
 void nisa_write(struct nisa_line *w, MlirOperation op) {
   const struct nisa_instr *in = &w->in;
   const char *comma = "";
 
   put_results(w, op);
+  if (w->sync) {
+    write_sync(w, op);
+    return;
+  }
   buf_puts(w->out, in->def->full_name);
   if (in->def->kind == NISA_ALLOC) {
     MlirAttribute v = ir_attr(op, "alignment");
@@ -350,7 +411,7 @@ void nisa_write(struct nisa_line *w, MlirOperation op) {
   }
   put_attrs(w, true);
   put_attrs(w, false);
-  buf_printf(w->out, ") engine=%s", nisa_engine_name(in->engine));
+  buf_printf(w->out, ") engine=%s%s", nisa_engine_name(in->engine), nisa_signals(op) ? " signal" : "");
   if (mlirOperationGetNumResults(op)) {
     buf_puts(w->out, " : ");
     put_type(w, mlirValueGetType(mlirOperationGetResult(op, 0)));

@@ -44,22 +44,26 @@ struct uses {
   MlirOperation release, matmul, other_writer;
 };
 
-static struct uses find_uses(struct nisa_check *c, MlirOperation alloc) {
-  MlirValue v = mlirOperationGetResult(alloc, 0);
-  struct uses u = {0};
-
+static void add_uses(struct nisa_check *c, MlirOperation alloc, MlirValue v, struct uses *u) {
   for (MlirOpOperand use = mlirValueGetFirstUse(v); !mlirOpOperandIsNull(use); use = mlirOpOperandGetNextUse(use)) {
     MlirOperation op = mlirOpOperandGetOwner(use);
     const struct nisa_op_def *d = nisa_op_of(op);
-    if (!d) {
+    if (nisa_sync_of(op) == NISA_SYNC_ROTATE && mlirValueEqual(v, mlirOperationGetResult(alloc, 0))) {
+      add_uses(c, alloc, mlirOperationGetResult(op, 0), u);
+    } else if (!d) {
       nisa_complain(c, alloc, "it leaves its block through %s", mlirIdentifierStr(mlirOperationGetName(op)).data);
     } else if (d->kind == NISA_RELEASE) {
-      u.n_releases++;
-      u.release = op;
+      u->n_releases++;
+      u->release = op;
     } else if (mlirOpOperandGetOperandNumber(use) == 0 && d->kind != NISA_REGISTER_LOAD) { /* dst comes first */
-      *(d->kind == NISA_MATMUL ? &u.matmul : &u.other_writer) = op;
+      *(d->kind == NISA_MATMUL ? &u->matmul : &u->other_writer) = op;
     }
   }
+}
+
+static struct uses find_uses(struct nisa_check *c, MlirOperation alloc) {
+  struct uses u = {0};
+  add_uses(c, alloc, mlirOperationGetResult(alloc, 0), &u);
   return u;
 }
 
@@ -83,6 +87,12 @@ static void check_lifetime(struct nisa_check *c, MlirOperation alloc, const stru
   }
 }
 
+/* True for the allocations of engine programs, which are never released: places say which memory is used again. */
+static bool is_for_streams(MlirOperation alloc) {
+  MlirOperation up = mlirOperationGetParentOperation(alloc);
+  return ir_is(up, "func.func") && nisa_has_streams(up);
+}
+
 static void check_alloc(struct nisa_check *c, MlirOperation alloc) {
   MlirType t = mlirValueGetType(mlirOperationGetResult(alloc, 0));
 
@@ -96,7 +106,8 @@ static void check_alloc(struct nisa_check *c, MlirOperation alloc) {
     return;
   }
   struct uses u = find_uses(c, alloc);
-  check_lifetime(c, alloc, &u);
+  if (!is_for_streams(alloc))
+    check_lifetime(c, alloc, &u);
   if (nisa_type_space(t) == MEM_PSUM && !mlirOperationIsNull(u.matmul) && !mlirOperationIsNull(u.other_writer))
     nisa_complain(c, u.other_writer, "it writes to PSUM that a matmul accumulates in");
 }
@@ -162,6 +173,8 @@ void nisa_check_memory(struct nisa_check *c, MlirOperation module) {
   if (c->n_errors > before)
     return; /* the live buffers are not known in that case */
   for (int k = 0; k < functions.n; k++) {
+    if (nisa_has_streams(functions.v[k]))
+      continue; /* what is used at the same time depends on the order in which streams run */
     struct live l = walk_live(c->arena, m, functions.v[k]);
     if (l.sbuf_peak > m->sbuf_bytes)
       nisa_complain(c, l.sbuf_at, "with it %lld bytes of every SBUF partition are in use; there are %lld",
