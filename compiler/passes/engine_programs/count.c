@@ -50,9 +50,9 @@ void ep_count(const struct ep *ep, bool signals, int64_t trips_max, struct ep_co
   struct arena *a = ep->run->arena;
   const size_t n = (size_t)ep->n_streams;
   if (!out->at) {
-    out->at = arena_new_array(a, int64_t, n * (size_t)ep->instrs.n);
-    out->start = arena_new_array(a, int64_t, n * (size_t)ep->loops.n);
-    out->body = arena_new_array(a, int64_t, n * (size_t)ep->loops.n);
+    out->at = arena_new_array(a, int64_t, n *(size_t)ep->instrs.n);
+    out->start = arena_new_array(a, int64_t, n *(size_t)ep->loops.n);
+    out->body = arena_new_array(a, int64_t, n *(size_t)ep->loops.n);
   }
   out->n_streams = ep->n_streams;
   out->total = 0;

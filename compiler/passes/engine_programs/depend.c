@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/index.h"
 #include "passes/engine_programs/engine_programs.h"
 
 /* An access of a buffer. */
@@ -116,15 +117,18 @@ static bool hides(const struct finder *f, const struct use *x, const struct use 
   return true;
 }
 
+/* Each use with those before it, and, in the next iteration of a loop around, with those after it and with itself: a
+ * queue does not wait for its own transfers. */
 static void order_uses(struct finder *f, const struct uses *u) {
-  for (int j = 1; j < u->n; j++)
-    for (int i = j - 1; i >= 0 && segment_of(f, &u->v[i]) == segment_of(f, &u->v[j]); i--) {
+  for (int j = 0; j < u->n; j++)
+    for (int i = j; i >= 0 && segment_of(f, &u->v[i]) == segment_of(f, &u->v[j]); i--) {
       const struct use *x = &u->v[i], *y = &u->v[j];
-      if (x->instr == y->instr || (!x->access->writes && !y->access->writes))
+      if (!x->access->writes && !y->access->writes)
         continue;
       order(f, x, y, false);
-      order(f, y, x, false); /* in the next iteration */
-      if (hides(f, x, y))
+      if (i != j)
+        order(f, y, x, false);
+      if (x->instr != y->instr && hides(f, x, y))
         break;
     }
 }

@@ -20,8 +20,9 @@ enum { EP_DEPTH_MAX = 16, EP_STREAMS_MAX = 24, EP_NONE = -1 };
 enum { EP_TENSOR, EP_VECTOR, EP_SCALAR, EP_GPSIMD, EP_SYNC, EP_ENGINES };
 struct ep_stream {
   const char *name;
-  int on; /* the engine that triggers and waits: of an engine itself */
-  int n;  /* instructions, loops counted once */
+  const char *why; /* what a queue transfers, and why its engine starts it */
+  int on;          /* the engine that triggers: of an engine itself */
+  int n;           /* instructions, loops counted once */
 };
 
 struct ep_loop {
@@ -89,8 +90,8 @@ struct ep_row {
  * less than 0, it is the last execution before that: of an earlier iteration of the loop around. */
 struct ep_wait {
   int from, from_stream, to, on;
-  int loop;  /* the wait is before this loop; EP_NONE: before `to` */
-  int depth; /* variables at its place */
+  int loop;                 /* the wait is before this loop; EP_NONE: before `to` */
+  int depth;                /* variables at its place */
   const struct ep_row *row; /* as many as there are loops around `from` */
   bool is_kept;
   int next; /* in the list of its place */

@@ -144,9 +144,10 @@ static struct ep_access read_access(struct reader *r, const struct nisa_access *
   MlirValue root = buffer_root(x->base);
   MlirOperation def = ir_defining_op(root);
   struct ep_access out = {.writes = writes, .base = x->base};
-  const bool is_known = mlirValueIsABlockArgument(root)
-                            ? mlirOperationEqual(mlirBlockGetParentOperation(mlirBlockArgumentGetOwner(root)), r->ep->function)
-                            : ir_is(def, "nisa.alloc") || ir_is(def, "memref.get_global");
+  const bool is_known =
+      mlirValueIsABlockArgument(root)
+          ? mlirOperationEqual(mlirBlockGetParentOperation(mlirBlockArgumentGetOwner(root)), r->ep->function)
+          : ir_is(def, "nisa.alloc") || ir_is(def, "memref.get_global");
   if (!is_known) {
     out.buffer = EP_NONE;
     return out;
@@ -227,8 +228,8 @@ static void read_instr(struct reader *r, MlirOperation op) {
   assert(is_read); /* the verifier has accepted the module */
   (void)is_read;
   const bool is_load = in.def->kind == NISA_REGISTER_LOAD;
-  const unsigned streams = is_load ? users_of(ep, mlirOperationGetResult(op, 0), &by_control)
-                                   : 1u << ep_stream_of(ep, op);
+  const unsigned streams =
+      is_load ? users_of(ep, mlirOperationGetResult(op, 0), &by_control) : 1u << ep_stream_of(ep, op);
   const int first = is_load ? EP_SYNC : ep_stream_of(ep, op);
   need(ep, op, streams);
   if (first >= EP_ENGINES) { /* its trigger is in the same loops */

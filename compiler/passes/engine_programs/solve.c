@@ -31,9 +31,9 @@ struct problem {
   struct ep *ep;
   int x, xs, y, ys, on;
   const struct ep_access *a, *b;
-  bool by_dims;             /* a and b can be compared dimension by dimension */
-  int n_x, n_y, common;     /* loops around x, around y, and around both */
-  int rotation;             /* the loop in which the copies of the buffer rotate; EP_NONE */
+  bool by_dims;         /* a and b can be compared dimension by dimension */
+  int n_x, n_y, common; /* loops around x, around y, and around both */
+  int rotation;         /* the loop in which the copies of the buffer rotate; EP_NONE */
   int64_t copies;
   int64_t trips_x[EP_DEPTH_MAX], trips_y[EP_DEPTH_MAX];
   int loops_y[EP_DEPTH_MAX];

@@ -12,6 +12,7 @@
  * otherwise by the one with less work.
  */
 #include <assert.h>
+#include <string.h>
 
 #include "passes/engine_programs/engine_programs.h"
 #include "passes/lib/buffers.h"
@@ -69,12 +70,12 @@ static void survey(struct work *w) {
   }
 }
 
-static int find_stream(struct ep *ep, const char *name, int on) {
+static int find_stream(struct ep *ep, const char *name, int on, const char *why) {
   for (int k = 0; k < ep->n_streams; k++)
     if (!strcmp(ep->streams[k].name, name))
       return k;
   assert(ep->n_streams < EP_STREAMS_MAX);
-  ep->streams[ep->n_streams] = (struct ep_stream){.name = name, .on = on};
+  ep->streams[ep->n_streams] = (struct ep_stream){.name = name, .why = why, .on = on};
   return ep->n_streams++;
 }
 
@@ -82,10 +83,15 @@ static int queue_out(struct work *w, MlirValue src) {
   const int64_t gpsimd = w->executed[NISA_ENGINE_GPSIMD], scalar = w->executed[NISA_ENGINE_SCALAR];
   MlirOperation writer = {table_get(&w->writer, root_key(src))};
   const enum nisa_engine from = mlirOperationIsNull(writer) ? NISA_ENGINE_NONE : engine_of(writer);
+  const char *why = gpsimd && scalar ? "what engines computed; it has less to do"
+                                     : "what engines computed; it computes nothing itself";
   bool by_scalar = scalar < gpsimd;
-  if (gpsimd && scalar && (from == NISA_ENGINE_GPSIMD || from == NISA_ENGINE_SCALAR))
+  if (gpsimd && scalar && (from == NISA_ENGINE_GPSIMD || from == NISA_ENGINE_SCALAR)) {
     by_scalar = from == NISA_ENGINE_SCALAR;
-  return by_scalar ? find_stream(w->ep, "qScalarOut", EP_SCALAR) : find_stream(w->ep, "qGpsimdOut", EP_GPSIMD);
+    why = "what it computed itself";
+  }
+  return by_scalar ? find_stream(w->ep, "qScalarOut", EP_SCALAR, why)
+                   : find_stream(w->ep, "qGpsimdOut", EP_GPSIMD, why);
 }
 
 static int queue_for(struct work *w, MlirOperation op) {
@@ -95,14 +101,14 @@ static int queue_for(struct work *w, MlirOperation op) {
   assert(is_read);
   (void)is_read;
   if (is_collective(in.def->kind))
-    return find_stream(w->ep, "qGpsimdCc", EP_GPSIMD);
+    return find_stream(w->ep, "qGpsimdCc", EP_GPSIMD, "collectives");
   MlirValue src = nisa_operand(&in, "src")->base;
   const bool from_hbm = !mem_is_on_chip(nisa_type_space(mlirValueGetType(src)));
   const bool to_chip = mem_is_on_chip(nisa_type_space(mlirValueGetType(dst)));
   if (from_hbm && to_chip && in.def->kind == NISA_DMA_COPY_INDIRECT)
     return queue_out(w, in.operand[2].base);
   if (from_hbm && to_chip && !table_get(&w->is_written, root_key(src)))
-    return find_stream(w->ep, "qSyncIn", EP_SYNC);
+    return find_stream(w->ep, "qSyncIn", EP_SYNC, "loads, which never wait for a store");
   MlirOperation writer = {table_get(&w->writer, root_key(src))};
   if (from_hbm && !mlirOperationIsNull(writer) && table_get(&w->ep->queue_of, writer.ptr) &&
       !is_collective(nisa_op_of(writer)->kind))
