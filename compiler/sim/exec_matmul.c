@@ -4,7 +4,7 @@
 #include "sim/machine.h"
 #include "sim/product.h"
 
-/* The first matmul that writes an element of an allocation overwrites it; a later one adds.  What another instruction
+/* The first matmul of a group that writes an element overwrites it; a later one adds.  What another instruction
  * wrote there cannot be added to. */
 static bool add_row(struct sim_machine *m, const struct sim_access *dst, int64_t p, int64_t n, const float *sums) {
   const struct sim_operand *o = dst->o;
@@ -24,13 +24,13 @@ static bool add_row(struct sim_machine *m, const struct sim_access *dst, int64_t
     char *at = dst->at + offset;
     if (*shadow == SIM_WRITTEN)
       return sim_fail(m, SIM_FAULT_ACCUMULATION, "dst: adds to what no matmul has written");
-    if (*shadow == SIM_STARTED)
+    if (*shadow == dst->group)
       sim_load_f32(dst->type, at, 0, 1, &old);
     else
       old = 0;
     old += sums[j];
     sim_store_f32(dst->type, at, 0, 1, &old);
-    *shadow = SIM_STARTED;
+    *shadow = dst->group;
   }
   return true;
 }
@@ -45,8 +45,8 @@ static bool add_plain_row(const struct sim_access *dst, int64_t p, int64_t n, co
   if (*shadow == SIM_WRITTEN || (n > 1 && memcmp(shadow, shadow + 1, (size_t)n - 1)))
     return false;
   for (int64_t j = 0; j < n; j++)
-    to[j] = *shadow == SIM_STARTED ? to[j] + sums[j] : sums[j];
-  memset(shadow, SIM_STARTED, (size_t)n);
+    to[j] = *shadow == dst->group ? to[j] + sums[j] : sums[j];
+  memset(shadow, dst->group, (size_t)n);
   return true;
 }
 

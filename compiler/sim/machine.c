@@ -5,6 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
+#include "sim/area.h"
+
 bool sim_fail(struct sim_machine *m, enum sim_fault_kind kind, const char *fmt, ...) {
   va_list ap;
   if (m->fault->kind)
@@ -16,6 +19,10 @@ bool sim_fail(struct sim_machine *m, enum sim_fault_kind kind, const char *fmt, 
   vsnprintf(m->fault->text, sizeof m->fault->text, fmt, ap);
   va_end(ap);
   return false;
+}
+
+bool sim_is_late(const struct sim_machine *m) {
+  return m->options->deadline_us && clock_now_us() > m->options->deadline_us;
 }
 
 bool sim_scratch(struct sim_machine *m, size_t n, void **out) {
@@ -81,8 +88,10 @@ bool sim_open(struct sim_machine *m, int k, struct sim_access *x) {
     return false;
   const int64_t start = sim_linear_value(&o->start, m->regs);
   assert(start >= 0 && start < m->program->buffers[x->buffer].bytes && start % x->size == 0);
-  x->at = memory->data + start;
-  x->shadow = memory->shadow + start / x->size;
+  const int64_t copy = sim_area_copy(m->program, o, m->regs) * m->program->buffers[x->buffer].bytes;
+  x->at = memory->data + copy + start;
+  x->shadow = memory->shadow + (copy + start) / x->size;
+  x->group = SIM_STARTED + (o->group < 0 ? 0 : (uint8_t)((uint64_t)m->regs[o->group] % SIM_GROUPS));
   merge(x);
   return true;
 }

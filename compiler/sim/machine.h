@@ -5,11 +5,13 @@
 #include "sim/number.h"
 #include "sim/run.h"
 
-/* What a shadow byte says of an element. */
-enum sim_shadow { SIM_UNWRITTEN, SIM_WRITTEN, SIM_STARTED /* by a matmul */ };
+/* What a shadow byte says of an element: SIM_STARTED and more, that a matmul has written it.  The number is that of the
+ * accumulation group, modulo SIM_GROUPS. */
+enum sim_shadow { SIM_UNWRITTEN, SIM_WRITTEN, SIM_STARTED };
+enum { SIM_GROUPS = 250 };
 
 struct sim_memory {
-  char *data;      /* NULL: not allocated at this time */
+  char *data;      /* of all copies, one after another; NULL: not allocated at this time */
   uint8_t *shadow; /* one byte per element */
   bool is_released;
 };
@@ -17,7 +19,7 @@ struct sim_memory {
 struct sim_machine {
   const struct sim_program *program;
   int64_t *regs;
-  struct sim_memory *memories; /* one per buffer */
+  struct sim_memory *memories; /* one per buffer; NULL: the run has no values */
   int64_t used, most;          /* bytes of data */
   const struct sim_options *options;
   struct sim_counts counts;
@@ -27,6 +29,7 @@ struct sim_machine {
   size_t scratch_size;
 };
 
+bool sim_is_late(const struct sim_machine *m); /* the deadline has passed */
 /* Records the fault of the current instruction; returns false. */
 bool sim_fail(struct sim_machine *m, enum sim_fault_kind kind, const char *fmt, ...) PRINTF(3, 4);
 /* At least n bytes, valid until the next call; false and a fault when there are none. */
@@ -47,6 +50,7 @@ struct sim_access {
   struct sim_dim free[NISA_TILE_MAX];
   char scalar[8];
   uint8_t scalar_shadow;
+  uint8_t group; /* the shadow of what matmuls of this group have written */
 };
 
 /* Finds operand k: its buffer is allocated and the tile is inside.  An absent operand is a fault. */
@@ -74,6 +78,9 @@ void sim_write_bits(const struct sim_access *x, int64_t p, int64_t first, int64_
 bool sim_conflicts(const struct sim_access *dst, const struct sim_access *src);
 
 /* ---- instructions ------------------------------------------------------------------------------------------------ */
+
+/* Executes an instruction with the registers m->regs.  run.c */
+MUST_USE bool sim_execute(struct sim_machine *m, const struct sim_instr *i);
 
 /* exec_copy.c, exec_arith.c, exec_matmul.c, exec_collective.c: each executes the current instruction. */
 MUST_USE bool sim_exec_copy(struct sim_machine *m);
