@@ -19,7 +19,7 @@
 #ifndef SIM_ORDER_H
 #define SIM_ORDER_H
 
-#include "sim/run.h"
+#include "sim/fault.h"
 
 struct sim_order;
 
