@@ -44,6 +44,11 @@ static void check_memory(struct nisa_check *c, const struct nisa_instr *in, cons
                          enum mem_space s) {
   const char *engine = nisa_engine_name(in->engine);
 
+  if (in->def->kind == NISA_REGISTER_LOAD) { /* every engine's sequencer loads registers as sync does */
+    if (!(nisa_reach(NISA_ENGINE_SYNC, false) & BIT(s)))
+      nisa_complain(c, in->op, "%s is in %s, from which no register is loaded", d->name, nisa_space_name(s));
+    return;
+  }
   if (d->writes && !(nisa_reach(in->engine, true) & BIT(s)))
     nisa_complain(c, in->op, "%s is in %s, which the %s engine does not write", d->name, nisa_space_name(s), engine);
   /* dst of the tensor engine is not read by the engine: PSUM adds to it */
@@ -151,7 +156,7 @@ static void check_partitions(struct nisa_check *c, const struct nisa_instr *in, 
     nisa_complain(c, in->op, "%s does not take consecutive partitions", d->name);
   else if (repeats)
     nisa_complain(c, in->op, "%s repeats one partition, which only DMA can read", d->name);
-  else if (in->engine != NISA_ENGINE_SYNC)
+  else if (in->def->kind != NISA_REGISTER_LOAD)
     check_start(c, in, d->name, x, i);
 }
 
@@ -303,9 +308,9 @@ static void check_op(struct nisa_check *c, MlirOperation op) {
   if (!nisa_op_of(op)) {
     if (ir_is(op, "scf.while"))
       check_while(c, op);
-    if (!is_allowed(op))
+    if (!is_allowed(op) && !nisa_sync_of(op) && !nisa_is_stream(op))
       nisa_complain(c, op, "it is not a NISA operation, and it may not stand beside them");
-    for (intptr_t k = 0; k < mlirOperationGetNumResults(op); k++)
+    for (intptr_t k = 0; k < mlirOperationGetNumResults(op) && !nisa_sync_of(op); k++)
       if (mem_is_on_chip(nisa_type_space(mlirValueGetType(mlirOperationGetResult(op, k)))))
         nisa_complain(c, op, "only nisa.alloc makes buffers on chip");
     return;
@@ -335,5 +340,6 @@ enum status nisa_verify(MlirOperation module, enum target target, struct arena *
   for (int k = 0; k < all.n; k++)
     check_op(&c, all.v[k]);
   nisa_check_memory(&c, module);
+  nisa_check_streams(&c, module);
   return c.n_errors ? ST_INPUT : ST_OK;
 }

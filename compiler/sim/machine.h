@@ -106,6 +106,9 @@ void sim_write_bits(const struct sim_access *x, int64_t p, int64_t first, int64_
  * elements in the same order. */
 bool sim_conflicts(const struct sim_access *dst, const struct sim_access *src);
 
+/* The current instruction has been executed: keeps the operands that the caller watches (watch.c). */
+void sim_watch_now(struct sim_machine *m);
+
 /* ---- instructions ------------------------------------------------------------------------------------------------ */
 
 /* exec_copy.c, exec_arith.c, exec_matmul.c, exec_collective.c: each executes the current instruction. */

@@ -256,6 +256,8 @@ static bool run_code(struct sim_machine *m) {
     case SIM_NODE_INSTR:
       if (!execute(m, &p->instrs[n->a]))
         return false;
+      if (m->options->n_watches)
+        sim_watch_now(m);
       break;
     case SIM_NODE_ALLOC:
       if (!allocate(m, n->a, SIM_UNWRITTEN))

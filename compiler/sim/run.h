@@ -31,9 +31,32 @@ struct sim_fault {
   char text[200];                /* "dst: index 3 … 130 of dimension 0, which has 128" */
 };
 
+/* ---- values of operands, kept while a program runs (watch.c) ---------------------------------------------------- */
+
+enum sim_watch_state {
+  SIM_WATCH_NONE, /* the instruction was not executed, or not as often as asked */
+  SIM_WATCH_KEPT,
+  SIM_WATCH_UNWRITTEN /* a part of the operand is memory that nothing has written */
+};
+
+/* The caller zeroes the last three members, and calls sim_watch_clear after the run. */
+struct sim_watch {
+  int instr, operand; /* of the program: its operand is an access or a scalar */
+  int64_t nth;        /* after its execution number nth, from 1; 0: after the last */
+  enum sim_watch_state state;
+  int64_t n_executions;
+  void *data; /* the elements in row-major order of the operand's tile, without gaps; on the heap */
+};
+
+void sim_watch_clear(struct sim_watch *w);
+
+/* ---- runs ------------------------------------------------------------------------------------------------------- */
+
 struct sim_options {
   int64_t memory_max;  /* bytes of data; 0: 2 GiB */
   int64_t deadline_us; /* of clock_now_us; 0: none */
+  int n_watches;
+  struct sim_watch *watches; /* filled */
 };
 
 struct sim_counts {

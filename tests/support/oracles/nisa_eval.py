@@ -685,7 +685,7 @@ class Module:
         return steps
 
     def step(self, line):
-        m = re.match(r"(%\S+) = nisa\.alloc(?: alignment=\d+)? : (memref<.*>)$", line)
+        m = re.match(r"(%\S+) = nisa\.alloc(?: \w+=(?:\d+|\[[\d, ]+\]))* : (memref<.*>)$", line)
         if m:
             shape, t, _, _, space = parse_memref(m[2])
             return lambda env: alloc(env, m[1], shape, t, space)
