@@ -37,7 +37,7 @@ static bool add_row(struct sim_machine *m, const struct sim_access *dst, int64_t
 
 /* x as a matrix of f32 with a row for each partition: in place, or widened into room. */
 static bool as_matrix(struct sim_machine *m, const struct sim_access *x, float *room, struct sim_matrix *out) {
-  const int64_t rows = x->o->partitions, columns = x->o->elements, distance = sim_plain_f32(x);
+  const int64_t rows = x->o->partitions, columns = x->o->elements, distance = x->type == SIM_F32 ? sim_plain(x) : -1;
   if (distance >= 0) {
     *out = (struct sim_matrix){x->at, rows, columns, distance, 1};
     return sim_check_plain(m, x);
@@ -88,7 +88,7 @@ bool sim_exec_matmul(struct sim_machine *m) {
   if (!as_matrix(m, &a, room, &x) || !as_matrix(m, &b, room + depth * rows, &y))
     return false;
   x = transposed(x);
-  const int64_t distance = sim_plain_f32(&dst);
+  const int64_t distance = dst.type == SIM_F32 ? sim_plain(&dst) : -1;
   if (distance >= 0 && start_in_place(&dst, distance)) {
     sim_multiply(&x, &y, &(struct sim_matrix){dst.at, rows, columns, distance, 1}, DT_F32);
     return true;

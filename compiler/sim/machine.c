@@ -210,10 +210,9 @@ const float *sim_row_f32(struct sim_machine *m, const struct sim_access *x, int6
   return sim_read_f32(m, x, p, first, n, room) ? room : NULL;
 }
 
-int64_t sim_plain_f32(const struct sim_access *x) {
+int64_t sim_plain(const struct sim_access *x) {
   struct run r;
-  const bool is_plain = x->type == SIM_F32 && x->o->par_dims == 1 && plain_run(x, 0, 0, x->o->elements, &r);
-  return is_plain ? x->o->dim[0].step / x->size : -1;
+  return x->o->par_dims == 1 && plain_run(x, 0, 0, x->o->elements, &r) ? x->o->dim[0].step / x->size : -1;
 }
 
 bool sim_check_plain(struct sim_machine *m, const struct sim_access *x) {
@@ -278,6 +277,13 @@ static void mark(const struct sim_access *x, const struct run *r) {
   else
     for (int64_t k = 0; k < r->n; k++)
       s[k * step] = SIM_WRITTEN;
+}
+
+void sim_mark_plain(const struct sim_access *x) {
+  struct run r;
+  for (int64_t p = 0; p < x->o->partitions; p++)
+    if (plain_run(x, p, 0, x->o->elements, &r))
+      mark(x, &r);
 }
 
 float *sim_start_f32(const struct sim_access *x, int64_t p, int64_t first, int64_t n, float *room) {

@@ -93,11 +93,11 @@ void sim_finish_f32(const struct sim_access *x, int64_t p, int64_t first, int64_
  * *is_done says so.  False and a fault when one is not written. */
 MUST_USE bool sim_copy_row(struct sim_machine *m, const struct sim_access *dst, const struct sim_access *src, int64_t p,
                            bool *is_done);
-/* The distance of partitions in elements, if the elements of each are f32 that lie one after the other and the
- * partitions are evenly spaced; -1 if not. */
-int64_t sim_plain_f32(const struct sim_access *x);
-/* False and a fault when an element of x, which is plain, is not written. */
-MUST_USE bool sim_check_plain(struct sim_machine *m, const struct sim_access *x);
+/* The distance of partitions in elements, if the elements of each lie one after the other and the partitions are evenly
+ * spaced; -1 if not.  Then all of x can be read and written where it is: */
+int64_t sim_plain(const struct sim_access *x);
+MUST_USE bool sim_check_plain(struct sim_machine *m, const struct sim_access *x); /* all are written; else a fault */
+void sim_mark_plain(const struct sim_access *x);                                  /* all are written now */
 
 void sim_write_f32(const struct sim_access *x, int64_t p, int64_t first, int64_t n, const float *in);
 /* Integers wrap around; a float gets their bits, or their values. */

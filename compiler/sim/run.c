@@ -5,12 +5,14 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "sim/control.h"
 #include "sim/engines.h"
 #include "sim/machine.h"
 
-enum { LOOK_EVERY = 16 }; /* instructions between looks at the clock */
+enum { HUGE_PAGE = 2 << 20 }; /* bytes of a large page */
+enum { LOOK_EVERY = 16 };     /* instructions between looks at the clock */
 static const int64_t MEMORY_MAX = (int64_t)2 << 30;
 static const size_t SPARE_BYTES_MAX = 32 << 20;
 
@@ -38,7 +40,12 @@ static char *take_block(struct sim_machine *m, size_t size) {
       m->spare_bytes -= size;
       return block;
     }
-  return malloc(size);
+  if (size < 2 * HUGE_PAGE)
+    return malloc(size);
+  char *block = aligned_alloc(HUGE_PAGE, (size + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE);
+  if (block)
+    madvise(block, size, MADV_HUGEPAGE); /* only faster: the kernel makes 512 times fewer pages */
+  return block;
 }
 
 static void give_back(struct sim_machine *m, char *block, size_t size) {
