@@ -15,6 +15,10 @@
  * that the chains of two dropped waits never need each other, and all can be dropped at once.  Of two waits at one place
  * for the same execution one remains.
  *
+ * Then a wait moves out of the loops whose variables it does not use, which may imply others.  At the end, of two waits
+ * at one place for one stream, the one whose count is never greater is dropped.  This cannot be seen on paper: where the
+ * variables of a wait are negative, it compares with the count of something earlier, which may be more than is needed.
+ *
  * A loop is executed only a few times if the function would be executed too often.  The orders of an iteration are then
  * those of the iteration before, moved by one, because distances between dependent iterations are at most the copies of
  * a buffer.  A wait whose distance is larger, or changes from iteration to iteration, is then kept and implies nothing.
@@ -235,19 +239,117 @@ static bool has_doubles(const struct ep *ep) {
   return false;
 }
 
+static void reduce(struct paper *p) {
+  p->last_wins = false;
+  execute_all(p);
+  if (has_doubles(p->ep)) {
+    p->last_wins = true;
+    execute_all(p);
+  }
+}
+
+/* ---- moving out of loops ----------------------------------------------------------------------------------------- */
+
+/* The loops around the wait whose variables it uses are the first so many. */
+static int depth_used(const struct ep *ep, const struct ep_wait *w) {
+  const int n = ep_depth(ep, ep->instrs.v[w->from].loop);
+  int depth = 0;
+  for (int v = 0; v < n; v++)
+    for (int k = depth; k < w->depth; k++)
+      if (w->row[v].at.factor[k])
+        depth = k + 1;
+  return depth;
+}
+
+static void append(struct ep *ep, int *list, int wait) {
+  ep->waits.v[wait].next = EP_NONE;
+  while (*list != EP_NONE)
+    list = &ep->waits.v[*list].next;
+  *list = wait;
+}
+
+/* What it waits for is not in the loops that it leaves: otherwise it would use their variables. */
+static bool move_out(struct ep *ep, int instr) {
+  int next, loop = ep->instrs.v[instr].loop, *list = &ep->instrs.v[instr].waits;
+  bool has_moved = false;
+  for (int k = *list; k != EP_NONE; k = next) {
+    struct ep_wait *w = &ep->waits.v[k];
+    next = w->next;
+    const int depth = depth_used(ep, w);
+    if (!w->is_kept || depth == w->depth) {
+      list = &w->next;
+      continue;
+    }
+    *list = next;
+    w->loop = ep_loop_at(ep, loop, depth);
+    w->depth = depth;
+    append(ep, &ep->loops.v[w->loop].waits, k);
+    has_moved = true;
+  }
+  return has_moved;
+}
+
+/* ---- equal places ------------------------------------------------------------------------------------------------ */
+
+/* The least value of x - y, by the variables of the loops around. */
+static int64_t least_difference(const struct ep *ep, struct ep_linear x, const struct ep_linear *y, int loop) {
+  int64_t least = x.constant - y->constant;
+  for (int k = ep_depth(ep, loop) - 1; k >= 0; k--, loop = ep->loops.v[loop].parent) {
+    const int64_t factor = x.factor[k] - y->factor[k];
+    least += factor < 0 ? factor * (ep->loops.v[loop].trips - 1) : 0;
+  }
+  return least;
+}
+
+/* Drops the waits of a list that another one exceeds.  What they wait for still raises the semaphore. */
+static void merge_waits(struct ep *ep, const struct ep_counts *counts, int first, int loop) {
+  for (int k = first; k != EP_NONE; k = ep->waits.v[k].next)
+    for (int i = first; i != EP_NONE; i = ep->waits.v[i].next) {
+      struct ep_wait *w = &ep->waits.v[k];
+      const struct ep_wait *v = &ep->waits.v[i];
+      if (i == k || !w->is_kept || !v->is_kept || v->on != w->on || v->from_stream != w->from_stream)
+        continue;
+      const struct ep_linear x = ep_count_of(ep, counts, v), y = ep_count_of(ep, counts, w);
+      if (least_difference(ep, x, &y, loop) >= 0) {
+        w->is_kept = false;
+        ep->n_dropped++;
+      }
+    }
+}
+
+static void mark_signals(struct ep *ep) {
+  for (int k = 0; k < ep->waits.n; k++)
+    if (ep->waits.v[k].is_kept)
+      ep->instrs.v[ep->waits.v[k].from].signals |= 1u << ep->waits.v[k].from_stream;
+}
+
+static void merge_all(struct ep *ep) {
+  struct ep_counts counts = {0};
+  if (!has_doubles(ep))
+    return;
+  ep_count(ep, true, INT64_MAX, &counts);
+  for (int k = 0; k < ep->instrs.n; k++)
+    merge_waits(ep, &counts, ep->instrs.v[k].waits, ep->instrs.v[k].loop);
+  for (int k = 0; k < ep->loops.n; k++)
+    merge_waits(ep, &counts, ep->loops.v[k].waits, ep->loops.v[k].parent);
+}
+
 void ep_reduce(struct ep *ep) {
   struct arena *a = ep->run->arena;
   struct paper p = {.ep = ep,
                     .needed = arena_new_array(a, bool, (size_t)ep->waits.n + 1),
                     .is_opaque = arena_new_array(a, bool, (size_t)ep->waits.n + 1)};
+  bool has_moved = false;
   p.trips_max = choose_trips(ep, &p.counts);
   for (int k = 0; k < ep->waits.n; k++)
     p.is_opaque[k] = is_opaque(&p, &ep->waits.v[k]);
   arena_init(&p.arena);
-  execute_all(&p);
-  if (has_doubles(ep)) {
-    p.last_wins = true;
-    execute_all(&p);
-  }
+  reduce(&p);
+  for (int k = 0; k < ep->instrs.n; k++)
+    has_moved |= move_out(ep, k);
+  if (has_moved)
+    reduce(&p);
   arena_clear(&p.arena);
+  mark_signals(ep);
+  merge_all(ep);
 }
