@@ -69,7 +69,7 @@ static MlirValue iteration_of(struct emitter *e, struct ir_builder *b, MlirOpera
 
 static void emit_wait(struct emitter *e, struct ir_builder *b, const struct ep_wait *w) {
   const struct ep *ep = e->ep;
-  const struct ep_linear count = ep_count_of(ep, &e->counts, w);
+  const struct ep_linear count = ep_count_of(ep, &e->counts, w, INT64_MAX);
   const int around = w->loop != EP_NONE ? ep->loops.v[w->loop].parent : ep->instrs.v[w->to].loop;
   MlirAffineExpr sum = {NULL};
   MlirValue indices[EP_DEPTH_MAX];
