@@ -141,45 +141,59 @@ static bool tighten(struct problem *p, int v) {
   return true;
 }
 
-/* A dimension in which x has no variable but those that are equal to y's: the two are disjoint in it. */
+/* The least or the greatest index a(i) in dimension d, if the variables from `level` on are between 0 and their rows. */
+static struct ep_linear extreme(const struct problem *p, int d, int level, bool greatest) {
+  const struct ep_linear *low = &p->a->range[d].low;
+  struct ep_linear x = {.constant = low->constant};
+  for (int v = 0; v < p->n_x; v++)
+    if (v < level || (low->factor[v] > 0) == greatest) {
+      const struct ep_linear value = row_value(p, v);
+      add(&x, &value, low->factor[v]);
+    }
+  return x;
+}
+
+/* In some dimension x stays before or after what y accesses. */
 static bool is_apart(const struct problem *p, int level) {
   for (int d = 0; p->by_dims && d < p->a->rank; d++) {
     const struct ep_range *a = &p->a->range[d], *b = &p->b->range[d];
-    bool is_fixed = a->is_known && b->is_known;
-    for (int k = level; is_fixed && k < p->n_x; k++)
-      is_fixed = !a->low.factor[k];
-    if (!is_fixed)
+    if (!a->is_known || !b->is_known)
       continue;
-    const struct ep_linear distance = minus(&a->low, &b->low);
-    if (least(&distance, p->n_y, p->trips_y) >= b->width || most(&distance, p->n_y, p->trips_y) <= -a->width)
+    const struct ep_linear greatest = extreme(p, d, level, true), least_index = extreme(p, d, level, false);
+    const struct ep_linear before = minus(&greatest, &b->low), after = minus(&least_index, &b->low);
+    if (most(&before, p->n_y, p->trips_y) <= -a->width || least(&after, p->n_y, p->trips_y) >= b->width)
       return true;
   }
   return false;
 }
 
+/* What is known of variable v at first: its upper bound. */
+static struct ep_row first_bound(const struct problem *p, int v, int level) {
+  struct ep_row r = {0};
+  if (v < level) {
+    assert(v < p->common);
+    r.at.factor[v] = 1;
+  } else if (v == level && v < p->common) {
+    r.at.factor[v] = 1;
+    r.at.constant = v == p->rotation ? -p->copies : -1;
+  } else {
+    r.from_end = true;
+    r.at.constant = -1;
+  }
+  return r;
+}
+
 /* Finds p->row for one level; false if there is no dependence. */
 static bool solve(struct problem *p, int level) {
   p->is_exact = true;
+  for (int v = 0; v < p->n_x; v++)
+    p->row[v] = first_bound(p, v, level);
   if (is_apart(p, level))
     return false;
-  for (int v = 0; v < p->n_x; v++) {
-    struct ep_row *r = &p->row[v];
-    *r = (struct ep_row){0};
-    if (v < level) {
-      r->at.factor[v] = v < p->common;
-      assert(v < p->common);
-      continue;
-    }
-    if (v == level && v < p->common) {
-      r->at.factor[v] = 1;
-      r->at.constant = v == p->rotation ? -p->copies : -1;
-    } else {
-      r->from_end = true;
-      r->at.constant = -1;
-      if (v == p->rotation && p->trips_x[v] % p->copies == 0) { /* the same copy in the iteration before */
-        r->at.constant = -p->copies;
-        r->at.factor[v] = 1;
-      }
+  for (int v = level; v < p->n_x; v++) {
+    if (v > level && v == p->rotation && p->trips_x[v] % p->copies == 0) { /* the same copy in the iteration before */
+      p->row[v].at.constant = -p->copies;
+      p->row[v].at.factor[v] = 1;
     }
     if (!tighten(p, v))
       return false;
