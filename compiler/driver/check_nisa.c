@@ -31,28 +31,37 @@ static enum status check_values(const struct sim_program *p, int n_in, const str
   return ST_OK;
 }
 
+enum status check_bind(const struct sim_program *p, int n_in, const struct trace_array *in, int n_out,
+                       struct trace_array *out, struct arena *a, struct diags *ds, struct check_binding *b) {
+  enum status st = check_values(p, n_in, in, n_out, out, ds);
+  if (st)
+    return st;
+  b->args = arena_new_array(a, const void *, (size_t)n_in);
+  b->results = arena_new_array(a, void *, (size_t)n_out);
+  for (int k = 0; k < n_in; k++) {
+    const enum dtype t = stored_dtype(&p->args[k], in[k].shape.dtype);
+    b->args[k] = t == in[k].shape.dtype ? in[k].data : check_convert_array(a, &in[k], t).data;
+  }
+  for (int k = 0; k < n_out; k++) {
+    out[k].shape.dtype = stored_dtype(&p->results[k], out[k].shape.dtype);
+    b->results[k] = out[k].data = arena_alloc(a, (size_t)p->results[k].bytes);
+  }
+  return ST_OK;
+}
+
 enum status check_simulate(MlirModule module, const char *name, int n_in, const struct trace_array *in, int n_out,
                            struct trace_array *out, int64_t deadline_us, struct arena *a, struct diags *ds) {
   struct sim_program p;
+  struct check_binding b;
   struct sim_fault fault;
   const struct sim_options options = {.deadline_us = deadline_us};
 
   enum status st = sim_decode(mlirModuleGetOperation(module), name, a, ds, &p);
   if (!st)
-    st = check_values(&p, n_in, in, n_out, out, ds);
+    st = check_bind(&p, n_in, in, n_out, out, a, ds, &b);
   if (st)
     return st;
-  const void **args = arena_new_array(a, const void *, (size_t)n_in);
-  void **results = arena_new_array(a, void *, (size_t)n_out);
-  for (int k = 0; k < n_in; k++) {
-    const enum dtype t = stored_dtype(&p.args[k], in[k].shape.dtype);
-    args[k] = t == in[k].shape.dtype ? in[k].data : check_convert_array(a, &in[k], t).data;
-  }
-  for (int k = 0; k < n_out; k++) {
-    out[k].shape.dtype = stored_dtype(&p.results[k], out[k].shape.dtype);
-    results[k] = out[k].data = arena_alloc(a, (size_t)p.results[k].bytes);
-  }
-  st = sim_run(&p, args, results, &options, NULL, &fault);
+  st = sim_run(&p, b.args, b.results, &options, NULL, &fault);
   if (st)
     diag_add(ds, DS_ERROR, fault.kind == SIM_FAULT_TIME ? DG_TIME_LIMIT : DG_CHECK_FAILED, fault.loc, "%s: %s%s%s",
              sim_fault_name(fault.kind), fault.instr ? fault.instr->def->name : "", fault.instr ? ": " : "",

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <limits.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "mlir-c/BuiltinTypes.h"
 
@@ -131,10 +132,8 @@ static void describe(struct buf *b, struct arena *a, const struct nisa_lifetime 
   const struct src_loc *place = ir_first_place(a, mlirOperationGetLocation(x->alloc));
   buf_printf(b, "%" PRId64 " bytes ", x->bytes);
   if (place && place->range.line) {
-    buf_printf(b, "of %s%sline %d", place->range.file ? place->range.file : "", place->range.file ? ", " : "",
-               place->range.line);
-    if (place->range.col)
-      buf_printf(b, ":%d", place->range.col);
+    const char *path = place->range.file ? place->range.file : "line", *slash = strrchr(path, '/');
+    buf_printf(b, "of %s:%d:%d", slash ? slash + 1 : path, place->range.line, place->range.col);
     return;
   }
   buf_puts(b, "as ");

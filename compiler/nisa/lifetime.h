@@ -36,7 +36,7 @@ static inline bool nisa_lifetimes_meet(const struct nisa_lifetime *x, const stru
 int64_t nisa_live_peak(struct arena *a, const struct nisa_lifetimes *l, enum mem_space s,
                        const struct nisa_lifetime **at);
 
-/* "65536 bytes of k.py, line 12:9, 32768 bytes of k.py, line 14:5 and 3 more": what is alive in the memory s at number
+/* "65536 bytes of k.py:12:9, 32768 bytes of k.py:14:5 and 3 more": what is alive in the memory s at number
  * `at`, the largest first.  Allocations without a place in the source show their type instead. */
 const char *nisa_describe_live(struct arena *a, const struct nisa_lifetimes *l, enum mem_space s, int at);
 

@@ -33,6 +33,8 @@ static bool check_form(struct nisa_check *c, MlirOperation alloc) {
   else if (mlirShapedTypeGetDimSize(t, 0) > m->partitions)
     nisa_complain(c, alloc, "its first dimension of %lld is more than the %lld partitions",
                   (long long)mlirShapedTypeGetDimSize(t, 0), (long long)m->partitions);
+  if (nisa_type_bytes(t) < 0 || nisa_type_bytes(t) > INT32_MAX)
+    nisa_complain(c, alloc, "it is larger than any memory on chip");
   if (nisa_element_bytes(mlirShapedTypeGetElementType(t)) > 4)
     nisa_complain(c, alloc, "no engine works on elements as wide as these");
   return c->n_errors == before;

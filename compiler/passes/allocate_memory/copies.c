@@ -26,9 +26,9 @@ static void add_use(struct engines *e, MlirOperation op, MlirValue v) {
   if (!nisa_read(op, &in, &why))
     return;
   for (int k = 0; k < in.def->n_operands; k++) {
-    if (!mlirValueEqual(in.operand[k].base, v))
-      continue;
-    *(in.def->operand[k].writes ? &e->writers : &e->readers) |= 1u << in.engine;
+    const struct nisa_operand_def *d = &in.def->operand[k];
+    if ((d->reads || d->writes) && mlirValueEqual(in.operand[k].base, v))
+      *(d->writes ? &e->writers : &e->readers) |= 1u << in.engine;
   }
 }
 
