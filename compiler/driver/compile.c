@@ -386,7 +386,8 @@ static void begin_checks(struct path *p) {
                                     .arena = r->arena,
                                     .seed = r->job->seed,
                                     .inputs_npz = r->job->inputs_npz,
-                                    .deadline_us = r->job->deadline_us};
+                                    .deadline_us = r->job->deadline_us,
+                                    .only_inputs = p->is_nisa && !r->job->check};
   stage_checks_begin(&p->checks, p->module, &pipeline_stages[r->first_stage]);
 }
 

@@ -2,8 +2,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
-#include <time.h>
 
 #include "base/clock.h"
 #include "base/json.h"
@@ -47,26 +45,6 @@ const char *simulate_refusal(const struct job *job, const struct trace_kernel *k
     return NULL;
   return arena_printf(a, "its inputs and outputs take more than %lld MiB, which is the limit here",
                       (long long)(most >> 20));
-}
-
-static int64_t cpu_us(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-  return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
-}
-
-/* Returns the time by which the run must end, so that the job can still report it; 0: none. */
-static int64_t deadline(const struct job *job) {
-  const int64_t now = clock_now_us();
-  int64_t left = job->deadline_us ? job->deadline_us - now : INT64_MAX;
-  struct rlimit r;
-  if (!getrlimit(RLIMIT_CPU, &r) && r.rlim_cur != RLIM_INFINITY) {
-    const int64_t cpu_left = (int64_t)r.rlim_cur * 1000000 - cpu_us();
-    left = cpu_left < left ? cpu_left : left;
-  }
-  if (left == INT64_MAX)
-    return 0;
-  return left > 0 ? now + left - left / 8 : now;
 }
 
 /* ---- instructions and lines --------------------------------------------------------------------------------------- */
@@ -274,7 +252,7 @@ static enum status run(struct simulation *s) {
   s->lines = find_lines(rq, &s->program);
   find_watches(s);
   const struct sim_options options = {.memory_max = rq->job->memory_max,
-                                      .deadline_us = deadline(rq->job),
+                                      .deadline_us = check_deadline(rq->job->deadline_us),
                                       .n_watches = s->program.n_instrs ? rq->job->n_watches : 0,
                                       .watches = s->watches};
   const int64_t began_us = clock_now_us();
