@@ -1,7 +1,8 @@
 /* check: runs one stage's program and compares the results with NumPy's.
  *
- * A linalg or memref module is cloned, stripped of our annotations, lowered to LLVM, and run by the MLIR execution
- * engine on given inputs.  An HLO stage is first lowered by linalg_from_hlo, so that HLO passes are checked too.
+ * A linalg or memref module is cloned, stripped of our annotations, bufferized and run by an interpreter
+ * (interp/interp.h).  A module with an operation that the interpreter does not know is lowered to LLVM instead and run
+ * by MLIR's execution engine.  An HLO stage is first lowered by linalg_from_hlo, so that HLO passes are checked too.
  */
 #ifndef DRIVER_CHECK_H
 #define DRIVER_CHECK_H
@@ -10,8 +11,9 @@
 #include "sim/program.h"
 #include "trace/trace.h"
 
-/* check_open lowers function `name` of the module, which takes tensors or memrefs of static shapes.  It does not
- * change the module, which may be destroyed afterwards.  check_link makes machine code; check_load does both. */
+/* check_open takes a copy of the module, whose function `name` takes tensors or memrefs of static shapes.  It does not
+ * change the module, which may be destroyed afterwards.  check_link makes a program that can run; check_load does
+ * both. */
 struct check_program;
 MUST_USE enum status check_open(struct ir *ir, MlirModule module, const char *name, struct arena *a, struct diags *ds,
                                 struct check_program **out);
@@ -20,8 +22,8 @@ MUST_USE enum status check_load(struct ir *ir, MlirModule module, const char *na
                                 struct check_program **out);
 void check_unload(struct check_program *p); /* NULL is fine */
 
-/* SHA-256 of the program as check_open lowered it: programs with the same digest compute the same results.  It must
- * be called before check_link. */
+/* SHA-256 of the stage's program without annotations: programs with the same digest compute the same results.  It
+ * must be called before check_link. */
 enum { CHECK_DIGEST = 32 };
 void check_digest(const struct check_program *p, unsigned char out[CHECK_DIGEST]);
 
@@ -30,6 +32,9 @@ void check_digest(const struct check_program *p, unsigned char out[CHECK_DIGEST]
  * out[i] gets the 32-bit type.  No MLIR context is used, so any thread may run a program. */
 MUST_USE enum status check_run(const struct check_program *p, int n_in, const struct trace_array *in, int n_out,
                                struct trace_array *out, struct arena *a, struct diags *ds);
+
+/* True: check_link does not try the interpreter.  For tests, which compare the two. */
+void check_set_machine_code(struct check_program *p);
 
 /* Loads, runs and unloads the program. */
 MUST_USE enum status check_execute(struct ir *ir, MlirModule module, const char *name, int n_in,

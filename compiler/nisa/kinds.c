@@ -42,10 +42,11 @@ const char *nisa_engine_name(enum nisa_engine e) {
 /* ENGINES gives a list of bits; the first one is the default engine. */
 #define ENGINES(...) {__VA_ARGS__}
 #define OPERANDS(...) {__VA_ARGS__}
+enum { ENGINES_MAX = 5 }; /* that one operation may run on */
 static const struct {
   enum nisa_kind kind;
   const char *name, *full_name;
-  unsigned engines[3];
+  unsigned engines[ENGINES_MAX];
   struct nisa_operand_def operand[NISA_OPERANDS_MAX];
 } table[NISA_KIND_COUNT] = {
 #define NISA_OP(e, n, engine_list, operand_list) {e, n, "nisa." n, engine_list, operand_list},
@@ -69,7 +70,7 @@ const struct nisa_op_def *nisa_op_def(enum nisa_kind k) {
   assert(table[k].kind == k); /* ops.def also makes the enum, so the order is the same */
   for (int i = 0; i < NISA_OPERANDS_MAX && table[k].operand[i].name; i++)
     d->operand[d->n_operands++] = table[k].operand[i];
-  for (int i = 0; i < 3; i++)
+  for (int i = 0; i < ENGINES_MAX; i++)
     d->engines |= table[k].engines[i];
   d->usual_engine = engine_of_bit(table[k].engines[0]);
   d->kind = table[k].kind;

@@ -148,30 +148,53 @@ static bool begins_name(const struct nisa_source *s, size_t k) {
          (k == 0 || (!is_word_byte(s->text[k - 1]) && !strchr("#!@%^.$-", s->text[k - 1])));
 }
 
+static bool is_text(const char *s, size_t len, const char *text) {
+  return strlen(text) == len && !memcmp(s, text, len);
+}
+
 static const struct nisa_op_def *def_named(const char *name, size_t len) {
   for (int k = 0; k < NISA_KIND_COUNT; k++) {
     const struct nisa_op_def *d = nisa_op_def((enum nisa_kind)k);
-    if (strlen(d->full_name) == len && !memcmp(d->full_name, name, len))
+    if (is_text(name, len, d->full_name))
       return d;
   }
   return NULL;
 }
 
+/* Rewrites an operation or the head of a stream with this name; false if there is none. */
+static bool known_operation(struct nisa_source *s, const char *name, size_t len, size_t start, enum status *st) {
+  const struct nisa_op_def *def = def_named(name, len);
+  if (def) {
+    *st = nisa_parse_op(s, def, start);
+    return true;
+  }
+  for (int k = NISA_SYNC_WAIT; k <= NISA_SYNC_ROTATE; k++)
+    if (is_text(name, len, nisa_sync_name((enum nisa_sync)k))) {
+      *st = nisa_parse_sync(s, (enum nisa_sync)k, start);
+      return true;
+    }
+  const bool is_queue = is_text(name, len, "nisa.queue");
+  if (!is_queue && !is_text(name, len, "nisa.program"))
+    return false;
+  *st = nisa_parse_stream(s, is_queue, start);
+  return true;
+}
+
 /* Reads an operation at s->at, if there is one: any other word that begins with nisa. is the name of an attribute. */
 static enum status operation(struct nisa_source *s, size_t *copied) {
   size_t start = s->at, end = start + 5;
+  enum status st = ST_OK;
+
   while (end < s->len && is_word_byte(s->text[end]))
     end++;
-  const struct nisa_op_def *def = def_named(s->text + start, end - start);
   s->at = end;
-  if (!def && end < s->len && s->text[end] == '(')
+  nisa_source_copy(s, *copied, start);
+  *copied = start;
+  if (known_operation(s, s->text + start, end - start, start, &st))
+    *copied = s->at;
+  else if (end < s->len && s->text[end] == '(')
     return nisa_source_fail(s, start, "there is no operation %.*s", end - start < 60 ? (int)(end - start) : 60,
                             s->text + start);
-  if (!def)
-    return ST_OK;
-  nisa_source_copy(s, *copied, start);
-  enum status st = nisa_parse_op(s, def, start);
-  *copied = s->at;
   return st;
 }
 
@@ -192,7 +215,10 @@ static enum status rewrite(struct nisa_source *s) {
       enum status st = operation(s, &copied);
       if (st)
         return st;
+    } else if (c == '}' && nisa_end_stream(s, &copied)) {
+      continue;
     } else {
+      s->depth += c == '{' ? 1 : c == '}' ? -1 : 0;
       s->at++;
     }
   }

@@ -171,6 +171,17 @@ enum status nisa_parse_indices(struct nisa_statement *t, struct nisa_parsed_oper
   return ST_OK;
 }
 
+enum status nisa_parse_count(struct nisa_statement *t, struct nisa_parsed_operand *x) {
+  const char *results = "";
+  nisa_skip_space(t->s);
+  if (isalpha((unsigned char)nisa_peek(t->s)))
+    return nisa_parse_map(t, x);
+  enum status st = index_expr(t, x, &results);
+  if (!st)
+    x->made = arena_printf(t->s->arena, "%s -> (%s)", map_head(t->s->arena, 0, x->n_indices), results);
+  return st;
+}
+
 enum status nisa_parse_map(struct nisa_statement *t, struct nisa_parsed_operand *x) {
   enum status st;
 

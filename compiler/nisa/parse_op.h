@@ -3,13 +3,19 @@
 #define NISA_PARSE_OP_H
 
 #include "base/buf.h"
-#include "nisa/nisa.h"
+#include "nisa/streams.h"
 
 /* The bytes of the new text from `out` on come from the old text at `in`: byte by byte if they were copied, otherwise
  * all from that one place. */
 struct nisa_piece {
   size_t out, in;
   bool is_copy;
+};
+
+/* The program of a stream whose end has not been read yet. */
+struct nisa_open_stream {
+  const char *name, *on; /* on: "" for an engine */
+  int depth;             /* of braces outside */
 };
 
 struct nisa_source {
@@ -21,7 +27,12 @@ struct nisa_source {
   struct {
     struct nisa_piece *v;
     int n, cap;
-  } pieces; /* in ascending order of `out` */
+  } pieces;  /* in ascending order of `out` */
+  int depth; /* of braces */
+  struct {
+    struct nisa_open_stream *v;
+    int n, cap;
+  } streams;
 };
 
 /* Appends text[from, to) to out, with  #nisa.mem<sbuf>  as  #nisa.mem<"sbuf">. */
@@ -35,5 +46,12 @@ enum status nisa_source_too_deep(struct nisa_source *s, size_t at);
 
 /* Rewrites an operation.  Its name began at `start`, and s->at is after it. */
 MUST_USE enum status nisa_parse_op(struct nisa_source *s, const struct nisa_op_def *def, size_t start);
+
+/* parse_stream.c.  Rewrites  nisa.wait, …  as above. */
+MUST_USE enum status nisa_parse_sync(struct nisa_source *s, enum nisa_sync kind, size_t start);
+/* Rewrites  nisa.program vector {  or  nisa.queue qSyncIn on sync {  up to the brace. */
+MUST_USE enum status nisa_parse_stream(struct nisa_source *s, bool is_queue, size_t start);
+/* Rewrites the brace at s->at, after which s->at is, if it ends a stream. */
+bool nisa_end_stream(struct nisa_source *s, size_t *copied);
 
 #endif

@@ -1,7 +1,7 @@
 /* print: see the header.
  *
  * MLIR prints the module; then the line of every NISA operation is replaced.  An operation takes one line in either
- * form, so the line numbers of MLIR's text are also those of the result.  Names come from locations: MLIR uses them
+ * form, but the terminators of streams have no line in the result.  Names come from locations: MLIR uses them
  * as hints (name-loc-as-prefix) and makes them unique.  Afterwards the module gets its own locations back.
  */
 #include "nisa/print.h"
@@ -87,7 +87,7 @@ static const char *alloc_name(MlirType t) {
 static void give_names(MlirContext ctx, const struct listing *l) {
   for (int k = 0; k < l->ops.n; k++) {
     MlirOperation op = l->ops.v[k];
-    if (ir_is(op, "nisa.alloc"))
+    if (ir_is(op, "nisa.alloc") || ir_is(op, "nisa.rotate"))
       mlirOperationSetLocation(op, named(ctx, alloc_name(mlirValueGetType(mlirOperationGetResult(op, 0)))));
     else if (ir_is(op, "nisa.register_load"))
       mlirOperationSetLocation(op, named(ctx, "reg"));
@@ -141,28 +141,113 @@ static void put_unquoted(struct buf *out, const char *s, const char *end) {
   buf_append(out, from, (size_t)(end - from));
 }
 
-/* Writes MLIR's text, with the lines of NISA operations in the readable form. */
-static void rewrite(struct arena *a, const struct listing *l, const int *lines, MlirAsmState names,
-                    const struct buf *plain, struct buf *out) {
+/* ---- streams ---------------------------------------------------------------------------------------------------- */
+
+/* The lines of a stream's region that change:
+ *
+ *     scf.execute_region {              nisa.queue qSyncIn on sync {
+ *       …                         ==>     …
+ *       scf.yield
+ *     } {nisa.on = "sync", …}           }                                  */
+struct frame {
+  MlirOperation stream;
+  int first, yield; /* lines, from 1; the last line comes after yield */
+};
+
+static bool is_word(const char *s) {
+  return nisa_text_is_word(s, strlen(s));
+}
+
+/* True if the readable form can express the region. */
+static bool find_frame(const struct listing *l, const int *lines, int k, struct frame *out) {
+  MlirOperation op = l->ops.v[k];
+  const char *on = nisa_text_attr(op, "nisa.on");
+  const bool is_queue = nisa_stream_is_queue(op);
+  int end = k + 1; /* the region's terminator comes last */
+
+  if (!nisa_is_stream(op) || mlirOperationGetNumResults(op) || mlirOperationGetNumAttributes(op) != (is_queue ? 2 : 1))
+    return false;
+  if (!is_word(nisa_stream_name(op)) || (is_queue && !is_word(on)) ||
+      !mlirBlockIsNull(mlirBlockGetNextInRegion(ir_body(op))))
+    return false;
+  MlirOperation yield = mlirBlockGetTerminator(ir_body(op));
+  while (end < l->ops.n && !mlirOperationEqual(l->ops.v[end], yield))
+    end++;
+  *out = (struct frame){op, lines[k], end < l->ops.n ? lines[end] : 0};
+  return out->first && out->yield && ir_is(yield, "scf.yield");
+}
+
+/* The streams of the module, in the order of their lines. */
+struct frames {
+  struct frame *v;
+  int n, cap;
+};
+
+static struct frames find_frames(const struct listing *l, const int *lines) {
+  struct frames f = {0};
+  struct frame x;
+  for (int k = 0; k < l->ops.n; k++)
+    if (find_frame(l, lines, k, &x) && (!f.n || x.first > f.v[f.n - 1].yield)) /* not one inside another */
+      array_push(l->a, &f, x);
+  return f;
+}
+
+static void write_frame(struct buf *out, const struct frame *f, bool is_first) {
+  const char *name = nisa_stream_name(f->stream);
+  if (!is_first)
+    buf_puts(out, "}\n");
+  else if (nisa_stream_is_queue(f->stream))
+    buf_printf(out, "nisa.queue %s on %s {\n", name, nisa_text_attr(f->stream, "nisa.on"));
+  else
+    buf_printf(out, "nisa.program %s {\n", name);
+}
+
+/* ---- lines ------------------------------------------------------------------------------------------------------ */
+
+/* Writes a line of MLIR's text, which is that of op (null: of no operation), in the readable form if it has one. */
+static void write_line(struct nisa_line *w, MlirOperation op, const char *s, const char *eol) {
+  const bool is_ours = !mlirOperationIsNull(op) && (nisa_op_of(op) || nisa_sync_of(op));
+  if (is_ours && nisa_can_write(w, op)) {
+    buf_append(w->out, s, strspn(s, " "));
+    nisa_write(w, op);
+  } else {
+    buf_append(w->out, s, (size_t)(eol - s));
+  }
+  buf_putc(w->out, '\n');
+}
+
+/* Writes MLIR's text, with the lines of NISA operations and of streams in the readable form.  Returns the lines of the
+ * operations in the new text, which has none for the terminators of streams. */
+static const int *rewrite(const struct listing *l, const int *lines, MlirAsmState names, const struct buf *plain,
+                          struct buf *out) {
   const char *s = buf_text(plain), *end = s + plain->len;
-  int k = 0;
+  const struct frames f = find_frames(l, lines);
+  int *moved = arena_dup(l->a, lines, (size_t)l->ops.n * sizeof *lines);
+  int k = 0, n = 0; /* n: the frames that have ended, and so the lines that were left out */
 
   for (int line = 1; s < end; line++) {
+    const struct frame *frame = n < f.n ? &f.v[n] : NULL;
     const char *eol = memchr(s, '\n', (size_t)(end - s));
     if (!eol)
       eol = end;
-    while (k < l->ops.n && (lines[k] < line || !nisa_op_of(l->ops.v[k])))
+    while (k < l->ops.n && lines[k] < line)
       k++;
-    struct nisa_line own = {.arena = a, .names = names, .out = out};
-    if (k < l->ops.n && lines[k] == line && nisa_can_write(&own, l->ops.v[k])) {
+    const bool is_op = k < l->ops.n && lines[k] == line;
+    if (is_op)
+      moved[k] = line - n;
+    if (frame && line == frame->yield) {
+      moved[k] = 0;
+    } else if (frame && (line == frame->first || line == frame->yield + 1)) {
       buf_append(out, s, strspn(s, " "));
-      nisa_write(&own, l->ops.v[k]);
+      write_frame(out, frame, line == frame->first);
+      n += line != frame->first;
     } else {
-      buf_append(out, s, (size_t)(eol - s));
+      struct nisa_line own = {.arena = l->a, .names = names, .out = out};
+      write_line(&own, is_op ? l->ops.v[k] : (MlirOperation){NULL}, s, eol);
     }
-    buf_putc(out, '\n');
     s = eol + 1;
   }
+  return moved;
 }
 
 /* Prints the module with the names from the locations, then rewrites the lines of NISA operations. */
@@ -179,7 +264,7 @@ static enum status print(struct ir *ir, MlirOperation module, int64_t elide_abov
   else
     st = ir_lines(ir, &p, l->a, lines, err);
   if (!st)
-    rewrite(l->a, l, *lines, names, plain, out);
+    *lines = rewrite(l, *lines, names, plain, out);
   mlirAsmStateDestroy(names);
   return st;
 }

@@ -106,7 +106,8 @@ static bool is_of_access(const struct nisa_instr *in, MlirStringRef name) {
 }
 
 static bool is_shown(const struct nisa_instr *in, MlirStringRef name) {
-  return !is(name, "operandSegmentSizes") && !is(name, "engine") && !is_of_access(in, name);
+  return !is(name, "operandSegmentSizes") && !is(name, "engine") && !is_of_access(in, name) &&
+         !(is(name, "signal") && nisa_signals(in->op));
 }
 
 static bool is_operand_name(const struct nisa_instr *in, MlirStringRef name) {
@@ -168,16 +169,56 @@ static bool can_write_attrs(const struct nisa_instr *in) {
   return true;
 }
 
-static bool has_only_alignment(MlirOperation op) {
-  intptr_t n = mlirOperationGetNumAttributes(op);
-  return n == 0 || (n == 1 && is_integer_of(ir_attr(op, "alignment"), 64));
+/* True if op has no attributes but those that the readable form of an allocation shows: alignment, a whole place, and
+ * both of copies and stride or none.  The form has no negative numbers. */
+static bool can_write_alloc(MlirOperation op) {
+  const bool has_alignment = !mlirAttributeIsNull(ir_attr(op, "alignment"));
+  const enum mem_space s = nisa_type_space(mlirValueGetType(mlirOperationGetResult(op, 0)));
+  struct nisa_place place;
+  intptr_t n = 0;
+
+  if (has_alignment &&
+      (!is_integer_of(ir_attr(op, "alignment"), 64) || mlirIntegerAttrGetValueInt(ir_attr(op, "alignment")) < 0))
+    return false;
+  n += has_alignment;
+  if (nisa_place_of(op, &place)) {
+    const bool has_copies = !mlirAttributeIsNull(ir_attr(op, "copies"));
+    if (has_copies == mlirAttributeIsNull(ir_attr(op, "stride")) ||
+        (place.partition | place.bank | place.offset | place.copies | place.stride) < 0)
+      return false;
+    n += 1 + mem_is_on_chip(s) + 2 * has_copies;
+  }
+  return mlirOperationGetNumAttributes(op) == n;
+}
+
+/* True if the attribute is a string that can be written without quotes. */
+static bool is_name_attr(MlirOperation op, const char *name) {
+  MlirAttribute v = ir_attr(op, name);
+  return !mlirAttributeIsNull(v) && mlirAttributeIsAString(v) &&
+         nisa_text_is_word(mlirStringAttrGetValue(v).data, mlirStringAttrGetValue(v).length);
+}
+
+static bool can_write_sync(struct nisa_line *w, MlirOperation op) {
+  const intptr_t n = mlirOperationGetNumAttributes(op);
+  const char *why;
+  switch (w->sync) {
+  case NISA_SYNC_WAIT:
+    return n == 2 && is_name_attr(op, "semaphore") && nisa_read_wait(op, &w->count, &why);
+  case NISA_SYNC_TRIGGER:
+    return n == 1 && is_name_attr(op, "queue");
+  default:
+    return n == 0;
+  }
 }
 
 bool nisa_can_write(struct nisa_line *w, MlirOperation op) {
+  w->sync = nisa_sync_of(op);
+  if (w->sync)
+    return can_write_sync(w, op);
   if (!nisa_read(op, &w->in, NULL))
     return false;
   if (w->in.def->kind == NISA_ALLOC)
-    return has_only_alignment(op);
+    return can_write_alloc(op);
   if (w->in.def->kind == NISA_RELEASE)
     return mlirOperationGetNumAttributes(op) == 0;
   return w->in.engine != NISA_ENGINE_NONE && mlirOperationGetNumResults(op) <= 1 && can_write_attrs(&w->in);
@@ -319,18 +360,70 @@ static void put_results(struct nisa_line *w, MlirOperation op) {
   buf_puts(w->out, " = ");
 }
 
+static void put_count(struct nisa_line *w) {
+  buf_puts(w->out, " >=");
+  if (!is_plain(&w->count)) {
+    put_map(w, &w->count);
+    return;
+  }
+  buf_puts(w->out, " ");
+  put_index(w, &w->count, 0);
+}
+
+static void write_sync(struct nisa_line *w, MlirOperation op) {
+  buf_puts(w->out, nisa_sync_name(w->sync));
+  switch (w->sync) {
+  case NISA_SYNC_WAIT:
+    buf_printf(w->out, " %s", nisa_text_attr(op, "semaphore"));
+    put_count(w);
+    break;
+  case NISA_SYNC_TRIGGER:
+    buf_printf(w->out, " %s", nisa_text_attr(op, "queue"));
+    break;
+  case NISA_SYNC_ROTATE:
+    buf_puts(w->out, " ");
+    put_value(w, mlirOperationGetOperand(op, 0));
+    buf_puts(w->out, "[");
+    put_value(w, mlirOperationGetOperand(op, 1));
+    buf_puts(w->out, "] : ");
+    put_type(w, mlirValueGetType(mlirOperationGetResult(op, 0)));
+    break;
+  default:
+    break;
+  }
+}
+
+static void put_alloc(struct nisa_line *w, MlirOperation op) {
+  MlirAttribute alignment = ir_attr(op, "alignment");
+  MlirType t = mlirValueGetType(mlirOperationGetResult(op, 0));
+  struct nisa_place p;
+
+  if (!mlirAttributeIsNull(alignment))
+    buf_printf(w->out, " alignment=%" PRId64, mlirIntegerAttrGetValueInt(alignment));
+  if (nisa_place_of(op, &p)) {
+    buf_puts(w->out, " at=[");
+    if (mem_is_on_chip(nisa_type_space(t)))
+      buf_printf(w->out, "%" PRId64 ", ", nisa_type_space(t) == MEM_SBUF ? p.partition : p.bank);
+    buf_printf(w->out, "%" PRId64 "]", p.offset);
+    if (!mlirAttributeIsNull(ir_attr(op, "copies")))
+      buf_printf(w->out, " copies=%" PRId64 " stride=%" PRId64, p.copies, p.stride);
+  }
+  buf_puts(w->out, " : ");
+  put_type(w, t);
+}
+
 void nisa_write(struct nisa_line *w, MlirOperation op) {
   const struct nisa_instr *in = &w->in;
   const char *comma = "";
 
   put_results(w, op);
+  if (w->sync) {
+    write_sync(w, op);
+    return;
+  }
   buf_puts(w->out, in->def->full_name);
   if (in->def->kind == NISA_ALLOC) {
-    MlirAttribute v = ir_attr(op, "alignment");
-    if (!mlirAttributeIsNull(v))
-      buf_printf(w->out, " alignment=%" PRId64, mlirIntegerAttrGetValueInt(v));
-    buf_puts(w->out, " : ");
-    put_type(w, mlirValueGetType(mlirOperationGetResult(op, 0)));
+    put_alloc(w, op);
     return;
   }
   if (in->def->kind == NISA_RELEASE) {
@@ -350,7 +443,7 @@ void nisa_write(struct nisa_line *w, MlirOperation op) {
   }
   put_attrs(w, true);
   put_attrs(w, false);
-  buf_printf(w->out, ") engine=%s", nisa_engine_name(in->engine));
+  buf_printf(w->out, ") engine=%s%s", nisa_engine_name(in->engine), nisa_signals(op) ? " signal" : "");
   if (mlirOperationGetNumResults(op)) {
     buf_puts(w->out, " : ");
     put_type(w, mlirValueGetType(mlirOperationGetResult(op, 0)));

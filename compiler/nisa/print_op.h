@@ -3,13 +3,16 @@
 #define NISA_PRINT_OP_H
 
 #include "base/buf.h"
-#include "nisa/nisa.h"
+#include "nisa/streams.h"
 
 struct nisa_line {
   struct arena *arena;
   MlirAsmState names;
   struct buf *out;
-  struct nisa_instr in; /* filled by nisa_can_write */
+  /* filled by nisa_can_write */
+  struct nisa_instr in;
+  enum nisa_sync sync;      /* if it is none, op is in `in` */
+  struct nisa_access count; /* of a wait */
 };
 
 /* False if the readable form cannot express op. */

@@ -38,6 +38,7 @@ struct nisa_statement {
   int n_attrs;
   struct nisa_parsed_attr attr[NISA_ATTRS_MAX];
   struct nisa_span engine, result; /* result: its type */
+  bool signals;
 };
 
 static inline bool nisa_span_is_empty(struct nisa_span x) {
@@ -78,6 +79,8 @@ void nisa_skip_string(struct nisa_source *s);
 enum status nisa_parse_tile(struct nisa_statement *t, struct nisa_parsed_operand *x);
 /* "[%i * 128 + d0, d1]" */
 enum status nisa_parse_indices(struct nisa_statement *t, struct nisa_parsed_operand *x);
+/* What a wait counts to: "%i * 2 + 1", or a map as below. */
+enum status nisa_parse_count(struct nisa_statement *t, struct nisa_parsed_operand *x);
 /* "affine_map<…>[%i, %j]" */
 enum status nisa_parse_map(struct nisa_statement *t, struct nisa_parsed_operand *x);
 

@@ -44,6 +44,11 @@ static void check_memory(struct nisa_check *c, const struct nisa_instr *in, cons
                          enum mem_space s) {
   const char *engine = nisa_engine_name(in->engine);
 
+  if (in->def->kind == NISA_REGISTER_LOAD) { /* every engine's sequencer loads registers as sync does */
+    if (!(nisa_reach(NISA_ENGINE_SYNC, false) & BIT(s)))
+      nisa_complain(c, in->op, "%s is in %s, from which no register is loaded", d->name, nisa_space_name(s));
+    return;
+  }
   if (d->writes && !(nisa_reach(in->engine, true) & BIT(s)))
     nisa_complain(c, in->op, "%s is in %s, which the %s engine does not write", d->name, nisa_space_name(s), engine);
   /* dst of the tensor engine is not read by the engine: PSUM adds to it */
@@ -76,12 +81,20 @@ static bool index_range(const struct nisa_access *x, const struct nisa_index *i,
     int64_t a, b;
     if (!i->sym[k])
       continue;
-    if (!nisa_bounds(x->indices[k], &a, &b))
+    if (!nisa_bounds(x->indices[k], &a, &b) || __builtin_mul_overflow(i->sym[k], a, &a) ||
+        __builtin_mul_overflow(i->sym[k], b, &b) || __builtin_add_overflow(*low, a < b ? a : b, low) ||
+        __builtin_add_overflow(*high, a < b ? b : a, high))
       return false;
-    *low += i->sym[k] * a;
-    *high += i->sym[k] * b;
   }
   return true;
+}
+
+/* True if the tile reaches over more than `extent` values of an index, whatever the symbols are. */
+static bool is_too_wide(const struct nisa_access *x, const struct nisa_index *i, int64_t extent) {
+  int64_t span = 0;
+  for (int k = 0; k < x->n_dims; k++)
+    span += i->dim[k] * (x->tile[k] - 1);
+  return span >= extent;
 }
 
 static bool has_negative(const struct nisa_access *x, const struct nisa_index *i) {
@@ -123,7 +136,7 @@ static void check_start(struct nisa_check *c, const struct nisa_instr *in, const
     int64_t low, high;
     if (!i->sym[k] || (nisa_bounds(x->indices[k], &low, &high) && low == 0 && high == 0))
       continue;
-    legal &= i->sym[k] * nisa_divisor(x->indices[k]) % unit == 0;
+    legal &= i->sym[k] % unit * (nisa_divisor(x->indices[k]) % unit) % unit == 0;
   }
   if (!legal)
     nisa_complain(c, in->op, "%s takes %lld partitions, which must start at %s", name, (long long)n,
@@ -143,7 +156,7 @@ static void check_partitions(struct nisa_check *c, const struct nisa_instr *in, 
     nisa_complain(c, in->op, "%s does not take consecutive partitions", d->name);
   else if (repeats)
     nisa_complain(c, in->op, "%s repeats one partition, which only DMA can read", d->name);
-  else if (in->engine != NISA_ENGINE_SYNC)
+  else if (in->def->kind != NISA_REGISTER_LOAD)
     check_start(c, in, d->name, x, i);
 }
 
@@ -237,7 +250,11 @@ static void check_access(struct nisa_check *c, const struct nisa_instr *in, int 
       nisa_complain(c, in->op, "index %d of %s is no sum of coordinates and indices", r, d->name);
       return;
     }
-    if (index_range(x, &i[r], &low, &high) && (low < 0 || high >= mlirShapedTypeGetDimSize(t, r)))
+    if (!index_range(x, &i[r], &low, &high)) {
+      if (is_too_wide(x, &i[r], mlirShapedTypeGetDimSize(t, r)))
+        nisa_complain(c, in->op, "the tile of %s is larger than dimension %d, which has %lld", d->name, r,
+                      (long long)mlirShapedTypeGetDimSize(t, r));
+    } else if (low < 0 || high >= mlirShapedTypeGetDimSize(t, r))
       nisa_complain(c, in->op, "index %d of %s goes from %lld to %lld; the dimension has %lld", r, d->name,
                     (long long)low, (long long)high, (long long)mlirShapedTypeGetDimSize(t, r));
   }
@@ -291,9 +308,9 @@ static void check_op(struct nisa_check *c, MlirOperation op) {
   if (!nisa_op_of(op)) {
     if (ir_is(op, "scf.while"))
       check_while(c, op);
-    if (!is_allowed(op))
+    if (!is_allowed(op) && !nisa_sync_of(op) && !nisa_is_stream(op))
       nisa_complain(c, op, "it is not a NISA operation, and it may not stand beside them");
-    for (intptr_t k = 0; k < mlirOperationGetNumResults(op); k++)
+    for (intptr_t k = 0; k < mlirOperationGetNumResults(op) && !nisa_sync_of(op); k++)
       if (mem_is_on_chip(nisa_type_space(mlirValueGetType(mlirOperationGetResult(op, k)))))
         nisa_complain(c, op, "only nisa.alloc makes buffers on chip");
     return;
@@ -323,5 +340,6 @@ enum status nisa_verify(MlirOperation module, enum target target, struct arena *
   for (int k = 0; k < all.n; k++)
     check_op(&c, all.v[k]);
   nisa_check_memory(&c, module);
+  nisa_check_streams(&c, module);
   return c.n_errors ? ST_INPUT : ST_OK;
 }

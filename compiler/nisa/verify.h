@@ -2,7 +2,9 @@
 #ifndef NISA_VERIFY_H
 #define NISA_VERIFY_H
 
-#include "nisa/nisa.h"
+#include "nisa/streams.h"
+
+struct nisa_lifetimes;
 
 struct nisa_check {
   const struct nisa_machine *machine;
@@ -19,5 +21,9 @@ struct diag *nisa_complain(struct nisa_check *c, MlirOperation op, const char *f
 void nisa_check_instr(struct nisa_check *c, const struct nisa_instr *in);
 /* Checks allocations: their forms, releases and writers, and the memory in use at every point. */
 void nisa_check_memory(struct nisa_check *c, MlirOperation module);
+/* Checks engine programs: where streams, waits, triggers, barriers and copies stand, and that they fit together. */
+void nisa_check_streams(struct nisa_check *c, MlirOperation module);
+/* Checks the places of a function's allocations: either none on chip has one or all have. */
+void nisa_check_places(struct nisa_check *c, const struct nisa_lifetimes *l);
 
 #endif

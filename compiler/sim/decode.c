@@ -38,7 +38,8 @@ const struct decoded *decode_find(const struct decoder *d, MlirValue v) {
 struct decoded *decode_define(struct decoder *d, MlirValue v) {
   assert(!decode_find(d, v));
   index_add(&d->by_value, hash_pointer(v.ptr), d->values.n);
-  return array_push(d->arena, &d->values, (struct decoded){.value = v, .reg = -1, .buffer = -1, .ref = -1});
+  return array_push(d->arena, &d->values,
+                    (struct decoded){.value = v, .reg = -1, .buffer = -1, .ref = -1, .group = -1});
 }
 
 int decode_scalar(const struct decoder *d, MlirValue v) {
@@ -72,7 +73,8 @@ struct sim_linear decode_add(struct decoder *d, struct sim_linear x, int reg, in
   if (!factor)
     return x;
   struct sim_term *terms = arena_new_array(d->arena, struct sim_term, (size_t)x.n + 1);
-  memcpy(terms, x.terms, (size_t)x.n * sizeof *terms);
+  for (int k = 0; k < x.n; k++)
+    terms[k] = x.terms[k];
   terms[x.n] = (struct sim_term){reg, factor};
   return (struct sim_linear){x.constant, x.n + 1, terms};
 }
@@ -105,15 +107,13 @@ enum status decode_buffer(struct decoder *d, MlirValue v, enum sim_buffer_kind k
 
 /* ---- code -------------------------------------------------------------------------------------------------------- */
 
-static int emit(struct decoder *d, struct sim_node n) {
+int decode_emit(struct decoder *d, struct sim_node n) {
   array_push(d->arena, &d->nodes, n);
   return d->nodes.n - 1;
 }
 
-static enum status decode_block(struct decoder *d, MlirBlock block, int depth);
-
 static void move(struct decoder *d, int to, int from) {
-  emit(d, (struct sim_node){.kind = SIM_NODE_MOVE, .a = to, .b = from});
+  decode_emit(d, (struct sim_node){.kind = SIM_NODE_MOVE, .a = to, .b = from});
 }
 
 /* What a loop carries or a branch returns: a scalar in a register; of a memref the number of its buffer, and the byte
@@ -150,11 +150,11 @@ static bool carry(struct decoder *d, struct carried c, MlirValue v) {
     return true;
   }
   const struct decoded *x = decode_find(d, v);
-  if (!is_plain(x))
+  if (!is_plain(x) || x->copy.n)
     return false;
   move(d, c.reg, x->ref >= 0 ? x->ref : decode_register(d, x->buffer));
-  emit(d, (struct sim_node){
-              .kind = SIM_NODE_LINEAR, .a = c.start, .linear = arena_dup(d->arena, &x->start, sizeof x->start)});
+  decode_emit(d, (struct sim_node){
+                     .kind = SIM_NODE_LINEAR, .a = c.start, .linear = arena_dup(d->arena, &x->start, sizeof x->start)});
   return true;
 }
 
@@ -228,21 +228,21 @@ static enum status decode_for(struct decoder *d, MlirOperation op, int depth) {
   }
   define_scalar(d, mlirBlockGetArgument(body, 0), variable);
   move(d, variable, lower);
-  const int top = emit(d, (struct sim_node){.kind = SIM_NODE_LESS, .a = less, .b = variable, .c = upper});
-  const int leave = emit(d, (struct sim_node){.kind = SIM_NODE_UNLESS, .a = less});
+  const int top = decode_emit(d, (struct sim_node){.kind = SIM_NODE_LESS, .a = less, .b = variable, .c = upper});
+  const int leave = decode_emit(d, (struct sim_node){.kind = SIM_NODE_UNLESS, .a = less});
   enum status st = decode_block(d, body, depth + 1);
   if (st)
     return st;
   if (!carry_yielded(d, body, carried))
     return refuse_gaps(d, op);
-  emit(d, (struct sim_node){.kind = SIM_NODE_STEP,
-                            .step = SIM_STEP_ADDI,
-                            .type = SIM_I64,
-                            .from = SIM_I64,
-                            .a = variable,
-                            .b = variable,
-                            .c = step});
-  emit(d, (struct sim_node){.kind = SIM_NODE_GOTO, .b = top});
+  decode_emit(d, (struct sim_node){.kind = SIM_NODE_STEP,
+                                   .step = SIM_STEP_ADDI,
+                                   .type = SIM_I64,
+                                   .from = SIM_I64,
+                                   .a = variable,
+                                   .b = variable,
+                                   .c = step});
+  decode_emit(d, (struct sim_node){.kind = SIM_NODE_GOTO, .b = top});
   d->nodes.v[leave].b = d->nodes.n;
   return define_results(d, op, carried);
 }
@@ -250,7 +250,7 @@ static enum status decode_for(struct decoder *d, MlirOperation op, int depth) {
 static enum status decode_if(struct decoder *d, MlirOperation op, int depth) {
   struct carried *results = carried_registers(d, op);
   const int skip =
-      emit(d, (struct sim_node){.kind = SIM_NODE_UNLESS, .a = decode_scalar(d, mlirOperationGetOperand(op, 0))});
+      decode_emit(d, (struct sim_node){.kind = SIM_NODE_UNLESS, .a = decode_scalar(d, mlirOperationGetOperand(op, 0))});
   enum status st = decode_block(d, ir_body(op), depth + 1);
   if (st)
     return st;
@@ -261,7 +261,7 @@ static enum status decode_if(struct decoder *d, MlirOperation op, int depth) {
     d->nodes.v[skip].b = d->nodes.n;
     return ST_OK;
   }
-  const int leave = emit(d, (struct sim_node){.kind = SIM_NODE_GOTO});
+  const int leave = decode_emit(d, (struct sim_node){.kind = SIM_NODE_GOTO});
   d->nodes.v[skip].b = d->nodes.n;
   st = decode_block(d, other, depth + 1);
   if (st)
@@ -282,11 +282,11 @@ static enum status decode_while(struct decoder *d, MlirOperation op, int depth) 
   if (st)
     return st;
   MlirValue condition = mlirOperationGetOperand(mlirBlockGetTerminator(before), 0);
-  const int leave = emit(d, (struct sim_node){.kind = SIM_NODE_UNLESS, .a = decode_scalar(d, condition)});
+  const int leave = decode_emit(d, (struct sim_node){.kind = SIM_NODE_UNLESS, .a = decode_scalar(d, condition)});
   st = decode_block(d, after, depth + 1);
   if (st)
     return st;
-  emit(d, (struct sim_node){.kind = SIM_NODE_GOTO, .b = top});
+  decode_emit(d, (struct sim_node){.kind = SIM_NODE_GOTO, .b = top});
   d->nodes.v[leave].b = d->nodes.n;
   return ST_OK;
 }
@@ -297,7 +297,7 @@ static enum status decode_nisa(struct decoder *d, MlirOperation op, const struct
     if (decode_buffer(d, mlirOperationGetResult(op, 0), SIM_ALLOC,
                       ir_first_place(d->arena, mlirOperationGetLocation(op)), &buffer))
       return decode_refuse(d, op, "its type has no size in memory");
-    emit(d, (struct sim_node){.kind = SIM_NODE_ALLOC, .a = buffer});
+    decode_emit(d, (struct sim_node){.kind = SIM_NODE_ALLOC, .a = buffer});
     return ST_OK;
   }
   if (def->kind == NISA_RELEASE) {
@@ -305,12 +305,12 @@ static enum status decode_nisa(struct decoder *d, MlirOperation op, const struct
     assert(x && x->reg < 0);
     if (x->buffer < 0)
       return decode_refuse(d, op, "which memory it releases is known only at run time");
-    emit(d, (struct sim_node){.kind = SIM_NODE_RELEASE, .a = x->buffer});
+    decode_emit(d, (struct sim_node){.kind = SIM_NODE_RELEASE, .a = x->buffer});
     return ST_OK;
   }
   enum status st = decode_instr(d, op);
   if (!st)
-    emit(d, (struct sim_node){.kind = SIM_NODE_INSTR, .a = d->instrs.n - 1});
+    decode_emit(d, (struct sim_node){.kind = SIM_NODE_INSTR, .a = d->instrs.n - 1});
   return st;
 }
 
@@ -326,9 +326,9 @@ static enum status decode_choice(struct decoder *d, MlirOperation op) {
   struct sim_node n = {
       .kind = SIM_NODE_STEP, .step = SIM_STEP_SELECT, .type = SIM_I64, .from = SIM_I64, .b = condition};
   n.a = x[0].reg, n.c = x[1].reg, n.d = x[2].reg;
-  emit(d, n);
+  decode_emit(d, n);
   n.a = x[0].start, n.c = x[1].start, n.d = x[2].start;
-  emit(d, n);
+  decode_emit(d, n);
   return define_carried(d, op, mlirOperationGetResult(op, 0), x[0]);
 }
 
@@ -337,6 +337,12 @@ static enum status decode_op(struct decoder *d, MlirOperation op, int depth) {
   const struct nisa_op_def *def = nisa_op_of(op);
   if (def)
     return decode_nisa(d, op, def);
+  if (nisa_sync_of(op))
+    return decode_sync(d, op);
+  if (nisa_is_stream(op)) {
+    array_push(d->arena, &d->streams, op);
+    return ST_OK;
+  }
   if (ir_is(op, "arith.select") && is_memref(mlirOperationGetResult(op, 0)))
     return decode_choice(d, op);
   if (ir_begins_with(name, "arith."))
@@ -352,7 +358,7 @@ static enum status decode_op(struct decoder *d, MlirOperation op, int depth) {
   return decode_refuse(d, op, "it is not an operation of NISA");
 }
 
-static enum status decode_block(struct decoder *d, MlirBlock block, int depth) {
+enum status decode_block(struct decoder *d, MlirBlock block, int depth) {
   if (depth > DEPTH_MAX)
     return decode_refuse(d, mlirBlockGetParentOperation(block), "it is nested too deeply");
   MlirOperation end = mlirBlockGetTerminator(block);
@@ -393,7 +399,11 @@ static enum status decode_function(struct decoder *d, MlirOperation function, st
   enum status st = decode_block(d, body, 0);
   if (st)
     return st;
-  emit(d, (struct sim_node){.kind = SIM_NODE_END});
+  decode_emit(d, (struct sim_node){.kind = SIM_NODE_END});
+  const struct sim_stream *streams;
+  st = decode_streams(d, &streams);
+  if (st)
+    return st;
   MlirOperation end = mlirBlockGetTerminator(body);
   const intptr_t n_results = mlirOperationGetNumOperands(end);
   struct sim_value *results = arena_new_array(d->arena, struct sim_value, (size_t)n_results);
@@ -410,6 +420,8 @@ static enum status decode_function(struct decoder *d, MlirOperation function, st
       .instrs = d->instrs.v,
       .n_nodes = d->nodes.n,
       .nodes = d->nodes.v,
+      .n_streams = d->streams.n,
+      .streams = streams,
       .n_regs = d->regs.n,
       .initial = d->regs.v,
       .n_args = (int)n_args,

@@ -20,6 +20,8 @@ static void decode_data(struct decoder *d, const struct nisa_access *x, struct s
   o->buffer = base->buffer;
   o->ref = base->ref;
   o->start = base->start;
+  o->copy = base->copy;
+  o->group = base->group;
   o->n_dims = x->n_dims;
   o->par_dims = x->par_dims;
   o->partitions = nisa_partitions(x);
@@ -122,6 +124,7 @@ enum status decode_instr(struct decoder *d, MlirOperation op) {
                         .loc = ir_first_place(d->arena, mlirOperationGetLocation(op)),
                         .is_unsigned = bool_attr(op, "unsigned"),
                         .in_integers = in.engine == NISA_ENGINE_GPSIMD,
+                        .signals = nisa_signals(op),
                         .result = -1};
   for (int k = 0; k < in.def->n_operands; k++)
     decode_operand(d, &in.operand[k], i.is_unsigned, &i.operand[k]);

@@ -4,7 +4,7 @@
 
 #include "base/diag.h"
 #include "base/index.h"
-#include "nisa/nisa.h"
+#include "nisa/streams.h"
 #include "sim/program.h"
 
 /* What an SSA value is: a scalar in a register, or a view of a buffer.  Which buffer that is may be known only at run
@@ -17,6 +17,8 @@ struct decoded {
   int rank;
   int64_t dims[NISA_RANK_MAX], steps[NISA_RANK_MAX]; /* steps in bytes */
   struct sim_linear start;
+  struct sim_linear copy; /* as in sim_operand */
+  int group;
 };
 
 struct decoder {
@@ -44,6 +46,10 @@ struct decoder {
     int64_t *v;
     int n, cap;
   } regs;
+  struct {
+    MlirOperation *v;
+    int n, cap;
+  } streams; /* their regions */
 };
 
 /* Adds a diagnostic about op; returns ST_INPUT. */
@@ -58,6 +64,16 @@ struct decoded *decode_define(struct decoder *d, MlirValue v);
 /* SIM_NONE for a type that no memory or register holds. */
 enum sim_type decode_type(MlirType t, bool is_unsigned);
 struct sim_linear decode_add(struct decoder *d, struct sim_linear x, int reg, int64_t factor);
+
+/* Appends a node; returns its number. */
+int decode_emit(struct decoder *d, struct sim_node n);
+/* The operations of a block up to its terminator. */
+enum status decode_block(struct decoder *d, MlirBlock block, int depth);
+
+/* decode_stream.c: the programs of the function's streams, after its own code. */
+enum status decode_streams(struct decoder *d, const struct sim_stream **out);
+/* nisa.wait, dma_trigger, barrier or rotate. */
+enum status decode_sync(struct decoder *d, MlirOperation op);
 
 /* decode_access.c: an instruction, whose result, if it has one, is defined. */
 enum status decode_instr(struct decoder *d, MlirOperation op);

@@ -144,6 +144,8 @@ enum status decode_view(struct decoder *d, MlirOperation op) {
   x->ref = base.ref;
   x->type = base.type;
   x->start = base.start;
+  x->copy = base.copy;
+  x->group = base.group;
   if (!read_shape(x->value, x) || !find_steps(op, &base, x))
     return decode_refuse(d, op, "its shape or its strides are not static");
   if (ir_is(op, "memref.subview")) {

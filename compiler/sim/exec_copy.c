@@ -62,10 +62,14 @@ bool sim_exec_copy(struct sim_machine *m) {
     m->counts.dma_bytes += dst.o->partitions * dst.o->elements * dst.size;
   if (dst.type == src.type && sim_conflicts(&dst, &src))
     return copy_overlapping(m, &dst, &src);
-  for (int64_t p = 0; p < dst.o->partitions; p++)
-    for (int64_t f = 0; f < dst.o->elements; f += CHUNK)
+  for (int64_t p = 0; p < dst.o->partitions; p++) {
+    bool is_done = false;
+    if (dst.type == src.type && !sim_copy_row(m, &dst, &src, p, &is_done))
+      return false;
+    for (int64_t f = 0; !is_done && f < dst.o->elements; f += CHUNK)
       if (!convert(m, &dst, &src, p, f, dst.o->elements - f < CHUNK ? dst.o->elements - f : CHUNK))
         return false;
+  }
   return true;
 }
 
@@ -109,7 +113,8 @@ bool sim_exec_gather(struct sim_machine *m) {
                       (long long)p, (long long)(i->limit - 1));
     struct sim_access moved = src;
     moved.at += at * i->index_step;
-    moved.shadow += at * i->index_step / src.size;
+    if (moved.shadow)
+      moved.shadow += at * i->index_step / src.size;
     int64_t last = moved.at - m->memories[src.buffer].data;
     for (int k = 0; k < src.o->n_dims; k++)
       last += src.o->dim[k].step * (src.o->dim[k].n - 1);

@@ -10,8 +10,16 @@ enum sim_shadow { SIM_UNWRITTEN, SIM_WRITTEN, SIM_STARTED /* by a matmul */ };
 
 struct sim_memory {
   char *data;      /* NULL: not allocated at this time */
-  uint8_t *shadow; /* one byte per element */
+  uint8_t *shadow; /* one byte per element; NULL: all are written, and none will be (the caller's arrays, constants) */
   bool is_released;
+};
+
+/* Blocks that were released, for allocations of the same size: what a loop allocates would else come from the system each
+ * time, page by page. */
+enum { SIM_SPARE = 64 };
+struct sim_spare {
+  char *block;
+  size_t size;
 };
 
 struct sim_machine {
@@ -19,16 +27,23 @@ struct sim_machine {
   int64_t *regs;
   struct sim_memory *memories; /* one per buffer */
   int64_t used, most;          /* bytes of data */
+  struct sim_spare spare[SIM_SPARE];
+  size_t spare_bytes;
   const struct sim_options *options;
   struct sim_counts counts;
   const struct sim_instr *instr; /* that is executed */
   struct sim_fault *fault;
+  int64_t work;  /* elements since the last look at the clock */
   char *scratch; /* grows as an instruction needs it */
   size_t scratch_size;
 };
 
 /* Records the fault of the current instruction; returns false. */
 bool sim_fail(struct sim_machine *m, enum sim_fault_kind kind, const char *fmt, ...) PRINTF(3, 4);
+/* True when the deadline has passed. */
+bool sim_is_late(const struct sim_machine *m);
+/* Counts elements of a long instruction, and looks at the clock from time to time; false and a fault when it is late. */
+MUST_USE bool sim_work(struct sim_machine *m, int64_t elements);
 /* At least n bytes, valid until the next call; false and a fault when there are none. */
 bool sim_scratch(struct sim_machine *m, size_t n, void **out);
 
@@ -61,6 +76,24 @@ MUST_USE bool sim_read_int(struct sim_machine *m, const struct sim_access *x, en
 /* The bits of the elements, without gaps. */
 MUST_USE bool sim_read_bits(struct sim_machine *m, const struct sim_access *x, int64_t p, int64_t first, int64_t n,
                             char *out);
+
+/* Elements first … first+n-1 of partition p as f32: where they are, if they lie there one after the other as such, else in
+ * room[n].  NULL and a fault when one is not written. */
+MUST_USE const float *sim_row_f32(struct sim_machine *m, const struct sim_access *x, int64_t p, int64_t first,
+                                  int64_t n, float *room);
+/* Where they can be computed: in the memory of x if they lie there one after the other as f32, else in room[n].  Then
+ * sim_finish_f32 converts and writes what is not where it belongs. */
+float *sim_start_f32(const struct sim_access *x, int64_t p, int64_t first, int64_t n, float *room);
+void sim_finish_f32(const struct sim_access *x, int64_t p, int64_t first, int64_t n, const float *row);
+/* Copies the bits of partition p between accesses of one type and shape, if its elements lie one after the other in both;
+ * *is_done says so.  False and a fault when one is not written. */
+MUST_USE bool sim_copy_row(struct sim_machine *m, const struct sim_access *dst, const struct sim_access *src, int64_t p,
+                           bool *is_done);
+/* The distance of partitions in elements, if the elements of each are f32 that lie one after the other and the
+ * partitions are evenly spaced; -1 if not. */
+int64_t sim_plain_f32(const struct sim_access *x);
+/* False and a fault when an element of x, which is plain, is not written. */
+MUST_USE bool sim_check_plain(struct sim_machine *m, const struct sim_access *x);
 
 void sim_write_f32(const struct sim_access *x, int64_t p, int64_t first, int64_t n, const float *in);
 /* Integers wrap around; a float gets their bits, or their values. */

@@ -1,4 +1,4 @@
-/* check_product: computes C += A B in f32, fast enough to check kernels of real sizes.
+/* product: computes C += A B in f32, fast enough to check kernels of real sizes.
  *
  * The algorithm is classic blocking.  A block of B is packed into panels of COLS columns and stays in the cache
  * while groups of ROWS rows of A are multiplied with it; the innermost step keeps ROWS x COLS sums in registers.
@@ -152,7 +152,9 @@ static void add_tile(const struct sim_matrix *c, int64_t i0, int64_t j0, const f
 void sim_multiply(const struct sim_matrix *x, const struct sim_matrix *y, const struct sim_matrix *c, enum dtype t) {
   assert(x->rows == c->rows && y->cols == c->cols && x->cols == y->rows);
   const struct sim_matrix a = widen(x, t), b = widen(y, t);
-  float *panels = allocate(DEPTH * WIDTH), *rows = allocate(DEPTH * ROWS), sums[ROWS * COLS];
+  static _Thread_local float panels[DEPTH * WIDTH],
+      rows[DEPTH * ROWS]; /* kept: to get 512 KiB takes as long as to use it */
+  float sums[ROWS * COLS];
 
   for (int64_t j = 0; j < b.cols; j += WIDTH)
     for (int64_t q = 0; q < b.rows; q += DEPTH) {
@@ -166,8 +168,6 @@ void sim_multiply(const struct sim_matrix *x, const struct sim_matrix *y, const 
         }
       }
     }
-  free(panels);
-  free(rows);
   if (a.data != x->data)
     free(a.data);
   if (b.data != y->data)

@@ -109,6 +109,7 @@ struct sim_operand {
   /* SIM_ACCESS: of `buffer`, or, if that is -1, of the buffer whose number is in register `ref` */
   int buffer, ref;
   struct sim_linear copy;  /* of the buffer, modulo its copies; 0 unless a nisa.rotate selects one */
+  int group;               /* of a rotate in PSUM: a register that each execution of the rotate changes; else -1 */
   struct sim_linear start; /* byte of the first element */
   int n_dims, par_dims;    /* partitions first, as in the text */
   struct sim_dim dim[NISA_TILE_MAX];
@@ -168,12 +169,13 @@ struct sim_node {
   const struct sim_linear *linear;
 };
 
-/* What one engine executes, or one DMA queue.  Each stream has registers of its own, which start as the program's do. */
+/* What one engine executes, or one DMA queue (nisa/streams.h says how).  Each stream has registers of its own.  At its
+ * start they are as the function's own code left them. */
 struct sim_stream {
-  const char *name; /* "vector", "qSyncIn"; of its semaphore, too */
-  enum nisa_engine engine;
-  int trigger; /* of a queue: the stream that starts its transfers, one by one; -1: an engine */
-  int first;   /* its first node; it ends at a SIM_NODE_END */
+  const char *name;        /* "vector", "qSyncIn"; of its semaphore, too */
+  enum nisa_engine engine; /* NISA_ENGINE_DMA for a queue */
+  int trigger;             /* of a queue: the stream that starts its transfers, one by one; -1: an engine */
+  int first;               /* its first node; it ends at a SIM_NODE_END */
 };
 
 /* An argument or a result, as the caller gives or gets it: row-major without gaps.  A result may be a view. */

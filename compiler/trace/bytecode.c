@@ -63,6 +63,14 @@ struct bytecode_place bytecode_place(PyCodeObject *code, int lasti) {
   return p;
 }
 
+int bytecode_body_line(PyCodeObject *code) {
+  enum { LOOKED_AT = 64 }; /* the prologue has a few instructions for each free variable */
+  int line = 0;
+  for (int i = 0; i < LOOKED_AT && line <= code->co_firstlineno; i++)
+    line = PyCode_Addr2Line(code, i * (int)sizeof(_Py_CODEUNIT));
+  return line > code->co_firstlineno ? line : 0;
+}
+
 /* ---- instructions: two bytes each, the operation and its argument ------------------------------------------------ */
 
 /* Returns the instructions as the compiler wrote them, without the interpreter's specializations: a new reference.

@@ -1,0 +1,189 @@
+/* verify_streams: checks engine programs (nisa/streams.h).
+ *
+ * Each stream is checked on its own, and then against the others: waits name semaphores, triggers name queues of their
+ * engine, and the control flow around barriers is the same in all streams.  Whether the waits order all accesses to
+ * memory, and whether the streams ever wait for each other in a circle, is known only when the program runs. */
+#include <string.h>
+
+#include "mlir-c/BuiltinAttributes.h"
+#include "mlir-c/BuiltinTypes.h"
+
+#include "base/buf.h"
+#include "ir/query.h"
+#include "nisa/verify.h"
+
+/* ---- operations ------------------------------------------------------------------------------------------------- */
+
+static void check_wait(struct nisa_check *c, MlirOperation function, MlirOperation op) {
+  struct nisa_access count;
+  struct nisa_index sum;
+  const char *why;
+
+  if (!nisa_read_wait(op, &count, &why)) {
+    nisa_complain(c, op, "%s", why);
+    return;
+  }
+  if (!nisa_access_index(&count, 0, &sum))
+    nisa_complain(c, op, "its count is no sum of multiples of indices and a constant");
+  if (mlirOperationIsNull(nisa_find_stream(function, nisa_text_attr(op, "semaphore"))))
+    nisa_complain(c, op, "no stream has the semaphore %s", nisa_text_attr(op, "semaphore"));
+}
+
+static void check_trigger(struct nisa_check *c, MlirOperation function, MlirOperation stream, MlirOperation op) {
+  const char *name = nisa_text_attr(op, "queue");
+  MlirOperation queue = nisa_find_stream(function, name);
+
+  if (mlirOperationIsNull(queue) || !nisa_stream_is_queue(queue))
+    nisa_complain(c, op, "there is no queue %s", name);
+  else if (nisa_stream_is_queue(stream) || nisa_stream_engine(queue) != nisa_stream_engine(stream))
+    nisa_complain(c, op, "the transfers of %s are started by %s", name, nisa_text_attr(queue, "nisa.on"));
+}
+
+static void check_rotate(struct nisa_check *c, MlirOperation op) {
+  MlirOperation alloc = ir_defining_op(mlirOperationGetOperand(op, 0));
+  if (mlirOperationIsNull(alloc) || !ir_is(alloc, "nisa.alloc") || ir_int_attr(alloc, "copies", 0) < 1)
+    nisa_complain(c, op, "it selects a copy of what is no allocation with copies");
+}
+
+static void check_instr(struct nisa_check *c, MlirOperation stream, MlirOperation op) {
+  const bool is_load = nisa_op_of(op)->kind == NISA_REGISTER_LOAD;
+  const enum nisa_engine own = nisa_stream_engine(stream);
+  const enum nisa_engine e = nisa_engine_from_name(ir_str(nisa_text_attr(op, "engine")));
+
+  if (nisa_op_of(op)->kind == NISA_ALLOC || nisa_op_of(op)->kind == NISA_RELEASE)
+    nisa_complain(c, op, "engine programs have their allocations before the streams, and release nothing");
+  else if (nisa_stream_is_queue(stream) && !is_load ? e != NISA_ENGINE_DMA : e != own)
+    nisa_complain(c, op, "it stands in the program of %s, but runs on the %s engine", nisa_stream_name(stream),
+                  nisa_engine_name(e));
+  if (is_load && nisa_signals(op) && nisa_stream_is_queue(stream))
+    nisa_complain(c, op, "only transfers raise the semaphore of a queue");
+}
+
+/* ---- barriers --------------------------------------------------------------------------------------------------- */
+
+static bool has_barrier(struct nisa_check *c, MlirOperation op) {
+  return ir_collect_named(c->arena, op, "nisa.barrier").n > 0;
+}
+
+/* Describes the barriers of a block and the loops and branches around them: "for(0,4,1){barrier}barrier".  Bounds of a
+ * loop are described if they are constants: each stream has its own copy of other values. */
+static void describe(struct nisa_check *c, MlirBlock block, struct buf *out) {
+  for (MlirOperation op = mlirBlockGetFirstOperation(block); !mlirOperationIsNull(op);
+       op = mlirOperationGetNextInBlock(op)) {
+    int64_t v;
+    if (nisa_sync_of(op) == NISA_SYNC_BARRIER)
+      buf_puts(out, "barrier;");
+    if (!mlirOperationGetNumRegions(op) || !has_barrier(c, op))
+      continue;
+    buf_puts(out, mlirIdentifierStr(mlirOperationGetName(op)).data);
+    for (int k = 0; ir_is(op, "scf.for") && k < 3; k++)
+      if (ir_int_constant(mlirOperationGetOperand(op, k), &v))
+        buf_printf(out, k ? ",%lld" : " %lld", (long long)v);
+    for (intptr_t r = 0; r < mlirOperationGetNumRegions(op); r++) {
+      MlirBlock inner = mlirRegionGetFirstBlock(mlirOperationGetRegion(op, r));
+      buf_puts(out, "{");
+      if (!mlirBlockIsNull(inner))
+        describe(c, inner, out);
+      buf_puts(out, "}");
+    }
+  }
+}
+
+static void check_barriers(struct nisa_check *c, const struct ir_ops *streams) {
+  struct buf first, other;
+  buf_init(&first, 1 << 24);
+  buf_init(&other, 1 << 24);
+  for (int k = 0; k < streams->n; k++) {
+    buf_clear(&other);
+    describe(c, ir_body(streams->v[k]), k ? &other : &first);
+    if (k && strcmp(buf_text(&first), buf_text(&other)))
+      nisa_complain(c, streams->v[k], "the barriers of %s are not those of %s", nisa_stream_name(streams->v[k]),
+                    nisa_stream_name(streams->v[0]));
+  }
+  buf_clear(&first);
+  buf_clear(&other);
+}
+
+/* ---- streams ---------------------------------------------------------------------------------------------------- */
+
+static void check_stream(struct nisa_check *c, MlirOperation function, MlirOperation stream) {
+  const char *name = nisa_stream_name(stream);
+  const enum nisa_engine e = nisa_engine_from_name(ir_str(name));
+  struct ir_ops inside = ir_collect(c->arena, stream, NULL, NULL);
+
+  if (!mlirOperationEqual(nisa_find_stream(function, name), stream))
+    nisa_complain(c, stream, "there are two streams %s", name);
+  if (nisa_stream_engine(stream) == NISA_ENGINE_NONE)
+    nisa_complain(c, stream,
+                  nisa_stream_is_queue(stream) ? "no engine %s starts its transfers" : "there is no engine %s",
+                  nisa_text_attr(stream, nisa_stream_is_queue(stream) ? "nisa.on" : "nisa.stream"));
+  else if (nisa_stream_is_queue(stream) &&
+           mlirOperationIsNull(nisa_find_stream(function, nisa_text_attr(stream, "nisa.on"))))
+    nisa_complain(c, stream, "%s has no program that starts its transfers", nisa_text_attr(stream, "nisa.on"));
+  if (nisa_stream_is_queue(stream) && e != NISA_ENGINE_NONE)
+    nisa_complain(c, stream, "a queue may not have the name of an engine");
+  if (mlirOperationGetNumResults(stream))
+    nisa_complain(c, stream, "it may have no results");
+  for (int k = 1; k < inside.n; k++) {
+    MlirOperation op = inside.v[k];
+    if (nisa_is_stream(op))
+      nisa_complain(c, op, "it stands inside another stream");
+    if (nisa_op_of(op))
+      check_instr(c, stream, op);
+    switch (nisa_sync_of(op)) {
+    case NISA_SYNC_WAIT:
+      check_wait(c, function, op);
+      break;
+    case NISA_SYNC_TRIGGER:
+      check_trigger(c, function, stream, op);
+      break;
+    case NISA_SYNC_ROTATE:
+      check_rotate(c, op);
+      break;
+    default:
+      break;
+    }
+  }
+}
+
+/* Checks the entry block of a function with streams: everything that takes time stands in a stream. */
+static void check_outside(struct nisa_check *c, MlirOperation function) {
+  MlirBlock body = ir_body(function);
+  for (MlirOperation op = mlirBlockGetFirstOperation(body); !mlirOperationIsNull(op);
+       op = mlirOperationGetNextInBlock(op)) {
+    const struct nisa_op_def *d = nisa_op_of(op);
+    if (d ? d->kind != NISA_ALLOC : !nisa_is_stream(op) && mlirOperationGetNumRegions(op))
+      nisa_complain(c, op, "it stands outside the streams");
+  }
+}
+
+void nisa_check_streams(struct nisa_check *c, MlirOperation module) {
+  struct ir_ops all = ir_collect(c->arena, module, NULL, NULL);
+  struct ir_ops functions = ir_collect_named(c->arena, module, "func.func");
+
+  for (int k = 0; k < all.n; k++) {
+    MlirOperation op = all.v[k], parent = mlirOperationGetParentOperation(op);
+    const bool is_outside = mlirOperationIsNull(nisa_stream_around(op));
+    if (nisa_is_stream(op) && !ir_is(parent, "func.func") && mlirOperationIsNull(nisa_stream_around(parent)))
+      nisa_complain(c, op, "a stream stands directly in a function");
+    if (is_outside && (nisa_sync_of(op) || nisa_signals(op)))
+      nisa_complain(c, op,
+                    nisa_sync_of(op) ? "it stands outside the streams" : "only streams have semaphores to raise");
+    if (is_outside && nisa_op_of(op) && nisa_op_of(op)->kind == NISA_REGISTER_LOAD &&
+        strcmp(nisa_text_attr(op, "engine"), "sync"))
+      nisa_complain(c, op, "only the program of an engine loads a register of that engine");
+  }
+  for (int k = 0; k < functions.n; k++) {
+    MlirOperation f = functions.v[k];
+    struct ir_ops streams = ir_collect_named(c->arena, f, "scf.execute_region");
+    if (!nisa_has_streams(f))
+      continue;
+    const int before = c->n_errors;
+    check_outside(c, f);
+    for (int s = 0; s < streams.n; s++)
+      if (nisa_is_stream(streams.v[s]))
+        check_stream(c, f, streams.v[s]);
+    if (c->n_errors == before)
+      check_barriers(c, &streams);
+  }
+}
