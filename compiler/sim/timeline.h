@@ -26,17 +26,8 @@
 #define SIM_TIMELINE_H
 
 #include "sim/cost.h"
+#include "sim/lane.h"
 #include "sim/run.h"
-
-/* The values that register loads gave, in the order of each stream; a program without streams has one list. */
-struct sim_loads {
-  int n;
-  const int64_t *v;
-};
-struct sim_record {
-  int n_streams;
-  const struct sim_loads *streams;
-};
 
 enum sim_exec_kind {
   SIM_EXEC_INSTR,
@@ -80,12 +71,6 @@ struct sim_life {
   int buffer;
   int64_t instance; /* of a buffer with copies: the n-th use; it is in copy n modulo the copies */
   int64_t from, to;
-};
-
-struct sim_lane {
-  const char *name;
-  enum nisa_engine engine;
-  int trigger; /* of a queue: the lane of its engine; -1: an engine */
 };
 
 struct sim_timeline {
