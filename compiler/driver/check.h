@@ -53,9 +53,13 @@ MUST_USE enum status check_bind(const struct sim_program *p, int n_in, const str
 /* Returns the elements of x converted to type t, allocated in a. */
 struct trace_array check_convert_array(struct arena *a, const struct trace_array *x, enum dtype t);
 
+/* Returns the time of clock_now_us by which a run must end so that the job can still report it: before deadline_us (0:
+ * none) and before the job's processor time (RLIMIT_CPU) is used up.  0: there is no such limit. */
+int64_t check_deadline(int64_t deadline_us);
+
 /* Runs function `name` of a NISA module, which nisa_verify has accepted, in the simulator (sim/run.h), like
  * check_execute.  A fault that the simulator finds becomes a diagnostic with its place in the Python source.
- * deadline_us is a time of clock_now_us; 0: none. */
+ * deadline_us is a time of clock_now_us, 0: none; processor time is limited, too. */
 MUST_USE enum status check_simulate(MlirModule module, const char *name, int n_in, const struct trace_array *in,
                                     int n_out, struct trace_array *out, int64_t deadline_us, struct arena *a,
                                     struct diags *ds);

@@ -163,6 +163,8 @@ static enum status run_first_stage(struct stage_checks *c, MlirModule module, co
   if (st)
     return st;
   c->has_inputs = true;
+  if (c->only_inputs)
+    return ST_OK;
   if (def->runner == RUN_TO_NISA)
     return simulate(c, module, c->want, ds);
   st = open_program(c, module, def, ds, &p);

@@ -18,6 +18,7 @@ struct stage_checks {
   uint64_t seed;
   const char *inputs_npz; /* inputs of a program that is not Python; NULL: from the seed */
   int64_t deadline_us;    /* of clock_now_us; 0: none */
+  bool only_inputs;       /* of a program that is not Python: nothing is compared */
   /* set by stage_checks_begin */
   struct trace_array *in, *want; /* want: if there is no no_check */
   bool has_inputs;
@@ -35,7 +36,7 @@ struct stage_checks {
 };
 
 /* Makes inputs and runs the kernel in NumPy or, if it was read as a program, its first stage.  After a failure every
- * stage is "skipped", with the reason.  The caller has set the first six fields; module is as in stage_checks_run. */
+ * stage is "skipped", with the reason.  The caller has set the first seven fields; module is as in stage_checks_run. */
 void stage_checks_begin(struct stage_checks *c, MlirModule module, const struct stage_def *first);
 
 /* Sets s->check.  The first stage that fails gets a diagnostic, and so does the first stage for which there is no
