@@ -11,6 +11,14 @@
 
 enum { STAGE_CHECKS_MAX = 64 }; /* programs whose results are kept; others are run again */
 
+/* Inputs, and what NumPy computes from them. */
+struct check_set {
+  const char *what; /* for messages: "on inputs of wide ranges"; empty for the usual ones */
+  struct trace_array *in, *want;
+  struct check_tolerance *tolerances;
+};
+enum { CHECK_SETS_MAX = 2 };
+
 struct stage_checks {
   struct ir *ir;
   struct trace_kernel *kernel;
@@ -18,7 +26,8 @@ struct stage_checks {
   uint64_t seed;
   int64_t deadline_us; /* of clock_now_us; 0: none */
   /* private */
-  struct trace_array *in, *want;
+  struct check_set sets[CHECK_SETS_MAX];
+  int n_sets;
   const char *no_check;    /* the reason why no stage can be checked; NULL if they can */
   struct stage_check last; /* the result of the previous stage */
   int64_t began_us;
@@ -31,12 +40,17 @@ struct stage_checks {
   } known[STAGE_CHECKS_MAX];
 };
 
-/* Makes inputs and runs the kernel in NumPy or, if it was read as a program, its first stage.  After a failure every
- * stage is "skipped", with the reason.  The caller has set the first five fields; module is as in stage_checks_run. */
+/* Makes inputs and runs the kernel in NumPy or, if it was read as a program, its first stage.  Pseudo-random inputs come
+ * from ranges in which the kernel's functions are defined; a second set has wide ranges, zeros, both signs and equal
+ * values.  After a failure every stage is "skipped", with the reason; so it is if the kernel draws random numbers, or if
+ * its outputs are mostly NaN or infinite.  The caller has set the first five fields; module is as in stage_checks_run. */
 void stage_checks_begin(struct stage_checks *c, MlirModule module, const struct stage_def *first);
 
 /* Sets s->check.  The first stage that fails gets a diagnostic, and so does the first stage for which there is no
  * time. module: the stage's program; not used for HLO. */
 void stage_checks_run(struct stage_checks *c, MlirModule module, struct stage *s, struct diags *ds);
+
+/* Appends the place of element number `at` in C order: "[0, 3]". */
+void stage_check_put_index(struct buf *b, const struct hlo_shape *s, int64_t at);
 
 #endif
