@@ -10,8 +10,8 @@ static bool add_row(struct sim_machine *m, const struct sim_access *dst, int64_t
   const struct sim_operand *o = dst->o;
   int64_t base = 0, rest = p;
   for (int k = o->par_dims - 1; k >= 0; k--) {
-    base += rest % o->dim[k].n * o->dim[k].step;
-    rest /= o->dim[k].n;
+    base += rest % dst->dim[k].n * dst->dim[k].step;
+    rest /= dst->dim[k].n;
   }
   for (int64_t j = 0; j < n; j++) {
     int64_t offset = base, left = j;

@@ -11,7 +11,19 @@ enum sim_shadow { SIM_UNWRITTEN, SIM_WRITTEN, SIM_STARTED /* by a matmul */ };
 struct sim_memory {
   char *data;      /* NULL: not allocated at this time */
   uint8_t *shadow; /* one byte per element; NULL: all are written, and none will be (the caller's arrays, constants) */
+  /* of a place on chip: the buffer's bytes in each partition, and the bytes from one partition to the next.  pitch is 0 for
+   * others, whose bytes lie one after the other */
+  int64_t row, pitch;
   bool is_released;
+};
+
+/* The memories in which allocations have places. */
+enum { SIM_SBUF, SIM_PSUM, SIM_SCRATCH, SIM_SPACES };
+enum { SIM_SHADOWS = 4 }; /* for elements of 1, 2, 4 and 8 bytes */
+struct sim_space {
+  char *data; /* NULL until an allocation is in it */
+  uint8_t *shadow[SIM_SHADOWS];
+  int64_t pitch; /* bytes from one partition to the next; HBM has one */
 };
 
 /* Blocks that were released, for allocations of the same size: what a loop allocates would else come from the system each
@@ -26,7 +38,8 @@ struct sim_machine {
   const struct sim_program *program;
   int64_t *regs;
   struct sim_memory *memories; /* one per buffer */
-  int64_t used, most;          /* bytes of data */
+  struct sim_space spaces[SIM_SPACES];
+  int64_t used, most; /* bytes of data */
   struct sim_spare spare[SIM_SPARE];
   size_t spare_bytes;
   const struct sim_options *options;
@@ -47,6 +60,16 @@ MUST_USE bool sim_work(struct sim_machine *m, int64_t elements);
 /* At least n bytes, valid until the next call; false and a fault when there are none. */
 bool sim_scratch(struct sim_machine *m, size_t n, void **out);
 
+/* ---- memory ------------------------------------------------------------------------------------------------------ */
+
+/* Begins a buffer's life, all of it in this state; of an allocation that has a place in its copy number `copy` modulo its
+ * copies.  The data is not initialised: the shadow keeps the program from reading it.  False and a fault when there is no
+ * memory. */
+MUST_USE bool sim_allocate(struct sim_machine *m, int buffer, int64_t copy, enum sim_shadow shadow);
+void sim_drop(struct sim_machine *m, int buffer);
+/* Drops all buffers and frees what held them. */
+void sim_free_memories(struct sim_machine *m);
+
 /* ---- operands of the current instruction ------------------------------------------------------------------------- */
 
 /* An operand at the addresses that it has now.  Free dimensions are merged where elements are adjacent. */
@@ -54,16 +77,20 @@ struct sim_access {
   const struct sim_operand *o;
   const char *name;
   enum sim_type type;
-  int size;   /* of an element, bytes */
-  int buffer; /* -1: a scalar */
-  char *at;   /* the first element */
+  int size;      /* of an element, bytes */
+  int buffer;    /* -1: a scalar */
+  int64_t start; /* the byte of the buffer that the first element is, as if its bytes lay one after the other */
+  char *at;      /* the first element */
   uint8_t *shadow;
+  struct sim_dim dim[NISA_TILE_MAX]; /* of the operand, with the steps that its memory has */
   int n_free;
   struct sim_dim free[NISA_TILE_MAX];
   char scalar[8];
   uint8_t scalar_shadow;
 };
 
+/* Moves x by bytes of its buffer, to where it is still inside. */
+void sim_move(const struct sim_machine *m, struct sim_access *x, int64_t bytes);
 /* Finds operand k: its buffer is allocated and the tile is inside.  An absent operand is a fault. */
 MUST_USE bool sim_open(struct sim_machine *m, int k, struct sim_access *x);
 
