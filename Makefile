@@ -38,7 +38,7 @@ srcs = $(sort $(wildcard $(addsuffix /*.c,$(1))))
 tree = $(sort $(shell find $(1) -name '*.c'))
 objs = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 
-COMPILER_SRC := $(call tree,$(addprefix compiler/,base hlo trace linalg ir passes nisa sim driver))
+COMPILER_SRC := $(call tree,$(addprefix compiler/,base hlo trace linalg ir passes nisa sim interp driver))
 # restrictions that a process puts on itself: the server and the workers
 WALL_SRC := $(addprefix explorer/jail/,caps.c confine.c landlock.c seccomp.c)
 SERVER_SRC := $(call srcs,explorer $(addprefix explorer/,http api ce job work pool store diff)) $(WALL_SRC)
@@ -206,6 +206,10 @@ $(BUILD)/bench/hlo_speed: $(BUILD)/obj/tests/bench/hlo_speed.o $(COMPILER_LIB)
 $(BUILD)/bench/diff_speed: $(BUILD)/obj/tests/bench/diff_speed.o $(call objs,$(call srcs,explorer/diff)) $(COMPILER_LIB)
 	@mkdir -p $(@D)
 	$(call short,LINK $@)$(CC) $(LDHARDEN) -o $@ $^
+# times NISA text: tests/measured
+$(BUILD)/bench/measure: $(BUILD)/obj/tests/measured/measure.o $(COMPILER_LIB)
+	@mkdir -p $(@D)
+	$(call short,LINK $@)$(CC) $(LDHARDEN) -o $@ $^ $(MLIR_LIBS) $(COMMON_LIBS)
 
 .PHONY: unit-bin
 unit-bin: $(UNIT_BIN) $(BUILD)/test/nisa_values

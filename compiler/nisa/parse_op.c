@@ -15,6 +15,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "nisa/other.h"
 #include "nisa/print_op.h"
 #include "nisa/tokens.h"
 
@@ -30,8 +31,14 @@ static enum status operand(struct nisa_statement *t, struct nisa_parsed_operand 
   x->is_access = nisa_eat(t->s, '<');
   if (x->is_access && (st = nisa_parse_tile(t, x)) != ST_OK)
     return st;
-  if ((st = nisa_expect(t, '=', "after the operand's name")) != ST_OK || (st = nisa_parse_type(t, &x->type)) != ST_OK ||
-      (st = nisa_parse_value(t, &x->base)) != ST_OK || !x->is_access)
+  if ((st = nisa_expect(t, '=', "after the operand's name")) != ST_OK || (st = nisa_parse_type(t, &x->type)) != ST_OK)
+    return st;
+  if (nisa_span_is(t->s, x->type, "view") && nisa_peek(t->s) == '(')
+    return nisa_source_fail(t->s, x->type.from,
+                            "%s: a view(…) is not read: memref.expand_shape or collapse_shape gives "
+                            "the memory another shape",
+                            t->def->full_name);
+  if ((st = nisa_parse_value(t, &x->base)) != ST_OK || !x->is_access)
     return st;
   nisa_skip_space(t->s);
   return nisa_peek(t->s) == 'a' ? nisa_parse_map(t, x) : nisa_parse_indices(t, x);
@@ -150,7 +157,10 @@ static void put_attr(struct nisa_statement *t, const struct nisa_parsed_attr *a)
   if (!n)
     return;
   nisa_source_put(s, at, " = ");
-  if (nisa_text_is_word(v, n) && !nisa_span_is(s, a->value, "true") && !nisa_span_is(s, a->value, "false")) {
+  const char *ours = nisa_other_word(s->text + a->name.from, a->name.to - a->name.from, v, n);
+  if (ours)
+    nisa_source_put(s, at, "\"%s\"", ours);
+  else if (nisa_text_is_word(v, n) && !nisa_span_is(s, a->value, "true") && !nisa_span_is(s, a->value, "false")) {
     nisa_source_put(s, at, "\"%.*s\"", (int)n, v);
   } else if (v[0] == '[' && v[n - 1] == ']') {
     const bool is_list = strspn(v + 1, " \t\r\n") < n - 2;
@@ -161,6 +171,16 @@ static void put_attr(struct nisa_statement *t, const struct nisa_parsed_attr *a)
     nisa_source_copy(s, a->value.from, a->value.to);
     nisa_source_put(s, a->value.to, is_number(v, n) ? " : i64" : "");
   }
+}
+
+static void put_default(struct nisa_statement *t) {
+  const char *name, *value;
+  nisa_other_default(t->def->kind, &name, &value);
+  bool is_given = !name;
+  for (int k = 0; k < t->n_attrs; k++)
+    is_given = is_given || nisa_span_is(t->s, t->attr[k].name, name);
+  if (!is_given)
+    nisa_source_put(t->s, t->start, ", %s = %s", name, value);
 }
 
 static void put_generic(struct nisa_statement *t) {
@@ -180,6 +200,7 @@ static void put_generic(struct nisa_statement *t) {
       put_access(t, t->def->operand[k].name, &t->operand[k]);
   for (int k = 0; k < t->n_attrs; k++)
     put_attr(t, &t->attr[k]);
+  put_default(t);
   nisa_source_put(s, t->start, "} : (");
   put_operands(t, true);
   nisa_source_put(s, t->start, nisa_span_is_empty(t->result) ? ") -> ()" : ") -> ");

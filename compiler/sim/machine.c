@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "sim/area.h"
 
 enum { WORK_MAX = 1 << 20 }; /* elements between looks at the clock; some milliseconds */
 
@@ -61,19 +62,18 @@ static bool is_inside(struct sim_machine *m, const struct sim_access *x) {
 
 /* The free dimensions without those of one element, and with neighbours merged that are one run of elements. */
 static void merge(struct sim_access *x) {
-  const struct sim_operand *o = x->o;
-  for (int k = o->par_dims; k < o->n_dims; k++) {
-    const struct sim_dim d = x->dim[k];
-    struct sim_dim *last = x->n_free ? &x->free[x->n_free - 1] : NULL;
+  for (int k = x->o->par_dims; k < x->o->n_dims; k++) {
+    const struct sim_stride d = x->dim[k];
+    struct sim_stride *last = x->n_free ? &x->free[x->n_free - 1] : NULL;
     if (d.n == 1)
       continue;
-    if (last && last->step == d.n * d.step)
-      *last = (struct sim_dim){last->n * d.n, d.step};
+    if (last && last->step == d.n * d.step && last->mark == d.n * d.mark)
+      *last = (struct sim_stride){last->n * d.n, d.step, d.mark};
     else
       x->free[x->n_free++] = d;
   }
   if (!x->n_free)
-    x->free[x->n_free++] = (struct sim_dim){1, 0};
+    x->free[x->n_free++] = (struct sim_stride){1, 0, 0};
 }
 
 /* Where byte `offset` of a buffer is, in bytes after its first one. */
@@ -81,21 +81,29 @@ static int64_t physical(const struct sim_memory *y, int64_t offset) {
   return y->pitch ? offset / y->row * y->pitch + offset % y->row : offset;
 }
 
-/* Where the copy that the operand selects begins, in bytes after the first one. */
-static int64_t copy_at(const struct sim_machine *m, const struct sim_access *x) {
+/* Sets the places of the first element and the strides. */
+static void locate(const struct sim_machine *m, struct sim_access *x) {
+  const struct sim_operand *o = x->o;
+  const struct sim_memory *y = &m->memories[x->buffer];
   const struct sim_buffer *b = &m->program->buffers[x->buffer];
-  if (b->place.copies < 2 || (!x->o->copy.n && !x->o->copy.constant))
-    return 0;
-  const int64_t copy = sim_linear_value(&x->o->copy, m->regs) % b->place.copies;
-  return (copy < 0 ? copy + b->place.copies : copy) * (b->place.is_set ? b->place.stride : b->bytes);
+  const int64_t copy = sim_area_copy(m->program, o, m->regs);
+
+  x->start = sim_linear_value(&o->start, m->regs);
+  assert(x->start >= 0 && x->start < b->bytes && x->start % x->size == 0);
+  x->at = y->data + copy * (b->place.is_set ? b->place.stride : b->bytes) + physical(y, x->start);
+  x->shadow = y->shadow ? y->shadow + (copy * b->bytes + x->start) / x->size : NULL;
+  for (int k = 0; k < o->n_dims; k++) {
+    const struct sim_dim d = o->dim[k];
+    x->dim[k] = (struct sim_stride){d.n, physical(y, d.step), d.step / x->size};
+  }
+  merge(x);
 }
 
 void sim_move(const struct sim_machine *m, struct sim_access *x, int64_t bytes) {
   const struct sim_memory *y = &m->memories[x->buffer];
-  const int64_t moved = physical(y, x->start + bytes) - physical(y, x->start);
+  x->at += physical(y, x->start + bytes) - physical(y, x->start);
+  x->shadow = x->shadow ? x->shadow + bytes / x->size : NULL;
   x->start += bytes;
-  x->at += moved;
-  x->shadow = x->shadow ? x->shadow + moved / x->size : NULL;
 }
 
 bool sim_open(struct sim_machine *m, int k, struct sim_access *x) {
@@ -118,14 +126,8 @@ bool sim_open(struct sim_machine *m, int k, struct sim_access *x) {
                     memory->is_released ? "has been released" : "is not allocated");
   if (!is_inside(m, x))
     return false;
-  x->start = sim_linear_value(&o->start, m->regs);
-  assert(x->start >= 0 && x->start < m->program->buffers[x->buffer].bytes && x->start % x->size == 0);
-  const int64_t at = physical(memory, x->start) + copy_at(m, x);
-  x->at = memory->data + at;
-  x->shadow = memory->shadow ? memory->shadow + at / x->size : NULL;
-  for (int d = 0; d < o->n_dims; d++)
-    x->dim[d] = (struct sim_dim){o->dim[d].n, physical(memory, o->dim[d].step)};
-  merge(x);
+  x->group = SIM_STARTED + (o->group < 0 ? 0 : (uint8_t)((uint64_t)m->regs[o->group] % SIM_GROUPS));
+  locate(m, x);
   return true;
 }
 
@@ -141,31 +143,38 @@ bool sim_conflicts(const struct sim_access *dst, const struct sim_access *src) {
 
 /* ---- walking ----------------------------------------------------------------------------------------------------- */
 
-/* A run of elements with one step: offset in bytes from the operand's first element. */
+/* A run of elements with one step: the offset of its first one in bytes from the operand's first element, and where its
+ * mark is in the shadow. */
 struct run {
-  int64_t offset, step, n;
+  int64_t n, offset, step, mark, mark_step;
 };
 
 struct walk {
   const struct sim_access *x;
-  int64_t base, left;
+  struct run base; /* of the partition */
+  int64_t left;
   int64_t index[NISA_TILE_MAX];
 };
 
-/* The byte at which partition p begins. */
-static int64_t partition_at(const struct sim_access *x, int64_t p) {
-  int64_t at = 0;
-  if (x->o->par_dims == 1)
-    return p * x->dim[0].step;
+/* Sets offset and mark to where partition p begins. */
+static void find_partition(const struct sim_access *x, int64_t p, struct run *r) {
+  if (x->o->par_dims == 1) {
+    r->offset = p * x->dim[0].step;
+    r->mark = p * x->dim[0].mark;
+    return;
+  }
+  r->offset = r->mark = 0;
   for (int k = x->o->par_dims - 1; k >= 0; k--) {
-    at += p % x->dim[k].n * x->dim[k].step;
+    const int64_t at = p % x->dim[k].n;
+    r->offset += at * x->dim[k].step;
+    r->mark += at * x->dim[k].mark;
     p /= x->dim[k].n;
   }
-  return at;
 }
 
 static struct walk walk_begin(const struct sim_access *x, int64_t p, int64_t first, int64_t n) {
-  struct walk w = {.x = x, .left = n, .base = partition_at(x, p)};
+  struct walk w = {.x = x, .left = n};
+  find_partition(x, p, &w.base);
   if (x->n_free == 1) {
     w.index[0] = first;
     return w;
@@ -187,9 +196,13 @@ static bool walk_next(struct walk *w, struct run *r) {
   const int64_t inner = x->free[k].n - w->index[k];
   r->n = inner < w->left ? inner : w->left;
   r->step = x->free[k].step;
-  r->offset = w->base;
-  for (int d = 0; d <= k; d++)
+  r->mark_step = x->free[k].mark;
+  r->offset = w->base.offset;
+  r->mark = w->base.mark;
+  for (int d = 0; d <= k; d++) {
     r->offset += w->index[d] * x->free[d].step;
+    r->mark += w->index[d] * x->free[d].mark;
+  }
   w->left -= r->n;
   w->index[k] += r->n;
   while (k > 0 && w->index[k] == x->free[k].n) {
@@ -204,8 +217,8 @@ static bool walk_next(struct walk *w, struct run *r) {
 static bool is_written(struct sim_machine *m, const struct sim_access *x, const struct run *r) {
   if (!x->shadow)
     return true;
-  const uint8_t *s = x->shadow + r->offset / x->size;
-  const int64_t step = r->step / x->size;
+  const uint8_t *s = x->shadow + r->mark;
+  const int64_t step = r->mark_step;
   bool is_ok = true;
   if (step == 1)
     is_ok = !memchr(s, SIM_UNWRITTEN, (size_t)r->n);
@@ -219,7 +232,8 @@ static bool is_written(struct sim_machine *m, const struct sim_access *x, const 
 static bool plain_run(const struct sim_access *x, int64_t p, int64_t first, int64_t n, struct run *r) {
   if (!x->at || x->n_free != 1 || (x->free[0].step != x->size && n > 1))
     return false;
-  *r = (struct run){partition_at(x, p) + first * x->size, x->size, n};
+  find_partition(x, p, r);
+  *r = (struct run){n, r->offset + first * x->size, x->size, r->mark + first, 1};
   return (uintptr_t)(x->at + r->offset) % (size_t)x->size == 0;
 }
 
@@ -231,10 +245,9 @@ const float *sim_row_f32(struct sim_machine *m, const struct sim_access *x, int6
   return sim_read_f32(m, x, p, first, n, room) ? room : NULL;
 }
 
-int64_t sim_plain_f32(const struct sim_access *x) {
+int64_t sim_plain(const struct sim_access *x) {
   struct run r;
-  const bool is_plain = x->type == SIM_F32 && x->o->par_dims == 1 && plain_run(x, 0, 0, x->o->elements, &r);
-  return is_plain ? x->dim[0].step / x->size : -1;
+  return x->o->par_dims == 1 && plain_run(x, 0, 0, x->o->elements, &r) ? x->dim[0].step / x->size : -1;
 }
 
 bool sim_check_plain(struct sim_machine *m, const struct sim_access *x) {
@@ -292,13 +305,20 @@ bool sim_read_bits(struct sim_machine *m, const struct sim_access *x, int64_t p,
 /* ---- writing ----------------------------------------------------------------------------------------------------- */
 
 static void mark(const struct sim_access *x, const struct run *r) {
-  uint8_t *s = x->shadow + r->offset / x->size;
-  const int64_t step = r->step / x->size;
+  uint8_t *s = x->shadow + r->mark;
+  const int64_t step = r->mark_step;
   if (step == 1)
     memset(s, SIM_WRITTEN, (size_t)r->n);
   else
     for (int64_t k = 0; k < r->n; k++)
       s[k * step] = SIM_WRITTEN;
+}
+
+void sim_mark_plain(const struct sim_access *x) {
+  struct run r;
+  for (int64_t p = 0; p < x->o->partitions; p++)
+    if (plain_run(x, p, 0, x->o->elements, &r))
+      mark(x, &r);
 }
 
 float *sim_start_f32(const struct sim_access *x, int64_t p, int64_t first, int64_t n, float *room) {

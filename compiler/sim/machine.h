@@ -3,13 +3,16 @@
 #define SIM_MACHINE_H
 
 #include "sim/number.h"
-#include "sim/run.h"
+#include "sim/fault.h"
+#include "sim/options.h"
 
-/* What a shadow byte says of an element. */
-enum sim_shadow { SIM_UNWRITTEN, SIM_WRITTEN, SIM_STARTED /* by a matmul */ };
+/* What a shadow byte says of an element: SIM_STARTED and more, that a matmul has written it.  The number is that of the
+ * accumulation group, modulo SIM_GROUPS. */
+enum sim_shadow { SIM_UNWRITTEN, SIM_WRITTEN, SIM_STARTED };
+enum { SIM_GROUPS = 250 };
 
 struct sim_memory {
-  char *data;      /* NULL: not allocated at this time */
+  char *data;      /* of all copies, one after another; of a place, copy 0; NULL: not allocated at this time */
   uint8_t *shadow; /* one byte per element; NULL: all are written, and none will be (the caller's arrays, constants) */
   /* of a place on chip: the buffer's bytes in each partition, and the bytes from one partition to the next.  pitch is 0 for
    * others, whose bytes lie one after the other */
@@ -19,10 +22,8 @@ struct sim_memory {
 
 /* The memories in which allocations have places. */
 enum { SIM_SBUF, SIM_PSUM, SIM_SCRATCH, SIM_SPACES };
-enum { SIM_SHADOWS = 4 }; /* for elements of 1, 2, 4 and 8 bytes */
 struct sim_space {
-  char *data; /* NULL until an allocation is in it */
-  uint8_t *shadow[SIM_SHADOWS];
+  char *data;    /* NULL until an allocation is in it */
   int64_t pitch; /* bytes from one partition to the next; HBM has one */
 };
 
@@ -37,7 +38,7 @@ struct sim_spare {
 struct sim_machine {
   const struct sim_program *program;
   int64_t *regs;
-  struct sim_memory *memories; /* one per buffer */
+  struct sim_memory *memories; /* one per buffer; NULL: the run has no values */
   struct sim_space spaces[SIM_SPACES];
   int64_t used, most; /* bytes of data */
   struct sim_spare spare[SIM_SPARE];
@@ -62,7 +63,7 @@ bool sim_scratch(struct sim_machine *m, size_t n, void **out);
 
 /* ---- memory ------------------------------------------------------------------------------------------------------ */
 
-/* Begins a buffer's life, all of it in this state; of an allocation that has a place in its copy number `copy` modulo its
+/* Begins a buffer's life, all of it in this state; of an allocation that has a place, in its copy number `copy` modulo its
  * copies.  The data is not initialised: the shadow keeps the program from reading it.  False and a fault when there is no
  * memory. */
 MUST_USE bool sim_allocate(struct sim_machine *m, int buffer, int64_t copy, enum sim_shadow shadow);
@@ -72,21 +73,27 @@ void sim_free_memories(struct sim_machine *m);
 
 /* ---- operands of the current instruction ------------------------------------------------------------------------- */
 
+/* One dimension of an access: the extent, the bytes from one element to the next, and the elements of the shadow. */
+struct sim_stride {
+  int64_t n, step, mark;
+};
+
 /* An operand at the addresses that it has now.  Free dimensions are merged where elements are adjacent. */
 struct sim_access {
   const struct sim_operand *o;
   const char *name;
   enum sim_type type;
-  int size;      /* of an element, bytes */
-  int buffer;    /* -1: a scalar */
-  int64_t start; /* the byte of the buffer that the first element is, as if its bytes lay one after the other */
-  char *at;      /* the first element */
+  int size;   /* of an element, bytes */
+  int buffer; /* -1: a scalar */
+  char *at;   /* the first element */
   uint8_t *shadow;
-  struct sim_dim dim[NISA_TILE_MAX]; /* of the operand, with the steps that its memory has */
+  int64_t start; /* the byte of the buffer that it is, as if those of all partitions followed each other */
+  struct sim_stride dim[NISA_TILE_MAX]; /* as those of the operand */
   int n_free;
-  struct sim_dim free[NISA_TILE_MAX];
+  struct sim_stride free[NISA_TILE_MAX];
   char scalar[8];
   uint8_t scalar_shadow;
+  uint8_t group; /* the shadow of what matmuls of this group have written */
 };
 
 /* Moves x by bytes of its buffer, to where it is still inside. */
@@ -116,11 +123,11 @@ void sim_finish_f32(const struct sim_access *x, int64_t p, int64_t first, int64_
  * *is_done says so.  False and a fault when one is not written. */
 MUST_USE bool sim_copy_row(struct sim_machine *m, const struct sim_access *dst, const struct sim_access *src, int64_t p,
                            bool *is_done);
-/* The distance of partitions in elements, if the elements of each are f32 that lie one after the other and the
- * partitions are evenly spaced; -1 if not. */
-int64_t sim_plain_f32(const struct sim_access *x);
-/* False and a fault when an element of x, which is plain, is not written. */
-MUST_USE bool sim_check_plain(struct sim_machine *m, const struct sim_access *x);
+/* The distance of partitions in elements, if the elements of each lie one after the other and the partitions are evenly
+ * spaced; -1 if not.  Then all of x can be read and written where it is: */
+int64_t sim_plain(const struct sim_access *x);
+MUST_USE bool sim_check_plain(struct sim_machine *m, const struct sim_access *x); /* all are written; else a fault */
+void sim_mark_plain(const struct sim_access *x);                                  /* all are written now */
 
 void sim_write_f32(const struct sim_access *x, int64_t p, int64_t first, int64_t n, const float *in);
 /* Integers wrap around; a float gets their bits, or their values. */
@@ -133,7 +140,13 @@ void sim_write_bits(const struct sim_access *x, int64_t p, int64_t first, int64_
  * elements in the same order. */
 bool sim_conflicts(const struct sim_access *dst, const struct sim_access *src);
 
+/* The current instruction has been executed: keeps the operands that the caller watches (watch.c). */
+void sim_watch_now(struct sim_machine *m);
+
 /* ---- instructions ------------------------------------------------------------------------------------------------ */
+
+/* Executes an instruction with the registers m->regs, and keeps what the caller watches.  run.c */
+MUST_USE bool sim_execute(struct sim_machine *m, const struct sim_instr *i);
 
 /* exec_copy.c, exec_arith.c, exec_matmul.c, exec_collective.c: each executes the current instruction. */
 MUST_USE bool sim_exec_copy(struct sim_machine *m);

@@ -1,17 +1,18 @@
 /* memory: what holds the data of a run.
  *
- * A buffer without a place has a block of its own, with its shadow after it.  Those that have places lie in SBUF, PSUM or
- * the scratch space in HBM, so that what is written to one place is read from any other that has the same bytes.  Of
- * each of these memories as much is simulated as places reach.  The shadow of an element of n bytes at byte k is byte
- * k / n of the shadow of all elements of that size: buffers that share no byte of memory share none there.
+ * A buffer without a place has a block of its own, with its copies one after another.  Those that have places lie in SBUF,
+ * PSUM or the scratch space in HBM, so that what is written to a byte is read from every buffer that has it.  Of each of
+ * these memories as much is simulated as the places reach.  Every buffer has a shadow of its own: what the program has
+ * written to this allocation.
  */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "sim/machine.h"
 
-enum { LINE = 64, BANK_BYTES = NISA_BANK_F32 * 4 };
+enum { LINE = 64, BANK_BYTES = NISA_BANK_F32 * 4, HUGE_PAGE = 2 << 20 };
 static const int64_t MEMORY_MAX = (int64_t)2 << 30;
 static const size_t SPARE_BYTES_MAX = 32 << 20;
 
@@ -27,18 +28,18 @@ static bool fail_at(struct sim_machine *m, const struct sim_buffer *b) {
 
 /* ---- blocks ------------------------------------------------------------------------------------------------------ */
 
-/* Of a buffer without a place, which has all its copies at the same time. */
-static int64_t all_bytes(const struct sim_buffer *b) {
-  return b->bytes * (b->place.copies > 1 ? b->place.copies : 1);
+/* The bytes of all copies that are used at the same time: a program that runs in order uses one after another. */
+static int64_t bytes_of(const struct sim_machine *m, const struct sim_buffer *b) {
+  return b->place.copies > 1 && m->program->n_streams ? b->place.copies * b->bytes : b->bytes;
 }
 
-static size_t elements_of(const struct sim_buffer *b) {
-  return (size_t)(all_bytes(b) / sim_type_bytes(b->type));
+static size_t shadow_of(const struct sim_machine *m, const struct sim_buffer *b) {
+  return (size_t)(bytes_of(m, b) / sim_type_bytes(b->type));
 }
 
-/* The size of a block with data and shadow. */
-static size_t block_size(const struct sim_buffer *b) {
-  return (size_t)all_bytes(b) + elements_of(b) + 1;
+/* The size of a block: the data, if it has no place, and the shadow. */
+static size_t block_size(const struct sim_machine *m, const struct sim_buffer *b) {
+  return (b->place.is_set ? 0 : (size_t)bytes_of(m, b)) + shadow_of(m, b) + 1;
 }
 
 static char *take_block(struct sim_machine *m, size_t size) {
@@ -49,10 +50,15 @@ static char *take_block(struct sim_machine *m, size_t size) {
       m->spare_bytes -= size;
       return block;
     }
-  return malloc(size);
+  if (size < 2 * HUGE_PAGE)
+    return malloc(size);
+  char *block = aligned_alloc(HUGE_PAGE, (size + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE);
+  if (block)
+    madvise(block, size, MADV_HUGEPAGE); /* only faster: the kernel makes 512 times fewer pages */
+  return block;
 }
 
-static void give_back(struct sim_machine *m, char *block, size_t size) {
+static void give_back(struct sim_machine *m, void *block, size_t size) {
   for (int k = 0; k < SIM_SPARE && m->spare_bytes + size <= SPARE_BYTES_MAX; k++)
     if (!m->spare[k].block) {
       m->spare[k] = (struct sim_spare){block, size};
@@ -60,15 +66,6 @@ static void give_back(struct sim_machine *m, char *block, size_t size) {
       return;
     }
   free(block);
-}
-
-static bool take_own(struct sim_machine *m, const struct sim_buffer *b, struct sim_memory *x, enum sim_shadow shadow) {
-  x->data = take_block(m, block_size(b));
-  if (!x->data)
-    return sim_fail(m, SIM_FAULT_MEMORY, "out of memory");
-  x->shadow = (uint8_t *)x->data + all_bytes(b);
-  memset(x->shadow, shadow, elements_of(b));
-  return true;
 }
 
 /* ---- places ------------------------------------------------------------------------------------------------------ */
@@ -103,7 +100,7 @@ static int64_t end_of_places(const struct sim_program *p, int space) {
   return end;
 }
 
-/* Makes the memory in which b has its place.  Its contents are zero: pages that are not used take no memory. */
+/* Makes the memory in which b has its place.  It is zero: pages that are not used take no memory. */
 static bool make_space(struct sim_machine *m, const struct sim_buffer *b, struct sim_space *s) {
   const int64_t rows = mem_is_on_chip(b->space) ? NISA_PARTITIONS : 1;
   const int64_t end = end_of_places(m->program, space_of(b));
@@ -113,30 +110,16 @@ static bool make_space(struct sim_machine *m, const struct sim_buffer *b, struct
   s->pitch = (end + LINE) / LINE * LINE;
   s->pitch += s->pitch / LINE % 2 ? 0 : LINE; /* so that rows do not compete for the same sets of a cache */
   s->data = calloc((size_t)(rows * s->pitch), 1);
-  for (int k = 0; k < SIM_SHADOWS; k++)
-    s->shadow[k] = calloc((size_t)(rows * s->pitch) >> k, 1);
-  for (int k = 0; k < SIM_SHADOWS; k++)
-    if (!s->data || !s->shadow[k])
-      return sim_fail(m, SIM_FAULT_MEMORY, "out of memory");
-  return true;
+  return s->data || sim_fail(m, SIM_FAULT_MEMORY, "out of memory");
 }
 
-static bool take_place(struct sim_machine *m, const struct sim_buffer *b, int64_t copy, struct sim_memory *x,
-                       enum sim_shadow shadow) {
+static bool take_place(struct sim_machine *m, const struct sim_buffer *b, int64_t copy, struct sim_memory *x) {
   struct sim_space *s = &m->spaces[space_of(b)];
-  const int size = sim_type_bytes(b->type), kind = __builtin_ctz((unsigned)size);
-  const int64_t rows = mem_is_on_chip(b->space) ? b->dims[0] : 1, row = row_bytes(b);
-
   if (!s->data && !make_space(m, b, s))
     return false;
-  const int64_t at = b->place.partition * s->pitch + begin_of(b) + copy % b->place.copies * b->place.stride;
-  assert(at % size == 0 && at + (rows - 1) * s->pitch + row <= NISA_PARTITIONS * s->pitch);
-  x->data = s->data + at;
-  x->shadow = s->shadow[kind] + at / size;
-  x->row = row;
+  x->data = s->data + b->place.partition * s->pitch + begin_of(b) + copy % b->place.copies * b->place.stride;
+  x->row = row_bytes(b);
   x->pitch = mem_is_on_chip(b->space) ? s->pitch : 0;
-  for (int64_t p = 0; p < rows; p++)
-    memset(x->shadow + p * s->pitch / size, shadow, (size_t)(row / size));
   return true;
 }
 
@@ -146,9 +129,8 @@ void sim_drop(struct sim_machine *m, int buffer) {
   const struct sim_buffer *b = &m->program->buffers[buffer];
   struct sim_memory *x = &m->memories[buffer];
   if (x->data && x->shadow) { /* what has no shadow is borrowed */
-    m->used -= all_bytes(b);
-    if (!b->place.is_set)
-      give_back(m, x->data, block_size(b));
+    m->used -= bytes_of(m, b);
+    give_back(m, b->place.is_set ? (char *)x->shadow : x->data, block_size(m, b));
   }
   x->data = NULL;
   x->shadow = NULL;
@@ -159,13 +141,22 @@ bool sim_allocate(struct sim_machine *m, int buffer, int64_t copy, enum sim_shad
   struct sim_memory *x = &m->memories[buffer];
 
   sim_drop(m, buffer);
-  if (all_bytes(b) > memory_max(m) - m->used)
+  if (bytes_of(m, b) > memory_max(m) - m->used)
     return fail_at(m, b);
-  if (!(b->place.is_set ? take_place(m, b, copy, x, shadow) : take_own(m, b, x, shadow)))
+  char *block = take_block(m, block_size(m, b));
+  if (!block)
+    return sim_fail(m, SIM_FAULT_MEMORY, "out of memory");
+  x->shadow = (uint8_t *)block + (b->place.is_set ? 0 : bytes_of(m, b));
+  x->data = block;
+  if (b->place.is_set && !take_place(m, b, copy, x)) {
+    free(block);
+    *x = (struct sim_memory){0};
     return false;
+  }
   x->is_released = false;
-  m->used += all_bytes(b);
+  m->used += bytes_of(m, b);
   m->most = m->used > m->most ? m->used : m->most;
+  memset(x->shadow, shadow, shadow_of(m, b));
   return true;
 }
 
@@ -174,10 +165,7 @@ void sim_free_memories(struct sim_machine *m) {
     sim_drop(m, k);
   for (int k = 0; k < SIM_SPARE; k++)
     free(m->spare[k].block);
-  for (int k = 0; k < SIM_SPACES; k++) {
+  for (int k = 0; k < SIM_SPACES; k++)
     free(m->spaces[k].data);
-    for (int n = 0; n < SIM_SHADOWS; n++)
-      free(m->spaces[k].shadow[n]);
-  }
   free(m->memories);
 }

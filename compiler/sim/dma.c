@@ -1,0 +1,111 @@
+#include "sim/dma.h"
+
+#include <assert.h>
+
+#include "base/array.h"
+
+void sim_dma_init(struct sim_dma *d, int n_queues, enum target t, struct arena *a) {
+  *d = (struct sim_dma){.arena = a,
+                        .target = t,
+                        .n_queues = n_queues,
+                        .queues = arena_new_array(a, struct sim_dma_queue, (size_t)n_queues + 1)};
+}
+
+void sim_dma_add(struct sim_dma *d, int queue, struct sim_transfer x) {
+  struct sim_dma_queue *q = &d->queues[queue];
+  if (q->transfers.n && x.arrival < q->transfers.v[q->transfers.n - 1].arrival)
+    x.arrival = q->transfers.v[q->transfers.n - 1].arrival;
+  x.first = -1;
+  x.left = SIM_DMA_RINGS;
+  array_push(d->arena, &q->transfers, x);
+}
+
+static bool is_active(const struct sim_dma_queue *q, int e) {
+  return q->ring[e].next < q->arrived;
+}
+
+static int active(const struct sim_dma *d, int e) {
+  int n = 0;
+  for (int k = 0; k < d->n_queues; k++)
+    n += is_active(&d->queues[k], e);
+  return n;
+}
+
+int64_t sim_dma_next(const struct sim_dma *d) {
+  int64_t next = INT64_MAX;
+  for (int k = 0; k < d->n_queues; k++) {
+    const struct sim_dma_queue *q = &d->queues[k];
+    if (q->arrived < q->transfers.n && q->transfers.v[q->arrived].arrival < next)
+      next = q->transfers.v[q->arrived].arrival;
+  }
+  for (int e = 0; e < SIM_DMA_RINGS; e++) {
+    const int n = active(d, e);
+    for (int k = 0; n && k < d->n_queues; k++)
+      if (is_active(&d->queues[k], e) && d->now + d->queues[k].ring[e].left * n < next)
+        next = d->now + d->queues[k].ring[e].left * n;
+  }
+  return next;
+}
+
+/* Engine e begins with its next transfer of the queue; it passes those of which it has no part. */
+static void begin(struct sim_dma *d, struct sim_dma_queue *q, int e) {
+  while (is_active(q, e)) {
+    struct sim_transfer *x = &q->transfers.v[q->ring[e].next];
+    q->ring[e].left = sim_dma_work(x->cost, e);
+    if (q->ring[e].left) {
+      if (x->first < 0)
+        x->first = d->now;
+      return;
+    }
+    x->left--;
+    x->last = d->now;
+    q->ring[e].next++;
+  }
+}
+
+void sim_dma_step(struct sim_dma *d) {
+  const int64_t to = sim_dma_next(d), passed = to - d->now;
+  assert(to < INT64_MAX && passed >= 0);
+  int n[SIM_DMA_RINGS];
+  for (int e = 0; e < SIM_DMA_RINGS; e++)
+    n[e] = active(d, e);
+  d->now = to;
+  for (int k = 0; k < d->n_queues; k++) {
+    struct sim_dma_queue *q = &d->queues[k];
+    for (int e = 0; q->transfers.n && e < SIM_DMA_RINGS; e++) {
+      if (!is_active(q, e))
+        continue;
+      q->ring[e].left -= passed / n[e];
+      if (q->ring[e].left > 0)
+        continue;
+      struct sim_transfer *x = &q->transfers.v[q->ring[e].next++];
+      x->left--;
+      x->last = to;
+      begin(d, q, e);
+    }
+    while (q->arrived < q->transfers.n && q->transfers.v[q->arrived].arrival <= to) {
+      const int x = q->arrived++;
+      for (int e = 0; e < SIM_DMA_RINGS; e++)
+        if (q->ring[e].next == x)
+          begin(d, q, e);
+    }
+  }
+}
+
+const struct sim_transfer *sim_dma_take(struct sim_dma *d, int *queue, int64_t *end) {
+  for (int k = 0; k < d->n_queues; k++) {
+    struct sim_dma_queue *q = &d->queues[k];
+    if (q->complete >= q->transfers.n || q->transfers.v[q->complete].left)
+      continue;
+    struct sim_transfer *x = &q->transfers.v[q->complete];
+    if (x->first < 0)
+      x->first = x->arrival;
+    const int64_t supplied = x->first + x->supply;
+    *end = (x->last > supplied ? x->last : supplied) + sim_constant_ps(SIM_DMA_END, d->target);
+    *end = q->last_end = *end > q->last_end ? *end : q->last_end;
+    *queue = k;
+    q->complete++;
+    return x;
+  }
+  return NULL;
+}

@@ -1,0 +1,36 @@
+/* report: a profile as JSON and as text.
+ *
+ * Times in JSON are microseconds with six digits after the point, so that they are exact.  A place is {"file", "line",
+ * "col", "end_line", "end_col"}.
+ *
+ *     {"target", "total_us", "launch_us": expected latency of a launch besides, "ideal": the program has no streams,
+ *      "assumed_branches", "executions", "bound": "memory" | "compute" | "vector" | … | "latency",
+ *      "lanes": [{"name", "engine", "busy_us", "share", "executions", "bytes"?, "waits_us": {"data": …}}],
+ *      "path": {"waits_us": {"work": …, "data": …}, "low_confidence_us",
+ *               "parts": [{"lane", "instr", "what", "for", "from_us", "to_us", "place"?}]}     at most 200, the longest
+ *      "lines": [{"file", "line", "executions", "bytes", "operations", "busy_us": {"vector": …}, "critical_us", "share"}],
+ *      "advice": [{"text", "cost_us", "confidence": "high" | "medium" | "low", "place"?}],
+ *      "memory": {"sbuf": {"capacity", "peak", "peak_us", "alive": [{"buffer", "bytes", "place"?, "at"?}],
+ *                          "points": [[us, bytes, [8 parts]]]}, "psum": …},
+ *      "dma": {"bytes", "hbm_read", "hbm_written", "gb_s", "peak_gb_s", "engines_share"},
+ *      "roofline": {"operations", "bytes", "intensity", "attained_gflops", "peak_gflops", "peak_gb_s", "knee"},
+ *      "tensor": {"operations", "half_clock_us", "share_of_peak"}}
+ */
+#ifndef SIM_REPORT_H
+#define SIM_REPORT_H
+
+#include "base/buf.h"
+#include "sim/profile.h"
+
+/* Each appends to out and returns its status: ST_LIMIT when its ceiling is reached. */
+MUST_USE enum status sim_report_json(const struct sim_profile *p, struct buf *out);
+/* The timeline as a trace that ui.perfetto.dev and chrome://tracing open: a track per engine and queue, counters for SBUF,
+ * PSUM and DMA, and arrows along the critical path. */
+MUST_USE enum status sim_report_trace(const struct sim_profile *p, struct buf *out);
+/* For a terminal: totals, a bar for each engine and queue, the dearest advice. */
+MUST_USE enum status sim_report_text(const struct sim_profile *p, struct buf *out);
+/* Two profiles side by side: {"a_us", "b_us", "ratio", "lanes": [{"name", "a_us", "b_us"}],
+ * "lines": [{"file", "line", "a_us", "b_us"}], "waits": [{"for", "a_us", "b_us"}]}; lines by the larger change. */
+MUST_USE enum status sim_report_comparison(const struct sim_profile *a, const struct sim_profile *b, struct buf *out);
+
+#endif

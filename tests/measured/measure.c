@@ -1,0 +1,122 @@
+/* Times the first function of each NISA text and prints a line of JSON for it.
+ *
+ *     measure TARGET [--text | --json | --trace] FILE…
+ *
+ * With an option it prints the report for a terminal, the profile, or the trace instead. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "mlir-c/BuiltinAttributes.h"
+
+#include "base/clock.h"
+#include "ir/ir.h"
+#include "nisa/nisa.h"
+#include "nisa/parse.h"
+#include "sim/decode.h"
+#include "sim/report.h"
+#include "sim/timeline.h"
+
+static char *read_file(const char *path, size_t *size) {
+  FILE *f = fopen(path, "rb");
+  if (!f) {
+    perror(path);
+    exit(2);
+  }
+  fseek(f, 0, SEEK_END);
+  *size = (size_t)ftell(f);
+  rewind(f);
+  char *text = calloc(*size + 1, 1);
+  if (!text || fread(text, 1, *size, f) != *size)
+    exit(2);
+  fclose(f);
+  return text;
+}
+
+/* The name of the module's first function. */
+static const char *first_function(MlirModule m, char *name, size_t size) {
+  MlirOperation op = mlirBlockGetFirstOperation(mlirModuleGetBody(m));
+  while (!mlirOperationIsNull(op) && !ir_is(op, "func.func"))
+    op = mlirOperationGetNextInBlock(op);
+  if (mlirOperationIsNull(op))
+    return "";
+  MlirStringRef s = mlirStringAttrGetValue(mlirOperationGetAttributeByName(op, ir_str("sym_name")));
+  snprintf(name, size, "%.*s", (int)s.length, s.data);
+  return name;
+}
+
+static void print(const char *path, const struct sim_timeline *t, int64_t us) {
+  printf("{\"file\": \"%s\", \"total_ns\": %lld, \"executions\": %d, \"took_us\": %lld", path,
+         (long long)t->total_ps / SIM_PS_PER_NS, t->n, (long long)us);
+  for (int k = 0; k < t->n_lanes; k++) {
+    int64_t busy = 0;
+    for (int e = 0; e < t->n; e++)
+      busy += t->execs[e].lane == k ? t->execs[e].free - t->execs[e].start : 0;
+    printf(", \"%s\": %lld", t->lanes[k].name, (long long)busy / SIM_PS_PER_NS);
+  }
+  printf("}\n");
+}
+
+static const size_t REPORT_MAX = (size_t)1 << 30;
+
+static void report(const char *form, const struct sim_timeline *t, struct arena *a) {
+  struct sim_profile p;
+  struct buf out;
+  sim_profile_make(t, a, &p);
+  buf_init(&out, REPORT_MAX);
+  const enum status st = !strcmp(form, "--json")    ? sim_report_json(&p, &out)
+                         : !strcmp(form, "--trace") ? sim_report_trace(&p, &out)
+                                                    : sim_report_text(&p, &out);
+  if (st)
+    exit(2);
+  puts(buf_text(&out));
+  buf_clear(&out);
+}
+
+int main(int argc, char **argv) {
+  enum target target;
+  int status = 0;
+  if (argc < 3 || !target_from_name(argv[1], &target))
+    return 2;
+  struct ir ir;
+  struct error err;
+  if (ir_init(&ir, &err))
+    return 2;
+  const char *form = strncmp(argv[2], "--", 2) ? NULL : argv[2];
+  for (int k = form ? 3 : 2; k < argc; k++) {
+    struct arena a;
+    struct diags ds;
+    struct sim_program p;
+    struct sim_timeline t;
+    struct sim_fault fault;
+    MlirModule m = {NULL};
+    size_t size;
+    char name[200];
+    char *text = read_file(argv[k], &size);
+    arena_init(&a);
+    diags_init(&ds, &a);
+    if (nisa_parse(&ir, text, size, argv[k], &a, &ds, &m) || nisa_verify(mlirModuleGetOperation(m), target, &a, &ds) ||
+        sim_decode(mlirModuleGetOperation(m), first_function(m, name, sizeof name), &a, &ds, &p)) {
+      fprintf(stderr, "%s: %s\n", argv[k], ds.n ? ds.v[0].message : "no message");
+      status = 1;
+    } else {
+      const int64_t start = clock_now_us();
+      if (sim_time(&p, &(struct sim_time_options){.target = target}, &a, &t, &fault)) {
+        fprintf(stderr, "%s: %s\n", argv[k], fault.text);
+        status = 1;
+      } else {
+        const int64_t took = clock_now_us() - start;
+        if (form)
+          report(form, &t, &a);
+        else
+          print(argv[k], &t, took);
+      }
+    }
+    if (m.ptr)
+      mlirModuleDestroy(m);
+    arena_clear(&a);
+    free(text);
+  }
+  ir_clear(&ir);
+  return status;
+}
