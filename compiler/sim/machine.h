@@ -23,7 +23,8 @@ struct sim_memory {
 /* The memories in which allocations have places. */
 enum { SIM_SBUF, SIM_PSUM, SIM_SCRATCH, SIM_SPACES };
 struct sim_space {
-  char *data;    /* NULL until an allocation is in it */
+  char *data; /* NULL until an allocation is in it */
+  size_t size;
   int64_t pitch; /* bytes from one partition to the next; HBM has one */
 };
 

@@ -100,7 +100,17 @@ static int64_t end_of_places(const struct sim_program *p, int space) {
   return end;
 }
 
-/* Makes the memory in which b has its place.  It is zero: pages that are not used take no memory. */
+/* Memory that is zero.  Large pages make it faster: instructions go through all partitions, which are far apart. */
+static char *map_memory(size_t size) {
+  char *data = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (data == MAP_FAILED)
+    return NULL;
+  if (size >= 2 * HUGE_PAGE)
+    madvise(data, size, MADV_HUGEPAGE);
+  return data;
+}
+
+/* Makes the memory in which b has its place. */
 static bool make_space(struct sim_machine *m, const struct sim_buffer *b, struct sim_space *s) {
   const int64_t rows = mem_is_on_chip(b->space) ? NISA_PARTITIONS : 1;
   const int64_t end = end_of_places(m->program, space_of(b));
@@ -109,7 +119,8 @@ static bool make_space(struct sim_machine *m, const struct sim_buffer *b, struct
     return fail_at(m, b);
   s->pitch = (end + LINE) / LINE * LINE;
   s->pitch += s->pitch / LINE % 2 ? 0 : LINE; /* so that rows do not compete for the same sets of a cache */
-  s->data = calloc((size_t)(rows * s->pitch), 1);
+  s->size = (size_t)(rows * s->pitch);
+  s->data = map_memory(s->size);
   return s->data || sim_fail(m, SIM_FAULT_MEMORY, "out of memory");
 }
 
@@ -166,6 +177,7 @@ void sim_free_memories(struct sim_machine *m) {
   for (int k = 0; k < SIM_SPARE; k++)
     free(m->spare[k].block);
   for (int k = 0; k < SIM_SPACES; k++)
-    free(m->spaces[k].data);
+    if (m->spaces[k].data)
+      munmap(m->spaces[k].data, m->spaces[k].size);
   free(m->memories);
 }
