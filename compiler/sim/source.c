@@ -5,7 +5,8 @@
 
 #include "base/array.h"
 
-enum { IDEAL_COPIES = 3, IDEAL_BANKS = 2 };
+/* Of a buffer that has no place: in PSUM, in HBM, and in SBUF as many as fit into IDEAL_BYTES of a partition, 2 … 8. */
+enum { IDEAL_BANKS = 2, IDEAL_COPIES = 3, IDEAL_MOST = 8, IDEAL_BYTES = 32 * 1024 };
 
 /* The ideal machine's lanes.  Loads and stores have a trigger engine each, so that a store that waits blocks no load; what
  * converts types needs the descriptors of GpSimd. */
@@ -112,8 +113,16 @@ bool sim_source_signals(const struct sim_source *s, int instr) {
 }
 
 int64_t sim_source_copies(const struct sim_program *p, int buffer) {
-  const int copies = p->buffers[buffer].place.copies;
-  return copies > 0 ? copies : p->n_streams ? 1 : p->buffers[buffer].space == MEM_PSUM ? IDEAL_BANKS : IDEAL_COPIES;
+  const struct sim_buffer *b = &p->buffers[buffer];
+  if (b->place.copies > 0)
+    return b->place.copies;
+  if (p->n_streams)
+    return 1;
+  if (b->space != MEM_SBUF)
+    return b->space == MEM_PSUM ? IDEAL_BANKS : IDEAL_COPIES;
+  const int64_t row = b->rank && b->dims[0] > 0 ? b->bytes / b->dims[0] : b->bytes;
+  const int64_t fit = row ? IDEAL_BYTES / row : IDEAL_MOST;
+  return fit < 2 ? 2 : fit > IDEAL_MOST ? IDEAL_MOST : fit;
 }
 
 /* ---- the ideal schedule ------------------------------------------------------------------------------------------ */

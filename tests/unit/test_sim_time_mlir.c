@@ -272,7 +272,7 @@ static const char *const lane_instrs[LANES] = {
     [2] = "nisa.activation(dst" S("512") ", src" T("512") ", bias" O ", scale=f32 %one, op=exp) engine=scalar signal",
     [3] = "nisa.tensor_copy(dst" T("512") ", src" S("512") ") engine=gpsimd signal",
     [5] = "nisa.dma_copy(dst" S("512") ", src" H("512") ") engine=dma signal",
-    [6] = "nisa.dma_copy(dst" H("64") ", src" S("64") ") engine=dma signal",
+    [6] = "nisa.dma_copy(dst" H("64") ", src" S("64") ") engine=dma signal", /* by descriptors that GpSimd builds */
 };
 
 static int trigger_of(int lane) {
@@ -350,7 +350,7 @@ static const struct sim_exec *done(const struct sim_timeline *t, int lane, int n
 }
 
 static void no_engine_does_two_things_at_once(const struct sim_timeline *t) {
-  int64_t free[LANES] = {0};
+  int64_t free[LANES + 1] = {0};
   for (int k = 0; k < t->n; k++) {
     const struct sim_exec *x = &t->execs[k];
     if (t->lanes[x->lane].trigger >= 0)
@@ -398,6 +398,9 @@ static void each_start_has_its_cause(const struct sim_timeline *t) {
     case SIM_REASON_INTERLOCK:
       assert_int_equal(begun,
                        cause->end + sim_cost_signal(t->lanes[cause->lane].engine, t->lanes[x->lane].engine, t->target));
+      break;
+    case SIM_REASON_BUILD:
+      assert_int_equal(x->start, cause->end);
       break;
     case SIM_REASON_TRIGGER:
       assert_int_equal(x->start, x->ready);
