@@ -207,7 +207,7 @@ $(BUILD)/bench/measure: $(BUILD)/obj/tests/measured/measure.o $(COMPILER_LIB)
 	$(call short,LINK $@)$(CC) $(LDHARDEN) -o $@ $^ $(MLIR_LIBS) $(COMMON_LIBS)
 
 .PHONY: unit-bin
-unit-bin: $(UNIT_BIN)
+unit-bin: $(UNIT_BIN) $(BUILD)/bench/measure
 
 test: setup-test
 	@$(MAKE) --no-print-directory -j$(shell nproc) binaries python web unit-bin
