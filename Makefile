@@ -38,7 +38,7 @@ srcs = $(sort $(wildcard $(addsuffix /*.c,$(1))))
 tree = $(sort $(shell find $(1) -name '*.c'))
 objs = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 
-COMPILER_SRC := $(call tree,$(addprefix compiler/,base hlo trace linalg ir passes nisa sim driver))
+COMPILER_SRC := $(call tree,$(addprefix compiler/,base hlo trace linalg ir passes nisa sim interp driver))
 # restrictions that a process puts on itself: the server and the workers
 WALL_SRC := $(addprefix explorer/jail/,caps.c confine.c landlock.c seccomp.c)
 SERVER_SRC := $(call srcs,explorer $(addprefix explorer/,http api ce job work pool store diff)) $(WALL_SRC)
@@ -195,6 +195,11 @@ $(BUILD)/test/%: $(BUILD)/obj/tests/unit/%.o $(COMPILER_LIB)
 	@mkdir -p $(@D)
 	$(call short,LINK $@)$(CC) $(LDHARDEN) -o $@ $^ $(COMMON_LIBS) -lcmocka
 
+# runs NISA on arrays for the tests (tests/support/simulator.py)
+$(BUILD)/test/nisa_values: $(BUILD)/obj/tests/sim/nisa_values.o $(COMPILER_LIB)
+	@mkdir -p $(@D)
+	$(call short,LINK $@)$(CC) $(LDHARDEN) -o $@ $^ $(MLIR_LIBS) $(COMMON_LIBS)
+
 $(BUILD)/bench/hlo_speed: $(BUILD)/obj/tests/bench/hlo_speed.o $(COMPILER_LIB)
 	@mkdir -p $(@D)
 	$(call short,LINK $@)$(CC) $(LDHARDEN) -o $@ $^ $(COMMON_LIBS)
@@ -207,7 +212,7 @@ $(BUILD)/bench/measure: $(BUILD)/obj/tests/measured/measure.o $(COMPILER_LIB)
 	$(call short,LINK $@)$(CC) $(LDHARDEN) -o $@ $^ $(MLIR_LIBS) $(COMMON_LIBS)
 
 .PHONY: unit-bin
-unit-bin: $(UNIT_BIN) $(BUILD)/bench/measure
+unit-bin: $(UNIT_BIN) $(BUILD)/test/nisa_values $(BUILD)/bench/measure
 
 test: setup-test
 	@$(MAKE) --no-print-directory -j$(shell nproc) binaries python web unit-bin
@@ -246,7 +251,7 @@ asan: setup-test
 # libFuzzer targets, built separately with clang: SECONDS_EACH=600 TARGETS="job explorer_frame" make fuzz.  Only the code
 # that they reach is built: base, the readers, the job parser and the server.
 FUZZ_BIN := $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
-FUZZED_SRC := $(call srcs,$(addprefix compiler/,base hlo ir nisa)) $(addprefix compiler/driver/,job.c pipeline.c frame_scan.c gather.c sources.c source_table.c) \
+FUZZED_SRC := $(call srcs,$(addprefix compiler/,base hlo ir nisa sim)) $(addprefix compiler/driver/,job.c pipeline.c frame_scan.c gather.c sources.c source_table.c) \
   compiler/trace/precheck.c
 FUZZED_LIB := $(BUILD)/lib/libfuzzed.a
 $(FUZZED_LIB): $(call objs,$(FUZZED_SRC)) $(PROTO_OBJ)

@@ -1,8 +1,8 @@
-/* check: compiles one stage's module with MLIR's execution engine and runs it on given inputs.
+/* check: runs one stage's module on given inputs, with the interpreter or with MLIR's execution engine.
  *
- * Arguments are passed as descriptors, by MLIR's C interface.  Each buffer is a copy in the layout that the argument's
- * type asks for, because a stage may write its inputs.  Results come back as one struct of descriptors; they may alias
- * arguments or one another and may be strided, so they are copied before anything is freed.
+ * Each buffer is a copy in the layout that the argument's type asks for, because a stage may write its inputs.  Results
+ * may alias arguments or one another and may be strided, so they are copied before anything is freed.  Machine code
+ * takes and returns descriptors, by MLIR's C interface.
  *
  * The check reads nothing from disk and starts no thread, so it works in a forked child of a process that has run a
  * check.
@@ -16,8 +16,10 @@
 #include "mlir-c/BuiltinAttributes.h"
 #include "mlir-c/BuiltinTypes.h"
 
+#include "base/log.h"
 #include "driver/check_internal.h"
 #include "hlo/literal.h"
+#include "interp/interp.h"
 #include "ir/query.h"
 
 /* Level 0 takes the shortest time from IR to result; the other levels make the compiled loops and calls hardly
@@ -25,9 +27,12 @@
 enum { OPT_LEVEL = 0 };
 
 struct check_program {
+  struct arena arena; /* the interpreter's program */
   MlirOperation module;
+  const struct interp_program *interp; /* NULL: the engine runs it */
   MlirExecutionEngine engine;
   MlirType type; /* of the function, before lowering */
+  bool has_tensors, is_machine_code;
   char *name;
 };
 
@@ -38,6 +43,7 @@ struct run {
   MlirType type; /* of the program */
   int n_in, n_out;
   const struct trace_array *in;
+  struct interp_buffer *buffers; /* the inputs */
   struct trace_array *out;
 };
 
@@ -139,72 +145,76 @@ struct trace_array check_convert_array(struct arena *a, const struct trace_array
   return out;
 }
 
-/* Returns a descriptor of a copy of x in the layout of the type.  It has no gaps between its members, as the C
- * interface requires.  NULL if the layout is not strided. */
-static void *make_argument(struct arena *a, MlirType type, const struct trace_array *x) {
+/* Returns a copy of x in the layout of the type; data NULL if the layout is not strided. */
+static struct interp_buffer make_argument(struct arena *a, MlirType type, const struct trace_array *x) {
   const enum dtype stored = stored_dtype(mlirShapedTypeGetElementType(type), x->shape.dtype);
   const int rank = x->shape.rank;
   struct trace_array narrowed;
+  struct interp_buffer out = {.data = NULL};
   if (stored != x->shape.dtype) {
     narrowed = check_convert_array(a, x, stored);
     x = &narrowed;
   }
   const size_t size = dtype_size(x->shape.dtype);
-  int64_t offset, strides[HLO_RANK_MAX], packed[HLO_RANK_MAX], last = 0;
+  int64_t offset, packed[HLO_RANK_MAX], last = 0;
 
-  if (!layout_of(type, &x->shape, &offset, strides))
-    return NULL;
-  for (int k = 0; k < rank; k++)
-    last += (x->shape.dims[k] - 1) * strides[k];
+  if (!layout_of(type, &x->shape, &offset, out.strides))
+    return out;
+  for (int k = 0; k < rank; k++) {
+    out.dims[k] = x->shape.dims[k];
+    last += (x->shape.dims[k] - 1) * out.strides[k];
+  }
   bool empty = hlo_shape_elements(&x->shape) == 0;
   char *data = arena_alloc(a, empty ? 1 : (size_t)(offset + last + 1) * size);
   row_major(&x->shape, packed);
+  out.data = data + offset * (int64_t)size;
   if (!empty)
-    check_copy(size, rank, x->shape.dims, data + offset * (int64_t)size, strides, x->data, packed);
-
-  int64_t *d = arena_new_array(a, int64_t, 3 + 2 * (size_t)rank);
-  memcpy(&d[0], &data, sizeof data);
-  memcpy(&d[1], &data, sizeof data);
-  d[2] = offset;
-  for (int k = 0; k < rank; k++) {
-    d[3 + k] = x->shape.dims[k];
-    d[3 + rank + k] = strides[k];
-  }
-  return d;
+    interp_copy(size, rank, x->shape.dims, out.data, out.strides, x->data, packed);
+  return out;
 }
 
-/* Copies the result that d describes into x->data. */
-static void take_result(struct arena *a, const int64_t *d, struct trace_array *x) {
-  const int rank = x->shape.rank;
+/* Copies a result into x->data, which is allocated in a. */
+static void take_result(struct arena *a, const char *data, const int64_t *strides, struct trace_array *x) {
   const size_t size = dtype_size(x->shape.dtype), n = (size_t)hlo_shape_elements(&x->shape);
   int64_t packed[HLO_RANK_MAX];
-  const char *aligned;
 
-  memcpy(&aligned, &d[1], sizeof aligned);
   row_major(&x->shape, packed);
   x->data = arena_alloc(a, n * size);
   if (n)
-    check_copy(size, rank, x->shape.dims, x->data, packed, aligned + d[2] * (int64_t)size, d + 3 + rank);
+    interp_copy(size, x->shape.rank, x->shape.dims, x->data, packed, data, strides);
+}
+
+/* Sets the type in which output k is returned. */
+static void set_result_type(struct run *r, int k) {
+  const MlirType t = mlirShapedTypeGetElementType(mlirFunctionTypeGetResult(r->type, k));
+  r->out[k].shape.dtype = stored_dtype(t, r->out[k].shape.dtype);
 }
 
 /* ---- running ----------------------------------------------------------------------------------------------------- */
+
+/* Returns MLIR's descriptor of a buffer: allocated and aligned pointer, offset, sizes and strides without gaps. */
+static int64_t *make_descriptor(struct arena *a, const struct interp_buffer *b, int rank) {
+  int64_t *d = arena_new_array(a, int64_t, 3 + 2 * (size_t)rank);
+  memcpy(&d[0], &b->data, sizeof b->data);
+  memcpy(&d[1], &b->data, sizeof b->data);
+  d[2] = 0;
+  memcpy(d + 3, b->dims, (size_t)rank * sizeof *d);
+  memcpy(d + 3 + rank, b->strides, (size_t)rank * sizeof *d);
+  return d;
+}
 
 static enum status run_engine(struct run *r, MlirExecutionEngine engine, const char *name) {
   void **pointers = arena_new_array(&r->scratch, void *, (size_t)r->n_in + 1);
   void **args = arena_new_array(&r->scratch, void *, (size_t)r->n_in + 1);
   size_t words = 0;
   int n = 0;
-
   for (int k = 0; k < r->n_out; k++)
     words += 3 + 2 * (size_t)r->out[k].shape.rank;
   int64_t *results = arena_new_array(&r->scratch, int64_t, words);
   if (r->n_out)
     pointers[n++] = results;
-  for (int k = 0; k < r->n_in; k++) {
-    pointers[n] = make_argument(&r->scratch, mlirFunctionTypeGetInput(r->type, k), &r->in[k]);
-    if (!pointers[n++])
-      return check_refuse(r->ds, "an input has a layout that is not strided");
-  }
+  for (int k = 0; k < r->n_in; k++)
+    pointers[n++] = make_descriptor(&r->scratch, &r->buffers[k], r->in[k].shape.rank);
   for (int k = 0; k < n; k++)
     args[k] = &pointers[k];
 
@@ -213,13 +223,39 @@ static enum status run_engine(struct run *r, MlirExecutionEngine engine, const c
   bool ok = mlirLogicalResultIsSuccess(mlirExecutionEngineInvokePacked(engine, ir_str(name), args));
   const int64_t *d = results;
   for (int k = 0; ok && k < r->n_out; k++) {
-    const MlirType t = mlirShapedTypeGetElementType(mlirFunctionTypeGetResult(r->type, k));
-    r->out[k].shape.dtype = stored_dtype(t, r->out[k].shape.dtype);
-    take_result(r->arena, d, &r->out[k]);
-    d += 3 + 2 * r->out[k].shape.rank;
+    const int rank = r->out[k].shape.rank;
+    const char *aligned;
+    set_result_type(r, k);
+    memcpy(&aligned, &d[1], sizeof aligned);
+    take_result(r->arena, aligned + d[2] * (int64_t)dtype_size(r->out[k].shape.dtype), d + 3 + rank, &r->out[k]);
+    d += 3 + 2 * rank;
   }
   check_heap_end(&heap);
   return ok ? ST_OK : check_refuse(r->ds, "the compiled code could not be linked");
+}
+
+static void take_interpreted(void *user, int k, const struct interp_buffer *result) {
+  struct run *r = user;
+  set_result_type(r, k);
+  take_result(r->arena, result->data, result->strides, &r->out[k]);
+}
+
+static enum status run_interp(struct run *r, const struct interp_program *p) {
+  struct error err = {0};
+  enum status st = interp_run(p, r->buffers, take_interpreted, r, &err);
+  if (st)
+    diag_add(r->ds, DS_ERROR, DG_CHECK_FAILED, NULL, "%s", err.text);
+  return st;
+}
+
+static enum status make_arguments(struct run *r) {
+  r->buffers = arena_new_array(&r->scratch, struct interp_buffer, (size_t)r->n_in);
+  for (int k = 0; k < r->n_in; k++) {
+    r->buffers[k] = make_argument(&r->scratch, mlirFunctionTypeGetInput(r->type, k), &r->in[k]);
+    if (!r->buffers[k].data)
+      return check_refuse(r->ds, "an input has a layout that is not strided");
+  }
+  return ST_OK;
 }
 
 /* MLIR's engine asks LLVM for a listener that reports all compiled code to `perf`.  The listener makes a file below
@@ -230,13 +266,15 @@ void *check_perf_listener(void) {
   return NULL; /* no listener */
 }
 
-static enum status lower(struct ir *ir, struct check_program *p, struct arena *a, struct diags *ds) {
+static enum status prepare(struct check_program *p, struct arena *a, struct diags *ds) {
   MlirOperation function = ir_find_symbol(p->module, "func.func", ir_str(p->name));
   if (mlirOperationIsNull(function))
     return check_refuse(ds, "the kernel's function is gone");
   p->type = mlirTypeAttrGetValue(mlirOperationGetAttributeByName(function, ir_str("function_type")));
   enum status st = check_calls(p->module, a, ds);
-  return st ? st : check_lower(ir, p->module, function, a, ds);
+  if (!st)
+    p->has_tensors = check_clean(p->module, function, a);
+  return st;
 }
 
 enum status check_open(struct ir *ir, MlirModule module, const char *name, struct arena *a, struct diags *ds,
@@ -246,12 +284,13 @@ enum status check_open(struct ir *ir, MlirModule module, const char *name, struc
 
   if (!p)
     arena_oom(sizeof *p);
+  arena_init(&p->arena);
   p->name = strdup(name);
   if (!p->name)
     arena_oom(strlen(name));
   p->module = mlirOperationClone(mlirModuleGetOperation(module));
   ir_capture_begin(ir, &capture, ds, DG_INTERNAL, a);
-  enum status st = lower(ir, p, a, ds);
+  enum status st = prepare(p, a, ds);
   ir_capture_end(ir, &capture);
   if (st)
     check_unload(p);
@@ -260,17 +299,37 @@ enum status check_open(struct ir *ir, MlirModule module, const char *name, struc
   return st;
 }
 
-enum status check_link(struct ir *ir, struct check_program *p, struct arena *a, struct diags *ds) {
-  struct ir_capture capture;
-
-  ir_capture_begin(ir, &capture, ds, DG_INTERNAL, a);
+static enum status make_engine(struct ir *ir, struct check_program *p, struct arena *a, struct diags *ds) {
+  MlirOperation function = ir_find_symbol(p->module, "func.func", ir_str(p->name));
+  enum status st = check_lower(ir, p->module, function, a, ds);
+  if (st)
+    return st;
   p->engine = mlirExecutionEngineCreate(mlirModuleFromOperation(p->module), OPT_LEVEL, 0, NULL, false, false);
-  ir_capture_end(ir, &capture);
   if (mlirExecutionEngineIsNull(p->engine))
     return check_refuse(ds, "it does not translate to LLVM IR");
   check_register_runtime(p->engine);
   check_register_products(p->engine);
   return ST_OK;
+}
+
+void check_set_machine_code(struct check_program *p) {
+  p->is_machine_code = true;
+}
+
+enum status check_link(struct ir *ir, struct check_program *p, struct arena *a, struct diags *ds) {
+  struct ir_capture capture;
+  const char *unknown = "machine code was asked for";
+
+  ir_capture_begin(ir, &capture, ds, DG_INTERNAL, a);
+  enum status st = p->has_tensors ? check_bufferize(ir, p->module, a, ds) : ST_OK;
+  if (!st && !p->is_machine_code)
+    p->interp = interp_read(p->module, p->name, &p->arena, &unknown);
+  if (!st && !p->interp) {
+    log_debug("check_machine_code", "reason=%s", unknown);
+    st = make_engine(ir, p, a, ds);
+  }
+  ir_capture_end(ir, &capture);
+  return st;
 }
 
 enum status check_load(struct ir *ir, MlirModule module, const char *name, struct arena *a, struct diags *ds,
@@ -295,7 +354,7 @@ void check_digest(const struct check_program *p, unsigned char out[CHECK_DIGEST]
 
   if (!ctx || !EVP_DigestInit_ex(ctx, EVP_sha256(), NULL))
     arena_oom(CHECK_DIGEST);
-  assert(mlirExecutionEngineIsNull(p->engine));
+  assert(!p->interp && mlirExecutionEngineIsNull(p->engine));
   mlirOperationPrint(p->module, add_to_digest, ctx); /* without locations, and with values numbered in order */
   EVP_DigestFinal_ex(ctx, out, NULL);
   EVP_MD_CTX_free(ctx);
@@ -303,13 +362,15 @@ void check_digest(const struct check_program *p, unsigned char out[CHECK_DIGEST]
 
 enum status check_run(const struct check_program *p, int n_in, const struct trace_array *in, int n_out,
                       struct trace_array *out, struct arena *a, struct diags *ds) {
-  assert(!mlirExecutionEngineIsNull(p->engine));
+  assert(p->interp || !mlirExecutionEngineIsNull(p->engine));
   struct run r = {.arena = a, .ds = ds, .type = p->type, .n_in = n_in, .n_out = n_out, .in = in, .out = out};
 
   arena_init(&r.scratch);
   enum status st = check_signature(&r);
   if (!st)
-    st = run_engine(&r, p->engine, p->name);
+    st = make_arguments(&r);
+  if (!st)
+    st = p->interp ? run_interp(&r, p->interp) : run_engine(&r, p->engine, p->name);
   arena_clear(&r.scratch);
   return st;
 }
@@ -320,6 +381,7 @@ void check_unload(struct check_program *p) {
   if (!mlirExecutionEngineIsNull(p->engine))
     mlirExecutionEngineDestroy(p->engine);
   mlirModuleDestroy(mlirModuleFromOperation(p->module));
+  arena_clear(&p->arena);
   free(p->name);
   free(p);
 }

@@ -1,16 +1,19 @@
 /* check: runs one stage's program and compares the results with NumPy's.
  *
- * A linalg or memref module is cloned, stripped of our annotations, lowered to LLVM, and run by the MLIR execution
- * engine on given inputs.  An HLO stage is first lowered by linalg_from_hlo, so that HLO passes are checked too.
+ * A linalg or memref module is cloned, stripped of our annotations, bufferized and run by an interpreter
+ * (interp/interp.h).  A module with an operation that the interpreter does not know is lowered to LLVM instead and run
+ * by MLIR's execution engine.  An HLO stage is first lowered by linalg_from_hlo, so that HLO passes are checked too.
  */
 #ifndef DRIVER_CHECK_H
 #define DRIVER_CHECK_H
 
 #include "ir/ir.h"
+#include "sim/program.h"
 #include "trace/trace.h"
 
-/* check_open lowers function `name` of the module, which takes tensors or memrefs of static shapes.  It does not
- * change the module, which may be destroyed afterwards.  check_link makes machine code; check_load does both. */
+/* check_open takes a copy of the module, whose function `name` takes tensors or memrefs of static shapes.  It does not
+ * change the module, which may be destroyed afterwards.  check_link makes a program that can run; check_load does
+ * both. */
 struct check_program;
 MUST_USE enum status check_open(struct ir *ir, MlirModule module, const char *name, struct arena *a, struct diags *ds,
                                 struct check_program **out);
@@ -19,8 +22,8 @@ MUST_USE enum status check_load(struct ir *ir, MlirModule module, const char *na
                                 struct check_program **out);
 void check_unload(struct check_program *p); /* NULL is fine */
 
-/* SHA-256 of the program as check_open lowered it: programs with the same digest compute the same results.  It must
- * be called before check_link. */
+/* SHA-256 of the stage's program without annotations: programs with the same digest compute the same results.  It
+ * must be called before check_link. */
 enum { CHECK_DIGEST = 32 };
 void check_digest(const struct check_program *p, unsigned char out[CHECK_DIGEST]);
 
@@ -30,14 +33,33 @@ void check_digest(const struct check_program *p, unsigned char out[CHECK_DIGEST]
 MUST_USE enum status check_run(const struct check_program *p, int n_in, const struct trace_array *in, int n_out,
                                struct trace_array *out, struct arena *a, struct diags *ds);
 
+/* True: check_link does not try the interpreter.  For tests, which compare the two. */
+void check_set_machine_code(struct check_program *p);
+
 /* Loads, runs and unloads the program. */
 MUST_USE enum status check_execute(struct ir *ir, MlirModule module, const char *name, int n_in,
                                    const struct trace_array *in, int n_out, struct trace_array *out, struct arena *a,
                                    struct diags *ds);
 
+/* The arrays of a run of a NISA program (sim/run.h). */
+struct check_binding {
+  const void **args;
+  void **results;
+};
+/* Checks the shapes, converts inputs, and gives memory to the outputs, as in check_run. */
+MUST_USE enum status check_bind(const struct sim_program *p, int n_in, const struct trace_array *in, int n_out,
+                                struct trace_array *out, struct arena *a, struct diags *ds, struct check_binding *b);
+
+/* Returns the elements of x converted to type t, allocated in a. */
+struct trace_array check_convert_array(struct arena *a, const struct trace_array *x, enum dtype t);
+
+/* Returns the time of clock_now_us by which a run must end so that the job can still report it: before deadline_us (0:
+ * none) and before the job's processor time (RLIMIT_CPU) is used up.  0: there is no such limit. */
+int64_t check_deadline(int64_t deadline_us);
+
 /* Runs function `name` of a NISA module, which nisa_verify has accepted, in the simulator (sim/run.h), like
  * check_execute.  A fault that the simulator finds becomes a diagnostic with its place in the Python source.
- * deadline_us is a time of clock_now_us; 0: none. */
+ * deadline_us is a time of clock_now_us, 0: none; processor time is limited, too. */
 MUST_USE enum status check_simulate(MlirModule module, const char *name, int n_in, const struct trace_array *in,
                                     int n_out, struct trace_array *out, int64_t deadline_us, struct arena *a,
                                     struct diags *ds);

@@ -1,7 +1,7 @@
 /* check_internal: declarations that the files of the numeric check share.
  *
- *   check.c             the function's signature, arguments and results; the engine
- *   check_prepare.c     lowers a stage's module to LLVM's dialect
+ *   check.c             the function's signature, arguments and results; the interpreter and the engine
+ *   check_prepare.c     prepares a stage's module
  *   check_matmul.c      matrix products as calls instead of loops
  *   check_nisa.c        a stage of NISA, in the simulator
  *   check_runtime.c     the other functions that compiled code calls: allocation, copies, narrow floats
@@ -16,8 +16,12 @@
 
 #include "driver/check.h"
 
-/* Lowers the module, a clone that only the check uses, for the execution engine; `function` gets the C interface.
- * Attributes, operations and memory spaces of our own dialects are removed. */
+/* These change the module, a clone that only the check uses (check_prepare.c). */
+/* Removes attributes, operations and memory spaces of our own dialects.  True if the module has tensors. */
+bool check_clean(MlirOperation module, MlirOperation function, struct arena *a);
+/* Replaces tensors by buffers. */
+MUST_USE enum status check_bufferize(struct ir *ir, MlirOperation module, struct arena *a, struct diags *ds);
+/* Lowers a module of buffers for the execution engine; `function` gets the C interface. */
 MUST_USE enum status check_lower(struct ir *ir, MlirOperation module, MlirOperation function, struct arena *a,
                                  struct diags *ds);
 
@@ -39,10 +43,6 @@ struct check_heap {
 void check_heap_begin(struct check_heap *h);
 void check_heap_end(struct check_heap *h);
 
-/* Copies an array of any rank between two layouts of elements of `size` bytes; strides in elements. */
-void check_copy(size_t size, int64_t rank, const int64_t *dims, char *to, const int64_t *to_strides, const char *from,
-                const int64_t *from_strides);
-
 /* Register the functions of check_runtime.c and check_matmul.c with the engine. */
 void check_register_runtime(MlirExecutionEngine engine);
 void check_register_products(MlirExecutionEngine engine);
@@ -54,9 +54,6 @@ const char *check_narrow_name(MlirType t);
 
 /* Replaces matrix products of buffers by calls. */
 void check_call_products(MlirOperation module, struct arena *a);
-
-/* Returns the elements of x converted to type t, allocated in a. */
-struct trace_array check_convert_array(struct arena *a, const struct trace_array *x, enum dtype t);
 
 /* check_build.c */
 void check_register(MlirExecutionEngine engine, const char *name, void (*fn)(void));

@@ -1,6 +1,9 @@
 /* check_nisa: runs a stage of NISA instructions in the simulator, instead of machine code. */
 #include <assert.h>
+#include <sys/resource.h>
+#include <time.h>
 
+#include "base/clock.h"
 #include "driver/check_internal.h"
 #include "sim/decode.h"
 #include "sim/run.h"
@@ -31,28 +34,56 @@ static enum status check_values(const struct sim_program *p, int n_in, const str
   return ST_OK;
 }
 
+enum status check_bind(const struct sim_program *p, int n_in, const struct trace_array *in, int n_out,
+                       struct trace_array *out, struct arena *a, struct diags *ds, struct check_binding *b) {
+  enum status st = check_values(p, n_in, in, n_out, out, ds);
+  if (st)
+    return st;
+  b->args = arena_new_array(a, const void *, (size_t)n_in);
+  b->results = arena_new_array(a, void *, (size_t)n_out);
+  for (int k = 0; k < n_in; k++) {
+    const enum dtype t = stored_dtype(&p->args[k], in[k].shape.dtype);
+    b->args[k] = t == in[k].shape.dtype ? in[k].data : check_convert_array(a, &in[k], t).data;
+  }
+  for (int k = 0; k < n_out; k++) {
+    out[k].shape.dtype = stored_dtype(&p->results[k], out[k].shape.dtype);
+    b->results[k] = out[k].data = arena_alloc(a, (size_t)p->results[k].bytes);
+  }
+  return ST_OK;
+}
+
+static int64_t cpu_us(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+  return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
+}
+
+int64_t check_deadline(int64_t deadline_us) {
+  const int64_t now = clock_now_us();
+  int64_t left = deadline_us ? deadline_us - now : INT64_MAX;
+  struct rlimit r;
+  if (!getrlimit(RLIMIT_CPU, &r) && r.rlim_cur != RLIM_INFINITY) {
+    const int64_t cpu_left = (int64_t)r.rlim_cur * 1000000 - cpu_us();
+    left = cpu_left < left ? cpu_left : left;
+  }
+  if (left == INT64_MAX)
+    return 0;
+  return left > 0 ? now + left - left / 8 : now;
+}
+
 enum status check_simulate(MlirModule module, const char *name, int n_in, const struct trace_array *in, int n_out,
                            struct trace_array *out, int64_t deadline_us, struct arena *a, struct diags *ds) {
   struct sim_program p;
+  struct check_binding b;
   struct sim_fault fault;
-  const struct sim_options options = {.deadline_us = deadline_us};
+  const struct sim_options options = {.deadline_us = check_deadline(deadline_us)};
 
   enum status st = sim_decode(mlirModuleGetOperation(module), name, a, ds, &p);
   if (!st)
-    st = check_values(&p, n_in, in, n_out, out, ds);
+    st = check_bind(&p, n_in, in, n_out, out, a, ds, &b);
   if (st)
     return st;
-  const void **args = arena_new_array(a, const void *, (size_t)n_in);
-  void **results = arena_new_array(a, void *, (size_t)n_out);
-  for (int k = 0; k < n_in; k++) {
-    const enum dtype t = stored_dtype(&p.args[k], in[k].shape.dtype);
-    args[k] = t == in[k].shape.dtype ? in[k].data : check_convert_array(a, &in[k], t).data;
-  }
-  for (int k = 0; k < n_out; k++) {
-    out[k].shape.dtype = stored_dtype(&p.results[k], out[k].shape.dtype);
-    results[k] = out[k].data = arena_alloc(a, (size_t)p.results[k].bytes);
-  }
-  st = sim_run(&p, args, results, &options, NULL, &fault);
+  st = sim_run(&p, b.args, b.results, &options, NULL, &fault);
   if (st)
     diag_add(ds, DS_ERROR, fault.kind == SIM_FAULT_TIME ? DG_TIME_LIMIT : DG_CHECK_FAILED, fault.loc, "%s: %s%s%s",
              sim_fault_name(fault.kind), fault.instr ? fault.instr->def->name : "", fault.instr ? ": " : "",

@@ -1,8 +1,9 @@
-/* check_prepare: lowers a stage's module to LLVM's dialect.
+/* check_prepare: prepares a stage's module for the interpreter, and for LLVM.
  *
- * First it removes everything that only our passes understand: attributes, operations, memory spaces.  Upstream
- * passes then lower tensors to buffers; collectives get a body; upstream passes lower to loops and f32 arithmetic;
- * operations for which upstream has no usable lowering become calls; and upstream passes lower the rest to LLVM.
+ * check_clean removes everything that only our passes understand: attributes, operations, memory spaces.
+ * check_bufferize runs upstream's pass from tensors to buffers, which is what the interpreter reads.  For a module
+ * that it cannot read, check_lower gives bodies to collectives and lowers to loops and f32 arithmetic with upstream
+ * passes; operations for which upstream has no usable lowering become calls; upstream passes lower the rest to LLVM.
  */
 #include <string.h>
 
@@ -325,24 +326,28 @@ static void replace_lacking(MlirOperation module, struct arena *a) {
   }
 }
 
-/* ---- all of it -------------------------------------------------------------------------------------------------- */
+/* ---- the steps --------------------------------------------------------------------------------------------------- */
 
-enum status check_lower(struct ir *ir, MlirOperation module, MlirOperation function, struct arena *a,
-                        struct diags *ds) {
+bool check_clean(MlirOperation module, MlirOperation function, struct arena *a) {
   struct findings f = {.arena = a};
-  enum status st;
 
   look_at_arguments(function, &f);
   mlirOperationWalk(module, clean, &f, MlirWalkPreOrder);
   while (f.ours.n)
     mlirOperationDestroy(f.ours.v[--f.ours.n]);
+  return f.has_tensors;
+}
+
+enum status check_bufferize(struct ir *ir, MlirOperation module, struct arena *a, struct diags *ds) {
+  mlirOperationWalk(module, fill_accumulator, NULL, MlirWalkPreOrder);
+  return ir_run_pipeline(ir, module, TENSORS, a, ds);
+}
+
+enum status check_lower(struct ir *ir, MlirOperation module, MlirOperation function, struct arena *a,
+                        struct diags *ds) {
   mlirOperationSetDiscardableAttributeByName(function, ir_str("llvm.emit_c_interface"), mlirUnitAttrGet(ir->ctx));
-  if (f.has_tensors) {
-    mlirOperationWalk(module, fill_accumulator, NULL, MlirWalkPreOrder);
-    if ((st = ir_run_pipeline(ir, module, TENSORS, a, ds)))
-      return st;
-  }
-  if ((st = check_give_bodies(ir, module, a, ds)))
+  enum status st = check_give_bodies(ir, module, a, ds);
+  if (st)
     return st;
   check_call_products(module, a);
   if ((st = ir_run_pipeline(ir, module, LOOPS, a, ds)))

@@ -7,6 +7,8 @@
 #include "driver/compile.h"
 
 #include <assert.h>
+#include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,6 +20,7 @@
 #include "base/log.h"
 #include "driver/entry.h"
 #include "driver/pipeline.h"
+#include "driver/simulate.h"
 #include "driver/stage.h"
 #include "driver/stage_check.h"
 #include "hlo/passes.h"
@@ -29,7 +32,7 @@
 static_assert(JOB_SOURCE_MAX == (int)TRACE_SOURCE_MAX, "a job may hold any source that the tracer takes");
 static_assert(JOB_RANK_MAX == (int)HLO_RANK_MAX, "a job's inputs have the shapes that HLO has");
 
-enum { ARTIFACT_MAX = 8 << 20 };
+enum { ARTIFACT_MAX = 8 << 20, TRACE_MAX = 1 << 30 };
 
 struct run {
   struct ir *ir;
@@ -41,6 +44,7 @@ struct run {
   struct diags diags;
   int n_diags_sent;
   struct trace_kernel *traced; /* the kernel to compile; NULL: the job's source */
+  MlirModule *last;            /* where the caller wants its last stage, or NULL */
   int first_stage, last_stage; /* indices */
   bool has_failed;
 };
@@ -51,6 +55,7 @@ struct path {
   int number;
   struct trace_kernel *kernel;
   MlirModule module; /* from hlo-to-linalg on */
+  bool is_nisa;      /* the source is NISA */
   struct stage before;
   uint64_t fingerprint; /* of the module that `before` shows */
   bool is_same;         /* the last pass changed nothing */
@@ -307,6 +312,8 @@ static enum status transform(struct path *p, const struct stage_def *def, struct
   case RUN_PASS:
     return run_pass(p, pass_find(def->pass), remarks);
   case RUN_TO_NISA: {
+    if (p->is_nisa) /* it was verified when it was read */
+      return ST_OK;
     enum status st = run_pass(p, pass_find(def->pass), remarks);
     return st ? st : nisa_verify(mlirModuleGetOperation(p->module), r->job->target, r->arena, &r->diags);
   }
@@ -373,20 +380,160 @@ static enum status run_stage(struct path *p, int index) {
   return st ? st : send_diags(r, p->number);
 }
 
+/* Makes the inputs, and what the stages are compared with. */
+static void begin_checks(struct path *p) {
+  struct run *r = p->run;
+  p->checks = (struct stage_checks){.ir = r->ir,
+                                    .kernel = p->kernel,
+                                    .arena = r->arena,
+                                    .seed = r->job->seed,
+                                    .inputs_npz = r->job->inputs_npz,
+                                    .deadline_us = r->job->deadline_us,
+                                    .only_inputs = p->is_nisa && !r->job->check};
+  stage_checks_begin(&p->checks, p->module, &pipeline_stages[r->first_stage]);
+}
+
+/* ---- simulation -------------------------------------------------------------------------------------------------- */
+
+/* Returns why the kernel is not simulated, and the status to report; NULL if it is. */
+static const char *why_not_simulated(struct path *p, const char **status) {
+  struct run *r = p->run;
+  *status = "skipped";
+  if (p->before.def->runner < RUN_TO_NISA)
+    return "the kernel was not taken to NISA";
+  const char *refusal = simulate_refusal(r->job, p->kernel, r->arena);
+  if (refusal) {
+    struct diag *d = diag_add(&r->diags, DS_WARNING, DG_MEMORY_LIMIT, NULL, "the kernel is not simulated: %s", refusal);
+    d->hint = "smaller shapes can be simulated; `nkx run` in a terminal has no such limit";
+    *status = "limit";
+    return refusal;
+  }
+  if (!p->checks.kernel)
+    begin_checks(p);
+  if (p->checks.has_inputs)
+    return NULL;
+  diag_add(&r->diags, DS_ERROR, DG_BAD_INPUTS, NULL, "the kernel has no inputs to run on: %s", p->checks.no_check);
+  return p->checks.no_check;
+}
+
+static const char *reference_name(const struct path *p) {
+  return p->checks.no_check || p->is_nisa ? NULL : p->kernel->program ? "numpy" : "first stage";
+}
+
+static bool write_trace(const char *path, const struct buf *b) {
+  FILE *f = fopen(path, "we");
+  bool ok = f && fwrite(buf_text(b), 1, b->len, f) == b->len;
+  if (f)
+    ok &= fclose(f) == 0;
+  return ok;
+}
+
+/* Sends the timeline as an artifact, or writes it to the file that the terminal wants. */
+static enum status send_trace(struct path *p, const struct simulation *s) {
+  struct run *r = p->run;
+  const char *path = r->job->trace_path;
+  struct buf b;
+  enum status st = ST_OK;
+  if (!path && !r->job->artifacts)
+    return ST_OK;
+  buf_init(&b, path ? TRACE_MAX : ARTIFACT_MAX);
+  if (simulate_put_trace(s, &b))
+    diag_add(&r->diags, DS_WARNING, DG_OUTPUT_LIMIT, NULL, "the timeline is longer than %d MiB and is left out",
+             (path ? TRACE_MAX : ARTIFACT_MAX) >> 20);
+  else if (!path)
+    st = send_artifact(p, arena_printf(r->arena, "%s/timeline.json", p->kernel->name), "application/json", &b);
+  else if (!write_trace(path, &b))
+    diag_add(&r->diags, DS_ERROR, DG_BAD_INPUTS, NULL, "%s: %s", path, strerror(errno));
+  buf_clear(&b);
+  return st;
+}
+
+static enum status send_profile(struct path *p, struct simulation *s) {
+  struct run *r = p->run;
+  struct arena scratch;
+  struct buf b;
+  enum status st = ST_OK;
+  arena_init(&scratch);
+  if (simulate_time(s, &scratch)) {
+    buf_init(&b, FRAME_MAX);
+    if (simulate_put_profile(s, &b))
+      diag_add(&r->diags, DS_WARNING, DG_OUTPUT_LIMIT, NULL, "the profile is larger than %d MiB and is left out",
+               FRAME_MAX >> 20);
+    else
+      st = r->sink(r->user, b.data, b.len);
+    buf_clear(&b);
+    if (!st)
+      st = send_trace(p, s);
+  }
+  arena_clear(&scratch);
+  return st;
+}
+
+static enum status send_refusal(struct path *p, const char *status, const char *reason) {
+  struct buf b;
+  buf_init(&b, FRAME_MAX);
+  simulate_put_refusal(&b, p->number, status, reason);
+  return send(p->run, &b);
+}
+
+/* Sends the values of the kernel's last stage, and its time: that is known even if the values are not. */
+static enum status send_runs(struct path *p, const char *refused, const char *status) {
+  struct run *r = p->run;
+  const struct simulate_request rq = {.job = r->job,
+                                      .kernel = p->kernel,
+                                      .number = p->number,
+                                      .module = p->module,
+                                      .stage = &p->before,
+                                      .is_nisa = p->is_nisa,
+                                      .in = p->checks.in,
+                                      .want = p->checks.want,
+                                      .reference = reference_name(p),
+                                      .arena = r->arena};
+  const int first = r->diags.n;
+  struct simulation *s;
+  struct buf b;
+  if (simulate_open(&rq, &r->diags, &s))
+    return send_refusal(p, "skipped",
+                        r->diags.n > first ? r->diags.v[first].message : "the simulator cannot run the stage");
+  buf_init(&b, FRAME_MAX);
+  if (refused)
+    simulate_put_refusal(&b, p->number, status, refused);
+  else
+    simulate_put_values(s, &b);
+  enum status st = send(r, &b);
+  return st ? st : send_profile(p, s);
+}
+
+/* Runs the kernel's last stage on the simulated machine. */
+static enum status send_simulation(struct path *p) {
+  struct run *r = p->run;
+  const int first = r->diags.n;
+  const bool is_nisa = p->before.def->runner == RUN_TO_NISA;
+  const char *status, *refused = why_not_simulated(p, &status);
+  const enum status st = is_nisa ? send_runs(p, refused, status) : send_refusal(p, status, refused);
+  for (int i = first; i < r->diags.n; i++)
+    r->has_failed |= r->diags.v[i].severity == DS_ERROR;
+  return st ? st : send_diags(r, p->number);
+}
+
+/* ---- kernels ----------------------------------------------------------------------------------------------------- */
+
 /* Runs all stages of p->kernel. */
 static enum status run_path(struct path *p) {
   struct run *r = p->run;
   enum status st = send_kernel(p);
   if (!st && r->job->artifacts && p->kernel->module)
     st = send_artifacts(p);
-  if (!st && r->job->check) {
-    p->checks = (struct stage_checks){
-        .ir = r->ir, .kernel = p->kernel, .arena = r->arena, .seed = r->job->seed, .deadline_us = r->job->deadline_us};
-    stage_checks_begin(&p->checks, p->module, &pipeline_stages[r->first_stage]);
-  }
+  /* the simulation of a Python kernel makes its inputs when all stages have been sent, in case they are too large */
+  if (!st && (r->job->check || (r->job->simulate && !p->kernel->program)))
+    begin_checks(p);
   for (int i = r->first_stage; !st && i <= r->last_stage; i++)
     st = run_stage(p, i);
-  if (!mlirModuleIsNull(p->module))
+  if (!st && r->job->simulate)
+    st = send_simulation(p);
+  if (!st && r->last)
+    *r->last = p->module;
+  else if (!mlirModuleIsNull(p->module))
     mlirModuleDestroy(p->module);
   if (st == ST_INPUT || st == ST_LIMIT || st == ST_BUG) {
     if (!r->diags.has_error)
@@ -479,10 +626,11 @@ static enum status run_program(struct run *r) {
   if (r->job->language == LANG_HLO) {
     st = entry_read_hlo(r->arena, r->job, &r->diags, &p.kernel);
   } else {
-    r->first_stage = pipeline_find("hlo-to-linalg");
+    p.is_nisa = entry_is_nisa(r->job->source, r->job->source_len);
+    r->first_stage = pipeline_find(p.is_nisa ? "linalg-to-nisa" : "hlo-to-linalg");
     if (r->last_stage < r->first_stage)
       r->last_stage = r->first_stage;
-    st = entry_read_mlir(r->ir, r->arena, r->job, &r->diags, &p.kernel, &p.module);
+    st = (p.is_nisa ? entry_read_nisa : entry_read_mlir)(r->ir, r->arena, r->job, &r->diags, &p.kernel, &p.module);
   }
   if (st) {
     r->has_failed = true;
@@ -523,8 +671,11 @@ enum status compile_run(struct ir *ir, const struct job *job, frame_sink sink, v
   return run_all(&r, &arena);
 }
 
-enum status compile_traced(struct ir *ir, const struct job *job, struct trace_kernel *k, frame_sink sink, void *user) {
+enum status compile_traced(struct ir *ir, const struct job *job, struct trace_kernel *k, frame_sink sink, void *user,
+                           MlirModule *last) {
   struct arena arena;
-  struct run r = {.ir = ir, .job = job, .sink = sink, .user = user, .traced = k};
+  struct run r = {.ir = ir, .job = job, .sink = sink, .user = user, .traced = k, .last = last};
+  if (last)
+    *last = (MlirModule){NULL};
   return run_all(&r, &arena);
 }

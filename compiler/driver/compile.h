@@ -5,8 +5,8 @@
 #include "base/error.h"
 #include "driver/frames.h"
 #include "driver/job.h"
+#include "ir/ir.h"
 
-struct ir;
 struct trace_kernel;
 
 /* Runs the job.  ST_OK: every kernel reached the last stage, and the last frame says "ok".  ST_INPUT: a kernel was
@@ -15,8 +15,9 @@ struct trace_kernel;
 MUST_USE enum status compile_run(struct ir *ir, const struct job *job, frame_sink sink, void *user);
 
 /* Does the same for one kernel that was traced already: the job's source and inputs are not used, and nothing is
- * checked against NumPy.  The HLO passes change k's module.  trace_init need not have been called. */
+ * checked against NumPy.  The HLO passes change k's module.  trace_init need not have been called.  last: the module of
+ * the last stage if all are done, otherwise null; the caller destroys it.  It may be NULL. */
 MUST_USE enum status compile_traced(struct ir *ir, const struct job *job, struct trace_kernel *k, frame_sink sink,
-                                    void *user);
+                                    void *user, MlirModule *last);
 
 #endif

@@ -10,6 +10,9 @@
 #include "hlo/complex.h"
 #include "hlo/literal.h"
 #include "hlo/read.h"
+#include "ir/query.h"
+#include "nisa/nisa.h"
+#include "nisa/parse.h"
 
 /* ---- HLO --------------------------------------------------------------------------------------------------------- */
 
@@ -65,10 +68,11 @@ static enum dtype dtype_of(MlirType t) {
                                       : DT_NONE;
 }
 
-/* Reads the type of a tensor of known size; false for any other type. */
-static bool read_tensor(struct arena *a, MlirType t, const char *name, struct trace_tensor *out) {
+/* Reads the type of a tensor, or of memory, of known size; false for any other type. */
+static bool read_tensor(struct arena *a, MlirType t, bool is_nisa, const char *name, struct trace_tensor *out) {
   int64_t dims[HLO_RANK_MAX];
-  if (!mlirTypeIsARankedTensor(t) || mlirShapedTypeGetRank(t) > HLO_RANK_MAX || !mlirShapedTypeHasStaticShape(t))
+  if (!(is_nisa ? mlirTypeIsAMemRef(t) : mlirTypeIsARankedTensor(t)) || mlirShapedTypeGetRank(t) > HLO_RANK_MAX ||
+      !mlirShapedTypeHasStaticShape(t))
     return false;
   const int rank = (int)mlirShapedTypeGetRank(t);
   for (int k = 0; k < rank; k++)
@@ -92,8 +96,8 @@ static bool is_entry(struct arena *a, MlirOperation op, const char *wanted) {
   return wanted ? !strcmp(symbol(a, op, "sym_name"), wanted) : strcmp(symbol(a, op, "sym_visibility"), "private") != 0;
 }
 
-static enum status fill_from_function(struct arena *a, MlirOperation f, const struct job *job, struct diags *ds,
-                                      struct trace_kernel *k) {
+static enum status fill_from_function(struct arena *a, MlirOperation f, const struct job *job, bool is_nisa,
+                                      struct diags *ds, struct trace_kernel *k) {
   MlirType t = mlirTypeAttrGetValue(mlirOperationGetAttributeByName(f, ir_str("function_type")));
   bool ok = true;
   k->name = symbol(a, f, "sym_name");
@@ -102,19 +106,19 @@ static enum status fill_from_function(struct arena *a, MlirOperation f, const st
   k->inputs = arena_new_array(a, struct trace_tensor, (size_t)k->n_inputs);
   k->outputs = arena_new_array(a, struct trace_tensor, (size_t)k->n_outputs);
   for (int i = 0; ok && i < k->n_inputs; i++)
-    ok = read_tensor(a, mlirFunctionTypeGetInput(t, i), arena_printf(a, "arg%d", i), &k->inputs[i]);
+    ok = read_tensor(a, mlirFunctionTypeGetInput(t, i), is_nisa, arena_printf(a, "arg%d", i), &k->inputs[i]);
   for (int i = 0; ok && i < k->n_outputs; i++)
-    ok = read_tensor(a, mlirFunctionTypeGetResult(t, i), arena_printf(a, "output%d", i), &k->outputs[i]);
+    ok = read_tensor(a, mlirFunctionTypeGetResult(t, i), is_nisa, arena_printf(a, "output%d", i), &k->outputs[i]);
   if (ok)
     return ST_OK;
   diag_add(ds, DS_ERROR, DG_IR_INVALID, NULL,
-           "function %s of %s takes or returns something that is not a tensor of known size and type", k->name,
-           job->filename);
+           "function %s of %s takes or returns something that is not %s of known size and type", k->name, job->filename,
+           is_nisa ? "memory" : "a tensor");
   return ST_INPUT;
 }
 
 struct text_lines {
-  const char *filename;
+  const char *filename, *parsed_as;
   const char **starts; /* of each line, and the end of the last one at [n_lines] */
   unsigned n_lines;
 };
@@ -134,7 +138,7 @@ static struct text_lines split(struct arena *a, const struct job *job) {
   return t;
 }
 
-/* MLIR's parser records the place where an operation's name begins, in a file called "-".  This function widens the
+/* A parser records the place where an operation's name begins, in a file called parsed_as.  This function widens the
  * place to the operation's whole first line, in the job's file. */
 static MlirWalkResult widen_place(MlirOperation op, void *user) {
   const struct text_lines *t = user;
@@ -143,7 +147,7 @@ static MlirWalkResult widen_place(MlirOperation op, void *user) {
     return MlirWalkResultAdvance;
   const unsigned line = (unsigned)mlirLocationFileLineColRangeGetStartLine(loc);
   MlirIdentifier file = mlirLocationFileLineColRangeGetFilename(loc);
-  if (!line || line > t->n_lines || !mlirStringRefEqual(mlirIdentifierStr(file), ir_str("-")))
+  if (!line || line > t->n_lines || !mlirStringRefEqual(mlirIdentifierStr(file), ir_str(t->parsed_as)))
     return MlirWalkResultAdvance;
   const char *start = t->starts[line - 1], *from = start, *to = t->starts[line] - 1;
   while (from < to && (*from == ' ' || *from == '\t'))
@@ -157,32 +161,80 @@ static MlirWalkResult widen_place(MlirOperation op, void *user) {
   return MlirWalkResultAdvance;
 }
 
+/* Reads the signature of the job's function, and widens the places of the operations.  ST_INPUT with diagnostics. */
+static enum status read_kernel(struct arena *a, const struct job *job, MlirModule m, bool is_nisa, struct diags *ds,
+                               struct trace_kernel **out) {
+  struct text_lines lines = split(a, job);
+  lines.parsed_as = is_nisa ? job->filename : "-";
+  mlirOperationWalk(mlirModuleGetOperation(m), widen_place, &lines, MlirWalkPreOrder);
+  MlirOperation f = mlirBlockGetFirstOperation(mlirModuleGetBody(m));
+  while (!mlirOperationIsNull(f) && !is_entry(a, f, job->kernel))
+    f = mlirOperationGetNextInBlock(f);
+  struct trace_kernel *k = *out = arena_new(a, struct trace_kernel);
+  if (!mlirOperationIsNull(f))
+    return fill_from_function(a, f, job, is_nisa, ds, k);
+  diag_add(ds, DS_ERROR, DG_NO_KERNEL, NULL, "the module has no function%s%s with a body", job->kernel ? " " : "",
+           job->kernel ? job->kernel : "")
+      ->hint = is_nisa ? "define a func.func on memory in shared_hbm that is not private"
+                       : "define a func.func on tensors that is not private";
+  return ST_INPUT;
+}
+
 enum status entry_read_mlir(struct ir *ir, struct arena *a, const struct job *job, struct diags *ds,
                             struct trace_kernel **out, MlirModule *module) {
   MlirModule m;
   enum status st = ir_parse(ir, job->source, job->source_len, job->filename, a, ds, &m);
   if (st)
     return st;
-  struct text_lines lines = split(a, job);
-  mlirOperationWalk(mlirModuleGetOperation(m), widen_place, &lines, MlirWalkPreOrder);
-  MlirOperation f = mlirBlockGetFirstOperation(mlirModuleGetBody(m));
-  while (!mlirOperationIsNull(f) && !is_entry(a, f, job->kernel))
-    f = mlirOperationGetNextInBlock(f);
-  struct trace_kernel *k = arena_new(a, struct trace_kernel);
-  if (mlirOperationIsNull(f)) {
-    diag_add(ds, DS_ERROR, DG_NO_KERNEL, NULL, "the module has no function%s%s with a body", job->kernel ? " " : "",
-             job->kernel ? job->kernel : "")
-        ->hint = "define a func.func on tensors that is not private";
-    st = ST_INPUT;
-  } else {
-    st = fill_from_function(a, f, job, ds, k);
-  }
+  st = read_kernel(a, job, m, false, ds, out);
   if (st) {
     mlirModuleDestroy(m);
     return st;
   }
   entry_spell_elementwise(ir, a, m);
-  *out = k;
+  *module = m;
+  return ST_OK;
+}
+
+/* ---- NISA -------------------------------------------------------------------------------------------------------- */
+
+bool entry_is_nisa(const char *source, size_t len) {
+  static const char memory[] = "#nisa.mem<";
+  if (nisa_is_text(source, len))
+    return true;
+  for (const char *p = source, *end = source + len; p < end; p++) {
+    if (*p == '"') {
+      for (p++; p < end && *p != '"' && *p != '\n'; p++)
+        p += *p == '\\';
+    } else if (*p == '/' && end - p > 1 && p[1] == '/') {
+      const char *nl = memchr(p, '\n', (size_t)(end - p));
+      p = nl ? nl : end - 1;
+    } else if (*p == '#' && (size_t)(end - p) >= sizeof memory && !memcmp(p, memory, sizeof memory - 1)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+enum status entry_read_nisa(struct ir *ir, struct arena *a, const struct job *job, struct diags *ds,
+                            struct trace_kernel **out, MlirModule *module) {
+  enum target given;
+  MlirModule m;
+  enum status st = nisa_parse(ir, job->source, job->source_len, job->filename, a, ds, &m);
+  if (st)
+    return st;
+  st = read_kernel(a, job, m, true, ds, out);
+  MlirOperation op = mlirModuleGetOperation(m);
+  if (!st)
+    st = nisa_verify(op, job->target, a, ds);
+  if (st) {
+    mlirModuleDestroy(m);
+    return st;
+  }
+  if (nisa_module_target(op, &given) && given != job->target)
+    diag_add(ds, DS_WARNING, DG_IR_INVALID, NULL, "the text is for %s; it is verified and run for %s",
+             target_name(given), target_name(job->target));
+  ir_set_attr(op, "nisa.target", nisa_target_attr(ir->ctx, job->target));
   *module = m;
   return ST_OK;
 }

@@ -1,4 +1,5 @@
-/* entry: reads programs that are not Python as kernels of a job: HLO (text or HloModuleProto) and MLIR text.
+/* entry: reads programs that are not Python as kernels of a job: HLO (text or HloModuleProto), and MLIR text on tensors
+ * or of NISA.
  *
  * NumPy cannot compute the results of such a program, so the numeric check compares with the program's own first
  * stage, on random inputs.
@@ -17,6 +18,13 @@ MUST_USE enum status entry_read_hlo(struct arena *a, const struct job *job, stru
  * private.  The kernel's HLO module is NULL.  Operations of arith and math on whole tensors become linalg.  The
  * caller destroys *module, which is set on success only. */
 MUST_USE enum status entry_read_mlir(struct ir *ir, struct arena *a, const struct job *job, struct diags *ds,
+                                     struct trace_kernel **out, MlirModule *module);
+
+/* True if the text of an MLIR module is NISA: it names the memories of the hardware. */
+bool entry_is_nisa(const char *source, size_t len);
+/* Reads a function of NISA, in our form or that of other compilers (nisa/other.h), like entry_read_mlir.  The module
+ * is verified for the job's target, which it gets; a text for another one gives a warning. */
+MUST_USE enum status entry_read_nisa(struct ir *ir, struct arena *a, const struct job *job, struct diags *ds,
                                      struct trace_kernel **out, MlirModule *module);
 
 /* Replaces operations of arith and math on whole tensors by linalg.generic, in place (entry_elementwise.c). */

@@ -8,6 +8,8 @@
  *    "sources":[{"places":[place…],"more"?:N}…]}
  *   {"frame":"stage","kernel":0,"stage":{"index","name","pass","phase","dialect","changed","partial"?,
  *                                        "time_us","op_counts","text","lines","from","remarks"?,"check"?}}
+ *   {"frame":"simulation","kernel":0,"simulation":{"status",…}}     (with options.simulate, after the kernel's stages)
+ *   {"frame":"profile","kernel":0,"profile":{…},"text":"…"}         (after the simulation)
  *   {"frame":"diagnostic","diagnostic":{"severity","code","message","hint"?,"stage"?,"kernel"?,
  *                                       "range"?:{"file","line","col","end_line","end_col"},"calls"?:[range…]}}
  *   {"frame":"artifact","artifact":{"name","media_type","size","sha256"},"data":"<base64>"}   (with options.artifacts)
@@ -35,6 +37,20 @@
  * remark is shown; it is absent if the remark's operation no longer exists.  "from" is the id of the remark's
  * operation in the previous stage; if the pass had just created that operation, it is the id of the operation from
  * which it was made.
+ *
+ * simulation is the run of the kernel's last stage on the simulated machine:
+ *   "status": "ok", "fault" (a fault of the program), "limit" (of memory or time), "skipped"
+ *   "reason": of "skipped", and of "limit" if nothing was run; then there are no other members
+ *   "stage", "time_us" (of this processor), "instructions", "matmuls", "dma_bytes"
+ *   "reference"?: "numpy" or "first stage": what the outputs are compared with
+ *   "outputs": with "ok", [{"name","shape","dtype","min","max","mean","nan","inf","pass"?,"max_abs_err"?,
+ *              "max_rel_err"?}]; min, max and mean are over finite elements, null if there are none
+ *   "fault": with "fault" and "limit", {"kind","message","instruction"?,"engine"?,"line"?,"range"?}
+ *   "values"?: for options.watch, [{"line","instruction","operand","executions","nth", the members of an output,
+ *              "histogram"?: {"from","to","counts"},"slice": rows}, or {"line","reason",…}]
+ *
+ * profile is the time of that run, in the form of sim/report.h; "text" is a report for a terminal.  It is absent if the time
+ * cannot be found; a diagnostic says why.  With options.artifacts the timeline is an artifact, NAME/timeline.json.
  *
  * stage.check is {"status":"pass"|"fail"|"skipped","max_abs_err","max_rel_err","reason"?}.
  */

@@ -12,10 +12,11 @@ void gather_clear(struct gather *g) {
   *g = (struct gather){0};
 }
 
-static int count_stages(const struct gather *g, int kernel) {
+/* Returns the number of a kernel's frames of one kind. */
+static int count(const struct gather *g, enum frame_kind kind, int kernel) {
   int n = 0;
   for (int i = 0; i < g->n; i++)
-    n += g->parts[i].kind == FRAME_STAGE && g->parts[i].kernel == kernel;
+    n += g->parts[i].kind == kind && g->parts[i].kernel == kernel;
   return n;
 }
 
@@ -27,15 +28,19 @@ static enum status check_order(const struct gather *g, const struct frame *f, st
     return fail(err, ST_INPUT, g->is_started ? "a second start" : "a frame before the start");
   if (f->kind == FRAME_KERNEL && frame_int(f, "kernel") != g->n_kernels)
     return fail(err, ST_INPUT, "kernels out of order");
-  if (f->kind == FRAME_STAGE && frame_int(f, "kernel") >= g->n_kernels)
-    return fail(err, ST_INPUT, "a stage of an unknown kernel");
+  const bool is_run = f->kind == FRAME_SIMULATION || f->kind == FRAME_PROFILE;
+  const bool is_of_kernel = f->kind == FRAME_STAGE || is_run;
+  if (is_of_kernel && frame_int(f, "kernel") >= g->n_kernels)
+    return fail(err, ST_INPUT, "a frame of an unknown kernel");
+  if (is_run && count(g, f->kind, (int)frame_int(f, "kernel")))
+    return fail(err, ST_INPUT, "a second simulation or profile of a kernel");
   return ST_OK;
 }
 
 static enum status check_count(const struct gather *g, const struct frame *f, struct error *err) {
   bool is_full = (f->kind == FRAME_KERNEL && g->n_kernels == GATHER_KERNELS_MAX) ||
                  (f->kind == FRAME_SOURCES && g->n_sources == GATHER_SOURCES_MAX) ||
-                 (f->kind == FRAME_STAGE && count_stages(g, (int)frame_int(f, "kernel")) == GATHER_STAGES_MAX) ||
+                 (f->kind == FRAME_STAGE && count(g, FRAME_STAGE, (int)frame_int(f, "kernel")) == GATHER_STAGES_MAX) ||
                  (f->kind == FRAME_DIAGNOSTIC && g->n_diags == GATHER_DIAGS_MAX) ||
                  (f->kind == FRAME_ARTIFACT && g->n_artifacts == GATHER_ARTIFACTS_MAX);
   return is_full ? fail(err, ST_LIMIT, "too many frames of one kind") : ST_OK;
@@ -62,6 +67,7 @@ enum status gather_add(struct gather *g, const struct frame *f, size_t at, size_
   g->n_kernels += f->kind == FRAME_KERNEL;
   g->n_sources += f->kind == FRAME_SOURCES;
   g->n_stages += f->kind == FRAME_STAGE;
+  g->n_runs += f->kind == FRAME_SIMULATION || f->kind == FRAME_PROFILE;
   g->n_diags += f->kind == FRAME_DIAGNOSTIC;
   g->n_artifacts += f->kind == FRAME_ARTIFACT;
   if (f->kind == FRAME_END) {
@@ -69,7 +75,7 @@ enum status gather_add(struct gather *g, const struct frame *f, size_t at, size_
     g->is_ok = frame_has_string(f, "status", "ok", 2);
     g->time_us = frame_int(f, "time_us");
   }
-  assert(g->n == g->is_started + g->n_kernels + g->n_sources + g->n_stages + g->n_diags + g->n_artifacts);
+  assert(g->n == g->is_started + g->n_kernels + g->n_sources + g->n_stages + g->n_runs + g->n_diags + g->n_artifacts);
   assert(g->n == 0 || g->parts[0].kind == FRAME_START);
   return ST_OK;
 }
@@ -169,7 +175,24 @@ static bool is_called(const struct frame_member *m, const char *key) {
   return m->key_len == strlen(key) && !memcmp(m->key, key, m->key_len);
 }
 
-/* Writes the members of the kernel's frame, and the kernel's stages. */
+/* Writes the values of the kernel's frames of one kind, which all have them as the member `key`. */
+static void put_parts(const struct writer *w, enum frame_kind kind, int kernel, const char *key) {
+  for (int i = 0; i < w->g->n; i++)
+    if (w->g->parts[i].kind == kind && w->g->parts[i].kernel == kernel)
+      put_value(w, &w->g->parts[i], key);
+}
+
+/* Writes the value of the kernel's frame of this kind, if there is one, as the member `key`. */
+static void put_run(const struct writer *w, enum frame_kind kind, int kernel, const char *key) {
+  struct frame f;
+  for (int i = 0; i < w->g->n; i++) {
+    const struct gather_part *p = &w->g->parts[i];
+    if (p->kind == kind && p->kernel == kernel && scan_part(w, p, &f))
+      put_member(w->out, frame_get(&f, key));
+  }
+}
+
+/* Writes the members of the kernel's frame, the kernel's stages and its runs. */
 static void put_kernel(const struct writer *w, const struct gather_part *p) {
   struct frame f;
   if (!scan_part(w, p, &f))
@@ -181,10 +204,11 @@ static void put_kernel(const struct writer *w, const struct gather_part *p) {
       put_member(w->out, &f.members[i]);
   json_put_key(w->out, "stages");
   buf_putc(w->out, '[');
-  for (int i = 0; i < w->g->n; i++)
-    if (w->g->parts[i].kind == FRAME_STAGE && w->g->parts[i].kernel == p->kernel)
-      put_value(w, &w->g->parts[i], "stage");
-  buf_puts(w->out, "]}");
+  put_parts(w, FRAME_STAGE, p->kernel, "stage");
+  buf_putc(w->out, ']');
+  put_run(w, FRAME_SIMULATION, p->kernel, "simulation");
+  put_run(w, FRAME_PROFILE, p->kernel, "profile");
+  buf_putc(w->out, '}');
 }
 
 static void put_part(const struct writer *w, const struct gather_part *p) {

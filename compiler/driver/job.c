@@ -17,7 +17,7 @@
 
 #include "driver/pipeline.h"
 
-enum { NAME_LEN_MAX = JOB_FILE_NAME_MAX, DIM_MAX = 1 << 30 };
+enum { NAME_LEN_MAX = JOB_FILE_NAME_MAX, DIM_MAX = 1 << 30, WATCH_MAX = 1 << 30 };
 
 void job_init(struct job *j) {
   *j = (struct job){.source = "", .filename = "kernel.py", .language = LANG_NKIPY, .target = TARGET_TRN2, .seed = 42};
@@ -149,6 +149,80 @@ static enum status read_inputs(struct arena *a, const json_t *v, struct job *j, 
   return ST_OK;
 }
 
+/* It may be said in two places. */
+static enum status read_simulate(const json_t *v, const char *field, struct job *j, struct error *err) {
+  bool is_true = false;
+  enum status st = read_bool(v, field, &is_true, err);
+  j->simulate |= is_true;
+  return st;
+}
+
+static enum status read_watch(struct arena *a, const json_t *v, int index, struct job_watch *out, struct error *err) {
+  const char *key;
+  json_t *field;
+  *out = (struct job_watch){0};
+  if (!json_is_object(v))
+    return fail(err, ST_INPUT, "options.watch[%d]: expected an object", index);
+  json_object_foreach((json_t *)v, key, field) {
+    const json_int_t n = json_is_integer(field) ? json_integer_value(field) : 0;
+    char label[64];
+    snprintf(label, sizeof label, "options.watch[%d].%.24s", index, key);
+    if (!strcmp(key, "operand")) {
+      enum status st = read_name(a, field, label, &out->operand, err);
+      if (st)
+        return st;
+    } else if (strcmp(key, "line") != 0 && strcmp(key, "nth") != 0) {
+      return fail(err, ST_INPUT, "%s: there is no such field", label);
+    } else if (n < 1 || n > WATCH_MAX) {
+      return fail(err, ST_INPUT, "%s: expected an integer from 1 to %d", label, WATCH_MAX);
+    } else if (*key == 'l') {
+      out->line = (int)n;
+    } else {
+      out->nth = n;
+    }
+  }
+  return out->line ? ST_OK : fail(err, ST_INPUT, "options.watch[%d].line: missing", index);
+}
+
+static enum status read_watches(struct arena *a, const json_t *v, struct job *j, struct error *err) {
+  if (!json_is_array(v))
+    return fail(err, ST_INPUT, "options.watch: expected an array");
+  const size_t n = json_array_size(v);
+  if (n > JOB_WATCHES_MAX)
+    return fail(err, ST_LIMIT, "options.watch: at most %d", JOB_WATCHES_MAX);
+  struct job_watch *watches = arena_new_array(a, struct job_watch, n);
+  for (size_t i = 0; i < n; i++) {
+    enum status st = read_watch(a, json_array_get(v, i), (int)i, &watches[i], err);
+    if (st)
+      return st;
+  }
+  j->watches = watches;
+  j->n_watches = (int)n;
+  return ST_OK;
+}
+
+enum status job_parse_watch(struct arena *a, const char *text, struct job_watch *out, struct error *err) {
+  const char *colon = strchr(text, ':'), *at = strchr(text, '@');
+  char *end;
+  *out = (struct job_watch){0};
+  errno = 0;
+  const long line = strtol(text, &end, 10);
+  bool ok = end > text && line > 0 && line <= WATCH_MAX && !errno && *text >= '0' && *text <= '9';
+  if (ok && colon) {
+    const char *stop = at ? at : text + strlen(text);
+    ok = end == colon && stop > colon + 1;
+    out->operand = ok ? arena_strndup(a, colon + 1, (size_t)(stop - colon - 1)) : NULL;
+  } else if (ok) {
+    ok = !*end || end == at;
+  }
+  if (ok && at) {
+    out->nth = strtol(at + 1, &end, 10);
+    ok = at[1] >= '1' && at[1] <= '9' && !*end && out->nth <= WATCH_MAX;
+  }
+  out->line = (int)line;
+  return ok ? ST_OK : fail(err, ST_INPUT, "--watch %.60s: expected LINE, LINE:OPERAND or LINE:OPERAND@N", text);
+}
+
 static enum status read_options(struct arena *a, const json_t *v, struct job *j, struct error *err) {
   const char *key;
   json_t *field;
@@ -161,6 +235,10 @@ static enum status read_options(struct arena *a, const json_t *v, struct job *j,
       st = read_bool(field, "options.check", &j->check, err);
     } else if (!strcmp(key, "artifacts")) {
       st = read_bool(field, "options.artifacts", &j->artifacts, err);
+    } else if (!strcmp(key, "simulate")) {
+      st = read_simulate(field, "options.simulate", j, err);
+    } else if (!strcmp(key, "watch")) {
+      st = read_watches(a, field, j, err);
     } else if (!strcmp(key, "stop_after")) {
       st = read_name(a, field, "options.stop_after", &j->stop_after, err);
       if (!st && !pipeline_has_stage(j->stop_after))
@@ -321,6 +399,8 @@ static enum status read_field(struct arena *a, const char *key, const json_t *v,
     return read_inputs(a, v, j, err);
   if (!strcmp(key, "options"))
     return read_options(a, v, j, err);
+  if (!strcmp(key, "simulate"))
+    return read_simulate(v, key, j, err);
   if (!strcmp(key, "scope"))
     return read_scope(a, v, j, err);
   if (!strcmp(key, "language"))
@@ -443,12 +523,34 @@ static json_t *base64_json(const struct job *j) {
   return v;
 }
 
+/* Returns an array, or NULL when out of memory. */
+static json_t *watches_json(const struct job *j) {
+  json_t *watches = json_array();
+  bool failed = !watches;
+  for (int i = 0; i < j->n_watches; i++) {
+    struct writer w = {.object = json_object()};
+    put(&w, "line", json_integer(j->watches[i].line));
+    if (j->watches[i].operand)
+      put(&w, "operand", json_string(j->watches[i].operand));
+    if (j->watches[i].nth)
+      put(&w, "nth", json_integer(j->watches[i].nth));
+    failed |= json_array_append_new(watches, written(&w)) != 0;
+  }
+  if (!failed)
+    return watches;
+  json_decref(watches);
+  return NULL;
+}
+
 static json_t *options_json(const struct job *j) {
   struct writer w = {.object = json_object()};
   if (j->stop_after)
     put(&w, "stop_after", json_string(j->stop_after));
   put(&w, "check", json_boolean(j->check));
   put(&w, "artifacts", json_boolean(j->artifacts));
+  put(&w, "simulate", json_boolean(j->simulate));
+  if (j->n_watches)
+    put(&w, "watch", watches_json(j));
   return written(&w);
 }
 

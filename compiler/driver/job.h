@@ -7,13 +7,19 @@
  *     "files"?: [ {"name": "pkg/helper.py", "source": "…"} … ], "language"?: "nkipy|hlo|mlir",
  *     "target"?: "trn1|trn2|trn3", "kernel"?: "name",
  *     "inputs"?: [ {"name"?: "x", "shape": [128, 256], "dtype": "float32"} … ],
- *     "options"?: { "stop_after"?: "cse" | "canonicalize:2", "check"?: false, "artifacts"?: false },
+ *     "options"?: { "stop_after"?: "cse" | "canonicalize:2", "check"?: false, "artifacts"?: false,
+ *                   "simulate"?: false, "watch"?: [ {"line": 12, "operand"?: "dst", "nth"?: 3} … ] },
+ *     "simulate"?: false,
  *     "scope"?: "16 to 64 of A-Z a-z 0-9 - _" }
  *
  * The source may import the files: a name is a path of at most JOB_FILE_NAME_MAX letters, digits, '_', '-' and '.'
  * that ends in .py; its folders are packages.  Only "nkipy" has files.
  *
  * source_base64 contains the bytes of a serialized HloModuleProto (or HloProto); "language" is "hlo" then.
+ *
+ * "simulate" may stand outside of the options, too.  A watch asks for the values of an operand after the nth execution
+ * (the last one) of the instruction on a line of the kernel's last stage, or of the source if that is NISA; the operand is
+ * the one that it writes unless it is named.
  *
  * The scope is a part of the key and has no other effect: a client that does not know the scope can neither name the
  * result nor find out that it exists.
@@ -38,6 +44,7 @@ enum {
   JOB_FILES_MAX = 64,
   JOB_FILE_NAME_MAX = 200,
   JOB_INPUTS_MAX = 256,
+  JOB_WATCHES_MAX = 16,
   JOB_RANK_MAX = 16, /* dimensions of an input, as many as an HLO shape has */
   JOB_SCOPE_MIN = 16,
   JOB_SCOPE_MAX = 64,
@@ -59,6 +66,13 @@ struct job_file {
   size_t source_len;
 };
 
+/* Asks for values of an operand in the simulated run. */
+struct job_watch {
+  int line;            /* of the last stage's text, from 1 */
+  const char *operand; /* NULL: what the instruction writes */
+  int64_t nth;         /* after this execution, from 1; 0: after the last */
+};
+
 struct job {
   const char *source; /* source_len bytes and a NUL */
   size_t source_len;
@@ -72,14 +86,19 @@ struct job {
   int n_inputs;
   const struct job_input *inputs;
   const char *stop_after; /* a stage that exists; NULL: run everything */
-  bool check, artifacts;
+  bool check, artifacts, simulate;
+  int n_watches; /* only with simulate */
+  const struct job_watch *watches;
   const char *scope; /* NULL: none */
 
   /* Set by the program that runs the job, never read from JSON or written to it: */
-  const char *inputs_npz; /* file with input values; only the terminal sets it */
-  uint64_t seed;          /* of pseudo-random input values */
-  int64_t deadline_us;    /* of clock_now_us; 0: none.  See stage_check.h */
-  const char *key;        /* of job_key, if it is known already; else NULL */
+  const char *inputs_npz;  /* file with input values; only the terminal sets it */
+  const char *outputs_npz; /* file for the simulated outputs, likewise */
+  const char *trace_path;  /* file for the simulated timeline, likewise */
+  int64_t memory_max;      /* bytes of data of a simulated run; 0: the simulator's own limit */
+  uint64_t seed;           /* of pseudo-random input values */
+  int64_t deadline_us;     /* of clock_now_us; 0: none.  See stage_check.h */
+  const char *key;         /* of job_key, if it is known already; else NULL */
 };
 
 void job_init(struct job *j); /* the defaults above, with an empty source */
@@ -95,6 +114,9 @@ const char *job_file_name_fault(const char *name, size_t len);
 
 /* Parses one input in the form of the command line: "x=128x256:f32", "scale=:f32" (0-d); without a dtype it is f32. */
 MUST_USE enum status job_parse_input(struct arena *a, const char *text, struct job_input *out, struct error *err);
+
+/* Parses a watch in the form of the command line: "12", "12:src", "12:dst@3". */
+MUST_USE enum status job_parse_watch(struct arena *a, const char *text, struct job_watch *out, struct error *err);
 
 /* Returns the request as one line of JSON that job_parse reads; equal jobs have equal texts.  On the heap, the
  * caller frees it; NULL when out of memory. */

@@ -91,16 +91,21 @@ static void raise_to(int64_t *most, int64_t v) {
   *most = v > *most ? v : *most;
 }
 
-static enum status simulate_and_compare(struct stage_checks *c, MlirModule module, struct check_result *result,
-                                        struct diags *ds) {
+/* Runs a stage of NISA; got[n_outputs] receives the results. */
+static enum status simulate(struct stage_checks *c, MlirModule module, struct trace_array *got, struct diags *ds) {
   const struct trace_kernel *k = c->kernel;
-  struct trace_array *got = arena_new_array(c->arena, struct trace_array, (size_t)k->n_outputs);
   for (int i = 0; i < k->n_outputs; i++)
     got[i].shape = k->outputs[i].shape;
-  enum status st = check_simulate(module, k->module ? k->module->name : k->name, k->n_inputs, c->in, k->n_outputs, got,
-                                  c->deadline_us, c->arena, ds); /* a diagnostic refers to places in this arena */
+  return check_simulate(module, k->module ? k->module->name : k->name, k->n_inputs, c->in, k->n_outputs, got,
+                        c->deadline_us, c->arena, ds); /* a diagnostic refers to places in this arena */
+}
+
+static enum status simulate_and_compare(struct stage_checks *c, MlirModule module, struct check_result *result,
+                                        struct diags *ds) {
+  struct trace_array *got = arena_new_array(c->arena, struct trace_array, (size_t)c->kernel->n_outputs);
+  enum status st = simulate(c, module, got, ds);
   if (!st)
-    check_compare(k->n_outputs, got, c->want, result);
+    check_compare(c->kernel->n_outputs, got, c->want, result);
   return st;
 }
 
@@ -137,17 +142,31 @@ static enum status check(struct stage_checks *c, MlirModule module, const struct
 
 /* ---- all stages -------------------------------------------------------------------------------------------------- */
 
+/* Makes inputs for a program that is not Python. */
+static enum status make_inputs(struct stage_checks *c, struct diags *ds) {
+  const struct trace_kernel *k = c->kernel;
+  if (c->inputs_npz)
+    return trace_npz_read(c->arena, c->inputs_npz, k->n_inputs, k->inputs, ds, c->in);
+  enum status st = entry_make_inputs(c->arena, k, c->seed, c->in);
+  if (st)
+    diag_add(ds, DS_ERROR, DG_MEMORY_LIMIT, NULL, "inputs and outputs exceed %d MiB", ENTRY_INPUTS_MAX >> 20);
+  return st;
+}
+
 /* Checks the first stage of a program that does not come from Python: its results are taken as correct, so it
  * passes. */
 static enum status run_first_stage(struct stage_checks *c, MlirModule module, const struct stage_def *def,
                                    struct diags *ds) {
   struct check_program *p = NULL;
   unsigned char digest[CHECK_DIGEST];
-  enum status st = entry_make_inputs(c->arena, c->kernel, c->seed, c->in);
-  if (st) {
-    diag_add(ds, DS_ERROR, DG_MEMORY_LIMIT, NULL, "inputs and outputs exceed %d MiB", ENTRY_INPUTS_MAX >> 20);
+  enum status st = make_inputs(c, ds);
+  if (st)
     return st;
-  }
+  c->has_inputs = true;
+  if (c->only_inputs)
+    return ST_OK;
+  if (def->runner == RUN_TO_NISA)
+    return simulate(c, module, c->want, ds);
   st = open_program(c, module, def, ds, &p);
   if (st)
     return st;
@@ -168,8 +187,10 @@ void stage_checks_begin(struct stage_checks *c, MlirModule module, const struct 
   c->in = arena_new_array(c->arena, struct trace_array, (size_t)k->n_inputs);
   c->want = arena_new_array(c->arena, struct trace_array, (size_t)k->n_outputs);
   enum status st = k->program ? trace_make_inputs(k, c->seed, &ds, c->in) : run_first_stage(c, module, first, &ds);
-  if (!st && k->program)
+  if (!st && k->program) {
+    c->has_inputs = true;
     st = trace_eval_numpy(k, c->in, &ds, c->want);
+  }
   if (st)
     c->no_check = ds.n         ? ds.v[0].message
                   : k->program ? "NumPy could not run the kernel"

@@ -16,10 +16,14 @@ struct stage_checks {
   struct trace_kernel *kernel;
   struct arena *arena;
   uint64_t seed;
-  int64_t deadline_us; /* of clock_now_us; 0: none */
+  const char *inputs_npz; /* inputs of a program that is not Python; NULL: from the seed */
+  int64_t deadline_us;    /* of clock_now_us; 0: none */
+  bool only_inputs;       /* of a program that is not Python: nothing is compared */
+  /* set by stage_checks_begin */
+  struct trace_array *in, *want; /* want: if there is no no_check */
+  bool has_inputs;
+  const char *no_check; /* the reason why no stage can be checked; NULL if they can */
   /* private */
-  struct trace_array *in, *want;
-  const char *no_check;    /* the reason why no stage can be checked; NULL if they can */
   struct stage_check last; /* the result of the previous stage */
   int64_t began_us;
   int64_t longest_cpu_us, longest_us; /* the times of the longest runs */
@@ -32,7 +36,7 @@ struct stage_checks {
 };
 
 /* Makes inputs and runs the kernel in NumPy or, if it was read as a program, its first stage.  After a failure every
- * stage is "skipped", with the reason.  The caller has set the first five fields; module is as in stage_checks_run. */
+ * stage is "skipped", with the reason.  The caller has set the first seven fields; module is as in stage_checks_run. */
 void stage_checks_begin(struct stage_checks *c, MlirModule module, const struct stage_def *first);
 
 /* Sets s->check.  The first stage that fails gets a diagnostic, and so does the first stage for which there is no

@@ -38,32 +38,46 @@ enum mem_space nisa_access_space(const struct nisa_access *x) {
   return nisa_is_absent(x) ? MEM_NONE : nisa_type_space(mlirValueGetType(x->base));
 }
 
+/* A tile's elements, and the constants and factors of its indices, are at most so large that sums of their products fit
+ * into 63 bits. */
+static const int64_t elements_max = (int64_t)1 << 40, factor_max = (int64_t)1 << 30, constant_max = (int64_t)1 << 48;
+
 /* ---- index expressions ------------------------------------------------------------------------------------------ */
 
 static bool add_expr(MlirAffineExpr e, int64_t factor, struct nisa_index *out) {
+  int64_t scaled;
+
   if (mlirAffineExprIsADim(e)) {
     intptr_t k = mlirAffineDimExprGetPosition(e);
-    return k < NISA_TILE_MAX && (out->dim[k] += factor, true);
+    return k < NISA_TILE_MAX && !__builtin_add_overflow(out->dim[k], factor, &out->dim[k]);
   }
   if (mlirAffineExprIsASymbol(e)) {
     intptr_t k = mlirAffineSymbolExprGetPosition(e);
-    return k < NISA_RANK_MAX && (out->sym[k] += factor, true);
+    return k < NISA_RANK_MAX && !__builtin_add_overflow(out->sym[k], factor, &out->sym[k]);
   }
   if (mlirAffineExprIsAConstant(e)) {
-    out->constant += factor * mlirAffineConstantExprGetValue(e);
-    return true;
+    return !__builtin_mul_overflow(factor, mlirAffineConstantExprGetValue(e), &scaled) &&
+           !__builtin_add_overflow(out->constant, scaled, &out->constant);
   }
   MlirAffineExpr l = mlirAffineBinaryOpExprGetLHS(e), r = mlirAffineBinaryOpExprGetRHS(e);
   if (mlirAffineExprIsAAdd(e))
     return add_expr(l, factor, out) && add_expr(r, factor, out);
   if (mlirAffineExprIsAMul(e) && mlirAffineExprIsAConstant(r))
-    return add_expr(l, factor * mlirAffineConstantExprGetValue(r), out);
+    return !__builtin_mul_overflow(factor, mlirAffineConstantExprGetValue(r), &scaled) && add_expr(l, scaled, out);
   return false;
+}
+
+static bool are_small(int n, const int64_t *factors) {
+  for (int k = 0; k < n; k++)
+    if (factors[k] > factor_max || factors[k] < -factor_max)
+      return false;
+  return true;
 }
 
 bool nisa_access_index(const struct nisa_access *x, int r, struct nisa_index *out) {
   *out = (struct nisa_index){0};
-  return add_expr(mlirAffineMapGetResult(x->map, r), 1, out);
+  return add_expr(mlirAffineMapGetResult(x->map, r), 1, out) && are_small(NISA_TILE_MAX, out->dim) &&
+         are_small(NISA_RANK_MAX, out->sym) && out->constant <= constant_max && out->constant >= -constant_max;
 }
 
 /* ---- reading ---------------------------------------------------------------------------------------------------- */
@@ -90,12 +104,15 @@ static const char *read_access(MlirOperation op, const char *name, struct nisa_a
     return "a map has another number of results than the memref has dimensions";
   if (par_dims < 1 || par_dims >= n)
     return "a tile needs at least one partition and one free dimension";
+  int64_t elements = 1;
   x->n_dims = (int)n;
   x->par_dims = (int)par_dims;
   for (int k = 0; k < x->n_dims; k++) {
     x->tile[k] = mlirDenseI64ArrayGetElement(tile, k);
     if (x->tile[k] < 1 || x->tile[k] > INT32_MAX)
       return "a tile dimension is not positive";
+    if (__builtin_mul_overflow(elements, x->tile[k], &elements) || elements > elements_max)
+      return "a tile has too many elements";
   }
   return NULL;
 }

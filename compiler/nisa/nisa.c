@@ -88,6 +88,49 @@ const char *nisa_text_attr(MlirOperation op, const char *name) {
   return !mlirAttributeIsNull(a) && mlirAttributeIsAString(a) ? mlirStringAttrGetValue(a).data : "";
 }
 
+/* ---- places ----------------------------------------------------------------------------------------------------- */
+
+static const char *const place_attrs[] = {"partition", "bank", "offset", "copies", "stride"};
+enum { PLACE_ATTRS = sizeof place_attrs / sizeof *place_attrs };
+
+/* The i64 attribute of this name; false if it has another type, or if it is missing and must not be. */
+static bool read_i64(MlirOperation op, const char *name, bool is_optional, int64_t *out) {
+  MlirAttribute v = ir_attr(op, name);
+  if (mlirAttributeIsNull(v))
+    return is_optional;
+  if (!mlirAttributeIsAInteger(v) || !mlirTypeIsAInteger(mlirAttributeGetType(v)) ||
+      !mlirIntegerTypeIsSignless(mlirAttributeGetType(v)) || mlirIntegerTypeGetWidth(mlirAttributeGetType(v)) != 64)
+    return false;
+  *out = mlirIntegerAttrGetValueInt(v);
+  return true;
+}
+
+bool nisa_has_place_attr(MlirOperation alloc) {
+  for (int k = 0; k < PLACE_ATTRS; k++)
+    if (!mlirAttributeIsNull(ir_attr(alloc, place_attrs[k])))
+      return true;
+  return false;
+}
+
+bool nisa_place_of(MlirOperation alloc, struct nisa_place *out) {
+  const enum mem_space s = nisa_type_space(mlirValueGetType(mlirOperationGetResult(alloc, 0)));
+  *out = (struct nisa_place){.copies = 1};
+  return (s != MEM_SBUF || read_i64(alloc, "partition", false, &out->partition)) &&
+         (s != MEM_PSUM || read_i64(alloc, "bank", false, &out->bank)) &&
+         read_i64(alloc, "offset", false, &out->offset) && read_i64(alloc, "copies", true, &out->copies) &&
+         read_i64(alloc, "stride", true, &out->stride);
+}
+
+void nisa_set_place(MlirOperation alloc, const struct nisa_place *p) {
+  const enum mem_space s = nisa_type_space(mlirValueGetType(mlirOperationGetResult(alloc, 0)));
+  const int64_t values[PLACE_ATTRS] = {p->partition, p->bank, p->offset, p->copies, p->stride};
+  const bool is_used[PLACE_ATTRS] = {s == MEM_SBUF, s == MEM_PSUM, true, p->copies > 1, p->copies > 1};
+  MlirType i64 = mlirIntegerTypeGet(mlirOperationGetContext(alloc), 64);
+  for (int k = 0; k < PLACE_ATTRS; k++)
+    if (is_used[k])
+      ir_set_attr(alloc, place_attrs[k], mlirIntegerAttrGet(i64, values[k]));
+}
+
 /* ---- the machine ------------------------------------------------------------------------------------------------ */
 
 int64_t nisa_element_bytes(MlirType t) {

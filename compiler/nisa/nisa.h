@@ -64,7 +64,7 @@
  * like elements.
  *
  *   alloc             memory that is not initialised; in psum it is zero, see matmul.  alignment = N : i64, in bytes, if
- *                     given.
+ *                     given.  After allocate-memory it has a place, see below.
  *   release           the memory may be reused.  HBM is never released.
  *   dma_copy          dst = src, with conversion as above.
  *   dma_transpose     permutation = [1, 0]: both tiles are 2-D, dst(i, j) = src(j, i).  No conversion.
@@ -99,6 +99,18 @@
  *   iota              dst(t) = offset + sum of coefficients[k] * t[k], an integer, then converted.
  *   register_load     the one element of src as an SSA value, for indices and conditions.  engine = "sync", and in engine
  *                     programs the engine whose register it is.
+ *
+ * Places.  The pass allocate-memory gives every alloc on chip a place, and those in HBM whose memory does not leave the
+ * kernel.  The place is in attributes of type i64:
+ *
+ *     sbuf    partition, the first one, and offset, in bytes, in each partition
+ *     psum    bank, and offset, in bytes, in that bank; what is longer than a bank begins at one
+ *     hbm     offset, in bytes, in the scratch space of the kernel, for shared_hbm, too
+ *     copies  K, and stride, in bytes: an alloc in the body of an scf.for has K places in turn.  The memory that its i-th
+ *             execution makes, with i = 0 at each start of the loop, lies (i mod K) * stride bytes after the first
+ *             place; in psum a stride is a number of banks.  Without them K is 1.
+ *
+ * The bytes from the first copy to the end of the last belong to the alloc until the memory is released.
  *
  * Operators (op, op0, op1): add subtract multiply divide max min mod pow (f32; max and min yield NaN if an operand is
  * NaN; mod has the sign of the left side), divide_int mod_int (integers, truncating), is_eq is_ne is_gt is_ge is_lt
@@ -182,6 +194,17 @@ const struct nisa_access *nisa_operand(const struct nisa_instr *in, const char *
 MlirOperation nisa_create(const struct nisa_instr *in, MlirLocation loc, int n_attrs, MlirNamedAttribute const *attrs);
 MlirOperation nisa_create_alloc(MlirLocation loc, MlirType memref, int64_t alignment); /* alignment 0: no attribute */
 
+/* The place of an allocation.  copies and stride are 1 and 0 if the attributes are missing; what its memory does not use
+ * is 0. */
+struct nisa_place {
+  int64_t partition, bank, offset, copies, stride;
+};
+/* False if the allocation has no place, or not all attributes of one, as i64. */
+bool nisa_place_of(MlirOperation alloc, struct nisa_place *out);
+/* True if the allocation has an attribute of a place. */
+bool nisa_has_place_attr(MlirOperation alloc);
+void nisa_set_place(MlirOperation alloc, const struct nisa_place *p);
+
 /* A string attribute of an operation ("op", "op0"); "" when it is missing.  NUL-terminated, owned by the context. */
 const char *nisa_text_attr(MlirOperation op, const char *name);
 
@@ -193,7 +216,7 @@ int64_t nisa_type_bytes(MlirType memref);
 int64_t nisa_element_bytes(MlirType element);
 
 /* Checks a module, which MLIR's verifier has accepted, against the rules of the hardware: engines, memories, sizes,
- * types, access patterns, lifetimes, and the memory in use at every point.  Each violation becomes a diagnostic at the
+ * types, access patterns, lifetimes, places, and the memory in use at every point.  Each violation becomes a diagnostic at the
  * operation's place.  ST_OK without violations, otherwise ST_INPUT. */
 MUST_USE enum status nisa_verify(MlirOperation module, enum target target, struct arena *a, struct diags *ds);
 /* The most bytes in each partition that are allocated at the same time under root, of PSUM in whole banks. */

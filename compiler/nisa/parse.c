@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "nisa/other.h"
 #include "nisa/parse_op.h"
 #include "nisa/print.h"
 #include "nisa/print_op.h"
@@ -115,7 +116,14 @@ void nisa_source_copy(struct nisa_source *s, size_t from, size_t to) {
       k = skip_string(s->text, k, to);
       continue;
     }
-    size_t n = s->text[k] == '#' ? nisa_text_keyword_attr(s->text + k, s->text + to) : 0;
+    size_t n;
+    if (s->text[k] == 'i' && nisa_other_index(s->text, s->text + k, s->text + s->len, &n)) {
+      copy_bytes(s, from, k);
+      nisa_source_put(s, k, "i32");
+      from = k += n;
+      continue;
+    }
+    n = s->text[k] == '#' ? nisa_text_keyword_attr(s->text + k, s->text + to) : 0;
     size_t word = k + n, end = word;
     while (n && end < to && is_word_byte(s->text[end]))
       end++;

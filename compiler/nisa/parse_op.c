@@ -1,7 +1,8 @@
 /* parse_op: rewrites one operation of the readable form to MLIR's generic form.
  *
  *     op      = NAME "(" item {"," item} ")" "engine" "=" WORD ["signal"] [":" type]
- *             | "nisa.alloc" ["alignment" "=" INT] ":" type  |  "nisa.release" VALUE ":" type
+ *             | "nisa.alloc" {place} ":" type  |  "nisa.release" VALUE ":" type
+ *     place   = ("alignment" | "copies" | "stride") "=" INT  |  "at" "=" "[" INT ["," INT] "]"
  *     item    = NAME "<" tile "=" type VALUE ("[" indices "]" | map "[" values "]")      (parse_access.c)
  *             | NAME "=" type VALUE      (an operand of the operation)      |  NAME ["=" value]   (an attribute)
  *
@@ -14,6 +15,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "nisa/other.h"
 #include "nisa/print_op.h"
 #include "nisa/tokens.h"
 
@@ -29,8 +31,14 @@ static enum status operand(struct nisa_statement *t, struct nisa_parsed_operand 
   x->is_access = nisa_eat(t->s, '<');
   if (x->is_access && (st = nisa_parse_tile(t, x)) != ST_OK)
     return st;
-  if ((st = nisa_expect(t, '=', "after the operand's name")) != ST_OK || (st = nisa_parse_type(t, &x->type)) != ST_OK ||
-      (st = nisa_parse_value(t, &x->base)) != ST_OK || !x->is_access)
+  if ((st = nisa_expect(t, '=', "after the operand's name")) != ST_OK || (st = nisa_parse_type(t, &x->type)) != ST_OK)
+    return st;
+  if (nisa_span_is(t->s, x->type, "view") && nisa_peek(t->s) == '(')
+    return nisa_source_fail(t->s, x->type.from,
+                            "%s: a view(…) is not read: memref.expand_shape or collapse_shape gives "
+                            "the memory another shape",
+                            t->def->full_name);
+  if ((st = nisa_parse_value(t, &x->base)) != ST_OK || !x->is_access)
     return st;
   nisa_skip_space(t->s);
   return nisa_peek(t->s) == 'a' ? nisa_parse_map(t, x) : nisa_parse_indices(t, x);
@@ -149,7 +157,10 @@ static void put_attr(struct nisa_statement *t, const struct nisa_parsed_attr *a)
   if (!n)
     return;
   nisa_source_put(s, at, " = ");
-  if (nisa_text_is_word(v, n) && !nisa_span_is(s, a->value, "true") && !nisa_span_is(s, a->value, "false")) {
+  const char *ours = nisa_other_word(s->text + a->name.from, a->name.to - a->name.from, v, n);
+  if (ours)
+    nisa_source_put(s, at, "\"%s\"", ours);
+  else if (nisa_text_is_word(v, n) && !nisa_span_is(s, a->value, "true") && !nisa_span_is(s, a->value, "false")) {
     nisa_source_put(s, at, "\"%.*s\"", (int)n, v);
   } else if (v[0] == '[' && v[n - 1] == ']') {
     const bool is_list = strspn(v + 1, " \t\r\n") < n - 2;
@@ -160,6 +171,16 @@ static void put_attr(struct nisa_statement *t, const struct nisa_parsed_attr *a)
     nisa_source_copy(s, a->value.from, a->value.to);
     nisa_source_put(s, a->value.to, is_number(v, n) ? " : i64" : "");
   }
+}
+
+static void put_default(struct nisa_statement *t) {
+  const char *name, *value;
+  nisa_other_default(t->def->kind, &name, &value);
+  bool is_given = !name;
+  for (int k = 0; k < t->n_attrs; k++)
+    is_given = is_given || nisa_span_is(t->s, t->attr[k].name, name);
+  if (!is_given)
+    nisa_source_put(t->s, t->start, ", %s = %s", name, value);
 }
 
 static void put_generic(struct nisa_statement *t) {
@@ -179,6 +200,7 @@ static void put_generic(struct nisa_statement *t) {
       put_access(t, t->def->operand[k].name, &t->operand[k]);
   for (int k = 0; k < t->n_attrs; k++)
     put_attr(t, &t->attr[k]);
+  put_default(t);
   nisa_source_put(s, t->start, "} : (");
   put_operands(t, true);
   nisa_source_put(s, t->start, nisa_span_is_empty(t->result) ? ") -> ()" : ") -> ");
@@ -237,27 +259,100 @@ static enum status instruction(struct nisa_statement *t) {
   return ST_OK;
 }
 
-static enum status alloc(struct nisa_statement *t) {
-  struct nisa_source *s = t->s;
-  struct nisa_span name = nisa_word(s), memref;
-  int64_t alignment = 0;
-  enum status st;
+/* ---- allocations ------------------------------------------------------------------------------------------------ */
 
-  if (!nisa_span_is_empty(name)) {
-    if (!nisa_span_is(s, name, "alignment"))
-      return nisa_source_fail(s, name.from, "nisa.alloc has no attribute %.*s", nisa_span_width(name),
-                              s->text + name.from);
-    if ((st = nisa_expect(t, '=', "after alignment")) != ST_OK || (st = nisa_parse_integer(t, &alignment)) != ST_OK)
+/* "[0, 4096]": the numbers of a place, the last of which is the offset. */
+struct at {
+  int n;
+  int64_t v[2];
+};
+
+static enum status parse_at(struct nisa_statement *t, struct at *at) {
+  enum status st = nisa_expect(t, '[', "and the place of the memory");
+  do {
+    if (st)
       return st;
+    if (at->n == 2)
+      return nisa_source_fail(t->s, t->s->at, "%s: a place has at most two numbers", t->def->full_name);
+    st = nisa_parse_integer(t, &at->v[at->n++]);
+  } while (!st && nisa_eat(t->s, ','));
+  return st ? st : nisa_expect(t, ']', "after the place");
+}
+
+/* The first number of a place: the attribute that the memory of the type calls for; NULL if the type does not name
+ * one that has two numbers. */
+static const char *first_attr(const struct nisa_source *s, struct nisa_span memref) {
+  static const char head[] = "#nisa.mem<";
+  for (size_t k = memref.from; k + sizeof head + 4 < memref.to; k++) {
+    if (memcmp(s->text + k, head, sizeof head - 1) != 0)
+      continue;
+    const char *space = s->text + k + sizeof head - 1;
+    space += *space == '"';
+    return !memcmp(space, "sbuf", 4) ? "partition" : !memcmp(space, "psum", 4) ? "bank" : NULL;
   }
-  if ((st = nisa_expect(t, ':', "and the type of the memory")) != ST_OK || (st = nisa_parse_type(t, &memref)) != ST_OK)
-    return st;
+  return NULL;
+}
+
+/* The attributes of an allocation, before its type. */
+struct alloc_attrs {
+  struct nisa_span name; /* the last one; empty if there is none */
+  struct at at;
+  struct {
+    const char *name;
+    bool is_given;
+    int64_t value;
+  } number[3];
+};
+
+static enum status parse_alloc_attr(struct nisa_statement *t, struct alloc_attrs *a) {
+  struct nisa_source *s = t->s;
+  for (int k = 0; k < 3; k++)
+    if (nisa_span_is(s, a->name, a->number[k].name) && !a->number[k].is_given) {
+      enum status st = nisa_expect(t, '=', "after the name");
+      a->number[k].is_given = true;
+      return st ? st : nisa_parse_integer(t, &a->number[k].value);
+    }
+  if (nisa_span_is(s, a->name, "at") && !a->at.n) {
+    enum status st = nisa_expect(t, '=', "after at");
+    return st ? st : parse_at(t, &a->at);
+  }
+  return nisa_source_fail(s, a->name.from, "nisa.alloc has no attribute %.*s, or has it twice",
+                          nisa_span_width(a->name), s->text + a->name.from);
+}
+
+static enum status put_alloc(struct nisa_statement *t, const struct alloc_attrs *a, struct nisa_span memref) {
+  struct nisa_source *s = t->s;
+  const char *comma = "", *first = first_attr(s, memref);
+
+  if (a->at.n == 2 && !first)
+    return nisa_source_fail(s, memref.from, "nisa.alloc: a place of two numbers is in sbuf or psum");
   nisa_source_put(s, t->start, "\"nisa.alloc\"() {");
-  if (!nisa_span_is_empty(name))
-    nisa_source_put(s, name.from, "alignment = %" PRId64 " : i64", alignment);
+  for (int k = 0; k < 3; k++)
+    if (a->number[k].is_given) {
+      nisa_source_put(s, t->start, "%s%s = %" PRId64 " : i64", comma, a->number[k].name, a->number[k].value);
+      comma = ", ";
+    }
+  if (a->at.n) {
+    nisa_source_put(s, t->start, "%soffset = %" PRId64 " : i64", comma, a->at.v[a->at.n - 1]);
+    if (a->at.n == 2)
+      nisa_source_put(s, t->start, ", %s = %" PRId64 " : i64", first, a->at.v[0]);
+  }
   nisa_source_put(s, t->start, "} : () -> ");
   nisa_source_copy(s, memref.from, memref.to);
   return ST_OK;
+}
+
+static enum status alloc(struct nisa_statement *t) {
+  struct alloc_attrs a = {.number = {{.name = "alignment"}, {.name = "copies"}, {.name = "stride"}}};
+  struct nisa_span memref;
+  enum status st = ST_OK;
+
+  while (!st && !nisa_span_is_empty(a.name = nisa_word(t->s)))
+    st = parse_alloc_attr(t, &a);
+  if (st || (st = nisa_expect(t, ':', "and the type of the memory")) != ST_OK ||
+      (st = nisa_parse_type(t, &memref)) != ST_OK)
+    return st;
+  return put_alloc(t, &a, memref);
 }
 
 static enum status release(struct nisa_statement *t) {

@@ -7,6 +7,7 @@
  *       engine=dma
  *     nisa.activation(dst<…>=…, src<…>=…, bias=f32 %cst, scale=f32 %cst_0, op=exp) engine=scalar
  *     nisa.release %sbuf : memref<…>
+ *     %sbuf = nisa.alloc alignment=64 at=[0, 4096] copies=2 stride=2048 : memref<…>
  *
  * and in engine programs (streams.h)
  *
@@ -22,7 +23,8 @@
  * %base[…], with one index for each dimension of the base: a sum of SSA values, tile coordinates d0, d1, … and a
  * constant.  An access map that is not such a sum, or has its symbols in another order, is written as a map:  %base
  * affine_map<…>[%i, %j].  Scalars are  name=TYPE %value.  Attributes follow the operands: 1 is an i64, a word is a
- * string, [1, 0] an array<i64>, a name alone a unit attribute; all others are as in MLIR.  An operation that this form
+ * string, [1, 0] an array<i64>, a name alone a unit attribute; all others are as in MLIR.  The place of an allocation is
+ * at=[partition, offset] in SBUF, at=[bank, offset] in PSUM, at=[offset] in HBM.  An operation that this form
  * cannot express stays in MLIR's generic form, so the text is always complete; nisa/parse.h reads it.
  *
  * Allocations are called %sbuf, %psum, %hbm; induction variables %i, %j, … by depth; all other values as MLIR calls

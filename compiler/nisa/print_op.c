@@ -169,9 +169,26 @@ static bool can_write_attrs(const struct nisa_instr *in) {
   return true;
 }
 
-static bool has_only_alignment(MlirOperation op) {
-  intptr_t n = mlirOperationGetNumAttributes(op);
-  return n == 0 || (n == 1 && is_integer_of(ir_attr(op, "alignment"), 64));
+/* True if op has no attributes but those that the readable form of an allocation shows: alignment, a whole place, and
+ * both of copies and stride or none.  The form has no negative numbers. */
+static bool can_write_alloc(MlirOperation op) {
+  const bool has_alignment = !mlirAttributeIsNull(ir_attr(op, "alignment"));
+  const enum mem_space s = nisa_type_space(mlirValueGetType(mlirOperationGetResult(op, 0)));
+  struct nisa_place place;
+  intptr_t n = 0;
+
+  if (has_alignment &&
+      (!is_integer_of(ir_attr(op, "alignment"), 64) || mlirIntegerAttrGetValueInt(ir_attr(op, "alignment")) < 0))
+    return false;
+  n += has_alignment;
+  if (nisa_place_of(op, &place)) {
+    const bool has_copies = !mlirAttributeIsNull(ir_attr(op, "copies"));
+    if (has_copies == mlirAttributeIsNull(ir_attr(op, "stride")) ||
+        (place.partition | place.bank | place.offset | place.copies | place.stride) < 0)
+      return false;
+    n += 1 + mem_is_on_chip(s) + 2 * has_copies;
+  }
+  return mlirOperationGetNumAttributes(op) == n;
 }
 
 /* True if the attribute is a string that can be written without quotes. */
@@ -201,7 +218,7 @@ bool nisa_can_write(struct nisa_line *w, MlirOperation op) {
   if (!nisa_read(op, &w->in, NULL))
     return false;
   if (w->in.def->kind == NISA_ALLOC)
-    return has_only_alignment(op);
+    return can_write_alloc(op);
   if (w->in.def->kind == NISA_RELEASE)
     return mlirOperationGetNumAttributes(op) == 0;
   return w->in.engine != NISA_ENGINE_NONE && mlirOperationGetNumResults(op) <= 1 && can_write_attrs(&w->in);
@@ -376,6 +393,25 @@ static void write_sync(struct nisa_line *w, MlirOperation op) {
   }
 }
 
+static void put_alloc(struct nisa_line *w, MlirOperation op) {
+  MlirAttribute alignment = ir_attr(op, "alignment");
+  MlirType t = mlirValueGetType(mlirOperationGetResult(op, 0));
+  struct nisa_place p;
+
+  if (!mlirAttributeIsNull(alignment))
+    buf_printf(w->out, " alignment=%" PRId64, mlirIntegerAttrGetValueInt(alignment));
+  if (nisa_place_of(op, &p)) {
+    buf_puts(w->out, " at=[");
+    if (mem_is_on_chip(nisa_type_space(t)))
+      buf_printf(w->out, "%" PRId64 ", ", nisa_type_space(t) == MEM_SBUF ? p.partition : p.bank);
+    buf_printf(w->out, "%" PRId64 "]", p.offset);
+    if (!mlirAttributeIsNull(ir_attr(op, "copies")))
+      buf_printf(w->out, " copies=%" PRId64 " stride=%" PRId64, p.copies, p.stride);
+  }
+  buf_puts(w->out, " : ");
+  put_type(w, t);
+}
+
 void nisa_write(struct nisa_line *w, MlirOperation op) {
   const struct nisa_instr *in = &w->in;
   const char *comma = "";
@@ -387,11 +423,7 @@ void nisa_write(struct nisa_line *w, MlirOperation op) {
   }
   buf_puts(w->out, in->def->full_name);
   if (in->def->kind == NISA_ALLOC) {
-    MlirAttribute v = ir_attr(op, "alignment");
-    if (!mlirAttributeIsNull(v))
-      buf_printf(w->out, " alignment=%" PRId64, mlirIntegerAttrGetValueInt(v));
-    buf_puts(w->out, " : ");
-    put_type(w, mlirValueGetType(mlirOperationGetResult(op, 0)));
+    put_alloc(w, op);
     return;
   }
   if (in->def->kind == NISA_RELEASE) {

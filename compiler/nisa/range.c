@@ -11,7 +11,7 @@ int64_t nisa_gcd(int64_t a, int64_t b) {
     a = b;
     b = r;
   }
-  return a < 0 ? -a : a;
+  return a == INT64_MIN ? 1 : a < 0 ? -a : a; /* 2^63 is no int64_t */
 }
 
 /* Returns the loop with counter v; null if v is not a counter. */
@@ -66,9 +66,11 @@ static bool loop_bounds(MlirOperation loop, int depth, struct bounds *out) {
       !ir_int_constant(mlirOperationGetOperand(loop, 2), &step) || step < 1)
     return false;
   /* with constant bounds the last iteration is known exactly */
-  int64_t last = upper.high - 1;
-  if (lower.low == lower.high && upper.low == upper.high && last >= lower.low)
-    last -= (last - lower.low) % step;
+  int64_t last, span;
+  if (__builtin_sub_overflow(upper.high, 1, &last) || __builtin_sub_overflow(last, lower.low, &span))
+    return false;
+  if (lower.low == lower.high && upper.low == upper.high && span >= 0)
+    last -= span % step;
   *out = (struct bounds){lower.low, last < lower.low ? lower.low : last};
   return true;
 }
@@ -113,7 +115,7 @@ static bool bounds(MlirValue v, int depth, struct bounds *out) {
   if (ir_is(op, "arith.addi"))
     return add_bounds(a, b, out);
   if (ir_is(op, "arith.subi"))
-    return add_bounds(a, (struct bounds){-b.high, -b.low}, out);
+    return !__builtin_sub_overflow(a.low, b.high, &out->low) && !__builtin_sub_overflow(a.high, b.low, &out->high);
   if (a.low < 0 || b.low < 0)
     return false;
   if (ir_is(op, "arith.muli"))

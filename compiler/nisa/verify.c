@@ -81,12 +81,20 @@ static bool index_range(const struct nisa_access *x, const struct nisa_index *i,
     int64_t a, b;
     if (!i->sym[k])
       continue;
-    if (!nisa_bounds(x->indices[k], &a, &b))
+    if (!nisa_bounds(x->indices[k], &a, &b) || __builtin_mul_overflow(i->sym[k], a, &a) ||
+        __builtin_mul_overflow(i->sym[k], b, &b) || __builtin_add_overflow(*low, a < b ? a : b, low) ||
+        __builtin_add_overflow(*high, a < b ? b : a, high))
       return false;
-    *low += i->sym[k] * a;
-    *high += i->sym[k] * b;
   }
   return true;
+}
+
+/* True if the tile reaches over more than `extent` values of an index, whatever the symbols are. */
+static bool is_too_wide(const struct nisa_access *x, const struct nisa_index *i, int64_t extent) {
+  int64_t span = 0;
+  for (int k = 0; k < x->n_dims; k++)
+    span += i->dim[k] * (x->tile[k] - 1);
+  return span >= extent;
 }
 
 static bool has_negative(const struct nisa_access *x, const struct nisa_index *i) {
@@ -128,7 +136,7 @@ static void check_start(struct nisa_check *c, const struct nisa_instr *in, const
     int64_t low, high;
     if (!i->sym[k] || (nisa_bounds(x->indices[k], &low, &high) && low == 0 && high == 0))
       continue;
-    legal &= i->sym[k] * nisa_divisor(x->indices[k]) % unit == 0;
+    legal &= i->sym[k] % unit * (nisa_divisor(x->indices[k]) % unit) % unit == 0;
   }
   if (!legal)
     nisa_complain(c, in->op, "%s takes %lld partitions, which must start at %s", name, (long long)n,
@@ -242,7 +250,11 @@ static void check_access(struct nisa_check *c, const struct nisa_instr *in, int 
       nisa_complain(c, in->op, "index %d of %s is no sum of coordinates and indices", r, d->name);
       return;
     }
-    if (index_range(x, &i[r], &low, &high) && (low < 0 || high >= mlirShapedTypeGetDimSize(t, r)))
+    if (!index_range(x, &i[r], &low, &high)) {
+      if (is_too_wide(x, &i[r], mlirShapedTypeGetDimSize(t, r)))
+        nisa_complain(c, in->op, "the tile of %s is larger than dimension %d, which has %lld", d->name, r,
+                      (long long)mlirShapedTypeGetDimSize(t, r));
+    } else if (low < 0 || high >= mlirShapedTypeGetDimSize(t, r))
       nisa_complain(c, in->op, "index %d of %s goes from %lld to %lld; the dimension has %lld", r, d->name,
                     (long long)low, (long long)high, (long long)mlirShapedTypeGetDimSize(t, r));
   }

@@ -4,6 +4,8 @@
 
 #include "nisa/streams.h"
 
+struct nisa_lifetimes;
+
 struct nisa_check {
   const struct nisa_machine *machine;
   enum target target;
@@ -21,5 +23,7 @@ void nisa_check_instr(struct nisa_check *c, const struct nisa_instr *in);
 void nisa_check_memory(struct nisa_check *c, MlirOperation module);
 /* Checks engine programs: where streams, waits, triggers, barriers and copies stand, and that they fit together. */
 void nisa_check_streams(struct nisa_check *c, MlirOperation module);
+/* Checks the places of a function's allocations: either none on chip has one or all have. */
+void nisa_check_places(struct nisa_check *c, const struct nisa_lifetimes *l);
 
 #endif

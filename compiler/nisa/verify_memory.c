@@ -9,7 +9,7 @@
 #include "mlir-c/BuiltinTypes.h"
 
 #include "ir/query.h"
-#include "ir/structured.h"
+#include "nisa/lifetime.h"
 #include "nisa/verify.h"
 
 /* ---- one allocation --------------------------------------------------------------------------------------------- */
@@ -33,6 +33,8 @@ static bool check_form(struct nisa_check *c, MlirOperation alloc) {
   else if (mlirShapedTypeGetDimSize(t, 0) > m->partitions)
     nisa_complain(c, alloc, "its first dimension of %lld is more than the %lld partitions",
                   (long long)mlirShapedTypeGetDimSize(t, 0), (long long)m->partitions);
+  if (nisa_type_bytes(t) < 0 || nisa_type_bytes(t) > INT32_MAX)
+    nisa_complain(c, alloc, "it is larger than any memory on chip");
   if (nisa_element_bytes(mlirShapedTypeGetElementType(t)) > 4)
     nisa_complain(c, alloc, "no engine works on elements as wide as these");
   return c->n_errors == before;
@@ -87,13 +89,7 @@ static void check_lifetime(struct nisa_check *c, MlirOperation alloc, const stru
   }
 }
 
-/* True for the allocations of engine programs, which are never released: places say which memory is used again. */
-static bool is_for_streams(MlirOperation alloc) {
-  MlirOperation up = mlirOperationGetParentOperation(alloc);
-  return ir_is(up, "func.func") && nisa_has_streams(up);
-}
-
-static void check_alloc(struct nisa_check *c, MlirOperation alloc) {
+static void check_alloc(struct nisa_check *c, MlirOperation alloc, bool is_released) {
   MlirType t = mlirValueGetType(mlirOperationGetResult(alloc, 0));
 
   if (!check_form(c, alloc))
@@ -106,7 +102,7 @@ static void check_alloc(struct nisa_check *c, MlirOperation alloc) {
     return;
   }
   struct uses u = find_uses(c, alloc);
-  if (!is_for_streams(alloc))
+  if (is_released)
     check_lifetime(c, alloc, &u);
   if (nisa_type_space(t) == MEM_PSUM && !mlirOperationIsNull(u.matmul) && !mlirOperationIsNull(u.other_writer))
     nisa_complain(c, u.other_writer, "it writes to PSUM that a matmul accumulates in");
@@ -114,74 +110,46 @@ static void check_alloc(struct nisa_check *c, MlirOperation alloc) {
 
 /* ---- capacity --------------------------------------------------------------------------------------------------- */
 
-struct live {
-  int64_t sbuf, psum, sbuf_peak, psum_peak;
-  MlirOperation sbuf_at, psum_at; /* the operations at which the peaks occur */
-};
-
-static int64_t whole_banks(int64_t bytes, int64_t bank) {
-  return (bytes + bank - 1) / bank * bank;
-}
-
-static void count_buffer(const struct nisa_machine *m, struct live *l, MlirOperation op, MlirType t, int sign) {
-  int64_t bytes = nisa_type_bytes(t);
-
-  assert(bytes >= 0 || !mem_is_on_chip(nisa_type_space(t))); /* check_form refuses dynamic shapes on chip */
-  if (nisa_type_space(t) == MEM_SBUF)
-    l->sbuf += sign * bytes;
-  if (nisa_type_space(t) == MEM_PSUM)
-    l->psum += sign * whole_banks(bytes, m->psum_bank_bytes);
-  if (l->sbuf > l->sbuf_peak) {
-    l->sbuf_peak = l->sbuf;
-    l->sbuf_at = op;
-  }
-  if (l->psum > l->psum_peak) {
-    l->psum_peak = l->psum;
-    l->psum_at = op;
-  }
-}
-
-static void count_live(const struct nisa_machine *m, struct live *l, MlirOperation op) {
-  if (ir_is(op, "nisa.alloc"))
-    count_buffer(m, l, op, mlirValueGetType(mlirOperationGetResult(op, 0)), 1);
-  if (ir_is(op, "nisa.release"))
-    count_buffer(m, l, op, mlirValueGetType(mlirOperationGetOperand(op, 0)), -1);
-}
-
-static struct live walk_live(struct arena *a, const struct nisa_machine *m, MlirOperation function) {
-  struct ir_ops all = ir_collect(a, function, NULL, NULL); /* pre-order: program order, each loop once */
-  struct live l = {0};
-  for (int k = 0; k < all.n; k++)
-    count_live(m, &l, all.v[k]);
-  return l;
-}
-
 void nisa_memory_peak(MlirOperation root, enum target target, struct arena *a, int64_t *sbuf, int64_t *psum) {
-  struct live l = walk_live(a, nisa_machine(target), root);
-  *sbuf = l.sbuf_peak;
-  *psum = l.psum_peak;
+  const struct nisa_lifetimes l = nisa_find_lifetimes(a, root, nisa_machine(target));
+  const struct nisa_lifetime *at;
+  *sbuf = nisa_live_peak(a, &l, MEM_SBUF, &at);
+  *psum = nisa_live_peak(a, &l, MEM_PSUM, &at);
+}
+
+static void check_capacity(struct nisa_check *c, const struct nisa_lifetimes *l) {
+  const struct nisa_machine *m = c->machine;
+  const struct nisa_lifetime *at;
+  int64_t peak = nisa_live_peak(c->arena, l, MEM_SBUF, &at);
+
+  if (peak > m->sbuf_bytes)
+    nisa_complain(c, at->alloc, "with it %lld bytes of every SBUF partition are in use; there are %lld: %s",
+                  (long long)peak, (long long)m->sbuf_bytes, nisa_describe_live(c->arena, l, MEM_SBUF, at->from));
+  peak = nisa_live_peak(c->arena, l, MEM_PSUM, &at);
+  if (peak > m->psum_bytes)
+    nisa_complain(c, at->alloc,
+                  "with it %lld bytes of every PSUM partition are in use, in whole banks; there are %lld: %s",
+                  (long long)peak, (long long)m->psum_bytes, nisa_describe_live(c->arena, l, MEM_PSUM, at->from));
 }
 
 void nisa_check_memory(struct nisa_check *c, MlirOperation module) {
-  struct ir_ops allocs = ir_collect_named(c->arena, module, "nisa.alloc");
   struct ir_ops functions = ir_collect_named(c->arena, module, "func.func");
-  const struct nisa_machine *m = c->machine;
   int before = c->n_errors;
 
-  for (int k = 0; k < allocs.n; k++)
-    check_alloc(c, allocs.v[k]);
+  for (int f = 0; f < functions.n; f++) {
+    struct ir_ops allocs = ir_collect_named(c->arena, functions.v[f], "nisa.alloc");
+    /* those of engine programs are never released: places say which memory is used again */
+    const bool is_released = !nisa_has_streams(functions.v[f]);
+    for (int k = 0; k < allocs.n; k++)
+      check_alloc(c, allocs.v[k], is_released);
+  }
   if (c->n_errors > before)
     return; /* the live buffers are not known in that case */
   for (int k = 0; k < functions.n; k++) {
     if (nisa_has_streams(functions.v[k]))
       continue; /* what is used at the same time depends on the order in which streams run */
-    struct live l = walk_live(c->arena, m, functions.v[k]);
-    if (l.sbuf_peak > m->sbuf_bytes)
-      nisa_complain(c, l.sbuf_at, "with it %lld bytes of every SBUF partition are in use; there are %lld",
-                    (long long)l.sbuf_peak, (long long)m->sbuf_bytes);
-    if (l.psum_peak > m->psum_bytes)
-      nisa_complain(c, l.psum_at,
-                    "with it %lld bytes of every PSUM partition are in use, in whole banks; there are %lld",
-                    (long long)l.psum_peak, (long long)m->psum_bytes);
+    const struct nisa_lifetimes l = nisa_find_lifetimes(c->arena, functions.v[k], c->machine);
+    check_capacity(c, &l);
+    nisa_check_places(c, &l);
   }
 }

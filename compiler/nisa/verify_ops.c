@@ -53,20 +53,21 @@ static void check_one_in_psum(struct nisa_check *c, const struct nisa_instr *in,
 /* True if the bytes of a result are in one bank in each partition: an allocation starts at a bank or is inside one. */
 static bool fits_a_bank(const struct nisa_access *x, int64_t bank) {
   MlirType t = mlirValueGetType(x->base);
-  int64_t unit = nisa_element_bytes(mlirShapedTypeGetElementType(t)), at = 0, span = unit, grid = bank;
+  int64_t unit = nisa_element_bytes(mlirShapedTypeGetElementType(t)), span = unit, grid = bank;
+  uint64_t at = 0; /* modulo 2^64: banks have a power of two of bytes */
   struct nisa_index i;
 
   for (int r = (int)mlirShapedTypeGetRank(t) - 1; r >= 1; r--) {
     nisa_access_index(x, r, &i);
-    at += i.constant * unit;
+    at += (uint64_t)i.constant * (uint64_t)unit;
     for (int k = 0; k < x->n_dims; k++)
       span += i.dim[k] * (x->tile[k] - 1) * unit;
     for (int k = 0; k < x->n_indices; k++)
       if (i.sym[k])
-        grid = nisa_gcd(i.sym[k] * nisa_divisor(x->indices[k]) * unit, grid);
+        grid = nisa_gcd(i.sym[k] % grid * (nisa_divisor(x->indices[k]) % grid) * (unit % grid), grid);
     unit *= mlirShapedTypeGetDimSize(t, r);
   }
-  return at % grid + span <= grid;
+  return (int64_t)(at % (uint64_t)grid) + span <= grid;
 }
 
 static bool is_matmul_input(MlirType t) {

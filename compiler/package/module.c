@@ -7,6 +7,7 @@
  */
 #include "trace/python.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"
@@ -18,6 +19,8 @@
 #include "hlo/passes.h"
 #include "linalg/lower.h"
 #include "passes/pass.h"
+#include "sim/decode.h"
+#include "sim/run.h"
 #include "trace/inspect.h"
 #include "trace/module.h"
 #include "trace/operand.h"
@@ -207,9 +210,131 @@ static PyObject *stages(PyObject *self, PyObject *args) {
   if (st || (!k && job.language == LANG_NKIPY))
     PyErr_Format(PyExc_ValueError, "stages: %s", st ? err.text : "Python is traced by _nkx");
   else
-    st = k ? compile_traced(&ir, &job, k, give_frame, function) : compile_run(&ir, &job, give_frame, function);
+    st = k ? compile_traced(&ir, &job, k, give_frame, function, NULL) : compile_run(&ir, &job, give_frame, function);
   arena_clear(&a);
   return PyErr_Occurred() ? NULL : Py_NewRef(Py_None);
+}
+
+/* ---- the simulated machine --------------------------------------------------------------------------------------- */
+
+#define SIMULATOR_CAPSULE "nkx.simulator"
+
+/* A kernel's last stage, decoded; all of it is in the arena. */
+struct simulator {
+  struct arena arena;
+  struct sim_program program;
+};
+
+static void clear_simulator(struct simulator *s) {
+  arena_clear(&s->arena);
+  free(s);
+}
+
+static void unload_simulator(PyObject *capsule) {
+  clear_simulator(PyCapsule_GetPointer(capsule, SIMULATOR_CAPSULE));
+}
+
+/* Passes diagnostics on; the stages themselves are not wanted. */
+static enum status give_diagnostic(void *user, const char *json, size_t len) {
+  static const char start[] = "{\"frame\":\"diagnostic\"";
+  return len > sizeof start && !memcmp(json, start, sizeof start - 1) ? give_frame(user, json, len) : ST_OK;
+}
+
+static PyObject *decode(MlirModule module, const char *name) {
+  struct simulator *s = calloc(1, sizeof *s);
+  struct diags ds;
+  if (!s)
+    return PyErr_NoMemory();
+  arena_init(&s->arena);
+  diags_init(&ds, &s->arena);
+  PyObject *r = NULL;
+  if (sim_decode(mlirModuleGetOperation(module), name, &s->arena, &ds, &s->program))
+    raise_diags(&ds, "the kernel cannot be simulated:");
+  else
+    r = PyCapsule_New(s, SIMULATOR_CAPSULE, unload_simulator);
+  if (!r)
+    clear_simulator(s);
+  return r;
+}
+
+/* simulator(trace, job as JSON, function): the last stage as a program for `simulate`; None if a stage refuses.  Calls
+ * function with the frames of diagnostics. */
+static PyObject *simulator(PyObject *self, PyObject *args) {
+  PyObject *capsule, *function, *r = NULL;
+  const char *json;
+  Py_ssize_t len;
+  struct job job;
+  struct error err = {0};
+  struct arena a;
+  MlirModule last;
+  (void)self;
+  if (!PyArg_ParseTuple(args, "Os#O:simulator", &capsule, &json, &len, &function))
+    return NULL;
+  struct trace_kernel *k = PyCapsule_GetPointer(capsule, TRACE_CAPSULE);
+  if (!k || !start())
+    return NULL;
+  arena_init(&a);
+  if (job_parse(&a, json, (size_t)len, &job, &err)) {
+    PyErr_Format(PyExc_ValueError, "simulator: %s", err.text);
+  } else {
+    const enum status st = compile_traced(&ir, &job, k, give_diagnostic, function, &last);
+    if (!mlirModuleIsNull(last)) {
+      r = st || PyErr_Occurred() ? NULL : decode(last, k->module->name);
+      mlirModuleDestroy(last);
+    }
+  }
+  arena_clear(&a);
+  return r || PyErr_Occurred() ? r : Py_NewRef(Py_None);
+}
+
+/* Copies a result, which a pass may have narrowed, to the caller's array. */
+static void copy_result(struct arena *a, const struct trace_array *from, const struct trace_array *to) {
+  const enum dtype t = to->shape.dtype;
+  const void *data = from->shape.dtype == t ? from->data : check_convert_array(a, from, t).data;
+  memcpy(to->data, data, (size_t)hlo_shape_elements(&to->shape) * dtype_size(t));
+}
+
+static void add_fault(struct diags *ds, const struct sim_fault *f) {
+  const char *place =
+      f->loc ? arena_printf(ds->arena, "%s:%d:%d: ", f->loc->range.file, f->loc->range.line, f->loc->range.col) : "";
+  diag_add(ds, DS_ERROR, DG_SIMULATION_FAULT, f->loc, "%s%s: %s%s%s", place, sim_fault_name(f->kind),
+           f->instr ? f->instr->def->name : "", f->instr ? ": " : "", f->text);
+}
+
+/* simulate(simulator, inputs, outputs): as run. */
+static PyObject *simulate(PyObject *self, PyObject *args) {
+  static const int64_t no_limit = INT64_C(1) << 50;
+  PyObject *capsule, *inputs, *outputs;
+  struct trace_array *in, *out;
+  int n_in, n_out;
+  (void)self;
+  if (!PyArg_ParseTuple(args, "OO!O!:simulate", &capsule, &PyList_Type, &inputs, &PyList_Type, &outputs))
+    return NULL;
+  const struct simulator *s = PyCapsule_GetPointer(capsule, SIMULATOR_CAPSULE);
+  const struct sim_options options = {.memory_max = no_limit};
+  struct check_binding b;
+  struct sim_fault fault = {0};
+  struct arena a;
+  struct diags ds;
+  arena_init(&a);
+  diags_init(&ds, &a);
+  enum status st = ST_INPUT;
+  if (s && read_arrays(&a, inputs, &n_in, &in) && read_arrays(&a, outputs, &n_out, &out)) {
+    struct trace_array *got = arena_dup(&a, out, (size_t)n_out * sizeof *out);
+    Py_BEGIN_ALLOW_THREADS;
+    st = check_bind(&s->program, n_in, in, n_out, got, &a, &ds, &b);
+    if (!st)
+      st = sim_run(&s->program, b.args, b.results, &options, NULL, &fault);
+    for (int i = 0; !st && i < n_out; i++)
+      copy_result(&a, &got[i], &out[i]);
+    Py_END_ALLOW_THREADS;
+    if (fault.kind)
+      add_fault(&ds, &fault);
+    if (st)
+      raise_diags(&ds, "the simulated machine cannot run the kernel:");
+  }
+  arena_clear(&a);
+  return st ? NULL : Py_NewRef(Py_None);
 }
 
 static PyObject *pipeline(PyObject *self, PyObject *unused) {
@@ -285,6 +410,8 @@ static PyMethodDef methods[] = {
     {"load", load, METH_VARARGS, "Compiles a trace or MLIR text for this processor."},
     {"run", run, METH_VARARGS, "Runs a program."},
     {"stages", stages, METH_VARARGS, "Takes a trace or a program in HLO or MLIR through the stages."},
+    {"simulator", simulator, METH_VARARGS, "Compiles a trace for the simulated machine."},
+    {"simulate", simulate, METH_VARARGS, "Runs a program of simulator."},
     {"pipeline", pipeline, METH_NOARGS, "The stages as JSON."},
     {"passes", passes, METH_VARARGS, "Runs single passes on MLIR text."},
     {NULL, NULL, 0, NULL}};

@@ -73,7 +73,8 @@ struct sim_linear decode_add(struct decoder *d, struct sim_linear x, int reg, in
   if (!factor)
     return x;
   struct sim_term *terms = arena_new_array(d->arena, struct sim_term, (size_t)x.n + 1);
-  memcpy(terms, x.terms, (size_t)x.n * sizeof *terms);
+  for (int k = 0; k < x.n; k++)
+    terms[k] = x.terms[k];
   terms[x.n] = (struct sim_term){reg, factor};
   return (struct sim_linear){x.constant, x.n + 1, terms};
 }

@@ -1,9 +1,8 @@
-/* exec_arith: instructions that compute element by element, and reductions. */
+/* exec_arith: instructions that compute element by element in integers and bits, and reductions. */
 #include <assert.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "sim/machine.h"
+#include "sim/elementwise.h"
 #include "sim/row.h"
 
 /* ---- operands as rows -------------------------------------------------------------------------------------------- */
@@ -71,13 +70,6 @@ static void apply(enum sim_operator op, int64_t n, const struct sim_row *x, cons
 
 /* ---- element by element ------------------------------------------------------------------------------------------ */
 
-struct elementwise {
-  struct sim_access dst, src[3]; /* src[0] is src or lhs; the others rhs, operand0 and operand1, or scale and bias */
-  int n_src;
-  struct sim_access sum; /* activation: reduce_res */
-  bool has_sum;
-};
-
 /* operand k after r: r = r op[k] operand, or turned. */
 static bool apply_operand(struct sim_machine *m, const struct elementwise *e, int k, int64_t p, int64_t first,
                           int64_t n, struct sim_row *r) {
@@ -98,32 +90,11 @@ static bool apply_operand(struct sim_machine *m, const struct elementwise *e, in
   return true;
 }
 
-static bool compute_activation(struct sim_machine *m, const struct elementwise *e, int64_t p, int64_t first, int64_t n,
-                               struct sim_row *r) {
-  struct sim_row scale, bias;
-  if (!read_row(m, &e->src[0], AS_F32, p, first, n, r) || !read_row(m, &e->src[1], AS_F32, p, first, n, &scale) ||
-      !read_row(m, &e->src[2], AS_F32, p, first, n, &bias))
-    return false;
-  sim_arith_f32(SIM_MULTIPLY, n, r->f32, scale.f32, r->f32);
-  sim_arith_f32(SIM_ADD, n, r->f32, bias.f32, r->f32);
-  sim_function_f32(m->instr->op[0], n, r->f32);
-  return true;
-}
-
 static bool compute(struct sim_machine *m, const struct elementwise *e, int64_t p, int64_t first, int64_t n,
                     struct sim_row *r) {
   const struct sim_instr *i = m->instr;
   const struct sim_access *x = &e->src[0];
 
-  if (i->kind == NISA_ACTIVATION)
-    return compute_activation(m, e, p, first, n, r);
-  if (i->kind == NISA_RECIPROCAL) {
-    if (!read_row(m, x, AS_F32, p, first, n, r))
-      return false;
-    for (int64_t k = 0; k < n; k++)
-      r->f32[k] = 1 / r->f32[k];
-    return true;
-  }
   if (i->kind == NISA_TENSOR_SCALAR_ARITH) {
     const enum form form = form_of(i, i->op[0], is_int(x) && is_int(&e->src[1]));
     if (!read_row(m, x, form, p, first, n, r) || !apply_operand(m, e, 0, p, first, n, r))
@@ -169,24 +140,6 @@ static bool open_elementwise(struct sim_machine *m, struct elementwise *e) {
   return true;
 }
 
-static bool add_sum(struct sim_machine *m, const struct elementwise *e, int64_t p, float sum) {
-  float old;
-  if (!sim_read_f32(m, &e->sum, p, 0, 1, &old))
-    return false;
-  old += sum;
-  sim_write_f32(&e->sum, p, 0, 1, &old);
-  return true;
-}
-
-static float sum_of(int64_t n, const float *x) {
-  float sums[8] = {0}, sum = 0; /* some, so that rounding errors are as small as with NumPy's pairwise sums */
-  for (int64_t k = 0; k < n; k++)
-    sums[k % 8] += x[k];
-  for (int k = 0; k < 8; k++)
-    sum += sums[k];
-  return sum;
-}
-
 /* Writes after everything is read: for operands that overlap in part. */
 static bool run_overlapping(struct sim_machine *m, const struct elementwise *e) {
   const int64_t elements = e->dst.o->elements, chunks = (elements + SIM_CHUNK - 1) / SIM_CHUNK;
@@ -206,73 +159,89 @@ static bool run_overlapping(struct sim_machine *m, const struct elementwise *e) 
   return true;
 }
 
+/* True if every value between the steps is f32. */
+static bool computes_in_f32(const struct sim_instr *i, const struct elementwise *e) {
+  if (i->kind == NISA_ACTIVATION || i->kind == NISA_RECIPROCAL)
+    return true;
+  if (sim_operator_is_bits(i->op[0]) || sim_operator_is_bits(i->op[1]))
+    return false;
+  return !i->in_integers || !is_int(&e->src[0]) || !is_int(&e->src[1]);
+}
+
 bool sim_exec_elementwise(struct sim_machine *m) {
   struct elementwise e = {.n_src = 0};
   struct sim_row r;
-  bool overlaps = false;
   if (!open_elementwise(m, &e))
     return false;
   for (int k = 0; k < e.n_src; k++)
-    overlaps |= sim_conflicts(&e.dst, &e.src[k]);
-  if (overlaps && !e.has_sum)
+    e.overlaps |= sim_conflicts(&e.dst, &e.src[k]);
+  if (computes_in_f32(m->instr, &e))
+    return sim_exec_float(m, &e);
+  if (e.overlaps)
     return run_overlapping(m, &e);
-  for (int64_t p = 0; p < e.dst.o->partitions; p++) {
-    float sum = 0;
+  for (int64_t p = 0; p < e.dst.o->partitions; p++)
     for (int64_t f = 0; f < e.dst.o->elements; f += SIM_CHUNK) {
       const int64_t n = e.dst.o->elements - f < SIM_CHUNK ? e.dst.o->elements - f : SIM_CHUNK;
       if (!compute(m, &e, p, f, n, &r))
         return false;
-      if (e.has_sum)
-        sum += sum_of(n, r.f32);
       write_row(m, &e.dst, p, f, n, &r);
     }
-    if (e.has_sum && !add_sum(m, &e, p, sum))
-      return false;
-  }
   return true;
 }
 
 /* ---- reductions -------------------------------------------------------------------------------------------------- */
 
-/* The reduction of one row to one value, as r->…[0]; r is overwritten. */
-static void fold(enum sim_operator op, int64_t n, struct sim_row *r) {
-  if (!r->is_int && op == SIM_ADD) {
-    r->f32[0] = sum_of(n, r->f32);
-    return;
-  }
+/* The reduction of one row of integers to one value. */
+static int64_t fold_int(enum sim_operator op, int64_t n, const int64_t *x) {
+  int64_t r = x[0];
   for (int64_t k = 1; k < n; k++)
-    if (r->is_int)
-      sim_arith_int(op, 1, r->ints, r->ints + k, r->ints);
-    else
-      sim_arith_f32(op, 1, r->f32, r->f32 + k, r->f32);
+    sim_arith_int(op, 1, &r, x + k, &r);
+  return r;
 }
 
-static void negate(struct sim_row *r, int64_t n) {
+static void negate(int64_t n, int64_t *x) {
   for (int64_t k = 0; k < n; k++)
-    if (r->is_int)
-      r->ints[k] = (int64_t)(0 - (uint64_t)r->ints[k]);
-    else
-      r->f32[k] = -r->f32[k];
+    x[k] = (int64_t)(0 - (uint64_t)x[k]);
 }
 
-/* dst(p, k) = op over src(p, k, …) */
-static bool reduce_one(struct sim_machine *m, const struct sim_access *src, enum form form, int64_t p, int64_t first,
-                       int64_t count, struct sim_row *total) {
+/* The value of op over `count` elements of partition p from `first`. */
+static bool reduce_float(struct sim_machine *m, const struct sim_access *src, int64_t p, int64_t first, int64_t count,
+                         float *total) {
+  const struct sim_instr *i = m->instr;
+  float room[SIM_CHUNK];
+  for (int64_t f = 0; f < count; f += SIM_CHUNK) {
+    const int64_t n = count - f < SIM_CHUNK ? count - f : SIM_CHUNK;
+    const float *x = sim_work(m, n) ? sim_row_f32(m, src, p, first + f, n, room) : NULL;
+    if (!x)
+      return false;
+    if (i->negates) {
+      sim_arith_scalar_f32(SIM_MULTIPLY, false, n, x, -1, room);
+      x = room;
+    }
+    const float r = sim_fold_f32(i->op[0], n, x);
+    if (f)
+      sim_arith_f32(i->op[0], 1, total, &r, total);
+    else
+      *total = r;
+  }
+  return true;
+}
+
+static bool reduce_int(struct sim_machine *m, const struct sim_access *src, enum form form, int64_t p, int64_t first,
+                       int64_t count, int64_t *total) {
   const struct sim_instr *i = m->instr;
   struct sim_row r;
   for (int64_t f = 0; f < count; f += SIM_CHUNK) {
     const int64_t n = count - f < SIM_CHUNK ? count - f : SIM_CHUNK;
-    if (!read_row(m, src, form, p, first + f, n, &r))
+    if (!sim_work(m, n) || !read_row(m, src, form, p, first + f, n, &r))
       return false;
     if (i->negates)
-      negate(&r, n);
-    fold(i->op[0], n, &r);
+      negate(n, r.ints);
+    const int64_t x = fold_int(i->op[0], n, r.ints);
     if (f)
-      apply(i->op[0], 1, total, &r, total);
+      sim_arith_int(i->op[0], 1, total, &x, total);
     else
-      *total = (struct sim_row){.is_int = r.is_int, .ints = {r.ints[0]}};
-    if (!f && !r.is_int)
-      total->f32[0] = r.f32[0];
+      *total = x;
   }
   return true;
 }
@@ -289,23 +258,23 @@ bool sim_exec_reduce(struct sim_machine *m) {
   if (kept != dst.o->elements || src.o->partitions != dst.o->partitions || !i->op[0])
     return sim_fail(m, SIM_FAULT_INSTRUCTION, "dst has another shape than what remains of src");
   const enum form form = form_of(i, i->op[0], is_int(&src));
-  struct sim_row *results; /* all are computed before the first is written: dst may be a part of src */
-  void *memory;
+  void *memory; /* all results are computed before the first is written: dst may be a part of src */
   if (!sim_scratch(m, (size_t)(dst.o->partitions * kept) * sizeof(int64_t), &memory))
     return false;
-  int64_t *values = memory;
-  results = &(struct sim_row){.is_int = form != AS_F32};
+  int64_t *ints = memory;
+  float *floats = memory;
   for (int64_t p = 0; p < dst.o->partitions; p++)
-    for (int64_t k = 0; k < kept; k++) {
-      if (!reduce_one(m, &src, form, p, k * count, count, results))
+    for (int64_t k = 0; k < kept; k++)
+      if (form == AS_F32 ? !reduce_float(m, &src, p, k * count, count, &floats[p * kept + k])
+                         : !reduce_int(m, &src, form, p, k * count, count, &ints[p * kept + k]))
         return false;
-      values[p * kept + k] = results->ints[0];
-    }
   for (int64_t p = 0; p < dst.o->partitions; p++)
-    for (int64_t k = 0; k < kept; k++) {
-      results->ints[0] = values[p * kept + k];
-      write_row(m, &dst, p, k, 1, results);
-    }
+    if (form == AS_F32)
+      sim_write_f32(&dst, p, 0, kept, floats + p * kept);
+    else if (form != AS_INT)
+      sim_write_int(&dst, p, 0, kept, ints + p * kept);
+    else
+      sim_write_int_value(&dst, p, 0, kept, ints + p * kept, i->is_unsigned);
   return true;
 }
 

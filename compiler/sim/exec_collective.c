@@ -19,7 +19,8 @@ static struct cut cut_at(const struct sim_buffer *b, int dim) {
 }
 
 /* x `op` x … of n equal values, in x's own type, one device after the other. */
-static void combine(const struct sim_instr *i, enum sim_type t, char *data, int64_t n) {
+static bool combine(struct sim_machine *m, enum sim_type t, char *data, int64_t n) {
+  const struct sim_instr *i = m->instr;
   const int size = sim_type_bytes(t);
   for (int64_t at = 0; at < n; at += SIM_CHUNK) {
     const int64_t count = n - at < SIM_CHUNK ? n - at : SIM_CHUNK;
@@ -28,6 +29,8 @@ static void combine(const struct sim_instr *i, enum sim_type t, char *data, int6
     if (sim_type_is_float(t)) {
       sim_load_f32(t, p, size, count, x.f32);
       for (int64_t d = 1; d < i->devices; d++) {
+        if (!sim_work(m, count))
+          return false;
         sim_load_f32(t, p, size, count, r.f32);
         sim_arith_f32(i->op[0], count, r.f32, x.f32, r.f32);
         sim_store_f32(t, p, size, count, r.f32); /* rounded at each step */
@@ -35,12 +38,15 @@ static void combine(const struct sim_instr *i, enum sim_type t, char *data, int6
     } else {
       sim_load_int(t, p, size, count, x.ints);
       for (int64_t d = 1; d < i->devices; d++) {
+        if (!sim_work(m, count))
+          return false;
         sim_load_int(t, p, size, count, r.ints);
         sim_arith_int(t == SIM_I1 && i->op[0] == SIM_ADD ? SIM_LOGICAL_OR : i->op[0], count, r.ints, x.ints, r.ints);
         sim_store_int(t, p, size, count, r.ints);
       }
     }
   }
+  return true;
 }
 
 /* Fills dst from src, which is shorter (all_gather), longer (reduce_scatter) or as long along the cut. */
@@ -70,8 +76,8 @@ bool sim_exec_collective(struct sim_machine *m) {
   for (int64_t p = 0; p < src.o->partitions; p++)
     if (!sim_read_bits(m, &src, p, 0, src.o->elements, (char *)copy + p * src.o->elements * src.size))
       return false;
-  if (i->kind == NISA_ALL_REDUCE || i->kind == NISA_REDUCE_SCATTER)
-    combine(i, src.type, copy, n);
+  if ((i->kind == NISA_ALL_REDUCE || i->kind == NISA_REDUCE_SCATTER) && !combine(m, src.type, copy, n))
+    return false;
   const struct cut a = cut_at(from, i->dim), b = cut_at(to, i->dim);
   if (a.outer != b.outer || a.inner != b.inner)
     return sim_fail(m, SIM_FAULT_INSTRUCTION, "dst has another shape than the result");

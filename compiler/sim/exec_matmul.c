@@ -4,7 +4,7 @@
 #include "sim/machine.h"
 #include "sim/product.h"
 
-/* The first matmul that writes an element of an allocation overwrites it; a later one adds.  What another instruction
+/* The first matmul of a group that writes an element overwrites it; a later one adds.  What another instruction
  * wrote there cannot be added to. */
 static bool add_row(struct sim_machine *m, const struct sim_access *dst, int64_t p, int64_t n, const float *sums) {
   const struct sim_operand *o = dst->o;
@@ -24,34 +24,57 @@ static bool add_row(struct sim_machine *m, const struct sim_access *dst, int64_t
     char *at = dst->at + offset;
     if (*shadow == SIM_WRITTEN)
       return sim_fail(m, SIM_FAULT_ACCUMULATION, "dst: adds to what no matmul has written");
-    if (*shadow == SIM_STARTED)
+    if (*shadow == dst->group)
       sim_load_f32(dst->type, at, 0, 1, &old);
     else
       old = 0;
     old += sums[j];
     sim_store_f32(dst->type, at, 0, 1, &old);
-    *shadow = SIM_STARTED;
+    *shadow = dst->group;
   }
   return true;
 }
 
-/* The same for rows of adjacent f32 elements of one state. */
-static bool add_plain_row(const struct sim_access *dst, int64_t p, int64_t n, const float *sums) {
-  const struct sim_operand *o = dst->o;
-  if (dst->type != SIM_F32 || dst->n_free != 1 || (dst->free[0].step != 4 && n > 1) || o->par_dims != 1)
+/* x as a matrix of f32 with a row for each partition: in place, or widened into room. */
+static bool as_matrix(struct sim_machine *m, const struct sim_access *x, float *room, struct sim_matrix *out) {
+  const int64_t rows = x->o->partitions, columns = x->o->elements, distance = x->type == SIM_F32 ? sim_plain(x) : -1;
+  if (distance >= 0) {
+    *out = (struct sim_matrix){x->at, rows, columns, distance, 1};
+    return sim_check_plain(m, x);
+  }
+  *out = (struct sim_matrix){(char *)room, rows, columns, columns, 1};
+  for (int64_t k = 0; k < rows; k++)
+    if (!sim_read_f32(m, x, k, 0, columns, room + k * columns))
+      return false;
+  return true;
+}
+
+static struct sim_matrix transposed(struct sim_matrix x) {
+  return (struct sim_matrix){x.data, x.cols, x.rows, x.col_stride, x.row_stride};
+}
+
+/* Makes dst, which is plain, ready for sums to be added in place: zero where the group starts here.  False if its rows are
+ * not all in one state; then nothing has changed. */
+static bool start_in_place(const struct sim_access *dst, int64_t distance) {
+  const int64_t rows = dst->o->partitions, columns = dst->o->elements;
+  const uint8_t state = *dst->shadow;
+  if (state == SIM_WRITTEN)
     return false;
-  uint8_t *shadow = dst->shadow + p * o->dim[0].step / 4;
-  float *to = (float *)(void *)(dst->at + p * o->dim[0].step);
-  if (*shadow == SIM_WRITTEN || (n > 1 && memcmp(shadow, shadow + 1, (size_t)n - 1)))
-    return false;
-  for (int64_t j = 0; j < n; j++)
-    to[j] = *shadow == SIM_STARTED ? to[j] + sums[j] : sums[j];
-  memset(shadow, SIM_STARTED, (size_t)n);
+  for (int64_t p = 0; p < rows; p++) {
+    const uint8_t *s = dst->shadow + p * distance;
+    if (*s != state || (columns > 1 && memcmp(s, s + 1, (size_t)columns - 1)))
+      return false;
+  }
+  for (int64_t p = 0; p < rows && state != dst->group; p++) {
+    memset(dst->at + p * distance * 4, 0, (size_t)columns * 4);
+    memset(dst->shadow + p * distance, dst->group, (size_t)columns);
+  }
   return true;
 }
 
 bool sim_exec_matmul(struct sim_machine *m) {
   struct sim_access dst, a, b;
+  struct sim_matrix x, y;
   void *memory;
   if (!sim_open(m, 0, &dst) || !sim_open(m, 1, &a) || !sim_open(m, 2, &b))
     return false;
@@ -61,16 +84,19 @@ bool sim_exec_matmul(struct sim_machine *m) {
   const size_t floats = (size_t)(depth * rows + depth * columns + rows * columns);
   if (!sim_scratch(m, floats * sizeof(float), &memory))
     return false;
-  float *x = memory, *y = x + depth * rows, *sums = y + depth * columns;
-  for (int64_t k = 0; k < depth; k++)
-    if (!sim_read_f32(m, &a, k, 0, rows, x + k * rows) || !sim_read_f32(m, &b, k, 0, columns, y + k * columns))
-      return false;
+  float *room = memory, *sums = room + depth * (rows + columns);
+  if (!as_matrix(m, &a, room, &x) || !as_matrix(m, &b, room + depth * rows, &y))
+    return false;
+  x = transposed(x);
+  const int64_t distance = dst.type == SIM_F32 ? sim_plain(&dst) : -1;
+  if (distance >= 0 && start_in_place(&dst, distance)) {
+    sim_multiply(&x, &y, &(struct sim_matrix){dst.at, rows, columns, distance, 1}, DT_F32);
+    return true;
+  }
   memset(sums, 0, (size_t)(rows * columns) * sizeof *sums);
-  sim_multiply(&(struct sim_matrix){(char *)x, rows, depth, 1, rows},
-               &(struct sim_matrix){(char *)y, depth, columns, columns, 1},
-               &(struct sim_matrix){(char *)sums, rows, columns, columns, 1}, DT_F32);
+  sim_multiply(&x, &y, &(struct sim_matrix){(char *)sums, rows, columns, columns, 1}, DT_F32);
   for (int64_t p = 0; p < rows; p++)
-    if (!add_plain_row(&dst, p, columns, sums + p * columns) && !add_row(m, &dst, p, columns, sums + p * columns))
+    if (!add_row(m, &dst, p, columns, sums + p * columns))
       return false;
   return true;
 }

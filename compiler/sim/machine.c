@@ -5,17 +5,35 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
+#include "sim/area.h"
+
+enum { WORK_MAX = 1 << 20 }; /* elements between looks at the clock; some milliseconds */
+
 bool sim_fail(struct sim_machine *m, enum sim_fault_kind kind, const char *fmt, ...) {
   va_list ap;
   if (m->fault->kind)
     return false;
   m->fault->kind = kind;
   m->fault->instr = m->instr;
-  m->fault->loc = m->instr ? m->instr->loc : NULL;
+  if (m->instr)
+    m->fault->loc = m->instr->loc;
   va_start(ap, fmt);
   vsnprintf(m->fault->text, sizeof m->fault->text, fmt, ap);
   va_end(ap);
   return false;
+}
+
+bool sim_is_late(const struct sim_machine *m) {
+  return m->options->deadline_us && clock_now_us() > m->options->deadline_us;
+}
+
+bool sim_work(struct sim_machine *m, int64_t elements) {
+  m->work += elements;
+  if (m->work < WORK_MAX)
+    return true;
+  m->work = 0;
+  return !sim_is_late(m) || sim_fail(m, SIM_FAULT_TIME, "its time was up");
 }
 
 bool sim_scratch(struct sim_machine *m, size_t n, void **out) {
@@ -35,9 +53,9 @@ bool sim_scratch(struct sim_machine *m, size_t n, void **out) {
 static bool is_inside(struct sim_machine *m, const struct sim_access *x) {
   for (const struct sim_bound *b = x->o->bounds; b < x->o->bounds + x->o->n_bounds; b++) {
     const int64_t at = sim_linear_value(&b->at, m->regs);
-    if (at + b->low < 0 || at + b->high >= b->extent)
-      return sim_fail(m, SIM_FAULT_BOUNDS, "%s: index %lld … %lld of dimension %d, which has %lld", x->name,
-                      (long long)(at + b->low), (long long)(at + b->high), b->dim, (long long)b->extent);
+    if (at < -b->low || at >= b->extent - b->high) /* at may be any number: a sum could overflow */
+      return sim_fail(m, SIM_FAULT_BOUNDS, "%s: index %lld + %lld … %lld of dimension %d, which has %lld", x->name,
+                      (long long)at, (long long)b->low, (long long)b->high, b->dim, (long long)b->extent);
   }
   return true;
 }
@@ -81,8 +99,10 @@ bool sim_open(struct sim_machine *m, int k, struct sim_access *x) {
     return false;
   const int64_t start = sim_linear_value(&o->start, m->regs);
   assert(start >= 0 && start < m->program->buffers[x->buffer].bytes && start % x->size == 0);
-  x->at = memory->data + start;
-  x->shadow = memory->shadow + start / x->size;
+  const int64_t copy = sim_area_copy(m->program, o, m->regs) * m->program->buffers[x->buffer].bytes;
+  x->at = memory->data + copy + start;
+  x->shadow = memory->shadow ? memory->shadow + (copy + start) / x->size : NULL;
+  x->group = SIM_STARTED + (o->group < 0 ? 0 : (uint8_t)((uint64_t)m->regs[o->group] % SIM_GROUPS));
   merge(x);
   return true;
 }
@@ -110,17 +130,30 @@ struct walk {
   int64_t index[NISA_TILE_MAX];
 };
 
+/* The byte at which partition p begins. */
+static int64_t partition_at(const struct sim_access *x, int64_t p) {
+  const struct sim_operand *o = x->o;
+  int64_t at = 0;
+  if (o->par_dims == 1)
+    return p * o->dim[0].step;
+  for (int k = o->par_dims - 1; k >= 0; k--) {
+    at += p % o->dim[k].n * o->dim[k].step;
+    p /= o->dim[k].n;
+  }
+  return at;
+}
+
 static struct walk walk_begin(const struct sim_access *x, int64_t p, int64_t first, int64_t n) {
-  struct walk w = {.x = x, .left = n};
-  for (int k = x->o->par_dims - 1; k >= 0; k--) {
-    w.base += p % x->o->dim[k].n * x->o->dim[k].step;
-    p /= x->o->dim[k].n;
+  struct walk w = {.x = x, .left = n, .base = partition_at(x, p)};
+  if (x->n_free == 1) {
+    w.index[0] = first;
+    return w;
   }
   for (int k = x->n_free - 1; k >= 0; k--) {
     w.index[k] = first % x->free[k].n;
     first /= x->free[k].n;
   }
-  assert(!p && !first);
+  assert(!first);
   return w;
 }
 
@@ -148,6 +181,8 @@ static bool walk_next(struct walk *w, struct run *r) {
 /* ---- reading ----------------------------------------------------------------------------------------------------- */
 
 static bool is_written(struct sim_machine *m, const struct sim_access *x, const struct run *r) {
+  if (!x->shadow)
+    return true;
   const uint8_t *s = x->shadow + r->offset / x->size;
   const int64_t step = r->step / x->size;
   bool is_ok = true;
@@ -157,6 +192,35 @@ static bool is_written(struct sim_machine *m, const struct sim_access *x, const 
     for (int64_t k = 0; is_ok && k < r->n; k++)
       is_ok = s[k * step] != SIM_UNWRITTEN;
   return is_ok || sim_fail(m, SIM_FAULT_UNWRITTEN, "%s: reads memory that nothing has written", x->name);
+}
+
+/* The elements as one run without gaps; false if they are not, or no element of a machine's type can be at that address. */
+static bool plain_run(const struct sim_access *x, int64_t p, int64_t first, int64_t n, struct run *r) {
+  if (!x->at || x->n_free != 1 || (x->free[0].step != x->size && n > 1))
+    return false;
+  *r = (struct run){partition_at(x, p) + first * x->size, x->size, n};
+  return (uintptr_t)(x->at + r->offset) % (size_t)x->size == 0;
+}
+
+const float *sim_row_f32(struct sim_machine *m, const struct sim_access *x, int64_t p, int64_t first, int64_t n,
+                         float *room) {
+  struct run r;
+  if (x->type == SIM_F32 && plain_run(x, p, first, n, &r))
+    return is_written(m, x, &r) ? (const float *)(const void *)(x->at + r.offset) : NULL;
+  return sim_read_f32(m, x, p, first, n, room) ? room : NULL;
+}
+
+int64_t sim_plain(const struct sim_access *x) {
+  struct run r;
+  return x->o->par_dims == 1 && plain_run(x, 0, 0, x->o->elements, &r) ? x->o->dim[0].step / x->size : -1;
+}
+
+bool sim_check_plain(struct sim_machine *m, const struct sim_access *x) {
+  struct run r;
+  for (int64_t p = 0; p < x->o->partitions; p++)
+    if (!plain_run(x, p, 0, x->o->elements, &r) || !is_written(m, x, &r))
+      return false;
+  return true;
 }
 
 bool sim_read_f32(struct sim_machine *m, const struct sim_access *x, int64_t p, int64_t first, int64_t n, float *out) {
@@ -213,6 +277,40 @@ static void mark(const struct sim_access *x, const struct run *r) {
   else
     for (int64_t k = 0; k < r->n; k++)
       s[k * step] = SIM_WRITTEN;
+}
+
+void sim_mark_plain(const struct sim_access *x) {
+  struct run r;
+  for (int64_t p = 0; p < x->o->partitions; p++)
+    if (plain_run(x, p, 0, x->o->elements, &r))
+      mark(x, &r);
+}
+
+float *sim_start_f32(const struct sim_access *x, int64_t p, int64_t first, int64_t n, float *room) {
+  struct run r;
+  return x->type == SIM_F32 && plain_run(x, p, first, n, &r) ? (float *)(void *)(x->at + r.offset) : room;
+}
+
+void sim_finish_f32(const struct sim_access *x, int64_t p, int64_t first, int64_t n, const float *row) {
+  struct run r;
+  if (x->type == SIM_F32 && plain_run(x, p, first, n, &r) && (const char *)row == x->at + r.offset)
+    mark(x, &r);
+  else
+    sim_write_f32(x, p, first, n, row);
+}
+
+bool sim_copy_row(struct sim_machine *m, const struct sim_access *dst, const struct sim_access *src, int64_t p,
+                  bool *is_done) {
+  struct run to, from;
+  const int64_t n = dst->o->elements;
+  *is_done = plain_run(dst, p, 0, n, &to) && plain_run(src, p, 0, n, &from);
+  if (!*is_done)
+    return true;
+  if (!is_written(m, src, &from))
+    return false;
+  memmove(dst->at + to.offset, src->at + from.offset, (size_t)(n * dst->size));
+  mark(dst, &to);
+  return true;
 }
 
 #define WRITE(store, advance) \

@@ -3,32 +3,50 @@
 #define SIM_MACHINE_H
 
 #include "sim/number.h"
-#include "sim/run.h"
+#include "sim/fault.h"
+#include "sim/options.h"
 
-/* What a shadow byte says of an element. */
-enum sim_shadow { SIM_UNWRITTEN, SIM_WRITTEN, SIM_STARTED /* by a matmul */ };
+/* What a shadow byte says of an element: SIM_STARTED and more, that a matmul has written it.  The number is that of the
+ * accumulation group, modulo SIM_GROUPS. */
+enum sim_shadow { SIM_UNWRITTEN, SIM_WRITTEN, SIM_STARTED };
+enum { SIM_GROUPS = 250 };
 
 struct sim_memory {
-  char *data;      /* NULL: not allocated at this time */
-  uint8_t *shadow; /* one byte per element */
+  char *data;      /* of all copies, one after another; NULL: not allocated at this time */
+  uint8_t *shadow; /* one byte per element; NULL: all are written, and none will be (the caller's arrays, constants) */
   bool is_released;
+};
+
+/* Blocks that were released, for allocations of the same size: what a loop allocates would else come from the system each
+ * time, page by page. */
+enum { SIM_SPARE = 64 };
+struct sim_spare {
+  char *block;
+  size_t size;
 };
 
 struct sim_machine {
   const struct sim_program *program;
   int64_t *regs;
-  struct sim_memory *memories; /* one per buffer */
+  struct sim_memory *memories; /* one per buffer; NULL: the run has no values */
   int64_t used, most;          /* bytes of data */
+  struct sim_spare spare[SIM_SPARE];
+  size_t spare_bytes;
   const struct sim_options *options;
   struct sim_counts counts;
   const struct sim_instr *instr; /* that is executed */
   struct sim_fault *fault;
+  int64_t work;  /* elements since the last look at the clock */
   char *scratch; /* grows as an instruction needs it */
   size_t scratch_size;
 };
 
 /* Records the fault of the current instruction; returns false. */
 bool sim_fail(struct sim_machine *m, enum sim_fault_kind kind, const char *fmt, ...) PRINTF(3, 4);
+/* True when the deadline has passed. */
+bool sim_is_late(const struct sim_machine *m);
+/* Counts elements of a long instruction, and looks at the clock from time to time; false and a fault when it is late. */
+MUST_USE bool sim_work(struct sim_machine *m, int64_t elements);
 /* At least n bytes, valid until the next call; false and a fault when there are none. */
 bool sim_scratch(struct sim_machine *m, size_t n, void **out);
 
@@ -47,6 +65,7 @@ struct sim_access {
   struct sim_dim free[NISA_TILE_MAX];
   char scalar[8];
   uint8_t scalar_shadow;
+  uint8_t group; /* the shadow of what matmuls of this group have written */
 };
 
 /* Finds operand k: its buffer is allocated and the tile is inside.  An absent operand is a fault. */
@@ -62,6 +81,24 @@ MUST_USE bool sim_read_int(struct sim_machine *m, const struct sim_access *x, en
 MUST_USE bool sim_read_bits(struct sim_machine *m, const struct sim_access *x, int64_t p, int64_t first, int64_t n,
                             char *out);
 
+/* Elements first … first+n-1 of partition p as f32: where they are, if they lie there one after the other as such, else in
+ * room[n].  NULL and a fault when one is not written. */
+MUST_USE const float *sim_row_f32(struct sim_machine *m, const struct sim_access *x, int64_t p, int64_t first,
+                                  int64_t n, float *room);
+/* Where they can be computed: in the memory of x if they lie there one after the other as f32, else in room[n].  Then
+ * sim_finish_f32 converts and writes what is not where it belongs. */
+float *sim_start_f32(const struct sim_access *x, int64_t p, int64_t first, int64_t n, float *room);
+void sim_finish_f32(const struct sim_access *x, int64_t p, int64_t first, int64_t n, const float *row);
+/* Copies the bits of partition p between accesses of one type and shape, if its elements lie one after the other in both;
+ * *is_done says so.  False and a fault when one is not written. */
+MUST_USE bool sim_copy_row(struct sim_machine *m, const struct sim_access *dst, const struct sim_access *src, int64_t p,
+                           bool *is_done);
+/* The distance of partitions in elements, if the elements of each lie one after the other and the partitions are evenly
+ * spaced; -1 if not.  Then all of x can be read and written where it is: */
+int64_t sim_plain(const struct sim_access *x);
+MUST_USE bool sim_check_plain(struct sim_machine *m, const struct sim_access *x); /* all are written; else a fault */
+void sim_mark_plain(const struct sim_access *x);                                  /* all are written now */
+
 void sim_write_f32(const struct sim_access *x, int64_t p, int64_t first, int64_t n, const float *in);
 /* Integers wrap around; a float gets their bits, or their values. */
 void sim_write_int(const struct sim_access *x, int64_t p, int64_t first, int64_t n, const int64_t *in);
@@ -73,7 +110,13 @@ void sim_write_bits(const struct sim_access *x, int64_t p, int64_t first, int64_
  * elements in the same order. */
 bool sim_conflicts(const struct sim_access *dst, const struct sim_access *src);
 
+/* The current instruction has been executed: keeps the operands that the caller watches (watch.c). */
+void sim_watch_now(struct sim_machine *m);
+
 /* ---- instructions ------------------------------------------------------------------------------------------------ */
+
+/* Executes an instruction with the registers m->regs, and keeps what the caller watches.  run.c */
+MUST_USE bool sim_execute(struct sim_machine *m, const struct sim_instr *i);
 
 /* exec_copy.c, exec_arith.c, exec_matmul.c, exec_collective.c: each executes the current instruction. */
 MUST_USE bool sim_exec_copy(struct sim_machine *m);

@@ -4,60 +4,117 @@
 #include <math.h>
 #include <string.h>
 
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__)
-#define PER_MACHINE __attribute__((target_clones("arch=x86-64-v3", "default"), optimize("O3")))
-#else /* the choice is made before a sanitizer's runtime is ready */
-#define PER_MACHINE
-#endif
+#include "sim/simd.h"
 
 #define EACH(value) \
+  SIM_EACH_ALONE \
   for (int64_t k = 0; k < n; k++) \
     out[k] = (value); \
   return
 
-PER_MACHINE void sim_arith_f32(enum sim_operator op, int64_t n, const float *x, const float *y, float *out) {
-  switch (op) {
-  case SIM_ADD:
-    EACH(x[k] + y[k]);
-  case SIM_SUBTRACT:
-    EACH(x[k] - y[k]);
-  case SIM_MULTIPLY:
-    EACH(x[k] * y[k]);
-  case SIM_DIVIDE:
-    EACH(x[k] / y[k]);
-  case SIM_MAX: /* NaN wins */
-    EACH(x[k] > y[k] || x[k] != x[k] ? x[k] : y[k]);
-  case SIM_MIN:
-    EACH(x[k] < y[k] || x[k] != x[k] ? x[k] : y[k]);
-  case SIM_MOD:
-    EACH(fmodf(x[k], y[k]));
-  case SIM_POW:
-    EACH(powf(x[k], y[k]));
-  case SIM_DIVIDE_INT:
-    EACH(truncf(truncf(x[k]) / truncf(y[k])));
-  case SIM_MOD_INT:
-    EACH(fmodf(truncf(x[k]), truncf(y[k])));
-  case SIM_IS_EQ:
-    EACH((float)(x[k] == y[k]));
-  case SIM_IS_NE:
-    EACH((float)(x[k] != y[k]));
-  case SIM_IS_GT:
-    EACH((float)(x[k] > y[k]));
-  case SIM_IS_GE:
-    EACH((float)(x[k] >= y[k]));
-  case SIM_IS_LT:
-    EACH((float)(x[k] < y[k]));
-  case SIM_IS_LE:
-    EACH((float)(x[k] <= y[k]));
-  case SIM_LOGICAL_AND:
-    EACH((float)((x[k] != 0) & (y[k] != 0)));
-  case SIM_LOGICAL_OR:
-    EACH((float)((x[k] != 0) | (y[k] != 0)));
-  case SIM_LOGICAL_XOR:
-    EACH((float)((x[k] != 0) ^ (y[k] != 0)));
-  default:
-    assert(!"an operator on f32");
+/* The operators on the elements X and Y, which are expressions in k. */
+#define OPERATORS(X, Y) \
+  switch (op) { \
+  case SIM_ADD: \
+    EACH(X + Y); \
+  case SIM_SUBTRACT: \
+    EACH(X - Y); \
+  case SIM_MULTIPLY: \
+    EACH(X * Y); \
+  case SIM_DIVIDE: \
+    EACH(X / Y); \
+  case SIM_MAX: /* NaN wins */ \
+    EACH(((X > Y) | (X != X)) ? X : Y); \
+  case SIM_MIN: \
+    EACH(((X < Y) | (X != X)) ? X : Y); \
+  case SIM_MOD: \
+    EACH(fmodf(X, Y)); \
+  case SIM_POW: \
+    EACH(powf(X, Y)); \
+  case SIM_DIVIDE_INT: \
+    EACH(truncf(truncf(X) / truncf(Y))); \
+  case SIM_MOD_INT: \
+    EACH(fmodf(truncf(X), truncf(Y))); \
+  case SIM_IS_EQ: \
+    EACH((float)(X == Y)); \
+  case SIM_IS_NE: \
+    EACH((float)(X != Y)); \
+  case SIM_IS_GT: \
+    EACH((float)(X > Y)); \
+  case SIM_IS_GE: \
+    EACH((float)(X >= Y)); \
+  case SIM_IS_LT: \
+    EACH((float)(X < Y)); \
+  case SIM_IS_LE: \
+    EACH((float)(X <= Y)); \
+  case SIM_LOGICAL_AND: \
+    EACH((float)((X != 0) & (Y != 0))); \
+  case SIM_LOGICAL_OR: \
+    EACH((float)((X != 0) | (Y != 0))); \
+  case SIM_LOGICAL_XOR: \
+    EACH((float)((X != 0) ^ (Y != 0))); \
+  default: \
+    assert(!"an operator on f32"); \
   }
+
+SIM_PER_MACHINE void sim_arith_f32(enum sim_operator op, int64_t n, const float *x, const float *y,
+                                   float *out){OPERATORS(x[k], y[k])}
+
+SIM_PER_MACHINE
+    static void arith_with(enum sim_operator op, int64_t n, const float *x, float y, float *out){OPERATORS(x[k], y)}
+
+SIM_PER_MACHINE static void arith_reversed(enum sim_operator op, int64_t n, const float *x, float y, float *out) {
+  OPERATORS(y, x[k])
+}
+
+void sim_arith_scalar_f32(enum sim_operator op, bool is_reversed, int64_t n, const float *x, float y, float *out) {
+  if (is_reversed)
+    arith_reversed(op, n, x, y, out);
+  else
+    arith_with(op, n, x, y, out);
+}
+
+SIM_PER_MACHINE void sim_scale_f32(int64_t n, const float *x, float scale, float bias, float *out) {
+  SIM_EACH_ALONE
+  for (int64_t k = 0; k < n; k++)
+    out[k] = x[k] * scale + bias; /* rounded twice: without the option, C does not fuse them */
+}
+
+/* ---- reductions ------------------------------------------------------------------------------------------------------ */
+
+enum { SUMS = 32 }; /* running at the same time: fast, and rounding errors as small as with NumPy's pairwise sums */
+
+SIM_PER_MACHINE float sim_sum_f32(int64_t n, const float *x) {
+  float sums[SUMS] = {0};
+  int64_t k = 0;
+  for (; k + SUMS <= n; k += SUMS)
+    for (int i = 0; i < SUMS; i++)
+      sums[i] += x[k + i];
+  for (; k < n; k++)
+    sums[k % SUMS] += x[k];
+  for (int w = SUMS / 2; w; w /= 2)
+    for (int i = 0; i < w; i++)
+      sums[i] += sums[i + w];
+  return sums[0];
+}
+
+float sim_fold_f32(enum sim_operator op, int64_t n, const float *x) {
+  float run[SUMS], r;
+  if (op == SIM_ADD)
+    return sim_sum_f32(n, x);
+  if (n < 2 * SUMS) {
+    r = x[0];
+    for (int64_t k = 1; k < n; k++)
+      sim_arith_f32(op, 1, &r, x + k, &r);
+    return r;
+  }
+  memcpy(run, x, sizeof run);
+  for (int64_t k = SUMS; k < n; k += SUMS)
+    sim_arith_f32(op, n - k < SUMS ? n - k : SUMS, run, x + k, run);
+  r = run[0];
+  for (int i = 1; i < SUMS; i++)
+    sim_arith_f32(op, 1, &r, &run[i], &r);
+  return r;
 }
 
 /* Modulo 2^64; a negative power is 1/x, truncated; 1/0 is 0 here. */
@@ -85,7 +142,7 @@ static int64_t shift_right(int64_t x, int64_t y) {
   return x >> (y < 0 || y > 63 ? 63 : y);
 }
 
-PER_MACHINE void sim_arith_int(enum sim_operator op, int64_t n, const int64_t *x, const int64_t *y, int64_t *out) {
+SIM_PER_MACHINE void sim_arith_int(enum sim_operator op, int64_t n, const int64_t *x, const int64_t *y, int64_t *out) {
   switch (op) {
   case SIM_ADD:
     EACH((int64_t)((uint64_t)x[k] + (uint64_t)y[k]));
@@ -136,48 +193,6 @@ PER_MACHINE void sim_arith_int(enum sim_operator op, int64_t n, const int64_t *x
     EACH(shift_right(x[k], y[k]));
   default:
     assert(!"an operator on integers");
-  }
-}
-
-PER_MACHINE void sim_function_f32(enum sim_operator op, int64_t n, float *x) {
-  float *out = x;
-  switch (op) {
-  case SIM_COPY:
-    return;
-  case SIM_EXP:
-    EACH(expf(x[k]));
-  case SIM_LOG:
-    EACH(logf(x[k]));
-  case SIM_SQRT:
-    EACH(sqrtf(x[k]));
-  case SIM_RSQRT:
-    EACH(1 / sqrtf(x[k]));
-  case SIM_SQUARE:
-    EACH(x[k] * x[k]);
-  case SIM_ABS:
-    EACH(fabsf(x[k]));
-  case SIM_TANH:
-    EACH(tanhf(x[k]));
-  case SIM_SIN:
-    EACH(sinf(x[k]));
-  case SIM_ERF:
-    EACH(erff(x[k]));
-  case SIM_SIGN:
-    EACH(x[k] == 0 || x[k] != x[k] ? x[k] : copysignf(1, x[k]));
-  case SIM_FLOOR:
-    EACH(floorf(x[k]));
-  case SIM_CEIL:
-    EACH(ceilf(x[k]));
-  case SIM_ROUND:
-    EACH(roundf(x[k]));
-  case SIM_ROUND_EVEN:
-    EACH(rintf(x[k]));
-  case SIM_TRUNC:
-    EACH(truncf(x[k]));
-  case SIM_ARCTAN:
-    EACH(atanf(x[k]));
-  default:
-    assert(!"a function of f32");
   }
 }
 

@@ -1,4 +1,4 @@
-/* row: operators and functions on rows of numbers. */
+/* row: operators on rows of numbers. */
 #ifndef SIM_ROW_H
 #define SIM_ROW_H
 
@@ -18,8 +18,13 @@ struct sim_row {
 /* out[k] = x[k] `op` y[k]; out may be x or y. */
 void sim_arith_f32(enum sim_operator op, int64_t n, const float *x, const float *y, float *out);
 void sim_arith_int(enum sim_operator op, int64_t n, const int64_t *x, const int64_t *y, int64_t *out);
-/* x[k] = function(x[k]) */
-void sim_function_f32(enum sim_operator op, int64_t n, float *x);
+/* out[k] = x[k] `op` y, or y `op` x[k]; out may be x. */
+void sim_arith_scalar_f32(enum sim_operator op, bool is_reversed, int64_t n, const float *x, float y, float *out);
+/* out[k] = x[k] * scale + bias, each step rounded. */
+void sim_scale_f32(int64_t n, const float *x, float scale, float bias, float *out);
+/* x[0] `op` x[1] …, in an order that depends on n alone; n is at least 1 (a sum may have none). */
+float sim_sum_f32(int64_t n, const float *x);
+float sim_fold_f32(enum sim_operator op, int64_t n, const float *x);
 
 /* The integers as f32, or the f32 as the bits that it has, in place. */
 void sim_row_to_f32(struct sim_row *r, int64_t n, bool is_unsigned);

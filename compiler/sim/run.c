@@ -5,85 +5,145 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
-#include "base/clock.h"
+#include "sim/control.h"
+#include "sim/engines.h"
 #include "sim/machine.h"
-#include "sim/step.h"
 
-enum { LOOK_EVERY = 64 }; /* nodes between looks at the clock */
+enum { HUGE_PAGE = 2 << 20 }; /* bytes of a large page */
+enum { LOOK_EVERY = 16 };     /* instructions between looks at the clock */
 static const int64_t MEMORY_MAX = (int64_t)2 << 30;
-
-const char *sim_fault_name(enum sim_fault_kind k) {
-  static const char *const names[] = {
-      [SIM_FAULT_NONE] = "none",
-      [SIM_FAULT_UNWRITTEN] = "unwritten-read",
-      [SIM_FAULT_BOUNDS] = "out-of-bounds",
-      [SIM_FAULT_RELEASED] = "use-after-release",
-      [SIM_FAULT_ACCUMULATION] = "bad-accumulation",
-      [SIM_FAULT_RESULT] = "unwritten-result",
-      [SIM_FAULT_MEMORY] = "memory-limit",
-      [SIM_FAULT_TIME] = "time-limit",
-      [SIM_FAULT_INSTRUCTION] = "bad-instruction",
-  };
-  assert(k >= 0 && k < SIM_FAULT_KINDS);
-  return names[k];
-}
+static const size_t SPARE_BYTES_MAX = 32 << 20;
 
 /* ---- buffers ----------------------------------------------------------------------------------------------------- */
 
+/* The bytes of all copies. */
+static int64_t bytes_of(const struct sim_buffer *b) {
+  return b->place.copies > 1 ? b->place.copies * b->bytes : b->bytes;
+}
+
+static size_t elements_of(const struct sim_buffer *b) {
+  return (size_t)(bytes_of(b) / sim_type_bytes(b->type));
+}
+
+/* The size of a block with data and shadow. */
+static size_t block_size(const struct sim_buffer *b) {
+  return (size_t)bytes_of(b) + elements_of(b) + 1;
+}
+
+static char *take_block(struct sim_machine *m, size_t size) {
+  for (int k = 0; k < SIM_SPARE; k++)
+    if (m->spare[k].block && m->spare[k].size == size) {
+      char *block = m->spare[k].block;
+      m->spare[k].block = NULL;
+      m->spare_bytes -= size;
+      return block;
+    }
+  if (size < 2 * HUGE_PAGE)
+    return malloc(size);
+  char *block = aligned_alloc(HUGE_PAGE, (size + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE);
+  if (block)
+    madvise(block, size, MADV_HUGEPAGE); /* only faster: the kernel makes 512 times fewer pages */
+  return block;
+}
+
+static void give_back(struct sim_machine *m, char *block, size_t size) {
+  for (int k = 0; k < SIM_SPARE && m->spare_bytes + size <= SPARE_BYTES_MAX; k++)
+    if (!m->spare[k].block) {
+      m->spare[k] = (struct sim_spare){block, size};
+      m->spare_bytes += size;
+      return;
+    }
+  free(block);
+}
+
 static void drop(struct sim_machine *m, int buffer) {
+  const struct sim_buffer *b = &m->program->buffers[buffer];
   struct sim_memory *x = &m->memories[buffer];
-  if (x->data)
-    m->used -= m->program->buffers[buffer].bytes;
-  free(x->data);
-  free(x->shadow);
+  if (x->data && x->shadow) { /* what has no shadow is borrowed */
+    m->used -= bytes_of(b);
+    give_back(m, x->data, block_size(b));
+  }
   x->data = NULL;
   x->shadow = NULL;
 }
 
-/* Zeroed, so that runs are alike whatever the allocator gives. */
+/* The data is not initialised: the shadow keeps the program from reading it. */
 static bool allocate(struct sim_machine *m, int buffer, enum sim_shadow shadow) {
   const struct sim_buffer *b = &m->program->buffers[buffer];
   struct sim_memory *x = &m->memories[buffer];
-  const size_t elements = (size_t)(b->bytes / sim_type_bytes(b->type));
 
   drop(m, buffer);
-  m->used += b->bytes;
-  m->most = m->used > m->most ? m->used : m->most;
-  if (m->used > (m->options->memory_max ? m->options->memory_max : MEMORY_MAX))
-    return sim_fail(m, SIM_FAULT_MEMORY, "its data needs more than %lld MiB",
-                    (long long)((m->options->memory_max ? m->options->memory_max : MEMORY_MAX) >> 20));
-  x->data = calloc((size_t)b->bytes + 1, 1);
-  x->shadow = malloc(elements + 1);
+  const int64_t most = m->options->memory_max ? m->options->memory_max : MEMORY_MAX;
+  if (bytes_of(b) > most - m->used) {
+    m->instr = NULL;
+    m->fault->loc = b->loc;
+    return sim_fail(m, SIM_FAULT_MEMORY, "its data needs more than %lld MiB", (long long)(most >> 20));
+  }
+  x->data = take_block(m, block_size(b));
   x->is_released = false;
-  if (!x->data || !x->shadow)
+  if (!x->data)
     return sim_fail(m, SIM_FAULT_MEMORY, "out of memory");
-  memset(x->shadow, shadow, elements);
+  x->shadow = (uint8_t *)x->data + bytes_of(b);
+  m->used += bytes_of(b);
+  m->most = m->used > m->most ? m->used : m->most;
+  memset(x->shadow, shadow, elements_of(b));
   return true;
 }
 
-static bool give_globals(struct sim_machine *m) {
-  for (int k = 0; k < m->program->n_buffers; k++) {
-    const struct sim_buffer *b = &m->program->buffers[k];
-    if (b->kind != SIM_GLOBAL)
-      continue;
-    if (!allocate(m, k, b->initial ? SIM_WRITTEN : SIM_UNWRITTEN))
-      return false;
-    const int64_t unit = b->initial_repeat ? b->initial_repeat : b->bytes;
-    for (int64_t at = 0; b->initial && at < b->bytes; at += unit)
-      memcpy(m->memories[k].data + at, b->initial, (size_t)unit);
+/* For each buffer, whether an instruction may write to it. */
+static bool *find_written(const struct sim_program *p) {
+  bool *is_written = calloc((size_t)p->n_buffers + 1, sizeof *is_written);
+  if (!is_written)
+    arena_oom((size_t)p->n_buffers);
+  for (int i = 0; i < p->n_instrs; i++)
+    for (int k = 0; k < p->instrs[i].def->n_operands; k++) {
+      const struct sim_operand *o = &p->instrs[i].operand[k];
+      if (o->kind != SIM_ACCESS || !p->instrs[i].def->operand[k].writes)
+        continue;
+      if (o->ref < 0)
+        is_written[o->buffer] = true;
+      else /* it may be any */
+        memset(is_written, true, (size_t)p->n_buffers);
+    }
+  return is_written;
+}
+
+/* A buffer with this data: the data itself if nothing writes to it, else a copy. */
+static bool give(struct sim_machine *m, int buffer, const void *data, bool is_written) {
+  struct sim_memory *x = &m->memories[buffer];
+  if (!is_written && data) {
+    x->data = (char *)(uintptr_t)data;
+    return true;
   }
+  if (!allocate(m, buffer, SIM_WRITTEN))
+    return false;
+  if (m->program->buffers[buffer].bytes)
+    memcpy(x->data, data, (size_t)m->program->buffers[buffer].bytes);
   return true;
 }
 
-static bool give_arguments(struct sim_machine *m, const void *const *args) {
-  for (int k = 0; k < m->program->n_args; k++) {
-    const struct sim_value *v = &m->program->args[k];
-    if (!allocate(m, v->buffer, SIM_WRITTEN))
-      return false;
-    memcpy(m->memories[v->buffer].data, args[k], (size_t)v->bytes);
-  }
+static bool give_global(struct sim_machine *m, int k, bool is_written) {
+  const struct sim_buffer *b = &m->program->buffers[k];
+  if (b->initial && !b->initial_repeat)
+    return give(m, k, b->initial, is_written);
+  if (!allocate(m, k, b->initial ? SIM_WRITTEN : SIM_UNWRITTEN))
+    return false;
+  for (int64_t at = 0; b->initial && at < b->bytes; at += b->initial_repeat)
+    memcpy(m->memories[k].data + at, b->initial, (size_t)b->initial_repeat);
   return true;
+}
+
+static bool give_inputs(struct sim_machine *m, const void *const *args) {
+  bool *is_written = find_written(m->program), is_ok = true;
+  for (int k = 0; is_ok && k < m->program->n_buffers; k++)
+    if (m->program->buffers[k].kind == SIM_GLOBAL)
+      is_ok = give_global(m, k, is_written[k]);
+  for (int k = 0; is_ok && k < m->program->n_args; k++)
+    is_ok = give(m, m->program->args[k].buffer, args[k], is_written[m->program->args[k].buffer]);
+  free(is_written);
+  return is_ok;
 }
 
 /* ---- results ----------------------------------------------------------------------------------------------------- */
@@ -95,7 +155,7 @@ static const struct sim_memory *memory_of(const struct sim_machine *m, const str
 static bool take_dim(struct sim_machine *m, const struct sim_value *v, int dim, int64_t at, int size, char **to) {
   const struct sim_memory *x = memory_of(m, v);
   if (dim == v->rank) {
-    if (x->shadow[at / size] == SIM_UNWRITTEN)
+    if (x->shadow && x->shadow[at / size] == SIM_UNWRITTEN)
       return sim_fail(m, SIM_FAULT_RESULT, "an element of a result is never written");
     memcpy(*to, x->data + at, (size_t)size);
     *to += size;
@@ -103,7 +163,7 @@ static bool take_dim(struct sim_machine *m, const struct sim_value *v, int dim, 
   }
   const int64_t n = v->dims[dim];
   if (dim + 1 == v->rank && v->steps[dim] == size) {
-    if (memchr(x->shadow + at / size, SIM_UNWRITTEN, (size_t)n))
+    if (x->shadow && memchr(x->shadow + at / size, SIM_UNWRITTEN, (size_t)n))
       return sim_fail(m, SIM_FAULT_RESULT, "an element of a result is never written");
     memcpy(*to, x->data + at, (size_t)(n * size));
     *to += n * size;
@@ -133,7 +193,6 @@ static bool take_results(struct sim_machine *m, void *const *results) {
 /* ---- code -------------------------------------------------------------------------------------------------------- */
 
 static bool execute(struct sim_machine *m, const struct sim_instr *i) {
-  m->instr = i;
   m->counts.instrs++;
   switch (i->kind) {
   case NISA_DMA_COPY:
@@ -175,75 +234,103 @@ static bool execute(struct sim_machine *m, const struct sim_instr *i) {
   }
 }
 
-static bool is_late(const struct sim_machine *m) {
-  return m->options->deadline_us && clock_now_us() > m->options->deadline_us;
+bool sim_execute(struct sim_machine *m, const struct sim_instr *i) {
+  m->instr = i;
+  if (!execute(m, i))
+    return false;
+  if (m->options->n_watches)
+    sim_watch_now(m);
+  return true;
 }
 
+/* Runs the function's own code. */
 static bool run_code(struct sim_machine *m) {
-  const struct sim_program *p = m->program;
-  int64_t nodes = 0;
-  for (int at = 0; p->nodes[at].kind != SIM_NODE_END;) {
-    const struct sim_node *n = &p->nodes[at++];
-    if (++nodes % LOOK_EVERY == 0 && is_late(m))
+  struct sim_control control = {m->program, m->regs, 0};
+  const struct sim_node *n;
+  for (int64_t count = 0;; count++) {
+    const enum sim_control_result r = sim_control_next(&control, &n);
+    if (r == SIM_CONTROL_DIVISION) {
+      m->instr = NULL;
+      return sim_fail(m, SIM_FAULT_INSTRUCTION, "a division by zero in index arithmetic");
+    }
+    if ((r == SIM_CONTROL_LOOK || count % LOOK_EVERY == 0) && sim_is_late(m))
       return sim_fail(m, SIM_FAULT_TIME, "its time was up");
-    switch (n->kind) {
-    case SIM_NODE_INSTR:
-      if (!execute(m, &p->instrs[n->a]))
-        return false;
-      break;
-    case SIM_NODE_ALLOC:
-      if (!allocate(m, n->a, SIM_UNWRITTEN))
-        return false;
-      break;
-    case SIM_NODE_RELEASE:
+    if (r == SIM_CONTROL_LOOK)
+      continue;
+    if (n->kind == SIM_NODE_END)
+      return true;
+    if (!m->memories)
+      continue;
+    if (n->kind == SIM_NODE_INSTR && !sim_execute(m, &m->program->instrs[n->a]))
+      return false;
+    if (n->kind == SIM_NODE_ALLOC && !allocate(m, n->a, SIM_UNWRITTEN))
+      return false;
+    if (n->kind == SIM_NODE_RELEASE) {
       drop(m, n->a);
       m->memories[n->a].is_released = true;
-      break;
-    case SIM_NODE_STEP:
-      if (!sim_step(n, m->regs))
-        return sim_fail(m, SIM_FAULT_INSTRUCTION, "a division by zero in index arithmetic");
-      break;
-    case SIM_NODE_MOVE:
-      m->regs[n->a] = m->regs[n->b];
-      break;
-    case SIM_NODE_LINEAR:
-      m->regs[n->a] = sim_linear_value(n->linear, m->regs);
-      break;
-    case SIM_NODE_LESS:
-      m->regs[n->a] = m->regs[n->b] < m->regs[n->c];
-      break;
-    case SIM_NODE_UNLESS:
-      if (!m->regs[n->a])
-        at = n->b;
-      break;
-    case SIM_NODE_GOTO:
-      at = n->b;
-      break;
-    case SIM_NODE_WAIT: /* only in streams */
-    case SIM_NODE_TRIGGER:
-    case SIM_NODE_BARRIER:
-    case SIM_NODE_END:
-      break;
     }
   }
-  return true;
+}
+
+/* Runs the function's own code, and then its streams, if it has any. */
+static bool run_all(struct sim_machine *m) {
+  if (!run_code(m))
+    return false;
+  if (!m->program->n_streams)
+    return true;
+  struct sim_order *order = sim_order_new(m->program);
+  const bool is_ok = sim_run_streams(m, order);
+  sim_order_free(order);
+  return is_ok;
+}
+
+static int64_t *first_registers(const struct sim_program *p) {
+  int64_t *regs = malloc((size_t)(p->n_regs + 1) * sizeof *regs);
+  if (!regs)
+    arena_oom((size_t)p->n_regs * sizeof *regs);
+  for (int k = 0; k < p->n_regs; k++)
+    regs[k] = p->initial[k];
+  return regs;
+}
+
+enum status sim_check_order(const struct sim_program *p, const struct sim_options *options, struct sim_fault *fault) {
+  *fault = (struct sim_fault){SIM_FAULT_NONE};
+  for (int k = 0; k < p->n_instrs; k++)
+    if (p->instrs[k].kind == NISA_REGISTER_LOAD)
+      return ST_LIMIT;
+  struct sim_machine m = {.program = p, .regs = first_registers(p), .options = options, .fault = fault};
+  const bool is_ok = run_all(&m);
+  free(m.regs);
+  return is_ok ? ST_OK : ST_INPUT;
+}
+
+/* In some orders a race shows first as something else, such as data that is not there yet: then the race is the fault
+ * that helps. */
+static void prefer_race(const struct sim_program *p, const struct sim_options *options, struct sim_fault *fault) {
+  struct sim_fault other;
+  if (p->n_streams && fault->kind != SIM_FAULT_RACE && fault->kind != SIM_FAULT_TIME &&
+      sim_check_order(p, options, &other) == ST_INPUT && other.kind == SIM_FAULT_RACE)
+    *fault = other;
 }
 
 enum status sim_run(const struct sim_program *p, const void *const *args, void *const *results,
                     const struct sim_options *options, struct sim_counts *counts, struct sim_fault *fault) {
   struct sim_machine m = {.program = p,
-                          .regs = malloc((size_t)(p->n_regs + 1) * sizeof *m.regs),
+                          .regs = first_registers(p),
                           .memories = calloc((size_t)p->n_buffers + 1, sizeof *m.memories),
                           .options = options,
                           .fault = fault};
-  if (!m.regs || !m.memories)
-    arena_oom((size_t)p->n_regs * sizeof *m.regs);
+  if (!m.memories)
+    arena_oom((size_t)p->n_buffers * sizeof *m.memories);
   *fault = (struct sim_fault){SIM_FAULT_NONE};
-  memcpy(m.regs, p->initial, (size_t)p->n_regs * sizeof *m.regs);
-  const bool is_ok = give_globals(&m) && give_arguments(&m, args) && run_code(&m) && take_results(&m, results);
+  const bool is_ok = give_inputs(&m, args) && run_all(&m) && take_results(&m, results);
   assert(is_ok == !fault->kind);
+  if (!is_ok)
+    prefer_race(p, options, fault);
   for (int k = 0; k < p->n_buffers; k++)
     drop(&m, k);
+  for (int k = 0; k < SIM_SPARE; k++)
+    free(m.spare[k].block);
   free(m.memories);
   free(m.regs);
   free(m.scratch);

@@ -18,6 +18,9 @@ bool bytecode_is_from(PyCodeObject *code, PyObject *filename);
 PyObject *bytecode_filename(PyCodeObject *code);
 /* Returns the line of the function's first decorator, or of its def or lambda. */
 int bytecode_first_line(PyCodeObject *code);
+/* Returns the line of the first instruction of the function's body that is not on the first line; 0 if there is none
+ * among the first instructions. */
+int bytecode_body_line(PyCodeObject *code);
 /* These return "outer.<locals>.f" and "f", borrowed from the code; NULL if the name is not valid UTF-8. */
 const char *bytecode_qualified_name(PyCodeObject *code);
 const char *bytecode_name(PyCodeObject *code);

@@ -5,8 +5,8 @@
  * led to it, without frames of other files (this project's Python modules, NumPy's).  Places are cached by code object,
  * instruction and caller, so an operation in a loop costs one look-up per frame.
  *
- * The syntax tree (python/nkx/places.py) is made when it is first needed.  Its columns, like CPython's, are bytes of
- * UTF-8 and count from 0; those of a src_loc are code points and count from 1.
+ * The syntax tree (python/nkx/places.py) is made when it is first needed; a function's header is parsed alone if that is
+ * possible.  Its columns, like CPython's, are bytes of UTF-8 and count from 0; those of a src_loc are code points and count from 1.
  */
 #include "trace/ranges.h"
 
@@ -62,6 +62,8 @@ void ranges_clear(struct ranges *r) {
   for (int i = 0; i < r->files.n; i++) {
     Py_CLEAR(r->files.v[i].filename);
     Py_CLEAR(r->files.v[i].tree);
+    Py_CLEAR(r->files.v[i].header);
+    Py_CLEAR(r->files.v[i].header_of);
   }
   r->files.n = 0;
   r->code_seen = NULL;
@@ -168,14 +170,35 @@ static PyObject *syntax_tree(struct range_file *f) {
   return f->tree;
 }
 
-/* Calls a method of nkx.places.Source with a tuple of arguments that is built from `format`.  Returns false if it finds
- * no place.  A pending exception is preserved. */
-static bool ask_tree(struct range_file *file, struct bytecode_place *out, const char *method, const char *format, ...) {
+/* Returns the tree of a function's header alone, borrowed: the lines before the body's first instruction.  In a worker a
+ * tree of the whole file costs a twentieth of a small job.  Falls back to the whole file. */
+static PyObject *header_tree(struct range_file *f, PyCodeObject *code) {
+  const int first = bytecode_first_line(code), body = bytecode_body_line(code);
+  if (f->tree || first < 1 || body <= first || body > f->n_lines)
+    return syntax_tree(f);
+  if (f->header_of != code) {
+    const char *text = f->lines[first - 1], *end = f->lines[body - 1];
+    const int indent = (int)strspn(end, " \t\f");
+    PyObject *module = PyImport_ImportModule("nkx.places");
+    Py_XSETREF(f->header, module ? PyObject_CallMethod(module, "header", "s#s#iO", text, (Py_ssize_t)(end - text), end,
+                                                       (Py_ssize_t)indent, first, code)
+                                 : NULL);
+    Py_XDECREF(module);
+    Py_XSETREF(f->header_of, (PyCodeObject *)Py_NewRef((PyObject *)code));
+  }
+  return f->header && f->header != Py_None ? f->header : syntax_tree(f);
+}
+
+/* Calls a method of nkx.places.Source with a tuple of arguments that is built from `format`: of the whole file, or, if
+ * `code` is not NULL, of that function's header.  Returns false if it finds no place.  A pending exception is
+ * preserved. */
+static bool ask_tree(struct range_file *file, PyCodeObject *code, struct bytecode_place *out, const char *method,
+                     const char *format, ...) {
   PyObject *type, *exc, *tb;
   va_list ap;
   PyErr_Fetch(&type, &exc, &tb);
   va_start(ap, format);
-  PyObject *args = Py_VaBuildValue(format, ap), *tree = syntax_tree(file);
+  PyObject *args = Py_VaBuildValue(format, ap), *tree = code ? header_tree(file, code) : syntax_tree(file);
   va_end(ap);
   PyObject *f = tree && args ? PyObject_GetAttrString(tree, method) : NULL;
   PyObject *place = f ? PyObject_CallObject(f, args) : NULL;
@@ -192,7 +215,7 @@ static bool ask_tree(struct range_file *file, struct bytecode_place *out, const 
  * expression that is iterated over. */
 static void narrow_for(struct range_file *f, struct bytecode_place *p) {
   struct bytecode_place iterated;
-  if (ask_tree(f, &iterated, "iterated", "(ii)", p->line, p->col))
+  if (ask_tree(f, NULL, &iterated, "iterated", "(ii)", p->line, p->col))
     *p = iterated;
 }
 
@@ -216,7 +239,7 @@ const struct src_loc *ranges_function(struct ranges *r, PyCodeObject *code, cons
   if (!f)
     return NULL;
   struct bytecode_place p;
-  if (ask_tree(f, &p, "header", "(O)", code)) {
+  if (ask_tree(f, code, &p, "header", "(O)", code)) {
     extend_to_colon(f, &p);
     return make_loc(r->a, f, p, func, NULL);
   }
@@ -229,7 +252,7 @@ const struct src_loc *ranges_param(struct ranges *r, PyCodeObject *code, const c
   if (!f)
     return NULL;
   struct bytecode_place p;
-  return ask_tree(f, &p, "param", "(Os)", code, name) ? make_loc(r->a, f, p, func, NULL) : NULL;
+  return ask_tree(f, code, &p, "param", "(Os)", code, name) ? make_loc(r->a, f, p, func, NULL) : NULL;
 }
 
 /* ---- frames ------------------------------------------------------------------------------------------------------ */

@@ -17,7 +17,9 @@ struct range_file {
   const char *name;   /* the same in the arena */
   const char **lines; /* the start of each line in the arena, and the end of the text: n_lines + 1 entries */
   int n_lines;
-  PyObject *tree; /* nkx.places.Source of the text; NULL until it is needed */
+  PyObject *tree;          /* nkx.places.Source of the text; NULL until it is needed */
+  PyObject *header;        /* that of one function's header, or None; NULL: not made */
+  PyCodeObject *header_of; /* that function's code */
 };
 
 struct ranges {

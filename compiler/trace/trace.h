@@ -113,4 +113,12 @@ enum status trace_make_inputs(struct trace_kernel *k, uint64_t seed, struct diag
 enum status trace_eval_numpy(struct trace_kernel *k, const struct trace_array *in, struct diags *ds,
                              struct trace_array *out);
 
+/* Reads want[n] from an npz file: arrays by name, or in the file's order if it has n arrays of other names.  They are
+ * converted to the wanted types, and live in a.  ST_INPUT with a diagnostic if the file or a shape does not fit. */
+enum status trace_npz_read(struct arena *a, const char *path, int n, const struct trace_tensor *want, struct diags *ds,
+                           struct trace_array *out);
+/* Writes arrays[n], called as names[n].  ST_INPUT with a diagnostic if the file cannot be written. */
+enum status trace_npz_write(struct arena *a, const char *path, int n, const struct trace_tensor *names,
+                            const struct trace_array *arrays, struct diags *ds);
+
 #endif

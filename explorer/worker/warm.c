@@ -41,8 +41,9 @@ static const char *const kernels[] = {
         "    return np.exp(h - np.max(h, axis=-1, keepdims=True)) / np.sqrt(np.mean(h * h) + 1)\\n\","
         "\"inputs\":[{\"shape\":[64,32],\"dtype\":\"float32\"},{\"shape\":[32,48],\"dtype\":\"float32\"},"
         "{\"shape\":[48],\"dtype\":\"float32\"}]",
-    [MEMORY_LEAST_KERNEL] = "\"source\":\"import numpy as np\\ndef least(x):\\n    return x + 1\\n\","
-                            "\"inputs\":[{\"shape\":[8,16],\"dtype\":\"float32\"}]",
+    [MEMORY_LEAST_KERNEL] = "\"source\":\"'''Least'''\\nimport numpy as np\\nfrom nkigen import trace\\n\\n"
+                            "@trace(input_specs=[((8, 16), 'f32')])\\n"
+                            "def least(x):\\n    return np.add(x, 1.0)\\n\"",
 };
 
 bool worker_has_one_thread(void) {

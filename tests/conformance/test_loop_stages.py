@@ -30,7 +30,7 @@ WHOLE = {"rms norm": "<6| 16>", "row sums": "| 4>", "writes into an input": "<5|
 def test_what_is_carried_is_updated_in_place(name):
     """acc[i] = … writes one row in each iteration: nothing copies a whole buffer from memory to memory."""
     (kernel,) = compiler.compile(fori_loops.source(name))["kernels"]
-    copies = [line for line in kernel["stages"][-1]["text"].split("\n") if "nisa.dma_copy" in line]
+    copies = [line for line in compiler.stage(kernel, "linalg-to-nisa")["text"].split("\n") if "nisa.dma_copy" in line]
     assert copies and not [line for line in copies if WHOLE[name] in line and "sbuf" not in line]
 
 

@@ -132,14 +132,16 @@ def is_exact(source, r):
     return r["line"] > 0 and (r["line"], r["col"]) < (r["end_line"], r["end_col"]) and source_map.text_of(source, r).strip() != ""
 
 
+@pytest.mark.parametrize("stage", ["linalg-to-nisa", "allocate-memory"])
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda p: p.stem)
-def test_instructions_lead_back_to_python(path):
+def test_instructions_lead_back_to_python(path, stage):
     """By their lines' ranges, with columns; and by provenance, through every stage up to the trace."""
     source = path.read_text()
     for kernel in compiler.compile(source)["kernels"]:
-        found = ancestors.instructions(kernel)
+        found = ancestors.instructions(kernel, stage)
+        stages = ancestors.up_to(kernel, stage)
         nowhere = [t for _, t, e in found if not any(is_exact(source, r) for r in e.get("src", []))]
-        broken = [t for op, t, _ in found if not all(ops for _, ops in ancestors.ancestors(kernel["stages"], op))]
+        broken = [t for op, t, _ in found if not all(ops for _, ops in ancestors.ancestors(stages, op))]
         share = [1 - len(bad) / len(found) for bad in (nowhere, broken)]
         print(f"{kernel['name']}: of {len(found)} instructions {share[0]:.1%} have a Python range, "
               f"{share[1]:.1%} have ancestors in every stage")

@@ -12,7 +12,7 @@ import sys
 
 from support import compiler, source_map
 
-# name -> its phases (compiler/driver/stages.def), in the order of the pipeline
+# name -> its phases (compiler/driver/stages.def), in the order of the pipeline, down to the instructions
 GROUPS = {
     "1-hlo": ("Trace", "HLO"),
     "2-linalg": ("linalg", "NISA-shaped linalg"),
@@ -47,10 +47,14 @@ def ancestors(stages, op):
     return found
 
 
-def instructions(kernel):
-    """(op, line text, entry) of each NISA instruction."""
-    last = kernel["stages"][-1]
-    assert last["dialect"] == "nisa"
+def up_to(kernel, name):
+    """The stages from the first to the one of this name."""
+    return kernel["stages"][: compiler.stage(kernel, name)["index"] + 1]
+
+
+def instructions(kernel, name="linalg-to-nisa"):
+    """(op, line text, entry) of each NISA instruction of the stage."""
+    last = compiler.stage(kernel, name)
     return [(e["op"], t.strip(), e) for t, e in zip(last["text"].split("\n"), last["lines"]) if "op" in e and is_instruction(t)]
 
 
@@ -99,7 +103,7 @@ def shown(found):
 def reports(source, kernel):
     """group -> the chains of ancestors of all instructions within the group, down to the last stage of the group before.
     Chains are listed once; those of the last group are listed by instruction, with the places in Python."""
-    stages, listed, begin = kernel["stages"], {}, 0
+    stages, listed, begin = up_to(kernel, "linalg-to-nisa"), {}, 0
     chains = {op: ancestors(stages, op) for op, _, _ in instructions(kernel)}
     for name, phases in GROUPS.items():
         end = begin + sum(s["phase"] in phases for s in stages)

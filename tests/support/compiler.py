@@ -24,6 +24,12 @@ def is_checked(stage):
     return stage["check"]["status"] == "pass"
 
 
+def stage(kernel, name):
+    """The stage of this name, which the kernel has."""
+    (found,) = (s for s in kernel["stages"] if s["name"] == name)
+    return found
+
+
 def pipeline():
     text = (ROOT / "compiler/driver/stages.def").read_text()
     return [line for line in text.splitlines() if line.startswith("STAGE(")]

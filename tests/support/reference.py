@@ -9,6 +9,7 @@ import warnings
 
 import numpy as np
 
+from support import compiler
 from support.compiler import output_types
 from support.oracles import nisa_eval
 
@@ -41,8 +42,8 @@ def call(function, kernel, inputs):
 
 
 def run_nisa(kernel, inputs):
-    """The instructions of a compiled kernel, evaluated one by one."""
-    got = nisa_eval.run(kernel["stages"][-1]["text"], [a.copy() for a in inputs])
+    """The instructions of a compiled kernel, evaluated one by one in program order."""
+    got = nisa_eval.run(compiler.stage(kernel, "linalg-to-nisa")["text"], [a.copy() for a in inputs])
     return [g.view(t) for g, (_, t) in zip(got, output_types(kernel))]  # NISA knows no unsigned types
 
 

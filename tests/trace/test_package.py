@@ -331,7 +331,8 @@ def test_a_custom_op_runs_as_what_it_means():
     op = silu()
     x = draw(8, 8)
     close(op(x), op.reference_fn(x))
-    close(baremetal_jit(lambda x: op(x) + 1)(x), op.reference_fn(x) + 1)
+    with pytest.warns(UserWarning, match="reference_fn of a custom op runs in place of its NISA text"):
+        close(baremetal_jit(lambda x: op(x) + 1)(x), op.reference_fn(x) + 1)
     verify_against_numpy(trace(lambda x: op(x) * 2, input_specs=[((8, 8), "f32")]))
     with pytest.raises(RuntimeError, match="without a reference_fn"):
         silu(reference_fn=None)(x)
@@ -398,6 +399,72 @@ def test_a_neuron_device_is_there_if_it_is_or_if_the_simulated_one_is_asked_for(
     assert python(program, NKX_DEVICE="").stdout == "False\n"
     assert python(program, NKX_DEVICE="sim").stdout == "True\n"
     assert xla._nkx.trace_source(program + "\ndef k(x): return x", inputs=[(None, (2,), "f32")])["output"] == "True\n"
+
+
+DOUBLE = """func.func @double(%a: memref<4x8xf32, #nisa.mem<shared_hbm>>) -> memref<4x8xf32, #nisa.mem<shared_hbm>> {
+  %s = nisa.alloc : memref<4x8xf32, #nisa.mem<sbuf>>
+  %r = nisa.alloc : memref<4x8xf32, #nisa.mem<shared_hbm>>
+  nisa.dma_copy(dst<4| 8>=memref<4x8xf32, #nisa.mem<sbuf>> %s[d0, d1], src<4| 8>=memref<4x8xf32, #nisa.mem<shared_hbm>> %a[d0, d1]) engine=dma
+  nisa.tensor_tensor_arith(dst<4| 8>=memref<4x8xf32, #nisa.mem<sbuf>> %s[d0, d1], lhs<4| 8>=memref<4x8xf32, #nisa.mem<sbuf>> %s[d0, d1], rhs<4| 8>=memref<4x8xf32, #nisa.mem<sbuf>> %s[d0, d1], op=add) engine=vector
+  nisa.dma_copy(dst<4| 8>=memref<4x8xf32, #nisa.mem<shared_hbm>> %r[d0, d1], src<4| 8>=memref<4x8xf32, #nisa.mem<sbuf>> %s[d0, d1]) engine=dma
+  nisa.release %s : memref<4x8xf32, #nisa.mem<sbuf>>
+  return %r : memref<4x8xf32, #nisa.mem<shared_hbm>>
+}
+"""
+
+
+def test_the_nisa_text_of_a_custom_op_runs_on_the_simulated_machine():
+    op = CustomOp(DOUBLE, "double", ["a"], ["b"], [(4, 8)], [(4, 8)], ["f32"], ["f32"], reference_fn=lambda a: a * 0)
+    x = draw(4, 8)
+    np.testing.assert_array_equal(baremetal_jit(lambda x: op(x) + 1)(x), x * 2 + 1)
+
+
+DEVICE = """
+import numpy as np
+from nkipy.runtime import BaremetalExecutor, DeviceKernel, baremetal_jit
+
+def k(x, y):
+    y[1] = x.sum(axis=0)
+    return np.exp(x @ x.T), (x * 3).astype(np.int32), x.astype(np.float16)
+
+x, y = np.linspace(-1, 1, 60).reshape(6, 10).astype(np.float32), np.zeros((3, 10), np.float32)
+a, b, c = baremetal_jit(k)(x, y)
+assert np.allclose(a, np.exp(x @ x.T), rtol=1e-5) and np.allclose(y[1], x.sum(0), atol=1e-5), a
+assert (b == (x * 3).astype(np.int32)).all() and (c == x.astype(np.float16)).all()
+with BaremetalExecutor() as device:
+    assert np.allclose(device.run(k, x, y)[0], a)
+print(DeviceKernel.compile_and_load(k, x, y).model_ref)
+"""
+
+
+@pytest.mark.parametrize("device, program, said", [("", "nkx.simulator", "on a simulated one"), ("sim", "nkx.simulator", "on a simulated one"),
+                                                   ("linalg", "nkx.program", "machine code of this processor")])
+def test_the_device_is_the_simulated_machine_unless_machine_code_is_asked_for(device, program, said):
+    done = python(DEVICE, NKX_DEVICE=device)
+    assert done.returncode == 0 and program in done.stdout and said in done.stderr, done.stderr
+
+
+def test_another_device_is_refused():
+    done = python(DEVICE, NKX_DEVICE="neuron")
+    assert done.returncode and "NKX_DEVICE is 'neuron': use" in done.stderr
+
+
+@pytest.mark.parametrize("target", ["trn1", nkipy_compile.CompilationTarget.TRN3, nkipy_compile.CompilationTarget.DEFAULT])
+def test_a_kernel_runs_on_the_target_that_it_is_for(target):
+    x = draw(8, 8)
+    close(baremetal_jit(target=target)(lambda x: np.tanh(x @ x))(x), np.tanh(x @ x))
+    kernel = DeviceKernel.compile_and_load(lambda x: x + 1, x, target=target)
+    close(kernel({"x": x})[0].numpy(), x + 1)
+    with pytest.raises(ValueError, match="target must be one of trn1, trn2, trn3"):
+        baremetal_jit(target="trn9")(lambda x: x)
+
+
+def test_a_fault_on_the_simulated_machine_names_its_line():
+    source = DOUBLE.replace("%a[d0, d1]) engine=dma", "%a[d0, d1]) engine=dma", 1).split("\n")
+    del source[3]  # the load
+    op = CustomOp("\n".join(source), "double", ["a"], ["b"], [(4, 8)], [(4, 8)], ["f32"], ["f32"])
+    with pytest.raises(RuntimeError, match=r"test_package.py:\d+:\d+: unwritten-read: tensor_tensor_arith: lhs"):
+        baremetal_jit(lambda x: op(x) + 1)(draw(4, 8))
 
 
 def test_a_trace_that_is_not_saved_is_said():
@@ -509,7 +576,8 @@ def test_an_array_that_a_kernel_filled_is_a_traced_argument():
         return op(a)
 
     x = draw(4)
-    np.testing.assert_array_equal(baremetal_jit(kernel)(x), np.array([0, *x[1:]]) * 2)
+    with pytest.warns(UserWarning, match="reference_fn of a custom op"):
+        np.testing.assert_array_equal(baremetal_jit(kernel)(x), np.array([0, *x[1:]]) * 2)
 
 
 def test_places_in_the_other_files_of_a_program_name_them(tmp_path):

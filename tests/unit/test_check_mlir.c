@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "driver/check_internal.h"
+#include "interp/interp.h"
 #include "linalg_support.h"
 #include "sim/product.h"
 
@@ -43,8 +44,28 @@ static void result(struct job *j, int rank, const int64_t *dims) {
   j->out[j->n_out++].shape = hlo_shape_array(&j->arena, DT_F32, rank, dims);
 }
 
+/* Runs the same module as machine code; the results must be those of the interpreter. */
+static void compare_with_machine_code(struct job *j) {
+  struct check_program *p;
+  struct check_result r;
+  struct trace_array got[4];
+  for (int k = 0; k < j->n_out; k++)
+    got[k].shape = j->out[k].shape;
+  assert_int_equal(check_open(&ir, j->m, "k", &j->arena, &j->ds, &p), ST_OK);
+  check_set_machine_code(p);
+  assert_int_equal(check_link(&ir, p, &j->arena, &j->ds), ST_OK);
+  assert_int_equal(check_run(p, j->n_in, j->in, j->n_out, got, &j->arena, &j->ds), ST_OK);
+  check_compare(j->n_out, got, j->out, &r);
+  if (!r.pass)
+    fail_msg("the interpreter and machine code differ by %g", r.max_abs_err);
+  check_unload(p);
+}
+
 static enum status run_job(struct job *j) {
-  return check_execute(&ir, j->m, "k", j->n_in, j->in, j->n_out, j->out, &j->arena, &j->ds);
+  enum status st = check_execute(&ir, j->m, "k", j->n_in, j->in, j->n_out, j->out, &j->arena, &j->ds);
+  if (!st)
+    compare_with_machine_code(j);
+  return st;
 }
 
 static void run_ok(struct job *j) {
@@ -302,7 +323,7 @@ static void copies_of_any_layout_agree(void **state) {
       }
       memcpy(want + x * (int64_t)size, from + y * (int64_t)size, size);
     }
-    check_copy(size, 4, dims, to, strides[0], from, strides[1]);
+    interp_copy(size, 4, dims, to, strides[0], from, strides[1]);
     assert_memory_equal(to, want, sizeof to);
   }
 }

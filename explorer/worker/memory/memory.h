@@ -73,7 +73,7 @@ static inline bool memory_tricks_find(const char *text, uint32_t *out) {
 /* Which pages jobs touch is found out by running a kernel in a forked process. */
 enum memory_kernel {
   MEMORY_ANY_KERNEL,   /* uses what any other kernel may use */
-  MEMORY_LEAST_KERNEL, /* uses only what every other kernel uses */
+  MEMORY_LEAST_KERNEL, /* uses only what nearly every other kernel uses */
 };
 /* Compiles such a kernel as a job would; false if it does not compile. */
 typedef bool (*memory_run)(void *user, enum memory_kernel which);

@@ -1,6 +1,6 @@
 /* prefault: see memory.h.
  *
- * The pages are those that the least kernel touches, so every job touches them.  Where the kernel lacks MADV_POPULATE_*
+ * The pages are those that the least kernel touches, so nearly every job touches them.  Where the kernel lacks MADV_POPULATE_*
  * (Linux 5.14), the job faults them in itself.
  */
 #include <assert.h>

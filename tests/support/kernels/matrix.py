@@ -109,7 +109,7 @@ def independent(results, variant, ks):
 
 def _picked(stages):
     of = [[s for s in stages if s["dialect"] == d] for d in ("hlo", "linalg", "memref")]
-    return [of[0][0], of[1][0], of[2][-1], stages[-1]]
+    return [of[0][0], of[1][0], of[2][-1], next(s for s in stages if s["name"] == "linalg-to-nisa")]
 
 
 def _run_stage(stage, compiled, arrays, want, done):

@@ -96,7 +96,7 @@ class Access:
         steps = [sum(dims.get(k, 0) * array.strides[r] for r, (_, dims, _) in enumerate(self.indices))
                  for k in range(len(self.tile))]
         part = array[(*(slice(s, s + 1) for s in starts), ...)]  # with "…" a single element is a view too
-        return as_strided(part, self.tile, steps)
+        return as_strided(part.view(f"u{array.itemsize}"), self.tile, steps).view(array.dtype)  # it knows no 8-bit floats
 
     def view(self, env):
         """An array of the tile's shape, in the buffer."""
@@ -203,8 +203,8 @@ def truth(f):
 
 
 ARITH = {
-    "add": np.add, "subtract": np.subtract, "multiply": np.multiply, "divide": np.divide, "max": np.maximum,
-    "min": np.minimum, "mod": np.fmod, "pow": lambda x, y: int_pow(x, y) if is_int(x.dtype) else np.power(x, y),
+    "add": np.add, "subtract": np.subtract, "multiply": np.multiply, "max": np.maximum,
+    "divide": lambda x, y: truncating(x, y) if is_int(x.dtype) else np.divide(x, y), "min": np.minimum, "mod": np.fmod, "pow": lambda x, y: int_pow(x, y) if is_int(x.dtype) else np.power(x, y),
     "divide_int": truncating, "mod_int": lambda x, y: x - truncating(x, y) * y,
     "is_eq": truth(np.equal), "is_ne": truth(np.not_equal), "is_gt": truth(np.greater),
     "is_ge": truth(np.greater_equal), "is_lt": truth(np.less), "is_le": truth(np.less_equal),
@@ -232,13 +232,14 @@ def store(x, t, unsigned):
     return from_f32(x, t, unsigned) if x.dtype == F32 else from_int(x, t, unsigned)
 
 
-def reduce(op, x, axis, integers, unsigned):
+def reduce(op, x, axis, integers, unsigned, negated=False):
     f = {"add": np.add, "multiply": np.multiply, "max": np.maximum, "min": np.minimum,
          "bitwise_and": np.bitwise_and, "bitwise_or": np.bitwise_or, "bitwise_xor": np.bitwise_xor}[op]
-    if integers and is_int(x.dtype) or op in BITS:
-        return f.reduce(to_int(x, unsigned), axis=axis)
-    x = to_f32(x, unsigned)
-    return np.sum(x, axis=axis, dtype=F32) if op == "add" else f.reduce(x, axis=axis)
+    if op in BITS:
+        return f.reduce(to_int(bits_of(x), unsigned), axis=axis)
+    x = to_int(x, unsigned) if integers and is_int(x.dtype) else to_f32(x, unsigned)
+    x = -x if negated else x
+    return np.sum(x, axis=axis, dtype=x.dtype) if op == "add" else f.reduce(x, axis=axis)
 
 
 def erf(x):
@@ -289,7 +290,7 @@ class Instr:
         if data.size != np.prod(dst.shape):
             raise Error(f"{self.name}: {data.size} elements for {dst.tile}")
         t = env[dst.base].array.dtype
-        if not is_int(t) and any(self.attrs.get(a) in BITS for a in ("op", "op0")) and "op1" not in self.attrs:
+        if not is_int(t) and (self.attrs.get("op1") or self.attrs.get("op") or self.attrs.get("op0")) in BITS:
             dst.write(env, data.astype(f"i{t.itemsize}").view(t))
         else:
             dst.write(env, store(data, t, self.unsigned))
@@ -419,11 +420,10 @@ class Instr:
     def tensor_reduce_arith(self, env):
         src = self.operands["src"]
         x, n = self.get(env, "src"), int(self.attrs["num_r_dim"])
-        if self.attrs["negated"] == "true":
-            x = -x
         kept = src.tile[src.par_dims:len(src.tile) - n]
         x = x.reshape(src.shape[0], int(np.prod(kept)), -1)
-        self.put(env, reduce(self.attrs["op"], x, 2, self.integers, self.unsigned))
+        negated = self.attrs["negated"] == "true"
+        self.put(env, reduce(self.attrs["op"], x, 2, self.integers, self.unsigned, negated))
 
     def cross_lane_reduce_arith(self, env):
         self.put(env, reduce(self.attrs["reduce_op"], self.get(env, "src"), 0, self.integers, self.unsigned))
@@ -685,7 +685,7 @@ class Module:
         return steps
 
     def step(self, line):
-        m = re.match(r"(%\S+) = nisa\.alloc(?: alignment=\d+)? : (memref<.*>)$", line)
+        m = re.match(r"(%\S+) = nisa\.alloc(?: \w+=(?:\d+|\[[\d, ]+\]))* : (memref<.*>)$", line)
         if m:
             shape, t, _, _, space = parse_memref(m[2])
             return lambda env: alloc(env, m[1], shape, t, space)

@@ -1,4 +1,5 @@
-"""The device of NKIPy's runtime: this processor, which runs machine code made from the kernel's linalg.
+"""The device of NKIPy's runtime: the simulated machine, which runs the kernel's last stage.  NKX_DEVICE=linalg takes
+machine code of this processor instead, made from the kernel's linalg: it is faster.
 
 The explorer executes a program only to find its kernels.  There the device is NumPy, and a call of a kernel gives the
 shapes that it is compiled for.
@@ -16,7 +17,7 @@ from . import package
 
 
 class DeviceWarning(UserWarning):
-    """Says once that this processor takes the place of a device."""
+    """Says once what takes the place of a device."""
 
 
 _announced = False
@@ -26,12 +27,13 @@ def announce():
     global _announced
     if not _announced and not _nkx.in_job():
         _announced = True
-        package.warn("there is no Neuron device behind this nkipy: kernels run on this processor, as the machine code "
-                     "that MLIR makes of their linalg form", DeviceWarning)
+        what = ("as machine code of this processor, which MLIR makes of their linalg form" if package.is_on_host() else
+                "on a simulated one; NKX_DEVICE=linalg is faster")
+        package.warn(f"there is no Neuron device behind this nkipy: kernels run {what}", DeviceWarning)
 
 
 def is_neuron_compatible():
-    """Whether there is a Neuron device, or NKX_DEVICE=sim asks for the one that this processor takes the place of.  The
+    """Whether there is a Neuron device, or NKX_DEVICE=sim asks for the simulated one.  The
     explorer is such a device, so that a program there reaches the calls of its kernels."""
     return _nkx.in_job() or os.environ.get("NKX_DEVICE") == "sim" or bool(glob.glob("/dev/neuron[0-9]*"))
 
@@ -114,7 +116,16 @@ def _call_in_job(kernel, args, kwargs):
     return kernel(*args, **kwargs)
 
 
-def run_kernel(kernel, args, kwargs):
+def target_of(target):
+    """The name of a target: "trn1", CompilationTarget.TRN1; trn2 by default."""
+    name = getattr(target, "value", target) or "default"
+    name = "trn2" if name == "default" else name
+    if name not in package.TARGETS:
+        raise ValueError(f"target must be one of {', '.join(package.TARGETS)}, not {target!r}")
+    return name
+
+
+def run_kernel(kernel, args, kwargs, target=None):
     """Traces the kernel for these arguments, compiles and runs it."""
     args, kwargs = tuple(map(_host, args)), {k: _host(v) for k, v in kwargs.items()}
     if _nkx.in_job():
@@ -123,14 +134,14 @@ def run_kernel(kernel, args, kwargs):
     args, kwargs = package.bind(package.function_of(kernel), args, kwargs)
     code = package.Code(package.function_of(kernel), kernel.__name__, args, kwargs)
     arrays = package.arrays_of(args, kwargs)
-    return package.write_back(code, arrays, code.run(arrays))
+    return package.write_back(code, arrays, code.run(arrays, target_of(target)))
 
 
 def baremetal_run_traced_kernel(kernel, *args, additional_compiler_args="", target=None, artifacts_dir=None,
                                 save_trace=False, **kwargs):
     """Runs a traced kernel on arrays; arrays that the kernel writes are written."""
     _no_trace(save_trace)
-    return run_kernel(kernel, args, kwargs)
+    return run_kernel(kernel, args, kwargs, target)
 
 
 def baremetal_jit(fn=None, *, backend="hlo", additional_compiler_args="", target=None):
@@ -138,20 +149,20 @@ def baremetal_jit(fn=None, *, backend="hlo", additional_compiler_args="", target
     if backend not in ("hlo", "nkigen"):
         raise ValueError(f"unknown backend {backend!r}: use \"hlo\" or \"nkigen\"")
     if fn is None:
-        return lambda f: baremetal_jit(f, backend=backend)
-    return _nkx.trace(fn) if _nkx.in_job() else Jit(fn)
+        return lambda f: baremetal_jit(f, backend=backend, target=target)
+    return _nkx.trace(fn) if _nkx.in_job() else Jit(fn, target_of(target))
 
 
 class Jit:
     """A function decorated with baremetal_jit."""
 
-    def __init__(self, fn):
-        self.__wrapped__, self.__name__, self.__doc__ = fn, fn.__name__, fn.__doc__
+    def __init__(self, fn, target):
+        self.__wrapped__, self.__name__, self.__doc__, self._target = fn, fn.__name__, fn.__doc__, target
 
     def __call__(self, *args, **kwargs):
         if _nkx.is_tracing():  # part of another kernel
             return self.__wrapped__(*args, **kwargs)
-        return run_kernel(self.__wrapped__, args, kwargs)
+        return run_kernel(self.__wrapped__, args, kwargs, self._target)
 
 
 # ---- kernels that stay on the device -------------------------------------------------------------------------------
@@ -161,7 +172,7 @@ _loaded = {}  # by content
 
 @dataclasses.dataclass
 class BenchmarkResult:
-    """Times of this processor, in milliseconds: they say nothing about a Neuron device."""
+    """Times of this processor, in milliseconds, simulation included: they say nothing about a Neuron device."""
 
     iterations: int
     mean_ms: float
@@ -191,8 +202,8 @@ def _plain(name):
 class DeviceKernel:
     """A compiled kernel: called with device tensors by name."""
 
-    def __init__(self, code, name=None):
-        self.code, self.name = code, name or code.name
+    def __init__(self, code, name=None, target="trn2"):
+        self.code, self.name, self.target = code, name or code.name, target
 
     @classmethod
     def compile_and_load(cls, kernel, *args, name=None, additional_compiler_args="", use_cached_if_exists=True,
@@ -205,8 +216,8 @@ class DeviceKernel:
         code = package.Code(fn, kernel.__name__, *package.bind(fn, args, kwargs))
         key = code.content_hash(additional_compiler_args)
         code = _loaded.setdefault(key, code) if use_cached_if_exists else code
-        code.load()
-        return cls(code, name)
+        code.on_device(target_of(target))
+        return cls(code, name, target_of(target))
 
     @classmethod
     def load_from_neff(cls, neff_path, name=None, **kwargs):
@@ -215,7 +226,7 @@ class DeviceKernel:
     @property
     def model_ref(self):
         """The loaded program."""
-        return self.code.load()
+        return self.code.on_device(self.target)
 
     @property
     def input_tensors_info(self):
@@ -238,7 +249,7 @@ class DeviceKernel:
             raise ValueError(f"{self.name}: " + "; ".join(
                 f"{what}: {', '.join(names)}" for what, names in (("missing", missing), ("not known", unknown)) if names))
         arrays = [_host(given[n]) for n in names]
-        results = self.code.run(arrays)
+        results = self.code.run(arrays, self.target)
         for alias in self.code.aliases:
             np.copyto(arrays[alias.param_index], results[alias.output_index], casting="unsafe")
         for info, r in zip(self.code.outputs, results):

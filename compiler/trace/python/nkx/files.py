@@ -8,6 +8,7 @@ As in CPython a module that is loaded already is what `import` finds: a file cal
 import ast
 import importlib.abc
 import importlib.machinery
+import itertools
 import keyword
 import linecache
 import os
@@ -105,7 +106,7 @@ class Session:
     def __init__(self, files):
         self._files = {name: text.removeprefix("\ufeff") for name, text in files}
         main = files[0][0]
-        self._before = dict(sys.modules)
+        self._last = next(reversed(sys.modules))  # a copy of the dict would write to every module, a page each in a worker
         self._roots = [MARK + folder for folder in _roots(main)]
         self._missing = missing.Finder(self._files)
         self.hidden = self._missing.names  # see compiler/trace/imports.c
@@ -140,8 +141,8 @@ class Session:
         for name in self._files:
             linecache.cache.pop(name, None)
         self._missing.close()
-        before = self._before.get
-        for name in [n for n, m in sys.modules.items() if before(n) is not m and self._is_own(m)]:
+        new = itertools.takewhile(lambda name: name != self._last, reversed(sys.modules))
+        for name in [n for n in new if self._is_own(sys.modules[n])]:
             del sys.modules[name]
 
     def _is_own(self, module):

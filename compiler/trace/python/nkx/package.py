@@ -174,7 +174,7 @@ class Code:
         t, self._has_custom_ops = _trace(self._request)
         for text in t["warnings"]:
             warn(text)
-        self._trace, self.name, self._program = t["trace"], t["name"], None
+        self._trace, self.name, self._program, self._simulators = t["trace"], t["name"], None, {}
         self.inputs, self.outputs = TensorInfo.all(t["inputs"]), TensorInfo.all(t["outputs"])
         self.aliases = [Alias(*a) for a in t["aliases"]]
         for a in self.aliases:
@@ -221,9 +221,29 @@ class Code:
             self._program = compiler().load(trace, None)["program"]
         return self._program
 
-    def run(self, arrays):
+    def simulator(self, target="trn2"):
+        """Compiles it for the simulated machine, once for each target."""
+        if target not in self._simulators:
+            again = _trace(self._request)[0]["trace"]  # the stages change the module
+            try:
+                self._simulators[target] = simulator(again, target)
+            except compiler().CompileError as e:
+                if not self._has_custom_ops:
+                    raise
+                self._simulators[target] = simulator(_trace(self._request, meaning=True)[0]["trace"], target)
+                warn(f"the reference_fn of a custom op runs in place of its NISA text, which cannot be run: {e}")
+        return self._simulators[target]
+
+    def on_device(self, target="trn2"):
+        """The loaded program, for run."""
+        return self.load() if is_on_host() else self.simulator(target)
+
+    def run(self, arrays, target="trn2"):
         """All outputs as new arrays, aliases included."""
-        return run_program(self.load(), self.inputs, self.outputs, arrays) if self.outputs else []
+        if not self.outputs:
+            return []
+        call = compiler().run if is_on_host() else compiler().simulate
+        return run_program(self.on_device(target), self.inputs, self.outputs, arrays, call)
 
 
 def code_of(kernel, specs=None):
@@ -261,7 +281,32 @@ def to_mlir(kernel, specs=None, debug=False):
 # ---- running -------------------------------------------------------------------------------------------------------
 
 
-def run_program(program, inputs, outputs, arrays):
+def is_on_host():
+    """Whether NKX_DEVICE asks for machine code of this processor in place of the simulated machine."""
+    device = os.environ.get("NKX_DEVICE", "")
+    if device not in ("", "sim", "linalg"):
+        raise ValueError(f"NKX_DEVICE is {device!r}: use \"sim\", the simulated machine, or \"linalg\", this processor")
+    return device == "linalg"
+
+
+def simulator(trace, target):
+    """A trace's last stage, for compiler().simulate."""
+    if target not in TARGETS:
+        raise ValueError(f"target must be one of {', '.join(TARGETS)}, not {target!r}")
+    errors = []
+
+    def take(frame):
+        d = json.loads(frame)["diagnostic"]
+        if d["severity"] == "error":
+            errors.append(_error_text(d))
+
+    program = compiler().simulator(trace, json.dumps({"source": "# traced already", "target": target}), take)
+    if program is None:
+        raise compiler().CompileError("\n".join(errors + ["NKX_DEVICE=linalg runs it as machine code of this processor"]))
+    return program
+
+
+def run_program(program, inputs, outputs, arrays, call=None):
     if len(arrays) != len(inputs):
         raise ValueError(f"{len(arrays)} arrays were given for {len(inputs)} inputs: {inputs}")
     given = []
@@ -271,7 +316,7 @@ def run_program(program, inputs, outputs, arrays):
             raise ValueError(f"{info.name} has shape {a.shape}; the kernel was compiled for {info.shape}")
         given.append(a)
     results = [np.empty(info.shape, info.dtype) for info in outputs]
-    compiler().run(program, given, results)
+    (call or compiler().run)(program, given, results)
     return results
 
 

@@ -29,14 +29,14 @@ def _arguments(node):
 
 
 class Source:
-    def __init__(self, text):
-        self.tree, self._functions, self._loops = ast.parse(text), {}, {}
-        for node in _statements(self.tree):
+    def __init__(self, tree):
+        self.tree, self.functions, self.loops = tree, {}, {}
+        for node in _statements(tree):
             if isinstance(node, _FUNCTIONS):
                 first = min([node.lineno, *(d.lineno for d in node.decorator_list)])
-                self._functions[first, node.name] = node
+                self.functions[first, node.name] = node
             elif isinstance(node, _LOOPS):
-                self._loops[node.lineno, node.col_offset] = node
+                self.loops[node.lineno, node.col_offset] = node
 
     def _lambda(self, code):
         """The innermost lambda that begins on the code's line and whose value all of its instructions belong to."""
@@ -54,7 +54,7 @@ class Source:
     def _function(self, code):
         if code.co_name == "<lambda>":
             return self._lambda(code)
-        return self._functions.get((code.co_firstlineno, code.co_name))
+        return self.functions.get((code.co_firstlineno, code.co_name))
 
     def header(self, code):
         """From `def` to the last part before the colon; None if the text has no such function."""
@@ -77,10 +77,36 @@ class Source:
 
     def iterated(self, line, col):
         """What the `for` statement that begins here iterates over; None if there is none."""
-        node = self._loops.get((line, col))
+        node = self.loops.get((line, col))
         return _place(node.iter) if node else None
 
 
 @functools.lru_cache(16)
 def source(text):
-    return Source(text)
+    return Source(ast.parse(text))
+
+
+def header(text, indent, first, code):
+    """Source of the header of a function with a name, without its decorators; None if it cannot be parsed alone.
+
+    text: lines of the file from line `first`, that of the code, to the line before the body's first instruction, which begins
+    with `indent`.  The last lines may be a docstring.
+    """
+    if "\r" in text:
+        return None
+    lines = text.split("\n")
+    at = next((i for i, line in enumerate(lines) if line.lstrip(" \t").startswith(("def ", "async def "))), None)
+    if at is None:
+        return None
+    before = "\n" * (first + at - 1)  # so that the tree has the file's line numbers
+    if lines[at][0] in " \t":
+        before = before[1:] + "if 1:\n"
+    try:
+        found = Source(ast.parse("".join([before, "\n".join(lines[at:]), indent, "pass\n"])))
+    except (SyntaxError, ValueError):
+        return None
+    node = found.functions.popitem()[1] if len(found.functions) == 1 else None
+    if node is None or node.name != code.co_name:
+        return None
+    found.functions[code.co_firstlineno, code.co_name] = node  # its first line is that of a decorator, which is not in the tree
+    return found

@@ -1,0 +1,74 @@
+/* result_file: see the header. */
+#include "driver/result_file.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "driver/terminal.h"
+
+static const size_t frames_max = (size_t)4 << 30; /* in bytes; far more than a useful file needs */
+
+void result_file_init(struct result_file *r) {
+  *r = (struct result_file){0};
+  buf_init(&r->frames, frames_max);
+}
+
+void result_file_clear(struct result_file *r) {
+  gather_clear(&r->gather);
+  buf_clear(&r->frames);
+}
+
+/* Keeps a frame for the result object.  An artifact is kept without its data, which are in the dump directory. */
+enum status result_file_add(struct result_file *r, const char *json, size_t len, struct error *err) {
+  struct frame f;
+  const size_t at = r->frames.len;
+  enum status st = frame_scan(json, len, &f, err);
+  if (st)
+    return ST_BUG; /* this process made the frame */
+  const struct frame_member *artifact = frame_get(&f, "artifact");
+  if (f.kind == FRAME_ARTIFACT)
+    buf_printf(&r->frames, "{\"frame\":\"artifact\",\"artifact\":%.*s}\n", (int)artifact->value_len, artifact->value);
+  else if (!buf_append(&r->frames, json, len))
+    buf_putc(&r->frames, '\n');
+  if (buf_status(&r->frames))
+    return fail(err, buf_status(&r->frames), "the result is too large");
+  st = gather_add(&r->gather, &f, at, r->frames.len - at - 1, err);
+  return st == ST_INPUT ? ST_BUG : st;
+}
+
+static const char *kept_frame(void *user, size_t at, size_t len) {
+  const struct result_file *r = user;
+  assert(at + len <= r->frames.len);
+  (void)len;
+  return buf_text(&r->frames) + at;
+}
+
+/* Writes the result while it is made, because it is as long as all frames.  Errors are recorded in the stream. */
+static void drain(void *user, struct buf *out) {
+  enum { PIECE = 1 << 20 };
+  FILE *f = user;
+  if (out->len < PIECE)
+    return;
+  fwrite(out->data, 1, out->len - 1, f);
+  out->data[0] = out->data[out->len - 1];
+  out->len = 1;
+}
+
+enum status result_file_write(const struct result_file *r, const char *path, struct terminal *t) {
+  const struct gather_text text = {kept_frame, (void *)r};
+  FILE *f = strcmp(path, "-") ? fopen(path, "we") : stdout;
+  struct buf out;
+  if (!f)
+    return terminal_refuse_path(t, path);
+  buf_init(&out, frames_max);
+  gather_result(&r->gather, &text, &out, drain, f);
+  buf_putc(&out, '\n');
+  enum status st = buf_status(&out);
+  bool ok = fwrite(buf_text(&out), 1, out.len, f) == out.len && !ferror(f);
+  ok &= (f == stdout ? fflush(f) : fclose(f)) == 0;
+  buf_clear(&out);
+  if (st)
+    return fail(&t->err, st, "the result is too large");
+  return ok ? ST_OK : fail(&t->err, ST_IO, "%.160s: %m", path);
+}

@@ -1,0 +1,357 @@
+#include "driver/simulate.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/json.h"
+#include "driver/check.h"
+#include "driver/summary.h"
+#include "nisa/nisa.h"
+#include "sim/decode.h"
+#include "sim/report.h"
+#include "sim/run.h"
+
+struct simulation {
+  const struct simulate_request *rq;
+  struct diags *ds;
+  struct sim_program program;
+  struct trace_array *out;
+  int *lines; /* of each instruction in the stage's text, or in the source if that is NISA; 0: not known */
+  struct sim_watch *watches;
+  const char **refused; /* of each watch: why there is nothing to watch, or NULL */
+  struct sim_fault fault;
+  struct sim_counts counts;
+  int64_t time_us;
+  struct sim_timeline timeline;
+  struct sim_profile profile;
+};
+
+/* ---- limits ------------------------------------------------------------------------------------------------------ */
+
+/* The data of a run take up to job->memory_max; inputs, outputs and NumPy's copies of them are a part of it. */
+enum { ARRAYS_PART = 4 };
+
+static int64_t array_bytes(const struct trace_tensor *v, int n) {
+  int64_t total = 0, bytes;
+  for (int k = 0; k < n; k++)
+    if (__builtin_mul_overflow(hlo_shape_elements(&v[k].shape), (int64_t)dtype_size(v[k].shape.dtype), &bytes) ||
+        __builtin_add_overflow(total, bytes, &total))
+      return INT64_MAX;
+  return total;
+}
+
+const char *simulate_refusal(const struct job *job, const struct trace_kernel *k, struct arena *a) {
+  const int64_t in = array_bytes(k->inputs, k->n_inputs), out = array_bytes(k->outputs, k->n_outputs);
+  const int64_t most = job->memory_max / ARRAYS_PART;
+  if (!job->memory_max || (in <= most && out <= most - in))
+    return NULL;
+  return arena_printf(a, "its inputs and outputs take more than %lld MiB, which is the limit here",
+                      (long long)(most >> 20));
+}
+
+/* ---- instructions and lines --------------------------------------------------------------------------------------- */
+
+/* Instructions are decoded in the order in which the stage shows them.  The user of a NISA text knows its own lines. */
+static int *find_lines(const struct simulate_request *rq, const struct sim_program *p) {
+  int *lines = arena_new_array(rq->arena, int, (size_t)p->n_instrs);
+  int next = 0;
+  for (int k = 0; rq->is_nisa && k < p->n_instrs; k++)
+    lines[k] = p->instrs[k].loc ? p->instrs[k].loc->range.line : 0;
+  if (rq->is_nisa)
+    return lines;
+  for (int i = 0; i < rq->stage->ops.n && next < p->n_instrs; i++)
+    if (!strcmp(rq->stage->ops.ops[i].name, p->instrs[next].def->full_name))
+      lines[next++] = rq->stage->ops.ops[i].line;
+  return lines;
+}
+
+static int line_of(const struct simulation *s, const struct sim_instr *i) {
+  return i ? s->lines[i - s->program.instrs] : 0;
+}
+
+/* ---- watches ----------------------------------------------------------------------------------------------------- */
+
+/* Returns the number of the operand of this name; without a name of the first that is written.  -1: there is none. */
+static int find_operand(const struct sim_instr *i, const char *name) {
+  for (int k = 0; k < i->def->n_operands; k++)
+    if (i->operand[k].kind != SIM_ABSENT && i->operand[k].type &&
+        (name ? !strcmp(i->def->operand[k].name, name) : i->def->operand[k].writes))
+      return k;
+  return -1;
+}
+
+static const char *find_watch(const struct simulation *s, const struct job_watch *want, struct sim_watch *w) {
+  const struct sim_program *p = &s->program;
+  *w = (struct sim_watch){.instr = -1, .nth = want->nth};
+  for (int k = 0; k < p->n_instrs && w->instr < 0; k++)
+    if (s->lines[k] == want->line)
+      w->instr = k;
+  if (w->instr < 0)
+    return "there is no instruction on this line";
+  w->operand = find_operand(&p->instrs[w->instr], want->operand);
+  return w->operand < 0 ? "the instruction has no such operand" : NULL;
+}
+
+static void find_watches(struct simulation *s) {
+  const struct job *job = s->rq->job;
+  s->watches = arena_new_array(s->rq->arena, struct sim_watch, (size_t)job->n_watches);
+  s->refused = arena_new_array(s->rq->arena, const char *, (size_t)job->n_watches);
+  for (int k = 0; k < job->n_watches; k++) {
+    s->refused[k] = find_watch(s, &job->watches[k], &s->watches[k]);
+    if (s->refused[k]) /* the machine looks at every watch: one that never matches */
+      s->watches[k] = (struct sim_watch){.instr = 0, .nth = INT64_MAX};
+  }
+}
+
+static enum dtype dtype_of(enum sim_type t) {
+  static const enum dtype dtypes[SIM_TYPE_COUNT] = {
+      [SIM_I1] = DT_BOOL, [SIM_I8] = DT_I8,         [SIM_I16] = DT_I16,       [SIM_I32] = DT_I32,
+      [SIM_I64] = DT_I64, [SIM_U8] = DT_U8,         [SIM_U16] = DT_U16,       [SIM_U32] = DT_U32,
+      [SIM_U64] = DT_U64, [SIM_F32] = DT_F32,       [SIM_F16] = DT_F16,       [SIM_BF16] = DT_BF16,
+      [SIM_F64] = DT_F64, [SIM_F8E4M3] = DT_F8E4M3, [SIM_F8E5M2] = DT_F8E5M2, [SIM_F8E4M3FN] = DT_F8E4M3FN};
+  return dtypes[t];
+}
+
+static void put_watched(const struct simulation *s, const struct sim_watch *w, struct buf *b) {
+  const struct sim_operand *o = &s->program.instrs[w->instr].operand[w->operand];
+  int64_t dims[NISA_TILE_MAX];
+  for (int k = 0; k < o->n_dims; k++)
+    dims[k] = o->dim[k].n;
+  const struct trace_array x = {.shape = hlo_shape_array(s->rq->arena, dtype_of(o->type), o->n_dims, dims),
+                                .data = w->data};
+  summary_put(b, &x);
+  summary_put_histogram(b, &x);
+  summary_put_slice(b, &x);
+}
+
+static void put_watches(const struct simulation *s, struct buf *b) {
+  const struct job *job = s->rq->job;
+  if (!job->n_watches)
+    return;
+  json_put_key(b, "values");
+  buf_putc(b, '[');
+  for (int k = 0; k < job->n_watches; k++) {
+    const struct sim_watch *w = &s->watches[k];
+    const struct sim_instr *i = s->refused[k] ? NULL : &s->program.instrs[w->instr];
+    json_put_comma(b);
+    buf_putc(b, '{');
+    json_put_field_int(b, "line", job->watches[k].line);
+    if (i) {
+      json_put_field_str(b, "instruction", i->def->name);
+      json_put_field_str(b, "operand", i->def->operand[w->operand].name);
+      json_put_field_int(b, "executions", w->n_executions);
+    }
+    if (i && w->state == SIM_WATCH_KEPT) {
+      json_put_field_int(b, "nth", w->nth ? w->nth : w->n_executions);
+      put_watched(s, w, b);
+    } else {
+      json_put_field_str(b, "reason",
+                         !i                                ? s->refused[k]
+                         : w->state == SIM_WATCH_UNWRITTEN ? "a part of it has never been written"
+                                                           : "it was not executed so often");
+    }
+    buf_putc(b, '}');
+  }
+  buf_putc(b, ']');
+}
+
+/* ---- outputs ----------------------------------------------------------------------------------------------------- */
+
+static void put_output(const struct simulation *s, int k, struct buf *b) {
+  const struct simulate_request *rq = s->rq;
+  struct check_result r;
+  json_put_comma(b);
+  buf_putc(b, '{');
+  json_put_field_str(b, "name", rq->kernel->outputs[k].name);
+  summary_put(b, &s->out[k]);
+  if (rq->reference) {
+    check_compare(1, &s->out[k], &rq->want[k], &r);
+    json_put_field_bool(b, "pass", r.pass);
+    json_put_field_double(b, "max_abs_err", r.max_abs_err);
+    json_put_field_double(b, "max_rel_err", r.max_rel_err);
+  }
+  buf_putc(b, '}');
+}
+
+static void put_outputs(const struct simulation *s, struct buf *b) {
+  json_put_key(b, "outputs");
+  buf_putc(b, '[');
+  for (int k = 0; k < s->rq->kernel->n_outputs; k++)
+    put_output(s, k, b);
+  buf_putc(b, ']');
+}
+
+/* Reports the outputs that are wrong. */
+static void check_outputs(const struct simulation *s) {
+  const struct simulate_request *rq = s->rq;
+  struct check_result r;
+  for (int k = 0; rq->reference && k < rq->kernel->n_outputs; k++) {
+    check_compare(1, &s->out[k], &rq->want[k], &r);
+    if (!r.pass)
+      diag_add(s->ds, DS_ERROR, DG_CHECK_FAILED, NULL, "the simulated output %s differs from the reference by %g",
+               rq->kernel->outputs[k].name, r.max_abs_err)
+          ->stage = rq->stage->def->name;
+  }
+}
+
+/* ---- faults ------------------------------------------------------------------------------------------------------ */
+
+static bool is_limit(enum sim_fault_kind k) {
+  return k == SIM_FAULT_MEMORY || k == SIM_FAULT_TIME;
+}
+
+static void put_fault(const struct simulation *s, struct buf *b) {
+  const struct sim_fault *f = &s->fault;
+  json_put_key(b, "fault");
+  buf_putc(b, '{');
+  json_put_field_str(b, "kind", sim_fault_name(f->kind));
+  json_put_field_str(b, "message", f->text);
+  if (f->instr) {
+    json_put_field_str(b, "instruction", f->instr->def->name);
+    json_put_field_str(b, "engine", nisa_engine_name(f->instr->engine));
+    if (line_of(s, f->instr))
+      json_put_field_int(b, "line", line_of(s, f->instr));
+  }
+  if (f->loc) {
+    json_put_key(b, "range");
+    buf_putc(b, '{');
+    stage_put_range(b, &f->loc->range);
+    buf_putc(b, '}');
+  }
+  buf_putc(b, '}');
+}
+
+/* A program that is too large for the job is not wrong: the stages are the result, and the limit has a name. */
+static void report_fault(const struct simulation *s) {
+  const struct sim_fault *f = &s->fault;
+  const enum diag_code code = f->kind == SIM_FAULT_MEMORY ? DG_MEMORY_LIMIT
+                              : f->kind == SIM_FAULT_TIME ? DG_TIME_LIMIT
+                                                          : DG_SIMULATION_FAULT;
+  struct diag *d = is_limit(f->kind)
+                       ? diag_add(s->ds, DS_WARNING, code, NULL, "the simulation was stopped: %s", f->text)
+                       : diag_add(s->ds, DS_ERROR, code, f->loc, "%s: %s%s%s", sim_fault_name(f->kind),
+                                  f->instr ? f->instr->def->name : "", f->instr ? ": " : "", f->text);
+  d->stage = s->rq->stage->def->name;
+  if (is_limit(f->kind))
+    d->hint = "smaller shapes are simulated faster; `nkx run` in a terminal has no such limit";
+}
+
+/* ---- the frame --------------------------------------------------------------------------------------------------- */
+
+enum status simulate_open(const struct simulate_request *rq, struct diags *ds, struct simulation **out) {
+  const struct trace_kernel *k = rq->kernel;
+  struct simulation *s = arena_new(rq->arena, struct simulation);
+  *s = (struct simulation){.rq = rq, .ds = ds};
+  enum status st =
+      sim_decode(mlirModuleGetOperation(rq->module), k->module ? k->module->name : k->name, rq->arena, ds, &s->program);
+  if (st)
+    return st;
+  s->lines = find_lines(rq, &s->program);
+  find_watches(s);
+  *out = s;
+  return ST_OK;
+}
+
+static enum status run(struct simulation *s) {
+  const struct simulate_request *rq = s->rq;
+  const struct trace_kernel *k = rq->kernel;
+  struct check_binding binding;
+  s->out = arena_new_array(rq->arena, struct trace_array, (size_t)k->n_outputs);
+  for (int i = 0; i < k->n_outputs; i++)
+    s->out[i].shape = k->outputs[i].shape;
+  enum status st = check_bind(&s->program, k->n_inputs, rq->in, k->n_outputs, s->out, rq->arena, s->ds, &binding);
+  if (st)
+    return st;
+  const struct sim_options options = {.memory_max = rq->job->memory_max,
+                                      .deadline_us = check_deadline(rq->job->deadline_us),
+                                      .n_watches = s->program.n_instrs ? rq->job->n_watches : 0,
+                                      .watches = s->watches};
+  const int64_t began_us = clock_now_us();
+  st = sim_run(&s->program, binding.args, binding.results, &options, &s->counts, &s->fault);
+  s->time_us = clock_now_us() - began_us;
+  return st;
+}
+
+static void begin_frame(struct buf *b, int kernel, const char *status) {
+  buf_printf(b, "{\"frame\":\"simulation\",\"kernel\":%d,\"simulation\":{", kernel);
+  json_put_field_str(b, "status", status);
+}
+
+void simulate_put_refusal(struct buf *b, int kernel, const char *status, const char *reason) {
+  begin_frame(b, kernel, status);
+  json_put_field_str(b, "reason", reason);
+  buf_puts(b, "}}");
+}
+
+static void write_outputs(const struct simulation *s) {
+  const struct simulate_request *rq = s->rq;
+  if (rq->job->outputs_npz &&
+      trace_npz_write(rq->arena, rq->job->outputs_npz, rq->kernel->n_outputs, rq->kernel->outputs, s->out, s->ds))
+    return; /* the diagnostic says why */
+}
+
+void simulate_put_values(struct simulation *s, struct buf *b) {
+  const struct simulate_request *rq = s->rq;
+  const enum status st = run(s);
+  if (st && !s->fault.kind) {
+    simulate_put_refusal(b, rq->number, "skipped",
+                         s->ds->n ? s->ds->v[s->ds->n - 1].message : "the simulator cannot run it");
+    return;
+  }
+  begin_frame(b, rq->number, !s->fault.kind ? "ok" : is_limit(s->fault.kind) ? "limit" : "fault");
+  json_put_field_str(b, "stage", rq->stage->def->name);
+  if (rq->reference)
+    json_put_field_str(b, "reference", rq->reference);
+  json_put_field_int(b, "time_us", s->time_us);
+  json_put_field_int(b, "instructions", s->counts.instrs);
+  json_put_field_int(b, "matmuls", s->counts.matmuls);
+  json_put_field_int(b, "dma_bytes", s->counts.dma_bytes);
+  if (s->fault.kind) {
+    put_fault(s, b);
+    report_fault(s);
+  } else {
+    put_outputs(s, b);
+    check_outputs(s);
+    write_outputs(s);
+  }
+  put_watches(s, b);
+  buf_puts(b, "}}");
+  for (int k = 0; k < rq->job->n_watches; k++)
+    sim_watch_clear(&s->watches[k]);
+}
+
+/* ---- time -------------------------------------------------------------------------------------------------------- */
+
+enum { EXECUTION_BYTES = 256 }; /* what an execution takes in a timeline and its profile, at most */
+
+bool simulate_time(struct simulation *s, struct arena *a) {
+  const struct job *job = s->rq->job;
+  const struct sim_time_options options = {.target = job->target,
+                                           .executions_max = (int)(job->memory_max / EXECUTION_BYTES),
+                                           .deadline_us = check_deadline(job->deadline_us)};
+  s->fault = (struct sim_fault){SIM_FAULT_NONE};
+  if (sim_time(&s->program, &options, a, &s->timeline, &s->fault)) {
+    report_fault(s);
+    return false;
+  }
+  sim_profile_make(&s->timeline, a, &s->profile);
+  return true;
+}
+
+enum status simulate_put_profile(const struct simulation *s, struct buf *b) {
+  struct buf text;
+  buf_init(&text, FRAME_MAX);
+  buf_printf(b, "{\"frame\":\"profile\",\"kernel\":%d,\"profile\":", s->rq->number);
+  enum status st = sim_report_json(&s->profile, b);
+  if (!st)
+    st = sim_report_text(&s->profile, &text);
+  json_put_field_str(b, "text", buf_text(&text));
+  buf_putc(b, '}');
+  buf_clear(&text);
+  return st ? st : buf_status(b);
+}
+
+enum status simulate_put_trace(const struct simulation *s, struct buf *b) {
+  return sim_report_trace(&s->profile, b);
+}

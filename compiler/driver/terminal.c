@@ -1,0 +1,283 @@
+/* terminal: see the header. */
+#include "driver/terminal.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <jansson.h>
+
+#include "base/array.h"
+#include "base/buf.h"
+#include "base/utf8.h"
+#include "driver/entry.h"
+#include "driver/main.h"
+#include "driver/paths.h"
+#include "hlo/read.h"
+#include "ir/ir.h"
+#include "trace/trace.h"
+
+enum { INNER_CALLS = 3 }; /* the number of calls of a long chain that are shown, besides the outermost */
+
+void terminal_init(struct terminal *t, struct arena *a) {
+  *t = (struct terminal){.arena = a, .is_color = isatty(STDERR_FILENO)};
+  job_init(&t->job);
+}
+
+/* ---- options ----------------------------------------------------------------------------------------------------- */
+
+static enum status parse_input(struct terminal *t, const char *text) {
+  if (t->n_inputs == t->cap_inputs)
+    t->inputs = array_grow(t->arena, t->inputs, t->n_inputs, &t->cap_inputs, sizeof *t->inputs);
+  enum status st = job_parse_input(t->arena, text, &t->inputs[t->n_inputs], &t->err);
+  t->n_inputs += !st;
+  t->job.inputs = t->inputs;
+  t->job.n_inputs = t->n_inputs;
+  return st;
+}
+
+static enum status parse_target(struct terminal *t, const char *name) {
+  if (target_from_name(name, &t->job.target))
+    return ST_OK;
+  return fail(&t->err, ST_INPUT, "--target %.60s: expected " TARGET_NAMES, name);
+}
+
+static enum status parse_language(struct terminal *t, const char *name) {
+  t->is_language_given = true;
+  if (language_from_name(name, &t->job.language))
+    return ST_OK;
+  return fail(&t->err, ST_INPUT, "--language %.60s: expected " LANGUAGE_NAMES, name);
+}
+
+/* Reads a file, or standard input for "-", into the arena. */
+static enum status read_text(struct terminal *t, const char *path, const char **text, size_t *len) {
+  FILE *f = strcmp(path, "-") ? fopen(path, "re") : stdin;
+  char chunk[16 << 10];
+  struct buf b;
+  size_t n;
+
+  if (!f)
+    return fail(&t->err, ST_IO, "%.160s: %m", path);
+  buf_init(&b, 4 * JOB_SOURCE_MAX); /* the tracer enforces the real limit and reports it with a diagnostic */
+  while ((n = fread(chunk, 1, sizeof chunk, f)) > 0)
+    if (buf_append(&b, chunk, n))
+      break;
+  enum status st = ferror(f)        ? fail(&t->err, ST_IO, "%.160s: %m", path)
+                   : buf_status(&b) ? fail(&t->err, buf_status(&b), "%.160s is far too large", path)
+                                    : ST_OK;
+  if (f != stdin)
+    fclose(f);
+  *len = b.len;
+  *text = st ? NULL : arena_strndup(t->arena, buf_text(&b), b.len);
+  buf_clear(&b);
+  return st;
+}
+
+/* Adds a file that the kernel may import. */
+static enum status add_file(struct terminal *t, const char *name, const char *text, size_t len) {
+  for (int i = 0; i < t->files.n; i++)
+    if (!strcmp(t->files.v[i].name, name))
+      return fail(&t->err, ST_INPUT, "two files are called %.160s", name);
+  if (t->files.n == JOB_FILES_MAX)
+    return fail(&t->err, ST_LIMIT, "the kernel imports more than %d files", JOB_FILES_MAX);
+  array_push(t->arena, &t->files, (struct job_file){name, text, len});
+  t->job.files = t->files.v;
+  t->job.n_files = t->files.n;
+  return ST_OK;
+}
+
+static enum status read_file(struct terminal *t, const char *name, const char *path) {
+  const char *text;
+  size_t len;
+  if (strlen(name) < sizeof ".py" || strcmp(name + strlen(name) - 3, ".py") != 0)
+    return fail(&t->err, ST_INPUT, "%.160s: the name of a file to import ends in .py; see nkx %s --help", name,
+                t->command);
+  enum status st = read_text(t, path, &text, &len);
+  return st ? st : add_file(t, name, text, len);
+}
+
+/* Parses NAME=PATH. */
+static enum status parse_file(struct terminal *t, const char *text) {
+  const char *equals = strchr(text, '=');
+  if (!equals || equals == text || !equals[1])
+    return fail(&t->err, ST_INPUT, "--file %.160s: expected NAME=PATH", text);
+  return read_file(t, arena_strndup(t->arena, text, (size_t)(equals - text)), equals + 1);
+}
+
+enum status terminal_option(struct terminal *t, int c, const char *value) {
+  switch (c) {
+  case 'f':
+    return parse_file(t, value);
+  case 'k':
+    t->job.kernel = value;
+    return ST_OK;
+  case 'l':
+    return parse_language(t, value);
+  case 't':
+    return parse_target(t, value);
+  case 'i':
+    return parse_input(t, value);
+  case 'I':
+    t->job.inputs_npz = value;
+    return ST_OK;
+  default:
+    return fail(&t->err, ST_INPUT, "see nkx %s --help", t->command);
+  }
+}
+
+/* ---- sources ----------------------------------------------------------------------------------------------------- */
+
+static enum status read_source(struct terminal *t, const char *path) {
+  enum status st = read_text(t, path, &t->job.source, &t->job.source_len);
+  if (st)
+    return st;
+  t->job.filename = strcmp(path, "-") ? path : "<stdin>";
+  if (!t->is_language_given)
+    t->job.language = entry_guess_language(t->job.filename, t->job.source, t->job.source_len);
+  t->job.is_binary = t->job.language == LANG_HLO && !hlo_is_text(t->job.source, t->job.source_len);
+  return ST_OK;
+}
+
+/* Reads the kernel, and the files after it. */
+enum status terminal_read_sources(struct terminal *t, char **paths, int n) {
+  enum status st = read_source(t, paths[0]);
+  for (int i = 1; !st && i < n; i++)
+    st = read_file(t, paths[i], paths[i]);
+  if (!st && t->files.n && t->job.language != LANG_NKIPY)
+    st = fail(&t->err, ST_INPUT, "only a kernel in Python imports files");
+  return st;
+}
+
+/* Adds the files that the kernel imports from its own folder. */
+static enum status add_files_beside(struct terminal *t) {
+  struct trace_file *given = arena_new_array(t->arena, struct trace_file, (size_t)t->files.n);
+  const struct trace_file *found = NULL;
+  for (int i = 0; i < t->files.n; i++)
+    given[i] = (struct trace_file){t->files.v[i].name, t->files.v[i].source, t->files.v[i].source_len};
+  const struct trace_request rq = {.source = t->job.source,
+                                   .source_len = t->job.source_len,
+                                   .filename = t->job.filename,
+                                   .n_files = t->files.n,
+                                   .files = given};
+  const int n = trace_files_beside(t->arena, &rq, &found);
+  enum status st = n < 0 ? fail(&t->err, ST_BUG, "the files beside the kernel cannot be found") : ST_OK;
+  for (int i = 0; !st && i < n; i++)
+    st = add_file(t, found[i].name, found[i].source, found[i].source_len);
+  return st;
+}
+
+enum status terminal_start(struct terminal *t, struct ir *ir) {
+  struct paths paths;
+  enum status st = paths_find(t->arena, &paths, &t->err);
+  if (!st)
+    st = trace_init(paths.python_dir, paths.site_dir, &t->err);
+  if (!st)
+    st = ir_init(ir, &t->err);
+  if (!st && t->job.language == LANG_NKIPY)
+    st = add_files_beside(t);
+  return st;
+}
+
+/* ---- showing ----------------------------------------------------------------------------------------------------- */
+
+const char *terminal_color(const struct terminal *t, const char *code) {
+  return t->is_color ? code : "";
+}
+
+/* Returns the text of the file that a range is in; the kernel's own text if no other file has the name. */
+static void find_text(const struct terminal *t, const json_t *range, const char **text, size_t *len) {
+  const char *name = json_string_value(json_object_get(range, "file"));
+  *text = t->job.source;
+  *len = t->job.source_len;
+  for (int i = 0; name && i < t->files.n; i++)
+    if (!strcmp(t->files.v[i].name, name)) {
+      *text = t->files.v[i].source;
+      *len = t->files.v[i].source_len;
+    }
+}
+
+/* Prints the source line and carets under the range; columns count code points. */
+static void show_caret(const struct terminal *t, const json_t *range) {
+  int line = (int)json_integer_value(json_object_get(range, "line"));
+  int col = (int)json_integer_value(json_object_get(range, "col"));
+  int end_line = (int)json_integer_value(json_object_get(range, "end_line"));
+  int end_col = (int)json_integer_value(json_object_get(range, "end_col"));
+  const char *p;
+  size_t len;
+  find_text(t, range, &p, &len);
+  const char *end = p + len;
+
+  for (int i = 1; p < end && i < line; i++) {
+    const char *nl = memchr(p, '\n', (size_t)(end - p));
+    p = nl ? nl + 1 : end;
+  }
+  if (line < 1 || p >= end || t->job.is_binary)
+    return;
+  const char *nl = memchr(p, '\n', (size_t)(end - p));
+  size_t n = (size_t)((nl ? nl : end) - p);
+  fprintf(stderr, "%6d | %.*s\n       | ", line, (int)n, p);
+  int at = 1;
+  for (size_t i = 0; i < n; i++) {
+    if (utf8_is_continuation(p[i]))
+      continue;
+    bool is_inside = at >= col && (end_line > line || at < end_col);
+    if (at > col && !is_inside)
+      break;
+    fputs(is_inside ? (at == col ? "^" : "~") : p[i] == '\t' ? "\t" : " ", stderr);
+    at++;
+  }
+  if (at == col)
+    fputc('^', stderr);
+  fputc('\n', stderr);
+}
+
+void terminal_show_diag(const struct terminal *t, const json_t *d) {
+  const char *severity = json_string_value(json_object_get(d, "severity"));
+  const char *hint = json_string_value(json_object_get(d, "hint"));
+  const json_t *range = json_object_get(d, "range"), *call;
+  bool is_error = severity && !strcmp(severity, "error");
+  size_t i;
+
+  if (range)
+    fprintf(stderr, "%s:%d:%d: ", json_string_value(json_object_get(range, "file")),
+            (int)json_integer_value(json_object_get(range, "line")),
+            (int)json_integer_value(json_object_get(range, "col")));
+  fprintf(stderr, "%s%s%s: %s [%s]\n", terminal_color(t, is_error ? "\033[1;31m" : "\033[1;33m"), severity,
+          terminal_color(t, "\033[0m"), json_string_value(json_object_get(d, "message")),
+          json_string_value(json_object_get(d, "code")));
+  if (range)
+    show_caret(t, range);
+  size_t n = json_array_size(json_object_get(d, "calls"));
+  json_array_foreach(json_object_get(d, "calls"), i, call) {
+    bool is_folded = n > INNER_CALLS + 2 && i >= INNER_CALLS && i < n - 1;
+    if (!is_folded)
+      fprintf(stderr, "       = called from %s:%d\n", json_string_value(json_object_get(call, "file")),
+              (int)json_integer_value(json_object_get(call, "line")));
+    else if (i == INNER_CALLS)
+      fprintf(stderr, "       = … %zu more calls\n", n - INNER_CALLS - 1);
+  }
+  if (hint)
+    fprintf(stderr, "       = hint: %s\n", hint);
+}
+
+/* Reports why the file or directory cannot be written; returns ST_INPUT if the user's path is the reason. */
+enum status terminal_refuse_path(struct terminal *t, const char *path) {
+  const bool is_disk = errno == ENOSPC || errno == EDQUOT || errno == EIO || errno == EMFILE || errno == ENFILE;
+  return fail(&t->err, is_disk ? ST_IO : ST_INPUT, "cannot write %.160s: %m", path);
+}
+
+int terminal_exit_status(enum status st) {
+  switch (st) {
+  case ST_OK:
+    return EXIT_DONE;
+  case ST_INPUT:
+    return EXIT_REFUSED;
+  case ST_LIMIT:
+  case ST_TIMEOUT:
+  case ST_NOMEM:
+    return EXIT_LIMIT;
+  default:
+    return EXIT_FAULT;
+  }
+}

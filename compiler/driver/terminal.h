@@ -1,0 +1,59 @@
+/* terminal: what `nkx compile` and `nkx run` share: the kernel's files, the options of a job, and diagnostics with a caret
+ * below the Python range. */
+#ifndef DRIVER_TERMINAL_H
+#define DRIVER_TERMINAL_H
+
+#include "driver/job.h"
+
+struct ir;
+
+struct terminal {
+  const char *command; /* "compile" */
+  struct job job;
+  struct arena *arena;
+  bool is_color, is_language_given;
+  struct job_input *inputs;
+  int n_inputs, cap_inputs;
+  struct {
+    struct job_file *v;
+    int n, cap;
+  } files;
+  struct error err;
+};
+
+/* All memory is allocated in a. */
+void terminal_init(struct terminal *t, struct arena *a);
+
+/* The options of a job, for getopt_long, and their part of a help text. */
+#define TERMINAL_OPTIONS \
+  {"file", required_argument, NULL, 'f'}, {"kernel", required_argument, NULL, 'k'}, \
+      {"language", required_argument, NULL, 'l'}, {"target", required_argument, NULL, 't'}, \
+      {"input", required_argument, NULL, 'i'}, {"inputs", required_argument, NULL, 'I'}
+#define TERMINAL_HELP_FILES \
+  "  FILE.py…                   files that KERNEL imports; those in its own folder are found without this\n" \
+  "  --file NAME=PATH           a file that KERNEL imports by another name: --file pkg/util.py=/tmp/new.py; " \
+  "repeatable\n" \
+  "  --kernel NAME              only this kernel of the file\n"
+#define TERMINAL_HELP_INPUTS \
+  "  --target trn1|trn2|trn3    the machine (trn2)\n" \
+  "  --input NAME=SHAPE:DTYPE   the shape of a parameter of a plain function: --input x=128x256:f32; repeatable\n" \
+  "  --inputs FILE.npz          the inputs by parameter name; they also give the shapes\n"
+
+/* Takes option c with its value; ST_INPUT with a message in t->err for a wrong value, and for any other option. */
+MUST_USE enum status terminal_option(struct terminal *t, int c, const char *value);
+/* Reads the kernel, and the files after it. */
+MUST_USE enum status terminal_read_sources(struct terminal *t, char **paths, int n);
+/* Starts Python and MLIR, and adds the files that the kernel imports from its own folder. */
+MUST_USE enum status terminal_start(struct terminal *t, struct ir *ir);
+
+/* Returns the escape sequence, or "" if standard error is not a terminal. */
+const char *terminal_color(const struct terminal *t, const char *code);
+struct json_t;
+/* Prints the diagnostic of a frame to standard error. */
+void terminal_show_diag(const struct terminal *t, const struct json_t *d);
+
+/* Reports why the file or directory cannot be written; returns ST_INPUT if the user's path is the reason. */
+enum status terminal_refuse_path(struct terminal *t, const char *path);
+int terminal_exit_status(enum status st);
+
+#endif

@@ -1,0 +1,210 @@
+/* internal: the program in memory, shared by the files of interp.
+ *
+ *   read.c        makes the program from MLIR
+ *   read_linalg.c structured operations
+ *   run.c         control flow, buffers
+ *   linalg.c      runs structured operations
+ *   arith.c       operations on rows of elements
+ *   copy.c        copies between layouts
+ *
+ * Every value of MLIR has a slot.  A scalar's slot holds one element in the form of its class; a memref's slot holds the
+ * number of its view.
+ */
+#ifndef INTERP_INTERNAL_H
+#define INTERP_INTERNAL_H
+
+#include "mlir-c/AffineExpr.h"
+
+#include "interp/interp.h"
+
+/* The form in which elements are computed: int64_t, sign-extended (i1: 0 or 1); float, for f32 and narrower types, whose
+ * values are exact in it; double. */
+enum form { FORM_INT, FORM_F32, FORM_F64 };
+enum { FORM_SIZE = 8 }; /* bytes that a row has for each element, in every form */
+
+static inline enum form form_of(enum dtype t) {
+  return t == DT_F64 ? FORM_F64 : dtype_is_float(t) ? FORM_F32 : FORM_INT;
+}
+static inline size_t form_bytes(enum dtype t) {
+  return form_of(t) == FORM_F32 ? sizeof(float) : 8;
+}
+
+/* ---- operations on rows ------------------------------------------------------------------------------------------ */
+
+enum arith_op {
+#define ARITH(e, name, n) e,
+#include "interp/arith.def"
+#undef ARITH
+  ARITH_COUNT
+};
+
+struct arith {
+  enum arith_op op;
+  enum dtype from, to; /* of the last operand and of the result; signless integers count as signed */
+  int predicate;       /* of comparisons */
+};
+
+/* Sets n elements of `out` from the operands, which may be the same row as out. */
+void arith_row(const struct arith *x, int n, void *out, const void *a, const void *b, const void *c);
+
+/* Convert n elements that lie `step` elements apart in memory to a row, and back. */
+void row_load(enum dtype t, const char *at, int64_t step, int n, void *row);
+void row_store(enum dtype t, char *at, int64_t step, int n, const void *row);
+void row_fill(enum dtype t, int n, void *row, const void *scalar);
+
+/* ---- the program ------------------------------------------------------------------------------------------------- */
+
+enum op {
+  OP_ARITH,
+  OP_CONSTANT,
+  OP_ALLOC,
+  OP_DEALLOC,
+  OP_LOAD,
+  OP_STORE,
+  OP_COPY,
+  OP_SUBVIEW,
+  OP_REINTERPRET,
+  OP_COLLAPSE,
+  OP_EXPAND,
+  OP_CAST,
+  OP_GLOBAL,
+  OP_DIM,
+  OP_AFFINE_APPLY,
+  OP_FOR,
+  OP_IF,
+  OP_WHILE,
+  OP_CALL,
+  OP_STRUCTURED,
+  OP_INDEX, /* linalg.index, in bodies only */
+};
+
+/* A value's type.  dtype of a memref: of its elements.  view: the number of the memref's view; -1 for a scalar. */
+struct slot {
+  enum dtype t;
+  int view;
+};
+
+struct instr;
+struct block {
+  int n_args, n_results; /* results: what the terminator hands on; of scf.condition the condition is the first */
+  const int *args, *results;
+  struct {
+    struct instr *v;
+    int n, cap;
+  } code;
+};
+
+/* An affine expression: a constant plus a coefficient for each loop (of a structured operation) or operand. */
+struct linear {
+  int64_t constant;
+  const int64_t *by;
+};
+
+struct operand {
+  int slot;
+  enum dtype t;
+  int rank; /* -1: a scalar, which is the same for all elements */
+  const struct linear *at;
+  bool is_read; /* the body uses the element */
+};
+
+/* Values of the body are rows.  The operands come first, then scalars from outside, then what the body computes. */
+struct body_value {
+  enum dtype t;
+  int outer; /* slot of a scalar from outside; -1 for others */
+};
+struct structured {
+  int n_loops, n_operands, n_inputs;
+  const struct operand *operands;
+  const bool *is_parallel;
+  const int *extent_operand, *extent_dim; /* the operand and its dimension that give the extent of each loop */
+  int n_values;
+  const struct body_value *values;
+  struct {
+    struct instr *v;
+    int n, cap;
+  } code;
+  const int *yields;
+  bool is_copy; /* it only copies elements of one type from operand copied_from to the output */
+  int copied_from;
+  bool is_fold;       /* the last instruction combines an element with the output, and nothing else uses that */
+  enum dtype product; /* of a matrix product's operands, with f32 accumulation; DT_NONE for other operations */
+  bool transposed[2];
+};
+
+struct instr {
+  enum op op;
+  int n_args, n_results;
+  const int *args, *results;
+  union {
+    struct arith arith;
+    uint64_t bits;    /* constant: in the form of its type */
+    const void *data; /* global */
+    const struct structured *structured;
+    const struct block *blocks[2]; /* for, if, while */
+    const struct function *callee;
+    struct linear linear; /* apply */
+    int64_t index;        /* index: the loop */
+    struct {
+      /* offsets, sizes, strides: of each dimension; DYNAMIC takes the next operand after the memref */
+      int n; /* dimensions of offsets, sizes and strides */
+      const int64_t *offsets, *sizes, *strides;
+      const int *groups; /* collapse, expand: the dimension of the shorter shape that each one of the longer belongs to;
+                            subview: the result's dimension, -1 if it is dropped */
+    } view;
+  };
+  const int *temps; /* for, while, if: slots of the types of the values handed on */
+  const char *name; /* of the operation, for messages */
+};
+
+struct function {
+  const char *name;
+  struct block body;
+  bool is_read;
+};
+
+struct interp_program {
+  struct function *entry;
+  int n_slots, n_views;
+  const struct slot *slots;
+  const int *ranks; /* of each view */
+  int rank_sum;     /* of all views */
+  int n_rows;       /* most values of a body */
+};
+
+extern const int64_t interp_dynamic; /* marks a dynamic offset, size or stride */
+
+/* ---- reading ----------------------------------------------------------------------------------------------------- */
+
+struct reader;
+bool read_unknown(struct reader *r, const char *what); /* false */
+struct arena *reader_arena(struct reader *r);
+enum dtype read_dtype(MlirType element);
+int reader_slot(struct reader *r, MlirValue v);
+int reader_rank(struct reader *r, MlirValue v); /* of a memref; -1 of a scalar */
+void reader_rows(struct reader *r, int n);      /* a body has n values */
+bool read_structured(struct reader *r, MlirOperation op, struct instr *out);
+bool read_arith(struct reader *r, MlirOperation op,
+                struct arith *out); /* false without a reason if op is another one */
+bool read_constant(struct reader *r, MlirOperation op, uint64_t *bits);
+bool read_linear(struct arena *a, MlirAffineExpr e, int n, int n_dims, struct linear *out);
+
+/* ---- running ----------------------------------------------------------------------------------------------------- */
+
+struct view {
+  char *base, *data; /* of the allocation; of element 0 */
+  int64_t *dims, *strides;
+};
+struct machine {
+  const struct interp_program *p;
+  uint64_t *scalars; /* by slot */
+  struct view *views;
+  char *rows;
+  struct memory_block *blocks;
+  struct error *err;
+};
+bool run_structured(struct machine *m, const struct instr *in);
+bool machine_fault(struct machine *m, const struct instr *in, const char *what);                   /* false */
+char *element_at(const struct machine *m, const struct instr *in, int memref, const int *indices); /* NULL: outside */
+
+#endif

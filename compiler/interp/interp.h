@@ -1,0 +1,40 @@
+/* interp: executes a module of buffers without making machine code.
+ *
+ * The module has functions of memrefs, scf loops and branches, arith, math, memref and structured operations of linalg.
+ * It is read once into a compact program, which any number of threads may run.  The body of a structured operation is
+ * computed for a row of elements at a time, so that the time per element is that of the arithmetic.  Floats narrower
+ * than f32 are computed in f32 and rounded after each operation.
+ */
+#ifndef INTERP_INTERP_H
+#define INTERP_INTERP_H
+
+#include "base/dtype.h"
+#include "base/error.h"
+#include "hlo/hlo.h"
+#include "ir/ir.h"
+
+struct interp_program;
+
+/* Reads function `name` of the module, which may be destroyed afterwards unless it has constants: their data belongs to
+ * the context.  NULL if the module has an operation or a type that is not known here; *what is its name then.  The
+ * program lives in a. */
+const struct interp_program *interp_read(MlirOperation module, const char *name, struct arena *a, const char **what);
+
+/* An argument or a result: element (i, j, …) is at data + (i * strides[0] + j * strides[1] + …) * element size. */
+struct interp_buffer {
+  char *data;
+  int64_t dims[HLO_RANK_MAX], strides[HLO_RANK_MAX]; /* dims: of arguments */
+};
+
+/* Runs the program on args, which it may write.  The results may be parts of arguments; `take` receives each of them
+ * before the program's memory is freed.  Allocated memory is zeroed.  ST_INPUT: it accesses an element outside of a
+ * buffer; err says which operation. */
+typedef void interp_taker(void *user, int i, const struct interp_buffer *result);
+MUST_USE enum status interp_run(const struct interp_program *p, const struct interp_buffer *args, interp_taker *take,
+                                void *user, struct error *err);
+
+/* Copies an array of any rank between two layouts of elements of `size` bytes; strides in elements. */
+void interp_copy(size_t size, int64_t rank, const int64_t *dims, char *to, const int64_t *to_strides, const char *from,
+                 const int64_t *from_strides);
+
+#endif

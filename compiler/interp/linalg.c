@@ -1,0 +1,257 @@
+/* linalg: runs structured operations.
+ *
+ * One loop, parallel if there is one, is cut into rows of at most ROW elements; the other loops run in order around it.
+ * The body is computed for a row at a time: each operand's elements are loaded, each instruction computes a row, and
+ * the results are stored.  An output's element receives its contributions in the order of the loops.
+ */
+#include <string.h>
+
+#include "interp/internal.h"
+#include "sim/product.h"
+
+enum { ROW = 256 };
+
+struct walk {
+  struct machine *m;
+  const struct instr *in;
+  const struct structured *s;
+  int64_t extents[HLO_RANK_MAX], index[HLO_RANK_MAX];
+  int row_loop;                   /* -1: there are no loops */
+  char **at;                      /* of each operand's element at `index` */
+  int64_t (*steps)[HLO_RANK_MAX]; /* of each operand, for each loop, in elements */
+};
+
+static char *row_of(const struct walk *w, int value) {
+  return w->m->rows + (size_t)value * ROW * FORM_SIZE;
+}
+
+/* ---- set-up ------------------------------------------------------------------------------------------------------ */
+
+static bool find_extents(struct walk *w) {
+  const struct structured *s = w->s;
+  const struct slot *slots = w->m->p->slots;
+  for (int l = 0; l < s->n_loops; l++) {
+    const struct operand *x = &s->operands[s->extent_operand[l]];
+    w->extents[l] = w->m->views[slots[x->slot].view].dims[s->extent_dim[l]];
+    w->index[l] = 0;
+  }
+  for (int k = 0; k < s->n_operands; k++) {
+    const struct operand *x = &s->operands[k];
+    if (x->rank < 0)
+      continue;
+    const struct view *v = &w->m->views[slots[x->slot].view];
+    memset(w->steps[k], 0, sizeof w->steps[k]);
+    w->at[k] = v->data;
+    for (int d = 0; d < x->rank; d++) {
+      int64_t low = x->at[d].constant, high = low;
+      bool is_empty = false;
+      w->at[k] += low * v->strides[d] * (int64_t)dtype_size(x->t);
+      for (int l = 0; l < s->n_loops; l++) {
+        const int64_t by = x->at[d].by[l];
+        *(by < 0 ? &low : &high) += by * (w->extents[l] - 1);
+        w->steps[k][l] += by * v->strides[d];
+        is_empty |= w->extents[l] == 0;
+      }
+      if (!is_empty && (low < 0 || high >= v->dims[d]))
+        return machine_fault(w->m, w->in, "reads or writes outside of a buffer");
+    }
+  }
+  return true;
+}
+
+/* The longest parallel loop, preferably one whose elements are adjacent; of equal ones the innermost. */
+static void choose_row(struct walk *w) {
+  const struct structured *s = w->s;
+  int64_t best = -1;
+  w->row_loop = -1;
+  for (int l = 0; l < s->n_loops; l++) {
+    const int64_t n = w->extents[l] < ROW ? w->extents[l] : ROW;
+    int64_t worth = 8 * n;
+    for (int k = 0; k < s->n_operands; k++)
+      worth += s->operands[k].rank > 0 && w->steps[k][l] == 1 ? n : 0;
+    if (!s->is_parallel[l])
+      worth = s->is_fold ? worth / 16 : 0;
+    if (worth >= best)
+      best = worth, w->row_loop = l;
+  }
+}
+
+/* ---- one row ----------------------------------------------------------------------------------------------------- */
+
+static bool gather(struct walk *w, const struct instr *in, int n) {
+  const int *slots = in->args;
+  const struct view *v = &w->m->views[w->m->p->slots[slots[0]].view];
+  const enum dtype t = w->s->values[in->results[0]].t;
+  const int rank = w->m->p->ranks[w->m->p->slots[slots[0]].view];
+  char *out = row_of(w, in->results[0]);
+  for (int i = 0; i < n; i++) {
+    int64_t offset = 0;
+    for (int d = 0; d < rank; d++) {
+      const int64_t index = ((const int64_t *)(const void *)row_of(w, in->args[1 + d]))[i];
+      if (index < 0 || index >= v->dims[d])
+        return machine_fault(w->m, in, "reads outside of a buffer");
+      offset += index * v->strides[d];
+    }
+    row_load(t, v->data + offset * (int64_t)dtype_size(t), 1, 1, out + (size_t)i * form_bytes(t));
+  }
+  return true;
+}
+
+static void count(struct walk *w, const struct instr *in, int64_t first, int n) {
+  int64_t *out = (int64_t *)(void *)row_of(w, in->results[0]);
+  const bool moves = in->index == w->row_loop;
+  for (int i = 0; i < n; i++)
+    out[i] = moves ? first + i : w->index[in->index];
+}
+
+static bool compute(struct walk *w, int n_code, int64_t first, int n) {
+  for (int k = 0; k < n_code; k++) {
+    const struct instr *in = &w->s->code.v[k];
+    if (in->op == OP_ARITH)
+      arith_row(&in->arith, n, row_of(w, in->results[0]), row_of(w, in->args[0]),
+                in->n_args > 1 ? row_of(w, in->args[1]) : NULL, in->n_args > 2 ? row_of(w, in->args[2]) : NULL);
+    else if (in->op == OP_INDEX)
+      count(w, in, first, n);
+    else if (in->op == OP_LOAD && !gather(w, in, n))
+      return false;
+  }
+  return true;
+}
+
+/* Combines the elements of a row with one output element, one after the other. */
+static void fold(struct walk *w, int n, char *to) {
+  const struct structured *s = w->s;
+  const struct instr *last = &s->code.v[s->code.n - 1];
+  const int out = s->n_inputs, other = last->args[0] == out ? last->args[1] : last->args[0];
+  const enum dtype t = s->operands[out].t;
+  const char *x = row_of(w, other);
+  char *sum = row_of(w, out);
+  row_load(t, to, 1, 1, sum);
+  for (int i = 0; i < n; i++, x += form_bytes(t))
+    arith_row(&last->arith, 1, sum, last->args[0] == out ? sum : x, last->args[0] == out ? x : sum, NULL);
+  row_store(t, to, 1, 1, sum);
+}
+
+/* Computes n elements from number `first` of the row on. */
+static bool run_row(struct walk *w, int64_t first, int n) {
+  const struct structured *s = w->s;
+  const int l = w->row_loop;
+  const bool folds = l >= 0 && !s->is_parallel[l];
+  for (int k = 0; k < s->n_operands; k++) {
+    const struct operand *x = &s->operands[k];
+    if (!x->is_read || x->rank < 0 || (folds && k >= s->n_inputs))
+      continue;
+    const int64_t step = l < 0 ? 0 : w->steps[k][l];
+    row_load(x->t, w->at[k] + first * step * (int64_t)dtype_size(x->t), step, n, row_of(w, k));
+  }
+  if (!compute(w, s->code.n - folds, first, n))
+    return false;
+  if (folds) {
+    fold(w, n, w->at[s->n_inputs]);
+    return true;
+  }
+  for (int k = s->n_inputs; k < s->n_operands; k++) {
+    const int64_t step = l < 0 ? 0 : w->steps[k][l];
+    const enum dtype t = s->operands[k].t;
+    row_store(t, w->at[k] + first * step * (int64_t)dtype_size(t), step, n, row_of(w, s->yields[k - s->n_inputs]));
+  }
+  return true;
+}
+
+static bool run_rows(struct walk *w) {
+  const bool can_cut = w->row_loop >= 0 && (w->s->is_parallel[w->row_loop] || w->s->is_fold);
+  const int most = can_cut ? ROW : 1;
+  const int64_t n = w->row_loop < 0 ? 1 : w->extents[w->row_loop];
+  for (int64_t k = 0; k < n; k += most) {
+    if (w->row_loop >= 0)
+      w->index[w->row_loop] = k;
+    if (!run_row(w, k, n - k < most ? (int)(n - k) : most))
+      return false;
+  }
+  return true;
+}
+
+/* ---- all rows ---------------------------------------------------------------------------------------------------- */
+
+static void move(struct walk *w, int loop, int64_t by) {
+  for (int k = 0; k < w->s->n_operands; k++)
+    if (w->s->operands[k].rank >= 0)
+      w->at[k] += by * w->steps[k][loop] * (int64_t)dtype_size(w->s->operands[k].t);
+}
+
+/* Advances the other loops; false at the end. */
+static bool advance(struct walk *w) {
+  for (int l = w->s->n_loops - 1; l >= 0; l--) {
+    if (l == w->row_loop)
+      continue;
+    if (++w->index[l] < w->extents[l]) {
+      move(w, l, 1);
+      return true;
+    }
+    move(w, l, 1 - w->extents[l]);
+    w->index[l] = 0;
+  }
+  return false;
+}
+
+static void fill_constants(struct walk *w) {
+  const struct structured *s = w->s;
+  const int n = w->row_loop < 0 || w->extents[w->row_loop] > ROW ? ROW : (int)w->extents[w->row_loop];
+  for (int k = 0; k < s->n_values; k++)
+    if (s->values[k].outer >= 0)
+      row_fill(s->values[k].t, n, row_of(w, k), &w->m->scalars[s->values[k].outer]);
+  for (int k = 0; k < s->n_operands; k++)
+    if (s->operands[k].rank < 0)
+      row_fill(s->operands[k].t, n, row_of(w, k), &w->m->scalars[s->operands[k].slot]);
+  for (int k = 0; k < s->code.n; k++)
+    if (s->code.v[k].op == OP_CONSTANT)
+      row_fill(s->values[s->code.v[k].results[0]].t, n, row_of(w, s->code.v[k].results[0]), &s->code.v[k].bits);
+}
+
+static void run_copy(struct walk *w) {
+  const int from = w->s->copied_from, to = w->s->n_inputs;
+  interp_copy(dtype_size(w->s->operands[to].t), w->s->n_loops, w->extents, w->at[to], w->steps[to], w->at[from],
+              w->steps[from]);
+}
+
+static void run_product(struct walk *w) {
+  const struct structured *s = w->s;
+  const bool is_batched = s->n_loops == 4;
+  const int64_t n_batches = is_batched ? w->extents[0] : 1;
+  const int m = s->n_loops - 3, n = m + 1, k = m + 2;
+  for (int64_t b = 0; b < n_batches; b++) {
+    const struct sim_matrix x = {w->at[0], w->extents[m], w->extents[k], w->steps[0][m], w->steps[0][k]};
+    const struct sim_matrix y = {w->at[1], w->extents[k], w->extents[n], w->steps[1][k], w->steps[1][n]};
+    const struct sim_matrix z = {w->at[2], w->extents[m], w->extents[n], w->steps[2][m], w->steps[2][n]};
+    sim_multiply(&x, &y, &z, s->product);
+    if (is_batched)
+      move(w, 0, 1);
+  }
+}
+
+bool run_structured(struct machine *m, const struct instr *in) {
+  const struct structured *s = in->structured;
+  char *at[s->n_operands];
+  int64_t steps[s->n_operands][HLO_RANK_MAX];
+  struct walk w = {.m = m, .in = in, .s = s, .at = at, .steps = steps};
+  if (!find_extents(&w))
+    return false;
+  for (int l = 0; l < s->n_loops; l++)
+    if (!w.extents[l])
+      return true;
+  if (s->product != DT_NONE) {
+    run_product(&w);
+    return true;
+  }
+  if (s->is_copy) {
+    run_copy(&w);
+    return true;
+  }
+  choose_row(&w);
+  fill_constants(&w);
+  do {
+    if (!run_rows(&w))
+      return false;
+  } while (advance(&w));
+  return true;
+}

@@ -1,0 +1,111 @@
+/* copies: decides how many copies of an allocation in a loop pay.
+ *
+ * With one copy an engine that fills the memory waits until the readers of the last iteration are done.  With two it
+ * fills one while the other is read.  A DMA transfer takes long to start, so with three the next one is under way
+ * already.  More than one does not pay where one engine does everything, because it works in order; where each iteration
+ * waits for the last one because data decide what runs (nisa.h, "Control flow"); and beyond the number of iterations.
+ */
+#include <string.h>
+
+#include "ir/query.h"
+#include "passes/allocate_memory/allocate_memory.h"
+#include "passes/lib/buffers.h"
+
+enum { DEPTH_MAX = 16 };
+
+/* ---- engines ----------------------------------------------------------------------------------------------------- */
+
+/* Bits 1 << nisa_engine.  An engine that adds to what is there counts as a writer. */
+struct engines {
+  unsigned readers, writers;
+};
+
+static void add_use(struct engines *e, MlirOperation op, MlirValue v) {
+  struct nisa_instr in;
+  const char *why;
+  if (!nisa_read(op, &in, &why))
+    return;
+  for (int k = 0; k < in.def->n_operands; k++) {
+    const struct nisa_operand_def *d = &in.def->operand[k];
+    if ((d->reads || d->writes) && mlirValueEqual(in.operand[k].base, v))
+      *(d->writes ? &e->writers : &e->readers) |= 1u << in.engine;
+  }
+}
+
+static struct engines engines_of(struct arena *a, MlirValue memory) {
+  const struct buffer_uses uses = buffer_find_uses(a, memory);
+  struct engines e = {0};
+  for (int k = 0; k < uses.n; k++)
+    add_use(&e, uses.v[k].op, mlirOperationGetOperand(uses.v[k].op, uses.v[k].operand));
+  return e;
+}
+
+/* "vector and scalar" */
+static const char *names_of(struct arena *a, unsigned engines) {
+  const char *names = NULL;
+  for (int e = NISA_ENGINE_COUNT - 1; e > 0; e--)
+    if (engines & 1u << e) {
+      const char *name = nisa_engine_name((enum nisa_engine)e);
+      engines &= ~(1u << e);
+      names = !names ? name : arena_printf(a, "%s%s%s", name, strchr(names, ' ') ? ", " : " and ", names);
+    }
+  return names;
+}
+
+/* ---- loops ------------------------------------------------------------------------------------------------------- */
+
+/* True if v may come from memory. */
+static bool depends_on_data(MlirValue v, int depth) {
+  MlirOperation def = ir_defining_op(v);
+  if (mlirOperationIsNull(def))
+    return mlirBlockArgumentGetArgNumber(v) != 0; /* argument 0 is the counter of a loop; others are carried */
+  if (ir_is(def, "arith.constant"))
+    return false;
+  if (!ir_is_of(def, "arith.") || depth == DEPTH_MAX)
+    return true;
+  for (intptr_t k = 0; k < mlirOperationGetNumOperands(def); k++)
+    if (depends_on_data(mlirOperationGetOperand(def, k), depth + 1))
+      return true;
+  return false;
+}
+
+static bool decides_by_data(MlirOperation op, void *user) {
+  (void)user;
+  return ir_is(op, "scf.while") || (ir_is(op, "scf.if") && depends_on_data(mlirOperationGetOperand(op, 0), 0));
+}
+
+/* The iterations of a loop; INT64_MAX if its bounds are not constants. */
+static int64_t trips_of(MlirOperation loop) {
+  int64_t lower, upper, step;
+  if (!ir_int_constant(mlirOperationGetOperand(loop, 0), &lower) ||
+      !ir_int_constant(mlirOperationGetOperand(loop, 1), &upper) ||
+      !ir_int_constant(mlirOperationGetOperand(loop, 2), &step) || step <= 0)
+    return INT64_MAX;
+  return upper > lower ? (upper - lower - 1) / step + 1 : 0;
+}
+
+/* ---- all together ------------------------------------------------------------------------------------------------ */
+
+struct copies copies_of(struct pass_run *run, const struct nisa_lifetime *x) {
+  const unsigned dma = 1u << NISA_ENGINE_DMA;
+  struct arena *a = run->arena;
+
+  if (mlirOperationIsNull(x->loop))
+    return (struct copies){1, NULL};
+  const struct engines e = engines_of(a, mlirOperationGetResult(x->alloc, 0));
+  const unsigned all = e.readers | e.writers;
+  if (!e.readers || !e.writers)
+    return (struct copies){1, e.writers ? "nothing reads it" : "nothing writes it"};
+  /* of DMA, transfers that load and those that store are in different queues */
+  if (all != dma && (all & (all - 1)) == 0)
+    return (struct copies){1, arena_printf(a, "only the %s engine uses it, in order", names_of(a, all))};
+  if (ir_collect(a, x->loop, decides_by_data, NULL).n)
+    return (struct copies){1, "data decide what its loop runs, so that each iteration waits for the last one"};
+  const int wanted = all & dma ? 3 : 2;
+  const int64_t trips = trips_of(x->loop);
+  if (trips < wanted)
+    return (struct copies){trips > 1 ? (int)trips : 1,
+                           arena_printf(a, "its loop runs %lld time%s", (long long)trips, trips == 1 ? "" : "s")};
+  return (struct copies){wanted,
+                         arena_printf(a, "filled by %s, read by %s", names_of(a, e.writers), names_of(a, e.readers))};
+}

@@ -1,0 +1,227 @@
+/* place: see the header.
+ *
+ * First fit: items are placed one after another, each at the lowest address that no item has that is alive with it.  In
+ * which order decides what fits, so several are tried: the largest first, in program order, the longest lifetime first;
+ * and after a failure the item that had no room first (no order is right for all programs: the problem is NP-hard).
+ *
+ * To keep memory unused for some time after it became free, lifetimes are made longer by a distance, in operations.  The
+ * largest distance of total, total / 2, total / 4 … with which everything fits is taken.  The largest is the whole
+ * function: then no memory is reused. */
+#include "passes/allocate_memory/place.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOVES_MAX = 24 }; /* of items to the front of the order, after failures */
+
+struct placing {
+  struct place_item *v;
+  int n;
+  int64_t capacity;
+  int64_t distance; /* by which lifetimes are longer */
+  int *order;       /* the items in the order in which they are placed */
+  int *placed;      /* those that have an offset, by offset */
+};
+
+static int64_t round_up(int64_t x, int64_t unit) {
+  return (x + unit - 1) / unit * unit;
+}
+
+static int64_t stride_of(const struct place_item *x) {
+  return round_up(x->bytes, x->align);
+}
+
+static int64_t size_of(const struct place_item *x) {
+  return (x->copies - 1) * stride_of(x) + x->bytes;
+}
+
+static int begin_of(const struct place_item *x) {
+  return x->copies > 1 ? x->loop_from : x->from;
+}
+static int end_of(const struct place_item *x) {
+  return x->copies > 1 ? x->loop_to : x->to;
+}
+
+static bool meet(const struct placing *p, const struct place_item *x, const struct place_item *y) {
+  return begin_of(x) < end_of(y) + p->distance && begin_of(y) < end_of(x) + p->distance;
+}
+
+/* ---- placing in a given order ----------------------------------------------------------------------------------- */
+
+/* Finds the lowest offset for x and its position among the placed ones; false if there is none. */
+static bool place_one(struct placing *p, int n_placed, struct place_item *x, int *position) {
+  const int64_t size = size_of(x);
+  int64_t at = 0;
+  int k = 0;
+
+  for (; k < n_placed; k++) {
+    const struct place_item *y = &p->v[p->placed[k]];
+    if (!meet(p, x, y))
+      continue;
+    if (y->offset - at >= size)
+      break;
+    const int64_t after = round_up(y->offset + size_of(y), x->align);
+    at = after > at ? after : at;
+  }
+  if (at + size > p->capacity)
+    return false;
+  x->offset = at;
+  for (k = n_placed; k > 0 && p->v[p->placed[k - 1]].offset > at; k--)
+    ;
+  *position = k;
+  return true;
+}
+
+static bool place_in_order(struct placing *p, int *failed) {
+  for (int k = 0, at; k < p->n; k++) {
+    if (!place_one(p, k, &p->v[p->order[k]], &at)) {
+      *failed = p->order[k];
+      return false;
+    }
+    memmove(p->placed + at + 1, p->placed + at, (size_t)(k - at) * sizeof *p->placed);
+    p->placed[at] = p->order[k];
+  }
+  return true;
+}
+
+/* ---- orders ------------------------------------------------------------------------------------------------------ */
+
+enum order_kind { BY_SIZE, BY_PROGRAM, BY_LENGTH, ORDER_KINDS };
+
+struct key {
+  int64_t first; /* larger ones come first */
+  int from, item;
+};
+
+static int by_key(const void *p, const void *q) {
+  const struct key *x = p, *y = q;
+  if (x->first != y->first)
+    return x->first > y->first ? -1 : 1;
+  return x->from != y->from ? (x->from > y->from) - (x->from < y->from) : x->item - y->item;
+}
+
+static void set_order(struct placing *p, struct key *keys, enum order_kind kind) {
+  for (int k = 0; k < p->n; k++) {
+    const struct place_item *x = &p->v[k];
+    keys[k] = (struct key){.from = begin_of(x), .item = k};
+    keys[k].first = kind == BY_SIZE ? size_of(x) : kind == BY_LENGTH ? (int64_t)end_of(x) - begin_of(x) : 0;
+  }
+  qsort(keys, (size_t)p->n, sizeof *keys, by_key);
+  for (int k = 0; k < p->n; k++)
+    p->order[k] = keys[k].item;
+}
+
+static void move_to_front(struct placing *p, int item) {
+  int k = 0;
+  while (p->order[k] != item)
+    k++;
+  memmove(p->order + 1, p->order, (size_t)k * sizeof *p->order);
+  p->order[0] = item;
+}
+
+static bool place_in_some_order(struct placing *p, struct key *keys, int moves, int *failed) {
+  for (int kind = 0; kind < ORDER_KINDS; kind++) {
+    set_order(p, keys, (enum order_kind)kind);
+    if (place_in_order(p, failed))
+      return true;
+  }
+  set_order(p, keys, BY_SIZE);
+  for (int k = 0; k < moves; k++) {
+    if (place_in_order(p, failed))
+      return true;
+    move_to_front(p, *failed);
+  }
+  return false;
+}
+
+/* ---- copies ------------------------------------------------------------------------------------------------------ */
+
+/* A change of the memory in use. */
+struct change {
+  int at, item;
+  int64_t bytes;
+};
+
+static int by_time(const void *p, const void *q) {
+  const struct change *x = p, *y = q;
+  if (x->at != y->at)
+    return (x->at > y->at) - (x->at < y->at);
+  return (x->bytes > y->bytes) - (x->bytes < y->bytes); /* what ends makes room for what begins */
+}
+
+/* The item that begins where more than the capacity is first in use; -1 if there is none. */
+static int find_excess(const struct placing *p, struct change *changes) {
+  int64_t live = 0;
+  for (int k = 0; k < p->n; k++) {
+    const int64_t size = size_of(&p->v[k]);
+    changes[2 * k] = (struct change){begin_of(&p->v[k]), k, size};
+    changes[2 * k + 1] = (struct change){end_of(&p->v[k]), k, -size};
+  }
+  qsort(changes, (size_t)p->n * 2, sizeof *changes, by_time);
+  for (int k = 0; k < 2 * p->n; k++)
+    if ((live += changes[k].bytes) > p->capacity)
+      return changes[k].item;
+  return -1;
+}
+
+static bool gives_way_before(const struct place_item *x, const struct place_item *y) {
+  if ((x->copies > 2) != (y->copies > 2))
+    return x->copies > 2;
+  return x->bytes > y->bytes;
+}
+
+/* Takes a copy from one of the items that are alive with `item`, or from it; false if all have a single one. */
+static bool take_copy(struct placing *p, int item) {
+  struct place_item *best = NULL;
+  for (int k = 0; k < p->n; k++) {
+    struct place_item *x = &p->v[k];
+    if (x->copies > 1 && meet(p, x, &p->v[item]) && (!best || gives_way_before(x, best)))
+      best = x;
+  }
+  if (best)
+    best->copies--;
+  return best;
+}
+
+/* ---- all together ------------------------------------------------------------------------------------------------ */
+
+static int64_t latest_end(const struct placing *p) {
+  int end = 0;
+  for (int k = 0; k < p->n; k++) {
+    const int e = end_of(&p->v[k]);
+    end = e > end ? e : end;
+  }
+  return end;
+}
+
+static void spread(struct placing *p, struct key *keys, struct place_item *best) {
+  int failed;
+  for (int64_t distance = latest_end(p); distance > 0; distance /= 2) {
+    p->distance = distance;
+    if (place_in_some_order(p, keys, 0, &failed))
+      return;
+  }
+  memcpy(p->v, best, (size_t)p->n * sizeof *best);
+}
+
+bool place_items(struct arena *a, struct place_item *v, int n, int64_t capacity, int *failed) {
+  struct placing p = {.v = v, .n = n, .capacity = capacity};
+  struct change *changes = arena_new_array(a, struct change, (size_t)n * 2);
+  struct key *keys = arena_new_array(a, struct key, (size_t)n);
+
+  p.order = arena_new_array(a, int, (size_t)n);
+  p.placed = arena_new_array(a, int, (size_t)n);
+  for (int k = 0; k < n; k++)
+    assert(v[k].align >= 1 && v[k].copies >= 1 && v[k].from < v[k].to);
+  while ((*failed = find_excess(&p, changes)) >= 0)
+    if (!take_copy(&p, *failed))
+      return false;
+  while (!place_in_some_order(&p, keys, MOVES_MAX, failed))
+    if (!take_copy(&p, *failed))
+      return false;
+  for (int k = 0; k < n; k++)
+    v[k].stride = stride_of(&v[k]);
+  spread(&p, keys, arena_dup(a, v, (size_t)n * sizeof *v));
+  return true;
+}

@@ -1,0 +1,88 @@
+/* engine_programs: from one sequence of instructions to one program for each engine and DMA queue.
+ *
+ *     scf.for %i = %c0 to %c8 step %c1 {              nisa.program vector { scf.for %i = … {
+ *       %a = nisa.alloc … copies=3                      nisa.wait qSyncIn >= %i + 1
+ *       nisa.dma_copy(dst=%a, src=%x[%i])               nisa.wait qGpsimdOut >= %i - 1
+ *       %b = nisa.alloc … copies=2                      nisa.reciprocal(dst=%b[…], src=%a[…]) signal
+ *       nisa.reciprocal(dst=%b, src=%a)               } }
+ *       nisa.release %a                       ==>     nisa.program gpsimd { scf.for %i = … {
+ *       nisa.dma_copy(dst=%y[%i], src=%b)               nisa.wait vector >= %i + 1
+ *       nisa.release %b                                 nisa.dma_trigger qGpsimdOut
+ *     }                                               } }
+ *                                                     nisa.program sync { scf.for %i = … {
+ *                                                       nisa.wait vector >= %i - 2
+ *                                                       nisa.dma_trigger qSyncIn
+ *                                                     } }
+ *                                                     nisa.queue qSyncIn on sync { … nisa.dma_copy … signal }
+ *                                                     nisa.queue qGpsimdOut on gpsimd { … nisa.dma_copy … signal }
+ *
+ * nisa/streams.h says how the programs run.  The steps:
+ *
+ *   streams.c  gives every DMA operation a queue; the other instructions name their engine
+ *   read.c     reads the function into arrays of instructions, loops, buffers and accesses
+ *   depend.c   finds the pairs that must be ordered: the same buffer, or overlapping places
+ *   solve.c    finds which execution of the first one an execution of the second one waits for
+ *   reduce.c   drops the waits that others imply
+ *   count.c    says as which number in its stream that execution raises the semaphore
+ *   emit.c     writes the programs
+ *
+ * Every wait is for something that comes earlier in the sequence, so the programs cannot wait for each other in a circle.
+ * Control flow on data has barriers around it; nothing in two parts that a barrier separates is ever compared.
+ * The time is linear in the instructions if each buffer has few uses; it is quadratic in the uses of one buffer.
+ */
+#include "passes/engine_programs/engine_programs.h"
+
+static void remark_streams(struct ep *ep) {
+  struct pass_run *run = ep->run;
+  const char *text = "";
+  int kept = 0;
+  for (int s = 0; s < ep->n_streams; s++)
+    if (ep->streams[s].n)
+      text = arena_printf(run->arena, "%s%s %d %s", text, *text ? "," : "", ep->streams[s].n, ep->streams[s].name);
+  pass_remark(run, ep->function, "instructions, loops counted once:%s", text);
+  for (int k = 0; k < ep->waits.n; k++)
+    kept += ep->waits.v[k].is_kept;
+  pass_remark(run, ep->function, "%d wait%s; %d dropped, because program order or other waits imply them", kept,
+              kept == 1 ? "" : "s", ep->waits.n - kept);
+  if (ep->n_segments > 1)
+    pass_remark(run, ep->function, "control flow depends on data: all streams meet at barriers around it");
+}
+
+static void remark_queues(struct ep *ep) {
+  for (int q = EP_ENGINES; q < ep->n_streams; q++)
+    pass_remark(ep->run, ep->function, "%s: %s, started by %s", ep->streams[q].name, ep->streams[q].why,
+                ep->streams[ep->streams[q].on].name);
+}
+
+static void make_programs(struct pass_run *run, MlirOperation function) {
+  struct arena *a = run->arena;
+  struct ep ep = {.run = run,
+                  .function = function,
+                  .queue_of = {.arena = a},
+                  .loop_of = {.arena = a},
+                  .instr_of = {.arena = a},
+                  .buffer_of = {.arena = a},
+                  .needed = {.arena = a},
+                  .controls = {.arena = a}};
+  ep_assign_queues(&ep);
+  ep_read(&ep);
+  ep_find_waits(&ep);
+  ep_reduce(&ep);
+  ep_emit(&ep);
+  remark_streams(&ep);
+  remark_queues(&ep);
+}
+
+static enum status run_pass(struct pass_run *run) {
+  struct ir_ops functions = ir_collect_named(run->arena, run->module, "func.func");
+  enum status st = pass_target(run, &run->target);
+  for (int k = 0; !st && k < functions.n; k++)
+    if (!mlirBlockIsNull(ir_body(functions.v[k])))
+      make_programs(run, functions.v[k]);
+  return st;
+}
+
+const struct pass_def engine_programs = {
+    .name = "engine-programs",
+    .run = run_pass,
+};

@@ -1,0 +1,153 @@
+/* streams: which DMA queue executes a transfer.
+ *
+ *     qSyncIn      loads: from HBM that the kernel does not write, to the chip.  Triggered by sync, which has nothing
+ *                  else to do, so that loads run ahead as far as there is memory.
+ *     qGpsimdOut   everything that depends on computed data: stores, copies on chip, loads from HBM that the kernel has
+ *     qScalarOut   written.  They never block a load.  A load from scratch memory is in the queue of the store that
+ *                  wrote it, so that the order of the queue replaces a semaphore.
+ *     qGpsimdCc    collectives.
+ *
+ * A trigger that waits also delays the instructions of its engine.  So transfers out are triggered by gpsimd, or by
+ * scalar, if one of them computes nothing; otherwise by the one that produced the data, whose trigger needs no wait; and
+ * otherwise by the one with less work.
+ */
+#include <assert.h>
+#include <string.h>
+
+#include "passes/engine_programs/engine_programs.h"
+#include "passes/lib/buffers.h"
+
+struct work {
+  struct ep *ep;
+  struct ir_ops ops;
+  int64_t executed[NISA_ENGINE_COUNT]; /* instructions that each engine executes */
+  struct table writer;                 /* root -> the last operation that wrote it, in program order */
+  struct table is_written;             /* root in HBM that the kernel writes -> itself */
+};
+
+static bool is_instruction(MlirOperation op, void *user) {
+  (void)user;
+  const struct nisa_op_def *def = nisa_op_of(op);
+  return def && def->kind != NISA_ALLOC && def->kind != NISA_RELEASE && def->kind != NISA_REGISTER_LOAD;
+}
+
+static bool is_collective(enum nisa_kind k) {
+  return k == NISA_ALL_GATHER || k == NISA_ALL_REDUCE || k == NISA_REDUCE_SCATTER || k == NISA_ALL_TO_ALL ||
+         k == NISA_COLLECTIVE_PERMUTE;
+}
+
+/* How often op is executed, as far as it is known; at most a million. */
+static int64_t executions(struct ep *ep, MlirOperation op) {
+  enum { MANY = 1000000 };
+  int64_t n = 1, bound[3];
+  for (op = mlirOperationGetParentOperation(op); !mlirOperationEqual(op, ep->function) && n < MANY;
+       op = mlirOperationGetParentOperation(op)) {
+    bool is_known = ir_is(op, "scf.for");
+    for (int k = 0; is_known && k < 3; k++)
+      is_known = ir_int_constant(mlirOperationGetOperand(op, k), &bound[k]);
+    if (is_known && bound[2] > 0 && bound[1] > bound[0])
+      n *= (bound[1] - bound[0] + bound[2] - 1) / bound[2];
+  }
+  return n < MANY ? n : MANY;
+}
+
+static enum nisa_engine engine_of(MlirOperation op) {
+  return nisa_engine_from_name(ir_str(nisa_text_attr(op, "engine")));
+}
+
+static const void *root_key(MlirValue v) {
+  return buffer_root(v).ptr;
+}
+
+/* The roots that instructions write.  dst comes first among the operands. */
+static void survey(struct work *w) {
+  for (int k = 0; k < w->ops.n; k++) {
+    MlirOperation op = w->ops.v[k];
+    MlirValue dst = mlirOperationGetOperand(op, 0);
+    w->executed[engine_of(op)] += executions(w->ep, op);
+    if (!mem_is_on_chip(nisa_type_space(mlirValueGetType(dst))))
+      table_put(&w->is_written, root_key(dst), op.ptr);
+  }
+}
+
+static int find_stream(struct ep *ep, const char *name, int on, const char *why) {
+  for (int k = 0; k < ep->n_streams; k++)
+    if (!strcmp(ep->streams[k].name, name))
+      return k;
+  assert(ep->n_streams < EP_STREAMS_MAX);
+  ep->streams[ep->n_streams] = (struct ep_stream){.name = name, .why = why, .on = on};
+  return ep->n_streams++;
+}
+
+static int queue_out(struct work *w, MlirValue src) {
+  const int64_t gpsimd = w->executed[NISA_ENGINE_GPSIMD], scalar = w->executed[NISA_ENGINE_SCALAR];
+  MlirOperation writer = {table_get(&w->writer, root_key(src))};
+  const enum nisa_engine from = mlirOperationIsNull(writer) ? NISA_ENGINE_NONE : engine_of(writer);
+  const char *why = gpsimd && scalar ? "what engines computed; it has less to do"
+                                     : "what engines computed; it computes nothing itself";
+  bool by_scalar = scalar < gpsimd;
+  if (gpsimd && scalar && (from == NISA_ENGINE_GPSIMD || from == NISA_ENGINE_SCALAR)) {
+    by_scalar = from == NISA_ENGINE_SCALAR;
+    why = "what it computed itself";
+  }
+  return by_scalar ? find_stream(w->ep, "qScalarOut", EP_SCALAR, why)
+                   : find_stream(w->ep, "qGpsimdOut", EP_GPSIMD, why);
+}
+
+static int queue_for(struct work *w, MlirOperation op) {
+  MlirValue dst = mlirOperationGetOperand(op, 0);
+  struct nisa_instr in;
+  const bool is_read = nisa_read(op, &in, NULL);
+  assert(is_read);
+  (void)is_read;
+  if (is_collective(in.def->kind))
+    return find_stream(w->ep, "qGpsimdCc", EP_GPSIMD, "collectives");
+  MlirValue src = nisa_operand(&in, "src")->base;
+  const bool from_hbm = !mem_is_on_chip(nisa_type_space(mlirValueGetType(src)));
+  const bool to_chip = mem_is_on_chip(nisa_type_space(mlirValueGetType(dst)));
+  if (from_hbm && to_chip && in.def->kind == NISA_DMA_COPY_INDIRECT)
+    return queue_out(w, in.operand[2].base);
+  if (from_hbm && to_chip && !table_get(&w->is_written, root_key(src)))
+    return find_stream(w->ep, "qSyncIn", EP_SYNC, "loads, which never wait for a store");
+  MlirOperation writer = {table_get(&w->writer, root_key(src))};
+  if (from_hbm && !mlirOperationIsNull(writer) && table_get(&w->ep->queue_of, writer.ptr) &&
+      !is_collective(nisa_op_of(writer)->kind))
+    return ep_stream_of(w->ep, writer);
+  return queue_out(w, src);
+}
+
+int ep_stream_of(struct ep *ep, MlirOperation op) {
+  switch (engine_of(op)) {
+  case NISA_ENGINE_TENSOR:
+    return EP_TENSOR;
+  case NISA_ENGINE_VECTOR:
+    return EP_VECTOR;
+  case NISA_ENGINE_SCALAR:
+    return EP_SCALAR;
+  case NISA_ENGINE_GPSIMD:
+    return EP_GPSIMD;
+  case NISA_ENGINE_SYNC:
+    return EP_SYNC;
+  default:
+    return (int)(intptr_t)table_get(&ep->queue_of, op.ptr) - 1;
+  }
+}
+
+void ep_assign_queues(struct ep *ep) {
+  struct arena *a = ep->run->arena;
+  static const char *const engines[EP_ENGINES] = {"tensor", "vector", "scalar", "gpsimd", "sync"};
+  struct work w = {.ep = ep,
+                   .ops = ir_collect(a, ep->function, is_instruction, NULL),
+                   .writer = {.arena = a},
+                   .is_written = {.arena = a}};
+  for (int e = 0; e < EP_ENGINES; e++)
+    ep->streams[e] = (struct ep_stream){.name = engines[e], .on = e};
+  ep->n_streams = EP_ENGINES;
+  survey(&w);
+  for (int k = 0; k < w.ops.n; k++) {
+    MlirOperation op = w.ops.v[k];
+    if (engine_of(op) == NISA_ENGINE_DMA)
+      table_put(&ep->queue_of, op.ptr, (void *)(intptr_t)(queue_for(&w, op) + 1));
+    table_put(&w.writer, root_key(mlirOperationGetOperand(op, 0)), op.ptr);
+  }
+}
