@@ -64,7 +64,7 @@ static bool take_streams(struct sim_source *s, const struct sim_record *record, 
   if (!sim_cursor_next(&own, &end, fault))
     return false;
   if (end.kind != SIM_ITEM_END) {
-    *fault = (struct sim_fault){SIM_FAULT_INSTRUCTION, NULL, NULL, "an instruction is in no stream"};
+    *fault = (struct sim_fault){.kind = SIM_FAULT_INSTRUCTION, .text = "an instruction is in no stream"};
     return false;
   }
   struct sim_lane *lanes = arena_new_array(s->arena, struct sim_lane, (size_t)p->n_streams);
@@ -72,7 +72,7 @@ static bool take_streams(struct sim_source *s, const struct sim_record *record, 
   for (int k = 0; k < p->n_streams; k++) {
     const struct sim_stream *x = &p->streams[k];
     lanes[k] = (struct sim_lane){x->name, x->trigger >= 0 ? NISA_ENGINE_DMA : x->engine, x->trigger};
-    sim_cursor_init(&s->cursors[k], p, x->first, own.regs, is_loaded,
+    sim_cursor_init(&s->cursors[k], p, x->first, own.control.regs, is_loaded,
                     record && k < record->n_streams ? &record->streams[k] : NULL, n_assumed, s->arena);
   }
   s->n_lanes = p->n_streams;

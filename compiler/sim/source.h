@@ -8,6 +8,7 @@
 #define SIM_SOURCE_H
 
 #include "sim/cursor.h"
+#include "sim/lane.h"
 
 struct sim_source;
 

@@ -30,7 +30,8 @@
 
 #include "sim/cost.h"
 #include "sim/lane.h"
-#include "sim/run.h"
+#include "sim/record.h"
+#include "sim/fault.h"
 
 enum sim_exec_kind {
   SIM_EXEC_INSTR,

@@ -12,6 +12,7 @@
 #include "nisa/parse.h"
 #include "sim/decode.h"
 #include "sim/report.h"
+#include "sim/run.h"
 
 #include <cmocka.h> /* last: it defines a macro called fail */
 
@@ -518,6 +519,57 @@ static void engines_wait_for_each_other_at_a_barrier(void **state) {
   forget(&t);
 }
 
+/* ---- control that depends on data -------------------------------------------------------------------------------- */
+
+/* Reads a number from memory and runs as many rounds. */
+static const char rounds[] =
+    "module attributes {nisa.target = #nisa.target<\"trn2\">} {\n"
+    "func.func @k(%a: memref<1x1xi32, #nisa.mem<shared_hbm>>) -> memref<1x1xi32, #nisa.mem<shared_hbm>> {\n"
+    "%s = nisa.alloc : memref<1x1xi32, #nisa.mem<sbuf>>\n%t = nisa.alloc : memref<1x8xf32, #nisa.mem<sbuf>>\n"
+    "%c0 = arith.constant 0 : index\n%c1 = arith.constant 1 : index\n%zero = arith.constant 0.0 : f32\n"
+    "nisa.dma_copy(dst<1| 1>=memref<1x1xi32, #nisa.mem<sbuf>> %s[d0, d1], "
+    "src<1| 1>=memref<1x1xi32, #nisa.mem<shared_hbm>> %a[d0, d1]) engine=dma\n"
+    "%v = nisa.register_load(src<1| 1>=memref<1x1xi32, #nisa.mem<sbuf>> %s[d0, d1]) engine=sync : i32\n"
+    "%n = arith.index_cast %v : i32 to index\n"
+    "scf.for %i = %c0 to %n step %c1 {\n"
+    "nisa.memset(dst<1| 8>=memref<1x8xf32, #nisa.mem<sbuf>> %t[d0, d1], value=f32 %zero) engine=vector\n}\n"
+    "nisa.release %s : memref<1x1xi32, #nisa.mem<sbuf>>\nnisa.release %t : memref<1x8xf32, #nisa.mem<sbuf>>\n"
+    "return %a : memref<1x1xi32, #nisa.mem<shared_hbm>>\n}\n}\n";
+
+static int64_t on_vector(const struct timed *t) {
+  struct sim_profile p;
+  sim_profile_make(&t->timeline, (struct arena *)&t->arena, &p);
+  return p.lanes[lane_number(&t->timeline, "vector")].executions;
+}
+
+static void branches_on_data_go_as_they_went_with_values(void **state) {
+  const int32_t n = 5;
+  int32_t out;
+  const void *args[] = {&n};
+  void *results[] = {&out};
+  struct timed t;
+  struct sim_record record;
+  (void)state;
+  read_program(&t, rounds, TARGET_TRN2);
+  sim_record_init(&record, t.program.n_streams, &t.arena);
+  if (sim_run(&t.program, args, results, &(struct sim_options){.record = &record}, NULL, &t.fault))
+    fail_msg("%s", t.fault.text);
+  const struct sim_time_options options = {.target = TARGET_TRN2, .record = &record};
+  assert_int_equal(sim_time(&t.program, &options, &t.arena, &t.timeline, &t.fault), ST_OK);
+  assert_int_equal(t.timeline.n_assumed, 0);
+  assert_int_equal(on_vector(&t), n);
+  forget(&t);
+}
+
+static void without_values_a_loop_on_data_is_assumed_to_run_once(void **state) {
+  struct timed t;
+  (void)state;
+  time_text(&t, rounds, TARGET_TRN2);
+  assert_int_equal(t.timeline.n_assumed, 2);
+  assert_int_equal(on_vector(&t), 1);
+  forget(&t);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_copy_from_psum_takes_a_cycle_an_element),
@@ -535,6 +587,8 @@ int main(void) {
       cmocka_unit_test(a_wait_that_is_never_met_is_a_fault),
       cmocka_unit_test(a_transfer_that_nothing_starts_is_a_fault),
       cmocka_unit_test(engines_wait_for_each_other_at_a_barrier),
+      cmocka_unit_test(branches_on_data_go_as_they_went_with_values),
+      cmocka_unit_test(without_values_a_loop_on_data_is_assumed_to_run_once),
   };
   return cmocka_run_group_tests(tests, start_mlir, stop_mlir);
 }
