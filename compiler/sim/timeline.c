@@ -13,7 +13,8 @@
 
 enum {
   EXECUTIONS_MAX = 4 * 1000 * 1000,
-  FLIGHT = 8, /* instructions of one engine whose results may still be under way */
+  IDEAL_PART = 4, /* an item of an ideal schedule takes as much memory as so many executions */
+  FLIGHT = 8,     /* instructions of one engine whose results may still be under way */
   LOOK_EVERY = 256
 };
 
@@ -576,7 +577,7 @@ enum status sim_time(const struct sim_program *p, const struct sim_time_options 
                       .built = -1,
                       .tensor = sim_tensor_clock_new(options->target)};
   *fault = (struct sim_fault){SIM_FAULT_NONE};
-  m.source = sim_source_new(p, options->record, a, &n_assumed, fault);
+  m.source = sim_source_new(p, options->record, m.executions_max / IDEAL_PART, m.deadline_us, a, &n_assumed, fault);
   if (!m.source)
     return ST_INPUT;
   m.lanes_def = sim_source_lanes(m.source, &m.n_lanes);

@@ -519,6 +519,24 @@ static void engines_wait_for_each_other_at_a_barrier(void **state) {
   forget(&t);
 }
 
+static void a_loop_without_end_is_a_fault(void **state) {
+  static const char loop[] =
+      "%hbm: memref<128x1024xf32, #nisa.mem<shared_hbm>>) {\n%t = nisa.alloc : memref<1x8xf32, #nisa.mem<sbuf>>\n"
+      "%c0 = arith.constant 0 : index\n%c1 = arith.constant 1 : index\n%n = arith.constant 1000000000000 : index\n"
+      "%zero = arith.constant 0.0 : f32\nscf.for %i = %c0 to %n step %c1 {\n"
+      "nisa.memset(dst<1| 8>=memref<1x8xf32, #nisa.mem<sbuf>> %t[d0, d1], value=f32 %zero) engine=vector\n}\n"
+      "nisa.release %t : memref<1x8xf32, #nisa.mem<sbuf>>\n";
+  const struct sim_time_options options = {.target = TARGET_TRN2, .executions_max = 10000};
+  struct timed t;
+  char program[4000];
+  (void)state;
+  snprintf(program, sizeof program, MODULE("trn2") "%s" END, loop);
+  read_program(&t, program, TARGET_TRN2);
+  assert_int_equal(sim_time(&t.program, &options, &t.arena, &t.timeline, &t.fault), ST_INPUT);
+  assert_int_equal(t.fault.kind, SIM_FAULT_TIME);
+  forget(&t);
+}
+
 /* ---- control that depends on data -------------------------------------------------------------------------------- */
 
 /* Reads a number from memory and runs as many rounds. */
@@ -587,6 +605,7 @@ int main(void) {
       cmocka_unit_test(a_wait_that_is_never_met_is_a_fault),
       cmocka_unit_test(a_transfer_that_nothing_starts_is_a_fault),
       cmocka_unit_test(engines_wait_for_each_other_at_a_barrier),
+      cmocka_unit_test(a_loop_without_end_is_a_fault),
       cmocka_unit_test(branches_on_data_go_as_they_went_with_values),
       cmocka_unit_test(without_values_a_loop_on_data_is_assumed_to_run_once),
   };
