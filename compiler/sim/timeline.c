@@ -45,10 +45,13 @@ struct lane {
   struct {
     struct touched {
       int n;
-      struct sim_region regions[NISA_OPERANDS_MAX];
+      struct {
+        int buffer;
+        int64_t instance;
+      } v[NISA_OPERANDS_MAX];
     } *v;
     int n, cap;
-  } touched;      /* of each transfer that is under way */
+  } touched;      /* by each transfer, so that it can be counted when it ends */
   int64_t n_done; /* transfers */
 };
 
@@ -123,22 +126,19 @@ static int add_exec(struct machine *m, struct sim_exec x) {
   return m->execs.n - 1;
 }
 
-/* The buffers of the regions are in use from `from` to `to`. */
-static void use(struct machine *m, const struct sim_region *regions, int n, int64_t from, int64_t to) {
-  for (int k = 0; k < n; k++) {
-    const struct sim_region *r = &regions[k];
-    const uint32_t hash = (uint32_t)hash_mix(hash_mix(0, (uint64_t)r->buffer), (uint64_t)r->instance);
-    struct sim_life *life = NULL;
-    for (struct index_probe p = index_probe(&m->by_buffer, hash); !life && index_next(&p);)
-      if (m->lives.v[p.entry].buffer == r->buffer && m->lives.v[p.entry].instance == r->instance)
-        life = &m->lives.v[p.entry];
-    if (!life) {
-      index_add(&m->by_buffer, hash, m->lives.n);
-      life = array_push(m->arena, &m->lives, (struct sim_life){r->buffer, r->instance, from, to});
-    }
-    life->from = life->from < from ? life->from : from;
-    life->to = life->to > to ? life->to : to;
+/* A buffer is in use from `from` to `to`. */
+static void use(struct machine *m, int buffer, int64_t instance, int64_t from, int64_t to) {
+  const uint32_t hash = (uint32_t)hash_mix(hash_mix(0, (uint64_t)buffer), (uint64_t)instance);
+  struct sim_life *life = NULL;
+  for (struct index_probe p = index_probe(&m->by_buffer, hash); !life && index_next(&p);)
+    if (m->lives.v[p.entry].buffer == buffer && m->lives.v[p.entry].instance == instance)
+      life = &m->lives.v[p.entry];
+  if (!life) {
+    index_add(&m->by_buffer, hash, m->lives.n);
+    life = array_push(m->arena, &m->lives, (struct sim_life){buffer, instance, from, to});
   }
+  life->from = life->from < from ? life->from : from;
+  life->to = life->to > to ? life->to : to;
 }
 
 static void raise_semaphore(struct machine *m, int lane, int instr, int exec) {
@@ -281,7 +281,8 @@ static void run_instr(struct machine *m, int lane, struct moment start) {
   for (int k = 0; k < 2; k++)
     if (ports >> k & 1)
       m->ports[k] = (struct port){done->free, exec, l->engine};
-  use(m, l->item.regions, l->item.n_regions, done->start, done->end);
+  for (int k = 0; k < l->item.n_regions; k++)
+    use(m, l->item.regions[k].buffer, l->item.regions[k].instance, done->start, done->end);
   l->free = done->free;
   l->last = l->computed = exec;
   raise_semaphore(m, lane, l->item.instr, exec);
@@ -355,8 +356,10 @@ static bool run_trigger(struct machine *m, int lane, struct moment start) {
       (struct sim_transfer){
           .exec = exec, .cost = c, .arrival = transfer.ready, .supply = sim_dma_supply(c, l->engine, m->target)});
   struct touched touched = {.n = item.n_regions};
-  for (int k = 0; k < item.n_regions; k++)
-    touched.regions[k] = item.regions[k];
+  for (int k = 0; k < item.n_regions; k++) {
+    touched.v[k].buffer = item.regions[k].buffer;
+    touched.v[k].instance = item.regions[k].instance;
+  }
   array_push(m->arena, &q->touched, touched);
   return true;
 }
@@ -376,7 +379,8 @@ static void complete_transfers(struct machine *m) {
     q->last = t->exec;
     q->free = end;
     const struct touched *touched = &q->touched.v[q->n_done++];
-    use(m, touched->regions, touched->n, x->start, x->end);
+    for (int k = 0; k < touched->n; k++)
+      use(m, touched->v[k].buffer, touched->v[k].instance, x->start, x->end);
     raise_semaphore(m, queue, x->instr, t->exec);
   }
 }
