@@ -23,6 +23,8 @@ struct simulation {
   struct sim_fault fault;
   struct sim_counts counts;
   int64_t time_us;
+  struct sim_record record; /* of a run that came to its end */
+  bool has_record;
   struct sim_timeline timeline;
   struct sim_profile profile;
 };
@@ -266,9 +268,12 @@ static enum status run(struct simulation *s) {
   const struct sim_options options = {.memory_max = rq->job->memory_max,
                                       .deadline_us = check_deadline(rq->job->deadline_us),
                                       .n_watches = s->program.n_instrs ? rq->job->n_watches : 0,
-                                      .watches = s->watches};
+                                      .watches = s->watches,
+                                      .record = &s->record};
   const int64_t began_us = clock_now_us();
+  sim_record_init(&s->record, s->program.n_streams, rq->arena);
   st = sim_run(&s->program, binding.args, binding.results, &options, &s->counts, &s->fault);
+  s->has_record = !st;
   s->time_us = clock_now_us() - began_us;
   return st;
 }
@@ -328,6 +333,7 @@ enum { EXECUTION_BYTES = 256 }; /* what an execution takes in a timeline and its
 bool simulate_time(struct simulation *s, struct arena *a) {
   const struct job *job = s->rq->job;
   const struct sim_time_options options = {.target = job->target,
+                                           .record = s->has_record ? &s->record : NULL,
                                            .executions_max = (int)(job->memory_max / EXECUTION_BYTES),
                                            .deadline_us = check_deadline(job->deadline_us)};
   s->fault = (struct sim_fault){SIM_FAULT_NONE};
