@@ -18,6 +18,7 @@ operations NKX_OPERATIONS=all $pytest tests/conformance/test_operations.py
 jax      NKX_JAX_NISA=all $pytest tests/conformance/test_jax_nisa.py
 programs NKX_RANDOM_JAX=600 $pytest tests/conformance/test_random_jax.py
 sim      NKX_SIM_CASES=150 $pytest tests/sim
+dumps    $pytest -rs tests/sim/test_dumps.py
 indices  NKX_INDEX_CASES=3000 $pytest tests/trace/test_index_cases.py
 calls    NKX_OPERATION_CALLS=20000 $pytest tests/conformance/test_operations.py -k more_drawn_calls
 random   NKX_RANDOM_KERNELS=2000 $pytest tests/conformance/test_random_kernels.py

@@ -22,6 +22,8 @@ TESTS = [
     ("kernels", "every kernel and knob form on trn1, trn2, trn3: each stage by the check, by LLVM's tools and by the hardware's rules", "kernels", "tests/kernels (compiled, a sample checked)"),
     ("sbuf", "feed-forward 2048×2048×4096 and random programs: spills, what SBUF holds at each point, values", "sbuf", "tests/conformance/test_sbuf_pressure.py"),
     ("operations", "every operation, form, dtype and shape, by XLA and on every target to NISA", "operations", "tests/conformance/test_operations.py"),
+    ("sim", "every NISA operation in the simulator against NumPy, 150 random programs of each kind; functions over all magnitudes; hostile programs, each stopped at its line", "sim", "tests/sim (12 of each kind)"),
+    ("dumps", "memref stages of nine kernels that another compiler printed (NKX_DUMPS), lowered by linalg-to-nisa for each target and simulated, against NumPy", "dumps", ""),
     ("calls", "20,000 drawn calls against NumPy and XLA", "calls", "tests/conformance/test_operations.py (6,000)"),
     ("indices", "3,000 drawn index expressions, reading and writing", "indices", "tests/trace/test_index_cases.py (200)"),
     ("jax", "modules of JAX on NISA", "jax", "tests/conformance/test_jax_nisa.py (14)"),

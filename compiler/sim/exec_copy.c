@@ -73,26 +73,49 @@ bool sim_exec_copy(struct sim_machine *m) {
   return true;
 }
 
+/* to[c][r] = from[r][c], with rows that are this many bytes apart, in squares that stay in the cache. */
+static void turn(int size, char *to, int64_t to_step, const char *from, int64_t from_step, int64_t rows,
+                 int64_t columns) {
+  enum { SIDE = 16 };
+  for (int64_t c = 0; c < columns; c += SIDE)
+    for (int64_t r = 0; r < rows; r += SIDE)
+      for (int64_t k = c; k < columns && k < c + SIDE; k++)
+        sim_copy(size, to + k * to_step + r * size, size, from + r * from_step + k * size, from_step,
+                 rows - r < SIDE ? rows - r : SIDE);
+}
+
+/* Through copies without gaps. */
+static bool transpose_apart(struct sim_machine *m, const struct sim_access *dst, const struct sim_access *src) {
+  const int64_t rows = src->o->partitions, columns = src->o->elements;
+  const int size = src->size;
+  void *whole;
+  if (!sim_scratch(m, (size_t)(2 * rows * columns * size), &whole))
+    return false;
+  char *in = whole, *out = in + rows * columns * size;
+  for (int64_t p = 0; p < rows; p++)
+    if (!sim_read_bits(m, src, p, 0, columns, in + p * columns * size))
+      return false;
+  turn(size, out, rows * size, in, columns * size, rows, columns);
+  for (int64_t p = 0; p < columns; p++)
+    sim_write_bits(dst, p, 0, rows, out + p * rows * size);
+  return true;
+}
+
 bool sim_exec_transpose(struct sim_machine *m) {
   struct sim_access dst, src;
-  void *whole;
   if (!sim_open(m, 0, &dst) || !sim_open(m, 1, &src))
     return false;
-  const int64_t rows = src.o->partitions, columns = src.o->elements;
+  const int64_t rows = src.o->partitions, columns = src.o->elements, to = sim_plain(&dst), from = sim_plain(&src);
   if (src.o->n_dims != 2 || dst.o->n_dims != 2 || dst.o->partitions != columns || dst.o->elements != rows ||
       src.type != dst.type)
     return sim_fail(m, SIM_FAULT_INSTRUCTION, "dst is not the transpose of src");
-  if (!sim_scratch(m, (size_t)(2 * rows * columns * src.size), &whole))
-    return false;
-  char *in = whole, *out = in + rows * columns * src.size;
-  for (int64_t p = 0; p < rows; p++)
-    if (!sim_read_bits(m, &src, p, 0, columns, in + p * columns * src.size))
-      return false;
-  for (int64_t p = 0; p < columns; p++)
-    sim_copy(src.size, out + p * rows * src.size, src.size, in + p * src.size, columns * src.size, rows);
-  for (int64_t p = 0; p < columns; p++)
-    sim_write_bits(&dst, p, 0, rows, out + p * rows * src.size);
   m->counts.dma_bytes += rows * columns * src.size;
+  if (to < 0 || from < 0 || dst.buffer == src.buffer)
+    return transpose_apart(m, &dst, &src);
+  if (!sim_check_plain(m, &src))
+    return false;
+  turn(src.size, dst.at, to * dst.size, src.at, from * src.size, rows, columns);
+  sim_mark_plain(&dst);
   return true;
 }
 

@@ -110,7 +110,7 @@ INLINE lanes tanh_lanes(lanes x) {
   p = p * s + 1.33314422036e-1f;
   p = p * s - 3.33332819422e-1f;
   const lanes near = p * s * x + x, far = 1.0f - 2.0f / (exp_lanes(size + size) + 1.0f);
-  return pick(size < 0.625f, near, with_sign(far, x));
+  return with_sign(pick(size < 0.625f, near, far), x);
 }
 
 /* A quotient of polynomials for |x| < 4; beyond, erf is 1 in f32. */
@@ -125,7 +125,7 @@ INLINE lanes erf_lanes(lanes x) {
   q = q * s - 1.68282697438203e-03f;
   q = q * s - 7.37332916720468e-03f;
   q = q * s - 1.42647390514189e-02f;
-  return v * p / q;
+  return v * (p / q);
 }
 
 /* ---- rows ---------------------------------------------------------------------------------------------------------- */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "sim/area.h"
 
 enum { WORK_MAX = 1 << 20 }; /* elements between looks at the clock; some milliseconds */
 
@@ -98,8 +99,10 @@ bool sim_open(struct sim_machine *m, int k, struct sim_access *x) {
     return false;
   const int64_t start = sim_linear_value(&o->start, m->regs);
   assert(start >= 0 && start < m->program->buffers[x->buffer].bytes && start % x->size == 0);
-  x->at = memory->data + start;
-  x->shadow = memory->shadow ? memory->shadow + start / x->size : NULL;
+  const int64_t copy = sim_area_copy(m->program, o, m->regs) * m->program->buffers[x->buffer].bytes;
+  x->at = memory->data + copy + start;
+  x->shadow = memory->shadow ? memory->shadow + (copy + start) / x->size : NULL;
+  x->group = SIM_STARTED + (o->group < 0 ? 0 : (uint8_t)((uint64_t)m->regs[o->group] % SIM_GROUPS));
   merge(x);
   return true;
 }
@@ -207,10 +210,9 @@ const float *sim_row_f32(struct sim_machine *m, const struct sim_access *x, int6
   return sim_read_f32(m, x, p, first, n, room) ? room : NULL;
 }
 
-int64_t sim_plain_f32(const struct sim_access *x) {
+int64_t sim_plain(const struct sim_access *x) {
   struct run r;
-  const bool is_plain = x->type == SIM_F32 && x->o->par_dims == 1 && plain_run(x, 0, 0, x->o->elements, &r);
-  return is_plain ? x->o->dim[0].step / x->size : -1;
+  return x->o->par_dims == 1 && plain_run(x, 0, 0, x->o->elements, &r) ? x->o->dim[0].step / x->size : -1;
 }
 
 bool sim_check_plain(struct sim_machine *m, const struct sim_access *x) {
@@ -275,6 +277,13 @@ static void mark(const struct sim_access *x, const struct run *r) {
   else
     for (int64_t k = 0; k < r->n; k++)
       s[k * step] = SIM_WRITTEN;
+}
+
+void sim_mark_plain(const struct sim_access *x) {
+  struct run r;
+  for (int64_t p = 0; p < x->o->partitions; p++)
+    if (plain_run(x, p, 0, x->o->elements, &r))
+      mark(x, &r);
 }
 
 float *sim_start_f32(const struct sim_access *x, int64_t p, int64_t first, int64_t n, float *room) {

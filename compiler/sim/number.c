@@ -5,12 +5,11 @@
 #include <string.h>
 
 #include "hlo/literal.h"
+#include "sim/simd.h"
 
 /* The narrow floats that have no C type, by the functions that read and print literals. */
 static enum dtype dtype_of(enum sim_type t) {
   switch (t) {
-  case SIM_F16:
-    return DT_F16;
   case SIM_F8E4M3:
     return DT_F8E4M3;
   case SIM_F8E4M3FN:
@@ -34,161 +33,226 @@ static const float *f8_values(enum sim_type t) {
   return values[t];
 }
 
-static float bf16_value(uint16_t bits) {
-  uint32_t wide = (uint32_t)bits << 16;
+static inline float bf16_value(uint16_t bits) {
+  const uint32_t wide = (uint32_t)bits << 16;
   float v;
   memcpy(&v, &wide, sizeof v);
   return v;
 }
 
-static uint16_t bf16_bits(float v) {
+/* Without branches, so that it is computed for several elements at once. */
+static inline uint16_t bf16_bits(float v) {
   uint32_t b;
   memcpy(&b, &v, sizeof b);
-  if ((b & 0x7fffffff) > 0x7f800000)
-    return (uint16_t)(b >> 16 | 0x40); /* NaN stays NaN, quiet */
-  return (uint16_t)((b + 0x7fff + (b >> 16 & 1)) >> 16);
+  const uint32_t rounded = (b + 0x7fff + (b >> 16 & 1)) >> 16, quiet = b >> 16 | 0x40; /* NaN stays NaN */
+  return (uint16_t)((b & 0x7fffffff) > 0x7f800000 ? quiet : rounded);
 }
 
-#define EACH(body) \
-  for (int64_t k = 0; k < n; k++, at += step) { \
-    body \
-  } \
-  break
-#define LOAD(T, to) \
-  EACH({ \
-    T v; \
-    memcpy(&v, at, sizeof v); \
-    out[k] = (to)v; \
-  })
+static inline float f16_value(uint16_t bits) {
+  _Float16 v;
+  memcpy(&v, &bits, sizeof v);
+  return (float)v;
+}
 
-void sim_load_f32(enum sim_type t, const char *at, int64_t step, int64_t n, float *out) {
+static inline uint16_t f16_bits(float v) {
+  const _Float16 narrow = (_Float16)v;
+  uint16_t bits;
+  memcpy(&bits, &narrow, sizeof bits);
+  return bits;
+}
+
+/* A loop over elements that lie `step` bytes apart, and a faster one for those without gaps. */
+#define EACH(size, body) \
+  if (step == (size)) \
+    for (int64_t k = 0; k < n; k++) { \
+      body(at + k * (size)) \
+    } \
+  else \
+    for (int64_t k = 0; k < n; k++) { \
+      body(at + k * step) \
+    } \
+  break
+
+#define LOAD_AS(p, T, value) \
+  T v; \
+  memcpy(&v, (p), sizeof v); \
+  out[k] = (value);
+#define STORE_AS(p, T, value) \
+  const T v = (value); \
+  memcpy((p), &v, sizeof v);
+
+#define I1(p) LOAD_AS(p, int8_t, (float)(v != 0))
+#define I8(p) LOAD_AS(p, int8_t, (float)v)
+#define U8(p) LOAD_AS(p, uint8_t, (float)v)
+#define I16(p) LOAD_AS(p, int16_t, (float)v)
+#define U16(p) LOAD_AS(p, uint16_t, (float)v)
+#define I32(p) LOAD_AS(p, int32_t, (float)v)
+#define U32(p) LOAD_AS(p, uint32_t, (float)v)
+#define I64(p) LOAD_AS(p, int64_t, (float)v)
+#define U64(p) LOAD_AS(p, uint64_t, (float)v)
+#define F32(p) LOAD_AS(p, float, v)
+#define F64(p) LOAD_AS(p, double, (float)v)
+#define F16(p) LOAD_AS(p, uint16_t, f16_value(v))
+#define BF16(p) LOAD_AS(p, uint16_t, bf16_value(v))
+#define F8(p) LOAD_AS(p, uint8_t, values[v])
+
+SIM_PER_MACHINE void sim_load_f32(enum sim_type t, const char *at, int64_t step, int64_t n, float *out) {
   switch (t) {
-  case SIM_F32:
-    if (step == sizeof *out) {
-      memcpy(out, at, (size_t)n * sizeof *out);
-      break;
-    }
-    LOAD(float, float);
-  case SIM_BF16:
-    EACH({
-      uint16_t v;
-      memcpy(&v, at, sizeof v);
-      out[k] = bf16_value(v);
-    });
-  case SIM_F16:
-    EACH({
-      uint16_t v;
-      memcpy(&v, at, sizeof v);
-      out[k] = (float)hlo_literal_decode_float(DT_F16, v);
-    });
-  case SIM_F64:
-    LOAD(double, float);
   case SIM_I1:
-    EACH(out[k] = *at != 0;);
+    EACH(1, I1);
   case SIM_I8:
-    LOAD(int8_t, float);
+    EACH(1, I8);
   case SIM_U8:
-    LOAD(uint8_t, float);
+    EACH(1, U8);
   case SIM_I16:
-    LOAD(int16_t, float);
+    EACH(2, I16);
   case SIM_U16:
-    LOAD(uint16_t, float);
+    EACH(2, U16);
   case SIM_I32:
-    LOAD(int32_t, float);
+    EACH(4, I32);
   case SIM_U32:
-    LOAD(uint32_t, float);
+    EACH(4, U32);
   case SIM_I64:
-    LOAD(int64_t, float);
+    EACH(8, I64);
   case SIM_U64:
-    LOAD(uint64_t, float);
+    EACH(8, U64);
+  case SIM_F32:
+    EACH(4, F32);
+  case SIM_F64:
+    EACH(8, F64);
+  case SIM_F16:
+    EACH(2, F16);
+  case SIM_BF16:
+    EACH(2, BF16);
   default: {
     const float *values = f8_values(t);
-    EACH(out[k] = values[(uint8_t)*at];);
+    EACH(1, F8);
   }
   }
 }
+
+#undef I1
+#undef I8
+#undef U8
+#undef I16
+#undef U16
+#undef I32
+#undef U32
+#undef I64
+#undef U64
+#undef F32
+#undef F64
+#undef F16
+#undef BF16
+#undef F8
 
 /* Truncated; out of range the nearest value; NaN gives 0. */
-#define STORE_INT(T, low, high) \
-  EACH({ \
-    const float x = in[k]; \
-    T v = x != x ? 0 : x <= (float)(low) ? (T)(low) : x >= (float)(high) ? (T)(high) : (T)x; \
-    memcpy(at, &v, sizeof v); \
-  })
+#define CLIP(T, x, low, high) \
+  ((x) != (x) ? (T)0 : (x) <= (float)(low) ? (T)(low) : (x) >= (float)(high) ? (T)(high) : (T)(x))
+#define I1(p) STORE_AS(p, int8_t, in[k] >= 1)
+#define I8(p) STORE_AS(p, int8_t, CLIP(int8_t, in[k], INT8_MIN, INT8_MAX))
+#define U8(p) STORE_AS(p, uint8_t, CLIP(uint8_t, in[k], 0, UINT8_MAX))
+#define I16(p) STORE_AS(p, int16_t, CLIP(int16_t, in[k], INT16_MIN, INT16_MAX))
+#define U16(p) STORE_AS(p, uint16_t, CLIP(uint16_t, in[k], 0, UINT16_MAX))
+#define I32(p) STORE_AS(p, int32_t, CLIP(int32_t, in[k], INT32_MIN, INT32_MAX))
+#define U32(p) STORE_AS(p, uint32_t, CLIP(uint32_t, in[k], 0, UINT32_MAX))
+#define I64(p) STORE_AS(p, int64_t, CLIP(int64_t, in[k], INT64_MIN, INT64_MAX))
+#define U64(p) STORE_AS(p, uint64_t, CLIP(uint64_t, in[k], 0, UINT64_MAX))
+#define F32(p) STORE_AS(p, float, in[k])
+#define F64(p) STORE_AS(p, double, (double)in[k])
+#define F16(p) STORE_AS(p, uint16_t, f16_bits(in[k]))
+#define BF16(p) STORE_AS(p, uint16_t, bf16_bits(in[k]))
+#define F8(p) STORE_AS(p, uint8_t, (uint8_t)hlo_literal_encode_float(dtype_of(t), (double)in[k]))
 
-void sim_store_f32(enum sim_type t, char *at, int64_t step, int64_t n, const float *in) {
+SIM_PER_MACHINE void sim_store_f32(enum sim_type t, char *at, int64_t step, int64_t n, const float *in) {
   switch (t) {
-  case SIM_F32:
-    if (step == sizeof *in) {
-      memcpy(at, in, (size_t)n * sizeof *in);
-      break;
-    }
-    EACH(memcpy(at, &in[k], sizeof *in););
-  case SIM_BF16:
-    EACH({
-      const uint16_t v = bf16_bits(in[k]);
-      memcpy(at, &v, sizeof v);
-    });
-  case SIM_F16:
-    EACH({
-      const uint16_t v = (uint16_t)hlo_literal_encode_float(DT_F16, (double)in[k]);
-      memcpy(at, &v, sizeof v);
-    });
-  case SIM_F64:
-    EACH({
-      const double v = (double)in[k];
-      memcpy(at, &v, sizeof v);
-    });
   case SIM_I1:
-    EACH(*at = in[k] >= 1;);
+    EACH(1, I1);
   case SIM_I8:
-    STORE_INT(int8_t, INT8_MIN, INT8_MAX);
+    EACH(1, I8);
   case SIM_U8:
-    STORE_INT(uint8_t, 0, UINT8_MAX);
+    EACH(1, U8);
   case SIM_I16:
-    STORE_INT(int16_t, INT16_MIN, INT16_MAX);
+    EACH(2, I16);
   case SIM_U16:
-    STORE_INT(uint16_t, 0, UINT16_MAX);
+    EACH(2, U16);
   case SIM_I32:
-    STORE_INT(int32_t, INT32_MIN, INT32_MAX);
+    EACH(4, I32);
   case SIM_U32:
-    STORE_INT(uint32_t, 0, UINT32_MAX);
+    EACH(4, U32);
   case SIM_I64:
-    STORE_INT(int64_t, INT64_MIN, INT64_MAX);
+    EACH(8, I64);
   case SIM_U64:
-    STORE_INT(uint64_t, 0, UINT64_MAX);
+    EACH(8, U64);
+  case SIM_F32:
+    EACH(4, F32);
+  case SIM_F64:
+    EACH(8, F64);
+  case SIM_F16:
+    EACH(2, F16);
+  case SIM_BF16:
+    EACH(2, BF16);
   default:
-    EACH(*at = (char)hlo_literal_encode_float(dtype_of(t), (double)in[k]););
+    EACH(1, F8);
   }
 }
 
-void sim_load_int(enum sim_type t, const char *at, int64_t step, int64_t n, int64_t *out) {
+#undef I1
+#undef I8
+#undef U8
+#undef I16
+#undef U16
+#undef I32
+#undef U32
+#undef I64
+#undef U64
+#undef F32
+#undef F64
+#undef F16
+#undef BF16
+#undef F8
+
+#define BOOL(p) LOAD_AS(p, int8_t, v != 0)
+#define BITS8(p) LOAD_AS(p, uint8_t, v)
+#define I8(p) LOAD_AS(p, int8_t, v)
+#define I16(p) LOAD_AS(p, int16_t, v)
+#define BITS16(p) LOAD_AS(p, uint16_t, v)
+#define I32(p) LOAD_AS(p, int32_t, v)
+#define BITS32(p) LOAD_AS(p, uint32_t, v)
+#define I64(p) LOAD_AS(p, int64_t, v)
+
+SIM_PER_MACHINE void sim_load_int(enum sim_type t, const char *at, int64_t step, int64_t n, int64_t *out) {
   switch (t) {
   case SIM_I1:
-    EACH(out[k] = *at != 0;);
+    EACH(1, BOOL);
   case SIM_I8:
-    LOAD(int8_t, int64_t);
+    EACH(1, I8);
   case SIM_I16:
-    LOAD(int16_t, int64_t);
+    EACH(2, I16);
   case SIM_U16:
   case SIM_F16:
   case SIM_BF16:
-    LOAD(uint16_t, int64_t);
+    EACH(2, BITS16);
   case SIM_I32:
-    LOAD(int32_t, int64_t);
+    EACH(4, I32);
   case SIM_U32:
   case SIM_F32:
-    LOAD(uint32_t, int64_t);
+    EACH(4, BITS32);
   case SIM_I64:
   case SIM_U64:
   case SIM_F64:
-    LOAD(int64_t, int64_t);
+    EACH(8, I64);
   default:
-    LOAD(uint8_t, int64_t);
+    EACH(1, BITS8);
   }
 }
 
-void sim_store_int(enum sim_type t, char *at, int64_t step, int64_t n, const int64_t *in) {
+#define LOW8(p) memcpy((p), &in[k], 1);
+#define LOW16(p) memcpy((p), &in[k], 2);
+#define LOW32(p) memcpy((p), &in[k], 4);
+#define LOW64(p) memcpy((p), &in[k], 8);
+
+SIM_PER_MACHINE void sim_store_int(enum sim_type t, char *at, int64_t step, int64_t n, const int64_t *in) {
   if (t == SIM_I1) {
     for (int64_t k = 0; k < n; k++, at += step)
       *at = in[k] & 1;
@@ -196,13 +260,13 @@ void sim_store_int(enum sim_type t, char *at, int64_t step, int64_t n, const int
   }
   switch (sim_type_bytes(t)) { /* little-endian: the low bytes are first */
   case 1:
-    EACH(memcpy(at, &in[k], 1););
+    EACH(1, LOW8);
   case 2:
-    EACH(memcpy(at, &in[k], 2););
+    EACH(2, LOW16);
   case 4:
-    EACH(memcpy(at, &in[k], 4););
+    EACH(4, LOW32);
   default:
-    EACH(memcpy(at, &in[k], 8););
+    EACH(8, LOW64);
   }
 }
 

@@ -12,26 +12,22 @@
 #include <string.h>
 
 #include "hlo/literal.h"
+#include "sim/simd.h"
 
 enum {
-  LANES = 16,
+  LANES = SIM_LANES,
   ROWS = 4,
   COLS = 2 * LANES,
   DEPTH = 256, /* rows of a block of B */
   WIDTH = 512, /* columns of a block of B, a multiple of COLS: 512 KiB */
 };
 
-typedef float lanes __attribute__((vector_size(LANES * sizeof(float)), aligned(4), may_alias));
+typedef sim_lanes lanes;
 
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__)
-#define PER_MACHINE \
-  __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default"), optimize("O3", "fp-contract=fast")))
-#else /* with a sanitizer, the choice would be made before its runtime is ready */
-#define PER_MACHINE
-#endif
-
-/* Sets sums[ROWS][COLS] to the product of ROWS rows, stored as [depth][ROWS], and a panel, stored as [depth][COLS]. */
-PER_MACHINE static void tile_product(int64_t depth, const float *rows, const float *panel, float *sums) {
+/* Adds the product of ROWS rows, stored as [depth][ROWS], and a panel, stored as [depth][COLS], to ROWS rows of c, which
+ * are `stride` apart. */
+SIM_PER_MACHINE_WITH("O3", "fp-contract=fast")
+static void add_product(int64_t depth, const float *rows, const float *panel, float *c, int64_t stride) {
   lanes acc[ROWS][2] = {{{0}}};
 
   for (int64_t q = 0; q < depth; q++) {
@@ -41,7 +37,10 @@ PER_MACHINE static void tile_product(int64_t depth, const float *rows, const flo
       acc[i][1] += rows[q * ROWS + i] * b1;
     }
   }
-  memcpy(sums, acc, sizeof acc);
+  for (int i = 0; i < ROWS; i++) {
+    *(lanes *)(c + i * stride) += acc[i][0];
+    *(lanes *)(c + i * stride + LANES) += acc[i][1];
+  }
 }
 
 /* ---- packing --------------------------------------------------------------------------------------------------- */
@@ -91,7 +90,8 @@ static int64_t least(int64_t x, int64_t y) {
 }
 
 /* Packs rows q0 … q0+depth-1 and columns j0 … j0+width-1 of b as panels; missing columns are zero. */
-static void pack_panels(const struct sim_matrix *b, int64_t q0, int64_t depth, int64_t j0, int64_t width, float *to) {
+SIM_PER_MACHINE static void pack_panels(const struct sim_matrix *b, int64_t q0, int64_t depth, int64_t j0,
+                                        int64_t width, float *to) {
   for (int64_t j = 0; j < width; j += COLS) {
     const int64_t n = least(COLS, width - j);
     for (int64_t q = 0; q < depth; q++, to += COLS) {
@@ -108,7 +108,8 @@ static void pack_panels(const struct sim_matrix *b, int64_t q0, int64_t depth, i
 }
 
 /* Packs rows i0 … i0+n-1 and columns q0 … q0+depth-1 of a as [depth][ROWS]; missing rows are zero. */
-static void pack_rows(const struct sim_matrix *a, int64_t i0, int64_t n, int64_t q0, int64_t depth, float *to) {
+SIM_PER_MACHINE static void pack_rows(const struct sim_matrix *a, int64_t i0, int64_t n, int64_t q0, int64_t depth,
+                                      float *to) {
   if (n == ROWS && a->row_stride == 1) { /* a is transposed */
     for (int64_t q = 0; q < depth; q++)
       memcpy(to + q * ROWS, at(a, i0, q0 + q), ROWS * sizeof *to);
@@ -134,19 +135,26 @@ static void pack_rows(const struct sim_matrix *a, int64_t i0, int64_t n, int64_t
 
 /* ---- the product ----------------------------------------------------------------------------------------------- */
 
-static void add_tile(const struct sim_matrix *c, int64_t i0, int64_t j0, const float *sums) {
-  const int64_t rows = least(ROWS, c->rows - i0), cols = least(COLS, c->cols - j0);
+/* The same at the edges of c, or where its columns are not adjacent. */
+static void add_part(const struct sim_matrix *c, int64_t i0, int64_t j0, int64_t depth, const float *rows,
+                     const float *panel) {
+  const int64_t n = least(ROWS, c->rows - i0), cols = least(COLS, c->cols - j0);
+  float sums[ROWS * COLS] = {0};
 
-  for (int64_t i = 0; i < rows; i++) {
+  add_product(depth, rows, panel, sums, COLS);
+  for (int64_t i = 0; i < n; i++) {
     float *out = (float *)(void *)c->data + (i0 + i) * c->row_stride + j0 * c->col_stride;
-    if (cols == COLS && c->col_stride == 1) {
-      for (int64_t j = 0; j < COLS; j++)
-        out[j] += sums[i * COLS + j];
-      continue;
-    }
     for (int64_t j = 0; j < cols; j++)
       out[j * c->col_stride] += sums[i * COLS + j];
   }
+}
+
+static void add_tile(const struct sim_matrix *c, int64_t i0, int64_t j0, int64_t depth, const float *rows,
+                     const float *panel) {
+  if (c->rows - i0 < ROWS || c->cols - j0 < COLS || c->col_stride != 1)
+    add_part(c, i0, j0, depth, rows, panel);
+  else
+    add_product(depth, rows, panel, (float *)(void *)c->data + i0 * c->row_stride + j0, c->row_stride);
 }
 
 void sim_multiply(const struct sim_matrix *x, const struct sim_matrix *y, const struct sim_matrix *c, enum dtype t) {
@@ -154,7 +162,6 @@ void sim_multiply(const struct sim_matrix *x, const struct sim_matrix *y, const 
   const struct sim_matrix a = widen(x, t), b = widen(y, t);
   static _Thread_local float panels[DEPTH * WIDTH],
       rows[DEPTH * ROWS]; /* kept: to get 512 KiB takes as long as to use it */
-  float sums[ROWS * COLS];
 
   for (int64_t j = 0; j < b.cols; j += WIDTH)
     for (int64_t q = 0; q < b.rows; q += DEPTH) {
@@ -162,10 +169,8 @@ void sim_multiply(const struct sim_matrix *x, const struct sim_matrix *y, const 
       pack_panels(&b, q, depth, j, width, panels);
       for (int64_t i = 0; i < a.rows; i += ROWS) {
         pack_rows(&a, i, least(ROWS, a.rows - i), q, depth, rows);
-        for (int64_t p = 0; p < width; p += COLS) {
-          tile_product(depth, rows, panels + p * depth, sums);
-          add_tile(c, i, j + p, sums);
-        }
+        for (int64_t p = 0; p < width; p += COLS)
+          add_tile(c, i, j + p, depth, rows, panels + p * depth);
       }
     }
   if (a.data != x->data)

@@ -24,9 +24,9 @@
   case SIM_DIVIDE: \
     EACH(X / Y); \
   case SIM_MAX: /* NaN wins */ \
-    EACH((X > Y) | (X != X) ? X : Y); \
+    EACH(((X > Y) | (X != X)) ? X : Y); \
   case SIM_MIN: \
-    EACH((X < Y) | (X != X) ? X : Y); \
+    EACH(((X < Y) | (X != X)) ? X : Y); \
   case SIM_MOD: \
     EACH(fmodf(X, Y)); \
   case SIM_POW: \

@@ -5,18 +5,21 @@
 
 #include "base/array.h"
 
-enum { IDEAL_COPIES = 3 };
+enum { IDEAL_COPIES = 3, IDEAL_BANKS = 2 };
 
-/* The ideal machine's lanes. */
-enum { TENSOR, VECTOR, SCALAR, GPSIMD, SYNC, LOADS, STORES, EXCHANGES, LANES };
+/* The ideal machine's lanes.  Loads and stores have a trigger engine each, so that a store that waits blocks no load; what
+ * converts types needs the descriptors of GpSimd. */
+enum { TENSOR, VECTOR, SCALAR, GPSIMD, SYNC, SYNC_STORES, LOADS, STORES, CASTS, EXCHANGES, LANES };
 static const struct sim_lane ideal_lanes[LANES] = {
     [TENSOR] = {"tensor", NISA_ENGINE_TENSOR, -1},
     [VECTOR] = {"vector", NISA_ENGINE_VECTOR, -1},
     [SCALAR] = {"scalar", NISA_ENGINE_SCALAR, -1},
     [GPSIMD] = {"gpsimd", NISA_ENGINE_GPSIMD, -1},
     [SYNC] = {"sync", NISA_ENGINE_SYNC, -1},
+    [SYNC_STORES] = {"sync stores", NISA_ENGINE_SYNC, -1},
     [LOADS] = {"qSyncIn", NISA_ENGINE_DMA, SYNC},
-    [STORES] = {"qGpsimdOut", NISA_ENGINE_DMA, GPSIMD},
+    [STORES] = {"qSyncOut", NISA_ENGINE_DMA, SYNC_STORES},
+    [CASTS] = {"qGpsimdCast", NISA_ENGINE_DMA, GPSIMD},
     [EXCHANGES] = {"qGpsimdCollective", NISA_ENGINE_DMA, GPSIMD},
 };
 
@@ -110,7 +113,7 @@ bool sim_source_signals(const struct sim_source *s, int instr) {
 
 int64_t sim_source_copies(const struct sim_program *p, int buffer) {
   const int copies = p->buffers[buffer].place.copies;
-  return copies > 0 ? copies : p->n_streams ? 1 : IDEAL_COPIES;
+  return copies > 0 ? copies : p->n_streams ? 1 : p->buffers[buffer].space == MEM_PSUM ? IDEAL_BANKS : IDEAL_COPIES;
 }
 
 /* ---- the ideal schedule ------------------------------------------------------------------------------------------ */
@@ -155,6 +158,8 @@ static int queue_of(const struct sim_program *p, const struct sim_instr *i) {
   if (i->kind >= NISA_ALL_GATHER && i->kind <= NISA_COLLECTIVE_PERMUTE)
     return EXCHANGES;
   const struct sim_operand *dst = &i->operand[0], *src = &i->operand[1];
+  if (dst->type != src->type)
+    return CASTS;
   const bool from_chip = src->buffer >= 0 && mem_is_on_chip(p->buffers[src->buffer].space);
   const bool to_chip = dst->buffer >= 0 && mem_is_on_chip(p->buffers[dst->buffer].space);
   return from_chip && !to_chip ? STORES : LOADS;

@@ -13,8 +13,9 @@
  *     trn1          Vector and GpSimd share a way to SBUF, Vector and Scalar one to PSUM
  *
  * A program without streams is timed, too, with an ideal schedule of its dependences: its instructions go to their engines
- * in program order, loads to a queue of Sync, stores to one of GpSimd, and each starts when the last access to the same
- * memory that it conflicts with has ended.  What a loop allocates has as many copies as its place says, or three.
+ * in program order, and each starts when the last access to the same memory that it conflicts with has ended.  Sync
+ * triggers loads and, as if it were another engine, stores; GpSimd triggers transfers that convert types, and collectives.
+ * What a loop allocates has as many copies as its place says, or three, in PSUM two.
  *
  * No values are computed.  Where control depends on loaded data, the outcome comes from a record of a run with values;
  * without one every second visit of a branch is taken, so that a loop makes one round, and n_assumed says how many times
