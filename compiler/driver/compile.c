@@ -501,6 +501,8 @@ static enum status send_runs(struct path *p, const char *refused, const char *st
   else
     simulate_put_values(s, &b);
   enum status st = send(r, &b);
+  if (!st)
+    st = send_diags(r, p->number); /* now, because the profile may reach a limit that ends the job */
   return st ? st : send_profile(p, s);
 }
 

@@ -80,6 +80,7 @@ static enum outcome step_instr(struct engines *e, int k, const struct sim_instr 
   if (e->m->memories) {
     int64_t *kept = e->m->regs;
     e->m->regs = l->control.regs;
+    e->m->stream = k;
     const bool is_ok = sim_execute(e->m, i);
     e->m->regs = kept;
     if (!is_ok)

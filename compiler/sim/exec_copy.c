@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "sim/machine.h"
+#include "sim/recorder.h"
 
 enum { CHUNK = 1024 };
 
@@ -217,6 +218,9 @@ bool sim_exec_register_load(struct sim_machine *m) {
   char element[8];
   if (!sim_open(m, 0, &src) || !sim_read_bits(m, &src, 0, 0, 1, element))
     return false;
-  m->regs[m->instr->result] = sim_load_register(src.type, element);
+  const int64_t value = sim_load_register(src.type, element);
+  m->regs[m->instr->result] = value;
+  if (m->options->recorder)
+    sim_recorder_add(m->options->recorder, m->stream, value);
   return true;
 }

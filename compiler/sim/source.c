@@ -63,7 +63,7 @@ static bool take_streams(struct sim_source *s, const struct sim_record *record, 
   if (!sim_cursor_next(&own, &end, fault))
     return false;
   if (end.kind != SIM_ITEM_END) {
-    *fault = (struct sim_fault){SIM_FAULT_INSTRUCTION, NULL, NULL, "an instruction is in no stream"};
+    *fault = (struct sim_fault){.kind = SIM_FAULT_INSTRUCTION, .text = "an instruction is in no stream"};
     return false;
   }
   struct sim_lane *lanes = arena_new_array(s->arena, struct sim_lane, (size_t)p->n_streams);

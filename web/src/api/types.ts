@@ -156,6 +156,10 @@ export interface SimulationFault {
   /** Of the last stage's text, or of the source if that is NISA. */
   line?: number;
   range?: SourceRange;
+  /** Of a race, the other instruction. */
+  other?: string;
+  other_line?: number;
+  other_range?: SourceRange;
 }
 
 /** Values that options.watch asked for, or the reason why there are none. */
