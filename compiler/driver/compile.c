@@ -312,7 +312,7 @@ static enum status transform(struct path *p, const struct stage_def *def, struct
   case RUN_PASS:
     return run_pass(p, pass_find(def->pass), remarks);
   case RUN_TO_NISA: {
-    if (p->is_nisa) /* it was verified when it was read */
+    if (p->is_nisa && def == &pipeline_stages[r->first_stage]) /* it was verified when it was read */
       return ST_OK;
     enum status st = run_pass(p, pass_find(def->pass), remarks);
     return st ? st : nisa_verify(mlirModuleGetOperation(p->module), r->job->target, r->arena, &r->diags);

@@ -1,6 +1,7 @@
 #include "sim/source.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/array.h"
@@ -50,6 +51,7 @@ struct sim_source {
   struct kept *first[LANES], *last[LANES];
   int count[LANES];
   struct accesses *accesses; /* per buffer */
+  int n_dealt, dealt_max;    /* instructions, which wait for their lane */
 };
 
 /* ---- construction ------------------------------------------------------------------------------------------------ */
@@ -91,10 +93,10 @@ static void take_sequence(struct sim_source *s, const struct sim_record *record,
 }
 
 struct sim_source *sim_source_new(const struct sim_program *p, const struct sim_record *record, struct arena *a,
-                                  int *n_assumed, struct sim_fault *fault) {
+                                  int executions_max, int *n_assumed, struct sim_fault *fault) {
   struct sim_source *s = arena_new(a, struct sim_source);
   const bool *is_loaded = sim_cursor_loaded(p, a);
-  *s = (struct sim_source){.program = p, .arena = a};
+  *s = (struct sim_source){.program = p, .arena = a, .dealt_max = executions_max};
   if (!p->n_streams)
     take_sequence(s, record, is_loaded, n_assumed);
   else if (!take_streams(s, record, is_loaded, n_assumed, fault))
@@ -201,6 +203,11 @@ static bool deal(struct sim_source *s, struct sim_fault *fault) {
     return true;
   }
   assert(item.kind == SIM_ITEM_INSTR);
+  if (s->n_dealt++ == s->dealt_max) { /* before a lane without instructions finds that it has none */
+    *fault = (struct sim_fault){.kind = SIM_FAULT_TIME};
+    snprintf(fault->text, sizeof fault->text, "it executes more than %d instructions", s->dealt_max);
+    return false;
+  }
   const struct sim_instr *i = &s->program->instrs[item.instr];
   const int lane = lane_of(s->program, i), trigger = s->lanes[lane].trigger;
   s->count[lane]++;

@@ -538,7 +538,7 @@ enum status sim_time(const struct sim_program *p, const struct sim_time_options 
                       .by_buffer = {.arena = a},
                       .tensor = sim_tensor_clock_new(options->target)};
   *fault = (struct sim_fault){SIM_FAULT_NONE};
-  m.source = sim_source_new(p, options->record, a, &n_assumed, fault);
+  m.source = sim_source_new(p, options->record, a, m.executions_max, &n_assumed, fault);
   if (!m.source)
     return ST_INPUT;
   m.lanes_def = sim_source_lanes(m.source, &m.n_lanes);
