@@ -68,10 +68,26 @@ struct check_result {
   bool pass;
   double max_abs_err, max_rel_err; /* over all outputs; NaN against NaN and equal infinities count as 0 */
   int worst_output;
+  /* The first element of the worst output that is wrong, if it fails: its place in C order. */
+  int64_t wrong_index;
+  double got, expected;
+  const char *what; /* the inputs: "" or " on inputs of wide ranges" */
 };
 
-/* Passes if |got - want| <= atol * max(1, max |want|) + 8 * want.rounding + rtol * |want| for every element, with the
- * tolerance of the output's type (check_compare.c); integers and bool must be equal. */
+/* What each output may differ by from NumPy's result. */
+struct check_tolerance {
+  const float *of; /* of each element */
+  /* Where rounding decides a comparison or an integer, this many elements may differ by more, but not by more than
+   * `jump`. */
+  int64_t n_jumps;
+  double jump;
+};
+void check_tolerate(struct arena *a, int n, const struct trace_array *want, struct check_tolerance *out);
+
+/* Passes if every element is within its tolerance (check_compare.c).  tolerance: of check_tolerate for `want`. */
+void check_compare_within(int n, const struct trace_array *got, const struct trace_array *want,
+                          const struct check_tolerance *tolerance, struct check_result *r);
+/* Does the same without tolerances that were computed before. */
 void check_compare(int n, const struct trace_array *got, const struct trace_array *want, struct check_result *r);
 
 #endif

@@ -53,12 +53,23 @@ export interface Remark {
   src?: number;
 }
 
+/** The first element that differs by more than its tolerance; of the output with the largest difference. */
+export interface WrongElement {
+  output: string;
+  index: number[];
+  /** null if it is not a finite number. */
+  got: number | null;
+  expected: number | null;
+}
+
 /** The stage's outputs compared with NumPy's. */
 export interface StageCheck {
   status: "pass" | "fail" | "skipped";
-  max_abs_err?: number;
-  max_rel_err?: number;
+  /** null if it is infinite: a NaN or an infinity on one side only. */
+  max_abs_err?: number | null;
+  max_rel_err?: number | null;
   reason?: string;
+  first_wrong?: WrongElement;
 }
 
 /** The program after one pass. */
