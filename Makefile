@@ -212,7 +212,7 @@ $(BUILD)/bench/measure: $(BUILD)/obj/tests/measured/measure.o $(COMPILER_LIB)
 	$(call short,LINK $@)$(CC) $(LDHARDEN) -o $@ $^ $(MLIR_LIBS) $(COMMON_LIBS)
 
 .PHONY: unit-bin
-unit-bin: $(UNIT_BIN) $(BUILD)/test/nisa_values
+unit-bin: $(UNIT_BIN) $(BUILD)/test/nisa_values $(BUILD)/bench/measure
 
 test: setup-test
 	@$(MAKE) --no-print-directory -j$(shell nproc) binaries python web unit-bin

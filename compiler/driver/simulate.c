@@ -9,7 +9,6 @@
 #include "driver/summary.h"
 #include "nisa/nisa.h"
 #include "sim/decode.h"
-#include "sim/recorder.h"
 #include "sim/report.h"
 #include "sim/run.h"
 
@@ -24,7 +23,8 @@ struct simulation {
   struct sim_fault fault;
   struct sim_counts counts;
   int64_t time_us;
-  struct sim_recorder recorder; /* of the run with values, for the timeline */
+  struct sim_record record; /* of a run that came to its end */
+  bool has_record;
   struct sim_timeline timeline;
   struct sim_profile profile;
 };
@@ -268,7 +268,6 @@ enum status simulate_open(const struct simulate_request *rq, struct diags *ds, s
     return st;
   s->lines = find_lines(rq, &s->program);
   find_watches(s);
-  sim_recorder_init(&s->recorder, &s->program, rq->arena);
   *out = s;
   return ST_OK;
 }
@@ -287,9 +286,11 @@ static enum status run(struct simulation *s) {
                                       .deadline_us = deadline(rq->job),
                                       .n_watches = s->program.n_instrs ? rq->job->n_watches : 0,
                                       .watches = s->watches,
-                                      .recorder = &s->recorder};
+                                      .record = &s->record};
   const int64_t began_us = clock_now_us();
+  sim_record_init(&s->record, s->program.n_streams, rq->arena);
   st = sim_run(&s->program, binding.args, binding.results, &options, &s->counts, &s->fault);
+  s->has_record = !st;
   s->time_us = clock_now_us() - began_us;
   return st;
 }
@@ -348,9 +349,8 @@ enum { EXECUTION_BYTES = 1024 }; /* twice what an execution takes in a timeline 
 
 bool simulate_time(struct simulation *s, struct arena *a) {
   const struct job *job = s->rq->job;
-  const struct sim_record record = sim_recorder_record(&s->recorder);
   const struct sim_time_options options = {.target = job->target,
-                                           .record = &record,
+                                           .record = s->has_record ? &s->record : NULL,
                                            .executions_max = (int)(job->memory_max / EXECUTION_BYTES),
                                            .deadline_us = deadline(job)};
   s->fault = (struct sim_fault){SIM_FAULT_NONE};

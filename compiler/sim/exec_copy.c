@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "sim/machine.h"
-#include "sim/recorder.h"
+#include "sim/record.h"
 
 enum { CHUNK = 1024 };
 
@@ -216,9 +216,8 @@ bool sim_exec_register_load(struct sim_machine *m) {
   char element[8];
   if (!sim_open(m, 0, &src) || !sim_read_bits(m, &src, 0, 0, 1, element))
     return false;
-  const int64_t value = sim_load_register(src.type, element);
-  m->regs[m->instr->result] = value;
-  if (m->options->recorder)
-    sim_recorder_add(m->options->recorder, m->stream, value);
+  m->regs[m->instr->result] = sim_load_register(src.type, element);
+  if (m->options->record)
+    sim_record_load(m->options->record, m->stream, m->regs[m->instr->result]);
   return true;
 }

@@ -13,7 +13,8 @@
 
 enum {
   EXECUTIONS_MAX = 4 * 1000 * 1000,
-  FLIGHT = 8, /* instructions of one engine whose results may still be under way */
+  IDEAL_PART = 4, /* an item of an ideal schedule takes as much memory as so many executions */
+  FLIGHT = 8,     /* instructions of one engine whose results may still be under way */
   LOOK_EVERY = 256
 };
 
@@ -38,6 +39,7 @@ struct lane {
   } raised;
   struct flight flight[FLIGHT];
   int n_flights; /* ever; the newest are at n_flights modulo FLIGHT */
+  int computed;  /* the last execution that is no trigger; -1: none */
   int table;     /* that the Scalar engine has loaded */
   /* of a queue */
   struct {
@@ -82,7 +84,7 @@ struct machine {
   struct sim_tensor_clock tensor;
   int64_t tensor_start; /* of the last product */
   struct port ports[2]; /* to SBUF, to PSUM */
-  int after_barrier;    /* the execution of the last barrier; -1 */
+  int built;            /* the last execution of the lane of descriptors; -1: none */
 };
 
 const char *sim_reason_name(enum sim_reason r) {
@@ -94,6 +96,7 @@ const char *sim_reason_name(enum sim_reason r) {
       [SIM_REASON_INTERLOCK] = "own result",
       [SIM_REASON_PORT] = "shared memory port",
       [SIM_REASON_TRIGGER] = "DMA start",
+      [SIM_REASON_BUILD] = "descriptors",
       [SIM_REASON_QUEUE] = "DMA engines busy",
       [SIM_REASON_BARRIER] = "barrier",
   };
@@ -280,9 +283,34 @@ static void run_instr(struct machine *m, int lane, struct moment start) {
       m->ports[k] = (struct port){done->free, exec, l->engine};
   use(m, l->item.regions, l->item.n_regions, done->start, done->end);
   l->free = done->free;
-  l->last = exec;
+  l->last = l->computed = exec;
   raise_semaphore(m, lane, l->item.instr, exec);
   l->has_item = false;
+}
+
+/* The trigger waits until GpSimd has built its descriptors. */
+static void build_descriptors(struct machine *m, const struct lane *l, int64_t build, struct sim_exec *x) {
+  if (!build)
+    return;
+  struct moment start = {0, SIM_REASON_START, -1};
+  if (l->computed >= 0)
+    later(&start, m->execs.v[l->computed].free, SIM_REASON_ENGINE, l->computed);
+  if (m->built >= 0)
+    later(&start, m->execs.v[m->built].free, SIM_REASON_ENGINE, m->built);
+  m->built = add_exec(m, (struct sim_exec){.instr = x->instr,
+                                           .lane = (int16_t)m->n_lanes,
+                                           .kind = SIM_EXEC_BUILD,
+                                           .reason = (uint8_t)start.reason,
+                                           .cause = start.cause,
+                                           .ready = start.at,
+                                           .start = start.at,
+                                           .free = start.at + build,
+                                           .end = start.at + build});
+  if (m->execs.v[m->built].end > x->start) {
+    x->start = m->execs.v[m->built].end;
+    x->reason = SIM_REASON_BUILD;
+    x->cause = m->built;
+  }
 }
 
 /* Starts the next transfer of a queue. */
@@ -310,6 +338,7 @@ static bool run_trigger(struct machine *m, int lane, struct moment start) {
   x.start = start.at;
   x.reason = (uint8_t)start.reason;
   x.cause = start.cause;
+  build_descriptors(m, l, t.build, &x);
   x.free = x.end = x.start + t.hold;
   l->last = add_exec(m, x);
   l->free = x.free;
@@ -391,15 +420,15 @@ static void run_barrier(struct machine *m) {
     if (l->item.kind != SIM_ITEM_BARRIER)
       continue;
     if (l->trigger < 0) {
-      l->last = add_exec(m, (struct sim_exec){.instr = -1,
-                                              .lane = (int16_t)k,
-                                              .kind = SIM_EXEC_BARRIER,
-                                              .reason = (uint8_t)x.reason,
-                                              .cause = x.cause,
-                                              .ready = l->free,
-                                              .start = x.at,
-                                              .free = end,
-                                              .end = end});
+      l->last = l->computed = add_exec(m, (struct sim_exec){.instr = -1,
+                                                            .lane = (int16_t)k,
+                                                            .kind = SIM_EXEC_BARRIER,
+                                                            .reason = (uint8_t)x.reason,
+                                                            .cause = x.cause,
+                                                            .ready = l->free,
+                                                            .start = x.at,
+                                                            .free = end,
+                                                            .end = end});
       l->free = end;
     }
     l->raised.n = 0;
@@ -519,6 +548,15 @@ static bool simulate(struct machine *m) {
   }
 }
 
+/* The lanes, and that of descriptors if there is one. */
+static const struct sim_lane *all_lanes(const struct machine *m) {
+  struct sim_lane *lanes = arena_new_array(m->arena, struct sim_lane, (size_t)m->n_lanes + 1);
+  for (int k = 0; k < m->n_lanes; k++)
+    lanes[k] = m->lanes_def[k];
+  lanes[m->n_lanes] = (struct sim_lane){"descriptors", NISA_ENGINE_GPSIMD, -1};
+  return lanes;
+}
+
 static int64_t last_end(const struct machine *m) {
   int64_t end = 0;
   for (int k = 0; k < m->execs.n; k++)
@@ -536,15 +574,17 @@ enum status sim_time(const struct sim_program *p, const struct sim_time_options 
                       .deadline_us = options->deadline_us,
                       .executions_max = options->executions_max ? options->executions_max : EXECUTIONS_MAX,
                       .by_buffer = {.arena = a},
+                      .built = -1,
                       .tensor = sim_tensor_clock_new(options->target)};
   *fault = (struct sim_fault){SIM_FAULT_NONE};
-  m.source = sim_source_new(p, options->record, a, m.executions_max, &n_assumed, fault);
+  m.source = sim_source_new(p, options->record, m.executions_max / IDEAL_PART, m.deadline_us, a, &n_assumed, fault);
   if (!m.source)
     return ST_INPUT;
   m.lanes_def = sim_source_lanes(m.source, &m.n_lanes);
   m.lanes = arena_new_array(a, struct lane, (size_t)m.n_lanes);
   for (int k = 0; k < m.n_lanes; k++)
-    m.lanes[k] = (struct lane){.engine = m.lanes_def[k].engine, .trigger = m.lanes_def[k].trigger, .last = -1};
+    m.lanes[k] =
+        (struct lane){.engine = m.lanes_def[k].engine, .trigger = m.lanes_def[k].trigger, .last = -1, .computed = -1};
   m.costs = arena_new_array(a, struct sim_cost, (size_t)p->n_instrs + 1);
   for (int k = 0; k < p->n_instrs; k++)
     m.costs[k] = sim_cost_of(p, &p->instrs[k], m.target);
@@ -554,8 +594,8 @@ enum status sim_time(const struct sim_program *p, const struct sim_time_options 
   *out = (struct sim_timeline){.program = p,
                                .target = m.target,
                                .costs = m.costs,
-                               .n_lanes = m.n_lanes,
-                               .lanes = m.lanes_def,
+                               .n_lanes = m.n_lanes + (m.built >= 0),
+                               .lanes = all_lanes(&m),
                                .is_ideal = !p->n_streams,
                                .n = m.execs.n,
                                .execs = m.execs.v,
