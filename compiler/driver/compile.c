@@ -312,7 +312,7 @@ static enum status transform(struct path *p, const struct stage_def *def, struct
   case RUN_PASS:
     return run_pass(p, pass_find(def->pass), remarks);
   case RUN_TO_NISA: {
-    if (p->is_nisa) /* it was verified when it was read */
+    if (p->is_nisa && def == &pipeline_stages[r->first_stage]) /* it was verified when it was read */
       return ST_OK;
     enum status st = run_pass(p, pass_find(def->pass), remarks);
     return st ? st : nisa_verify(mlirModuleGetOperation(p->module), r->job->target, r->arena, &r->diags);
@@ -501,6 +501,8 @@ static enum status send_runs(struct path *p, const char *refused, const char *st
   else
     simulate_put_values(s, &b);
   enum status st = send(r, &b);
+  if (!st)
+    st = send_diags(r, p->number); /* now, because the profile may reach a limit that ends the job */
   return st ? st : send_profile(p, s);
 }
 
