@@ -34,6 +34,7 @@ static const char help[] = "usage: nkx COMMAND …\n"
                            "  serve      runs the service: the page and the API\n"
                            "  compile    compiles a kernel and prints its stages\n"
                            "  opt        runs single passes on MLIR text\n"
+                           "  reproduce  runs the program of a failed check again\n"
                            "  store      backs up, restores and checks the service's store\n"
                            "  doctor     says which layers of the jail this machine supports\n"
                            "`nkx COMMAND --help` lists the options of a command; `nkx --version` prints the version.\n";
@@ -179,7 +180,7 @@ static int become_worker(char **argv) {
 }
 
 int main(int argc, char **argv) {
-  static const char *const worker_commands[] = {"compile", "opt", "doctor"};
+  static const char *const worker_commands[] = {"compile", "opt", "reproduce", "doctor"};
   const char *what = argc > 1 ? argv[1] : "";
 
   if (!strcmp(what, "serve"))

@@ -45,6 +45,9 @@ static const char usage[] =
     "  --input NAME=SHAPE:DTYPE   the shape of a parameter of a plain function: --input x=128x256:f32; repeatable\n"
     "  --inputs FILE.npz          the inputs by parameter name; they also give the shapes\n"
     "  --check                    run every stage and compare its outputs with NumPy\n"
+    "  --reproducer FILE          with --check: write the first failing stage there, for nkx reproduce: the program "
+    "before\n"
+    "                             the pass, the pass, inputs and NumPy's results\n"
     "  --dump-dir DIR             write each stage's text, hlo.pb and hlo.txt there\n"
     "  --json FILE|-              write the result as JSON, in the form of the API\n"
     "  --quiet                    print no table of stages\n"
@@ -59,7 +62,7 @@ struct terminal {
   struct buf frames;    /* of a run with --json, each on its own line */
   struct gather gather; /* the places of the frames */
   struct source_table sources;
-  const char *dump_dir, *json_path;
+  const char *dump_dir, *json_path, *reproducer_path;
   bool is_quiet, is_color, has_remarks, is_language_given;
   char *last_text; /* of the newest stage, as JSON; on the heap */
   struct job_input *inputs;
@@ -160,6 +163,7 @@ static enum status parse_options(struct terminal *t, int argc, char **argv) {
       {"input", required_argument, NULL, 'i'},
       {"inputs", required_argument, NULL, 'I'},
       {"check", no_argument, NULL, 'c'},
+      {"reproducer", required_argument, NULL, 'R'},
       {"dump-dir", required_argument, NULL, 'd'},
       {"json", required_argument, NULL, 'j'},
       {"quiet", no_argument, NULL, 'q'},
@@ -196,6 +200,10 @@ static enum status parse_options(struct terminal *t, int argc, char **argv) {
       t->job.inputs_npz = optarg;
       break;
     case 'c':
+      t->job.check = true;
+      break;
+    case 'R':
+      t->reproducer_path = optarg;
       t->job.check = true;
       break;
     case 'd':
@@ -400,9 +408,9 @@ static enum status make_directories(struct terminal *t, char *path, size_t from)
   return ST_OK;
 }
 
-static enum status write_file(struct terminal *t, const char *name, const void *data, size_t len) {
-  char *path = arena_printf(t->arena, "%s/%s", t->dump_dir, name);
-  enum status st = make_directories(t, path, strlen(t->dump_dir) + 1);
+/* Creates the directories in `path` from byte `from` on. */
+static enum status write_file(struct terminal *t, char *path, size_t from, const void *data, size_t len) {
+  enum status st = make_directories(t, path, from);
   FILE *f = st ? NULL : fopen(path, "we");
   if (!f)
     return st ? st : refuse_path(t, path);
@@ -414,27 +422,37 @@ static enum status write_file(struct terminal *t, const char *name, const void *
 static enum status dump_stage(struct terminal *t, const json_t *frame, const json_t *s) {
   const json_t *text = json_object_get(s, "text");
   bool is_hlo = !strcmp(json_string_value(json_object_get(s, "dialect")), "hlo");
-  const char *name =
-      arena_printf(t->arena, "kernel%d/%02d-%s.%s", (int)json_integer_value(json_object_get(frame, "kernel")),
-                   (int)json_integer_value(json_object_get(s, "index")), json_string_value(json_object_get(s, "name")),
-                   is_hlo ? "hlo" : "mlir");
-  return write_file(t, name, json_string_value(text), json_string_length(text));
+  char *path = arena_printf(t->arena, "%s/kernel%d/%02d-%s.%s", t->dump_dir,
+                            (int)json_integer_value(json_object_get(frame, "kernel")),
+                            (int)json_integer_value(json_object_get(s, "index")),
+                            json_string_value(json_object_get(s, "name")), is_hlo ? "hlo" : "mlir");
+  return write_file(t, path, strlen(t->dump_dir) + 1, json_string_value(text), json_string_length(text));
 }
 
-static enum status dump_artifact(struct terminal *t, const json_t *frame) {
+/* Writes an artifact to the dump directory, and the first reproducer to the file that the user named. */
+static enum status write_artifact(struct terminal *t, const json_t *frame) {
   const json_t *data = json_object_get(frame, "data"), *artifact = json_object_get(frame, "artifact");
   size_t n = json_string_length(data), size = (size_t)json_integer_value(json_object_get(artifact, "size"));
   const char *name = json_string_value(json_object_get(artifact, "name")), *base = strrchr(name, '/');
-  unsigned char *bytes = malloc(n / 4 * 3 + 1);
+  base = base ? base + 1 : name;
+  const bool is_reproducer = t->reproducer_path && !strcmp(base, "reproducer.json");
+  unsigned char *bytes = t->dump_dir || is_reproducer ? malloc(n / 4 * 3 + 1) : NULL;
+  enum status st = ST_OK;
 
+  if (!t->dump_dir && !is_reproducer)
+    return ST_OK;
   if (!bytes)
     return fail(&t->err, ST_NOMEM, "artifact");
   EVP_DecodeBlock(bytes, (const unsigned char *)json_string_value(data), (int)n);
-  enum status st =
-      write_file(t,
-                 arena_printf(t->arena, "kernel%d/%s", (int)json_integer_value(json_object_get(artifact, "kernel")),
-                              base ? base + 1 : name),
-                 bytes, size);
+  if (t->dump_dir)
+    st = write_file(t,
+                    arena_printf(t->arena, "%s/kernel%d/%s", t->dump_dir,
+                                 (int)json_integer_value(json_object_get(artifact, "kernel")), base),
+                    strlen(t->dump_dir) + 1, bytes, size);
+  if (!st && is_reproducer) {
+    st = write_file(t, arena_strdup(t->arena, t->reproducer_path), strlen(t->reproducer_path), bytes, size);
+    t->reproducer_path = NULL;
+  }
   free(bytes);
   return st;
 }
@@ -460,8 +478,8 @@ static enum status show_frame(struct terminal *t, const json_t *f) {
   } else if (!strcmp(kind, "kernel") && !t->is_quiet) {
     fprintf(stderr, "%s%s%s\n", color(t, "\033[1m"), json_string_value(json_object_get(f, "name")),
             color(t, "\033[0m"));
-  } else if (!strcmp(kind, "artifact") && t->dump_dir) {
-    st = dump_artifact(t, f);
+  } else if (!strcmp(kind, "artifact")) {
+    st = write_artifact(t, f);
   }
   return st;
 }

@@ -8,6 +8,8 @@ int driver_main(int argc, char **argv) {
     return compile_main(argc - 1, argv + 1);
   if (argc >= 2 && !strcmp(argv[1], "opt"))
     return opt_main(argc - 1, argv + 1);
-  fprintf(stderr, "nkx: expected a subcommand: compile or opt\n");
+  if (argc >= 2 && !strcmp(argv[1], "reproduce"))
+    return reproduce_main(argc - 1, argv + 1);
+  fprintf(stderr, "nkx: expected a subcommand: compile, opt or reproduce\n");
   return EXIT_USAGE;
 }

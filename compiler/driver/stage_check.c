@@ -127,7 +127,7 @@ static void raise_to(int64_t *most, int64_t v) {
 }
 
 static enum status run_linalg(struct stage_checks *c, MlirModule module, const struct stage_def *def,
-                                      struct check_result *result, struct diags *ds) {
+                              struct check_result *result, struct diags *ds) {
   unsigned char digest[CHECK_DIGEST];
   struct check_program *p = NULL;
   enum status st = open_program(c, module, def, ds, &p);
@@ -321,6 +321,13 @@ static const char *describe_wrong(struct stage_checks *c, const struct check_res
   return text;
 }
 
+const struct check_set *stage_checks_set_of(const struct stage_checks *c, const struct check_result *r) {
+  for (int i = 1; i < c->n_sets; i++)
+    if (c->sets[i].what == r->what)
+      return &c->sets[i];
+  return &c->sets[0];
+}
+
 void stage_check_put_index(struct buf *b, const struct hlo_shape *s, int64_t at) {
   int64_t step = hlo_shape_elements(s);
   buf_putc(b, '[');
@@ -372,7 +379,6 @@ void stage_checks_run(struct stage_checks *c, MlirModule module, struct stage *s
     diag_add(ds, DS_ERROR, DG_CHECK_FAILED, NULL,
              "after %s the kernel no longer computes what %s%s: output %s differs by %g%s", s->def->name,
              c->kernel->program ? "NumPy computes" : "it did when it was read", r->result.what,
-             c->kernel->outputs[r->result.worst_output].name, r->result.max_abs_err,
-             describe_wrong(c, &r->result))
+             c->kernel->outputs[r->result.worst_output].name, r->result.max_abs_err, describe_wrong(c, &r->result))
         ->stage = s->def->name;
 }
