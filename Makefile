@@ -202,8 +202,13 @@ $(BUILD)/bench/diff_speed: $(BUILD)/obj/tests/bench/diff_speed.o $(call objs,$(c
 	@mkdir -p $(@D)
 	$(call short,LINK $@)$(CC) $(LDHARDEN) -o $@ $^
 
+# the worker with faults that a test plants in its passes
+$(BUILD)/test/nkx-worker-planted: $(call objs,$(WORKER_SRC)) $(BUILD)/obj/tests/mutation/plant.o $(COMPILER_LIB)
+	@mkdir -p $(@D)
+	$(call short,LINK $@)$(CC) $(LDHARDEN) -Wl,--export-dynamic-symbol=register_printf_type -o $@ $^ $(WORKER_LIBS)
+
 .PHONY: unit-bin
-unit-bin: $(UNIT_BIN)
+unit-bin: $(UNIT_BIN) $(BUILD)/test/nkx-worker-planted
 
 test: setup-test
 	@$(MAKE) --no-print-directory -j$(shell nproc) binaries python web unit-bin

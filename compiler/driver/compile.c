@@ -18,6 +18,7 @@
 #include "base/log.h"
 #include "driver/entry.h"
 #include "driver/pipeline.h"
+#include "driver/plant.h"
 #include "driver/reproduce.h"
 #include "driver/stage.h"
 #include "driver/stage_check.h"
@@ -411,6 +412,8 @@ static enum status run_stage(struct path *p, int index) {
   int64_t t0 = clock_now_us();
 
   enum status st = transform(p, def, &s.remarks);
+  if (!st && plant_fault && plant_fault(index, def->runner < RUN_TO_LINALG ? p->kernel->module : NULL, p->module))
+    p->is_same = false;
   s.time_us = clock_now_us() - t0 + (def->runner == RUN_TRACE ? p->kernel->time_us : 0);
   blame(r, first, def);
   if (st)
