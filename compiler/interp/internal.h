@@ -101,6 +101,13 @@ struct linear {
   const int64_t *by;
 };
 
+/* Any affine expression of operands. */
+struct affine {
+  enum { AFFINE_OPERAND, AFFINE_CONSTANT, AFFINE_ADD, AFFINE_MUL, AFFINE_MOD, AFFINE_FLOOR, AFFINE_CEIL } kind;
+  int64_t value; /* the number of the operand, or the constant */
+  const struct affine *x, *y;
+};
+
 struct operand {
   int slot;
   enum dtype t;
@@ -144,8 +151,8 @@ struct instr {
     const struct structured *structured;
     const struct block *blocks[2]; /* for, if, while */
     const struct function *callee;
-    struct linear linear; /* apply */
-    int64_t index;        /* index: the loop */
+    const struct affine *affine; /* apply */
+    int64_t index;               /* index: the loop */
     struct {
       /* offsets, sizes, strides: of each dimension; DYNAMIC takes the next operand after the memref */
       int n; /* dimensions of offsets, sizes and strides */

@@ -321,11 +321,33 @@ static void run_arith(struct machine *m, const struct instr *in) {
   arith_row(&in->arith, 1, &m->scalars[in->results[0]], x[0], x[1], x[2]);
 }
 
+static int64_t floor_of(int64_t x, int64_t y) {
+  return x / y - (x % y != 0 && (x < 0) != (y < 0));
+}
+
+/* A division by zero, which MLIR leaves undefined, gives 0. */
+static int64_t evaluate(const struct machine *m, const struct affine *e, const int *args) {
+  if (e->kind == AFFINE_OPERAND)
+    return int_of(m, args[e->value]);
+  if (e->kind == AFFINE_CONSTANT)
+    return e->value;
+  const int64_t x = evaluate(m, e->x, args), y = evaluate(m, e->y, args);
+  switch (e->kind) {
+  case AFFINE_ADD:
+    return x + y;
+  case AFFINE_MUL:
+    return x * y;
+  case AFFINE_MOD:
+    return y ? x - floor_of(x, y) * y : 0;
+  case AFFINE_FLOOR:
+    return y ? floor_of(x, y) : 0;
+  default:
+    return y ? -floor_of(-x, y) : 0;
+  }
+}
+
 static void run_apply(struct machine *m, const struct instr *in) {
-  int64_t v = in->linear.constant;
-  for (int k = 0; k < in->n_args; k++)
-    v += in->linear.by[k] * int_of(m, in->args[k]);
-  set_int(m, in->results[0], v);
+  set_int(m, in->results[0], evaluate(m, in->affine, in->args));
 }
 
 static bool run_dim(struct machine *m, const struct instr *in) {

@@ -113,7 +113,8 @@ static bool is_one_of(MlirOperation op, const char *const *names) {
 
 static bool are_equal_types(MlirOperation op, intptr_t x, intptr_t y) {
   return mlirOperationGetNumOperands(op) > (x > y ? x : y) &&
-         mlirTypeEqual(mlirValueGetType(mlirOperationGetOperand(op, x)), mlirValueGetType(mlirOperationGetOperand(op, y)));
+         mlirTypeEqual(mlirValueGetType(mlirOperationGetOperand(op, x)),
+                       mlirValueGetType(mlirOperationGetOperand(op, y)));
 }
 
 static void swap_values(MlirOperation op) {
@@ -121,6 +122,9 @@ static void swap_values(MlirOperation op) {
   mlirOperationSetOperand(op, 0, mlirOperationGetOperand(op, 1));
   mlirOperationSetOperand(op, 1, first);
 }
+
+/* The operation that the fault removes; it is destroyed after the walk. */
+static MlirOperation dead;
 
 /* ---- kinds of faults: each returns true if op is a place of the kind, and changes it if that is wanted ---- */
 
@@ -134,7 +138,7 @@ static bool drop_copy(MlirOperation op, bool is_wanted) {
   if (!is_one_of(op, copies))
     return false;
   if (is_wanted)
-    mlirOperationRemoveFromParent(op);
+    dead = op;
   return true;
 }
 
@@ -145,7 +149,7 @@ static bool drop_fill(MlirOperation op, bool is_wanted) {
   if (is_wanted && mlirOperationGetNumResults(op))
     mlirValueReplaceAllUsesOfWith(mlirOperationGetResult(op, 0), mlirOperationGetOperand(op, 1));
   if (is_wanted)
-    mlirOperationRemoveFromParent(op);
+    dead = op;
   return true;
 }
 
@@ -270,7 +274,7 @@ static bool drop_instruction(MlirOperation op, bool is_wanted) {
   if (!ir_is_of(op, "nisa.") || is_one_of(op, kept) || mlirOperationGetNumResults(op))
     return false;
   if (is_wanted)
-    mlirOperationRemoveFromParent(op);
+    dead = op;
   return true;
 }
 
@@ -290,10 +294,18 @@ static const struct {
   const char *name;
   bool (*change)(MlirOperation op, bool is_wanted);
 } kinds[] = {
-    {"drop-copy", drop_copy},           {"drop-fill", drop_fill},           {"swap-operands", swap_operands},
-    {"wrong-operand", wrong_operand},   {"scale-constant", scale_constant}, {"first-tile", first_tile},
-    {"short-loop", short_loop},         {"wrong-function", wrong_function}, {"wrong-rounding", wrong_rounding},
-    {"wrong-axis", wrong_axis},         {"drop-instruction", drop_instruction}, {"early-release", early_release},
+    {"drop-copy", drop_copy},
+    {"drop-fill", drop_fill},
+    {"swap-operands", swap_operands},
+    {"wrong-operand", wrong_operand},
+    {"scale-constant", scale_constant},
+    {"first-tile", first_tile},
+    {"short-loop", short_loop},
+    {"wrong-function", wrong_function},
+    {"wrong-rounding", wrong_rounding},
+    {"wrong-axis", wrong_axis},
+    {"drop-instruction", drop_instruction},
+    {"early-release", early_release},
 };
 
 static MlirWalkResult look_at(MlirOperation op, void *user) {
@@ -317,6 +329,9 @@ bool plant_fault(int index, struct hlo_module *hlo, MlirModule module) {
     s.is_done = change_hlo(hlo, kind, n);
   else
     mlirOperationWalk(mlirModuleGetOperation(module), look_at, &s, MlirWalkPreOrder);
+  if (!mlirOperationIsNull(dead))
+    mlirOperationDestroy(dead);
+  dead = (MlirOperation){NULL};
   fprintf(stderr, s.is_done ? "planted %s\n" : "no place for %s\n", what);
   return s.is_done;
 }
