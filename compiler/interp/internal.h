@@ -138,6 +138,7 @@ struct structured {
   bool is_fold;       /* the last instruction combines an element with the output, and nothing else uses that */
   enum dtype product; /* of a matrix product's operands, with f32 accumulation; DT_NONE for other operations */
   bool transposed[2];
+  bool accumulates; /* a matrix product: an output that nothing has written starts from zero, as in PSUM */
 };
 
 struct instr {
@@ -180,7 +181,8 @@ struct interp_program {
   int n_rows;       /* most values of a body */
 };
 
-extern const int64_t interp_dynamic; /* marks a dynamic offset, size or stride */
+extern const uint64_t interp_unwritten; /* what memory holds that nothing has written */
+extern const int64_t interp_dynamic;    /* marks a dynamic offset, size or stride */
 
 /* ---- reading ----------------------------------------------------------------------------------------------------- */
 

@@ -7,15 +7,22 @@
 
 /* ---- memory ------------------------------------------------------------------------------------------------------ */
 
+const uint64_t interp_unwritten = 0x7ffa7ffa7ffa7ffa;
+
 struct memory_block {
   struct memory_block *prev, *next;
   max_align_t data[];
 };
 
+/* Memory that nothing has written holds NaNs (in 16-, 32- and 64-bit floats; in most 8-bit ones and as integers, an
+ * odd number), so that a result that depends on it is wrong. */
 static char *allocate(struct machine *m, size_t bytes) {
-  struct memory_block *b = bytes > SIZE_MAX / 2 ? NULL : calloc(1, sizeof *b + bytes + 1);
+  struct memory_block *b = bytes > SIZE_MAX / 2 ? NULL : malloc(sizeof *b + bytes + sizeof interp_unwritten);
   if (!b)
     arena_oom(bytes);
+  b->prev = NULL;
+  for (size_t k = 0; k < bytes; k += sizeof interp_unwritten)
+    memcpy((char *)b->data + k, &interp_unwritten, sizeof interp_unwritten);
   b->next = m->blocks;
   if (b->next)
     b->next->prev = b;
