@@ -47,21 +47,12 @@ MlirOperation nisa_stream_around(MlirOperation op) {
   return op;
 }
 
-/* The first stream of the function, or the one of this name; null if there is none. */
-static MlirOperation find(MlirOperation function, const char *name) {
+bool nisa_has_streams(MlirOperation function) {
   MlirBlock body = ir_body(function);
   MlirOperation op = mlirBlockIsNull(body) ? (MlirOperation){NULL} : mlirBlockGetFirstOperation(body);
-  while (!mlirOperationIsNull(op) && !(nisa_is_stream(op) && (!name || !strcmp(nisa_stream_name(op), name))))
+  while (!mlirOperationIsNull(op) && !nisa_is_stream(op))
     op = mlirOperationGetNextInBlock(op);
-  return op;
-}
-
-bool nisa_has_streams(MlirOperation function) {
-  return !mlirOperationIsNull(find(function, NULL));
-}
-
-MlirOperation nisa_find_stream(MlirOperation function, const char *name) {
-  return find(function, name);
+  return !mlirOperationIsNull(op);
 }
 
 bool nisa_read_wait(MlirOperation wait, struct nisa_access *count, const char **why) {

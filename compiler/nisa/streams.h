@@ -71,10 +71,8 @@ enum nisa_engine nisa_stream_engine(MlirOperation stream);
 bool nisa_stream_is_queue(MlirOperation stream);
 /* The stream that op belongs to, or is; null outside. */
 MlirOperation nisa_stream_around(MlirOperation op);
-/* The function has engine programs. */
+/* The function has engine programs.  Looks at all operations of its body. */
 bool nisa_has_streams(MlirOperation function);
-/* The stream of this name in the function; null if there is none. */
-MlirOperation nisa_find_stream(MlirOperation function, const char *name);
 
 /* Reads what a wait counts to: an access without base and tile, whose map has one result.  False, with a reason, when
  * the attributes do not fit together. */

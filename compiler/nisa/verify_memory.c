@@ -89,13 +89,7 @@ static void check_lifetime(struct nisa_check *c, MlirOperation alloc, const stru
   }
 }
 
-/* True for the allocations of engine programs, which are never released: places say which memory is used again. */
-static bool is_for_streams(MlirOperation alloc) {
-  MlirOperation up = mlirOperationGetParentOperation(alloc);
-  return ir_is(up, "func.func") && nisa_has_streams(up);
-}
-
-static void check_alloc(struct nisa_check *c, MlirOperation alloc) {
+static void check_alloc(struct nisa_check *c, MlirOperation alloc, bool is_released) {
   MlirType t = mlirValueGetType(mlirOperationGetResult(alloc, 0));
 
   if (!check_form(c, alloc))
@@ -108,7 +102,7 @@ static void check_alloc(struct nisa_check *c, MlirOperation alloc) {
     return;
   }
   struct uses u = find_uses(c, alloc);
-  if (!is_for_streams(alloc))
+  if (is_released)
     check_lifetime(c, alloc, &u);
   if (nisa_type_space(t) == MEM_PSUM && !mlirOperationIsNull(u.matmul) && !mlirOperationIsNull(u.other_writer))
     nisa_complain(c, u.other_writer, "it writes to PSUM that a matmul accumulates in");
@@ -139,12 +133,16 @@ static void check_capacity(struct nisa_check *c, const struct nisa_lifetimes *l)
 }
 
 void nisa_check_memory(struct nisa_check *c, MlirOperation module) {
-  struct ir_ops allocs = ir_collect_named(c->arena, module, "nisa.alloc");
   struct ir_ops functions = ir_collect_named(c->arena, module, "func.func");
   int before = c->n_errors;
 
-  for (int k = 0; k < allocs.n; k++)
-    check_alloc(c, allocs.v[k]);
+  for (int f = 0; f < functions.n; f++) {
+    struct ir_ops allocs = ir_collect_named(c->arena, functions.v[f], "nisa.alloc");
+    /* those of engine programs are never released: places say which memory is used again */
+    const bool is_released = !nisa_has_streams(functions.v[f]);
+    for (int k = 0; k < allocs.n; k++)
+      check_alloc(c, allocs.v[k], is_released);
+  }
   if (c->n_errors > before)
     return; /* the live buffers are not known in that case */
   for (int k = 0; k < functions.n; k++) {

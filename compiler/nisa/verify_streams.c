@@ -14,7 +14,15 @@
 
 /* ---- operations ------------------------------------------------------------------------------------------------- */
 
-static void check_wait(struct nisa_check *c, MlirOperation function, MlirOperation op) {
+/* The first stream of this name; null if there is none. */
+static MlirOperation find_stream(const struct ir_ops *streams, const char *name) {
+  for (int k = 0; k < streams->n; k++)
+    if (!strcmp(nisa_stream_name(streams->v[k]), name))
+      return streams->v[k];
+  return (MlirOperation){NULL};
+}
+
+static void check_wait(struct nisa_check *c, const struct ir_ops *streams, MlirOperation op) {
   struct nisa_access count;
   struct nisa_index sum;
   const char *why;
@@ -25,13 +33,13 @@ static void check_wait(struct nisa_check *c, MlirOperation function, MlirOperati
   }
   if (!nisa_access_index(&count, 0, &sum))
     nisa_complain(c, op, "its count is no sum of multiples of indices and a constant");
-  if (mlirOperationIsNull(nisa_find_stream(function, nisa_text_attr(op, "semaphore"))))
+  if (mlirOperationIsNull(find_stream(streams, nisa_text_attr(op, "semaphore"))))
     nisa_complain(c, op, "no stream has the semaphore %s", nisa_text_attr(op, "semaphore"));
 }
 
-static void check_trigger(struct nisa_check *c, MlirOperation function, MlirOperation stream, MlirOperation op) {
+static void check_trigger(struct nisa_check *c, const struct ir_ops *streams, MlirOperation stream, MlirOperation op) {
   const char *name = nisa_text_attr(op, "queue");
-  MlirOperation queue = nisa_find_stream(function, name);
+  MlirOperation queue = find_stream(streams, name);
 
   if (mlirOperationIsNull(queue) || !nisa_stream_is_queue(queue))
     nisa_complain(c, op, "there is no queue %s", name);
@@ -106,19 +114,18 @@ static void check_barriers(struct nisa_check *c, const struct ir_ops *streams) {
 
 /* ---- streams ---------------------------------------------------------------------------------------------------- */
 
-static void check_stream(struct nisa_check *c, MlirOperation function, MlirOperation stream) {
+static void check_stream(struct nisa_check *c, const struct ir_ops *streams, MlirOperation stream) {
   const char *name = nisa_stream_name(stream);
   const enum nisa_engine e = nisa_engine_from_name(ir_str(name));
   struct ir_ops inside = ir_collect(c->arena, stream, NULL, NULL);
 
-  if (!mlirOperationEqual(nisa_find_stream(function, name), stream))
+  if (!mlirOperationEqual(find_stream(streams, name), stream))
     nisa_complain(c, stream, "there are two streams %s", name);
   if (nisa_stream_engine(stream) == NISA_ENGINE_NONE)
     nisa_complain(c, stream,
                   nisa_stream_is_queue(stream) ? "no engine %s starts its transfers" : "there is no engine %s",
                   nisa_text_attr(stream, nisa_stream_is_queue(stream) ? "nisa.on" : "nisa.stream"));
-  else if (nisa_stream_is_queue(stream) &&
-           mlirOperationIsNull(nisa_find_stream(function, nisa_text_attr(stream, "nisa.on"))))
+  else if (nisa_stream_is_queue(stream) && mlirOperationIsNull(find_stream(streams, nisa_text_attr(stream, "nisa.on"))))
     nisa_complain(c, stream, "%s has no program that starts its transfers", nisa_text_attr(stream, "nisa.on"));
   if (nisa_stream_is_queue(stream) && e != NISA_ENGINE_NONE)
     nisa_complain(c, stream, "a queue may not have the name of an engine");
@@ -132,10 +139,10 @@ static void check_stream(struct nisa_check *c, MlirOperation function, MlirOpera
       check_instr(c, stream, op);
     switch (nisa_sync_of(op)) {
     case NISA_SYNC_WAIT:
-      check_wait(c, function, op);
+      check_wait(c, streams, op);
       break;
     case NISA_SYNC_TRIGGER:
-      check_trigger(c, function, stream, op);
+      check_trigger(c, streams, stream, op);
       break;
     case NISA_SYNC_ROTATE:
       check_rotate(c, op);
@@ -157,6 +164,17 @@ static void check_outside(struct nisa_check *c, MlirOperation function) {
   }
 }
 
+/* The streams that stand directly in the function. */
+static struct ir_ops collect_streams(struct nisa_check *c, MlirOperation function) {
+  struct ir_ops all = ir_collect_named(c->arena, function, "scf.execute_region");
+  int n = 0;
+  for (int k = 0; k < all.n; k++)
+    if (nisa_is_stream(all.v[k]) && mlirOperationEqual(mlirOperationGetParentOperation(all.v[k]), function))
+      all.v[n++] = all.v[k];
+  all.n = n;
+  return all;
+}
+
 void nisa_check_streams(struct nisa_check *c, MlirOperation module) {
   struct ir_ops all = ir_collect(c->arena, module, NULL, NULL);
   struct ir_ops functions = ir_collect_named(c->arena, module, "func.func");
@@ -175,14 +193,13 @@ void nisa_check_streams(struct nisa_check *c, MlirOperation module) {
   }
   for (int k = 0; k < functions.n; k++) {
     MlirOperation f = functions.v[k];
-    struct ir_ops streams = ir_collect_named(c->arena, f, "scf.execute_region");
-    if (!nisa_has_streams(f))
+    struct ir_ops streams = collect_streams(c, f);
+    if (!streams.n)
       continue;
     const int before = c->n_errors;
     check_outside(c, f);
     for (int s = 0; s < streams.n; s++)
-      if (nisa_is_stream(streams.v[s]))
-        check_stream(c, f, streams.v[s]);
+      check_stream(c, &streams, streams.v[s]);
     if (c->n_errors == before)
       check_barriers(c, &streams);
   }

@@ -4,7 +4,7 @@
 #include "sim/machine.h"
 #include "sim/product.h"
 
-/* The first matmul that writes an element of an allocation overwrites it; a later one adds.  What another instruction
+/* The first matmul of a group that writes an element overwrites it; a later one adds.  What another instruction
  * wrote there cannot be added to. */
 static bool add_row(struct sim_machine *m, const struct sim_access *dst, int64_t p, int64_t n, const float *sums) {
   const struct sim_operand *o = dst->o;
@@ -24,13 +24,13 @@ static bool add_row(struct sim_machine *m, const struct sim_access *dst, int64_t
     char *at = dst->at + offset;
     if (*shadow == SIM_WRITTEN)
       return sim_fail(m, SIM_FAULT_ACCUMULATION, "dst: adds to what no matmul has written");
-    if (*shadow == SIM_STARTED)
+    if (*shadow == dst->group)
       sim_load_f32(dst->type, at, 0, 1, &old);
     else
       old = 0;
     old += sums[j];
     sim_store_f32(dst->type, at, 0, 1, &old);
-    *shadow = SIM_STARTED;
+    *shadow = dst->group;
   }
   return true;
 }
@@ -54,7 +54,7 @@ static struct sim_matrix transposed(struct sim_matrix x) {
 }
 
 /* Makes dst, which is plain, ready for sums to be added in place: zero where the group starts here.  False if its rows are
- * not all in one of the two states; then nothing has changed. */
+ * not all in one state; then nothing has changed. */
 static bool start_in_place(const struct sim_access *dst, int64_t distance) {
   const int64_t rows = dst->o->partitions, columns = dst->o->elements;
   const uint8_t state = *dst->shadow;
@@ -65,9 +65,9 @@ static bool start_in_place(const struct sim_access *dst, int64_t distance) {
     if (*s != state || (columns > 1 && memcmp(s, s + 1, (size_t)columns - 1)))
       return false;
   }
-  for (int64_t p = 0; p < rows && state != SIM_STARTED; p++) {
+  for (int64_t p = 0; p < rows && state != dst->group; p++) {
     memset(dst->at + p * distance * 4, 0, (size_t)columns * 4);
-    memset(dst->shadow + p * distance, SIM_STARTED, (size_t)columns);
+    memset(dst->shadow + p * distance, dst->group, (size_t)columns);
   }
   return true;
 }

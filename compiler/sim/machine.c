@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "sim/area.h"
 
 enum { WORK_MAX = 1 << 16 }; /* elements between looks at the clock */
 
@@ -98,8 +99,10 @@ bool sim_open(struct sim_machine *m, int k, struct sim_access *x) {
     return false;
   const int64_t start = sim_linear_value(&o->start, m->regs);
   assert(start >= 0 && start < m->program->buffers[x->buffer].bytes && start % x->size == 0);
-  x->at = memory->data + start;
-  x->shadow = memory->shadow ? memory->shadow + start / x->size : NULL;
+  const int64_t copy = sim_area_copy(m->program, o, m->regs) * m->program->buffers[x->buffer].bytes;
+  x->at = memory->data + copy + start;
+  x->shadow = memory->shadow ? memory->shadow + (copy + start) / x->size : NULL;
+  x->group = SIM_STARTED + (o->group < 0 ? 0 : (uint8_t)((uint64_t)m->regs[o->group] % SIM_GROUPS));
   merge(x);
   return true;
 }

@@ -3,13 +3,16 @@
 #define SIM_MACHINE_H
 
 #include "sim/number.h"
-#include "sim/run.h"
+#include "sim/fault.h"
+#include "sim/options.h"
 
-/* What a shadow byte says of an element. */
-enum sim_shadow { SIM_UNWRITTEN, SIM_WRITTEN, SIM_STARTED /* by a matmul */ };
+/* What a shadow byte says of an element: SIM_STARTED and more, that a matmul has written it.  The number is that of the
+ * accumulation group, modulo SIM_GROUPS. */
+enum sim_shadow { SIM_UNWRITTEN, SIM_WRITTEN, SIM_STARTED };
+enum { SIM_GROUPS = 250 };
 
 struct sim_memory {
-  char *data;      /* NULL: not allocated at this time */
+  char *data;      /* of all copies, one after another; NULL: not allocated at this time */
   uint8_t *shadow; /* one byte per element; NULL: all are written, and none will be (the caller's arrays, constants) */
   bool is_released;
 };
@@ -25,7 +28,7 @@ struct sim_spare {
 struct sim_machine {
   const struct sim_program *program;
   int64_t *regs;
-  struct sim_memory *memories; /* one per buffer */
+  struct sim_memory *memories; /* one per buffer; NULL: the run has no values */
   int64_t used, most;          /* bytes of data */
   struct sim_spare spare[SIM_SPARE];
   size_t spare_bytes;
@@ -62,6 +65,7 @@ struct sim_access {
   struct sim_dim free[NISA_TILE_MAX];
   char scalar[8];
   uint8_t scalar_shadow;
+  uint8_t group; /* the shadow of what matmuls of this group have written */
 };
 
 /* Finds operand k: its buffer is allocated and the tile is inside.  An absent operand is a fault. */
@@ -110,6 +114,9 @@ bool sim_conflicts(const struct sim_access *dst, const struct sim_access *src);
 void sim_watch_now(struct sim_machine *m);
 
 /* ---- instructions ------------------------------------------------------------------------------------------------ */
+
+/* Executes an instruction with the registers m->regs, and keeps what the caller watches.  run.c */
+MUST_USE bool sim_execute(struct sim_machine *m, const struct sim_instr *i);
 
 /* exec_copy.c, exec_arith.c, exec_matmul.c, exec_collective.c: each executes the current instruction. */
 MUST_USE bool sim_exec_copy(struct sim_machine *m);

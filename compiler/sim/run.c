@@ -7,39 +7,29 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "sim/control.h"
+#include "sim/engines.h"
 #include "sim/machine.h"
-#include "sim/step.h"
 
 enum { HUGE_PAGE = 2 << 20 }; /* bytes of a large page */
-enum { LOOK_EVERY = 64 };     /* nodes between looks at the clock */
+enum { LOOK_EVERY = 16 };     /* instructions between looks at the clock */
 static const int64_t MEMORY_MAX = (int64_t)2 << 30;
 static const size_t SPARE_BYTES_MAX = 32 << 20;
 
-const char *sim_fault_name(enum sim_fault_kind k) {
-  static const char *const names[] = {
-      [SIM_FAULT_NONE] = "none",
-      [SIM_FAULT_UNWRITTEN] = "unwritten-read",
-      [SIM_FAULT_BOUNDS] = "out-of-bounds",
-      [SIM_FAULT_RELEASED] = "use-after-release",
-      [SIM_FAULT_ACCUMULATION] = "bad-accumulation",
-      [SIM_FAULT_RESULT] = "unwritten-result",
-      [SIM_FAULT_MEMORY] = "memory-limit",
-      [SIM_FAULT_TIME] = "time-limit",
-      [SIM_FAULT_INSTRUCTION] = "bad-instruction",
-  };
-  assert(k >= 0 && k < SIM_FAULT_KINDS);
-  return names[k];
-}
-
 /* ---- buffers ----------------------------------------------------------------------------------------------------- */
 
+/* The bytes of all copies. */
+static int64_t bytes_of(const struct sim_buffer *b) {
+  return b->place.copies > 1 ? b->place.copies * b->bytes : b->bytes;
+}
+
 static size_t elements_of(const struct sim_buffer *b) {
-  return (size_t)(b->bytes / sim_type_bytes(b->type));
+  return (size_t)(bytes_of(b) / sim_type_bytes(b->type));
 }
 
 /* The size of a block with data and shadow. */
 static size_t block_size(const struct sim_buffer *b) {
-  return (size_t)b->bytes + elements_of(b) + 1;
+  return (size_t)bytes_of(b) + elements_of(b) + 1;
 }
 
 static char *take_block(struct sim_machine *m, size_t size) {
@@ -72,7 +62,7 @@ static void drop(struct sim_machine *m, int buffer) {
   const struct sim_buffer *b = &m->program->buffers[buffer];
   struct sim_memory *x = &m->memories[buffer];
   if (x->data && x->shadow) { /* what has no shadow is borrowed */
-    m->used -= b->bytes;
+    m->used -= bytes_of(b);
     give_back(m, x->data, block_size(b));
   }
   x->data = NULL;
@@ -86,7 +76,7 @@ static bool allocate(struct sim_machine *m, int buffer, enum sim_shadow shadow) 
 
   drop(m, buffer);
   const int64_t most = m->options->memory_max ? m->options->memory_max : MEMORY_MAX;
-  if (b->bytes > most - m->used) {
+  if (bytes_of(b) > most - m->used) {
     m->instr = NULL;
     m->fault->loc = b->loc;
     return sim_fail(m, SIM_FAULT_MEMORY, "its data needs more than %lld MiB", (long long)(most >> 20));
@@ -95,8 +85,8 @@ static bool allocate(struct sim_machine *m, int buffer, enum sim_shadow shadow) 
   x->is_released = false;
   if (!x->data)
     return sim_fail(m, SIM_FAULT_MEMORY, "out of memory");
-  x->shadow = (uint8_t *)x->data + b->bytes;
-  m->used += b->bytes;
+  x->shadow = (uint8_t *)x->data + bytes_of(b);
+  m->used += bytes_of(b);
   m->most = m->used > m->most ? m->used : m->most;
   memset(x->shadow, shadow, elements_of(b));
   return true;
@@ -203,7 +193,6 @@ static bool take_results(struct sim_machine *m, void *const *results) {
 /* ---- code -------------------------------------------------------------------------------------------------------- */
 
 static bool execute(struct sim_machine *m, const struct sim_instr *i) {
-  m->instr = i;
   m->counts.instrs++;
   switch (i->kind) {
   case NISA_DMA_COPY:
@@ -245,74 +234,99 @@ static bool execute(struct sim_machine *m, const struct sim_instr *i) {
   }
 }
 
+bool sim_execute(struct sim_machine *m, const struct sim_instr *i) {
+  m->instr = i;
+  if (!execute(m, i))
+    return false;
+  if (m->options->n_watches)
+    sim_watch_now(m);
+  return true;
+}
+
+/* Runs the function's own code. */
 static bool run_code(struct sim_machine *m) {
-  const struct sim_program *p = m->program;
-  int64_t nodes = 0;
-  for (int at = 0; p->nodes[at].kind != SIM_NODE_END;) {
-    const struct sim_node *n = &p->nodes[at++];
-    if (++nodes % LOOK_EVERY == 0 && sim_is_late(m))
+  struct sim_control control = {m->program, m->regs, 0};
+  const struct sim_node *n;
+  for (int64_t count = 0;; count++) {
+    const enum sim_control_result r = sim_control_next(&control, &n);
+    if (r == SIM_CONTROL_DIVISION) {
+      m->instr = NULL;
+      return sim_fail(m, SIM_FAULT_INSTRUCTION, "a division by zero in index arithmetic");
+    }
+    if ((r == SIM_CONTROL_LOOK || count % LOOK_EVERY == 0) && sim_is_late(m))
       return sim_fail(m, SIM_FAULT_TIME, "its time was up");
-    switch (n->kind) {
-    case SIM_NODE_INSTR:
-      if (!execute(m, &p->instrs[n->a]))
-        return false;
-      if (m->options->n_watches)
-        sim_watch_now(m);
-      break;
-    case SIM_NODE_ALLOC:
-      if (!allocate(m, n->a, SIM_UNWRITTEN))
-        return false;
-      break;
-    case SIM_NODE_RELEASE:
+    if (r == SIM_CONTROL_LOOK)
+      continue;
+    if (n->kind == SIM_NODE_END)
+      return true;
+    if (!m->memories)
+      continue;
+    if (n->kind == SIM_NODE_INSTR && !sim_execute(m, &m->program->instrs[n->a]))
+      return false;
+    if (n->kind == SIM_NODE_ALLOC && !allocate(m, n->a, SIM_UNWRITTEN))
+      return false;
+    if (n->kind == SIM_NODE_RELEASE) {
       drop(m, n->a);
       m->memories[n->a].is_released = true;
-      break;
-    case SIM_NODE_STEP:
-      if (!sim_step(n, m->regs)) {
-        m->instr = NULL;
-        return sim_fail(m, SIM_FAULT_INSTRUCTION, "a division by zero in index arithmetic");
-      }
-      break;
-    case SIM_NODE_MOVE:
-      m->regs[n->a] = m->regs[n->b];
-      break;
-    case SIM_NODE_LINEAR:
-      m->regs[n->a] = sim_linear_value(n->linear, m->regs);
-      break;
-    case SIM_NODE_LESS:
-      m->regs[n->a] = m->regs[n->b] < m->regs[n->c];
-      break;
-    case SIM_NODE_UNLESS:
-      if (!m->regs[n->a])
-        at = n->b;
-      break;
-    case SIM_NODE_GOTO:
-      at = n->b;
-      break;
-    case SIM_NODE_WAIT: /* only in streams */
-    case SIM_NODE_TRIGGER:
-    case SIM_NODE_BARRIER:
-    case SIM_NODE_END:
-      break;
     }
   }
-  return true;
+}
+
+/* Runs the function's own code, and then its streams, if it has any. */
+static bool run_all(struct sim_machine *m) {
+  if (!run_code(m))
+    return false;
+  if (!m->program->n_streams)
+    return true;
+  struct sim_order *order = sim_order_new(m->program);
+  const bool is_ok = sim_run_streams(m, order);
+  sim_order_free(order);
+  return is_ok;
+}
+
+static int64_t *first_registers(const struct sim_program *p) {
+  int64_t *regs = malloc((size_t)(p->n_regs + 1) * sizeof *regs);
+  if (!regs)
+    arena_oom((size_t)p->n_regs * sizeof *regs);
+  for (int k = 0; k < p->n_regs; k++)
+    regs[k] = p->initial[k];
+  return regs;
+}
+
+enum status sim_check_order(const struct sim_program *p, const struct sim_options *options, struct sim_fault *fault) {
+  *fault = (struct sim_fault){SIM_FAULT_NONE};
+  for (int k = 0; k < p->n_instrs; k++)
+    if (p->instrs[k].kind == NISA_REGISTER_LOAD)
+      return ST_LIMIT;
+  struct sim_machine m = {.program = p, .regs = first_registers(p), .options = options, .fault = fault};
+  const bool is_ok = run_all(&m);
+  free(m.regs);
+  return is_ok ? ST_OK : ST_INPUT;
+}
+
+/* In some orders a race shows first as something else, such as data that is not there yet: then the race is the fault
+ * that helps. */
+static void prefer_race(const struct sim_program *p, const struct sim_options *options, struct sim_fault *fault) {
+  struct sim_fault other;
+  if (p->n_streams && fault->kind != SIM_FAULT_RACE && fault->kind != SIM_FAULT_TIME &&
+      sim_check_order(p, options, &other) == ST_INPUT && other.kind == SIM_FAULT_RACE)
+    *fault = other;
 }
 
 enum status sim_run(const struct sim_program *p, const void *const *args, void *const *results,
                     const struct sim_options *options, struct sim_counts *counts, struct sim_fault *fault) {
   struct sim_machine m = {.program = p,
-                          .regs = malloc((size_t)(p->n_regs + 1) * sizeof *m.regs),
+                          .regs = first_registers(p),
                           .memories = calloc((size_t)p->n_buffers + 1, sizeof *m.memories),
                           .options = options,
                           .fault = fault};
-  if (!m.regs || !m.memories)
-    arena_oom((size_t)p->n_regs * sizeof *m.regs);
+  if (!m.memories)
+    arena_oom((size_t)p->n_buffers * sizeof *m.memories);
   *fault = (struct sim_fault){SIM_FAULT_NONE};
-  for (int k = 0; k < p->n_regs; k++)
-    m.regs[k] = p->initial[k];
-  const bool is_ok = give_inputs(&m, args) && run_code(&m) && take_results(&m, results);
+  const bool is_ok = give_inputs(&m, args) && run_all(&m) && take_results(&m, results);
   assert(is_ok == !fault->kind);
+  if (!is_ok)
+    prefer_race(p, options, fault);
   for (int k = 0; k < p->n_buffers; k++)
     drop(&m, k);
   for (int k = 0; k < SIM_SPARE; k++)

@@ -54,9 +54,56 @@ const char *bytecode_name(PyCodeObject *code) {
   return text_of(code->co_name);
 }
 
+/* Reads the places of all instructions of a code object; false if that fails. */
+static bool read_places(PyCodeObject *code, struct bytecode_place *out, Py_ssize_t n) {
+  PyObject *iter = PyObject_CallMethod((PyObject *)code, "co_positions", NULL), *item = NULL;
+  Py_ssize_t k = 0;
+  for (; iter && k < n && (item = PyIter_Next(iter)); k++) {
+    int *const field[] = {&out[k].line, &out[k].end_line, &out[k].col, &out[k].end_col};
+    for (int i = 0; i < 4; i++) {
+      PyObject *v = PyTuple_GET_ITEM(item, i);
+      *field[i] = v == Py_None ? -1 : (int)PyLong_AsLong(v);
+    }
+    Py_DECREF(item);
+  }
+  Py_XDECREF(iter);
+  PyErr_Clear();
+  return k == n;
+}
+
+/* CPython reads its table of places from the start for each query, so the trace of a long function would take time by the
+ * square of its length.  The places of the last long function are kept.  NULL for a short one. */
+static const struct bytecode_place *long_places(PyCodeObject *code) {
+  enum { LONG = 2048 }; /* instructions */
+  static PyCodeObject *last;
+  static struct bytecode_place *places;
+  const Py_ssize_t n = Py_SIZE(code);
+  if (n < LONG)
+    return NULL;
+  if (last != code) {
+    PyMem_Free(places);
+    places = PyMem_New(struct bytecode_place, (size_t)n);
+    if (places && !read_places(code, places, n)) {
+      PyMem_Free(places);
+      places = NULL;
+    }
+    PyErr_Clear();
+    Py_XSETREF(last, (PyCodeObject *)Py_NewRef((PyObject *)code));
+  }
+  return places;
+}
+
+static bool find_place(PyCodeObject *code, int lasti, struct bytecode_place *p) {
+  const struct bytecode_place *all = long_places(code);
+  if (!all || lasti < 0 || lasti / (int)sizeof(_Py_CODEUNIT) >= Py_SIZE(code))
+    return PyCode_Addr2Location(code, lasti, &p->line, &p->col, &p->end_line, &p->end_col);
+  *p = all[lasti / (int)sizeof(_Py_CODEUNIT)];
+  return true;
+}
+
 struct bytecode_place bytecode_place(PyCodeObject *code, int lasti) {
   struct bytecode_place p = {0};
-  if (!PyCode_Addr2Location(code, lasti, &p.line, &p.col, &p.end_line, &p.end_col) || p.line < 1) {
+  if (!find_place(code, lasti, &p) || p.line < 1) {
     const int first = code->co_firstlineno > 1 ? code->co_firstlineno : 1; /* code.replace() accepts any number */
     p = (struct bytecode_place){first, 0, first, 0};
   }

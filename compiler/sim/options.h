@@ -1,0 +1,50 @@
+/* options: how a program runs, and what is counted and kept meanwhile. */
+#ifndef SIM_OPTIONS_H
+#define SIM_OPTIONS_H
+
+#include <stdint.h>
+
+/* ---- values of operands, kept while a program runs (watch.c) ---------------------------------------------------- */
+
+enum sim_watch_state {
+  SIM_WATCH_NONE, /* the instruction was not executed, or not as often as asked */
+  SIM_WATCH_KEPT,
+  SIM_WATCH_UNWRITTEN /* a part of the operand is memory that nothing has written */
+};
+
+/* The caller zeroes the last three members, and calls sim_watch_clear after the run. */
+struct sim_watch {
+  int instr, operand; /* of the program: its operand is an access or a scalar */
+  int64_t nth;        /* after its execution number nth, from 1; 0: after the last */
+  enum sim_watch_state state;
+  int64_t n_executions;
+  void *data; /* the elements in row-major order of the operand's tile, without gaps; on the heap */
+};
+
+void sim_watch_clear(struct sim_watch *w);
+
+/* ---- runs ------------------------------------------------------------------------------------------------------- */
+
+/* The order in which the streams of engine programs run. */
+enum sim_schedule {
+  SIM_SCHEDULE_TURNS,     /* all streams in turn, one step each */
+  SIM_SCHEDULE_EARLY_DMA, /* transfers as soon as they can; engines in turn */
+  SIM_SCHEDULE_LATE_DMA,  /* each engine as far as it can; a transfer only when all engines wait */
+  SIM_SCHEDULE_RANDOM,    /* any stream that can go on, for some steps, by the seed */
+  SIM_SCHEDULE_COUNT
+};
+
+struct sim_options {
+  int64_t memory_max;         /* bytes of data; 0: 2 GiB */
+  int64_t deadline_us;        /* of clock_now_us; 0: none */
+  enum sim_schedule schedule; /* of engine programs */
+  uint64_t seed;
+  int n_watches;
+  struct sim_watch *watches; /* filled */
+};
+
+struct sim_counts {
+  int64_t instrs, matmuls, dma_bytes;
+};
+
+#endif
