@@ -2,7 +2,7 @@
  *
  * A request on stdin is one line of decimal numbers, then the text, then the arrays' bytes:
  *
- *     text_bytes memory_max deadline_ms n_arrays bytes_of_array_0 …
+ *     text_bytes memory_max deadline_ms schedule seed n_arrays bytes_of_array_0 …
  *
  * The answer on stdout is one line of JSON: "kind" is "ok", "parse", "verify", "decode", "arguments", or the simulator's
  * name of a fault; with "line" and "message" if something was found, else with the results' types and shapes, and then
@@ -41,10 +41,11 @@ static void *read_bytes(struct arena *a, size_t n) {
 
 /* False at the end of stdin. */
 static bool read_request(struct arena *a, struct request *r) {
-  long long len, memory, ms;
-  if (scanf("%lld %lld %lld %d", &len, &memory, &ms, &r->n) != 4)
+  long long len, memory, ms, seed;
+  int schedule;
+  if (scanf("%lld %lld %lld %d %lld %d", &len, &memory, &ms, &schedule, &seed, &r->n) != 6)
     return false;
-  if (len < 0 || r->n < 0 || r->n > ARRAYS_MAX)
+  if (len < 0 || schedule < 0 || schedule >= SIM_SCHEDULE_COUNT || r->n < 0 || r->n > ARRAYS_MAX)
     exit(2);
   for (int k = 0; k < r->n; k++)
     if (scanf("%lld", &r->bytes[k]) != 1 || r->bytes[k] < 0)
@@ -55,7 +56,10 @@ static bool read_request(struct arena *a, struct request *r) {
   r->text = read_bytes(a, r->len);
   for (int k = 0; k < r->n; k++)
     r->arrays[k] = read_bytes(a, (size_t)r->bytes[k]);
-  r->options = (struct sim_options){.memory_max = memory, .deadline_us = ms ? clock_now_us() + ms * 1000 : 0};
+  r->options = (struct sim_options){.memory_max = memory,
+                                    .deadline_us = ms ? clock_now_us() + ms * 1000 : 0,
+                                    .schedule = (enum sim_schedule)schedule,
+                                    .seed = (uint64_t)seed};
   return true;
 }
 

@@ -12,6 +12,7 @@ from support.oracles.nisa_eval import DTYPES
 from support.paths import BUILD
 
 UNSIGNED = {f"ui{8 * n}": np.dtype(f"u{n}") for n in (1, 2, 4, 8)}
+SCHEDULES = ("turns", "early-dma", "late-dma", "random")  # of engine programs; sim/options.h
 
 
 class Fault(Exception):
@@ -32,10 +33,10 @@ class Simulator:
         self.process.wait(30)
         self.process.stdout.close()
 
-    def run(self, text, arrays, memory_max=0, deadline_ms=0):
+    def run(self, text, arrays, memory_max=0, deadline_ms=0, schedule="turns", seed=1):
         data = text.encode()
         raw = [np.ascontiguousarray(a).tobytes() for a in arrays]
-        head = [len(data), memory_max, deadline_ms, len(raw), *map(len, raw)]
+        head = [len(data), memory_max, deadline_ms, SCHEDULES.index(schedule), seed, len(raw), *map(len, raw)]
         self.process.stdin.write(" ".join(map(str, head)).encode() + b"\n" + data + b"".join(raw))
         self.process.stdin.flush()
         line = self.process.stdout.readline()
