@@ -2,6 +2,7 @@
 
     with Simulator() as s:
         results = s.run(text, arrays)          # raises Fault
+        s.run_us, s.instrs, s.most_kib         # processor time and instructions of the run, memory of the process
 """
 import json
 import subprocess
@@ -44,6 +45,6 @@ class Simulator:
         answer = json.loads(line)
         if answer["kind"] != "ok":
             raise Fault(answer)
-        self.run_us, self.instrs = answer["run_us"], answer["instrs"]
+        self.run_us, self.instrs, self.most_kib = answer["run_us"], answer["instrs"], answer["most_kib"]
         return [np.frombuffer(self.process.stdout.read(r["bytes"]), UNSIGNED.get(r["type"]) or DTYPES[r["type"]])
                 .reshape(r["shape"]) for r in answer["results"]]
