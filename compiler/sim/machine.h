@@ -14,6 +14,8 @@ enum { SIM_GROUPS = 250 };
 struct sim_memory {
   char *data;      /* of all copies, one after another; NULL: not allocated at this time */
   uint8_t *shadow; /* one byte per element; NULL: all are written, and none will be (the caller's arrays, constants) */
+  char *block;     /* what is to be freed: the data, if it is not the caller's, and the shadow */
+  char *given;     /* the caller's memory for a result that is all of this buffer, or NULL */
   bool is_released;
 };
 

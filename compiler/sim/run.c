@@ -9,6 +9,7 @@
 
 #include "sim/control.h"
 #include "sim/engines.h"
+#include "sim/lifetime.h"
 #include "sim/machine.h"
 
 enum { HUGE_PAGE = 2 << 20 }; /* bytes of a large page */
@@ -27,9 +28,9 @@ static size_t elements_of(const struct sim_buffer *b) {
   return (size_t)(bytes_of(b) / sim_type_bytes(b->type));
 }
 
-/* The size of a block with data and shadow. */
-static size_t block_size(const struct sim_buffer *b) {
-  return (size_t)bytes_of(b) + elements_of(b) + 1;
+/* The size of a block with data, if the memory is ours, and shadow. */
+static size_t block_size(const struct sim_buffer *b, const struct sim_memory *x) {
+  return (x->given ? 0 : (size_t)bytes_of(b)) + elements_of(b) + 1;
 }
 
 static char *take_block(struct sim_machine *m, size_t size) {
@@ -61,10 +62,11 @@ static void give_back(struct sim_machine *m, char *block, size_t size) {
 static void drop(struct sim_machine *m, int buffer) {
   const struct sim_buffer *b = &m->program->buffers[buffer];
   struct sim_memory *x = &m->memories[buffer];
-  if (x->data && x->shadow) { /* what has no shadow is borrowed */
+  if (x->block) {
     m->used -= bytes_of(b);
-    give_back(m, x->data, block_size(b));
+    give_back(m, x->block, block_size(b, x));
   }
+  x->block = NULL;
   x->data = NULL;
   x->shadow = NULL;
 }
@@ -81,11 +83,12 @@ static bool allocate(struct sim_machine *m, int buffer, enum sim_shadow shadow) 
     m->fault->loc = b->loc;
     return sim_fail(m, SIM_FAULT_MEMORY, "its data needs more than %lld MiB", (long long)(most >> 20));
   }
-  x->data = take_block(m, block_size(b));
+  x->block = take_block(m, block_size(b, x));
   x->is_released = false;
-  if (!x->data)
+  if (!x->block)
     return sim_fail(m, SIM_FAULT_MEMORY, "out of memory");
-  x->shadow = (uint8_t *)x->data + bytes_of(b);
+  x->data = x->given ? x->given : x->block;
+  x->shadow = (uint8_t *)x->block + (x->given ? 0 : bytes_of(b));
   m->used += bytes_of(b);
   m->most = m->used > m->most ? m->used : m->most;
   memset(x->shadow, shadow, elements_of(b));
@@ -146,6 +149,36 @@ static bool give_inputs(struct sim_machine *m, const void *const *args) {
   return is_ok;
 }
 
+/* True if the caller's memory for result k can be the buffer's: the result is all of it, and the memory is used for
+ * nothing else. */
+static bool is_whole(const struct sim_program *p, int k, const void *const *args, void *const *results) {
+  const struct sim_value *v = &p->results[k];
+  if (v->ref >= 0 || v->start.n || v->start.constant || !v->bytes || !results[k])
+    return false;
+  const struct sim_buffer *b = &p->buffers[v->buffer];
+  int64_t step = sim_type_bytes(v->type);
+  for (int d = v->rank - 1; d >= 0; step *= v->dims[d--])
+    if (v->dims[d] != 1 && v->steps[d] != step)
+      return false;
+  if (b->kind != SIM_ALLOC || b->place.copies > 1 || v->bytes != b->bytes)
+    return false;
+  const char *begin = results[k], *end = begin + v->bytes;
+  for (int i = 0; i < p->n_args; i++)
+    if ((const char *)args[i] < end && begin < (const char *)args[i] + p->args[i].bytes)
+      return false;
+  for (int i = 0; i < p->n_results; i++)
+    if (i != k && (p->results[i].ref >= 0 || p->results[i].buffer == v->buffer ||
+                   ((const char *)results[i] < end && begin < (const char *)results[i] + p->results[i].bytes)))
+      return false;
+  return true;
+}
+
+static void give_outputs(struct sim_machine *m, const void *const *args, void *const *results) {
+  for (int k = 0; k < m->program->n_results; k++)
+    if (is_whole(m->program, k, args, results))
+      m->memories[m->program->results[k].buffer].given = results[k];
+}
+
 /* ---- results ----------------------------------------------------------------------------------------------------- */
 
 static const struct sim_memory *memory_of(const struct sim_machine *m, const struct sim_value *v) {
@@ -157,7 +190,8 @@ static bool take_dim(struct sim_machine *m, const struct sim_value *v, int dim, 
   if (dim == v->rank) {
     if (x->shadow && x->shadow[at / size] == SIM_UNWRITTEN)
       return sim_fail(m, SIM_FAULT_RESULT, "an element of a result is never written");
-    memcpy(*to, x->data + at, (size_t)size);
+    if (*to != x->data + at)
+      memcpy(*to, x->data + at, (size_t)size);
     *to += size;
     return true;
   }
@@ -165,7 +199,8 @@ static bool take_dim(struct sim_machine *m, const struct sim_value *v, int dim, 
   if (dim + 1 == v->rank && v->steps[dim] == size) {
     if (x->shadow && memchr(x->shadow + at / size, SIM_UNWRITTEN, (size_t)n))
       return sim_fail(m, SIM_FAULT_RESULT, "an element of a result is never written");
-    memcpy(*to, x->data + at, (size_t)(n * size));
+    if (*to != x->data + at)
+      memcpy(*to, x->data + at, (size_t)(n * size));
     *to += n * size;
     return true;
   }
@@ -243,8 +278,14 @@ bool sim_execute(struct sim_machine *m, const struct sim_instr *i) {
   return true;
 }
 
-/* Runs the function's own code. */
-static bool run_code(struct sim_machine *m) {
+/* Drops what is not used from this node on. */
+static void drop_unused(struct sim_machine *m, const struct sim_lifetime *l, const struct sim_node *n) {
+  for (int b = l->first[n - m->program->nodes]; b >= 0; b = l->next[b])
+    drop(m, b);
+}
+
+/* Runs the function's own code.  l->first may be NULL. */
+static bool run_code(struct sim_machine *m, const struct sim_lifetime *l) {
   struct sim_control control = {m->program, m->regs, 0};
   const struct sim_node *n;
   for (int64_t count = 0;; count++) {
@@ -261,6 +302,8 @@ static bool run_code(struct sim_machine *m) {
       return true;
     if (!m->memories)
       continue;
+    if (l->first)
+      drop_unused(m, l, n);
     if (n->kind == SIM_NODE_INSTR && !sim_execute(m, &m->program->instrs[n->a]))
       return false;
     if (n->kind == SIM_NODE_ALLOC && !allocate(m, n->a, SIM_UNWRITTEN))
@@ -274,7 +317,12 @@ static bool run_code(struct sim_machine *m) {
 
 /* Runs the function's own code, and then its streams, if it has any. */
 static bool run_all(struct sim_machine *m) {
-  if (!run_code(m))
+  struct sim_lifetime l = {NULL, NULL};
+  if (m->memories)
+    (void)sim_lifetime_init(m->program, &l);
+  const bool is_run = run_code(m, &l);
+  sim_lifetime_clear(&l);
+  if (!is_run)
     return false;
   if (!m->program->n_streams)
     return true;
@@ -323,6 +371,7 @@ enum status sim_run(const struct sim_program *p, const void *const *args, void *
   if (!m.memories)
     arena_oom((size_t)p->n_buffers * sizeof *m.memories);
   *fault = (struct sim_fault){SIM_FAULT_NONE};
+  give_outputs(&m, args, results);
   const bool is_ok = give_inputs(&m, args) && run_all(&m) && take_results(&m, results);
   assert(is_ok == !fault->kind);
   if (!is_ok)
