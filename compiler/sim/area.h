@@ -9,7 +9,8 @@
 
 #include "sim/program.h"
 
-__extension__ typedef unsigned __int128 sim_rows; /* as many bits as there are partitions */
+/* As many bits as there are partitions.  An arena aligns to 8 bytes. */
+__extension__ typedef unsigned __int128 sim_rows __attribute__((aligned(8)));
 
 enum { SIM_AREA_DIMS = NISA_TILE_MAX + 1 };
 
