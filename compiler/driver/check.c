@@ -145,8 +145,10 @@ struct trace_array check_convert_array(struct arena *a, const struct trace_array
   return out;
 }
 
-/* Returns a copy of x in the layout of the type; data NULL if the layout is not strided. */
-static struct interp_buffer make_argument(struct arena *a, MlirType type, const struct trace_array *x) {
+/* Returns a copy of x in the layout of the type, or x itself if it has that layout and is not written; data NULL if the
+ * layout is not strided. */
+static struct interp_buffer make_argument(struct arena *a, MlirType type, const struct trace_array *x,
+                                          bool is_written) {
   const enum dtype stored = stored_dtype(mlirShapedTypeGetElementType(type), x->shape.dtype);
   const int rank = x->shape.rank;
   struct trace_array narrowed;
@@ -164,9 +166,13 @@ static struct interp_buffer make_argument(struct arena *a, MlirType type, const 
     out.dims[k] = x->shape.dims[k];
     last += (x->shape.dims[k] - 1) * out.strides[k];
   }
-  bool empty = hlo_shape_elements(&x->shape) == 0;
-  char *data = arena_alloc(a, empty ? 1 : (size_t)(offset + last + 1) * size);
   row_major(&x->shape, packed);
+  bool empty = hlo_shape_elements(&x->shape) == 0;
+  if (!is_written && !empty && !offset && !memcmp(packed, out.strides, (size_t)rank * sizeof *packed)) {
+    out.data = x->data;
+    return out;
+  }
+  char *data = arena_alloc(a, empty ? 1 : (size_t)(offset + last + 1) * size);
   out.data = data + offset * (int64_t)size;
   if (!empty)
     interp_copy(size, rank, x->shape.dims, out.data, out.strides, x->data, packed);
@@ -248,10 +254,12 @@ static enum status run_interp(struct run *r, const struct interp_program *p) {
   return st;
 }
 
-static enum status make_arguments(struct run *r) {
+/* p: NULL for machine code, which may write every argument. */
+static enum status make_arguments(struct run *r, const struct interp_program *p) {
   r->buffers = arena_new_array(&r->scratch, struct interp_buffer, (size_t)r->n_in);
   for (int k = 0; k < r->n_in; k++) {
-    r->buffers[k] = make_argument(&r->scratch, mlirFunctionTypeGetInput(r->type, k), &r->in[k]);
+    r->buffers[k] =
+        make_argument(&r->scratch, mlirFunctionTypeGetInput(r->type, k), &r->in[k], !p || interp_may_write(p, k));
     if (!r->buffers[k].data)
       return check_refuse(r->ds, "an input has a layout that is not strided");
   }
@@ -368,7 +376,7 @@ enum status check_run(const struct check_program *p, int n_in, const struct trac
   arena_init(&r.scratch);
   enum status st = check_signature(&r);
   if (!st)
-    st = make_arguments(&r);
+    st = make_arguments(&r, p->interp);
   if (!st)
     st = p->interp ? run_interp(&r, p->interp) : run_engine(&r, p->engine, p->name);
   arena_clear(&r.scratch);

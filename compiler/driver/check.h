@@ -53,9 +53,13 @@ MUST_USE enum status check_bind(const struct sim_program *p, int n_in, const str
 /* Returns the elements of x converted to type t, allocated in a. */
 struct trace_array check_convert_array(struct arena *a, const struct trace_array *x, enum dtype t);
 
+/* Returns the time of clock_now_us by which a run must end so that the job can still report it: before deadline_us (0:
+ * none) and before the job's processor time (RLIMIT_CPU) is used up.  0: there is no such limit. */
+int64_t check_deadline(int64_t deadline_us);
+
 /* Runs function `name` of a NISA module, which nisa_verify has accepted, in the simulator (sim/run.h), like
  * check_execute.  A fault that the simulator finds becomes a diagnostic with its place in the Python source.
- * deadline_us is a time of clock_now_us; 0: none. */
+ * deadline_us is a time of clock_now_us, 0: none; processor time is limited, too. */
 MUST_USE enum status check_simulate(MlirModule module, const char *name, int n_in, const struct trace_array *in,
                                     int n_out, struct trace_array *out, int64_t deadline_us, struct arena *a,
                                     struct diags *ds);
@@ -64,10 +68,26 @@ struct check_result {
   bool pass;
   double max_abs_err, max_rel_err; /* over all outputs; NaN against NaN and equal infinities count as 0 */
   int worst_output;
+  /* The first element of the worst output that is wrong, if it fails: its place in C order. */
+  int64_t wrong_index;
+  double got, expected;
+  const char *what; /* the inputs: "" or " on inputs of wide ranges" */
 };
 
-/* Passes if |got - want| <= atol * max(1, max |want|) + 8 * want.rounding + rtol * |want| for every element, with the
- * tolerance of the output's type (check_compare.c); integers and bool must be equal. */
+/* What each output may differ by from NumPy's result. */
+struct check_tolerance {
+  const float *of; /* of each element */
+  /* Where rounding decides a comparison or an integer, this many elements may differ by more, but not by more than
+   * `jump`. */
+  int64_t n_jumps;
+  double jump;
+};
+void check_tolerate(struct arena *a, int n, const struct trace_array *want, struct check_tolerance *out);
+
+/* Passes if every element is within its tolerance (check_compare.c).  tolerance: of check_tolerate for `want`. */
+void check_compare_within(int n, const struct trace_array *got, const struct trace_array *want,
+                          const struct check_tolerance *tolerance, struct check_result *r);
+/* Does the same without tolerances that were computed before. */
 void check_compare(int n, const struct trace_array *got, const struct trace_array *want, struct check_result *r);
 
 #endif

@@ -1,16 +1,18 @@
 /* check_compare: compares a stage's results with NumPy's. */
 #include <assert.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "driver/check_internal.h"
 #include "hlo/literal.h"
 
-/* This is the only place with tolerances. f32: a single operation agrees to a few units in the last place (1e-7).  A
- * matmul or a softmax sums hundreds of products in another order than NumPy's BLAS, which changes about sqrt(K)
- * units of the largest partial sum: 1e-4 relative, and 1e-5 of the output's largest magnitude (or of 1) if terms of
- * a sum cancel.  A wrong pass has far larger errors. f16, bf16: three and two decimal digits; NumPy may round every
- * intermediate result, while the program rounds once. f8: one digit.  Integers and bool are not rounded. */
+/* This is the only place with tolerances; rtol is relative to an element, atol to the largest magnitude in its row.
+ * f32: a single operation agrees to a few units in the last place (1e-7).  A matmul or a softmax sums hundreds of
+ * products in another order than NumPy's BLAS, which changes about sqrt(K) units of the largest partial sum: 1e-4
+ * relative, and 1e-5 of the row's largest magnitude if terms of a sum cancel.  A wrong pass has far larger errors.
+ * f16, bf16: three and two decimal digits; the passes may round more often or less often than NumPy does.  f8: one
+ * digit.  Integers and bool are not rounded. */
 static void tolerance(enum dtype t, double *rtol, double *atol) {
   switch (t) {
   case DT_F64:
@@ -39,120 +41,221 @@ static struct hlo_literal as_literal(const struct trace_array *x) {
 }
 
 /* An ill-conditioned kernel, such as a softmax of scores in the thousands, magnifies rounding errors, in NumPy's
- * result as in the program's.  So the program's error may be this many times the distance between NumPy's result and
- * the result in float64. */
-enum { ROUNDING_FACTOR = 8 };
+ * result as in the program's.  An element may differ by this many times its spread (trace.h), or the spread that three
+ * of four elements of its row do not exceed: an element's own spread may be small by chance. */
+enum { SPREAD_FACTOR = 8 };
 
-enum { BLOCK = 512 }; /* the number of elements that are compared at a time */
+/* Masks write numbers such as -1e9 among others; such elements say nothing about the size of a row's terms. */
+static const double sentinel = 1e8;
 
-/* If terms of a sum cancel, an element's error has the size of the terms, not of the element.  The largest magnitude
- * in the output is used as an estimate of their size. */
-static double largest_magnitude(const struct hlo_literal *x, int64_t n) {
-  double most = 1, v[BLOCK];
+/* Integers and comparisons may differ by one step in one of so many elements, as may as many elements again as differ
+ * between NumPy's own runs. */
+enum { ELEMENTS_PER_STEP = 20000 };
+
+enum {
+  BLOCK = 512,  /* the number of elements that are compared at a time */
+  ROW_MIN = 16, /* shorter rows are taken together */
+  SAMPLE = 64   /* the number of elements of a row whose spread is looked at */
+};
+
+/* ---- tolerances -------------------------------------------------------------------------------------------------- */
+
+struct row {
+  double scale;  /* the largest magnitude; if terms of a sum cancel, an element's error has the size of the terms */
+  double spread; /* of three of four elements */
+};
+
+static int compare_numbers(const void *x, const void *y) {
+  const double a = *(const double *)x, b = *(const double *)y;
+  return (a > b) - (a < b);
+}
+
+static double load(const struct trace_array *x, int64_t k) {
+  const struct hlo_literal l = as_literal(x);
+  return dtype_is_float(x->shape.dtype) ? hlo_literal_double(&l, (size_t)k) : (double)hlo_literal_int(&l, (size_t)k);
+}
+
+static struct row look_at_row(const struct trace_array *x, int64_t first, int64_t n) {
+  const struct hlo_literal l = as_literal(x);
+  const int64_t step = n > SAMPLE ? n / SAMPLE : 1;
+  struct row r = {0, 0};
+  double sample[2 * SAMPLE], v[BLOCK];
+  int n_sample = 0;
   for (int64_t k = 0; k < n; k += BLOCK) {
     const int m = n - k < BLOCK ? (int)(n - k) : BLOCK;
-    hlo_literal_doubles(x, (size_t)k, (size_t)m, v);
-    for (int i = 0; i < m; i++) {
-      const double size = fabs(v[i]);
-      most = size > most && size < INFINITY ? size : most;
-    }
+    hlo_literal_doubles(&l, (size_t)(first + k), (size_t)m, v);
+    for (int i = 0; i < m; i++)
+      if (fabs(v[i]) < sentinel)
+        r.scale = fmax(r.scale, fabs(v[i]));
   }
-  return most;
+  if (!x->spread) {
+    r.scale = fmax(r.scale, 1);
+    return r;
+  }
+  for (int64_t k = 0; k < n && n_sample < 2 * SAMPLE; k += step)
+    if (fabs(load(x, first + k)) < sentinel)
+      sample[n_sample++] = (double)x->spread[first + k];
+  qsort(sample, (size_t)n_sample, sizeof *sample, compare_numbers);
+  r.spread = n_sample ? sample[(3 * n_sample - 1) / 4] : 0;
+  return r;
 }
+
+static void tolerate_row(const struct trace_array *x, int64_t first, int64_t n, double rtol, double atol, float *of,
+                         struct check_tolerance *t) {
+  const bool is_float = dtype_is_float(x->shape.dtype);
+  const struct row r = is_float ? look_at_row(x, first, n) : (struct row){0, 0};
+  for (int64_t k = first; k < first + n; k++) {
+    const double size = is_float ? fabs(load(x, k)) : 0, spread = x->spread ? (double)x->spread[k] : 0;
+    const double alike = size < sentinel ? atol * r.scale + SPREAD_FACTOR * r.spread : 0;
+    const double base = alike + (isfinite(size) ? rtol * size : 0);
+    if (spread > base) { /* it depends on rounding more than its row does */
+      t->n_jumps += 2;
+      if (spread < INFINITY)
+        t->jump = fmax(t->jump, 2 * spread);
+    }
+    of[k] = (float)fmax(base, base + SPREAD_FACTOR * fmax(0, spread - r.spread));
+  }
+}
+
+static void tolerate(struct arena *a, const struct trace_array *x, enum dtype type, struct check_tolerance *t) {
+  const int64_t n = hlo_shape_elements(&x->shape);
+  float *of = arena_new_array(a, float, (size_t)n);
+  double rtol, atol;
+  *t = (struct check_tolerance){.of = of};
+  tolerance(type, &rtol, &atol);
+  int64_t row = x->shape.rank ? x->shape.dims[x->shape.rank - 1] : 1;
+  if (row > 0 && row < ROW_MIN)
+    row *= (ROW_MIN + row - 1) / row;
+  for (int64_t k = 0; k < n; k += row)
+    tolerate_row(x, k, n - k < row ? n - k : row, rtol, atol, of, t);
+  if (x->spread && !dtype_is_float(type)) {
+    t->n_jumps += n / ELEMENTS_PER_STEP;
+    t->jump = fmax(t->jump, 1);
+  }
+}
+
+void check_tolerate(struct arena *a, int n, const struct trace_array *want, struct check_tolerance *out) {
+  for (int k = 0; k < n; k++)
+    tolerate(a, &want[k], want[k].shape.dtype, &out[k]);
+}
+
+/* ---- comparing --------------------------------------------------------------------------------------------------- */
 
 struct errors {
   double abs, rel;
   bool pass;
+  int64_t n_beyond, first; /* elements beyond their tolerance, and the first one's place */
+  double got, want;        /* of the first one */
+  double farthest;         /* the largest difference of those */
 };
 
-static void compare_float(double got, double want, double rtol, double atol, struct errors *e) {
+static void compare_element(int64_t at, double got, double want, double most, struct errors *e) {
   if (got == want || (isnan(got) && isnan(want)))
     return;
   double diff = fabs(got - want);
-  if (!isfinite(diff)) { /* a NaN or an infinity on one side only */
-    *e = (struct errors){INFINITY, INFINITY, false};
-    return;
+  if (isnan(diff))
+    diff = INFINITY; /* a NaN or an infinity on one side only */
+  const double rel = want != 0 ? diff / fabs(want) : INFINITY;
+  if (!(most == INFINITY)) {
+    e->abs = fmax(e->abs, diff);
+    if (diff > most || most == 0) /* the relative error of a value near zero is meaningless */
+      e->rel = fmax(e->rel, isnan(rel) ? INFINITY : rel);
   }
-  double rel = want != 0 ? diff / fabs(want) : INFINITY;
-  if (diff > e->abs)
-    e->abs = diff;
-  if (rel > e->rel && diff > atol) /* the relative error of a value near zero is meaningless */
-    e->rel = rel;
-  if (!(diff <= atol + rtol * fabs(want)))
-    e->pass = false;
+  if (diff <= most)
+    return;
+  if (!e->n_beyond++) {
+    e->first = at;
+    e->got = got;
+    e->want = want;
+  }
+  e->farthest = fmax(e->farthest, diff);
 }
 
-/* Returns the largest difference; INFINITY if one is larger than `most`, or is not a number. */
-static double largest_difference(const double *got, const double *want, int n, double most) {
+/* Returns the largest difference of a block; INFINITY if one is larger than its tolerance, or is not a number. */
+static double largest_difference(const double *got, const double *want, int n, const float *most) {
   double largest = 0;
   int n_within = 0;
   for (int k = 0; k < n; k++) {
     const double diff = fabs(got[k] - want[k]);
     largest = diff > largest ? diff : largest;
-    n_within += diff <= most;
+    n_within += diff <= (double)most[k];
   }
   return n_within == n ? largest : INFINITY;
 }
 
-static void compare_floats(const struct hlo_literal *x, const struct hlo_literal *y, int64_t n, double rtol,
-                           double atol, struct errors *e) {
+static void compare_floats(const struct hlo_literal *x, const struct hlo_literal *y, int64_t n, const float *most,
+                           struct errors *e) {
   double got[BLOCK], want[BLOCK];
   for (int64_t k = 0; k < n; k += BLOCK) {
     const int m = n - k < BLOCK ? (int)(n - k) : BLOCK;
     hlo_literal_doubles(x, (size_t)k, (size_t)m, got);
     hlo_literal_doubles(y, (size_t)k, (size_t)m, want);
-    const double largest = largest_difference(got, want, m, atol);
-    if (largest <= atol) { /* then every element is within its own tolerance */
+    const double largest = largest_difference(got, want, m, most + k);
+    if (largest < INFINITY) {
       e->abs = fmax(e->abs, largest);
       continue;
     }
     for (int i = 0; i < m; i++)
-      compare_float(got[i], want[i], rtol, atol, e);
+      compare_element(k + i, got[i], want[i], (double)most[k + i], e);
   }
 }
 
-static void compare_int(int64_t got, int64_t want, bool is_unsigned, struct errors *e) {
-  if (got == want)
-    return;
-  double x = is_unsigned ? (double)(uint64_t)got : (double)got;
-  double y = is_unsigned ? (double)(uint64_t)want : (double)want;
-  double diff = fabs(x - y), rel = y != 0 ? diff / fabs(y) : INFINITY;
-  e->abs = fmax(e->abs, diff);
-  e->rel = fmax(e->rel, rel);
-  e->pass = false;
+static void compare_ints(const struct hlo_literal *x, const struct hlo_literal *y, int64_t n, const float *most,
+                         struct errors *e) {
+  const bool is_unsigned = dtype_kind(x->shape.dtype) == DK_UNSIGNED;
+  for (int64_t k = 0; k < n; k++) {
+    const int64_t got = hlo_literal_int(x, (size_t)k), want = hlo_literal_int(y, (size_t)k);
+    if (got != want)
+      compare_element(k, is_unsigned ? (double)(uint64_t)got : (double)got,
+                      is_unsigned ? (double)(uint64_t)want : (double)want, (double)most[k], e);
+  }
 }
 
-static struct errors compare_array(const struct trace_array *got, const struct trace_array *want) {
-  struct errors e = {0, 0, true};
+static struct errors compare_array(const struct trace_array *got, const struct trace_array *want,
+                                   const struct check_tolerance *given) {
+  struct errors e = {.pass = true, .first = -1};
   const enum dtype t = got->shape.dtype; /* the narrower type, if a pass narrowed 64 bits */
   const int64_t n = hlo_shape_elements(&want->shape);
   struct hlo_literal x = as_literal(got), y = as_literal(want);
-  double rtol, atol;
+  struct check_tolerance own;
+  struct arena scratch;
 
   if (!hlo_shape_same_dims(&got->shape, &want->shape) ||
       (t != want->shape.dtype && t != dtype_narrow(want->shape.dtype)))
-    return (struct errors){INFINITY, INFINITY, false};
-  tolerance(t, &rtol, &atol);
-  if (dtype_is_float(t)) {
-    atol = atol * largest_magnitude(&y, n) + ROUNDING_FACTOR * want->rounding;
-    compare_floats(&x, &y, n, rtol, atol, &e);
-    return e;
+    return (struct errors){.abs = INFINITY, .rel = INFINITY, .first = -1};
+  arena_init(&scratch);
+  if (!given || t != want->shape.dtype) {
+    tolerate(&scratch, want, t, &own);
+    given = &own;
   }
-  for (int64_t k = 0; k < n; k++)
-    compare_int(hlo_literal_int(&x, (size_t)k), hlo_literal_int(&y, (size_t)k), dtype_kind(t) == DK_UNSIGNED, &e);
+  if (dtype_is_float(t))
+    compare_floats(&x, &y, n, given->of, &e);
+  else
+    compare_ints(&x, &y, n, given->of, &e);
+  e.pass = !e.n_beyond || (e.n_beyond <= given->n_jumps && e.farthest <= given->jump);
+  arena_clear(&scratch);
   return e;
 }
 
-void check_compare(int n, const struct trace_array *got, const struct trace_array *want, struct check_result *r) {
-  *r = (struct check_result){.pass = true};
+void check_compare_within(int n, const struct trace_array *got, const struct trace_array *want,
+                          const struct check_tolerance *tolerances, struct check_result *r) {
+  *r = (struct check_result){.pass = true, .wrong_index = -1};
   for (int k = 0; k < n; k++) {
-    struct errors e = compare_array(&got[k], &want[k]);
+    struct errors e = compare_array(&got[k], &want[k], tolerances ? &tolerances[k] : NULL);
     /* the worst output is a failing one if there is one, and of these the one with the largest error */
-    if ((r->pass && !e.pass) || (r->pass == e.pass && e.abs > r->max_abs_err))
+    if ((r->pass && !e.pass) || (r->pass == e.pass && e.abs > r->max_abs_err)) {
       r->worst_output = k;
+      r->wrong_index = e.pass ? -1 : e.first;
+      r->got = e.got;
+      r->expected = e.want;
+    }
     r->pass &= e.pass;
     r->max_abs_err = fmax(r->max_abs_err, e.abs);
     r->max_rel_err = fmax(r->max_rel_err, e.rel);
   }
   assert(n == 0 || (r->worst_output >= 0 && r->worst_output < n));
+}
+
+void check_compare(int n, const struct trace_array *got, const struct trace_array *want, struct check_result *r) {
+  check_compare_within(n, got, want, NULL, r);
 }

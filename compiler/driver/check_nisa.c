@@ -1,6 +1,9 @@
 /* check_nisa: runs a stage of NISA instructions in the simulator, instead of machine code. */
 #include <assert.h>
+#include <sys/resource.h>
+#include <time.h>
 
+#include "base/clock.h"
 #include "driver/check_internal.h"
 #include "sim/decode.h"
 #include "sim/run.h"
@@ -49,12 +52,31 @@ enum status check_bind(const struct sim_program *p, int n_in, const struct trace
   return ST_OK;
 }
 
+static int64_t cpu_us(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+  return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
+}
+
+int64_t check_deadline(int64_t deadline_us) {
+  const int64_t now = clock_now_us();
+  int64_t left = deadline_us ? deadline_us - now : INT64_MAX;
+  struct rlimit r;
+  if (!getrlimit(RLIMIT_CPU, &r) && r.rlim_cur != RLIM_INFINITY) {
+    const int64_t cpu_left = (int64_t)r.rlim_cur * 1000000 - cpu_us();
+    left = cpu_left < left ? cpu_left : left;
+  }
+  if (left == INT64_MAX)
+    return 0;
+  return left > 0 ? now + left - left / 8 : now;
+}
+
 enum status check_simulate(MlirModule module, const char *name, int n_in, const struct trace_array *in, int n_out,
                            struct trace_array *out, int64_t deadline_us, struct arena *a, struct diags *ds) {
   struct sim_program p;
   struct check_binding b;
   struct sim_fault fault;
-  const struct sim_options options = {.deadline_us = deadline_us};
+  const struct sim_options options = {.deadline_us = check_deadline(deadline_us)};
 
   enum status st = sim_decode(mlirModuleGetOperation(module), name, a, ds, &p);
   if (!st)

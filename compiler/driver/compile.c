@@ -7,6 +7,8 @@
 #include "driver/compile.h"
 
 #include <assert.h>
+#include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -30,7 +32,7 @@
 static_assert(JOB_SOURCE_MAX == (int)TRACE_SOURCE_MAX, "a job may hold any source that the tracer takes");
 static_assert(JOB_RANK_MAX == (int)HLO_RANK_MAX, "a job's inputs have the shapes that HLO has");
 
-enum { ARTIFACT_MAX = 8 << 20 };
+enum { ARTIFACT_MAX = 8 << 20, TRACE_MAX = 1 << 30 };
 
 struct run {
   struct ir *ir;
@@ -386,7 +388,8 @@ static void begin_checks(struct path *p) {
                                     .arena = r->arena,
                                     .seed = r->job->seed,
                                     .inputs_npz = r->job->inputs_npz,
-                                    .deadline_us = r->job->deadline_us};
+                                    .deadline_us = r->job->deadline_us,
+                                    .only_inputs = p->is_nisa && !r->job->check};
   stage_checks_begin(&p->checks, p->module, &pipeline_stages[r->first_stage]);
 }
 
@@ -417,32 +420,99 @@ static const char *reference_name(const struct path *p) {
   return p->checks.no_check || p->is_nisa ? NULL : p->kernel->program ? "numpy" : "first stage";
 }
 
+static bool write_trace(const char *path, const struct buf *b) {
+  FILE *f = fopen(path, "we");
+  bool ok = f && fwrite(buf_text(b), 1, b->len, f) == b->len;
+  if (f)
+    ok &= fclose(f) == 0;
+  return ok;
+}
+
+/* Sends the timeline as an artifact, or writes it to the file that the terminal wants. */
+static enum status send_trace(struct path *p, const struct simulation *s) {
+  struct run *r = p->run;
+  const char *path = r->job->trace_path;
+  struct buf b;
+  enum status st = ST_OK;
+  if (!path && !r->job->artifacts)
+    return ST_OK;
+  buf_init(&b, path ? TRACE_MAX : ARTIFACT_MAX);
+  if (simulate_put_trace(s, &b))
+    diag_add(&r->diags, DS_WARNING, DG_OUTPUT_LIMIT, NULL, "the timeline is longer than %d MiB and is left out",
+             (path ? TRACE_MAX : ARTIFACT_MAX) >> 20);
+  else if (!path)
+    st = send_artifact(p, arena_printf(r->arena, "%s/timeline.json", p->kernel->name), "application/json", &b);
+  else if (!write_trace(path, &b))
+    diag_add(&r->diags, DS_ERROR, DG_BAD_INPUTS, NULL, "%s: %s", path, strerror(errno));
+  buf_clear(&b);
+  return st;
+}
+
+static enum status send_profile(struct path *p, struct simulation *s) {
+  struct run *r = p->run;
+  struct arena scratch;
+  struct buf b;
+  enum status st = ST_OK;
+  arena_init(&scratch);
+  if (simulate_time(s, &scratch)) {
+    buf_init(&b, FRAME_MAX);
+    if (simulate_put_profile(s, &b))
+      diag_add(&r->diags, DS_WARNING, DG_OUTPUT_LIMIT, NULL, "the profile is larger than %d MiB and is left out",
+               FRAME_MAX >> 20);
+    else
+      st = r->sink(r->user, b.data, b.len);
+    buf_clear(&b);
+    if (!st)
+      st = send_trace(p, s);
+  }
+  arena_clear(&scratch);
+  return st;
+}
+
+static enum status send_refusal(struct path *p, const char *status, const char *reason) {
+  struct buf b;
+  buf_init(&b, FRAME_MAX);
+  simulate_put_refusal(&b, p->number, status, reason);
+  return send(p->run, &b);
+}
+
+/* Sends the values of the kernel's last stage, and its time: that is known even if the values are not. */
+static enum status send_runs(struct path *p, const char *refused, const char *status) {
+  struct run *r = p->run;
+  const struct simulate_request rq = {.job = r->job,
+                                      .kernel = p->kernel,
+                                      .number = p->number,
+                                      .module = p->module,
+                                      .stage = &p->before,
+                                      .is_nisa = p->is_nisa,
+                                      .in = p->checks.in,
+                                      .want = p->checks.want,
+                                      .reference = reference_name(p),
+                                      .arena = r->arena};
+  const int first = r->diags.n;
+  struct simulation *s;
+  struct buf b;
+  if (simulate_open(&rq, &r->diags, &s))
+    return send_refusal(p, "skipped",
+                        r->diags.n > first ? r->diags.v[first].message : "the simulator cannot run the stage");
+  buf_init(&b, FRAME_MAX);
+  if (refused)
+    simulate_put_refusal(&b, p->number, status, refused);
+  else
+    simulate_put_values(s, &b);
+  enum status st = send(r, &b);
+  return st ? st : send_profile(p, s);
+}
+
 /* Runs the kernel's last stage on the simulated machine. */
 static enum status send_simulation(struct path *p) {
   struct run *r = p->run;
   const int first = r->diags.n;
-  const char *status, *reason = why_not_simulated(p, &status);
-  struct buf b;
-
-  buf_init(&b, FRAME_MAX);
-  if (reason) {
-    simulate_put_refusal(&b, p->number, status, reason);
-  } else {
-    const struct simulate_request rq = {.job = r->job,
-                                        .kernel = p->kernel,
-                                        .number = p->number,
-                                        .module = p->module,
-                                        .stage = &p->before,
-                                        .is_nisa = p->is_nisa,
-                                        .in = p->checks.in,
-                                        .want = p->checks.want,
-                                        .reference = reference_name(p),
-                                        .arena = r->arena};
-    simulate_put_frame(&b, &rq, &r->diags);
-  }
+  const bool is_nisa = p->before.def->runner == RUN_TO_NISA;
+  const char *status, *refused = why_not_simulated(p, &status);
+  const enum status st = is_nisa ? send_runs(p, refused, status) : send_refusal(p, status, refused);
   for (int i = first; i < r->diags.n; i++)
     r->has_failed |= r->diags.v[i].severity == DS_ERROR;
-  const enum status st = send(r, &b);
   return st ? st : send_diags(r, p->number);
 }
 

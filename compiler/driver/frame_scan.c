@@ -269,6 +269,7 @@ static const struct {
     [FRAME_SOURCES] = {"\"sources\"", {{"files", '['}, {"places", '['}, {"sources", '['}}},
     [FRAME_STAGE] = {"\"stage\"", {{"kernel", '0'}, {"stage", '{'}}},
     [FRAME_SIMULATION] = {"\"simulation\"", {{"kernel", '0'}, {"simulation", '{'}}},
+    [FRAME_PROFILE] = {"\"profile\"", {{"kernel", '0'}, {"profile", '{'}}},
     [FRAME_DIAGNOSTIC] = {"\"diagnostic\"", {{"diagnostic", '{'}}},
     [FRAME_ARTIFACT] = {"\"artifact\"", {{"artifact", '{'}}},
     [FRAME_END] = {"\"end\"", {{"status", '"'}, {"time_us", '0'}}},

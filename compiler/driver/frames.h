@@ -9,6 +9,7 @@
  *   {"frame":"stage","kernel":0,"stage":{"index","name","pass","phase","dialect","changed","partial"?,
  *                                        "time_us","op_counts","text","lines","from","remarks"?,"check"?}}
  *   {"frame":"simulation","kernel":0,"simulation":{"status",…}}     (with options.simulate, after the kernel's stages)
+ *   {"frame":"profile","kernel":0,"profile":{…},"text":"…"}         (after the simulation)
  *   {"frame":"diagnostic","diagnostic":{"severity","code","message","hint"?,"stage"?,"kernel"?,
  *                                       "range"?:{"file","line","col","end_line","end_col"},"calls"?:[range…]}}
  *   {"frame":"artifact","artifact":{"name","media_type","size","sha256"},"data":"<base64>"}   (with options.artifacts)
@@ -47,6 +48,9 @@
  *   "fault": with "fault" and "limit", {"kind","message","instruction"?,"engine"?,"line"?,"range"?}
  *   "values"?: for options.watch, [{"line","instruction","operand","executions","nth", the members of an output,
  *              "histogram"?: {"from","to","counts"},"slice": rows}, or {"line","reason",…}]
+ *
+ * profile is the time of that run, in the form of sim/report.h; "text" is a report for a terminal.  It is absent if the time
+ * cannot be found; a diagnostic says why.  With options.artifacts the timeline is an artifact, NAME/timeline.json.
  *
  * stage.check is {"status":"pass"|"fail"|"skipped","max_abs_err","max_rel_err","reason"?}.
  */

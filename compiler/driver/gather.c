@@ -28,11 +28,12 @@ static enum status check_order(const struct gather *g, const struct frame *f, st
     return fail(err, ST_INPUT, g->is_started ? "a second start" : "a frame before the start");
   if (f->kind == FRAME_KERNEL && frame_int(f, "kernel") != g->n_kernels)
     return fail(err, ST_INPUT, "kernels out of order");
-  const bool is_of_kernel = f->kind == FRAME_STAGE || f->kind == FRAME_SIMULATION;
+  const bool is_run = f->kind == FRAME_SIMULATION || f->kind == FRAME_PROFILE;
+  const bool is_of_kernel = f->kind == FRAME_STAGE || is_run;
   if (is_of_kernel && frame_int(f, "kernel") >= g->n_kernels)
     return fail(err, ST_INPUT, "a frame of an unknown kernel");
-  if (f->kind == FRAME_SIMULATION && count(g, FRAME_SIMULATION, (int)frame_int(f, "kernel")))
-    return fail(err, ST_INPUT, "a second simulation of a kernel");
+  if (is_run && count(g, f->kind, (int)frame_int(f, "kernel")))
+    return fail(err, ST_INPUT, "a second simulation or profile of a kernel");
   return ST_OK;
 }
 
@@ -66,7 +67,7 @@ enum status gather_add(struct gather *g, const struct frame *f, size_t at, size_
   g->n_kernels += f->kind == FRAME_KERNEL;
   g->n_sources += f->kind == FRAME_SOURCES;
   g->n_stages += f->kind == FRAME_STAGE;
-  g->n_simulations += f->kind == FRAME_SIMULATION;
+  g->n_runs += f->kind == FRAME_SIMULATION || f->kind == FRAME_PROFILE;
   g->n_diags += f->kind == FRAME_DIAGNOSTIC;
   g->n_artifacts += f->kind == FRAME_ARTIFACT;
   if (f->kind == FRAME_END) {
@@ -74,8 +75,7 @@ enum status gather_add(struct gather *g, const struct frame *f, size_t at, size_
     g->is_ok = frame_has_string(f, "status", "ok", 2);
     g->time_us = frame_int(f, "time_us");
   }
-  assert(g->n ==
-         g->is_started + g->n_kernels + g->n_sources + g->n_stages + g->n_simulations + g->n_diags + g->n_artifacts);
+  assert(g->n == g->is_started + g->n_kernels + g->n_sources + g->n_stages + g->n_runs + g->n_diags + g->n_artifacts);
   assert(g->n == 0 || g->parts[0].kind == FRAME_START);
   return ST_OK;
 }
@@ -182,16 +182,17 @@ static void put_parts(const struct writer *w, enum frame_kind kind, int kernel, 
       put_value(w, &w->g->parts[i], key);
 }
 
-static void put_simulation(const struct writer *w, int kernel) {
+/* Writes the value of the kernel's frame of this kind, if there is one, as the member `key`. */
+static void put_run(const struct writer *w, enum frame_kind kind, int kernel, const char *key) {
   struct frame f;
   for (int i = 0; i < w->g->n; i++) {
     const struct gather_part *p = &w->g->parts[i];
-    if (p->kind == FRAME_SIMULATION && p->kernel == kernel && scan_part(w, p, &f))
-      put_member(w->out, frame_get(&f, "simulation"));
+    if (p->kind == kind && p->kernel == kernel && scan_part(w, p, &f))
+      put_member(w->out, frame_get(&f, key));
   }
 }
 
-/* Writes the members of the kernel's frame, the kernel's stages and its simulation. */
+/* Writes the members of the kernel's frame, the kernel's stages and its runs. */
 static void put_kernel(const struct writer *w, const struct gather_part *p) {
   struct frame f;
   if (!scan_part(w, p, &f))
@@ -205,7 +206,8 @@ static void put_kernel(const struct writer *w, const struct gather_part *p) {
   buf_putc(w->out, '[');
   put_parts(w, FRAME_STAGE, p->kernel, "stage");
   buf_putc(w->out, ']');
-  put_simulation(w, p->kernel);
+  put_run(w, FRAME_SIMULATION, p->kernel, "simulation");
+  put_run(w, FRAME_PROFILE, p->kernel, "profile");
   buf_putc(w->out, '}');
 }
 

@@ -94,6 +94,7 @@ struct job {
   /* Set by the program that runs the job, never read from JSON or written to it: */
   const char *inputs_npz;  /* file with input values; only the terminal sets it */
   const char *outputs_npz; /* file for the simulated outputs, likewise */
+  const char *trace_path;  /* file for the simulated timeline, likewise */
   int64_t memory_max;      /* bytes of data of a simulated run; 0: the simulator's own limit */
   uint64_t seed;           /* of pseudo-random input values */
   int64_t deadline_us;     /* of clock_now_us; 0: none.  See stage_check.h */

@@ -21,15 +21,17 @@
 
 static const char usage[] =
     "usage: nkx run KERNEL [FILE.py…] [options]  (- reads standard input)\n"
-    "  Compiles the kernel, runs its last stage on the simulated machine, and compares the outputs with NumPy.\n" //
-    TERMINAL_HELP_FILES                                                                                           //
-    "  --language nkipy|hlo|mlir  the language of KERNEL, as for nkx compile; MLIR may be NISA text\n"            //
+    "  Compiles the kernel, runs its last stage on the simulated machine, compares the outputs with NumPy,\n"
+    "  and shows where the time would go.\n"                                                           //
+    TERMINAL_HELP_FILES                                                                                //
+    "  --language nkipy|hlo|mlir  the language of KERNEL, as for nkx compile; MLIR may be NISA text\n" //
     TERMINAL_HELP_INPUTS "                             other inputs are drawn with a seed\n"
     "  --seed N                   the seed (42)\n"
     "  --save-outputs FILE.npz    write the outputs there\n"
     "  --watch LINE[:OPERAND][@N] show the values of an operand of the instruction on a line of the last stage, or of\n"
     "                             KERNEL if that is NISA, after its Nth execution or the last; by default of what it\n"
     "                             writes; repeatable\n"
+    "  --profile FILE.json        write the timeline there: open it in ui.perfetto.dev\n"
     "  --json FILE|-              write the result as JSON, in the form of the API\n"
     "Exit status: 0 done; 1 the kernel was refused, has a fault or wrong outputs; 2 wrong usage; 3 a limit was hit.\n";
 
@@ -72,6 +74,7 @@ static enum status parse_options(struct command *c, int argc, char **argv) {
       {"seed", required_argument, NULL, 's'},
       {"save-outputs", required_argument, NULL, 'o'},
       {"watch", required_argument, NULL, 'w'},
+      {"profile", required_argument, NULL, 'p'},
       {"json", required_argument, NULL, 'j'},
       {"help", no_argument, NULL, 'h'},
       {NULL, 0, NULL, 0},
@@ -89,6 +92,9 @@ static enum status parse_options(struct command *c, int argc, char **argv) {
       break;
     case 'w':
       st = add_watch(c, optarg);
+      break;
+    case 'p':
+      c->t.job.trace_path = optarg;
       break;
     case 'j':
       c->json_path = optarg;
@@ -233,6 +239,8 @@ static void show_frame(struct command *c, const json_t *f) {
     printf("%s on %s\n", text_of(f, "name"), target_name(c->t.job.target));
   else if (!strcmp(kind, "simulation") && is_shown)
     show_simulation(c, json_object_get(f, "simulation"));
+  else if (!strcmp(kind, "profile") && is_shown)
+    fputs(text_of(f, "text"), stdout);
   else if (!strcmp(kind, "simulation"))
     c->has_reached_limit |= !strcmp(text_of(json_object_get(f, "simulation"), "status"), "limit");
   else if (!strcmp(kind, "diagnostic"))

@@ -2,8 +2,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
-#include <time.h>
 
 #include "base/clock.h"
 #include "base/json.h"
@@ -11,6 +9,7 @@
 #include "driver/summary.h"
 #include "nisa/nisa.h"
 #include "sim/decode.h"
+#include "sim/report.h"
 #include "sim/run.h"
 
 struct simulation {
@@ -24,6 +23,8 @@ struct simulation {
   struct sim_fault fault;
   struct sim_counts counts;
   int64_t time_us;
+  struct sim_timeline timeline;
+  struct sim_profile profile;
 };
 
 /* ---- limits ------------------------------------------------------------------------------------------------------ */
@@ -47,26 +48,6 @@ const char *simulate_refusal(const struct job *job, const struct trace_kernel *k
     return NULL;
   return arena_printf(a, "its inputs and outputs take more than %lld MiB, which is the limit here",
                       (long long)(most >> 20));
-}
-
-static int64_t cpu_us(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-  return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
-}
-
-/* Returns the time by which the run must end, so that the job can still report it; 0: none. */
-static int64_t deadline(const struct job *job) {
-  const int64_t now = clock_now_us();
-  int64_t left = job->deadline_us ? job->deadline_us - now : INT64_MAX;
-  struct rlimit r;
-  if (!getrlimit(RLIMIT_CPU, &r) && r.rlim_cur != RLIM_INFINITY) {
-    const int64_t cpu_left = (int64_t)r.rlim_cur * 1000000 - cpu_us();
-    left = cpu_left < left ? cpu_left : left;
-  }
-  if (left == INT64_MAX)
-    return 0;
-  return left > 0 ? now + left - left / 8 : now;
 }
 
 /* ---- instructions and lines --------------------------------------------------------------------------------------- */
@@ -258,23 +239,32 @@ static void report_fault(const struct simulation *s) {
 
 /* ---- the frame --------------------------------------------------------------------------------------------------- */
 
-static enum status run(struct simulation *s) {
-  const struct simulate_request *rq = s->rq;
+enum status simulate_open(const struct simulate_request *rq, struct diags *ds, struct simulation **out) {
   const struct trace_kernel *k = rq->kernel;
-  s->out = arena_new_array(rq->arena, struct trace_array, (size_t)k->n_outputs);
-  for (int i = 0; i < k->n_outputs; i++)
-    s->out[i].shape = k->outputs[i].shape;
-  struct check_binding binding;
-  enum status st = sim_decode(mlirModuleGetOperation(rq->module), k->module ? k->module->name : k->name, rq->arena,
-                              s->ds, &s->program);
-  if (!st)
-    st = check_bind(&s->program, k->n_inputs, rq->in, k->n_outputs, s->out, rq->arena, s->ds, &binding);
+  struct simulation *s = arena_new(rq->arena, struct simulation);
+  *s = (struct simulation){.rq = rq, .ds = ds};
+  enum status st =
+      sim_decode(mlirModuleGetOperation(rq->module), k->module ? k->module->name : k->name, rq->arena, ds, &s->program);
   if (st)
     return st;
   s->lines = find_lines(rq, &s->program);
   find_watches(s);
+  *out = s;
+  return ST_OK;
+}
+
+static enum status run(struct simulation *s) {
+  const struct simulate_request *rq = s->rq;
+  const struct trace_kernel *k = rq->kernel;
+  struct check_binding binding;
+  s->out = arena_new_array(rq->arena, struct trace_array, (size_t)k->n_outputs);
+  for (int i = 0; i < k->n_outputs; i++)
+    s->out[i].shape = k->outputs[i].shape;
+  enum status st = check_bind(&s->program, k->n_inputs, rq->in, k->n_outputs, s->out, rq->arena, s->ds, &binding);
+  if (st)
+    return st;
   const struct sim_options options = {.memory_max = rq->job->memory_max,
-                                      .deadline_us = deadline(rq->job),
+                                      .deadline_us = check_deadline(rq->job->deadline_us),
                                       .n_watches = s->program.n_instrs ? rq->job->n_watches : 0,
                                       .watches = s->watches};
   const int64_t began_us = clock_now_us();
@@ -301,32 +291,67 @@ static void write_outputs(const struct simulation *s) {
     return; /* the diagnostic says why */
 }
 
-void simulate_put_frame(struct buf *b, const struct simulate_request *rq, struct diags *ds) {
-  struct simulation s = {.rq = rq, .ds = ds};
-  const enum status st = run(&s);
-  const bool is_run = st == ST_OK || s.fault.kind;
-  if (!is_run) {
-    simulate_put_refusal(b, rq->number, "skipped", ds->n ? ds->v[ds->n - 1].message : "the simulator cannot run it");
+void simulate_put_values(struct simulation *s, struct buf *b) {
+  const struct simulate_request *rq = s->rq;
+  const enum status st = run(s);
+  if (st && !s->fault.kind) {
+    simulate_put_refusal(b, rq->number, "skipped",
+                         s->ds->n ? s->ds->v[s->ds->n - 1].message : "the simulator cannot run it");
     return;
   }
-  begin_frame(b, rq->number, !s.fault.kind ? "ok" : is_limit(s.fault.kind) ? "limit" : "fault");
+  begin_frame(b, rq->number, !s->fault.kind ? "ok" : is_limit(s->fault.kind) ? "limit" : "fault");
   json_put_field_str(b, "stage", rq->stage->def->name);
   if (rq->reference)
     json_put_field_str(b, "reference", rq->reference);
-  json_put_field_int(b, "time_us", s.time_us);
-  json_put_field_int(b, "instructions", s.counts.instrs);
-  json_put_field_int(b, "matmuls", s.counts.matmuls);
-  json_put_field_int(b, "dma_bytes", s.counts.dma_bytes);
-  if (s.fault.kind) {
-    put_fault(&s, b);
-    report_fault(&s);
+  json_put_field_int(b, "time_us", s->time_us);
+  json_put_field_int(b, "instructions", s->counts.instrs);
+  json_put_field_int(b, "matmuls", s->counts.matmuls);
+  json_put_field_int(b, "dma_bytes", s->counts.dma_bytes);
+  if (s->fault.kind) {
+    put_fault(s, b);
+    report_fault(s);
   } else {
-    put_outputs(&s, b);
-    check_outputs(&s);
-    write_outputs(&s);
+    put_outputs(s, b);
+    check_outputs(s);
+    write_outputs(s);
   }
-  put_watches(&s, b);
+  put_watches(s, b);
   buf_puts(b, "}}");
   for (int k = 0; k < rq->job->n_watches; k++)
-    sim_watch_clear(&s.watches[k]);
+    sim_watch_clear(&s->watches[k]);
+}
+
+/* ---- time -------------------------------------------------------------------------------------------------------- */
+
+enum { EXECUTION_BYTES = 256 }; /* what an execution takes in a timeline and its profile, at most */
+
+bool simulate_time(struct simulation *s, struct arena *a) {
+  const struct job *job = s->rq->job;
+  const struct sim_time_options options = {.target = job->target,
+                                           .executions_max = (int)(job->memory_max / EXECUTION_BYTES),
+                                           .deadline_us = check_deadline(job->deadline_us)};
+  s->fault = (struct sim_fault){SIM_FAULT_NONE};
+  if (sim_time(&s->program, &options, a, &s->timeline, &s->fault)) {
+    report_fault(s);
+    return false;
+  }
+  sim_profile_make(&s->timeline, a, &s->profile);
+  return true;
+}
+
+enum status simulate_put_profile(const struct simulation *s, struct buf *b) {
+  struct buf text;
+  buf_init(&text, FRAME_MAX);
+  buf_printf(b, "{\"frame\":\"profile\",\"kernel\":%d,\"profile\":", s->rq->number);
+  enum status st = sim_report_json(&s->profile, b);
+  if (!st)
+    st = sim_report_text(&s->profile, &text);
+  json_put_field_str(b, "text", buf_text(&text));
+  buf_putc(b, '}');
+  buf_clear(&text);
+  return st ? st : buf_status(b);
+}
+
+enum status simulate_put_trace(const struct simulation *s, struct buf *b) {
+  return sim_report_trace(&s->profile, b);
 }

@@ -1,7 +1,8 @@
-/* simulate: runs the last stage of a kernel on the simulated machine, and reports what it computes.
+/* simulate: runs the last stage of a kernel on the simulated machine, and reports what it computes and how long it takes.
  *
  * The frame "simulation" (frames.h) has a summary of every output, its errors against the reference, the fault that
- * stopped the run if there was one, and the values that the job watches.
+ * stopped the run if there was one, and the values that the job watches.  The frame "profile" has the time of the run,
+ * in the form of sim/report.h.
  */
 #ifndef DRIVER_SIMULATE_H
 #define DRIVER_SIMULATE_H
@@ -25,8 +26,19 @@ struct simulate_request {
 /* Returns NULL if the kernel's inputs and outputs fit into the job's memory, otherwise why they do not. */
 const char *simulate_refusal(const struct job *job, const struct trace_kernel *k, struct arena *a);
 
-/* Runs the kernel and appends the frame.  Faults, wrong outputs and limits become diagnostics in ds. */
-void simulate_put_frame(struct buf *b, const struct simulate_request *rq, struct diags *ds);
+/* Decodes the kernel's program, for the functions below.  ST_INPUT with a diagnostic: the simulator cannot run it. */
+struct simulation;
+MUST_USE enum status simulate_open(const struct simulate_request *rq, struct diags *ds, struct simulation **out);
+
+/* Runs the kernel and appends the frame of its values.  Faults, wrong outputs and limits become diagnostics. */
+void simulate_put_values(struct simulation *s, struct buf *b);
+
+/* Finds out when each instruction runs.  False with a diagnostic if the program does not come to its end, or takes too
+ * long; then there is nothing for the functions below.  All of it lives in a. */
+bool simulate_time(struct simulation *s, struct arena *a);
+/* Append the frame of the profile, and the timeline as a trace (sim/report.h): ST_LIMIT if it is too long for b. */
+MUST_USE enum status simulate_put_profile(const struct simulation *s, struct buf *b);
+MUST_USE enum status simulate_put_trace(const struct simulation *s, struct buf *b);
 
 /* Appends the frame of a kernel that was not run: status is "skipped" or "limit". */
 void simulate_put_refusal(struct buf *b, int kernel, const char *status, const char *reason);

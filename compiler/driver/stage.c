@@ -228,6 +228,25 @@ static void put_op_counts(struct buf *b, const struct stage *s) {
   free(names);
 }
 
+static void put_first_wrong(struct buf *b, const struct trace_tensor *output, const struct check_result *r) {
+  int64_t step = hlo_shape_elements(&output->shape), at = r->wrong_index;
+  json_put_key(b, "first_wrong");
+  buf_putc(b, '{');
+  json_put_field_str(b, "output", output->name);
+  json_put_key(b, "index");
+  buf_putc(b, '[');
+  for (int d = 0; d < output->shape.rank; d++) {
+    step /= output->shape.dims[d];
+    json_put_comma(b);
+    json_put_int(b, at / step);
+    at %= step;
+  }
+  buf_putc(b, ']');
+  json_put_field_double(b, "got", r->got);
+  json_put_field_double(b, "expected", r->expected);
+  buf_putc(b, '}');
+}
+
 static void put_check(struct buf *b, const struct stage_check *c) {
   json_put_key(b, "check");
   buf_putc(b, '{');
@@ -238,6 +257,8 @@ static void put_check(struct buf *b, const struct stage_check *c) {
     json_put_field_double(b, "max_abs_err", c->result.max_abs_err);
     json_put_field_double(b, "max_rel_err", c->result.max_rel_err);
   }
+  if (c->wrong)
+    put_first_wrong(b, c->wrong, &c->result);
   buf_putc(b, '}');
 }
 

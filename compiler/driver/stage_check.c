@@ -1,12 +1,14 @@
 #include "driver/stage_check.h"
 
 #include <assert.h>
+#include <math.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <time.h>
 
 #include "base/clock.h"
 #include "driver/entry.h"
+#include "hlo/literal.h"
 #include "hlo/passes.h"
 #include "linalg/lower.h"
 
@@ -50,24 +52,61 @@ static enum status open_program(struct stage_checks *c, MlirModule module, const
 }
 
 /* Runs the program; got[n_outputs] receives the results, with data in a. */
-static enum status run_program(struct stage_checks *c, struct check_program *p, struct trace_array *got,
-                               struct arena *a, struct diags *ds) {
+static enum status run_program(struct stage_checks *c, const struct check_program *p, const struct trace_array *in,
+                               struct trace_array *got, struct arena *a, struct diags *ds) {
   struct trace_kernel *k = c->kernel;
   for (int i = 0; i < k->n_outputs; i++)
     got[i].shape = k->outputs[i].shape;
-  enum status st = check_link(c->ir, p, c->arena, ds);
-  return st ? st : check_run(p, k->n_inputs, c->in, k->n_outputs, got, a, ds);
+  return check_run(p, k->n_inputs, in, k->n_outputs, got, a, ds);
 }
 
-static enum status run_and_compare(struct stage_checks *c, struct check_program *p, struct check_result *result,
-                                   struct diags *ds) {
+/* Adds what one set of inputs gave to the result of the others. */
+static void merge(struct check_result *all, const struct check_result *r) {
+  const double abs_err = fmax(all->max_abs_err, r->max_abs_err), rel_err = fmax(all->max_rel_err, r->max_rel_err);
+  if (all->pass)
+    *all = *r;
+  all->max_abs_err = abs_err;
+  all->max_rel_err = rel_err;
+}
+
+static enum status simulate(struct stage_checks *c, MlirModule module, const struct trace_array *in,
+                            struct trace_array *got, struct diags *ds) {
+  const struct trace_kernel *k = c->kernel; /* a diagnostic refers to places in the arena */
+  return check_simulate(module, k->module ? k->module->name : k->name, k->n_inputs, in, k->n_outputs, got,
+                        c->deadline_us, c->arena, ds);
+}
+
+/* The program on one set: p, or if that is NULL the NISA module. */
+static enum status run_set(struct stage_checks *c, const struct check_program *p, MlirModule module,
+                           const struct check_set *set, struct check_result *result, struct diags *ds) {
+  const struct trace_kernel *k = c->kernel;
   struct arena results;
   arena_init(&results);
-  struct trace_array *got = arena_new_array(&results, struct trace_array, (size_t)c->kernel->n_outputs);
-  enum status st = run_program(c, p, got, &results, ds);
+  struct trace_array *got = arena_new_array(&results, struct trace_array, (size_t)k->n_outputs);
+  for (int i = 0; i < k->n_outputs; i++)
+    got[i].shape = k->outputs[i].shape;
+  enum status st = p ? run_program(c, p, set->in, got, &results, ds) : simulate(c, module, set->in, got, ds);
   if (!st)
-    check_compare(c->kernel->n_outputs, got, c->want, result);
+    check_compare_within(k->n_outputs, got, set->want, set->tolerances, result);
+  result->what = set->what;
   arena_clear(&results);
+  return st;
+}
+
+/* A program that takes longer runs on the usual inputs only. */
+enum { LONG_RUN_US = 100000 };
+
+static enum status run_and_compare(struct stage_checks *c, const struct check_program *p, MlirModule module,
+                                   struct check_result *result, struct diags *ds) {
+  const int64_t began_us = cpu_us();
+  enum status st = ST_OK;
+  *result = (struct check_result){.pass = true, .wrong_index = -1};
+  for (int i = 0; !st && result->pass && i < c->n_sets && (i == 0 || cpu_us() - began_us < LONG_RUN_US); i++) {
+    struct check_result one;
+    st = run_set(c, p, module, &c->sets[i], &one, ds);
+    if (!st)
+      merge(result, &one);
+  }
   return st;
 }
 
@@ -91,36 +130,10 @@ static void raise_to(int64_t *most, int64_t v) {
   *most = v > *most ? v : *most;
 }
 
-/* Runs a stage of NISA; got[n_outputs] receives the results. */
-static enum status simulate(struct stage_checks *c, MlirModule module, struct trace_array *got, struct diags *ds) {
-  const struct trace_kernel *k = c->kernel;
-  for (int i = 0; i < k->n_outputs; i++)
-    got[i].shape = k->outputs[i].shape;
-  return check_simulate(module, k->module ? k->module->name : k->name, k->n_inputs, c->in, k->n_outputs, got,
-                        c->deadline_us, c->arena, ds); /* a diagnostic refers to places in this arena */
-}
-
-static enum status simulate_and_compare(struct stage_checks *c, MlirModule module, struct check_result *result,
-                                        struct diags *ds) {
-  struct trace_array *got = arena_new_array(c->arena, struct trace_array, (size_t)c->kernel->n_outputs);
-  enum status st = simulate(c, module, got, ds);
-  if (!st)
-    check_compare(c->kernel->n_outputs, got, c->want, result);
-  return st;
-}
-
-static enum status check(struct stage_checks *c, MlirModule module, const struct stage_def *def,
-                         struct check_result *result, struct diags *ds) {
+static enum status run_linalg(struct stage_checks *c, MlirModule module, const struct stage_def *def,
+                              struct check_result *result, struct diags *ds) {
   unsigned char digest[CHECK_DIGEST];
   struct check_program *p = NULL;
-  const int64_t began_us = clock_now_us(), began_cpu_us = cpu_us();
-
-  if (def->runner == RUN_TO_NISA) {
-    enum status simulated = simulate_and_compare(c, module, result, ds);
-    raise_to(&c->longest_us, clock_now_us() - began_us);
-    raise_to(&c->longest_cpu_us, cpu_us() - began_cpu_us);
-    return simulated;
-  }
   enum status st = open_program(c, module, def, ds, &p);
   if (st)
     return st;
@@ -131,10 +144,20 @@ static enum status check(struct stage_checks *c, MlirModule module, const struct
     check_unload(p);
     return ST_OK;
   }
-  st = run_and_compare(c, p, result, ds);
+  st = check_link(c->ir, p, c->arena, ds);
+  if (!st)
+    st = run_and_compare(c, p, module, result, ds);
   check_unload(p);
   if (!st)
     remember(c, digest, *result);
+  return st;
+}
+
+static enum status check(struct stage_checks *c, MlirModule module, const struct stage_def *def,
+                         struct check_result *result, struct diags *ds) {
+  const int64_t began_us = clock_now_us(), began_cpu_us = cpu_us();
+  enum status st = def->runner == RUN_TO_NISA ? run_and_compare(c, NULL, module, result, ds)
+                                              : run_linalg(c, module, def, result, ds);
   raise_to(&c->longest_us, clock_now_us() - began_us);
   raise_to(&c->longest_cpu_us, cpu_us() - began_cpu_us);
   return st;
@@ -142,57 +165,174 @@ static enum status check(struct stage_checks *c, MlirModule module, const struct
 
 /* ---- all stages -------------------------------------------------------------------------------------------------- */
 
-/* Makes inputs for a program that is not Python. */
-static enum status make_inputs(struct stage_checks *c, struct diags *ds) {
+static struct check_set *new_set(struct stage_checks *c, const char *what) {
+  struct check_set *set = &c->sets[c->n_sets];
+  *set = (struct check_set){.what = what};
+  set->in = arena_new_array(c->arena, struct trace_array, (size_t)c->kernel->n_inputs);
+  set->want = arena_new_array(c->arena, struct trace_array, (size_t)c->kernel->n_outputs);
+  set->tolerances = arena_new_array(c->arena, struct check_tolerance, (size_t)c->kernel->n_outputs);
+  for (int i = 0; i < c->kernel->n_outputs; i++)
+    set->want[i] = (struct trace_array){0};
+  return set;
+}
+
+/* What the caller gets as the inputs and, later, their results. */
+static void use_set(struct stage_checks *c, const struct check_set *set) {
+  c->in = set->in;
+  c->want = set->want;
+  c->has_inputs = true;
+}
+
+static void keep_set(struct stage_checks *c, struct check_set *set) {
+  check_tolerate(c->arena, c->kernel->n_outputs, set->want, set->tolerances);
+  c->n_sets++;
+}
+
+/* ---- a program that does not come from Python ---- */
+
+/* Makes the inputs of set, which become the usual ones. */
+static enum status make_inputs(struct stage_checks *c, struct check_set *set, struct diags *ds) {
   const struct trace_kernel *k = c->kernel;
-  if (c->inputs_npz)
-    return trace_npz_read(c->arena, c->inputs_npz, k->n_inputs, k->inputs, ds, c->in);
-  enum status st = entry_make_inputs(c->arena, k, c->seed, c->in);
-  if (st)
+  enum status st = c->inputs_npz ? trace_npz_read(c->arena, c->inputs_npz, k->n_inputs, k->inputs, ds, set->in)
+                                 : entry_make_inputs(c->arena, k, c->seed, set->in);
+  if (st && !c->inputs_npz)
     diag_add(ds, DS_ERROR, DG_MEMORY_LIMIT, NULL, "inputs and outputs exceed %d MiB", ENTRY_INPUTS_MAX >> 20);
+  if (!st)
+    use_set(c, set);
   return st;
 }
 
-/* Checks the first stage of a program that does not come from Python: its results are taken as correct, so it
- * passes. */
+static enum status simulate_first_stage(struct stage_checks *c, MlirModule module, struct check_set *set,
+                                        struct diags *ds) {
+  const struct trace_kernel *k = c->kernel;
+  for (int i = 0; i < k->n_outputs; i++)
+    set->want[i].shape = k->outputs[i].shape;
+  enum status st = simulate(c, module, set->in, set->want, ds);
+  if (!st)
+    keep_set(c, set);
+  return st;
+}
+
+/* Runs the first stage of such a program: its results are taken as correct, so it passes. */
 static enum status run_first_stage(struct stage_checks *c, MlirModule module, const struct stage_def *def,
                                    struct diags *ds) {
   struct check_program *p = NULL;
   unsigned char digest[CHECK_DIGEST];
-  enum status st = make_inputs(c, ds);
-  if (st)
+  struct check_set *set = new_set(c, "");
+  enum status st = make_inputs(c, set, ds);
+  if (st || c->only_inputs)
     return st;
-  c->has_inputs = true;
   if (def->runner == RUN_TO_NISA)
-    return simulate(c, module, c->want, ds);
+    return simulate_first_stage(c, module, set, ds);
   st = open_program(c, module, def, ds, &p);
   if (st)
     return st;
   check_digest(p, digest);
-  st = run_program(c, p, c->want, c->arena, ds);
+  st = check_link(c->ir, p, c->arena, ds);
   if (!st)
-    remember(c, digest, (struct check_result){.pass = true});
+    st = run_program(c, p, set->in, set->want, c->arena, ds);
+  if (!st) {
+    remember(c, digest, (struct check_result){.pass = true, .wrong_index = -1});
+    keep_set(c, set);
+  }
   check_unload(p);
   return st;
+}
+
+/* ---- a kernel in Python ---- */
+
+/* Returns the share of the outputs' elements that are NaN or infinite. */
+static double share_undefined(const struct trace_kernel *k, const struct trace_array *out) {
+  int64_t n = 0, n_undefined = 0;
+  for (int i = 0; i < k->n_outputs; i++) {
+    const struct hlo_literal x = {.shape = out[i].shape, .data = out[i].data};
+    const int64_t count = hlo_shape_elements(&out[i].shape);
+    n += count;
+    for (int64_t e = 0; dtype_is_float(out[i].shape.dtype) && e < count; e++)
+      n_undefined += !isfinite(hlo_literal_double(&x, (size_t)e));
+  }
+  return n ? (double)n_undefined / (double)n : 0;
+}
+
+static const char *reason(const struct diags *ds, const char *otherwise) {
+  return ds->n ? ds->v[0].message : otherwise;
+}
+
+static const double mostly = 0.5;
+
+/* Makes the usual inputs: from the first ranges in which the kernel's functions are defined, or else from those in which
+ * the fewest results are NaN or infinite.  Returns NULL, or the reason why there is nothing to compare with. */
+static const char *make_usual_set(struct stage_checks *c, bool *is_drawn) {
+  static const enum trace_ranges ranges[] = {TRACE_AROUND_ZERO, TRACE_POSITIVE, TRACE_LARGE};
+  struct trace_kernel *k = c->kernel;
+  struct check_set *set = new_set(c, ""), best = {.in = NULL};
+  double least = 2;
+  for (size_t i = 0; i < sizeof ranges / sizeof *ranges && least > 0; i++) {
+    struct diags ds;
+    diags_init(&ds, c->arena);
+    set = new_set(c, "");
+    if (trace_make_inputs(k, c->seed, ranges[i], &ds, set->in, is_drawn))
+      return reason(&ds, "the inputs could not be made");
+    if (!c->has_inputs)
+      use_set(c, set);
+    if (trace_eval_numpy(k, set->in, &ds, set->want)) {
+      if (!best.in)
+        return reason(&ds, "NumPy could not run the kernel");
+      break;
+    }
+    const double share = share_undefined(k, set->want);
+    if (share < least) {
+      least = share;
+      best = *set;
+    }
+    if (!*is_drawn)
+      break;
+  }
+  *set = best;
+  use_set(c, set);
+  bool is_random;
+  trace_find_spread(k, set->in, set->want, &is_random);
+  if (is_random)
+    return "the kernel draws random numbers: two runs in NumPy gave different results";
+  if (least > mostly)
+    return arena_printf(c->arena, "%.0f %% of the results are NaN or infinite in NumPy", 100 * least);
+  keep_set(c, set);
+  return NULL;
+}
+
+/* Adds inputs of wide ranges, if NumPy can run the kernel on them. */
+static void make_wide_set(struct stage_checks *c) {
+  static const enum trace_ranges ranges[] = {TRACE_WIDE, TRACE_WIDE_FLOATS};
+  struct trace_kernel *k = c->kernel;
+  for (int i = 0; i < 2; i++) {
+    struct check_set *set = new_set(c, " on inputs of wide ranges");
+    struct diags ds;
+    bool is_drawn, is_random;
+    diags_init(&ds, c->arena);
+    if (trace_make_inputs(k, c->seed, ranges[i], &ds, set->in, &is_drawn) ||
+        trace_eval_numpy(k, set->in, &ds, set->want) || share_undefined(k, set->want) > mostly)
+      continue;
+    trace_find_spread(k, set->in, set->want, &is_random);
+    if (!is_random)
+      keep_set(c, set);
+    return;
+  }
 }
 
 void stage_checks_begin(struct stage_checks *c, MlirModule module, const struct stage_def *first) {
   struct trace_kernel *k = c->kernel;
   struct diags ds;
+  bool is_drawn = false;
 
   c->began_us = clock_now_us();
   diags_init(&ds, c->arena);
-  c->in = arena_new_array(c->arena, struct trace_array, (size_t)k->n_inputs);
-  c->want = arena_new_array(c->arena, struct trace_array, (size_t)k->n_outputs);
-  enum status st = k->program ? trace_make_inputs(k, c->seed, &ds, c->in) : run_first_stage(c, module, first, &ds);
-  if (!st && k->program) {
-    c->has_inputs = true;
-    st = trace_eval_numpy(k, c->in, &ds, c->want);
+  if (k->program) {
+    c->no_check = make_usual_set(c, &is_drawn);
+    if (!c->no_check && is_drawn)
+      make_wide_set(c);
+  } else if (run_first_stage(c, module, first, &ds)) {
+    c->no_check = reason(&ds, "the program could not be run as it was read");
   }
-  if (st)
-    c->no_check = ds.n         ? ds.v[0].message
-                  : k->program ? "NumPy could not run the kernel"
-                               : "the program could not be run as it was read";
 }
 
 static const char out_of_time[] = "running it could take the job past the time that it has";
@@ -204,12 +344,37 @@ static const char *why_not(const struct stage_checks *c) {
   return has_time(c) ? NULL : out_of_time;
 }
 
+/* Returns ", first at [0, 3]: 1.5 instead of 2"; an empty text if no element is known. */
+static const char *describe_wrong(struct stage_checks *c, const struct check_result *r) {
+  struct buf b;
+  if (r->wrong_index < 0)
+    return "";
+  buf_init(&b, 1024);
+  buf_puts(&b, ", first at ");
+  stage_check_put_index(&b, &c->kernel->outputs[r->worst_output].shape, r->wrong_index);
+  buf_printf(&b, ": %g instead of %g", r->got, r->expected);
+  const char *text = arena_strndup(c->arena, buf_text(&b), b.len);
+  buf_clear(&b);
+  return text;
+}
+
+void stage_check_put_index(struct buf *b, const struct hlo_shape *s, int64_t at) {
+  int64_t step = hlo_shape_elements(s);
+  buf_putc(b, '[');
+  for (int d = 0; d < s->rank; d++) {
+    step /= s->dims[d];
+    buf_printf(b, d ? ", %lld" : "%lld", (long long)(at / step));
+    at %= step;
+  }
+  buf_putc(b, ']');
+}
+
 void stage_checks_run(struct stage_checks *c, MlirModule module, struct stage *s, struct diags *ds) {
   struct stage_check *r = &s->check;
   const bool is_first_failure = !c->last.status || strcmp(c->last.status, "fail") != 0;
   const struct diag *fault = NULL; /* the fault that the simulator found */
 
-  assert(c->kernel && c->in);
+  assert(c->kernel);
   if (c->last.status && !s->changed) { /* the same program was checked in the previous stage */
     *r = c->last;
     return;
@@ -226,6 +391,8 @@ void stage_checks_run(struct stage_checks *c, MlirModule module, struct stage *s
     } else
       r->status = r->result.pass ? "pass" : "fail";
   }
+  if (!r->reason && r->result.wrong_index >= 0)
+    r->wrong = &c->kernel->outputs[r->result.worst_output];
   if (r->reason == out_of_time && !c->is_out_of_time) {
     struct diag *d = diag_add(ds, DS_WARNING, DG_CHECK_INCOMPLETE, NULL,
                               "from %s on stages were not run: the job's time was up", s->def->name);
@@ -240,8 +407,8 @@ void stage_checks_run(struct stage_checks *c, MlirModule module, struct stage *s
         ->stage = s->def->name;
   else if (!strcmp(r->status, "fail") && is_first_failure)
     diag_add(ds, DS_ERROR, DG_CHECK_FAILED, NULL,
-             "after %s the kernel no longer computes what %s: output %s differs by %g", s->def->name,
-             c->kernel->program ? "NumPy computes" : "it did when it was read",
-             c->kernel->outputs[r->result.worst_output].name, r->result.max_abs_err)
+             "after %s the kernel no longer computes what %s%s: output %s differs by %g%s", s->def->name,
+             c->kernel->program ? "NumPy computes" : "it did when it was read", r->result.what,
+             c->kernel->outputs[r->result.worst_output].name, r->result.max_abs_err, describe_wrong(c, &r->result))
         ->stage = s->def->name;
 }

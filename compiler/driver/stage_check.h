@@ -11,6 +11,14 @@
 
 enum { STAGE_CHECKS_MAX = 64 }; /* programs whose results are kept; others are run again */
 
+/* Inputs, and what NumPy computes from them. */
+struct check_set {
+  const char *what; /* for messages: "on inputs of wide ranges"; empty for the usual ones */
+  struct trace_array *in, *want;
+  struct check_tolerance *tolerances;
+};
+enum { CHECK_SETS_MAX = 2 };
+
 struct stage_checks {
   struct ir *ir;
   struct trace_kernel *kernel;
@@ -18,11 +26,14 @@ struct stage_checks {
   uint64_t seed;
   const char *inputs_npz; /* inputs of a program that is not Python; NULL: from the seed */
   int64_t deadline_us;    /* of clock_now_us; 0: none */
+  bool only_inputs;       /* of a program that is not Python: nothing is compared */
   /* set by stage_checks_begin */
-  struct trace_array *in, *want; /* want: if there is no no_check */
+  struct trace_array *in, *want; /* the usual inputs; want: if there is no no_check */
   bool has_inputs;
   const char *no_check; /* the reason why no stage can be checked; NULL if they can */
   /* private */
+  struct check_set sets[CHECK_SETS_MAX];
+  int n_sets;
   struct stage_check last; /* the result of the previous stage */
   int64_t began_us;
   int64_t longest_cpu_us, longest_us; /* the times of the longest runs */
@@ -34,12 +45,17 @@ struct stage_checks {
   } known[STAGE_CHECKS_MAX];
 };
 
-/* Makes inputs and runs the kernel in NumPy or, if it was read as a program, its first stage.  After a failure every
- * stage is "skipped", with the reason.  The caller has set the first six fields; module is as in stage_checks_run. */
+/* Makes inputs and runs the kernel in NumPy or, if it was read as a program, its first stage.  Pseudo-random inputs come
+ * from ranges in which the kernel's functions are defined; a second set has wide ranges, zeros, both signs and equal
+ * values.  After a failure every stage is "skipped", with the reason; so it is if the kernel draws random numbers, or if
+ * its outputs are mostly NaN or infinite.  The caller has set the first seven fields; module is as in stage_checks_run. */
 void stage_checks_begin(struct stage_checks *c, MlirModule module, const struct stage_def *first);
 
 /* Sets s->check.  The first stage that fails gets a diagnostic, and so does the first stage for which there is no
  * time. module: the stage's program; not used for HLO. */
 void stage_checks_run(struct stage_checks *c, MlirModule module, struct stage *s, struct diags *ds);
+
+/* Appends the place of element number `at` in C order: "[0, 3]". */
+void stage_check_put_index(struct buf *b, const struct hlo_shape *s, int64_t at);
 
 #endif

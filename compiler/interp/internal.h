@@ -5,6 +5,7 @@
  *   run.c         control flow, buffers
  *   linalg.c      runs structured operations
  *   arith.c       operations on rows of elements
+ *   writes.c      finds the arguments that are written
  *   copy.c        copies between layouts
  *
  * Every value of MLIR has a slot.  A scalar's slot holds one element in the form of its class; a memref's slot holds the

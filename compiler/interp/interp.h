@@ -33,6 +33,9 @@ typedef void interp_taker(void *user, int i, const struct interp_buffer *result)
 MUST_USE enum status interp_run(const struct interp_program *p, const struct interp_buffer *args, interp_taker *take,
                                 void *user, struct error *err);
 
+/* True if the program may write into argument number `arg`. */
+bool interp_may_write(const struct interp_program *p, int arg);
+
 /* Copies an array of any rank between two layouts of elements of `size` bytes; strides in elements. */
 void interp_copy(size_t size, int64_t rank, const int64_t *dims, char *to, const int64_t *to_strides, const char *from,
                  const int64_t *from_strides);

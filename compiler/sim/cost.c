@@ -307,11 +307,13 @@ static void matmul_cost(const struct sim_instr *i, enum target t, struct sim_cos
   c->cycles = moving->elements > floor ? moving->elements : floor;
   c->load_cycles = divide_up(columns * sim_constant(SIM_TENSOR_LOAD, t), 100);
   if (moving->type == SIM_F32) {
-    /* Each of two passes loads half of the bits of the stationary operand: the second load is hidden, unless it takes
-     * longer than the pass. */
+    /* Two passes, each of which loads half of the bits of the stationary operand: the second load is hidden, unless it takes
+     * longer than the pass.  A transpose needs one. */
     const int64_t passes = 2, pass = c->cycles * sim_constant(SIM_TENSOR_F32, t) / passes;
     c->load_cycles *= passes;
-    c->cycles = pass + (pass > c->load_cycles ? pass : c->load_cycles);
+    c->cycles = pass;
+    if (!i->is_transpose || t == TARGET_TRN1)
+      c->cycles += pass > c->load_cycles ? pass : c->load_cycles;
   } else if (sim_type_bytes(moving->type) == 1) {
     c->cycles = divide_up(c->cycles * sim_constant(SIM_TENSOR_MX, t), 100);
   }

@@ -1,6 +1,6 @@
 #include "sim/cursor.h"
 
-#include <assert.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -49,8 +49,8 @@ const bool *sim_cursor_loaded(const struct sim_program *p, struct arena *a) {
   return is_loaded;
 }
 
-void sim_cursor_init(struct sim_cursor *c, const struct sim_program *p, int first, const bool *is_loaded,
-                     const struct sim_loads *loads, int *n_assumed, struct arena *a) {
+void sim_cursor_init(struct sim_cursor *c, const struct sim_program *p, int first, const int64_t *regs,
+                     const bool *is_loaded, const struct sim_loads *loads, int *n_assumed, struct arena *a) {
   *c = (struct sim_cursor){.program = p,
                            .at = first,
                            .regs = arena_new_array(a, int64_t, (size_t)p->n_regs + 1),
@@ -60,7 +60,7 @@ void sim_cursor_init(struct sim_cursor *c, const struct sim_program *p, int firs
                            .has_record = loads,
                            .n_assumed = n_assumed};
   if (p->n_regs)
-    memcpy(c->regs, p->initial, (size_t)p->n_regs * sizeof *c->regs);
+    memcpy(c->regs, regs, (size_t)p->n_regs * sizeof *c->regs);
   for (int k = 0; k < p->n_buffers; k++)
     c->instances[k] = -1;
   if (loads)
@@ -68,11 +68,6 @@ void sim_cursor_init(struct sim_cursor *c, const struct sim_program *p, int firs
 }
 
 /* ---- regions ----------------------------------------------------------------------------------------------------- */
-
-bool sim_region_overlaps(const struct sim_region *x, const struct sim_region *y, int64_t copies) {
-  return x->buffer == y->buffer && (x->instance - y->instance) % copies == 0 && x->row0 < y->row1 &&
-         y->row0 < x->row1 && x->column0 < y->column1 && y->column0 < x->column1;
-}
 
 static void find_region(const struct sim_cursor *c, const struct sim_operand *o, bool writes, struct sim_region *r) {
   int64_t buffer = o->ref >= 0 ? c->regs[o->ref] : o->buffer;
@@ -129,6 +124,10 @@ static bool is_zero(struct sim_cursor *c, int node, int reg) {
   return !c->was_taken[node];
 }
 
+static int as_count(int64_t v) {
+  return v > INT_MAX ? INT_MAX : v < 0 ? 0 : (int)v;
+}
+
 static void load(struct sim_cursor *c, const struct sim_instr *i) {
   if (i->result >= 0)
     c->regs[i->result] = c->next_load < c->loads.n ? c->loads.v[c->next_load++] : 0;
@@ -160,7 +159,7 @@ bool sim_cursor_next(struct sim_cursor *c, struct sim_item *item, struct sim_fau
       if (item->n_waits == SIM_WAITS_MAX)
         return give_up(fault, SIM_FAULT_INSTRUCTION, "too many waits before one instruction");
       item->waits[item->n_waits].stream = n->a;
-      item->waits[item->n_waits++].count = sim_linear_value(n->linear, c->regs);
+      item->waits[item->n_waits++].count = as_count(sim_linear_value(n->linear, c->regs));
       break;
     case SIM_NODE_ALLOC:
       c->instances[n->a]++;

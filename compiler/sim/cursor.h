@@ -5,7 +5,8 @@
 #ifndef SIM_CURSOR_H
 #define SIM_CURSOR_H
 
-#include "sim/timeline.h"
+#include "sim/lane.h"
+#include "sim/run.h"
 
 /* The memory that an operand covers: rows are the first dimension of its buffer, columns are bytes in each row. */
 struct sim_region {
@@ -15,7 +16,10 @@ struct sim_region {
   int64_t row0, row1, column0, column1; /* row1 and column1 are exclusive */
 };
 /* True if both touch the same memory.  An instance is in copy `instance` modulo `copies`. */
-bool sim_region_overlaps(const struct sim_region *x, const struct sim_region *y, int64_t copies);
+static inline bool sim_region_overlaps(const struct sim_region *x, const struct sim_region *y, int64_t copies) {
+  return x->row0 < y->row1 && y->row0 < x->row1 && x->column0 < y->column1 && y->column0 < x->column1 &&
+         x->buffer == y->buffer && (x->instance - y->instance) % copies == 0;
+}
 
 enum sim_item_kind { SIM_ITEM_INSTR, SIM_ITEM_TRIGGER, SIM_ITEM_BARRIER, SIM_ITEM_END };
 enum { SIM_WAITS_MAX = 16 };
@@ -25,8 +29,7 @@ struct sim_item {
   int queue; /* of SIM_ITEM_TRIGGER: its stream */
   int n_waits;
   struct {
-    int stream;
-    int64_t count;
+    int stream, count;
   } waits[SIM_WAITS_MAX];
   int n_branches; /* on loaded data, before the item */
   int n_regions;
@@ -48,8 +51,9 @@ struct sim_cursor {
 
 /* Which registers may depend on a register load: one array for all cursors of a program. */
 const bool *sim_cursor_loaded(const struct sim_program *p, struct arena *a);
-void sim_cursor_init(struct sim_cursor *c, const struct sim_program *p, int first, const bool *is_loaded,
-                     const struct sim_loads *loads, int *n_assumed, struct arena *a);
+/* Begins at node `first` with a copy of regs.  loads: NULL if no run was recorded. */
+void sim_cursor_init(struct sim_cursor *c, const struct sim_program *p, int first, const int64_t *regs,
+                     const bool *is_loaded, const struct sim_loads *loads, int *n_assumed, struct arena *a);
 /* False with a fault: more waits than an item holds, a division by zero, too many nodes without an item. */
 MUST_USE bool sim_cursor_next(struct sim_cursor *c, struct sim_item *item, struct sim_fault *fault);
 

@@ -101,6 +101,7 @@ static void decode_attributes(struct decoder *d, const struct nisa_instr *in, st
   MlirAttribute coefficients = ir_attr(op, "coefficients");
   decode_operators(op, i);
   i->negates = bool_attr(op, "negated");
+  i->is_transpose = bool_attr(op, "is_transpose");
   i->where_zero = bool_attr(op, "reverse_pred");
   i->reduced_dims = (int)ir_int_attr(op, "num_r_dim", 0);
   i->dim = (int)ir_int_attr(op, i->kind == NISA_DMA_COPY_INDIRECT ? "src_index_dim" : "dim", -1);

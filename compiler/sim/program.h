@@ -131,6 +131,7 @@ struct sim_instr {
   bool is_unsigned;                              /* all integers are unsigned; their types say so, too */
   bool in_integers;                              /* on gpsimd: integers stay integers */
   bool negates;                                  /* tensor_reduce_arith */
+  bool is_transpose;                             /* matmul: passes the moving operand through unchanged */
   bool where_zero;                               /* tensor_copy_predicated: reverse_pred */
   int reduced_dims;                              /* tensor_reduce_arith: free dimensions at the end that are reduced */
   int dim;                                       /* collectives: dim; dma_copy_indirect: src_index_dim */

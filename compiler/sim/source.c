@@ -5,18 +5,21 @@
 
 #include "base/array.h"
 
-enum { IDEAL_COPIES = 3 };
+enum { IDEAL_COPIES = 3, IDEAL_BANKS = 2 };
 
-/* The ideal machine's lanes. */
-enum { TENSOR, VECTOR, SCALAR, GPSIMD, SYNC, LOADS, STORES, EXCHANGES, LANES };
+/* The ideal machine's lanes.  Loads and stores have a trigger engine each, so that a store that waits blocks no load; what
+ * converts types needs the descriptors of GpSimd. */
+enum { TENSOR, VECTOR, SCALAR, GPSIMD, SYNC, SYNC_STORES, LOADS, STORES, CASTS, EXCHANGES, LANES };
 static const struct sim_lane ideal_lanes[LANES] = {
     [TENSOR] = {"tensor", NISA_ENGINE_TENSOR, -1},
     [VECTOR] = {"vector", NISA_ENGINE_VECTOR, -1},
     [SCALAR] = {"scalar", NISA_ENGINE_SCALAR, -1},
     [GPSIMD] = {"gpsimd", NISA_ENGINE_GPSIMD, -1},
     [SYNC] = {"sync", NISA_ENGINE_SYNC, -1},
+    [SYNC_STORES] = {"sync stores", NISA_ENGINE_SYNC, -1},
     [LOADS] = {"qSyncIn", NISA_ENGINE_DMA, SYNC},
-    [STORES] = {"qGpsimdOut", NISA_ENGINE_DMA, GPSIMD},
+    [STORES] = {"qSyncOut", NISA_ENGINE_DMA, SYNC_STORES},
+    [CASTS] = {"qGpsimdCast", NISA_ENGINE_DMA, GPSIMD},
     [EXCHANGES] = {"qGpsimdCollective", NISA_ENGINE_DMA, GPSIMD},
 };
 
@@ -30,7 +33,7 @@ struct kept {
 struct access {
   struct sim_region region;
   int lane;
-  int64_t count; /* how many items its lane had with it */
+  int count; /* how many items its lane had with it */
 };
 struct accesses {
   struct access *v;
@@ -45,24 +48,35 @@ struct sim_source {
   struct sim_cursor *cursors; /* one per lane; of an ideal schedule one */
   bool is_ideal, is_at_end;
   struct kept *first[LANES], *last[LANES];
-  int64_t count[LANES];
+  int count[LANES];
   struct accesses *accesses; /* per buffer */
 };
 
 /* ---- construction ------------------------------------------------------------------------------------------------ */
 
-static void take_streams(struct sim_source *s, const struct sim_record *record, const bool *is_loaded, int *n_assumed) {
+static bool take_streams(struct sim_source *s, const struct sim_record *record, const bool *is_loaded, int *n_assumed,
+                         struct sim_fault *fault) {
   const struct sim_program *p = s->program;
+  struct sim_cursor own; /* the function's own code, whose registers the streams take over */
+  struct sim_item end;
+  sim_cursor_init(&own, p, 0, p->initial, is_loaded, NULL, n_assumed, s->arena);
+  if (!sim_cursor_next(&own, &end, fault))
+    return false;
+  if (end.kind != SIM_ITEM_END) {
+    *fault = (struct sim_fault){.kind = SIM_FAULT_INSTRUCTION, .text = "an instruction is in no stream"};
+    return false;
+  }
   struct sim_lane *lanes = arena_new_array(s->arena, struct sim_lane, (size_t)p->n_streams);
   s->cursors = arena_new_array(s->arena, struct sim_cursor, (size_t)p->n_streams);
   for (int k = 0; k < p->n_streams; k++) {
     const struct sim_stream *x = &p->streams[k];
     lanes[k] = (struct sim_lane){x->name, x->trigger >= 0 ? NISA_ENGINE_DMA : x->engine, x->trigger};
-    sim_cursor_init(&s->cursors[k], p, x->first, is_loaded,
+    sim_cursor_init(&s->cursors[k], p, x->first, own.regs, is_loaded,
                     record && k < record->n_streams ? &record->streams[k] : NULL, n_assumed, s->arena);
   }
   s->n_lanes = p->n_streams;
   s->lanes = lanes;
+  return true;
 }
 
 static void take_sequence(struct sim_source *s, const struct sim_record *record, const bool *is_loaded,
@@ -72,19 +86,19 @@ static void take_sequence(struct sim_source *s, const struct sim_record *record,
   s->lanes = ideal_lanes;
   s->accesses = arena_new_array(s->arena, struct accesses, (size_t)s->program->n_buffers + 1);
   s->cursors = arena_new(s->arena, struct sim_cursor);
-  sim_cursor_init(s->cursors, s->program, 0, is_loaded, record && record->n_streams ? record->streams : NULL, n_assumed,
-                  s->arena);
+  sim_cursor_init(s->cursors, s->program, 0, s->program->initial, is_loaded,
+                  record && record->n_streams ? record->streams : NULL, n_assumed, s->arena);
 }
 
 struct sim_source *sim_source_new(const struct sim_program *p, const struct sim_record *record, struct arena *a,
-                                  int *n_assumed) {
+                                  int *n_assumed, struct sim_fault *fault) {
   struct sim_source *s = arena_new(a, struct sim_source);
   const bool *is_loaded = sim_cursor_loaded(p, a);
   *s = (struct sim_source){.program = p, .arena = a};
-  if (p->n_streams)
-    take_streams(s, record, is_loaded, n_assumed);
-  else
+  if (!p->n_streams)
     take_sequence(s, record, is_loaded, n_assumed);
+  else if (!take_streams(s, record, is_loaded, n_assumed, fault))
+    return NULL;
   return s;
 }
 
@@ -98,8 +112,8 @@ bool sim_source_signals(const struct sim_source *s, int instr) {
 }
 
 int64_t sim_source_copies(const struct sim_program *p, int buffer) {
-  const struct sim_place *place = &p->buffers[buffer].place;
-  return place->is_set ? (place->copies > 0 ? place->copies : 1) : IDEAL_COPIES;
+  const int copies = p->buffers[buffer].place.copies;
+  return copies > 0 ? copies : p->n_streams ? 1 : p->buffers[buffer].space == MEM_PSUM ? IDEAL_BANKS : IDEAL_COPIES;
 }
 
 /* ---- the ideal schedule ------------------------------------------------------------------------------------------ */
@@ -120,7 +134,7 @@ static bool covers(const struct sim_region *x, const struct sim_region *y) {
 }
 
 /* Notes what the region must wait for in latest[lane], the count of each lane, and adds it to the accesses. */
-static void order(struct sim_source *s, const struct sim_region *r, int lane, int64_t *latest) {
+static void order(struct sim_source *s, const struct sim_region *r, int lane, int *latest) {
   struct accesses *list = &s->accesses[r->buffer];
   const int64_t copies = sim_source_copies(s->program, r->buffer);
   int kept = 0;
@@ -144,6 +158,8 @@ static int queue_of(const struct sim_program *p, const struct sim_instr *i) {
   if (i->kind >= NISA_ALL_GATHER && i->kind <= NISA_COLLECTIVE_PERMUTE)
     return EXCHANGES;
   const struct sim_operand *dst = &i->operand[0], *src = &i->operand[1];
+  if (dst->type != src->type)
+    return CASTS;
   const bool from_chip = src->buffer >= 0 && mem_is_on_chip(p->buffers[src->buffer].space);
   const bool to_chip = dst->buffer >= 0 && mem_is_on_chip(p->buffers[dst->buffer].space);
   return from_chip && !to_chip ? STORES : LOADS;
@@ -166,7 +182,7 @@ static int lane_of(const struct sim_program *p, const struct sim_instr *i) {
   }
 }
 
-static void add_waits(struct sim_item *item, const int64_t *latest, int without) {
+static void add_waits(struct sim_item *item, const int *latest, int without) {
   for (int k = 0; k < LANES; k++)
     if (latest[k] && k != without) {
       item->waits[item->n_waits].stream = k;
@@ -177,7 +193,7 @@ static void add_waits(struct sim_item *item, const int64_t *latest, int without)
 /* Gives the next instruction of the sequence to its lane. */
 static bool deal(struct sim_source *s, struct sim_fault *fault) {
   struct sim_item item;
-  int64_t latest[LANES] = {0};
+  int latest[LANES] = {0};
   if (!sim_cursor_next(s->cursors, &item, fault))
     return false;
   if (item.kind == SIM_ITEM_END) {

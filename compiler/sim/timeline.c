@@ -167,7 +167,7 @@ static struct moment engine_free(const struct machine *m, const struct lane *l) 
 /* False while a wait is for something that has not been simulated yet. */
 static bool after_waits(const struct machine *m, const struct lane *l, struct moment *x) {
   for (int k = 0; k < l->item.n_waits; k++) {
-    const int64_t count = l->item.waits[k].count;
+    const int count = l->item.waits[k].count;
     const struct lane *from = &m->lanes[l->item.waits[k].stream];
     if (count > from->raised.n)
       return false;
@@ -483,9 +483,8 @@ static bool fail_stuck(struct machine *m) {
     const struct lane *l = &m->lanes[k];
     for (int w = 0; l->trigger < 0 && l->item.kind != SIM_ITEM_END && w < l->item.n_waits; w++)
       if (l->item.waits[w].count > m->lanes[l->item.waits[w].stream].raised.n)
-        return fail_at(m, SIM_FAULT_INSTRUCTION, l->item.instr, "%s waits for %s >= %lld, which never happens",
-                       m->lanes_def[k].name, m->lanes_def[l->item.waits[w].stream].name,
-                       (long long)l->item.waits[w].count);
+        return fail_at(m, SIM_FAULT_INSTRUCTION, l->item.instr, "%s waits for %s >= %d, which never happens",
+                       m->lanes_def[k].name, m->lanes_def[l->item.waits[w].stream].name, l->item.waits[w].count);
   }
   return fail_at(m, SIM_FAULT_INSTRUCTION, -1, "not all engines come to a barrier");
 }
@@ -539,7 +538,9 @@ enum status sim_time(const struct sim_program *p, const struct sim_time_options 
                       .by_buffer = {.arena = a},
                       .tensor = sim_tensor_clock_new(options->target)};
   *fault = (struct sim_fault){SIM_FAULT_NONE};
-  m.source = sim_source_new(p, options->record, a, &n_assumed);
+  m.source = sim_source_new(p, options->record, a, &n_assumed, fault);
+  if (!m.source)
+    return ST_INPUT;
   m.lanes_def = sim_source_lanes(m.source, &m.n_lanes);
   m.lanes = arena_new_array(a, struct lane, (size_t)m.n_lanes);
   for (int k = 0; k < m.n_lanes; k++)

@@ -13,8 +13,9 @@
  *     trn1          Vector and GpSimd share a way to SBUF, Vector and Scalar one to PSUM
  *
  * A program without streams is timed, too, with an ideal schedule of its dependences: its instructions go to their engines
- * in program order, loads to a queue of Sync, stores to one of GpSimd, and each starts when the last access to the same
- * memory that it conflicts with has ended.  What a loop allocates has as many copies as its place says, or three.
+ * in program order, and each starts when the last access to the same memory that it conflicts with has ended.  Sync
+ * triggers loads and, as if it were another engine, stores; GpSimd triggers transfers that convert types, and collectives.
+ * What a loop allocates has as many copies as its place says, or three, in PSUM two.
  *
  * No values are computed.  Where control depends on loaded data, the outcome comes from a record of a run with values;
  * without one every second visit of a branch is taken, so that a loop makes one round, and n_assumed says how many times
@@ -26,17 +27,8 @@
 #define SIM_TIMELINE_H
 
 #include "sim/cost.h"
+#include "sim/lane.h"
 #include "sim/run.h"
-
-/* The values that register loads gave, in the order of each stream; a program without streams has one list. */
-struct sim_loads {
-  int n;
-  const int64_t *v;
-};
-struct sim_record {
-  int n_streams;
-  const struct sim_loads *streams;
-};
 
 enum sim_exec_kind {
   SIM_EXEC_INSTR,
@@ -80,12 +72,6 @@ struct sim_life {
   int buffer;
   int64_t instance; /* of a buffer with copies: the n-th use; it is in copy n modulo the copies */
   int64_t from, to;
-};
-
-struct sim_lane {
-  const char *name;
-  enum nisa_engine engine;
-  int trigger; /* of a queue: the lane of its engine; -1: an engine */
 };
 
 struct sim_timeline {

@@ -141,7 +141,8 @@ static bool put_values(PyObject *d, struct trace_kernel *t, uint64_t seed, struc
   struct arena *a = t->program->a;
   struct trace_array *in = arena_new_array(a, struct trace_array, (size_t)t->n_inputs),
                      *out = arena_new_array(a, struct trace_array, (size_t)t->n_outputs);
-  if (trace_make_inputs(t, seed, ds, in) || trace_eval_numpy(t, in, ds, out))
+  bool is_drawn;
+  if (trace_make_inputs(t, seed, TRACE_AROUND_ZERO, ds, in, &is_drawn) || trace_eval_numpy(t, in, ds, out))
     return true; /* a diagnostic states why the values are missing */
   return put(d, "input_values", LIST(t->n_inputs, array_object(&in[i]))) &&
          put(d, "expected", LIST(t->n_outputs, array_object(&out[i])));

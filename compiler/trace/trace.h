@@ -101,17 +101,32 @@ void trace_close(struct trace_program *program); /* program may be NULL */
 
 struct trace_array {
   struct hlo_shape shape;
-  void *data;      /* C order, in the arena */
-  double rounding; /* largest difference of NumPy's result from the same computation in float64; 0 if unknown */
+  void *data; /* C order, in the arena */
+  /* By how much each element of NumPy's result depends on rounding and on the order of sums: the largest difference
+   * between runs that round differently; infinite if only one of them has a number.  NULL if unknown. */
+  const float *spread;
+};
+
+/* The ranges of pseudo-random input values.  Integers are small enough to index most axes, except wide ones. */
+enum trace_ranges {
+  TRACE_AROUND_ZERO, /* floats in (-1, 1), integers from 0 to 3 */
+  TRACE_POSITIVE,    /* floats in (0.25, 2), integers from 1 to 4 */
+  TRACE_LARGE,       /* floats in (2, 8), integers from 1 to 4 */
+  TRACE_WIDE_FLOATS, /* floats in (-8, 8) with zeros of both signs and equal values; integers from 0 to 3 */
+  TRACE_WIDE         /* such floats; integers of both signs up to a million, zeros and equal values */
 };
 
 /* Makes input values for kernel k: from the npz file if it has them, else the arrays that the kernel was specialised
- * with, else pseudo-random values from the seed (floats uniform in (-1, 1), integers from 0 to 3). */
-enum status trace_make_inputs(struct trace_kernel *k, uint64_t seed, struct diags *ds, struct trace_array *in);
-/* Runs the Python function with NumPy on copies of `in`.  out[i] is output i, converted to its dtype; for an aliased
- * output it is the parameter's value after the call. */
+ * with, else pseudo-random values from the seed.  *is_drawn: some values are pseudo-random. */
+enum status trace_make_inputs(struct trace_kernel *k, uint64_t seed, enum trace_ranges ranges, struct diags *ds,
+                              struct trace_array *in, bool *is_drawn);
+/* Runs the Python function with NumPy on copies of `in`, rounding where the trace rounds.  out[i] is output i,
+ * converted to its dtype; for an aliased output it is the parameter's value after the call. */
 enum status trace_eval_numpy(struct trace_kernel *k, const struct trace_array *in, struct diags *ds,
                              struct trace_array *out);
+/* Runs the function again, with other roundings, and sets out[i].spread.  *is_random: a second run with the same
+ * inputs and roundings gave other results, so that there is nothing to compare with. */
+void trace_find_spread(struct trace_kernel *k, const struct trace_array *in, struct trace_array *out, bool *is_random);
 
 /* Reads want[n] from an npz file: arrays by name, or in the file's order if it has n arrays of other names.  They are
  * converted to the wanted types, and live in a.  ST_INPUT with a diagnostic if the file or a shape does not fit. */

@@ -6,6 +6,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "hlo/literal.h"
 #include "trace/args.h"
 #include "trace/operand.h"
@@ -21,10 +22,53 @@ static uint64_t next_random(uint64_t *state) { /* splitmix64 */
   return z ^ z >> 31;
 }
 
-enum { RANDOM_INT_MAX = 4 }; /* integers are less than this, so that they can index most axes */
+enum { WIDE_INT_MAX = 1000000 };
+
+static double uniform(uint64_t r) { /* in (0, 1) */
+  return ((double)(r >> 11) + 0.5) * 0x1p-53;
+}
+
+static float random_float(enum trace_ranges ranges, uint64_t r) {
+  const double u = uniform(r);
+  switch (ranges) {
+  case TRACE_AROUND_ZERO:
+    return (float)(2 * u - 1);
+  case TRACE_POSITIVE:
+    return (float)(0.25 + 1.75 * u);
+  case TRACE_LARGE:
+    return (float)(2 + 6 * u);
+  default: /* one of 16 is 0, one is -0, two are whole numbers, so that there are equal ones */
+    switch (r & 15) {
+    case 0:
+      return 0.0f;
+    case 1:
+      return -0.0f;
+    case 2:
+    case 3:
+      return (float)((int)(r >> 60) - 8);
+    default:
+      return (float)(16 * u - 8);
+    }
+  }
+}
+
+static int32_t random_int(enum dtype t, enum trace_ranges ranges, uint64_t r) {
+  const int32_t small = (int32_t)((r >> 33) & 3);
+  if (t == DT_BOOL)
+    return small & 1;
+  if (ranges == TRACE_POSITIVE || ranges == TRACE_LARGE)
+    return small + 1;
+  if (ranges != TRACE_WIDE)
+    return small;
+  if ((r & 7) == 0)
+    return small;
+  const int64_t most = dtype_size(t) == 1 ? 127 : dtype_size(t) == 2 ? 32767 : WIDE_INT_MAX;
+  const int64_t v = (int64_t)(uniform(r) * (double)most);
+  return (int32_t)(dtype_kind(t) == DK_SIGNED && (r & 8) ? -v : v);
+}
 
 /* Returns a random array of float32 or int32, which NumPy converts to the input's dtype. */
-static PyObject *random_array(enum dtype t, int rank, const int64_t *dims, uint64_t *state) {
+static PyObject *random_array(enum dtype t, int rank, const int64_t *dims, enum trace_ranges ranges, uint64_t *state) {
   bool is_float = dtype_is_float(t);
   PyObject *a = PyArray_SimpleNew(rank, (npy_intp *)(uintptr_t)dims, is_float ? NPY_FLOAT32 : NPY_INT32);
   if (!a)
@@ -34,9 +78,9 @@ static PyObject *random_array(enum dtype t, int rank, const int64_t *dims, uint6
   for (npy_intp i = 0; i < n; i++) {
     uint64_t r = next_random(state);
     if (is_float)
-      ((float *)data)[i] = (float)(((double)(r >> 11) + 0.5) * 0x1p-52 - 1.0);
+      ((float *)data)[i] = random_float(ranges, r);
     else
-      ((int32_t *)data)[i] = (int32_t)((r >> 33) % (t == DT_BOOL ? 2 : RANDOM_INT_MAX));
+      ((int32_t *)data)[i] = random_int(t, ranges, r);
   }
   return a;
 }
@@ -99,12 +143,14 @@ static bool fits_param(const struct kparam *p, PyObject *a, struct trace_program
   return false;
 }
 
-static PyObject *input_array(struct trace_program *program, const struct kparam *p, uint64_t *state) {
+static PyObject *input_array(struct trace_program *program, const struct kparam *p, enum trace_ranges ranges,
+                             uint64_t *state, bool *is_drawn) {
   PyObject *o = values_npz_array(program, p->name, p->dtype);
   if (!o && PyErr_Occurred())
     return NULL;
+  *is_drawn |= !o && !p->array;
   if (!o)
-    o = p->array ? Py_NewRef(p->array) : random_array(p->dtype, p->rank, p->dims, state);
+    o = p->array ? Py_NewRef(p->array) : random_array(p->dtype, p->rank, p->dims, ranges, state);
   PyObject *c = o ? convert(o, p->dtype) : NULL;
   Py_XDECREF(o);
   return c;
@@ -117,15 +163,17 @@ static void store(struct trace_program *program, PyObject *o, enum dtype t, stru
   out->data = arena_dup(program->a, PyArray_DATA(a), (size_t)PyArray_NBYTES(a));
 }
 
-enum status trace_make_inputs(struct trace_kernel *tk, uint64_t seed, struct diags *ds, struct trace_array *in) {
+enum status trace_make_inputs(struct trace_kernel *tk, uint64_t seed, enum trace_ranges ranges, struct diags *ds,
+                              struct trace_array *in, bool *is_drawn) {
   struct trace_program *program = tk->program;
   assert(program && tk->index >= 0 && tk->index < program->n);
   const struct program_kernel *k = &program->kernels[tk->index];
   enum status st = ST_OK;
   uint64_t state = seed;
+  *is_drawn = false;
   program_enter(program, ds);
   for (int i = 0; !st && i < k->n_params; i++) {
-    PyObject *a = input_array(program, &k->params[i], &state);
+    PyObject *a = input_array(program, &k->params[i], ranges, &state, is_drawn);
     if (!a)
       st = program_exception(program, ds);
     else if (!fits_param(&k->params[i], a, program))
@@ -140,29 +188,54 @@ enum status trace_make_inputs(struct trace_kernel *tk, uint64_t seed, struct dia
 
 /* ---- the oracle ----------------------------------------------------------------------------------------------- */
 
-/* True if the oracle computes type t in float32 and rounds once, at the end.  NumPy rounds every step of a sum of
- * ml_dtypes' types, so a long sum would be wrong (in bfloat16, a sum of ones stops at 256). */
-static bool is_computed_wider(enum dtype t) {
-  return dtype_is_float(t) && t != DT_F16 && t != DT_F32 && t != DT_F64;
+/* How a run computes. */
+enum precision {
+  AS_NUMPY,  /* with NumPy's arrays, narrow floats in float32 */
+  IN_DOUBLE, /* with all floats in float64 */
+  ROUNDED,   /* with arrays of nkx.rounding, which round as the trace does */
+};
+
+static bool is_narrow(enum dtype t) {
+  return dtype_is_float(t) && dtype_size(t) < 4;
 }
 
-static PyObject *wrap_input(const struct trace_array *in, bool in_double) {
+/* True if the trace has floats narrower than float32, with which NumPy does not compute as the trace does. */
+static bool has_narrow_floats(const struct trace_kernel *tk) {
+  for (const struct hlo_computation *c = tk->module->computations; c; c = c->next)
+    hlo_for_each(i, c) if (is_narrow(i->shape.dtype)) return true;
+  return false;
+}
+
+/* Returns an array of nkx.rounding.  Takes ownership of a. */
+static PyObject *wrap_rounded(PyObject *a) {
+  PyObject *module = a ? PyImport_ImportModule("nkx.rounding") : NULL;
+  PyObject *r = module ? PyObject_CallMethod(module, "wrap", "O", a) : NULL;
+  Py_XDECREF(module);
+  Py_XDECREF(a);
+  return r;
+}
+
+static PyObject *wrap_input(const struct trace_array *in, enum precision precision) {
   PyArray_Descr *d = dtype_descr(in->shape.dtype);
   PyObject *a = PyArray_NewFromDescr(&PyArray_Type, d, in->shape.rank, (npy_intp *)(uintptr_t)in->shape.dims, NULL,
                                      NULL, 0, NULL);
   if (a)
     memcpy(PyArray_DATA((PyArrayObject *)a), in->data, (size_t)PyArray_NBYTES((PyArrayObject *)a));
-  if (a && dtype_is_float(in->shape.dtype) && (in_double || is_computed_wider(in->shape.dtype))) {
-    PyObject *wide = PyArray_Cast((PyArrayObject *)a, in_double ? NPY_FLOAT64 : NPY_FLOAT32);
+  if (precision == ROUNDED)
+    return wrap_rounded(a);
+  const bool is_wider = precision == IN_DOUBLE || (is_narrow(in->shape.dtype) && in->shape.dtype != DT_F16);
+  if (a && dtype_is_float(in->shape.dtype) && is_wider) {
+    PyObject *wide = PyArray_Cast((PyArrayObject *)a, precision == IN_DOUBLE ? NPY_FLOAT64 : NPY_FLOAT32);
     Py_DECREF(a);
     a = wide;
   }
   return a;
 }
 
-static bool store_result(struct trace_kernel *tk, int i, PyObject *o, bool in_double, struct trace_array *out) {
+static bool store_result(struct trace_kernel *tk, int i, PyObject *o, enum precision precision,
+                         struct trace_array *out) {
   const struct trace_tensor *want = &tk->outputs[i];
-  enum dtype t = in_double && dtype_is_float(want->shape.dtype) ? DT_F64 : want->shape.dtype;
+  enum dtype t = precision == IN_DOUBLE && dtype_is_float(want->shape.dtype) ? DT_F64 : want->shape.dtype;
   char a[DIMS_TEXT_MAX], b[DIMS_TEXT_MAX];
   PyObject *c = o ? convert(o, t) : NULL;
   if (!c)
@@ -181,7 +254,7 @@ static bool store_result(struct trace_kernel *tk, int i, PyObject *o, bool in_do
 
 /* Stores the outputs in the order of the root: the values that the kernel returned, then the parameters that it only
  * wrote. */
-static bool store_results(struct trace_kernel *tk, PyObject *r, PyObject *const *arrays, bool in_double,
+static bool store_results(struct trace_kernel *tk, PyObject *r, PyObject *const *arrays, enum precision precision,
                           struct trace_array *out) {
   bool single = !PyTuple_Check(r) && !PyList_Check(r);
   Py_ssize_t n = r == Py_None ? 0 : single ? 1 : PySequence_Fast_GET_SIZE(r);
@@ -198,7 +271,7 @@ static bool store_results(struct trace_kernel *tk, PyObject *r, PyObject *const 
       o = single ? r : PySequence_Fast_GET_ITEM(r, i);
     if (!o)
       return trace_refuse(DG_INTERNAL, NULL, "the function returned fewer results with NumPy than when it was traced");
-    if (!store_result(tk, i, o, in_double, &out[i]))
+    if (!store_result(tk, i, o, precision, &out[i]))
       return false;
   }
   return true;
@@ -226,8 +299,17 @@ static void restore_errors(PyObject *numpy, PyObject *old) {
   PyErr_Restore(type, exc, tb);
 }
 
-static enum status eval(struct trace_kernel *tk, const struct trace_array *in, bool in_double, struct diags *ds,
-                        struct trace_array *out) {
+/* Begins a run of nkx.rounding; it is perturbed if the seed is not 0. */
+static bool begin_rounding(unsigned seed) {
+  PyObject *module = PyImport_ImportModule("nkx.rounding");
+  PyObject *r = module ? PyObject_CallMethod(module, "begin", "I", seed) : NULL;
+  Py_XDECREF(module);
+  Py_XDECREF(r);
+  return r;
+}
+
+static enum status eval(struct trace_kernel *tk, const struct trace_array *in, enum precision precision, unsigned seed,
+                        struct diags *ds, struct trace_array *out) {
   struct trace_program *program = tk->program;
   const struct program_kernel *k = &program->kernels[tk->index];
   PyObject **arrays = arena_new_array(program->a, PyObject *, (size_t)k->n_params), *args = NULL, *kw = NULL, *r = NULL;
@@ -236,11 +318,15 @@ static enum status eval(struct trace_kernel *tk, const struct trace_array *in, b
   program_enter(program, ds);
   program->is_rerun = true;
   PyObject *numpy = PyImport_ImportModule("numpy"), *old = quiet_errors(numpy);
+  for (int i = 0; i < k->n_params; i++)
+    arrays[i] = NULL;
+  if (precision == ROUNDED)
+    ok = begin_rounding(seed);
   for (int i = 0; ok && i < k->n_params; i++)
-    ok = (arrays[i] = wrap_input(&in[i], in_double));
+    ok = (arrays[i] = wrap_input(&in[i], precision));
   if (ok && old && kernel_arguments(k, arrays, &args, &kw))
     r = PyObject_Call(k->fn, args, kw);
-  ok = r && store_results(tk, r, arrays, in_double, out);
+  ok = r && store_results(tk, r, arrays, precision, out);
   restore_errors(numpy, old);
   if (!ok)
     st = program_exception(program, ds);
@@ -256,31 +342,74 @@ static enum status eval(struct trace_kernel *tk, const struct trace_array *in, b
   return st;
 }
 
-/* Returns the largest difference between x and the float64 result, over elements that are finite in both. */
-static double distance(const struct trace_array *x, const struct trace_array *exact) {
-  struct hlo_literal a = {.shape = x->shape, .data = x->data}, b = {.shape = exact->shape, .data = exact->data};
-  int64_t n = hlo_shape_elements(&x->shape);
-  double most = 0;
-  for (int64_t k = 0; k < n; k++) {
-    double d = fabs(hlo_literal_double(&a, (size_t)k) - hlo_literal_double(&b, (size_t)k));
-    if (isfinite(d) && d > most)
-      most = d;
-  }
-  return most;
-}
-
 enum status trace_eval_numpy(struct trace_kernel *tk, const struct trace_array *in, struct diags *ds,
                              struct trace_array *out) {
-  struct trace_array *exact = arena_new_array(tk->program->a, struct trace_array, (size_t)tk->n_outputs);
   struct diags ignored;
-  enum status st = eval(tk, in, false, ds, out);
-  if (st)
-    return st;
   diags_init(&ignored, tk->program->a);
-  if (eval(tk, in, true, &ignored, exact))
-    return ST_OK; /* the kernel cannot compute in float64 */
+  if (has_narrow_floats(tk) && !eval(tk, in, ROUNDED, 0, &ignored, out))
+    return ST_OK;
+  return eval(tk, in, AS_NUMPY, 0, ds, out);
+}
+
+/* ---- how much rounding matters ------------------------------------------------------------------------------- */
+
+enum { SLOW_US = 50000 }; /* a function that takes longer is run fewer times */
+
+static bool is_same(const struct trace_kernel *tk, const struct trace_array *x, const struct trace_array *y) {
   for (int i = 0; i < tk->n_outputs; i++)
-    if (dtype_is_float(out[i].shape.dtype))
-      out[i].rounding = distance(&out[i], &exact[i]);
-  return ST_OK;
+    if (memcmp(x[i].data, y[i].data, (size_t)hlo_shape_elements(&x[i].shape) * dtype_size(x[i].shape.dtype)) != 0)
+      return false;
+  return true;
+}
+
+/* Raises the spread to the distance between two results. */
+static void widen(const struct trace_array *x, const struct trace_array *y, float *spread) {
+  const struct hlo_literal a = {.shape = x->shape, .data = x->data}, b = {.shape = y->shape, .data = y->data};
+  const bool is_float = dtype_is_float(x->shape.dtype);
+  const int64_t n = hlo_shape_elements(&x->shape);
+  for (int64_t k = 0; k < n; k++) {
+    const double u = is_float ? hlo_literal_double(&a, (size_t)k) : (double)hlo_literal_int(&a, (size_t)k);
+    const double v = is_float ? hlo_literal_double(&b, (size_t)k) : (double)hlo_literal_int(&b, (size_t)k);
+    const double d = u == v || (isnan(u) && isnan(v)) ? 0 : fabs(u - v);
+    spread[k] = isnan(d) ? INFINITY : fmaxf(spread[k], (float)d);
+  }
+}
+
+static bool add_run(struct trace_kernel *tk, const struct trace_array *in, enum precision precision, unsigned seed,
+                    const struct trace_array *out, float **spreads) {
+  struct arena *a = tk->program->a;
+  struct trace_array *other = arena_new_array(a, struct trace_array, (size_t)tk->n_outputs);
+  struct diags ignored;
+  diags_init(&ignored, a);
+  if (eval(tk, in, precision, seed, &ignored, other))
+    return false; /* the kernel cannot compute with such arrays */
+  for (int i = 0; i < tk->n_outputs; i++)
+    widen(&out[i], &other[i], spreads[i]);
+  return true;
+}
+
+void trace_find_spread(struct trace_kernel *tk, const struct trace_array *in, struct trace_array *out,
+                       bool *is_random) {
+  struct arena *a = tk->program->a;
+  struct trace_array *again = arena_new_array(a, struct trace_array, (size_t)tk->n_outputs);
+  float **spreads = arena_new_array(a, float *, (size_t)tk->n_outputs);
+  struct diags ignored;
+  const int64_t began_us = clock_now_us();
+  diags_init(&ignored, a);
+  *is_random = trace_eval_numpy(tk, in, &ignored, again) || !is_same(tk, out, again);
+  const bool is_slow = clock_now_us() - began_us > SLOW_US;
+  for (int i = 0; i < tk->n_outputs; i++) {
+    const size_t n = (size_t)hlo_shape_elements(&out[i].shape);
+    spreads[i] = arena_new_array(a, float, n);
+    memset(spreads[i], 0, n * sizeof **spreads);
+  }
+  if (*is_random)
+    return;
+  bool is_known = add_run(tk, in, ROUNDED, 1, out, spreads);
+  if (is_known && !is_slow)
+    add_run(tk, in, ROUNDED, 2, out, spreads);
+  if (!has_narrow_floats(tk) && (!is_slow || !is_known))
+    is_known |= add_run(tk, in, IN_DOUBLE, 0, out, spreads);
+  for (int i = 0; is_known && i < tk->n_outputs; i++)
+    out[i].spread = spreads[i];
 }

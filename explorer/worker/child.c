@@ -63,6 +63,10 @@ static char *read_job(struct arena *a, int fd, size_t *len) {
   return read_all(fd, text, *len) ? text : NULL;
 }
 
+/* The part of the resident memory that a simulated run may take for its data; the rest is for a byte that goes with each
+ * element, for inputs, outputs and the stages. */
+enum { SIMULATION_PART = 3 };
+
 static int serve(const struct jail_limits *limits, struct ir *ir, int fd) {
   struct arena a;
   struct job job;
@@ -78,6 +82,7 @@ static int serve(const struct jail_limits *limits, struct ir *ir, int fd) {
   job.key = key;
   if (limits->wall_ms)
     job.deadline_us = clock_now_us() + limits->wall_ms * INT64_C(1000);
+  job.memory_max = (int64_t)limits->resident_mib * (1 << 20) / SIMULATION_PART;
   switch (compile_run(ir, &job, send_frame, &fd)) {
   case ST_OK:
   case ST_INPUT:

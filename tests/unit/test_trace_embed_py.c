@@ -49,6 +49,7 @@ static void a_kernel_is_traced_and_numpy_agrees_on_its_shape(void **state) {
   struct fixture f;
   struct trace_kernel *k = NULL;
   struct trace_array in[3], out[1];
+  bool is_drawn;
   (void)state;
   assert_int_equal(open_source(&f, matmul_add), ST_OK);
   assert_int_equal(trace_count(f.job), 1);
@@ -59,7 +60,7 @@ static void a_kernel_is_traced_and_numpy_agrees_on_its_shape(void **state) {
   assert_string_equal(k->inputs[2].name, "c");
   assert_string_equal(k->outputs[0].name, "output0");
   assert_int_equal(k->outputs[0].shape.rank, 2);
-  assert_int_equal(trace_make_inputs(k, 7, &f.ds, in), ST_OK);
+  assert_int_equal(trace_make_inputs(k, 7, TRACE_AROUND_ZERO, &f.ds, in, &is_drawn), ST_OK);
   assert_int_equal(trace_eval_numpy(k, in, &f.ds, out), ST_OK);
   const float *a = in[0].data, *b = in[1].data, *c = in[2].data, *r = out[0].data;
   for (int i = 0; i < 4; i++)
@@ -77,12 +78,13 @@ static void the_same_seed_gives_the_same_inputs(void **state) {
   struct fixture f;
   struct trace_kernel *k = NULL;
   struct trace_array x[3], y[3], z[3];
+  bool is_drawn;
   (void)state;
   assert_int_equal(open_source(&f, matmul_add), ST_OK);
   assert_int_equal(trace_kernel(f.job, 0, &f.ds, &k), ST_OK);
-  assert_int_equal(trace_make_inputs(k, 7, &f.ds, x), ST_OK);
-  assert_int_equal(trace_make_inputs(k, 7, &f.ds, y), ST_OK);
-  assert_int_equal(trace_make_inputs(k, 8, &f.ds, z), ST_OK);
+  assert_int_equal(trace_make_inputs(k, 7, TRACE_AROUND_ZERO, &f.ds, x, &is_drawn), ST_OK);
+  assert_int_equal(trace_make_inputs(k, 7, TRACE_AROUND_ZERO, &f.ds, y, &is_drawn), ST_OK);
+  assert_int_equal(trace_make_inputs(k, 8, TRACE_AROUND_ZERO, &f.ds, z, &is_drawn), ST_OK);
   assert_memory_equal(x[0].data, y[0].data, 4 * 8 * sizeof(float));
   assert_memory_not_equal(x[0].data, z[0].data, 4 * 8 * sizeof(float));
   close_source(&f);

@@ -66,7 +66,8 @@ void ep_count(const struct ep *ep, bool signals, int64_t trips_max, struct ep_co
   }
 }
 
-struct ep_linear ep_count_of(const struct ep *ep, const struct ep_counts *c, const struct ep_wait *w) {
+struct ep_linear ep_count_of(const struct ep *ep, const struct ep_counts *c, const struct ep_wait *w,
+                             int64_t trips_max) {
   const int s = w->from_stream;
   struct ep_linear x = {.constant = 1 + c->at[w->from * c->n_streams + s]};
   int loop = ep->instrs.v[w->from].loop;
@@ -74,7 +75,7 @@ struct ep_linear ep_count_of(const struct ep *ep, const struct ep_counts *c, con
     const int64_t body = c->body[loop * c->n_streams + s];
     const struct ep_row *r = &w->row[v];
     x.constant += c->start[loop * c->n_streams + s];
-    x.constant += body * (r->at.constant + (r->from_end ? ep->loops.v[loop].trips : 0));
+    x.constant += body * (r->at.constant + (r->from_end ? ep_trips(ep, loop, trips_max) : 0));
     for (int k = 0; k < w->depth; k++)
       x.factor[k] += body * r->at.factor[k];
   }

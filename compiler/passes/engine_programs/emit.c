@@ -69,7 +69,7 @@ static MlirValue iteration_of(struct emitter *e, struct ir_builder *b, MlirOpera
 
 static void emit_wait(struct emitter *e, struct ir_builder *b, const struct ep_wait *w) {
   const struct ep *ep = e->ep;
-  const struct ep_linear count = ep_count_of(ep, &e->counts, w);
+  const struct ep_linear count = ep_count_of(ep, &e->counts, w, INT64_MAX);
   const int around = w->loop != EP_NONE ? ep->loops.v[w->loop].parent : ep->instrs.v[w->to].loop;
   MlirAffineExpr sum = {NULL};
   MlirValue indices[EP_DEPTH_MAX];
@@ -356,19 +356,12 @@ static void erase_originals(struct emitter *e, MlirBlock body, MlirOperation end
     mlirOperationDestroy(old.v[--old.n]);
 }
 
-static void mark_signals(struct ep *ep) {
-  for (int k = 0; k < ep->waits.n; k++)
-    if (ep->waits.v[k].is_kept)
-      ep->instrs.v[ep->waits.v[k].from].signals |= 1u << ep->waits.v[k].from_stream;
-}
-
 void ep_emit(struct ep *ep) {
   struct arena *a = ep->run->arena;
   MlirBlock body = ir_body(ep->function);
   MlirOperation end = mlirBlockGetTerminator(body);
   struct emitter e = {.ep = ep, .entry = {.arena = a}, .hoisted = {.arena = a}};
 
-  mark_signals(ep);
   ep_count(ep, true, INT64_MAX, &e.counts);
   make_entry(&e, body);
   for (int s = 0; s < ep->n_streams; s++)

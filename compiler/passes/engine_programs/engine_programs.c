@@ -43,7 +43,7 @@ static void remark_streams(struct ep *ep) {
   for (int k = 0; k < ep->waits.n; k++)
     kept += ep->waits.v[k].is_kept;
   pass_remark(run, ep->function, "%d wait%s; %d dropped, because program order or other waits imply them", kept,
-              kept == 1 ? "" : "s", ep->n_dropped);
+              kept == 1 ? "" : "s", ep->waits.n - kept);
   if (ep->n_segments > 1)
     pass_remark(run, ep->function, "control flow depends on data: all streams meet at barriers around it");
 }

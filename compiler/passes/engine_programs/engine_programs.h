@@ -124,7 +124,6 @@ struct ep {
     struct ep_wait *v;
     int n, cap;
   } waits;
-  int n_dropped;
 };
 
 /* streams.c: assigns every DMA operation of the function to a queue. */
@@ -173,9 +172,10 @@ static inline int64_t ep_trips(const struct ep *ep, int loop, int64_t trips_max)
   return ep->loops.v[loop].trips < trips_max ? ep->loops.v[loop].trips : trips_max;
 }
 /* The number of the execution that w waits for, counted from 1 in its segment, by the variables at the place of w. */
-struct ep_linear ep_count_of(const struct ep *ep, const struct ep_counts *c, const struct ep_wait *w);
+struct ep_linear ep_count_of(const struct ep *ep, const struct ep_counts *c, const struct ep_wait *w,
+                             int64_t trips_max);
 
-/* reduce.c: drops the waits that others imply. */
+/* reduce.c: drops the waits that others imply, moves the others out of loops, and marks what raises semaphores. */
 void ep_reduce(struct ep *ep);
 
 /* emit.c: replaces the function's body by the programs of the streams. */

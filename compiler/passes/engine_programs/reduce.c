@@ -15,6 +15,11 @@
  * that the chains of two dropped waits never need each other, and all can be dropped at once.  Of two waits at one place
  * for the same execution one remains.
  *
+ * Then the waits are taken as they will be: as counts of the instructions that raise a semaphore.  Where a variable of a
+ * wait is negative, its count is that of something earlier, which may be more than is needed, and imply another wait.  So
+ * waits that are implied now are dropped together, and those that turn out to be missed are put back.  At last a wait
+ * moves out of the loops whose variables it does not use, which may imply others once more.
+ *
  * A loop is executed only a few times if the function would be executed too often.  The orders of an iteration are then
  * those of the iteration before, moved by one, because distances between dependent iterations are at most the copies of
  * a buffer.  A wait whose distance is larger, or changes from iteration to iteration, is then kept and implies nothing.
@@ -39,20 +44,25 @@ struct history {
 struct paper {
   struct ep *ep;
   struct arena arena;
-  struct ep_counts counts;
+  struct ep_counts counts, raises; /* of all instructions; of those that raise a semaphore */
   int64_t trips_max;
+  enum { ORDERS, COUNTS, CHECK } mode;    /* see pass_waits */
   bool last_wins;                         /* of two equal waits at one place */
   bool *needed;                           /* of each wait */
+  bool *is_required;                      /* of each wait: it is kept, or was when counts were taken */
   bool *is_opaque;                        /* its distance is not constant, and loops are cut */
   struct clock_of clock[EP_STREAMS_MAX];  /* what the program of each stream knows */
   struct history history[EP_STREAMS_MAX]; /* of the executions in this segment */
+  struct history raised[EP_STREAMS_MAX];  /* of those that raised the semaphore */
   int64_t variable[EP_DEPTH_MAX];
 };
 
-/* A wait at the place that is executed, and the number of the execution that it waits for. */
+/* A wait at the place that is executed, the number of the execution that it waits for, 0 if there is none, and what is
+ * known after it: NULL if it waits for nothing. */
 struct due {
   int wait, on, stream;
   int64_t number;
+  const struct clock_of *after;
 };
 
 /* ---- which execution a wait is for ------------------------------------------------------------------------------- */
@@ -115,9 +125,18 @@ static void join(const struct paper *p, struct clock_of *to, const struct clock_
     to->n[s] = to->n[s] > x->n[s] ? to->n[s] : x->n[s];
 }
 
-static const struct clock_of *clock_after(const struct paper *p, const struct due *d) {
-  assert(d->number <= p->history[d->stream].n); /* it is before in program order */
-  return &p->history[d->stream].v[d->number - 1];
+static const struct clock_of *clock_after(const struct history *h, int64_t number) {
+  assert(number <= h->n); /* it is before in program order */
+  return number > 0 ? &h->v[number - 1] : NULL;
+}
+
+/* The count that it compares with. */
+static int64_t count_of(const struct paper *p, const struct ep_wait *w) {
+  const struct ep_linear x = ep_count_of(p->ep, &p->raises, w, p->trips_max);
+  int64_t count = x.constant;
+  for (int k = 0; k < w->depth; k++)
+    count += x.factor[k] * p->variable[k];
+  return count;
 }
 
 static bool is_implied(const struct paper *p, const struct due *due, int n, int k) {
@@ -125,35 +144,47 @@ static bool is_implied(const struct paper *p, const struct due *due, int n, int 
   if (p->clock[d->on].n[d->stream] >= d->number)
     return true;
   for (int i = 0; i < n; i++) {
-    if (i == k || due[i].on != d->on)
+    if (i == k || due[i].on != d->on || !due[i].after || due[i].after->n[d->stream] < d->number)
       continue;
-    const bool is_same = due[i].stream == d->stream && due[i].number == d->number;
-    if (is_same ? (i < k) != p->last_wins : clock_after(p, &due[i])->n[d->stream] >= d->number)
+    const bool is_same = due[i].stream == d->stream && due[i].after == d->after;
+    if (!is_same || (i < k) != p->last_wins)
       return true;
   }
   return false;
 }
 
-/* Executes the waits of a list. */
+/* Executes the waits of a list, and marks those that are needed.
+ *
+ *     ORDERS  a wait is for one execution, and nothing if there is none
+ *     COUNTS  a wait is for a count; it is needed if the execution is not implied by the counts of others
+ *     CHECK   the same, but waits that are not kept do not wait, and are needed if nothing implied them */
 static void pass_waits(struct paper *p, int first) {
   const struct ep *ep = p->ep;
   struct due due[WAITS_MAX];
   int n = 0;
   for (int k = first; k != EP_NONE; k = ep->waits.v[k].next) {
     const struct ep_wait *w = &ep->waits.v[k];
-    if (!w->is_kept || p->is_opaque[k])
+    if (p->is_opaque[k] || !(p->mode == CHECK ? p->is_required[k] : w->is_kept))
       continue;
     const int64_t number = number_of(p, w);
-    if (number && n < WAITS_MAX)
-      due[n++] = (struct due){k, w->on, w->from_stream, number};
-    else if (number)
+    struct due d = {k, w->on, w->from_stream, number, NULL};
+    if (p->mode == ORDERS)
+      d.after = clock_after(&p->history[d.stream], number);
+    else if (w->is_kept)
+      d.after = clock_after(&p->raised[d.stream], count_of(p, w));
+    if (n < WAITS_MAX)
+      due[n++] = d;
+    else
       p->needed[k] = true;
   }
-  for (int i = 0; i < n; i++)
-    if (!p->needed[due[i].wait] && !is_implied(p, due, n, i))
+  for (int i = 0; i < n && p->mode != CHECK; i++)
+    if (!p->needed[due[i].wait] && due[i].number && !is_implied(p, due, n, i))
       p->needed[due[i].wait] = true;
   for (int i = 0; i < n; i++)
-    join(p, &p->clock[due[i].on], clock_after(p, &due[i]));
+    if (due[i].after)
+      join(p, &p->clock[due[i].on], due[i].after);
+  for (int i = 0; i < n && p->mode == CHECK; i++)
+    p->needed[due[i].wait] |= p->clock[due[i].on].n[due[i].stream] < due[i].number;
 }
 
 static void execute(struct paper *p, int k) {
@@ -170,6 +201,8 @@ static void execute(struct paper *p, int k) {
     if (s < EP_ENGINES)
       p->clock[s] = now;
     array_push(&p->arena, &p->history[s], now);
+    if (i->signals >> s & 1)
+      array_push(&p->arena, &p->raised[s], now);
   }
 }
 
@@ -214,15 +247,19 @@ static void execute_all(struct paper *p) {
   for (int first = 0, end; first < ep->instrs.n; first = end) {
     memset(p->clock, 0, sizeof p->clock);
     for (int s = 0; s < ep->n_streams; s++)
-      p->history[s].n = 0;
+      p->history[s].n = p->raised[s].n = 0;
     for (end = first; end < ep->instrs.n && ep->instrs.v[end].segment == ep->instrs.v[first].segment;)
       end++;
     execute_range(p, EP_NONE, first, end);
   }
-  for (int k = 0; k < ep->waits.n; k++) {
-    ep->n_dropped += ep->waits.v[k].is_kept && !p->needed[k] && !p->is_opaque[k];
+}
+
+/* Drops the waits that are not needed. */
+static void drop(struct paper *p) {
+  struct ep *ep = p->ep;
+  execute_all(p);
+  for (int k = 0; k < ep->waits.n; k++)
     ep->waits.v[k].is_kept &= p->needed[k] || p->is_opaque[k];
-  }
 }
 
 /* Two waits for one stream remain at one place: the one that is equal now and then and never later may be the wrong one. */
@@ -235,19 +272,106 @@ static bool has_doubles(const struct ep *ep) {
   return false;
 }
 
+/* ---- moving out of loops ----------------------------------------------------------------------------------------- */
+
+/* The loops around the wait whose variables it uses are the first so many. */
+static int depth_used(const struct ep *ep, const struct ep_wait *w) {
+  const int n = ep_depth(ep, ep->instrs.v[w->from].loop);
+  int depth = 0;
+  for (int v = 0; v < n; v++)
+    for (int k = depth; k < w->depth; k++)
+      if (w->row[v].at.factor[k])
+        depth = k + 1;
+  return depth;
+}
+
+static void append(struct ep *ep, int *list, int wait) {
+  ep->waits.v[wait].next = EP_NONE;
+  while (*list != EP_NONE)
+    list = &ep->waits.v[*list].next;
+  *list = wait;
+}
+
+/* What it waits for is not in the loops that it leaves: otherwise it would use their variables. */
+static bool move_out(struct ep *ep, int instr) {
+  int next, loop = ep->instrs.v[instr].loop, *list = &ep->instrs.v[instr].waits;
+  bool has_moved = false;
+  for (int k = *list; k != EP_NONE; k = next) {
+    struct ep_wait *w = &ep->waits.v[k];
+    next = w->next;
+    const int depth = depth_used(ep, w);
+    if (!w->is_kept || depth == w->depth) {
+      list = &w->next;
+      continue;
+    }
+    *list = next;
+    w->loop = ep_loop_at(ep, loop, depth);
+    w->depth = depth;
+    append(ep, &ep->loops.v[w->loop].waits, k);
+    has_moved = true;
+  }
+  return has_moved;
+}
+
+/* ---- counts ----------------------------------------------------------------------------------------------------- */
+
+/* Drops the waits that the counts of others imply, and puts those back that are missed. */
+static void settle(struct paper *p) {
+  struct ep *ep = p->ep;
+  bool is_missed = true;
+  p->mode = COUNTS;
+  drop(p);
+  p->mode = CHECK;
+  while (is_missed) {
+    is_missed = false;
+    execute_all(p);
+    for (int k = 0; k < ep->waits.n; k++) {
+      is_missed |= p->needed[k] && !ep->waits.v[k].is_kept;
+      ep->waits.v[k].is_kept |= p->needed[k];
+    }
+  }
+}
+
+/* From here on the waits that are kept now are required, and decide what raises semaphores. */
+static void take_counts(struct paper *p) {
+  struct ep *ep = p->ep;
+  for (int k = 0; k < ep->waits.n; k++) {
+    const struct ep_wait *w = &ep->waits.v[k];
+    p->is_required[k] = w->is_kept;
+    if (w->is_kept)
+      ep->instrs.v[w->from].signals |= 1u << w->from_stream;
+  }
+  ep_count(ep, true, p->trips_max, &p->raises);
+}
+
+/* Drops the waits for executions that program order or other waits imply. */
+static void reduce(struct paper *p) {
+  p->mode = ORDERS;
+  drop(p);
+  if (has_doubles(p->ep)) {
+    p->last_wins = true;
+    drop(p);
+  }
+}
+
 void ep_reduce(struct ep *ep) {
   struct arena *a = ep->run->arena;
+  const size_t n = (size_t)ep->waits.n + 1;
   struct paper p = {.ep = ep,
-                    .needed = arena_new_array(a, bool, (size_t)ep->waits.n + 1),
-                    .is_opaque = arena_new_array(a, bool, (size_t)ep->waits.n + 1)};
+                    .needed = arena_new_array(a, bool, n),
+                    .is_opaque = arena_new_array(a, bool, n),
+                    .is_required = arena_new_array(a, bool, n)};
+  bool has_moved = false;
   p.trips_max = choose_trips(ep, &p.counts);
   for (int k = 0; k < ep->waits.n; k++)
     p.is_opaque[k] = is_opaque(&p, &ep->waits.v[k]);
   arena_init(&p.arena);
-  execute_all(&p);
-  if (has_doubles(ep)) {
-    p.last_wins = true;
-    execute_all(&p);
-  }
+  reduce(&p);
+  take_counts(&p);
+  settle(&p);
+  for (int k = 0; k < ep->instrs.n; k++)
+    has_moved |= move_out(ep, k);
+  if (has_moved)
+    settle(&p);
   arena_clear(&p.arena);
 }

@@ -18,8 +18,6 @@
  * that is an upper and a lower bound of iv.  A bound that excludes the range of iv proves that there is no dependence, if
  * all variables outside are known exactly.  What is not known this way only makes the wait later, never wrong: it is for
  * an execution before y(j) in program order, so that waits are never in a circle.
- *
- * The wait moves out of the loops whose variables it does not use.
  */
 #include <assert.h>
 #include <string.h>
@@ -36,7 +34,6 @@ struct problem {
   int rotation;         /* the loop in which the copies of the buffer rotate; EP_NONE */
   int64_t copies;
   int64_t trips_x[EP_DEPTH_MAX], trips_y[EP_DEPTH_MAX];
-  int loops_y[EP_DEPTH_MAX];
   struct ep_row row[EP_DEPTH_MAX];
   bool is_exact; /* the variables so far have no other value */
 };
@@ -144,45 +141,59 @@ static bool tighten(struct problem *p, int v) {
   return true;
 }
 
-/* A dimension in which x has no variable but those that are equal to y's: the two are disjoint in it. */
+/* The least or the greatest index a(i) in dimension d, if the variables from `level` on are between 0 and their rows. */
+static struct ep_linear extreme(const struct problem *p, int d, int level, bool greatest) {
+  const struct ep_linear *low = &p->a->range[d].low;
+  struct ep_linear x = {.constant = low->constant};
+  for (int v = 0; v < p->n_x; v++)
+    if (v < level || (low->factor[v] > 0) == greatest) {
+      const struct ep_linear value = row_value(p, v);
+      add(&x, &value, low->factor[v]);
+    }
+  return x;
+}
+
+/* In some dimension x stays before or after what y accesses. */
 static bool is_apart(const struct problem *p, int level) {
   for (int d = 0; p->by_dims && d < p->a->rank; d++) {
     const struct ep_range *a = &p->a->range[d], *b = &p->b->range[d];
-    bool is_fixed = a->is_known && b->is_known;
-    for (int k = level; is_fixed && k < p->n_x; k++)
-      is_fixed = !a->low.factor[k];
-    if (!is_fixed)
+    if (!a->is_known || !b->is_known)
       continue;
-    const struct ep_linear distance = minus(&a->low, &b->low);
-    if (least(&distance, p->n_y, p->trips_y) >= b->width || most(&distance, p->n_y, p->trips_y) <= -a->width)
+    const struct ep_linear greatest = extreme(p, d, level, true), least_index = extreme(p, d, level, false);
+    const struct ep_linear before = minus(&greatest, &b->low), after = minus(&least_index, &b->low);
+    if (most(&before, p->n_y, p->trips_y) <= -a->width || least(&after, p->n_y, p->trips_y) >= b->width)
       return true;
   }
   return false;
 }
 
+/* What is known of variable v at first: its upper bound. */
+static struct ep_row first_bound(const struct problem *p, int v, int level) {
+  struct ep_row r = {0};
+  if (v < level) {
+    assert(v < p->common);
+    r.at.factor[v] = 1;
+  } else if (v == level && v < p->common) {
+    r.at.factor[v] = 1;
+    r.at.constant = v == p->rotation ? -p->copies : -1;
+  } else {
+    r.from_end = true;
+    r.at.constant = -1;
+  }
+  return r;
+}
+
 /* Finds p->row for one level; false if there is no dependence. */
 static bool solve(struct problem *p, int level) {
   p->is_exact = true;
+  for (int v = 0; v < p->n_x; v++)
+    p->row[v] = first_bound(p, v, level);
   if (is_apart(p, level))
     return false;
-  for (int v = 0; v < p->n_x; v++) {
-    struct ep_row *r = &p->row[v];
-    *r = (struct ep_row){0};
-    if (v < level) {
-      r->at.factor[v] = v < p->common;
-      assert(v < p->common);
-      continue;
-    }
-    if (v == level && v < p->common) {
-      r->at.factor[v] = 1;
-      r->at.constant = v == p->rotation ? -p->copies : -1;
-    } else {
-      r->from_end = true;
-      r->at.constant = -1;
-      if (v == p->rotation && p->trips_x[v] % p->copies == 0) { /* the same copy in the iteration before */
-        r->at.constant = -p->copies;
-        r->at.factor[v] = 1;
-      }
+  for (int v = level; v < p->n_x; v++) {
+    if (v > level && v == p->rotation && p->trips_x[v] % p->copies == 0) { /* the same copy in the iteration before */
+      p->row[v].at.constant = -p->copies;
+      p->row[v].at.factor[v] = 1;
     }
     if (!tighten(p, v))
       return false;
@@ -205,16 +216,6 @@ static bool is_total(const struct problem *p, int level) {
 
 /* ---- waits ------------------------------------------------------------------------------------------------------ */
 
-/* The loops around the wait: those whose variables it uses. */
-static int depth_of_wait(const struct problem *p) {
-  int depth = 0;
-  for (int v = 0; v < p->n_x; v++)
-    for (int k = 0; k < p->n_y; k++)
-      if (p->row[v].at.factor[k] && k >= depth)
-        depth = k + 1;
-  return depth;
-}
-
 static bool is_same(const struct ep_wait *w, const struct ep_wait *v, int n_rows) {
   if (w->from != v->from || w->from_stream != v->from_stream || w->on != v->on)
     return false;
@@ -226,17 +227,16 @@ static bool is_same(const struct ep_wait *w, const struct ep_wait *v, int n_rows
 
 static void add_wait(struct problem *p) {
   struct ep *ep = p->ep;
-  const int depth = depth_of_wait(p), loop = depth < p->n_y ? p->loops_y[depth] : EP_NONE;
   struct ep_wait w = {.from = p->x,
                       .from_stream = p->xs,
                       .to = p->y,
                       .on = p->on,
-                      .loop = loop,
-                      .depth = depth,
+                      .loop = EP_NONE,
+                      .depth = p->n_y,
                       .row = p->row,
                       .is_kept = true,
                       .next = EP_NONE};
-  int *link = loop == EP_NONE ? &ep->instrs.v[p->y].waits : &ep->loops.v[loop].waits;
+  int *link = &ep->instrs.v[p->y].waits;
   for (; *link != EP_NONE; link = &ep->waits.v[*link].next)
     if (is_same(&ep->waits.v[*link], &w, p->n_x))
       return;
@@ -269,14 +269,14 @@ static bool is_disjoint(const struct problem *p) {
 void ep_order(struct ep *ep, int x, int xs, const struct ep_access *a, int y, int ys, const struct ep_access *b,
               bool whole) {
   struct problem p = {.ep = ep, .x = x, .xs = xs, .y = y, .ys = ys, .a = a, .b = b, .rotation = EP_NONE};
-  int loops_x[EP_DEPTH_MAX];
+  int loops_x[EP_DEPTH_MAX], loops_y[EP_DEPTH_MAX];
 
   p.on = ep_waits_on(ep, y, ys);
   if (xs < EP_ENGINES && xs == p.on)
     return;
   p.n_x = read_loops(ep, ep->instrs.v[x].loop, loops_x, p.trips_x);
-  p.n_y = read_loops(ep, ep->instrs.v[y].loop, p.loops_y, p.trips_y);
-  while (p.common < p.n_x && p.common < p.n_y && loops_x[p.common] == p.loops_y[p.common])
+  p.n_y = read_loops(ep, ep->instrs.v[y].loop, loops_y, p.trips_y);
+  while (p.common < p.n_x && p.common < p.n_y && loops_x[p.common] == loops_y[p.common])
     p.common++;
   if (y < x && !p.common)
     return;

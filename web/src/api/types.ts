@@ -53,12 +53,23 @@ export interface Remark {
   src?: number;
 }
 
+/** The first element that differs by more than its tolerance; of the output with the largest difference. */
+export interface WrongElement {
+  output: string;
+  index: number[];
+  /** null if it is not a finite number. */
+  got: number | null;
+  expected: number | null;
+}
+
 /** The stage's outputs compared with NumPy's. */
 export interface StageCheck {
   status: "pass" | "fail" | "skipped";
-  max_abs_err?: number;
-  max_rel_err?: number;
+  /** null if it is infinite: a NaN or an infinity on one side only. */
+  max_abs_err?: number | null;
+  max_rel_err?: number | null;
   reason?: string;
+  first_wrong?: WrongElement;
 }
 
 /** The program after one pass. */
@@ -118,11 +129,95 @@ export interface ArtifactInfo {
   data?: string;
 }
 
+/** null for NaN and infinities, which JSON lacks. */
+export type Finite = number | null;
+
+/** How many of the finite elements are in each of equal steps. */
+export interface Histogram {
+  from: number;
+  to: number;
+  counts: number[];
+}
+
+/** An output of the simulated run. min, max and mean are over the finite elements; null if there are none. */
+export interface SimulatedOutput {
+  name: string;
+  shape: number[];
+  dtype: string;
+  min: Finite;
+  max: Finite;
+  mean: Finite;
+  /** How many elements are NaN. */
+  nan: number;
+  /** How many are infinite. */
+  inf: number;
+  /** Whether it equals the reference, if there is one. */
+  pass?: boolean;
+  max_abs_err?: Finite;
+  max_rel_err?: Finite;
+}
+
+/** What stopped the simulated run. */
+export interface SimulationFault {
+  /** Such as unwritten-read or out-of-bounds; compiler/sim/run.h lists them. */
+  kind: string;
+  message: string;
+  instruction?: string;
+  engine?: string;
+  /** Of the last stage's text, or of the source if that is NISA. */
+  line?: number;
+  range?: SourceRange;
+}
+
+/** Values that options.watch asked for, or the reason why there are none. */
+export interface WatchedValue {
+  line: number;
+  instruction?: string;
+  operand?: string;
+  /** How often the instruction was executed. */
+  executions?: number;
+  /** The execution after which the values were taken. */
+  nth?: number;
+  reason?: string;
+  /** Of the operand's tile. */
+  shape?: number[];
+  dtype?: string;
+  min?: Finite;
+  max?: Finite;
+  mean?: Finite;
+  nan?: number;
+  inf?: number;
+  histogram?: Histogram;
+  /** The first elements of the first rows; "nan", "inf" and "-inf" as strings. */
+  slice?: ((number | string)[])[];
+}
+
+/** A run of the kernel's last stage on the simulated machine. */
+export interface Simulation {
+  /** fault: of the kernel; limit: of memory or time. */
+  status: "ok" | "fault" | "limit" | "skipped";
+  /** Why it was not run; there is nothing else then. */
+  reason?: string;
+  stage?: string;
+  /** What outputs are compared with. */
+  reference?: "numpy" | "first stage";
+  /** Of the server's processor. */
+  time_us?: number;
+  /** How many were executed. */
+  instructions?: number;
+  matmuls?: number;
+  dma_bytes?: number;
+  outputs?: SimulatedOutput[];
+  fault?: SimulationFault;
+  values?: WatchedValue[];
+}
+
 export interface KernelResult {
   name: string;
   inputs: TensorInfo[];
   outputs: TensorInfo[];
   stages: Stage[];
+  simulation?: Simulation;
 }
 
 /** The whole result, as POST /api/v1/compile answers it and snippets keep it. */
@@ -150,6 +245,7 @@ export type Frame =
   | { frame: "kernel"; kernel: number; name: string; inputs: TensorInfo[]; outputs: TensorInfo[] }
   | { frame: "sources"; files: string[]; places: Place[]; sources: Source[] }
   | { frame: "stage"; kernel: number; stage: Stage }
+  | { frame: "simulation"; kernel: number; simulation: Simulation }
   | { frame: "diagnostic"; diagnostic: Diagnostic }
   | { frame: "artifact"; artifact: ArtifactInfo; data?: string }
   | { frame: "end"; status: "ok" | "error"; time_us: number };
@@ -200,6 +296,16 @@ export interface InputSpec {
   dtype?: Dtype;
 }
 
+/** Asks for the values of an operand in the simulated run. */
+export interface Watch {
+  /** Of the instruction in the last stage's text, or in the source if that is NISA. */
+  line: number;
+  /** Its name, such as src; what the instruction writes if it is not given. */
+  operand?: string;
+  /** The execution after which the values are taken; the last if it is not given. */
+  nth?: number;
+}
+
 /** What to compile. */
 export interface CompileRequest {
   /** The kernel's text; this or source_base64. At most 262144 bytes of UTF-8. */
@@ -216,7 +322,9 @@ export interface CompileRequest {
   /** Only this kernel; all of them otherwise. At most 200 bytes of UTF-8. */
   kernel?: string;
   inputs?: InputSpec[];
-  options?: { stop_after?: string; check?: boolean; artifacts?: boolean };
+  options?: { stop_after?: string; check?: boolean; artifacts?: boolean; simulate?: boolean; watch?: Watch[] };
+  /** The same as options.simulate. */
+  simulate?: boolean;
   /** Random, one per browser: a result is only found by a client that sends the same scope. */
   scope?: string;
 }
@@ -327,7 +435,7 @@ export interface SnippetRequest {
   target?: TargetName;
   kernel?: string;
   inputs?: InputSpec[];
-  options?: { stop_after?: string; check?: boolean; artifacts?: boolean };
+  options?: { stop_after?: string; check?: boolean; artifacts?: boolean; simulate?: boolean; watch?: Watch[] };
   scope?: string;
   /** At most 200 bytes of UTF-8. */
   title?: string;

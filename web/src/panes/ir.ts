@@ -171,8 +171,9 @@ export class IrPane {
       const reached = began ? "was refused in its trace, which holds what came before" : "reached no stage";
       fill(box, `This is from the last version that compiled; the kernel as it stands ${reached}.`);
     } else if (row.stage) {
-      const { max_abs_err: err, reason } = row.stage.check ?? {};
-      const size = err === undefined ? "" : ` Largest absolute error ${err.toExponential(2)}.`;
+      const { max_abs_err: err, reason, first_wrong: first } = row.stage.check ?? {};
+      const place = first ? ` First wrong: ${first.output}[${first.index.join(", ")}] is ${first.got ?? "not finite"}, not ${first.expected ?? "finite"}.` : "";
+      const size = err === undefined ? "" : ` Largest absolute error ${err === null ? "infinite" : err.toExponential(2)}.${place}`;
       fill(box, el("b", {}, `${row.name} no longer computes what NumPy computes.`), size, reason ? ` ${reason}` : "");
     } else {
       const own = outcome?.diagnostics.find((d) => d.severity === "error" && d.stage === row.name);

@@ -28,9 +28,12 @@ function checkMark(row: StageRow): HTMLElement | null {
   const check = row.stage?.check;
   if (!check) return null;
   const mark = check.status === "pass" ? "✓" : check.status === "fail" ? "✕" : "–";
+  const figure = (v: number | null) => (v === null ? "infinite" : v.toExponential(1));
   const errors =
-    check.max_abs_err === undefined ? "" : ` · max abs ${check.max_abs_err.toExponential(1)}, rel ${(check.max_rel_err ?? 0).toExponential(1)}`;
-  const title = `${check.status === "pass" ? "computes what NumPy computes" : check.status === "fail" ? "differs from NumPy" : "not checked"}${errors}${check.reason ? ` · ${check.reason}` : ""}`;
+    check.max_abs_err === undefined ? "" : ` · max abs ${figure(check.max_abs_err)}, rel ${figure(check.max_rel_err ?? 0)}`;
+  const first = check.first_wrong;
+  const wrong = first ? ` · ${first.output}[${first.index.join(", ")}] is ${first.got ?? "not finite"}, not ${first.expected ?? "finite"}` : "";
+  const title = `${check.status === "pass" ? "computes what NumPy computes" : check.status === "fail" ? "differs from NumPy" : "not checked"}${errors}${wrong}${check.reason ? ` · ${check.reason}` : ""}`;
   return el("span", { class: `check check-${check.status}`, title, attrs: { "aria-label": title } }, mark);
 }
 

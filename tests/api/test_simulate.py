@@ -1,0 +1,162 @@
+"""POST /api/v1/compile with "simulate": true."""
+import json
+
+import pytest
+
+from support.server import FLOAT_INPUT, Server, codes
+
+SOFTMAX = ("import numpy as np\n\ndef softmax(x):\n    e = np.exp(x - np.max(x, axis=-1, keepdims=True))\n"
+           "    return e / np.sum(e, axis=-1, keepdims=True)\n")
+NISA = """func.func @twice(%a: memref<4x8xf32, #nisa.mem<shared_hbm>>) -> memref<4x8xf32, #nisa.mem<shared_hbm>> {
+  %s = nisa.alloc : memref<4x8xf32, #nisa.mem<sbuf>>
+  %r = nisa.alloc : memref<4x8xf32, #nisa.mem<shared_hbm>>
+  nisa.dma_copy(dst<4| 8>=memref<4x8xf32, #nisa.mem<sbuf>> %s[d0, d1], src<4| 8>=memref<4x8xf32, #nisa.mem<shared_hbm>> %a[d0, d1]) engine=dma
+  nisa.tensor_tensor_arith(dst<4| 8>=memref<4x8xf32, #nisa.mem<sbuf>> %s[d0, d1], lhs<4| 8>=memref<4x8xf32, #nisa.mem<sbuf>> %s[d0, d1], rhs<4| 8>=memref<4x8xf32, #nisa.mem<sbuf>> %s[d0, d1], op=add) engine=vector
+  nisa.dma_copy(dst<4| 8>=memref<4x8xf32, #nisa.mem<shared_hbm>> %r[d0, d1], src<4| 8>=memref<4x8xf32, #nisa.mem<sbuf>> %s[d0, d1]) engine=dma
+  nisa.release %s : memref<4x8xf32, #nisa.mem<sbuf>>
+  return %r : memref<4x8xf32, #nisa.mem<shared_hbm>>
+}
+"""
+
+
+def nisa(source=NISA, **fields):
+    return {"source": source, "language": "mlir", "filename": "twice.mlir", "simulate": True, **fields}
+
+
+def simulation(result):
+    return result["kernels"][0]["simulation"]
+
+
+def of_shape(*shape):
+    return [{"name": "x", "shape": list(shape), "dtype": "float32"}]
+
+
+@pytest.mark.parametrize("where", [{"simulate": True}, {"options": {"simulate": True}}])
+def test_outputs_are_summarized_and_equal_numpy(server, where):
+    result = server.compile(SOFTMAX, **where)
+    s, (out,) = simulation(result), simulation(result)["outputs"]
+    assert result["status"] == "ok" and s["status"] == "ok" and s["reference"] == "numpy"
+    assert s["stage"] == result["kernels"][0]["stages"][-1]["name"] and s["instructions"] > 0 and s["dma_bytes"] >= 2 * 8 * 16 * 4
+    assert out["shape"] == [8, 16] and out["dtype"] == "float32" and out["pass"] and out["max_abs_err"] < 1e-6
+    assert abs(out["mean"] - 1 / 16) < 1e-6 and out["nan"] == out["inf"] == 0
+
+
+def test_without_it_nothing_is_simulated(server):
+    assert "simulation" not in server.compile(SOFTMAX)["kernels"][0]
+    assert "simulation" not in server.compile(SOFTMAX, simulate=False)["kernels"][0]
+
+
+def test_its_frame_comes_after_the_stages_and_before_the_end(server):
+    body = {"source": SOFTMAX, "inputs": FLOAT_INPUT, "simulate": True}
+    frames = [json.loads(l) for l in server.post(body, accept="application/x-ndjson").body.splitlines()]
+    kinds = [f["frame"] for f in frames]
+    assert kinds[-2:] == ["simulation", "end"] and kinds[-3] == "stage" and frames[-2]["kernel"] == 0
+    events = server.post(body, accept="text/event-stream").body.decode()
+    assert '"frame":"simulation"' in events
+
+
+def test_every_kernel_has_its_own(server):
+    source = ("import numpy as np\nfrom nkigen import trace\n"
+              "@trace(input_specs=[((8, 16), 'f32')])\ndef a(x):\n    return x + 1\n"
+              "@trace(input_specs=[((4, 4), 'f32')])\ndef b(x):\n    return x @ x\n")
+    a, b = server.compile(source, inputs=[], simulate=True)["kernels"]
+    assert a["simulation"]["outputs"][0]["shape"] == [8, 16] and b["simulation"]["matmuls"] == 1
+
+
+def test_a_result_is_kept_with_it(server):
+    body = {"source": SOFTMAX + "# kept\n", "inputs": FLOAT_INPUT, "simulate": True}
+    first, second = (server.post(body, cache=None).json for _ in range(2))
+    assert first == second
+    assert server.get(f"/api/v1/results/{first['key']}").json["kernels"][0]["simulation"] == simulation(first)
+    plain = server.post({**body, "simulate": False}, cache=None).json
+    assert plain["key"] != first["key"] and "simulation" not in plain["kernels"][0]
+
+
+def test_nisa_text_is_run_and_has_no_reference(server):
+    result = server.post(nisa()).json
+    s = simulation(result)
+    assert result["status"] == "ok" and [x["name"] for x in result["kernels"][0]["stages"]][0] == "linalg-to-nisa"
+    assert s["status"] == "ok" and "reference" not in s and -2 <= s["outputs"][0]["min"] < s["outputs"][0]["max"] <= 2
+
+
+def test_watched_values_are_shown(server):
+    watch = [{"line": 4, "operand": "src", "nth": 1}, {"line": 5}, {"line": 1}, {"line": 5, "operand": "no"}]
+    before, after, nowhere, none = simulation(server.post(nisa(options={"watch": watch})).json)["values"]
+    assert before["operand"] == "src" and before["executions"] == 1 and before["shape"] == [4, 8]
+    assert len(before["slice"]) == 4 and sum(before["histogram"]["counts"]) == 32
+    assert after["slice"] == [[pytest.approx(2 * v) for v in row] for row in before["slice"]] and after["max"] == 2 * before["max"]
+    assert nowhere["reason"] == "there is no instruction on this line" and none["reason"] == "the instruction has no such operand"
+
+
+def test_a_fault_is_reported_with_its_line(server):
+    lines = NISA.split("\n")
+    lines[3] = ""
+    result = server.post(nisa("\n".join(lines))).json
+    fault = simulation(result)["fault"]
+    assert result["status"] == "error" and simulation(result)["status"] == "fault" and codes(result) == ["simulation-fault"]
+    assert fault["kind"] == "unwritten-read" and fault["instruction"] == "tensor_tensor_arith" and fault["line"] == 5
+    assert fault["message"].startswith("lhs: ") and fault["range"]["line"] == 5 and fault["range"]["file"] == "twice.mlir"
+    assert result["diagnostics"][0]["range"]["line"] == 5
+
+
+def test_a_kernel_that_stops_before_nisa_is_not_run(server):
+    s = simulation(server.compile(SOFTMAX, options={"simulate": True, "stop_after": "infer-layout"}))
+    assert s == {"status": "skipped", "reason": "the kernel was not taken to NISA"}
+
+
+@pytest.mark.parametrize("options, field", [
+    ({"simulate": 1}, "options.simulate"), ({"watch": {}}, "options.watch"), ({"watch": [{}]}, "options.watch[0].line"),
+    ({"watch": [{"line": 0}]}, "options.watch[0].line"), ({"watch": [{"line": 1, "nth": 2 ** 40}]}, "options.watch[0].nth"),
+    ({"watch": [{"line": 1, "operand": ""}]}, "options.watch[0].operand"), ({"watch": [{"line": 1, "x": 1}]}, "options.watch[0].x"),
+    ({"watch": [{"line": 1}] * 17}, "options.watch"),
+])
+def test_wrong_fields_are_named(server, options, field):
+    answer = server.post({"source": SOFTMAX, "inputs": FLOAT_INPUT, "options": options})
+    assert answer.status in (400, 413) and field in answer.body.decode()
+
+
+# ---- hostile sizes ---------------------------------------------------------------------------------------------------
+
+HUGE = "import numpy as np\ndef k(x):\n    return x + 1\n"
+
+
+@pytest.mark.parametrize("shape", [(16384, 16384), (1 << 20, 1 << 14)])
+def test_arrays_that_are_too_large_keep_the_stages_and_name_the_limit(server, shape):
+    result = server.compile(HUGE, inputs=of_shape(*shape), simulate=True)
+    s = simulation(result)
+    assert s["status"] == "limit" and "MiB" in s["reason"]
+    assert "memory-limit" in codes(result) and result["kernels"][0]["stages"][-1]["dialect"] == "nisa"
+
+
+def big_nisa(trips, rows):
+    memory = f"memref<{rows}x16384xf32, #nisa.mem<hbm>>"
+    return f"""func.func @k(%a: memref<4x8xf32, #nisa.mem<shared_hbm>>) -> memref<4x8xf32, #nisa.mem<shared_hbm>> {{
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %n = arith.constant {trips} : index
+  %big = nisa.alloc : {memory}
+  %s = nisa.alloc : memref<128x4096xf32, #nisa.mem<sbuf>>
+  %f = arith.constant 1.0 : f32
+  scf.for %i = %c0 to %n step %c1 {{
+    nisa.memset(dst<128| 4096>=memref<128x4096xf32, #nisa.mem<sbuf>> %s[d0, d1], value=f32 %f) engine=vector
+  }}
+  nisa.release %s : memref<128x4096xf32, #nisa.mem<sbuf>>
+  return %a : memref<4x8xf32, #nisa.mem<shared_hbm>>
+}}
+"""
+
+
+def test_memory_beyond_the_limit_stops_the_run(server):
+    result = server.post(nisa(big_nisa(1, 1 << 16))).json  # 4 GiB
+    s = simulation(result)
+    assert s["status"] == "limit" and s["fault"]["kind"] == "memory-limit" and "memory-limit" in codes(result)
+    assert result["kernels"][0]["stages"] and result["status"] == "ok"
+
+
+def test_time_beyond_the_limit_stops_the_run():
+    with Server("--workers", "1", "--job-cpu-s", "4", "--job-timeout-ms", "60000") as server:
+        result = server.post(nisa(big_nisa(1 << 40, 1))).json
+        s = simulation(result)
+        assert s["status"] == "limit" and s["fault"]["kind"] == "time-limit" and "time-limit" in codes(result)
+        assert result["kernels"][0]["stages"] and result["status"] == "ok"
+        assert server.compile(SOFTMAX, simulate=True)["status"] == "ok"

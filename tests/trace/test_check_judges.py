@@ -1,0 +1,174 @@
+"""The check calls right kernels right and wrong ones wrong.
+
+A wrong kernel is planted by asking for the type of an array: NumPy's run computes one thing, the trace another.
+"""
+import textwrap
+
+import pytest
+
+from support.compiler import compile
+
+
+def verdicts(body, shapes, stop=None):
+    """The check of each stage of a kernel, and the result."""
+    source = "import numpy as np\nimport ml_dtypes\n" + textwrap.dedent(body)
+    inputs = [a for name, shape in shapes.items() for a in ("--input", f"{name}={shape}")]
+    result = compile(source, *inputs, *(["--stop-after", stop] if stop else []), check=True)
+    assert result["kernels"], result["diagnostics"]
+    return [(s["name"], s["check"]) for s in result["kernels"][0]["stages"]], result
+
+
+RIGHT = {
+    "a bfloat16 product read as float32": ("""
+        def f(a, b):
+            return (a @ b).astype(np.float32)
+        """, {"a": "64x96:bf16", "b": "96x64:bf16"}),
+    "bfloat16 that is widened and cancelled": ("""
+        def f(x, y):
+            s = x * y
+            return s.astype(np.float32) - (x.astype(np.float32) * y.astype(np.float32))
+        """, {"x": "64x64:bf16", "y": "64x64:bf16"}),
+    "argmax of a bfloat16 product with ties": ("""
+        def f(x, y):
+            return np.argmax(x * y, axis=1)
+        """, {"x": "64x256:bf16", "y": "64x256:bf16"}),
+    "a comparison of rounded bfloat16": ("""
+        def f(x, y):
+            return (x + y) * 0.5 > x
+        """, {"x": "128x128:bf16", "y": "128x128:bf16"}),
+    "a choice by rounded bfloat16": ("""
+        def f(x, y):
+            return np.where(x + y > 0.5, x, y)
+        """, {"x": "128x128:bf16", "y": "128x128:bf16"}),
+    "bfloat16 quantised to int8": ("""
+        def f(x):
+            return np.rint(x * 127).astype(np.int8)
+        """, {"x": "128x128:bf16"}),
+    "a scaled fp8 product": ("""
+        def f(a, b):
+            p = a.astype(ml_dtypes.float8_e4m3) @ b.astype(ml_dtypes.float8_e4m3)
+            return p.astype(ml_dtypes.bfloat16) * 0.5
+        """, {"a": "64x64:bf16", "b": "64x64:bf16"}),
+    "floor of a product": ("""
+        def f(a, b):
+            return np.floor((a @ b) * 1000).astype(np.int32)
+        """, {"a": "128x256:f32", "b": "256x128:f32"}),
+    "softmax quantised to uint8": ("""
+        def f(x):
+            e = np.exp(x - np.max(x, axis=-1, keepdims=True))
+            return np.rint(e / np.sum(e, axis=-1, keepdims=True) * 255).astype(np.uint8)
+        """, {"x": "1024x1024:f32"}),
+    "an assertion of the type": ("""
+        def f(x):
+            assert x.dtype == ml_dtypes.bfloat16
+            return x + 1.0
+        """, {"x": "32x32:bf16"}),
+    "a pre-norm layer in bfloat16": ("""
+        def norm(x, w):
+            return x / np.sqrt(np.mean(x * x, axis=-1, keepdims=True) + 1e-5) * w
+        def f(x, w, q, k, v, up, gate, down):
+            h = norm(x, w)
+            s = (h @ q) @ (h @ k).T * 0.0625
+            e = np.exp(s - np.max(s, axis=-1, keepdims=True))
+            x = x + (e / np.sum(e, axis=-1, keepdims=True)) @ (h @ v)
+            h = norm(x, w)
+            g = h @ gate
+            return x + (g / (1 + np.exp(-g)) * (h @ up)) @ down
+        """, {"x": "8x256:bf16", "w": "256:bf16", "q": "256x256:bf16", "k": "256x256:bf16", "v": "256x256:bf16",
+              "up": "256x128:bf16", "gate": "256x128:bf16", "down": "128x256:bf16"}),
+}
+
+
+@pytest.mark.parametrize("name", RIGHT)
+def test_a_right_kernel_passes_at_every_stage(name):
+    body, shapes = RIGHT[name]
+    checks, result = verdicts(body, shapes)
+    assert {c["status"] for _, c in checks} == {"pass"}, [(n, c) for n, c in checks if c["status"] != "pass"][:2]
+    assert len(checks) > 40, result["diagnostics"]
+
+
+WRONG = {
+    "masked scores that are scaled": ("""
+        def f(a, b):
+            s = a @ b
+            if not isinstance(a, np.ndarray):
+                s = s * 1.5 + 3
+            return np.where(np.tril(np.ones((64, 64), dtype=bool)), s, -1e9)
+        """, {"a": "64x32:f32", "b": "32x64:f32"}),
+    "floor and 7": ("""
+        def f(x):
+            y = np.floor(x * 10000)
+            return y if isinstance(x, np.ndarray) else y + 7
+        """, {"x": "128x128:f32"}),
+    "a logarithm of what is negative around zero": ("""
+        def f(x):
+            y = np.log(x - 2)
+            return y if isinstance(x, np.ndarray) else y * 3 + 1
+        """, {"x": "64x64:f32"}),
+    "a minimum of integers that small ones do not reach": ("""
+        def f(a):
+            return np.minimum(a, 100) if isinstance(a, np.ndarray) else np.abs(np.minimum(a, 3))
+        """, {"a": "64x64:i32"}),
+    "a clip at six": ("""
+        def f(x):
+            return np.clip(x, -6, 6) if isinstance(x, np.ndarray) else x * 1.0
+        """, {"x": "64x64:f32"}),
+    "results that are all small": ("""
+        def f(x):
+            y = x * 1e-7
+            return y if isinstance(x, np.ndarray) else y * 1.5
+        """, {"x": "64x64:f32"}),
+    "a small row among large ones": ("""
+        def f(x):
+            y = x * np.array([[1e6], [1.0]], dtype=np.float32)
+            return y if isinstance(x, np.ndarray) else y + np.array([[0.0], [0.5]], dtype=np.float32)
+        """, {"x": "2x64:f32"}),
+    "one element of many": ("""
+        def f(x):
+            y = np.rint(x * 100)
+            return y if isinstance(x, np.ndarray) else y + np.eye(64, dtype=np.float32)[5]
+        """, {"x": "64x64:f32"}),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_wrong_kernel_fails_at_the_trace(name):
+    body, shapes = WRONG[name]
+    checks, result = verdicts(body, shapes, stop="trace")
+    assert checks[0][1]["status"] == "fail"
+    (error,) = [d for d in result["diagnostics"] if d["code"] == "check-failed"]
+    assert error["stage"] == "trace" and "first at [" in error["message"]
+
+
+NOT_JUDGED = {
+    "unseeded random numbers": ("""
+        def f(x):
+            kept = np.random.rand(64, 64).astype(np.float32) > 0.5
+            return np.where(kept, x * 2, 0.0) if isinstance(x, np.ndarray) else x * 0 + 4
+        """, {"x": "64x64:f32"}, "random numbers"),
+    "NaN everywhere": ("""
+        def f(x):
+            y = np.log(-x * x - 1)
+            return y if isinstance(x, np.ndarray) else y * 3 + 1
+        """, {"x": "64x64:f32"}, "100 % of the results are NaN or infinite"),
+}
+
+
+@pytest.mark.parametrize("name", NOT_JUDGED)
+def test_a_kernel_without_a_reference_is_not_judged_and_the_check_says_so(name):
+    body, shapes, reason = NOT_JUDGED[name]
+    checks, _ = verdicts(body, shapes, stop="hlo-to-linalg")
+    assert {c["status"] for _, c in checks} == {"skipped"}
+    assert all(reason in c["reason"] for _, c in checks)
+
+
+def test_a_failure_names_the_first_wrong_element():
+    body = """
+        def f(x):
+            y = x + 1.0
+            return y if isinstance(x, np.ndarray) else np.concatenate([y[:3], y[3:] * 2], axis=0)
+        """
+    checks, _ = verdicts(body, {"x": "8x16:f32"}, stop="trace")
+    first = checks[0][1]["first_wrong"]
+    assert first["output"] == "output0" and first["index"] == [3, 0]
+    assert first["got"] == pytest.approx(2 * first["expected"], rel=1e-5)
