@@ -15,13 +15,13 @@ script="env PYTHONPATH=tests python3"
 all_sets() {
   cat <<END
 operations NKX_OPERATIONS=all $pytest tests/conformance/test_operations.py
-jax      NKX_JAX_NISA=all $pytest tests/conformance/test_jax_nisa.py
+jax      NKX_JAX_NISA=all NKX_JAX_TARGETS=all $pytest tests/conformance/test_jax_nisa.py
 programs NKX_RANDOM_JAX=600 $pytest tests/conformance/test_random_jax.py
 sim      NKX_SIM_CASES=150 $pytest tests/sim
 dumps    $pytest -rs tests/sim/test_dumps.py
 indices  NKX_INDEX_CASES=3000 $pytest tests/trace/test_index_cases.py
 calls    NKX_OPERATION_CALLS=20000 $pytest tests/conformance/test_operations.py -k more_drawn_calls
-random   NKX_RANDOM_KERNELS=2000 $pytest tests/conformance/test_random_kernels.py
+random   NKX_RANDOM_KERNELS=2000 NKX_RANDOM_TARGETS=all $pytest tests/conformance/test_random_kernels.py
 sbuf     NKX_BIG=1 NKX_SPILL_PROGRAMS=60 $pytest tests/conformance/test_sbuf_pressure.py tests/passes/test_insert_spill_reload_values.py
 examples NKX_FULL_EXAMPLES=1 $pytest tests/conformance/test_examples.py -k decoder_layer
 kills    NKX_KILLS=200 $pytest_one tests/jail/test_zygotes.py

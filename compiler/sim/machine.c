@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "sim/area.h"
 
-enum { WORK_MAX = 1 << 20 }; /* elements between looks at the clock; some milliseconds */
+enum { WORK_MAX = 1 << 16 }; /* elements between looks at the clock */
 
 bool sim_fail(struct sim_machine *m, enum sim_fault_kind kind, const char *fmt, ...) {
   va_list ap;

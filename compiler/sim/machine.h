@@ -13,6 +13,7 @@ enum sim_shadow { SIM_UNWRITTEN, SIM_WRITTEN, SIM_STARTED, SIM_GROUP_END = 255, 
 struct sim_memory {
   char *data;      /* NULL: not allocated at this time */
   uint8_t *shadow; /* one byte per element; NULL: all are written, and none will be (the caller's arrays, constants) */
+  char *given;     /* the caller's memory for a result that is all of this buffer, or NULL */
   /* of a place on chip: the buffer's bytes in each partition, and the bytes from one partition to the next.  pitch is 0 for
    * others, whose bytes lie one after the other */
   int64_t row, pitch;

@@ -38,9 +38,9 @@ static size_t elements_of(const struct sim_buffer *b) {
   return (size_t)(all_bytes(b) / sim_type_bytes(b->type));
 }
 
-/* The size of a block with data and shadow. */
-static size_t block_size(const struct sim_buffer *b) {
-  return (size_t)all_bytes(b) + elements_of(b) + 1;
+/* The size of a block with data, unless the caller has given the memory for it, and shadow. */
+static size_t block_size(const struct sim_buffer *b, const struct sim_memory *x) {
+  return (x->given ? 0 : (size_t)all_bytes(b)) + elements_of(b) + 1;
 }
 
 static char *take_block(struct sim_machine *m, size_t size) {
@@ -70,10 +70,11 @@ static void give_back(struct sim_machine *m, char *block, size_t size) {
 }
 
 static bool take_own(struct sim_machine *m, const struct sim_buffer *b, struct sim_memory *x, enum sim_shadow shadow) {
-  x->data = take_block(m, block_size(b));
-  if (!x->data)
+  char *block = take_block(m, block_size(b, x));
+  if (!block)
     return sim_fail(m, SIM_FAULT_MEMORY, "out of memory");
-  x->shadow = (uint8_t *)x->data + all_bytes(b);
+  x->data = x->given ? x->given : block;
+  x->shadow = (uint8_t *)block + (x->given ? 0 : all_bytes(b));
   memset(x->shadow, shadow, elements_of(b));
   return true;
 }
@@ -155,7 +156,7 @@ void sim_drop(struct sim_machine *m, int buffer) {
   if (x->data && x->shadow) { /* what has no shadow is borrowed */
     m->used -= all_bytes(b);
     if (!b->place.is_set)
-      give_back(m, x->data, block_size(b));
+      give_back(m, x->given ? (char *)x->shadow : x->data, block_size(b, x));
   }
   x->data = NULL;
   x->shadow = NULL;

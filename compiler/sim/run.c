@@ -8,6 +8,7 @@
 
 #include "sim/control.h"
 #include "sim/engines.h"
+#include "sim/lifetime.h"
 #include "sim/machine.h"
 
 enum { LOOK_EVERY = 16 }; /* instructions between looks at the clock */
@@ -68,6 +69,36 @@ static bool give_inputs(struct sim_machine *m, const void *const *args) {
   return is_ok;
 }
 
+/* True if the caller's memory for result k can be the buffer's: the result is all of it, and the memory is used for
+ * nothing else. */
+static bool is_whole(const struct sim_program *p, int k, const void *const *args, void *const *results) {
+  const struct sim_value *v = &p->results[k];
+  if (v->ref >= 0 || v->start.n || v->start.constant || !v->bytes || !results[k])
+    return false;
+  const struct sim_buffer *b = &p->buffers[v->buffer];
+  int64_t step = sim_type_bytes(v->type);
+  for (int d = v->rank - 1; d >= 0; step *= v->dims[d--])
+    if (v->dims[d] != 1 && v->steps[d] != step)
+      return false;
+  if (b->kind != SIM_ALLOC || b->place.is_set || b->place.copies > 1 || v->bytes != b->bytes)
+    return false;
+  const char *begin = results[k], *end = begin + v->bytes;
+  for (int i = 0; i < p->n_args; i++)
+    if ((const char *)args[i] < end && begin < (const char *)args[i] + p->args[i].bytes)
+      return false;
+  for (int i = 0; i < p->n_results; i++)
+    if (i != k && (p->results[i].ref >= 0 || p->results[i].buffer == v->buffer ||
+                   ((const char *)results[i] < end && begin < (const char *)results[i] + p->results[i].bytes)))
+      return false;
+  return true;
+}
+
+static void give_outputs(struct sim_machine *m, const void *const *args, void *const *results) {
+  for (int k = 0; k < m->program->n_results; k++)
+    if (is_whole(m->program, k, args, results))
+      m->memories[m->program->results[k].buffer].given = results[k];
+}
+
 /* ---- results ----------------------------------------------------------------------------------------------------- */
 
 static const struct sim_memory *memory_of(const struct sim_machine *m, const struct sim_value *v) {
@@ -79,7 +110,8 @@ static bool take_dim(struct sim_machine *m, const struct sim_value *v, int dim, 
   if (dim == v->rank) {
     if (x->shadow && x->shadow[at / size] == SIM_UNWRITTEN)
       return sim_fail(m, SIM_FAULT_RESULT, "an element of a result is never written");
-    memcpy(*to, x->data + at, (size_t)size);
+    if (*to != x->data + at)
+      memcpy(*to, x->data + at, (size_t)size);
     *to += size;
     return true;
   }
@@ -87,7 +119,8 @@ static bool take_dim(struct sim_machine *m, const struct sim_value *v, int dim, 
   if (dim + 1 == v->rank && v->steps[dim] == size) {
     if (x->shadow && memchr(x->shadow + at / size, SIM_UNWRITTEN, (size_t)n))
       return sim_fail(m, SIM_FAULT_RESULT, "an element of a result is never written");
-    memcpy(*to, x->data + at, (size_t)(n * size));
+    if (*to != x->data + at)
+      memcpy(*to, x->data + at, (size_t)(n * size));
     *to += n * size;
     return true;
   }
@@ -165,8 +198,14 @@ bool sim_execute(struct sim_machine *m, const struct sim_instr *i) {
   return true;
 }
 
-/* Runs the function's own code. */
-static bool run_code(struct sim_machine *m) {
+/* Drops what is not used from this node on. */
+static void drop_unused(struct sim_machine *m, const struct sim_lifetime *l, const struct sim_node *n) {
+  for (int b = l->first[n - m->program->nodes]; b >= 0; b = l->next[b])
+    sim_drop(m, b);
+}
+
+/* Runs the function's own code.  l->first may be NULL. */
+static bool run_code(struct sim_machine *m, const struct sim_lifetime *l) {
   struct sim_control control = {.program = m->program, .regs = m->regs};
   const struct sim_node *n;
   for (int64_t count = 0;; count++) {
@@ -183,6 +222,8 @@ static bool run_code(struct sim_machine *m) {
       return true;
     if (!m->memories)
       continue;
+    if (l->first)
+      drop_unused(m, l, n);
     if (n->kind == SIM_NODE_INSTR && !sim_execute(m, &m->program->instrs[n->a]))
       return false;
     if (n->kind == SIM_NODE_ALLOC && !sim_allocate(m, n->a, n->b >= 0 ? m->regs[n->b] : 0, SIM_UNWRITTEN))
@@ -196,7 +237,12 @@ static bool run_code(struct sim_machine *m) {
 
 /* Runs the function's own code, and then its streams, if it has any. */
 static bool run_all(struct sim_machine *m) {
-  if (!run_code(m))
+  struct sim_lifetime l = {NULL, NULL};
+  if (m->memories)
+    (void)sim_lifetime_init(m->program, &l);
+  const bool is_run = run_code(m, &l);
+  sim_lifetime_clear(&l);
+  if (!is_run)
     return false;
   if (!m->program->n_streams)
     return true;
@@ -245,6 +291,7 @@ enum status sim_run(const struct sim_program *p, const void *const *args, void *
   if (!m.memories)
     arena_oom((size_t)p->n_buffers * sizeof *m.memories);
   *fault = (struct sim_fault){SIM_FAULT_NONE};
+  give_outputs(&m, args, results);
   const bool is_ok = give_inputs(&m, args) && run_all(&m) && take_results(&m, results);
   assert(is_ok == !fault->kind);
   if (!is_ok)

@@ -1,4 +1,5 @@
 """Random programs of JAX (jax_programs.py): every stage computes the same, and the instructions what XLA computes.
+The programs are compiled for trn1, trn2 and trn3 in turn; the check runs the stages of NISA in the simulator.
 
     NKX_RANDOM_JAX=500 pytest tests/conformance/test_random_jax.py     # so many, in parts
 """
@@ -10,11 +11,12 @@ import pytest
 from support import compiler, jax_programs, reference
 
 COUNT, PART = int(os.environ.get("NKX_RANDOM_JAX", "24")), 4
+MACHINES = ("trn2", "trn1", "trn3")
 
 
 def wrong(seed):
     text, inputs, want, calm = jax_programs.run(seed)
-    result = compiler.compile(text, "--language", "hlo", check=True, timeout=300)
+    result = compiler.compile(text, "--language", "hlo", "--target", MACHINES[seed % 3], check=True, timeout=300)
     if result["status"] != "ok":
         return [(d["code"], d["message"]) for d in result["diagnostics"]]
     (kernel,) = result["kernels"]

@@ -2,13 +2,15 @@
  *
  * A request on stdin is one line of decimal numbers, then the text, then the arrays' bytes:
  *
- *     text_bytes memory_max deadline_ms n_arrays bytes_of_array_0 …
+ *     text_bytes memory_max deadline_ms schedule seed n_arrays bytes_of_array_0 …
  *
  * The answer on stdout is one line of JSON: "kind" is "ok", "parse", "verify", "decode", "arguments", or the simulator's
  * name of a fault; with "line" and "message" if something was found, else with the results' types and shapes, and then
  * their bytes follow.  support/simulator.py is the other side. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
+#include <time.h>
 
 #include "mlir-c/BuiltinAttributes.h"
 
@@ -41,10 +43,11 @@ static void *read_bytes(struct arena *a, size_t n) {
 
 /* False at the end of stdin. */
 static bool read_request(struct arena *a, struct request *r) {
-  long long len, memory, ms;
-  if (scanf("%lld %lld %lld %d", &len, &memory, &ms, &r->n) != 4)
+  long long len, memory, ms, seed;
+  int schedule;
+  if (scanf("%lld %lld %lld %d %lld %d", &len, &memory, &ms, &schedule, &seed, &r->n) != 6)
     return false;
-  if (len < 0 || r->n < 0 || r->n > ARRAYS_MAX)
+  if (len < 0 || schedule < 0 || schedule >= SIM_SCHEDULE_COUNT || r->n < 0 || r->n > ARRAYS_MAX)
     exit(2);
   for (int k = 0; k < r->n; k++)
     if (scanf("%lld", &r->bytes[k]) != 1 || r->bytes[k] < 0)
@@ -55,7 +58,10 @@ static bool read_request(struct arena *a, struct request *r) {
   r->text = read_bytes(a, r->len);
   for (int k = 0; k < r->n; k++)
     r->arrays[k] = read_bytes(a, (size_t)r->bytes[k]);
-  r->options = (struct sim_options){.memory_max = memory, .deadline_us = ms ? clock_now_us() + ms * 1000 : 0};
+  r->options = (struct sim_options){.memory_max = memory,
+                                    .deadline_us = ms ? clock_now_us() + ms * 1000 : 0,
+                                    .schedule = (enum sim_schedule)schedule,
+                                    .seed = (uint64_t)seed};
   return true;
 }
 
@@ -82,12 +88,15 @@ static void answer_diags(const char *kind, const struct diags *ds) {
 
 static void answer_values(const struct sim_program *p, void *const *results, int64_t run_us,
                           const struct sim_counts *counts) {
+  struct rusage used;
   struct buf b;
   buf_init(&b, ANSWER_MAX);
   buf_putc(&b, '{');
   json_put_field_str(&b, "kind", "ok");
   json_put_field_int(&b, "run_us", run_us);
   json_put_field_int(&b, "instrs", counts->instrs);
+  getrusage(RUSAGE_SELF, &used);
+  json_put_field_int(&b, "most_kib", used.ru_maxrss);
   json_put_key(&b, "results");
   buf_putc(&b, '[');
   for (int k = 0; k < p->n_results; k++) {
@@ -110,6 +119,13 @@ static void answer_values(const struct sim_program *p, void *const *results, int
     fwrite(results[k], 1, (size_t)p->results[k].bytes, stdout);
 }
 
+/* Processor time: other processes do not count. */
+static int64_t processor_us(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+  return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
+}
+
 static void run(const struct sim_program *p, const struct request *r, struct arena *a) {
   struct sim_fault fault;
   struct sim_counts counts;
@@ -126,11 +142,11 @@ static void run(const struct sim_program *p, const struct request *r, struct are
   void **results = arena_new_array(a, void *, (size_t)p->n_results);
   for (int k = 0; k < p->n_results; k++)
     results[k] = arena_alloc(a, (size_t)p->results[k].bytes);
-  const int64_t begin = clock_now_us();
+  const int64_t begin = processor_us();
   if (sim_run(p, (const void *const *)r->arrays, results, &r->options, &counts, &fault))
     answer_fault(sim_fault_name(fault.kind), fault.loc, fault.text, fault.instr ? fault.instr->def->name : "");
   else
-    answer_values(p, results, clock_now_us() - begin, &counts);
+    answer_values(p, results, processor_us() - begin, &counts);
 }
 
 /* The name of the first function. */

@@ -2,6 +2,7 @@
 
     with Simulator() as s:
         results = s.run(text, arrays)          # raises Fault
+        s.run_us, s.instrs, s.most_kib         # processor time and instructions of the run, memory of the process
 """
 import json
 import subprocess
@@ -12,6 +13,7 @@ from support.oracles.nisa_eval import DTYPES
 from support.paths import BUILD
 
 UNSIGNED = {f"ui{8 * n}": np.dtype(f"u{n}") for n in (1, 2, 4, 8)}
+SCHEDULES = ("turns", "early-dma", "late-dma", "random")  # of engine programs; sim/options.h
 
 
 class Fault(Exception):
@@ -32,10 +34,10 @@ class Simulator:
         self.process.wait(30)
         self.process.stdout.close()
 
-    def run(self, text, arrays, memory_max=0, deadline_ms=0):
+    def run(self, text, arrays, memory_max=0, deadline_ms=0, schedule="turns", seed=1):
         data = text.encode()
         raw = [np.ascontiguousarray(a).tobytes() for a in arrays]
-        head = [len(data), memory_max, deadline_ms, len(raw), *map(len, raw)]
+        head = [len(data), memory_max, deadline_ms, SCHEDULES.index(schedule), seed, len(raw), *map(len, raw)]
         self.process.stdin.write(" ".join(map(str, head)).encode() + b"\n" + data + b"".join(raw))
         self.process.stdin.flush()
         line = self.process.stdout.readline()
@@ -43,6 +45,6 @@ class Simulator:
         answer = json.loads(line)
         if answer["kind"] != "ok":
             raise Fault(answer)
-        self.run_us, self.instrs = answer["run_us"], answer["instrs"]
+        self.run_us, self.instrs, self.most_kib = answer["run_us"], answer["instrs"], answer["most_kib"]
         return [np.frombuffer(self.process.stdout.read(r["bytes"]), UNSIGNED.get(r["type"]) or DTYPES[r["type"]])
                 .reshape(r["shape"]) for r in answer["results"]]
