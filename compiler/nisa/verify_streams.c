@@ -49,8 +49,8 @@ static void check_trigger(struct nisa_check *c, const struct ir_ops *streams, Ml
 
 static void check_rotate(struct nisa_check *c, MlirOperation op) {
   MlirOperation alloc = ir_defining_op(mlirOperationGetOperand(op, 0));
-  if (mlirOperationIsNull(alloc) || !ir_is(alloc, "nisa.alloc") || ir_int_attr(alloc, "copies", 0) < 1)
-    nisa_complain(c, op, "it selects a copy of what is no allocation with copies");
+  if (mlirOperationIsNull(alloc) || !ir_is(alloc, "nisa.alloc") || ir_int_attr(alloc, "copies", 1) < 1)
+    nisa_complain(c, op, "it selects a copy of what is no allocation");
 }
 
 static void check_instr(struct nisa_check *c, MlirOperation stream, MlirOperation op) {
@@ -153,15 +153,34 @@ static void check_stream(struct nisa_check *c, const struct ir_ops *streams, Mli
   }
 }
 
-/* Checks the entry block of a function with streams: everything that takes time stands in a stream. */
+enum { COPIES_MAX = 1024 }; /* far more than a memory on chip has room for, if they are worth it */
+
+/* Checks the entry block of a function with streams: everything that takes time stands in a stream.  Allocations without a
+ * place have memory of their own. */
 static void check_outside(struct nisa_check *c, MlirOperation function) {
   MlirBlock body = ir_body(function);
+  int64_t sbuf = 0, psum = 0;
   for (MlirOperation op = mlirBlockGetFirstOperation(body); !mlirOperationIsNull(op);
        op = mlirOperationGetNextInBlock(op)) {
     const struct nisa_op_def *d = nisa_op_of(op);
     if (d ? d->kind != NISA_ALLOC : !nisa_is_stream(op) && mlirOperationGetNumRegions(op))
       nisa_complain(c, op, "it stands outside the streams");
+    if (!d || d->kind != NISA_ALLOC)
+      continue;
+    const int64_t copies = ir_int_attr(op, "copies", 1);
+    if (copies < 1 || copies > COPIES_MAX) {
+      nisa_complain(c, op, "it has %lld copies; there may be 1 to %d", (long long)copies, COPIES_MAX);
+    } else if (mlirAttributeIsNull(ir_attr(op, "offset"))) {
+      MlirType t = mlirValueGetType(mlirOperationGetResult(op, 0));
+      const int64_t bytes = nisa_type_bytes(t);
+      sbuf += nisa_type_space(t) == MEM_SBUF && bytes > 0 ? copies * (bytes < INT32_MAX ? bytes : INT32_MAX) : 0;
+      psum += nisa_type_space(t) == MEM_PSUM && bytes > 0 ? copies * (bytes < INT32_MAX ? bytes : INT32_MAX) : 0;
+    }
   }
+  if (sbuf > c->machine->sbuf_bytes || psum > c->machine->psum_bytes)
+    nisa_complain(c, function,
+                  "its allocations without a place need %lld bytes of each partition of SBUF and %lld of PSUM",
+                  (long long)sbuf, (long long)psum);
 }
 
 /* The streams that stand directly in the function. */
